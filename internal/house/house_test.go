@@ -1,0 +1,88 @@
+package house
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const modulePath = "github.com/mlxlua/mlxlua"
+
+// root is the module's root folder.
+const root = "../.."
+
+// module reads the tree once for all tests.
+func module(t *testing.T) ([]textFile, []goFile) {
+	t.Helper()
+	texts, gos, err := readTree(os.DirFS(root))
+	require.NoError(t, err)
+	require.NotEmpty(t, gos, "found no Go files: is the module's root still %s?", root)
+	return texts, gos
+}
+
+func noFaults(t *testing.T, faults []string) {
+	t.Helper()
+	if len(faults) > 0 {
+		t.Errorf("%d faults:\n%s", len(faults), strings.Join(faults, "\n"))
+	}
+}
+
+func TestImportLaw(t *testing.T) {
+	l, err := parseLaw(lawText)
+	require.NoError(t, err)
+	_, gos := module(t)
+	noFaults(t, checkImports(l, modulePath, gos))
+}
+
+func TestSizes(t *testing.T) { noFaults(t, checkSizes(module(t))) }
+
+func TestDocs(t *testing.T) {
+	_, gos := module(t)
+	noFaults(t, checkDocs(gos))
+}
+
+func TestWords(t *testing.T) {
+	texts, _ := module(t)
+	noFaults(t, checkWords(texts))
+}
+
+func TestGenerated(t *testing.T) {
+	texts, _ := module(t)
+	noFaults(t, checkGenerated(os.DirFS(root), texts, func(args []string) (string, error) {
+		cmd := exec.Command("go", append([]string{"run"}, args...)...)
+		cmd.Dir = root
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil {
+			return "", fmt.Errorf("%w\n%s", err, stderr.String())
+		}
+		return string(out), nil
+	}))
+}
+
+// TestLinks follows every relative link of the documents.
+func TestLinks(t *testing.T) {
+	texts, _ := module(t)
+	code := regexp.MustCompile("(?s)```.*?```|`[^`]*`")
+	link := regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
+	followed := 0
+	for _, f := range texts {
+		if filepath.Ext(f.path) != ".md" {
+			continue
+		}
+		for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(f.text, ""), -1) {
+			followed++
+			_, err := os.Stat(filepath.Join(root, filepath.Dir(f.path), m[1]))
+			require.NoError(t, err, "%s links to %s", f.path, m[1])
+		}
+	}
+	require.Positive(t, followed)
+}

@@ -1,0 +1,103 @@
+package house
+
+// lawText is the import law of docs/architecture.md as data. It is a statement of policy: a change here needs an entry
+// in RATIONALE.md, never only a red test.
+//
+//	name = pattern, ...     defines a group: folders of this module ("." is the root package; "x/..." is x and what is
+//	                        below it), single files, or import paths of other modules
+//	a, b < c, d < e         c and d may import a and b; e may import all four. Rules add up; nothing follows from two.
+//	a !< b                  no rule may ever let b import a
+//
+// NAME_test stands for the test files of a group, and TESTS for all test files; a group's tests may import what the
+// group may, and the group itself. A group may import its own members. The standard library is open to all, apart from
+// unsafe and cgo. Groups may be defined before their folders exist.
+const lawText = `
+	# The rooms.
+	root        = .
+	cmd         = cmd/...
+	luabind     = luabind
+	tensor      = tensor
+	kernelgen   = tensor/kernelgen
+	ops         = tensor/ops, tensor/ops/...
+	grad        = tensor/grad
+	optest      = tensor/optest
+	format      = tensor/format, tensor/format/...
+	compile     = compile
+	metal       = metal
+	prelude     = metal/prelude
+	kir         = metal/kir
+	msl         = metal/msl, metal/msl/...
+	interp      = metal/interp
+	jit         = metal/jit, metal/jit/...
+	soft        = metal/soft
+	apple       = metal/apple, metal/apple/...
+	cuda        = metal/cuda, metal/cuda/...
+	drivers     = metal/drivers
+	drivertest  = metal/drivertest
+	scripts     = scripts, scripts/...
+	examples    = examples, examples/...
+	house       = internal/house
+
+	# Other modules, and what of the standard library is fenced.
+	unsafe      = unsafe
+	cgo         = C
+	gopher-lua  = github.com/yuin/gopher-lua/...
+	purego      = github.com/ebitengine/purego/...
+	readline    = github.com/chzyer/readline
+	gonum       = gonum.org/v1/gonum/...
+	x/sys       = golang.org/x/sys/...
+	testify     = github.com/stretchr/testify/...
+
+	# The back ends: kir never leaves metal/, and metal's core never sees a kernel language.
+	kir < msl, interp, jit
+	prelude < msl, kernelgen
+	metal, kir, msl, interp, jit < soft
+	metal, msl, prelude < apple
+	metal, kir, msl < cuda
+	metal < drivertest
+	metal, soft, apple, cuda < drivers
+	drivers < root, cmd, optest
+
+	# The engine.
+	metal < kernelgen < tensor < format < ops < grad
+	metal, tensor, kernelgen < compile
+	ops, grad, compile < optest
+	metal, tensor < optest
+
+	# Lua, and what embedders and users see.
+	tensor, ops, grad, compile, scripts < luabind < root < cmd, examples
+	metal, format < luabind, root, cmd
+
+	# Tests.
+	testify < TESTS
+	drivertest < metal_test, soft_test, apple_test, cuda_test, tensor_test, ops_test, compile_test, luabind_test, root_test
+	optest < ops_test, grad_test, compile_test
+	grad, compile < ops_test
+	msl, kir < interp_test, jit_test, prelude_test
+	prelude, interp < msl_test, jit_test
+	soft, drivers < drivertest_test, tensor_test, ops_test, grad_test, compile_test, luabind_test, examples_test
+	msl, metal < kernelgen_test
+
+	# Who may use what of others.
+	purego < apple, cuda
+	gopher-lua < luabind, cmd
+	readline < cmd
+	gonum < ops-linalg
+	x/sys < soft, format, cmd
+	unsafe < mapping, interp, jit, soft, apple, cuda, byte-views, fake
+
+	ops-linalg = tensor/ops/linalg, tensor/ops/fft
+	mapping    = metal/mapping.go, metal/mapping_*.go
+	byte-views = tensor/bytes.go
+	fake       = metal/drivertest/fake.go
+
+	# Walls that no later rule may breach.
+	cgo !< root, cmd, luabind, tensor, kernelgen, ops, grad, optest, format, compile, scripts, examples, house
+	cgo !< metal, prelude, kir, msl, interp, jit, soft, apple, cuda, drivers, drivertest
+	metal !< kir, msl, prelude, interp, jit
+	msl, kir, interp, jit, soft, apple, cuda !< metal
+	kir, msl, interp, jit !< kernelgen, tensor, format, ops, grad, compile, luabind, root, cmd, optest
+	ops, grad !< compile, tensor, kernelgen
+	gopher-lua !< root, tensor, ops, grad, compile, metal
+	purego !< root, luabind, tensor, metal, soft
+`

@@ -1,0 +1,321 @@
+package luabind
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops"
+)
+
+// row describes a function of mx: one row yields the checks of its arguments, its help and its reference.
+type row struct {
+	name string // "softmax", "random.uniform"
+	// sig is the parameters: "a axis:axes? keepdims:bool=false". The kind is array where none is given; ? makes a parameter optional, with
+	// nil (false for kinds of tables) for none; = gives a default. See kinds for the kinds.
+	sig string
+	// call makes the result: an array, a list of arrays (several values), a Lua value, values, or nil for none.
+	call func(a *args) any
+	// doc is the exported Go function of package ops whose comment is the help, if it is not named like the row.
+	doc string
+}
+
+// values are several results.
+type values []lua.LValue
+
+// function is a row made callable.
+type function struct {
+	row
+	params []param
+}
+
+type param struct {
+	name     string
+	kind     string
+	optional bool
+	def      string // "" if none
+}
+
+// parseSig turns a signature into parameters. It panics on a wrong one: rows are part of the program.
+func parseSig(sig string) []param {
+	var out []param
+	for _, field := range strings.Fields(sig) {
+		var p param
+		if f, ok := strings.CutSuffix(field, "?"); ok {
+			field, p.optional = f, true
+		}
+		if f, def, ok := strings.Cut(field, "="); ok {
+			field, p.def, p.optional = f, def, true
+		}
+		p.name, p.kind, _ = strings.Cut(field, ":")
+		if p.kind == "" {
+			p.kind = "array"
+		}
+		if kinds[p.kind] == nil {
+			panic("BUG: unknown kind in signature " + sig)
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// args are the arguments of a call, converted.
+type args struct {
+	s   *State
+	f   *function
+	ctx *tensor.Ctx
+	v   []any        // by parameter; nil where an optional one was not given
+	raw []lua.LValue // as given
+}
+
+// fail raises an error of the call.
+func (a *args) fail(format string, v ...any) {
+	a.s.raise(a.ctx.Errorf(a.f.name, format, v...))
+}
+
+func get[T any](a *args, i int) T {
+	v, _ := a.v[i].(T)
+	return v
+}
+
+func (a *args) array(i int) *tensor.Array     { return get[*tensor.Array](a, i) }
+func (a *args) arrays(i int) []*tensor.Array  { return get[[]*tensor.Array](a, i) }
+func (a *args) ints(i int) []int              { return get[[]int](a, i) }
+func (a *args) int(i int) int                 { return get[int](a, i) }
+func (a *args) flag(i int) bool               { return get[bool](a, i) }
+func (a *args) number(i int) float64          { return get[float64](a, i) }
+func (a *args) text(i int) string             { return get[string](a, i) }
+func (a *args) shape(i int) tensor.ShapeArg   { return get[tensor.ShapeArg](a, i) }
+func (a *args) function(i int) *lua.LFunction { return get[*lua.LFunction](a, i) }
+func (a *args) table(i int) *lua.LTable       { return get[*lua.LTable](a, i) }
+func (a *args) given(i int) bool              { return a.v[i] != nil }
+func (a *args) dtype(i int, def tensor.DType) tensor.DType {
+	if d, ok := a.v[i].(tensor.DType); ok {
+		return d
+	}
+	return def
+}
+
+// define makes a function of mx from a row and puts it into its module's table.
+func (s *State) define(module *lua.LTable, r row) *lua.LFunction {
+	f := &function{r, parseSig(r.sig)}
+	fn := s.L.NewFunction(func(L *lua.LState) int { return s.invoke(f) })
+	s.funcs[r.name] = f
+	s.help[fn] = f
+	module.RawSetString(r.name[strings.LastIndexByte(r.name, '.')+1:], fn)
+	return fn
+}
+
+// invoke runs a function on the arguments on the stack.
+func (s *State) invoke(f *function) int {
+	a := &args{s: s, f: f, ctx: s.call(), v: make([]any, len(f.params))}
+	a.collect()
+	a.convert()
+	return s.push(f.call(a))
+}
+
+// push pushes a result.
+func (s *State) push(result any) int {
+	switch r := result.(type) {
+	case nil:
+		return 0
+	case *tensor.Array:
+		s.L.Push(s.wrap(r))
+	case []*tensor.Array:
+		for _, x := range r {
+			s.L.Push(s.wrap(x))
+		}
+		return len(r)
+	case values:
+		for _, v := range r {
+			s.L.Push(v)
+		}
+		return len(r)
+	case lua.LValue:
+		s.L.Push(r)
+	default:
+		panic(fmt.Sprintf("result of type %T", result))
+	}
+	return 1
+}
+
+// collect sorts positional and keyword arguments into raw, by parameter.
+func (a *args) collect() {
+	L, f := a.s.L, a.f
+	n := L.GetTop()
+	var keywords *lua.LTable
+	if n > 0 {
+		if t, ok := L.Get(n).(*lua.LTable); ok && a.isKeywords(t, n-1) {
+			keywords = t
+			n--
+		}
+	}
+	for n > len(f.params) && L.Get(n) == lua.LNil {
+		n--
+	}
+	if n > len(f.params) {
+		a.fail("got %d arguments, it takes %d: %s", n, len(f.params), a.names())
+	}
+	a.raw = make([]lua.LValue, len(f.params))
+	for i := range a.raw {
+		a.raw[i] = lua.LNil
+		if i < n {
+			a.raw[i] = L.Get(i + 1)
+		}
+	}
+	if keywords != nil {
+		a.keywords(keywords, n)
+	}
+}
+
+// isKeywords says whether t, argument i, holds keywords: all its keys are strings, and the parameter in its place does not
+// take such a table itself.
+func (a *args) isKeywords(t *lua.LTable, i int) bool {
+	if t.Metatable != lua.LNil {
+		return false
+	}
+	key, _ := t.Next(lua.LNil)
+	if key == lua.LNil { // {}: the shape of a scalar, an empty list; nothing, where a table has no place
+		return i >= len(a.f.params) || !takesTable(a.f.params[i].kind)
+	}
+	if _, ok := key.(lua.LString); !ok || t.Len() > 0 {
+		return false
+	}
+	return i >= len(a.f.params) || !takesTree(a.f.params[i].kind)
+}
+
+// keywords puts the entries of a keyword table in their places.
+func (a *args) keywords(t *lua.LTable, positional int) {
+	t.ForEach(func(k, v lua.LValue) {
+		name := k.String()
+		if name == "stream" {
+			a.stream(v)
+			return
+		}
+		i := slices.IndexFunc(a.f.params, func(p param) bool { return p.name == name })
+		if i < 0 {
+			a.fail("unknown keyword %q; it takes %s", name, a.names())
+		}
+		if i < positional && a.raw[i] != lua.LNil {
+			a.fail("%s is given twice", name)
+		}
+		a.raw[i] = v
+	})
+}
+
+// names lists the parameters for messages.
+func (a *args) names() string {
+	var names []string
+	for _, p := range a.f.params {
+		names = append(names, p.name)
+	}
+	return strings.Join(append(names, "stream"), ", ")
+}
+
+// stream makes the call run on the stream or device given by keyword.
+func (a *args) stream(v lua.LValue) {
+	st, err := a.s.toStream(v)
+	if err != nil {
+		a.fail("stream: %v", err)
+	}
+	a.ctx.Stream = st
+}
+
+// convert turns the raw arguments into Go values by the kinds of their parameters.
+func (a *args) convert() {
+	var weak []int
+	for i, p := range a.f.params {
+		v := a.raw[i]
+		if v == lua.LNil {
+			if !p.optional {
+				a.fail("%s is missing; it takes %s", p.name, a.names())
+			}
+			if p.def != "" {
+				a.v[i] = defaultValue(p)
+			}
+			continue
+		}
+		if p.kind == "operand" {
+			if x, ok := array(v); ok {
+				a.v[i] = x
+			} else {
+				weak = append(weak, i)
+			}
+			continue
+		}
+		x, err := kinds[p.kind](a, v)
+		if err != nil {
+			a.fail("%s %v", p.name, err)
+		}
+		a.v[i] = x
+	}
+	for _, i := range weak {
+		a.v[i] = a.weak(i)
+	}
+}
+
+// weak converts a number among operands: it takes the dtype that MLX's Python scalars take beside arrays.
+func (a *args) weak(i int) *tensor.Array {
+	v := a.raw[i]
+	if b, ok := v.(lua.LBool); ok {
+		return ops.FromSlice([]bool{bool(b)}, []int{}, a.ctx)
+	}
+	n, ok := v.(lua.LNumber)
+	if !ok {
+		if c, ok := unwrap[complexNumber](v); ok {
+			return ops.FromSlice([]complex64{complex64(c)}, []int{}, a.ctx)
+		}
+		a.fail("%s is %s, want an array or a number", a.f.params[i].name, describe(v))
+	}
+	for j, p := range a.f.params {
+		if like, ok := a.v[j].(*tensor.Array); ok && p.kind == "operand" && j != i {
+			if _, given := array(a.raw[j]); given {
+				return ops.Scalar(float64(n), like, a.ctx)
+			}
+		}
+	}
+	return number(a.ctx, float64(n))
+}
+
+// number is a number alone: int32 if it is integral, float32 if not.
+func number(c *tensor.Ctx, v float64) *tensor.Array {
+	d := tensor.Float32
+	if ops.IsIntegral(v) && v >= math.MinInt32 && v <= math.MaxInt32 {
+		d = tensor.Int32
+	}
+	return ops.Number(v, d, c)
+}
+
+// defaultValue is a default as it stands in a signature.
+func defaultValue(p param) any {
+	switch p.kind {
+	case "bool":
+		return p.def == "true"
+	case "int":
+		n, err := strconv.Atoi(p.def)
+		if err != nil {
+			panic("BUG: default of " + p.name)
+		}
+		return n
+	case "number":
+		f, err := strconv.ParseFloat(p.def, 64)
+		if err != nil {
+			panic("BUG: default of " + p.name)
+		}
+		return f
+	case "string":
+		return p.def
+	case "axes", "ints":
+		n, err := strconv.Atoi(p.def)
+		if err != nil {
+			panic("BUG: default of " + p.name)
+		}
+		return []int{n}
+	}
+	panic("BUG: kind " + p.kind + " has no default")
+}

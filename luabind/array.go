@@ -1,0 +1,205 @@
+package luabind
+
+import (
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+const arrayKind = "array"
+
+// openArrays makes the metatable of arrays. Methods are the functions of mx whose first parameter is an array; they are
+// entered by openMX.
+func (s *State) openArrays() {
+	mt := s.meta(arrayKind)
+	s.arrays = mt
+	methods := s.L.NewTable()
+	mt.RawSetString("methods", methods)
+	s.method(mt, "__index", s.arrayIndex)
+	s.method(mt, "__newindex", s.arrayNewIndex)
+	for event, name := range map[string]string{"__add": "add", "__sub": "subtract", "__mul": "multiply",
+		"__div": "divide", "__mod": "remainder", "__pow": "power"} {
+		f := s.funcs[name]
+		s.method(mt, event, func(*lua.LState) int { return s.invoke(f) })
+	}
+	negative := s.funcs["negative"]
+	s.method(mt, "__unm", func(L *lua.LState) int {
+		L.SetTop(1) // Lua passes the operand twice
+		return s.invoke(negative)
+	})
+	for event, name := range map[string]string{"__lt": "less", "__le": "less_equal", "__eq": ""} {
+		s.method(mt, event, func(L *lua.LState) int {
+			if name == "" { // == is identity, as for all objects; element by element it is mx.equal
+				a, _ := array(L.Get(1))
+				b, _ := array(L.Get(2))
+				L.Push(lua.LBool(a == b))
+				return 1
+			}
+			s.raise(s.call().Errorf(name, "arrays are compared element by element by name: mx.%s(a, b), because Lua makes "+
+				"one true or false of < and <=", name))
+			return 0
+		})
+	}
+	s.method(mt, "__len", func(L *lua.LState) int {
+		x, _ := array(L.Get(1))
+		if x.NDim() == 0 {
+			s.raise(s.call().Errorf("len", "an array without dimensions has no length"))
+		}
+		n, _ := x.Dim(0) // there is a dimension 0
+		L.Push(lua.LNumber(n))
+		return 1
+	})
+	s.method(mt, "__tostring", func(L *lua.LState) int {
+		x, _ := array(L.Get(1))
+		L.Push(lua.LString(s.text(x)))
+		return 1
+	})
+	s.method(mt, "__concat", func(L *lua.LState) int {
+		L.Push(lua.LString(textOf(L, L.Get(1)) + textOf(L, L.Get(2))))
+		return 1
+	})
+}
+
+// property is x.name for a property, or nil.
+func (s *State) property(x *tensor.Array, name string) lua.LValue {
+	spec := x.Spec()
+	switch name {
+	case "shape":
+		return s.shapeTable(x.Shape())
+	case "dtype":
+		return s.dtype(spec.DType)
+	case "ndim":
+		return lua.LNumber(x.NDim())
+	case "size":
+		return lua.LNumber(x.Size())
+	case "nbytes":
+		return lua.LNumber(x.Size() * spec.DType.Size())
+	case "itemsize":
+		return lua.LNumber(spec.DType.Size())
+	case "T":
+		return s.run("transpose", x)
+	case "real":
+		return s.run("real", x)
+	case "imag":
+		return s.run("imag", x)
+	}
+	return nil
+}
+
+// run calls a function of mx on arrays from Go.
+func (s *State) run(name string, in ...*tensor.Array) lua.LValue {
+	f := s.funcs[name]
+	if f == nil {
+		s.raise(s.call().Errorf(name, "there is no such function"))
+	}
+	a := &args{s: s, f: f, ctx: s.call(), v: make([]any, len(f.params))}
+	for i, p := range f.params {
+		switch {
+		case i < len(in):
+			a.v[i] = in[i]
+		case p.def != "":
+			a.v[i] = defaultValue(p)
+		}
+	}
+	return s.wrap(f.call(a).(*tensor.Array))
+}
+
+// arrayIndex is x[key]: a property, a method, or an index.
+func (s *State) arrayIndex(L *lua.LState) int {
+	x, ok := array(L.Get(1))
+	if !ok {
+		s.raise(s.call().Errorf("index", "%s is not an array", describe(L.Get(1))))
+	}
+	key := L.Get(2)
+	name, isText := key.(lua.LString)
+	if !isText || isSliceText(string(name)) {
+		L.Push(s.wrap(s.indexed(x, []lua.LValue{key})))
+		return 1
+	}
+	if v := s.property(x, string(name)); v != nil {
+		L.Push(v)
+		return 1
+	}
+	m := s.arrays.RawGetString("methods").(*lua.LTable).RawGetString(string(name))
+	if m == lua.LNil {
+		s.raise(s.call().Errorf("array", "array has no method or property %q%s", string(name), s.suggest(string(name))))
+	}
+	L.Push(m)
+	return 1
+}
+
+// suggest is a hint at the name that was meant, or "".
+func (s *State) suggest(name string) string {
+	best, distance := "", 3
+	for known := range s.funcs {
+		if d := editDistance(name, known, distance); d < distance || d == distance && best != "" && known < best {
+			best, distance = known, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return "; did you mean " + best + "?"
+}
+
+// editDistance is Levenshtein's distance, or limit if it is that much or more.
+func editDistance(a, b string, limit int) int {
+	if d := len(a) - len(b); d >= limit || -d >= limit {
+		return limit
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, diagonal+1)
+		}
+	}
+	return min(row[len(b)], limit)
+}
+
+// isSliceText says whether a string key is a slice: it starts with a digit, '-', ':', '.' or "None".
+func isSliceText(s string) bool {
+	return s != "" && strings.IndexByte("0123456789-:.", s[0]) >= 0 || strings.HasPrefix(s, "None")
+}
+
+// arrayNewIndex is x[key] = value: the variable's userdata is made to wrap the updated array, as Python's does.
+func (s *State) arrayNewIndex(L *lua.LState) int {
+	ud := L.CheckUserData(1)
+	x, ok := array(ud)
+	if !ok {
+		s.raise(s.call().Errorf("index", "%s is not an array", describe(ud)))
+	}
+	key := L.Get(2)
+	if name, isText := key.(lua.LString); isText && !isSliceText(string(name)) {
+		s.raise(s.call().Errorf("array", "array has no property %q that can be set", string(name)))
+	}
+	y := s.assigned(x, []lua.LValue{key}, s.operandFor(x, L.Get(3)))
+	if err := y.Err(); err != nil {
+		s.raise(err)
+	}
+	ud.Value = y
+	return 0
+}
+
+// operandFor converts a value that is put into x: an array, a number, or a nested table of numbers.
+func (s *State) operandFor(x *tensor.Array, v lua.LValue) *tensor.Array {
+	if y, ok := array(v); ok {
+		return y
+	}
+	y, err := arrayOf(s.call(), v, x.DType(), false)
+	if err != nil {
+		s.raise(s.call().Errorf("array", "the value %v", err))
+	}
+	return y
+}

@@ -1,0 +1,240 @@
+package luabind
+
+import (
+	"fmt"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/grad"
+	"github.com/mlxlua/mlxlua/tensor/ops"
+)
+
+// vmapCall is mx.vmap(fun, in_axes, out_axes): a function. An axis given as a number is that of all arrays it stands for.
+func vmapCall(a *args) any {
+	s, fn := a.s, a.callable(0)
+	inAxes, outAxes := a.raw[1], a.raw[2]
+	return s.L.NewFunction(func(L *lua.LState) int {
+		c := s.call()
+		args := stackArgs(L)
+		axes, err := argumentAxes(inAxes, args)
+		if err != nil {
+			s.raise(c.Errorf("vmap", "in_axes %w", err))
+		}
+		var flat []int // nil: all outputs get theirs at 0, and a number given moves it
+		if t, ok := outAxes.(*lua.LTable); ok {
+			flat = []int{}
+			for i := 1; i <= t.Len(); i++ {
+				axis, err := oneAxis(t.RawGetInt(i))
+				if err != nil {
+					s.raise(c.Errorf("vmap", "out_axes[%d] %w", i, err))
+				}
+				flat = append(flat, axis)
+			}
+		}
+		move, err := oneAxis(outAxes)
+		if err != nil && flat == nil {
+			s.raise(c.Errorf("vmap", "out_axes %w", err))
+		}
+		f := &luaFunc{s: s, fn: fn, args: args}
+		outs, err := grad.VMap(f.call, axes, flat, c)(s.flattenAll("vmap", args))
+		if err != nil {
+			s.reraise(err)
+		}
+		if flat == nil && move != 0 {
+			for i := range outs {
+				outs[i] = ops.MoveAxis(outs[i], 0, move, c)
+			}
+		}
+		results := s.rebuildAll(f.results, outs)
+		for _, v := range results {
+			L.Push(v)
+		}
+		return len(results)
+	})
+}
+
+// oneAxis is a batch axis: a number, nil for 0, false for none.
+func oneAxis(v lua.LValue) (int, error) {
+	switch v := v.(type) {
+	case *lua.LNilType:
+		return 0, nil
+	case lua.LBool:
+		if !bool(v) {
+			return grad.NoAxis, nil
+		}
+	case lua.LNumber:
+		return toInt(v)
+	}
+	return 0, fmt.Errorf("is %s, want an axis, or false for none", describe(v))
+}
+
+// argumentAxes spreads in_axes over the leaves of the arguments.
+func argumentAxes(axes lua.LValue, args []lua.LValue) ([]int, error) {
+	out := []int{}
+	for i, arg := range args {
+		of := axes
+		if t, ok := axes.(*lua.LTable); ok {
+			if t.Len() != len(args) {
+				return nil, fmt.Errorf("has %d entries, the call has %d arguments", t.Len(), len(args))
+			}
+			of = t.RawGetInt(i + 1)
+		}
+		var err error
+		if out, err = spreadAxes(of, arg, out); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func spreadAxes(axes, tree lua.LValue, out []int) ([]int, error) {
+	if _, ok := array(tree); ok {
+		axis, err := oneAxis(axes)
+		return append(out, axis), err
+	}
+	t, ok := tree.(*lua.LTable)
+	if !ok {
+		return out, nil
+	}
+	for _, k := range orderedKeys(t) {
+		of := axes
+		if list, ok := axes.(*lua.LTable); ok {
+			of = list.RawGet(k)
+		}
+		var err error
+		if out, err = spreadAxes(of, t.RawGet(k), out); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// checkpointCall is mx.checkpoint(fun): a function whose intermediate values are computed again for its gradient.
+func checkpointCall(a *args) any {
+	s, fn := a.s, a.callable(0)
+	return s.L.NewFunction(func(L *lua.LState) int {
+		args := stackArgs(L)
+		f := &luaFunc{s: s, fn: fn, args: args}
+		outs, err := grad.Checkpoint(f.call, s.call())(s.flattenAll("checkpoint", args))
+		return s.pushResults(f, outs, err)
+	})
+}
+
+// pushResults pushes what a Lua function returned, with its arrays replaced by outs.
+func (s *State) pushResults(f *luaFunc, outs []*tensor.Array, err error) int {
+	if err != nil {
+		s.reraise(err)
+	}
+	results := s.rebuildAll(f.results, outs)
+	for _, v := range results {
+		s.L.Push(v)
+	}
+	return len(results)
+}
+
+// customFunction is mx.custom_function(fn): callable, with setters of its transforms.
+type customFunction struct{ fn, vjp, jvp, vmap lua.LValue }
+
+const customKind = "custom_function"
+
+// openCustom makes the metatable of custom functions.
+func (s *State) openCustom() {
+	mt := s.meta(customKind)
+	methods := s.L.NewTable()
+	mt.RawSetString("__index", methods)
+	setter := func(name string, set func(k *customFunction, fn lua.LValue)) {
+		s.method(methods, name, func(L *lua.LState) int {
+			k, ok := unwrap[*customFunction](L.Get(1))
+			fn, isFn := L.Get(2).(*lua.LFunction)
+			if !ok || !isFn {
+				s.raise(s.call().Errorf("custom_function", "call it as f:%s(function(...) ... end)", name))
+			}
+			set(k, fn)
+			L.Push(L.Get(1))
+			return 1
+		})
+	}
+	setter("vjp", func(k *customFunction, fn lua.LValue) { k.vjp = fn })
+	setter("jvp", func(k *customFunction, fn lua.LValue) { k.jvp = fn })
+	setter("vmap", func(k *customFunction, fn lua.LValue) { k.vmap = fn })
+	s.method(mt, "__call", func(L *lua.LState) int {
+		k, _ := unwrap[*customFunction](L.Get(1))
+		args := stackArgs(L)[1:]
+		f := &luaFunc{s: s, fn: k.fn, args: args}
+		custom := s.custom(k, f)
+		outs, err := custom.Call(s.flattenAll("custom_function", args), s.call())
+		return s.pushResults(f, outs, err)
+	})
+}
+
+// custom is a call of a custom function for the transforms. Its Lua functions are given trees like those of the call, bare for one
+// argument or result, in a table for several.
+func (s *State) custom(k *customFunction, f *luaFunc) *grad.Custom {
+	c := &grad.Custom{F: f.call}
+	bare := func(vs []lua.LValue) lua.LValue {
+		if len(vs) == 1 {
+			return vs[0]
+		}
+		t := s.L.NewTable()
+		for _, v := range vs {
+			t.Append(v)
+		}
+		return t
+	}
+	primals := func(xs []*tensor.Array) lua.LValue { return bare(s.rebuildAll(f.args, xs)) }
+	outputs := func(xs []*tensor.Array) lua.LValue { return bare(s.rebuildAll(f.results, xs)) }
+	if k.vjp != nil {
+		c.VJP = func(in, cots, outs []*tensor.Array) ([]*tensor.Array, error) {
+			g := &luaFunc{s: s, fn: k.vjp}
+			return g.apply(primals(in), outputs(cots), outputs(outs))
+		}
+	}
+	if k.jvp != nil {
+		c.JVP = func(in, tans []*tensor.Array) ([]*tensor.Array, error) {
+			g := &luaFunc{s: s, fn: k.jvp}
+			return g.apply(primals(in), primals(tans))
+		}
+	}
+	if k.vmap != nil {
+		c.VMap = func(in []*tensor.Array, axes []int) ([]*tensor.Array, []int, error) {
+			list := make([]lua.LValue, len(axes))
+			for i, axis := range axes {
+				if list[i] = lua.LNumber(axis); axis == grad.NoAxis || axis < 0 {
+					list[i] = lua.LFalse
+				}
+			}
+			g := &luaFunc{s: s, fn: k.vmap}
+			if _, err := g.apply(primals(in), bare(list)); err != nil {
+				return nil, nil, err
+			}
+			return vmapResults(g.results)
+		}
+	}
+	return c
+}
+
+// apply calls the function on Lua values as they are.
+func (f *luaFunc) apply(args ...lua.LValue) ([]*tensor.Array, error) {
+	f.args = args
+	in, err := []*tensor.Array(nil), error(nil)
+	for _, v := range args {
+		if in, err = flatten(v, 0, in); err != nil {
+			return nil, err
+		}
+	}
+	return f.call(in)
+}
+
+// vmapResults splits what a custom vmap returned, outputs and their axes.
+func vmapResults(results []lua.LValue) ([]*tensor.Array, []int, error) {
+	if len(results) != 2 {
+		return nil, nil, fmt.Errorf("a custom vmap returned %d values, want outputs and their axes", len(results))
+	}
+	outs, err := flatten(results[0], 0, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	axes, err := spreadAxes(results[1], results[0], nil)
+	return outs, axes, err
+}

@@ -1,0 +1,136 @@
+package luabind
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mlxlua/mlxlua/compile"
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+// compiledFunction is what mx.compile returns. Its traced function's inputs are the arrays of the call's arguments, then the
+// captures, then the random state's key; its outputs are the arrays of the results, then the new key.
+type compiledFunction struct {
+	s  *State
+	fn lua.LValue
+	f  *compile.Function
+
+	// The call under way. results is by the structure of its arguments, captures and scalars: replays do not run the function.
+	args     []lua.LValue
+	captured []capture
+	key      string
+	results  map[string][]lua.LValue
+}
+
+const compiledKind = "compiled"
+
+// compileRow is the row of mx.compile.
+var compileRows = []row{
+	{name: "compile", sig: "fun:any inputs:any? outputs:any? shapeless:bool=false check:bool=false", doc: "compile.New",
+		call: func(a *args) any {
+			for i := 1; i <= 2; i++ {
+				if a.raw[i] != lua.LNil {
+					a.fail("%s is not needed: arrays that the function reaches through its upvalues are inputs by themselves",
+						a.f.params[i].name)
+				}
+			}
+			k := &compiledFunction{s: a.s, fn: a.callable(0), results: map[string][]lua.LValue{}}
+			k.f = compile.New(k.trace, compile.Options{Shapeless: a.flag(3), Check: a.flag(4),
+				Captures: k.captures, Key: func() string { return k.key }})
+			return a.s.userdata(compiledKind, k)
+		}},
+	{name: "disable_compile", sig: "", doc: "compile.Disable", call: func(a *args) any { compile.Disable(); return nil }},
+	{name: "enable_compile", sig: "", doc: "compile.Enable", call: func(a *args) any { compile.Enable(); return nil }},
+}
+
+// captures lists the captured arrays and the random key: the inputs beside the arguments.
+func (k *compiledFunction) captures() []*tensor.Array {
+	out := make([]*tensor.Array, 0, len(k.captured)+1)
+	for _, c := range k.captured {
+		out = append(out, c.ud.Value.(*tensor.Array))
+	}
+	return append(out, k.s.random.Key())
+}
+
+// trace runs the Lua function with its captured objects holding the inputs of the trace.
+func (k *compiledFunction) trace(in []*tensor.Array) ([]*tensor.Array, error) {
+	s := k.s
+	n := len(in) - len(k.captured) - 1
+	old := k.captures()
+	swap := func(xs []*tensor.Array) {
+		for i, c := range k.captured {
+			c.ud.Value = xs[i]
+		}
+		s.random.Set(xs[len(xs)-1])
+	}
+	swap(in[n:])
+	defer swap(old)
+	f := &luaFunc{s: s, fn: k.fn, args: k.args}
+	outs, err := f.call(in[:n])
+	if err != nil {
+		return nil, err
+	}
+	k.results[k.key] = f.results
+	return append(slices.Clone(outs), s.random.Key()), nil
+}
+
+// call calls the compiled function with the arguments on the stack.
+func (k *compiledFunction) call(L *lua.LState) int {
+	s := k.s
+	c := s.call()
+	saved := *k
+	defer func() { k.args, k.captured, k.key = saved.args, saved.captured, saved.key }()
+	k.args = stackArgs(L)[1:]
+	in := s.flattenAll("compile", k.args)
+	var capturedKey []byte
+	k.captured, capturedKey = s.captures(k.fn)
+	var b []byte
+	for _, v := range k.args {
+		b = append(structure(v, b), ';')
+	}
+	k.key = string(append(append(b, '|'), capturedKey...))
+	outs, err := k.f.Call(c, in...)
+	if err != nil {
+		var own *luaFailure
+		if errors.As(err, &own) {
+			err = own
+		}
+		s.reraise(err)
+	}
+	last := len(outs) - 1
+	s.random.Set(outs[last])
+	results := s.rebuildAll(k.results[k.key], outs[:last])
+	for _, v := range results {
+		L.Push(v)
+	}
+	return len(results)
+}
+
+// openCompiled makes the metatable of compiled functions.
+func (s *State) openCompiled() {
+	mt := s.meta(compiledKind)
+	methods := s.L.NewTable()
+	mt.RawSetString("__index", methods)
+	s.method(mt, "__call", func(L *lua.LState) int {
+		k, _ := unwrap[*compiledFunction](L.Get(1))
+		return k.call(L)
+	})
+	s.method(methods, "explain", func(L *lua.LState) int {
+		k, ok := unwrap[*compiledFunction](L.Get(1))
+		if !ok {
+			s.raise(s.call().Errorf("explain", "call it as f:explain()"))
+		}
+		var b strings.Builder
+		b.WriteString(k.f.Explain())
+		found, _ := s.captures(k.fn)
+		for _, c := range found {
+			x := c.ud.Value.(*tensor.Array)
+			b.WriteString("capture " + c.path + ": " + x.Spec().String() + "\n")
+		}
+		L.Push(lua.LString(b.String()))
+		return 1
+	})
+}

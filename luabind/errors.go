@@ -1,0 +1,172 @@
+package luabind
+
+import (
+	"errors"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+// ScriptError is an error that a script did not catch.
+type ScriptError struct {
+	Message   string // with the op, the values and the line
+	Traceback string // Lua's, innermost call first; "" for what is not a run-time error
+	Exit      *int   // the status of an os.exit that was called
+	Cause     error  // the engine's error or the context's, if there is one
+}
+
+// Error is the message.
+func (e *ScriptError) Error() string { return e.Message }
+
+// Unwrap is the cause.
+func (e *ScriptError) Unwrap() error { return e.Cause }
+
+// luaError is the value of a Lua error raised by a binding: an object with message, op and traceback that behaves as its
+// text where scripts expect a string.
+type luaError struct {
+	message, op, traceback string
+	cause                  error
+}
+
+const errorKind = "error"
+
+// raise raises err as a Lua error; it does not return.
+func (s *State) raise(err error) {
+	e := &luaError{message: err.Error(), cause: err, traceback: s.stack()}
+	var oe *tensor.OpError
+	if errors.As(err, &oe) {
+		e.op = oe.Op
+		if w := oe.Where.String(); w != "" {
+			e.message = w + ": " + strings.TrimSuffix(e.message, " ("+w+")")
+		}
+	}
+	if e.op == "" || !strings.Contains(e.message, ":") {
+		if w := s.where().String(); w != "" && !strings.HasPrefix(e.message, w) {
+			e.message = w + ": " + e.message
+		}
+	}
+	s.L.Error(s.userdata(errorKind, e), 0)
+}
+
+// stack is Lua's traceback of the running call.
+func (s *State) stack() string {
+	var b strings.Builder
+	b.WriteString("stack traceback:")
+	for level := 0; ; level++ {
+		dbg, ok := s.L.GetStack(level)
+		if !ok {
+			return b.String()
+		}
+		if _, err := s.L.GetInfo("Slnf", dbg, lua.LNil); err != nil || dbg.CurrentLine <= 0 {
+			continue
+		}
+		b.WriteString("\n\t" + (tensor.Where{File: dbg.Source, Line: dbg.CurrentLine}).String() + ": in ")
+		switch {
+		case dbg.What == "main":
+			b.WriteString("main chunk")
+		case dbg.Name != "":
+			b.WriteString("function '" + dbg.Name + "'")
+		default:
+			b.WriteString("a function")
+		}
+	}
+}
+
+// traceback is the message handler of Call: it keeps an error's value and notes where it was raised.
+func (s *State) traceback(L *lua.LState) int {
+	v := L.Get(1)
+	if _, ok := unwrap[*luaError](v); !ok {
+		if _, exits := unwrap[*exitRequest](v); !exits {
+			v = s.userdata(errorKind, &luaError{message: textOf(L, v), traceback: s.stack()})
+		}
+	}
+	L.Push(v)
+	return 1
+}
+
+// textOf is an error value's text: its own if it is a string or has __tostring.
+func textOf(L *lua.LState, v lua.LValue) string {
+	if v == lua.LNil {
+		return "nil"
+	}
+	return L.ToStringMeta(v).String()
+}
+
+// scriptError turns what PCall gives into a ScriptError.
+func (s *State) scriptError(err error) error {
+	var api *lua.ApiError
+	if !errors.As(err, &api) {
+		return &ScriptError{Message: err.Error(), Cause: err}
+	}
+	if exit, ok := unwrap[*exitRequest](api.Object); ok {
+		return &ScriptError{Message: "os.exit was called", Exit: &exit.status}
+	}
+	if e, ok := unwrap[*luaError](api.Object); ok {
+		return &ScriptError{Message: e.message, Traceback: e.traceback, Cause: e.cause}
+	}
+	msg := api.Error()
+	if api.Object != nil && api.Object != lua.LNil {
+		msg = textOf(s.L, api.Object)
+	}
+	return &ScriptError{Message: msg, Traceback: api.StackTrace}
+}
+
+// openErrors makes the metatable of error objects.
+func (s *State) openErrors() {
+	mt := s.meta(errorKind)
+	text := func(v lua.LValue) string {
+		if e, ok := unwrap[*luaError](v); ok {
+			return e.message
+		}
+		return textOf(s.L, v)
+	}
+	s.method(mt, "__tostring", func(L *lua.LState) int {
+		L.Push(lua.LString(text(L.Get(1))))
+		return 1
+	})
+	s.method(mt, "__concat", func(L *lua.LState) int {
+		L.Push(lua.LString(text(L.Get(1)) + text(L.Get(2))))
+		return 1
+	})
+	s.method(mt, "__len", func(L *lua.LState) int {
+		L.Push(lua.LNumber(len(text(L.Get(1)))))
+		return 1
+	})
+	s.method(mt, "__index", func(L *lua.LState) int {
+		e, ok := unwrap[*luaError](L.Get(1))
+		if !ok {
+			return 0
+		}
+		switch key := L.Get(2).String(); key {
+		case "message":
+			L.Push(lua.LString(e.message))
+		case "op":
+			L.Push(lua.LString(e.op))
+		case "traceback":
+			L.Push(lua.LString(e.traceback))
+		default: // string methods, on the text
+			f, ok := L.GetField(L.GetGlobal("string"), key).(*lua.LFunction)
+			if !ok {
+				return 0
+			}
+			L.Push(L.NewFunction(func(L *lua.LState) int {
+				n := L.GetTop()
+				L.Push(f)
+				L.Push(lua.LString(text(L.Get(1))))
+				for i := 2; i <= n; i++ {
+					L.Push(L.Get(i))
+				}
+				L.Call(n, lua.MultRet)
+				return L.GetTop() - n
+			}))
+		}
+		return 1
+	})
+}
+
+// exitRequest is the error value by which os.exit unwinds to the host.
+type exitRequest struct{ status int }
+
+const exitKind = "exit"

@@ -1,0 +1,75 @@
+package luabind
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// openHelp makes help(x): the signature and the text of a function, or the functions of a module.
+func (s *State) openHelp() {
+	help := s.L.NewFunction(func(L *lua.LState) int {
+		s.write(s.helpText(L.Get(1)) + "\n")
+		return 0
+	})
+	s.L.SetGlobal("help", help)
+	s.mx.RawSetString("help", help)
+}
+
+func (s *State) helpText(v lua.LValue) string {
+	switch v := v.(type) {
+	case *lua.LFunction:
+		if f := s.help[v]; f != nil {
+			return f.usage() + "\n" + docs[f.docName()]
+		}
+		return "a function of the script"
+	case *lua.LTable:
+		var names []string
+		for name := range s.funcs {
+			if s.module(name) == v {
+				names = append(names, s.funcs[name].usage())
+			}
+		}
+		sort.Strings(names)
+		if len(names) > 0 {
+			return strings.Join(names, "\n")
+		}
+	}
+	return describe(v)
+}
+
+// usage is a function's signature as it is written in Lua.
+func (f *function) usage() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "mx.%s(", f.name)
+	for i, p := range f.params {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(p.name)
+		switch {
+		case p.def != "":
+			b.WriteString("=" + p.def)
+		case p.optional:
+			b.WriteString("=nil")
+		}
+	}
+	b.WriteString(")")
+	return b.String()
+}
+
+// docName is the Go name under which the function's text is found.
+func (f *function) docName() string {
+	if f.doc != "" {
+		return f.doc
+	}
+	var b strings.Builder
+	for _, part := range strings.Split(f.name, "_") {
+		if part != "" {
+			b.WriteString(strings.ToUpper(part[:1]) + part[1:])
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,142 @@
+package luabind
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops"
+)
+
+// indexed is x[keys...].
+func (s *State) indexed(x *tensor.Array, keys []lua.LValue) *tensor.Array {
+	return ops.Index(x, s.parts(keys), s.call())
+}
+
+// assigned is x with x[keys...] = y.
+func (s *State) assigned(x *tensor.Array, keys []lua.LValue, y *tensor.Array) *tensor.Array {
+	return ops.IndexUpdate(x, s.parts(keys), "set", y, s.call())
+}
+
+// parts turns keys into parts of an index: integers, slice texts, integer or bool arrays, tables of integers; false is None.
+func (s *State) parts(keys []lua.LValue) []ops.Part {
+	c := s.call()
+	var out []ops.Part
+	for _, key := range keys {
+		switch k := key.(type) {
+		case lua.LNumber:
+			n, err := toInt(k)
+			if err != nil {
+				s.raise(c.Errorf("index", "the index %v", err))
+			}
+			out = append(out, ops.At(n))
+			continue
+		case lua.LBool:
+			if !bool(k) {
+				out = append(out, ops.NewAxis())
+				continue
+			}
+		case lua.LString:
+			parts, err := parseSlice(string(k))
+			if err != nil {
+				s.raise(c.Errorf("index", "%w", err))
+			}
+			out = append(out, parts...)
+			continue
+		}
+		x, err := toIndices(&args{s: s, ctx: c}, key)
+		if err != nil {
+			s.raise(c.Errorf("index", "the index %v", err))
+		}
+		out = append(out, ops.ByArray(x.(*tensor.Array)))
+	}
+	return out
+}
+
+// parseSlice reads Python's index text: integers, start:stop:step, "..." and None, separated by commas.
+func parseSlice(text string) ([]ops.Part, error) {
+	var out []ops.Part
+	for i, field := range strings.Split(text, ",") {
+		field = strings.TrimSpace(field)
+		bad := fmt.Errorf("the index %q: part %d, %q, is no integer, slice, ... or None", text, i, field)
+		switch {
+		case field == "...":
+			out = append(out, ops.Ellipsis())
+		case field == "None":
+			out = append(out, ops.NewAxis())
+		case strings.Contains(field, ":"):
+			ends := strings.Split(field, ":")
+			if len(ends) > 3 {
+				return nil, bad
+			}
+			n := [3]int{ops.None, ops.None, 1}
+			for j, end := range ends {
+				end = strings.TrimSpace(end)
+				if end == "" || end == "None" {
+					continue
+				}
+				v, err := strconv.Atoi(end)
+				if err != nil {
+					return nil, bad
+				}
+				n[j] = v
+			}
+			out = append(out, ops.Span(n[0], n[1], n[2]))
+		default:
+			v, err := strconv.Atoi(field)
+			if err != nil {
+				return nil, bad
+			}
+			out = append(out, ops.At(v))
+		}
+	}
+	return out, nil
+}
+
+// atRef is x:at(keys...): the place of an update.
+type atRef struct {
+	x    *tensor.Array
+	keys []lua.LValue
+}
+
+const atKind = "at"
+
+// openAt makes the methods of x:at(...): each gives the updated array.
+func (s *State) openAt() {
+	mt := s.meta(atKind)
+	methods := s.L.NewTable()
+	mt.RawSetString("__index", methods)
+	for _, name := range []string{"set", "add", "subtract", "multiply", "divide", "maximum", "minimum"} {
+		s.method(methods, name, func(L *lua.LState) int {
+			at, ok := unwrap[atRef](L.Get(1))
+			if !ok {
+				s.raise(s.call().Errorf("at", "call it as x:at(index):%s(y)", name))
+			}
+			y := s.operandFor(at.x, L.Get(2))
+			L.Push(s.wrap(ops.IndexUpdate(at.x, s.parts(at.keys), name, y, s.call())))
+			return 1
+		})
+	}
+}
+
+// rows is x:rows(): an iterator over the first dimension.
+func (s *State) rows(L *lua.LState) int {
+	x, ok := array(L.Get(1))
+	if !ok || x.NDim() == 0 {
+		s.raise(s.call().Errorf("rows", "%s has no rows, want an array with dimensions", describe(L.Get(1))))
+	}
+	n, _ := x.Dim(0) // there is a dimension 0
+	i := 0
+	L.Push(L.NewFunction(func(L *lua.LState) int {
+		if i >= n {
+			return 0
+		}
+		i++
+		L.Push(s.wrap(ops.Index(x, []ops.Part{ops.At(i - 1)}, s.call())))
+		return 1
+	}))
+	return 1
+}

@@ -1,0 +1,246 @@
+package luabind
+
+import (
+	"fmt"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops"
+)
+
+const kernelKind = "metal_kernel"
+
+// luaKernel is a declared kernel; calling it launches it.
+type luaKernel struct {
+	k *ops.MetalKernel
+	f *function // describes the call's arguments
+}
+
+// kernelRows declare kernels.
+var kernelRows = []row{{
+	name: "fast.metal_kernel",
+	sig: "name:string input_names:any output_names:any source:string header:string? ensure_row_contiguous:bool=true " +
+		"atomic_outputs:bool=false compile_options:table?",
+	doc: "KernelConfig",
+	call: func(a *args) any {
+		cfg := ops.KernelConfig{Name: a.text(0), InputNames: a.names2(1), OutputNames: a.names2(2), Source: a.text(3),
+			Header: a.text(4), Strided: !a.flag(5), AtomicOutputs: a.flag(6), MathMode: a.mathMode(7)}
+		k, err := ops.NewMetalKernel(cfg)
+		if err != nil {
+			a.s.raise(err)
+		}
+		return a.s.userdata(kernelKind, &luaKernel{k, kernelCallFunction})
+	},
+}}
+
+// kernelCallFunction describes the call of a kernel.
+var kernelCallFunction *function
+
+func init() {
+	r := row{
+		name: "metal_kernel",
+		sig: "inputs:any template:any? grid:any threadgroup:any output_shapes:any output_dtypes:any init_value:number? " +
+			"verbose:bool=false",
+	}
+	kernelCallFunction = &function{r, parseSig(r.sig)}
+}
+
+// openKernels makes the metatable of kernels.
+func (s *State) openKernels() {
+	s.method(s.meta(kernelKind), "__call", func(L *lua.LState) int {
+		k, _ := unwrap[*luaKernel](L.Get(1))
+		L.Remove(1)
+		a := &args{s: s, f: k.f, ctx: s.call(), v: make([]any, len(k.f.params))}
+		a.collect()
+		a.convert()
+		return s.push(k.k.Call(a.kernelCall(), a.ctx))
+	})
+}
+
+// names2 is a list of names.
+func (a *args) names2(i int) []string {
+	t, ok := a.raw[i].(*lua.LTable)
+	if !ok {
+		a.fail("%s is %s, want a table of names", a.f.params[i].name, describe(a.raw[i]))
+	}
+	var out []string
+	for j := 1; j <= t.Len(); j++ {
+		name, ok := t.RawGetInt(j).(lua.LString)
+		if !ok {
+			a.fail("%s[%d] is %s, want a name", a.f.params[i].name, j, describe(t.RawGetInt(j)))
+		}
+		out = append(out, string(name))
+	}
+	return out
+}
+
+// mathMode reads compile_options: {math_mode = "safe" | "relaxed" | "fast"}.
+func (a *args) mathMode(i int) metal.MathMode {
+	mode := metal.MathSafe
+	t := a.table(i)
+	if t == nil {
+		return mode
+	}
+	t.ForEach(func(k, v lua.LValue) {
+		if k.String() != "math_mode" {
+			a.fail("compile_options has the unknown key %q; it takes math_mode", k.String())
+		}
+		switch v.String() {
+		case "safe":
+		case "relaxed":
+			mode = metal.MathRelaxed
+		case "fast":
+			mode = metal.MathFast
+		default:
+			a.fail("math_mode is %s, want \"safe\", \"relaxed\" or \"fast\"", describe(v))
+		}
+	})
+	return mode
+}
+
+// kernelCall turns a call's arguments into those of the op.
+func (a *args) kernelCall() ops.KernelCall {
+	call := ops.KernelCall{Inputs: a.kernelInputs(0), Template: a.template(1), Grid: a.extent(2), Threadgroup: a.extent(3)}
+	shapes := a.sequence(4)
+	for i, v := range shapes {
+		call.OutputShapes = append(call.OutputShapes, a.outputShape(i, v))
+	}
+	for i, v := range a.sequence(5) {
+		d, ok := unwrap[tensor.DType](v)
+		if !ok {
+			a.fail("output_dtypes[%d] is %s, want a dtype", i+1, describe(v))
+		}
+		call.OutputDTypes = append(call.OutputDTypes, d)
+	}
+	if a.given(6) {
+		v := a.number(6)
+		call.InitValue = &v
+	}
+	if a.flag(7) {
+		call.Verbose = func(source string) { a.s.write("Generated source code:\n```\n" + source + "\n```\n") }
+	}
+	return call
+}
+
+// sequence is an argument that must be a table, as a list.
+func (a *args) sequence(i int) []lua.LValue {
+	t, ok := a.raw[i].(*lua.LTable)
+	if !ok {
+		a.fail("%s is %s, want a table", a.f.params[i].name, describe(a.raw[i]))
+	}
+	out := make([]lua.LValue, t.Len())
+	for j := range out {
+		out[j] = t.RawGetInt(j + 1)
+	}
+	return out
+}
+
+// kernelInputs are arrays or numbers; a number is float32.
+func (a *args) kernelInputs(i int) []*tensor.Array {
+	var out []*tensor.Array
+	for j, v := range a.sequence(i) {
+		if n, ok := v.(lua.LNumber); ok {
+			out = append(out, ops.Number(float64(n), tensor.Float32, a.ctx))
+			continue
+		}
+		x, err := toArray(a, v)
+		if err != nil {
+			a.fail("inputs[%d] %v", j+1, err)
+		}
+		out = append(out, x.(*tensor.Array))
+	}
+	return out
+}
+
+// template is {{"T", mx.float32}, {"N", 4}, {"B", true}}.
+func (a *args) template(i int) []ops.TemplateArg {
+	if a.raw[i] == lua.LNil {
+		return nil
+	}
+	var out []ops.TemplateArg
+	for j, v := range a.sequence(i) {
+		pair, ok := v.(*lua.LTable)
+		if !ok || pair.Len() != 2 {
+			a.fail("template[%d] is %s, want a pair {name, value}", j+1, describe(v))
+		}
+		name, ok := pair.RawGetInt(1).(lua.LString)
+		if !ok {
+			a.fail("template[%d] has the name %s, want a string", j+1, describe(pair.RawGetInt(1)))
+		}
+		t := ops.TemplateArg{Name: string(name)}
+		switch v := pair.RawGetInt(2).(type) {
+		case lua.LNumber:
+			n, err := toInt(v)
+			if err != nil {
+				a.fail("template argument %s %v", name, err)
+			}
+			t.Value = n
+		case lua.LBool:
+			t.Value = bool(v)
+		default:
+			d, ok := unwrap[tensor.DType](v)
+			if !ok {
+				a.fail("template argument %s is %s, want a dtype, an integer or a bool", name, describe(v))
+			}
+			t.Value = d
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// extent is a grid or threadgroup: sizes, an array to cover, dims, or a function of the inputs' shapes.
+func (a *args) extent(i int) ops.Extent {
+	v, name := a.raw[i], a.f.params[i].name
+	if x, ok := array(v); ok {
+		return ops.Extent{Cover: x}
+	}
+	if fn, ok := v.(*lua.LFunction); ok {
+		return ops.Extent{Func: a.s.shapeFunc(name, fn)}
+	}
+	shape, err := toShape(a, v)
+	if err != nil {
+		a.fail("%s %v", name, err)
+	}
+	return ops.Extent{Dims: shape.(tensor.ShapeArg)}
+}
+
+func (a *args) outputShape(i int, v lua.LValue) ops.OutputShape {
+	name := fmt.Sprintf("output_shapes[%d]", i+1)
+	if fn, ok := v.(*lua.LFunction); ok {
+		return ops.OutputShape{Func: a.s.shapeFunc(name, fn)}
+	}
+	shape, err := toShape(a, v)
+	if err != nil {
+		a.fail("%s %v", name, err)
+	}
+	return ops.OutputShape{Dims: shape.(tensor.ShapeArg)}
+}
+
+// shapeFunc wraps a Lua function of the inputs' shapes. It runs on the goroutine of the state, when the kernel is called or a
+// call is replayed.
+func (s *State) shapeFunc(name string, fn *lua.LFunction) *tensor.ShapeFunc {
+	return &tensor.ShapeFunc{F: func(in []tensor.Shape) ([]int, error) {
+		shapes := s.L.NewTable()
+		for _, shape := range in {
+			shapes.Append(s.shapeTable(shape))
+		}
+		top := s.L.GetTop()
+		defer s.L.SetTop(top)
+		if err := s.L.CallByParam(lua.P{Fn: fn, NRet: 1, Protect: true}, shapes); err != nil {
+			return nil, fmt.Errorf("the function failed: %w", s.scriptError(err))
+		}
+		v := s.L.Get(-1)
+		t, ok := v.(*lua.LTable)
+		if !ok {
+			return nil, fmt.Errorf("the function returned %s, want a table of sizes", describe(v))
+		}
+		n, err := intList(t)
+		if err != nil {
+			return nil, fmt.Errorf("the function's result%w", err)
+		}
+		return n, nil
+	}}
+}

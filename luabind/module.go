@@ -1,0 +1,182 @@
+package luabind
+
+import (
+	"errors"
+	"math"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+const (
+	dtypeKind  = "dtype"
+	deviceKind = "device"
+	streamKind = "stream"
+)
+
+// allRows are the rows of all functions.
+func allRows() []row {
+	var all []row
+	for _, rows := range [][]row{coreRows, opRows, transformRows, kernelRows, evalRows, streamRows} {
+		all = append(all, rows...)
+	}
+	return all
+}
+
+// openMX makes the module mx and its metatables, and enters it as a global and for require.
+func (s *State) openMX() {
+	s.openErrors()
+	s.openShapes()
+	s.openAt()
+	s.openCustom()
+	s.openKernels()
+	s.openNames()
+	mx := s.L.NewTable()
+	s.mx = mx
+	for _, name := range []string{"fast", "random", "linalg", "fft", "metal", "memory"} {
+		mx.RawSetString(name, s.L.NewTable())
+	}
+	for _, r := range allRows() {
+		s.define(s.module(r.name), r)
+	}
+	s.openArrays()
+	s.openMethods()
+	s.constants()
+	s.method(mx, "dims", s.dims)
+	s.openHelp()
+	loaded := s.L.GetField(s.L.GetGlobal("package"), "loaded").(*lua.LTable)
+	loaded.RawSetString("mx", mx)
+	s.L.SetGlobal("mx", mx)
+}
+
+// module is the table that a function's full name puts it into.
+func (s *State) module(name string) *lua.LTable {
+	t := s.mx
+	parts := strings.Split(name, ".")
+	for _, part := range parts[:len(parts)-1] {
+		t = t.RawGetString(part).(*lua.LTable)
+	}
+	return t
+}
+
+// openMethods makes the functions whose first parameter is an array methods.
+func (s *State) openMethods() {
+	methods := s.arrays.RawGetString("methods").(*lua.LTable)
+	for name, f := range s.funcs {
+		if strings.Contains(name, ".") || len(f.params) == 0 {
+			continue
+		}
+		if k := f.params[0].kind; k == "array" || k == "operand" {
+			methods.RawSetString(name, s.mx.RawGetString(name))
+		}
+	}
+	s.method(methods, "rows", s.rows)
+	s.method(methods, "index", func(L *lua.LState) int {
+		x, ok := array(L.Get(1))
+		if !ok {
+			s.raise(s.call().Errorf("index", "%s is not an array", describe(L.Get(1))))
+		}
+		L.Push(s.wrap(s.indexed(x, stackArgs(L)[1:])))
+		return 1
+	})
+	s.method(methods, "at", func(L *lua.LState) int {
+		x, ok := array(L.Get(1))
+		if !ok {
+			s.raise(s.call().Errorf("at", "%s is not an array", describe(L.Get(1))))
+		}
+		L.Push(s.userdata(atKind, atRef{x, stackArgs(L)[1:]}))
+		return 1
+	})
+}
+
+// openNames makes the metatables of values that are known by their text: dtypes, devices, streams, complex numbers.
+func (s *State) openNames() {
+	for _, kind := range []string{dtypeKind, deviceKind, streamKind, complexKind} {
+		mt := s.meta(kind)
+		s.method(mt, "__tostring", func(L *lua.LState) int {
+			ud := L.CheckUserData(1)
+			if t, ok := ud.Value.(interface{ String() string }); ok {
+				L.Push(lua.LString(t.String()))
+			} else {
+				L.Push(lua.LString(kind))
+			}
+			return 1
+		})
+		s.method(mt, "__concat", func(L *lua.LState) int {
+			L.Push(lua.LString(textOf(L, L.Get(1)) + textOf(L, L.Get(2))))
+			return 1
+		})
+		s.method(mt, "__eq", func(L *lua.LState) int {
+			L.Push(lua.LBool(L.CheckUserData(1).Value == L.CheckUserData(2).Value))
+			return 1
+		})
+	}
+	s.method(s.meta(dtypeKind), "__index", func(L *lua.LState) int {
+		d, _ := unwrap[tensor.DType](L.Get(1))
+		if L.Get(2).String() == "size" {
+			L.Push(lua.LNumber(d.Size()))
+			return 1
+		}
+		return 0
+	})
+	s.method(s.meta(streamKind), "__index", func(L *lua.LState) int {
+		st, _ := unwrap[*tensor.Stream](L.Get(1))
+		switch L.Get(2).String() {
+		case "device":
+			L.Push(s.userdata(deviceKind, st.Device()))
+			return 1
+		case "index":
+			L.Push(lua.LNumber(st.Index()))
+			return 1
+		}
+		return 0
+	})
+	s.method(s.meta(complexKind), "__index", func(L *lua.LState) int {
+		z, _ := unwrap[complexNumber](L.Get(1))
+		switch L.Get(2).String() {
+		case "re":
+			L.Push(lua.LNumber(real(complex64(z))))
+			return 1
+		case "im":
+			L.Push(lua.LNumber(imag(complex64(z))))
+			return 1
+		}
+		return 0
+	})
+}
+
+// dtype is the Lua value of a dtype: one for each.
+func (s *State) dtype(d tensor.DType) *lua.LUserData {
+	if s.dtypes[d] == nil {
+		s.dtypes[d] = s.userdata(dtypeKind, d)
+	}
+	return s.dtypes[d]
+}
+
+// constants enters the dtypes and numbers.
+func (s *State) constants() {
+	for _, d := range tensor.DTypes() {
+		s.mx.RawSetString(d.String(), s.dtype(d))
+	}
+	s.mx.RawSetString("bool_", s.dtype(tensor.Bool))
+	for name, v := range map[string]float64{"inf": math.Inf(1), "nan": math.NaN(), "pi": math.Pi, "e": math.E,
+		"euler_gamma": 0.57721566490153286060651209008240243} {
+		s.mx.RawSetString(name, lua.LNumber(v))
+	}
+	s.mx.RawSetString("newaxis", lua.LFalse)
+	s.mx.RawSetString("cpu", s.userdata(deviceKind, tensor.Device{Kind: tensor.CPU}))
+	s.mx.RawSetString("gpu", s.userdata(deviceKind, tensor.Device{Kind: tensor.GPU}))
+}
+
+// toStream is a stream, or a device's default stream.
+func (s *State) toStream(v lua.LValue) (*tensor.Stream, error) {
+	if st, ok := unwrap[*tensor.Stream](v); ok {
+		return st, nil
+	}
+	if d, ok := unwrap[tensor.Device](v); ok {
+		return tensor.DefaultStream(d)
+	}
+	return nil, errors.New("it is " + describe(v) + ", want a stream or a device such as mx.cpu")
+}

@@ -1,0 +1,201 @@
+package luabind
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops"
+)
+
+// coreRows are the functions that make, evaluate and read arrays.
+var coreRows = []row{
+	{name: "array", sig: "val:any dtype:dtype?", doc: "FromSlice", call: func(a *args) any {
+		if x, ok := array(a.raw[0]); ok {
+			return ops.AsType(x, a.dtype(1, x.DType()), a.ctx)
+		}
+		d := tensor.Float32
+		switch v := a.raw[0].(type) {
+		case lua.LBool:
+			d = tensor.Bool
+		case *lua.LUserData:
+			if _, ok := v.Value.(complexNumber); ok {
+				d = tensor.Complex64
+			}
+		case *lua.LTable:
+			d = tableDType(v)
+		}
+		x, err := arrayOf(a.ctx, a.raw[0], a.dtype(1, d), false)
+		if err != nil {
+			a.fail("val %v", err)
+		}
+		return x
+	}},
+	{name: "item", sig: "a form:string?", doc: "tensor.Array.Bytes", call: func(a *args) any {
+		v, err := a.s.item(a.array(0), a.asText(1))
+		if err != nil {
+			a.fail("%v", err)
+		}
+		return v
+	}},
+	{name: "tolist", sig: "a form:string?", doc: "tensor.Array.Bytes", call: func(a *args) any {
+		return a.s.tolist(a.array(0), a.asText(1))
+	}},
+	{name: "dim", sig: "a axis:int", doc: "tensor.Array.Dim", call: func(a *args) any {
+		n, err := a.array(0).Dim(a.int(1))
+		if err != nil {
+			a.fail("%v", err)
+		}
+		return lua.LNumber(n)
+	}},
+	{name: "free", sig: "a", doc: "tensor.Array.Free", call: func(a *args) any {
+		a.array(0).Free(a.ctx)
+		return nil
+	}},
+	{name: "complex", sig: "re:number im:number=0", doc: "tensor.Complex64", call: func(a *args) any {
+		z := complexNumber(complex(float32(a.number(0)), float32(a.number(1))))
+		return a.s.userdata(complexKind, z)
+	}},
+	{name: "type", sig: "v:any?", doc: "Type", call: func(a *args) any {
+		return lua.LString(typeName(a.raw[0]))
+	}},
+	{name: "clock", sig: "", doc: "Clock", call: func(a *args) any {
+		return lua.LNumber(time.Since(clockStart).Seconds())
+	}},
+	{name: "iinfo", sig: "dtype:dtype", doc: "tensor.DType", call: iinfo},
+	{name: "finfo", sig: "dtype:dtype", doc: "tensor.DType", call: finfo},
+}
+
+var clockStart = time.Now()
+
+// tableDType is the dtype of an array of a table without a given one: float32, bool if it starts with a bool, complex64 if it
+// starts with a complex value.
+func tableDType(v lua.LValue) tensor.DType {
+	for depth := 0; depth < maxRank; depth++ {
+		t, ok := v.(*lua.LTable)
+		if !ok {
+			break
+		}
+		v = t.RawGetInt(1)
+	}
+	if _, ok := v.(lua.LBool); ok {
+		return tensor.Bool
+	}
+	if _, ok := unwrap[complexNumber](v); ok {
+		return tensor.Complex64
+	}
+	return tensor.Float32
+}
+
+// asText reads item's and tolist's argument: "string" gives 64-bit integers as strings.
+func (a *args) asText(i int) bool {
+	if !a.given(i) {
+		return false
+	}
+	if a.text(i) != "string" {
+		a.fail("%s is %q, want \"string\"", a.f.params[i].name, a.text(i))
+	}
+	return true
+}
+
+// fillValue is the value of full: a number is float32 whatever it is, a bool bool; and the dtype it gives the result.
+func (a *args) fillValue(i int) (*tensor.Array, tensor.DType) {
+	switch v := a.raw[i].(type) {
+	case lua.LNumber:
+		d := a.dtype(2, tensor.Float32)
+		if d == tensor.Complex64 {
+			d = tensor.Float32
+		}
+		return ops.Number(float64(v), d, a.ctx), tensor.Float32
+	case lua.LBool:
+		return ops.FromSlice([]bool{bool(v)}, []int{}, a.ctx), tensor.Bool
+	}
+	if x, ok := array(a.raw[i]); ok {
+		return x, x.DType()
+	}
+	d := a.dtype(2, tableDType(a.raw[i]))
+	x, err := arrayOf(a.ctx, a.raw[i], d, false)
+	if err != nil {
+		a.fail("%s %v", a.f.params[i].name, err)
+	}
+	return x, d
+}
+
+// key is the key of a random function: the one given, or the state's next.
+func (a *args) key(i int) *tensor.Array {
+	if a.given(i) {
+		return a.array(i)
+	}
+	return a.s.random.Next(a.ctx)
+}
+
+// seed is a 64-bit seed: a number, or a string of digits where 53 bits are not enough.
+func (a *args) seed(i int) uint64 {
+	switch v := a.raw[i].(type) {
+	case lua.LNumber:
+		n, err := toInt(v)
+		if err != nil {
+			a.fail("seed %v", err)
+		}
+		return uint64(n)
+	case lua.LString:
+		if n, err := strconv.ParseUint(string(v), 10, 64); err == nil {
+			return n
+		}
+	}
+	a.fail("seed is %s, want an integer, or a string of digits below 2^64", describe(a.raw[i]))
+	return 0
+}
+
+// iinfo is a table {min, max, bits, dtype}; limits beyond 2^53 are strings.
+func iinfo(a *args) any {
+	d := a.dtype(0, tensor.Int32)
+	if !d.IsInteger() {
+		a.fail("dtype %v is no integer type", d)
+	}
+	bits := uint(8 * d.Size())
+	low, high := int64(0), uint64(math.MaxUint64)>>(64-bits)
+	if d.IsSigned() {
+		low, high = math.MinInt64>>(64-bits), uint64(math.MaxInt64)>>(64-bits)
+	}
+	t := a.s.L.NewTable()
+	if bits == 64 {
+		t.RawSetString("min", lua.LString(strconv.FormatInt(low, 10)))
+		t.RawSetString("max", lua.LString(strconv.FormatUint(high, 10)))
+		if low == 0 {
+			t.RawSetString("min", lua.LNumber(0))
+		}
+	} else {
+		t.RawSetString("min", lua.LNumber(low))
+		t.RawSetString("max", lua.LNumber(high))
+	}
+	t.RawSetString("bits", lua.LNumber(bits))
+	t.RawSetString("dtype", a.s.dtype(d))
+	return t
+}
+
+// finfo is a table {min, max, eps, smallest_normal, bits, dtype}, from the format's exponent and fraction bits.
+func finfo(a *args) any {
+	d := a.dtype(0, tensor.Float32)
+	if d == tensor.Complex64 {
+		d = tensor.Float32
+	}
+	formats := map[tensor.DType][2]int{tensor.Float16: {5, 10}, tensor.BFloat16: {8, 7}, tensor.Float32: {8, 23},
+		tensor.Float64: {11, 52}}
+	f, ok := formats[d]
+	if !ok {
+		a.fail("dtype %v is no floating-point type", d)
+	}
+	bias := 1<<(f[0]-1) - 1
+	largest := math.Ldexp(2-math.Ldexp(1, -f[1]), bias)
+	t := a.s.L.NewTable()
+	for name, v := range map[string]float64{"min": -largest, "max": largest, "eps": math.Ldexp(1, -f[1]),
+		"smallest_normal": math.Ldexp(1, 1-bias), "bits": float64(8 * d.Size())} {
+		t.RawSetString(name, lua.LNumber(v))
+	}
+	t.RawSetString("dtype", a.s.dtype(d))
+	return t
+}

@@ -1,0 +1,94 @@
+package luabind
+
+import (
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+// evalRows evaluate. They take any number of trees, so their signature says the first only.
+var evalRows = []row{
+	{name: "eval", sig: "a:tree? b:tree? c:tree? d:tree? e:tree? f:tree? g:tree? h:tree?", doc: "tensor.Eval",
+		call: func(a *args) any {
+			if err := tensor.Eval(a.s.ctx(), a.s.flattenAll("eval", a.raw)...); err != nil {
+				a.s.raise(err)
+			}
+			return nil
+		}},
+	{name: "async_eval", sig: "a:tree? b:tree? c:tree? d:tree? e:tree? f:tree? g:tree? h:tree?", doc: "tensor.AsyncEval",
+		call: func(a *args) any {
+			if err := tensor.AsyncEval(a.s.flattenAll("async_eval", a.raw)...); err != nil {
+				a.s.raise(err)
+			}
+			return nil
+		}},
+}
+
+// streamRows are the functions of devices, streams and memory.
+var streamRows = []row{
+	{name: "default_device", sig: "", doc: "tensor.DefaultDevice", call: func(a *args) any {
+		return a.s.userdata(deviceKind, tensor.DefaultDevice())
+	}},
+	{name: "default_stream", sig: "device:any", doc: "tensor.DefaultStream", call: func(a *args) any {
+		d, ok := unwrap[tensor.Device](a.raw[0])
+		if !ok {
+			a.fail("device is %s, want a device such as mx.cpu", describe(a.raw[0]))
+		}
+		if a.s.stream != nil && a.s.stream.Device() == d {
+			return a.s.userdata(streamKind, a.s.stream)
+		}
+		st, err := tensor.DefaultStream(d)
+		if err != nil {
+			a.fail("%v", err)
+		}
+		return a.s.userdata(streamKind, st)
+	}},
+	{name: "new_stream", sig: "device:any", doc: "tensor.NewStream", call: func(a *args) any {
+		d, ok := unwrap[tensor.Device](a.raw[0])
+		if !ok {
+			a.fail("device is %s, want a device such as mx.cpu", describe(a.raw[0]))
+		}
+		st, err := tensor.NewStream(d)
+		if err != nil {
+			a.fail("%v", err)
+		}
+		return a.s.userdata(streamKind, st)
+	}},
+	{name: "stream", sig: "s:any f:any", doc: "tensor.Stream", call: withStream},
+	{name: "synchronize", sig: "s:any?", doc: "tensor.Synchronize", call: func(a *args) any {
+		var streams []*tensor.Stream
+		if a.raw[0] != lua.LNil {
+			st, err := a.s.toStream(a.raw[0])
+			if err != nil {
+				a.fail("s: %v", err)
+			}
+			streams = append(streams, st)
+		}
+		if err := tensor.Synchronize(a.s.ctx(), streams...); err != nil {
+			a.s.raise(err)
+		}
+		return nil
+	}},
+}
+
+// withStream runs a function with a stream as the state's default, which is put back also after an error.
+func withStream(a *args) any {
+	s := a.s
+	st, err := s.toStream(a.raw[0])
+	if err != nil {
+		a.fail("s: %v", err)
+	}
+	fn := a.callable(1)
+	old := s.stream
+	s.stream = st
+	defer func() { s.stream = old }()
+	top := s.L.GetTop()
+	s.L.Push(fn)
+	s.L.Call(0, lua.MultRet)
+	var out values
+	for i := top + 1; i <= s.L.GetTop(); i++ {
+		out = append(out, s.L.Get(i))
+	}
+	s.L.SetTop(top)
+	return out
+}

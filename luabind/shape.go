@@ -1,0 +1,114 @@
+package luabind
+
+import (
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+const (
+	shapeKind = "shape"
+	dimsKind  = "dims"
+)
+
+// openShapes makes the metatable of shapes: plain tables that print and compare.
+func (s *State) openShapes() {
+	mt := s.meta(shapeKind)
+	mt.RawSetString("__metatable", lua.LNil)
+	s.method(mt, "__tostring", func(L *lua.LState) int {
+		t := L.CheckTable(1)
+		n, err := intList(t)
+		if err != nil {
+			L.Push(lua.LString("(?)"))
+		} else {
+			L.Push(lua.LString(tensor.Shape(n).String()))
+		}
+		return 1
+	})
+	s.method(mt, "__eq", func(L *lua.LState) int {
+		a, b := L.CheckTable(1), L.CheckTable(2)
+		same := a.Len() == b.Len()
+		for i := 1; same && i <= a.Len(); i++ {
+			same = a.RawGetInt(i) == b.RawGetInt(i)
+		}
+		L.Push(lua.LBool(same))
+		return 1
+	})
+	s.method(mt, "__concat", func(L *lua.LState) int {
+		L.Push(lua.LString(textOf(L, L.Get(1)) + textOf(L, L.Get(2))))
+		return 1
+	})
+	dims := s.meta(dimsKind)
+	s.method(dims, "__tostring", func(L *lua.LState) int {
+		d, _ := unwrap[tensor.ShapeArg](L.Get(1))
+		bound, _ := d.Bind(nil)
+		L.Push(lua.LString("dims" + bound.String()))
+		return 1
+	})
+}
+
+// shapeTable is a shape as Lua sees it.
+func (s *State) shapeTable(shape tensor.Shape) *lua.LTable {
+	t := s.L.CreateTable(len(shape), 0)
+	for _, n := range shape {
+		t.Append(lua.LNumber(n))
+	}
+	t.Metatable = s.meta(shapeKind)
+	return t
+}
+
+// dims is mx.dims(...): a shape of numbers, whole shapes of arrays, and single dimensions {array, axis}, none of which is read;
+// "array, axis" as two arguments is a dimension too.
+func (s *State) dims(L *lua.LState) int {
+	c := s.call()
+	var parts []tensor.ShapeArg
+	fail := func(i int, v lua.LValue) {
+		s.raise(c.Errorf("dims", "argument %d is %s, want a size, an array, or {array, axis}", i, describe(v)))
+	}
+	for i := 1; i <= L.GetTop(); i++ {
+		v := L.Get(i)
+		if x, ok := array(v); ok {
+			if n, isAxis := L.Get(i + 1).(lua.LNumber); isAxis && len(parts) == 0 && i == 1 {
+				parts = append(parts, s.dimOf(c, x, n))
+				i++
+				continue
+			}
+			parts = append(parts, tensor.ShapeOf(x))
+			continue
+		}
+		if d, ok := unwrap[tensor.ShapeArg](v); ok {
+			parts = append(parts, d)
+			continue
+		}
+		switch v := v.(type) {
+		case lua.LNumber:
+			n, err := toInt(v)
+			if err != nil {
+				fail(i, v)
+			}
+			parts = append(parts, tensor.Sizes(n))
+		case *lua.LTable:
+			x, ok := array(v.RawGetInt(1))
+			axis, isNumber := v.RawGetInt(2).(lua.LNumber)
+			if !ok || !isNumber || v.Len() != 2 {
+				fail(i, v)
+			}
+			parts = append(parts, s.dimOf(c, x, axis))
+		default:
+			fail(i, v)
+		}
+	}
+	L.Push(s.userdata(dimsKind, tensor.Concat(parts...)))
+	return 1
+}
+
+func (s *State) dimOf(c *tensor.Ctx, x *tensor.Array, axis lua.LNumber) tensor.ShapeArg {
+	n, err := toInt(axis)
+	if err == nil {
+		_, err = tensor.Axis(n, x.NDim())
+	}
+	if err != nil {
+		s.raise(c.Errorf("dims", "%w", err))
+	}
+	return tensor.DimOf(x, n)
+}

@@ -1,0 +1,202 @@
+// Package luabind binds the engine to Lua: arrays as userdata, functions by the rows of rows_*.go, trees of tables,
+// transforms, custom kernels. It is the only importer of gopher-lua besides cmd.
+package luabind
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops"
+)
+
+// State is a Lua state with the module mx. It belongs to one goroutine at a time.
+type State struct {
+	L      *lua.LState
+	random *ops.RandomState
+	stream *tensor.Stream // the default stream of ops; nil: the device's
+
+	mx     *lua.LTable
+	arrays *lua.LTable // metatable of arrays
+	dtypes map[tensor.DType]*lua.LUserData
+	metas  map[string]*lua.LTable // metatables of the other userdata, by kind
+	funcs  map[string]*function   // by full name: "softmax", "random.uniform"
+	help   map[*lua.LFunction]*function
+	stdout io.Writer
+}
+
+// Options are what a State is opened with.
+type Options struct {
+	Seed uint64 // of the state's random numbers
+	// Libraries says whether Lua's io and os libraries and file loading are there. The rest of the standard library always is.
+	Libraries bool
+	Stdout    io.Writer // where print writes; nil: os.Stdout
+}
+
+// New opens a Lua state with mx loaded: require("mx") gives it, and it is a global.
+func New(opt Options) *State {
+	L := lua.NewState(lua.Options{SkipOpenLibs: true, IncludeGoStackTrace: false, RegistrySize: 1 << 12,
+		RegistryMaxSize: 1 << 22, CallStackSize: 200, MinimizeStackMemory: true})
+	s := &State{L: L, random: ops.NewRandomState(opt.Seed), metas: map[string]*lua.LTable{},
+		dtypes: map[tensor.DType]*lua.LUserData{}, funcs: map[string]*function{}, help: map[*lua.LFunction]*function{}}
+	s.openLibraries(opt)
+	s.openMX()
+	return s
+}
+
+// Close ends the state.
+func (s *State) Close() { s.L.Close() }
+
+// Run compiles and runs a chunk with arguments and gives its results. A cancelled context stops Lua code and the device's
+// work alike. The error is a *ScriptError.
+func (s *State) Run(ctx context.Context, src io.Reader, name string, args ...lua.LValue) ([]lua.LValue, error) {
+	proto, err := compileChunk(src, name)
+	if err != nil {
+		return nil, &ScriptError{Message: err.Error()}
+	}
+	return s.Call(ctx, s.L.NewFunctionFromProto(proto), args...)
+}
+
+// RunFile runs a script file; a first line that starts with # is skipped.
+func (s *State) RunFile(ctx context.Context, path string, args ...lua.LValue) ([]lua.LValue, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, &ScriptError{Message: fmt.Sprintf("cannot open %s: %v", path, errors.Unwrap(err))}
+	}
+	defer f.Close()
+	src, err := skipShebang(f)
+	if err != nil {
+		return nil, &ScriptError{Message: fmt.Sprintf("cannot read %s: %v", path, err)}
+	}
+	return s.Run(ctx, src, path, args...)
+}
+
+// skipShebang leaves an empty line in place of a first line that starts with #, so that line numbers stay right.
+func skipShebang(r io.Reader) (io.Reader, error) {
+	b := bufio.NewReader(r)
+	first, err := b.Peek(1)
+	if err == io.EOF || err == nil && first[0] != '#' {
+		return b, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for {
+		c, err := b.ReadByte()
+		if err == io.EOF {
+			return b, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if c == '\n' {
+			return b, b.UnreadByte()
+		}
+	}
+}
+
+// Call calls a Lua function and gives its results.
+func (s *State) Call(ctx context.Context, fn *lua.LFunction, args ...lua.LValue) (out []lua.LValue, err error) {
+	L := s.L
+	if ctx.Done() != nil {
+		L.SetContext(ctx)
+		defer L.RemoveContext()
+	}
+	top := L.GetTop()
+	defer func() {
+		if p := recover(); p != nil {
+			err = &ScriptError{Message: fmt.Sprintf("BUG: %v\n%s", p, debug.Stack())}
+		}
+		L.SetTop(top)
+	}()
+	L.Push(fn)
+	for _, a := range args {
+		L.Push(a)
+	}
+	if err := L.PCall(len(args), lua.MultRet, L.NewFunction(s.traceback)); err != nil {
+		if ctx.Err() != nil {
+			return nil, &ScriptError{Message: "interrupted: " + context.Cause(ctx).Error(), Cause: ctx.Err()}
+		}
+		return nil, s.scriptError(err)
+	}
+	for i := top + 1; i <= L.GetTop(); i++ {
+		out = append(out, L.Get(i))
+	}
+	return out, nil
+}
+
+// ctx is the context of the running call.
+func (s *State) ctx() context.Context {
+	if c := s.L.Context(); c != nil {
+		return c
+	}
+	return context.Background()
+}
+
+// call is the Ctx of an op called from the running Lua line.
+func (s *State) call() *tensor.Ctx { return &tensor.Ctx{Stream: s.stream, Where: s.where()} }
+
+// where is the innermost Lua line.
+func (s *State) where() tensor.Where {
+	for level := 0; ; level++ {
+		dbg, ok := s.L.GetStack(level)
+		if !ok {
+			return tensor.Where{}
+		}
+		if _, err := s.L.GetInfo("Sl", dbg, lua.LNil); err == nil && dbg.CurrentLine > 0 {
+			return tensor.Where{File: dbg.Source, Line: dbg.CurrentLine}
+		}
+	}
+}
+
+// openLibraries opens Lua's standard library. Whatever compiles source text goes through compileChunk.
+func (s *State) openLibraries(opt Options) {
+	open := func(name string, f lua.LGFunction) {
+		s.L.Push(s.L.NewFunction(f))
+		s.L.Push(lua.LString(name))
+		s.L.Call(1, 0)
+	}
+	open(lua.LoadLibName, lua.OpenPackage)
+	open(lua.BaseLibName, lua.OpenBase)
+	open(lua.TabLibName, lua.OpenTable)
+	open(lua.StringLibName, lua.OpenString)
+	open(lua.MathLibName, lua.OpenMath)
+	open(lua.CoroutineLibName, lua.OpenCoroutine)
+	open(lua.DebugLibName, lua.OpenDebug)
+	if opt.Libraries {
+		open(lua.IoLibName, lua.OpenIo)
+		open(lua.OsLibName, lua.OpenOs)
+	}
+	s.replaceLoaders(opt)
+	s.guardStrings()
+	s.stdout = opt.Stdout
+	if s.stdout == nil {
+		s.stdout = os.Stdout
+	}
+	s.L.SetGlobal("print", s.L.NewFunction(func(L *lua.LState) int {
+		var line strings.Builder
+		for i := 1; i <= L.GetTop(); i++ {
+			if i > 1 {
+				line.WriteByte('\t')
+			}
+			line.WriteString(L.ToStringMeta(L.Get(i)).String())
+		}
+		s.write(line.String() + "\n")
+		return 0
+	}))
+}
+
+// write prints text; an error of the output is the script's.
+func (s *State) write(text string) {
+	if _, err := io.WriteString(s.stdout, text); err != nil {
+		s.raise(fmt.Errorf("print: %w", err))
+	}
+}

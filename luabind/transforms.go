@@ -1,0 +1,321 @@
+package luabind
+
+import (
+	"fmt"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/grad"
+)
+
+// luaFunc is a Lua function as a function of arrays: its arguments' trees are filled with the arrays, its results' are
+// flattened. results holds what it returned last.
+type luaFunc struct {
+	s       *State
+	fn      lua.LValue
+	args    []lua.LValue
+	results []lua.LValue
+}
+
+// call is a grad.Func. Lua errors keep their value: they pass through the transform as luaFailure.
+func (f *luaFunc) call(in []*tensor.Array) ([]*tensor.Array, error) {
+	L := f.s.L
+	top := L.GetTop()
+	args := f.s.rebuildAll(f.args, in)
+	if err := L.CallByParam(lua.P{Fn: f.fn, NRet: lua.MultRet, Protect: true}, args...); err != nil {
+		L.SetTop(top)
+		return nil, &luaFailure{err}
+	}
+	f.results = nil
+	for i := top + 1; i <= L.GetTop(); i++ {
+		f.results = append(f.results, L.Get(i))
+	}
+	L.SetTop(top)
+	var out []*tensor.Array
+	for _, v := range f.results {
+		var err error
+		if out, err = flatten(v, 0, out); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// luaFailure carries a Lua error through Go code that knows Go errors only.
+type luaFailure struct{ err error }
+
+// Error is the Lua error's text.
+func (e *luaFailure) Error() string { return e.err.Error() }
+
+// reraise raises an error that came out of a transform: a Lua error as it was, another one by raise.
+func (s *State) reraise(err error) {
+	if f, ok := err.(*luaFailure); ok {
+		if api, ok := f.err.(*lua.ApiError); ok && api.Object != nil && api.Object != lua.LNil {
+			s.L.Error(api.Object, 0)
+		}
+		s.raise(f.err)
+	}
+	s.raise(err)
+}
+
+// stackArgs are the arguments of the Lua function that is running.
+func stackArgs(L *lua.LState) []lua.LValue {
+	out := make([]lua.LValue, L.GetTop())
+	for i := range out {
+		out[i] = L.Get(i + 1)
+	}
+	return out
+}
+
+// transformRows are the rows of the transforms.
+var transformRows = []row{
+	{name: "grad", sig: "fun:any argnums:any? argnames:any?", doc: "grad.Grad", call: func(a *args) any {
+		return a.s.gradient(a, false)
+	}},
+	{name: "value_and_grad", sig: "fun:any argnums:any? argnames:any?", doc: "grad.ValueAndGrad", call: func(a *args) any {
+		return a.s.gradient(a, true)
+	}},
+	{name: "vjp", sig: "fun:any primals:arrays cotangents:arrays", doc: "grad.VJP", call: func(a *args) any {
+		return a.s.products(a, grad.VJP)
+	}},
+	{name: "jvp", sig: "fun:any primals:arrays tangents:arrays", doc: "grad.JVP", call: func(a *args) any {
+		return a.s.products(a, grad.JVP)
+	}},
+	{name: "vmap", sig: "fun:any in_axes:any? out_axes:any?", doc: "grad.VMap", call: vmapCall},
+	{name: "checkpoint", sig: "fun:any", doc: "grad.Checkpoint", call: checkpointCall},
+	{name: "custom_function", sig: "fun:any", doc: "grad.Custom", call: func(a *args) any {
+		return a.s.userdata(customKind, &customFunction{fn: a.callable(0)})
+	}},
+}
+
+// callable checks that an argument can be called.
+func (a *args) callable(i int) lua.LValue {
+	v := a.raw[i]
+	if _, ok := v.(*lua.LFunction); ok {
+		return v
+	}
+	if a.s.L.GetMetaField(v, "__call") != lua.LNil {
+		return v
+	}
+	a.fail("%s is %s, want a function", a.f.params[i].name, describe(v))
+	return nil
+}
+
+// products is vjp or jvp: two tables.
+func (s *State) products(a *args, f func(grad.Func, []*tensor.Array, []*tensor.Array, ...*tensor.Ctx) ([]*tensor.Array,
+	[]*tensor.Array, error)) any {
+	primals := a.arrays(1)
+	fn := &luaFunc{s: s, fn: a.callable(0)}
+	for _, x := range primals {
+		fn.args = append(fn.args, s.wrap(x))
+	}
+	outs, products, err := f(fn.call, primals, a.arrays(2), a.ctx)
+	if err != nil {
+		s.reraise(err)
+	}
+	return values{s.list(outs), s.list(products)}
+}
+
+// list is a table of arrays.
+func (s *State) list(xs []*tensor.Array) *lua.LTable {
+	t := s.L.CreateTable(len(xs), 0)
+	for _, x := range xs {
+		t.Append(s.wrap(x))
+	}
+	return t
+}
+
+// gradient is grad or value_and_grad: a function.
+func (s *State) gradient(a *args, withValue bool) any {
+	g := &gradCall{s: s, name: a.f.name, fn: a.callable(0), withValue: withValue}
+	switch v := a.raw[1].(type) {
+	case *lua.LNilType:
+		if a.raw[2] == lua.LNil {
+			g.argnums, g.bare = []int{0}, true
+		}
+	case lua.LNumber:
+		n, err := toInt(v)
+		if err != nil {
+			a.fail("argnums %v", err)
+		}
+		g.argnums, g.bare = []int{n}, true
+	case *lua.LTable:
+		n, err := intList(v)
+		if err != nil {
+			a.fail("argnums%v", err)
+		}
+		g.argnums = n
+	default:
+		a.fail("argnums is %s, want an integer or a table of integers", describe(v))
+	}
+	switch v := a.raw[2].(type) {
+	case *lua.LNilType:
+	case lua.LString:
+		g.argnames = []string{string(v)}
+	case *lua.LTable:
+		for i := 1; i <= v.Len(); i++ {
+			name, ok := v.RawGetInt(i).(lua.LString)
+			if !ok {
+				a.fail("argnames[%d] is %s, want a string", i, describe(v.RawGetInt(i)))
+			}
+			g.argnames = append(g.argnames, string(name))
+		}
+	default:
+		a.fail("argnames is %s, want a string or a table of strings", describe(v))
+	}
+	return s.L.NewFunction(g.call)
+}
+
+// gradCall is what grad and value_and_grad return.
+type gradCall struct {
+	s         *State
+	name      string
+	fn        lua.LValue
+	argnums   []int
+	bare      bool // argnums was a number: the gradient is not in a table
+	argnames  []string
+	withValue bool
+}
+
+func (g *gradCall) call(L *lua.LState) int {
+	s := g.s
+	c := s.call()
+	args := stackArgs(L)
+	positional, named, err := g.chosen(args)
+	if err != nil {
+		s.raise(c.Errorf(g.name, "%w", err))
+	}
+	in := s.flattenAll(g.name, args)
+	leaves := indexLeaves(args)
+	var by []int
+	for _, v := range append(append([]lua.LValue(nil), positional...), named...) {
+		by = append(by, leaves.of(v)...)
+	}
+	f := &luaFunc{s: s, fn: g.fn, args: args}
+	_, grads, err := grad.ValueAndGrad(func(in []*tensor.Array) ([]*tensor.Array, error) {
+		outs, err := f.call(in)
+		if err == nil && len(f.results) > 0 {
+			if _, isArray := array(f.results[0]); !isArray {
+				return nil, fmt.Errorf("the function must return a scalar array first, it returned %s", describe(f.results[0]))
+			}
+		}
+		return outs, err
+	}, by, c)(in)
+	if err != nil {
+		if _, isOp := err.(*tensor.OpError); !isOp {
+			if _, isLua := err.(*luaFailure); !isLua {
+				err = c.Errorf(g.name, "%w", err)
+			}
+		}
+		s.reraise(err)
+	}
+	return g.push(positional, named, grads, f.results)
+}
+
+// chosen are the arguments to differentiate by.
+func (g *gradCall) chosen(args []lua.LValue) (positional, named []lua.LValue, err error) {
+	for _, n := range g.argnums {
+		i := n
+		if i < 0 {
+			i += len(args)
+		}
+		if i < 0 || i >= len(args) {
+			return nil, nil, fmt.Errorf("argnums has %d, but the function was called with %d arguments", n, len(args))
+		}
+		positional = append(positional, args[i])
+	}
+	if len(g.argnames) == 0 {
+		return positional, nil, nil
+	}
+	var table *lua.LTable
+	if len(args) > 0 {
+		table, _ = args[len(args)-1].(*lua.LTable)
+	}
+	for _, name := range g.argnames {
+		v := lua.LValue(lua.LNil)
+		if table != nil {
+			v = table.RawGetString(name)
+		}
+		if v == lua.LNil {
+			return nil, nil, fmt.Errorf("argnames has %q, but the call has no such keyword in its last argument", name)
+		}
+		named = append(named, v)
+	}
+	return positional, named, nil
+}
+
+func (g *gradCall) push(positional, named []lua.LValue, grads []*tensor.Array, results []lua.LValue) int {
+	s := g.s
+	trees := s.rebuildAll(append(append([]lua.LValue(nil), positional...), named...), grads)
+	var byPosition lua.LValue = lua.LNil
+	if g.bare {
+		byPosition = trees[0]
+	} else if len(positional) > 0 {
+		t := s.L.NewTable()
+		for _, v := range trees[:len(positional)] {
+			t.Append(v)
+		}
+		byPosition = t
+	}
+	out := []lua.LValue{byPosition}
+	if len(named) > 0 {
+		t := s.L.NewTable()
+		for i, name := range g.argnames {
+			t.RawSetString(name, trees[len(positional)+i])
+		}
+		out = append(out, t)
+	}
+	if g.withValue {
+		value := results[0]
+		if len(results) > 1 {
+			t := s.L.NewTable()
+			for i, v := range results {
+				t.RawSetInt(i+1, v)
+			}
+			value = t
+		}
+		out = append([]lua.LValue{value}, out...)
+	}
+	for _, v := range out {
+		s.L.Push(v)
+	}
+	return len(out)
+}
+
+// leafIndex tells the leaves of a part of the arguments from their place among all leaves.
+type leafIndex struct{ first, count map[lua.LValue]int }
+
+// indexLeaves numbers the leaves under each table and array of the arguments, in the order of flatten.
+func indexLeaves(args []lua.LValue) leafIndex {
+	ix := leafIndex{map[lua.LValue]int{}, map[lua.LValue]int{}}
+	n := 0
+	var walk func(v lua.LValue)
+	walk = func(v lua.LValue) {
+		start := n
+		if _, ok := array(v); ok {
+			n++
+		} else if t, ok := v.(*lua.LTable); ok {
+			for _, k := range orderedKeys(t) {
+				walk(t.RawGet(k))
+			}
+		} else {
+			return
+		}
+		if _, seen := ix.first[v]; !seen {
+			ix.first[v], ix.count[v] = start, n-start
+		}
+	}
+	for _, v := range args {
+		walk(v)
+	}
+	return ix
+}
+
+func (ix leafIndex) of(v lua.LValue) []int {
+	out := make([]int, ix.count[v])
+	for i := range out {
+		out[i] = ix.first[v] + i
+	}
+	return out
+}

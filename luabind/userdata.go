@@ -1,0 +1,90 @@
+package luabind
+
+import (
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+// meta is the metatable of a kind of userdata, made on first use.
+func (s *State) meta(kind string) *lua.LTable {
+	mt := s.metas[kind]
+	if mt == nil {
+		mt = s.L.NewTable()
+		mt.RawSetString("__name", lua.LString(kind))
+		mt.RawSetString("__metatable", lua.LString(kind))
+		s.metas[kind] = mt
+	}
+	return mt
+}
+
+// userdata wraps a Go value.
+func (s *State) userdata(kind string, v any) *lua.LUserData {
+	return &lua.LUserData{Value: v, Env: s.L.Env, Metatable: s.meta(kind)}
+}
+
+// unwrap is the Go value of a userdata.
+func unwrap[T any](v lua.LValue) (T, bool) {
+	if ud, ok := v.(*lua.LUserData); ok {
+		x, ok := ud.Value.(T)
+		return x, ok
+	}
+	var zero T
+	return zero, false
+}
+
+// method sets a function of a metatable or module. Errors of the engine that f raises by panicking with Go's own panics
+// become Lua errors that say BUG.
+func (s *State) method(t *lua.LTable, name string, f lua.LGFunction) *lua.LFunction {
+	fn := s.L.NewFunction(f)
+	t.RawSetString(name, fn)
+	return fn
+}
+
+// wrap makes the Lua value of an array. An array that carries an error raises it.
+func (s *State) wrap(x *tensor.Array) lua.LValue {
+	if err := x.Err(); err != nil {
+		s.raise(err)
+	}
+	return &lua.LUserData{Value: x, Env: s.L.Env, Metatable: s.arrays}
+}
+
+// array is the array that v wraps.
+func array(v lua.LValue) (*tensor.Array, bool) { return unwrap[*tensor.Array](v) }
+
+// typeName is what mx.type says of a value.
+func typeName(v lua.LValue) string {
+	ud, ok := v.(*lua.LUserData)
+	if !ok {
+		return v.Type().String()
+	}
+	switch ud.Value.(type) {
+	case *tensor.Array:
+		return "array"
+	case tensor.DType:
+		return "dtype"
+	case tensor.Device:
+		return "device"
+	case *tensor.Stream:
+		return "stream"
+	}
+	return "userdata"
+}
+
+// describe names a value in messages: its type, and for arrays dtype and shape.
+func describe(v lua.LValue) string {
+	if x, ok := array(v); ok {
+		return "an array " + x.Spec().String()
+	}
+	switch v := v.(type) {
+	case *lua.LNilType:
+		return "nil"
+	case lua.LNumber:
+		return "the number " + v.String()
+	case lua.LString:
+		return "the string \"" + string(v) + "\""
+	case lua.LBool:
+		return v.String()
+	}
+	return "a " + typeName(v)
+}

@@ -1,0 +1,137 @@
+package metal
+
+import (
+	"fmt"
+	"runtime"
+	"sync/atomic"
+)
+
+// Buffer is a piece of device memory from a device's pool, visible to the host. It is counted by hand: it begins with
+// one reference, and goes back to the pool when the last one is released. Each allocation is a new Buffer with a new
+// ID, so a stale pointer never stands for somebody else's memory.
+type Buffer struct {
+	// Label names the buffer in messages. Set it before the buffer is shared.
+	Label string
+
+	pool   *pool
+	id     uint64
+	data   []byte
+	blk    *block
+	offset int64 // of data in blk
+	size   int64 // of the slot or block: what it costs
+	refs   atomic.Int32
+	owners int // Owned handles that hold it; guarded by pool.mu
+}
+
+// Len is the length in bytes that was asked for.
+func (b *Buffer) Len() int64 { return int64(len(b.data)) }
+
+// ID numbers the buffers of a device from 1 in the order of their allocation; it is never used again.
+func (b *Buffer) ID() uint64 { return b.id }
+
+// Bytes is the host's view of the buffer. It is valid until the last Release, and nil after the device was closed.
+// Reading what a command buffer writes is right only after that has completed.
+func (b *Buffer) Bytes() []byte {
+	if b.pool.closed.Load() {
+		return nil
+	}
+	return b.data
+}
+
+// Memory is the driver's allocation that the buffer lies in, and its offset there in bytes. For drivers.
+func (b *Buffer) Memory() (mem Memory, offset int64) { return b.blk.mem, b.offset }
+
+// Retain adds a reference. Retaining a buffer whose references are all gone is a bug of the caller, and panics.
+func (b *Buffer) Retain() {
+	if !b.tryRetain() {
+		panic(fmt.Sprintf("BUG: use after release: Retain of %s", b))
+	}
+}
+
+// tryRetain adds a reference unless there are none left.
+func (b *Buffer) tryRetain() bool {
+	for {
+		n := b.refs.Load()
+		if n <= 0 {
+			return false
+		}
+		if b.refs.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// Release gives a reference back; with the last one the buffer's memory returns to the pool. Releasing more often than
+// was retained is a bug of the caller, and panics.
+func (b *Buffer) Release() {
+	switch n := b.refs.Add(-1); {
+	case n == 0:
+		b.pool.free(b)
+	case n < 0:
+		panic(fmt.Sprintf("BUG: %s released below zero", b))
+	}
+}
+
+// Live says whether the buffer still has references.
+func (b *Buffer) Live() bool { return b.refs.Load() > 0 }
+
+// Refs is the number of references, for tests and reports.
+func (b *Buffer) Refs() int { return int(b.refs.Load()) }
+
+// String is how messages name the buffer: label, number, size.
+func (b *Buffer) String() string {
+	if b.Label == "" {
+		return fmt.Sprintf("buffer (#%d, %d bytes)", b.id, len(b.data))
+	}
+	return fmt.Sprintf("buffer %s (#%d, %d bytes)", b.Label, b.id, len(b.data))
+}
+
+// All is the whole buffer as a range.
+func (b *Buffer) All() Range { return Range{Buf: b, Bytes: b.Len()} }
+
+// Owned ties one reference of a buffer to the life of a Go object.
+type Owned struct {
+	buf atomic.Pointer[Buffer]
+}
+
+// OwnedBy hands one reference of b, which the caller holds, over to owner: it is released when owner becomes
+// unreachable, or before that by the handle. It is the only way in which a garbage-collected object may own a buffer: the
+// pool paces collections by the bytes that are owned so, and waits for their clean-ups. Owner must not be reachable
+// from the buffer.
+func OwnedBy[T any](owner *T, b *Buffer) *Owned {
+	if owner == nil || b == nil {
+		panic("BUG: OwnedBy without an owner or a buffer")
+	}
+	if !b.Live() {
+		panic(fmt.Sprintf("BUG: use after release: OwnedBy of %s", b))
+	}
+	o := &Owned{}
+	o.buf.Store(b)
+	b.pool.own(b)
+	runtime.AddCleanup(owner, func(o *Owned) { o.Release() }, o)
+	return o
+}
+
+// Buffer is the buffer that is owned, or nil once Release or Stop was called.
+func (o *Owned) Buffer() *Buffer { return o.buf.Load() }
+
+// Release lets go of the reference before the owner dies. Only the first call of Release or Stop does anything; it
+// returns true.
+func (o *Owned) Release() bool {
+	b := o.Stop()
+	if b == nil {
+		return false
+	}
+	b.Release()
+	return true
+}
+
+// Stop takes the reference back: the caller holds it again, and the owner's death changes nothing. It returns nil if
+// Release or Stop was called before.
+func (o *Owned) Stop() *Buffer {
+	b := o.buf.Swap(nil)
+	if b != nil {
+		b.pool.disown(b)
+	}
+	return b
+}

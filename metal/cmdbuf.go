@@ -1,0 +1,321 @@
+package metal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Status says how far a command buffer has come.
+type Status uint8
+
+// The states of a command buffer, in order.
+const (
+	StatusOpen      Status = iota // commands may be encoded
+	StatusCommitted               // the driver has it
+	StatusCompleted               // all commands have run
+	StatusFailed                  // it has ended with an error, or was cancelled
+)
+
+// String is the state's name.
+func (s Status) String() string {
+	if names := [...]string{"open", "committed", "completed", "failed"}; int(s) < len(names) {
+		return names[s]
+	}
+	return fmt.Sprintf("status %d", uint8(s))
+}
+
+// CommandBuffer is a list of commands that a driver runs in order, as if one after another. It retains every buffer,
+// temporary and pipeline that it uses once, from binding until it has completed. Its methods may be called from any
+// goroutine; encoding is for one. A command buffer ends by Commit or by Cancel: one of them must be called.
+type CommandBuffer struct {
+	dev      *Device
+	id       uint64
+	queue    int
+	label    string
+	validate bool
+	ctx      context.Context
+	stop     context.CancelCauseFunc
+	done     chan struct{}
+	enc      Encoder
+
+	mu     sync.Mutex
+	status Status
+	err    error
+	cmds   []Command
+	uses   map[*Buffer]*bufferUse
+	chunk  []bufferUse // where the values of uses are cut from
+	last   *Buffer     // the key of lastUse: neighbours often bind one buffer
+	lastU  *bufferUse
+	pipes  map[*Pipeline]struct{}
+	libs   map[*Library]struct{}
+	after  []func(error)
+	timing Timing
+}
+
+// NewCommandBuffer begins a command buffer for a queue; those of one queue run in the order of their commits.
+func (d *Device) NewCommandBuffer(queue int, label string) *CommandBuffer {
+	cb := &CommandBuffer{
+		dev: d, id: d.ids.Add(1), queue: queue, label: label, validate: d.validate.Load(), done: make(chan struct{}),
+		uses: map[*Buffer]*bufferUse{}, pipes: map[*Pipeline]struct{}{}, libs: map[*Library]struct{}{},
+	}
+	cb.ctx, cb.stop = context.WithCancelCause(context.Background())
+	cb.enc = Encoder{cb: cb, epoch: 1}
+	return cb
+}
+
+// Encoder records the commands; there is one to a command buffer.
+func (cb *CommandBuffer) Encoder() *Encoder { return &cb.enc }
+
+// ID numbers the command buffers of a device from 1.
+func (cb *CommandBuffer) ID() uint64 { return cb.id }
+
+// Queue is the queue that it was made for.
+func (cb *CommandBuffer) Queue() int { return cb.queue }
+
+// Label is the name that it was given.
+func (cb *CommandBuffer) Label() string { return cb.label }
+
+// Validating says whether it was begun under the validation layer. For drivers.
+func (cb *CommandBuffer) Validating() bool { return cb.validate }
+
+// Context is done when the command buffer is cancelled: a driver then stops its kernels and completes it with the
+// context's cause.
+func (cb *CommandBuffer) Context() context.Context { return cb.ctx }
+
+// Commands are the commands so far; after Commit they do not change any more. Read only.
+func (cb *CommandBuffer) Commands() []Command {
+	cb.mu.Lock()
+	defer cb.mu.Unlock()
+	return cb.cmds[:len(cb.cmds):len(cb.cmds)]
+}
+
+// Status says how far it has come.
+func (cb *CommandBuffer) Status() Status {
+	cb.mu.Lock()
+	defer cb.mu.Unlock()
+	return cb.status
+}
+
+// Err is the error that it ended with; nil before the end, and after a good one.
+func (cb *CommandBuffer) Err() error {
+	cb.mu.Lock()
+	defer cb.mu.Unlock()
+	return cb.err
+}
+
+// Done is closed when the command buffer has ended and the functions given to OnComplete have run.
+func (cb *CommandBuffer) Done() <-chan struct{} { return cb.done }
+
+// Timing is when it ran: from Started, or else from Commit, to its end. It is right once Done is closed.
+func (cb *CommandBuffer) Timing() Timing {
+	cb.mu.Lock()
+	defer cb.mu.Unlock()
+	return cb.timing
+}
+
+// Started notes that the first command begins. For drivers, for the sake of Timing.
+func (cb *CommandBuffer) Started() {
+	cb.mu.Lock()
+	cb.timing.Start = time.Now()
+	cb.mu.Unlock()
+}
+
+// open returns an error unless commands may be recorded. Called with mu held.
+func (cb *CommandBuffer) open(op string) error {
+	if cb.status == StatusOpen {
+		return nil
+	}
+	if cb.err != nil {
+		return cb.err
+	}
+	return fmt.Errorf("[%s] command buffer %s is %s", op, cb, cb.status)
+}
+
+// String names the command buffer in messages.
+func (cb *CommandBuffer) String() string {
+	if cb.label == "" {
+		return fmt.Sprintf("#%d", cb.id)
+	}
+	return fmt.Sprintf("%s (#%d)", cb.label, cb.id)
+}
+
+// use returns the record of a buffer. Called with mu held.
+func (cb *CommandBuffer) use(b *Buffer) *bufferUse {
+	if cb.last == b {
+		return cb.lastU
+	}
+	u := cb.uses[b]
+	if u == nil {
+		if len(cb.chunk) == cap(cb.chunk) {
+			cb.chunk = make([]bufferUse, 0, 32)
+		}
+		cb.chunk = append(cb.chunk, bufferUse{})
+		u = &cb.chunk[len(cb.chunk)-1]
+		cb.uses[b] = u
+	}
+	cb.last, cb.lastU = b, u
+	return u
+}
+
+// usePipeline retains a pipeline and pins its library, once. Called with mu held.
+func (cb *CommandBuffer) usePipeline(p *Pipeline) {
+	if _, ok := cb.pipes[p]; ok {
+		return
+	}
+	cb.pipes[p] = struct{}{}
+	if _, ok := cb.libs[p.lib]; !ok {
+		cb.libs[p.lib] = struct{}{}
+		cb.dev.libs.pin(p.lib)
+	}
+}
+
+// AddTemporary retains a buffer until the command buffer has ended, whether it is bound or not, once; the caller keeps
+// its own reference. On a command buffer that has ended it does nothing.
+func (cb *CommandBuffer) AddTemporary(b *Buffer) {
+	cb.mu.Lock()
+	defer cb.mu.Unlock()
+	if cb.status > StatusCommitted {
+		return
+	}
+	if u := cb.use(b); !u.retained {
+		b.Retain()
+		u.retained = true
+	}
+}
+
+// OnComplete has f called once with the command buffer's error, after its end and after everything that it retained
+// was released; at once if it has ended. F must not block, nor wait for the command buffer.
+func (cb *CommandBuffer) OnComplete(f func(error)) {
+	cb.mu.Lock()
+	if cb.status <= StatusCommitted {
+		cb.after = append(cb.after, f)
+		cb.mu.Unlock()
+		return
+	}
+	err := cb.err
+	cb.mu.Unlock()
+	f(err)
+}
+
+// Commit hands the command buffer to the driver and returns. It is an error if that was done before, if the command
+// buffer was cancelled, or if the device is closed. What goes wrong while it runs is Wait's to tell.
+func (cb *CommandBuffer) Commit() error {
+	cb.mu.Lock()
+	if err := cb.open("commit"); err != nil {
+		cb.mu.Unlock()
+		return err
+	}
+	if !cb.dev.pool.submitted() {
+		cb.status = StatusCommitted
+		cb.mu.Unlock()
+		err := errClosed("commit")
+		cb.end(err, false)
+		return err
+	}
+	cb.status = StatusCommitted
+	cb.timing.Start = time.Now()
+	cb.mu.Unlock()
+	if err := cb.validateAll(); err != nil {
+		cb.end(err, true)
+		return nil
+	}
+	cb.dev.driver.Submit(cb.queue, cb, func(err error) {
+		if err == nil && cb.validate {
+			err = cb.checkReferences()
+		}
+		cb.end(err, true)
+	})
+	return nil
+}
+
+// end completes the command buffer: it releases, then tells. Only once.
+func (cb *CommandBuffer) end(err error, submitted bool) {
+	if err != nil && errors.Is(err, context.Canceled) && cb.ctx.Err() != nil {
+		err = context.Cause(cb.ctx)
+	}
+	cb.mu.Lock()
+	if cb.status > StatusCommitted {
+		cb.mu.Unlock()
+		panic(fmt.Sprintf("BUG: command buffer %s completed twice", cb))
+	}
+	cb.status, cb.err = StatusCompleted, err
+	if err != nil {
+		cb.status = StatusFailed
+	}
+	cb.timing.End = time.Now()
+	uses, libs, after := cb.uses, cb.libs, cb.after
+	cb.uses, cb.libs, cb.pipes, cb.after, cb.last, cb.lastU, cb.chunk = nil, nil, nil, nil, nil, nil, nil
+	cb.mu.Unlock()
+	for b, u := range uses {
+		if u.retained {
+			b.Release()
+		}
+	}
+	for l := range libs {
+		cb.dev.libs.unpin(l)
+	}
+	for _, f := range after {
+		f(err)
+	}
+	cb.stop(nil)
+	if submitted {
+		cb.dev.pool.finished()
+	}
+	close(cb.done)
+}
+
+// Wait returns the command buffer's error when it has ended, or the context's when that is done first; the command
+// buffer then goes on. Waiting for one that is neither committed nor cancelled is an error.
+func (cb *CommandBuffer) Wait(ctx context.Context) error {
+	if cb.Status() == StatusOpen {
+		return fmt.Errorf("[wait] command buffer %s is not committed", cb)
+	}
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	select {
+	case <-cb.done:
+		return cb.Err()
+	default:
+	}
+	select {
+	case <-cb.done:
+		return cb.Err()
+	case <-ctx.Done():
+		return cause(ctx)
+	}
+}
+
+// Cancel ends a command buffer that is not committed with err, and asks the driver to stop one that is, which then ends
+// with err unless it completes first. A nil err stands for context.Canceled. On one that has ended it does nothing.
+func (cb *CommandBuffer) Cancel(err error) {
+	if err == nil {
+		err = context.Canceled
+	}
+	cb.mu.Lock()
+	open := cb.status == StatusOpen
+	if open {
+		cb.status = StatusCommitted // nobody can encode or commit it from here on
+	}
+	cb.mu.Unlock()
+	cb.stop(err)
+	if open {
+		cb.end(err, false)
+	}
+}
+
+// Buffers lists the buffers that the command buffer uses, by ID; none after its end. For tests and reports.
+func (cb *CommandBuffer) Buffers() []*Buffer {
+	cb.mu.Lock()
+	defer cb.mu.Unlock()
+	out := make([]*Buffer, 0, len(cb.uses))
+	for b := range cb.uses {
+		out = append(out, b)
+	}
+	slices.SortFunc(out, func(a, b *Buffer) int { return int(a.id) - int(b.id) })
+	return out
+}

@@ -1,0 +1,204 @@
+package metal
+
+import (
+	"context"
+	"runtime"
+	"runtime/metrics"
+	"sync"
+	"time"
+)
+
+// The pool cannot see garbage, and Go's collector cannot see device memory. So the pool asks for a collection when the
+// bytes that garbage-collected objects hold have grown by paceMin or by half since the last one, if that costs at
+// most a twentieth of the time; and when the budget is hit, whatever it costs.
+const (
+	paceMin   = 64 << 20
+	paceShare = 20
+	// A clean-up of somebody else's that blocks must not hold up our allocations: give up without progress for so long.
+	cleanupPatience = time.Second
+	cleanupPoll     = time.Millisecond
+)
+
+// collector is the pool's bookkeeping of collections. Its fields are guarded by pool.mu, running apart.
+type collector struct {
+	collect func()
+	now     func() time.Time
+	running sync.Mutex // held while a collection runs
+
+	owned    int64 // bytes of buffers that Owned handles hold
+	base     int64 // the least that owned was since the last collection
+	busy     bool  // a paced collection was started
+	begun    int64 // collections begun
+	runs     int64 // and finished
+	spent    time.Duration
+	lastTook time.Duration
+	lastEnd  time.Time
+	waiting  int // allocations that wait for a change
+}
+
+func (c *collector) setDefaults() {
+	c.now = time.Now
+	if c.collect == nil {
+		c.collect = runtime.GC
+	}
+}
+
+// own and disown count the Owned handles of a buffer.
+func (p *pool) own(b *Buffer) {
+	p.mu.Lock()
+	if b.owners++; b.owners == 1 {
+		p.owned += b.size
+	}
+	run := p.due()
+	p.mu.Unlock()
+	if run {
+		go p.collectPaced()
+	}
+}
+
+func (p *pool) disown(b *Buffer) {
+	p.mu.Lock()
+	if b.owners--; b.owners == 0 {
+		p.owned -= b.size
+		p.base = min(p.base, p.owned)
+	}
+	p.mu.Unlock()
+}
+
+// due says whether a paced collection should start, and notes that it does. Called with mu held.
+func (p *pool) due() bool {
+	if p.owned-p.base <= max(paceMin, p.base/2) || p.busy || p.closed.Load() {
+		return false
+	}
+	if p.runs > 0 && p.now().Sub(p.lastEnd) < (paceShare-1)*p.lastTook {
+		return false
+	}
+	p.busy = true
+	return true
+}
+
+// collectPaced runs the collection that due announced, on a goroutine of its own: nobody waits for it.
+func (p *pool) collectPaced() {
+	p.running.Lock()
+	defer p.running.Unlock()
+	p.collectOnce(context.Background())
+	p.mu.Lock()
+	p.busy = false
+	p.mu.Unlock()
+}
+
+// Collect runs a garbage collection and waits until the buffers of dead owners are back in the pool, or ctx is done. If
+// one that began after the call is already under way, it serves. It says how long it took.
+func (d *Device) Collect(ctx context.Context) time.Duration {
+	start := d.pool.now()
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	d.pool.collectNow(ctx)
+	return d.pool.now().Sub(start)
+}
+
+// collectNow returns after a collection that began after the call.
+func (p *pool) collectNow(ctx context.Context) {
+	p.mu.Lock()
+	seen := p.begun
+	p.mu.Unlock()
+	p.running.Lock()
+	defer p.running.Unlock()
+	p.mu.Lock()
+	done := p.begun > seen
+	p.mu.Unlock()
+	if !done {
+		p.collectOnce(ctx)
+	}
+}
+
+// collectOnce collects and waits for the clean-ups. Called with running held.
+func (p *pool) collectOnce(ctx context.Context) {
+	p.mu.Lock()
+	p.begun++
+	p.mu.Unlock()
+	start := p.now()
+	p.collect()
+	waitCleanups(ctx)
+	end := p.now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.runs++
+	p.lastEnd, p.lastTook = end, end.Sub(start)
+	p.spent += p.lastTook
+	p.base = p.owned
+}
+
+// waitCleanups returns when all clean-ups that the collector has queued so far were executed: the runtime counts both.
+func waitCleanups(ctx context.Context) {
+	s := []metrics.Sample{{Name: "/gc/cleanups/queued:cleanups"}, {Name: "/gc/cleanups/executed:cleanups"}}
+	metrics.Read(s)
+	if s[0].Value.Kind() != metrics.KindUint64 || s[1].Value.Kind() != metrics.KindUint64 {
+		return
+	}
+	target, last := s[0].Value.Uint64(), s[1].Value.Uint64()
+	progress := time.Now()
+	for tries := 0; s[1].Value.Uint64() < target; tries++ {
+		if ctx.Err() != nil || time.Since(progress) > cleanupPatience {
+			return
+		}
+		if tries < 100 {
+			runtime.Gosched()
+		} else {
+			t := time.NewTimer(cleanupPoll)
+			select {
+			case <-t.C:
+			case <-ctx.Done():
+				t.Stop()
+			}
+		}
+		metrics.Read(s)
+		if n := s[1].Value.Uint64(); n != last {
+			last, progress = n, time.Now()
+		}
+	}
+}
+
+// reclaim is the state of one allocation that waits.
+type reclaim struct {
+	collected bool
+	completed int64 // pool.completed at the last collection
+	events    int64 // pool.events before the last try
+}
+
+// reclaim is called with mu held when there is no room. It returns nil when it is worth trying again, after a
+// collection or after something came back, and an error when nothing that it could wait for is left.
+func (p *pool) reclaim(ctx context.Context, r *reclaim, n int64, failed error) error {
+	if ctx.Err() != nil {
+		return cause(ctx)
+	}
+	if p.events != r.events {
+		return nil // something came back while the lock was free
+	}
+	// What command buffers kept alive until they completed may be garbage now: then once more.
+	again := p.pending == 0 && p.completed != r.completed
+	if p.owned > 0 && (!r.collected || again) {
+		r.collected, r.completed = true, p.completed
+		p.mu.Unlock()
+		p.collectNow(ctx)
+		p.mu.Lock()
+		return nil
+	}
+	if p.pending > 0 {
+		ch := p.change
+		p.waiting++
+		p.mu.Unlock()
+		select {
+		case <-ch:
+		case <-ctx.Done():
+		}
+		p.mu.Lock()
+		p.waiting--
+		return nil
+	}
+	if failed != nil {
+		return failed
+	}
+	return p.tooLarge(n)
+}

@@ -1,0 +1,120 @@
+package metal
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync/atomic"
+)
+
+// DialectVersion counts the changes of meaning of the MSL dialect that msl accepts; it is part of every library key.
+const DialectVersion = 1
+
+// RetainEnv is the environment variable that, set to "0" when a device is made, switches off the retention of bound
+// buffers for bisection: a buffer then goes back to the pool when its last holder lets go of it, even if a command
+// buffer that was encoded or runs still refers to it.
+const RetainEnv = "MLX_METAL_RETAIN_BOUND_BUFFERS"
+
+// DeviceOptions are the settings of NewDevice; the zero value is right for programs.
+type DeviceOptions struct {
+	// MemoryLimit is the most bytes of driver memory; 0 means 80 % of Info.Memory.
+	MemoryLimit int64
+	// CacheLimit is the most bytes kept for reuse; 0 means a quarter of the memory limit, a negative number none.
+	CacheLimit int64
+	// Validate switches the validation layer on from the start (see SetValidate).
+	Validate bool
+	// LibraryCap is how many libraries stay cached; 0 means 1024.
+	LibraryCap int
+	// Collect runs one garbage collection to its end; nil means runtime.GC. Tests put theirs here.
+	Collect func()
+	// Ablate brings bugs back on purpose, so that tests can prove that they would be seen. Tests only.
+	Ablate Ablations
+}
+
+// Ablations are switches for tests: each removes one of the device model's defences.
+type Ablations struct {
+	// DropRAW, DropWAR and DropWAW leave out the barriers that are due to a read after a write, a write after a read,
+	// and a write after a write.
+	DropRAW, DropWAR, DropWAW bool
+	// NoRetain is RetainEnv=0.
+	NoRetain bool
+	// KeyByName makes the source's label the only key of a library.
+	KeyByName bool
+	// ClearOnMismatch, with KeyByName, frees a cached library as soon as its name comes with another source, though
+	// command buffers that use it may be pending.
+	ClearOnMismatch bool
+	// Hash replaces SHA-256, to force collisions.
+	Hash func([]byte) Key
+}
+
+// Device is a driver with what every back end shares: the buffer pool and its budget, the library cache, command
+// buffers with hazards and retention, and the validation layer. Its methods may be called from any goroutine.
+type Device struct {
+	driver   Driver
+	info     Info
+	pool     *pool
+	libs     *libraryCache
+	validate atomic.Bool
+	retain   bool
+	ablate   Ablations
+	closed   atomic.Bool
+	ids      atomic.Uint64 // of command buffers
+}
+
+// NewDevice makes a device of a driver, which it owns from then on.
+func NewDevice(d Driver, opt DeviceOptions) (*Device, error) {
+	if d == nil {
+		return nil, fmt.Errorf("[device] no driver")
+	}
+	if opt.MemoryLimit < 0 {
+		return nil, fmt.Errorf("[device] the memory limit is negative: %d", opt.MemoryLimit)
+	}
+	if opt.LibraryCap < 0 {
+		return nil, fmt.Errorf("[device] the number of cached libraries is negative: %d", opt.LibraryCap)
+	}
+	info := d.Info()
+	dev := &Device{driver: d, info: info, ablate: opt.Ablate}
+	dev.retain = !opt.Ablate.NoRetain && os.Getenv(RetainEnv) != "0"
+	dev.validate.Store(opt.Validate)
+	dev.pool = newPool(dev, opt)
+	dev.libs = newLibraryCache(dev, opt.LibraryCap)
+	return dev, nil
+}
+
+// Info describes the device; it never changes.
+func (d *Device) Info() Info { return d.info }
+
+// Driver is the device's driver; see Capability for its optional interfaces.
+func (d *Device) Driver() Driver { return d.driver }
+
+// Capability returns the device's driver as the optional interface T, if it has it.
+func Capability[T any](d *Device) (T, bool) {
+	t, ok := d.driver.(T)
+	return t, ok
+}
+
+// SetValidate switches the validation layer on or off for the command buffers and buffers made from then on. It poisons
+// freed memory, checks every reference of a command buffer before and after it runs, and proves that no barrier is
+// missing; drivers check bounds, races and uninitialised reads, and run independent commands in shuffled order.
+func (d *Device) SetValidate(on bool) { d.validate.Store(on) }
+
+// Validating says whether the validation layer is on.
+func (d *Device) Validating() bool { return d.validate.Load() }
+
+// Close waits for committed command buffers, frees all memory and closes the driver. Buffers that are still held lose
+// their bytes (Bytes returns nil); their Release stays legal. Later allocations, libraries and commits are errors.
+// A second Close does nothing.
+func (d *Device) Close() error {
+	if d.closed.Swap(true) {
+		return nil
+	}
+	d.libs.close()
+	d.pool.close()
+	return d.driver.Close()
+}
+
+// errClosed is the error of op on a closed device.
+func errClosed(op string) error { return fmt.Errorf("[%s] the device is closed", op) }
+
+// cause is the reason why ctx is done.
+func cause(ctx context.Context) error { return context.Cause(ctx) }

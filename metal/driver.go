@@ -1,0 +1,172 @@
+// Package metal is the device model: Device, Buffer and its pool, the Library cache, Pipeline, Encoder with hazards,
+// CommandBuffer with retention and asynchronous completion. It owns what must never go wrong (identity, bindings,
+// lifetimes, hazards) once, for every back end; a back end is a Driver.
+package metal
+
+import (
+	"context"
+	"time"
+)
+
+// Driver is a back end: processors that compile MSL and execute command buffers. Its methods may be called from any
+// goroutine. A Driver keeps no caches and counts no references: Device does.
+type Driver interface {
+	// Info describes the device; it never changes.
+	Info() Info
+	// Alloc returns n > 0 bytes of zeroed memory, aligned to 16 KiB or more, outside the Go heap.
+	Alloc(n int64) (Memory, error)
+	// Free returns memory that Alloc gave and that no pending command buffer uses.
+	Free(Memory)
+	// Compile turns MSL text into a module. A text with errors gives an error that lists all of them.
+	Compile(ctx context.Context, src Source) (Module, error)
+	// Submit starts the commands of cb, which must not change any more, and returns. When they have run, or have failed,
+	// the driver calls done exactly once, from any goroutine, not before Submit was called. Command buffers of one queue
+	// run in the order of their submission, also after one that failed; those of different queues may overlap. The driver
+	// calls cb.Started when it begins, and cb.Check(i) right before command i; an error of either the check or a command
+	// ends the command buffer. It stops soon after cb.Context() is done, with the context's cause.
+	Submit(queue int, cb *CommandBuffer, done func(error))
+	// Close waits for submitted work and frees everything.
+	Close() error
+}
+
+// Info describes a device.
+type Info struct {
+	Name    string // for people: "AMD EPYC 9B45, 2 threads"
+	Kind    string // "cpu", "metal" or "cuda"
+	Version string // driver and toolchain: part of every library key
+	// Float64 says that kernels may use double (Source.Options.Float64).
+	Float64 bool
+	// Threads is how many of its execution units can run threadgroups at once.
+	Threads int
+	// Memory is the bytes the device can hold: the smaller of the RAM and any limit put on the process.
+	Memory int64
+	Limits Limits
+}
+
+// Limits are Metal's, on every driver, so that what runs here runs there.
+type Limits struct {
+	Buffers           int // buffer arguments of a kernel: 31
+	InlineBytes       int // bytes of a SetBytes argument: 4096
+	ThreadgroupMemory int // bytes: 32768
+	ThreadsPerGroup   int // 1024
+	ConstantAlignment int // alignment of a binding's offset in bytes: 4, or the element's size if that is less
+	MaxBufferBytes    int64
+	SimdWidth         int // 32
+}
+
+// MetalLimits are the limits of Apple's GPUs that mlxlua enforces everywhere.
+func MetalLimits(maxBuffer int64) Limits {
+	return Limits{
+		Buffers: 31, InlineBytes: 4096, ThreadgroupMemory: 32768, ThreadsPerGroup: 1024,
+		ConstantAlignment: 4, MaxBufferBytes: maxBuffer, SimdWidth: 32,
+	}
+}
+
+// Memory is a driver's allocation. Bytes is the host's view of it (all devices have unified memory); it stays valid until
+// Free. Handle is the driver's own.
+type Memory struct {
+	Bytes  []byte
+	Handle any
+}
+
+// MathMode is the accuracy that a kernel asks of its math functions and arithmetic, as Metal's option of that name.
+type MathMode uint8
+
+// The math modes. Fast is Metal's default for user kernels; here it permits nothing that would change infinities or NaNs.
+const (
+	MathFast MathMode = iota
+	MathRelaxed
+	MathSafe
+)
+
+// Source is MSL text to compile. Only Text and Options decide what it means; Label is for messages.
+type Source struct {
+	Label   string
+	Text    string
+	Options Options
+}
+
+// Options are compile options; they are comparable and part of the library key.
+type Options struct {
+	MathMode MathMode
+	Float64  bool // accept double; set by built-in kernels only
+	Portable bool // check the portable dialect of built-in kernels (DESIGN section 4, point 1)
+}
+
+// Module is a compiled source, made by a driver.
+type Module interface {
+	// Kernels lists the entry points by name.
+	Kernels() []Reflection
+}
+
+// Reflection says what the driver found out about a kernel.
+type Reflection struct {
+	Name       string
+	Params     []ParamInfo
+	MaxThreads int   // per threadgroup
+	StaticTG   int64 // bytes of threadgroup memory it declares itself
+}
+
+// ParamInfo describes a buffer parameter, or dynamic threadgroup memory (Threadgroup).
+type ParamInfo struct {
+	Name        string
+	Index       int // of [[buffer(n)]] or [[threadgroup(n)]]
+	Threadgroup bool
+	Constant    bool
+	ElemSize    int
+	MinBytes    int64 // least length of a binding
+	Read        bool
+	Write       bool
+	Atomic      bool
+}
+
+// Size is a three-dimensional extent in threads.
+type Size struct{ X, Y, Z int }
+
+// Count is X*Y*Z.
+func (s Size) Count() int { return s.X * s.Y * s.Z }
+
+// Command is one entry of a command buffer: pure data, for drivers to execute and tests to inspect.
+type Command struct {
+	Kind CommandKind
+	// Label names it in messages and traces: the op, and the script line where there is one.
+	Label string
+
+	// Dispatch.
+	Pipeline    *Pipeline
+	Args        []Arg // in the order of the pipeline's Params
+	Grid        Size  // threads, not threadgroups
+	Threadgroup Size  // at most Grid in each dimension
+
+	// Copy: Bytes from Src to Dst. Fill: Bytes of Dst become Pattern, repeated.
+	Src, Dst Range
+	Pattern  []byte
+}
+
+// CommandKind says what a Command does.
+type CommandKind uint8
+
+// The kinds. Commands between two barriers may run at once and in any order.
+const (
+	CmdDispatch CommandKind = iota
+	CmdCopy
+	CmdFill
+	CmdBarrier
+)
+
+// Arg is the binding of one parameter: a range of a buffer, inline bytes, or a length of threadgroup memory.
+type Arg struct {
+	Buffer  Range
+	Bytes   []byte
+	TGBytes int
+}
+
+// Range is Bytes bytes of Buf from Offset on.
+type Range struct {
+	Buf    *Buffer
+	Offset int64
+	Bytes  int64
+}
+
+// Timing is when a command buffer ran.
+type Timing struct{ Start, End time.Time }

@@ -1,0 +1,372 @@
+package metal
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+)
+
+// Encoder records commands into a command buffer. It keeps bindings until the next SetPipeline, puts a barrier before
+// each command that depends on one since the last barrier, and retains what it binds. A wrong binding is reported by the
+// Dispatch that would use it. An Encoder is for one goroutine.
+type Encoder struct {
+	cb      *CommandBuffer
+	p       *Pipeline
+	args    []Arg
+	bound   []bool
+	err     error // of the bindings for p
+	label   string
+	epoch   int
+	pool    []Arg // where recorded arguments are cut from
+	due     hazard
+	culprit *Buffer
+}
+
+// Label names the commands that follow, until the next Label: the op, the script's line.
+func (e *Encoder) Label(s string) { e.label = s }
+
+// SetPipeline chooses the kernel of the next dispatches and forgets all bindings.
+func (e *Encoder) SetPipeline(p *Pipeline) {
+	e.p, e.err = p, nil
+	if p == nil {
+		return
+	}
+	n := len(p.access)
+	if cap(e.args) < n {
+		e.args, e.bound = make([]Arg, n), make([]bool, n)
+	}
+	e.args, e.bound = e.args[:n], e.bound[:n]
+	clear(e.args)
+	clear(e.bound)
+}
+
+// SetBuffer binds buf from offset (bytes) to its end to a parameter, counted as in Pipeline.Params.
+func (e *Encoder) SetBuffer(param int, buf *Buffer, offset int64) {
+	r := Range{Buf: buf, Offset: offset}
+	if buf != nil {
+		r.Bytes = buf.Len() - offset
+	}
+	e.SetBufferRange(param, r)
+}
+
+// SetBufferRange binds a range of a buffer to a parameter, counted as in Pipeline.Params.
+func (e *Encoder) SetBufferRange(param int, r Range) {
+	if !e.param(param, false) {
+		return
+	}
+	p := e.p
+	switch {
+	case r.Buf == nil:
+		e.fail(param, "no buffer")
+	case !r.inside():
+		e.fail(param, "bytes %d to %d are not inside %s", r.Offset, r.Offset+r.Bytes, r.Buf)
+	case r.Offset%p.align[param] != 0:
+		e.fail(param, "offset %d is not a multiple of %d", r.Offset, p.align[param])
+	case r.Bytes < p.min[param]:
+		e.fail(param, "%d bytes are bound, and the kernel needs %d", r.Bytes, p.min[param])
+	}
+	e.args[param] = Arg{Buffer: r}
+}
+
+// SetBytes binds a copy of b to a parameter that the kernel only reads: at most Limits.InlineBytes bytes.
+func (e *Encoder) SetBytes(param int, b []byte) {
+	if !e.param(param, false) {
+		return
+	}
+	switch lim := e.cb.dev.info.Limits.InlineBytes; {
+	case len(b) > lim:
+		e.fail(param, "%d inline bytes are more than the limit of %d", len(b), lim)
+	case int64(len(b)) < e.p.min[param]:
+		e.fail(param, "%d inline bytes are bound, and the kernel needs %d", len(b), e.p.min[param])
+	case e.p.access[param]&accWrite != 0:
+		e.fail(param, "the kernel writes it, so it cannot be inline bytes")
+	}
+	e.args[param] = Arg{Bytes: append(make([]byte, 0, len(b)), b...)}
+}
+
+// SetThreadgroupBytes sets the length of a parameter in threadgroup memory.
+func (e *Encoder) SetThreadgroupBytes(param, n int) {
+	if !e.param(param, true) {
+		return
+	}
+	if n < 0 || int64(n) < e.p.min[param] {
+		e.fail(param, "%d bytes of threadgroup memory, and the kernel needs %d", n, e.p.min[param])
+	}
+	e.args[param] = Arg{TGBytes: n}
+}
+
+// param checks the number and the kind of a parameter about to be bound.
+func (e *Encoder) param(i int, threadgroup bool) bool {
+	if e.p == nil {
+		return false
+	}
+	if i < 0 || i >= len(e.args) {
+		e.keep(fmt.Errorf("[dispatch] kernel %s: parameter %d was bound, and it has %d", e.p.Name(), i, len(e.args)))
+		return false
+	}
+	e.bound[i] = true
+	if is := e.p.access[i] == accThreadgroup; is != threadgroup {
+		what := [2]string{"is in device or constant memory: bind a buffer or bytes",
+			"is in threadgroup memory: SetThreadgroupBytes sets its length"}
+		k := 0
+		if is {
+			k = 1
+		}
+		e.fail(i, "%s", what[k])
+		return false
+	}
+	return true
+}
+
+// fail keeps the first error of the bindings.
+func (e *Encoder) fail(param int, format string, args ...any) {
+	if e.err != nil {
+		return
+	}
+	q := e.p.refl.Params[param]
+	space := "buffer"
+	if q.Threadgroup {
+		space = "threadgroup"
+	}
+	e.err = fmt.Errorf("[dispatch] kernel %s: %s %d (%s): %s", e.p.Name(), space, q.Index, q.Name,
+		fmt.Sprintf(format, args...))
+}
+
+func (e *Encoder) keep(err error) {
+	if e.err == nil {
+		e.err = err
+	}
+}
+
+// inside says whether a range lies in its buffer.
+func (r Range) inside() bool {
+	return r.Offset >= 0 && r.Bytes >= 0 && r.Offset <= r.Buf.Len() && r.Bytes <= r.Buf.Len()-r.Offset
+}
+
+// Dispatch records a run of the kernel over grid threads in threadgroups of tg, which is clamped to the grid as MLX does.
+// A grid with a dimension of 0 records nothing. Whatever the device's limits or the kernel's parameters forbid is an
+// error that names the kernel, the parameter and the values.
+func (e *Encoder) Dispatch(grid, tg Size) error {
+	p := e.p
+	if p == nil {
+		return fmt.Errorf("[dispatch] no pipeline was set")
+	}
+	if e.err != nil {
+		return e.err
+	}
+	if err := e.checkSizes(grid, tg); err != nil {
+		return err
+	}
+	tgBytes := p.refl.StaticTG
+	for i, a := range p.access {
+		if !e.bound[i] {
+			e.fail(i, "nothing is bound")
+			err := e.err
+			e.err = nil // it may be bound yet
+			return err
+		}
+		if a == accThreadgroup {
+			tgBytes += roundUp(int64(e.args[i].TGBytes), 16) // Metal's granularity
+		}
+	}
+	if lim := int64(e.cb.dev.info.Limits.ThreadgroupMemory); tgBytes > lim {
+		return fmt.Errorf("[dispatch] kernel %s: %d bytes of threadgroup memory are more than the limit of %d",
+			p.Name(), tgBytes, lim)
+	}
+	if grid.X == 0 || grid.Y == 0 || grid.Z == 0 {
+		return nil
+	}
+	cb := e.cb
+	cb.mu.Lock()
+	defer cb.mu.Unlock()
+	if err := cb.open("dispatch"); err != nil {
+		return err
+	}
+	for i := range e.args {
+		if err := e.hold(e.args[i].Buffer.Buf); err != nil {
+			return fmt.Errorf("[dispatch] kernel %s: %w", p.Name(), err)
+		}
+	}
+	cb.usePipeline(p)
+	e.due = hazardNone
+	for i := range e.args {
+		e.check(p.access[i], e.args[i].Buffer)
+	}
+	e.barrierIfDue()
+	for i := range e.args {
+		e.note(p.access[i], e.args[i].Buffer)
+	}
+	cb.cmds = append(cb.cmds, Command{
+		Kind: CmdDispatch, Label: e.label, Pipeline: p, Args: e.record(e.args), Grid: grid,
+		Threadgroup: Size{min(tg.X, grid.X), min(tg.Y, grid.Y), min(tg.Z, grid.Z)},
+	})
+	return nil
+}
+
+// checkSizes holds a grid and a threadgroup against the limits.
+func (e *Encoder) checkSizes(grid, tg Size) error {
+	name := e.p.Name()
+	for i, n := range [3]int{grid.X, grid.Y, grid.Z} {
+		if n < 0 || int64(n) > math.MaxUint32 {
+			return fmt.Errorf("[dispatch] kernel %s: grid (%d, %d, %d): dimension %d is not between 0 and %d",
+				name, grid.X, grid.Y, grid.Z, i, uint32(math.MaxUint32))
+		}
+	}
+	most := e.p.refl.MaxThreads
+	count := 1
+	for i, n := range [3]int{tg.X, tg.Y, tg.Z} {
+		if n < 1 {
+			return fmt.Errorf("[dispatch] kernel %s: threadgroup (%d, %d, %d): dimension %d is less than 1",
+				name, tg.X, tg.Y, tg.Z, i)
+		}
+		if n > most || count*n > most {
+			return fmt.Errorf("[dispatch] kernel %s: threadgroup (%d, %d, %d) is more than the limit of %d threads",
+				name, tg.X, tg.Y, tg.Z, most)
+		}
+		count *= n
+	}
+	return nil
+}
+
+// Copy records dst = src, two ranges of one length that do not overlap. No bytes record nothing.
+func (e *Encoder) Copy(dst, src Range) error {
+	for _, r := range [2]Range{dst, src} {
+		if r.Buf == nil {
+			return fmt.Errorf("[copy] no buffer")
+		}
+		if !r.inside() {
+			return fmt.Errorf("[copy] bytes %d to %d are not inside %s", r.Offset, r.Offset+r.Bytes, r.Buf)
+		}
+	}
+	if dst.Bytes != src.Bytes {
+		return fmt.Errorf("[copy] the lengths differ: destination %d bytes, source %d", dst.Bytes, src.Bytes)
+	}
+	if dst.Buf == src.Buf && dst.Offset < src.Offset+src.Bytes && src.Offset < dst.Offset+dst.Bytes && dst.Bytes > 0 {
+		return fmt.Errorf("[copy] bytes %d to %d and %d to %d of %s overlap", src.Offset, src.Offset+src.Bytes,
+			dst.Offset, dst.Offset+dst.Bytes, dst.Buf)
+	}
+	return e.transfer("copy", Command{Kind: CmdCopy, Src: src, Dst: dst})
+}
+
+// Fill records dst = pattern, repeated; dst's length is a multiple of the pattern's, which is at most
+// Limits.InlineBytes. No bytes record nothing.
+func (e *Encoder) Fill(dst Range, pattern []byte) error {
+	switch lim := e.cb.dev.info.Limits.InlineBytes; {
+	case dst.Buf == nil:
+		return fmt.Errorf("[fill] no buffer")
+	case !dst.inside():
+		return fmt.Errorf("[fill] bytes %d to %d are not inside %s", dst.Offset, dst.Offset+dst.Bytes, dst.Buf)
+	case len(pattern) == 0 || len(pattern) > lim:
+		return fmt.Errorf("[fill] a pattern of %d bytes: it must have 1 to %d", len(pattern), lim)
+	case dst.Bytes%int64(len(pattern)) != 0:
+		return fmt.Errorf("[fill] %d bytes are not a multiple of the pattern's %d", dst.Bytes, len(pattern))
+	}
+	return e.transfer("fill", Command{Kind: CmdFill, Dst: dst, Pattern: bytes.Clone(pattern)})
+}
+
+// transfer records a copy or a fill.
+func (e *Encoder) transfer(op string, c Command) error {
+	if c.Dst.Bytes == 0 {
+		return nil
+	}
+	cb := e.cb
+	cb.mu.Lock()
+	defer cb.mu.Unlock()
+	if err := cb.open(op); err != nil {
+		return err
+	}
+	for _, b := range [2]*Buffer{c.Src.Buf, c.Dst.Buf} {
+		if err := e.hold(b); err != nil {
+			return fmt.Errorf("[%s] %w", op, err)
+		}
+	}
+	e.due = hazardNone
+	e.check(accRead, c.Src)
+	e.check(accWrite, c.Dst)
+	e.barrierIfDue()
+	e.note(accRead, c.Src)
+	e.note(accWrite, c.Dst)
+	c.Label = e.label
+	cb.cmds = append(cb.cmds, c)
+	return nil
+}
+
+// Barrier records a barrier, whether one is due or not.
+func (e *Encoder) Barrier() error {
+	e.cb.mu.Lock()
+	defer e.cb.mu.Unlock()
+	if err := e.cb.open("barrier"); err != nil {
+		return err
+	}
+	e.epoch++
+	e.cb.cmds = append(e.cb.cmds, Command{Kind: CmdBarrier, Label: e.label})
+	return nil
+}
+
+// hold makes the command buffer know b, and retain it if it retains bound buffers. Called with cb.mu held.
+func (e *Encoder) hold(b *Buffer) error {
+	if b == nil {
+		return nil
+	}
+	if b.pool != e.cb.dev.pool {
+		return fmt.Errorf("%s belongs to another device", b)
+	}
+	u := e.cb.use(b)
+	if u.retained {
+		return nil
+	}
+	if !e.cb.dev.retain {
+		if !b.Live() {
+			return fmt.Errorf("use after release: %s", b)
+		}
+		return nil
+	}
+	if !b.tryRetain() {
+		return fmt.Errorf("use after release: %s", b)
+	}
+	u.retained = true
+	return nil
+}
+
+// check finds the hazards of one access with those since the last barrier. Called with cb.mu held.
+func (e *Encoder) check(a access, r Range) {
+	if r.Buf == nil || e.due != hazardNone {
+		return
+	}
+	u := e.cb.use(r.Buf).at(e.epoch)
+	if e.due = u.conflict(a, r.Offset, r.Offset+r.Bytes, &e.cb.dev.ablate); e.due != hazardNone {
+		e.culprit = r.Buf
+	}
+}
+
+// note records one access. Called with cb.mu held.
+func (e *Encoder) note(a access, r Range) {
+	if r.Buf != nil {
+		e.cb.use(r.Buf).at(e.epoch).note(a, r.Offset, r.Offset+r.Bytes)
+	}
+}
+
+// barrierIfDue records the barrier that check found due. Called with cb.mu held.
+func (e *Encoder) barrierIfDue() {
+	if e.due == hazardNone {
+		return
+	}
+	c := Command{Kind: CmdBarrier, Label: string(e.due)}
+	if e.cb.validate {
+		c.Label += ": " + e.culprit.String()
+	}
+	e.culprit = nil
+	e.epoch++
+	e.cb.cmds = append(e.cb.cmds, c)
+}
+
+// record copies arguments to where commands keep them, in chunks so that a dispatch does not allocate.
+func (e *Encoder) record(args []Arg) []Arg {
+	n := len(args)
+	if cap(e.pool)-len(e.pool) < n {
+		e.pool = make([]Arg, 0, max(64, n))
+	}
+	at := len(e.pool)
+	e.pool = append(e.pool, args...)
+	return e.pool[at : at+n : at+n]
+}

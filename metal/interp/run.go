@@ -1,0 +1,380 @@
+package interp
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/mlxlua/mlxlua/metal/kir"
+)
+
+// Launch is one dispatch of a kernel.
+type Launch struct {
+	Grid        [3]int // threads, not threadgroups; nothing runs if one is 0
+	Threadgroup [3]int // at least 1 each, at most 1024 in all; threadgroups at the grid's edge are smaller
+	// Buffers holds the bound bytes of each Param, in the order of Kernel.Params; nil for Threadgroup ones.
+	Buffers [][]byte
+	// ThreadgroupBytes is the length of each Threadgroup Param's memory, in the order of Kernel.Params; nil if
+	// there are none.
+	ThreadgroupBytes []int
+	// Interrupt, if not nil, stops the launch soon after it becomes true; it then ends with ErrInterrupted.
+	Interrupt *atomic.Bool
+	// Workers is how many goroutines Program.Run uses; 0 means one for each processor.
+	Workers int
+	// Validate makes reads of uninitialised memory, races and barriers that not all threads reach faults. One
+	// worker runs it.
+	Validate bool
+}
+
+// maxGrid bounds each dimension of a grid: positions are 32 bits wide.
+const maxGrid = 1 << 32
+
+// maxThreads is Metal's limit of threads per threadgroup.
+const maxThreads = 1024
+
+// Run is a launch in execution: any number of goroutines may Work on it.
+type Run struct {
+	prog      *Program
+	buffers   [][]byte
+	grid, tg  [3]int
+	groups    [3]int
+	total     int64
+	next      atomic.Int64
+	stop      atomic.Bool
+	interrupt *atomic.Bool
+	tgParams  []int // byte offset in threadgroup memory of each Param, -1 for others
+	tgSizes   []int
+	tgBytes   int
+	shadow    *shadow
+
+	mu      sync.Mutex
+	err     error
+	errAt   int64
+	invalid bool
+}
+
+// Run executes a launch and waits for it. It returns a *Fault for what the kernel did wrong, ErrInterrupted, or an
+// error that says what is wrong with the launch.
+func (p *Program) Run(l Launch) error {
+	r, err := p.NewRun(l)
+	if err != nil {
+		return err
+	}
+	n := l.Workers
+	if n <= 0 {
+		n = runtime.GOMAXPROCS(0)
+	}
+	n = min(n, r.Parallelism())
+	var wg sync.WaitGroup
+	for i := 1; i < n; i++ {
+		wg.Go(r.Work)
+	}
+	r.Work()
+	wg.Wait()
+	return r.Err()
+}
+
+// NewRun checks a launch and readies it. Buffers must stay valid until every Work has returned.
+func (p *Program) NewRun(l Launch) (*Run, error) {
+	k := p.kernel
+	fail := func(format string, args ...any) (*Run, error) {
+		return nil, fmt.Errorf("[%s] %s", k.Name, fmt.Sprintf(format, args...))
+	}
+	r := &Run{prog: p, buffers: l.Buffers, grid: l.Grid, tg: l.Threadgroup, interrupt: l.Interrupt, total: 1}
+	threads := 1
+	for i := range 3 {
+		if l.Grid[i] < 0 || l.Grid[i] > maxGrid-1 {
+			return fail("grid is out of range: %v", l.Grid)
+		}
+		if l.Threadgroup[i] < 1 || l.Threadgroup[i] > maxThreads {
+			return fail("threadgroup is out of range: %v", l.Threadgroup)
+		}
+		threads *= l.Threadgroup[i]
+		r.groups[i] = (l.Grid[i] + l.Threadgroup[i] - 1) / l.Threadgroup[i]
+		if r.groups[i] != 0 && r.total > (1<<62)/int64(r.groups[i]) {
+			return fail("grid is out of range: %v", l.Grid)
+		}
+		r.total *= int64(r.groups[i])
+	}
+	limit := maxThreads
+	if k.MaxThreads > 0 {
+		limit = min(limit, k.MaxThreads)
+	}
+	if threads > limit {
+		return fail("threadgroup %v has %d threads, the limit is %d", l.Threadgroup, threads, limit)
+	}
+	if len(l.Buffers) != len(k.Params) {
+		return fail("%d buffers bound, the kernel has %d parameters", len(l.Buffers), len(k.Params))
+	}
+	r.tgBytes = p.tgBytes
+	for i, q := range k.Params {
+		if q.Space != kir.Threadgroup {
+			r.tgParams, r.tgSizes = append(r.tgParams, -1), append(r.tgSizes, 0)
+			if len(l.Buffers[i]) < q.MinBytes {
+				return fail("buffer %q has %d bytes, the kernel needs %d", q.Name, len(l.Buffers[i]), q.MinBytes)
+			}
+			continue
+		}
+		if i >= len(l.ThreadgroupBytes) || l.ThreadgroupBytes[i] < 0 || l.ThreadgroupBytes[i] > kir.MaxRegionBytes {
+			return fail("no valid length given for threadgroup memory %q", q.Name)
+		}
+		r.tgParams, r.tgSizes = append(r.tgParams, r.tgBytes), append(r.tgSizes, l.ThreadgroupBytes[i])
+		r.tgBytes += (l.ThreadgroupBytes[i] + 15) &^ 15
+	}
+	if l.Validate {
+		r.shadow = newShadow(p)
+	}
+	return r, nil
+}
+
+// Parallelism is how many goroutines may usefully Work at once.
+func (r *Run) Parallelism() int {
+	if r.shadow != nil {
+		return int(min(r.total, 1)) // its tables are not locked
+	}
+	return int(min(r.total, 1<<16))
+}
+
+// Err returns how the launch ended; it is meaningful when every Work has returned. Of several faults it is the one in
+// the first threadgroup.
+func (r *Run) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
+
+func (r *Run) fail(err error, at int64) {
+	r.mu.Lock()
+	if r.err == nil || at < r.errAt {
+		r.err, r.errAt = err, at
+	}
+	r.mu.Unlock()
+	r.stop.Store(true)
+}
+
+// interrupted reports whether to stop, and records why.
+func (r *Run) interrupted() bool {
+	if r.stop.Load() {
+		return true
+	}
+	if r.interrupt != nil && r.interrupt.Load() {
+		r.fail(ErrInterrupted, 1<<62)
+		return true
+	}
+	return false
+}
+
+// aliveBytes bounds the memory of suspended threadgroups a worker lets grow quickly.
+const aliveBytes = 64 << 20
+
+// Work executes threadgroups until none is left that no other worker has begun, the launch is interrupted or a kernel
+// faults. Threadgroups that wait for others are suspended, and others take turns with them.
+func (r *Run) Work() {
+	var alive []*group
+	for !r.interrupted() {
+		// A turn for new threadgroups: as many may be suspended as are so already, so that threadgroups that
+		// all wait for each other are soon all begun, and a few long ones do not fill the memory.
+		quota := max(1, len(alive))
+		if len(alive) > 0 && len(alive)*alive[0].bytes() > aliveBytes {
+			quota = 1
+		}
+		for quota > 0 && !r.interrupted() {
+			i := r.next.Add(1) - 1
+			if i >= r.total {
+				r.next.Store(r.total) // keeps the counter from running away
+				break
+			}
+			g := r.begin(i)
+			if g.step() {
+				r.finish(g)
+			} else {
+				alive = append(alive, g)
+				quota--
+			}
+		}
+		if len(alive) == 0 {
+			if r.next.Load() >= r.total {
+				return
+			}
+			continue
+		}
+		rest := alive[:0]
+		for _, g := range alive {
+			if r.interrupted() || !g.step() {
+				rest = append(rest, g)
+			} else {
+				r.finish(g)
+			}
+		}
+		alive = rest
+		runtime.Gosched() // what they wait for may be another worker's
+	}
+}
+
+// group is a threadgroup in execution.
+type group struct {
+	run     *Run
+	index   int64
+	pos     [3]int // in the grid of threadgroups
+	origin  [3]int // the first thread's position in the grid
+	size    [3]int
+	threads int
+	frames  []*frame
+	mem     []uint64 // threadgroup memory
+	objs    []object
+	epochs  [2]uint32   // under validation: barriers so far that order device and threadgroup memory
+	inited  []bool      // under validation: bytes of mem that were written
+	cells   []lastUsers // under validation: by byte of mem
+}
+
+func (g *group) bytes() int {
+	p := g.run.prog
+	return 8*len(g.mem) + len(g.frames)*(p.regBytes+p.threadBytes+1024)
+}
+
+// begin makes threadgroup i ready.
+func (r *Run) begin(i int64) *group {
+	p := r.prog
+	g, _ := p.groups.Get().(*group)
+	if g == nil {
+		g = &group{}
+	}
+	g.run, g.index, g.threads = r, i, 1
+	n := i
+	for d := range 3 {
+		g.pos[d] = int(n % int64(r.groups[d]))
+		n /= int64(r.groups[d])
+		g.origin[d] = g.pos[d] * r.tg[d]
+		g.size[d] = min(r.tg[d], r.grid[d]-g.origin[d])
+		g.threads *= g.size[d]
+	}
+	if len(g.mem) != r.tgBytes/8 {
+		g.mem = make([]uint64, r.tgBytes/8)
+	} else {
+		clear(g.mem)
+	}
+	g.objects()
+	if r.shadow != nil {
+		g.inited, g.cells, g.epochs = make([]bool, r.tgBytes), make([]lastUsers, r.tgBytes), [2]uint32{}
+	}
+	want := 1
+	if p.resumable {
+		want = ceilDiv(g.threads, lanes)
+	}
+	for len(g.frames) < want {
+		g.frames = append(g.frames, newFrame(g, p))
+	}
+	if p.resumable {
+		for sg, f := range g.frames[:want] {
+			f.start(sg)
+		}
+	}
+	return g
+}
+
+func (r *Run) finish(g *group) {
+	g.run = nil
+	clear(g.objs)
+	for _, f := range g.frames {
+		clear(f.objs)
+		f.shadow, f.fault = nil, nil
+	}
+	r.prog.groups.Put(g)
+}
+
+// objects fills the table of memory objects; frames add their Thread regions.
+func (g *group) objects() {
+	r, k := g.run, g.run.prog.kernel
+	tg := func(off, size int) unsafe.Pointer {
+		if size == 0 {
+			return nil
+		}
+		return unsafe.Add(unsafe.Pointer(&g.mem[0]), off)
+	}
+	g.objs = append(g.objs[:0], object{space: noSpace})
+	for i, p := range k.Params {
+		o := object{space: p.Space, size: uint64(len(r.buffers[i])), base: unsafe.Pointer(unsafe.SliceData(r.buffers[i]))}
+		if p.Space == kir.Threadgroup {
+			o.base, o.size = tg(r.tgParams[i], r.tgSizes[i]), uint64(r.tgSizes[i])
+		}
+		g.objs = append(g.objs, o)
+	}
+	for i, q := range k.Regions {
+		o := object{space: q.Space, size: uint64(q.Size)}
+		switch q.Space {
+		case kir.Constant:
+			o.base = unsafe.Pointer(unsafe.SliceData(q.Data))
+		case kir.Threadgroup:
+			o.base = tg(r.prog.tgOff[i], q.Size)
+		}
+		g.objs = append(g.objs, o)
+	}
+}
+
+// noSpace is the space of the null object: no pointer type has it.
+const noSpace = kir.Space(0xff)
+
+// step runs the threadgroup until it ends (true: also by a fault) or all that can go on have had a turn.
+func (g *group) step() bool {
+	if !g.run.prog.resumable {
+		f := g.frames[0]
+		for sg := 0; sg*lanes < g.threads; sg++ {
+			f.start(sg)
+			if f.run(); f.state != done {
+				return g.stopped(f)
+			}
+		}
+		return true
+	}
+	frames := g.frames[:ceilDiv(g.threads, lanes)]
+	for {
+		waiting, running := (*frame)(nil), false
+		for _, f := range frames {
+			if f.state == ready {
+				f.run()
+			}
+			switch f.state {
+			case stopped:
+				return g.stopped(f)
+			case ready:
+				running = true
+			case atBarrier:
+				if waiting != nil && waiting.pc != f.pc && f.shadow != nil {
+					f.fail(f.barrier(), "", 0, 0, "SIMD-group %d waits at this barrier while SIMD-group %d waits at another, line %d",
+						f.sg, waiting.sg, waiting.barrier().pos.Line)
+					return g.stopped(f)
+				}
+				waiting = f
+			}
+		}
+		if running {
+			return false
+		}
+		if waiting == nil {
+			return true
+		}
+		for i, flag := range []kir.Mode{kir.MemDevice, kir.MemThreadgroup} {
+			if waiting.barrier().mode&flag != 0 {
+				g.epochs[i]++
+			}
+		}
+		for _, f := range frames {
+			f.release()
+		}
+		if g.run.interrupted() {
+			return true
+		}
+	}
+}
+
+// stopped passes on why the frame stopped.
+func (g *group) stopped(f *frame) bool {
+	if f.fault != nil {
+		g.run.fail(f.fault, g.index)
+	} else {
+		g.run.interrupted()
+	}
+	return true
+}

@@ -1,0 +1,411 @@
+package metal
+
+import (
+	"container/list"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// Key identifies a library by content: SHA-256 over length-prefixed fields (text, options, dialect version, driver
+// kind and version). Names play no part in it.
+type Key [32]byte
+
+// String is the first 12 hexadecimal digits: enough for people.
+func (k Key) String() string { return hex.EncodeToString(k[:6]) }
+
+// Library is a compiled source in a device's cache. It stays usable as long as somebody holds it, evicted or not.
+type Library struct {
+	dev       *Device
+	key       Key
+	src       Source
+	module    Module
+	names     []string
+	pipelines map[string]*Pipeline
+	pins      int         // pending command buffers that use it; guarded by the cache's mu
+	freed     atomic.Bool // by Ablations.ClearOnMismatch only
+}
+
+// Key identifies the library.
+func (l *Library) Key() Key { return l.key }
+
+// Source is what it was compiled from.
+func (l *Library) Source() Source { return l.src }
+
+// Module is the driver's.
+func (l *Library) Module() Module { return l.module }
+
+// Kernels lists the names of the entry points in the module's order.
+func (l *Library) Kernels() []string { return append([]string(nil), l.names...) }
+
+// String names the library in messages.
+func (l *Library) String() string { return fmt.Sprintf("library %s (%s)", l.src.Label, l.key) }
+
+// Pipeline returns the entry point of that name. It is an error if there is none, or if it exceeds the device's limits.
+func (l *Library) Pipeline(name string) (*Pipeline, error) {
+	p := l.pipelines[name]
+	if p == nil {
+		have := "it has no kernels"
+		if len(l.names) > 0 {
+			have = "it has " + strings.Join(l.names, ", ")
+		}
+		return nil, fmt.Errorf("[pipeline] %s has no kernel %q: %s", l, name, have)
+	}
+	if p.bad != nil {
+		return nil, p.bad
+	}
+	return p, nil
+}
+
+// Pipeline is one kernel of a library, ready to be dispatched.
+type Pipeline struct {
+	lib    *Library
+	index  int
+	refl   Reflection
+	bad    error
+	access []access
+	min    []int64 // least bytes by parameter
+	align  []int64 // alignment of offsets by parameter
+}
+
+// access says what a kernel does with a parameter.
+type access uint8
+
+const (
+	accRead access = 1 << iota
+	accWrite
+	accThreadgroup
+)
+
+// Name is the kernel's.
+func (p *Pipeline) Name() string { return p.refl.Name }
+
+// Index is the kernel's position in Module.Kernels.
+func (p *Pipeline) Index() int { return p.index }
+
+// Params describes the parameters, in the order in which Encoder counts them and Command.Args holds them. Read only.
+func (p *Pipeline) Params() []ParamInfo { return p.refl.Params }
+
+// Library is where it comes from.
+func (p *Pipeline) Library() *Library { return p.lib }
+
+// Reflection is what the driver found out about the kernel. Read only.
+func (p *Pipeline) Reflection() Reflection { return p.refl }
+
+// newPipeline prepares what Dispatch asks of a kernel.
+func newPipeline(l *Library, i int, r Reflection) *Pipeline {
+	lim := l.dev.info.Limits
+	p := &Pipeline{lib: l, index: i, refl: r}
+	if p.refl.MaxThreads <= 0 || p.refl.MaxThreads > lim.ThreadsPerGroup {
+		p.refl.MaxThreads = lim.ThreadsPerGroup
+	}
+	buffers := 0
+	for _, q := range r.Params {
+		var a access
+		if q.Threadgroup {
+			a = accThreadgroup
+		} else {
+			buffers++
+			if q.Read || q.Atomic {
+				a |= accRead
+			}
+			if q.Write || q.Atomic {
+				a |= accWrite
+			}
+		}
+		align := max(int64(min(lim.ConstantAlignment, q.ElemSize)), 1)
+		p.access, p.min, p.align = append(p.access, a), append(p.min, q.MinBytes), append(p.align, align)
+	}
+	switch {
+	case buffers > lim.Buffers:
+		p.bad = fmt.Errorf("[pipeline] kernel %s has %d buffer parameters: the limit is %d", r.Name, buffers, lim.Buffers)
+	case r.StaticTG > int64(lim.ThreadgroupMemory):
+		p.bad = fmt.Errorf("[pipeline] kernel %s declares %d bytes of threadgroup memory: the limit is %d",
+			r.Name, r.StaticTG, lim.ThreadgroupMemory)
+	}
+	return p
+}
+
+// LibraryStats are the counters of the library cache.
+type LibraryStats struct {
+	Hits      int64 // lookups served by the cache, also by a compilation under way
+	Misses    int64 // lookups that compiled
+	Evictions int64
+	Size      int // libraries cached now
+	Cap       int // Size may be more while pending command buffers use the libraries
+	Pinned    int // libraries that open and pending command buffers use
+}
+
+// libraryCache holds libraries by content key.
+type libraryCache struct {
+	dev     *Device
+	work    sync.WaitGroup // compilations
+	mu      sync.Mutex
+	entries map[Key][]*libEntry // several in one place only if the hash collides
+	memo    map[sourceKey]*libEntry
+	lru     *list.List // of *libEntry; front is the most recently used
+	stats   LibraryStats
+	closed  bool
+}
+
+// sourceKey is all that decides what a source means on one device. Go compares it by content: a cheaper way to the
+// same entry as the hash, without its risk.
+type sourceKey struct {
+	text string
+	opt  Options
+}
+
+// libEntry is a library in the cache, or on its way there.
+type libEntry struct {
+	key     Key
+	src     Source
+	elem    *list.Element
+	ready   chan struct{} // closed when lib or err is set
+	lib     *Library
+	err     error
+	waiters int // callers that wait for ready
+	cancel  context.CancelFunc
+}
+
+func newLibraryCache(d *Device, limit int) *libraryCache {
+	if limit == 0 {
+		limit = 1024
+	}
+	return &libraryCache{
+		dev: d, entries: map[Key][]*libEntry{}, memo: map[sourceKey]*libEntry{}, lru: list.New(),
+		stats: LibraryStats{Cap: limit},
+	}
+}
+
+// Library returns the compiled source, from the cache if it is there. Callers that ask for one source at the same time
+// share one compilation, which is given up when the last of them has gone. Errors are not cached.
+func (d *Device) Library(ctx context.Context, src Source) (*Library, error) {
+	return d.libs.get(ctx, src)
+}
+
+// LibraryStats are the counters of the library cache.
+func (d *Device) LibraryStats() LibraryStats {
+	c := d.libs
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.stats
+	s.Size = c.lru.Len()
+	for e := c.lru.Front(); e != nil; e = e.Next() {
+		if l := e.Value.(*libEntry).lib; l != nil && l.pins > 0 {
+			s.Pinned++
+		}
+	}
+	return s
+}
+
+// key is the content key of a source.
+func (c *libraryCache) key(src Source) Key {
+	var b []byte
+	field := func(s string) {
+		b = binary.LittleEndian.AppendUint64(b, uint64(len(s)))
+		b = append(b, s...)
+	}
+	if c.dev.ablate.KeyByName {
+		field(src.Label)
+	} else {
+		o := src.Options
+		field(src.Text)
+		field(fmt.Sprintf("%d %t %t", o.MathMode, o.Float64, o.Portable))
+		field(fmt.Sprint(DialectVersion))
+		field(c.dev.info.Kind)
+		field(c.dev.info.Version)
+	}
+	if c.dev.ablate.Hash != nil {
+		return c.dev.ablate.Hash(b)
+	}
+	return sha256.Sum256(b)
+}
+
+// find returns the entry of a source, and its key if it had to be worked out. Called with mu held.
+func (c *libraryCache) find(src Source) (*libEntry, Key) {
+	byName := c.dev.ablate.KeyByName
+	if e := c.memo[sourceKey{src.Text, src.Options}]; e != nil && !byName {
+		return e, e.key
+	}
+	k := c.key(src)
+	for _, e := range c.entries[k] {
+		same := e.src.Text == src.Text && e.src.Options == src.Options
+		if byName && !same && c.dev.ablate.ClearOnMismatch {
+			c.remove(e)
+			if e.lib != nil {
+				e.lib.freed.Store(true)
+			}
+			return nil, k
+		}
+		if same || byName {
+			return e, k
+		}
+	}
+	return nil, k
+}
+
+func (c *libraryCache) get(ctx context.Context, src Source) (*Library, error) {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	if src.Options.Float64 && !c.dev.info.Float64 {
+		return nil, fmt.Errorf("[library] %s asks for float64: device %s has none", src.Label, c.dev.info.Name)
+	}
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return nil, errClosed("library")
+	}
+	e, key := c.find(src)
+	if e == nil {
+		c.stats.Misses++
+		cctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		e = &libEntry{key: key, src: src, ready: make(chan struct{}), cancel: cancel}
+		e.elem = c.lru.PushFront(e)
+		c.entries[key] = append(c.entries[key], e)
+		c.memo[sourceKey{src.Text, src.Options}] = e
+		c.work.Add(1)
+		go c.compile(cctx, e)
+	} else {
+		c.stats.Hits++
+		if e.elem != nil {
+			c.lru.MoveToFront(e.elem)
+		}
+		if e.lib != nil {
+			c.mu.Unlock()
+			return e.lib, nil
+		}
+	}
+	e.waiters++
+	c.mu.Unlock()
+
+	var err error
+	select {
+	case <-e.ready:
+	case <-ctx.Done():
+		err = cause(ctx)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e.waiters--
+	if err != nil {
+		// Nobody wants it any more: stop the compiler, and let the next caller begin anew.
+		if e.waiters == 0 && e.lib == nil {
+			e.cancel()
+			c.remove(e)
+		}
+		return nil, err
+	}
+	return e.lib, e.err
+}
+
+// compile makes the library of a new entry.
+func (c *libraryCache) compile(ctx context.Context, e *libEntry) {
+	defer c.work.Done()
+	defer e.cancel()
+	lib, err := c.build(ctx, e.key, e.src)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e.lib, e.err = lib, err
+	if err != nil {
+		c.remove(e)
+	}
+	close(e.ready)
+	c.evict()
+}
+
+// build compiles a source and prepares its pipelines.
+func (c *libraryCache) build(ctx context.Context, key Key, src Source) (lib *Library, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			lib, err = nil, fmt.Errorf("[library] BUG: the compiler panicked on %s: %v", src.Label, r)
+		}
+	}()
+	m, err := c.dev.driver.Compile(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	lib = &Library{dev: c.dev, key: key, src: src, module: m, pipelines: map[string]*Pipeline{}}
+	for i, r := range m.Kernels() {
+		lib.names = append(lib.names, r.Name)
+		lib.pipelines[r.Name] = newPipeline(lib, i, r)
+	}
+	if cl, ok := m.(interface{ Close() error }); ok {
+		// A driver's own resources go when nobody can reach the library: command buffers, callers and the cache all count.
+		runtime.AddCleanup(lib, func(cl interface{ Close() error }) { _ = cl.Close() }, cl)
+	}
+	return lib, nil
+}
+
+// remove takes an entry out of the cache. Called with mu held.
+func (c *libraryCache) remove(e *libEntry) {
+	if e.elem == nil {
+		return
+	}
+	c.lru.Remove(e.elem)
+	e.elem = nil
+	s := c.entries[e.key]
+	for i := range s {
+		if s[i] == e {
+			s = append(s[:i:i], s[i+1:]...)
+			break
+		}
+	}
+	if len(s) == 0 {
+		delete(c.entries, e.key)
+	} else {
+		c.entries[e.key] = s
+	}
+	if k := (sourceKey{e.src.Text, e.src.Options}); c.memo[k] == e {
+		delete(c.memo, k)
+	}
+}
+
+// evict removes the least recently used libraries beyond the cap that nobody waits for and no pending command buffer uses.
+// Called with mu held.
+func (c *libraryCache) evict() {
+	for el := c.lru.Back(); el != nil && c.lru.Len() > c.stats.Cap; {
+		e := el.Value.(*libEntry)
+		el = el.Prev()
+		if e.lib == nil || e.lib.pins > 0 || e.waiters > 0 {
+			continue
+		}
+		c.remove(e)
+		c.stats.Evictions++
+	}
+}
+
+// pin keeps a library cached until unpin.
+func (c *libraryCache) pin(l *Library) {
+	c.mu.Lock()
+	l.pins++
+	c.mu.Unlock()
+}
+
+func (c *libraryCache) unpin(l *Library) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l.pins--; l.pins < 0 {
+		panic(fmt.Sprintf("BUG: %s unpinned below zero", l))
+	}
+	if l.pins == 0 {
+		c.evict()
+	}
+}
+
+// close cancels the compilations under way and waits for them.
+func (c *libraryCache) close() {
+	c.mu.Lock()
+	c.closed = true
+	for e := c.lru.Front(); e != nil; e = e.Next() {
+		e.Value.(*libEntry).cancel()
+	}
+	c.mu.Unlock()
+	c.work.Wait()
+}

@@ -1,0 +1,434 @@
+package msl
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/mlxlua/mlxlua/metal/kir"
+)
+
+// operand is a scalar: a constant if in is nil, else the result of an instruction. The zero operand is no value.
+type operand struct {
+	in   *kir.Instr
+	ty   kir.Type
+	bits uint64
+}
+
+func (o operand) isConst() bool { return o.in == nil && o.ty != kir.Void }
+
+// int returns a constant integer's or bool's value, extended by its type.
+func (o operand) int() int64 {
+	if o.ty.IsInt() && o.ty.IsSigned() {
+		s := 64 - o.ty.Bits()
+		return int64(o.bits<<s) >> s
+	}
+	return int64(o.bits)
+}
+
+// text writes a constant of type t for messages.
+func (o operand) text(t *ctype) string {
+	switch {
+	case t == typeBool:
+		return strconv.FormatBool(o.bits != 0)
+	case o.ty.IsFloat():
+		return strconv.FormatFloat(kir.ToFloat64(o.ty, o.bits), 'g', -1, 32)
+	case o.ty == kir.U64:
+		return strconv.FormatUint(o.bits, 10)
+	}
+	return strconv.FormatInt(o.int(), 10)
+}
+
+// gen turns expressions and statements into kir: it checks types and emits code in one walk, since everything is
+// inlined and templates are walked once per instance. With exec set it evaluates instead: then every operand is
+// a constant, variables hold their current values, and what is not constant ends the evaluation (see consteval.go).
+type gen struct {
+	c    *compiler
+	k    *kir.Kernel
+	blk  *kir.Block
+	exec bool
+	steps int
+
+	env *env
+	fr  *inl
+	pos Pos
+	kp  kir.Pos // of pos
+
+	// consts holds the kernel's constants, which stand at its top, by type and bits.
+	consts map[constKey]*kir.Instr
+	// varMem says where variables live whose object got an address after they were first used.
+	varMem map[uint64]varHome
+	// builtins and addresses stand at the kernel's top as well.
+	head   []*kir.Instr
+	leaves map[leafKey]operand
+
+	contract bool // multiply and add may become fma
+	safe     bool // math_mode safe
+	tgBytes  int
+	kernel   *kernelCtx
+	labels   []*jumpScope
+	regionOf map[*object]int
+	constMem map[*object]int
+	calls    int
+}
+
+type constKey struct {
+	ty   kir.Type
+	bits uint64
+}
+
+type leafKey struct {
+	op   kir.Op
+	mode kir.Mode
+	imm  uint64
+}
+
+// varHome is the place in a Thread region of a variable whose address was taken.
+type varHome struct {
+	region int
+	off    int64
+}
+
+// maxInstrs bounds a kernel's size: everything is inlined, so a small text can ask for a huge kernel.
+const maxInstrs = 1 << 20
+
+// maxInline bounds the depth of calls that are inlined into one another.
+const maxInline = 200
+
+func newGen(c *compiler, name string) *gen {
+	k := &kir.Kernel{Name: name, Body: &kir.Block{}}
+	return &gen{
+		c: c, k: k, blk: k.Body, consts: map[constKey]*kir.Instr{}, varMem: map[uint64]varHome{},
+		leaves: map[leafKey]operand{}, contract: c.opt.MathMode != Safe, safe: c.opt.MathMode == Safe,
+		regionOf: map[*object]int{}, constMem: map[*object]int{},
+	}
+}
+
+// at makes a place the one that instructions and messages get.
+func (g *gen) at(p Pos) {
+	if p != g.pos {
+		g.pos = p
+		if !g.exec {
+			g.kp = g.c.kirPos(p)
+		}
+	}
+}
+
+func (g *gen) constant(t kir.Type, bits uint64) operand { return operand{ty: t, bits: bits & t.Mask()} }
+func (g *gen) boolConst(b bool) operand {
+	if b {
+		return operand{ty: kir.Bool, bits: 1}
+	}
+	return operand{ty: kir.Bool}
+}
+func (g *gen) i64(v int64) operand { return operand{ty: kir.I64, bits: uint64(v)} }
+func (g *gen) u32(v uint32) operand { return operand{ty: kir.U32, bits: uint64(v)} }
+func (g *gen) fconst(t kir.Type, v float64) operand {
+	return operand{ty: t, bits: kir.FromFloat64(t, v) & t.Mask()}
+}
+
+// instr returns an operand as an instruction. Constants stand once, at the kernel's top.
+func (g *gen) instr(o operand) *kir.Instr {
+	if o.in != nil {
+		return o.in
+	}
+	if g.exec {
+		g.notConst("a run-time value")
+	}
+	key := constKey{o.ty, o.bits}
+	if in := g.consts[key]; in != nil {
+		return in
+	}
+	in := &kir.Instr{Op: kir.Const, Type: o.ty, Imm: o.bits, Pos: g.kp}
+	if o.ty == kir.Void {
+		in.Type = kir.I32
+	}
+	g.consts[key] = in
+	g.head = append(g.head, in)
+	return in
+}
+
+func (g *gen) emit(in *kir.Instr) operand {
+	if g.exec {
+		g.notConst("an operation at run time")
+	}
+	in.Pos = g.kp
+	g.c.instrs++
+	if g.c.instrs > maxInstrs {
+		g.c.errorf(TooLarge, g.pos, "the kernel has more than %d instructions once its calls are inlined", maxInstrs)
+		panic(bailout{})
+	}
+	g.blk.Instrs = append(g.blk.Instrs, in)
+	return operand{in: in, ty: in.Type}
+}
+
+// leaf emits an instruction without operands that means the same everywhere at the kernel's top, once.
+func (g *gen) leaf(op kir.Op, t kir.Type, mode kir.Mode, imm uint64) operand {
+	if g.exec {
+		g.notConst("a run-time value")
+	}
+	key := leafKey{op, mode, imm}
+	if o, ok := g.leaves[key]; ok {
+		return o
+	}
+	in := &kir.Instr{Op: op, Type: t, Mode: mode, Imm: imm, Pos: g.kp}
+	o := operand{in: in, ty: t}
+	g.leaves[key] = o
+	g.head = append(g.head, in)
+	return o
+}
+
+// op emits a pure operation, or computes it if its operands are constant.
+func (g *gen) op(op kir.Op, t kir.Type, args ...operand) operand {
+	g.step()
+	allConst := true
+	for i := range args {
+		if args[i].in != nil {
+			allConst = false
+			break
+		}
+	}
+	if allConst {
+		if o, ok := fold(op, t, args); ok {
+			return o
+		}
+	}
+	if o, ok := g.simplify(op, t, args); ok {
+		return o
+	}
+	in := &kir.Instr{Op: op, Type: t, Args: make([]*kir.Instr, len(args))}
+	for i, a := range args {
+		in.Args[i] = g.instr(a)
+	}
+	return g.emit(in)
+}
+
+// fold computes an operation on constants by kir's semantics.
+func fold(op kir.Op, t kir.Type, args []operand) (operand, bool) {
+	var raw [3]uint64
+	for i, a := range args {
+		raw[i] = a.bits
+	}
+	at := args[0].ty
+	if op == kir.Select {
+		at = args[1].ty
+	}
+	bits, ok := kir.Eval(op, kir.ModeNone, t, at, raw[:len(args)]...)
+	return operand{ty: t, bits: bits}, ok
+}
+
+// simplify applies identities that hold for every operand, NaNs and signed zeros included.
+func (g *gen) simplify(op kir.Op, t kir.Type, args []operand) (operand, bool) {
+	isInt := t.IsInt()
+	switch op {
+	case kir.Add, kir.Or, kir.Xor:
+		if isInt && isZero(args[1]) {
+			return args[0], true
+		}
+		if isInt && isZero(args[0]) {
+			return args[1], true
+		}
+		if t == kir.Bool && op == kir.Or {
+			return boolOr(args[0], args[1])
+		}
+	case kir.Sub, kir.Shl, kir.Shr:
+		if isInt && isZero(args[1]) {
+			return args[0], true
+		}
+	case kir.Mul:
+		if isInt && isOne(args[1]) {
+			return args[0], true
+		}
+		if isInt && isOne(args[0]) {
+			return args[1], true
+		}
+		if isInt && (isZero(args[0]) || isZero(args[1])) {
+			return operand{ty: t}, true
+		}
+	case kir.Div:
+		if isInt && isOne(args[1]) {
+			return args[0], true
+		}
+	case kir.And:
+		if t == kir.Bool {
+			return boolAnd(args[0], args[1])
+		}
+	case kir.Not:
+		if in := args[0].in; in != nil && in.Op == kir.Not {
+			return operand{in: in.Args[0], ty: t}, true
+		}
+	case kir.Select:
+		if args[0].isConst() {
+			if args[0].bits != 0 {
+				return args[1], true
+			}
+			return args[2], true
+		}
+		if args[1] == args[2] {
+			return args[1], true
+		}
+	case kir.Convert, kir.Bitcast:
+		if args[0].ty == t {
+			return args[0], true
+		}
+	}
+	return operand{}, false
+}
+
+func isZero(o operand) bool { return o.isConst() && o.bits == 0 }
+func isOne(o operand) bool  { return o.isConst() && o.bits == 1 }
+
+func boolAnd(a, b operand) (operand, bool) {
+	switch {
+	case isZero(a), isOne(b):
+		return a, true
+	case isZero(b), isOne(a):
+		return b, true
+	}
+	return operand{}, false
+}
+
+func boolOr(a, b operand) (operand, bool) {
+	switch {
+	case isOne(a), isZero(b):
+		return a, true
+	case isOne(b), isZero(a):
+		return b, true
+	}
+	return operand{}, false
+}
+
+// convert changes a scalar's representation.
+func (g *gen) convert(o operand, t kir.Type) operand {
+	if o.ty == t || o.ty == kir.Void {
+		if o.ty == kir.Void {
+			return operand{ty: t}
+		}
+		return o
+	}
+	if o.ty.IsPtr() || t.IsPtr() {
+		if o.ty.IsPtr() && t == kir.Bool {
+			return g.op(kir.Ne, kir.Bool, o, operand{ty: o.ty})
+		}
+		if o.ty.IsPtr() && t != kir.U64 {
+			o = g.op(kir.Bitcast, kir.U64, o)
+			if t.IsPtr() {
+				return g.op(kir.Bitcast, t, o)
+			}
+			return g.op(kir.Convert, t, o)
+		}
+		if t.IsPtr() && o.ty != kir.U64 {
+			o = g.op(kir.Convert, kir.U64, o)
+		}
+		return g.op(kir.Bitcast, t, o)
+	}
+	return g.op(kir.Convert, t, o)
+}
+
+func (g *gen) not(o operand) operand { return g.op(kir.Not, kir.Bool, o) }
+
+// ptrAdd moves a pointer by idx (I64; may be no value) plus imm bytes. Constant parts gather in Imm.
+func (g *gen) ptrAdd(p, idx operand, imm int64) operand {
+	if idx.isConst() {
+		imm += int64(idx.bits)
+		idx = operand{}
+	}
+	if in := p.in; in != nil && in.Op == kir.PtrAdd {
+		inner := operand{in: in.Args[1], ty: kir.I64}
+		if in.Args[1].Op == kir.Const {
+			inner = operand{ty: kir.I64, bits: in.Args[1].Imm}
+		}
+		switch {
+		case isZero(inner):
+			imm += int64(in.Imm)
+			p = operand{in: in.Args[0], ty: p.ty}
+		case idx.in == nil:
+			imm += int64(in.Imm)
+			p, idx = operand{in: in.Args[0], ty: p.ty}, inner
+		}
+	}
+	if idx.in == nil && imm == 0 {
+		return p
+	}
+	if p.isConst() && idx.in == nil {
+		return operand{ty: p.ty, bits: kir.PtrMove(p.bits, imm)}
+	}
+	if idx.in == nil {
+		idx = g.i64(0)
+	}
+	in := &kir.Instr{Op: kir.PtrAdd, Type: p.ty, Imm: uint64(imm), Args: []*kir.Instr{g.instr(p), g.instr(idx)}}
+	return g.emit(in)
+}
+
+// newVar makes a kir variable.
+func (g *gen) newVar(name string, t kir.Type) int {
+	g.k.Vars = append(g.k.Vars, kir.Var{Name: name, Type: t})
+	return len(g.k.Vars) - 1
+}
+
+func (g *gen) varGet(v int) operand {
+	return g.emit(&kir.Instr{Op: kir.VarGet, Type: g.k.Vars[v].Type, Imm: uint64(v)})
+}
+
+func (g *gen) varSet(v int, o operand) {
+	g.emit(&kir.Instr{Op: kir.VarSet, Imm: uint64(v), Args: []*kir.Instr{g.instr(o)}})
+}
+
+// newRegion makes addressed memory and returns a pointer to it.
+func (g *gen) newRegion(r kir.Region) (int, operand) {
+	if g.exec {
+		g.notConst("the address of a variable")
+	}
+	r.Pos = g.kp
+	if r.Align < 1 {
+		r.Align = 1
+	}
+	g.k.Regions = append(g.k.Regions, r)
+	i := len(g.k.Regions) - 1
+	return i, g.leaf(kir.RegionAddr, kir.PtrTo(r.Space), 0, uint64(i))
+}
+
+// inBlock emits what f does into a new Block.
+func (g *gen) inBlock(f func()) *kir.Block {
+	saved := g.blk
+	b := &kir.Block{}
+	g.blk = b
+	f()
+	g.blk = saved
+	return b
+}
+
+// structured emits an If, BlockOp or Loop whose bodies are already made.
+func (g *gen) structured(in *kir.Instr) { g.emit(in) }
+
+func (g *gen) breakTo(target *kir.Instr) { g.emit(&kir.Instr{Op: kir.Break, Target: target}) }
+
+// step counts the work of a constant evaluation and ends it when it has gone on for too long.
+func (g *gen) step() {
+	if g.exec {
+		g.steps++
+		if g.steps > maxSteps {
+			g.c.errorf(NotConstant, g.pos, "the constant expression takes more than %d steps", maxSteps)
+			panic(notConstant{reported: true})
+		}
+	}
+}
+
+// maxSteps bounds a constant evaluation.
+const maxSteps = 1 << 20
+
+// bailout ends the compilation of a unit whose errors have been reported.
+type bailout struct{}
+
+// floatBits returns the constant of a floating literal: rounded once.
+func floatBits(t kir.Type, l *FloatLit) uint64 {
+	switch t {
+	case kir.F32:
+		if v, err := strconv.ParseFloat(l.Text, 32); err == nil {
+			return uint64(math.Float32bits(float32(v)))
+		}
+		return uint64(math.Float32bits(float32(l.Value)))
+	case kir.F64:
+		return math.Float64bits(l.Value)
+	}
+	return kir.FromFloat64(t, l.Value) & t.Mask()
+}

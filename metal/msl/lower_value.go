@@ -1,0 +1,500 @@
+package msl
+
+import (
+	"github.com/mlxlua/mlxlua/metal/kir"
+)
+
+// vkind says what a value is.
+type vkind uint8
+
+const (
+	vBad   vkind = iota // an error has been reported
+	vVoid               // no value
+	vRight              // comps: its scalars
+	vSlot               // an lvalue: part of obj from component off on
+	vMem                // an lvalue in memory: ptr + idx + imm
+	vSwz                // an lvalue: components sel of the vector base
+	vDyn                // an lvalue: component idx of the vector base
+	vFuncs              // a set of functions, with the object for methods
+	vType               // a type where an expression may stand
+	vList               // a braced list
+)
+
+// value is the value of an expression: what it holds depends on k.
+type value struct {
+	k     vkind
+	tmp   bool // vMem: a temporary, an rvalue too large to be taken apart
+	lit   bool // vRight: the literal 0, which is a null pointer
+	mul   bool // vRight: made by * in this expression, so that + may contract it
+	q     qtype
+	comps []operand
+	obj   *object
+	off   int
+	ptr   operand
+	idx   operand // I64 byte offset, or none
+	imm   int64
+	base  *value
+	sel   []uint8
+	fn    *overload
+	list  *InitList
+}
+
+// object is a variable: its scalars in slots, or memory.
+type object struct {
+	name  string
+	q     qtype
+	slots []slot
+	mem   bool
+	ptr   operand
+	imm   int64
+	// fixed says that the slots are constants that never change.
+	fixed bool
+	init  bool
+}
+
+// slot is one scalar of an object: variable v of the kernel, or the value val if v is negative.
+type slot struct {
+	v   int
+	val operand
+}
+
+// maxSlots is the largest number of scalars that a variable is taken apart into; larger ones live in memory.
+const maxSlots = 64
+
+var (
+	badValue  = value{k: vBad, q: qtype{T: typeBad}}
+	voidValue = value{k: vVoid, q: qtype{T: typeVoid}}
+)
+
+func (v *value) bad() bool  { return v.k == vBad || v.q.T.kind == tBad }
+func (v *value) isLvalue() bool {
+	switch v.k {
+	case vSlot, vSwz, vDyn:
+		return true
+	case vMem:
+		return !v.tmp
+	}
+	return false
+}
+
+func rval(t *ctype, comps ...operand) value { return value{k: vRight, q: qt(t), comps: comps} }
+
+func (g *gen) intVal(t *ctype, v int64) value { return rval(t, g.constant(t.kirScalar(), uint64(v))) }
+
+// inMemory reports whether variables of the type always live in memory.
+func (g *gen) inMemory(t *ctype) bool {
+	if g.exec {
+		if t.comps < 0 {
+			g.notConst("a union")
+		}
+		return false
+	}
+	return t.comps < 0 || t.comps > maxSlots
+}
+
+// newObject makes a variable without a value.
+func (g *gen) newObject(name string, x qtype) *object {
+	o := &object{name: name, q: x}
+	if x.T.comps < 0 || x.T.comps > maxSlots {
+		if g.inMemory(x.T) {
+			g.regionFor(o)
+			return o
+		}
+		g.chargeSteps(x.T.comps)
+	}
+	o.slots = make([]slot, x.T.comps)
+	if g.exec {
+		for i := range o.slots {
+			o.slots[i].v = -1
+		}
+		return o
+	}
+	var buf [8]kir.Type
+	for i, t := range x.T.compTypes(buf[:0]) {
+		o.slots[i].v = g.newVar(name, t)
+	}
+	return o
+}
+
+func (g *gen) chargeSteps(n int) {
+	if g.exec {
+		g.steps += n
+		g.step()
+	}
+}
+
+// regionFor gives an object memory of its own: a Thread region.
+func (g *gen) regionFor(o *object) {
+	i, p := g.newRegion(kir.Region{
+		Name: o.name, Space: kir.Thread, Size: max(o.q.T.size, 1), Align: max(o.q.T.align, 1), Elem: o.q.T.firstScalar(),
+	})
+	g.regionOf[o] = i
+	o.mem, o.ptr = true, p
+}
+
+// objVal returns the lvalue of a whole object.
+func (g *gen) objVal(o *object) value {
+	if o.mem {
+		return value{k: vMem, q: o.q, ptr: o.ptr, imm: o.imm}
+	}
+	return value{k: vSlot, q: o.q, obj: o}
+}
+
+// toMemory turns a slot lvalue into one in memory, moving the variable there: what was emitted for its slots is rewritten
+// at the end (lower_clean.go). Constants that never change get a copy.
+func (g *gen) toMemory(v value) value {
+	if v.k != vSlot {
+		return v
+	}
+	if g.exec {
+		g.notConst("the address of a variable")
+	}
+	o := v.obj
+	off := 0
+	if v.off > 0 || v.q.T != o.q.T {
+		offs := o.q.T.compOffsets(nil, 0)
+		off = offs[v.off]
+	}
+	if !o.mem {
+		if o.fixed || anyFixed(o) {
+			p := g.copyToRegion(o)
+			return value{k: vMem, q: v.q, ptr: p, imm: int64(off)}
+		}
+		g.regionFor(o)
+		offs := o.q.T.compOffsets(nil, 0)
+		for i, s := range o.slots {
+			g.varMem[uint64(s.v)] = varHome{g.regionOf[o], int64(offs[i])}
+		}
+	}
+	return value{k: vMem, q: v.q, ptr: o.ptr, imm: o.imm + int64(off)}
+}
+
+func anyFixed(o *object) bool {
+	for _, s := range o.slots {
+		if s.v < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// copyToRegion stores an object's present value in a region of its own.
+func (g *gen) copyToRegion(o *object) operand {
+	tmp := &object{name: o.name, q: o.q}
+	i, p := g.newRegion(kir.Region{
+		Name: o.name, Space: kir.Thread, Size: max(o.q.T.size, 1), Align: max(o.q.T.align, 1), Elem: o.q.T.firstScalar(),
+	})
+	g.regionOf[tmp] = i
+	offs := o.q.T.compOffsets(nil, 0)
+	for j, s := range o.slots {
+		val := s.val
+		if s.v >= 0 {
+			val = g.varGet(s.v)
+		}
+		g.emit(&kir.Instr{Op: kir.Store, Args: []*kir.Instr{g.instr(g.ptrAdd(p, operand{}, int64(offs[j]))), g.instr(val)}})
+	}
+	return p
+}
+
+// constRegion puts a constant table in the constant address space, once a kernel.
+func (g *gen) constRegion(o *object) operand {
+	if g.exec {
+		g.notConst("the address of a table")
+	}
+	if i, ok := g.constMem[o]; ok {
+		return g.leaf(kir.RegionAddr, kir.PtrConstant, 0, uint64(i))
+	}
+	data := make([]byte, max(o.q.T.size, 1))
+	var buf [8]int
+	for j, off := range o.q.T.compOffsets(buf[:0], 0) {
+		s := o.slots[j].val
+		for b := range s.ty.Size() {
+			data[off+b] = byte(s.bits >> (8 * b))
+		}
+	}
+	i, p := g.newRegion(kir.Region{
+		Name: o.name, Space: kir.Constant, Size: len(data), Align: max(o.q.T.align, 1), Elem: o.q.T.firstScalar(), Data: data,
+	})
+	g.constMem[o] = i
+	return p
+}
+
+// addr returns the pointer of a memory lvalue.
+func (g *gen) addr(v value) operand { return g.ptrAdd(v.ptr, v.idx, v.imm) }
+
+// load reads an lvalue. Values that stay in memory are returned as temporaries there, not copied.
+func (g *gen) load(v value) value {
+	switch v.k {
+	case vRight, vBad, vVoid, vFuncs, vType, vList:
+		return v
+	}
+	t := v.q.T
+	r := value{k: vRight, q: v.q.bare()}
+	switch v.k {
+	case vSlot:
+		if v.obj.mem {
+			return g.load(g.toMemory(v))
+		}
+		r.comps = make([]operand, t.comps)
+		for i := range r.comps {
+			r.comps[i] = g.getSlot(v.obj, v.off+i)
+		}
+	case vMem:
+		if g.inMemory(t) {
+			v.tmp = true
+			return v
+		}
+		if t.kind == tStruct && t.comps == 0 {
+			return r
+		}
+		r.comps = g.loadComps(v)
+	case vSwz:
+		b := g.load(*v.base)
+		if b.bad() {
+			return badValue
+		}
+		r.comps = make([]operand, len(v.sel))
+		for i, s := range v.sel {
+			r.comps[i] = b.comps[s]
+		}
+	case vDyn:
+		b := g.load(*v.base)
+		if b.bad() {
+			return badValue
+		}
+		r.comps = []operand{g.pick(b.comps, v.idx)}
+	}
+	if t.kind == tVec {
+		r.q.T = t.unpacked()
+	}
+	return r
+}
+
+// loadComps reads all scalars of a value in memory.
+func (g *gen) loadComps(v value) []operand {
+	var tb [8]kir.Type
+	var ob [8]int
+	types, offs := v.q.T.compTypes(tb[:0]), v.q.T.compOffsets(ob[:0], 0)
+	comps := make([]operand, len(types))
+	if len(types) == 1 {
+		comps[0] = g.emit(&kir.Instr{Op: kir.Load, Type: types[0], Args: []*kir.Instr{g.instr(g.addr(v))}})
+		return comps
+	}
+	for i, t := range types {
+		p := g.ptrAdd(v.ptr, v.idx, v.imm+int64(offs[i]))
+		comps[i] = g.emit(&kir.Instr{Op: kir.Load, Type: t, Args: []*kir.Instr{g.instr(p)}})
+	}
+	return comps
+}
+
+// pick selects a component by a run-time index (I64); an index outside yields the last.
+func (g *gen) pick(comps []operand, idx operand) operand {
+	if idx.isConst() && idx.bits < uint64(len(comps)) {
+		return comps[idx.bits]
+	}
+	r := comps[len(comps)-1]
+	for i := len(comps) - 2; i >= 0; i-- {
+		r = g.op(kir.Select, r.ty, g.op(kir.Eq, kir.Bool, idx, g.i64(int64(i))), comps[i], r)
+	}
+	return r
+}
+
+func (g *gen) getSlot(o *object, i int) operand {
+	s := &o.slots[i]
+	if s.v >= 0 {
+		if g.exec {
+			g.notConst("the value of " + quoteName(o.name))
+		}
+		return g.varGet(s.v)
+	}
+	if s.val.ty == kir.Void {
+		if g.exec {
+			g.notConst("the uninitialised value of " + quoteName(o.name))
+		}
+		return operand{ty: o.q.T.compTypes(nil)[i]}
+	}
+	return s.val
+}
+
+func (g *gen) setSlot(o *object, i int, x operand) {
+	s := &o.slots[i]
+	if s.v < 0 {
+		if !g.exec {
+			g.c.errorf(Internal, g.pos, "a constant is assigned to")
+			return
+		}
+		s.val = x
+		return
+	}
+	g.varSet(s.v, x)
+}
+
+// store writes an rvalue of the same type (packed or not) to an lvalue.
+func (g *gen) store(v, x value) {
+	if x.bad() || v.bad() {
+		return
+	}
+	switch v.k {
+	case vSlot:
+		if v.obj.mem {
+			g.store(g.toMemory(v), x)
+			return
+		}
+		if x.k == vMem {
+			x = value{k: vRight, q: x.q, comps: g.loadComps(x)}
+		}
+		for i, o := range x.comps {
+			g.setSlot(v.obj, v.off+i, o)
+		}
+	case vMem:
+		if g.exec {
+			g.notConst("a store to memory")
+		}
+		if x.k == vMem {
+			g.copyMem(v, x)
+			return
+		}
+		g.storeComps(v, x.comps)
+	case vSwz:
+		b := g.load(*v.base)
+		if b.bad() {
+			return
+		}
+		if v.base.k == vMem { // only the components named are written
+			es := v.base.q.T.elem.T
+			for i, s := range v.sel {
+				c := *v.base
+				c.q = qt(es)
+				c.imm += int64(s) * int64(es.size)
+				g.storeComps(c, x.comps[i:i+1])
+			}
+			return
+		}
+		nc := append([]operand(nil), b.comps...)
+		for i, s := range v.sel {
+			nc[s] = x.comps[i]
+		}
+		g.store(*v.base, value{k: vRight, q: b.q, comps: nc})
+	case vDyn:
+		b := g.load(*v.base)
+		nc := append([]operand(nil), b.comps...)
+		for i := range nc {
+			nc[i] = g.op(kir.Select, nc[i].ty, g.op(kir.Eq, kir.Bool, v.idx, g.i64(int64(i))), x.comps[0], nc[i])
+		}
+		g.store(*v.base, value{k: vRight, q: b.q, comps: nc})
+	}
+}
+
+func (g *gen) storeComps(v value, comps []operand) {
+	var ob [8]int
+	offs := v.q.T.compOffsets(ob[:0], 0)
+	for i, o := range comps {
+		p := g.ptrAdd(v.ptr, v.idx, v.imm+int64(offs[i]))
+		g.emit(&kir.Instr{Op: kir.Store, Args: []*kir.Instr{g.instr(p), g.instr(o)}})
+	}
+}
+
+// copyMem copies a value between two places in memory: scalar by scalar, for unions byte by byte.
+func (g *gen) copyMem(dst, src value) {
+	t := dst.q.T
+	if t.comps >= 0 && t.comps <= 256 {
+		g.storeComps(dst, g.loadComps(src))
+		return
+	}
+	unit := kir.U8
+	if t.align >= 4 && t.size%4 == 0 {
+		unit = kir.U32
+	}
+	if t.comps > 256 && t.kind == tArray {
+		if e := t.firstScalar(); e != kir.U8 {
+			unit = e
+		}
+	}
+	n := t.size / unit.Size()
+	sp, dp := g.addr(src), g.addr(dst)
+	g.forRange("copy", int64(n), func(i operand) {
+		off := g.op(kir.Mul, kir.I64, i, g.i64(int64(unit.Size())))
+		x := g.emit(&kir.Instr{Op: kir.Load, Type: unit, Args: []*kir.Instr{g.instr(g.ptrAdd(sp, off, 0))}})
+		g.emit(&kir.Instr{Op: kir.Store, Args: []*kir.Instr{g.instr(g.ptrAdd(dp, off, 0)), g.instr(x)}})
+	})
+}
+
+// part returns the field, element or component of a value that starts at component comp and byte off.
+func (g *gen) part(v value, t qtype, comp int, off int) value {
+	switch v.k {
+	case vRight:
+		return value{k: vRight, q: t.bare(), comps: v.comps[comp : comp+t.T.comps]}
+	case vSlot:
+		if v.obj.mem {
+			return g.part(g.toMemory(v), t, comp, off)
+		}
+		v.q = t
+		v.off += comp
+		return v
+	case vMem:
+		v.q = t
+		v.imm += int64(off)
+		return v
+	}
+	return badValue
+}
+
+// temp puts an rvalue into a variable of its own, so that a reference can be bound to it.
+func (g *gen) temp(x value) value {
+	if x.k == vMem {
+		if x.tmp {
+			x.tmp = false
+		}
+		return x
+	}
+	o := g.newObject("temporary", x.q.bare())
+	v := g.objVal(o)
+	g.store(v, x)
+	return v
+}
+
+// zero returns the value-initialised value of a type of known size; large ones are cleared in memory by their users.
+func (g *gen) zero(t *ctype) value {
+	r := value{k: vRight, q: qt(t)}
+	if t.comps < 0 || g.inMemory(t) {
+		o := g.newObject("zero", qt(t))
+		g.clearMem(g.objVal(o))
+		v := g.objVal(o)
+		v.tmp = true
+		return v
+	}
+	g.chargeSteps(t.comps)
+	var tb [8]kir.Type
+	for _, k := range t.compTypes(tb[:0]) {
+		r.comps = append(r.comps, operand{ty: k})
+	}
+	return r
+}
+
+// clearMem stores zeros over an object in memory.
+func (g *gen) clearMem(v value) {
+	unit := v.q.T.firstScalar()
+	if unit == kir.U8 && v.q.T.align%4 == 0 && v.q.T.size%4 == 0 {
+		unit = kir.U32
+	}
+	n := v.q.T.size / unit.Size()
+	g.forRange("clear", int64(n), func(i operand) {
+		off := g.op(kir.Mul, kir.I64, i, g.i64(int64(unit.Size())))
+		g.emit(&kir.Instr{Op: kir.Store, Args: []*kir.Instr{g.instr(g.ptrAdd(g.addr(v), off, 0)), g.instr(operand{ty: unit})}})
+	})
+}
+
+// forRange emits a loop that runs body for 0 to n-1.
+func (g *gen) forRange(name string, n int64, body func(i operand)) {
+	v := g.newVar(name, kir.I64)
+	g.varSet(v, g.i64(0))
+	loop := &kir.Instr{Op: kir.Loop}
+	loop.Body = g.inBlock(func() {
+		i := g.varGet(v)
+		done := g.inBlock(func() { g.breakTo(loop) })
+		g.structured(&kir.Instr{Op: kir.If, Args: []*kir.Instr{g.instr(g.op(kir.Ge, kir.Bool, i, g.i64(n)))}, Body: done})
+		body(i)
+		g.varSet(v, g.op(kir.Add, kir.I64, i, g.i64(1)))
+	})
+	g.structured(loop)
+}

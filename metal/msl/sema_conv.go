@@ -1,0 +1,473 @@
+package msl
+
+import (
+	"github.com/mlxlua/mlxlua/metal/kir"
+)
+
+// rank orders implicit conversions: smaller is better, rankNone is none.
+type rank uint8
+
+const (
+	rankExact rank = iota
+	rankQual       // adds const or volatile
+	rankPromotion
+	rankConversion
+	rankUser
+	rankNone
+)
+
+// arg is what overload resolution knows of an argument.
+type arg struct {
+	v value
+	x Expr
+}
+
+// decayed returns an rvalue's type: arrays become pointers.
+func (g *gen) decayed(v *value) qtype {
+	t := v.q
+	if t.T.kind == tArray {
+		e := t.T.elem
+		e.Space = t.Space
+		e.Const = e.Const || t.Const
+		return qt(g.c.ptrTo(e))
+	}
+	t = t.bare()
+	if t.T.kind == tVec {
+		t.T = t.T.unpacked()
+	}
+	return t
+}
+
+// isNullConst reports whether a value is a null pointer constant.
+func isNullConst(v *value) bool {
+	return v.q.T.kind == tNull || v.lit && v.q.T.isInt() && len(v.comps) == 1 && isZero(v.comps[0])
+}
+
+// convRank says how well a value converts to a parameter's type.
+func (g *gen) convRank(v *value, to qtype) rank {
+	if v.bad() || to.T.kind == tBad {
+		return rankExact
+	}
+	if to.T.kind == tRef {
+		return g.refRank(v, to.T)
+	}
+	if v.k == vList {
+		return g.listRank(v, to)
+	}
+	if v.k == vFuncs || v.k == vVoid || v.k == vType {
+		return rankNone
+	}
+	from := g.decayed(v)
+	if r := g.stdRank(v, from.T, to.T); r != rankNone {
+		return r
+	}
+	return g.userRank(v, from.T, to.T)
+}
+
+// stdRank is the rank of a standard conversion between unqualified types.
+func (g *gen) stdRank(v *value, from, to *ctype) rank {
+	if from == to {
+		return rankExact
+	}
+	switch to.kind {
+	case tScalar:
+		switch from.kind {
+		case tScalar:
+			return arithRank(from.kt, to.kt)
+		case tEnum:
+			if from.en.scoped {
+				return rankNone
+			}
+			if to.kt == from.kt {
+				return rankPromotion
+			}
+			return rankConversion
+		case tPtr, tNull:
+			if to.kt == kir.Bool {
+				return rankConversion
+			}
+		}
+	case tVec:
+		if to.packed && from == to.unpacked() {
+			return rankQual
+		}
+		if e, n := from.shape(); n == 1 { // a scalar spreads over a vector
+			if e == to.elem.T {
+				return rankConversion
+			}
+			return rankConversion
+		}
+	case tPtr:
+		if isNullConst(v) {
+			return rankConversion
+		}
+		if from.kind == tPtr {
+			return g.ptrRank(from.elem, to.elem)
+		}
+	case tStruct:
+		if from.kind == tStruct {
+			if _, ok := derivesFrom(from, to); ok {
+				return rankConversion
+			}
+		}
+	case tNull:
+		if isNullConst(v) {
+			return rankConversion
+		}
+	}
+	return rankNone
+}
+
+// arithRank: promotions are those of C++; from half to float is a conversion like any other.
+func arithRank(from, to kir.Type) rank {
+	if from == to {
+		return rankExact
+	}
+	if to == kir.I32 && (from == kir.Bool || from.IsInt() && from.Size() < 4) {
+		return rankPromotion
+	}
+	if from == kir.F32 && to == kir.F64 {
+		return rankPromotion
+	}
+	return rankConversion
+}
+
+func (g *gen) ptrRank(from, to qtype) rank {
+	if from.Space.normal() != to.Space.normal() {
+		return rankNone
+	}
+	if from.Const && !to.Const || from.Vol && !to.Vol {
+		return rankNone
+	}
+	r := rankExact
+	if !from.sameCV(to) {
+		r = rankQual
+	}
+	switch {
+	case from.T == to.T:
+		return r
+	case to.T.kind == tVoid:
+		return rankConversion
+	case from.T.kind == tStruct && to.T.kind == tStruct:
+		if _, ok := derivesFrom(from.T, to.T); ok {
+			return rankConversion
+		}
+	case from.T.kind == tArray && to.T.kind == tArray && from.T.elem.T == to.T.elem.T && to.T.n < 0:
+		return rankConversion
+	}
+	return rankNone
+}
+
+// refRank says how well a reference binds to a value.
+func (g *gen) refRank(v *value, to *ctype) rank {
+	e := to.elem
+	if v.k == vList {
+		if e.Const {
+			return g.listRank(v, e.bare())
+		}
+		return rankNone
+	}
+	lv := v.isLvalue()
+	same := v.q.T == e.T || e.T.kind == tArray && v.q.T.kind == tArray && v.q.T.elem.T == e.T.elem.T && e.T.n < 0
+	if !same && v.q.T.kind == tStruct && e.T.kind == tStruct {
+		_, same = derivesFrom(v.q.T, e.T)
+	}
+	if same && lv {
+		if v.q.Space.normal() != e.Space.normal() {
+			// a value in another address space can be copied for a const reference to thread memory
+			if e.Const && e.Space.normal() == SpaceNone && v.q.T.kind != tArray {
+				return rankConversion
+			}
+			return rankNone
+		}
+		if v.q.Const && !e.Const || v.q.Vol && !e.Vol {
+			return rankNone
+		}
+		if v.k == vSwz && !e.Const {
+			return rankConversion
+		}
+		if !v.q.sameCV(e) {
+			return rankQual
+		}
+		return rankExact
+	}
+	// a temporary is made
+	if !e.Const && !to.rvalueRef() || e.Space.normal() != SpaceNone && e.Space != SpaceConstant {
+		return rankNone
+	}
+	if same {
+		return rankQual
+	}
+	return max(g.convRank(v, e.bare()), rankQual)
+}
+
+func (t *ctype) rvalueRef() bool { return t.n == 1 }
+
+// listRank says how well a braced list initialises a type.
+func (g *gen) listRank(v *value, to qtype) rank {
+	t := to.T
+	n := len(v.list.Elems)
+	switch t.kind {
+	case tScalar, tPtr, tEnum:
+		if n <= 1 {
+			return rankConversion
+		}
+	case tVec, tArray:
+		return rankConversion
+	case tStruct:
+		g.c.complete(t.st)
+		if t.st.userCtor || n <= len(t.st.fields) {
+			return rankUser
+		}
+	}
+	return rankNone
+}
+
+// userRank looks for a conversion by constructor or conversion function.
+func (g *gen) userRank(v *value, from, to *ctype) rank {
+	if g.inUserConv {
+		return rankNone
+	}
+	if to.kind == tStruct && g.convertingCtor(v, to) != nil {
+		return rankUser
+	}
+	if from.kind == tStruct && g.conversionFunc(v, to) != nil {
+		return rankUser
+	}
+	return rankNone
+}
+
+// convertingCtor finds the constructor that converts a value to a class, nil if there is none or no single best one.
+func (g *gen) convertingCtor(v *value, to *ctype) *funcInst {
+	fs := g.c.methods(to, "(constructor)")
+	if len(fs) == 0 {
+		return nil
+	}
+	g.inUserConv = true
+	defer func() { g.inUserConv = false }()
+	var usable []*funcEnt
+	for _, f := range fs {
+		if !f.decl.Specs.Explicit {
+			usable = append(usable, f)
+		}
+	}
+	self := value{k: vSlot, q: qt(to), obj: &object{q: qt(to)}}
+	inst, _ := g.resolve(usable, nil, []value{*v}, &self, true)
+	return inst
+}
+
+// conversionFunc finds the conversion function of a class object to a type.
+func (g *gen) conversionFunc(v *value, to *ctype) *funcInst {
+	fs := g.c.methods(v.q.T, "(conversion)")
+	if len(fs) == 0 {
+		return nil
+	}
+	g.inUserConv = true
+	defer func() { g.inUserConv = false }()
+	var best *funcInst
+	bestRank := rankNone
+	for _, f := range fs {
+		inst := g.instConversion(f, v, to)
+		if inst == nil || !g.methodFits(inst, v) {
+			continue
+		}
+		ret := value{k: vRight, q: inst.ret.noRef().bare()}
+		r := g.stdRank(&ret, ret.q.T, to)
+		if f.decl.Specs.Explicit && r != rankExact {
+			continue
+		}
+		if r < bestRank || r == bestRank && r != rankNone && best != nil && g.thisRank(inst, v) < g.thisRank(best, v) {
+			best, bestRank = inst, r
+		}
+	}
+	return best
+}
+
+// instConversion returns a conversion function, deducing the parameters of a template from the type asked for.
+func (g *gen) instConversion(f *funcEnt, v *value, to *ctype) *funcInst {
+	if f.tmpl == nil {
+		return g.instFor(f, nil)
+	}
+	d := newDeduction(g, f.tmpl.Params, f.env)
+	if !d.typ(f.decl.Name.Conv, qt(to), false) {
+		return nil
+	}
+	var inst *funcInst
+	ok := g.c.trial(func() {
+		if _, full := g.fill(d, f.decl.Pos()); full {
+			inst = g.instFor(f, d.got)
+		}
+	})
+	if !ok {
+		return nil
+	}
+	return inst
+}
+
+// convertTo converts a value implicitly, reporting what does not convert. what says for which purpose.
+func (g *gen) convertTo(v value, to qtype, at Pos, what string) value {
+	if v.bad() || to.T.kind == tBad {
+		return badValue
+	}
+	if v.k == vList {
+		return g.initList(v.list, to.bare(), at)
+	}
+	if v.k == vFuncs || v.k == vVoid || v.k == vType {
+		g.noConversion(&v, to, at, what)
+		return badValue
+	}
+	from := g.decayed(&v)
+	if r := g.stdRank(&v, from.T, to.T); r != rankNone {
+		return g.convStd(v, to.T)
+	}
+	if to.T.kind == tStruct {
+		if inst := g.convertingCtor(&v, to.T); inst != nil {
+			return g.construct(to.T, inst, []value{v}, at)
+		}
+	}
+	if from.T.kind == tStruct {
+		if inst := g.conversionFunc(&v, to.T); inst != nil {
+			r := g.call(inst, []value{}, &v, at)
+			if r.bad() {
+				return r
+			}
+			return g.convStd(r, to.T)
+		}
+	}
+	g.noConversion(&v, to, at, what)
+	return badValue
+}
+
+func (g *gen) noConversion(v *value, to qtype, at Pos, what string) {
+	if v.k == vFuncs {
+		g.c.errorf(TypeMismatch, at, "the function '%s' is not called: %s", v.fn.name, what)
+		return
+	}
+	if v.k == vVoid {
+		g.c.errorf(TypeMismatch, at, "an expression of type void has no value: %s", what)
+		return
+	}
+	from := g.decayed(v)
+	if from.T.kind == tPtr && to.T.kind == tPtr {
+		a, b := from.T.elem, to.T.elem
+		if a.Space.normal() != b.Space.normal() {
+			g.c.errorf(AddressSpace, at, "%s: a pointer to %s memory (%s) is no pointer to %s memory (%s)", what,
+				spaceName(a.Space), from, spaceName(b.Space), to)
+			return
+		}
+		if a.T == b.T && a.Const && !b.Const {
+			g.c.errorf(TypeMismatch, at, "%s: %s to %s would drop const", what, from, to)
+			return
+		}
+	}
+	g.c.errorf(TypeMismatch, at, "%s: %s does not convert to %s", what, from, to)
+}
+
+func spaceName(s Space) string {
+	if s.normal() == SpaceNone {
+		return "thread"
+	}
+	return s.String()
+}
+
+// convStd carries out a standard conversion that is known to exist.
+func (g *gen) convStd(v value, to *ctype) value {
+	lit := v.lit
+	v = g.rvalue(v)
+	if v.bad() || v.q.T == to {
+		return v
+	}
+	switch to.kind {
+	case tScalar, tEnum:
+		if len(v.comps) != 1 {
+			return badValue
+		}
+		r := rval(to, g.convert(v.comps[0], to.kt))
+		r.lit = lit
+		r.mul = v.mul && r.comps[0] == v.comps[0]
+		return r
+	case tVec:
+		if v.q.T == to.unpacked() {
+			v.q.T = to
+			return v
+		}
+		x := g.convert(v.comps[0], to.elem.T.kt)
+		r := value{k: vRight, q: qt(to), comps: make([]operand, to.n)}
+		for i := range r.comps {
+			r.comps[i] = x
+		}
+		return r
+	case tPtr:
+		if v.q.T.kind != tPtr {
+			return rval(to, operand{ty: to.kirScalar()})
+		}
+		p := v.comps[0]
+		if v.q.T.elem.T.kind == tStruct && to.elem.T.kind == tStruct {
+			if path, ok := derivesFrom(v.q.T.elem.T, to.elem.T); ok {
+				off := 0
+				for _, f := range path {
+					off += f.off
+				}
+				p = g.ptrAdd(p, operand{}, int64(off))
+			}
+		}
+		return rval(to, p)
+	case tStruct:
+		path, ok := derivesFrom(v.q.T, to)
+		if !ok {
+			return badValue
+		}
+		return g.load(g.member(v, path))
+	}
+	v.q.T = to
+	return v
+}
+
+// rvalue reads an lvalue; arrays become pointers to their first elements.
+func (g *gen) rvalue(v value) value {
+	if v.q.T.kind == tArray && (v.isLvalue() || v.k == vMem) {
+		return g.decay(v)
+	}
+	return g.load(v)
+}
+
+// decay turns an array into a pointer to its first element.
+func (g *gen) decay(v value) value {
+	t := g.decayed(&v)
+	if v.k == vSlot && v.q.Space == SpaceConstant {
+		p := g.constRegion(v.obj)
+		return rval(t.T, g.ptrAdd(p, operand{}, g.slotOffset(v)))
+	}
+	m := g.toMemory(v)
+	if m.k != vMem {
+		return badValue
+	}
+	return rval(t.T, g.addr(m))
+}
+
+func (g *gen) slotOffset(v value) int64 {
+	if v.off == 0 {
+		return 0
+	}
+	return int64(v.obj.q.T.compOffsets(nil, 0)[v.off])
+}
+
+// condition converts a value to bool.
+func (g *gen) condition(v value, at Pos) operand {
+	if v.bad() {
+		return g.boolConst(false)
+	}
+	if v.q.T.kind == tVec {
+		g.c.errorf(TypeMismatch, at, "a condition of type %s: use any() or all()", v.q.T)
+		return g.boolConst(false)
+	}
+	if v.q.T.kind == tEnum && v.q.T.en.scoped {
+		g.c.errorf(TypeMismatch, at, "a condition of type %s", v.q.T)
+		return g.boolConst(false)
+	}
+	r := g.convertTo(v, qt(typeBool), at, "a condition")
+	if r.bad() || len(r.comps) != 1 {
+		return g.boolConst(false)
+	}
+	return r.comps[0]
+}

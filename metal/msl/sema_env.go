@@ -1,0 +1,307 @@
+package msl
+
+import "sort"
+
+// entKind says what an entity is.
+type entKind uint8
+
+const (
+	eVar       entKind = iota // a variable, parameter or reference
+	eFunc                     // functions of one name, templates among them
+	eType                     // a type
+	eTemplate                 // a template of classes, aliases or variables
+	eNamespace                // a namespace
+	eConst                    // an enumerator or a template's value argument
+	ePack                     // a template's or a function's parameter pack
+)
+
+// entity is what a name stands for. Those of a prelude are shared by all compilations and never change; what is computed for
+// them (types, values) is kept in maps of the compiler.
+type entity struct {
+	kind entKind
+	name string
+	env  *env // where it is declared
+	at   Pos
+
+	val   value    // eVar: of a local; eConst
+	vdecl *VarDecl // eVar at namespace or class scope: evaluated when first used
+	local bool     // eVar: val is set
+	kern  bool     // declared in the body of a kernel
+
+	funcs []*funcEnt // eFunc
+	bi    *builtin   // eFunc: a predeclared function of that name as well
+	fast  uint8      // of bi: reached through metal::fast or metal::precise
+
+	ty     qtype // eType, resolved
+	alias  *AliasDecl
+	strukt *StructDecl
+	enum   *EnumDecl
+
+	tmpl *tmplInfo // eTemplate
+	ns   *env      // eNamespace
+
+	targs []targ  // ePack: a template's
+	vals  []value // ePack: a function's
+}
+
+// funcEnt is one function or function template.
+type funcEnt struct {
+	decl  *FuncDecl
+	env   *env          // what encloses it
+	tmpl  *TemplateDecl // nil if it is no template
+	specs []*funcEnt    // explicit specialisations
+	cls   *structInfo   // the class of a method
+	usr   bool          // of the unit, not of the prelude
+	lam   *lambdaInfo
+}
+
+// tmplInfo is a class, alias or variable template.
+type tmplInfo struct {
+	name  string
+	decl  *TemplateDecl // the primary template; nil until it is declared
+	env   *env
+	specs []*TemplateDecl // partial and full specialisations
+	built string          // of a predeclared class template: vec, atomic, ...
+}
+
+// envKind says what an env is the scope of.
+type envKind uint8
+
+const (
+	envBlock envKind = iota
+	envTemplate
+	envClass
+	envNamespace
+	envFunc
+)
+
+// env is a scope. Lookup goes from the innermost outwards.
+type env struct {
+	kind   envKind
+	up     *env
+	name   string
+	names  map[string]*entity
+	list   []*entity // blocks and templates: few names
+	using  []*env    // using namespace
+	frozen *env      // the same namespace in the prelude
+	cls    *structInfo
+	this   *value // envFunc of a method
+	metal  uint8  // 1: namespace metal, 2: metal::fast, 3: metal::precise
+}
+
+// put declares an entity; it returns the one of that name that this very scope had before.
+func (e *env) put(x *entity) *entity {
+	x.env = e
+	if e.kind == envBlock || e.kind == envTemplate || e.kind == envFunc {
+		old := e.own(x.name)
+		e.list = append(e.list, x)
+		return old
+	}
+	old := e.names[x.name]
+	if e.names == nil {
+		e.names = map[string]*entity{}
+	}
+	e.names[x.name] = x
+	return old
+}
+
+// own returns the entity of this scope alone.
+func (e *env) own(name string) *entity {
+	if e.names != nil {
+		if x := e.names[name]; x != nil {
+			return x
+		}
+	}
+	for i := len(e.list) - 1; i >= 0; i-- {
+		if e.list[i].name == name {
+			return e.list[i]
+		}
+	}
+	return nil
+}
+
+// find looks a name up in a scope and what belongs to it: its part in the prelude, its using directives, its base classes.
+func (c *compiler) find(e *env, name string, depth int) *entity {
+	x := e.own(name)
+	if o := c.overlay[e]; o != nil {
+		x = mergeEnts(x, o.own(name))
+	}
+	if e.frozen != nil && (x == nil || x.kind == eFunc) {
+		x = mergeEnts(x, c.find(e.frozen, name, depth))
+	}
+	if e.metal != 0 && (x == nil || x.kind == eFunc) {
+		if b := builtins[name]; b != nil {
+			x = mergeEnts(x, &entity{kind: eFunc, name: name, env: e, bi: b, fast: e.metal - 1})
+		} else if x == nil && e.metal == 1 && name == "vec" {
+			return predeclared(name)
+		}
+	}
+	if depth < 8 && (x == nil || x.kind == eFunc) {
+		for _, u := range e.using {
+			if u != e {
+				x = mergeEnts(x, c.find(u, name, depth+1))
+			}
+		}
+	}
+	if x == nil && e.cls != nil {
+		for _, b := range e.cls.bases {
+			if b.kind == tStruct && depth < 32 {
+				if y := c.find(b.st.scope, name, depth+1); y != nil {
+					return y
+				}
+			}
+		}
+	}
+	return x
+}
+
+// mergeEnts joins two results of a lookup: functions of one name overload each other, otherwise the first wins.
+func mergeEnts(x, y *entity) *entity {
+	if x == nil || y == x {
+		return y2(x, y)
+	}
+	if y == nil || x.kind != eFunc || y.kind != eFunc {
+		return x
+	}
+	m := &entity{kind: eFunc, name: x.name, env: x.env, at: x.at, bi: x.bi, fast: x.fast}
+	m.funcs = append(m.funcs, x.funcs...)
+	for _, f := range y.funcs {
+		dup := false
+		for _, o := range x.funcs {
+			dup = dup || o == f
+		}
+		if !dup {
+			m.funcs = append(m.funcs, f)
+		}
+	}
+	if m.bi == nil {
+		m.bi, m.fast = y.bi, y.fast
+	}
+	return m
+}
+
+func y2(x, y *entity) *entity {
+	if x == nil {
+		return y
+	}
+	return x
+}
+
+// lookup finds an unqualified name from the current scope outwards, nil if there is none.
+func (g *gen) lookup(name string) *entity { return g.c.lookup(g.env, name) }
+
+func (c *compiler) lookup(e *env, name string) *entity {
+	for ; e != nil; e = e.up {
+		if x := c.find(e, name, 0); x != nil {
+			return x
+		}
+	}
+	return predeclared(name)
+}
+
+var predeclaredEnts = makePredeclared()
+
+func makePredeclared() map[string]*entity {
+	m := map[string]*entity{}
+	for name, t := range builtinTypes {
+		m[name] = &entity{kind: eType, name: name, ty: qt(t)}
+	}
+	for name := range builtinTemplates {
+		m[name] = &entity{kind: eTemplate, name: name, tmpl: &tmplInfo{name: name, built: name}}
+	}
+	return m
+}
+
+// predeclared returns what a name means that no declaration makes: a builtin type or class template.
+func predeclared(name string) *entity { return predeclaredEnts[name] }
+
+// namespaceOf returns the namespace that a scope belongs to.
+func (e *env) namespaceOf() *env {
+	for e != nil && e.kind != envNamespace {
+		e = e.up
+	}
+	return e
+}
+
+// suggest returns the name in scope that is nearest to a misspelt one, "" if none is near.
+func (g *gen) suggest(name string, want func(*entity) bool) string {
+	best, bestD := "", 1+len(name)/3
+	try := func(n string) {
+		if d := editDistance(name, n, bestD); d < bestD || d == bestD && best != "" && n < best {
+			best, bestD = n, d
+		}
+	}
+	var visit func(e *env, depth int)
+	visit = func(e *env, depth int) {
+		for n, x := range e.names {
+			if want == nil || want(x) {
+				try(n)
+			}
+		}
+		for _, x := range e.list {
+			if want == nil || want(x) {
+				try(x.name)
+			}
+		}
+		if e.cls != nil {
+			for i := range e.cls.fields {
+				try(e.cls.fields[i].name)
+			}
+		}
+		if e.frozen != nil {
+			visit(e.frozen, depth)
+		}
+		if e.metal == 1 {
+			for n := range builtins {
+				try(n)
+			}
+		}
+		if depth < 3 {
+			for _, u := range e.using {
+				visit(u, depth+1)
+			}
+		}
+	}
+	for e := g.env; e != nil; e = e.up {
+		visit(e, 0)
+	}
+	names := make([]string, 0, len(predeclaredEnts))
+	for n := range predeclaredEnts {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	for _, n := range names {
+		try(n)
+	}
+	return best
+}
+
+// editDistance is the number of insertions, deletions and changes from a to b, or limit if it is at least that.
+func editDistance(a, b string, limit int) int {
+	if len(a)-len(b) >= limit || len(b)-len(a) >= limit || len(b) == 0 {
+		return limit
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diag := row[0]
+		row[0] = i
+		least := i
+		for j := 1; j <= len(b); j++ {
+			d := diag
+			if a[i-1] != b[j-1] {
+				d = 1 + min(diag, row[j], row[j-1])
+			}
+			diag, row[j] = row[j], d
+			least = min(least, d)
+		}
+		if least >= limit {
+			return limit
+		}
+	}
+	return row[len(b)]
+}
+
+func quoteName(s string) string { return "'" + s + "'" }

@@ -1,0 +1,522 @@
+package msl
+
+import (
+	"github.com/mlxlua/mlxlua/metal/kir"
+)
+
+var badType = qtype{T: typeBad}
+
+// typeOf resolves a type as written, in the current scope. Errors are reported and give badType.
+func (g *gen) typeOf(x *TypeExpr) qtype {
+	t := g.typeNoQuals(x)
+	if x.Kind == TypeReference || t.T.kind == tRef { // qualifiers on a reference have no effect
+		return t
+	}
+	t.Const = t.Const || x.Quals.Const
+	t.Vol = t.Vol || x.Quals.Volatile
+	if x.Quals.Space != SpaceNone {
+		if t.Space != SpaceNone && t.Space != x.Quals.Space {
+			g.c.errorf(AddressSpace, x.Pos(), "the type %s is given a second address space, %s", t, x.Quals.Space)
+		}
+		t.Space = x.Quals.Space
+	}
+	switch t.Space {
+	case SpaceThreadgroupImageblock, SpaceRayData, SpaceObjectData:
+		g.c.errorf(Unsupported, x.Pos(), "the address space %s has no meaning in compute kernels", t.Space)
+		t.Space = SpaceNone
+	}
+	return t
+}
+
+func (g *gen) typeNoQuals(x *TypeExpr) qtype {
+	switch x.Kind {
+	case TypeBasic:
+		return g.basicType(x)
+	case TypeNamed:
+		return g.namedType(x)
+	case TypeAuto:
+		return qt(typeAuto)
+	case TypeDecltype:
+		if x.X == nil {
+			return qt(typeAuto)
+		}
+		return g.decltype(x.X)
+	case TypePointer:
+		return g.pointerType(x)
+	case TypeReference:
+		e := g.typeOf(x.Elem)
+		if e.T.kind == tBad {
+			return badType
+		}
+		return qt(g.c.refTo(e))
+	case TypeArray:
+		return g.arrayType(x)
+	case TypeFunc:
+		sig := &funcSig{ret: g.typeOf(x.Elem)}
+		for _, p := range x.Params {
+			sig.params = append(sig.params, g.typeOf(p.Type))
+		}
+		return qt(&ctype{kind: tFunc, sig: sig})
+	case TypeStruct:
+		return qt(g.c.structFor(x.Struct, g.env))
+	case TypeEnum:
+		return qt(g.c.enumFor(x.Enum, g.env))
+	case TypeMemberPtr:
+		g.c.errorf(Unsupported, x.Pos(), "pointers to members do not exist in Metal")
+	}
+	return badType
+}
+
+func (g *gen) basicType(x *TypeExpr) qtype {
+	if x.Basic == "double" && !g.c.opt.Float64 && !g.c.inPrelude(x.Pos()) {
+		g.c.errorf(Unsupported, x.Pos(), "Metal has no double: use float")
+	}
+	if t := builtinTypes[x.Basic]; t != nil {
+		return qt(t)
+	}
+	g.c.errorf(NotAType, x.Pos(), "there is no type '%s'", x.Basic)
+	return badType
+}
+
+func (g *gen) pointerType(x *TypeExpr) qtype {
+	e := g.typeOf(x.Elem)
+	switch {
+	case e.T.kind == tBad:
+		return badType
+	case e.T.kind == tRef:
+		g.c.errorf(BadType, x.Pos(), "there are no pointers to references")
+		return badType
+	case e.T.kind == tAuto: // auto*: what it points to is deduced
+		return qt(g.c.derived(tPtr, e, 0))
+	}
+	return qt(g.c.ptrTo(e))
+}
+
+func (g *gen) arrayType(x *TypeExpr) qtype {
+	e := g.typeOf(x.Elem)
+	n := -1
+	if x.X != nil {
+		v, ok := g.constInt(x.X, "the size of an array")
+		if !ok {
+			return badType
+		}
+		if v <= 0 || v > maxBytes {
+			g.c.errorf(BadArraySize, x.X.Pos(), "an array of %d elements", v)
+			return badType
+		}
+		n = int(v)
+	}
+	switch {
+	case e.T.kind == tBad:
+		return badType
+	case e.T.kind == tRef, e.T.kind == tVoid, e.T.kind == tFunc, e.T.kind == tAuto:
+		g.c.errorf(BadType, x.Pos(), "an array cannot have elements of type %s", e)
+		return badType
+	case !g.c.isComplete(e.T):
+		g.c.errorf(Incomplete, x.Pos(), "an array of the incomplete type %s", e)
+		return badType
+	}
+	if n > 0 && e.T.size > 0 && n > maxBytes/e.T.size {
+		g.c.errorf(TooLarge, x.Pos(), "an array of %d elements of %d bytes", n, e.T.size)
+		return badType
+	}
+	a := qtype{T: g.c.arrayOf(e, n), Const: e.Const, Vol: e.Vol, Space: e.Space}
+	return a
+}
+
+// namedType resolves a name that must be a type.
+func (g *gen) namedType(x *TypeExpr) qtype {
+	// A class names itself inside its own text without arguments.
+	ent := g.resolveEntity(x.Name)
+	if ent == nil {
+		return badType
+	}
+	t, ok := g.entityType(ent, x.Name)
+	if !ok {
+		g.c.errorf(NotAType, x.Pos(), "'%s' is not a type", nameText(x.Name))
+		return badType
+	}
+	return t
+}
+
+// entityType returns the type an entity stands for, instantiating a template by the arguments of the name's last part.
+func (g *gen) entityType(x *entity, n *Name) (qtype, bool) {
+	switch x.kind {
+	case eType:
+		return g.c.typeEntity(x), true
+	case eTemplate:
+		if !n.HasArgs {
+			if st := g.enclosingInstance(x.tmpl); st != nil {
+				return qt(st.typ), true
+			}
+			if x.tmpl.built == "" && !allDefaulted(x.tmpl.decl) {
+				g.c.errorf(BadTemplateArgs, n.Pos(), "the template '%s' needs its arguments here", x.name)
+				return badType, true
+			}
+		}
+		args, ok := g.templateArgs(n.Args)
+		if !ok {
+			return badType, true
+		}
+		return g.instantiateType(x.tmpl, args, n.Pos())
+	}
+	return badType, false
+}
+
+// enclosingInstance returns the innermost class in scope that is an instance of the template.
+func (g *gen) enclosingInstance(tm *tmplInfo) *structInfo {
+	for e := g.env; e != nil; e = e.up {
+		if e.kind == envClass && e.cls != nil && e.cls.name == tm.name && e.cls.args != nil {
+			return e.cls
+		}
+	}
+	return nil
+}
+
+func allDefaulted(d *TemplateDecl) bool {
+	if d == nil {
+		return false
+	}
+	for _, p := range d.Params {
+		if !p.Pack && p.DefaultType == nil && p.Default == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// typeEntity returns the type of an eType entity, resolving aliases, classes and enumerations on first use.
+func (c *compiler) typeEntity(x *entity) qtype {
+	if x.ty.T != nil {
+		return x.ty
+	}
+	if t, ok := c.resolved[x]; ok {
+		return t
+	}
+	c.resolved[x] = badType // a cycle gives an error type, not a hang
+	var t qtype
+	switch {
+	case x.alias != nil:
+		t = c.constGen(x.env).typeOf(x.alias.Type)
+	case x.strukt != nil:
+		t = qt(c.structFor(x.strukt, x.env))
+	case x.enum != nil:
+		t = qt(c.enumFor(x.enum, x.env))
+	default:
+		t = badType
+	}
+	c.resolved[x] = t
+	return t
+}
+
+// resolveEntity finds what a possibly qualified name stands for. It reports a name that does not exist and returns nil.
+func (g *gen) resolveEntity(n *Name) *entity {
+	x := g.resolveQuiet(n)
+	if x == nil {
+		if g.badQual {
+			g.badQual = false
+			return nil
+		}
+		g.undeclared(n)
+	}
+	return x
+}
+
+func (g *gen) undeclared(n *Name) {
+	name := n.Ident
+	if name == "" && n.Op != OpNone {
+		name = operatorKey(n.Op)
+	}
+	if len(n.Quals) == 0 {
+		if s := g.suggest(name, nil); s != "" {
+			g.c.errorf(Undeclared, n.Pos(), "'%s' is not declared: did you mean '%s'?", name, s)
+			return
+		}
+		g.c.errorf(Undeclared, n.Pos(), "'%s' is not declared", name)
+		return
+	}
+	g.c.errorf(Undeclared, n.Pos(), "'%s' does not exist in '%s'", name, qualText(n.Quals))
+}
+
+// resolveQuiet is resolveEntity without a message for the last part; a wrong qualifier is reported, and sets badQual.
+func (g *gen) resolveQuiet(n *Name) *entity {
+	key := n.Ident
+	if key == "" {
+		switch {
+		case n.Conv != nil:
+			key = "(conversion)"
+		case n.Op != OpNone:
+			key = operatorKey(n.Op)
+		}
+	}
+	if len(n.Quals) == 0 {
+		if !n.Global {
+			return g.lookup(key)
+		}
+		e := g.env
+		for e.up != nil {
+			e = e.up
+		}
+		return g.c.find(e, key, 0)
+	}
+	e := g.qualEnv(n)
+	if e == nil {
+		g.badQual = true
+		return nil
+	}
+	x := g.c.find(e, key, 0)
+	if x == nil && e.kind == envNamespace {
+		if p := predeclared(key); p != nil && e.metal == 1 {
+			return p
+		}
+		for f := e.frozen; f != nil; f = f.frozen {
+			if p := predeclared(key); p != nil && f.metal == 1 {
+				return p
+			}
+		}
+	}
+	return x
+}
+
+// qualEnv resolves the qualifiers of a name to a namespace or class; nil after an error.
+func (g *gen) qualEnv(n *Name) *env {
+	var e *env
+	for i := range n.Quals {
+		p := &n.Quals[i]
+		var x *entity
+		switch {
+		case p.Decltype != nil:
+			t := g.decltype(p.Decltype).noRef()
+			if e = g.classEnv(t.T, n); e == nil {
+				return nil
+			}
+			continue
+		case e == nil && n.Global:
+			root := g.env
+			for root.up != nil {
+				root = root.up
+			}
+			x = g.c.find(root, p.Ident, 0)
+		case e == nil:
+			x = g.lookup(p.Ident)
+		default:
+			x = g.c.find(e, p.Ident, 0)
+		}
+		if x == nil {
+			g.c.errorf(Undeclared, p.PartAt, "'%s' is not declared", p.Ident)
+			return nil
+		}
+		if x.kind == eNamespace {
+			e = x.ns
+			continue
+		}
+		t, ok := g.entityType(x, &Name{Base: n.Base, NamePart: *p})
+		if !ok {
+			g.c.errorf(NotAType, p.PartAt, "'%s' is neither a namespace nor a class", p.Ident)
+			return nil
+		}
+		if t.T.kind == tBad {
+			return nil
+		}
+		if e = g.classEnv(t.noRef().T, n); e == nil {
+			return nil
+		}
+	}
+	return e
+}
+
+// classEnv returns the scope of a class or enumeration that is followed by ::.
+func (g *gen) classEnv(t *ctype, n *Name) *env {
+	switch t.kind {
+	case tStruct:
+		g.c.declareMembers(t.st)
+		g.c.complete(t.st)
+		return t.st.scope
+	case tEnum:
+		return t.en.scope
+	case tBad:
+		return nil
+	}
+	g.c.errorf(NotAType, n.Pos(), "%s has no members that :: could name", t)
+	return nil
+}
+
+func nameText(n *Name) string {
+	s := ""
+	if len(n.Quals) > 0 {
+		s = qualText(n.Quals) + "::"
+	}
+	if n.Ident == "" && n.Op != OpNone {
+		return s + operatorKey(n.Op)
+	}
+	return s + n.Ident
+}
+
+func qualText(parts []NamePart) string {
+	s := ""
+	for i, p := range parts {
+		if i > 0 {
+			s += "::"
+		}
+		s += p.Ident
+	}
+	return s
+}
+
+// templateArgs evaluates template arguments as written; packs are expanded.
+func (g *gen) templateArgs(list []TemplateArg) ([]targ, bool) {
+	out := make([]targ, 0, len(list))
+	ok := true
+	for i := range list {
+		a := &list[i]
+		if a.Pack {
+			g.expandPack(a, func(h *gen) {
+				t, k := h.templateArg(a)
+				ok = ok && k
+				out = append(out, t)
+			})
+			continue
+		}
+		t, k := g.templateArg(a)
+		ok = ok && k
+		out = append(out, t)
+	}
+	return out, ok
+}
+
+func (g *gen) templateArg(a *TemplateArg) (targ, bool) {
+	if a.Type != nil {
+		if a.Type.Kind == TypeNamed {
+			ent := g.resolveEntity(a.Type.Name)
+			switch {
+			case ent == nil:
+				return targ{}, false
+			case ent.kind == eTemplate && !a.Type.Name.HasArgs && g.enclosingInstance(ent.tmpl) == nil:
+				return targ{tmpl: ent}, true
+			case ent.kind == eConst || ent.kind == eVar: // the parser took a value for a type
+				return g.valueArg(&NameExpr{exprNode{a.Type.Base}, a.Type.Name})
+			}
+		}
+		t := g.typeOf(a.Type)
+		return targ{q: t}, t.T.kind != tBad
+	}
+	if ne, ok := a.X.(*NameExpr); ok { // a type may have been taken for a value
+		if ent := g.resolveQuiet(ne.Name); ent != nil {
+			switch {
+			case ent.kind == eType:
+				t := g.c.typeEntity(ent)
+				return targ{q: t}, t.T.kind != tBad
+			case ent.kind == eTemplate && !ne.Name.HasArgs:
+				return targ{tmpl: ent}, true
+			case ent.kind == eTemplate && ent.tmpl.decl != nil:
+				if _, isVar := ent.tmpl.decl.Decl.(*VarDecl); !isVar {
+					t, _ := g.entityType(ent, ne.Name)
+					return targ{q: t}, t.T.kind != tBad
+				}
+			}
+		}
+		g.badQual = false
+	}
+	return g.valueArg(a.X)
+}
+
+func (g *gen) valueArg(x Expr) (targ, bool) {
+	v, ok := g.constExpr(x, "a template argument")
+	if !ok || v.bad() {
+		return targ{}, false
+	}
+	if len(v.comps) != 1 || !v.q.T.isScalar() {
+		g.c.errorf(BadTemplateArgs, x.Pos(), "a template argument of type %s is neither a type nor a number", v.q)
+		return targ{}, false
+	}
+	return targ{isVal: true, val: v.comps[0], vt: v.q.T}, true
+}
+
+// enumFor returns the type of an enumeration declared in e.
+func (c *compiler) enumFor(d *EnumDecl, e *env) *ctype {
+	if t := c.enums[enumKey{d, e}]; t != nil {
+		return t
+	}
+	en := &enumInfo{decl: d, name: "(unnamed enum)", scoped: d.Scoped}
+	if d.Name != nil {
+		en.name = d.Name.Ident
+	}
+	t := &ctype{kind: tEnum, kt: kir.I32, en: en, comps: 1}
+	c.enums[enumKey{d, e}] = t
+	if d.Underlying != nil {
+		u := c.constGen(e).typeOf(d.Underlying)
+		if u.T.isInt() || u.T.isBool() {
+			t.kt = u.T.kt
+		} else if u.T.kind != tBad {
+			c.errorf(BadType, d.Underlying.Pos(), "an enumeration cannot have the underlying type %s", u)
+		}
+	} else {
+		c.chooseUnderlying(t, d, e)
+	}
+	t.size, t.align = t.kt.Size(), t.kt.Size()
+	en.scope = &env{kind: envClass, up: e, name: en.name}
+	for i := range d.Values {
+		en.scope.put(&entity{kind: eConst, name: d.Values[i].Name, enum: d, at: d.Values[i].At})
+	}
+	return t
+}
+
+type enumKey struct {
+	d *EnumDecl
+	e *env
+}
+
+// chooseUnderlying gives an enumeration without an underlying type one that holds its values.
+func (c *compiler) chooseUnderlying(t *ctype, d *EnumDecl, e *env) {
+	if d.Scoped {
+		return
+	}
+	for i := range d.Values {
+		v := c.enumValue(t, d, e, i)
+		if v.ty == kir.U64 && v.bits>>32 != 0 || v.ty == kir.I64 && v.int() != int64(int32(v.int())) {
+			t.kt = v.ty
+			return
+		}
+		if (v.ty == kir.U32 || v.ty == kir.U64) && v.bits > 1<<31-1 {
+			t.kt = kir.U32
+		}
+	}
+}
+
+// enumValue evaluates an enumerator.
+func (c *compiler) enumValue(t *ctype, d *EnumDecl, e *env, i int) operand {
+	key := enumValKey{d, e, i}
+	if v, ok := c.enumVals[key]; ok {
+		return v
+	}
+	c.enumVals[key] = operand{ty: kir.I32}
+	var v operand
+	g := c.constGen(e)
+	switch {
+	case d.Values[i].X != nil:
+		// earlier enumerators are in scope
+		g.env = &env{kind: envBlock, up: e}
+		for j := range i {
+			g.env.put(&entity{kind: eConst, name: d.Values[j].Name, local: true, val: rval(typeInt, c.enumValue(t, d, e, j))})
+		}
+		x, ok := g.constExpr(d.Values[i].X, "the value of an enumerator")
+		if ok && len(x.comps) == 1 && x.q.T.isScalar() && !x.q.T.isFloat() {
+			v = x.comps[0]
+		} else {
+			v = operand{ty: kir.I32}
+		}
+	case i == 0:
+		v = operand{ty: kir.I32}
+	default:
+		prev := c.enumValue(t, d, e, i-1)
+		v, _ = fold(kir.Add, prev.ty, []operand{prev, {ty: prev.ty, bits: 1}})
+	}
+	c.enumVals[key] = v
+	return v
+}
+
+type enumValKey struct {
+	d *EnumDecl
+	e *env
+	i int
+}

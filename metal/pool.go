@@ -1,0 +1,495 @@
+package metal
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Stats are the figures of a device's memory, in bytes where nothing else is said.
+type Stats struct {
+	Active     int64 // held by live buffers, rounding included
+	Peak       int64 // the most that Active was since the last ResetPeak
+	Cache      int64 // got from the driver and kept for reuse
+	Limit      int64 // of Active + Cache
+	CacheLimit int64
+	Owned      int64 // the part of Active that garbage-collected objects hold (OwnedBy)
+
+	Buffers     int           // live buffers
+	Pending     int           // committed command buffers that have not completed
+	Collections int64         // garbage collections that the pool asked for
+	CollectTime time.Duration // spent in them, all told
+	LastCollect time.Duration // spent in the last
+}
+
+// block is one driver allocation: a buffer, a slab of equal slots, or free.
+type block struct {
+	mem  Memory
+	size int64
+
+	slot    int64   // size of its slots while it is a slab, else 0
+	slots   int     // how many it has
+	carved  int     // slots handed out at least once
+	holes   []int32 // slots that came back
+	used    int     // slots in use
+	partial int     // its place in the list of slabs with room, or -1
+
+	older, newer *block // the list of free blocks by age
+}
+
+// pool hands out buffers and takes them back.
+type pool struct {
+	dev    *Device
+	closed atomic.Bool
+
+	mu       sync.Mutex
+	ids      uint64
+	limit    int64
+	cacheMax int64
+	total    int64 // bytes held from the driver, or about to be
+	active   int64
+	peak     int64
+	live     int
+	slabs    [slotKinds][]*block // slabs with room, by kind
+	idle     []*block            // free blocks by size
+	oldest   *block
+	newest   *block
+	change   chan struct{} // closed and renewed when memory or a command buffer comes back
+
+	pending   int            // committed command buffers
+	completed int64          // command buffers that have completed
+	events    int64          // changes so far
+	calls     sync.WaitGroup // calls of the driver under way; begun with mu held while the pool is open
+	collector
+}
+
+func newPool(d *Device, opt DeviceOptions) *pool {
+	p := &pool{dev: d, change: make(chan struct{})}
+	p.collect = opt.Collect
+	p.setDefaults()
+	p.limit = opt.MemoryLimit
+	if p.limit == 0 {
+		p.limit = d.info.Memory / 5 * 4
+	}
+	p.limit = min(p.limit, maxBytes)
+	switch {
+	case opt.CacheLimit == 0:
+		p.cacheMax = p.limit / 4
+	case opt.CacheLimit > 0:
+		p.cacheMax = opt.CacheLimit
+	}
+	return p
+}
+
+// maxBytes keeps sums of sizes from overflowing.
+const maxBytes = int64(1) << 61
+
+// Alloc returns a buffer of nbytes with one reference. Its contents are unspecified (0xFF under validation). If the
+// memory limit is in the way, cached memory is returned to the driver, garbage is collected, and committed command buffers
+// are waited for, as long as ctx allows; then it is an error. A size that can never fit is an error at once.
+func (d *Device) Alloc(ctx context.Context, nbytes int64) (*Buffer, error) {
+	return d.pool.alloc(ctx, nbytes)
+}
+
+// AllocCopy returns a new buffer with the contents of b.
+func (d *Device) AllocCopy(b []byte) (*Buffer, error) {
+	buf, err := d.pool.alloc(context.Background(), int64(len(b)))
+	if err != nil {
+		return nil, err
+	}
+	copy(buf.data, b)
+	return buf, nil
+}
+
+// Memory returns the figures of the device's memory.
+func (d *Device) Memory() Stats {
+	p := d.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return Stats{
+		Active: p.active, Peak: p.peak, Cache: p.total - p.active, Limit: p.limit, CacheLimit: p.cacheMax,
+		Owned: p.owned, Buffers: p.live, Pending: p.pending,
+		Collections: p.runs, CollectTime: p.spent, LastCollect: p.lastTook,
+	}
+}
+
+// SetMemoryLimit sets the most bytes that the device may hold and returns the limit before. What is held already stays;
+// cached memory above the limit is returned to the driver. A negative limit counts as 0.
+func (d *Device) SetMemoryLimit(n int64) int64 {
+	p := d.pool
+	p.mu.Lock()
+	old := p.limit
+	p.limit = max(min(n, maxBytes), 0)
+	out := p.trim(p.limit)
+	p.wake()
+	p.mu.Unlock()
+	p.give(out)
+	return old
+}
+
+// SetCacheLimit sets the most bytes kept for reuse and returns the limit before. A negative limit counts as 0.
+func (d *Device) SetCacheLimit(n int64) int64 {
+	p := d.pool
+	p.mu.Lock()
+	old := p.cacheMax
+	p.cacheMax = max(n, 0)
+	out := p.trimCache()
+	p.mu.Unlock()
+	p.give(out)
+	return old
+}
+
+// ClearCache returns all memory that no buffer uses to the driver; slabs that still hold small buffers stay.
+func (d *Device) ClearCache() {
+	p := d.pool
+	p.mu.Lock()
+	out := p.trim(0)
+	p.mu.Unlock()
+	p.give(out)
+}
+
+// ResetPeak makes Memory's Peak begin anew, from what is active.
+func (d *Device) ResetPeak() {
+	p := d.pool
+	p.mu.Lock()
+	p.peak = p.active
+	p.mu.Unlock()
+}
+
+// tooLarge is the error of an allocation that does not fit. Called with mu held.
+func (p *pool) tooLarge(n int64) error {
+	how := "more than"
+	if n <= p.limit {
+		how = "more than what is left of"
+	}
+	return fmt.Errorf("[alloc] %s is %s the memory limit of %s (active %s, cache %s)",
+		formatBytes(n), how, formatBytes(p.limit), formatBytes(p.active), formatBytes(p.total-p.active))
+}
+
+func (p *pool) alloc(ctx context.Context, n int64) (*Buffer, error) {
+	if n < 0 {
+		return nil, fmt.Errorf("[alloc] the size is negative: %d bytes", n)
+	}
+	if m := p.dev.info.Limits.MaxBufferBytes; m > 0 && n > m {
+		return nil, fmt.Errorf("[alloc] %s is more than the largest buffer of device %s, %s", formatBytes(n),
+			p.dev.info.Name, formatBytes(m))
+	}
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	p.mu.Lock()
+	if n > p.limit || sizeClass(n) > p.limit {
+		defer p.mu.Unlock()
+		return nil, p.tooLarge(n)
+	}
+	size := sizeClass(n)
+	var wait reclaim
+	for {
+		if p.closed.Load() {
+			p.mu.Unlock()
+			return nil, errClosed("alloc")
+		}
+		wait.events = p.events
+		blk, need := p.find(size)
+		var failed error
+		if blk == nil {
+			blk, failed = p.grow(need) // unlocks and locks again
+			if least := roundUp(size, granule); blk == nil && failed == nil && least < need {
+				blk, failed = p.grow(least) // the limit is near: a slab of fewer slots
+			}
+		}
+		if blk != nil {
+			b := p.place(blk, n, size)
+			p.poison(b)
+			run := p.due()
+			p.mu.Unlock()
+			if run {
+				go p.collectPaced()
+			}
+			return b, nil
+		}
+		if err := p.reclaim(ctx, &wait, n, failed); err != nil {
+			p.mu.Unlock()
+			return nil, err
+		}
+	}
+}
+
+// find takes a block with room for a buffer of a size class out of the lists, or says how large a new one must be. Called
+// with mu held.
+func (p *pool) find(size int64) (*block, int64) {
+	need := size
+	if size <= maxSlot {
+		if s := p.slabs[slotKind(size)]; len(s) > 0 {
+			return s[len(s)-1], 0
+		}
+		need = slabSize(size)
+	}
+	i, _ := slices.BinarySearchFunc(p.idle, need, bySize)
+	if i < len(p.idle) && p.idle[i].size <= need+slack(need) {
+		b := p.idle[i]
+		p.unlist(i)
+		return b, 0
+	}
+	return nil, need
+}
+
+// grow gets a new block from the driver if the limit allows it, at the cost of the cache if need be. It returns nil when
+// there is no room, and an error when the driver refuses. Called with mu held, which it lets go meanwhile.
+func (p *pool) grow(need int64) (*block, error) {
+	out := p.trim(p.limit - need)
+	if p.total+need > p.limit {
+		if len(out) > 0 {
+			p.mu.Unlock()
+			p.give(out)
+			p.mu.Lock()
+		}
+		return nil, nil
+	}
+	if p.closed.Load() {
+		p.mu.Unlock()
+		p.give(out)
+		p.mu.Lock()
+		return nil, errClosed("alloc")
+	}
+	p.total += need
+	p.calls.Add(1)
+	defer p.calls.Done()
+	p.mu.Unlock()
+	p.give(out)
+	mem, err := p.dev.driver.Alloc(need)
+	if err == nil && int64(len(mem.Bytes)) < need {
+		p.dev.driver.Free(mem)
+		err = fmt.Errorf("the driver gave %d bytes", len(mem.Bytes))
+	}
+	p.mu.Lock()
+	if err != nil {
+		p.total -= need
+		if out = p.trim(0); len(out) > 0 { // what the driver lacks may be in our own cache
+			p.wake()
+		}
+		p.mu.Unlock()
+		p.give(out)
+		p.mu.Lock()
+		return nil, fmt.Errorf("[alloc] device %s refuses %s: %w", p.dev.info.Name, formatBytes(need), err)
+	}
+	return &block{mem: mem, size: need, partial: -1}, nil
+}
+
+// place makes a buffer of n bytes in a block that find or grow returned. Called with mu held.
+func (p *pool) place(blk *block, n, size int64) *Buffer {
+	p.ids++
+	b := &Buffer{pool: p, id: p.ids, blk: blk, size: blk.size}
+	if size <= maxSlot {
+		kind := slotKind(size)
+		if blk.slot == 0 {
+			blk.slot, blk.slots, blk.carved, blk.used = size, int(blk.size/size), 0, 0
+			p.room(kind, blk)
+		}
+		i := blk.carved
+		if h := len(blk.holes); h > 0 {
+			i = int(blk.holes[h-1])
+			blk.holes = blk.holes[:h-1]
+		} else {
+			blk.carved++
+		}
+		if blk.used++; blk.used == blk.slots {
+			p.noRoom(kind, blk)
+		}
+		b.offset, b.size = int64(i)*size, size
+	}
+	b.data = blk.mem.Bytes[b.offset : b.offset+n : b.offset+n]
+	b.refs.Store(1)
+	p.active += b.size
+	p.peak = max(p.peak, p.active)
+	p.live++
+	return b
+}
+
+// room lists a slab as one with free slots, and noRoom takes it off that list.
+func (p *pool) room(kind int, blk *block) {
+	blk.partial = len(p.slabs[kind])
+	p.slabs[kind] = append(p.slabs[kind], blk)
+}
+
+func (p *pool) noRoom(kind int, blk *block) {
+	s := p.slabs[kind]
+	last := len(s) - 1
+	s[blk.partial] = s[last]
+	s[blk.partial].partial = blk.partial
+	s[last] = nil
+	p.slabs[kind] = s[:last]
+	blk.partial = -1
+}
+
+// free takes a buffer back whose last reference is gone.
+func (p *pool) free(b *Buffer) {
+	p.mu.Lock()
+	blk := b.blk
+	p.active -= b.size
+	p.live--
+	if p.closed.Load() {
+		p.mu.Unlock()
+		return
+	}
+	p.poison(b)
+	if blk.slot == 0 {
+		p.list(blk)
+	} else {
+		kind := slotKind(blk.slot)
+		if blk.used == blk.slots {
+			p.room(kind, blk)
+		}
+		if blk.used--; blk.used == 0 {
+			p.noRoom(kind, blk)
+			blk.slot, blk.holes = 0, blk.holes[:0]
+			p.list(blk)
+		} else {
+			blk.holes = append(blk.holes, int32(b.offset/blk.slot))
+		}
+	}
+	out := p.trimCache()
+	p.wake()
+	p.mu.Unlock()
+	p.give(out)
+}
+
+// poison overwrites a buffer's memory with NaNs under validation. Called with mu held, so that Close does not get in between.
+func (p *pool) poison(b *Buffer) {
+	if !p.dev.validate.Load() {
+		return
+	}
+	m := b.blk.mem.Bytes[b.offset : b.offset+b.size]
+	if len(m) == 0 {
+		return
+	}
+	m[0] = 0xFF
+	for n := 1; n < len(m); n *= 2 {
+		copy(m[n:], m[:n])
+	}
+}
+
+// bySize orders the free blocks.
+func bySize(b *block, n int64) int { return cmp.Compare(b.size, n) }
+
+// list puts a free block into the cache, as its newest.
+func (p *pool) list(blk *block) {
+	i, _ := slices.BinarySearchFunc(p.idle, blk.size, bySize)
+	p.idle = slices.Insert(p.idle, i, blk)
+	blk.older, blk.newer = p.newest, nil
+	if p.newest != nil {
+		p.newest.newer = blk
+	} else {
+		p.oldest = blk
+	}
+	p.newest = blk
+}
+
+// unlist takes p.idle[i] out of the cache.
+func (p *pool) unlist(i int) {
+	blk := p.idle[i]
+	p.idle = slices.Delete(p.idle, i, i+1)
+	if blk.older != nil {
+		blk.older.newer = blk.newer
+	} else {
+		p.oldest = blk.newer
+	}
+	if blk.newer != nil {
+		blk.newer.older = blk.older
+	} else {
+		p.newest = blk.older
+	}
+	blk.older, blk.newer = nil, nil
+}
+
+// trim takes the longest unused blocks out of the cache until the pool holds at most n bytes, and returns them for give.
+// Called with mu held.
+func (p *pool) trim(n int64) []*block {
+	if !p.dev.retain && p.pending > 0 {
+		return nil // without retention a running command buffer may use what the pool thinks is free
+	}
+	var out []*block
+	for p.total > n && p.oldest != nil {
+		blk := p.oldest
+		i, _ := slices.BinarySearchFunc(p.idle, blk.size, bySize)
+		for p.idle[i] != blk {
+			i++
+		}
+		p.unlist(i)
+		p.total -= blk.size
+		out = append(out, blk)
+	}
+	if len(out) > 0 {
+		p.calls.Add(1)
+	}
+	return out
+}
+
+// trimCache keeps the cache within its limit. Called with mu held.
+func (p *pool) trimCache() []*block {
+	if p.total-p.active <= p.cacheMax {
+		return nil
+	}
+	return p.trim(p.active + p.cacheMax)
+}
+
+// give returns blocks that trim took to the driver. Called without mu: it may take the driver a while.
+func (p *pool) give(out []*block) {
+	if len(out) > 0 {
+		defer p.calls.Done()
+	}
+	for _, blk := range out {
+		p.dev.driver.Free(blk.mem)
+	}
+}
+
+// wake tells waiting allocations that something changed. Called with mu held.
+func (p *pool) wake() {
+	p.events++
+	if p.waiting > 0 {
+		close(p.change)
+		p.change = make(chan struct{})
+	}
+}
+
+// submitted and finished count the pending command buffers.
+func (p *pool) submitted() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed.Load() {
+		return false
+	}
+	p.pending++
+	return true
+}
+
+func (p *pool) finished() {
+	p.mu.Lock()
+	p.pending--
+	p.completed++
+	p.wake()
+	p.mu.Unlock()
+}
+
+// close waits until nothing is pending and frees the cache. Live buffers' memory is the driver's to free.
+func (p *pool) close() {
+	p.mu.Lock()
+	p.closed.Store(true)
+	p.wake()
+	p.waiting++
+	for p.pending > 0 {
+		ch := p.change
+		p.mu.Unlock()
+		<-ch
+		p.mu.Lock()
+	}
+	p.waiting--
+	out := p.trim(0)
+	p.mu.Unlock()
+	p.give(out)
+	p.calls.Wait()
+}

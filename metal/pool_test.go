@@ -1,0 +1,418 @@
+package metal_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"reflect"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/metal/drivertest"
+)
+
+const (
+	kib = int64(1) << 10
+	mib = int64(1) << 20
+	gib = int64(1) << 30
+)
+
+var bg = context.Background()
+
+// open makes a device of a fake, and closes it after the test.
+func open(t testing.TB, f *drivertest.Fake, opt metal.DeviceOptions) *metal.Device {
+	d, err := metal.NewDevice(f, opt)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		f.CompleteAll()
+		require.NoError(t, d.Close())
+		_, pieces := f.Allocated()
+		require.Zero(t, pieces)
+	})
+	return d
+}
+
+func alloc(t testing.TB, d *metal.Device, n int64) *metal.Buffer {
+	b, err := d.Alloc(bg, n)
+	require.NoError(t, err)
+	return b
+}
+
+func TestBufferCounts(t *testing.T) {
+	d := open(t, drivertest.NewFake(), metal.DeviceOptions{})
+	b, err := d.AllocCopy([]byte("hello"))
+	require.NoError(t, err)
+	require.Equal(t, "hello", string(b.Bytes()))
+	require.Equal(t, 5, cap(b.Bytes()), "an append must not reach the neighbour")
+	b.Retain()
+	b.Release()
+	require.True(t, b.Live())
+	b.Release()
+	require.False(t, b.Live())
+	require.PanicsWithValue(t, "BUG: buffer (#1, 5 bytes) released below zero", b.Release)
+	require.Panics(t, b.Retain)
+	c := alloc(t, d, 5)
+	require.Greater(t, c.ID(), b.ID(), "the same memory, but never the same buffer")
+	c.Release()
+	require.Zero(t, d.Memory().Active)
+	require.Zero(t, d.Memory().Buffers)
+}
+
+func TestEmptyBuffer(t *testing.T) {
+	d := open(t, drivertest.NewFake(), metal.DeviceOptions{})
+	b := alloc(t, d, 0)
+	require.Zero(t, b.Len())
+	require.Empty(t, b.Bytes())
+	b.Release()
+}
+
+func TestAllocErrors(t *testing.T) {
+	f := drivertest.NewFake()
+	f.SetInfo(func(i *metal.Info) { i.Memory = 23_000_000_000 })
+	collected := 0
+	d := open(t, f, metal.DeviceOptions{Collect: func() { collected++ }})
+	_, err := d.Alloc(bg, 4e11)
+	require.EqualError(t, err, "[alloc] 400 GB is more than the memory limit of 18.4 GB (active 0 B, cache 0 B)")
+	_, err = d.Alloc(bg, 20e9)
+	require.EqualError(t, err, "[alloc] 20.0 GB is more than the memory limit of 18.4 GB (active 0 B, cache 0 B)")
+	_, err = d.Alloc(bg, 1<<62)
+	require.ErrorContains(t, err, "[alloc] 4.61 EB is more than the largest buffer of device fake, 1.10 TB")
+	_, err = d.Alloc(bg, -1)
+	require.EqualError(t, err, "[alloc] the size is negative: -1 bytes")
+	require.Zero(t, collected, "what can never fit fails at once")
+	require.Zero(t, d.Memory().Active)
+}
+
+func TestDriverRefuses(t *testing.T) {
+	f := drivertest.NewFake()
+	d := open(t, f, metal.DeviceOptions{})
+	b := alloc(t, d, 4*mib)
+	b.Release()
+	require.Equal(t, 4*mib, d.Memory().Cache)
+	f.OnAlloc = func(int64) error {
+		if bytes, _ := f.Allocated(); bytes > 0 {
+			return errors.New("out of memory")
+		}
+		return nil
+	}
+	b = alloc(t, d, 6*mib) // refused at first; the cache's 4 MiB go back; then it works
+	f.OnAlloc = func(int64) error { return errors.New("out of memory") }
+	_, err := d.Alloc(bg, 8*mib)
+	require.EqualError(t, err, "[alloc] device fake refuses 8.39 MB: out of memory")
+	b.Release()
+}
+
+// TestPoolNeverOverlaps allocates and frees at random and fills each buffer with its own number: memory given out
+// twice would show.
+func TestPoolNeverOverlaps(t *testing.T) {
+	f := drivertest.NewFake()
+	d := open(t, f, metal.DeviceOptions{MemoryLimit: 64 * mib, CacheLimit: 4 * mib})
+	r := rand.New(rand.NewPCG(5, 6))
+	type held struct {
+		b *metal.Buffer
+		n byte
+	}
+	var live []held
+	drop := func(i int) {
+		for _, c := range live[i].b.Bytes() {
+			if c != live[i].n {
+				t.Fatalf("buffer %v was overwritten", live[i].b)
+			}
+		}
+		live[i].b.Release()
+		live[i] = live[len(live)-1]
+		live = live[:len(live)-1]
+	}
+	for step := range 6000 {
+		if len(live) > 0 && (r.IntN(100) < 45 || len(live) > 150) {
+			drop(r.IntN(len(live)))
+			continue
+		}
+		n := r.Int64N(int64(1) << (4 + r.IntN(15)))
+		b, err := d.Alloc(bg, n)
+		if err != nil {
+			require.ErrorContains(t, err, "memory limit")
+			drop(r.IntN(len(live)))
+			continue
+		}
+		h := held{b, byte(step)}
+		for i := range b.Bytes() {
+			b.Bytes()[i] = h.n
+		}
+		if n > 0 {
+			require.Zero(t, reflect.ValueOf(b.Bytes()).Pointer()%64)
+		}
+		live = append(live, h)
+		m := d.Memory()
+		bytes, _ := f.Allocated()
+		require.Equal(t, bytes, m.Active+m.Cache)
+		require.LessOrEqual(t, bytes, m.Limit)
+		require.GreaterOrEqual(t, m.Peak, m.Active)
+		require.Equal(t, len(live), m.Buffers)
+	}
+	for len(live) > 0 {
+		drop(0)
+	}
+	require.Zero(t, d.Memory().Active)
+	d.ClearCache()
+	bytes, _ := f.Allocated()
+	require.Zero(t, bytes)
+}
+
+func TestBigBuffersAreReusedTightly(t *testing.T) {
+	f := drivertest.NewFake()
+	d := open(t, f, metal.DeviceOptions{})
+	for _, n := range []int64{64 * mib, 10 * mib, 12 * mib} {
+		defer alloc(t, d, n).Release()
+	}
+	a, b := alloc(t, d, 64*mib), alloc(t, d, 11*mib)
+	a.Release()
+	b.Release()
+	c := alloc(t, d, 10*mib) // from the 11 MiB, not from the 64
+	require.Equal(t, 64*mib, d.Memory().Cache)
+	e := alloc(t, d, 40*mib) // 64 MiB would waste too much
+	require.Equal(t, 64*mib, d.Memory().Cache)
+	c.Release()
+	e.Release()
+}
+
+func TestGrowingSizesDoNotGrowTheCache(t *testing.T) {
+	f := drivertest.NewFake()
+	d := open(t, f, metal.DeviceOptions{CacheLimit: 32 * mib})
+	for n := mib; n < 24*mib; n += 256 * kib {
+		alloc(t, d, n).Release()
+		require.LessOrEqual(t, d.Memory().Cache, 32*mib)
+	}
+	require.Equal(t, 32*mib, d.SetCacheLimit(0))
+	require.Zero(t, d.Memory().Cache)
+	alloc(t, d, mib).Release()
+	require.Zero(t, d.Memory().Cache)
+}
+
+func TestCacheMakesRoomBeforeTheLimitFails(t *testing.T) {
+	d := open(t, drivertest.NewFake(), metal.DeviceOptions{MemoryLimit: 16 * mib, CacheLimit: gib})
+	a, b := alloc(t, d, 5*mib), alloc(t, d, 5*mib)
+	a.Release()
+	b.Release()
+	c := alloc(t, d, 16*mib)
+	require.Zero(t, d.Memory().Cache)
+	_, err := d.Alloc(bg, 1)
+	require.ErrorContains(t, err, "[alloc] 1 B is more than what is left of the memory limit of 16.8 MB (active 16.8 MB,")
+	require.Equal(t, 16*mib, d.SetMemoryLimit(32*mib))
+	e := alloc(t, d, 1)
+	c.Release()
+	e.Release()
+	d.SetMemoryLimit(0)
+	require.Zero(t, d.Memory().Cache)
+	require.Equal(t, 16*mib+64, d.Memory().Peak)
+	d.ResetPeak()
+	require.Zero(t, d.Memory().Peak)
+}
+
+func TestOldestCacheGoesFirst(t *testing.T) {
+	f := drivertest.NewFake()
+	d := open(t, f, metal.DeviceOptions{CacheLimit: 10 * mib})
+	a, b, c := alloc(t, d, 4*mib), alloc(t, d, 5*mib), alloc(t, d, 6*mib)
+	b.Release()
+	a.Release()
+	c.Release() // 15 MiB cached: the oldest, b's 5, goes
+	require.Equal(t, 10*mib, d.Memory().Cache)
+	before, _ := f.Allocated()
+	x, y := alloc(t, d, 4*mib), alloc(t, d, 6*mib)
+	after, _ := f.Allocated()
+	require.Equal(t, before, after, "both were cached")
+	x.Release()
+	y.Release()
+}
+
+type owner struct {
+	p *int
+	n int
+}
+
+// TestOwnedByGarbage shows that the buffers of dead owners are back when Collect returns, every time.
+func TestOwnedByGarbage(t *testing.T) {
+	d := open(t, drivertest.NewFake(), metal.DeviceOptions{})
+	for range 10 {
+		keep := &owner{}
+		metal.OwnedBy(keep, alloc(t, d, 100))
+		for range 100 {
+			metal.OwnedBy(&owner{}, alloc(t, d, 1000))
+		}
+		d.Collect(bg)
+		require.Equal(t, 1, d.Memory().Buffers)
+		require.Equal(t, int64(128), d.Memory().Owned)
+		runtime.KeepAlive(keep)
+		keep = nil
+		d.Collect(bg)
+		require.Zero(t, d.Memory().Buffers)
+	}
+}
+
+func TestOwnedLetsGoOnce(t *testing.T) {
+	d := open(t, drivertest.NewFake(), metal.DeviceOptions{})
+	own, b := &owner{}, alloc(t, d, 100)
+	h := metal.OwnedBy(own, b)
+	require.Same(t, b, h.Buffer())
+	require.True(t, h.Release())
+	require.False(t, h.Release())
+	require.Nil(t, h.Stop())
+	require.False(t, b.Live())
+	c := alloc(t, d, 100)
+	h = metal.OwnedBy(own, c)
+	require.Same(t, c, h.Stop())
+	require.False(t, h.Release())
+	runtime.KeepAlive(own)
+	own = nil
+	d.Collect(bg)
+	require.True(t, c.Live(), "Stop gave the reference back to the caller")
+	c.Release()
+	require.Panics(t, func() { metal.OwnedBy(&owner{}, c) })
+}
+
+func TestBudgetCollectsGarbage(t *testing.T) {
+	d := open(t, drivertest.NewFake(), metal.DeviceOptions{MemoryLimit: 20 * mib})
+	for range 50 {
+		b, err := d.Alloc(bg, 3*mib)
+		require.NoError(t, err)
+		metal.OwnedBy(&owner{}, b)
+	}
+	require.Greater(t, d.Memory().Collections, int64(5))
+}
+
+func TestBudgetWaitsForPendingCommandBuffers(t *testing.T) {
+	f := drivertest.NewFake()
+	d := open(t, f, metal.DeviceOptions{MemoryLimit: 20 * mib})
+	a := alloc(t, d, 15*mib)
+	cb := d.NewCommandBuffer(0, "")
+	cb.AddTemporary(a)
+	a.Release()
+	require.NoError(t, cb.Commit())
+	got := make(chan error)
+	go func() {
+		b, err := d.Alloc(bg, 10*mib)
+		if err == nil {
+			b.Release()
+		}
+		got <- err
+	}()
+	f.Complete(0, nil)
+	require.NoError(t, <-got)
+}
+
+func TestBudgetWaitIsCancelled(t *testing.T) {
+	f := drivertest.NewFake()
+	d := open(t, f, metal.DeviceOptions{MemoryLimit: 20 * mib})
+	a := alloc(t, d, 15*mib)
+	cb := d.NewCommandBuffer(0, "")
+	cb.AddTemporary(a)
+	a.Release()
+	require.NoError(t, cb.Commit())
+	ctx, cancel := context.WithCancelCause(bg)
+	why := errors.New("the user pressed Ctrl-C")
+	got := make(chan error)
+	go func() {
+		_, err := d.Alloc(ctx, 10*mib)
+		got <- err
+	}()
+	cancel(why)
+	require.ErrorIs(t, <-got, why)
+	f.Complete(0, nil)
+}
+
+// TestBudgetCollectsAgainAfterCompletion: what a command buffer kept may be garbage only when that has completed.
+func TestBudgetCollectsAgainAfterCompletion(t *testing.T) {
+	f := drivertest.NewFake()
+	started := make(chan struct{}, 100)
+	var h *metal.Owned
+	release := false
+	d := open(t, f, metal.DeviceOptions{MemoryLimit: 20 * mib, Collect: func() {
+		if release {
+			h.Release()
+		}
+		started <- struct{}{}
+	}})
+	own := &owner{}
+	h = metal.OwnedBy(own, alloc(t, d, 15*mib))
+	cb := d.NewCommandBuffer(0, "")
+	cb.AddTemporary(h.Buffer())
+	require.NoError(t, cb.Commit())
+	got := make(chan error)
+	go func() {
+		b, err := d.Alloc(bg, 10*mib)
+		if err == nil {
+			b.Release()
+		}
+		got <- err
+	}()
+	<-started // collected in vain
+	release = true
+	f.Complete(0, nil)
+	require.NoError(t, <-got)
+	runtime.KeepAlive(own)
+}
+
+// TestPacing counts collections by the rule: more than max(64 MiB, half) owned since the last one.
+func TestPacing(t *testing.T) {
+	ran := make(chan struct{}, 10)
+	d := open(t, drivertest.NewFake(), metal.DeviceOptions{MemoryLimit: gib, Collect: func() { ran <- struct{}{} }})
+	own := &owner{}
+	var hs []*metal.Owned
+	hold := func(n int64) { hs = append(hs, metal.OwnedBy(own, alloc(t, d, n))) }
+	for range 100 {
+		alloc(t, d, 10*mib).Release() // counted by hand: no reason to collect
+	}
+	hold(64 * mib)
+	require.Zero(t, d.Memory().Collections)
+	hold(mib)
+	<-ran
+	d.Collect(bg) // waits for the paced one, then runs its own
+	require.Equal(t, int64(2), d.Memory().Collections)
+	require.Equal(t, 65*mib, d.Memory().Owned)
+	for _, h := range hs {
+		h.Release()
+	}
+	require.Zero(t, d.Memory().Owned)
+	runtime.KeepAlive(own)
+}
+
+func TestValidationPoisonsFreedMemory(t *testing.T) {
+	d := open(t, drivertest.NewFake(), metal.DeviceOptions{Validate: true})
+	b := alloc(t, d, 1000)
+	view := b.Bytes()
+	require.Equal(t, ^uint32(0), binary.LittleEndian.Uint32(view), "new memory is not zero by luck")
+	clear(view)
+	b.Release()
+	for _, c := range view {
+		require.Equal(t, byte(0xFF), c)
+	}
+}
+
+func TestCloseLeavesHeldBuffersHarmless(t *testing.T) {
+	f := drivertest.NewFake()
+	d, err := metal.NewDevice(f, metal.DeviceOptions{Validate: true})
+	require.NoError(t, err)
+	b := alloc(t, d, 1000)
+	require.NoError(t, d.Close())
+	require.NoError(t, d.Close())
+	require.Nil(t, b.Bytes())
+	b.Release()
+	_, err = d.Alloc(bg, 1)
+	require.EqualError(t, err, "[alloc] the device is closed")
+	_, err = d.Library(bg, drivertest.Source("a"))
+	require.EqualError(t, err, "[library] the device is closed")
+	require.EqualError(t, d.NewCommandBuffer(0, "").Commit(), "[commit] the device is closed")
+	d.ClearCache()
+}
+
+func BenchmarkAllocSmall(b *testing.B) {
+	d := open(b, drivertest.NewFake(), metal.DeviceOptions{})
+	for b.Loop() {
+		x, _ := d.Alloc(bg, 4096)
+		x.Release()
+	}
+}

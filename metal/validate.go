@@ -1,0 +1,131 @@
+package metal
+
+import "fmt"
+
+// Check is what a driver calls right before it runs command i of Commands: under validation it returns an error if the
+// command refers to anything that was freed since. Without validation it costs nothing and returns nil.
+func (cb *CommandBuffer) Check(i int) error {
+	if !cb.validate {
+		return nil
+	}
+	return cb.checkCommand(i)
+}
+
+// checkCommand finds freed objects among those that a command refers to.
+func (cb *CommandBuffer) checkCommand(i int) error {
+	c := &cb.cmds[i]
+	dead := func(what fmt.Stringer) error {
+		return fmt.Errorf("[validate] command buffer references deallocated object: %s in %s, command %d", what, c.name(), i)
+	}
+	if c.Pipeline != nil && c.Pipeline.lib.freed.Load() {
+		return dead(c.Pipeline.lib)
+	}
+	var err error
+	c.accesses(func(_ access, r Range) {
+		if err == nil && !r.Buf.Live() {
+			err = dead(r.Buf)
+		}
+	})
+	return err
+}
+
+// checkReferences checks all commands.
+func (cb *CommandBuffer) checkReferences() error {
+	for i := range cb.cmds {
+		if err := cb.checkCommand(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// validateAll is what the validation layer asks of a command buffer before it runs.
+func (cb *CommandBuffer) validateAll() error {
+	if !cb.validate {
+		return nil
+	}
+	if err := cb.checkReferences(); err != nil {
+		return err
+	}
+	return cb.checkBarriers()
+}
+
+// name is how messages call a command.
+func (c *Command) name() string {
+	s := [...]string{"kernel", "copy", "fill", "barrier"}[c.Kind]
+	if c.Pipeline != nil {
+		s += " " + c.Pipeline.Name()
+	}
+	if c.Label != "" {
+		s += " [" + c.Label + "]"
+	}
+	return s
+}
+
+// accesses calls f with every buffer range that a command reads or writes.
+func (c *Command) accesses(f func(access, Range)) {
+	switch c.Kind {
+	case CmdDispatch:
+		for i, a := range c.Args {
+			if a.Buffer.Buf != nil {
+				f(c.Pipeline.access[i], a.Buffer)
+			}
+		}
+	case CmdCopy:
+		f(accRead, c.Src)
+		f(accWrite, c.Dst)
+	case CmdFill:
+		f(accWrite, c.Dst)
+	}
+}
+
+// past is an access since the last barrier.
+type past struct {
+	cmd    int
+	a      access
+	lo, hi int64 // in the block
+	buf    *Buffer
+}
+
+// checkBarriers proves that no two commands between two barriers touch the same memory, one of them writing. It knows
+// nothing of the encoder's sets, and looks at addresses, not at buffers: so it also sees memory that the pool gave
+// out twice.
+func (cb *CommandBuffer) checkBarriers() error {
+	since := map[*block][]past{}
+	for i := range cb.cmds {
+		c := &cb.cmds[i]
+		if c.Kind == CmdBarrier {
+			clear(since)
+			continue
+		}
+		var err error
+		c.accesses(func(a access, r Range) {
+			lo := r.Buf.offset + r.Offset
+			now := past{i, a, lo, lo + r.Bytes, r.Buf}
+			for _, p := range since[r.Buf.blk] {
+				if err == nil && p.cmd != i && p.lo < now.hi && now.lo < p.hi && (p.a|a)&accWrite != 0 {
+					err = cb.missing(p, now)
+				}
+			}
+			since[r.Buf.blk] = append(since[r.Buf.blk], now)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// missing is the error of two commands that need a barrier between them.
+func (cb *CommandBuffer) missing(p, now past) error {
+	kind := hazardWAW
+	switch {
+	case p.a&accWrite == 0:
+		kind = hazardWAR
+	case now.a&accRead != 0:
+		kind = hazardRAW
+	}
+	return fmt.Errorf("[validate] missing barrier (%s) between %s, command %d, and %s, command %d: bytes %d to %d of %s",
+		kind, cb.cmds[p.cmd].name(), p.cmd, cb.cmds[now.cmd].name(), now.cmd,
+		max(p.lo, now.lo)-now.buf.offset, min(p.hi, now.hi)-now.buf.offset, now.buf)
+}

@@ -1,0 +1,102 @@
+package tensor
+
+import (
+	"fmt"
+	"sync/atomic"
+)
+
+// Array is a handle on one output of a Node: an n-dimensional array, computed when someone reads it. It is immutable and may be
+// used by any goroutine.
+type Array struct {
+	node  *Node
+	out   int
+	freed atomic.Pointer[Where] // where Free was called
+}
+
+// Value is the node output that x stands for.
+func (x *Array) Value() Value { return Value{x.node, x.out} }
+
+// Spec is x's shape and dtype, for engine code: it is no read (see Shape). The shape must not be changed.
+func (x *Array) Spec() Spec { return x.node.out[x.out].spec }
+
+// Shape is a copy of x's shape. In a trace it is a read of every dimension: compile guards them.
+func (x *Array) Shape() Shape {
+	s := x.node.out[x.out].spec.Shape.Clone()
+	for axis := range s {
+		x.read(axis)
+	}
+	return s
+}
+
+// Dim is x's size along an axis (negative: from the end). In a trace it is a read of that dimension only.
+func (x *Array) Dim(axis int) (int, error) {
+	s := x.node.out[x.out].spec.Shape
+	a, err := Axis(axis, len(s))
+	if err != nil {
+		return 0, err
+	}
+	x.read(a)
+	return s[a], nil
+}
+
+func (x *Array) read(axis int) {
+	for _, t := range x.node.traces {
+		if t.onRead != nil && !t.ended.Load() {
+			t.onRead(x, axis)
+		}
+	}
+}
+
+// NDim is the number of dimensions. It is no read: ranks never change in a replay.
+func (x *Array) NDim() int { return len(x.node.out[x.out].spec.Shape) }
+
+// DType is the elements' type.
+func (x *Array) DType() DType { return x.node.out[x.out].spec.DType }
+
+// Err is the error of a failed array, or nil. It does not evaluate.
+func (x *Array) Err() error {
+	if x.node.State() == Failed {
+		return x.node.err
+	}
+	return nil
+}
+
+// State is how far x's computation has come.
+func (x *Array) State() State { return x.node.State() }
+
+// usable says why x cannot be an input of op.
+func (x *Array) usable(op string, c *Ctx) error {
+	if x == nil {
+		return c.Errorf(op, "an input is nil")
+	}
+	if w := x.freed.Load(); w != nil {
+		return c.Errorf(op, "the array made at %s was freed at %s", orUnknown(x.node.where), orUnknown(*w))
+	}
+	if err := x.Err(); err != nil {
+		return err
+	}
+	if t := x.node.abstractTrace(); t != nil && t.ended.Load() {
+		return c.Errorf(op, "the array made at %s belongs to a %s trace that has ended", orUnknown(x.node.where), t.name)
+	}
+	return nil
+}
+
+func orUnknown(w Where) string {
+	if s := w.String(); s != "" {
+		return s
+	}
+	return "an unknown line"
+}
+
+// Free says that x will not be read again: its bytes are given back as soon as nothing that was built from it needs them.
+// Later use of x is an error that names both lines.
+func (x *Array) Free(c *Ctx) {
+	if x.freed.CompareAndSwap(nil, &c.Where) {
+		x.node.release(x.out)
+	}
+}
+
+// describe names x in messages.
+func (x *Array) describe() string {
+	return fmt.Sprintf("%v made at %s", x.Spec(), orUnknown(x.node.where))
+}

@@ -1,0 +1,178 @@
+package grad
+
+import (
+	"slices"
+
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops"
+)
+
+// nodesOf lists the nodes that outs depend on and that belong to the trace, in an order in which each comes after what it
+// reads. Nodes that are not newer than after are left out.
+func nodesOf(trace *tensor.Trace, outs []*tensor.Array, after uint64) []*tensor.Node {
+	var nodes, stack []*tensor.Node
+	seen := map[*tensor.Node]bool{}
+	push := func(n *tensor.Node) {
+		if !seen[n] && n.ID() > after && trace.Has(n) {
+			seen[n] = true
+			stack = append(stack, n)
+		}
+	}
+	for _, x := range outs {
+		push(x.Value().Node)
+	}
+	for len(stack) > 0 {
+		n := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		nodes = append(nodes, n)
+		for _, v := range n.Inputs() {
+			push(v.Node)
+		}
+	}
+	// A node is made after what it reads.
+	slices.SortFunc(nodes, func(a, b *tensor.Node) int {
+		if a.ID() < b.ID() {
+			return -1
+		}
+		return 1
+	})
+	return nodes
+}
+
+// ctxOf is the Ctx for what a rule builds for a node: the node's stream and line.
+func ctxOf(n *tensor.Node) *tensor.Ctx { return &tensor.Ctx{Stream: n.Stream(), Where: n.Where()} }
+
+// handles gives arrays that stand for a node's inputs.
+func handles(values []tensor.Value) []*tensor.Array {
+	out := make([]*tensor.Array, len(values))
+	for i, v := range values {
+		out[i] = v.Node.Handle(v.Out)
+	}
+	return out
+}
+
+func outputs(n *tensor.Node) []*tensor.Array {
+	out := make([]*tensor.Array, n.NumOut())
+	for i := range out {
+		out[i] = n.Handle(i)
+	}
+	return out
+}
+
+// discrete says that no output of the node can have a derivative other than zero: all are integers or bool.
+func discrete(n *tensor.Node) bool {
+	for i := range n.NumOut() {
+		if (tensor.Value{Node: n, Out: i}).Spec().DType.IsInexact() {
+			return false
+		}
+	}
+	return true
+}
+
+// reverse is a walk from outputs to inputs that gathers cotangents.
+type reverse struct {
+	trace *tensor.Trace
+	cots  map[tensor.Value]*tensor.Array
+}
+
+// pullback gives the cotangents of ins, nil for zero, from those of outs.
+func pullback(c *tensor.Ctx, trace *tensor.Trace, outs, cots, ins []*tensor.Array) ([]*tensor.Array, error) {
+	r := &reverse{trace, map[tensor.Value]*tensor.Array{}}
+	for i, x := range outs {
+		if cots[i] != nil && trace.DependsOn(x) {
+			r.add(c, x.Value(), cots[i])
+		}
+	}
+	stop := map[*tensor.Node]bool{}
+	for _, x := range ins {
+		stop[x.Value().Node] = true
+	}
+	if err := r.walk(nodesOf(trace, outs, 0), stop); err != nil {
+		return nil, err
+	}
+	grads := make([]*tensor.Array, len(ins))
+	for i, x := range ins {
+		grads[i] = r.cots[x.Value()]
+	}
+	return grads, nil
+}
+
+func (r *reverse) add(c *tensor.Ctx, v tensor.Value, g *tensor.Array) {
+	if old := r.cots[v]; old != nil {
+		g = ops.Add(old, g, c)
+	}
+	r.cots[v] = g
+}
+
+// walk handles nodes from the last to the first: when a node's turn comes, all that reads it has been handled.
+func (r *reverse) walk(nodes []*tensor.Node, stop map[*tensor.Node]bool) error {
+	groups := groupsOf(nodes)
+	for _, n := range slices.Backward(nodes) {
+		if stop[n] {
+			continue
+		}
+		if g := groups[n]; g != nil && g.call.handlesVJP() {
+			if g.first == n {
+				if err := r.group(g); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		if err := r.node(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reverse) node(n *tensor.Node) error {
+	cots, any := make([]*tensor.Array, n.NumOut()), false
+	for i := range cots {
+		cots[i] = r.cots[tensor.Value{Node: n, Out: i}]
+		any = any || cots[i] != nil
+	}
+	if !any {
+		return nil
+	}
+	c := ctxOf(n)
+	if !n.HasVJP() {
+		if discrete(n) {
+			return nil
+		}
+		return c.Errorf("vjp", "%s has no gradient", n.Prim().Name())
+	}
+	values := n.Inputs()
+	want, in := make([]bool, len(values)), handles(values)
+	for i, v := range values {
+		want[i] = r.trace.Has(v.Node) && !n.SpecOnly(i, len(values))
+	}
+	grads, err := n.CallVJP(c, in, outputs(n), cots, want)
+	if err != nil {
+		return err
+	}
+	if len(grads) != len(values) {
+		return c.Errorf("vjp", "BUG: the rule of %s gives %d gradients for %d inputs", n.Prim().Name(), len(grads), len(values))
+	}
+	for i, g := range grads {
+		if !want[i] || g == nil {
+			continue
+		}
+		if err := fits(c, n, "gradient", i, g, values[i].Spec()); err != nil {
+			return err
+		}
+		r.add(c, values[i], g)
+	}
+	return nil
+}
+
+// fits says what is wrong with what a rule gave.
+func fits(c *tensor.Ctx, n *tensor.Node, what string, i int, x *tensor.Array, want tensor.Spec) error {
+	if err := x.Err(); err != nil {
+		return err
+	}
+	if have := x.Spec(); have.DType != want.DType || !have.Shape.Equal(want.Shape) {
+		return c.Errorf("grad", "BUG: %s: %s %d is %v, must be %v", n.Prim().Name(), what, i, have, want)
+	}
+	return nil
+}

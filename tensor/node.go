@@ -1,0 +1,214 @@
+package tensor
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"weak"
+)
+
+// State is how far a Node has come.
+type State int32
+
+// The states. Ready and Failed are final.
+const (
+	Lazy      State = iota // not asked for
+	Scheduled              // handed to its stream
+	Ready                  // computed: its outputs have data
+	Failed                 // its error says why
+)
+
+// String is the state's name.
+func (s State) String() string { return [...]string{"lazy", "scheduled", "ready", "failed"}[s] }
+
+// Value is one output of a Node.
+type Value struct {
+	Node *Node
+	Out  int
+}
+
+// Spec is the value's shape and dtype. It is no read: rules and the planner use it; see Array.Shape.
+func (v Value) Spec() Spec { return v.Node.out[v.Out].spec }
+
+// Node is a call of an op: a vertex of the graph. Its outputs' shapes are fixed when it is made. It points at the Nodes it reads,
+// never at handles, and lets go of them as soon as it is scheduled, unless a transform may still walk it.
+type Node struct {
+	id       uint64
+	prim     *Prim
+	attrs    any
+	out      []output
+	stream   *Stream
+	where    Where
+	traces   []*Trace // the traces it depends on: those of its inputs
+	prepared any      // what the Prepare rule gave, for Run
+
+	mu    sync.Mutex // guards in, err, done and out's data until the state is final
+	in    []Value
+	state atomic.Int32
+	err   error
+	done  chan struct{} // closed at Ready or Failed; made when first waited for
+}
+
+type output struct {
+	spec   Spec
+	data   View                // set when ready
+	handle weak.Pointer[Array] // the Array on this output, to learn whether someone may still read it
+	dead   bool                // no one may: the handle was freed
+}
+
+var nodeIDs atomic.Uint64
+
+// apply makes a Node of a call with outputs as the rules say.
+func apply(c *Ctx, p *Prim, attrs any, in []*Array) []*Array {
+	values := make([]Value, len(in))
+	specs := make([]Spec, len(in))
+	var traces []*Trace
+	for i, x := range in {
+		if err := x.usable(p.name, c); err != nil {
+			return []*Array{failed(c, p.name, err)}
+		}
+		values[i] = Value{x.node, x.out}
+		specs[i] = values[i].Spec()
+		traces = mergeTraces(traces, x.node.traces)
+	}
+	out, err := infer(p, attrs, specs)
+	if err != nil {
+		return []*Array{failed(c, p.name, c.Errorf(p.name, "%w", err))}
+	}
+	stream, err := c.stream()
+	if err != nil {
+		return []*Array{failed(c, p.name, err)}
+	}
+	n := &Node{id: nodeIDs.Add(1), prim: p, attrs: attrs, in: values, stream: stream, where: c.Where, traces: traces}
+	if p.prepare != nil {
+		if n.prepared, err = p.prepare(specs, attrs); err != nil {
+			return []*Array{failed(c, p.name, c.Errorf(p.name, "%w", err))}
+		}
+	}
+	n.out = make([]output, len(out))
+	arrays := make([]*Array, len(out))
+	for i, s := range out {
+		n.out[i].spec = s
+		arrays[i] = n.array(i)
+	}
+	return arrays
+}
+
+// infer runs the Shape and DType rules.
+func infer(p *Prim, attrs any, in []Spec) ([]Spec, error) {
+	if !p.defined {
+		return nil, errors.New("BUG: the op has no rules")
+	}
+	dtypes, err := p.dtype(in, attrs)
+	if err != nil {
+		return nil, err
+	}
+	shapes, err := p.shape(in, attrs)
+	if err != nil {
+		return nil, err
+	}
+	if len(shapes) != len(dtypes) {
+		return nil, errors.New("BUG: Shape and DType rules disagree on the number of outputs")
+	}
+	out := make([]Spec, len(shapes))
+	for i := range out {
+		out[i] = Spec{shapes[i], dtypes[i]}
+		if err := shapes[i].Check(dtypes[i]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// failed is the array of a call that could not be made.
+func failed(c *Ctx, op string, err error) *Array {
+	var oe *OpError
+	if !errors.As(err, &oe) {
+		err = c.Errorf(op, "%w", err)
+	}
+	n := &Node{id: nodeIDs.Add(1), prim: failedPrim, out: make([]output, 1), err: err, where: c.Where}
+	n.state.Store(int32(Failed))
+	return n.array(0)
+}
+
+// failedPrim stands for the op of a call that could not be made.
+var failedPrim = &Prim{name: "failed"}
+
+// Fail is an array that carries an error: an op given a bad argument returns it.
+func Fail(c *Ctx, op, format string, args ...any) *Array {
+	return failed(c, op, c.Errorf(op, format, args...))
+}
+
+// array makes the handle of an output; there is one at a time unless a transform makes another.
+func (n *Node) array(i int) *Array {
+	a := &Array{node: n, out: i}
+	if n.out[i].spec.NBytes() >= weakBytes {
+		n.out[i].handle = weak.Make(a)
+	}
+	return a
+}
+
+// weakBytes is the size from which an output watches its handle: below, writing it costs less than asking.
+const weakBytes = 1 << 20
+
+// State is how far the node has come.
+func (n *Node) State() State { return State(n.state.Load()) }
+
+// ID is a number that later nodes exceed.
+func (n *Node) ID() uint64 { return n.id }
+
+// Prim is the node's op.
+func (n *Node) Prim() *Prim { return n.prim }
+
+// Attrs are the attributes of the call.
+func (n *Node) Attrs() any { return n.attrs }
+
+// Where is the line that made the node.
+func (n *Node) Where() Where { return n.where }
+
+// Stream is where the node runs.
+func (n *Node) Stream() *Stream { return n.stream }
+
+// NumOut is the number of outputs.
+func (n *Node) NumOut() int { return len(n.out) }
+
+// Inputs are what the node reads; empty after it was scheduled outside of transforms.
+func (n *Node) Inputs() []Value {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return append([]Value(nil), n.in...)
+}
+
+// SpecFrom is the index of the first input of which only shape and dtype are read.
+func (n *Node) specFrom(in int) int {
+	if n.prim.specFrom == nil {
+		return in
+	}
+	return n.prim.specFrom(n.attrs, in)
+}
+
+// SpecOnly says whether only shape and dtype of input i are read.
+func (n *Node) SpecOnly(i, inputs int) bool { return i >= n.specFrom(inputs) }
+
+// Fixed says that the call's attributes fit its inputs' present shapes only.
+func (n *Node) Fixed() bool { return n.prim.fixed != nil && n.prim.fixed(n.attrs) }
+
+// CanMerge says whether two calls with equal attributes and inputs are one.
+func (n *Node) CanMerge() bool { return !n.prim.noMerge }
+
+// Replay calls the node's op again, with its attributes, on other inputs: shapes and dtypes are inferred anew.
+func (n *Node) Replay(c *Ctx, in []*Array) []*Array {
+	if c == nil {
+		c = &Ctx{Stream: n.stream, Where: n.where}
+	}
+	return apply(c, n.prim, n.attrs, in)
+}
+
+// Call makes a Node of a call of the op and gives its outputs; a call that cannot be made gives one failed Array.
+func (o *Op[A]) Call(c *Ctx, attrs A, in ...*Array) []*Array { return apply(c, &o.prim, attrs, in) }
+
+// One is Call for an op of one output.
+func (o *Op[A]) One(c *Ctx, attrs A, in ...*Array) *Array { return apply(c, &o.prim, attrs, in)[0] }
+
+// FailWith is Fail with a given error as the cause.
+func FailWith(c *Ctx, op string, err error) *Array { return failed(c, op, err) }

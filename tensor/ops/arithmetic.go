@@ -1,0 +1,109 @@
+package ops
+
+import "github.com/mlxlua/mlxlua/tensor"
+
+var (
+	add         = binaryOp("add")
+	subtract    = binaryOp("subtract")
+	multiply    = binaryOp("multiply")
+	divide      = binaryOp("divide")
+	floorDivide = binaryOp("floor_divide")
+	remainder   = binaryOp("remainder")
+	power       = binaryOp("power")
+)
+
+func init() {
+	same := func(_ *tensor.Ctx, t *tensor.Array, _ point) *tensor.Array { return t }
+	minus := func(c *tensor.Ctx, t *tensor.Array, _ point) *tensor.Array { return Negative(t, c) }
+	add.define(row{Expr: exprs{Any: "$0 + $1", Bool: "$0 || $1"}, Diff: []diff{same, same}})
+	subtract.define(row{Expr: exprs{Any: "$0 - $1", Bool: "$0 != $1"}, Diff: []diff{same, minus}})
+	multiply.define(row{
+		Expr: exprs{Any: "$0 * $1", Bool: "$0 && $1"},
+		Diff: []diff{
+			func(c *tensor.Ctx, t *tensor.Array, p point) *tensor.Array { return Multiply(t, p.B, c) },
+			func(c *tensor.Ctx, t *tensor.Array, p point) *tensor.Array { return Multiply(t, p.A, c) },
+		},
+	})
+	divide.define(row{
+		Arg:  inexact,
+		Expr: exprs{Any: "$0 / $1"},
+		Diff: []diff{
+			func(c *tensor.Ctx, t *tensor.Array, p point) *tensor.Array { return Divide(t, p.B, c) },
+			func(c *tensor.Ctx, t *tensor.Array, p point) *tensor.Array {
+				return Negative(Divide(Multiply(t, p.Out, c), p.B, c), c)
+			},
+		},
+	})
+	floorDivide.define(row{
+		Arg: refuse(anyDType, ": complex numbers have no order", tensor.Complex64),
+		Expr: exprs{Bool: "$0 && $1", Unsigned: "$0 / $1", Float: "metal::floor($0 / $1)",
+			Int: "$0 / $1 - ($0 % $1 != 0 && ($0 < 0) != ($1 < 0) ? 1 : 0)"},
+	})
+	remainder.define(row{
+		Arg: refuse(anyDType, ": complex numbers have no order", tensor.Complex64),
+		Expr: exprs{Bool: "$0 && !$1", Unsigned: "$0 % $1", Float: "floor_mod($0, $1)",
+			Int: "$0 % $1 + ($0 % $1 != 0 && ($0 < 0) != ($1 < 0) ? $1 : 0)"},
+		Diff: []diff{same, func(c *tensor.Ctx, t *tensor.Array, p point) *tensor.Array {
+			return Negative(Multiply(t, FloorDivide(p.A, p.B, c), c), c)
+		}},
+	})
+	power.define(row{
+		Expr: exprs{Bool: "$0 || !$1", Int: "integer_power($0, $1)", Float: "metal::pow($0, $1)",
+			Complex: "complex_pow($0, $1)"},
+		Diff: []diff{powerByBase, powerByExponent},
+	})
+}
+
+// powerByBase is t * b * a^(b-1).
+func powerByBase(c *tensor.Ctx, t *tensor.Array, p point) *tensor.Array {
+	return Multiply(t, Multiply(p.B, Power(p.A, Subtract(p.B, Scalar(1, p.B, c), c), c), c), c)
+}
+
+// powerByExponent is t * log(a) * a^b, and 0 where a^b is 0, as in MLX: there log(a) would make it NaN.
+func powerByExponent(c *tensor.Ctx, t *tensor.Array, p point) *tensor.Array {
+	d := Multiply(t, Multiply(Log(p.A, c), p.Out, c), c)
+	zero := Scalar(0, p.Out, c)
+	return Where(Equal(p.Out, zero, c), AsType(zero, d.DType(), c), d, c)
+}
+
+// Add is a + b, element by element, in the operands' common dtype. Shapes are broadcast; integers wrap around; for bool
+// it is "or".
+func Add(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
+	return add.call(tensor.Call(ctx), a, b)
+}
+
+// Subtract is a - b, element by element, in the operands' common dtype. Shapes are broadcast; integers wrap around; for
+// bool it is "exclusive or".
+func Subtract(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
+	return subtract.call(tensor.Call(ctx), a, b)
+}
+
+// Multiply is a * b, element by element, in the operands' common dtype. Shapes are broadcast; integers wrap around; for
+// bool it is "and".
+func Multiply(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
+	return multiply.call(tensor.Call(ctx), a, b)
+}
+
+// Divide is the true quotient a / b, element by element: integers and bool give float32, other dtypes their common one.
+// Shapes are broadcast. Division by zero gives infinities or NaN.
+func Divide(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
+	return divide.call(tensor.Call(ctx), a, b)
+}
+
+// FloorDivide is floor(a / b), element by element, in the operands' common dtype: integers round towards minus infinity, as in
+// Python. Shapes are broadcast. Complex64 is an error. Its derivative is zero.
+func FloorDivide(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
+	return floorDivide.call(tensor.Call(ctx), a, b)
+}
+
+// Remainder is a - b * floor(a / b), element by element, in the operands' common dtype: it has the sign of b, as in Python.
+// Shapes are broadcast. Complex64 is an error. Floats give NaN for b = 0.
+func Remainder(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
+	return remainder.call(tensor.Call(ctx), a, b)
+}
+
+// Power is a to the power of b, element by element, in the operands' common dtype. Shapes are broadcast. Integers wrap around, and give 0 for
+// negative exponents. Floats follow C's pow: NaN for a negative base and an exponent that is not whole, 1 for exponent 0.
+func Power(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
+	return power.call(tensor.Call(ctx), a, b)
+}

@@ -1,0 +1,239 @@
+package ops
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+// axesAttrs are axes as the user wrote them; nil has a meaning of its own for each op.
+type axesAttrs struct{ Axes tensor.Ints }
+
+var (
+	transpose  = tensor.Declare[axesAttrs]("transpose")
+	expandDims = tensor.Declare[axesAttrs]("expand_dims")
+	squeeze    = tensor.Declare[axesAttrs]("squeeze")
+)
+
+// permuteView is a view rule: dimension i of the output is dimension from(i) of the input, or a new one of size 1 for -1.
+func permuteView(order func(in tensor.Shape, a axesAttrs) ([]int, error)) tensor.Rules[axesAttrs] {
+	return tensor.Rules[axesAttrs]{
+		Shape: func(in []tensor.Spec, a axesAttrs) ([]tensor.Shape, error) {
+			from, err := order(in[0].Shape, a)
+			out := make(tensor.Shape, len(from))
+			for i, k := range from {
+				out[i] = 1
+				if k >= 0 {
+					out[i] = in[0].Shape[k]
+				}
+			}
+			return []tensor.Shape{out}, err
+		},
+		DType: sameDType[axesAttrs],
+		View: func(in []tensor.Spec, v tensor.View, a axesAttrs) ([]tensor.View, bool) {
+			from, _ := order(in[0].Shape, a)
+			strides := make([]int, len(from))
+			for i, k := range from {
+				strides[i] = 1
+				if k >= 0 {
+					strides[i] = v.Strides[k]
+				}
+			}
+			v.Strides = strides
+			return []tensor.View{v}, true
+		},
+	}
+}
+
+// linear adds the derivative rules of an op that moves elements: forward moves a tangent as the op moves its input, back moves a
+// cotangent of the output to the input, whose rank is given.
+func linear(r tensor.Rules[axesAttrs], forward func(x *tensor.Array, axes []int, ctx ...*tensor.Ctx) *tensor.Array,
+	back func(c *tensor.Ctx, cot *tensor.Array, rank int, axes []int) *tensor.Array) tensor.Rules[axesAttrs] {
+	r.VJP = func(g *tensor.VJP[axesAttrs]) []*tensor.Array {
+		if g.Cot[0] == nil {
+			return []*tensor.Array{nil}
+		}
+		return []*tensor.Array{back(g.Ctx, g.Cot[0], g.In[0].NDim(), g.Attrs.Axes.Slice())}
+	}
+	r.JVP = func(g *tensor.JVP[axesAttrs]) []*tensor.Array {
+		if g.Tan[0] == nil {
+			return []*tensor.Array{nil}
+		}
+		return []*tensor.Array{forward(g.Tan[0], g.Attrs.Axes.Slice(), g.Ctx)}
+	}
+	return r
+}
+
+func init() {
+	t := permuteView(func(in tensor.Shape, a axesAttrs) ([]int, error) { return permutation(a.Axes.Slice(), len(in)) })
+	t = linear(t, Transpose, func(c *tensor.Ctx, cot *tensor.Array, rank int, axes []int) *tensor.Array {
+		perm, _ := permutation(axes, rank)
+		inverse := make([]int, rank)
+		for i, k := range perm {
+			inverse[k] = i
+		}
+		return Transpose(cot, inverse, c)
+	})
+	t.VMap = func(g *tensor.VMap[axesAttrs]) ([]*tensor.Array, []int) {
+		perm, _ := permutation(g.Attrs.Axes.Slice(), exampleRank(g, 0))
+		return []*tensor.Array{Transpose(frontOf(g, 0, 0), append([]int{0}, shifted(perm)...), g.Ctx)}, []int{0}
+	}
+	transpose.Define(t)
+
+	e := permuteView(func(in tensor.Shape, a axesAttrs) ([]int, error) {
+		added, err := addedPositions(a.Axes.Slice(), len(in))
+		from := make([]int, 0, len(in)+len(added))
+		for k := 0; len(from) < len(in)+len(added); {
+			if slices.Contains(added, len(from)) {
+				from = append(from, -1)
+			} else {
+				from = append(from, k)
+				k++
+			}
+		}
+		return from, err
+	})
+	e = linear(e, ExpandDims, func(c *tensor.Ctx, cot *tensor.Array, rank int, axes []int) *tensor.Array {
+		added, _ := addedPositions(axes, rank)
+		return Squeeze(cot, added, c)
+	})
+	e.VMap = func(g *tensor.VMap[axesAttrs]) ([]*tensor.Array, []int) {
+		added, _ := addedPositions(g.Attrs.Axes.Slice(), exampleRank(g, 0))
+		return []*tensor.Array{ExpandDims(frontOf(g, 0, 0), shifted(added), g.Ctx)}, []int{0}
+	}
+	expandDims.Define(e)
+
+	s := permuteView(func(in tensor.Shape, a axesAttrs) ([]int, error) {
+		dropped, err := tensor.Axes(a.Axes.Slice(), len(in))
+		from := []int{}
+		for k, n := range in {
+			if !slices.Contains(dropped, k) {
+				from = append(from, k)
+			} else if n != 1 {
+				return nil, fmt.Errorf("axis %d of shape %v has size %d, not 1", k, in, n)
+			}
+		}
+		return from, err
+	})
+	s = linear(s, Squeeze, func(c *tensor.Ctx, cot *tensor.Array, rank int, axes []int) *tensor.Array {
+		dropped, _ := tensor.Axes(axes, rank)
+		return ExpandDims(cot, dropped, c)
+	})
+	s.VMap = func(g *tensor.VMap[axesAttrs]) ([]*tensor.Array, []int) {
+		dropped, _ := tensor.Axes(g.Attrs.Axes.Slice(), exampleRank(g, 0))
+		return []*tensor.Array{Squeeze(frontOf(g, 0, 0), shifted(dropped), g.Ctx)}, []int{0}
+	}
+	squeeze.Define(s)
+}
+
+// permutation is the axes counted from 0; nil reverses them.
+func permutation(axes []int, rank int) ([]int, error) {
+	perm := make([]int, rank)
+	if axes == nil {
+		for i := range perm {
+			perm[i] = rank - 1 - i
+		}
+		return perm, nil
+	}
+	if len(axes) != rank {
+		return nil, fmt.Errorf("%d axes %v for an array with %d dimensions", len(axes), axes, rank)
+	}
+	if _, err := tensor.Axes(axes, rank); err != nil {
+		return nil, err
+	}
+	for i, a := range axes {
+		perm[i], _ = tensor.Axis(a, rank)
+	}
+	return perm, nil
+}
+
+// addedPositions are the new dimensions' positions in the output, sorted.
+func addedPositions(axes []int, rank int) ([]int, error) {
+	if axes == nil {
+		return nil, errors.New("no axes are given")
+	}
+	return tensor.Axes(axes, rank+len(axes))
+}
+
+func callAxes(c *tensor.Ctx, op *tensor.Op[axesAttrs], a *tensor.Array, axes []int) *tensor.Array {
+	if f := unusable(c, op.Prim().Name(), a); f != nil {
+		return f
+	}
+	return op.One(c, axesAttrs{tensor.MakeInts(axes)}, a)
+}
+
+// Transpose is a view of a whose dimension i is a's dimension axes[i]. Nil axes reverse the dimensions. Each axis must occur
+// once, negative ones count from the end.
+func Transpose(a *tensor.Array, axes []int, ctx ...*tensor.Ctx) *tensor.Array {
+	return callAxes(tensor.Call(ctx), transpose, a, axes)
+}
+
+// ExpandDims is a view of a with new dimensions of size 1 at those axes of the result, negative ones from the end.
+// A repeated axis is an error.
+func ExpandDims(a *tensor.Array, axes []int, ctx ...*tensor.Ctx) *tensor.Array {
+	return callAxes(tensor.Call(ctx), expandDims, a, axes)
+}
+
+// Squeeze is a view of a without those dimensions, whose sizes must be 1. Nil axes drop all dimensions of size 1: the
+// shape is then read, so that compile guards it.
+func Squeeze(a *tensor.Array, axes []int, ctx ...*tensor.Ctx) *tensor.Array {
+	c := tensor.Call(ctx)
+	if f := unusable(c, "squeeze", a); f != nil {
+		return f
+	}
+	if axes == nil {
+		axes = []int{}
+		for i, n := range a.Shape() {
+			if n == 1 {
+				axes = append(axes, i)
+			}
+		}
+	}
+	return callAxes(c, squeeze, a, axes)
+}
+
+// SwapAxes is a view of a with two dimensions exchanged. Negative axes count from the end.
+func SwapAxes(a *tensor.Array, axis1, axis2 int, ctx ...*tensor.Ctx) *tensor.Array {
+	c := tensor.Call(ctx)
+	if f := unusable(c, "swapaxes", a); f != nil {
+		return f
+	}
+	i, err1 := tensor.Axis(axis1, a.NDim())
+	j, err2 := tensor.Axis(axis2, a.NDim())
+	if err := errors.Join(err1, err2); err != nil {
+		return tensor.Fail(c, "swapaxes", "%w", err)
+	}
+	perm := identity(a.NDim())
+	perm[i], perm[j] = j, i
+	return Transpose(a, perm, c)
+}
+
+// MoveAxis is a view of a with its dimension source at the place destination; the others keep their order. Negative axes
+// count from the end.
+func MoveAxis(a *tensor.Array, source, destination int, ctx ...*tensor.Ctx) *tensor.Array {
+	c := tensor.Call(ctx)
+	if f := unusable(c, "moveaxis", a); f != nil {
+		return f
+	}
+	from, err1 := tensor.Axis(source, a.NDim())
+	to, err2 := tensor.Axis(destination, a.NDim())
+	if err := errors.Join(err1, err2); err != nil {
+		return tensor.Fail(c, "moveaxis", "%w", err)
+	}
+	if from == to {
+		return a
+	}
+	perm := slices.Insert(slices.Delete(identity(a.NDim()), from, from+1), to, from)
+	return Transpose(a, perm, c)
+}
+
+// identity is 0, 1, ..., rank-1.
+func identity(rank int) []int {
+	perm := make([]int, rank)
+	for i := range perm {
+		perm[i] = i
+	}
+	return perm
+}

@@ -1,0 +1,156 @@
+package ops
+
+import (
+	"fmt"
+
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/kernelgen"
+)
+
+// shapeAttrs is a target shape, whose references are the inputs from 1 on.
+type shapeAttrs struct{ Shape tensor.Dims }
+
+var (
+	broadcastTo = tensor.Declare[shapeAttrs]("broadcast_to")
+	sumTo       = tensor.Declare[shapeAttrs]("sum_to")
+)
+
+func init() {
+	broadcastTo.Define(tensor.Rules[shapeAttrs]{
+		Shape: func(in []tensor.Spec, a shapeAttrs) ([]tensor.Shape, error) {
+			to, err := a.Shape.Shape(in)
+			if err != nil {
+				return nil, err
+			}
+			return []tensor.Shape{to}, checkBroadcast(in[0].Shape, to)
+		},
+		DType:    sameDType[shapeAttrs],
+		SpecFrom: afterFirst[shapeAttrs],
+		View: func(in []tensor.Spec, v tensor.View, a shapeAttrs) ([]tensor.View, bool) {
+			to, _ := a.Shape.Shape(in)
+			strides := make([]int, len(to))
+			lead := len(to) - len(in[0].Shape)
+			for i, n := range in[0].Shape {
+				if n == to[lead+i] {
+					strides[lead+i] = v.Strides[i]
+				}
+			}
+			v.Strides = strides
+			return []tensor.View{v}, true
+		},
+		VJP: func(g *tensor.VJP[shapeAttrs]) []*tensor.Array {
+			grads := make([]*tensor.Array, len(g.In))
+			if g.Cot[0] != nil {
+				grads[0] = SumTo(g.Cot[0], tensor.ShapeOf(g.In[0]), g.Ctx)
+			}
+			return grads
+		},
+		JVP: func(g *tensor.JVP[shapeAttrs]) []*tensor.Array {
+			if g.Tan[0] == nil {
+				return []*tensor.Array{nil}
+			}
+			return []*tensor.Array{BroadcastTo(g.Tan[0], tensor.ShapeOf(g.Out[0]), g.Ctx)}
+		},
+		VMap: func(g *tensor.VMap[shapeAttrs]) ([]*tensor.Array, []int) {
+			to, rank, err := unbound(g, g.Attrs.Shape)
+			if err != nil {
+				return []*tensor.Array{tensor.Fail(g.Ctx, "broadcast_to", "%w", err)}, []int{0}
+			}
+			x := frontOf(g, 0, rank)
+			return []*tensor.Array{BroadcastTo(x, tensor.Concat(tensor.DimOf(x, 0), to), g.Ctx)}, []int{0}
+		},
+	})
+
+	sumTo.Define(tensor.Rules[shapeAttrs]{
+		Shape: func(in []tensor.Spec, a shapeAttrs) ([]tensor.Shape, error) {
+			to, err := a.Shape.Shape(in)
+			if err != nil {
+				return nil, err
+			}
+			return []tensor.Shape{to}, checkBroadcast(to, in[0].Shape)
+		},
+		DType:    sameDType[shapeAttrs],
+		SpecFrom: afterFirst[shapeAttrs],
+		Reduce: func(a shapeAttrs, in []tensor.Spec) ([]int, kernelgen.Reducer, error) {
+			to, err := a.Shape.Shape(in)
+			if err != nil {
+				return nil, kernelgen.Reducer{}, err
+			}
+			return addedAxes(to, in[0].Shape), sumReducer(in[0].DType, in[0].DType), nil
+		},
+		VJP: func(g *tensor.VJP[shapeAttrs]) []*tensor.Array {
+			grads := make([]*tensor.Array, len(g.In))
+			if g.Cot[0] != nil {
+				grads[0] = BroadcastTo(g.Cot[0], tensor.ShapeOf(g.In[0]), g.Ctx)
+			}
+			return grads
+		},
+		JVP: func(g *tensor.JVP[shapeAttrs]) []*tensor.Array {
+			if g.Tan[0] == nil {
+				return []*tensor.Array{nil}
+			}
+			return []*tensor.Array{SumTo(g.Tan[0], tensor.ShapeOf(g.Out[0]), g.Ctx)}
+		},
+		VMap: vmapSumTo,
+	})
+}
+
+// vmapSumTo sums per example: the batch axis stands before the dimensions that the sum drops.
+func vmapSumTo(g *tensor.VMap[shapeAttrs]) ([]*tensor.Array, []int) {
+	to, rank, err := unbound(g, g.Attrs.Shape)
+	if err != nil {
+		return []*tensor.Array{tensor.Fail(g.Ctx, "sum_to", "%w", err)}, []int{0}
+	}
+	x := frontOf(g, 0, 0)
+	dropped := make([]int, max(x.NDim()-1-rank, 0))
+	target := tensor.DimOf(x, 0)
+	for i := range dropped {
+		dropped[i] = 1 + i
+		target = tensor.Concat(target, tensor.Sizes(1))
+	}
+	y := SumTo(x, tensor.Concat(target, to), g.Ctx)
+	return []*tensor.Array{Squeeze(y, dropped, g.Ctx)}, []int{0}
+}
+
+// checkBroadcast says why from does not broadcast to exactly to.
+func checkBroadcast(from, to tensor.Shape) error {
+	if s, err := tensor.Broadcast(from, to); err != nil || !s.Equal(to) {
+		return fmt.Errorf("shape %v does not broadcast to %v", from, to)
+	}
+	return nil
+}
+
+// addedAxes are the axes of to that broadcasting from adds or lengthens.
+func addedAxes(from, to tensor.Shape) []int {
+	axes := []int{}
+	lead := len(to) - len(from)
+	for i := range to {
+		if i < lead || from[i-lead] != to[i] {
+			axes = append(axes, i)
+		}
+	}
+	return axes
+}
+
+// afterFirst is the SpecFrom rule of an op that reads input 0 only.
+func afterFirst[A any](A, int) int { return 1 }
+
+// BroadcastTo is a view of a with that shape: missing and one-sized dimensions are repeated, as in NumPy. Nothing is copied.
+// A shape that a's does not broadcast to is an error.
+func BroadcastTo(a *tensor.Array, shape tensor.ShapeArg, ctx ...*tensor.Ctx) *tensor.Array {
+	return callShaped(tensor.Call(ctx), broadcastTo, a, shape)
+}
+
+// SumTo undoes a broadcast: it sums a over the dimensions that broadcasting an array of that shape to a's would add or
+// lengthen. It is the gradient of BroadcastTo, in a's dtype. A shape that does not broadcast to a's is an error.
+func SumTo(a *tensor.Array, shape tensor.ShapeArg, ctx ...*tensor.Ctx) *tensor.Array {
+	return callShaped(tensor.Call(ctx), sumTo, a, shape)
+}
+
+func callShaped(c *tensor.Ctx, op *tensor.Op[shapeAttrs], a *tensor.Array, shape tensor.ShapeArg) *tensor.Array {
+	if f := unusable(c, op.Prim().Name(), a); f != nil {
+		return f
+	}
+	dims, in := shape.Bind([]*tensor.Array{a})
+	return op.One(c, shapeAttrs{dims}, in...)
+}

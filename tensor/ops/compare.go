@@ -1,0 +1,111 @@
+package ops
+
+import "github.com/mlxlua/mlxlua/tensor"
+
+var (
+	equal        = binaryOp("equal")
+	notEqual     = binaryOp("not_equal")
+	greater      = binaryOp("greater")
+	greaterEqual = binaryOp("greater_equal")
+	less         = binaryOp("less")
+	lessEqual    = binaryOp("less_equal")
+	maximum      = binaryOp("maximum")
+	minimum      = binaryOp("minimum")
+	logicalAnd   = binaryOp("logical_and")
+	logicalOr    = binaryOp("logical_or")
+)
+
+// lexicographic orders complex numbers by their real parts, equal ones by their imaginary parts, as NumPy does.
+func lexicographic(strict, relation string) string {
+	return "($0.real " + strict + " $1.real || ($0.real == $1.real && $0.imag " + relation + " $1.imag))"
+}
+
+// pick keeps operand 0 if it is NaN or in that relation to operand 1, so that NaN wins whichever side it is on.
+func pick(relation string) exprs {
+	plain := "$0 " + relation + " $1 ? $0 : $1"
+	return exprs{
+		Bool: plain, Int: plain,
+		// NaN differs from itself. Floats are compared in their own type: the half types' values pass through unchanged.
+		Any: "($0 != $0 || $0 " + relation + " $1) ? $0 : $1",
+		Complex: "(metal::isnan($0.real) || metal::isnan($0.imag) || (" + lexicographic(relation[:1], relation) +
+			" && !metal::isnan($1.real) && !metal::isnan($1.imag))) ? $0 : $1",
+	}
+}
+
+func init() {
+	compare := func(e *elementwise, op string) {
+		e.define(row{Out: toBool, Expr: exprs{Any: "$0 " + op + " $1", Complex: lexicographic(op[:1], op)}})
+	}
+	compare(greater, ">")
+	compare(greaterEqual, ">=")
+	compare(less, "<")
+	compare(lessEqual, "<=")
+	equal.define(row{Out: toBool, Expr: exprs{Any: "$0 == $1", Complex: "$0.real == $1.real && $0.imag == $1.imag"}})
+	notEqual.define(row{Out: toBool, Expr: exprs{Any: "$0 != $1", Complex: "$0.real != $1.real || $0.imag != $1.imag"}})
+	logicalAnd.define(row{Arg: asBool, Expr: exprs{Any: "$0 && $1"}})
+	logicalOr.define(row{Arg: asBool, Expr: exprs{Any: "$0 || $1"}})
+
+	// Where the operands are equal the derivative goes to the second, as in MLX.
+	masked := func(keep func(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array) diff {
+		return func(c *tensor.Ctx, t *tensor.Array, p point) *tensor.Array {
+			return Where(keep(p.A, p.B, c), t, Scalar(0, t, c), c)
+		}
+	}
+	maximum.define(row{Expr: pick(">"), Diff: []diff{masked(Greater), masked(LessEqual)}})
+	minimum.define(row{Expr: pick("<"), Diff: []diff{masked(Less), masked(GreaterEqual)}})
+}
+
+// Equal is a == b, element by element, as bool; both are converted to their common dtype first, and shapes are broadcast.
+// NaN equals nothing.
+func Equal(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
+	return equal.call(tensor.Call(ctx), a, b)
+}
+
+// NotEqual is a != b, element by element, as bool; both are converted to their common dtype first, and shapes are
+// broadcast. NaN differs from everything.
+func NotEqual(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
+	return notEqual.call(tensor.Call(ctx), a, b)
+}
+
+// Greater is a > b, element by element, as bool, in the common dtype and shape. Complex numbers compare by their real
+// parts, then by their imaginary ones; so in all comparisons. With NaN it is false.
+func Greater(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
+	return greater.call(tensor.Call(ctx), a, b)
+}
+
+// GreaterEqual is a >= b, element by element, as bool: see Greater.
+func GreaterEqual(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
+	return greaterEqual.call(tensor.Call(ctx), a, b)
+}
+
+// Less is a < b, element by element, as bool: see Greater.
+func Less(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
+	return less.call(tensor.Call(ctx), a, b)
+}
+
+// LessEqual is a <= b, element by element, as bool: see Greater.
+func LessEqual(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
+	return lessEqual.call(tensor.Call(ctx), a, b)
+}
+
+// Maximum is the larger of a and b, element by element, in the common dtype and shape; NaN where either is NaN. Where they
+// are equal the derivative goes to b.
+func Maximum(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
+	return maximum.call(tensor.Call(ctx), a, b)
+}
+
+// Minimum is the smaller of a and b, element by element, in the common dtype and shape; NaN where either is NaN. Where they
+// are equal the derivative goes to b.
+func Minimum(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
+	return minimum.call(tensor.Call(ctx), a, b)
+}
+
+// LogicalAnd is true where both a and b are not zero, as bool. Shapes are broadcast; NaN counts as true.
+func LogicalAnd(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
+	return logicalAnd.call(tensor.Call(ctx), a, b)
+}
+
+// LogicalOr is true where a or b is not zero, as bool. Shapes are broadcast; NaN counts as true.
+func LogicalOr(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
+	return logicalOr.call(tensor.Call(ctx), a, b)
+}

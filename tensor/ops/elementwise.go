@@ -1,0 +1,247 @@
+// Package ops is the rooms of the ops: one op, or one family of element-wise rows, per file. See README.md for how to add one.
+package ops
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+// row describes an element-wise op of one or two operands of one dtype; that is all that an op of this kind is. Operands
+// are promoted to a common dtype, converted to Arg's, and broadcast.
+type row struct {
+	Arg  argRule                                          // the dtype that operands are converted to, or an error; nil: theirs
+	Out  func(d tensor.DType) tensor.DType                // the output's dtype for operands of dtype d; nil: d
+	Expr exprs                                            // the value
+	Diff []diff                                           // one for each operand; nil: the derivative is zero wherever there is one
+	VJP  func(g *tensor.VJP[tensor.None]) []*tensor.Array // in place of Diff, for functions that are not holomorphic
+	JVP  func(g *tensor.JVP[tensor.None]) []*tensor.Array
+}
+
+// argRule gives the dtype that an operand of dtype d is converted to, or says why d is refused.
+type argRule func(d tensor.DType) (tensor.DType, error)
+
+// diff is t times the derivative of an op by one of its operands, at a point. Jacobian-vector products call it with the operand's
+// tangent. Vector-Jacobian products call it with the output's cotangent at the conjugated point: that is MLX's convention, and right
+// because f'(conj z) = conj f'(z) for all rows here. It may not read t's size: t need not have the operand's shape.
+type diff func(c *tensor.Ctx, t *tensor.Array, p point) *tensor.Array
+
+// point is where a derivative is taken: the operands and the output.
+type point struct{ A, B, Out *tensor.Array }
+
+// exprs is an op's value in MSL by kind of dtype, in terms of $0 and $1. Any serves where the kind's own is empty. Float is computed
+// in float for the half types, whose result is then rounded once; Any is computed in the type itself.
+type exprs struct{ Any, Bool, Int, Unsigned, Float, Complex string }
+
+// at is the expression for operands of dtype d, or "".
+func (e exprs) at(d tensor.DType) string {
+	s := ""
+	switch {
+	case d == tensor.Bool:
+		s = e.Bool
+	case d.IsUnsigned():
+		if s = e.Unsigned; s == "" {
+			s = e.Int
+		}
+	case d.IsSigned():
+		s = e.Int
+	case d.IsComplex():
+		s = e.Complex
+	case e.Float != "" && d.Size() == 2:
+		return strings.NewReplacer("$0", "float($0)", "$1", "float($1)").Replace(e.Float)
+	default:
+		s = e.Float
+	}
+	if s == "" {
+		s = e.Any
+	}
+	return s
+}
+
+// elementwise is a defined row.
+type elementwise struct {
+	op       *tensor.Op[tensor.None]
+	operands int
+	arg      argRule
+}
+
+func unaryOp(name string) *elementwise {
+	return &elementwise{op: tensor.Declare[tensor.None](name), operands: 1}
+}
+
+func binaryOp(name string) *elementwise {
+	return &elementwise{op: tensor.Declare[tensor.None](name), operands: 2}
+}
+
+func (e *elementwise) name() string { return e.op.Prim().Name() }
+
+// define turns a row into rules. Call it in an init function: derivatives call ops.
+func (e *elementwise) define(r row) {
+	e.arg = r.Arg
+	if e.arg == nil {
+		e.arg = anyDType
+	}
+	out := r.Out
+	if out == nil {
+		out = func(d tensor.DType) tensor.DType { return d }
+	}
+	rules := tensor.Rules[tensor.None]{
+		Shape: broadcastRule,
+		DType: func(in []tensor.Spec, _ tensor.None) ([]tensor.DType, error) {
+			d := in[0].DType
+			if to, err := e.arg(d); err != nil {
+				return nil, err
+			} else if to != d || in[len(in)-1].DType != d {
+				return nil, fmt.Errorf("BUG: operands of dtypes %v and %v", d, in[len(in)-1].DType)
+			}
+			return []tensor.DType{out(d)}, nil
+		},
+		Expr: func(_ tensor.None, in []tensor.DType) string { return r.Expr.at(in[0]) },
+		VJP:  r.VJP,
+		JVP:  r.JVP,
+	}
+	if r.VJP == nil {
+		rules.VJP = func(g *tensor.VJP[tensor.None]) []*tensor.Array { return diffVJP(g, r.Diff) }
+		rules.JVP = func(g *tensor.JVP[tensor.None]) []*tensor.Array { return diffJVP(g, r.Diff) }
+	}
+	e.op.Define(rules)
+}
+
+// call converts the operands and makes the node.
+func (e *elementwise) call(c *tensor.Ctx, in ...*tensor.Array) *tensor.Array {
+	if f := unusable(c, e.name(), in...); f != nil {
+		return f
+	}
+	d := in[0].DType()
+	for _, x := range in[1:] {
+		d = tensor.Promote(d, x.DType())
+	}
+	to, err := e.arg(d)
+	if err != nil {
+		return tensor.Fail(c, e.name(), "%w", err)
+	}
+	for i, x := range in {
+		in[i] = AsType(x, to, c)
+	}
+	return e.op.One(c, tensor.None{}, in...)
+}
+
+// unusable is the first array that carries an error, or one that says that an input is nil; nil if all can be used.
+func unusable(c *tensor.Ctx, name string, in ...*tensor.Array) *tensor.Array {
+	for _, x := range in {
+		if x == nil {
+			return tensor.Fail(c, name, "an input is nil")
+		}
+		if x.Err() != nil {
+			return x
+		}
+	}
+	return nil
+}
+
+func broadcastRule(in []tensor.Spec, _ tensor.None) ([]tensor.Shape, error) {
+	return broadcastSpecs(in)
+}
+
+func broadcastSpecs(in []tensor.Spec) ([]tensor.Shape, error) {
+	s := in[0].Shape
+	for _, x := range in[1:] {
+		var err error
+		if s, err = tensor.Broadcast(s, x.Shape); err != nil {
+			return nil, err
+		}
+	}
+	return []tensor.Shape{s}, nil
+}
+
+func diffVJP(g *tensor.VJP[tensor.None], by []diff) []*tensor.Array {
+	grads := make([]*tensor.Array, len(g.In))
+	if by == nil || g.Cot[0] == nil {
+		return grads
+	}
+	p := point{A: conj(g.Ctx, g.In[0]), Out: conj(g.Ctx, g.Out[0])}
+	if len(g.In) > 1 {
+		p.B = conj(g.Ctx, g.In[1])
+	}
+	for i, want := range g.Want {
+		if !want {
+			continue
+		}
+		grads[i] = by[i](g.Ctx, g.Cot[0], p)
+		if len(g.In) > 1 {
+			grads[i] = SumTo(grads[i], tensor.ShapeOf(g.In[i]), g.Ctx)
+		}
+	}
+	return grads
+}
+
+func diffJVP(g *tensor.JVP[tensor.None], by []diff) []*tensor.Array {
+	var sum *tensor.Array
+	if by == nil {
+		return []*tensor.Array{nil}
+	}
+	p := point{A: g.In[0], Out: g.Out[0]}
+	if len(g.In) > 1 {
+		p.B = g.In[1]
+	}
+	terms := 0
+	for i, t := range g.Tan {
+		if t == nil {
+			continue
+		}
+		terms++
+		d := by[i](g.Ctx, t, p)
+		if sum == nil {
+			sum = d
+		} else {
+			sum = Add(sum, d, g.Ctx)
+		}
+	}
+	if terms == 1 && len(g.In) > 1 { // the other operand may be the larger one
+		sum = BroadcastTo(sum, tensor.ShapeOf(g.Out[0]), g.Ctx)
+	}
+	return []*tensor.Array{sum}
+}
+
+// conj is the conjugate of a complex array, and x itself otherwise.
+func conj(c *tensor.Ctx, x *tensor.Array) *tensor.Array {
+	if x.DType().IsComplex() {
+		return Conjugate(x, c)
+	}
+	return x
+}
+
+// The argument rules.
+
+func anyDType(d tensor.DType) (tensor.DType, error) { return d, nil }
+
+// inexact converts integers and bool to float32.
+func inexact(d tensor.DType) (tensor.DType, error) { return d.Inexact(), nil }
+
+// asBool converts everything to bool: what is not zero is true.
+func asBool(tensor.DType) (tensor.DType, error) { return tensor.Bool, nil }
+
+// refuse is rule for all dtypes but those; instead says what to do.
+func refuse(rule argRule, instead string, dtypes ...tensor.DType) argRule {
+	return func(d tensor.DType) (tensor.DType, error) {
+		for _, no := range dtypes {
+			if d == no {
+				return d, fmt.Errorf("does not take dtype %v%s", d, instead)
+			}
+		}
+		return rule(d)
+	}
+}
+
+// The output rules.
+
+func toBool(tensor.DType) tensor.DType { return tensor.Bool }
+
+// realPart is float32 for complex64.
+func realPart(d tensor.DType) tensor.DType {
+	if d.IsComplex() {
+		return tensor.Float32
+	}
+	return d
+}

@@ -1,0 +1,156 @@
+package ops
+
+import (
+	"strings"
+
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/kernelgen"
+)
+
+var (
+	maxReduce = tensor.Declare[reduceAttrs]("max")
+	minReduce = tensor.Declare[reduceAttrs]("min")
+	// The maximum that is -inf (or the lowest number) where there is nothing: softmax of an empty axis needs it.
+	maxOrLowest = tensor.Declare[reduceAttrs]("max_or_lowest")
+	argMax      = tensor.Declare[reduceAttrs]("argmax")
+	argMin      = tensor.Declare[reduceAttrs]("argmin")
+)
+
+func init() {
+	extremum := func(op *tensor.Op[reduceAttrs], relation string, limit func(d tensor.DType) string, nonEmpty bool) {
+		defineReduction(op, reduction{
+			NonEmpty: nonEmpty,
+			Reducer: func(d, _ tensor.DType) kernelgen.Reducer {
+				return kernelgen.Reducer{Acc: d.MSL(), Init: limit(d), Load: "$0", Combine: pick(relation).at(d), Finish: "$0"}
+			},
+			VJP: func(g *tensor.VJP[reduceAttrs]) *tensor.Array {
+				cot := kept(g.Ctx, g.Cot[0], g.Attrs, g.In[0].NDim())
+				return Multiply(cot, shares(g.Ctx, g.In[0], g.Out[0], g.Attrs, cot.DType()), g.Ctx)
+			},
+			JVP: func(g *tensor.JVP[reduceAttrs]) *tensor.Array {
+				t := Multiply(g.Tan[0], shares(g.Ctx, g.In[0], g.Out[0], g.Attrs, g.Tan[0].DType()), g.Ctx)
+				return sum.One(g.Ctx, g.Attrs, t)
+			},
+		})
+	}
+	extremum(maxReduce, ">=", lowestOf, true)
+	extremum(minReduce, "<=", highestOf, true)
+	extremum(maxOrLowest, ">=", lowestOf, false)
+
+	position := func(op *tensor.Op[reduceAttrs], relation string, limit func(d tensor.DType) string) {
+		defineReduction(op, reduction{
+			NonEmpty: true,
+			Out:      func(tensor.DType) tensor.DType { return tensor.Uint32 },
+			Reducer: func(d, _ tensor.DType) kernelgen.Reducer {
+				return positionReducer(op.Prim().Name(), relation, d, limit(d))
+			},
+		})
+	}
+	position(argMax, ">", lowestOf)
+	position(argMin, "<", highestOf)
+}
+
+// shares is, for each element of x, its part of the derivative of the extremum: equal elements share it equally, as in MLX.
+func shares(c *tensor.Ctx, x, out *tensor.Array, a reduceAttrs, d tensor.DType) *tensor.Array {
+	mask := AsType(Equal(x, kept(c, out, a, x.NDim()), c), d, c)
+	axes := axesOf(a, x.NDim())
+	return Divide(mask, Sum(mask, axes, true, c), c)
+}
+
+// positionReducer keeps the first of the most extreme elements with its index; NaN is more extreme than all numbers.
+func positionReducer(name, relation string, d tensor.DType, limit string) kernelgen.Reducer {
+	acc := name + "_" + d.MSL()
+	beats := "a.value " + relation + " b.value"
+	isNaN := func(string) string { return "false" }
+	switch {
+	case d.IsFloat():
+		isNaN = func(v string) string { return v + " != " + v }
+	case d.IsComplex():
+		beats = strings.NewReplacer("$0", "a.value", "$1", "b.value").Replace(lexicographic(relation, relation))
+		isNaN = func(v string) string { return v + ".real != " + v + ".real || " + v + ".imag != " + v + ".imag" }
+	}
+	header := strings.NewReplacer("ACC", acc, "TYPE", d.MSL(), "NAN_A", isNaN("a.value"), "NAN_B", isNaN("b.value"),
+		"BEATS_AB", beats, "BEATS_BA", strings.NewReplacer("a.", "b.", "b.", "a.").Replace(beats)).Replace(`
+struct ACC {
+    TYPE value;
+    uint index;
+};
+inline ACC ACC_make(TYPE value, uint index) {
+    ACC r;
+    r.value = value;
+    r.index = index;
+    return r;
+}
+inline ACC ACC_pick(ACC a, ACC b) {
+    bool nan_a = NAN_A;
+    bool nan_b = NAN_B;
+    bool a_wins = nan_a || nan_b ? nan_a && !nan_b : BEATS_AB;
+    bool b_wins = nan_a || nan_b ? nan_b && !nan_a : BEATS_BA;
+    if (a_wins || (!b_wins && a.index < b.index)) {
+        return a;
+    }
+    return b;
+}
+`)
+	return kernelgen.Reducer{Acc: acc, Header: header, Init: acc + "_make(" + limit + ", 0xffffffffu)",
+		Load: acc + "_make($0, uint($i))", Combine: acc + "_pick($0, $1)", Finish: "$0.index"}
+}
+
+// lowestOf is the least value of dtype d in MSL.
+func lowestOf(d tensor.DType) string {
+	switch {
+	case d.IsComplex():
+		return "complex64_t(-INFINITY, -INFINITY)"
+	case d.IsFloat():
+		return d.MSL() + "(-INFINITY)"
+	case d == tensor.Bool:
+		return "false"
+	case d.IsUnsigned():
+		return d.MSL() + "(0)"
+	case d == tensor.Int64:
+		return "int64_t(-9223372036854775807L - 1)"
+	}
+	return map[tensor.DType]string{tensor.Int8: "int8_t(-128)", tensor.Int16: "int16_t(-32768)",
+		tensor.Int32: "int32_t(-2147483647 - 1)"}[d]
+}
+
+// highestOf is the greatest value of dtype d in MSL.
+func highestOf(d tensor.DType) string {
+	switch {
+	case d.IsComplex():
+		return "complex64_t(INFINITY, INFINITY)"
+	case d.IsFloat():
+		return d.MSL() + "(INFINITY)"
+	}
+	return map[tensor.DType]string{
+		tensor.Bool: "true", tensor.Uint8: "uint8_t(255)", tensor.Uint16: "uint16_t(65535)",
+		tensor.Uint32: "uint32_t(4294967295u)", tensor.Uint64: "uint64_t(18446744073709551615ul)",
+		tensor.Int8: "int8_t(127)", tensor.Int16: "int16_t(32767)", tensor.Int32: "int32_t(2147483647)",
+		tensor.Int64: "int64_t(9223372036854775807L)",
+	}[d]
+}
+
+// Max is the largest of a's elements along axes (nil: all; negative ones count from the end), NaN if one is NaN, in a's
+// dtype. With keepdims the reduced dimensions stay as ones. An axis without elements is an error. Equal elements share the
+// gradient. Complex numbers compare by their real parts, then by their imaginary ones.
+func Max(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *tensor.Array {
+	return callReduction(tensor.Call(ctx), maxReduce, a, axes, keepdims)
+}
+
+// Min is the smallest of a's elements along axes: see Max.
+func Min(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *tensor.Array {
+	return callReduction(tensor.Call(ctx), minReduce, a, axes, keepdims)
+}
+
+// ArgMax is the index of the first largest element along an axis, as uint32; nil axes take all, and the index into the
+// flattened array. NaN counts as larger than all numbers. With keepdims the reduced dimensions stay as ones. An empty axis
+// is an error. No gradient flows.
+func ArgMax(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *tensor.Array {
+	return callReduction(tensor.Call(ctx), argMax, a, axes, keepdims)
+}
+
+// ArgMin is the index of the first smallest element along an axis, as uint32. NaN counts as smaller than all numbers: see
+// ArgMax.
+func ArgMin(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *tensor.Array {
+	return callReduction(tensor.Call(ctx), argMin, a, axes, keepdims)
+}

@@ -1,0 +1,119 @@
+package ops
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/kernelgen"
+)
+
+// reduceAttrs are a reduction's arguments as the user wrote them. Nil axes mean all.
+type reduceAttrs struct {
+	Axes tensor.Ints
+	Keep bool // reduced dimensions stay, with size 1
+}
+
+// reduction describes an op that reduces some axes of one array.
+type reduction struct {
+	Out func(d tensor.DType) tensor.DType // the output's dtype for an input of dtype d; nil: d
+	// Reducer is the reduction of elements of dtype d to outputs of dtype out.
+	Reducer func(d, out tensor.DType) kernelgen.Reducer
+	// NonEmpty refuses axes of size 0 unless the output is empty too.
+	NonEmpty bool
+	VJP      func(g *tensor.VJP[reduceAttrs]) *tensor.Array // the input's gradient, for a cotangent that is not nil; nil: none
+	JVP      func(g *tensor.JVP[reduceAttrs]) *tensor.Array // the output's tangent, for a tangent that is not nil
+}
+
+func defineReduction(op *tensor.Op[reduceAttrs], r reduction) {
+	out := r.Out
+	if out == nil {
+		out = func(d tensor.DType) tensor.DType { return d }
+	}
+	op.Define(tensor.Rules[reduceAttrs]{
+		Shape: func(in []tensor.Spec, a reduceAttrs) ([]tensor.Shape, error) {
+			s, err := reducedShape(in[0].Shape, a, r.NonEmpty)
+			return []tensor.Shape{s}, err
+		},
+		DType: func(in []tensor.Spec, _ reduceAttrs) ([]tensor.DType, error) {
+			return []tensor.DType{out(in[0].DType)}, nil
+		},
+		Reduce: func(a reduceAttrs, in []tensor.Spec) ([]int, kernelgen.Reducer, error) {
+			axes, err := tensor.Axes(a.Axes.Slice(), len(in[0].Shape))
+			return axes, r.Reducer(in[0].DType, out(in[0].DType)), err
+		},
+		VJP: func(g *tensor.VJP[reduceAttrs]) []*tensor.Array {
+			if r.VJP == nil || g.Cot[0] == nil {
+				return []*tensor.Array{nil}
+			}
+			return []*tensor.Array{r.VJP(g)}
+		},
+		JVP: func(g *tensor.JVP[reduceAttrs]) []*tensor.Array {
+			if r.JVP == nil || g.Tan[0] == nil {
+				return []*tensor.Array{nil}
+			}
+			return []*tensor.Array{r.JVP(g)}
+		},
+		VMap: func(g *tensor.VMap[reduceAttrs]) ([]*tensor.Array, []int) {
+			axes, _ := tensor.Axes(g.Attrs.Axes.Slice(), exampleRank(g, 0))
+			a := reduceAttrs{tensor.MakeInts(shifted(axes)), g.Attrs.Keep}
+			return []*tensor.Array{op.One(g.Ctx, a, frontOf(g, 0, 0))}, []int{0}
+		},
+	})
+}
+
+func reducedShape(s tensor.Shape, a reduceAttrs, nonEmpty bool) (tensor.Shape, error) {
+	axes, err := tensor.Axes(a.Axes.Slice(), len(s))
+	if err != nil {
+		return nil, err
+	}
+	out := tensor.Shape{}
+	for i, n := range s {
+		if !slices.Contains(axes, i) {
+			out = append(out, n)
+		} else if a.Keep {
+			out = append(out, 1)
+		}
+	}
+	if nonEmpty && out.Size() > 0 {
+		for _, i := range axes {
+			if s[i] == 0 {
+				return nil, fmt.Errorf("cannot reduce axis %d of shape %v: it has no elements", i, s)
+			}
+		}
+	}
+	return out, nil
+}
+
+func callReduction(c *tensor.Ctx, op *tensor.Op[reduceAttrs], a *tensor.Array, axes []int, keep bool) *tensor.Array {
+	if f := unusable(c, op.Prim().Name(), a); f != nil {
+		return f
+	}
+	return op.One(c, reduceAttrs{tensor.MakeInts(axes), keep}, a)
+}
+
+// kept is x, an output or cotangent of a reduction of an array of that rank, with the reduced dimensions as ones.
+func kept(c *tensor.Ctx, x *tensor.Array, a reduceAttrs, rank int) *tensor.Array {
+	axes, err := tensor.Axes(a.Axes.Slice(), rank)
+	if a.Keep || err != nil || len(axes) == 0 {
+		return x
+	}
+	return ExpandDims(x, axes, c)
+}
+
+// axesOf are the reduced axes of an array of that rank, counted from 0.
+func axesOf(a reduceAttrs, rank int) []int {
+	axes, _ := tensor.Axes(a.Axes.Slice(), rank)
+	return axes
+}
+
+// checkAxes says what is wrong with the axes that a composite op is given.
+func checkAxes(c *tensor.Ctx, name string, a *tensor.Array, axes []int) *tensor.Array {
+	if f := unusable(c, name, a); f != nil {
+		return f
+	}
+	if _, err := tensor.Axes(axes, a.NDim()); err != nil {
+		return tensor.Fail(c, name, "%w", err)
+	}
+	return nil
+}

@@ -1,0 +1,329 @@
+package ops
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+// Part is one part of an index: At, Span, NewAxis or Ellipsis.
+type Part struct {
+	kind              int // atPart, ...
+	start, stop, step int
+}
+
+const (
+	atPart = iota
+	spanPart
+	newAxisPart
+	ellipsisPart
+)
+
+// None stands for an end of a Span that is left out, as in Python's x[::2].
+const None = math.MinInt
+
+// At takes the element of that index along a dimension, which disappears. A negative index counts from the end; one out of
+// range is an error.
+func At(index int) Part { return Part{kind: atPart, start: index, step: 1} }
+
+// Span is Python's start:stop:step along a dimension: start and stop may be None or negative and are clamped; a step of 0 is
+// an error.
+func Span(start, stop, step int) Part { return Part{spanPart, start, stop, step} }
+
+// Whole is Span(None, None, 1): the whole dimension.
+func Whole() Part { return Span(None, None, 1) }
+
+// NewAxis is a new dimension of size 1.
+func NewAxis() Part { return Part{kind: newAxisPart} }
+
+// Ellipsis stands for Whole along as many dimensions as the other parts leave.
+func Ellipsis() Part { return Part{kind: ellipsisPart} }
+
+// sliceAttrs are four numbers for each leading dimension: a Part's fields, as the user wrote them.
+type sliceAttrs struct{ Parts tensor.Ints }
+
+func packParts(parts []Part) sliceAttrs {
+	v := make([]int, 0, 4*len(parts))
+	for _, p := range parts {
+		v = append(v, p.kind, p.start, p.stop, p.step)
+	}
+	return sliceAttrs{tensor.MakeInts(v)}
+}
+
+func (a sliceAttrs) parts() []Part {
+	v := a.Parts.Slice()
+	parts := make([]Part, 0, len(v)/4)
+	for ; len(v) >= 4; v = v[4:] {
+		parts = append(parts, Part{v[0], v[1], v[2], v[3]})
+	}
+	return parts
+}
+
+// resolve gives the first index and the number of indices along a dimension of size n.
+func (p Part) resolve(n int) (start, count int, err error) {
+	if p.kind == atPart {
+		i := p.start
+		if i < 0 {
+			i += n
+		}
+		if i < 0 || i >= n {
+			return 0, 0, fmt.Errorf("index %d is out of range for size %d", p.start, n)
+		}
+		return i, 1, nil
+	}
+	if p.step == 0 {
+		return 0, 0, errors.New("step is 0")
+	}
+	low, high := 0, n // where starts and stops are clamped to
+	if p.step < 0 {
+		low, high = -1, n-1
+	}
+	clamp := func(v, otherwise int) int {
+		if v == None {
+			return otherwise
+		}
+		if v < 0 {
+			v += n
+		}
+		return min(max(v, low), high)
+	}
+	var stop int
+	if p.step > 0 {
+		start, stop = clamp(p.start, low), clamp(p.stop, high)
+		if stop > start {
+			count = (stop-start-1)/p.step + 1
+		}
+		return start, count, nil
+	}
+	start, stop = clamp(p.start, high), clamp(p.stop, low)
+	if start > stop {
+		// The unsigned negation is right for the smallest integer too.
+		count = int(uint(start-stop-1)/-uint(p.step)) + 1
+	}
+	return start, count, nil
+}
+
+// region is the part of an array that a slice names.
+func region(s tensor.Shape, a sliceAttrs) (starts []int, shape tensor.Shape, err error) {
+	parts := a.parts()
+	if len(parts) > len(s) {
+		return nil, nil, fmt.Errorf("%d indices for an array with %d dimensions", len(parts), len(s))
+	}
+	starts, shape = make([]int, len(s)), s.Clone()
+	for i, p := range parts {
+		if starts[i], shape[i], err = p.resolve(s[i]); err != nil {
+			return nil, nil, fmt.Errorf("axis %d of shape %v: %w", i, s, err)
+		}
+	}
+	return starts, shape, nil
+}
+
+// regionView is the view of a region.
+func regionView(spec tensor.Spec, v tensor.View, a sliceAttrs) (tensor.Shape, tensor.View) {
+	starts, shape, _ := region(spec.Shape, a)
+	strides := append([]int(nil), v.Strides...)
+	if shape.Size() > 0 {
+		for i, p := range a.parts() {
+			v.OffsetBytes += int64(starts[i]) * int64(strides[i]) * int64(spec.DType.Size())
+			if shape[i] > 1 { // the stride of one element does not matter, and step may be huge
+				strides[i] *= p.step
+			}
+		}
+	}
+	v.Strides = strides
+	return shape, v
+}
+
+var (
+	slice       = tensor.Declare[sliceAttrs]("slice")
+	sliceUpdate = tensor.Declare[sliceAttrs]("slice_update")
+)
+
+func init() {
+	slice.Define(tensor.Rules[sliceAttrs]{
+		Shape: func(in []tensor.Spec, a sliceAttrs) ([]tensor.Shape, error) {
+			_, s, err := region(in[0].Shape, a)
+			return []tensor.Shape{s}, err
+		},
+		DType: sameDType[sliceAttrs],
+		View: func(in []tensor.Spec, v tensor.View, a sliceAttrs) ([]tensor.View, bool) {
+			_, v = regionView(in[0], v, a)
+			return []tensor.View{v}, true
+		},
+		VJP: func(g *tensor.VJP[sliceAttrs]) []*tensor.Array {
+			if g.Cot[0] == nil {
+				return []*tensor.Array{nil}
+			}
+			zeros := Zeros(tensor.ShapeOf(g.In[0]), g.Cot[0].DType(), g.Ctx)
+			return []*tensor.Array{sliceUpdate.One(g.Ctx, g.Attrs, zeros, g.Cot[0])}
+		},
+		JVP: func(g *tensor.JVP[sliceAttrs]) []*tensor.Array {
+			if g.Tan[0] == nil {
+				return []*tensor.Array{nil}
+			}
+			return []*tensor.Array{slice.One(g.Ctx, g.Attrs, g.Tan[0])}
+		},
+		VMap: func(g *tensor.VMap[sliceAttrs]) ([]*tensor.Array, []int) {
+			return []*tensor.Array{slice.One(g.Ctx, batchParts(g.Attrs), frontOf(g, 0, 0))}, []int{0}
+		},
+	})
+
+	sliceUpdate.Define(tensor.Rules[sliceAttrs]{
+		Shape: func(in []tensor.Spec, a sliceAttrs) ([]tensor.Shape, error) {
+			_, s, err := region(in[0].Shape, a)
+			if err != nil {
+				return nil, err
+			}
+			return []tensor.Shape{in[0].Shape}, checkBroadcast(in[1].Shape, s)
+		},
+		DType: func(in []tensor.Spec, _ sliceAttrs) ([]tensor.DType, error) {
+			if in[0].DType != in[1].DType {
+				return nil, fmt.Errorf("BUG: operands %v and %v", in[0], in[1])
+			}
+			return []tensor.DType{in[0].DType}, nil
+		},
+		Updates: 1,
+		Run: func(r *tensor.Run, a sliceAttrs) error {
+			out, update := r.Out[0], r.In[1]
+			to := out
+			to.Shape, to.View = regionView(out.Spec, out.View, a)
+			if to.Shape.Size() == 0 {
+				return nil
+			}
+			strides := make([]int, len(to.Shape))
+			lead := len(to.Shape) - len(update.Shape)
+			for i, n := range update.Shape {
+				if n == to.Shape[lead+i] {
+					strides[lead+i] = update.Strides[i]
+				}
+			}
+			update.Shape, update.Strides = to.Shape, strides
+			return r.CopyTo(to, update)
+		},
+		VJP: func(g *tensor.VJP[sliceAttrs]) []*tensor.Array {
+			grads := make([]*tensor.Array, 2)
+			if g.Cot[0] == nil {
+				return grads
+			}
+			if g.Want[0] {
+				grads[0] = sliceUpdate.One(g.Ctx, g.Attrs, g.Cot[0], Number(0, g.Cot[0].DType(), g.Ctx))
+			}
+			if g.Want[1] {
+				grads[1] = SumTo(slice.One(g.Ctx, g.Attrs, g.Cot[0]), tensor.ShapeOf(g.In[1]), g.Ctx)
+			}
+			return grads
+		},
+		JVP: func(g *tensor.JVP[sliceAttrs]) []*tensor.Array {
+			x, u := g.Tan[0], g.Tan[1]
+			switch {
+			case x == nil && u == nil:
+				return []*tensor.Array{nil}
+			case x == nil:
+				x = Zeros(tensor.ShapeOf(g.In[0]), u.DType(), g.Ctx)
+			case u == nil:
+				u = Number(0, x.DType(), g.Ctx)
+			}
+			return []*tensor.Array{sliceUpdate.One(g.Ctx, g.Attrs, x, u)}
+		},
+		VMap: func(g *tensor.VMap[sliceAttrs]) ([]*tensor.Array, []int) {
+			x := frontOf(g, 0, 0)
+			u := frontOf(g, 1, x.NDim()-1)
+			return []*tensor.Array{sliceUpdate.One(g.Ctx, batchParts(g.Attrs), x, u)}, []int{0}
+		},
+	})
+}
+
+// batchParts is the slice of a batch whose batch axis is first.
+func batchParts(a sliceAttrs) sliceAttrs { return packParts(append([]Part{Whole()}, a.parts()...)) }
+
+// expandParts gives one At or Span for each leading dimension of an array of that rank, the dimensions that At drops, and the new
+// dimensions' positions in the result.
+func expandParts(parts []Part, rank int) (spans []Part, dropped, added []int, err error) {
+	used, ellipsis := 0, -1
+	for i, p := range parts {
+		switch {
+		case p.kind == ellipsisPart && ellipsis >= 0:
+			return nil, nil, nil, errors.New("an index can have only one ellipsis")
+		case p.kind == ellipsisPart:
+			ellipsis = i
+		case p.kind != newAxisPart:
+			used++
+		}
+	}
+	if used > rank {
+		return nil, nil, nil, fmt.Errorf("%d indices for an array with %d dimensions", used, rank)
+	}
+	position := 0 // in the result
+	for _, p := range parts {
+		switch p.kind {
+		case atPart:
+			dropped = append(dropped, len(spans))
+			spans = append(spans, p)
+		case spanPart:
+			spans = append(spans, p)
+			position++
+		case newAxisPart:
+			added = append(added, position)
+			position++
+		case ellipsisPart:
+			for range rank - used {
+				spans = append(spans, Whole())
+				position++
+			}
+		}
+	}
+	return spans, dropped, added, nil
+}
+
+// Slice is a view of a by Python's basic indexing: one Part for each dimension from the first on; those left out are taken whole.
+// Spans are clamped as in Python and may step backwards. An index out of range and too many parts are errors.
+func Slice(a *tensor.Array, parts []Part, ctx ...*tensor.Ctx) *tensor.Array {
+	c := tensor.Call(ctx)
+	if f := unusable(c, "slice", a); f != nil {
+		return f
+	}
+	spans, dropped, added, err := expandParts(parts, a.NDim())
+	if err != nil {
+		return tensor.Fail(c, "slice", "%w", err)
+	}
+	x := slice.One(c, packParts(spans), a)
+	if len(dropped) > 0 {
+		x = Squeeze(x, dropped, c)
+	}
+	if len(added) > 0 {
+		x = ExpandDims(x, added, c)
+	}
+	return x
+}
+
+// SliceUpdate is a copy of a in which the elements that Slice(a, parts) names are update's, converted to a's dtype and
+// broadcast. Where nothing else needs a's bytes they are changed in place. Errors are Slice's, and an update whose shape
+// does not broadcast to the slice's.
+func SliceUpdate(a, update *tensor.Array, parts []Part, ctx ...*tensor.Ctx) *tensor.Array {
+	c := tensor.Call(ctx)
+	if f := unusable(c, "slice_update", a, update); f != nil {
+		return f
+	}
+	spans, dropped, added, err := expandParts(parts, a.NDim())
+	if err != nil {
+		return tensor.Fail(c, "slice_update", "%w", err)
+	}
+	// The update has the slice's shape as the user sees it: bring it back to a's dimensions.
+	rank := a.NDim() - len(dropped) + len(added)
+	u := AsType(update, a.DType(), c)
+	if lead := u.NDim() - rank; lead > 0 { // leading ones, as NumPy permits
+		u = Squeeze(u, identity(lead), c)
+	}
+	if pad := rank - u.NDim(); pad > 0 && len(dropped)+len(added) > 0 {
+		u = ExpandDims(u, identity(pad), c)
+	}
+	if len(added) > 0 {
+		u = Squeeze(u, added, c)
+	}
+	if len(dropped) > 0 {
+		u = ExpandDims(u, dropped, c)
+	}
+	return sliceUpdate.One(c, packParts(spans), a, u)
+}

@@ -1,0 +1,133 @@
+package ops_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops"
+)
+
+// viewProgram is a case of testdata/views.json: steps applied to 0, 1, 2, ... in a shape, and NumPy's result.
+type viewProgram struct {
+	Shape    []int
+	Steps    [][]json.RawMessage
+	OutShape []int `json:"out_shape"`
+	Out      []int64
+}
+
+func decode[T any](t *testing.T, b json.RawMessage) T {
+	var v T
+	require.NoError(t, json.Unmarshal(b, &v))
+	return v
+}
+
+// partsOf reads [["at", i], ["span", start, stop, step], ["new"], ["dots"]].
+func partsOf(t *testing.T, b json.RawMessage) []ops.Part {
+	parts := []ops.Part{}
+	for _, p := range decode[[][]json.RawMessage](t, b) {
+		end := func(i int) int {
+			if v := decode[*int](t, p[i]); v != nil {
+				return *v
+			}
+			return ops.None
+		}
+		switch decode[string](t, p[0]) {
+		case "at":
+			parts = append(parts, ops.At(end(1)))
+		case "span":
+			parts = append(parts, ops.Span(end(1), end(2), end(3)))
+		case "new":
+			parts = append(parts, ops.NewAxis())
+		case "dots":
+			parts = append(parts, ops.Ellipsis())
+		}
+	}
+	return parts
+}
+
+func counting(n int, from, step int32) []int32 {
+	v := make([]int32, n)
+	for i := range v {
+		v[i] = from + int32(i)*step
+	}
+	return v
+}
+
+func (p viewProgram) run(t *testing.T) *array {
+	x := ops.FromSlice(counting(tensor.Shape(p.Shape).Size(), 0, 1), p.Shape)
+	for _, s := range p.Steps {
+		switch op := decode[string](t, s[0]); op {
+		case "slice":
+			x = ops.Slice(x, partsOf(t, s[1]))
+		case "slice_update":
+			shape := decode[[]int](t, s[2])
+			u := ops.FromSlice(counting(tensor.Shape(shape).Size(), -1, -1), shape)
+			x = ops.SliceUpdate(x, u, partsOf(t, s[1]))
+		case "flatten":
+			x = ops.Flatten(x, 0, -1)
+		case "reshape", "broadcast_to":
+			x = shapeFuncs[op](x, tensor.Sizes(decode[[]int](t, s[1])...))
+		default:
+			x = axesFuncs[op](x, decode[[]int](t, s[1]))
+		}
+	}
+	return x
+}
+
+// TestViewPrograms runs random chains of views, which end in an assignment now and then, as NumPy does.
+func TestViewPrograms(t *testing.T) {
+	for i, p := range readGolden[viewProgram](t, "views.json") {
+		x := p.run(t)
+		what := fmt.Sprintf("program %d: %v %s", i, p.Shape, p.Steps)
+		require.NoError(t, x.Err(), what)
+		require.Equal(t, tensor.Shape(p.OutShape), x.Spec().Shape, what)
+		b, err := x.Bytes(context.Background())
+		require.NoError(t, err, what)
+		got := make([]int64, len(b)/4)
+		for k := range got {
+			got[k] = int64(int32(uint32(b[4*k]) | uint32(b[4*k+1])<<8 | uint32(b[4*k+2])<<16 | uint32(b[4*k+3])<<24))
+		}
+		require.Equal(t, p.Out, got, what)
+	}
+}
+
+// TestBadViews: what cannot be done says so, with the op and the values.
+func TestBadViews(t *testing.T) {
+	x := ops.FromSlice(counting(6, 0, 1), []int{2, 3})
+	huge := int(^uint(0) >> 1)
+	for _, c := range []struct {
+		y    *array
+		want string
+	}{
+		{ops.Slice(x, []ops.Part{ops.At(2)}), "[slice] axis 0 of shape (2, 3): index 2 is out of range for size 2"},
+		{ops.Slice(x, []ops.Part{ops.At(-3)}), "index -3 is out of range for size 2"},
+		{ops.Slice(x, []ops.Part{ops.Span(0, 1, 0)}), "step is 0"},
+		{ops.Slice(x, []ops.Part{ops.Ellipsis(), ops.Ellipsis()}), "only one ellipsis"},
+		{ops.Slice(x, []ops.Part{ops.At(0), ops.At(0), ops.At(0)}), "3 indices for an array with 2 dimensions"},
+		{ops.SliceUpdate(x, x, []ops.Part{ops.At(0)}), "[squeeze] axis 0 of shape (2, 3) has size 2"},
+		{ops.SliceUpdate(x, x, []ops.Part{ops.Span(0, 1, 1)}), "[slice_update] shape (2, 3) does not broadcast to (1, 3)"},
+		{ops.Reshape(x, tensor.Sizes(4, -1)), "[reshape] cannot reshape (2, 3), of size 6, into shape (4, -1)"},
+		{ops.Reshape(x, tensor.Sizes(huge, huge)), "[reshape] cannot reshape"},
+		{ops.BroadcastTo(x, tensor.Sizes(2, 4)), "[broadcast_to] shape (2, 3) does not broadcast to (2, 4)"},
+		{ops.Zeros(tensor.Sizes(1<<30, 1<<30, 1<<30), tensor.Int8), "[zeros] shape (1073741824, 1073741824, 1073741824) of int8"},
+		{ops.Full(tensor.Sizes(-1), ops.Number(1, tensor.Int8), tensor.Int8), "[full] negative dimension in shape (-1,)"},
+		{ops.SwapAxes(x, 0, 2), "[swapaxes] axis 2 is out of range"},
+		{ops.FromSlice(counting(6, 0, 1), []int{4}), "[array] 6 elements do not fill shape (4,)"},
+		{ops.Number(256, tensor.Uint8), "[array] 256 does not fit uint8"},
+		{ops.Add(nil, x), "[add] an input is nil"},
+		{ops.Add(ops.Slice(x, []ops.Part{ops.At(2)}), x), "[slice] axis 0"},
+	} {
+		require.Error(t, c.y.Err(), c.want)
+		require.Contains(t, c.y.Err().Error(), c.want)
+	}
+	// The extremes of Python's slices are no errors.
+	for _, p := range []ops.Part{ops.Span(huge, -huge, -huge), ops.Span(-huge, huge, huge), ops.Span(ops.None, ops.None, ops.None),
+		ops.Span(ops.None+1, huge, 1)} {
+		require.NoError(t, ops.Slice(x, []ops.Part{p}).Err())
+	}
+}

@@ -1,0 +1,142 @@
+package ops
+
+import (
+	"fmt"
+
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+var (
+	where        = tensor.Declare[tensor.None]("where")
+	asType       = tensor.Declare[tensor.DType]("astype")
+	stopGradient = tensor.Declare[tensor.None]("stop_gradient")
+)
+
+func init() {
+	where.Define(tensor.Rules[tensor.None]{
+		Shape: broadcastRule,
+		DType: func(in []tensor.Spec, _ tensor.None) ([]tensor.DType, error) {
+			if in[0].DType != tensor.Bool || in[1].DType != in[2].DType {
+				return nil, fmt.Errorf("BUG: operands %v, %v, %v", in[0], in[1], in[2])
+			}
+			return []tensor.DType{in[1].DType}, nil
+		},
+		Expr: func(tensor.None, []tensor.DType) string { return "$0 ? $1 : $2" },
+		VJP: func(g *tensor.VJP[tensor.None]) []*tensor.Array {
+			grads := make([]*tensor.Array, 3)
+			t := g.Cot[0]
+			if t == nil {
+				return grads
+			}
+			zero := Scalar(0, t, g.Ctx)
+			if g.Want[1] {
+				grads[1] = SumTo(Where(g.In[0], t, zero, g.Ctx), tensor.ShapeOf(g.In[1]), g.Ctx)
+			}
+			if g.Want[2] {
+				grads[2] = SumTo(Where(g.In[0], zero, t, g.Ctx), tensor.ShapeOf(g.In[2]), g.Ctx)
+			}
+			return grads
+		},
+		JVP: func(g *tensor.JVP[tensor.None]) []*tensor.Array {
+			x, y := g.Tan[1], g.Tan[2]
+			switch {
+			case x == nil && y == nil:
+				return []*tensor.Array{nil}
+			case x == nil:
+				x = Scalar(0, y, g.Ctx)
+			case y == nil:
+				y = Scalar(0, x, g.Ctx)
+			}
+			t := Where(g.In[0], x, y, g.Ctx)
+			return []*tensor.Array{BroadcastTo(t, tensor.ShapeOf(g.Out[0]), g.Ctx)}
+		},
+	})
+
+	asType.Define(tensor.Rules[tensor.DType]{
+		Shape: func(in []tensor.Spec, _ tensor.DType) ([]tensor.Shape, error) {
+			return []tensor.Shape{in[0].Shape}, nil
+		},
+		DType: func(_ []tensor.Spec, to tensor.DType) ([]tensor.DType, error) { return []tensor.DType{to}, nil },
+		Expr:  func(to tensor.DType, in []tensor.DType) string { return conversion(in[0], to) },
+		VJP: func(g *tensor.VJP[tensor.DType]) []*tensor.Array {
+			if g.Cot[0] == nil {
+				return []*tensor.Array{nil}
+			}
+			return []*tensor.Array{AsType(g.Cot[0], g.In[0].DType(), g.Ctx)}
+		},
+		JVP: func(g *tensor.JVP[tensor.DType]) []*tensor.Array {
+			if g.Tan[0] == nil {
+				return []*tensor.Array{nil}
+			}
+			return []*tensor.Array{AsType(g.Tan[0], g.Attrs, g.Ctx)}
+		},
+	})
+
+	stopGradient.Define(tensor.Rules[tensor.None]{
+		Shape: func(in []tensor.Spec, _ tensor.None) ([]tensor.Shape, error) { return []tensor.Shape{in[0].Shape}, nil },
+		DType: sameDType[tensor.None],
+		View: func(_ []tensor.Spec, v tensor.View, _ tensor.None) ([]tensor.View, bool) {
+			return []tensor.View{v}, true
+		},
+		VJP: func(*tensor.VJP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
+		JVP: func(*tensor.JVP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
+		VMap: func(g *tensor.VMap[tensor.None]) ([]*tensor.Array, []int) {
+			return []*tensor.Array{StopGradient(g.In[0], g.Ctx)}, g.Axes
+		},
+	})
+}
+
+// conversion is $0 of dtype from as one of dtype to.
+func conversion(from, to tensor.DType) string {
+	switch {
+	case from == to:
+		return "$0"
+	case from.IsComplex() && to == tensor.Bool:
+		return "$0.real != 0 || $0.imag != 0"
+	case from.IsComplex():
+		return to.MSL() + "($0.real)"
+	case to.IsComplex():
+		return "complex64_t(float($0), 0.0f)"
+	case to == tensor.Bool:
+		return "$0 != 0"
+	}
+	return to.MSL() + "($0)"
+}
+
+// sameDType is the rule of an op whose output has input 0's dtype.
+func sameDType[A comparable](in []tensor.Spec, _ A) ([]tensor.DType, error) {
+	return []tensor.DType{in[0].DType}, nil
+}
+
+// Where is x where cond is true and y elsewhere, element by element, in the common dtype of x and y and the common shape of
+// all three. A cond that is not bool counts as true where it is not zero. No gradient flows into cond.
+func Where(cond, x, y *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
+	c := tensor.Call(ctx)
+	if f := unusable(c, "where", cond, x, y); f != nil {
+		return f
+	}
+	d := tensor.Promote(x.DType(), y.DType())
+	return where.One(c, tensor.None{}, AsType(cond, tensor.Bool, c), AsType(x, d, c), AsType(y, d, c))
+}
+
+// AsType converts a to a dtype; if it has it already, the result is a itself. Floats become integers by dropping the fraction, complex
+// numbers become real by dropping the imaginary part, and anything but zero becomes true. The gradient is converted back.
+func AsType(a *tensor.Array, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
+	c := tensor.Call(ctx)
+	if f := unusable(c, "astype", a); f != nil {
+		return f
+	}
+	if a.DType() == d {
+		return a
+	}
+	return asType.One(c, d, a)
+}
+
+// StopGradient is a, through which no gradient flows.
+func StopGradient(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
+	c := tensor.Call(ctx)
+	if f := unusable(c, "stop_gradient", a); f != nil {
+		return f
+	}
+	return stopGradient.One(c, tensor.None{}, a)
+}

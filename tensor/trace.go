@@ -1,0 +1,102 @@
+package tensor
+
+import (
+	"slices"
+	"sync/atomic"
+)
+
+// Trace is a transform's hold on the graph: while it is open, nodes that depend on its inputs keep what they read, so that the transform
+// can walk them. Its inputs are made by Watch (they have values: grad, jvp) or Placeholder (they have none: vmap, compile).
+type Trace struct {
+	name     string
+	abstract bool
+	ended    atomic.Bool
+	onRead   func(x *Array, axis int)
+}
+
+// NewTrace opens a trace for the transform of that name. Where onRead is not nil it is told of every dimension of a
+// dependent array that someone reads as a number: axis counts from 0.
+func NewTrace(name string, onRead func(x *Array, axis int)) *Trace {
+	return &Trace{name: name, onRead: onRead}
+}
+
+// Placeholder is an input without a value: evaluating what depends on it is an error that names the transform.
+func (t *Trace) Placeholder(c *Ctx, s Spec) *Array {
+	t.abstract = true
+	n := &Node{id: nodeIDs.Add(1), prim: placeholderPrim, out: []output{{spec: Spec{s.Shape.Clone(), s.DType}}},
+		where: c.Where, traces: []*Trace{t}}
+	return n.array(0)
+}
+
+var placeholderPrim = &Prim{name: "input", noMerge: true}
+
+// IsPlaceholder says whether the node is an input made by Placeholder.
+func (n *Node) IsPlaceholder() bool { return n.prim == placeholderPrim }
+
+// Watch is a stand-in for x whose dependents the trace can tell from x's other dependents.
+func (t *Trace) Watch(c *Ctx, x *Array) *Array {
+	if x.node.State() == Failed {
+		return x
+	}
+	y := watchOp.One(c, None{}, x)
+	if y.node.State() != Failed {
+		y.node.traces = mergeTraces(y.node.traces, []*Trace{t})
+	}
+	return y
+}
+
+// End closes the trace: nodes made for it may let go of what they read.
+func (t *Trace) End() { t.ended.Store(true) }
+
+// DependsOn says whether x depends on an input of t.
+func (t *Trace) DependsOn(x *Array) bool { return slices.Contains(x.node.traces, t) }
+
+// Has says whether the node depends on an input of t.
+func (t *Trace) Has(n *Node) bool { return slices.Contains(n.traces, t) }
+
+// mergeTraces is the union; it shares a's storage where it can, and never changes it.
+func mergeTraces(a, b []*Trace) []*Trace {
+	if len(a) == 0 {
+		return b
+	}
+	for _, t := range b {
+		if !slices.Contains(a, t) {
+			a = append(slices.Clip(a), t)
+		}
+	}
+	return a
+}
+
+// abstractTrace is a trace on whose placeholders n depends, if there is one.
+func (n *Node) abstractTrace() *Trace {
+	for _, t := range n.traces {
+		if t.abstract {
+			return t
+		}
+	}
+	return nil
+}
+
+// held says whether an open trace may still walk the node.
+func (n *Node) held() bool {
+	for _, t := range n.traces {
+		if !t.ended.Load() {
+			return true
+		}
+	}
+	return false
+}
+
+// watchOp is the identity, as a view.
+var watchOp = Declare[None]("watch")
+
+func init() {
+	watchOp.Define(Rules[None]{
+		Shape: func(in []Spec, _ None) ([]Shape, error) { return []Shape{in[0].Shape}, nil },
+		DType: func(in []Spec, _ None) ([]DType, error) { return []DType{in[0].DType}, nil },
+		View:  func(_ []Spec, v View, _ None) ([]View, bool) { return []View{v}, true },
+		VJP:   func(g *VJP[None]) []*Array { return g.Cot },
+		JVP:   func(g *JVP[None]) []*Array { return g.Tan },
+		VMap:  func(g *VMap[None]) ([]*Array, []int) { return []*Array{watchOp.One(g.Ctx, None{}, g.In[0])}, g.Axes },
+	})
+}
