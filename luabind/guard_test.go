@@ -113,19 +113,19 @@ func TestJumpToJump(t *testing.T) {
 // TestJumpToJumpNeighbours are programs of the same shape which must be right on both paths.
 func TestJumpToJumpNeighbours(t *testing.T) {
 	for src, want := range map[string]string{
-		`local n = 0 for k in pairs({1,2,3}) do break end return 1`:                                           "1",
-		`local n = 0 for k in pairs({1,2,3}) do goto c ; ::c:: n = n + 1 end return n`:                        "3",
-		`local n = 0 while true do if false then local x end n = n + 1 if n == 3 then return n end end`:       "3",
-		`local n = 0 repeat if false then n = 9 end n = n + 1 until n >= 3 return n`:                          "3",
-		`local n = 0 ::top:: goto mid ::mid:: n = n + 1 if n < 3 then goto top end return n`:                  "3",
-		`local n = 0 for k in pairs({1,2,3}) do while false do n = n + 100 end n = n + 1 end return n`:        "3",
-		`local n = 0 for k = 1, 3 do if false then local x end n = n + 1 end return n`:                        "3",
-		`local n = 0 for k in pairs({1,2}) do do goto cont end n = 9 local z ::cont:: end return n`:           "0",
-		`local function f() return 1, 2 end return (true and f())`:                                            "1",
-		`local function f() return 1, 2 end return true and f()`:                                              "1",
-		`local function f(...) return true and ... end return f(1, 2)`:                                        "1",
-		`return not nil, not 0, nil and 1, 1 and nil`:                                                         "true false nil nil",
-		`local t = {} function t.f() return 1 end function t:g() return self.f() + 1 end return t.f(), t:g()`: "1 2",
+		`local n = 0 for k in pairs({1,2,3}) do break end return 1`:                                     "1",
+		`local n = 0 for k in pairs({1,2,3}) do goto c ; ::c:: n = n + 1 end return n`:                  "3",
+		`local n = 0 while true do if false then local x end n = n + 1 if n == 3 then return n end end`: "3",
+		`local n = 0 repeat if false then n = 9 end n = n + 1 until n >= 3 return n`:                    "3",
+		`local n = 0 ::top:: goto mid ::mid:: n = n + 1 if n < 3 then goto top end return n`:            "3",
+		`local n = 0 for k in pairs({1,2,3}) do while false do n = n + 100 end n = n + 1 end return n`:  "3",
+		`local n = 0 for k = 1, 3 do if false then local x end n = n + 1 end return n`:                  "3",
+		`local n = 0 for k in pairs({1,2}) do do goto cont end n = 9 local z ::cont:: end return n`:     "0",
+		`local function f() return 1, 2 end return (true and f())`:                                      "1",
+		`local function f() return 1, 2 end return true and f()`:                                        "1",
+		`local function f(...) return true and ... end return f(1, 2)`:                                  "1",
+		`return not nil, not 0, nil and 1, 1 and nil`:                                                   "true false nil nil",
+		`local t = {} function t.f() return 1 end function t:g() return self.f() end return t:g()`:      "1",
 	} {
 		require.Equal(t, want, outcome(t, src, true), "%s, through compileChunk", src)
 		require.Equal(t, want, outcome(t, src, false), "%s", src)

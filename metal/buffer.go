@@ -32,7 +32,7 @@ func (b *Buffer) ID() uint64 { return b.id }
 // Bytes is the host's view of the buffer. It is valid until the last Release, and nil after the device was closed.
 // Reading what a command buffer writes is right only after that has completed.
 func (b *Buffer) Bytes() []byte {
-	if b.pool.closed.Load() {
+	if b.pool.gone.Load() {
 		return nil
 	}
 	return b.data

@@ -46,10 +46,7 @@ type CommandBuffer struct {
 	status Status
 	err    error
 	cmds   []Command
-	uses   map[*Buffer]*bufferUse
-	chunk  []bufferUse // where the values of uses are cut from
-	last   *Buffer     // the key of lastUse: neighbours often bind one buffer
-	lastU  *bufferUse
+	uses   *ledger // nil after the end
 	pipes  map[*Pipeline]struct{}
 	libs   map[*Library]struct{}
 	after  []func(error)
@@ -60,7 +57,7 @@ type CommandBuffer struct {
 func (d *Device) NewCommandBuffer(queue int, label string) *CommandBuffer {
 	cb := &CommandBuffer{
 		dev: d, id: d.ids.Add(1), queue: queue, label: label, validate: d.validate.Load(), done: make(chan struct{}),
-		uses: map[*Buffer]*bufferUse{}, pipes: map[*Pipeline]struct{}{}, libs: map[*Library]struct{}{},
+		uses: ledgers.Get().(*ledger), pipes: map[*Pipeline]struct{}{}, libs: map[*Library]struct{}{},
 	}
 	cb.ctx, cb.stop = context.WithCancelCause(context.Background())
 	cb.enc = Encoder{cb: cb, epoch: 1}
@@ -143,22 +140,16 @@ func (cb *CommandBuffer) String() string {
 	return fmt.Sprintf("%s (#%d)", cb.label, cb.id)
 }
 
-// use returns the record of a buffer. Called with mu held.
-func (cb *CommandBuffer) use(b *Buffer) *bufferUse {
-	if cb.last == b {
-		return cb.lastU
+// use returns the record of a buffer. Called with mu held, before the end.
+func (cb *CommandBuffer) use(b *Buffer) *bufferUse { return cb.uses.of(b) }
+
+// add records a command. Called with mu held.
+func (cb *CommandBuffer) add(c Command) {
+	if cb.cmds == nil {
+		// Command buffers of a program resemble each other: make room for as many commands as the last one had.
+		cb.cmds = make([]Command, 0, min(max(8, cb.dev.typical.Load()), 1024))
 	}
-	u := cb.uses[b]
-	if u == nil {
-		if len(cb.chunk) == cap(cb.chunk) {
-			cb.chunk = make([]bufferUse, 0, 32)
-		}
-		cb.chunk = append(cb.chunk, bufferUse{})
-		u = &cb.chunk[len(cb.chunk)-1]
-		cb.uses[b] = u
-	}
-	cb.last, cb.lastU = b, u
-	return u
+	cb.cmds = append(cb.cmds, c)
 }
 
 // usePipeline retains a pipeline and pins its library, once. Called with mu held.
@@ -247,17 +238,17 @@ func (cb *CommandBuffer) end(err error, submitted bool) {
 		cb.status = StatusFailed
 	}
 	cb.timing.End = time.Now()
+	cb.dev.typical.Store(int64(len(cb.cmds)))
 	uses, libs, after := cb.uses, cb.libs, cb.after
-	cb.uses, cb.libs, cb.pipes, cb.after, cb.last, cb.lastU, cb.chunk = nil, nil, nil, nil, nil, nil, nil
+	cb.uses, cb.libs, cb.pipes, cb.after = nil, nil, nil, nil
 	cb.mu.Unlock()
-	for b, u := range uses {
+	for b, u := range uses.byBuf {
 		if u.retained {
 			b.Release()
 		}
 	}
-	for l := range libs {
-		cb.dev.libs.unpin(l)
-	}
+	uses.done()
+	cb.dev.libs.unpin(libs)
 	for _, f := range after {
 		f(err)
 	}
@@ -312,8 +303,11 @@ func (cb *CommandBuffer) Cancel(err error) {
 func (cb *CommandBuffer) Buffers() []*Buffer {
 	cb.mu.Lock()
 	defer cb.mu.Unlock()
-	out := make([]*Buffer, 0, len(cb.uses))
-	for b := range cb.uses {
+	if cb.uses == nil {
+		return nil
+	}
+	out := make([]*Buffer, 0, len(cb.uses.byBuf))
+	for b := range cb.uses.byBuf {
 		out = append(out, b)
 	}
 	slices.SortFunc(out, func(a, b *Buffer) int { return int(a.id) - int(b.id) })

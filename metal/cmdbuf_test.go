@@ -281,7 +281,7 @@ func TestCapability(t *testing.T) {
 	require.EqualError(t, err, "[device] no driver")
 }
 
-// TestReferencesAreFewAndSmall keeps the cost of retention in view: a command buffer's set, not a list.
+// BenchmarkCommandBuffer is a command buffer of one dispatch, from its making to its end.
 func BenchmarkCommandBuffer(b *testing.B) {
 	f := drivertest.NewFake(drivertest.Kernel("k", nil, "a:r", "b:w"))
 	d := open(b, f, metal.DeviceOptions{})

@@ -17,7 +17,9 @@ type Encoder struct {
 	err     error // of the bindings for p
 	label   string
 	epoch   int
-	pool    []Arg // where recorded arguments are cut from
+	pool    []Arg        // where recorded arguments are cut from
+	uses    []*bufferUse // of the command being recorded, by argument
+	pinned  *Pipeline    // the last that was retained
 	due     hazard
 	culprit *Buffer
 }
@@ -182,21 +184,24 @@ func (e *Encoder) Dispatch(grid, tg Size) error {
 	if err := cb.open("dispatch"); err != nil {
 		return err
 	}
+	e.uses = e.uses[:0]
 	for i := range e.args {
 		if err := e.hold(e.args[i].Buffer.Buf); err != nil {
 			return fmt.Errorf("[dispatch] kernel %s: %w", p.Name(), err)
 		}
 	}
-	cb.usePipeline(p)
-	e.due = hazardNone
+	if e.pinned != p {
+		cb.usePipeline(p)
+		e.pinned = p
+	}
 	for i := range e.args {
-		e.check(p.access[i], e.args[i].Buffer)
+		e.check(i, p.access[i], &e.args[i].Buffer)
 	}
 	e.barrierIfDue()
 	for i := range e.args {
-		e.note(p.access[i], e.args[i].Buffer)
+		e.note(i, p.access[i], &e.args[i].Buffer)
 	}
-	cb.cmds = append(cb.cmds, Command{
+	cb.add(Command{
 		Kind: CmdDispatch, Label: e.label, Pipeline: p, Args: e.record(e.args), Grid: grid,
 		Threadgroup: Size{min(tg.X, grid.X), min(tg.Y, grid.Y), min(tg.Z, grid.Z)},
 	})
@@ -275,19 +280,19 @@ func (e *Encoder) transfer(op string, c Command) error {
 	if err := cb.open(op); err != nil {
 		return err
 	}
+	e.uses = e.uses[:0]
 	for _, b := range [2]*Buffer{c.Src.Buf, c.Dst.Buf} {
 		if err := e.hold(b); err != nil {
 			return fmt.Errorf("[%s] %w", op, err)
 		}
 	}
-	e.due = hazardNone
-	e.check(accRead, c.Src)
-	e.check(accWrite, c.Dst)
+	e.check(0, accRead, &c.Src)
+	e.check(1, accWrite, &c.Dst)
 	e.barrierIfDue()
-	e.note(accRead, c.Src)
-	e.note(accWrite, c.Dst)
+	e.note(0, accRead, &c.Src)
+	e.note(1, accWrite, &c.Dst)
 	c.Label = e.label
-	cb.cmds = append(cb.cmds, c)
+	cb.add(c)
 	return nil
 }
 
@@ -299,50 +304,51 @@ func (e *Encoder) Barrier() error {
 		return err
 	}
 	e.epoch++
-	e.cb.cmds = append(e.cb.cmds, Command{Kind: CmdBarrier, Label: e.label})
+	e.cb.add(Command{Kind: CmdBarrier, Label: e.label})
 	return nil
 }
 
-// hold makes the command buffer know b, and retain it if it retains bound buffers. Called with cb.mu held.
+// hold appends the record of b (nil if b is) to e.uses, and retains b unless retention is off. Called with cb.mu held.
 func (e *Encoder) hold(b *Buffer) error {
 	if b == nil {
+		e.uses = append(e.uses, nil)
 		return nil
 	}
 	if b.pool != e.cb.dev.pool {
 		return fmt.Errorf("%s belongs to another device", b)
 	}
 	u := e.cb.use(b)
-	if u.retained {
-		return nil
-	}
-	if !e.cb.dev.retain {
+	e.uses = append(e.uses, u)
+	switch {
+	case u.retained:
+	case !e.cb.dev.retain:
 		if !b.Live() {
 			return fmt.Errorf("use after release: %s", b)
 		}
-		return nil
-	}
-	if !b.tryRetain() {
+	case !b.tryRetain():
 		return fmt.Errorf("use after release: %s", b)
+	default:
+		u.retained = true
 	}
-	u.retained = true
 	return nil
 }
 
-// check finds the hazards of one access with those since the last barrier. Called with cb.mu held.
-func (e *Encoder) check(a access, r Range) {
-	if r.Buf == nil || e.due != hazardNone {
+// check finds the hazards of the i-th of e.uses with the accesses since the last barrier. Called with cb.mu held.
+func (e *Encoder) check(i int, a access, r *Range) {
+	u := e.uses[i]
+	if u == nil || e.due != hazardNone {
 		return
 	}
-	u := e.cb.use(r.Buf).at(e.epoch)
-	if e.due = u.conflict(a, r.Offset, r.Offset+r.Bytes, &e.cb.dev.ablate); e.due != hazardNone {
+	e.due = u.at(e.epoch).conflict(a, r.Offset, r.Offset+r.Bytes, &e.cb.dev.ablate)
+	if e.due != hazardNone {
 		e.culprit = r.Buf
 	}
 }
 
-// note records one access. Called with cb.mu held.
-func (e *Encoder) note(a access, r Range) {
-	if r.Buf != nil {
-		e.cb.use(r.Buf).at(e.epoch).note(a, r.Offset, r.Offset+r.Bytes)
+// note records the access of the i-th of e.uses. Called with cb.mu held.
+func (e *Encoder) note(i int, a access, r *Range) {
+	if u := e.uses[i]; u != nil {
+		u.at(e.epoch).note(a, r.Offset, r.Offset+r.Bytes)
 	}
 }
 
@@ -355,9 +361,9 @@ func (e *Encoder) barrierIfDue() {
 	if e.cb.validate {
 		c.Label += ": " + e.culprit.String()
 	}
-	e.culprit = nil
+	e.culprit, e.due = nil, hazardNone
 	e.epoch++
-	e.cb.cmds = append(e.cb.cmds, c)
+	e.cb.add(c)
 }
 
 // record copies arguments to where commands keep them, in chunks so that a dispatch does not allocate.

@@ -370,7 +370,7 @@ func BenchmarkDispatch(b *testing.B) {
 	e := cb.Encoder()
 	i := 0
 	for b.Loop() {
-		if i++; i%10000 == 0 {
+		if i++; i%500 == 0 {
 			cb.Cancel(nil)
 			cb = d.NewCommandBuffer(0, "")
 			e = cb.Encoder()

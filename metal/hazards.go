@@ -1,6 +1,9 @@
 package metal
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
 
 // span is the bytes [lo, hi) of a buffer.
 type span struct{ lo, hi int64 }
@@ -54,6 +57,42 @@ type bufferUse struct {
 	epoch    int // the barrier that reads and writes count from
 	reads    spans
 	writes   spans
+}
+
+// ledger is a command buffer's records of buffers. Ledgers are used again: their maps and lists are what an encoder would
+// otherwise spend its time on.
+type ledger struct {
+	byBuf  map[*Buffer]*bufferUse
+	chunks []*[32]bufferUse // what the values of byBuf are cut from
+	n      int
+}
+
+var ledgers = sync.Pool{New: func() any { return &ledger{byBuf: map[*Buffer]*bufferUse{}} }}
+
+// of returns the record of a buffer, a new one if need be.
+func (l *ledger) of(b *Buffer) *bufferUse {
+	u := l.byBuf[b]
+	if u == nil {
+		at := l.n / 32
+		if at == len(l.chunks) {
+			l.chunks = append(l.chunks, new([32]bufferUse))
+		}
+		u = &l.chunks[at][l.n%32]
+		l.n++
+		u.retained, u.epoch = false, 0
+		l.byBuf[b] = u
+	}
+	return u
+}
+
+// done empties the ledger and gives it back. One that was large is left to the garbage collector.
+func (l *ledger) done() {
+	if l.n > 4096 {
+		return
+	}
+	clear(l.byBuf)
+	l.n = 0
+	ledgers.Put(l)
 }
 
 // at empties the sets if they are from before the last barrier.

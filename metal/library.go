@@ -388,15 +388,19 @@ func (c *libraryCache) pin(l *Library) {
 	c.mu.Unlock()
 }
 
-func (c *libraryCache) unpin(l *Library) {
+// unpin takes back one pin of each library, all of them before it evicts, so that their order does not matter.
+func (c *libraryCache) unpin(libs map[*Library]struct{}) {
+	if len(libs) == 0 {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if l.pins--; l.pins < 0 {
-		panic(fmt.Sprintf("BUG: %s unpinned below zero", l))
+	for l := range libs {
+		if l.pins--; l.pins < 0 {
+			panic(fmt.Sprintf("BUG: %s unpinned below zero", l))
+		}
 	}
-	if l.pins == 0 {
-		c.evict()
-	}
+	c.evict()
 }
 
 // close cancels the compilations under way and waits for them.

@@ -44,7 +44,8 @@ type block struct {
 // pool hands out buffers and takes them back.
 type pool struct {
 	dev    *Device
-	closed atomic.Bool
+	closed atomic.Bool // nothing new any more
+	gone   atomic.Bool // the memory is no longer ours
 
 	mu       sync.Mutex
 	ids      uint64
@@ -492,4 +493,5 @@ func (p *pool) close() {
 	p.mu.Unlock()
 	p.give(out)
 	p.calls.Wait()
+	p.gone.Store(true)
 }

@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"errors"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"weak"
@@ -42,18 +43,26 @@ type Node struct {
 	traces   []*Trace // the traces it depends on: those of its inputs
 	prepared any      // what the Prepare rule gave, for Run
 
-	mu    sync.Mutex // guards in, err, done and out's data until the state is final
+	mu    sync.Mutex // guards in, err, done and the outputs' handle, dead and data
 	in    []Value
 	state atomic.Int32
 	err   error
 	done  chan struct{} // closed at Ready or Failed; made when first waited for
+
+	mark uint64   // the walk that saw it last; guarded by schedMu
+	seg  *segment // what claimed it
+	slot int      // its index in seg
 }
 
 type output struct {
 	spec   Spec
-	data   View                // set when ready
+	data   View                // set when its kernel is encoded, valid when ready
 	handle weak.Pointer[Array] // the Array on this output, to learn whether someone may still read it
-	dead   bool                // no one may: the handle was freed
+	weak   bool                // handle is set
+	dead   bool                // no one may: the handle was freed or dropped
+	gone   bool                // its data was given back, or never written, because no one could read it
+	asked  bool                // someone asked for its evaluation; guarded by schedMu, then the stream's
+	uses   atomic.Int32        // nodes that have still to read it
 }
 
 var nodeIDs atomic.Uint64
@@ -91,6 +100,8 @@ func apply(c *Ctx, p *Prim, attrs any, in []*Array) []*Array {
 		n.out[i].spec = s
 		arrays[i] = n.array(i)
 	}
+	addUses(n, values, 1)
+	runtime.KeepAlive(in) // until the uses are counted, the handles are what keeps the inputs observable
 	return arrays
 }
 
@@ -143,7 +154,7 @@ func Fail(c *Ctx, op, format string, args ...any) *Array {
 func (n *Node) array(i int) *Array {
 	a := &Array{node: n, out: i}
 	if n.out[i].spec.NBytes() >= weakBytes {
-		n.out[i].handle = weak.Make(a)
+		n.out[i].handle, n.out[i].weak = weak.Make(a), true
 	}
 	return a
 }

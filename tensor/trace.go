@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"slices"
+	"sync"
 	"sync/atomic"
 )
 
@@ -12,6 +13,9 @@ type Trace struct {
 	abstract bool
 	ended    atomic.Bool
 	onRead   func(x *Array, axis int)
+
+	mu   sync.Mutex
+	kept []*Node // evaluated while the trace was open, with their inputs; guarded by mu
 }
 
 // NewTrace opens a trace for the transform of that name. Where onRead is not nil it is told of every dimension of a
@@ -46,7 +50,39 @@ func (t *Trace) Watch(c *Ctx, x *Array) *Array {
 }
 
 // End closes the trace: nodes made for it may let go of what they read.
-func (t *Trace) End() { t.ended.Store(true) }
+func (t *Trace) End() {
+	t.ended.Store(true)
+	t.mu.Lock()
+	kept := t.kept
+	t.kept = nil
+	t.mu.Unlock()
+	for _, n := range kept {
+		n.forget()
+	}
+}
+
+// keep remembers a node that is evaluated while t is open, to forget its inputs when t ends. It says whether t is open.
+func (t *Trace) keep(n *Node) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended.Load() {
+		return false
+	}
+	t.kept = append(t.kept, n)
+	return true
+}
+
+// forget lets go of the inputs of a node that was evaluated, if no other trace holds it.
+func (n *Node) forget() {
+	if n.held() || n.State() == Lazy {
+		return
+	}
+	n.mu.Lock()
+	in := n.in
+	n.in = nil
+	n.mu.Unlock()
+	addUses(n, in, -1)
+}
 
 // DependsOn says whether x depends on an input of t.
 func (t *Trace) DependsOn(x *Array) bool { return slices.Contains(x.node.traces, t) }

@@ -252,7 +252,7 @@ func TestGeneratedFaults(t *testing.T) {
 	}{
 		"up to date": {gen + "\n-- a/x_gen.go --\n" + good, good, "", nil},
 		"stale":      {gen + "\n-- a/x_gen.go --\n" + good, head + "package b\n", "a/x_gen.go:2: differs", nil},
-		"shorter":    {gen + "\n-- a/x_gen.go --\n" + good, good + "//\n", "a/x_gen.go: 2 lines, go run ./a/gen -n 2 gives 3", nil},
+		"shorter":    {gen + "\n-- a/x_gen.go --\n" + good, good + "//\n", ": 2 lines, go run ./a/gen -n 2 gives 3", nil},
 		"fails":      {gen + "\n-- a/x_gen.go --\n" + good, "", "exit 1", errors.New("exit 1")},
 		"no header":  {"\n-- a/x_gen.go --\npackage a\n", "", "first line is not", nil},
 		"no name":    {"\n-- a/x.go --\n" + good, "", "its name does not end in _gen", nil},

@@ -3,7 +3,6 @@ package interp
 import (
 	"math/bits"
 	"unsafe"
-
 )
 
 // state is how far a SIMD-group has come.
@@ -206,7 +205,8 @@ func (f *frame) run() {
 			f.pc, f.state = pc, atBarrier
 			if f.shadow != nil && f.mask != f.live {
 				f.state = stopped
-				f.fail(in, "", 0, 0, "barrier is not reached by all threads: %d of the %d threads of SIMD-group %d are elsewhere",
+				f.fail(in, "", 0, 0,
+					"barrier is not reached by all threads: %d of the %d threads of SIMD-group %d are elsewhere",
 					bits.OnesCount32(f.live&^f.mask), bits.OnesCount32(f.live), f.sg)
 			}
 			return
@@ -237,4 +237,3 @@ const (
 	accWrite
 	accAtomic
 )
-

@@ -150,7 +150,9 @@ func withIdentity[T any](f *frame, in *inst, id T) [lanes]T {
 }
 
 // overHalf lifts an operation on float32 to a half type.
-func overHalf(op func(a, b float32) float32, wide func(uint16) float32, narrow func(float32) uint16) func(a, b uint16) uint16 {
+func overHalf(
+	op func(a, b float32) float32, wide func(uint16) float32, narrow func(float32) uint16,
+) func(a, b uint16) uint16 {
 	return func(a, b uint16) uint16 { return narrow(op(wide(a), wide(b))) }
 }
 

@@ -28,8 +28,8 @@ type Launch struct {
 	Validate bool
 }
 
-// maxGrid bounds each dimension of a grid: positions are 32 bits wide.
-const maxGrid = 1 << 32
+// maxGrid is the largest extent of a grid: positions are 32 bits wide.
+const maxGrid = 1<<32 - 1
 
 // maxThreads is Metal's limit of threads per threadgroup.
 const maxThreads = 1024
@@ -49,10 +49,9 @@ type Run struct {
 	tgBytes   int
 	shadow    *shadow
 
-	mu      sync.Mutex
-	err     error
-	errAt   int64
-	invalid bool
+	mu    sync.Mutex
+	err   error
+	errAt int64
 }
 
 // Run executes a launch and waits for it. It returns a *Fault for what the kernel did wrong, ErrInterrupted, or an
@@ -85,7 +84,7 @@ func (p *Program) NewRun(l Launch) (*Run, error) {
 	r := &Run{prog: p, buffers: l.Buffers, grid: l.Grid, tg: l.Threadgroup, interrupt: l.Interrupt, total: 1}
 	threads := 1
 	for i := range 3 {
-		if l.Grid[i] < 0 || l.Grid[i] > maxGrid-1 {
+		if l.Grid[i] < 0 || int64(l.Grid[i]) > maxGrid {
 			return fail("grid is out of range: %v", l.Grid)
 		}
 		if l.Threadgroup[i] < 1 || l.Threadgroup[i] > maxThreads {
@@ -295,7 +294,8 @@ func (g *group) objects() {
 	}
 	g.objs = append(g.objs[:0], object{space: noSpace})
 	for i, p := range k.Params {
-		o := object{space: p.Space, size: uint64(len(r.buffers[i])), base: unsafe.Pointer(unsafe.SliceData(r.buffers[i]))}
+		b := r.buffers[i]
+		o := object{space: p.Space, size: uint64(len(b)), base: unsafe.Pointer(unsafe.SliceData(b))}
 		if p.Space == kir.Threadgroup {
 			o.base, o.size = tg(r.tgParams[i], r.tgSizes[i]), uint64(r.tgSizes[i])
 		}
@@ -342,7 +342,8 @@ func (g *group) step() bool {
 				running = true
 			case atBarrier:
 				if waiting != nil && waiting.pc != f.pc && f.shadow != nil {
-					f.fail(f.barrier(), "", 0, 0, "SIMD-group %d waits at this barrier while SIMD-group %d waits at another, line %d",
+					f.fail(f.barrier(), "", 0, 0,
+						"SIMD-group %d waits at this barrier while SIMD-group %d waits at another, line %d",
 						f.sg, waiting.sg, waiting.barrier().pos.Line)
 					return g.stopped(f)
 				}

@@ -99,7 +99,7 @@ func (s *shadow) ordered(f *frame, in *inst, ob, i int, off, size uint64, acc ac
 	if s.prog.racy || o.space != kir.Threadgroup && o.space != kir.Device {
 		return true
 	}
-	me := user{group: f.group.index + 1, epoch: f.group.epochs[o.space&1], sg: int32(f.sg)}
+	me := user{group: f.group.index + 1, epoch: f.group.epochs[0], sg: int32(f.sg)}
 	if o.space == kir.Threadgroup {
 		me.epoch = f.group.epochs[1]
 	}

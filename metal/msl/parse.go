@@ -26,13 +26,16 @@ type parser struct {
 	blockUsings []*scope
 	overlay     map[*scope]*scope
 
-	block    int // >0: in a function's body
-	depth    int
-	noGT     bool // in template arguments: > ends the expression
-	loops    int
-	switches int
-	work     int // tokens read in vain
+	pendingTmpl tmplCtx // of the declaration whose specifiers come next
+	block       int     // >0: in a function's body
+	depth       int
+	noGT        bool // in template arguments: > ends the expression
+	typename    bool // typename was read: an unknown name followed by < is a template's
+	loops       int
+	switches    int
+	work        int // tokens read in vain
 
+	class     classCtx
 	late      []lateBody
 	lateDepth int // classes around, within a function's body
 	lateBase  int

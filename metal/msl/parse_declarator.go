@@ -67,18 +67,16 @@ func (p *parser) pointers(t *TypeExpr) *TypeExpr {
 func (p *parser) declarator(base *TypeExpr, mode declMode) (d declr) {
 	d.at = p.pos()
 	d.typ = base
-	p.declaratorIn(&d, base, mode, true, nil)
+	p.declaratorIn(&d, base, mode, nil)
 	return d
 }
 
-// declaratorIn reads a declarator. top is false within parentheses. ctor is given for constructors and conversion
-// functions, whose names have been read.
-func (p *parser) declaratorIn(d *declr, base *TypeExpr, mode declMode, top bool, ready *nameNode) {
+// declaratorIn reads a declarator. ready is given for constructors and conversion functions, whose names have been read.
+func (p *parser) declaratorIn(d *declr, base *TypeExpr, mode declMode, ready *nameNode) {
 	if !p.enter() {
 		return
 	}
 	defer p.leave()
-	ptrs := base
 	if ready == nil {
 		base = p.pointers(base)
 	}
@@ -118,11 +116,11 @@ func (p *parser) declaratorIn(d *declr, base *TypeExpr, mode declMode, top bool,
 	if direct {
 		d.attrs = p.attributes(d.attrs)
 	}
-	typ := p.suffixes(d, base, mode, direct && (base == ptrs || top))
+	typ := p.suffixes(d, base, mode, direct)
 	if inner >= 0 && !p.bad {
 		end := p.i
 		p.i = inner + 1
-		p.declaratorIn(d, typ, mode, false, nil)
+		p.declaratorIn(d, typ, mode, nil)
 		p.expect(tRParen, "in a declaration")
 		if p.bad {
 			return
@@ -270,6 +268,7 @@ func (p *parser) fnParams(d *declr, fn *fnSuffix, direct bool) {
 	defer p.pop(m)
 	if direct && d.info.qualified && d.info.qual != nil && p.block == 0 {
 		p.scope = d.info.qual
+		p.level = max(p.level, p.scope.level+1)
 	}
 	noGT := p.noGT
 	p.noGT = false

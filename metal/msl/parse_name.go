@@ -13,6 +13,8 @@ func (p *parser) name(member bool) (*nameNode, nameInfo) {
 	n.n.At = p.pos()
 	n.e.At, n.e.Name = n.n.At, &n.n
 	var info nameInfo
+	typename := p.typename
+	p.typename = false
 	if p.accept(tColonColon) {
 		n.n.Global, info.qualified, info.qual = true, true, p.f.global
 	}
@@ -35,7 +37,7 @@ func (p *parser) name(member bool) (*nameNode, nameInfo) {
 			}
 			sym := t.sym
 			p.advance()
-			if p.kind() == tLt && p.templateFollows(part, info, sym, member) {
+			if p.kind() == tLt && (typename || p.templateFollows(part, info, sym, member)) {
 				part.Args, part.HasArgs = p.templateArgs(), true
 				if info.kind == nkNone && member {
 					info.kind = nkValueTemplate
@@ -65,7 +67,7 @@ func (p *parser) name(member bool) (*nameNode, nameInfo) {
 		}
 		p.advance()
 		n.n.Quals = append(n.n.Quals, *part)
-		info.qualified, info.qual, member = true, info.scope, false
+		info.qualified, info.qual, member, typename = true, info.scope, false, false
 	}
 }
 

@@ -196,7 +196,7 @@ func (p *parser) specifiers(w where) (sr specResult) {
 			p.peek(1) == tLBrack && p.storage(&sr, w):
 			continue
 		}
-		if sr.typ != nil || basic.at != 0 || !p.typeSpecifier(&sr, w, start) {
+		if sr.typ != nil || basic.at != 0 || !p.typeSpecifier(&sr, w) {
 			break
 		}
 	}
@@ -229,7 +229,7 @@ func (p *parser) specifiers(w where) (sr specResult) {
 }
 
 // typeSpecifier reads a type that is no basic one; false if there is none.
-func (p *parser) typeSpecifier(sr *specResult, w where, start int) bool {
+func (p *parser) typeSpecifier(sr *specResult, w where) bool {
 	at := p.pos()
 	switch k := p.kind(); k {
 	case kAuto:
@@ -239,6 +239,7 @@ func (p *parser) typeSpecifier(sr *specResult, w where, start int) bool {
 		return p.decltypeSpecifier(sr)
 	case kTypename:
 		p.advance()
+		p.typename = true
 		n, _ := p.name(false)
 		n.n.Typename = true
 		sr.typ = p.newType(at, TypeNamed)

@@ -66,44 +66,45 @@ func powerByExponent(c *tensor.Ctx, t *tensor.Array, p point) *tensor.Array {
 	return Where(Equal(p.Out, zero, c), AsType(zero, d.DType(), c), d, c)
 }
 
-// Add is a + b, element by element, in the operands' common dtype. Shapes are broadcast; integers wrap around; for bool
-// it is "or".
+// Add is a + b, element by element, in the operands' common dtype. Shapes are broadcast; integers wrap around; for
+// bool it is "or".
 func Add(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return add.call(tensor.Call(ctx), a, b)
 }
 
-// Subtract is a - b, element by element, in the operands' common dtype. Shapes are broadcast; integers wrap around; for
-// bool it is "exclusive or".
+// Subtract is a - b, element by element, in the operands' common dtype. Shapes are broadcast; integers wrap around;
+// for bool it is "exclusive or".
 func Subtract(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return subtract.call(tensor.Call(ctx), a, b)
 }
 
-// Multiply is a * b, element by element, in the operands' common dtype. Shapes are broadcast; integers wrap around; for
-// bool it is "and".
+// Multiply is a * b, element by element, in the operands' common dtype. Shapes are broadcast; integers wrap around;
+// for bool it is "and".
 func Multiply(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return multiply.call(tensor.Call(ctx), a, b)
 }
 
-// Divide is the true quotient a / b, element by element: integers and bool give float32, other dtypes their common one.
-// Shapes are broadcast. Division by zero gives infinities or NaN.
+// Divide is the true quotient a / b, element by element: integers and bool give float32, other dtypes their common
+// one. Shapes are broadcast. Division by zero gives infinities or NaN.
 func Divide(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return divide.call(tensor.Call(ctx), a, b)
 }
 
-// FloorDivide is floor(a / b), element by element, in the operands' common dtype: integers round towards minus infinity, as in
-// Python. Shapes are broadcast. Complex64 is an error. Its derivative is zero.
+// FloorDivide is floor(a / b), element by element, in the operands' common dtype: integers round towards minus
+// infinity, as in Python. Shapes are broadcast. Complex64 is an error. Its derivative is zero.
 func FloorDivide(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return floorDivide.call(tensor.Call(ctx), a, b)
 }
 
-// Remainder is a - b * floor(a / b), element by element, in the operands' common dtype: it has the sign of b, as in Python.
-// Shapes are broadcast. Complex64 is an error. Floats give NaN for b = 0.
+// Remainder is a - b * floor(a / b), element by element, in the operands' common dtype: it has the sign of b, as in
+// Python. Shapes are broadcast. Complex64 is an error. Floats give NaN for b = 0.
 func Remainder(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return remainder.call(tensor.Call(ctx), a, b)
 }
 
-// Power is a to the power of b, element by element, in the operands' common dtype. Shapes are broadcast. Integers wrap around, and give 0 for
-// negative exponents. Floats follow C's pow: NaN for a negative base and an exponent that is not whole, 1 for exponent 0.
+// Power is a to the power of b, element by element, in the operands' common dtype. Shapes are broadcast. Integers
+// wrap around, and give 0 for negative exponents. Floats follow C's pow: NaN for a negative base and an exponent
+// that is not whole, 1 for exponent 0.
 func Power(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return power.call(tensor.Call(ctx), a, b)
 }

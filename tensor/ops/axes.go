@@ -17,7 +17,8 @@ var (
 	squeeze    = tensor.Declare[axesAttrs]("squeeze")
 )
 
-// permuteView is a view rule: dimension i of the output is dimension from(i) of the input, or a new one of size 1 for -1.
+// permuteView is a view rule: dimension i of the output is dimension from(i) of the input, or a new one of size 1
+// for -1.
 func permuteView(order func(in tensor.Shape, a axesAttrs) ([]int, error)) tensor.Rules[axesAttrs] {
 	return tensor.Rules[axesAttrs]{
 		Shape: func(in []tensor.Spec, a axesAttrs) ([]tensor.Shape, error) {
@@ -47,8 +48,8 @@ func permuteView(order func(in tensor.Shape, a axesAttrs) ([]int, error)) tensor
 	}
 }
 
-// linear adds the derivative rules of an op that moves elements: forward moves a tangent as the op moves its input, back moves a
-// cotangent of the output to the input, whose rank is given.
+// linear adds the derivative rules of an op that moves elements: forward moves a tangent as the op moves its input,
+// back moves a cotangent of the output to the input, whose rank is given.
 func linear(r tensor.Rules[axesAttrs], forward func(x *tensor.Array, axes []int, ctx ...*tensor.Ctx) *tensor.Array,
 	back func(c *tensor.Ctx, cot *tensor.Array, rank int, axes []int) *tensor.Array) tensor.Rules[axesAttrs] {
 	r.VJP = func(g *tensor.VJP[axesAttrs]) []*tensor.Array {
@@ -164,8 +165,8 @@ func callAxes(c *tensor.Ctx, op *tensor.Op[axesAttrs], a *tensor.Array, axes []i
 	return op.One(c, axesAttrs{tensor.MakeInts(axes)}, a)
 }
 
-// Transpose is a view of a whose dimension i is a's dimension axes[i]. Nil axes reverse the dimensions. Each axis must occur
-// once, negative ones count from the end.
+// Transpose is a view of a whose dimension i is a's dimension axes[i]. Nil axes reverse the dimensions. Each axis
+// must occur once, negative ones count from the end.
 func Transpose(a *tensor.Array, axes []int, ctx ...*tensor.Ctx) *tensor.Array {
 	return callAxes(tensor.Call(ctx), transpose, a, axes)
 }
@@ -210,8 +211,8 @@ func SwapAxes(a *tensor.Array, axis1, axis2 int, ctx ...*tensor.Ctx) *tensor.Arr
 	return Transpose(a, perm, c)
 }
 
-// MoveAxis is a view of a with its dimension source at the place destination; the others keep their order. Negative axes
-// count from the end.
+// MoveAxis is a view of a with its dimension source at the place destination; the others keep their order. Negative
+// axes count from the end.
 func MoveAxis(a *tensor.Array, source, destination int, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	if f := unusable(c, "moveaxis", a); f != nil {

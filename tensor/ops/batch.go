@@ -4,8 +4,8 @@ import "github.com/mlxlua/mlxlua/tensor"
 
 // The helpers of batching rules. They put the batch axis first, so that a rule counts its axes from 1.
 
-// frontOf is input i with its batch axis first, repeated if it has none, and the rest padded with leading ones to at least
-// rank dimensions.
+// frontOf is input i with its batch axis first, repeated if it has none, and the rest padded with leading ones to
+// at least rank dimensions.
 func frontOf[A comparable](g *tensor.VMap[A], i, rank int) *tensor.Array {
 	x := g.In[i]
 	if g.Axes[i] < 0 {

@@ -135,14 +135,14 @@ func addedAxes(from, to tensor.Shape) []int {
 // afterFirst is the SpecFrom rule of an op that reads input 0 only.
 func afterFirst[A any](A, int) int { return 1 }
 
-// BroadcastTo is a view of a with that shape: missing and one-sized dimensions are repeated, as in NumPy. Nothing is copied.
-// A shape that a's does not broadcast to is an error.
+// BroadcastTo is a view of a with that shape: missing and one-sized dimensions are repeated, as in NumPy. Nothing
+// is copied. A shape that a's does not broadcast to is an error.
 func BroadcastTo(a *tensor.Array, shape tensor.ShapeArg, ctx ...*tensor.Ctx) *tensor.Array {
 	return callShaped(tensor.Call(ctx), broadcastTo, a, shape)
 }
 
-// SumTo undoes a broadcast: it sums a over the dimensions that broadcasting an array of that shape to a's would add or
-// lengthen. It is the gradient of BroadcastTo, in a's dtype. A shape that does not broadcast to a's is an error.
+// SumTo undoes a broadcast: it sums a over the dimensions that broadcasting an array of that shape to a's would add
+// or lengthen. It is the gradient of BroadcastTo, in a's dtype. A shape that does not broadcast to a's is an error.
 func SumTo(a *tensor.Array, shape tensor.ShapeArg, ctx ...*tensor.Ctx) *tensor.Array {
 	return callShaped(tensor.Call(ctx), sumTo, a, shape)
 }

@@ -25,7 +25,8 @@ func pick(relation string) exprs {
 	plain := "$0 " + relation + " $1 ? $0 : $1"
 	return exprs{
 		Bool: plain, Int: plain,
-		// NaN differs from itself. Floats are compared in their own type: the half types' values pass through unchanged.
+		// NaN differs from itself. Floats are compared in their own type: the half types' values pass through
+		// unchanged.
 		Any: "($0 != $0 || $0 " + relation + " $1) ? $0 : $1",
 		Complex: "(metal::isnan($0.real) || metal::isnan($0.imag) || (" + lexicographic(relation[:1], relation) +
 			" && !metal::isnan($1.real) && !metal::isnan($1.imag))) ? $0 : $1",
@@ -55,8 +56,8 @@ func init() {
 	minimum.define(row{Expr: pick("<"), Diff: []diff{masked(Less), masked(GreaterEqual)}})
 }
 
-// Equal is a == b, element by element, as bool; both are converted to their common dtype first, and shapes are broadcast.
-// NaN equals nothing.
+// Equal is a == b, element by element, as bool; both are converted to their common dtype first, and shapes are
+// broadcast. NaN equals nothing.
 func Equal(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return equal.call(tensor.Call(ctx), a, b)
 }
@@ -88,14 +89,14 @@ func LessEqual(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return lessEqual.call(tensor.Call(ctx), a, b)
 }
 
-// Maximum is the larger of a and b, element by element, in the common dtype and shape; NaN where either is NaN. Where they
-// are equal the derivative goes to b.
+// Maximum is the larger of a and b, element by element, in the common dtype and shape; NaN where either is NaN.
+// Where they are equal the derivative goes to b.
 func Maximum(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return maximum.call(tensor.Call(ctx), a, b)
 }
 
-// Minimum is the smaller of a and b, element by element, in the common dtype and shape; NaN where either is NaN. Where they
-// are equal the derivative goes to b.
+// Minimum is the smaller of a and b, element by element, in the common dtype and shape; NaN where either is NaN.
+// Where they are equal the derivative goes to b.
 func Minimum(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return minimum.call(tensor.Call(ctx), a, b)
 }

@@ -9,13 +9,14 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
-// Element is a Go type that array elements can be made of: one for each dtype but the half types, for which see FromFloats.
+// Element is a Go type that array elements can be made of: one for each dtype but the half types, for which see
+// FromFloats.
 type Element interface {
 	bool | uint8 | uint16 | uint32 | uint64 | int8 | int16 | int32 | int64 | float32 | float64 | complex64
 }
 
-// FromSlice is an array of that shape with a copy of v's elements in row-major order; its dtype is T's. The shape's size must be
-// len(v).
+// FromSlice is an array of that shape with a copy of v's elements in row-major order; its dtype is T's. The shape's
+// size must be len(v).
 func FromSlice[T Element](v []T, shape []int, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	var d tensor.DType
@@ -57,8 +58,9 @@ func FromSlice[T Element](v []T, shape []int, ctx ...*tensor.Ctx) *tensor.Array 
 	return tensor.FromBytes(c, spec, b.Bytes())
 }
 
-// FromFloats is an array of that shape and dtype with v's elements in row-major order. Integer dtypes drop fractions, and a
-// number that is out of their range is an error; other dtypes round once. The shape's size must be len(v).
+// FromFloats is an array of that shape and dtype with v's elements in row-major order. Integer dtypes drop
+// fractions, and a number that is out of their range is an error; other dtypes round once. The shape's size must be
+// len(v).
 func FromFloats(v []float64, shape []int, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	spec, err := checkedSpec(shape, d, len(v))
@@ -130,8 +132,8 @@ func appendNumber(b []byte, v float64, d tensor.DType) ([]byte, error) {
 	return le.AppendUint32(b, math.Float32bits(float32(v))), nil
 }
 
-// roundToOdd is v as a float32 from which a half type can be rounded without rounding twice: an inexact result gets an odd
-// last bit.
+// roundToOdd is v as a float32 from which a half type can be rounded without rounding twice: an inexact result gets
+// an odd last bit.
 func roundToOdd(v float64) float32 {
 	f := float32(v)
 	if float64(f) == v || f != f || math.IsInf(float64(f), 0) {
@@ -156,9 +158,10 @@ func Number(v float64, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
 	return tensor.FromBytes(c, tensor.Spec{Shape: tensor.Shape{}, DType: d}, b)
 }
 
-// Scalar is v as an operand beside like, typed weakly as MLX types Python's numbers. An integral v acts as a Python int: it takes
-// like's dtype, int32 beside bool; a v that is out of an integer dtype's range is an error. Any other v acts as a Python
-// float: it takes like's dtype if that is inexact, else float32. Infinities, NaN and integral numbers beyond int64 are floats.
+// Scalar is v as an operand beside like, typed weakly as MLX types Python's numbers. An integral v acts as a Python
+// int: it takes like's dtype, int32 beside bool; a v that is out of an integer dtype's range is an error. Any other
+// v acts as a Python float: it takes like's dtype if that is inexact, else float32. Infinities, NaN and integral
+// numbers beyond int64 are floats.
 func Scalar(v float64, like *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	if f := unusable(c, "array", like); f != nil {

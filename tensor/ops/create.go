@@ -10,8 +10,9 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
-// Full is an array of that shape whose elements are value's, converted to d and broadcast. It costs no memory: all elements
-// share value's bytes. A shape with a negative size, or one that value's does not broadcast to, is an error.
+// Full is an array of that shape whose elements are value's, converted to d and broadcast. It costs no memory: all
+// elements share value's bytes. A shape with a negative size, or one that value's does not broadcast to, is an
+// error.
 func Full(shape tensor.ShapeArg, value *tensor.Array, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
 	return fill(tensor.Call(ctx), "full", shape, value, d)
 }
@@ -67,7 +68,8 @@ func OnesLike(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return Ones(tensor.ShapeOf(a), a.DType(), c)
 }
 
-// Eye is a matrix of rows times cols with ones on the k-th diagonal (above the main one if k > 0) and zeros elsewhere.
+// Eye is a matrix of rows times cols with ones on the k-th diagonal (above the main one if k > 0) and zeros
+// elsewhere.
 func Eye(rows, cols, k int, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	if rows < 0 || cols < 0 {
@@ -123,8 +125,8 @@ func arangeLen(start, stop, step float64) (int, error) {
 	return max(int(n), 0), nil
 }
 
-// runArange counts in 64-bit integers, in double for float64, and in float for the other dtypes, which are rounded once.
-// As in MLX, an integer dtype drops the fractions of start and start+step, and steps by their difference.
+// runArange counts in 64-bit integers, in double for float64, and in float for the other dtypes, which are rounded
+// once. As in MLX, an integer dtype drops the fractions of start and start+step, and steps by their difference.
 func runArange(r *tensor.Run, a arangeAttrs) error {
 	out := r.Out[0]
 	n := out.Shape.Size()
@@ -165,16 +167,16 @@ func wholePart(v float64) int64 {
 	return int64(v)
 }
 
-// Arange is the numbers start, start+step, ... before stop, along one axis: ceil((stop-start)/step) of them, none if that is
-// negative. Element i is start + i*step, computed in 64-bit integers or floats and rounded to d once. A step of 0, a bool d,
-// and infinite or more than 2^31-1 elements are errors.
+// Arange is the numbers start, start+step, ... before stop, along one axis: ceil((stop-start)/step) of them, none
+// if that is negative. Element i is start + i*step, computed in 64-bit integers or floats and rounded to d once. A
+// step of 0, a bool d, and infinite or more than 2^31-1 elements are errors.
 func Arange(start, stop, step float64, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
 	a := arangeAttrs{tensor.MakeF64(start), tensor.MakeF64(stop), tensor.MakeF64(step), d}
 	return arange.One(tensor.Call(ctx), a)
 }
 
-// ArangeDType is the dtype of an arange of those numbers when none is given: int32 if all are integral, int64 if one does
-// not fit int32, float32 otherwise.
+// ArangeDType is the dtype of an arange of those numbers when none is given: int32 if all are integral, int64 if
+// one does not fit int32, float32 otherwise.
 func ArangeDType(start, stop, step float64) tensor.DType {
 	d := tensor.Int32
 	for _, v := range []float64{start, stop, step} {

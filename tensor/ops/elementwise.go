@@ -1,4 +1,5 @@
-// Package ops is the rooms of the ops: one op, or one family of element-wise rows, per file. See README.md for how to add one.
+// Package ops is the rooms of the ops: one op, or one family of element-wise rows, per file. See README.md for how
+// to add one.
 package ops
 
 import (
@@ -8,30 +9,37 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
-// row describes an element-wise op of one or two operands of one dtype; that is all that an op of this kind is. Operands
-// are promoted to a common dtype, converted to Arg's, and broadcast.
+// row describes an element-wise op of one or two operands of one dtype; that is all that an op of this kind is.
+// Operands are promoted to a common dtype, converted to Arg's, and broadcast.
 type row struct {
-	Arg  argRule                                          // the dtype that operands are converted to, or an error; nil: theirs
-	Out  func(d tensor.DType) tensor.DType                // the output's dtype for operands of dtype d; nil: d
-	Expr exprs                                            // the value
-	Diff []diff                                           // one for each operand; nil: the derivative is zero wherever there is one
-	VJP  func(g *tensor.VJP[tensor.None]) []*tensor.Array // in place of Diff, for functions that are not holomorphic
-	JVP  func(g *tensor.JVP[tensor.None]) []*tensor.Array
+	// Arg is the dtype that operands are converted to, or an error; nil: they keep theirs.
+	Arg argRule
+	// Out is the output's dtype for operands of dtype d; nil: d.
+	Out func(d tensor.DType) tensor.DType
+	// Expr is the value.
+	Expr exprs
+	// Diff is one derivative for each operand; nil: the derivative is zero wherever there is one.
+	Diff []diff
+	// VJP and JVP stand in place of Diff, for functions that are not holomorphic.
+	VJP func(g *tensor.VJP[tensor.None]) []*tensor.Array
+	JVP func(g *tensor.JVP[tensor.None]) []*tensor.Array
 }
 
 // argRule gives the dtype that an operand of dtype d is converted to, or says why d is refused.
 type argRule func(d tensor.DType) (tensor.DType, error)
 
-// diff is t times the derivative of an op by one of its operands, at a point. Jacobian-vector products call it with the operand's
-// tangent. Vector-Jacobian products call it with the output's cotangent at the conjugated point: that is MLX's convention, and right
-// because f'(conj z) = conj f'(z) for all rows here. It may not read t's size: t need not have the operand's shape.
+// diff is t times the derivative of an op by one of its operands, at a point. Jacobian-vector products call it with
+// the operand's tangent. Vector-Jacobian products call it with the output's cotangent at the conjugated point: that
+// is MLX's convention, and right because f'(conj z) = conj f'(z) for all rows here. It may not read t's size: t
+// need not have the operand's shape.
 type diff func(c *tensor.Ctx, t *tensor.Array, p point) *tensor.Array
 
 // point is where a derivative is taken: the operands and the output.
 type point struct{ A, B, Out *tensor.Array }
 
-// exprs is an op's value in MSL by kind of dtype, in terms of $0 and $1. Any serves where the kind's own is empty. Float is computed
-// in float for the half types, whose result is then rounded once; Any is computed in the type itself.
+// exprs is an op's value in MSL by kind of dtype, in terms of $0 and $1. Any serves where the kind's own is empty.
+// Float is computed in float for the half types, whose result is then rounded once; Any is computed in the type
+// itself.
 type exprs struct{ Any, Bool, Int, Unsigned, Float, Complex string }
 
 // at is the expression for operands of dtype d, or "".

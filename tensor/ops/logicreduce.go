@@ -15,7 +15,8 @@ func init() {
 		defineReduction(op, reduction{
 			Out: toBool,
 			Reducer: func(d, _ tensor.DType) kernelgen.Reducer {
-				return kernelgen.Reducer{Acc: "bool", Init: init, Load: conversion(d, tensor.Bool), Combine: combine, Finish: "$0"}
+				return kernelgen.Reducer{Acc: "bool", Init: init, Load: conversion(d, tensor.Bool), Combine: combine,
+					Finish: "$0"}
 			},
 		})
 	}

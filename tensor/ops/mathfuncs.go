@@ -33,7 +33,9 @@ func init() {
 	sine.define(row{
 		Arg:  inexact,
 		Expr: exprs{Float: "metal::sin($0)", Complex: "complex_sin($0)"},
-		Diff: []diff{func(c *tensor.Ctx, t *tensor.Array, p point) *tensor.Array { return Multiply(t, Cos(p.A, c), c) }},
+		Diff: []diff{func(c *tensor.Ctx, t *tensor.Array, p point) *tensor.Array {
+			return Multiply(t, Cos(p.A, c), c)
+		}},
 	})
 	cosine.define(row{
 		Arg:  inexact,
@@ -59,20 +61,20 @@ func init() {
 	})
 }
 
-// Exp is e to the power of each element. Integers and bool give float32, other dtypes their own. The derivative is the
-// result itself.
+// Exp is e to the power of each element. Integers and bool give float32, other dtypes their own. The derivative is
+// the result itself.
 func Exp(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return exponential.call(tensor.Call(ctx), a)
 }
 
-// Log is the natural logarithm of each element: -inf at 0, NaN below, the principal branch for complex64. Integers and
-// bool give float32, other dtypes their own. The derivative is 1/a.
+// Log is the natural logarithm of each element: -inf at 0, NaN below, the principal branch for complex64. Integers
+// and bool give float32, other dtypes their own. The derivative is 1/a.
 func Log(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return logarithm.call(tensor.Call(ctx), a)
 }
 
-// Sqrt is the square root of each element, correctly rounded: NaN below 0, the principal branch for complex64. Integers
-// and bool give float32, other dtypes their own. The derivative is 1/(2 sqrt(a)).
+// Sqrt is the square root of each element, correctly rounded: NaN below 0, the principal branch for complex64.
+// Integers and bool give float32, other dtypes their own. The derivative is 1/(2 sqrt(a)).
 func Sqrt(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return squareRoot.call(tensor.Call(ctx), a)
 }
@@ -83,14 +85,14 @@ func Sin(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array { return sine.call(t
 // Cos is the cosine of each element, in radians. Integers and bool give float32, other dtypes their own.
 func Cos(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array { return cosine.call(tensor.Call(ctx), a) }
 
-// Tanh is the hyperbolic tangent of each element. Integers and bool give float32, other dtypes their own. The derivative
-// is 1 - tanh(a)^2.
+// Tanh is the hyperbolic tangent of each element. Integers and bool give float32, other dtypes their own. The
+// derivative is 1 - tanh(a)^2.
 func Tanh(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return hyperTan.call(tensor.Call(ctx), a)
 }
 
-// Sigmoid is 1/(1+exp(-a)), element by element. Integers and bool give float32, other dtypes their own; complex64 is an
-// error. The derivative is s(1-s) for the result s.
+// Sigmoid is 1/(1+exp(-a)), element by element. Integers and bool give float32, other dtypes their own; complex64
+// is an error. The derivative is s(1-s) for the result s.
 func Sigmoid(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return sigmoid.call(tensor.Call(ctx), a)
 }

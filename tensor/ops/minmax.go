@@ -21,7 +21,8 @@ func init() {
 		defineReduction(op, reduction{
 			NonEmpty: nonEmpty,
 			Reducer: func(d, _ tensor.DType) kernelgen.Reducer {
-				return kernelgen.Reducer{Acc: d.MSL(), Init: limit(d), Load: "$0", Combine: pick(relation).at(d), Finish: "$0"}
+				return kernelgen.Reducer{Acc: d.MSL(), Init: limit(d), Load: "$0", Combine: pick(relation).at(d),
+					Finish: "$0"}
 			},
 			VJP: func(g *tensor.VJP[reduceAttrs]) *tensor.Array {
 				cot := kept(g.Ctx, g.Cot[0], g.Attrs, g.In[0].NDim())
@@ -50,7 +51,8 @@ func init() {
 	position(argMin, "<", highestOf)
 }
 
-// shares is, for each element of x, its part of the derivative of the extremum: equal elements share it equally, as in MLX.
+// shares is, for each element of x, its part of the derivative of the extremum: equal elements share it equally, as
+// in MLX.
 func shares(c *tensor.Ctx, x, out *tensor.Array, a reduceAttrs, d tensor.DType) *tensor.Array {
 	mask := AsType(Equal(x, kept(c, out, a, x.NDim()), c), d, c)
 	axes := axesOf(a, x.NDim())
@@ -130,9 +132,9 @@ func highestOf(d tensor.DType) string {
 	}[d]
 }
 
-// Max is the largest of a's elements along axes (nil: all; negative ones count from the end), NaN if one is NaN, in a's
-// dtype. With keepdims the reduced dimensions stay as ones. An axis without elements is an error. Equal elements share the
-// gradient. Complex numbers compare by their real parts, then by their imaginary ones.
+// Max is the largest of a's elements along axes (nil: all; negative ones count from the end), NaN if one is NaN, in
+// a's dtype. With keepdims the reduced dimensions stay as ones. An axis without elements is an error. Equal
+// elements share the gradient. Complex numbers compare by their real parts, then by their imaginary ones.
 func Max(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *tensor.Array {
 	return callReduction(tensor.Call(ctx), maxReduce, a, axes, keepdims)
 }
@@ -142,15 +144,15 @@ func Min(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *tensor
 	return callReduction(tensor.Call(ctx), minReduce, a, axes, keepdims)
 }
 
-// ArgMax is the index of the first largest element along an axis, as uint32; nil axes take all, and the index into the
-// flattened array. NaN counts as larger than all numbers. With keepdims the reduced dimensions stay as ones. An empty axis
-// is an error. No gradient flows.
+// ArgMax is the index of the first largest element along an axis, as uint32; nil axes take all, and the index into
+// the flattened array. NaN counts as larger than all numbers. With keepdims the reduced dimensions stay as ones. An
+// empty axis is an error. No gradient flows.
 func ArgMax(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *tensor.Array {
 	return callReduction(tensor.Call(ctx), argMax, a, axes, keepdims)
 }
 
-// ArgMin is the index of the first smallest element along an axis, as uint32. NaN counts as smaller than all numbers: see
-// ArgMax.
+// ArgMin is the index of the first smallest element along an axis, as uint32. NaN counts as smaller than all
+// numbers: see ArgMax.
 func ArgMin(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *tensor.Array {
 	return callReduction(tensor.Call(ctx), argMin, a, axes, keepdims)
 }

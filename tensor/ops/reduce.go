@@ -16,13 +16,16 @@ type reduceAttrs struct {
 
 // reduction describes an op that reduces some axes of one array.
 type reduction struct {
-	Out func(d tensor.DType) tensor.DType // the output's dtype for an input of dtype d; nil: d
+	// Out is the output's dtype for an input of dtype d; nil: d.
+	Out func(d tensor.DType) tensor.DType
 	// Reducer is the reduction of elements of dtype d to outputs of dtype out.
 	Reducer func(d, out tensor.DType) kernelgen.Reducer
 	// NonEmpty refuses axes of size 0 unless the output is empty too.
 	NonEmpty bool
-	VJP      func(g *tensor.VJP[reduceAttrs]) *tensor.Array // the input's gradient, for a cotangent that is not nil; nil: none
-	JVP      func(g *tensor.JVP[reduceAttrs]) *tensor.Array // the output's tangent, for a tangent that is not nil
+	// VJP is the input's gradient, for a cotangent that is not nil; a nil rule: none.
+	VJP func(g *tensor.VJP[reduceAttrs]) *tensor.Array
+	// JVP is the output's tangent, for a tangent that is not nil; a nil rule: none.
+	JVP func(g *tensor.JVP[reduceAttrs]) *tensor.Array
 }
 
 func defineReduction(op *tensor.Op[reduceAttrs], r reduction) {

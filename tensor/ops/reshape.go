@@ -152,8 +152,8 @@ func flattenRange(a flattenAttrs, rank int) (start, end int, err error) {
 	return start, end, nil
 }
 
-// reshapeView finds strides for the new shape over the same bytes. It works by runs of dimensions whose sizes have equal products: the old
-// ones of a run must lie behind one another for the new ones to divide them.
+// reshapeView finds strides for the new shape over the same bytes. It works by runs of dimensions whose sizes have
+// equal products: the old ones of a run must lie behind one another for the new ones to divide them.
 func reshapeView(from, to tensor.Shape, v tensor.View) ([]tensor.View, bool) {
 	if slices.Contains(from, 0) {
 		v.Strides = to.Strides()
@@ -199,14 +199,14 @@ func reshapeView(from, to tensor.Shape, v tensor.View) ([]tensor.View, bool) {
 	return []tensor.View{v}, true
 }
 
-// Reshape is a with that shape, its elements in row-major order. One size may be -1: it is inferred. Bytes are copied only
-// where a's layout has no strides for the new shape. Sizes whose product is not a's size are an error.
+// Reshape is a with that shape, its elements in row-major order. One size may be -1: it is inferred. Bytes are
+// copied only where a's layout has no strides for the new shape. Sizes whose product is not a's size are an error.
 func Reshape(a *tensor.Array, shape tensor.ShapeArg, ctx ...*tensor.Ctx) *tensor.Array {
 	return callShaped(tensor.Call(ctx), reshape, a, shape)
 }
 
-// Flatten makes the dimensions from axis start to axis end (both included, negative ones from the end) one. Axes beyond the
-// ends are clamped; a scalar becomes an array of one element. A start after the end is an error.
+// Flatten makes the dimensions from axis start to axis end (both included, negative ones from the end) one. Axes
+// beyond the ends are clamped; a scalar becomes an array of one element. A start after the end is an error.
 func Flatten(a *tensor.Array, start, end int, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	if f := unusable(c, "flatten", a); f != nil {

@@ -42,32 +42,31 @@ func ruledCalls() []ruled {
 	other := func(name string, f func(in []*array) *array, in ...tensor.Shape) {
 		calls = append(calls, ruled{name, f, in})
 	}
-	other("where", func(in []*array) *array { return ops.Where(in[0], in[1], in[2]) }, tensor.Shape{2, 1}, tensor.Shape{3}, tensor.Shape{})
-	other("astype", func(in []*array) *array { return ops.AsType(in[0], tensor.Float16) }, tensor.Shape{2})
-	other("stop_gradient", func(in []*array) *array { return ops.StopGradient(in[0]) }, tensor.Shape{2})
-	other("reshape", func(in []*array) *array { return ops.Reshape(in[0], tensor.Sizes(3, -1)) }, tensor.Shape{2, 3})
-	other("reshape like", func(in []*array) *array { return ops.Reshape(in[0], tensor.ShapeOf(in[1])) }, tensor.Shape{2, 3}, tensor.Shape{3, 2})
-	other("flatten", func(in []*array) *array { return ops.Flatten(in[0], 1, -1) }, tensor.Shape{2, 3, 4})
-	other("flatten scalar", func(in []*array) *array { return ops.Flatten(in[0], 0, -1) }, tensor.Shape{})
-	other("transpose", func(in []*array) *array { return ops.Transpose(in[0], []int{2, 0, 1}) }, tensor.Shape{2, 3, 4})
-	other("reversed", func(in []*array) *array { return ops.Transpose(in[0], nil) }, tensor.Shape{2, 3, 4})
-	other("expand_dims", func(in []*array) *array { return ops.ExpandDims(in[0], []int{0, -1}) }, tensor.Shape{2, 3})
-	other("squeeze", func(in []*array) *array { return ops.Squeeze(in[0], []int{-1}) }, tensor.Shape{2, 1})
-	other("broadcast_to", func(in []*array) *array { return ops.BroadcastTo(in[0], tensor.Sizes(2, 4, 3)) }, tensor.Shape{4, 1})
-	other("broadcast like", func(in []*array) *array { return ops.BroadcastTo(in[0], tensor.ShapeOf(in[1])) }, tensor.Shape{3}, tensor.Shape{2, 3})
-	other("sum_to", func(in []*array) *array { return ops.SumTo(in[0], tensor.ShapeOf(in[1])) }, tensor.Shape{2, 4, 3}, tensor.Shape{4, 1})
-	other("zeros_like", func(in []*array) *array { return ops.ZerosLike(in[0]) }, tensor.Shape{2, 3})
-	parts := []ops.Part{ops.At(-1), ops.NewAxis(), ops.Span(None, None, -2)}
-	other("slice", func(in []*array) *array { return ops.Slice(in[0], parts) }, tensor.Shape{2, 5, 3})
-	other("slice_update", func(in []*array) *array { return ops.SliceUpdate(in[0], in[1], parts) }, tensor.Shape{2, 5, 3}, tensor.Shape{3, 1})
+	type s = tensor.Shape
+	other("where", func(in []*array) *array { return ops.Where(in[0], in[1], in[2]) }, s{2, 1}, s{3}, s{})
+	other("astype", func(in []*array) *array { return ops.AsType(in[0], tensor.Float16) }, s{2})
+	other("stop_gradient", func(in []*array) *array { return ops.StopGradient(in[0]) }, s{2})
+	other("reshape", func(in []*array) *array { return ops.Reshape(in[0], tensor.Sizes(3, -1)) }, s{2, 3})
+	other("reshape", func(in []*array) *array { return ops.Reshape(in[0], tensor.ShapeOf(in[1])) }, s{2, 3}, s{3, 2})
+	other("flatten", func(in []*array) *array { return ops.Flatten(in[0], 1, -1) }, s{2, 3, 4})
+	other("flatten", func(in []*array) *array { return ops.Flatten(in[0], 0, -1) }, s{})
+	other("transpose", func(in []*array) *array { return ops.Transpose(in[0], []int{2, 0, 1}) }, s{2, 3, 4})
+	other("transpose", func(in []*array) *array { return ops.Transpose(in[0], nil) }, s{2, 3, 4})
+	other("expand_dims", func(in []*array) *array { return ops.ExpandDims(in[0], []int{0, -1}) }, s{2, 3})
+	other("squeeze", func(in []*array) *array { return ops.Squeeze(in[0], []int{-1}) }, s{2, 1})
+	other("broadcast_to", func(in []*array) *array { return ops.BroadcastTo(in[0], tensor.Sizes(2, 4, 3)) }, s{4, 1})
+	broadcast := func(in []*array) *array { return ops.BroadcastTo(in[0], tensor.ShapeOf(in[1])) }
+	other("broadcast_to", broadcast, s{3}, s{2, 3})
+	other("sum_to", func(in []*array) *array { return ops.SumTo(in[0], tensor.ShapeOf(in[1])) }, s{2, 4, 3}, s{4, 1})
+	other("zeros_like", func(in []*array) *array { return ops.ZerosLike(in[0]) }, s{2, 3})
+	parts := []ops.Part{ops.At(-1), ops.NewAxis(), ops.Span(ops.None, ops.None, -2)}
+	other("slice", func(in []*array) *array { return ops.Slice(in[0], parts) }, s{2, 5, 3})
+	other("slice_update", func(in []*array) *array { return ops.SliceUpdate(in[0], in[1], parts) }, s{2, 5, 3}, s{3, 1})
 	return calls
 }
 
-// None shortens the tables.
-const None = ops.None
-
-// TestRules builds first and second derivatives and batches of every op and compares the shapes and dtypes: a gradient is
-// like its input, a tangent like its output, and a batch like its examples.
+// TestRules builds first and second derivatives and batches of every op and compares the shapes and dtypes: a
+// gradient is like its input, a tangent like its output, and a batch like its examples.
 func TestRules(t *testing.T) {
 	trace := tensor.NewTrace("test", nil)
 	defer trace.End()

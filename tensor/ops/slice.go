@@ -24,12 +24,12 @@ const (
 // None stands for an end of a Span that is left out, as in Python's x[::2].
 const None = math.MinInt
 
-// At takes the element of that index along a dimension, which disappears. A negative index counts from the end; one out of
-// range is an error.
+// At takes the element of that index along a dimension, which disappears. A negative index counts from the end; one
+// out of range is an error.
 func At(index int) Part { return Part{kind: atPart, start: index, step: 1} }
 
-// Span is Python's start:stop:step along a dimension: start and stop may be None or negative and are clamped; a step of 0 is
-// an error.
+// Span is Python's start:stop:step along a dimension: start and stop may be None or negative and are clamped; a
+// step of 0 is an error.
 func Span(start, stop, step int) Part { return Part{spanPart, start, stop, step} }
 
 // Whole is Span(None, None, 1): the whole dimension.
@@ -238,8 +238,8 @@ func init() {
 // batchParts is the slice of a batch whose batch axis is first.
 func batchParts(a sliceAttrs) sliceAttrs { return packParts(append([]Part{Whole()}, a.parts()...)) }
 
-// expandParts gives one At or Span for each leading dimension of an array of that rank, the dimensions that At drops, and the new
-// dimensions' positions in the result.
+// expandParts gives one At or Span for each leading dimension of an array of that rank, the dimensions that At
+// drops, and the new dimensions' positions in the result.
 func expandParts(parts []Part, rank int) (spans []Part, dropped, added []int, err error) {
 	used, ellipsis := 0, -1
 	for i, p := range parts {
@@ -277,8 +277,9 @@ func expandParts(parts []Part, rank int) (spans []Part, dropped, added []int, er
 	return spans, dropped, added, nil
 }
 
-// Slice is a view of a by Python's basic indexing: one Part for each dimension from the first on; those left out are taken whole.
-// Spans are clamped as in Python and may step backwards. An index out of range and too many parts are errors.
+// Slice is a view of a by Python's basic indexing: one Part for each dimension from the first on; those left out
+// are taken whole. Spans are clamped as in Python and may step backwards. An index out of range and too many parts
+// are errors.
 func Slice(a *tensor.Array, parts []Part, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	if f := unusable(c, "slice", a); f != nil {
@@ -298,9 +299,9 @@ func Slice(a *tensor.Array, parts []Part, ctx ...*tensor.Ctx) *tensor.Array {
 	return x
 }
 
-// SliceUpdate is a copy of a in which the elements that Slice(a, parts) names are update's, converted to a's dtype and
-// broadcast. Where nothing else needs a's bytes they are changed in place. Errors are Slice's, and an update whose shape
-// does not broadcast to the slice's.
+// SliceUpdate is a copy of a in which the elements that Slice(a, parts) names are update's, converted to a's dtype
+// and broadcast. Where nothing else needs a's bytes they are changed in place. Errors are Slice's, and an update
+// whose shape does not broadcast to the slice's.
 func SliceUpdate(a, update *tensor.Array, parts []Part, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	if f := unusable(c, "slice_update", a, update); f != nil {

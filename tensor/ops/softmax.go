@@ -2,9 +2,10 @@ package ops
 
 import "github.com/mlxlua/mlxlua/tensor"
 
-// Softmax is exp(a) / sum(exp(a)) along axes (nil: all; negative ones count from the end). The largest element is subtracted first, so
-// that nothing overflows. Integers and bool give float32, other dtypes their own; the half types are computed in float32 and
-// rounded once, which is what MLX's precise asks for. Rows whose largest element is infinite are NaN.
+// Softmax is exp(a) / sum(exp(a)) along axes (nil: all; negative ones count from the end). The largest element is
+// subtracted first, so that nothing overflows. Integers and bool give float32, other dtypes their own; the half
+// types are computed in float32 and rounded once, which is what MLX's precise asks for. Rows whose largest element
+// is infinite are NaN.
 func Softmax(a *tensor.Array, axes []int, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	if f := checkAxes(c, "softmax", a, axes); f != nil {
@@ -18,9 +19,9 @@ func Softmax(a *tensor.Array, axes []int, ctx ...*tensor.Ctx) *tensor.Array {
 	return AsType(Divide(e, Sum(e, axes, true, c), c), d, c)
 }
 
-// LogSumExp is log(sum(exp(a))) along axes (nil: all; negative ones count from the end), computed without overflow. With
-// keepdims the reduced dimensions stay as ones. Integers and bool give float32, other dtypes their own; the half types are
-// computed in float32 and rounded once. An axis without elements is an error.
+// LogSumExp is log(sum(exp(a))) along axes (nil: all; negative ones count from the end), computed without overflow.
+// With keepdims the reduced dimensions stay as ones. Integers and bool give float32, other dtypes their own; the
+// half types are computed in float32 and rounded once. An axis without elements is an error.
 func LogSumExp(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	if f := checkAxes(c, "logsumexp", a, axes); f != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/ops"
 )
 
-// goldenSpec is a case of testdata/specs.json: a call and the dtype and shape that MLX gives, or nil where it refuses.
+// goldenSpec is a case of testdata/specs.json: a call and the dtype and shape that MLX gives, or nil where it
+// refuses.
 type goldenSpec struct {
 	Op   string
 	In   []specText

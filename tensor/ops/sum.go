@@ -80,8 +80,8 @@ func oneOf(d tensor.DType) string {
 	return d.MSL() + "(1)"
 }
 
-// prodOfOthers is for each element of x the product of the others along the axes. Zeros are told apart so that nothing is
-// divided by them: beside one zero only its own product is not zero, beside two none is.
+// prodOfOthers is for each element of x the product of the others along the axes. Zeros are told apart so that
+// nothing is divided by them: beside one zero only its own product is not zero, beside two none is.
 func prodOfOthers(c *tensor.Ctx, x *tensor.Array, axes []int) *tensor.Array {
 	zero := Number(0, x.DType(), c)
 	isZero := Equal(x, zero, c)
@@ -93,23 +93,23 @@ func prodOfOthers(c *tensor.Ctx, x *tensor.Array, axes []int) *tensor.Array {
 	return Where(none, Divide(all, nonZero, c), Where(lone, all, zero, c), c)
 }
 
-// Sum adds a's elements along axes (nil: all; negative ones count from the end). With keepdims the summed dimensions stay as ones. The
-// dtype is a's, but 32 bits for smaller integers (int32 for bool); the half types are summed in float32. The sum of no
-// elements is 0.
+// Sum adds a's elements along axes (nil: all; negative ones count from the end). With keepdims the summed
+// dimensions stay as ones. The dtype is a's, but 32 bits for smaller integers (int32 for bool); the half types are
+// summed in float32. The sum of no elements is 0.
 func Sum(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *tensor.Array {
 	return callReduction(tensor.Call(ctx), sum, a, axes, keepdims)
 }
 
-// Prod multiplies a's elements along axes (nil: all; negative ones count from the end). With keepdims the reduced dimensions stay as
-// ones. The dtype is as for Sum; the product of no elements is 1. The gradient is right beside zeros too; second derivatives take
-// the zeros as constants.
+// Prod multiplies a's elements along axes (nil: all; negative ones count from the end). With keepdims the reduced
+// dimensions stay as ones. The dtype is as for Sum; the product of no elements is 1. The gradient is right beside
+// zeros too; second derivatives take the zeros as constants.
 func Prod(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *tensor.Array {
 	return callReduction(tensor.Call(ctx), prod, a, axes, keepdims)
 }
 
-// Mean is the arithmetic mean of a's elements along axes (nil: all; negative ones count from the end). With keepdims the
-// reduced dimensions stay as ones. Integers and bool give float32, other dtypes their own; the half types are averaged in
-// float32, so that their range does not limit the sum. The mean of no elements is NaN.
+// Mean is the arithmetic mean of a's elements along axes (nil: all; negative ones count from the end). With
+// keepdims the reduced dimensions stay as ones. Integers and bool give float32, other dtypes their own; the half
+// types are averaged in float32, so that their range does not limit the sum. The mean of no elements is NaN.
 func Mean(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	if f := checkAxes(c, "mean", a, axes); f != nil {

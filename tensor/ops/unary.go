@@ -103,7 +103,8 @@ func Square(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return square.call(tensor.Call(ctx), a)
 }
 
-// Floor is the greatest whole number that is not above each element, in a's dtype; integers stay. Complex64 is an error.
+// Floor is the greatest whole number that is not above each element, in a's dtype; integers stay. Complex64 is an
+// error.
 func Floor(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array { return floor.call(tensor.Call(ctx), a) }
 
 // Conjugate changes the sign of the imaginary part of each element of a complex64 array; other arrays stay.

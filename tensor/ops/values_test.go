@@ -104,8 +104,8 @@ func ulp(v float64, d tensor.DType) float64 {
 	return math.Ldexp(1, max(exp-bits, least))
 }
 
-// compare gives the first element of got that is further from want than units in the last place allow. NaN is NaN, and
-// zeros are equal whatever their signs.
+// compare gives the first element of got that is further from want than units in the last place allow. NaN is NaN,
+// and zeros are equal whatever their signs.
 func compare(got, want []byte, d tensor.DType, units float64) error {
 	if len(got) != len(want) {
 		return fmt.Errorf("%d bytes, want %d", len(got), len(want))

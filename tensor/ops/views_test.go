@@ -110,12 +110,15 @@ func TestBadViews(t *testing.T) {
 		{ops.Slice(x, []ops.Part{ops.Ellipsis(), ops.Ellipsis()}), "only one ellipsis"},
 		{ops.Slice(x, []ops.Part{ops.At(0), ops.At(0), ops.At(0)}), "3 indices for an array with 2 dimensions"},
 		{ops.SliceUpdate(x, x, []ops.Part{ops.At(0)}), "[squeeze] axis 0 of shape (2, 3) has size 2"},
-		{ops.SliceUpdate(x, x, []ops.Part{ops.Span(0, 1, 1)}), "[slice_update] shape (2, 3) does not broadcast to (1, 3)"},
+		{ops.SliceUpdate(x, x, []ops.Part{ops.Span(0, 1, 1)}),
+			"[slice_update] shape (2, 3) does not broadcast to (1, 3)"},
 		{ops.Reshape(x, tensor.Sizes(4, -1)), "[reshape] cannot reshape (2, 3), of size 6, into shape (4, -1)"},
 		{ops.Reshape(x, tensor.Sizes(huge, huge)), "[reshape] cannot reshape"},
 		{ops.BroadcastTo(x, tensor.Sizes(2, 4)), "[broadcast_to] shape (2, 3) does not broadcast to (2, 4)"},
-		{ops.Zeros(tensor.Sizes(1<<30, 1<<30, 1<<30), tensor.Int8), "[zeros] shape (1073741824, 1073741824, 1073741824) of int8"},
-		{ops.Full(tensor.Sizes(-1), ops.Number(1, tensor.Int8), tensor.Int8), "[full] negative dimension in shape (-1,)"},
+		{ops.Zeros(tensor.Sizes(1<<30, 1<<30, 1<<30), tensor.Int8),
+			"[zeros] shape (1073741824, 1073741824, 1073741824) of int8"},
+		{ops.Full(tensor.Sizes(-1), ops.Number(1, tensor.Int8), tensor.Int8),
+			"[full] negative dimension in shape (-1,)"},
 		{ops.SwapAxes(x, 0, 2), "[swapaxes] axis 2 is out of range"},
 		{ops.FromSlice(counting(6, 0, 1), []int{4}), "[array] 6 elements do not fill shape (4,)"},
 		{ops.Number(256, tensor.Uint8), "[array] 256 does not fit uint8"},
@@ -126,7 +129,8 @@ func TestBadViews(t *testing.T) {
 		require.Contains(t, c.y.Err().Error(), c.want)
 	}
 	// The extremes of Python's slices are no errors.
-	for _, p := range []ops.Part{ops.Span(huge, -huge, -huge), ops.Span(-huge, huge, huge), ops.Span(ops.None, ops.None, ops.None),
+	for _, p := range []ops.Part{ops.Span(huge, -huge, -huge), ops.Span(-huge, huge, huge),
+		ops.Span(ops.None, ops.None, ops.None),
 		ops.Span(ops.None+1, huge, 1)} {
 		require.NoError(t, ops.Slice(x, []ops.Part{p}).Err())
 	}

@@ -53,9 +53,7 @@ func init() {
 	})
 
 	asType.Define(tensor.Rules[tensor.DType]{
-		Shape: func(in []tensor.Spec, _ tensor.DType) ([]tensor.Shape, error) {
-			return []tensor.Shape{in[0].Shape}, nil
-		},
+		Shape: sameShape[tensor.DType],
 		DType: func(_ []tensor.Spec, to tensor.DType) ([]tensor.DType, error) { return []tensor.DType{to}, nil },
 		Expr:  func(to tensor.DType, in []tensor.DType) string { return conversion(in[0], to) },
 		VJP: func(g *tensor.VJP[tensor.DType]) []*tensor.Array {
@@ -73,7 +71,7 @@ func init() {
 	})
 
 	stopGradient.Define(tensor.Rules[tensor.None]{
-		Shape: func(in []tensor.Spec, _ tensor.None) ([]tensor.Shape, error) { return []tensor.Shape{in[0].Shape}, nil },
+		Shape: sameShape[tensor.None],
 		DType: sameDType[tensor.None],
 		View: func(_ []tensor.Spec, v tensor.View, _ tensor.None) ([]tensor.View, bool) {
 			return []tensor.View{v}, true
@@ -103,13 +101,18 @@ func conversion(from, to tensor.DType) string {
 	return to.MSL() + "($0)"
 }
 
+// sameShape is the rule of an op whose output has input 0's shape.
+func sameShape[A any](in []tensor.Spec, _ A) ([]tensor.Shape, error) {
+	return []tensor.Shape{in[0].Shape}, nil
+}
+
 // sameDType is the rule of an op whose output has input 0's dtype.
 func sameDType[A comparable](in []tensor.Spec, _ A) ([]tensor.DType, error) {
 	return []tensor.DType{in[0].DType}, nil
 }
 
-// Where is x where cond is true and y elsewhere, element by element, in the common dtype of x and y and the common shape of
-// all three. A cond that is not bool counts as true where it is not zero. No gradient flows into cond.
+// Where is x where cond is true and y elsewhere, element by element, in the common dtype of x and y and the common
+// shape of all three. A cond that is not bool counts as true where it is not zero. No gradient flows into cond.
 func Where(cond, x, y *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	if f := unusable(c, "where", cond, x, y); f != nil {
@@ -119,8 +122,9 @@ func Where(cond, x, y *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return where.One(c, tensor.None{}, AsType(cond, tensor.Bool, c), AsType(x, d, c), AsType(y, d, c))
 }
 
-// AsType converts a to a dtype; if it has it already, the result is a itself. Floats become integers by dropping the fraction, complex
-// numbers become real by dropping the imaginary part, and anything but zero becomes true. The gradient is converted back.
+// AsType converts a to a dtype; if it has it already, the result is a itself. Floats become integers by dropping
+// the fraction, complex numbers become real by dropping the imaginary part, and anything but zero becomes true. The
+// gradient is converted back.
 func AsType(a *tensor.Array, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	if f := unusable(c, "astype", a); f != nil {

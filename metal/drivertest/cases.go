@@ -1,0 +1,524 @@
+package drivertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua/metal"
+)
+
+// cases is the suite.
+var cases = []testCase{
+	{name: "info", run: caseInfo},
+	{name: "alloc", run: caseAlloc},
+	{name: "compile errors", run: caseCompileErrors},
+	{name: "reflection", run: caseReflection},
+	{name: "dispatch", run: caseDispatch},
+	{name: "positions and edges", run: casePositions},
+	{name: "threadgroup memory", run: caseThreadgroup},
+	{name: "atomics", run: caseAtomics},
+	{name: "copy and fill", run: caseCopyFill},
+	{name: "order in a command buffer", run: caseOrder},
+	{name: "order in a queue", run: caseQueue},
+	{name: "same name, other body", run: caseSameName},
+	{name: "twelve weights", run: caseTwelveWeights},
+	{name: "cancel", run: caseCancel},
+	{name: "faults", run: caseFaults},
+	{name: "empty", run: caseEmpty},
+	{name: "many goroutines", run: caseGoroutines},
+	{name: "close while pending", validate: []bool{false}, run: caseClose},
+}
+
+func caseInfo(b *bench) {
+	i := b.drv.Info()
+	require.NotEmpty(b.t, i.Name)
+	require.Contains(b.t, []string{"cpu", "metal", "cuda"}, i.Kind)
+	require.NotEmpty(b.t, i.Version, "it is part of every library key")
+	require.Positive(b.t, i.Threads)
+	require.Positive(b.t, i.Memory)
+	require.Equal(b.t, metal.MetalLimits(i.Limits.MaxBufferBytes), i.Limits)
+	require.Positive(b.t, i.Limits.MaxBufferBytes)
+	require.Equal(b.t, i, b.drv.Info())
+}
+
+func caseAlloc(b *bench) {
+	for _, n := range []int64{1, 100, page, page + 1, 3<<20 + 5} {
+		m, err := b.drv.Alloc(n)
+		require.NoError(b.t, err)
+		require.GreaterOrEqual(b.t, int64(len(m.Bytes)), n)
+		require.Zero(b.t, address(m.Bytes)%page, "alignment of %d bytes", n)
+		for i, c := range m.Bytes {
+			if c != 0 {
+				require.Zero(b.t, c, "byte %d of new memory", i)
+			}
+		}
+		m.Bytes[n-1] = 1
+		other, err := b.drv.Alloc(n)
+		require.NoError(b.t, err)
+		require.Zero(b.t, other.Bytes[n-1], "two allocations overlap")
+		b.drv.Free(m)
+		b.drv.Free(other)
+	}
+	for _, n := range []int64{0, -1, 1 << 62} {
+		_, err := b.drv.Alloc(n)
+		require.Error(b.t, err, "%d bytes", n)
+	}
+}
+
+func caseCompileErrors(b *bench) {
+	src := metal.Source{Label: "wrong", Text: header + `
+kernel void wrong(device float* out [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+  out[i] = undeclared_one;
+  out[i + 1] = undeclared_two;
+}`}
+	for range 2 {
+		l, err := b.d.Library(bg, src)
+		require.Nil(b.t, l)
+		require.ErrorContains(b.t, err, "undeclared_one")
+		require.ErrorContains(b.t, err, "undeclared_two", "all errors are reported at once")
+	}
+	b.kernel("add") // the driver is still good
+}
+
+func caseReflection(b *bench) {
+	p := b.kernel("add")
+	require.Equal(b.t, []string{"add"}, p.Library().Kernels())
+	byName := map[string]metal.ParamInfo{}
+	for _, q := range p.Params() {
+		byName[q.Name] = q
+	}
+	require.Len(b.t, byName, 4)
+	for i, n := range []string{"a", "b", "out", "n"} {
+		q := byName[n]
+		require.Equal(b.t, i, q.Index, n)
+		require.Equal(b.t, 4, q.ElemSize, n)
+		require.Equal(b.t, n == "n", q.Constant, n)
+		require.Equal(b.t, n != "out", q.Read, n)
+		require.Equal(b.t, n == "out", q.Write, n)
+		require.False(b.t, q.Atomic || q.Threadgroup, n)
+	}
+	require.Equal(b.t, int64(4), byName["n"].MinBytes, "a reference")
+	turn := b.kernel("turn").Reflection()
+	require.Equal(b.t, int64(1024), turn.StaticTG)
+	require.True(b.t, b.kernel("tally").Params()[0].Atomic)
+	dynamic := 0
+	for _, q := range b.kernel("turn_dynamic").Params() {
+		if q.Threadgroup {
+			dynamic++
+			require.Zero(b.t, q.Index)
+		}
+	}
+	require.Equal(b.t, 1, dynamic)
+}
+
+func caseDispatch(b *bench) {
+	for _, n := range []int{1, 31, 32, 33, 1000, 5000} {
+		x, y := make([]float32, n), make([]float32, n)
+		for i := range x {
+			x[i], y[i] = float32(i), 0.5
+		}
+		xb, yb, out := b.floats(x...), b.floats(y...), b.zeros(n+1)
+		cb := b.begin()
+		b.encode(cb, "add", threads(n+40), threads(64), buf("a", xb), buf("b", yb), buf("out", out),
+			word("n", uint32(n)))
+		b.finish(cb)
+		got := readFloats(out)
+		for i := range n {
+			if got[i] != float32(i)+0.5 {
+				require.Equal(b.t, float32(i)+0.5, got[i], "element %d of %d", i, n)
+			}
+		}
+		require.Zero(b.t, got[n], "behind the end")
+		release(xb, yb, out)
+	}
+	// Offsets: the second half of a is added to the first.
+	x, out := b.floats(1, 2, 3, 4, 5, 6), b.zeros(6)
+	cb := b.begin()
+	b.encode(cb, "add", threads(3), threads(3), buf("a", x), arg{name: "b", buf: x, at: 12},
+		arg{name: "out", buf: out, at: 8}, word("n", 3))
+	b.finish(cb)
+	require.Equal(b.t, []float32{0, 0, 5, 7, 9, 0}, readFloats(out))
+	release(x, out)
+}
+
+func release(bufs ...*metal.Buffer) {
+	for _, x := range bufs {
+		x.Release()
+	}
+}
+
+// casePositions: a grid that the threadgroup does not divide, so that the groups at the edges are smaller.
+func casePositions(b *bench) {
+	grid, tg := metal.Size{X: 37, Y: 5, Z: 3}, metal.Size{X: 16, Y: 4, Z: 2}
+	out := b.zeros(4 * grid.Count())
+	cb := b.begin()
+	b.encode(cb, "place", grid, tg, buf("out", out))
+	b.finish(cb)
+	got := read(out)
+	pack := func(x, y, z int) uint32 { return uint32(x | y<<8 | z<<16) }
+	at := 0
+	for z := range grid.Z {
+		for y := range grid.Y {
+			for x := range grid.X {
+				g := [3]int{x / tg.X, y / tg.Y, z / tg.Z}
+				want := []uint32{
+					pack(x, y, z), pack(x%tg.X, y%tg.Y, z%tg.Z), pack(g[0], g[1], g[2]),
+					pack(min(tg.X, grid.X-g[0]*tg.X), min(tg.Y, grid.Y-g[1]*tg.Y), min(tg.Z, grid.Z-g[2]*tg.Z)),
+				}
+				require.Equal(b.t, want, got[at:at+4], "thread (%d, %d, %d)", x, y, z)
+				at += 4
+			}
+		}
+	}
+	out.Release()
+}
+
+func caseThreadgroup(b *bench) {
+	const n, tg = 600, 256 // the last group has 88 threads
+	in := make([]uint32, n)
+	for i := range in {
+		in[i] = uint32(i)
+	}
+	for _, k := range []string{"turn", "turn_dynamic"} {
+		x, out := b.words(in...), b.zeros(n)
+		args := []arg{buf("in", x), buf("out", out)}
+		if k == "turn_dynamic" {
+			args = append(args, arg{name: "s", tg: 4 * tg})
+		}
+		cb := b.begin()
+		b.encode(cb, k, threads(n), threads(tg), args...)
+		b.finish(cb)
+		for i, got := range read(out) {
+			base := i / tg * tg
+			if want := uint32(base + min(tg, n-base) - 1 - (i - base)); got != want {
+				require.Equal(b.t, want, got, "%s: thread %d", k, i)
+			}
+		}
+		release(x, out)
+	}
+}
+
+func caseAtomics(b *bench) {
+	const n = 3000
+	count := b.zeros(3)
+	cb := b.begin()
+	for range 2 {
+		b.encode(cb, "tally", threads(n), threads(128), buf("count", count))
+	}
+	b.finish(cb)
+	var want [3]uint32
+	for i := range uint32(n) {
+		want[i%3] += 2 * i
+	}
+	require.Equal(b.t, want[:], read(count))
+	count.Release()
+}
+
+func caseCopyFill(b *bench) {
+	x, y := b.zeros(4), b.zeros(4)
+	at := func(b *metal.Buffer, off, n int64) metal.Range { return metal.Range{Buf: b, Offset: off, Bytes: n} }
+	cb := b.begin()
+	e := cb.Encoder()
+	require.NoError(b.t, e.Fill(at(x, 1, 5), []byte{7}))
+	require.NoError(b.t, e.Fill(at(x, 8, 8), []byte{1, 2, 3, 4}))
+	require.NoError(b.t, e.Copy(at(y, 3, 9), at(x, 4, 9)))
+	require.NoError(b.t, e.Copy(at(x, 0, 1), at(x, 15, 1)))
+	b.finish(cb)
+	require.Equal(b.t, []byte{4, 7, 7, 7, 7, 7, 0, 0, 1, 2, 3, 4, 1, 2, 3, 4}, x.Bytes())
+	require.Equal(b.t, []byte{0, 0, 0, 7, 7, 0, 0, 1, 2, 3, 4, 1, 0, 0, 0, 0}, y.Bytes())
+	release(x, y)
+	const n = 1 << 20
+	big, other := b.zeros(n), b.zeros(n)
+	cb = b.begin()
+	require.NoError(b.t, cb.Encoder().Fill(big.All(), []byte{1, 0, 0, 0, 2, 0, 0, 0}))
+	require.NoError(b.t, cb.Encoder().Copy(other.All(), big.All()))
+	b.finish(cb)
+	for i, v := range read(other) {
+		if v != uint32(1+i%2) {
+			require.Equal(b.t, uint32(1+i%2), v, "word %d", i)
+		}
+	}
+	release(big, other)
+}
+
+// step is what the kernel next does.
+func step(x uint32) uint32 { return x*1664525 + 1013904223 }
+
+// caseOrder: commands that depend on one another, with others in between that do not.
+func caseOrder(b *bench) {
+	const n, rounds = 100, 50
+	x, y, z := b.zeros(n), b.zeros(n), b.zeros(n)
+	cb := b.begin()
+	for i := range rounds {
+		b.encode(cb, "next", threads(n), threads(32), buf("in", x), buf("out", y))
+		if i%5 == 0 {
+			b.encode(cb, "twice_plus_one", threads(n), threads(32), buf("x", z))
+		}
+		b.encode(cb, "next", threads(n), threads(32), buf("in", y), buf("out", x))
+	}
+	b.finish(cb)
+	var want, doubled uint32
+	for i := range rounds {
+		want = step(step(want))
+		if i%5 == 0 {
+			doubled = 2*doubled + 1
+		}
+	}
+	for i := range n {
+		require.Equal(b.t, want, read(x)[i])
+		require.Equal(b.t, doubled, read(z)[i])
+	}
+	release(x, y, z)
+}
+
+func caseQueue(b *bench) {
+	const n, rounds = 64, 40
+	x := b.zeros(n)
+	var last *metal.CommandBuffer
+	var want uint32
+	for range rounds {
+		last = b.begin()
+		b.encode(last, "twice_plus_one", threads(n), threads(64), buf("x", x))
+		require.NoError(b.t, last.Commit())
+		want = 2*want + 1
+	}
+	require.NoError(b.t, last.Wait(bg))
+	for _, v := range read(x) {
+		require.Equal(b.t, want, v)
+	}
+	x.Release()
+}
+
+// caseSameName: two sources with one kernel name in one command buffer.
+func caseSameName(b *bench) {
+	x, y := b.zeros(4), b.zeros(4)
+	cb := b.begin()
+	for i, v := range []string{"11", "22"} {
+		text := header + `
+kernel void set(device uint* out [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+  out[i] = ` + v + `;
+}`
+		l, err := b.d.Library(bg, metal.Source{Label: "set", Text: text})
+		require.NoError(b.t, err)
+		p, err := l.Pipeline("set")
+		require.NoError(b.t, err)
+		e := cb.Encoder()
+		e.SetPipeline(p)
+		e.SetBuffer(0, []*metal.Buffer{x, y}[i], 0)
+		require.NoError(b.t, e.Dispatch(threads(4), threads(4)))
+	}
+	b.finish(cb)
+	require.Equal(b.t, []uint32{11, 11, 11, 11}, read(x))
+	require.Equal(b.t, []uint32{22, 22, 22, 22}, read(y))
+	release(x, y)
+}
+
+// caseTwelveWeights: one kernel, called with twelve slices of one buffer; what the caller held is dropped at once.
+func caseTwelveWeights(b *bench) {
+	const n, layers = 16, 12
+	w := make([]float32, n*layers)
+	for i := range w {
+		w[i] = float32(i)
+	}
+	weights, x := b.floats(w...), b.floats(make([]float32, n)...)
+	cb := b.begin()
+	for l := range layers {
+		out := b.zeros(n)
+		b.encode(cb, "add", threads(n), threads(n), buf("a", x), arg{name: "b", buf: weights, at: int64(4 * n * l)},
+			buf("out", out), word("n", n))
+		x.Release()
+		x = out
+	}
+	weights.Release()
+	b.finish(cb)
+	for i, got := range readFloats(x) {
+		var want float32
+		for l := range layers {
+			want += float32(n*l + i)
+		}
+		require.Equal(b.t, want, got)
+	}
+	x.Release()
+}
+
+// caseCancel: kernels that never end are stopped, and what comes after them runs.
+func caseCancel(b *bench) {
+	for _, k := range []struct{ kernel, param string }{{"spin", "flag"}, {"count_forever", "x"}} {
+		x, y := b.zeros(2), b.zeros(1)
+		why := errors.New("enough")
+		endless := b.begin()
+		b.encode(endless, k.kernel, threads(64), threads(32), buf(k.param, x))
+		require.NoError(b.t, endless.Commit())
+		after := b.begin()
+		b.encode(after, "twice_plus_one", threads(1), threads(1), buf("x", y))
+		require.NoError(b.t, after.Commit())
+		waiting, stop := context.WithCancel(bg)
+		stop()
+		require.ErrorIs(b.t, endless.Wait(waiting), context.Canceled)
+		require.Equal(b.t, metal.StatusCommitted, endless.Status())
+		endless.Cancel(why)
+		require.ErrorIs(b.t, endless.Wait(bg), why, k.kernel)
+		require.NoError(b.t, after.Wait(bg))
+		require.Equal(b.t, []uint32{1}, read(y))
+		release(x, y)
+	}
+	// Cancelled before its turn: it ends with the reason, too.
+	x := b.zeros(1)
+	endless, behind := b.begin(), b.begin()
+	b.encode(endless, "spin", threads(1), threads(1), buf("flag", x))
+	b.encode(behind, "spin", threads(1), threads(1), buf("flag", x))
+	require.NoError(b.t, endless.Commit())
+	require.NoError(b.t, behind.Commit())
+	why := errors.New("not even begun")
+	behind.Cancel(why)
+	endless.Cancel(nil)
+	require.ErrorIs(b.t, endless.Wait(bg), context.Canceled)
+	require.ErrorIs(b.t, behind.Wait(bg), why)
+	x.Release()
+}
+
+// caseFaults: accesses out of bounds are errors that name kernel and buffer; neighbours in memory stay untouched, and the
+// device goes on. GPUs do not check.
+func caseFaults(b *bench) {
+	if b.drv.Info().Kind != "cpu" {
+		return
+	}
+	for _, at := range []uint32{4, 5, 1 << 10, 1 << 20, 1<<30 - 1, 1<<32 - 1} {
+		x, neighbour, out := b.zeros(4), b.zeros(4), b.zeros(1)
+		for _, k := range []string{"store_at", "load_at"} {
+			param, args := "target", []arg{buf("target", x), word("at", at)}
+			if k == "load_at" {
+				param, args = "origin", []arg{buf("origin", x), word("at", at), buf("out", out)}
+			}
+			cb := b.begin()
+			b.encode(cb, k, threads(1), threads(1), args...)
+			require.NoError(b.t, cb.Commit())
+			err := cb.Wait(bg)
+			require.Error(b.t, err, "%s at %d", k, at)
+			for _, s := range []string{k, param, fmt.Sprint(at)} {
+				require.ErrorContains(b.t, err, s)
+			}
+		}
+		require.Equal(b.t, make([]uint32, 4), read(x))
+		require.Equal(b.t, make([]uint32, 4), read(neighbour))
+		cb := b.begin()
+		b.encode(cb, "store_at", threads(1), threads(1), buf("target", x), word("at", 3))
+		b.finish(cb)
+		require.Equal(b.t, []uint32{0, 0, 0, 1}, read(x))
+		release(x, neighbour, out)
+	}
+	// A binding's range is the bound, not the buffer's end.
+	x := b.zeros(8)
+	cb := b.begin()
+	p := b.kernel("store_at")
+	e := cb.Encoder()
+	e.SetPipeline(p)
+	for i, q := range p.Params() {
+		if q.Name == "target" {
+			e.SetBufferRange(i, metal.Range{Buf: x, Offset: 4, Bytes: 8})
+		} else {
+			e.SetBytes(i, []byte{2, 0, 0, 0})
+		}
+	}
+	require.NoError(b.t, e.Dispatch(threads(1), threads(1)))
+	require.NoError(b.t, cb.Commit())
+	require.Error(b.t, cb.Wait(bg))
+	require.Equal(b.t, make([]uint32, 8), read(x))
+	x.Release()
+}
+
+func caseEmpty(b *bench) {
+	cb := b.begin()
+	b.finish(cb)
+	cb = b.begin()
+	require.NoError(b.t, cb.Encoder().Barrier())
+	b.finish(cb)
+	require.False(b.t, cb.Timing().End.Before(cb.Timing().Start))
+}
+
+// caseGoroutines: many goroutines, several queues, buffers dropped as soon as they are encoded.
+func caseGoroutines(b *bench) {
+	const n = 257
+	var wg sync.WaitGroup
+	errs := make(chan error, 64)
+	kernel := b.kernel("next")
+	for g := range 8 {
+		wg.Go(func() {
+			for range 4 {
+				if err := chain(b.d, kernel, g, n); err != nil {
+					errs <- err
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	close(errs)
+	for err := range errs {
+		require.NoError(b.t, err)
+	}
+	require.Zero(b.t, b.d.Memory().Buffers)
+}
+
+// chain steps n words eight times through new buffers, on queue g.
+func chain(d *metal.Device, kernel *metal.Pipeline, g, n int) error {
+	x, err := d.AllocCopy(make([]byte, 4*n))
+	if err != nil {
+		return err
+	}
+	cb := d.NewCommandBuffer(g%3, "chain")
+	var want uint32
+	for range 8 {
+		y, err := d.Alloc(bg, int64(4*n))
+		if err != nil {
+			return err
+		}
+		e := cb.Encoder()
+		e.SetPipeline(kernel)
+		for i, q := range kernel.Params() {
+			e.SetBuffer(i, map[string]*metal.Buffer{"in": x, "out": y}[q.Name], 0)
+		}
+		if err := e.Dispatch(threads(n), threads(64)); err != nil {
+			return err
+		}
+		x.Release()
+		x, want = y, step(want)
+	}
+	defer x.Release()
+	if err := errors.Join(cb.Commit(), cb.Wait(bg)); err != nil {
+		return err
+	}
+	for i, got := range read(x) {
+		if got != want {
+			return fmt.Errorf("goroutine %d, word %d: %d, want %d", g, i, got, want)
+		}
+	}
+	return nil
+}
+
+// caseClose: Close waits for what was committed. It must be the last to use its device.
+func caseClose(b *bench) {
+	x := b.zeros(1000)
+	var cbs []*metal.CommandBuffer
+	for range 10 {
+		cb := b.begin()
+		b.encode(cb, "twice_plus_one", threads(1000), threads(100), buf("x", x))
+		require.NoError(b.t, cb.Commit())
+		cbs = append(cbs, cb)
+	}
+	var got []uint32
+	cbs[9].OnComplete(func(error) { got = read(x) }) // the host's view lasts as long as anything is pending
+	require.NoError(b.t, b.d.Close())
+	for _, cb := range cbs {
+		require.Equal(b.t, metal.StatusCompleted, cb.Status())
+		require.NoError(b.t, cb.Err())
+	}
+	require.Len(b.t, got, 1000)
+	require.Equal(b.t, uint32(1<<10-1), got[999])
+	require.Nil(b.t, x.Bytes())
+	x.Release()
+}

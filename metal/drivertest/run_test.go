@@ -1,0 +1,304 @@
+package drivertest
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua/metal"
+)
+
+// The suite is tried on a Fake whose kernels are Go functions: a right one passes, and each of a list of wrong ones fails
+// the case that is there for it.
+
+func get(b []byte, i int) uint32    { return binary.LittleEndian.Uint32(b[4*i:]) }
+func put(b []byte, i int, v uint32) { binary.LittleEndian.PutUint32(b[4*i:], v) }
+
+// each is a body that runs f for every thread with the bytes of all arguments.
+func each(f func(a [][]byte, c metal.Command, x, y, z int) error) Body {
+	return func(_ context.Context, c metal.Command) error {
+		var a [][]byte
+		for _, arg := range c.Args {
+			a = append(a, ArgBytes(arg))
+		}
+		for z := range c.Grid.Z {
+			for y := range c.Grid.Y {
+				for x := range c.Grid.X {
+					if err := f(a, c, x, y, z); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		return nil
+	}
+}
+
+func turn(a [][]byte, c metal.Command, x, _, _ int) error {
+	tg := c.Threadgroup.X
+	base := x / tg * tg
+	put(a[1], x, get(a[0], base+min(tg, c.Grid.X-base)-1-(x-base)))
+	return nil
+}
+
+func bound(kernel, param string, at uint32, b []byte) error {
+	if int64(at) < int64(len(b)/4) {
+		return nil
+	}
+	return fmt.Errorf("%s: %s[%d] is out of bounds: %d elements", kernel, param, at, len(b)/4)
+}
+
+func spin(ctx context.Context, _ metal.Command) error { <-ctx.Done(); return context.Cause(ctx) }
+
+var tallyMu sync.Mutex
+
+// model is a right driver for the suite's kernels.
+func model() *Fake {
+	add := Kernel("add", each(func(a [][]byte, _ metal.Command, x, _, _ int) error {
+		if x < int(get(a[3], 0)) {
+			put(a[2], x, math.Float32bits(math.Float32frombits(get(a[0], x))+math.Float32frombits(get(a[1], x))))
+		}
+		return nil
+	}), "a:r", "b:r", "out:w", "n:rc")
+	add.Params[3].MinBytes = 4
+	turnKernel := Kernel("turn", each(turn), "in:r", "out:w")
+	turnKernel.StaticTG = 1024
+	f := NewFake(add, turnKernel,
+		Kernel("turn_dynamic", each(turn), "in:r", "out:w", "s:rwt"),
+		Kernel("next", each(func(a [][]byte, _ metal.Command, x, _, _ int) error {
+			put(a[1], x, step(get(a[0], x)))
+			return nil
+		}), "in:r", "out:w"),
+		Kernel("twice_plus_one", each(func(a [][]byte, _ metal.Command, x, _, _ int) error {
+			put(a[0], x, 2*get(a[0], x)+1)
+			return nil
+		}), "x:rw"),
+		Kernel("place", each(func(a [][]byte, c metal.Command, x, y, z int) error {
+			g, t := c.Grid, c.Threadgroup
+			at := 4 * ((z*g.Y+y)*g.X + x)
+			for i, v := range [4][3]int{
+				{x, y, z}, {x % t.X, y % t.Y, z % t.Z}, {x / t.X, y / t.Y, z / t.Z},
+				{min(t.X, g.X-x/t.X*t.X), min(t.Y, g.Y-y/t.Y*t.Y), min(t.Z, g.Z-z/t.Z*t.Z)},
+			} {
+				put(a[0], at+i, uint32(v[0]|v[1]<<8|v[2]<<16))
+			}
+			return nil
+		}), "out:w"),
+		Kernel("tally", each(func(a [][]byte, _ metal.Command, x, _, _ int) error {
+			tallyMu.Lock()
+			defer tallyMu.Unlock()
+			put(a[0], x%3, get(a[0], x%3)+uint32(x))
+			return nil
+		}), "count:a"),
+		Kernel("spin", spin, "flag:a"), Kernel("count_forever", spin, "x:rw"),
+		Kernel("store_at", each(func(a [][]byte, _ metal.Command, _, _, _ int) error {
+			at := get(a[1], 0)
+			if err := bound("store_at", "target", at, a[0]); err != nil {
+				return err
+			}
+			put(a[0], int(at), 1)
+			return nil
+		}), "target:w", "at:rc"),
+		Kernel("load_at", each(func(a [][]byte, _ metal.Command, _, _, _ int) error {
+			return bound("load_at", "origin", get(a[1], 0), a[0])
+		}), "origin:r", "at:rc", "out:w"),
+	).Auto()
+	f.Reverse = true
+	f.OnAlloc = func(n int64) error {
+		if n > 1<<30 {
+			return errors.New("too much")
+		}
+		return nil
+	}
+	f.OnCompile = func(_ context.Context, s metal.Source) error {
+		if strings.Contains(s.Text, "undeclared") {
+			return errors.New("3:12: undeclared_one\n4:16: undeclared_two")
+		}
+		if _, value, ok := strings.Cut(s.Text, "out[i] = "); ok && s.Label == "set" {
+			var v uint32
+			_, err := fmt.Sscan(strings.TrimSuffix(strings.Fields(value)[0], ";"), &v)
+			f.Define(Kernel("set", each(func(a [][]byte, _ metal.Command, x, _, _ int) error {
+				put(a[0], x, v)
+				return nil
+			}), "out:w"))
+			return err
+		}
+		return nil
+	}
+	return f
+}
+
+func TestSuitePassesOnTheModel(t *testing.T) {
+	Run(t, func(*testing.T) metal.Driver { return model() })
+}
+
+// failures is a testing.T that only remembers.
+type failures struct {
+	mu   sync.Mutex
+	text string
+}
+
+func (f *failures) Errorf(format string, args ...any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.text += fmt.Sprintf(format, args...)
+}
+
+func (f *failures) FailNow() { runtime.Goexit() }
+
+// wrong is a driver with a defect.
+type wrong struct {
+	*Fake
+	alloc  func(metal.Memory) metal.Memory
+	submit func(f *Fake, q int, cb *metal.CommandBuffer, done func(error))
+	info   func(*metal.Info)
+}
+
+func (w wrong) Alloc(n int64) (metal.Memory, error) {
+	m, err := w.Fake.Alloc(n)
+	if err == nil && w.alloc != nil {
+		m = w.alloc(m)
+	}
+	return m, err
+}
+
+func (w wrong) Info() metal.Info {
+	i := w.Fake.Info()
+	if w.info != nil {
+		w.info(&i)
+	}
+	return i
+}
+
+func (w wrong) Submit(q int, cb *metal.CommandBuffer, done func(error)) {
+	if w.submit != nil {
+		w.submit(w.Fake, q, cb, done)
+		return
+	}
+	w.Fake.Submit(q, cb, done)
+}
+
+// TestSuiteFindsDefects: for each defect, the case named must fail.
+func TestSuiteFindsDefects(t *testing.T) {
+	redefine := func(k FakeKernel) wrong {
+		f := model()
+		f.Define(k)
+		return wrong{Fake: f}
+	}
+	for _, c := range []struct {
+		defect, finds string
+		driver        func() wrong
+	}{
+		{"no version", "info", func() wrong {
+			return wrong{Fake: model(), info: func(i *metal.Info) { i.Version = "" }}
+		}},
+		{"other limits", "info", func() wrong {
+			return wrong{Fake: model(), info: func(i *metal.Info) { i.Limits.Buffers = 64 }}
+		}},
+		{"memory not zeroed", "alloc", func() wrong {
+			return wrong{Fake: model(), alloc: func(m metal.Memory) metal.Memory { m.Bytes[0] = 1; return m }}
+		}},
+		{"one error at a time", "compile errors", func() wrong {
+			f := model()
+			f.OnCompile = func(context.Context, metal.Source) error { return errors.New("undeclared_one") }
+			return wrong{Fake: f}
+		}},
+		{"input said to be written", "reflection", func() wrong {
+			return redefine(Kernel("add", nil, "a:rw", "b:r", "out:w", "n:rc"))
+		}},
+		{"nothing runs", "dispatch", func() wrong { return redefine(Kernel("add", nil, "a:r", "b:r", "out:w", "n:rc")) }},
+		{"bound ignored", "dispatch", func() wrong {
+			return redefine(Kernel("add", each(func(a [][]byte, _ metal.Command, x, _, _ int) error {
+				if 4*x < len(a[2]) {
+					put(a[2], x, 1)
+				}
+				return nil
+			}), "a:r", "b:r", "out:w", "n:rc"))
+		}},
+		{"full threadgroups at the edge", "threadgroup memory", func() wrong {
+			return redefine(Kernel("turn", each(func(a [][]byte, c metal.Command, x, _, _ int) error {
+				if from := x/256*256 + 255 - x%256; from < c.Grid.X {
+					put(a[1], x, get(a[0], from))
+				}
+				return nil
+			}), "in:r", "out:w"))
+		}},
+		{"lost updates", "atomics", func() wrong {
+			return redefine(Kernel("tally", each(func(a [][]byte, _ metal.Command, x, _, _ int) error {
+				put(a[0], x%3, uint32(x))
+				return nil
+			}), "count:a"))
+		}},
+		{"commands backwards, barriers ignored", "order in a command buffer", func() wrong {
+			return wrong{Fake: model(), submit: func(f *Fake, _ int, cb *metal.CommandBuffer, done func(error)) {
+				cmds := cb.Commands()
+				for i := range cmds {
+					_ = f.command(cb.Context(), cmds[len(cmds)-1-i])
+				}
+				done(nil)
+			}}
+		}},
+		{"half of the queue dropped", "order in a queue", func() wrong {
+			return wrong{Fake: model(), submit: func(f *Fake, q int, cb *metal.CommandBuffer, done func(error)) {
+				if cb.ID()%2 == 0 {
+					done(nil)
+					return
+				}
+				f.Submit(q, cb, done)
+			}}
+		}},
+		{"no bounds checks", "faults", func() wrong {
+			return redefine(Kernel("store_at", each(func([][]byte, metal.Command, int, int, int) error { return nil }),
+				"target:w", "at:rc"))
+		}},
+		{"cancellation without its reason", "cancel", func() wrong {
+			return wrong{Fake: model(), submit: func(f *Fake, q int, cb *metal.CommandBuffer, done func(error)) {
+				f.Submit(q, cb, func(err error) {
+					if err != nil {
+						err = errors.New("failed")
+					}
+					done(err)
+				})
+			}}
+		}},
+	} {
+		t.Run(c.defect, func(t *testing.T) {
+			rec, ended := &failures{}, make(chan struct{})
+			go func() {
+				defer close(ended)
+				for _, k := range cases {
+					if k.name == c.finds {
+						k.on(rec, c.driver())
+						return
+					}
+				}
+				rec.Errorf("no case")
+			}()
+			<-ended
+			require.NotEmpty(t, rec.text)
+			require.NotEqual(t, "no case", rec.text)
+		})
+	}
+}
+
+func TestFakeIsStrict(t *testing.T) {
+	f := NewFake()
+	m, err := f.Alloc(10)
+	require.NoError(t, err)
+	bytes, pieces := f.Allocated()
+	require.Equal(t, []int64{10, 1}, []int64{bytes, int64(pieces)})
+	f.Free(m)
+	require.Panics(t, func() { f.Free(m) })
+	_, err = f.Compile(context.Background(), Source("x", "unknown"))
+	require.EqualError(t, err, "x: unknown kernel unknown")
+	require.NoError(t, f.Close())
+	require.Panics(t, func() { f.Free(m) })
+}

@@ -1,0 +1,497 @@
+package msl
+
+import (
+	"strconv"
+
+	"github.com/mlxlua/mlxlua/metal/kir"
+)
+
+// indexExpr evaluates X[Index].
+func (g *gen) indexExpr(x *IndexExpr) value {
+	v := g.expr(x.X)
+	i := g.expr(x.Index)
+	g.at(x.Pos())
+	if v.bad() || i.bad() {
+		return badValue
+	}
+	if v.q.T.kind == tStruct {
+		if r, ok := g.operatorCall(OpIndex, []value{v, i}, x.Pos(), true); ok {
+			return r
+		}
+		v = g.toPointer(g.rvalue(v))
+	}
+	switch v.q.T.kind {
+	case tPtr:
+		v = g.rvalue(v)
+		e := v.q.T.elem
+		if e.T.kind == tVoid || !g.c.isComplete(e.T) {
+			g.c.errorf(Incomplete, x.Pos(), "a pointer to %s cannot be indexed", e)
+			return badValue
+		}
+		off, ok := g.index(i, e.T.size, x.Index.Pos())
+		if !ok {
+			return badValue
+		}
+		return g.memAt(v.comps[0], off, 0, e)
+	case tArray:
+		return g.arrayElem(v, i, x)
+	case tVec:
+		return g.vecElem(v, i, x.Index.Pos())
+	}
+	if i.q.T.kind == tPtr || i.q.T.kind == tArray {
+		return g.indexExpr(&IndexExpr{x.exprNode, x.Index, x.X})
+	}
+	g.c.errorf(BadOperands, x.Pos(), "[] is not defined on %s", v.q.T)
+	return badValue
+}
+
+// memAt makes the lvalue at ptr + idx + imm; constant offsets gather in imm.
+func (g *gen) memAt(p, idx operand, imm int64, e qtype) value {
+	if idx.isConst() {
+		imm += int64(idx.bits)
+		idx = operand{}
+	}
+	return value{k: vMem, q: e, ptr: p, idx: idx, imm: imm}
+}
+
+// arrayElem returns an element of an array.
+func (g *gen) arrayElem(v, i value, x *IndexExpr) value {
+	t := v.q.T
+	e := t.elem
+	e.Space, e.Const, e.Vol = v.q.Space, e.Const || v.q.Const, e.Vol || v.q.Vol
+	off, ok := g.index(i, e.T.size, x.Index.Pos())
+	if !ok {
+		return badValue
+	}
+	if off.isConst() && e.T.size > 0 && v.k != vMem {
+		n := int64(off.bits) / int64(e.T.size)
+		if n >= 0 && n < int64(t.n) {
+			return g.part(v, e, int(n)*e.T.comps, int(n)*e.T.size)
+		}
+		if g.exec {
+			g.notConst("element " + strconv.FormatInt(n, 10) + " of " + t.String())
+		}
+	}
+	switch v.k {
+	case vRight:
+		v = g.temp(v)
+		v = g.toMemory(v)
+	case vSlot:
+		if v.obj.fixed && !v.obj.mem {
+			return g.memAt(g.constRegion(v.obj), off, g.slotOffset(v), e)
+		}
+		v = g.toMemory(v)
+	}
+	if v.k != vMem {
+		return badValue
+	}
+	p := v.ptr
+	if v.idx.in != nil { // an element of an element
+		p = g.ptrAdd(v.ptr, v.idx, v.imm)
+		v.imm = 0
+	}
+	return g.memAt(p, off, v.imm, e)
+}
+
+// vecElem returns a component of a vector by index.
+func (g *gen) vecElem(v, i value, at Pos) value {
+	e := v.q.T.elem
+	e.Space, e.Const = v.q.Space, v.q.Const
+	i = g.toArith(g.rvalue(i))
+	if i.bad() {
+		return badValue
+	}
+	if !i.q.T.intLike() {
+		g.c.errorf(BadOperands, at, "an index of type %s", i.q.T)
+		return badValue
+	}
+	n := g.convert(g.promote(i).comps[0], kir.I64)
+	if n.isConst() {
+		if n.int() < 0 || n.int() >= int64(v.q.T.n) {
+			g.c.errorf(BadSwizzle, at, "%s has no component %d", v.q.T, n.int())
+			return badValue
+		}
+		return g.component(v, int(n.bits))
+	}
+	switch v.k {
+	case vMem:
+		off := g.op(kir.Mul, kir.I64, n, g.i64(int64(e.T.size)))
+		p := v.ptr
+		if v.idx.in != nil {
+			p = g.ptrAdd(v.ptr, v.idx, v.imm)
+			v.imm = 0
+		}
+		return g.memAt(p, off, v.imm, e)
+	case vRight:
+		return rval(e.T, g.pick(v.comps, n))
+	}
+	base := v
+	return value{k: vDyn, q: e, base: &base, idx: n}
+}
+
+// component returns one component of a vector.
+func (g *gen) component(v value, i int) value {
+	e := v.q.T.elem
+	e.Space, e.Const, e.Vol = v.q.Space, v.q.Const, v.q.Vol
+	switch v.k {
+	case vRight, vSlot, vMem:
+		return g.part(v, e, i, i*e.T.size)
+	case vSwz:
+		return g.component(*v.base, int(v.sel[i]))
+	}
+	return badValue
+}
+
+// memberExpr evaluates X.Name and X->Name.
+func (g *gen) memberExpr(x *MemberExpr) value {
+	var v value
+	_, isThis := stripParens(x.X).(*ThisExpr)
+	if isThis && x.Arrow {
+		this, ok := g.thisObject()
+		if !ok {
+			return g.thisExpr(&ThisExpr{exprNode{Base{x.X.Pos()}}})
+		}
+		v = this
+	} else {
+		v = g.expr(x.X)
+		g.at(x.Pos())
+		if v.bad() {
+			return badValue
+		}
+		if x.Arrow {
+			if v.q.T.kind == tStruct {
+				if r, ok := g.operatorCall(OpArrow, []value{v}, x.Pos(), true); ok {
+					v = r
+				}
+			}
+			v = g.rvalue(v)
+			if v.bad() {
+				return badValue
+			}
+			if v.q.T.kind != tPtr {
+				g.c.errorf(BadOperands, x.Pos(), "-> needs a pointer, not %s: use .", v.q.T)
+				return badValue
+			}
+			v = g.deref(v, operand{}, x.Pos())
+		}
+	}
+	if v.bad() {
+		return badValue
+	}
+	return g.selectMember(v, x)
+}
+
+func (g *gen) selectMember(v value, x *MemberExpr) value {
+	name := x.Name.Ident
+	switch v.q.T.kind {
+	case tVec:
+		return g.swizzle(v, name, x.Name.Pos())
+	case tSimdMat:
+		if name == "thread_elements" {
+			return value{k: vFuncs, q: qt(typeVoid), fn: &overload{name: name, this: &v, bi: threadElements}}
+		}
+	case tStruct:
+		return g.structMember(v, x)
+	case tPtr:
+		if v.q.T.elem.T.kind == tStruct {
+			g.c.errorf(NoMember, x.Pos(), "%s is a pointer: use -> instead of .", v.q.T)
+			return badValue
+		}
+	}
+	if v.k == vFuncs || v.k == vVoid || v.k == vType || v.k == vList {
+		g.c.errorf(NoMember, x.Pos(), "what stands before .%s has no members", name)
+		return badValue
+	}
+	g.c.errorf(NoMember, x.Pos(), "%s has no member '%s'", v.q.T, name)
+	return badValue
+}
+
+func (g *gen) structMember(v value, x *MemberExpr) value {
+	st := v.q.T.st
+	g.c.declareMembers(st)
+	g.c.complete(st)
+	n := x.Name
+	name := n.Ident
+	if n.Conv == nil && n.Op == OpNone {
+		if path := st.fieldPath(name, nil); path != nil {
+			return g.member(v, path)
+		}
+	}
+	key := name
+	switch {
+	case n.Conv != nil:
+		key = "(conversion)"
+	case n.Op != OpNone:
+		key = operatorKey(n.Op)
+	}
+	if st.scope != nil {
+		if ent := g.c.find(st.scope, key, 0); ent != nil {
+			if ent.kind == eFunc {
+				fn := &overload{name: key, funcs: ent.funcs, this: &v, env: st.scope}
+				if n.HasArgs {
+					args, ok := g.templateArgs(n.Args)
+					if !ok {
+						return badValue
+					}
+					fn.targs, fn.hasArgs = args, true
+				}
+				return value{k: vFuncs, q: qt(typeVoid), fn: fn}
+			}
+			saved := g.env
+			g.env = st.scope
+			r := g.entityValue(ent, &NameExpr{exprNode{Base{x.Pos()}}, &Name{Base: n.Base, NamePart: n.NamePart}})
+			g.env = saved
+			return r
+		}
+	}
+	best, bestD := "", 1+len(name)/3
+	for i := range st.fields {
+		if d := editDistance(name, st.fields[i].name, bestD); d < bestD {
+			best, bestD = st.fields[i].name, d
+		}
+	}
+	if best != "" {
+		g.c.errorf(NoMember, n.Pos(), "%s has no member '%s': did you mean '%s'?", v.q.T, name, best)
+	} else {
+		g.c.errorf(NoMember, n.Pos(), "%s has no member '%s'", v.q.T, name)
+	}
+	return badValue
+}
+
+// swizzle selects components by name: xyzw or rgba.
+func (g *gen) swizzle(v value, name string, at Pos) value {
+	var sel []uint8
+	set := 0
+	for i := range len(name) {
+		k, s := -1, 0
+		for j := range 4 {
+			switch name[i] {
+			case "xyzw"[j]:
+				k, s = j, 1
+			case "rgba"[j]:
+				k, s = j, 2
+			}
+		}
+		if k < 0 || k >= v.q.T.n || len(name) > 4 || set != 0 && set != s {
+			g.c.errorf(BadSwizzle, at, "%s has no component '%s'", v.q.T, name)
+			return badValue
+		}
+		set = s
+		sel = append(sel, uint8(k))
+	}
+	if len(sel) == 1 {
+		return g.component(v, int(sel[0]))
+	}
+	if v.k == vRight {
+		r := value{k: vRight, q: qt(vecOf(v.q.T.elem.T, len(sel)))}
+		for _, s := range sel {
+			r.comps = append(r.comps, v.comps[s])
+		}
+		return r
+	}
+	base := v
+	if v.k == vSwz {
+		base = *v.base
+		for i := range sel {
+			sel[i] = v.sel[sel[i]]
+		}
+	}
+	t := qtype{T: vecOf(v.q.T.elem.T, len(sel)), Const: v.q.Const, Space: v.q.Space}
+	return value{k: vSwz, q: t, base: &base, sel: sel}
+}
+
+// sizeofExpr evaluates sizeof, alignof and sizeof...
+func (g *gen) sizeofExpr(x *SizeofExpr) value {
+	if x.Pack != "" {
+		ent := g.lookup(x.Pack)
+		if ent == nil || ent.kind != ePack {
+			g.c.errorf(BadTemplateArgs, x.Pos(), "'%s' is no parameter pack", x.Pack)
+			return badValue
+		}
+		return g.intVal(typeUlong, int64(len(ent.targs)+len(ent.vals)))
+	}
+	var t qtype
+	if x.Type != nil {
+		t = g.typeOf(x.Type).noRef()
+	} else {
+		var ok bool
+		if t, ok = g.lvalueType(x.X); !ok {
+			return badValue
+		}
+	}
+	if t.T.kind == tBad {
+		return badValue
+	}
+	if !g.c.isComplete(t.T) {
+		g.c.errorf(Incomplete, x.Pos(), "the size of the incomplete type %s", t)
+		return badValue
+	}
+	if x.Align {
+		return g.intVal(typeUlong, int64(t.T.align))
+	}
+	return g.intVal(typeUlong, int64(t.T.size))
+}
+
+// evalOff runs f where nothing it emits is kept: for sizeof, decltype and types of what is not evaluated.
+func (g *gen) evalOff(f func(h *gen)) {
+	h := newGen(g.c, "unevaluated")
+	h.env, h.fr, h.pos, h.depth, h.calls = g.env, g.fr, g.pos, g.depth, g.calls
+	h.unevaluated = true
+	h.contract = false
+	f(h)
+}
+
+// lvalueType returns the type of an expression that is not evaluated, without references.
+func (g *gen) lvalueType(x Expr) (qtype, bool) {
+	var v value
+	g.evalOff(func(h *gen) { v = h.expr(x) })
+	if v.k == vType {
+		return v.q, true
+	}
+	return v.q, !v.bad()
+}
+
+// quietType is the type of an rvalue expression, ok is false if it has errors; they are not reported.
+func (g *gen) quietType(x Expr) (qtype, bool) {
+	var t qtype
+	ok := g.c.trial(func() {
+		g.evalOff(func(h *gen) {
+			v := h.rvalue(h.expr(x))
+			t = v.q
+		})
+	})
+	return t, ok && t.T != nil && t.T.kind != tBad && t.T.kind != tVoid
+}
+
+// decltype returns the declared type of a name, else the type of an expression with & for lvalues.
+func (g *gen) decltype(x Expr) qtype {
+	switch y := x.(type) {
+	case *NameExpr:
+		return g.decltypeName(y)
+	case *MemberExpr:
+		t, ok := g.lvalueType(y)
+		if !ok {
+			return badType
+		}
+		return t
+	}
+	var v value
+	g.evalOff(func(h *gen) { v = h.expr(x) })
+	switch {
+	case v.bad():
+		return badType
+	case v.k == vFuncs:
+		return qt(&ctype{kind: tFunc, sig: &funcSig{ret: qt(typeVoid)}})
+	case v.isLvalue() && v.k != vSwz && v.k != vDyn:
+		return qt(g.c.refTo(v.q))
+	}
+	if v.q.T.kind == tVec {
+		return qt(v.q.T.unpacked())
+	}
+	return v.q.bare()
+}
+
+func (g *gen) decltypeName(x *NameExpr) qtype {
+	ent := g.resolveEntity(x.Name)
+	if ent == nil {
+		return badType
+	}
+	if ent.kind == eFunc {
+		return qt(&ctype{kind: tFunc, sig: &funcSig{ret: qt(typeVoid)}})
+	}
+	var v value
+	g.evalOff(func(h *gen) { v = h.entityValue(ent, x) })
+	if v.bad() {
+		return badType
+	}
+	if ent.isRef {
+		return qt(g.c.refTo(v.q))
+	}
+	t := v.q
+	t.Space = SpaceNone
+	return t
+}
+
+// foldExpr evaluates a fold over a pack.
+func (g *gen) foldExpr(x *FoldExpr) value {
+	pack, init, left := x.X, x.Y, false
+	if x.X == nil { // (... op pack)
+		pack, init, left = x.Y, nil, true
+	} else if x.Y != nil { // (a op ... op b): the side with the packs
+		if p, _ := g.packsIn(x.X); len(p) == 0 {
+			pack, init, left = x.Y, x.X, true
+		}
+	}
+	var elems []Expr
+	var envs []*env
+	g.expandPack(pack, func(h *gen) {
+		elems = append(elems, pack)
+		envs = append(envs, h.env)
+	})
+	saved := g.env
+	defer func() { g.env = saved }()
+	type item struct {
+		x Expr
+		e *env
+	}
+	var items []item
+	if init != nil && left {
+		items = append(items, item{init, saved})
+	}
+	for i := range elems {
+		items = append(items, item{elems[i], envs[i]})
+	}
+	if init != nil && !left {
+		items = append(items, item{init, saved})
+	}
+	if len(items) == 0 {
+		switch x.Op {
+		case OpLAnd:
+			return rval(typeBool, g.boolConst(true))
+		case OpLOr:
+			return rval(typeBool, g.boolConst(false))
+		case OpComma:
+			return voidValue
+		}
+		g.c.errorf(BadTemplateArgs, x.Pos(), "a fold over an empty pack has no value for %s", x.Op)
+		return badValue
+	}
+	eval := func(i int) value {
+		g.env = items[i].e
+		v := g.expr(items[i].x)
+		g.env = saved
+		return v
+	}
+	apply := func(a, b value) value {
+		switch x.Op {
+		case OpComma:
+			return b
+		case OpLAnd, OpLOr:
+			op := kir.And
+			if x.Op == OpLOr {
+				op = kir.Or
+			}
+			return rval(typeBool, g.op(op, kir.Bool, g.condition(a, x.Pos()), g.condition(b, x.Pos())))
+		}
+		if a.bad() || b.bad() {
+			return badValue
+		}
+		return g.binaryOp(x.Op, a, b, nil, nil, x.Pos())
+	}
+	vals := make([]value, len(items))
+	for i := range items {
+		vals[i] = eval(i)
+	}
+	if left || x.Op == OpComma {
+		r := vals[0]
+		for _, v := range vals[1:] {
+			r = apply(r, v)
+		}
+		return r
+	}
+	r := vals[len(vals)-1]
+	for i := len(vals) - 2; i >= 0; i-- {
+		r = apply(vals[i], r)
+	}
+	return r
+}

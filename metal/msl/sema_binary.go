@@ -1,0 +1,573 @@
+package msl
+
+import (
+	"github.com/mlxlua/mlxlua/metal/kir"
+)
+
+// binary evaluates X op Y.
+func (g *gen) binary(x *BinaryExpr) value {
+	switch x.Op {
+	case OpComma:
+		g.expr(x.X)
+		return g.expr(x.Y)
+	case OpLAnd, OpLOr:
+		return g.logical(x)
+	}
+	a := g.expr(x.X)
+	b := g.expr(x.Y)
+	g.at(x.Pos())
+	if a.bad() || b.bad() {
+		return badValue
+	}
+	return g.binaryOp(x.Op, a, b, x.X, x.Y, x.Pos())
+}
+
+func (g *gen) binaryOp(op Op, a, b value, xa, xb Expr, at Pos) value {
+	if a.q.T.kind == tStruct || b.q.T.kind == tStruct || a.q.T.kind == tEnum || b.q.T.kind == tEnum {
+		if r, ok := g.operatorCall(op, []value{a, b}, at, true); ok {
+			return r
+		}
+		if a.q.T.kind == tStruct {
+			a = g.toArith(a)
+		}
+		if b.q.T.kind == tStruct {
+			b = g.toArith(b)
+		}
+	}
+	if a.k == vList || b.k == vList {
+		g.c.errorf(BadOperands, at, "a braced list is no operand of %s", op)
+		return badValue
+	}
+	return g.arithC(op, g.rvalue(a), g.rvalue(b), xa, xb, at)
+}
+
+// isMulExpr reports whether an operand is written as a product, so that an addition may contract it to fma.
+func isMulExpr(x Expr) bool {
+	if x == nil {
+		return false
+	}
+	b, ok := stripParens(x).(*BinaryExpr)
+	return ok && b.Op == OpMul
+}
+
+// arithC is arith with contraction: a product that is an operand of + or - in the same expression becomes an fma.
+func (g *gen) arithC(op Op, a, b value, xa, xb Expr, at Pos) value {
+	if a.bad() || b.bad() {
+		return badValue
+	}
+	if g.contract && (op == OpAdd || op == OpSub) {
+		if isMulExpr(xa) || isMulExpr(xb) {
+			if r, ok := g.fmaOf(op, a, b, isMulExpr(xa), isMulExpr(xb)); ok {
+				return r
+			}
+		}
+	}
+	return g.arith(op, a, b, at)
+}
+
+// fmaOf forms a*b+c per component where an operand is a product of the result's type.
+func (g *gen) fmaOf(op Op, a, b value, ma, mb bool) (value, bool) {
+	t, a, b, ok := g.common(a, b)
+	if !ok {
+		return badValue, false
+	}
+	e, _ := t.shape()
+	if e == nil || !e.isFloat() {
+		return badValue, false
+	}
+	product := func(o operand) bool { return o.in != nil && o.in.Op == kir.Mul && o.in.Type == e.kt }
+	all := func(v value) bool {
+		for _, c := range v.comps {
+			if !product(c) {
+				return false
+			}
+		}
+		return true
+	}
+	r := value{k: vRight, q: qt(t)}
+	neg := func(o operand) operand { return g.op(kir.Neg, e.kt, o) }
+	of := func(in *kir.Instr) operand {
+		if in.Op == kir.Const {
+			return operand{ty: in.Type, bits: in.Imm}
+		}
+		return operand{in: in, ty: in.Type}
+	}
+	switch {
+	case ma && all(a):
+		for i, c := range a.comps {
+			z := b.comps[i]
+			if op == OpSub {
+				z = neg(z)
+			}
+			r.comps = append(r.comps, g.op(kir.Fma, e.kt, of(c.in.Args[0]), of(c.in.Args[1]), z))
+		}
+	case mb && all(b):
+		for i, c := range b.comps {
+			x := of(c.in.Args[0])
+			if op == OpSub {
+				x = neg(x)
+			}
+			r.comps = append(r.comps, g.op(kir.Fma, e.kt, x, of(c.in.Args[1]), a.comps[i]))
+		}
+	default:
+		return badValue, false
+	}
+	return r, true
+}
+
+// common applies the usual arithmetic conversions: promotion and the wider type for scalars, spreading a scalar over a
+// vector; two vectors must be of one type.
+func (g *gen) common(a, b value) (*ctype, value, value, bool) {
+	ta, tb := a.q.T.unpacked(), b.q.T.unpacked()
+	a.q.T, b.q.T = ta, tb
+	if ta.kind == tVec || tb.kind == tVec {
+		if ta.kind == tVec && tb.kind == tVec {
+			return ta, a, b, ta == tb
+		}
+		if ta.kind == tVec {
+			if !tb.isArith() && !tb.isUnscopedEnum() {
+				return nil, a, b, false
+			}
+			return ta, a, g.convStd(b, ta), true
+		}
+		if !ta.isArith() && !ta.isUnscopedEnum() {
+			return nil, a, b, false
+		}
+		return tb, g.convStd(a, tb), b, true
+	}
+	if !ta.isArith() && !ta.isUnscopedEnum() || !tb.isArith() && !tb.isUnscopedEnum() {
+		return nil, a, b, false
+	}
+	t := usualType(ta, tb)
+	return t, g.convStd(a, t), g.convStd(b, t), true
+}
+
+// usualType is the type that two scalars of different types are computed in.
+func usualType(a, b *ctype) *ctype {
+	a, b = promoted(a), promoted(b)
+	if a == b {
+		return a
+	}
+	if a.isFloat() || b.isFloat() {
+		switch {
+		case !a.isFloat():
+			return b
+		case !b.isFloat():
+			return a
+		case a.size == b.size: // half and bfloat
+			return typeFloat
+		case a.size > b.size:
+			return a
+		}
+		return b
+	}
+	switch {
+	case a.size > b.size:
+		return a
+	case b.size > a.size:
+		return b
+	case a.kt.IsSigned():
+		return b
+	}
+	return a
+}
+
+func promoted(t *ctype) *ctype {
+	if t.kind == tEnum {
+		if t.size >= 4 {
+			return scalarTypes[t.kt]
+		}
+		return typeInt
+	}
+	if t.isBool() || t.isInt() && t.size < 4 {
+		return typeInt
+	}
+	return t
+}
+
+var arithOps = map[Op]kir.Op{
+	OpAdd: kir.Add, OpSub: kir.Sub, OpMul: kir.Mul, OpDiv: kir.Div, OpRem: kir.Rem, OpAnd: kir.And, OpOr: kir.Or,
+	OpXor: kir.Xor, OpShl: kir.Shl, OpShr: kir.Shr, OpEq: kir.Eq, OpNe: kir.Ne, OpLt: kir.Lt, OpLe: kir.Le,
+	OpGt: kir.Gt, OpGe: kir.Ge,
+}
+
+// arith evaluates a builtin binary operator on rvalues.
+func (g *gen) arith(op Op, a, b value, at Pos) value {
+	if a.bad() || b.bad() {
+		return badValue
+	}
+	if a.q.T.kind == tPtr || b.q.T.kind == tPtr || a.q.T.kind == tNull || b.q.T.kind == tNull {
+		return g.pointerOp(op, a, b, at)
+	}
+	if op == OpShl || op == OpShr {
+		return g.shift(op, a, b, at)
+	}
+	isCmp := op >= OpEq && op <= OpGe
+	if isCmp && a.q.T == b.q.T && a.q.T.kind == tEnum {
+		return rval(typeBool, g.op(arithOps[op], kir.Bool, a.comps[0], b.comps[0]))
+	}
+	t, ca, cb, ok := g.common(a, b)
+	if !ok {
+		g.badOperands(op, a, b, at)
+		return badValue
+	}
+	e, n := t.shape()
+	switch op {
+	case OpRem:
+		ok = !e.isFloat()
+	case OpAnd, OpOr, OpXor:
+		ok = !e.isFloat()
+	}
+	if !ok || e.isBool() && n > 1 && !isCmp && op != OpAnd && op != OpOr && op != OpXor {
+		g.badOperands(op, a, b, at)
+		return badValue
+	}
+	if (op == OpDiv || op == OpRem) && e.isInt() && n == 1 && isZero(cb.comps[0]) {
+		if g.exec {
+			g.notConst("a division by zero")
+		}
+	}
+	rt, rk := t, e.kt
+	if isCmp {
+		rt, rk = vecOf(typeBool, n), kir.Bool
+	}
+	r := value{k: vRight, q: qt(rt), comps: make([]operand, n)}
+	for i := range r.comps {
+		r.comps[i] = g.op(arithOps[op], rk, ca.comps[i], cb.comps[i])
+	}
+	return r
+}
+
+func (g *gen) badOperands(op Op, a, b value, at Pos) {
+	g.c.errorf(BadOperands, at, "%s is not defined on %s and %s", op, a.q.T, b.q.T)
+}
+
+// shift evaluates << and >>: the operands are promoted separately, the result has the type of the left one.
+func (g *gen) shift(op Op, a, b value, at Pos) value {
+	ta, tb := a.q.T.unpacked(), b.q.T.unpacked()
+	ea, na := ta.shape()
+	eb, nb := tb.shape()
+	if ta.isUnscopedEnum() {
+		ea, na = promoted(ta), 1
+	}
+	if tb.isUnscopedEnum() {
+		eb, nb = promoted(tb), 1
+	}
+	if ea == nil || eb == nil || ea.isFloat() || eb.isFloat() || nb > 1 && na != nb && na > 1 {
+		g.badOperands(op, a, b, at)
+		return badValue
+	}
+	if na == 1 && nb > 1 {
+		a = g.convStd(a, vecOf(ea, nb))
+		na = nb
+	}
+	if na == 1 {
+		a = g.promote(a)
+		ea = a.q.T
+	}
+	if na > 1 && ea.isBool() {
+		g.badOperands(op, a, b, at)
+		return badValue
+	}
+	r := value{k: vRight, q: qt(vecOf(ea, na)), comps: make([]operand, na)}
+	for i := range r.comps {
+		y := b.comps[0]
+		if nb > 1 {
+			y = b.comps[i]
+		}
+		// A count past the left type's width is taken modulo it: cutting it to that type first changes nothing.
+		r.comps[i] = g.op(arithOps[op], ea.kt, a.comps[i], g.convert(y, ea.kt))
+	}
+	return r
+}
+
+// index converts an index to a byte offset: extended by its own type, so that a uint wraps at 32 bits first.
+func (g *gen) index(v value, size int, at Pos) (operand, bool) {
+	v = g.toArith(g.rvalue(v))
+	if v.bad() {
+		return operand{}, false
+	}
+	if !v.q.T.intLike() {
+		g.c.errorf(BadOperands, at, "an index of type %s", v.q.T)
+		return operand{}, false
+	}
+	i := g.convert(g.promote(v).comps[0], kir.I64)
+	return g.op(kir.Mul, kir.I64, i, g.i64(int64(size))), true
+}
+
+// pointerOp evaluates + - and comparisons of pointers.
+func (g *gen) pointerOp(op Op, a, b value, at Pos) value {
+	ta, tb := a.q.T, b.q.T
+	switch {
+	case op == OpAdd && ta.kind == tPtr && tb.intLike():
+		return g.pointerAdd(a, b, false, at)
+	case op == OpAdd && tb.kind == tPtr && ta.intLike():
+		return g.pointerAdd(b, a, false, at)
+	case op == OpSub && ta.kind == tPtr && tb.intLike():
+		return g.pointerAdd(a, b, true, at)
+	case op == OpSub && ta.kind == tPtr && tb.kind == tPtr && ta.elem.T == tb.elem.T && ta.elem.T.size > 0 &&
+		ta.kirScalar() == tb.kirScalar():
+		d := g.op(kir.PtrDiff, kir.I64, a.comps[0], b.comps[0])
+		return rval(typeLong, g.op(kir.Div, kir.I64, d, g.i64(int64(ta.elem.T.size))))
+	case op >= OpEq && op <= OpGe:
+		x, y := a.comps[0], b.comps[0]
+		if ta.kind == tPtr && tb.kind == tPtr && x.ty != y.ty {
+			g.c.errorf(AddressSpace, at, "%s compares pointers to different address spaces: %s and %s", op, ta, tb)
+			return badValue
+		}
+		switch {
+		case ta.kind == tPtr && isNullConst(&b):
+			y = operand{ty: x.ty}
+		case tb.kind == tPtr && isNullConst(&a):
+			x = operand{ty: y.ty}
+		case ta.kind != tb.kind:
+			g.badOperands(op, a, b, at)
+			return badValue
+		}
+		return rval(typeBool, g.op(arithOps[op], kir.Bool, x, y))
+	}
+	g.badOperands(op, a, b, at)
+	return badValue
+}
+
+func (g *gen) pointerAdd(p, i value, minus bool, at Pos) value {
+	e := p.q.T.elem.T
+	if !g.c.isComplete(e) {
+		g.c.errorf(Incomplete, at, "arithmetic on a pointer to %s", e)
+		return badValue
+	}
+	off, ok := g.index(i, e.size, at)
+	if !ok {
+		return badValue
+	}
+	if minus {
+		off = g.op(kir.Neg, kir.I64, off)
+	}
+	return rval(p.q.T, g.ptrAdd(p.comps[0], off, 0))
+}
+
+// logical evaluates && and ||: the right side only if the left does not decide, unless it has no effect and cannot fail.
+func (g *gen) logical(x *BinaryExpr) value {
+	av := g.expr(x.X)
+	if av.q.T.kind == tVec { // vectors: component by component, both sides
+		bv := g.expr(x.Y)
+		return g.vecLogical(x, g.rvalue(av), g.rvalue(bv))
+	}
+	if av.q.T.kind == tStruct {
+		if r, ok := g.tryOperator(x.Op, av, x.Y, x.Pos()); ok {
+			return r
+		}
+	}
+	a := g.condition(av, x.X.Pos())
+	isAnd := x.Op == OpLAnd
+	if a.isConst() {
+		if (a.bits != 0) != isAnd {
+			if !g.exec {
+				g.discard(func() { g.condition(g.expr(x.Y), x.Y.Pos()) })
+			}
+			return rval(typeBool, a)
+		}
+		return rval(typeBool, g.condition(g.expr(x.Y), x.Y.Pos()))
+	}
+	var b operand
+	vecRight := false
+	blk := g.inBlock(func() {
+		v := g.expr(x.Y)
+		vecRight = v.q.T.kind == tVec
+		if !vecRight {
+			b = g.condition(v, x.Y.Pos())
+		}
+	})
+	g.at(x.Pos())
+	if vecRight {
+		g.c.errorf(BadOperands, x.Pos(), "%s is not defined on %s and a vector", x.Op, av.q.T)
+		return badValue
+	}
+	op := kir.Or
+	if isAnd {
+		op = kir.And
+	}
+	if speculable(blk) {
+		g.blk.Instrs = append(g.blk.Instrs, blk.Instrs...)
+		return rval(typeBool, g.op(op, kir.Bool, a, b))
+	}
+	v := g.newVar("logical", kir.Bool)
+	g.varSet(v, a)
+	saved := g.blk
+	g.blk = blk
+	g.varSet(v, b)
+	g.blk = saved
+	cond := a
+	if !isAnd {
+		cond = g.not(a)
+	}
+	g.structured(&kir.Instr{Op: kir.If, Args: []*kir.Instr{g.instr(cond)}, Body: blk})
+	return rval(typeBool, g.varGet(v))
+}
+
+func (g *gen) vecLogical(x *BinaryExpr, a, b value) value {
+	if a.bad() || b.bad() {
+		return badValue
+	}
+	e, n := a.q.T.shape()
+	if _, m := b.q.T.shape(); m != n {
+		g.badOperands(x.Op, a, b, x.Pos())
+		return badValue
+	}
+	op := kir.Or
+	if x.Op == OpLAnd {
+		op = kir.And
+	}
+	r := value{k: vRight, q: qt(vecOf(typeBool, n))}
+	_ = e
+	for i := range n {
+		r.comps = append(r.comps, g.op(op, kir.Bool, g.convert(a.comps[i], kir.Bool), g.convert(b.comps[i], kir.Bool)))
+	}
+	return r
+}
+
+func (g *gen) tryOperator(op Op, a value, y Expr, at Pos) (value, bool) {
+	if len(g.operatorCands(op, []value{a})) == 0 {
+		return badValue, false
+	}
+	b := g.expr(y)
+	return g.operatorCall(op, []value{a, b}, at, true)
+}
+
+// speculable reports whether code may run although the program would skip it: it is short, pure and reads no memory.
+func speculable(b *kir.Block) bool {
+	if len(b.Instrs) > 12 {
+		return false
+	}
+	for _, in := range b.Instrs {
+		if !in.Op.Pure() && in.Op != kir.VarGet {
+			return false
+		}
+	}
+	return true
+}
+
+// discard checks code that never runs.
+func (g *gen) discard(f func()) { g.inBlock(f) }
+
+// condExpr evaluates Cond ? X : Y.
+func (g *gen) condExpr(x *CondExpr) value {
+	cv := g.expr(x.Cond)
+	if cv.q.T.kind == tVec {
+		g.c.errorf(TypeMismatch, x.Pos(), "the condition of ?: has type %s: use select()", cv.q.T)
+		return badValue
+	}
+	c := g.condition(cv, x.Cond.Pos())
+	if c.isConst() {
+		return g.condConst(x, c.bits != 0)
+	}
+	var a, b value
+	ba := g.inBlock(func() { a = g.rvalue(g.expr(x.X)) })
+	bb := g.inBlock(func() { b = g.rvalue(g.expr(x.Y)) })
+	g.at(x.Pos())
+	if a.bad() || b.bad() {
+		return badValue
+	}
+	if a.k == vVoid || b.k == vVoid {
+		g.structured(&kir.Instr{Op: kir.If, Args: []*kir.Instr{g.instr(c)}, Body: ba, Else: bb})
+		return voidValue
+	}
+	t := g.condType(a, b)
+	if t == nil {
+		g.c.errorf(TypeMismatch, x.Pos(), "?: has the unlike types %s and %s", a.q.T, b.q.T)
+		return badValue
+	}
+	conv := func(v value, blk *kir.Block) value {
+		saved := g.blk
+		g.blk = blk
+		v = g.convertTo(v, qt(t), x.Pos(), "a side of ?:")
+		g.blk = saved
+		return v
+	}
+	a, b = conv(a, ba), conv(b, bb)
+	if a.bad() || b.bad() {
+		return badValue
+	}
+	if a.k == vRight && b.k == vRight && speculable(ba) && speculable(bb) {
+		g.blk.Instrs = append(append(g.blk.Instrs, ba.Instrs...), bb.Instrs...)
+		r := value{k: vRight, q: qt(t), comps: make([]operand, len(a.comps))}
+		for i := range r.comps {
+			r.comps[i] = g.op(kir.Select, a.comps[i].ty, c, a.comps[i], b.comps[i])
+		}
+		return r
+	}
+	o := g.newObject("?:", qt(t))
+	set := func(v value, blk *kir.Block) {
+		saved := g.blk
+		g.blk = blk
+		g.store(g.objVal(o), v)
+		g.blk = saved
+	}
+	set(a, ba)
+	set(b, bb)
+	g.structured(&kir.Instr{Op: kir.If, Args: []*kir.Instr{g.instr(c)}, Body: ba, Else: bb})
+	return g.load(g.objVal(o))
+}
+
+// condConst evaluates ?: whose condition is constant; the other side is checked, and decides the type with it.
+func (g *gen) condConst(x *CondExpr, c bool) value {
+	take, skip := x.X, x.Y
+	if !c {
+		take, skip = skip, take
+	}
+	if g.exec {
+		v := g.rvalue(g.expr(take))
+		if t, ok := g.quietType(skip); ok && !v.bad() && v.k == vRight {
+			o := value{k: vRight, q: t}
+			if ct := g.condType(v, o); ct != nil && ct != v.q.T {
+				return g.convertTo(v, qt(ct), x.Pos(), "a side of ?:")
+			}
+		}
+		return v
+	}
+	v := g.rvalue(g.expr(take))
+	var o value
+	g.discard(func() { o = g.rvalue(g.expr(skip)) })
+	if v.bad() || o.bad() || v.k == vVoid || o.k == vVoid {
+		return v
+	}
+	t := g.condType(v, o)
+	if t == nil {
+		g.c.errorf(TypeMismatch, x.Pos(), "?: has the unlike types %s and %s", v.q.T, o.q.T)
+		return badValue
+	}
+	return g.convertTo(v, qt(t), x.Pos(), "a side of ?:")
+}
+
+// condType is the common type of the sides of ?:, nil if there is none.
+func (g *gen) condType(a, b value) *ctype {
+	ta, tb := a.q.T, b.q.T
+	switch {
+	case a.k == vList || b.k == vList:
+		return nil
+	case ta == tb:
+		return ta
+	case (ta.isArith() || ta.isUnscopedEnum()) && (tb.isArith() || tb.isUnscopedEnum()):
+		return usualType(ta, tb)
+	case ta.kind == tPtr && isNullConst(&b):
+		return ta
+	case tb.kind == tPtr && isNullConst(&a):
+		return tb
+	case ta.kind == tPtr && tb.kind == tPtr:
+		if g.ptrRank(ta.elem, tb.elem) != rankNone {
+			return tb
+		}
+		if g.ptrRank(tb.elem, ta.elem) != rankNone {
+			return ta
+		}
+		return nil
+	}
+	ra, rb := g.convRank(&a, qt(tb)), g.convRank(&b, qt(ta))
+	switch {
+	case ra != rankNone && (rb == rankNone || tb.kind == tVec):
+		return tb
+	case rb != rankNone:
+		return ta
+	}
+	return nil
+}

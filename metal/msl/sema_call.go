@@ -1,0 +1,571 @@
+package msl
+
+import (
+	"strconv"
+
+	"github.com/mlxlua/mlxlua/metal/kir"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// inl is a call that is being inlined.
+type inl struct {
+	up     *inl
+	inst   *funcInst
+	block  *kir.Instr // the block that a return leaves
+	broke  bool       // some return leaves it
+	ret    qtype      // the result's type; typeAuto until the first return
+	result *object    // holds the result if returns stand at several places
+	direct value      // the result if one return ends the body
+	has    bool       // direct is set
+	ptr    int        // variable of the address returned, for references
+	depth  int        // nesting of structured statements inside the body
+	kernel bool
+	labels int // how many enclosing loops and switches belong to callers
+}
+
+// args evaluates the arguments of a call, expanding packs; lvalues stay lvalues.
+func (g *gen) args(list []Expr) ([]value, bool) {
+	out := make([]value, 0, len(list))
+	ok := true
+	for _, x := range list {
+		if p, isPack := x.(*PackExpr); isPack {
+			g.expandPack(p.X, func(h *gen) {
+				v := h.expr(p.X)
+				ok = ok && !v.bad()
+				out = append(out, v)
+			})
+			continue
+		}
+		v := g.expr(x)
+		if v.k == vType {
+			g.c.errorf(Undeclared, x.Pos(), "%s is a type, not a value", v.q)
+			v = badValue
+		}
+		ok = ok && !v.bad()
+		out = append(out, v)
+	}
+	return out, ok
+}
+
+// callExpr evaluates Fun(Args).
+func (g *gen) callExpr(x *CallExpr) value {
+	fx := stripParens(x.Fun)
+	var fv value
+	if ne, ok := fx.(*NameExpr); ok {
+		ent := g.resolveQuiet(ne.Name)
+		if ent == nil {
+			if g.badQual {
+				g.badQual = false
+				g.args(x.Args)
+				return badValue
+			}
+			return g.adlCall(ne, x)
+		}
+		fv = g.entityValue(ent, ne)
+	} else {
+		fv = g.expr(fx)
+	}
+	args, ok := g.args(x.Args)
+	g.at(x.Fun.Pos())
+	if !ok || fv.bad() {
+		return badValue
+	}
+	switch {
+	case fv.k == vType:
+		return g.constructParen(fv.q.bare(), args, x.Pos())
+	case fv.k == vFuncs:
+		g.addADL(fv.fn, fx, args)
+		return g.callOverload(fv.fn, args, x.Fun.Pos())
+	case fv.q.T.kind == tStruct:
+		if fv.q.T.st.lambda != nil {
+			return g.callLambda(fv.q.T.st.lambda, args, x.Pos())
+		}
+		if r, ok := g.operatorCall(OpCall, append([]value{fv}, args...), x.Pos(), false); ok {
+			return r
+		}
+	}
+	g.c.errorf(NotCallable, x.Fun.Pos(), "a value of type %s cannot be called", fv.q)
+	return badValue
+}
+
+// adlCall looks an undeclared function up in the namespaces of its arguments' classes.
+func (g *gen) adlCall(ne *NameExpr, x *CallExpr) value {
+	args, ok := g.args(x.Args)
+	if ok && len(ne.Name.Quals) == 0 {
+		fn := &overload{name: ne.Name.Ident, env: g.env}
+		g.addADL(fn, ne, args)
+		if len(fn.funcs) > 0 {
+			if ne.Name.HasArgs {
+				if fn.targs, ok = g.templateArgs(ne.Name.Args); !ok {
+					return badValue
+				}
+				fn.hasArgs = true
+			}
+			return g.callOverload(fn, args, x.Pos())
+		}
+	}
+	g.undeclared(ne.Name)
+	return badValue
+}
+
+// addADL adds the functions that argument-dependent lookup finds.
+func (g *gen) addADL(fn *overload, fx Expr, args []value) {
+	ne, ok := fx.(*NameExpr)
+	if !ok || len(ne.Name.Quals) > 0 || fn.this != nil {
+		return
+	}
+	fn.funcs = g.adl(fn.funcs, fn.name, args)
+}
+
+func (g *gen) adl(funcs []*funcEnt, name string, args []value) []*funcEnt {
+	for i := range args {
+		t := args[i].q.T
+		if t.kind == tPtr {
+			t = t.elem.T
+		}
+		if t.kind != tStruct || t.st.scope == nil || t.st.lambda != nil {
+			continue
+		}
+		ns := t.st.scope.namespaceOf()
+		if ns == nil {
+			continue
+		}
+		ent := g.c.find(ns, name, 0)
+		if ent == nil || ent.kind != eFunc {
+			continue
+		}
+	next:
+		for _, f := range ent.funcs {
+			for _, o := range funcs {
+				if o == f {
+					continue next
+				}
+			}
+			funcs = append(funcs[:len(funcs):len(funcs)], f)
+		}
+	}
+	return funcs
+}
+
+// callOverload calls the best function of a set.
+func (g *gen) callOverload(fn *overload, args []value, at Pos) value {
+	if len(fn.funcs) == 0 && fn.bi != nil {
+		return g.callBuiltin(fn, args, at)
+	}
+	inst, why := g.resolve(fn.funcs, fn, args, fn.this, false)
+	if fn.bi != nil && (inst == nil || !inst.f.usr && !exactCall(g, inst, args)) {
+		if fn.bi.accepts(args, fn) {
+			return g.callBuiltin(fn, args, at)
+		}
+	}
+	if inst == nil || !inst.f.usr {
+		if r, ok := g.liftCall(fn, inst, args, at); ok {
+			return r
+		}
+	}
+	if inst == nil {
+		g.noMatch(fn, args, why, at)
+		return badValue
+	}
+	return g.call(inst, args, fn.this, at)
+}
+
+// exactCall reports whether an instance takes the arguments without conversion.
+func exactCall(g *gen, inst *funcInst, args []value) bool {
+	for i := range args {
+		if g.convRank(&args[i], inst.params[i].q) > rankQual {
+			return false
+		}
+	}
+	return true
+}
+
+func (g *gen) noMatch(fn *overload, args []value, why string, at Pos) {
+	var types string
+	for i := range args {
+		if i > 0 {
+			types += ", "
+		}
+		types += g.argText(&args[i])
+	}
+	if len(why) > 9 && why[:9] == "ambiguous" {
+		g.c.errorf(Ambiguous, at, "the call %s(%s) is %s", fn.name, types, why)
+		return
+	}
+	if len(fn.funcs) == 1 {
+		f := fn.funcs[0]
+		np := len(f.decl.Params)
+		if f.tmpl == nil && (len(args) > np || len(args) < np && f.decl.Params[len(args)].Default == nil) && !f.decl.hasPack() {
+			g.c.errorf(ArgCount, at, "%s takes %d arguments, not %d", g.c.signature(f), np, len(args))
+			return
+		}
+		if fn.this != nil && fn.this.q.Const && !f.decl.Quals.Const && !f.decl.Specs.Static {
+			g.c.errorf(NotAssignable, at, "the method %s is not const, but its object is", g.c.signature(f))
+			return
+		}
+	}
+	g.c.errorf(NoMatch, at, "no function %s takes (%s):%s", quoteName(fn.name), types, why)
+}
+
+// hasPack reports whether the function has a parameter pack.
+func (d *FuncDecl) hasPack() bool {
+	for _, p := range d.Params {
+		if p.Type.Pack {
+			return true
+		}
+	}
+	return false
+}
+
+// call inlines a function.
+func (g *gen) call(inst *funcInst, args []value, this *value, at Pos) value {
+	f := inst.f
+	decl := f.decl
+	body := decl.Body
+	scope := inst.env
+	if body == nil {
+		if d := g.c.definition(inst); d != nil {
+			body, decl, scope = d.decl.Body, d.decl, d.env
+		}
+	}
+	if body == nil {
+		if decl.Default && decl.Kind == FuncConstructor {
+			return voidValue
+		}
+		g.c.errorf(Undeclared, at, "%s is declared, but has no body", g.c.signature(f))
+		return badValue
+	}
+	g.c.used[f] = true
+	if !g.enterCall(inst, at) {
+		return badValue
+	}
+	defer func() { g.calls-- }()
+
+	saved := *g
+	fr := &inl{up: g.fr, inst: inst, ret: inst.ret, ptr: -1, labels: len(g.labels)}
+	e := &env{kind: envFunc, up: scope}
+	if this != nil && f.cls != nil && !decl.Specs.Static {
+		t := *this
+		if !t.isLvalue() {
+			t = g.temp(t)
+		}
+		if decl.Quals.Const {
+			t.q.Const = true
+		}
+		e.this = &t
+	}
+	if !g.bindParams(e, inst, decl, args, at) {
+		return badValue
+	}
+	fr.block = &kir.Instr{Op: kir.BlockOp}
+	g.env, g.fr, g.contract = e, fr, g.contractOf(f)
+	g.labels = g.labels[:len(g.labels):len(g.labels)]
+	var fl flow
+	blk := &kir.Block{}
+	g.blk = blk
+	if decl.Kind == FuncConstructor {
+		g.memberInits(e.this, decl)
+	}
+	fl = g.block(body, true)
+	g.blk, g.env, g.fr, g.contract, g.labels = saved.blk, saved.env, saved.fr, saved.contract, saved.labels
+	if !g.exec {
+		if fr.broke {
+			fr.block.Body = blk
+			g.at(at)
+			g.structured(fr.block)
+		} else {
+			g.blk.Instrs = append(g.blk.Instrs, blk.Instrs...)
+		}
+	}
+	g.at(at)
+	return g.result(fr, fl, f, at)
+}
+
+// enterCall refuses recursion and nesting without end.
+func (g *gen) enterCall(inst *funcInst, at Pos) bool {
+	if !g.exec {
+		for fr := g.fr; fr != nil; fr = fr.up {
+			if fr.inst == inst {
+				g.c.errorf(Recursion, at, "%s calls itself: Metal has no recursion", g.c.signature(inst.f))
+				return false
+			}
+		}
+	}
+	g.calls++
+	if g.calls > maxInline {
+		g.calls--
+		g.c.errorf(Recursion, at, "calls are nested more than %d deep", maxInline)
+		if g.exec {
+			panic(notConstant{reported: true})
+		}
+		return false
+	}
+	return true
+}
+
+// contractOf says whether products contract to fma in a function: by the pragmas at its place and the options.
+func (g *gen) contractOf(f *funcEnt) bool {
+	return g.c.opt.MathMode != Safe && !f.noContract
+}
+
+// result returns what an inlined call yields.
+func (g *gen) result(fr *inl, fl flow, f *funcEnt, at Pos) value {
+	switch {
+	case fr.has:
+		return fr.direct
+	case fr.ptr >= 0:
+		return value{k: vMem, q: fr.ret.T.elem, ptr: g.varGet(fr.ptr)}
+	case fr.result != nil:
+		v := g.objVal(fr.result)
+		if v.k == vMem {
+			v.tmp = true
+			return v
+		}
+		return g.load(v)
+	case fr.ret.T.kind == tAuto || fr.ret.T.kind == tVoid:
+		return voidValue
+	}
+	if fl == fNext {
+		g.c.errorf(MissingReturn, f.decl.Pos(), "%s returns no value", g.c.signature(f))
+		return badValue
+	}
+	t := fr.ret.noRef()
+	if !g.c.isComplete(t.T) {
+		return badValue
+	}
+	return g.zero(t.T)
+}
+
+// bindParams makes the parameters of a call: references stand for their arguments, others are variables.
+func (g *gen) bindParams(e *env, inst *funcInst, decl *FuncDecl, args []value, at Pos) bool {
+	ok := true
+	var pack *entity
+	for i := range inst.params {
+		p := &inst.params[i]
+		var v value
+		pd := p.decl
+		if i < len(decl.Params) && !p.pack {
+			pd = decl.Params[i]
+		}
+		if i < len(args) {
+			v = args[i]
+		} else {
+			x := p.decl.Default
+			if x == nil {
+				x = pd.Default
+			}
+			if x == nil {
+				g.c.errorf(ArgCount, at, "the parameter '%s' has no argument", pd.Name)
+				return false
+			}
+			saved := g.env
+			g.env = e
+			v = g.expr(x)
+			g.env = saved
+			g.at(at)
+		}
+		b, isRef := g.bindParam(p.q, v, pd.Name, at)
+		if b.bad() {
+			ok = false
+			continue
+		}
+		switch {
+		case p.pack:
+			if pack == nil || pack.name != pd.Name {
+				pack = &entity{kind: ePack, name: pd.Name}
+				e.put(pack)
+			}
+			pack.vals = append(pack.vals, b)
+		case pd.Name != "":
+			e.put(&entity{kind: eVar, name: pd.Name, local: true, val: b, isRef: isRef, at: pd.Pos()})
+		}
+	}
+	for _, p := range decl.Params { // an empty pack
+		if p.Type.Pack && p.Name != "" && e.own(p.Name) == nil {
+			e.put(&entity{kind: ePack, name: p.Name})
+		}
+	}
+	return ok
+}
+
+// bindParam binds one parameter of type t to an argument.
+func (g *gen) bindParam(t qtype, v value, name string, at Pos) (value, bool) {
+	if t.T.kind == tRef {
+		return g.bindRef(t, v, at), true
+	}
+	v = g.convertTo(v, t.bare(), at, "an argument")
+	if v.bad() {
+		return badValue, false
+	}
+	return g.newLocal(name, t, v), false
+}
+
+// newLocal makes a variable with an initial value. A constant that never changes keeps its value without a variable.
+func (g *gen) newLocal(name string, t qtype, v value) value {
+	if t.Const && v.k == vRight && allConst(v.comps) && !t.Vol {
+		o := &object{name: name, q: t, fixed: true, slots: make([]slot, len(v.comps))}
+		for i, c := range v.comps {
+			o.slots[i] = slot{-1, c}
+		}
+		return g.objVal(o)
+	}
+	o := g.newObject(name, t)
+	lv := g.objVal(o)
+	g.store(lv, v)
+	return lv
+}
+
+func allConst(comps []operand) bool {
+	for _, c := range comps {
+		if c.in != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// bindRef binds a reference: to the object itself, or for const references to a temporary.
+func (g *gen) bindRef(t qtype, v value, at Pos) value {
+	e := t.T.elem
+	if e.T.kind == tAuto {
+		if v.k == vList || v.k == vVoid || v.k == vFuncs {
+			g.noConversion(&v, t, at, "a reference")
+			return badValue
+		}
+		e.T = v.q.T
+		e.Const = e.Const || v.q.Const
+		e.Vol = e.Vol || v.q.Vol
+		if e.Space == SpaceNone || v.q.Space == SpaceConstant && e.Const {
+			e.Space = v.q.Space
+		}
+		t = qt(g.c.derived(tRef, e, t.T.n))
+	}
+	r := g.refRank(&v, t.T)
+	if r == rankNone {
+		g.refError(&v, t, at)
+		return badValue
+	}
+	same := v.q.T == e.T || v.q.T.kind == tArray && e.T.kind == tArray
+	if v.isLvalue() && v.q.Space.normal() == e.Space.normal() && v.k != vSwz {
+		if same {
+			v.q.Const, v.q.Vol = e.Const, e.Vol
+			return v
+		}
+		if path, ok := derivesFrom(v.q.T, e.T); ok {
+			b := g.member(v, path)
+			b.q.Const = e.Const
+			return b
+		}
+	}
+	x := g.convertTo(v, e.bare(), at, "a reference")
+	if x.bad() {
+		return badValue
+	}
+	b := g.temp(g.load(x))
+	b.q.Const = e.Const
+	if e.Space == SpaceConstant {
+		b.q.Space = SpaceNone
+	}
+	return b
+}
+
+func (g *gen) refError(v *value, t qtype, at Pos) {
+	e := t.T.elem
+	switch {
+	case v.k == vFuncs || v.k == vVoid:
+		g.noConversion(v, t, at, "a reference")
+	case v.isLvalue() && v.q.T == e.T && v.q.Space.normal() != e.Space.normal():
+		g.c.errorf(AddressSpace, at, "an object in %s memory cannot be bound to %s", spaceName(v.q.Space), t)
+	case v.isLvalue() && v.q.T == e.T:
+		g.c.errorf(TypeMismatch, at, "%s to %s would drop const", v.q, t)
+	default:
+		g.c.errorf(TypeMismatch, at, "a value of type %s cannot be bound to %s", v.q, t)
+	}
+}
+
+// callLambda calls a lambda: its body is expanded in the scope where the lambda stands.
+func (g *gen) callLambda(l *lambdaInfo, args []value, at Pos) value {
+	if len(args) != len(l.x.Params) && !l.fn.decl.hasPack() {
+		min := 0
+		for _, p := range l.x.Params {
+			if p.Default == nil {
+				min++
+			}
+		}
+		if len(args) < min || len(args) > len(l.x.Params) {
+			g.c.errorf(ArgCount, at, "the lambda takes %d arguments, not %d", len(l.x.Params), len(args))
+			return badValue
+		}
+	}
+	inst := &funcInst{f: l.fn, env: l.env, ret: qt(typeAuto)}
+	saved := g.env
+	g.env = l.env
+	for i, p := range l.x.Params {
+		t := g.typeOf(p.Type)
+		if i < len(args) {
+			t = g.deduceAuto(t, &args[i], p.Pos())
+		}
+		inst.params = append(inst.params, paramInst{decl: p, q: g.paramType(t)})
+	}
+	if l.x.Ret != nil {
+		inst.ret = g.typeOf(l.x.Ret)
+	}
+	g.env = saved
+	for i := range args {
+		if inst.params[i].q.T.kind == tBad {
+			return badValue
+		}
+		if g.convRank(&args[i], inst.params[i].q) == rankNone {
+			if inst.params[i].q.T.kind == tRef {
+				g.refError(&args[i], inst.params[i].q, at)
+			} else {
+				g.noConversion(&args[i], inst.params[i].q, at, "an argument")
+			}
+			return badValue
+		}
+	}
+	return g.call(inst, args, nil, at)
+}
+
+// deduceAuto replaces auto in a declared type by what the initialiser has.
+func (g *gen) deduceAuto(t qtype, v *value, at Pos) qtype {
+	switch t.T.kind {
+	case tAuto:
+		if v.k == vList || v.k == vVoid || v.k == vFuncs || v.k == vType {
+			if !v.bad() {
+				g.c.errorf(BadType, at, "auto cannot be deduced from %s", g.argText(v))
+			}
+			return badType
+		}
+		r := g.decayed(v)
+		r.Const, r.Vol, r.Space = t.Const, t.Vol, t.Space
+		return r
+	case tPtr:
+		if t.T.elem.T.kind == tAuto {
+			p := g.decayed(v)
+			if p.T.kind != tPtr {
+				g.c.errorf(TypeMismatch, at, "auto* cannot be deduced from %s", p)
+				return badType
+			}
+			e := p.T.elem
+			e.Const = e.Const || t.T.elem.Const
+			return qtype{T: g.c.ptrTo(e), Const: t.Const}
+		}
+	case tRef:
+		if t.T.elem.T.kind == tAuto {
+			e := t.T.elem
+			e.T = v.q.T
+			if v.k == vList || v.k == vVoid || v.k == vFuncs {
+				return badType
+			}
+			e.Const = e.Const || v.q.Const
+			e.Vol = e.Vol || v.q.Vol
+			if v.isLvalue() && (e.Space == SpaceNone || v.q.Space == SpaceConstant) {
+				e.Space = v.q.Space
+			}
+			return qt(g.c.derived(tRef, e, t.T.n))
+		}
+	}
+	return t
+}

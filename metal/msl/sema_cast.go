@@ -1,0 +1,375 @@
+package msl
+
+import (
+	"github.com/mlxlua/mlxlua/metal/kir"
+)
+
+// castExpr evaluates the casts that name their type.
+func (g *gen) castExpr(x *CastExpr) value {
+	t := g.typeOf(x.Type)
+	if list, ok := x.X.(*InitList); ok {
+		if t.T.kind == tBad {
+			return badValue
+		}
+		return g.initList(list, t.bare(), x.Pos())
+	}
+	v := g.expr(x.X)
+	g.at(x.Pos())
+	if v.bad() || t.T.kind == tBad {
+		return badValue
+	}
+	switch x.Kind {
+	case CastAsType:
+		return g.asType(v, t.T, x.Pos())
+	case CastReinterpret:
+		return g.reinterpret(v, t, x.Pos())
+	case CastConst:
+		if t.T.kind == tRef && v.isLvalue() && v.q.T == t.T.elem.T {
+			v.q.Const, v.q.Vol = t.T.elem.Const, t.T.elem.Vol
+			return v
+		}
+		v = g.rvalue(v)
+		if t.T.kind == tPtr && v.q.T.kind == tPtr && t.T.elem.T == v.q.T.elem.T {
+			return g.castPointer(v, t.T, x.Pos())
+		}
+		g.c.errorf(BadCast, x.Pos(), "const_cast from %s to %s changes more than const and volatile", v.q.T, t)
+		return badValue
+	}
+	return g.explicitConv(v, t, x.Kind == CastC, x.Pos())
+}
+
+// explicitConv converts as static_cast does, and with cStyle as a C cast does.
+func (g *gen) explicitConv(v value, t qtype, cStyle bool, at Pos) value {
+	if v.k == vFuncs || v.k == vType {
+		g.noConversion(&v, t, at, "a cast")
+		return badValue
+	}
+	to := t.T
+	if to.kind == tVoid {
+		return voidValue
+	}
+	if to.kind == tRef {
+		return g.castRef(v, t, cStyle, at)
+	}
+	if v.k == vVoid {
+		g.noConversion(&v, t, at, "a cast")
+		return badValue
+	}
+	if v.q.T.kind == tStruct {
+		if v.q.T == to {
+			return g.load(v)
+		}
+		if r := g.convRank(&v, t.bare()); r != rankNone {
+			return g.convertTo(v, t.bare(), at, "a cast")
+		}
+		if inst := g.explicitConversion(&v, to); inst != nil {
+			r := g.rvalue(g.call(inst, nil, &v, at))
+			if r.bad() || r.q.T == to {
+				return r
+			}
+			return g.explicitConv(r, t, cStyle, at)
+		}
+	}
+	if to.kind == tStruct {
+		return g.constructFrom(to, []value{v}, at)
+	}
+	v = g.rvalue(v)
+	if v.bad() {
+		return badValue
+	}
+	from := v.q.T
+	switch {
+	case to.isScalar() && from.isScalar():
+		r := rval(to, g.convert(v.comps[0], to.kt))
+		return r
+	case to.kind == tVec && from.kind == tVec && to.n == from.n:
+		r := value{k: vRight, q: qt(to.unpacked())}
+		for _, c := range v.comps {
+			r.comps = append(r.comps, g.convert(c, to.elem.T.kt))
+		}
+		return r
+	case to.kind == tVec && from.isScalar():
+		return g.convStd(v, to.unpacked())
+	case to.kind == tPtr && from.kind == tPtr:
+		if !cStyle && g.ptrRank(from.elem, to.elem) == rankNone && from.elem.T.kind != tVoid && !related(from.elem.T, to.elem.T) {
+			g.c.errorf(BadCast, at, "static_cast from %s to %s: use reinterpret_cast", from, to)
+			return badValue
+		}
+		return g.castPointer(v, to, at)
+	case to.kind == tPtr && (from.kind == tNull || isNullConst(&v)):
+		return rval(to, operand{ty: to.kirScalar()})
+	case cStyle && (to.kind == tPtr && from.isInt() || to.isInt() && from.kind == tPtr):
+		return rval(to, g.convert(v.comps[0], to.kirScalar()))
+	case to.isBool() && (from.kind == tPtr || from.kind == tNull):
+		return rval(to, g.convert(v.comps[0], kir.Bool))
+	case from == to:
+		return v
+	}
+	g.c.errorf(BadCast, at, "a cast from %s to %s", from, t)
+	return badValue
+}
+
+func related(a, b *ctype) bool {
+	_, x := derivesFrom(a, b)
+	_, y := derivesFrom(b, a)
+	return x || y
+}
+
+// explicitConversion finds a conversion function, explicit ones included.
+func (g *gen) explicitConversion(v *value, to *ctype) *funcInst {
+	var near *funcInst
+	for _, f := range g.c.methods(v.q.T, "(conversion)") {
+		inst := g.instConversion(f, v, to)
+		if inst == nil || !g.methodFits(inst, v) {
+			continue
+		}
+		if inst.ret.noRef().T == to {
+			return inst
+		}
+		if inst.ret.noRef().T.isScalar() && to.isScalar() && near == nil {
+			near = inst
+		}
+	}
+	return near
+}
+
+// castPointer changes what a pointer points to. The address space must stay.
+func (g *gen) castPointer(v value, to *ctype, at Pos) value {
+	from := v.q.T
+	a, b := from.elem.Space, to.elem.Space
+	if a.normal() != b.normal() {
+		g.c.errorf(AddressSpace, at, "a cast from a pointer to %s memory (%s) to a pointer to %s memory (%s)",
+			spaceName(a), from, spaceName(b), to)
+		return badValue
+	}
+	p := v.comps[0]
+	if path, ok := derivesFrom(from.elem.T, to.elem.T); ok {
+		for _, f := range path {
+			p = g.ptrAdd(p, operand{}, int64(f.off))
+		}
+	} else if path, ok := derivesFrom(to.elem.T, from.elem.T); ok {
+		for _, f := range path {
+			p = g.ptrAdd(p, operand{}, -int64(f.off))
+		}
+	}
+	return rval(to, p)
+}
+
+func (g *gen) castRef(v value, t qtype, cStyle bool, at Pos) value {
+	e := t.T.elem
+	if v.isLvalue() {
+		if v.q.T == e.T && v.q.Space.normal() == e.Space.normal() {
+			v.q.Const, v.q.Vol = e.Const, e.Vol
+			return v
+		}
+		if path, ok := derivesFrom(v.q.T, e.T); ok {
+			return g.member(v, path)
+		}
+		if cStyle {
+			return g.reinterpret(v, t, at)
+		}
+	}
+	if e.Const || t.T.rvalueRef() {
+		return g.explicitConv(v, e.bare(), cStyle, at)
+	}
+	g.c.errorf(BadCast, at, "a cast from %s to %s", v.q, t)
+	return badValue
+}
+
+func (g *gen) reinterpret(v value, t qtype, at Pos) value {
+	if t.T.kind == tRef { // the object's bytes seen as another type
+		if !v.isLvalue() {
+			g.c.errorf(NotLvalue, at, "reinterpret_cast to %s needs an object", t)
+			return badValue
+		}
+		e := t.T.elem
+		if e.Space.normal() != v.q.Space.normal() {
+			g.c.errorf(AddressSpace, at, "a cast from an object in %s memory to %s", spaceName(v.q.Space), t)
+			return badValue
+		}
+		if v.k == vSwz || v.k == vDyn {
+			return g.addressOf(v, at)
+		}
+		m := g.toMemory(v)
+		m.q = e
+		return m
+	}
+	v = g.rvalue(v)
+	if v.bad() {
+		return badValue
+	}
+	from, to := v.q.T, t.T
+	switch {
+	case from.kind == tPtr && to.kind == tPtr:
+		return g.castPointer(v, to, at)
+	case from.kind == tPtr && to.isInt(), to.kind == tPtr && from.isInt():
+		return rval(to, g.convert(v.comps[0], to.kirScalar()))
+	case from == to:
+		return v
+	}
+	g.c.errorf(BadCast, at, "reinterpret_cast from %s to %s: use as_type for values", from, t)
+	return badValue
+}
+
+// asType reinterprets the bits of a scalar or vector: both sides have the same size.
+func (g *gen) asType(v value, to *ctype, at Pos) value {
+	v = g.toArith(g.rvalue(v))
+	if v.bad() {
+		return badValue
+	}
+	from := v.q.T.unpacked()
+	to = to.unpacked()
+	ef, nf := from.shape()
+	et, nt := to.shape()
+	if from.kind == tEnum {
+		ef, nf = scalarTypes[from.kt], 1
+	}
+	if nf == 0 || nt == 0 || ef.isBool() || et.isBool() || from.size != to.size {
+		g.c.errorf(BadCast, at, "as_type from %s to %s: both must be scalars or vectors of one size", from, to)
+		return badValue
+	}
+	r := value{k: vRight, q: qt(to)}
+	if ef.size == et.size {
+		for i := range nt {
+			c := operand{ty: et.kt} // the fourth component of a 3-component vector
+			if i < nf {
+				c = g.bitcast(v.comps[i], et.kt)
+			}
+			r.comps = append(r.comps, c)
+		}
+		return r
+	}
+	if ef.size > et.size { // cut each component into pieces
+		k := ef.size / et.size
+		wide, narrow := uintOf(ef.size), uintOf(et.size)
+		for i := range nt {
+			w := g.bitcast(v.comps[i/k], wide)
+			w = g.op(kir.Shr, wide, w, g.constant(wide, uint64(i%k*et.size*8)))
+			r.comps = append(r.comps, g.bitcast(g.convert(w, narrow), et.kt))
+		}
+		return r
+	}
+	k := et.size / ef.size
+	wide, narrow := uintOf(et.size), uintOf(ef.size)
+	for i := range nt {
+		acc := operand{ty: wide}
+		for j := range k {
+			if i*k+j >= nf {
+				break
+			}
+			p := g.convert(g.bitcast(v.comps[i*k+j], narrow), wide)
+			acc = g.op(kir.Or, wide, acc, g.op(kir.Shl, wide, p, g.constant(wide, uint64(j*ef.size*8))))
+		}
+		r.comps = append(r.comps, g.bitcast(acc, et.kt))
+	}
+	return r
+}
+
+func uintOf(size int) kir.Type {
+	switch size {
+	case 1:
+		return kir.U8
+	case 2:
+		return kir.U16
+	case 4:
+		return kir.U32
+	}
+	return kir.U64
+}
+
+func (g *gen) bitcast(o operand, t kir.Type) operand {
+	if o.ty == t {
+		return o
+	}
+	return g.op(kir.Bitcast, t, o)
+}
+
+// constructExpr evaluates T(args) and T{args}.
+func (g *gen) constructExpr(x *ConstructExpr) value {
+	t := g.typeOf(x.Type)
+	if t.T.kind == tBad {
+		for _, a := range x.Args {
+			g.expr(a)
+		}
+		return badValue
+	}
+	t = t.bare()
+	if t.T.kind == tAuto {
+		g.c.errorf(BadType, x.Pos(), "auto is no type to construct")
+		return badValue
+	}
+	if x.Braced {
+		return g.initList(&InitList{x.exprNode, x.Args}, t, x.Pos())
+	}
+	args, ok := g.args(x.Args)
+	g.at(x.Pos())
+	if !ok {
+		return badValue
+	}
+	return g.constructParen(t, args, x.Pos())
+}
+
+// constructParen makes a T from (args).
+func (g *gen) constructParen(t qtype, args []value, at Pos) value {
+	if t.T.kind == tVoid && len(args) <= 1 {
+		return voidValue
+	}
+	if !g.c.isComplete(t.T) {
+		g.c.errorf(Incomplete, at, "an object of the incomplete type %s", t)
+		return badValue
+	}
+	switch t.T.kind {
+	case tStruct:
+		return g.constructFrom(t.T, args, at)
+	case tVec:
+		if len(args) == 1 && args[0].q.T.kind != tVec && args[0].q.T.kind != tStruct && args[0].k != vList {
+			return g.explicitConv(args[0], t, true, at)
+		}
+		return g.makeVec(t.T.unpacked(), args, at)
+	case tSimdMat:
+		if len(args) == 1 {
+			return g.fillMatrix(t.T, args[0], at)
+		}
+	}
+	switch len(args) {
+	case 0:
+		return g.zero(t.T)
+	case 1:
+		return g.explicitConv(args[0], t, true, at)
+	}
+	g.c.errorf(ArgCount, at, "%s is made from one value, not %d", t, len(args))
+	return badValue
+}
+
+// makeVec assembles a vector from scalars and vectors that have its number of components together.
+func (g *gen) makeVec(t *ctype, args []value, at Pos) value {
+	if len(args) == 0 {
+		return g.zero(t)
+	}
+	r := value{k: vRight, q: qt(t)}
+	for _, a := range args {
+		if a.q.T.kind == tStruct {
+			a = g.toArith(a)
+		}
+		a = g.rvalue(a)
+		if a.bad() {
+			return badValue
+		}
+		if _, n := a.q.T.shape(); n == 0 && a.q.T.kind != tEnum {
+			g.c.errorf(TypeMismatch, at, "%s cannot be made from a value of type %s", t, a.q.T)
+			return badValue
+		}
+		for _, c := range a.comps {
+			r.comps = append(r.comps, g.convert(c, t.elem.T.kt))
+		}
+	}
+	if len(r.comps) == t.n {
+		return r
+	}
+	if len(args) == 1 && len(r.comps) > 1 {
+		g.c.errorf(TypeMismatch, at, "%s cannot be made from a vector of %d components", t, len(r.comps))
+		return badValue
+	}
+	g.c.errorf(ArgCount, at, "%s has %d components, but %d are given", t, t.n, len(r.comps))
+	return badValue
+}

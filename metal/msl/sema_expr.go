@@ -1,0 +1,592 @@
+package msl
+
+import (
+	"github.com/mlxlua/mlxlua/metal/kir"
+)
+
+// maxNesting bounds the recursion of expr and stmt through one another, calls included.
+const maxNesting = 4000
+
+// expr evaluates an expression: names and what selects a part of an object stay lvalues.
+func (g *gen) expr(x Expr) value {
+	g.depth++
+	defer func() { g.depth-- }()
+	if g.depth > maxNesting {
+		g.c.errorf(TooLarge, x.Pos(), "expressions and calls are nested more than %d deep", maxNesting)
+		panic(bailout{})
+	}
+	g.step()
+	g.at(x.Pos())
+	switch x := x.(type) {
+	case *IntLit:
+		return g.intLit(x)
+	case *FloatLit:
+		return g.floatLit(x)
+	case *CharLit:
+		if x.Multi {
+			return g.intVal(typeInt, x.Value)
+		}
+		return g.intVal(scalarTypes[kir.I8], x.Value)
+	case *BoolLit:
+		return rval(typeBool, g.boolConst(x.Value))
+	case *NullptrLit:
+		return rval(typeNull, operand{ty: kir.U64})
+	case *StringLit:
+		g.c.errorf(Unsupported, x.Pos(), "strings have no use in a kernel")
+	case *ThisExpr:
+		return g.thisExpr(x)
+	case *NameExpr:
+		return g.nameExpr(x)
+	case *ParenExpr:
+		v := g.expr(x.X)
+		return v
+	case *UnaryExpr:
+		return g.unary(x)
+	case *PostfixExpr:
+		return g.incDec(x.X, x.Op, true, x.Pos())
+	case *BinaryExpr:
+		return g.binary(x)
+	case *AssignExpr:
+		return g.assign(x)
+	case *CondExpr:
+		return g.condExpr(x)
+	case *CallExpr:
+		return g.callExpr(x)
+	case *IndexExpr:
+		return g.indexExpr(x)
+	case *MemberExpr:
+		return g.memberExpr(x)
+	case *CastExpr:
+		return g.castExpr(x)
+	case *ConstructExpr:
+		return g.constructExpr(x)
+	case *InitList:
+		return value{k: vList, q: badTypeList, list: x}
+	case *SizeofExpr:
+		return g.sizeofExpr(x)
+	case *LambdaExpr:
+		return g.lambdaExpr(x)
+	case *FoldExpr:
+		return g.foldExpr(x)
+	case *PackExpr:
+		g.c.errorf(BadTemplateArgs, x.Pos(), "a pack is expanded where only one expression can stand")
+	}
+	return badValue
+}
+
+// badTypeList is the placeholder type of a braced list: it has none until it is converted.
+var badTypeList = qtype{T: &ctype{kind: tVoid}}
+
+// full evaluates an expression and reads it.
+func (g *gen) full(x Expr) value { return g.rvalue(g.expr(x)) }
+
+func (g *gen) intLit(x *IntLit) value {
+	t := typeInt
+	v := x.Value
+	switch {
+	case x.Long && x.Unsigned:
+		t = typeUlong
+	case x.Long:
+		t = typeLong
+		if v>>63 != 0 {
+			t = typeUlong
+		}
+	case x.Unsigned:
+		t = typeUint
+		if v>>32 != 0 {
+			t = typeUlong
+		}
+	case v>>31 == 0:
+	case v>>32 == 0 && !x.Decimal:
+		t = typeUint
+	case v>>63 == 0:
+		t = typeLong
+	default:
+		t = typeUlong
+	}
+	r := rval(t, g.constant(t.kt, v))
+	r.lit = v == 0
+	return r
+}
+
+func (g *gen) floatLit(x *FloatLit) value {
+	t := typeFloat
+	switch x.Suffix {
+	case "h":
+		t = typeHalf
+	case "bf":
+		t = typeBF
+	case "l":
+		if g.c.opt.Float64 {
+			t = scalarTypes[kir.F64]
+		}
+	}
+	return rval(t, operand{ty: t.kt, bits: floatBits(t.kt, x)})
+}
+
+// thisObject returns the object of the method being expanded.
+func (g *gen) thisObject() (value, bool) {
+	for e := g.env; e != nil; e = e.up {
+		if e.this != nil {
+			return *e.this, true
+		}
+	}
+	return badValue, false
+}
+
+// thisExpr is a pointer to the object. Members are reached without taking its address: see memberExpr and unary.
+func (g *gen) thisExpr(x *ThisExpr) value {
+	v, ok := g.thisObject()
+	if !ok {
+		g.c.errorf(Undeclared, x.Pos(), "there is no 'this' outside a method")
+		return badValue
+	}
+	return g.addressOf(v, x.Pos())
+}
+
+func (g *gen) nameExpr(x *NameExpr) value {
+	ent := g.resolveEntity(x.Name)
+	if ent == nil {
+		return badValue
+	}
+	return g.entityValue(ent, x)
+}
+
+// entityValue returns what a name stands for as a value.
+func (g *gen) entityValue(ent *entity, x *NameExpr) value {
+	switch ent.kind {
+	case eVar:
+		if ent.local {
+			return ent.val
+		}
+		if ent.vdecl != nil && ent.vdecl.Field {
+			return g.fieldOfThis(ent, x)
+		}
+		return g.globalVar(ent)
+	case eConst:
+		if ent.local {
+			return ent.val
+		}
+		return g.enumerator(ent)
+	case eFunc:
+		fn := &overload{name: ent.name, funcs: ent.funcs, bi: ent.bi, fast: ent.fast, env: ent.env}
+		if x.Name.HasArgs {
+			args, ok := g.templateArgs(x.Name.Args)
+			if !ok {
+				return badValue
+			}
+			fn.targs, fn.hasArgs = args, true
+		}
+		if len(ent.funcs) > 0 && ent.funcs[0].cls != nil {
+			if this, ok := g.thisObject(); ok {
+				fn.this = &this
+			}
+		}
+		return value{k: vFuncs, q: qt(typeVoid), fn: fn}
+	case eTemplate:
+		if v, ok := g.varTemplate(ent, x); ok {
+			return v
+		}
+		if t, ok := g.entityType(ent, x.Name); ok {
+			return value{k: vType, q: t}
+		}
+	case eType:
+		return value{k: vType, q: g.c.typeEntity(ent)}
+	case ePack:
+		g.c.errorf(BadTemplateArgs, x.Pos(), "the pack '%s' is not expanded: write ... after it", ent.name)
+		return badValue
+	case eNamespace:
+		g.c.errorf(Undeclared, x.Pos(), "'%s' is a namespace", ent.name)
+		return badValue
+	}
+	return badValue
+}
+
+func (g *gen) fieldOfThis(ent *entity, x *NameExpr) value {
+	this, ok := g.thisObject()
+	if !ok {
+		if g.unevaluated { // sizeof and decltype may name a field without an object
+			return g.objVal(g.newObject(ent.name, g.fieldType(ent)))
+		}
+		g.c.errorf(Undeclared, x.Pos(), "the field '%s' needs an object", ent.name)
+		return badValue
+	}
+	path := this.q.T.st.fieldPath(ent.name, nil)
+	if path == nil {
+		g.c.errorf(NoMember, x.Pos(), "the class %s has no field '%s'", this.q.T, ent.name)
+		return badValue
+	}
+	return g.member(this, path)
+}
+
+func (g *gen) fieldType(ent *entity) qtype {
+	if ent.env != nil && ent.env.cls != nil {
+		if p := ent.env.cls.fieldPath(ent.name, nil); p != nil {
+			return p[len(p)-1].q
+		}
+	}
+	return qt(typeInt)
+}
+
+func (g *gen) enumerator(ent *entity) value {
+	e := ent.env
+	outer := e
+	if e.kind == envClass && e.cls == nil { // the enumeration's own scope
+		outer = e.up
+	}
+	t := g.c.enumFor(ent.enum, outer)
+	for i := range ent.enum.Values {
+		if ent.enum.Values[i].Name == ent.name {
+			o := g.c.enumValue(t, ent.enum, outer, i)
+			return rval(t, convertConst(o, t.kt))
+		}
+	}
+	return badValue
+}
+
+// unary evaluates a prefix operator.
+func (g *gen) unary(x *UnaryExpr) value {
+	switch x.Op {
+	case OpInc, OpDec:
+		return g.incDec(x.X, x.Op, false, x.Pos())
+	case OpDeref:
+		if _, ok := stripParens(x.X).(*ThisExpr); ok {
+			if v, ok := g.thisObject(); ok {
+				return v
+			}
+		}
+	}
+	v := g.expr(x.X)
+	g.at(x.Pos())
+	if v.bad() {
+		return badValue
+	}
+	if v.q.T.kind == tStruct {
+		if r, ok := g.operatorCall(x.Op, []value{v}, x.Pos(), x.Op == OpAddrOf); ok {
+			return r
+		}
+	}
+	switch x.Op {
+	case OpAddrOf:
+		return g.addressOf(v, x.Pos())
+	case OpDeref:
+		p := g.toPointer(g.rvalue(v))
+		if p.bad() {
+			return badValue
+		}
+		if p.q.T.kind != tPtr {
+			g.c.errorf(BadOperands, x.Pos(), "* needs a pointer, not %s", p.q.T)
+			return badValue
+		}
+		return g.deref(p, operand{}, x.Pos())
+	case OpLNot:
+		if e, n := v.q.T.shape(); n > 1 {
+			v = g.rvalue(v)
+			r := value{k: vRight, q: qt(vecOf(typeBool, n))}
+			for _, c := range v.comps {
+				r.comps = append(r.comps, g.op(kir.Eq, kir.Bool, c, operand{ty: e.kt}))
+			}
+			return r
+		}
+		return rval(typeBool, g.not(g.condition(v, x.Pos())))
+	}
+	return g.arithUnary(x.Op, g.toArith(g.rvalue(v)), x.Pos())
+}
+
+func (g *gen) arithUnary(op Op, v value, at Pos) value {
+	if v.bad() {
+		return badValue
+	}
+	t := v.q.T
+	if op == OpPlus && t.kind == tPtr {
+		return v
+	}
+	e, n := t.shape()
+	if n == 0 || op == OpNot && e.isFloat() {
+		g.c.errorf(BadOperands, at, "%s is not defined on %s", op, t)
+		return badValue
+	}
+	if n == 1 {
+		v = g.promote(v)
+		e = v.q.T
+	}
+	r := value{k: vRight, q: qt(v.q.T)}
+	for _, c := range v.comps {
+		switch op {
+		case OpNeg:
+			c = g.op(kir.Neg, e.kt, c)
+		case OpNot:
+			c = g.op(kir.Not, e.kt, c)
+		}
+		r.comps = append(r.comps, c)
+	}
+	return r
+}
+
+// promote applies the integer promotions to a scalar.
+func (g *gen) promote(v value) value {
+	t := v.q.T
+	if t.kind == tEnum && !t.en.scoped || t.isBool() || t.isInt() && t.size < 4 {
+		to := typeInt
+		if t.kind == tEnum && t.size >= 4 {
+			to = scalarTypes[t.kt]
+		}
+		r := rval(to, g.convert(v.comps[0], to.kt))
+		r.lit = v.lit
+		return r
+	}
+	return v
+}
+
+// toArith turns a class object into the number it converts to, and an enumerator into its integer.
+func (g *gen) toArith(v value) value {
+	if v.bad() {
+		return v
+	}
+	if v.q.T.kind == tStruct {
+		var best *funcInst
+		for _, f := range g.c.methods(v.q.T, "(conversion)") {
+			if f.tmpl != nil || f.decl.Specs.Explicit {
+				continue
+			}
+			inst := g.instFor(f, nil)
+			if inst == nil || !g.methodFits(inst, &v) {
+				continue
+			}
+			if best == nil || g.thisRank(inst, &v) < g.thisRank(best, &v) {
+				best = inst
+			}
+		}
+		if best == nil {
+			for _, f := range g.c.methods(v.q.T, "(conversion)") { // a template converts to what it is asked for: float
+				if inst := g.instConversion(f, &v, typeFloat); inst != nil && g.methodFits(inst, &v) {
+					best = inst
+					break
+				}
+			}
+		}
+		if best != nil {
+			return g.rvalue(g.call(best, nil, &v, g.pos))
+		}
+	}
+	return v
+}
+
+func (g *gen) toPointer(v value) value {
+	if v.q.T.kind == tStruct {
+		return g.toArith(v)
+	}
+	return v
+}
+
+// addressOf returns a pointer to an lvalue.
+func (g *gen) addressOf(v value, at Pos) value {
+	if v.bad() {
+		return badValue
+	}
+	if v.k == vFuncs {
+		g.c.errorf(Unsupported, at, "pointers to functions do not exist here: every call is inlined")
+		return badValue
+	}
+	if v.k == vSwz || v.k == vDyn {
+		g.c.errorf(NotLvalue, at, "the components of a vector have no address here")
+		return badValue
+	}
+	if !v.isLvalue() {
+		g.c.errorf(NotLvalue, at, "& needs an object, not a value of type %s", v.q)
+		return badValue
+	}
+	t := qt(g.c.ptrTo(v.q))
+	if v.k == vSlot && v.q.Space == SpaceConstant {
+		return rval(t.T, g.ptrAdd(g.constRegion(v.obj), operand{}, g.slotOffset(v)))
+	}
+	m := g.toMemory(v)
+	p := g.addr(m)
+	if p.ty != kir.PtrTo(v.q.Space.kir()) { // an element of a constant table: point to a copy
+		m = g.toMemory(g.temp(g.load(m)))
+		p = g.addr(m)
+	}
+	return rval(t.T, p)
+}
+
+// deref returns what a pointer moved by idx bytes points to.
+func (g *gen) deref(p value, idx operand, at Pos) value {
+	e := p.q.T.elem
+	if e.T.kind == tVoid || !g.c.isComplete(e.T) && e.T.kind != tArray {
+		g.c.errorf(Incomplete, at, "a pointer to %s cannot be followed", e)
+		return badValue
+	}
+	return value{k: vMem, q: e, ptr: p.comps[0], idx: idx}
+}
+
+// incDec evaluates ++ and --.
+func (g *gen) incDec(x Expr, op Op, post bool, at Pos) value {
+	v := g.expr(x)
+	g.at(at)
+	if v.bad() {
+		return badValue
+	}
+	if v.q.T.kind == tStruct {
+		args := []value{v}
+		if post {
+			args = append(args, g.intVal(typeInt, 0))
+		}
+		if r, ok := g.operatorCall(op, args, at, false); ok {
+			return r
+		}
+	}
+	if !g.assignable(v, at) {
+		return badValue
+	}
+	old := g.rvalue(v)
+	if old.bad() {
+		return badValue
+	}
+	one := g.intVal(typeInt, 1)
+	bop := OpAdd
+	if op == OpDec {
+		bop = OpSub
+	}
+	if old.q.T.isBool() {
+		g.c.errorf(BadOperands, at, "%s is not defined on bool", op)
+		return badValue
+	}
+	nv := g.arith(bop, old, one, at)
+	nv = g.backTo(nv, v.q, at)
+	if nv.bad() {
+		return badValue
+	}
+	g.store(v, nv)
+	if post {
+		return old
+	}
+	return v
+}
+
+// backTo converts the result of a compound assignment to the type of its left side.
+func (g *gen) backTo(v value, to qtype, at Pos) value {
+	if v.bad() {
+		return badValue
+	}
+	if to.T.kind == tVec {
+		e := to.T.elem.T
+		if _, n := v.q.T.shape(); n == to.T.n && v.q.T != to.T {
+			r := value{k: vRight, q: to.bare()}
+			for _, c := range v.comps {
+				r.comps = append(r.comps, g.convert(c, e.kt))
+			}
+			return r
+		}
+	}
+	return g.convertTo(v, to.bare(), at, "the result of a compound assignment")
+}
+
+// assignable reports whether an lvalue may be written to, with an error if not.
+func (g *gen) assignable(v value, at Pos) bool {
+	switch {
+	case !v.isLvalue():
+		g.c.errorf(NotLvalue, at, "the left side of an assignment must be an object, not a value of type %s", v.q)
+	case v.q.Space == SpaceConstant:
+		g.c.errorf(NotAssignable, at, "the constant address space is read-only")
+	case v.q.Const:
+		g.c.errorf(NotAssignable, at, "an object of type %s cannot be assigned to", v.q)
+	case v.q.T.kind == tArray:
+		g.c.errorf(NotAssignable, at, "an array cannot be assigned to as a whole")
+	case v.k == vSlot && v.obj.fixed:
+		g.c.errorf(NotAssignable, at, "'%s' is constant", v.obj.name)
+	case v.k == vSwz && repeats(v.sel):
+		g.c.errorf(BadSwizzle, at, "a component is named twice on the left side of an assignment")
+	default:
+		return true
+	}
+	return false
+}
+
+func repeats(sel []uint8) bool {
+	var seen uint
+	for _, s := range sel {
+		if seen>>s&1 != 0 {
+			return true
+		}
+		seen |= 1 << s
+	}
+	return false
+}
+
+// assign evaluates = and the compound assignments.
+func (g *gen) assign(x *AssignExpr) value {
+	l := g.expr(x.X)
+	if l.bad() {
+		g.expr(x.Y)
+		return badValue
+	}
+	if l.q.T.kind == tStruct {
+		r := g.expr(x.Y)
+		g.at(x.Pos())
+		if r.bad() {
+			return badValue
+		}
+		if v, ok := g.operatorCall(assignOps[x.Op], []value{l, r}, x.Pos(), x.Op == OpNone); ok {
+			return v
+		}
+		if x.Op == OpNone {
+			return g.assignTo(l, r, x.Pos())
+		}
+		g.c.errorf(BadOperands, x.Pos(), "%s= is not defined on %s and %s", x.Op, l.q.T, r.q.T)
+		return badValue
+	}
+	if x.Op == OpNone {
+		r := g.expr(x.Y)
+		g.at(x.Pos())
+		return g.assignTo(l, r, x.Pos())
+	}
+	r := g.expr(x.Y)
+	g.at(x.Pos())
+	if r.bad() || !g.assignable(l, x.Pos()) {
+		return badValue
+	}
+	if r.q.T.kind == tStruct {
+		if v, ok := g.operatorCall(assignOps[x.Op], []value{l, r}, x.Pos(), true); ok {
+			return v
+		}
+	}
+	r = g.toArith(g.rvalue(r))
+	old := g.rvalue(l)
+	nv := g.backTo(g.arithC(x.Op, old, r, nil, x.Y, x.Pos()), l.q, x.Pos())
+	if nv.bad() {
+		return badValue
+	}
+	g.store(l, nv)
+	return l
+}
+
+// assignOps maps the operation of a compound assignment to its operator function.
+var assignOps = [...]Op{
+	OpNone: OpAssign, OpAdd: OpAddAssign, OpSub: OpSubAssign, OpMul: OpMulAssign, OpDiv: OpDivAssign, OpRem: OpRemAssign,
+	OpAnd: OpAndAssign, OpOr: OpOrAssign, OpXor: OpXorAssign, OpShl: OpShlAssign, OpShr: OpShrAssign,
+}
+
+func (g *gen) assignTo(l, r value, at Pos) value {
+	if l.bad() || r.bad() || !g.assignable(l, at) {
+		return badValue
+	}
+	nv := g.convertTo(r, l.q.bare(), at, "an assignment")
+	if nv.bad() {
+		return badValue
+	}
+	if nv.isLvalue() {
+		nv = g.load(nv)
+	}
+	g.store(l, nv)
+	return l
+}
+
+func stripParens(x Expr) Expr {
+	for {
+		p, ok := x.(*ParenExpr)
+		if !ok {
+			return x
+		}
+		x = p.X
+	}
+}

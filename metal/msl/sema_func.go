@@ -1,0 +1,523 @@
+package msl
+
+// overload is a set of functions that one name stands for where it is used.
+type overload struct {
+	name    string
+	funcs   []*funcEnt
+	bi      *builtin
+	fast    uint8 // 1: metal::fast, 2: metal::precise
+	this    *value
+	targs   []targ
+	hasArgs bool
+	env     *env
+}
+
+// funcInst is a function with all types known: an instance, if it comes from a template.
+type funcInst struct {
+	f      *funcEnt
+	env    *env // the template's parameters, or what encloses the function
+	params []paramInst
+	ret    qtype // its T is typeAuto while it is to be deduced
+	args   []targ
+	min    int // parameters without default
+}
+
+// paramInst is a parameter of an instance. A pack gives several.
+type paramInst struct {
+	decl *ParamDecl
+	q    qtype
+	pack bool // one element of the function's parameter pack
+}
+
+// lambdaInfo is a lambda expression where it was evaluated.
+type lambdaInfo struct {
+	x   *LambdaExpr
+	fn  *funcEnt
+	env *env
+}
+
+// instFor returns the instance of a function for template arguments, making it on first use. It reports what is wrong with its
+// signature and returns nil.
+func (g *gen) instFor(f *funcEnt, args []targ) *funcInst {
+	for _, in := range g.c.finsts[f] {
+		if sameTargs(in.args, args) {
+			return in
+		}
+	}
+	if !g.c.enter(f.decl.Pos()) {
+		return nil
+	}
+	defer g.c.leave()
+	e, orig := f.env, f
+	if f.tmpl != nil {
+		e = bindEnv(f.env, f.tmpl.Params, args)
+		if spec := g.explicitSpec(f, args); spec != nil {
+			f = spec
+		}
+	}
+	inst := &funcInst{f: f, env: e, args: args}
+	h := g.c.constGen(e)
+	n := g.c.errCount()
+	for _, p := range f.decl.Params {
+		if p.Type.Pack || p.Type.Kind == TypeReference && p.Type.Elem.Pack {
+			before := len(inst.params)
+			packs, _ := h.packsIn(p.Type)
+			if len(packs) > 0 {
+				h.expandPack(p.Type, func(h *gen) {
+					inst.params = append(inst.params, paramInst{decl: p, q: g.paramType(h.typeOf(p.Type)), pack: true})
+				})
+			}
+			inst.min += len(inst.params) - before
+			continue
+		}
+		t := g.paramType(h.typeOf(p.Type))
+		inst.params = append(inst.params, paramInst{decl: p, q: t})
+		if p.Default == nil && f.paramDefault(len(inst.params)-1) == nil {
+			inst.min = len(inst.params)
+		}
+	}
+	switch {
+	case f.decl.Kind == FuncConversion:
+		inst.ret = h.typeOf(f.decl.Name.Conv)
+	case f.decl.Ret == nil:
+		inst.ret = qt(typeVoid)
+		if f.lam != nil {
+			inst.ret = qt(typeAuto)
+		}
+	default:
+		inst.ret = h.retType(inst, f.decl.Ret)
+	}
+	if g.c.errCount() != n {
+		return nil
+	}
+	g.c.finsts[orig] = append(g.c.finsts[orig], inst)
+	return inst
+}
+
+// paramDefault returns the default argument of a parameter.
+func (f *funcEnt) paramDefault(i int) Expr {
+	if i < len(f.decl.Params) {
+		return f.decl.Params[i].Default
+	}
+	return nil
+}
+
+// retType resolves a result type, which may use decltype of the parameters.
+func (h *gen) retType(inst *funcInst, x *TypeExpr) qtype {
+	if x.Kind == TypeDecltype && x.X != nil {
+		e := &env{kind: envFunc, up: h.env}
+		h.evalOff(func(u *gen) {
+			for i := range inst.params {
+				p := &inst.params[i]
+				if p.decl.Name != "" && !p.pack && p.q.T.kind != tBad {
+					t := p.q.noRef()
+					if p.q.T.kind == tRef || u.c.isComplete(t.T) {
+						e.put(&entity{kind: eVar, name: p.decl.Name, local: true, val: u.dummy(t), isRef: p.q.T.kind == tRef})
+					}
+				}
+			}
+		})
+		saved := h.env
+		h.env = e
+		defer func() { h.env = saved }()
+	}
+	return h.typeOf(x)
+}
+
+// dummy is an lvalue of a type that is never evaluated.
+func (g *gen) dummy(t qtype) value {
+	return value{k: vMem, q: t, ptr: operand{ty: qt(g.c.ptrTo(t)).T.kirScalar()}}
+}
+
+// paramType adjusts a parameter's type as C++ does: arrays become pointers, qualifiers of the parameter itself stay with it.
+func (g *gen) paramType(t qtype) qtype {
+	if t.T.kind == tArray {
+		e := t.T.elem
+		e.Space = t.Space
+		return qt(g.c.ptrTo(e))
+	}
+	return t
+}
+
+// explicitSpec returns the full specialisation of a function template for arguments.
+func (g *gen) explicitSpec(f *funcEnt, args []targ) *funcEnt {
+	for _, list := range [][]*funcEnt{f.specs, g.c.extraSpecs[f]} {
+		for _, s := range list {
+			if g.specMatches(f, s, args) {
+				return s
+			}
+		}
+	}
+	return nil
+}
+
+func (g *gen) specMatches(f, s *funcEnt, args []targ) bool {
+	match := false
+	ok := g.c.trial(func() {
+		h := g.c.constGen(s.env)
+		if s.decl.Name.HasArgs {
+			got, good := h.templateArgs(s.decl.Name.Args)
+			if !good || len(got) > len(args) {
+				return
+			}
+			for i := range got {
+				if got[i].isVal && args[i].isVal {
+					got[i].vt, got[i].val = args[i].vt, convertConst(got[i].val, args[i].val.ty)
+				}
+			}
+			if !sameTargs(got, args[:len(got)]) {
+				return
+			}
+		}
+		b := g.c.constGen(bindEnv(f.env, f.tmpl.Params, args))
+		if len(f.decl.Params) != len(s.decl.Params) {
+			return
+		}
+		for i := range f.decl.Params {
+			x, y := b.typeOf(f.decl.Params[i].Type), h.typeOf(s.decl.Params[i].Type)
+			if x.T != y.T {
+				return
+			}
+		}
+		match = true
+	})
+	return ok && match
+}
+
+// cand is a function that overload resolution considers.
+type cand struct {
+	inst  *funcInst
+	ranks []rank
+	this  rank
+	spec  int // how specialised its template is; plain functions are most
+}
+
+// resolve picks the best function for arguments. If there is none it returns nil and says why, one line a candidate.
+func (g *gen) resolve(funcs []*funcEnt, ov *overload, args []value, this *value, quiet bool) (*funcInst, string) {
+	var best *cand
+	var tied *cand
+	var why string
+	tie := false
+	for _, f := range funcs {
+		cd, reason := g.candidate(f, ov, args, this)
+		if cd == nil {
+			if !quiet && len(why) < 2000 {
+				why += "\n    " + g.c.signature(f) + ": " + reason
+			}
+			continue
+		}
+		switch c := compare(cd, best); {
+		case best == nil || c < 0:
+			best, tie = cd, tie && best != nil && c == 0
+			if best != nil && tied != nil && compare(best, tied) < 0 {
+				tie = false
+			}
+		case c == 0:
+			if sameParams(cd.inst, best.inst) { // a declaration and its definition
+				if best.inst.f.decl.Body == nil {
+					best = cd
+				}
+				continue
+			}
+			tied, tie = cd, true
+		}
+	}
+	if best == nil {
+		return nil, why
+	}
+	if tie {
+		return nil, "ambiguous:\n    " + g.c.signature(best.inst.f) + "\n    " + g.c.signature(tied.inst.f)
+	}
+	return best.inst, ""
+}
+
+func sameParams(a, b *funcInst) bool {
+	if len(a.params) != len(b.params) || a.f.cls != b.f.cls {
+		return false
+	}
+	for i := range a.params {
+		x, y := a.params[i].q, b.params[i].q
+		if x.T != y.T {
+			return false
+		}
+	}
+	return true
+}
+
+// compare returns -1 if a is the better candidate, 1 if b is, 0 if neither.
+func compare(a, b *cand) int {
+	if b == nil {
+		return -1
+	}
+	better, worse := false, false
+	note := func(x, y rank) {
+		better = better || x < y
+		worse = worse || x > y
+	}
+	note(a.this, b.this)
+	for i := range a.ranks {
+		note(a.ranks[i], b.ranks[i])
+	}
+	switch {
+	case better && !worse:
+		return -1
+	case worse && !better:
+		return 1
+	case better || worse:
+		return 0
+	}
+	switch {
+	case a.spec > b.spec:
+		return -1
+	case a.spec < b.spec:
+		return 1
+	case a.inst.f.usr && !b.inst.f.usr: // a kernel's own function hides one of the prelude
+		return -1
+	case b.inst.f.usr && !a.inst.f.usr:
+		return 1
+	}
+	return 0
+}
+
+// candidate checks one function against arguments; reason says why it does not fit.
+func (g *gen) candidate(f *funcEnt, ov *overload, args []value, this *value) (*cand, string) {
+	if f.decl.Delete {
+		return nil, "it is deleted"
+	}
+	np := len(f.decl.Params)
+	variadic := false
+	for _, p := range f.decl.Params {
+		variadic = variadic || p.Type.Pack || p.Type.Kind == TypeReference && p.Type.Elem.Pack
+	}
+	if len(args) > np && !variadic {
+		return nil, argCount(f, len(args))
+	}
+	var inst *funcInst
+	spec := 1 << 20
+	if f.tmpl != nil {
+		if f.tmpl.Spec {
+			return nil, "it is a specialisation of no template"
+		}
+		var reason string
+		inst, reason = g.deduceCall(f, ov, args)
+		if inst == nil {
+			return nil, reason
+		}
+		spec = templateScore(f)
+	} else {
+		if ov != nil && ov.hasArgs {
+			return nil, "it is no template"
+		}
+		if inst = g.instFor(f, nil); inst == nil {
+			return nil, "its declaration has errors"
+		}
+	}
+	if len(args) > len(inst.params) || len(args) < inst.min {
+		return nil, argCount(f, len(args))
+	}
+	cd := &cand{inst: inst, spec: spec, ranks: make([]rank, len(args))}
+	if f.cls != nil && !f.decl.Specs.Static && f.decl.Kind != FuncConstructor && f.lam == nil {
+		if this == nil {
+			return nil, "it needs an object"
+		}
+		if !g.methodFits(inst, this) {
+			if this.q.Const && !f.decl.Quals.Const && this.q.Space.normal() == f.decl.Quals.Space.normal() {
+				return nil, "it is not const, but the object is"
+			}
+			return nil, "the object is in " + spaceName(this.q.Space) + " memory"
+		}
+		cd.this = g.thisRank(inst, this)
+	}
+	if f.decl.Kind == FuncConstructor && this != nil && f.decl.Quals.Space != SpaceNone {
+		if f.decl.Quals.Space.normal() != this.q.Space.normal() {
+			return nil, "it makes objects in " + spaceName(f.decl.Quals.Space) + " memory"
+		}
+	}
+	for i := range args {
+		r := g.convRank(&args[i], inst.params[i].q)
+		if r == rankNone {
+			return nil, "argument " + itoa(i+1) + " of type " + g.argText(&args[i]) + " does not convert to " +
+				inst.params[i].q.String()
+		}
+		cd.ranks[i] = r
+	}
+	return cd, ""
+}
+
+func (g *gen) argText(v *value) string {
+	switch v.k {
+	case vList:
+		return "{...}"
+	case vFuncs:
+		return "function"
+	case vVoid:
+		return "void"
+	}
+	return v.q.String()
+}
+
+func argCount(f *funcEnt, n int) string {
+	want := itoa(len(f.decl.Params))
+	return "it takes " + want + " arguments, not " + itoa(n)
+}
+
+// templateScore orders function templates by how much their parameters fix.
+func templateScore(f *funcEnt) int {
+	d := &deduction{params: f.tmpl.Params}
+	n := 0
+	for _, p := range f.decl.Params {
+		if p.Type.Kind == TypeReference { // a reference is not more specialised than a value
+			n += typeSpecificity(d, p.Type.Elem)
+		} else {
+			n += typeSpecificity(d, p.Type)
+		}
+		if p.Type.Pack {
+			n--
+		}
+	}
+	for _, p := range f.tmpl.Params {
+		if p.Pack {
+			n--
+		}
+	}
+	return n
+}
+
+// deduceCall finds a function template's arguments from those of a call.
+func (g *gen) deduceCall(f *funcEnt, ov *overload, args []value) (*funcInst, string) {
+	d := newDeduction(g, f.tmpl.Params, f.env)
+	explicit := 0
+	if ov != nil && ov.hasArgs {
+		explicit = len(ov.targs)
+		var fits bool
+		if !g.c.trial(func() { fits = g.explicitArgs(d, ov.targs) }) || !fits {
+			return nil, "the template arguments " + argsString(ov.targs) + " do not fit"
+		}
+	}
+	_ = explicit
+	ai := 0
+	for pi, p := range f.decl.Params {
+		if p.Type.Pack || p.Type.Kind == TypeReference && p.Type.Elem.Pack {
+			d.resetPack(p.Type, args[ai:])
+			for ; ai < len(args); ai++ {
+				if !g.deduceArg(d, p.Type, &args[ai], true) {
+					return nil, "argument " + itoa(ai+1) + " of type " + g.argText(&args[ai]) + " does not fit"
+				}
+			}
+			break
+		}
+		if ai >= len(args) {
+			if p.Default == nil {
+				return nil, argCount(f, len(args))
+			}
+			continue
+		}
+		if !g.deduceArg(d, p.Type, &args[ai], false) {
+			return nil, "argument " + itoa(ai+1) + " of type " + g.argText(&args[ai]) + " does not fit parameter " + itoa(pi+1)
+		}
+		ai++
+	}
+	var inst *funcInst
+	missing, ok := "", true
+	var errs ErrorList
+	good := g.c.trialErrs(&errs, func() {
+		if missing, ok = g.fill(d, f.decl.Pos()); ok {
+			inst = g.instFor(f, d.got)
+		}
+	})
+	switch {
+	case !ok && missing != "" && len(errs) == 0:
+		return nil, "the template parameter '" + missing + "' cannot be deduced"
+	case !good || inst == nil:
+		if len(errs) > 0 {
+			return nil, errs[0].Msg
+		}
+		return nil, "its types do not exist for these arguments"
+	}
+	return inst, ""
+}
+
+// resetPack forgets the explicit elements of a pack that a call's arguments give again.
+func (d *deduction) resetPack(p *TypeExpr, args []value) {
+	for i, q := range d.params {
+		if q.Pack && len(args) > 0 {
+			uses := false
+			arg := TemplateArg{Type: p}
+			before := d.set[i]
+			d.set[i] = false
+			d.markPacks(&arg)
+			uses = d.set[i]
+			d.set[i] = before || uses
+			if uses {
+				d.got[i].pack = nil
+			}
+		}
+	}
+}
+
+// deduceArg matches a parameter's type with an argument.
+func (g *gen) deduceArg(d *deduction, p *TypeExpr, a *value, inPack bool) bool {
+	if a.k == vList || a.k == vFuncs || a.bad() {
+		return true
+	}
+	if a.k == vVoid || a.k == vType {
+		return false
+	}
+	if p.Kind == TypeReference {
+		t := a.q
+		if !a.isLvalue() {
+			t = t.bare()
+		}
+		if p.RValue && a.isLvalue() && p.Elem.Kind == TypeNamed && d.param(p.Elem.Name) >= 0 && !p.Elem.Quals.Const {
+			return d.typ(p.Elem, qt(g.c.refTo(t)), inPack) // a forwarding reference
+		}
+		if p.Elem.Kind != TypeArray && t.T.kind == tArray && p.Elem.Kind == TypePointer {
+			return false
+		}
+		if t.T.kind == tVec && p.Elem.Kind == TypeNamed && p.Elem.Name.HasArgs {
+			t.T = t.T.unpacked()
+		}
+		return d.typ(p.Elem, t, inPack)
+	}
+	t := g.decayed(a)
+	if p.Kind == TypeArray {
+		if t.T.kind != tPtr {
+			return false
+		}
+		return d.typ(p.Elem, t.T.elem, inPack)
+	}
+	if p.Kind == TypeNamed && p.Quals.Const {
+		t.Const = true
+	}
+	return d.typ(p, t, inPack)
+}
+
+// methodFits reports whether a method can be called on an object: const and address space.
+func (g *gen) methodFits(inst *funcInst, this *value) bool {
+	d := inst.f.decl
+	if d.Specs.Static {
+		return true
+	}
+	if this.q.Const && !d.Quals.Const {
+		return false
+	}
+	sp := this.q.Space.normal()
+	want := d.Quals.Space.normal()
+	if sp == want {
+		return true
+	}
+	// A method without an address space acts on thread memory: an object elsewhere is read for it if nothing changes it.
+	return want == SpaceNone && d.Quals.Const && d.Quals.Space == SpaceNone
+}
+
+func (g *gen) thisRank(inst *funcInst, this *value) rank {
+	d := inst.f.decl
+	r := rankExact
+	if d.Quals.Const && !this.q.Const {
+		r = rankQual
+	}
+	if d.Quals.Space.normal() != this.q.Space.normal() {
+		r = rankConversion
+	}
+	return r
+}

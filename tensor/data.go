@@ -1,0 +1,179 @@
+package tensor
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"sync/atomic"
+
+	"github.com/mlxlua/mlxlua/metal"
+)
+
+// storage owns a buffer for the outputs that lie in it. When it becomes garbage the buffer goes back to the pool; sooner where
+// the engine can prove that no one will read it again.
+type storage struct {
+	owned    *metal.Owned
+	dev      *metal.Device
+	stream   *Stream      // whose kernels wrote it; nil: the host did
+	users    atomic.Int32 // outputs that lie in it
+	pins     atomic.Int32 // host views that are open
+	shared   atomic.Bool  // another stream reads it too, or someone outside holds the buffer: it must not be written again
+	external bool
+}
+
+// newStorage takes over one reference of buf.
+func newStorage(dev *metal.Device, s *Stream, buf *metal.Buffer) *storage {
+	st := &storage{dev: dev, stream: s}
+	st.owned = metal.OwnedBy(st, buf)
+	return st
+}
+
+// inlineBytes is the size up to which a constant stays in its node.
+const inlineBytes = 64
+
+// FromBytes is an array of the spec whose elements are a copy of b, in row-major order: it is ready at once. It fails if b's
+// length does not fit, or if the device's memory does not hold it.
+func FromBytes(c *Ctx, spec Spec, b []byte) *Array {
+	const op = "array"
+	if err := spec.Shape.Check(spec.DType); err != nil {
+		return failed(c, op, c.Errorf(op, "%w", err))
+	}
+	if int64(len(b)) != spec.NBytes() {
+		return Fail(c, op, "%d bytes do not fill %v", len(b), spec)
+	}
+	v := View{Strides: spec.Shape.Strides()}
+	dev := currentDevice()
+	if len(b) <= inlineBytes || dev == nil {
+		v.inline = slices.Clone(b)
+	} else {
+		buf, err := dev.AllocCopy(b)
+		if err != nil {
+			return failed(c, op, c.Errorf(op, "%w", err))
+		}
+		v.buf, v.owner = buf, newStorage(dev, nil, buf)
+	}
+	return constant(c, spec, v)
+}
+
+// FromBuffer is an array whose elements lie in buf, from offset (bytes) on, with strides in elements (nil: row-major). It holds a
+// reference of its own on buf until it is garbage, and never writes to it. It fails if the elements do not lie in buf.
+func FromBuffer(c *Ctx, spec Spec, buf *metal.Buffer, offset int64, strides []int) *Array {
+	const op = "array"
+	if err := spec.Shape.Check(spec.DType); err != nil {
+		return failed(c, op, c.Errorf(op, "%w", err))
+	}
+	if strides == nil {
+		strides = spec.Shape.Strides()
+	}
+	if len(strides) != len(spec.Shape) {
+		return Fail(c, op, "%d strides for shape %v", len(strides), spec.Shape)
+	}
+	v := View{OffsetBytes: offset, Strides: slices.Clone(strides)}
+	if low, high := v.span(spec); offset < 0 || offset+low < 0 || offset+high > buf.Len() {
+		return Fail(c, op, "bytes %d to %d do not lie in a buffer of %d bytes", offset+low, offset+high, buf.Len())
+	}
+	buf.Retain()
+	v.buf, v.owner = buf, newStorage(currentDevice(), nil, buf)
+	v.owner.external = true
+	return constant(c, spec, v)
+}
+
+// constPrim stands for the op of an array that was made from data.
+var constPrim = &Prim{name: "array", noMerge: true}
+
+// IsConstant says whether the node is no call of an op but data (FromBytes, FromBuffer).
+func (n *Node) IsConstant() bool { return n.prim == constPrim }
+
+func constant(c *Ctx, spec Spec, v View) *Array {
+	n := &Node{id: nodeIDs.Add(1), prim: constPrim, out: make([]output, 1)}
+	if c != nil {
+		n.where = c.Where
+	}
+	n.out[0].spec = Spec{spec.Shape.Clone(), spec.DType}
+	n.out[0].data = v
+	if v.owner != nil {
+		v.owner.users.Add(1)
+	}
+	n.state.Store(int32(Ready))
+	return n.array(0)
+}
+
+// Bytes evaluates x and gives its elements in row-major order, as a copy. It fails like Eval, and if x is an input of a
+// transform that has no values or depends on one.
+func (x *Array) Bytes(ctx context.Context) ([]byte, error) {
+	spec, v, release, err := x.HostView(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	out := make([]byte, spec.NBytes())
+	if len(out) > 0 {
+		strided(out, spec, v)
+	}
+	return out, nil
+}
+
+// HostView evaluates x and gives its elements where they lie: see View.Bytes. They stay valid, and must not be changed, until
+// release is called. It fails as Bytes does.
+func (x *Array) HostView(ctx context.Context) (spec Spec, v View, release func(), err error) {
+	if err := x.readable("item"); err != nil {
+		return Spec{}, View{}, nil, err
+	}
+	if err := evaluate(ctx, "item", x); err != nil {
+		return Spec{}, View{}, nil, err
+	}
+	n := x.node
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	o := &n.out[x.out]
+	if o.gone {
+		if w := x.freed.Load(); w != nil {
+			return Spec{}, View{}, nil, x.freedError("item", *w)
+		}
+		c := &Ctx{Where: n.where}
+		return Spec{}, View{}, nil, c.Errorf("item", "the value of %v was dropped: it had been declared unread", x.describe())
+	}
+	v = o.data
+	if st := v.owner; st != nil {
+		st.pins.Add(1)
+		v.buf.Retain()
+		buf := v.buf
+		var once atomic.Bool
+		release = func() {
+			if once.CompareAndSwap(false, true) {
+				buf.Release()
+				st.pins.Add(-1)
+			}
+		}
+	} else {
+		release = func() {}
+	}
+	runtime.KeepAlive(x)
+	return Spec{o.spec.Shape.Clone(), o.spec.DType}, v, release, nil
+}
+
+// readable says why the values of x cannot be read.
+func (x *Array) readable(op string) error {
+	if x == nil {
+		return &OpError{Op: op, Msg: "the array is nil"}
+	}
+	if err := x.Err(); err != nil {
+		return err
+	}
+	if w := x.freed.Load(); w != nil {
+		return x.freedError(op, *w)
+	}
+	t := x.node.abstractTrace()
+	if t == nil {
+		return nil
+	}
+	what := "depends on an input of " + t.name
+	if x.node.IsPlaceholder() {
+		what = "is an input of " + t.name
+	}
+	return (&Ctx{Where: x.node.where}).Errorf(op, "%s %s: its values are not known while the function is traced", x.describe(), what)
+}
+
+func (x *Array) freedError(op string, at Where) error {
+	return (&Ctx{Where: x.node.where}).Errorf(op, "the array made at %s was freed at %s", orUnknown(x.node.where), orUnknown(at))
+}

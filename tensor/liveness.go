@@ -1,0 +1,73 @@
+package tensor
+
+// Drop says that no one will read the arrays through these handles again, for transforms that make intermediates by the
+// thousand: what nothing else needs is then never stored. Unlike after Free, later use is no error with its own text; the value of
+// a dropped array that was not stored cannot be read.
+func Drop(xs ...*Array) {
+	for _, x := range xs {
+		if x != nil {
+			x.node.release(x.out)
+		}
+	}
+}
+
+// release marks an output as unread and gives its data back where nothing needs it.
+func (n *Node) release(i int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	o := &n.out[i]
+	o.dead = true
+	if n.State() == Ready && o.uses.Load() == 0 {
+		n.drop(i)
+	}
+}
+
+// drop gives an output's data back. Called with mu held.
+func (n *Node) drop(i int) {
+	o := &n.out[i]
+	if o.gone {
+		return
+	}
+	o.gone = true
+	v := o.data
+	o.data = View{}
+	if v.owner != nil && v.owner.users.Add(-1) == 0 {
+		v.owner.owned.Release()
+	}
+}
+
+// addUses counts readers of the inputs that n reads.
+func addUses(n *Node, in []Value, by int32) {
+	if len(in) == 0 {
+		return
+	}
+	for _, v := range in[:n.specFrom(len(in))] {
+		o := &v.Node.out[v.Out]
+		if o.uses.Add(by) == 0 {
+			v.unread()
+		}
+	}
+}
+
+// unread gives the data of a value without readers back if no one holds it.
+func (v Value) unread() {
+	n := v.Node
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if o := &n.out[v.Out]; o.dead && o.uses.Load() == 0 && n.State() == Ready {
+		n.drop(v.Out)
+	}
+}
+
+// unheld says whether no one can read the output but the nodes that its uses count: its handle is gone, or was given up,
+// and no transform may walk the node.
+func (v Value) unheld() bool {
+	n := v.Node
+	if n.held() {
+		return false
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	o := &n.out[v.Out]
+	return o.dead || o.weak && o.handle.Value() == nil
+}

@@ -1,0 +1,120 @@
+package ops_test
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops"
+)
+
+func bytesOf(t *testing.T, x *array) []byte {
+	t.Helper()
+	b, err := x.Bytes(context.Background())
+	require.NoError(t, err)
+	return b
+}
+
+func sliceBytes[T ops.Element](t *testing.T, v []T, d tensor.DType) {
+	t.Helper()
+	x := ops.FromSlice(v, []int{len(v)})
+	require.Equal(t, d, x.DType())
+	want, err := binary.Append([]byte{}, binary.LittleEndian, v)
+	require.NoError(t, err)
+	require.Equal(t, want, bytesOf(t, x))
+}
+
+func TestFromSlice(t *testing.T) {
+	sliceBytes(t, []bool{true, false}, tensor.Bool)
+	sliceBytes(t, []uint8{0, 255}, tensor.Uint8)
+	sliceBytes(t, []uint16{0, 65535}, tensor.Uint16)
+	sliceBytes(t, []uint32{0, math.MaxUint32}, tensor.Uint32)
+	sliceBytes(t, []uint64{0, math.MaxUint64}, tensor.Uint64)
+	sliceBytes(t, []int8{-128, 127}, tensor.Int8)
+	sliceBytes(t, []int16{-32768, 32767}, tensor.Int16)
+	sliceBytes(t, []int32{math.MinInt32, math.MaxInt32}, tensor.Int32)
+	sliceBytes(t, []int64{math.MinInt64, math.MaxInt64}, tensor.Int64)
+	sliceBytes(t, []float32{-0.5, float32(math.Inf(1))}, tensor.Float32)
+	sliceBytes(t, []float64{math.Copysign(0, -1), math.MaxFloat64}, tensor.Float64)
+	sliceBytes(t, []complex64{1 + 2i, -3i}, tensor.Complex64)
+	sliceBytes(t, []float32{}, tensor.Float32)
+}
+
+// TestNumbersRoundOnce: a number between two halves, nearer to one by less than float32 shows, goes to that one.
+func TestNumbersRoundOnce(t *testing.T) {
+	for _, c := range []struct {
+		v    float64
+		d    tensor.DType
+		want uint16
+	}{
+		{1 + 0x1p-11 + 0x1p-40, tensor.Float16, 0x3c01},    // just above the middle of 1 and its successor
+		{1 + 0x1p-11, tensor.Float16, 0x3c00},              // the middle: to even
+		{1 + 3*0x1p-11 - 0x1p-40, tensor.Float16, 0x3c01},  // just below the next middle
+		{-(1 + 0x1p-11 + 0x1p-40), tensor.Float16, 0xbc01}, // the same below zero
+		{65520 - 0x1p-20, tensor.Float16, 0x7bff},          // just below what becomes infinite
+		{65520, tensor.Float16, 0x7c00},
+		{0x1p-25 + 0x1p-60, tensor.Float16, 0x0001},     // just above half of the least subnormal
+		{1 + 0x1p-8 + 0x1p-40, tensor.BFloat16, 0x3f81}, // as above, for bfloat16
+		{1 + 3*0x1p-8 - 0x1p-40, tensor.BFloat16, 0x3f81},
+		{math.Inf(-1), tensor.BFloat16, 0xff80},
+		{math.MaxFloat64, tensor.BFloat16, 0x7f80}, // infinite in float32 already
+		{math.Copysign(0, -1), tensor.Float16, 0x8000},
+		{0.1, tensor.Float16, tensor.Float16Bits(0.1)},
+		{-0.1, tensor.BFloat16, tensor.BFloat16Bits(-0.1)},
+		{0x1p-149, tensor.BFloat16, 0},
+		{0x1p-134 + 0x1p-149, tensor.BFloat16, 1},
+		{float64(math.MaxFloat32), tensor.Float16, 0x7c00},
+		{-float64(math.MaxFloat32), tensor.Float16, 0xfc00},
+	} {
+		require.Equal(t, c.want, binary.LittleEndian.Uint16(bytesOf(t, ops.Number(c.v, c.d))), "%v of %v", c.v, c.d)
+	}
+}
+
+func TestNumberRange(t *testing.T) {
+	for _, d := range tensor.DTypes() {
+		if !d.IsInteger() {
+			continue
+		}
+		bits := 8 * d.Size()
+		low, high := 0.0, math.Ldexp(1, bits)
+		if d.IsSigned() {
+			low, high = -math.Ldexp(1, bits-1), math.Ldexp(1, bits-1)
+		}
+		require.NoError(t, ops.Number(low, d).Err(), d)
+		require.NoError(t, ops.Number(math.Nextafter(high, 0), d).Err(), d)
+		require.Error(t, ops.Number(high, d).Err(), d)
+		require.Error(t, ops.Number(math.Nextafter(low, math.Inf(-1))-1, d).Err(), d)
+		require.Error(t, ops.Number(math.NaN(), d).Err(), d)
+	}
+	b := bytesOf(t, ops.Number(0x1.fffffffffffffp63, tensor.Uint64)) // the greatest float64 below 2^64
+	require.Equal(t, uint64(1<<64-1<<11), binary.LittleEndian.Uint64(b))
+}
+
+// TestFilled: arrays that are made of one element are whole, whatever they are made of.
+func TestFilled(t *testing.T) {
+	like := ops.FromSlice(counting(6, 0, 1), []int{2, 3})
+	require.Equal(t, make([]byte, 24), bytesOf(t, ops.ZerosLike(like)))
+	require.Equal(t, []byte{1, 1, 1}, bytesOf(t, ops.Ones(tensor.DimOf(like, -1), tensor.Uint8)))
+	require.Equal(t, []byte{7, 7}, bytesOf(t, ops.Full(tensor.Sizes(2), ops.Number(7.9, tensor.Float32), tensor.Int8)))
+	require.Empty(t, bytesOf(t, ops.Ones(tensor.Sizes(3, 0), tensor.Float32)))
+	require.Equal(t, []byte{0, 1, 0, 0, 0, 1}, bytesOf(t, ops.Eye(2, 3, 1, tensor.Uint8)))
+	require.Equal(t, []byte{0, 0, 1, 0, 0, 1}, bytesOf(t, ops.Eye(3, 2, -1, tensor.Uint8)))
+	require.Error(t, ops.Eye(-1, 2, 0, tensor.Uint8).Err())
+	three := ops.FullLike(like, ops.Number(3, tensor.Float32), tensor.Uint8)
+	require.Equal(t, []byte{3, 3, 3, 3, 3, 3}, bytesOf(t, three))
+	require.Equal(t, []byte{6, 0, 0, 0}, bytesOf(t, ops.Size(like, nil, tensor.Int32)))
+	require.Equal(t, []byte{3, 0}, bytesOf(t, ops.Size(like, []int{-1}, tensor.Int16)))
+}
+
+func TestArangeDType(t *testing.T) {
+	require.Equal(t, tensor.Int32, ops.ArangeDType(0, 5, 1))
+	require.Equal(t, tensor.Float32, ops.ArangeDType(0, 5, 0.5))
+	require.Equal(t, tensor.Int64, ops.ArangeDType(0, 3e9, 1e9))
+	require.Error(t, ops.Arange(0, 5, 1, tensor.Bool).Err())
+	b := bytesOf(t, ops.Arange(0x1p63, 0x1p63+3*0x1p11, 0x1p11, tensor.Uint64))
+	require.Equal(t, uint64(1<<63+2<<11), binary.LittleEndian.Uint64(b[16:]))
+}

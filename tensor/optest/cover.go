@@ -1,0 +1,51 @@
+package optest
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+var covered sync.Map
+
+func cover(op Op) {
+	if op.Prims == nil {
+		covered.Store(op.Name, true)
+	}
+	for _, p := range op.Prims {
+		covered.Store(p, true)
+	}
+}
+
+// Main runs a package's tests and fails if a declared prim was covered by none of them, unless another place covers it: elsewhere says
+// which, by the prim's name. It is for TestMain, and gives the exit status. Where -run selects tests, only those decide.
+func Main(m *testing.M, elsewhere map[string]string) int {
+	status := m.Run()
+	if f := flag.Lookup("test.run"); status != 0 || f != nil && f.Value.String() != "" {
+		return status
+	}
+	if f := flag.Lookup("test.list"); f != nil && f.Value.String() != "" {
+		return status
+	}
+	for _, name := range uncovered(tensor.Prims(), elsewhere) {
+		fmt.Fprintf(os.Stderr, "no optest.Run covers the op %s\n", name)
+		status = 1
+	}
+	return status
+}
+
+func uncovered(prims map[string]*tensor.Prim, elsewhere map[string]string) []string {
+	var out []string
+	for name := range prims {
+		if _, ok := covered.Load(name); !ok && elsewhere[name] == "" {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

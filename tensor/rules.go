@@ -1,0 +1,139 @@
+package tensor
+
+import (
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"weak"
+)
+
+// HasVJP says whether the node's op has a vector-Jacobian rule.
+func (n *Node) HasVJP() bool { return n.prim.vjp != nil }
+
+// HasJVP says whether the node's op has a Jacobian-vector rule.
+func (n *Node) HasJVP() bool { return n.prim.jvp != nil }
+
+// HasVMap says whether the node's op has a batching rule.
+func (n *Node) HasVMap() bool { return n.prim.vmap != nil }
+
+// IsElementwise says whether the op is an expression of its broadcast operands: it needs no batching rule.
+func (n *Node) IsElementwise() bool { return n.prim.expr != nil }
+
+// CallVJP runs the op's vector-Jacobian rule on the node's inputs, outputs and the outputs' cotangents (nil where there is
+// none). The result has one gradient for each input, nil where there is none. It fails if the op has no such rule.
+func (n *Node) CallVJP(c *Ctx, in, out, cot []*Array, want []bool) (grads []*Array, err error) {
+	if n.prim.vjp == nil {
+		return nil, c.Errorf(n.prim.name, "it has no gradient (vjp) rule")
+	}
+	defer n.recoverRule(c, "vjp", &err)
+	grads = n.prim.vjp(c, n, in, out, cot, want)
+	if grads == nil {
+		grads = make([]*Array, len(in))
+	}
+	if len(grads) != len(in) {
+		return nil, c.Errorf(n.prim.name, "BUG: the vjp rule gave %d gradients for %d inputs", len(grads), len(in))
+	}
+	return grads, nil
+}
+
+// CallJVP runs the op's Jacobian-vector rule on the tangents of the inputs (nil for zero) and gives those of the outputs, nil
+// for zero. It fails if the op has no such rule.
+func (n *Node) CallJVP(c *Ctx, in, out, tan []*Array) (tans []*Array, err error) {
+	if n.prim.jvp == nil {
+		return nil, c.Errorf(n.prim.name, "it has no jvp rule")
+	}
+	defer n.recoverRule(c, "jvp", &err)
+	tans = n.prim.jvp(c, n, in, out, tan)
+	if tans == nil {
+		tans = make([]*Array, len(out))
+	}
+	if len(tans) != len(out) {
+		return nil, c.Errorf(n.prim.name, "BUG: the jvp rule gave %d tangents for %d outputs", len(tans), len(out))
+	}
+	return tans, nil
+}
+
+// CallVMap runs the op's batching rule on inputs whose batch axes are axes (-1: none) and gives the outputs with theirs. It
+// fails if the op has no such rule.
+func (n *Node) CallVMap(c *Ctx, in []*Array, axes []int, size int) (out []*Array, outAxes []int, err error) {
+	if n.prim.vmap == nil {
+		return nil, nil, c.Errorf(n.prim.name, "it has no vmap rule")
+	}
+	defer n.recoverRule(c, "vmap", &err)
+	out, outAxes = n.prim.vmap(c, n, in, axes, size)
+	for _, x := range out {
+		if x != nil && x.Err() != nil {
+			return nil, nil, x.Err()
+		}
+	}
+	if len(out) != len(n.out) || len(outAxes) != len(n.out) {
+		return nil, nil, c.Errorf(n.prim.name, "BUG: the vmap rule gave %d outputs and %d axes for %d outputs", len(out),
+			len(outAxes), len(n.out))
+	}
+	return out, outAxes, nil
+}
+
+// recoverRule turns a rule's panic into an error: no panic crosses the API.
+func (n *Node) recoverRule(c *Ctx, rule string, err *error) {
+	if r := recover(); r != nil {
+		*err = c.Errorf(n.prim.name, "BUG: the %s rule panicked: %v\n%s", rule, r, debug.Stack())
+	}
+}
+
+// Handle is an Array on output i: for transforms that walk the graph. It watches the output in place of an earlier handle
+// that is gone; an earlier one that is still there is the result.
+func (n *Node) Handle(i int) *Array {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	o := &n.out[i]
+	if o.weak {
+		if a := o.handle.Value(); a != nil && a.freed.Load() == nil {
+			o.dead = false
+			return a
+		}
+	}
+	o.dead = false
+	a := &Array{node: n, out: i}
+	if o.weak {
+		o.handle = weak.Make(a)
+	}
+	return a
+}
+
+// Order lists the nodes that roots depend on, and their own, so that each comes after its inputs. Where stop says true the
+// walk goes no further: that node is left out. It sees what Inputs gives: nodes that were evaluated outside of a trace have none.
+func Order(roots []*Array, stop func(*Node) bool) []*Node {
+	type frame struct {
+		n    *Node
+		in   []Value
+		next int
+	}
+	seen := map[*Node]bool{}
+	var order []*Node
+	var stack []frame
+	push := func(n *Node) {
+		if !seen[n] {
+			seen[n] = true
+			if stop == nil || !stop(n) {
+				stack = append(stack, frame{n: n, in: n.Inputs()})
+			}
+		}
+	}
+	for _, r := range roots {
+		push(r.node)
+		for len(stack) > 0 {
+			f := &stack[len(stack)-1]
+			if f.next == len(f.in) {
+				order = append(order, f.n)
+				stack = stack[:len(stack)-1]
+				continue
+			}
+			f.next++
+			push(f.in[f.next-1].Node)
+		}
+	}
+	return slices.Clip(order)
+}
+
+// String names the node in messages.
+func (n *Node) String() string { return fmt.Sprintf("%s #%d", n.prim.name, n.id) }

@@ -1,0 +1,284 @@
+package tensor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/mlxlua/mlxlua/metal"
+)
+
+// DeviceKind is a kind of processor.
+type DeviceKind uint8
+
+// The kinds.
+const (
+	CPU DeviceKind = iota
+	GPU
+)
+
+// String is "cpu" or "gpu".
+func (k DeviceKind) String() string {
+	if k == CPU {
+		return "cpu"
+	}
+	return "gpu"
+}
+
+// Device names a processor that streams run on.
+type Device struct {
+	Kind  DeviceKind
+	Index int
+}
+
+// String is MLX's text: "Device(cpu, 0)".
+func (d Device) String() string { return fmt.Sprintf("Device(%v, %d)", d.Kind, d.Index) }
+
+// ErrNoDevice is the error of evaluating without a device.
+var ErrNoDevice = errors.New("no device: call drivers.Open")
+
+// registry holds the opened devices and the streams.
+var registry struct {
+	sync.Mutex
+	devices  map[Device]*metal.Device
+	chosen   Device // the default, where it is open
+	defaults map[Device]*Stream
+	streams  []*Stream
+}
+
+// SetDevice makes an opened device the one of its kind: "cpu" in its Info is CPU, all others GPU. The first one becomes the default
+// device. Streams and arrays of a device that was set before stay with that. A nil device is not allowed; see CloseDevice.
+func SetDevice(dev *metal.Device) Device {
+	d := Device{Kind: GPU}
+	if dev.Info().Kind == "cpu" {
+		d.Kind = CPU
+	}
+	registry.Lock()
+	defer registry.Unlock()
+	if registry.devices == nil {
+		registry.devices, registry.defaults = map[Device]*metal.Device{}, map[Device]*Stream{}
+	}
+	if len(registry.devices) == 0 {
+		registry.chosen = d
+	}
+	if registry.devices[d] != dev {
+		delete(registry.defaults, d)
+	}
+	registry.devices[d] = dev
+	return d
+}
+
+// UnsetDevice forgets an opened device, which the caller then closes.
+func UnsetDevice(dev *metal.Device) {
+	registry.Lock()
+	defer registry.Unlock()
+	for d, x := range registry.devices {
+		if x == dev {
+			delete(registry.devices, d)
+			delete(registry.defaults, d)
+		}
+	}
+}
+
+// MetalDevice is the opened device of that name. It fails if there is none.
+func MetalDevice(d Device) (*metal.Device, error) {
+	registry.Lock()
+	defer registry.Unlock()
+	return openDevice(d)
+}
+
+func openDevice(d Device) (*metal.Device, error) {
+	if dev := registry.devices[d]; dev != nil {
+		return dev, nil
+	}
+	if len(registry.devices) == 0 {
+		return nil, ErrNoDevice
+	}
+	return nil, fmt.Errorf("no device %v is open", d)
+}
+
+// currentDevice is the default device, or nil without one.
+func currentDevice() *metal.Device {
+	registry.Lock()
+	defer registry.Unlock()
+	return registry.devices[registry.chosen]
+}
+
+// DefaultDevice is where ops run that are given no stream.
+func DefaultDevice() Device {
+	registry.Lock()
+	defer registry.Unlock()
+	return registry.chosen
+}
+
+// SetDefaultDevice changes it. It fails if that device is not open.
+func SetDefaultDevice(d Device) error {
+	registry.Lock()
+	defer registry.Unlock()
+	if _, err := openDevice(d); err != nil {
+		return fmt.Errorf("[set_default_device] %w", err)
+	}
+	registry.chosen = d
+	return nil
+}
+
+// Stream is a queue of work on a device. Work of one stream is done in the order in which it was asked for; streams run beside each
+// other. Planning and encoding happen on a goroutine of the stream, which lives as long as there is work.
+type Stream struct {
+	device Device
+	index  int
+	dev    *metal.Device
+
+	mu      sync.Mutex
+	queue   []*segment
+	running bool
+	idle    chan struct{} // closed when there is nothing queued or running; nil if that is so
+	pending []*batch      // committed command buffers that have not been settled, oldest first
+
+	enc encoder // of the stream's goroutine
+}
+
+// NewStream makes a stream. It fails if the device is not open.
+func NewStream(d Device) (*Stream, error) {
+	registry.Lock()
+	defer registry.Unlock()
+	s, err := newStream(d)
+	if err != nil {
+		return nil, fmt.Errorf("[new_stream] %w", err)
+	}
+	return s, nil
+}
+
+func newStream(d Device) (*Stream, error) {
+	dev, err := openDevice(d)
+	if err != nil {
+		return nil, err
+	}
+	s := &Stream{device: d, index: len(registry.streams), dev: dev}
+	s.enc.init(s)
+	registry.streams = append(registry.streams, s)
+	return s, nil
+}
+
+// DefaultStream is the stream of ops that are given none, on that device. It fails if the device is not open.
+func DefaultStream(d Device) (*Stream, error) {
+	registry.Lock()
+	defer registry.Unlock()
+	return defaultStream(d)
+}
+
+func defaultStream(d Device) (*Stream, error) {
+	if s := registry.defaults[d]; s != nil {
+		return s, nil
+	}
+	s, err := newStream(d)
+	if err != nil {
+		return nil, err
+	}
+	registry.defaults[d] = s
+	return s, nil
+}
+
+// SetDefaultStream makes s the default stream of its device.
+func SetDefaultStream(s *Stream) error {
+	if s == nil {
+		return errors.New("[set_default_stream] the stream is nil")
+	}
+	registry.Lock()
+	defer registry.Unlock()
+	if registry.devices[s.device] != s.dev {
+		return fmt.Errorf("[set_default_stream] the device of %v was closed", s)
+	}
+	registry.defaults[s.device] = s
+	return nil
+}
+
+// Device is where the stream runs.
+func (s *Stream) Device() Device { return s.device }
+
+// Index numbers the streams of the program from 0.
+func (s *Stream) Index() int { return s.index }
+
+// String is MLX's text: "Stream(Device(cpu, 0), 0)".
+func (s *Stream) String() string { return fmt.Sprintf("Stream(%v, %d)", s.device, s.index) }
+
+// stream is where the call runs: nil as long as no device is open, which evaluation resolves.
+func (c *Ctx) stream() (*Stream, error) {
+	if c != nil && c.Stream != nil {
+		return c.Stream, nil
+	}
+	registry.Lock()
+	defer registry.Unlock()
+	if len(registry.devices) == 0 {
+		return nil, nil
+	}
+	return defaultStream(registry.chosen)
+}
+
+// Synchronize waits until the streams (none given: all) have done all work that they were given before the call, or ctx is
+// done: then it returns the context's cause. Failed work is no error here: it is that of its arrays.
+func Synchronize(ctx context.Context, streams ...*Stream) error {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	if len(streams) == 0 {
+		registry.Lock()
+		streams = append(streams, registry.streams...)
+		registry.Unlock()
+	}
+	for _, s := range streams {
+		s.mu.Lock()
+		idle := s.idle
+		s.mu.Unlock()
+		if idle == nil {
+			continue
+		}
+		select {
+		case <-idle:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// enqueue hands segments over, in order. Called with schedMu held, so that all streams agree on the order of evaluations.
+func (s *Stream) enqueue(seg *segment) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue = append(s.queue, seg)
+	if s.idle == nil {
+		s.idle = make(chan struct{})
+	}
+	if !s.running {
+		s.running = true
+		go s.loop()
+	}
+}
+
+// loop plans and encodes segments until there are none.
+func (s *Stream) loop() {
+	for {
+		s.mu.Lock()
+		if len(s.queue) == 0 {
+			s.running = false
+			s.settleIdle()
+			s.mu.Unlock()
+			return
+		}
+		seg := s.queue[0]
+		s.queue[0] = nil
+		s.queue = s.queue[1:]
+		s.mu.Unlock()
+		s.enc.run(seg)
+	}
+}
+
+// settleIdle tells Synchronize if all is done. Called with mu held.
+func (s *Stream) settleIdle() {
+	if s.idle != nil && !s.running && len(s.queue) == 0 && len(s.pending) == 0 {
+		close(s.idle)
+		s.idle = nil
+	}
+}
