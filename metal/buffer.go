@@ -95,9 +95,9 @@ type Owned struct {
 }
 
 // OwnedBy hands one reference of b, which the caller holds, over to owner: it is released when owner becomes
-// unreachable, or before that by the handle. It is the only way in which a garbage-collected object may own a buffer: the
-// pool paces collections by the bytes that are owned so, and waits for their clean-ups. Owner must not be reachable
-// from the buffer.
+// unreachable, or before that by the handle. It is the only way in which a garbage-collected object may own a buffer:
+// the pool paces collections by the bytes that are owned so, and waits for their clean-ups. Owner must not be
+// reachable from the buffer.
 func OwnedBy[T any](owner *T, b *Buffer) *Owned {
 	if owner == nil || b == nil {
 		panic("BUG: OwnedBy without an owner or a buffer")

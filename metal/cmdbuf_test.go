@@ -75,7 +75,8 @@ func TestRetentionOff(t *testing.T) {
 	for range 10 {
 		for _, late := range []bool{false, true} {
 			require.NoError(t, run(t, metal.DeviceOptions{Validate: true}, late))
-			require.EqualError(t, run(t, metal.DeviceOptions{Validate: true, Ablate: metal.Ablations{NoRetain: true}}, late), want)
+			off := metal.DeviceOptions{Validate: true, Ablate: metal.Ablations{NoRetain: true}}
+			require.EqualError(t, run(t, off, late), want)
 		}
 	}
 	t.Run("environment", func(t *testing.T) {
@@ -86,8 +87,8 @@ func TestRetentionOff(t *testing.T) {
 	})
 }
 
-// TestPoolReuseInsideACommandBuffer: without retention the pool hands the memory of a bound buffer out again; validation sees
-// that two commands use one piece of memory without a barrier even before it looks at lifetimes.
+// TestPoolReuseInsideACommandBuffer: without retention the pool hands the memory of a bound buffer out again;
+// validation sees that two commands use one piece of memory without a barrier even before it looks at lifetimes.
 func TestPoolReuseInsideACommandBuffer(t *testing.T) {
 	for _, noRetain := range []bool{false, true} {
 		f := drivertest.NewFake()
@@ -192,7 +193,8 @@ func TestCancel(t *testing.T) {
 
 func TestCloseWaitsForPending(t *testing.T) {
 	gate := make(chan struct{})
-	f := drivertest.NewFake(drivertest.Kernel("slow", func(context.Context, metal.Command) error { <-gate; return nil })).Auto()
+	slow := func(context.Context, metal.Command) error { <-gate; return nil }
+	f := drivertest.NewFake(drivertest.Kernel("slow", slow)).Auto()
 	d, err := metal.NewDevice(f, metal.DeviceOptions{})
 	require.NoError(t, err)
 	cb := d.NewCommandBuffer(0, "")

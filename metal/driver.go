@@ -62,8 +62,8 @@ func MetalLimits(maxBuffer int64) Limits {
 	}
 }
 
-// Memory is a driver's allocation. Bytes is the host's view of it (all devices have unified memory); it stays valid until
-// Free. Handle is the driver's own.
+// Memory is a driver's allocation. Bytes is the host's view of it (all devices have unified memory); it stays valid
+// until Free. Handle is the driver's own.
 type Memory struct {
 	Bytes  []byte
 	Handle any
@@ -72,7 +72,8 @@ type Memory struct {
 // MathMode is the accuracy that a kernel asks of its math functions and arithmetic, as Metal's option of that name.
 type MathMode uint8
 
-// The math modes. Fast is Metal's default for user kernels; here it permits nothing that would change infinities or NaNs.
+// The math modes. Fast is Metal's default for user kernels; here it permits nothing that would change infinities or
+// NaNs.
 const (
 	MathFast MathMode = iota
 	MathRelaxed

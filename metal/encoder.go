@@ -7,8 +7,8 @@ import (
 )
 
 // Encoder records commands into a command buffer. It keeps bindings until the next SetPipeline, puts a barrier before
-// each command that depends on one since the last barrier, and retains what it binds. A wrong binding is reported by the
-// Dispatch that would use it. An Encoder is for one goroutine.
+// each command that depends on one since the last barrier, and retains what it binds. A wrong binding is reported by
+// the Dispatch that would use it. An Encoder is for one goroutine.
 type Encoder struct {
 	cb      *CommandBuffer
 	p       *Pipeline
@@ -145,9 +145,9 @@ func (r Range) inside() bool {
 	return r.Offset >= 0 && r.Bytes >= 0 && r.Offset <= r.Buf.Len() && r.Bytes <= r.Buf.Len()-r.Offset
 }
 
-// Dispatch records a run of the kernel over grid threads in threadgroups of tg, which is clamped to the grid as MLX does.
-// A grid with a dimension of 0 records nothing. Whatever the device's limits or the kernel's parameters forbid is an
-// error that names the kernel, the parameter and the values.
+// Dispatch records a run of the kernel over grid threads in threadgroups of tg, which is clamped to the grid as MLX
+// does. A grid with a dimension of 0 records nothing. Whatever the device's limits or the kernel's parameters forbid
+// is an error that names the kernel, the parameter and the values.
 func (e *Encoder) Dispatch(grid, tg Size) error {
 	p := e.p
 	if p == nil {

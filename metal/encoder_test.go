@@ -60,7 +60,8 @@ func TestDispatchErrors(t *testing.T) {
 	}{
 		{want: ""},
 		{set: func(e *metal.Encoder) { e.SetBuffer(0, b, 6) }, want: "buffer 0 (w): offset 6 is not a multiple of 4"},
-		{set: func(e *metal.Encoder) { e.SetBuffer(0, b, 52) }, want: "buffer 0 (w): 12 bytes are bound, and the kernel needs 16"},
+		{set: func(e *metal.Encoder) { e.SetBuffer(0, b, 52) },
+			want: "buffer 0 (w): 12 bytes are bound, and the kernel needs 16"},
 		{set: func(e *metal.Encoder) { e.SetBuffer(0, b, 68) },
 			want: "buffer 0 (w): bytes 68 to 64 are not inside buffer weights (#1, 64 bytes)"},
 		{set: func(e *metal.Encoder) { e.SetBuffer(0, b, -4) },

@@ -59,8 +59,8 @@ type bufferUse struct {
 	writes   spans
 }
 
-// ledger is a command buffer's records of buffers. Ledgers are used again: their maps and lists are what an encoder would
-// otherwise spend its time on.
+// ledger is a command buffer's records of buffers. Ledgers are used again: their maps and lists are what an encoder
+// would otherwise spend its time on.
 type ledger struct {
 	byBuf  map[*Buffer]*bufferUse
 	chunks []*[32]bufferUse // what the values of byBuf are cut from

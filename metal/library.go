@@ -367,8 +367,8 @@ func (c *libraryCache) remove(e *libEntry) {
 	}
 }
 
-// evict removes the least recently used libraries beyond the cap that nobody waits for and no pending command buffer uses.
-// Called with mu held.
+// evict removes the least recently used libraries beyond the cap that nobody waits for and no pending command buffer
+// uses. Called with mu held.
 func (c *libraryCache) evict() {
 	for el := c.lru.Back(); el != nil && c.lru.Len() > c.stats.Cap; {
 		e := el.Value.(*libEntry)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -142,6 +143,7 @@ func TestCompileIsGivenUpByTheLastCaller(t *testing.T) {
 	hits := d.LibraryStats().Hits
 	go get(ctxB)
 	for d.LibraryStats().Hits == hits { // until B has joined
+		runtime.Gosched()
 	}
 	cancelA()
 	require.ErrorIs(t, <-errs, context.Canceled)
@@ -206,7 +208,7 @@ func TestPipelineErrors(t *testing.T) {
 	l, err := d.Library(bg, drivertest.Source("lib", "many", "big"))
 	require.NoError(t, err)
 	_, err = l.Pipeline("none")
-	require.EqualError(t, err, fmt.Sprintf("[pipeline] library lib (%s) has no kernel \"none\": it has many, big", l.Key()))
+	require.EqualError(t, err, "[pipeline] library lib ("+l.Key().String()+`) has no kernel "none": it has many, big`)
 	_, err = l.Pipeline("many")
 	require.EqualError(t, err, "[pipeline] kernel many has 32 buffer parameters: the limit is 31")
 	_, err = l.Pipeline("big")

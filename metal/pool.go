@@ -90,8 +90,8 @@ func newPool(d *Device, opt DeviceOptions) *pool {
 const maxBytes = int64(1) << 61
 
 // Alloc returns a buffer of nbytes with one reference. Its contents are unspecified (0xFF under validation). If the
-// memory limit is in the way, cached memory is returned to the driver, garbage is collected, and committed command buffers
-// are waited for, as long as ctx allows; then it is an error. A size that can never fit is an error at once.
+// memory limit is in the way, cached memory is returned to the driver, garbage is collected, and committed command
+// buffers are waited for, as long as ctx allows; then it is an error. A size that can never fit is an error at once.
 func (d *Device) Alloc(ctx context.Context, nbytes int64) (*Buffer, error) {
 	return d.pool.alloc(ctx, nbytes)
 }
@@ -220,8 +220,8 @@ func (p *pool) alloc(ctx context.Context, n int64) (*Buffer, error) {
 	}
 }
 
-// find takes a block with room for a buffer of a size class out of the lists, or says how large a new one must be. Called
-// with mu held.
+// find takes a block with room for a buffer of a size class out of the lists, or says how large a new one must be.
+// Called with mu held.
 func (p *pool) find(size int64) (*block, int64) {
 	need := size
 	if size <= maxSlot {
@@ -239,8 +239,8 @@ func (p *pool) find(size int64) (*block, int64) {
 	return nil, need
 }
 
-// grow gets a new block from the driver if the limit allows it, at the cost of the cache if need be. It returns nil when
-// there is no room, and an error when the driver refuses. Called with mu held, which it lets go meanwhile.
+// grow gets a new block from the driver if the limit allows it, at the cost of the cache if need be. It returns nil
+// when there is no room, and an error when the driver refuses. Called with mu held, which it lets go meanwhile.
 func (p *pool) grow(need int64) (*block, error) {
 	out := p.trim(p.limit - need)
 	if p.total+need > p.limit {
@@ -359,7 +359,8 @@ func (p *pool) free(b *Buffer) {
 	p.give(out)
 }
 
-// poison overwrites a buffer's memory with NaNs under validation. Called with mu held, so that Close does not get in between.
+// poison overwrites a buffer's memory with NaNs under validation. Called with mu held, so that Close does not get in
+// between.
 func (p *pool) poison(b *Buffer) {
 	if !p.dev.validate.Load() {
 		return
@@ -407,8 +408,8 @@ func (p *pool) unlist(i int) {
 	blk.older, blk.newer = nil, nil
 }
 
-// trim takes the longest unused blocks out of the cache until the pool holds at most n bytes, and returns them for give.
-// Called with mu held.
+// trim takes the longest unused blocks out of the cache until the pool holds at most n bytes, and returns them for
+// give. Called with mu held.
 func (p *pool) trim(n int64) []*block {
 	if !p.dev.retain && p.pending > 0 {
 		return nil // without retention a running command buffer may use what the pool thinks is free

@@ -16,8 +16,8 @@ const (
 // roundUp is n rounded up to a multiple of m, a power of two.
 func roundUp(n, m int64) int64 { return (n + m - 1) &^ (m - 1) }
 
-// sizeClass is the size that an allocation of n bytes costs; at most an eighth more than n from 512 bytes to 128 KiB and
-// past 1 MiB, plus rounding to 16 KiB above 128 KiB.
+// sizeClass is the size that an allocation of n bytes costs; at most an eighth more than n from 512 bytes to 128 KiB
+// and past 1 MiB, plus rounding to 16 KiB above 128 KiB.
 func sizeClass(n int64) int64 {
 	switch {
 	case n <= minSlot:

@@ -172,7 +172,7 @@ func claimable(xs []*Array) ([]*Node, error) {
 			return nil
 		}
 		n.mark = walk
-		if n.stream == nil {
+		if n.runs = n.stream; n.runs == nil {
 			if fallback == nil {
 				s, err := DefaultStream(DefaultDevice())
 				if err != nil {
@@ -180,7 +180,7 @@ func claimable(xs []*Array) ([]*Node, error) {
 				}
 				fallback = s
 			}
-			n.stream = fallback
+			n.runs = fallback
 		}
 		stack = append(stack, frame{n: n})
 		return nil
@@ -226,7 +226,7 @@ func claim(order []*Node) {
 	}
 	for first := 0; first < len(order); {
 		end := first + 1
-		for end < len(order) && order[end].stream == order[first].stream {
+		for end < len(order) && order[end].runs == order[first].runs {
 			end++
 		}
 		seg := &segment{job: j, tasks: tasks[first:end:end]}
@@ -238,7 +238,7 @@ func claim(order []*Node) {
 	}
 	for first := 0; first < len(order); {
 		seg := order[first].seg
-		order[first].stream.enqueue(seg)
+		order[first].runs.enqueue(seg)
 		first += len(seg.tasks)
 	}
 }

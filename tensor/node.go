@@ -49,6 +49,7 @@ type Node struct {
 	err   error
 	done  chan struct{} // closed at Ready or Failed; made when first waited for
 
+	runs *Stream  // where it runs, once it is claimed: stream, or the default one of that time
 	mark uint64   // the walk that saw it last; guarded by schedMu
 	seg  *segment // what claimed it
 	slot int      // its index in seg

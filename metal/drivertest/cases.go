@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua/metal"
 )
@@ -35,37 +34,37 @@ var cases = []testCase{
 
 func caseInfo(b *bench) {
 	i := b.drv.Info()
-	require.NotEmpty(b.t, i.Name)
-	require.Contains(b.t, []string{"cpu", "metal", "cuda"}, i.Kind)
-	require.NotEmpty(b.t, i.Version, "it is part of every library key")
-	require.Positive(b.t, i.Threads)
-	require.Positive(b.t, i.Memory)
-	require.Equal(b.t, metal.MetalLimits(i.Limits.MaxBufferBytes), i.Limits)
-	require.Positive(b.t, i.Limits.MaxBufferBytes)
-	require.Equal(b.t, i, b.drv.Info())
+	must.True(b.t, i.Name != "", "no name")
+	must.True(b.t, slices.Contains([]string{"cpu", "metal", "cuda"}, i.Kind), "kind %s", i.Kind)
+	must.True(b.t, i.Version != "", "no version, which is part of every library key")
+	must.True(b.t, i.Threads > 0, "%d threads", i.Threads)
+	must.True(b.t, i.Memory > 0, "%d bytes", i.Memory)
+	must.Equal(b.t, metal.MetalLimits(i.Limits.MaxBufferBytes), i.Limits)
+	must.True(b.t, i.Limits.MaxBufferBytes > 0, "no largest buffer")
+	must.Equal(b.t, i, b.drv.Info())
 }
 
 func caseAlloc(b *bench) {
 	for _, n := range []int64{1, 100, page, page + 1, 3<<20 + 5} {
 		m, err := b.drv.Alloc(n)
-		require.NoError(b.t, err)
-		require.GreaterOrEqual(b.t, int64(len(m.Bytes)), n)
-		require.Zero(b.t, address(m.Bytes)%page, "alignment of %d bytes", n)
+		must.NoError(b.t, err)
+		must.True(b.t, int64(len(m.Bytes)) >= n, "%d bytes of %d", len(m.Bytes), n)
+		must.Equal(b.t, int64(0), address(m.Bytes)%page, "alignment of %d bytes", n)
 		for i, c := range m.Bytes {
 			if c != 0 {
-				require.Zero(b.t, c, "byte %d of new memory", i)
+				must.Equal(b.t, byte(0), c, "byte %d of new memory", i)
 			}
 		}
 		m.Bytes[n-1] = 1
 		other, err := b.drv.Alloc(n)
-		require.NoError(b.t, err)
-		require.Zero(b.t, other.Bytes[n-1], "two allocations overlap")
+		must.NoError(b.t, err)
+		must.Equal(b.t, byte(0), other.Bytes[n-1], "two allocations overlap")
 		b.drv.Free(m)
 		b.drv.Free(other)
 	}
 	for _, n := range []int64{0, -1, 1 << 62} {
 		_, err := b.drv.Alloc(n)
-		require.Error(b.t, err, "%d bytes", n)
+		must.Error(b.t, err, "%d bytes", n)
 	}
 }
 
@@ -77,42 +76,42 @@ kernel void wrong(device float* out [[buffer(0)]], uint i [[thread_position_in_g
 }`}
 	for range 2 {
 		l, err := b.d.Library(bg, src)
-		require.Nil(b.t, l)
-		require.ErrorContains(b.t, err, "undeclared_one")
-		require.ErrorContains(b.t, err, "undeclared_two", "all errors are reported at once")
+		must.True(b.t, l == nil, "a library in spite of errors")
+		must.ErrorContains(b.t, err, "undeclared_one")
+		must.ErrorContains(b.t, err, "undeclared_two", "all errors are reported at once")
 	}
 	b.kernel("add") // the driver is still good
 }
 
 func caseReflection(b *bench) {
 	p := b.kernel("add")
-	require.Equal(b.t, []string{"add"}, p.Library().Kernels())
+	must.Equal(b.t, []string{"add"}, p.Library().Kernels())
 	byName := map[string]metal.ParamInfo{}
 	for _, q := range p.Params() {
 		byName[q.Name] = q
 	}
-	require.Len(b.t, byName, 4)
+	must.Equal(b.t, 4, len(byName))
 	for i, n := range []string{"a", "b", "out", "n"} {
 		q := byName[n]
-		require.Equal(b.t, i, q.Index, n)
-		require.Equal(b.t, 4, q.ElemSize, n)
-		require.Equal(b.t, n == "n", q.Constant, n)
-		require.Equal(b.t, n != "out", q.Read, n)
-		require.Equal(b.t, n == "out", q.Write, n)
-		require.False(b.t, q.Atomic || q.Threadgroup, n)
+		must.Equal(b.t, i, q.Index, n)
+		must.Equal(b.t, 4, q.ElemSize, n)
+		must.Equal(b.t, n == "n", q.Constant, n)
+		must.Equal(b.t, n != "out", q.Read, n)
+		must.Equal(b.t, n == "out", q.Write, n)
+		must.True(b.t, !q.Atomic && !q.Threadgroup, n)
 	}
-	require.Equal(b.t, int64(4), byName["n"].MinBytes, "a reference")
+	must.Equal(b.t, int64(4), byName["n"].MinBytes, "a reference")
 	turn := b.kernel("turn").Reflection()
-	require.Equal(b.t, int64(1024), turn.StaticTG)
-	require.True(b.t, b.kernel("tally").Params()[0].Atomic)
+	must.Equal(b.t, int64(1024), turn.StaticTG)
+	must.True(b.t, b.kernel("tally").Params()[0].Atomic)
 	dynamic := 0
 	for _, q := range b.kernel("turn_dynamic").Params() {
 		if q.Threadgroup {
 			dynamic++
-			require.Zero(b.t, q.Index)
+			must.Equal(b.t, 0, q.Index)
 		}
 	}
-	require.Equal(b.t, 1, dynamic)
+	must.Equal(b.t, 1, dynamic)
 }
 
 func caseDispatch(b *bench) {
@@ -129,10 +128,10 @@ func caseDispatch(b *bench) {
 		got := readFloats(out)
 		for i := range n {
 			if got[i] != float32(i)+0.5 {
-				require.Equal(b.t, float32(i)+0.5, got[i], "element %d of %d", i, n)
+				must.Equal(b.t, float32(i)+0.5, got[i], "element %d of %d", i, n)
 			}
 		}
-		require.Zero(b.t, got[n], "behind the end")
+		must.Equal(b.t, float32(0), got[n], "behind the end")
 		release(xb, yb, out)
 	}
 	// Offsets: the second half of a is added to the first.
@@ -141,7 +140,7 @@ func caseDispatch(b *bench) {
 	b.encode(cb, "add", threads(3), threads(3), buf("a", x), arg{name: "b", buf: x, at: 12},
 		arg{name: "out", buf: out, at: 8}, word("n", 3))
 	b.finish(cb)
-	require.Equal(b.t, []float32{0, 0, 5, 7, 9, 0}, readFloats(out))
+	must.Equal(b.t, []float32{0, 0, 5, 7, 9, 0}, readFloats(out))
 	release(x, out)
 }
 
@@ -169,7 +168,7 @@ func casePositions(b *bench) {
 					pack(x, y, z), pack(x%tg.X, y%tg.Y, z%tg.Z), pack(g[0], g[1], g[2]),
 					pack(min(tg.X, grid.X-g[0]*tg.X), min(tg.Y, grid.Y-g[1]*tg.Y), min(tg.Z, grid.Z-g[2]*tg.Z)),
 				}
-				require.Equal(b.t, want, got[at:at+4], "thread (%d, %d, %d)", x, y, z)
+				must.Equal(b.t, want, got[at:at+4], "thread (%d, %d, %d)", x, y, z)
 				at += 4
 			}
 		}
@@ -195,7 +194,7 @@ func caseThreadgroup(b *bench) {
 		for i, got := range read(out) {
 			base := i / tg * tg
 			if want := uint32(base + min(tg, n-base) - 1 - (i - base)); got != want {
-				require.Equal(b.t, want, got, "%s: thread %d", k, i)
+				must.Equal(b.t, want, got, "%s: thread %d", k, i)
 			}
 		}
 		release(x, out)
@@ -214,7 +213,7 @@ func caseAtomics(b *bench) {
 	for i := range uint32(n) {
 		want[i%3] += 2 * i
 	}
-	require.Equal(b.t, want[:], read(count))
+	must.Equal(b.t, want[:], read(count))
 	count.Release()
 }
 
@@ -223,23 +222,23 @@ func caseCopyFill(b *bench) {
 	at := func(b *metal.Buffer, off, n int64) metal.Range { return metal.Range{Buf: b, Offset: off, Bytes: n} }
 	cb := b.begin()
 	e := cb.Encoder()
-	require.NoError(b.t, e.Fill(at(x, 1, 5), []byte{7}))
-	require.NoError(b.t, e.Fill(at(x, 8, 8), []byte{1, 2, 3, 4}))
-	require.NoError(b.t, e.Copy(at(y, 3, 9), at(x, 4, 9)))
-	require.NoError(b.t, e.Copy(at(x, 0, 1), at(x, 15, 1)))
+	must.NoError(b.t, e.Fill(at(x, 1, 5), []byte{7}))
+	must.NoError(b.t, e.Fill(at(x, 8, 8), []byte{1, 2, 3, 4}))
+	must.NoError(b.t, e.Copy(at(y, 3, 9), at(x, 4, 9)))
+	must.NoError(b.t, e.Copy(at(x, 0, 1), at(x, 15, 1)))
 	b.finish(cb)
-	require.Equal(b.t, []byte{4, 7, 7, 7, 7, 7, 0, 0, 1, 2, 3, 4, 1, 2, 3, 4}, x.Bytes())
-	require.Equal(b.t, []byte{0, 0, 0, 7, 7, 0, 0, 1, 2, 3, 4, 1, 0, 0, 0, 0}, y.Bytes())
+	must.Equal(b.t, []byte{4, 7, 7, 7, 7, 7, 0, 0, 1, 2, 3, 4, 1, 2, 3, 4}, x.Bytes())
+	must.Equal(b.t, []byte{0, 0, 0, 7, 7, 0, 0, 1, 2, 3, 4, 1, 0, 0, 0, 0}, y.Bytes())
 	release(x, y)
 	const n = 1 << 20
 	big, other := b.zeros(n), b.zeros(n)
 	cb = b.begin()
-	require.NoError(b.t, cb.Encoder().Fill(big.All(), []byte{1, 0, 0, 0, 2, 0, 0, 0}))
-	require.NoError(b.t, cb.Encoder().Copy(other.All(), big.All()))
+	must.NoError(b.t, cb.Encoder().Fill(big.All(), []byte{1, 0, 0, 0, 2, 0, 0, 0}))
+	must.NoError(b.t, cb.Encoder().Copy(other.All(), big.All()))
 	b.finish(cb)
 	for i, v := range read(other) {
 		if v != uint32(1+i%2) {
-			require.Equal(b.t, uint32(1+i%2), v, "word %d", i)
+			must.Equal(b.t, uint32(1+i%2), v, "word %d", i)
 		}
 	}
 	release(big, other)
@@ -269,8 +268,8 @@ func caseOrder(b *bench) {
 		}
 	}
 	for i := range n {
-		require.Equal(b.t, want, read(x)[i])
-		require.Equal(b.t, doubled, read(z)[i])
+		must.Equal(b.t, want, read(x)[i])
+		must.Equal(b.t, doubled, read(z)[i])
 	}
 	release(x, y, z)
 }
@@ -283,12 +282,12 @@ func caseQueue(b *bench) {
 	for range rounds {
 		last = b.begin()
 		b.encode(last, "twice_plus_one", threads(n), threads(64), buf("x", x))
-		require.NoError(b.t, last.Commit())
+		must.NoError(b.t, last.Commit())
 		want = 2*want + 1
 	}
-	require.NoError(b.t, last.Wait(bg))
+	must.NoError(b.t, last.Wait(bg))
 	for _, v := range read(x) {
-		require.Equal(b.t, want, v)
+		must.Equal(b.t, want, v)
 	}
 	x.Release()
 }
@@ -303,17 +302,17 @@ kernel void set(device uint* out [[buffer(0)]], uint i [[thread_position_in_grid
   out[i] = ` + v + `;
 }`
 		l, err := b.d.Library(bg, metal.Source{Label: "set", Text: text})
-		require.NoError(b.t, err)
+		must.NoError(b.t, err)
 		p, err := l.Pipeline("set")
-		require.NoError(b.t, err)
+		must.NoError(b.t, err)
 		e := cb.Encoder()
 		e.SetPipeline(p)
 		e.SetBuffer(0, []*metal.Buffer{x, y}[i], 0)
-		require.NoError(b.t, e.Dispatch(threads(4), threads(4)))
+		must.NoError(b.t, e.Dispatch(threads(4), threads(4)))
 	}
 	b.finish(cb)
-	require.Equal(b.t, []uint32{11, 11, 11, 11}, read(x))
-	require.Equal(b.t, []uint32{22, 22, 22, 22}, read(y))
+	must.Equal(b.t, []uint32{11, 11, 11, 11}, read(x))
+	must.Equal(b.t, []uint32{22, 22, 22, 22}, read(y))
 	release(x, y)
 }
 
@@ -340,7 +339,7 @@ func caseTwelveWeights(b *bench) {
 		for l := range layers {
 			want += float32(n*l + i)
 		}
-		require.Equal(b.t, want, got)
+		must.Equal(b.t, want, got)
 	}
 	x.Release()
 }
@@ -352,18 +351,18 @@ func caseCancel(b *bench) {
 		why := errors.New("enough")
 		endless := b.begin()
 		b.encode(endless, k.kernel, threads(64), threads(32), buf(k.param, x))
-		require.NoError(b.t, endless.Commit())
+		must.NoError(b.t, endless.Commit())
 		after := b.begin()
 		b.encode(after, "twice_plus_one", threads(1), threads(1), buf("x", y))
-		require.NoError(b.t, after.Commit())
+		must.NoError(b.t, after.Commit())
 		waiting, stop := context.WithCancel(bg)
 		stop()
-		require.ErrorIs(b.t, endless.Wait(waiting), context.Canceled)
-		require.Equal(b.t, metal.StatusCommitted, endless.Status())
+		must.ErrorIs(b.t, endless.Wait(waiting), context.Canceled)
+		must.Equal(b.t, metal.StatusCommitted, endless.Status())
 		endless.Cancel(why)
-		require.ErrorIs(b.t, endless.Wait(bg), why, k.kernel)
-		require.NoError(b.t, after.Wait(bg))
-		require.Equal(b.t, []uint32{1}, read(y))
+		must.ErrorIs(b.t, endless.Wait(bg), why, k.kernel)
+		must.NoError(b.t, after.Wait(bg))
+		must.Equal(b.t, []uint32{1}, read(y))
 		release(x, y)
 	}
 	// Cancelled before its turn: it ends with the reason, too.
@@ -371,18 +370,18 @@ func caseCancel(b *bench) {
 	endless, behind := b.begin(), b.begin()
 	b.encode(endless, "spin", threads(1), threads(1), buf("flag", x))
 	b.encode(behind, "spin", threads(1), threads(1), buf("flag", x))
-	require.NoError(b.t, endless.Commit())
-	require.NoError(b.t, behind.Commit())
+	must.NoError(b.t, endless.Commit())
+	must.NoError(b.t, behind.Commit())
 	why := errors.New("not even begun")
 	behind.Cancel(why)
 	endless.Cancel(nil)
-	require.ErrorIs(b.t, endless.Wait(bg), context.Canceled)
-	require.ErrorIs(b.t, behind.Wait(bg), why)
+	must.ErrorIs(b.t, endless.Wait(bg), context.Canceled)
+	must.ErrorIs(b.t, behind.Wait(bg), why)
 	x.Release()
 }
 
-// caseFaults: accesses out of bounds are errors that name kernel and buffer; neighbours in memory stay untouched, and the
-// device goes on. GPUs do not check.
+// caseFaults: accesses out of bounds are errors that name kernel and buffer; neighbours in memory stay untouched, and
+// the device goes on. GPUs do not check.
 func caseFaults(b *bench) {
 	if b.drv.Info().Kind != "cpu" {
 		return
@@ -396,19 +395,19 @@ func caseFaults(b *bench) {
 			}
 			cb := b.begin()
 			b.encode(cb, k, threads(1), threads(1), args...)
-			require.NoError(b.t, cb.Commit())
+			must.NoError(b.t, cb.Commit())
 			err := cb.Wait(bg)
-			require.Error(b.t, err, "%s at %d", k, at)
+			must.Error(b.t, err, "%s at %d", k, at)
 			for _, s := range []string{k, param, fmt.Sprint(at)} {
-				require.ErrorContains(b.t, err, s)
+				must.ErrorContains(b.t, err, s)
 			}
 		}
-		require.Equal(b.t, make([]uint32, 4), read(x))
-		require.Equal(b.t, make([]uint32, 4), read(neighbour))
+		must.Equal(b.t, make([]uint32, 4), read(x))
+		must.Equal(b.t, make([]uint32, 4), read(neighbour))
 		cb := b.begin()
 		b.encode(cb, "store_at", threads(1), threads(1), buf("target", x), word("at", 3))
 		b.finish(cb)
-		require.Equal(b.t, []uint32{0, 0, 0, 1}, read(x))
+		must.Equal(b.t, []uint32{0, 0, 0, 1}, read(x))
 		release(x, neighbour, out)
 	}
 	// A binding's range is the bound, not the buffer's end.
@@ -424,10 +423,10 @@ func caseFaults(b *bench) {
 			e.SetBytes(i, []byte{2, 0, 0, 0})
 		}
 	}
-	require.NoError(b.t, e.Dispatch(threads(1), threads(1)))
-	require.NoError(b.t, cb.Commit())
-	require.Error(b.t, cb.Wait(bg))
-	require.Equal(b.t, make([]uint32, 8), read(x))
+	must.NoError(b.t, e.Dispatch(threads(1), threads(1)))
+	must.NoError(b.t, cb.Commit())
+	must.Error(b.t, cb.Wait(bg))
+	must.Equal(b.t, make([]uint32, 8), read(x))
 	x.Release()
 }
 
@@ -435,9 +434,9 @@ func caseEmpty(b *bench) {
 	cb := b.begin()
 	b.finish(cb)
 	cb = b.begin()
-	require.NoError(b.t, cb.Encoder().Barrier())
+	must.NoError(b.t, cb.Encoder().Barrier())
 	b.finish(cb)
-	require.False(b.t, cb.Timing().End.Before(cb.Timing().Start))
+	must.True(b.t, !cb.Timing().End.Before(cb.Timing().Start), "it ended before it began")
 }
 
 // caseGoroutines: many goroutines, several queues, buffers dropped as soon as they are encoded.
@@ -459,9 +458,9 @@ func caseGoroutines(b *bench) {
 	wg.Wait()
 	close(errs)
 	for err := range errs {
-		require.NoError(b.t, err)
+		must.NoError(b.t, err)
 	}
-	require.Zero(b.t, b.d.Memory().Buffers)
+	must.Equal(b.t, 0, b.d.Memory().Buffers, "live buffers")
 }
 
 // chain steps n words eight times through new buffers, on queue g.
@@ -507,18 +506,18 @@ func caseClose(b *bench) {
 	for range 10 {
 		cb := b.begin()
 		b.encode(cb, "twice_plus_one", threads(1000), threads(100), buf("x", x))
-		require.NoError(b.t, cb.Commit())
+		must.NoError(b.t, cb.Commit())
 		cbs = append(cbs, cb)
 	}
 	var got []uint32
 	cbs[9].OnComplete(func(error) { got = read(x) }) // the host's view lasts as long as anything is pending
-	require.NoError(b.t, b.d.Close())
+	must.NoError(b.t, b.d.Close())
 	for _, cb := range cbs {
-		require.Equal(b.t, metal.StatusCompleted, cb.Status())
-		require.NoError(b.t, cb.Err())
+		must.Equal(b.t, metal.StatusCompleted, cb.Status())
+		must.NoError(b.t, cb.Err())
 	}
-	require.Len(b.t, got, 1000)
-	require.Equal(b.t, uint32(1<<10-1), got[999])
-	require.Nil(b.t, x.Bytes())
+	must.Equal(b.t, 1000, len(got))
+	must.Equal(b.t, uint32(1<<10-1), got[999])
+	must.True(b.t, x.Bytes() == nil, "bytes of a closed device")
 	x.Release()
 }

@@ -21,8 +21,8 @@ type FakeKernel struct {
 	Body Body
 }
 
-// Kernel describes a kernel by short words, one a parameter, in the order of their buffer indices: "name:mode", where mode
-// is made of r (reads), w (writes), a (atomic), c (in the constant address space) and t (threadgroup memory).
+// Kernel describes a kernel by short words, one a parameter, in the order of their buffer indices: "name:mode", where
+// mode is made of r (reads), w (writes), a (atomic), c (in the constant address space) and t (threadgroup memory).
 func Kernel(name string, body Body, params ...string) FakeKernel {
 	k := FakeKernel{Reflection: metal.Reflection{Name: name, MaxThreads: 1024}, Body: body}
 	buffers, groups := 0, 0

@@ -8,13 +8,11 @@ import (
 	"math"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/mlxlua/mlxlua/metal"
 )
 
-// Run holds a driver against the contract of metal.Driver. Open makes a new driver for each part of the suite; the suite
-// closes it. The kernels are Metal Shading Language as users write it.
+// Run holds a driver against the contract of metal.Driver. Open makes a new driver for each part of the suite; the
+// suite closes it. The kernels are Metal Shading Language as users write it.
 func Run(t *testing.T, open func(*testing.T) metal.Driver) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) { c.on(t, open(t)) })
@@ -29,10 +27,10 @@ type testCase struct {
 }
 
 // on runs the case on a driver.
-func (c testCase) on(t require.TestingT, drv metal.Driver) {
+func (c testCase) on(t tester, drv metal.Driver) {
 	d, err := metal.NewDevice(drv, metal.DeviceOptions{})
-	require.NoError(t, err)
-	defer func() { require.NoError(t, d.Close()) }()
+	must.NoError(t, err)
+	defer func() { must.NoError(t, d.Close()) }()
 	modes := c.validate
 	if modes == nil {
 		modes = []bool{false, true}
@@ -51,7 +49,7 @@ func (c testCase) on(t require.TestingT, drv metal.Driver) {
 
 // bench is a device with what the cases do again and again.
 type bench struct {
-	t     require.TestingT
+	t     tester
 	d     *metal.Device
 	drv   metal.Driver
 	begun []*metal.CommandBuffer
@@ -66,7 +64,7 @@ func (b *bench) words(v ...uint32) *metal.Buffer {
 		raw = binary.LittleEndian.AppendUint32(raw, x)
 	}
 	buf, err := b.d.AllocCopy(raw)
-	require.NoError(b.t, err)
+	must.NoError(b.t, err)
 	return buf
 }
 
@@ -103,9 +101,9 @@ func readFloats(buf *metal.Buffer) []float32 {
 // kernel compiles one of the suite's kernels.
 func (b *bench) kernel(name string) *metal.Pipeline {
 	l, err := b.d.Library(bg, metal.Source{Label: name, Text: kernelText[name]})
-	require.NoError(b.t, err)
+	must.NoError(b.t, err)
 	p, err := l.Pipeline(name)
-	require.NoError(b.t, err)
+	must.NoError(b.t, err)
 	return p
 }
 
@@ -136,7 +134,7 @@ func (b *bench) encode(cb *metal.CommandBuffer, name string, grid, tg metal.Size
 				i = k
 			}
 		}
-		require.GreaterOrEqual(b.t, i, 0, "%s has no parameter %s", name, a.name)
+		must.True(b.t, i >= 0, "%s has no parameter %s", name, a.name)
 		switch {
 		case a.buf != nil:
 			e.SetBuffer(i, a.buf, a.at)
@@ -146,13 +144,13 @@ func (b *bench) encode(cb *metal.CommandBuffer, name string, grid, tg metal.Size
 			e.SetThreadgroupBytes(i, a.tg)
 		}
 	}
-	require.NoError(b.t, e.Dispatch(grid, tg))
+	must.NoError(b.t, e.Dispatch(grid, tg))
 }
 
 // finish commits and waits.
 func (b *bench) finish(cb *metal.CommandBuffer) {
-	require.NoError(b.t, cb.Commit())
-	require.NoError(b.t, cb.Wait(bg))
+	must.NoError(b.t, cb.Commit())
+	must.NoError(b.t, cb.Wait(bg))
 }
 
 func (b *bench) begin() *metal.CommandBuffer {

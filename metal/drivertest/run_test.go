@@ -16,8 +16,8 @@ import (
 	"github.com/mlxlua/mlxlua/metal"
 )
 
-// The suite is tried on a Fake whose kernels are Go functions: a right one passes, and each of a list of wrong ones fails
-// the case that is there for it.
+// The suite is tried on a Fake whose kernels are Go functions: a right one passes, and each of a list of wrong ones
+// fails the case that is there for it.
 
 func get(b []byte, i int) uint32    { return binary.LittleEndian.Uint32(b[4*i:]) }
 func put(b []byte, i int, v uint32) { binary.LittleEndian.PutUint32(b[4*i:], v) }

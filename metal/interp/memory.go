@@ -10,11 +10,10 @@ import (
 
 // object is one piece of addressable memory: what a pointer's high 16 bits name.
 type object struct {
-	base     unsafe.Pointer
-	size     uint64 // bytes a lane may touch
-	stride   uintptr
-	space    kir.Space
-	readOnly bool // never written: Constant
+	base   unsafe.Pointer
+	size   uint64 // bytes a lane may touch
+	stride uintptr
+	space  kir.Space
 }
 
 // strictAlign says that unaligned plain accesses may trap here; they then go byte by byte.

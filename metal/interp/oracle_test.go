@@ -26,7 +26,8 @@ type leave struct {
 
 func runOracle(k *kir.Kernel, threads int, buffers [][]byte) error {
 	for t := range threads {
-		o := &oracle{k: k, buffers: buffers, tid: uint32(t), vals: make([]uint64, k.NumInstrs), vars: make([]uint64, len(k.Vars))}
+		o := &oracle{k: k, buffers: buffers, tid: uint32(t), vals: make([]uint64, k.NumInstrs),
+			vars: make([]uint64, len(k.Vars))}
 		for _, r := range k.Regions {
 			o.regions = append(o.regions, make([]byte, r.Size))
 		}

@@ -63,7 +63,8 @@ func newGenerator(seed uint64) *generator {
 // put stores a value in one of this thread's slots of the output.
 func (g *generator) put(slot int, v *kir.Instr) {
 	base := g.Index(g.out, g.tid, outSlots*8)
-	p := g.Append(&kir.Instr{Op: kir.PtrAdd, Type: kir.PtrDevice, Imm: uint64(slot * 8), Args: []*kir.Instr{base, g.Int(kir.I64, 0)}})
+	p := g.Append(&kir.Instr{Op: kir.PtrAdd, Type: kir.PtrDevice, Imm: uint64(slot * 8),
+		Args: []*kir.Instr{base, g.Int(kir.I64, 0)}})
 	g.Op(kir.Store, kir.Void, p, v)
 }
 
@@ -109,7 +110,8 @@ func (g *generator) bits(t kir.Type) uint64 {
 			id, _ := kir.Identity(kir.ModeMin, t)
 			return id
 		}
-		return kir.FromFloat64(t, pick(g, []float64{0, 1, -1, 0.5, 3, -2.75, 1e30, 1e-40, 65504, 100, 255.5, 3e9, -1e19}))
+		return kir.FromFloat64(t, pick(g, []float64{0, 1, -1, 0.5, 3, -2.75, 1e30, 1e-40, 65504, 100, 255.5,
+			3e9, -1e19}))
 	case g.r.IntN(2) == 0:
 		return uint64(g.r.IntN(70)) & t.Mask()
 	}
@@ -258,7 +260,8 @@ func TestRandomPrograms(t *testing.T) {
 		got := make([]byte, len(want))
 		p, err := Prepare(k, nil)
 		require.NoError(t, err, "seed %d\n%s", seed, k)
-		require.NoError(t, p.Run(Launch{Grid: [3]int{threads, 1, 1}, Threadgroup: [3]int{40, 1, 1}, Buffers: [][]byte{in, got}}))
+		require.NoError(t, p.Run(Launch{Grid: [3]int{threads, 1, 1}, Threadgroup: [3]int{40, 1, 1},
+			Buffers: [][]byte{in, got}}))
 		if !bytes.Equal(want, got) {
 			for i := range want {
 				if want[i] != got[i] {

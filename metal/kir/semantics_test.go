@@ -222,7 +222,8 @@ func TestIntegerOpsAgainstExactArithmetic(t *testing.T) {
 			}
 		}
 		cmp := x.Cmp(y)
-		for op, w := range map[Op]bool{Eq: cmp == 0, Ne: cmp != 0, Lt: cmp < 0, Le: cmp <= 0, Gt: cmp > 0, Ge: cmp >= 0} {
+		for op, w := range map[Op]bool{Eq: cmp == 0, Ne: cmp != 0, Lt: cmp < 0, Le: cmp <= 0, Gt: cmp > 0,
+			Ge: cmp >= 0} {
 			got, ok := Eval(op, 0, Bool, ty, a, b)
 			if !ok || got != b2u(w) {
 				t.Fatalf("%s %s(%#x, %#x) = %d", op, ty, a, b, got)
@@ -250,8 +251,10 @@ func TestFloatToInteger(t *testing.T) {
 		want uint64
 	}{
 		{I32, 2.9, 2}, {I32, -2.9, 0xfffffffe}, {I32, 3e9, 0x7fffffff}, {I32, -3e9, 0x80000000}, {U32, -1, 0},
-		{U32, 3e9, 3000000000}, {U32, 5e9, 0xffffffff}, {U8, 255.9, 255}, {U8, 256, 255}, {I8, -128.9, 0x80}, {I8, -1, 0xff},
-		{I16, 1e9, 0x7fff}, {U64, 0x1.8p63, 0xc << 60}, {U64, 1e30, ^uint64(0)}, {I64, 1e30, 1<<63 - 1}, {I64, -1e30, 1 << 63},
+		{U32, 3e9, 3000000000}, {U32, 5e9, 0xffffffff}, {U8, 255.9, 255}, {U8, 256, 255}, {I8, -128.9,
+			0x80}, {I8, -1, 0xff},
+		{I16, 1e9, 0x7fff}, {U64, 0x1.8p63, 0xc << 60}, {U64, 1e30, ^uint64(0)}, {I64, 1e30, 1<<63 - 1}, {I64,
+			-1e30, 1 << 63},
 		{I32, float32(math.NaN()), 0}, {U64, float32(math.NaN()), 0}, {I64, float32(math.Inf(-1)), 1 << 63},
 		{Bool, float32(math.NaN()), 1}, {Bool, 0, 0}, {Bool, float32(math.Copysign(0, -1)), 0}, {Bool, 1e-45, 1},
 	} {
@@ -307,8 +310,10 @@ func TestEvalRefuses(t *testing.T) {
 		nargs    int
 		accepted bool
 	}{
-		{Sqrt, I32, I32, 1, false}, {Add, F32, F32, 1, false}, {Load, F32, PtrDevice, 1, false}, {Shl, Bool, Bool, 2, false},
-		{Op(250), F32, F32, 1, false}, {Add, Type(99), F32, 2, false}, {Bitcast, U32, U64, 1, false}, {Add, F32, F32, 2, true},
+		{Sqrt, I32, I32, 1, false}, {Add, F32, F32, 1, false}, {Load, F32, PtrDevice, 1, false}, {Shl, Bool,
+			Bool, 2, false},
+		{Op(250), F32, F32, 1, false}, {Add, Type(99), F32, 2, false}, {Bitcast, U32, U64, 1, false}, {Add, F32,
+			F32, 2, true},
 	} {
 		_, ok := Eval(c.op, 0, c.t, c.arg, make([]uint64, c.nargs)...)
 		require.Equal(t, c.accepted, ok, c.op.String())

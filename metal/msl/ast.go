@@ -351,6 +351,13 @@ type (
 		Pack  string
 	}
 
+	// TraitExpr asks the compiler about types: __is_empty(T), __is_same(T, U).
+	TraitExpr struct {
+		exprNode
+		Name  string
+		Types []*TypeExpr
+	}
+
 	// LambdaExpr is a lambda. A parameter of type auto makes it generic.
 	LambdaExpr struct {
 		exprNode

@@ -250,6 +250,14 @@ type (
 		Body Stmt
 	}
 
+	// RangeForStmt is for (Var : Range) Body. Var has no initialiser.
+	RangeForStmt struct {
+		stmtNode
+		Var   *VarDecl
+		Range Expr // may be an InitList
+		Body  Stmt
+	}
+
 	// WhileStmt is while (Cond) Body.
 	WhileStmt struct {
 		stmtNode

@@ -45,6 +45,7 @@ type parser struct {
 	names []nameNode // slabs
 	types []TypeExpr
 	bins  []BinaryExpr
+	slab  int // names in the last slab: small texts get small slabs
 }
 
 // nameNode is a NameExpr with its Name: the most frequent node.
@@ -313,7 +314,8 @@ func (p *parser) skipBalanced() bool {
 // newName allocates a NameExpr's name.
 func (p *parser) newName() *nameNode {
 	if len(p.names) == 0 {
-		p.names = make([]nameNode, 64)
+		p.slab = min(p.slab+8, 64)
+		p.names = make([]nameNode, p.slab)
 	}
 	n := &p.names[0]
 	p.names = p.names[1:]
@@ -323,7 +325,7 @@ func (p *parser) newName() *nameNode {
 // newType allocates a type at a place.
 func (p *parser) newType(at Pos, kind TypeKind) *TypeExpr {
 	if len(p.types) == 0 {
-		p.types = make([]TypeExpr, 32)
+		p.types = make([]TypeExpr, max(p.slab/2, 8))
 	}
 	t := &p.types[0]
 	p.types = p.types[1:]

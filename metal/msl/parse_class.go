@@ -233,10 +233,9 @@ func (p *parser) bases(s *StructDecl, sc *scope) {
 			b.Access = p.tok().text
 			p.advance()
 		}
-		at := p.pos()
 		sr := p.specifiers(inTypeID)
 		if sr.typ == nil {
-			p.errorAt(at, UnknownType, "expected a base class, found %s", p.f.token(at).name())
+			p.expectedType("a base class")
 			return
 		}
 		b.Type = sr.typ
@@ -294,7 +293,7 @@ func (p *parser) enumSpecifier(sr *specResult, w where) {
 		p.advance()
 		under := p.specifiers(inTypeID)
 		if under.typ == nil {
-			p.errorf(UnknownType, "expected the underlying type of an enumeration, found %s", p.tok().name())
+			p.expectedType("the underlying type of an enumeration")
 			return
 		}
 		e.Underlying = under.typ

@@ -193,10 +193,9 @@ func (p *parser) using(w where, tmpl bool, out *[]Decl) {
 
 // aliasType parses the type of an alias and returns its scope.
 func (p *parser) aliasType(d *AliasDecl) *scope {
-	at := p.pos()
 	sr := p.specifiers(inTypeID)
 	if sr.typ == nil {
-		p.errorAt(at, UnknownType, "expected a type, found %s", p.f.token(at).name())
+		p.expectedType("a type")
 		return nil
 	}
 	dr := p.declarator(sr.typ, declAbstract)
@@ -308,15 +307,7 @@ func (p *parser) noType(sr *specResult) {
 	case k == tIdent && p.tok().sym != 0 && (p.peek(1) == tLParen && sr.anything || p.peek(1) == tAssign && sr.anything):
 		p.errorf(UnknownType, "%s has no type", p.tok().name())
 	case k == tIdent && p.lookup(p.tok().sym).kind == nkNone || k == tIdent && p.peek(1) == tColonColon:
-		end := p.i
-		for end+2 < len(p.toks) && p.toks[end+1].kind == tColonColon && p.toks[end+2].kind == tIdent {
-			end += 2
-		}
-		name := ""
-		for _, t := range p.toks[p.i : end+1] {
-			name += t.text
-		}
-		p.errorf(UnknownType, "unknown type name '%s'", clip(name))
+		p.errorf(UnknownType, "unknown type name '%s'", p.nameText())
 	case k == kGoto, k == kTry, k == kThrow, k == kNew, k == kDelete:
 		p.errorf(NotInMetal, "'%s' is not part of the Metal Shading Language", p.tok().text)
 	case k == tTilde:
@@ -326,6 +317,28 @@ func (p *parser) noType(sr *specResult) {
 	default:
 		p.errorf(UnexpectedToken, "expected a declaration, found %s", p.tok().name())
 	}
+}
+
+// nameText returns the name at hand, without template arguments, for a message.
+func (p *parser) nameText() string {
+	end := p.i
+	for end+2 < len(p.toks) && p.toks[end+1].kind == tColonColon && p.toks[end+2].kind == tIdent {
+		end += 2
+	}
+	name := ""
+	for _, t := range p.toks[p.i : end+1] {
+		name += t.text
+	}
+	return clip(name)
+}
+
+// expectedType reports that there is no type where one must be.
+func (p *parser) expectedType(what string) {
+	if p.kind() == tIdent {
+		p.errorf(UnknownType, "expected %s: '%s' is not known as a type", what, p.nameText())
+		return
+	}
+	p.errorf(UnknownType, "expected %s, found %s", what, p.tok().name())
 }
 
 // specialDeclarator reads the declarator of a constructor or a conversion function.

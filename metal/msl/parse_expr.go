@@ -34,7 +34,7 @@ func (p *parser) expr() Expr {
 
 func (p *parser) newBinary(at Pos, op Op, x, y Expr) Expr {
 	if len(p.bins) == 0 {
-		p.bins = make([]BinaryExpr, 32)
+		p.bins = make([]BinaryExpr, max(p.slab/2, 8))
 	}
 	b := &p.bins[0]
 	p.bins = p.bins[1:]

@@ -1,5 +1,7 @@
 package msl
 
+import "strings"
+
 // primary parses a literal, a name, a construction, a cast with a keyword, or a lambda.
 func (p *parser) primary() Expr {
 	at := p.base()
@@ -72,6 +74,9 @@ func (p *parser) nameIsValue() bool {
 func (p *parser) nameExpr() Expr {
 	if p.kind() == tIdent && p.peek(1) != tColonColon && p.peek(1) != tLt {
 		if e := p.lookup(p.tok().sym); !e.kind.isType() {
+			if text := p.tok().text; e.kind == nkNone && p.peek(1) == tLParen && strings.HasPrefix(text, "__is_") {
+				return p.trait()
+			}
 			n := p.newName()
 			at := p.pos()
 			n.n.At, n.n.PartAt, n.n.Ident = at, at, p.tok().text
@@ -88,6 +93,24 @@ func (p *parser) nameExpr() Expr {
 	t := p.newType(n.n.At, TypeNamed)
 	t.Name = &n.n
 	return p.constructOf(t)
+}
+
+// trait parses __is_empty(T).
+func (p *parser) trait() Expr {
+	t := &TraitExpr{exprNode: exprNode{p.base()}, Name: p.tok().text}
+	p.advance()
+	p.advance()
+	noGT := p.noGT
+	p.noGT = false
+	for !p.bad {
+		t.Types = append(t.Types, p.typeID())
+		if !p.accept(tComma) {
+			break
+		}
+	}
+	p.noGT = noGT
+	p.expect(tRParen, "after the types of "+t.Name)
+	return t
 }
 
 // construct parses T(args) or T{args}.

@@ -352,8 +352,7 @@ func (p *parser) forStmt() Stmt {
 		p.advance()
 	case p.declStarts():
 		if p.rangeFor() {
-			p.errorf(NotInMetal, "a for loop over a range is not supported: use an index")
-			return f
+			return p.rangeForStmt(f.stmtNode)
 		}
 		f.Init = p.declStmt()
 	default:
@@ -401,6 +400,28 @@ func (p *parser) rangeFor() bool {
 		}
 	}
 	return false
+}
+
+// rangeForStmt parses for (T x : range), from the declaration on.
+func (p *parser) rangeForStmt(at stmtNode) Stmt {
+	f := &RangeForStmt{stmtNode: at}
+	sr := p.specifiers(inBlock)
+	if sr.typ == nil {
+		p.noType(&sr)
+		return f
+	}
+	d := p.declarator(sr.typ, declNamed)
+	f.Var = &VarDecl{declNode: declNode{Base{d.at}}, Specs: sr.specs, Type: d.typ, Name: d.name}
+	if d.sym == 0 {
+		p.errorAt(d.at, BadDeclarator, "for declares one variable")
+		return f
+	}
+	p.expect(tColon, "after the variable of for")
+	f.Range = p.initClause()
+	p.declare(d.sym, entry{kind: nkValue})
+	p.expect(tRParen, "after for (...")
+	f.Body = p.loopBody()
+	return f
 }
 
 func (p *parser) loopBody() Stmt {

@@ -268,15 +268,8 @@ func (p *parser) typeSpecifier(sr *specResult, w where) bool {
 			sr.typ.Name = &n.n
 			return true
 		}
-		ok := false
-		var n *nameNode
-		p.try(func() bool {
-			var info nameInfo
-			n, info = p.name(false)
-			ok, sr.scope = info.kind.isType(), info.scope
-			return ok
-		})
-		if !ok {
+		n := p.typeName(sr)
+		if n == nil {
 			return false
 		}
 		sr.typ = p.newType(at, TypeNamed)
@@ -285,6 +278,26 @@ func (p *parser) typeSpecifier(sr *specResult, w where) bool {
 		return false
 	}
 	return true
+}
+
+// typeName reads a qualified name or one with template arguments if it is that of a type, and returns nil otherwise.
+func (p *parser) typeName(sr *specResult) *nameNode {
+	var n *nameNode
+	known := false // the name is a type's, whatever is wrong with its arguments
+	ok := p.try(func() bool {
+		var info nameInfo
+		n, info = p.name(false)
+		known, sr.scope = info.kind.isType(), info.scope
+		return known
+	})
+	if ok {
+		return n
+	}
+	if !known {
+		return nil
+	}
+	n, _ = p.name(false) // again, to report the error
+	return n
 }
 
 // decltypeSpecifier reads decltype(x), decltype(auto), or a type that decltype qualifies.
@@ -333,7 +346,7 @@ func (p *parser) typeID() *TypeExpr {
 	at := p.pos()
 	sr := p.specifiers(inTypeID)
 	if sr.typ == nil {
-		p.errorAt(at, UnknownType, "expected a type, found %s", p.f.token(at).name())
+		p.expectedType("a type")
 		return p.newType(at, TypeBad)
 	}
 	d := p.declarator(sr.typ, declAbstract)

@@ -3,6 +3,7 @@ package msl
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // Limits of the preprocessor: errors instead of endless work on macros that multiply.
@@ -281,9 +282,14 @@ func (p *preproc) emit(t *token) {
 			p.pragmaOperator(n - 3)
 			return
 		}
-	case tHash, tHashHash, tOther:
-		if t.kind != tOther { // a bad character has been reported by the scanner
-			p.errorf(StrayToken, t, "stray '%s'", t.text)
+	case tHash, tHashHash:
+		p.errorf(StrayToken, t, "stray '%s'", t.text)
+		return
+	case tOther:
+		if utf8.ValidString(t.text) {
+			p.errorf(BadCharacter, t, "unexpected character %q", t.text)
+		} else {
+			p.errorf(BadCharacter, t, "the byte 0x%02x is not valid UTF-8", t.text[0])
 		}
 		return
 	}

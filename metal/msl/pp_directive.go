@@ -16,7 +16,7 @@ func (p *preproc) line() (list []token) {
 			p.scan.pos, p.scan.bol = pos, bol
 			return list
 		}
-		if t.kind == tString || t.kind == tChar || t.kind == tOther {
+		if (t.kind == tString || t.kind == tChar) && !(len(list) > 0 && list[0].text == "error") {
 			// Again, with its errors: the first time it might have been on the next line.
 			p.scan.pos, p.scan.bol = pos, bol
 			t = p.scan.next()

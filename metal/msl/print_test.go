@@ -225,6 +225,12 @@ func sexpr(x Expr) string {
 			return "(" + word + "type " + stype(x.Type) + ")"
 		}
 		return "(" + word + sexpr(x.X) + ")"
+	case *TraitExpr:
+		var types []string
+		for _, t := range x.Types {
+			types = append(types, stype(t))
+		}
+		return "(" + x.Name + " " + strings.Join(types, " ") + ")"
 	case *LambdaExpr:
 		return slambda(x)
 	case *PackExpr:
@@ -301,6 +307,8 @@ func sstmt(x Stmt) string {
 		return s + ")"
 	case *ForStmt:
 		return "(for " + sstmt(x.Init) + " " + scond(x.Var, x.Cond) + " " + sexpr(x.Post) + " " + sstmt(x.Body) + ")"
+	case *RangeForStmt:
+		return "(for " + sdecl(x.Var) + " : " + sexpr(x.Range) + " " + sstmt(x.Body) + ")"
 	case *WhileStmt:
 		return "(while " + scond(x.Var, x.Cond) + " " + sstmt(x.Body) + ")"
 	case *DoStmt:

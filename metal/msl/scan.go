@@ -246,14 +246,9 @@ func (s *scanner) unicodeIdent(i int) int {
 	return i
 }
 
-// badByte reports a character that starts no token, and skips it.
+// badByte skips a character that starts no token. It is an error where it reaches the parser, see preproc.emit.
 func (s *scanner) badByte(t token) token {
-	r, n := utf8.DecodeRuneInString(s.text[s.pos:])
-	if r == utf8.RuneError && n == 1 {
-		s.errorf(BadCharacter, s.pos, "the byte 0x%02x is not valid UTF-8", s.text[s.pos])
-	} else {
-		s.errorf(BadCharacter, s.pos, "unexpected character %q", r)
-	}
+	_, n := utf8.DecodeRuneInString(s.text[s.pos:])
 	t.kind = tOther
 	t.text = s.text[s.pos : s.pos+n]
 	s.pos += n

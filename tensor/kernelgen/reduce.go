@@ -1,171 +1,236 @@
 package kernelgen
 
-import "fmt"
+import (
+	"math"
+	"strconv"
+)
 
-// ReduceLayout says how a reduction walks its elements: Kept and Reduced collapsed dimensions, with Lanes threads to an output.
-type ReduceLayout struct {
-	Kept, Reduced int
-	// Lanes is 1 (each thread reduces an output by itself) or 32 (a SIMD-group does).
-	Lanes int
-	Long  bool
-	// Partial stores accumulators instead of finished values; Resume loads accumulators instead of elements.
-	Partial, Resume bool
+// Form is how a reduction is spread over threads.
+type Form uint8
+
+// The forms. Which one serves follows from shape and axes alone, never from strides or threads: so results are the same in
+// every layout and on every machine.
+const (
+	Lane  Form = iota // a thread for each output
+	Simd              // a SIMD-group for each output
+	Group             // a threadgroup for each output
+)
+
+// Reduction is a reduction of a program's last value (or only operand) to an output of another shape.
+type Reduction struct {
+	Program Program // Outputs and Out are not used
+	Reducer Reducer
+	OutType string // MSL; the result is converted to it
+	Pass    Pass
 }
 
-// Reduce prints a reduction of the value of g's last node into outputs. Parameters, in order: each operand, the output, `constant
-// uint* sizes` ({outputs in a chunk row, elements to an output in all, elements to a chunk}), `constant int* shape` (kept dimensions, then
-// reduced ones), `constant long* strides` (of all array operands; Kept+Reduced each). Threads: x is the lane (Lanes > 1) or the
-// output, y the output (Lanes > 1), z the chunk. A chunk's results lie behind those of the chunk before it.
-// The elements of an output are combined in blocks of 8, the blocks in blocks of 8, then the rest one after another, then the lanes
-// in a tree, so that rounding errors grow with the logarithm of their number.
-func Reduce(g *Graph, r Reducer, out string, l ReduceLayout) string {
-	var p printer
-	var arrays []int
-	for i, o := range g.Operands {
-		if o.Scalar {
-			p.param(fmt.Sprintf("constant %s& a%d", o.Type, i))
+// Pass is the part of a reduction that a kernel does, as Passes chooses it.
+type Pass struct {
+	Form    Form
+	Parts   int  // an output's elements are cut into so many parts; more than 1: accumulators are written, for the next pass
+	Chunk   int  // elements of a part
+	Short   bool // so few elements that a chain is accurate enough
+	Deep    bool // the reduced axes are several dimensions, in memory
+	Wide    bool // 64-bit indices
+	Outputs int  // of the whole reduction
+	Reduced int  // elements for each output in this pass
+}
+
+// accSizes are the sizes of accumulators that may stand in memory between two passes.
+var accSizes = map[string]int{
+	"bool": 1, "uchar": 1, "char": 1, "uint8_t": 1, "int8_t": 1, "ushort": 2, "short": 2, "uint16_t": 2, "int16_t": 2, "half": 2,
+	"bfloat16_t": 2, "uint": 4, "int": 4, "uint32_t": 4, "int32_t": 4, "float": 4, "ulong": 8, "long": 8, "uint64_t": 8,
+	"int64_t": 8, "double": 8, "complex64_t": 8,
+}
+
+// AccSize is the size of an accumulator of that MSL type in bytes, 0 if it is a struct of the op's own.
+func AccSize(msl string) int { return accSizes[msl] }
+
+// The limits that choose a form.
+const (
+	fewElements = 16    // for each output: a thread does them
+	simdRow     = 4096  // a SIMD-group does them
+	groupRow    = 65536 // a threadgroup does them
+	manyOutputs = 64    // so many that a SIMD-group each fills the machine
+	laneChunk   = 512
+	fullLanes   = 8192
+	laneBlock   = 4 // elements in a chain, before the tree; 3 additions, within the bound of 2 log2 4
+	rowBlock    = 8
+	laneShort   = 7
+)
+
+// FirstPass chooses how to reduce reduced elements to each of outputs; inner says that the innermost axis is among the reduced.
+func FirstPass(outputs, reduced int, inner bool, acc string) Pass {
+	p := Pass{Parts: 1, Chunk: max(reduced, 1), Outputs: outputs, Reduced: reduced}
+	split := AccSize(acc) > 0
+	switch {
+	case !inner || reduced < fewElements:
+		p.Form = Lane
+		if split && reduced > 2*laneChunk && outputs < fullLanes {
+			p.Chunk = laneChunk
+		}
+	case reduced <= simdRow || outputs >= manyOutputs:
+		p.Form = Simd
+	default:
+		p.Form = Group
+		if split && reduced > groupRow {
+			p.Chunk = groupRow / 2
+		}
+	}
+	p.finish()
+	return p
+}
+
+func (p *Pass) finish() {
+	p.Parts = max((p.Reduced+p.Chunk-1)/p.Chunk, 1)
+	p.Short = p.Chunk <= [...]int{laneShort, rowBlock * 32, rowBlock * GroupThreads}[p.Form]
+}
+
+// NextPass is the pass that reduces the parts of p; ok is false if there is none. Its input is p's accumulators: those of
+// an output are side by side, except in Lane form, where they are Outputs apart.
+func (p Pass) NextPass() (next Pass, ok bool) {
+	if p.Parts == 1 {
+		return Pass{}, false
+	}
+	next = Pass{Form: p.Form, Chunk: p.Parts, Outputs: p.Outputs, Reduced: p.Parts}
+	if p.Form == Group && p.Parts <= simdRow {
+		next.Form = Simd
+	}
+	if p.Form == Lane && p.Parts > 2*laneChunk {
+		next.Chunk = laneChunk
+	}
+	next.finish()
+	return next, true
+}
+
+// Threads is the size of the launch, in threads; threadgroups have GroupThreads.
+func (p Pass) Threads() int {
+	switch p.Form {
+	case Lane:
+		return (p.Outputs + 31) / 32 * 32 * p.Parts
+	case Simd:
+		return p.Outputs * p.Parts * 32
+	}
+	return p.Outputs * p.Parts * GroupThreads
+}
+
+// ReduceEntry is the name of the kernel that PrintReduce prints.
+const ReduceEntry = "reduce"
+
+// ReduceLayout is how the operands of a reduction lie: kept dimensions, then reduced ones.
+type ReduceLayout struct {
+	Layout
+	Kept int // the first Kept dimensions of Shape are kept
+}
+
+// PlanReduce collapses a layout over the reduction's input; reduced says which axes are.
+func PlanReduce(l Layout, reduced []bool) ReduceLayout {
+	order := make([]int, 0, len(l.Shape))
+	for _, want := range []bool{false, true} {
+		for d := range l.Shape {
+			if reduced[d] == want {
+				order = append(order, d)
+			}
+		}
+	}
+	pick := func(v []int) []int {
+		out := make([]int, len(order))
+		for i, d := range order {
+			out[i] = v[d]
+		}
+		return out
+	}
+	kind := make([]bool, len(order))
+	for i, d := range order {
+		kind[i] = reduced[d]
+	}
+	strides := make([][]int, len(l.Strides))
+	for k := range strides {
+		strides[k] = pick(l.Strides[k])
+	}
+	shape := pick(l.Shape)
+	kept := 0
+	out := ReduceLayout{Layout: Layout{Base: l.Base}}
+	out.Shape, out.Strides = collapse(shape, strides, kind)
+	size := 1
+	for i, n := range shape {
+		if !kind[i] {
+			size *= n
+		}
+	}
+	for product := 1; kept < len(out.Shape) && product*out.Shape[kept] <= size; kept++ {
+		product *= out.Shape[kept]
+		if product == size && size != 0 {
+			kept++
+			break
+		}
+	}
+	if size == 1 {
+		kept = 0
+	}
+	out.Kept = kept
+	return out
+}
+
+// Numbers are the numbers for the kernel of a pass: outputs, parts, elements, chunk, kept dimensions, reduced dimensions, and their
+// sizes; then for each operand that is not Scalar its base, its stride along the innermost reduced dimension, its strides.
+func (l *ReduceLayout) Numbers(p Pass, scalar func(k int) bool) []int {
+	n := len(l.Shape)
+	out := []int{p.Outputs, p.Parts, p.Reduced, p.Chunk, l.Kept, n - l.Kept}
+	out = append(out, l.Shape...)
+	for k, st := range l.Strides {
+		if scalar(k) {
 			continue
 		}
-		p.param(fmt.Sprintf("const device %s* a%d", o.Type, i))
-		arrays = append(arrays, i)
+		lane := 0
+		if n > l.Kept {
+			lane = st[n-1]
+		}
+		out = append(out, l.Base[k], lane)
+		out = append(out, st...)
 	}
-	stored := out
-	if l.Partial {
-		stored = r.Acc
-	}
-	p.param("device " + stored + "* result")
-	p.param("constant uint* sizes")
-	p.param("constant int* shape")
-	p.param("constant long* strides")
-
-	p.position(l, arrays)
-	p.loop(g, r, l, arrays)
-	p.finish(r, l, out)
-	return p.text(r.Header, "uint3 where [[thread_position_in_grid]]")
+	return out
 }
 
-// position computes which output and which elements the thread works on, and the operands' bases.
-func (p *printer) position(l ReduceLayout, arrays []int) {
-	index := indexType(l.Long)
-	if l.Lanes > 1 {
-		p.line("const uint lane = where.x;")
-		p.line("const uint output = where.y;")
-	} else {
-		p.line("const uint lane = 0;")
-		p.line("const uint output = where.x;")
-	}
-	p.line("const uint chunk = where.z;")
-	p.line("const ulong first = ulong(chunk) * sizes[2];")
-	p.line("const uint count = uint(min(ulong(sizes[2]), ulong(sizes[1]) - first));")
-	rank := l.Kept + l.Reduced
-	for _, i := range arrays {
-		p.line("%s b%d = 0;", index, i)
-	}
-	if l.Kept > 0 {
-		p.line("uint rest = output;")
-	}
-	for d := l.Kept - 1; d >= 0; d-- {
-		coordinate := "rest"
-		if d > 0 {
-			p.line("const uint q%d = rest / uint(shape[%d]);", d, d)
-			p.line("const uint c%d = rest - q%d * uint(shape[%d]);", d, d, d)
-			coordinate = fmt.Sprintf("c%d", d)
-		}
-		for k, i := range arrays {
-			p.line("b%d += %s(%s) * %s(strides[%d]);", i, index, coordinate, index, k*rank+d)
-		}
-		if d > 0 {
-			p.line("rest = q%d;", d)
+// Classes gives the operands' classes along the reduced elements; where those are several dimensions the class is Strided.
+func (l *ReduceLayout) Classes() []Class {
+	out := make([]Class, len(l.Strides))
+	for k, st := range l.Strides {
+		switch n := len(l.Shape); {
+		case n-l.Kept > 1:
+			out[k] = Strided
+		case n == l.Kept:
+			out[k] = Repeat
+		default:
+			out[k] = classOf(st[n-1])
 		}
 	}
+	return out
 }
 
-// loop prints the cascade: acc over elements, acc1 over blocks of 8, acc2 over blocks of 64.
-func (p *printer) loop(g *Graph, r Reducer, l ReduceLayout, arrays []int) {
-	p.line("%s acc = %s;", r.Acc, r.Init)
-	p.line("%s acc1 = %s;", r.Acc, r.Init)
-	p.line("%s acc2 = %s;", r.Acc, r.Init)
-	p.line("uint done = 0;")
-	p.line("for (uint j = lane; j < count; j += %d) {", l.Lanes)
-	p.line("  const ulong element = first + j;")
-	at := p.elementIndex(l, arrays)
-	inner := printer{}
-	names := inner.compute(g, at)
-	p.body.WriteString(inner.body.String())
-	value := names[len(names)-1]
-	if !l.Resume {
-		p.line("  const %s item = %s;", r.Acc, Substitute(r.Load, []string{value}, "element"))
-		value = "item"
-	}
-	p.line("  acc = %s;", Substitute(r.Combine, []string{"acc", value}, ""))
-	p.line("  ++done;")
-	p.line("  if ((done & 7) == 0) {")
-	p.line("    acc1 = %s; acc = %s;", Substitute(r.Combine, []string{"acc1", "acc"}, ""), r.Init)
-	p.line("    if ((done & 63) == 0) { acc2 = %s; acc1 = %s; }",
-		Substitute(r.Combine, []string{"acc2", "acc1"}, ""), r.Init)
-	p.line("  }")
-	p.line("}")
-	p.line("acc = %s;", Substitute(r.Combine, []string{"acc1", "acc"}, ""))
-	p.line("acc = %s;", Substitute(r.Combine, []string{"acc2", "acc"}, ""))
+// Wide says whether some index is past 31 bits.
+func (l *ReduceLayout) Wide(p Pass) bool {
+	return l.Layout.Wide() || p.Outputs > math.MaxInt32/2 || p.Reduced > math.MaxInt32/2 ||
+		p.Outputs*p.Parts > math.MaxInt32/2
 }
 
-// elementIndex computes where an element lies in each array.
-func (p *printer) elementIndex(l ReduceLayout, arrays []int) []string {
-	index := indexType(l.Long)
-	rank := l.Kept + l.Reduced
-	highest := 0
-	for _, i := range arrays {
-		highest = max(highest, i)
+// Key appends text that tells reductions apart to b.
+func (r *Reduction) Key(b []byte) []byte {
+	b = r.Program.Key(b)
+	for _, s := range []string{r.OutType, r.Reducer.Acc, r.Reducer.Header, r.Reducer.Init, r.Reducer.Load, r.Reducer.Combine,
+		r.Reducer.Finish} {
+		b = append(b, '|')
+		b = append(b, s...)
 	}
-	at := make([]string, highest+1)
-	if l.Reduced > 1 {
-		p.line("  ulong left = element;")
-	}
-	for _, i := range arrays {
-		at[i] = fmt.Sprintf("e%d", i)
-		p.line("  %s e%d = b%d;", index, i, i)
-	}
-	for d := l.Reduced - 1; d >= 0; d-- {
-		coordinate := "element"
-		switch {
-		case d > 0:
-			p.line("  const ulong p%d = left / ulong(shape[%d]);", d, l.Kept+d)
-			p.line("  const ulong k%d = left - p%d * ulong(shape[%d]);", d, d, l.Kept+d)
-			coordinate = fmt.Sprintf("k%d", d)
-		case l.Reduced > 1:
-			coordinate = "left"
+	flag := func(f bool) byte {
+		if f {
+			return '1'
 		}
-		for k, i := range arrays {
-			p.line("  e%d += %s(%s) * %s(strides[%d]);", i, index, coordinate, index, k*rank+l.Kept+d)
-		}
-		if d > 0 {
-			p.line("  left = p%d;", d)
-		}
+		return '0'
 	}
-	return at
+	p := r.Pass
+	return append(b, '|', '0'+byte(p.Form), flag(p.Parts > 1), flag(p.Short), flag(p.Deep), flag(p.Wide))
 }
 
-// finish combines the lanes and stores.
-func (p *printer) finish(r Reducer, l ReduceLayout, out string) {
-	value := "acc"
-	if l.Lanes > 1 {
-		p.line("threadgroup %s part[32];", r.Acc)
-		p.line("part[lane] = acc;")
-		p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-		p.line("for (uint step = 16; step > 0; step >>= 1) {")
-		p.line("  if (lane < step) {")
-		p.line("    const %s a = part[lane];", r.Acc)
-		p.line("    const %s b = part[lane + step];", r.Acc)
-		p.line("    part[lane] = %s;", Substitute(r.Combine, []string{"a", "b"}, ""))
-		p.line("  }")
-		p.line("  threadgroup_barrier(mem_flags::mem_threadgroup);")
-		p.line("}")
-		p.line("if (lane != 0) return;")
-		p.line("const %s total = part[0];", r.Acc)
-		value = "total"
-	}
-	if !l.Partial {
-		value = out + "(" + Substitute(r.Finish, []string{value}, "") + ")"
-	}
-	p.line("result[ulong(chunk) * sizes[0] + output] = %s;", value)
-}
+// itoa shortens the printers.
+func itoa(n int) string { return strconv.Itoa(n) }

@@ -1,0 +1,197 @@
+// Command mlxlua runs Lua scripts that compute with tensors, and is a REPL where it is given none. Its conventions are those
+// of the standard lua program: see --help.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mlxlua/mlxlua"
+	"github.com/mlxlua/mlxlua/luabind"
+)
+
+func main() { os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr)) }
+
+// run is the program: it gives the exit status.
+func run(argv []string, stdin *os.File, stdout, stderr io.Writer) int {
+	o, err := parseArgs(argv[1:])
+	if err != nil {
+		fmt.Fprintf(stderr, "mlxlua: %v\n%s", err, usage)
+		return 1
+	}
+	if o.help {
+		fmt.Fprint(stdout, usage)
+		return 0
+	}
+	if err := mlxlua.OpenDevice(o.device); err != nil {
+		fmt.Fprintf(stderr, "mlxlua: %v\n", err)
+		return 1
+	}
+	if o.version {
+		fmt.Fprintln(stdout, versionText())
+		if o.onlyVersion() {
+			return 0
+		}
+	}
+	s := luabind.New(luabind.Options{Seed: o.seed, Libraries: true, Stdout: stdout})
+	defer s.Close()
+	p := &program{s: s, o: o, argv: argv, stdin: stdin, stdout: stdout, stderr: stderr}
+	return p.run()
+}
+
+// program is one run of mlxlua.
+type program struct {
+	s              *luabind.State
+	o              *options
+	argv           []string
+	stdin          *os.File
+	stdout, stderr io.Writer
+}
+
+// run does what the options say, in the order in which they stand.
+func (p *program) run() int {
+	p.setArg()
+	if status, ok := p.init(); !ok {
+		return status
+	}
+	for _, a := range p.o.actions {
+		err := p.interruptible(func(ctx context.Context) error {
+			if a.require {
+				return p.s.Require(ctx, a.text)
+			}
+			_, err := p.s.Run(ctx, strings.NewReader(a.text), "(command line)")
+			return err
+		})
+		if status, ok := p.report(err); !ok {
+			return status
+		}
+	}
+	terminal := isTerminal(p.stdin)
+	if p.o.hasScript {
+		err := p.interruptible(p.script)
+		if status, ok := p.report(err); !ok {
+			return status
+		}
+	}
+	switch {
+	case p.o.interactive:
+		return p.repl()
+	case p.o.hasScript || len(p.o.actions) > 0 || p.o.version:
+		return 0
+	case terminal:
+		fmt.Fprintln(p.stdout, versionText())
+		return p.repl()
+	}
+	p.o.script = "-"
+	status, _ := p.report(p.interruptible(p.script))
+	return status
+}
+
+// script runs the script file, or standard input for "-", with its arguments.
+func (p *program) script(ctx context.Context) error {
+	args := make([]lua.LValue, len(p.o.args))
+	for i, a := range p.o.args {
+		args[i] = lua.LString(a)
+	}
+	if p.o.script == "-" {
+		_, err := p.s.Run(ctx, p.stdin, "stdin", args...)
+		return err
+	}
+	_, err := p.s.RunFile(ctx, p.o.script, args...)
+	return err
+}
+
+// setArg sets the global arg: the script at 0, its arguments after it, the program and its options before it.
+func (p *program) setArg() {
+	t := p.s.L.NewTable()
+	first := len(p.argv) - len(p.o.args)
+	if p.o.hasScript {
+		first--
+	}
+	if !p.o.hasScript {
+		first = 0
+	}
+	for i, a := range p.argv {
+		t.RawSet(lua.LNumber(i-first), lua.LString(a))
+	}
+	p.s.SetGlobal("arg", t)
+}
+
+// init runs LUA_INIT: source text, or a file if it starts with @.
+func (p *program) init() (int, bool) {
+	text := os.Getenv("LUA_INIT")
+	if text == "" {
+		return 0, true
+	}
+	return p.report(p.interruptible(func(ctx context.Context) error {
+		if file, ok := strings.CutPrefix(text, "@"); ok {
+			_, err := p.s.RunFile(ctx, file)
+			return err
+		}
+		_, err := p.s.Run(ctx, strings.NewReader(text), "LUA_INIT")
+		return err
+	}))
+}
+
+// errInterrupted is the cause of a context that Ctrl-C cancelled.
+var errInterrupted = errors.New("Ctrl-C")
+
+// interruptible runs f with a context that Ctrl-C cancels.
+func (p *program) interruptible(f func(ctx context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt)
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-signals:
+			cancel(errInterrupted)
+		case <-done:
+		}
+	}()
+	defer func() {
+		signal.Stop(signals)
+		close(done)
+		cancel(nil)
+	}()
+	return f(ctx)
+}
+
+// report prints an error as the lua program does. ok says whether the program goes on; else status is its exit status.
+func (p *program) report(err error) (status int, ok bool) {
+	if err == nil {
+		return 0, true
+	}
+	var se *luabind.ScriptError
+	if errors.As(err, &se) && se.Exit != nil {
+		return *se.Exit, false
+	}
+	fmt.Fprintf(p.stderr, "mlxlua: %v\n", err)
+	if se != nil && se.Traceback != "" {
+		fmt.Fprintln(p.stderr, se.Traceback)
+	}
+	return 1, false
+}
+
+// isTerminal says whether a file is a character device.
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// versionText is the version, the Lua dialect, and what runs the kernels.
+func versionText() string {
+	version := "(development)"
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		version = info.Main.Version
+	}
+	return fmt.Sprintf("mlxlua %s  %s, %s", version, "Lua 5.1 (gopher-lua)", mlxlua.DeviceText())
+}

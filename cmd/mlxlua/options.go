@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+const usage = `usage: mlxlua [options] [script [args]]
+  -e STAT        execute string STAT
+  -l NAME        require library NAME
+  -i             enter the REPL after the script
+  -v             print the version
+  -              execute standard input
+  --             stop handling options
+  --device NAME  auto (default) or cpu; a device that is missing is an error
+  --seed N       seed of the random numbers
+  --version      print the version and exit
+  --help         print this and exit
+Without a script, options or input from elsewhere, mlxlua is a REPL.
+`
+
+// options are the program's arguments.
+type options struct {
+	actions     []action // -e and -l, in order
+	interactive bool
+	version     bool
+	help        bool
+	device      string
+	seed        uint64
+	hasScript   bool
+	script      string
+	args        []string
+	exitVersion bool // --version
+}
+
+type action struct {
+	require bool
+	text    string
+}
+
+// onlyVersion says whether printing the version was all.
+func (o *options) onlyVersion() bool {
+	return o.exitVersion || !o.interactive && !o.hasScript && len(o.actions) == 0
+}
+
+// parseArgs reads the arguments after the program's name.
+func parseArgs(argv []string) (*options, error) {
+	o := &options{device: "auto"}
+	for len(argv) > 0 {
+		a := argv[0]
+		if a == "-" || !strings.HasPrefix(a, "-") {
+			o.hasScript, o.script, o.args = true, a, argv[1:]
+			return o, nil
+		}
+		argv = argv[1:]
+		if a == "--" {
+			if len(argv) > 0 {
+				o.hasScript, o.script, o.args = true, argv[0], argv[1:]
+			}
+			return o, nil
+		}
+		var err error
+		if argv, err = o.flag(a, argv); err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+// flag reads one option and gives the arguments that are left.
+func (o *options) flag(a string, rest []string) ([]string, error) {
+	name, value, attached := strings.Cut(a, "=")
+	if !strings.HasPrefix(a, "--") && len(a) > 2 { // -eSTAT, -lNAME
+		name, value, attached = a[:2], a[2:], true
+	}
+	take := func() error {
+		if attached {
+			return nil
+		}
+		if len(rest) == 0 {
+			return fmt.Errorf("%s needs an argument", name)
+		}
+		value, rest = rest[0], rest[1:]
+		return nil
+	}
+	var err error
+	switch name {
+	case "-e", "-l":
+		if err = take(); err == nil {
+			o.actions = append(o.actions, action{require: name == "-l", text: value})
+		}
+		return rest, err
+	case "--device":
+		if err = take(); err == nil {
+			o.device = value
+		}
+		return rest, err
+	case "--seed":
+		if err = take(); err == nil {
+			if o.seed, err = strconv.ParseUint(value, 10, 64); err != nil {
+				err = fmt.Errorf("--seed %s: want an integer from 0 to 2^64-1", value)
+			}
+		}
+		return rest, err
+	}
+	if attached {
+		return nil, fmt.Errorf("unrecognized option '%s'", a)
+	}
+	switch name {
+	case "-i":
+		o.interactive = true
+	case "-v":
+		o.version = true
+	case "--version":
+		o.version, o.exitVersion = true, true
+	case "--help", "-h":
+		o.help = true
+	default:
+		return nil, fmt.Errorf("unrecognized option '%s'", a)
+	}
+	return rest, nil
+}

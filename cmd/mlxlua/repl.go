@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/chzyer/readline"
+
+	"github.com/mlxlua/mlxlua/luabind"
+)
+
+// lineReader gives the lines of a REPL.
+type lineReader interface {
+	// line reads a line after a prompt; io.EOF ends the session, errInterrupted drops what was typed so far.
+	line(prompt string) (string, error)
+	// remember puts an input, which may have several lines, into the history.
+	remember(input string)
+	close()
+}
+
+// repl reads, runs and prints until the input ends.
+func (p *program) repl() int {
+	in, err := p.lines()
+	if err != nil {
+		fmt.Fprintf(p.stderr, "mlxlua: %v\n", err)
+		return 1
+	}
+	defer in.close()
+	var pending strings.Builder
+	for {
+		prompt := "> "
+		if pending.Len() > 0 {
+			prompt = ">> "
+		}
+		text, err := in.line(prompt)
+		switch {
+		case errors.Is(err, errInterrupted):
+			pending.Reset()
+			continue
+		case err != nil:
+			fmt.Fprintln(p.stdout)
+			return 0
+		}
+		if pending.Len() > 0 {
+			pending.WriteByte('\n')
+		}
+		pending.WriteString(text)
+		src := strings.TrimPrefix(pending.String(), "=")
+		if strings.TrimSpace(src) == "" {
+			pending.Reset()
+			continue
+		}
+		incomplete, status, exit := p.evaluate(src)
+		if incomplete {
+			continue
+		}
+		in.remember(pending.String())
+		pending.Reset()
+		if exit {
+			return status
+		}
+	}
+}
+
+// evaluate runs an input and prints its values. Errors are printed and the session goes on; os.exit ends it.
+func (p *program) evaluate(src string) (incomplete bool, status int, exit bool) {
+	err := p.interruptible(func(ctx context.Context) error {
+		values, more, err := p.s.Eval(ctx, src)
+		if err != nil {
+			incomplete = more
+			return err
+		}
+		var texts []string
+		for _, v := range values {
+			text, err := p.s.Text(ctx, v)
+			if err != nil {
+				return err
+			}
+			texts = append(texts, text)
+		}
+		if len(texts) > 0 {
+			fmt.Fprintln(p.stdout, strings.Join(texts, "\t"))
+		}
+		return nil
+	})
+	if err == nil || incomplete {
+		return incomplete, 0, false
+	}
+	var se *luabind.ScriptError
+	if errors.As(err, &se) && se.Exit != nil {
+		return false, *se.Exit, true
+	}
+	fmt.Fprintln(p.stderr, err)
+	return false, 0, false
+}
+
+// lines is an editor with history on a terminal, and plain lines elsewhere.
+func (p *program) lines() (lineReader, error) {
+	if !isTerminal(p.stdin) {
+		return &plainLines{bufio.NewScanner(p.stdin), p.stdout}, nil
+	}
+	rl, err := readline.NewEx(&readline.Config{HistoryFile: historyFile(), DisableAutoSaveHistory: true,
+		AutoComplete: completer{p.s}})
+	if err != nil {
+		return nil, err
+	}
+	return &editor{rl}, nil
+}
+
+// historyFile is where inputs are kept between sessions, or "" if there is no place for them.
+func historyFile() string {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return ""
+	}
+	dir = filepath.Join(dir, "mlxlua")
+	if os.MkdirAll(dir, 0o700) != nil {
+		return ""
+	}
+	return filepath.Join(dir, "history")
+}
+
+type editor struct{ rl *readline.Instance }
+
+func (e *editor) line(prompt string) (string, error) {
+	e.rl.SetPrompt(prompt)
+	text, err := e.rl.Readline()
+	if errors.Is(err, readline.ErrInterrupt) {
+		return "", errInterrupted
+	}
+	return text, err
+}
+
+func (e *editor) remember(input string) {
+	// An input of several lines is one entry; the history has one line for each.
+	_ = e.rl.SaveHistory(strings.ReplaceAll(input, "\n", " ")) // a history that cannot be written is no error of the session
+}
+
+func (e *editor) close() { _ = e.rl.Close() } // the terminal is restored or gone
+
+// completer offers globals, entries of tables and methods.
+type completer struct{ s *luabind.State }
+
+// Do gives the completions of the word before the cursor: what is missing of each, and the word's length.
+func (c completer) Do(line []rune, pos int) ([][]rune, int) {
+	start := pos
+	for start > 0 && (line[start-1] == '.' || line[start-1] == ':' || line[start-1] == '_' || isAlphanumeric(line[start-1])) {
+		start--
+	}
+	word := string(line[start:pos])
+	var out [][]rune
+	for _, name := range c.s.Names(word) {
+		out = append(out, []rune(name[len(word):]))
+	}
+	return out, len(word)
+}
+
+func isAlphanumeric(r rune) bool {
+	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+}
+
+// plainLines reads lines from a pipe.
+type plainLines struct {
+	in  *bufio.Scanner
+	out io.Writer
+}
+
+func (l *plainLines) line(string) (string, error) {
+	if l.in.Scan() {
+		return l.in.Text(), nil
+	}
+	if err := l.in.Err(); err != nil {
+		return "", err
+	}
+	return "", io.EOF
+}
+
+func (l *plainLines) remember(string) {}
+func (l *plainLines) close()          {}

@@ -1,0 +1,48 @@
+package luabind
+
+import (
+	"io"
+	"slices"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+func newReader(text string) io.Reader { return strings.NewReader(text) }
+
+// isIncomplete says whether a compile error is that of a text which ends too early.
+func isIncomplete(err error) bool {
+	msg := err.Error()
+	return strings.Contains(msg, "EOF") || strings.Contains(msg, "unterminated")
+}
+
+// complete lists the completions of an expression's beginning, sorted.
+func (s *State) complete(prefix string) []string {
+	cut := strings.LastIndexAny(prefix, ".:")
+	scope, last := lua.LValue(s.L.G.Global), prefix
+	if cut >= 0 {
+		last = prefix[cut+1:]
+		for _, name := range strings.FieldsFunc(prefix[:cut], func(r rune) bool { return r == '.' || r == ':' }) {
+			t, ok := scope.(*lua.LTable)
+			if !ok {
+				return nil
+			}
+			scope = t.RawGetString(name)
+		}
+	}
+	if _, ok := array(scope); ok {
+		scope = s.arrays.RawGetString("methods")
+	}
+	t, ok := scope.(*lua.LTable)
+	if !ok {
+		return nil
+	}
+	var out []string
+	t.ForEach(func(k, _ lua.LValue) {
+		if name, ok := k.(lua.LString); ok && strings.HasPrefix(string(name), last) {
+			out = append(out, prefix[:cut+1]+string(name))
+		}
+	})
+	slices.Sort(out)
+	return out
+}

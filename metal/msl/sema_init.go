@@ -1,0 +1,305 @@
+package msl
+
+import (
+	"github.com/mlxlua/mlxlua/metal/kir"
+)
+
+// initList makes a value of type t from a braced list.
+func (g *gen) initList(l *InitList, t qtype, at Pos) value {
+	g.depth++
+	defer func() { g.depth-- }()
+	if g.depth > maxNesting {
+		g.c.errorf(TooLarge, at, "braced lists are nested more than %d deep", maxNesting)
+		panic(bailout{})
+	}
+	if t.T.kind == tBad {
+		return badValue
+	}
+	if t.T.kind == tArray && t.T.n < 0 {
+		t.T = g.c.arrayOf(t.T.elem, max(len(l.Elems), 1))
+	}
+	if !g.c.isComplete(t.T) {
+		g.c.errorf(Incomplete, at, "an object of the incomplete type %s", t)
+		return badValue
+	}
+	if t.T.kind == tStruct && !t.T.st.union {
+		if r, done := g.listConstruct(l, t.T, at); done {
+			return r
+		}
+	}
+	if len(l.Elems) == 0 {
+		return g.defaultInit(t.T, at)
+	}
+	switch t.T.kind {
+	case tScalar, tEnum, tPtr, tNull, tAtomic:
+		if len(l.Elems) > 1 {
+			g.c.errorf(TooManyInits, at, "%d values for one %s", len(l.Elems), t)
+			return badValue
+		}
+		return g.listScalar(l.Elems[0], t, at)
+	case tVec:
+		return g.listVec(l, t.T, at)
+	case tStruct, tArray:
+		return g.listAggregate(l, t, at)
+	}
+	g.c.errorf(TypeMismatch, at, "a braced list is no value of type %s", t)
+	return badValue
+}
+
+// listConstruct tries the constructors of a class for the elements of a list, and copies.
+func (g *gen) listConstruct(l *InitList, t *ctype, at Pos) (value, bool) {
+	fs := g.c.methods(t, "(constructor)")
+	if t.st.userCtor || len(fs) > 0 && len(l.Elems) == 0 {
+		args, ok := g.args(l.Elems)
+		if !ok {
+			return badValue, true
+		}
+		return g.constructFrom(t, args, at), true
+	}
+	if len(l.Elems) == 1 {
+		if _, isList := l.Elems[0].(*InitList); !isList {
+			if et, ok := g.quietType(l.Elems[0]); ok && et.T.kind == tStruct {
+				if _, base := derivesFrom(et.T, t); base {
+					return g.convertTo(g.expr(l.Elems[0]), qt(t), at, "a braced list"), true
+				}
+			}
+		}
+	}
+	return value{}, false
+}
+
+// listScalar converts a list's only element, refusing to narrow.
+func (g *gen) listScalar(x Expr, t qtype, at Pos) value {
+	if inner, ok := x.(*InitList); ok {
+		return g.initList(inner, t, at)
+	}
+	v := g.rvalue(g.expr(x))
+	if v.bad() {
+		return badValue
+	}
+	g.checkNarrowing(v, t.T, x.Pos())
+	return g.convertTo(v, t, x.Pos(), "a braced list")
+}
+
+// checkNarrowing reports conversions that C++ forbids in braces: those that may lose a value, unless a constant fits.
+func (g *gen) checkNarrowing(v value, to *ctype, at Pos) {
+	from := v.q.T
+	if !from.isScalar() || to.kind != tScalar || len(v.comps) != 1 || from == to || to.isBool() && from.isBool() {
+		return
+	}
+	c := v.comps[0]
+	fk, tk := from.kt, to.kt
+	fits := func() bool {
+		if !c.isConst() {
+			return false
+		}
+		back := convertConst(convertConst(c, tk), fk)
+		if fk.IsFloat() && tk.IsFloat() { // a constant may lose precision, but not its range
+			return kir.ToFloat64(tk, convertConst(c, tk).bits) == kir.ToFloat64(fk, c.bits) || back.bits == c.bits ||
+				!isInf(convertConst(c, tk))
+		}
+		if fk.IsSigned() && c.int() < 0 && !tk.IsSigned() && !fk.IsFloat() {
+			return false
+		}
+		if fk == kir.U64 && c.bits>>63 != 0 && tk.IsSigned() && !tk.IsFloat() {
+			return false
+		}
+		return back.bits == c.bits
+	}
+	narrow := false
+	switch {
+	case fk.IsFloat() && tk.IsFloat():
+		narrow = tk.Size() < fk.Size() || tk != fk && tk.Size() == fk.Size()
+	case fk.IsFloat():
+		g.narrowing(from, to, at)
+		return
+	case tk.IsFloat():
+		narrow = true
+	case fk == kir.Bool:
+		return
+	case tk == kir.Bool:
+		narrow = true
+	default:
+		narrow = tk.Size() < fk.Size() || tk.Size() == fk.Size() && tk != fk || fk.IsSigned() && !tk.IsSigned()
+	}
+	if narrow && !fits() {
+		g.narrowing(from, to, at)
+	}
+}
+
+func isInf(o operand) bool {
+	f := kir.ToFloat64(o.ty, o.bits)
+	return f > 1e308 || f < -1e308
+}
+
+func (g *gen) narrowing(from, to *ctype, at Pos) {
+	if g.c.inPrelude(at) {
+		return
+	}
+	g.c.errorf(Narrowing, at, "in braces %s does not convert to %s: it may lose its value. Cast it", from, to)
+}
+
+// listVec makes a vector from a list: its components or parts, missing ones are zero.
+func (g *gen) listVec(l *InitList, t *ctype, at Pos) value {
+	args, ok := g.args(l.Elems)
+	if !ok {
+		return badValue
+	}
+	total := 0
+	for i := range args {
+		if args[i].k == vList {
+			args[i] = g.initList(args[i].list, t.elem, at)
+			if args[i].bad() {
+				return badValue
+			}
+		}
+		if args[i].q.T.kind == tStruct {
+			args[i] = g.toArith(args[i])
+		}
+		_, n := args[i].q.T.shape()
+		total += n
+	}
+	if len(args) == 1 && total == t.n {
+		return g.explicitConv(args[0], qt(t.unpacked()), true, at)
+	}
+	if len(args) == 1 && total == 1 { // float4{1} spreads, as float4(1) does
+		return g.explicitConv(args[0], qt(t.unpacked()), true, at)
+	}
+	for ; total < t.n; total++ {
+		args = append(args, value{k: vRight, q: t.elem, comps: []operand{{ty: t.elem.T.kt}}})
+	}
+	return g.makeVec(t.unpacked(), args, at)
+}
+
+// listAggregate fills the fields or elements of an aggregate in order; braces around inner aggregates may be left out.
+func (g *gen) listAggregate(l *InitList, t qtype, at Pos) value {
+	cur := &listCursor{elems: l.Elems}
+	if t.T.comps >= 0 && !g.inMemory(t.T) {
+		g.chargeSteps(t.T.comps)
+		r := value{k: vRight, q: t.bare()}
+		ok := g.fillAggregate(cur, t, at, func(comps []operand) { r.comps = append(r.comps, comps...) })
+		if cur.i < len(cur.elems) && ok {
+			g.c.errorf(TooManyInits, cur.elems[cur.i].Pos(), "%d values are too many for %s", len(l.Elems), t)
+			return badValue
+		}
+		if !ok {
+			return badValue
+		}
+		return r
+	}
+	o := g.newObject("list", t.bare())
+	lv := g.objVal(o)
+	g.clearMem(lv)
+	if !g.fillMemory(cur, lv, at) {
+		return badValue
+	}
+	if cur.i < len(cur.elems) {
+		g.c.errorf(TooManyInits, cur.elems[cur.i].Pos(), "%d values are too many for %s", len(l.Elems), t)
+		return badValue
+	}
+	lv.tmp = true
+	return lv
+}
+
+type listCursor struct {
+	elems []Expr
+	i     int
+}
+
+// parts calls f for each field or element of an aggregate until it returns false.
+func (t *ctype) parts(f func(q qtype, comp, off int, fd *field) bool) {
+	if t.kind == tArray {
+		for i := range t.n {
+			if !f(t.elem, i*t.elem.T.comps, i*t.elem.T.size, nil) {
+				return
+			}
+		}
+		return
+	}
+	for i := range t.st.fields {
+		fd := &t.st.fields[i]
+		if !f(fd.q, fd.comp, fd.off, fd) || t.st.union {
+			return
+		}
+	}
+}
+
+// one evaluates the next initialiser for a part of type q. descend says that it starts an aggregate without braces of its own.
+func (g *gen) one(cur *listCursor, q qtype, fd *field, at Pos) (v value, descend bool) {
+	if cur.i >= len(cur.elems) {
+		if fd != nil && fd.decl != nil && fd.decl.Init != nil {
+			x := g.expr(fd.decl.Init)
+			return g.convertTo(x, q.bare(), at, "a default member initialiser"), false
+		}
+		return g.defaultInit(q.T, at), false
+	}
+	x := cur.elems[cur.i]
+	if inner, ok := x.(*InitList); ok {
+		cur.i++
+		return g.initList(inner, q.bare(), inner.Pos()), false
+	}
+	if q.T.kind == tArray || q.T.kind == tStruct && !q.T.st.userCtor && q.T.st.lambda == nil {
+		et, ok := g.quietType(x)
+		if q.T.kind == tArray || !ok || et.T != q.T && !g.convertsTo(x, et, q) {
+			return value{}, true
+		}
+	}
+	cur.i++
+	v = g.expr(x)
+	if v.k != vVoid && v.k != vFuncs {
+		v = g.rvalue(v)
+	}
+	if v.bad() {
+		return badValue, false
+	}
+	if q.T.kind == tScalar {
+		g.checkNarrowing(v, q.T, x.Pos())
+	}
+	return g.convertTo(v, q.bare(), x.Pos(), "a braced list"), false
+}
+
+func (g *gen) convertsTo(x Expr, et qtype, q qtype) bool {
+	v := value{k: vRight, q: et}
+	return g.convRank(&v, q.bare()) != rankNone
+}
+
+func (g *gen) fillAggregate(cur *listCursor, t qtype, at Pos, put func([]operand)) bool {
+	ok := true
+	t.T.parts(func(q qtype, _, _ int, fd *field) bool {
+		v, descend := g.one(cur, q, fd, at)
+		if descend {
+			ok = g.fillAggregate(cur, q, at, put) && ok
+			return ok
+		}
+		if v.bad() {
+			ok = false
+			return cur.i < len(cur.elems)
+		}
+		put(g.load(v).comps)
+		return true
+	})
+	return ok
+}
+
+func (g *gen) fillMemory(cur *listCursor, lv value, at Pos) bool {
+	ok := true
+	lv.q.T.parts(func(q qtype, comp, off int, fd *field) bool {
+		if cur.i >= len(cur.elems) && (fd == nil || fd.decl == nil || fd.decl.Init == nil) && !g.c.needsInit(q.T) {
+			return fd != nil
+		}
+		q.Const = false
+		p := g.part(lv, q, comp, off)
+		v, descend := g.one(cur, q, fd, at)
+		if descend {
+			ok = g.fillMemory(cur, p, at) && ok
+			return ok
+		}
+		if v.bad() {
+			ok = false
+			return cur.i < len(cur.elems)
+		}
+		g.store(p, g.load(v))
+		return true
+	})
+	return ok
+}

@@ -1,0 +1,364 @@
+package msl
+
+import "reflect"
+
+// operatorCands collects the operator functions that may apply: methods of the first operand, functions in scope and in
+// the namespaces of the operands' classes.
+func (g *gen) operatorCands(op Op, args []value) []*funcEnt {
+	key := operatorKey(op)
+	var funcs []*funcEnt
+	if ent := g.lookupOperator(key); ent != nil {
+		for _, f := range ent.funcs {
+			if f.cls == nil {
+				funcs = append(funcs, f)
+			}
+		}
+	}
+	return g.adl(funcs, key, args)
+}
+
+func (g *gen) lookupOperator(key string) *entity {
+	var all *entity
+	for e := g.env; e != nil; e = e.up {
+		if e.kind != envNamespace {
+			continue
+		}
+		if x := g.c.find(e, key, 0); x != nil && x.kind == eFunc {
+			all = mergeEnts(all, x)
+		}
+	}
+	return all
+}
+
+// operatorCall calls the operator function for operands, if there is one; then ok is true. With quiet set, operands that fit
+// none leave the operator to its builtin meaning.
+func (g *gen) operatorCall(op Op, args []value, at Pos, quiet bool) (r value, ok bool) {
+	key := operatorKey(op)
+	if args[0].q.T.kind == tStruct {
+		ms := g.c.methods(args[0].q.T, key)
+		if len(ms) > 0 {
+			inst, why := g.resolve(ms, nil, args[1:], &args[0], false)
+			free := g.operatorCands(op, args)
+			if inst == nil && len(free) > 0 {
+				if inst, _ := g.resolve(free, nil, args, nil, true); inst != nil {
+					return g.call(inst, args, nil, at), true
+				}
+			}
+			if inst != nil {
+				return g.call(inst, args[1:], &args[0], at), true
+			}
+			if op == OpAssign && len(args) == 2 && (args[1].q.T == args[0].q.T || args[1].k == vList) {
+				return badValue, false // the implicit copy assignment
+			}
+			if quiet && g.convertsToArith(args) {
+				return badValue, false
+			}
+			g.noMatch(&overload{name: key, funcs: ms, this: &args[0]}, args[1:], why, at)
+			return badValue, true
+		}
+	}
+	if op == OpAssign || op == OpCall || op == OpIndex || op == OpArrow {
+		return badValue, false
+	}
+	funcs := g.operatorCands(op, args)
+	if len(funcs) == 0 {
+		return badValue, false
+	}
+	inst, why := g.resolve(funcs, nil, args, nil, false)
+	if inst != nil {
+		return g.call(inst, args, nil, at), true
+	}
+	if len(why) > 9 && why[:9] == "ambiguous" && !g.convertsToArith(args) {
+		g.noMatch(&overload{name: key, funcs: funcs}, args, why, at)
+		return badValue, true
+	}
+	return badValue, false
+}
+
+// convertsToArith reports whether every operand is a number or converts to one.
+func (g *gen) convertsToArith(args []value) bool {
+	for i := range args {
+		t := args[i].q.T
+		if t.kind == tStruct && len(g.c.methods(t, "(conversion)")) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// construct calls a constructor for a new object and returns it.
+func (g *gen) construct(t *ctype, inst *funcInst, args []value, at Pos) value {
+	o := g.newObject(t.st.name, qt(t))
+	this := g.objVal(o)
+	if r := g.call(inst, args, &this, at); r.k == vBad {
+		return badValue
+	}
+	if o.mem {
+		v := g.objVal(o)
+		v.tmp = true
+		return v
+	}
+	return g.load(g.objVal(o))
+}
+
+// constructFrom makes a class object from (args): by a constructor, a copy, a default or, as Metal's compiler allows, an aggregate.
+func (g *gen) constructFrom(t *ctype, args []value, at Pos) value {
+	if !g.c.isComplete(t) {
+		g.c.errorf(Incomplete, at, "an object of the incomplete class %s", t)
+		return badValue
+	}
+	if len(args) == 1 {
+		if args[0].q.T == t {
+			return g.load(args[0])
+		}
+		if _, ok := derivesFrom(args[0].q.T, t); ok {
+			return g.convStd(args[0], t)
+		}
+		if args[0].k == vList {
+			return g.initList(args[0].list, qt(t), at)
+		}
+	}
+	if fs := g.c.methods(t, "(constructor)"); len(fs) > 0 {
+		this := value{k: vSlot, q: qt(t), obj: &object{q: qt(t)}}
+		inst, why := g.resolve(fs, nil, args, &this, false)
+		if inst != nil {
+			if inst.f.decl.Default && inst.f.decl.Body == nil {
+				return g.defaultValue(t, at)
+			}
+			return g.construct(t, inst, args, at)
+		}
+		if t.st.userCtor {
+			if len(args) == 1 && args[0].q.T.kind == tStruct {
+				if ci := g.conversionFunc(&args[0], t); ci != nil {
+					return g.rvalue(g.call(ci, nil, &args[0], at))
+				}
+			}
+			g.noMatch(&overload{name: t.st.name, funcs: fs}, args, why, at)
+			return badValue
+		}
+	}
+	if len(args) == 0 {
+		return g.defaultValue(t, at)
+	}
+	if len(args) == 1 && args[0].q.T.kind == tStruct {
+		if ci := g.conversionFunc(&args[0], t); ci != nil {
+			return g.rvalue(g.call(ci, nil, &args[0], at))
+		}
+	}
+	g.c.errorf(NoMatch, at, "the class %s has no constructor for %d arguments: use {...}", t, len(args))
+	return badValue
+}
+
+// defaultValue is the value of T{} for a class without a constructor that takes no arguments: zeros and the default member
+// initialisers.
+func (g *gen) defaultValue(t *ctype, at Pos) value {
+	if !g.c.needsInit(t) {
+		return g.zero(t)
+	}
+	o := g.newObject(t.String(), qt(t))
+	lv := g.objVal(o)
+	g.initFields(lv, nil, at)
+	if lv.k == vMem {
+		lv.tmp = true
+		return lv
+	}
+	return g.load(lv)
+}
+
+// initFields initialises the fields of an object by their default initialisers, zero for others, except those in done.
+func (g *gen) initFields(v value, done map[*field]bool, at Pos) {
+	st := v.q.T.st
+	for i := range st.fields {
+		f := &st.fields[i]
+		if done[f] {
+			continue
+		}
+		fv := g.member(v, []*field{f})
+		fv.q.Const = false
+		switch {
+		case f.decl != nil && f.decl.Init != nil:
+			saved := g.env
+			g.env = &env{kind: envFunc, up: st.scope, this: &v}
+			x := g.expr(f.decl.Init)
+			g.env = saved
+			x = g.convertTo(x, f.q.bare(), f.decl.Pos(), "a default member initialiser")
+			if !x.bad() {
+				g.store(fv, g.load(x))
+			}
+		case done != nil && !g.c.needsInit(f.q.T) && !g.exec: // a constructor leaves it uninitialised
+		default:
+			x := g.defaultInit(f.q.T, at)
+			if !x.bad() {
+				g.store(fv, x)
+			}
+		}
+	}
+}
+
+// defaultInit is the default value of any type.
+func (g *gen) defaultInit(t *ctype, at Pos) value {
+	switch {
+	case t.kind == tStruct && g.c.needsInit(t):
+		return g.constructFrom(t, nil, at)
+	case t.kind == tArray && g.c.needsInit(t) && t.comps >= 0 && !g.inMemory(t):
+		r := value{k: vRight, q: qt(t)}
+		for range t.n {
+			e := g.defaultInit(t.elem.T, at)
+			if e.bad() {
+				return badValue
+			}
+			r.comps = append(r.comps, g.load(e).comps...)
+		}
+		return r
+	}
+	return g.zero(t)
+}
+
+// memberInits runs a constructor's initialiser list and the default initialisers of the fields it leaves out.
+func (g *gen) memberInits(this *value, d *FuncDecl) {
+	if this == nil {
+		return
+	}
+	t := *this
+	t.q.Const = false
+	st := t.q.T.st
+	done := map[*field]bool{}
+	for i := range d.Inits {
+		m := &d.Inits[i]
+		g.at(m.At)
+		path, ft := g.initTarget(st, m)
+		if ft.T == nil {
+			continue
+		}
+		var x value
+		if ft.T == t.q.T && path == nil { // delegation
+			args, ok := g.args(m.Args)
+			if ok {
+				if x = g.constructFrom(ft.T, args, m.At); !x.bad() {
+					g.store(t, x)
+				}
+			}
+			return
+		}
+		if m.Braced {
+			x = g.initList(&InitList{exprNode{Base{m.At}}, m.Args}, ft.bare(), m.At)
+		} else {
+			args, ok := g.args(m.Args)
+			if !ok {
+				continue
+			}
+			if len(args) == 1 && ft.T.kind != tStruct && ft.T.kind != tVec && ft.T.kind != tArray {
+				x = g.convertTo(args[0], ft.bare(), m.At, "a member initialiser")
+			} else {
+				x = g.constructParen(ft.bare(), args, m.At)
+			}
+		}
+		done[path[0]] = len(path) == 1 || path[0].anon
+		if x.bad() {
+			continue
+		}
+		fv := g.member(t, path)
+		fv.q.Const = false
+		g.store(fv, g.load(x))
+	}
+	if st.union {
+		return
+	}
+	g.initFields(t, done, d.Pos())
+}
+
+// initTarget finds the field or base class that an entry of an initialiser list names.
+func (g *gen) initTarget(st *structInfo, m *MemberInit) ([]*field, qtype) {
+	if !m.Name.HasArgs && len(m.Name.Quals) == 0 {
+		if path := st.fieldPath(m.Name.Ident, nil); path != nil {
+			return path, path[len(path)-1].q
+		}
+	}
+	ent := g.resolveEntity(m.Name)
+	if ent == nil {
+		return nil, qtype{}
+	}
+	if bt, ok := g.entityType(ent, m.Name); ok {
+		if bt.T == st.typ {
+			return nil, bt
+		}
+		for i := range st.fields {
+			if st.fields[i].base && st.fields[i].q.T == bt.T {
+				return []*field{&st.fields[i]}, bt
+			}
+		}
+	}
+	g.c.errorf(NoMember, m.At, "the class %s has no field or base class '%s'", st, m.Name.Ident)
+	return nil, qtype{}
+}
+
+// lambdaExpr makes a lambda's object. Captures by reference see the enclosing scope itself; by value, copies.
+func (g *gen) lambdaExpr(x *LambdaExpr) value {
+	e := &env{kind: envBlock, up: g.env}
+	for i := range x.Captures {
+		c := &x.Captures[i]
+		if c.Name == "this" {
+			continue
+		}
+		var v value
+		if c.Init != nil {
+			v = g.expr(c.Init)
+		} else {
+			ent := g.lookup(c.Name)
+			if ent == nil {
+				g.c.errorf(Undeclared, c.At, "'%s' is not declared", c.Name)
+				continue
+			}
+			v = g.entityValue(ent, &NameExpr{exprNode{Base{c.At}}, &Name{Base: Base{c.At}, NamePart: NamePart{Ident: c.Name}}})
+			if c.ByRef {
+				continue
+			}
+		}
+		if v.bad() || c.ByRef {
+			if !v.bad() {
+				e.put(&entity{kind: eVar, name: c.Name, local: true, val: v, isRef: true})
+			}
+			continue
+		}
+		g.captureCopy(e, c.Name, v)
+	}
+	if x.ByValue {
+		g.captureUsed(e, x)
+	}
+	li := &lambdaInfo{x: x, env: e}
+	decl := &FuncDecl{declNode: declNode{x.Base}, Name: &Name{Base: x.Base, NamePart: NamePart{Ident: "lambda"}}}
+	decl.Params, decl.Body, decl.Ret = x.Params, x.Body, x.Ret
+	li.fn = &funcEnt{decl: decl, env: e, lam: li, usr: true}
+	st := &structInfo{name: "lambda", lambda: li, state: 2, declared: true}
+	st.typ = &ctype{kind: tStruct, st: st, size: 1, align: 1}
+	return value{k: vRight, q: qt(st.typ)}
+}
+
+func (g *gen) captureCopy(e *env, name string, v value) {
+	x := g.load(v)
+	if x.k == vVoid || x.k == vFuncs {
+		return
+	}
+	t := x.q.bare()
+	t.Const = true
+	e.put(&entity{kind: eVar, name: name, local: true, val: g.newLocal(name, t, x)})
+}
+
+// captureUsed copies the local variables that the body of a [=] lambda names.
+func (g *gen) captureUsed(e *env, x *LambdaExpr) {
+	seen := map[string]bool{}
+	walkNames(reflect.ValueOf(x.Body), func(n string) {
+		if seen[n] || e.own(n) != nil {
+			return
+		}
+		seen[n] = true
+		ent := g.lookup(n)
+		if ent == nil || ent.kind != eVar || !ent.local || !ent.val.isLvalue() || ent.val.q.Space.normal() != SpaceNone {
+			return
+		}
+		if ent.val.k == vSlot && ent.val.obj.fixed || ent.val.q.T.kind == tArray {
+			return
+		}
+		g.captureCopy(e, n, ent.val)
+	})
+}

@@ -1,0 +1,118 @@
+// Package mlxlua embeds Lua scripts that compute with tensors, after Apple's MLX, in Go programs: no cgo, no Python, no C
+// compiler. Open gives a State with the module mx; scripts build lazy graphs, and the device runs them.
+//
+//	state, err := mlxlua.Open(mlxlua.Options{})
+//	if err != nil {
+//		return err
+//	}
+//	defer state.Close()
+//	_, err = state.RunFile(ctx, "model.lua")
+package mlxlua
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/mlxlua/mlxlua/luabind"
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops"
+)
+
+// Options are what a State is opened with; the zero value is right for programs.
+type Options struct {
+	// Device is "auto" or "" for the best there is, or "cpu". One that is missing is an error.
+	Device string
+	// Seed starts the state's random numbers.
+	Seed uint64
+	// Libraries opens Lua's io and os libraries and lets scripts load files.
+	Libraries bool
+	// Stdout is where print writes; nil means os.Stdout.
+	Stdout io.Writer
+}
+
+// State is a Lua state with the module mx. It belongs to one goroutine at a time; a program may have as many as it likes,
+// and they share the device.
+type State struct{ s *luabind.State }
+
+// Array is an n-dimensional array; it may be used by any goroutine.
+type Array = tensor.Array
+
+// Func is a Go function that scripts can call, see State.Set.
+type Func = luabind.Func
+
+// ScriptError is a script's error: the message with op, values and line, and Lua's traceback.
+type ScriptError = luabind.ScriptError
+
+// Open opens the device, unless that was done before, and a Lua state.
+func Open(opt Options) (*State, error) {
+	if err := OpenDevice(opt.Device); err != nil {
+		return nil, err
+	}
+	return &State{luabind.New(luabind.Options{Seed: opt.Seed, Libraries: opt.Libraries, Stdout: opt.Stdout})}, nil
+}
+
+// Close ends the state. Arrays that Go still holds stay usable.
+func (s *State) Close() { s.s.Close() }
+
+// Run runs Lua source text; name stands in messages. The results are Go values: nil, bool, float64, string, *Array, []any,
+// map[string]any, Func. A cancelled ctx stops the script and its kernels. Errors are *ScriptError.
+func (s *State) Run(ctx context.Context, name, source string, args ...any) ([]any, error) {
+	in, err := s.toLua(args)
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.s.Run(ctx, strings.NewReader(source), name, in...)
+	return s.s.ToGoAll(out), err
+}
+
+// RunFile runs a script file; see Run.
+func (s *State) RunFile(ctx context.Context, path string, args ...any) ([]any, error) {
+	in, err := s.toLua(args)
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.s.RunFile(ctx, path, in...)
+	return s.s.ToGoAll(out), err
+}
+
+// Set sets a global variable: nil, bool, int, float64, string, *Array, a dtype, Func, []any and map[string]any of such.
+func (s *State) Set(name string, v any) error {
+	x, err := s.s.ToLua(v)
+	if err != nil {
+		return fmt.Errorf("[set] %s: %w", name, err)
+	}
+	s.s.SetGlobal(name, x)
+	return nil
+}
+
+// Get is a global variable's value, as Run's results.
+func (s *State) Get(name string) any { return s.s.ToGo(s.s.Global(name)) }
+
+// Call calls a global Lua function; see Run.
+func (s *State) Call(ctx context.Context, function string, args ...any) ([]any, error) {
+	f, ok := s.s.ToGo(s.s.Global(function)).(Func)
+	if !ok {
+		return nil, fmt.Errorf("[call] there is no global function %q", function)
+	}
+	return f(ctx, args)
+}
+
+func (s *State) toLua(vs []any) ([]luabind.Value, error) {
+	out := make([]luabind.Value, len(vs))
+	for i, v := range vs {
+		var err error
+		if out[i], err = s.s.ToLua(v); err != nil {
+			return nil, fmt.Errorf("[run] argument %d: %w", i+1, err)
+		}
+	}
+	return out, nil
+}
+
+// FromSlice makes an array of Go values, copied, in row-major order. Its dtype follows from T; an element count that
+// does not fit the shape gives an array whose Err says so.
+func FromSlice[T ops.Element](v []T, shape ...int) *Array { return ops.FromSlice(v, shape) }
+
+// Bytes evaluates an array and gives its elements in row-major order, little-endian. A cancelled ctx stops the work.
+func Bytes(ctx context.Context, x *Array) ([]byte, error) { return x.Bytes(ctx) }

@@ -1,0 +1,142 @@
+package kernelgen
+
+import "math"
+
+// Layout is the strides of several arrays over one shape. Base is each array's first element, counted from where its buffer is bound.
+type Layout struct {
+	Shape   []int
+	Strides [][]int // by array, in elements
+	Base    []int
+}
+
+// Collapse drops dimensions of size 1 and merges those that all arrays walk through as if they were one.
+func Collapse(shape []int, strides [][]int) ([]int, [][]int) {
+	return collapse(shape, strides, nil)
+}
+
+// collapse is Collapse, but dimensions whose kind differs stay apart.
+func collapse(shape []int, strides [][]int, kind []bool) ([]int, [][]int) {
+	out := make([]int, 0, len(shape))
+	st := make([][]int, len(strides))
+	for k := range st {
+		st[k] = make([]int, 0, len(shape))
+	}
+	var last bool
+	for d, n := range shape {
+		if n == 1 {
+			continue
+		}
+		here := kind != nil && kind[d]
+		merge := len(out) > 0 && here == last
+		for k := range strides {
+			merge = merge && st[k][len(out)-1] == n*strides[k][d]
+		}
+		if merge {
+			out[len(out)-1] *= n
+			for k := range strides {
+				st[k][len(out)-1] = strides[k][d]
+			}
+			continue
+		}
+		last = here
+		out = append(out, n)
+		for k := range strides {
+			st[k] = append(st[k], strides[k][d])
+		}
+	}
+	return out, st
+}
+
+// lanes is the least size of the innermost dimension that fills a SIMD-group well enough.
+const lanes = 16
+
+// Plan collapses the layout and moves the dimension that lanes run along to the end: the innermost one, unless it is short and
+// another is longer. An empty shape becomes one dimension of size 1.
+func (l *Layout) Plan() {
+	l.Shape, l.Strides = Collapse(l.Shape, l.Strides)
+	if len(l.Shape) == 0 {
+		l.Shape = []int{1}
+		for k := range l.Strides {
+			l.Strides[k] = []int{0}
+		}
+		return
+	}
+	last := len(l.Shape) - 1
+	best := last
+	for d, n := range l.Shape {
+		if l.Shape[last] < lanes && n > l.Shape[best] {
+			best = d
+		}
+	}
+	move := func(v []int) {
+		x := v[best]
+		copy(v[best:], v[best+1:])
+		v[last] = x
+	}
+	move(l.Shape)
+	for k := range l.Strides {
+		move(l.Strides[k])
+	}
+}
+
+// Class is the class of array k in a general kernel.
+func (l *Layout) Class(k int) Class { return classOf(l.Strides[k][len(l.Shape)-1]) }
+
+func classOf(stride int) Class {
+	switch stride {
+	case 0:
+		return Repeat
+	case 1:
+		return Unit
+	}
+	return Strided
+}
+
+// Runs is the number of runs: SIMD-groups to launch.
+func (l *Layout) Runs() int {
+	last := len(l.Shape) - 1
+	n := (l.Shape[last] + RunLength - 1) / RunLength
+	for _, d := range l.Shape[:last] {
+		n *= d
+	}
+	return n
+}
+
+// Wide says whether some index is past 31 bits.
+func (l *Layout) Wide() bool {
+	total := 1
+	for _, n := range l.Shape {
+		total *= n
+	}
+	if total > math.MaxInt32-RunLength {
+		return true
+	}
+	for k, st := range l.Strides {
+		high := l.Base[k]
+		for d, n := range l.Shape {
+			if st[d] > 0 {
+				high += (n - 1) * st[d]
+			}
+		}
+		if high > math.MaxInt32-RunLength {
+			return true
+		}
+	}
+	return false
+}
+
+// General are the numbers for the general kernel: the size of the lanes' dimension, runs in it, the number of outer dimensions and
+// their sizes; then for each array that is not Scalar its base, its stride along the lanes, and its outer strides.
+func (l *Layout) General(scalar func(k int) bool) []int {
+	last := len(l.Shape) - 1
+	out := make([]int, 0, 3+last+len(l.Strides)*(2+last))
+	out = append(out, l.Shape[last], (l.Shape[last]+RunLength-1)/RunLength, last)
+	out = append(out, l.Shape[:last]...)
+	for k, st := range l.Strides {
+		if !scalar(k) {
+			out = append(out, l.Base[k], st[last])
+			out = append(out, st[:last]...)
+		}
+	}
+	return out
+}
