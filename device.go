@@ -15,8 +15,8 @@ var opened struct {
 	devices map[string]*metal.Device
 }
 
-// OpenDevice opens a device of this process, unless that was done before, and makes the first one the default of all states: "auto" or
-// "" for the best there is, or a name of drivers.Names. A device that is missing is an error.
+// OpenDevice opens a device of this process, unless that was done before, and makes the first one the default of all
+// states: "auto" or "" for the best there is, or a name of drivers.Names. A device that is missing is an error.
 func OpenDevice(name string) error {
 	opened.Lock()
 	defer opened.Unlock()

@@ -1,5 +1,5 @@
-// Package mlxlua embeds Lua scripts that compute with tensors, after Apple's MLX, in Go programs: no cgo, no Python, no C
-// compiler. Open gives a State with the module mx; scripts build lazy graphs, and the device runs them.
+// Package mlxlua embeds Lua scripts that compute with tensors, after Apple's MLX, in Go programs: no cgo, no Python,
+// no C compiler. Open gives a State with the module mx; scripts build lazy graphs, and the device runs them.
 //
 //	state, err := mlxlua.Open(mlxlua.Options{})
 //	if err != nil {
@@ -32,8 +32,8 @@ type Options struct {
 	Stdout io.Writer
 }
 
-// State is a Lua state with the module mx. It belongs to one goroutine at a time; a program may have as many as it likes,
-// and they share the device.
+// State is a Lua state with the module mx. It belongs to one goroutine at a time; a program may have as many as it
+// likes, and they share the device.
 type State struct{ s *luabind.State }
 
 // Array is an n-dimensional array; it may be used by any goroutine.
@@ -56,8 +56,8 @@ func Open(opt Options) (*State, error) {
 // Close ends the state. Arrays that Go still holds stay usable.
 func (s *State) Close() { s.s.Close() }
 
-// Run runs Lua source text; name stands in messages. The results are Go values: nil, bool, float64, string, *Array, []any,
-// map[string]any, Func. A cancelled ctx stops the script and its kernels. Errors are *ScriptError.
+// Run runs Lua source text; name stands in messages. The results are Go values: nil, bool, float64, string, *Array,
+// []any, map[string]any, Func. A cancelled ctx stops the script and its kernels. Errors are *ScriptError.
 func (s *State) Run(ctx context.Context, name, source string, args ...any) ([]any, error) {
 	in, err := s.toLua(args)
 	if err != nil {

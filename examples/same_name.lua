@@ -1,5 +1,5 @@
--- Twelve layers call one kernel name with twelve weights, in one graph, inside and outside compile, with the weights also as
--- slices of one buffer. Exit status 1 if any result is off by more than 1e-5 relative to plain ops.
+-- Twelve layers call one kernel name with twelve weights, in one graph, inside and outside compile, with the weights
+-- also as slices of one buffer. Exit status 1 if any result is off by more than 1e-5 relative to plain ops.
 local mx = require("mx")
 
 local layers, rows, dim = 12, 4, 32

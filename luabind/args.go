@@ -16,8 +16,8 @@ import (
 // row describes a function of mx: one row yields the checks of its arguments, its help and its reference.
 type row struct {
 	name string // "softmax", "random.uniform"
-	// sig is the parameters: "a axis:axes? keepdims:bool=false". The kind is array where none is given; ? makes a parameter optional, with
-	// nil (false for kinds of tables) for none; = gives a default. See kinds for the kinds.
+	// sig is the parameters: "a axis:axes? keepdims:bool=false". The kind is array where none is given; ? makes a
+	// parameter optional, with nil (false for kinds of tables) for none; = gives a default. See kinds for the kinds.
 	sig string
 	// call makes the result: an array, a list of arrays (several values), a Lua value, values, or nil for none.
 	call func(a *args) any
@@ -173,8 +173,8 @@ func (a *args) collect() {
 	}
 }
 
-// isKeywords says whether t, argument i, holds keywords: all its keys are strings, and the parameter in its place does not
-// take such a table itself.
+// isKeywords says whether t, argument i, holds keywords: all its keys are strings, and the parameter in its place
+// does not take such a table itself.
 func (a *args) isKeywords(t *lua.LTable, i int) bool {
 	if t.Metatable != lua.LNil {
 		return false

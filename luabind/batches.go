@@ -10,7 +10,8 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/ops"
 )
 
-// vmapCall is mx.vmap(fun, in_axes, out_axes): a function. An axis given as a number is that of all arrays it stands for.
+// vmapCall is mx.vmap(fun, in_axes, out_axes): a function. An axis given as a number is that of all arrays it stands
+// for.
 func vmapCall(a *args) any {
 	s, fn := a.s, a.callable(0)
 	inAxes, outAxes := a.raw[1], a.raw[2]
@@ -168,8 +169,8 @@ func (s *State) openCustom() {
 	})
 }
 
-// custom is a call of a custom function for the transforms. Its Lua functions are given trees like those of the call, bare for one
-// argument or result, in a table for several.
+// custom is a call of a custom function for the transforms. Its Lua functions are given trees like those of the call,
+// bare for one argument or result, in a table for several.
 func (s *State) custom(k *customFunction, f *luaFunc) *grad.Custom {
 	c := &grad.Custom{F: f.call}
 	bare := func(vs []lua.LValue) lua.LValue {

@@ -8,15 +8,15 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
-// capture is an array that a function reaches through its upvalues: the Lua object that holds it, and the path by which it
-// was found. The path is followed anew at each call.
+// capture is an array that a function reaches through its upvalues: the Lua object that holds it, and the path by
+// which it was found. The path is followed anew at each call.
 type capture struct {
 	path string
 	ud   *lua.LUserData
 }
 
-// captures walks a function's upvalues, the functions and tables they hold, and what those hold: arrays become captures, scalars
-// and the shape of what was walked become key. The order depends on the objects' structure only.
+// captures walks a function's upvalues, the functions and tables they hold, and what those hold: arrays become
+// captures, scalars and the shape of what was walked become key. The order depends on the objects' structure only.
 func (s *State) captures(fn lua.LValue) (found []capture, key []byte) {
 	w := capturer{s: s, seen: map[lua.LValue]int{}}
 	w.walk(fn, "", 0)

@@ -11,14 +11,15 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
-// compiledFunction is what mx.compile returns. Its traced function's inputs are the arrays of the call's arguments, then the
-// captures, then the random state's key; its outputs are the arrays of the results, then the new key.
+// compiledFunction is what mx.compile returns. Its traced function's inputs are the arrays of the call's arguments,
+// then the captures, then the random state's key; its outputs are the arrays of the results, then the new key.
 type compiledFunction struct {
 	s  *State
 	fn lua.LValue
 	f  *compile.Function
 
-	// The call under way. results is by the structure of its arguments, captures and scalars: replays do not run the function.
+	// The call under way. results is by the structure of its arguments, captures and scalars: replays do not run the
+	// function.
 	args     []lua.LValue
 	captured []capture
 	key      string

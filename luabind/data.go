@@ -13,8 +13,8 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
-// arrayOf makes an array of a number, a bool, a complex value, a string (64-bit integers), or a nested table of such. With
-// integral set, a number that is no integer is an error: the data are indices.
+// arrayOf makes an array of a number, a bool, a complex value, a string (64-bit integers), or a nested table of such.
+// With integral set, a number that is no integer is an error: the data are indices.
 func arrayOf(c *tensor.Ctx, v lua.LValue, d tensor.DType, integral bool) (*tensor.Array, error) {
 	b := builder{dtype: d, integral: integral}
 	if err := b.shapeOf(v); err != nil {
@@ -115,7 +115,8 @@ func (b *builder) element(v lua.LValue) error {
 
 func (b *builder) u32(v uint32) { b.bytes = binary.LittleEndian.AppendUint32(b.bytes, v) }
 
-// float appends a number: rounded once to the dtype; integers drop the fraction and wrap, what is beyond 64 bits saturates.
+// float appends a number: rounded once to the dtype; integers drop the fraction and wrap, what is beyond 64 bits
+// saturates.
 func (b *builder) float(v float64) error {
 	switch b.dtype {
 	case tensor.Bool:

@@ -16,8 +16,8 @@ type Value = lua.LValue
 // Func is a Go function that scripts call: it takes and gives values as ToGo makes them.
 type Func = func(ctx context.Context, args []any) ([]any, error)
 
-// ToLua turns a Go value into a Lua value: nil, bool, integers, floats, string, *tensor.Array, tensor.DType, Func, []any and
-// map[string]any of such.
+// ToLua turns a Go value into a Lua value: nil, bool, integers, floats, string, *tensor.Array, tensor.DType, Func,
+// []any and map[string]any of such.
 func (s *State) ToLua(v any) (lua.LValue, error) {
 	switch v := v.(type) {
 	case nil:
@@ -71,9 +71,9 @@ func (s *State) ToLua(v any) (lua.LValue, error) {
 	return nil, fmt.Errorf("a Go value of type %T has no counterpart in Lua", v)
 }
 
-// ToGo turns a Lua value into a Go value: nil, bool, float64, string, *tensor.Array, tensor.DType; a table into []any if it is a
-// sequence, else into map[string]any of its string keys; a Lua function into a Func, which is for the state's goroutine; anything
-// else stays a Lua value.
+// ToGo turns a Lua value into a Go value: nil, bool, float64, string, *tensor.Array, tensor.DType; a table into []any
+// if it is a sequence, else into map[string]any of its string keys; a Lua function into a Func, which is for the
+// state's goroutine; anything else stays a Lua value.
 func (s *State) ToGo(v lua.LValue) any { return s.toGo(v, 0) }
 
 func (s *State) toGo(v lua.LValue, depth int) any {
@@ -175,8 +175,8 @@ func (s *State) Global(name string) lua.LValue { return s.L.GetGlobal(name) }
 // SetGlobal sets a global variable.
 func (s *State) SetGlobal(name string, v lua.LValue) { s.L.SetGlobal(name, v) }
 
-// Eval compiles and runs a line of a REPL: as an expression if it is one, whose values it gives, else as statements. incomplete says
-// that the text is the beginning of something longer.
+// Eval compiles and runs a line of a REPL: as an expression if it is one, whose values it gives, else as statements.
+// incomplete says that the text is the beginning of something longer.
 func (s *State) Eval(ctx context.Context, src string) (out []lua.LValue, incomplete bool, err error) {
 	const name = "stdin"
 	proto, err := compileChunk(newReader("return "+src), name)
@@ -210,5 +210,6 @@ func (s *State) Require(ctx context.Context, name string) error {
 	return err
 }
 
-// Names lists what could follow a prefix in a REPL: globals, and the entries of tables and methods of arrays after a dot or colon.
+// Names lists what could follow a prefix in a REPL: globals, and the entries of tables and methods of arrays after a
+// dot or colon.
 func (s *State) Names(prefix string) []string { return s.complete(prefix) }

@@ -21,7 +21,8 @@ func (s *State) assigned(x *tensor.Array, keys []lua.LValue, y *tensor.Array) *t
 	return ops.IndexUpdate(x, s.parts(keys), "set", y, s.call())
 }
 
-// parts turns keys into parts of an index: integers, slice texts, integer or bool arrays, tables of integers; false is None.
+// parts turns keys into parts of an index: integers, slice texts, integer or bool arrays, tables of integers; false
+// is None.
 func (s *State) parts(keys []lua.LValue) []ops.Part {
 	c := s.call()
 	var out []ops.Part

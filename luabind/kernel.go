@@ -219,8 +219,8 @@ func (a *args) outputShape(i int, v lua.LValue) ops.OutputShape {
 	return ops.OutputShape{Dims: shape.(tensor.ShapeArg)}
 }
 
-// shapeFunc wraps a Lua function of the inputs' shapes. It runs on the goroutine of the state, when the kernel is called or a
-// call is replayed.
+// shapeFunc wraps a Lua function of the inputs' shapes. It runs on the goroutine of the state, when the kernel is
+// called or a call is replayed.
 func (s *State) shapeFunc(name string, fn *lua.LFunction) *tensor.ShapeFunc {
 	return &tensor.ShapeFunc{F: func(in []tensor.Shape) ([]int, error) {
 		shapes := s.L.NewTable()

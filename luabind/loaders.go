@@ -147,8 +147,8 @@ func (s *State) replaceExit() {
 	}
 }
 
-// maxString is the longest string that string.rep and string.format may make: the context is polled between Lua instructions
-// only, so one call may not take long.
+// maxString is the longest string that string.rep and string.format may make: the context is polled between Lua
+// instructions only, so one call may not take long.
 const maxString = 1 << 28
 
 // guardStrings bounds the library functions that could make a string of any length in one call.

@@ -71,8 +71,8 @@ var coreRows = []row{
 
 var clockStart = time.Now()
 
-// tableDType is the dtype of an array of a table without a given one: float32, bool if it starts with a bool, complex64 if it
-// starts with a complex value.
+// tableDType is the dtype of an array of a table without a given one: float32, bool if it starts with a bool,
+// complex64 if it starts with a complex value.
 func tableDType(v lua.LValue) tensor.DType {
 	for depth := 0; depth < maxRank; depth++ {
 		t, ok := v.(*lua.LTable)

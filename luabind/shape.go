@@ -57,8 +57,8 @@ func (s *State) shapeTable(shape tensor.Shape) *lua.LTable {
 	return t
 }
 
-// dims is mx.dims(...): a shape of numbers, whole shapes of arrays, and single dimensions {array, axis}, none of which is read;
-// "array, axis" as two arguments is a dimension too.
+// dims is mx.dims(...): a shape of numbers, whole shapes of arrays, and single dimensions {array, axis}, none of
+// which is read; "array, axis" as two arguments is a dimension too.
 func (s *State) dims(L *lua.LState) int {
 	c := s.call()
 	var parts []tensor.ShapeArg

@@ -36,7 +36,8 @@ type State struct {
 // Options are what a State is opened with.
 type Options struct {
 	Seed uint64 // of the state's random numbers
-	// Libraries says whether Lua's io and os libraries and file loading are there. The rest of the standard library always is.
+	// Libraries says whether Lua's io and os libraries and file loading are there. The rest of the standard library
+	// always is.
 	Libraries bool
 	Stdout    io.Writer // where print writes; nil: os.Stdout
 }
@@ -55,8 +56,8 @@ func New(opt Options) *State {
 // Close ends the state.
 func (s *State) Close() { s.L.Close() }
 
-// Run compiles and runs a chunk with arguments and gives its results. A cancelled context stops Lua code and the device's
-// work alike. The error is a *ScriptError.
+// Run compiles and runs a chunk with arguments and gives its results. A cancelled context stops Lua code and the
+// device's work alike. The error is a *ScriptError.
 func (s *State) Run(ctx context.Context, src io.Reader, name string, args ...lua.LValue) ([]lua.LValue, error) {
 	proto, err := compileChunk(src, name)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 // maxDepth bounds the nesting of trees, so that a table that contains itself is an error.
 const maxDepth = 200
 
-// flatten lists the arrays of a tree in its order: 1..n, then string keys by bytes. What is no array or table stands in the
-// tree's structure.
+// flatten lists the arrays of a tree in its order: 1..n, then string keys by bytes. What is no array or table stands
+// in the tree's structure.
 func flatten(v lua.LValue, depth int, out []*tensor.Array) ([]*tensor.Array, error) {
 	if x, ok := array(v); ok {
 		return append(out, x), nil
@@ -56,7 +56,8 @@ func orderedKeys(t *lua.LTable) []lua.LValue {
 	return keys
 }
 
-// rebuild is the tree v with its arrays replaced by those of xs, in order, and the rest of xs. A nil array leaves the old one.
+// rebuild is the tree v with its arrays replaced by those of xs, in order, and the rest of xs. A nil array leaves the
+// old one.
 func (s *State) rebuild(v lua.LValue, xs []*tensor.Array) (lua.LValue, []*tensor.Array) {
 	if _, ok := array(v); ok {
 		if xs[0] == nil {
@@ -78,7 +79,8 @@ func (s *State) rebuild(v lua.LValue, xs []*tensor.Array) (lua.LValue, []*tensor
 	return out, xs
 }
 
-// structure is a text that is equal for trees that differ in their arrays only: keys, and the values that are no arrays.
+// structure is a text that is equal for trees that differ in their arrays only: keys, and the values that are no
+// arrays.
 func structure(v lua.LValue, b []byte) []byte {
 	if _, ok := array(v); ok {
 		return append(b, '*')

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// Array is a handle on one output of a Node: an n-dimensional array, computed when someone reads it. It is immutable and may be
-// used by any goroutine.
+// Array is a handle on one output of a Node: an n-dimensional array, computed when someone reads it. It is immutable
+// and may be used by any goroutine.
 type Array struct {
 	node  *Node
 	out   int
@@ -88,8 +88,8 @@ func orUnknown(w Where) string {
 	return "an unknown line"
 }
 
-// Free says that x will not be read again: its bytes are given back as soon as nothing that was built from it needs them.
-// Later use of x is an error that names both lines.
+// Free says that x will not be read again: its bytes are given back as soon as nothing that was built from it needs
+// them. Later use of x is an error that names both lines.
 func (x *Array) Free(c *Ctx) {
 	if x.freed.CompareAndSwap(nil, &c.Where) {
 		x.node.release(x.out)

@@ -8,9 +8,9 @@ import (
 	"unique"
 )
 
-// ShapeArg is a shape as a user writes it: numbers, single dimensions of arrays, and whole shapes of arrays, in any mixture.
-// Dimensions of arrays are not read when the graph is built: they are resolved by Shape rules, so that a replay at another
-// shape follows them. Build one with Sizes, ShapeOf, DimOf and Concat.
+// ShapeArg is a shape as a user writes it: numbers, single dimensions of arrays, and whole shapes of arrays, in any
+// mixture. Dimensions of arrays are not read when the graph is built: they are resolved by Shape rules, so that a
+// replay at another shape follows them. Build one with Sizes, ShapeOf, DimOf and Concat.
 type ShapeArg struct{ parts []shapePart }
 
 type shapePart struct {
@@ -57,8 +57,8 @@ func (s ShapeArg) Numbers() ([]int, bool) {
 	return out, true
 }
 
-// Bind appends the arrays that s refers to to in and gives s as an attribute that refers to them by their index. An op passes
-// them as its last inputs, and its Rules say (SpecInputs) that only their shapes are read.
+// Bind appends the arrays that s refers to to in and gives s as an attribute that refers to them by their index. An
+// op passes them as its last inputs, and its Rules say (SpecInputs) that only their shapes are read.
 func (s ShapeArg) Bind(in []*Array) (Dims, []*Array) {
 	var b strings.Builder
 	operands := len(in)
@@ -179,8 +179,8 @@ func (l DimsList) Slice() []Dims {
 // IsConst says whether d has no part that refers to an input.
 func (d Dims) IsConst() bool { return d == (Dims{}) || !strings.Contains(d.h.Value(), "@") }
 
-// ShapeFunc computes a shape from the shapes of a call's inputs. It runs on the goroutine that makes or replays the call, never on
-// a stream's, and must not keep or change what it is given. It is compared by identity.
+// ShapeFunc computes a shape from the shapes of a call's inputs. It runs on the goroutine that makes or replays the
+// call, never on a stream's, and must not keep or change what it is given. It is compared by identity.
 type ShapeFunc struct {
 	F func(in []Shape) ([]int, error)
 }
@@ -195,8 +195,8 @@ func (f *ShapeFunc) Call(in []Spec) ([]int, error) {
 	return slices.Clone(out), err
 }
 
-// Unbind turns a bound shape back into one that refers to the arrays in, for batching rules: batch is each array's batch axis (-1 or
-// a nil list: none), which the references leave out.
+// Unbind turns a bound shape back into one that refers to the arrays in, for batching rules: batch is each array's
+// batch axis (-1 or a nil list: none), which the references leave out.
 func (d Dims) Unbind(in []*Array, batch []int) (ShapeArg, error) {
 	var s ShapeArg
 	if d == (Dims{}) || d.h.Value() == "" {

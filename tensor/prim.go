@@ -36,26 +36,26 @@ type Rules[A comparable] struct {
 	// NoMerge marks an impure op: two calls with equal attributes and inputs are not one.
 	NoMerge bool
 
-	// Expr executes an element-wise op of one output: an MSL expression of its operands $0, $1, ..., which have the MSL types of in and are
-	// broadcast against each other; its value is converted to the output's type. Operands appear at most
-	// once each or are cheap to repeat: the printer binds each to a variable.
+	// Expr executes an element-wise op of one output: an MSL expression of its operands $0, $1, ..., which have the
+	// MSL types of in and are broadcast against each other; its value is converted to the output's type. Operands
+	// appear at most once each or are cheap to repeat: the printer binds each to a variable.
 	Expr func(a A, in []DType) string
 	// Reduce executes a reduction of input 0 over axes (counted from 0, sorted) into output 0. A reduction over no axes is
 	// element-wise: Finish of Load.
 	Reduce func(a A, in []Spec) (axes []int, r kernelgen.Reducer, err error)
-	// View executes without a kernel: it gives each output as a view of input 0's bytes, or false where that needs a contiguous
-	// input; then it is called again with a contiguous copy, and must succeed.
+	// View executes without a kernel: it gives each output as a view of input 0's bytes, or false where that needs a
+	// contiguous input; then it is called again with a contiguous copy, and must succeed.
 	View func(in []Spec, v View, a A) ([]View, bool)
 	// Run encodes kernels.
 	Run func(r *Run, a A) error
 	// Host computes on the host, in Go, on contiguous bytes.
 	Host func(h *HostCall, a A) error
 
-	// Prepare runs where a Node is made, on the caller's goroutine (in a replay too); Run finds its result in Prepared. It is for what
-	// must not run on a stream: a user's shape functions.
+	// Prepare runs where a Node is made, on the caller's goroutine (in a replay too); Run finds its result in
+	// Prepared. It is for what must not run on a stream: a user's shape functions.
 	Prepare func(in []Spec, a A) (any, error)
-	// Fixed says that a call's attributes hold numbers that fit its inputs' present shapes only: a shapeless replay at other
-	// shapes must trace again.
+	// Fixed says that a call's attributes hold numbers that fit its inputs' present shapes only: a shapeless replay
+	// at other shapes must trace again.
 	Fixed func(a A) bool
 
 	// Updates, for an op with Run: output 0 starts as a copy of input Updates-1, and Run changes it in place. Where that

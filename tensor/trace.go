@@ -6,8 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// Trace is a transform's hold on the graph: while it is open, nodes that depend on its inputs keep what they read, so that the transform
-// can walk them. Its inputs are made by Watch (they have values: grad, jvp) or Placeholder (they have none: vmap, compile).
+// Trace is a transform's hold on the graph: while it is open, nodes that depend on its inputs keep what they read, so
+// that the transform can walk them. Its inputs are made by Watch (they have values: grad, jvp) or Placeholder (they
+// have none: vmap, compile).
 type Trace struct {
 	name     string
 	abstract bool
@@ -90,18 +91,26 @@ func (t *Trace) DependsOn(x *Array) bool { return slices.Contains(x.node.traces,
 // Has says whether the node depends on an input of t.
 func (t *Trace) Has(n *Node) bool { return slices.Contains(n.traces, t) }
 
-// mergeTraces is the union; it shares a's storage where it can, and never changes it.
+// mergeTraces is the union, without those that have ended and have nothing more to say: an array that is updated step
+// by step, with one transform each, would gather them without end. It shares a's storage where it can, and never
+// changes it.
 func mergeTraces(a, b []*Trace) []*Trace {
-	if len(a) == 0 {
+	if len(a) == 0 && !slices.ContainsFunc(b, (*Trace).over) {
 		return b
 	}
 	for _, t := range b {
-		if !slices.Contains(a, t) {
+		if !t.over() && !slices.Contains(a, t) {
 			a = append(slices.Clip(a), t)
 		}
 	}
 	return a
 }
+
+// over says that the trace has ended and that what depends on it is an array as any other.
+func (t *Trace) over() bool { return !t.abstract && t.ended.Load() }
+
+// Traced says whether x depends on an input of a transform that has not ended.
+func Traced(x *Array) bool { return x.node.held() }
 
 // abstractTrace is a trace on whose placeholders n depends, if there is one.
 func (n *Node) abstractTrace() *Trace {

@@ -1,5 +1,5 @@
-// Command mlxlua runs Lua scripts that compute with tensors, and is a REPL where it is given none. Its conventions are those
-// of the standard lua program: see --help.
+// Command mlxlua runs Lua scripts that compute with tensors, and is a REPL where it is given none. Its conventions
+// are those of the standard lua program: see --help.
 package main
 
 import (

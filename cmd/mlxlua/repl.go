@@ -138,8 +138,8 @@ func (e *editor) line(prompt string) (string, error) {
 }
 
 func (e *editor) remember(input string) {
-	// An input of several lines is one entry; the history has one line for each.
-	_ = e.rl.SaveHistory(strings.ReplaceAll(input, "\n", " ")) // a history that cannot be written is no error of the session
+	// An input of several lines is one entry, on one line. A history that cannot be written is no error of the session.
+	_ = e.rl.SaveHistory(strings.ReplaceAll(input, "\n", " "))
 }
 
 func (e *editor) close() { _ = e.rl.Close() } // the terminal is restored or gone
@@ -150,7 +150,7 @@ type completer struct{ s *luabind.State }
 // Do gives the completions of the word before the cursor: what is missing of each, and the word's length.
 func (c completer) Do(line []rune, pos int) ([][]rune, int) {
 	start := pos
-	for start > 0 && (line[start-1] == '.' || line[start-1] == ':' || line[start-1] == '_' || isAlphanumeric(line[start-1])) {
+	for start > 0 && isPathRune(line[start-1]) {
 		start--
 	}
 	word := string(line[start:pos])
@@ -161,8 +161,9 @@ func (c completer) Do(line []rune, pos int) ([][]rune, int) {
 	return out, len(word)
 }
 
-func isAlphanumeric(r rune) bool {
-	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+// isPathRune says whether a rune can stand in a name with dots and colons.
+func isPathRune(r rune) bool {
+	return r == '.' || r == ':' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 }
 
 // plainLines reads lines from a pipe.

@@ -62,13 +62,16 @@ type gen struct {
 	leaves map[leafKey]operand
 
 	contract bool // multiply and add may become fma
-	safe     bool // math_mode safe
 	tgBytes  int
-	kernel   *kernelCtx
 	labels   []*jumpScope
 	regionOf map[*object]int
 	constMem map[*object]int
-	calls    int
+	calls    int // depth of inlined calls
+	depth    int // nesting of expr and stmt
+
+	unevaluated bool // the operand of sizeof or decltype
+	badQual     bool // resolveQuiet has reported a wrong qualifier
+	inUserConv  bool // no second user-defined conversion
 }
 
 type constKey struct {
@@ -98,7 +101,7 @@ func newGen(c *compiler, name string) *gen {
 	k := &kir.Kernel{Name: name, Body: &kir.Block{}}
 	return &gen{
 		c: c, k: k, blk: k.Body, consts: map[constKey]*kir.Instr{}, varMem: map[uint64]varHome{},
-		leaves: map[leafKey]operand{}, contract: c.opt.MathMode != Safe, safe: c.opt.MathMode == Safe,
+		leaves: map[leafKey]operand{}, contract: c.opt.MathMode != Safe,
 		regionOf: map[*object]int{}, constMem: map[*object]int{},
 	}
 }

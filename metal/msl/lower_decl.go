@@ -216,10 +216,6 @@ func (g *gen) initValue(d *VarDecl, t qtype) (value, qtype) {
 	if v.bad() {
 		return badValue, t
 	}
-	if s, ok := d.Init.(*StringLit); ok {
-		_ = s
-		return badValue, t
-	}
 	if t.T.kind == tAuto || (t.T.kind == tPtr || t.T.kind == tRef) && t.T.elem.T.kind == tAuto {
 		if v.k == vFuncs || v.k == vVoid {
 			g.noConversion(&v, t, at, "the initialiser of '"+d.Name.Ident+"'")
@@ -269,13 +265,6 @@ func (g *gen) constVar(d *VarDecl, name string, t qtype) (value, bool) {
 		}
 	}, d.Pos(), "the value of '"+name+"'")
 	if !ok {
-		if g.constPtrFallback(t) { // constexpr pointers and the like keep a run-time value
-			v, t := g.initValue(d, t)
-			if v.bad() {
-				return badValue, false
-			}
-			return g.newLocal(name, t, g.load(v)), false
-		}
 		return badValue, false
 	}
 	if v.bad() {
@@ -288,8 +277,6 @@ func (g *gen) constVar(d *VarDecl, name string, t qtype) (value, bool) {
 	}
 	return g.objVal(o), false
 }
-
-func (g *gen) constPtrFallback(t qtype) bool { return false }
 
 // threadgroupVar declares a variable in threadgroup memory: in the body of a kernel only.
 func (g *gen) threadgroupVar(d *VarDecl, name string, t qtype) value {

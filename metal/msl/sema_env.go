@@ -26,7 +26,7 @@ type entity struct {
 	val   value    // eVar: of a local; eConst
 	vdecl *VarDecl // eVar at namespace or class scope: evaluated when first used
 	local bool     // eVar: val is set
-	kern  bool     // declared in the body of a kernel
+	isRef bool     // eVar: declared as a reference
 
 	funcs []*funcEnt // eFunc
 	bi    *builtin   // eFunc: a predeclared function of that name as well
@@ -52,6 +52,8 @@ type funcEnt struct {
 	specs []*funcEnt    // explicit specialisations
 	cls   *structInfo   // the class of a method
 	usr   bool          // of the unit, not of the prelude
+	// noContract says that #pragma clang fp contract(off) was in effect.
+	noContract bool
 	lam   *lambdaInfo
 }
 

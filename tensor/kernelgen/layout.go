@@ -11,13 +11,14 @@ type Layout struct {
 
 // Collapse drops dimensions of size 1 and merges those that all arrays walk through as if they were one.
 func Collapse(shape []int, strides [][]int) ([]int, [][]int) {
-	return collapse(shape, strides, nil)
+	out, st, _ := collapseKinds(shape, strides, make([]bool, len(shape)))
+	return out, st
 }
 
-// collapse is Collapse, but dimensions whose kind differs stay apart.
-func collapse(shape []int, strides [][]int, kind []bool) ([]int, [][]int) {
-	out := make([]int, 0, len(shape))
-	st := make([][]int, len(strides))
+// collapseKinds is Collapse, but dimensions whose kind differs stay apart; it counts those of kind false.
+func collapseKinds(shape []int, strides [][]int, kind []bool) (out []int, st [][]int, plain int) {
+	out = make([]int, 0, len(shape))
+	st = make([][]int, len(strides))
 	for k := range st {
 		st[k] = make([]int, 0, len(shape))
 	}
@@ -26,8 +27,7 @@ func collapse(shape []int, strides [][]int, kind []bool) ([]int, [][]int) {
 		if n == 1 {
 			continue
 		}
-		here := kind != nil && kind[d]
-		merge := len(out) > 0 && here == last
+		merge := len(out) > 0 && kind[d] == last
 		for k := range strides {
 			merge = merge && st[k][len(out)-1] == n*strides[k][d]
 		}
@@ -38,13 +38,16 @@ func collapse(shape []int, strides [][]int, kind []bool) ([]int, [][]int) {
 			}
 			continue
 		}
-		last = here
+		last = kind[d]
+		if !last {
+			plain++
+		}
 		out = append(out, n)
 		for k := range strides {
 			st[k] = append(st[k], strides[k][d])
 		}
 	}
-	return out, st
+	return out, st, plain
 }
 
 // lanes is the least size of the innermost dimension that fills a SIMD-group well enough.

@@ -149,26 +149,8 @@ func PlanReduce(l Layout, reduced []bool) ReduceLayout {
 		strides[k] = pick(l.Strides[k])
 	}
 	shape := pick(l.Shape)
-	kept := 0
 	out := ReduceLayout{Layout: Layout{Base: l.Base}}
-	out.Shape, out.Strides = collapse(shape, strides, kind)
-	size := 1
-	for i, n := range shape {
-		if !kind[i] {
-			size *= n
-		}
-	}
-	for product := 1; kept < len(out.Shape) && product*out.Shape[kept] <= size; kept++ {
-		product *= out.Shape[kept]
-		if product == size && size != 0 {
-			kept++
-			break
-		}
-	}
-	if size == 1 {
-		kept = 0
-	}
-	out.Kept = kept
+	out.Shape, out.Strides, out.Kept = collapseKinds(shape, strides, kind)
 	return out
 }
 

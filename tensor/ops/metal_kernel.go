@@ -17,8 +17,8 @@ type KernelConfig struct {
 	OutputNames []string // the outputs' names in Source; at least one
 	Source      string   // the kernel's body in MSL; its signature is generated
 	Header      string   // MSL before the kernel: includes, helper functions, macros
-	// Strided hands inputs that are not row-contiguous to the kernel as they are (MLX's ensure_row_contiguous=False); the body then
-	// uses <name>_strides. By default such inputs are copied first.
+	// Strided hands inputs that are not row-contiguous to the kernel as they are (MLX's ensure_row_contiguous=False);
+	// the body then uses <name>_strides. By default such inputs are copied first.
 	Strided       bool
 	AtomicOutputs bool           // outputs are device atomic<T>*
 	MathMode      metal.MathMode // compile_options.math_mode; MLX's default is metal.MathSafe
@@ -59,8 +59,8 @@ func NewMetalKernel(cfg KernelConfig) (*MetalKernel, error) {
 			seen[n] = true
 		}
 	}
-	d := kernelDecl{cfg.Name, strings.Join(cfg.InputNames, ","), strings.Join(cfg.OutputNames, ","), cfg.Source, cfg.Header,
-		cfg.Strided, cfg.AtomicOutputs, cfg.MathMode}
+	d := kernelDecl{cfg.Name, strings.Join(cfg.InputNames, ","), strings.Join(cfg.OutputNames, ","), cfg.Source,
+		cfg.Header, cfg.Strided, cfg.AtomicOutputs, cfg.MathMode}
 	names := kernelNames{append([]string(nil), cfg.InputNames...), append([]string(nil), cfg.OutputNames...)}
 	return &MetalKernel{unique.Make(d), names}, nil
 }

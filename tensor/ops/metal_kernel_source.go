@@ -60,9 +60,9 @@ const (
 	bindOutput
 )
 
-// generate writes the kernel around the body as MLX does: a template if there are template arguments, inputs of fewer than 8 elements in
-// constant memory, inputs without dimensions as references, shapes, strides, ranks and positions where the body names them. #line
-// directives make messages speak of the user's own lines.
+// generate writes the kernel around the body as MLX does: a template if there are template arguments, inputs of fewer
+// than 8 elements in constant memory, inputs without dimensions as references, shapes, strides, ranks and positions
+// where the body names them. #line directives make messages speak of the user's own lines.
 func generate(a kernelAttrs, in []tensor.Spec) kernelSource {
 	d := a.decl.Value()
 	k := kernelSource{entry: "custom_kernel_" + identifier(d.name)}
@@ -127,7 +127,8 @@ func kernelText(d kernelDecl, template, entry string, params []string) string {
 		}
 		fmt.Fprintf(&b, "template <%s>\n", strings.Join(formal, ", "))
 	}
-	fmt.Fprintf(&b, "[[kernel]] void %s(\n%s) {\n#line 1 \"source\"\n%s\n}\n", entry, strings.Join(params, ",\n"), d.source)
+	list := strings.Join(params, ",\n")
+	fmt.Fprintf(&b, "[[kernel]] void %s(\n%s) {\n#line 1 \"source\"\n%s\n}\n", entry, list, d.source)
 	if template != "" {
 		instance := entry + "<" + strings.Join(actual, ", ") + ">"
 		fmt.Fprintf(&b, "template [[host_name(\"%s\")]] [[kernel]] decltype(%s) %s;\n", entry, instance, instance)

@@ -81,7 +81,8 @@ func runRandomBits(r *tensor.Run, a bitsAttrs) error {
 	if perKey%4 == 0 {
 		entry, size = "random_words", tensor.Const(uint32(words))
 	}
-	p, err := r.Kernel(metal.Source{Label: "random_bits", Text: randomSource, Options: metal.Options{Portable: true}}, entry)
+	src := metal.Source{Label: "random_bits", Text: randomSource, Options: metal.Options{Portable: true}}
+	p, err := r.Kernel(src, entry)
 	if err != nil {
 		return err
 	}
@@ -97,8 +98,8 @@ func RandomKey(seed uint64, ctx ...*tensor.Ctx) *tensor.Array {
 	return tensor.FromBytes(tensor.Call(ctx), tensor.Spec{Shape: tensor.Shape{2}, DType: tensor.Uint32}, b)
 }
 
-// RandomBits is uniformly distributed bits from a key: an unsigned integer array of that shape whose elements have width
-// bytes (1, 2 or 4). Equal keys give equal bits, the same as MLX's. key is uint32 (2,).
+// RandomBits is uniformly distributed bits from a key: an unsigned integer array of that shape whose elements have
+// width bytes (1, 2 or 4). Equal keys give equal bits, the same as MLX's. key is uint32 (2,).
 func RandomBits(shape tensor.ShapeArg, width int, key *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	if f := checkKey(c, "random_bits", key); f != nil {
@@ -128,8 +129,8 @@ func RandomSplit(key *tensor.Array, num int, ctx ...*tensor.Ctx) *tensor.Array {
 	return RandomBits(tensor.Sizes(num, 2), 4, key, c)
 }
 
-// RandomUniform is uniformly distributed floats in [low, high), of that shape and floating-point dtype (float32, float16 or
-// bfloat16), from a key. low and high are broadcast to shape. The values are MLX's for the same key:
+// RandomUniform is uniformly distributed floats in [low, high), of that shape and floating-point dtype (float32,
+// float16 or bfloat16), from a key. low and high are broadcast to shape. The values are MLX's for the same key:
 // min(bits / 2^32, the largest number below 1) * (high - low) + low.
 func RandomUniform(low, high *tensor.Array, shape tensor.ShapeArg, d tensor.DType, key *tensor.Array,
 	ctx ...*tensor.Ctx) *tensor.Array {
@@ -166,8 +167,8 @@ func scalarOf(c *tensor.Ctx, v float32) *tensor.Array {
 	return tensor.FromBytes(c, tensor.Spec{DType: tensor.Float32}, b)
 }
 
-// RandomState is a sequence of keys from a seed, MLX's global state: each Next splits the key. It belongs to one Lua state or
-// to one Go owner, and may be used by any goroutine.
+// RandomState is a sequence of keys from a seed, MLX's global state: each Next splits the key. It belongs to one Lua
+// state or to one Go owner, and may be used by any goroutine.
 type RandomState struct {
 	mu  sync.Mutex
 	key *tensor.Array

@@ -1,4 +1,4 @@
-// Threefry-2x32 with 20 rounds (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011): the
+// Threefry-2x32 with 20 rounds (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011): the
 // generator, key schedule and order of counters of MLX's random bits.
 
 #pragma clang fp contract(off)
@@ -22,8 +22,8 @@ static uint2 threefry(uint2 key, uint2 count) {
   return v;
 }
 
-// A key's output is `words` words, made in pairs: thread i of a key makes word i and word i + pairs, where pairs is half of
-// words rounded up. With an odd count the middle word has no partner and its second counter is 0.
+// A key's output is `words` words, made in pairs: thread i of a key makes word i and word i + pairs, where pairs is half
+// of words rounded up. With an odd count the middle word has no partner and its second counter is 0.
 struct WordPair {
   uint2 value;
   bool both;

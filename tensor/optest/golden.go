@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -18,16 +19,36 @@ var goldenFS embed.FS
 
 // goldenCase is a call and what MLX gave for it. Inputs are formulas: the file holds outputs only.
 type goldenCase struct {
-	In []struct {
-		Shape []int
-		Gen   Gen
-		DType string
-	}
-	Out []struct {
-		Shape []int
-		DType string
-		Data  string // base64 of the elements, row-major, little-endian
-	}
+	In  []string // "(2,5) float32 uniform -2 2": shape, dtype, generator
+	Out []string // "(2,5) float32 " and the elements in base64, row-major, little-endian
+}
+
+// input builds input k.
+func (c goldenCase) input(t *testing.T, k int) *tensor.Array {
+	t.Helper()
+	var shape, name string
+	var g Gen
+	_, err := fmt.Sscan(c.In[k], &shape, &name, &g.Kind, &g.Lo, &g.Hi)
+	require.NoError(t, err, c.In[k])
+	s := spec(t, shape, name)
+	return array(s, g.values(k, s.Shape.Size(), s.DType))
+}
+
+// output is output k as MLX gave it.
+func (c goldenCase) output(t *testing.T, k int) result {
+	t.Helper()
+	parts := strings.Split(c.Out[k], " ")
+	require.Len(t, parts, 3)
+	b, err := base64.StdEncoding.DecodeString(parts[2])
+	require.NoError(t, err)
+	return result{spec(t, parts[0], parts[1]), b}
+}
+
+func spec(t *testing.T, shape, name string) tensor.Spec {
+	t.Helper()
+	d, err := tensor.ParseDType(name)
+	require.NoError(t, err)
+	return tensor.Spec{Shape: Input{dims: strings.Trim(shape, "()")}.shape(nil), DType: d}
 }
 
 var goldenFiles = struct {
@@ -55,45 +76,24 @@ func checkGolden(t *testing.T, op Op) {
 	cases := goldenFile(t, op.Golden)[op.Name]
 	require.NotEmpty(t, cases, "%s has no golden data for %s", op.Golden, op.Name)
 	var all []*tensor.Array
-	counts := make([]int, len(cases))
 	for i, c := range cases {
 		in := make([]*tensor.Array, len(c.In))
-		for k, x := range c.In {
-			s := tensor.Spec{Shape: x.Shape, DType: dtype(t, x.DType)}
-			in[k] = array(s, x.Gen.values(k, s.Shape.Size(), s.DType))
+		for k := range in {
+			in[k] = c.input(t, k)
 		}
 		out := op.Fn(in)
+		require.Len(t, out, len(c.Out), "case %d", i)
 		for _, y := range out {
 			require.NoError(t, y.Err(), "case %d: %v", i, c.In)
 		}
-		require.Len(t, out, len(c.Out), "case %d", i)
-		counts[i] = len(out)
 		all = append(all, out...)
 	}
 	got := evaluate(t, all)
 	for i, c := range cases {
-		for k, want := range c.Out {
-			b, err := base64.StdEncoding.DecodeString(want.Data)
-			require.NoError(t, err)
-			d := dtype(t, want.DType)
-			w := result{tensor.Spec{Shape: want.Shape, DType: d}, b}
-			same(t, w, got[k], op.tol(d), "case %d, output %d of %s", i, k, describe(c))
+		for k := range c.Out {
+			want := c.output(t, k)
+			same(t, want, got[k], op.tol(want.spec.DType), "case %d, output %d of %q", i, k, c.In)
 		}
-		got = got[counts[i]:]
+		got = got[len(c.Out):]
 	}
-}
-
-func describe(c goldenCase) string {
-	s := ""
-	for _, x := range c.In {
-		s += fmt.Sprintf("%s %v %v; ", x.DType, tensor.Shape(x.Shape), x.Gen)
-	}
-	return s
-}
-
-func dtype(t *testing.T, name string) tensor.DType {
-	t.Helper()
-	d, err := tensor.ParseDType(name)
-	require.NoError(t, err)
-	return d
 }

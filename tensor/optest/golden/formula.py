@@ -61,6 +61,10 @@ def array(k, shape, gen, dtype):
     return mx.array(np.array(v, dtype).reshape(shape), dtype=mlx_dtype(dtype))
 
 
+def shape_text(shape):
+    return "(" + ",".join(str(n) for n in shape) + ")"
+
+
 def output(y):
     name = str(y.dtype).removeprefix("mlx.core.").rstrip("_")
     if name == "bfloat16":
@@ -68,7 +72,7 @@ def output(y):
     else:
         raw = np.array(y)
     data = base64.b64encode(np.ascontiguousarray(raw).tobytes()).decode()
-    return {"Shape": list(y.shape), "DType": name, "Data": data}
+    return f"{shape_text(y.shape)} {name} {data}"
 
 
 def cases(fn, specs, dtypes):
@@ -87,7 +91,7 @@ def cases(fn, specs, dtypes):
                 continue
             out.append(
                 {
-                    "In": [{"Shape": list(s), "Gen": {"Kind": g[0], "Lo": g[1], "Hi": g[2]}, "DType": t} for s, g, t in ins],
+                    "In": [f"{shape_text(s)} {t} {g[0]} {g[1]} {g[2]}" for s, g, t in ins],
                     "Out": [output(y) for y in ys],
                 }
             )

@@ -1,0 +1,214 @@
+// Package compile makes functions over arrays run from a recorded graph: a function is traced once for each signature, the graph is
+// simplified, and later calls replay it without running the function. It sees ops through their rules only.
+package compile
+
+import (
+	"context"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+// Options say how a function is compiled. The zero Options retrace for every new shape.
+type Options struct {
+	// Shapeless replays a trace at other shapes of the same ranks and dtypes: Shape rules run again. Where the function read a
+	// dimension as a number, a call at which that dimension differs traces again.
+	Shapeless bool
+	// Check runs the function as well on every call and compares the results' bytes.
+	Check bool
+	// CacheSize bounds the traces that are kept; the one unused for longest goes first. 0: 64.
+	CacheSize int
+	// Captures lists the arrays that the function uses beside its inputs; it is asked on every call. They, or stand-ins in a
+	// trace, are passed to the function after the inputs proper, and it must use what it is passed.
+	Captures func() []*tensor.Array
+	// CaptureNames says, for Explain, where each of Captures comes from.
+	CaptureNames func() []string
+	// Key is what else a trace depends on: constants and the structure of arguments. It is asked on every call.
+	Key func() string
+	// Where is the line that runs, asked when a dimension is read; for Explain.
+	Where func() tensor.Where
+}
+
+// Function is a compiled function. Several goroutines may call it.
+type Function struct {
+	f   func([]*tensor.Array) ([]*tensor.Array, error)
+	opt Options
+
+	mu       sync.Mutex
+	entries  []*entry // least recently used first
+	calls    int
+	evicted  int
+	history  []string // why each trace was made
+	captures []string
+}
+
+// entry is a trace in the cache.
+type entry struct {
+	sig  signature
+	plan *plan
+	hits int
+}
+
+var disabled atomic.Bool
+
+func init() {
+	if v := os.Getenv("MLX_DISABLE_COMPILE"); v != "" && v != "0" {
+		disabled.Store(true)
+	}
+}
+
+// Disable makes all compiled functions run as if they were not compiled. MLX_DISABLE_COMPILE=1 in the environment does
+// so from the start.
+func Disable() { disabled.Store(true) }
+
+// Enable undoes Disable.
+func Enable() { disabled.Store(false) }
+
+// New gives the compiled f. It is traced when it is called.
+func New(f func([]*tensor.Array) ([]*tensor.Array, error), opt Options) *Function {
+	if opt.CacheSize <= 0 {
+		opt.CacheSize = 64
+	}
+	return &Function{f: f, opt: opt}
+}
+
+// Call gives the function's outputs for the inputs, lazily as the function itself would. The error is the function's, or says
+// which input cannot be used. The context bounds the comparison that Check makes; it is not used otherwise.
+func (fn *Function) Call(ctx context.Context, in ...*tensor.Array) ([]*tensor.Array, error) {
+	all := slices.Clone(in)
+	if fn.opt.Captures != nil {
+		all = append(all, fn.opt.Captures()...)
+	}
+	c := tensor.Call(nil)
+	if fn.opt.Where != nil {
+		c = &tensor.Ctx{Where: fn.opt.Where()}
+	}
+	for i, x := range all {
+		if x == nil {
+			return nil, c.Errorf("compile", "input %d is nil", i)
+		}
+		if err := x.Err(); err != nil {
+			return nil, err
+		}
+	}
+	if disabled.Load() {
+		return fn.f(all)
+	}
+	outs, err := fn.replay(c, all)
+	if err == nil && fn.opt.Check {
+		err = fn.check(ctx, c, all, outs)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return outs, nil
+}
+
+// replay finds a trace that fits and replays it, or makes one.
+func (fn *Function) replay(c *tensor.Ctx, in []*tensor.Array) ([]*tensor.Array, error) {
+	sig := fn.signature(in)
+	fn.mu.Lock()
+	fn.calls++
+	var fitting []*entry
+	for _, e := range slices.Backward(fn.entries) {
+		if e.sig.equal(sig, fn.opt.Shapeless) {
+			fitting = append(fitting, e)
+		}
+	}
+	fn.mu.Unlock()
+	var misfit error
+	for _, e := range fitting {
+		outs, err := e.plan.run(in)
+		if err == nil {
+			fn.used(e)
+			return outs, nil
+		}
+		if misfit == nil {
+			misfit = err
+		}
+	}
+	p, err := fn.trace(c, in)
+	if err != nil {
+		return nil, err
+	}
+	if p.foreign {
+		// The trace holds values of a surrounding one that are not among its inputs: it serves this call only.
+		return p.run(in)
+	}
+	e := &entry{sig: sig, plan: p}
+	fn.add(e, misfit)
+	return p.run(in)
+}
+
+func (fn *Function) used(e *entry) {
+	fn.mu.Lock()
+	defer fn.mu.Unlock()
+	e.hits++
+	if i := slices.Index(fn.entries, e); i >= 0 {
+		fn.entries = append(slices.Delete(fn.entries, i, i+1), e)
+	}
+}
+
+func (fn *Function) add(e *entry, misfit error) {
+	fn.mu.Lock()
+	defer fn.mu.Unlock()
+	fn.note(e, misfit)
+	fn.entries = append(fn.entries, e)
+	if over := len(fn.entries) - fn.opt.CacheSize; over > 0 {
+		fn.evicted += over
+		fn.entries = slices.Delete(fn.entries, 0, over)
+	}
+	if fn.opt.CaptureNames != nil {
+		fn.captures = fn.opt.CaptureNames()
+	}
+}
+
+// Stats are a Function's counters.
+type Stats struct {
+	Calls, Traces, Hits int // Hits: calls that replayed an earlier trace
+	Size, Cap, Evicted  int // of the cache, in traces
+}
+
+// Stats gives the counters.
+func (fn *Function) Stats() Stats {
+	fn.mu.Lock()
+	defer fn.mu.Unlock()
+	s := Stats{Calls: fn.calls, Traces: len(fn.entries) + fn.evicted, Size: len(fn.entries), Cap: fn.opt.CacheSize, Evicted: fn.evicted}
+	for _, e := range fn.entries {
+		s.Hits += e.hits
+	}
+	return s
+}
+
+// signature is what a trace depends on, beside guards.
+type signature struct {
+	key   string
+	specs []tensor.Spec
+}
+
+func (fn *Function) signature(in []*tensor.Array) signature {
+	var s signature
+	if fn.opt.Key != nil {
+		s.key = fn.opt.Key()
+	}
+	for _, x := range in {
+		s.specs = append(s.specs, tensor.Spec{Shape: x.Spec().Shape.Clone(), DType: x.DType()})
+	}
+	return s
+}
+
+func (s signature) equal(t signature, shapeless bool) bool {
+	if s.key != t.key || len(s.specs) != len(t.specs) {
+		return false
+	}
+	for i, a := range s.specs {
+		b := t.specs[i]
+		if a.DType != b.DType || len(a.Shape) != len(b.Shape) || !shapeless && !a.Shape.Equal(b.Shape) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,133 @@
+package compile
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+// misfit says why a plan cannot serve a call.
+type misfit struct{ reason string }
+
+func (m *misfit) Error() string { return m.reason }
+
+// run replays the plan: it makes new nodes on other inputs. It evaluates nothing. An error means that the plan does not fit: a guard
+// fails, or a Shape rule refuses; then the function must be traced again.
+func (p *plan) run(in []*tensor.Array) ([]*tensor.Array, error) {
+	slots := 0
+	if n := len(p.steps); n > 0 {
+		slots = p.steps[n-1].first + len(p.steps[n-1].keep)
+	}
+	values := make([]*tensor.Array, slots)
+	get := func(r ref) *tensor.Array {
+		switch r.kind {
+		case 'i':
+			return in[r.i]
+		case 'c':
+			return p.consts[r.i]
+		}
+		return values[r.i]
+	}
+	guards := p.guards
+	check := func(done int) error {
+		for ; len(guards) > 0 && guards[0].after <= done; guards = guards[1:] {
+			g := guards[0]
+			// A read: a surrounding trace must know that the plan was chosen by this dimension.
+			n, err := get(g.of).Dim(g.axis)
+			if err != nil {
+				return err
+			}
+			if n != g.size {
+				return &misfit{g.describe(n)}
+			}
+		}
+		return nil
+	}
+	for i, s := range p.steps {
+		if err := check(i); err != nil {
+			return nil, err
+		}
+		args := make([]*tensor.Array, len(s.in))
+		for k, r := range s.in {
+			args[k] = get(r)
+		}
+		for k, want := range s.specs {
+			if have := args[k].Spec(); !have.Shape.Equal(want.Shape) {
+				return nil, &misfit{fmt.Sprintf("%s (%s) was called with numbers that fit an input of shape %v; now it is %v",
+					s.node.Prim().Name(), s.node.Where(), want.Shape, have.Shape)}
+			}
+		}
+		outs := s.node.Replay(nil, args)
+		for _, y := range outs {
+			if err := y.Err(); err != nil {
+				return nil, err
+			}
+		}
+		copy(values[s.first:], outs)
+	}
+	if err := check(len(p.steps)); err != nil {
+		return nil, err
+	}
+	outs := make([]*tensor.Array, len(p.outs))
+	for i, r := range p.outs {
+		outs[i] = get(r)
+	}
+	// No one can read what lies between: the planner may fuse all of it.
+	var between []*tensor.Array
+	for _, s := range p.steps {
+		for i, keep := range s.keep {
+			if !keep {
+				between = append(between, values[s.first+i])
+			}
+		}
+	}
+	tensor.Drop(between...)
+	return outs, nil
+}
+
+func (g guard) describe(now int) string {
+	of := "an intermediate array"
+	if g.of.kind == 'i' {
+		of = fmt.Sprintf("input %d", g.of.i)
+	}
+	at := ""
+	if g.where != "" {
+		at = ", read at " + g.where + ","
+	}
+	return fmt.Sprintf("dimension %d of %s%s was %d, is %d", g.axis, of, at, g.size, now)
+}
+
+// check calls the function and compares with what the replay gave.
+func (fn *Function) check(ctx context.Context, c *tensor.Ctx, in, got []*tensor.Array) error {
+	want, err := fn.f(in)
+	if err != nil {
+		return err
+	}
+	if len(want) != len(got) {
+		return c.Errorf("compile", "check: the function gives %d outputs, its trace %d", len(want), len(got))
+	}
+	for i := range got {
+		a, b := got[i].Spec(), want[i].Spec()
+		if a.DType != b.DType || !a.Shape.Equal(b.Shape) {
+			return c.Errorf("compile", "check: output %d is %v, but %v in the trace: the function reads something that changed", i, b, a)
+		}
+		x, err := got[i].Bytes(ctx)
+		if err != nil {
+			return err
+		}
+		y, err := want[i].Bytes(ctx)
+		if err != nil {
+			return err
+		}
+		size := a.DType.Size()
+		for at := 0; at+size <= len(x); at += size {
+			if u, v := x[at:at+size], y[at:at+size]; !bytes.Equal(u, v) && !(isNaN(a.DType, u) && isNaN(a.DType, v)) {
+				return c.Errorf("compile", "check: element %d of output %d is %v, but %v in the trace: "+
+					"the function reads something that changed", at/size, i, number(a.DType, v), number(a.DType, u))
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,214 @@
+package compile
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+// plan is a recorded and simplified graph.
+type plan struct {
+	steps    []step
+	consts   []*tensor.Array // values that do not depend on the inputs
+	outs     []ref
+	guards   []guard
+	recorded int  // nodes before simplification
+	foreign  bool // a constant belongs to another transform's trace
+}
+
+// step is a call of an op on refs. Its outputs are the slots from first on.
+type step struct {
+	node  *tensor.Node
+	in    []ref
+	first int
+	keep  []bool // which outputs are outputs of the plan
+	specs []tensor.Spec
+}
+
+// ref names a value: an input (kind 'i'), a constant ('c') or a slot ('s').
+type ref struct {
+	kind byte
+	i    int
+}
+
+// guard is a dimension that the function read as a number.
+type guard struct {
+	of    ref
+	axis  int
+	size  int
+	after int // it can be checked when so many steps have been replayed
+	where string
+}
+
+// trace runs the function on placeholders and records what it builds.
+func (fn *Function) trace(c *tensor.Ctx, in []*tensor.Array) (*plan, error) {
+	r := &recorder{refs: map[tensor.Value]ref{}, known: map[stepKey]int{}, small: map[string]ref{}, plan: &plan{}}
+	type read struct {
+		x     *tensor.Array
+		axis  int
+		where string
+	}
+	var reads []read
+	tracing := true
+	seen := map[guardKey]bool{}
+	r.trace = tensor.NewTrace("compile", func(x *tensor.Array, axis int) {
+		k := guardKey{x.Value(), axis}
+		if !tracing || seen[k] {
+			return
+		}
+		seen[k] = true
+		where := ""
+		if fn.opt.Where != nil {
+			where = fn.opt.Where().String()
+		}
+		reads = append(reads, read{x, axis, where})
+	})
+	defer r.trace.End()
+	args := make([]*tensor.Array, len(in))
+	for i, x := range in {
+		args[i] = r.trace.Placeholder(c, x.Spec())
+		r.refs[args[i].Value()] = ref{'i', i}
+	}
+	outs, err := fn.f(args)
+	tracing = false
+	if err != nil {
+		return nil, err
+	}
+	for i, x := range outs {
+		if x == nil {
+			return nil, c.Errorf("compile", "output %d is nil", i)
+		}
+		if err := x.Err(); err != nil {
+			return nil, err
+		}
+	}
+	for _, x := range outs {
+		r.plan.outs = append(r.plan.outs, r.record(x))
+	}
+	for _, g := range reads {
+		r.plan.guards = append(r.plan.guards, guard{
+			of: r.record(g.x), axis: g.axis, size: g.x.Spec().Shape[g.axis], after: len(r.plan.steps), where: g.where})
+	}
+	r.plan.recorded = r.recorded
+	r.finish()
+	return r.plan, nil
+}
+
+type guardKey struct {
+	v    tensor.Value
+	axis int
+}
+
+// recorder turns a graph into a plan.
+type recorder struct {
+	trace    *tensor.Trace
+	plan     *plan
+	refs     map[tensor.Value]ref
+	known    map[stepKey]int // equal calls
+	small    map[string]ref  // equal constants
+	slots    int
+	recorded int
+}
+
+// stepKey is equal for calls that give equal results.
+type stepKey struct {
+	prim   *tensor.Prim
+	attrs  any
+	stream *tensor.Stream
+	in     string
+}
+
+// record adds what x depends on to the plan, in an order in which inputs come first. What x does not depend on is never visited:
+// dead code is not recorded.
+func (r *recorder) record(x *tensor.Array) ref {
+	v := x.Value()
+	if at, ok := r.refs[v]; ok {
+		return at
+	}
+	if !r.trace.Has(v.Node) {
+		return r.constant(v, x)
+	}
+	order := tensor.Order([]*tensor.Array{x}, func(n *tensor.Node) bool {
+		_, done := r.refs[tensor.Value{Node: n}]
+		return done || !r.trace.Has(n)
+	})
+	for _, n := range order {
+		r.node(n)
+	}
+	return r.refs[v]
+}
+
+func (r *recorder) node(n *tensor.Node) {
+	r.recorded++
+	values := n.Inputs()
+	in := make([]ref, len(values))
+	var b strings.Builder
+	for i, v := range values {
+		at, ok := r.refs[v]
+		if !ok {
+			at = r.constant(v, v.Node.Handle(v.Out))
+		}
+		in[i] = at
+		b.WriteByte(at.kind)
+		b.WriteString(strconv.Itoa(at.i))
+	}
+	key := stepKey{n.Prim(), n.Attrs(), n.Stream(), b.String()}
+	first, ok := r.known[key]
+	if !ok || !n.CanMerge() {
+		first = r.slots
+		r.slots += n.NumOut()
+		s := step{node: n, in: in, first: first, keep: make([]bool, n.NumOut())}
+		if n.Fixed() {
+			for _, v := range values {
+				s.specs = append(s.specs, v.Spec())
+			}
+		}
+		r.plan.steps = append(r.plan.steps, s)
+		r.known[key] = first
+	}
+	for i := range n.NumOut() {
+		r.refs[tensor.Value{Node: n, Out: i}] = ref{'s', first + i}
+	}
+}
+
+// constant is a value that does not depend on the inputs. It is kept, and computed once. Small ones that are equal are one.
+func (r *recorder) constant(v tensor.Value, x *tensor.Array) ref {
+	if at, ok := r.refs[v]; ok {
+		return at
+	}
+	if tensor.Traced(x) {
+		r.plan.foreign = true
+	}
+	at := ref{'c', len(r.plan.consts)}
+	if s := v.Spec(); x.State() == tensor.Ready && s.NBytes() <= 64 {
+		if bytes, err := x.Bytes(context.Background()); err == nil {
+			key := fmt.Sprintf("%v %x", s, bytes)
+			if old, ok := r.small[key]; ok {
+				r.refs[v] = old
+				return old
+			}
+			r.small[key] = at
+		}
+	}
+	r.plan.consts = append(r.plan.consts, x)
+	r.refs[v] = at
+	return at
+}
+
+// finish marks the slots that the plan gives out.
+func (r *recorder) finish() {
+	given := map[int]bool{}
+	for _, o := range r.plan.outs {
+		if o.kind == 's' {
+			given[o.i] = true
+		}
+	}
+	for _, s := range r.plan.steps {
+		for i := range s.keep {
+			s.keep[i] = given[s.first+i]
+		}
+	}
+}

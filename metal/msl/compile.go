@@ -1,0 +1,374 @@
+package msl
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sort"
+	"strings"
+	"sync"
+
+	"github.com/mlxlua/mlxlua/metal/kir"
+)
+
+// MathMode is the accuracy that a kernel asks of its arithmetic, as Metal's compile option of that name.
+type MathMode uint8
+
+// The math modes. Fast and Relaxed allow a*b+c within one expression to round once; Safe rounds every operation. Nothing
+// else depends on them: infinities, NaNs and signed zeros are always kept.
+const (
+	Fast MathMode = iota
+	Relaxed
+	Safe
+)
+
+// Options say how to compile.
+type Options struct {
+	Float64  bool // accept double, which Metal has not
+	MathMode MathMode
+	Defines  []Define // macros defined before the text
+	// FunctionConstants are the bits of function constants by their index. A kernel that uses one which is missing is an error.
+	FunctionConstants map[int]uint64
+	// Include resolves #include of names that are no Metal headers; nil resolves none.
+	Include func(name string) (text string, ok bool)
+}
+
+// Compile translates a text of the Metal Shading Language to kir: one kernel for each kernel function and explicit
+// instantiation. The prelude and the math library are in scope. The error is an ErrorList with all errors of the text.
+// It never panics and may be called by several goroutines at once.
+func Compile(src Source, opt Options) (mod *kir.Module, err error) {
+	pre, err := prelude()
+	if err != nil {
+		return nil, err
+	}
+	return compileOn(pre, src, opt)
+}
+
+// frozen is a parsed prelude with its scope. It never changes.
+type frozen struct {
+	file *File
+	root *env
+}
+
+//go:embed lib/*.metal
+var libFS embed.FS
+
+var prelude = sync.OnceValues(func() (*frozen, error) { return freeze(preludeSources()) })
+
+// preludeSources are the texts of the library in the order of their names.
+func preludeSources() []Source {
+	names, _ := fs.Glob(libFS, "lib/*.metal")
+	sort.Strings(names)
+	var list []Source
+	for _, n := range names {
+		text, _ := libFS.ReadFile(n)
+		list = append(list, Source{Name: n, Text: string(text)})
+	}
+	return list
+}
+
+// freeze parses a prelude and enters its declarations.
+func freeze(sources []Source) (*frozen, error) {
+	f, errs := Parse(Unit{Sources: sources})
+	if len(errs) > 0 {
+		return nil, fmt.Errorf("[msl] BUG: the prelude has errors: %w", errs.Err())
+	}
+	c := newCompiler(f, Options{Float64: true})
+	c.freezing = true
+	root := &env{kind: envNamespace}
+	c.declareAll(root, f.Decls)
+	if x := root.own("metal"); x != nil && x.kind == eNamespace {
+		root.using = append(root.using, x.ns)
+	}
+	if len(*c.errs) > 0 {
+		return nil, fmt.Errorf("[msl] BUG: the prelude has errors: %w", c.errs.Err())
+	}
+	return &frozen{f, root}, nil
+}
+
+func compileOn(pre *frozen, src Source, opt Options) (mod *kir.Module, err error) {
+	f, parseErrs := Parse(Unit{Sources: []Source{src}, Parent: pre.file, Include: opt.Include, Defines: opt.Defines})
+	if f == nil {
+		return nil, parseErrs.Err()
+	}
+	c := newCompiler(f, opt)
+	c.syntaxErrs = len(parseErrs) > 0
+	c.list = append(c.list, parseErrs...)
+	defer func() {
+		if r := recover(); r != nil {
+			if _, ok := r.(bailout); !ok {
+				c.errs = &c.list
+				c.errorf(Internal, c.lastPos, "internal error of the compiler: %v", r)
+			}
+			mod, err = nil, c.list.Err()
+			if err == nil {
+				err = errors.New("[msl] BUG: compilation stopped without an error")
+			}
+		}
+	}()
+	root := &env{kind: envNamespace, frozen: pre.root}
+	c.root = root
+	c.overlay[pre.root] = root
+	c.declareAll(root, f.Decls)
+	mod = c.unit()
+	if len(c.list) > 0 {
+		sortErrors(c.list)
+		return nil, c.list
+	}
+	mod.Files = f.Files()
+	return mod, nil
+}
+
+func sortErrors(l ErrorList) {
+	sort.SliceStable(l, func(i, j int) bool {
+		a, b := l[i], l[j]
+		if (a.Code == TooManyErrors) != (b.Code == TooManyErrors) {
+			return b.Code == TooManyErrors
+		}
+		if a.Pos.File != b.Pos.File {
+			return a.Pos.File < b.Pos.File
+		}
+		if a.Pos.Line != b.Pos.Line {
+			return a.Pos.Line < b.Pos.Line
+		}
+		return a.Pos.Col < b.Pos.Col
+	})
+}
+
+// compiler holds what is known of one unit while it is compiled.
+type compiler struct {
+	file     *File
+	opt      Options
+	root     *env
+	list     ErrorList
+	errs     *ErrorList // where errors go: list, or aside during a trial
+	freezing bool
+	// syntaxErrs says that the text has syntax errors: then undeclared names may be their consequence and are not reported.
+	syntaxErrs bool
+	lastPos    Pos
+	depth      int
+	instrs     int
+
+	types    map[typeKey]*ctype
+	structs  map[structKey]*ctype
+	enums    map[enumKey]*ctype
+	enumVals map[enumValKey]operand
+	resolved map[*entity]qtype
+	globals  map[*entity]value
+	insts    map[*tmplInfo][]*structInfo
+	varInsts map[*tmplInfo][]varInst
+	finsts   map[*funcEnt][]*funcInst
+	used     map[*funcEnt]bool
+	overlay  map[*env]*env // a namespace of the prelude to the unit's part of it
+
+	extraTmpl  map[*tmplInfo][]*TemplateDecl // specialisations by the unit of the prelude's templates
+	extraSpecs map[*funcEnt][]*funcEnt
+	members    map[memberKey][]memberDef
+
+	instantiations []pendingInst
+	asserts        []pendingAssert
+	order          []*funcEnt
+	noContract     bool // of the file-scope pragmas so far
+}
+
+func newCompiler(f *File, opt Options) *compiler {
+	c := &compiler{
+		file: f, opt: opt, types: map[typeKey]*ctype{}, structs: map[structKey]*ctype{}, enums: map[enumKey]*ctype{},
+		enumVals: map[enumValKey]operand{}, resolved: map[*entity]qtype{}, globals: map[*entity]value{},
+		insts: map[*tmplInfo][]*structInfo{}, varInsts: map[*tmplInfo][]varInst{}, finsts: map[*funcEnt][]*funcInst{},
+		used: map[*funcEnt]bool{}, overlay: map[*env]*env{}, extraTmpl: map[*tmplInfo][]*TemplateDecl{},
+		extraSpecs: map[*funcEnt][]*funcEnt{}, members: map[memberKey][]memberDef{},
+	}
+	c.errs = &c.list
+	return c
+}
+
+func (c *compiler) kirPos(p Pos) kir.Pos { return c.file.KirPos(p) }
+
+// inPrelude reports whether a place is in the prelude's text.
+func (c *compiler) inPrelude(p Pos) bool { return c.freezing || p != 0 && p <= c.file.base }
+
+func (c *compiler) errorf(code Code, at Pos, format string, args ...any) {
+	c.errorNote(code, at, "", format, args...)
+}
+
+func (c *compiler) errorNote(code Code, at Pos, note, format string, args ...any) {
+	c.lastPos = at
+	if c.syntaxErrs && (code == Undeclared || code == NotAType) && c.errs == &c.list {
+		c.hidden++
+		return
+	}
+	e := c.file.Errorf(code, at, format, args...)
+	if note != "" {
+		if e.Note != "" {
+			note = e.Note + "\n" + note
+		}
+		e.Note = note
+	}
+	if !c.errs.Add(e) && c.errs == &c.list {
+		panic(bailout{})
+	}
+}
+
+func noteAt(what string, l Location) string {
+	return fmt.Sprintf("%s %s:%d:%d", what, l.File, l.Pos.Line, l.Pos.Col)
+}
+
+func (c *compiler) errCount() int { return len(*c.errs) + c.hidden }
+func (c *compiler) full() bool    { return len(c.list) > MaxErrors }
+
+// trial runs f with its errors kept aside and reports whether there were none.
+func (c *compiler) trial(f func()) bool {
+	var errs ErrorList
+	return c.trialErrs(&errs, f)
+}
+
+func (c *compiler) trialErrs(errs *ErrorList, f func()) bool {
+	saved := c.errs
+	c.errs = errs
+	defer func() { c.errs = saved }()
+	f()
+	return len(*errs) == 0
+}
+
+// maxDepth bounds the nesting of instantiations.
+const maxDepth = 400
+
+// enter counts a nested instantiation; it reports templates that never end.
+func (c *compiler) enter(at Pos) bool {
+	if c.depth >= maxDepth {
+		c.errs = &c.list
+		c.errorf(TooLarge, at, "templates are instantiated more than %d deep", maxDepth)
+		panic(bailout{})
+	}
+	c.depth++
+	return true
+}
+
+func (c *compiler) leave() { c.depth-- }
+
+// signature writes a function's declaration for messages.
+func (c *compiler) signature(f *funcEnt) string {
+	var b strings.Builder
+	d := f.decl
+	switch {
+	case f.lam != nil:
+		b.WriteString("the lambda")
+	case f.cls != nil:
+		b.WriteString(f.cls.String() + "::")
+	}
+	switch d.Kind {
+	case FuncConstructor:
+		b.WriteString(f.cls.name)
+	case FuncConversion:
+		b.WriteString("operator " + typeText(d.Name.Conv))
+	case FuncOperator:
+		b.WriteString(operatorKey(d.Name.Op))
+	default:
+		if f.lam == nil {
+			b.WriteString(d.Name.Ident)
+		}
+	}
+	b.WriteByte('(')
+	for i, p := range d.Params {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(typeText(p.Type))
+	}
+	b.WriteByte(')')
+	return b.String()
+}
+
+// typeText writes a type as it stands in the source.
+func typeText(t *TypeExpr) string {
+	s := ""
+	if t.Quals.Space != SpaceNone {
+		s += t.Quals.Space.String() + " "
+	}
+	if t.Quals.Const {
+		s += "const "
+	}
+	switch t.Kind {
+	case TypeBasic:
+		s += t.Basic
+	case TypeNamed:
+		s += nameText(t.Name)
+		if t.Name.HasArgs {
+			var parts []string
+			for _, a := range t.Name.Args {
+				if a.Type != nil {
+					parts = append(parts, typeText(a.Type))
+				} else {
+					parts = append(parts, exprText(a.X))
+				}
+			}
+			s += "<" + strings.Join(parts, ", ") + ">"
+		}
+	case TypePointer:
+		return typeText(t.Elem) + "*" + strings.TrimSuffix(" "+s, " ")
+	case TypeReference:
+		return typeText(t.Elem) + "&"
+	case TypeArray:
+		return typeText(t.Elem) + "[]"
+	case TypeAuto:
+		s += "auto"
+	default:
+		s += "..."
+	}
+	if t.Pack {
+		s += "..."
+	}
+	return s
+}
+
+func exprText(x Expr) string {
+	switch x := x.(type) {
+	case *NameExpr:
+		return nameText(x.Name)
+	case *IntLit:
+		return fmt.Sprint(x.Value)
+	case *BoolLit:
+		return fmt.Sprint(x.Value)
+	}
+	return "..."
+}
+
+// definition finds the body of a function that was declared without one: a later definition with the same parameters, or one
+// outside the class.
+func (c *compiler) definition(inst *funcInst) *memberDef {
+	f := inst.f
+	name := funcKey(f.decl)
+	if f.cls != nil {
+		for i := range c.members[memberKey{f.cls.name, name}] {
+			d := &c.members[memberKey{f.cls.name, name}][i]
+			if len(d.decl.Params) == len(f.decl.Params) && d.decl.Quals.Const == f.decl.Quals.Const &&
+				d.decl.Quals.Space == f.decl.Quals.Space && d.decl.Body != nil {
+				def := *d
+				def.env = inst.env
+				return &def
+			}
+		}
+		return nil
+	}
+	ent := f.env.own(name)
+	if ent == nil || ent.kind != eFunc {
+		return nil
+	}
+	for _, o := range ent.funcs {
+		if o == f || o.decl.Body == nil || len(o.decl.Params) != len(f.decl.Params) || (o.tmpl == nil) != (f.tmpl == nil) {
+			continue
+		}
+		var same bool
+		var other *funcInst
+		if !c.trial(func() {
+			other = c.constGen(o.env).instFor(o, inst.args)
+			same = other != nil && sameParams(other, inst)
+		}) || !same {
+			continue
+		}
+		return &memberDef{decl: o.decl, tmpl: o.tmpl, env: other.env}
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+package msl
+
+// notConstant ends a constant evaluation.
+type notConstant struct {
+	why      string
+	at       Pos
+	reported bool
+}
+
+// notConst ends the constant evaluation that is under way: why names what is not constant.
+func (g *gen) notConst(why string) { panic(notConstant{why: why, at: g.pos}) }
+
+// evalConst runs f in a generator that evaluates instead of emitting. If it meets something that is not constant it reports so,
+// what saying what had to be constant, and returns false.
+func (g *gen) evalConst(f func(h *gen), at Pos, what string) (ok bool) {
+	h := &gen{c: g.c, exec: true, env: g.env, pos: at, depth: g.depth, calls: g.calls, unevaluated: g.unevaluated}
+	if g.exec {
+		h.steps = g.steps
+	}
+	before := g.c.errCount()
+	defer func() {
+		g.steps = max(g.steps, h.steps)
+		r := recover()
+		if r == nil {
+			ok = ok && g.c.errCount() == before
+			return
+		}
+		nc, is := r.(notConstant)
+		if !is {
+			panic(r)
+		}
+		ok = false
+		if !nc.reported {
+			g.c.errorf(NotConstant, at, "%s is not constant: it needs %s", what, nc.why)
+		}
+	}()
+	f(h)
+	return true
+}
+
+// constExpr evaluates an expression that must be constant.
+func (g *gen) constExpr(x Expr, what string) (value, bool) {
+	v := badValue
+	ok := g.evalConst(func(h *gen) { v = h.rvalue(h.expr(x)) }, x.Pos(), what)
+	if !ok || v.bad() || v.k == vVoid || v.k == vFuncs {
+		if ok && !v.bad() {
+			g.c.errorf(NotConstant, x.Pos(), "%s has no value", what)
+		}
+		return badValue, false
+	}
+	return v, true
+}
+
+// constInt evaluates an integer constant expression.
+func (g *gen) constInt(x Expr, what string) (int64, bool) {
+	v, ok := g.constExpr(x, what)
+	if !ok {
+		return 0, false
+	}
+	if v.q.T.kind == tStruct {
+		ok = g.evalConst(func(h *gen) { v = h.toArith(v) }, x.Pos(), what)
+	}
+	if !ok || !v.q.T.intLike() && v.q.T.kind != tEnum {
+		g.c.errorf(NotConstant, x.Pos(), "%s has type %s, not an integer type", what, v.q.T)
+		return 0, false
+	}
+	return v.comps[0].int(), true
+}
+
+// constGen returns a generator for types and constants in a scope outside functions.
+func (c *compiler) constGen(e *env) *gen {
+	return &gen{c: c, exec: true, env: e, depth: c.depth * 8}
+}
+
+// globalVar returns the value of a variable at namespace or class scope: always a constant.
+func (g *gen) globalVar(ent *entity) value {
+	c := g.c
+	if v, ok := c.globals[ent]; ok {
+		return v
+	}
+	c.globals[ent] = badValue
+	if !c.enter(ent.at) {
+		return badValue
+	}
+	defer c.leave()
+	v := c.constGen(ent.env).constantDecl(ent.vdecl, ent.env.cls != nil)
+	c.globals[ent] = v
+	return v
+}
+
+// constantDecl evaluates the declaration of a constant outside functions.
+func (g *gen) constantDecl(d *VarDecl, member bool) value {
+	name := d.Name.Ident
+	for _, a := range d.Specs.Attrs {
+		if a.Name == "function_constant" {
+			return g.functionConstant(d, &a)
+		}
+	}
+	t := g.typeOf(d.Type)
+	if t.T.kind == tBad {
+		return badValue
+	}
+	if !d.Specs.Constexpr && t.Space != SpaceConstant && !member && !g.c.inPrelude(d.Pos()) {
+		g.c.errorf(AddressSpace, d.Pos(), "the variable '%s' outside functions must be in the constant address space", name)
+		return badValue
+	}
+	t.Const = true
+	v, _ := g.constVar(d, name, t)
+	return v
+}
+
+// functionConstant gives a function constant the value that the options have for its index.
+func (g *gen) functionConstant(d *VarDecl, a *Attr) value {
+	t := g.typeOf(d.Type)
+	if len(a.Args) != 1 {
+		g.c.errorf(BadAttribute, a.At, "function_constant takes one index")
+		return badValue
+	}
+	i, ok := g.constInt(a.Args[0], "the index of a function constant")
+	if !ok || t.T.kind == tBad {
+		return badValue
+	}
+	val, given := g.c.opt.FunctionConstants[int(i)]
+	if !given {
+		g.c.errorf(NoFunctionConstant, d.Pos(), "the function constant '%s' (index %d) has no value: mlxlua's kernels take none",
+			d.Name.Ident, i)
+		return badValue
+	}
+	if !t.T.isScalar() {
+		g.c.errorf(Unsupported, d.Pos(), "a function constant of type %s", t)
+		return badValue
+	}
+	t.Const = true
+	o := &object{name: d.Name.Ident, q: t, fixed: true, slots: []slot{{-1, operand{ty: t.T.kt, bits: val & t.T.kt.Mask()}}}}
+	return g.objVal(o)
+}
+
+// varTemplate returns an instance of a variable template; ok is false for templates of other things.
+func (g *gen) varTemplate(ent *entity, x *NameExpr) (value, bool) {
+	tm := ent.tmpl
+	if tm.built != "" || tm.decl == nil {
+		return badValue, false
+	}
+	if _, isVar := tm.decl.Decl.(*VarDecl); !isVar {
+		return badValue, false
+	}
+	args, ok := g.templateArgs(x.Name.Args)
+	if !ok {
+		return badValue, true
+	}
+	if args, ok = g.completeArgs(tm, args, x.Pos()); !ok {
+		return badValue, true
+	}
+	for _, in := range g.c.varInsts[tm] {
+		if sameTargs(in.args, args) {
+			return in.val, true
+		}
+	}
+	if !g.c.enter(x.Pos()) {
+		return badValue, true
+	}
+	defer g.c.leave()
+	spec, bind := g.chooseSpec(tm, args)
+	d, isVar := spec.Decl.(*VarDecl)
+	if !isVar {
+		return badValue, true
+	}
+	v := g.c.constGen(bind).constantDecl(d, true)
+	g.c.varInsts[tm] = append(g.c.varInsts[tm], varInst{args, v})
+	return v, true
+}
+
+type varInst struct {
+	args []targ
+	val  value
+}
+
+// staticAssert checks a static_assert outside functions.
+func (c *compiler) staticAssert(d *StaticAssertDecl, e *env) { c.staticAssertIn(c.constGen(e), d) }
+
+func (c *compiler) staticAssertIn(g *gen, d *StaticAssertDecl) {
+	v, ok := g.constExpr(d.Cond, "the condition of static_assert")
+	if !ok {
+		return
+	}
+	hold := false
+	if !g.evalConst(func(h *gen) { hold = h.condition(v, d.Pos()).bits != 0 }, d.Pos(), "the condition of static_assert") || hold {
+		return
+	}
+	if d.Msg != "" {
+		c.errorf(StaticAssert, d.Pos(), "static_assert failed: %s", d.Msg)
+	} else {
+		c.errorf(StaticAssert, d.Pos(), "static_assert failed")
+	}
+}

@@ -1,0 +1,6 @@
+package soft
+
+import "unsafe"
+
+// addressOf is where a slice's memory begins.
+func addressOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }

@@ -1,0 +1,126 @@
+// Package soft is the driver that runs kernels on the processor: MSL text becomes kir, kir is executed by package interp,
+// and threadgroups are spread over a fixed set of workers.
+package soft
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"github.com/mlxlua/mlxlua/metal"
+)
+
+// Version names the toolchain: part of every library key. It changes when the meaning of a compiled text does.
+const Version = "soft-1"
+
+// Options choose how a Driver runs. The zero value is right for everything but tests.
+type Options struct {
+	// Workers is how many threadgroups run at once; 0 means one for each processor.
+	Workers int
+	// Memory replaces the machine's memory as the device's; 0 means the smaller of the RAM and the process's limit.
+	Memory int64
+	// Compiler replaces the MSL compiler.
+	Compiler Compiler
+}
+
+// Driver is the processor as a metal.Driver.
+type Driver struct {
+	info    metal.Info
+	compile Compiler
+	pool    *workers
+
+	mu     sync.Mutex
+	queues map[int]*queue
+	memory map[*byte][]byte // what Alloc gave, by its first byte: the whole mapping
+	closed bool
+	busy   sync.WaitGroup // submitted command buffers
+}
+
+var _ metal.Driver = (*Driver)(nil)
+
+// errClosed is the error of calls after Close.
+var errClosed = errors.New("[soft] the driver is closed")
+
+// New returns a driver with its workers running; Close ends them.
+func New(o Options) *Driver {
+	n := o.Workers
+	if n <= 0 {
+		n = runtime.GOMAXPROCS(0)
+	}
+	mem := o.Memory
+	if mem <= 0 {
+		mem = machineMemory()
+	}
+	if o.Compiler == nil {
+		o.Compiler = noCompiler
+	}
+	return &Driver{
+		info: metal.Info{
+			Name: fmt.Sprintf("%s, %d threads", processorName(), n), Kind: "cpu", Version: Version, Float64: true,
+			Threads: n, Memory: mem, Limits: metal.MetalLimits(mem),
+		},
+		compile: o.Compiler, pool: newWorkers(n - 1), queues: map[int]*queue{}, memory: map[*byte][]byte{},
+	}
+}
+
+// Info describes the processor.
+func (d *Driver) Info() metal.Info { return d.info }
+
+// alignment is that of allocations: a page of Apple's processors, and enough for any vector.
+const alignment = 16 << 10
+
+// Alloc returns n bytes of zeroed memory outside the Go heap. The system gives pages when they are first touched.
+func (d *Driver) Alloc(n int64) (metal.Memory, error) {
+	if n <= 0 || n > d.info.Limits.MaxBufferBytes || int64(int(n+alignment)) != n+alignment {
+		return metal.Memory{}, fmt.Errorf("[alloc] %d bytes: the limit is %d", n, d.info.Limits.MaxBufferBytes)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return metal.Memory{}, errClosed
+	}
+	mapping, err := mapMemory(int(n) + alignment)
+	if err != nil {
+		return metal.Memory{}, fmt.Errorf("[alloc] %d bytes: %w", n, err)
+	}
+	skip := -int(addressOf(mapping)) & (alignment - 1)
+	b := mapping[skip : skip+int(n) : skip+int(n)]
+	d.memory[&b[0]] = mapping
+	return metal.Memory{Bytes: b, Handle: &b[0]}, nil
+}
+
+// Free returns memory to the system. Memory that Alloc did not give, or that was freed before, is ignored.
+func (d *Driver) Free(m metal.Memory) {
+	p, ok := m.Handle.(*byte)
+	if !ok {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if mapping := d.memory[p]; mapping != nil {
+		delete(d.memory, p)
+		unmapMemory(mapping)
+	}
+}
+
+// Close waits for submitted work, then frees all memory and ends the workers. Closing again does nothing.
+func (d *Driver) Close() error {
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		return nil
+	}
+	d.closed = true
+	d.mu.Unlock()
+	d.busy.Wait()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var errs []error
+	for _, mapping := range d.memory {
+		errs = append(errs, unmapMemory(mapping))
+	}
+	d.memory = nil
+	d.pool.close()
+	return errors.Join(errs...)
+}

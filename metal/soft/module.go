@@ -1,0 +1,77 @@
+package soft
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/metal/interp"
+	"github.com/mlxlua/mlxlua/metal/kir"
+)
+
+// Compiler turns MSL text into kir; its error lists all that is wrong with the text.
+type Compiler func(ctx context.Context, src metal.Source) (*kir.Module, error)
+
+// module is a compiled source.
+type module struct {
+	programs    []*interp.Program
+	reflections []metal.Reflection
+}
+
+// Kernels lists the entry points.
+func (m *module) Kernels() []metal.Reflection { return m.reflections }
+
+// Compile turns MSL text into programs.
+func (d *Driver) Compile(ctx context.Context, src metal.Source) (m metal.Module, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("[compile] BUG: %v in %s", r, src.Label)
+		}
+	}()
+	if ctx != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	k, err := d.compile(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	return newModule(k)
+}
+
+func newModule(k *kir.Module) (*module, error) {
+	if err := k.Verify(); err != nil {
+		return nil, err
+	}
+	m := &module{}
+	for _, kernel := range k.Kernels {
+		p, err := interp.Prepare(kernel, k.Files)
+		if err != nil {
+			return nil, err
+		}
+		m.programs = append(m.programs, p)
+		m.reflections = append(m.reflections, reflect(kernel))
+	}
+	return m, nil
+}
+
+// reflect says about a kernel what the device model asks.
+func reflect(k *kir.Kernel) metal.Reflection {
+	r := metal.Reflection{Name: k.Name, MaxThreads: k.MaxThreads}
+	for _, g := range k.Regions {
+		if g.Space == kir.Threadgroup {
+			r.StaticTG = (r.StaticTG+int64(g.Align)-1)&^int64(g.Align-1) + int64(g.Size)
+		}
+	}
+	for _, p := range k.Params {
+		r.Params = append(r.Params, metal.ParamInfo{
+			Name: p.Name, Index: p.Index, Threadgroup: p.Space == kir.Threadgroup, Constant: p.Space == kir.Constant,
+			ElemSize: p.ElemSize, MinBytes: int64(p.MinBytes), Read: p.Read, Write: p.Write, Atomic: p.Atomic,
+		})
+	}
+	return r
+}
+
+// noCompiler stands for a missing Compiler.
+func noCompiler(_ context.Context, src metal.Source) (*kir.Module, error) {
+	return nil, fmt.Errorf("[compile] no compiler is set: %s", src.Label)
+}

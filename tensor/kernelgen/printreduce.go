@@ -1,0 +1,250 @@
+package kernelgen
+
+import "strconv"
+
+// shuffles are the accumulators that SIMD-groups can pass from lane to lane; others go through threadgroup memory.
+var shuffles = map[string]bool{"float": true, "int": true, "uint": true, "int32_t": true, "uint32_t": true}
+
+// PrintReduce prints the kernel of a pass. Its parameters are the operands, the output (accumulators, if Pass.Parts is more than 1) and the
+// numbers that ReduceLayout.Numbers gives, as int, or as long if Pass.Wide. Launch Pass.Threads threads in threadgroups of GroupThreads.
+// Sums are trees: a chain of a few elements in each thread, then pairs of chains, then lanes, then SIMD-groups.
+func PrintReduce(r *Reduction) string {
+	p := &r.Program
+	w := reducePrinter{printer: printer{wide: r.Pass.Wide}, r: r}
+	w.header(p, "reduce")
+	if r.Reducer.Header != "" {
+		w.line(r.Reducer.Header)
+	}
+	w.line("[[kernel]] void ", ReduceEntry, "(")
+	w.operands(p)
+	raw := r.Pass.Parts > 1
+	if raw {
+		w.param("device " + r.Reducer.Acc + "* out")
+	} else {
+		w.param("device " + r.OutType + "* out")
+	}
+	it := w.index()
+	w.param("constant " + it + "* p")
+	w.WriteString(positions)
+	w.where()
+	w.line("  const ", it, " begin = part * p[3];")
+	w.line("  const ", it, " end = begin + min(p[2] - begin, p[3]);")
+	w.operandBlocks()
+	w.accumulate()
+	switch r.Pass.Form {
+	case Simd:
+		w.acrossLanes()
+	case Group:
+		w.acrossLanes()
+		w.acrossGroups()
+	}
+	w.store(raw)
+	w.line("}")
+	return w.String()
+}
+
+type reducePrinter struct {
+	printer
+	r *Reduction
+}
+
+// where finds the output and the part that a thread works for.
+func (w *reducePrinter) where() {
+	it, groups := w.index(), itoa(GroupThreads/32)
+	switch w.r.Pass.Form {
+	case Lane:
+		w.line("  const ", it, " run = ", it, "(group) * ", groups, " + ", it, "(sg);")
+		w.line("  const ", it, " runs = (p[0] + 31) / 32;")
+		w.line("  const ", it, " part = run / runs;")
+		w.line("  const ", it, " to = (run - part * runs) * 32 + ", it, "(lane);")
+		w.line("  if (to >= p[0]) return;")
+	case Simd:
+		w.line("  const ", it, " run = ", it, "(group) * ", groups, " + ", it, "(sg);")
+		w.line("  const ", it, " to = run / p[1];")
+		w.line("  const ", it, " part = run - to * p[1];")
+	case Group:
+		w.line("  const ", it, " to = ", it, "(group) / p[1];")
+		w.line("  const ", it, " part = ", it, "(group) - to * p[1];")
+	}
+}
+
+// operandBlocks declares i0, i1, ...: each operand's element at the output's coordinates.
+func (w *reducePrinter) operandBlocks() {
+	it := w.index()
+	var classes []Class
+	arrays := 0
+	for k, o := range w.r.Program.Operands {
+		classes = append(classes, o.Class)
+		if o.Class == Scalar {
+			w.line("  const ", o.Type, " ", value(k), " = a", itoa(k), ";")
+		} else {
+			arrays++
+		}
+	}
+	if arrays == 0 {
+		return
+	}
+	w.line("  const ", it, " nd = p[4] + p[5];")
+	w.line("  constant ", it, "* q = p + 6 + nd;")
+	w.line("  ", it, " row = to;")
+	w.blocks(classes, "row", "p[6 + d]", "p[4]", "2 + nd")
+	for k, c := range classes {
+		if c == Strided && !w.r.Pass.Deep {
+			w.line("  const ", it, " s", itoa(k), " = ", block(k, classes, "2 + nd"), "[1];")
+		}
+	}
+}
+
+// element prints the load of element x (counted from the output's first) into the operands' variables, and the steps.
+func (w *reducePrinter) element(indent string) string {
+	it, p := w.index(), &w.r.Program
+	var classes []Class
+	for _, o := range p.Operands {
+		classes = append(classes, o.Class)
+	}
+	if w.r.Pass.Deep {
+		w.line(indent, it, " rest = x;")
+		for k, c := range classes {
+			if c != Scalar {
+				w.line(indent, it, " j", itoa(k), " = i", itoa(k), ";")
+			}
+		}
+		w.line(indent, "for (", it, " d = nd - 1; d > p[4]; --d) {")
+		w.line(indent, "  const ", it, " next = rest / p[6 + d];")
+		w.line(indent, "  const ", it, " c = rest - next * p[6 + d];")
+		w.line(indent, "  rest = next;")
+		for k, c := range classes {
+			if c != Scalar {
+				w.line(indent, "  j", itoa(k), " += c * ", block(k, classes, "2 + nd"), "[2 + d];")
+			}
+		}
+		w.line(indent, "}")
+	}
+	for k, o := range p.Operands {
+		if o.Class == Scalar {
+			continue
+		}
+		at := element("a", k, k, o.Class, "x")
+		if w.r.Pass.Deep {
+			at = "a" + itoa(k) + "[j" + itoa(k) + " + rest * " + block(k, classes, "2 + nd") + "[2 + p[4]]]"
+		}
+		w.line(indent, "const ", o.Type, " ", value(k), " = ", at, ";")
+	}
+	w.steps(p, indent)
+	return value(len(p.Operands) + len(p.Steps) - 1)
+}
+
+// combine is the Combine expression of two accumulators.
+func (w *reducePrinter) combine(a, b string) string {
+	return expand(w.r.Reducer.Combine, func(n int) string { return [...]string{a, b}[min(n, 1)] }, "x")
+}
+
+// accumulate leaves in acc what a thread's elements combine to.
+func (w *reducePrinter) accumulate() {
+	it, pass, acc := w.index(), w.r.Pass, w.r.Reducer.Acc
+	step, per := "1", laneBlock
+	first := "begin"
+	switch pass.Form {
+	case Simd:
+		step, per, first = "32", rowBlock*32, "begin + "+it+"(lane)"
+	case Group:
+		step, per, first = itoa(GroupThreads), rowBlock*GroupThreads, "begin + "+it+"(sg * 32 + lane)"
+	}
+	if pass.Short {
+		w.line("  ", acc, " acc = ", w.r.Reducer.Init, ";")
+		w.line("  for (", it, " x = ", first, "; x < end; x += ", step, ") {")
+		w.addElement("    ")
+		w.line("  }")
+		return
+	}
+	n := itoa(per)
+	w.line("  ", acc, " tree[32];")
+	w.line("  const ", it, " blocks = (end - begin + ", itoa(per-1), ") / ", n, ";")
+	w.line("  for (", it, " b = 0; b < blocks; ++b) {")
+	w.line("    ", acc, " acc = ", w.r.Reducer.Init, ";")
+	w.line("    const ", it, " stop = min(end, begin + (b + 1) * ", n, ");")
+	w.line("    for (", it, " x = ", first, " + b * ", n, "; x < stop; x += ", step, ") {")
+	w.addElement("      ")
+	w.line("    }")
+	w.line("    int level = 0;")
+	w.line("    for (", it, " c = b; (c & 1) != 0; c >>= 1) {")
+	w.line("      acc = ", w.combine("tree[level]", "acc"), ";")
+	w.line("      ++level;")
+	w.line("    }")
+	w.line("    tree[level] = acc;")
+	w.line("  }")
+	w.line("  ", acc, " acc = ", w.r.Reducer.Init, ";")
+	w.line("  int level = 0;")
+	w.line("  for (", it, " c = blocks; c != 0; c >>= 1) {")
+	w.line("    if ((c & 1) != 0) acc = ", w.combine("tree[level]", "acc"), ";")
+	w.line("    ++level;")
+	w.line("  }")
+}
+
+func (w *reducePrinter) addElement(indent string) {
+	v := w.element(indent)
+	load := expand(w.r.Reducer.Load, func(int) string { return v }, "ulong(x)")
+	w.line(indent, "const ", w.r.Reducer.Acc, " item = ", load, ";")
+	w.line(indent, "acc = ", w.combine("acc", "item"), ";")
+}
+
+// acrossLanes combines the accumulators of a SIMD-group in a tree; lane 0 has the result.
+func (w *reducePrinter) acrossLanes() {
+	acc := w.r.Reducer.Acc
+	if shuffles[acc] {
+		w.line("  for (ushort d = 16; d > 0; d >>= 1) {")
+		w.line("    const ", acc, " other = simd_shuffle_down(acc, d);")
+		w.line("    acc = ", w.combine("acc", "other"), ";")
+		w.line("  }")
+		return
+	}
+	w.line("  threadgroup ", acc, " shared[", strconv.Itoa(GroupThreads), "];")
+	w.line("  threadgroup ", acc, "* mine = shared + sg * 32;")
+	w.line("  mine[lane] = acc;")
+	w.line("  simdgroup_barrier(mem_flags::mem_threadgroup);")
+	w.line("  for (uint d = 16; d > 0; d >>= 1) {")
+	w.line("    if (lane < d) {")
+	w.line("      const ", acc, " other = mine[lane + d];")
+	w.line("      acc = ", w.combine("acc", "other"), ";")
+	w.line("      mine[lane] = acc;")
+	w.line("    }")
+	w.line("    simdgroup_barrier(mem_flags::mem_threadgroup);")
+	w.line("  }")
+}
+
+// acrossGroups combines the accumulators of a threadgroup's SIMD-groups; the first thread has the result.
+func (w *reducePrinter) acrossGroups() {
+	acc := w.r.Reducer.Acc
+	groups := itoa(GroupThreads / 32)
+	w.line("  threadgroup ", acc, " parts[", groups, "];")
+	w.line("  if (lane == 0) parts[sg] = acc;")
+	w.line("  threadgroup_barrier(mem_flags::mem_threadgroup);")
+	w.line("  if (sg != 0 || lane != 0) return;")
+	w.line("  for (uint d = ", itoa(GroupThreads/64), "; d > 0; d >>= 1) {")
+	w.line("    for (uint k = 0; k < d; ++k) {")
+	w.line("      const ", acc, " left = parts[k];")
+	w.line("      const ", acc, " right = parts[k + d];")
+	w.line("      parts[k] = ", w.combine("left", "right"), ";")
+	w.line("    }")
+	w.line("  }")
+	w.line("  acc = parts[0];")
+}
+
+// store writes the output, or the part's accumulator.
+func (w *reducePrinter) store(raw bool) {
+	result := "acc"
+	if !raw {
+		finish := expand(w.r.Reducer.Finish, func(int) string { return "acc" }, "x")
+		result = "static_cast<" + w.r.OutType + ">(" + finish + ")"
+	}
+	switch {
+	case w.r.Pass.Form == Lane && raw:
+		w.line("  out[part * p[0] + to] = ", result, ";")
+	case w.r.Pass.Form == Lane:
+		w.line("  out[to] = ", result, ";")
+	case raw:
+		w.line("  if (lane == 0) out[to * p[1] + part] = ", result, ";")
+	default:
+		w.line("  if (lane == 0) out[to] = ", result, ";")
+	}
+}

@@ -1,0 +1,226 @@
+package ops_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/optest"
+)
+
+// coveredElsewhere are the prims that are no ops of this package, or that run in the tests of ops made of them.
+var coveredElsewhere = map[string]string{
+	"watch":         "the identity of a transform: every gradient goes through it",
+	"max_or_lowest": "softmax",
+}
+
+func TestMain(m *testing.M) { os.Exit(optest.Main(m, coveredElsewhere)) }
+
+type outs = func(in []*array) []*array
+
+func one(f func(in []*array) *array) outs {
+	return func(in []*array) []*array { return []*array{f(in)} }
+}
+
+// inputs are cases of one input each.
+func inputs(g optest.Gen, dims ...string) []optest.Case {
+	var cases []optest.Case
+	for _, d := range dims {
+		cases = append(cases, optest.Case{Inputs: []optest.Input{optest.In(d, g)}})
+	}
+	return cases
+}
+
+var discrete = map[string]bool{
+	"sign": true, "floor": true, "isnan": true, "isinf": true, "logical_not": true, "stop_gradient": true,
+	"floor_divide": true, "equal": true, "not_equal": true, "greater": true, "greater_equal": true, "less": true,
+	"less_equal": true, "logical_and": true, "logical_or": true, "all": true, "any": true, "argmax": true, "argmin": true,
+}
+
+// unaryInputs are where functions are tried that are not defined, or not smooth, on all of [-2, 2].
+var unaryInputs = map[string]optest.Gen{
+	"log": optest.Uniform(0.25, 4), "sqrt": optest.Uniform(0.25, 4), "abs": optest.Distinct(0.0625),
+	"sigmoid": optest.Uniform(-6, 6),
+}
+
+var unaryRefusals = map[string][]tensor.DType{
+	"negative": {tensor.Bool}, "floor": {tensor.Complex64}, "sigmoid": {tensor.Complex64},
+}
+
+func TestUnary(t *testing.T) {
+	unary := map[string]func(a *array, c ...*ctx) *array{"stop_gradient": ops.StopGradient}
+	for name, f := range unaryFuncs {
+		unary[name] = f
+	}
+	for name, f := range unary {
+		g, ok := unaryInputs[name]
+		if !ok {
+			g = optest.Uniform(-2, 2)
+		}
+		op := optest.Op{
+			Name: name, Fn: one(func(in []*array) *array { return f(in[0]) }), Cases: inputs(g, "n,m", "", "0,n"),
+			Golden: "elementwise.json", NonDiff: discrete[name], Second: !discrete[name], Refuse: unaryRefusals[name],
+		}
+		if op.Refuse != nil {
+			op.DTypes = except(op.Refuse...)
+		}
+		optest.Run(t, op)
+	}
+}
+
+// except is the dtypes of layouts without those that the op refuses.
+func except(no ...tensor.DType) []tensor.DType {
+	var out []tensor.DType
+	for _, d := range []tensor.DType{tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Int32, tensor.Uint8, tensor.Bool,
+		tensor.Complex64} {
+		keep := true
+		for _, n := range no {
+			keep = keep && n != d
+		}
+		if keep {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+func TestBinary(t *testing.T) {
+	type gens struct{ a, b optest.Gen }
+	special := map[string]gens{
+		"divide":       {optest.Uniform(-2, 2), optest.Uniform(0.25, 4)},
+		"floor_divide": {optest.Uniform(-6, 6), optest.Uniform(1, 4)},
+		"remainder":    {optest.Distinct(0.0625), optest.Ints(3, 3)}, // whose multiples the operand does not hit
+		"power":        {optest.Uniform(0.5, 2), optest.Uniform(0, 3)},
+		"maximum":      {optest.Distinct(0), optest.Distinct(0.0625)},
+		"minimum":      {optest.Distinct(0), optest.Distinct(0.0625)},
+	}
+	for name, f := range binaryFuncs {
+		g, ok := special[name]
+		if !ok {
+			g = gens{optest.Uniform(-2, 2), optest.Uniform(-2, 2)}
+		}
+		pair := func(a, b string) optest.Case {
+			return optest.Case{Inputs: []optest.Input{optest.In(a, g.a), optest.In(b, g.b)}}
+		}
+		op := optest.Op{
+			Name: name, Fn: one(func(in []*array) *array { return f(in[0], in[1]) }),
+			Cases:  []optest.Case{pair("n,m", "n,m"), pair("n,1", "m"), pair("", "n"), pair("0,n", "n")},
+			Golden: "elementwise.json", NonDiff: discrete[name], Second: !discrete[name],
+		}
+		if name == "floor_divide" || name == "remainder" {
+			op.Refuse = []tensor.DType{tensor.Complex64}
+			op.DTypes = except(tensor.Complex64, tensor.Bool, tensor.Uint8, tensor.Int32) // layouts may hold zeros
+		}
+		if name == "power" {
+			op.Tol = optest.Tol{Rel: 1e-5}
+		}
+		optest.Run(t, op)
+	}
+}
+
+func TestWhere(t *testing.T) {
+	mask := optest.In("n,m", optest.Ints(0, 1)).As(tensor.Bool)
+	x, y := optest.In("n,m", optest.Uniform(-2, 2)), optest.In("m", optest.Uniform(-2, 2))
+	optest.Run(t, optest.Op{
+		Name: "where", Fn: one(func(in []*array) *array { return ops.Where(in[0], in[1], in[2]) }),
+		Cases:  []optest.Case{{Inputs: []optest.Input{mask, x, y}}, {Inputs: []optest.Input{mask, y, optest.In("", optest.Ints(1, 1))}}},
+		Golden: "elementwise.json", Second: true,
+	})
+}
+
+func TestAsType(t *testing.T) {
+	for _, to := range tensor.DTypes() {
+		optest.Run(t, optest.Op{
+			Name: "astype " + to.String(), Prims: []string{"astype"}, Golden: "elementwise.json",
+			Fn:    one(func(in []*array) *array { return ops.AsType(in[0], to) }),
+			Cases: inputs(optest.Uniform(0, 9), "n,m"), NonDiff: to != tensor.Float64 && to != tensor.Float32,
+		})
+	}
+}
+
+func TestViews(t *testing.T) {
+	u := optest.Uniform(-2, 2)
+	view := func(name string, f func(in []*array) *array, golden bool, cases []optest.Case, prims ...string) {
+		op := optest.Op{Name: name, Prims: prims, Fn: one(f), Cases: cases, Second: true}
+		if golden {
+			op.Golden = "views.json"
+		}
+		optest.Run(t, op)
+	}
+	view("reshape", func(in []*array) *array { return ops.Reshape(in[0], tensor.Sizes(4, -1)) }, true, inputs(u, "n,4,m", "n,8"))
+	like := []optest.Case{{Inputs: []optest.Input{optest.In("n,2,m", u), optest.In("2,m,n", u)}}}
+	view("reshape like", func(in []*array) *array { return ops.Reshape(in[0], tensor.ShapeOf(in[1])) }, false, like, "reshape")
+	view("flatten", func(in []*array) *array { return ops.Flatten(in[0], 1, 2) }, true, inputs(u, "n,m,2", "2,n,m"))
+	view("flatten all", func(in []*array) *array { return ops.Flatten(in[0], 0, -1) }, false, inputs(u, "n,m", "", "0,n"), "flatten")
+	view("transpose", func(in []*array) *array { return ops.Transpose(in[0], []int{2, 0, 1}) }, true, inputs(u, "n,m,2"))
+	view("transpose all", func(in []*array) *array { return ops.Transpose(in[0], nil) }, true, inputs(u, "n,m", ""), "transpose")
+	view("moveaxis", func(in []*array) *array { return ops.MoveAxis(in[0], 0, -1) }, true, inputs(u, "n,m,2"), "transpose")
+	view("swapaxes", func(in []*array) *array { return ops.SwapAxes(in[0], 0, -1) }, true, inputs(u, "n,m,2"), "transpose")
+	view("expand_dims", func(in []*array) *array { return ops.ExpandDims(in[0], []int{0, -1}) }, true, inputs(u, "n,m", ""))
+	view("squeeze", func(in []*array) *array { return ops.Squeeze(in[0], []int{0, 2}) }, true, inputs(u, "1,n,1"))
+	view("broadcast_to", func(in []*array) *array { return ops.BroadcastTo(in[0], tensor.Sizes(2, 3, 4)) }, true, inputs(u, "3,1", ""))
+	to := []optest.Case{{Inputs: []optest.Input{optest.In("n,1", u), optest.In("m,n,k", u)}}}
+	view("broadcast like", func(in []*array) *array { return ops.BroadcastTo(in[0], tensor.ShapeOf(in[1])) }, false, to, "broadcast_to")
+	back := []optest.Case{{Inputs: []optest.Input{optest.In("m,n,k", u), optest.In("n,1", u)}},
+		{Inputs: []optest.Input{optest.In("n,m", u), optest.In("n,m", u)}}}
+	view("sum_to", func(in []*array) *array { return ops.SumTo(in[0], tensor.ShapeOf(in[1])) }, false, back)
+	some := []ops.Part{ops.Span(1, ops.None, 1), ops.Span(ops.None, ops.None, -2)}
+	view("slice", func(in []*array) *array { return ops.Slice(in[0], some) }, true, inputs(u, "n,m", "n,m,2"))
+	at := []ops.Part{ops.At(-1), ops.Ellipsis(), ops.NewAxis()}
+	view("slice at", func(in []*array) *array { return ops.Slice(in[0], at) }, true, inputs(u, "n,m"), "slice")
+	set := []ops.Part{ops.Span(1, ops.None, 1), ops.Span(ops.None, ops.None, 2)}
+	update := []optest.Case{{Inputs: []optest.Input{optest.In("n,m", u), optest.In("", u)}},
+		{Inputs: []optest.Input{optest.In("n,m", u), optest.In("1,1", u)}}}
+	view("slice_update", func(in []*array) *array { return ops.SliceUpdate(in[0], in[1], set) }, true, update)
+}
+
+func TestReductions(t *testing.T) {
+	forms := []struct {
+		name string
+		axes []int
+		keep bool
+	}{{"", nil, false}, {" last", []int{-1}, false}, {" first, kept", []int{0}, true}}
+	for name, f := range reduceFuncs {
+		if name == "softmax" {
+			continue
+		}
+		for _, form := range forms {
+			op := optest.Op{
+				Name: name + form.name, Prims: []string{name}, Golden: "reductions.json",
+				Fn:    one(func(in []*array) *array { return f(in[0], form.axes, form.keep) }),
+				Cases: inputs(optest.Distinct(0.5), "n,m", "2,n,m"), NonDiff: discrete[name], Second: !discrete[name],
+			}
+			if name == "prod" {
+				op.Cases = inputs(optest.Uniform(0.5, 2), "n,m")
+			}
+			optest.Run(t, op)
+		}
+	}
+}
+
+func TestSoftmax(t *testing.T) {
+	cases := inputs(optest.Uniform(-6, 6), "n,m", "n,m,2")
+	softmax := func(axis int) outs {
+		return one(func(in []*array) *array { return ops.Softmax(in[0], []int{axis}) })
+	}
+	optest.Run(t, optest.Op{Name: "softmax", Fn: softmax(-1), Cases: cases, Golden: "reductions.json", Second: true})
+	optest.Run(t, optest.Op{Name: "softmax first", Fn: softmax(0), Cases: cases, Second: true})
+}
+
+// TestShapesAlone: ops that read shapes only, and the constants that they fill.
+func TestShapesAlone(t *testing.T) {
+	u := optest.Uniform(-2, 2)
+	optest.Run(t, optest.Op{
+		Name: "number_of_elements", Cases: inputs(u, "n,m"), NonDiff: true,
+		Fn: one(func(in []*array) *array { return ops.Size(in[0], []int{-1}, tensor.Float32) }),
+	})
+	optest.Run(t, optest.Op{
+		Name: "zeros_like", Prims: []string{"broadcast_to"}, Cases: inputs(u, "n,m"), NonDiff: true,
+		Fn: one(func(in []*array) *array { return ops.ZerosLike(in[0]) }),
+	})
+	optest.Run(t, optest.Op{
+		Name: "add arange", Prims: []string{"arange"}, Cases: inputs(u, "n,4"), Second: true,
+		Fn: one(func(in []*array) *array { return ops.Add(in[0], ops.Arange(0, 4, 1, tensor.Float32)) }),
+	})
+}
