@@ -30,6 +30,8 @@ type Options struct {
 	Key func() string
 	// Where is the line that runs, asked when a dimension is read; for Explain.
 	Where func() tensor.Where
+	// Context bounds the evaluations that Check needs; nil: nothing does.
+	Context func() context.Context
 }
 
 // Function is a compiled function. Several goroutines may call it.
@@ -76,15 +78,12 @@ func New(f func([]*tensor.Array) ([]*tensor.Array, error), opt Options) *Functio
 }
 
 // Call gives the function's outputs for the inputs, lazily as the function itself would. The error is the function's, or says
-// which input cannot be used. The context bounds the comparison that Check makes; it is not used otherwise.
-func (fn *Function) Call(ctx context.Context, in ...*tensor.Array) ([]*tensor.Array, error) {
+// which input cannot be used. A nil Ctx stands for the Go caller's line.
+func (fn *Function) Call(c *tensor.Ctx, in ...*tensor.Array) ([]*tensor.Array, error) {
+	c = tensor.Call([]*tensor.Ctx{c})
 	all := slices.Clone(in)
 	if fn.opt.Captures != nil {
 		all = append(all, fn.opt.Captures()...)
-	}
-	c := tensor.Call(nil)
-	if fn.opt.Where != nil {
-		c = &tensor.Ctx{Where: fn.opt.Where()}
 	}
 	for i, x := range all {
 		if x == nil {
@@ -99,7 +98,7 @@ func (fn *Function) Call(ctx context.Context, in ...*tensor.Array) ([]*tensor.Ar
 	}
 	outs, err := fn.replay(c, all)
 	if err == nil && fn.opt.Check {
-		err = fn.check(ctx, c, all, outs)
+		err = fn.check(c, all, outs)
 	}
 	if err != nil {
 		return nil, err

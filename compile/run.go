@@ -100,7 +100,11 @@ func (g guard) describe(now int) string {
 }
 
 // check calls the function and compares with what the replay gave.
-func (fn *Function) check(ctx context.Context, c *tensor.Ctx, in, got []*tensor.Array) error {
+func (fn *Function) check(c *tensor.Ctx, in, got []*tensor.Array) error {
+	ctx := context.Background()
+	if fn.opt.Context != nil {
+		ctx = fn.opt.Context()
+	}
 	want, err := fn.f(in)
 	if err != nil {
 		return err

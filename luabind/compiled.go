@@ -3,7 +3,6 @@ package luabind
 import (
 	"errors"
 	"slices"
-	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -40,7 +39,8 @@ var compileRows = []row{
 			}
 			k := &compiledFunction{s: a.s, fn: a.callable(0), results: map[string][]lua.LValue{}}
 			k.f = compile.New(k.trace, compile.Options{Shapeless: a.flag(3), Check: a.flag(4),
-				Captures: k.captures, Key: func() string { return k.key }})
+				Captures: k.captures, CaptureNames: k.captureNames, Key: func() string { return k.key },
+				Where: a.s.where, Context: a.s.ctx})
 			return a.s.userdata(compiledKind, k)
 		}},
 	{name: "disable_compile", sig: "", doc: "compile.Disable", call: func(a *args) any { compile.Disable(); return nil }},
@@ -54,6 +54,15 @@ func (k *compiledFunction) captures() []*tensor.Array {
 		out = append(out, c.ud.Value.(*tensor.Array))
 	}
 	return append(out, k.s.random.Key())
+}
+
+// captureNames says where each capture comes from.
+func (k *compiledFunction) captureNames() []string {
+	var out []string
+	for _, c := range k.captured {
+		out = append(out, c.path)
+	}
+	return append(out, "mx.random's key")
 }
 
 // trace runs the Lua function with its captured objects holding the inputs of the trace.
@@ -81,7 +90,6 @@ func (k *compiledFunction) trace(in []*tensor.Array) ([]*tensor.Array, error) {
 // call calls the compiled function with the arguments on the stack.
 func (k *compiledFunction) call(L *lua.LState) int {
 	s := k.s
-	c := s.call()
 	saved := *k
 	defer func() { k.args, k.captured, k.key = saved.args, saved.captured, saved.key }()
 	k.args = stackArgs(L)[1:]
@@ -93,7 +101,7 @@ func (k *compiledFunction) call(L *lua.LState) int {
 		b = append(structure(v, b), ';')
 	}
 	k.key = string(append(append(b, '|'), capturedKey...))
-	outs, err := k.f.Call(c, in...)
+	outs, err := k.f.Call(s.ctx(), in...)
 	if err != nil {
 		var own *luaFailure
 		if errors.As(err, &own) {
@@ -124,14 +132,7 @@ func (s *State) openCompiled() {
 		if !ok {
 			s.raise(s.call().Errorf("explain", "call it as f:explain()"))
 		}
-		var b strings.Builder
-		b.WriteString(k.f.Explain())
-		found, _ := s.captures(k.fn)
-		for _, c := range found {
-			x := c.ud.Value.(*tensor.Array)
-			b.WriteString("capture " + c.path + ": " + x.Spec().String() + "\n")
-		}
-		L.Push(lua.LString(b.String()))
+		L.Push(lua.LString(k.f.Explain()))
 		return 1
 	})
 }

@@ -19,7 +19,8 @@ const (
 // allRows are the rows of all functions.
 func allRows() []row {
 	var all []row
-	for _, rows := range [][]row{coreRows, opRows, transformRows, kernelRows, evalRows, streamRows} {
+	for _, rows := range [][]row{coreRows, opRows, transformRows, kernelRows, evalRows, streamRows,
+		compileRows} {
 		all = append(all, rows...)
 	}
 	return all
@@ -32,6 +33,7 @@ func (s *State) openMX() {
 	s.openAt()
 	s.openCustom()
 	s.openKernels()
+	s.openCompiled()
 	s.openNames()
 	mx := s.L.NewTable()
 	s.mx = mx

@@ -42,7 +42,7 @@ var opRows = []row{
 
 	reduceRow("sum", ops.Sum), reduceRow("prod", ops.Prod), reduceRow("mean", ops.Mean), reduceRow("max", ops.Max),
 	reduceRow("min", ops.Min), reduceRow("argmax", ops.ArgMax), reduceRow("argmin", ops.ArgMin),
-	reduceRow("all", ops.AllTrue), reduceRow("any", ops.AnyTrue), reduceRow("logsumexp", ops.LogSumExp),
+	reduceRow("all", ops.All), reduceRow("any", ops.Any), reduceRow("logsumexp", ops.LogSumExp),
 
 	{name: "where", sig: "condition x:operand y:operand", call: func(a *args) any {
 		return ops.Where(a.array(0), a.array(1), a.array(2), a.ctx)
@@ -51,7 +51,11 @@ var opRows = []row{
 		return ops.AsType(a.array(0), a.dtype(1, tensor.Float32), a.ctx)
 	}},
 	{name: "softmax", sig: "a axis:axes? precise:bool=false", call: func(a *args) any {
-		return ops.Softmax(a.array(0), a.ints(1), a.ctx)
+		x := a.array(0)
+		if d := x.DType(); a.flag(2) && d.IsFloat() && d.Size() < 4 { // precise: the steps in float32, one rounding
+			return ops.AsType(ops.Softmax(ops.AsType(x, tensor.Float32, a.ctx), a.ints(1), a.ctx), d, a.ctx)
+		}
+		return ops.Softmax(x, a.ints(1), a.ctx)
 	}},
 
 	{name: "reshape", sig: "a shape:shape", call: func(a *args) any {

@@ -12,20 +12,43 @@ import (
 // storage owns a buffer for the outputs that lie in it. When it becomes garbage the buffer goes back to the pool; sooner where
 // the engine can prove that no one will read it again.
 type storage struct {
-	owned    *metal.Owned
+	buf      *metal.Buffer
+	owned    *metal.Owned // nil while no one but the engine can reach the outputs: it gives the buffer back itself
 	dev      *metal.Device
 	stream   *Stream      // whose kernels wrote it; nil: the host did
 	users    atomic.Int32 // outputs that lie in it
 	pins     atomic.Int32 // host views that are open
-	shared   atomic.Bool  // another stream reads it too, or someone outside holds the buffer: it must not be written again
-	external bool
+	shared   atomic.Bool  // another stream reads it too
+	external bool         // someone outside holds the buffer: it must not be written
 }
 
-// newStorage takes over one reference of buf.
+// newStorage takes over one reference of buf, for the collector to give back.
 func newStorage(dev *metal.Device, s *Stream, buf *metal.Buffer) *storage {
-	st := &storage{dev: dev, stream: s}
-	st.owned = metal.OwnedBy(st, buf)
+	st := &storage{dev: dev, stream: s, buf: buf}
+	st.own()
 	return st
+}
+
+// own ties the buffer to the collector.
+func (st *storage) own() {
+	if st.owned == nil {
+		st.owned = metal.OwnedBy(st, st.buf)
+	}
+}
+
+// take gives the reference on the buffer to the caller: no output lies in it any more. It is nil if that was done before.
+func (st *storage) take() *metal.Buffer {
+	if st.owned != nil {
+		return st.owned.Stop()
+	}
+	buf := st.buf
+	st.buf = nil
+	return buf
+}
+
+// writable says whether the stream may write to the storage once no output lies in it.
+func (st *storage) writable(s *Stream) bool {
+	return st.stream == s && !st.external && !st.shared.Load() && st.pins.Load() == 0
 }
 
 // inlineBytes is the size up to which a constant stays in its node.

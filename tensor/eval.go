@@ -117,16 +117,13 @@ func (n *Node) settle(err error) {
 	state := Ready
 	if err != nil {
 		n.err, state = err, Failed
-		for i := range n.out {
-			n.drop(i)
-		}
 	}
 	n.state.Store(int32(state))
 	if n.done != nil {
 		close(n.done)
 	}
 	for i := range n.out {
-		if o := &n.out[i]; o.dead && o.uses.Load() == 0 {
+		if o := &n.out[i]; (o.dead || err != nil) && o.uses.Load() == 0 {
 			n.drop(i)
 		}
 	}

@@ -24,16 +24,26 @@ func (n *Node) release(i int) {
 
 // drop gives an output's data back. Called with mu held.
 func (n *Node) drop(i int) {
+	if st := n.detach(i); st != nil {
+		if buf := st.take(); buf != nil {
+			buf.Release()
+		}
+	}
+}
+
+// detach forgets an output's data and returns its storage if no other output lies in it. Called with mu held.
+func (n *Node) detach(i int) *storage {
 	o := &n.out[i]
 	if o.gone {
-		return
+		return nil
 	}
 	o.gone = true
 	v := o.data
 	o.data = View{}
 	if v.owner != nil && v.owner.users.Add(-1) == 0 {
-		v.owner.owned.Release()
+		return v.owner
 	}
+	return nil
 }
 
 // addUses counts readers of the inputs that n reads.

@@ -134,9 +134,11 @@ type Stream struct {
 	queue   []*segment
 	running bool
 	idle    chan struct{} // closed when there is nothing queued or running; nil if that is so
-	pending []*batch      // committed command buffers that have not been settled, oldest first
+	pending []*batch      // committed and not settled, oldest first
 
-	enc encoder // of the stream's goroutine
+	settling sync.Mutex // held while batches are settled
+	pace     pace       // of the stream's goroutine, as enc
+	enc      encoder    // of the stream's goroutine
 }
 
 // NewStream makes a stream. It fails if the device is not open.

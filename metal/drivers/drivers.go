@@ -1,50 +1,57 @@
-// Package drivers is the one list of back ends. Opening one has no effect beyond the device that is returned.
+// Package drivers is the one list of drivers. Nothing is opened, and nothing is registered, until Open is called.
 package drivers
 
 import (
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/mlxlua/mlxlua/metal"
-	"github.com/mlxlua/mlxlua/metal/soft"
 )
 
-// drivers makes the drivers of this system by name. "auto" tries them in the order of auto.
-var drivers = map[string]func() (metal.Driver, error){
-	"cpu": func() (metal.Driver, error) { return soft.New(soft.Options{}), nil },
+// Options say which device Open opens and how.
+type Options struct {
+	// Name is a driver's name, one of Names, or "auto": the first that works. "" is "auto".
+	Name string
+	// Device is for the device model: limits, validation.
+	Device metal.DeviceOptions
 }
 
-var auto = []string{"cpu"}
+// driver is an entry of the list: how a driver of that name is opened. An error says why it cannot be used here.
+type driver struct {
+	name string
+	open func() (metal.Driver, error)
+}
 
-// Names lists the names of Open on this system, sorted, without "auto".
+// Names lists this system's drivers, in the order in which "auto" tries them.
 func Names() []string {
 	var names []string
-	for name := range drivers {
-		names = append(names, name)
+	for _, d := range list() {
+		names = append(names, d.name)
 	}
-	sort.Strings(names)
 	return names
 }
 
-// Open opens a device by name; "auto" and "" stand for the best there is. A name that is unknown, and a device that
-// is missing, are errors: there is never a silent other one. The caller closes the device.
-func Open(name string, opt metal.DeviceOptions) (*metal.Device, error) {
-	names := []string{name}
-	if name == "" || name == "auto" {
-		names = auto
+// Open opens a device, which the caller makes known by tensor.SetDevice and closes. A driver that is missing is an error, never
+// silently another one. Where there is no device that "auto" can open, the error says why for each.
+func Open(o Options) (*metal.Device, error) {
+	name := o.Name
+	if name == "" {
+		name = "auto"
 	}
-	var last error
-	for _, n := range names {
-		open := drivers[n]
-		if open == nil {
-			return nil, fmt.Errorf("[device] no device %q on this system; there is: auto, %s", n, strings.Join(Names(), ", "))
+	if names := Names(); name != "auto" && !slices.Contains(names, name) {
+		return nil, fmt.Errorf("[device] there is no driver %q on this system; there are %s", name, strings.Join(names, ", "))
+	}
+	var failures []string
+	for _, d := range list() {
+		if name != "auto" && name != d.name {
+			continue
 		}
-		d, err := open()
+		drv, err := d.open()
 		if err == nil {
-			return metal.NewDevice(d, opt)
+			return metal.NewDevice(drv, o.Device)
 		}
-		last = err
+		failures = append(failures, fmt.Sprintf("%s: %v", d.name, err))
 	}
-	return nil, fmt.Errorf("[device] %s: %w", name, last)
+	return nil, fmt.Errorf("[device] no device could be opened: %s", strings.Join(failures, "; "))
 }

@@ -18,7 +18,7 @@ const (
 	// BadCharacter occurs for a character that is no part of C++, and for bytes that are not UTF-8.
 	//
 	// Example:
-	//	int a @ 3;
+	//	int a = 3; @
 	BadCharacter Code = 101
 
 	// UnterminatedComment occurs for a comment without its end.
@@ -30,7 +30,7 @@ const (
 	// UnterminatedLiteral occurs for a string or character that its line does not end.
 	//
 	// Example:
-	//	static_assert(true, "text);
+	//	#define NAME "text
 	UnterminatedLiteral Code = 103
 
 	// BadNumber occurs for a number with wrong digits, an unknown suffix or more than 64 bits.

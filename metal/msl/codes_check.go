@@ -152,11 +152,11 @@ const (
 	// Example:
 	//	kernel void k(device int *x) { double d = 1; }
 	Unsupported
-	// BadAttribute is an attribute that does not exist, or in the wrong place.
+	// UnknownAttribute is an attribute that does not exist, or in the wrong place.
 	//
 	// Example:
 	//	kernel void k(device int *x [[bufer(0)]]) {}
-	BadAttribute
+	UnknownAttribute
 	// KernelParam is a kernel parameter that nothing can be bound to.
 	//
 	// Example:

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/mlxlua/mlxlua/metal/kir"
+	std "github.com/mlxlua/mlxlua/metal/prelude"
 )
 
 // MathMode is the accuracy that a kernel asks of its arithmetic, as Metal's compile option of that name.
@@ -56,14 +57,21 @@ var libFS embed.FS
 
 var prelude = sync.OnceValues(func() (*frozen, error) { return freeze(preludeSources()) })
 
-// preludeSources are the texts of the library in the order of their names.
+// preludeSources are the texts that every unit stands on: what Metal's headers declare, the math library in the order of
+// its files' names, and MLX's helpers.
 func preludeSources() []Source {
+	var list []Source
+	for _, s := range std.Standard() {
+		list = append(list, Source(s))
+	}
 	names, _ := fs.Glob(libFS, "lib/*.metal")
 	sort.Strings(names)
-	var list []Source
 	for _, n := range names {
 		text, _ := libFS.ReadFile(n)
 		list = append(list, Source{Name: n, Text: string(text)})
+	}
+	for _, s := range std.Helpers() {
+		list = append(list, Source(s))
 	}
 	return list
 }
@@ -146,6 +154,7 @@ type compiler struct {
 	freezing bool
 	// syntaxErrs says that the text has syntax errors: then undeclared names may be their consequence and are not reported.
 	syntaxErrs bool
+	hidden     int // errors not reported because of syntaxErrs
 	lastPos    Pos
 	depth      int
 	instrs     int
@@ -232,14 +241,14 @@ func (c *compiler) trialErrs(errs *ErrorList, f func()) bool {
 	return len(*errs) == 0
 }
 
-// maxDepth bounds the nesting of instantiations.
-const maxDepth = 400
+// maxInstDepth bounds the nesting of instantiations.
+const maxInstDepth = 400
 
 // enter counts a nested instantiation; it reports templates that never end.
 func (c *compiler) enter(at Pos) bool {
-	if c.depth >= maxDepth {
+	if c.depth >= maxInstDepth {
 		c.errs = &c.list
-		c.errorf(TooLarge, at, "templates are instantiated more than %d deep", maxDepth)
+		c.errorf(TooLarge, at, "templates are instantiated more than %d deep", maxInstDepth)
 		panic(bailout{})
 	}
 	c.depth++

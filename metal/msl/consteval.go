@@ -113,7 +113,7 @@ func (g *gen) constantDecl(d *VarDecl, member bool) value {
 func (g *gen) functionConstant(d *VarDecl, a *Attr) value {
 	t := g.typeOf(d.Type)
 	if len(a.Args) != 1 {
-		g.c.errorf(BadAttribute, a.At, "function_constant takes one index")
+		g.c.errorf(UnknownAttribute, a.At, "function_constant takes one index")
 		return badValue
 	}
 	i, ok := g.constInt(a.Args[0], "the index of a function constant")

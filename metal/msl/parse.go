@@ -4,20 +4,21 @@ import "fmt"
 
 // Limits of the parser.
 const (
-	maxDepth = 300  // levels of expressions, statements, types and classes within one another
+	maxNest  = 300  // levels of expressions, statements, types and classes within one another
 	maxChain = 5000 // operators of one level, else-ifs, ?: of one expression
 )
 
 // parser turns the tokens of a unit into declarations. It keeps track of which names are types, templates and values,
 // as C++ needs to be parsed at all; it does not check that names exist.
 type parser struct {
-	f    *File
-	toks []token
-	i    int // the current token
-	errs *ErrorList
-	bad  bool // an error was found in the statement or declaration at hand: further ones are not reported
-	mute int  // >0: trying something: errors only set bad
-	over bool // a limit was hit: the parser has gone to the end
+	f      *File
+	toks   []token
+	i      int // the current token
+	errs   *ErrorList
+	bad    bool // an error was found in the statement or declaration at hand: further ones are not reported
+	mute   int  // >0: trying something: errors only set bad
+	noSemi bool // the error is a missing semicolon
+	over   bool // a limit was hit: the parser has gone to the end
 
 	scope       *scope
 	level       int32
@@ -114,7 +115,14 @@ func (p *parser) topLevel(out *[]Decl) {
 
 // recover skips to where the next statement or declaration may start, after an error in the one that started at from.
 func (p *parser) recover(from int, top bool) {
-	p.bad = false
+	noSemi := p.noSemi
+	p.bad, p.noSemi = false, false
+	if p.i > from && noSemi && p.toks[p.i].flags&fBOL != 0 {
+		return // the semicolon is missing at the end of a line
+	}
+	if p.toks[from].kind == kFor && p.leaveParens(from) {
+		return
+	}
 	if p.i == from {
 		p.advance()
 	} else if k := p.toks[p.i-1].kind; (k == tSemi || k == tRBrace) && !top {
@@ -156,6 +164,34 @@ func (p *parser) recover(from int, top bool) {
 		}
 		p.advance()
 	}
+}
+
+// leaveParens goes past the parenthesis that is open at the current token of the statement that starts at from, as the
+// semicolons of for (;;) end nothing. It returns false if none is open.
+func (p *parser) leaveParens(from int) bool {
+	depth := 0
+	for _, t := range p.toks[from:p.i] {
+		switch t.kind {
+		case tLParen:
+			depth++
+		case tRParen:
+			depth--
+		}
+	}
+	if depth <= 0 {
+		return false
+	}
+	for ; depth > 0; p.advance() {
+		switch p.kind() {
+		case tLParen:
+			depth++
+		case tRParen:
+			depth--
+		case tEOF, tLBrace, tRBrace:
+			return true
+		}
+	}
+	return true
 }
 
 func (p *parser) tok() *token { return &p.toks[p.i] }
@@ -203,6 +239,7 @@ func (p *parser) expect(k tok, context string) bool {
 		want = keywords[k-tKeyword]
 	}
 	p.errorAfter(UnexpectedToken, "expected '%s' %s, found %s", want, context, p.tok().name())
+	p.noSemi = k == tSemi
 	return false
 }
 
@@ -211,7 +248,7 @@ func (p *parser) report(e func() *Error) {
 	if p.bad {
 		return
 	}
-	p.bad = true
+	p.bad, p.noSemi = true, false
 	if p.mute > 0 || p.over {
 		return
 	}
@@ -251,10 +288,10 @@ func (p *parser) errorAfter(code Code, format string, args ...any) {
 
 // enter counts a level of nesting; it returns false, having reported it, when there are too many.
 func (p *parser) enter() bool {
-	if p.depth++; p.depth <= maxDepth {
+	if p.depth++; p.depth <= maxNest {
 		return true
 	}
-	p.tooDeep("this nests more than %d levels deep", maxDepth)
+	p.tooDeep("this nests more than %d levels deep", maxNest)
 	return false
 }
 

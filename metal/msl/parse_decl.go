@@ -287,7 +287,11 @@ func (p *parser) attachAttrs(sr *specResult) {
 // emptyDeclaration handles specifiers followed by a semicolon.
 func (p *parser) emptyDeclaration(w where, sr *specResult) {
 	if s, ok := sr.defines.(*StructDecl); ok && s.Name == nil && s.Complete {
-		s.Anonymous = w == inClass
+		if w != inClass && s.Key != "union" {
+			p.errorAt(s.At, BadClass, "a %s without a name declares nothing here", s.Key)
+			return
+		}
+		s.Anonymous = true
 		for _, m := range s.Members {
 			if v, ok := m.(*VarDecl); ok && v.Name != nil {
 				p.declare(p.f.syms.sym(v.Name.Ident), entry{kind: nkValue})
@@ -381,7 +385,7 @@ func (p *parser) variable(w where, tc tmplCtx, sr *specResult, d *declr, at Base
 		p.errorAt(d.at, BadDeclarator, "this declares no name")
 		return false
 	}
-	if p.kind() == tLt {
+	if p.kind() == tLt && tc != tmplNone {
 		p.errorf(BadTemplate, "'%s' is no template", d.name.Ident)
 		return false
 	}

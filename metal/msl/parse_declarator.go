@@ -56,8 +56,8 @@ func (p *parser) pointers(t *TypeExpr) *TypeExpr {
 			}
 			return t
 		}
-		if n > maxDepth {
-			p.tooDeep("more than %d pointers on pointers", maxDepth)
+		if n > maxNest {
+			p.tooDeep("more than %d pointers on pointers", maxNest)
 		}
 	}
 	return t

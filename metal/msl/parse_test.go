@@ -11,7 +11,7 @@ import (
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
-// parseForms maps texts to their trees, following the grammar of C++14 (N4140) and section 4 of Metal's specification.
+// declForms are texts and their trees, following the grammar of C++14 (N4140) and section 4 of Metal's specification.
 var declForms = [][2]string{
 	// Declarators: [dcl.meaning].
 	{"int a, *b, **c, d[2][3], (*e)[4], &f = a;", "(var a : int) (var b : ptr(int)) (var c : ptr(ptr(int))) " +
@@ -32,7 +32,6 @@ var declForms = [][2]string{
 	{"static_assert(sizeof(float4) == 16, \"size\");", `(static_assert (== (sizeof type float4) 16) "size")`},
 	{"coherent(device) device int *p;", "(var p : ptr(device coherent int))"},
 	// Kernels.
-	{"kernel void k(device T1 *x [[buffer(0)]]) {}", ""},
 	{"[[kernel]] void k(uint3 t [[thread_position_in_grid]]) {}",
 		"(func kernel k (uint3 t [[thread_position_in_grid]]) void [[kernel]] {})"},
 	{"kernel void k [[max_total_threads_per_threadgroup(64)]] (int a);",
@@ -49,7 +48,6 @@ var declForms = [][2]string{
 		"(struct S {(conversion explicit operator bool () this:thread const) " +
 			"(operator operator() (float x) float this:constant {(return x)}) (operator operator[] (int) ref(int)) " +
 			"(operator operator++ (int) S)})"},
-	{"struct S { float f() { return g() + N; } T2 g(); };", ""},
 	{"struct S { float f() { return N(1); } using N = float; };",
 		"(struct S {(func f () float {(return (new N 1))}) (alias N float)})"}, // bodies see the whole class
 	{"class A { public: int a; private: struct B { int c; } b; union { int i; float f; }; };",
@@ -74,7 +72,6 @@ var declForms = [][2]string{
 	{"namespace a::b { inline namespace v1 { struct T {}; } } a::b::T t; namespace { struct U {}; } ::U u;",
 		"(namespace a (namespace b (namespace v1 (struct T {})))) (var t : a::b::T) (namespace  (struct U {})) (var u : ::U)"},
 	// Templates.
-	{"template <typename T, int N = (1 > 2), template <typename> class C = X, class... Ts> struct S;", ""},
 	{"template <typename T = float, int N = (1 > 2), class... Ts> struct S; template <> struct S<int>; S<float, 3> s;",
 		"(template <typename T = float, int N = (> 1 2), typename... Ts> (struct S)) (template <> (struct S<type int>)) " +
 			"(var s : S<type float, 3>)"},
@@ -94,12 +91,13 @@ var declForms = [][2]string{
 			"[[host_name(\"a\")]] [[kernel]])) (instantiate (func f<type int> (int) void))"},
 	{"template <typename T> struct A { T f(); template <typename U> A(U u) : x(u) {} T x; }; template <typename T> T A<T>::f() { return x; }",
 		"(template <typename T> (struct A {(func f () T) (template <typename U> (ctor A (U u) x(u) {})) (field x : T)})) " +
-			"(template <typename T> (func A<T>::f () T {(return x)}))"},
+			"(template <typename T> (func A<type T>::f () T {(return x)}))"},
 	{"template <typename T, typename = typename T::k> typename T::type f(typename T::template R<int>::t x);",
 		"(template <typename T, typename = typename T::k> (func f (typename T::template R<type int>::t x) typename T::type))"},
 	{"#pragma clang fp contract(off)\nint x;", "(pragma contract off) (var x : int)"},
 }
 
+// stmtForms are the same for statements.
 var stmtForms = [][2]string{
 	// Precedence and associativity: [expr].
 	{"x = a + b * c - d / e % g;", "(= x (- (+ a (* b c)) (% (/ d e) g)));"},
@@ -118,11 +116,9 @@ var stmtForms = [][2]string{
 		"(= x (+ (cast ptr(device float4) p) 1)); (= x (* (cast ptr(device const half) (+ p 1))));"},
 	{"x = (uint2)(1, 2); x = (uint2){1, 2}; x = uint2{1, 2}.y; x = (float(a) + 1);",
 		"(= x (cast uint2 (, 1 2))); (= x (cast uint2 {1 2})); (= x (. (new uint2 {1 2}) y)); (= x (+ (new float a) 1));"},
-	{"x = static_cast<float>(a); x = as_type<vec<float, 2>>(a); x = reinterpret_cast<device int*>(p); x = const_cast<thread T&>(a);", ""},
 	{"x = static_cast<float>(a); x = as_type<vec<float, 2>>(b);", "(= x (static_cast float a)); (= x (as_type vec<type float, 2> b));"},
 	{"float T = 1; T * x; x = (T) - 1; x = T < 3 > 2;",
 		"(var T : float = 1) (* T x); (= x (- T 1)); (= x (> (< T 3) 2));"},
-	{"float4 * q; float (*r)[2]; float4(*q); uint(x), y;", ""},
 	{"float4 *q; float4 (*r)[2]; float4 s(1, 2); float4 t(float(a), 1); float4(a).x; float(u) = 1;",
 		"(var q : ptr(float4)) (var r : ptr(array[2](float4))) (var s : float4 (1 2)) (var t : float4 ((new float a) 1)) " +
 			"(. (new float4 a) x); (var u : float = 1)"},
@@ -167,10 +163,6 @@ var stmtForms = [][2]string{
 func TestDeclarations(t *testing.T) {
 	for _, c := range declForms {
 		f, errs := Parse(ppText(c[0]))
-		if c[1] == "" { // names that are not declared: the text only shows that its twin below needs them
-			require.NotEmpty(t, errs, c[0])
-			continue
-		}
 		require.NoError(t, errs.Err(), c[0])
 		require.Equal(t, c[1], sdecls(f.Decls), c[0])
 	}
@@ -178,9 +170,6 @@ func TestDeclarations(t *testing.T) {
 
 func TestStatements(t *testing.T) {
 	for _, c := range stmtForms {
-		if c[1] == "" {
-			continue
-		}
 		f, errs := Parse(ppText("void f() {\n" + c[0] + "\n}"))
 		require.NoError(t, errs.Err(), c[0])
 		require.Equal(t, c[1], sstmts(f.Decls[0].(*FuncDecl).Body.List), c[0])
@@ -192,14 +181,14 @@ func TestLocations(t *testing.T) {
 	text := "#define TWICE(a) (a + a)\nint x = 1;\n#line 10 \"body\"\nint y = \\\n  TWICE(x) + 2;\n"
 	f, errs := Parse(ppText(text))
 	require.NoError(t, errs.Err())
-	require.Equal(t, kir.Pos{File: 2, Line: 2, Col: 5}, f.KirPos(f.Decls[0].Pos()))
+	require.Equal(t, kir.Pos{File: 1, Line: 2, Col: 5}, f.KirPos(f.Decls[0].Pos()))
 	require.Equal(t, []string{"predefined", "source", "body"}, f.Files()[:3])
 	require.Equal(t, "source", f.Location(f.Decls[0].Pos()).File)
 
 	y := f.Decls[1].(*VarDecl)
 	loc := f.Location(y.Pos())
 	require.Equal(t, "body", loc.File)
-	require.Equal(t, kir.Pos{File: 3, Line: 10, Col: 5}, loc.Pos)
+	require.Equal(t, kir.Pos{File: 2, Line: 10, Col: 5}, loc.Pos)
 	require.Equal(t, "source", loc.Source)
 	require.EqualValues(t, 4, loc.Line)
 	require.Equal(t, "int y = \\\n    ^", loc.Excerpt())

@@ -124,6 +124,16 @@ func (p *parser) declWordFollows() bool {
 	return false
 }
 
+// declWordHere tells whether the current token starts a declaration and cannot continue one after a class.
+func (p *parser) declWordHere() bool {
+	switch k := p.kind(); k {
+	case kKernel, kTemplate, kStruct, kClass, kUnion, kEnum, kNamespace, kUsing, kTypedef, kInline, kStaticAssert:
+		return true
+	default:
+		return isBasicType(k)
+	}
+}
+
 // storage reads a specifier that is no part of the type.
 func (p *parser) storage(sr *specResult, w where) bool {
 	s := &sr.specs
@@ -198,6 +208,9 @@ func (p *parser) specifiers(w where) (sr specResult) {
 		}
 		if sr.typ != nil || basic.at != 0 || !p.typeSpecifier(&sr, w) {
 			break
+		}
+		if sr.defines != nil && p.tok().flags&fBOL != 0 && w != inParam && w != inTypeID && p.declWordHere() {
+			p.expect(tSemi, "after a class or an enumeration")
 		}
 	}
 	sr.anything = sr.anything || p.i > start

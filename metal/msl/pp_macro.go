@@ -46,6 +46,10 @@ func (p *preproc) expand(t ptok) bool {
 	}
 	args, closing, ok := p.args(m, t)
 	if !ok {
+		if !p.dead { // the name stands for the call, so that there is no second error about what is missing
+			t.hide = t.hide.add(m)
+			p.pend = append(p.pend, t)
+		}
 		return true
 	}
 	p.push(m, t, args, t.hide.intersect(closing.hide).add(m))

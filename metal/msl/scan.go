@@ -124,7 +124,7 @@ const (
 	cSpace // without the newline
 )
 
-var class = func() (c [256]uint8) {
+var charClass = func() (c [256]uint8) {
 	for i := range c {
 		switch ch := byte(i); {
 		case ch >= '0' && ch <= '9':
@@ -152,7 +152,7 @@ func (s *scanner) skipSpace() (flags uint8) {
 	}
 	for i < len(text) {
 		switch c := text[i]; {
-		case class[c]&cSpace != 0:
+		case charClass[c]&cSpace != 0:
 			i++
 			flags |= fSpace
 		case c == '\n':
@@ -192,11 +192,11 @@ func (s *scanner) next() token {
 		return t
 	}
 	c := text[i]
-	cl := class[c]
+	cl := charClass[c]
 	switch {
 	case cl == cIdent || c >= utf8.RuneSelf:
 		h := uint32(2166136261)
-		for i < len(text) && class[text[i]]&cIdent != 0 {
+		for i < len(text) && charClass[text[i]]&cIdent != 0 {
 			h = (h ^ uint32(text[i])) * 16777619
 			i++
 		}
@@ -209,7 +209,7 @@ func (s *scanner) next() token {
 		t.kind = tIdent
 		t.text = text[s.pos:i]
 		t.sym = s.syms.intern(t.text, h)
-	case cl&cDigit != 0, c == '.' && i+1 < len(text) && class[text[i+1]]&cDigit != 0:
+	case cl&cDigit != 0, c == '.' && i+1 < len(text) && charClass[text[i+1]]&cDigit != 0:
 		t.kind = tNumber
 		i = s.number(i)
 	case c == '"', c == '\'':
@@ -233,7 +233,7 @@ func (s *scanner) next() token {
 // unicodeIdent returns the end of an identifier that goes on with a character outside ASCII.
 func (s *scanner) unicodeIdent(i int) int {
 	for i < len(s.text) {
-		if class[s.text[i]]&cIdent != 0 {
+		if charClass[s.text[i]]&cIdent != 0 {
 			i++
 			continue
 		}
@@ -260,7 +260,7 @@ func (s *scanner) number(i int) int {
 	text := s.text
 	for i++; i < len(text); i++ {
 		c := text[i]
-		if class[c]&cIdent != 0 || c == '.' {
+		if charClass[c]&cIdent != 0 || c == '.' {
 			continue
 		}
 		if c == '+' || c == '-' {
@@ -268,7 +268,7 @@ func (s *scanner) number(i int) int {
 				continue
 			}
 		}
-		if c == '\'' && i+1 < len(text) && class[text[i+1]]&cIdent != 0 {
+		if c == '\'' && i+1 < len(text) && charClass[text[i+1]]&cIdent != 0 {
 			continue
 		}
 		break

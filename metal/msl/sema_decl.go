@@ -39,7 +39,12 @@ func (c *compiler) declare(e *env, d Decl) {
 	case *StaticAssertDecl:
 		c.asserts = append(c.asserts, pendingAssert{d, e})
 	case *PragmaStmt:
-		c.filePragmas = append(c.filePragmas, d)
+		switch d.Name {
+		case "contract":
+			c.noContract = d.Value == "off"
+		case "math_mode":
+			c.noContract = d.Value == "safe"
+		}
 	}
 }
 
@@ -200,7 +205,7 @@ func (c *compiler) declareFunc(e *env, d *FuncDecl, tmpl *TemplateDecl) {
 	if d.Name == nil {
 		return
 	}
-	f := &funcEnt{decl: d, env: e, tmpl: tmpl, cls: e.cls, usr: !c.freezing}
+	f := &funcEnt{decl: d, env: e, tmpl: tmpl, cls: e.cls, usr: !c.freezing, noContract: c.noContract}
 	if len(d.Name.Quals) > 0 {
 		c.defineMember(e, d, tmpl)
 		return

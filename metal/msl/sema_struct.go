@@ -64,6 +64,7 @@ func (c *compiler) declareMethod(st *structInfo, d *FuncDecl, tmpl *TemplateDecl
 		return
 	}
 	f := &funcEnt{decl: d, env: st.scope, tmpl: tmpl, cls: st, usr: !c.inPrelude(d.Pos())}
+	f.noContract = st.noContract || !f.usr
 	name := funcKey(d)
 	if old := st.scope.own(name); old != nil && old.kind == eFunc {
 		if tmpl != nil && tmpl.Spec {

@@ -76,6 +76,8 @@ type structInfo struct {
 	userCtor bool
 	declared bool // its members are in scope
 	asserts  []*StaticAssertDecl
+	// noContract: its methods' products do not contract.
+	noContract bool
 }
 
 // field is a non-static data member.

@@ -1,4 +1,5 @@
-// Package soft is the driver that runs kernels on the processor: MSL text becomes kir, kir is executed by package interp,
+// Package soft is the driver that runs kernels on the processor: MSL text becomes kir, kir is executed by package
+// interp,
 // and threadgroups are spread over a fixed set of workers.
 package soft
 
@@ -53,7 +54,7 @@ func New(o Options) *Driver {
 		mem = machineMemory()
 	}
 	if o.Compiler == nil {
-		o.Compiler = noCompiler
+		o.Compiler = compileMSL
 	}
 	return &Driver{
 		info: metal.Info{

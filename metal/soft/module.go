@@ -38,10 +38,7 @@ func (d *Driver) Compile(ctx context.Context, src metal.Source) (m metal.Module,
 	return newModule(k)
 }
 
-func newModule(k *kir.Module) (*module, error) {
-	if err := k.Verify(); err != nil {
-		return nil, err
-	}
+func newModule(k *kir.Module) (*module, error) { // Prepare verifies
 	m := &module{}
 	for _, kernel := range k.Kernels {
 		p, err := interp.Prepare(kernel, k.Files)
@@ -69,9 +66,4 @@ func reflect(k *kir.Kernel) metal.Reflection {
 		})
 	}
 	return r
-}
-
-// noCompiler stands for a missing Compiler.
-func noCompiler(_ context.Context, src metal.Source) (*kir.Module, error) {
-	return nil, fmt.Errorf("[compile] no compiler is set: %s", src.Label)
 }

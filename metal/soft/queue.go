@@ -110,7 +110,8 @@ func rangeBytes(r metal.Range) ([]byte, error) {
 	}
 	b := r.Buf.Bytes()
 	if r.Offset < 0 || r.Bytes < 0 || r.Offset > int64(len(b)) || r.Bytes > int64(len(b))-r.Offset {
-		return nil, fmt.Errorf("[soft] %d bytes at offset %d are outside of %s of %d bytes", r.Bytes, r.Offset, r.Buf, len(b))
+		return nil, fmt.Errorf("[soft] %d bytes at offset %d are outside of %s of %d bytes",
+			r.Bytes, r.Offset, r.Buf, len(b))
 	}
 	return b[r.Offset : r.Offset+r.Bytes : r.Offset+r.Bytes], nil
 }

@@ -154,8 +154,11 @@ func TestQueuesKeepTheirOrder(t *testing.T) {
 	dev := newDevice(t)
 	p := pipeline(t, dev, "addk")
 	var wg sync.WaitGroup
-	for q := range 4 {
+	bufs := make([]*metal.Buffer, 4)
+	for q := range bufs {
 		buf := alloc(t, dev, 4*500)
+		bufs[q] = buf
+		clear(buf.Bytes())
 		wg.Go(func() {
 			var last *metal.CommandBuffer
 			for i := range 50 { // x -> x + i only comes out right one after another
@@ -181,7 +184,9 @@ func TestQueuesKeepTheirOrder(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		wg.Wait()
+	}
+	wg.Wait()
+	for _, buf := range bufs {
 		require.Equal(t, u32Bytes(49*50/2), buf.Bytes()[4*499:])
 	}
 }
@@ -316,7 +321,8 @@ func TestMachineLimits(t *testing.T) {
 	require.Equal(t, []string{
 		"/sys/fs/cgroup/a/b/memory.max", "/sys/fs/cgroup/a/memory.max", "/sys/fs/cgroup/memory.max",
 	}, cgroupFiles("0::/a/b\n"))
-	require.Equal(t, []string{"/sys/fs/cgroup/memory/memory.limit_in_bytes"}, cgroupFiles("4:cpu:/x\n3:memory:/\nbad\n"))
+	require.Equal(t, []string{"/sys/fs/cgroup/memory/memory.limit_in_bytes"},
+		cgroupFiles("4:cpu:/x\n3:memory:/\nbad\n"))
 	require.Equal(t, int64(5), limited(9, []int64{0, -1, 7, 5}))
 	require.Equal(t, "123 kB", field("MemFree: 1 kB\nMemTotal:   123 kB\n", "MemTotal"))
 	require.Equal(t, "", field("x\n", "y"))

@@ -42,7 +42,8 @@ func (t *task) join() {
 	t.work()
 }
 
-// run calls work here and on at most helpers workers at once, and returns when all these calls have. The first call must not
+// run calls work here and on at most helpers workers at once, and returns when all these calls have. The first call
+// must not
 // return before everything is done or taken over by another call.
 func (w *workers) run(helpers int, work func()) {
 	helpers = min(helpers, w.n)

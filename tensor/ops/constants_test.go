@@ -10,10 +10,12 @@ import (
 
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/optest"
 )
 
 func bytesOf(t *testing.T, x *array) []byte {
 	t.Helper()
+	optest.Open(t)
 	b, err := x.Bytes(context.Background())
 	require.NoError(t, err)
 	return b

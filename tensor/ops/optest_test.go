@@ -35,7 +35,8 @@ func inputs(g optest.Gen, dims ...string) []optest.Case {
 var discrete = map[string]bool{
 	"sign": true, "floor": true, "isnan": true, "isinf": true, "logical_not": true, "stop_gradient": true,
 	"floor_divide": true, "equal": true, "not_equal": true, "greater": true, "greater_equal": true, "less": true,
-	"less_equal": true, "logical_and": true, "logical_or": true, "all": true, "any": true, "argmax": true, "argmin": true,
+	"less_equal": true, "logical_and": true, "logical_or": true, "all": true, "any": true, "argmax": true,
+	"argmin": true,
 }
 
 // unaryInputs are where functions are tried that are not defined, or not smooth, on all of [-2, 2].
@@ -72,8 +73,8 @@ func TestUnary(t *testing.T) {
 // except is the dtypes of layouts without those that the op refuses.
 func except(no ...tensor.DType) []tensor.DType {
 	var out []tensor.DType
-	for _, d := range []tensor.DType{tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Int32, tensor.Uint8, tensor.Bool,
-		tensor.Complex64} {
+	for _, d := range []tensor.DType{tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Int32, tensor.Uint8,
+		tensor.Bool, tensor.Complex64} {
 		keep := true
 		for _, n := range no {
 			keep = keep && n != d
@@ -124,7 +125,8 @@ func TestWhere(t *testing.T) {
 	x, y := optest.In("n,m", optest.Uniform(-2, 2)), optest.In("m", optest.Uniform(-2, 2))
 	optest.Run(t, optest.Op{
 		Name: "where", Fn: one(func(in []*array) *array { return ops.Where(in[0], in[1], in[2]) }),
-		Cases:  []optest.Case{{Inputs: []optest.Input{mask, x, y}}, {Inputs: []optest.Input{mask, y, optest.In("", optest.Ints(1, 1))}}},
+		Cases: []optest.Case{{Inputs: []optest.Input{mask, x, y}},
+			{Inputs: []optest.Input{mask, y, optest.In("", optest.Ints(1, 1))}}},
 		Golden: "elementwise.json", Second: true,
 	})
 }
@@ -141,38 +143,56 @@ func TestAsType(t *testing.T) {
 
 func TestViews(t *testing.T) {
 	u := optest.Uniform(-2, 2)
-	view := func(name string, f func(in []*array) *array, golden bool, cases []optest.Case, prims ...string) {
-		op := optest.Op{Name: name, Prims: prims, Fn: one(f), Cases: cases, Second: true}
+	view := func(name string, f func(x *array) *array, golden bool, cases []optest.Case, prims ...string) {
+		op := optest.Op{
+			Name: name, Prims: prims, Cases: cases, Second: true,
+			Fn: one(func(in []*array) *array { return f(in[0]) }),
+		}
 		if golden {
 			op.Golden = "views.json"
 		}
 		optest.Run(t, op)
 	}
-	view("reshape", func(in []*array) *array { return ops.Reshape(in[0], tensor.Sizes(4, -1)) }, true, inputs(u, "n,4,m", "n,8"))
-	like := []optest.Case{{Inputs: []optest.Input{optest.In("n,2,m", u), optest.In("2,m,n", u)}}}
-	view("reshape like", func(in []*array) *array { return ops.Reshape(in[0], tensor.ShapeOf(in[1])) }, false, like, "reshape")
-	view("flatten", func(in []*array) *array { return ops.Flatten(in[0], 1, 2) }, true, inputs(u, "n,m,2", "2,n,m"))
-	view("flatten all", func(in []*array) *array { return ops.Flatten(in[0], 0, -1) }, false, inputs(u, "n,m", "", "0,n"), "flatten")
-	view("transpose", func(in []*array) *array { return ops.Transpose(in[0], []int{2, 0, 1}) }, true, inputs(u, "n,m,2"))
-	view("transpose all", func(in []*array) *array { return ops.Transpose(in[0], nil) }, true, inputs(u, "n,m", ""), "transpose")
-	view("moveaxis", func(in []*array) *array { return ops.MoveAxis(in[0], 0, -1) }, true, inputs(u, "n,m,2"), "transpose")
-	view("swapaxes", func(in []*array) *array { return ops.SwapAxes(in[0], 0, -1) }, true, inputs(u, "n,m,2"), "transpose")
-	view("expand_dims", func(in []*array) *array { return ops.ExpandDims(in[0], []int{0, -1}) }, true, inputs(u, "n,m", ""))
-	view("squeeze", func(in []*array) *array { return ops.Squeeze(in[0], []int{0, 2}) }, true, inputs(u, "1,n,1"))
-	view("broadcast_to", func(in []*array) *array { return ops.BroadcastTo(in[0], tensor.Sizes(2, 3, 4)) }, true, inputs(u, "3,1", ""))
-	to := []optest.Case{{Inputs: []optest.Input{optest.In("n,1", u), optest.In("m,n,k", u)}}}
-	view("broadcast like", func(in []*array) *array { return ops.BroadcastTo(in[0], tensor.ShapeOf(in[1])) }, false, to, "broadcast_to")
-	back := []optest.Case{{Inputs: []optest.Input{optest.In("m,n,k", u), optest.In("n,1", u)}},
-		{Inputs: []optest.Input{optest.In("n,m", u), optest.In("n,m", u)}}}
-	view("sum_to", func(in []*array) *array { return ops.SumTo(in[0], tensor.ShapeOf(in[1])) }, false, back)
+	threes := inputs(u, "n,m,2")
+	fours := inputs(u, "n,4,m", "n,8")
+	view("reshape", func(x *array) *array { return ops.Reshape(x, tensor.Sizes(4, -1)) }, true, fours)
+	view("flatten", func(x *array) *array { return ops.Flatten(x, 1, 2) }, true, threes)
+	all := inputs(u, "n,m", "", "0,n")
+	view("flatten all", func(x *array) *array { return ops.Flatten(x, 0, -1) }, false, all, "flatten")
+	view("transpose", func(x *array) *array { return ops.Transpose(x, []int{2, 0, 1}) }, true, threes)
+	view("transpose all", func(x *array) *array { return ops.Transpose(x, nil) }, true, all, "transpose")
+	view("moveaxis", func(x *array) *array { return ops.MoveAxis(x, 0, -1) }, true, threes, "transpose")
+	view("swapaxes", func(x *array) *array { return ops.SwapAxes(x, 0, -1) }, true, threes, "transpose")
+	view("expand_dims", func(x *array) *array { return ops.ExpandDims(x, []int{0, -1}) }, true, all)
+	view("squeeze", func(x *array) *array { return ops.Squeeze(x, []int{0, 2}) }, true, inputs(u, "1,n,1"))
+	shape := tensor.Sizes(2, 3, 4)
+	view("broadcast_to", func(x *array) *array { return ops.BroadcastTo(x, shape) }, true, inputs(u, "3,1", ""))
 	some := []ops.Part{ops.Span(1, ops.None, 1), ops.Span(ops.None, ops.None, -2)}
-	view("slice", func(in []*array) *array { return ops.Slice(in[0], some) }, true, inputs(u, "n,m", "n,m,2"))
+	view("slice", func(x *array) *array { return ops.Slice(x, some) }, true, inputs(u, "n,m", "n,m,2"))
 	at := []ops.Part{ops.At(-1), ops.Ellipsis(), ops.NewAxis()}
-	view("slice at", func(in []*array) *array { return ops.Slice(in[0], at) }, true, inputs(u, "n,m"), "slice")
+	view("slice at", func(x *array) *array { return ops.Slice(x, at) }, true, inputs(u, "n,m"), "slice")
+}
+
+func TestViewsOfTwo(t *testing.T) {
+	u := optest.Uniform(-2, 2)
+	pair := func(a, b string) optest.Case {
+		return optest.Case{Inputs: []optest.Input{optest.In(a, u), optest.In(b, u)}}
+	}
+	like := func(name, prim string, f func(x *array, s tensor.ShapeArg, c ...*ctx) *array, cases ...optest.Case) {
+		optest.Run(t, optest.Op{
+			Name: name, Prims: []string{prim}, Cases: cases, Second: true,
+			Fn: one(func(in []*array) *array { return f(in[0], tensor.ShapeOf(in[1])) }),
+		})
+	}
+	like("reshape like", "reshape", ops.Reshape, pair("n,2,m", "2,m,n"))
+	like("broadcast like", "broadcast_to", ops.BroadcastTo, pair("n,1", "m,n,k"))
+	like("sum_to", "sum_to", ops.SumTo, pair("m,n,k", "n,1"), pair("n,m", "n,m"))
 	set := []ops.Part{ops.Span(1, ops.None, 1), ops.Span(ops.None, ops.None, 2)}
-	update := []optest.Case{{Inputs: []optest.Input{optest.In("n,m", u), optest.In("", u)}},
-		{Inputs: []optest.Input{optest.In("n,m", u), optest.In("1,1", u)}}}
-	view("slice_update", func(in []*array) *array { return ops.SliceUpdate(in[0], in[1], set) }, true, update)
+	optest.Run(t, optest.Op{
+		Name: "slice_update", Cases: []optest.Case{pair("n,m", ""), pair("n,m", "1,1")}, Second: true,
+		Golden: "views.json",
+		Fn:     one(func(in []*array) *array { return ops.SliceUpdate(in[0], in[1], set) }),
+	})
 }
 
 func TestReductions(t *testing.T) {

@@ -8,10 +8,11 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
-// Part is one part of an index: At, Span, NewAxis or Ellipsis.
+// Part is one part of an index: At, Span, NewAxis, Ellipsis or, for Index and IndexUpdate, ByArray.
 type Part struct {
 	kind              int // atPart, ...
 	start, stop, step int
+	array             *tensor.Array // of arrayPart
 }
 
 const (
@@ -19,6 +20,7 @@ const (
 	spanPart
 	newAxisPart
 	ellipsisPart
+	arrayPart
 )
 
 // None stands for an end of a Span that is left out, as in Python's x[::2].
@@ -30,7 +32,7 @@ func At(index int) Part { return Part{kind: atPart, start: index, step: 1} }
 
 // Span is Python's start:stop:step along a dimension: start and stop may be None or negative and are clamped; a
 // step of 0 is an error.
-func Span(start, stop, step int) Part { return Part{spanPart, start, stop, step} }
+func Span(start, stop, step int) Part { return Part{kind: spanPart, start: start, stop: stop, step: step} }
 
 // Whole is Span(None, None, 1): the whole dimension.
 func Whole() Part { return Span(None, None, 1) }
@@ -56,7 +58,7 @@ func (a sliceAttrs) parts() []Part {
 	v := a.Parts.Slice()
 	parts := make([]Part, 0, len(v)/4)
 	for ; len(v) >= 4; v = v[4:] {
-		parts = append(parts, Part{v[0], v[1], v[2], v[3]})
+		parts = append(parts, Part{kind: v[0], start: v[1], stop: v[2], step: v[3]})
 	}
 	return parts
 }
@@ -244,6 +246,8 @@ func expandParts(parts []Part, rank int) (spans []Part, dropped, added []int, er
 	used, ellipsis := 0, -1
 	for i, p := range parts {
 		switch {
+		case p.kind == arrayPart:
+			return nil, nil, nil, errors.New("it takes no arrays as indices: use Index")
 		case p.kind == ellipsisPart && ellipsis >= 0:
 			return nil, nil, nil, errors.New("an index can have only one ellipsis")
 		case p.kind == ellipsisPart:

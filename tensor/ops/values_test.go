@@ -13,6 +13,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/optest"
 )
 
 // goldenValue is a case of testdata/values.json: operands and result as text, and how far a float may be from it.
@@ -151,6 +152,7 @@ func (g goldenValue) call(t *testing.T, in []*array, out tensor.DType) *array {
 
 // TestValues compares values with MLX's and NumPy's, of all dtypes and with all special numbers.
 func TestValues(t *testing.T) {
+	optest.Open(t)
 	for i, g := range readGolden[goldenValue](t, "values.json") {
 		d, err := tensor.ParseDType(g.DType)
 		require.NoError(t, err)

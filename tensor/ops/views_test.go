@@ -10,6 +10,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/optest"
 )
 
 // viewProgram is a case of testdata/views.json: steps applied to 0, 1, 2, ... in a shape, and NumPy's result.
@@ -81,6 +82,7 @@ func (p viewProgram) run(t *testing.T) *array {
 
 // TestViewPrograms runs random chains of views, which end in an assignment now and then, as NumPy does.
 func TestViewPrograms(t *testing.T) {
+	optest.Open(t)
 	for i, p := range readGolden[viewProgram](t, "views.json") {
 		x := p.run(t)
 		what := fmt.Sprintf("program %d: %v %s", i, p.Shape, p.Steps)

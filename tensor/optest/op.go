@@ -82,7 +82,7 @@ func Run(t *testing.T, op Op) {
 	t.Helper()
 	cover(op)
 	t.Run(op.Name, func(t *testing.T) {
-		open(t)
+		Open(t)
 		if op.FD == tensor.Bool {
 			op.FD = tensor.Float64
 		}

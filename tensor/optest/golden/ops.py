@@ -38,7 +38,8 @@ def elementwise():
             out[name] += cases(f, [[((12,), S)]], HALFS)
     for name, (f, g, h) in BINARY.items():
         specs = [[((2, 5), g), ((2, 5), h)], [((3, 1), g), ((4,), h)], [((), g), ((), h)], [((0, 3), g), ((1,), h)]]
-        out[name] = cases(f, specs, ALL)
+        # MLX divides complex numbers without rounding them to whole ones: mlxlua refuses them.
+        out[name] = cases(f, specs, [d for d in ALL if name != "floor_divide" or d != "complex64"])
     b = ((3, 4), ("ints", 0, 1), "bool")
     out["where"] = cases(mx.where, [[b, ((3, 4), U), ((4,), U)], [((3, 1), U), ((3, 1), U), ((), U)]], ALL)
     for to in ALL:
@@ -85,7 +86,8 @@ def reductions():
         out[name + " last"] = cases(lambda a, f=f: f(a, axis=-1), specs, ALL)
         out[name + " first, kept"] = cases(lambda a, f=f: f(a, axis=0, keepdims=True), specs, ALL)
     for name in ("sum", "prod", "all", "any"):
-        out[name] += cases(lambda a, f=table[name]: f(a), [[((0, 3), U)], [((), U)]], ALL)
+        out[name] += cases(lambda a, f=table[name]: f(a), [[((0, 3), U)]], ALL)
+        out[name] += cases(lambda a, f=table[name]: f(a), [[((), U)]], ["int32", *FLOATS])
         out[name + " first, kept"] += cases(lambda a, f=table[name]: f(a, axis=0, keepdims=True), [[((0, 3), U)]], ALL)
     for name, f in {"argmax": mx.argmax, "argmin": mx.argmin}.items():
         real = [d for d in ALL if d != "complex64"]

@@ -1,0 +1,128 @@
+package luabind
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/metal/drivers"
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+func TestMain(m *testing.M) {
+	dev, err := drivers.Open("cpu", metal.DeviceOptions{})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	tensor.SetDevice(dev)
+	os.Exit(m.Run())
+}
+
+// prelude is what the scripts under testdata compare with.
+const prelude = `
+local function close(a, b)
+  if type(b) == "table" then
+    if type(a) ~= "table" or #a ~= #b then return false end
+    for i = 1, #b do if not close(a[i], b[i]) then return false end end
+    return true
+  end
+  if type(b) == "boolean" then return a == b end
+  return a == b or a ~= a and b ~= b or math.abs(a - b) <= 1e-5 * math.max(1, math.abs(b))
+end
+local function show(v)
+  if type(v) ~= "table" then return tostring(v) end
+  local out = {}
+  for i = 1, #v do out[i] = show(v[i]) end
+  return "{" .. table.concat(out, ", ") .. "}"
+end
+function same(x, want)
+  local got = x:tolist()
+  if not close(got, want) then error("got " .. show(got) .. ", want " .. show(want), 2) end
+end
+function dtype(x, want)
+  if tostring(x.dtype) ~= want then error("dtype " .. tostring(x.dtype) .. ", want " .. want, 2) end
+end
+-- fails calls f and wants an error whose text matches one of the patterns between |.
+function fails(patterns, f, ...)
+  local ok, e = pcall(f, ...)
+  if ok then error("no error, want " .. patterns, 2) end
+  for p in (patterns .. "|"):gmatch("(.-)|") do
+    if tostring(e):find(p) or tostring(e):find(p, 1, true) then return end
+  end
+  error("the error is " .. tostring(e) .. ", want " .. patterns, 2)
+end
+`
+
+func newTestState(t *testing.T) *State {
+	t.Helper()
+	s := New(Options{Libraries: true, Stdout: &strings.Builder{}})
+	t.Cleanup(s.Close)
+	_, err := s.Run(context.Background(), strings.NewReader(strings.ReplaceAll(prelude, "local function", "function")),
+		"prelude")
+	require.NoError(t, err)
+	return s
+}
+
+// Each script asserts what LUA-API says.
+func TestScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.lua")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".lua"), func(t *testing.T) {
+			s := newTestState(t)
+			_, err := s.RunFile(context.Background(), file)
+			var se *ScriptError
+			if err != nil {
+				require.ErrorAs(t, err, &se)
+				t.Fatalf("%v\n%s", se, se.Traceback)
+			}
+			require.Equal(t, 0, s.L.GetTop(), "values are left on the stack")
+		})
+	}
+}
+
+// os.exit unwinds past pcall and comes back to the host.
+func TestExit(t *testing.T) {
+	s := newTestState(t)
+	_, err := s.Run(context.Background(), strings.NewReader("pcall(function() os.exit(3) end) error('not here')"), "exit")
+	var se *ScriptError
+	require.ErrorAs(t, err, &se)
+	require.NotNil(t, se.Exit)
+	require.Equal(t, 3, *se.Exit)
+	out, err := s.Run(context.Background(), strings.NewReader("return 1 + 1"), "after")
+	require.NoError(t, err)
+	require.Equal(t, []lua.LValue{lua.LNumber(2)}, out)
+}
+
+// A cancelled context stops a script's loop, and one that ended before stops it at once.
+func TestCancelledContext(t *testing.T) {
+	s := newTestState(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	s.L.SetGlobal("cancel", s.L.NewFunction(func(*lua.LState) int { cancel(); return 0 }))
+	_, err := s.Run(ctx, strings.NewReader("cancel() while true do end"), "loop")
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = s.Run(context.Background(), strings.NewReader("return 1"), "after")
+	require.NoError(t, err)
+}
+
+// Every row's signature parses, every row has help, and no two rows share a name.
+func TestRows(t *testing.T) {
+	seen := map[string]bool{}
+	for _, r := range allRows() {
+		require.False(t, seen[r.name], r.name)
+		seen[r.name] = true
+		f := &function{r, parseSig(r.sig)}
+		require.True(t, strings.HasPrefix(f.usage(), "mx."+r.name+"("))
+	}
+	s := newTestState(t)
+	require.Contains(t, s.helpText(s.mx.RawGetString("softmax")), "softmax")
+}

@@ -1,0 +1,66 @@
+-- LUA-API rules 4 to 8: indices, operators, properties, dtypes.
+local a = mx.arange(24):reshape({2, 3, 4})
+same(a[0][1][2], 6)
+same(a[-1][0], {12, 13, 14, 15})
+same(a["..., -1"], {{3, 7, 11}, {15, 19, 23}})
+same(a["0, ::-2, None"], {{{8, 9, 10, 11}}, {{0, 1, 2, 3}}})
+same(a["1, 1:3, 0"], {16, 20})
+same(a:index(1, "0:2", -1), {15, 19})
+assert(tostring(a.shape) == "(2, 3, 4)" and a.shape[1] == 2 and #a.shape == 3)
+assert(a.shape == mx.zeros({2, 3, 4}).shape and not (a.shape == a[0].shape))
+assert(a.ndim == 3 and a.size == 24 and a.nbytes == 96 and a.itemsize == 4 and #a == 2)
+assert(a:dim(-1) == 4)
+assert(tostring(a.T.shape) == "(4, 3, 2)")
+fails("index 2 is out of range for size 2", function() return a[2] end)
+fails("no integer, slice", function() return a["1:2:3:4"] end)
+fails("array has no method or property \"smu\"; did you mean sum?", function() return a:smu() end)
+fails("compared element by element by name", function() return a < a end)
+assert(a == a and not (a == a[0]))
+local n = 0
+for row in a:rows() do
+  same(row:sum(), n == 0 and 66 or 210)
+  n = n + 1
+end
+assert(n == 2)
+-- operators
+local x = mx.array({4, 9})
+same(x + 1, {5, 10})
+same(1 - x, {-3, -8})
+same(x * x, {16, 81})
+same(x / 2, {2, 4.5})
+same(x % 5, {4, 4})
+same(x ^ 0.5, {2, 3})
+same(-x, {-4, -9})
+assert("x = " .. mx.array({1, 2}, mx.int32) == "x = array([1, 2], dtype=int32)")
+-- text
+assert(tostring(mx.arange(10)) == "array([0, 1, 2, ..., 7, 8, 9], dtype=int32)")
+assert(tostring(mx.array({{1.5, -2}, {1e-10, 1e20}})) == "array([[1.5, -2],\n       [1e-10, 1e+20]], dtype=float32)")
+assert(tostring(mx.array({true, false})) == "array([True, False], dtype=bool)")
+assert(tostring(mx.array(mx.complex(1, -2))) == "array(1-2j, dtype=complex64)")
+assert(tostring(mx.zeros({0, 3})) == "array([], dtype=float32)")
+assert(tostring(mx.array(1 / 3)) == "array(0.333333, dtype=float32)")
+-- items
+local re, im = mx.array(mx.complex(1, 2)):item()
+assert(re == 1 and im == 2)
+assert(mx.array({mx.complex(3, 4)}):tolist()[1].im == 4)
+assert(mx.array(2.5):item() == 2.5 and mx.array(true):item() == true)
+fails("want one element", mx.zeros({2}).item, mx.zeros({2}))
+-- dtypes
+assert(tostring(mx.float32) == "float32" and mx.float32 == mx.zeros({1}).dtype and mx.float32 ~= mx.int8)
+assert(mx.type(a) == "array" and mx.type(mx.int8) == "dtype" and mx.type(mx.cpu) == "device" and mx.type(1) == "number")
+assert(tostring(mx.default_device()) == "Device(cpu, 0)")
+-- shapes from arrays
+assert(mx.zeros(a).shape == a.shape)
+assert(tostring(mx.zeros(mx.dims(a, 0, {a, -1}, 5)).shape) == "(2, 4, 5)")
+-- assignment
+local y = mx.zeros({3})
+local alias = y
+y[1] = 7
+same(y, {0, 7, 0})
+same(alias, {0, 7, 0})
+y["0:2"] = mx.array({1, 2})
+same(y, {1, 2, 0})
+-- free
+local f = mx.ones({2})
+f:free()
+fails("freed at", function() return f + 1 end)

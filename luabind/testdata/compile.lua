@@ -1,0 +1,44 @@
+-- mx.compile: traces, captures by path, guards, shapeless replay.
+local runs = 0
+local f = mx.compile(function(x) runs = runs + 1; return mx.exp(x) * 2 + mx.sum(x) end, {shapeless = true})
+for _, n in ipairs({3, 5, 1, 8, 3}) do
+  local x = mx.arange(n) * 0.25
+  same(f(x), (mx.exp(x) * 2 + mx.sum(x)):tolist())
+end
+assert(runs == 1, "the function ran " .. runs .. " times")
+-- without shapeless a new shape is traced
+local traced = 0
+local g = mx.compile(function(x) traced = traced + 1; return x + 1 end)
+g(mx.zeros({2})); g(mx.zeros({2})); g(mx.zeros({3}))
+assert(traced == 2)
+-- captured arrays are inputs, read at each call
+local w = mx.array({1, 2, 3})
+local scale = 2
+local layer = {weight = w}
+local h = mx.compile(function(x) return x * layer.weight * scale end)
+same(h(mx.ones({3})), {2, 4, 6})
+layer.weight = mx.array({10, 20, 30})
+same(h(mx.ones({3})), {20, 40, 60})
+scale = 3
+same(h(mx.ones({3})), {30, 60, 90})
+-- dimensions that are read as numbers are guards
+local seen = {}
+local guard = mx.compile(function(x) seen[#seen + 1] = x.shape[1]; return x / x.shape[1] end, {shapeless = true})
+same(guard(mx.ones({2})), {0.5, 0.5})
+same(guard(mx.ones({4})), {0.25, 0.25, 0.25, 0.25})
+-- the random state goes on
+local r = mx.compile(function() return mx.random.uniform({shape = {3}}) end)
+local first, second = r():tolist(), r():tolist()
+assert(first[1] ~= second[1])
+-- several results, trees
+local t = mx.compile(function(p) return {a = p.x + 1, b = {p.y}}, p.x end)
+local tree, again = t({x = mx.ones({2}), y = mx.zeros({1})})
+same(tree.a, {2, 2})
+same(tree.b[1], {0})
+same(again, {1, 1})
+-- gradients through compiled functions and of them
+same(mx.grad(function(x) return mx.sum(f(x)) end)(mx.zeros({2})), {4, 4})
+same(mx.compile(mx.grad(function(x) return mx.sum(x * x) end))(mx.array({1, 2})), {2, 4})
+-- errors
+fails("while f is traced", mx.compile(function(x) return x:item() end), mx.array(1))
+assert(f:explain():find("trace"))

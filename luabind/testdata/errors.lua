@@ -1,0 +1,39 @@
+-- LUA-API rule 10 and bad input: each a clear error, and the state lives on.
+local ok, e = pcall(function() return mx.zeros({3, 4}) + mx.zeros({5, 2}) end)
+assert(not ok and e.op == "add" and tostring(e):find("%(3, 4%)") and tostring(e):find("%(5, 2%)"))
+assert(("text: " .. e):find("text: ") and e:match("shapes") and #e > 0)
+assert(e.message:find("errors.lua:2"), e.message)
+assert(e.traceback:find("errors.lua"))
+fails("unknown keyword", mx.exp, mx.zeros({1}), {foo = 1})
+fails("out of range", function() return mx.zeros({3})[7] end)
+fails("more than the memory limit|has more than 2%^63 bytes|memory", function()
+  return mx.eval(mx.zeros({1024, 1024, 1024, 1024}) + mx.arange(1024))
+end)
+fails("memory", function() return mx.eval(mx.arange(1024 * 1024 * 1024):reshape({1024 * 1024 * 1024, 1}) + mx.arange(6)) end)
+fails("2147483647", mx.zeros, {2 ^ 40})
+fails("negative", mx.zeros, {-1})
+-- MSL with errors: all are reported, with line and caret
+local bad = mx.fast.metal_kernel{
+  name = "bad", input_names = {"x"}, output_names = {"out"},
+  source = "uint i = thread_position_in_grid.x;\nfloat v = unknown_name + 1;\nout[i] = v +;\n",
+}
+local good = mx.fast.metal_kernel{
+  name = "good", input_names = {"x"}, output_names = {"out"},
+  source = "uint i = thread_position_in_grid.x; out[i] = x[i + OFFSET] * 2;",
+}
+local x = mx.arange(64) * 1.0
+local function launch(k, template)
+  return k{inputs = {x}, template = template, grid = x, threadgroup = {32, 1, 1}, output_shapes = {x},
+    output_dtypes = {mx.float32}}
+end
+fails("source:3", function() mx.eval(launch(bad)) end)
+fails("%^", function() mx.eval(launch(bad)) end)
+-- out of bounds: kernel, buffer, index and line are named
+fails("good.*x.*index.*source:1", function() mx.eval(launch(good, {{"OFFSET", 1000}})) end)
+same(launch(good, {{"OFFSET", 0}})[3], 6)
+fails("inputs has 2 entries", good, {inputs = {x, x}, grid = x, threadgroup = {1, 1, 1}, output_shapes = {x},
+  output_dtypes = {mx.float32}})
+fails("limit of 1024 threads", function()
+  mx.eval(good{inputs = {x}, template = {{"OFFSET", 0}}, grid = {4096, 1, 1}, threadgroup = {2048, 1, 1},
+    output_shapes = {{4096}}, output_dtypes = {mx.float32}})
+end)

@@ -1,0 +1,22 @@
+package drivers_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua/metal/drivers"
+)
+
+func TestOpen(t *testing.T) {
+	require.Contains(t, drivers.Names(), "cpu")
+	for _, name := range []string{"", "auto", "cpu"} {
+		dev, err := drivers.Open(drivers.Options{Name: name})
+		require.NoError(t, err, name)
+		require.NotEmpty(t, dev.Info().Kind)
+		require.NoError(t, dev.Close())
+	}
+	_, err := drivers.Open(drivers.Options{Name: "cuda"})
+	require.ErrorContains(t, err, `[device] there is no driver "cuda"`, "a device that is missing is never another one")
+	require.ErrorContains(t, err, "cpu")
+}

@@ -1,0 +1,13 @@
+package drivers
+
+import (
+	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/metal/soft"
+)
+
+// list is the drivers of this system, the preferred one first.
+func list() []driver {
+	return []driver{
+		{"cpu", func() (metal.Driver, error) { return soft.New(soft.Options{}), nil }},
+	}
+}

@@ -1,0 +1,342 @@
+package msl
+
+import (
+	"github.com/mlxlua/mlxlua/metal/kir"
+)
+
+// builtin is a function that kir has as an operation, or that no MSL text can express. Everything else in Metal's library is
+// MSL of ours, in lib.
+type builtin struct {
+	name     string
+	min, max int // numbers of arguments
+	// accept says whether the function takes such arguments; nil: numbers and vectors.
+	accept func(args []value, fn *overload) bool
+	run    func(g *gen, c *bcall) value
+}
+
+// bcall is the call of a builtin.
+type bcall struct {
+	b    *builtin
+	fn   *overload
+	args []value // lvalues stay lvalues
+	at   Pos
+}
+
+// builtins are all builtins by name. An entry of namespace metal, and of metal::fast and metal::precise alike.
+var builtins = map[string]*builtin{}
+
+func addBuiltin(name string, nmin, nmax int, run func(g *gen, c *bcall) value) *builtin {
+	b := &builtin{name: name, min: nmin, max: nmax, run: run}
+	builtins[name] = b
+	return b
+}
+
+// accepts reports whether the arguments are of a kind that the builtin takes.
+func (b *builtin) accepts(args []value, fn *overload) bool {
+	if len(args) < b.min || len(args) > b.max {
+		return false
+	}
+	if b.accept != nil {
+		return b.accept(args, fn)
+	}
+	for i := range args {
+		if _, n := args[i].q.T.shape(); n == 0 && args[i].q.T.kind != tEnum {
+			return false
+		}
+	}
+	return true
+}
+
+func anyArgs([]value, *overload) bool { return true }
+
+// callBuiltin checks the number of arguments and runs a builtin.
+func (g *gen) callBuiltin(fn *overload, args []value, at Pos) value {
+	b := fn.bi
+	if len(args) < b.min || len(args) > b.max {
+		g.c.errorf(ArgCount, at, "'%s' takes %s, not %d", b.name, countText(b.min, b.max), len(args))
+		return badValue
+	}
+	g.at(at)
+	return b.run(g, &bcall{b, fn, args, at})
+}
+
+func countText(lo, hi int) string {
+	switch {
+	case lo != hi:
+		return itoa(lo) + " to " + itoa(hi) + " arguments"
+	case lo == 1:
+		return "1 argument"
+	}
+	return itoa(lo) + " arguments"
+}
+
+// mismatch reports arguments that a builtin does not take.
+func (g *gen) mismatch(c *bcall) value {
+	var types string
+	for i := range c.args {
+		if i > 0 {
+			types += ", "
+		}
+		types += g.argText(&c.args[i])
+	}
+	g.c.errorf(NoMatch, c.at, "'%s' does not take (%s)", c.b.name, types)
+	return badValue
+}
+
+// class says which scalar types a builtin works on.
+type class uint8
+
+const (
+	anyNum   class = iota // integers, floats
+	intOnly               // integers
+	floatCls              // floats; integers convert to float
+	withBool              // integers, floats and bool
+)
+
+// unify reads arguments and brings them to one type: the usual arithmetic conversions without promotion of equal small types,
+// scalars spread over vectors. It returns the type and the values, ok false after an error.
+func (g *gen) unify(c *bcall, args []value, cls class) (*ctype, []value, bool) {
+	vals := make([]value, len(args))
+	n := 1
+	var e *ctype
+	lits := true
+	for i := range args {
+		v := g.toArith(g.rvalue(args[i]))
+		if v.bad() {
+			return nil, nil, false
+		}
+		if v.q.T.kind == tEnum && !v.q.T.en.scoped {
+			v = g.promote(v)
+		}
+		et, en := v.q.T.shape()
+		if en == 0 || en > 1 && n > 1 && en != n {
+			g.mismatch(c)
+			return nil, nil, false
+		}
+		if en > 1 && n == 1 { // vectors decide the element type
+			n = en
+			e = et
+			lits = false
+		} else if en > 1 && et != e {
+			g.mismatch(c)
+			return nil, nil, false
+		}
+		vals[i] = v
+	}
+	if n == 1 {
+		for i := range vals {
+			t := vals[i].q.T
+			if e == nil {
+				e = t
+			} else if e != t {
+				e = usualType(e, t)
+			}
+		}
+	}
+	_ = lits
+	switch cls {
+	case floatCls:
+		if !e.isFloat() {
+			if n > 1 {
+				g.mismatch(c)
+				return nil, nil, false
+			}
+			e = typeFloat
+		}
+	case intOnly:
+		if e.isBool() {
+			e = typeInt
+		}
+		if !e.isInt() {
+			g.mismatch(c)
+			return nil, nil, false
+		}
+	case anyNum:
+		if e.isBool() {
+			e = typeInt
+		}
+	}
+	t := vecOf(e, n)
+	for i := range vals {
+		v := vals[i]
+		if _, m := v.q.T.shape(); m > 1 {
+			v.q.T = v.q.T.unpacked()
+			vals[i] = v
+			continue
+		}
+		vals[i] = g.convStd(value{k: vRight, q: v.q.bare(), comps: v.comps}, t)
+	}
+	return t, vals, true
+}
+
+// compwise applies f to the components of values of one type.
+func (g *gen) compwise(t *ctype, vals []value, f func(e kir.Type, x []operand) operand) value {
+	e, n := t.shape()
+	r := value{k: vRight, q: qt(t), comps: make([]operand, n)}
+	x := make([]operand, len(vals))
+	for i := range n {
+		for j := range vals {
+			x[j] = vals[j].comps[i]
+		}
+		r.comps[i] = f(e.kt, x)
+	}
+	return r
+}
+
+// direct adds a builtin that is one operation of kir on each component.
+func direct(name string, nargs int, cls class, op kir.Op) {
+	addBuiltin(name, nargs, nargs, func(g *gen, c *bcall) value {
+		t, vals, ok := g.unify(c, c.args, cls)
+		if !ok {
+			return badValue
+		}
+		return g.compwise(t, vals, func(e kir.Type, x []operand) operand {
+			if e.IsInt() && isIdentityOnInts(op) {
+				return x[0]
+			}
+			return g.op(op, e, x...)
+		})
+	})
+}
+
+func isIdentityOnInts(op kir.Op) bool {
+	switch op {
+	case kir.Floor, kir.Ceil, kir.Trunc, kir.Rint:
+		return true
+	}
+	return false
+}
+
+// apply adds a builtin made of several operations on each component.
+func apply(name string, nargs int, cls class, f func(g *gen, e kir.Type, x []operand) operand) {
+	addBuiltin(name, nargs, nargs, func(g *gen, c *bcall) value {
+		t, vals, ok := g.unify(c, c.args, cls)
+		if !ok {
+			return badValue
+		}
+		return g.compwise(t, vals, func(e kir.Type, x []operand) operand { return f(g, e, x) })
+	})
+}
+
+// predicate adds a builtin from numbers to bool.
+func predicate(name string, f func(g *gen, e kir.Type, x operand) operand) {
+	addBuiltin(name, 1, 1, func(g *gen, c *bcall) value {
+		t, vals, ok := g.unify(c, c.args, floatCls)
+		if !ok {
+			return badValue
+		}
+		r := g.compwise(t, vals, func(e kir.Type, x []operand) operand { return f(g, e, x[0]) })
+		_, n := t.shape()
+		r.q.T = vecOf(typeBool, n)
+		return r
+	})
+}
+
+func init() {
+	mathBuiltins()
+	intBuiltins()
+	simdBuiltins()
+	atomicBuiltins()
+	matrixBuiltins()
+	otherBuiltins()
+}
+
+func mathBuiltins() {
+	direct("sqrt", 1, floatCls, kir.Sqrt)
+	direct("fma", 3, floatCls, kir.Fma)
+	direct("floor", 1, floatCls, kir.Floor)
+	direct("ceil", 1, floatCls, kir.Ceil)
+	direct("trunc", 1, floatCls, kir.Trunc)
+	direct("rint", 1, floatCls, kir.Rint)
+	direct("fabs", 1, floatCls, kir.Abs)
+	direct("fmin", 2, floatCls, kir.Min)
+	direct("fmax", 2, floatCls, kir.Max)
+	direct("min", 2, anyNum, kir.Min)
+	direct("max", 2, anyNum, kir.Max)
+	apply("abs", 1, anyNum, func(g *gen, e kir.Type, x []operand) operand {
+		if !e.IsSigned() {
+			return x[0]
+		}
+		return g.op(kir.Abs, e, x[0])
+	})
+	apply("clamp", 3, anyNum, func(g *gen, e kir.Type, x []operand) operand {
+		return g.op(kir.Min, e, g.op(kir.Max, e, x[0], x[1]), x[2])
+	})
+	apply("saturate", 1, floatCls, func(g *gen, e kir.Type, x []operand) operand {
+		return g.op(kir.Min, e, g.op(kir.Max, e, x[0], g.fconst(e, 0)), g.fconst(e, 1))
+	})
+	predicate("isnan", func(g *gen, e kir.Type, x operand) operand { return g.op(kir.Ne, kir.Bool, x, x) })
+	inf := func(g *gen, e kir.Type) operand { return g.op(kir.Div, e, g.fconst(e, 1), g.fconst(e, 0)) }
+	predicate("isinf", func(g *gen, e kir.Type, x operand) operand {
+		return g.op(kir.Eq, kir.Bool, g.op(kir.Abs, e, x), inf(g, e))
+	})
+	predicate("isfinite", func(g *gen, e kir.Type, x operand) operand {
+		return g.op(kir.Lt, kir.Bool, g.op(kir.Abs, e, x), inf(g, e))
+	})
+	predicate("signbit", func(g *gen, e kir.Type, x operand) operand {
+		u := uintOf(e.Size())
+		return g.op(kir.Ne, kir.Bool, g.op(kir.Shr, u, g.bitcast(x, u), g.constant(u, uint64(e.Bits()-1))), operand{ty: u})
+	})
+	addBuiltin("select", 3, 3, selectBuiltin)
+	for _, name := range []string{"any", "all"} {
+		op := kir.Or
+		if name == "all" {
+			op = kir.And
+		}
+		addBuiltin(name, 1, 1, func(g *gen, c *bcall) value {
+			v := g.rvalue(c.args[0])
+			if v.bad() {
+				return badValue
+			}
+			if e, n := v.q.T.shape(); n == 0 || !e.isBool() {
+				return g.mismatch(c)
+			}
+			r := v.comps[0]
+			for _, x := range v.comps[1:] {
+				r = g.op(op, kir.Bool, r, x)
+			}
+			return rval(typeBool, r)
+		})
+	}
+}
+
+// selectBuiltin is select(a, b, c): b where c is true. For an integer c its sign bit decides.
+func selectBuiltin(g *gen, c *bcall) value {
+	t, vals, ok := g.unify(c, c.args[:2], withBool)
+	if !ok {
+		return badValue
+	}
+	cond := g.rvalue(c.args[2])
+	ce, cn := cond.q.T.shape()
+	e, n := t.shape()
+	if cn == 0 || cn != n && cn != 1 || ce.isFloat() {
+		return g.mismatch(c)
+	}
+	_ = e
+	r := value{k: vRight, q: qt(t), comps: make([]operand, n)}
+	for i := range n {
+		x := cond.comps[min(i, cn-1)]
+		switch {
+		case ce.isBool():
+		case n > 1 && ce.kt.IsSigned():
+			x = g.op(kir.Lt, kir.Bool, x, operand{ty: ce.kt})
+		default:
+			x = g.op(kir.Ne, kir.Bool, x, operand{ty: ce.kt})
+		}
+		r.comps[i] = g.op(kir.Select, t.kirElem(), x, vals[1].comps[i], vals[0].comps[i])
+	}
+	return r
+}
+
+func (t *ctype) kirElem() kir.Type {
+	e, _ := t.shape()
+	return e.kt
+}
+
+func intBuiltins() {
+	direct("popcount", 1, intOnly, kir.Popcount)
+	direct("clz", 1, intOnly, kir.Clz)
+	direct("ctz", 1, intOnly, kir.Ctz)
+	direct("reverse_bits", 1, intOnly, kir.BitReverse)
+	direct("mulhi", 2, intOnly, kir.MulHi)
+}

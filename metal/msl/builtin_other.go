@@ -1,0 +1,196 @@
+package msl
+
+import (
+	"github.com/mlxlua/mlxlua/metal/kir"
+)
+
+// barrierFlags reads a mem_flags argument.
+func (g *gen) barrierFlags(v value, at Pos) (kir.Mode, bool) {
+	v = g.rvalue(v)
+	if v.bad() {
+		return 0, false
+	}
+	if v.q.T.kind != tEnum && !v.q.T.isInt() || !v.comps[0].isConst() {
+		g.c.errorf(TypeMismatch, at, "the flags of a barrier must be constant mem_flags")
+		return 0, false
+	}
+	return kir.Mode(v.comps[0].bits) & (kir.MemDevice | kir.MemThreadgroup), true
+}
+
+func otherBuiltins() {
+	barrier := func(name string, op kir.Op, nmin, nmax int) {
+		addBuiltin(name, nmin, nmax, func(g *gen, c *bcall) value {
+			flags := kir.MemNone
+			if len(c.args) > 0 {
+				var ok bool
+				if flags, ok = g.barrierFlags(c.args[0], c.at); !ok {
+					return badValue
+				}
+			}
+			g.emit(&kir.Instr{Op: op, Mode: flags})
+			return voidValue
+		}).accept = anyArgs
+	}
+	barrier("threadgroup_barrier", kir.Barrier, 1, 2)
+	barrier("simdgroup_barrier", kir.SimdBarrier, 1, 2)
+	barrier("atomic_thread_fence", kir.Fence, 1, 3)
+	lift := func(name string, f func(g *gen, c *bcall) value) {
+		addBuiltin(name, 1, 1, f).accept = anyArgs
+	}
+	lift("as_type", func(g *gen, c *bcall) value {
+		if len(c.fn.targs) != 1 || c.fn.targs[0].q.T == nil {
+			return g.mismatch(c)
+		}
+		return g.asType(c.args[0], c.fn.targs[0].q.T, c.at)
+	})
+}
+
+// liftCall calls a function of the library that is written for float with other arguments: half and bfloat are converted
+// and the result is rounded once; vectors are taken component by component. ok is false if the function is not of that kind.
+func (g *gen) liftCall(fn *overload, inst *funcInst, args []value, at Pos) (r value, ok bool) {
+	if fn.this != nil || fn.hasArgs || len(args) == 0 || inst != nil && exactCall(g, inst, args) {
+		return badValue, false
+	}
+	f := g.liftable(fn, args)
+	if f == nil {
+		return badValue, false
+	}
+	// the number of components and the float type of the result
+	n := 1
+	var elem *ctype
+	for i := range args {
+		if args[i].q.T.kind == tStruct || args[i].k == vList {
+			return badValue, false
+		}
+		e, m := args[i].q.T.shape()
+		if m == 0 {
+			if args[i].q.T.isUnscopedEnum() {
+				continue
+			}
+			return badValue, false
+		}
+		if m > 1 && n > 1 && m != n {
+			return badValue, false
+		}
+		n = max(n, m)
+		if e.isFloat() && f.params[i].q.noRef().T.isFloat() && (m > 1 || elem == nil || n == 1 && elem != e) {
+			switch {
+			case elem == nil || m > 1:
+				elem = e
+			default:
+				elem = usualType(elem, e)
+			}
+		}
+	}
+	if elem == nil {
+		elem = typeFloat
+	}
+	if elem.kt == kir.F64 && f.params[0].q.noRef().T != elem {
+		if d := g.liftableTo(fn, args, elem); d != nil {
+			f = d
+		}
+	}
+	vals := make([]value, len(args))
+	for i := range args {
+		vals[i] = args[i]
+		if f.params[i].q.T.kind != tRef || f.params[i].q.T.elem.Const {
+			vals[i] = g.rvalue(args[i])
+		}
+		if vals[i].bad() {
+			return badValue, true
+		}
+	}
+	var out value
+	for c := range n {
+		one := make([]value, len(args))
+		for i := range args {
+			one[i] = g.liftArg(vals[i], f.params[i].q, c)
+		}
+		x := g.rvalue(g.call(f, one, nil, at))
+		if x.bad() {
+			return badValue, true
+		}
+		g.liftBack(vals, one, f, c)
+		if x.k == vVoid {
+			out = voidValue
+			continue
+		}
+		et := x.q.T
+		if et.isFloat() {
+			et = elem
+		}
+		if c == 0 {
+			out = value{k: vRight, q: qt(vecOf(et, n))}
+		}
+		out.comps = append(out.comps, g.convert(x.comps[0], et.kt))
+	}
+	return out, true
+}
+
+// liftable finds the function of a set that takes only scalars: float, int or bool, or references to them, and belongs to the
+// prelude.
+func (g *gen) liftable(fn *overload, args []value) *funcInst {
+	return g.liftableTo(fn, args, typeFloat)
+}
+
+func (g *gen) liftableTo(fn *overload, args []value, elem *ctype) *funcInst {
+	for _, f := range fn.funcs {
+		if f.usr || f.tmpl != nil || f.cls != nil || len(f.decl.Params) != len(args) || f.decl.Ret == nil {
+			continue
+		}
+		inst := g.instFor(f, nil)
+		if inst == nil || !inst.ret.T.isArith() && inst.ret.T.kind != tVoid {
+			continue
+		}
+		ok := false
+		for i := range inst.params {
+			t := inst.params[i].q.noRef().T
+			if !t.isArith() {
+				ok = false
+				break
+			}
+			if t == elem {
+				ok = true
+			} else if t.isFloat() {
+				ok = false
+				break
+			}
+		}
+		if ok {
+			return inst
+		}
+	}
+	return nil
+}
+
+// liftArg is component c of an argument, converted for a parameter; for a reference a variable of its own.
+func (g *gen) liftArg(v value, p qtype, c int) value {
+	if p.T.kind == tRef && !p.T.elem.Const {
+		return g.objVal(g.newObject("out", p.T.elem.bare()))
+	}
+	t := p.noRef().T
+	x := v
+	if v.q.T.kind == tVec {
+		x = rval(v.q.T.elem.T, v.comps[c])
+	}
+	return rval(t, g.convert(x.comps[0], t.kt))
+}
+
+// liftBack stores what a function returned through references.
+func (g *gen) liftBack(vals, one []value, f *funcInst, c int) {
+	for i := range vals {
+		p := f.params[i].q
+		if p.T.kind != tRef || p.T.elem.Const {
+			continue
+		}
+		dst := vals[i]
+		if dst.q.T.kind == tVec {
+			dst = g.component(dst, c)
+		}
+		if !g.assignable(dst, g.pos) {
+			continue
+		}
+		x := g.load(one[i])
+		g.store(dst, rval(dst.q.T, g.convert(x.comps[0], dst.q.T.kt)))
+	}
+}

@@ -1,0 +1,279 @@
+package msl
+
+import (
+	"github.com/mlxlua/mlxlua/metal/kir"
+)
+
+// lanewise emits a convergent operation on each scalar of a value: of any type, vectors and classes too. kir's shuffles
+// take every scalar type; reductions are defined on what kir reduces.
+func (g *gen) lanewise(op kir.Op, mode kir.Mode, group int, v value, extra ...operand) value {
+	r := value{k: vRight, q: v.q.bare(), comps: make([]operand, len(v.comps))}
+	for i, c := range v.comps {
+		in := &kir.Instr{Op: op, Type: c.ty, Mode: mode, Imm: uint64(group), Args: []*kir.Instr{g.instr(c)}}
+		for _, x := range extra {
+			in.Args = append(in.Args, g.instr(x))
+		}
+		r.comps[i] = g.emit(in)
+	}
+	return r
+}
+
+// laneValue reads the value that a SIMD function moves or reduces.
+func (g *gen) laneValue(c *bcall, i int, reduce bool) (value, bool) {
+	v := g.rvalue(c.args[i])
+	if v.bad() {
+		return badValue, false
+	}
+	if v.k != vRight || len(v.comps) == 0 {
+		g.mismatch(c)
+		return badValue, false
+	}
+	if !reduce {
+		return v, true
+	}
+	if v.q.T.kind == tStruct {
+		v = g.toArith(v)
+	}
+	e, n := v.q.T.shape()
+	if n == 0 {
+		if v.q.T.isUnscopedEnum() {
+			return g.promote(v), true
+		}
+		g.mismatch(c)
+		return badValue, false
+	}
+	if e.isBool() && n == 1 {
+		return rval(typeInt, g.convert(v.comps[0], kir.I32)), true
+	}
+	return v, true
+}
+
+// wideReduce reduces half and bfloat in float and rounds once, as the sums of those types do.
+func (g *gen) wideReduce(op kir.Op, mode kir.Mode, group int, v value) value {
+	e, n := v.q.T.shape()
+	if (e.kt == kir.F16 || e.kt == kir.BF16) && (mode == kir.ModeAdd || mode == kir.ModeMul) {
+		wide := vecOf(typeFloat, n)
+		w := value{k: vRight, q: qt(wide)}
+		for _, c := range v.comps {
+			w.comps = append(w.comps, g.convert(c, kir.F32))
+		}
+		w = g.lanewise(op, mode, group, w)
+		r := value{k: vRight, q: v.q.bare()}
+		for _, c := range w.comps {
+			r.comps = append(r.comps, g.convert(c, e.kt))
+		}
+		return r
+	}
+	return g.lanewise(op, mode, group, v)
+}
+
+// laneIndex reads a lane number or distance as U32.
+func (g *gen) laneIndex(c *bcall, i int) (operand, bool) {
+	v := g.toArith(g.rvalue(c.args[i]))
+	if v.bad() {
+		return operand{}, false
+	}
+	if !v.q.T.intLike() {
+		g.mismatch(c)
+		return operand{}, false
+	}
+	return g.convert(g.promote(v).comps[0], kir.U32), true
+}
+
+func (g *gen) lane(group int) operand {
+	mode := kir.ThreadIndexInSimdgroup
+	if group == 4 {
+		mode = kir.ThreadIndexInQuadgroup
+	}
+	return g.leaf(kir.Builtin, kir.U32, mode, 0)
+}
+
+// shuffle moves a value from the lane that from computes out of this lane's number and the distance.
+func shuffle(name string, group int, from func(g *gen, lane, d operand) operand) {
+	addBuiltin(name, 2, 2, func(g *gen, c *bcall) value {
+		v, ok := g.laneValue(c, 0, false)
+		if !ok {
+			return badValue
+		}
+		d, ok := g.laneIndex(c, 1)
+		if !ok {
+			return badValue
+		}
+		return g.lanewise(kir.Shuffle, 0, group, v, from(g, g.lane(group), d))
+	}).accept = anyArgs
+}
+
+func simdBuiltins() {
+	for _, grp := range []struct {
+		prefix string
+		n      int
+	}{{"simd_", 32}, {"quad_", 4}} {
+		groupBuiltins(grp.prefix, grp.n)
+	}
+	addBuiltin("simd_active_threads_mask", 0, 0, func(g *gen, c *bcall) value {
+		return g.vote(g.emit(&kir.Instr{Op: kir.Ballot, Type: kir.U64, Imm: 32, Args: []*kir.Instr{g.instr(g.boolConst(true))}}), c)
+	})
+}
+
+func groupBuiltins(p string, n int) {
+	reduce := func(name string, op kir.Op, mode kir.Mode, ints bool) {
+		addBuiltin(p+name, 1, 1, func(g *gen, c *bcall) value {
+			v, ok := g.laneValue(c, 0, true)
+			if !ok {
+				return badValue
+			}
+			if e, _ := v.q.T.shape(); ints && !e.isInt() {
+				return g.mismatch(c)
+			}
+			return g.wideReduce(op, mode, n, v)
+		}).accept = numericArgs
+	}
+	reduce("sum", kir.Reduce, kir.ModeAdd, false)
+	reduce("product", kir.Reduce, kir.ModeMul, false)
+	reduce("min", kir.Reduce, kir.ModeMin, false)
+	reduce("max", kir.Reduce, kir.ModeMax, false)
+	reduce("and", kir.Reduce, kir.ModeAnd, true)
+	reduce("or", kir.Reduce, kir.ModeOr, true)
+	reduce("xor", kir.Reduce, kir.ModeXor, true)
+	reduce("prefix_inclusive_sum", kir.ScanInclusive, kir.ModeAdd, false)
+	reduce("prefix_exclusive_sum", kir.ScanExclusive, kir.ModeAdd, false)
+	reduce("prefix_inclusive_product", kir.ScanInclusive, kir.ModeMul, false)
+	reduce("prefix_exclusive_product", kir.ScanExclusive, kir.ModeMul, false)
+
+	mask := uint32(n - 1)
+	shuffle(p+"shuffle", n, func(g *gen, _, d operand) operand { return d })
+	shuffle(p+"broadcast", n, func(g *gen, _, d operand) operand { return d })
+	shuffle(p+"shuffle_xor", n, func(g *gen, l, d operand) operand { return g.op(kir.Xor, kir.U32, l, d) })
+	// past the ends a lane keeps its own value
+	shuffle(p+"shuffle_up", n, func(g *gen, l, d operand) operand {
+		return g.op(kir.Select, kir.U32, g.op(kir.Ge, kir.Bool, l, d), g.op(kir.Sub, kir.U32, l, d), l)
+	})
+	shuffle(p+"shuffle_down", n, func(g *gen, l, d operand) operand {
+		to := g.op(kir.Add, kir.U32, l, d)
+		inside := g.op(kir.And, kir.Bool, g.op(kir.Le, kir.Bool, to, g.u32(mask)), g.op(kir.Le, kir.Bool, d, g.u32(mask)))
+		return g.op(kir.Select, kir.U32, inside, to, l)
+	})
+	shuffle(p+"shuffle_rotate_up", n, func(g *gen, l, d operand) operand {
+		return g.op(kir.And, kir.U32, g.op(kir.Sub, kir.U32, l, d), g.u32(mask))
+	})
+	shuffle(p+"shuffle_rotate_down", n, func(g *gen, l, d operand) operand {
+		return g.op(kir.And, kir.U32, g.op(kir.Add, kir.U32, l, d), g.u32(mask))
+	})
+	for _, up := range []bool{true, false} {
+		fillShuffle(p, n, up)
+	}
+	addBuiltin(p+"broadcast_first", 1, 1, func(g *gen, c *bcall) value {
+		v, ok := g.laneValue(c, 0, false)
+		if !ok {
+			return badValue
+		}
+		return g.lanewise(kir.BroadcastFirst, 0, n, v)
+	}).accept = anyArgs
+	voteBuiltins(p, n)
+}
+
+func numericArgs(args []value, _ *overload) bool {
+	_, n := args[0].q.T.shape()
+	return n > 0 || args[0].q.T.kind == tEnum
+}
+
+// fillShuffle adds shuffle_and_fill_up and _down: lanes past the end take their value from the fill data, in windows of
+// modulo lanes.
+func fillShuffle(p string, n int, up bool) {
+	name := p + "shuffle_and_fill_down"
+	if up {
+		name = p + "shuffle_and_fill_up"
+	}
+	addBuiltin(name, 3, 4, func(g *gen, c *bcall) value {
+		v, ok1 := g.laneValue(c, 0, false)
+		fill, ok2 := g.laneValue(c, 1, false)
+		d, ok3 := g.laneIndex(c, 2)
+		if !ok1 || !ok2 || !ok3 {
+			return badValue
+		}
+		fill = g.convertTo(fill, v.q.bare(), c.at, "the filling data")
+		if fill.bad() {
+			return badValue
+		}
+		mod := g.u32(uint32(n))
+		if len(c.args) == 4 {
+			if mod, ok3 = g.laneIndex(c, 3); !ok3 {
+				return badValue
+			}
+		}
+		l := g.lane(n)
+		in := g.op(kir.Rem, kir.U32, l, mod) // place within the window
+		var from, inside operand
+		if up {
+			inside = g.op(kir.Ge, kir.Bool, in, d)
+			from = g.op(kir.Sub, kir.U32, l, d)
+		} else {
+			inside = g.op(kir.Lt, kir.Bool, g.op(kir.Add, kir.U32, in, d), mod)
+			from = g.op(kir.Add, kir.U32, l, d)
+		}
+		// the fill data slides in behind: its window continues the value's
+		wrap := g.op(kir.Sub, kir.U32, from, mod)
+		if up {
+			wrap = g.op(kir.Add, kir.U32, from, mod)
+		}
+		a := g.lanewise(kir.Shuffle, 0, n, v, g.op(kir.Select, kir.U32, inside, from, l))
+		b := g.lanewise(kir.Shuffle, 0, n, fill, g.op(kir.Select, kir.U32, inside, l, wrap))
+		r := value{k: vRight, q: v.q.bare()}
+		for i := range a.comps {
+			r.comps = append(r.comps, g.op(kir.Select, a.comps[i].ty, inside, a.comps[i], b.comps[i]))
+		}
+		return r
+	}).accept = anyArgs
+}
+
+// voteBuiltins adds all, any, ballot and is_first.
+func voteBuiltins(p string, n int) {
+	ballot := func(g *gen, x operand) operand {
+		return g.emit(&kir.Instr{Op: kir.Ballot, Type: kir.U64, Imm: uint64(n), Args: []*kir.Instr{g.instr(x)}})
+	}
+	test := func(name string, f func(g *gen, x operand) operand) {
+		addBuiltin(p+name, 1, 1, func(g *gen, c *bcall) value {
+			if c.args[0].bad() {
+				return badValue
+			}
+			return rval(typeBool, f(g, g.condition(c.args[0], c.at)))
+		})
+	}
+	test("all", func(g *gen, x operand) operand {
+		return g.op(kir.Eq, kir.Bool, ballot(g, g.not(x)), operand{ty: kir.U64})
+	})
+	test("any", func(g *gen, x operand) operand {
+		return g.op(kir.Ne, kir.Bool, ballot(g, x), operand{ty: kir.U64})
+	})
+	addBuiltin(p+"ballot", 1, 1, func(g *gen, c *bcall) value {
+		if c.args[0].bad() {
+			return badValue
+		}
+		return g.vote(ballot(g, g.condition(c.args[0], c.at)), c)
+	})
+	addBuiltin(p+"is_first", 0, 0, func(g *gen, c *bcall) value {
+		l := g.lane(n)
+		first := g.emit(&kir.Instr{Op: kir.BroadcastFirst, Type: kir.U32, Imm: uint64(n), Args: []*kir.Instr{g.instr(l)}})
+		return rval(typeBool, g.op(kir.Eq, kir.Bool, l, first))
+	})
+}
+
+// vote wraps a ballot's bits in the prelude's simd_vote, a class that converts to its number; without it, in a ulong.
+func (g *gen) vote(bits operand, c *bcall) value {
+	v := rval(typeUlong, bits)
+	ns := g.c.find(g.c.rootEnv(), "metal", 0)
+	if ns == nil || ns.kind != eNamespace {
+		return v
+	}
+	ent := g.c.find(ns.ns, "simd_vote", 0)
+	if ent == nil || ent.kind != eType {
+		return v
+	}
+	t := g.c.typeEntity(ent)
+	if !g.c.isComplete(t.T) || t.T.comps != 1 {
+		return v
+	}
+	return value{k: vRight, q: t.bare(), comps: []operand{bits}}
+}
+
+func (c *compiler) rootEnv() *env { return c.root }

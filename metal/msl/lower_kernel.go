@@ -1,0 +1,426 @@
+package msl
+
+import (
+	"github.com/mlxlua/mlxlua/metal/kir"
+)
+
+// maxBuffers is the number of buffers a Metal kernel can have.
+const maxBuffers = 31
+
+// unit compiles everything that a text asks for: its kernels and explicit instantiations. Then it checks what no kernel uses.
+func (c *compiler) unit() *kir.Module {
+	mod := &kir.Module{}
+	names := map[string]bool{}
+	add := func(k *kir.Kernel, at Pos) {
+		if k == nil {
+			return
+		}
+		if names[k.Name] {
+			c.errorf(Redefinition, at, "there are two kernels named '%s'", k.Name)
+		}
+		names[k.Name] = true
+		mod.Kernels = append(mod.Kernels, k)
+	}
+	for _, a := range c.asserts {
+		c.staticAssert(a.d, a.e)
+	}
+	for _, f := range c.order {
+		if f.tmpl == nil && isKernel(&f.decl.Specs) && f.decl.Body != nil {
+			if inst := c.constGen(f.env).instFor(f, nil); inst != nil {
+				add(c.kernel(inst, kernelName(&f.decl.Specs, f.decl.Name.Ident), &f.decl.Specs), f.decl.Pos())
+			}
+		}
+	}
+	for _, p := range c.instantiations {
+		k, at := c.explicitInst(p)
+		add(k, at)
+	}
+	c.checkUnused()
+	return mod
+}
+
+func isKernel(s *Specs) bool {
+	if s.Kernel {
+		return true
+	}
+	for _, a := range s.Attrs {
+		if a.Name == "kernel" {
+			return true
+		}
+	}
+	return false
+}
+
+func kernelName(s *Specs, name string) string {
+	for _, a := range s.Attrs {
+		if a.Name == "host_name" && len(a.Args) == 1 {
+			if l, ok := a.Args[0].(*StringLit); ok {
+				return l.Value
+			}
+		}
+	}
+	return name
+}
+
+// explicitInst compiles `template [[host_name("x")]] [[kernel]] decltype(f<float>) f<float>;` and its like. An instantiation
+// that is no kernel is only checked.
+func (c *compiler) explicitInst(p pendingInst) (*kir.Kernel, Pos) {
+	var name *Name
+	var specs *Specs
+	at := p.d.Pos()
+	switch d := p.d.Decl.(type) {
+	case *VarDecl:
+		name, specs = d.Name, &d.Specs
+	case *FuncDecl:
+		name, specs = d.Name, &d.Specs
+	default:
+		return nil, at
+	}
+	g := c.constGen(p.e)
+	ent := g.resolveEntity(name)
+	if ent == nil {
+		return nil, at
+	}
+	if ent.kind != eFunc {
+		return nil, at
+	}
+	args, ok := g.templateArgs(name.Args)
+	if !ok {
+		return nil, at
+	}
+	var inst *funcInst
+	for _, f := range ent.funcs {
+		if f.tmpl == nil {
+			continue
+		}
+		d := newDeduction(g, f.tmpl.Params, f.env)
+		if !g.explicitArgs(d, args) {
+			continue
+		}
+		if fd, isFunc := p.d.Decl.(*FuncDecl); isFunc && len(fd.Params) == len(f.decl.Params) {
+			for i, fp := range fd.Params {
+				d.typ(f.decl.Params[i].Type, g.typeOf(fp.Type), false)
+			}
+		}
+		if _, full := g.fill(d, at); !full {
+			continue
+		}
+		if inst = g.instFor(f, d.got); inst != nil {
+			break
+		}
+	}
+	if inst == nil {
+		if c.errCount() == 0 {
+			c.errorf(BadTemplateArgs, at, "no template '%s' can be instantiated with %s", name.Ident, argsString(args))
+		}
+		return nil, at
+	}
+	if !isKernel(specs) && !isKernel(&inst.f.decl.Specs) {
+		return nil, at
+	}
+	all := inst.f.decl.Specs
+	all.Attrs = append(append([]Attr(nil), all.Attrs...), specs.Attrs...)
+	return c.kernel(inst, kernelName(specs, name.Ident), &all), at
+}
+
+// checkUnused checks the functions of the text that no kernel calls. Templates that are not used are not instantiated.
+func (c *compiler) checkUnused() {
+	for _, f := range c.order {
+		if f.tmpl != nil || c.used[f] || f.decl.Body == nil || isKernel(&f.decl.Specs) || !f.usr {
+			continue
+		}
+		inst := c.constGen(f.env).instFor(f, nil)
+		if inst == nil {
+			continue
+		}
+		g := newGen(c, "unused")
+		g.env = f.env
+		g.at(f.decl.Pos())
+		var args []value
+		ok := true
+		for i := range inst.params {
+			t := inst.params[i].q.noRef()
+			if !c.isComplete(t.T) {
+				ok = t.T.kind == tArray
+				if !ok {
+					break
+				}
+			}
+			args = append(args, g.dummy(t))
+		}
+		if ok {
+			g.call(inst, args, nil, f.decl.Pos())
+		}
+	}
+}
+
+// kernel compiles one entry point.
+func (c *compiler) kernel(inst *funcInst, name string, specs *Specs) *kir.Kernel {
+	f := inst.f
+	g := newGen(c, name)
+	c.instrs = 0
+	c.used[f] = true
+	g.env = inst.env
+	g.at(f.decl.Pos())
+	if specs.Function != "" {
+		c.errorf(Unsupported, f.decl.Pos(), "'%s' functions are not supported: only kernels are", specs.Function)
+		return nil
+	}
+	if inst.ret.T.kind != tVoid && inst.ret.T.kind != tBad {
+		c.errorf(BadReturn, f.decl.Pos(), "the kernel '%s' must return void, not %s", name, inst.ret)
+	}
+	g.kernelAttrs(specs)
+	before := c.errCount()
+	fr := &inl{inst: inst, ret: qt(typeVoid), kernel: true, ptr: -1}
+	e := &env{kind: envFunc, up: inst.env}
+	pb := &paramBinder{g: g, e: e, usedBuf: map[int]string{}, usedTG: map[int]string{}}
+	for i := range inst.params {
+		pb.reserve(&inst.params[i])
+	}
+	for i := range inst.params {
+		pb.bind(&inst.params[i])
+	}
+	g.env, g.fr, g.contract = e, fr, g.contractOf(f)
+	g.block(f.decl.Body, true)
+	if c.errCount() != before {
+		return nil
+	}
+	g.finish()
+	return g.k
+}
+
+func (g *gen) kernelAttrs(specs *Specs) {
+	for i := range specs.Attrs {
+		a := &specs.Attrs[i]
+		switch a.Name {
+		case "kernel", "host_name", "visible", "stitchable", "gnu::always_inline", "always_inline", "clang::always_inline",
+			"gnu::noinline", "noinline", "clang::noinline", "max_total_threadgroups_per_mesh_grid", "maybe_unused", "nodiscard",
+			"deprecated":
+		case "max_total_threads_per_threadgroup":
+			if len(a.Args) != 1 {
+				g.c.errorf(UnknownAttribute, a.At, "max_total_threads_per_threadgroup takes one number")
+				continue
+			}
+			n, ok := g.constInt(a.Args[0], "max_total_threads_per_threadgroup")
+			if ok && (n < 1 || n > 1024) {
+				g.c.errorf(UnknownAttribute, a.At, "max_total_threads_per_threadgroup(%d) is outside 1 to 1024", n)
+			} else if ok {
+				g.k.MaxThreads = int(n)
+			}
+		default:
+			g.c.errorf(UnknownAttribute, a.At, "there is no attribute '%s' for kernels", a.Name)
+		}
+	}
+}
+
+// paramBinder gives a kernel's parameters their places.
+type paramBinder struct {
+	g       *gen
+	e       *env
+	usedBuf map[int]string
+	usedTG  map[int]string
+	next    int
+	nextTG  int
+}
+
+// attr finds an attribute of a parameter.
+func attrOf(p *ParamDecl, name string) *Attr {
+	for i := range p.Attrs {
+		if p.Attrs[i].Name == name {
+			return &p.Attrs[i]
+		}
+	}
+	return nil
+}
+
+// reserve notes the indices that are given explicitly, so that parameters without one get others.
+func (b *paramBinder) reserve(p *paramInst) {
+	g := b.g
+	for _, kind := range []string{"buffer", "threadgroup"} {
+		a := attrOf(p.decl, kind)
+		if a == nil {
+			continue
+		}
+		used, limit := b.usedBuf, maxBuffers
+		if kind == "threadgroup" {
+			used = b.usedTG
+		}
+		n, ok := b.index(a, kind)
+		if !ok {
+			continue
+		}
+		if n < 0 || n >= limit {
+			g.c.errorf(TooManyBuffers, a.At, "%s(%d): the index must be 0 to %d", kind, n, limit-1)
+			continue
+		}
+		if old, dup := used[n]; dup {
+			g.c.errorf(Redefinition, a.At, "%s(%d) is given to '%s' and to '%s'", kind, n, old, p.decl.Name)
+		}
+		used[n] = p.decl.Name
+	}
+}
+
+func (b *paramBinder) index(a *Attr, kind string) (int, bool) {
+	if len(a.Args) != 1 {
+		b.g.c.errorf(UnknownAttribute, a.At, "%s takes one index", kind)
+		return 0, false
+	}
+	n, ok := b.g.constInt(a.Args[0], "the index of "+kind)
+	if !ok || n < -1 || n > 1<<20 {
+		n = 1 << 20
+	}
+	return int(n), ok
+}
+
+func (b *paramBinder) bind(p *paramInst) {
+	g := b.g
+	d := p.decl
+	g.at(d.Pos())
+	v := badValue
+	isRef := p.q.T.kind == tRef
+	for i := range d.Attrs {
+		a := &d.Attrs[i]
+		if _, ok := positionAttrs[a.Name]; ok {
+			v = b.position(p, a)
+			b.declare(d, v, false)
+			return
+		}
+		switch a.Name {
+		case "buffer", "threadgroup", "maybe_unused", "id":
+		case "function_constant":
+			g.c.errorf(NoFunctionConstant, a.At, "the parameter '%s' depends on a function constant", d.Name)
+		case "stage_in", "texture", "sampler", "patch_control_point", "payload", "visible_function_table":
+			g.c.errorf(Unsupported, a.At, "'%s' parameters are not supported", a.Name)
+			b.declare(d, badValue, isRef)
+			return
+		default:
+			g.c.errorf(UnknownAttribute, a.At, "there is no attribute '%s' for parameters of kernels", a.Name)
+			b.declare(d, badValue, isRef)
+			return
+		}
+	}
+	t := p.q.T
+	switch t.kind {
+	case tPtr, tRef:
+		v = b.buffer(p, t)
+	case tBad:
+	default:
+		g.c.errorf(KernelParam, d.Pos(),
+			"the parameter '%s' of type %s is neither a pointer or reference to device, constant or threadgroup memory nor a position",
+			d.Name, p.q)
+	}
+	b.declare(d, v, isRef)
+}
+
+func (b *paramBinder) declare(d *ParamDecl, v value, isRef bool) {
+	if d.Name != "" {
+		if old := b.e.put(&entity{kind: eVar, name: d.Name, local: true, val: v, at: d.Pos(), isRef: isRef}); old != nil {
+			b.g.c.redefined(d.Name, d.Pos(), old)
+		}
+	}
+}
+
+// buffer makes a kir parameter for a pointer or reference.
+func (b *paramBinder) buffer(p *paramInst, t *ctype) value {
+	g := b.g
+	d := p.decl
+	e := t.elem
+	space := e.Space.normal()
+	if space == SpaceNone {
+		g.c.errorf(AddressSpace, d.Pos(), "the parameter '%s' points to thread memory: a kernel's must be in device, constant or threadgroup memory", d.Name)
+		return badValue
+	}
+	if e.T.kind != tVoid && !g.c.isComplete(e.T) && !(e.T.kind == tArray && e.T.n < 0) {
+		g.c.errorf(Incomplete, d.Pos(), "the parameter '%s' points to the incomplete type %s", d.Name, e)
+		return badValue
+	}
+	if e.T.kind == tPtr {
+		g.c.errorf(KernelParam, d.Pos(), "the parameter '%s' is a pointer to pointers", d.Name)
+		return badValue
+	}
+	kp := kir.Param{Name: d.Name, Space: space.kir(), Elem: e.T.firstScalar(), ElemSize: max(e.T.size, 1)}
+	if e.T.kind == tArray {
+		kp.ElemSize = max(e.T.elem.T.size, 1)
+	}
+	if kp.Elem == kir.U64 && e.T.kind == tStruct {
+		kp.Elem = kir.U8
+	}
+	if t.kind == tRef {
+		kp.MinBytes = e.T.size
+	}
+	kind := "buffer"
+	used, next := b.usedBuf, &b.next
+	if space == SpaceThreadgroup {
+		kind, used, next = "threadgroup", b.usedTG, &b.nextTG
+		if attrOf(d, "threadgroup") == nil {
+			g.c.errorf(KernelParam, d.Pos(), "the threadgroup parameter '%s' needs [[threadgroup(n)]]", d.Name)
+		}
+	}
+	if a := attrOf(d, kind); a != nil {
+		if n, ok := b.index(a, kind); ok {
+			kp.Index = n
+		}
+	} else {
+		for used[*next] != "" {
+			*next++
+		}
+		kp.Index = *next
+		used[*next] = "(" + d.Name + ")"
+		if kp.Index >= maxBuffers {
+			g.c.errorf(TooManyBuffers, d.Pos(), "the parameter '%s' is buffer %d: Metal has %d", d.Name, kp.Index, maxBuffers)
+		}
+	}
+	i := len(g.k.Params)
+	g.k.Params = append(g.k.Params, kp)
+	ptr := g.leaf(kir.ParamAddr, kir.PtrTo(kp.Space), 0, uint64(i))
+	if t.kind == tRef {
+		return value{k: vMem, q: e, ptr: ptr}
+	}
+	return g.newLocal(d.Name, p.q, rval(t, ptr))
+}
+
+// positionAttrs are the attributes that give a thread its place and the launch's sizes.
+var positionAttrs = map[string]kir.Mode{
+	"thread_position_in_grid":             kir.ThreadPositionInGrid,
+	"thread_position_in_threadgroup":      kir.ThreadPositionInThreadgroup,
+	"threadgroup_position_in_grid":        kir.ThreadgroupPositionInGrid,
+	"threads_per_threadgroup":             kir.ThreadsPerThreadgroup,
+	"dispatch_threads_per_threadgroup":    kir.DispatchThreadsPerThreadgroup,
+	"threadgroups_per_grid":               kir.ThreadgroupsPerGrid,
+	"threads_per_grid":                    kir.ThreadsPerGrid,
+	"thread_index_in_threadgroup":         kir.ThreadIndexInThreadgroup,
+	"thread_index_in_simdgroup":           kir.ThreadIndexInSimdgroup,
+	"simdgroup_index_in_threadgroup":      kir.SimdgroupIndexInThreadgroup,
+	"simdgroups_per_threadgroup":          kir.SimdgroupsPerThreadgroup,
+	"dispatch_simdgroups_per_threadgroup": kir.DispatchSimdgroupsPerThreadgroup,
+	"threads_per_simdgroup":               kir.ThreadsPerSimdgroup,
+	"thread_execution_width":              kir.ThreadsPerSimdgroup,
+	"thread_index_in_quadgroup":           kir.ThreadIndexInQuadgroup,
+	"quadgroup_index_in_threadgroup":      kir.QuadgroupIndexInThreadgroup,
+	"quadgroups_per_threadgroup":          kir.QuadgroupsPerThreadgroup,
+	"grid_origin":                         kir.GridOrigin,
+	"grid_size":                           kir.GridSize,
+}
+
+// position binds a parameter with a position attribute: a uint or ushort, or a vector of them.
+func (b *paramBinder) position(p *paramInst, a *Attr) value {
+	g := b.g
+	mode := positionAttrs[a.Name]
+	e, n := p.q.T.shape()
+	if e == nil || !(e.kt == kir.U32 || e.kt == kir.U16) || n > mode.Components() || mode.Components() == 3 && n > 3 {
+		if p.q.T.kind != tBad {
+			want := "uint or ushort"
+			if mode.Components() == 3 {
+				want = "uint, uint2, uint3, ushort, ushort2 or ushort3"
+			}
+			g.c.errorf(KernelParam, p.decl.Pos(), "'%s' must be %s, not %s", a.Name, want, p.q)
+		}
+		return badValue
+	}
+	v := value{k: vRight, q: qt(p.q.T)}
+	for i := range n {
+		x := g.leaf(kir.Builtin, kir.U32, mode, uint64(i))
+		v.comps = append(v.comps, g.convert(x, e.kt))
+	}
+	return g.newLocal(p.decl.Name, p.q, v)
+}

@@ -1,0 +1,22 @@
+package soft
+
+import (
+	"context"
+
+	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/msl"
+)
+
+// compileMSL is the Compiler that a Driver has by itself.
+func compileMSL(_ context.Context, src metal.Source) (*kir.Module, error) {
+	mode := msl.Fast
+	switch src.Options.MathMode {
+	case metal.MathRelaxed:
+		mode = msl.Relaxed
+	case metal.MathSafe:
+		mode = msl.Safe
+	}
+	return msl.Compile(msl.Source{Name: src.Label, Text: src.Text},
+		msl.Options{Float64: src.Options.Float64, MathMode: mode})
+}

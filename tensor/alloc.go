@@ -1,0 +1,162 @@
+package tensor
+
+import (
+	"fmt"
+
+	"github.com/mlxlua/mlxlua/metal"
+)
+
+// freeList holds buffers whose last reader is encoded: later calls of the stream may write to them at once, because a queue runs its
+// commands in order and the encoder sees the hazard.
+type freeList struct {
+	bufs  []*metal.Buffer
+	bytes int64
+}
+
+// The bounds of a free list. Small buffers come as cheaply from the pool.
+const (
+	maxFree   = 32
+	leastFree = 4 << 10
+)
+
+func (f *freeList) put(b *metal.Buffer) {
+	if b.Len() < leastFree {
+		b.Release()
+		return
+	}
+	if len(f.bufs) == maxFree {
+		f.bytes -= f.bufs[0].Len()
+		f.bufs[0].Release()
+		f.bufs = append(f.bufs[:0], f.bufs[1:]...)
+	}
+	f.bufs = append(f.bufs, b)
+	f.bytes += b.Len()
+}
+
+// get takes the buffer that fits n bytes best and wastes at most an eighth.
+func (f *freeList) get(n int64) *metal.Buffer {
+	best := -1
+	for i := len(f.bufs) - 1; i >= 0; i-- {
+		size := f.bufs[i].Len()
+		if size >= n && size <= n+n/8 && (best < 0 || size < f.bufs[best].Len()) {
+			best = i
+			if size == n {
+				break
+			}
+		}
+	}
+	if best < 0 {
+		return nil
+	}
+	b := f.bufs[best]
+	f.bufs = append(f.bufs[:best], f.bufs[best+1:]...)
+	f.bytes -= b.Len()
+	return b
+}
+
+func (f *freeList) flush() {
+	for _, b := range f.bufs {
+		b.Release()
+	}
+	clear(f.bufs)
+	f.bufs, f.bytes = f.bufs[:0], 0
+}
+
+// leastBuffer is the size of the smallest buffer, so that arrays without elements can be bound too.
+const leastBuffer = 16
+
+// alloc is a buffer of n bytes with one reference. Where memory is short, what is encoded is handed over first, so that it comes back.
+func (e *encoder) alloc(n int64) (*metal.Buffer, error) {
+	n = max(n, leastBuffer)
+	e.open().bytes += n
+	if b := e.free.get(n); b != nil {
+		return b, nil
+	}
+	if n >= leastFree {
+		if mem := e.dev.Memory(); mem.Active+n > mem.Limit/4*3 {
+			e.free.flush()
+			if e.batch.cb != nil {
+				e.commit(false)
+			}
+		}
+	}
+	return e.dev.Alloc(e.job.ctx, n)
+}
+
+// recycle takes a buffer over for later calls.
+func (e *encoder) recycle(b *metal.Buffer) { e.free.put(b) }
+
+// temp is memory for an array, given back after the call.
+func (e *encoder) temp(spec Spec) (Operand, error) {
+	buf, err := e.alloc(spec.NBytes())
+	if err != nil {
+		return Operand{}, err
+	}
+	e.temps = append(e.temps, buf)
+	return Operand{spec, View{buf: buf, Strides: spec.Shape.Strides()}}, nil
+}
+
+// upload puts inline bytes into a temporary buffer.
+func (e *encoder) upload(v View) (View, error) {
+	buf, err := e.dev.AllocCopy(append(make([]byte, 0, max(len(v.inline), leastBuffer)), v.inline...))
+	if err != nil {
+		return View{}, err
+	}
+	e.temps = append(e.temps, buf)
+	v.buf, v.inline = buf, nil
+	return v, nil
+}
+
+// place allocates output i of a node, row-contiguous.
+func (e *encoder) place(n *Node, i int) error {
+	o := &n.out[i]
+	buf, err := e.alloc(o.spec.NBytes())
+	if err != nil {
+		return err
+	}
+	st := &storage{dev: e.dev, stream: e.s, buf: buf}
+	e.settleIn(n, i, View{buf: buf, owner: st, Strides: o.spec.Shape.Strides()})
+	return nil
+}
+
+// settleIn makes v the data of output i of a node of the segment.
+func (e *encoder) settleIn(n *Node, i int, v View) {
+	if st := v.owner; st != nil {
+		st.users.Add(1)
+		if e.plan.live[int(e.plan.base[n.slot])+i] {
+			st.own()
+		}
+	}
+	n.mu.Lock()
+	n.out[i].data = v
+	n.mu.Unlock()
+}
+
+// operand is where an input's elements lie, in memory that this device can read.
+func (e *encoder) operand(v Value) (Operand, error) {
+	o := &v.Node.out[v.Out]
+	v.Node.mu.Lock()
+	data, gone := o.data, o.gone
+	v.Node.mu.Unlock()
+	if gone {
+		return Operand{}, fmt.Errorf("the value of %v was dropped: it had been declared unread", v.Node)
+	}
+	if data.buf == nil && len(data.inline) > inlineBytes {
+		var err error
+		if data, err = e.upload(data); err != nil {
+			return Operand{}, err
+		}
+	}
+	if st := data.owner; st != nil && st.stream != e.s {
+		st.shared.Store(true)
+		if st.dev != nil && st.dev != e.dev {
+			foreign, err := e.dev.AllocCopy(data.buf.Bytes())
+			if err != nil {
+				return Operand{}, err
+			}
+			e.temps = append(e.temps, foreign)
+			data.buf, data.owner = foreign, nil
+		}
+	}
+	return Operand{o.spec, data}, nil
+}

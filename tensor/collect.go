@@ -1,0 +1,54 @@
+package tensor
+
+import (
+	"sync"
+	"time"
+)
+
+// pace decides when a collection is worth its time. It is of a stream's goroutine.
+type pace struct {
+	took   time.Duration // the last collection
+	factor int64         // how often collections have to promise more than they cost, because they proved little
+}
+
+// The planner's rates.
+const (
+	firstCollection = 500 * time.Microsecond
+	maxPaceFactor   = 64
+	minBandwidth    = 1 << 30
+)
+
+// collect runs a collection if the bytes that may be unreadable would take longer to write than it takes, or are a large part of
+// the budget. It says whether it did.
+func (s *Stream) collect(e *encoder, unproven int64) bool {
+	p := &s.pace
+	if p.factor == 0 {
+		p.factor, p.took = 1, firstCollection
+	}
+	write := time.Duration(float64(unproven) / copyBandwidth() * float64(time.Second))
+	mem := e.dev.Memory()
+	if write < time.Duration(p.factor)*p.took && mem.Active+unproven < mem.Limit/2 {
+		return false
+	}
+	p.took = e.dev.Collect(e.job.ctx)
+	return true
+}
+
+// learn adapts to what a collection proved of the bytes that were unproven.
+func (p *pace) learn(unproven, proved int64) {
+	if proved < unproven/4 {
+		p.factor = min(2*p.factor, maxPaceFactor)
+	} else {
+		p.factor = max(p.factor/2, 1)
+	}
+}
+
+// copyBandwidth is the bytes a second that this machine copies, measured once.
+var copyBandwidth = sync.OnceValue(func() float64 {
+	src, dst := make([]byte, 4<<20), make([]byte, 4<<20)
+	copy(dst, src) // touches the pages
+	start := time.Now()
+	copy(dst, src)
+	took := max(time.Since(start), time.Microsecond)
+	return max(float64(len(src))/took.Seconds(), minBandwidth)
+})

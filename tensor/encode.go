@@ -1,0 +1,396 @@
+package tensor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/mlxlua/mlxlua/metal"
+)
+
+// encoder turns segments into command buffers, on its stream's goroutine.
+type encoder struct {
+	s   *Stream
+	dev *metal.Device
+
+	job   *job
+	seg   *segment
+	batch *batch
+	plan  plan
+	temps []*metal.Buffer // of the call being encoded
+	free  freeList
+
+	texts   map[string]metal.Source // generated kernels by key
+	key     []byte
+	members []int32 // of the unit that is being encoded
+	first   int     // its first command in the batch
+	early   *error  // of its commands in earlier batches
+	kernel  kernelScratch
+}
+
+// The size of a command buffer: it is handed over when it is as large, so that memory comes back during long evaluations and the device
+// has work while the rest is encoded.
+const (
+	batchCommands = 64
+	firstCommands = 16 // when the device is idle
+	batchBytes    = 64 << 20
+	maxPending    = 16
+)
+
+func (e *encoder) init(s *Stream) {
+	e.s, e.dev = s, s.dev
+	e.texts = map[string]metal.Source{}
+}
+
+// run plans and encodes a segment.
+func (e *encoder) run(seg *segment) {
+	e.seg, e.job = seg, seg.job
+	defer e.end(seg)
+	e.order()
+	for _, u := range e.plan.units {
+		e.unit(u)
+		if e.full() {
+			e.commit(false)
+		}
+	}
+}
+
+// end hands the rest of a segment over; what a bug left undone fails.
+func (e *encoder) end(seg *segment) {
+	if r := recover(); r != nil {
+		err := fmt.Errorf("BUG: planning panicked: %v\n%s", r, debug.Stack())
+		for i := range seg.tasks {
+			n := seg.tasks[i].node
+			n.settle(n.runError(err))
+		}
+	}
+	e.members, e.early = e.members[:0], nil
+	e.free.flush()
+	e.commit(true)
+	clear(seg.tasks)
+	e.seg, e.job = nil, nil
+}
+
+// open is the batch that is being filled.
+func (e *encoder) open() *batch {
+	if e.batch == nil {
+		e.batch = &batch{job: e.job, ended: make(chan struct{})}
+	}
+	return e.batch
+}
+
+// encoder is the command buffer's, for a command of that label.
+func (e *encoder) encoder(label string) *metal.Encoder {
+	b := e.open()
+	if b.cb == nil {
+		b.cb = e.dev.NewCommandBuffer(e.s.index, "")
+	}
+	enc := b.cb.Encoder()
+	enc.Label(label)
+	return enc
+}
+
+// commands counts the commands of the batch so far.
+func (e *encoder) commands() int {
+	if e.batch == nil || e.batch.cb == nil {
+		return 0
+	}
+	return len(e.batch.cb.Commands())
+}
+
+func (e *encoder) full() bool {
+	if e.batch == nil || e.batch.cb == nil {
+		return e.batch != nil && len(e.batch.nodes) >= 4*batchCommands
+	}
+	n := e.commands()
+	if n >= firstCommands && n < batchCommands {
+		e.s.mu.Lock()
+		idle := len(e.s.pending) == 0
+		e.s.mu.Unlock()
+		if idle {
+			return true
+		}
+	}
+	return n >= batchCommands || e.batch.bytes >= batchBytes
+}
+
+// commit hands the batch over; last says that it ends the segment.
+func (e *encoder) commit(last bool) {
+	b := e.batch
+	if b == nil {
+		if !last {
+			return
+		}
+		b = e.open()
+	}
+	e.batch = nil
+	b.last = last
+	if n := len(e.members); n > 0 && b.cb != nil && len(b.cb.Commands()) > e.first {
+		e.split(b)
+	}
+	e.first = 0
+	s := e.s
+	s.mu.Lock()
+	s.pending = append(s.pending, b)
+	s.mu.Unlock()
+	cb := b.cb
+	if cb == nil {
+		s.complete(b, nil)
+		return
+	}
+	cb.OnComplete(func(err error) { s.complete(b, err) })
+	ctx := b.job.ctx
+	stop := context.AfterFunc(ctx, func() { cb.Cancel(context.Cause(ctx)) })
+	cb.OnComplete(func(error) { stop() })
+	if err := cb.Commit(); err != nil {
+		return // it has ended, and its nodes with it
+	}
+	e.throttle(maxPending)
+}
+
+// split notes that a batch holds the first commands of the unit that is being encoded.
+func (e *encoder) split(b *batch) {
+	if e.early == nil {
+		e.early = new(error)
+	}
+	for _, slot := range e.members {
+		t := &e.seg.tasks[slot]
+		b.nodes = append(b.nodes, settling{node: t.node, in: t.reads(), first: e.first, last: len(b.cb.Commands()),
+			early: e.early, more: true})
+	}
+}
+
+// throttle waits until the stream has fewer than n batches pending.
+func (e *encoder) throttle(n int) {
+	for {
+		e.s.mu.Lock()
+		var ended chan struct{}
+		if len(e.s.pending) >= n {
+			ended = e.s.pending[0].ended
+		}
+		e.s.mu.Unlock()
+		if ended == nil {
+			return
+		}
+		<-ended
+	}
+}
+
+// drain hands over what is encoded and waits until all of the stream's commands have run, or the evaluation is cancelled.
+func (e *encoder) drain() error {
+	if e.batch != nil {
+		e.commit(false)
+	}
+	e.throttle(1)
+	if e.job.ctx.Err() != nil {
+		return context.Cause(e.job.ctx)
+	}
+	return nil
+}
+
+// unit encodes a unit; its nodes fail with what goes wrong.
+func (e *encoder) unit(u unit) {
+	e.members = e.plan.members(u, e.members[:0])
+	members := e.members
+	if len(members) > 1 && e.anyFailed(members) {
+		e.alone(members)
+		return
+	}
+	e.first, e.early = e.commands(), nil
+	err := e.encode(members)
+	if err != nil {
+		for _, slot := range members {
+			e.seg.tasks[slot].node.unplace()
+		}
+		if len(members) > 1 {
+			e.alone(members) // what cannot be encoded fails alone
+			return
+		}
+	}
+	e.members = e.members[:0]
+	for _, slot := range members {
+		e.finish(&e.seg.tasks[slot], err)
+	}
+	for _, buf := range e.temps {
+		e.recycle(buf)
+	}
+	e.temps = e.temps[:0]
+}
+
+// alone encodes members one by one.
+func (e *encoder) alone(members []int32) {
+	members = append([]int32(nil), members...)
+	e.members = e.members[:0]
+	for _, slot := range members {
+		e.plan.next[slot] = -1
+		e.unit(unit{slot, slot})
+	}
+}
+
+func (e *encoder) anyFailed(members []int32) bool {
+	for _, slot := range members {
+		for _, v := range e.seg.tasks[slot].reads() {
+			if v.Node.State() == Failed {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// encode encodes the members' commands.
+func (e *encoder) encode(members []int32) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("BUG: executing the op panicked: %v\n%s", r, debug.Stack())
+		}
+	}()
+	if e.job.ctx.Err() != nil {
+		return context.Cause(e.job.ctx)
+	}
+	for _, slot := range members {
+		if err := e.await(&e.seg.tasks[slot]); err != nil {
+			return err
+		}
+	}
+	root := &e.seg.tasks[members[len(members)-1]]
+	switch p := root.node.prim; {
+	case p.expr != nil:
+		return e.elementwise(members)
+	case p.reduce != nil:
+		return e.reduce(members)
+	case p.view != nil:
+		return e.view(root)
+	case p.run != nil:
+		return e.call(root)
+	case p.host != nil:
+		return e.host(root)
+	}
+	return errors.New("BUG: the op has no executor")
+}
+
+// await waits for inputs that other streams compute, and returns the error of a failed input.
+func (e *encoder) await(t *task) error {
+	for _, v := range t.reads() {
+		n := v.Node
+		if n.State() == Scheduled && n.runs != e.s {
+			if e.batch != nil {
+				e.commit(false)
+			}
+			if err := n.wait(e.job.ctx); err != nil && n.State() != Failed {
+				return err
+			}
+		}
+		if err := n.failure(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish records a task whose commands are encoded, or could not be, and lets go of what it read.
+func (e *encoder) finish(t *task, err error) {
+	if err != nil {
+		t.node.settle(t.node.runError(err))
+	} else {
+		b := e.open()
+		b.nodes = append(b.nodes, settling{node: t.node, in: t.reads(), first: e.first, last: e.commands(), early: e.early})
+		for i := range t.node.out {
+			e.let(Value{t.node, i})
+		}
+	}
+	for _, v := range t.reads() {
+		v.Node.out[v.Out].uses.Add(-1)
+		e.let(v)
+	}
+}
+
+// unplace takes outputs back whose commands could not be encoded.
+func (n *Node) unplace() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i := range n.out {
+		if st := n.detach(i); st != nil {
+			if buf := st.take(); buf != nil {
+				buf.Release()
+			}
+		}
+		n.out[i].gone = false
+	}
+}
+
+// let gives a value's storage back for later calls if no one will read the value.
+func (e *encoder) let(v Value) {
+	o := &v.Node.out[v.Out]
+	if o.uses.Load() != 0 || o.asked && v.Node.State() < Ready || !v.unheld() {
+		return
+	}
+	v.Node.mu.Lock()
+	st := v.Node.detach(v.Out)
+	v.Node.mu.Unlock()
+	if st == nil {
+		return
+	}
+	writable := st.writable(e.s)
+	buf := st.take()
+	switch {
+	case buf == nil:
+	case writable:
+		e.recycle(buf)
+	default:
+		buf.Release()
+	}
+}
+
+// pipeline compiles, or finds, a kernel.
+func (e *encoder) pipeline(src metal.Source, entry string) (*metal.Pipeline, error) {
+	lib, err := e.dev.Library(e.job.ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	return lib.Pipeline(entry)
+}
+
+// dispatch binds arguments and encodes a launch.
+func (e *encoder) dispatch(label string, p *metal.Pipeline, grid, threadgroup metal.Size, args []Arg) error {
+	if len(args) != len(p.Params()) {
+		return fmt.Errorf("kernel %s has %d parameters, %d were given", p.Name(), len(p.Params()), len(args))
+	}
+	for i := range args {
+		if a := &args[i]; a.kind == argBad {
+			return fmt.Errorf("kernel %s, argument %d: %s", p.Name(), i, a.bytes)
+		} else if a.kind == argView && a.view.buf == nil && p.Params()[i].Write {
+			v, err := e.upload(a.view)
+			if err != nil {
+				return err
+			}
+			a.view = v
+		}
+	}
+	enc := e.encoder(label)
+	enc.SetPipeline(p)
+	for i, a := range args {
+		switch {
+		case a.kind == argThreadgroup:
+			enc.SetThreadgroupBytes(i, a.n)
+		case a.kind == argBytes:
+			enc.SetBytes(i, a.bytes)
+		case a.view.buf != nil:
+			enc.SetBuffer(i, a.view.buf, a.view.OffsetBytes)
+		case a.view.OffsetBytes <= int64(len(a.view.inline)):
+			enc.SetBytes(i, a.view.inline[a.view.OffsetBytes:])
+		}
+	}
+	return enc.Dispatch(grid, threadgroup)
+}
+
+// check has f called with a result's bytes when the batch has run.
+func (e *encoder) check(n *Node, o Operand, f func([]byte) error) {
+	if o.buf == nil {
+		return
+	}
+	o.buf.Retain()
+	b := e.open()
+	b.checks = append(b.checks, check{n, o.buf, o.OffsetBytes, o.NBytes(), f})
+}

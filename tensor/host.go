@@ -1,0 +1,88 @@
+package tensor
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+)
+
+// HostOperand is an input or output of a Host rule: Bytes are its elements in row-major order. Inputs must not be changed.
+// Where only an input's spec is read it has no Bytes.
+type HostOperand struct {
+	Spec
+	Bytes []byte
+}
+
+// HostCall is a call that is computed in Go. It is valid during the rule only.
+type HostCall struct {
+	In  []HostOperand
+	Out []HostOperand // zeroed
+
+	ctx context.Context
+}
+
+// Context is done when the evaluation is cancelled.
+func (h *HostCall) Context() context.Context { return h.ctx }
+
+// host computes a node in Go: it waits for all that was encoded before.
+func (e *encoder) host(t *task) error {
+	h := &HostCall{ctx: e.job.ctx, In: make([]HostOperand, len(t.in))}
+	views := make([]View, len(t.in))
+	for i, v := range t.in {
+		h.In[i].Spec = v.Spec()
+		if i >= t.from || v.Spec().Shape.Size() == 0 {
+			continue
+		}
+		o, err := e.operand(v)
+		if err != nil {
+			return err
+		}
+		if !o.RowContiguous() {
+			if o, err = e.contiguous(o); err != nil {
+				return err
+			}
+		}
+		views[i] = o.View
+	}
+	if err := e.drain(); err != nil {
+		return err
+	}
+	for i, v := range t.reads() {
+		if err := v.Node.failure(); err != nil {
+			return err
+		}
+		if n := v.Spec().NBytes(); n > 0 {
+			h.In[i].Bytes = views[i].Bytes()[views[i].OffsetBytes:][:n:n]
+		}
+	}
+	h.Out = make([]HostOperand, len(t.node.out))
+	for i := range t.node.out {
+		if err := e.place(t.node, i); err != nil {
+			return err
+		}
+		o := &t.node.out[i]
+		h.Out[i].Spec = o.spec
+		if n := o.spec.NBytes(); n > 0 {
+			h.Out[i].Bytes = o.data.Bytes()[o.data.OffsetBytes:][:n:n]
+			clear(h.Out[i].Bytes)
+		}
+	}
+	return callHost(t.node, h)
+}
+
+func callHost(n *Node, h *HostCall) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("BUG: the rule panicked: %v\n%s", r, debug.Stack())
+		}
+	}()
+	return n.prim.host(h, n.attrs)
+}
+
+// failure is the node's error if it failed.
+func (n *Node) failure() error {
+	if n.State() == Failed {
+		return n.err
+	}
+	return nil
+}

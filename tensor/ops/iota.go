@@ -1,0 +1,82 @@
+package ops
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+// iota numbers the elements of a shape in row-major order, as int32. Gathers use it to name the dimensions that an index
+// array leaves as they are, and their batching rules to name the batch.
+var iotaOp = tensor.Declare[shapeAttrs]("iota")
+
+func init() {
+	iotaOp.Define(tensor.Rules[shapeAttrs]{
+		Shape: func(in []tensor.Spec, a shapeAttrs) ([]tensor.Shape, error) {
+			s, err := a.Shape.Shape(in)
+			if err == nil && s.Size() > math.MaxInt32 {
+				err = fmt.Errorf("shape %v has more than 2147483647 elements", s)
+			}
+			return []tensor.Shape{s}, err
+		},
+		DType:    func([]tensor.Spec, shapeAttrs) ([]tensor.DType, error) { return []tensor.DType{tensor.Int32}, nil },
+		SpecFrom: func(shapeAttrs, int) int { return 0 },
+		Run: func(r *tensor.Run, _ shapeAttrs) error {
+			n := r.Out[0].Shape.Size()
+			if n == 0 {
+				return nil
+			}
+			p, err := r.Kernel(metal.Source{
+				Label:   "iota",
+				Text:    "#define T int\n#define COUNTER int\n" + arangeText,
+				Options: metal.Options{MathMode: metal.MathSafe, Portable: true},
+			}, "arange")
+			if err != nil {
+				return err
+			}
+			return r.Dispatch(p, line(n), metal.Size{X: min(n, 256), Y: 1, Z: 1}, r.Out[0].Arg(),
+				tensor.Const(int32(0)), tensor.Const(int32(1)))
+		},
+		VJP: func(g *tensor.VJP[shapeAttrs]) []*tensor.Array { return make([]*tensor.Array, len(g.In)) },
+		JVP: func(*tensor.JVP[shapeAttrs]) []*tensor.Array { return []*tensor.Array{nil} },
+		VMap: func(g *tensor.VMap[shapeAttrs]) ([]*tensor.Array, []int) {
+			to, _, err := unbound(g, g.Attrs.Shape)
+			if err != nil {
+				return []*tensor.Array{tensor.Fail(g.Ctx, "iota", "%w", err)}, []int{0}
+			}
+			return []*tensor.Array{iotaOf(g.Ctx, to)}, []int{-1}
+		},
+	})
+}
+
+// iotaOf is 0, 1, 2, ... as int32 in that shape, whose references are not read: a replay follows them.
+func iotaOf(c *tensor.Ctx, shape tensor.ShapeArg) *tensor.Array {
+	dims, in := shape.Bind(nil)
+	return iotaOp.One(c, shapeAttrs{dims}, in...)
+}
+
+// iotaAlong counts along one dimension of x: its shape is x's with ones in the place of the other dimensions.
+func iotaAlong(c *tensor.Ctx, x *tensor.Array, axis int) *tensor.Array {
+	others := make([]int, 0, x.NDim())
+	for i := range x.NDim() {
+		if i != axis {
+			others = append(others, i)
+		}
+	}
+	n := iotaOf(c, tensor.DimOf(x, axis))
+	if len(others) == 0 {
+		return n
+	}
+	return ExpandDims(n, others, c)
+}
+
+// line is a grid of n threads in one dimension.
+func line(n int) metal.Size { return metal.Size{X: n, Y: 1, Z: 1} }
+
+// plane is a grid of x times y threads, and threadgroups for it that fill 256 threads where they can.
+func plane(x, y int) (grid, group metal.Size) {
+	gx := min(x, 256)
+	return metal.Size{X: x, Y: y, Z: 1}, metal.Size{X: gx, Y: min(y, max(256/gx, 1)), Z: 1}
+}

@@ -1,0 +1,334 @@
+package tensor
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/tensor/kernelgen"
+)
+
+// reduce encodes a reduction, with the element-wise members that only it reads computed on the way.
+func (e *encoder) reduce(members []int32) error {
+	k := &e.kernel
+	root := &e.seg.tasks[members[len(members)-1]]
+	specs := make([]Spec, len(root.in))
+	for i, v := range root.in {
+		specs[i] = v.Spec()
+	}
+	axes, reducer, err := root.node.prim.reduce(root.node.attrs, specs)
+	if err != nil {
+		return err
+	}
+	shape := specs[0].Shape
+	reduced := make([]bool, len(shape))
+	outputs, elements := 1, 1
+	for _, a := range axes {
+		reduced[a] = true
+	}
+	inner := false
+	for d, n := range shape {
+		if reduced[d] {
+			elements *= n
+		} else {
+			outputs *= n
+		}
+		if n != 1 {
+			inner = reduced[d]
+		}
+	}
+	out := root.node.out[0].spec
+	if outputs != out.Shape.Size() {
+		return fmt.Errorf("BUG: reducing axes %v of %v does not give %v", axes, shape, out.Shape)
+	}
+	if err := e.program(members[:len(members)-1], shape); err != nil {
+		return err
+	}
+	if len(members) == 1 {
+		if _, err := e.operandOf(root.in[0], shape); err != nil {
+			return err
+		}
+	}
+	if err := e.place(root.node, 0); err != nil || outputs == 0 {
+		return err
+	}
+	layout := kernelgen.Layout{Shape: slices.Clone(shape)}
+	for i, o := range k.ops {
+		low, _ := o.span(Spec{shape, o.DType})
+		layout.Strides = append(layout.Strides, slices.Clone(o.Strides))
+		layout.Base = append(layout.Base, int(-low)/o.DType.Size())
+		if elements == 0 {
+			layout.Base[i] = 0
+		}
+	}
+	plan := kernelgen.PlanReduce(layout, reduced)
+	pass := kernelgen.FirstPass(outputs, elements, inner, reducer.Acc)
+	red := kernelgen.Reduction{Program: k.prog, Reducer: reducer, OutType: out.DType.MSL(), Pass: pass}
+	data := root.node.out[0].data
+	return e.passes(root.node.prim.name, shape, &red, plan, Operand{out, data})
+}
+
+// passes encodes a reduction's kernels: one, or more through temporaries for long ones.
+func (e *encoder) passes(label string, shape Shape, red *kernelgen.Reduction, plan kernelgen.ReduceLayout, out Operand) error {
+	ops := e.kernel.ops
+	for {
+		pass := &red.Pass
+		pass.Wide = plan.Wide(*pass)
+		pass.Deep = len(plan.Shape)-plan.Kept > 1
+		for i, c := range plan.Classes() {
+			if red.Program.Operands[i].Class != kernelgen.Scalar {
+				red.Program.Operands[i].Class = c
+			}
+		}
+		next, more := pass.NextPass()
+		to := out
+		if more {
+			acc := kernelgen.AccSize(red.Reducer.Acc)
+			buf, err := e.alloc(int64(pass.Outputs) * int64(pass.Parts) * int64(acc))
+			if err != nil {
+				return err
+			}
+			e.temps = append(e.temps, buf)
+			to = Operand{View: View{buf: buf}}
+		}
+		if err := e.pass(label, shape, red, plan, ops, to); err != nil || !more {
+			return err
+		}
+		// The accumulators are the next pass's elements.
+		acc := red.Reducer.Acc
+		red = &kernelgen.Reduction{Reducer: red.Reducer, OutType: red.OutType, Pass: next}
+		red.Reducer.Load = "$0"
+		red.Program.Operands = []kernelgen.Operand{{Type: acc}}
+		stride := []int{next.Reduced, 1}
+		if next.Form == kernelgen.Lane {
+			stride = []int{1, next.Outputs}
+		}
+		l := kernelgen.Layout{Shape: []int{next.Outputs, next.Reduced}, Strides: [][]int{stride}, Base: []int{0}}
+		plan = kernelgen.PlanReduce(l, []bool{false, true})
+		ops = []Operand{{View: to.View}}
+		shape = nil
+	}
+}
+
+// pass encodes one kernel of a reduction. A nil shape says that the only operand is a whole buffer.
+func (e *encoder) pass(label string, shape Shape, red *kernelgen.Reduction, plan kernelgen.ReduceLayout, ops []Operand,
+	to Operand) error {
+	k := &e.kernel
+	e.key = red.Key(append(e.key[:0], 'r'))
+	float64s := red.Program.Float64() || red.OutType == "double" || red.Reducer.Acc == "double"
+	src := e.source(label, float64s, func() string { return kernelgen.PrintReduce(red) })
+	p, err := e.pipeline(src, kernelgen.ReduceEntry)
+	if err != nil {
+		return err
+	}
+	scalar := func(i int) bool { return red.Program.Operands[i].Class == kernelgen.Scalar }
+	numbers, err := e.numbers(plan.Numbers(red.Pass, scalar), red.Pass.Wide)
+	if err != nil {
+		return err
+	}
+	enc := e.encoder(label)
+	enc.SetPipeline(p)
+	for i, o := range ops {
+		switch {
+		case shape == nil:
+			enc.SetBuffer(i, o.buf, 0)
+		case shape.Size() == 0 && o.buf == nil:
+			enc.SetBytes(i, make([]byte, leastBuffer))
+		case shape.Size() == 0:
+			enc.SetBuffer(i, o.buf, 0)
+		case scalar(i):
+			bind(enc, i, o.View, o.OffsetBytes, int64(o.DType.Size()))
+		default:
+			bindSpan(enc, i, o, shape)
+		}
+	}
+	enc.SetBuffer(len(ops), to.buf, to.OffsetBytes)
+	bind(enc, len(ops)+1, numbers, 0, int64(len(k.numbers)))
+	return enc.Dispatch(threads(red.Pass.Threads()), groupSize)
+}
+
+// view gives a node views of its input's bytes; where the rule cannot, of a contiguous copy.
+func (e *encoder) view(t *task) error {
+	n := t.node
+	specs := make([]Spec, len(t.in))
+	for i, v := range t.in {
+		specs[i] = v.Spec()
+	}
+	in, err := e.operand(t.in[0])
+	if err != nil {
+		return err
+	}
+	views, ok := n.prim.view(specs, in.View, n.attrs)
+	if !ok {
+		if in, err = e.copied(in); err != nil {
+			return err
+		}
+		if in.owner != nil { // a user of its own, until the outputs have theirs
+			in.owner.users.Add(1)
+			defer e.release(in.owner)
+		}
+		if views, ok = n.prim.view(specs, in.View, n.attrs); !ok {
+			return errors.New("BUG: the View rule refuses a contiguous input")
+		}
+	}
+	if len(views) != len(n.out) {
+		return fmt.Errorf("BUG: the View rule gives %d views for %d outputs", len(views), len(n.out))
+	}
+	for i, v := range views {
+		spec := n.out[i].spec
+		v.buf, v.owner, v.inline = in.buf, in.owner, in.inline
+		if spec.Shape.Size() == 0 {
+			v = View{inline: []byte{}, Strides: spec.Shape.Strides()}
+		} else if err := v.check(spec); err != nil {
+			return err
+		}
+		if v.owner == nil && v.buf != nil { // a temporary of this call: another device's bytes, or an uploaded constant
+			v.buf.Retain()
+			v.owner = &storage{dev: e.dev, stream: e.s, buf: v.buf, external: true}
+		}
+		e.settleIn(n, i, v)
+	}
+	return nil
+}
+
+// release gives a user of a storage back.
+func (e *encoder) release(st *storage) {
+	if st.users.Add(-1) == 0 {
+		if buf := st.take(); buf != nil {
+			e.recycle(buf)
+		}
+	}
+}
+
+// check says whether elements of that spec lie within the view's memory.
+func (v View) check(s Spec) error {
+	if len(v.Strides) != len(s.Shape) {
+		return fmt.Errorf("BUG: a view of %v has %d strides", s, len(v.Strides))
+	}
+	low, high := v.span(s)
+	size := int64(len(v.inline))
+	if v.buf != nil {
+		size = v.buf.Len()
+	}
+	if v.OffsetBytes+low < 0 || v.OffsetBytes+high > size {
+		return fmt.Errorf("BUG: a view of %v covers bytes %d to %d of %d", s, v.OffsetBytes+low, v.OffsetBytes+high, size)
+	}
+	return nil
+}
+
+// call runs a Run rule.
+func (e *encoder) call(t *task) error {
+	n := t.node
+	r := &Run{e: e, node: n, Prepared: n.prepared, In: make([]Operand, len(t.in)), Out: make([]Operand, len(n.out))}
+	for i, v := range t.in {
+		r.In[i].Spec = v.Spec()
+		if i >= t.from {
+			continue
+		}
+		o, err := e.operand(v)
+		if err == nil && slices.ContainsFunc(o.Strides, func(s int) bool { return s < 0 }) {
+			o, err = e.contiguous(o)
+		}
+		if err != nil {
+			return err
+		}
+		r.In[i] = o
+	}
+	for i := range n.out {
+		if i == 0 && n.prim.updates > 0 {
+			if err := e.update(t, r); err != nil {
+				return err
+			}
+		} else if err := e.place(n, i); err != nil {
+			return err
+		}
+		r.Out[i] = Operand{n.out[i].spec, n.out[i].data}
+	}
+	return n.prim.run(r, n.attrs)
+}
+
+// update makes output 0 a copy of the input that the op changes in place, or its storage where nothing else reads it.
+func (e *encoder) update(t *task, r *Run) error {
+	n := t.node
+	i := n.prim.updates - 1
+	if i >= t.from || !r.In[i].Shape.Equal(n.out[0].spec.Shape) {
+		return errors.New("BUG: Updates names an input of another shape")
+	}
+	v, o := t.in[i], r.In[i]
+	st := o.owner
+	if st != nil && o.RowContiguous() && o.OffsetBytes == 0 && o.DType == n.out[0].spec.DType &&
+		o.buf.Len() == max(o.NBytes(), leastBuffer) && st.users.Load() == 1 && st.writable(e.s) &&
+		e.lastRead(v, []int32{int32(n.slot)}) {
+		e.settleIn(n, 0, View{buf: o.buf, owner: st, Strides: o.Shape.Strides()})
+		return nil
+	}
+	if err := e.place(n, 0); err != nil {
+		return err
+	}
+	return e.copyTo(Operand{n.out[0].spec, n.out[0].data}, o)
+}
+
+// contiguous copies an operand to a temporary.
+func (e *encoder) contiguous(o Operand) (Operand, error) {
+	to, err := e.temp(o.Spec)
+	if err != nil {
+		return Operand{}, err
+	}
+	return to, e.copyTo(to, o)
+}
+
+// copied copies an operand to a storage of its own.
+func (e *encoder) copied(o Operand) (Operand, error) {
+	buf, err := e.alloc(o.NBytes())
+	if err != nil {
+		return Operand{}, err
+	}
+	st := &storage{dev: e.dev, stream: e.s, buf: buf}
+	to := Operand{o.Spec, View{buf: buf, owner: st, Strides: o.Shape.Strides()}}
+	if err := e.copyTo(to, o); err != nil {
+		buf.Release()
+		return Operand{}, err
+	}
+	return to, nil
+}
+
+// copyTo encodes a copy with broadcasting and conversion.
+func (e *encoder) copyTo(dst, src Operand) error {
+	if s, err := Broadcast(src.Shape, dst.Shape); err != nil || !s.Equal(dst.Shape) {
+		return fmt.Errorf("an array of shape %v cannot be copied to shape %v", src.Shape, dst.Shape)
+	}
+	if dst.Shape.Size() == 0 {
+		return nil
+	}
+	if dst.buf == nil {
+		return errors.New("BUG: copy into a constant")
+	}
+	src.View = src.broadcast(src.Shape, dst.Shape)
+	n := dst.NBytes()
+	if dst.DType == src.DType && src.buf != nil && src.Contiguous(dst.Shape) && dst.RowContiguous() {
+		return e.encoder("copy").Copy(metal.Range{Buf: dst.buf, Offset: dst.OffsetBytes, Bytes: n},
+			metal.Range{Buf: src.buf, Offset: src.OffsetBytes, Bytes: n})
+	}
+	k := &e.kernel
+	saved := *k
+	*k = kernelScratch{}
+	defer func() { *k = saved }()
+	k.begin()
+	k.ops = []Operand{src}
+	k.prog.Operands = []kernelgen.Operand{{Type: src.DType.MSL(), Class: classIn(src.View, dst.Shape)}}
+	k.prog.Steps = []kernelgen.Step{{Op: "copy", Type: dst.DType.MSL(), Text: conversion(src.DType, dst.DType), Args: []int{0}}}
+	k.prog.Outputs, k.prog.Out = []int{1}, []kernelgen.Class{kernelgen.Linear}
+	return e.general("copy", dst.Shape, []Operand{dst})
+}
+
+// conversion is the MSL expression of an element in another dtype.
+func conversion(from, to DType) string {
+	switch {
+	case from == to || !from.IsComplex():
+		return "$0"
+	case to == Bool:
+		return "$0.real != 0 || $0.imag != 0"
+	}
+	return "$0.real"
+}
