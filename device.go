@@ -26,7 +26,7 @@ func OpenDevice(name string) error {
 	if opened.devices[name] != nil {
 		return nil
 	}
-	dev, err := drivers.Open(name, metal.DeviceOptions{})
+	dev, err := drivers.Open(drivers.Options{Name: name})
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (p *plan) run(in []*tensor.Array) ([]*tensor.Array, error) {
 		for ; len(guards) > 0 && guards[0].after <= done; guards = guards[1:] {
 			g := guards[0]
 			// A read: a surrounding trace must know that the plan was chosen by this dimension.
-			n, err := get(g.of).Dim(g.axis)
+			n, err := get(g.of).Read(g.axis)
 			if err != nil {
 				return err
 			}
@@ -95,6 +95,9 @@ func (g guard) describe(now int) string {
 	at := ""
 	if g.where != "" {
 		at = ", read at " + g.where + ","
+	}
+	if g.axis == tensor.WholeSize {
+		return fmt.Sprintf("the size of %s%s was %d, is %d", of, at, g.size, now)
 	}
 	return fmt.Sprintf("dimension %d of %s%s was %d, is %d", g.axis, of, at, g.size, now)
 }

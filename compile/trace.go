@@ -89,8 +89,12 @@ func (fn *Function) trace(c *tensor.Ctx, in []*tensor.Array) (*plan, error) {
 		r.plan.outs = append(r.plan.outs, r.record(x))
 	}
 	for _, g := range reads {
+		size := g.x.Spec().Shape.Size()
+		if g.axis != tensor.WholeSize {
+			size = g.x.Spec().Shape[g.axis]
+		}
 		r.plan.guards = append(r.plan.guards, guard{
-			of: r.record(g.x), axis: g.axis, size: g.x.Spec().Shape[g.axis], after: len(r.plan.steps), where: g.where})
+			of: r.record(g.x), axis: g.axis, size: size, after: len(r.plan.steps), where: g.where})
 	}
 	r.plan.recorded = r.recorded
 	r.finish()

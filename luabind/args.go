@@ -3,6 +3,8 @@ package luabind
 import (
 	"fmt"
 	"math"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -113,10 +115,22 @@ func (s *State) define(module *lua.LTable, r row) *lua.LFunction {
 
 // invoke runs a function on the arguments on the stack.
 func (s *State) invoke(f *function) int {
+	defer s.bug(f.name)
 	a := &args{s: s, f: f, ctx: s.call(), v: make([]any, len(f.params))}
 	a.collect()
 	a.convert()
 	return s.push(f.call(a))
+}
+
+// bug turns a panic of Go's into a Lua error that says BUG; Lua errors, which are panics too, pass.
+func (s *State) bug(name string) {
+	switch p := recover().(type) {
+	case nil:
+	case runtime.Error:
+		s.raise(fmt.Errorf("BUG: %s: %v\n%s", name, p, debug.Stack()))
+	default:
+		panic(p)
+	}
 }
 
 // push pushes a result.

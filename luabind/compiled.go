@@ -101,7 +101,7 @@ func (k *compiledFunction) call(L *lua.LState) int {
 		b = append(structure(v, b), ';')
 	}
 	k.key = string(append(append(b, '|'), capturedKey...))
-	outs, err := k.f.Call(s.ctx(), in...)
+	outs, err := k.f.Call(s.call(), in...)
 	if err != nil {
 		var own *luaFailure
 		if errors.As(err, &own) {

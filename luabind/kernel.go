@@ -13,10 +13,7 @@ import (
 const kernelKind = "metal_kernel"
 
 // luaKernel is a declared kernel; calling it launches it.
-type luaKernel struct {
-	k *ops.MetalKernel
-	f *function // describes the call's arguments
-}
+type luaKernel struct{ k *ops.MetalKernel }
 
 // kernelRows declare kernels.
 var kernelRows = []row{{
@@ -31,28 +28,24 @@ var kernelRows = []row{{
 		if err != nil {
 			a.s.raise(err)
 		}
-		return a.s.userdata(kernelKind, &luaKernel{k, kernelCallFunction})
+		return a.s.userdata(kernelKind, &luaKernel{k})
 	},
 }}
 
-// kernelCallFunction describes the call of a kernel.
-var kernelCallFunction *function
-
-func init() {
-	r := row{
-		name: "metal_kernel",
-		sig: "inputs:any template:any? grid:any threadgroup:any output_shapes:any output_dtypes:any init_value:number? " +
-			"verbose:bool=false",
-	}
-	kernelCallFunction = &function{r, parseSig(r.sig)}
+// kernelCallRow describes the call of a kernel.
+var kernelCallRow = row{
+	name: "metal_kernel",
+	sig: "inputs:any template:any? grid:any threadgroup:any output_shapes:any output_dtypes:any init_value:number? " +
+		"verbose:bool=false",
 }
 
 // openKernels makes the metatable of kernels.
 func (s *State) openKernels() {
+	f := &function{kernelCallRow, parseSig(kernelCallRow.sig)}
 	s.method(s.meta(kernelKind), "__call", func(L *lua.LState) int {
 		k, _ := unwrap[*luaKernel](L.Get(1))
 		L.Remove(1)
-		a := &args{s: s, f: k.f, ctx: s.call(), v: make([]any, len(k.f.params))}
+		a := &args{s: s, f: f, ctx: s.call(), v: make([]any, len(f.params))}
 		a.collect()
 		a.convert()
 		return s.push(k.k.Call(a.kernelCall(), a.ctx))

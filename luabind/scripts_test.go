@@ -11,13 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 	lua "github.com/yuin/gopher-lua"
 
-	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/metal/drivers"
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
 func TestMain(m *testing.M) {
-	dev, err := drivers.Open("cpu", metal.DeviceOptions{})
+	dev, err := drivers.Open(drivers.Options{Name: "cpu"})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

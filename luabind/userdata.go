@@ -36,7 +36,10 @@ func unwrap[T any](v lua.LValue) (T, bool) {
 // method sets a function of a metatable or module. Errors of the engine that f raises by panicking with Go's own panics
 // become Lua errors that say BUG.
 func (s *State) method(t *lua.LTable, name string, f lua.LGFunction) *lua.LFunction {
-	fn := s.L.NewFunction(f)
+	fn := s.L.NewFunction(func(L *lua.LState) int {
+		defer s.bug(name)
+		return f(L)
+	})
 	t.RawSetString(name, fn)
 	return fn
 }

@@ -39,6 +39,23 @@ func (x *Array) Dim(axis int) (int, error) {
 	return s[a], nil
 }
 
+// Size is the number of elements. In a trace it is a read of that number only: other sizes of the dimensions may give the same.
+func (x *Array) Size() int {
+	x.read(WholeSize)
+	return x.node.out[x.out].spec.Shape.Size()
+}
+
+// WholeSize stands in place of an axis where the number of elements is read: see NewTrace and Read.
+const WholeSize = -1
+
+// Read is Size for axis WholeSize, and Dim for others.
+func (x *Array) Read(axis int) (int, error) {
+	if axis == WholeSize {
+		return x.Size(), nil
+	}
+	return x.Dim(axis)
+}
+
 func (x *Array) read(axis int) {
 	for _, t := range x.node.traces {
 		if t.onRead != nil && !t.ended.Load() {

@@ -15,8 +15,8 @@ type batch struct {
 	job    *job
 	nodes  []settling
 	checks []check
-	bytes  int64 // written by its commands
-	last   bool  // it ends a segment
+	bytes  int64         // written by its commands
+	last   bool          // it ends a segment
 	ended  chan struct{} // closed when it is settled
 
 	done bool // guarded by the stream's settling

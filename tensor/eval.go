@@ -213,7 +213,7 @@ func claim(order []*Node) {
 		t := &tasks[i]
 		t.node, t.in, t.from = n, n.in, n.specFrom(len(n.in))
 		for _, v := range t.reads() {
-			if v.Node.State() == Scheduled && v.Node.seg.job != j && v.Node.seg.job != last {
+			if v.Node.State() == Scheduled && v.Node.mark != walk && v.Node.seg.job != last {
 				last = v.Node.seg.job
 				j.deps = append(j.deps, last)
 			}

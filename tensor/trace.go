@@ -20,7 +20,7 @@ type Trace struct {
 }
 
 // NewTrace opens a trace for the transform of that name. Where onRead is not nil it is told of every dimension of a
-// dependent array that someone reads as a number: axis counts from 0.
+// dependent array that someone reads as a number: axis counts from 0, or is WholeSize.
 func NewTrace(name string, onRead func(x *Array, axis int)) *Trace {
 	return &Trace{name: name, onRead: onRead}
 }

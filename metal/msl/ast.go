@@ -172,21 +172,22 @@ type TypeKind uint8
 // The kinds of TypeExpr.
 const (
 	TypeBad       TypeKind = iota
-	TypeBasic              // Basic: void, bool, char, uchar, short, ushort, int, uint, long, ulong, half, bfloat, float, double
+	TypeBasic              // Basic: void, bool, char, uchar, short, ushort, int, uint, long, ulong, half, ...
 	TypeNamed              // Name; Tag if written `struct X`
 	TypeAuto               // auto
 	TypeDecltype           // X; X is nil for decltype(auto)
 	TypePointer            // Elem
 	TypeReference          // Elem; RValue for &&
 	TypeArray              // Elem, X: the size, nil for []
-	TypeFunc               // Elem: the result, Params; Method: cv and address space of a member function in Quals
+	TypeFunc               // Elem: the result; Params; Quals: what a method's own qualifiers are
 	TypeStruct             // Struct: defined where it is used
 	TypeEnum               // Enum: defined where it is used
 	TypeMemberPtr          // Elem; Name: the class (refused by the checks)
 )
 
 // TypeExpr is a type as written. Declarators are already resolved: `device float (*p)[4]` is a pointer to an array of
-// four device floats. Spellings of basic types are canonical: `unsigned long long int` is "ulong", `signed char` "char".
+// four device floats. Spellings of basic types are canonical: `unsigned long long int` is "ulong", `signed char` is
+// "char".
 type TypeExpr struct {
 	Base
 	Kind     TypeKind

@@ -10,7 +10,7 @@ const (
 	// NotAType is a name that stands for something else where a type is needed.
 	//
 	// Example:
-	//	constant int n = 1; kernel void k(device int *x) { x[0] = int(sizeof(metal::exp::t)); }
+	//	constant int n = 1; kernel void k(device int *x) { x[0] = int(sizeof(metal::max::t)); }
 	NotAType
 	// BadType is a type that cannot exist or cannot be deduced.
 	//
@@ -142,11 +142,6 @@ const (
 	// Example:
 	//	kernel void k(device int *x) { x[0] = as_type<int>(half(1)); }
 	BadCast
-	// BadJump is break, continue, case or return where it has no meaning.
-	//
-	// Example:
-	//	kernel void k(device int *x) { break; }
-	BadJump
 	// Unsupported is something that Metal or mlxlua refuses.
 	//
 	// Example:
@@ -197,9 +192,8 @@ const (
 	// TooLarge is a kernel, type or nesting that exceeds a limit.
 	//
 	// Example:
-	//	template <int N> int f() { return f<N + 1>(); }
-	//	kernel void k(device int *x) { x[0] = f<0>(); }
+	//	kernel void k(device int *x) { int a[536870912]; x[0] = a[1]; }
 	TooLarge
-	// Internal is a failure of the compiler itself: a bug.
+	// Internal is a failure of the compiler itself: a bug. No example: none is known.
 	Internal
 )

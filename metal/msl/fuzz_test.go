@@ -28,7 +28,8 @@ func FuzzParse(f *testing.F) {
 	} {
 		f.Add(s)
 	}
-	parent, _ := Parse(ppText("#define K(x) x\nnamespace metal { template <typename T> struct S { T x; }; } using namespace metal;"))
+	parent, _ := Parse(ppText("#define K(x) x\n" +
+		"namespace metal { template <typename T> struct S { T x; }; } using namespace metal;"))
 	f.Fuzz(func(t *testing.T, text string) {
 		start := time.Now()
 		for _, p := range []*File{nil, parent} {

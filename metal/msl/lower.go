@@ -42,10 +42,10 @@ func (o operand) text(t *ctype) string {
 // inlined and templates are walked once per instance. With exec set it evaluates instead: then every operand is
 // a constant, variables hold their current values, and what is not constant ends the evaluation (see consteval.go).
 type gen struct {
-	c    *compiler
-	k    *kir.Kernel
-	blk  *kir.Block
-	exec bool
+	c     *compiler
+	k     *kir.Kernel
+	blk   *kir.Block
+	exec  bool
 	steps int
 
 	env *env
@@ -123,7 +123,7 @@ func (g *gen) boolConst(b bool) operand {
 	}
 	return operand{ty: kir.Bool}
 }
-func (g *gen) i64(v int64) operand { return operand{ty: kir.I64, bits: uint64(v)} }
+func (g *gen) i64(v int64) operand  { return operand{ty: kir.I64, bits: uint64(v)} }
 func (g *gen) u32(v uint32) operand { return operand{ty: kir.U32, bits: uint64(v)} }
 func (g *gen) fconst(t kir.Type, v float64) operand {
 	return operand{ty: t, bits: kir.FromFloat64(t, v) & t.Mask()}

@@ -88,7 +88,7 @@ func (g *gen) stmt(s Stmt, tail bool) flow {
 	case *SwitchStmt:
 		return g.switchStmt(s)
 	case *CaseStmt:
-		g.c.errorf(BadJump, s.Pos(), "a case label stands outside a switch")
+		g.c.errorf(MisplacedStatement, s.Pos(), "a case label stands outside a switch")
 	case *BreakStmt:
 		return g.jump(s.Pos(), true)
 	case *ContinueStmt:
@@ -337,9 +337,9 @@ func (g *gen) jump(at Pos, brk bool) flow {
 		return fContinue
 	}
 	if brk {
-		g.c.errorf(BadJump, at, "break stands outside a loop or switch")
+		g.c.errorf(MisplacedStatement, at, "break stands outside a loop or switch")
 	} else {
-		g.c.errorf(BadJump, at, "continue stands outside a loop")
+		g.c.errorf(MisplacedStatement, at, "continue stands outside a loop")
 	}
 	return fNext
 }
@@ -348,7 +348,7 @@ func (g *gen) jump(at Pos, brk bool) flow {
 func (g *gen) returnStmt(s *ReturnStmt, tail bool) flow {
 	fr := g.fr
 	if fr == nil {
-		g.c.errorf(BadJump, s.Pos(), "return stands outside a function")
+		g.c.errorf(MisplacedStatement, s.Pos(), "return stands outside a function")
 		return fReturn
 	}
 	if fr.kernel {

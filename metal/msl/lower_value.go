@@ -66,7 +66,7 @@ var (
 	voidValue = value{k: vVoid, q: qtype{T: typeVoid}}
 )
 
-func (v *value) bad() bool  { return v.k == vBad || v.q.T.kind == tBad }
+func (v *value) bad() bool { return v.k == vBad || v.q.T.kind == tBad }
 func (v *value) isLvalue() bool {
 	switch v.k {
 	case vSlot, vSwz, vDyn:

@@ -104,7 +104,8 @@ func (p *parser) classSpecifier(sr *specResult, w where) {
 		return
 	}
 	var sc *scope
-	if old := info.scope; !defines || old != nil && sym != 0 && old.owner == p.f && tc != tmplSpecial && p.declaredHere(sym, old) {
+	if old := info.scope; !defines || old != nil && sym != 0 && old.owner == p.f && tc != tmplSpecial &&
+		p.declaredHere(sym, old) {
 		sc = old
 	}
 	if defines && sc == nil || p.kind() == tSemi && sym != 0 && sc == nil {

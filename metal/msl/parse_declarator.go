@@ -71,7 +71,8 @@ func (p *parser) declarator(base *TypeExpr, mode declMode) (d declr) {
 	return d
 }
 
-// declaratorIn reads a declarator. ready is given for constructors and conversion functions, whose names have been read.
+// declaratorIn reads a declarator. ready is given for constructors and conversion functions, whose names have been
+// read.
 func (p *parser) declaratorIn(d *declr, base *TypeExpr, mode declMode, ready *nameNode) {
 	if !p.enter() {
 		return

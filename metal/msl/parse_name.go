@@ -253,8 +253,8 @@ func (p *parser) typeStarts() bool {
 		return true
 	}
 	switch k {
-	case kAuto, kConst, kVolatile, kDevice, kConstant, kThread, kThreadgroup, kThreadgroupImageblock, kRayData, kObjectData,
-		kStruct, kClass, kUnion, kEnum, kTypename, kRestrict, kRestrictGNU:
+	case kAuto, kConst, kVolatile, kDevice, kConstant, kThread, kThreadgroup, kThreadgroupImageblock, kRayData,
+		kObjectData, kStruct, kClass, kUnion, kEnum, kTypename, kRestrict, kRestrictGNU:
 		return true
 	}
 	return false

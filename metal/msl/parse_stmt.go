@@ -198,9 +198,9 @@ func (p *parser) declStarts() bool {
 		return p.vexing()
 	}
 	switch p.kind() {
-	case kAuto, kConst, kConstexpr, kVolatile, kDevice, kConstant, kThread, kThreadgroup, kThreadgroupImageblock, kRayData,
-		kObjectData, kStatic, kStruct, kClass, kUnion, kEnum, kTypedef, kUsing, kStaticAssert, kExtern, kInline, kInlineGNU,
-		kNamespace, kRegister, kAlignas, kThreadLocal, kTemplate, kRestrict, kKernel:
+	case kAuto, kConst, kConstexpr, kVolatile, kDevice, kConstant, kThread, kThreadgroup, kThreadgroupImageblock,
+		kRayData, kObjectData, kStatic, kStruct, kClass, kUnion, kEnum, kTypedef, kUsing, kStaticAssert, kExtern,
+		kInline, kInlineGNU, kNamespace, kRegister, kAlignas, kThreadLocal, kTemplate, kRestrict, kKernel:
 		return true
 	}
 	return false

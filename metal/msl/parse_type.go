@@ -20,9 +20,7 @@ type specResult struct {
 	typedef  bool
 	ctor     bool // a constructor's name follows instead of a type
 	conv     bool // a conversion function follows
-	noAttrs  bool
 	defines  Decl // the class or enumeration that the specifiers define or declare
-	aligned  []Attr
 	anything bool // some specifier was there
 }
 

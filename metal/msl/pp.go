@@ -97,7 +97,8 @@ func (m *macro) note(f *File) string {
 		return ""
 	}
 	pos := s.position(m.off)
-	return fmt.Sprintf("in the expansion of macro '%s', defined at %s:%d:%d", m.name, f.fileName(pos.File), pos.Line, pos.Col)
+	name := f.fileName(pos.File)
+	return fmt.Sprintf("in the expansion of macro '%s', defined at %s:%d:%d", m.name, name, pos.Line, pos.Col)
 }
 
 // cond is an open #if.

@@ -213,6 +213,86 @@ func TestMacroBombs(t *testing.T) {
 	}
 }
 
+func TestDirectiveErrors(t *testing.T) {
+	for text, want := range map[string]Code{
+		"#define":                            BadDirective,
+		"#define defined 1":                  BadDirective,
+		"#define F(a, a) a":                  BadDirective,
+		"#define F(a b) a":                   BadDirective,
+		"#define F(a, 1) a":                  BadDirective,
+		"#define F(a":                        BadDirective,
+		"#define F(a) ## a":                  BadDirective,
+		"#define F(a) # b":                   BadDirective,
+		"#define A __VA_ARGS__":              BadDirective,
+		"#undef 3":                           BadDirective,
+		"#ifdef\n#endif":                     BadDirective,
+		"#line":                              BadDirective,
+		"#line x":                            BadDirective,
+		"#line 4294967296":                   BadDirective,
+		"#line 3 four":                       BadDirective,
+		"#include":                           BadDirective,
+		"#include <metal":                    BadDirective,
+		"#include <thread>":                  IncludeNotFound,
+		"#if 1\n#endif x":                    BadDirective,
+		"#endif":                             UnbalancedIf,
+		"#else":                              UnbalancedIf,
+		"#if 0\n#else\n#elif 1\n#endif":      UnbalancedIf,
+		"#if 1\n#else\n#else\n#endif":        UnbalancedIf,
+		"#if\n#endif":                        BadIfExpression,
+		"#if (1\n#endif":                     BadIfExpression,
+		"#if 1 2\n#endif":                    BadIfExpression,
+		"#if 1 ? 2\n#endif":                  BadIfExpression,
+		"#if 1.5\n#endif":                    BadIfExpression,
+		"#if 1 % 0\n#endif":                  BadIfExpression,
+		"#if \"a\"\n#endif":                  BadIfExpression,
+		"#if ''\n#endif":                     BadIfExpression,
+		"#if defined 3\n#endif":              BadIfExpression,
+		"#if __has_include\n#endif":          BadIfExpression,
+		"#define F(a) a\nF(1":                MacroCall,
+		"#define F(a) a\nF(1, 2)":            MacroCall,
+		"#pragma clang fp":                   BadPragma,
+		"#pragma clang fp contract":          BadPragma,
+		"#pragma STDC FP_CONTRACT X":         BadPragma,
+		"_Pragma(\"METAL fp math_mode(x)\")": BadPragma,
+		"'abc":                               UnterminatedLiteral,
+		"#nope":                              UnknownDirective,
+		"a # b":                              StrayToken,
+		"\x01":                               BadCharacter,
+		"a \xff":                             BadCharacter,
+	} {
+		_, errs := ppTokens(ppText(text))
+		require.Len(t, errs, 1, text)
+		require.Equal(t, want, errs[0].Code, text)
+	}
+}
+
+func TestConditions(t *testing.T) {
+	for _, text := range []string{ // all true, by 6.6 and 6.10.1 of the C standard
+		"(5 | 2) == 7 && (5 & 4) == 4 && (5 ^ 1) == 4", "1 < 2 && 2 <= 2 && 3 > 2 && 3 >= 3 && 1 != 2",
+		"-1 >> 1 == -1", "(0u - 1) / 2 == 0x7fffffffffffffff", "(0u - 1) % 10 == 5", "+3 - -3 == 2 * 3",
+		"-9223372036854775807 - 1 < 0", "(-9223372036854775807 - 1) / -1 < 0", "(-9223372036854775807 - 1) % -1 == 0",
+		"(1 ? -1 : 0u) > 0", "0xffffffffffffffff == -1", "true && !false", "'\\x41' == 65 && '\\101' == 65", "(0u - 1) >> 63 == 1",
+		"!0 == 1", "2 + 3 * 4 << 1 == 28",
+	} {
+		text = strings.ReplaceAll(text, "\\\\", "\\")
+		got, errs := ppTokens(ppText("#if " + text + "\nyes\n#endif"))
+		require.NoError(t, errs.Err(), text)
+		require.Equal(t, "yes ", got, text)
+	}
+}
+
+func TestLiterals(t *testing.T) {
+	f, errs := Parse(ppText(`constant char *s = "\a\b\f\n\r\t\v\\\'\"\?\0\12\x7f\u00e9\U0001F600";`))
+	require.NoError(t, errs.Err())
+	want := "\a\b\f\n\r\t\v\\'\"?\x00\n\x7f\u00e9\U0001F600"
+	require.Equal(t, want, f.Decls[0].(*VarDecl).Init.(*StringLit).Value)
+	for _, text := range []string{`'\x'`, `'\xfff'`, `'\u12'`, `'\uD800'`, `'\U1234'`, `''`, `'abcde'`, `"\z"`} {
+		_, errs := Parse(ppText("constant auto x = " + text + ";"))
+		require.Len(t, errs, 1, text)
+		require.Equal(t, BadLiteral, errs[0].Code, text)
+	}
+}
+
 func TestNumbers(t *testing.T) {
 	for text, want := range map[string]string{
 		"0": "0", "42": "42", "1'000'000": "1000000", "0x1F": "31", "0XfFu": "255u", "0b1011": "11", "017": "15",
@@ -224,7 +304,8 @@ func TestNumbers(t *testing.T) {
 		require.NoError(t, errs.Err(), text)
 		require.Equal(t, want, sexpr(f.Decls[0].(*VarDecl).Init), text)
 	}
-	for _, text := range []string{"0x", "09", "1u2", "0b12", "1.5q", "0x1.8", "18446744073709551616", "1e", "0xg", "1_0", "1..2"} {
+	for _, text := range []string{"0x", "09", "1u2", "0b12", "1.5q", "0x1.8", "18446744073709551616",
+		"1e", "0xg", "1_0", "1..2"} {
 		_, errs := Parse(ppText("constant auto x = " + text + ";"))
 		require.Len(t, errs, 1, text)
 		require.Equal(t, BadNumber, errs[0].Code, text)

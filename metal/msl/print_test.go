@@ -5,10 +5,7 @@ import (
 	"strings"
 )
 
-// sform prints syntax trees in a compact form with explicit structure, for tests.
-type sform struct{ b strings.Builder }
-
-func (s *sform) p(format string, args ...any) { fmt.Fprintf(&s.b, format, args...) }
+// The functions below print syntax trees in a compact form with explicit structure.
 
 func sexprs(xs []Expr) string {
 	parts := make([]string, len(xs))

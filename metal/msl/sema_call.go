@@ -236,7 +236,15 @@ func (g *gen) call(inst *funcInst, args []value, this *value, at Pos) value {
 		g.c.errorf(Undeclared, at, "%s is declared, but has no body", g.c.signature(f))
 		return badValue
 	}
+	if g.unevaluated && inst.ret.T.kind != tAuto && f.lam == nil {
+		return g.unevaluatedCall(inst)
+	}
 	g.c.used[f] = true
+	if decl.Specs.Constexpr && !g.exec && len(args) > 0 && f.cls == nil {
+		if v, ok := g.constCall(inst, args, at); ok {
+			return v
+		}
+	}
 	if !g.enterCall(inst, at) {
 		return badValue
 	}
@@ -280,6 +288,46 @@ func (g *gen) call(inst *funcInst, args []value, this *value, at Pos) value {
 	}
 	g.at(at)
 	return g.result(fr, fl, f, at)
+}
+
+// unevaluatedCall is a call of which only the type matters.
+func (g *gen) unevaluatedCall(inst *funcInst) value {
+	t := inst.ret
+	switch {
+	case t.T.kind == tVoid:
+		return voidValue
+	case t.T.kind == tRef:
+		return g.dummy(t.T.elem)
+	case !g.c.isComplete(t.T):
+		return badValue
+	}
+	if t.T.comps < 0 || t.T.comps > maxSlots {
+		v := g.dummy(t.bare())
+		v.tmp = true
+		return v
+	}
+	return g.zero(t.T)
+}
+
+// constCall evaluates the call of a constexpr function whose arguments are all constant; ok is false if it is not constant.
+func (g *gen) constCall(inst *funcInst, args []value, at Pos) (v value, ok bool) {
+	for i := range args {
+		a := &args[i]
+		if a.k == vSlot && a.obj.fixed || a.k == vRight && allConst(a.comps) {
+			continue
+		}
+		return badValue, false
+	}
+	if inst.ret.T.kind == tVoid || inst.ret.T.kind == tRef {
+		return badValue, false
+	}
+	ok = g.c.trial(func() {
+		good := g.evalConst(func(h *gen) { v = h.load(h.call(inst, args, nil, at)) }, at, "the call")
+		if !good || v.k != vRight {
+			v = badValue
+		}
+	})
+	return v, ok && !v.bad()
 }
 
 // enterCall refuses recursion and nesting without end.

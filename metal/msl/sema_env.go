@@ -54,7 +54,7 @@ type funcEnt struct {
 	usr   bool          // of the unit, not of the prelude
 	// noContract says that #pragma clang fp contract(off) was in effect.
 	noContract bool
-	lam   *lambdaInfo
+	lam        *lambdaInfo
 }
 
 // tmplInfo is a class, alias or variable template.

@@ -48,14 +48,33 @@ func (c *compiler) declareMembers(st *structInfo) {
 				c.declareTemplate(st.scope, d)
 			}
 		case *VarDecl:
-			if !d.Field {
-				c.declareVar(st.scope, d)
-			}
+			c.declareMemberVar(st, d)
 		case *StaticAssertDecl:
 			st.asserts = append(st.asserts, d)
-		case *StructDecl, *EnumDecl, *AliasDecl, *UsingDecl:
+		case *StructDecl:
+			if d.Anonymous {
+				for _, x := range d.Members {
+					if f, ok := x.(*VarDecl); ok {
+						c.declareMemberVar(st, f)
+					}
+				}
+				continue
+			}
+			c.declare(st.scope, m)
+		case *EnumDecl, *AliasDecl, *UsingDecl:
 			c.declare(st.scope, m)
 		}
+	}
+}
+
+// declareMemberVar enters a field or a static member into the scope of its class.
+func (c *compiler) declareMemberVar(st *structInfo, d *VarDecl) {
+	if !d.Field {
+		c.declareVar(st.scope, d)
+		return
+	}
+	if d.Name != nil {
+		st.scope.put(&entity{kind: eVar, name: d.Name.Ident, vdecl: d, at: d.Pos()})
 	}
 }
 

@@ -120,8 +120,8 @@ func (g *gen) arrayType(x *TypeExpr) qtype {
 		g.c.errorf(TooLarge, x.Pos(), "an array of %d elements of %d bytes", n, e.T.size)
 		return badType
 	}
-	a := qtype{T: g.c.arrayOf(e, n), Const: e.Const, Vol: e.Vol, Space: e.Space}
-	return a
+	// qualifiers of the elements are kept on the array: an array of const ints is the type of a const array of ints
+	return qtype{T: g.c.arrayOf(e.bare(), n), Const: e.Const, Vol: e.Vol, Space: e.Space}
 }
 
 // namedType resolves a name that must be a type.

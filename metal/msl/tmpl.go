@@ -12,7 +12,8 @@ type deduction struct {
 	params []*TemplateParam
 	got    []targ
 	set    []bool
-	env    *env // where the template is declared, for names that are no parameters
+	fixed  []bool // given explicitly: nothing is deduced for it
+	env    *env   // where the template is declared, for names that are no parameters
 }
 
 func newDeduction(g *gen, params []*TemplateParam, e *env) *deduction {
@@ -51,6 +52,9 @@ func (d *deduction) bindAt(i int, a targ, inPack bool) bool {
 				a.val, a.vt = convertConst(a.val, t.kt), t
 			}
 		}
+	}
+	if d.fixed != nil && d.fixed[i] {
+		return true
 	}
 	if d.set[i] {
 		return sameTargs([]targ{d.got[i]}, []targ{a})
@@ -98,7 +102,7 @@ func (d *deduction) typ(p *TypeExpr, a qtype, inPack bool) bool {
 			}
 		}
 		e := a.T.elem
-		e.Space = a.Space
+		e.Space, e.Const, e.Vol = a.Space, e.Const || a.Const, e.Vol || a.Vol
 		return d.typ(p.Elem, e, inPack)
 	}
 	return true
@@ -382,6 +386,10 @@ func (g *gen) explicitArgs(d *deduction, args []targ) bool {
 			a = h.convertValueArg(a, p)
 		}
 		d.got[i], d.set[i] = a, true
+		if d.fixed == nil {
+			d.fixed = make([]bool, len(d.params))
+		}
+		d.fixed[i] = true
 	}
 	return true
 }

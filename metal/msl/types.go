@@ -65,7 +65,7 @@ type structInfo struct {
 	decl   *StructDecl
 	args   []targ
 	tmpl   *tmplInfo // of an instance
-	scope  *env // of its members; its parents hold the template's arguments and what encloses the class
+	scope  *env      // of its members; its parents hold the template's arguments and what encloses the class
 	fields []field
 	bases  []*ctype // each base is also a field named ""
 	union  bool

@@ -137,7 +137,7 @@ func (b *batch) run(trace *tensor.Trace, outs []*tensor.Array) error {
 		if y.axis >= 0 && axis >= y.axis {
 			axis++
 		}
-		if _, err := y.x.Dim(axis); err != nil {
+		if _, err := y.x.Read(axis); err != nil {
 			return err
 		}
 	}

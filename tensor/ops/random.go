@@ -206,5 +206,5 @@ func (s *RandomState) Next(ctx ...*tensor.Ctx) *tensor.Array {
 
 // rowOf is row i of a (n, 2) array of keys.
 func rowOf(c *tensor.Ctx, keys *tensor.Array, i int) *tensor.Array {
-	return Reshape(Slice(keys, []int{i, 0}, []int{i + 1, 2}, nil, c), tensor.Sizes(2), c)
+	return Slice(keys, []Part{At(i)}, c)
 }

@@ -32,7 +32,9 @@ func At(index int) Part { return Part{kind: atPart, start: index, step: 1} }
 
 // Span is Python's start:stop:step along a dimension: start and stop may be None or negative and are clamped; a
 // step of 0 is an error.
-func Span(start, stop, step int) Part { return Part{kind: spanPart, start: start, stop: stop, step: step} }
+func Span(start, stop, step int) Part {
+	return Part{kind: spanPart, start: start, stop: stop, step: step}
+}
 
 // Whole is Span(None, None, 1): the whole dimension.
 func Whole() Part { return Span(None, None, 1) }

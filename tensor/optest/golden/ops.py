@@ -33,7 +33,9 @@ BINARY = {
 def elementwise():
     out = {}
     for name, (f, g) in UNARY.items():
-        out[name] = cases(f, [[((2, 5), g)], [((), g)], [((0, 3), g)]], ALL)
+        # Some of MLX's functions of float64 have float32's accuracy: tensor/ops compares those with NumPy.
+        dtypes = [d for d in ALL if d != "float64" or name not in ("exp", "sigmoid", "sin", "cos")]
+        out[name] = cases(f, [[((2, 5), g)], [((), g)], [((0, 3), g)]], dtypes)
         if name not in ("sin", "cos"):
             out[name] += cases(f, [[((12,), S)]], HALFS)
     for name, (f, g, h) in BINARY.items():
@@ -96,8 +98,8 @@ def reductions():
         out[name + " first, kept"] = cases(lambda a, f=f: f(a, axis=0, keepdims=True), [[((3, 4), D)]], real)
     for name in ("max", "min"):
         out[name + " last"] += cases(lambda a, f=table[name]: f(a, axis=-1), [[((12,), S)]], HALFS)
-    out["softmax"] = cases(lambda a: mx.softmax(a, axis=-1), [[((3, 4), BIG)], [((2, 40), U)]], FLOATS)
-    out["softmax first"] = cases(lambda a: mx.softmax(a, axis=0), [[((3, 4), BIG)]], FLOATS + ["int32"])
+    out["softmax"] = cases(lambda a: mx.softmax(a, axis=-1), [[((3, 4), BIG)], [((2, 40), U)]], HALFS)
+    out["softmax first"] = cases(lambda a: mx.softmax(a, axis=0), [[((3, 4), BIG)]], HALFS)
     return out
 
 

@@ -1,0 +1,64 @@
+// Hyperbolic functions: polynomials by gen/fit.py near 0, the exponential elsewhere; the inverse ones by log1p.
+
+#pragma clang fp contract(off)
+
+namespace metal {
+
+inline float tanh(float x) {
+  const float a = fabs(x);
+  const float z = a * a;
+  float p = -0.00633563148f;
+  p = fma(p, z, 0.021118762f);
+  p = fma(p, z, -0.053864941f);
+  p = fma(p, z, 0.133327231f);
+  p = fma(p, z, -0.333333224f);
+  const float near = fma(a * z, p, a);
+  const float e = detail::exp_normal(2.0f * select(a, 10.0f, a > 10.0f));
+  const float far = 1.0f - 2.0f / (e + 1.0f);
+  return copysign(select(far, near, a < 0.55f), x);
+}
+
+inline float sinh(float x) {
+  const float a = fabs(x);
+  const float z = a * a;
+  float p = 2.79155392e-06f;
+  p = fma(p, z, 0.000198414185f);
+  p = fma(p, z, 0.00833331607f);
+  p = fma(p, z, 0.166666672f);
+  const float near = fma(a * z, p, a);
+  const float h = detail::exp_scaled(a, -1.0f);
+  float far = h - 0.25f / h;
+  far = select(far, INFINITY, a > 90.0f);
+  return copysign(select(far, near, a < 1.0f), x);
+}
+
+inline float cosh(float x) {
+  const float a = fabs(x);
+  const float h = detail::exp_scaled(a, -1.0f);
+  return select(h + 0.25f / h, INFINITY, a > 90.0f);
+}
+
+// log(a + sqrt(a^2 + 1)) = log1p(a + a^2 / (1 + sqrt(a^2 + 1))), and log(2a) where a^2 might overflow.
+inline float asinh(float x) {
+  const float a = fabs(x);
+  const bool huge = a > 0x1p60f;
+  const float z = a * a;
+  const float t = select(a + z / (1.0f + sqrt(z + 1.0f)), a, huge);
+  return copysign(log1p(t) + select(0.0f, 0.693147182f, huge), x);
+}
+
+// log(x + sqrt(x^2 - 1)) = log1p(u + sqrt(u^2 + 2u)), u = x - 1.
+inline float acosh(float x) {
+  const bool huge = x > 0x1p60f;
+  const float u = x - 1.0f;
+  const float t = select(u + sqrt(fma(u, u, u + u)), x, huge);
+  return select(log1p(t) + select(0.0f, 0.693147182f, huge), NAN, x < 1.0f);
+}
+
+// log((1 + a) / (1 - a)) / 2
+inline float atanh(float x) {
+  const float a = fabs(x);
+  return copysign(0.5f * log1p((a + a) / (1.0f - a)), x);
+}
+
+}  // namespace metal

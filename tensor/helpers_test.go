@@ -1,0 +1,346 @@
+package tensor_test
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/metal/soft"
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/kernelgen"
+)
+
+var (
+	device   *metal.Device
+	recorded = &recorder{Driver: soft.New(soft.Options{})}
+	collect  atomic.Pointer[func()] // what a forced collection does; nil: runtime.GC
+)
+
+// recorder is a driver that keeps the commands that it is given while it is on.
+type recorder struct {
+	metal.Driver
+	mu   sync.Mutex
+	on   bool
+	cmds []metal.Command
+}
+
+func (r *recorder) Submit(queue int, cb *metal.CommandBuffer, done func(error)) {
+	r.mu.Lock()
+	if r.on {
+		r.cmds = append(r.cmds, cb.Commands()...)
+	}
+	r.mu.Unlock()
+	r.Driver.Submit(queue, cb, done)
+}
+
+// commands are what f's evaluations gave the driver, barriers left out.
+func commands(f func()) []metal.Command {
+	recorded.mu.Lock()
+	recorded.on, recorded.cmds = true, nil
+	recorded.mu.Unlock()
+	f()
+	recorded.mu.Lock()
+	defer recorded.mu.Unlock()
+	recorded.on = false
+	var out []metal.Command
+	for _, c := range recorded.cmds {
+		if c.Kind != metal.CmdBarrier {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func TestMain(m *testing.M) {
+	dev, err := metal.NewDevice(recorded, metal.DeviceOptions{Collect: func() {
+		if f := collect.Load(); f != nil {
+			(*f)()
+			return
+		}
+		runtime.GC()
+	}})
+	if err != nil {
+		panic(err)
+	}
+	device = dev
+	tensor.SetDevice(dev)
+	code := m.Run()
+	if err := dev.Close(); err != nil {
+		panic(err)
+	}
+	os.Exit(code)
+}
+
+// The ops of these tests: small ones of each kind of rule.
+type (
+	axesAttrs  struct{ Axes tensor.Ints }
+	dtypeAttrs struct{ To tensor.DType }
+	dimsAttrs  struct{ Shape tensor.Dims }
+	sliceAttrs struct{ Start, Stop, Step int }
+	runAttrs   struct{ Body *func(r *tensor.Run) error }
+	hostAttrs  struct {
+		Body *func(h *tensor.HostCall) error
+	}
+)
+
+func elementwise(name, expr string) *tensor.Op[tensor.None] {
+	op := tensor.Declare[tensor.None](name)
+	op.Define(tensor.Rules[tensor.None]{
+		Shape: func(in []tensor.Spec, _ tensor.None) ([]tensor.Shape, error) {
+			s := in[0].Shape
+			for _, x := range in[1:] {
+				var err error
+				if s, err = tensor.Broadcast(s, x.Shape); err != nil {
+					return nil, err
+				}
+			}
+			return []tensor.Shape{s}, nil
+		},
+		DType: first[tensor.None],
+		Expr:  func(tensor.None, []tensor.DType) string { return expr },
+	})
+	return op
+}
+
+func first[A any](in []tensor.Spec, _ A) ([]tensor.DType, error) {
+	return []tensor.DType{in[0].DType}, nil
+}
+
+func same[A any](in []tensor.Spec, _ A) ([]tensor.Shape, error) {
+	return []tensor.Shape{in[0].Shape}, nil
+}
+
+var (
+	addOp      = elementwise("test_add", "$0 + $1")
+	mulOp      = elementwise("test_mul", "$0 * $1")
+	negOp      = elementwise("test_neg", "-$0")
+	muladdOp   = elementwise("test_muladd", "$0 * $1 + $2")
+	castOp     = tensor.Declare[dtypeAttrs]("test_cast")
+	sumOp      = tensor.Declare[axesAttrs]("test_sum")
+	argmaxOp   = tensor.Declare[axesAttrs]("test_argmax")
+	transpose  = tensor.Declare[tensor.None]("test_transpose")
+	reshapeOp  = tensor.Declare[dimsAttrs]("test_reshape")
+	broadcast  = tensor.Declare[dimsAttrs]("test_broadcast")
+	sliceOp    = tensor.Declare[sliceAttrs]("test_slice")
+	runOp      = tensor.Declare[runAttrs]("test_run")
+	updateOp   = tensor.Declare[runAttrs]("test_update")
+	hostOp     = tensor.Declare[hostAttrs]("test_host")
+	likeOp     = tensor.Declare[tensor.None]("test_like")
+	accOf      = map[tensor.DType]tensor.DType{tensor.Float16: tensor.Float32, tensor.BFloat16: tensor.Float32}
+	background = context.Background()
+)
+
+func init() {
+	castOp.Define(tensor.Rules[dtypeAttrs]{
+		Shape: same[dtypeAttrs],
+		DType: func(_ []tensor.Spec, a dtypeAttrs) ([]tensor.DType, error) { return []tensor.DType{a.To}, nil },
+		Expr:  func(dtypeAttrs, []tensor.DType) string { return "$0" },
+	})
+	reduced := func(in []tensor.Spec, a axesAttrs) ([]tensor.Shape, error) {
+		axes, err := tensor.Axes(a.Axes.Slice(), len(in[0].Shape))
+		out := in[0].Shape.Clone()
+		for i := len(axes) - 1; i >= 0 && err == nil; i-- {
+			out = append(out[:axes[i]], out[axes[i]+1:]...)
+		}
+		return []tensor.Shape{out}, err
+	}
+	sumOp.Define(tensor.Rules[axesAttrs]{
+		Shape: reduced, DType: first[axesAttrs],
+		Reduce: func(a axesAttrs, in []tensor.Spec) ([]int, kernelgen.Reducer, error) {
+			axes, err := tensor.Axes(a.Axes.Slice(), len(in[0].Shape))
+			acc, ok := accOf[in[0].DType]
+			if !ok {
+				acc = in[0].DType
+			}
+			zero := "0"
+			if acc == tensor.Complex64 {
+				zero = "complex64_t(0, 0)"
+			}
+			return axes, kernelgen.Reducer{Acc: acc.MSL(), Init: zero, Load: acc.MSL() + "($0)", Combine: "$0 + $1",
+				Finish: "$0"}, err
+		},
+	})
+	argmaxOp.Define(tensor.Rules[axesAttrs]{
+		Shape: reduced,
+		DType: func([]tensor.Spec, axesAttrs) ([]tensor.DType, error) { return []tensor.DType{tensor.Uint32}, nil },
+		Reduce: func(a axesAttrs, in []tensor.Spec) ([]int, kernelgen.Reducer, error) {
+			axes, err := tensor.Axes(a.Axes.Slice(), len(in[0].Shape))
+			return axes, kernelgen.Reducer{Acc: "best", Header: `
+struct best { float value; uint index; };
+best best_make(float value, uint index) { best b; b.value = value; b.index = index; return b; }
+best best_pick(best a, best b) {
+  if (a.value > b.value || (a.value == b.value && a.index < b.index)) return a;
+  return b;
+}`, Init: "best_make(-INFINITY, 0xffffffffu)", Load: "best_make($0, uint($i))", Combine: "best_pick($0, $1)",
+				Finish: "$0.index"}, err
+		},
+	})
+	transpose.Define(tensor.Rules[tensor.None]{
+		Shape: func(in []tensor.Spec, _ tensor.None) ([]tensor.Shape, error) {
+			s := in[0].Shape
+			return []tensor.Shape{reversed(s)}, nil
+		},
+		DType: first[tensor.None],
+		View: func(_ []tensor.Spec, v tensor.View, _ tensor.None) ([]tensor.View, bool) {
+			v.Strides = reversed(v.Strides)
+			return []tensor.View{v}, true
+		},
+	})
+	reshapeOp.Define(tensor.Rules[dimsAttrs]{
+		Shape: func(in []tensor.Spec, a dimsAttrs) ([]tensor.Shape, error) {
+			s, err := a.Shape.Shape(in)
+			return []tensor.Shape{s}, err
+		},
+		DType:    first[dimsAttrs],
+		SpecFrom: func(dimsAttrs, int) int { return 1 },
+		View: func(in []tensor.Spec, v tensor.View, a dimsAttrs) ([]tensor.View, bool) {
+			s, _ := a.Shape.Shape(in)
+			ok := v.Contiguous(in[0].Shape)
+			v.Strides = s.Strides()
+			return []tensor.View{v}, ok
+		},
+	})
+	broadcast.Define(tensor.Rules[dimsAttrs]{
+		Shape: func(in []tensor.Spec, a dimsAttrs) ([]tensor.Shape, error) {
+			s, err := a.Shape.Shape(in)
+			return []tensor.Shape{s}, err
+		},
+		DType: first[dimsAttrs],
+		View: func(in []tensor.Spec, v tensor.View, a dimsAttrs) ([]tensor.View, bool) {
+			s, _ := a.Shape.Shape(in)
+			st := make([]int, len(s))
+			for i, n := range in[0].Shape {
+				if k := len(s) - len(in[0].Shape) + i; n == s[k] {
+					st[k] = v.Strides[i]
+				}
+			}
+			v.Strides = st
+			return []tensor.View{v}, true
+		},
+	})
+	sliceOp.Define(tensor.Rules[sliceAttrs]{
+		Shape: func(in []tensor.Spec, a sliceAttrs) ([]tensor.Shape, error) {
+			s := in[0].Shape.Clone()
+			n := len(s) - 1
+			if a.Step > 0 {
+				s[n] = (a.Stop - a.Start + a.Step - 1) / a.Step
+			} else {
+				s[n] = (a.Start - a.Stop - a.Step - 1) / -a.Step
+			}
+			return []tensor.Shape{s}, nil
+		},
+		DType: first[sliceAttrs],
+		View: func(in []tensor.Spec, v tensor.View, a sliceAttrs) ([]tensor.View, bool) {
+			n := len(in[0].Shape) - 1
+			st := append([]int(nil), v.Strides...)
+			v.OffsetBytes += int64(a.Start * st[n] * in[0].DType.Size())
+			st[n] *= a.Step
+			v.Strides = st
+			return []tensor.View{v}, true
+		},
+	})
+	runOp.Define(tensor.Rules[runAttrs]{
+		Shape: same[runAttrs], DType: first[runAttrs],
+		Run: func(r *tensor.Run, a runAttrs) error { return (*a.Body)(r) },
+	})
+	updateOp.Define(tensor.Rules[runAttrs]{
+		Shape: same[runAttrs], DType: first[runAttrs], Updates: 1,
+		Run: func(r *tensor.Run, a runAttrs) error { return (*a.Body)(r) },
+	})
+	hostOp.Define(tensor.Rules[hostAttrs]{
+		Shape: same[hostAttrs], DType: first[hostAttrs],
+		Host: func(h *tensor.HostCall, a hostAttrs) error { return (*a.Body)(h) },
+	})
+	likeOp.Define(tensor.Rules[tensor.None]{
+		Shape: same[tensor.None], DType: first[tensor.None],
+		SpecFrom: func(tensor.None, int) int { return 0 },
+		Run:      func(r *tensor.Run, _ tensor.None) error { return r.Fill(r.Out[0], []byte{0, 0, 128, 63}) },
+	})
+}
+
+func reversed[T any](s []T) []T {
+	out := make([]T, len(s))
+	for i, v := range s {
+		out[len(s)-1-i] = v
+	}
+	return out
+}
+
+func ctx() *tensor.Ctx { return &tensor.Ctx{Where: tensor.Where{File: "test.lua", Line: 7}} }
+
+func add(a, b *tensor.Array) *tensor.Array { return addOp.One(ctx(), tensor.None{}, a, b) }
+func mul(a, b *tensor.Array) *tensor.Array { return mulOp.One(ctx(), tensor.None{}, a, b) }
+func neg(a *tensor.Array) *tensor.Array    { return negOp.One(ctx(), tensor.None{}, a) }
+func trans(a *tensor.Array) *tensor.Array  { return transpose.One(ctx(), tensor.None{}, a) }
+func cast(a *tensor.Array, d tensor.DType) *tensor.Array {
+	return castOp.One(ctx(), dtypeAttrs{d}, a)
+}
+func sum(a *tensor.Array, axes ...int) *tensor.Array {
+	return sumOp.One(ctx(), axesAttrs{tensor.MakeInts(axes)}, a)
+}
+func argmax(a *tensor.Array, axes ...int) *tensor.Array {
+	return argmaxOp.One(ctx(), axesAttrs{tensor.MakeInts(axes)}, a)
+}
+func reshape(a *tensor.Array, n ...int) *tensor.Array {
+	return reshapeOp.One(ctx(), dimsAttrs{tensor.MakeDims(n...)}, a)
+}
+func expand(a *tensor.Array, n ...int) *tensor.Array {
+	return broadcast.One(ctx(), dimsAttrs{tensor.MakeDims(n...)}, a)
+}
+func slice(a *tensor.Array, start, stop, step int) *tensor.Array {
+	return sliceOp.One(ctx(), sliceAttrs{start, stop, step}, a)
+}
+func run(a *tensor.Array, body func(r *tensor.Run) error, more ...*tensor.Array) *tensor.Array {
+	return runOp.One(ctx(), runAttrs{&body}, append([]*tensor.Array{a}, more...)...)
+}
+
+// array is a float32 array.
+func array(v []float32, shape ...int) *tensor.Array {
+	if shape == nil {
+		shape = []int{len(v)}
+	}
+	b, err := binary.Append(nil, binary.LittleEndian, v)
+	if err != nil {
+		panic(err)
+	}
+	return tensor.FromBytes(ctx(), tensor.Spec{Shape: shape, DType: tensor.Float32}, b)
+}
+
+// iota is 0, 1, 2, ... of that shape.
+func iota(shape ...int) *tensor.Array {
+	v := make([]float32, tensor.Shape(shape).Size())
+	for i := range v {
+		v[i] = float32(i)
+	}
+	return array(v, shape...)
+}
+
+func floats(t testing.TB, x *tensor.Array) []float32 {
+	t.Helper()
+	b, err := x.Bytes(background)
+	require.NoError(t, err)
+	out := make([]float32, len(b)/4)
+	for i := range out {
+		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+	return out
+}
+
+func uints(t testing.TB, x *tensor.Array) []uint32 {
+	t.Helper()
+	b, err := x.Bytes(background)
+	require.NoError(t, err)
+	out := make([]uint32, len(b)/4)
+	for i := range out {
+		out[i] = binary.LittleEndian.Uint32(b[4*i:])
+	}
+	return out
+}

@@ -1,0 +1,143 @@
+package ops
+
+import (
+	"fmt"
+
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+type axisAttrs struct{ Axis int }
+
+// broadcastAxes broadcasts input 0 against input 1, of which only the shape is read, along all dimensions but one, which
+// stays.
+var broadcastAxes = tensor.Declare[axisAttrs]("broadcast_axes")
+
+func init() {
+	broadcastAxes.Define(tensor.Rules[axisAttrs]{
+		Shape: func(in []tensor.Spec, a axisAttrs) ([]tensor.Shape, error) {
+			axis, err := tensor.Axis(a.Axis, len(in[0].Shape))
+			if err != nil {
+				return nil, err
+			}
+			x, y := in[0].Shape.Clone(), in[1].Shape.Clone()
+			if len(x) != len(y) {
+				return nil, fmt.Errorf("shapes %v and %v have different numbers of dimensions", x, y)
+			}
+			size := x[axis]
+			x[axis], y[axis] = 1, 1
+			s, err := tensor.Broadcast(x, y)
+			if err != nil {
+				return nil, fmt.Errorf("shapes %v and %v cannot be broadcast along the axes other than %d", in[0].Shape,
+					in[1].Shape, axis)
+			}
+			s[axis] = size
+			return []tensor.Shape{s}, nil
+		},
+		DType:    sameDType[axisAttrs],
+		SpecFrom: afterFirst[axisAttrs],
+		View: func(in []tensor.Spec, v tensor.View, a axisAttrs) ([]tensor.View, bool) {
+			strides := make([]int, len(v.Strides))
+			axis, _ := tensor.Axis(a.Axis, len(strides))
+			for i, n := range in[0].Shape {
+				if n != 1 || i == axis {
+					strides[i] = v.Strides[i]
+				}
+			}
+			v.Strides = strides
+			return []tensor.View{v}, true
+		},
+		VJP: func(g *tensor.VJP[axisAttrs]) []*tensor.Array {
+			grads := make([]*tensor.Array, 2)
+			if g.Cot[0] != nil {
+				grads[0] = SumTo(g.Cot[0], tensor.ShapeOf(g.In[0]), g.Ctx)
+			}
+			return grads
+		},
+		JVP: func(g *tensor.JVP[axisAttrs]) []*tensor.Array {
+			if g.Tan[0] == nil {
+				return []*tensor.Array{nil}
+			}
+			return []*tensor.Array{BroadcastTo(g.Tan[0], tensor.ShapeOf(g.Out[0]), g.Ctx)}
+		},
+		VMap: func(g *tensor.VMap[axisAttrs]) ([]*tensor.Array, []int) {
+			axis, _ := tensor.Axis(g.Attrs.Axis, exampleRank(g, 0))
+			y := broadcastAxes.One(g.Ctx, axisAttrs{axis + 1}, frontOf(g, 0, 0), frontOf(g, 1, 0))
+			return []*tensor.Array{y}, []int{0}
+		},
+	})
+}
+
+// alongAxis prepares an op along an axis (nil: of the flattened array): a and indices broadcast against each other along
+// the other axes, the arrays of indices that name an element for each of theirs, and the gather's attributes.
+func alongAxis(c *tensor.Ctx, op string, a, indices *tensor.Array, axis *int) (x *tensor.Array, index []*tensor.Array,
+	attrs gatherAttrs, fail *tensor.Array) {
+	if f := unusable(c, op, a, indices); f != nil {
+		return nil, nil, attrs, f
+	}
+	if f := checkIndexArray(c, op, indices); f != nil {
+		return nil, nil, attrs, f
+	}
+	at := 0
+	if axis == nil {
+		a = Flatten(a, 0, -1, c)
+	} else {
+		at = *axis
+	}
+	if indices.NDim() != a.NDim() {
+		return nil, nil, attrs, tensor.Fail(c, op, "indices have %d dimensions, the array has %d", indices.NDim(), a.NDim())
+	}
+	at, err := tensor.Axis(at, a.NDim())
+	if err != nil {
+		return nil, nil, attrs, tensor.Fail(c, op, "%w", err)
+	}
+	x, i := a, indices
+	if a.NDim() > 1 {
+		x = broadcastAxes.One(c, axisAttrs{at}, a, indices)
+		i = broadcastAxes.One(c, axisAttrs{at}, indices, a)
+	}
+	if x.Err() != nil {
+		return nil, nil, attrs, named(c, op, x)
+	}
+	index = make([]*tensor.Array, a.NDim())
+	for k := range index {
+		if index[k] = i; k != at {
+			index[k] = iotaAlong(c, i, k)
+		}
+	}
+	return x, index, gatherAttrs{op, tensor.MakeInts(identity(a.NDim())), 0}, nil
+}
+
+// TakeAlongAxis is for each of the indices, in their shape, the element of a at that index along an axis and at the same place along
+// the other axes, which are broadcast; nil axis: a is flattened and indices have one dimension. Indices are
+// integers; negative ones count from the end; one that is out of range is an error when the result is computed.
+func TakeAlongAxis(a, indices *tensor.Array, axis *int, ctx ...*tensor.Ctx) *tensor.Array {
+	const op = "take_along_axis"
+	c := tensor.Call(ctx)
+	x, index, attrs, fail := alongAxis(c, op, a, indices, axis)
+	if fail != nil {
+		return fail
+	}
+	return named(c, op, gather.One(c, attrs, append([]*tensor.Array{x}, index...)...))
+}
+
+// PutAlongAxis is a copy of a in which the elements that TakeAlongAxis(a, indices, axis) takes are values, converted to a's
+// dtype and broadcast to the indices' shape. Where an index stands twice the last value stays. With a nil axis the
+// result has a's shape too. Errors are TakeAlongAxis's, and values whose shape does not broadcast.
+func PutAlongAxis(a, indices, values *tensor.Array, axis *int, ctx ...*tensor.Ctx) *tensor.Array {
+	const op = "put_along_axis"
+	c := tensor.Call(ctx)
+	if f := unusable(c, op, values); f != nil {
+		return f
+	}
+	x, index, attrs, fail := alongAxis(c, op, a, indices, axis)
+	if fail != nil {
+		return fail
+	}
+	taken := gather.One(c, attrs, append([]*tensor.Array{x}, index...)...) // for its shape
+	u := BroadcastTo(AsType(values, a.DType(), c), tensor.ShapeOf(taken), c)
+	y := scatter.One(c, scatterAttrs{attrs, scatterSet}, append([]*tensor.Array{x, u}, index...)...)
+	if axis == nil {
+		y = Reshape(y, tensor.ShapeOf(a), c)
+	}
+	return named(c, op, y)
+}

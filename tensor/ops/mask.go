@@ -1,0 +1,104 @@
+package ops
+
+import (
+	_ "embed"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+var (
+	// maskRank is for each true element of a mask how many true ones stand before it, in row-major order, as int32; 0 for
+	// false ones.
+	maskRank = tensor.Declare[tensor.None]("mask_rank")
+	// maskLike is a mask of input 1's leading dimensions as a view that broadcasts to it; only its shape is read.
+	maskLike = tensor.Declare[tensor.None]("mask_like")
+	//go:embed mask.metal
+	maskText string
+)
+
+func init() {
+	maskRank.Define(tensor.Rules[tensor.None]{
+		Shape: sameShape[tensor.None],
+		DType: func([]tensor.Spec, tensor.None) ([]tensor.DType, error) { return []tensor.DType{tensor.Int32}, nil },
+		Run:   runMaskRank,
+		VJP:   func(*tensor.VJP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
+		JVP:   func(*tensor.JVP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
+		// Ranks count within one example: the counts before the example are those of its first element.
+		VMap: func(g *tensor.VMap[tensor.None]) ([]*tensor.Array, []int) {
+			x := frontOf(g, 0, 0)
+			ranks := maskRank.One(g.Ctx, tensor.None{}, x)
+			inner := shifted(identity(x.NDim() - 1))
+			counts := Sum(x, inner, true, g.Ctx)
+			last := Max(Where(x, ranks, Number(-1, tensor.Int32, g.Ctx), g.Ctx), inner, true, g.Ctx)
+			before := Subtract(Add(last, Number(1, tensor.Int32, g.Ctx), g.Ctx), counts, g.Ctx)
+			y := Where(x, Subtract(ranks, before, g.Ctx), Number(0, tensor.Int32, g.Ctx), g.Ctx)
+			return []*tensor.Array{y}, []int{0}
+		},
+	})
+
+	maskLike.Define(tensor.Rules[tensor.None]{
+		Shape: func(in []tensor.Spec, _ tensor.None) ([]tensor.Shape, error) {
+			m, s := in[0].Shape, in[1].Shape
+			if len(m) > len(s) || !slices.Equal(m, s[:len(m)]) {
+				return nil, fmt.Errorf("a mask of shape %v for an array of shape %v", m, s)
+			}
+			return []tensor.Shape{append(m.Clone(), slices.Repeat([]int{1}, len(s)-len(m))...)}, nil
+		},
+		DType:    sameDType[tensor.None],
+		SpecFrom: afterFirst[tensor.None],
+		View: func(in []tensor.Spec, v tensor.View, _ tensor.None) ([]tensor.View, bool) {
+			v.Strides = append(slices.Clone(v.Strides), make([]int, len(in[1].Shape)-len(in[0].Shape))...)
+			return []tensor.View{v}, true
+		},
+		VJP: func(g *tensor.VJP[tensor.None]) []*tensor.Array { return make([]*tensor.Array, len(g.In)) },
+		JVP: func(*tensor.JVP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
+		VMap: func(g *tensor.VMap[tensor.None]) ([]*tensor.Array, []int) {
+			return []*tensor.Array{maskLike.One(g.Ctx, tensor.None{}, frontOf(g, 0, 0), frontOf(g, 1, 0))}, []int{0}
+		},
+	})
+}
+
+// maskChunk is the elements that a thread counts.
+const maskChunk = 256
+
+func runMaskRank(r *tensor.Run, _ tensor.None) error {
+	n := r.Out[0].Shape.Size()
+	if n == 0 {
+		return nil
+	}
+	if n > math.MaxInt32 {
+		return fmt.Errorf("a mask of %d elements, the most are %d", n, math.MaxInt32)
+	}
+	mask, err := r.Contiguous(0)
+	if err != nil {
+		return err
+	}
+	chunks := (n + maskChunk - 1) / maskChunk
+	counts, err := r.Temp(tensor.Spec{Shape: tensor.Shape{chunks}, DType: tensor.Uint32})
+	if err != nil {
+		return err
+	}
+	run := func(entry string, threads int, args ...tensor.Arg) error {
+		p, err := r.Kernel(metal.Source{
+			Label:   "mask_rank",
+			Text:    maskText,
+			Options: metal.Options{MathMode: metal.MathSafe, Portable: true},
+		}, entry)
+		if err != nil {
+			return err
+		}
+		return r.Dispatch(p, line(threads), line(min(threads, 256)), args...)
+	}
+	size := tensor.Const(uint32(n))
+	if err := run("mask_count", chunks, mask.Arg(), counts.Arg(), size); err != nil {
+		return err
+	}
+	if err := run("mask_sum", 1, counts.Arg(), tensor.Const(uint32(chunks))); err != nil {
+		return err
+	}
+	return run("mask_rank", chunks, mask.Arg(), counts.Arg(), r.Out[0].Arg(), size)
+}

@@ -1,0 +1,199 @@
+package ops
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+var (
+	// Both sort along the last axis.
+	sortOp  = tensor.Declare[tensor.None]("sort")
+	argSort = tensor.Declare[tensor.None]("argsort")
+	//go:embed sort.metal
+	sortText string
+)
+
+func init() {
+	shape := func(in []tensor.Spec, _ tensor.None) ([]tensor.Shape, error) {
+		if len(in[0].Shape) == 0 {
+			return nil, errors.New("a scalar has no axis to sort along")
+		}
+		return []tensor.Shape{in[0].Shape}, nil
+	}
+	sortOp.Define(tensor.Rules[tensor.None]{
+		Shape: shape,
+		DType: sameDType[tensor.None],
+		Run:   runSort,
+		VJP: func(g *tensor.VJP[tensor.None]) []*tensor.Array {
+			if g.Cot[0] == nil {
+				return []*tensor.Array{nil}
+			}
+			last := g.In[0].NDim() - 1
+			order := argSort.One(g.Ctx, tensor.None{}, g.In[0])
+			zeros := Zeros(tensor.ShapeOf(g.In[0]), g.Cot[0].DType(), g.Ctx)
+			return []*tensor.Array{PutAlongAxis(zeros, order, g.Cot[0], &last, g.Ctx)}
+		},
+		JVP: func(g *tensor.JVP[tensor.None]) []*tensor.Array {
+			if g.Tan[0] == nil {
+				return []*tensor.Array{nil}
+			}
+			last := g.In[0].NDim() - 1
+			order := argSort.One(g.Ctx, tensor.None{}, g.In[0])
+			return []*tensor.Array{TakeAlongAxis(g.Tan[0], order, &last, g.Ctx)}
+		},
+		VMap: func(g *tensor.VMap[tensor.None]) ([]*tensor.Array, []int) {
+			return []*tensor.Array{sortOp.One(g.Ctx, tensor.None{}, frontOf(g, 0, 0))}, []int{0}
+		},
+	})
+	argSort.Define(tensor.Rules[tensor.None]{
+		Shape: shape,
+		DType: func([]tensor.Spec, tensor.None) ([]tensor.DType, error) { return []tensor.DType{tensor.Uint32}, nil },
+		Run: func(r *tensor.Run, _ tensor.None) error {
+			x, err := r.Contiguous(0)
+			if err != nil || r.Out[0].Shape.Size() == 0 {
+				return err
+			}
+			return sortRows(r, x, true, x, r.Out[0])
+		},
+		VJP: func(*tensor.VJP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
+		JVP: func(*tensor.JVP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
+		VMap: func(g *tensor.VMap[tensor.None]) ([]*tensor.Array, []int) {
+			return []*tensor.Array{argSort.One(g.Ctx, tensor.None{}, frontOf(g, 0, 0))}, []int{0}
+		},
+	})
+}
+
+func runSort(r *tensor.Run, _ tensor.None) error {
+	x, out := r.In[0], r.Out[0]
+	if out.Shape.Size() == 0 {
+		return nil
+	}
+	if out.Shape[len(out.Shape)-1] == 1 {
+		return r.CopyTo(out, x)
+	}
+	x, err := r.Contiguous(0)
+	if err != nil {
+		return err
+	}
+	return sortRows(r, x, false, x, out)
+}
+
+// argsortRows is the order of row-contiguous keys along their last axis, as uint32.
+func argsortRows(r *tensor.Run, keys tensor.Operand) (tensor.Operand, error) {
+	out, err := r.Temp(tensor.Spec{Shape: keys.Shape, DType: tensor.Uint32})
+	if err != nil {
+		return out, err
+	}
+	return out, sortRows(r, keys, true, keys, out)
+}
+
+// sortRows merge-sorts the rows of x, or their places (index), into out. Nothing is empty.
+func sortRows(r *tensor.Run, keys tensor.Operand, index bool, from, out tensor.Operand) error {
+	n := keys.Shape[len(keys.Shape)-1]
+	rows := keys.Shape.Size() / n
+	if n > math.MaxInt32 { // places are counted in 32 bits, up to twice a run's length
+		return fmt.Errorf("rows of %d elements, the most are %d", n, math.MaxInt32)
+	}
+	text := fmt.Sprintf("#define T %s\n#define BEFORE(a, b) %s\n", keys.DType.MSL(), orderOf(keys.DType))
+	if index {
+		text += "#define INDEX\n"
+	}
+	src := metal.Source{
+		Label:   "sort",
+		Text:    text + sortText,
+		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: keys.DType == tensor.Float64},
+	}
+	if n == 1 { // an argsort: sort copies such rows
+		p, err := r.Kernel(src, "number_rows")
+		if err != nil {
+			return err
+		}
+		return r.Dispatch(p, line(rows), line(min(rows, 256)), out.Arg())
+	}
+	p, err := r.Kernel(src, "merge_pass")
+	if err != nil {
+		return err
+	}
+	temp, err := r.Temp(out.Spec)
+	if err != nil {
+		return err
+	}
+	passes := 0
+	for width := 1; width < n; width *= 2 {
+		passes++
+	}
+	to, next := out, temp // the last pass writes to out
+	if passes%2 == 0 {
+		to, next = temp, out
+	}
+	grid, group := plane(n, rows)
+	for width := 1; width < n; width *= 2 {
+		first := uint32(0)
+		if width == 1 {
+			first = 1
+		}
+		args := []tensor.Arg{from.Arg(), to.Arg(), tensor.Const([]uint32{uint32(n), uint32(width), first})}
+		if index {
+			if width == 1 { // the places are not read in the first pass, but something must be bound
+				args[0] = next.Arg()
+			}
+			args = append([]tensor.Arg{keys.Arg()}, args...)
+		}
+		if err := r.Dispatch(p, grid, group, args...); err != nil {
+			return err
+		}
+		from, to, next = to, next, to
+	}
+	return nil
+}
+
+// orderOf says in MSL whether key a comes before key b: NaN comes after all numbers, complex numbers are ordered by their real parts,
+// then by their imaginary ones.
+func orderOf(d tensor.DType) string {
+	switch {
+	case d.IsFloat():
+		return "((a) < (b) || ((b) != (b) && (a) == (a)))"
+	case d.IsComplex():
+		nan := func(v string) string {
+			return "((" + v + ").real != (" + v + ").real || (" + v + ").imag != (" + v + ").imag)"
+		}
+		return "(!" + nan("a") + " && (" + nan("b") + " || (a).real < (b).real || " +
+			"((a).real == (b).real && (a).imag < (b).imag)))"
+	}
+	return "((a) < (b))"
+}
+
+// alongLast calls an op of the last axis along another one; nil: along the flattened array.
+func alongLast(c *tensor.Ctx, op *tensor.Op[tensor.None], a *tensor.Array, axis *int) *tensor.Array {
+	name := op.Prim().Name()
+	if f := unusable(c, name, a); f != nil {
+		return f
+	}
+	if axis == nil {
+		return op.One(c, tensor.None{}, Flatten(a, 0, -1, c))
+	}
+	at, err := tensor.Axis(*axis, a.NDim())
+	if err != nil {
+		return tensor.Fail(c, name, "%w", err)
+	}
+	y := op.One(c, tensor.None{}, MoveAxis(a, at, -1, c))
+	return MoveAxis(y, -1, at, c)
+}
+
+// Sort is a with its elements in ascending order along an axis; nil: the flattened array's. Equal elements keep their order, NaN
+// comes last, complex numbers are ordered by their real parts, then by their imaginary ones. A scalar has no axis to sort
+// along: that is an error, as is an axis out of range.
+func Sort(a *tensor.Array, axis *int, ctx ...*tensor.Ctx) *tensor.Array {
+	return alongLast(tensor.Call(ctx), sortOp, a, axis)
+}
+
+// ArgSort is the indices, as uint32, that TakeAlongAxis sorts a with along an axis; nil: the flattened array's. The order is Sort's.
+// No gradient flows.
+func ArgSort(a *tensor.Array, axis *int, ctx ...*tensor.Ctx) *tensor.Array {
+	return alongLast(tensor.Call(ctx), argSort, a, axis)
+}
