@@ -106,7 +106,7 @@ func (a *args) dtype(i int, def tensor.DType) tensor.DType {
 // define makes a function of mx from a row and puts it into its module's table.
 func (s *State) define(module *lua.LTable, r row) *lua.LFunction {
 	f := &function{r, parseSig(r.sig)}
-	fn := s.L.NewFunction(func(L *lua.LState) int { return s.invoke(f) })
+	fn := s.fn(func(*lua.LState) int { return s.invoke(f) })
 	s.funcs[r.name] = f
 	s.help[fn] = f
 	module.RawSetString(r.name[strings.LastIndexByte(r.name, '.')+1:], fn)
@@ -115,19 +115,32 @@ func (s *State) define(module *lua.LTable, r row) *lua.LFunction {
 
 // invoke runs a function on the arguments on the stack.
 func (s *State) invoke(f *function) int {
-	defer s.bug(f.name)
 	a := &args{s: s, f: f, ctx: s.call(), v: make([]any, len(f.params))}
 	a.collect()
 	a.convert()
 	return s.push(f.call(a))
 }
 
+// on is a Lua function that runs on the thread that calls it, which may be a coroutine's: s.L is that thread meanwhile.
+func (s *State) on(f lua.LGFunction) lua.LGFunction {
+	return func(L *lua.LState) int {
+		caller := s.L
+		s.L = L
+		defer func() { s.L = caller }()
+		defer s.bug()
+		return f(L)
+	}
+}
+
+// fn makes a Lua function of f; see on.
+func (s *State) fn(f lua.LGFunction) *lua.LFunction { return s.L.NewFunction(s.on(f)) }
+
 // bug turns a panic of Go's into a Lua error that says BUG; Lua errors, which are panics too, pass.
-func (s *State) bug(name string) {
+func (s *State) bug() {
 	switch p := recover().(type) {
 	case nil:
 	case runtime.Error:
-		s.raise(fmt.Errorf("BUG: %s: %v\n%s", name, p, debug.Stack()))
+		s.raise(fmt.Errorf("BUG: %v\n%s", p, debug.Stack()))
 	default:
 		panic(p)
 	}

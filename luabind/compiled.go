@@ -29,7 +29,7 @@ const compiledKind = "compiled"
 
 // compileRow is the row of mx.compile.
 var compileRows = []row{
-	{name: "compile", sig: "fun:any inputs:any? outputs:any? shapeless:bool=false check:bool=false", doc: "compile.New",
+	{name: "compile", sig: "fun:any inputs:list? outputs:list? shapeless:bool=false check:bool=false", doc: "compile.New",
 		call: func(a *args) any {
 			for i := 1; i <= 2; i++ {
 				if a.raw[i] != lua.LNil {

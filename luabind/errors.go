@@ -151,7 +151,7 @@ func (s *State) openErrors() {
 			if !ok {
 				return 0
 			}
-			L.Push(L.NewFunction(func(L *lua.LState) int {
+			L.Push(s.fn(func(L *lua.LState) int {
 				n := L.GetTop()
 				L.Push(f)
 				L.Push(lua.LString(text(L.Get(1))))

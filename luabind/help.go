@@ -10,7 +10,7 @@ import (
 
 // openHelp makes help(x): the signature and the text of a function, or the functions of a module.
 func (s *State) openHelp() {
-	help := s.L.NewFunction(func(L *lua.LState) int {
+	help := s.fn(func(L *lua.LState) int {
 		s.write(s.helpText(L.Get(1)) + "\n")
 		return 0
 	})

@@ -144,7 +144,7 @@ func (s *State) ToGoAll(vs []lua.LValue) []any {
 
 // goFunction is a Go function as Lua sees it. Its errors and panics become Lua errors.
 func (s *State) goFunction(f Func) *lua.LFunction {
-	return s.L.NewFunction(func(L *lua.LState) int {
+	return s.fn(func(L *lua.LState) int {
 		out, err := s.callGo(f, s.ToGoAll(stackArgs(L)))
 		if err != nil {
 			s.raise(err)

@@ -131,7 +131,7 @@ func (s *State) rows(L *lua.LState) int {
 	}
 	n, _ := x.Dim(0) // there is a dimension 0
 	i := 0
-	L.Push(L.NewFunction(func(L *lua.LState) int {
+	L.Push(s.fn(func(L *lua.LState) int {
 		if i >= n {
 			return 0
 		}

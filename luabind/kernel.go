@@ -35,7 +35,7 @@ var kernelRows = []row{{
 // kernelCallRow describes the call of a kernel.
 var kernelCallRow = row{
 	name: "metal_kernel",
-	sig: "inputs:any template:any? grid:any threadgroup:any output_shapes:any output_dtypes:any init_value:number? " +
+	sig: "inputs:list template:list? grid:list threadgroup:list output_shapes:list output_dtypes:list init_value:number? " +
 		"verbose:bool=false",
 }
 

@@ -30,6 +30,7 @@ func init() {
 		"shape":    toShape,
 		"function": toFunction,
 		"table":    toTable,
+		"list":     func(_ *args, v lua.LValue) (any, error) { return v, nil }, // whatever it is, but no table of names
 		"any":      func(_ *args, v lua.LValue) (any, error) { return v, nil },
 		"tree":     func(_ *args, v lua.LValue) (any, error) { return v, nil },
 	}
@@ -38,7 +39,7 @@ func init() {
 // takesTable says whether an empty table is a value of that kind.
 func takesTable(kind string) bool {
 	switch kind {
-	case "indices", "arrays", "axes", "ints", "shape", "table", "any", "tree":
+	case "indices", "arrays", "axes", "ints", "shape", "table", "list", "any", "tree":
 		return true
 	}
 	return false

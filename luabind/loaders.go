@@ -13,6 +13,7 @@ import (
 func (s *State) replaceLoaders(opt Options) {
 	L := s.L
 	load := func(src io.Reader, name string) int {
+		L := s.L
 		proto, err := compileChunk(src, name)
 		if err != nil {
 			L.Push(lua.LNil)
@@ -26,8 +27,8 @@ func (s *State) replaceLoaders(opt Options) {
 		text := L.CheckString(1)
 		return load(strings.NewReader(text), L.OptString(2, text))
 	}
-	L.SetGlobal("loadstring", L.NewFunction(loadString))
-	L.SetGlobal("load", L.NewFunction(func(L *lua.LState) int {
+	L.SetGlobal("loadstring", s.fn(loadString))
+	L.SetGlobal("load", s.fn(func(L *lua.LState) int {
 		if L.Get(1).Type() == lua.LTString {
 			return loadString(L)
 		}
@@ -68,8 +69,8 @@ func (s *State) replaceLoaders(opt Options) {
 		}
 		return load(src, path)
 	}
-	L.SetGlobal("loadfile", L.NewFunction(func(L *lua.LState) int { return loadFile(L, L.CheckString(1)) }))
-	L.SetGlobal("dofile", L.NewFunction(func(L *lua.LState) int {
+	L.SetGlobal("loadfile", s.fn(func(L *lua.LState) int { return loadFile(L, L.CheckString(1)) }))
+	L.SetGlobal("dofile", s.fn(func(L *lua.LState) int {
 		top := L.GetTop()
 		if loadFile(L, L.CheckString(1)) == 2 {
 			L.Error(L.Get(-1), 1)
@@ -88,7 +89,7 @@ func (s *State) replaceSearcher(loadFile func(L *lua.LState, path string) int) {
 	if !ok {
 		return
 	}
-	loaders.RawSetInt(2, L.NewFunction(func(L *lua.LState) int {
+	loaders.RawSetInt(2, s.fn(func(L *lua.LState) int {
 		name := L.CheckString(1)
 		path := L.GetField(L.GetGlobal("package"), "path").String()
 		file := strings.ReplaceAll(name, ".", string(os.PathSeparator))
@@ -135,7 +136,7 @@ func (s *State) replaceExit() {
 		if !ok {
 			continue
 		}
-		L.SetGlobal(name, L.NewFunction(func(L *lua.LState) int {
+		L.SetGlobal(name, s.fn(func(L *lua.LState) int {
 			n := L.GetTop()
 			L.Insert(protected, 1)
 			L.Call(n, lua.MultRet)

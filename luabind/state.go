@@ -182,7 +182,7 @@ func (s *State) openLibraries(opt Options) {
 	if s.stdout == nil {
 		s.stdout = os.Stdout
 	}
-	s.L.SetGlobal("print", s.L.NewFunction(func(L *lua.LState) int {
+	s.L.SetGlobal("print", s.fn(func(L *lua.LState) int {
 		var line strings.Builder
 		for i := 1; i <= L.GetTop(); i++ {
 			if i > 1 {

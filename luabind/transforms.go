@@ -70,10 +70,10 @@ func stackArgs(L *lua.LState) []lua.LValue {
 
 // transformRows are the rows of the transforms.
 var transformRows = []row{
-	{name: "grad", sig: "fun:any argnums:any? argnames:any?", doc: "grad.Grad", call: func(a *args) any {
+	{name: "grad", sig: "fun:any argnums:list? argnames:list?", doc: "grad.Grad", call: func(a *args) any {
 		return a.s.gradient(a, false)
 	}},
-	{name: "value_and_grad", sig: "fun:any argnums:any? argnames:any?", doc: "grad.ValueAndGrad", call: func(a *args) any {
+	{name: "value_and_grad", sig: "fun:any argnums:list? argnames:list?", doc: "grad.ValueAndGrad", call: func(a *args) any {
 		return a.s.gradient(a, true)
 	}},
 	{name: "vjp", sig: "fun:any primals:arrays cotangents:arrays", doc: "grad.VJP", call: func(a *args) any {
@@ -82,7 +82,7 @@ var transformRows = []row{
 	{name: "jvp", sig: "fun:any primals:arrays tangents:arrays", doc: "grad.JVP", call: func(a *args) any {
 		return a.s.products(a, grad.JVP)
 	}},
-	{name: "vmap", sig: "fun:any in_axes:any? out_axes:any?", doc: "grad.VMap", call: vmapCall},
+	{name: "vmap", sig: "fun:any in_axes:list? out_axes:list?", doc: "grad.VMap", call: vmapCall},
 	{name: "checkpoint", sig: "fun:any", doc: "grad.Checkpoint", call: checkpointCall},
 	{name: "custom_function", sig: "fun:any", doc: "grad.Custom", call: func(a *args) any {
 		return a.s.userdata(customKind, &customFunction{fn: a.callable(0)})
@@ -164,7 +164,7 @@ func (s *State) gradient(a *args, withValue bool) any {
 	default:
 		a.fail("argnames is %s, want a string or a table of strings", describe(v))
 	}
-	return s.L.NewFunction(g.call)
+	return s.fn(g.call)
 }
 
 // gradCall is what grad and value_and_grad return.

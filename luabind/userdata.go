@@ -36,10 +36,7 @@ func unwrap[T any](v lua.LValue) (T, bool) {
 // method sets a function of a metatable or module. Errors of the engine that f raises by panicking with Go's own panics
 // become Lua errors that say BUG.
 func (s *State) method(t *lua.LTable, name string, f lua.LGFunction) *lua.LFunction {
-	fn := s.L.NewFunction(func(L *lua.LState) int {
-		defer s.bug(name)
-		return f(L)
-	})
+	fn := s.fn(f)
 	t.RawSetString(name, fn)
 	return fn
 }

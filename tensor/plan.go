@@ -35,8 +35,15 @@ type plan struct {
 	next    []int32 // the following member of its cluster
 	first   []int32 // by root: the first member
 	ops     []int32 // by root: members
-	buffers []int32 // by root: an upper bound of what the kernel binds
+	buffers []int32 // by root: operands and outputs
+	bound   map[binding]struct{}
 	units   []unit
+}
+
+// binding is a value that a cluster's kernel reads.
+type binding struct {
+	cluster int32
+	value   Value
 }
 
 const (
@@ -77,6 +84,10 @@ func (e *encoder) order() {
 	p.cluster, p.reader = resize(p.cluster, n), resize(p.reader, n)
 	p.next, p.first = resize(p.next, n), resize(p.first, n)
 	p.ops, p.buffers = resize(p.ops, n), resize(p.buffers, n)
+	if p.bound == nil {
+		p.bound = map[binding]struct{}{}
+	}
+	clear(p.bound)
 	for i := range p.reader {
 		p.reader[i], p.next[i] = noReader, -1
 	}
@@ -111,17 +122,33 @@ func (p *plan) join(tasks []task, i int32) {
 		p.cluster[i] = c
 		p.next[i], p.first[c] = p.first[c], i
 		p.ops[c]++
-		p.buffers[c] += p.cost(t, i)
+		p.buffers[c] += p.cost(t, i, c)
+		p.bind(t, c)
 		return
 	}
 	p.cluster[i], p.first[i] = i, i
 	p.ops[i] = 1
-	p.buffers[i] = int32(t.from) + 1
+	if e := t.node.prim; e.expr != nil || e.reduce != nil {
+		p.buffers[i] = int32(t.from) + 1
+		p.bind(t, i)
+	}
 }
 
-// cost is how many more buffers the cluster binds with this member.
-func (p *plan) cost(t *task, i int32) int32 {
-	n := int32(t.from) - 1
+// bind notes what a member of cluster c reads.
+func (p *plan) bind(t *task, c int32) {
+	for _, v := range t.reads() {
+		p.bound[binding{c, v}] = struct{}{}
+	}
+}
+
+// cost is how many more buffers cluster c binds when the node in slot i, which it reads, is computed in it.
+func (p *plan) cost(t *task, i, c int32) int32 {
+	n := int32(-1)
+	for _, v := range t.reads() {
+		if _, ok := p.bound[binding{c, v}]; !ok {
+			n++
+		}
+	}
 	if p.live[p.base[i]] {
 		n++
 	}
@@ -131,7 +158,7 @@ func (p *plan) cost(t *task, i int32) int32 {
 // fits says whether the element-wise node in slot i, which cluster c alone reads, may be computed in c's kernel.
 func (p *plan) fits(tasks []task, i, c int32) bool {
 	t, root := &tasks[i], &tasks[c]
-	if p.ops[c] >= maxFusedOps || p.buffers[c]+p.cost(t, i) > maxFusedBuffers {
+	if p.ops[c] >= maxFusedOps || p.buffers[c]+p.cost(t, i, c) > maxFusedBuffers {
 		return false
 	}
 	shape := t.node.out[0].spec.Shape

@@ -249,6 +249,7 @@ func mathBuiltins() {
 	direct("trunc", 1, floatCls, kir.Trunc)
 	direct("rint", 1, floatCls, kir.Rint)
 	direct("fabs", 1, floatCls, kir.Abs)
+	direct("fmod", 2, floatCls, kir.Rem)
 	direct("fmin", 2, floatCls, kir.Min)
 	direct("fmax", 2, floatCls, kir.Max)
 	direct("min", 2, anyNum, kir.Min)

@@ -95,6 +95,7 @@ func (g *gen) inMemory(t *ctype) bool {
 // newObject makes a variable without a value.
 func (g *gen) newObject(name string, x qtype) *object {
 	o := &object{name: name, q: x}
+	g.c.isComplete(x.T)
 	if x.T.comps < 0 || x.T.comps > maxSlots {
 		if g.inMemory(x.T) {
 			g.regionFor(o)
@@ -229,6 +230,9 @@ func (g *gen) load(v value) value {
 		return v
 	}
 	t := v.q.T
+	if t.kind == tStruct {
+		g.c.complete(t.st)
+	}
 	r := value{k: vRight, q: v.q.bare()}
 	switch v.k {
 	case vSlot:
@@ -456,6 +460,7 @@ func (g *gen) temp(x value) value {
 // zero returns the value-initialised value of a type of known size; large ones are cleared in memory by their users.
 func (g *gen) zero(t *ctype) value {
 	r := value{k: vRight, q: qt(t)}
+	g.c.isComplete(t)
 	if t.comps < 0 || g.inMemory(t) {
 		o := g.newObject("zero", qt(t))
 		g.clearMem(g.objVal(o))

@@ -59,13 +59,14 @@ func (d *Driver) serve(n int, q *queue) {
 }
 
 // execute runs the commands of a command buffer: in order, or under validation shuffled between barriers, the same way
-// each time.
+// each time. One that fails does not stop the others: its error is a metal.CommandError.
 func (d *Driver) execute(cb *metal.CommandBuffer) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("[soft] BUG: %v", r)
 		}
 	}()
+	var failed []error
 	ctx := cb.Context()
 	var interrupt atomic.Bool
 	defer context.AfterFunc(ctx, func() { interrupt.Store(true) })()
@@ -95,12 +96,12 @@ func (d *Driver) execute(cb *metal.CommandBuffer) (err error) {
 				if errors.Is(err, interp.ErrInterrupted) && ctx.Err() != nil {
 					return context.Cause(ctx)
 				}
-				return err
+				failed = append(failed, &metal.CommandError{Index: k, Err: err})
 			}
 		}
 		i = j + 1
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // rangeBytes is the host's view of a range.

@@ -142,7 +142,7 @@ func sortRows(r *tensor.Run, keys tensor.Operand, index bool, from, out tensor.O
 			if width == 1 { // the places are not read in the first pass, but something must be bound
 				args[0] = next.Arg()
 			}
-			args = append([]tensor.Arg{keys.Arg()}, args...)
+			args = append(args, keys.Arg())
 		}
 		if err := r.Dispatch(p, grid, group, args...); err != nil {
 			return err

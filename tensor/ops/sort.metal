@@ -13,13 +13,12 @@ typedef T MOVED;
 #define KEY(m) (m)
 #endif
 
-kernel void merge_pass(
+kernel void merge_pass(const device MOVED* from [[buffer(0)]],
+                       device MOVED* to [[buffer(1)]],
+                       constant uint* sizes [[buffer(2)]], // n, width, whether this is the first pass
 #ifdef INDEX
                        const device T* all_keys [[buffer(3)]],
 #endif
-                       const device MOVED* from [[buffer(0)]],
-                       device MOVED* to [[buffer(1)]],
-                       constant uint* sizes [[buffer(2)]], // n, width, whether this is the first pass
                        uint2 p [[thread_position_in_grid]]) {
     uint n = sizes[0];
     uint width = sizes[1];
