@@ -42,6 +42,8 @@ type Function struct {
 	mu       sync.Mutex
 	entries  []*entry // least recently used first
 	calls    int
+	traces   int
+	hits     int
 	evicted  int
 	history  []string // why each trace was made
 	captures []string
@@ -51,7 +53,6 @@ type Function struct {
 type entry struct {
 	sig  signature
 	plan *plan
-	hits int
 }
 
 var disabled atomic.Bool
@@ -125,7 +126,7 @@ func (fn *Function) replay(c *tensor.Ctx, in []*tensor.Array) ([]*tensor.Array, 
 			fn.used(e)
 			return outs, nil
 		}
-		if misfit == nil {
+		if misfit == nil { // of the trace used last
 			misfit = err
 		}
 	}
@@ -133,19 +134,18 @@ func (fn *Function) replay(c *tensor.Ctx, in []*tensor.Array) ([]*tensor.Array, 
 	if err != nil {
 		return nil, err
 	}
-	if p.foreign {
-		// The trace holds values of a surrounding one that are not among its inputs: it serves this call only.
-		return p.run(in)
+	outs, err := p.run(in)
+	if err != nil {
+		return nil, err
 	}
-	e := &entry{sig: sig, plan: p}
-	fn.add(e, misfit)
-	return p.run(in)
+	fn.add(&entry{sig: sig, plan: p}, misfit)
+	return outs, nil
 }
 
 func (fn *Function) used(e *entry) {
 	fn.mu.Lock()
 	defer fn.mu.Unlock()
-	e.hits++
+	fn.hits++
 	if i := slices.Index(fn.entries, e); i >= 0 {
 		fn.entries = append(slices.Delete(fn.entries, i, i+1), e)
 	}
@@ -154,7 +154,11 @@ func (fn *Function) used(e *entry) {
 func (fn *Function) add(e *entry, misfit error) {
 	fn.mu.Lock()
 	defer fn.mu.Unlock()
+	fn.traces++
 	fn.note(e, misfit)
+	if e.plan.foreign { // it holds values of a surrounding trace that are not among its inputs: it serves one call only
+		return
+	}
 	fn.entries = append(fn.entries, e)
 	if over := len(fn.entries) - fn.opt.CacheSize; over > 0 {
 		fn.evicted += over
@@ -175,11 +179,8 @@ type Stats struct {
 func (fn *Function) Stats() Stats {
 	fn.mu.Lock()
 	defer fn.mu.Unlock()
-	s := Stats{Calls: fn.calls, Traces: len(fn.entries) + fn.evicted, Size: len(fn.entries), Cap: fn.opt.CacheSize, Evicted: fn.evicted}
-	for _, e := range fn.entries {
-		s.Hits += e.hits
-	}
-	return s
+	return Stats{Calls: fn.calls, Traces: fn.traces, Hits: fn.hits, Size: len(fn.entries), Cap: fn.opt.CacheSize,
+		Evicted: fn.evicted}
 }
 
 // signature is what a trace depends on, beside guards.

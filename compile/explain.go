@@ -28,6 +28,9 @@ func (fn *Function) note(e *entry, fault error) {
 		reason = "earlier traces were evicted"
 	}
 	line := fmt.Sprintf("%s; inputs %s", reason, e.sig)
+	if e.plan.foreign {
+		line += "; not kept: it uses an array of a surrounding transform that is not among its inputs"
+	}
 	if fn.history = append(fn.history, line); len(fn.history) > maxHistory {
 		fn.history = slices.Delete(fn.history, 1, 2)
 	}

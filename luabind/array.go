@@ -132,9 +132,10 @@ func (s *State) arrayIndex(L *lua.LState) int {
 
 // suggest is a hint at the name that was meant, or "".
 func (s *State) suggest(name string) string {
-	best, distance := "", 3
+	const far = 3
+	best, distance := "", far
 	for known := range s.funcs {
-		if d := editDistance(name, known, distance); d < distance || d == distance && best != "" && known < best {
+		if d := editDistance(name, known, far); d < distance || d == distance && d < far && known < best {
 			best, distance = known, d
 		}
 	}

@@ -23,6 +23,10 @@ type compiledFunction struct {
 	captured []capture
 	key      string
 	results  map[string][]lua.LValue
+
+	// settled maps the key that holds after a trace to the trace's own, where the function changed scalars that are
+	// guards: such writes happen at trace time only, so that the next call finds what the trace left.
+	settled map[string]string
 }
 
 const compiledKind = "compiled"
@@ -37,7 +41,8 @@ var compileRows = []row{
 						a.f.params[i].name)
 				}
 			}
-			k := &compiledFunction{s: a.s, fn: a.callable(0), results: map[string][]lua.LValue{}}
+			k := &compiledFunction{s: a.s, fn: a.callable(0), results: map[string][]lua.LValue{},
+				settled: map[string]string{}}
 			k.f = compile.New(k.trace, compile.Options{Shapeless: a.flag(3), Check: a.flag(4),
 				Captures: k.captures, CaptureNames: k.captureNames, Key: func() string { return k.key },
 				Where: a.s.where, Context: a.s.ctx})
@@ -84,7 +89,20 @@ func (k *compiledFunction) trace(in []*tensor.Array) ([]*tensor.Array, error) {
 		return nil, err
 	}
 	k.results[k.key] = f.results
+	if _, after := k.look(); after != k.key {
+		k.settled[after] = k.key
+	}
 	return append(slices.Clone(outs), s.random.Key()), nil
+}
+
+// look finds what the function reaches now, and the key of the arguments' structure and of all scalars.
+func (k *compiledFunction) look() ([]capture, string) {
+	var b []byte
+	for _, v := range k.args {
+		b = append(structure(v, b), ';')
+	}
+	captured, scalars := k.s.captures(k.fn)
+	return captured, string(append(append(b, '|'), scalars...))
 }
 
 // call calls the compiled function with the arguments on the stack.
@@ -94,13 +112,10 @@ func (k *compiledFunction) call(L *lua.LState) int {
 	defer func() { k.args, k.captured, k.key = saved.args, saved.captured, saved.key }()
 	k.args = stackArgs(L)[1:]
 	in := s.flattenAll("compile", k.args)
-	var capturedKey []byte
-	k.captured, capturedKey = s.captures(k.fn)
-	var b []byte
-	for _, v := range k.args {
-		b = append(structure(v, b), ';')
+	k.captured, k.key = k.look()
+	if traced, ok := k.settled[k.key]; ok {
+		k.key = traced
 	}
-	k.key = string(append(append(b, '|'), capturedKey...))
 	outs, err := k.f.Call(s.call(), in...)
 	if err != nil {
 		var own *luaFailure

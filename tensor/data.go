@@ -194,7 +194,7 @@ func (x *Array) readable(op string) error {
 	if x.node.IsPlaceholder() {
 		what = "is an input of " + t.name
 	}
-	return (&Ctx{Where: x.node.where}).Errorf(op, "%s %s: its values are not known while the function is traced", x.describe(), what)
+	return (&Ctx{Where: x.node.where}).Errorf(op, "%s %s: its values are not known while f is traced", x.describe(), what)
 }
 
 func (x *Array) freedError(op string, at Where) error {

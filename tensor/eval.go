@@ -143,7 +143,9 @@ func schedule(op string, xs []*Array) error {
 		return &OpError{Op: op, Msg: err.Error(), Err: err}
 	}
 	for _, x := range xs {
-		x.node.out[x.out].asked = true
+		if x.node.mark == walk { // it is claimed now; its stream does not know it yet
+			x.node.out[x.out].asked = true
+		}
 	}
 	if len(order) > 0 {
 		claim(order)

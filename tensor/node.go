@@ -63,7 +63,7 @@ type output struct {
 	weak   bool                // handle is set
 	dead   bool                // no one may: the handle was freed or dropped
 	gone   bool                // its data was given back, or never written, because no one could read it
-	asked  bool                // someone asked for its evaluation; guarded by schedMu, then the stream's
+	asked  bool                // it was asked for when the node was claimed; never changed after that
 	uses   atomic.Int32        // nodes that have still to read it
 }
 

@@ -13,7 +13,7 @@ assert(a:dim(-1) == 4)
 assert(tostring(a.T.shape) == "(4, 3, 2)")
 fails("index 2 is out of range for size 2", function() return a[2] end)
 fails("no integer, slice", function() return a["1:2:3:4"] end)
-fails("array has no method or property \"smu\"; did you mean sum?", function() return a:smu() end)
+fails("array has no method or property \"smu\"; did you mean sin?", function() return a:smu() end)
 fails("compared element by element by name", function() return a < a end)
 assert(a == a and not (a == a[0]))
 local n = 0

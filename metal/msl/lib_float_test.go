@@ -25,6 +25,8 @@ var unary32 = []struct {
 	{"log1p(x)", math.Log1p, 4, [][2]float64{{-1, 3}, {-0.1, 0.1}}},
 	{"sin(x)", func(x float64) float64 { return math.Sin(reduceBig(x)) }, 4, [][2]float64{{-10, 10}, {0, 70000}}},
 	{"cos(x)", func(x float64) float64 { return math.Cos(reduceBig(x)) }, 4, [][2]float64{{-10, 10}, {0, 70000}}},
+	{"sincos(x, y)", func(x float64) float64 { return math.Sin(reduceBig(x)) }, 4, [][2]float64{{-10, 10}}},
+	{"(sincos(x, y), y)", func(x float64) float64 { return math.Cos(reduceBig(x)) }, 4, [][2]float64{{-10, 10}}},
 	{"tan(x)", func(x float64) float64 { return math.Tan(reduceBig(x)) }, 4, [][2]float64{{-10, 10}, {0, 70000}}},
 	{"sinpi(x)", sinPi, 4, [][2]float64{{-2, 2}, {0, 1000}}},
 	{"cospi(x)", cosPi, 4, [][2]float64{{-2, 2}, {0, 1000}}},

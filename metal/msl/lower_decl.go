@@ -284,8 +284,8 @@ func (g *gen) threadgroupVar(d *VarDecl, name string, t qtype) value {
 		g.c.errorf(ThreadgroupScope, d.Pos(), "the threadgroup variable '%s' must be declared in the body of a kernel", name)
 		return badValue
 	}
-	if d.Style != InitNone {
-		g.c.errorf(BadInit, d.Pos(), "the threadgroup variable '%s' cannot have an initial value", name)
+	if d.Style != InitNone && !g.zeroInit(d, t) {
+		g.c.errorf(BadInit, d.Pos(), "the threadgroup variable '%s' cannot have an initial value other than zero", name)
 	}
 	if t.T.kind == tArray && t.T.n < 0 || !g.c.isComplete(t.T) {
 		g.c.errorf(BadArraySize, d.Pos(), "the threadgroup variable '%s' has no size", name)
@@ -300,4 +300,21 @@ func (g *gen) threadgroupVar(d *VarDecl, name string, t qtype) value {
 		Name: name, Space: kir.Threadgroup, Size: t.T.size, Align: max(t.T.align, 1), Elem: t.T.firstScalar(),
 	})
 	return value{k: vMem, q: t, ptr: p}
+}
+
+// zeroInit reports whether an initialiser is all zeros, which is what threadgroup memory starts as.
+func (g *gen) zeroInit(d *VarDecl, t qtype) bool {
+	zero := false
+	ok := g.c.trial(func() {
+		g.evalConst(func(h *gen) {
+			v, _ := h.initValue(d, t.bare())
+			if v = h.load(v); v.k == vRight {
+				zero = true
+				for _, c := range v.comps {
+					zero = zero && isZero(c)
+				}
+			}
+		}, d.Pos(), "an initial value")
+	})
+	return ok && zero
 }

@@ -225,7 +225,7 @@ func (c *compiler) declareFunc(e *env, d *FuncDecl, tmpl *TemplateDecl) {
 		}
 		old.funcs = append(old.funcs, f)
 	case old.kind == eType && (old.strukt != nil || old.enum != nil): // a function hides a class of the same name
-		e.put(&entity{kind: eFunc, name: name, funcs: []*funcEnt{f}, at: d.Pos()})
+		e.put(&entity{kind: eFunc, name: name, funcs: []*funcEnt{f}, at: d.Pos(), hidden: old})
 	default:
 		c.redefined(name, d.Pos(), old)
 	}

@@ -35,6 +35,7 @@ type entity struct {
 	ty     qtype // eType, resolved
 	alias  *AliasDecl
 	strukt *StructDecl
+	hidden *entity // a class of the same name as this function
 	enum   *EnumDecl
 
 	tmpl *tmplInfo // eTemplate
@@ -165,7 +166,10 @@ func mergeEnts(x, y *entity) *entity {
 	if y == nil || x.kind != eFunc || y.kind != eFunc {
 		return x
 	}
-	m := &entity{kind: eFunc, name: x.name, env: x.env, at: x.at, bi: x.bi, fast: x.fast}
+	m := &entity{kind: eFunc, name: x.name, env: x.env, at: x.at, bi: x.bi, fast: x.fast, hidden: x.hidden}
+	if m.hidden == nil {
+		m.hidden = y.hidden
+	}
 	m.funcs = append(m.funcs, x.funcs...)
 	for _, f := range y.funcs {
 		dup := false

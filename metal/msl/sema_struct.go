@@ -29,7 +29,7 @@ func (c *compiler) declareMembers(st *structInfo) {
 	}
 	st.declared = true
 	if st.name != "" {
-		st.scope.put(&entity{kind: eType, name: st.name, ty: qt(st.typ)})
+		st.scope.put(&entity{kind: eType, name: st.name, ty: qt(st.typ), tmpl: st.tmpl})
 	}
 	for _, m := range st.decl.Members {
 		switch d := m.(type) {

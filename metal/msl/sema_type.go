@@ -141,6 +141,9 @@ func (g *gen) namedType(x *TypeExpr) qtype {
 
 // entityType returns the type an entity stands for, instantiating a template by the arguments of the name's last part.
 func (g *gen) entityType(x *entity, n *Name) (qtype, bool) {
+	if x.hidden != nil {
+		x = x.hidden
+	}
 	switch x.kind {
 	case eType:
 		return g.c.typeEntity(x), true
@@ -240,6 +243,14 @@ func (g *gen) undeclared(n *Name) {
 
 // resolveQuiet is resolveEntity without a message for the last part; a wrong qualifier is reported, and sets badQual.
 func (g *gen) resolveQuiet(n *Name) *entity {
+	x := g.resolveName(n)
+	if x != nil && x.kind == eType && n.HasArgs && x.tmpl != nil { // a class's own name with other arguments
+		return &entity{kind: eTemplate, name: x.name, tmpl: x.tmpl, env: x.env}
+	}
+	return x
+}
+
+func (g *gen) resolveName(n *Name) *entity {
 	key := n.Ident
 	if key == "" {
 		switch {

@@ -279,6 +279,9 @@ func patternHead(p *TypeExpr, a qtype) bool {
 	case TypeArray:
 		return a.T.kind == tArray
 	}
+	if p.Quals.Space != SpaceNone && p.Quals.Space.normal() != a.Space.normal() {
+		return false
+	}
 	return (!p.Quals.Const || a.Const) && (!p.Quals.Volatile || a.Vol)
 }
 

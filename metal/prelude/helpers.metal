@@ -77,7 +77,7 @@ inline float hypot(float x, float y) {
   const float r = small / big;
   const float h = big * metal::sqrt(metal::fma(r, r, 1.0f));
   const bool infinite = a == INFINITY || b == INFINITY;
-  return infinite ? INFINITY : (big == 0.0f ? 0.0f : h);
+  return infinite ? INFINITY : (big == 0.0f ? a + b : h);
 }
 
 // a modulo b with the sign of b, as in Python; NaN for b = 0.

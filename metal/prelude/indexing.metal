@@ -66,8 +66,8 @@ METAL_FUNC vec<IdxT, 3> elem_to_loc_3_nd(
       elem_to_loc<IdxT>(elem, shape, c_strides, ndim));
 }
 
-// LoopedElemToLoc walks the elements in order without a division for each: an odometer over the last DIM dimensions. The
-// dimensions before them, if General says that there are any, are looked up when it overflows.
+// LoopedElemToLoc walks the elements in order without a division for each: an odometer over the last DIM dimensions.
+// The dimensions before them, if General says that there are any, are looked up when it overflows.
 template <int DIM, typename OffsetT = size_t, bool General = true>
 struct LoopedElemToLoc {
   int dim;        // of the array

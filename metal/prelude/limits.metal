@@ -45,8 +45,8 @@ PRELUDE_INT_LIMITS(long, -9223372036854775807l - 1, 9223372036854775807l, 63, 18
 PRELUDE_INT_LIMITS(ulong, 0ul, 18446744073709551615ul, 64, 19, false)
 #undef PRELUDE_INT_LIMITS
 
-// B: the unsigned type of the same size, in which the special values are written as bits. DIGITS: bits of the significand;
-// EMIN, EMAX: C's exponents.
+// B: the unsigned type of the same size, in which the special values are written as bits. DIGITS: bits of the
+// significand; EMIN, EMAX: C's exponents.
 #define PRELUDE_FLOAT_LIMITS(T, B, MIN, MAX, EPS, TINY, INF, QNAN, SNAN, DIGITS, TEN, TENMAX, EMIN, EMAX, TMIN, TMAX) \
   template <>                                                          \
   struct numeric_limits<T> {                                           \

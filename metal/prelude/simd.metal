@@ -1,5 +1,5 @@
-// SIMD-group functions of complex numbers, part by part. For bool, half, bfloat, vectors and 64-bit integers the functions
-// of metal serve.
+// SIMD-group functions of complex numbers, part by part. For bool, half, bfloat, vectors and 64-bit integers the
+// functions of metal serve.
 
 template <typename T>
 inline complex_t<T> simd_shuffle(complex_t<T> data, ushort lane) {

@@ -98,7 +98,8 @@ func runMatmul(r *tensor.Run, _ tensor.None) error {
 	}
 	d := a.DType
 	acc := accumulator(d)
-	text := "#define T " + d.MSL() + "\n#define ACC " + acc.MSL() + "\n"
+	rows := tileRows(ma[0])
+	text := fmt.Sprintf("#define T %s\n#define ACC %s\n#define ZERO %s\n#define ROWS %d\n", d.MSL(), acc.MSL(), zeroOf(acc), rows)
 	if d.IsComplex() {
 		text += "#define FMA(a, b, c) ((a) * (b) + (c))\n"
 	} else {
@@ -130,11 +131,24 @@ func runMatmul(r *tensor.Run, _ tensor.None) error {
 	for _, v := range []int{ma[0], ma[1], mb[1], len(shape)} {
 		params = binary.LittleEndian.AppendUint32(params, uint32(v))
 	}
-	grid := metal.Size{X: mb[1], Y: (ma[0] + 3) / 4, Z: batch.Size()}
-	x := min(grid.X, 64)
-	group := metal.Size{X: x, Y: min(grid.Y, max(256/x, 1)), Z: 1}
+	grid, group := tiles(ma[0], mb[1], rows, batch.Size())
 	return r.Dispatch(p, grid, group, a.Arg(), b.Arg(), out.Arg(), tensor.Const(params), tensor.Const(shape),
 		tensor.Const(as), tensor.Const(bs))
+}
+
+// tileRows is how many rows of a product a thread makes.
+func tileRows(rows int) int {
+	if rows == 1 {
+		return 1
+	}
+	return 4
+}
+
+// tiles is the grid of a batch of products.
+func tiles(rows, cols, tile, batch int) (grid, group metal.Size) {
+	grid = metal.Size{X: cols, Y: (rows + tile - 1) / tile, Z: batch}
+	x := min(cols, 64)
+	return grid, metal.Size{X: x, Y: min(grid.Y, max(256/x, 1)), Z: 1}
 }
 
 // collapse2 is collapse for two operands of one shape.

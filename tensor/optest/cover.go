@@ -39,10 +39,13 @@ func Main(m *testing.M, elsewhere map[string]string) int {
 	return status
 }
 
+// ofTransforms are the identities that transforms use: the tests of package grad cover them.
+var ofTransforms = map[string]bool{"watch": true, "custom_function": true, "recompute": true}
+
 func uncovered(prims map[string]*tensor.Prim, elsewhere map[string]string) []string {
 	var out []string
 	for name := range prims {
-		if _, ok := covered.Load(name); !ok && elsewhere[name] == "" {
+		if _, ok := covered.Load(name); !ok && elsewhere[name] == "" && !ofTransforms[name] {
 			out = append(out, name)
 		}
 	}

@@ -1,6 +1,7 @@
 package optest
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"testing"
@@ -156,14 +157,29 @@ func checkUnfused(t *testing.T, op Op) {
 			}
 			return all
 		}
-		fused := evaluate(t, build())
-		t.Setenv("MLXLUA_FUSE", "0")
-		unfused := evaluate(t, build())
-		t.Setenv("MLXLUA_FUSE", "1")
+		fused, unfused := withFusion(t, true, build), withFusion(t, false, build)
 		for i := range fused {
-			// As text: it tells -0 from 0, and NaN equals itself.
-			want, got := fmt.Sprint(unfused[i].values()), fmt.Sprint(fused[i].values())
-			require.Equal(t, want, got, "case %d, output %d", ci, i)
+			sameBits(t, unfused[i], fused[i], "case %d, output %d, fused against unfused", ci, i)
+		}
+	}
+}
+
+func withFusion(t *testing.T, on bool, build func() []*tensor.Array) []result {
+	t.Helper()
+	defer tensor.SetFusion(tensor.SetFusion(on))
+	return evaluate(t, build())
+}
+
+// sameBits compares bytes. NaNs are equal whatever their payload.
+func sameBits(t *testing.T, want, got result, msg string, args ...any) {
+	t.Helper()
+	require.Equal(t, want.spec.String(), got.spec.String(), "%s", fmt.Sprintf(msg, args...))
+	w, g := want.values(), got.values()
+	size := want.spec.DType.Size()
+	for i := range w {
+		nan := w[i] != w[i] && g[i] != g[i]
+		if !nan && !bytes.Equal(want.bytes[i*size:(i+1)*size], got.bytes[i*size:(i+1)*size]) {
+			require.Fail(t, fmt.Sprintf("%s: element %d is %v, not %v", fmt.Sprintf(msg, args...), i, g[i], w[i]))
 		}
 	}
 }

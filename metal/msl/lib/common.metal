@@ -1,5 +1,5 @@
-// Rounding, parts of numbers and Metal's common functions. Where a half type's result is not the rounded float's, there is
-// an overload of its own.
+// Rounding, parts of numbers and Metal's common functions. Where a half type's result is not the rounded float's, there
+// is an overload of its own.
 
 #pragma clang fp contract(off)
 
@@ -103,7 +103,7 @@ inline double ldexp(double x, int k) {
   return x * as_type<double>(long(k + 1023) << 52);
 }
 
-// In double the quotient is computed in the type, as 1/sqrt(x) in two roundings; infinite at 0.
+// Two roundings; infinite at 0.
 inline float rsqrt(float x) { return 1.0f / sqrt(x); }
 inline double rsqrt(double x) { return 1.0l / sqrt(x); }
 

@@ -1,5 +1,5 @@
-// The exponential family. x = n ln 2 + r with |r| <= ln 2 / 2 (Cody and Waite, "Software Manual for the Elementary
-// Functions", 1980, ln 2 in two parts), exp(x) = 2^n exp(r), exp(r) by a polynomial of gen/fit.py. 2^n is applied in two
+// The exponential family. x = n ln 2 + r with |r| <= ln 2 / 2, ln 2 in two parts (Cody and Waite, "Software Manual for
+// the Elementary Functions", 1980); exp(x) = 2^n exp(r), exp(r) by a polynomial of gen/fit.py. 2^n is applied in two
 // factors, so that results beyond the normal range round once. Nothing branches.
 
 #pragma clang fp contract(off)

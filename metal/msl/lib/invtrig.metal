@@ -1,5 +1,5 @@
-// Inverse trigonometry: polynomials by gen/fit.py on [0, 1/2] (asin) and [0, 1] (atan), the rest by identities, pi/2 and pi
-// in two parts.
+// Inverse trigonometry: polynomials by gen/fit.py on [0, 1/2] (asin) and [0, 1] (atan), the rest by identities, with
+// pi/2 and pi in two parts.
 
 #pragma clang fp contract(off)
 

@@ -32,7 +32,7 @@ inline double log_tail(double f) {
   q = fma(q, z, 0.28571428738415544l);
   q = fma(q, z, 0.3999999999943517l);
   q = fma(q, z, 0.6666666666666731l);
-  // 2s = f - s f, and s (2 + z q) = f - (h - s (h + z q)) with h = f^2 / 2: the form of fdlibm, which loses nothing.
+  // s (2 + z q) = f - h + s (h + z q) with h = f^2 / 2, since 2s = f - s f: the larger terms are exact.
   const double h = 0.5l * f * f;
   return s * fma(z, q, h) - h;
 }
@@ -57,7 +57,8 @@ inline double log2(double x) {
 inline double log10(double x) {
   double e;
   const double f = detail::log_split(x, e);
-  const double low = fma(f, 1.098319650216765e-17l, fma(detail::log_tail(f), 0.4342944819032518l, e * -2.8037281277851704e-18l));
+  const double t = fma(detail::log_tail(f), 0.4342944819032518l, e * -2.8037281277851704e-18l);
+  const double low = fma(f, 1.098319650216765e-17l, t);
   const double r = fma(e, 0.3010299956639812l, fma(f, 0.4342944819032518l, low));
   return detail::log_edges(r, x);
 }

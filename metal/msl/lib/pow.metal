@@ -1,5 +1,5 @@
-// pow(x, y) = 2^(y log2 |x|), the logarithm in two parts with about 10 bits beyond the type's. log2(1 + f) =
-// 2 atanh(s) / ln 2, s = f / (2 + f) with its remainder; y log2 |x| by an exact product. Special cases as in C's Annex F.
+// pow(x, y) = 2^(y log2 |x|), the logarithm in two parts with some 10 bits beyond the type's. log2(1 + f) is
+// 2 atanh(s) / ln 2 for s = f / (2 + f) with its remainder; y log2 |x| is an exact product. Special cases are C's.
 
 #pragma clang fp contract(off)
 
@@ -66,7 +66,8 @@ inline float pow(float x, float y) {
 inline float powr(float x, float y) {
   const float a = fabs(x);
   float m = detail::pow_magnitude(a, y);
-  const bool vague = (y == 0.0f && (a == 0.0f || a == INFINITY)) || (x == 1.0f && fabs(y) == INFINITY);
+  const float inf = INFINITY;
+  const bool vague = (y == 0.0f && (a == 0.0f || a == inf)) || (x == 1.0f && fabs(y) == inf);
   m = select(m, NAN, x < 0.0f || vague);
   return select(m, x + y, isnan(x) || isnan(y));
 }

@@ -80,7 +80,8 @@ inline double pow(double x, double y) {
 inline double powr(double x, double y) {
   const double a = fabs(x);
   double m = detail::pow_magnitude(a, y);
-  const bool vague = (y == 0.0l && (a == 0.0l || a == detail::infinity64())) || (x == 1.0l && fabs(y) == detail::infinity64());
+  const double inf = detail::infinity64();
+  const bool vague = (y == 0.0l && (a == 0.0l || a == inf)) || (x == 1.0l && fabs(y) == inf);
   m = select(m, detail::nan64(), x < 0.0l || vague);
   return select(m, x + y, isnan(x) || isnan(y));
 }

@@ -1,6 +1,6 @@
-// Trigonometry. a = n pi/2 + r, |r| <= pi/4: by pi/2 in three parts (Cody and Waite; the products are exact enough with fma
-// up to the bound below), and for larger arguments by as many digits of 2/pi as their exponent asks for (Payne and Hanek,
-// "Radian reduction for trigonometric functions", 1983). Only that last case branches. Polynomials by gen/fit.py.
+// Trigonometry. a = n pi/2 + r, |r| <= pi/4: with pi/2 in three parts (Cody and Waite; with fma exact enough up to the
+// bound below), and for larger arguments with the digits of 2/pi that their exponent asks for (Payne and Hanek, "Radian
+// reduction for trigonometric functions", 1983). Only that last case branches. Polynomials by gen/fit.py.
 
 #pragma clang fp contract(off)
 
@@ -161,7 +161,9 @@ inline float tanpi(float x) {
   const float z = r * r;
   const float s = detail::sinpi_part(r, z), c = detail::cospi_part(z);
   const bool odd = (q & 1) != 0;
-  const float y = select(s, -c, odd) / select(c, s, odd);
+  float y = select(s, -c, odd) / select(c, s, odd);
+  // IEEE 754: the poles at 1/2, 5/2, ... are +inf, those between are -inf.
+  y = select(y, select(INFINITY, -INFINITY, (q & 2) != 0), odd && r == 0.0f);
   return detail::flip_sign(y, as_type<uint>(x) & 0x80000000u);
 }
 

@@ -20,7 +20,7 @@ inline ulong two_over_pi64_bits(ulong i, ulong j) {
   return two_over_pi64[i] << j | next;
 }
 
-// Payne and Hanek's reduction of a finite a above 2^30: a = (q + f) pi/2, all arithmetic modulo 4 quadrants, f in 128 bits.
+// Payne and Hanek's reduction of a finite a above 2^30: a = (q + f) pi/2, all modulo 4 quadrants, f in 128 bits.
 inline double reduce_large(double a, thread int& q) {
   const ulong bits = as_type<ulong>(a);
   const ulong at = (bits >> 52) - 1024ul;
@@ -170,7 +170,9 @@ inline double tanpi(double x) {
   const double z = r * r;
   const double s = detail::sinpi_part(r, z), c = detail::cospi_part(z);
   const bool odd = (q & 1) != 0;
-  const double y = select(s, -c, odd) / select(c, s, odd);
+  double y = select(s, -c, odd) / select(c, s, odd);
+  // IEEE 754: the poles at 1/2, 5/2, ... are +inf, those between are -inf.
+  y = select(y, select(detail::infinity64(), -detail::infinity64(), (q & 2) != 0), odd && r == 0.0l);
   return detail::flip_sign(y, as_type<ulong>(x) & 0x8000000000000000ul);
 }
 

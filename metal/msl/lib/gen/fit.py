@@ -16,7 +16,7 @@ mp.dps = 50
 PI, E, LN2, LN10 = mp.pi, mp.e, mp.log(2), mp.log(10)
 
 
-def ratio(f, at0, eps=mpf(10) ** -6):
+def ratio(f, at0):
     """f with its limit at 0, near which f would cancel."""
     return lambda x: at0 if abs(x) < mpf(10) ** -14 else f(x)
 
@@ -30,7 +30,6 @@ R = LN2 / 2 * mpf("1.0001")
 Q = (PI / 4 * mpf("1.0001")) ** 2
 LO, HI = mp.sqrt(mpf(1) / 2) - 1, mp.sqrt(2) - 1
 S = (mp.sqrt(2) - 1) / (mp.sqrt(2) + 1)
-Z = lambda f: lambda z: f(mp.sqrt(z))
 
 
 def erfcx_log(x):
@@ -90,7 +89,6 @@ FITS = {
 
 
 def to_float(c):
-    # Round once from the exact value: through a double would round twice, which here matters to nobody.
     return mpf(struct.unpack("f", struct.pack("f", float(c)))[0])
 
 

@@ -1,0 +1,120 @@
+// Products with packed matrices (see quantize.metal): out = x W^T, where a row of W is packed along depth (TRANSPOSED), or
+// x W, where it is packed along the columns. A thread makes one column of a tile of ROWS (1 or 4) rows: it unpacks
+// each element of W once, as scale * q + bias, and adds up in the order of depth. With GATHERED, matrix z of the
+// batch multiplies the matrix of x at offset lhs[z] by packed matrix rhs[z].
+
+#pragma clang fp contract(off)
+
+struct Product {
+    uint rows, depth, cols;
+    uint groups; // of a row of W
+    ulong matrix; // groups of one packed matrix
+};
+
+#if ROWS == 4
+#define ADD(v)                                   \
+    s0 = metal::fma(ACC(x0[k]), v, s0);          \
+    s1 = metal::fma(ACC(x1[k]), v, s1);          \
+    s2 = metal::fma(ACC(x2[k]), v, s2);          \
+    s3 = metal::fma(ACC(x3[k]), v, s3);
+#else
+#define ADD(v) s0 = metal::fma(ACC(x0[k]), v, s0);
+#endif
+
+kernel void product(const device T* x [[buffer(0)]],
+                    const device uint* packed [[buffer(1)]],
+                    const device T* scales [[buffer(2)]],
+                    const device T* biases [[buffer(3)]],
+                    device T* out [[buffer(4)]],
+                    constant Product& m [[buffer(5)]],
+#if GATHERED
+                    const device long* lhs [[buffer(6)]],
+                    const device long* rhs [[buffer(7)]],
+#endif
+                    uint3 p [[thread_position_in_grid]]) {
+#if GATHERED
+    ulong g = ulong(rhs[p.z]) * m.matrix;
+    const device T* x_matrix = x + lhs[p.z];
+#else
+    ulong g = 0;
+    const device T* x_matrix = x;
+#endif
+    uint row = p.y * ROWS;
+    const device T* x0 = x_matrix + ulong(row) * m.depth;
+    ACC s0 = ACC(0);
+#if ROWS == 4
+    uint last = m.rows - 1;
+    const device T* x1 = x_matrix + ulong(min(row + 1, last)) * m.depth;
+    const device T* x2 = x_matrix + ulong(min(row + 2, last)) * m.depth;
+    const device T* x3 = x_matrix + ulong(min(row + 3, last)) * m.depth;
+    ACC s1 = ACC(0);
+    ACC s2 = ACC(0);
+    ACC s3 = ACC(0);
+#endif
+#if TRANSPOSED
+    g += ulong(p.x) * m.groups;
+    const device uint* from = packed + g * WORDS;
+    uint k = 0;
+    for (uint group = 0; group < m.groups; group++) {
+        ACC scale = ACC(scales[g + group]);
+        ACC bias = ACC(biases[g + group]);
+#if 32 % BITS == 0
+        for (int word = 0; word < WORDS; word++) {
+            uint q = from[0];
+            from++;
+            for (int i = 0; i < 32 / BITS; i++) {
+                ACC v = scale * ACC(q & MASK) + bias;
+                q = q >> BITS;
+                ADD(v)
+                k++;
+            }
+        }
+#else
+        ulong pending = 0;
+        int have = 0;
+        for (int i = 0; i < GROUP; i++) {
+            if (have < BITS) {
+                pending = pending | (ulong(from[0]) << have);
+                from++;
+                have += 32;
+            }
+            ACC v = scale * ACC(uint(pending) & MASK) + bias;
+            pending = pending >> BITS;
+            have -= BITS;
+            ADD(v)
+            k++;
+        }
+#endif
+    }
+#else
+    uint within = p.x % GROUP;
+    uint bit = within * BITS;
+    uint shift = bit % 32;
+    g += p.x / GROUP;
+    for (uint k = 0; k < m.depth; k++) {
+        const device uint* from = packed + (g * WORDS + bit / 32);
+        uint q = from[0] >> shift;
+#if 32 % BITS != 0
+        if (shift + BITS > 32) {
+            q = q | (from[1] << (32 - shift));
+        }
+#endif
+        ACC v = ACC(scales[g]) * ACC(q & MASK) + ACC(biases[g]);
+        ADD(v)
+        g += m.groups;
+    }
+#endif
+    device T* to = out + (ulong(p.z) * m.rows + row) * m.cols + p.x;
+    to[0] = T(s0);
+#if ROWS == 4
+    if (row + 1 < m.rows) {
+        to[m.cols] = T(s1);
+    }
+    if (row + 2 < m.rows) {
+        to[2 * ulong(m.cols)] = T(s2);
+    }
+    if (row + 3 < m.rows) {
+        to[3 * ulong(m.cols)] = T(s3);
+    }
+#endif
+}
