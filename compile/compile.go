@@ -1,5 +1,6 @@
-// Package compile makes functions over arrays run from a recorded graph: a function is traced once for each signature, the graph is
-// simplified, and later calls replay it without running the function. It sees ops through their rules only.
+// Package compile makes functions over arrays run from a recorded graph: a function is traced once for each
+// signature, the graph is simplified, and later calls replay it without running the function. It sees ops through
+// their rules only.
 package compile
 
 import (
@@ -14,15 +15,15 @@ import (
 
 // Options say how a function is compiled. The zero Options retrace for every new shape.
 type Options struct {
-	// Shapeless replays a trace at other shapes of the same ranks and dtypes: Shape rules run again. Where the function read a
-	// dimension as a number, a call at which that dimension differs traces again.
+	// Shapeless replays a trace at other shapes of the same ranks and dtypes: Shape rules run again. Where the
+	// function read a dimension as a number, a call at which that dimension differs traces again.
 	Shapeless bool
 	// Check runs the function as well on every call and compares the results' bytes.
 	Check bool
 	// CacheSize bounds the traces that are kept; the one unused for longest goes first. 0: 64.
 	CacheSize int
-	// Captures lists the arrays that the function uses beside its inputs; it is asked on every call. They, or stand-ins in a
-	// trace, are passed to the function after the inputs proper, and it must use what it is passed.
+	// Captures lists the arrays that the function uses beside its inputs; it is asked on every call. They, or
+	// stand-ins in a trace, are passed to the function after the inputs proper, and it must use what it is passed.
 	Captures func() []*tensor.Array
 	// CaptureNames says, for Explain, where each of Captures comes from.
 	CaptureNames func() []string
@@ -78,8 +79,8 @@ func New(f func([]*tensor.Array) ([]*tensor.Array, error), opt Options) *Functio
 	return &Function{f: f, opt: opt}
 }
 
-// Call gives the function's outputs for the inputs, lazily as the function itself would. The error is the function's, or says
-// which input cannot be used. A nil Ctx stands for the Go caller's line.
+// Call gives the function's outputs for the inputs, lazily as the function itself would. The error is the
+// function's, or says which input cannot be used. A nil Ctx stands for the Go caller's line.
 func (fn *Function) Call(c *tensor.Ctx, in ...*tensor.Array) ([]*tensor.Array, error) {
 	c = tensor.Call([]*tensor.Ctx{c})
 	all := slices.Clone(in)
@@ -109,7 +110,7 @@ func (fn *Function) Call(c *tensor.Ctx, in ...*tensor.Array) ([]*tensor.Array, e
 
 // replay finds a trace that fits and replays it, or makes one.
 func (fn *Function) replay(c *tensor.Ctx, in []*tensor.Array) ([]*tensor.Array, error) {
-	sig := fn.signature(in)
+	sig := fn.signature(c, in)
 	fn.mu.Lock()
 	fn.calls++
 	var fitting []*entry
@@ -185,12 +186,16 @@ func (fn *Function) Stats() Stats {
 
 // signature is what a trace depends on, beside guards.
 type signature struct {
-	key   string
-	specs []tensor.Spec
+	key    string
+	stream *tensor.Stream // the call's: ops that name none run there
+	specs  []tensor.Spec
 }
 
-func (fn *Function) signature(in []*tensor.Array) signature {
-	var s signature
+func (fn *Function) signature(c *tensor.Ctx, in []*tensor.Array) signature {
+	s := signature{stream: c.Stream}
+	if s.stream == nil {
+		s.stream, _ = tensor.DefaultStream(tensor.DefaultDevice()) // nil as long as no device is open
+	}
 	if fn.opt.Key != nil {
 		s.key = fn.opt.Key()
 	}
@@ -201,7 +206,7 @@ func (fn *Function) signature(in []*tensor.Array) signature {
 }
 
 func (s signature) equal(t signature, shapeless bool) bool {
-	if s.key != t.key || len(s.specs) != len(t.specs) {
+	if s.key != t.key || s.stream != t.stream || len(s.specs) != len(t.specs) {
 		return false
 	}
 	for i, a := range s.specs {

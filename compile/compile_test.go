@@ -42,6 +42,7 @@ func floats(t *testing.T, x *array) []float32 {
 
 func call(t *testing.T, fn *compile.Function, in ...*array) *array {
 	t.Helper()
+	optest.Open(t)
 	out, err := fn.Call(nil, in...)
 	require.NoError(t, err)
 	require.NotEmpty(t, out)
@@ -256,7 +257,9 @@ func TestInlining(t *testing.T) {
 	require.Contains(t, outer.Explain(), "ops: multiply add\n")
 
 	// Gradients go through a compiled function, and gradients are compiled.
-	square, _ := counted(compile.Options{}, func(in []*array) *array { return ops.Sum(ops.Multiply(in[0], in[0]), nil, false) })
+	square, _ := counted(compile.Options{}, func(in []*array) *array {
+		return ops.Sum(ops.Multiply(in[0], in[0]), nil, false)
+	})
 	f := func(in []*array) ([]*array, error) { return square.Call(nil, in...) }
 	for range 2 {
 		g, err := grad.Grad(f, nil)(arrays{vec(1, 2)})
@@ -310,6 +313,22 @@ func TestDisable(t *testing.T) {
 	call(t, fn, vec(1))
 	call(t, fn, vec(1))
 	require.Equal(t, 3, *runs)
+}
+
+func TestStreams(t *testing.T) {
+	optest.Open(t)
+	other, err := tensor.NewStream(tensor.DefaultDevice())
+	require.NoError(t, err)
+	here := &tensor.Ctx{}
+	fn, runs := counted(compile.Options{}, func(in []*array) *array { return ops.Negative(in[0], here) })
+	call(t, fn, vec(1))
+	here = &tensor.Ctx{Stream: other}
+	out, err := fn.Call(here, vec(1))
+	require.NoError(t, err)
+	require.Equal(t, []float32{-1}, floats(t, out[0]))
+	require.Same(t, other, out[0].Value().Node.Stream())
+	require.Equal(t, 2, *runs)
+	require.Contains(t, fn.Explain(), "another stream")
 }
 
 func TestIntermediatesAreDropped(t *testing.T) {

@@ -41,6 +41,8 @@ func (s signature) difference(t signature) string {
 	switch {
 	case s.key != t.key:
 		return "a constant or the arguments' structure changed"
+	case s.stream != t.stream:
+		return "another stream"
 	case len(s.specs) != len(t.specs):
 		return fmt.Sprintf("%d inputs and captures, not %d", len(t.specs), len(s.specs))
 	}
@@ -77,7 +79,8 @@ func (fn *Function) Explain() string {
 	if fn.opt.Shapeless {
 		kind = "shapeless"
 	}
-	fmt.Fprintf(&b, "compiled (%s): %d calls, %d traces, %d replays of an earlier trace\n", kind, s.Calls, s.Traces, s.Hits)
+	fmt.Fprintf(&b, "compiled (%s): %d calls, %d traces, %d replays of an earlier trace\n", kind, s.Calls, s.Traces,
+		s.Hits)
 	fmt.Fprintf(&b, "cache: %d of %d traces, %d evicted\n", s.Size, s.Cap, s.Evicted)
 	if disabled.Load() {
 		b.WriteString("compilation is disabled\n")
@@ -89,8 +92,8 @@ func (fn *Function) Explain() string {
 		fmt.Fprintf(&b, "trace %d: %s\n", i+1, h)
 	}
 	for _, e := range fn.entries {
-		fmt.Fprintf(&b, "inputs %s: %d ops, %d after simplification, %d constants\n", e.sig, e.plan.recorded, len(e.plan.steps),
-			len(e.plan.consts))
+		fmt.Fprintf(&b, "inputs %s: %d ops, %d after simplification, %d constants\n", e.sig, e.plan.recorded,
+			len(e.plan.steps), len(e.plan.consts))
 		for _, g := range e.plan.guards {
 			fmt.Fprintf(&b, "  guard: %s\n", strings.TrimSuffix(g.describe(g.size), fmt.Sprintf(", is %d", g.size)))
 		}

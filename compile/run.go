@@ -13,8 +13,8 @@ type misfit struct{ reason string }
 
 func (m *misfit) Error() string { return m.reason }
 
-// run replays the plan: it makes new nodes on other inputs. It evaluates nothing. An error means that the plan does not fit: a guard
-// fails, or a Shape rule refuses; then the function must be traced again.
+// run replays the plan: it makes new nodes on other inputs. It evaluates nothing. An error means that the plan does
+// not fit: a guard fails, or a Shape rule refuses; then the function must be traced again.
 func (p *plan) run(in []*tensor.Array) ([]*tensor.Array, error) {
 	slots := 0
 	if n := len(p.steps); n > 0 {
@@ -118,7 +118,8 @@ func (fn *Function) check(c *tensor.Ctx, in, got []*tensor.Array) error {
 	for i := range got {
 		a, b := got[i].Spec(), want[i].Spec()
 		if a.DType != b.DType || !a.Shape.Equal(b.Shape) {
-			return c.Errorf("compile", "check: output %d is %v, but %v in the trace: the function reads something that changed", i, b, a)
+			return c.Errorf("compile", "check: output %d is %v, but %v in the trace: "+
+				"the function reads something that changed", i, b, a)
 		}
 		x, err := got[i].Bytes(ctx)
 		if err != nil {

@@ -125,8 +125,8 @@ type stepKey struct {
 	in     string
 }
 
-// record adds what x depends on to the plan, in an order in which inputs come first. What x does not depend on is never visited:
-// dead code is not recorded.
+// record adds what x depends on to the plan, in an order in which inputs come first. What x does not depend on is
+// never visited: dead code is not recorded.
 func (r *recorder) record(x *tensor.Array) ref {
 	v := x.Value()
 	if at, ok := r.refs[v]; ok {
@@ -178,7 +178,8 @@ func (r *recorder) node(n *tensor.Node) {
 	}
 }
 
-// constant is a value that does not depend on the inputs. It is kept, and computed once. Small ones that are equal are one.
+// constant is a value that does not depend on the inputs. It is kept, and computed once. Small ones that are equal
+// are one.
 func (r *recorder) constant(v tensor.Value, x *tensor.Array) ref {
 	if at, ok := r.refs[v]; ok {
 		return at

@@ -52,15 +52,14 @@ func (s *State) raise(err error) {
 
 // stack is Lua's traceback of the running call.
 func (s *State) stack() string {
+	const most = 40 // lines: the rest of a runaway recursion says nothing
 	var b strings.Builder
 	b.WriteString("stack traceback:")
-	for level := 0; ; level++ {
-		dbg, ok := s.L.GetStack(level)
-		if !ok {
-			return b.String()
-		}
-		if _, err := s.L.GetInfo("Slnf", dbg, lua.LNil); err != nil || dbg.CurrentLine <= 0 {
-			continue
+	lines := 0
+	s.frames("Sln", func(dbg *lua.Debug) bool {
+		if lines++; lines > most {
+			b.WriteString("\n\t...")
+			return false
 		}
 		b.WriteString("\n\t" + (tensor.Where{File: dbg.Source, Line: dbg.CurrentLine}).String() + ": in ")
 		switch {
@@ -71,7 +70,9 @@ func (s *State) stack() string {
 		default:
 			b.WriteString("a function")
 		}
-	}
+		return true
+	})
+	return b.String()
 }
 
 // traceback is the message handler of Call: it keeps an error's value and notes where it was raised.
@@ -95,7 +96,7 @@ func textOf(L *lua.LState, v lua.LValue) string {
 }
 
 // scriptError turns what PCall gives into a ScriptError.
-func (s *State) scriptError(err error) error {
+func (s *State) scriptError(err error) *ScriptError {
 	var api *lua.ApiError
 	if !errors.As(err, &api) {
 		return &ScriptError{Message: err.Error(), Cause: err}

@@ -220,12 +220,14 @@ func (s *State) shapeFunc(name string, fn *lua.LFunction) *tensor.ShapeFunc {
 		for _, shape := range in {
 			shapes.Append(s.shapeTable(shape))
 		}
-		top := s.L.GetTop()
-		defer s.L.SetTop(top)
-		if err := s.L.CallByParam(lua.P{Fn: fn, NRet: 1, Protect: true}, shapes); err != nil {
+		out, err := s.protect(nil, fn, shapes)
+		if err != nil {
 			return nil, fmt.Errorf("the function failed: %w", s.scriptError(err))
 		}
-		v := s.L.Get(-1)
+		v := lua.LValue(lua.LNil)
+		if len(out) > 0 {
+			v = out[0]
+		}
 		t, ok := v.(*lua.LTable)
 		if !ok {
 			return nil, fmt.Errorf("the function returned %s, want a table of sizes", describe(v))

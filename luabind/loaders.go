@@ -111,7 +111,7 @@ func (s *State) replaceSearcher(loadFile func(L *lua.LState, path string) int) {
 	}))
 }
 
-// replaceExit makes os.exit unwind past pcall and come back to the host as an error value with the status.
+// replaceExit makes os.exit unwind to the host as an error value with the status, which pcall does not catch.
 func (s *State) replaceExit() {
 	L := s.L
 	os, ok := L.GetGlobal("os").(*lua.LTable)
@@ -130,48 +130,5 @@ func (s *State) replaceExit() {
 		}
 		L.Error(s.userdata(exitKind, &exitRequest{status}), 0)
 		return 0
-	})
-	for _, name := range []string{"pcall", "xpcall"} {
-		protected, ok := L.GetGlobal(name).(*lua.LFunction)
-		if !ok {
-			continue
-		}
-		L.SetGlobal(name, s.fn(func(L *lua.LState) int {
-			n := L.GetTop()
-			L.Insert(protected, 1)
-			L.Call(n, lua.MultRet)
-			if _, exits := unwrap[*exitRequest](L.Get(2)); exits && L.Get(1) == lua.LFalse {
-				L.Error(L.Get(2), 0)
-			}
-			return L.GetTop()
-		}))
-	}
-}
-
-// maxString is the longest string that string.rep and string.format may make: the context is polled between Lua
-// instructions only, so one call may not take long.
-const maxString = 1 << 28
-
-// guardStrings bounds the library functions that could make a string of any length in one call.
-func (s *State) guardStrings() {
-	L := s.L
-	lib, ok := L.GetGlobal("string").(*lua.LTable)
-	if !ok {
-		return
-	}
-	rep, ok := lib.RawGetString("rep").(*lua.LFunction)
-	if !ok {
-		return
-	}
-	s.method(lib, "rep", func(L *lua.LState) int {
-		text, n := L.CheckString(1), L.CheckNumber(2)
-		if float64(len(text))*float64(n) > maxString {
-			s.raise(s.call().Errorf("string.rep", "%d times %v bytes are more than %d", len(text), float64(n), maxString))
-		}
-		L.Push(rep)
-		L.Push(lua.LString(text))
-		L.Push(n)
-		L.Call(2, 1)
-		return 1
 	})
 }

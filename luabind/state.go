@@ -31,6 +31,12 @@ type State struct {
 	funcs  map[string]*function   // by full name: "softmax", "random.uniform"
 	help   map[*lua.LFunction]*function
 	stdout io.Writer
+
+	tracer    *lua.LFunction // the message handler of the host's calls
+	handler   *lua.LFunction // of every protected call
+	protected []protection   // the protected calls under way, outermost first
+	spares    []*lua.LState  // threads for the next ones
+	resumes   int            // coroutines that are resumed within each other
 }
 
 // Options are what a State is opened with.
@@ -44,14 +50,18 @@ type Options struct {
 
 // New opens a Lua state with mx loaded: require("mx") gives it, and it is a global.
 func New(opt Options) *State {
-	L := lua.NewState(lua.Options{SkipOpenLibs: true, IncludeGoStackTrace: false, RegistrySize: 1 << 12,
-		RegistryMaxSize: 1 << 22, CallStackSize: 200, MinimizeStackMemory: true})
+	L := lua.NewState(lua.Options{SkipOpenLibs: true, IncludeGoStackTrace: false, RegistrySize: 1 << 10,
+		RegistryGrowStep: 1 << 12, RegistryMaxSize: 1 << 22, CallStackSize: maxCalls, MinimizeStackMemory: true})
 	s := &State{L: L, random: ops.NewRandomState(opt.Seed), metas: map[string]*lua.LTable{},
 		dtypes: map[tensor.DType]*lua.LUserData{}, funcs: map[string]*function{}, help: map[*lua.LFunction]*function{}}
 	s.openLibraries(opt)
 	s.openMX()
+	s.tracer = s.fn(s.traceback)
 	return s
 }
+
+// maxCalls is how deep Lua functions may call each other, as Lua 5.1's LUAI_MAXCALLS.
+const maxCalls = 20000
 
 // Close ends the state.
 func (s *State) Close() { s.L.Close() }
@@ -104,34 +114,34 @@ func skipShebang(r io.Reader) (io.Reader, error) {
 	}
 }
 
-// Call calls a Lua function and gives its results.
-func (s *State) Call(ctx context.Context, fn *lua.LFunction, args ...lua.LValue) (out []lua.LValue, err error) {
-	L := s.L
+// Call calls a Lua function and gives its results. Within a call of Lua's it runs below that one.
+func (s *State) Call(ctx context.Context, fn lua.LValue, args ...lua.LValue) (out []lua.LValue, err error) {
+	outer := s.L.Context()
 	if ctx.Done() != nil {
-		L.SetContext(ctx)
-		defer L.RemoveContext()
+		setContext(s.L, ctx)
+		defer setContext(s.L, outer)
 	}
-	top := L.GetTop()
 	defer func() {
 		if p := recover(); p != nil {
-			err = &ScriptError{Message: fmt.Sprintf("BUG: %v\n%s", p, debug.Stack())}
+			err = s.scriptError(panicError(p))
 		}
-		L.SetTop(top)
 	}()
-	L.Push(fn)
-	for _, a := range args {
-		L.Push(a)
+	out, err = s.protect(s.tracer, fn, args...)
+	if err == nil {
+		return out, nil
 	}
-	if err := L.PCall(len(args), lua.MultRet, L.NewFunction(s.traceback)); err != nil {
-		if ctx.Err() != nil {
-			return nil, &ScriptError{Message: "interrupted: " + context.Cause(ctx).Error(), Cause: ctx.Err()}
-		}
-		return nil, s.scriptError(err)
+	if exit := s.scriptError(err); ctx.Err() == nil || exit.Exit != nil {
+		return nil, exit
 	}
-	for i := top + 1; i <= L.GetTop(); i++ {
-		out = append(out, L.Get(i))
+	return nil, &ScriptError{Message: "interrupted: " + context.Cause(ctx).Error(), Cause: ctx.Err()}
+}
+
+// panicError is a panic that crossed protect: an error raised in too deep a call, or a bug.
+func panicError(p any) error {
+	if err, ok := p.(*lua.ApiError); ok {
+		return err
 	}
-	return out, nil
+	return fmt.Errorf("BUG: %v\n%s", p, debug.Stack())
 }
 
 // ctx is the context of the running call.
@@ -146,15 +156,39 @@ func (s *State) ctx() context.Context {
 func (s *State) call() *tensor.Ctx { return &tensor.Ctx{Stream: s.stream, Where: s.where()} }
 
 // where is the innermost Lua line.
-func (s *State) where() tensor.Where {
-	for level := 0; ; level++ {
-		dbg, ok := s.L.GetStack(level)
-		if !ok {
-			return tensor.Where{}
+func (s *State) where() (w tensor.Where) {
+	s.frames("Sl", func(dbg *lua.Debug) bool {
+		w = tensor.Where{File: dbg.Source, Line: dbg.CurrentLine}
+		return false
+	})
+	return w
+}
+
+// frames visits the Lua functions under way, innermost first, until visit says no: those of the running thread, and
+// those of the threads that wait for it.
+func (s *State) frames(what string, visit func(dbg *lua.Debug) bool) {
+	outer := len(s.protected)
+	for L := s.L; L != nil; {
+		for level := 0; ; level++ {
+			dbg, ok := L.GetStack(level)
+			if !ok {
+				break
+			}
+			if _, err := L.GetInfo(what, dbg, lua.LNil); err == nil && dbg.CurrentLine > 0 && !visit(dbg) {
+				return
+			}
 		}
-		if _, err := s.L.GetInfo("Sl", dbg, lua.LNil); err == nil && dbg.CurrentLine > 0 {
-			return tensor.Where{File: dbg.Source, Line: dbg.CurrentLine}
+		if L.Parent != nil {
+			L = L.Parent
+			continue
 		}
+		for outer--; outer >= 0 && s.protected[outer].thread != L; outer-- {
+			continue
+		}
+		if outer < 0 {
+			return
+		}
+		L = s.protected[outer].caller
 	}
 }
 
@@ -176,8 +210,9 @@ func (s *State) openLibraries(opt Options) {
 		open(lua.IoLibName, lua.OpenIo)
 		open(lua.OsLibName, lua.OpenOs)
 	}
+	s.openProtected()
 	s.replaceLoaders(opt)
-	s.guardStrings()
+	s.guardLibraries()
 	s.stdout = opt.Stdout
 	if s.stdout == nil {
 		s.stdout = os.Stdout

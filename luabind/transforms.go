@@ -20,21 +20,13 @@ type luaFunc struct {
 
 // call is a grad.Func. Lua errors keep their value: they pass through the transform as luaFailure.
 func (f *luaFunc) call(in []*tensor.Array) ([]*tensor.Array, error) {
-	L := f.s.L
-	top := L.GetTop()
-	args := f.s.rebuildAll(f.args, in)
-	if err := L.CallByParam(lua.P{Fn: f.fn, NRet: lua.MultRet, Protect: true}, args...); err != nil {
-		L.SetTop(top)
+	results, err := f.s.protect(nil, f.fn, f.s.rebuildAll(f.args, in)...)
+	if err != nil {
 		return nil, &luaFailure{err}
 	}
-	f.results = nil
-	for i := top + 1; i <= L.GetTop(); i++ {
-		f.results = append(f.results, L.Get(i))
-	}
-	L.SetTop(top)
+	f.results = results
 	var out []*tensor.Array
-	for _, v := range f.results {
-		var err error
+	for _, v := range results {
 		if out, err = flatten(v, 0, out); err != nil {
 			return nil, err
 		}

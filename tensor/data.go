@@ -154,7 +154,8 @@ func (x *Array) HostView(ctx context.Context) (spec Spec, v View, release func()
 			return Spec{}, View{}, nil, x.freedError("item", *w)
 		}
 		c := &Ctx{Where: n.where}
-		return Spec{}, View{}, nil, c.Errorf("item", "the value of %v was dropped: it had been declared unread", x.describe())
+		return Spec{}, View{}, nil, c.Errorf("item", "the value of %v was dropped: it had been declared unread",
+			x.describe())
 	}
 	v = o.data
 	if st := v.owner; st != nil {
@@ -194,9 +195,11 @@ func (x *Array) readable(op string) error {
 	if x.node.IsPlaceholder() {
 		what = "is an input of " + t.name
 	}
-	return (&Ctx{Where: x.node.where}).Errorf(op, "%s %s: its values are not known while f is traced", x.describe(), what)
+	return (&Ctx{Where: x.node.where}).Errorf(op, "%s %s: its values are not known while f is traced",
+		x.describe(), what)
 }
 
 func (x *Array) freedError(op string, at Where) error {
-	return (&Ctx{Where: x.node.where}).Errorf(op, "the array made at %s was freed at %s", orUnknown(x.node.where), orUnknown(at))
+	return (&Ctx{Where: x.node.where}).Errorf(op, "the array made at %s was freed at %s",
+		orUnknown(x.node.where), orUnknown(at))
 }

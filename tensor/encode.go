@@ -61,14 +61,15 @@ func (e *encoder) end(seg *segment) {
 	if r := recover(); r != nil {
 		err := fmt.Errorf("BUG: planning panicked: %v\n%s", r, debug.Stack())
 		for i := range seg.tasks {
-			n := seg.tasks[i].node
-			n.settle(n.runError(err))
+			if n := seg.tasks[i].node; n != nil {
+				n.settle(n.runError(err))
+			}
 		}
 	}
 	e.members, e.early = e.members[:0], nil
 	e.free.flush()
 	e.commit(true)
-	clear(seg.tasks)
+	seg.tasks = nil // the nodes hold on to seg
 	e.seg, e.job = nil, nil
 }
 
@@ -216,6 +217,7 @@ func (e *encoder) unit(u unit) {
 		e.recycle(buf)
 	}
 	e.temps = e.temps[:0]
+	e.kernel.begin()
 }
 
 // alone encodes members one by one.
@@ -295,7 +297,8 @@ func (e *encoder) finish(t *task, err error) {
 		t.node.settle(t.node.runError(err))
 	} else {
 		b := e.open()
-		b.nodes = append(b.nodes, settling{node: t.node, in: t.reads(), first: e.first, last: e.commands(), early: e.early})
+		b.nodes = append(b.nodes, settling{node: t.node, in: t.reads(), first: e.first, last: e.commands(),
+			early: e.early})
 		for i := range t.node.out {
 			e.let(Value{t.node, i})
 		}
@@ -304,6 +307,7 @@ func (e *encoder) finish(t *task, err error) {
 		v.Node.out[v.Out].uses.Add(-1)
 		e.let(v)
 	}
+	*t = task{} // a long segment must not keep what it has read
 }
 
 // unplace takes outputs back whose commands could not be encoded.

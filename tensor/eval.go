@@ -72,7 +72,8 @@ func (x *Array) Wait(ctx context.Context) error {
 		return err
 	}
 	if x.node.State() == Lazy {
-		return (&Ctx{Where: x.node.where}).Errorf("wait", "%s was not handed over by eval or async_eval", x.describe())
+		return (&Ctx{Where: x.node.where}).Errorf("wait", "%s was not handed over by eval or async_eval",
+			x.describe())
 	}
 	return x.wait(ctx)
 }
@@ -221,7 +222,7 @@ func claim(order []*Node) {
 			}
 		}
 		n.state.Store(int32(Scheduled))
-		n.release1(t)
+		n.handOver(t)
 	}
 	for first := 0; first < len(order); {
 		end := first + 1
@@ -242,15 +243,18 @@ func claim(order []*Node) {
 	}
 }
 
-// release1 hands the node's inputs over to its task, unless a trace may still walk it: then the task has uses of its own.
-func (n *Node) release1(t *task) {
-	held := false
-	for _, tr := range n.traces {
-		held = tr.keep(n) || held
-	}
-	if held {
-		addUses(n, t.in, 1)
-		return
+// handOver gives the node's inputs to its task, unless a trace may still walk it: then the task has uses of its own.
+func (n *Node) handOver(t *task) {
+	if len(n.traces) > 0 {
+		addUses(n, t.in, 1) // first: a trace that ends meanwhile takes the node's own away
+		held := false
+		for _, tr := range n.traces {
+			held = tr.keep(n) || held
+		}
+		if held {
+			return
+		}
+		addUses(n, t.in, -1)
 	}
 	n.mu.Lock()
 	n.in = nil

@@ -3,6 +3,7 @@ package tensor
 import (
 	"errors"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"weak"
@@ -70,7 +71,12 @@ type output struct {
 var nodeIDs atomic.Uint64
 
 // apply makes a Node of a call with outputs as the rules say.
-func apply(c *Ctx, p *Prim, attrs any, in []*Array) []*Array {
+func apply(c *Ctx, p *Prim, attrs any, in []*Array) (result []*Array) {
+	defer func() {
+		if r := recover(); r != nil { // no panic crosses the API: a rule's is a bug of the op
+			result = []*Array{Fail(c, p.name, "BUG: a rule panicked: %v\n%s", r, debug.Stack())}
+		}
+	}()
 	values := make([]Value, len(in))
 	specs := make([]Spec, len(in))
 	var traces []*Trace

@@ -35,7 +35,8 @@ func indices(shape tensor.Shape, f func(index []int)) {
 }
 
 func TestLayouts(t *testing.T) {
-	for _, shape := range [][]int{{}, {1}, {5}, {40}, {3, 4}, {33, 7}, {2, 3, 4}, {70, 3}, {2, 3, 4, 5}, {300, 2, 2}, {2, 1, 600}} {
+	for _, shape := range [][]int{{}, {1}, {5}, {40}, {3, 4}, {33, 7}, {2, 3, 4}, {70, 3}, {2, 3, 4, 5}, {300,
+		2, 2}, {2, 1, 600}} {
 		t.Run(fmt.Sprint(shape), func(t *testing.T) {
 			x := iota(shape...)
 			y := trans(iota(reversed(shape)...))
@@ -95,9 +96,11 @@ func TestSums(t *testing.T) {
 		shape []int
 		axes  []int
 	}{
-		{[]int{1}, []int{0}}, {[]int{5}, []int{0}}, {[]int{17}, []int{0}}, {[]int{1000}, []int{0}}, {[]int{5000}, []int{0}},
+		{[]int{1}, []int{0}}, {[]int{5}, []int{0}}, {[]int{17}, []int{0}}, {[]int{1000},
+			[]int{0}}, {[]int{5000}, []int{0}},
 		{[]int{70000}, []int{0}}, {[]int{200, 3}, []int{1}}, {[]int{200, 40}, []int{1}}, {[]int{3, 9000}, []int{1}},
-		{[]int{9000, 3}, []int{0}}, {[]int{9, 33}, []int{0}}, {[]int{40, 7, 33}, []int{0, 2}}, {[]int{4, 50, 3}, []int{1}},
+		{[]int{9000, 3}, []int{0}}, {[]int{9, 33}, []int{0}}, {[]int{40, 7, 33}, []int{0, 2}}, {[]int{4, 50, 3},
+			[]int{1}},
 		{[]int{4, 50, 3}, []int{}}, {[]int{2, 3, 4, 5}, []int{1, 3}}, {[]int{2, 30, 4, 50}, []int{0, 1, 2, 3}},
 		{[]int{0, 3}, []int{0}}, {[]int{3, 0}, []int{0}}, {[]int{3, 1, 20}, []int{2}}, {[]int{20, 1}, []int{0}},
 	} {
@@ -212,7 +215,8 @@ func TestDTypes(t *testing.T) {
 				require.Equal(t, []float32{0, 2, 4, 7, -2, 200}, back)
 			}
 			if d != tensor.Bool {
-				require.NoError(t, tensor.Eval(background, sum(y), sum(reshape(y, 2, 3), 0), add(trans(reshape(y, 2, 3)),
+				require.NoError(t, tensor.Eval(background, sum(y), sum(reshape(y, 2, 3), 0),
+					add(trans(reshape(y, 2, 3)),
 					reshape(y, 3, 2))))
 			}
 		})

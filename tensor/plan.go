@@ -43,7 +43,8 @@ type plan struct {
 // binding is a value that a cluster's kernel reads.
 type binding struct {
 	cluster int32
-	value   Value
+	out     int
+	id      uint64 // the node's: a pointer would keep it alive
 }
 
 const (
@@ -137,7 +138,7 @@ func (p *plan) join(tasks []task, i int32) {
 // bind notes what a member of cluster c reads.
 func (p *plan) bind(t *task, c int32) {
 	for _, v := range t.reads() {
-		p.bound[binding{c, v}] = struct{}{}
+		p.bound[binding{c, v.Out, v.Node.id}] = struct{}{}
 	}
 }
 
@@ -145,7 +146,7 @@ func (p *plan) bind(t *task, c int32) {
 func (p *plan) cost(t *task, i, c int32) int32 {
 	n := int32(-1)
 	for _, v := range t.reads() {
-		if _, ok := p.bound[binding{c, v}]; !ok {
+		if _, ok := p.bound[binding{c, v.Out, v.Node.id}]; !ok {
 			n++
 		}
 	}

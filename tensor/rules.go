@@ -67,7 +67,8 @@ func (n *Node) CallVMap(c *Ctx, in []*Array, axes []int, size int) (out []*Array
 		}
 	}
 	if len(out) != len(n.out) || len(outAxes) != len(n.out) {
-		return nil, nil, c.Errorf(n.prim.name, "BUG: the vmap rule gave %d outputs and %d axes for %d outputs", len(out),
+		return nil, nil, c.Errorf(n.prim.name, "BUG: the vmap rule gave %d outputs and %d axes for %d outputs",
+			len(out),
 			len(outAxes), len(n.out))
 	}
 	return out, outAxes, nil

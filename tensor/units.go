@@ -70,7 +70,8 @@ func (e *encoder) reduce(members []int32) error {
 }
 
 // passes encodes a reduction's kernels: one, or more through temporaries for long ones.
-func (e *encoder) passes(label string, shape Shape, red *kernelgen.Reduction, plan kernelgen.ReduceLayout, out Operand) error {
+func (e *encoder) passes(label string, shape Shape, red *kernelgen.Reduction, plan kernelgen.ReduceLayout,
+	out Operand) error {
 	ops := e.kernel.ops
 	for {
 		pass := &red.Pass
@@ -112,7 +113,8 @@ func (e *encoder) passes(label string, shape Shape, red *kernelgen.Reduction, pl
 }
 
 // pass encodes one kernel of a reduction. A nil shape says that the only operand is a whole buffer.
-func (e *encoder) pass(label string, shape Shape, red *kernelgen.Reduction, plan kernelgen.ReduceLayout, ops []Operand,
+func (e *encoder) pass(label string, shape Shape, red *kernelgen.Reduction, plan kernelgen.ReduceLayout,
+	ops []Operand,
 	to Operand) error {
 	k := &e.kernel
 	e.key = red.Key(append(e.key[:0], 'r'))
@@ -212,7 +214,8 @@ func (v View) check(s Spec) error {
 		size = v.buf.Len()
 	}
 	if v.OffsetBytes+low < 0 || v.OffsetBytes+high > size {
-		return fmt.Errorf("BUG: a view of %v covers bytes %d to %d of %d", s, v.OffsetBytes+low, v.OffsetBytes+high, size)
+		return fmt.Errorf("BUG: a view of %v covers bytes %d to %d of %d", s, v.OffsetBytes+low,
+			v.OffsetBytes+high, size)
 	}
 	return nil
 }
@@ -317,7 +320,8 @@ func (e *encoder) copyTo(dst, src Operand) error {
 	k.begin()
 	k.ops = []Operand{src}
 	k.prog.Operands = []kernelgen.Operand{{Type: src.DType.MSL(), Class: classIn(src.View, dst.Shape)}}
-	k.prog.Steps = []kernelgen.Step{{Op: "copy", Type: dst.DType.MSL(), Text: conversion(src.DType, dst.DType), Args: []int{0}}}
+	k.prog.Steps = []kernelgen.Step{{Op: "copy", Type: dst.DType.MSL(), Text: conversion(src.DType, dst.DType),
+		Args: []int{0}}}
 	k.prog.Outputs, k.prog.Out = []int{1}, []kernelgen.Class{kernelgen.Linear}
 	return e.general("copy", dst.Shape, []Operand{dst})
 }

@@ -72,6 +72,8 @@ const lawText = `
 	testify < TESTS
 	drivertest < metal_test, soft_test, apple_test, cuda_test, tensor_test, ops_test, compile_test, luabind_test, root_test
 	optest < ops_test, grad_test, compile_test
+	ops, grad < compile_test
+	testify < optest
 	grad, compile < ops_test
 	msl, kir < interp_test, jit_test, prelude_test
 	prelude, interp < msl_test, jit_test

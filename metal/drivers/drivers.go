@@ -32,8 +32,8 @@ func Names() []string {
 	return names
 }
 
-// Open opens a device, which the caller makes known by tensor.SetDevice and closes. A driver that is missing is an error, never
-// silently another one. Where there is no device that "auto" can open, the error says why for each.
+// Open opens a device, which the caller makes known by tensor.SetDevice and closes. A driver that is missing is an
+// error, never silently another one. Where there is no device that "auto" can open, the error says why for each.
 func Open(o Options) (*metal.Device, error) {
 	name := o.Name
 	if name == "" {

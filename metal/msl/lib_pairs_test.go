@@ -62,7 +62,10 @@ func TestBinaryFloatAccuracy(t *testing.T) {
 			}
 			return math.Dim(x, y)
 		}, 0.5},
-		{"nextafter(x, y)", func(x, y float64) float64 { return float64(math.Nextafter32(float32(x), float32(y))) }, 0},
+		{"nextafter(x, y)", func(x, y float64) float64 {
+			return float64(math.Nextafter32(float32(x),
+				float32(y)))
+		}, 0},
 		{"powr(x, y)", func(x, y float64) float64 {
 			if x < 0 || y == 0 && (x == 0 || math.IsInf(x, 0)) || x == 1 && math.IsInf(y, 0) || x != x || y != y {
 				return nan
@@ -87,7 +90,8 @@ func TestBinaryFloatAccuracy(t *testing.T) {
 			}
 			rnd := rand.New(rand.NewPCG(3, 4))
 			for range 20000 {
-				xs, ys = append(xs, math.Float32frombits(rnd.Uint32())), append(ys, math.Float32frombits(rnd.Uint32()))
+				xs, ys = append(xs, math.Float32frombits(rnd.Uint32())), append(ys,
+					math.Float32frombits(rnd.Uint32()))
 				xs, ys = append(xs, float32(rnd.NormFloat64())), append(ys, float32(rnd.NormFloat64()*10))
 			}
 			got := m.floats(t, xs, ys)

@@ -80,8 +80,8 @@ func doubleBytes(x []float64) []byte {
 	return b
 }
 
-// ulps32 is the distance of got from want in units of the last place of a float of want's size. Past the largest float
-// infinity stands for 2^128.
+// ulps32 is the distance of got from want in units of the last place of a float of want's size. Past the largest
+// float infinity stands for 2^128.
 func ulps32(got float32, want float64) float64 {
 	g := float64(got)
 	if math.IsNaN(want) || math.IsNaN(g) {
@@ -119,9 +119,12 @@ func floatSweep(n int) []float32 {
 func specials32() []float32 {
 	nan := float32(math.NaN())
 	inf := float32(math.Inf(1))
-	xs := []float32{0, inf, nan, 1, 2, 0.5, 0.75, 1.5, 3, 10, 88.72283, 88.72284, 103.97, 104, 128, 149.5, 150, 65536, 65537, 71476, 1e5, 1e10, 1e38,
-		math.MaxFloat32, 0x1p-126, 0x1p-149, 0x1p-127, 1e-20, 1e-5, 0.92, 0.925, 0.55, 4, 3.9, 38.5, 45, 0.70710677, 0.70710678, 1.4142135,
-		1.5707964, 3.1415927, 0.7853982, 16777216, 8388607.5, 2147483648, 1e30, 0.99999994, 1.0000001, 6.125, 17.3, 90, 89.4}
+	xs := []float32{0, inf, nan, 1, 2, 0.5, 0.75, 1.5, 3, 10, 88.72283, 88.72284, 103.97, 104, 128, 149.5, 150,
+		65536, 65537, 71476, 1e5, 1e10, 1e38,
+		math.MaxFloat32, 0x1p-126, 0x1p-149, 0x1p-127, 1e-20, 1e-5, 0.92, 0.925, 0.55, 4, 3.9, 38.5, 45,
+		0.70710677, 0.70710678, 1.4142135,
+		1.5707964, 3.1415927, 0.7853982, 16777216, 8388607.5, 2147483648, 1e30, 0.99999994, 1.0000001, 6.125, 17.3,
+		90, 89.4}
 	var out []float32
 	for _, x := range xs {
 		for _, d := range []float32{float32(math.Inf(-1)), x, inf} {

@@ -12,6 +12,7 @@ const (
 	rankQual       // adds const or volatile
 	rankPromotion
 	rankConversion
+	rankSplat // a scalar becomes a vector
 	rankUser
 	rankNone
 )
@@ -91,11 +92,8 @@ func (g *gen) stdRank(v *value, from, to *ctype) rank {
 		if to.packed && from == to.unpacked() {
 			return rankQual
 		}
-		if e, n := from.shape(); n == 1 { // a scalar spreads over a vector
-			if e == to.elem.T {
-				return rankConversion
-			}
-			return rankConversion
+		if _, n := from.shape(); n == 1 { // a scalar spreads over a vector
+			return rankSplat
 		}
 	case tPtr:
 		if isNullConst(v) {

@@ -32,7 +32,7 @@ func (g *gen) expr(x Expr) value {
 	case *NullptrLit:
 		return rval(typeNull, operand{ty: kir.U64})
 	case *StringLit:
-		g.c.errorf(Unsupported, x.Pos(), "strings have no use in a kernel")
+		return g.stringLit(x)
 	case *ThisExpr:
 		return g.thisExpr(x)
 	case *NameExpr:
@@ -107,6 +107,25 @@ func (g *gen) intLit(x *IntLit) value {
 	r := rval(t, g.constant(t.kt, v))
 	r.lit = v == 0
 	return r
+}
+
+// stringLit is a constant array of chars, which kernels pass to logging functions.
+func (g *gen) stringLit(x *StringLit) value {
+	char := scalarTypes[kir.I8]
+	n := len(x.Value) + 1
+	if n > 4096 {
+		g.c.errorf(TooLarge, x.Pos(), "a string of %d characters", n)
+		return badValue
+	}
+	o := &object{name: "string", fixed: true, slots: make([]slot, n)}
+	o.q = qtype{T: g.c.arrayOf(qt(char), n), Const: true, Space: SpaceConstant}
+	for i := range n {
+		o.slots[i] = slot{-1, operand{ty: kir.I8}}
+		if i < n-1 {
+			o.slots[i].val.bits = uint64(x.Value[i])
+		}
+	}
+	return g.objVal(o)
 }
 
 func (g *gen) floatLit(x *FloatLit) value {

@@ -133,7 +133,7 @@ func (g *gen) dummy(t qtype) value {
 func (g *gen) paramType(t qtype) qtype {
 	if t.T.kind == tArray {
 		e := t.T.elem
-		e.Space = t.Space
+		e.Space, e.Const, e.Vol = t.Space, e.Const || t.Const, e.Vol || t.Vol
 		return qt(g.c.ptrTo(e))
 	}
 	return t

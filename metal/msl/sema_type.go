@@ -21,6 +21,8 @@ func (g *gen) typeOf(x *TypeExpr) qtype {
 		t.Space = x.Quals.Space
 	}
 	switch t.Space {
+	case SpaceConstant: // what lives there is const, written or not
+		t.Const = true
 	case SpaceThreadgroupImageblock, SpaceRayData, SpaceObjectData:
 		g.c.errorf(Unsupported, x.Pos(), "the address space %s has no meaning in compute kernels", t.Space)
 		t.Space = SpaceNone

@@ -131,7 +131,7 @@ func (d *deduction) named(p *TypeExpr, a qtype, inPack bool) bool {
 			}
 			a.Space = SpaceNone
 		}
-		if p.Quals.Const {
+		if p.Quals.Const || p.Quals.Space == SpaceConstant {
 			a.Const = false
 		}
 		if p.Quals.Volatile {

@@ -32,7 +32,7 @@ inline complex64_t complex_log(complex64_t z) {
   const float big = metal::max(a, b), small = metal::min(a, b);
   const bool near = big > 0.5f && big < 1.5f;
   const float d = metal::fma(big - 1.0f, big + 1.0f, small * small);
-  const float re = near ? 0.5f * metal::log1p(d) : metal::log(complex_abs(z));
+  const float re = near ? 0.5f * log1p(d) : metal::log(complex_abs(z));
   return complex64_t(re, metal::atan2(z.imag, z.real));
 }
 
@@ -115,7 +115,7 @@ inline complex64_t log1p(complex64_t z) {
   if (complex_abs(z) < 0.5f) {
     // |1 + z|^2 - 1
     const float r = metal::fma(z.real, 2.0f + z.real, z.imag * z.imag);
-    return complex64_t(r == 0.0f ? z.real : 0.5f * metal::log1p(r), theta);
+    return complex64_t(r == 0.0f ? z.real : 0.5f * log1p(r), theta);
   }
   return complex64_t(metal::log(hypot(z.real + 1.0f, z.imag)), theta);
 }

@@ -35,15 +35,16 @@ func (k *Custom) Call(in []*tensor.Array, ctx ...*tensor.Ctx) ([]*tensor.Array, 
 	return k.wrap(c, in, outs), nil
 }
 
-// Checkpoint is f, whose intermediate values are not kept for its gradient but computed again. f must give the same values when it
-// is called again: a random key must be an input.
+// Checkpoint is f, whose intermediate values are not kept for its gradient but computed again. f must give the same
+// values when it is called again: a random key must be an input.
 func Checkpoint(f Func, ctx ...*tensor.Ctx) Func {
 	k, c := &Custom{F: f, recompute: true}, tensor.Call(ctx)
 	return func(in []*tensor.Array) ([]*tensor.Array, error) { return k.Call(in, c) }
 }
 
-// customAttrs says which output of which custom function a node is. The node's inputs are that output as F gave it, whose bytes it
-// views, then the primals and all outputs, of which it needs the shapes only: they are there for the transforms.
+// customAttrs says which output of which custom function a node is. The node's inputs are that output as F gave it,
+// whose bytes it views, then the primals and all outputs, of which it needs the shapes only: they are there for the
+// transforms.
 type customAttrs struct {
 	k              *Custom
 	primals, index int
@@ -51,8 +52,8 @@ type customAttrs struct {
 
 var customOp = tensor.Declare[customAttrs]("custom_function")
 
-// recomputeOp is the identity of its first input, once the others are there. It keeps a value that is computed again from
-// being merged with the first one, and from being computed before it is needed.
+// recomputeOp is the identity of its first input, once the others are there. It keeps a value that is computed
+// again from being merged with the first one, and from being computed before it is needed.
 var recomputeOp = tensor.Declare[tensor.None]("recompute")
 
 func init() {

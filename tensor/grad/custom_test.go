@@ -51,7 +51,8 @@ func TestCustomVJP(t *testing.T) {
 	near(t, []float64{3, 8}, g[1], "outs are the outputs")
 	near(t, []float64{3, 8}, first(t, callOf(k), x, y))
 
-	// Its gradients are differentiated by what they are: d(x*y)/dx in the gradient by y, through the custom function again.
+	// Its gradients are differentiated by what they are: d(x*y)/dx in the gradient by y, through the custom
+	// function again.
 	h := two(func(x, y *array) *array {
 		g, err := grad.Grad(summed(callOf(k)), []int{1})(arrays{x, y})
 		require.NoError(t, err)

@@ -1,5 +1,6 @@
-// Package grad is the transforms of functions over arrays: vjp, jvp, grad, vmap, checkpoint and custom functions. They use the
-// ops' rules and build ordinary graphs, so that they nest in any order and differentiate as often as one likes.
+// Package grad is the transforms of functions over arrays: vjp, jvp, grad, vmap, checkpoint and custom functions.
+// They use the ops' rules and build ordinary graphs, so that they nest in any order and differentiate as often as
+// one likes.
 package grad
 
 import (
@@ -12,9 +13,10 @@ import (
 // Func is a function of arrays. It must not change the slice it is given.
 type Func = func(in []*tensor.Array) ([]*tensor.Array, error)
 
-// VJP calls f and gives its outputs and, for each primal, the vector-Jacobian product with the cotangents: one for each output, of
-// its shape, converted to its dtype; nil means zero. The products have the primals' shapes and dtypes; where nothing
-// depends on a primal they are zeros. As in MLX integers are no obstacle: their products are integers too.
+// VJP calls f and gives its outputs and, for each primal, the vector-Jacobian product with the cotangents: one for
+// each output, of its shape, converted to its dtype; nil means zero. The products have the primals' shapes and
+// dtypes; where nothing depends on a primal they are zeros. As in MLX integers are no obstacle: their products are
+// integers too.
 func VJP(f Func, primals, cotangents []*tensor.Array, ctx ...*tensor.Ctx) (outs, grads []*tensor.Array, err error) {
 	c := tensor.Call(ctx)
 	outs, grads, err = vjp(c, "vjp", f, primals, nil, func(outs []*tensor.Array) ([]*tensor.Array, error) {
@@ -26,8 +28,8 @@ func VJP(f Func, primals, cotangents []*tensor.Array, ctx ...*tensor.Ctx) (outs,
 	return outs, grads, err
 }
 
-// Grad is the function that gives the gradients of f's first output, which must be a scalar, by the inputs whose indices argnums
-// lists (nil: the first). Each has its input's shape and dtype.
+// Grad is the function that gives the gradients of f's first output, which must be a scalar, by the inputs whose
+// indices argnums lists (nil: the first). Each has its input's shape and dtype.
 func Grad(f Func, argnums []int, ctx ...*tensor.Ctx) Func {
 	g := ValueAndGrad(f, argnums, tensor.Call(ctx))
 	return func(in []*tensor.Array) ([]*tensor.Array, error) {
@@ -37,7 +39,8 @@ func Grad(f Func, argnums []int, ctx ...*tensor.Ctx) Func {
 }
 
 // ValueAndGrad is as Grad, and gives all outputs of f too.
-func ValueAndGrad(f Func, argnums []int, ctx ...*tensor.Ctx) func(in []*tensor.Array) (values, grads []*tensor.Array, err error) {
+func ValueAndGrad(f Func, argnums []int, ctx ...*tensor.Ctx) func(in []*tensor.Array) (
+	values, grads []*tensor.Array, err error) {
 	c := tensor.Call(ctx)
 	if argnums == nil {
 		argnums = []int{0}

@@ -77,7 +77,8 @@ func TestGrad(t *testing.T) {
 
 	// x*x through one array used twice, and a chain.
 	f := one(func(x *array) *array { return total(ops.Multiply(ops.Exp(ops.Multiply(x, x)), num(3))) })
-	near(t, []float64{3 * math.Exp(0.25), 6 * math.Exp(1), 12 * math.Exp(4)}, first(t, grad.Grad(f, nil), x), "d 3exp(x^2)")
+	want := []float64{3 * math.Exp(0.25), 6 * math.Exp(1), 12 * math.Exp(4)}
+	near(t, want, first(t, grad.Grad(f, nil), x), "d 3exp(x^2)")
 
 	// One array passed twice is two arguments.
 	g := two(func(x, y *array) *array { return total(ops.Multiply(x, ops.Multiply(y, y))) })
@@ -87,7 +88,8 @@ func TestGrad(t *testing.T) {
 	near(t, []float64{0.5, 2, 8}, both[1])
 
 	// The order of argnums is that of the results; what is not used has zeros.
-	swapped, err := grad.Grad(two(func(x, _ *array) *array { return total(ops.Multiply(x, num(3))) }), []int{1, 0})([]*array{x, vec(1)})
+	triple := two(func(x, _ *array) *array { return total(ops.Multiply(x, num(3))) })
+	swapped, err := grad.Grad(triple, []int{1, 0})([]*array{x, vec(1)})
 	require.NoError(t, err)
 	near(t, []float64{0}, swapped[0])
 	near(t, []float64{3, 3, 3}, swapped[1])
@@ -170,14 +172,16 @@ func TestVJPAndJVPArguments(t *testing.T) {
 	_, g, err := grad.VJP(double, arrays{x}, arrays{ops.FromSlice([]int32{1, 3}, []int{2})})
 	require.NoError(t, err)
 	near(t, []float64{2, 6}, g[0])
-	outs, d, err := grad.JVP(func(in []*array) ([]*array, error) { return arrays{in[0], num(3)}, nil }, arrays{x}, arrays{nil})
+	and3 := func(in []*array) ([]*array, error) { return arrays{in[0], num(3)}, nil }
+	outs, d, err := grad.JVP(and3, arrays{x}, arrays{nil})
 	require.NoError(t, err)
 	near(t, []float64{0, 0}, d[0])
 	near(t, []float64{0}, d[1])
 	near(t, []float64{3}, outs[1])
 
 	// Integers have derivatives too, as in MLX.
-	_, g, err = grad.VJP(double, arrays{ops.FromSlice([]int32{1, 2}, []int{2})}, arrays{ops.FromSlice([]int32{1, 1}, []int{2})})
+	i := ops.FromSlice([]int32{1, 2}, []int{2})
+	_, g, err = grad.VJP(double, arrays{i}, arrays{i})
 	require.NoError(t, err)
 	require.Equal(t, tensor.Int32, g[0].DType())
 }
@@ -229,7 +233,8 @@ func TestVMapAxes(t *testing.T) {
 	near(t, []float64{7, 8, 9}, outs[1])
 
 	// An empty batch.
-	empty := first(t, grad.VMap(one(func(x *array) *array { return ops.Exp(x) }), nil, nil), ops.Zeros(tensor.Sizes(0, 3), tensor.Float32))
+	none := ops.Zeros(tensor.Sizes(0, 3), tensor.Float32)
+	empty := first(t, grad.VMap(one(func(x *array) *array { return ops.Exp(x) }), nil, nil), none)
 	require.Equal(t, tensor.Shape{0, 3}, empty.Spec().Shape)
 }
 
@@ -284,6 +289,47 @@ func TestTracesAreForgotten(t *testing.T) {
 	}
 	require.False(t, tensor.Traced(w))
 	near(t, []float64{0.125}, w)
+}
+
+// bare is the identity, with no rules for transforms.
+var bare = tensor.Declare[tensor.None]("bare")
+
+func init() {
+	bare.Define(tensor.Rules[tensor.None]{
+		Shape: func(in []tensor.Spec, _ tensor.None) ([]tensor.Shape, error) { return []tensor.Shape{in[0].Shape}, nil },
+		DType: func(in []tensor.Spec, _ tensor.None) ([]tensor.DType, error) { return []tensor.DType{in[0].DType}, nil },
+		View: func(_ []tensor.Spec, v tensor.View, _ tensor.None) ([]tensor.View, bool) {
+			return []tensor.View{v}, true
+		},
+	})
+}
+
+func TestMissingRules(t *testing.T) {
+	f := one(func(x *array) *array { return bare.One(tensor.Call(nil), tensor.None{}, x) })
+	_, err := grad.Grad(f, nil)(arrays{num(1)})
+	require.ErrorContains(t, err, "[vjp] bare has no gradient (grad_test.go:")
+	_, _, err = grad.JVP(f, arrays{num(1)}, arrays{num(1)})
+	require.ErrorContains(t, err, "[jvp] bare has no derivative (grad_test.go:")
+	_, err = grad.VMap(f, nil, nil)(arrays{vec(1)})
+	require.ErrorContains(t, err, "[vmap] bare has no batching rule (grad_test.go:")
+	// Outputs that are integers have no slope: nothing is missing.
+	g := one(func(x *array) *array {
+		return ops.Multiply(x, ops.AsType(first(t, f, ops.AsType(x, tensor.Int32)), tensor.Float32))
+	})
+	near(t, []float64{3}, first(t, grad.Grad(g, nil), num(3)))
+}
+
+func TestDeepGraphs(t *testing.T) {
+	f := one(func(x *array) *array {
+		for range 20_000 {
+			x = ops.Add(x, x)
+			x = ops.Multiply(x, num(0.5))
+		}
+		return x
+	})
+	g, err := grad.Grad(f, nil)(arrays{num(3)})
+	require.NoError(t, err)
+	require.Equal(t, "float32 ()", g[0].Spec().String())
 }
 
 func TestTree(t *testing.T) {

@@ -7,8 +7,9 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/ops"
 )
 
-// JVP calls f and gives its outputs and the Jacobian-vector product for each output: tangents has one vector for each primal, of
-// its shape, converted to its dtype; nil means zero. The products have the outputs' shapes and dtypes.
+// JVP calls f and gives its outputs and the Jacobian-vector product for each output: tangents has one vector for
+// each primal, of its shape, converted to its dtype; nil means zero. The products have the outputs' shapes and
+// dtypes.
 func JVP(f Func, primals, tangents []*tensor.Array, ctx ...*tensor.Ctx) (outs, tans []*tensor.Array, err error) {
 	c := tensor.Call(ctx)
 	if len(primals) != len(tangents) {
@@ -121,8 +122,8 @@ func (f *forward) node(n *tensor.Node) error {
 	return nil
 }
 
-// transpose is the Jacobian-vector product of a node whose op has a VJP only. The VJP is linear in the cotangent, and the
-// transpose of that linear map is J itself; so it is the VJP of the VJP, at any cotangent.
+// transpose is the Jacobian-vector product of a node whose op has a VJP only. The VJP is linear in the cotangent,
+// and the transpose of that linear map is J itself; so it is the VJP of the VJP, at any cotangent.
 func transpose(c *tensor.Ctx, n *tensor.Node, in, tans []*tensor.Array) ([]*tensor.Array, error) {
 	trace := tensor.NewTrace("jvp", nil)
 	defer trace.End()

@@ -7,8 +7,8 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/ops"
 )
 
-// nodesOf lists the nodes that outs depend on and that belong to the trace, in an order in which each comes after what it
-// reads. Nodes that are not newer than after are left out.
+// nodesOf lists the nodes that outs depend on and that belong to the trace, in an order in which each comes after
+// what it reads. Nodes that are not newer than after are left out.
 func nodesOf(trace *tensor.Trace, outs []*tensor.Array, after uint64) []*tensor.Node {
 	var nodes, stack []*tensor.Node
 	seen := map[*tensor.Node]bool{}
@@ -152,7 +152,8 @@ func (r *reverse) node(n *tensor.Node) error {
 		return err
 	}
 	if len(grads) != len(values) {
-		return c.Errorf("vjp", "BUG: the rule of %s gives %d gradients for %d inputs", n.Prim().Name(), len(grads), len(values))
+		return c.Errorf("vjp", "BUG: the rule of %s gives %d gradients for %d inputs", n.Prim().Name(), len(grads),
+			len(values))
 	}
 	for i, g := range grads {
 		if !want[i] || g == nil {

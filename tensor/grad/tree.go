@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Tree is nested, ordered structure with leaves of type T: parameters, gradients, optimizer states. A Tree without Kids and Keys is a
-// leaf unless Branch says that it is an empty branch.
+// Tree is nested, ordered structure with leaves of type T: parameters, gradients, optimizer states. A Tree without
+// Kids and Keys is a leaf unless Branch says that it is an empty branch.
 type Tree[T any] struct {
 	Leaf   T
 	Branch bool

@@ -11,9 +11,10 @@ import (
 // NoAxis in VMap's axes: the input has no batch axis, or the output must not have one.
 const NoAxis = math.MinInt
 
-// VMap is f over a batch: f sees inputs without their batch axes, and the outputs get one. inAxes has an axis for each input,
-// negative ones counted from the end, NoAxis for inputs that all calls share; outAxes likewise for the outputs (an output
-// that does not depend on the batch is repeated). nil means 0 for all. All batch axes must have one size.
+// VMap is f over a batch: f sees inputs without their batch axes, and the outputs get one. inAxes has an axis for
+// each input, negative ones counted from the end, NoAxis for inputs that all calls share; outAxes likewise for the
+// outputs (an output that does not depend on the batch is repeated). nil means 0 for all. All batch axes must have
+// one size.
 func VMap(f Func, inAxes, outAxes []int, ctx ...*tensor.Ctx) Func {
 	c := tensor.Call(ctx)
 	inAxes, outAxes = slices.Clone(inAxes), slices.Clone(outAxes)
@@ -31,7 +32,8 @@ func VMap(f Func, inAxes, outAxes []int, ctx ...*tensor.Ctx) Func {
 				continue
 			}
 			s := x.Spec()
-			args[i] = trace.Placeholder(c, tensor.Spec{Shape: slices.Delete(s.Shape.Clone(), axes[i], axes[i]+1), DType: s.DType})
+			s.Shape = slices.Delete(s.Shape.Clone(), axes[i], axes[i]+1)
+			args[i] = trace.Placeholder(c, s)
 			b.to[args[i].Value()] = batched{x, axes[i]}
 			b.sized = batched{x, axes[i]}
 		}
@@ -200,8 +202,8 @@ func (b *batch) node(n *tensor.Node) error {
 	return nil
 }
 
-// alignBatch makes operands that broadcast against each other do so over a batch too, and gives the result's batch axis. Batch axes
-// are compared by their distance from the end, for that is how broadcasting lines axes up.
+// alignBatch makes operands that broadcast against each other do so over a batch too, and gives the result's batch
+// axis. Batch axes are compared by their distance from the end, for that is how broadcasting lines axes up.
 func alignBatch(c *tensor.Ctx, in []*tensor.Array, axes []int) ([]*tensor.Array, int) {
 	in = slices.Clone(in)
 	rank, fromEnd, same := 0, -1, true

@@ -199,7 +199,8 @@ func (l *ReduceLayout) Wide(p Pass) bool {
 // Key appends text that tells reductions apart to b.
 func (r *Reduction) Key(b []byte) []byte {
 	b = r.Program.Key(b)
-	for _, s := range []string{r.OutType, r.Reducer.Acc, r.Reducer.Header, r.Reducer.Init, r.Reducer.Load, r.Reducer.Combine,
+	for _, s := range []string{r.OutType, r.Reducer.Acc, r.Reducer.Header, r.Reducer.Init, r.Reducer.Load,
+		r.Reducer.Combine,
 		r.Reducer.Finish} {
 		b = append(b, '|')
 		b = append(b, s...)

@@ -121,7 +121,8 @@ func gatherQMMVMap(g *tensor.VMap[productAttrs]) ([]*tensor.Array, []int) {
 		beyond := Multiply(n, Size(x, []int{0}, tensor.Int64, c), c)
 		wrapped := Where(Less(index, zero, c), Add(index, n, c), index, c)
 		inside := LogicalAnd(GreaterEqual(index, lowest, c), Less(index, n, c), c)
-		return Where(inside, Add(wrapped, Multiply(number, n, c), c), Add(index, beyond, c), c)
+		outside := Where(Less(index, zero, c), Subtract(index, beyond, c), Add(index, beyond, c), c)
+		return Where(inside, Add(wrapped, Multiply(number, n, c), c), outside, c)
 	}
 	x := g.In[0]
 	if g.Axes[0] >= 0 {

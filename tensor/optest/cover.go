@@ -22,8 +22,9 @@ func cover(op Op) {
 	}
 }
 
-// Main runs a package's tests and fails if a declared prim was covered by none of them, unless another place covers it: elsewhere says
-// which, by the prim's name. It is for TestMain, and gives the exit status. Where -run selects tests, only those decide.
+// Main runs a package's tests and fails if a declared prim was covered by none of them, unless another place covers
+// it: elsewhere says which, by the prim's name. It is for TestMain, and gives the exit status. Where -run selects
+// tests, only those decide.
 func Main(m *testing.M, elsewhere map[string]string) int {
 	status := m.Run()
 	if f := flag.Lookup("test.run"); status != 0 || f != nil && f.Value.String() != "" {

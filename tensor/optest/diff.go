@@ -176,7 +176,8 @@ func (p problem) requireAlong(t *testing.T, d tensor.DType, want []float64, grad
 	}
 }
 
-// checkGradient compares vjp with finite differences, jvp with vjp, and the gradients' shapes and dtypes with the inputs'.
+// checkGradient compares vjp with finite differences, jvp with vjp, and the gradients' shapes and dtypes with the
+// inputs'.
 func checkGradient(t *testing.T, op Op) {
 	for ci, c := range op.Cases {
 		p := newProblem(t, op, c)
@@ -227,8 +228,8 @@ func checkZeroGradient(t *testing.T, op Op) {
 	}
 }
 
-// checkSecond compares the gradient of a weighted sum of gradients with finite differences of the gradients, in reverse over reverse
-// and forward over reverse.
+// checkSecond compares the gradient of a weighted sum of gradients with finite differences of the gradients, in
+// reverse over reverse and forward over reverse.
 func checkSecond(t *testing.T, op Op) {
 	for ci, c := range op.Cases {
 		p := newProblem(t, op, c)

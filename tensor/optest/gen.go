@@ -14,8 +14,8 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
-// Gen is a formula for an input's elements, which golden/formula.py shares. Its numbers are multiples of 1/16, so that the half
-// types hold them exactly.
+// Gen is a formula for an input's elements, which golden/formula.py shares. Its numbers are multiples of 1/16, so
+// that the half types hold them exactly.
 type Gen struct {
 	Kind   string
 	Lo, Hi float64
@@ -33,7 +33,8 @@ func Distinct(lo float64) Gen { return Gen{"distinct", lo, 0} }
 // Special gives zeros of both signs, infinities, NaN and plain numbers; it is for golden data.
 func Special() Gen { return Gen{Kind: "special"} }
 
-var specials = []float64{0, math.Copysign(0, -1), 1, -1, 0.5, math.Inf(1), math.Inf(-1), math.NaN(), 2.5, -2.5, 100, -100}
+var specials = []float64{0, math.Copysign(0, -1), 1, -1, 0.5, math.Inf(1), math.Inf(-1), math.NaN(), 2.5, -2.5, 100,
+	-100}
 
 // at is element i of n of input k.
 func (g Gen) at(k, i, n int) float64 {
@@ -248,8 +249,8 @@ func (op Op) tol(d tensor.DType) Tol {
 	return Tol{max(t.Rel, op.Tol.Rel), max(t.Abs, op.Tol.Abs)}
 }
 
-// same compares two results: bytes for integers, within the tolerance for the rest. NaNs are equal, and so are infinities of
-// one sign.
+// same compares two results: bytes for integers, within the tolerance for the rest. NaNs are equal, and so are
+// infinities of one sign.
 func same(t *testing.T, want, got result, tol Tol, msg string, args ...any) {
 	t.Helper()
 	require.Equal(t, want.spec.String(), got.spec.String(), "%s", fmt.Sprintf(msg, args...))
@@ -260,7 +261,8 @@ func same(t *testing.T, want, got result, tol Tol, msg string, args ...any) {
 	w, g := want.values(), got.values()
 	for i := range w {
 		if !near(real(w[i]), real(g[i]), tol) || !near(imag(w[i]), imag(g[i]), tol) {
-			require.Fail(t, fmt.Sprintf("%s: element %d is %v, not %v\ngot  %v\nwant %v", fmt.Sprintf(msg, args...), i, g[i], w[i], g, w))
+			require.Fail(t, fmt.Sprintf("%s: element %d is %v, not %v\ngot  %v\nwant %v", fmt.Sprintf(msg, args...), i,
+				g[i], w[i], g, w))
 		}
 	}
 }

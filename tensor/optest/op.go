@@ -1,6 +1,6 @@
-// Package optest is the harness that every op passes: golden data from MLX, layouts, gradients against finite differences, forward
-// against reverse mode, vmap against a loop, replay at a second shape through compile, fused against unfused, refusals. A test of an
-// op is one call of Run with a description.
+// Package optest is the harness that every op passes: golden data from MLX, layouts, gradients against finite
+// differences, forward against reverse mode, vmap against a loop, replay at a second shape through compile, fused
+// against unfused, refusals. A test of an op is one call of Run with a description.
 package optest
 
 import (
@@ -51,7 +51,8 @@ type Input struct {
 	whole bool // is not batched
 }
 
-// In is an input whose dims are numbers or names of sizes: "b,n,4"; "" is a scalar. Sizes that are named vary in replays.
+// In is an input whose dims are numbers or names of sizes: "b,n,4"; "" is a scalar. Sizes that are named vary in
+// replays.
 func In(dims string, g Gen) Input { return Input{dims: dims, gen: g} }
 
 // As is the input with a dtype that does not vary; integers are not differentiated.

@@ -3,6 +3,7 @@ package optest_test
 import (
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -96,9 +97,12 @@ var broken = map[string]struct {
 	}, "does not contain"},
 }
 
+var declared int
+
 // square is x*x as an op of its own, with rules as change leaves them.
 func square(change func(*tensor.Rules[tensor.None])) optest.Op {
-	op := tensor.Declare[tensor.None]("odd")
+	declared++
+	op := tensor.Declare[tensor.None]("odd" + strings.Repeat("ly", declared-1))
 	r := tensor.Rules[tensor.None]{
 		Shape: func(in []tensor.Spec, _ tensor.None) ([]tensor.Shape, error) { return []tensor.Shape{in[0].Shape}, nil },
 		DType: func(in []tensor.Spec, _ tensor.None) ([]tensor.DType, error) { return []tensor.DType{in[0].DType}, nil },
@@ -121,10 +125,13 @@ func square(change func(*tensor.Rules[tensor.None])) optest.Op {
 	}
 }
 
-// TestSound: the op is right as long as nothing breaks it.
+// TestSound: the op is right as long as nothing breaks it, and as well without a rule for forward mode.
 func TestSound(t *testing.T) {
 	if os.Getenv(child) == "" {
 		optest.Run(t, square(nil))
+		op := square(func(r *tensor.Rules[tensor.None]) { r.JVP = nil })
+		op.Name += " without jvp"
+		optest.Run(t, op)
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/grad"
 )
 
-// resizings are the sizes that a case is traced at and then replayed at: every named size from its default to 1, from 1 to its
-// default, and to 9, which is past the 8 elements where kernels take their arguments in another way.
+// resizings are the sizes that a case is traced at and then replayed at: every named size from its default to 1,
+// from 1 to its default, and to 9, which is past the 8 elements where kernels take their arguments in another way.
 func resizings(c Case) [][2]map[string]int {
 	var names []string
 	for _, in := range c.Inputs {
@@ -35,8 +35,8 @@ func resizings(c Case) [][2]map[string]int {
 	return out
 }
 
-// checkReplay traces the op, and its gradient, under compile(shapeless) at one shape and calls it at another: the function does not run
-// again, and the results are those of a plain call there.
+// checkReplay traces the op, and its gradient, under compile(shapeless) at one shape and calls it at another: the
+// function does not run again, and the results are those of a plain call there.
 func checkReplay(t *testing.T, op Op) {
 	f := func(in []*tensor.Array) ([]*tensor.Array, error) { return op.Fn(in), nil }
 	for ci, c := range op.Cases {

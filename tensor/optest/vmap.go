@@ -16,7 +16,8 @@ const batchSize = 2
 // maxBatchings bounds the combinations of axes that are tried for a case.
 const maxBatchings = 20
 
-// checkVMap compares vmap with a loop, over combinations of batch axes, and vmap of the gradient with a loop of gradients.
+// checkVMap compares vmap with a loop, over combinations of batch axes, and vmap of the gradient with a loop of
+// gradients.
 func checkVMap(t *testing.T, op Op) {
 	d := op.DTypes[0]
 	for ci, c := range op.Cases {

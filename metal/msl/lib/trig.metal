@@ -143,8 +143,10 @@ inline float sinpi(float x) {
   int q;
   const float r = detail::halfturn_reduce(fabs(x), q);
   const float z = r * r;
-  const float y = select(detail::sinpi_part(r, z), detail::cospi_part(z), (q & 1) != 0);
-  return detail::flip_sign(y, detail::quadrant_sign(q) ^ (as_type<uint>(x) & 0x80000000u));
+  float y = select(detail::sinpi_part(r, z), detail::cospi_part(z), (q & 1) != 0);
+  // Adding zero makes -0 +0: at whole numbers the result has the sign of x alone.
+  y = detail::flip_sign(y, detail::quadrant_sign(q)) + 0.0f;
+  return detail::flip_sign(y, as_type<uint>(x) & 0x80000000u);
 }
 
 inline float cospi(float x) {
@@ -152,7 +154,7 @@ inline float cospi(float x) {
   const float r = detail::halfturn_reduce(fabs(x), q);
   const float z = r * r;
   const float y = select(detail::cospi_part(z), detail::sinpi_part(r, z), (q & 1) != 0);
-  return detail::flip_sign(y, detail::quadrant_sign(q + 1));
+  return detail::flip_sign(y, detail::quadrant_sign(q + 1)) + 0.0f;
 }
 
 inline float tanpi(float x) {

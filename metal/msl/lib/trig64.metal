@@ -152,8 +152,10 @@ inline double sinpi(double x) {
   int q;
   const double r = detail::halfturn_reduce(fabs(x), q);
   const double z = r * r;
-  const double y = select(detail::sinpi_part(r, z), detail::cospi_part(z), (q & 1) != 0);
-  return detail::flip_sign(y, detail::quadrant_sign64(q) ^ (as_type<ulong>(x) & 0x8000000000000000ul));
+  double y = select(detail::sinpi_part(r, z), detail::cospi_part(z), (q & 1) != 0);
+  // Adding zero makes -0 +0: at whole numbers the result has the sign of x alone.
+  y = detail::flip_sign(y, detail::quadrant_sign64(q)) + 0.0l;
+  return detail::flip_sign(y, as_type<ulong>(x) & 0x8000000000000000ul);
 }
 
 inline double cospi(double x) {
@@ -161,7 +163,7 @@ inline double cospi(double x) {
   const double r = detail::halfturn_reduce(fabs(x), q);
   const double z = r * r;
   const double y = select(detail::cospi_part(z), detail::sinpi_part(r, z), (q & 1) != 0);
-  return detail::flip_sign(y, detail::quadrant_sign64(q + 1));
+  return detail::flip_sign(y, detail::quadrant_sign64(q + 1)) + 0.0l;
 }
 
 inline double tanpi(double x) {

@@ -1,0 +1,91 @@
+package luabind
+
+import (
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/ops/linalg"
+)
+
+// axisOrNone is one axis of a parameter of kind axes, nil for none.
+func (a *args) axisOrNone(i int) *int {
+	axes := a.ints(i)
+	switch len(axes) {
+	case 1:
+		return &axes[0]
+	case 0:
+		if !a.given(i) || axes == nil {
+			return nil
+		}
+	}
+	a.fail("%s has %d entries, want one axis", a.f.params[i].name, len(axes))
+	return nil
+}
+
+// quantization reads group_size, bits, mode and global_scale, the parameters from i on.
+func (a *args) quantization(i int) ops.Quantization {
+	q := ops.Quantization{GroupSize: a.int(i), Bits: a.int(i + 1), Mode: a.text(i + 2)}
+	for k, name := range []string{"group_size", "bits"} {
+		if a.given(i+k) && a.int(i+k) <= 0 {
+			a.fail("%s is %d, want a positive number", name, a.int(i+k))
+		}
+	}
+	if i+3 < len(a.v) && a.f.params[i+3].name == "global_scale" && a.given(i+3) {
+		a.fail("global_scale is for mode nvfp4, which is not supported")
+	}
+	return q
+}
+
+// heavyRows are the products, gathers, sorts, quantized operations and decompositions.
+var heavyRows = []row{
+	binaryRow("matmul", ops.Matmul),
+	{name: "take", sig: "a indices:indices axis:axes?", call: func(a *args) any {
+		return ops.Take(a.array(0), a.array(1), a.axisOrNone(2), a.ctx)
+	}},
+	{name: "take_along_axis", sig: "a indices:indices axis:axes?", call: func(a *args) any {
+		return ops.TakeAlongAxis(a.array(0), a.array(1), a.axisOrNone(2), a.ctx)
+	}},
+	{name: "put_along_axis", sig: "a indices:indices values axis:axes?", call: func(a *args) any {
+		return ops.PutAlongAxis(a.array(0), a.array(1), a.array(2), a.axisOrNone(3), a.ctx)
+	}},
+	{name: "sort", sig: "a axis:axes=-1", call: func(a *args) any {
+		return ops.Sort(a.array(0), a.axisOrNone(1), a.ctx)
+	}},
+	{name: "argsort", sig: "a axis:axes=-1", doc: "ArgSort", call: func(a *args) any {
+		return ops.ArgSort(a.array(0), a.axisOrNone(1), a.ctx)
+	}},
+	{name: "quantize", sig: "w group_size:int? bits:int? mode:string=affine global_scale:array?", call: func(a *args) any {
+		return ops.Quantize(a.array(0), a.quantization(1), a.ctx)
+	}},
+	{name: "dequantize",
+		sig: "w scales biases:array? group_size:int? bits:int? mode:string=affine global_scale:array? dtype:dtype?",
+		call: func(a *args) any {
+			var d *tensor.DType
+			if a.given(7) {
+				v := a.dtype(7, tensor.Float32)
+				d = &v
+			}
+			return ops.Dequantize(a.array(0), a.array(1), a.array(2), a.quantization(3), d, a.ctx)
+		}},
+	{name: "quantized_matmul",
+		sig: "x w scales biases:array? transpose:bool=true group_size:int? bits:int? mode:string=affine",
+		call: func(a *args) any {
+			return ops.QuantizedMatmul(a.array(0), a.array(1), a.array(2), a.array(3), a.flag(4), a.quantization(5), a.ctx)
+		}},
+	{name: "gather_qmm", doc: "GatherQMM",
+		sig: "x w scales biases:array? lhs_indices:indices? rhs_indices:indices? transpose:bool=true group_size:int? " +
+			"bits:int? mode:string=affine global_scale:array? sorted_indices:bool=false",
+		call: func(a *args) any {
+			return ops.GatherQMM(a.array(0), a.array(1), a.array(2), a.array(3), ops.GatherQMMCall{
+				LHS: a.array(4), RHS: a.array(5), NoTranspose: !a.flag(6), SortedIndices: a.flag(11),
+				Quantization: a.quantization(7),
+			}, a.ctx)
+		}},
+	{name: "tril", sig: "x k:int=0", call: func(a *args) any { return ops.Tril(a.array(0), a.int(1), a.ctx) }},
+	{name: "triu", sig: "x k:int=0", call: func(a *args) any { return ops.Triu(a.array(0), a.int(1), a.ctx) }},
+	{name: "linalg.tri_inv", sig: "a upper:bool=false", doc: "linalg.TriInv", call: func(a *args) any {
+		return linalg.TriInv(a.array(0), a.flag(1), a.ctx)
+	}},
+	{name: "linalg.cholesky", sig: "a upper:bool=false", doc: "linalg.Cholesky", call: func(a *args) any {
+		return linalg.Cholesky(a.array(0), a.flag(1), a.ctx)
+	}},
+}

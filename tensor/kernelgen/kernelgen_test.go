@@ -1,0 +1,218 @@
+package kernelgen_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua/metal/msl"
+	"github.com/mlxlua/mlxlua/tensor/kernelgen"
+)
+
+var types = []string{"bool", "uint8_t", "uint16_t", "uint32_t", "uint64_t", "int8_t", "int16_t", "int32_t",
+	"int64_t", "half",
+	"bfloat16_t", "float", "double", "complex64_t"}
+
+func compiles(t *testing.T, text string) {
+	t.Helper()
+	_, err := msl.Compile(msl.Source{Name: "test", Text: text},
+		msl.Options{MathMode: msl.Safe, Float64: strings.Contains(text, "double")})
+	require.NoError(t, err, "%s", text)
+}
+
+func program(typ string, class kernelgen.Class, out kernelgen.Class) *kernelgen.Program {
+	return &kernelgen.Program{
+		Operands: []kernelgen.Operand{{Type: typ, Class: class}, {Type: typ, Class: kernelgen.Scalar}},
+		Steps: []kernelgen.Step{{Op: "first", Type: typ, Text: "$0 + $1", Args: []int{0, 1}},
+			{Op: "second", Type: typ, Text: "$1 * $0", Args: []int{2, 0}}},
+		Outputs: []int{3, 2}, Out: []kernelgen.Class{out, out},
+	}
+}
+
+func TestElementwiseTextsCompile(t *testing.T) {
+	for _, typ := range types {
+		compiles(t, kernelgen.PrintLinear(program(typ, kernelgen.Linear, kernelgen.Linear)))
+		for _, class := range []kernelgen.Class{kernelgen.Unit, kernelgen.Repeat, kernelgen.Strided} {
+			for _, wide := range []bool{false, true} {
+				compiles(t, kernelgen.PrintGeneral(program(typ, class, kernelgen.Unit), wide))
+				compiles(t, kernelgen.PrintGeneral(program(typ, class, kernelgen.Strided), wide))
+			}
+		}
+	}
+}
+
+func TestReduceTextsCompile(t *testing.T) {
+	forms := []kernelgen.Form{kernelgen.Lane, kernelgen.Simd, kernelgen.Group}
+	for _, typ := range types {
+		for k, form := range forms {
+			for bits := range 16 {
+				flag := func(n int) bool { return bits>>n&1 == 1 }
+				if typ != "float" && (bits+k)%5 != 0 {
+					continue
+				}
+				zero := "0"
+				if typ == "complex64_t" {
+					zero = "complex64_t(0, 0)"
+				}
+				r := &kernelgen.Reduction{OutType: typ,
+					Reducer: kernelgen.Reducer{Acc: typ, Init: zero, Load: typ + "($0)", Combine: "$0 + $1",
+						Finish: "$0"},
+					Program: *program(typ, kernelgen.Strided, 0),
+					Pass:    kernelgen.Pass{Form: form, Parts: 1, Short: flag(0), Deep: flag(1), Wide: flag(2)}}
+				r.Program.Outputs, r.Program.Out = nil, nil
+				if flag(3) {
+					r.Pass.Parts = 2
+				}
+				compiles(t, kernelgen.PrintReduce(r))
+			}
+		}
+	}
+}
+
+func TestTextsSayWhatTheyAre(t *testing.T) {
+	text := kernelgen.PrintLinear(program("float", kernelgen.Linear, kernelgen.Linear))
+	require.True(t, strings.HasPrefix(text, "// first second\n#pragma clang fp contract(off)\n"))
+	require.Contains(t, text, "const float v2 = static_cast<float>(v0 + v1);")
+	require.Equal(t, text, kernelgen.PrintLinear(program("float", kernelgen.Linear, kernelgen.Linear)))
+}
+
+// Programs of equal keys print alike, and those of different keys do not.
+func TestKeys(t *testing.T) {
+	texts := map[string]string{}
+	keys := map[string]string{}
+	for _, typ := range types {
+		for _, class := range []kernelgen.Class{kernelgen.Unit, kernelgen.Repeat, kernelgen.Strided} {
+			for _, expr := range []string{"$0 + $1", "$1 + $0", "$0"} {
+				for _, outs := range [][]int{{2}, {3}, {2, 3}, {3, 2}} {
+					p := program(typ, class, kernelgen.Unit)
+					p.Steps[0].Text = expr
+					p.Outputs, p.Out = outs, make([]kernelgen.Class, len(outs))
+					for i := range p.Out {
+						p.Out[i] = kernelgen.Unit
+					}
+					key, text := string(p.Key(nil)), kernelgen.PrintGeneral(p, false)
+					require.NotContains(t, texts, key)
+					require.NotContains(t, keys, text)
+					texts[key], keys[text] = text, key
+				}
+			}
+		}
+	}
+}
+
+// walk lists what the general kernel does: for each run and lane element, each array's element number.
+func walk(numbers []int, arrays int) [][]int {
+	n, perRow, nd := numbers[0], numbers[1], numbers[2]
+	sizes, blocks := numbers[3:3+nd], numbers[3+nd:]
+	rows := 1
+	for _, s := range sizes {
+		rows *= s
+	}
+	var out [][]int
+	for run := range rows * perRow {
+		row, first := run/perRow, run%perRow*kernelgen.RunLength
+		base := make([]int, arrays)
+		for k := range arrays {
+			b := blocks[k*(2+nd):]
+			base[k] = b[0]
+			rest := row
+			for d := nd - 1; d >= 0; d-- {
+				base[k] += rest % sizes[d] * b[2+d]
+				rest /= sizes[d]
+			}
+		}
+		for x := first; x < min(n, first+kernelgen.RunLength); x++ {
+			at := make([]int, arrays)
+			for k := range arrays {
+				at[k] = base[k] + x*blocks[k*(2+nd)+1]
+			}
+			out = append(out, at)
+		}
+	}
+	return out
+}
+
+// Collapsing and moving dimensions changes the order of the elements, never which elements of the arrays meet.
+func TestLayoutsMeetTheSameElements(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 300 {
+		rank := r.IntN(6)
+		l := kernelgen.Layout{Base: []int{r.IntN(5), r.IntN(5)}, Strides: [][]int{nil, nil}}
+		step := 1
+		for range rank {
+			n := []int{1, 2, 3, 5, 40, 300}[r.IntN(6)]
+			if step*n > 4000 {
+				n = 2
+			}
+			l.Shape = append([]int{n}, l.Shape...)
+			l.Strides[0] = append([]int{step}, l.Strides[0]...)
+			l.Strides[1] = append([]int{[]int{0, 1, -3, 2 * step, step}[r.IntN(5)]}, l.Strides[1]...)
+			step *= n
+		}
+		want := map[string]int{}
+		for i := range step {
+			a, b, rest := l.Base[0], l.Base[1], i
+			for d := rank - 1; d >= 0; d-- {
+				a += rest % l.Shape[d] * l.Strides[0][d]
+				b += rest % l.Shape[d] * l.Strides[1][d]
+				rest /= l.Shape[d]
+			}
+			want[fmt.Sprint([]int{a, b})]++
+		}
+		shape := append([]int(nil), l.Shape...)
+		l.Plan()
+		got := map[string]int{}
+		for _, at := range walk(l.General(func(int) bool { return false }), 2) {
+			got[fmt.Sprint(at)]++
+		}
+		require.Equal(t, want, got, "shape %v, planned as %+v", shape, l)
+		require.Equal(t, l.Runs(), runs(l.Shape))
+	}
+}
+
+func runs(shape []int) int {
+	n := (shape[len(shape)-1] + kernelgen.RunLength - 1) / kernelgen.RunLength
+	for _, d := range shape[:len(shape)-1] {
+		n *= d
+	}
+	return n
+}
+
+func TestContiguousArraysCollapseToOneDimension(t *testing.T) {
+	shape, strides := kernelgen.Collapse([]int{2, 1, 3, 4}, [][]int{{12, 12, 4, 1}, {24, 99, 8, 2}})
+	require.Equal(t, []int{24}, shape)
+	require.Equal(t, [][]int{{1}, {2}}, strides)
+	shape, strides = kernelgen.Collapse([]int{2, 3}, [][]int{{3, 1}, {0, 1}})
+	require.Equal(t, []int{2, 3}, shape)
+	require.Equal(t, [][]int{{3, 1}, {0, 1}}, strides)
+}
+
+// The form of a reduction follows from its shape; the parts of all passes cover all elements.
+func TestPassesCoverAllElements(t *testing.T) {
+	for _, outputs := range []int{1, 3, 100, 10000} {
+		for _, reduced := range []int{0, 1, 7, 8, 16, 300, 5000, 70000, 3_000_000} {
+			for _, inner := range []bool{false, true} {
+				for _, acc := range []string{"float", "pair"} {
+					p := kernelgen.FirstPass(outputs, reduced, inner, acc)
+					left := reduced
+					for n := 0; ; n++ {
+						require.Less(t, n, 4)
+						require.Equal(t, left, p.Reduced)
+						require.GreaterOrEqual(t, p.Parts*p.Chunk, p.Reduced)
+						require.Positive(t, p.Threads())
+						next, more := p.NextPass()
+						require.Equal(t, p.Parts > 1, more)
+						if !more {
+							break
+						}
+						require.NotEqual(t, "pair", acc, "accumulators of unknown size never stand in memory")
+						left, p = p.Parts, next
+					}
+				}
+			}
+		}
+	}
+}
