@@ -23,8 +23,12 @@ type row struct {
 	sig string
 	// call makes the result: an array, a list of arrays (several values), a Lua value, values, or nil for none.
 	call func(a *args) any
+	// many says that the last parameter stands for any number of arguments, which call finds in raw.
+	many bool
 	// doc is the exported Go function of package ops whose comment is the help, if it is not named like the row.
 	doc string
+	// help is the help where no Go function's comment is.
+	help string
 }
 
 // values are several results.
@@ -185,10 +189,10 @@ func (a *args) collect() {
 	for n > len(f.params) && L.Get(n) == lua.LNil {
 		n--
 	}
-	if n > len(f.params) {
+	if n > len(f.params) && !f.many {
 		a.fail("got %d arguments, it takes %d: %s", n, len(f.params), a.names())
 	}
-	a.raw = make([]lua.LValue, len(f.params))
+	a.raw = make([]lua.LValue, max(len(f.params), n))
 	for i := range a.raw {
 		a.raw[i] = lua.LNil
 		if i < n {

@@ -22,7 +22,7 @@ func (s *State) helpText(v lua.LValue) string {
 	switch v := v.(type) {
 	case *lua.LFunction:
 		if f := s.help[v]; f != nil {
-			return f.usage() + "\n" + docs[f.docName()]
+			return f.usage() + "\n" + f.text()
 		}
 		return "a function of the script"
 	case *lua.LTable:
@@ -58,6 +58,14 @@ func (f *function) usage() string {
 	}
 	b.WriteString(")")
 	return b.String()
+}
+
+// text is the function's help, or "" if there is none.
+func (f *function) text() string {
+	if f.help != "" {
+		return f.help
+	}
+	return docs[f.docName()]
 }
 
 // docName is the Go name under which the function's text is found.

@@ -19,7 +19,7 @@ const (
 // allRows are the rows of all functions.
 func allRows() []row {
 	var all []row
-	for _, rows := range [][]row{coreRows, opRows, heavyRows, transformRows, kernelRows, evalRows, streamRows,
+	for _, rows := range [][]row{coreRows, opRows, heavyRows, transformRows, kernelRows, evalRows, streamRows, memoryRows,
 		compileRows} {
 		all = append(all, rows...)
 	}

@@ -147,6 +147,16 @@ func (s *State) openProtected() {
 		out, err := s.protect(args[1], args[0], args[2:]...)
 		return finish(L, out, err)
 	}))
+	if lib, ok := L.GetGlobal(lua.DebugLibName).(*lua.LTable); ok {
+		s.method(lib, "traceback", func(L *lua.LState) int {
+			text := s.stack()
+			if L.GetTop() > 0 && L.Get(1) != lua.LNil {
+				text = textOf(L, L.Get(1)) + "\n" + text
+			}
+			L.Push(lua.LString(text))
+			return 1
+		})
+	}
 	lib, ok := L.GetGlobal(lua.CoroutineLibName).(*lua.LTable)
 	if !ok {
 		return

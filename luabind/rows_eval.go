@@ -6,16 +6,16 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
-// evalRows evaluate. They take any number of trees, so their signature says the first only.
+// evalRows evaluate any number of trees.
 var evalRows = []row{
-	{name: "eval", sig: "a:tree? b:tree? c:tree? d:tree? e:tree? f:tree? g:tree? h:tree?", doc: "tensor.Eval",
+	{name: "eval", sig: "trees:tree?", many: true, doc: "tensor.Eval",
 		call: func(a *args) any {
 			if err := tensor.Eval(a.s.ctx(), a.s.flattenAll("eval", a.raw)...); err != nil {
 				a.s.raise(err)
 			}
 			return nil
 		}},
-	{name: "async_eval", sig: "a:tree? b:tree? c:tree? d:tree? e:tree? f:tree? g:tree? h:tree?", doc: "tensor.AsyncEval",
+	{name: "async_eval", sig: "trees:tree?", many: true, doc: "tensor.AsyncEval",
 		call: func(a *args) any {
 			if err := tensor.AsyncEval(a.s.flattenAll("async_eval", a.raw)...); err != nil {
 				a.s.raise(err)

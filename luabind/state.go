@@ -37,6 +37,8 @@ type State struct {
 	protected []protection   // the protected calls under way, outermost first
 	spares    []*lua.LState  // threads for the next ones
 	resumes   int            // coroutines that are resumed within each other
+
+	patterns map[patternKey]*pattern
 }
 
 // Options are what a State is opened with.

@@ -6,8 +6,8 @@ import (
 	"github.com/mlxlua/mlxlua/metal"
 )
 
-// freeList holds buffers whose last reader is encoded: later calls of the stream may write to them at once, because a queue runs its
-// commands in order and the encoder sees the hazard.
+// freeList holds buffers whose last reader is encoded: later calls of the stream may write to them at once, because
+// a queue runs its commands in order and the encoder sees the hazard.
 type freeList struct {
 	bufs  []*metal.Buffer
 	bytes int64
@@ -65,7 +65,8 @@ func (f *freeList) flush() {
 // leastBuffer is the size of the smallest buffer, so that arrays without elements can be bound too.
 const leastBuffer = 16
 
-// alloc is a buffer of n bytes with one reference. Where memory is short, what is encoded is handed over first, so that it comes back.
+// alloc is a buffer of n bytes with one reference. Where memory is short, what is encoded is handed over first, so
+// that it comes back.
 func (e *encoder) alloc(n int64) (*metal.Buffer, error) {
 	n = max(n, leastBuffer)
 	e.open().bytes += n

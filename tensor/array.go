@@ -39,7 +39,8 @@ func (x *Array) Dim(axis int) (int, error) {
 	return s[a], nil
 }
 
-// Size is the number of elements. In a trace it is a read of that number only: other sizes of the dimensions may give the same.
+// Size is the number of elements. In a trace it is a read of that number only: other sizes of the dimensions may
+// give the same.
 func (x *Array) Size() int {
 	x.read(WholeSize)
 	return x.node.out[x.out].spec.Shape.Size()

@@ -269,7 +269,7 @@ func TestTracedInputsHaveNoValues(t *testing.T) {
 	_, err := p.Bytes(background)
 	require.EqualError(t, err,
 		"[item] float32 (3,) made at test.lua:7 is an input of compile: its values are not known while "+
-		"f is traced (test.lua:7)")
+			"f is traced (test.lua:7)")
 	require.ErrorContains(t, tensor.Eval(background, neg(p)),
 		"[eval] float32 (3,) made at test.lua:7 depends on an input of compile")
 	tr.End()

@@ -28,7 +28,7 @@ type settling struct {
 	node        *Node
 	in          []Value
 	first, last int    // [first, last)
-	early       *error // where a batch with the node's first commands leaves their error, for the batch with the last ones
+	early       *error // a batch with the node's first commands leaves their error there, for the last batch
 	more        bool   // this is not the batch with the last ones
 }
 
@@ -129,7 +129,8 @@ func (sn *settling) inputError() error {
 	return nil
 }
 
-// commandError is the node's share of its command buffer's error: all of it, unless the driver says which commands failed.
+// commandError is the node's share of its command buffer's error: all of it, unless the driver says which commands
+// failed.
 func (sn *settling) commandError(all error, single []*metal.CommandError) error {
 	if len(single) == 0 {
 		return all

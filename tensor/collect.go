@@ -18,8 +18,8 @@ const (
 	minBandwidth    = 1 << 30
 )
 
-// collect runs a collection if the bytes that may be unreadable would take longer to write than it takes, or are a large part of
-// the budget. It says whether it did.
+// collect runs a collection if the bytes that may be unreadable would take longer to write than it takes, or are a
+// large part of the budget. It says whether it did.
 func (s *Stream) collect(e *encoder, unproven int64) bool {
 	p := &s.pace
 	if p.factor == 0 {

@@ -26,9 +26,9 @@ func (w Where) String() string {
 	return w.File + ":" + strconv.Itoa(w.Line)
 }
 
-// Ctx says how an op is called: on which stream, and from where. Every op takes one as an optional last argument and
-// hands it on to the ops it is made of. The zero Ctx, or none, means the default stream of the default device and the
-// Go caller.
+// Ctx says how an op is called: on which stream, and from where. Every op takes one as an optional last argument
+// and hands it on to the ops it is made of. The zero Ctx, or none, means the default stream of the default device
+// and the Go caller.
 type Ctx struct {
 	Stream *Stream // nil: the default stream
 	Where  Where   // zero: the line of the Go program that called the op

@@ -9,8 +9,8 @@ import (
 	"github.com/mlxlua/mlxlua/metal"
 )
 
-// storage owns a buffer for the outputs that lie in it. When it becomes garbage the buffer goes back to the pool; sooner where
-// the engine can prove that no one will read it again.
+// storage owns a buffer for the outputs that lie in it. When it becomes garbage the buffer goes back to the pool;
+// sooner where the engine can prove that no one will read it again.
 type storage struct {
 	buf      *metal.Buffer
 	owned    *metal.Owned // nil while no one but the engine can reach the outputs: it gives the buffer back itself
@@ -36,7 +36,8 @@ func (st *storage) own() {
 	}
 }
 
-// take gives the reference on the buffer to the caller: no output lies in it any more. It is nil if that was done before.
+// take gives the reference on the buffer to the caller: no output lies in it any more. It is nil if that was done
+// before.
 func (st *storage) take() *metal.Buffer {
 	if st.owned != nil {
 		return st.owned.Stop()
@@ -54,8 +55,8 @@ func (st *storage) writable(s *Stream) bool {
 // inlineBytes is the size up to which a constant stays in its node.
 const inlineBytes = 64
 
-// FromBytes is an array of the spec whose elements are a copy of b, in row-major order: it is ready at once. It fails if b's
-// length does not fit, or if the device's memory does not hold it.
+// FromBytes is an array of the spec whose elements are a copy of b, in row-major order: it is ready at once. It
+// fails if b's length does not fit, or if the device's memory does not hold it.
 func FromBytes(c *Ctx, spec Spec, b []byte) *Array {
 	const op = "array"
 	if err := spec.Shape.Check(spec.DType); err != nil {
@@ -78,8 +79,9 @@ func FromBytes(c *Ctx, spec Spec, b []byte) *Array {
 	return constant(c, spec, v)
 }
 
-// FromBuffer is an array whose elements lie in buf, from offset (bytes) on, with strides in elements (nil: row-major). It holds a
-// reference of its own on buf until it is garbage, and never writes to it. It fails if the elements do not lie in buf.
+// FromBuffer is an array whose elements lie in buf, from offset (bytes) on, with strides in elements (nil:
+// row-major). It holds a reference of its own on buf until it is garbage, and never writes to it. It fails if the
+// elements do not lie in buf.
 func FromBuffer(c *Ctx, spec Spec, buf *metal.Buffer, offset int64, strides []int) *Array {
 	const op = "array"
 	if err := spec.Shape.Check(spec.DType); err != nil {
@@ -121,8 +123,8 @@ func constant(c *Ctx, spec Spec, v View) *Array {
 	return n.array(0)
 }
 
-// Bytes evaluates x and gives its elements in row-major order, as a copy. It fails like Eval, and if x is an input of a
-// transform that has no values or depends on one.
+// Bytes evaluates x and gives its elements in row-major order, as a copy. It fails like Eval, and if x is an input
+// of a transform that has no values or depends on one.
 func (x *Array) Bytes(ctx context.Context) ([]byte, error) {
 	spec, v, release, err := x.HostView(ctx)
 	if err != nil {
@@ -136,8 +138,8 @@ func (x *Array) Bytes(ctx context.Context) ([]byte, error) {
 	return out, nil
 }
 
-// HostView evaluates x and gives its elements where they lie: see View.Bytes. They stay valid, and must not be changed, until
-// release is called. It fails as Bytes does.
+// HostView evaluates x and gives its elements where they lie: see View.Bytes. They stay valid, and must not be
+// changed, until release is called. It fails as Bytes does.
 func (x *Array) HostView(ctx context.Context) (spec Spec, v View, release func(), err error) {
 	if err := x.readable("item"); err != nil {
 		return Spec{}, View{}, nil, err

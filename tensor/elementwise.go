@@ -103,8 +103,8 @@ func (e *encoder) program(members []int32, shape Shape) error {
 	return nil
 }
 
-// elementwise encodes a cluster of element-wise nodes as one kernel. It writes what someone may read: the root, and members that
-// are live or that others of the segment read.
+// elementwise encodes a cluster of element-wise nodes as one kernel. It writes what someone may read: the root, and
+// members that are live or that others of the segment read.
 func (e *encoder) elementwise(members []int32) error {
 	k := &e.kernel
 	root := e.seg.tasks[members[len(members)-1]].node
@@ -149,16 +149,16 @@ func (e *encoder) elementwise(members []int32) error {
 	return e.general(root.prim.name, shape, outs)
 }
 
-// donate gives an output of the cluster the storage of an operand that the cluster is the last to read. Each thread reads an element
-// before it writes the one in its place.
+// donate gives an output of the cluster the storage of an operand that the cluster is the last to read. Each thread
+// reads an element before it writes the one in its place.
 func (e *encoder) donate(out Value, members []int32) bool {
 	k := &e.kernel
 	need := out.Spec().NBytes()
 	for i, v := range k.values {
 		o := k.ops[i]
 		st := o.owner
-		if st == nil || k.prog.Operands[i].Class != kernelgen.Linear || o.OffsetBytes != 0 || v.Spec().NBytes() != need ||
-			o.buf.Len() != max(need, leastBuffer) || st.users.Load() != 1 || !st.writable(e.s) {
+		if st == nil || k.prog.Operands[i].Class != kernelgen.Linear || o.OffsetBytes != 0 ||
+			v.Spec().NBytes() != need || o.buf.Len() != max(need, leastBuffer) || st.users.Load() != 1 || !st.writable(e.s) {
 			continue
 		}
 		if !e.lastRead(v, members) {

@@ -29,8 +29,8 @@ type encoder struct {
 	kernel  kernelScratch
 }
 
-// The size of a command buffer: it is handed over when it is as large, so that memory comes back during long evaluations and the device
-// has work while the rest is encoded.
+// The size of a command buffer: it is handed over when it is as large, so that memory comes back during long
+// evaluations and the device has work while the rest is encoded.
 const (
 	batchCommands = 64
 	firstCommands = 16 // when the device is idle
@@ -178,7 +178,8 @@ func (e *encoder) throttle(n int) {
 	}
 }
 
-// drain hands over what is encoded and waits until all of the stream's commands have run, or the evaluation is cancelled.
+// drain hands over what is encoded and waits until all of the stream's commands have run, or the evaluation is
+// cancelled.
 func (e *encoder) drain() error {
 	if e.batch != nil {
 		e.commit(false)

@@ -38,8 +38,9 @@ type task struct {
 // reads are the inputs whose data the task reads.
 func (t *task) reads() []Value { return t.in[:t.from] }
 
-// Eval computes the arrays and what they depend on, and waits for them or for ctx. It returns the first error. When ctx is done first,
-// the work that it waits for is cancelled: its kernels stop, its arrays fail with the context's cause, and other work goes on.
+// Eval computes the arrays and what they depend on, and waits for them or for ctx. It returns the first error. When
+// ctx is done first, the work that it waits for is cancelled: its kernels stop, its arrays fail with the context's
+// cause, and other work goes on.
 func Eval(ctx context.Context, xs ...*Array) error { return evaluate(ctx, "eval", xs...) }
 
 func evaluate(ctx context.Context, op string, xs ...*Array) error {
@@ -61,12 +62,12 @@ func evaluate(ctx context.Context, op string, xs ...*Array) error {
 	return nil
 }
 
-// AsyncEval hands the arrays over to their streams and returns: planning, encoding and computing happen there. What goes
-// wrong then is the error of the arrays. It fails at once on arrays that cannot be evaluated.
+// AsyncEval hands the arrays over to their streams and returns: planning, encoding and computing happen there. What
+// goes wrong then is the error of the arrays. It fails at once on arrays that cannot be evaluated.
 func AsyncEval(xs ...*Array) error { return schedule("async_eval", xs) }
 
-// Wait waits for an array that was handed over, and returns its error, or the context's cause when ctx is done first; the
-// work goes on. It does not start the computation of a lazy array: that is an error.
+// Wait waits for an array that was handed over, and returns its error, or the context's cause when ctx is done
+// first; the work goes on. It does not start the computation of a lazy array: that is an error.
 func (x *Array) Wait(ctx context.Context) error {
 	if err := x.readable("wait"); err != nil {
 		return err

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every half is what IEEE 754 says its bits mean, and comes back from its value; values between two neighbours go to the
-// nearer one, halfway to the one with an even last bit.
+// Every half is what IEEE 754 says its bits mean, and comes back from its value; values between two neighbours go
+// to the nearer one, halfway to the one with an even last bit.
 func TestHalfTypesExhaustively(t *testing.T) {
 	for _, h := range []struct {
 		name       string

@@ -6,8 +6,8 @@ import (
 	"runtime/debug"
 )
 
-// HostOperand is an input or output of a Host rule: Bytes are its elements in row-major order. Inputs must not be changed.
-// Where only an input's spec is read it has no Bytes.
+// HostOperand is an input or output of a Host rule: Bytes are its elements in row-major order. Inputs must not be
+// changed. Where only an input's spec is read it has no Bytes.
 type HostOperand struct {
 	Spec
 	Bytes []byte

@@ -1,8 +1,8 @@
 package tensor
 
-// Drop says that no one will read the arrays through these handles again, for transforms that make intermediates by the
-// thousand: what nothing else needs is then never stored. Unlike after Free, later use is no error with its own text; the value of
-// a dropped array that was not stored cannot be read.
+// Drop says that no one will read the arrays through these handles again, for transforms that make intermediates by
+// the thousand: what nothing else needs is then never stored. Unlike after Free, later use is no error with its own
+// text; the value of a dropped array that was not stored cannot be read.
 func Drop(xs ...*Array) {
 	for _, x := range xs {
 		if x != nil {
@@ -69,8 +69,8 @@ func (v Value) unread() {
 	}
 }
 
-// unheld says whether no one can read the output but the nodes that its uses count: its handle is gone, or was given up,
-// and no transform may walk the node.
+// unheld says whether no one can read the output but the nodes that its uses count: its handle is gone, or was
+// given up, and no transform may walk the node.
 func (v Value) unheld() bool {
 	n := v.Node
 	if n.held() {

@@ -33,8 +33,8 @@ type Value struct {
 func (v Value) Spec() Spec { return v.Node.out[v.Out].spec }
 
 // Node is a call of an op: a vertex of the graph. Its outputs' shapes are fixed when it is made. It points at the
-// Nodes it reads, never at handles, and lets go of them as soon as it is scheduled, unless a transform may still walk
-// it.
+// Nodes it reads, never at handles, and lets go of them as soon as it is scheduled, unless a transform may still
+// walk it.
 type Node struct {
 	id       uint64
 	prim     *Prim

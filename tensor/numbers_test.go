@@ -217,7 +217,7 @@ func TestDTypes(t *testing.T) {
 			if d != tensor.Bool {
 				require.NoError(t, tensor.Eval(background, sum(y), sum(reshape(y, 2, 3), 0),
 					add(trans(reshape(y, 2, 3)),
-					reshape(y, 3, 2))))
+						reshape(y, 3, 2))))
 			}
 		})
 	}

@@ -10,8 +10,8 @@ var fuse atomic.Bool
 
 func init() { fuse.Store(os.Getenv("MLXLUA_FUSE") != "0") }
 
-// SetFusion switches the fusion of ops into kernels on or off for evaluations that begin after the call, and says what it was:
-// for tests and bisection. MLXLUA_FUSE=0 in the environment switches it off from the start.
+// SetFusion switches the fusion of ops into kernels on or off for evaluations that begin after the call, and says
+// what it was: for tests and bisection. MLXLUA_FUSE=0 in the environment switches it off from the start.
 func SetFusion(on bool) (before bool) { return fuse.Swap(on) }
 
 // The limits of a fused kernel: ops, and buffers (operands and outputs; Metal allows 31, one holds numbers).
@@ -20,8 +20,8 @@ const (
 	maxFusedBuffers = 28
 )
 
-// unit is what is encoded as one: a cluster of element-wise nodes, a reduction with the element-wise nodes before it, or one node.
-// Its members are a chain of slots, the last of which is the root.
+// unit is what is encoded as one: a cluster of element-wise nodes, a reduction with the element-wise nodes before
+// it, or one node. Its members are a chain of slots, the last of which is the root.
 type unit struct{ first, root int32 }
 
 // plan is the stream's scratch for planning a segment; its slices are indexed by slot, except where said.
@@ -180,8 +180,8 @@ func (p *plan) members(u unit, out []int32) []int32 {
 	return out
 }
 
-// findLive decides which outputs of the segment must be written because someone may read them later. Where that hangs on handles that
-// may be garbage and a collection costs less than writing, it collects first.
+// findLive decides which outputs of the segment must be written because someone may read them later. Where that
+// hangs on handles that may be garbage and a collection costs less than writing, it collects first.
 func (e *encoder) findLive() {
 	p, tasks := &e.plan, e.seg.tasks
 	var unproven int64

@@ -200,7 +200,8 @@ func TestExactReuse(t *testing.T) {
 	const n = 1 << 16
 	x := iota(n)
 	eval(t, x)
-	// Each step needs its input and its output: two buffers, however long the chain is. Sums keep the steps from fusing.
+	// Each step needs its input and its output: two buffers, however long the chain is. Sums keep the steps from
+	// fusing.
 	chain := func(steps int) *tensor.Array {
 		y := x
 		for range steps {

@@ -22,16 +22,17 @@ func (s Spec) String() string { return s.DType.String() + " " + s.Shape.String()
 // None is the attributes of an op that has none.
 type None struct{}
 
-// Rules is everything the engine knows of an op with attributes A. Shape, DType and exactly one executor (Expr, Reduce,
-// View, Run or Host) are mandatory. Attributes hold what the user wrote, never what was derived from a shape; A must be
-// comparable without interfaces that could hold slices: scalars, DType, Ints, F64, Dims, strings and pointers.
+// Rules is everything the engine knows of an op with attributes A. Shape, DType and exactly one executor (Expr,
+// Reduce, View, Run or Host) are mandatory. Attributes hold what the user wrote, never what was derived from a
+// shape; A must be comparable without interfaces that could hold slices: scalars, DType, Ints, F64, Dims, strings
+// and pointers.
 type Rules[A comparable] struct {
 	// Shape gives the output shapes. It serves building a graph and shapeless replay alike.
 	Shape func(in []Spec, a A) ([]Shape, error)
 	// DType gives the output dtypes.
 	DType func(in []Spec, a A) ([]DType, error)
-	// SpecFrom says from which of n inputs on only shape and dtype are read: the engine does not compute those for this
-	// op. Nil: all inputs are read.
+	// SpecFrom says from which of n inputs on only shape and dtype are read: the engine does not compute those for
+	// this op. Nil: all inputs are read.
 	SpecFrom func(a A, n int) int
 	// NoMerge marks an impure op: two calls with equal attributes and inputs are not one.
 	NoMerge bool
@@ -40,8 +41,8 @@ type Rules[A comparable] struct {
 	// MSL types of in and are broadcast against each other; its value is converted to the output's type. Operands
 	// appear at most once each or are cheap to repeat: the printer binds each to a variable.
 	Expr func(a A, in []DType) string
-	// Reduce executes a reduction of input 0 over axes (counted from 0, sorted) into output 0. A reduction over no axes is
-	// element-wise: Finish of Load.
+	// Reduce executes a reduction of input 0 over axes (counted from 0, sorted) into output 0. A reduction over no
+	// axes is element-wise: Finish of Load.
 	Reduce func(a A, in []Spec) (axes []int, r kernelgen.Reducer, err error)
 	// View executes without a kernel: it gives each output as a view of input 0's bytes, or false where that needs a
 	// contiguous input; then it is called again with a contiguous copy, and must succeed.
@@ -58,8 +59,8 @@ type Rules[A comparable] struct {
 	// at other shapes must trace again.
 	Fixed func(a A) bool
 
-	// Updates, for an op with Run: output 0 starts as a copy of input Updates-1, and Run changes it in place. Where that
-	// input's buffer has no other reader left, it is taken over and nothing is copied. 0: none.
+	// Updates, for an op with Run: output 0 starts as a copy of input Updates-1, and Run changes it in place. Where
+	// that input's buffer has no other reader left, it is taken over and nothing is copied. 0: none.
 	Updates int
 
 	// VJP gives for each input the gradient, nil where there is none (or g.Want is false).
@@ -122,8 +123,8 @@ type Prim struct {
 // Name is the op's name, as MLX calls it.
 func (p *Prim) Name() string { return p.name }
 
-// Op is a Prim with the type of its attributes. Declare one in a var and Define its rules in an init function: a rule
-// that calls its own op would otherwise be an initialisation cycle.
+// Op is a Prim with the type of its attributes. Declare one in a var and Define its rules in an init function: a
+// rule that calls its own op would otherwise be an initialisation cycle.
 type Op[A comparable] struct{ prim Prim }
 
 var prims = map[string]*Prim{}
@@ -214,9 +215,9 @@ func checkRules[A comparable](p *Prim, r Rules[A]) error {
 	case executors != 1:
 		return fmt.Errorf("%d executors, want one of Expr, Reduce, View, Run, Host", executors)
 	case r.Updates != 0 && r.Run == nil:
-		return fmt.Errorf("Updates needs Run")
+		return fmt.Errorf("the Updates rule needs Run")
 	case r.Prepare != nil && r.Run == nil:
-		return fmt.Errorf("Prepare needs Run")
+		return fmt.Errorf("the Prepare rule needs Run")
 	}
 	return checkAttrs(reflect.TypeFor[A]())
 }

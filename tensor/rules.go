@@ -19,8 +19,9 @@ func (n *Node) HasVMap() bool { return n.prim.vmap != nil }
 // IsElementwise says whether the op is an expression of its broadcast operands: it needs no batching rule.
 func (n *Node) IsElementwise() bool { return n.prim.expr != nil }
 
-// CallVJP runs the op's vector-Jacobian rule on the node's inputs, outputs and the outputs' cotangents (nil where there is
-// none). The result has one gradient for each input, nil where there is none. It fails if the op has no such rule.
+// CallVJP runs the op's vector-Jacobian rule on the node's inputs, outputs and the outputs' cotangents (nil where
+// there is none). The result has one gradient for each input, nil where there is none. It fails if the op has no
+// such rule.
 func (n *Node) CallVJP(c *Ctx, in, out, cot []*Array, want []bool) (grads []*Array, err error) {
 	if n.prim.vjp == nil {
 		return nil, c.Errorf(n.prim.name, "it has no gradient (vjp) rule")
@@ -36,8 +37,8 @@ func (n *Node) CallVJP(c *Ctx, in, out, cot []*Array, want []bool) (grads []*Arr
 	return grads, nil
 }
 
-// CallJVP runs the op's Jacobian-vector rule on the tangents of the inputs (nil for zero) and gives those of the outputs, nil
-// for zero. It fails if the op has no such rule.
+// CallJVP runs the op's Jacobian-vector rule on the tangents of the inputs (nil for zero) and gives those of the
+// outputs, nil for zero. It fails if the op has no such rule.
 func (n *Node) CallJVP(c *Ctx, in, out, tan []*Array) (tans []*Array, err error) {
 	if n.prim.jvp == nil {
 		return nil, c.Errorf(n.prim.name, "it has no jvp rule")
@@ -53,8 +54,8 @@ func (n *Node) CallJVP(c *Ctx, in, out, tan []*Array) (tans []*Array, err error)
 	return tans, nil
 }
 
-// CallVMap runs the op's batching rule on inputs whose batch axes are axes (-1: none) and gives the outputs with theirs. It
-// fails if the op has no such rule.
+// CallVMap runs the op's batching rule on inputs whose batch axes are axes (-1: none) and gives the outputs with
+// theirs. It fails if the op has no such rule.
 func (n *Node) CallVMap(c *Ctx, in []*Array, axes []int, size int) (out []*Array, outAxes []int, err error) {
 	if n.prim.vmap == nil {
 		return nil, nil, c.Errorf(n.prim.name, "it has no vmap rule")
@@ -81,8 +82,8 @@ func (n *Node) recoverRule(c *Ctx, rule string, err *error) {
 	}
 }
 
-// Handle is an Array on output i: for transforms that walk the graph. It watches the output in place of an earlier handle
-// that is gone; an earlier one that is still there is the result.
+// Handle is an Array on output i: for transforms that walk the graph. It watches the output in place of an earlier
+// handle that is gone; an earlier one that is still there is the result.
 func (n *Node) Handle(i int) *Array {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -101,8 +102,9 @@ func (n *Node) Handle(i int) *Array {
 	return a
 }
 
-// Order lists the nodes that roots depend on, and their own, so that each comes after its inputs. Where stop says true the
-// walk goes no further: that node is left out. It sees what Inputs gives: nodes that were evaluated outside of a trace have none.
+// Order lists the nodes that roots depend on, and their own, so that each comes after its inputs. Where stop says
+// true the walk goes no further: that node is left out. It sees what Inputs gives: nodes that were evaluated
+// outside of a trace have none.
 func Order(roots []*Array, stop func(*Node) bool) []*Node {
 	type frame struct {
 		n    *Node

@@ -9,8 +9,8 @@ import (
 	"github.com/mlxlua/mlxlua/metal"
 )
 
-// Operand is an input or output of a call that is being executed: what it is, and where its elements lie. An input of which only
-// the spec is read has no View.
+// Operand is an input or output of a call that is being executed: what it is, and where its elements lie. An input
+// of which only the spec is read has no View.
 type Operand struct {
 	Spec
 	View
@@ -39,8 +39,8 @@ const (
 	argBad
 )
 
-// Const is inline bytes: a bool, a sized integer or float, complex64, or a slice of such, or bytes as they are. An int is an
-// int32, and must fit. Anything else is an error at Dispatch.
+// Const is inline bytes: a bool, a sized integer or float, complex64, or a slice of such, or bytes as they are. An
+// int is an int32, and must fit. Anything else is an error at Dispatch.
 func Const(v any) Arg {
 	switch v := v.(type) {
 	case []byte:
@@ -73,7 +73,8 @@ func TGMem(n int) Arg { return Arg{kind: argThreadgroup, n: n} }
 type Run struct {
 	// In are the inputs; those of which only the spec is read have no View. Their strides are not negative.
 	In []Operand
-	// Out are the outputs: allocated, row-contiguous, with any contents; with Rules.Updates output 0 holds the input's elements.
+	// Out are the outputs: allocated, row-contiguous, with any contents; with Rules.Updates output 0 holds the
+	// input's elements.
 	Out []Operand
 	// Prepared is what the Prepare rule gave.
 	Prepared any
@@ -111,8 +112,8 @@ func (r *Run) ContiguousOf(o Operand) (Operand, error) {
 // Temp is memory for an array of the spec, in row-major order, with any contents. It is given back after the call.
 func (r *Run) Temp(spec Spec) (Operand, error) { return r.e.temp(spec) }
 
-// CopyTo copies src, broadcast to dst's shape and converted to its dtype, to dst; both may lie in any way, but must not overlap.
-// It fails if the shapes do not fit.
+// CopyTo copies src, broadcast to dst's shape and converted to its dtype, to dst; both may lie in any way, but must
+// not overlap. It fails if the shapes do not fit.
 func (r *Run) CopyTo(dst, src Operand) error { return r.e.copyTo(dst, src) }
 
 // Fill sets all elements of out to pattern, which is one element.
@@ -130,17 +131,18 @@ func (r *Run) Fill(out Operand, pattern []byte) error {
 	return enc.Fill(metal.Range{Buf: out.buf, Offset: out.OffsetBytes, Bytes: out.NBytes()}, pattern)
 }
 
-// Kernel is the pipeline of an entry point of MSL text: compiled on first use. It fails with the text's errors, and with the
-// context's cause when the evaluation is cancelled.
+// Kernel is the pipeline of an entry point of MSL text: compiled on first use. It fails with the text's errors, and
+// with the context's cause when the evaluation is cancelled.
 func (r *Run) Kernel(src metal.Source, entry string) (*metal.Pipeline, error) {
 	return r.e.pipeline(src, entry)
 }
 
-// Dispatch encodes a run of a kernel over a grid of threads, with arguments in the order of its parameters. It fails if one does not fit.
+// Dispatch encodes a run of a kernel over a grid of threads, with arguments in the order of its parameters. It
+// fails if one does not fit.
 func (r *Run) Dispatch(p *metal.Pipeline, grid, threadgroup metal.Size, args ...Arg) error {
 	return r.e.dispatch(r.node.prim.name, p, grid, threadgroup, args)
 }
 
-// Check has f called with the bytes of o (a temporary or an output, row-contiguous) when the kernels have run: its error becomes the node's.
-// F runs on a goroutine of the driver: it must be quick, and must not keep the bytes.
+// Check has f called with the bytes of o (a temporary or an output, row-contiguous) when the kernels have run: its
+// error becomes the node's. F runs on a goroutine of the driver: it must be quick, and must not keep the bytes.
 func (r *Run) Check(o Operand, f func(b []byte) error) { r.e.check(r.node, o, f) }

@@ -134,8 +134,8 @@ func Axes(axes []int, ndim int) ([]int, error) {
 	return out, nil
 }
 
-// Ints is an interned list of integers: comparable with ==, as attributes must be. The zero Ints is nil, which is not
-// the empty list.
+// Ints is an interned list of integers: comparable with ==, as attributes must be. The zero Ints is nil, which is
+// not the empty list.
 type Ints struct{ h unique.Handle[string] }
 
 // MakeInts interns a list; nil gives the zero Ints.

@@ -47,8 +47,9 @@ var registry struct {
 	streams  []*Stream
 }
 
-// SetDevice makes an opened device the one of its kind: "cpu" in its Info is CPU, all others GPU. The first one becomes the default
-// device. Streams and arrays of a device that was set before stay with that. A nil device is not allowed; see CloseDevice.
+// SetDevice makes an opened device the one of its kind: "cpu" in its Info is CPU, all others GPU. The first one
+// becomes the default device. Streams and arrays of a device that was set before stay with that. A nil device is
+// not allowed; see CloseDevice.
 func SetDevice(dev *metal.Device) Device {
 	d := Device{Kind: GPU}
 	if dev.Info().Kind == "cpu" {
@@ -123,8 +124,9 @@ func SetDefaultDevice(d Device) error {
 	return nil
 }
 
-// Stream is a queue of work on a device. Work of one stream is done in the order in which it was asked for; streams run beside each
-// other. Planning and encoding happen on a goroutine of the stream, which lives as long as there is work.
+// Stream is a queue of work on a device. Work of one stream is done in the order in which it was asked for; streams
+// run beside each other. Planning and encoding happen on a goroutine of the stream, which lives as long as there is
+// work.
 type Stream struct {
 	device Device
 	index  int
@@ -218,8 +220,8 @@ func (c *Ctx) stream() (*Stream, error) {
 	return defaultStream(registry.chosen)
 }
 
-// Synchronize waits until the streams (none given: all) have done all work that they were given before the call, or ctx is
-// done: then it returns the context's cause. Failed work is no error here: it is that of its arrays.
+// Synchronize waits until the streams (none given: all) have done all work that they were given before the call, or
+// ctx is done: then it returns the context's cause. Failed work is no error here: it is that of its arrays.
 func Synchronize(ctx context.Context, streams ...*Stream) error {
 	if ctx == nil {
 		ctx = context.Background()
@@ -245,7 +247,8 @@ func Synchronize(ctx context.Context, streams ...*Stream) error {
 	return nil
 }
 
-// enqueue hands segments over, in order. Called with schedMu held, so that all streams agree on the order of evaluations.
+// enqueue hands segments over, in order. Called with schedMu held, so that all streams agree on the order of
+// evaluations.
 func (s *Stream) enqueue(seg *segment) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

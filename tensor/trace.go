@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// Trace is a transform's hold on the graph: while it is open, nodes that depend on its inputs keep what they read, so
-// that the transform can walk them. Its inputs are made by Watch (they have values: grad, jvp) or Placeholder (they
-// have none: vmap, compile).
+// Trace is a transform's hold on the graph: while it is open, nodes that depend on its inputs keep what they read,
+// so that the transform can walk them. Its inputs are made by Watch (they have values: grad, jvp) or Placeholder
+// (they have none: vmap, compile).
 type Trace struct {
 	name     string
 	abstract bool
@@ -62,7 +62,8 @@ func (t *Trace) End() {
 	}
 }
 
-// keep remembers a node that is evaluated while t is open, to forget its inputs when t ends. It says whether t is open.
+// keep remembers a node that is evaluated while t is open, to forget its inputs when t ends. It says whether t is
+// open.
 func (t *Trace) keep(n *Node) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -91,9 +92,9 @@ func (t *Trace) DependsOn(x *Array) bool { return slices.Contains(x.node.traces,
 // Has says whether the node depends on an input of t.
 func (t *Trace) Has(n *Node) bool { return slices.Contains(n.traces, t) }
 
-// mergeTraces is the union, without those that have ended and have nothing more to say: an array that is updated step
-// by step, with one transform each, would gather them without end. It shares a's storage where it can, and never
-// changes it.
+// mergeTraces is the union, without those that have ended and have nothing more to say: an array that is updated
+// step by step, with one transform each, would gather them without end. It shares a's storage where it can, and
+// never changes it.
 func mergeTraces(a, b []*Trace) []*Trace {
 	if len(a) == 0 && !slices.ContainsFunc(b, (*Trace).over) {
 		return b

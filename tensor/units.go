@@ -251,7 +251,8 @@ func (e *encoder) call(t *task) error {
 	return n.prim.run(r, n.attrs)
 }
 
-// update makes output 0 a copy of the input that the op changes in place, or its storage where nothing else reads it.
+// update makes output 0 a copy of the input that the op changes in place, or its storage where nothing else reads
+// it.
 func (e *encoder) update(t *task, r *Run) error {
 	n := t.node
 	i := n.prim.updates - 1

@@ -2,7 +2,8 @@ package tensor
 
 import "github.com/mlxlua/mlxlua/metal"
 
-// View is where an array's elements lie: strides in elements, the offset in bytes. Its shape stands in the Spec beside it.
+// View is where an array's elements lie: strides in elements, the offset in bytes. Its shape stands in the Spec
+// beside it.
 type View struct {
 	buf         *metal.Buffer
 	owner       *storage // keeps buf from the pool
@@ -11,8 +12,9 @@ type View struct {
 	Strides     []int
 }
 
-// Bytes is the memory that the view lies in: the element at index i stands at OffsetBytes plus the sum of i times Strides times
-// the element's size. It must not be changed, and is valid as long as the array it was taken from (see Array.HostView).
+// Bytes is the memory that the view lies in: the element at index i stands at OffsetBytes plus the sum of i times
+// Strides times the element's size. It must not be changed, and is valid as long as the array it was taken from
+// (see Array.HostView).
 func (v View) Bytes() []byte {
 	if v.buf != nil {
 		return v.buf.Bytes()

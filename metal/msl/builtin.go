@@ -340,4 +340,7 @@ func intBuiltins() {
 	direct("ctz", 1, intOnly, kir.Ctz)
 	direct("reverse_bits", 1, intOnly, kir.BitReverse)
 	direct("mulhi", 2, intOnly, kir.MulHi)
+	// Clang's names, which some headers use.
+	builtins["__builtin_ctz"], builtins["__builtin_clz"] = builtins["ctz"], builtins["clz"]
+	builtins["__builtin_popcount"] = builtins["popcount"]
 }

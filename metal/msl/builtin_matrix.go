@@ -197,16 +197,32 @@ func (g *gen) matrixMul(c *bcall, acc bool) value {
 	if !ok1 || !ok2 {
 		return badValue
 	}
-	wide := kir.F32
-	if d.q.T.elem.T.kt == kir.F64 {
-		wide = kir.F64
-	}
-	sums := []operand{{ty: wide}, {ty: wide}}
+	var z *value
 	if acc {
-		z, ok := g.matrixArg(c, 3)
+		c3, ok := g.matrixArg(c, 3)
 		if !ok {
 			return badValue
 		}
+		z = &c3
+	}
+	g.store(d, g.matrixSum(d.q.T, a, b, z))
+	return voidValue
+}
+
+// matrixProduct is a * b, of the type of a.
+func (g *gen) matrixProduct(a, b value) value {
+	a, b = g.rvalue(a), g.rvalue(b)
+	return g.matrixSum(a.q.T, a, b, nil)
+}
+
+// matrixSum computes a * b + z as a matrix of type t.
+func (g *gen) matrixSum(t *ctype, a, b value, z *value) value {
+	wide := kir.F32
+	if t.elem.T.kt == kir.F64 {
+		wide = kir.F64
+	}
+	sums := []operand{{ty: wide}, {ty: wide}}
+	if z != nil {
 		sums[0], sums[1] = g.convert(z.comps[0], wide), g.convert(z.comps[1], wide)
 	}
 	row, col := g.matrixPlace()
@@ -224,7 +240,6 @@ func (g *gen) matrixMul(c *bcall, acc bool) value {
 			sums[i] = g.op(kir.Fma, wide, av, get(b, i, bl), sums[i])
 		}
 	}
-	t := d.q.T.elem.T.kt
-	g.store(d, value{k: vRight, q: d.q.bare(), comps: []operand{g.convert(sums[0], t), g.convert(sums[1], t)}})
-	return voidValue
+	e := t.elem.T.kt
+	return value{k: vRight, q: qt(t), comps: []operand{g.convert(sums[0], e), g.convert(sums[1], e)}}
 }

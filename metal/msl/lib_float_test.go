@@ -59,11 +59,11 @@ func TestUnaryFloatAccuracy(t *testing.T) {
 				xs = append(xs, between(r[0], r[1], 25000)...)
 			}
 			worst, at := worst32(m.floats(t, xs, xs), xs, f.ref)
-			if *exhaustive {
-				const chunk = 1 << 22
-				for base := uint64(0); base < 1<<32; base += chunk {
-					for i := range chunk {
-						xs = append(xs[:i], math.Float32frombits(uint32(base)+uint32(i)))
+			if *floatPoints > 0 {
+				step := max(1<<32/uint64(*floatPoints), 1)
+				for u := uint64(0); u < 1<<32; {
+					for xs = xs[:0]; u < 1<<32 && len(xs) < 1<<20; u += step {
+						xs = append(xs, math.Float32frombits(uint32(u)))
 					}
 					if w, a := worst32(m.floats(t, xs, xs), xs, f.ref); w > worst {
 						worst, at = w, a
@@ -83,4 +83,24 @@ func worst32(got, xs []float32, ref func(float64) float64) (worst float64, at fl
 		}
 	}
 	return worst, at
+}
+
+// TestReductionNextToMultiples: the floats nearest to multiples of pi/2, where all leading digits cancel.
+func TestReductionNextToMultiples(t *testing.T) {
+	var xs []float32
+	for n := 1; n < 50000; n++ {
+		xs = append(xs, float32(float64(n)*math.Pi/2))
+	}
+	for k := 16; k < 126; k++ {
+		for n := range 50 {
+			xs = append(xs, float32(math.Ldexp(math.Pi/2*(1+float64(n)/50), k)))
+		}
+	}
+	for expr, ref := range map[string]func(float64) float64{"sin(x)": math.Sin, "cos(x)": math.Cos, "tan(x)": math.Tan} {
+		worst, at := worst32(newMapper(t, "float", expr).floats(t, xs, xs), xs, func(x float64) float64 {
+			return ref(reduceBig(x))
+		})
+		t.Logf("%s: %.2f ULP at %v", expr, worst, at)
+		require.LessOrEqual(t, worst, 4.0, "%s at %v", expr, at)
+	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
-var exhaustive = flag.Bool("exhaustive", false, "test the math functions on every float (about an hour)")
+var floatPoints = flag.Int("floats", 0, "how many more floats to test math functions on; 1<<32 is all, and takes hours")
 
 // mapper runs out[i] = expr on arrays of the type T, with x and y as operands.
 type mapper struct {
@@ -182,7 +182,7 @@ func reduceBig(x float64) float64 {
 	if math.IsInf(x, 0) || math.IsNaN(x) {
 		return math.NaN()
 	}
-	if math.Abs(x) < 100 {
+	if math.Abs(x) < 1 {
 		return x
 	}
 	const prec = 1400

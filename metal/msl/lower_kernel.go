@@ -288,7 +288,15 @@ func (b *paramBinder) bind(p *paramInst) {
 		switch a.Name {
 		case "buffer", "threadgroup", "maybe_unused", "id":
 		case "function_constant":
-			g.c.errorf(NoFunctionConstant, a.At, "the parameter '%s' depends on a function constant", d.Name)
+			if !b.present(a) { // the parameter does not exist: a null pointer
+				if p.q.T.kind == tPtr {
+					v = g.newLocal(d.Name, p.q, rval(p.q.T, operand{ty: p.q.T.kirScalar()}))
+				} else if p.q.T.kind == tRef {
+					v = g.dummy(p.q.T.elem)
+				}
+				b.declare(d, v, isRef)
+				return
+			}
 		case "stage_in", "texture", "sampler", "patch_control_point", "payload", "visible_function_table":
 			g.c.errorf(Unsupported, a.At, "'%s' parameters are not supported", a.Name)
 			b.declare(d, badValue, isRef)
@@ -318,6 +326,16 @@ func (b *paramBinder) declare(d *ParamDecl, v value, isRef bool) {
 			b.g.c.redefined(d.Name, d.Pos(), old)
 		}
 	}
+}
+
+// present evaluates the condition of [[function_constant(c)]].
+func (b *paramBinder) present(a *Attr) bool {
+	if len(a.Args) != 1 {
+		b.g.c.errorf(UnknownAttribute, a.At, "function_constant takes the name of a function constant")
+		return true
+	}
+	v, ok := b.g.constExpr(a.Args[0], "the condition of a parameter")
+	return !ok || len(v.comps) != 1 || v.comps[0].bits != 0
 }
 
 // buffer makes a kir parameter for a pointer or reference.

@@ -34,6 +34,9 @@ func (g *gen) binaryOp(op Op, a, b value, xa, xb Expr, at Pos) value {
 			b = g.toArith(b)
 		}
 	}
+	if op == OpMul && a.q.T.kind == tSimdMat && b.q.T.kind == tSimdMat {
+		return g.matrixProduct(a, b)
+	}
 	if a.k == vList || b.k == vList {
 		g.c.errorf(BadOperands, at, "a braced list is no operand of %s", op)
 		return badValue

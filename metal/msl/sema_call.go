@@ -75,6 +75,8 @@ func (g *gen) callExpr(x *CallExpr) value {
 	case fv.k == vType:
 		return g.constructParen(fv.q.bare(), args, x.Pos())
 	case fv.k == vFuncs:
+		cp := *fv.fn
+		fv.fn = &cp
 		g.addADL(fv.fn, fx, args)
 		return g.callOverload(fv.fn, args, x.Fun.Pos())
 	case fv.q.T.kind == tStruct:

@@ -117,7 +117,7 @@ func (g *gen) stringLit(x *StringLit) value {
 		g.c.errorf(TooLarge, x.Pos(), "a string of %d characters", n)
 		return badValue
 	}
-	o := &object{name: "string", fixed: true, slots: make([]slot, n)}
+	o := &object{name: stringName, fixed: true, slots: make([]slot, n)}
 	o.q = qtype{T: g.c.arrayOf(qt(char), n), Const: true, Space: SpaceConstant}
 	for i := range n {
 		o.slots[i] = slot{-1, operand{ty: kir.I8}}

@@ -328,10 +328,8 @@ func (g *gen) candidate(f *funcEnt, ov *overload, args []value, this *value) (*c
 		}
 		cd.this = g.thisRank(inst, this)
 	}
-	if f.decl.Kind == FuncConstructor && this != nil && f.decl.Quals.Space != SpaceNone {
-		if f.decl.Quals.Space.normal() != this.q.Space.normal() {
-			return nil, "it makes objects in " + spaceName(f.decl.Quals.Space) + " memory"
-		}
+	if f.decl.Kind == FuncConstructor && this != nil && f.decl.Quals.Space.normal() != this.q.Space.normal() {
+		cd.this = rankConversion // objects are made in thread memory and copied: a constructor for it is the better one
 	}
 	for i := range args {
 		r := g.convRank(&args[i], inst.params[i].q)

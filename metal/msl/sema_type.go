@@ -434,6 +434,13 @@ func (g *gen) templateArg(a *TemplateArg) (targ, bool) {
 }
 
 func (g *gen) valueArg(x Expr) (targ, bool) {
+	if ne, ok := stripParens(x).(*NameExpr); ok {
+		if ent := g.resolveQuiet(ne.Name); ent != nil && (ent.kind == eFunc || ent.kind == eConst && ent.val.k == vFuncs) {
+			v := g.entityValue(ent, ne)
+			return targ{fn: v.fn}, !v.bad()
+		}
+		g.badQual = false
+	}
 	v, ok := g.constExpr(x, "a template argument")
 	if !ok || v.bad() {
 		return targ{}, false

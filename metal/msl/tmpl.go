@@ -161,8 +161,8 @@ func (d *deduction) named(p *TypeExpr, a qtype, inPack bool) bool {
 		return d.builtinArgs(ent.tmpl.built, n, a.T)
 	}
 	if ent.tmpl.decl != nil {
-		if _, isAlias := ent.tmpl.decl.Decl.(*AliasDecl); isAlias {
-			return true
+		if al, isAlias := ent.tmpl.decl.Decl.(*AliasDecl); isAlias {
+			return d.alias(al, ent.tmpl, n, a, inPack)
 		}
 	}
 	if a.T.kind != tStruct {
@@ -177,6 +177,23 @@ func (d *deduction) named(p *TypeExpr, a qtype, inPack bool) bool {
 		}
 		st = st.bases[0].st
 	}
+}
+
+// alias matches an alias template with arguments by way of what it stands for. Where that says nothing, anything fits.
+func (d *deduction) alias(al *AliasDecl, tm *tmplInfo, n *Name, a qtype, inPack bool) bool {
+	in := newDeduction(d.g, tm.decl.Params, tm.env)
+	if !in.typ(al.Type, a, inPack) {
+		return false
+	}
+	for i := range n.Args {
+		if i >= len(in.got) || !in.set[i] {
+			break
+		}
+		if !d.arg(&n.Args[i], in.got[i], inPack) {
+			return false
+		}
+	}
+	return true
 }
 
 func (d *deduction) qualDependent(n *Name) bool {
@@ -304,6 +321,8 @@ func targEntity(name string, a targ) *entity {
 	switch {
 	case a.isPack:
 		return &entity{kind: ePack, name: name, targs: a.pack}
+	case a.fn != nil:
+		return &entity{kind: eConst, name: name, local: true, val: value{k: vFuncs, q: qt(typeVoid), fn: a.fn}}
 	case a.isVal:
 		return &entity{kind: eConst, name: name, local: true, val: rval(a.vt, a.val)}
 	case a.tmpl != nil:
@@ -381,7 +400,7 @@ func (g *gen) explicitArgs(d *deduction, args []targ) bool {
 		}
 		a := args[i]
 		switch {
-		case p.TypeParam && a.q.T == nil, p.ValueType != nil && !a.isVal, p.Templ != nil && a.tmpl == nil:
+		case p.TypeParam && a.q.T == nil, p.ValueType != nil && !a.isVal && a.fn == nil, p.Templ != nil && a.tmpl == nil:
 			return false
 		}
 		if a.isVal {

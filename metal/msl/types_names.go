@@ -102,7 +102,8 @@ type targ struct {
 	isVal  bool
 	val    operand // a value, of type vt
 	vt     *ctype
-	tmpl   *entity // a template
+	tmpl   *entity   // a template
+	fn     *overload // a function
 	isPack bool
 	pack   []targ
 }
@@ -125,6 +126,8 @@ func (a targ) String() string {
 		return a.val.text(a.vt)
 	case a.tmpl != nil:
 		return a.tmpl.name
+	case a.fn != nil:
+		return a.fn.name
 	case a.q.T != nil:
 		return a.q.String()
 	}
@@ -139,7 +142,22 @@ func sameTargs(a, b []targ) bool {
 	for i := range a {
 		x, y := &a[i], &b[i]
 		if x.isVal != y.isVal || x.isPack != y.isPack || x.tmpl != y.tmpl || x.vt != y.vt || x.val.bits != y.val.bits ||
-			x.q.T != y.q.T || !x.q.sameCV(y.q) || x.q.Space.normal() != y.q.Space.normal() || !sameTargs(x.pack, y.pack) {
+			x.q.T != y.q.T || !x.q.sameCV(y.q) || x.q.Space.normal() != y.q.Space.normal() || !sameTargs(x.pack, y.pack) || !sameFns(x.fn, y.fn) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameFns(a, b *overload) bool {
+	if a == nil || b == nil || a == b {
+		return a == b
+	}
+	if len(a.funcs) != len(b.funcs) || a.bi != b.bi || !sameTargs(a.targs, b.targs) {
+		return false
+	}
+	for i := range a.funcs {
+		if a.funcs[i] != b.funcs[i] {
 			return false
 		}
 	}

@@ -1,5 +1,7 @@
 // Complex numbers: complex64_t and complex32_t, with MLX's order (by the real part, then the imaginary one).
 
+#pragma clang fp contract(off)
+
 template <typename T>
 struct complex_t;
 
@@ -159,6 +161,7 @@ PRELUDE_ASSIGNS(*)
 PRELUDE_ASSIGNS(/)
 #undef PRELUDE_ASSIGNS
 #undef PRELUDE_ASSIGN
+#undef PRELUDE_IF_ARITHMETIC
 
 template <typename T>
 struct Limits<complex_t<T>> {

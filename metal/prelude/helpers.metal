@@ -1,5 +1,7 @@
 // MLX's names for types, its macros, and small helpers. They have MLX's meaning; the text is ours.
 
+#pragma clang fp contract(off)
+
 typedef half float16_t;
 typedef bfloat bfloat16_t;
 

@@ -2,8 +2,9 @@ package kernelgen
 
 import "strconv"
 
-// The geometry of element-wise kernels. A SIMD-group computes a run of RunLength elements, 32 at a time; a threadgroup has GroupThreads
-// threads. So the division of an index happens once for a run, on scalars, and neighbouring threads take neighbouring elements.
+// The geometry of element-wise kernels. A SIMD-group computes a run of RunLength elements, 32 at a time; a
+// threadgroup has GroupThreads threads. So the division of an index happens once for a run, on scalars, and
+// neighbouring threads take neighbouring elements.
 const (
 	RunLength    = 256
 	GroupThreads = 256
@@ -15,8 +16,8 @@ const (
 	GeneralEntry = "general"
 )
 
-// PrintLinear prints a kernel whose operands are Linear or Scalar. Its parameters are the operands, the outputs and the number n of
-// elements (uint). Launch 32 threads for each run of RunLength elements.
+// PrintLinear prints a kernel whose operands are Linear or Scalar. Its parameters are the operands, the outputs and
+// the number n of elements (uint). Launch 32 threads for each run of RunLength elements.
 func PrintLinear(p *Program) string {
 	var w printer
 	w.header(p, "")
@@ -46,8 +47,8 @@ func PrintLinear(p *Program) string {
 	return w.String()
 }
 
-// PrintGeneral prints a kernel over operands and outputs of any strides. Its parameters are the operands, the outputs, and the numbers
-// that Layout.General gives, as int, or as long if wide. Launch 32 threads for each run.
+// PrintGeneral prints a kernel over operands and outputs of any strides. Its parameters are the operands, the
+// outputs, and the numbers that Layout.General gives, as int, or as long if wide. Launch 32 threads for each run.
 func PrintGeneral(p *Program, wide bool) string {
 	w := printer{wide: wide}
 	w.header(p, "")
@@ -120,8 +121,8 @@ func block(k int, classes []Class, width string) string {
 	return "(q + " + strconv.Itoa(n) + " * (" + width + "))"
 }
 
-// blocks prints the division of an index into coordinates of nd dimensions and declares i0, i1, ...: each array's element there. The
-// outermost coordinate is what is left, so one dimension needs no division.
+// blocks prints the division of an index into coordinates of nd dimensions and declares i0, i1, ...: each array's
+// element there. The outermost coordinate is what is left, so one dimension needs no division.
 func (w *printer) blocks(classes []Class, index, size, nd, width string) {
 	it := w.index()
 	var used []int

@@ -2,7 +2,8 @@ package kernelgen
 
 import "math"
 
-// Layout is the strides of several arrays over one shape. Base is each array's first element, counted from where its buffer is bound.
+// Layout is the strides of several arrays over one shape. Base is each array's first element, counted from where
+// its buffer is bound.
 type Layout struct {
 	Shape   []int
 	Strides [][]int // by array, in elements
@@ -53,8 +54,8 @@ func collapseKinds(shape []int, strides [][]int, kind []bool) (out []int, st [][
 // lanes is the least size of the innermost dimension that fills a SIMD-group well enough.
 const lanes = 16
 
-// Plan collapses the layout and moves the dimension that lanes run along to the end: the innermost one, unless it is short and
-// another is longer. An empty shape becomes one dimension of size 1.
+// Plan collapses the layout and moves the dimension that lanes run along to the end: the innermost one, unless it
+// is short and another is longer. An empty shape becomes one dimension of size 1.
 func (l *Layout) Plan() {
 	l.Shape, l.Strides = Collapse(l.Shape, l.Strides)
 	if len(l.Shape) == 0 {
@@ -128,8 +129,9 @@ func (l *Layout) Wide() bool {
 	return false
 }
 
-// General are the numbers for the general kernel: the size of the lanes' dimension, runs in it, the number of outer dimensions and
-// their sizes; then for each array that is not Scalar its base, its stride along the lanes, and its outer strides.
+// General are the numbers for the general kernel: the size of the lanes' dimension, runs in it, the number of outer
+// dimensions and their sizes; then for each array that is not Scalar its base, its stride along the lanes, and its
+// outer strides.
 func (l *Layout) General(scalar func(k int) bool) []int {
 	last := len(l.Shape) - 1
 	out := make([]int, 0, 3+last+len(l.Strides)*(2+last))

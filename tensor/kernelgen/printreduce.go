@@ -5,9 +5,10 @@ import "strconv"
 // shuffles are the accumulators that SIMD-groups can pass from lane to lane; others go through threadgroup memory.
 var shuffles = map[string]bool{"float": true, "int": true, "uint": true, "int32_t": true, "uint32_t": true}
 
-// PrintReduce prints the kernel of a pass. Its parameters are the operands, the output (accumulators, if Pass.Parts is more than 1) and the
-// numbers that ReduceLayout.Numbers gives, as int, or as long if Pass.Wide. Launch Pass.Threads threads in threadgroups of GroupThreads.
-// Sums are trees: a chain of a few elements in each thread, then pairs of chains, then lanes, then SIMD-groups.
+// PrintReduce prints the kernel of a pass. Its parameters are the operands, the output (accumulators, if Pass.Parts
+// is more than 1) and the numbers that ReduceLayout.Numbers gives, as int, or as long if Pass.Wide. Launch
+// Pass.Threads threads in threadgroups of GroupThreads. Sums are trees: a chain of a few elements in each thread,
+// then pairs of chains, then lanes, then SIMD-groups.
 func PrintReduce(r *Reduction) string {
 	p := &r.Program
 	w := reducePrinter{printer: printer{wide: r.Pass.Wide}, r: r}
@@ -95,7 +96,8 @@ func (w *reducePrinter) operandBlocks() {
 	}
 }
 
-// element prints the load of element x (counted from the output's first) into the operands' variables, and the steps.
+// element prints the load of element x (counted from the output's first) into the operands' variables, and the
+// steps.
 func (w *reducePrinter) element(indent string) string {
 	it, p := w.index(), &w.r.Program
 	var classes []Class

@@ -8,8 +8,8 @@ import (
 // Class says how a kernel finds the elements of an operand or output.
 type Class uint8
 
-// The classes. Linear stands alone (with Scalar) in a linear kernel; Unit, Repeat and Strided speak of the dimension that the lanes of a
-// SIMD-group run along.
+// The classes. Linear stands alone (with Scalar) in a linear kernel; Unit, Repeat and Strided speak of the
+// dimension that the lanes of a SIMD-group run along.
 const (
 	Linear  Class = iota // element i of the result is element i
 	Scalar               // one element for all, in constant memory

@@ -8,8 +8,8 @@ import (
 // Form is how a reduction is spread over threads.
 type Form uint8
 
-// The forms. Which one serves follows from shape and axes alone, never from strides or threads: so results are the same in
-// every layout and on every machine.
+// The forms. Which one serves follows from shape and axes alone, never from strides or threads: so results are the
+// same in every layout and on every machine.
 const (
 	Lane  Form = iota // a thread for each output
 	Simd              // a SIMD-group for each output
@@ -27,7 +27,7 @@ type Reduction struct {
 // Pass is the part of a reduction that a kernel does, as Passes chooses it.
 type Pass struct {
 	Form    Form
-	Parts   int  // an output's elements are cut into so many parts; more than 1: accumulators are written, for the next pass
+	Parts   int  // of an output's elements; more than 1: accumulators are written, for the next pass
 	Chunk   int  // elements of a part
 	Short   bool // so few elements that a chain is accurate enough
 	Deep    bool // the reduced axes are several dimensions, in memory
@@ -38,9 +38,10 @@ type Pass struct {
 
 // accSizes are the sizes of accumulators that may stand in memory between two passes.
 var accSizes = map[string]int{
-	"bool": 1, "uchar": 1, "char": 1, "uint8_t": 1, "int8_t": 1, "ushort": 2, "short": 2, "uint16_t": 2, "int16_t": 2, "half": 2,
-	"bfloat16_t": 2, "uint": 4, "int": 4, "uint32_t": 4, "int32_t": 4, "float": 4, "ulong": 8, "long": 8, "uint64_t": 8,
-	"int64_t": 8, "double": 8, "complex64_t": 8,
+	"bool": 1, "uchar": 1, "char": 1, "uint8_t": 1, "int8_t": 1, "ushort": 2, "short": 2,
+	"uint16_t": 2, "int16_t": 2, "half": 2, "bfloat16_t": 2, "uint": 4, "int": 4, "uint32_t": 4,
+	"int32_t": 4, "float": 4, "ulong": 8, "long": 8, "uint64_t": 8, "int64_t": 8, "double": 8,
+	"complex64_t": 8,
 }
 
 // AccSize is the size of an accumulator of that MSL type in bytes, 0 if it is a struct of the op's own.
@@ -59,7 +60,8 @@ const (
 	laneShort   = 7
 )
 
-// FirstPass chooses how to reduce reduced elements to each of outputs; inner says that the innermost axis is among the reduced.
+// FirstPass chooses how to reduce reduced elements to each of outputs; inner says that the innermost axis is among
+// the reduced.
 func FirstPass(outputs, reduced int, inner bool, acc string) Pass {
 	p := Pass{Parts: 1, Chunk: max(reduced, 1), Outputs: outputs, Reduced: reduced}
 	split := AccSize(acc) > 0
@@ -86,8 +88,8 @@ func (p *Pass) finish() {
 	p.Short = p.Chunk <= [...]int{laneShort, rowBlock * 32, rowBlock * GroupThreads}[p.Form]
 }
 
-// NextPass is the pass that reduces the parts of p; ok is false if there is none. Its input is p's accumulators: those of
-// an output are side by side, except in Lane form, where they are Outputs apart.
+// NextPass is the pass that reduces the parts of p; ok is false if there is none. Its input is p's accumulators:
+// those of an output are side by side, except in Lane form, where they are Outputs apart.
 func (p Pass) NextPass() (next Pass, ok bool) {
 	if p.Parts == 1 {
 		return Pass{}, false
@@ -154,8 +156,9 @@ func PlanReduce(l Layout, reduced []bool) ReduceLayout {
 	return out
 }
 
-// Numbers are the numbers for the kernel of a pass: outputs, parts, elements, chunk, kept dimensions, reduced dimensions, and their
-// sizes; then for each operand that is not Scalar its base, its stride along the innermost reduced dimension, its strides.
+// Numbers are the numbers for the kernel of a pass: outputs, parts, elements, chunk, kept dimensions, reduced
+// dimensions, and their sizes; then for each operand that is not Scalar its base, its stride along the innermost
+// reduced dimension, its strides.
 func (l *ReduceLayout) Numbers(p Pass, scalar func(k int) bool) []int {
 	n := len(l.Shape)
 	out := []int{p.Outputs, p.Parts, p.Reduced, p.Chunk, l.Kept, n - l.Kept}
@@ -174,7 +177,8 @@ func (l *ReduceLayout) Numbers(p Pass, scalar func(k int) bool) []int {
 	return out
 }
 
-// Classes gives the operands' classes along the reduced elements; where those are several dimensions the class is Strided.
+// Classes gives the operands' classes along the reduced elements; where those are several dimensions the class is
+// Strided.
 func (l *ReduceLayout) Classes() []Class {
 	out := make([]Class, len(l.Strides))
 	for k, st := range l.Strides {

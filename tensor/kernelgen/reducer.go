@@ -1,10 +1,10 @@
-// Package kernelgen prints kernels: a typed expression DAG becomes MSL text (element-wise, reduce, copy). It is the only
-// kernel printer; eager, fused and compiled evaluation all print through it, so they cannot disagree.
+// Package kernelgen prints kernels: a typed expression DAG becomes MSL text (element-wise, reduce, copy). It is the
+// only kernel printer; eager, fused and compiled evaluation all print through it, so they cannot disagree.
 package kernelgen
 
-// Reducer is a reduction in MSL expressions. In Load, $0 is the element and $i its index along the reduced axes in row-major
-// order (a ulong); in Combine, $0 and $1 are accumulators; in Finish, $0 is the accumulator. Combine must be
-// associative up to rounding and commutative, and combining with Init must change nothing.
+// Reducer is a reduction in MSL expressions. In Load, $0 is the element and $i its index along the reduced axes in
+// row-major order (a ulong); in Combine, $0 and $1 are accumulators; in Finish, $0 is the accumulator. Combine must
+// be associative up to rounding and commutative, and combining with Init must change nothing.
 type Reducer struct {
 	Acc     string // MSL type of the accumulator
 	Header  string // MSL text that defines Acc and helpers, if they are not built in; "" if none

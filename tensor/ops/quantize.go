@@ -106,6 +106,8 @@ func init() {
 			return []tensor.DType{tensor.Uint32, d, d}, nil
 		},
 		Run: runQuantize,
+		VJP: func(*tensor.VJP[quantAttrs]) []*tensor.Array { return []*tensor.Array{nil} },
+		JVP: func(*tensor.JVP[quantAttrs]) []*tensor.Array { return []*tensor.Array{nil, nil, nil} },
 		VMap: func(g *tensor.VMap[quantAttrs]) ([]*tensor.Array, []int) {
 			return quantize.Call(g.Ctx, g.Attrs, frontOf(g, 0, 0)), []int{0, 0, 0}
 		},
@@ -200,8 +202,8 @@ func runDequantize(r *tensor.Run, a dequantAttrs) error {
 // Quantize packs the matrices of w (its last two dimensions): each GroupSize neighbours of a row get a scale and a bias, in
 // w's dtype, such that scale*q + bias with q of Bits bits comes near them, and the q are packed into uint32. The result is
 // the packed matrix, scales and biases. W must be of a real floating-point dtype, with a last dimension that is a multiple of
-// GroupSize. GroupSize is 32, 64 or 128, Bits 1 to 6 or 8, the mode affine; others are errors. Values are MLX's. There is
-// no gradient.
+// GroupSize. GroupSize is 32, 64 or 128, Bits 1 to 6 or 8, the mode affine; others are errors. Values are MLX's. No
+// gradient flows.
 func Quantize(w *tensor.Array, q Quantization, ctx ...*tensor.Ctx) []*tensor.Array {
 	const op = "quantize"
 	c := tensor.Call(ctx)

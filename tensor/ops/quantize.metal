@@ -17,10 +17,13 @@ kernel void quantize(const device T* w [[buffer(0)]],
         low = v < low ? v : low;
         high = v > high ? v : high;
     }
-    // The end of the range that is further from 0 is represented exactly, and so is 0.
     ACC least = ACC(1e-7f);
     ACC scale = (high - low) / ACC(MASK);
     scale = scale > least ? scale : least;
+#if BITS == 1
+    ACC bias = low; // of two values both ends of the range are represented exactly
+#else
+    // The end of the range that is further from 0 is represented exactly, and so is 0.
     bool negative = metal::abs(low) > metal::abs(high);
     ACC edge = negative ? low : high;
     scale = negative ? scale : -scale;
@@ -28,6 +31,7 @@ kernel void quantize(const device T* w [[buffer(0)]],
     bool zero = steps == ACC(0);
     scale = zero ? scale : edge / steps;
     ACC bias = zero ? ACC(0) : edge;
+#endif
     scales[g] = T(scale);
     biases[g] = T(bias);
     device uint* to = packed + ulong(g) * WORDS;

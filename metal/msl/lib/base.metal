@@ -40,6 +40,12 @@ template <typename T> struct remove_addrspace<constant T> { using type = T; };
 template <typename T> struct remove_addrspace<threadgroup T> { using type = T; };
 template <typename T> using remove_addrspace_t = typename remove_addrspace<T>::type;
 
+// _disjunction<A, B, ...> derives from the first of its arguments that is true, else from the last.
+template <typename... B> struct _disjunction { static constexpr constant bool value = false; };
+template <typename A, typename... B> struct _disjunction<A, B...> {
+  static constexpr constant bool value = A::value || _disjunction<B...>::value;
+};
+
 namespace fast {}
 namespace precise {}
 }  // namespace metal

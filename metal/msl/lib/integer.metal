@@ -74,8 +74,8 @@ inline T madhi(T a, T b, T c) {
   return T(mulhi(a, b) + c);
 }
 
-// a * b + c held at the type's bounds: the sum is made in both halves of the product, and fits where the high half is an
-// extension of the low one.
+// a * b + c held at the type's bounds: the sum is made in both halves of the product, and fits where the high half is
+// an extension of the low one.
 template <typename T>
 inline T madsat(T a, T b, T c) {
   using U = detail::bits_of<T>;

@@ -84,9 +84,11 @@ def reductions():
     }
     for name, f in table.items():
         specs = shapes if name != "prod" else [[((3, 4), U)], [((2, 5), U)]]
-        out[name] = cases(lambda a, f=f: f(a), specs, ALL)
-        out[name + " last"] = cases(lambda a, f=f: f(a, axis=-1), specs, ALL)
-        out[name + " first, kept"] = cases(lambda a, f=f: f(a, axis=0, keepdims=True), specs, ALL)
+        # MLX's logsumexp of integers overflows in their own dtype, and that of float64 is good to 9 digits only.
+        dtypes = HALFS if name == "logsumexp" else ALL
+        out[name] = cases(lambda a, f=f: f(a), specs, dtypes)
+        out[name + " last"] = cases(lambda a, f=f: f(a, axis=-1), specs, dtypes)
+        out[name + " first, kept"] = cases(lambda a, f=f: f(a, axis=0, keepdims=True), specs, dtypes)
     for name in ("sum", "prod", "all", "any"):
         out[name] += cases(lambda a, f=table[name]: f(a), [[((0, 3), U)]], ALL)
         out[name] += cases(lambda a, f=table[name]: f(a), [[((), U)]], ["int32", *FLOATS])

@@ -3,8 +3,8 @@
 
     python3 -m venv venv && venv/bin/pip install mpmath && venv/bin/python fit.py [name ...]
 
-Each row of FITS is a target function on an interval and a weight w: the error that counts is w * (p - target), relative to
-the function the polynomial serves. The fit is least squares on Chebyshev points, reweighted (Lawson) until the error is
+Each row of FITS is a target function on an interval and a weight w: the error that counts is w * (p - target),
+relative to the function the polynomial serves. The fit is least squares on Chebyshev points, reweighted (Lawson) until the error is
 level, which is near minimax. Coefficients are then rounded one by one, lowest first, the others refitted each time.
 """
 import struct
@@ -57,27 +57,38 @@ def erfinv_of_w(w):
 FITS = {
     "exp": (ratio(lambda r: (mp.expm1(r) - r) / r**2, mpf(1) / 2), -R, R, lambda r: r * r, 4, 9),
     "expm1": (ratio(lambda r: (mp.expm1(r) - r) / r**2, mpf(1) / 2), -R, R, lambda r: abs(r) + mpf("0.01"), 5, 10),
-    "exp2": (ratio(lambda r: mp.expm1(r * LN2) / r, LN2), -mpf("0.5001"), mpf("0.5001"), lambda r: abs(r) + mpf("0.01"), 5, 11),
-    "exp10": (ratio(lambda r: mp.expm1(r * LN10) / r, LN10), -mpf("0.1506"), mpf("0.1506"), lambda r: abs(r) + mpf("0.01"), 5, 11),
+    "exp2": (ratio(lambda r: mp.expm1(r * LN2) / r, LN2), -mpf("0.5001"), mpf("0.5001"),
+        lambda r: abs(r) + mpf("0.01"), 5, 11),
+    "exp10": (ratio(lambda r: mp.expm1(r * LN10) / r, LN10), -mpf("0.1506"), mpf("0.1506"),
+        lambda r: abs(r) + mpf("0.01"), 5, 11),
     "log": (ratio(lambda f: (mp.log1p(f) - f) / f**2, -mpf(1) / 2), LO, HI, lambda f: abs(f) + mpf("0.01"), 8, 0),
-    "log2": (ratio(lambda f: (mp.log1p(f) - f) / f**2 / LN2, -1 / LN2 / 2), LO, HI, lambda f: abs(f) + mpf("0.01"), 8, 0),
-    "log10": (ratio(lambda f: (mp.log1p(f) - f) / f**2 / LN10, -1 / LN10 / 2), LO, HI, lambda f: abs(f) + mpf("0.01"), 8, 0),
+    "log2": (ratio(lambda f: (mp.log1p(f) - f) / f**2 / LN2, -1 / LN2 / 2), LO, HI,
+        lambda f: abs(f) + mpf("0.01"), 8, 0),
+    "log10": (ratio(lambda f: (mp.log1p(f) - f) / f**2 / LN10, -1 / LN10 / 2), LO, HI,
+        lambda f: abs(f) + mpf("0.01"), 8, 0),
     # log((1+s)/(1-s)) = 2s + s*z*p(z), z = s^2
-    "logs": (ratio(lambda z: (2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 2) / z, mpf(2) / 3), 0, S * S, lambda z: z + mpf("1e-4"), 0, 6),
+    "logs": (ratio(lambda z: (2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 2) / z, mpf(2) / 3), 0, S * S,
+        lambda z: z + mpf("1e-4"), 0, 6),
     # log2((1+s)/(1-s)) = 2s/ln2 + s*z*p(z); for double the z term apart
-    "pow": (ratio(lambda z: (2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 2) / z / LN2, mpf(2) / 3 / LN2), 0, S * S, lambda z: z + mpf("1e-4"), 3, 0),
-    "pow5": (ratio(lambda z: ((2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 2) / z - mpf(2) / 3) / z / LN2, mpf(2) / 5 / LN2), 0, S * S, lambda z: z * z + mpf("1e-6"), 0, 7),
+    "pow": (ratio(lambda z: (2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 2) / z / LN2, mpf(2) / 3 / LN2), 0, S * S,
+        lambda z: z + mpf("1e-4"), 3, 0),
+    "pow5": (ratio(lambda z: ((2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 2) / z - mpf(2) / 3) / z / LN2,
+        mpf(2) / 5 / LN2), 0, S * S, lambda z: z * z + mpf("1e-6"), 0, 7),
     "sin": (odd_tail(mp.sin, -mpf(1) / 6), 0, Q, lambda z: z + mpf("0.01"), 3, 6),
-    "cos": (ratio(lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, mpf(1) / 24), 0, Q, lambda z: z * z + mpf("0.001"), 2, 5),
+    "cos": (ratio(lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, mpf(1) / 24), 0, Q,
+        lambda z: z * z + mpf("0.001"), 2, 5),
     "tan": (odd_tail(mp.tan, mpf(1) / 3), 0, Q, lambda z: z + mpf("0.01"), 6, 0),
-    "sinpi": (ratio(lambda z: (mp.sin(PI * mp.sqrt(z)) / mp.sqrt(z) - PI) / z, -(PI**3) / 6), 0, mpf("0.0626"), lambda z: z + mpf("0.001"), 3, 6),
+    "sinpi": (ratio(lambda z: (mp.sin(PI * mp.sqrt(z)) / mp.sqrt(z) - PI) / z, -(PI**3) / 6), 0, mpf("0.0626"),
+        lambda z: z + mpf("0.001"), 3, 6),
     "cospi": (ratio(lambda z: (mp.cos(PI * mp.sqrt(z)) - 1) / z, -(PI**2) / 2), 0, mpf("0.0626"), lambda z: z, 4, 7),
     "tanh": (odd_tail(mp.tanh, -mpf(1) / 3), 0, mpf("0.3026"), lambda z: z + mpf("0.01"), 4, 10),
     "sinh": (odd_tail(mp.sinh, mpf(1) / 6), 0, 1, lambda z: z + mpf("0.01"), 3, 7),
     "asin": (odd_tail(mp.asin, mpf(1) / 6), 0, mpf("0.25"), lambda z: z + mpf("0.01"), 4, 12),
     "atan": (odd_tail(mp.atan, -mpf(1) / 3), 0, 1, lambda z: z + mpf("0.01"), 8, 19),
-    "erf": (ratio(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, 2 / mp.sqrt(PI) - 1), 0, mpf("0.86"), lambda z: 1, 5, 11),
-    "erftail": (erfcx_log, mpf("0.92"), mpf("4.0"), lambda x: mp.erfc(x) / mp.erf(x) + mpf("1e-3") * mp.exp(-x), 7, 0),
+    "erf": (ratio(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, 2 / mp.sqrt(PI) - 1), 0, mpf("0.86"),
+        lambda z: 1, 5, 11),
+    "erftail": (erfcx_log, mpf("0.92"), mpf("4.0"),
+        lambda x: mp.erfc(x) / mp.erf(x) + mpf("1e-3") * mp.exp(-x), 7, 0),
     "erfmid": (erfcx_log, mpf("0.92"), mpf("2.5"), lambda x: mp.erfc(x) / mp.erf(x), 0, 16),
     "erffar": (erfcx_log, mpf("2.5"), mpf("6.0"), lambda x: mp.erfc(x) + mpf("1e-7"), 0, 14),
     "erfinv": (erfinv_of_w, 0, mpf("6.125"), lambda x: 1, 9, 0),

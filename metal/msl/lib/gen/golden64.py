@@ -4,8 +4,8 @@
     python3 -m venv venv && venv/bin/pip install mpmath
     venv/bin/python lib/gen/golden64.py 60 > testdata/math64.txt
 
-A line is: expression, x, y (hexadecimal bits), the result's bits, and by how many units of its last place the true value
-lies above it.
+A line is: expression, x, y (hexadecimal bits), the result's bits, and by how many units of its last place the true
+value lies above it.
 """
 import random
 import struct
@@ -105,6 +105,13 @@ def main():
                     mp.dps = 60 if abs(x) < 1e15 else 400
                 emit(name, x, 0.0, f(mpf(x)))
                 mp.dps = 60
+        if name in ("sin(x)", "cos(x)", "tan(x)"):
+            mp.dps = 400
+            # Next to multiples of pi/2, where reduction cancels; the last is the double that lies nearest to one of all.
+            near = [float(mp.pi / 2 * r.randrange(1, 1 << k)) for k in range(1, 60, 2)]
+            for x in near + [6381956970095103.0 * 2.0**797]:
+                emit(name, x, 0.0, f(mpf(x)))
+            mp.dps = 60
     for _ in range(COUNT):
         x = r.choice([2.0 ** r.uniform(-1000, 1000), r.uniform(0.5, 2), 1 + r.uniform(-1e-3, 1e-3)])
         y = float(mpf(r.uniform(-1070, 1020)) / (mp.log(mpf(x)) / mp.log(2)))

@@ -1,0 +1,105 @@
+package luabind
+
+import (
+	"math"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+// memoryRow is a row of a figure of the default device's memory, in bytes.
+func memoryRow(name, help string, figure func(st metal.Stats) int64) row {
+	return row{name: name, sig: "", help: help, call: func(a *args) any {
+		return lua.LNumber(figure(a.device().Memory()))
+	}}
+}
+
+// limitRow is a row of a limit in bytes; it gives the one before.
+func limitRow(name, help string, set func(d *metal.Device, n int64) int64) row {
+	return row{name: name, sig: "limit:number", help: help, call: func(a *args) any {
+		n := a.number(0)
+		if !(n >= 0) {
+			a.fail("limit is %v, want a number of bytes", n)
+		}
+		return lua.LNumber(set(a.device(), int64(min(n, math.MaxInt64/2))))
+	}}
+}
+
+// memoryRows are the functions of memory and of the device's model.
+var memoryRows = []row{
+	memoryRow("get_active_memory", "The bytes that live arrays and queued work hold on the default device.",
+		func(st metal.Stats) int64 { return st.Active }),
+	memoryRow("get_peak_memory", "The most that get_active_memory was since the start or the last reset_peak_memory.",
+		func(st metal.Stats) int64 { return st.Peak }),
+	memoryRow("get_cache_memory", "The bytes that are kept for reuse and that clear_cache gives back.",
+		func(st metal.Stats) int64 { return st.Cache }),
+	memoryRow("get_memory_limit", "The limit of active and cached bytes.",
+		func(st metal.Stats) int64 { return st.Limit }),
+	limitRow("set_memory_limit", "Limits the bytes held on the default device, and gives the limit before. An allocation "+
+		"past the limit is an error that a script can catch.", (*metal.Device).SetMemoryLimit),
+	limitRow("set_cache_limit", "Limits the bytes kept for reuse, and gives the limit before; 0 keeps none.",
+		(*metal.Device).SetCacheLimit),
+	{name: "reset_peak_memory", sig: "", help: "Starts the count of get_peak_memory anew.", call: func(a *args) any {
+		a.device().ResetPeak()
+		return nil
+	}},
+	{name: "clear_cache", sig: "", help: "Gives the bytes kept for reuse back to the system.", call: func(a *args) any {
+		a.device().ClearCache()
+		return nil
+	}},
+	{name: "metal.is_available", sig: "", help: "Whether kernels can run: true wherever a device is open, as all run Metal " +
+		"source.", call: func(*args) any {
+		_, err := tensor.MetalDevice(tensor.DefaultDevice())
+		return lua.LBool(err == nil)
+	}},
+	{name: "metal.device_info", sig: "", help: "A table that describes the default device: device_name, architecture, " +
+		"version, memory_size, max_buffer_length, max_threadgroup_memory and max_threads_per_threadgroup.", call: deviceInfo},
+	{name: "device_info", sig: "", help: "The same as mx.metal.device_info.", call: deviceInfo},
+	{name: "metal.library_cache", sig: "", help: "A table of the counters of compiled kernel libraries: hits, misses, " +
+		"evictions, size, capacity, pinned.", call: libraryCache},
+	{name: "metal.validate", sig: "on:bool=true", help: "Switches the validation of kernels on or off and says whether it was " +
+		"on: uninitialised memory, races, lost references and missing barriers are then errors.", call: func(a *args) any {
+		d := a.device()
+		before := d.Validating()
+		d.SetValidate(a.flag(0))
+		return lua.LBool(before)
+	}},
+}
+
+// device is the default device.
+func (a *args) device() *metal.Device {
+	d, err := tensor.MetalDevice(tensor.DefaultDevice())
+	if err != nil {
+		a.fail("%v", err)
+	}
+	return d
+}
+
+// record is a table of names and numbers or strings.
+func (s *State) record(fields map[string]any) *lua.LTable {
+	t := s.L.NewTable()
+	for name, v := range fields {
+		x, err := s.ToLua(v)
+		if err != nil {
+			s.raise(err)
+		}
+		t.RawSetString(name, x)
+	}
+	return t
+}
+
+func deviceInfo(a *args) any {
+	info := a.device().Info()
+	return a.s.record(map[string]any{"device_name": info.Name, "architecture": info.Kind, "version": info.Version,
+		"memory_size": info.Memory, "threads": info.Threads, "max_buffer_length": info.Limits.MaxBufferBytes,
+		"max_threadgroup_memory":      info.Limits.ThreadgroupMemory,
+		"max_threads_per_threadgroup": info.Limits.ThreadsPerGroup})
+}
+
+func libraryCache(a *args) any {
+	st := a.device().LibraryStats()
+	return a.s.record(map[string]any{"hits": st.Hits, "misses": st.Misses, "evictions": st.Evictions, "size": st.Size,
+		"capacity": st.Cap, "pinned": st.Pinned})
+}

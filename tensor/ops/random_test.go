@@ -1,0 +1,125 @@
+package ops_test
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"math"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/grad"
+	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/optest"
+)
+
+// TestRandomBits compares with MLX's numbers for the same keys, bit for bit.
+func TestRandomBits(t *testing.T) {
+	b, err := os.ReadFile("testdata/random.json")
+	require.NoError(t, err)
+	var file struct {
+		Cases []struct {
+			Op, Seed, DType, Data string
+			Shape                 []int
+			Width                 int
+			Low, High             float64
+		}
+	}
+	require.NoError(t, json.Unmarshal(b, &file))
+	require.NotEmpty(t, file.Cases)
+	for _, c := range file.Cases {
+		seed, err := strconv.ParseUint(c.Seed, 10, 64)
+		require.NoError(t, err)
+		d, err := tensor.ParseDType(c.DType)
+		require.NoError(t, err)
+		key, shape := ops.RandomKey(seed), tensor.Sizes(c.Shape...)
+		var x *array
+		switch c.Op {
+		case "key":
+			x = key
+		case "split":
+			x = ops.RandomSplit(key, c.Shape[0])
+		case "bits":
+			x = ops.RandomBits(shape, c.Width, key)
+		case "uniform":
+			low, high := ops.Number(c.Low, tensor.Float32), ops.Number(c.High, tensor.Float32)
+			x = ops.RandomUniform(low, high, shape, d, key)
+		}
+		got, err := x.Bytes(context.Background())
+		require.NoError(t, err, "%+v", c)
+		require.Equal(t, d, x.DType(), "%+v", c)
+		require.Equal(t, c.Shape, []int(x.Shape()), "%+v", c)
+		require.Equal(t, c.Data, hex.EncodeToString(got), "%+v", c)
+	}
+}
+
+// TestRandomOp runs the op's rules: its shape may follow another array, and keys may be a batch.
+func TestRandomOp(t *testing.T) {
+	like := optest.In("n,m", uniform)
+	optest.Run(t, optest.Op{
+		Name: "random_bits", Cases: []optest.Case{{Inputs: []optest.Input{like}}}, NonDiff: true,
+		Fn: one(func(in []*array) *array { return ops.RandomBits(tensor.ShapeOf(in[0]), 4, ops.RandomKey(3)) }),
+		Bad: []optest.Bad{
+			{Name: "width", Make: func() *array { return ops.RandomBits(tensor.Sizes(2), 3, ops.RandomKey(0)) },
+				Text: "[random_bits] width is 3, want 1, 2 or 4 bytes"},
+			{Name: "key", Make: func() *array { return ops.RandomBits(tensor.Sizes(2), 4, ops.Zeros(tensor.Sizes(2), tensor.Int32)) },
+				Text: "[random_bits] key is int32 (2,), want uint32 (2,)"},
+			{Name: "shape", Make: func() *array { return ops.RandomBits(tensor.Sizes(-2), 4, ops.RandomKey(0)) },
+				Text: "[random_bits] negative dimension"},
+			{Name: "dtype", Make: func() *array {
+				return ops.RandomUniform(ops.Number(0, ints32), ops.Number(1, ints32), tensor.Sizes(2), ints32, ops.RandomKey(0))
+			}, Text: "[random_uniform] dtype is int32, want float32, float16 or bfloat16"},
+			{Name: "split", Make: func() *array { return ops.RandomSplit(ops.RandomKey(0), -1) }, Text: "[random_split] num is -1"},
+		},
+	})
+	keys := ops.RandomSplit(ops.RandomKey(5), 3)
+	for _, width := range []int{1, 2, 4} {
+		f := func(in []*array) ([]*array, error) {
+			return []*array{ops.RandomBits(tensor.Sizes(5), width, in[0])}, nil
+		}
+		all, err := grad.VMap(f, []int{0}, []int{0})([]*array{keys})
+		require.NoError(t, err)
+		for i := range 3 {
+			one := ops.RandomBits(tensor.Sizes(5), width, ops.Slice(keys, []ops.Part{ops.At(i)}))
+			require.Equal(t, bytesOf(t, one), bytesOf(t, ops.Slice(all[0], []ops.Part{ops.At(i)})), "width %d, key %d", width, i)
+		}
+	}
+}
+
+func bytesOf(t *testing.T, x *array) []byte {
+	t.Helper()
+	b, err := x.Bytes(context.Background())
+	require.NoError(t, err)
+	return b
+}
+
+// TestRandomState: one seed gives one sequence, whose keys differ, and Set goes back to a place in it.
+func TestRandomState(t *testing.T) {
+	a, b := ops.NewRandomState(9), ops.NewRandomState(1)
+	b.Seed(9)
+	first := bytesOf(t, a.Next())
+	require.Equal(t, first, bytesOf(t, b.Next()))
+	place := a.Key()
+	second := bytesOf(t, a.Next())
+	require.NotEqual(t, first, second)
+	a.Set(place)
+	require.Equal(t, second, bytesOf(t, a.Next()))
+}
+
+// TestUniformMoments: the mean of many numbers is that of the distribution, and all are in its range.
+func TestUniformMoments(t *testing.T) {
+	const n = 1 << 14
+	x := ops.RandomUniform(ops.Number(-1, tensor.Float32), ops.Number(3, tensor.Float32), tensor.Sizes(n), tensor.Float32, ops.RandomKey(7))
+	sum, squares := 0.0, 0.0
+	for _, v := range values32(t, x) {
+		require.True(t, v >= -1 && v < 3)
+		sum, squares = sum+v, squares+v*v
+	}
+	mean := sum / n
+	require.InDelta(t, 1, mean, 5*4/math.Sqrt(12*n))
+	require.InDelta(t, 16.0/12, squares/n-mean*mean, 0.05)
+}

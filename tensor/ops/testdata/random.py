@@ -1,0 +1,33 @@
+"""Golden data for random numbers, from MLX on the CPU: python random.py, in this folder. Data are hexadecimal bytes."""
+
+import json
+
+import mlx.core as mx
+import numpy as np
+
+mx.set_default_device(mx.cpu)
+SEEDS = [0, 1, 42, 2**32 + 7, 2**64 - 1]
+cases = []
+
+
+def case(op, seed, shape, y, **more):
+    raw = y.view(mx.uint16) if y.dtype == mx.bfloat16 else y
+    dtype = str(y.dtype).removeprefix("mlx.core.")
+    cases.append({"op": op, "seed": str(seed), "shape": shape, "dtype": dtype, "data": np.array(raw).tobytes().hex(), **more})
+
+
+for seed in SEEDS:
+    key = mx.random.key(seed)
+    case("key", seed, [2], key)
+    case("split", seed, [3, 2], mx.random.split(key, 3))
+    for width, dtype in {1: mx.uint8, 2: mx.uint16, 4: mx.uint32}.items():
+        for shape in ([], [1], [2], [3], [7], [2, 3], [5, 5]):
+            case("bits", seed, shape, mx.random.bits(shape, width=width, key=key), width=width)
+    for dtype in (mx.float32, mx.float16, mx.bfloat16):
+        for shape in ([], [3], [4, 5]):
+            case("uniform", seed, shape, mx.random.uniform(shape=shape, dtype=dtype, key=key), low=0, high=1)
+        case("uniform", seed, [9], mx.random.uniform(-3, 5, [9], dtype=dtype, key=key), low=-3, high=5)
+
+with open("random.json", "w") as f:
+    head = f'"header": "made by `python random.py` with MLX {mx.__version__}"'
+    f.write("{" + head + ',\n"cases": [\n' + ",\n".join(json.dumps(c) for c in cases) + "\n]}\n")
