@@ -38,11 +38,12 @@ local stacked = mx.random.uniform(-0.4, 0.4, {layers, dim, dim}, {key = keys[0]}
 local slices = {}
 for i = 1, layers do slices[i] = stacked[i - 1] end
 
+local kinds = {plain = forward(call), compiled = mx.compile(forward(call), {shapeless = true})}
 local worst = 0
 local function check(label, weights, n)
   local x = mx.random.uniform(-1, 1, {n, dim}, {key = mx.random.key(n)})
   local want = forward(mx.matmul)(x, weights)
-  for kind, f in pairs({plain = forward(call), compiled = mx.compile(forward(call), {shapeless = true})}) do
+  for kind, f in pairs(kinds) do
     local got = f(x, weights)
     local diff = (mx.abs(got - want):max() / mx.abs(want):max()):item()
     print(("%s, %s, %d rows: relative difference %.2g"):format(label, kind, n, diff))

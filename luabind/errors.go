@@ -63,9 +63,9 @@ func (s *State) stack() string {
 		}
 		b.WriteString("\n\t" + (tensor.Where{File: dbg.Source, Line: dbg.CurrentLine}).String() + ": in ")
 		switch {
-		case dbg.What == "main":
+		case dbg.LineDefined == 0:
 			b.WriteString("main chunk")
-		case dbg.Name != "":
+		case dbg.Name != "" && dbg.Name != "main chunk": // which is what the first frame of any thread is called
 			b.WriteString("function '" + dbg.Name + "'")
 		default:
 			b.WriteString("a function")

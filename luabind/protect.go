@@ -147,6 +147,10 @@ func (s *State) openProtected() {
 		out, err := s.protect(args[1], args[0], args[2:]...)
 		return finish(L, out, err)
 	}))
+	L.SetGlobal("error", s.fn(func(L *lua.LState) int {
+		L.Error(L.Get(1), L.OptInt(2, 1))
+		return 0
+	}))
 	if lib, ok := L.GetGlobal(lua.DebugLibName).(*lua.LTable); ok {
 		s.method(lib, "traceback", func(L *lua.LState) int {
 			text := s.stack()

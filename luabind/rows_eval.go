@@ -27,6 +27,9 @@ var evalRows = []row{
 // streamRows are the functions of devices, streams and memory.
 var streamRows = []row{
 	{name: "default_device", sig: "", doc: "tensor.DefaultDevice", call: func(a *args) any {
+		if a.s.stream != nil {
+			return a.s.userdata(deviceKind, a.s.stream.Device())
+		}
 		return a.s.userdata(deviceKind, tensor.DefaultDevice())
 	}},
 	{name: "default_stream", sig: "device:any", doc: "tensor.DefaultStream", call: func(a *args) any {
@@ -43,6 +46,10 @@ var streamRows = []row{
 		}
 		return a.s.userdata(streamKind, st)
 	}},
+	{name: "set_default_device", sig: "device:any", help: "Makes the default stream of a device the stream of this Lua " +
+		"state's operations.", call: setStream},
+	{name: "set_default_stream", sig: "s:any", help: "Makes a stream, or a device's default stream, the stream of this Lua " +
+		"state's operations.", call: setStream},
 	{name: "new_stream", sig: "device:any", doc: "tensor.NewStream", call: func(a *args) any {
 		d, ok := unwrap[tensor.Device](a.raw[0])
 		if !ok {
@@ -69,6 +76,19 @@ var streamRows = []row{
 		}
 		return nil
 	}},
+}
+
+// setStream sets the state's stream; nil stands for the default one of the default device.
+func setStream(a *args) any {
+	st, err := a.s.toStream(a.raw[0])
+	if err != nil {
+		a.fail("%s: %v", a.f.params[0].name, err)
+	}
+	if main, err := tensor.DefaultStream(tensor.DefaultDevice()); err == nil && main == st {
+		st = nil
+	}
+	a.s.stream = st
+	return nil
 }
 
 // withStream runs a function with a stream as the state's default, which is put back also after an error.

@@ -238,9 +238,9 @@ func claim(order []*Node) {
 		first = end
 	}
 	for first := 0; first < len(order); {
-		seg := order[first].seg
-		order[first].runs.enqueue(seg)
-		first += len(seg.tasks)
+		seg, n := order[first].seg, len(order[first].seg.tasks)
+		order[first].runs.enqueue(seg) // from here on it is the stream's
+		first += n
 	}
 }
 

@@ -31,20 +31,28 @@ func run(argv []string, stdin *os.File, stdout, stderr io.Writer) int {
 		fmt.Fprint(stdout, usage)
 		return 0
 	}
-	if err := mlxlua.OpenDevice(o.device); err != nil {
+	p, err := open(o, argv, stdin, stdout, stderr)
+	if err != nil {
 		fmt.Fprintf(stderr, "mlxlua: %v\n", err)
 		return 1
 	}
+	defer p.s.Close()
 	if o.version {
 		fmt.Fprintln(stdout, versionText())
 		if o.onlyVersion() {
 			return 0
 		}
 	}
-	s := luabind.New(luabind.Options{Seed: o.seed, Libraries: true, Stdout: stdout})
-	defer s.Close()
-	p := &program{s: s, o: o, argv: argv, stdin: stdin, stdout: stdout, stderr: stderr}
 	return p.run()
+}
+
+// open opens the device and the Lua state of a run.
+func open(o *options, argv []string, stdin *os.File, stdout, stderr io.Writer) (*program, error) {
+	if err := mlxlua.OpenDevice(o.device); err != nil {
+		return nil, err
+	}
+	s := luabind.New(luabind.Options{Seed: o.seed, Libraries: true, Stdout: stdout})
+	return &program{s: s, o: o, argv: argv, stdin: stdin, stdout: stdout, stderr: stderr}, nil
 }
 
 // program is one run of mlxlua.
@@ -77,7 +85,7 @@ func (p *program) run() int {
 	terminal := isTerminal(p.stdin)
 	if p.o.hasScript {
 		err := p.interruptible(p.script)
-		if status, ok := p.report(err); !ok {
+		if status, ok := p.report(err); !ok && (exits(err) || !p.o.interactive) {
 			return status
 		}
 	}
@@ -179,6 +187,12 @@ func (p *program) report(err error) (status int, ok bool) {
 		fmt.Fprintln(p.stderr, se.Traceback)
 	}
 	return 1, false
+}
+
+// exits says whether an error is a script's call of os.exit.
+func exits(err error) bool {
+	var se *luabind.ScriptError
+	return errors.As(err, &se) && se.Exit != nil
 }
 
 // isTerminal says whether a file is a character device.

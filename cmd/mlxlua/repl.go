@@ -32,6 +32,11 @@ func (p *program) repl() int {
 		return 1
 	}
 	defer in.close()
+	return p.loop(in)
+}
+
+// loop is the REPL on an input; it gives the exit status.
+func (p *program) loop(in lineReader) int {
 	var pending strings.Builder
 	for {
 		prompt := "> "

@@ -4,8 +4,8 @@ import (
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
-// builtin is a function that kir has as an operation, or that no MSL text can express. Everything else in Metal's library is
-// MSL of ours, in lib.
+// builtin is a function that kir has as an operation, or that no MSL text can express. Everything else in Metal's
+// library is MSL of ours, in lib.
 type builtin struct {
 	name     string
 	min, max int // numbers of arguments
@@ -93,13 +93,12 @@ const (
 	withBool              // integers, floats and bool
 )
 
-// unify reads arguments and brings them to one type: the usual arithmetic conversions without promotion of equal small types,
-// scalars spread over vectors. It returns the type and the values, ok false after an error.
+// unify reads arguments and brings them to one type: the usual arithmetic conversions without promotion of equal
+// small types, scalars spread over vectors. It returns the type and the values, ok false after an error.
 func (g *gen) unify(c *bcall, args []value, cls class) (*ctype, []value, bool) {
 	vals := make([]value, len(args))
 	n := 1
 	var e *ctype
-	lits := true
 	for i := range args {
 		v := g.toArith(g.rvalue(args[i]))
 		if v.bad() {
@@ -116,7 +115,6 @@ func (g *gen) unify(c *bcall, args []value, cls class) (*ctype, []value, bool) {
 		if en > 1 && n == 1 { // vectors decide the element type
 			n = en
 			e = et
-			lits = false
 		} else if en > 1 && et != e {
 			g.mismatch(c)
 			return nil, nil, false
@@ -133,7 +131,6 @@ func (g *gen) unify(c *bcall, args []value, cls class) (*ctype, []value, bool) {
 			}
 		}
 	}
-	_ = lits
 	switch cls {
 	case floatCls:
 		if !e.isFloat() {
@@ -309,11 +306,10 @@ func selectBuiltin(g *gen, c *bcall) value {
 	}
 	cond := g.rvalue(c.args[2])
 	ce, cn := cond.q.T.shape()
-	e, n := t.shape()
+	_, n := t.shape()
 	if cn == 0 || cn != n && cn != 1 || ce.isFloat() {
 		return g.mismatch(c)
 	}
-	_ = e
 	r := value{k: vRight, q: qt(t), comps: make([]operand, n)}
 	for i := range n {
 		x := cond.comps[min(i, cn-1)]

@@ -27,7 +27,7 @@ func (g *gen) atomicObject(c *bcall) (ptr operand, t *ctype, ok bool) {
 	return p.comps[0], t, true
 }
 
-// memKind is how an atomic value is kept: bool as a number of four bytes cannot be had in one byte, so it is refused.
+// atomicKind is how an atomic value is kept. A bool has one byte, which kir's atomics cannot update: it is refused.
 func (g *gen) atomicKind(c *bcall, t *ctype) (kir.Type, bool) {
 	if t.isBool() {
 		g.c.errorf(Unsupported, c.at, "'%s' on atomic<bool>: use atomic<int>", c.b.name)
@@ -136,7 +136,9 @@ func compareExchange(g *gen, c *bcall) value {
 	}
 	exp := g.deref(e, operand{}, c.at)
 	want := g.load(exp)
-	old := g.emit(&kir.Instr{Op: kir.AtomicCAS, Type: k, Args: []*kir.Instr{g.instr(p), g.instr(want.comps[0]), g.instr(d.comps[0])}})
+	cas := &kir.Instr{Op: kir.AtomicCAS, Type: k}
+	cas.Args = []*kir.Instr{g.instr(p), g.instr(want.comps[0]), g.instr(d.comps[0])}
+	old := g.emit(cas)
 	u := uintOf(k.Size()) // compared by bits, as the exchange does
 	same := g.op(kir.Eq, kir.Bool, g.bitcast(old, u), g.bitcast(want.comps[0], u))
 	then := g.inBlock(func() { g.store(exp, rval(t, old)) })

@@ -5,7 +5,8 @@ import (
 )
 
 // A simdgroup_matrix holds 64 elements, two in each lane. Lane i holds row r and columns c and c+1 with
-// r = (i/16)*4 + (i/2)%4 and c = ((i/8)%2)*4 + (i%2)*2: Metal's layout, which kernels rely on through thread_elements.
+// r = (i/16)*4 + (i/2)%4 and c = ((i/8)%2)*4 + (i%2)*2: Metal's layout, which kernels rely on through
+// thread_elements.
 
 // matrixPlace returns this lane's row and first column, as I64.
 func (g *gen) matrixPlace() (row, col operand) {
@@ -14,7 +15,8 @@ func (g *gen) matrixPlace() (row, col operand) {
 		return g.op(kir.And, kir.I64, g.op(kir.Shr, kir.I64, l, g.i64(shift)), g.i64(mask))
 	}
 	row = g.op(kir.Add, kir.I64, g.op(kir.Mul, kir.I64, bits(4, 1), g.i64(4)), bits(1, 3))
-	col = g.op(kir.Add, kir.I64, g.op(kir.Mul, kir.I64, bits(3, 1), g.i64(4)), g.op(kir.Mul, kir.I64, bits(0, 1), g.i64(2)))
+	half := g.op(kir.Mul, kir.I64, bits(3, 1), g.i64(4))
+	col = g.op(kir.Add, kir.I64, half, g.op(kir.Mul, kir.I64, bits(0, 1), g.i64(2)))
 	return row, col
 }
 
@@ -89,7 +91,8 @@ func matrixBuiltins() {
 	addBuiltin("simdgroup_load", 2, 5, func(g *gen, c *bcall) value { return g.matrixMove(c, true) }).accept = anyArgs
 	addBuiltin("simdgroup_store", 2, 5, func(g *gen, c *bcall) value { return g.matrixMove(c, false) }).accept = anyArgs
 	addBuiltin("simdgroup_multiply", 3, 3, func(g *gen, c *bcall) value { return g.matrixMul(c, false) }).accept = anyArgs
-	addBuiltin("simdgroup_multiply_accumulate", 4, 4, func(g *gen, c *bcall) value { return g.matrixMul(c, true) }).accept = anyArgs
+	acc := func(g *gen, c *bcall) value { return g.matrixMul(c, true) }
+	addBuiltin("simdgroup_multiply_accumulate", 4, 4, acc).accept = anyArgs
 	addBuiltin("make_filled_simdgroup_matrix", 1, 1, func(g *gen, c *bcall) value {
 		e := typeFloat
 		if len(c.fn.targs) > 0 && c.fn.targs[0].q.T != nil {

@@ -10,8 +10,8 @@ func (g *gen) barrierFlags(v value, at Pos) (kir.Mode, bool) {
 	if v.bad() {
 		return 0, false
 	}
-	if v.q.T.kind != tEnum && !v.q.T.isInt() || !v.comps[0].isConst() {
-		g.c.errorf(TypeMismatch, at, "the flags of a barrier must be constant mem_flags")
+	if v.q.T.kind != tEnum || v.q.T.en.name != "mem_flags" || !v.comps[0].isConst() {
+		g.c.errorf(TypeMismatch, at, "the flags of a barrier must be constant mem_flags, not %s", v.q.T)
 		return 0, false
 	}
 	return kir.Mode(v.comps[0].bits) & (kir.MemDevice | kir.MemThreadgroup), true
@@ -45,8 +45,9 @@ func otherBuiltins() {
 	})
 }
 
-// liftCall calls a function of the library that is written for float with other arguments: half and bfloat are converted
-// and the result is rounded once; vectors are taken component by component. ok is false if the function is not of that kind.
+// liftCall calls a function of the library that is written for float with other arguments: half and bfloat are
+// converted and the result is rounded once; vectors are taken component by component. ok is false if the function
+// is not of that kind.
 func (g *gen) liftCall(fn *overload, inst *funcInst, args []value, at Pos) (r value, ok bool) {
 	if fn.this != nil || fn.hasArgs || len(args) == 0 || inst != nil && exactCall(g, inst, args) {
 		return badValue, false
@@ -127,8 +128,8 @@ func (g *gen) liftCall(fn *overload, inst *funcInst, args []value, at Pos) (r va
 	return out, true
 }
 
-// liftable finds the function of a set that takes only scalars: float, int or bool, or references to them, and belongs to the
-// prelude.
+// liftable finds the function of a set that takes only scalars: float, int or bool, or references to them, and
+// belongs to the prelude.
 func (g *gen) liftable(fn *overload, args []value) *funcInst {
 	return g.liftableTo(fn, args, typeFloat)
 }

@@ -4,8 +4,8 @@ import (
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
-// lanewise emits a convergent operation on each scalar of a value: of any type, vectors and classes too. kir's shuffles
-// take every scalar type; reductions are defined on what kir reduces.
+// lanewise emits a convergent operation on each scalar of a value: of any type, vectors and classes too. kir's
+// shuffles take every scalar type; reductions are defined on what kir reduces.
 func (g *gen) lanewise(op kir.Op, mode kir.Mode, group int, v value, extra ...operand) value {
 	r := value{k: vRight, q: v.q.bare(), comps: make([]operand, len(v.comps))}
 	for i, c := range v.comps {
@@ -111,7 +111,8 @@ func simdBuiltins() {
 		groupBuiltins(grp.prefix, grp.n)
 	}
 	addBuiltin("simd_active_threads_mask", 0, 0, func(g *gen, c *bcall) value {
-		return g.vote(g.emit(&kir.Instr{Op: kir.Ballot, Type: kir.U64, Imm: 32, Args: []*kir.Instr{g.instr(g.boolConst(true))}}), c)
+		in := &kir.Instr{Op: kir.Ballot, Type: kir.U64, Imm: 32, Args: []*kir.Instr{g.instr(g.boolConst(true))}}
+		return g.vote(g.emit(in))
 	})
 }
 
@@ -177,8 +178,8 @@ func numericArgs(args []value, _ *overload) bool {
 	return n > 0 || args[0].q.T.kind == tEnum
 }
 
-// fillShuffle adds shuffle_and_fill_up and _down: lanes past the end take their value from the fill data, in windows of
-// modulo lanes.
+// fillShuffle adds shuffle_and_fill_up and _down: lanes past the end take their value from the fill data, in
+// windows of modulo lanes.
 func fillShuffle(p string, n int, up bool) {
 	name := p + "shuffle_and_fill_down"
 	if up {
@@ -249,7 +250,7 @@ func voteBuiltins(p string, n int) {
 		if c.args[0].bad() {
 			return badValue
 		}
-		return g.vote(ballot(g, g.condition(c.args[0], c.at)), c)
+		return g.vote(ballot(g, g.condition(c.args[0], c.at)))
 	})
 	addBuiltin(p+"is_first", 0, 0, func(g *gen, c *bcall) value {
 		l := g.lane(n)
@@ -259,9 +260,9 @@ func voteBuiltins(p string, n int) {
 }
 
 // vote wraps a ballot's bits in the prelude's simd_vote, a class that converts to its number; without it, in a ulong.
-func (g *gen) vote(bits operand, c *bcall) value {
+func (g *gen) vote(bits operand) value {
 	v := rval(typeUlong, bits)
-	ns := g.c.find(g.c.rootEnv(), "metal", 0)
+	ns := g.c.find(g.c.root, "metal", 0)
 	if ns == nil || ns.kind != eNamespace {
 		return v
 	}
@@ -275,5 +276,3 @@ func (g *gen) vote(bits operand, c *bcall) value {
 	}
 	return value{k: vRight, q: t.bare(), comps: []operand{bits}}
 }
-
-func (c *compiler) rootEnv() *env { return c.root }

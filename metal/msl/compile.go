@@ -16,8 +16,8 @@ import (
 // MathMode is the accuracy that a kernel asks of its arithmetic, as Metal's compile option of that name.
 type MathMode uint8
 
-// The math modes. Fast and Relaxed allow a*b+c within one expression to round once; Safe rounds every operation. Nothing
-// else depends on them: infinities, NaNs and signed zeros are always kept.
+// The math modes. Fast and Relaxed allow a*b+c within one expression to round once; Safe rounds every operation.
+// Nothing else depends on them: infinities, NaNs and signed zeros are always kept.
 const (
 	Fast MathMode = iota
 	Relaxed
@@ -29,15 +29,16 @@ type Options struct {
 	Float64  bool // accept double, which Metal has not
 	MathMode MathMode
 	Defines  []Define // macros defined before the text
-	// FunctionConstants are the bits of function constants by their index. A kernel that uses one which is missing is an error.
+	// FunctionConstants are the bits of function constants by their index. A kernel that uses one which is missing
+	// is an error.
 	FunctionConstants map[int]uint64
 	// Include resolves #include of names that are no Metal headers; nil resolves none.
 	Include func(name string) (text string, ok bool)
 }
 
 // Compile translates a text of the Metal Shading Language to kir: one kernel for each kernel function and explicit
-// instantiation. The prelude and the math library are in scope. The error is an ErrorList with all errors of the text.
-// It never panics and may be called by several goroutines at once.
+// instantiation. The prelude and the math library are in scope. The error is an ErrorList with all errors of the
+// text. It never panics and may be called by several goroutines at once.
 func Compile(src Source, opt Options) (mod *kir.Module, err error) {
 	pre, err := prelude()
 	if err != nil {
@@ -57,8 +58,8 @@ var libFS embed.FS
 
 var prelude = sync.OnceValues(func() (*frozen, error) { return freeze(preludeSources()) })
 
-// preludeSources are the texts that every unit stands on: what Metal's headers declare, the math library in the order of
-// its files' names, and MLX's helpers.
+// preludeSources are the texts that every unit stands on: what Metal's headers declare, the math library in the
+// order of its files' names, and MLX's helpers.
 func preludeSources() []Source {
 	var list []Source
 	for _, s := range std.Standard() {
@@ -152,7 +153,8 @@ type compiler struct {
 	list     ErrorList
 	errs     *ErrorList // where errors go: list, or aside during a trial
 	freezing bool
-	// syntaxErrs says that the text has syntax errors: then undeclared names may be their consequence and are not reported.
+	// syntaxErrs says that the text has syntax errors: then undeclared names may be their consequence and are not
+	// reported.
 	syntaxErrs bool
 	hidden     int // errors not reported because of syntaxErrs
 	lastPos    Pos
@@ -344,8 +346,41 @@ func exprText(x Expr) string {
 	return "..."
 }
 
-// definition finds the body of a function that was declared without one: a later definition with the same parameters, or one
-// outside the class.
+// memberSpec finds the explicit specialisation of a method for its class: template <> void C<float>::f() {...}.
+func (c *compiler) memberSpec(inst *funcInst) *memberDef {
+	f := inst.f
+	if f.cls == nil || f.cls.args == nil || len(c.members) == 0 {
+		return nil
+	}
+	list := c.members[memberKey{f.cls.name, funcKey(f.decl)}]
+	for i := range list {
+		d := &list[i]
+		qual := &d.decl.Name.Quals[len(d.decl.Name.Quals)-1]
+		if d.tmpl == nil || !d.tmpl.Spec || !qual.HasArgs || d.decl.Body == nil ||
+			len(d.decl.Params) != len(f.decl.Params) || d.decl.Quals.Space != f.decl.Quals.Space {
+			continue
+		}
+		same := false
+		if !c.trial(func() {
+			n := *d.decl.Name
+			n.NamePart, n.Quals = *qual, n.Quals[:len(n.Quals)-1]
+			g := c.constGen(d.env)
+			if ent := g.resolveEntity(&n); ent != nil {
+				t, ok := g.entityType(ent, &n)
+				same = ok && t.T == f.cls.typ
+			}
+		}) || !same {
+			continue
+		}
+		def := *d
+		def.env = inst.env
+		return &def
+	}
+	return nil
+}
+
+// definition finds the body of a function that was declared without one: a later definition with the same
+// parameters, or one outside the class.
 func (c *compiler) definition(inst *funcInst) *memberDef {
 	f := inst.f
 	name := funcKey(f.decl)
@@ -353,7 +388,7 @@ func (c *compiler) definition(inst *funcInst) *memberDef {
 		for i := range c.members[memberKey{f.cls.name, name}] {
 			d := &c.members[memberKey{f.cls.name, name}][i]
 			if len(d.decl.Params) == len(f.decl.Params) && d.decl.Quals.Const == f.decl.Quals.Const &&
-				d.decl.Quals.Space == f.decl.Quals.Space && d.decl.Body != nil {
+				d.decl.Quals.Space == f.decl.Quals.Space && d.decl.Body != nil && !(d.tmpl != nil && d.tmpl.Spec) {
 				def := *d
 				def.env = inst.env
 				return &def

@@ -10,8 +10,8 @@ type notConstant struct {
 // notConst ends the constant evaluation that is under way: why names what is not constant.
 func (g *gen) notConst(why string) { panic(notConstant{why: why, at: g.pos}) }
 
-// evalConst runs f in a generator that evaluates instead of emitting. If it meets something that is not constant it reports so,
-// what saying what had to be constant, and returns false.
+// evalConst runs f in a generator that evaluates instead of emitting. If it meets something that is not constant
+// it reports so, what saying what had to be constant, and returns false.
 func (g *gen) evalConst(f func(h *gen), at Pos, what string) (ok bool) {
 	h := &gen{c: g.c, exec: true, env: g.env, pos: at, depth: g.depth, calls: g.calls, unevaluated: g.unevaluated}
 	if g.exec {
@@ -122,8 +122,7 @@ func (g *gen) functionConstant(d *VarDecl, a *Attr) value {
 	}
 	val, given := g.c.opt.FunctionConstants[int(i)]
 	if !given {
-		g.c.errorf(NoFunctionConstant, d.Pos(), "the function constant '%s' (index %d) has no value: mlxlua's kernels take none",
-			d.Name.Ident, i)
+		g.c.errorf(NoFunctionConstant, d.Pos(), "the function constant '%s' (index %d) has no value", d.Name.Ident, i)
 		return badValue
 	}
 	if !t.T.isScalar() {
@@ -131,7 +130,8 @@ func (g *gen) functionConstant(d *VarDecl, a *Attr) value {
 		return badValue
 	}
 	t.Const = true
-	o := &object{name: d.Name.Ident, q: t, fixed: true, slots: []slot{{-1, operand{ty: t.T.kt, bits: val & t.T.kt.Mask()}}}}
+	o := &object{name: d.Name.Ident, q: t, fixed: true}
+	o.slots = []slot{{-1, operand{ty: t.T.kt, bits: val & t.T.kt.Mask()}}}
 	return g.objVal(o)
 }
 
@@ -184,7 +184,8 @@ func (c *compiler) staticAssertIn(g *gen, d *StaticAssertDecl) {
 		return
 	}
 	hold := false
-	if !g.evalConst(func(h *gen) { hold = h.condition(v, d.Pos()).bits != 0 }, d.Pos(), "the condition of static_assert") || hold {
+	test := func(h *gen) { hold = h.condition(v, d.Pos()).bits != 0 }
+	if !g.evalConst(test, d.Pos(), "the condition of static_assert") || hold {
 		return
 	}
 	if d.Msg != "" {

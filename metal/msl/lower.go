@@ -376,6 +376,10 @@ func (g *gen) varSet(v int, o operand) {
 	g.emit(&kir.Instr{Op: kir.VarSet, Imm: uint64(v), Args: []*kir.Instr{g.instr(o)}})
 }
 
+func (g *gen) storeAt(p, x operand) {
+	g.emit(&kir.Instr{Op: kir.Store, Args: []*kir.Instr{g.instr(p), g.instr(x)}})
+}
+
 // newRegion makes addressed memory and returns a pointer to it.
 func (g *gen) newRegion(r kir.Region) (int, operand) {
 	if g.exec {

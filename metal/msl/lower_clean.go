@@ -4,8 +4,8 @@ import (
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
-// finish completes a kernel: variables whose address was taken move to memory, variables are replaced by the values they hold
-// where those are known, what repeats or has no use goes, and reflection is computed.
+// finish completes a kernel: variables whose address was taken move to memory, variables are replaced by the
+// values they hold where those are known, what repeats or has no use goes, and reflection is computed.
 func (g *gen) finish() {
 	c := &cleaner{g: g, k: g.k}
 	g.demote()
@@ -27,7 +27,8 @@ func (g *gen) demote() {
 		if h.off == 0 {
 			return p
 		}
-		add := &kir.Instr{Op: kir.PtrAdd, Type: kir.PtrThread, Imm: uint64(h.off), Args: []*kir.Instr{p, g.instr(g.i64(0))}, Pos: pos}
+		add := &kir.Instr{Op: kir.PtrAdd, Type: kir.PtrThread, Imm: uint64(h.off), Pos: pos}
+		add.Args = []*kir.Instr{p, g.instr(g.i64(0))}
 		*b = append(*b, add)
 		return add
 	}
@@ -57,8 +58,8 @@ func (g *gen) demote() {
 	walk(g.k.Body)
 }
 
-// cleaner forwards values of variables, folds, and removes what repeats. IDs number instructions in textual order; what stands
-// at the kernel's top has the ID -1 until the end.
+// cleaner forwards values of variables, folds, and removes what repeats. IDs number instructions in textual order;
+// what stands at the kernel's top has the ID -1 until the end.
 type cleaner struct {
 	g     *gen
 	k     *kir.Kernel

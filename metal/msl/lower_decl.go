@@ -95,7 +95,7 @@ func (g *gen) localVar(d *VarDecl) {
 		t.Space = SpaceNone
 	}
 	if d.Specs.Static && !d.Specs.Constexpr && !(t.Const && t.Space == SpaceConstant) && !t.Const {
-		g.c.errorf(Unsupported, d.Pos(), "the static variable '%s' is not constant: a kernel keeps nothing between calls", name)
+		g.c.errorf(Unsupported, d.Pos(), "the static variable '%s' is not constant: kernels keep nothing", name)
 	}
 	ent.val, ent.isRef = g.initVar(d, name, t)
 	g.env.put(ent)
@@ -176,7 +176,8 @@ func (g *gen) defaultVar(d *VarDecl, name string, t qtype) value {
 	return g.objVal(g.newObject(name, t))
 }
 
-// initValue evaluates an initialiser and converts it to the variable's type, which it may complete: auto, an array's size.
+// initValue evaluates an initialiser and converts it to the variable's type, which it may complete: auto, an
+// array's size.
 func (g *gen) initValue(d *VarDecl, t qtype) (value, qtype) {
 	at := d.Pos()
 	var v value
@@ -293,8 +294,8 @@ func (g *gen) threadgroupVar(d *VarDecl, name string, t qtype) value {
 	}
 	g.tgBytes = alignUp(g.tgBytes, max(t.T.align, 1)) + t.T.size
 	if g.tgBytes > maxThreadgroupBytes {
-		g.c.errorf(ThreadgroupMemory, d.Pos(), "the kernel needs %d bytes of threadgroup memory with '%s', more than Metal's %d",
-			g.tgBytes, name, maxThreadgroupBytes)
+		g.c.errorf(ThreadgroupMemory, d.Pos(), "with '%s' the kernel needs %d bytes of threadgroup memory: Metal has %d",
+			name, g.tgBytes, maxThreadgroupBytes)
 	}
 	_, p := g.newRegion(kir.Region{
 		Name: name, Space: kir.Threadgroup, Size: t.T.size, Align: max(t.T.align, 1), Elem: t.T.firstScalar(),

@@ -7,7 +7,8 @@ import (
 // maxBuffers is the number of buffers a Metal kernel can have.
 const maxBuffers = 31
 
-// unit compiles everything that a text asks for: its kernels and explicit instantiations. Then it checks what no kernel uses.
+// unit compiles everything that a text asks for: its kernels and explicit instantiations. Then it checks what no
+// kernel uses.
 func (c *compiler) unit() *kir.Module {
 	mod := &kir.Module{}
 	names := map[string]bool{}
@@ -62,8 +63,8 @@ func kernelName(s *Specs, name string) string {
 	return name
 }
 
-// explicitInst compiles `template [[host_name("x")]] [[kernel]] decltype(f<float>) f<float>;` and its like. An instantiation
-// that is no kernel is only checked.
+// explicitInst compiles `template [[host_name("x")]] [[kernel]] decltype(f<float>) f<float>;` and its like. An
+// instantiation that is no kernel is only checked.
 func (c *compiler) explicitInst(p pendingInst) (*kir.Kernel, Pos) {
 	var name *Name
 	var specs *Specs
@@ -123,7 +124,8 @@ func (c *compiler) explicitInst(p pendingInst) (*kir.Kernel, Pos) {
 	return c.kernel(inst, kernelName(specs, name.Ident), &all), at
 }
 
-// checkUnused checks the functions of the text that no kernel calls. Templates that are not used are not instantiated.
+// checkUnused checks the functions of the text that no kernel calls. Templates that are not used are not
+// instantiated.
 func (c *compiler) checkUnused() {
 	for _, f := range c.order {
 		if f.tmpl != nil || c.used[f] || f.decl.Body == nil || isKernel(&f.decl.Specs) || !f.usr {
@@ -314,7 +316,7 @@ func (b *paramBinder) bind(p *paramInst) {
 	case tBad:
 	default:
 		g.c.errorf(KernelParam, d.Pos(),
-			"the parameter '%s' of type %s is neither a pointer or reference to device, constant or threadgroup memory nor a position",
+			"nothing can be bound to the parameter '%s' of type %s: it is no pointer or reference, and no position",
 			d.Name, p.q)
 	}
 	b.declare(d, v, isRef)
@@ -345,7 +347,8 @@ func (b *paramBinder) buffer(p *paramInst, t *ctype) value {
 	e := t.elem
 	space := e.Space.normal()
 	if space == SpaceNone {
-		g.c.errorf(AddressSpace, d.Pos(), "the parameter '%s' points to thread memory: a kernel's must be in device, constant or threadgroup memory", d.Name)
+		g.c.errorf(AddressSpace, d.Pos(), "the parameter '%s' points to thread memory: name device, constant or threadgroup",
+			d.Name)
 		return badValue
 	}
 	if e.T.kind != tVoid && !g.c.isComplete(e.T) && !(e.T.kind == tArray && e.T.n < 0) {

@@ -2,8 +2,9 @@ package msl
 
 import "github.com/mlxlua/mlxlua/metal/kir"
 
-// reflectParams finds out which parameters a kernel reads, writes and updates atomically: it follows every pointer to the
-// parameters it may come from. A pointer whose origin is lost counts for all parameters of its address space.
+// reflectParams finds out which parameters a kernel reads, writes and updates atomically: it follows every pointer
+// to the parameters it may come from. A pointer whose origin is lost counts for all parameters of its address
+// space.
 func reflectParams(k *kir.Kernel) {
 	if len(k.Params) == 0 {
 		return

@@ -344,7 +344,8 @@ func (g *gen) jump(at Pos, brk bool) flow {
 	return fNext
 }
 
-// returnStmt leaves the function. At its end a value is handed over directly; elsewhere through a variable and a Break.
+// returnStmt leaves the function. At its end a value is handed over directly; elsewhere through a variable and a
+// Break.
 func (g *gen) returnStmt(s *ReturnStmt, tail bool) flow {
 	fr := g.fr
 	if fr == nil {
@@ -380,7 +381,7 @@ func (g *gen) setResult(fr *inl, v value, s *ReturnStmt, tail bool) {
 		fr.has, fr.direct = true, badValue
 		return
 	}
-	if fr.ret.T.kind == tAuto || fr.ret.T.kind == tRef && fr.ret.T.elem.T.kind == tAuto || fr.ret.T.kind == tPtr && fr.ret.T.elem.T.kind == tAuto {
+	if r := fr.ret.T; r.kind == tAuto || (r.kind == tRef || r.kind == tPtr) && r.elem.T.kind == tAuto {
 		if v.k == vVoid {
 			fr.ret = qt(typeVoid)
 		} else {
@@ -445,8 +446,8 @@ func (g *gen) refResult(fr *inl, v value, s *ReturnStmt, tail bool) {
 	g.varSet(fr.ptr, p.comps[0])
 }
 
-// switchStmt lowers a switch to nested blocks, one for each label: leaving block k goes on with what stands after label k,
-// and falls through to the next.
+// switchStmt lowers a switch to nested blocks, one for each label: leaving block k goes on with what stands after
+// label k, and falls through to the next.
 func (g *gen) switchStmt(s *SwitchStmt) flow {
 	defer g.push()()
 	if s.Init != nil {

@@ -49,7 +49,6 @@ type object struct {
 	imm   int64
 	// fixed says that the slots are constants that never change.
 	fixed bool
-	init  bool
 }
 
 // slot is one scalar of an object: variable v of the kernel, or the value val if v is negative.
@@ -144,8 +143,8 @@ func (g *gen) objVal(o *object) value {
 	return value{k: vSlot, q: o.q, obj: o}
 }
 
-// toMemory turns a slot lvalue into one in memory, moving the variable there: what was emitted for its slots is rewritten
-// at the end (lower_clean.go). Constants that never change get a copy.
+// toMemory turns a slot lvalue into one in memory, moving the variable there: what was emitted for its slots is
+// rewritten at the end (lower_clean.go). Constants that never change get a copy.
 func (g *gen) toMemory(v value) value {
 	if v.k != vSlot {
 		return v
@@ -195,7 +194,7 @@ func (g *gen) copyToRegion(o *object) operand {
 		if s.v >= 0 {
 			val = g.varGet(s.v)
 		}
-		g.emit(&kir.Instr{Op: kir.Store, Args: []*kir.Instr{g.instr(g.ptrAdd(p, operand{}, int64(offs[j]))), g.instr(val)}})
+		g.storeAt(g.ptrAdd(p, operand{}, int64(offs[j])), val)
 	}
 	return p
 }
@@ -400,7 +399,7 @@ func (g *gen) storeComps(v value, comps []operand) {
 	offs := v.q.T.compOffsets(ob[:0], 0)
 	for i, o := range comps {
 		p := g.ptrAdd(v.ptr, v.idx, v.imm+int64(offs[i]))
-		g.emit(&kir.Instr{Op: kir.Store, Args: []*kir.Instr{g.instr(p), g.instr(o)}})
+		g.storeAt(p, o)
 	}
 }
 
@@ -425,7 +424,7 @@ func (g *gen) copyMem(dst, src value) {
 	g.forRange("copy", int64(n), func(i operand) {
 		off := g.op(kir.Mul, kir.I64, i, g.i64(int64(unit.Size())))
 		x := g.emit(&kir.Instr{Op: kir.Load, Type: unit, Args: []*kir.Instr{g.instr(g.ptrAdd(sp, off, 0))}})
-		g.emit(&kir.Instr{Op: kir.Store, Args: []*kir.Instr{g.instr(g.ptrAdd(dp, off, 0)), g.instr(x)}})
+		g.storeAt(g.ptrAdd(dp, off, 0), x)
 	})
 }
 
@@ -491,7 +490,7 @@ func (g *gen) clearMem(v value) {
 	n := v.q.T.size / unit.Size()
 	g.forRange("clear", int64(n), func(i operand) {
 		off := g.op(kir.Mul, kir.I64, i, g.i64(int64(unit.Size())))
-		g.emit(&kir.Instr{Op: kir.Store, Args: []*kir.Instr{g.instr(g.ptrAdd(g.addr(v), off, 0)), g.instr(operand{ty: unit})}})
+		g.storeAt(g.ptrAdd(g.addr(v), off, 0), operand{ty: unit})
 	})
 }
 

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPreludeFunctions checks the bodies of all functions of the prelude and the math library that are no templates: a
-// kernel compiles only those that it uses.
+// TestPreludeFunctions checks the bodies of all functions of the prelude and the math library that are no
+// templates: a kernel compiles only those that it uses.
 func TestPreludeFunctions(t *testing.T) {
 	pre, err := prelude()
 	require.NoError(t, err)

@@ -118,8 +118,8 @@ func (g *gen) fmaOf(op Op, a, b value, ma, mb bool) (value, bool) {
 	return r, true
 }
 
-// common applies the usual arithmetic conversions: promotion and the wider type for scalars, spreading a scalar over a
-// vector; two vectors must be of one type.
+// common applies the usual arithmetic conversions: promotion and the wider type for scalars, spreading a scalar
+// over a vector; two vectors must be of one type.
 func (g *gen) common(a, b value) (*ctype, value, value, bool) {
 	ta, tb := a.q.T.unpacked(), b.q.T.unpacked()
 	a.q.T, b.q.T = ta, tb
@@ -349,7 +349,8 @@ func (g *gen) pointerAdd(p, i value, minus bool, at Pos) value {
 	return rval(p.q.T, g.ptrAdd(p.comps[0], off, 0))
 }
 
-// logical evaluates && and ||: the right side only if the left does not decide, unless it has no effect and cannot fail.
+// logical evaluates && and ||: the right side only if the left does not decide, unless it has no effect and cannot
+// fail.
 func (g *gen) logical(x *BinaryExpr) value {
 	av := g.expr(x.X)
 	if av.q.T.kind == tVec { // vectors: component by component, both sides
@@ -412,7 +413,7 @@ func (g *gen) vecLogical(x *BinaryExpr, a, b value) value {
 	if a.bad() || b.bad() {
 		return badValue
 	}
-	e, n := a.q.T.shape()
+	_, n := a.q.T.shape()
 	if _, m := b.q.T.shape(); m != n {
 		g.badOperands(x.Op, a, b, x.Pos())
 		return badValue
@@ -422,7 +423,6 @@ func (g *gen) vecLogical(x *BinaryExpr, a, b value) value {
 		op = kir.And
 	}
 	r := value{k: vRight, q: qt(vecOf(typeBool, n))}
-	_ = e
 	for i := range n {
 		r.comps = append(r.comps, g.op(op, kir.Bool, g.convert(a.comps[i], kir.Bool), g.convert(b.comps[i], kir.Bool)))
 	}
@@ -450,8 +450,13 @@ func speculable(b *kir.Block) bool {
 	return true
 }
 
-// discard checks code that never runs.
-func (g *gen) discard(f func()) { g.inBlock(f) }
+// discard checks code that never runs. The functions it calls are not expanded.
+func (g *gen) discard(f func()) {
+	saved := g.unevaluated
+	g.unevaluated = true
+	g.inBlock(f)
+	g.unevaluated = saved
+}
 
 // condExpr evaluates Cond ? X : Y.
 func (g *gen) condExpr(x *CondExpr) value {

@@ -198,8 +198,12 @@ func (g *gen) noMatch(fn *overload, args []value, why string, at Pos) {
 	if len(fn.funcs) == 1 {
 		f := fn.funcs[0]
 		np := len(f.decl.Params)
-		if f.tmpl == nil && (len(args) > np || len(args) < np && f.decl.Params[len(args)].Default == nil) && !f.decl.hasPack() {
+		few := len(args) < np && f.decl.Params[len(args)].Default == nil
+		if f.tmpl == nil && (len(args) > np || few) && !f.decl.hasPack() {
 			g.c.errorf(ArgCount, at, "%s takes %d arguments, not %d", g.c.signature(f), np, len(args))
+			return
+		}
+		if f.tmpl == nil && g.argError(f, args, at) {
 			return
 		}
 		if fn.this != nil && fn.this.q.Const && !f.decl.Quals.Const && !f.decl.Specs.Static {
@@ -208,6 +212,30 @@ func (g *gen) noMatch(fn *overload, args []value, why string, at Pos) {
 		}
 	}
 	g.c.errorf(NoMatch, at, "no function %s takes (%s):%s", quoteName(fn.name), types, why)
+}
+
+// argError reports the first argument that does not convert to the parameter of the only function there is.
+func (g *gen) argError(f *funcEnt, args []value, at Pos) bool {
+	inst := g.instFor(f, nil)
+	if inst == nil || len(args) > len(inst.params) {
+		return false
+	}
+	for i := range args {
+		p := inst.params[i].q
+		if g.convRank(&args[i], p) != rankNone {
+			continue
+		}
+		if args[i].k == vList {
+			return false
+		}
+		if p.T.kind == tRef {
+			g.refError(&args[i], p, at)
+		} else {
+			g.noConversion(&args[i], p, at, "argument "+itoa(i+1)+" of "+g.c.signature(f))
+		}
+		return true
+	}
+	return false
 }
 
 // hasPack reports whether the function has a parameter pack.
@@ -226,7 +254,9 @@ func (g *gen) call(inst *funcInst, args []value, this *value, at Pos) value {
 	decl := f.decl
 	body := decl.Body
 	scope := inst.env
-	if body == nil {
+	if d := g.c.memberSpec(inst); d != nil {
+		body, decl, scope = d.decl.Body, d.decl, d.env
+	} else if body == nil {
 		if d := g.c.definition(inst); d != nil {
 			body, decl, scope = d.decl.Body, d.decl, d.env
 		}
@@ -311,7 +341,8 @@ func (g *gen) unevaluatedCall(inst *funcInst) value {
 	return g.zero(t.T)
 }
 
-// constCall evaluates the call of a constexpr function whose arguments are all constant; ok is false if it is not constant.
+// constCall evaluates the call of a constexpr function whose arguments are all constant; ok is false if it is not
+// constant.
 func (g *gen) constCall(inst *funcInst, args []value, at Pos) (v value, ok bool) {
 	for i := range args {
 		a := &args[i]

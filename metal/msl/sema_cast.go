@@ -91,7 +91,8 @@ func (g *gen) explicitConv(v value, t qtype, cStyle bool, at Pos) value {
 	case to.kind == tVec && from.isScalar():
 		return g.convStd(v, to.unpacked())
 	case to.kind == tPtr && from.kind == tPtr:
-		if !cStyle && g.ptrRank(from.elem, to.elem) == rankNone && from.elem.T.kind != tVoid && !related(from.elem.T, to.elem.T) {
+		if !cStyle && g.ptrRank(from.elem, to.elem) == rankNone && from.elem.T.kind != tVoid &&
+			!related(from.elem.T, to.elem.T) {
 			g.c.errorf(BadCast, at, "static_cast from %s to %s: use reinterpret_cast", from, to)
 			return badValue
 		}

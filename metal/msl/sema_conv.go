@@ -17,12 +17,6 @@ const (
 	rankNone
 )
 
-// arg is what overload resolution knows of an argument.
-type arg struct {
-	v value
-	x Expr
-}
-
 // decayed returns an rvalue's type: arrays become pointers.
 func (g *gen) decayed(v *value) qtype {
 	t := v.q

@@ -15,8 +15,8 @@ const (
 	ePack                     // a template's or a function's parameter pack
 )
 
-// entity is what a name stands for. Those of a prelude are shared by all compilations and never change; what is computed for
-// them (types, values) is kept in maps of the compiler.
+// entity is what a name stands for. Those of a prelude are shared by all compilations and never change; what is
+// computed for them (types, values) is kept in maps of the compiler.
 type entity struct {
 	kind entKind
 	name string
@@ -123,7 +123,8 @@ func (e *env) own(name string) *entity {
 	return nil
 }
 
-// find looks a name up in a scope and what belongs to it: its part in the prelude, its using directives, its base classes.
+// find looks a name up in a scope and what belongs to it: its part in the prelude, its using directives, its base
+// classes.
 func (c *compiler) find(e *env, name string, depth int) *entity {
 	x := e.own(name)
 	if o := c.overlay[e]; o != nil {
@@ -233,7 +234,7 @@ func (e *env) namespaceOf() *env {
 func (g *gen) suggest(name string, want func(*entity) bool) string {
 	best, bestD := "", 1+len(name)/3
 	try := func(n string) {
-		if d := editDistance(name, n, bestD); d < bestD || d == bestD && best != "" && n < best {
+		if d := editDistance(name, n, bestD+1); d < bestD || d == bestD && best != "" && n < best {
 			best, bestD = n, d
 		}
 	}

@@ -77,9 +77,6 @@ func (g *gen) expr(x Expr) value {
 // badTypeList is the placeholder type of a braced list: it has none until it is converted.
 var badTypeList = qtype{T: &ctype{kind: tVoid}}
 
-// full evaluates an expression and reads it.
-func (g *gen) full(x Expr) value { return g.rvalue(g.expr(x)) }
-
 func (g *gen) intLit(x *IntLit) value {
 	t := typeInt
 	v := x.Value

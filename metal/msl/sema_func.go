@@ -1,5 +1,7 @@
 package msl
 
+import "github.com/mlxlua/mlxlua/metal/kir"
+
 // overload is a set of functions that one name stands for where it is used.
 type overload struct {
 	name    string
@@ -36,8 +38,8 @@ type lambdaInfo struct {
 	env *env
 }
 
-// instFor returns the instance of a function for template arguments, making it on first use. It reports what is wrong with its
-// signature and returns nil.
+// instFor returns the instance of a function for template arguments, making it on first use. It reports what is
+// wrong with its signature and returns nil.
 func (g *gen) instFor(f *funcEnt, args []targ) *funcInst {
 	for _, in := range g.c.finsts[f] {
 		if sameTargs(in.args, args) {
@@ -129,7 +131,8 @@ func (g *gen) dummy(t qtype) value {
 	return value{k: vMem, q: t, ptr: operand{ty: qt(g.c.ptrTo(t)).T.kirScalar()}}
 }
 
-// paramType adjusts a parameter's type as C++ does: arrays become pointers, qualifiers of the parameter itself stay with it.
+// paramType adjusts a parameter's type as C++ does: arrays become pointers, qualifiers of the parameter itself
+// stay with it.
 func (g *gen) paramType(t qtype) qtype {
 	if t.T.kind == tArray {
 		e := t.T.elem
@@ -201,7 +204,7 @@ func (g *gen) resolve(funcs []*funcEnt, ov *overload, args []value, this *value,
 	for _, f := range funcs {
 		cd, reason := g.candidate(f, ov, args, this)
 		if cd == nil {
-			if !quiet && len(why) < 2000 {
+			if !quiet && len(why) < 2000 && reason != needsDouble {
 				why += "\n    " + g.c.signature(f) + ": " + reason
 			}
 			continue
@@ -229,6 +232,18 @@ func (g *gen) resolve(funcs []*funcEnt, ov *overload, args []value, this *value,
 		return nil, "ambiguous:\n    " + g.c.signature(best.inst.f) + "\n    " + g.c.signature(tied.inst.f)
 	}
 	return best.inst, ""
+}
+
+// needsDouble is why a function of the library is out of reach; it is not worth a line in a message.
+const needsDouble = "it needs double"
+
+func takesDouble(inst *funcInst) bool {
+	for i := range inst.params {
+		if inst.params[i].q.noRef().T == scalarTypes[kir.F64] {
+			return true
+		}
+	}
+	return false
 }
 
 func sameParams(a, b *funcInst) bool {
@@ -315,6 +330,9 @@ func (g *gen) candidate(f *funcEnt, ov *overload, args []value, this *value) (*c
 	if len(args) > len(inst.params) || len(args) < inst.min {
 		return nil, argCount(f, len(args))
 	}
+	if !f.usr && !g.c.opt.Float64 && takesDouble(inst) {
+		return nil, needsDouble
+	}
 	cd := &cand{inst: inst, spec: spec, ranks: make([]rank, len(args))}
 	if f.cls != nil && !f.decl.Specs.Static && f.decl.Kind != FuncConstructor && f.lam == nil {
 		if this == nil {
@@ -384,15 +402,12 @@ func templateScore(f *funcEnt) int {
 // deduceCall finds a function template's arguments from those of a call.
 func (g *gen) deduceCall(f *funcEnt, ov *overload, args []value) (*funcInst, string) {
 	d := newDeduction(g, f.tmpl.Params, f.env)
-	explicit := 0
 	if ov != nil && ov.hasArgs {
-		explicit = len(ov.targs)
 		var fits bool
 		if !g.c.trial(func() { fits = g.explicitArgs(d, ov.targs) }) || !fits {
 			return nil, "the template arguments " + argsString(ov.targs) + " do not fit"
 		}
 	}
-	_ = explicit
 	ai := 0
 	for pi, p := range f.decl.Params {
 		if p.Type.Pack || p.Type.Kind == TypeReference && p.Type.Elem.Pack {

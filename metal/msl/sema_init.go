@@ -171,7 +171,8 @@ func (g *gen) listVec(l *InitList, t *ctype, at Pos) value {
 	return g.makeVec(t.unpacked(), args, at)
 }
 
-// listAggregate fills the fields or elements of an aggregate in order; braces around inner aggregates may be left out.
+// listAggregate fills the fields or elements of an aggregate in order; braces around inner aggregates may be left
+// out.
 func (g *gen) listAggregate(l *InitList, t qtype, at Pos) value {
 	cur := &listCursor{elems: l.Elems}
 	if t.T.comps >= 0 && !g.inMemory(t.T) {
@@ -224,7 +225,8 @@ func (t *ctype) parts(f func(q qtype, comp, off int, fd *field) bool) {
 	}
 }
 
-// one evaluates the next initialiser for a part of type q. descend says that it starts an aggregate without braces of its own.
+// one evaluates the next initialiser for a part of type q. descend says that it starts an aggregate without braces
+// of its own.
 func (g *gen) one(cur *listCursor, q qtype, fd *field, at Pos) (v value, descend bool) {
 	if cur.i >= len(cur.elems) {
 		if fd != nil && fd.decl != nil && fd.decl.Init != nil {

@@ -2,8 +2,8 @@ package msl
 
 import "reflect"
 
-// operatorCands collects the operator functions that may apply: methods of the first operand, functions in scope and in
-// the namespaces of the operands' classes.
+// operatorCands collects the operator functions that may apply: methods of the first operand, functions in scope
+// and in the namespaces of the operands' classes.
 func (g *gen) operatorCands(op Op, args []value) []*funcEnt {
 	key := operatorKey(op)
 	var funcs []*funcEnt
@@ -30,8 +30,8 @@ func (g *gen) lookupOperator(key string) *entity {
 	return all
 }
 
-// operatorCall calls the operator function for operands, if there is one; then ok is true. With quiet set, operands that fit
-// none leave the operator to its builtin meaning.
+// operatorCall calls the operator function for operands, if there is one; then ok is true. With quiet set,
+// operands that fit none leave the operator to its builtin meaning.
 func (g *gen) operatorCall(op Op, args []value, at Pos, quiet bool) (r value, ok bool) {
 	key := operatorKey(op)
 	if args[0].q.T.kind == tStruct {
@@ -101,7 +101,8 @@ func (g *gen) construct(t *ctype, inst *funcInst, args []value, at Pos) value {
 	return g.load(g.objVal(o))
 }
 
-// constructFrom makes a class object from (args): by a constructor, a copy, a default or, as Metal's compiler allows, an aggregate.
+// constructFrom makes a class object from (args): by a constructor, a copy, a default or, as Metal's compiler
+// allows, an aggregate.
 func (g *gen) constructFrom(t *ctype, args []value, at Pos) value {
 	if !g.c.isComplete(t) {
 		g.c.errorf(Incomplete, at, "an object of the incomplete class %s", t)
@@ -149,8 +150,8 @@ func (g *gen) constructFrom(t *ctype, args []value, at Pos) value {
 	return badValue
 }
 
-// defaultValue is the value of T{} for a class without a constructor that takes no arguments: zeros and the default member
-// initialisers.
+// defaultValue is the value of T{} for a class without a constructor that takes no arguments: zeros and the
+// default member initialisers.
 func (g *gen) defaultValue(t *ctype, at Pos) value {
 	if !g.c.needsInit(t) {
 		return g.zero(t)
@@ -165,7 +166,8 @@ func (g *gen) defaultValue(t *ctype, at Pos) value {
 	return g.load(lv)
 }
 
-// initFields initialises the fields of an object by their default initialisers, zero for others, except those in done.
+// initFields initialises the fields of an object by their default initialisers, zero for others, except those in
+// done.
 func (g *gen) initFields(v value, done map[*field]bool, at Pos) {
 	st := v.q.T.st
 	for i := range st.fields {

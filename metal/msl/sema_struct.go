@@ -1,7 +1,7 @@
 package msl
 
-// structFor returns the type of a class declared in e: one type for each scope that the declaration is reached through, so
-// that a class inside a template is another one in each instance.
+// structFor returns the type of a class declared in e: one type for each scope that the declaration is reached
+// through, so that a class inside a template is another one in each instance.
 func (c *compiler) structFor(d *StructDecl, e *env) *ctype {
 	key := structKey{d, e}
 	if t := c.structs[key]; t != nil {
@@ -258,7 +258,8 @@ func (g *gen) member(v value, path []*field) value {
 	return v
 }
 
-// derivesFrom returns the fields that lead from a class to a base class, nil if it is no base; found for the class itself.
+// derivesFrom returns the fields that lead from a class to a base class, nil if it is no base; found for the class
+// itself.
 func derivesFrom(t, base *ctype) (path []*field, found bool) {
 	if t == base {
 		return nil, true
@@ -299,8 +300,8 @@ func (c *compiler) methods(t *ctype, name string) []*funcEnt {
 	return nil
 }
 
-// usesDefaultCtor reports whether a class without constructors of its own still needs code to make an object: for default
-// member initialisers or fields that have constructors.
+// usesDefaultCtor reports whether a class without constructors of its own still needs code to make an object: for
+// default member initialisers or fields that have constructors.
 func (c *compiler) needsInit(t *ctype) bool {
 	switch t.kind {
 	case tArray:

@@ -141,7 +141,8 @@ func (g *gen) namedType(x *TypeExpr) qtype {
 	return t
 }
 
-// entityType returns the type an entity stands for, instantiating a template by the arguments of the name's last part.
+// entityType returns the type an entity stands for, instantiating a template by the arguments of the name's last
+// part.
 func (g *gen) entityType(x *entity, n *Name) (qtype, bool) {
 	if x.hidden != nil {
 		x = x.hidden
@@ -214,7 +215,8 @@ func (c *compiler) typeEntity(x *entity) qtype {
 	return t
 }
 
-// resolveEntity finds what a possibly qualified name stands for. It reports a name that does not exist and returns nil.
+// resolveEntity finds what a possibly qualified name stands for. It reports a name that does not exist and returns
+// nil.
 func (g *gen) resolveEntity(n *Name) *entity {
 	x := g.resolveQuiet(n)
 	if x == nil {

@@ -73,8 +73,8 @@ func convertConst(o operand, t kir.Type) operand {
 	return o
 }
 
-// typ matches a type pattern with a type. Parts that name no parameter match anything here: whether they fit is checked
-// when the template is instantiated and the argument converted.
+// typ matches a type pattern with a type. Parts that name no parameter match anything here: whether they fit is
+// checked when the template is instantiated and the argument converted.
 func (d *deduction) typ(p *TypeExpr, a qtype, inPack bool) bool {
 	switch p.Kind {
 	case TypeNamed:
@@ -179,7 +179,8 @@ func (d *deduction) named(p *TypeExpr, a qtype, inPack bool) bool {
 	}
 }
 
-// alias matches an alias template with arguments by way of what it stands for. Where that says nothing, anything fits.
+// alias matches an alias template with arguments by way of what it stands for. Where that says nothing, anything
+// fits.
 func (d *deduction) alias(al *AliasDecl, tm *tmplInfo, n *Name, a qtype, inPack bool) bool {
 	in := newDeduction(d.g, tm.decl.Params, tm.env)
 	if !in.typ(al.Type, a, inPack) {
@@ -416,7 +417,8 @@ func (g *gen) explicitArgs(d *deduction, args []targ) bool {
 	return true
 }
 
-// instantiateType returns the type that a class or alias template gives for arguments; ok is false for a variable template.
+// instantiateType returns the type that a class or alias template gives for arguments; ok is false for a variable
+// template.
 func (g *gen) instantiateType(tm *tmplInfo, args []targ, at Pos) (qtype, bool) {
 	if tm.built != "" {
 		t, msg := builtinTemplate(tm.built, flattenPacks(args))
@@ -591,7 +593,8 @@ func walkNames(v reflect.Value, f func(string)) {
 	}
 }
 
-// packsIn returns the packs that an AST value names in the current scope, and their common length (-1 if they differ).
+// packsIn returns the packs that an AST value names in the current scope, and their common length (-1 if they
+// differ).
 func (g *gen) packsIn(x any) (packs []*entity, n int) {
 	n = -1
 	bad := false

@@ -179,7 +179,6 @@ func (t *ctype) isArith() bool  { return t.kind == tScalar }
 func (t *ctype) isInt() bool    { return t.kind == tScalar && t.kt.IsInt() }
 func (t *ctype) isFloat() bool  { return t.kind == tScalar && t.kt.IsFloat() }
 func (t *ctype) isBool() bool   { return t.kind == tScalar && t.kt == kir.Bool }
-func (t *ctype) isVec() bool    { return t.kind == tVec }
 func (t *ctype) isUnscopedEnum() bool {
 	return t.kind == tEnum && !t.en.scoped
 }
@@ -238,10 +237,7 @@ func (s Space) kir() kir.Space {
 func qt(t *ctype) qtype { return qtype{T: t} }
 
 func (x qtype) bare() qtype         { return qtype{T: x.T} }
-func (x qtype) isRef() bool         { return x.T.kind == tRef }
-func (x qtype) with(s Space) qtype  { x.Space = s; return x }
 func (x qtype) sameCV(y qtype) bool { return x.Const == y.Const && x.Vol == y.Vol }
-func (x qtype) addCV(y qtype) qtype { x.Const = x.Const || y.Const; x.Vol = x.Vol || y.Vol; return x }
 func (x qtype) noRef() qtype {
 	if x.T.kind == tRef {
 		return x.T.elem

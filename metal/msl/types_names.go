@@ -142,7 +142,8 @@ func sameTargs(a, b []targ) bool {
 	for i := range a {
 		x, y := &a[i], &b[i]
 		if x.isVal != y.isVal || x.isPack != y.isPack || x.tmpl != y.tmpl || x.vt != y.vt || x.val.bits != y.val.bits ||
-			x.q.T != y.q.T || !x.q.sameCV(y.q) || x.q.Space.normal() != y.q.Space.normal() || !sameTargs(x.pack, y.pack) || !sameFns(x.fn, y.fn) {
+			x.q.T != y.q.T || !x.q.sameCV(y.q) || x.q.Space.normal() != y.q.Space.normal() ||
+			!sameTargs(x.pack, y.pack) || !sameFns(x.fn, y.fn) {
 			return false
 		}
 	}

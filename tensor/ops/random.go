@@ -52,13 +52,17 @@ func init() {
 		VJP:      func(g *tensor.VJP[bitsAttrs]) []*tensor.Array { return make([]*tensor.Array, len(g.In)) },
 		JVP:      func(*tensor.JVP[bitsAttrs]) []*tensor.Array { return []*tensor.Array{nil} },
 		VMap: func(g *tensor.VMap[bitsAttrs]) ([]*tensor.Array, []int) {
-			in := append([]*tensor.Array(nil), g.In...)
-			axis := g.Axes[0]
-			if axis >= 0 { // keys of a batch: its axis goes first, their pairs stay last
-				in[0] = MoveAxis(in[0], axis, 0, g.Ctx)
-				axis = 0
+			// Only the key is read: shapes follow the inputs without their batch axes.
+			shape, _, err := unbound(g, g.Attrs.shape)
+			if err != nil {
+				return []*tensor.Array{tensor.Fail(g.Ctx, "random_bits", "%w", err)}, []int{0}
 			}
-			return []*tensor.Array{randomBitsOp.One(g.Ctx, g.Attrs, in...)}, []int{axis}
+			key, axis := g.In[0], g.Axes[0]
+			if axis >= 0 { // keys of a batch: its axis goes first, their pairs stay last
+				key, axis = MoveAxis(key, axis, 0, g.Ctx), 0
+			}
+			dims, in := shape.Bind([]*tensor.Array{key})
+			return []*tensor.Array{randomBitsOp.One(g.Ctx, bitsAttrs{dims, g.Attrs.width}, in...)}, []int{axis}
 		},
 	})
 }

@@ -57,6 +57,19 @@ func TestRandomBits(t *testing.T) {
 	}
 }
 
+// TestRandomWidths: narrow numbers are the first bytes of the words that a key makes, an odd count of which is mixed in
+// another way; both the words and their number are MLX's.
+func TestRandomWidths(t *testing.T) {
+	key := ops.RandomKey(11)
+	for n := 1; n < 20; n++ {
+		for _, width := range []int{1, 2} {
+			bytes := n * width
+			words := bytesOf(t, ops.RandomBits(tensor.Sizes((bytes+3)/4), 4, key))
+			require.Equal(t, words[:bytes], bytesOf(t, ops.RandomBits(tensor.Sizes(n), width, key)), "%d of width %d", n, width)
+		}
+	}
+}
+
 // TestRandomOp runs the op's rules: its shape may follow another array, and keys may be a batch.
 func TestRandomOp(t *testing.T) {
 	like := optest.In("n,m", uniform)
@@ -88,13 +101,6 @@ func TestRandomOp(t *testing.T) {
 			require.Equal(t, bytesOf(t, one), bytesOf(t, ops.Slice(all[0], []ops.Part{ops.At(i)})), "width %d, key %d", width, i)
 		}
 	}
-}
-
-func bytesOf(t *testing.T, x *array) []byte {
-	t.Helper()
-	b, err := x.Bytes(context.Background())
-	require.NoError(t, err)
-	return b
 }
 
 // TestRandomState: one seed gives one sequence, whose keys differ, and Set goes back to a place in it.

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Fits the polynomials of the math library and prints them as Horner schemes in MSL.
+"""Fits the polynomials of the math library and prints their coefficients, that of the lowest power first.
 
     python3 -m venv venv && venv/bin/pip install mpmath && venv/bin/python fit.py [name ...]
 
 Each row of FITS is a target function on an interval and a weight w: the error that counts is w * (p - target),
-relative to the function the polynomial serves. The fit is least squares on Chebyshev points, reweighted (Lawson) until the error is
-level, which is near minimax. Coefficients are then rounded one by one, lowest first, the others refitted each time.
+relative to the function the polynomial serves. The fit is least squares on Chebyshev points, reweighted
+(Lawson) until the error is level, which is near minimax. Coefficients are then rounded one by one, lowest
+first, the others refitted each time.
 """
 import struct
 import sys

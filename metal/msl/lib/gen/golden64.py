@@ -107,7 +107,7 @@ def main():
                 mp.dps = 60
         if name in ("sin(x)", "cos(x)", "tan(x)"):
             mp.dps = 400
-            # Next to multiples of pi/2, where reduction cancels; the last is the double that lies nearest to one of all.
+            # Next to multiples of pi/2, where reduction cancels; last the double nearest to one of all.
             near = [float(mp.pi / 2 * r.randrange(1, 1 << k)) for k in range(1, 60, 2)]
             for x in near + [6381956970095103.0 * 2.0**797]:
                 emit(name, x, 0.0, f(mpf(x)))

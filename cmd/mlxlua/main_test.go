@@ -1,0 +1,272 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// result is what a run of the program gave.
+type result struct {
+	status      int
+	out, stderr string
+}
+
+// runProgram runs the program on a standard input given as text.
+func runProgram(t *testing.T, stdin string, argv ...string) result {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "stdin")
+	require.NoError(t, os.WriteFile(path, []byte(stdin), 0o600))
+	in, err := os.Open(path)
+	require.NoError(t, err)
+	defer in.Close()
+	var out, errs bytes.Buffer
+	status := run(append([]string{"mlxlua"}, argv...), in, &out, &errs)
+	return result{status, out.String(), errs.String()}
+}
+
+// script writes a script file.
+func script(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "script.lua")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+// The options do what those of the standard lua program do.
+func TestOptions(t *testing.T) {
+	t.Setenv("LUA_INIT", "")
+	echo := script(t, "print(arg[0] ~= nil, #arg, arg[1], arg[2], ...)")
+	for _, c := range []struct {
+		name  string
+		stdin string
+		argv  []string
+		want  result
+	}{
+		{"-e", "", []string{"-e", "print(1 + 1)"}, result{0, "2\n", ""}},
+		{"-e attached", "", []string{"-eprint(3)"}, result{0, "3\n", ""}},
+		{"two -e share globals", "", []string{"-e", "a = 1", "-e", "print(a)"}, result{0, "1\n", ""}},
+		{"arguments", "", []string{echo, "x", "-e"}, result{0, "true\t2\tx\t-e\tx\t-e\n", ""}},
+		{"--", "", []string{"--", echo, "y"}, result{0, "true\t1\ty\tnil\ty\n", ""}},
+		{"- is standard input", "print(...)", []string{"-", "a", "b"}, result{0, "a\tb\n", ""}},
+		{"a pipe without arguments is a script", "print('piped')", nil, result{0, "piped\n", ""}},
+		{"-l requires", "", []string{"-l", "mx", "-e", "print(mx.exp ~= nil)"}, result{0, "true\n", ""}},
+		{"-e before the script", "", []string{"-e", "g = 'set'", script(t, "print(g, arg[-1])")},
+			result{0, "set\tg = 'set'\n", ""}},
+		{"os.exit", "", []string{"-e", "pcall(os.exit, 7) print('no')"}, result{7, "", ""}},
+		{"os.exit(true)", "", []string{"-e", "os.exit(true)"}, result{0, "", ""}},
+		{"os.exit(false)", "", []string{"-e", "os.exit(false)"}, result{1, "", ""}},
+		{"os.exit in a coroutine", "", []string{"-e", "coroutine.wrap(function() os.exit(4) end)()"}, result{4, "", ""}},
+		{"os.exit in a transform", "", []string{"-e", "mx.grad(function(x) os.exit(5) end)(mx.array(1))"}, result{5, "", ""}},
+		{"shebang", "", []string{script(t, "#!/usr/bin/env mlxlua\nprint('ran')\n")}, result{0, "ran\n", ""}},
+		{"seed", "", []string{"--seed", "3", "-e",
+			"local a = mx.random.uniform():item() mx.random.seed(3) print(a == mx.random.uniform():item())"},
+			result{0, "true\n", ""}},
+		{"--seed=N", "", []string{"--seed=18446744073709551615", "-e", "print(1)"}, result{0, "1\n", ""}},
+		{"--device cpu", "", []string{"--device", "cpu", "-e", "print(mx.default_device())"},
+			result{0, "Device(cpu, 0)\n", ""}},
+	} {
+		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, runProgram(t, c.stdin, c.argv...)) })
+	}
+}
+
+// What goes wrong is told on standard error, and the status is 1.
+func TestFailures(t *testing.T) {
+	t.Setenv("LUA_INIT", "")
+	bad := script(t, "#!shebang\nlocal function f() error('broken') end\nf()\n")
+	for _, c := range []struct {
+		name string
+		argv []string
+		want []string
+	}{
+		{"error", []string{bad}, []string{"mlxlua: ", "script.lua:2: broken", "stack traceback:", "script.lua:3:"}},
+		{"error object", []string{"-e", "mx.zeros({2}) .. mx.zeros({3}) + mx.zeros({2})"}, []string{"mlxlua: "}},
+		{"op", []string{"-e", "local x = mx.zeros({2}) + mx.zeros({3})"},
+			[]string{"(command line):1: [add] shapes (2,) and (3,) cannot be broadcast", "stack traceback:"}},
+		{"syntax", []string{"-e", "x ="}, []string{"mlxlua: ", "(command line)"}},
+		{"no such script", []string{"/no/such/file.lua"}, []string{"cannot open /no/such/file.lua", "no such file"}},
+		{"no such module", []string{"-l", "nosuchmodule"}, []string{"module nosuchmodule not found"}},
+		{"unknown option", []string{"-z"}, []string{"unrecognized option '-z'", "usage: mlxlua"}},
+		{"missing argument", []string{"-e"}, []string{"-e needs an argument", "usage: mlxlua"}},
+		{"bad seed", []string{"--seed", "x"}, []string{"--seed x: want an integer"}},
+		{"no such device", []string{"--device", "cuda", "-e", "print(1)"}, []string{"cuda"}},
+		{"a table is an error", []string{"-e", "error({})"}, []string{"mlxlua: "}},
+		{"nil is an error", []string{"-e", "error(nil)"}, []string{"mlxlua: "}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := runProgram(t, "", c.argv...)
+			require.Equal(t, 1, got.status)
+			require.Empty(t, got.out)
+			for _, w := range c.want {
+				require.Contains(t, got.stderr, w)
+			}
+		})
+	}
+}
+
+// LUA_INIT runs first, as text or as a file.
+func TestInit(t *testing.T) {
+	t.Setenv("LUA_INIT", "greeting = 'hello'")
+	require.Equal(t, result{0, "hello\n", ""}, runProgram(t, "", "-e", "print(greeting)"))
+	t.Setenv("LUA_INIT", "@"+script(t, "greeting = 'from a file'"))
+	require.Equal(t, result{0, "from a file\n", ""}, runProgram(t, "", "-e", "print(greeting)"))
+	t.Setenv("LUA_INIT", "error('early')")
+	got := runProgram(t, "", "-e", "print(1)")
+	require.Equal(t, 1, got.status)
+	require.Contains(t, got.stderr, "LUA_INIT:1: early")
+}
+
+func TestHelpAndVersion(t *testing.T) {
+	t.Setenv("LUA_INIT", "")
+	require.Equal(t, result{0, usage, ""}, runProgram(t, "", "--help"))
+	for _, flag := range []string{"-v", "--version"} {
+		got := runProgram(t, "", flag)
+		require.Equal(t, 0, got.status)
+		require.Regexp(t, `^mlxlua .* Lua 5\.1 .*Device\(cpu, 0\)`, got.out)
+	}
+	got := runProgram(t, "", "-v", "-e", "print('then')")
+	require.Contains(t, got.out, "\nthen\n")
+}
+
+// The REPL on a pipe: values print by themselves, an input goes on until it parses, errors keep the session.
+func TestREPL(t *testing.T) {
+	t.Setenv("LUA_INIT", "")
+	got := runProgram(t, strings.Join([]string{
+		"1 + 1", "x = mx.arange(3)", "x, x.shape", "= x + 1", "for i = 1, 2 do", "print(i)", "end",
+		"function f(a)", "  return a * 2", "end", "f(x)", "mx.zeros({2}) + mx.zeros({3})", "error('oops')", "x +* 2", "x:sum()", "",
+		"-- a comment", "nil", "s = [[two", "lines]]", "s", "help(mx.exp)", "os.exit(9)", "print('never')"}, "\n"), "-i")
+	require.Equal(t, 9, got.status)
+	require.Contains(t, got.out, "2\narray([0, 1, 2], dtype=int32)\t(3,)\narray([1, 2, 3], dtype=int32)\n1\n2\n"+
+		"array([0, 2, 4], dtype=int32)\narray(3, dtype=int32)\nnil\ntwo\nlines\nmx.exp(a)")
+	require.NotContains(t, got.out, "never")
+	for _, want := range []string{"[add] shapes (2,) and (3,)", "stdin:1: oops", "parse error"} {
+		require.Contains(t, got.stderr, want)
+	}
+	got = runProgram(t, "y\n", "-i", script(t, "y = 'kept'"))
+	require.Equal(t, result{0, "kept\n\n", ""}, got)
+	got = runProgram(t, "1 + 1\n", "-i", script(t, "error('first')"))
+	require.Contains(t, got.stderr, "first")
+	require.Contains(t, got.out, "2\n", "as in lua, -i goes on after an error")
+}
+
+// keys is a REPL's input that a test writes; each line may come with an action.
+type keys struct {
+	lines []string
+	at    map[int]func()
+	next  int
+	kept  []string
+}
+
+func (k *keys) line(string) (string, error) {
+	if k.next == len(k.lines) {
+		return "", io.EOF
+	}
+	k.next++
+	if do := k.at[k.next-1]; do != nil {
+		do()
+	}
+	if k.lines[k.next-1] == "^C" {
+		return "", errInterrupted
+	}
+	return k.lines[k.next-1], nil
+}
+func (k *keys) remember(input string) { k.kept = append(k.kept, input) }
+func (k *keys) close()                {}
+
+// printed is an output that calls a function when a text has been printed.
+type printed struct {
+	mu   sync.Mutex
+	buf  bytes.Buffer
+	when string
+	do   func()
+}
+
+func (p *printed) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n, err := p.buf.Write(b)
+	if p.do != nil && strings.Contains(p.buf.String(), p.when) {
+		do := p.do
+		p.do = nil
+		do()
+	}
+	return n, err
+}
+
+var errNoSignal = errors.New("this system has no interrupt that a process can send itself")
+
+// interruptSelf is Ctrl-C.
+func interruptSelf() error {
+	p, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		return err
+	}
+	if err := p.Signal(os.Interrupt); err != nil {
+		return errNoSignal
+	}
+	return nil
+}
+
+// Ctrl-C stops an endless loop, a library function, and an endless kernel; the session and its variables live on. An
+// input that is not complete is dropped.
+func TestInterrupt(t *testing.T) {
+	t.Setenv("LUA_INIT", "")
+	kernel := `k = mx.fast.metal_kernel{name = "spin", input_names = {"x"}, output_names = {"out"},
+		source = "uint i = thread_position_in_grid.x; float v = x[i]; while (v < 1.0f) { v = v * 0.5f; } out[i] = v;"}`
+	for name, endless := range map[string]string{
+		"loop":      "print('go') while true do end",
+		"pcall":     "print('go') while true do pcall(function() while true do end end) end",
+		"coroutine": "print('go') coroutine.wrap(function() while true do end end)()",
+		"pattern":   "print('go') print((('a'):rep(40)):find(('a*'):rep(40) .. 'b'))",
+		"kernel": "print('go') mx.eval(k{inputs = {mx.zeros({64})}, grid = {64, 1, 1}, threadgroup = {32, 1, 1}, " +
+			"output_shapes = {{64}}, output_dtypes = {mx.float32}})",
+	} {
+		t.Run(name, func(t *testing.T) {
+			var failed error
+			out := &printed{when: "go\n", do: func() { failed = interruptSelf() }}
+			var errs bytes.Buffer
+			p, err := open(&options{device: "cpu", interactive: true}, []string{"mlxlua"}, os.Stdin, out, &errs)
+			require.NoError(t, err)
+			defer p.s.Close()
+			in := &keys{lines: []string{kernel, "n = 41", endless, "for i = 1, 2 do", "^C", "n + 1", "mx.ones({2}) + 1"}}
+			require.Equal(t, 0, p.loop(in))
+			if failed != nil {
+				t.Skip(failed)
+			}
+			require.Contains(t, errs.String(), "interrupted: Ctrl-C")
+			require.Equal(t, "go\n42\narray([2, 2], dtype=float32)\n\n", out.buf.String())
+			require.Equal(t, []string{kernel, "n = 41", endless, "n + 1", "mx.ones({2}) + 1"}, in.kept)
+		})
+	}
+}
+
+// A coroutine that was made in one input goes on in the next.
+func TestCoroutineAcrossInputs(t *testing.T) {
+	t.Setenv("LUA_INIT", "")
+	got := runProgram(t, "g = coroutine.wrap(function() for i = 1, 3 do coroutine.yield(i) end end)\ng()\ng()\n", "-i")
+	require.Equal(t, result{0, "1\n2\n\n", ""}, got)
+}
+
+// The completer offers globals, members of modules, and methods of arrays.
+func TestCompletion(t *testing.T) {
+	p, err := open(&options{device: "cpu"}, []string{"mlxlua"}, os.Stdin, io.Discard, io.Discard)
+	require.NoError(t, err)
+	defer p.s.Close()
+	_, err = p.s.Run(t.Context(), strings.NewReader("xs = mx.ones({2})"), "test")
+	require.NoError(t, err)
+	for text, want := range map[string]string{"print(mx.soft": "max", "mx.random.unif": "orm", "xs:resh": "ape", "coro": "utine"} {
+		got, n := completer{p.s}.Do([]rune(text), len([]rune(text)))
+		require.Len(t, got, 1, text)
+		require.Equal(t, want, string(got[0]))
+		require.Positive(t, n)
+	}
+	got, _ := completer{p.s}.Do([]rune("nosuch.thing"), 12)
+	require.Empty(t, got)
+}
