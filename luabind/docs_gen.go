@@ -27,6 +27,8 @@ var docs = map[string]string{
 		"axis is an error. No gradient flows.",
 	"ArgMin": "ArgMin is the index of the first smallest element along an axis, as uint32.\n" +
 		"NaN counts as smaller than all numbers: see ArgMax.",
+	"ArgSort": "ArgSort is the indices, as uint32, that TakeAlongAxis sorts a with along an\n" +
+		"axis; nil: the flattened array's. The order is Sort's. No gradient flows.",
 	"AsType": "AsType converts a to a dtype; if it has it already, the result is a itself.\n" +
 		"Floats become integers by dropping the fraction, complex numbers become real by\n" +
 		"dropping the imaginary part, and anything but zero becomes true. The gradient is\n" +
@@ -36,10 +38,17 @@ var docs = map[string]string{
 	"BroadcastTo": "BroadcastTo is a view of a with that shape: missing and one-sized dimensions are\n" +
 		"repeated, as in NumPy. Nothing is copied. A shape that a's does not broadcast to\n" +
 		"is an error.",
+	"ByArray": "ByArray takes the elements of the indices in an integer array along a dimension,\n" +
+		"for Index and IndexUpdate. A bool array, alone, is a mask, for updates.",
 	"Conjugate": "Conjugate changes the sign of the imaginary part of each element of a complex64\n" +
 		"array; other arrays stay.",
 	"Cos": "Cos is the cosine of each element, in radians. Integers and bool give float32,\n" +
 		"other dtypes their own.",
+	"Dequantize": "Dequantize unpacks a matrix that Quantize packed: scale*q + bias, computed in\n" +
+		"float32 (float64 for float64) and rounded to d once, or to the common dtype of\n" +
+		"scales and biases where d is nil. Shapes that do not fit, dtypes that are not\n" +
+		"real floating-point ones and unknown quantizations are errors. Gradients flow to\n" +
+		"scales and biases.",
 	"Divide": "Divide is the true quotient a / b, element by element: integers and bool give\n" +
 		"float32, other dtypes their common one. Shapes are broadcast. Division by zero\n" +
 		"gives infinities or NaN.",
@@ -73,10 +82,32 @@ var docs = map[string]string{
 		"negative size, or one that value's does not broadcast to, is an error.",
 	"FullLike": "FullLike is value converted to d and broadcast to a's shape, which is not read:\n" +
 		"a replay follows it.",
+	"GatherQMM": "GatherQMM is a batch of products of matrices of x with packed matrices (see\n" +
+		"QuantizedMatmul), picked by indices: element i of the result is x[lhs[i]] times\n" +
+		"w[rhs[i]], where lhs and rhs are broadcast against each other and give the\n" +
+		"batch its shape. Negative indices count from the end; one that is out of range\n" +
+		"is an error when the result is computed. X and w need two dimensions or more.\n" +
+		"Gradients flow to x, scales and biases; they add up where an index stands twice.",
+	"GatherQMMCall": "GatherQMMCall are the optional arguments of GatherQMM.",
 	"Greater": "Greater is a > b, element by element, as bool, in the common dtype and shape.\n" +
 		"Complex numbers compare by their real parts, then by their imaginary ones;\n" +
 		"so in all comparisons. With NaN it is false.",
 	"GreaterEqual": "GreaterEqual is a >= b, element by element, as bool: see Greater.",
+	"Index": "Index is Python's x[parts...]: basic parts as in Slice, and integer arrays,\n" +
+		"which are broadcast against each other and whose dimensions replace those that\n" +
+		"they index, in the first one's place or, if a slice or new axis stands between\n" +
+		"arrays or integers, in front, as in NumPy. Without arrays it is a view. Negative\n" +
+		"indices count from the end. An index in an array that is out of range is an\n" +
+		"error when the result is computed. A bool array is an error: how many elements\n" +
+		"it selects is known only when it has run.",
+	"IndexUpdate": "IndexUpdate is a copy of x in which the elements that Index(x, parts) names\n" +
+		"are changed by y, converted to x's dtype and broadcast: how is \"set\", \"add\",\n" +
+		"\"subtract\", \"multiply\", \"divide\", \"maximum\" or \"minimum\". Where an index stands\n" +
+		"twice, its updates are applied one after the other, in the indices' order;\n" +
+		"with \"set\" the last one stays. A lone bool array is a mask of x's leading\n" +
+		"dimensions for \"set\": y is broadcast to the elements where it is true,\n" +
+		"or has a first dimension of its own with an entry for each of them, in order.\n" +
+		"Errors are Index's, and a y that does not fit.",
 	"IsInf": "IsInf says of each element whether it is infinite (for complex64: whether a part\n" +
 		"is), as bool. Integers never are.",
 	"IsIntegral": "IsIntegral says whether a Lua number acts as an integer: it has no fraction and\n" +
@@ -99,6 +130,11 @@ var docs = map[string]string{
 	"LogicalNot": "LogicalNot is true where an element is zero, as bool. NaN counts as true.",
 	"LogicalOr": "LogicalOr is true where a or b is not zero, as bool. Shapes are broadcast;\n" +
 		"NaN counts as true.",
+	"Matmul": "Matmul is the matrix product of a and b in their common dtype, which must be a\n" +
+		"floating-point or complex one. Dimensions before the last two are a batch and\n" +
+		"are broadcast. An a of one dimension is a row, a b of one dimension a column,\n" +
+		"and the result does not have that dimension. Half types are added up in float32\n" +
+		"and rounded once. A scalar, and inner dimensions that differ, are errors.",
 	"Max": "Max is the largest of a's elements along axes (nil: all; negative ones count\n" +
 		"from the end), NaN if one is NaN, in a's dtype. With keepdims the reduced\n" +
 		"dimensions stay as ones. An axis without elements is an error. Equal elements\n" +
@@ -137,7 +173,8 @@ var docs = map[string]string{
 	"OnesLike": "OnesLike is ones of a's shape and dtype.",
 	"OutputShape": "OutputShape is the shape of a custom kernel's output: Dims, or Func of the\n" +
 		"inputs' shapes.",
-	"Part": "Part is one part of an index: At, Span, NewAxis or Ellipsis.",
+	"Part": "Part is one part of an index: At, Span, NewAxis, Ellipsis or, for Index and\n" +
+		"IndexUpdate, ByArray.",
 	"Power": "Power is a to the power of b, element by element, in the operands' common dtype.\n" +
 		"Shapes are broadcast. Integers wrap around, and give 0 for negative exponents.\n" +
 		"Floats follow C's pow: NaN for a negative base and an exponent that is not\n" +
@@ -146,6 +183,27 @@ var docs = map[string]string{
 		"end). With keepdims the reduced dimensions stay as ones. The dtype is as for\n" +
 		"Sum; the product of no elements is 1. The gradient is right beside zeros too;\n" +
 		"second derivatives take the zeros as constants.",
+	"PutAlongAxis": "PutAlongAxis is a copy of a in which the elements that TakeAlongAxis(a, indices,\n" +
+		"axis) takes are values, converted to a's dtype and broadcast to the indices'\n" +
+		"shape. Where an index stands twice the last value stays. With a nil axis the\n" +
+		"result has a's shape too. Errors are TakeAlongAxis's, and values whose shape\n" +
+		"does not broadcast.",
+	"Quantization": "Quantization says how a matrix is packed: GroupSize neighbours of a row share\n" +
+		"a scale and a bias, an element has Bits bits. The zero value of a field means\n" +
+		"MLX's default, 64 and 4. Mode is \"affine\", which \"\" means too.",
+	"Quantize": "Quantize packs the matrices of w (its last two dimensions): each GroupSize\n" +
+		"neighbours of a row get a scale and a bias, in w's dtype, such that scale*q +\n" +
+		"bias with q of Bits bits comes near them, and the q are packed into uint32.\n" +
+		"The result is the packed matrix, scales and biases. W must be of a real\n" +
+		"floating-point dtype, with a last dimension that is a multiple of GroupSize.\n" +
+		"GroupSize is 32, 64 or 128, Bits 1 to 6 or 8, the mode affine; others are\n" +
+		"errors. Values are MLX's. No gradient flows.",
+	"QuantizedMatmul": "QuantizedMatmul is x times the transpose of the matrix that w, scales and biases\n" +
+		"pack (see Quantize), or times the matrix itself if transpose is false, in the\n" +
+		"common dtype of x, scales and biases, added up in float32 (float64 for float64).\n" +
+		"Dimensions before the last two are a batch and are broadcast. Shapes that do\n" +
+		"not fit, a complex x and unknown quantizations are errors. Gradients flow to x,\n" +
+		"scales and biases.",
 	"RandomBits": "RandomBits is uniformly distributed bits from a key: an unsigned integer array\n" +
 		"of that shape whose elements have width bytes (1, 2 or 4). Equal keys give equal\n" +
 		"bits, the same as MLX's. key is uint32 (2,).",
@@ -196,6 +254,10 @@ var docs = map[string]string{
 		"Integers and bool give float32, other dtypes their own; the half types are\n" +
 		"computed in float32 and rounded once, which is what MLX's precise asks for.\n" +
 		"Rows whose largest element is infinite are NaN.",
+	"Sort": "Sort is a with its elements in ascending order along an axis; nil: the flattened\n" +
+		"array's. Equal elements keep their order, NaN comes last, complex numbers are\n" +
+		"ordered by their real parts, then by their imaginary ones. A scalar has no axis\n" +
+		"to sort along: that is an error, as is an axis out of range.",
 	"Span": "Span is Python's start:stop:step along a dimension: start and stop may be None\n" +
 		"or negative and are clamped; a step of 0 is an error.",
 	"Sqrt": "Sqrt is the square root of each element, correctly rounded: NaN below 0,\n" +
@@ -217,6 +279,17 @@ var docs = map[string]string{
 		"BroadcastTo, in a's dtype. A shape that does not broadcast to a's is an error.",
 	"SwapAxes": "SwapAxes is a view of a with two dimensions exchanged. Negative axes count from\n" +
 		"the end.",
+	"Take": "Take is the slices of a at those indices along an axis (nil: a is flattened\n" +
+		"first), whose dimension is replaced by the indices' dimensions. Indices are\n" +
+		"integers; negative ones count from the end; one that is out of range is an\n" +
+		"error when the result is computed. So is, at once, an axis without elements,\n" +
+		"unless there are no indices. The gradient adds up where an index stands twice,\n" +
+		"in the indices' order.",
+	"TakeAlongAxis": "TakeAlongAxis is for each of the indices, in their shape, the element of\n" +
+		"a at that index along an axis and at the same place along the other axes,\n" +
+		"which are broadcast; nil axis: a is flattened and indices have one dimension.\n" +
+		"Indices are integers; negative ones count from the end; one that is out of range\n" +
+		"is an error when the result is computed.",
 	"Tanh": "Tanh is the hyperbolic tangent of each element. Integers and bool give float32,\n" +
 		"other dtypes their own. The derivative is 1 - tanh(a)^2.",
 	"TemplateArg": "TemplateArg is a template argument of a custom kernel: Value is a tensor.DType,\n" +
@@ -225,6 +298,10 @@ var docs = map[string]string{
 	"Transpose": "Transpose is a view of a whose dimension i is a's dimension axes[i]. Nil axes\n" +
 		"reverse the dimensions. Each axis must occur once, negative ones count from the\n" +
 		"end.",
+	"Tril": "Tril is x with zeros above the k-th diagonal of its matrices (the last two\n" +
+		"dimensions); k counts from the main one, positive ones lie above it. An array of\n" +
+		"fewer than two dimensions is an error.",
+	"Triu":      "Triu is x with zeros below the k-th diagonal of its matrices: see Tril.",
 	"WeakDType": "WeakDType is the dtype that Scalar gives a number beside an operand of dtype d.",
 	"Where": "Where is x where cond is true and y elsewhere, element by element, in the common\n" +
 		"dtype of x and y and the common shape of all three. A cond that is not bool\n" +
@@ -280,7 +357,17 @@ var docs = map[string]string{
 		"output that does not depend on the batch is repeated). nil means 0 for all.\n" +
 		"All batch axes must have one size.",
 	"grad.ValueAndGrad": "ValueAndGrad is as Grad, and gives all outputs of f too.",
-	"tensor.Arg":        "Arg is an argument of Run.Dispatch.",
+	"linalg.Cholesky": "Cholesky is for each matrix of a (its last two dimensions, symmetric and\n" +
+		"positive definite) the lower triangular L with L L^T = a, or with upper the\n" +
+		"upper triangular U with U^T U = a, of a's dtype, which must be float32 or\n" +
+		"float64. Only that triangle of a is read, and only there is a gradient. Matrices\n" +
+		"that are not square are an error; one that is not positive definite is an error\n" +
+		"when the result is computed. It is computed on the host.",
+	"linalg.TriInv": "TriInv is the inverses of the lower triangular matrices of a, or of upper\n" +
+		"triangular ones, of a's dtype, which must be float32 or float64. Only that\n" +
+		"triangle is read. Matrices that are not square are an error; a zero on a\n" +
+		"diagonal is an error when the result is computed. It is computed on the host.",
+	"tensor.Arg": "Arg is an argument of Run.Dispatch.",
 	"tensor.Array": "Array is a handle on one output of a Node: an n-dimensional array, computed when\n" +
 		"someone reads it. It is immutable and may be used by any goroutine.",
 	"tensor.Array.Bytes": "Bytes evaluates x and gives its elements in row-major order, as a copy. It fails\n" +
@@ -297,8 +384,11 @@ var docs = map[string]string{
 		"They stay valid, and must not be changed, until release is called. It fails as\n" +
 		"Bytes does.",
 	"tensor.Array.NDim": "NDim is the number of dimensions. It is no read: ranks never change in a replay.",
+	"tensor.Array.Read": "Read is Size for axis WholeSize, and Dim for others.",
 	"tensor.Array.Shape": "Shape is a copy of x's shape. In a trace it is a read of every dimension:\n" +
 		"compile guards them.",
+	"tensor.Array.Size": "Size is the number of elements. In a trace it is a read of that number only:\n" +
+		"other sizes of the dimensions may give the same.",
 	"tensor.Array.Spec": "Spec is x's shape and dtype, for engine code: it is no read (see Shape).\n" +
 		"The shape must not be changed.",
 	"tensor.Array.State": "State is how far x's computation has come.",
@@ -401,7 +491,7 @@ var docs = map[string]string{
 	"tensor.NewStream":    "NewStream makes a stream. It fails if the device is not open.",
 	"tensor.NewTrace": "NewTrace opens a trace for the transform of that name. Where onRead is not\n" +
 		"nil it is told of every dimension of a dependent array that someone reads as a\n" +
-		"number: axis counts from 0.",
+		"number: axis counts from 0, or is WholeSize.",
 	"tensor.Node": "Node is a call of an op: a vertex of the graph. Its outputs' shapes are fixed\n" +
 		"when it is made. It points at the Nodes it reads, never at handles, and lets go\n" +
 		"of them as soon as it is scheduled, unless a transform may still walk it.",

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+	"sync"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -68,16 +69,21 @@ func (f *function) text() string {
 	return docs[f.docName()]
 }
 
+// docIndex finds the names of docs by those of rows: lower case, without underscores and dots.
+var docIndex = sync.OnceValue(func() map[string]string {
+	index := map[string]string{}
+	for name := range docs {
+		if !strings.Contains(name, ".") {
+			index[strings.ToLower(name)] = name
+		}
+	}
+	return index
+})
+
 // docName is the Go name under which the function's text is found.
 func (f *function) docName() string {
 	if f.doc != "" {
 		return f.doc
 	}
-	var b strings.Builder
-	for _, part := range strings.Split(f.name, "_") {
-		if part != "" {
-			b.WriteString(strings.ToUpper(part[:1]) + part[1:])
-		}
-	}
-	return b.String()
+	return docIndex()[strings.NewReplacer("_", "", ".", "").Replace(f.name)]
 }

@@ -13,60 +13,74 @@ import (
 
 // coreRows are the functions that make, evaluate and read arrays.
 var coreRows = []row{
-	{name: "array", sig: "val:any dtype:dtype?", doc: "FromSlice", call: func(a *args) any {
-		if x, ok := array(a.raw[0]); ok {
-			return ops.AsType(x, a.dtype(1, x.DType()), a.ctx)
-		}
-		d := tensor.Float32
-		switch v := a.raw[0].(type) {
-		case lua.LBool:
-			d = tensor.Bool
-		case *lua.LUserData:
-			if _, ok := v.Value.(complexNumber); ok {
-				d = tensor.Complex64
+	{name: "array", sig: "val:any dtype:dtype?",
+		help: "An array of val: a number, true or false, mx.complex(re, im), a string of digits (a 64-bit integer), a nested table of " +
+			"such, or an array. Without a dtype numbers make float32, booleans bool, complex values complex64.", call: func(a *args) any {
+			if x, ok := array(a.raw[0]); ok {
+				return ops.AsType(x, a.dtype(1, x.DType()), a.ctx)
 			}
-		case *lua.LTable:
-			d = tableDType(v)
-		}
-		x, err := arrayOf(a.ctx, a.raw[0], a.dtype(1, d), false)
-		if err != nil {
-			a.fail("val %v", err)
-		}
-		return x
-	}},
-	{name: "item", sig: "a form:string?", doc: "tensor.Array.Bytes", call: func(a *args) any {
-		v, err := a.s.item(a.array(0), a.asText(1))
-		if err != nil {
-			a.fail("%v", err)
-		}
-		return v
-	}},
-	{name: "tolist", sig: "a form:string?", doc: "tensor.Array.Bytes", call: func(a *args) any {
-		return a.s.tolist(a.array(0), a.asText(1))
-	}},
-	{name: "dim", sig: "a axis:int", doc: "tensor.Array.Dim", call: func(a *args) any {
-		n, err := a.array(0).Dim(a.int(1))
-		if err != nil {
-			a.fail("%v", err)
-		}
-		return lua.LNumber(n)
-	}},
-	{name: "free", sig: "a", doc: "tensor.Array.Free", call: func(a *args) any {
-		a.array(0).Free(a.ctx)
-		return nil
-	}},
-	{name: "complex", sig: "re:number im:number=0", doc: "tensor.Complex64", call: func(a *args) any {
-		z := complexNumber(complex(float32(a.number(0)), float32(a.number(1))))
-		return a.s.userdata(complexKind, z)
-	}},
-	{name: "type", sig: "v:any?", doc: "Type", call: func(a *args) any {
-		return lua.LString(typeName(a.raw[0]))
-	}},
-	{name: "clock", sig: "", doc: "Clock", call: func(a *args) any {
-		return lua.LNumber(time.Since(clockStart).Seconds())
-	}},
-	{name: "iinfo", sig: "dtype:dtype", doc: "tensor.DType", call: iinfo},
-	{name: "finfo", sig: "dtype:dtype", doc: "tensor.DType", call: finfo},
+			d := tensor.Float32
+			switch v := a.raw[0].(type) {
+			case lua.LBool:
+				d = tensor.Bool
+			case *lua.LUserData:
+				if _, ok := v.Value.(complexNumber); ok {
+					d = tensor.Complex64
+				}
+			case *lua.LTable:
+				d = tableDType(v)
+			}
+			x, err := arrayOf(a.ctx, a.raw[0], a.dtype(1, d), false)
+			if err != nil {
+				a.fail("val %v", err)
+			}
+			return x
+		}},
+	{name: "item", sig: "a form:string?",
+		help: "The value of an array of one element: a number or a boolean, for complex64 two numbers; it is evaluated. " +
+			"form = \"string\" gives 64-bit integers as strings, exactly.", call: func(a *args) any {
+			v, err := a.s.item(a.array(0), a.asText(1))
+			if err != nil {
+				a.fail("%v", err)
+			}
+			return v
+		}},
+	{name: "tolist", sig: "a form:string?",
+		help: "The elements as nested tables, evaluated; of an array without dimensions, the value. form = \"string\" gives " +
+			"64-bit integers as strings.", call: func(a *args) any {
+			return a.s.tolist(a.array(0), a.asText(1))
+		}},
+	{name: "dim", sig: "a axis:int",
+		help: "The size of one dimension; axis counts from 0, negative from the end. In a compiled function only this dimension is " +
+			"then a guard.", call: func(a *args) any {
+			n, err := a.array(0).Dim(a.int(1))
+			if err != nil {
+				a.fail("%v", err)
+			}
+			return lua.LNumber(n)
+		}},
+	{name: "free", sig: "a",
+		help: "Gives the array's bytes back now. Later use is an error that names both lines; views and queued work keep the bytes.", call: func(a *args) any {
+			a.array(0).Free(a.ctx)
+			return nil
+		}},
+	{name: "complex", sig: "re:number im:number=0",
+		help: "A complex value, for mx.array and as an operand; it has the fields re and im.", call: func(a *args) any {
+			z := complexNumber(complex(float32(a.number(0)), float32(a.number(1))))
+			return a.s.userdata(complexKind, z)
+		}},
+	{name: "type", sig: "v:any?",
+		help: "\"array\", \"dtype\", \"device\", \"stream\" or what Lua's type says.", call: func(a *args) any {
+			return lua.LString(typeName(a.raw[0]))
+		}},
+	{name: "clock", sig: "",
+		help: "Seconds since the program's start, by a clock that never goes back.", call: func(a *args) any {
+			return lua.LNumber(time.Since(clockStart).Seconds())
+		}},
+	{name: "iinfo", sig: "dtype:dtype",
+		help: "A table of an integer dtype's min, max, bits and dtype. Limits beyond 2^53 are strings.", call: iinfo},
+	{name: "finfo", sig: "dtype:dtype",
+		help: "A table of a floating-point dtype's min, max, eps, smallest_normal, bits and dtype.", call: finfo},
 }
 
 var clockStart = time.Now()

@@ -3,6 +3,9 @@ package luabind
 import (
 	"context"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"strings"
@@ -116,12 +119,58 @@ func TestCancelledContext(t *testing.T) {
 // Every row's signature parses, every row has help, and no two rows share a name.
 func TestRows(t *testing.T) {
 	seen := map[string]bool{}
-	for _, r := range allRows() {
+	for _, r := range append(allRows(), kernelCallRow) {
 		require.False(t, seen[r.name], r.name)
 		seen[r.name] = true
 		f := &function{r, parseSig(r.sig)}
 		require.True(t, strings.HasPrefix(f.usage(), "mx."+r.name+"("))
+		if r.name != kernelCallRow.name {
+			require.NotEmpty(t, f.text(), "%s has no help", r.name)
+		}
 	}
 	s := newTestState(t)
-	require.Contains(t, s.helpText(s.mx.RawGetString("softmax")), "softmax")
+	require.Contains(t, s.helpText(s.mx.RawGetString("softmax")), "mx.softmax(a, axis=nil, precise=false)\nSoftmax is")
+	require.Contains(t, s.helpText(s.mx.RawGetString("random")), "mx.random.uniform(")
+	require.Contains(t, s.helpText(lua.LNumber(1)), "the number 1")
+}
+
+// notForScripts are the exported functions of package ops that no row stands for, and why.
+var notForScripts = map[string]string{
+	"Number": "scalars of Go", "Scalar": "scalars of Go", "WeakDType": "scalars of Go", "IsIntegral": "scalars of Go",
+	"FromSlice": "mx.array", "FromFloats": "Go data", "ArangeDType": "arange's rule", "Size": "x.size as an array, for gradients",
+	"SumTo": "gradients", "SliceUpdate": "assignment", "Slice": "indexing", "At": "indexing", "Span": "indexing",
+	"Whole": "indexing", "NewAxis": "indexing", "Ellipsis": "indexing", "ByArray": "indexing", "Index": "indexing",
+	"IndexUpdate": "indexing", "NewMetalKernel": "fast.metal_kernel", "Threads": "a kernel's extent",
+	"NewRandomState": "the state's own",
+}
+
+// Every exported function of package ops is a function of mx, or stands in notForScripts.
+func TestOpsAreBound(t *testing.T) {
+	bound := map[string]bool{}
+	for _, r := range allRows() {
+		bound[(&function{r, nil}).docName()] = true
+	}
+	files, err := filepath.Glob("../tensor/ops/*.go")
+	require.NoError(t, err)
+	exported := map[string]bool{}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Recv != nil || !fn.Name.IsExported() {
+				continue
+			}
+			exported[fn.Name.Name] = true
+			if notForScripts[fn.Name.Name] == "" {
+				require.True(t, bound[fn.Name.Name], "ops.%s has no row", fn.Name.Name)
+			}
+		}
+	}
+	for name := range notForScripts {
+		require.True(t, exported[name], "ops.%s is gone", name)
+	}
 }

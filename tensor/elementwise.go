@@ -16,6 +16,11 @@ type kernelScratch struct {
 	ops      []Operand
 	outs     []Value
 	numbers  []byte
+	all      []Operand // operands and outputs
+	outOps   []Operand
+	layout   kernelgen.Layout
+	ints     []int // where shapes and strides are cut from
+	list     []int
 	position map[*Node]int // of the cluster's values in the program
 	dtypes   []DType
 }
@@ -30,11 +35,33 @@ func (k *kernelScratch) begin() {
 	clear(k.values)
 	clear(k.ops)
 	clear(k.outs)
+	clear(k.all)
+	clear(k.outOps)
 	k.values, k.ops, k.outs = k.values[:0], k.ops[:0], k.outs[:0]
 	if k.position == nil {
 		k.position = map[*Node]int{}
 	}
 	clear(k.position)
+	k.ints = k.ints[:0]
+}
+
+// keep copies a shape or strides into the scratch, until begin.
+func (k *kernelScratch) keep(v []int) []int {
+	at := len(k.ints)
+	k.ints = append(k.ints, v...)
+	return k.ints[at:len(k.ints):len(k.ints)]
+}
+
+// arrange makes the scratch's layout that of operands seen over a shape.
+func (k *kernelScratch) arrange(shape Shape, ops []Operand) *kernelgen.Layout {
+	l := &k.layout
+	l.Shape, l.Strides, l.Base = k.keep(shape), l.Strides[:0], l.Base[:0]
+	for _, o := range ops {
+		low, _ := o.span(Spec{shape, o.DType})
+		l.Strides = append(l.Strides, k.keep(o.Strides))
+		l.Base = append(l.Base, int(-low)/o.DType.Size())
+	}
+	return l
 }
 
 // operand is the number of an operand in the program: one for each value.
@@ -142,11 +169,11 @@ func (e *encoder) elementwise(members []int32) error {
 	if linear {
 		return e.linear(root.prim.name, shape)
 	}
-	outs := make([]Operand, len(k.outs))
-	for i, v := range k.outs {
-		outs[i] = Operand{v.Spec(), v.Node.out[0].data}
+	k.outOps = k.outOps[:0]
+	for _, v := range k.outs {
+		k.outOps = append(k.outOps, Operand{v.Spec(), v.Node.out[0].data})
 	}
-	return e.general(root.prim.name, shape, outs)
+	return e.general(root.prim.name, shape, k.outOps)
 }
 
 // donate gives an output of the cluster the storage of an operand that the cluster is the last to read. Each thread
@@ -252,13 +279,9 @@ func bindSpan(enc *metal.Encoder, param int, o Operand, shape Shape) (base int) 
 // general encodes the scratch's program over operands and outputs of any strides.
 func (e *encoder) general(label string, shape Shape, outs []Operand) error {
 	k := &e.kernel
-	layout := kernelgen.Layout{Shape: slices.Clone(shape)}
-	all := append(slices.Clone(k.ops), outs...)
-	for _, o := range all {
-		low, _ := o.span(Spec{shape, o.DType})
-		layout.Strides = append(layout.Strides, slices.Clone(o.Strides))
-		layout.Base = append(layout.Base, int(-low)/o.DType.Size())
-	}
+	k.all = append(append(k.all[:0], k.ops...), outs...)
+	all := k.all
+	layout := k.arrange(shape, all)
 	layout.Plan()
 	for i := range k.prog.Operands {
 		if k.prog.Operands[i].Class != kernelgen.Scalar {
@@ -283,7 +306,7 @@ func (e *encoder) general(label string, shape Shape, outs []Operand) error {
 		return err
 	}
 	scalar := func(i int) bool { return i < len(k.ops) && k.prog.Operands[i].Class == kernelgen.Scalar }
-	numbers, err := e.numbers(layout.General(scalar), wide)
+	numbers, err := e.numbers(layout.General(k.list[:0], scalar), wide)
 	if err != nil {
 		return err
 	}
@@ -303,7 +326,7 @@ func (e *encoder) general(label string, shape Shape, outs []Operand) error {
 // numbers are int or long arguments: inline, or in a temporary buffer where they are many.
 func (e *encoder) numbers(v []int, wide bool) (View, error) {
 	k := &e.kernel
-	k.numbers = k.numbers[:0]
+	k.list, k.numbers = v, k.numbers[:0]
 	for _, x := range v {
 		if wide {
 			k.numbers = binary.LittleEndian.AppendUint64(k.numbers, uint64(x))

@@ -53,16 +53,7 @@ func (e *encoder) reduce(members []int32) error {
 	if err := e.place(root.node, 0); err != nil || outputs == 0 {
 		return err
 	}
-	layout := kernelgen.Layout{Shape: slices.Clone(shape)}
-	for i, o := range k.ops {
-		low, _ := o.span(Spec{shape, o.DType})
-		layout.Strides = append(layout.Strides, slices.Clone(o.Strides))
-		layout.Base = append(layout.Base, int(-low)/o.DType.Size())
-		if elements == 0 {
-			layout.Base[i] = 0
-		}
-	}
-	plan := kernelgen.PlanReduce(layout, reduced)
+	plan := kernelgen.PlanReduce(*k.arrange(shape, k.ops), reduced)
 	pass := kernelgen.FirstPass(outputs, elements, inner, reducer.Acc)
 	red := kernelgen.Reduction{Program: k.prog, Reducer: reducer, OutType: out.DType.MSL(), Pass: pass}
 	data := root.node.out[0].data
@@ -125,7 +116,7 @@ func (e *encoder) pass(label string, shape Shape, red *kernelgen.Reduction, plan
 		return err
 	}
 	scalar := func(i int) bool { return red.Program.Operands[i].Class == kernelgen.Scalar }
-	numbers, err := e.numbers(plan.Numbers(red.Pass, scalar), red.Pass.Wide)
+	numbers, err := e.numbers(plan.Numbers(k.list[:0], red.Pass, scalar), red.Pass.Wide)
 	if err != nil {
 		return err
 	}
@@ -315,10 +306,9 @@ func (e *encoder) copyTo(dst, src Operand) error {
 			metal.Range{Buf: src.buf, Offset: src.OffsetBytes, Bytes: n})
 	}
 	k := &e.kernel
-	saved := *k
+	saved := *k // a rule may copy while its own kernel is being prepared
 	*k = kernelScratch{}
 	defer func() { *k = saved }()
-	k.begin()
 	k.ops = []Operand{src}
 	k.prog.Operands = []kernelgen.Operand{{Type: src.DType.MSL(), Class: classIn(src.View, dst.Shape)}}
 	k.prog.Steps = []kernelgen.Step{{Op: "copy", Type: dst.DType.MSL(), Text: conversion(src.DType, dst.DType),

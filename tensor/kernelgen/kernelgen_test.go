@@ -165,7 +165,7 @@ func TestLayoutsMeetTheSameElements(t *testing.T) {
 		shape := append([]int(nil), l.Shape...)
 		l.Plan()
 		got := map[string]int{}
-		for _, at := range walk(l.General(func(int) bool { return false }), 2) {
+		for _, at := range walk(l.General(nil, func(int) bool { return false }), 2) {
 			got[fmt.Sprint(at)]++
 		}
 		require.Equal(t, want, got, "shape %v, planned as %+v", shape, l)

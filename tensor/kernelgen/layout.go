@@ -10,54 +10,56 @@ type Layout struct {
 	Base    []int
 }
 
-// Collapse drops dimensions of size 1 and merges those that all arrays walk through as if they were one.
+// Collapse drops dimensions of size 1 and merges those that all arrays walk through as if they were one. It changes
+// its arguments and gives what is left of them.
 func Collapse(shape []int, strides [][]int) ([]int, [][]int) {
-	out, st, _ := collapseKinds(shape, strides, make([]bool, len(shape)))
-	return out, st
+	out, _ := collapse(shape, strides, nil)
+	return out, strides
 }
 
-// collapseKinds is Collapse, but dimensions whose kind differs stay apart; it counts those of kind false.
-func collapseKinds(shape []int, strides [][]int, kind []bool) (out []int, st [][]int, plain int) {
-	out = make([]int, 0, len(shape))
-	st = make([][]int, len(strides))
-	for k := range st {
-		st[k] = make([]int, 0, len(shape))
-	}
+// collapse is Collapse in place, but dimensions from the first reduced one on stay apart from those before it; it
+// counts those before it. A nil reduced means that there are none.
+func collapse(shape []int, strides [][]int, reduced []bool) (out []int, kept int) {
+	n := 0 // dimensions so far
 	var last bool
-	for d, n := range shape {
-		if n == 1 {
+	for d, size := range shape {
+		if size == 1 {
 			continue
 		}
-		merge := len(out) > 0 && kind[d] == last
-		for k := range strides {
-			merge = merge && st[k][len(out)-1] == n*strides[k][d]
+		here := reduced != nil && reduced[d]
+		merge := n > 0 && here == last
+		for k := 0; merge && k < len(strides); k++ {
+			merge = strides[k][n-1] == size*strides[k][d]
 		}
 		if merge {
-			out[len(out)-1] *= n
-			for k := range strides {
-				st[k][len(out)-1] = strides[k][d]
+			shape[n-1] *= size
+			for _, st := range strides {
+				st[n-1] = st[d]
 			}
 			continue
 		}
-		last = kind[d]
-		if !last {
-			plain++
+		if last = here; !here {
+			kept++
 		}
-		out = append(out, n)
-		for k := range strides {
-			st[k] = append(st[k], strides[k][d])
+		shape[n] = size
+		for _, st := range strides {
+			st[n] = st[d]
 		}
+		n++
 	}
-	return out, st, plain
+	for k := range strides {
+		strides[k] = strides[k][:n]
+	}
+	return shape[:n], kept
 }
 
 // lanes is the least size of the innermost dimension that fills a SIMD-group well enough.
 const lanes = 16
 
-// Plan collapses the layout and moves the dimension that lanes run along to the end: the innermost one, unless it
-// is short and another is longer. An empty shape becomes one dimension of size 1.
+// Plan changes the layout in place: it collapses it and moves the dimension that lanes run along to the end: the
+// innermost one, unless it is short and another is longer. An empty shape becomes one dimension of size 1.
 func (l *Layout) Plan() {
-	l.Shape, l.Strides = Collapse(l.Shape, l.Strides)
+	l.Shape, _ = collapse(l.Shape, l.Strides, nil)
 	if len(l.Shape) == 0 {
 		l.Shape = []int{1}
 		for k := range l.Strides {
@@ -131,10 +133,9 @@ func (l *Layout) Wide() bool {
 
 // General are the numbers for the general kernel: the size of the lanes' dimension, runs in it, the number of outer
 // dimensions and their sizes; then for each array that is not Scalar its base, its stride along the lanes, and its
-// outer strides.
-func (l *Layout) General(scalar func(k int) bool) []int {
+// outer strides. They are appended to out.
+func (l *Layout) General(out []int, scalar func(k int) bool) []int {
 	last := len(l.Shape) - 1
-	out := make([]int, 0, 3+last+len(l.Strides)*(2+last))
 	out = append(out, l.Shape[last], (l.Shape[last]+RunLength-1)/RunLength, last)
 	out = append(out, l.Shape[:last]...)
 	for k, st := range l.Strides {

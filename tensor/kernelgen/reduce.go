@@ -125,43 +125,39 @@ type ReduceLayout struct {
 	Kept int // the first Kept dimensions of Shape are kept
 }
 
-// PlanReduce collapses a layout over the reduction's input; reduced says which axes are.
+// PlanReduce puts the kept dimensions of a layout over the reduction's input first, the reduced ones after them, and
+// collapses both.
 func PlanReduce(l Layout, reduced []bool) ReduceLayout {
-	order := make([]int, 0, len(l.Shape))
+	n := len(l.Shape)
+	arena := make([]int, n*(1+len(l.Strides)))
+	kind := make([]bool, 0, n)
 	for _, want := range []bool{false, true} {
-		for d := range l.Shape {
-			if reduced[d] == want {
-				order = append(order, d)
+		for d := range n {
+			if reduced[d] != want {
+				continue
+			}
+			at := len(kind)
+			kind = append(kind, want)
+			arena[at] = l.Shape[d]
+			for k := range l.Strides {
+				arena[n*(k+1)+at] = l.Strides[k][d]
 			}
 		}
 	}
-	pick := func(v []int) []int {
-		out := make([]int, len(order))
-		for i, d := range order {
-			out[i] = v[d]
-		}
-		return out
+	out := ReduceLayout{Layout: Layout{Base: l.Base, Strides: make([][]int, len(l.Strides))}}
+	for k := range l.Strides {
+		out.Strides[k] = arena[n*(k+1) : n*(k+2)]
 	}
-	kind := make([]bool, len(order))
-	for i, d := range order {
-		kind[i] = reduced[d]
-	}
-	strides := make([][]int, len(l.Strides))
-	for k := range strides {
-		strides[k] = pick(l.Strides[k])
-	}
-	shape := pick(l.Shape)
-	out := ReduceLayout{Layout: Layout{Base: l.Base}}
-	out.Shape, out.Strides, out.Kept = collapseKinds(shape, strides, kind)
+	out.Shape, out.Kept = collapse(arena[:n], out.Strides, kind)
 	return out
 }
 
 // Numbers are the numbers for the kernel of a pass: outputs, parts, elements, chunk, kept dimensions, reduced
 // dimensions, and their sizes; then for each operand that is not Scalar its base, its stride along the innermost
-// reduced dimension, its strides.
-func (l *ReduceLayout) Numbers(p Pass, scalar func(k int) bool) []int {
+// reduced dimension, its strides. They are appended to out.
+func (l *ReduceLayout) Numbers(out []int, p Pass, scalar func(k int) bool) []int {
 	n := len(l.Shape)
-	out := []int{p.Outputs, p.Parts, p.Reduced, p.Chunk, l.Kept, n - l.Kept}
+	out = append(out, p.Outputs, p.Parts, p.Reduced, p.Chunk, l.Kept, n-l.Kept)
 	out = append(out, l.Shape...)
 	for k, st := range l.Strides {
 		if scalar(k) {

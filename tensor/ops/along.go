@@ -8,8 +8,8 @@ import (
 
 type axisAttrs struct{ Axis int }
 
-// broadcastAxes broadcasts input 0 against input 1, of which only the shape is read, along all dimensions but one, which
-// stays.
+// broadcastAxes broadcasts input 0 against input 1, of which only the shape is read, along all dimensions but one,
+// which stays.
 var broadcastAxes = tensor.Declare[axisAttrs]("broadcast_axes")
 
 func init() {
@@ -67,8 +67,8 @@ func init() {
 	})
 }
 
-// alongAxis prepares an op along an axis (nil: of the flattened array): a and indices broadcast against each other along
-// the other axes, the arrays of indices that name an element for each of theirs, and the gather's attributes.
+// alongAxis prepares an op along an axis (nil: of the flattened array): a and indices broadcast against each other
+// along the other axes, the arrays of indices that name an element for each of theirs, and the gather's attributes.
 func alongAxis(c *tensor.Ctx, op string, a, indices *tensor.Array, axis *int) (x *tensor.Array, index []*tensor.Array,
 	attrs gatherAttrs, fail *tensor.Array) {
 	if f := unusable(c, op, a, indices); f != nil {
@@ -107,9 +107,10 @@ func alongAxis(c *tensor.Ctx, op string, a, indices *tensor.Array, axis *int) (x
 	return x, index, gatherAttrs{op, tensor.MakeInts(identity(a.NDim())), 0}, nil
 }
 
-// TakeAlongAxis is for each of the indices, in their shape, the element of a at that index along an axis and at the same place along
-// the other axes, which are broadcast; nil axis: a is flattened and indices have one dimension. Indices are
-// integers; negative ones count from the end; one that is out of range is an error when the result is computed.
+// TakeAlongAxis is for each of the indices, in their shape, the element of a at that index along an axis and at the
+// same place along the other axes, which are broadcast; nil axis: a is flattened and indices have one dimension.
+// Indices are integers; negative ones count from the end; one that is out of range is an error when the result is
+// computed.
 func TakeAlongAxis(a, indices *tensor.Array, axis *int, ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "take_along_axis"
 	c := tensor.Call(ctx)
@@ -120,9 +121,10 @@ func TakeAlongAxis(a, indices *tensor.Array, axis *int, ctx ...*tensor.Ctx) *ten
 	return named(c, op, gather.One(c, attrs, append([]*tensor.Array{x}, index...)...))
 }
 
-// PutAlongAxis is a copy of a in which the elements that TakeAlongAxis(a, indices, axis) takes are values, converted to a's
-// dtype and broadcast to the indices' shape. Where an index stands twice the last value stays. With a nil axis the
-// result has a's shape too. Errors are TakeAlongAxis's, and values whose shape does not broadcast.
+// PutAlongAxis is a copy of a in which the elements that TakeAlongAxis(a, indices, axis) takes are values,
+// converted to a's dtype and broadcast to the indices' shape. Where an index stands twice the last value stays.
+// With a nil axis the result has a's shape too. Errors are TakeAlongAxis's, and values whose shape does not
+// broadcast.
 func PutAlongAxis(a, indices, values *tensor.Array, axis *int, ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "put_along_axis"
 	c := tensor.Call(ctx)

@@ -63,9 +63,10 @@ func init() {
 	})
 }
 
-// batchIndices are the indices of a gather or scatter, from input i on, for a batch whose axis stands first in the array that
-// is indexed. Where the indices have a batch axis (batched), the batch is one more indexed axis.
-func batchIndices[A comparable](g *tensor.VMap[A], i int, a gatherAttrs) (index []*tensor.Array, b gatherAttrs, batched bool) {
+// batchIndices are the indices of a gather or scatter, from input i on, for a batch whose axis stands first in the
+// array that is indexed. Where the indices have a batch axis (batched), the batch is one more indexed axis.
+func batchIndices[A comparable](g *tensor.VMap[A], i int, a gatherAttrs) (index []*tensor.Array, b gatherAttrs,
+	batched bool) {
 	rank := 0
 	for k := i; k < len(g.In); k++ {
 		rank = max(rank, exampleRank(g, k))
@@ -153,8 +154,9 @@ func runGather(r *tensor.Run, a gatherAttrs) error {
 		tensor.Const(int32(len(shape))), tensor.Const(uint32(count)), tensor.Const(uint32(rest.Shape[a.Dest:].Size())))
 }
 
-// indexOffsets is, for each element of the indices' common shape, the offset in elements of the slice of x that the indices
-// name, as int64; rest is the slice at offset 0. An index out of range fails the node when the kernels have run.
+// indexOffsets is, for each element of the indices' common shape, the offset in elements of the slice of x that the
+// indices name, as int64; rest is the slice at offset 0. An index out of range fails the node when the kernels have
+// run.
 func indexOffsets(r *tensor.Run, x tensor.Operand, index []tensor.Operand, a gatherAttrs) (offsets, rest tensor.Operand,
 	err error) {
 	specs := make([]tensor.Spec, len(index))
@@ -223,7 +225,8 @@ func indexSource(d tensor.DType) metal.Source {
 	}
 }
 
-// checkIndices fails the node if a kernel noted an index out of range; axes are those of shape that the words of bad are for.
+// checkIndices fails the node if a kernel noted an index out of range; axes are those of shape that the words of
+// bad are for.
 func checkIndices(r *tensor.Run, bad tensor.Operand, op string, axes []int, shape tensor.Shape) {
 	c, shape := &tensor.Ctx{Where: r.Where()}, shape.Clone()
 	r.Check(bad, func(b []byte) error {
@@ -293,10 +296,10 @@ func checkIndexArray(c *tensor.Ctx, op string, index *tensor.Array) *tensor.Arra
 	return nil
 }
 
-// Take is the slices of a at those indices along an axis (nil: a is flattened first), whose dimension is replaced by the
-// indices' dimensions. Indices are integers; negative ones count from the end; one that is out of range is an error when
-// the result is computed. So is, at once, an axis without elements, unless there are no indices. The gradient adds up where
-// an index stands twice, in the indices' order.
+// Take is the slices of a at those indices along an axis (nil: a is flattened first), whose dimension is replaced
+// by the indices' dimensions. Indices are integers; negative ones count from the end; one that is out of range is
+// an error when the result is computed. So is, at once, an axis without elements, unless there are no indices. The
+// gradient adds up where an index stands twice, in the indices' order.
 func Take(a, indices *tensor.Array, axis *int, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	if f := unusable(c, "take", a, indices); f != nil {

@@ -1,10 +1,9 @@
 // Gathers by arrays of indices. A gather has two steps: index_offsets turns the indices into offsets of slices of x, in
 // elements, and checks them; gather copies the slices. Scatters share the first step.
 //
-// index_offsets: IDX is the type of the indices, SIGNED says whether it has a sign. One run serves one indexed axis; the
-// runs for further axes (first is 0) add to the offsets. An index that is out of range is noted in bad, as its value
-// (cut to 32 bits) plus 2^31, and counts as 0.
-// gather: T is an unsigned type of the elements' size.
+// index_offsets: IDX is the type of the indices, SIGNED says whether it has a sign. One run serves one indexed
+// axis; the runs for further axes (first is 0) add to the offsets. An index that is out of range is noted in bad,
+// as its value (cut to 32 bits) plus 2^31, and counts as 0. gather: T is an unsigned type of the elements' size.
 
 #pragma clang fp contract(off)
 

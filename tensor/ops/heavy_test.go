@@ -110,7 +110,8 @@ func TestScatters(t *testing.T) {
 	put := func(in []*array) *array { return ops.PutAlongAxis(in[0], in[1], in[2], axis(0)) }
 	idx := indices
 	triple := func(x string, i optest.Input, u string) optest.Case {
-		return optest.Case{Inputs: []optest.Input{optest.In(x, optest.Uniform(0.5, 2)), i, optest.In(u, optest.Uniform(0.5, 2))}}
+		return optest.Case{Inputs: []optest.Input{optest.In(x, optest.Uniform(0.5, 2)), i, optest.In(u,
+			optest.Uniform(0.5, 2))}}
 	}
 	run("put_along_axis", "gathers.json", put, triple("4,n", idx("k,n", 4), "k,n"), triple("4,n", idx("1,n", 4), ""))
 	for _, how := range []string{"set", "add", "subtract", "multiply", "divide"} {
@@ -149,6 +150,7 @@ func TestScatters(t *testing.T) {
 
 // TestLastUpdateStays: of updates of one element the last one in the indices' order stays, and only it has a gradient.
 func TestLastUpdateStays(t *testing.T) {
+	optest.Open(t)
 	const n = 1000
 	idx, u := make([]int32, n), make([]float32, n)
 	want := make([]float64, 7)
@@ -162,6 +164,7 @@ func TestLastUpdateStays(t *testing.T) {
 }
 
 func TestMasks(t *testing.T) {
+	optest.Open(t)
 	mask := optest.In("n,m", optest.Ints(0, 1)).As(tensor.Bool)
 	set := func(how string) outs {
 		return one(func(in []*array) *array {
@@ -206,23 +209,29 @@ func TestMasks(t *testing.T) {
 }
 
 func TestIndexErrors(t *testing.T) {
+	optest.Open(t)
 	x := ops.Zeros(tensor.Sizes(2, 3), tensor.Float32)
 	idx := func(v ...int32) *array { return ops.FromSlice(v, []int{len(v)}) }
 	fails(t, ops.Take(x, idx(0, 3, -5), axis(1)), "[take] index 3 is out of range for axis 1 with size 3")
 	fails(t, ops.Take(x, idx(-3), axis(0)), "[take] index -3 is out of range for axis 0 with size 2")
 	fails(t, ops.Take(x, ops.FromSlice([]uint64{1 << 63}, []int{1}), axis(0)), "index 2147483647 or more is out of range")
 	fails(t, ops.Take(x, ops.FromSlice([]int64{-1 << 40}, []int{1}), axis(0)), "index -2147483647 or less is out of range")
-	fails(t, ops.Take(x, ops.FromSlice([]float32{0}, []int{1}), axis(0)), "[take] indices have dtype float32, want integers")
+	fails(t, ops.Take(x, ops.FromSlice([]float32{0}, []int{1}), axis(0)),
+		"[take] indices have dtype float32, want integers")
 	fails(t, ops.Take(x, idx(0), axis(2)), "[take] axis 2 is out of range for an array with 2 dimensions")
-	fails(t, ops.Take(ops.Zeros(tensor.Sizes(0, 3), tensor.Float32), idx(0), axis(0)), "[take] axis 0 of shape (0, 3) has no elements")
+	fails(t, ops.Take(ops.Zeros(tensor.Sizes(0, 3), tensor.Float32), idx(0), axis(0)),
+		"[take] axis 0 of shape (0, 3) has no elements")
 	fails(t, ops.TakeAlongAxis(x, idx(0), axis(1)), "[take_along_axis] indices have 1 dimensions, the array has 2")
 	fails(t, ops.TakeAlongAxis(x, ops.FromSlice([]int32{0, 9}, []int{2, 1}), axis(1)),
 		"[take_along_axis] index 9 is out of range for axis 1 with size 3")
-	fails(t, ops.TakeAlongAxis(x, ops.Zeros(tensor.Sizes(3, 1), tensor.Int32), axis(1)), "[take_along_axis] shapes (2, 3) and (3, 1)")
-	fails(t, ops.PutAlongAxis(x, ops.Zeros(tensor.Sizes(2, 1), tensor.Int32), ops.Zeros(tensor.Sizes(2, 2), tensor.Float32), axis(1)),
+	fails(t, ops.TakeAlongAxis(x, ops.Zeros(tensor.Sizes(3, 1), tensor.Int32), axis(1)),
+		"[take_along_axis] shapes (2, 3) and (3, 1)")
+	fails(t, ops.PutAlongAxis(x, ops.Zeros(tensor.Sizes(2, 1), tensor.Int32), ops.Zeros(tensor.Sizes(2, 2),
+		tensor.Float32), axis(1)),
 		"[put_along_axis] shape (2, 2) does not broadcast to (2, 1)")
 	at := func(parts ...ops.Part) *array { return ops.Index(x, parts) }
-	fails(t, at(ops.ByArray(idx(0, 1)), ops.ByArray(idx(0, 1, 2))), "[index] indices: shapes (2,) and (3,) cannot be broadcast")
+	fails(t, at(ops.ByArray(idx(0, 1)), ops.ByArray(idx(0, 1, 2))),
+		"[index] indices: shapes (2,) and (3,) cannot be broadcast")
 	fails(t, at(ops.At(0), ops.At(0), ops.ByArray(idx(0))), "[index] 3 indices for an array with 2 dimensions")
 	fails(t, at(ops.At(5)), "[index] axis 0 of shape (2, 3): index 5 is out of range for size 2")
 	fails(t, at(ops.ByArray(nil)), "[index] an input is nil")
@@ -258,6 +267,7 @@ func TestMatmul(t *testing.T) {
 
 // TestMatmulBudget: the error of a product is at most 2 K eps |a||b|.
 func TestMatmulBudget(t *testing.T) {
+	optest.Open(t)
 	const m, k, n = 9, 500, 40
 	a, b := make([]float32, m*k), make([]float32, k*n)
 	seed := uint32(1)
@@ -298,12 +308,14 @@ func TestSorts(t *testing.T) {
 	sortOn("", axis(-1), inputs(d, "n,m", "k", "0,n"))
 	sortOn(" first", axis(0), inputs(d, "n,m", "k"))
 	sortOn(" flat", nil, inputs(d, "n,m", ""))
-	fails(t, ops.Sort(ops.Number(1, tensor.Float32), axis(-1)), "[sort] axis -1 is out of range for an array with 0 dimensions")
+	fails(t, ops.Sort(ops.Number(1, tensor.Float32), axis(-1)),
+		"[sort] axis -1 is out of range for an array with 0 dimensions")
 	fails(t, ops.ArgSort(ops.Zeros(tensor.Sizes(2), tensor.Float32), axis(1)), "[argsort] axis 1 is out of range")
 }
 
 // TestSortStable: equal keys keep their order, in rows of lengths around powers of two and past a threadgroup.
 func TestSortStable(t *testing.T) {
+	optest.Open(t)
 	for _, n := range []int{1, 2, 3, 31, 32, 33, 255, 256, 257, 1000, 4097} {
 		keys := make([]uint8, 2*n)
 		for i := range keys {
@@ -413,6 +425,7 @@ func TestGatherQMM(t *testing.T) {
 
 // TestQuantizedProducts compares products with those of unpacked matrices: the same numbers in the same order.
 func TestQuantizedProducts(t *testing.T) {
+	optest.Open(t)
 	w := ops.Sin(ops.Arange(0, 5*96*128, 1, tensor.Float32))
 	w = ops.Reshape(w, tensor.Sizes(5, 96, 128))
 	x := ops.Reshape(ops.Cos(ops.Arange(0, 2*3*128, 1, tensor.Float32)), tensor.Sizes(2, 3, 128))
@@ -432,13 +445,16 @@ func TestQuantizedProducts(t *testing.T) {
 	call := func(lhs, rhs *array) *array {
 		return ops.GatherQMM(x, p[0], p[1], p[2], ops.GatherQMMCall{LHS: lhs, RHS: rhs})
 	}
-	fails(t, call(nil, ops.FromSlice([]int32{0, 5}, []int{2})), "[gather_qmm] index 5 of rhs_indices is out of range for 5 matrices")
+	fails(t, call(nil, ops.FromSlice([]int32{0, 5}, []int{2})),
+		"[gather_qmm] index 5 of rhs_indices is out of range for 5 matrices")
 	fails(t, call(ops.FromSlice([]int32{0, -3}, []int{2}), rhs), "[gather_qmm]")
-	fails(t, call(ops.FromSlice([]int32{-3}, []int{1}), rhs), "[gather_qmm] index -3 of lhs_indices is out of range for 2 matrices")
+	fails(t, call(ops.FromSlice([]int32{-3}, []int{1}), rhs),
+		"[gather_qmm] index -3 of lhs_indices is out of range for 2 matrices")
 	fails(t, call(lhs, ops.FromSlice([]float32{0}, []int{1})), "[gather_qmm] indices have dtype float32, want integers")
 	fails(t, call(nil, rhs), "[gather_qmm] lhs_indices and rhs_indices: shapes (2,) and (4,) cannot be broadcast")
 	half := ops.Slice(x, []ops.Part{ops.Ellipsis(), ops.Span(0, 64, 1)})
-	fails(t, ops.GatherQMM(half, p[0], p[1], p[2], ops.GatherQMMCall{}), "[gather_qmm] inner dimensions differ: x (2, 3, 64)")
+	fails(t, ops.GatherQMM(half, p[0], p[1], p[2], ops.GatherQMMCall{}),
+		"[gather_qmm] inner dimensions differ: x (2, 3, 64)")
 	q := func(q ops.Quantization) *array { return ops.Quantize(w, q)[0] }
 	fails(t, q(ops.Quantization{Bits: 7}), "[quantize] bits is 7, want 1, 2, 3, 4, 5, 6 or 8")
 	fails(t, q(ops.Quantization{GroupSize: 16}), "[quantize] group_size is 16, want 32, 64 or 128")
@@ -446,7 +462,10 @@ func TestQuantizedProducts(t *testing.T) {
 	fails(t, q(ops.Quantization{Mode: "none"}), `[quantize] unknown mode "none"`)
 	fails(t, ops.Quantize(ops.Zeros(tensor.Sizes(2, 65), tensor.Float32), ops.Quantization{})[1],
 		"[quantize] the last dimension of shape (2, 65) is no multiple of group_size=64")
-	fails(t, ops.Quantize(ops.Zeros(tensor.Sizes(64), tensor.Float32), ops.Quantization{})[2], "[quantize] an array of shape (64,)")
-	fails(t, ops.QuantizedMatmul(x, p[0], p[1], nil, true, ops.Quantization{}), "[quantized_matmul] mode affine needs biases")
-	fails(t, ops.Dequantize(p[0], p[1], ops.Slice(p[2], []ops.Part{ops.At(0)}), ops.Quantization{}, nil), "[dequantize] scales have shape")
+	fails(t, ops.Quantize(ops.Zeros(tensor.Sizes(64), tensor.Float32), ops.Quantization{})[2],
+		"[quantize] an array of shape (64,)")
+	fails(t, ops.QuantizedMatmul(x, p[0], p[1], nil, true, ops.Quantization{}),
+		"[quantized_matmul] mode affine needs biases")
+	fails(t, ops.Dequantize(p[0], p[1], ops.Slice(p[2], []ops.Part{ops.At(0)}), ops.Quantization{}, nil),
+		"[dequantize] scales have shape")
 }

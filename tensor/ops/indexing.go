@@ -6,8 +6,8 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
-// ByArray takes the elements of the indices in an integer array along a dimension, for Index and IndexUpdate. A bool array, alone,
-// is a mask, for updates.
+// ByArray takes the elements of the indices in an integer array along a dimension, for Index and IndexUpdate. A
+// bool array, alone, is a mask, for updates.
 func ByArray(idx *tensor.Array) Part { return Part{kind: arrayPart, array: idx} }
 
 // indexPlan is an index with arrays in two steps: a slice by the basic parts, and a gather from the slice.
@@ -18,8 +18,8 @@ type indexPlan struct {
 	attrs gatherAttrs
 }
 
-// planIndex splits an index of an array of that rank. Where the arrays' dimensions go is NumPy's rule: to the place of the first
-// array if arrays and integers stand side by side, else to the front.
+// planIndex splits an index of an array of that rank. Where the arrays' dimensions go is NumPy's rule: to the place
+// of the first array if arrays and integers stand side by side, else to the front.
 func planIndex(op string, parts []Part, rank int) (indexPlan, error) {
 	plan := indexPlan{whole: true}
 	used := 0
@@ -86,11 +86,11 @@ func indexArrays(c *tensor.Ctx, op string, parts []Part) (arrays []*tensor.Array
 	return arrays, false, nil
 }
 
-// Index is Python's x[parts...]: basic parts as in Slice, and integer arrays, which are broadcast against each other and whose
-// dimensions replace those that they index, in the first one's place or, if a slice or new axis stands between arrays or
-// integers, in front, as in NumPy. Without arrays it is a view. Negative indices count from the end. An index in an
-// array that is out of range is an error when the result is computed. A bool array is an error: how many elements it
-// selects is known only when it has run.
+// Index is Python's x[parts...]: basic parts as in Slice, and integer arrays, which are broadcast against each
+// other and whose dimensions replace those that they index, in the first one's place or, if a slice or new axis
+// stands between arrays or integers, in front, as in NumPy. Without arrays it is a view. Negative indices count
+// from the end. An index in an array that is out of range is an error when the result is computed. A bool array is
+// an error: how many elements it selects is known only when it has run.
 func Index(x *tensor.Array, parts []Part, ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "index"
 	c := tensor.Call(ctx)
@@ -117,17 +117,19 @@ func Index(x *tensor.Array, parts []Part, ctx ...*tensor.Ctx) *tensor.Array {
 	return named(c, op, gather.One(c, plan.attrs, append([]*tensor.Array{x}, plan.index...)...))
 }
 
-// IndexUpdate is a copy of x in which the elements that Index(x, parts) names are changed by y, converted to x's dtype and
-// broadcast: how is "set", "add", "subtract", "multiply", "divide", "maximum" or "minimum". Where an index stands twice, its
-// updates are applied one after the other, in the indices' order; with "set" the last one stays. A lone bool array is a
-// mask of x's leading dimensions for "set": y is broadcast to the elements where it is true, or has a first
-// dimension of its own with an entry for each of them, in order. Errors are Index's, and a y that does not fit.
+// IndexUpdate is a copy of x in which the elements that Index(x, parts) names are changed by y, converted to x's
+// dtype and broadcast: how is "set", "add", "subtract", "multiply", "divide", "maximum" or "minimum". Where an
+// index stands twice, its updates are applied one after the other, in the indices' order; with "set" the last one
+// stays. A lone bool array is a mask of x's leading dimensions for "set": y is broadcast to the elements where it
+// is true, or has a first dimension of its own with an entry for each of them, in order. Errors are Index's, and a
+// y that does not fit.
 func IndexUpdate(x *tensor.Array, parts []Part, how string, y *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	op := "index_" + how
 	c := tensor.Call(ctx)
 	mode, ok := scatterModes[how]
 	if !ok {
-		return tensor.Fail(c, "index_update", "%q is no update, want set, add, subtract, multiply, divide, maximum or minimum", how)
+		return tensor.Fail(c, "index_update",
+			"%q is no update, want set, add, subtract, multiply, divide, maximum or minimum", how)
 	}
 	if f := unusable(c, op, x, y); f != nil {
 		return f

@@ -8,8 +8,8 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
-// iota numbers the elements of a shape in row-major order, as int32. Gathers use it to name the dimensions that an index
-// array leaves as they are, and their batching rules to name the batch.
+// iota numbers the elements of a shape in row-major order, as int32. Gathers use it to name the dimensions that an
+// index array leaves as they are, and their batching rules to name the batch.
 var iotaOp = tensor.Declare[shapeAttrs]("iota")
 
 func init() {

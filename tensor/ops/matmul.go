@@ -99,7 +99,8 @@ func runMatmul(r *tensor.Run, _ tensor.None) error {
 	d := a.DType
 	acc := accumulator(d)
 	rows := tileRows(ma[0])
-	text := fmt.Sprintf("#define T %s\n#define ACC %s\n#define ZERO %s\n#define ROWS %d\n", d.MSL(), acc.MSL(), zeroOf(acc), rows)
+	text := fmt.Sprintf("#define T %s\n#define ACC %s\n#define ZERO %s\n#define ROWS %d\n", d.MSL(), acc.MSL(),
+		zeroOf(acc), rows)
 	if d.IsComplex() {
 		text += "#define FMA(a, b, c) ((a) * (b) + (c))\n"
 	} else {
@@ -171,10 +172,10 @@ func collapse2(s tensor.Shape, a, b []int) (shape []uint32, as, bs []int64) {
 	return shape, as, bs
 }
 
-// Matmul is the matrix product of a and b in their common dtype, which must be a floating-point or complex one. Dimensions before the
-// last two are a batch and are broadcast. An a of one dimension is a row, a b of one dimension a column, and the result
-// does not have that dimension. Half types are added up in float32 and rounded once. A scalar, and inner dimensions that
-// differ, are errors.
+// Matmul is the matrix product of a and b in their common dtype, which must be a floating-point or complex one.
+// Dimensions before the last two are a batch and are broadcast. An a of one dimension is a row, a b of one
+// dimension a column, and the result does not have that dimension. Half types are added up in float32 and rounded
+// once. A scalar, and inner dimensions that differ, are errors.
 func Matmul(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "matmul"
 	c := tensor.Call(ctx)
@@ -186,7 +187,8 @@ func Matmul(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	}
 	d := tensor.Promote(a.DType(), b.DType())
 	if !d.IsInexact() {
-		return tensor.Fail(c, op, "operands have dtypes %v and %v, want floating-point or complex ones: use astype", a.DType(),
+		return tensor.Fail(c, op, "operands have dtypes %v and %v, want floating-point or complex ones: use astype",
+			a.DType(),
 			b.DType())
 	}
 	if sa, sb := a.Spec().Shape, b.Spec().Shape; (len(sa) == 1 || len(sb) == 1) &&

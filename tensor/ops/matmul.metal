@@ -1,7 +1,7 @@
-// Products of matrices: out = a b for a batch of (rows, depth) times (depth, cols), each with any strides. T is the element
-// type, ACC the type to add up in, ZERO its zero, FMA(a, b, c) a * b + c in it. A thread makes one column of a tile of ROWS
-// (1 or 4) rows, so that an element of b that it loads is used ROWS times; the elements of a are the same for its neighbours.
-// Products are added in the order of depth, for every element alike.
+// Products of matrices: out = a b for a batch of (rows, depth) times (depth, cols), each with any strides. T is the
+// element type, ACC the type to add up in, ZERO its zero, FMA(a, b, c) a * b + c in it. A thread makes one column
+// of a tile of ROWS (1 or 4) rows, so that an element of b that it loads is used ROWS times; the elements of a are
+// the same for its neighbours. Products are added in the order of depth, for every element alike.
 
 #pragma clang fp contract(off)
 

@@ -217,7 +217,8 @@ func matrixOffsets(r *tensor.Run, what string, index tensor.Operand, batch tenso
 }
 
 // product checks and converts the operands that both ops take.
-func product(c *tensor.Ctx, op string, x, w, scales, biases *tensor.Array, q Quantization) (in []*tensor.Array, a quantAttrs,
+func product(c *tensor.Ctx, op string, x, w, scales, biases *tensor.Array, q Quantization) (in []*tensor.Array,
+	a quantAttrs,
 	fail *tensor.Array) {
 	if f := unusable(c, op, x); f != nil {
 		return nil, a, f
@@ -233,11 +234,12 @@ func product(c *tensor.Ctx, op string, x, w, scales, biases *tensor.Array, q Qua
 	return []*tensor.Array{AsType(x, d, c), w, AsType(scales, d, c), AsType(biases, d, c)}, a, nil
 }
 
-// QuantizedMatmul is x times the transpose of the matrix that w, scales and biases pack (see Quantize), or times the matrix itself if
-// transpose is false, in the common dtype of x, scales and biases, added up in float32 (float64 for float64). Dimensions
-// before the last two are a batch and are broadcast. Shapes that do not fit, a complex x and unknown quantizations are
-// errors. Gradients flow to x, scales and biases.
-func QuantizedMatmul(x, w, scales, biases *tensor.Array, transpose bool, q Quantization, ctx ...*tensor.Ctx) *tensor.Array {
+// QuantizedMatmul is x times the transpose of the matrix that w, scales and biases pack (see Quantize), or times
+// the matrix itself if transpose is false, in the common dtype of x, scales and biases, added up in float32
+// (float64 for float64). Dimensions before the last two are a batch and are broadcast. Shapes that do not fit, a
+// complex x and unknown quantizations are errors. Gradients flow to x, scales and biases.
+func QuantizedMatmul(x, w, scales, biases *tensor.Array, transpose bool, q Quantization,
+	ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "quantized_matmul"
 	c := tensor.Call(ctx)
 	in, a, f := product(c, op, x, w, scales, biases, q)
@@ -277,20 +279,22 @@ func batchShape(x *tensor.Array) tensor.ShapeArg {
 
 // GatherQMMCall are the optional arguments of GatherQMM.
 type GatherQMMCall struct {
-	// LHS and RHS are integer indices of the matrices of x and of the packed ones, whose batch dimensions count as one; nil: all of
-	// them, in order.
+	// LHS and RHS are integer indices of the matrices of x and of the packed ones, whose batch dimensions count as
+	// one; nil: all of them, in order.
 	LHS, RHS *tensor.Array
 	// NoTranspose multiplies with the packed matrices themselves instead of their transposes.
 	NoTranspose bool
-	// SortedIndices promises that RHS is in ascending order, which permits faster kernels. The result does not depend on it.
+	// SortedIndices promises that RHS is in ascending order, which permits faster kernels. The result does not
+	// depend on it.
 	SortedIndices bool
 	Quantization
 }
 
-// GatherQMM is a batch of products of matrices of x with packed matrices (see QuantizedMatmul), picked by indices: element i of the
-// result is x[lhs[i]] times w[rhs[i]], where lhs and rhs are broadcast against each other and give the batch its shape.
-// Negative indices count from the end; one that is out of range is an error when the result is computed. X and w
-// need two dimensions or more. Gradients flow to x, scales and biases; they add up where an index stands twice.
+// GatherQMM is a batch of products of matrices of x with packed matrices (see QuantizedMatmul), picked by indices:
+// element i of the result is x[lhs[i]] times w[rhs[i]], where lhs and rhs are broadcast against each other and give
+// the batch its shape. Negative indices count from the end; one that is out of range is an error when the result is
+// computed. X and w need two dimensions or more. Gradients flow to x, scales and biases; they add up where an index
+// stands twice.
 func GatherQMM(x, w, scales, biases *tensor.Array, call GatherQMMCall, ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "gather_qmm"
 	c := tensor.Call(ctx)

@@ -1,7 +1,7 @@
-// Products with packed matrices (see quantize.metal): out = x W^T, where a row of W is packed along depth (TRANSPOSED), or
-// x W, where it is packed along the columns. A thread makes one column of a tile of ROWS (1 or 4) rows: it unpacks
-// each element of W once, as scale * q + bias, and adds up in the order of depth. With GATHERED, matrix z of the
-// batch multiplies the matrix of x at offset lhs[z] by packed matrix rhs[z].
+// Products with packed matrices (see quantize.metal): out = x W^T, where a row of W is packed along depth
+// (TRANSPOSED), or x W, where it is packed along the columns. A thread makes one column of a tile of ROWS (1 or 4)
+// rows: it unpacks each element of W once, as scale * q + bias, and adds up in the order of depth. With GATHERED,
+// matrix z of the batch multiplies the matrix of x at offset lhs[z] by packed matrix rhs[z].
 
 #pragma clang fp contract(off)
 

@@ -10,8 +10,8 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
-// Quantization says how a matrix is packed: GroupSize neighbours of a row share a scale and a bias, an element has Bits bits.
-// The zero value of a field means MLX's default, 64 and 4. Mode is "affine", which "" means too.
+// Quantization says how a matrix is packed: GroupSize neighbours of a row share a scale and a bias, an element has
+// Bits bits. The zero value of a field means MLX's default, 64 and 4. Mode is "affine", which "" means too.
 type Quantization struct {
 	GroupSize, Bits int
 	Mode            string
@@ -50,8 +50,8 @@ func (a quantAttrs) words() int { return a.Group * a.Bits / 32 }
 
 // defines are the macros that the kernels ask for.
 func (a quantAttrs) defines(d tensor.DType) string {
-	return fmt.Sprintf("#define T %s\n#define ACC %s\n#define GROUP %d\n#define BITS %d\n#define WORDS %d\n#define MASK %d\n",
-		d.MSL(), accumulator(d).MSL(), a.Group, a.Bits, a.words(), 1<<a.Bits-1)
+	const text = "#define T %s\n#define ACC %s\n#define GROUP %d\n#define BITS %d\n#define WORDS %d\n#define MASK %d\n"
+	return fmt.Sprintf(text, d.MSL(), accumulator(d).MSL(), a.Group, a.Bits, a.words(), 1<<a.Bits-1)
 }
 
 // checkPacked says what is wrong with the shapes and dtypes of a packed matrix; cols is the elements of a row.
@@ -141,7 +141,8 @@ func init() {
 	})
 }
 
-// groupGradients are the gradients of scales and biases for a cotangent of the unpacked matrix: dw/dscale is q, dw/dbias is 1.
+// groupGradients are the gradients of scales and biases for a cotangent of the unpacked matrix: dw/dscale is q,
+// dw/dbias is 1.
 func groupGradients(c *tensor.Ctx, a quantAttrs, w, scales, cot *tensor.Array) (byScale, byBias *tensor.Array) {
 	d := scales.DType()
 	q := dequantize.One(c, dequantAttrs{a, d}, w, OnesLike(scales, c), ZerosLike(scales, c))
@@ -169,9 +170,10 @@ func runQuantize(r *tensor.Run, a quantAttrs) error {
 
 func quantKernel(r *tensor.Run, a quantAttrs, d, out tensor.DType, entry string) (*metal.Pipeline, error) {
 	return r.Kernel(metal.Source{
-		Label:   "quantize",
-		Text:    a.defines(d) + "#define OUT " + out.MSL() + "\n" + quantizeText,
-		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: d == tensor.Float64 || out == tensor.Float64},
+		Label: "quantize",
+		Text:  a.defines(d) + "#define OUT " + out.MSL() + "\n" + quantizeText,
+		Options: metal.Options{MathMode: metal.MathSafe, Portable: true,
+			Float64: d == tensor.Float64 || out == tensor.Float64},
 	}, entry)
 }
 
@@ -199,11 +201,11 @@ func runDequantize(r *tensor.Run, a dequantAttrs) error {
 	return r.Dispatch(p, grid, group, in[0].Arg(), in[1].Arg(), in[2].Arg(), out.Arg())
 }
 
-// Quantize packs the matrices of w (its last two dimensions): each GroupSize neighbours of a row get a scale and a bias, in
-// w's dtype, such that scale*q + bias with q of Bits bits comes near them, and the q are packed into uint32. The result is
-// the packed matrix, scales and biases. W must be of a real floating-point dtype, with a last dimension that is a multiple of
-// GroupSize. GroupSize is 32, 64 or 128, Bits 1 to 6 or 8, the mode affine; others are errors. Values are MLX's. No
-// gradient flows.
+// Quantize packs the matrices of w (its last two dimensions): each GroupSize neighbours of a row get a scale and a
+// bias, in w's dtype, such that scale*q + bias with q of Bits bits comes near them, and the q are packed into
+// uint32. The result is the packed matrix, scales and biases. W must be of a real floating-point dtype, with a last
+// dimension that is a multiple of GroupSize. GroupSize is 32, 64 or 128, Bits 1 to 6 or 8, the mode affine; others
+// are errors. Values are MLX's. No gradient flows.
 func Quantize(w *tensor.Array, q Quantization, ctx ...*tensor.Ctx) []*tensor.Array {
 	const op = "quantize"
 	c := tensor.Call(ctx)
@@ -222,9 +224,9 @@ func Quantize(w *tensor.Array, q Quantization, ctx ...*tensor.Ctx) []*tensor.Arr
 	return out
 }
 
-// Dequantize unpacks a matrix that Quantize packed: scale*q + bias, computed in float32 (float64 for float64) and rounded to d
-// once, or to the common dtype of scales and biases where d is nil. Shapes that do not fit, dtypes that are not real
-// floating-point ones and unknown quantizations are errors. Gradients flow to scales and biases.
+// Dequantize unpacks a matrix that Quantize packed: scale*q + bias, computed in float32 (float64 for float64) and
+// rounded to d once, or to the common dtype of scales and biases where d is nil. Shapes that do not fit, dtypes
+// that are not real floating-point ones and unknown quantizations are errors. Gradients flow to scales and biases.
 func Dequantize(w, scales, biases *tensor.Array, q Quantization, d *tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "dequantize"
 	c := tensor.Call(ctx)

@@ -1,6 +1,7 @@
-// Affine quantisation: a group of GROUP neighbours in a row shares a scale and a bias, an element is scale * q + bias where q
-// has BITS bits. The q of a group are packed one after the other, lowest bits first, into WORDS words of 32 bits; where BITS
-// does not divide 32 some reach into the next word. T is the type of elements, scales and biases, ACC the one to compute in.
+// Affine quantisation: a group of GROUP neighbours in a row shares a scale and a bias, an element is scale * q +
+// bias where q has BITS bits. The q of a group are packed one after the other, lowest bits first, into WORDS words
+// of 32 bits; where BITS does not divide 32 some reach into the next word. T is the type of elements, scales and
+// biases, ACC the one to compute in.
 
 #pragma clang fp contract(off)
 

@@ -22,8 +22,8 @@ static uint2 threefry(uint2 key, uint2 count) {
   return v;
 }
 
-// A key's output is `words` words, made in pairs: thread i of a key makes word i and word i + pairs, where pairs is half
-// of words rounded up. With an odd count the middle word has no partner and its second counter is 0.
+// A key's output is `words` words, made in pairs: thread i of a key makes word i and word i + pairs, where pairs is
+// half of words rounded up. With an odd count the middle word has no partner and its second counter is 0.
 struct WordPair {
   uint2 value;
   bool both;

@@ -19,6 +19,7 @@ import (
 
 // TestRandomBits compares with MLX's numbers for the same keys, bit for bit.
 func TestRandomBits(t *testing.T) {
+	optest.Open(t)
 	b, err := os.ReadFile("testdata/random.json")
 	require.NoError(t, err)
 	var file struct {
@@ -60,6 +61,7 @@ func TestRandomBits(t *testing.T) {
 // TestRandomWidths: narrow numbers are the first bytes of the words that a key makes, an odd count of which is mixed in
 // another way; both the words and their number are MLX's.
 func TestRandomWidths(t *testing.T) {
+	optest.Open(t)
 	key := ops.RandomKey(11)
 	for n := 1; n < 20; n++ {
 		for _, width := range []int{1, 2} {
@@ -72,6 +74,7 @@ func TestRandomWidths(t *testing.T) {
 
 // TestRandomOp runs the op's rules: its shape may follow another array, and keys may be a batch.
 func TestRandomOp(t *testing.T) {
+	optest.Open(t)
 	like := optest.In("n,m", uniform)
 	optest.Run(t, optest.Op{
 		Name: "random_bits", Cases: []optest.Case{{Inputs: []optest.Input{like}}}, NonDiff: true,
@@ -79,14 +82,18 @@ func TestRandomOp(t *testing.T) {
 		Bad: []optest.Bad{
 			{Name: "width", Make: func() *array { return ops.RandomBits(tensor.Sizes(2), 3, ops.RandomKey(0)) },
 				Text: "[random_bits] width is 3, want 1, 2 or 4 bytes"},
-			{Name: "key", Make: func() *array { return ops.RandomBits(tensor.Sizes(2), 4, ops.Zeros(tensor.Sizes(2), tensor.Int32)) },
+			{Name: "key", Make: func() *array {
+				return ops.RandomBits(tensor.Sizes(2), 4, ops.Zeros(tensor.Sizes(2),
+					tensor.Int32))
+			},
 				Text: "[random_bits] key is int32 (2,), want uint32 (2,)"},
 			{Name: "shape", Make: func() *array { return ops.RandomBits(tensor.Sizes(-2), 4, ops.RandomKey(0)) },
 				Text: "[random_bits] negative dimension"},
 			{Name: "dtype", Make: func() *array {
 				return ops.RandomUniform(ops.Number(0, ints32), ops.Number(1, ints32), tensor.Sizes(2), ints32, ops.RandomKey(0))
 			}, Text: "[random_uniform] dtype is int32, want float32, float16 or bfloat16"},
-			{Name: "split", Make: func() *array { return ops.RandomSplit(ops.RandomKey(0), -1) }, Text: "[random_split] num is -1"},
+			{Name: "split", Make: func() *array { return ops.RandomSplit(ops.RandomKey(0), -1) },
+				Text: "[random_split] num is -1"},
 		},
 	})
 	keys := ops.RandomSplit(ops.RandomKey(5), 3)
@@ -105,6 +112,7 @@ func TestRandomOp(t *testing.T) {
 
 // TestRandomState: one seed gives one sequence, whose keys differ, and Set goes back to a place in it.
 func TestRandomState(t *testing.T) {
+	optest.Open(t)
 	a, b := ops.NewRandomState(9), ops.NewRandomState(1)
 	b.Seed(9)
 	first := bytesOf(t, a.Next())
@@ -118,8 +126,10 @@ func TestRandomState(t *testing.T) {
 
 // TestUniformMoments: the mean of many numbers is that of the distribution, and all are in its range.
 func TestUniformMoments(t *testing.T) {
+	optest.Open(t)
 	const n = 1 << 14
-	x := ops.RandomUniform(ops.Number(-1, tensor.Float32), ops.Number(3, tensor.Float32), tensor.Sizes(n), tensor.Float32, ops.RandomKey(7))
+	x := ops.RandomUniform(ops.Number(-1, tensor.Float32), ops.Number(3, tensor.Float32), tensor.Sizes(n),
+		tensor.Float32, ops.RandomKey(7))
 	sum, squares := 0.0, 0.0
 	for _, v := range values32(t, x) {
 		require.True(t, v >= -1 && v < 3)

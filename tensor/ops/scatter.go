@@ -29,8 +29,9 @@ var scatterModes = map[string]scatterMode{
 	"divide": scatterDivide, "maximum": scatterMaximum, "minimum": scatterMinimum,
 }
 
-// scatterAttrs describe a scatter: the slices of input 0 that a gather of it by the inputs from 2 on would give are combined with
-// input 1, which has the gather's shape. Where an index stands twice, its updates are applied in the indices' order.
+// scatterAttrs describe a scatter: the slices of input 0 that a gather of it by the inputs from 2 on would give are
+// combined with input 1, which has the gather's shape. Where an index stands twice, its updates are applied in the
+// indices' order.
 type scatterAttrs struct {
 	gatherAttrs
 	Mode scatterMode
@@ -140,7 +141,8 @@ func runScatter(r *tensor.Run, a scatterAttrs) error {
 		tensor.Const(uint32(rest.Shape[a.Dest:].Size())))
 }
 
-// scatterVJP: an element's gradient passes through, changed as its value was; an update's is that of the element that it went to.
+// scatterVJP: an element's gradient passes through, changed as its value was; an update's is that of the element
+// that it went to.
 func scatterVJP(g *tensor.VJP[scatterAttrs]) []*tensor.Array {
 	grads := make([]*tensor.Array, len(g.In))
 	cot, c := g.Cot[0], g.Ctx

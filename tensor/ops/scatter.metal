@@ -1,7 +1,7 @@
-// Scatters into slices of out: order sorts the indices by the slice that they name, and keeps the order of equal ones. The
-// thread of the first of equal indices applies all their updates, one after the other: no two threads write one
-// element, and the result does not depend on who runs first. T is the element type, ACC the type to compute in,
-// COMBINE(a, b) what becomes of an element a with an update b.
+// Scatters into slices of out: order sorts the indices by the slice that they name, and keeps the order of equal
+// ones. The thread of the first of equal indices applies all their updates, one after the other: no two threads
+// write one element, and the result does not depend on who runs first. T is the element type, ACC the type to
+// compute in, COMBINE(a, b) what becomes of an element a with an update b.
 
 #pragma clang fp contract(off)
 

@@ -152,8 +152,8 @@ func sortRows(r *tensor.Run, keys tensor.Operand, index bool, from, out tensor.O
 	return nil
 }
 
-// orderOf says in MSL whether key a comes before key b: NaN comes after all numbers, complex numbers are ordered by their real parts,
-// then by their imaginary ones.
+// orderOf says in MSL whether key a comes before key b: NaN comes after all numbers, complex numbers are ordered by
+// their real parts, then by their imaginary ones.
 func orderOf(d tensor.DType) string {
 	switch {
 	case d.IsFloat():
@@ -185,15 +185,15 @@ func alongLast(c *tensor.Ctx, op *tensor.Op[tensor.None], a *tensor.Array, axis 
 	return MoveAxis(y, -1, at, c)
 }
 
-// Sort is a with its elements in ascending order along an axis; nil: the flattened array's. Equal elements keep their order, NaN
-// comes last, complex numbers are ordered by their real parts, then by their imaginary ones. A scalar has no axis to sort
-// along: that is an error, as is an axis out of range.
+// Sort is a with its elements in ascending order along an axis; nil: the flattened array's. Equal elements keep
+// their order, NaN comes last, complex numbers are ordered by their real parts, then by their imaginary ones. A
+// scalar has no axis to sort along: that is an error, as is an axis out of range.
 func Sort(a *tensor.Array, axis *int, ctx ...*tensor.Ctx) *tensor.Array {
 	return alongLast(tensor.Call(ctx), sortOp, a, axis)
 }
 
-// ArgSort is the indices, as uint32, that TakeAlongAxis sorts a with along an axis; nil: the flattened array's. The order is Sort's.
-// No gradient flows.
+// ArgSort is the indices, as uint32, that TakeAlongAxis sorts a with along an axis; nil: the flattened array's. The
+// order is Sort's. No gradient flows.
 func ArgSort(a *tensor.Array, axis *int, ctx ...*tensor.Ctx) *tensor.Array {
 	return alongLast(tensor.Call(ctx), argSort, a, axis)
 }

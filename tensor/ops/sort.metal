@@ -1,7 +1,8 @@
-// A pass of a merge sort of rows of n keys: runs of `width` that are sorted become runs of twice the length. The thread of a key
-// finds its place by counting, by bisection, the keys of the neighbouring run that come before it. Equal keys keep
-// their order: of two runs the left one's come first. T is the key type, BEFORE(a, b) a strict order of keys. With INDEX the
-// pass moves the keys' places in their rows and looks the keys up; without it moves the keys.
+// A pass of a merge sort of rows of n keys: runs of `width` that are sorted become runs of twice the length. The
+// thread of a key finds its place by counting, by bisection, the keys of the neighbouring run that come before it.
+// Equal keys keep their order: of two runs the left one's come first. T is the key type, BEFORE(a, b) a strict
+// order of keys. With INDEX the pass moves the keys' places in their rows and looks the keys up; without it moves
+// the keys.
 
 #pragma clang fp contract(off)
 

@@ -79,17 +79,17 @@ func clearAbove(a []float64, n int) {
 	}
 }
 
-// Cholesky is for each matrix of a (its last two dimensions, symmetric and positive definite) the lower triangular L with L L^T
-// = a, or with upper the upper triangular U with U^T U = a, of a's dtype, which must be float32 or float64. Only that
-// triangle of a is read, and only there is a gradient. Matrices that are not square are an error; one that is not
-// positive definite is an error when the result is computed. It is computed on the host.
+// Cholesky is for each matrix of a (its last two dimensions, symmetric and positive definite) the lower triangular
+// L with L L^T = a, or with upper the upper triangular U with U^T U = a, of a's dtype, which must be float32 or
+// float64. Only that triangle of a is read, and only there is a gradient. Matrices that are not square are an
+// error; one that is not positive definite is an error when the result is computed. It is computed on the host.
 func Cholesky(a *tensor.Array, upper bool, ctx ...*tensor.Ctx) *tensor.Array {
 	return lowerOrUpper(tensor.Call(ctx), cholesky, a, upper)
 }
 
-// TriInv is the inverses of the lower triangular matrices of a, or of upper triangular ones, of a's dtype, which must be float32 or
-// float64. Only that triangle is read. Matrices that are not square are an error; a zero on a diagonal is an error when
-// the result is computed. It is computed on the host.
+// TriInv is the inverses of the lower triangular matrices of a, or of upper triangular ones, of a's dtype, which
+// must be float32 or float64. Only that triangle is read. Matrices that are not square are an error; a zero on a
+// diagonal is an error when the result is computed. It is computed on the host.
 func TriInv(a *tensor.Array, upper bool, ctx ...*tensor.Ctx) *tensor.Array {
 	return lowerOrUpper(tensor.Call(ctx), triInv, a, upper)
 }

@@ -27,7 +27,8 @@ func TestMain(m *testing.M) {
 
 // positive makes a positive definite matrix of one without structure: x x^T + 2.
 func positive(x *tensor.Array) *tensor.Array {
-	return ops.Add(ops.Matmul(x, ops.SwapAxes(x, -1, -2)), ops.Multiply(ops.Eye(3, 3, 0, x.DType()), ops.Number(2, x.DType())))
+	return ops.Add(ops.Matmul(x, ops.SwapAxes(x, -1, -2)), ops.Multiply(ops.Eye(3, 3, 0, x.DType()), ops.Number(2,
+		x.DType())))
 }
 
 func TestCholesky(t *testing.T) {
@@ -40,7 +41,8 @@ func TestCholesky(t *testing.T) {
 		name := map[bool]string{false: "", true: " upper"}[upper]
 		cases := []optest.Case{{Inputs: []optest.Input{optest.In("3,3", u)}}, {Inputs: []optest.Input{optest.In("n,3,3", u)}}}
 		op := optest.Op{
-			Name: "cholesky" + name, Prims: []string{"cholesky"}, DTypes: floats, Cases: cases, Tol: optest.Tol{Rel: 1e-5, Abs: 1e-5},
+			Name: "cholesky" + name, Prims: []string{"cholesky"}, DTypes: floats, Cases: cases,
+			Tol:    optest.Tol{Rel: 1e-5, Abs: 1e-5},
 			Second: true,
 			Fn: func(in []*tensor.Array) []*tensor.Array {
 				return []*tensor.Array{linalg.Cholesky(positive(in[0]), upper)}
@@ -73,9 +75,10 @@ func floats(t *testing.T, x *tensor.Array) []float64 {
 	return out
 }
 
-// TestCholeskyValues: the values are NumPy's (numpy.linalg.cholesky of [[4, 2], [2, 5]] and of [[9, 3], [3, 17]]), and the other
-// triangle is not read.
+// TestCholeskyValues: the values are NumPy's (numpy.linalg.cholesky of [[4, 2], [2, 5]] and of [[9, 3], [3, 17]]),
+// and the other triangle is not read.
 func TestCholeskyValues(t *testing.T) {
+	optest.Open(t)
 	a := ops.FromSlice([]float64{4, 99, 2, 5, 9, -7, 3, 17}, []int{2, 2, 2})
 	require.Equal(t, []float64{2, 0, 1, 2, 3, 0, 1, 4}, floats(t, linalg.Cholesky(a, false)))
 	require.Equal(t, []float64{2, 1, 0, 2, 3, 1, 0, 4}, floats(t, linalg.Cholesky(ops.SwapAxes(a, 1, 2), true)))
@@ -87,6 +90,7 @@ func TestCholeskyValues(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
+	optest.Open(t)
 	fails := func(x *tensor.Array, text string) {
 		t.Helper()
 		err := tensor.Eval(context.Background(), x)
@@ -95,9 +99,11 @@ func TestErrors(t *testing.T) {
 		require.Contains(t, err.Error(), "linalg_test.go:")
 	}
 	zeros := func(d tensor.DType, n ...int) *tensor.Array { return ops.Zeros(tensor.Sizes(n...), d) }
-	fails(linalg.Cholesky(zeros(tensor.Float32, 2, 3), false), "[cholesky] want square matrices, not an array of shape (2, 3)")
+	fails(linalg.Cholesky(zeros(tensor.Float32, 2, 3), false),
+		"[cholesky] want square matrices, not an array of shape (2, 3)")
 	fails(linalg.Cholesky(zeros(tensor.Float32, 3), true), "[cholesky] want square matrices, not an array of shape (3,)")
-	fails(linalg.Cholesky(zeros(tensor.Float16, 2, 2), false), "[cholesky] does not take dtype float16, want float32 or float64")
+	fails(linalg.Cholesky(zeros(tensor.Float16, 2, 2), false),
+		"[cholesky] does not take dtype float16, want float32 or float64")
 	fails(linalg.Cholesky(nil, true), "[cholesky] an input is nil")
 	batch := ops.FromSlice([]float32{1, 0, 0, 1, 1, 2, 2, 1}, []int{2, 2, 2})
 	fails(linalg.Cholesky(batch, false), "[cholesky] matrix 1 of shape (2, 2) is not positive definite")

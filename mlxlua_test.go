@@ -1,0 +1,220 @@
+package mlxlua_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua"
+)
+
+// A script defines a function, Go hands it an array and reads the result.
+func Example() {
+	state, err := mlxlua.Open(mlxlua.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer state.Close()
+	ctx := context.Background()
+	if _, err := state.Run(ctx, "double", `
+		local mx = require("mx")
+		function double(x) return x * 2 end
+	`); err != nil {
+		fmt.Println(err)
+		return
+	}
+	out, err := state.Call(ctx, "double", mlxlua.FromSlice([]float32{1, 2, 3}, 3))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	b, err := mlxlua.Bytes(ctx, out[0].(*mlxlua.Array))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for i := range 3 {
+		fmt.Println(math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:])))
+	}
+	// Output:
+	// 2
+	// 4
+	// 6
+}
+
+func open(t *testing.T, opt mlxlua.Options) *mlxlua.State {
+	t.Helper()
+	s, err := mlxlua.Open(opt)
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// Go values go into a script and come back.
+func TestValues(t *testing.T) {
+	s := open(t, mlxlua.Options{})
+	ctx := t.Context()
+	in := []any{nil, true, 2.5, "text", []any{1.0, "a"}, map[string]any{"k": []any{2.0}}}
+	out, err := s.Run(ctx, "echo", "return ...", in...)
+	require.NoError(t, err)
+	require.Equal(t, in, out)
+	out, err = s.Run(ctx, "ints", "return ...", 7, int32(-1), int64(1)<<40, float32(0.5))
+	require.NoError(t, err)
+	require.Equal(t, []any{7.0, -1.0, float64(int64(1) << 40), 0.5}, out)
+	require.NoError(t, s.Set("x", mlxlua.FromSlice([]int64{1, math.MaxInt64}, 2)))
+	out, err = s.Run(ctx, "int64", `return x:tolist("string"), tostring(x.dtype)`)
+	require.NoError(t, err)
+	require.Equal(t, []any{[]any{"1", "9223372036854775807"}, "int64"}, out)
+	require.NoError(t, s.Set("config", map[string]any{"layers": 2, "name": "m"}))
+	require.Equal(t, map[string]any{"layers": 2.0, "name": "m"}, s.Get("config"))
+	require.Nil(t, s.Get("nothing"))
+	require.ErrorContains(t, s.Set("bad", make(chan int)), "chan int")
+	_, err = s.Run(ctx, "bad", "return 1", struct{}{})
+	require.ErrorContains(t, err, "argument 1")
+	_, err = s.Call(ctx, "nothing")
+	require.ErrorContains(t, err, `no global function "nothing"`)
+	require.ErrorContains(t, s.Set("bad", mlxlua.FromSlice([]float32{1}, 2)), "1")
+}
+
+// Lua functions are Go functions and the other way round, also within each other.
+func TestFunctions(t *testing.T) {
+	s := open(t, mlxlua.Options{})
+	ctx := t.Context()
+	cause := errors.New("no such file")
+	require.NoError(t, s.Set("load", mlxlua.Func(func(context.Context, []any) ([]any, error) { return nil, cause })))
+	require.NoError(t, s.Set("panics", mlxlua.Func(func(context.Context, []any) ([]any, error) { panic("p") })))
+	require.NoError(t, s.Set("apply", mlxlua.Func(func(ctx context.Context, args []any) ([]any, error) {
+		return args[0].(mlxlua.Func)(ctx, args[1:])
+	})))
+	out, err := s.Run(ctx, "apply", "return apply(function(a, b) return a + b, a end, 3, 4)")
+	require.NoError(t, err)
+	require.Equal(t, []any{7.0, 3.0}, out)
+	out, err = s.Run(ctx, "caught", "local ok, e = pcall(load) return ok, tostring(e), (pcall(panics))")
+	require.NoError(t, err)
+	require.Equal(t, []any{false, "caught:1: no such file", false}, out)
+	_, err = s.Run(ctx, "uncaught", "load()")
+	require.ErrorIs(t, err, cause)
+	_, err = s.Run(ctx, "nested", "apply(function() local n = nil; return n.field end)")
+	var se *mlxlua.ScriptError
+	require.ErrorAs(t, err, &se)
+	require.Contains(t, se.Message, "nested:1:")
+	require.Contains(t, se.Traceback, "nested:1")
+}
+
+// An error says where, and the state goes on; a script without Libraries has no files.
+func TestErrorsAndLibraries(t *testing.T) {
+	var out bytes.Buffer
+	s := open(t, mlxlua.Options{Stdout: &out})
+	ctx := t.Context()
+	_, err := s.Run(ctx, "model", "local x = mx.ones({2})\nreturn x + mx.ones({3})")
+	require.ErrorContains(t, err, "model:2: [add] shapes (2,) and (3,) cannot be broadcast")
+	_, err = s.Run(ctx, "syntax", "return +")
+	require.ErrorContains(t, err, "syntax")
+	_, err = s.RunFile(ctx, filepath.Join(t.TempDir(), "none.lua"))
+	require.ErrorContains(t, err, "none.lua")
+	got, err := s.Run(ctx, "libraries", "print('hello') return io, os, dofile, loadfile, require('mx') == mx")
+	require.NoError(t, err)
+	require.Equal(t, []any{nil, nil, nil, nil, true}, got)
+	require.Equal(t, "hello\n", out.String())
+	with := open(t, mlxlua.Options{Libraries: true})
+	path := filepath.Join(t.TempDir(), "mod.lua")
+	require.NoError(t, os.WriteFile(path, []byte("return {answer = 42}"), 0o600))
+	got, err = with.Run(ctx, "file", "return dofile(...).answer", path)
+	require.NoError(t, err)
+	require.Equal(t, []any{42.0}, got)
+	_, err = mlxlua.Open(mlxlua.Options{Device: "nosuch"})
+	require.ErrorContains(t, err, "nosuch")
+}
+
+// A context stops scripts and kernels, and the state goes on.
+func TestCancel(t *testing.T) {
+	s := open(t, mlxlua.Options{})
+	for _, src := range []string{
+		"stop() while true do end",
+		`local k = mx.fast.metal_kernel{name = "spin", input_names = {"x"}, output_names = {"out"},
+			source = "float v = x[0]; while (v < 1.0f) { v = v * 0.5f; } out[thread_position_in_grid.x] = v;"}
+		local y = k{inputs = {mx.zeros({64})}, grid = {64, 1, 1}, threadgroup = {32, 1, 1}, output_shapes = {{64}},
+			output_dtypes = {mx.float32}}
+		stop()
+		mx.eval(y)`,
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		require.NoError(t, s.Set("stop", mlxlua.Func(func(context.Context, []any) ([]any, error) {
+			cancel()
+			return nil, nil
+		})))
+		_, err := s.Run(ctx, "endless", src)
+		require.ErrorIs(t, err, context.Canceled)
+		out, err := s.Run(t.Context(), "after", "return mx.ones({2}):sum():item()")
+		require.NoError(t, err)
+		require.Equal(t, []any{2.0}, out)
+	}
+}
+
+// States share the device; each has its own globals and random numbers, and runs on its own goroutine.
+func TestStatesSideBySide(t *testing.T) {
+	const states = 4
+	results := make(chan string, states)
+	for i := range states {
+		go func() {
+			s, err := mlxlua.Open(mlxlua.Options{Seed: uint64(i % 2)})
+			if err != nil {
+				results <- err.Error()
+				return
+			}
+			defer s.Close()
+			out, err := s.Run(context.Background(), "work", `
+				assert(shared == nil)
+				shared = mx.random.uniform({shape = {64}})
+				local sum = mx.zeros({64})
+				for i = 1, 20 do sum = sum + mx.exp(shared) end
+				return tostring(sum:sum():item())`)
+			if err != nil {
+				results <- err.Error()
+				return
+			}
+			results <- fmt.Sprint(i%2, " ", out[0])
+		}()
+	}
+	seen := map[string]int{}
+	for range states {
+		seen[<-results]++
+	}
+	require.Len(t, seen, 2, "%v", seen)
+	for text, n := range seen {
+		require.Equal(t, states/2, n, text)
+		require.NotContains(t, text, "error")
+	}
+}
+
+// The Lua blocks of the README run as they stand, each after those before it.
+func TestREADME(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	var out bytes.Buffer
+	s := open(t, mlxlua.Options{Stdout: &out})
+	blocks := strings.Split(string(text), "```lua\n")[1:]
+	require.NotEmpty(t, blocks)
+	source := ""
+	for _, b := range blocks {
+		code, _, closed := strings.Cut(b, "```")
+		require.True(t, closed)
+		source += code
+	}
+	_, err = s.Run(t.Context(), "README.md", source)
+	require.NoError(t, err)
+	// the fitted weights, to the two digits that 200 steps give
+	require.Regexp(t, `array\(\[(1|1\.00\d*|0\.99\d*), (-2|-2\.00\d*|-1\.99\d*), (3|3\.00\d*|2\.99\d*)\], dtype=float32\)`,
+		out.String())
+	require.Contains(t, out.String(), "array([1, 2, 5, 10], dtype=")
+}
