@@ -2,8 +2,9 @@ package metal
 
 import "fmt"
 
-// CommandError is the error of one command of a command buffer whose other commands ran nevertheless. A driver that can tell ends
-// a command buffer with one, or with errors.Join of several; any other error means that none of its results counts.
+// CommandError is the error of one command of a command buffer whose other commands ran nevertheless. A driver that
+// can tell ends a command buffer with one, or with errors.Join of several; any other error means that none of its
+// results counts.
 type CommandError struct {
 	Index int // in CommandBuffer.Commands
 	Err   error

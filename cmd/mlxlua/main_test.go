@@ -270,3 +270,10 @@ func TestCompletion(t *testing.T) {
 	got, _ := completer{p.s}.Do([]rune("nosuch.thing"), 12)
 	require.Empty(t, got)
 }
+
+// An input of several lines is one entry of the history where one line means the same.
+func TestHistoryEntries(t *testing.T) {
+	require.Equal(t, []string{"for i = 1, 2 do print(i) end"}, entries("for i = 1, 2 do\nprint(i) end"))
+	require.Equal(t, []string{"f() -- no", "g()"}, entries("f() -- no\ng()"))
+	require.Equal(t, []string{"s = [[a", "b]]"}, entries("s = [[a\nb]]"))
+}

@@ -143,8 +143,20 @@ func (e *editor) line(prompt string) (string, error) {
 }
 
 func (e *editor) remember(input string) {
-	// An input of several lines is one entry, on one line. A history that cannot be written is no error of the session.
-	_ = e.rl.SaveHistory(strings.ReplaceAll(input, "\n", " "))
+	for _, entry := range entries(input) {
+		_ = e.rl.SaveHistory(entry) // a history that cannot be written is no error of the session
+	}
+}
+
+// entries are an input's entries in the history, whose entries are lines: several lines are one, unless a comment or a
+// long string makes them mean something else on one line.
+func entries(input string) []string {
+	for _, sign := range []string{"--", "[[", "[="} {
+		if strings.Contains(input, sign) {
+			return strings.Split(input, "\n")
+		}
+	}
+	return []string{strings.ReplaceAll(input, "\n", " ")}
 }
 
 func (e *editor) close() { _ = e.rl.Close() } // the terminal is restored or gone

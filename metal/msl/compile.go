@@ -16,8 +16,9 @@ import (
 // MathMode is the accuracy that a kernel asks of its arithmetic, as Metal's compile option of that name.
 type MathMode uint8
 
-// The math modes. Fast and Relaxed allow a*b+c within one expression to round once; Safe rounds every operation.
-// Nothing else depends on them: infinities, NaNs and signed zeros are always kept.
+// The math modes. Metal's safe mode sets the FP contract to "on": a*b+c within one expression may round once, and
+// does here. The laxer modes permit more, of which nothing is used: infinities, NaNs and signed zeros are always
+// kept, and the three modes give equal results. Only #pragma clang fp contract(off) rounds every operation.
 const (
 	Fast MathMode = iota
 	Relaxed

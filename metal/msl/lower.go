@@ -101,7 +101,7 @@ func newGen(c *compiler, name string) *gen {
 	k := &kir.Kernel{Name: name, Body: &kir.Block{}}
 	return &gen{
 		c: c, k: k, blk: k.Body, consts: map[constKey]*kir.Instr{}, varMem: map[uint64]varHome{},
-		leaves: map[leafKey]operand{}, contract: c.opt.MathMode != Safe,
+		leaves: map[leafKey]operand{}, contract: true,
 		regionOf: map[*object]int{}, constMem: map[*object]int{},
 	}
 }

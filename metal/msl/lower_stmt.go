@@ -105,11 +105,7 @@ func (g *gen) stmt(s Stmt, tail bool) flow {
 func (g *gen) pragma(s *PragmaStmt) {
 	switch s.Name {
 	case "contract":
-		g.contract = s.Value != "off" && g.c.opt.MathMode != Safe
-	case "math_mode":
-		if s.Value == "safe" {
-			g.contract = false
-		}
+		g.contract = s.Value != "off"
 	}
 }
 

@@ -387,7 +387,7 @@ func (g *gen) enterCall(inst *funcInst, at Pos) bool {
 
 // contractOf says whether products contract to fma in a function: by the pragmas at its place and the options.
 func (g *gen) contractOf(f *funcEnt) bool {
-	return g.c.opt.MathMode != Safe && !f.noContract
+	return !f.noContract
 }
 
 // result returns what an inlined call yields.

@@ -42,8 +42,6 @@ func (c *compiler) declare(e *env, d Decl) {
 		switch d.Name {
 		case "contract":
 			c.noContract = d.Value == "off"
-		case "math_mode":
-			c.noContract = d.Value == "safe"
 		}
 	}
 }

@@ -185,6 +185,10 @@ func runGatherQMM(r *tensor.Run, a productAttrs) error {
 // matrixOffsets is stride times the indices, broadcast to a batch's shape and checked against n, as int64.
 func matrixOffsets(r *tensor.Run, what string, index tensor.Operand, batch tensor.Shape, n, stride int) (tensor.Operand,
 	error) {
+	count := batch.Size()
+	if count > math.MaxUint32 {
+		return tensor.Operand{}, fmt.Errorf("%d matrices, the most are %d", count, math.MaxUint32)
+	}
 	offsets, err := r.Temp(tensor.Spec{Shape: batch, DType: tensor.Int64})
 	if err != nil {
 		return offsets, err
@@ -200,7 +204,6 @@ func matrixOffsets(r *tensor.Run, what string, index tensor.Operand, batch tenso
 	if err != nil {
 		return offsets, err
 	}
-	count := batch.Size()
 	index = broadcastOperand(index, batch)
 	shape, strides := collapse(index.Shape, index.Strides)
 	err = r.Dispatch(p, line(count), line(min(count, 256)), index.Arg(), offsets.Arg(), bad.Arg(), tensor.Const(shape),

@@ -157,6 +157,9 @@ func runQuantize(r *tensor.Run, a quantAttrs) error {
 	if groups == 0 {
 		return nil
 	}
+	if groups > math.MaxUint32 {
+		return fmt.Errorf("%d groups, the most are %d", groups, math.MaxUint32)
+	}
 	w, err := r.Contiguous(0)
 	if err != nil {
 		return err

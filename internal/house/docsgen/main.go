@@ -1,5 +1,5 @@
-// Command docsgen prints luabind's table of help texts: the doc comments of the exported functions, types and methods of the
-// packages that Lua functions stand for. Run it in the module's root.
+// Command docsgen prints luabind's table of help texts: the doc comments of the exported functions, types and
+// methods of the packages that Lua functions stand for. Run it in the module's root.
 package main
 
 import (
