@@ -89,17 +89,16 @@ func get[T any](a *args, i int) T {
 	return v
 }
 
-func (a *args) array(i int) *tensor.Array     { return get[*tensor.Array](a, i) }
-func (a *args) arrays(i int) []*tensor.Array  { return get[[]*tensor.Array](a, i) }
-func (a *args) ints(i int) []int              { return get[[]int](a, i) }
-func (a *args) int(i int) int                 { return get[int](a, i) }
-func (a *args) flag(i int) bool               { return get[bool](a, i) }
-func (a *args) number(i int) float64          { return get[float64](a, i) }
-func (a *args) text(i int) string             { return get[string](a, i) }
-func (a *args) shape(i int) tensor.ShapeArg   { return get[tensor.ShapeArg](a, i) }
-func (a *args) function(i int) *lua.LFunction { return get[*lua.LFunction](a, i) }
-func (a *args) table(i int) *lua.LTable       { return get[*lua.LTable](a, i) }
-func (a *args) given(i int) bool              { return a.v[i] != nil }
+func (a *args) array(i int) *tensor.Array    { return get[*tensor.Array](a, i) }
+func (a *args) arrays(i int) []*tensor.Array { return get[[]*tensor.Array](a, i) }
+func (a *args) ints(i int) []int             { return get[[]int](a, i) }
+func (a *args) int(i int) int                { return get[int](a, i) }
+func (a *args) flag(i int) bool              { return get[bool](a, i) }
+func (a *args) number(i int) float64         { return get[float64](a, i) }
+func (a *args) text(i int) string            { return get[string](a, i) }
+func (a *args) shape(i int) tensor.ShapeArg  { return get[tensor.ShapeArg](a, i) }
+func (a *args) table(i int) *lua.LTable      { return get[*lua.LTable](a, i) }
+func (a *args) given(i int) bool             { return a.v[i] != nil }
 func (a *args) dtype(i int, def tensor.DType) tensor.DType {
 	if d, ok := a.v[i].(tensor.DType); ok {
 		return d

@@ -2,7 +2,6 @@ package luabind
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -268,8 +267,18 @@ func (s *State) item(x *tensor.Array, asText bool) (values, error) {
 	return values{element(b, x.DType(), asText)}, nil
 }
 
-// tolist is x:tolist(): nested tables of numbers; a number for an array without dimensions.
+// luaValueBytes is what a value in a table takes at least.
+const luaValueBytes = 16
+
+// tolist is x:tolist(): nested tables of numbers; a number for an array without dimensions. Tables that would be
+// larger than the memory limit are an error: no script could catch the failure of making them.
 func (s *State) tolist(x *tensor.Array, asText bool) lua.LValue {
+	if dev, err := tensor.MetalDevice(tensor.DefaultDevice()); err == nil {
+		if n, limit := x.Spec().Shape.Size(), dev.Memory().Limit; int64(n) > limit/luaValueBytes {
+			s.raise(fmt.Errorf("[tolist] tables of %d elements take %d bytes or more: the memory limit is %d", n,
+				int64(n)*luaValueBytes, limit))
+		}
+	}
 	b, spec := s.bytes(x), x.Spec()
 	size := spec.DType.Size()
 	var level func(dim int) lua.LValue
@@ -295,25 +304,31 @@ func (s *State) tolist(x *tensor.Array, asText bool) lua.LValue {
 
 const complexKind = "complex"
 
-// text is an array as MLX prints it.
+// text is an array as MLX prints it. It reads what it prints and no more: arrays may be large.
 func (s *State) text(x *tensor.Array) string {
-	p := printer{spec: x.Spec(), bytes: s.bytes(x)}
+	spec, view, release, err := x.HostView(s.ctx())
+	if err != nil {
+		s.raise(err)
+	}
+	defer release()
+	p := printer{spec: spec, bytes: view.Bytes(), strides: view.Strides}
 	p.out.WriteString("array(")
-	p.level(0, 0)
+	p.level(0, view.OffsetBytes)
 	fmt.Fprintf(&p.out, ", dtype=%v)", p.spec.DType)
 	return p.out.String()
 }
 
 type printer struct {
-	spec  tensor.Spec
-	bytes []byte
-	out   strings.Builder
+	spec    tensor.Spec
+	bytes   []byte
+	strides []int // in elements
+	out     strings.Builder
 }
 
 // edge is how many elements are printed at either end of a dimension that has more than twice as many.
 const edge = 3
 
-func (p *printer) level(dim, at int) {
+func (p *printer) level(dim int, at int64) {
 	shape := p.spec.Shape
 	if dim == len(shape) {
 		p.element(at)
@@ -323,7 +338,7 @@ func (p *printer) level(dim, at int) {
 		p.out.WriteString("[]")
 		return
 	}
-	inner := shape[dim+1:].Size()
+	step := int64(p.strides[dim]) * int64(p.spec.DType.Size())
 	last := dim == len(shape)-1
 	p.out.WriteByte('[')
 	for i := 0; i < shape[dim]; i++ {
@@ -339,14 +354,14 @@ func (p *printer) level(dim, at int) {
 			i = shape[dim] - edge - 1
 			continue
 		}
-		p.level(dim+1, at+i*inner)
+		p.level(dim+1, at+int64(i)*step)
 	}
 	p.out.WriteByte(']')
 }
 
-func (p *printer) element(at int) {
+func (p *printer) element(at int64) {
 	d := p.spec.DType
-	b := p.bytes[at*d.Size():]
+	b := p.bytes[at:]
 	switch {
 	case d == tensor.Bool && b[0] != 0:
 		p.out.WriteString("True")
@@ -360,5 +375,3 @@ func (p *printer) element(at int) {
 		p.out.WriteString(formatFloat(float(b, d)))
 	}
 }
-
-var errNoSuchMethod = errors.New("array has no method")

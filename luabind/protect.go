@@ -18,9 +18,10 @@ type protection struct {
 	message lua.LValue // the message handler: nil for none
 }
 
-// protect calls a Lua function and catches its errors: the error value, or nil. It runs on a thread of its own, because
-// gopher-lua closes the upvalues of every frame of a thread when an error is raised, also of frames that go on: variables
-// that closures share with the function around a pcall would come apart. A spare thread has no frames but those that end.
+// protect calls a Lua function and catches its errors: the error value, or nil. It runs on a thread of its own,
+// because gopher-lua closes the upvalues of every frame of a thread when an error is raised, also of frames that go
+// on: variables that closures share with the function around a pcall would come apart. A spare thread has no frames
+// but those that end.
 func (s *State) protect(message lua.LValue, fn lua.LValue, args ...lua.LValue) (out []lua.LValue, failure error) {
 	caller := s.L
 	if len(s.protected) == maxProtected {

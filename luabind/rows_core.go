@@ -14,8 +14,10 @@ import (
 // coreRows are the functions that make, evaluate and read arrays.
 var coreRows = []row{
 	{name: "array", sig: "val:any dtype:dtype?",
-		help: "An array of val: a number, true or false, mx.complex(re, im), a string of digits (a 64-bit integer), a nested table of " +
-			"such, or an array. Without a dtype numbers make float32, booleans bool, complex values complex64.", call: func(a *args) any {
+		help: "An array of val: a number, true or false, mx.complex(re, im), a string of digits (a 64-bit integer), a " +
+			"nested table of such, or an array. Without a dtype numbers make float32, booleans bool, complex values " +
+			"complex64.",
+		call: func(a *args) any {
 			if x, ok := array(a.raw[0]); ok {
 				return ops.AsType(x, a.dtype(1, x.DType()), a.ctx)
 			}
@@ -46,13 +48,13 @@ var coreRows = []row{
 			return v
 		}},
 	{name: "tolist", sig: "a form:string?",
-		help: "The elements as nested tables, evaluated; of an array without dimensions, the value. form = \"string\" gives " +
-			"64-bit integers as strings.", call: func(a *args) any {
+		help: "The elements as nested tables, evaluated; of an array without dimensions, the value. " +
+			"form = \"string\" gives 64-bit integers as strings.", call: func(a *args) any {
 			return a.s.tolist(a.array(0), a.asText(1))
 		}},
 	{name: "dim", sig: "a axis:int",
-		help: "The size of one dimension; axis counts from 0, negative from the end. In a compiled function only this dimension is " +
-			"then a guard.", call: func(a *args) any {
+		help: "The size of one dimension; axis counts from 0, negative from the end. In a compiled function only " +
+			"this dimension is then a guard.", call: func(a *args) any {
 			n, err := a.array(0).Dim(a.int(1))
 			if err != nil {
 				a.fail("%v", err)
@@ -60,7 +62,9 @@ var coreRows = []row{
 			return lua.LNumber(n)
 		}},
 	{name: "free", sig: "a",
-		help: "Gives the array's bytes back now. Later use is an error that names both lines; views and queued work keep the bytes.", call: func(a *args) any {
+		help: "Gives the array's bytes back now. Later use is an error that names both lines; views and " +
+			"queued work keep the bytes.",
+		call: func(a *args) any {
 			a.array(0).Free(a.ctx)
 			return nil
 		}},

@@ -48,8 +48,8 @@ var streamRows = []row{
 	}},
 	{name: "set_default_device", sig: "device:any", help: "Makes the default stream of a device the stream of this Lua " +
 		"state's operations.", call: setStream},
-	{name: "set_default_stream", sig: "s:any", help: "Makes a stream, or a device's default stream, the stream of this Lua " +
-		"state's operations.", call: setStream},
+	{name: "set_default_stream", sig: "s:any", help: "Makes a stream, or a device's default stream, the stream of this " +
+		"Lua state's operations.", call: setStream},
 	{name: "new_stream", sig: "device:any", doc: "tensor.NewStream", call: func(a *args) any {
 		d, ok := unwrap[tensor.Device](a.raw[0])
 		if !ok {

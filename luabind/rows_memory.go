@@ -49,8 +49,8 @@ var memoryRows = []row{
 		a.device().ClearCache()
 		return nil
 	}},
-	{name: "metal.is_available", sig: "", help: "Whether kernels can run: true wherever a device is open, as all run Metal " +
-		"source.", call: func(*args) any {
+	{name: "metal.is_available", sig: "", help: "Whether kernels can run: true wherever a device is open, as all run " +
+		"Metal source.", call: func(*args) any {
 		_, err := tensor.MetalDevice(tensor.DefaultDevice())
 		return lua.LBool(err == nil)
 	}},
@@ -59,8 +59,8 @@ var memoryRows = []row{
 	{name: "device_info", sig: "", help: "The same as mx.metal.device_info.", call: deviceInfo},
 	{name: "metal.library_cache", sig: "", help: "A table of the counters of compiled kernel libraries: hits, misses, " +
 		"evictions, size, capacity, pinned.", call: libraryCache},
-	{name: "metal.validate", sig: "on:bool=true", help: "Switches the validation of kernels on or off and says whether it was " +
-		"on: uninitialised memory, races, lost references and missing barriers are then errors.", call: func(a *args) any {
+	{name: "metal.validate", sig: "on:bool=true", help: "Switches the validation of kernels on or off and says whether it " +
+		"was on: uninitialised memory, races, lost references and missing barriers are then errors.", call: func(a *args) any {
 		d := a.device()
 		before := d.Validating()
 		d.SetValidate(a.flag(0))

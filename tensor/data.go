@@ -123,14 +123,21 @@ func constant(c *Ctx, spec Spec, v View) *Array {
 	return n.array(0)
 }
 
-// Bytes evaluates x and gives its elements in row-major order, as a copy. It fails like Eval, and if x is an input
-// of a transform that has no values or depends on one.
+// Bytes evaluates x and gives its elements in row-major order, as a copy. It fails like Eval, if x is an input
+// of a transform that has no values or depends on one, and if the copy is larger than the device's memory limit: a
+// broadcast array of a few bytes may have elements without end.
 func (x *Array) Bytes(ctx context.Context) ([]byte, error) {
 	spec, v, release, err := x.HostView(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
+	if dev := currentDevice(); dev != nil {
+		if n, limit := spec.NBytes(), dev.Memory().Limit; n > limit {
+			return nil, (&Ctx{Where: x.node.where}).Errorf("item", "a copy of the elements of %v takes %d bytes, more than the "+
+				"memory limit of %d", spec, n, limit)
+		}
+	}
 	out := make([]byte, spec.NBytes())
 	if len(out) > 0 {
 		strided(out, spec, v)

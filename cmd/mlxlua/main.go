@@ -161,6 +161,7 @@ func (p *program) interruptible(f func(ctx context.Context) error) error {
 	go func() {
 		select {
 		case <-signals:
+			signal.Stop(signals) // where something is stuck, a second one ends a script
 			cancel(errInterrupted)
 		case <-done:
 		}

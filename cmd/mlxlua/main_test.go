@@ -140,8 +140,8 @@ func TestREPL(t *testing.T) {
 	t.Setenv("LUA_INIT", "")
 	got := runProgram(t, strings.Join([]string{
 		"1 + 1", "x = mx.arange(3)", "x, x.shape", "= x + 1", "for i = 1, 2 do", "print(i)", "end",
-		"function f(a)", "  return a * 2", "end", "f(x)", "mx.zeros({2}) + mx.zeros({3})", "error('oops')", "x +* 2", "x:sum()", "",
-		"-- a comment", "nil", "s = [[two", "lines]]", "s", "help(mx.exp)", "os.exit(9)", "print('never')"}, "\n"), "-i")
+		"function f(a)", "  return a * 2", "end", "f(x)", "mx.zeros({2}) + mx.zeros({3})", "error('oops')", "x +* 2", "x:sum()",
+		"", "-- a comment", "nil", "s = [[two", "lines]]", "s", "help(mx.exp)", "os.exit(9)", "print('never')"}, "\n"), "-i")
 	require.Equal(t, 9, got.status)
 	require.Contains(t, got.out, "2\narray([0, 1, 2], dtype=int32)\t(3,)\narray([1, 2, 3], dtype=int32)\n1\n2\n"+
 		"array([0, 2, 4], dtype=int32)\narray(3, dtype=int32)\nnil\ntwo\nlines\nmx.exp(a)")
@@ -261,7 +261,8 @@ func TestCompletion(t *testing.T) {
 	defer p.s.Close()
 	_, err = p.s.Run(t.Context(), strings.NewReader("xs = mx.ones({2})"), "test")
 	require.NoError(t, err)
-	for text, want := range map[string]string{"print(mx.soft": "max", "mx.random.unif": "orm", "xs:resh": "ape", "coro": "utine"} {
+	for text, want := range map[string]string{"print(mx.soft": "max", "mx.random.unif": "orm", "xs:resh": "ape",
+		"coro": "utine"} {
 		got, n := completer{p.s}.Do([]rune(text), len([]rune(text)))
 		require.Len(t, got, 1, text)
 		require.Equal(t, want, string(got[0]))

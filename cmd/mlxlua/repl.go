@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 
@@ -37,6 +38,10 @@ func (p *program) repl() int {
 
 // loop is the REPL on an input; it gives the exit status.
 func (p *program) loop(in lineReader) int {
+	// A Ctrl-C between two inputs, while the terminal is not the editor's, ends nothing.
+	idle := make(chan os.Signal, 1)
+	signal.Notify(idle, os.Interrupt)
+	defer signal.Stop(idle)
 	var pending strings.Builder
 	for {
 		prompt := "> "
