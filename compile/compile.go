@@ -29,6 +29,9 @@ type Options struct {
 	CaptureNames func() []string
 	// Key is what else a trace depends on: constants and the structure of arguments. It is asked on every call.
 	Key func() string
+	// Forget is told of each Key that no trace in the cache depends on any more, for what the caller keeps by key. It
+	// must not call the Function.
+	Forget func(key string)
 	// Where is the line that runs, asked when a dimension is read; for Explain.
 	Where func() tensor.Where
 	// Context bounds the evaluations that Check needs; nil: nothing does.
@@ -163,10 +166,24 @@ func (fn *Function) add(e *entry, misfit error) {
 	fn.entries = append(fn.entries, e)
 	if over := len(fn.entries) - fn.opt.CacheSize; over > 0 {
 		fn.evicted += over
+		gone := slices.Clone(fn.entries[:over])
 		fn.entries = slices.Delete(fn.entries, 0, over)
+		fn.forget(gone)
 	}
 	if fn.opt.CaptureNames != nil {
 		fn.captures = fn.opt.CaptureNames()
+	}
+}
+
+// forget tells of keys that went with evicted traces. Called with mu held.
+func (fn *Function) forget(gone []*entry) {
+	if fn.opt.Forget == nil {
+		return
+	}
+	for _, g := range gone {
+		if !slices.ContainsFunc(fn.entries, func(e *entry) bool { return e.sig.key == g.sig.key }) {
+			fn.opt.Forget(g.sig.key)
+		}
 	}
 }
 

@@ -226,6 +226,21 @@ func TestErrors(t *testing.T) {
 	require.Zero(t, fn.Stats().Size)
 }
 
+// TestForget: keys are told when the last of their traces is evicted, and not before.
+func TestForget(t *testing.T) {
+	key, gone := "a", []string{}
+	fn, _ := counted(compile.Options{CacheSize: 2, Key: func() string { return key },
+		Forget: func(k string) { gone = append(gone, k) }},
+		func(in []*array) *array { return ops.Negative(in[0]) })
+	call(t, fn, vec(1))
+	call(t, fn, vec(1, 2))
+	key = "b"
+	call(t, fn, vec(1))
+	require.Empty(t, gone, "a trace for key a is left")
+	call(t, fn, vec(1, 2))
+	require.Equal(t, []string{"a"}, gone)
+}
+
 func TestCacheIsBounded(t *testing.T) {
 	fn, runs := counted(compile.Options{CacheSize: 2}, func(in []*array) *array { return ops.Negative(in[0]) })
 	shape := func(n int) *array { return ops.Zeros(tensor.Sizes(n), tensor.Float32) }

@@ -23,8 +23,11 @@ type row struct {
 	sig string
 	// call makes the result: an array, a list of arrays (several values), a Lua value, values, or nil for none.
 	call func(a *args) any
-	// many says that the last parameter stands for any number of arguments, which call finds in raw.
+	// many says that the last parameter stands for any number of arguments, which call finds in raw. There are no
+	// keywords then: a table with string keys is a tree.
 	many bool
+	// host says that the call makes no graph, so that the keyword stream has no meaning.
+	host bool
 	// doc is the exported Go function of package ops whose comment is the help, if it is not named like the row.
 	doc string
 	// help is the help where no Go function's comment is.
@@ -206,7 +209,7 @@ func (a *args) collect() {
 // isKeywords says whether t, argument i, holds keywords: all its keys are strings, and the parameter in its place
 // does not take such a table itself.
 func (a *args) isKeywords(t *lua.LTable, i int) bool {
-	if t.Metatable != lua.LNil {
+	if a.f.many || t.Metatable != lua.LNil {
 		return false
 	}
 	key, _ := t.Next(lua.LNil)
@@ -223,7 +226,7 @@ func (a *args) isKeywords(t *lua.LTable, i int) bool {
 func (a *args) keywords(t *lua.LTable, positional int) {
 	t.ForEach(func(k, v lua.LValue) {
 		name := k.String()
-		if name == "stream" {
+		if name == "stream" && !a.f.host {
 			a.stream(v)
 			return
 		}
@@ -244,7 +247,13 @@ func (a *args) names() string {
 	for _, p := range a.f.params {
 		names = append(names, p.name)
 	}
-	return strings.Join(append(names, "stream"), ", ")
+	if !a.f.host {
+		names = append(names, "stream")
+	}
+	if len(names) == 0 {
+		return "no arguments"
+	}
+	return strings.Join(names, ", ")
 }
 
 // stream makes the call run on the stream or device given by keyword.

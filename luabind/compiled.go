@@ -2,6 +2,7 @@ package luabind
 
 import (
 	"errors"
+	"maps"
 	"slices"
 
 	lua "github.com/yuin/gopher-lua"
@@ -44,7 +45,7 @@ var compileRows = []row{
 			k := &compiledFunction{s: a.s, fn: a.callable(0), results: map[string][]lua.LValue{},
 				settled: map[string]string{}}
 			k.f = compile.New(k.trace, compile.Options{Shapeless: a.flag(3), Check: a.flag(4),
-				Captures: k.captures, CaptureNames: k.captureNames, Key: func() string { return k.key },
+				Captures: k.captures, CaptureNames: k.captureNames, Key: func() string { return k.key }, Forget: k.forget,
 				Where: a.s.where, Context: a.s.ctx})
 			return a.s.userdata(compiledKind, k)
 		}},
@@ -93,6 +94,12 @@ func (k *compiledFunction) trace(in []*tensor.Array) ([]*tensor.Array, error) {
 		k.settled[after] = k.key
 	}
 	return append(slices.Clone(outs), s.random.Key()), nil
+}
+
+// forget drops what is kept for a key whose traces have been evicted.
+func (k *compiledFunction) forget(key string) {
+	delete(k.results, key)
+	maps.DeleteFunc(k.settled, func(_, traced string) bool { return traced == key })
 }
 
 // look finds what the function reaches now, and the key of the arguments' structure and of all scalars.

@@ -204,10 +204,19 @@ var docs = map[string]string{
 		"Dimensions before the last two are a batch and are broadcast. Shapes that do\n" +
 		"not fit, a complex x and unknown quantizations are errors. Gradients flow to x,\n" +
 		"scales and biases.",
+	"RandomBernoulli": "RandomBernoulli is true with probability p, as bool of that shape, from a key;\n" +
+		"p, which must be of a real floating-point dtype, is broadcast to shape.\n" +
+		"The values are MLX's for the same key. No gradient flows.",
 	"RandomBits": "RandomBits is uniformly distributed bits from a key: an unsigned integer array\n" +
 		"of that shape whose elements have width bytes (1, 2 or 4). Equal keys give equal\n" +
 		"bits, the same as MLX's. key is uint32 (2,).",
-	"RandomKey":   "RandomKey is the PRNG key of a seed: uint32 (2,), the seed's high and low words.",
+	"RandomKey": "RandomKey is the PRNG key of a seed: uint32 (2,), the seed's high and low words.",
+	"RandomRandint": "RandomRandint is uniformly distributed integers from low to high-1, of that\n" +
+		"shape and dtype (an integer one or bool), from a key; low and high are broadcast\n" +
+		"to shape. The values are MLX's for the same key: floats in [low, high),\n" +
+		"rounded down and kept within the bounds, so that of ranges wider than 2^24 not\n" +
+		"every integer occurs. Another dtype and bounds that do not broadcast are errors.\n" +
+		"No gradient flows.",
 	"RandomSplit": "RandomSplit is num new keys from a key: uint32 (num, 2).",
 	"RandomState": "RandomState is a sequence of keys from a seed, MLX's global state: each Next\n" +
 		"splits the key. It belongs to one Lua state or to one Go owner, and may be used\n" +
@@ -371,8 +380,9 @@ var docs = map[string]string{
 	"tensor.Array": "Array is a handle on one output of a Node: an n-dimensional array, computed when\n" +
 		"someone reads it. It is immutable and may be used by any goroutine.",
 	"tensor.Array.Bytes": "Bytes evaluates x and gives its elements in row-major order, as a copy. It fails\n" +
-		"like Eval, and if x is an input of a transform that has no values or depends on\n" +
-		"one.",
+		"like Eval, if x is an input of a transform that has no values or depends on one,\n" +
+		"and if the copy is larger than the device's memory limit: a broadcast array of a\n" +
+		"few bytes may have elements without end.",
 	"tensor.Array.DType": "DType is the elements' type.",
 	"tensor.Array.Dim": "Dim is x's size along an axis (negative: from the end). In a trace it is a read\n" +
 		"of that dimension only.",

@@ -19,9 +19,14 @@ const (
 // allRows are the rows of all functions.
 func allRows() []row {
 	var all []row
-	for _, rows := range [][]row{coreRows, opRows, heavyRows, transformRows, kernelRows, evalRows, streamRows, memoryRows,
-		compileRows} {
+	for _, rows := range [][]row{coreRows, opRows, heavyRows} {
 		all = append(all, rows...)
+	}
+	for _, rows := range [][]row{transformRows, kernelRows, evalRows, streamRows, memoryRows, compileRows} {
+		for _, r := range rows {
+			r.host = true
+			all = append(all, r)
+		}
 	}
 	return all
 }

@@ -38,7 +38,7 @@ var coreRows = []row{
 			}
 			return x
 		}},
-	{name: "item", sig: "a form:string?",
+	{name: "item", sig: "a form:string?", host: true,
 		help: "The value of an array of one element: a number or a boolean, for complex64 two numbers; it is evaluated. " +
 			"form = \"string\" gives 64-bit integers as strings, exactly.", call: func(a *args) any {
 			v, err := a.s.item(a.array(0), a.asText(1))
@@ -47,12 +47,12 @@ var coreRows = []row{
 			}
 			return v
 		}},
-	{name: "tolist", sig: "a form:string?",
+	{name: "tolist", sig: "a form:string?", host: true,
 		help: "The elements as nested tables, evaluated; of an array without dimensions, the value. " +
 			"form = \"string\" gives 64-bit integers as strings.", call: func(a *args) any {
 			return a.s.tolist(a.array(0), a.asText(1))
 		}},
-	{name: "dim", sig: "a axis:int",
+	{name: "dim", sig: "a axis:int", host: true,
 		help: "The size of one dimension; axis counts from 0, negative from the end. In a compiled function only " +
 			"this dimension is then a guard.", call: func(a *args) any {
 			n, err := a.array(0).Dim(a.int(1))
@@ -61,29 +61,29 @@ var coreRows = []row{
 			}
 			return lua.LNumber(n)
 		}},
-	{name: "free", sig: "a",
+	{name: "free", sig: "a", host: true,
 		help: "Gives the array's bytes back now. Later use is an error that names both lines; views and " +
 			"queued work keep the bytes.",
 		call: func(a *args) any {
 			a.array(0).Free(a.ctx)
 			return nil
 		}},
-	{name: "complex", sig: "re:number im:number=0",
+	{name: "complex", sig: "re:number im:number=0", host: true,
 		help: "A complex value, for mx.array and as an operand; it has the fields re and im.", call: func(a *args) any {
 			z := complexNumber(complex(float32(a.number(0)), float32(a.number(1))))
 			return a.s.userdata(complexKind, z)
 		}},
-	{name: "type", sig: "v:any?",
+	{name: "type", sig: "v:any?", host: true,
 		help: "\"array\", \"dtype\", \"device\", \"stream\" or what Lua's type says.", call: func(a *args) any {
 			return lua.LString(typeName(a.raw[0]))
 		}},
-	{name: "clock", sig: "",
+	{name: "clock", sig: "", host: true,
 		help: "Seconds since the program's start, by a clock that never goes back.", call: func(a *args) any {
 			return lua.LNumber(time.Since(clockStart).Seconds())
 		}},
-	{name: "iinfo", sig: "dtype:dtype",
+	{name: "iinfo", sig: "dtype:dtype", host: true,
 		help: "A table of an integer dtype's min, max, bits and dtype. Limits beyond 2^53 are strings.", call: iinfo},
-	{name: "finfo", sig: "dtype:dtype",
+	{name: "finfo", sig: "dtype:dtype", host: true,
 		help: "A table of a floating-point dtype's min, max, eps, smallest_normal, bits and dtype.", call: finfo},
 }
 

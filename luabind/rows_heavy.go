@@ -1,6 +1,8 @@
 package luabind
 
 import (
+	lua "github.com/yuin/gopher-lua"
+
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/ops/linalg"
@@ -84,6 +86,23 @@ var heavyRows = []row{
 	{name: "triu", sig: "x k:int=0", call: func(a *args) any { return ops.Triu(a.array(0), a.int(1), a.ctx) }},
 	{name: "linalg.tri_inv", sig: "a upper:bool=false", doc: "linalg.TriInv", call: func(a *args) any {
 		return linalg.TriInv(a.array(0), a.flag(1), a.ctx)
+	}},
+	{name: "random.randint", sig: "low:array high:array shape:shape? dtype:dtype? key:array?", doc: "RandomRandint",
+		call: func(a *args) any {
+			return ops.RandomRandint(a.array(0), a.array(1), a.shape(2), a.dtype(3, tensor.Int32), a.key(4), a.ctx)
+		}},
+	{name: "random.bernoulli", sig: "p:array? shape:shape? key:array?", doc: "RandomBernoulli", call: func(a *args) any {
+		p := a.array(0)
+		if n, ok := a.raw[0].(lua.LNumber); ok {
+			p = ops.Number(float64(n), tensor.Float32, a.ctx)
+		} else if p == nil {
+			p = ops.Number(0.5, tensor.Float32, a.ctx)
+		}
+		shape := a.shape(1)
+		if !a.given(1) {
+			shape = tensor.ShapeOf(p)
+		}
+		return ops.RandomBernoulli(p, shape, a.key(2), a.ctx)
 	}},
 	{name: "linalg.cholesky", sig: "a upper:bool=false", doc: "linalg.Cholesky", call: func(a *args) any {
 		return linalg.Cholesky(a.array(0), a.flag(1), a.ctx)

@@ -115,7 +115,7 @@ var opRows = []row{
 		return ops.Arange(start, stop, step, a.dtype(3, ops.ArangeDType(start, stop, step)), a.ctx)
 	}},
 
-	{name: "random.key", sig: "seed:any", doc: "RandomKey", call: func(a *args) any {
+	{name: "random.key", sig: "seed:any", host: true, doc: "RandomKey", call: func(a *args) any {
 		return ops.RandomKey(a.seed(0), a.ctx)
 	}},
 	{name: "random.split", sig: "key num:int=2", doc: "RandomSplit", call: func(a *args) any {
@@ -135,7 +135,7 @@ var opRows = []row{
 			}
 			return ops.RandomUniform(low, high, a.shape(2), a.dtype(3, tensor.Float32), a.key(4), a.ctx)
 		}},
-	{name: "random.seed", sig: "seed:any", doc: "RandomState.Seed", call: func(a *args) any {
+	{name: "random.seed", sig: "seed:any", host: true, doc: "RandomState.Seed", call: func(a *args) any {
 		a.s.random.Seed(a.seed(0))
 		return nil
 	}},

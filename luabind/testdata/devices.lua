@@ -29,7 +29,9 @@ local many = {}
 for i = 1, 20 do many[i] = mx.full({4}, i) + 1 end
 mx.eval(unpack(many))
 mx.eval(many, {a = {b = many[1]}}, many[2], nil, 3)
+mx.eval(many[1], {w = many[2]}) -- trees, not keywords
 mx.async_eval(unpack(many))
+mx.async_eval(many[1], {w = many[2], stream = many[3]})
 same(many[20], {21, 21, 21, 21})
 fails("unknown keyword|no keyword|nested|cannot", mx.eval, (function() local t = {}; t[1] = t; return t end)())
 -- memory
@@ -75,3 +77,11 @@ fails("seed", mx.random.seed, 1.5)
 fails("seed", mx.random.seed, {})
 fails("unknown keyword", mx.random.uniform, {sape = {1}})
 fails("negative", mx.random.uniform, {shape = {-1}})
+-- what makes no graph takes no stream
+for _, f in ipairs({mx.grad, mx.vmap, mx.compile}) do
+  fails("unknown keyword \"stream\"", f, function(a) return a end, {stream = mx.cpu})
+end
+fails("unknown keyword \"stream\"", mx.fast.metal_kernel, {name = "k", input_names = {}, output_names = {"o"},
+  source = "", stream = mx.cpu})
+fails("unknown keyword \"stream\"; it takes no arguments", mx.get_active_memory, {stream = mx.cpu})
+fails("unknown keyword \"stream\"", mx.random.seed, 1, {stream = mx.cpu})

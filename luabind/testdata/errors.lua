@@ -10,6 +10,10 @@ fails("is more than the largest buffer", function()
   return mx.eval(mx.zeros({1024, 1024, 1024, 1024}) + mx.arange(1024))
 end)
 fails("25.8 GB is more than", function() mx.eval(mx.zeros({1024 * 1024 * 1024, 1}) + mx.arange(6)) end)
+-- zeros takes no memory, printing it little; its copies are beyond the limit
+local endless = mx.zeros({1024, 1024, 1024, 1024})
+assert(tostring(endless):find("[0, 0, 0, ..., 0, 0, 0]", 1, true))
+fails("memory limit", endless.tolist, endless)
 fails("2147483647", mx.zeros, {2 ^ 40})
 fails("negative", mx.zeros, {-1})
 -- MSL with errors: all are reported, with line and caret

@@ -49,6 +49,11 @@ func TestRandomBits(t *testing.T) {
 		case "uniform":
 			low, high := ops.Number(c.Low, tensor.Float32), ops.Number(c.High, tensor.Float32)
 			x = ops.RandomUniform(low, high, shape, d, key)
+		case "randint":
+			low, high := ops.Number(c.Low, tensor.Int64), ops.Number(c.High, tensor.Int64)
+			x = ops.RandomRandint(low, high, shape, d, key)
+		case "bernoulli":
+			x = ops.RandomBernoulli(ops.Number(c.Low, tensor.Float32), shape, key)
 		}
 		got, err := x.Bytes(context.Background())
 		require.NoError(t, err, "%+v", c)
@@ -92,6 +97,17 @@ func TestRandomOp(t *testing.T) {
 			{Name: "dtype", Make: func() *array {
 				return ops.RandomUniform(ops.Number(0, ints32), ops.Number(1, ints32), tensor.Sizes(2), ints32, ops.RandomKey(0))
 			}, Text: "[random_uniform] dtype is int32, want float32, float16 or bfloat16"},
+			{Name: "randint", Make: func() *array {
+				f := ops.Number(0, tensor.Float32)
+				return ops.RandomRandint(f, f, tensor.Sizes(2), tensor.Float32, ops.RandomKey(0))
+			}, Text: "[random_randint] dtype is float32, want an integer one or bool"},
+			{Name: "bounds", Make: func() *array {
+				i := ops.Arange(0, 2, 1, ints32)
+				return ops.RandomRandint(i, i, tensor.Sizes(3), ints32, ops.RandomKey(0))
+			}, Text: "[random_randint]"},
+			{Name: "bernoulli", Make: func() *array {
+				return ops.RandomBernoulli(ops.Number(1, ints32), tensor.Sizes(3), ops.RandomKey(0))
+			}, Text: "[random_bernoulli] p has dtype int32, want a real floating-point one"},
 			{Name: "split", Make: func() *array { return ops.RandomSplit(ops.RandomKey(0), -1) },
 				Text: "[random_split] num is -1"},
 		},

@@ -130,6 +130,9 @@ func TestBadViews(t *testing.T) {
 		require.Error(t, c.y.Err(), c.want)
 		require.Contains(t, c.y.Err().Error(), c.want)
 	}
+	// An array whose elements are one number takes no memory, and its copy is refused instead of attempted.
+	_, err := ops.Zeros(tensor.Sizes(1024, 1024, 1024, 1024), tensor.Float32).Bytes(context.Background())
+	require.ErrorContains(t, err, "4398046511104 bytes, more than the memory limit")
 	// The extremes of Python's slices are no errors.
 	for _, p := range []ops.Part{ops.Span(huge, -huge, -huge), ops.Span(-huge, huge, huge),
 		ops.Span(ops.None, ops.None, ops.None),

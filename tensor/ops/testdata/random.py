@@ -12,7 +12,7 @@ cases = []
 
 def case(op, seed, shape, y, **more):
     raw = y.view(mx.uint16) if y.dtype == mx.bfloat16 else y
-    dtype = str(y.dtype).removeprefix("mlx.core.")
+    dtype = str(y.dtype).removeprefix("mlx.core.").rstrip("_")
     cases.append({"op": op, "seed": str(seed), "shape": shape, "dtype": dtype, "data": np.array(raw).tobytes().hex(), **more})
 
 
@@ -26,6 +26,10 @@ for seed in SEEDS:
         for shape in ([], [3], [4, 5]):
             case("uniform", seed, shape, mx.random.uniform(shape=shape, dtype=dtype, key=key), low=0, high=1)
         case("uniform", seed, [9], mx.random.uniform(-3, 5, [9], dtype=dtype, key=key), low=-3, high=5)
+
+    for low, high, dtype in ((-5, 7, mx.int32), (0, 200, mx.uint8), (0, 3_000_000_000, mx.int64), (5, 0, mx.int32)):
+        case("randint", seed, [6], mx.random.randint(low, high, [6], dtype=dtype, key=key), low=low, high=high)
+    case("bernoulli", seed, [40], mx.random.bernoulli(0.3, [40], key=key), low=0.3)
 
 with open("random.json", "w") as f:
     head = f'"header": "made by `python random.py` with MLX {mx.__version__}"'

@@ -1,0 +1,327 @@
+// Package format reads and writes arrays in the file formats of others.
+package format
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+// npyMagic starts a .npy file; two bytes of version and the header's length follow.
+const npyMagic = "\x93NUMPY"
+
+// maxHeader bounds the header, so that a damaged length allocates nothing. NumPy reads at most 10000 bytes itself.
+const maxHeader = 1 << 20
+
+// npyTypes are the dtypes of .npy files by kind and size. NumPy has no bfloat16: MLX and ml_dtypes write it as raw bytes.
+var npyTypes = map[string]tensor.DType{
+	"b1": tensor.Bool, "u1": tensor.Uint8, "u2": tensor.Uint16, "u4": tensor.Uint32, "u8": tensor.Uint64,
+	"i1": tensor.Int8, "i2": tensor.Int16, "i4": tensor.Int32, "i8": tensor.Int64,
+	"f2": tensor.Float16, "f4": tensor.Float32, "f8": tensor.Float64, "c8": tensor.Complex64, "V2": tensor.BFloat16,
+}
+
+// LoadNPY is the array in a .npy file, of any version, element order and byte order. It fails if the file cannot be
+// read, is damaged or cut short, or holds a dtype that arrays do not have.
+func LoadNPY(path string, ctx ...*tensor.Ctx) *tensor.Array {
+	const op = "load"
+	c := tensor.Call(ctx)
+	f, err := os.Open(path)
+	if err != nil {
+		return tensor.Fail(c, op, "cannot open %s: %w", path, cause(err))
+	}
+	defer f.Close()
+	spec, data, err := ReadNPY(f)
+	if err != nil {
+		return tensor.Fail(c, op, "%s: %w", path, cause(err))
+	}
+	return tensor.FromBytes(c, spec, data)
+}
+
+// cause is an error of the file system without its operation and path, which the caller names.
+func cause(err error) error {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// ReadNPY reads a .npy stream: the array's dtype and shape, and its elements in row-major order and this machine's byte
+// order. It reads no further than the elements.
+func ReadNPY(r io.Reader) (tensor.Spec, []byte, error) {
+	h, err := readNPYHeader(r)
+	if err != nil {
+		return tensor.Spec{}, nil, err
+	}
+	spec := h.spec
+	if err := spec.Shape.Check(spec.DType); err != nil {
+		return tensor.Spec{}, nil, err
+	}
+	data, err := readExactly(r, spec.NBytes())
+	if err != nil {
+		return tensor.Spec{}, nil, err
+	}
+	if h.bigEndian {
+		swapBytes(data, h.word)
+	}
+	if spec.DType == tensor.Bool {
+		for i, b := range data {
+			if b > 1 { // any byte but 0 is true in NumPy; kernels know 0 and 1 only
+				data[i] = 1
+			}
+		}
+	}
+	if h.fortran {
+		data = rowMajor(data, spec)
+	}
+	return spec, data, nil
+}
+
+// readExactly reads n bytes. A file that is shorter than its header says costs no more memory than it holds.
+func readExactly(r io.Reader, n int64) ([]byte, error) {
+	var buf bytes.Buffer
+	if f, ok := r.(*os.File); ok {
+		if st, err := f.Stat(); err == nil && st.Mode().IsRegular() && st.Size() >= n {
+			buf.Grow(int(n) + bytes.MinRead) // the spare room keeps ReadFrom from growing it at the end
+		}
+	}
+	got, err := buf.ReadFrom(io.LimitReader(r, n))
+	if err != nil {
+		return nil, err
+	}
+	if got < n {
+		return nil, fmt.Errorf("the file ends after %d of %d bytes of elements", got, n)
+	}
+	return buf.Bytes(), nil
+}
+
+// swapBytes reverses each run of word bytes.
+func swapBytes(data []byte, word int) {
+	for i := 0; i+word <= len(data); i += word {
+		slices.Reverse(data[i : i+word])
+	}
+}
+
+// rowMajor reorders elements that lie in column-major order.
+func rowMajor(data []byte, spec tensor.Spec) []byte {
+	rank, size := len(spec.Shape), spec.DType.Size()
+	if rank < 2 || len(data) == 0 {
+		return data
+	}
+	strides := make([]int, rank) // of the source, in bytes
+	stride := size
+	for i, n := range spec.Shape {
+		strides[i] = stride
+		stride *= n
+	}
+	out := make([]byte, 0, len(data))
+	index := make([]int, rank)
+	for at := 0; len(out) < len(data); {
+		out = append(out, data[at:at+size]...)
+		for d := rank - 1; d >= 0; d-- {
+			index[d]++
+			at += strides[d]
+			if index[d] < spec.Shape[d] {
+				break
+			}
+			at -= index[d] * strides[d]
+			index[d] = 0
+		}
+	}
+	return out
+}
+
+// npyHeader is what a .npy file says of its elements.
+type npyHeader struct {
+	spec      tensor.Spec
+	fortran   bool
+	bigEndian bool
+	word      int // bytes that are swapped together in big-endian files
+}
+
+func readNPYHeader(r io.Reader) (npyHeader, error) {
+	var h npyHeader
+	var start [8]byte
+	if _, err := io.ReadFull(r, start[:]); err != nil || string(start[:6]) != npyMagic {
+		if err == nil || err == io.EOF || err == io.ErrUnexpectedEOF {
+			return h, errors.New("not a .npy file: it does not start with \\x93NUMPY and a version")
+		}
+		return h, err
+	}
+	var length [4]byte
+	field := length[:2]
+	switch {
+	case start[6] == 2 || start[6] == 3:
+		field = length[:]
+	case start[6] != 1:
+		return h, fmt.Errorf(".npy version %d.%d is not 1, 2 or 3", start[6], start[7])
+	}
+	if _, err := io.ReadFull(r, field); err != nil {
+		return h, errors.New("the file ends within its header")
+	}
+	n := binary.LittleEndian.Uint32(length[:])
+	if n > maxHeader {
+		return h, fmt.Errorf("the header's length is %d, at most %d is accepted", n, maxHeader)
+	}
+	text := make([]byte, n)
+	if _, err := io.ReadFull(r, text); err != nil {
+		return h, errors.New("the file ends within its header")
+	}
+	p := headerParser{rest: string(text)}
+	if err := p.dict(&h); err != nil {
+		return h, fmt.Errorf("bad .npy header: %w", err)
+	}
+	return h, nil
+}
+
+// setType reads a dtype as NumPy writes it: the byte order, the kind, the size.
+func (h *npyHeader) setType(descr string) error {
+	order, name := byte('|'), descr
+	if descr != "" && strings.IndexByte("<>|=", descr[0]) >= 0 {
+		order, name = descr[0], descr[1:]
+	}
+	d, ok := npyTypes[name]
+	if !ok {
+		return fmt.Errorf("dtype %q has no counterpart here", descr)
+	}
+	h.spec.DType = d
+	h.bigEndian = order == '>' && name[0] != 'V'
+	h.word = d.Size()
+	if d == tensor.Complex64 {
+		h.word /= 2
+	}
+	return nil
+}
+
+// headerParser reads the part of Python's literals that .npy headers are made of.
+type headerParser struct{ rest string }
+
+func (p *headerParser) space() { p.rest = strings.TrimLeft(p.rest, " \t\r\n") }
+
+// accept consumes s if it comes next.
+func (p *headerParser) accept(s string) bool {
+	p.space()
+	rest, ok := strings.CutPrefix(p.rest, s)
+	if ok {
+		p.rest = rest
+	}
+	return ok
+}
+
+func (p *headerParser) expected(what string) error {
+	near := p.rest
+	if len(near) > 24 {
+		near = near[:24]
+	}
+	return fmt.Errorf("%s expected at %q", what, near)
+}
+
+func (p *headerParser) str() (string, error) {
+	for _, quote := range []string{"'", `"`} {
+		if p.accept(quote) {
+			s, rest, ok := strings.Cut(p.rest, quote)
+			if !ok {
+				return "", p.expected("the end of a string")
+			}
+			p.rest = rest
+			return s, nil
+		}
+	}
+	return "", p.expected("a string")
+}
+
+// dict reads the whole header: each of its three keys once, and nothing after it.
+func (p *headerParser) dict(h *npyHeader) error {
+	if !p.accept("{") {
+		return p.expected("{")
+	}
+	seen := map[string]bool{}
+	for !p.accept("}") {
+		key, err := p.str()
+		if err != nil {
+			return err
+		}
+		if !p.accept(":") {
+			return p.expected(":")
+		}
+		if seen[key] {
+			return fmt.Errorf("%q comes twice", key)
+		}
+		seen[key] = true
+		if err := p.value(key, h); err != nil {
+			return err
+		}
+		if !p.accept(",") {
+			if !p.accept("}") {
+				return p.expected(", or }")
+			}
+			break
+		}
+	}
+	for _, key := range []string{"descr", "fortran_order", "shape"} {
+		if !seen[key] {
+			return fmt.Errorf("%q is missing", key)
+		}
+	}
+	if p.space(); p.rest != "" {
+		return p.expected("the header's end")
+	}
+	return nil
+}
+
+func (p *headerParser) value(key string, h *npyHeader) error {
+	switch key {
+	case "descr":
+		if p.accept("[") {
+			return errors.New("structured dtypes are not supported")
+		}
+		descr, err := p.str()
+		if err != nil {
+			return err
+		}
+		return h.setType(descr)
+	case "fortran_order":
+		h.fortran = p.accept("True")
+		if !h.fortran && !p.accept("False") {
+			return p.expected("True or False")
+		}
+		return nil
+	case "shape":
+		shape, err := p.tuple()
+		h.spec.Shape = shape
+		return err
+	}
+	return fmt.Errorf("unknown key %q", key)
+}
+
+func (p *headerParser) tuple() (tensor.Shape, error) {
+	if !p.accept("(") {
+		return nil, p.expected("(")
+	}
+	shape := tensor.Shape{}
+	for !p.accept(")") {
+		p.space()
+		n := len(p.rest) - len(strings.TrimLeft(p.rest, "0123456789"))
+		v, err := strconv.Atoi(p.rest[:n])
+		if err != nil {
+			return nil, p.expected("a size")
+		}
+		p.rest = strings.TrimPrefix(p.rest[n:], "L") // Python 2 wrote long integers so
+		shape = append(shape, v)
+		if !p.accept(",") {
+			if !p.accept(")") {
+				return nil, p.expected(", or )")
+			}
+			break
+		}
+	}
+	return shape, nil
+}
