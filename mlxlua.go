@@ -112,7 +112,9 @@ func (s *State) toLua(vs []any) ([]luabind.Value, error) {
 
 // FromSlice makes an array of Go values, copied, in row-major order. Its dtype follows from T; an element count that
 // does not fit the shape gives an array whose Err says so.
-func FromSlice[T ops.Element](v []T, shape ...int) *Array { return ops.FromSlice(v, shape) }
+func FromSlice[T ops.Element](v []T, shape ...int) *Array {
+	return ops.FromSlice(v, shape, tensor.Call(nil)) // its errors name the caller's line
+}
 
 // Bytes evaluates an array and gives its elements in row-major order, little-endian. A cancelled ctx stops the work.
 func Bytes(ctx context.Context, x *Array) ([]byte, error) { return x.Bytes(ctx) }

@@ -83,7 +83,8 @@ func TestValues(t *testing.T) {
 	require.ErrorContains(t, err, "argument 1")
 	_, err = s.Call(ctx, "nothing")
 	require.ErrorContains(t, err, `no global function "nothing"`)
-	require.ErrorContains(t, s.Set("bad", mlxlua.FromSlice([]float32{1}, 2)), "1")
+	require.ErrorContains(t, s.Set("bad", mlxlua.FromSlice([]float32{1}, 2)), "(mlxlua_test.go:")
+	require.ErrorContains(t, s.Set("bad", []int{1}), "type []int has no counterpart in Lua: want an array")
 }
 
 // Lua functions are Go functions and the other way round, also within each other.

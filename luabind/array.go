@@ -62,6 +62,9 @@ func (s *State) openArrays() {
 	})
 }
 
+// properties are the names that property knows.
+var properties = []string{"shape", "dtype", "ndim", "size", "nbytes", "itemsize", "T", "real", "imag"}
+
 // property is x.name for a property, or nil.
 func (s *State) property(x *tensor.Array, name string) lua.LValue {
 	spec := x.Spec()
@@ -122,51 +125,14 @@ func (s *State) arrayIndex(L *lua.LState) int {
 		L.Push(v)
 		return 1
 	}
-	m := s.arrays.RawGetString("methods").(*lua.LTable).RawGetString(string(name))
+	methods := s.arrays.RawGetString("methods").(*lua.LTable)
+	m := methods.RawGetString(string(name))
 	if m == lua.LNil {
-		s.raise(s.call().Errorf("array", "array has no method or property %q%s", string(name), s.suggest(string(name))))
+		hint := suggest(string(name), append(keysOf(methods), properties...))
+		s.raise(s.call().Errorf("array", "array has no method or property %q%s", string(name), hint))
 	}
 	L.Push(m)
 	return 1
-}
-
-// suggest is a hint at the name that was meant, or "".
-func (s *State) suggest(name string) string {
-	const far = 3
-	best, distance := "", far
-	for known := range s.funcs {
-		if d := editDistance(name, known, far); d < distance || d == distance && d < far && known < best {
-			best, distance = known, d
-		}
-	}
-	if best == "" {
-		return ""
-	}
-	return "; did you mean " + best + "?"
-}
-
-// editDistance is Levenshtein's distance, or limit if it is that much or more.
-func editDistance(a, b string, limit int) int {
-	if d := len(a) - len(b); d >= limit || -d >= limit {
-		return limit
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, diagonal+1)
-		}
-	}
-	return min(row[len(b)], limit)
 }
 
 // isSliceText says whether a string key is a slice: it starts with a digit, '-', ':', '.' or "None".

@@ -1,6 +1,7 @@
 package luabind
 
 import (
+	"slices"
 	"strconv"
 
 	lua "github.com/yuin/gopher-lua"
@@ -24,10 +25,11 @@ func (s *State) captures(fn lua.LValue) (found []capture, key []byte) {
 }
 
 type capturer struct {
-	s     *State
-	seen  map[lua.LValue]int // an object met again is named by its number
-	found []capture
-	key   []byte
+	s      *State
+	protos []*lua.FunctionProto // of the functions that were walked
+	seen   map[lua.LValue]int   // an object met again is named by its number
+	found  []capture
+	key    []byte
 }
 
 func (w *capturer) walk(v lua.LValue, path string, depth int) {
@@ -59,6 +61,7 @@ func (w *capturer) walk(v lua.LValue, path string, depth int) {
 			return
 		}
 		w.key = append(w.key, 'f')
+		w.protos = append(w.protos, v.Proto)
 		for i, up := range v.Upvalues {
 			name := "upvalue " + strconv.Itoa(i+1)
 			if i < len(v.Proto.DbgUpvalues) {
@@ -118,10 +121,42 @@ func (s *State) isModule(t *lua.LTable) bool {
 			return true
 		}
 	}
-	for _, name := range []string{"fast", "random", "linalg", "fft", "metal", "memory"} {
+	for _, name := range moduleNames {
 		if s.mx.RawGetString(name) == t {
 			return true
 		}
 	}
 	return false
+}
+
+// frozenGlobals names the globals that a function, or one that it captures, reads, libraries and their functions
+// apart: a trace keeps what they held when it was made.
+func (s *State) frozenGlobals(fn lua.LValue) []string {
+	w := capturer{s: s, seen: map[lua.LValue]int{}}
+	w.walk(fn, "", 0)
+	var names []string
+	for len(w.protos) > 0 {
+		p := w.protos[0]
+		w.protos = append(w.protos[1:], p.FunctionPrototypes...)
+		for _, code := range p.Code {
+			const opcodeShift, constantBits = 26, 1<<18 - 1
+			if int(code>>opcodeShift) != lua.OP_GETGLOBAL {
+				continue
+			}
+			name := p.Constants[code&constantBits].String()
+			switch v := s.L.GetGlobal(name).(type) {
+			case *lua.LFunction:
+				if v.IsG {
+					continue
+				}
+			case *lua.LTable:
+				if s.isModule(v) {
+					continue
+				}
+			}
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }

@@ -154,7 +154,11 @@ func (s *State) openCompiled() {
 		if !ok {
 			s.raise(s.call().Errorf("explain", "call it as f:explain()"))
 		}
-		L.Push(lua.LString(k.f.Explain()))
+		text := k.f.Explain()
+		for _, name := range s.frozenGlobals(k.fn) {
+			text += "frozen: global " + name + ", read when a trace is made\n"
+		}
+		L.Push(lua.LString(text))
 		return 1
 	})
 }

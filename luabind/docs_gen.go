@@ -93,6 +93,8 @@ var docs = map[string]string{
 		"Complex numbers compare by their real parts, then by their imaginary ones;\n" +
 		"so in all comparisons. With NaN it is false.",
 	"GreaterEqual": "GreaterEqual is a >= b, element by element, as bool: see Greater.",
+	"Imag": "Imag is the imaginary part of each element: float32 for complex64; zeros of a's\n" +
+		"dtype for other arrays.",
 	"Index": "Index is Python's x[parts...]: basic parts as in Slice, and integer arrays,\n" +
 		"which are broadcast against each other and whose dimensions replace those that\n" +
 		"they index, in the first one's place or, if a slice or new axis stands between\n" +
@@ -229,12 +231,16 @@ var docs = map[string]string{
 		"floating-point dtype (float32, float16 or bfloat16), from a key. low and high\n" +
 		"are broadcast to shape. The values are MLX's for the same key: min(bits / 2^32,\n" +
 		"the largest number below 1) * (high - low) + low.",
+	"Real": "Real is the real part of each element: float32 for complex64; other arrays stay\n" +
+		"as they are.",
 	"Remainder": "Remainder is a - b * floor(a / b), element by element, in the operands' common\n" +
 		"dtype: it has the sign of b, as in Python. Shapes are broadcast. Complex64 is an\n" +
 		"error. Floats give NaN for b = 0.",
 	"Reshape": "Reshape is a with that shape, its elements in row-major order. One size may be\n" +
 		"-1: it is inferred. Bytes are copied only where a's layout has no strides for\n" +
 		"the new shape. Sizes whose product is not a's size are an error.",
+	"Rsqrt": "Rsqrt is 1/sqrt(a), element by element: inf at 0, NaN for negative numbers.\n" +
+		"Integers and bool give float32, other dtypes their own.",
 	"Scalar": "Scalar is v as an operand beside like, typed weakly as MLX types Python's\n" +
 		"numbers. An integral v acts as a Python int: it takes like's dtype, int32 beside\n" +
 		"bool; a v that is out of an integer dtype's range is an error. Any other v acts\n" +

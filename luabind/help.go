@@ -9,10 +9,15 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// openHelp makes help(x): the signature and the text of a function, or the functions of a module.
+// openHelp makes help(x): the signature and the text of a function, or the functions of a module. A function may be
+// given by its name, and help() says so.
 func (s *State) openHelp() {
 	help := s.fn(func(L *lua.LState) int {
-		s.write(s.helpText(L.Get(1)) + "\n")
+		text := "help(mx) lists the functions of a module, help(mx.softmax) or help(\"softmax\") explains one."
+		if L.GetTop() > 0 {
+			text = s.helpText(L.Get(1))
+		}
+		s.write(text + "\n")
 		return 0
 	})
 	s.L.SetGlobal("help", help)
@@ -21,6 +26,10 @@ func (s *State) openHelp() {
 
 func (s *State) helpText(v lua.LValue) string {
 	switch v := v.(type) {
+	case lua.LString:
+		if f := s.funcs[strings.TrimPrefix(string(v), "mx.")]; f != nil {
+			return f.usage() + "\n" + f.text()
+		}
 	case *lua.LFunction:
 		if f := s.help[v]; f != nil {
 			return f.usage() + "\n" + f.text()

@@ -68,7 +68,8 @@ func (s *State) ToLua(v any) (lua.LValue, error) {
 		}
 		return t, nil
 	}
-	return nil, fmt.Errorf("a Go value of type %T has no counterpart in Lua", v)
+	return nil, fmt.Errorf("a Go value of type %T has no counterpart in Lua: "+
+		"want an array, a dtype, a number, a string, a bool, a Func, []any or map[string]any", v)
 }
 
 // ToGo turns a Lua value into a Go value: nil, bool, float64, string, *tensor.Array, tensor.DType; a table into []any

@@ -35,8 +35,8 @@ var kernelRows = []row{{
 // kernelCallRow describes the call of a kernel.
 var kernelCallRow = row{
 	name: "metal_kernel",
-	sig: "inputs:list template:list? grid:list threadgroup:list output_shapes:list output_dtypes:list init_value:number? " +
-		"verbose:bool=false",
+	sig: "inputs:list template:list? grid:list threadgroup:list output_shapes:list output_dtypes:list " +
+		"init_value:number? verbose:bool=false",
 }
 
 // openKernels makes the metatable of kernels.

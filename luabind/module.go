@@ -19,10 +19,11 @@ const (
 // allRows are the rows of all functions.
 func allRows() []row {
 	var all []row
-	for _, rows := range [][]row{coreRows, opRows, heavyRows} {
+	for _, rows := range [][]row{coreRows, fileRows, opRows, heavyRows} {
 		all = append(all, rows...)
 	}
-	for _, rows := range [][]row{transformRows, kernelRows, evalRows, streamRows, memoryRows, compileRows} {
+	for _, rows := range [][]row{transformRows, kernelRows, evalRows, streamRows, memoryRows, compileRows, scopeRows,
+		fileRows} {
 		for _, r := range rows {
 			r.host = true
 			all = append(all, r)
@@ -42,7 +43,7 @@ func (s *State) openMX() {
 	s.openNames()
 	mx := s.L.NewTable()
 	s.mx = mx
-	for _, name := range []string{"fast", "random", "linalg", "fft", "metal", "memory"} {
+	for _, name := range moduleNames {
 		mx.RawSetString(name, s.L.NewTable())
 	}
 	for _, r := range allRows() {
@@ -53,6 +54,7 @@ func (s *State) openMX() {
 	s.constants()
 	s.method(mx, "dims", s.dims)
 	s.openHelp()
+	s.openUnknown()
 	loaded := s.L.GetField(s.L.GetGlobal("package"), "loaded").(*lua.LTable)
 	loaded.RawSetString("mx", mx)
 	s.L.SetGlobal("mx", mx)

@@ -59,13 +59,14 @@ var memoryRows = []row{
 	{name: "device_info", sig: "", help: "The same as mx.metal.device_info.", call: deviceInfo},
 	{name: "metal.library_cache", sig: "", help: "A table of the counters of compiled kernel libraries: hits, misses, " +
 		"evictions, size, capacity, pinned.", call: libraryCache},
-	{name: "metal.validate", sig: "on:bool=true", help: "Switches the validation of kernels on or off and says whether it " +
-		"was on: uninitialised memory, races, lost references and missing barriers are then errors.", call: func(a *args) any {
-		d := a.device()
-		before := d.Validating()
-		d.SetValidate(a.flag(0))
-		return lua.LBool(before)
-	}},
+	{name: "metal.validate", sig: "on:bool=true", help: "Switches the validation of kernels on or off and says whether " +
+		"it was on: uninitialised memory, races, lost references and missing barriers are then errors.",
+		call: func(a *args) any {
+			d := a.device()
+			before := d.Validating()
+			d.SetValidate(a.flag(0))
+			return lua.LBool(before)
+		}},
 }
 
 // device is the default device.

@@ -25,12 +25,12 @@ func reduceRow(name string, f func(*tensor.Array, []int, bool, ...*tensor.Ctx) *
 // opRows are the functions of arrays; those whose first parameter is an array are methods too.
 var opRows = []row{
 	unaryRow("abs", ops.Abs), unaryRow("negative", ops.Negative), unaryRow("sign", ops.Sign),
-	unaryRow("square", ops.Square), unaryRow("sqrt", ops.Sqrt), unaryRow("floor", ops.Floor),
+	unaryRow("square", ops.Square), unaryRow("sqrt", ops.Sqrt), unaryRow("rsqrt", ops.Rsqrt), unaryRow("floor", ops.Floor),
 	unaryRow("exp", ops.Exp), unaryRow("log", ops.Log), unaryRow("sin", ops.Sin), unaryRow("cos", ops.Cos),
 	unaryRow("tanh", ops.Tanh), unaryRow("sigmoid", ops.Sigmoid), unaryRow("conjugate", ops.Conjugate),
 	unaryRow("isnan", ops.IsNaN), unaryRow("isinf", ops.IsInf), unaryRow("logical_not", ops.LogicalNot),
 	unaryRow("stop_gradient", ops.StopGradient), unaryRow("zeros_like", ops.ZerosLike),
-	unaryRow("ones_like", ops.OnesLike),
+	unaryRow("ones_like", ops.OnesLike), unaryRow("real", ops.Real), unaryRow("imag", ops.Imag),
 
 	binaryRow("add", ops.Add), binaryRow("subtract", ops.Subtract), binaryRow("multiply", ops.Multiply),
 	binaryRow("divide", ops.Divide), binaryRow("floor_divide", ops.FloorDivide),

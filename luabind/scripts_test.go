@@ -131,6 +131,10 @@ func TestRows(t *testing.T) {
 	s := newTestState(t)
 	require.Contains(t, s.helpText(s.mx.RawGetString("softmax")), "mx.softmax(a, axis=nil, precise=false)\nSoftmax is")
 	require.Contains(t, s.helpText(s.mx.RawGetString("random")), "mx.random.uniform(")
+	for _, name := range []lua.LString{"softmax", "mx.softmax"} {
+		require.Equal(t, s.helpText(s.mx.RawGetString("softmax")), s.helpText(name))
+	}
+	require.Equal(t, `the string "softmx"`, s.helpText(lua.LString("softmx")))
 	require.Contains(t, s.helpText(lua.LNumber(1)), "the number 1")
 }
 

@@ -31,10 +31,12 @@ type State struct {
 	funcs  map[string]*function   // by full name: "softmax", "random.uniform"
 	help   map[*lua.LFunction]*function
 	stdout io.Writer
+	files  bool // whether scripts may read files
 
 	tracer    *lua.LFunction // the message handler of the host's calls
 	handler   *lua.LFunction // of every protected call
 	protected []protection   // the protected calls under way, outermost first
+	scopes    []*scope       // the calls of mx.scope under way, outermost first
 	spares    []*lua.LState  // threads for the next ones
 	resumes   int            // coroutines that are resumed within each other
 
@@ -56,6 +58,7 @@ func New(opt Options) *State {
 		RegistryGrowStep: 1 << 12, RegistryMaxSize: 1 << 22, CallStackSize: maxCalls, MinimizeStackMemory: true})
 	s := &State{L: L, random: ops.NewRandomState(opt.Seed), metas: map[string]*lua.LTable{},
 		dtypes: map[tensor.DType]*lua.LUserData{}, funcs: map[string]*function{}, help: map[*lua.LFunction]*function{}}
+	s.files = opt.Libraries
 	s.openLibraries(opt)
 	s.openMX()
 	s.tracer = s.fn(s.traceback)

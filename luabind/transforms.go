@@ -65,9 +65,8 @@ var transformRows = []row{
 	{name: "grad", sig: "fun:any argnums:list? argnames:list?", doc: "grad.Grad", call: func(a *args) any {
 		return a.s.gradient(a, false)
 	}},
-	{name: "value_and_grad", sig: "fun:any argnums:list? argnames:list?", doc: "grad.ValueAndGrad", call: func(a *args) any {
-		return a.s.gradient(a, true)
-	}},
+	{name: "value_and_grad", sig: "fun:any argnums:list? argnames:list?", doc: "grad.ValueAndGrad",
+		call: func(a *args) any { return a.s.gradient(a, true) }},
 	{name: "vjp", sig: "fun:any primals:arrays cotangents:arrays", doc: "grad.VJP", call: func(a *args) any {
 		return a.s.products(a, grad.VJP)
 	}},

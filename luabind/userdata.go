@@ -46,6 +46,7 @@ func (s *State) wrap(x *tensor.Array) lua.LValue {
 	if err := x.Err(); err != nil {
 		s.raise(err)
 	}
+	s.watch(x)
 	return &lua.LUserData{Value: x, Env: s.L.Env, Metatable: s.arrays}
 }
 

@@ -15,13 +15,17 @@ const DialectVersion = 1
 // buffer that was encoded or runs still refers to it.
 const RetainEnv = "MLX_METAL_RETAIN_BOUND_BUFFERS"
 
+// ValidateEnv is the environment variable that, set to anything but "" and "0" when a device is made, switches the
+// validation layer on from the start (see SetValidate).
+const ValidateEnv = "MLXLUA_VALIDATE"
+
 // DeviceOptions are the settings of NewDevice; the zero value is right for programs.
 type DeviceOptions struct {
 	// MemoryLimit is the most bytes of driver memory; 0 means 80 % of Info.Memory.
 	MemoryLimit int64
 	// CacheLimit is the most bytes kept for reuse; 0 means a quarter of the memory limit, a negative number none.
 	CacheLimit int64
-	// Validate switches the validation layer on from the start (see SetValidate).
+	// Validate switches the validation layer on from the start (see SetValidate), as ValidateEnv does.
 	Validate bool
 	// LibraryCap is how many libraries stay cached; 0 means 1024.
 	LibraryCap int
@@ -76,7 +80,8 @@ func NewDevice(d Driver, opt DeviceOptions) (*Device, error) {
 	info := d.Info()
 	dev := &Device{driver: d, info: info, ablate: opt.Ablate}
 	dev.retain = !opt.Ablate.NoRetain && os.Getenv(RetainEnv) != "0"
-	dev.validate.Store(opt.Validate)
+	env := os.Getenv(ValidateEnv)
+	dev.validate.Store(opt.Validate || env != "" && env != "0")
 	dev.pool = newPool(dev, opt)
 	dev.libs = newLibraryCache(dev, opt.LibraryCap)
 	return dev, nil

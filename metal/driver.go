@@ -91,7 +91,9 @@ type Source struct {
 type Options struct {
 	MathMode MathMode
 	Float64  bool // accept double; set by built-in kernels only
-	Portable bool // check the portable dialect of built-in kernels (DESIGN section 4, point 1)
+	// Portable promises the dialect of built-in kernels: SIMD-groups of 32, SIMD-group functions only where all lanes
+	// of a group arrive together, no textures, no waiting for other threadgroups. A driver may rely on it.
+	Portable bool
 }
 
 // Module is a compiled source, made by a driver.

@@ -307,6 +307,22 @@ func TestHazardsAtRandom(t *testing.T) {
 
 // TestDroppedBarriersAreFound: each kind of barrier left out is reported by the validation layer, and breaks the result
 // on a device that runs independent commands backwards, every time.
+// TestUntouchedParameters: a parameter that a kernel neither reads nor writes needs no barrier, and validation agrees.
+func TestUntouchedParameters(t *testing.T) {
+	f := drivertest.NewFake(drivertest.Kernel("w", nil, "out:w"), drivertest.Kernel("constant", nil, "unused:", "out:w"))
+	d := open(t, f, metal.DeviceOptions{Validate: true})
+	cb := d.NewCommandBuffer(0, "")
+	x, y := alloc(t, d, 64), alloc(t, d, 64)
+	defer x.Release()
+	defer y.Release()
+	dispatch(t, cb, pipeline(t, d, "w"), x.All())
+	dispatch(t, cb, pipeline(t, d, "constant"), x.All(), y.All())
+	require.Len(t, cb.Commands(), 2)
+	require.NoError(t, cb.Commit())
+	f.CompleteAll()
+	require.NoError(t, cb.Wait(bg))
+}
+
 func TestDroppedBarriersAreFound(t *testing.T) {
 	for _, c := range []struct {
 		kind   string

@@ -387,6 +387,13 @@ func TestValidationPoisonsFreedMemory(t *testing.T) {
 	}
 }
 
+func TestValidationByEnvironment(t *testing.T) {
+	for value, on := range map[string]bool{"": false, "0": false, "1": true} {
+		t.Setenv(metal.ValidateEnv, value)
+		require.Equal(t, on, open(t, drivertest.NewFake(), metal.DeviceOptions{}).Validating(), value)
+	}
+}
+
 func TestCloseLeavesHeldBuffersHarmless(t *testing.T) {
 	f := drivertest.NewFake()
 	d, err := metal.NewDevice(f, metal.DeviceOptions{Validate: true})

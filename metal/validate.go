@@ -100,6 +100,9 @@ func (cb *CommandBuffer) checkBarriers() error {
 		}
 		var err error
 		c.accesses(func(a access, r Range) {
+			if a == 0 {
+				return // the kernel does not touch the parameter
+			}
 			lo := r.Buf.offset + r.Offset
 			now := past{i, a, lo, lo + r.Bytes, r.Buf}
 			for _, p := range since[r.Buf.blk] {

@@ -140,8 +140,9 @@ func TestREPL(t *testing.T) {
 	t.Setenv("LUA_INIT", "")
 	got := runProgram(t, strings.Join([]string{
 		"1 + 1", "x = mx.arange(3)", "x, x.shape", "= x + 1", "for i = 1, 2 do", "print(i)", "end",
-		"function f(a)", "  return a * 2", "end", "f(x)", "mx.zeros({2}) + mx.zeros({3})", "error('oops')", "x +* 2", "x:sum()",
-		"", "-- a comment", "nil", "s = [[two", "lines]]", "s", "help(mx.exp)", "os.exit(9)", "print('never')"}, "\n"), "-i")
+		"function f(a)", "  return a * 2", "end", "f(x)", "mx.zeros({2}) + mx.zeros({3})", "error('oops')", "x +* 2",
+		"x:sum()", "", "-- a comment", "nil", "s = [[two", "lines]]", "s", "help(mx.exp)", "os.exit(9)",
+		"print('never')"}, "\n"), "-i")
 	require.Equal(t, 9, got.status)
 	require.Contains(t, got.out, "2\narray([0, 1, 2], dtype=int32)\t(3,)\narray([1, 2, 3], dtype=int32)\n1\n2\n"+
 		"array([0, 2, 4], dtype=int32)\narray(3, dtype=int32)\nnil\ntwo\nlines\nmx.exp(a)")

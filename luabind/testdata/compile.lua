@@ -42,3 +42,19 @@ same(mx.compile(mx.grad(function(x) return mx.sum(x * x) end))(mx.array({1, 2}))
 -- errors
 fails("not known while f is traced", mx.compile(function(x) return x:item() end), mx.array(1))
 assert(f:explain():find("trace"))
+-- what is read beside upvalues is frozen, and explain says so
+GLOBAL_FACTOR = 2
+local function inner(x) return x * GLOBAL_FACTOR end
+local frozen = mx.compile(function(x) return inner(math.abs(1) * x) end)
+same(frozen(mx.ones({2})), {2, 2})
+GLOBAL_FACTOR = 3
+same(frozen(mx.ones({2})), {2, 2})
+assert(frozen:explain():find("frozen: global GLOBAL_FACTOR,", 1, true), frozen:explain())
+assert(not frozen:explain():find("math") and not frozen:explain():find("global mx"))
+fails("the function reads something that changed", function()
+  GLOBAL_FACTOR = 4
+  local checked = mx.compile(inner, {check = true})
+  checked(mx.ones({2}))
+  GLOBAL_FACTOR = 5
+  checked(mx.ones({2}))
+end)

@@ -5,6 +5,19 @@ assert(("text: " .. e):find("text: ") and e:match("shapes") and #e > 0)
 assert(e.message:find("errors.lua:2"), e.message)
 assert(e.traceback:find("errors.lua"))
 fails("unknown keyword", mx.exp, mx.zeros({1}), {foo = 1})
+-- names that mx does not have are errors where they are read, not calls of nil or missing dtypes
+fails("errors.lua:%d+: %[mx%] there is no mx.softmx; did you mean softmax%?", function() return mx.softmx(1) end)
+fails("there is no mx.float31; did you mean float32?", function() return mx.zeros({3}, mx.float31) end)
+fails("there is no mx.random.unifrom; did you mean uniform?", function() return mx.random.unifrom({3}) end)
+fails("there is no mx.xyz$", function() return mx.xyz end)
+assert(rawget(mx, "softmx") == nil and mx[1] == nil)
+mx.mine = 3
+assert(mx.mine == 3)
+mx.mine = nil
+-- a call of what is no function says what its line calls
+fails("non%-function object; the line calls sin, nothing$", function() return nothing(math.sin(1)) end)
+fails("non%-function object; the line calls missing$", function() return ({}).missing() end)
+fails("non%-function object$", function() return ({})[1]() end)
 fails("out of range", function() return mx.zeros({3})[7] end)
 fails("is more than the largest buffer", function()
   return mx.eval(mx.zeros({1024, 1024, 1024, 1024}) + mx.arange(1024))

@@ -439,10 +439,11 @@ func TestLaunchErrors(t *testing.T) {
 		ThreadgroupBytes: []int{0, 16}}
 	require.NoError(t, p.Run(good))
 	short := [][]byte{make([]byte, 4), nil}
+	large := [3]int{64, 32, 1}
 	for want, change := range map[string]func(*Launch){
 		"[k] grid is out of range: [-1 1 1]":                            func(l *Launch) { l.Grid[0] = -1 },
 		"[k] threadgroup is out of range: [0 1 1]":                      func(l *Launch) { l.Threadgroup[0] = 0 },
-		"[k] threadgroup [64 32 1] has 2048 threads, the limit is 1024": func(l *Launch) { l.Threadgroup = [3]int{64, 32, 1} },
+		"[k] threadgroup [64 32 1] has 2048 threads, the limit is 1024": func(l *Launch) { l.Threadgroup = large },
 		"[k] 1 buffers bound, the kernel has 2 parameters":              func(l *Launch) { l.Buffers = l.Buffers[:1] },
 		`[k] buffer "out" has 4 bytes, the kernel needs 8`:              func(l *Launch) { l.Buffers = short },
 		`[k] no valid length given for threadgroup memory "dyn"`:        func(l *Launch) { l.ThreadgroupBytes = nil },

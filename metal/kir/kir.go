@@ -4,11 +4,9 @@
 //
 // The execution model is one SIMD-group of 32 lanes under a mask. A kernel's body is written for one lane ("thread").
 // Control flow is structured as in WebAssembly: If, Block and Loop hold Blocks; Break leaves an enclosing Block or
-// Loop,
-// Continue restarts an enclosing Loop. Lanes that part at an If meet again at its end: every structured
-// instruction's end
-// is a convergence point. Convergent operations (SIMD reductions, shuffles, ballots, barriers) act on the lanes
-// that are active at that point.
+// Loop, Continue restarts an enclosing Loop. Lanes that part at an If meet again at its end: every structured
+// instruction's end is a convergence point. Convergent operations (SIMD reductions, shuffles, ballots, barriers) act
+// on the lanes that are active at that point.
 //
 // kir has no calls (front ends inline; Metal forbids recursion), no aggregates and no vectors: a vector is
 // its scalars, a structure is its fields. Memory that is addressed lives in Regions and in the buffers behind Params.

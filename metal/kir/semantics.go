@@ -9,14 +9,12 @@ import "math"
 // memory is true for every byte but 0, and is stored as 0 or 1.
 //
 // Integers wrap. Shift counts are taken modulo the width. x / 0 is 0 and x % 0 is x. MIN / -1 is MIN and MIN % -1
-// is 0.
-// Abs(MIN) is MIN. Clz(0) and Ctz(0) are the width. Rem has the sign of the dividend.
+// is 0. Abs(MIN) is MIN. Clz(0) and Ctz(0) are the width. Rem has the sign of the dividend.
 //
 // Floats are IEEE 754 with denormals kept. + - * / Sqrt and Fma round once, to nearest, ties to even. F16 and BF16
 // operations convert their operands to F32 (exact), do the F32 operation, and round its result once more.
 // Min and Max prefer a number to a NaN and take -0 for less than +0. Rem is C's fmod. Neg flips the sign bit and
-// Abs clears
-// it, also of NaNs. Comparisons with a NaN are false but for Ne. Rint takes ties to even.
+// Abs clears it, also of NaNs. Comparisons with a NaN are false but for Ne. Rint takes ties to even.
 //
 // Convert:
 //
@@ -32,12 +30,11 @@ import "math"
 // dispatch.
 //
 // Reduce works on all 32 (or 4) lanes in a tree: inactive lanes hold the identity, and for d = 16, 8, 4, 2, 1
-// (quad: 2, 1) lane i < d
-// becomes op(lane i, lane i+d); lane 0 is the result. Scans: for d = 1, 2, 4, 8, 16 (quad: 1, 2) all lanes i >= d
-// become
-// op(lane i-d, lane i) at once; an exclusive scan then yields lane i-1's result, and the identity in the lowest
-// active lane. F16 and BF16 round at each step. ReduceLanes and ScanLanes are this paragraph as code.
-// The identity of float Add is -0 in the tree, and +0 where an exclusive scan yields it; of float Min and Max, NaN.
+// (quad: 2, 1) lane i < d becomes op(lane i, lane i+d); lane 0 is the result. Scans: for d = 1, 2, 4, 8, 16 (quad:
+// 1, 2) all lanes i >= d become op(lane i-d, lane i) at once; an exclusive scan then yields lane i-1's result, and
+// the identity in the lowest active lane. F16 and BF16 round at each step. ReduceLanes and ScanLanes are this
+// paragraph as code. The identity of float Add is -0 in the tree, and +0 where an exclusive scan yields it; of float
+// Min and Max, NaN.
 //
 // Memory starts as zero where it is not a caller's. Shuffle from a lane that is not active yields zero.
 //

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"runtime"
 	"sort"
 	"strings"
 	"sync"
@@ -107,9 +108,10 @@ func compileOn(pre *frozen, src Source, opt Options) (mod *kir.Module, err error
 	c.list = append(c.list, parseErrs...)
 	defer func() {
 		if r := recover(); r != nil {
-			if _, ok := r.(bailout); !ok {
+			// The tree of a text with syntax errors has holes; then those errors are what there is to say.
+			if _, ok := r.(bailout); !ok && !c.syntaxErrs {
 				c.errs = &c.list
-				c.errorf(Internal, c.lastPos, "internal error of the compiler: %v", r)
+				c.errorf(Internal, c.lastPos, "internal error of the compiler: %v (in %s)", r, panicFrames())
 			}
 			mod, err = nil, c.list.Err()
 			if err == nil {
@@ -128,6 +130,22 @@ func compileOn(pre *frozen, src Source, opt Options) (mod *kir.Module, err error
 	}
 	mod.Files = f.Files()
 	return mod, nil
+}
+
+// panicFrames names the innermost functions of the package that a recovered panic went through.
+func panicFrames() string {
+	pcs := make([]uintptr, 40)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
+	var names []string
+	for {
+		f, more := frames.Next()
+		if i := strings.LastIndex(f.Function, "/msl."); i >= 0 && len(names) < 6 {
+			names = append(names, f.Function[i+5:])
+		}
+		if !more {
+			return strings.Join(names, " < ")
+		}
+	}
 }
 
 func sortErrors(l ErrorList) {
@@ -161,6 +179,7 @@ type compiler struct {
 	lastPos    Pos
 	depth      int
 	instrs     int
+	work       int // statements and expressions walked for the kernel
 
 	types    map[typeKey]*ctype
 	structs  map[structKey]*ctype
@@ -223,6 +242,24 @@ func (c *compiler) errorNote(code Code, at Pos, note, format string, args ...any
 	}
 }
 
+// fatal reports an error that there is no point in going on after, also from within a trial.
+func (c *compiler) fatal(code Code, at Pos, format string, args ...any) {
+	c.errs = &c.list
+	c.errorf(code, at, format, args...)
+	panic(bailout{})
+}
+
+// spend counts the work on a kernel: a small text can ask for endless walks without emitting anything.
+func (c *compiler) spend(at Pos) {
+	c.work++
+	if c.work > maxWalk {
+		c.fatal(TooLarge, at, "compilation takes more than %d steps", maxWalk)
+	}
+}
+
+// maxWalk bounds the statements and expressions walked for one kernel: more than maxInstrs instructions need.
+const maxWalk = 1 << 21
+
 func noteAt(what string, l Location) string {
 	return fmt.Sprintf("%s %s:%d:%d", what, l.File, l.Pos.Line, l.Pos.Col)
 }
@@ -250,9 +287,7 @@ const maxInstDepth = 400
 // enter counts a nested instantiation; it reports templates that never end.
 func (c *compiler) enter(at Pos) bool {
 	if c.depth >= maxInstDepth {
-		c.errs = &c.list
-		c.errorf(TooLarge, at, "templates are instantiated more than %d deep", maxInstDepth)
-		panic(bailout{})
+		c.fatal(TooLarge, at, "templates are instantiated more than %d deep", maxInstDepth)
 	}
 	c.depth++
 	return true

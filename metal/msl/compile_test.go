@@ -100,14 +100,17 @@ func FuzzCompile(f *testing.F) {
 		f.Add("kernel void f(device float *x, device int *a) {" + c[0] + "}")
 	}
 	for _, s := range []string{
-		"struct A { A a; };", "struct A : A {};", "template <typename T> struct A : A<T*> {}; kernel void k() { A<int> a; }",
-		"using T = T; T x;", "enum E { A = B, B = A };", "constant int a = b; constant int b = a; kernel void k(device int *x) { *x = a; }",
+		"struct A { A a; };", "struct A : A {};",
+		"template <typename T> struct A : A<T*> {}; kernel void k() { A<int> a; }",
+		"using T = T; T x;", "enum E { A = B, B = A };",
+		"constant int a = b; constant int b = a; kernel void k(device int *x) { *x = a; }",
 		"kernel void k(device int *x) { auto f = [&](auto g) { return g(g); }; f(f); }",
 		"template <typename... T> void f(T... t) { f(t..., 1); } kernel void k() { f(); }",
 		"kernel void k(device float4 *x) { x->xyzw.wzyx[1] = x[0][x[0].x > 1]; }",
 		"union U { float4 f; int i[8]; }; kernel void k(device U *x) { U u = x[0]; u.i[1] = 2; x[1] = u; }",
 		"kernel void k(device int *x) { switch (*x) { case 1: int y = 2; default: x[1] = y; } }",
-		"struct S { int operator()(int) const { return 1; } operator S() const; }; kernel void k(device int *x) { *x = S()(1); }",
+		"struct S { int operator()(int) const { return 1; } operator S() const; }; " +
+			"kernel void k(device int *x) { *x = S()(1); }",
 	} {
 		f.Add(s)
 	}

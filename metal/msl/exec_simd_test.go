@@ -15,7 +15,8 @@ import (
 func runLanes(t *testing.T, pre, body string, n, length int, opt msl.Options) []float32 {
 	t.Helper()
 	text := "#include <metal_stdlib>\nusing namespace metal;\n" + pre + `
-kernel void k(device float *out [[buffer(0)]], device const float *in [[buffer(1)]], device atomic_uint *cnt [[buffer(2)]],
+kernel void k(device float *out [[buffer(0)]], device const float *in [[buffer(1)]],
+device atomic_uint *cnt [[buffer(2)]],
               uint lane [[thread_index_in_simdgroup]], uint tid [[thread_index_in_threadgroup]]) {
 ` + body + "\n}\n"
 	mod, err := msl.Compile(msl.Source{Name: "test", Text: text}, opt)
@@ -105,7 +106,8 @@ func TestSimdFunctions(t *testing.T) {
 
 // A collective inside a branch acts on the lanes that take it.
 func TestSimdDivergence(t *testing.T) {
-	got := runLanes(t, "", "out[lane] = -1; if (lane < 4) { out[lane] = simd_sum(1.0f); } else if (lane < 7) out[lane] = simd_max(lane);",
+	got := runLanes(t, "",
+		"out[lane] = -1; if (lane < 4) { out[lane] = simd_sum(1.0f); } else if (lane < 7) out[lane] = simd_max(lane);",
 		32, 32, msl.Options{})
 	require.Equal(t, lanes(func(i int) float32 {
 		switch {
@@ -121,14 +123,16 @@ func TestSimdDivergence(t *testing.T) {
 func TestAtomics(t *testing.T) {
 	got := runLanes(t, "", `
   threadgroup atomic_int tg; threadgroup atomic<float> tf;
-  if (tid == 0) { atomic_store_explicit(&tg, 5, memory_order_relaxed); atomic_store_explicit(&tf, 0.0f, memory_order_relaxed); }
+  if (tid == 0) { atomic_store_explicit(&tg, 5, memory_order_relaxed);
+  atomic_store_explicit(&tf, 0.0f, memory_order_relaxed); }
   threadgroup_barrier(mem_flags::mem_threadgroup);
   atomic_fetch_add_explicit(cnt, 2u, memory_order_relaxed);
   atomic_fetch_max_explicit(&tg, int(tid), memory_order_relaxed);
   atomic_fetch_add_explicit(&tf, 0.5f, memory_order_relaxed);
   device atomic_float *fl = (device atomic_float *)(cnt + 1);
   float old = atomic_load_explicit(fl, memory_order_relaxed);
-  while (!atomic_compare_exchange_weak_explicit(fl, &old, old + 1.0f, memory_order_relaxed, memory_order_relaxed)) {}
+  while (!atomic_compare_exchange_weak_explicit(fl, &old, old + 1.0f, memory_order_relaxed,
+  memory_order_relaxed)) {}
   threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup);
   if (tid == 0) {
     out[0] = atomic_load_explicit(cnt, memory_order_relaxed);
@@ -150,7 +154,8 @@ func TestSimdgroupMatrix(t *testing.T) {
   simdgroup_multiply_accumulate(d, a, b, c);
   simdgroup_store(d, out, 8);
   simdgroup_matrix<float, 8, 8> e = make_filled_simdgroup_matrix<float, 8, 8>(2.0f);
-  e.thread_elements()[1] += 1; simdgroup_store(e, out + 64, 8); simdgroup_multiply(d, c, a); simdgroup_store(d, out + 128, 8);`,
+  e.thread_elements()[1] += 1; simdgroup_store(e, out + 64, 8); simdgroup_multiply(d, c, a);
+  simdgroup_store(d, out + 128, 8);`,
 		32, 192, msl.Options{})
 	for r := range 8 {
 		for c := range 8 {
@@ -170,11 +175,18 @@ func TestSimdgroupMatrix(t *testing.T) {
 
 // 1 + 2^-12 squared is 1 + 2^-11 + 2^-24: the last term survives only in an fma.
 func TestContraction(t *testing.T) {
-	body := "float a = in[1] + 0.000244140625f; float p = a * a; out[0] = a * a - 1.00048828125f; out[1] = p - 1.00048828125f;\n" +
-		"{\n#pragma clang fp contract(off)\nout[2] = a * a - 1.00048828125f; }\nout[3] = a * a - 1.00048828125f; out[4] = fma(a, a, -1.00048828125f);"
+	body := `
+  float a = in[1] + 0.000244140625f, p = a * a;
+  out[0] = a * a - 1.00048828125f; out[1] = p - 1.00048828125f;
+  {
+#pragma clang fp contract(off)
+    out[2] = a * a - 1.00048828125f;
+  }
+  out[3] = a * a - 1.00048828125f; out[4] = fma(a, a, -1.00048828125f);`
 	tiny := float32(math.Ldexp(1, -24))
 	require.Equal(t, []float32{tiny, 0, 0, tiny, tiny}, runLanes(t, "", body, 1, 5, msl.Options{}))
-	require.Equal(t, runLanes(t, "", body, 1, 5, msl.Options{}), runLanes(t, "", body, 1, 5, msl.Options{MathMode: msl.Safe}),
+	require.Equal(t, runLanes(t, "", body, 1, 5, msl.Options{}), runLanes(t, "", body, 1, 5,
+		msl.Options{MathMode: msl.Safe}),
 		"safe mode sets the contract to on")
 }
 
@@ -199,9 +211,12 @@ void put(threadgroup float *p, uint i, float x) { p[i] = x; }
 func TestReflection(t *testing.T) {
 	mod, err := msl.Compile(msl.Source{Name: "t", Text: `
 struct Params { int n; float s; };
-[[kernel, max_total_threads_per_threadgroup(256)]] void k(device const float *a [[buffer(2)]], device float *b [[buffer(0)]],
-    device metal::atomic_uint *c [[buffer(5)]], constant Params &p [[buffer(1)]], device float *hidden [[buffer(7)]],
-    threadgroup float *tg [[threadgroup(0)]], device float *unused [[buffer(9)]], ushort2 pos [[thread_position_in_grid]]) {
+[[kernel, max_total_threads_per_threadgroup(256)]] void k(device const float *a [[buffer(2)]],
+device float *b [[buffer(0)]],
+    device metal::atomic_uint *c [[buffer(5)]], constant Params &p [[buffer(1)]],
+    device float *hidden [[buffer(7)]],
+    threadgroup float *tg [[threadgroup(0)]], device float *unused [[buffer(9)]],
+    ushort2 pos [[thread_position_in_grid]]) {
   device float *w = (device float *)hidden;
   w[pos.x] = 1;
   b[pos.x] = a[pos.y] * p.s + p.n;

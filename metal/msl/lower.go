@@ -157,8 +157,7 @@ func (g *gen) emit(in *kir.Instr) operand {
 	in.Pos = g.kp
 	g.c.instrs++
 	if g.c.instrs > maxInstrs {
-		g.c.errorf(TooLarge, g.pos, "the kernel has more than %d instructions once its calls are inlined", maxInstrs)
-		panic(bailout{})
+		g.c.fatal(TooLarge, g.pos, "the kernel has more than %d instructions once its calls are inlined", maxInstrs)
 	}
 	g.blk.Instrs = append(g.blk.Instrs, in)
 	return operand{in: in, ty: in.Type}

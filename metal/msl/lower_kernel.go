@@ -160,7 +160,7 @@ func (c *compiler) checkUnused() {
 func (c *compiler) kernel(inst *funcInst, name string, specs *Specs) *kir.Kernel {
 	f := inst.f
 	g := newGen(c, name)
-	c.instrs = 0
+	c.instrs, c.work = 0, 0
 	c.used[f] = true
 	g.env = inst.env
 	g.at(f.decl.Pos())

@@ -58,13 +58,16 @@ func (g *gen) stmts(list []Stmt, tail bool) flow {
 }
 
 func (g *gen) stmt(s Stmt, tail bool) flow {
+	if s == nil { // a syntax error has been reported
+		return fNext
+	}
 	g.depth++
 	defer func() { g.depth-- }()
 	if g.depth > maxNesting {
-		g.c.errorf(TooLarge, s.Pos(), "statements and calls are nested more than %d deep", maxNesting)
-		panic(bailout{})
+		g.c.fatal(TooLarge, s.Pos(), "statements and calls are nested more than %d deep", maxNesting)
 	}
 	g.step()
+	g.c.spend(s.Pos())
 	g.at(s.Pos())
 	switch s := s.(type) {
 	case *BlockStmt:
@@ -171,7 +174,7 @@ func (g *gen) ifStmt(s *IfStmt, tail bool) flow {
 // scoped runs a statement that is no block in a scope of its own, as C++ does for the bodies of if and loops.
 func (g *gen) scoped(s Stmt, tail bool) flow {
 	if b, ok := s.(*BlockStmt); ok {
-		g.at(s.Pos())
+		g.at(b.Pos())
 		return g.block(b, tail)
 	}
 	defer g.push()()

@@ -25,7 +25,6 @@ type value struct {
 	k     vkind
 	tmp   bool // vMem: a temporary, an rvalue too large to be taken apart
 	lit   bool // vRight: the literal 0, which is a null pointer
-	mul   bool // vRight: made by * in this expression, so that + may contract it
 	q     qtype
 	comps []operand
 	obj   *object
@@ -68,7 +67,7 @@ var (
 	voidValue = value{k: vVoid, q: qtype{T: typeVoid}}
 )
 
-func (v *value) bad() bool { return v.k == vBad || v.q.T.kind == tBad }
+func (v *value) bad() bool { return v.k == vBad || v.q.T == nil || v.q.T.kind == tBad }
 func (v *value) isLvalue() bool {
 	switch v.k {
 	case vSlot, vSwz, vDyn:

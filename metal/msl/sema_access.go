@@ -260,6 +260,9 @@ func (g *gen) structMember(v value, x *MemberExpr) value {
 
 // swizzle selects components by name: xyzw or rgba.
 func (g *gen) swizzle(v value, name string, at Pos) value {
+	if name == "" { // a syntax error has been reported
+		return badValue
+	}
 	var sel []uint8
 	set := 0
 	for i := range len(name) {

@@ -375,12 +375,7 @@ func (g *gen) enterCall(inst *funcInst, at Pos) bool {
 	}
 	g.calls++
 	if g.calls > maxInline {
-		g.calls--
-		g.c.errorf(Recursion, at, "calls are nested more than %d deep", maxInline)
-		if g.exec {
-			panic(notConstant{reported: true})
-		}
-		return false
+		g.c.fatal(Recursion, at, "calls are nested more than %d deep", maxInline)
 	}
 	return true
 }

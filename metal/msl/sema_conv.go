@@ -376,7 +376,6 @@ func (g *gen) convStd(v value, to *ctype) value {
 		}
 		r := rval(to, g.convert(v.comps[0], to.kt))
 		r.lit = lit
-		r.mul = v.mul && r.comps[0] == v.comps[0]
 		return r
 	case tVec:
 		if v.q.T == to.unpacked() {

@@ -9,13 +9,16 @@ const maxNesting = 4000
 
 // expr evaluates an expression: names and what selects a part of an object stay lvalues.
 func (g *gen) expr(x Expr) value {
+	if x == nil { // a syntax error has been reported
+		return badValue
+	}
 	g.depth++
 	defer func() { g.depth-- }()
 	if g.depth > maxNesting {
-		g.c.errorf(TooLarge, x.Pos(), "expressions and calls are nested more than %d deep", maxNesting)
-		panic(bailout{})
+		g.c.fatal(TooLarge, x.Pos(), "expressions and calls are nested more than %d deep", maxNesting)
 	}
 	g.step()
+	g.c.spend(x.Pos())
 	g.at(x.Pos())
 	switch x := x.(type) {
 	case *IntLit:

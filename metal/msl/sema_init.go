@@ -9,8 +9,7 @@ func (g *gen) initList(l *InitList, t qtype, at Pos) value {
 	g.depth++
 	defer func() { g.depth-- }()
 	if g.depth > maxNesting {
-		g.c.errorf(TooLarge, at, "braced lists are nested more than %d deep", maxNesting)
-		panic(bailout{})
+		g.c.fatal(TooLarge, at, "braced lists are nested more than %d deep", maxNesting)
 	}
 	if t.T.kind == tBad {
 		return badValue

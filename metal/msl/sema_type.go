@@ -8,6 +8,9 @@ var badType = qtype{T: typeBad}
 
 // typeOf resolves a type as written, in the current scope. Errors are reported and give badType.
 func (g *gen) typeOf(x *TypeExpr) qtype {
+	if x == nil { // a syntax error has been reported
+		return badType
+	}
 	t := g.typeNoQuals(x)
 	if x.Kind == TypeReference || t.T.kind == tRef { // qualifiers on a reference have no effect
 		return t
@@ -247,8 +250,12 @@ func (g *gen) undeclared(n *Name) {
 
 // resolveQuiet is resolveEntity without a message for the last part; a wrong qualifier is reported, and sets badQual.
 func (g *gen) resolveQuiet(n *Name) *entity {
-	x := g.resolveName(n)
-	if x != nil && x.kind == eType && n.HasArgs && x.tmpl != nil { // a class's own name with other arguments
+	return withArgs(g.resolveName(n), &n.NamePart)
+}
+
+// withArgs makes a class's own name the template again where template arguments follow it: they may be other ones.
+func withArgs(x *entity, p *NamePart) *entity {
+	if x != nil && x.kind == eType && p.HasArgs && x.tmpl != nil {
 		return &entity{kind: eTemplate, name: x.name, tmpl: x.tmpl, env: x.env}
 	}
 	return x
@@ -325,7 +332,7 @@ func (g *gen) qualEnv(n *Name) *env {
 			e = x.ns
 			continue
 		}
-		t, ok := g.entityType(x, &Name{Base: n.Base, NamePart: *p})
+		t, ok := g.entityType(withArgs(x, p), &Name{Base: n.Base, NamePart: *p})
 		if !ok {
 			g.c.errorf(NotAType, p.PartAt, "'%s' is neither a namespace nor a class", p.Ident)
 			return nil

@@ -21,7 +21,8 @@ const npyMagic = "\x93NUMPY"
 // maxHeader bounds the header, so that a damaged length allocates nothing. NumPy reads at most 10000 bytes itself.
 const maxHeader = 1 << 20
 
-// npyTypes are the dtypes of .npy files by kind and size. NumPy has no bfloat16: MLX and ml_dtypes write it as raw bytes.
+// npyTypes are the dtypes of .npy files by kind and size. NumPy has no bfloat16: MLX and ml_dtypes write it as raw
+// bytes.
 var npyTypes = map[string]tensor.DType{
 	"b1": tensor.Bool, "u1": tensor.Uint8, "u2": tensor.Uint16, "u4": tensor.Uint32, "u8": tensor.Uint64,
 	"i1": tensor.Int8, "i2": tensor.Int16, "i4": tensor.Int32, "i8": tensor.Int64,

@@ -6,6 +6,7 @@ var (
 	exponential = unaryOp("exp")
 	logarithm   = unaryOp("log")
 	squareRoot  = unaryOp("sqrt")
+	rootInverse = unaryOp("rsqrt")
 	sine        = unaryOp("sin")
 	cosine      = unaryOp("cos")
 	hyperTan    = unaryOp("tanh")
@@ -28,6 +29,13 @@ func init() {
 		Expr: exprs{Float: "metal::sqrt($0)", Complex: "complex_sqrt($0)"},
 		Diff: []diff{func(c *tensor.Ctx, t *tensor.Array, p point) *tensor.Array {
 			return Divide(t, Add(p.Out, p.Out, c), c)
+		}},
+	})
+	rootInverse.define(row{
+		Arg:  inexact,
+		Expr: exprs{Float: "metal::rsqrt($0)", Complex: "complex64_t(1.0f, 0.0f) / complex_sqrt($0)"},
+		Diff: []diff{func(c *tensor.Ctx, t *tensor.Array, p point) *tensor.Array { // -t / (2 a sqrt(a))
+			return Divide(Multiply(t, p.Out, c), Multiply(Scalar(-2, p.A, c), p.A, c), c)
 		}},
 	})
 	sine.define(row{
@@ -77,6 +85,12 @@ func Log(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 // Integers and bool give float32, other dtypes their own. The derivative is 1/(2 sqrt(a)).
 func Sqrt(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return squareRoot.call(tensor.Call(ctx), a)
+}
+
+// Rsqrt is 1/sqrt(a), element by element: inf at 0, NaN for negative numbers. Integers and bool give float32, other
+// dtypes their own.
+func Rsqrt(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
+	return rootInverse.call(tensor.Call(ctx), a)
 }
 
 // Sin is the sine of each element, in radians. Integers and bool give float32, other dtypes their own.

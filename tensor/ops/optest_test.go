@@ -42,8 +42,8 @@ var discrete = map[string]bool{
 
 // unaryInputs are where functions are tried that are not defined, or not smooth, on all of [-2, 2].
 var unaryInputs = map[string]optest.Gen{
-	"log": optest.Uniform(0.25, 4), "sqrt": optest.Uniform(0.25, 4), "abs": optest.Distinct(0.0625),
-	"sigmoid": optest.Uniform(-6, 6),
+	"log": optest.Uniform(0.25, 4), "sqrt": optest.Uniform(0.25, 4), "rsqrt": optest.Uniform(0.25, 4),
+	"abs": optest.Distinct(0.0625), "sigmoid": optest.Uniform(-6, 6),
 }
 
 var unaryRefusals = map[string][]tensor.DType{

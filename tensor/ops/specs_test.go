@@ -72,7 +72,8 @@ type (
 var unaryFuncs = map[string]func(a *array, c ...*ctx) *array{
 	"negative": ops.Negative, "abs": ops.Abs, "sign": ops.Sign, "square": ops.Square, "floor": ops.Floor,
 	"conjugate": ops.Conjugate, "isnan": ops.IsNaN, "isinf": ops.IsInf, "logical_not": ops.LogicalNot, "exp": ops.Exp,
-	"log": ops.Log, "sqrt": ops.Sqrt, "sin": ops.Sin, "cos": ops.Cos, "tanh": ops.Tanh, "sigmoid": ops.Sigmoid,
+	"log": ops.Log, "sqrt": ops.Sqrt, "rsqrt": ops.Rsqrt, "sin": ops.Sin, "cos": ops.Cos, "tanh": ops.Tanh,
+	"sigmoid": ops.Sigmoid, "real": ops.Real, "imag": ops.Imag,
 }
 
 var binaryFuncs = map[string]func(a, b *array, c ...*ctx) *array{

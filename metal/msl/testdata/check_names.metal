@@ -7,11 +7,11 @@ enum class Kind { A, B };
 void helper(device float *p) { *p = 1; }
 float two(float a, float b) { return a + b; }
 template <typename T> T same(T a, T b) { return a; }
-int forever(int n) { return forever(n - 1); } /* ERROR "MSL0319: .*calls itself" */
-int noValue(int n) { n = 1; } /* ERROR "MSL0320: noValue.int. returns no value" */
+int forever(int n) { return forever(n - 1); } /* ERROR "MSL0320: .*calls itself" */
+int noValue(int n) { n = 1; } /* ERROR "MSL0321: noValue.int. returns no value" */
 constant int size = 4;
 int global = 1; /* ERROR "MSL0312: .*must be in the constant address space" */
-static_assert(sizeof(S) == 8, "two ints"); /* ERROR "MSL0316: static_assert failed: two ints" */
+static_assert(sizeof(S) == 8, "two ints"); /* ERROR "MSL0317: static_assert failed: two ints" */
 kernel void k(device const float *x [[buffer(0)]], device float *y [[buffer(1)]], constant float *c [[buffer(2)]],
               uint3 gid [[thread_position_in_grid]]) {
   uint i = gid.x;
@@ -44,20 +44,20 @@ kernel void k(device const float *x [[buffer(0)]], device float *y [[buffer(1)]]
   if (v > 1.0f) {} /* ERROR "MSL0308: a condition of type bool4: use any.. or all" */
   y[i] = i << 1.5f; /* ERROR "MSL0309: << is not defined on uint and float" */
   y[i] = 5 % 2.0f; /* ERROR "MSL0309: % is not defined on int and float" */
-  int a[2] = {1.5f, 2}; /* ERROR "MSL0321: in braces float does not convert to int" */
-  int b[i]; /* ERROR "MSL0315: the size of an array is not constant" */
-  const int unset; /* ERROR "MSL0333: the constant 'unset' has no value" */
-  constexpr int runtime = gid.y; /* ERROR "MSL0315: the value of 'runtime' is not constant" */
+  int a[2] = {1.5f, 2}; /* ERROR "MSL0323: in braces float does not convert to int" */
+  int b[i]; /* ERROR "MSL0316: the size of an array is not constant" */
+  const int unset; /* ERROR "MSL0334: the constant 'unset' has no value" */
+  constexpr int runtime = gid.y; /* ERROR "MSL0316: the value of 'runtime' is not constant" */
   int twice = 1;
-  float twice = 2; /* ERROR "MSL0318: 'twice' is declared twice" */
+  float twice = 2; /* ERROR "MSL0319: 'twice' is declared twice" */
   threadgroup_barrier(3); /* ERROR "MSL0308: the flags of a barrier" */
   atomic_fetch_add_explicit(y, 1, memory_order_relaxed); /* ERROR "MSL0308: .*needs a pointer to an atomic object" */
-  half h = as_type<half>(1.0f); /* ERROR "MSL0325: as_type from float to half" */
+  half h = as_type<half>(1.0f); /* ERROR "MSL0326: as_type from float to half" */
   device int *cast = (device int *)t; /* ERROR "MSL0312: a cast from a pointer to threadgroup memory" */
-  switch (i) { case 1: case 1: break; } /* ERROR "MSL0318: .*two labels of this value" */
+  switch (i) { case 1: case 1: break; } /* ERROR "MSL0319: .*two labels of this value" */
   auto nothing = helper(y); /* ERROR "MSL0308: an expression of type void has no value" */
   y[i] = y; /* ERROR "MSL0308: an assignment: device float. does not convert to float" */
-  vec<float, 5> v5; /* ERROR "MSL0324: vec has 1 to 4 components" */
+  vec<float, 5> v5; /* ERROR "MSL0325: vec has 1 to 4 components" */
   undeclared = 1; /* ERROR "MSL0301: 'undeclared' is not declared" */
-  return 1; /* ERROR "MSL0321?: a kernel returns no value" */
+  return 1; /* ERROR "MSL0322: a kernel returns no value" */
 }

@@ -5,6 +5,9 @@ functions that are rounded, from NumPy in double precision (values.json), and pr
 """
 
 import json
+import sys
+
+sys.path.pop(0)  # this folder: NumPy would take its random.py for Python's
 
 import mlx.core as mx
 import numpy as np
@@ -23,7 +26,8 @@ def name(d):
     return str(d).removeprefix("mlx.core.").removesuffix("_")
 
 
-UNARY = "negative abs sign square floor conjugate isnan isinf logical_not exp log sqrt sin cos tanh sigmoid".split()
+UNARY = ("negative abs sign square floor conjugate isnan isinf logical_not real imag exp log sqrt rsqrt sin "
+         "cos tanh sigmoid").split()
 BINARY = ("add subtract multiply divide floor_divide remainder power equal not_equal greater greater_equal less "
           "less_equal maximum minimum logical_and logical_or").split()
 REDUCTIONS = "sum prod mean max min all any logsumexp softmax".split()
@@ -158,13 +162,17 @@ def double(a):
     return np.array(a.astype(mx.float64))
 
 
+def rsqrt(x):
+    return 1 / np.sqrt(x)
+
+
 def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
 
-EXACT = "negative abs sign square floor conjugate isnan isinf logical_not".split()
-ROUNDED = {"exp": np.exp, "log": np.log, "sqrt": np.sqrt, "sin": np.sin, "cos": np.cos, "tanh": np.tanh,
-           "sigmoid": sigmoid}
+EXACT = "negative abs sign square floor conjugate isnan isinf logical_not real imag".split()
+ROUNDED = {"exp": np.exp, "log": np.log, "sqrt": np.sqrt, "rsqrt": rsqrt, "sin": np.sin, "cos": np.cos,
+           "tanh": np.tanh, "sigmoid": sigmoid}
 
 
 def values():
@@ -196,7 +204,7 @@ def values():
             if (op, d) == ("sigmoid", "complex64"):
                 continue
             z = x
-            if d == "complex64" and op == "log":
+            if d == "complex64" and op in ("log", "rsqrt"):
                 z = x[1:]
             if op in ("sin", "cos") and d != "complex64" and d[0] not in "bui":
                 z = x[np.flatnonzero(~(np.abs(double(x)) > 1e19)).tolist()]

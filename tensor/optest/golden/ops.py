@@ -16,6 +16,7 @@ HALFS = ["float16", "bfloat16", "float32"]
 
 UNARY = {
     "negative": (mx.negative, U), "exp": (mx.exp, U), "log": (mx.log, POS), "sqrt": (mx.sqrt, POS), "sin": (mx.sin, BIG),
+    "rsqrt": (mx.rsqrt, POS), "real": (mx.real, U), "imag": (mx.imag, U),
     "cos": (mx.cos, BIG), "tanh": (mx.tanh, U), "sigmoid": (mx.sigmoid, BIG), "abs": (mx.abs, U), "square": (mx.square, U),
     "sign": (mx.sign, U), "floor": (mx.floor, U), "logical_not": (mx.logical_not, U), "isnan": (mx.isnan, U),
     "isinf": (mx.isinf, U), "conjugate": (mx.conjugate, U), "stop_gradient": (mx.stop_gradient, U),

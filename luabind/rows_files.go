@@ -1,0 +1,29 @@
+package luabind
+
+import (
+	"path/filepath"
+
+	"github.com/mlxlua/mlxlua/tensor/format"
+)
+
+// fileRows are the functions that read files. A state without Lua's io library refuses them.
+var fileRows = []row{
+	{name: "load", sig: "file:string format:string?",
+		help: "The array in a .npy file, of any dtype, order and byte order. format is the file's extension unless it is " +
+			"given; \"npy\" is what there is.",
+		call: func(a *args) any {
+			if !a.s.files {
+				a.fail("this state has no access to files")
+			}
+			path, ext := a.text(0), ""
+			if a.given(1) {
+				ext = a.text(1)
+			} else if e := filepath.Ext(path); e != "" {
+				ext = e[1:]
+			}
+			if ext != "npy" {
+				a.fail("format of %q is %q, want \"npy\"", path, ext)
+			}
+			return format.LoadNPY(path, a.ctx)
+		}},
+}

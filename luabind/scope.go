@@ -1,0 +1,86 @@
+package luabind
+
+import (
+	"weak"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops"
+)
+
+// scope is a call of mx.scope under way. It watches the arrays that are made meanwhile without keeping them.
+type scope struct {
+	since uint64 // arrays of nodes up to this one were there before
+	made  []weak.Pointer[tensor.Array]
+	kept  map[tensor.Value]bool
+}
+
+// scopeRows are the functions that give memory back by block.
+var scopeRows = []row{
+	{name: "scope", sig: "f:any", help: "Calls f and gives its results. The arrays that f made and neither returned " +
+		"(also in tables) nor passed to mx.keep are freed then, as by x:free(), also after an error; later use of one is an " +
+		"error that names where it was made. In a function that is being traced nothing is freed.", call: scopeCall},
+	{name: "keep", sig: "t:any", help: "Keeps the arrays of a tree, which it returns, beyond the end of the mx.scope " +
+		"that runs; a scope around that one decides anew.", call: func(a *args) any {
+		if n := len(a.s.scopes); n > 0 {
+			a.s.scopes[n-1].keep(a.s.flattenAll("keep", a.raw))
+		}
+		return a.raw[0]
+	}},
+}
+
+func (sc *scope) keep(xs []*tensor.Array) {
+	for _, x := range xs {
+		sc.kept[x.Value()] = true
+	}
+}
+
+// watch notes an array that a script gets to see.
+func (s *State) watch(x *tensor.Array) {
+	if n := len(s.scopes); n > 0 && x.Value().Node.ID() > s.scopes[n-1].since {
+		s.scopes[n-1].made = append(s.scopes[n-1].made, weak.Make(x))
+	}
+}
+
+// scopeCall is mx.scope(f).
+func scopeCall(a *args) any {
+	s, fn := a.s, a.callable(0)
+	since := ops.Number(0, tensor.Float32).Value().Node.ID()
+	sc := &scope{since: since, kept: map[tensor.Value]bool{}}
+	s.scopes = append(s.scopes, sc)
+	defer s.endScope(len(s.scopes)-1, a.ctx)
+	top := s.L.GetTop()
+	s.L.Push(fn)
+	s.L.Call(0, lua.MultRet)
+	var out values
+	for i := top + 1; i <= s.L.GetTop(); i++ {
+		out = append(out, s.L.Get(i))
+	}
+	s.L.SetTop(top)
+	sc.keep(s.flattenAll("scope", out))
+	return out
+}
+
+// endScope ends the scopes from depth on and frees what was made in them.
+func (s *State) endScope(depth int, c *tensor.Ctx) {
+	ended := s.scopes[depth:]
+	s.scopes = s.scopes[:depth]
+	var made []*tensor.Array
+	traced := false
+	for _, sc := range ended {
+		for _, w := range sc.made {
+			if x := w.Value(); x != nil {
+				made = append(made, x)
+				traced = traced || tensor.Traced(x)
+			}
+		}
+	}
+	for _, x := range made {
+		if traced || ended[0].kept[x.Value()] {
+			s.watch(x) // now it is up to the scope around
+		} else {
+			x.Free(c)
+		}
+	}
+}
