@@ -22,8 +22,7 @@ func allRows() []row {
 	for _, rows := range [][]row{coreRows, fileRows, opRows, heavyRows} {
 		all = append(all, rows...)
 	}
-	for _, rows := range [][]row{transformRows, kernelRows, evalRows, streamRows, memoryRows, compileRows, scopeRows,
-		fileRows} {
+	for _, rows := range [][]row{transformRows, kernelRows, evalRows, streamRows, memoryRows, compileRows, scopeRows} {
 		for _, r := range rows {
 			r.host = true
 			all = append(all, r)

@@ -187,6 +187,7 @@ type compiler struct {
 	enumVals map[enumValKey]operand
 	resolved map[*entity]qtype
 	globals  map[*entity]value
+	busy     map[*entity]bool // types and constants being worked out
 	insts    map[*tmplInfo][]*structInfo
 	varInsts map[*tmplInfo][]varInst
 	finsts   map[*funcEnt][]*funcInst
@@ -207,6 +208,7 @@ func newCompiler(f *File, opt Options) *compiler {
 	c := &compiler{
 		file: f, opt: opt, types: map[typeKey]*ctype{}, structs: map[structKey]*ctype{}, enums: map[enumKey]*ctype{},
 		enumVals: map[enumValKey]operand{}, resolved: map[*entity]qtype{}, globals: map[*entity]value{},
+		busy:  map[*entity]bool{},
 		insts: map[*tmplInfo][]*structInfo{}, varInsts: map[*tmplInfo][]varInst{}, finsts: map[*funcEnt][]*funcInst{},
 		used: map[*funcEnt]bool{}, overlay: map[*env]*env{}, extraTmpl: map[*tmplInfo][]*TemplateDecl{},
 		extraSpecs: map[*funcEnt][]*funcEnt{}, members: map[memberKey][]memberDef{},

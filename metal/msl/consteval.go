@@ -78,7 +78,12 @@ func (g *gen) globalVar(ent *entity) value {
 	if v, ok := c.globals[ent]; ok {
 		return v
 	}
-	c.globals[ent] = badValue
+	if c.busy[ent] {
+		c.errorf(NotConstant, ent.at, "the value of '%s' is defined by itself", ent.name)
+		return badValue
+	}
+	c.busy[ent] = true
+	defer delete(c.busy, ent)
 	if !c.enter(ent.at) {
 		return badValue
 	}

@@ -258,14 +258,14 @@ func (p *parser) condition(init bool, word string) (first Stmt, v *VarDecl, x Ex
 			first = &DeclStmt{stmtNode: at, Decls: decls}
 		}
 	}
-	if p.declStarts() {
+	if p.condDeclares() {
 		v = p.condVar()
 	} else {
 		x = p.expr()
 		if init && p.kind() == tSemi && first == nil {
 			first = &ExprStmt{stmtNode: stmtNode{Base{x.Pos()}}, X: x}
 			p.advance()
-			if p.declStarts() {
+			if p.condDeclares() {
 				v, x = p.condVar(), nil
 			} else {
 				x = p.expr()
@@ -278,6 +278,21 @@ func (p *parser) condition(init bool, word string) (first Stmt, v *VarDecl, x Ex
 
 // find returns the index of the token at a place of this unit.
 func (p *parser) find(at Pos) int { return int(at - p.f.base - 1) }
+
+// condDeclares reports whether a condition declares a variable: int(i) starts like a declaration of i, but no
+// initialiser follows.
+func (p *parser) condDeclares() bool {
+	if !p.declStarts() {
+		return false
+	}
+	isExpr := false
+	p.try(func() bool {
+		p.expr()
+		isExpr = !p.bad && (p.kind() == tRParen || p.kind() == tSemi)
+		return false
+	})
+	return !isExpr
+}
 
 // condVar parses the variable that a condition declares.
 func (p *parser) condVar() *VarDecl {

@@ -1,6 +1,7 @@
 package msl
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/mlxlua/mlxlua/metal/kir"
@@ -341,6 +342,10 @@ func (g *gen) evalOff(f func(h *gen)) {
 	h.env, h.fr, h.pos, h.depth, h.calls = g.env, g.fr, g.pos, g.depth, g.calls
 	h.unevaluated = true
 	h.contract = false
+	// Names in f mean g's variables: their numbers have to mean the same in h, and h's own come after them.
+	if g.k != nil {
+		h.k.Vars, h.k.Regions = slices.Clip(g.k.Vars), slices.Clip(g.k.Regions)
+	}
 	f(h)
 }
 

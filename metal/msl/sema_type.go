@@ -202,10 +202,19 @@ func (c *compiler) typeEntity(x *entity) qtype {
 	if t, ok := c.resolved[x]; ok {
 		return t
 	}
-	c.resolved[x] = badType // a cycle gives an error type, not a hang
+	if c.busy[x] {
+		c.errorf(Incomplete, x.at, "the type '%s' is defined by itself", x.name)
+		return badType
+	}
+	c.busy[x] = true
+	defer delete(c.busy, x)
 	var t qtype
 	switch {
 	case x.alias != nil:
+		if !c.enter(x.at) {
+			return badType
+		}
+		defer c.leave()
 		t = c.constGen(x.env).typeOf(x.alias.Type)
 	case x.strukt != nil:
 		t = qt(c.structFor(x.strukt, x.env))

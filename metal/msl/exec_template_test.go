@@ -1,0 +1,49 @@
+package msl_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua/metal/msl"
+)
+
+// A class template that names itself with other arguments before :: means the other instance, as C++14 has it
+// ([temp.local]): the constants are factorials, the types end at the specialisation.
+func TestTemplateNamesItself(t *testing.T) {
+	runRows(t, `
+template <int N> struct Fact { static constexpr constant int v = N * Fact<N - 1>::v; };
+template <> struct Fact<0> { static constexpr constant int v = 1; };
+template <int N> struct Down {
+  using type = typename Down<N - 1>::type;
+  static int f() { return 1 + Down<N - 1>::f(); }
+};
+template <> struct Down<0> { using type = float; static int f() { return 40; } };
+template <int N> struct Own {
+  static constexpr constant int a = N;
+  static constexpr constant int b = Own::a + Own<N>::a;
+};
+`, "", []row{
+		{"Fact<5>::v", 120},
+		{"Fact<0>::v", 1},
+		{"Down<3>::type(1.5f)", 1.5},
+		{"Down<3>::f()", 43},
+		{"Own<4>::b", 8},
+	})
+}
+
+// Types and constants that never end, or need themselves, are errors: no hang, and no silent value.
+func TestEndlessDefinitions(t *testing.T) {
+	for _, c := range []struct{ pre, use, want string }{
+		{"template <int N> struct F { using type = typename F<N + 1>::type; };", "F<0>::type(1)", "more than 400 deep"},
+		{"template <int N> struct F { static constexpr constant int v = F<N + 1>::v; };", "F<0>::v", "more than 400 deep"},
+		{"template <int N> struct F { using type = typename F<N>::type; };", "F<0>::type(1)", "'type' is defined by itself"},
+		{"template <int N> struct F { static constexpr constant int v = F<N>::v; };", "F<0>::v", "'v' is defined by itself"},
+		{"constant int a = a;", "a", "'a' is defined by itself"},
+	} {
+		text := c.pre + "\nkernel void k(device float *out [[buffer(0)]]) { out[0] = float(" + c.use + "); }\n"
+		_, err := msl.Compile(msl.Source{Name: "test", Text: text}, msl.Options{})
+		require.ErrorContains(t, err, c.want, c.pre)
+		require.NotContains(t, err.Error(), "internal error", c.pre)
+	}
+}
