@@ -79,7 +79,8 @@ var docs = map[string]string{
 		"order; its dtype is T's. The shape's size must be len(v).",
 	"Full": "Full is an array of that shape whose elements are value's, converted to d and\n" +
 		"broadcast. It costs no memory: all elements share value's bytes. A shape with a\n" +
-		"negative size, or one that value's does not broadcast to, is an error.",
+		"negative size, one that value's does not broadcast to, and one whose elements\n" +
+		"would be more than the memory limit are errors.",
 	"FullLike": "FullLike is value converted to d and broadcast to a's shape, which is not read:\n" +
 		"a replay follows it.",
 	"GatherQMM": "GatherQMM is a batch of products of matrices of x with packed matrices (see\n" +
@@ -478,6 +479,9 @@ var docs = map[string]string{
 	"tensor.F64.Float": "Float is the number.",
 	"tensor.Fail":      "Fail is an array that carries an error: an op given a bad argument returns it.",
 	"tensor.FailWith":  "FailWith is Fail with a given error as the cause.",
+	"tensor.Fits": "Fits says why an array of that spec cannot be held with elements of its own:\n" +
+		"it is larger than the default device's memory limit. Without a device everything\n" +
+		"fits.",
 	"tensor.Float16Bits": "Float16Bits is v rounded to the nearest float16, ties to even; what is over\n" +
 		"65519 becomes infinity.",
 	"tensor.Float16Value": "Float16Value is the number that float16 bits stand for.",

@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -132,17 +133,27 @@ func (x *Array) Bytes(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	defer release()
-	if dev := currentDevice(); dev != nil {
-		if n, limit := spec.NBytes(), dev.Memory().Limit; n > limit {
-			return nil, (&Ctx{Where: x.node.where}).Errorf("item", "a copy of the elements of %v takes %d bytes, more than the "+
-				"memory limit of %d", spec, n, limit)
-		}
+	if err := Fits(spec); err != nil {
+		return nil, (&Ctx{Where: x.node.where}).Errorf("item", "a copy of the elements: %w", err)
 	}
 	out := make([]byte, spec.NBytes())
 	if len(out) > 0 {
 		strided(out, spec, v)
 	}
 	return out, nil
+}
+
+// Fits says why an array of that spec cannot be held with elements of its own: it is larger than the default device's
+// memory limit. Without a device everything fits.
+func Fits(spec Spec) error {
+	dev := currentDevice()
+	if dev == nil {
+		return nil
+	}
+	if n, limit := spec.NBytes(), dev.Memory().Limit; n > limit {
+		return fmt.Errorf("%v takes %d bytes, more than the memory limit of %d", spec, n, limit)
+	}
+	return nil
 }
 
 // HostView evaluates x and gives its elements where they lie: see View.Bytes. They stay valid, and must not be

@@ -20,11 +20,12 @@ fails("non%-function object; the line calls missing$", function() return ({}).mi
 fails("non%-function object$", function() return ({})[1]() end)
 fails("out of range", function() return mx.zeros({3})[7] end)
 fails("is more than the largest buffer", function()
-  return mx.eval(mx.zeros({1024, 1024, 1024, 1024}) + mx.arange(1024))
+  return mx.eval(mx.broadcast_to(mx.zeros({1}), {1024, 1024, 1024, 1024}) + mx.arange(1024))
 end)
 fails("25.8 GB is more than", function() mx.eval(mx.zeros({1024 * 1024 * 1024, 1}) + mx.arange(6)) end)
--- zeros takes no memory, printing it little; its copies are beyond the limit
-local endless = mx.zeros({1024, 1024, 1024, 1024})
+-- a broadcast array takes no memory, printing it little; its copies are beyond the limit
+local endless = mx.broadcast_to(mx.zeros({1}), {1024, 1024, 1024, 1024})
+fails("more than the memory limit", mx.zeros, {1024, 1024, 1024, 1024})
 assert(tostring(endless):find("[0, 0, 0, ..., 0, 0, 0]", 1, true))
 fails("memory limit", endless.tolist, endless)
 fails("2147483647", mx.zeros, {2 ^ 40})

@@ -11,8 +11,8 @@ import (
 )
 
 // Full is an array of that shape whose elements are value's, converted to d and broadcast. It costs no memory: all
-// elements share value's bytes. A shape with a negative size, or one that value's does not broadcast to, is an
-// error.
+// elements share value's bytes. A shape with a negative size, one that value's does not broadcast to, and one whose
+// elements would be more than the memory limit are errors.
 func Full(shape tensor.ShapeArg, value *tensor.Array, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
 	return fill(tensor.Call(ctx), "full", shape, value, d)
 }
@@ -22,7 +22,11 @@ func fill(c *tensor.Ctx, name string, shape tensor.ShapeArg, value *tensor.Array
 		return f
 	}
 	if n, ok := shape.Numbers(); ok {
-		if err := tensor.Shape(n).Check(d); err != nil {
+		err := tensor.Shape(n).Check(d)
+		if err == nil { // what would read it needs the memory that it does without
+			err = tensor.Fits(tensor.Spec{Shape: n, DType: d})
+		}
+		if err != nil {
 			return tensor.Fail(c, name, "%w", err)
 		}
 	}
