@@ -10,6 +10,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops"
 )
 
 // arrayOf makes an array of a number, a bool, a complex value, a string (64-bit integers), or a nested table of such.
@@ -117,30 +118,15 @@ func (b *builder) u32(v uint32) { b.bytes = binary.LittleEndian.AppendUint32(b.b
 // float appends a number: rounded once to the dtype; integers drop the fraction and wrap, what is beyond 64 bits
 // saturates.
 func (b *builder) float(v float64) error {
-	switch b.dtype {
-	case tensor.Bool:
-		n := byte(0)
-		if v != 0 {
-			n = 1
-		}
-		b.bytes = append(b.bytes, n)
-	case tensor.Float16:
-		b.bytes = binary.LittleEndian.AppendUint16(b.bytes, tensor.Float16Bits(float32(v)))
-	case tensor.BFloat16:
-		b.bytes = binary.LittleEndian.AppendUint16(b.bytes, tensor.BFloat16Bits(float32(v)))
-	case tensor.Float32:
-		b.u32(math.Float32bits(float32(v)))
-	case tensor.Complex64:
-		b.u32(math.Float32bits(float32(v)))
-		b.u32(0)
-	case tensor.Float64:
-		b.bytes = binary.LittleEndian.AppendUint64(b.bytes, math.Float64bits(v))
-	default:
-		if v != v || math.IsInf(v, 0) {
-			return fmt.Errorf("has %v, which no %v can be", v, b.dtype)
-		}
-		b.integer(wholeNumber(v, b.dtype))
+	if !b.dtype.IsInteger() {
+		var err error
+		b.bytes, err = ops.AppendNumber(b.bytes, v, b.dtype)
+		return err
 	}
+	if v != v || math.IsInf(v, 0) {
+		return fmt.Errorf("has %v, which no %v can be", v, b.dtype)
+	}
+	b.integer(wholeNumber(v, b.dtype))
 	return nil
 }
 

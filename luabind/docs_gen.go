@@ -15,6 +15,9 @@ var docs = map[string]string{
 	"Any": "Any says whether one of a's elements along axes (nil: all axes; negative ones\n" +
 		"count from the end) is not zero, as bool: MLX's any. With keepdims the reduced\n" +
 		"dimensions stay as ones. Of no elements it is false.",
+	"AppendNumber": "AppendNumber appends v's bytes as an element of dtype d: rounded once,\n" +
+		"the fraction dropped for an integer dtype, for which a number out of range is an\n" +
+		"error.",
 	"Arange": "Arange is the numbers start, start+step, ... before stop, along one axis:\n" +
 		"ceil((stop-start)/step) of them, none if that is negative. Element i is start +\n" +
 		"i*step, computed in 64-bit integers or floats and rounded to d once. A step of\n" +

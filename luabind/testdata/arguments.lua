@@ -24,6 +24,8 @@ dtype(i + 0.5, "float32")
 dtype(i / 2, "float32")
 dtype(mx.array({true}) + 1, "int32")
 dtype(mx.array({1}, mx.float16) + 0.1, "float16")
+-- rounded once: above the middle of two float16s by less than a float32 shows
+same(mx.array(1 + 2 ^ -11 + 2 ^ -40, mx.float16):astype(mx.float32) * 1024, 1025)
 dtype(mx.arange(3), "int32")
 dtype(mx.arange(0, 1, 0.5), "float32")
 dtype(mx.full({2}, 1), "float32")

@@ -73,9 +73,3 @@ func FMA32(a, b, c float32) float32 {
 	}
 	return float32(s)
 }
-
-// Rem32 returns C's fmodf(x, y): exact, with the sign of x; NaN if y is zero or x infinite.
-func Rem32(x, y float32) float32 { return float32(math.Mod(float64(x), float64(y))) }
-
-// Rem64 returns C's fmod(x, y).
-func Rem64(x, y float64) float64 { return math.Mod(x, y) }

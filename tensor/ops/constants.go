@@ -69,7 +69,7 @@ func FromFloats(v []float64, shape []int, d tensor.DType, ctx ...*tensor.Ctx) *t
 	}
 	b := make([]byte, 0, spec.NBytes())
 	for _, x := range v {
-		if b, err = appendNumber(b, x, d); err != nil {
+		if b, err = AppendNumber(b, x, d); err != nil {
 			return tensor.Fail(c, "array", "%w", err)
 		}
 	}
@@ -96,8 +96,9 @@ func integerRange(d tensor.DType) (low, high float64) {
 	return -math.Ldexp(1, bits-1), math.Ldexp(1, bits-1)
 }
 
-// appendNumber appends v's bytes as an element of dtype d.
-func appendNumber(b []byte, v float64, d tensor.DType) ([]byte, error) {
+// AppendNumber appends v's bytes as an element of dtype d: rounded once, the fraction dropped for an integer dtype, for
+// which a number out of range is an error.
+func AppendNumber(b []byte, v float64, d tensor.DType) ([]byte, error) {
 	le := binary.LittleEndian
 	switch {
 	case d == tensor.Bool:
@@ -151,7 +152,7 @@ func roundToOdd(v float64) float32 {
 // Number is a scalar array of dtype d. For integer dtypes v's fraction is dropped, and a v out of range is an error.
 func Number(v float64, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
-	b, err := appendNumber(nil, v, d)
+	b, err := AppendNumber(nil, v, d)
 	if err != nil {
 		return tensor.Fail(c, "array", "%w", err)
 	}

@@ -120,3 +120,11 @@ func TestArangeDType(t *testing.T) {
 	b := bytesOf(t, ops.Arange(0x1p63, 0x1p63+3*0x1p11, 0x1p11, tensor.Uint64))
 	require.Equal(t, uint64(1<<63+2<<11), binary.LittleEndian.Uint64(b[16:]))
 }
+
+// 1 + 2^-11 is halfway between two float16s; what is above it by less than a float32 shows must not be rounded twice.
+func TestFromFloatsRoundsOnce(t *testing.T) {
+	above := 1 + math.Ldexp(1, -11) + math.Ldexp(1, -40)
+	x := ops.FromFloats([]float64{above, above - math.Ldexp(1, -39)}, []int{2}, tensor.Float16)
+	require.Equal(t, []byte{0x01, 0x3c, 0x00, 0x3c}, bytesOf(t, x))
+	require.ErrorContains(t, ops.FromFloats([]float64{-1}, []int{1}, tensor.Uint8).Err(), "-1 does not fit uint8")
+}

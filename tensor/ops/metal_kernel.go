@@ -213,6 +213,11 @@ func (k *MetalKernel) attrs(call KernelCall) (kernelAttrs, []*tensor.Array, erro
 	}
 	a.dtypes = tensor.MakeInts(codes)
 	if call.InitValue != nil {
+		for _, d := range call.OutputDTypes {
+			if _, err := AppendNumber(nil, *call.InitValue, d); err != nil {
+				return kernelAttrs{}, nil, fmt.Errorf("%s: init_value: %w", name, err)
+			}
+		}
 		a.init, a.hasInit = tensor.MakeF64(*call.InitValue), true
 	}
 	return a, in, nil

@@ -1,10 +1,7 @@
 package ops
 
 import (
-	"bytes"
-	"encoding/binary"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/mlxlua/mlxlua/metal"
@@ -192,7 +189,11 @@ func runKernel(r *tensor.Run, a kernelAttrs) error {
 	}
 	if a.hasInit {
 		for _, out := range r.Out {
-			if err := r.Fill(out, elementBytes(out.DType, a.init.Float())); err != nil {
+			element, err := AppendNumber(nil, a.init.Float(), out.DType)
+			if err != nil {
+				return fmt.Errorf("%s: init_value: %w", d.name, err)
+			}
+			if err := r.Fill(out, element); err != nil {
 				return err
 			}
 		}
@@ -233,40 +234,4 @@ func toInt64(v []int) []int64 {
 		out[i] = int64(x)
 	}
 	return out
-}
-
-// elementBytes is v as one element of dtype d: rounded to nearest, integers truncated and wrapped as in C.
-func elementBytes(d tensor.DType, v float64) []byte {
-	var b bytes.Buffer
-	put := func(x any) []byte {
-		_ = binary.Write(&b, binary.LittleEndian, x) // a bytes.Buffer takes every fixed-size value
-		return b.Bytes()
-	}
-	switch d {
-	case tensor.Bool:
-		return put(v != 0)
-	case tensor.Float16:
-		return put(tensor.Float16Bits(float32(v)))
-	case tensor.BFloat16:
-		return put(tensor.BFloat16Bits(float32(v)))
-	case tensor.Float32:
-		return put(float32(v))
-	case tensor.Float64:
-		return put(v)
-	case tensor.Complex64:
-		return put([2]float32{float32(v), 0})
-	}
-	n := int64(0)
-	switch {
-	case v >= math.MaxInt64:
-		n = math.MaxInt64
-		if d == tensor.Uint64 {
-			return put(uint64(v))
-		}
-	case v == v:
-		n = int64(v)
-	}
-	var eight [8]byte
-	binary.LittleEndian.PutUint64(eight[:], uint64(n))
-	return eight[:d.Size()]
 }

@@ -184,6 +184,10 @@ func TestKernelErrors(t *testing.T) {
 		"template argument N is a string":             func(c *ops.KernelCall) { c.Template[0].Value = "3" },
 		"template argument N = 4294967296 is not":     func(c *ops.KernelCall) { c.Template[0].Value = 1 << 32 },
 		"x[64] is out of range: x has 64 elements":    func(c *ops.KernelCall) { c.Template[0].Value = 1 },
+		"init_value: 300 does not fit uint8": func(c *ops.KernelCall) {
+			c.InitValue, c.OutputDTypes = new(float64), []tensor.DType{tensor.Uint8}
+			*c.InitValue = 300
+		},
 		"negative dimension in shape (-3,)": func(c *ops.KernelCall) {
 			c.OutputShapes = []ops.OutputShape{{Dims: tensor.Sizes(-3)}}
 		},

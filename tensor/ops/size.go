@@ -32,7 +32,7 @@ func init() {
 			for _, axis := range axes {
 				n *= float64(shape[axis])
 			}
-			b, err := appendNumber(nil, n, a.DType)
+			b, err := AppendNumber(nil, n, a.DType)
 			copy(h.Out[0].Bytes, b)
 			return err
 		},
