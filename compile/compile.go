@@ -6,7 +6,9 @@ package compile
 import (
 	"context"
 	"os"
+	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -45,6 +47,7 @@ type Function struct {
 
 	mu       sync.Mutex
 	entries  []*entry // least recently used first
+	flights  []*flight
 	calls    int
 	traces   int
 	hits     int
@@ -111,29 +114,87 @@ func (fn *Function) Call(c *tensor.Ctx, in ...*tensor.Array) ([]*tensor.Array, e
 	return outs, nil
 }
 
-// replay finds a trace that fits and replays it, or makes one.
+// flight is a trace that is being made.
+type flight struct {
+	sig       signature
+	goroutine string        // that makes it
+	landed    chan struct{} // closed when it is made, or has failed
+}
+
+// replay finds a trace that fits and replays it, or makes one. Goroutines that need one trace at the same time make it
+// once.
 func (fn *Function) replay(c *tensor.Ctx, in []*tensor.Array) ([]*tensor.Array, error) {
 	sig := fn.signature(c, in)
 	fn.mu.Lock()
 	fn.calls++
-	var fitting []*entry
-	for _, e := range slices.Backward(fn.entries) {
-		if e.sig.equal(sig, fn.opt.Shapeless) {
-			fitting = append(fitting, e)
-		}
-	}
 	fn.mu.Unlock()
 	var misfit error
-	for _, e := range fitting {
-		outs, err := e.plan.run(in)
-		if err == nil {
-			fn.used(e)
-			return outs, nil
+	tried := map[*entry]bool{}
+	for {
+		fn.mu.Lock()
+		var fitting []*entry
+		for _, e := range slices.Backward(fn.entries) {
+			if !tried[e] && e.sig.equal(sig, fn.opt.Shapeless) {
+				fitting = append(fitting, e)
+			}
 		}
-		if misfit == nil { // of the trace used last
-			misfit = err
+		var mine, other *flight
+		if len(fitting) == 0 {
+			if other = fn.flying(sig); other == nil {
+				mine = &flight{sig: sig, goroutine: goroutine(), landed: make(chan struct{})}
+				fn.flights = append(fn.flights, mine)
+			}
+		}
+		fn.mu.Unlock()
+		for _, e := range fitting {
+			tried[e] = true
+			outs, err := e.plan.run(in)
+			if err == nil {
+				fn.used(e)
+				return outs, nil
+			}
+			if misfit == nil { // of the trace used last
+				misfit = err
+			}
+		}
+		switch {
+		case mine != nil:
+			return fn.first(c, in, mine, misfit)
+		case other != nil:
+			<-other.landed
 		}
 	}
+}
+
+// flying is a trace for the signature that another goroutine makes: a function that calls itself while it is traced
+// must not wait for itself. Called with mu held.
+func (fn *Function) flying(sig signature) *flight {
+	for _, f := range fn.flights {
+		if f.sig.equal(sig, fn.opt.Shapeless) && f.goroutine != goroutine() {
+			return f
+		}
+	}
+	return nil
+}
+
+// goroutine names the goroutine that runs.
+func goroutine() string {
+	var b [40]byte
+	text := string(b[:runtime.Stack(b[:], false)])
+	if end := strings.IndexByte(text, '['); end > 0 {
+		return text[:end]
+	}
+	return text
+}
+
+// first makes a trace and replays it.
+func (fn *Function) first(c *tensor.Ctx, in []*tensor.Array, f *flight, misfit error) ([]*tensor.Array, error) {
+	defer func() {
+		fn.mu.Lock()
+		fn.flights = slices.DeleteFunc(fn.flights, func(g *flight) bool { return g == f })
+		fn.mu.Unlock()
+		close(f.landed)
+	}()
 	p, err := fn.trace(c, in)
 	if err != nil {
 		return nil, err
@@ -142,7 +203,7 @@ func (fn *Function) replay(c *tensor.Ctx, in []*tensor.Array) ([]*tensor.Array, 
 	if err != nil {
 		return nil, err
 	}
-	fn.add(&entry{sig: sig, plan: p}, misfit)
+	fn.add(&entry{sig: f.sig, plan: p}, misfit)
 	return outs, nil
 }
 

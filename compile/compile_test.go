@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -378,4 +380,58 @@ func TestGoroutines(t *testing.T) {
 	wg.Wait()
 	require.NoError(t, errors.Join(errs...))
 	require.LessOrEqual(t, fn.Stats().Size, 3)
+}
+
+// TestConcurrentFirstCallsTraceOnce: the function is not let go before all callers have come.
+func TestConcurrentFirstCallsTraceOnce(t *testing.T) {
+	optest.Open(t)
+	const callers = 8
+	var fn *compile.Function
+	var traces atomic.Int32
+	fn = compile.New(func(in []*array) ([]*array, error) {
+		traces.Add(1)
+		for fn.Stats().Calls < callers {
+			runtime.Gosched()
+		}
+		if traces.Load() == 1 {
+			return nil, errors.New("not yet")
+		}
+		return arrays{ops.Add(in[0], num(1))}, nil
+	}, compile.Options{})
+	var wg sync.WaitGroup
+	var failed atomic.Int32
+	outs := make([]*array, callers)
+	for i := range callers {
+		wg.Go(func() {
+			out, err := fn.Call(nil, vec(float32(i), 0))
+			if err != nil {
+				failed.Add(1)
+				return
+			}
+			outs[i] = out[0]
+		})
+	}
+	wg.Wait()
+	require.Equal(t, int32(1), failed.Load(), "the error is that of the call that traced")
+	require.Equal(t, int32(2), traces.Load())
+	require.Equal(t, 1, fn.Stats().Traces)
+	for i, x := range outs {
+		if x != nil {
+			require.Equal(t, []float32{float32(i) + 1, 1}, floats(t, x))
+		}
+	}
+}
+
+// TestAFunctionThatCallsItselfWhileItIsTraced must not wait for itself.
+func TestAFunctionThatCallsItselfWhileItIsTraced(t *testing.T) {
+	var fn *compile.Function
+	depth := 0
+	fn = compile.New(func(in []*array) ([]*array, error) {
+		if depth++; depth == 3 {
+			return arrays{ops.Multiply(in[0], num(2))}, nil
+		}
+		out, err := fn.Call(nil, in...)
+		return out, err
+	}, compile.Options{})
+	require.Equal(t, []float32{6}, floats(t, call(t, fn, vec(3))))
 }

@@ -12,6 +12,9 @@ import (
 	"github.com/mlxlua/mlxlua"
 )
 
+// arguments make scripts that take long by themselves short.
+var arguments = map[string][]any{"hybrid_moe.lua": {"--layers", "4", "--steps", "2", "--batches", "1,3"}}
+
 // Every script runs to its end: a failed check of its own is an error, an exit with a status too.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("*.lua")
@@ -23,12 +26,26 @@ func TestScripts(t *testing.T) {
 			s, err := mlxlua.Open(mlxlua.Options{Libraries: true, Stdout: &out})
 			require.NoError(t, err)
 			defer s.Close()
-			_, err = s.RunFile(t.Context(), file)
+			_, err = s.RunFile(t.Context(), file, arguments[file]...)
 			require.NoError(t, err, out.String())
 			require.NotEmpty(t, out.String())
 			require.NotContains(t, out.String(), "nan")
 		})
 	}
+}
+
+// The hybrid model's step is the same eager and compiled: of both the largest difference from plain operations is
+// printed, and more than 1e-4 is an exit with status 1.
+func TestHybridEager(t *testing.T) {
+	var out bytes.Buffer
+	s, err := mlxlua.Open(mlxlua.Options{Libraries: true, Stdout: &out})
+	require.NoError(t, err)
+	defer s.Close()
+	_, err = s.RunFile(t.Context(), "hybrid_moe.lua", "--eager", "--layers", "4", "--steps", "2", "--batches", "2")
+	require.NoError(t, err, out.String())
+	require.Contains(t, out.String(), "4 layers, eager\nbatch  2: 2 steps, ")
+	_, err = s.RunFile(t.Context(), "hybrid_moe.lua", "--layer", "4")
+	require.ErrorContains(t, err, "unknown option --layer")
 }
 
 // The embedding program prints what softmax of [[1, 2, 3], [4, 5, 6]] times [[1, 0], [0, 1], [1, -1]] is.

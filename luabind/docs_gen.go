@@ -30,6 +30,8 @@ var docs = map[string]string{
 		"axis is an error. No gradient flows.",
 	"ArgMin": "ArgMin is the index of the first smallest element along an axis, as uint32.\n" +
 		"NaN counts as smaller than all numbers: see ArgMax.",
+	"ArgPartition": "ArgPartition is the indices, as uint32, with which TakeAlongAxis partitions a:\n" +
+		"see Partition. No gradient flows.",
 	"ArgSort": "ArgSort is the indices, as uint32, that TakeAlongAxis sorts a with along an\n" +
 		"axis; nil: the flattened array's. The order is Sort's. No gradient flows.",
 	"AsType": "AsType converts a to a dtype; if it has it already, the result is a itself.\n" +
@@ -38,15 +40,37 @@ var docs = map[string]string{
 		"converted back.",
 	"At": "At takes the element of that index along a dimension, which disappears.\n" +
 		"A negative index counts from the end; one out of range is an error.",
+	"AttentionOptions": "AttentionOptions are the optional arguments of ScaledDotProductAttention.",
 	"BroadcastTo": "BroadcastTo is a view of a with that shape: missing and one-sized dimensions are\n" +
 		"repeated, as in NumPy. Nothing is copied. A shape that a's does not broadcast to\n" +
 		"is an error.",
 	"ByArray": "ByArray takes the elements of the indices in an integer array along a dimension,\n" +
 		"for Index and IndexUpdate. A bool array, alone, is a mask, for updates.",
+	"Ceil": "Ceil is the least whole number that is not below each element, in a's dtype;\n" +
+		"integers stay. Complex64 is an error.",
+	"Concatenate": "Concatenate puts arrays together along an axis (nil: the flattened arrays),\n" +
+		"in their common dtype. Their shapes may differ along that axis only. A list\n" +
+		"without arrays, and arrays without dimensions beside an axis, are errors.",
 	"Conjugate": "Conjugate changes the sign of the imaginary part of each element of a complex64\n" +
 		"array; other arrays stay.",
 	"Cos": "Cos is the cosine of each element, in radians. Integers and bool give float32,\n" +
 		"other dtypes their own.",
+	"Cosh": "Cosh is the hyperbolic cosine of each element. Integers and bool give float32,\n" +
+		"other dtypes their own.",
+	"CumMax": "CumMax is the largest of a's elements along an axis up to each, in a's dtype:\n" +
+		"see CumSum. NaN stays once it has come; complex numbers compare by their real\n" +
+		"parts, then by their imaginary ones. Without inclusive the first is -inf,\n" +
+		"or the dtype's least number. The gradient goes to the last of equal elements.",
+	"CumMin": "CumMin is the smallest of a's elements along an axis up to each: see CumMax.\n" +
+		"Without inclusive the first is inf, or the dtype's greatest number.",
+	"CumProd": "CumProd is the products of a's elements along an axis up to each, in a's dtype:\n" +
+		"see CumSum. Without inclusive the first is 1. The gradient is right beside zeros\n" +
+		"too; second derivatives take the zeros as constants.",
+	"CumSum": "CumSum is the sums of a's elements along an axis (nil: of the flattened array)\n" +
+		"up to each, with reverse from the end; without inclusive each element itself is\n" +
+		"left out, and the first sum is 0. The dtype is a's, int32 for bool; integers\n" +
+		"wrap around; the half types are added up in float32. An axis out of range is an\n" +
+		"error.",
 	"Dequantize": "Dequantize unpacks a matrix that Quantize packed: scale*q + bias, computed in\n" +
 		"float32 (float64 for float64) and rounded to d once, or to the common dtype of\n" +
 		"scales and biases where d is nil. Shapes that do not fit, dtypes that are not\n" +
@@ -60,10 +84,16 @@ var docs = map[string]string{
 	"Ellipsis": "Ellipsis stands for Whole along as many dimensions as the other parts leave.",
 	"Equal": "Equal is a == b, element by element, as bool; both are converted to their common\n" +
 		"dtype first, and shapes are broadcast. NaN equals nothing.",
+	"Erf": "Erf is the error function of each element. Integers and bool give float32,\n" +
+		"other dtypes their own; complex64 is an error.",
+	"ErfInv": "ErfInv is the inverse of the error function: inf at 1, -inf at -1, NaN outside.\n" +
+		"Integers and bool give float32, other dtypes their own; complex64 is an error.",
 	"Exp": "Exp is e to the power of each element. Integers and bool give float32, other\n" +
 		"dtypes their own. The derivative is the result itself.",
 	"ExpandDims": "ExpandDims is a view of a with new dimensions of size 1 at those axes of the\n" +
 		"result, negative ones from the end. A repeated axis is an error.",
+	"Expm1": "Expm1 is exp(a) - 1, element by element, without the loss of places near 0.\n" +
+		"Integers and bool give float32, other dtypes their own; complex64 is an error.",
 	"Extent": "Extent is a kernel's grid or threadgroup, in threads. Give one of its fields.",
 	"Eye": "Eye is a matrix of rows times cols with ones on the k-th diagonal (above the\n" +
 		"main one if k > 0) and zeros elsewhere.",
@@ -114,6 +144,8 @@ var docs = map[string]string{
 		"dimensions for \"set\": y is broadcast to the elements where it is true,\n" +
 		"or has a first dimension of its own with an entry for each of them, in order.\n" +
 		"Errors are Index's, and a y that does not fit.",
+	"IsFinite": "IsFinite says of each element whether it is neither infinite nor NaN (for\n" +
+		"complex64: both parts), as bool. Integers always are.",
 	"IsInf": "IsInf says of each element whether it is infinite (for complex64: whether a part\n" +
 		"is), as bool. Integers never are.",
 	"IsIntegral": "IsIntegral says whether a Lua number acts as an integer: it has no fraction and\n" +
@@ -122,11 +154,23 @@ var docs = map[string]string{
 		"as bool. Integers never are.",
 	"KernelCall":   "KernelCall is the arguments of a call of a custom kernel.",
 	"KernelConfig": "KernelConfig declares a custom kernel: the arguments of mx.fast.metal_kernel.",
-	"Less":         "Less is a < b, element by element, as bool: see Greater.",
-	"LessEqual":    "LessEqual is a <= b, element by element, as bool: see Greater.",
+	"LayerNorm": "LayerNorm subtracts from each row of x, along the last axis, its mean, divides\n" +
+		"it by the root of its variance plus eps, multiplies it by weight and adds bias,\n" +
+		"which have the shape of a row and may be nil. Dtypes and errors are RMSNorm's.",
+	"Less":      "Less is a < b, element by element, as bool: see Greater.",
+	"LessEqual": "LessEqual is a <= b, element by element, as bool: see Greater.",
 	"Log": "Log is the natural logarithm of each element: -inf at 0, NaN below, the\n" +
 		"principal branch for complex64. Integers and bool give float32, other dtypes\n" +
 		"their own. The derivative is 1/a.",
+	"Log10": "Log10 is the logarithm of each element to base 10: see Log.",
+	"Log1p": "Log1p is log(1 + a), element by element, without the loss of places near 0:\n" +
+		"see Log.",
+	"Log2": "Log2 is the logarithm of each element to base 2: see Log.",
+	"LogAddExp": "LogAddExp is log(exp(a) + exp(b)), element by element, without overflow; shapes\n" +
+		"are broadcast. Integers and bool give float32, other dtypes the common one.",
+	"LogCumSumExp": "LogCumSumExp is log(cumsum(exp(a))) along an axis, computed without overflow:\n" +
+		"see CumSum. Without inclusive the first is -inf. Integers and bool give float32,\n" +
+		"other dtypes their own; the half types are computed in float32.",
 	"LogSumExp": "LogSumExp is log(sum(exp(a))) along axes (nil: all; negative ones count from the\n" +
 		"end), computed without overflow. With keepdims the reduced dimensions stay as\n" +
 		"ones. Integers and bool give float32, other dtypes their own; the half types are\n" +
@@ -181,6 +225,11 @@ var docs = map[string]string{
 		"inputs' shapes.",
 	"Part": "Part is one part of an index: At, Span, NewAxis, Ellipsis or, for Index and\n" +
 		"IndexUpdate, ByArray.",
+	"Partition": "Partition is a with its elements along an axis (nil: the flattened array's)\n" +
+		"ordered so far that the one at kth is where Sort would put it, with none before\n" +
+		"it that is larger and none after it that is smaller. Kth counts from the end\n" +
+		"if it is negative; out of range it is an error, as is an axis out of range.\n" +
+		"The order is Sort's.",
 	"Power": "Power is a to the power of b, element by element, in the operands' common dtype.\n" +
 		"Shapes are broadcast. Integers wrap around, and give 0 for negative exponents.\n" +
 		"Floats follow C's pow: NaN for a negative base and an exponent that is not\n" +
@@ -210,6 +259,11 @@ var docs = map[string]string{
 		"Dimensions before the last two are a batch and are broadcast. Shapes that do\n" +
 		"not fit, a complex x and unknown quantizations are errors. Gradients flow to x,\n" +
 		"scales and biases.",
+	"RMSNorm": "RMSNorm divides each row of x, along the last axis, by the root of its mean\n" +
+		"square plus eps, and multiplies it by weight, which has the shape of a row\n" +
+		"and may be nil. The dtype is the common one and must be floating-point;\n" +
+		"the half types are computed in float32 and rounded once. A scalar x and a weight\n" +
+		"of another shape are errors.",
 	"RandomBernoulli": "RandomBernoulli is true with probability p, as bool of that shape, from a key;\n" +
 		"p, which must be of a real floating-point dtype, is broadcast to shape.\n" +
 		"The values are MLX's for the same key. No gradient flows.",
@@ -217,6 +271,12 @@ var docs = map[string]string{
 		"of that shape whose elements have width bytes (1, 2 or 4). Equal keys give equal\n" +
 		"bits, the same as MLX's. key is uint32 (2,).",
 	"RandomKey": "RandomKey is the PRNG key of a seed: uint32 (2,), the seed's high and low words.",
+	"RandomNormal": "RandomNormal is normally distributed numbers of that shape and dtype (a\n" +
+		"floating-point one or complex64), from a key: with mean loc (nil: 0) and\n" +
+		"standard deviation scale (nil: 1), which are broadcast against the shape;\n" +
+		"the parts of complex numbers have the variance 1/2. The uniform bits are MLX's\n" +
+		"for the same key, and the values follow from them by erfinv as MLX's do.\n" +
+		"Other dtypes are errors. No gradient flows but to loc and scale.",
 	"RandomRandint": "RandomRandint is uniformly distributed integers from low to high-1, of that\n" +
 		"shape and dtype (an integer one or bool), from a key; low and high are broadcast\n" +
 		"to shape. The values are MLX's for the same key: floats in [low, high),\n" +
@@ -237,12 +297,22 @@ var docs = map[string]string{
 		"the largest number below 1) * (high - low) + low.",
 	"Real": "Real is the real part of each element: float32 for complex64; other arrays stay\n" +
 		"as they are.",
+	"Reciprocal": "Reciprocal is 1/a, element by element: inf at 0. Integers and bool give float32,\n" +
+		"other dtypes their own.",
 	"Remainder": "Remainder is a - b * floor(a / b), element by element, in the operands' common\n" +
 		"dtype: it has the sign of b, as in Python. Shapes are broadcast. Complex64 is an\n" +
 		"error. Floats give NaN for b = 0.",
 	"Reshape": "Reshape is a with that shape, its elements in row-major order. One size may be\n" +
 		"-1: it is inferred. Bytes are copied only where a's layout has no strides for\n" +
 		"the new shape. Sizes whose product is not a's size are an error.",
+	"RoPE": "RoPE is rotary positional encoding of a, whose shape is (examples, ...,\n" +
+		"positions, elements): pairs of elements of a row are turned by an angle that\n" +
+		"grows with the position. The dtype is a's and must be floating-point; the half\n" +
+		"types are computed in float32 and rounded once. Fewer than three dimensions,\n" +
+		"a dims that is odd, below 2 or more than the last dimension, an offset that is\n" +
+		"no integer or of another shape, and both or none of base and freqs are errors.\n" +
+		"Gradients flow to a and to freqs.",
+	"RoPEOptions": "RoPEOptions are the arguments of RoPE.",
 	"Rsqrt": "Rsqrt is 1/sqrt(a), element by element: inf at 0, NaN for negative numbers.\n" +
 		"Integers and bool give float32, other dtypes their own.",
 	"Scalar": "Scalar is v as an operand beside like, typed weakly as MLX types Python's\n" +
@@ -250,12 +320,23 @@ var docs = map[string]string{
 		"bool; a v that is out of an integer dtype's range is an error. Any other v acts\n" +
 		"as a Python float: it takes like's dtype if that is inexact, else float32.\n" +
 		"Infinities, NaN and integral numbers beyond int64 are floats.",
+	"ScaledDotProductAttention": "ScaledDotProductAttention is softmax(scale * q k^T + mask) v, in one kernel.\n" +
+		"Q is (examples, heads, queries, depth), k and v are (examples, kv_heads, keys,\n" +
+		"depth) and (examples, kv_heads, keys, width); heads is a multiple of kv_heads,\n" +
+		"and neighbouring heads share their keys. The dtype is the common one of q,\n" +
+		"k and v and must be floating-point; the half types are computed in float32 and\n" +
+		"rounded once. A query that sees no key sees all alike; without keys the result\n" +
+		"is 0. Shapes that do not fit, a mask or sinks whose dtype does not promote to\n" +
+		"the result's, and both kinds of mask are errors. Gradients flow to q, k, v,\n" +
+		"an added mask and the sinks.",
 	"Sigmoid": "Sigmoid is 1/(1+exp(-a)), element by element. Integers and bool give float32,\n" +
 		"other dtypes their own; complex64 is an error. The derivative is s(1-s) for the\n" +
 		"result s.",
 	"Sign": "Sign is 1, 0 or -1 by each element's sign, in a's dtype; a/|a| for complex64 (0\n" +
 		"at 0). NaN gives 0.",
 	"Sin": "Sin is the sine of each element, in radians. Integers and bool give float32,\n" +
+		"other dtypes their own.",
+	"Sinh": "Sinh is the hyperbolic sine of each element. Integers and bool give float32,\n" +
 		"other dtypes their own.",
 	"Size": "Size is the number of elements of a along those axes (nil: all) as a scalar\n" +
 		"array of dtype d. Neither a's shape nor its elements are read when the graph is\n" +
@@ -279,6 +360,14 @@ var docs = map[string]string{
 		"to sort along: that is an error, as is an axis out of range.",
 	"Span": "Span is Python's start:stop:step along a dimension: start and stop may be None\n" +
 		"or negative and are clamped; a step of 0 is an error.",
+	"Split": "Split cuts a along an axis into that many sections of equal size, which are\n" +
+		"views of a. A size that the number of sections does not divide is an error:\n" +
+		"the result is then one array that carries it.",
+	"SplitAt": "SplitAt cuts a along an axis at those indices: n of them give n + 1 views,\n" +
+		"of a's elements from one index to the next. Indices are clamped, and negative\n" +
+		"ones count from the end, as in Slice; where one is before the last the piece\n" +
+		"is empty. An axis out of range is an error: the result is then one array that\n" +
+		"carries it.",
 	"Sqrt": "Sqrt is the square root of each element, correctly rounded: NaN below 0,\n" +
 		"the principal branch for complex64. Integers and bool give float32, other dtypes\n" +
 		"their own. The derivative is 1/(2 sqrt(a)).",
@@ -286,6 +375,9 @@ var docs = map[string]string{
 	"Squeeze": "Squeeze is a view of a without those dimensions, whose sizes must be 1. Nil axes\n" +
 		"drop all dimensions of size 1: the shape is then read, so that compile guards\n" +
 		"it.",
+	"Stack": "Stack puts arrays of one shape together along a new axis of the result\n" +
+		"(negative: from the end), in their common dtype. A list without arrays,\n" +
+		"and shapes that differ, are errors.",
 	"StopGradient": "StopGradient is a, through which no gradient flows.",
 	"Subtract": "Subtract is a - b, element by element, in the operands' common dtype. Shapes are\n" +
 		"broadcast; integers wrap around; for bool it is \"exclusive or\".",
@@ -309,11 +401,16 @@ var docs = map[string]string{
 		"which are broadcast; nil axis: a is flattened and indices have one dimension.\n" +
 		"Indices are integers; negative ones count from the end; one that is out of range\n" +
 		"is an error when the result is computed.",
+	"Tan": "Tan is the tangent of each element, in radians. Integers and bool give float32,\n" +
+		"other dtypes their own.",
 	"Tanh": "Tanh is the hyperbolic tangent of each element. Integers and bool give float32,\n" +
 		"other dtypes their own. The derivative is 1 - tanh(a)^2.",
 	"TemplateArg": "TemplateArg is a template argument of a custom kernel: Value is a tensor.DType,\n" +
 		"an int or a bool.",
 	"Threads": "Threads is an Extent of numbers.",
+	"TopK": "TopK is the k largest of a's elements along an axis (nil: of the flattened\n" +
+		"array), in ascending order, by Sort's order. A negative k, and one that is\n" +
+		"larger than the axis, are errors.",
 	"Transpose": "Transpose is a view of a whose dimension i is a's dimension axes[i]. Nil axes\n" +
 		"reverse the dimensions. Each axis must occur once, negative ones count from the\n" +
 		"end.",
@@ -424,10 +521,17 @@ var docs = map[string]string{
 	"tensor.Axis":          "Axis turns an axis that may count from the end into one that counts from 0.",
 	"tensor.BFloat16Bits":  "BFloat16Bits is v rounded to the nearest bfloat16, ties to even.",
 	"tensor.BFloat16Value": "BFloat16Value is the number that bfloat16 bits stand for.",
-	"tensor.Broadcast":     "Broadcast is the common shape of a and b by NumPy's rule.",
+	"tensor.BeginSpan": "BeginSpan begins a span of the running goroutine on the Timeline that is being\n" +
+		"recorded, if there is one.",
+	"tensor.Broadcast": "Broadcast is the common shape of a and b by NumPy's rule.",
 	"tensor.Call": "Call is the Ctx of an op's optional last argument: c[0], or a new one for the\n" +
 		"caller skip frames above. An op that calls others resolves its own first,\n" +
 		"so that errors name the user's line: c := tensor.Call(ctx).",
+	"tensor.CheckNaN": "CheckNaN switches the search for NaNs on or off for evaluations that begin\n" +
+		"after the call, and says what it was. Each op then runs by itself, and one\n" +
+		"whose output has a NaN or an infinity that none of its inputs had fails with\n" +
+		"its line and the element's index. It is for finding mistakes: evaluation is slow\n" +
+		"meanwhile.",
 	"tensor.Concat": "Concat joins shapes.",
 	"tensor.Const": "Const is inline bytes: a bool, a sized integer or float, complex64, or a slice\n" +
 		"of such, or bytes as they are. An int is an int32, and must fit. Anything else\n" +
@@ -642,10 +746,15 @@ var docs = map[string]string{
 	"tensor.ShapeOf":        "ShapeOf is the shape of x.",
 	"tensor.Sizes": "Sizes is a shape of numbers; ops that allow it take -1 for a size to be\n" +
 		"inferred.",
+	"tensor.Span": "Span is a span of a Timeline that has not ended; the zero Span is none.",
+	"tensor.Span.End": "End ends the span. Where says which line of a program it is about, if it is\n" +
+		"about one.",
 	"tensor.Spec": "Spec is what is known of an array before it is computed: shape and dtype.\n" +
 		"Rules receive Specs, never Arrays.",
-	"tensor.Spec.NBytes":  "NBytes is the size in bytes of a contiguous array of this spec.",
-	"tensor.Spec.String":  "String is \"float32 (3, 4)\".",
+	"tensor.Spec.NBytes": "NBytes is the size in bytes of a contiguous array of this spec.",
+	"tensor.Spec.String": "String is \"float32 (3, 4)\".",
+	"tensor.StartTimeline": "StartTimeline begins to record. It is an error if another Timeline is being\n" +
+		"recorded.",
 	"tensor.State":        "State is how far a Node has come.",
 	"tensor.State.String": "String is the state's name.",
 	"tensor.Stream": "Stream is a queue of work on a device. Work of one stream is done in the order\n" +
@@ -658,6 +767,13 @@ var docs = map[string]string{
 		"they were given before the call, or ctx is done: then it returns the context's\n" +
 		"cause. Failed work is no error here: it is that of its arrays.",
 	"tensor.TGMem": "TGMem is n bytes of threadgroup memory.",
+	"tensor.Timeline": "Timeline records when calls were built, planned, encoded, compiled, run and\n" +
+		"waited for, on every stream, in the format that Chrome's about:tracing and\n" +
+		"Perfetto show. There is one at a time; it sees all goroutines of the process.",
+	"tensor.Timeline.Save": "Save writes what was recorded to a file, which is there as a whole or not at\n" +
+		"all.",
+	"tensor.Timeline.Stop":  "Stop ends the recording. Spans that have not ended are left out.",
+	"tensor.Timeline.Write": "Write writes what was recorded, as JSON.",
 	"tensor.Trace": "Trace is a transform's hold on the graph: while it is open, nodes that depend on\n" +
 		"its inputs keep what they read, so that the transform can walk them. Its inputs\n" +
 		"are made by Watch (they have values: grad, jvp) or Placeholder (they have none:\n" +

@@ -19,7 +19,7 @@ const (
 // allRows are the rows of all functions.
 func allRows() []row {
 	var all []row
-	for _, rows := range [][]row{coreRows, fileRows, opRows, heavyRows} {
+	for _, rows := range [][]row{coreRows, fileRows, opRows, heavyRows, nnRows} {
 		all = append(all, rows...)
 	}
 	for _, rows := range [][]row{transformRows, kernelRows, evalRows, streamRows, memoryRows, compileRows, scopeRows} {
@@ -54,6 +54,7 @@ func (s *State) openMX() {
 	s.method(mx, "dims", s.dims)
 	s.openHelp()
 	s.openUnknown()
+	s.openLibrary()
 	loaded := s.L.GetField(s.L.GetGlobal("package"), "loaded").(*lua.LTable)
 	loaded.RawSetString("mx", mx)
 	s.L.SetGlobal("mx", mx)

@@ -8,7 +8,7 @@ import (
 )
 
 // moduleNames are the modules inside of mx.
-var moduleNames = []string{"fast", "random", "linalg", "fft", "metal", "memory"}
+var moduleNames = []string{"fast", "random", "linalg", "fft", "metal", "memory", "nn"}
 
 // openUnknown makes a name that mx or a module inside of it does not have an error, as it is in Python: otherwise it is
 // nil, which Lua reports as a call of something that is no function, and which says "no dtype" for a misspelled one.

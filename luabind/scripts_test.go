@@ -146,7 +146,7 @@ var notForScripts = map[string]string{
 	"SumTo": "gradients", "SliceUpdate": "assignment", "Slice": "indexing", "At": "indexing", "Span": "indexing",
 	"Whole": "indexing", "NewAxis": "indexing", "Ellipsis": "indexing", "ByArray": "indexing", "Index": "indexing",
 	"IndexUpdate": "indexing", "NewMetalKernel": "fast.metal_kernel", "Threads": "a kernel's extent",
-	"NewRandomState": "the state's own",
+	"NewRandomState": "the state's own", "SplitAt": "split",
 }
 
 // Every exported function of package ops is a function of mx, or stands in notForScripts.

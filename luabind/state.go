@@ -160,9 +160,12 @@ func (s *State) ctx() context.Context {
 // call is the Ctx of an op called from the running Lua line.
 func (s *State) call() *tensor.Ctx { return &tensor.Ctx{Stream: s.stream, Where: s.where()} }
 
-// where is the innermost Lua line.
+// where is the innermost line of a script.
 func (s *State) where() (w tensor.Where) {
 	s.frames("Sl", func(dbg *lua.Debug) bool {
+		if strings.HasPrefix(dbg.Source, libraryPrefix) {
+			return true
+		}
 		w = tensor.Where{File: dbg.Source, Line: dbg.CurrentLine}
 		return false
 	})

@@ -21,6 +21,10 @@ type Buffer struct {
 	size   int64 // of the slot or block: what it costs
 	refs   atomic.Int32
 	owners int // Owned handles that hold it; guarded by pool.mu
+	origin Origin
+	shadow atomic.Pointer[Shadow]
+
+	older, newer *Buffer // the list of live buffers by age; guarded by pool.mu, as origin
 }
 
 // Len is the length in bytes that was asked for.
@@ -80,10 +84,14 @@ func (b *Buffer) Refs() int { return int(b.refs.Load()) }
 
 // String is how messages name the buffer: label, number, size.
 func (b *Buffer) String() string {
-	if b.Label == "" {
-		return fmt.Sprintf("buffer (#%d, %d bytes)", b.id, len(b.data))
+	name := "buffer"
+	if b.Label != "" {
+		name += " " + b.Label
 	}
-	return fmt.Sprintf("buffer %s (#%d, %d bytes)", b.Label, b.id, len(b.data))
+	if o := b.Origin(); o.Op != "" {
+		name += " of " + o.String()
+	}
+	return fmt.Sprintf("%s (#%d, %d bytes)", name, b.id, len(b.data))
 }
 
 // All is the whole buffer as a range.

@@ -45,10 +45,7 @@ type CommandBuffer struct {
 	mu     sync.Mutex
 	status Status
 	err    error
-	cmds   []Command
-	uses   *ledger // nil after the end
-	pipes  map[*Pipeline]struct{}
-	libs   map[*Library]struct{}
+	rec    *records // nil after the end
 	after  []func(error)
 	timing Timing
 }
@@ -57,10 +54,10 @@ type CommandBuffer struct {
 func (d *Device) NewCommandBuffer(queue int, label string) *CommandBuffer {
 	cb := &CommandBuffer{
 		dev: d, id: d.ids.Add(1), queue: queue, label: label, validate: d.validate.Load(), done: make(chan struct{}),
-		uses: ledgers.Get().(*ledger), pipes: map[*Pipeline]struct{}{}, libs: map[*Library]struct{}{},
+		rec: spareRecords.Get().(*records),
 	}
 	cb.ctx, cb.stop = context.WithCancelCause(context.Background())
-	cb.enc = Encoder{cb: cb, epoch: 1}
+	cb.enc.begin(cb)
 	return cb
 }
 
@@ -83,11 +80,20 @@ func (cb *CommandBuffer) Validating() bool { return cb.validate }
 // context's cause.
 func (cb *CommandBuffer) Context() context.Context { return cb.ctx }
 
-// Commands are the commands so far; after Commit they do not change any more. Read only.
+// Commands are the commands so far; after Commit they do not change any more. Read only. They, and what they refer to,
+// are valid until the command buffer has ended; after that there are none.
 func (cb *CommandBuffer) Commands() []Command {
 	cb.mu.Lock()
 	defer cb.mu.Unlock()
-	return cb.cmds[:len(cb.cmds):len(cb.cmds)]
+	return cb.commands()
+}
+
+// commands is Commands. Called with mu held, or by a driver's call while the command buffer runs.
+func (cb *CommandBuffer) commands() []Command {
+	if cb.rec == nil {
+		return nil
+	}
+	return cb.rec.cmds[:len(cb.rec.cmds):len(cb.rec.cmds)]
 }
 
 // Status says how far it has come.
@@ -141,25 +147,23 @@ func (cb *CommandBuffer) String() string {
 }
 
 // use returns the record of a buffer. Called with mu held, before the end.
-func (cb *CommandBuffer) use(b *Buffer) *bufferUse { return cb.uses.of(b) }
+func (cb *CommandBuffer) use(b *Buffer) *bufferUse { return cb.rec.uses.of(b) }
 
 // add records a command. Called with mu held.
-func (cb *CommandBuffer) add(c Command) {
-	if cb.cmds == nil {
-		// Command buffers of a program resemble each other: make room for as many commands as the last one had.
-		cb.cmds = make([]Command, 0, min(max(8, cb.dev.typical.Load()), 1024))
-	}
-	cb.cmds = append(cb.cmds, c)
+func (cb *CommandBuffer) add(c *Command) {
+	cb.rec.cmds = append(cb.rec.cmds, *c)
+	cb.enc.n = len(cb.rec.cmds)
 }
 
 // usePipeline retains a pipeline and pins its library, once. Called with mu held.
 func (cb *CommandBuffer) usePipeline(p *Pipeline) {
-	if _, ok := cb.pipes[p]; ok {
+	r := cb.rec
+	if p.used.Swap(cb.id) == cb.id || slices.Contains(r.pipes, p) {
 		return
 	}
-	cb.pipes[p] = struct{}{}
-	if _, ok := cb.libs[p.lib]; !ok {
-		cb.libs[p.lib] = struct{}{}
+	r.pipes = append(r.pipes, p)
+	if !slices.Contains(r.libs, p.lib) {
+		r.libs = append(r.libs, p.lib)
 		cb.dev.libs.pin(p.lib)
 	}
 }
@@ -238,17 +242,16 @@ func (cb *CommandBuffer) end(err error, submitted bool) {
 		cb.status = StatusFailed
 	}
 	cb.timing.End = time.Now()
-	cb.dev.typical.Store(int64(len(cb.cmds)))
-	uses, libs, after := cb.uses, cb.libs, cb.after
-	cb.uses, cb.libs, cb.pipes, cb.after = nil, nil, nil, nil
+	rec, after := cb.rec, cb.after
+	cb.rec, cb.after = nil, nil
 	cb.mu.Unlock()
-	for b, u := range uses.byBuf {
-		if u.retained {
-			b.Release()
+	for i := range rec.uses.n {
+		if u := rec.uses.use(i); u.retained {
+			u.buf.Release()
 		}
 	}
-	uses.done()
-	cb.dev.libs.unpin(libs)
+	cb.dev.libs.unpin(rec.libs)
+	rec.done()
 	for _, f := range after {
 		f(err)
 	}
@@ -303,12 +306,12 @@ func (cb *CommandBuffer) Cancel(err error) {
 func (cb *CommandBuffer) Buffers() []*Buffer {
 	cb.mu.Lock()
 	defer cb.mu.Unlock()
-	if cb.uses == nil {
+	if cb.rec == nil {
 		return nil
 	}
-	out := make([]*Buffer, 0, len(cb.uses.byBuf))
-	for b := range cb.uses.byBuf {
-		out = append(out, b)
+	out := make([]*Buffer, 0, cb.rec.uses.n)
+	for i := range cb.rec.uses.n {
+		out = append(out, cb.rec.uses.use(i).buf)
 	}
 	slices.SortFunc(out, func(a, b *Buffer) int { return int(a.id) - int(b.id) })
 	return out

@@ -63,7 +63,6 @@ type Device struct {
 	ablate   Ablations
 	closed   atomic.Bool
 	ids      atomic.Uint64 // of command buffers
-	typical  atomic.Int64  // commands in the last command buffer that ended
 }
 
 // NewDevice makes a device of a driver, which it owns from then on.

@@ -36,6 +36,8 @@ type Info struct {
 	Version string // driver and toolchain: part of every library key
 	// Float64 says that kernels may use double (Source.Options.Float64).
 	Float64 bool
+	// TracksWrites says that kernels of validated command buffers keep Range.Written of what they are bound to.
+	TracksWrites bool
 	// Threads is how many of its execution units can run threadgroups at once.
 	Threads int
 	// Memory is the bytes the device can hold: the smaller of the RAM and any limit put on the process.
@@ -141,9 +143,11 @@ type Command struct {
 	Grid        Size  // threads, not threadgroups
 	Threadgroup Size  // at most Grid in each dimension
 
-	// Copy: Bytes from Src to Dst. Fill: Bytes of Dst become Pattern, repeated.
-	Src, Dst Range
-	Pattern  []byte
+	// Copy: Bytes from Src to Dst. Fill: Bytes of Dst become Pattern, repeated; Undefined says that they are not to be
+	// read then.
+	Src, Dst  Range
+	Pattern   []byte
+	Undefined bool
 }
 
 // CommandKind says what a Command does.

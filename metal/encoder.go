@@ -14,15 +14,31 @@ type Encoder struct {
 	p       *Pipeline
 	args    []Arg
 	bound   []bool
-	err     error // of the bindings for p
+	inline  []byte // where the bytes of args lie
+	err     error  // of the bindings for p
 	label   string
 	epoch   int
-	pool    []Arg        // where recorded arguments are cut from
+	n       int          // commands so far
 	uses    []*bufferUse // of the command being recorded, by argument
 	pinned  *Pipeline    // the last that was retained
 	due     hazard
 	culprit *Buffer
+
+	// Room for the slices above while they are short.
+	someArgs  [8]Arg
+	someBound [8]bool
+	someUses  [8]*bufferUse
+	someBytes [128]byte
 }
+
+// begin makes the encoder ready.
+func (e *Encoder) begin(cb *CommandBuffer) {
+	e.cb, e.epoch = cb, 1
+	e.args, e.bound, e.uses, e.inline = e.someArgs[:0], e.someBound[:0], e.someUses[:0], e.someBytes[:0]
+}
+
+// Len is the number of commands recorded so far, barriers included.
+func (e *Encoder) Len() int { return e.n }
 
 // Label names the commands that follow, until the next Label: the op, the script's line.
 func (e *Encoder) Label(s string) { e.label = s }
@@ -35,11 +51,12 @@ func (e *Encoder) SetPipeline(p *Pipeline) {
 	}
 	n := len(p.access)
 	if cap(e.args) < n {
-		e.args, e.bound = make([]Arg, n), make([]bool, n)
+		e.args, e.bound = make([]Arg, n, n+8), make([]bool, n, n+8)
 	}
 	e.args, e.bound = e.args[:n], e.bound[:n]
 	clear(e.args)
 	clear(e.bound)
+	e.inline = e.inline[:0]
 }
 
 // SetBuffer binds buf from offset (bytes) to its end to a parameter, counted as in Pipeline.Params.
@@ -83,7 +100,14 @@ func (e *Encoder) SetBytes(param int, b []byte) {
 	case e.p.access[param]&accWrite != 0:
 		e.fail(param, "the kernel writes it, so it cannot be inline bytes")
 	}
-	e.args[param] = Arg{Bytes: append(make([]byte, 0, len(b)), b...)}
+	if old := e.args[param].Bytes; cap(old) >= len(b) {
+		e.args[param] = Arg{Bytes: append(old[:0], b...)}
+		return
+	}
+	e.inline = room(e.inline, len(b), 4*len(b))
+	at := len(e.inline)
+	e.inline = append(e.inline, b...)
+	e.args[param] = Arg{Bytes: e.inline[at:len(e.inline):len(e.inline)]}
 }
 
 // SetThreadgroupBytes sets the length of a parameter in threadgroup memory.
@@ -201,8 +225,8 @@ func (e *Encoder) Dispatch(grid, tg Size) error {
 	for i := range e.args {
 		e.note(i, p.access[i], &e.args[i].Buffer)
 	}
-	cb.add(Command{
-		Kind: CmdDispatch, Label: e.label, Pipeline: p, Args: e.record(e.args), Grid: grid,
+	cb.add(&Command{
+		Kind: CmdDispatch, Label: e.label, Pipeline: p, Args: cb.rec.keepArgs(e.args), Grid: grid,
 		Threadgroup: Size{min(tg.X, grid.X), min(tg.Y, grid.Y), min(tg.Z, grid.Z)},
 	})
 	return nil
@@ -269,6 +293,18 @@ func (e *Encoder) Fill(dst Range, pattern []byte) error {
 	return e.transfer("fill", Command{Kind: CmdFill, Dst: dst, Pattern: bytes.Clone(pattern)})
 }
 
+// Reuse records, under validation, that a buffer's contents are worthless from here on, whatever they were: it poisons
+// them, and no byte counts as written, where that is watched. Without validation it records nothing.
+func (e *Encoder) Reuse(b *Buffer) error {
+	if !e.cb.validate {
+		return nil
+	}
+	if b == nil {
+		return fmt.Errorf("[reuse] no buffer")
+	}
+	return e.transfer("reuse", Command{Kind: CmdFill, Dst: b.All(), Pattern: []byte{0xFF}, Undefined: true})
+}
+
 // transfer records a copy or a fill.
 func (e *Encoder) transfer(op string, c Command) error {
 	if c.Dst.Bytes == 0 {
@@ -292,7 +328,7 @@ func (e *Encoder) transfer(op string, c Command) error {
 	e.note(0, accRead, &c.Src)
 	e.note(1, accWrite, &c.Dst)
 	c.Label = e.label
-	cb.add(c)
+	cb.add(&c)
 	return nil
 }
 
@@ -304,7 +340,7 @@ func (e *Encoder) Barrier() error {
 		return err
 	}
 	e.epoch++
-	e.cb.add(Command{Kind: CmdBarrier, Label: e.label})
+	e.cb.add(&Command{Kind: CmdBarrier, Label: e.label})
 	return nil
 }
 
@@ -329,6 +365,9 @@ func (e *Encoder) hold(b *Buffer) error {
 		return fmt.Errorf("use after release: %s", b)
 	default:
 		u.retained = true
+	}
+	if !e.cb.validate && b.shadow.Load() != nil {
+		b.shadow.Store(nil) // nobody watches what these commands write
 	}
 	return nil
 }
@@ -363,16 +402,5 @@ func (e *Encoder) barrierIfDue() {
 	}
 	e.culprit, e.due = nil, hazardNone
 	e.epoch++
-	e.cb.add(c)
-}
-
-// record copies arguments to where commands keep them, in chunks so that a dispatch does not allocate.
-func (e *Encoder) record(args []Arg) []Arg {
-	n := len(args)
-	if cap(e.pool)-len(e.pool) < n {
-		e.pool = make([]Arg, 0, max(64, n))
-	}
-	at := len(e.pool)
-	e.pool = append(e.pool, args...)
-	return e.pool[at : at+n : at+n]
+	e.cb.add(&c)
 }

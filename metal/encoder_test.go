@@ -305,8 +305,6 @@ func TestHazardsAtRandom(t *testing.T) {
 	}
 }
 
-// TestDroppedBarriersAreFound: each kind of barrier left out is reported by the validation layer, and breaks the result
-// on a device that runs independent commands backwards, every time.
 // TestUntouchedParameters: a parameter that a kernel neither reads nor writes needs no barrier, and validation agrees.
 func TestUntouchedParameters(t *testing.T) {
 	f := drivertest.NewFake(drivertest.Kernel("w", nil, "out:w"), drivertest.Kernel("constant", nil, "unused:", "out:w"))
@@ -323,6 +321,8 @@ func TestUntouchedParameters(t *testing.T) {
 	require.NoError(t, cb.Wait(bg))
 }
 
+// TestDroppedBarriersAreFound: each kind of barrier left out is reported by the validation layer, and breaks the result
+// on a device that runs independent commands backwards, every time.
 func TestDroppedBarriersAreFound(t *testing.T) {
 	for _, c := range []struct {
 		kind   string

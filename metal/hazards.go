@@ -1,9 +1,6 @@
 package metal
 
-import (
-	"slices"
-	"sync"
-)
+import "slices"
 
 // span is the bytes [lo, hi) of a buffer.
 type span struct{ lo, hi int64 }
@@ -39,6 +36,10 @@ func (s *spans) add(lo, hi int64) {
 		return
 	}
 	i := s.from(lo)
+	if i == len(*s) {
+		*s = append(*s, span{lo, hi})
+		return
+	}
 	j := i
 	for j < len(*s) && (*s)[j].lo <= hi {
 		lo, hi = min(lo, (*s)[j].lo), max(hi, (*s)[j].hi)
@@ -53,46 +54,74 @@ func (s *spans) add(lo, hi int64) {
 
 // bufferUse is what a command buffer knows of one buffer.
 type bufferUse struct {
+	buf      *Buffer
 	retained bool
 	epoch    int // the barrier that reads and writes count from
 	reads    spans
 	writes   spans
 }
 
-// ledger is a command buffer's records of buffers. Ledgers are used again: their maps and lists are what an encoder
-// would otherwise spend its time on.
+// useChunk is how many records lie together.
+const useChunk = 32
+
+// ledger is a command buffer's records of buffers: a list, and a hash table of its indices by the buffers' numbers.
 type ledger struct {
-	byBuf  map[*Buffer]*bufferUse
-	chunks []*[32]bufferUse // what the values of byBuf are cut from
+	chunks []*[useChunk]bufferUse
 	n      int
+	table  []int32 // index + 1 in a slot that is taken; its length is a power of two
 }
 
-var ledgers = sync.Pool{New: func() any { return &ledger{byBuf: map[*Buffer]*bufferUse{}} }}
+// use is the i-th record.
+func (l *ledger) use(i int) *bufferUse { return &l.chunks[i/useChunk][i%useChunk] }
+
+// slot is where the table's search for a buffer begins.
+func (l *ledger) slot(b *Buffer) int {
+	return int(uint32(b.id)*0x9E3779B1>>8) & (len(l.table) - 1)
+}
 
 // of returns the record of a buffer, a new one if need be.
 func (l *ledger) of(b *Buffer) *bufferUse {
-	u := l.byBuf[b]
-	if u == nil {
-		at := l.n / 32
-		if at == len(l.chunks) {
-			l.chunks = append(l.chunks, new([32]bufferUse))
-		}
-		u = &l.chunks[at][l.n%32]
-		l.n++
-		u.retained, u.epoch = false, 0
-		l.byBuf[b] = u
+	if 2*l.n >= len(l.table) {
+		l.grow()
 	}
+	for i := l.slot(b); ; i = (i + 1) & (len(l.table) - 1) {
+		k := l.table[i]
+		if k == 0 {
+			l.n++
+			l.table[i] = int32(l.n)
+			break
+		}
+		if u := l.use(int(k) - 1); u.buf == b {
+			return u
+		}
+	}
+	if at := (l.n - 1) / useChunk; at == len(l.chunks) {
+		l.chunks = append(l.chunks, new([useChunk]bufferUse))
+	}
+	u := l.use(l.n - 1)
+	u.buf, u.retained, u.epoch = b, false, 0
 	return u
 }
 
-// done empties the ledger and gives it back. One that was large is left to the garbage collector.
-func (l *ledger) done() {
-	if l.n > 4096 {
-		return
+// grow makes the table twice as large.
+func (l *ledger) grow() {
+	l.table = make([]int32, max(2*len(l.table), 64))
+	for i := range l.n {
+		at := l.slot(l.use(i).buf)
+		for l.table[at] != 0 {
+			at = (at + 1) & (len(l.table) - 1)
+		}
+		l.table[at] = int32(i + 1)
 	}
-	clear(l.byBuf)
+}
+
+// empty forgets all records.
+func (l *ledger) empty() {
+	for i := range l.n {
+		l.use(i).buf = nil
+	}
+	clear(l.table)
 	l.n = 0
-	ledgers.Put(l)
 }
 
 // at empties the sets if they are from before the last barrier.

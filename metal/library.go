@@ -70,8 +70,9 @@ type Pipeline struct {
 	refl   Reflection
 	bad    error
 	access []access
-	min    []int64 // least bytes by parameter
-	align  []int64 // alignment of offsets by parameter
+	min    []int64       // least bytes by parameter
+	align  []int64       // alignment of offsets by parameter
+	used   atomic.Uint64 // the last command buffer that retained it
 }
 
 // access says what a kernel does with a parameter.
@@ -187,6 +188,15 @@ func newLibraryCache(d *Device, limit int) *libraryCache {
 // share one compilation, which is given up when the last of them has gone. Errors are not cached.
 func (d *Device) Library(ctx context.Context, src Source) (*Library, error) {
 	return d.libs.get(ctx, src)
+}
+
+// LibraryCached says whether Library would find the source compiled. It counts as no lookup.
+func (d *Device) LibraryCached(src Source) bool {
+	c := d.libs
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.memo[sourceKey{src.Text, src.Options}]
+	return e != nil && e.lib != nil
 }
 
 // LibraryStats are the counters of the library cache.
@@ -389,13 +399,13 @@ func (c *libraryCache) pin(l *Library) {
 }
 
 // unpin takes back one pin of each library, all of them before it evicts, so that their order does not matter.
-func (c *libraryCache) unpin(libs map[*Library]struct{}) {
+func (c *libraryCache) unpin(libs []*Library) {
 	if len(libs) == 0 {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for l := range libs {
+	for _, l := range libs {
 		if l.pins--; l.pins < 0 {
 			panic(fmt.Sprintf("BUG: %s unpinned below zero", l))
 		}

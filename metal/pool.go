@@ -54,11 +54,15 @@ type pool struct {
 	total    int64 // bytes held from the driver, or about to be
 	active   int64
 	peak     int64
+	recent   [2]int64 // the most that active was in this window of allocations, and in the one before
+	window   int      // allocations so far in this window
 	live     int
 	slabs    [slotKinds][]*block // slabs with room, by kind
 	idle     []*block            // free blocks by size
 	oldest   *block
 	newest   *block
+	first    *Buffer       // the oldest live buffer
+	last     *Buffer       // and the newest
 	change   chan struct{} // closed and renewed when memory or a command buffer comes back
 
 	pending   int            // committed command buffers
@@ -307,7 +311,9 @@ func (p *pool) place(blk *block, n, size int64) *Buffer {
 	b.refs.Store(1)
 	p.active += b.size
 	p.peak = max(p.peak, p.active)
+	p.used()
 	p.live++
+	p.link(b)
 	return b
 }
 
@@ -333,6 +339,7 @@ func (p *pool) free(b *Buffer) {
 	blk := b.blk
 	p.active -= b.size
 	p.live--
+	p.unlink(b)
 	if p.closed.Load() {
 		p.mu.Unlock()
 		return
@@ -431,12 +438,29 @@ func (p *pool) trim(n int64) []*block {
 	return out
 }
 
-// trimCache keeps the cache within its limit. Called with mu held.
+// The pool keeps twice what was in use lately, and a little more, however high the cache's limit is: sizes that come
+// once, as those of ever longer inputs, would otherwise fill it.
+const (
+	useWindow = 4096 // allocations
+	keepSlack = 32 << 20
+)
+
+// used notes how much is active, for the windows. Called with mu held.
+func (p *pool) used() {
+	p.recent[0] = max(p.recent[0], p.active)
+	if p.window++; p.window == useWindow {
+		p.recent = [2]int64{p.active, p.recent[0]}
+		p.window = 0
+	}
+}
+
+// trimCache keeps the cache within its limits. Called with mu held.
 func (p *pool) trimCache() []*block {
-	if p.total-p.active <= p.cacheMax {
+	most := min(p.active+p.cacheMax, 2*max(p.recent[0], p.recent[1])+keepSlack)
+	if p.total <= most {
 		return nil
 	}
-	return p.trim(p.active + p.cacheMax)
+	return p.trim(most)
 }
 
 // give returns blocks that trim took to the driver. Called without mu: it may take the driver a while.

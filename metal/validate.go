@@ -8,12 +8,16 @@ func (cb *CommandBuffer) Check(i int) error {
 	if !cb.validate {
 		return nil
 	}
-	return cb.checkCommand(i)
+	if err := cb.checkCommand(i); err != nil {
+		return err
+	}
+	cb.track(&cb.commands()[i])
+	return nil
 }
 
 // checkCommand finds freed objects among those that a command refers to.
 func (cb *CommandBuffer) checkCommand(i int) error {
-	c := &cb.cmds[i]
+	c := &cb.commands()[i]
 	dead := func(what fmt.Stringer) error {
 		return fmt.Errorf("[validate] command buffer references deallocated object: %s in %s, command %d", what, c.name(), i)
 	}
@@ -31,7 +35,7 @@ func (cb *CommandBuffer) checkCommand(i int) error {
 
 // checkReferences checks all commands.
 func (cb *CommandBuffer) checkReferences() error {
-	for i := range cb.cmds {
+	for i := range cb.commands() {
 		if err := cb.checkCommand(i); err != nil {
 			return err
 		}
@@ -53,6 +57,9 @@ func (cb *CommandBuffer) validateAll() error {
 // name is how messages call a command.
 func (c *Command) name() string {
 	s := [...]string{"kernel", "copy", "fill", "barrier"}[c.Kind]
+	if c.Undefined {
+		s = "reuse"
+	}
 	if c.Pipeline != nil {
 		s += " " + c.Pipeline.Name()
 	}
@@ -92,8 +99,8 @@ type past struct {
 // out twice.
 func (cb *CommandBuffer) checkBarriers() error {
 	since := map[*block][]past{}
-	for i := range cb.cmds {
-		c := &cb.cmds[i]
+	for i := range cb.commands() {
+		c := &cb.commands()[i]
 		if c.Kind == CmdBarrier {
 			clear(since)
 			continue
@@ -129,6 +136,6 @@ func (cb *CommandBuffer) missing(p, now past) error {
 		kind = hazardRAW
 	}
 	return fmt.Errorf("[validate] missing barrier (%s) between %s, command %d, and %s, command %d: bytes %d to %d of %s",
-		kind, cb.cmds[p.cmd].name(), p.cmd, cb.cmds[now.cmd].name(), now.cmd,
+		kind, cb.commands()[p.cmd].name(), p.cmd, cb.commands()[now.cmd].name(), now.cmd,
 		max(p.lo, now.lo)-now.buf.offset, min(p.hi, now.hi)-now.buf.offset, now.buf)
 }

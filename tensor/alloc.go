@@ -71,12 +71,27 @@ func (e *encoder) alloc(n int64) (*metal.Buffer, error) {
 	n = max(n, leastBuffer)
 	e.open().bytes += n
 	if b := e.free.get(n); b != nil {
+		if e.dev.Validating() {
+			if err := e.encoder("").Reuse(b); err != nil {
+				b.Release()
+				return nil, err
+			}
+		}
 		return b, nil
 	}
+	b, err := e.fresh(n)
+	if err == nil && e.dev.Validating() {
+		b.TrackWrites()
+	}
+	return b, err
+}
+
+// fresh is alloc without the free list: no command that is encoded refers to the buffer.
+func (e *encoder) fresh(n int64) (*metal.Buffer, error) {
 	if n >= leastFree {
 		if mem := e.dev.Memory(); mem.Active+n > mem.Limit/4*3 {
 			e.free.flush()
-			if e.batch.cb != nil {
+			if e.batch != nil && e.batch.cb != nil {
 				e.commit(false)
 			}
 		}
@@ -93,6 +108,7 @@ func (e *encoder) temp(spec Spec) (Operand, error) {
 	if err != nil {
 		return Operand{}, err
 	}
+	buf.SetOrigin(e.origin("a temporary of "))
 	e.temps = append(e.temps, buf)
 	return Operand{spec, View{buf: buf, Strides: spec.Shape.Strides()}}, nil
 }
@@ -110,14 +126,37 @@ func (e *encoder) upload(v View) (View, error) {
 
 // place allocates output i of a node, row-contiguous.
 func (e *encoder) place(n *Node, i int) error {
-	o := &n.out[i]
-	buf, err := e.alloc(o.spec.NBytes())
+	buf, err := e.alloc(n.out[i].spec.NBytes())
 	if err != nil {
 		return err
 	}
-	st := &storage{dev: e.dev, stream: e.s, buf: buf}
-	e.settleIn(n, i, View{buf: buf, owner: st, Strides: o.spec.Shape.Strides()})
+	e.placeIn(n, i, buf)
 	return nil
+}
+
+// placeIn makes a buffer output i of a node.
+func (e *encoder) placeIn(n *Node, i int, buf *metal.Buffer) {
+	o := &n.out[i]
+	buf.SetOrigin(n.origin(i))
+	st := &storage{}
+	if i == 0 {
+		st = &n.home // it may be the second try
+		st.shared.Store(false)
+	}
+	st.owned, st.buf, st.dev, st.stream = nil, buf, e.dev, e.s
+	e.settleIn(n, i, View{buf: buf, owner: st, Strides: o.spec.Shape.Strides()})
+}
+
+// origin is what messages say of memory that the call being encoded needs.
+func (e *encoder) origin(what string) metal.Origin {
+	return metal.Origin{Op: what + e.op, File: e.where.File, Line: e.where.Line, PC: e.where.pc}
+}
+
+// origin is what messages say of the buffer of output i.
+func (n *Node) origin(i int) metal.Origin {
+	s := n.out[i].spec
+	return metal.Origin{Op: n.prim.name, File: n.where.File, Line: n.where.Line, PC: n.where.pc, Shape: s.Shape,
+		Type: s.DType.String()}
 }
 
 // settleIn makes v the data of output i of a node of the segment.

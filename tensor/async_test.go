@@ -149,7 +149,8 @@ func kernel(x *tensor.Array, text, entry string, n int32) *tensor.Array {
 			return err
 		}
 		size := metal.Size{X: in.Shape.Size(), Y: 1, Z: 1}
-		return r.Dispatch(p, size, size, in.Arg(), r.Out[0].Arg(), tensor.Const(n))
+		group := metal.Size{X: min(size.X, 256), Y: 1, Z: 1}
+		return r.Dispatch(p, size, group, in.Arg(), r.Out[0].Arg(), tensor.Const(n))
 	})
 }
 
@@ -242,6 +243,23 @@ func TestSpecOnlyInputsAreNotComputed(t *testing.T) {
 	require.Equal(t, tensor.Lazy, x.State())
 }
 
+// TestHostOpsThatReadNoElementsDoNotWait: one command buffer, though a host op lies in the middle of the graph.
+func TestHostOpsThatReadNoElementsDoNotWait(t *testing.T) {
+	for _, n := range []int{3, 500} {
+		x := neg(iota(n))
+		y := mul(neg(sum(add(x, x))), countOp.One(ctx(), tensor.None{}, x))
+		before := recorded.submitted.Load()
+		got := floats(t, y)
+		require.Equal(t, int64(1), recorded.submitted.Load()-before)
+		var want float32
+		for i := range n {
+			want += float32(2 * i * n)
+		}
+		require.Equal(t, []float32{want, want}, got[:2])
+		require.Len(t, got, n)
+	}
+}
+
 func TestFree(t *testing.T) {
 	x := neg(iota(1000))
 	y := slice(x, 0, 5, 1)
@@ -299,6 +317,25 @@ func TestMemoryLimitIsAnErrorThatNamesTheOp(t *testing.T) {
 	err := tensor.Eval(background, y)
 	require.ErrorContains(t, err, "[test_neg] [alloc] 268 MB is more than the memory limit")
 	require.Equal(t, []float32{0, -1}, floats(t, neg(iota(2))))
+}
+
+// TestWhatCannotFitFailsBeforeAnythingRuns: nobody waits for the inputs of an array that is larger than the limit.
+func TestWhatCannotFitFailsBeforeAnythingRuns(t *testing.T) {
+	limit := device.SetMemoryLimit(device.Memory().Active + 64<<20)
+	defer device.SetMemoryLimit(limit)
+	never := kernel(iota(8), endless, "endless", 0)
+	small := neg(never)
+	large := add(expand(reshape(never, 8, 1, 1), 8, 1<<12, 1<<10), iota(1))
+	last := neg(large)
+	c, stop := context.WithTimeout(background, 20*time.Second)
+	defer stop()
+	require.NoError(t, tensor.AsyncEval(small, last))
+	require.ErrorContains(t, last.Wait(c), "[alloc] 134 MB is more than the memory limit")
+	require.Equal(t, tensor.Scheduled, small.State())
+	soon, cancel := context.WithCancel(background)
+	cancel()
+	require.Error(t, tensor.Eval(soon, small), "it is endless")
+	require.Error(t, small.Wait(c))
 }
 
 func TestLongEvaluationsRunInLittleMemory(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
 
 	"github.com/mlxlua/mlxlua/metal"
 )
@@ -15,9 +16,11 @@ type batch struct {
 	job    *job
 	nodes  []settling
 	checks []check
-	bytes  int64         // written by its commands
-	last   bool          // it ends a segment
-	ended  chan struct{} // closed when it is settled
+	bytes  int64 // written by its commands
+
+	commands int
+	last     bool          // it ends a segment
+	ended    chan struct{} // closed when it is settled
 
 	done bool // guarded by the stream's settling
 	err  error
@@ -30,6 +33,24 @@ type settling struct {
 	first, last int    // [first, last)
 	early       *error // a batch with the node's first commands leaves their error there, for the last batch
 	more        bool   // this is not the batch with the last ones
+}
+
+// uncovered is the error of a built-in kernel that left parts of an output as they were: threads that never ran. Users'
+// kernels may do that; who reads those parts learns of it.
+func (n *Node) uncovered() error {
+	if n.prim.partial || n.prim.view != nil {
+		return nil
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i := range n.out {
+		if o := &n.out[i]; !o.gone {
+			if err := o.unwritten(); err != nil {
+				return fmt.Errorf("[validate] BUG: %w", err)
+			}
+		}
+	}
+	return nil
 }
 
 type check struct {
@@ -55,6 +76,8 @@ func (s *Stream) complete(b *batch, err error) {
 		head := s.pending[0]
 		s.mu.Unlock()
 		head.settle()
+		s.spare.put(head.nodes)
+		head.nodes = nil
 		s.mu.Lock()
 		s.pending[0] = nil
 		s.pending = s.pending[1:]
@@ -86,6 +109,7 @@ func (b *batch) settle() {
 	if b.err != nil {
 		single = commandErrors(b.err)
 	}
+	validated := b.cb != nil && b.cb.Validating()
 	for i := range b.nodes {
 		sn := &b.nodes[i]
 		err := sn.inputError()
@@ -95,6 +119,9 @@ func (b *batch) settle() {
 			}
 			if err == nil && sn.early != nil {
 				err = *sn.early
+			}
+			if err == nil && validated && !sn.more {
+				err = sn.node.uncovered()
 			}
 			if err != nil {
 				err = sn.node.runError(err)
@@ -107,7 +134,33 @@ func (b *batch) settle() {
 		}
 		*sn = settling{}
 	}
-	b.nodes, b.checks, b.cb = nil, nil, nil
+	b.nodes, b.checks, b.cb = b.nodes[:0], nil, nil
+}
+
+// spareLists are lists of a batch's nodes that are used again: at most as many as batches can be pending.
+type spareLists struct {
+	mu    sync.Mutex
+	lists [][]settling
+}
+
+func (s *spareLists) get() []settling {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := len(s.lists)
+	if n == 0 {
+		return make([]settling, 0, batchCommands)
+	}
+	list := s.lists[n-1]
+	s.lists = s.lists[:n-1]
+	return list
+}
+
+func (s *spareLists) put(list []settling) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.lists) < maxPending && cap(list) <= 16*batchCommands {
+		s.lists = append(s.lists, list[:0])
+	}
 }
 
 func (c *check) run() (err error) {

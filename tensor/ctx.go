@@ -45,6 +45,14 @@ func Call(c []*Ctx) *Ctx {
 	return &Ctx{Where: Where{pc: pc[0]}}
 }
 
+// where is the call's place, also of a nil Ctx.
+func (c *Ctx) where() Where {
+	if c == nil {
+		return Where{}
+	}
+	return c.Where
+}
+
 // OpError is an op's error: the op, what is wrong with the values, and the line that called the op.
 type OpError struct {
 	Op    string

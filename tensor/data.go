@@ -75,6 +75,8 @@ func FromBytes(c *Ctx, spec Spec, b []byte) *Array {
 		if err != nil {
 			return failed(c, op, c.Errorf(op, "%w", err))
 		}
+		buf.SetOrigin(metal.Origin{Op: op, File: c.where().File, Line: c.where().Line, PC: c.where().pc, Shape: spec.Shape.Clone(),
+			Type: spec.DType.String()})
 		v.buf, v.owner = buf, newStorage(dev, nil, buf)
 	}
 	return constant(c, spec, v)
@@ -111,7 +113,8 @@ var constPrim = &Prim{name: "array", noMerge: true}
 func (n *Node) IsConstant() bool { return n.prim == constPrim }
 
 func constant(c *Ctx, spec Spec, v View) *Array {
-	n := &Node{id: nodeIDs.Add(1), prim: constPrim, out: make([]output, 1)}
+	n := &Node{id: nodeIDs.Add(1), prim: constPrim}
+	n.out = n.single[:]
 	if c != nil {
 		n.where = c.Where
 	}
@@ -178,6 +181,9 @@ func (x *Array) HostView(ctx context.Context) (spec Spec, v View, release func()
 			x.describe())
 	}
 	v = o.data
+	if err := o.unwritten(); err != nil {
+		return Spec{}, View{}, nil, (&Ctx{Where: n.where}).Errorf("item", "%w", err)
+	}
 	if st := v.owner; st != nil {
 		st.pins.Add(1)
 		v.buf.Retain()
@@ -194,6 +200,21 @@ func (x *Array) HostView(ctx context.Context) (spec Spec, v View, release func()
 	}
 	runtime.KeepAlive(x)
 	return Spec{o.spec.Shape.Clone(), o.spec.DType}, v, release, nil
+}
+
+// unwritten says under validation which elements of an output no kernel has written. Of outputs whose elements do not lie
+// side by side it knows nothing.
+func (o *output) unwritten() error {
+	v, size := o.data, int64(o.spec.DType.Size())
+	if v.buf == nil || !v.Contiguous(o.spec.Shape) {
+		return nil
+	}
+	at, bytes, writer := metal.Range{Buf: v.buf, Offset: v.OffsetBytes, Bytes: o.spec.NBytes()}.Unwritten()
+	if at < 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of the %d elements of %v were never written, the first at %d, by %s", (bytes+size-1)/size,
+		o.spec.Shape.Size(), o.spec, at/size, writer)
 }
 
 // readable says why the values of x cannot be read.

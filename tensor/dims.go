@@ -91,11 +91,12 @@ func MakeDims(n ...int) Dims { d, _ := Sizes(n...).Bind(nil); return d }
 
 // Resolve gives the numbers, with the shapes of the op's inputs filled in.
 func (d Dims) Resolve(in []Spec) ([]int, error) {
-	out := []int{}
 	if d == (Dims{}) || d.h.Value() == "" {
-		return out, nil
+		return []int{}, nil
 	}
-	for _, part := range strings.Split(d.h.Value(), " ") {
+	out := make([]int, 0, 4)
+	for part, rest, more := "", d.h.Value(), true; more; {
+		part, rest, more = strings.Cut(rest, " ")
 		ref, isRef := strings.CutPrefix(part, "@")
 		if !isRef {
 			n, err := strconv.Atoi(part)

@@ -23,6 +23,8 @@ type kernelScratch struct {
 	list     []int
 	position map[*Node]int // of the cluster's values in the program
 	dtypes   []DType
+	specs    []Spec // of a reduction's inputs
+	reduced  []bool // which dimensions it reduces
 }
 
 // maxTexts bounds the generated texts that a stream remembers; their libraries have a cache of their own.
@@ -52,6 +54,15 @@ func (k *kernelScratch) keep(v []int) []int {
 	return k.ints[at:len(k.ints):len(k.ints)]
 }
 
+// cut is n zeros of the scratch, until begin.
+func (k *kernelScratch) cut(n int) []int {
+	at := len(k.ints)
+	for range n {
+		k.ints = append(k.ints, 0)
+	}
+	return k.ints[at:len(k.ints):len(k.ints)]
+}
+
 // arrange makes the scratch's layout that of operands seen over a shape.
 func (k *kernelScratch) arrange(shape Shape, ops []Operand) *kernelgen.Layout {
 	l := &k.layout
@@ -74,7 +85,9 @@ func (e *encoder) operandOf(v Value, shape Shape) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	o.View = o.broadcast(o.Shape, shape)
+	if !slices.Equal(o.Shape, shape) { // a shape of its own keeps its strides
+		o.View = o.broadcast(o.Shape, shape)
+	}
 	k.values, k.ops = append(k.values, v), append(k.ops, o)
 	k.prog.Operands = append(k.prog.Operands, kernelgen.Operand{Type: o.DType.MSL(), Class: classIn(o.View, shape)})
 	return len(k.values) - 1, nil
@@ -113,7 +126,7 @@ func (e *encoder) program(members []int32, shape Shape) error {
 	}
 	for i, slot := range members {
 		t := &e.seg.tasks[slot]
-		args := make([]int, t.from)
+		args := k.cut(t.from)
 		k.dtypes = k.dtypes[:0]
 		for j, v := range t.reads() {
 			if at, inside := k.position[v.Node]; inside {
@@ -180,6 +193,9 @@ func (e *encoder) elementwise(members []int32) error {
 // reads an element before it writes the one in its place.
 func (e *encoder) donate(out Value, members []int32) bool {
 	k := &e.kernel
+	if e.plan.check {
+		return false // the operand is still to be looked at
+	}
 	need := out.Spec().NBytes()
 	for i, v := range k.values {
 		o := k.ops[i]

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 
 	"github.com/mlxlua/mlxlua/metal"
 )
@@ -24,6 +25,8 @@ type encoder struct {
 	texts   map[string]metal.Source // generated kernels by key
 	key     []byte
 	members []int32 // of the unit that is being encoded
+	op      string  // that the last of them calls
+	where   Where   // and the line
 	first   int     // its first command in the batch
 	early   *error  // of its commands in earlier batches
 	kernel  kernelScratch
@@ -47,11 +50,51 @@ func (e *encoder) init(s *Stream) {
 func (e *encoder) run(seg *segment) {
 	e.seg, e.job = seg, seg.job
 	defer e.end(seg)
+	planning := e.span("plan", "plan")
 	e.order()
+	e.refuse()
+	planning.End(Where{})
 	for _, u := range e.plan.units {
 		e.unit(u)
 		if e.full() {
 			e.commit(false)
+		}
+	}
+}
+
+// refuse fails what cannot fit in memory before anything runs: nobody should wait for the rest to learn of it.
+func (e *encoder) refuse() {
+	limit := e.dev.Memory().Limit
+	refused := false
+	for _, u := range e.plan.units {
+		n := e.seg.tasks[u.root].node
+		if n.prim.view != nil {
+			continue
+		}
+		for i := range n.out {
+			bytes := n.out[i].spec.NBytes()
+			if bytes <= limit {
+				continue
+			}
+			buf, err := e.dev.Alloc(e.job.ctx, bytes) // it says why
+			if err != nil {
+				n.settle(n.runError(err))
+				refused = true
+				break
+			}
+			buf.Release()
+		}
+	}
+	if !refused {
+		return
+	}
+	for i := range e.seg.tasks {
+		t := &e.seg.tasks[i]
+		for _, v := range t.reads() {
+			if err := v.Node.failure(); err != nil {
+				t.node.settle(err)
+				break
+			}
 		}
 	}
 }
@@ -76,7 +119,7 @@ func (e *encoder) end(seg *segment) {
 // open is the batch that is being filled.
 func (e *encoder) open() *batch {
 	if e.batch == nil {
-		e.batch = &batch{job: e.job, ended: make(chan struct{})}
+		e.batch = &batch{job: e.job, ended: make(chan struct{}), nodes: e.s.spare.get()}
 	}
 	return e.batch
 }
@@ -88,6 +131,9 @@ func (e *encoder) encoder(label string) *metal.Encoder {
 		b.cb = e.dev.NewCommandBuffer(e.s.index, "")
 	}
 	enc := b.cb.Encoder()
+	if b.cb.Validating() && e.where != (Where{}) {
+		label = strings.TrimSpace(label + " " + e.where.String())
+	}
 	enc.Label(label)
 	return enc
 }
@@ -97,7 +143,7 @@ func (e *encoder) commands() int {
 	if e.batch == nil || e.batch.cb == nil {
 		return 0
 	}
-	return len(e.batch.cb.Commands())
+	return e.batch.cb.Encoder().Len()
 }
 
 func (e *encoder) full() bool {
@@ -127,7 +173,7 @@ func (e *encoder) commit(last bool) {
 	}
 	e.batch = nil
 	b.last = last
-	if n := len(e.members); n > 0 && b.cb != nil && len(b.cb.Commands()) > e.first {
+	if n := len(e.members); n > 0 && b.cb != nil && b.cb.Encoder().Len() > e.first {
 		e.split(b)
 	}
 	e.first = 0
@@ -140,10 +186,14 @@ func (e *encoder) commit(last bool) {
 		s.complete(b, nil)
 		return
 	}
-	cb.OnComplete(func(err error) { s.complete(b, err) })
-	ctx := b.job.ctx
-	stop := context.AfterFunc(ctx, func() { cb.Cancel(context.Cause(ctx)) })
-	cb.OnComplete(func(error) { stop() })
+	j := b.job
+	b.commands = cb.Encoder().Len()
+	cb.OnComplete(func(err error) {
+		j.forget(cb)
+		s.ran(b)
+		s.complete(b, err)
+	})
+	j.watch(cb)
 	if err := cb.Commit(); err != nil {
 		return // it has ended, and its nodes with it
 	}
@@ -157,7 +207,7 @@ func (e *encoder) split(b *batch) {
 	}
 	for _, slot := range e.members {
 		t := &e.seg.tasks[slot]
-		b.nodes = append(b.nodes, settling{node: t.node, in: t.reads(), first: e.first, last: len(b.cb.Commands()),
+		b.nodes = append(b.nodes, settling{node: t.node, in: t.reads(), first: e.first, last: b.cb.Encoder().Len(),
 			early: e.early, more: true})
 	}
 }
@@ -200,7 +250,15 @@ func (e *encoder) unit(u unit) {
 		return
 	}
 	e.first, e.early = e.commands(), nil
-	err := e.encode(members)
+	err := e.seg.tasks[members[0]].node.failure()
+	if err == nil {
+		root := &e.seg.tasks[members[len(members)-1]]
+		encoding := e.span("encode", root.node.prim.name)
+		if err = e.encode(members); err == nil && e.plan.check {
+			err = e.inspect(root)
+		}
+		encoding.End(root.node.where)
+	}
 	if err != nil {
 		for _, slot := range members {
 			e.seg.tasks[slot].node.unplace()
@@ -233,6 +291,9 @@ func (e *encoder) alone(members []int32) {
 
 func (e *encoder) anyFailed(members []int32) bool {
 	for _, slot := range members {
+		if e.seg.tasks[slot].node.State() == Failed {
+			return true
+		}
 		for _, v := range e.seg.tasks[slot].reads() {
 			if v.Node.State() == Failed {
 				return true
@@ -258,6 +319,7 @@ func (e *encoder) encode(members []int32) (err error) {
 		}
 	}
 	root := &e.seg.tasks[members[len(members)-1]]
+	e.op, e.where = root.node.prim.name, root.node.where
 	switch p := root.node.prim; {
 	case p.expr != nil:
 		return e.elementwise(members)
@@ -350,7 +412,12 @@ func (e *encoder) let(v Value) {
 
 // pipeline compiles, or finds, a kernel.
 func (e *encoder) pipeline(src metal.Source, entry string) (*metal.Pipeline, error) {
+	var compiling Span
+	if timeline.Load() != nil && !e.dev.LibraryCached(src) {
+		compiling = e.span("compile", src.Label)
+	}
 	lib, err := e.dev.Library(e.job.ctx, src)
+	compiling.End(e.where)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,10 @@ package tensor
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sync"
+
+	"github.com/mlxlua/mlxlua/metal"
 )
 
 // schedMu makes claiming nodes and handing them to streams one step: all streams agree on the order of evaluations.
@@ -17,9 +20,39 @@ type job struct {
 	ctx    context.Context // done when the evaluation is cancelled
 	cancel context.CancelCauseFunc
 
-	mu   sync.Mutex
-	deps []*job // evaluations whose results this one waits for
-	left int    // segments that are not settled
+	mu      sync.Mutex
+	deps    []*job                 // evaluations whose results this one waits for
+	left    int                    // segments that are not settled
+	running []*metal.CommandBuffer // committed, or about to be, and not ended
+}
+
+// watch has the evaluation's end by cancellation end a command buffer too, until forget.
+func (j *job) watch(cb *metal.CommandBuffer) {
+	j.mu.Lock()
+	j.running = append(j.running, cb)
+	j.mu.Unlock()
+	if j.ctx.Err() != nil {
+		cb.Cancel(context.Cause(j.ctx))
+	}
+}
+
+func (j *job) forget(cb *metal.CommandBuffer) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if i := slices.Index(j.running, cb); i >= 0 {
+		j.running = slices.Delete(j.running, i, i+1)
+	}
+}
+
+// stop cancels the evaluation.
+func (j *job) stop(cause error) {
+	j.cancel(cause)
+	j.mu.Lock()
+	running := slices.Clone(j.running)
+	j.mu.Unlock()
+	for _, cb := range running {
+		cb.Cancel(context.Cause(j.ctx))
+	}
 }
 
 // segment is the part of a job that runs on one stream without a break.
@@ -50,6 +83,7 @@ func evaluate(ctx context.Context, op string, xs ...*Array) error {
 	if err := schedule(op, xs); err != nil {
 		return err
 	}
+	defer BeginSpan("wait", op).End(Where{})
 	for _, x := range xs {
 		if err := x.wait(ctx); err != nil {
 			if ctx.Err() != nil {
@@ -293,6 +327,6 @@ func cancel(xs []*Array, cause error) {
 		j.mu.Lock()
 		todo = append(todo, j.deps...)
 		j.mu.Unlock()
-		j.cancel(cause)
+		j.stop(cause)
 	}
 }

@@ -24,9 +24,12 @@ type HostCall struct {
 // Context is done when the evaluation is cancelled.
 func (h *HostCall) Context() context.Context { return h.ctx }
 
-// host computes a node in Go: it waits for all that was encoded before.
+// host computes a node in Go: it waits for all that was encoded before, unless the node reads no input's elements.
 func (e *encoder) host(t *task) error {
 	h := &HostCall{ctx: e.job.ctx, In: make([]HostOperand, len(t.in))}
+	if t.from == 0 {
+		return e.hostAtOnce(t, h)
+	}
 	views := make([]View, len(t.in))
 	for i, v := range t.in {
 		h.In[i].Spec = v.Spec()
@@ -57,10 +60,12 @@ func (e *encoder) host(t *task) error {
 	}
 	h.Out = make([]HostOperand, len(t.node.out))
 	for i := range t.node.out {
-		if err := e.place(t.node, i); err != nil {
+		o := &t.node.out[i]
+		buf, err := e.fresh(max(o.spec.NBytes(), leastBuffer)) // the host writes to it, not a command
+		if err != nil {
 			return err
 		}
-		o := &t.node.out[i]
+		e.placeIn(t.node, i, buf)
 		h.Out[i].Spec = o.spec
 		if n := o.spec.NBytes(); n > 0 {
 			h.Out[i].Bytes = o.data.Bytes()[o.data.OffsetBytes:][:n:n]
@@ -68,6 +73,44 @@ func (e *encoder) host(t *task) error {
 		}
 	}
 	return callHost(t.node, h)
+}
+
+// hostAtOnce computes a node that reads nothing but specs: what is encoded goes on meanwhile, and small outputs are
+// constants of later kernels.
+func (e *encoder) hostAtOnce(t *task, h *HostCall) error {
+	for i, v := range t.in {
+		h.In[i].Spec = v.Spec()
+	}
+	h.Out = make([]HostOperand, len(t.node.out))
+	views := make([]View, len(h.Out))
+	for i := range h.Out {
+		spec := t.node.out[i].spec
+		h.Out[i].Spec, views[i].Strides = spec, spec.Shape.Strides()
+		n := spec.NBytes()
+		if n <= inlineBytes {
+			views[i].inline = make([]byte, n)
+			h.Out[i].Bytes = views[i].inline
+			continue
+		}
+		buf, err := e.fresh(n) // no buffer of the free list: kernels may have still to read those
+		if err != nil {
+			return err
+		}
+		buf.SetOrigin(t.node.origin(i))
+		views[i].buf, views[i].owner = buf, &storage{dev: e.dev, stream: e.s, buf: buf}
+		h.Out[i].Bytes = buf.Bytes()[:n:n]
+		clear(h.Out[i].Bytes)
+		e.settleIn(t.node, i, views[i])
+	}
+	if err := callHost(t.node, h); err != nil {
+		return err
+	}
+	for i, v := range views {
+		if v.buf == nil {
+			e.settleIn(t.node, i, v)
+		}
+	}
+	return nil
 }
 
 func callHost(n *Node, h *HostCall) (err error) {

@@ -55,6 +55,10 @@ type Node struct {
 	mark uint64   // the walk that saw it last; guarded by schedMu
 	seg  *segment // what claimed it
 	slot int      // its index in seg
+
+	single [1]output // out, where there is one
+	home   storage   // the first output's, where it has one of its own: the collector watches few large objects
+	//                  faster than many small ones
 }
 
 type output struct {
@@ -70,73 +74,79 @@ type output struct {
 
 var nodeIDs atomic.Uint64
 
-// apply makes a Node of a call with outputs as the rules say.
-func apply(c *Ctx, p *Prim, attrs any, in []*Array) (result []*Array) {
+// apply makes a Node of a call with outputs as the rules say. Its handles are the first, and those that follow.
+func apply(c *Ctx, p *Prim, attrs any, in []*Array) (result *Array, more []*Array) {
 	defer func() {
 		if r := recover(); r != nil { // no panic crosses the API: a rule's is a bug of the op
-			result = []*Array{Fail(c, p.name, "BUG: a rule panicked: %v\n%s", r, debug.Stack())}
+			result, more = Fail(c, p.name, "BUG: a rule panicked: %v\n%s", r, debug.Stack()), nil
 		}
 	}()
+	if timeline.Load() != nil {
+		defer BeginSpan("build", p.name).End(c.where())
+	}
 	values := make([]Value, len(in))
 	specs := make([]Spec, len(in))
 	var traces []*Trace
 	for i, x := range in {
 		if err := x.usable(p.name, c); err != nil {
-			return []*Array{failed(c, p.name, err)}
+			return failed(c, p.name, err), nil
 		}
 		values[i] = Value{x.node, x.out}
 		specs[i] = values[i].Spec()
-		traces = mergeTraces(traces, x.node.traces)
-	}
-	out, err := infer(p, attrs, specs)
-	if err != nil {
-		return []*Array{failed(c, p.name, c.Errorf(p.name, "%w", err))}
-	}
-	stream, err := c.stream()
-	if err != nil {
-		return []*Array{failed(c, p.name, err)}
-	}
-	n := &Node{id: nodeIDs.Add(1), prim: p, attrs: attrs, in: values, stream: stream, where: c.Where, traces: traces}
-	if p.prepare != nil {
-		if n.prepared, err = p.prepare(specs, attrs); err != nil {
-			return []*Array{failed(c, p.name, c.Errorf(p.name, "%w", err))}
+		if len(x.node.traces) > 0 {
+			traces = mergeTraces(traces, x.node.traces)
 		}
 	}
-	n.out = make([]output, len(out))
-	arrays := make([]*Array, len(out))
-	for i, s := range out {
-		n.out[i].spec = s
-		arrays[i] = n.array(i)
+	n := &Node{prim: p, attrs: attrs, in: values, where: c.Where, traces: traces}
+	if err := n.infer(specs); err != nil {
+		return failed(c, p.name, c.Errorf(p.name, "%w", err)), nil
+	}
+	var err error
+	if n.stream, err = c.stream(); err != nil {
+		return failed(c, p.name, err), nil
+	}
+	if p.prepare != nil {
+		if n.prepared, err = p.prepare(specs, attrs); err != nil {
+			return failed(c, p.name, c.Errorf(p.name, "%w", err)), nil
+		}
+	}
+	n.id = nodeIDs.Add(1)
+	result = n.array(0)
+	for i := range n.out[1:] {
+		more = append(more, n.array(i+1))
 	}
 	addUses(n, values, 1)
 	runtime.KeepAlive(in) // until the uses are counted, the handles are what keeps the inputs observable
-	return arrays
+	return result, more
 }
 
 // infer runs the Shape and DType rules.
-func infer(p *Prim, attrs any, in []Spec) ([]Spec, error) {
+func (n *Node) infer(in []Spec) error {
+	p := n.prim
 	if !p.defined {
-		return nil, errors.New("BUG: the op has no rules")
+		return errors.New("BUG: the op has no rules")
 	}
-	dtypes, err := p.dtype(in, attrs)
+	dtypes, err := p.dtype(in, n.attrs)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	shapes, err := p.shape(in, attrs)
+	shapes, err := p.shape(in, n.attrs)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if len(shapes) != len(dtypes) {
-		return nil, errors.New("BUG: Shape and DType rules disagree on the number of outputs")
+	if len(shapes) != len(dtypes) || len(shapes) == 0 {
+		return errors.New("BUG: Shape and DType rules disagree on the number of outputs")
 	}
-	out := make([]Spec, len(shapes))
-	for i := range out {
-		out[i] = Spec{shapes[i], dtypes[i]}
+	if n.out = n.single[:]; len(shapes) != 1 {
+		n.out = make([]output, len(shapes))
+	}
+	for i := range n.out {
+		n.out[i].spec = Spec{shapes[i], dtypes[i]}
 		if err := shapes[i].Check(dtypes[i]); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // failed is the array of a call that could not be made.
@@ -145,7 +155,8 @@ func failed(c *Ctx, op string, err error) *Array {
 	if !errors.As(err, &oe) {
 		err = c.Errorf(op, "%w", err)
 	}
-	n := &Node{id: nodeIDs.Add(1), prim: failedPrim, out: make([]output, 1), err: err, where: c.Where}
+	n := &Node{id: nodeIDs.Add(1), prim: failedPrim, err: err, where: c.Where}
+	n.out = n.single[:]
 	n.state.Store(int32(Failed))
 	return n.array(0)
 }
@@ -220,14 +231,22 @@ func (n *Node) Replay(c *Ctx, in []*Array) []*Array {
 	if c == nil {
 		c = &Ctx{Stream: n.stream, Where: n.where}
 	}
-	return apply(c, n.prim, n.attrs, in)
+	return all(apply(c, n.prim, n.attrs, in))
 }
 
+// all lists the handles of a call.
+func all(first *Array, more []*Array) []*Array { return append([]*Array{first}, more...) }
+
 // Call makes a Node of a call of the op and gives its outputs; a call that cannot be made gives one failed Array.
-func (o *Op[A]) Call(c *Ctx, attrs A, in ...*Array) []*Array { return apply(c, &o.prim, attrs, in) }
+func (o *Op[A]) Call(c *Ctx, attrs A, in ...*Array) []*Array {
+	return all(apply(c, &o.prim, attrs, in))
+}
 
 // One is Call for an op of one output.
-func (o *Op[A]) One(c *Ctx, attrs A, in ...*Array) *Array { return apply(c, &o.prim, attrs, in)[0] }
+func (o *Op[A]) One(c *Ctx, attrs A, in ...*Array) *Array {
+	x, _ := apply(c, &o.prim, attrs, in)
+	return x
+}
 
 // FailWith is Fail with a given error as the cause.
 func FailWith(c *Ctx, op string, err error) *Array { return failed(c, op, err) }

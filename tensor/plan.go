@@ -27,6 +27,7 @@ type unit struct{ first, root int32 }
 // plan is the stream's scratch for planning a segment; its slices are indexed by slot, except where said.
 type plan struct {
 	fuse    bool
+	check   bool    // every call runs by itself, and its result is looked at
 	base    []int32 // of the slot's first output in the slices by output
 	edges   []int32 // by output: reads of it inside the segment
 	live    []bool  // by output: someone may read it after the segment
@@ -64,7 +65,8 @@ func resize[T any](s []T, n int) []T {
 // order fills the plan: which outputs someone may read later, and what is encoded as one.
 func (e *encoder) order() {
 	p, tasks := &e.plan, e.seg.tasks
-	p.fuse = fuse.Load()
+	p.check = checkNaN.Load()
+	p.fuse = fuse.Load() && !p.check
 	n := len(tasks)
 	p.base = resize(p.base, n)
 	outs := 0

@@ -63,6 +63,9 @@ type Rules[A comparable] struct {
 	// that input's buffer has no other reader left, it is taken over and nothing is copied. 0: none.
 	Updates int
 
+	// Partial says that the op's kernels may leave elements of its outputs unwritten: a user's kernel.
+	Partial bool
+
 	// VJP gives for each input the gradient, nil where there is none (or g.Want is false).
 	VJP func(g *VJP[A]) []*Array
 	// JVP gives the tangents of the outputs. Nil: derived from VJP by transposition.
@@ -104,6 +107,7 @@ type Prim struct {
 	name     string
 	defined  bool
 	noMerge  bool
+	partial  bool
 	updates  int
 	shape    func(in []Spec, a any) ([]Shape, error)
 	dtype    func(in []Spec, a any) ([]DType, error)
@@ -157,7 +161,7 @@ func (o *Op[A]) Define(r Rules[A]) {
 	if err := checkRules(p, r); err != nil {
 		panic(fmt.Sprintf("BUG: op %s: %v", p.name, err))
 	}
-	p.defined, p.noMerge, p.updates = true, r.NoMerge, r.Updates
+	p.defined, p.noMerge, p.partial, p.updates = true, r.NoMerge, r.Partial, r.Updates
 	p.shape = func(in []Spec, a any) ([]Shape, error) { return r.Shape(in, a.(A)) }
 	p.dtype = func(in []Spec, a any) ([]DType, error) { return r.DType(in, a.(A)) }
 	if r.SpecFrom != nil {

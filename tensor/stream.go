@@ -139,8 +139,9 @@ type Stream struct {
 	pending []*batch      // committed and not settled, oldest first
 
 	settling sync.Mutex // held while batches are settled
-	pace     pace       // of the stream's goroutine, as enc
-	enc      encoder    // of the stream's goroutine
+	spare    spareLists
+	pace     pace    // of the stream's goroutine, as enc
+	enc      encoder // of the stream's goroutine
 }
 
 // NewStream makes a stream. It fails if the device is not open.

@@ -13,16 +13,18 @@ import (
 func (e *encoder) reduce(members []int32) error {
 	k := &e.kernel
 	root := &e.seg.tasks[members[len(members)-1]]
-	specs := make([]Spec, len(root.in))
-	for i, v := range root.in {
-		specs[i] = v.Spec()
+	k.specs = k.specs[:0]
+	for _, v := range root.in {
+		k.specs = append(k.specs, v.Spec())
 	}
+	specs := k.specs
 	axes, reducer, err := root.node.prim.reduce(root.node.attrs, specs)
 	if err != nil {
 		return err
 	}
 	shape := specs[0].Shape
-	reduced := make([]bool, len(shape))
+	k.reduced = append(k.reduced[:0], make([]bool, len(shape))...)
+	reduced := k.reduced
 	outputs, elements := 1, 1
 	for _, a := range axes {
 		reduced[a] = true
@@ -252,7 +254,7 @@ func (e *encoder) update(t *task, r *Run) error {
 	}
 	v, o := t.in[i], r.In[i]
 	st := o.owner
-	if st != nil && o.RowContiguous() && o.OffsetBytes == 0 && o.DType == n.out[0].spec.DType &&
+	if st != nil && !e.plan.check && o.RowContiguous() && o.OffsetBytes == 0 && o.DType == n.out[0].spec.DType &&
 		o.buf.Len() == max(o.NBytes(), leastBuffer) && st.users.Load() == 1 && st.writable(e.s) &&
 		e.lastRead(v, []int32{int32(n.slot)}) {
 		e.settleIn(n, 0, View{buf: o.buf, owner: st, Strides: o.Shape.Strides()})
@@ -279,6 +281,7 @@ func (e *encoder) copied(o Operand) (Operand, error) {
 	if err != nil {
 		return Operand{}, err
 	}
+	buf.SetOrigin(e.origin("a contiguous copy for "))
 	st := &storage{dev: e.dev, stream: e.s, buf: buf}
 	to := Operand{o.Spec, View{buf: buf, owner: st, Strides: o.Shape.Strides()}}
 	if err := e.copyTo(to, o); err != nil {

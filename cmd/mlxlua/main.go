@@ -16,6 +16,7 @@ import (
 
 	"github.com/mlxlua/mlxlua"
 	"github.com/mlxlua/mlxlua/luabind"
+	"github.com/mlxlua/mlxlua/tensor"
 )
 
 func main() { os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr)) }
@@ -43,7 +44,29 @@ func run(argv []string, stdin *os.File, stdout, stderr io.Writer) int {
 			return 0
 		}
 	}
-	return p.run()
+	tensor.CheckNaN(o.checkNaN)
+	if o.trace == "" {
+		return p.run()
+	}
+	return p.traced()
+}
+
+// traced is run, with a timeline of it.
+func (p *program) traced() int {
+	t, err := tensor.StartTimeline()
+	if err != nil {
+		fmt.Fprintf(p.stderr, "mlxlua: %v\n", err)
+		return 1
+	}
+	span := tensor.BeginSpan("Lua", "script")
+	status := p.run()
+	span.End(tensor.Where{File: p.o.script})
+	t.Stop()
+	if err := t.Save(p.o.trace); err != nil {
+		fmt.Fprintf(p.stderr, "mlxlua: %v\n", err)
+		return max(status, 1)
+	}
+	return status
 }
 
 // open opens the device and the Lua state of a run.

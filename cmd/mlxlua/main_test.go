@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -278,4 +279,53 @@ func TestHistoryEntries(t *testing.T) {
 	require.Equal(t, []string{"for i = 1, 2 do print(i) end"}, entries("for i = 1, 2 do\nprint(i) end"))
 	require.Equal(t, []string{"f() -- no", "g()"}, entries("f() -- no\ng()"))
 	require.Equal(t, []string{"s = [[a", "b]]"}, entries("s = [[a\nb]]"))
+}
+
+// TestTraceOption: the timeline is there after a good run and after a failed one, and nothing else is left beside it.
+func TestTraceOption(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "run.json")
+	for _, c := range []struct {
+		text   string
+		status int
+	}{
+		{"mx.eval(mx.exp(mx.ones({4})))", 0},
+		{"mx.eval(mx.exp(mx.ones({4}))) error('over')", 1},
+	} {
+		got := runProgram(t, "", "--trace", file, script(t, c.text))
+		require.Equal(t, c.status, got.status, got.stderr)
+		var trace struct {
+			TraceEvents []struct {
+				Name, Cat, Ph string
+			}
+		}
+		b, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(b, &trace))
+		seen := map[string]bool{}
+		for _, e := range trace.TraceEvents {
+			seen[e.Cat] = true
+		}
+		for _, cat := range []string{"Lua", "build", "plan", "encode", "run", "wait"} {
+			require.True(t, seen[cat], cat)
+		}
+		files, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		require.Len(t, files, 1)
+		require.NoError(t, os.Remove(file))
+	}
+	got := runProgram(t, "", "--trace", filepath.Join(dir, "none", "run.json"), "-e", "print(1)")
+	require.Equal(t, 1, got.status)
+	require.Contains(t, got.stderr, "mlxlua: [trace] ")
+	require.Contains(t, runProgram(t, "", "--trace").stderr, "--trace needs an argument")
+}
+
+// TestCheckNaNOption: the first operation that makes a NaN is named with its line.
+func TestCheckNaNOption(t *testing.T) {
+	text := "local x = mx.array({1, 0, -1})\nlocal y = mx.sqrt(x)\nlocal z = mx.sum(y * 2)\nmx.eval(z)\nprint('done')"
+	path := script(t, text)
+	got := runProgram(t, "", "--check-nan", path)
+	require.Equal(t, 1, got.status)
+	require.Contains(t, got.stderr, path+":2: [sqrt] the output has a NaN at index (2,), and its inputs have none")
+	require.Equal(t, result{0, "done\n", ""}, runProgram(t, "", path))
 }

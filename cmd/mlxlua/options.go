@@ -15,6 +15,8 @@ const usage = `usage: mlxlua [options] [script [args]]
   --             stop handling options
   --device NAME  auto (default) or cpu; a device that is missing is an error
   --seed N       seed of the random numbers
+  --trace FILE   write a timeline for Chrome's about:tracing when the run ends
+  --check-nan    stop at the first operation that makes a NaN or an infinity
   --version      print the version and exit
   --help         print this and exit
 Without a script, options or input from elsewhere, mlxlua is a REPL.
@@ -28,6 +30,8 @@ type options struct {
 	help        bool
 	device      string
 	seed        uint64
+	trace       string
+	checkNaN    bool
 	hasScript   bool
 	script      string
 	args        []string
@@ -96,6 +100,13 @@ func (o *options) flag(a string, rest []string) ([]string, error) {
 			o.device = value
 		}
 		return rest, err
+	case "--trace":
+		if err = take(); err == nil {
+			if o.trace = value; value == "" {
+				err = fmt.Errorf("--trace needs a file name")
+			}
+		}
+		return rest, err
 	case "--seed":
 		if err = take(); err == nil {
 			if o.seed, err = strconv.ParseUint(value, 10, 64); err != nil {
@@ -110,6 +121,8 @@ func (o *options) flag(a string, rest []string) ([]string, error) {
 	switch name {
 	case "-i":
 		o.interactive = true
+	case "--check-nan":
+		o.checkNaN = true
 	case "-v":
 		o.version = true
 	case "--version":

@@ -50,6 +50,7 @@ const lawText = `
 
 	# The back ends: kir never leaves metal/, and metal's core never sees a kernel language.
 	kir < msl, interp, jit
+	interp < jit
 	prelude < msl, kernelgen
 	metal, kir, msl, interp, jit < soft
 	metal, msl, prelude < apple
@@ -77,6 +78,7 @@ const lawText = `
 	grad, compile < ops_test
 	msl, kir < interp_test, jit_test, prelude_test
 	prelude, interp < msl_test, jit_test
+	jit < msl_test
 	soft, drivers < drivertest_test, tensor_test, ops_test, grad_test, compile_test, luabind_test, examples_test
 	msl, metal < kernelgen_test
 

@@ -27,6 +27,7 @@ var cases = []testCase{
 	{name: "twelve weights", run: caseTwelveWeights},
 	{name: "cancel", run: caseCancel},
 	{name: "faults", run: caseFaults},
+	{name: "limits", run: caseLimits},
 	{name: "empty", run: caseEmpty},
 	{name: "many goroutines", run: caseGoroutines},
 	{name: "close while pending", validate: []bool{false}, run: caseClose},
@@ -428,6 +429,68 @@ func caseFaults(b *bench) {
 	must.Error(b.t, cb.Wait(bg))
 	must.Equal(b.t, make([]uint32, 8), read(x))
 	x.Release()
+}
+
+// caseLimits: what Metal forbids is refused, in words that name the kernel and the values, whatever the driver could do.
+func caseLimits(b *bench) {
+	x, out := b.zeros(64), b.zeros(64)
+	for _, c := range []struct {
+		kernel, says string
+		group        int
+		bind         func(e *metal.Encoder, param int, q metal.ParamInfo)
+	}{
+		{"twice_plus_one", "threadgroup (1025, 1, 1) is more than the limit of 1024 threads", 1025, nil},
+		{"twice_plus_one", "(x): offset 2 is not a multiple of 4", 1, func(e *metal.Encoder, i int, _ metal.ParamInfo) {
+			e.SetBuffer(i, x, 2)
+		}},
+		{"twice_plus_one", "(x): the kernel writes it, so it cannot be inline bytes", 1,
+			func(e *metal.Encoder, i int, _ metal.ParamInfo) { e.SetBytes(i, make([]byte, 64)) }},
+		{"store_at", "(at): 4097 inline bytes are more than the limit of 4096", 1,
+			func(e *metal.Encoder, i int, q metal.ParamInfo) {
+				if q.Name == "at" {
+					e.SetBytes(i, make([]byte, 4097))
+				} else {
+					e.SetBuffer(i, x, 0)
+				}
+			}},
+		{"store_at", "(at): 2 bytes are bound, and the kernel needs 4", 1,
+			func(e *metal.Encoder, i int, q metal.ParamInfo) {
+				if q.Name == "at" {
+					e.SetBufferRange(i, metal.Range{Buf: x, Offset: 4, Bytes: 2})
+				} else {
+					e.SetBuffer(i, out, 0)
+				}
+			}},
+		{"turn_dynamic", "32784 bytes of threadgroup memory are more than the limit of 32768", 1,
+			func(e *metal.Encoder, i int, q metal.ParamInfo) {
+				switch {
+				case q.Threadgroup:
+					e.SetThreadgroupBytes(i, 32769)
+				case q.Name == "in":
+					e.SetBuffer(i, x, 0)
+				default:
+					e.SetBuffer(i, out, 0)
+				}
+			}},
+	} {
+		cb := b.begin()
+		p, e := b.kernel(c.kernel), cb.Encoder()
+		e.SetPipeline(p)
+		for i, q := range p.Params() {
+			if c.bind != nil {
+				c.bind(e, i, q)
+			} else {
+				e.SetBuffer(i, x, 0)
+			}
+		}
+		err := e.Dispatch(threads(2000), threads(c.group))
+		must.ErrorContains(b.t, err, c.says)
+		must.ErrorContains(b.t, err, "kernel "+c.kernel)
+		must.Equal(b.t, 0, len(cb.Commands()))
+		b.finish(cb)
+	}
+	must.Equal(b.t, make([]uint32, 64), read(x))
+	release(x, out)
 }
 
 func caseEmpty(b *bench) {

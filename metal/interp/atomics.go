@@ -46,7 +46,7 @@ func eachAtomic(f *frame, in *inst, size uint64, op func(i int, p unsafe.Pointer
 			return
 		}
 		if uintptr(p)&uintptr(size-1) != 0 {
-			f.misaligned(in, ptrs[i])
+			f.badAccess(in, ptrs[i], size, accAtomic)
 			return
 		}
 		op(i, p)

@@ -226,14 +226,3 @@ func (f *frame) release() {
 		f.state = ready
 	}
 }
-
-// accessName names accesses in messages.
-var accessName = [...]string{accRead: "read", accWrite: "write", accAtomic: "atomic access"}
-
-type access uint8
-
-const (
-	accRead access = iota
-	accWrite
-	accAtomic
-)

@@ -19,6 +19,9 @@ type Fault struct {
 	Pos    kir.Pos // where, zero if unknown
 	File   string  // name of Pos.File
 	Msg    string  // what, without kernel and place
+
+	Unwritten bool // it read bytes of a buffer that nothing had written (Launch.Written)
+	Param     int  // the buffer's parameter then
 }
 
 // Error returns the fault as "[kernel] what is wrong (file:line:column)".
@@ -34,23 +37,103 @@ func (f *frame) fail(in *inst, object string, index, length int64, format string
 	if f.fault != nil {
 		return
 	}
-	file := "source"
-	if n := int(in.pos.File); n < len(f.prog.files) {
-		file = f.prog.files[n]
+	f.fault = &Fault{Kernel: f.prog.kernel.Name, Object: object, Index: index, Len: length, Pos: in.pos,
+		File: fileName(f.prog.files, in.pos), Msg: fmt.Sprintf(format, args...)}
+}
+
+func fileName(files []string, pos kir.Pos) string {
+	if n := int(pos.File); n < len(files) {
+		return files[n]
 	}
-	f.fault = &Fault{Kernel: f.prog.kernel.Name, Object: object, Index: index, Len: length, Pos: in.pos, File: file,
-		Msg: fmt.Sprintf(format, args...)}
+	return "source"
+}
+
+// accessName names accesses in messages.
+var accessName = [...]string{accRead: "read", accWrite: "write", accAtomic: "atomic access"}
+
+type access uint8
+
+const (
+	accRead access = iota
+	accWrite
+	accAtomic
+)
+
+// Access is a memory access that must not happen.
+type Access struct {
+	Kernel  *kir.Kernel
+	Files   []string   // as Prepare got them
+	Instr   *kir.Instr // the Load, Store or atomic
+	Pointer uint64     // one lane's, all 64 bits
+	// Bytes is the length of an object, by its number in pointers.
+	Bytes func(object int) uint64
+}
+
+// Fault says what is wrong with the access: there is no such object, it is in another address space than the
+// pointer's, the bytes are not inside it, or else the address of an atomic is not aligned. Every executor's faults are
+// made here, so that they read the same.
+func (a Access) Fault() *Fault {
+	space, _ := a.Instr.Args[0].Type.Space()
+	size, acc := a.Instr.Type.Size(), accRead
+	switch {
+	case a.Instr.Op.IsAtomic():
+		acc = accAtomic
+		if a.Instr.Op == kir.AtomicStore {
+			size = a.Instr.Args[1].Type.Size()
+		}
+	case a.Instr.Op == kir.Store:
+		acc, size = accWrite, a.Instr.Args[1].Type.Size()
+	}
+	return badAccess(a.Kernel, a.Files, a.Instr.Pos, space, acc, a.Pointer, uint64(size), a.Bytes)
+}
+
+func badAccess(
+	k *kir.Kernel, files []string, pos kir.Pos, space kir.Space, acc access, q, size uint64, bytes func(int) uint64,
+) *Fault {
+	f := &Fault{Kernel: k.Name, Pos: pos, File: fileName(files, pos)}
+	ob, verb := kir.PtrObject(q), accessName[acc]
+	switch {
+	case ob == 0:
+		f.Msg = verb + " through a null pointer"
+		return f
+	case ob > len(k.Params)+len(k.Regions):
+		f.Msg = fmt.Sprintf("%s through a pointer to no object: %#x", verb, q)
+		return f
+	}
+	name, elem, in := describe(k, ob)
+	f.Object = name
+	if in != space {
+		f.Msg = fmt.Sprintf("%s of %s memory through a pointer to %s memory: %s", verb, in, space, name)
+		return f
+	}
+	length := bytes(ob)
+	f.Index, f.Len = floorDiv(kir.PtrOffset(q), elem), int64(length)/elem
+	off := uint64(kir.PtrOffset(q))
+	switch {
+	case off <= length && length-off >= size:
+		f.Msg = fmt.Sprintf("atomic access is not aligned: byte %d of %s", kir.PtrOffset(q), name)
+	case f.Index >= 0 && f.Index < f.Len: // the access is wider than what is left
+		f.Msg = fmt.Sprintf("%s of %d bytes at %s[%d] is out of range: %s has %d elements",
+			verb, size, name, f.Index, name, f.Len)
+	default:
+		f.Msg = fmt.Sprintf("%s of %s[%d] is out of range: %s has %d elements", verb, name, f.Index, name, f.Len)
+	}
+	return f
 }
 
 // describe returns what messages say about an object.
-func (f *frame) describe(ob int) (name string, elem int64) {
-	k := f.prog.kernel
+func describe(k *kir.Kernel, ob int) (name string, elem int64, space kir.Space) {
 	if ob-1 < len(k.Params) {
 		p := k.Params[ob-1]
-		return p.Name, int64(p.ElemSize)
+		return p.Name, int64(p.ElemSize), p.Space
 	}
 	r := k.Regions[ob-1-len(k.Params)]
-	return r.Name, int64(r.Elem.Size())
+	return r.Name, int64(r.Elem.Size()), r.Space
+}
+
+func (f *frame) describe(ob int) (name string, elem int64) {
+	name, elem, _ = describe(f.prog.kernel, ob)
+	return name, elem
 }
 
 // floorDiv is the index of the element that a byte offset falls into, also of a negative one.
@@ -62,45 +145,10 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-func (f *frame) badPointer(in *inst, q uint64, acc access) {
-	if kir.PtrObject(q) == 0 {
-		f.fail(in, "", 0, 0, "%s through a null pointer", accessName[acc])
-		return
+// badAccess records what is wrong with a lane's access of size bytes.
+func (f *frame) badAccess(in *inst, q, size uint64, acc access) {
+	if f.fault == nil {
+		f.fault = badAccess(f.prog.kernel, f.prog.files, in.pos, in.space, acc, q, size,
+			func(ob int) uint64 { return f.objs[ob].size })
 	}
-	f.fail(in, "", 0, 0, "%s through a pointer to no object: %#x", accessName[acc], q)
-}
-
-// rightSpace reports a pointer whose object is null or in another address space than the pointer's type says; it
-// returns
-// false, for callers that stop then.
-func (f *frame) rightSpace(in *inst, q uint64, acc access) bool {
-	ob := kir.PtrObject(q)
-	if ob == 0 {
-		f.badPointer(in, q, acc)
-		return false
-	}
-	name, _ := f.describe(ob)
-	f.fail(in, name, 0, 0, "%s of %s memory through a pointer to %s memory: %s",
-		accessName[acc], f.objs[ob].space, in.space, name)
-	return false
-}
-
-func (f *frame) outOfRange(in *inst, q, size uint64, acc access) {
-	ob := kir.PtrObject(q)
-	name, elem := f.describe(ob)
-	index, length := floorDiv(kir.PtrOffset(q), elem), int64(f.objs[ob].size)/elem
-	if index >= 0 && index < length { // the access is wider than what is left
-		f.fail(in, name, index, length, "%s of %d bytes at %s[%d] is out of range: %s has %d elements",
-			accessName[acc], size, name, index, name, length)
-		return
-	}
-	f.fail(in, name, index, length, "%s of %s[%d] is out of range: %s has %d elements",
-		accessName[acc], name, index, name, length)
-}
-
-func (f *frame) misaligned(in *inst, q uint64) {
-	ob := kir.PtrObject(q)
-	name, elem := f.describe(ob)
-	f.fail(in, name, floorDiv(kir.PtrOffset(q), elem), int64(f.objs[ob].size)/elem,
-		"atomic access is not aligned: byte %d of %s", kir.PtrOffset(q), name)
 }

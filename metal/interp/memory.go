@@ -43,17 +43,18 @@ func load[T unsignedInt](f *frame, in *inst) {
 		if int(q>>kir.PtrObjectShift) != ob {
 			ob = int(q >> kir.PtrObjectShift)
 			if ob >= len(f.objs) {
-				f.badPointer(in, q, accRead)
+				f.badAccess(in, q, size, accRead)
 				return
 			}
 			o = f.objs[ob]
-			if o.space != in.space && !f.rightSpace(in, q, accRead) {
+			if o.space != in.space {
+				f.badAccess(in, q, size, accRead)
 				return
 			}
 		}
 		off := uint64(kir.PtrOffset(q))
 		if off > o.size || o.size-off < size {
-			f.outOfRange(in, q, size, accRead)
+			f.badAccess(in, q, size, accRead)
 			return
 		}
 		d[i] = peek[T](unsafe.Add(o.base, uintptr(i)*o.stride+uintptr(off)))
@@ -74,17 +75,18 @@ func store[T unsignedInt](f *frame, in *inst) {
 		if int(q>>kir.PtrObjectShift) != ob {
 			ob = int(q >> kir.PtrObjectShift)
 			if ob >= len(f.objs) {
-				f.badPointer(in, q, accWrite)
+				f.badAccess(in, q, size, accWrite)
 				return
 			}
 			o = f.objs[ob]
-			if o.space != in.space && !f.rightSpace(in, q, accWrite) {
+			if o.space != in.space {
+				f.badAccess(in, q, size, accWrite)
 				return
 			}
 		}
 		off := uint64(kir.PtrOffset(q))
 		if off > o.size || o.size-off < size {
-			f.outOfRange(in, q, size, accWrite)
+			f.badAccess(in, q, size, accWrite)
 			return
 		}
 		poke(unsafe.Add(o.base, uintptr(i)*o.stride+uintptr(off)), v[i])
@@ -121,16 +123,17 @@ func poke[T unsignedInt](p unsafe.Pointer, v T) {
 func (f *frame) resolve(in *inst, i int, q, size uint64, acc access) unsafe.Pointer {
 	ob := kir.PtrObject(q)
 	if ob >= len(f.objs) {
-		f.badPointer(in, q, acc)
+		f.badAccess(in, q, size, acc)
 		return nil
 	}
 	o := &f.objs[ob]
-	if o.space != in.space && !f.rightSpace(in, q, acc) {
+	if o.space != in.space {
+		f.badAccess(in, q, size, acc)
 		return nil
 	}
 	off := uint64(kir.PtrOffset(q))
 	if off > o.size || o.size-off < size {
-		f.outOfRange(in, q, size, acc)
+		f.badAccess(in, q, size, acc)
 		return nil
 	}
 	return unsafe.Add(o.base, uintptr(i)*o.stride+uintptr(off))

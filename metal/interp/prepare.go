@@ -1,7 +1,6 @@
 package interp
 
 import (
-	"fmt"
 	"sync"
 
 	"github.com/mlxlua/mlxlua/metal/kir"
@@ -58,7 +57,6 @@ type Program struct {
 	// (-1: other).
 	threadBytes int
 	threadOff   []int
-	tgBytes     int // static threadgroup memory
 	tgOff       []int
 	resumable   bool // a SIMD-group may stop before its end: barriers, and loops that wait
 	racy        bool // atomics or fences order memory in ways that the race check does not follow
@@ -73,7 +71,7 @@ type constant struct {
 // Prepare verifies a kernel and makes it ready for execution. files are the names that positions refer to, for
 // messages.
 func Prepare(k *kir.Kernel, files []string) (*Program, error) {
-	if err := k.Verify(); err != nil {
+	if err := Check(k); err != nil {
 		return nil, err
 	}
 	p := &preparer{
@@ -203,24 +201,14 @@ func (p *preparer) layout() {
 		}
 		p.root[in.ID], p.slot[in.ID] = in, s
 	})
-	for _, r := range k.Regions {
-		tg, th := -1, -1
-		size := (r.Size + 15) &^ 15
-		switch r.Space {
-		case kir.Threadgroup:
-			tg = p.prog.tgBytes
-			p.prog.tgBytes += size
-		case kir.Thread:
-			th = p.prog.threadBytes
-			p.prog.threadBytes += size * lanes
+	p.prog.tgOff, p.prog.threadOff = RegionOffsets(k)
+	_, thread := ownBytes(k)
+	for i := range p.prog.threadOff { // a region of all lanes after another
+		if p.prog.threadOff[i] > 0 {
+			p.prog.threadOff[i] *= lanes
 		}
-		p.prog.tgOff = append(p.prog.tgOff, tg)
-		p.prog.threadOff = append(p.prog.threadOff, th)
 	}
-	if p.prog.tgBytes > kir.MaxRegionBytes || p.prog.threadBytes > kir.MaxRegionBytes {
-		p.err = fmt.Errorf("[%s] the kernel's own memory is too large: %d bytes a threadgroup, %d bytes a thread",
-			k.Name, p.prog.tgBytes, p.prog.threadBytes/lanes)
-	}
+	p.prog.threadBytes = thread * lanes
 }
 
 // analyse is the first walk.

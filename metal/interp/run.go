@@ -1,10 +1,10 @@
 package interp
 
 import (
-	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/mlxlua/mlxlua/metal/kir"
@@ -23,16 +23,13 @@ type Launch struct {
 	Interrupt *atomic.Bool
 	// Workers is how many goroutines Program.Run uses; 0 means one for each processor.
 	Workers int
+	// Written says under Validate of each byte of a buffer whether it was ever written: reads of others are faults, and
+	// writes are noted there. It is in the order of Buffers; nil, or an entry of nil, watches nothing.
+	Written [][]bool
 	// Validate makes reads of uninitialised memory, races and barriers that not all threads reach faults. One
 	// worker runs it.
 	Validate bool
 }
-
-// maxGrid is the largest extent of a grid: positions are 32 bits wide.
-const maxGrid = 1<<32 - 1
-
-// maxThreads is Metal's limit of threads per threadgroup.
-const maxThreads = 1024
 
 // Run is a launch in execution: any number of goroutines may Work on it.
 type Run struct {
@@ -77,53 +74,16 @@ func (p *Program) Run(l Launch) error {
 
 // NewRun checks a launch and readies it. Buffers must stay valid until every Work has returned.
 func (p *Program) NewRun(l Launch) (*Run, error) {
-	k := p.kernel
-	fail := func(format string, args ...any) (*Run, error) {
-		return nil, fmt.Errorf("[%s] %s", k.Name, fmt.Sprintf(format, args...))
+	r := &Run{prog: p, buffers: l.Buffers, grid: l.Grid, tg: l.Threadgroup, interrupt: l.Interrupt}
+	var plan Plan
+	if err := plan.Check(p.kernel, &l); err != nil {
+		return nil, err
 	}
-	r := &Run{prog: p, buffers: l.Buffers, grid: l.Grid, tg: l.Threadgroup, interrupt: l.Interrupt, total: 1}
-	threads := 1
-	for i := range 3 {
-		if l.Grid[i] < 0 || int64(l.Grid[i]) > maxGrid {
-			return fail("grid is out of range: %v", l.Grid)
-		}
-		if l.Threadgroup[i] < 1 || l.Threadgroup[i] > maxThreads {
-			return fail("threadgroup is out of range: %v", l.Threadgroup)
-		}
-		threads *= l.Threadgroup[i]
-		r.groups[i] = (l.Grid[i] + l.Threadgroup[i] - 1) / l.Threadgroup[i]
-		if r.groups[i] != 0 && r.total > (1<<62)/int64(r.groups[i]) {
-			return fail("grid is out of range: %v", l.Grid)
-		}
-		r.total *= int64(r.groups[i])
-	}
-	limit := maxThreads
-	if k.MaxThreads > 0 {
-		limit = min(limit, k.MaxThreads)
-	}
-	if threads > limit {
-		return fail("threadgroup %v has %d threads, the limit is %d", l.Threadgroup, threads, limit)
-	}
-	if len(l.Buffers) != len(k.Params) {
-		return fail("%d buffers bound, the kernel has %d parameters", len(l.Buffers), len(k.Params))
-	}
-	r.tgBytes = p.tgBytes
-	for i, q := range k.Params {
-		if q.Space != kir.Threadgroup {
-			r.tgParams, r.tgSizes = append(r.tgParams, -1), append(r.tgSizes, 0)
-			if len(l.Buffers[i]) < q.MinBytes {
-				return fail("buffer %q has %d bytes, the kernel needs %d", q.Name, len(l.Buffers[i]), q.MinBytes)
-			}
-			continue
-		}
-		if i >= len(l.ThreadgroupBytes) || l.ThreadgroupBytes[i] < 0 || l.ThreadgroupBytes[i] > kir.MaxRegionBytes {
-			return fail("no valid length given for threadgroup memory %q", q.Name)
-		}
-		r.tgParams, r.tgSizes = append(r.tgParams, r.tgBytes), append(r.tgSizes, l.ThreadgroupBytes[i])
-		r.tgBytes += (l.ThreadgroupBytes[i] + 15) &^ 15
-	}
+	r.groups, r.total = plan.Groups, plan.Total
+	r.tgParams, r.tgSizes, r.tgBytes = plan.Offsets, plan.Lengths, plan.Bytes
 	if l.Validate {
 		r.shadow = newShadow(p)
+		r.shadow.device = l.Written
 	}
 	return r, nil
 }
@@ -168,10 +128,14 @@ func (r *Run) interrupted() bool {
 // aliveBytes bounds the memory of suspended threadgroups a worker lets grow quickly.
 const aliveBytes = 64 << 20
 
+// turnTime is how long a worker goes on before other goroutines get a turn.
+const turnTime = 100 * time.Microsecond
+
 // Work executes threadgroups until none is left that no other worker has begun, the launch is interrupted or a kernel
 // faults. Threadgroups that wait for others are suspended, and others take turns with them.
 func (r *Run) Work() {
 	var alive []*group
+	turn := time.Now()
 	for !r.interrupted() {
 		// A turn for new threadgroups: as many may be suspended as are so already, so that threadgroups that
 		// all wait for each other are soon all begun, and a few long ones do not fill the memory.
@@ -188,6 +152,10 @@ func (r *Run) Work() {
 			g := r.begin(i)
 			if g.step() {
 				r.finish(g)
+				if time.Since(turn) > turnTime { // whoever builds the next graph needs a processor too
+					runtime.Gosched()
+					turn = time.Now()
+				}
 			} else {
 				alive = append(alive, g)
 				quota--

@@ -19,6 +19,8 @@ import (
 type shadow struct {
 	prog  *Program
 	pages map[uint64]*[pageSize]lastUsers // device memory: by object and page
+	// device says which bytes of the buffers were ever written, see Launch.Written.
+	device [][]bool
 }
 
 const pageSize = 4096
@@ -77,7 +79,10 @@ func (s *shadow) initialised(f *frame, in *inst, ob, i int, off, size uint64, ac
 		written = f.inited
 		off += uint64(uintptr(o.base)-uintptr(unsafe.Pointer(&f.thread[0]))) + uint64(i)*uint64(o.stride)
 	default:
-		return true
+		if ob-1 >= len(s.device) || uint64(len(s.device[ob-1])) < off+size {
+			return true
+		}
+		written = s.device[ob-1]
 	}
 	w := written[off : off+size]
 	onlyWrites := acc == accWrite || in.op == kir.AtomicStore || in.op == kir.AtomicRMW && in.mode == kir.ModeExchange
@@ -87,9 +92,14 @@ func (s *shadow) initialised(f *frame, in *inst, ob, i int, off, size uint64, ac
 			index := kir.PtrOffset(at[uint64](f, in.a)[i]) / elem
 			f.fail(in, name, index, int64(o.size)/elem, "%s of %s memory %s[%d] before anything was written to it",
 				accessName[acc], o.space, name, index)
+			if f.fault.Unwritten = o.space == kir.Device || o.space == kir.Constant; f.fault.Unwritten {
+				f.fault.Param = ob - 1
+			}
 			return false
 		}
-		w[j] = true
+		if !w[j] { // others may read it at the same time
+			w[j] = true
+		}
 	}
 	return true
 }

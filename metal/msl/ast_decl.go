@@ -243,11 +243,12 @@ type (
 	// ForStmt is for (Init; Cond; Post) Body. Any of the three may be nil.
 	ForStmt struct {
 		stmtNode
-		Init Stmt // DeclStmt, ExprStmt or nil
-		Var  *VarDecl
-		Cond Expr
-		Post Expr
-		Body Stmt
+		Unroll uint8 // what a pragma before it asks: one of the wishes of lower_unroll.go
+		Init   Stmt  // DeclStmt, ExprStmt or nil
+		Var    *VarDecl
+		Cond   Expr
+		Post   Expr
+		Body   Stmt
 	}
 
 	// RangeForStmt is for (Var : Range) Body. Var has no initialiser.
@@ -261,16 +262,18 @@ type (
 	// WhileStmt is while (Cond) Body.
 	WhileStmt struct {
 		stmtNode
-		Var  *VarDecl
-		Cond Expr
-		Body Stmt
+		Unroll uint8 // what a pragma before it asks: one of the wishes of lower_unroll.go
+		Var    *VarDecl
+		Cond   Expr
+		Body   Stmt
 	}
 
 	// DoStmt is do Body while (Cond);
 	DoStmt struct {
 		stmtNode
-		Body Stmt
-		Cond Expr
+		Unroll uint8 // what a pragma before it asks: one of the wishes of lower_unroll.go
+		Body   Stmt
+		Cond   Expr
 	}
 
 	// SwitchStmt is switch (Cond) Body. Body is a block in whose List the CaseStmts stand flat, as labels.

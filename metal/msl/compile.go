@@ -99,11 +99,16 @@ func freeze(sources []Source) (*frozen, error) {
 }
 
 func compileOn(pre *frozen, src Source, opt Options) (mod *kir.Module, err error) {
+	return compileMode(pre, src, opt, false)
+}
+
+func compileMode(pre *frozen, src Source, opt Options, raw bool) (mod *kir.Module, err error) {
 	f, parseErrs := Parse(Unit{Sources: []Source{src}, Parent: pre.file, Include: opt.Include, Defines: opt.Defines})
 	if f == nil {
 		return nil, parseErrs.Err()
 	}
 	c := newCompiler(f, opt)
+	c.raw = raw
 	c.syntaxErrs = len(parseErrs) > 0
 	c.list = append(c.list, parseErrs...)
 	defer func() {
@@ -172,6 +177,7 @@ type compiler struct {
 	list     ErrorList
 	errs     *ErrorList // where errors go: list, or aside during a trial
 	freezing bool
+	raw      bool // kernels stay as they were written: for tests of the cleaner
 	// syntaxErrs says that the text has syntax errors: then undeclared names may be their consequence and are not
 	// reported.
 	syntaxErrs bool

@@ -61,6 +61,10 @@ type gen struct {
 	head   []*kir.Instr
 	leaves map[leafKey]operand
 
+	// wishes says what a pragma asks of a Loop; vol marks loads of volatile memory.
+	wishes map[*kir.Instr]uint8
+	vol    map[*kir.Instr]bool
+
 	contract bool // multiply and add may become fma
 	tgBytes  int
 	labels   []*jumpScope
@@ -102,6 +106,7 @@ func newGen(c *compiler, name string) *gen {
 	return &gen{
 		c: c, k: k, blk: k.Body, consts: map[constKey]*kir.Instr{}, varMem: map[uint64]varHome{},
 		leaves: map[leafKey]operand{}, contract: true,
+		wishes: map[*kir.Instr]uint8{}, vol: map[*kir.Instr]bool{},
 		regionOf: map[*object]int{}, constMem: map[*object]int{},
 	}
 }

@@ -4,18 +4,36 @@ import (
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
-// finish completes a kernel: variables whose address was taken move to memory, variables are replaced by the
-// values they hold where those are known, what repeats or has no use goes, and reflection is computed.
+// finish completes a kernel: variables whose address was taken move to memory, then the kernel is cleaned: values
+// replace the variables that hold them, short loops are unrolled, arrays whose indices turn out to be constant
+// become variables, what repeats or has no use goes. Last, reflection is computed.
 func (g *gen) finish() {
-	c := &cleaner{g: g, k: g.k}
 	g.demote()
-	c.number()
-	c.block(g.k.Body)
+	c := &cleaner{g: g, k: g.k}
+	for range maxRounds {
+		if g.c.raw {
+			break
+		}
+		c.start()
+		c.block(g.k.Body, nil)
+		if !c.promote() {
+			break
+		}
+	}
 	g.k.Body.Instrs = append(append([]*kir.Instr(nil), g.head...), g.k.Body.Instrs...)
-	c.sweep()
+	if !g.c.raw {
+		c.sweep()
+		if c.dropStores() {
+			c.sweep()
+		}
+		c.compact()
+	}
 	g.k.Renumber()
 	reflectParams(g.k)
 }
+
+// maxRounds bounds how often a kernel is cleaned: once more after arrays became variables.
+const maxRounds = 3
 
 // demote rewrites the accesses to variables that have moved to memory.
 func (g *gen) demote() {
@@ -58,19 +76,29 @@ func (g *gen) demote() {
 	walk(g.k.Body)
 }
 
-// cleaner forwards values of variables, folds, and removes what repeats. IDs number instructions in textual order;
-// what stands at the kernel's top has the ID -1 until the end.
+// cleaner walks a kernel once, in the order of execution, and rebuilds its blocks. While it works, an instruction's
+// ID is the number of the scope that holds it (-1 for what stands at the kernel's top), and the Target of an
+// instruction that was dropped is the value that replaces it.
 type cleaner struct {
-	g     *gen
-	k     *kir.Kernel
-	n     int
-	known []*kir.Instr // by variable: its value here, nil if unknown
-	trail []varChange
-	repl  map[*kir.Instr]*kir.Instr
-	cse   map[cseKey]*kir.Instr
-	added []cseKey // for leaving scopes
-	sets  map[*kir.Instr][]uint64
-	exits map[*kir.Instr]int // how many Breaks leave a BlockOp
+	g      *gen
+	k      *kir.Kernel
+	known  []*kir.Instr // by variable: its value here, nil if unknown
+	trail  []varChange
+	cse    map[cseKey]*kir.Instr
+	scopes []level // the blocks being walked
+	open   []bool  // by number of scope
+	nests  map[*kir.Instr]*nest
+	gens   [4]uint64 // by address space: changes where memory of the space may
+	gen    uint64
+	grown  int // instructions that unrolling has made
+}
+
+// level is a block being walked.
+type level struct {
+	id    int
+	out   []*kir.Instr
+	added []cseKey
+	loop  *nest // the loop whose body it is
 }
 
 type varChange struct {
@@ -86,56 +114,69 @@ type cseKey struct {
 	a0, a1, a2 *kir.Instr
 }
 
-// number gives IDs and collects which variables each structured instruction sets.
-func (c *cleaner) number() {
+// nest is what there is to know of a structured instruction before it is walked.
+type nest struct {
+	sets    bitset  // the variables set inside
+	stores  [4]bool // by address space: memory may change inside
+	barrier bool
+	size    int
+	exits   int // Breaks that leave it
+	again   int // Continues that restart it
+	left    int // Breaks that leave it and were kept
+}
+
+// start prepares for a walk.
+func (c *cleaner) start() {
 	c.known = make([]*kir.Instr, len(c.k.Vars))
-	c.repl = map[*kir.Instr]*kir.Instr{}
-	c.cse = map[cseKey]*kir.Instr{}
-	c.sets = map[*kir.Instr][]uint64{}
-	c.exits = map[*kir.Instr]int{}
+	c.trail = c.trail[:0]
+	c.cse = make(map[cseKey]*kir.Instr, 256)
+	c.open = c.open[:0]
+	c.nests = map[*kir.Instr]*nest{}
 	for _, in := range c.g.head {
 		in.ID = -1
 	}
-	var walk func(b *kir.Block) []uint64
-	walk = func(b *kir.Block) []uint64 {
-		if b == nil {
-			return nil
-		}
-		var sets []uint64
-		for _, in := range b.Instrs {
-			in.ID = c.n
-			c.n++
-			switch in.Op {
-			case kir.VarSet:
-				sets = append(sets, in.Imm)
-			case kir.Break:
-				c.exits[in.Target]++
-			}
-			if in.Op.HasBody() {
-				s := append(walk(in.Body), walk(in.Else)...)
-				s = dedupe(s)
-				c.sets[in] = s
-				sets = append(sets, s...)
-			}
-		}
-		return sets
-	}
-	walk(c.k.Body)
+	var all nest
+	all.sets = newBitset(len(c.k.Vars))
+	c.survey(c.k.Body, &all)
 }
 
-func dedupe(s []uint64) []uint64 {
-	if len(s) < 2 {
-		return s
+// survey fills in the nests of a block's structured instructions and adds what is in the block to n.
+func (c *cleaner) survey(b *kir.Block, n *nest) {
+	if b == nil {
+		return
 	}
-	seen := make(map[uint64]bool, len(s))
-	out := s[:0]
-	for _, v := range s {
-		if !seen[v] {
-			seen[v] = true
-			out = append(out, v)
+	n.size += len(b.Instrs)
+	for _, in := range b.Instrs {
+		switch in.Op {
+		case kir.VarSet:
+			n.sets.add(in.Imm)
+		case kir.Break:
+			c.nests[in.Target].exits++
+		case kir.Continue:
+			c.nests[in.Target].again++
+		case kir.Store:
+			s, _ := in.Args[0].Type.Space()
+			n.stores[s] = true
+		case kir.Barrier, kir.SimdBarrier, kir.Fence, kir.AtomicLoad, kir.AtomicStore, kir.AtomicRMW, kir.AtomicCAS:
+			n.stores[kir.Device], n.stores[kir.Threadgroup] = true, true
+			n.barrier = n.barrier || in.Op == kir.Barrier
+		case kir.If, kir.BlockOp, kir.Loop:
+			m := &nest{sets: newBitset(len(c.k.Vars))}
+			c.nests[in] = m
+			c.survey(in.Body, m)
+			c.survey(in.Else, m)
+			n.include(m)
 		}
 	}
-	return out
+}
+
+func (n *nest) include(m *nest) {
+	n.sets.or(m.sets)
+	n.size += m.size
+	n.barrier = n.barrier || m.barrier
+	for s := range n.stores {
+		n.stores[s] = n.stores[s] || m.stores[s]
+	}
 }
 
 func (c *cleaner) set(v uint64, x *kir.Instr) {
@@ -143,6 +184,11 @@ func (c *cleaner) set(v uint64, x *kir.Instr) {
 		c.trail = append(c.trail, varChange{v, c.known[v]})
 		c.known[v] = x
 	}
+}
+
+// forget gives up what is known of variables.
+func (c *cleaner) forget(sets bitset) {
+	sets.each(func(v uint64) { c.set(v, nil) })
 }
 
 // undo takes back the changes after mark and returns what the variables held, the newest first.
@@ -162,198 +208,204 @@ func (c *cleaner) undo(mark int) map[uint64]*kir.Instr {
 	return held
 }
 
-func (c *cleaner) resolve(in *kir.Instr) *kir.Instr {
-	for {
-		r, ok := c.repl[in]
-		if !ok {
-			return in
-		}
-		in = r
+// resolve returns what stands for a value now.
+func resolve(in *kir.Instr) *kir.Instr {
+	for in.Target != nil {
+		in = in.Target
 	}
+	return in
 }
 
-// block cleans a block in place and reports whether control never reaches its end.
-func (c *cleaner) block(b *kir.Block) (ends bool) {
+// block walks a block, which is the body of a loop if loop is not nil, and reports whether control never reaches its
+// end.
+func (c *cleaner) block(b *kir.Block, loop *nest) (ends bool) {
 	if b == nil {
 		return false
 	}
-	scope := len(c.added)
-	out := b.Instrs[:0:0]
-	list := b.Instrs
-	for i := 0; i < len(list); i++ {
-		in := list[i]
-		for j, a := range in.Args {
-			in.Args[j] = c.resolve(a)
-		}
-		switch in.Op {
-		case kir.VarGet:
-			if x := c.known[in.Imm]; x != nil {
-				c.repl[in] = x
-				continue
-			}
-			c.set(in.Imm, in)
-		case kir.VarSet:
-			if c.known[in.Imm] == in.Args[0] {
-				continue
-			}
-			c.set(in.Imm, in.Args[0])
-		case kir.If:
-			if in.Args[0].Op == kir.Const {
-				taken := in.Body
-				if in.Args[0].Imm == 0 {
-					taken = in.Else
-				}
-				if taken != nil {
-					list = append(append(append([]*kir.Instr(nil), list[:i+1]...), taken.Instrs...), list[i+1:]...)
-				}
-				continue
-			}
-			ends = c.ifInstr(in)
-			if len(in.Body.Instrs) == 0 && (in.Else == nil || len(in.Else.Instrs) == 0) {
-				continue
-			}
-		case kir.BlockOp:
-			if c.exits[in] == 0 {
-				list = append(append(append([]*kir.Instr(nil), list[:i+1]...), in.Body.Instrs...), list[i+1:]...)
-				continue
-			}
-			mark := len(c.trail)
-			c.block(in.Body)
-			c.undo(mark)
-			c.forget(in)
-		case kir.Loop:
-			c.forget(in)
-			mark := len(c.trail)
-			c.block(in.Body)
-			c.undo(mark)
-		case kir.Break, kir.Continue, kir.Return:
-			out = append(out, in)
-			ends = true
-		default:
-			if in.Op.Pure() && c.pure(in) {
-				continue
-			}
-		}
-		if ends {
-			if in.Op == kir.If {
-				out = append(out, in)
-			}
-			break // nothing after it is reached
-		}
-		out = append(out, in)
-	}
-	b.Instrs = out
-	for _, k := range c.added[scope:] {
+	c.scopes = append(c.scopes, level{id: len(c.open), loop: loop, out: make([]*kir.Instr, 0, len(b.Instrs))})
+	c.open = append(c.open, true)
+	ends = c.list(b.Instrs)
+	s := &c.scopes[len(c.scopes)-1]
+	b.Instrs = s.out
+	for _, k := range s.added {
 		delete(c.cse, k)
 	}
-	c.added = c.added[:scope]
+	c.open[s.id] = false
+	c.scopes = c.scopes[:len(c.scopes)-1]
 	return ends
 }
 
-func (c *cleaner) forget(in *kir.Instr) {
-	for _, v := range c.sets[in] {
-		c.set(v, nil)
-	}
-}
-
-// ifInstr cleans both sides and keeps what is known of variables after either.
-func (c *cleaner) ifInstr(in *kir.Instr) (ends bool) {
-	mark := len(c.trail)
-	end1 := c.block(in.Body)
-	held1 := c.undo(mark)
-	end2 := c.block(in.Else)
-	held2 := c.undo(mark)
-	if end1 && end2 {
-		return true
-	}
-	outside := func(x *kir.Instr) bool { return x != nil && (x.ID < in.ID) }
-	for _, v := range c.sets[in] {
-		x1, ok1 := held1[v]
-		if !ok1 {
-			x1 = c.known[v]
-		}
-		x2, ok2 := held2[v]
-		if !ok2 {
-			x2 = c.known[v]
-		}
-		switch {
-		case end1 && outside(x2):
-			c.set(v, x2)
-		case end2 && outside(x1):
-			c.set(v, x1)
-		case !end1 && !end2 && x1 == x2 && outside(x1):
-			c.set(v, x1)
-		default:
-			c.set(v, nil)
+// list walks instructions in the current scope until one is never passed.
+func (c *cleaner) list(l []*kir.Instr) (ends bool) {
+	for _, in := range l {
+		if c.instr(in) {
+			return true
 		}
 	}
 	return false
 }
 
-// pure folds a pure instruction or finds an equal earlier one; then it reports true and the instruction goes.
-func (c *cleaner) pure(in *kir.Instr) bool {
+// put keeps an instruction in the current scope.
+func (c *cleaner) put(in *kir.Instr) { c.putAt(len(c.scopes)-1, in) }
+
+func (c *cleaner) putAt(at int, in *kir.Instr) {
+	s := &c.scopes[at]
+	in.ID = s.id
+	s.out = append(s.out, in)
+}
+
+// instr walks one instruction and reports whether control never passes it.
+func (c *cleaner) instr(in *kir.Instr) (ends bool) {
+	for j, a := range in.Args {
+		in.Args[j] = resolve(a)
+	}
+	switch in.Op {
+	case kir.VarGet:
+		if x := c.known[in.Imm]; x != nil {
+			in.Target = x
+			return false
+		}
+		c.set(in.Imm, in)
+		c.putAt(c.invariantVar(in.Imm), in)
+	case kir.VarSet:
+		if c.known[in.Imm] != in.Args[0] {
+			c.set(in.Imm, in.Args[0])
+			c.put(in)
+		}
+	case kir.If:
+		return c.ifInstr(in)
+	case kir.BlockOp:
+		return c.blockOp(in)
+	case kir.Loop:
+		return c.loop(in)
+	case kir.Break:
+		c.nests[in.Target].left++
+		c.put(in)
+		return true
+	case kir.Continue, kir.Return:
+		c.put(in)
+		return true
+	case kir.Load:
+		c.loadInstr(in)
+	default:
+		if in.Op.Pure() {
+			c.pure(in)
+			return false
+		}
+		c.clobber(in)
+		c.put(in)
+	}
+	return false
+}
+
+// value returns what a variable holds here.
+func (c *cleaner) value(v uint64, pos kir.Pos) *kir.Instr {
+	if x := c.known[v]; x != nil {
+		return x
+	}
+	in := &kir.Instr{Op: kir.VarGet, Type: c.k.Vars[v].Type, Imm: v, Pos: pos}
+	c.instr(in)
+	return in
+}
+
+// make walks a new pure instruction and returns its value.
+func (c *cleaner) make(op kir.Op, t kir.Type, pos kir.Pos, args ...*kir.Instr) *kir.Instr {
+	in := &kir.Instr{Op: op, Type: t, Args: args, Pos: pos}
+	c.pure(in)
+	return resolve(in)
+}
+
+// clobber notes that memory may have changed.
+func (c *cleaner) clobber(in *kir.Instr) {
+	switch in.Op {
+	case kir.Store:
+		s, _ := in.Args[0].Type.Space()
+		c.gen++
+		c.gens[s] = c.gen
+	case kir.Barrier, kir.SimdBarrier, kir.Fence, kir.AtomicLoad, kir.AtomicStore, kir.AtomicRMW, kir.AtomicCAS:
+		c.gen++
+		c.gens[kir.Device], c.gens[kir.Threadgroup] = c.gen, c.gen
+	}
+}
+
+// loadInstr drops a load that repeats one after which the memory has not changed.
+func (c *cleaner) loadInstr(in *kir.Instr) {
+	if c.g.vol[in] {
+		c.put(in)
+		return
+	}
+	s, _ := in.Args[0].Type.Space()
+	key := cseKey{op: kir.Load, ty: in.Type, imm: c.gens[s], a0: in.Args[0]}
+	if x := c.cse[key]; x != nil {
+		in.Target = x
+		return
+	}
+	c.cse[key] = in
+	top := &c.scopes[len(c.scopes)-1]
+	top.added = append(top.added, key)
+	c.put(in)
+}
+
+// pure folds a pure instruction, finds an equal earlier one, or keeps it: in front of the loops in which it does not
+// vary.
+func (c *cleaner) pure(in *kir.Instr) {
 	if in.Op >= kir.Add && in.Op <= kir.Bitcast {
-		if o, ok := c.refold(in); ok {
-			c.repl[in] = c.g.instrAt(o)
-			return true
+		if c.fold(in) {
+			return
 		}
 	}
 	if in.Op == kir.PtrAdd {
 		c.mergePtr(in)
 		if in.Imm == 0 && in.Args[1].Op == kir.Const && in.Args[1].Imm == 0 {
-			c.repl[in] = in.Args[0]
-			return true
+			in.Target = in.Args[0]
+			return
 		}
 	}
 	key := cseKey{op: in.Op, ty: in.Type, mode: in.Mode, imm: in.Imm}
+	home := 0
 	switch len(in.Args) {
 	case 3:
 		key.a2 = in.Args[2]
+		home = max(home, key.a2.ID)
 		fallthrough
 	case 2:
 		key.a1 = in.Args[1]
+		home = max(home, key.a1.ID)
 		fallthrough
 	case 1:
 		key.a0 = in.Args[0]
+		home = max(home, key.a0.ID)
 	}
 	if x := c.cse[key]; x != nil {
-		c.repl[in] = x
-		return true
+		in.Target = x
+		return
+	}
+	at := len(c.scopes) - 1
+	for i := at; i > 0 && c.scopes[i].id > home; i-- {
+		if c.scopes[i].loop != nil {
+			at = i - 1
+		}
 	}
 	c.cse[key] = in
-	c.added = append(c.added, key)
-	return false
+	c.scopes[at].added = append(c.scopes[at].added, key)
+	c.putAt(at, in)
 }
 
-func asOperand(in *kir.Instr) operand {
-	if in.Op == kir.Const {
-		return operand{ty: in.Type, bits: in.Imm}
+// invariantVar returns the level of the scope in which a variable can be read for here: outside of the loops that do
+// not set it.
+func (c *cleaner) invariantVar(v uint64) int {
+	at := len(c.scopes) - 1
+	for i := at; i > 0; i-- {
+		n := c.scopes[i].loop
+		if n == nil {
+			continue
+		}
+		if n.sets.has(v) {
+			break
+		}
+		at = i - 1
 	}
-	return operand{in: in, ty: in.Type}
-}
-
-func (c *cleaner) refold(in *kir.Instr) (operand, bool) {
-	var args [3]operand
-	all := true
-	for i, a := range in.Args {
-		args[i] = asOperand(a)
-		all = all && a.Op == kir.Const
-	}
-	list := args[:len(in.Args)]
-	if all {
-		return fold(in.Op, in.Type, list)
-	}
-	return c.g.simplify(in.Op, in.Type, list)
-}
-
-// instrAt is instr for operands that stand at the kernel's top or exist already.
-func (g *gen) instrAt(o operand) *kir.Instr {
-	n := len(g.head)
-	in := g.instr(o)
-	if len(g.head) > n {
-		in.ID = -1
-	}
-	return in
+	return at
 }
 
 // mergePtr joins a pointer addition to the one that makes its pointer, where one of the offsets is constant.
@@ -377,121 +429,12 @@ func (c *cleaner) mergePtr(in *kir.Instr) {
 	}
 }
 
-// sweep removes instructions, variables and regions that nothing uses.
-func (c *cleaner) sweep() {
-	k := c.k
-	live := map[*kir.Instr]bool{}
-	setters := make([][]*kir.Instr, len(k.Vars))
-	var work []*kir.Instr
-	mark := func(in *kir.Instr) {
-		if !live[in] {
-			live[in] = true
-			work = append(work, in)
-		}
+// instrAt is instr for operands that stand at the kernel's top or exist already.
+func (g *gen) instrAt(o operand) *kir.Instr {
+	n := len(g.head)
+	in := g.instr(o)
+	if len(g.head) > n {
+		in.ID = -1
 	}
-	parents := map[*kir.Instr]*kir.Instr{}
-	var collect func(b *kir.Block, parent *kir.Instr)
-	collect = func(b *kir.Block, parent *kir.Instr) {
-		if b == nil {
-			return
-		}
-		for _, in := range b.Instrs {
-			if parent != nil {
-				parents[in] = parent
-			}
-			switch {
-			case in.Op == kir.VarSet:
-				setters[in.Imm] = append(setters[in.Imm], in)
-			case isRoot(in):
-				mark(in)
-			}
-			collect(in.Body, in)
-			collect(in.Else, in)
-		}
-	}
-	collect(k.Body, nil)
-	varLive := make([]bool, len(k.Vars))
-	for len(work) > 0 {
-		in := work[len(work)-1]
-		work = work[:len(work)-1]
-		for _, a := range in.Args {
-			mark(a)
-		}
-		if p := parents[in]; p != nil {
-			mark(p)
-		}
-		if in.Op == kir.VarGet && !varLive[in.Imm] {
-			varLive[in.Imm] = true
-			for _, s := range setters[in.Imm] {
-				mark(s)
-			}
-		}
-	}
-	var prune func(b *kir.Block)
-	prune = func(b *kir.Block) {
-		if b == nil {
-			return
-		}
-		out := b.Instrs[:0]
-		for _, in := range b.Instrs {
-			if live[in] {
-				prune(in.Body)
-				prune(in.Else)
-				if in.Else != nil && len(in.Else.Instrs) == 0 {
-					in.Else = nil
-				}
-				out = append(out, in)
-			}
-		}
-		b.Instrs = out
-	}
-	prune(k.Body)
-	c.compact(varLive)
-}
-
-// isRoot reports whether an instruction stays for what it does. A load that nobody reads goes.
-func isRoot(in *kir.Instr) bool {
-	switch in.Op {
-	case kir.Store, kir.AtomicLoad, kir.AtomicStore, kir.AtomicRMW, kir.AtomicCAS, kir.Fence, kir.SimdBarrier, kir.Barrier,
-		kir.Loop, kir.Break, kir.Continue, kir.Return:
-		return true
-	}
-	return false
-}
-
-// compact renumbers the variables and regions that are left.
-func (c *cleaner) compact(varLive []bool) {
-	k := c.k
-	vars := make([]uint64, len(k.Vars))
-	var keep []kir.Var
-	for i, v := range k.Vars {
-		vars[i] = uint64(len(keep))
-		if varLive[i] {
-			keep = append(keep, v)
-		}
-	}
-	k.Vars = keep
-	used := make([]bool, len(k.Regions))
-	k.Body.Walk(func(in *kir.Instr) {
-		if in.Op == kir.RegionAddr {
-			used[in.Imm] = true
-		}
-	})
-	regions := make([]uint64, len(k.Regions))
-	var rkeep []kir.Region
-	for i, r := range k.Regions {
-		regions[i] = uint64(len(rkeep))
-		if used[i] {
-			rkeep = append(rkeep, r)
-		}
-	}
-	k.Regions = rkeep
-	k.Body.Walk(func(in *kir.Instr) {
-		switch in.Op {
-		case kir.VarGet, kir.VarSet:
-			in.Imm = vars[in.Imm]
-		case kir.RegionAddr:
-			in.Imm = regions[in.Imm]
-		}
-	})
+	return in
 }

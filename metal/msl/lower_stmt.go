@@ -85,9 +85,9 @@ func (g *gen) stmt(s Stmt, tail bool) flow {
 	case *ForStmt:
 		return g.forStmt(s)
 	case *WhileStmt:
-		return g.loop(loopParts{cond: s.Cond, v: s.Var, body: s.Body})
+		return g.loop(loopParts{cond: s.Cond, v: s.Var, body: s.Body, wish: s.Unroll})
 	case *DoStmt:
-		return g.loop(loopParts{cond: s.Cond, body: s.Body, do: true})
+		return g.loop(loopParts{cond: s.Cond, body: s.Body, do: true, wish: s.Unroll})
 	case *SwitchStmt:
 		return g.switchStmt(s)
 	case *CaseStmt:
@@ -197,6 +197,7 @@ type loopParts struct {
 	post Expr
 	body Stmt
 	do   bool
+	wish uint8
 }
 
 func (g *gen) forStmt(s *ForStmt) flow {
@@ -204,7 +205,7 @@ func (g *gen) forStmt(s *ForStmt) flow {
 	if s.Init != nil {
 		g.stmt(s.Init, false)
 	}
-	return g.loop(loopParts{cond: s.Cond, v: s.Var, post: s.Post, body: s.Body})
+	return g.loop(loopParts{cond: s.Cond, v: s.Var, post: s.Post, body: s.Body, wish: s.Unroll})
 }
 
 // loop emits a loop, or in a constant evaluation runs it.
@@ -214,6 +215,9 @@ func (g *gen) loop(p loopParts) flow {
 	}
 	defer g.push()()
 	in := &kir.Instr{Op: kir.Loop}
+	if p.wish != wishNone {
+		g.wishes[in] = p.wish
+	}
 	inner := &kir.Instr{Op: kir.BlockOp} // continue leaves it, to reach what follows the body
 	js := &jumpScope{brk: in, cont: inner}
 	if p.post == nil && !p.do {

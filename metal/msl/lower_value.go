@@ -285,14 +285,23 @@ func (g *gen) loadComps(v value) []operand {
 	types, offs := v.q.T.compTypes(tb[:0]), v.q.T.compOffsets(ob[:0], 0)
 	comps := make([]operand, len(types))
 	if len(types) == 1 {
-		comps[0] = g.emit(&kir.Instr{Op: kir.Load, Type: types[0], Args: []*kir.Instr{g.instr(g.addr(v))}})
+		comps[0] = g.loadAt(types[0], g.addr(v), v.q.Vol)
 		return comps
 	}
 	for i, t := range types {
 		p := g.ptrAdd(v.ptr, v.idx, v.imm+int64(offs[i]))
-		comps[i] = g.emit(&kir.Instr{Op: kir.Load, Type: t, Args: []*kir.Instr{g.instr(p)}})
+		comps[i] = g.loadAt(t, p, v.q.Vol)
 	}
 	return comps
+}
+
+// loadAt reads a scalar. A load of volatile memory is never taken for another one.
+func (g *gen) loadAt(t kir.Type, p operand, volatile bool) operand {
+	o := g.emit(&kir.Instr{Op: kir.Load, Type: t, Args: []*kir.Instr{g.instr(p)}})
+	if volatile {
+		g.vol[o.in] = true
+	}
+	return o
 }
 
 // pick selects a component by a run-time index (I64); an index outside yields the last.

@@ -210,7 +210,8 @@ func (p *parser) parenOrCast() Expr {
 			p.noGT = false
 			t = p.typeID()
 			p.noGT = noGT
-			return p.accept(tRParen)
+			// (float(half(x))) reads as the type of a function, to which nothing is cast.
+			return p.accept(tRParen) && t.Kind != TypeFunc
 		})
 		if ok {
 			c := &CastExpr{exprNode: exprNode{at}, Kind: CastC, Type: t}

@@ -110,7 +110,7 @@ func (p *parser) stmt() Stmt {
 	case kFor:
 		return p.forStmt()
 	case kWhile:
-		w := &WhileStmt{stmtNode: at}
+		w := &WhileStmt{stmtNode: at, Unroll: p.tok().wishOf()}
 		p.advance()
 		m := p.push()
 		defer p.pop(m)
@@ -354,7 +354,7 @@ func (p *parser) ifStmt() Stmt {
 
 // forStmt parses for.
 func (p *parser) forStmt() Stmt {
-	f := &ForStmt{stmtNode: stmtNode{p.base()}}
+	f := &ForStmt{stmtNode: stmtNode{p.base()}, Unroll: p.tok().wishOf()}
 	p.advance()
 	if !p.expect(tLParen, "after for") {
 		return f
@@ -451,7 +451,7 @@ func (p *parser) loopBody() Stmt {
 }
 
 func (p *parser) doStmt() Stmt {
-	d := &DoStmt{stmtNode: stmtNode{p.base()}}
+	d := &DoStmt{stmtNode: stmtNode{p.base()}, Unroll: p.tok().wishOf()}
 	p.advance()
 	d.Body = p.loopBody()
 	if !p.expect(kWhile, "after the body of do") || !p.expect(tLParen, "after while") {

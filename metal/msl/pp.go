@@ -131,6 +131,7 @@ type preproc struct {
 	dead     bool // a limit was hit: nothing more is read
 	included map[string]bool
 	errs     *ErrorList
+	wish     uint8 // what a pragma right before asks of a loop
 
 	symDefined, symVAArgs, symHasInclude, symPragma int32
 }
@@ -262,6 +263,9 @@ func (p *preproc) emit(t *token) {
 		if t.sym <= int32(len(keywords)) {
 			t.kind = tKeyword + tok(t.sym) - 1
 		}
+		if p.wish != wishNone && (t.kind == kFor || t.kind == kWhile || t.kind == kDo) {
+			t.flags |= wishFlags[p.wish]
+		}
 	case tShr, tShrAssign:
 		first := *t
 		first.kind, first.text, first.flags = tGt, ">", first.flags|fJoin
@@ -294,6 +298,7 @@ func (p *preproc) emit(t *token) {
 		}
 		return
 	}
+	p.wish = wishNone
 	p.out = append(p.out, *t)
 }
 

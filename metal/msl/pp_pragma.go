@@ -9,9 +9,45 @@ var pragmaWords = map[string]map[string]string{
 	"math_mode":   {"safe": "safe", "relaxed": "relaxed", "fast": "fast"},
 }
 
-// pragma obeys #pragma. What changes meaning becomes a token; all else says how to optimise, and is ignored.
+// wishFlags mark the word that starts the loop of a wish.
+var wishFlags = [...]uint8{wishUnroll: fUnroll, wishLoop: fKeepLoop}
+
+// wishOf returns what the loop that a token starts is asked to become.
+func (t *token) wishOf() uint8 {
+	switch {
+	case t.flags&fUnroll != 0:
+		return wishUnroll
+	case t.flags&fKeepLoop != 0:
+		return wishLoop
+	}
+	return wishNone
+}
+
+// loopPragma understands unroll, unroll(4), nounroll and clang loop unroll(full).
+func (p *preproc) loopPragma(list []token) bool {
+	if len(list) > 2 && list[0].text == "clang" && list[1].text == "loop" {
+		list = list[2:]
+	}
+	switch list[0].text {
+	case "unroll":
+		p.wish = wishUnroll
+		for _, t := range list[1:] {
+			if t.text == "disable" || t.text == "1" {
+				p.wish = wishLoop
+			}
+		}
+	case "nounroll":
+		p.wish = wishLoop
+	default:
+		return false
+	}
+	return true
+}
+
+// pragma obeys #pragma. What changes meaning becomes a token, what asks to unroll a loop a flag of the loop's first
+// one; all else says how to optimise, and is ignored.
 func (p *preproc) pragma(at *token, list []token) {
-	if len(list) < 2 {
+	if len(list) == 0 || p.loopPragma(list) || len(list) < 2 {
 		return
 	}
 	switch {

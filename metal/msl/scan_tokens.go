@@ -185,9 +185,11 @@ var punctText = map[tok]string{
 
 // Flags of a token.
 const (
-	fSpace uint8 = 1 << iota // white space stands before it
-	fBOL                     // the first of its line
-	fJoin                    // a > written together with the > or = that follows
+	fSpace    uint8 = 1 << iota // white space stands before it
+	fBOL                        // the first of its line
+	fJoin                       // a > written together with the > or = that follows
+	fUnroll                     // the first word of a loop that a pragma asks to unroll
+	fKeepLoop                   // ... or not to
 )
 
 // token is a token. Its place is an offset into the text of a source.

@@ -1,6 +1,5 @@
-// Package soft is the driver that runs kernels on the processor: MSL text becomes kir, kir is executed by package
-// interp,
-// and threadgroups are spread over a fixed set of workers.
+// Package soft is the driver that runs kernels on the processor: MSL text becomes kir, kir becomes machine code
+// (package jit) or is executed by package interp, and threadgroups are spread over a fixed set of workers.
 package soft
 
 import (
@@ -13,7 +12,7 @@ import (
 )
 
 // Version names the toolchain: part of every library key. It changes when the meaning of a compiled text does.
-const Version = "soft-1"
+const Version = "soft-2"
 
 // Options choose how a Driver runs. The zero value is right for everything but tests.
 type Options struct {
@@ -21,6 +20,9 @@ type Options struct {
 	Workers int
 	// Memory replaces the machine's memory as the device's; 0 means the smaller of the RAM and the process's limit.
 	Memory int64
+	// Executor is "interp" for the interpreter, "avx2" or "avx512" for machine code of that level where the processor
+	// has it; "" is what the environment variable MLXLUA_JIT says, or the best there is.
+	Executor string
 	// Compiler replaces the MSL compiler.
 	Compiler Compiler
 }
@@ -30,6 +32,8 @@ type Driver struct {
 	info    metal.Info
 	compile Compiler
 	pool    *workers
+
+	executor executor
 
 	mu     sync.Mutex
 	queues map[int]*queue
@@ -56,10 +60,13 @@ func New(o Options) *Driver {
 	if o.Compiler == nil {
 		o.Compiler = compileMSL
 	}
+	e := chooseExecutor(o.Executor)
 	return &Driver{
+		executor: e,
 		info: metal.Info{
-			Name: fmt.Sprintf("%s, %d threads", processorName(), n), Kind: "cpu", Version: Version, Float64: true,
-			Threads: n, Memory: mem, Limits: metal.MetalLimits(mem),
+			Name: fmt.Sprintf("%s, %d threads, %s", processorName(), n,
+				e.name), Kind: "cpu", Version: Version, Float64: true,
+			TracksWrites: true, Threads: n, Memory: mem, Limits: metal.MetalLimits(mem),
 		},
 		compile: o.Compiler, pool: newWorkers(n - 1), queues: map[int]*queue{}, memory: map[*byte][]byte{},
 	}

@@ -14,7 +14,7 @@ type Compiler func(ctx context.Context, src metal.Source) (*kir.Module, error)
 
 // module is a compiled source.
 type module struct {
-	programs    []*interp.Program
+	programs    []*program
 	reflections []metal.Reflection
 }
 
@@ -35,17 +35,16 @@ func (d *Driver) Compile(ctx context.Context, src metal.Source) (m metal.Module,
 	if err != nil {
 		return nil, err
 	}
-	return newModule(k)
+	return newModule(k, d.executor)
 }
 
-func newModule(k *kir.Module) (*module, error) { // Prepare verifies
+func newModule(k *kir.Module, e executor) (*module, error) {
 	m := &module{}
 	for _, kernel := range k.Kernels {
-		p, err := interp.Prepare(kernel, k.Files)
-		if err != nil {
+		if err := interp.Check(kernel); err != nil {
 			return nil, err
 		}
-		m.programs = append(m.programs, p)
+		m.programs = append(m.programs, newProgram(kernel, k.Files, e))
 		m.reflections = append(m.reflections, reflect(kernel))
 	}
 	return m, nil

@@ -72,6 +72,7 @@ func (d *Driver) execute(cb *metal.CommandBuffer) (err error) {
 	defer context.AfterFunc(ctx, func() { interrupt.Store(true) })()
 	cb.Started()
 	cmds := cb.Commands()
+	l := interp.Launch{Interrupt: &interrupt, Validate: cb.Validating()} // its slices serve all dispatches
 	order := rand.New(rand.NewPCG(cb.ID(), 1))
 	for i := 0; i < len(cmds); {
 		j := i
@@ -92,7 +93,7 @@ func (d *Driver) execute(cb *metal.CommandBuffer) (err error) {
 			if err := cb.Check(k); err != nil {
 				return err
 			}
-			if err := d.command(&cmds[k], &interrupt, cb.Validating()); err != nil {
+			if err := d.command(&cmds[k], &l); err != nil {
 				if errors.Is(err, interp.ErrInterrupted) && ctx.Err() != nil {
 					return context.Cause(ctx)
 				}
@@ -117,7 +118,7 @@ func rangeBytes(r metal.Range) ([]byte, error) {
 	return b[r.Offset : r.Offset+r.Bytes : r.Offset+r.Bytes], nil
 }
 
-func (d *Driver) command(c *metal.Command, interrupt *atomic.Bool, validate bool) error {
+func (d *Driver) command(c *metal.Command, l *interp.Launch) error {
 	switch c.Kind {
 	case metal.CmdCopy:
 		src, err := rangeBytes(c.Src)
@@ -136,7 +137,7 @@ func (d *Driver) command(c *metal.Command, interrupt *atomic.Bool, validate bool
 		}
 		return err
 	case metal.CmdDispatch:
-		return d.dispatch(c, interrupt, validate)
+		return d.dispatch(c, l)
 	}
 	return fmt.Errorf("[soft] command of kind %d", c.Kind)
 }
@@ -152,45 +153,47 @@ func fill(b, pattern []byte) {
 	}
 }
 
-// dispatch runs a kernel on this goroutine and the workers.
-func (d *Driver) dispatch(c *metal.Command, interrupt *atomic.Bool, validate bool) error {
+// dispatch runs a kernel on this goroutine and the workers. l holds what all launches of the command buffer share,
+// and slices to
+// use again.
+func (d *Driver) dispatch(c *metal.Command, l *interp.Launch) error {
 	m, ok := c.Pipeline.Library().Module().(*module)
 	if !ok {
 		return fmt.Errorf("[%s] the kernel was compiled by another driver", c.Pipeline.Name())
 	}
-	l := interp.Launch{
-		Grid:        [3]int{c.Grid.X, c.Grid.Y, c.Grid.Z},
-		Threadgroup: [3]int{c.Threadgroup.X, c.Threadgroup.Y, c.Threadgroup.Z},
-		Interrupt:   interrupt, Validate: validate,
-		Buffers: make([][]byte, len(c.Args)), ThreadgroupBytes: make([]int, len(c.Args)),
-	}
-	for i, a := range c.Args {
-		l.Buffers[i], l.ThreadgroupBytes[i] = a.Bytes, a.TGBytes
-		if a.Buffer.Buf == nil {
-			continue
+	l.Grid = [3]int{c.Grid.X, c.Grid.Y, c.Grid.Z}
+	l.Threadgroup = [3]int{c.Threadgroup.X, c.Threadgroup.Y, c.Threadgroup.Z}
+	l.Buffers, l.ThreadgroupBytes, l.Written = l.Buffers[:0], l.ThreadgroupBytes[:0], l.Written[:0]
+	for _, a := range c.Args {
+		b, written := a.Bytes, []bool(nil)
+		if a.Buffer.Buf != nil {
+			var err error
+			if b, err = rangeBytes(a.Buffer); err != nil {
+				return err
+			}
+			if l.Validate {
+				written = a.Buffer.Written()
+			}
 		}
-		b, err := rangeBytes(a.Buffer)
-		if err != nil {
-			return err
-		}
-		l.Buffers[i] = b
+		l.Buffers, l.ThreadgroupBytes = append(l.Buffers, b), append(l.ThreadgroupBytes, a.TGBytes)
+		l.Written = append(l.Written, written)
 	}
-	run, err := m.programs[c.Pipeline.Index()].NewRun(l)
+	r, err := m.programs[c.Pipeline.Index()].start(*l)
 	if err != nil {
 		return err
 	}
-	var bug atomic.Pointer[error]
-	d.pool.run(run.Parallelism()-1, func() {
-		defer func() {
-			if r := recover(); r != nil {
-				err := fmt.Errorf("[%s] BUG: %v", c.Pipeline.Name(), r)
-				bug.Store(&err)
-			}
-		}()
-		run.Work()
-	})
-	if e := bug.Load(); e != nil {
-		return *e
+	return unwritten(c, d.perform(c.Pipeline.Name(), r))
+}
+
+// unwritten adds to the fault of reading what nothing wrote who should have.
+func unwritten(c *metal.Command, err error) error {
+	var f *interp.Fault
+	if !errors.As(err, &f) || !f.Unwritten {
+		return err
 	}
-	return run.Err()
+	r := c.Args[f.Param].Buffer
+	if _, _, writer := r.Unwritten(); writer != "" {
+		return fmt.Errorf("%w: %s, which %s should have written", err, r.Buf, writer)
+	}
+	return fmt.Errorf("%w: %s, which nothing wrote", err, r.Buf)
 }

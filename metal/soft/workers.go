@@ -1,71 +1,187 @@
 package soft
 
-import "sync"
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
 
 // workers are goroutines that help with tasks. Whoever starts a task works on it too, so that none waits for a worker.
+// A worker without work looks out for some for a while before it sleeps: waking one takes longer than most tasks.
 type workers struct {
-	tasks chan *task
-	n     int
+	n       int
+	changes atomic.Uint32 // grows when a task is opened: what idle workers watch
+	wake    chan struct{} // one for each sleeper to be woken
+
+	mu     sync.Mutex
+	open   []*task
+	asleep int
+	closed bool
 }
 
-// task is work that any number of goroutines may join until it is over.
+// task is work that goroutines may join until it is over.
 type task struct {
 	work   func()
-	mu     sync.Mutex
-	over   bool
-	joined sync.WaitGroup
+	wanted int           // how many more may join; guarded by workers.mu
+	joined atomic.Int32  // those that have joined and not ended
+	sleeps atomic.Bool   // somebody sleeps until they have ended
+	ended  chan struct{} // gets one then
 }
 
+// spinTime is how long to look out for work, or for the end of what others do, before going to sleep.
+const spinTime = 20 * time.Microsecond
+
 func newWorkers(n int) *workers {
-	// Offers that no worker has taken yet wait here; more than these are dropped.
-	w := &workers{tasks: make(chan *task, 4*n), n: n}
+	w := &workers{n: n, wake: make(chan struct{}, n)}
 	for range n {
-		go func() {
-			for t := range w.tasks {
-				t.join()
-			}
-		}()
+		go w.serve()
 	}
 	return w
 }
 
-// join works on the task unless it is over.
-func (t *task) join() {
-	t.mu.Lock()
-	if t.over {
-		t.mu.Unlock()
+// spin waits until the condition holds, for a while, and reports whether it does. Other goroutines get their turns.
+func spin(ready func() bool) bool {
+	if ready() {
+		return true
+	}
+	for start := time.Now(); time.Since(start) < spinTime; runtime.Gosched() {
+		for range 100 {
+			if ready() {
+				return true
+			}
+		}
+	}
+	return ready()
+}
+
+// serve is a worker's life.
+func (w *workers) serve() {
+	for {
+		seen := w.changes.Load()
+		if t := w.take(); t != nil {
+			t.work()
+			w.leave(t)
+			continue
+		}
+		if spin(func() bool { return w.changes.Load() != seen }) {
+			continue
+		}
+		w.mu.Lock()
+		if w.closed {
+			w.mu.Unlock()
+			return
+		}
+		if w.changes.Load() != seen {
+			w.mu.Unlock()
+			continue
+		}
+		w.asleep++
+		w.mu.Unlock()
+		<-w.wake
+	}
+}
+
+// take joins a task that wants help, nil if there is none.
+func (w *workers) take() *task {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, t := range w.open {
+		if t.wanted > 0 {
+			t.joined.Add(1)
+			if t.wanted--; t.wanted == 0 {
+				w.drop(i)
+			}
+			return t
+		}
+	}
+	return nil
+}
+
+// drop takes a task off the list. The lock is held.
+func (w *workers) drop(i int) {
+	last := len(w.open) - 1
+	w.open[i], w.open[last] = w.open[last], nil
+	w.open = w.open[:last]
+}
+
+func (w *workers) leave(t *task) {
+	if t.joined.Add(-1) > 0 || !t.sleeps.Load() {
 		return
 	}
-	t.joined.Add(1)
-	t.mu.Unlock()
-	defer t.joined.Done()
-	t.work()
+	select {
+	case t.ended <- struct{}{}:
+	default: // another one has told
+	}
+}
+
+// call asks for helpers.
+func (w *workers) call(t *task, helpers int) {
+	w.mu.Lock()
+	t.wanted = helpers
+	w.open = append(w.open, t)
+	w.changes.Add(1)
+	rouse := min(w.asleep, helpers)
+	w.asleep -= rouse
+	w.mu.Unlock()
+	for range rouse {
+		w.wake <- struct{}{}
+	}
+}
+
+// end ends a task: nobody joins any more, and those who have joined have ended.
+func (w *workers) end(t *task) {
+	w.mu.Lock()
+	for i := range w.open {
+		if w.open[i] == t {
+			w.drop(i)
+			break
+		}
+	}
+	w.mu.Unlock()
+	if spin(func() bool { return t.joined.Load() == 0 }) {
+		return
+	}
+	t.sleeps.Store(true)
+	for t.joined.Load() != 0 {
+		<-t.ended
+	}
 }
 
 // run calls work here and on at most helpers workers at once, and returns when all these calls have. The first call
-// must not
-// return before everything is done or taken over by another call.
-func (w *workers) run(helpers int, work func()) {
+// must not return before everything is done or taken over by another call. Before that, ready gets a function that
+// work may
+// call here to have all workers help after all.
+func (w *workers) run(helpers int, ready func(more func()), work func()) {
 	helpers = min(helpers, w.n)
-	if helpers <= 0 {
+	if helpers <= 0 && w.n == 0 {
 		work()
 		return
 	}
-	t := &task{work: work}
-	for range helpers {
-		select {
-		case w.tasks <- t:
-			continue
-		default:
-		}
-		break
+	t := &task{work: work, ended: make(chan struct{}, 1)}
+	called := helpers > 0
+	if called {
+		w.call(t, helpers)
+	} else {
+		ready(func() {
+			called = true
+			w.call(t, w.n)
+		})
 	}
-	t.join()
-	t.mu.Lock()
-	t.over = true
-	t.mu.Unlock()
-	t.joined.Wait()
+	work()
+	if called {
+		w.end(t)
+	}
 }
 
 // close ends the workers once they have done what they began.
-func (w *workers) close() { close(w.tasks) }
+func (w *workers) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	w.changes.Add(1)
+	for range w.asleep {
+		w.wake <- struct{}{}
+	}
+	w.asleep = 0
+}

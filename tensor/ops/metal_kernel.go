@@ -271,6 +271,7 @@ func init() {
 		SpecFrom: func(a kernelAttrs, _ int) int { return a.operands },
 		Prepare:  func(in []tensor.Spec, a kernelAttrs) (any, error) { return prepareLaunch(in, a) },
 		Fixed:    kernelFixed,
+		Partial:  true,
 		Run:      runKernel,
 	})
 }

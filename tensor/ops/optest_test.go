@@ -34,8 +34,9 @@ func inputs(g optest.Gen, dims ...string) []optest.Case {
 }
 
 var discrete = map[string]bool{
-	"sign": true, "floor": true, "isnan": true, "isinf": true, "logical_not": true, "stop_gradient": true,
-	"floor_divide": true, "equal": true, "not_equal": true, "greater": true, "greater_equal": true, "less": true,
+	"sign": true, "floor": true, "ceil": true, "isfinite": true, "isnan": true, "isinf": true, "logical_not": true,
+	"stop_gradient": true,
+	"floor_divide":  true, "equal": true, "not_equal": true, "greater": true, "greater_equal": true, "less": true,
 	"less_equal": true, "logical_and": true, "logical_or": true, "all": true, "any": true, "argmax": true,
 	"argmin": true,
 }
@@ -43,11 +44,14 @@ var discrete = map[string]bool{
 // unaryInputs are where functions are tried that are not defined, or not smooth, on all of [-2, 2].
 var unaryInputs = map[string]optest.Gen{
 	"log": optest.Uniform(0.25, 4), "sqrt": optest.Uniform(0.25, 4), "rsqrt": optest.Uniform(0.25, 4),
-	"abs": optest.Distinct(0.0625), "sigmoid": optest.Uniform(-6, 6),
+	"abs": optest.Distinct(0.0625), "sigmoid": optest.Uniform(-6, 6), "log1p": optest.Uniform(-0.5, 4),
+	"log2": optest.Uniform(0.25, 4), "log10": optest.Uniform(0.25, 4), "reciprocal": optest.Uniform(0.25, 4),
+	"tan": optest.Uniform(-1, 1), "erfinv": optest.Uniform(-0.75, 0.75),
 }
 
 var unaryRefusals = map[string][]tensor.DType{
-	"negative": {tensor.Bool}, "floor": {tensor.Complex64}, "sigmoid": {tensor.Complex64},
+	"negative": {tensor.Bool}, "floor": {tensor.Complex64}, "sigmoid": {tensor.Complex64}, "ceil": {tensor.Complex64},
+	"expm1": {tensor.Complex64}, "erf": {tensor.Complex64}, "erfinv": {tensor.Complex64},
 }
 
 func TestUnary(t *testing.T) {

@@ -54,11 +54,28 @@ func TestRandomBits(t *testing.T) {
 			x = ops.RandomRandint(low, high, shape, d, key)
 		case "bernoulli":
 			x = ops.RandomBernoulli(ops.Number(c.Low, tensor.Float32), shape, key)
+		case "normal":
+			loc, scale := ops.Number(c.Low, tensor.Float32), ops.Number(c.High, tensor.Float32)
+			if c.Low == 0 {
+				loc, scale = nil, nil
+			}
+			x = ops.RandomNormal(shape, d, loc, scale, key)
 		}
 		got, err := x.Bytes(context.Background())
 		require.NoError(t, err, "%+v", c)
 		require.Equal(t, d, x.DType(), "%+v", c)
 		require.Equal(t, c.Shape, []int(x.Shape()), "%+v", c)
+		if c.Op == "normal" { // the bits are MLX's; its logarithm, inside erfinv, is good to a few places
+			want, err := hex.DecodeString(c.Data)
+			require.NoError(t, err)
+			for i := 0; i < len(want); i += d.Size() {
+				w, g := floats(want[i:i+d.Size()], d), floats(got[i:i+d.Size()], d)
+				for k := range w {
+					require.InDelta(t, w[k], g[k], 8*ulp(math.Abs(w[k])+math.Abs(c.Low), d), "%+v", c)
+				}
+			}
+			continue
+		}
 		require.Equal(t, c.Data, hex.EncodeToString(got), "%+v", c)
 	}
 }
@@ -108,6 +125,12 @@ func TestRandomOp(t *testing.T) {
 			{Name: "bernoulli", Make: func() *array {
 				return ops.RandomBernoulli(ops.Number(1, ints32), tensor.Sizes(3), ops.RandomKey(0))
 			}, Text: "[random_bernoulli] p has dtype int32, want a real floating-point one"},
+			{Name: "normal", Make: func() *array {
+				return ops.RandomNormal(tensor.Sizes(3), ints32, nil, nil, ops.RandomKey(0))
+			}, Text: "[random_normal] dtype is int32, want a floating-point one or complex64"},
+			{Name: "normal key", Make: func() *array {
+				return ops.RandomNormal(tensor.Sizes(3), tensor.Float32, nil, nil, nil)
+			}, Text: "[random_normal] an input is nil"},
 			{Name: "split", Make: func() *array { return ops.RandomSplit(ops.RandomKey(0), -1) },
 				Text: "[random_split] num is -1"},
 		},

@@ -93,7 +93,9 @@ func reshaped(in []tensor.Spec, a shapeAttrs) (tensor.Shape, error) {
 	}
 	from, size := in[0].Shape, in[0].Shape.Size()
 	to := tensor.Shape(n)
-	fail := fmt.Errorf("cannot reshape %v, of size %d, into shape %v", from, size, to)
+	fail := func() error {
+		return fmt.Errorf("cannot reshape %v, of size %d, into shape %v", from, size, tensor.Shape(n))
+	}
 	infer, rest := -1, 1
 	for i, d := range to {
 		switch {
@@ -102,23 +104,23 @@ func reshaped(in []tensor.Spec, a shapeAttrs) (tensor.Shape, error) {
 		case d == -1:
 			infer = i
 		case d < 0:
-			return nil, fail
+			return nil, fail()
 		case d != 0 && rest > (1<<62)/d:
-			return nil, fail
+			return nil, fail()
 		default:
 			rest *= d
 		}
 	}
 	if infer >= 0 {
 		if rest == 0 {
-			return nil, errors.New(fail.Error() + ": any size would do for -1")
+			return nil, errors.New(fail().Error() + ": any size would do for -1")
 		}
 		to = to.Clone()
 		to[infer] = size / rest
 		rest *= to[infer]
 	}
 	if rest != size {
-		return nil, fail
+		return nil, fail()
 	}
 	return to, nil
 }

@@ -53,15 +53,9 @@ func init() {
 	argSort.Define(tensor.Rules[tensor.None]{
 		Shape: shape,
 		DType: func([]tensor.Spec, tensor.None) ([]tensor.DType, error) { return []tensor.DType{tensor.Uint32}, nil },
-		Run: func(r *tensor.Run, _ tensor.None) error {
-			x, err := r.Contiguous(0)
-			if err != nil || r.Out[0].Shape.Size() == 0 {
-				return err
-			}
-			return sortRows(r, x, true, x, r.Out[0])
-		},
-		VJP: func(*tensor.VJP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
-		JVP: func(*tensor.JVP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
+		Run:   runArgSort,
+		VJP:   func(*tensor.VJP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
+		JVP:   func(*tensor.JVP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
 		VMap: func(g *tensor.VMap[tensor.None]) ([]*tensor.Array, []int) {
 			return []*tensor.Array{argSort.One(g.Ctx, tensor.None{}, frontOf(g, 0, 0))}, []int{0}
 		},
@@ -83,6 +77,18 @@ func runSort(r *tensor.Run, _ tensor.None) error {
 	return sortRows(r, x, false, x, out)
 }
 
+func runArgSort(r *tensor.Run, _ tensor.None) error {
+	x, err := r.Contiguous(0)
+	if err != nil || r.Out[0].Shape.Size() == 0 {
+		return err
+	}
+	return sortRows(r, x, true, x, r.Out[0])
+}
+
+// counted says whether rows of n keys are sorted in one pass, by counting for each key those before it: where rows are
+// short, or where there is so little to do that the passes of merging would cost more than they save.
+func counted(n, rows int) bool { return n <= 64 || n <= 1024 && rows <= 1<<15/n }
+
 // argsortRows is the order of row-contiguous keys along their last axis, as uint32.
 func argsortRows(r *tensor.Run, keys tensor.Operand) (tensor.Operand, error) {
 	out, err := r.Temp(tensor.Spec{Shape: keys.Shape, DType: tensor.Uint32})
@@ -92,7 +98,8 @@ func argsortRows(r *tensor.Run, keys tensor.Operand) (tensor.Operand, error) {
 	return out, sortRows(r, keys, true, keys, out)
 }
 
-// sortRows merge-sorts the rows of x, or their places (index), into out. Nothing is empty.
+// sortRows sorts the rows of keys, or their places (index), into out: short ones by counting, others by merging.
+// Nothing is empty.
 func sortRows(r *tensor.Run, keys tensor.Operand, index bool, from, out tensor.Operand) error {
 	n := keys.Shape[len(keys.Shape)-1]
 	rows := keys.Shape.Size() / n
@@ -108,12 +115,13 @@ func sortRows(r *tensor.Run, keys tensor.Operand, index bool, from, out tensor.O
 		Text:    text + sortText,
 		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: keys.DType == tensor.Float64},
 	}
-	if n == 1 { // an argsort: sort copies such rows
-		p, err := r.Kernel(src, "number_rows")
+	grid, group := plane(n, rows)
+	if counted(n, rows) {
+		p, err := r.Kernel(src, "count_ranks")
 		if err != nil {
 			return err
 		}
-		return r.Dispatch(p, line(rows), line(min(rows, 256)), out.Arg())
+		return r.Dispatch(p, grid, group, keys.Arg(), out.Arg(), tensor.Const(uint32(n)))
 	}
 	p, err := r.Kernel(src, "merge_pass")
 	if err != nil {
@@ -131,7 +139,6 @@ func sortRows(r *tensor.Run, keys tensor.Operand, index bool, from, out tensor.O
 	if passes%2 == 0 {
 		to, next = temp, out
 	}
-	grid, group := plane(n, rows)
 	for width := 1; width < n; width *= 2 {
 		first := uint32(0)
 		if width == 1 {

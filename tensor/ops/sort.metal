@@ -54,11 +54,24 @@ kernel void merge_pass(const device MOVED* from [[buffer(0)]],
     to[row + pair + (i - run * width) + (low - start)] = me;
 }
 
+// Short rows: the thread of a key counts the keys that come before it, and those that are equal and stand before it.
+kernel void count_ranks(const device T* all_keys [[buffer(0)]],
+                        device MOVED* to [[buffer(1)]],
+                        constant uint& n [[buffer(2)]],
+                        uint2 p [[thread_position_in_grid]]) {
+    uint i = p.x;
+    ulong row = ulong(p.y) * n;
+    const device T* keys = all_keys + row;
+    T key = keys[i];
+    uint rank = 0;
+    for (uint k = 0; k < n; k++) {
+        T other = keys[k];
+        bool before = k < i ? !(BEFORE(key, other)) : BEFORE(other, key);
+        rank += before ? 1u : 0u;
+    }
 #ifdef INDEX
-
-// Rows of one key need no pass.
-kernel void number_rows(device uint* to [[buffer(0)]], uint i [[thread_position_in_grid]]) {
-    to[i] = 0;
-}
-
+    to[row + rank] = i;
+#else
+    to[row + rank] = key;
 #endif
+}

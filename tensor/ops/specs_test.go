@@ -73,7 +73,9 @@ var unaryFuncs = map[string]func(a *array, c ...*ctx) *array{
 	"negative": ops.Negative, "abs": ops.Abs, "sign": ops.Sign, "square": ops.Square, "floor": ops.Floor,
 	"conjugate": ops.Conjugate, "isnan": ops.IsNaN, "isinf": ops.IsInf, "logical_not": ops.LogicalNot, "exp": ops.Exp,
 	"log": ops.Log, "sqrt": ops.Sqrt, "rsqrt": ops.Rsqrt, "sin": ops.Sin, "cos": ops.Cos, "tanh": ops.Tanh,
-	"sigmoid": ops.Sigmoid, "real": ops.Real, "imag": ops.Imag,
+	"sigmoid": ops.Sigmoid, "real": ops.Real, "imag": ops.Imag, "expm1": ops.Expm1, "log1p": ops.Log1p, "log2": ops.Log2,
+	"log10": ops.Log10, "reciprocal": ops.Reciprocal, "tan": ops.Tan, "sinh": ops.Sinh, "cosh": ops.Cosh, "erf": ops.Erf,
+	"erfinv": ops.ErfInv, "ceil": ops.Ceil, "isfinite": ops.IsFinite,
 }
 
 var binaryFuncs = map[string]func(a, b *array, c ...*ctx) *array{
@@ -81,7 +83,7 @@ var binaryFuncs = map[string]func(a, b *array, c ...*ctx) *array{
 	"floor_divide": ops.FloorDivide, "remainder": ops.Remainder, "power": ops.Power, "equal": ops.Equal,
 	"not_equal": ops.NotEqual, "greater": ops.Greater, "greater_equal": ops.GreaterEqual, "less": ops.Less,
 	"less_equal": ops.LessEqual, "maximum": ops.Maximum, "minimum": ops.Minimum, "logical_and": ops.LogicalAnd,
-	"logical_or": ops.LogicalOr,
+	"logical_or": ops.LogicalOr, "logaddexp": ops.LogAddExp,
 }
 
 var reduceFuncs = map[string]func(a *array, axes []int, keep bool, c ...*ctx) *array{

@@ -1,30 +1,27 @@
-// The error function and its inverse, with the names that MLX gives them. erf(x) is x + x p(x^2) near 0 and
-// 1 - exp(-q(|x|)) elsewhere, q fitted to -log(erfc). erfinv(x) is x times a function of w = -log(1 - x^2) (Giles,
-// "Approximating the erfinv function", 2010). All polynomials by gen/fit.py.
+// The error function and its inverse, with the names that MLX gives them. erf(a) = -(exp(-g(a)) - 1) with g = -log(erfc),
+// which is a times a polynomial. erfinv(x) is x times a function of w = -log(1 - x^2) (Giles, "Approximating the
+// erfinv function", 2010). All polynomials by gen/fit.py.
 
 #pragma clang fp contract(off)
 
 inline float erf(float x) {
   const float a = fabs(x);
-  const float z = x * x;
-  float p = -0.000599200721f;
-  p = fma(p, z, 0.00499402219f);
-  p = fma(p, z, -0.0267677139f);
-  p = fma(p, z, 0.112818651f);
-  p = fma(p, z, -0.376125008f);
-  p = fma(p, z, 0.128379151f);
-  const float near = fma(x, p, x);
-  const float t = select(a, 4.0f, a > 4.0f);
-  float q = 1.93440264e-05f;
-  q = fma(q, t, -0.000412816036f);
-  q = fma(q, t, 0.00406049378f);
-  q = fma(q, t, -0.0248161312f);
-  q = fma(q, t, 0.10779646f);
-  q = fma(q, t, 0.633796155f);
-  q = fma(q, t, 1.12928939f);
-  q = fma(q, t, -0.000127386462f);
-  const float far = metal::copysign(1.0f - metal::detail::exp_normal(-q), x);
-  return select(far, near, a < 0.925f);
+  const float c = select(a, 4.0f, a > 4.0f);
+  float g = 4.02859114e-05f;
+  g = fma(g, c, -0.000377951306f);
+  g = fma(g, c, 0.00124325417f);
+  g = fma(g, c, 0.000217352295f);
+  g = fma(g, c, -0.0193299949f);
+  g = fma(g, c, 0.102817349f);
+  g = fma(g, c, 0.636616051f);
+  g = fma(g, c, 1.12837923f);
+  g *= c;
+  // exp(-g) = 2^n exp(-r); a minus sign for each term that is odd in r gives 1 - exp(-g) at once.
+  const float t = fma(g, -1.44269502f, 12583039.0f);
+  const float r = fma(t - 12583039.0f, 0.693147182f, g);
+  const float s = as_type<float>(as_type<int>(t) << 23);
+  const float y = fma(s, -metal::detail::expm1_part(r, -1.0f), 1.0f - s);
+  return metal::detail::flip_sign(y, as_type<uint>(x) & 0x80000000u);
 }
 
 inline float erfinv(float x) {

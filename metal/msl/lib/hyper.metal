@@ -1,21 +1,18 @@
-// Hyperbolic functions: polynomials by gen/fit.py near 0, the exponential elsewhere; the inverse ones by log1p.
+// Hyperbolic functions: by the exponential, sinh near 0 by a polynomial of gen/fit.py; the inverse ones by log1p.
 
 #pragma clang fp contract(off)
 
 namespace metal {
 
+// tanh(a) = e / (e + 2), e = exp(2a) - 1 = 2^n p + (2^n - 1). Above 10 it is 1.
 inline float tanh(float x) {
   const float a = fabs(x);
-  const float z = a * a;
-  float p = -0.00633563148f;
-  p = fma(p, z, 0.021118762f);
-  p = fma(p, z, -0.053864941f);
-  p = fma(p, z, 0.133327231f);
-  p = fma(p, z, -0.333333224f);
-  const float near = fma(a * z, p, a);
-  const float e = detail::exp_normal(2.0f * select(a, 10.0f, a > 10.0f));
-  const float far = 1.0f - 2.0f / (e + 1.0f);
-  return copysign(select(far, near, a < 0.55f), x);
+  const float c = select(a, 10.0f, a > 10.0f);
+  const float t = fma(c, 2.88539004f, 12583039.0f);
+  const float r = fma(t - 12583039.0f, -0.346573591f, c);
+  const float s = as_type<float>(as_type<int>(t) << 23);
+  const float e = fma(s, detail::expm1_part(r, 2.0f), s - 1.0f);
+  return detail::flip_sign(e / (e + 2.0f), as_type<uint>(x) & 0x80000000u);
 }
 
 inline float sinh(float x) {
@@ -26,16 +23,15 @@ inline float sinh(float x) {
   p = fma(p, z, 0.00833331607f);
   p = fma(p, z, 0.166666672f);
   const float near = fma(a * z, p, a);
-  const float h = detail::exp_scaled(a, -1.0f);
-  float far = h - 0.25f / h;
-  far = select(far, INFINITY, a > 90.0f);
+  const float h = detail::exp_scaled(a, -1);
+  const float far = h - 0.25f / h;
   return copysign(select(far, near, a < 1.0f), x);
 }
 
 inline float cosh(float x) {
   const float a = fabs(x);
-  const float h = detail::exp_scaled(a, -1.0f);
-  return select(h + 0.25f / h, INFINITY, a > 90.0f);
+  const float h = detail::exp_scaled(a, -1);
+  return h + 0.25f / h;
 }
 
 // log(a + sqrt(a^2 + 1)) = log1p(a + a^2 / (1 + sqrt(a^2 + 1))), and log(2a) where a^2 might overflow.

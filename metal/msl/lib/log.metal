@@ -1,25 +1,23 @@
-// Logarithms. x = 2^e (1 + f) with 1 + f from sqrt(1/2) to sqrt(2); log x = e log 2 + f + f^2 q(f), q by gen/fit.py,
-// summed from the smallest term; e log 2 in two parts. Nothing branches.
+// Logarithms. x = 2^e (1 + f) with 1 + f from sqrt(1/2) to sqrt(2); log x = e log 2 + f + f^2 q(f), q by gen/fit.py.
+// Nothing branches.
 
 #pragma clang fp contract(off)
 
 namespace metal {
 namespace detail {
 
-// The parts of x above 0: returns f, sets e.
+// The parts of x above 0: returns f, sets e. Denormals are made normal, and 23 taken off the exponent.
 inline float log_split(float x, thread float& e) {
   const bool small = x < 0x1p-126f;
-  const int i = as_type<int>(select(x, x * 0x1p23f, small));
-  const int k = (i - 0x3f3504f3) >> 23;
-  e = float(k) - select(0.0f, 23.0f, small);
-  return as_type<float>(i - (k << 23)) - 1.0f;
+  const int i = as_type<int>(select(x, x * 0x1p23f, small)) - select(0x3f3504f3, 0x3f3504f3 + (23 << 23), small);
+  e = float(i >> 23);
+  return as_type<float>((i & 0x7fffff) + 0x3f3504f3) - 1.0f;
 }
 
 // The result where x is 0, below 0, infinite or NaN; else r.
 inline float log_edges(float r, float x) {
   r = select(x, r, x < INFINITY);
-  r = select(r, -INFINITY, x == 0.0f);
-  return select(r, NAN, x < 0.0f);
+  return select(r, select(-INFINITY, NAN, x < 0.0f), x <= 0.0f);
 }
 
 // log(1 + f) - f
@@ -41,8 +39,15 @@ inline float log_tail(float f) {
 inline float log(float x) {
   float e;
   const float f = detail::log_split(x, e);
-  const float r = fma(e, 0.693147182f, f + fma(e, -1.90465421e-09f, detail::log_tail(f)));
-  return detail::log_edges(r, x);
+  float q = 0.0900128484f;
+  q = fma(q, f, -0.144306019f);
+  q = fma(q, f, 0.148770496f);
+  q = fma(q, f, -0.165508315f);
+  q = fma(q, f, 0.1996409f);
+  q = fma(q, f, -0.250026464f);
+  q = fma(q, f, 0.333339155f);
+  q = fma(q, f, -0.499999821f);
+  return detail::log_edges(fma(e, 0.693147182f, fma(f * f, q, f)), x);
 }
 
 inline float log2(float x) {
@@ -57,8 +62,8 @@ inline float log2(float x) {
   q = fma(q, f, -0.360693932f);
   q = fma(q, f, 0.480897963f);
   q = fma(q, f, -0.721347392f);
-  const float r = e + fma(f, 1.44269502f, f * fma(f, q, 1.92596303e-08f));
-  return detail::log_edges(r, x);
+  q = fma(q, f, 1.44269502f);
+  return detail::log_edges(fma(q, f, e), x);
 }
 
 inline float log10(float x) {

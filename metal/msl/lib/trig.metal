@@ -36,9 +36,10 @@ inline float reduce_large(float a, thread int& q) {
 
 // a >= 0: returns r, sets q to n modulo 4 (other bits are of no meaning). NaN for infinity and NaN.
 inline float trig_reduce(float a, thread int& q) {
-  const float n = rint(a * 0.636619747f);
+  const float t = fma(a, 0.636619747f, 12582912.0f); // rounds, and leaves the whole number in the low bits
+  const float n = t - 12582912.0f;
   float r = fma(n, 1.71512451e-15f, fma(n, 4.37113883e-08f, fma(n, -1.57079637f, a)));
-  q = int(n);
+  q = as_type<int>(t);
   if (a > 65536.0f) {
     r = reduce_large(a, q);
     r = select(r, NAN, a == INFINITY);
@@ -58,7 +59,8 @@ inline float cos_part(float z) {
   float p = 2.44329785e-05f;
   p = fma(p, z, -0.0013887313f);
   p = fma(p, z, 0.0416666456f);
-  return fma(z * z, p, fma(z, -0.5f, 1.0f));
+  p = fma(p, z, -0.5f);
+  return fma(p, z, 1.0f);
 }
 
 inline float flip_sign(float x, uint sign) { return as_type<float>(as_type<uint>(x) ^ sign); }

@@ -5,6 +5,7 @@ functions that are rounded, from NumPy in double precision (values.json), and pr
 """
 
 import json
+import math
 import sys
 
 sys.path.pop(0)  # this folder: NumPy would take its random.py for Python's
@@ -27,9 +28,9 @@ def name(d):
 
 
 UNARY = ("negative abs sign square floor conjugate isnan isinf logical_not real imag exp log sqrt rsqrt sin "
-         "cos tanh sigmoid").split()
+         "cos tanh sigmoid expm1 log1p log2 log10 reciprocal tan sinh cosh erf erfinv ceil isfinite").split()
 BINARY = ("add subtract multiply divide floor_divide remainder power equal not_equal greater greater_equal less "
-          "less_equal maximum minimum logical_and logical_or").split()
+          "less_equal maximum minimum logical_and logical_or logaddexp").split()
 REDUCTIONS = "sum prod mean max min all any logsumexp softmax".split()
 KEEPS = "sum prod mean max min all any logsumexp argmax argmin".split()
 
@@ -162,6 +163,24 @@ def double(a):
     return np.array(a.astype(mx.float64))
 
 
+def erfinv(x):
+    """By Newton's method on erfc, which keeps its places near 1."""
+    def one(v):
+        if not abs(v) < 1:
+            return math.copysign(inf, v) if abs(v) == 1 else nan
+        if v == 0:
+            return v
+        a, y = abs(v), 0.0
+        w = -math.log1p(-a * a) / 2
+        y = math.sqrt(max(w, 0.0)) if a > 0.5 else a * math.sqrt(math.pi) / 2
+        for _ in range(60):
+            e = (1 - a) - math.erfc(y) if a > 0.5 else math.erf(y) - a
+            y -= e * math.sqrt(math.pi) / 2 * math.exp(y * y)
+        return math.copysign(y, v)
+
+    return np.array([one(v) for v in np.ravel(x)])
+
+
 def rsqrt(x):
     return 1 / np.sqrt(x)
 
@@ -170,9 +189,12 @@ def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
 
-EXACT = "negative abs sign square floor conjugate isnan isinf logical_not real imag".split()
+EXACT = "negative abs sign square floor conjugate isnan isinf logical_not real imag ceil isfinite".split()
 ROUNDED = {"exp": np.exp, "log": np.log, "sqrt": np.sqrt, "rsqrt": rsqrt, "sin": np.sin, "cos": np.cos,
-           "tanh": np.tanh, "sigmoid": sigmoid}
+           "tanh": np.tanh, "sigmoid": sigmoid, "expm1": np.expm1, "log1p": np.log1p, "log2": np.log2,
+           "log10": np.log10, "reciprocal": np.reciprocal, "tan": np.tan, "sinh": np.sinh, "cosh": np.cosh,
+           "erf": np.vectorize(math.erf), "erfinv": erfinv}
+REAL_ONLY = "sigmoid expm1 erf erfinv ceil floor".split()  # they refuse complex numbers
 
 
 def values():
@@ -186,7 +208,7 @@ def values():
     for d in DTYPES:
         x = points(d)
         for op in EXACT:
-            if (op, d) in (("negative", "bool"), ("floor", "complex64")):
+            if (op, d) == ("negative", "bool") or d == "complex64" and op in REAL_ONLY:
                 continue
             if d == "complex64" and op in ("abs", "sign"):
                 z = double(x)
@@ -201,12 +223,14 @@ def values():
             y = getattr(mx, op)(x)
             case(op, d, [x], name(y.dtype), texts(y), 0)
         for op, f in ROUNDED.items():
-            if (op, d) == ("sigmoid", "complex64"):
+            if d == "complex64" and op in REAL_ONLY:
                 continue
             z = x
-            if d == "complex64" and op in ("log", "rsqrt"):
+            if d == "complex64" and op in ("log", "rsqrt", "log2", "log10", "reciprocal"):
                 z = x[1:]
-            if op in ("sin", "cos") and d != "complex64" and d[0] not in "bui":
+            if d == "complex64" and op == "log1p":
+                z = x[3:]
+            if op in ("sin", "cos", "tan") and d != "complex64" and d[0] not in "bui":
                 z = x[np.flatnonzero(~(np.abs(double(x)) > 1e19)).tolist()]
             if op == "sigmoid":  # from here on 1/(1+exp(-x)) overflows to 0, in MLX too
                 z = z[np.flatnonzero(~(double(z) < -88.5)).tolist()]
@@ -288,6 +312,19 @@ def binary(case, op, d, a, b):
             y = np.floor(p / q).astype(np.float64)
         y = texts(y) if d == "float64" else texts(mx.array(y, dtype=mx.float64).astype(mx.float32).astype(dtype(d)))
         case(op, d, [a, b], d, y, 1)
+        return
+    if op == "logaddexp":
+        if d == "complex64":
+            k = np.flatnonzero(np.abs(double(a) - double(b)) > 0.1).tolist()  # away from log(0)
+            a, b = a[k], b[k]
+            p, q = double(a), double(b)
+            p, q = np.where(p.real > q.real, p, q), np.where(p.real > q.real, q, p)
+            case(op, d, [a, b], d, texts(p + np.log1p(np.exp(q - p))), 32)
+            return
+        out = mx.logaddexp(a, b).dtype
+        y = np.logaddexp(double(a if inexact else a.astype(out)), double(b if inexact else b.astype(out)))
+        y = texts(y if out == mx.float64 else mx.array(y, dtype=mx.float64).astype(out))
+        case(op, d, [a, b], name(out), y, 4 if out in (mx.float32, mx.float64) else 1)
         return
     if op in ("maximum", "minimum") and d != "bool":
         y = getattr(mx, op)(a, b)

@@ -29,6 +29,9 @@ for seed in SEEDS:
 
     for low, high, dtype in ((-5, 7, mx.int32), (0, 200, mx.uint8), (0, 3_000_000_000, mx.int64), (5, 0, mx.int32)):
         case("randint", seed, [6], mx.random.randint(low, high, [6], dtype=dtype, key=key), low=low, high=high)
+    for dtype in (mx.float32, mx.float16, mx.bfloat16, mx.complex64):
+        case("normal", seed, [5], mx.random.normal([5], dtype, key=key), low=0, high=1)
+        case("normal", seed, [5], mx.random.normal([5], dtype, -3, 5, key=key), low=-3, high=5)
     case("bernoulli", seed, [40], mx.random.bernoulli(0.3, [40], key=key), low=0.3)
 
 with open("random.json", "w") as f:

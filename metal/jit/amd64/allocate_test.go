@@ -1,0 +1,305 @@
+package amd64
+
+import (
+	"fmt"
+	"github.com/stretchr/testify/require"
+	"math/rand/v2"
+	"testing"
+)
+
+// The machine of these tests computes with names: what an instruction writes is named by the instruction and the
+// names of what it reads. A program on virtual registers and the same after allocation must store the same
+// names.
+type machine struct {
+	regs  map[R]uint64
+	slots map[int32]uint64
+	trace []uint64
+	wide  uint8
+	// real: virtual registers are not allowed, and safepoints destroy all registers.
+	real bool
+}
+
+func hash(xs ...uint64) uint64 {
+	h := uint64(14695981039346656037)
+	for _, x := range xs {
+		h = (h ^ x) * 0x9e3779b97f4a7c15
+		h ^= h >> 29
+	}
+	return h
+}
+
+// memory names what a memory operand holds.
+func (m *machine) memory(x Mem) uint64 {
+	switch {
+	case x.Const != 0:
+		b := uint64(0)
+		if x.Bcast {
+			b = 1
+		}
+		return hash(77, uint64(x.Const), b)
+	case x.Base == RBX && m.real:
+		return m.slots[x.Disp]
+	}
+	return hash(79, m.address(x))
+}
+
+// address names an address, the same if base and index were added before.
+func (m *machine) address(x Mem) uint64 {
+	a := m.regs[x.Base]
+	if x.Index != 0 {
+		a = hash(80, a, m.regs[x.Index], uint64(max(1, x.Scale)))
+	}
+	if x.Disp != 0 {
+		a = hash(81, a, uint64(x.Disp))
+	}
+	return a
+}
+
+// step executes an instruction.
+func (m *machine) step(i Inst) error {
+	r := rowOf(i.Op)
+	if i.Op == Safepoint && m.real {
+		for r := range m.regs {
+			if r != RBP {
+				m.regs[r] = 1
+			}
+		}
+		return nil
+	}
+	if r.form == formPseudo {
+		return nil
+	}
+	var bad error
+	i.Operands(func(x *R, role Role) {
+		if m.real && x.Virtual() {
+			bad = fmt.Errorf("virtual register in %s", i.String())
+		}
+	})
+	if bad != nil {
+		return bad
+	}
+	if i.wholeCopy(r, m.wide) || i.Op == KMov && i.W == 8 && !i.Mem.Valid() {
+		m.regs[i.Dst] = m.regs[i.A]
+		return nil
+	}
+	if i.Op == Lea {
+		m.regs[i.Dst] = m.address(i.Mem)
+		return nil
+	}
+	move := r.form == formMov || r.form == formGMov || r.form == formKMov
+	if move && i.KM == 0 && i.Mem.Valid() && (i.Mem.Const != 0 || i.Mem.Base == RBX) {
+		if i.Dst == 0 {
+			m.slots[i.Mem.Disp] = m.regs[i.A]
+		} else {
+			m.regs[i.Dst] = m.memory(i.Mem)
+		}
+		return nil
+	}
+	if i.Op == VBroadcastSS && i.Mem.Const != 0 {
+		x := i.Mem
+		x.Bcast = true
+		m.regs[i.Dst] = m.memory(x)
+		return nil
+	}
+	src := []uint64{uint64(i.Op), uint64(i.Imm), uint64(i.W)}
+	a, b := uint64(0), uint64(0)
+	if i.A != 0 {
+		a = m.regs[i.A]
+	}
+	if i.B != 0 {
+		b = m.regs[i.B]
+	}
+	store := i.Store()
+	if i.Mem.Valid() {
+		x := m.memory(i.Mem)
+		switch {
+		case store:
+			src = append(src, x)
+		case i.B == 0 && (i.A != 0 || r.form == formRVM || r.form == formTVM):
+			b = x
+		default:
+			a = x
+		}
+	}
+	if r.enc&comm != 0 && a > b {
+		a, b = b, a
+	}
+	src = append(src, a, b, m.regs[i.C], m.regs[i.KM])
+	if i.Dst != 0 && i.dstRole(r)&Use != 0 {
+		src = append(src, m.regs[i.Dst])
+	}
+	h := hash(src...)
+	if store {
+		m.trace = append(m.trace, h)
+	}
+	if i.Dst != 0 {
+		m.regs[i.Dst] = h
+	}
+	return nil
+}
+
+// run executes a list, each loop three times.
+func (m *machine) run(l []Inst) error {
+	for k := 0; k < len(l); k++ {
+		if l[k].Op != LoopBegin {
+			if err := m.step(l[k]); err != nil {
+				return err
+			}
+			continue
+		}
+		depth, end := 1, k+1
+		for ; depth > 0; end++ {
+			switch l[end].Op {
+			case LoopBegin:
+				depth++
+			case LoopEnd:
+				depth--
+			}
+		}
+		for range 3 {
+			if err := m.run(l[k+1 : end-1]); err != nil {
+				return err
+			}
+		}
+		k = end - 1
+	}
+	return nil
+}
+
+// program makes a random list: n instructions, about live registers of each class alive.
+func program(rnd *rand.Rand, n, live int, wide uint8) *Func {
+	f := NewFunc()
+	var g, v, k []R
+	point := int32(0)
+	depth := 0
+	pick := func(l []R) R { return l[rnd.IntN(len(l))] }
+	fresh := func(l *[]R, c Class) R {
+		r := f.NewReg(c)
+		if depth > 0 && len(*l) >= 2 || len(*l) >= live {
+			(*l)[rnd.IntN(len(*l))] = r // one dies
+		} else {
+			*l = append(*l, r)
+		}
+		return r
+	}
+	var consts []ConstID
+	for c := range 5 {
+		consts = append(consts, f.Const([]byte{byte(c), 1, 2, 3}))
+	}
+	big := f.Const(make([]byte, 64))
+	for range live {
+		f.Emit(Inst{Op: Mov, W: 8, Dst: fresh(&g, GPR), Imm: rnd.Int64()})
+		f.Emit(Inst{Op: VMovUPS, W: wide, Dst: fresh(&v, Vec), Mem: Mem{Const: big}})
+		if wide == 64 {
+			f.Emit(Inst{Op: KMov, W: 2, Dst: fresh(&k, Mask), A: pick(g)})
+		}
+	}
+	address := func() Mem {
+		x := Mem{Base: RBP, Disp: int32(rnd.IntN(9) * 64)}
+		switch rnd.IntN(3) {
+		case 0:
+			x.Base = pick(g)
+		case 1:
+			x.Base, x.Index, x.Scale = pick(g), pick(g), 4
+		}
+		return x
+	}
+	for range n {
+		i := Inst{W: wide}
+		switch rnd.IntN(19) {
+		case 0:
+			i.Op, i.A, i.B, i.Dst = VAddPS, pick(v), pick(v), fresh(&v, Vec)
+		case 1:
+			i.Op, i.A, i.B, i.Dst = VFMAdd231PS, pick(v), pick(v), pick(v)
+		case 2:
+			i.Op, i.A, i.Mem, i.Dst = VSubPS, pick(v), address(), fresh(&v, Vec)
+		case 3:
+			i.Op, i.Mem, i.Dst = VBroadcastSS, Mem{Const: pick2(rnd, consts)}, fresh(&v, Vec)
+		case 4:
+			i.Op, i.A, i.Mem = VMovUPS, pick(v), address()
+		case 5:
+			i.Op, i.W, i.A, i.Dst = Add, 8, pick(g), pick(g)
+		case 6:
+			i.Op, i.W, i.Mem, i.Dst = Lea, 8, address(), fresh(&g, GPR)
+		case 7:
+			i.Op, i.W, i.A, i.Mem = Mov, 8, pick(g), address()
+		case 8:
+			i.Op, i.W, i.A, i.Dst = Mov, 8, pick(g), fresh(&g, GPR)
+		case 9:
+			i.Op, i.W, i.Imm, i.Dst = Mov, 8, rnd.Int64(), fresh(&g, GPR)
+		case 10:
+			i.Op, i.A, i.Dst = VMovAPS, pick(v), fresh(&v, Vec)
+		case 11:
+			i.Op, i.W, i.Dst, i.Mem = LockXAdd, 8, pick(g), address()
+		case 12:
+			i.Op, i.A, i.B, i.C, i.Dst = VBlendVPS, pick(v), pick(v), pick(v), fresh(&v, Vec)
+		case 13:
+			if rnd.IntN(4) == 0 && depth < 3 {
+				f.Loop()
+				depth++
+			}
+			continue
+		case 14:
+			if depth > 0 {
+				f.EndLoop()
+				depth--
+			}
+			continue
+		case 15:
+			if rnd.IntN(8) == 0 {
+				f.SaveLive(point)
+				f.Emit(Inst{Op: Safepoint})
+				f.LoadLive(point)
+				point++
+			}
+			continue
+		default:
+			if wide != 64 {
+				continue
+			}
+			switch rnd.IntN(4) {
+			case 0:
+				i.Op, i.W, i.A, i.B, i.Dst = KAnd, 2, pick(k), pick(k), fresh(&k, Mask)
+			case 1:
+				i.Op, i.A, i.B, i.KM, i.Dst = VCmpPSK, pick(v), pick(v), pick(k), fresh(&k, Mask)
+			case 2:
+				i.Op, i.A, i.B, i.KM, i.Dst = VMulPS, pick(v), pick(v), pick(k), pick(v)
+			case 3:
+				i.Op, i.A, i.KM, i.Mem = VMovUPS, pick(v), pick(k), address()
+			}
+		}
+		f.Emit(i)
+	}
+	for ; depth > 0; depth-- {
+		f.EndLoop()
+	}
+	for _, r := range v {
+		f.Emit(Inst{Op: VMovUPS, W: wide, A: r, Mem: Mem{Base: RBP}})
+	}
+	return f
+}
+
+func pick2[T any](rnd *rand.Rand, l []T) T { return l[rnd.IntN(len(l))] }
+
+func TestAllocateRandom(t *testing.T) {
+	for seed := range uint64(600) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		wide := []uint8{64, 32}[seed&1]
+		f := program(rnd, 20+rnd.IntN(300), 2+rnd.IntN(40), wide)
+		before := append([]Inst(nil), f.Insts()...)
+		want := machine{regs: map[R]uint64{RBP: 5}, slots: map[int32]uint64{}, wide: wide}
+		require.NoError(t, want.run(before))
+		_, err := f.Allocate(Allocation{VecBytes: wide, Frame: RBX, Slots: 64, Spill: seed%7 == 0})
+		require.NoError(t, err, "seed %d", seed)
+		got := machine{regs: map[R]uint64{RBP: 5}, slots: map[int32]uint64{}, wide: wide, real: true}
+		require.NoError(t, got.run(f.Insts()), "seed %d", seed)
+		require.Equal(t, want.trace, got.trace, "seed %d", seed)
+		for k := range f.Insts() {
+			if f.Insts()[k].Op == VBlendVPS {
+				f.Insts()[k] = Inst{Op: Nop} // has no registers above 15
+			}
+		}
+		_, err = f.Assemble()
+		require.NoError(t, err, "seed %d", seed)
+	}
+}

@@ -1,0 +1,237 @@
+package amd64
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// assembler is the memory of Assemble, kept for the next code.
+type assembler struct {
+	hot, cold section
+	labels    []place
+	sizes     []int32 // by jump: bytes of all jumps before it
+}
+
+// place is where a label is: an offset in a section without its jumps, and the jumps before it.
+type place struct {
+	pos, jumps int32
+	bound      bool
+	cold       bool
+}
+
+func (s *section) reset() { s.buf, s.fixups, s.jumps = s.buf[:0], s.fixups[:0], s.jumps[:0] }
+
+// Assemble turns the instructions into bytes. It fails if an instruction is malformed, holds a virtual register,
+// or jumps to a label that is not bound. Its result shares no memory with the Func.
+func (f *Func) Assemble() (Code, error) {
+	a := &f.asm
+	a.hot.reset()
+	a.cold.reset()
+	a.labels = append(a.labels[:0], make([]place, f.labels+1)...)
+	if err := f.encode(); err != nil {
+		return Code{}, err
+	}
+	// One list of jumps, one of fixups.
+	n := int32(len(a.hot.buf))
+	hotJumps := int32(len(a.hot.jumps))
+	for _, j := range a.cold.jumps {
+		j.pos += n
+		a.hot.jumps = append(a.hot.jumps, j)
+	}
+	for k := range a.labels {
+		if l := &a.labels[k]; l.cold {
+			l.pos += n
+			l.jumps += hotJumps
+		}
+	}
+	for _, x := range a.cold.fixups {
+		x.pos += n
+		x.end += n
+		a.hot.fixups = append(a.hot.fixups, x)
+	}
+	a.hot.buf = append(a.hot.buf, a.cold.buf...)
+	for _, j := range a.hot.jumps {
+		if !a.labels[j.label].bound {
+			return Code{}, fmt.Errorf("[amd64] jump to label %d, which is nowhere", j.label)
+		}
+	}
+	for _, x := range a.hot.fixups {
+		if x.konst == 0 && !a.labels[x.label].bound {
+			return Code{}, fmt.Errorf("[amd64] address of label %d, which is nowhere", x.label)
+		}
+	}
+	a.relax()
+	return f.link(), nil
+}
+
+// encode writes all instructions to their sections.
+func (f *Func) encode() error {
+	a := &f.asm
+	e := encoder{s: &a.hot, consts: len(f.pool), labels: int(f.labels)}
+	depth := 0
+	for k := range f.insts {
+		i := &f.insts[k]
+		switch i.Op {
+		case BindLabel:
+			e.i = i
+			e.checkLabel()
+			if e.err != nil {
+				return e.err
+			}
+			l := &a.labels[i.Label]
+			if l.bound {
+				return fmt.Errorf("[amd64] label %d is in two places", i.Label)
+			}
+			*l = place{pos: int32(len(e.s.buf)), jumps: int32(len(e.s.jumps)), bound: true, cold: depth > 0}
+		case ColdBegin:
+			depth++
+			e.s = &a.cold
+		case ColdEnd:
+			if depth--; depth < 0 {
+				return fmt.Errorf("[amd64] end of cold code without its beginning")
+			}
+			if depth == 0 {
+				e.s = &a.hot
+			}
+		case LoopBegin, LoopEnd, Safepoint:
+		case SaveLive, LoadLive:
+			return fmt.Errorf("[amd64] %s before register allocation", i)
+		case Jmp:
+			if i.Label != 0 && k+1 < len(f.insts) && f.insts[k+1].Op == BindLabel && f.insts[k+1].Label == i.Label {
+				continue // to the next instruction
+			}
+			e.inst(i)
+		default:
+			e.inst(i)
+		}
+		if e.err != nil {
+			return e.err
+		}
+	}
+	if depth != 0 {
+		return fmt.Errorf("[amd64] cold code without an end")
+	}
+	return nil
+}
+
+// long is the size of a jump that reaches everywhere.
+func (j *jump) long() int8 {
+	if j.cond < 0 {
+		return 5
+	}
+	return 6
+}
+
+// relax chooses the size of each jump: short ones that do not reach are made long until all do.
+func (a *assembler) relax() {
+	jumps := a.hot.jumps
+	for k := range jumps {
+		jumps[k].size = 2
+	}
+	a.sizes = append(a.sizes[:0], make([]int32, len(jumps)+1)...)
+	for changed := true; changed; {
+		changed = false
+		for k := range jumps {
+			a.sizes[k+1] = a.sizes[k] + int32(jumps[k].size)
+		}
+		for k := range jumps {
+			j := &jumps[k]
+			if j.size != 2 {
+				continue
+			}
+			l := &a.labels[j.label]
+			d := l.pos + a.sizes[l.jumps] - (j.pos + a.sizes[k+1])
+			if d < -128 || d > 127 {
+				j.size = j.long()
+				changed = true
+			}
+		}
+	}
+}
+
+// link puts everything together.
+func (f *Func) link() Code {
+	a := &f.asm
+	jumps := a.hot.jumps
+	size := len(a.hot.buf) + int(a.sizes[len(jumps)])
+	poolAt, total := size, size
+	if len(f.pool) > 0 {
+		poolAt = (size + 63) &^ 63
+		total = f.layPool(poolAt)
+	}
+	out := make([]byte, total)
+	labels := make([]int32, len(a.labels))
+	for k := range a.labels {
+		l := &a.labels[k]
+		labels[k] = -1
+		if l.bound {
+			labels[k] = l.pos + a.sizes[l.jumps]
+		}
+	}
+	at, from := 0, 0
+	k := 0 // the next fixup
+	for n := 0; n <= len(jumps); n++ {
+		to := len(a.hot.buf)
+		if n < len(jumps) {
+			to = int(jumps[n].pos)
+		}
+		copy(out[at:], a.hot.buf[from:to])
+		for ; k < len(a.hot.fixups) && int(a.hot.fixups[k].pos) < to; k++ {
+			x := &a.hot.fixups[k]
+			target := int32(0)
+			if x.konst != 0 {
+				target = int32(f.pool[x.konst-1].off) + x.disp
+			} else {
+				target = labels[x.label]
+			}
+			shift := int32(at - from)
+			binary.LittleEndian.PutUint32(out[x.pos+shift:], uint32(target-(x.end+shift)))
+		}
+		at += to - from
+		from = to
+		if n < len(jumps) {
+			at = jumps[n].write(out, at, labels)
+		}
+	}
+	for i := size; i < poolAt; i++ {
+		out[i] = 0xcc
+	}
+	for _, c := range f.pool {
+		copy(out[c.off:], c.data)
+	}
+	return Code{Bytes: out, Labels: labels}
+}
+
+// write writes the jump at an offset and returns where it ends.
+func (j *jump) write(out []byte, at int, labels []int32) int {
+	end := at + int(j.size)
+	d := labels[j.label] - int32(end)
+	switch {
+	case j.size == 2 && j.cond < 0:
+		out[at], out[at+1] = 0xeb, byte(d)
+	case j.size == 2:
+		out[at], out[at+1] = 0x70|byte(j.cond), byte(d)
+	case j.cond < 0:
+		out[at] = 0xe9
+		binary.LittleEndian.PutUint32(out[at+1:], uint32(d))
+	default:
+		out[at], out[at+1] = 0x0f, 0x80|byte(j.cond)
+		binary.LittleEndian.PutUint32(out[at+2:], uint32(d))
+	}
+	return end
+}
+
+// layPool gives the constants their places from an offset on, those of the largest alignment first, and returns
+// the end.
+func (f *Func) layPool(at int) int {
+	for a := 64; a > 0; a /= 2 {
+		for k := range f.pool {
+			if c := &f.pool[k]; c.align == a {
+				at = (at + a - 1) &^ (a - 1)
+				c.off = at
+				at += len(c.data)
+			}
+		}
+	}
+	return at
+}

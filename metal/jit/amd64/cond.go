@@ -1,0 +1,41 @@
+package amd64
+
+// Cond is a condition on the flags, as Jcc, SetCC and CMov take it. Its number is the processor's.
+type Cond uint8
+
+// The conditions. Above and Below compare unsigned numbers, Greater and Less signed ones; after a comparison of floats
+// (VUComISS) use the unsigned ones, and Parity for "a NaN was there".
+const (
+	CondO  Cond = iota // overflow
+	CondNO             // no overflow
+	CondB              // below; carry
+	CondAE             // above or equal; no carry
+	CondE              // equal; zero
+	CondNE             // not equal; not zero
+	CondBE             // below or equal
+	CondA              // above
+	CondS              // negative
+	CondNS             // not negative
+	CondP              // parity; unordered
+	CondNP             // no parity; ordered
+	CondL              // less
+	CondGE             // greater or equal
+	CondLE             // less or equal
+	CondG              // greater
+)
+
+// Other names of conditions.
+const (
+	CondC  = CondB
+	CondNC = CondAE
+	CondZ  = CondE
+	CondNZ = CondNE
+)
+
+var condNames = [16]string{"o", "no", "b", "ae", "e", "ne", "be", "a", "s", "ns", "p", "np", "l", "ge", "le", "g"}
+
+// Not returns the opposite condition.
+func (c Cond) Not() Cond { return c ^ 1 }
+
+// String returns the condition as it stands in mnemonics.
+func (c Cond) String() string { return condNames[c&15] }

@@ -1,0 +1,218 @@
+package amd64
+
+// unary writes instructions on one operand, shifts and bit tests among them.
+func (e *encoder) unary() {
+	i, r := e.i, e.r
+	o := gop{mp: byte(r.enc & 3), op: r.op, reg: int(r.ext)}
+	if r.form != formBt {
+		e.none(i.B)
+	}
+	e.none(i.C)
+	switch r.form {
+	case formUn, formMul:
+		o.w = e.size(1, 2, 4, 8)
+		o.op = wide(r.op&^1, o.w)
+		rm := i.Dst
+		if r.form == formMul {
+			e.none(i.Dst)
+			rm = i.A
+		} else {
+			e.none(i.A)
+		}
+		e.gRM(&o, rm)
+		e.gwrite(o)
+	case formGSh:
+		o.w = e.size(1, 2, 4, 8)
+		e.gRM(&o, i.Dst)
+		switch {
+		case i.A == RCX:
+			o.op = wide(0xd2, o.w)
+			e.gwrite(o)
+		case i.A != 0:
+			e.fail("count is not in rcx")
+		case i.Imm == 1:
+			o.op = wide(0xd0, o.w)
+			e.gwrite(o)
+		default:
+			o.op = wide(0xc0, o.w)
+			e.gwrite(o)
+			e.imm8(i.Imm)
+		}
+	case formShD:
+		o.w, o.reg = e.size(2, 4, 8), e.num(i.A, GPR)
+		e.gRM(&o, i.Dst)
+		e.gwrite(o)
+		e.imm8(i.Imm)
+	case formBt, formBts:
+		e.bits(o)
+	case formSwap:
+		n := e.num(i.Dst, GPR)
+		rex := byte(0)
+		if e.size(4, 8) == 8 {
+			rex = 0x48
+		}
+		if n >= 8 {
+			rex |= 0x41
+		}
+		if rex != 0 {
+			e.byte(rex)
+		}
+		e.byte(0x0f, 0xc8|byte(n&7))
+	case formSet:
+		e.none(i.A)
+		o.op, o.w, o.reg = r.op|byte(i.Cond&15), 1, 0
+		e.gRM(&o, i.Dst)
+		e.gwrite(o)
+	case formCMov:
+		o.op, o.w, o.reg = r.op|byte(i.Cond&15), e.size(2, 4, 8), e.num(i.Dst, GPR)
+		e.gRM(&o, i.A)
+		e.gwrite(o)
+	}
+}
+
+// bits writes bit tests: by a register or by a constant.
+func (e *encoder) bits(o gop) {
+	i, r := e.i, e.r
+	o.w = e.size(2, 4, 8)
+	rm, n := i.A, i.B
+	if r.form == formBts {
+		rm, n = i.Dst, i.A
+		e.none(i.B)
+	} else {
+		e.none(i.Dst)
+	}
+	e.gRM(&o, rm)
+	if n != 0 {
+		o.reg = e.num(n, GPR)
+		e.gwrite(o)
+		return
+	}
+	o.op = r.op2
+	e.gwrite(o)
+	e.imm8(i.Imm)
+}
+
+// bmi writes the general instructions with VEX prefixes.
+func (e *encoder) bmi() {
+	i, r := e.i, e.r
+	w := e.size(4, 8) == 8
+	o := vop{op: r.op, enc: r.enc | vexOnly, imm: -1, vw: w, n: int(i.W)}
+	e.none(i.C)
+	rm := i.A
+	switch r.form {
+	case formBMI:
+		o.reg, o.v = e.num(i.Dst, GPR), e.num(i.B, GPR)
+	case formBMIV:
+		o.reg, o.v = e.num(i.Dst, GPR), e.num(i.A, GPR)
+		rm = i.B
+	case formBMI1:
+		o.reg, o.v = int(r.ext), e.num(i.Dst, GPR)
+		e.none(i.B)
+	case formBMII:
+		o.reg = e.num(i.Dst, GPR)
+		e.none(i.B)
+		if i.Imm < 0 || i.Imm > 63 {
+			e.fail("rotation by %d", i.Imm)
+		}
+		o.imm = int(uint8(i.Imm))
+	}
+	e.rmOperand(&o, rm, true, false)
+	if e.err == nil {
+		e.writeVector(&o)
+	}
+}
+
+// exchange writes what swaps with memory, locked or not.
+func (e *encoder) exchange() {
+	i, r := e.i, e.r
+	e.none(i.B, i.C)
+	o := gop{w: e.size(1, 2, 4, 8), mp: byte(r.enc & 3)}
+	switch r.form {
+	case formXchg:
+		o.op = wide(0x86, o.w)
+		o.reg, o.b8r = e.num(i.Dst, GPR), o.w == 1
+		e.gRM(&o, i.A)
+	case formLockR, formLockA:
+		o.lock = true
+		o.op = wide(r.op&^1, o.w)
+		reg := i.Dst
+		if r.form == formLockA {
+			reg = i.A
+			e.none(i.Dst)
+		} else {
+			e.none(i.A)
+		}
+		o.reg, o.b8r, o.mem = e.num(reg, GPR), o.w == 1, &i.Mem
+		if !i.Mem.Valid() {
+			e.fail("no memory operand")
+		}
+	case formMovBE:
+		o.op, o.mem = r.op, &i.Mem
+		reg := i.Dst
+		if reg == 0 {
+			o.op, reg = r.op2, i.A
+		} else {
+			e.none(i.A)
+		}
+		o.reg = e.num(reg, GPR)
+		if o.w == 1 || !i.Mem.Valid() {
+			e.fail("no such move")
+		}
+	}
+	e.gwrite(o)
+}
+
+// other writes what is left: jumps, fixed bytes, x87, prefetches.
+func (e *encoder) other() {
+	i, r := e.i, e.r
+	switch r.form {
+	case formJcc:
+		e.checkLabel()
+		e.s.jumps = append(e.s.jumps, jump{pos: int32(len(e.s.buf)), label: i.Label, cond: int8(i.Cond & 15)})
+	case formJmp:
+		if i.Label != 0 {
+			e.checkLabel()
+			e.s.jumps = append(e.s.jumps, jump{pos: int32(len(e.s.buf)), label: i.Label, cond: -1})
+			return
+		}
+		o := gop{op: 0xff, reg: 4, now: true}
+		e.gRM(&o, i.A)
+		e.gwrite(o)
+	case formBytes:
+		e.byte(r.op)
+		if r.op2 != 0 {
+			e.byte(r.op2)
+		}
+		if r.ext != 0 {
+			e.byte(r.ext)
+		}
+	case formG0:
+		if e.size(4, 8) == 8 {
+			e.byte(0x48)
+		}
+		e.byte(r.op)
+	case formX87:
+		e.none(i.Dst, i.A, i.B, i.C)
+		o := gop{op: r.op, reg: int(r.ext), mem: &i.Mem, now: true}
+		if e.size(4, 8) == 8 {
+			o.op = r.op2
+			if i.Op == FILd { // 64-bit integers have a digit of their own
+				o.reg = 5
+			}
+		}
+		if !i.Mem.Valid() {
+			e.fail("no memory operand")
+			return
+		}
+		e.gwrite(o)
+	case formPref:
+		e.none(i.Dst, i.A, i.B, i.C)
+		if !i.Mem.Valid() {
+			e.fail("no memory operand")
+			return
+		}
+		e.gwrite(gop{mp: 1, op: r.op, reg: int(r.ext), mem: &i.Mem, now: true})
+	default:
+		e.fail("no such operation %d", i.Op)
+	}
+}

@@ -1,0 +1,207 @@
+//go:build amd64 && linux
+
+package jit
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua/metal/interp"
+	"github.com/mlxlua/mlxlua/metal/msl"
+)
+
+// The kernels of docs/performance.md on one thread: each benchmark prints what part of the machine's limit it reaches.
+//
+//	go test ./metal/jit -run '^$' -bench . -count 5
+
+// floats are n floats between -1 and 1 in memory of their own.
+func floats(tb testing.TB, n int) []byte {
+	b, err := mapPages(4 * n)
+	require.NoError(tb, err)
+	tb.Cleanup(func() { unmapPages(b) })
+	seed := uint32(1)
+	for i := range n {
+		seed = seed*1664525 + 1013904223
+		binary.LittleEndian.PutUint32(b[4*i:], math.Float32bits(float32(int32(seed))/(1<<31)))
+	}
+	return b[:4*n]
+}
+
+func words(v ...uint32) []byte {
+	b := make([]byte, 0, 4*len(v))
+	for _, x := range v {
+		b = binary.LittleEndian.AppendUint32(b, x)
+	}
+	return b
+}
+
+// prepare compiles the only kernel of a text for a level.
+func prepare(tb testing.TB, text string, level isa) *Program {
+	m, err := msl.Compile(msl.Source{Name: "bench", Text: text}, msl.Options{})
+	require.NoError(tb, err)
+	p, err := Prepare(m.Kernels[0], m.Files, Options{Level: level})
+	require.NoError(tb, err)
+	return p
+}
+
+// measure runs a launch often and returns the median seconds of one.
+func measure(b *testing.B, p *Program, l interp.Launch, repeat int) float64 {
+	l.Workers = 1
+	t := seconds(9, func() {
+		for range repeat {
+			require.NoError(b, p.Run(l))
+		}
+	}) / float64(repeat)
+	for b.Loop() {
+		require.NoError(b, p.Run(l))
+	}
+	return t
+}
+
+// eachLevel runs a benchmark with AVX-512 and AVX2.
+func eachLevel(b *testing.B, f func(b *testing.B, level isa)) {
+	for level, name := range map[isa]string{isaAVX2: "avx2", isaAVX512: "avx512"} {
+		b.Run(name, func(b *testing.B) { f(b, level) })
+	}
+}
+
+const geluText = `
+kernel void gelu(const device float* a [[buffer(0)]], const device float* b [[buffer(1)]],
+                 const device float* c [[buffer(2)]], device float* out [[buffer(3)]],
+                 uint i [[thread_position_in_grid]]) {
+    float x = a[i] * b[i] + c[i];
+    out[i] = 0.5f * x * (1.0f + tanh(0.7978845608f * (x + 0.044715f * x * x * x)));
+}`
+
+// BenchmarkGelu is gelu(a*b+c): 4 million elements against copying as many bytes, 16 thousand against copying in L2.
+func BenchmarkGelu(b *testing.B) {
+	for _, size := range []struct {
+		name      string
+		n, repeat int
+	}{{"4M", 4 << 20, 1}, {"L2", 16 << 10, 64}} {
+		b.Run(size.name, func(b *testing.B) {
+			eachLevel(b, func(b *testing.B, level isa) {
+				p := prepare(b, geluText, level)
+				n := size.n
+				l := interp.Launch{Grid: [3]int{n, 1, 1}, Threadgroup: [3]int{256, 1, 1},
+					Buffers: [][]byte{floats(b, n), floats(b, n), floats(b, n), floats(b, n)}}
+				t := measure(b, p, l, size.repeat)
+				roof := copyRoof()
+				if size.name == "L2" {
+					roof = l2Copy()
+				}
+				rate := float64(16*n) / t
+				b.ReportMetric(t*1e9/float64(n), "ns/elem")
+				b.ReportMetric(100*rate/roof, "%copy")
+			})
+		})
+	}
+}
+
+const qmvText = `
+kernel void qmv(const device uint* w [[buffer(0)]], const device float* scales [[buffer(1)]],
+                const device float* biases [[buffer(2)]], const device float* x [[buffer(3)]],
+                device float* out [[buffer(4)]], uint group [[threadgroup_position_in_grid]],
+                uint lane [[thread_index_in_simdgroup]], uint sg [[simdgroup_index_in_threadgroup]]) {
+    constexpr uint K = 4096;
+    uint row = group * 8 + sg;
+    float acc = 0;
+    for (uint k = lane; k < K / 8; k += 32) {
+        uint packed = w[row * (K / 8) + k];
+        float dot = 0, sum = 0;
+        for (uint j = 0; j < 8; j++) {
+            float v = x[8 * k + j];
+            dot += v * float((packed >> (4 * j)) & 15);
+            sum += v;
+        }
+        acc += scales[row * (K / 64) + k / 8] * dot + biases[row * (K / 64) + k / 8] * sum;
+    }
+    acc = simd_sum(acc);
+    if (lane == 0) out[row] = acc;
+}`
+
+// BenchmarkQmv is a 4-bit matrix (4096 x 4096, groups of 64) times a vector, over eight matrices in turn, so that they come
+// from memory, against reading as many bytes.
+func BenchmarkQmv(b *testing.B) {
+	const K, N, copies = 4096, 4096, 8
+	eachLevel(b, func(b *testing.B, level isa) {
+		p := prepare(b, qmvText, level)
+		w := floats(b, copies*N*K/8)
+		scales, biases, x, out := floats(b, N*K/64), floats(b, N*K/64), floats(b, K), floats(b, N)
+		turn := 0
+		run := func() {
+			turn = (turn + 1) % copies
+			require.NoError(b, p.Run(interp.Launch{Grid: [3]int{N * 32, 1, 1}, Threadgroup: [3]int{256, 1, 1}, Workers: 1,
+				Buffers: [][]byte{w[turn*N*K/2 : (turn+1)*N*K/2], scales, biases, x, out}}))
+		}
+		t := seconds(17, run)
+		for b.Loop() {
+			run()
+		}
+		bytes := float64(N*K/2 + 2*4*N*K/64)
+		b.ReportMetric(t*1e3, "ms")
+		b.ReportMetric(100*bytes/t/readRoof(), "%read")
+	})
+}
+
+// gatedDeltaText is one step after another of a gated delta rule: a head's state is 128 rows of 128 keys; a SIMD-group
+// holds a row, four neighbouring keys a lane.
+const gatedDeltaText = `
+constant constexpr int HEADS = 32, KEYS = 128, ROWS = 128, PER = KEYS / 32;
+kernel void gated_delta(const device float* q [[buffer(0)]], const device float* k [[buffer(1)]],
+                        const device float* v [[buffer(2)]], const device float* decay [[buffer(3)]],
+                        const device float* beta [[buffer(4)]], const device float* from [[buffer(5)]],
+                        constant int& steps [[buffer(6)]], device float* y [[buffer(7)]],
+                        device float* to [[buffer(8)]], uint3 at [[thread_position_in_grid]],
+                        uint lane [[thread_index_in_simdgroup]]) {
+    uint head = at.z, row = at.y;
+    const device float* start = from + (head * ROWS + row) * KEYS;
+    float s[PER];
+    for (int i = 0; i < PER; i++) s[i] = start[PER * lane + i];
+    for (int t = 0; t < steps; t++) {
+        const device float* keys = k + (t * HEADS + head) * KEYS;
+        const device float* queries = q + (t * HEADS + head) * KEYS;
+        float seen = 0;
+        for (int i = 0; i < PER; i++) {
+            s[i] = s[i] * decay[t * HEADS + head];
+            seen += s[i] * keys[PER * lane + i];
+        }
+        seen = simd_sum(seen);
+        float delta = (v[(t * HEADS + head) * ROWS + row] - seen) * beta[t * HEADS + head];
+        float out = 0;
+        for (int i = 0; i < PER; i++) {
+            s[i] += keys[PER * lane + i] * delta;
+            out += s[i] * queries[PER * lane + i];
+        }
+        out = simd_sum(out);
+        if (lane == 0) y[(t * HEADS + head) * ROWS + row] = out;
+    }
+    device float* end = to + (head * ROWS + row) * KEYS;
+    for (int i = 0; i < PER; i++) end[PER * lane + i] = s[i];
+}`
+
+// BenchmarkGatedDelta is the gated delta rule with 32 heads: one step against copying the state in L3, 64 steps against
+// the machine's peak of multiply-adds.
+func BenchmarkGatedDelta(b *testing.B) {
+	const heads, dim = 32, 128
+	for _, steps := range []int{1, 64} {
+		b.Run(fmt.Sprintf("T=%d", steps), func(b *testing.B) {
+			eachLevel(b, func(b *testing.B, level isa) {
+				p := prepare(b, gatedDeltaText, level)
+				seq := func() []byte { return floats(b, steps*heads*dim) }
+				state, end := floats(b, heads*dim*dim), floats(b, heads*dim*dim)
+				l := interp.Launch{Grid: [3]int{32, dim, heads}, Threadgroup: [3]int{32, 4, 1},
+					Buffers: [][]byte{seq(), seq(), seq(), floats(b, steps*heads), floats(b, steps*heads), state,
+						words(uint32(steps)), seq(), end}}
+				t := measure(b, p, l, 3)
+				b.ReportMetric(t*1e3, "ms")
+				b.ReportMetric(100*2*4*heads*dim*dim/t/l3Copy(), "%L3copy")
+				b.ReportMetric(100*7*float64(steps)*heads*dim*dim/t/fmaPeak(), "%fma")
+			})
+		})
+	}
+}

@@ -1,0 +1,388 @@
+package jit
+
+import (
+	"github.com/mlxlua/mlxlua/metal/jit/amd64"
+	"github.com/mlxlua/mlxlua/metal/jit/lanes"
+	"github.com/mlxlua/mlxlua/metal/kir"
+)
+
+// code is a kernel as machine code for one kind of launch.
+type code struct {
+	bytes []byte
+	// Offsets in bytes: where threadgroups begin (blockCount of them along x), where execution goes on after exitFuel.
+	entry, resume int
+	lay           *layout
+	info          *lanes.Info
+	kernel        *kir.Kernel // the optimised kernel: Instr.IDs of faults are its
+}
+
+// compile makes machine code of an optimised kernel (lanes.Optimise) for an instruction set and a kind of launch.
+func compile(k *kir.Kernel, level isa, geo lanes.Geometry) (*code, error) {
+	s := &selector{k: k, isa: level, row: geo.Row, f: amd64.NewFunc(), w: 64, per: 16}
+	if level == isaAVX2 {
+		s.w, s.per = 32, 8
+	}
+	s.group = groupOf(k, level)
+	s.parts = s.group / s.per
+	s.info = lanes.Analyse(k, s.group, geo)
+	s.lay = newLayout(k, s.info, s.group)
+	s.vals = make([]val, k.NumInstrs)
+	entry := s.kernel()
+	if s.err != nil {
+		return nil, s.err
+	}
+	peephole(s.f, s.w)
+	end, err := s.f.Allocate(amd64.Allocation{VecBytes: s.w, Frame: regFrame, Slots: s.lay.spills})
+	if err != nil {
+		return nil, err
+	}
+	s.lay.frameBytes = align(end, 64)
+	c, err := s.f.Assemble()
+	if err != nil {
+		return nil, err
+	}
+	return &code{bytes: c.Bytes, entry: c.Offset(entry.start), resume: c.Offset(entry.resume), lay: s.lay, info: s.info,
+		kernel: k}, nil
+}
+
+// groupOf is how many lanes of a kernel run together: all of a SIMD-group if they exchange anything, else as many as fit a
+// vector register. With enough registers also all of them where the kernel counts on SIMD-groups, because it is then written
+// so that their lanes touch neighbouring memory.
+func groupOf(k *kir.Kernel, level isa) int {
+	crosses, simd := survey(k.Body)
+	switch {
+	case crosses || simd && level == isaAVX512:
+		return kir.Lanes
+	case level == isaAVX512:
+		return 16
+	}
+	return 8
+}
+
+// survey looks for operations between lanes, and for the number of a thread in its SIMD-group.
+func survey(b *kir.Block) (crosses, simd bool) {
+	if b == nil {
+		return false, false
+	}
+	for _, i := range b.Instrs {
+		switch i.Op {
+		case kir.Reduce, kir.ScanInclusive, kir.ScanExclusive, kir.Shuffle, kir.Ballot, kir.BroadcastFirst, kir.SimdBarrier:
+			return true, true
+		case kir.Builtin:
+			simd = simd || i.Mode == kir.ThreadIndexInSimdgroup
+		}
+		for _, in := range []*kir.Block{i.Body, i.Else} {
+			c, s := survey(in)
+			if c {
+				return true, true
+			}
+			simd = simd || s
+		}
+	}
+	return false, simd
+}
+
+// newLayout places what a kernel's threadgroups need.
+func newLayout(k *kir.Kernel, info *lanes.Info, group int) *layout {
+	l := &layout{group: group, objects: blockHeader, numObjects: 1 + len(k.Params) + len(k.Regions)}
+	l.save = align(l.objects+l.numObjects*objectBytes, 64)
+	l.scratch = l.save + savedBytes
+	l.lanePos = l.scratch + scratchBytes
+	groups := (maxThreads + group - 1) / group
+	l.tgMem = l.lanePos + groups*3*4*group
+	n := len(k.Regions)
+	l.regionOff, l.regionStep, l.regionLane = make([]int, n), make([]int, n), make([]int, n)
+	regionLayout(k, info, l)
+	l.spills = frameBody
+	for i, r := range k.Regions {
+		switch r.Space {
+		case kir.Threadgroup:
+			l.tgBytes = align(l.tgBytes, max(r.Align, 16))
+			l.regionOff[i] = l.tgBytes
+			l.tgBytes += r.Size
+		case kir.Thread:
+			l.spills = align(l.spills, 64)
+			l.regionOff[i] = l.spills
+			if l.regionLane[i] != 0 && l.regionStep[i] == 1 {
+				l.spills += l.regionLane[i] * group
+			} else {
+				l.spills += r.Size * group
+			}
+		}
+	}
+	l.tgBytes = align(l.tgBytes, 16)
+	l.spills = align(l.spills, 64)
+	return l
+}
+
+func align(n, to int) int { return (n + to - 1) &^ (to - 1) }
+
+// entries are the labels of a kernel's code that the runtime enters.
+type entries struct{ start, resume amd64.Label }
+
+// kernel selects the whole kernel: what calls groups of lanes one after the other, and the body.
+func (s *selector) kernel() entries {
+	e := entries{s.label(), s.label()}
+	s.flow.leaves, s.flow.uses = make([]bool, s.k.NumInstrs), make([]uint8, s.k.NumInstrs)
+	s.findLeaves(s.k.Body)
+	s.flow.resume, s.flow.end, s.flow.empty = s.label(), s.label(), 0
+	s.flow.empty = s.flow.end
+	if s.info.Barriers {
+		s.phases(e.start)
+	} else {
+		s.oneByOne(e.start)
+	}
+	if s.flow.polls {
+		s.saveAll()
+		s.bind(e.resume)
+		s.loadAll()
+	}
+	s.emitSubroutines()
+	return e
+}
+
+func block(off int32) amd64.Mem { return amd64.Mem{Base: regBlock, Disp: off} }
+func frame(off int32) amd64.Mem { return amd64.Mem{Base: regFrame, Disp: off} }
+
+func (s *selector) loadR(w uint8, r amd64.R, m amd64.Mem) {
+	s.emit(amd64.Inst{Op: amd64.Mov, W: w, Dst: r, Mem: m})
+}
+
+func (s *selector) storeR(w uint8, m amd64.Mem, r amd64.R) {
+	s.emit(amd64.Inst{Op: amd64.Mov, W: w, Mem: m, A: r})
+}
+
+func (s *selector) jcc(c amd64.Cond, l amd64.Label) {
+	s.emit(amd64.Inst{Op: amd64.Jcc, Cond: c, Label: l})
+}
+
+// ret leaves for Go.
+func (s *selector) ret(why exit) {
+	s.emit(amd64.Inst{Op: amd64.Mov, W: 4, Dst: amd64.RAX, Imm: int64(why)})
+	s.storeR(8, block(blockExit), amd64.RAX)
+	s.emit(amd64.Inst{Op: amd64.VZeroUpper})
+	s.emit(amd64.Inst{Op: amd64.Ret})
+}
+
+// oneByOne calls the groups of lanes of a threadgroup one after the other, in one frame, and then the next threadgroups along x.
+func (s *selector) oneByOne(start amd64.Label) {
+	next, done := s.label(), s.label()
+	s.bind(start)
+	s.loadR(8, regFrame, block(blockFrame0))
+	s.emit(amd64.Inst{Op: amd64.Mov, W: 4, Dst: amd64.RAX, Imm: 0})
+	s.storeR(8, block(blockGroup), amd64.RAX)
+	s.bind(next)
+	s.startGroup()
+	s.body()
+	s.loadR(8, amd64.RAX, block(blockGroup))
+	s.emit(amd64.Inst{Op: amd64.Add, W: 8, Dst: amd64.RAX, Imm: 1})
+	s.storeR(8, block(blockGroup), amd64.RAX)
+	s.emit(amd64.Inst{Op: amd64.Cmp, W: 8, A: amd64.RAX, Mem: block(blockGroups)})
+	s.jcc(amd64.CondB, next)
+	s.loadR(8, amd64.RAX, block(blockCount))
+	s.emit(amd64.Inst{Op: amd64.Sub, W: 8, Dst: amd64.RAX, Imm: 1})
+	s.storeR(8, block(blockCount), amd64.RAX)
+	s.jcc2(amd64.RAX, done)
+	s.loadR(4, amd64.RAX, block(blockBuiltins+4*slotOrigin))
+	s.emit(amd64.Inst{Op: amd64.Add, W: 4, Dst: amd64.RAX,
+		Mem: block(blockBuiltins + 4*int32(builtinSlots[kir.DispatchThreadsPerThreadgroup]))})
+	s.storeR(4, block(blockBuiltins+4*slotOrigin), amd64.RAX)
+	pos := block(blockBuiltins + 4*int32(builtinSlots[kir.ThreadgroupPositionInGrid]))
+	s.loadR(4, amd64.RAX, pos)
+	s.emit(amd64.Inst{Op: amd64.Add, W: 4, Dst: amd64.RAX, Imm: 1})
+	s.storeR(4, pos, amd64.RAX)
+	s.jump(start)
+	s.bind(done)
+	s.ret(exitDone)
+}
+
+// jcc2 jumps if a register is zero.
+func (s *selector) jcc2(r amd64.R, l amd64.Label) {
+	s.emit(amd64.Inst{Op: amd64.Test, W: 8, A: r, B: r})
+	s.jcc(amd64.CondE, l)
+}
+
+// startGroup computes the group's lanes from blockGroup, into its frame.
+func (s *selector) startGroup() {
+	bits := int64(log2(s.group))
+	full := s.label()
+	s.loadR(4, amd64.RAX, block(blockGroup))
+	s.storeR(4, frame(frameIndex), amd64.RAX)
+	s.emit(amd64.Inst{Op: amd64.IMul3, W: 8, Dst: amd64.RDX, A: amd64.RAX, Imm: int64(3 * 4 * s.group)})
+	s.emit(amd64.Inst{Op: amd64.Lea, W: 8, Dst: amd64.RDX,
+		Mem: amd64.Mem{Base: regBlock, Index: amd64.RDX, Scale: 1, Disp: int32(s.lay.lanePos)}})
+	s.storeR(8, frame(framePos), amd64.RDX)
+	s.emit(amd64.Inst{Op: amd64.Shl, W: 4, Dst: amd64.RAX, Imm: bits})
+	s.loadR(4, amd64.RCX, block(blockThreads))
+	s.emit(amd64.Inst{Op: amd64.Sub, W: 4, Dst: amd64.RCX, A: amd64.RAX})
+	s.emit(amd64.Inst{Op: amd64.Mov, W: 4, Dst: amd64.RDX, Imm: int64(1)<<s.group - 1})
+	s.emit(amd64.Inst{Op: amd64.Cmp, W: 4, A: amd64.RCX, Imm: int64(s.group)})
+	s.jcc(amd64.CondAE, full)
+	s.emit(amd64.Inst{Op: amd64.BZHi, W: 4, Dst: amd64.RDX, A: amd64.RDX, B: amd64.RCX})
+	s.bind(full)
+	s.storeR(4, frame(frameMask), amd64.RDX)
+}
+
+// body selects the kernel's body for the group of lanes in regFrame.
+func (s *selector) body() {
+	r := s.reg(amd64.GPR)
+	s.loadR(4, r, frame(frameMask))
+	s.exec = s.bitsToMask(r)
+	s.zeroRegions()
+	s.makeVars()
+	s.block(s.k.Body)
+	s.bind(s.flow.end)
+}
+
+// zeroRegions clears the Thread regions of the group's lanes.
+func (s *selector) zeroRegions() {
+	from, to := int32(frameBody), int32(s.lay.spills)
+	if from == to {
+		return
+	}
+	z := s.reg(amd64.Vec)
+	s.zeroReg(z)
+	step := int32(s.w)
+	if to-from <= 16*step {
+		for ; from < to; from += step {
+			s.emit(amd64.Inst{Op: amd64.VMovUPS, W: s.w, Mem: frame(from), A: z})
+		}
+		return
+	}
+	again := s.label()
+	s.emit(amd64.Inst{Op: amd64.Mov, W: 4, Dst: amd64.RAX, Imm: int64(from)})
+	s.f.Loop()
+	s.bind(again)
+	s.emit(amd64.Inst{Op: amd64.VMovUPS, W: s.w, A: z, Mem: amd64.Mem{Base: regFrame, Index: amd64.RAX, Scale: 1}})
+	s.emit(amd64.Inst{Op: amd64.Add, W: 4, Dst: amd64.RAX, Imm: int64(step)})
+	s.emit(amd64.Inst{Op: amd64.Cmp, W: 4, A: amd64.RAX, Imm: int64(to)})
+	s.jcc(amd64.CondB, again)
+	s.f.EndLoop()
+}
+
+// phases calls the groups of lanes of a threadgroup in turns: each runs to its next barrier, or to its end.
+func (s *selector) phases(start amd64.Label) {
+	begin, phase, turn, next, over, cold := s.label(), s.label(), s.label(), s.label(), s.label(), s.label()
+	first, init := s.label(), s.label()
+	s.flow.next = next
+	s.bind(start)
+	// Every group begins with the body.
+	s.loadR(8, regFrame, block(blockFrame0))
+	s.emit(amd64.Inst{Op: amd64.Mov, W: 4, Dst: amd64.RAX, Imm: 0})
+	s.storeR(8, block(blockGroup), amd64.RAX)
+	s.bind(init)
+	s.startGroup()
+	s.emit(amd64.Inst{Op: amd64.Lea, W: 8, Dst: amd64.RAX, Label: begin})
+	s.storeR(8, frame(frameResume), amd64.RAX)
+	s.nextGroup(first)
+	s.jump(init)
+	s.bind(first)
+
+	s.bind(phase)
+	s.loadR(8, regFrame, block(blockFrame0))
+	s.emit(amd64.Inst{Op: amd64.Mov, W: 4, Dst: amd64.RAX, Imm: 0})
+	s.storeR(8, block(blockGroup), amd64.RAX)
+	s.storeR(8, block(blockAlive), amd64.RAX)
+	s.bind(turn)
+	s.emit(amd64.Inst{Op: amd64.Jmp, W: 8, Mem: frame(frameResume)})
+	s.bind(next)
+	s.nextGroup(over)
+	s.jump(turn)
+	s.bind(over)
+	s.loadR(8, amd64.RAX, block(blockAlive))
+	done := s.label()
+	s.jcc2(amd64.RAX, done)
+	s.emit(amd64.Inst{Op: amd64.Sub, W: 8, Mem: block(blockFuel), Imm: 64})
+	s.jcc(amd64.CondS, cold)
+	s.jump(phase)
+	s.bind(cold)
+	s.exitFor(phase)
+	s.bind(done)
+	s.ret(exitDone)
+
+	s.bind(begin)
+	s.body()
+	s.emit(amd64.Inst{Op: amd64.Lea, W: 8, Dst: amd64.RAX, Label: next})
+	s.storeR(8, frame(frameResume), amd64.RAX)
+	s.jump(next)
+}
+
+// nextGroup goes to the frame of the next group of lanes, or jumps if there is none.
+func (s *selector) nextGroup(none amd64.Label) {
+	s.loadR(8, amd64.RAX, block(blockGroup))
+	s.emit(amd64.Inst{Op: amd64.Add, W: 8, Dst: amd64.RAX, Imm: 1})
+	s.storeR(8, block(blockGroup), amd64.RAX)
+	s.emit(amd64.Inst{Op: amd64.Cmp, W: 8, A: amd64.RAX, Mem: block(blockGroups)})
+	s.jcc(amd64.CondAE, none)
+	s.emit(amd64.Inst{Op: amd64.Add, W: 8, Dst: regFrame, Mem: block(blockFrameStep)})
+}
+
+// barrier ends the group's phase.
+func (s *selector) barrier() {
+	again := s.label()
+	n := s.flow.safepoints
+	s.flow.safepoints++
+	s.f.SaveLive(n)
+	s.emit(amd64.Inst{Op: amd64.Lea, W: 8, Dst: amd64.RAX, Label: again})
+	s.storeR(8, frame(frameResume), amd64.RAX)
+	s.emit(amd64.Inst{Op: amd64.Mov, W: 4, Dst: amd64.RAX, Imm: 1})
+	s.storeR(8, block(blockAlive), amd64.RAX)
+	s.jump(s.flow.next)
+	s.bind(again)
+	s.f.LoadLive(n)
+}
+
+// savedGPRs are the general registers that machine code may hold values in.
+var savedGPRs = []amd64.R{amd64.RBX, amd64.RSI, amd64.RDI, amd64.R8, amd64.R9, amd64.R12, amd64.R13, amd64.R14,
+	amd64.R15}
+
+// saveAll stores every register and leaves with exitFuel; RAX is where to go on.
+func (s *selector) saveAll() {
+	s.bind(s.flow.resume)
+	s.storeR(8, block(blockResume), amd64.RAX)
+	at := int32(s.lay.save)
+	for n, r := range savedGPRs {
+		s.storeR(8, block(at+saveGPR+8*int32(n)), r)
+	}
+	s.eachVec(func(v amd64.R, off int32) {
+		s.emit(amd64.Inst{Op: amd64.VMovUPS, W: s.w, Mem: block(at + off), A: v})
+	})
+	s.eachK(func(k amd64.R, off int32) {
+		s.emit(amd64.Inst{Op: amd64.KMov, W: 8, Mem: block(at + off), A: k})
+	})
+	s.ret(exitFuel)
+}
+
+// loadAll loads what saveAll stored and goes on.
+func (s *selector) loadAll() {
+	at := int32(s.lay.save)
+	for n, r := range savedGPRs {
+		s.loadR(8, r, block(at+saveGPR+8*int32(n)))
+	}
+	s.eachVec(func(v amd64.R, off int32) {
+		s.emit(amd64.Inst{Op: amd64.VMovUPS, W: s.w, Dst: v, Mem: block(at + off)})
+	})
+	s.eachK(func(k amd64.R, off int32) {
+		s.emit(amd64.Inst{Op: amd64.KMov, W: 8, Dst: k, Mem: block(at + off)})
+	})
+	s.emit(amd64.Inst{Op: amd64.Jmp, W: 8, Mem: block(blockResume)})
+}
+
+func (s *selector) eachVec(f func(v amd64.R, off int32)) {
+	n := 16
+	if s.isa == isaAVX512 {
+		n = 32
+	}
+	for i := range n {
+		f(amd64.V(i), int32(saveVec+64*i))
+	}
+}
+
+func (s *selector) eachK(f func(k amd64.R, off int32)) {
+	if s.isa != isaAVX512 {
+		return
+	}
+	for i := 1; i < 8; i++ {
+		f(amd64.K(i), int32(saveMask+8*i))
+	}
+}

@@ -1,0 +1,249 @@
+package jit_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua/metal/interp"
+	"github.com/mlxlua/mlxlua/metal/jit"
+	"github.com/mlxlua/mlxlua/metal/jit/difftest"
+	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/msl"
+)
+
+// Machine code against the reference executor. Random programs:
+//
+//	go test ./metal/jit -run TestRandomPrograms -jit.fuzztime 1h     prints programs a second, and the seed of each
+//
+// find
+//
+//	go test ./metal/jit -fuzz FuzzPrograms
+//
+// What they find is kept, with as few lines as possible, in testdata/cases, and runs with every test.
+var (
+	fuzzTime = flag.Duration("jit.fuzztime", 0, "how long TestRandomPrograms runs new programs")
+	fuzzSeed = flag.Uint64("jit.seed", 0, "the first seed")
+)
+
+// patience is how long a program may run: all of them end within milliseconds.
+const patience = 20 * time.Second
+
+// levels are the instruction sets that can be tried here.
+func levels(tb testing.TB) []jit.Level {
+	ok, name := jit.Available()
+	switch {
+	case !ok:
+		tb.Skip(name)
+	case name == jit.AVX2.String():
+		return []jit.Level{jit.AVX2}
+	}
+	return []jit.Level{jit.AVX512, jit.AVX2}
+}
+
+// runner is what executors have in common.
+type runner interface {
+	Run(interp.Launch) error
+}
+
+// execute runs a case and returns the buffers that the kernel has.
+func execute(c *difftest.Case, k *kir.Kernel, r runner) ([][]byte, error) {
+	var late atomic.Bool
+	defer time.AfterFunc(patience, func() { late.Store(true) }).Stop()
+	all := c.Buffers()
+	b := make([][]byte, len(k.Params))
+	for i, p := range k.Params {
+		b[i] = all[p.Index%len(all)]
+	}
+	err := r.Run(interp.Launch{Grid: c.Grid, Threadgroup: c.Threadgroup, Buffers: b, Interrupt: &late})
+	return b, err
+}
+
+// errText is for cases whose text is no kernel: not the executors' fault.
+var errText = errors.New("the text does not compile")
+
+// compare runs a case on every executor and returns how they differ.
+func compare(c *difftest.Case, levels []jit.Level) error {
+	mod, err := msl.Compile(msl.Source{Name: "k", Text: c.Text}, msl.Options{})
+	if err == nil && len(mod.Kernels) != 1 {
+		err = fmt.Errorf("%d kernels", len(mod.Kernels))
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", errText, err)
+	}
+	k := mod.Kernels[0]
+	ref, err := interp.Prepare(k, mod.Files)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errText, err)
+	}
+	want, err := execute(c, k, ref)
+	if err != nil {
+		return fmt.Errorf("%w: interp: %w", errText, err)
+	}
+	for _, l := range levels {
+		p, err := jit.Prepare(k, mod.Files, jit.Options{Level: l})
+		if err != nil {
+			return fmt.Errorf("%s: %w", l, err)
+		}
+		got, err := execute(c, k, p)
+		if err != nil {
+			return fmt.Errorf("%s: %w", l, err)
+		}
+		if d := difference(k, want, got); d != "" {
+			return fmt.Errorf("%s: %s", l, d)
+		}
+	}
+	return nil
+}
+
+// difference describes the first difference of two sets of buffers.
+func difference(k *kir.Kernel, want, got [][]byte) string {
+	for i := range want {
+		if bytes.Equal(want[i], got[i]) {
+			continue
+		}
+		n := k.Params[i].ElemSize
+		for at := 0; at+n <= len(want[i]); at += n {
+			if w, g := want[i][at:at+n], got[i][at:at+n]; !bytes.Equal(w, g) {
+				return fmt.Sprintf("%s[%d] is %x, want %x", k.Params[i].Name, at/n, g, w)
+			}
+		}
+	}
+	return ""
+}
+
+// TestCases runs what was found before.
+func TestCases(t *testing.T) {
+	files, err := filepath.Glob("testdata/cases/*.metal")
+	require.NoError(t, err)
+	l := levels(t)
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		require.NoError(t, err)
+		c, err := difftest.Parse(string(text))
+		require.NoError(t, err)
+		if err := compare(c, l); err != nil {
+			t.Errorf("%s: %v", f, err)
+		}
+	}
+}
+
+// find reports a difference, and keeps the shortest program that still has one.
+func find(t *testing.T, c *difftest.Case, l []jit.Level, err error) {
+	t.Errorf("seed %d: %v", c.Seed, err)
+	small := difftest.Reduce(c, func(try *difftest.Case) bool {
+		err := compare(try, l)
+		return err != nil && !errors.Is(err, errText)
+	})
+	t.Logf("seed %d: %v\n%s", c.Seed, compare(small, l), small)
+	if *fuzzTime > 0 {
+		fmt.Printf("seed %d: %v\n", c.Seed, err)
+		file := filepath.Join("testdata", "cases", fmt.Sprintf("seed%d.metal", c.Seed))
+		require.NoError(t, os.WriteFile(file, []byte(small.String()), 0o644))
+	}
+}
+
+// TestRandomPrograms runs some programs, or as many as fit in -jit.fuzztime.
+func TestRandomPrograms(t *testing.T) {
+	l := levels(t)
+	var done, failed atomic.Int64
+	var next atomic.Uint64
+	next.Store(*fuzzSeed)
+	start := time.Now()
+	over := func() bool {
+		if *fuzzTime > 0 {
+			return time.Since(start) > *fuzzTime || failed.Load() >= 10
+		}
+		return done.Load() >= 150 || failed.Load() > 0
+	}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for !over() {
+				c := difftest.New(next.Add(1) - 1)
+				if err := compare(c, l); err != nil {
+					failed.Add(1)
+					mu.Lock()
+					find(t, c, l, err)
+					mu.Unlock()
+				}
+				if n := done.Add(1); *fuzzTime > 0 && n%1000 == 0 {
+					fmt.Printf("%d programs, %.0f a second, %d finds\n",
+						n, float64(n)/time.Since(start).Seconds(), failed.Load())
+				}
+			}
+		})
+	}
+	wg.Wait()
+	t.Logf("%d programs, %.0f a second", done.Load(), float64(done.Load())/time.Since(start).Seconds())
+}
+
+// FuzzPrograms lets Go's fuzzer choose the seeds.
+func FuzzPrograms(f *testing.F) {
+	l := levels(f)
+	f.Add(uint64(1))
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		if err := compare(difftest.New(seed), l); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+	})
+}
+
+// TestCorpus compiles every kernel of the folder that MLXLUA_KERNEL_CASES names, for every level.
+func TestCorpus(t *testing.T) {
+	dir := os.Getenv("MLXLUA_KERNEL_CASES")
+	if dir == "" {
+		t.Skip("MLXLUA_KERNEL_CASES names no folder of kernels")
+	}
+	l := levels(t)
+	files, err := filepath.Glob(filepath.Join(dir, "*.metal"))
+	require.NoError(t, err)
+	kernels := 0
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		require.NoError(t, err)
+		mod, err := msl.Compile(msl.Source{Name: filepath.Base(f), Text: string(text)}, msl.Options{})
+		if err != nil {
+			continue // metal/msl's test says which must compile
+		}
+		for _, k := range mod.Kernels {
+			kernels++
+			for _, l := range l {
+				for _, size := range [][3]int{{32, 1, 1}, {5, 3, 1}} {
+					if err := compiles(k, mod.Files, l, size); err != nil {
+						t.Errorf("%s: %s: %v", f, l, err)
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d kernels in %d files", kernels, len(files))
+}
+
+// compiles makes a kernel ready for threadgroups of a size.
+func compiles(k *kir.Kernel, files []string, l jit.Level, size [3]int) error {
+	p, err := jit.Prepare(k, files, jit.Options{Level: l})
+	if err != nil {
+		return err
+	}
+	launch := interp.Launch{Grid: size, Threadgroup: size, ThreadgroupBytes: make([]int, len(k.Params))}
+	for _, q := range k.Params {
+		launch.Buffers = append(launch.Buffers, make([]byte, q.MinBytes))
+	}
+	if k.MaxThreads > 0 && k.MaxThreads < size[0]*size[1] {
+		return nil
+	}
+	_, err = p.NewRun(launch)
+	return err
+}

@@ -1,0 +1,205 @@
+// Package difftest makes random kernels for comparing executors: Metal texts that end, stay in bounds, and whose
+// result
+// depends on nothing but their inputs (no races, no use of the order in which atomics happen, no payloads of NaNs).
+package difftest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+)
+
+// Case is a kernel named k and how to launch it.
+type Case struct {
+	Seed        uint64 // of the contents of the buffers, and of the text unless it was changed by hand
+	Text        string
+	Grid        [3]int
+	Threadgroup [3]int
+}
+
+// Limits of a Case, which its text relies on.
+const (
+	maxThreads = 512 // of a grid
+	slots      = 16  // elements of each output for every thread
+	inputs     = 256 // elements of the device inputs
+	constants  = 64  // elements of the constant inputs
+	structs    = 32  // elements of the input of structures
+	counters   = 16  // shared atomics
+)
+
+// buffers are the parameters, in the order of Buffers.
+var buffers = []struct {
+	param string
+	bytes int
+	input bool
+}{
+	{"device const int *gi", 4 * inputs, true},
+	{"device const float *gf", 4 * inputs, true},
+	{"constant int *ci", 4 * constants, true},
+	{"constant float *cf", 4 * constants, true},
+	{"device const S *gs", 24 * structs, true},
+	{"device const half *gh", 2 * inputs, true},
+	{"device const uchar *gb", inputs, true},
+	{"device int *oi", 4 * slots * maxThreads, false},
+	{"device float *of", 4 * slots * maxThreads, false},
+	{"device ulong *ol", 8 * slots * maxThreads, false},
+	{"device half *oh", 2 * slots * maxThreads, false},
+	{"device uchar *ob", slots * maxThreads, false},
+	{"device atomic_uint *au", 4 * counters, false},
+	{"device atomic_int *ai", 4 * counters, false},
+	{"device atomic_uint *own", 4 * maxThreads, false},
+}
+
+// The interesting numbers that inputs are full of.
+var (
+	edgeInts   = []uint32{0, 1, 2, 3, 7, 31, 32, 255, 256, 1 << 15, 1 << 16, 1 << 31, 1<<31 - 1, 1<<32 - 1, 1<<32 - 2}
+	edgeFloats = []float64{0, math.Copysign(0, -1), 1, -1, 0.5, 1.5, 2.5, -2.5, 3e38, -3e38, 1e-40, -1e-45,
+		65504, 65520,
+		1e-7, math.Inf(1), math.Inf(-1), math.NaN(), 2147483648, -2147483648, 4294967296, 9.3e18, 16777217, 0.1}
+)
+
+// Buffers returns the contents of the buffers at launch, in the order of the kernel's parameters.
+func (c *Case) Buffers() [][]byte {
+	r := rand.New(rand.NewPCG(c.Seed, 3))
+	all := make([][]byte, len(buffers))
+	for i, b := range buffers {
+		all[i] = make([]byte, b.bytes)
+		if !b.input {
+			continue
+		}
+		width, float := 4, strings.Contains(b.param, "float")
+		switch {
+		case strings.Contains(b.param, "half"):
+			width, float = 2, true
+		case strings.Contains(b.param, "uchar"):
+			width = 1
+		case strings.Contains(b.param, " S "): // every third word is a float
+			width = 4
+		}
+		for at := 0; at < b.bytes; at += width {
+			isFloat := float || strings.Contains(b.param, " S ") && at/4%3 == 1
+			v := number(r, isFloat, width)
+			for k := range width {
+				all[i][at+k] = byte(v >> (8 * k))
+			}
+		}
+	}
+	return all
+}
+
+func number(r *rand.Rand, float bool, width int) uint32 {
+	switch {
+	case float && width == 2: // no NaN but one
+		v := r.Uint32() & 0xffff
+		if v&0x7c00 == 0x7c00 {
+			v &= 0xfc00
+		}
+		if r.IntN(3) > 0 {
+			v = uint32(0x3c00 + r.IntN(0x1000)) // 1 to 16
+		}
+		return v
+	case float && r.IntN(4) == 0:
+		return math.Float32bits(float32(edgeFloats[r.IntN(len(edgeFloats))]))
+	case float:
+		return math.Float32bits(float32(r.NormFloat64() * math.Pow(10, float64(r.IntN(5)-1))))
+	case r.IntN(3) == 0:
+		return edgeInts[r.IntN(len(edgeInts))]
+	case r.IntN(2) == 0:
+		return uint32(r.IntN(64))
+	}
+	return r.Uint32()
+}
+
+// Outputs returns the indices of the buffers that a kernel writes.
+func Outputs() []int {
+	var out []int
+	for i, b := range buffers {
+		if !b.input {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// Params returns the text of the kernel's buffer parameters.
+func params() string {
+	var b strings.Builder
+	for i, p := range buffers {
+		fmt.Fprintf(&b, "%s [[buffer(%d)]], ", p.param, i)
+	}
+	return b.String()
+}
+
+// String returns the case as a file: a first line that says how to launch it, then the text.
+func (c *Case) String() string {
+	return fmt.Sprintf("// grid %d %d %d threadgroup %d %d %d seed %d\n%s", c.Grid[0], c.Grid[1], c.Grid[2],
+		c.Threadgroup[0], c.Threadgroup[1], c.Threadgroup[2], c.Seed, c.Text)
+}
+
+// Parse reads what String wrote.
+func Parse(file string) (*Case, error) {
+	first, text, _ := strings.Cut(file, "\n")
+	c := &Case{Text: text}
+	_, err := fmt.Sscanf(first, "// grid %d %d %d threadgroup %d %d %d seed %d", &c.Grid[0], &c.Grid[1], &c.Grid[2],
+		&c.Threadgroup[0], &c.Threadgroup[1], &c.Threadgroup[2], &c.Seed)
+	if err != nil {
+		return nil, fmt.Errorf("[difftest] the first line does not say how to launch: %q", first)
+	}
+	return c, nil
+}
+
+// shapes are launches worth trying: whole and cut groups of lanes, rows, boxes, edges.
+var shapes = [][2][3]int{
+	{{32, 1, 1}, {32, 1, 1}}, {{64, 1, 1}, {64, 1, 1}}, {{100, 1, 1}, {32, 1, 1}}, {{1, 1, 1}, {1, 1, 1}},
+	{{7, 1, 1}, {7, 1, 1}}, {{130, 1, 1}, {64, 1, 1}}, {{300, 1, 1}, {96, 1, 1}}, {{16, 4, 1}, {8, 4, 1}},
+	{{10, 6, 2}, {5, 3, 2}}, {{33, 3, 1}, {33, 1, 1}}, {{64, 4, 1}, {32, 2, 1}}, {{40, 5, 1}, {16, 2, 1}},
+	{{20, 7, 1}, {8, 8, 1}}, {{48, 2, 2}, {48, 1, 1}}, {{512, 1, 1}, {256, 1, 1}}, {{70, 3, 1}, {32, 1, 1}},
+}
+
+// New makes the random case of a seed.
+func New(seed uint64) *Case {
+	g := &gen{r: rand.New(rand.NewPCG(seed, 1))}
+	s := shapes[g.n(len(shapes))]
+	return &Case{Seed: seed, Text: g.program(s[1]), Grid: s[0], Threadgroup: s[1]}
+}
+
+// Reduce removes lines from a failing case as long as fails says that what is left still fails.
+func Reduce(c *Case, fails func(*Case) bool) *Case {
+	lines := strings.Split(c.Text, "\n")
+	for size := len(lines) / 2; size > 0; {
+		removed := false
+		for at := 0; at < len(lines); {
+			n := min(size, len(lines)-at)
+			if size == 1 { // with the block it opens
+				n = blockLines(lines[at:])
+			}
+			rest := append(append([]string{}, lines[:at]...), lines[at+n:]...)
+			try := *c
+			try.Text = strings.Join(rest, "\n")
+			if fails(&try) {
+				lines, removed = rest, true
+			} else {
+				at++
+			}
+		}
+		if size > 1 || !removed {
+			size /= 2
+		}
+	}
+	out := *c
+	out.Text = strings.Join(lines, "\n")
+	return &out
+}
+
+// blockLines is how many lines belong to the first one: more than one if it opens a block.
+func blockLines(lines []string) int {
+	depth := 0
+	for i, l := range lines {
+		depth += strings.Count(l, "{") - strings.Count(l, "}")
+		if depth <= 0 {
+			return i + 1
+		}
+	}
+	return 1
+}

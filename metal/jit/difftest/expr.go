@@ -1,0 +1,329 @@
+package difftest
+
+import (
+	"fmt"
+	"strings"
+)
+
+// index is an expression from 0 to n-1; n is a power of two.
+func (g *gen) index(n int) string {
+	if g.nest >= 2 || g.chance(30) {
+		return fmt.Sprint(g.n(n))
+	}
+	g.nest++
+	defer func() { g.nest-- }()
+	return fmt.Sprintf("(0 + %s) & %d", g.expr("int", 1), n-1)
+}
+
+// variable returns a variable of the type, "" if there is none.
+func (g *gen) variable(t string) string {
+	var have []string
+	for _, l := range g.scope {
+		if l.typ == t {
+			have = append(have, l.name)
+		}
+		if e, n := vecOf(l.typ); n > 1 && e == t {
+			have = append(have, l.name+"."+g.pick("x", "y"))
+		}
+	}
+	if len(have) == 0 {
+		return ""
+	}
+	return g.pick(have...)
+}
+
+func (g *gen) literal(t string) string {
+	switch {
+	case t == "bool":
+		return g.pick("true", "false")
+	case t == "P":
+		return "P{1, 2, 3, 4}"
+	case isInt(t) && g.chance(30):
+		return fmt.Sprintf("%s(%s)", t, g.pick("0x7fffffff", "-1", "255", "128", "65535", "-32768",
+			"0x80000000u", "1l << 40"))
+	case isInt(t):
+		return fmt.Sprintf("%s(%d)", t, g.n(40)-8)
+	case g.chance(20):
+		return fmt.Sprintf("%s(%s)", t, g.pick("INFINITY", "-INFINITY", "0.0f", "-0.0f", "1e-40f", "65519.0f",
+			"3e38f", "NAN"))
+	}
+	return fmt.Sprintf("%s(%.3ef)", t, g.r.NormFloat64()*4+0.001)
+}
+
+// load reads an input.
+func (g *gen) load(t string) string {
+	if g.inFunc {
+		return g.literal(t)
+	}
+	i := g.index(inputs)
+	switch g.n(5) {
+	case 0, 1: // next to each other
+		i = fmt.Sprintf("(gid %s) & %d", g.pick("", "* 2", "* 4 + 1", "+ 17", "* 3", "/ 2", "^ 1", "/ 8",
+			"+ 255"), inputs-1)
+	case 2:
+		i = fmt.Sprint(g.n(inputs))
+	}
+	switch g.n(14) {
+	case 0, 1, 2:
+		return fmt.Sprintf("%s(gi[%s])", t, i)
+	case 3, 4, 5:
+		return fmt.Sprintf("%s(gf[%s])", t, i)
+	case 6:
+		return fmt.Sprintf("%s(ci[%s])", t, g.index(constants))
+	case 7:
+		return fmt.Sprintf("%s(cf[%s])", t, g.index(constants))
+	case 8:
+		return fmt.Sprintf("%s(gs[%s].%s)", t, g.index(structs), g.pick("a", "b", "c", "d", "e", "g[1]",
+			"g[gid & 3]"))
+	case 9:
+		return fmt.Sprintf("%s(gh[%s])", t, i)
+	case 10:
+		return fmt.Sprintf("%s(gb[%s])", t, i)
+	case 11:
+		return fmt.Sprintf("%s(((device const %s *)gb)[%s])", t, g.pick("ushort", "char", "short", "uint",
+			"ulong"), g.index(32))
+	case 12:
+		c := g.expr("bool", 0)
+		return fmt.Sprintf("%s((%s ? gi + 5 : gi + (gid & 31))[%s])", t, c, g.index(128))
+	}
+	return fmt.Sprintf("%s((gf + (%s))[%s])", t, g.index(64), g.index(128))
+}
+
+// expr is an expression of the type.
+func (g *gen) expr(t string, depth int) string {
+	if e, n := vecOf(t); n > 1 {
+		return g.vector(t, e, n, depth)
+	}
+	if t == "P" {
+		return g.literal(t)
+	}
+	if depth <= 0 || g.nest >= 2 || g.chance(15) {
+		if v := g.variable(t); v != "" && g.chance(75) {
+			return v
+		}
+		if g.chance(50) {
+			return g.load(t)
+		}
+		return g.literal(t)
+	}
+	switch k := g.n(100); {
+	case k < 8:
+		return g.load(t)
+	case k < 14:
+		return fmt.Sprintf("(%s ? %s : %s)", g.expr("bool", depth-1), g.expr(t, depth-1), g.expr(t, depth-1))
+	case k < 18 && len(g.arrays) > 0:
+		a := g.arrays[g.n(len(g.arrays))]
+		return fmt.Sprintf("%s(%s[%s])", t, a.name, g.index(a.len))
+	case k < 22 && len(g.funcs) > 0:
+		if c := g.call(depth); c != "" {
+			return fmt.Sprintf("%s(%s)", t, c)
+		}
+	case k < 26:
+		return g.collective(t, depth)
+	case k < 36 && t != "bool":
+		from := g.scalarType()
+		return fmt.Sprintf("%s(%s)", t, g.expr(from, depth-1))
+	}
+	switch {
+	case t == "bool":
+		return g.boolean(depth)
+	case isInt(t):
+		return g.integer(t, depth)
+	}
+	return g.float(t, depth)
+}
+
+func (g *gen) call(depth int) string {
+	f := g.funcs[g.n(len(g.funcs))]
+	if _, n := vecOf(f.result); n > 1 {
+		return ""
+	}
+	var args []string
+	for _, p := range f.params {
+		t, ref := strings.CutPrefix(p, "&")
+		if !ref {
+			args = append(args, g.expr(t, depth-1))
+			continue
+		}
+		v := ""
+		for _, l := range g.scope {
+			if l.typ == t && !l.fixed && !strings.Contains(l.name, ".") {
+				v = l.name
+			}
+		}
+		if v == "" {
+			return ""
+		}
+		for _, a := range args {
+			if strings.Contains(a, v) { // the order of arguments would matter
+				return ""
+			}
+		}
+		args = append(args, v)
+	}
+	return f.name + "(" + strings.Join(args, ", ") + ")"
+}
+
+func (g *gen) boolean(depth int) string {
+	t := g.scalarType()
+	a, b := g.expr(t, depth-1), g.expr(t, depth-1)
+	switch g.n(8) {
+	case 0:
+		return fmt.Sprintf("(%s %s %s)", g.expr("bool", depth-1), g.pick("&&", "||", "!=", "=="), g.expr("bool",
+			depth-1))
+	case 1:
+		return fmt.Sprintf("!(%s)", g.expr("bool", depth-1))
+	case 2:
+		return fmt.Sprintf("%s(%s)", g.pick("isnan", "isinf", "isfinite"), g.expr("float", depth-1))
+	}
+	if t == "bool" {
+		return fmt.Sprintf("(%s == %s)", a, b)
+	}
+	return fmt.Sprintf("(%s %s %s)", a, g.pick("<", "<=", ">", ">=", "==", "!="), b)
+}
+
+func (g *gen) integer(t string, depth int) string {
+	a, b := g.expr(t, depth-1), g.expr(t, depth-1)
+	switch g.n(22) {
+	case 0, 1, 2, 3:
+		return fmt.Sprintf("%s(%s + %s)", t, a, b)
+	case 4, 5:
+		return fmt.Sprintf("%s(%s - %s)", t, a, b)
+	case 6, 7:
+		return fmt.Sprintf("%s(%s * %s)", t, a, b)
+	case 8:
+		return fmt.Sprintf("%s(%s %s (%s | %s(1)))", t, a, g.pick("/", "%"), b, t)
+	case 9:
+		return fmt.Sprintf("%s(%s %s %s(%s))", t, a, g.pick("/", "%"), t, g.pick("2", "8", "10", "7", "3", "-3",
+			"100"))
+	case 10, 11, 12:
+		return fmt.Sprintf("%s(%s %s %s)", t, a, g.pick("&", "|", "^"), b)
+	case 13:
+		return fmt.Sprintf("%s(%s %s %d)", t, a, g.pick("<<", ">>"), g.n(8))
+	case 14:
+		return fmt.Sprintf("%s(%s %s (%s & %s(7)))", t, a, g.pick("<<", ">>"), b, t)
+	case 15:
+		return fmt.Sprintf("%s(%s(%s, %s))", t, g.pick("min", "max", "absdiff", "addsat", "subsat", "rotate",
+			"mulhi", "hadd", "rhadd"), a, b)
+	case 16:
+		return fmt.Sprintf("%s(%s(%s))", t, g.pick("popcount", "clz", "ctz", "reverse_bits", "abs"), a)
+	case 17:
+		return fmt.Sprintf("%s(%s%s)", t, g.pick("~", "-"), a)
+	case 18:
+		return fmt.Sprintf("clamp(%s, %s(-3), %s(100))", a, t, t)
+	case 19:
+		if t == "int" || t == "uint" {
+			return fmt.Sprintf("as_type<%s>(canon(%s))", t, g.expr("float", depth-1))
+		}
+		if t == "ushort" {
+			return fmt.Sprintf("as_type<ushort>(canon(%s))", g.expr("half", depth-1))
+		}
+	case 20:
+		return fmt.Sprintf("poly<%s, %d>(%s, %s)", t, 1+g.n(4), a, b)
+	}
+	return fmt.Sprintf("select(%s, %s, %s)", a, b, g.expr("bool", depth-1))
+}
+
+func (g *gen) float(t string, depth int) string {
+	a, b := g.expr(t, depth-1), g.expr(t, depth-1)
+	switch g.n(20) {
+	case 0, 1, 2, 3:
+		return fmt.Sprintf("%s(%s + %s)", t, a, b)
+	case 4, 5:
+		return fmt.Sprintf("%s(%s - %s)", t, a, b)
+	case 6, 7, 8:
+		return fmt.Sprintf("%s(%s * %s)", t, a, b)
+	case 9:
+		return fmt.Sprintf("%s(%s / %s)", t, a, b)
+	case 10:
+		return fmt.Sprintf("%s(fma(float(%s), float(%s), float(%s)))", t, a, b, g.expr(t, depth-1))
+	case 11:
+		return fmt.Sprintf("%s(%s(float(%s), float(%s)))", t, g.pick("min", "max", "fmin", "fmax"), a, b)
+	case 12, 13:
+		return fmt.Sprintf("%s(%s(float(%s)))", t, g.pick("floor", "ceil", "trunc", "rint", "fabs", "sqrt", "abs"), a)
+	case 14:
+		return fmt.Sprintf("%s(-%s)", t, a)
+	case 15:
+		if g.calls++; g.calls <= 3 {
+			return fmt.Sprintf("%s(%s(float(%s)))", t, g.pick("exp", "log", "sin", "tanh", "exp2", "rsqrt",
+				"round"), a)
+		}
+	case 16:
+		if g.calls++; g.calls <= 3 && g.chance(40) {
+			return fmt.Sprintf("%s(%s(float(%s), float(%s)))", t, g.pick("fmod", "pow"), a, b)
+		}
+	case 17:
+		if t == "float" {
+			return fmt.Sprintf("as_type<float>(%s & 0x7f7fffff)", g.expr("int", depth-1))
+		}
+	case 18:
+		return fmt.Sprintf("%s(poly<float, %d>(%s, %s))", t, 1+g.n(4), a, b)
+	}
+	return fmt.Sprintf("select(%s, %s, %s)", a, b, g.expr("bool", depth-1))
+}
+
+// vector is an expression of a vector type.
+func (g *gen) vector(t, e string, n, depth int) string {
+	if v := g.variable(t); v != "" && (depth <= 0 || g.chance(30)) {
+		return v
+	}
+	k := g.n(6)
+	if depth <= 0 {
+		k = g.n(2)
+	}
+	switch k {
+	case 0:
+		return fmt.Sprintf("%s(%s)", t, g.expr(e, depth-1))
+	case 1, 2:
+		parts := make([]string, n)
+		for i := range parts {
+			parts[i] = g.expr(e, min(depth-1, 1))
+		}
+		return t + "(" + strings.Join(parts, ", ") + ")"
+	case 3:
+		if !g.inFunc && (t == "float4" || t == "int4") {
+			return fmt.Sprintf("((device const %s *)g%c)[%s]", t, e[0], g.pick("gid & 63", "lane", "3", g.index(64)))
+		}
+	}
+	return fmt.Sprintf("(%s %s %s)", g.vector(t, e, n, depth-1), g.pick("+", "-", "*"), g.vector(t, e, n, depth-1))
+}
+
+// collective is an expression over the lanes that are active.
+func (g *gen) collective(t string, depth int) string {
+	if g.chance(15) {
+		c := g.expr("bool", depth-1)
+		switch g.n(4) {
+		case 0:
+			return fmt.Sprintf("%s(simd_any(%s))", t, c)
+		case 1:
+			return fmt.Sprintf("%s(simd_all(%s))", t, c)
+		case 2:
+			return fmt.Sprintf("%s(simd_is_first())", t)
+		}
+		return fmt.Sprintf("%s(popcount(uint(ulong(simd_ballot(%s)))))", t, c)
+	}
+	u := g.pick("int", "uint", "float", "half", "short", "uchar", "ushort", "char")
+	v := g.expr(u, depth-1)
+	where := "simd"
+	if g.chance(25) {
+		where = "quad"
+	}
+	switch g.n(8) {
+	case 0, 1, 2:
+		ops := []string{"sum", "product", "min", "max", "prefix_inclusive_sum", "prefix_exclusive_sum",
+			"prefix_inclusive_product"}
+		if isInt(u) {
+			ops = append(ops, "and", "or", "xor")
+		}
+		return fmt.Sprintf("%s(%s_%s(%s))", t, where, g.pick(ops...), v)
+	case 3:
+		return fmt.Sprintf("%s(%s_shuffle(%s, ushort((0 + %s) & 31)))", t, where, v, g.expr("int", depth-1))
+	case 4:
+		return fmt.Sprintf("%s(%s_shuffle_xor(%s, %d))", t, where, v, 1<<g.n(5))
+	case 5:
+		return fmt.Sprintf("%s(%s_%s(%s, %d))", t, where, g.pick("shuffle_up", "shuffle_down"), v, 1+g.n(3))
+	case 6:
+		return fmt.Sprintf("%s(%s_broadcast(%s, %d))", t, where, v, g.n(4))
+	}
+	return fmt.Sprintf("%s(%s_broadcast_first(%s))", t, where, v)
+}

@@ -1,0 +1,38 @@
+package difftest_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua/metal/interp"
+	"github.com/mlxlua/mlxlua/metal/jit/difftest"
+	"github.com/mlxlua/mlxlua/metal/msl"
+)
+
+// TestProgramsCompileAndEnd: texts are right, in bounds, and come out the same however workers share them.
+func TestProgramsCompileAndEnd(t *testing.T) {
+	for seed := range uint64(100) {
+		c := difftest.New(seed)
+		mod, err := msl.Compile(msl.Source{Name: "k", Text: c.Text}, msl.Options{})
+		if err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+			continue
+		}
+		p, err := interp.Prepare(mod.Kernels[0], mod.Files)
+		require.NoError(t, err)
+		var first [][]byte
+		for workers := 1; workers <= 2; workers++ {
+			b := c.Buffers()
+			start := time.Now()
+			err = p.Run(interp.Launch{Grid: c.Grid, Threadgroup: c.Threadgroup, Buffers: b, Workers: workers})
+			require.NoError(t, err, "seed %d", seed)
+			require.Less(t, time.Since(start), 20*time.Second, "seed %d", seed)
+			if first == nil {
+				first = b
+			}
+			require.Equal(t, first, b, "seed %d", seed)
+		}
+	}
+}

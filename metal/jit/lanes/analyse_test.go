@@ -1,0 +1,90 @@
+package lanes_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua/metal/jit/lanes"
+	"github.com/mlxlua/mlxlua/metal/kir"
+)
+
+// launch is the shape of a launch, one threadgroup high and deep or not.
+type launch struct {
+	grid, size [3]int
+	group      int
+	geo        lanes.Geometry
+}
+
+var launches = []launch{
+	{[3]int{77, 1, 1}, [3]int{40, 1, 1}, 32, lanes.Geometry{Row: true}},
+	{[3]int{128, 1, 1}, [3]int{64, 1, 1}, 32, lanes.Geometry{Row: true, Aligned: true}},
+	{[3]int{32, 3, 1}, [3]int{32, 3, 1}, 16, lanes.Geometry{Row: true, Aligned: true}},
+	{[3]int{24, 4, 1}, [3]int{12, 4, 1}, 32, lanes.Geometry{}},
+	{[3]int{61, 1, 1}, [3]int{61, 1, 1}, 8, lanes.Geometry{Row: true, Aligned: true}},
+}
+
+// check runs a kernel on every group of lanes of a launch and returns how much it saw.
+func check(t *testing.T, k *kir.Kernel, l launch, buffers map[int][]byte) [5]int {
+	info := lanes.Analyse(k, l.group, l.geo)
+	require.Equal(t, l.group, info.Group)
+	groups := [3]int{}
+	for c := range groups {
+		groups[c] = (l.grid[c] + l.size[c] - 1) / l.size[c]
+	}
+	var seen [5]int
+	for y := range groups[1] {
+		for x := range groups[0] {
+			p := place{group: [3]int{x, y}, first: [3]int{x * l.size[0], y * l.size[1]}, asked: l.size, grid: l.grid,
+				groups: groups}
+			for c := range p.size {
+				p.size[c] = min(l.size[c], l.grid[c]-p.first[c])
+			}
+			threads := p.size[0] * p.size[1] * p.size[2]
+			for i := 0; i < threads; i += l.group {
+				p.index = i
+				m := &machine{k: k, info: info, group: l.group, place: p, objects: buffers}
+				mask := uint32(1<<min(l.group, threads-i) - 1)
+				require.NoError(t, m.run(mask), "%s", k)
+				for j := range seen {
+					seen[j] += m.seen[j]
+				}
+			}
+		}
+	}
+	return seen
+}
+
+// TestClaimsHoldInRandomPrograms executes random kernels, as they are and optimised, and holds all that Analyse says
+// against every value.
+func TestClaimsHoldInRandomPrograms(t *testing.T) {
+	var seen [5]int
+	for seed := range uint64(*rounds) {
+		g := newGenerator(seed)
+		k := g.Kernel()
+		in := randomInput(g)
+		for i, l := range launches {
+			if g.cross && l.group != 32 {
+				continue
+			}
+			if k := k; i%2 == int(seed/2)%2 {
+				k = lanes.Optimise(k)
+				t.Logf("seed %d, launch %d, optimised", seed, i)
+				add5(&seen, check(t, k, l, map[int][]byte{1: in, 2: make([]byte, 1<<16)}))
+				continue
+			}
+			t.Logf("seed %d, launch %d", seed, i)
+			add5(&seen, check(t, k, l, map[int][]byte{1: in, 2: make([]byte, 1<<16)}))
+		}
+	}
+	for i, n := range seen {
+		require.NotZero(t, n, "nothing of kind %d was seen", i)
+	}
+	t.Logf("uniform %d, pattern %d, varying %d; accesses %d, described %d", seen[0], seen[1], seen[2], seen[3], seen[4])
+}
+
+func add5(sum *[5]int, x [5]int) {
+	for i := range sum {
+		sum[i] += x[i]
+	}
+}

@@ -1,0 +1,128 @@
+//go:build amd64 && linux
+
+package jit
+
+import (
+	"sync"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua/metal/jit/amd64"
+)
+
+// The machine's limits, measured by machine code of the simplest kind, in the run whose figures they are compared with.
+
+// loopCode returns code that runs body for count (RCX) rounds with RAX = round*step and the arguments of the block in
+// RSI, RDI, R8 (pointers).
+func loopCode(tb testing.TB, step int32, body func(f *amd64.Func)) *execMem {
+	f := amd64.NewFunc()
+	for i, r := range []amd64.R{amd64.RCX, amd64.RSI, amd64.RDI, amd64.R8} {
+		f.Emit(amd64.Inst{Op: amd64.Mov, W: 8, Dst: r, Mem: amd64.Mem{Base: amd64.RBP, Disp: int32(8 * i)}})
+	}
+	f.Emit(amd64.Inst{Op: amd64.Mov, W: 4, Dst: amd64.RAX, Imm: 0})
+	top := f.NewLabel()
+	f.Bind(top)
+	body(f)
+	f.Emit(amd64.Inst{Op: amd64.Add, W: 8, Dst: amd64.RAX, Imm: int64(step)})
+	f.Emit(amd64.Inst{Op: amd64.Sub, W: 8, Dst: amd64.RCX, Imm: 1})
+	f.Emit(amd64.Inst{Op: amd64.Jcc, Cond: amd64.CondNE, Label: top})
+	f.Emit(amd64.Inst{Op: amd64.VZeroUpper})
+	f.Emit(amd64.Inst{Op: amd64.Ret})
+	c, err := f.Assemble()
+	require.NoError(tb, err)
+	m, err := newExecMem(c.Bytes)
+	require.NoError(tb, err)
+	return m
+}
+
+func at(base amd64.R, disp int) amd64.Mem {
+	return amd64.Mem{Base: base, Index: amd64.RAX, Scale: 1, Disp: int32(disp)}
+}
+
+// seconds is the median time of one of five calls, after one to warm up.
+func seconds(rounds int, f func()) float64 {
+	times := make([]float64, 0, rounds)
+	f()
+	for range rounds {
+		t := time.Now()
+		f()
+		times = append(times, time.Since(t).Seconds())
+	}
+	return median(times)
+}
+
+func median(x []float64) float64 {
+	for i := range x { // few: insertion sort
+		for j := i; j > 0 && x[j] < x[j-1]; j-- {
+			x[j], x[j-1] = x[j-1], x[j]
+		}
+	}
+	return x[len(x)/2]
+}
+
+func vecLevel() uint8 {
+	if amd64.Detect() == amd64.AVX512 {
+		return 64
+	}
+	return 32
+}
+
+// bandwidth is the bytes per second of a loop over arrays of n bytes, times the number of arrays touched.
+func bandwidth(tb testing.TB, n, arrays, repeat int, body func(f *amd64.Func, w uint8)) float64 {
+	w := vecLevel()
+	const unroll = 4
+	m := loopCode(tb, int32(w)*unroll, func(f *amd64.Func) { body(f, w) })
+	bufs := make([][]byte, 3)
+	var args [4]uint64
+	args[0] = uint64(n / (int(w) * unroll))
+	for i := range bufs {
+		b, err := mapPages(n)
+		require.NoError(tb, err)
+		defer unmapPages(b)
+		for j := 0; j < n; j += 4096 {
+			b[j] = 1
+		}
+		args[i+1] = uint64(uintptr(unsafe.Pointer(&b[0])))
+	}
+	t := seconds(9, func() {
+		for range repeat {
+			enter(m.entry, uintptr(unsafe.Pointer(&args[0])))
+		}
+	})
+	return float64(n*arrays*repeat) / t
+}
+
+func copyBody(f *amd64.Func, w uint8) {
+	for k := range 4 {
+		f.Emit(amd64.Inst{Op: amd64.VMovUPS, W: w, Dst: amd64.V(k), Mem: at(amd64.RSI, k*int(w))})
+		f.Emit(amd64.Inst{Op: amd64.VMovUPS, W: w, A: amd64.V(k), Mem: at(amd64.RDI, k*int(w))})
+	}
+}
+
+func readBody(f *amd64.Func, w uint8) {
+	for k := range 4 {
+		f.Emit(amd64.Inst{Op: amd64.VPAddD, W: w, Dst: amd64.V(k), A: amd64.V(k), Mem: at(amd64.RSI, k*int(w))})
+	}
+}
+
+// limit is measured once for a process.
+var (
+	copyRoof = sync.OnceValue(func() float64 { return bandwidth(&testing.B{}, 64<<20, 2, 1, copyBody) })
+	readRoof = sync.OnceValue(func() float64 { return bandwidth(&testing.B{}, 256<<20, 1, 1, readBody) })
+	l2Copy   = sync.OnceValue(func() float64 { return bandwidth(&testing.B{}, 128<<10, 2, 200, copyBody) })
+	l3Copy   = sync.OnceValue(func() float64 { return bandwidth(&testing.B{}, 4<<20, 2, 10, copyBody) })
+	fmaPeak  = sync.OnceValue(func() float64 {
+		w := vecLevel()
+		m := loopCode(&testing.B{}, 0, func(f *amd64.Func) {
+			for k := range 12 {
+				f.Emit(amd64.Inst{Op: amd64.VFMAdd231PS, W: w, Dst: amd64.V(k), A: amd64.V(12), B: amd64.V(13)})
+			}
+		})
+		args := [4]uint64{1 << 20}
+		t := seconds(9, func() { enter(m.entry, uintptr(unsafe.Pointer(&args[0]))) })
+		return float64(args[0]) * 12 * 2 * float64(w) / 4 / t
+	})
+)

@@ -1,0 +1,269 @@
+package jit
+
+import (
+	"github.com/mlxlua/mlxlua/metal/jit/amd64"
+)
+
+// Strided and repeated elements: whole registers ("windows") are loaded and permuted, where a gather would cost several
+// times as much. Everything is done on words of 4 bytes; smaller elements are shifted out of words.
+
+// wordLoad loads words from [m, m+end), which is in range.
+type wordLoad struct {
+	m       amd64.Mem
+	end     int32
+	windows map[int32]amd64.R // by number: window k is at k*s.w
+	columns map[column]amd64.R
+	tables  map[amd64.ConstID]amd64.R
+}
+
+// column names the words that the lanes of a part load with a stride.
+type column struct {
+	part int
+	off  int32
+}
+
+// maxWindows is the most windows that one part's words are picked out of.
+const maxWindows = 8
+
+func newWords(m amd64.Mem, end int32) *wordLoad {
+	return &wordLoad{m: m, end: end, windows: map[int32]amd64.R{}, columns: map[column]amd64.R{},
+		tables: map[amd64.ConstID]amd64.R{}}
+}
+
+// window loads window k: of the last one, what is in range.
+func (s *selector) window(g *wordLoad, k int32) amd64.R {
+	if r, ok := g.windows[k]; ok {
+		return r
+	}
+	w := int32(s.w)
+	r := s.partial(plus(g.m, k*w), w, g.end-k*w)
+	g.windows[k] = r
+	return r
+}
+
+// partial loads the first have bytes, a multiple of 4 with AVX2, of a vector of w bytes, or all of them; the rest is zero.
+func (s *selector) partial(m amd64.Mem, w, have int32) amd64.R {
+	r := s.reg(amd64.Vec)
+	switch {
+	case have >= w || have == 16 || have == 32:
+		s.emit(amd64.Inst{Op: amd64.VMovUPS, W: uint8(min(have, w)), Dst: r, Mem: m})
+	case have == 8:
+		s.emit(amd64.Inst{Op: amd64.VMovQ, W: 16, Dst: r, Mem: m})
+	case have == 4:
+		s.emit(amd64.Inst{Op: amd64.VMovD, W: 16, Dst: r, Mem: m})
+	case s.isa == isaAVX512:
+		t, k := s.reg(amd64.GPR), s.reg(amd64.Mask)
+		s.gopI(amd64.Mov, 8, t, int64(uint64(1)<<have-1))
+		s.emit(amd64.Inst{Op: amd64.KMov, W: 8, Dst: k, A: t})
+		s.emit(amd64.Inst{Op: amd64.VMovDQU8, W: uint8(w), Dst: r, Mem: m, KM: k, Zero: true})
+	default:
+		on := make([]int32, w/4)
+		for l := range on {
+			if int32(4*l+4) <= have {
+				on[l] = -1
+			}
+		}
+		mask := s.reg(amd64.Vec)
+		s.emit(amd64.Inst{Op: amd64.VMovUPS, W: uint8(w), Dst: mask, Mem: s.table(on, 4)})
+		s.emit(amd64.Inst{Op: amd64.VPMaskMovD, W: uint8(w), Dst: r, A: mask, Mem: m})
+	}
+	return r
+}
+
+// pickWords loads the word at o[l] for each lane of a part.
+func (s *selector) pickWords(g *wordLoad, part int, o []int32) amd64.R {
+	if s.stride(o) > 0 {
+		if r, ok := g.columns[column{part, o[0]}]; ok {
+			return r
+		}
+	}
+	used, ok := s.windowsOf(g, o)
+	if !ok {
+		idx := s.vopM(amd64.VMovUPS, 0, s.table(o, 4))
+		return s.gatherWords(s.plainBase(g.m), idx, 0)
+	}
+	per := int32(s.per)
+	var r amd64.R
+	for n, k := range used {
+		idx, mine := make([]int32, len(o)), 0
+		for l, x := range o {
+			switch {
+			case x/4/per == k:
+				idx[l] = x / 4 % per
+				mine |= 1 << l
+				if n > 0 {
+					idx[l] += per
+				}
+			case n > 0:
+				idx[l] = int32(l)
+			}
+		}
+		w := s.window(g, k)
+		switch {
+		case n == 0:
+			r = s.permute(s.table(idx, 4), w)
+		case s.isa == isaAVX512:
+			t := s.copyReg(r)
+			i := s.vopM(amd64.VMovUPS, 0, s.table(idx, 4))
+			s.emit(amd64.Inst{Op: amd64.VPermT2PS, W: s.w, Dst: t, A: i, B: w})
+			r = t
+		default:
+			for l := range idx {
+				idx[l] %= per
+			}
+			p, d := s.permute(s.table(idx, 4), w), s.reg(amd64.Vec)
+			s.emit(amd64.Inst{Op: amd64.VBlendPS, W: s.w, Dst: d, A: r, B: p, Imm: int64(mine)})
+			r = d
+		}
+	}
+	return r
+}
+
+// permute picks words out of one register.
+func (s *selector) permute(idx amd64.Mem, r amd64.R) amd64.R {
+	return s.vop(amd64.VPermPS, s.vopM(amd64.VMovUPS, 0, idx), r)
+}
+
+// windowsOf returns the windows that hold the words at o, if they are few and can be loaded.
+func (s *selector) windowsOf(g *wordLoad, o []int32) (used []int32, ok bool) {
+	per := int32(s.per)
+	for _, x := range o {
+		if x < 0 || x%4 != 0 {
+			return nil, false
+		}
+		k, seen := x/4/per, false
+		for _, u := range used {
+			seen = seen || u == k
+		}
+		if seen {
+			continue
+		}
+		if s.isa == isaAVX2 && g.end < (k+1)*4*per && g.end%4 != 0 {
+			return nil, false
+		}
+		used = append(used, k)
+	}
+	return used, len(used) <= maxWindows
+}
+
+// stride returns the stride of consecutive lanes in words if it is 2, 4 or 8, else 0.
+func (s *selector) stride(o []int32) int {
+	d := o[1] - o[0]
+	if d != 8 && d != 16 && d != 32 {
+		return 0
+	}
+	for l, x := range o {
+		if x != o[0]+int32(l)*d {
+			return 0
+		}
+	}
+	return int(d / 4)
+}
+
+// transpose loads the wanted columns of words with a stride: column c of a part has the words at first + 4*c of its first
+// lane and on. The words of all columns lie between those of column 0 and column n-1.
+func (s *selector) transpose(g *wordLoad, part int, first int32, n int, wanted []bool) {
+	if s.isa == isaAVX2 {
+		s.transpose2(g, part, first, n, wanted)
+		return
+	}
+	// Vectors hold words of L lanes by C columns, lane by lane. A step makes of two neighbours, with other lanes, two with
+	// twice the lanes and half the columns.
+	type block struct{ lane, col int }
+	now := map[block]amd64.R{}
+	for k := range n {
+		now[block{k, 0}] = s.window(g, first/int32(s.w)+int32(k))
+	}
+	for c, blocks := n, n; c > 1; c, blocks = c/2, blocks/2 {
+		next := map[block]amd64.R{}
+		idx := [2]amd64.R{}
+		for half := range 2 {
+			t := make([]int32, 16)
+			for e := range t {
+				l, col := e/(c/2), e%(c/2)
+				per := 16 / c // lanes in a vector so far
+				t[e] = int32(l/per*16 + l%per*c + half*c/2 + col)
+			}
+			idx[half] = s.tableIn(g, s.table(t, 4))
+		}
+		for b := 0; b < blocks; b += 2 {
+			for col := range n / c {
+				for half := range 2 {
+					to := block{b / 2, 2*col + half}
+					if !anyWanted(wanted, to.col*c/2, c/2) {
+						continue
+					}
+					d := s.copyReg(now[block{b, col}])
+					s.emit(amd64.Inst{Op: amd64.VPermT2PS, W: s.w, Dst: d, A: idx[half], B: now[block{b + 1, col}]})
+					next[to] = d
+				}
+			}
+		}
+		now = next
+	}
+	for c := range n {
+		if wanted[c] {
+			g.columns[column{part, first + int32(4*c)}] = now[block{0, c}]
+		}
+	}
+}
+
+// tableIn returns a table of the pool in a register, the same one for all parts of a group of Loads.
+func (s *selector) tableIn(g *wordLoad, m amd64.Mem) amd64.R {
+	r, ok := g.tables[m.Const]
+	if !ok {
+		r = s.vopM(amd64.VMovUPS, 0, m)
+		g.tables[m.Const] = r
+	}
+	return r
+}
+
+func anyWanted(wanted []bool, from, n int) bool {
+	for _, w := range wanted[from : from+n] {
+		if w {
+			return true
+		}
+	}
+	return false
+}
+
+// transpose2 is transpose for AVX2: 16 bytes of lanes l and l+4 in each register, transposed in the halves.
+func (s *selector) transpose2(g *wordLoad, part int, first int32, n int, wanted []bool) {
+	pitch := int32(4 * n)
+	row := func(lane int, off int32) amd64.R {
+		load := func(l int) amd64.R {
+			at := first + int32(l)*pitch + off
+			return s.partial(plus(g.m, at), 16, g.end-at)
+		}
+		d := s.reg(amd64.Vec)
+		s.emit(amd64.Inst{Op: amd64.VInsertF128, W: 32, Dst: d, A: load(lane), B: load(lane + 4), Imm: 1})
+		return d
+	}
+	put := func(c int, r amd64.R) { g.columns[column{part, first + int32(4*c)}] = r }
+	if n == 2 {
+		a, b := row(0, 0), row(2, 0)
+		for c, imm := range []int64{0x88, 0xdd} {
+			d := s.reg(amd64.Vec)
+			s.emit(amd64.Inst{Op: amd64.VShufPS, W: 32, Dst: d, A: a, B: b, Imm: imm})
+			put(c, d)
+		}
+		return
+	}
+	for c := 0; c < n; c += 4 {
+		if !anyWanted(wanted, c, 4) {
+			continue
+		}
+		var r [4]amd64.R
+		for l := range r {
+			r[l] = row(l, int32(4*c))
+		}
+		for h, op := range []amd64.Op{amd64.VUnpckLPS, amd64.VUnpckHPS} {
+			if !anyWanted(wanted, c+2*h, 2) {
+				continue
+			}
+			a, b := s.vop(op, r[0], r[1]), s.vop(op, r[2], r[3])
+			put(c+2*h, s.vop(amd64.VUnpckLPD, a, b))
+			put(c+2*h+1, s.vop(amd64.VUnpckHPD, a, b))
+		}
+	}
+}

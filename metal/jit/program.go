@@ -1,0 +1,167 @@
+package jit
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mlxlua/mlxlua/metal/interp"
+	"github.com/mlxlua/mlxlua/metal/jit/amd64"
+	"github.com/mlxlua/mlxlua/metal/jit/lanes"
+	"github.com/mlxlua/mlxlua/metal/kir"
+)
+
+// Level is an instruction set that kernels are compiled for. The zero Level is the best one that the processor has.
+type Level = isa
+
+// The levels, as Options.Level takes them.
+const (
+	AVX2   = isaAVX2
+	AVX512 = isaAVX512
+)
+
+// String returns the level's name.
+func (l isa) String() string {
+	switch l {
+	case isaAVX2:
+		return "AVX2"
+	case isaAVX512:
+		return "AVX-512"
+	}
+	return "best"
+}
+
+// Options choose how kernels are compiled.
+type Options struct {
+	Level Level
+}
+
+// machine is what this computer can do, found out once.
+var machine = sync.OnceValues(func() (isa, error) {
+	var best isa
+	switch amd64.Detect() {
+	case amd64.AVX512:
+		best = isaAVX512
+	case amd64.AVX2:
+		best = isaAVX2
+	default:
+		return 0, fmt.Errorf("no machine code for this %s processor: it lacks AVX2", runtime.GOARCH)
+	}
+	m, err := newExecMem([]byte{0xc3}) // ret
+	if err != nil {
+		return 0, fmt.Errorf("pages of machine code are refused: %w", err)
+	}
+	enter(m.entry, 0)
+	runtime.KeepAlive(m)
+	return best, nil
+})
+
+// Available reports whether kernels can be compiled here, and the name of the best level or why not.
+func Available() (ok bool, level string) {
+	best, err := machine()
+	if err != nil {
+		return false, err.Error()
+	}
+	return true, best.String()
+}
+
+// Program is a kernel that is compiled when it first runs: once for each kind of launch that occurs. It is safe for
+// any number
+// of concurrent Runs.
+type Program struct {
+	kernel *kir.Kernel
+	files  []string
+	level  isa
+	group  int // lanes that run together
+	procs  int
+
+	once      sync.Once
+	optimised *kir.Kernel
+	variants  [3]variant // for any threadgroup, for lanes.Geometry.Row, and for that and Aligned
+	runs      sync.Pool
+	nanos     atomic.Int64 // what a threadgroup last took, 0 if unknown
+}
+
+// variant is a kernel's machine code for one kind of launch.
+type variant struct {
+	once   sync.Once
+	code   *code
+	mem    *execMem
+	err    error
+	blocks sync.Pool
+}
+
+// Prepare readies a well-formed kernel (interp.Check) for execution. files are the names that positions refer to.
+// It fails where
+// Available says so, or if the processor lacks the level asked for.
+func Prepare(k *kir.Kernel, files []string, o Options) (*Program, error) {
+	best, err := machine()
+	if err != nil {
+		return nil, err
+	}
+	level := o.Level
+	if level == 0 {
+		level = best
+	}
+	if level > best {
+		return nil, fmt.Errorf("no %s on this processor", level)
+	}
+	return &Program{kernel: k, files: files, level: level, procs: runtime.GOMAXPROCS(0), group: groupOf(k,
+		level)}, nil
+}
+
+// Kernel returns the kernel the Program was made of.
+func (p *Program) Kernel() *kir.Kernel { return p.kernel }
+
+// variant returns the code for threadgroups of a size; aligned says that their first threads' x are multiples of
+// the group's lanes.
+func (p *Program) variant(size [3]int, aligned bool) (*variant, error) {
+	n := 0
+	var geo lanes.Geometry
+	if size[1]*size[2] == 1 || size[0]%p.group == 0 {
+		n, geo.Row = 1, true
+		if aligned {
+			n, geo.Aligned = 2, true
+		}
+	}
+	v := &p.variants[n]
+	v.once.Do(func() { p.compile(v, geo) })
+	return v, v.err
+}
+
+func (p *Program) compile(v *variant, geo lanes.Geometry) {
+	defer func() {
+		if r := recover(); r != nil {
+			v.err = &Unsupported{Kernel: p.kernel.Name, Why: fmt.Sprintf("BUG: %v", r)}
+		}
+	}()
+	p.once.Do(func() { p.optimised = lanes.Optimise(p.kernel) })
+	if v.code, v.err = compile(p.optimised, p.level, geo); v.err == nil {
+		v.mem, v.err = newExecMem(v.code.bytes)
+	}
+}
+
+// Run executes a launch and waits for it. It returns an *interp.Fault for what the kernel did wrong,
+// interp.ErrInterrupted,
+// an *Unsupported if it cannot be compiled, or an error that says what is wrong with the launch.
+func (p *Program) Run(l interp.Launch) error {
+	r, err := p.NewRun(l)
+	if err != nil {
+		return err
+	}
+	n := l.Workers
+	if n <= 0 {
+		n = p.procs
+	}
+	n = min(n, r.Parallelism())
+	var wg sync.WaitGroup
+	for i := 1; i < n; i++ {
+		wg.Go(r.Work)
+	}
+	r.Work()
+	wg.Wait()
+	err = r.Err()
+	r.Release()
+	return err
+}

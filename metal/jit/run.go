@@ -1,0 +1,361 @@
+package jit
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mlxlua/mlxlua/metal/interp"
+)
+
+// Run is a launch in execution: any number of goroutines may Work on it.
+type Run struct {
+	prog      *Program
+	plan      interp.Plan
+	buffers   [][]byte
+	grid, tg  [3]int
+	waits     bool
+	single    bool // one threadgroup a call
+	interrupt *atomic.Bool
+	next      atomic.Int64
+	stop      atomic.Bool
+	nanos     atomic.Int64 // what a threadgroup takes, 0 if unknown
+	help      func()
+	helped    atomic.Bool
+
+	mu    sync.Mutex
+	err   error
+	errAt int64
+}
+
+// NewRun checks a launch and readies it; the kernel is compiled for it if need be. Buffers must stay valid until
+// every Work has
+// returned. Launch.Validate and Launch.Workers have no meaning here.
+func (p *Program) NewRun(l interp.Launch) (*Run, error) {
+	r, _ := p.runs.Get().(*Run)
+	if r == nil {
+		r = &Run{prog: p}
+	}
+	if err := r.plan.Check(p.kernel, &l); err != nil {
+		p.runs.Put(r)
+		return nil, err
+	}
+	r.buffers, r.grid, r.tg, r.interrupt, r.help = l.Buffers, l.Grid, l.Threadgroup, l.Interrupt, nil
+	r.err, r.errAt = nil, 0
+	r.next.Store(0)
+	r.stop.Store(false)
+	r.helped.Store(false)
+	r.nanos.Store(p.nanos.Load())
+	if r.plan.Total > 0 {
+		v, err := p.variant(r.sizeOf([3]int{}), r.aligned())
+		if err != nil {
+			return nil, err
+		}
+		r.waits = v.code.info.Waits
+		r.single = r.waits || v.code.info.Barriers || r.tgBytes(v) > 0
+	}
+	return r, nil
+}
+
+// Release lets another launch use the Run's memory. Every Work has returned, and nothing is asked of the Run any more.
+func (r *Run) Release() {
+	r.buffers, r.interrupt, r.err, r.help = nil, nil, nil, nil
+	r.prog.runs.Put(r)
+}
+
+// OnLong makes Work call help once if the launch turns out to be longer than Parallelism thought. Call it before Work.
+func (r *Run) OnLong(help func()) { r.help = help }
+
+// soon is the time that is not worth another processor's while.
+const soon = 4 * time.Microsecond
+
+// Parallelism is how many goroutines may usefully Work at once: one if the launch is so short, going by the last one,
+// that others would come too late.
+func (r *Run) Parallelism() int {
+	n := min(r.plan.Total, 1<<16)
+	if each := r.nanos.Load(); each > 0 && !r.waits {
+		n = min(n, 1+each*r.plan.Total/int64(soon))
+	}
+	return int(n)
+}
+
+// Err returns how the launch ended; it is meaningful when every Work has returned. Of several faults it is the one in
+// the first threadgroup.
+func (r *Run) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
+
+func (r *Run) fail(err error, at int64) {
+	r.mu.Lock()
+	if r.err == nil || at < r.errAt {
+		r.err, r.errAt = err, at
+	}
+	r.mu.Unlock()
+	r.stop.Store(true)
+}
+
+// interrupted reports whether to stop, and records why.
+func (r *Run) interrupted() bool {
+	if r.stop.Load() {
+		return true
+	}
+	if r.interrupt != nil && r.interrupt.Load() {
+		r.fail(interp.ErrInterrupted, 1<<62)
+		return true
+	}
+	return false
+}
+
+// sizeOf is the size of the threadgroup at a position: smaller at the grid's edge.
+func (r *Run) sizeOf(pos [3]int) (size [3]int) {
+	for d := range 3 {
+		size[d] = min(r.tg[d], r.grid[d]-pos[d]*r.tg[d])
+	}
+	return size
+}
+
+// aligned reports whether every threadgroup's first thread has an x that is a multiple of the lanes that run together.
+func (r *Run) aligned() bool { return r.tg[0]%r.prog.group == 0 || r.plan.Groups[0] == 1 }
+
+// segment returns the size of threadgroup i, and how many of the n from it on are of that size and in one row.
+func (r *Run) segment(i, n int64) (size [3]int, count int64) {
+	gx, gy := int64(r.plan.Groups[0]), int64(r.plan.Groups[1])
+	pos := [3]int{int(i % gx), int(i / gx % gy), int(i / gx / gy)}
+	size = r.sizeOf(pos)
+	if r.single || size[0] < r.tg[0] {
+		return size, 1
+	}
+	whole := int64(r.grid[0]/r.tg[0]) - int64(pos[0])
+	return size, max(1, min(n, whole))
+}
+
+// Work executes threadgroups until none is left that no other worker has begun, the launch is interrupted or a kernel
+// faults. Threadgroups that wait for others are suspended, and others take turns with them.
+func (r *Run) Work() {
+	if r.plan.Total == 0 || r.next.Load() >= r.plan.Total || r.interrupted() {
+		return
+	}
+	w := worker{run: r}
+	defer w.end(debug.SetPanicOnFault(true))
+	if r.waits {
+		w.takeTurns()
+	} else {
+		w.chunks()
+	}
+}
+
+// worker is a goroutine's part in a Run.
+type worker struct {
+	run    *Run
+	groups [2]*group // for whole threadgroups, and others
+	alive  []*group  // suspended threadgroups
+	inCode *group    // what runs
+	fuel   int64     // for a call, 0 at first
+}
+
+// end gives the worker's memory back. Code that touched memory that is not there makes a panic, which ends here as
+// an error: a last
+// resort, since code checks what it touches.
+func (w *worker) end(faults bool) {
+	debug.SetPanicOnFault(faults)
+	r := w.run
+	if p := recover(); p != nil {
+		if w.inCode == nil {
+			panic(p)
+		}
+		err := fmt.Errorf("[%s] kernel fault: %v", r.prog.kernel.Name, p)
+		if a, ok := p.(interface{ Addr() uintptr }); ok {
+			err = fmt.Errorf("[%s] kernel fault at address %#x", r.prog.kernel.Name, a.Addr())
+		}
+		r.fail(err, w.inCode.at)
+	}
+	for _, g := range w.groups {
+		if g != nil {
+			g.release()
+		}
+	}
+	for _, g := range w.alive {
+		g.release()
+	}
+	runtime.KeepAlive(r.buffers)
+}
+
+// step runs a group's code for a while.
+func (w *worker) step(g *group, spend int64) bool {
+	w.inCode = g
+	ended := g.step(spend)
+	w.inCode = nil
+	return ended
+}
+
+// group returns a group for threadgroups of the size.
+func (w *worker) group(size [3]int) *group {
+	n := 0
+	if size != w.run.tg {
+		n = 1
+	}
+	v, err := w.run.prog.variant(size, w.run.aligned())
+	if err != nil {
+		w.run.fail(err, 0)
+		return nil
+	}
+	if g := w.groups[n]; g != nil {
+		if g.v == v && g.frames >= v.frames(size) {
+			return g
+		}
+		g.release()
+		w.groups[n] = nil
+	}
+	g, err := w.run.group(v, size)
+	if err != nil {
+		w.run.fail(err, 0)
+		return nil
+	}
+	w.groups[n] = g
+	return g
+}
+
+// callTime is how long a call of machine code should take: long enough to make the call's cost small, short enough for
+// the garbage collector, which waits for it.
+const callTime = 100 * time.Microsecond
+
+// chunks executes threadgroups several at a time.
+func (w *worker) chunks() {
+	r, size := w.run, int64(1)
+	if each := r.nanos.Load(); each > 0 {
+		size = int64(callTime)/each + 1
+	}
+	procs := int64(r.prog.procs)
+	var begun time.Time
+	for !r.interrupted() {
+		// Towards the end chunks become smaller, so that all workers end together.
+		left := r.plan.Total - r.next.Load()
+		n := max(1, min(size, left/(2*procs)))
+		if r.plan.Total <= n {
+			n = r.plan.Total
+		}
+		i := r.next.Add(n) - n
+		if i >= r.plan.Total {
+			r.next.Store(r.plan.Total) // keeps the counter from running away
+			return
+		}
+		n = min(n, r.plan.Total-i)
+		start := time.Now()
+		if begun.IsZero() {
+			begun = start
+		}
+		if !w.chunk(i, n) {
+			return
+		}
+		now := time.Now()
+		each := max(1, int64(now.Sub(start))/n)
+		r.nanos.Store(each)
+		r.prog.nanos.Store(each)
+		size = min(int64(callTime)/each+1, 8*size)
+		if r.help != nil && now.Sub(begun) > 2*soon && r.next.Load() < r.plan.Total && r.helped.CompareAndSwap(false, true) {
+			r.help()
+		}
+	}
+}
+
+// chunk executes n threadgroups from i on; false means that the launch is over.
+func (w *worker) chunk(i, n int64) bool {
+	r := w.run
+	for end := i + n; i < end; {
+		size, count := r.segment(i, end-i)
+		g := w.group(size)
+		if g == nil {
+			return false
+		}
+		g.begin(i, size, int(count))
+		if !w.finish(g) {
+			return false
+		}
+		if r.stop.Load() {
+			return false
+		}
+		i += count
+	}
+	return true
+}
+
+// finish runs a group to its end; false means that the launch is interrupted. Calls become shorter or longer until
+// they take
+// about callTime.
+func (w *worker) finish(g *group) bool {
+	if w.fuel == 0 {
+		w.fuel = fuel
+	}
+	if w.step(g, w.fuel) {
+		return true
+	}
+	for start := time.Now(); !w.run.interrupted(); {
+		if w.step(g, w.fuel) {
+			return true
+		}
+		now := time.Now()
+		took := max(1, now.Sub(start))
+		w.fuel = max(fuel/64, min(w.fuel*int64(callTime)/int64(took), 2*w.fuel, 64*fuel))
+		start = now
+	}
+	return false
+}
+
+// aliveBytes bounds the memory of suspended threadgroups a worker lets grow quickly.
+const aliveBytes = 64 << 20
+
+// takeTurns executes threadgroups that may wait for each other.
+func (w *worker) takeTurns() {
+	r := w.run
+	for !r.interrupted() {
+		// A turn for new threadgroups: as many may be suspended as are so already, so that threadgroups that
+		// all wait for each other are soon all begun, and a few long ones do not fill the memory.
+		quota := max(1, len(w.alive))
+		if len(w.alive) > 0 && len(w.alive)*len(w.alive[0].mem) > aliveBytes {
+			quota = 1
+		}
+		for quota > 0 && !r.interrupted() {
+			i := r.next.Add(1) - 1
+			if i >= r.plan.Total {
+				r.next.Store(r.plan.Total)
+				break
+			}
+			size, _ := r.segment(i, 1)
+			g := w.group(size)
+			if g == nil {
+				return
+			}
+			g.begin(i, size, 1)
+			if !w.step(g, waitingFuel) {
+				for n := range w.groups {
+					if w.groups[n] == g {
+						w.groups[n] = nil // its block is its own until it ends
+					}
+				}
+				w.alive = append(w.alive, g)
+				quota--
+			}
+		}
+		if len(w.alive) == 0 {
+			if r.next.Load() >= r.plan.Total {
+				return
+			}
+			continue
+		}
+		rest := w.alive[:0]
+		for _, g := range w.alive {
+			if r.interrupted() || !w.step(g, waitingFuel) {
+				rest = append(rest, g)
+			} else {
+				g.release()
+			}
+		}
+		w.alive = rest
+		runtime.Gosched() // what they wait for may be another worker's
+	}
+}

@@ -1,0 +1,94 @@
+package metal
+
+import (
+	"runtime"
+	"strconv"
+	"strings"
+)
+
+// Origin is what a buffer holds and the call that it was made for: for messages, and for Device.Live.
+type Origin struct {
+	Op    string  // "" if unknown
+	File  string  // of the call; "" if unknown
+	Line  int     // in File
+	PC    uintptr // in place of File and Line: a Go caller, looked up when someone asks
+	Shape []int   // of the array that lies in it; nil for memory that an op needs while it runs
+	Type  string  // of its elements
+}
+
+// Place is "file:line" of the call, or "" if it is unknown.
+func (o Origin) Place() string {
+	if o.PC != 0 {
+		f, _ := runtime.CallersFrames([]uintptr{o.PC}).Next()
+		return f.File[strings.LastIndexByte(f.File, '/')+1:] + ":" + strconv.Itoa(f.Line)
+	}
+	if o.File == "" {
+		return ""
+	}
+	return o.File + ":" + strconv.Itoa(o.Line)
+}
+
+// String is "op made at file:line".
+func (o Origin) String() string {
+	if place := o.Place(); place != "" {
+		return o.Op + " made at " + place
+	}
+	return o.Op
+}
+
+// SetOrigin says what the buffer is used for from now on.
+func (b *Buffer) SetOrigin(o Origin) {
+	b.pool.mu.Lock()
+	b.origin = o
+	b.pool.mu.Unlock()
+}
+
+// Origin is what SetOrigin said last.
+func (b *Buffer) Origin() Origin {
+	b.pool.mu.Lock()
+	defer b.pool.mu.Unlock()
+	return b.origin
+}
+
+// LiveBuffer is an entry of Device.Live.
+type LiveBuffer struct {
+	ID     uint64
+	Bytes  int64 // what it costs, rounding included
+	Origin Origin
+}
+
+// Live lists the buffers that have references, oldest first. Those that only garbage holds are among them: see Collect.
+func (d *Device) Live() []LiveBuffer {
+	p := d.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := make([]LiveBuffer, 0, p.live)
+	for b := p.first; b != nil; b = b.newer {
+		out = append(out, LiveBuffer{b.id, b.size, b.origin})
+	}
+	return out
+}
+
+// link puts a new buffer into the list of live ones, and unlink takes one out. Called with mu held.
+func (p *pool) link(b *Buffer) {
+	if b.older = p.last; b.older != nil {
+		b.older.newer = b
+	} else {
+		p.first = b
+	}
+	p.last = b
+}
+
+func (p *pool) unlink(b *Buffer) {
+	if b.older != nil {
+		b.older.newer = b.newer
+	} else {
+		p.first = b.newer
+	}
+	if b.newer != nil {
+		b.newer.older = b.older
+	} else {
+		p.last = b.older
+	}
+	b.older, b.newer = nil, nil
+}

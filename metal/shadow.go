@@ -1,0 +1,66 @@
+package metal
+
+// Shadow is what the validation layer knows of a buffer's contents: which bytes were written since the buffer was given
+// to its present use. It changes as commands run, in their order.
+type Shadow struct {
+	written []bool
+	writer  string // the last command that may have written to it
+}
+
+// TrackWrites has the validation layer watch which bytes of the buffer are written: none so far. What the host writes
+// is not seen, so it is for buffers that kernels fill. Call it before the buffer is bound.
+func (b *Buffer) TrackWrites() {
+	b.shadow.Store(&Shadow{written: make([]bool, len(b.data))})
+}
+
+// Written says of each byte of a range whether it was written, for drivers to read and to keep; nil if nobody watches.
+func (r Range) Written() []bool {
+	if r.Buf == nil {
+		return nil
+	}
+	s := r.Buf.shadow.Load()
+	if s == nil {
+		return nil
+	}
+	return s.written[r.Offset : r.Offset+r.Bytes]
+}
+
+// Unwritten is the first byte of a range, counted from its beginning, that was never written although the buffer is
+// watched, how many there are, and the last command that might have written them; -1 if there is none.
+func (r Range) Unwritten() (at, bytes int64, writer string) {
+	at = -1
+	for i, ok := range r.Written() {
+		if ok {
+			continue
+		}
+		if bytes++; at < 0 {
+			at, writer = int64(i), r.Buf.shadow.Load().writer
+		}
+	}
+	return at, bytes, writer
+}
+
+// track notes what a command is about to write. Drivers whose Info says so watch the bytes that kernels write; for others
+// a kernel writes all that is bound for it.
+func (cb *CommandBuffer) track(c *Command) {
+	c.accesses(func(a access, r Range) {
+		s := r.Buf.shadow.Load()
+		if s == nil || a&accWrite == 0 {
+			return
+		}
+		w := s.written[r.Offset : r.Offset+r.Bytes]
+		switch {
+		case c.Undefined:
+			clear(w)
+			s.writer = ""
+			return
+		case c.Kind == CmdCopy && c.Src.Written() != nil:
+			copy(w, c.Src.Written())
+		case c.Kind != CmdDispatch || !cb.dev.info.TracksWrites:
+			for i := range w {
+				w[i] = true
+			}
+		}
+		s.writer = c.name()
+	})
+}

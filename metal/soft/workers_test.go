@@ -1,0 +1,95 @@
+package soft
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestWorkersShareTasks: every piece is done once and before run returns, whoever does it and however many tasks
+// there are.
+func TestWorkersShareTasks(t *testing.T) {
+	for _, n := range []int{0, 1, 3} {
+		w := newWorkers(n)
+		var all sync.WaitGroup
+		for caller := range 4 {
+			all.Go(func() {
+				for round := range 300 {
+					var next, done atomic.Int64
+					pieces := int64(1 + round%17)
+					more := func() {}
+					w.run(caller%3*2, func(m func()) { more = m }, func() {
+						for {
+							i := next.Add(1)
+							if i > pieces {
+								return
+							}
+							if i == 3 && caller%3 == 0 && next.Load() == 3 {
+								more()
+							}
+							done.Add(1)
+						}
+					})
+					if done.Load() != pieces {
+						t.Errorf("%d of %d pieces are done", done.Load(), pieces)
+					}
+				}
+			})
+		}
+		all.Wait()
+		w.close()
+	}
+}
+
+// TestWorkersHelp: a task whose calls wait for each other ends only if workers join it, also after they slept.
+func TestWorkersHelp(t *testing.T) {
+	w := newWorkers(2)
+	defer w.close()
+	for range 20 {
+		var in sync.WaitGroup
+		in.Add(3)
+		var calls atomic.Int64
+		w.run(2, func(func()) {}, func() {
+			calls.Add(1)
+			in.Done()
+			in.Wait()
+		})
+		require.Equal(t, int64(3), calls.Load())
+		for start := time.Now(); time.Since(start) < 2*spinTime; { // long enough for them to fall asleep
+		}
+	}
+}
+
+// TestWorkersEnd: close ends those who sleep and those who look out.
+func TestWorkersEnd(t *testing.T) {
+	for range 50 {
+		w := newWorkers(3)
+		w.run(3, func(func()) {}, func() {})
+		w.close()
+	}
+}
+
+// BenchmarkForkJoin is what sharing a task of two pieces costs.
+func BenchmarkForkJoin(b *testing.B) {
+	w := newWorkers(1)
+	defer w.close()
+	none := func(func()) {}
+	b.Run("empty", func(b *testing.B) {
+		for b.Loop() {
+			w.run(1, none, func() {})
+		}
+	})
+	b.Run("both", func(b *testing.B) { // each waits until the other one is there
+		for b.Loop() {
+			var in atomic.Int32
+			w.run(1, none, func() {
+				in.Add(1)
+				for in.Load() < 2 {
+				}
+			})
+		}
+	})
+}

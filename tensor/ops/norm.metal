@@ -1,0 +1,69 @@
+// Normalisation of rows of n elements, one SIMD-group each, whose lanes touch neighbouring elements. T is the element
+// type, ACC the type to compute in. RMS divides by the root of the mean square, otherwise the mean is subtracted first
+// and the divisor is the standard deviation. WEIGHT and BIAS say whether there are such.
+
+#pragma clang fp contract(off)
+
+kernel void norm_rows(const device T* x [[buffer(0)]],
+                      device T* out [[buffer(1)]],
+                      constant uint& n [[buffer(2)]],
+                      constant ACC& eps [[buffer(3)]],
+#if WEIGHT
+                      const device T* weight [[buffer(4)]],
+#endif
+#if BIAS
+                      const device T* bias [[buffer(4 + WEIGHT)]],
+#endif
+                      uint2 p [[thread_position_in_grid]]) {
+    uint lane = p.x;
+    const device T* from = x + ulong(p.y) * n;
+    device T* to = out + ulong(p.y) * n;
+    uint whole = n - n % 128;
+#if RMS
+    ACC mean = 0;
+#else
+    ACC m0 = 0;
+    ACC m1 = 0;
+    ACC m2 = 0;
+    ACC m3 = 0;
+    for (uint i = lane; i < whole; i += 128) {
+        m0 += ACC(from[i]);
+        m1 += ACC(from[i + 32]);
+        m2 += ACC(from[i + 64]);
+        m3 += ACC(from[i + 96]);
+    }
+    for (uint i = whole + lane; i < n; i += 32) {
+        m0 += ACC(from[i]);
+    }
+    ACC mean = simd_sum((m0 + m1) + (m2 + m3)) / ACC(n);
+#endif
+    ACC s0 = 0;
+    ACC s1 = 0;
+    ACC s2 = 0;
+    ACC s3 = 0;
+    for (uint i = lane; i < whole; i += 128) {
+        ACC v0 = ACC(from[i]) - mean;
+        ACC v1 = ACC(from[i + 32]) - mean;
+        ACC v2 = ACC(from[i + 64]) - mean;
+        ACC v3 = ACC(from[i + 96]) - mean;
+        s0 = metal::fma(v0, v0, s0);
+        s1 = metal::fma(v1, v1, s1);
+        s2 = metal::fma(v2, v2, s2);
+        s3 = metal::fma(v3, v3, s3);
+    }
+    for (uint i = whole + lane; i < n; i += 32) {
+        ACC v = ACC(from[i]) - mean;
+        s0 = metal::fma(v, v, s0);
+    }
+    ACC scale = 1 / metal::sqrt(simd_sum((s0 + s1) + (s2 + s3)) / ACC(n) + eps);
+    for (uint i = lane; i < n; i += 32) {
+        ACC v = (ACC(from[i]) - mean) * scale;
+#if WEIGHT
+        v = v * ACC(weight[i]);
+#endif
+#if BIAS
+        v = v + ACC(bias[i]);
+#endif
+        to[i] = T(v);
+    }
+}

@@ -1,0 +1,125 @@
+package ops
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+// partitionAttrs: the element that comes to its place in the order, negative from the end.
+type partitionAttrs struct{ Kth int }
+
+var (
+	// Both order the last axis whole: that is one of the partitions.
+	partition    = tensor.Declare[partitionAttrs]("partition")
+	argPartition = tensor.Declare[partitionAttrs]("argpartition")
+)
+
+func init() {
+	shape := func(in []tensor.Spec, a partitionAttrs) ([]tensor.Shape, error) {
+		s := in[0].Shape
+		if len(s) == 0 {
+			return nil, errors.New("a scalar has no axis to partition along")
+		}
+		if n := s[len(s)-1]; a.Kth < -n || a.Kth >= n {
+			return nil, fmt.Errorf("kth is %d, out of range for the %d elements along the axis of shape %v",
+				a.Kth, n, s)
+		}
+		return []tensor.Shape{s}, nil
+	}
+	partition.Define(tensor.Rules[partitionAttrs]{
+		Shape: shape,
+		DType: sameDType[partitionAttrs],
+		Run:   func(r *tensor.Run, _ partitionAttrs) error { return runSort(r, tensor.None{}) },
+		VJP: func(g *tensor.VJP[partitionAttrs]) []*tensor.Array {
+			if g.Cot[0] == nil {
+				return []*tensor.Array{nil}
+			}
+			last := g.In[0].NDim() - 1
+			order := argPartition.One(g.Ctx, g.Attrs, g.In[0])
+			zeros := Zeros(tensor.ShapeOf(g.In[0]), g.Cot[0].DType(), g.Ctx)
+			return []*tensor.Array{PutAlongAxis(zeros, order, g.Cot[0], &last, g.Ctx)}
+		},
+		JVP: func(g *tensor.JVP[partitionAttrs]) []*tensor.Array {
+			if g.Tan[0] == nil {
+				return []*tensor.Array{nil}
+			}
+			last := g.In[0].NDim() - 1
+			order := argPartition.One(g.Ctx, g.Attrs, g.In[0])
+			return []*tensor.Array{TakeAlongAxis(g.Tan[0], order, &last, g.Ctx)}
+		},
+		VMap: func(g *tensor.VMap[partitionAttrs]) ([]*tensor.Array, []int) {
+			return []*tensor.Array{partition.One(g.Ctx, g.Attrs, frontOf(g, 0, 0))}, []int{0}
+		},
+	})
+	argPartition.Define(tensor.Rules[partitionAttrs]{
+		Shape: shape,
+		DType: func([]tensor.Spec, partitionAttrs) ([]tensor.DType, error) {
+			return []tensor.DType{tensor.Uint32}, nil
+		},
+		Run: func(r *tensor.Run, _ partitionAttrs) error { return runArgSort(r, tensor.None{}) },
+		VJP: func(*tensor.VJP[partitionAttrs]) []*tensor.Array { return []*tensor.Array{nil} },
+		JVP: func(*tensor.JVP[partitionAttrs]) []*tensor.Array { return []*tensor.Array{nil} },
+		VMap: func(g *tensor.VMap[partitionAttrs]) ([]*tensor.Array, []int) {
+			return []*tensor.Array{argPartition.One(g.Ctx, g.Attrs, frontOf(g, 0, 0))}, []int{0}
+		},
+	})
+}
+
+// byAxis moves an axis to the end for f, and back; nil: f sees the flattened array.
+func byAxis(c *tensor.Ctx, op string, a *tensor.Array, axis *int,
+	f func(x *tensor.Array) *tensor.Array) *tensor.Array {
+	if bad := unusable(c, op, a); bad != nil {
+		return bad
+	}
+	if axis == nil {
+		return f(Flatten(a, 0, -1, c))
+	}
+	at, err := tensor.Axis(*axis, a.NDim())
+	if err != nil {
+		return tensor.Fail(c, op, "%w", err)
+	}
+	y := f(MoveAxis(a, at, -1, c))
+	if y.Err() != nil {
+		return y
+	}
+	return MoveAxis(y, -1, at, c)
+}
+
+// Partition is a with its elements along an axis (nil: the flattened array's) ordered so far that the one at kth is
+// where Sort would put it, with none before it that is larger and none after it that is smaller. Kth counts from the
+// end if it is negative; out of range it is an error, as is an axis out of range. The order is Sort's.
+func Partition(a *tensor.Array, kth int, axis *int, ctx ...*tensor.Ctx) *tensor.Array {
+	c := tensor.Call(ctx)
+	return byAxis(c, "partition", a, axis, func(x *tensor.Array) *tensor.Array {
+		return partition.One(c, partitionAttrs{kth}, x)
+	})
+}
+
+// ArgPartition is the indices, as uint32, with which TakeAlongAxis partitions a: see Partition. No gradient flows.
+func ArgPartition(a *tensor.Array, kth int, axis *int, ctx ...*tensor.Ctx) *tensor.Array {
+	c := tensor.Call(ctx)
+	return byAxis(c, "argpartition", a, axis, func(x *tensor.Array) *tensor.Array {
+		return argPartition.One(c, partitionAttrs{kth}, x)
+	})
+}
+
+// TopK is the k largest of a's elements along an axis (nil: of the flattened array), in ascending order, by Sort's
+// order. A negative k, and one that is larger than the axis, are errors.
+func TopK(a *tensor.Array, k int, axis *int, ctx ...*tensor.Ctx) *tensor.Array {
+	const op = "topk"
+	c := tensor.Call(ctx)
+	if k < 0 {
+		return tensor.Fail(c, op, "k is %d, want 0 or more", k)
+	}
+	y := byAxis(c, op, a, axis, func(x *tensor.Array) *tensor.Array {
+		parts := []Part{Ellipsis(), Span(-k, None, 1)}
+		if k == 0 {
+			parts[1] = Span(0, 0, 1)
+			return Slice(x, parts, c)
+		}
+		return Slice(partition.One(c, partitionAttrs{-k}, x), parts, c)
+	})
+	return named(c, op, y)
+}

@@ -1,0 +1,303 @@
+package ops
+
+import (
+	_ "embed"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+// scanAttrs describe a cumulative op along an axis.
+type scanAttrs struct {
+	Axis      int
+	Reverse   bool // from the end
+	Exclusive bool // each element of the output leaves out its own element
+}
+
+var (
+	cumSum       = tensor.Declare[scanAttrs]("cumsum")
+	cumProd      = tensor.Declare[scanAttrs]("cumprod")
+	cumMax       = tensor.Declare[scanAttrs]("cummax")
+	cumMin       = tensor.Declare[scanAttrs]("cummin")
+	logCumSumExp = tensor.Declare[scanAttrs]("logcumsumexp")
+	// linearScan is y[i] = a[i] y[i-1] + b[i] along an axis, for inputs a and b of one shape and floating-point or
+	// complex dtype: the derivative of logCumSumExp.
+	linearScan = tensor.Declare[scanAttrs]("linear_scan")
+	//go:embed scan.metal
+	scanText string
+)
+
+// scanner is how a cumulative op combines elements, in MSL.
+type scanner struct {
+	init    func(d tensor.DType) string                    // what combines to nothing, in dtype d
+	combine func(acc tensor.DType) string                  // of $0 and $1
+	header  func(acc tensor.DType) string                  // functions that combine calls; nil: none
+	refuse  func(d tensor.DType) error                     // nil: none
+	vjp     func(g *tensor.VJP[scanAttrs]) *tensor.Array   // the gradient, for a cotangent that is not nil
+	jvp     func(g *tensor.JVP[scanAttrs]) []*tensor.Array // nil: derived from vjp
+}
+
+func init() {
+	text := func(s string) func(tensor.DType) string { return func(tensor.DType) string { return s } }
+	cumSum.Define(scanRules(cumSum, scanner{
+		init: zeroOf, combine: text("$0 + $1"), vjp: cumSumVJP,
+		jvp: func(g *tensor.JVP[scanAttrs]) []*tensor.Array {
+			if g.Tan[0] == nil {
+				return []*tensor.Array{nil}
+			}
+			return []*tensor.Array{cumSum.One(g.Ctx, g.Attrs, g.Tan[0])}
+		},
+	}))
+	cumProd.Define(scanRules(cumProd, scanner{init: oneOf, combine: text("$0 * $1"), vjp: cumProdVJP}))
+	extremum := func(op *tensor.Op[scanAttrs], limit func(tensor.DType) string, relation string) {
+		op.Define(scanRules(op, scanner{init: limit, combine: pick(relation).at,
+			vjp: func(g *tensor.VJP[scanAttrs]) *tensor.Array { return cumExtremumVJP(op, g) }}))
+	}
+	extremum(cumMax, lowestOf, ">=")
+	extremum(cumMin, highestOf, "<=")
+	logCumSumExp.Define(scanRules(logCumSumExp, scanner{
+		init: func(d tensor.DType) string {
+			if d.IsComplex() {
+				return "complex64_t(-INFINITY, 0.0f)"
+			}
+			return d.MSL() + "(-INFINITY)"
+		},
+		combine: text("log_add($0, $1)"), header: logAddText, vjp: logCumSumExpVJP,
+		refuse: func(d tensor.DType) error {
+			if !d.IsInexact() {
+				return fmt.Errorf("BUG: an operand of dtype %v", d)
+			}
+			return nil
+		},
+	}))
+	linearScan.Define(linearScanRules())
+}
+
+// logAddText is log(exp(a) + exp(b)) without overflow.
+func logAddText(d tensor.DType) string {
+	if d.IsComplex() {
+		return `inline complex64_t log_add(complex64_t a, complex64_t b) {
+    if (metal::isnan(a.real) || metal::isnan(a.imag) || metal::isnan(b.real) || metal::isnan(b.imag)) {
+        return complex64_t(NAN, NAN);
+    }
+    complex64_t high = a.real > b.real ? a : b;
+    complex64_t low = a.real > b.real ? b : a;
+    if (low.real == -INFINITY || high.real == INFINITY) {
+        return high;
+    }
+    return high + complex_log(complex64_t(1.0f, 0.0f) + complex_exp(low - high));
+}`
+	}
+	return strings.ReplaceAll(`inline ACC log_add(ACC a, ACC b) {
+    if (a != a || b != b) {
+        return a + b;
+    }
+    ACC high = metal::max(a, b);
+    ACC low = metal::min(a, b);
+    if (low == -INFINITY || high == INFINITY) {
+        return high;
+    }
+    return high + log1p(metal::exp(low - high));
+}`, "ACC", d.MSL())
+}
+
+func sameAttrsShape(in []tensor.Spec, a scanAttrs) ([]tensor.Shape, error) {
+	_, err := tensor.Axis(a.Axis, len(in[0].Shape))
+	if err == nil && len(in) > 1 && !in[0].Shape.Equal(in[1].Shape) {
+		err = fmt.Errorf("BUG: operands of shapes %v and %v", in[0].Shape, in[1].Shape)
+	}
+	return []tensor.Shape{in[0].Shape}, err
+}
+
+func scanRules(op *tensor.Op[scanAttrs], s scanner) tensor.Rules[scanAttrs] {
+	return tensor.Rules[scanAttrs]{
+		Shape: sameAttrsShape,
+		DType: func(in []tensor.Spec, _ scanAttrs) ([]tensor.DType, error) {
+			var err error
+			if s.refuse != nil {
+				err = s.refuse(in[0].DType)
+			}
+			return []tensor.DType{in[0].DType}, err
+		},
+		Run: func(r *tensor.Run, a scanAttrs) error { return runScan(r, a, s) },
+		VJP: func(g *tensor.VJP[scanAttrs]) []*tensor.Array {
+			if g.Cot[0] == nil {
+				return []*tensor.Array{nil}
+			}
+			return []*tensor.Array{s.vjp(g)}
+		},
+		JVP: s.jvp,
+		VMap: func(g *tensor.VMap[scanAttrs]) ([]*tensor.Array, []int) {
+			return []*tensor.Array{op.One(g.Ctx, pastBatch(g), frontOf(g, 0, 0))}, []int{0}
+		},
+	}
+}
+
+// pastBatch are the attributes for a batch whose batch axis is first.
+func pastBatch(g *tensor.VMap[scanAttrs]) scanAttrs {
+	a := g.Attrs
+	axis, _ := tensor.Axis(a.Axis, exampleRank(g, 0))
+	a.Axis = axis + 1
+	return a
+}
+
+// scanAccumulator is the dtype in which elements of dtype d are combined: results are converted back, so that integers
+// wrap around as in their own dtype.
+func scanAccumulator(d tensor.DType) tensor.DType {
+	switch d {
+	case tensor.Bool, tensor.Int8, tensor.Int16:
+		return tensor.Int32
+	case tensor.Uint8, tensor.Uint16:
+		return tensor.Uint32
+	}
+	return accumulator(d)
+}
+
+// shuffled are UP and LAST: SIMD-groups pass 32 bits from lane to lane, so that 64-bit integers go in halves.
+func shuffled(acc tensor.DType) string {
+	up, last := "simd_shuffle_up(v, ushort(d))", "simd_broadcast(v, ushort(31))"
+	if acc.IsInteger() && acc.Size() == 8 {
+		halves := func(call string) string {
+			return "as_type<" + acc.MSL() + ">(" + strings.Replace(call, "(v,", "(as_type<uint2>(v),", 1) + ")"
+		}
+		up, last = halves(up), halves(last)
+	}
+	return "#define UP(v, d) " + up + "\n#define LAST(v) " + last + "\n"
+}
+
+// scanSizes are the scanned size, the product of the sizes before it, and of those after it.
+func scanSizes(s tensor.Shape, axis int) (n, outer, inner int, err error) {
+	if axis, err = tensor.Axis(axis, len(s)); err != nil {
+		return 0, 0, 0, err
+	}
+	n, outer, inner = s[axis], s[:axis].Size(), s[axis+1:].Size()
+	if most := max(n, outer, inner); most > math.MaxUint32 {
+		err = fmt.Errorf("an extent of %d, the most is %d", most, math.MaxUint32)
+	}
+	return n, outer, inner, err
+}
+
+func (a scanAttrs) defines() string {
+	flag := map[bool]int{true: 1}
+	return fmt.Sprintf("#define REVERSE %d\n#define EXCLUSIVE %d\n", flag[a.Reverse], flag[a.Exclusive])
+}
+
+func runScan(r *tensor.Run, a scanAttrs, s scanner) error {
+	out := r.Out[0]
+	if out.Shape.Size() == 0 {
+		return nil
+	}
+	x, err := r.Contiguous(0)
+	if err != nil {
+		return err
+	}
+	n, outer, inner, err := scanSizes(x.Shape, a.Axis)
+	if err != nil {
+		return err
+	}
+	d, acc := x.DType, scanAccumulator(x.DType)
+	combine := strings.NewReplacer("$0", "(a)", "$1", "(b)").Replace(s.combine(acc))
+	text := fmt.Sprintf("#define T %s\n#define ACC %s\n#define INIT %s(%s)\n#define COMBINE(a, b) (%s)\n",
+		d.MSL(), acc.MSL(),
+		acc.MSL(), s.init(d), combine)
+	if s.header != nil {
+		text = s.header(acc) + "\n" + text
+	}
+	src := metal.Source{
+		Label:   r.Op(),
+		Text:    text + shuffled(acc) + a.defines() + scanText,
+		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: d == tensor.Float64},
+	}
+	if inner == 1 {
+		p, err := r.Kernel(src, "scan_rows")
+		if err != nil {
+			return err
+		}
+		grid, group := simdRows(outer)
+		return r.Dispatch(p, grid, group, x.Arg(), out.Arg(), tensor.Const(uint32(n)))
+	}
+	p, err := r.Kernel(src, "scan_columns")
+	if err != nil {
+		return err
+	}
+	grid, group := plane(inner, outer)
+	return r.Dispatch(p, grid, group, x.Arg(), out.Arg(), tensor.Const(uint32(n)), tensor.Const(uint64(inner)))
+}
+
+// simdRows is a grid of one SIMD-group for each row.
+func simdRows(rows int) (grid, group metal.Size) {
+	return metal.Size{X: 32, Y: rows, Z: 1}, metal.Size{X: 32, Y: min(rows, 8), Z: 1}
+}
+
+// callScan calls a cumulative op along an axis; nil: along the flattened array.
+func callScan(c *tensor.Ctx, op *tensor.Op[scanAttrs], a *tensor.Array, axis *int, reverse,
+	inclusive bool) *tensor.Array {
+	attrs := scanAttrs{Reverse: reverse, Exclusive: !inclusive}
+	if axis != nil {
+		attrs.Axis = *axis
+	} else {
+		a = Flatten(a, 0, -1, c)
+	}
+	return op.One(c, attrs, a)
+}
+
+// CumSum is the sums of a's elements along an axis (nil: of the flattened array) up to each, with reverse from the
+// end;
+// without inclusive each element itself is left out, and the first sum is 0. The dtype is a's, int32 for bool;
+// integers wrap around; the half types are added up in float32. An axis out of range is an error.
+func CumSum(a *tensor.Array, axis *int, reverse, inclusive bool, ctx ...*tensor.Ctx) *tensor.Array {
+	c := tensor.Call(ctx)
+	if f := unusable(c, "cumsum", a); f != nil {
+		return f
+	}
+	if a.DType() == tensor.Bool {
+		a = AsType(a, tensor.Int32, c)
+	}
+	return callScan(c, cumSum, a, axis, reverse, inclusive)
+}
+
+// CumProd is the products of a's elements along an axis up to each, in a's dtype: see CumSum. Without inclusive the
+// first is 1. The gradient is right beside zeros too; second derivatives take the zeros as constants.
+func CumProd(a *tensor.Array, axis *int, reverse, inclusive bool, ctx ...*tensor.Ctx) *tensor.Array {
+	c := tensor.Call(ctx)
+	if f := unusable(c, "cumprod", a); f != nil {
+		return f
+	}
+	return callScan(c, cumProd, a, axis, reverse, inclusive)
+}
+
+// CumMax is the largest of a's elements along an axis up to each, in a's dtype: see CumSum. NaN stays once it has
+// come;
+// complex numbers compare by their real parts, then by their imaginary ones. Without inclusive the first is -inf, or
+// the dtype's least number. The gradient goes to the last of equal elements.
+func CumMax(a *tensor.Array, axis *int, reverse, inclusive bool, ctx ...*tensor.Ctx) *tensor.Array {
+	c := tensor.Call(ctx)
+	if f := unusable(c, "cummax", a); f != nil {
+		return f
+	}
+	return callScan(c, cumMax, a, axis, reverse, inclusive)
+}
+
+// CumMin is the smallest of a's elements along an axis up to each: see CumMax. Without inclusive the first is inf, or
+// the dtype's greatest number.
+func CumMin(a *tensor.Array, axis *int, reverse, inclusive bool, ctx ...*tensor.Ctx) *tensor.Array {
+	c := tensor.Call(ctx)
+	if f := unusable(c, "cummin", a); f != nil {
+		return f
+	}
+	return callScan(c, cumMin, a, axis, reverse, inclusive)
+}
+
+// LogCumSumExp is log(cumsum(exp(a))) along an axis, computed without overflow: see CumSum. Without inclusive the
+// first
+// is -inf. Integers and bool give float32, other dtypes their own; the half types are computed in float32.
+func LogCumSumExp(a *tensor.Array, axis *int, reverse, inclusive bool, ctx ...*tensor.Ctx) *tensor.Array {
+	c := tensor.Call(ctx)
+	if f := unusable(c, "logcumsumexp", a); f != nil {
+		return f
+	}
+	return callScan(c, logCumSumExp, AsType(a, a.DType().Inexact(), c), axis, reverse, inclusive)
+}
