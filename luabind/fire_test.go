@@ -2,8 +2,11 @@ package luabind
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,9 +20,9 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
-// The device model under fire, from Lua: MLX's bug families by the numbers of their issues. Each test runs a program on a
-// device that has all its defences, where it must be clean, and on one from which the test took a defence away, where
-// it must fail every time.
+// The device model under fire, from Lua: MLX's bug families by the numbers of their issues. Each test runs a program
+// on a device that has all its defences, where it must be clean, and on one from which the test took a defence away,
+// where it must fail every time.
 
 // counter is a driver that counts what it is given.
 type counter struct {
@@ -62,15 +65,15 @@ func runLua(t testing.TB, text string, args ...lua.LValue) error {
 }
 
 // fireHelpers are on one line, so that scripts' lines count from 1.
-const fireHelpers = `local function same(x, want) local got = x:tolist() for i = 1, #want do if got[i] ~= want[i] then ` +
-	`error("element " .. i .. " is " .. got[i] .. ", want " .. want[i], 2) end end end; `
+const fireHelpers = `local function same(x, want) local got = x:tolist() for i = 1, #want do ` +
+	`if got[i] ~= want[i] then error("element " .. i .. " is " .. got[i] .. ", want " .. want[i], 2) end end end; `
 
 // paroQuant is one kernel name, called with float16 and float32 inputs in one graph: MLX's issues 3434 and 3347.
 const paroQuant = `
 local rotate = mx.fast.metal_kernel{name = "rotate", input_names = {"x", "angle"}, output_names = {"out"},
   source = "uint i = thread_position_in_grid.x; out[i] = x[i] * angle[0] + T(sizeof(x[0]));"}
-local function call(x) return rotate{inputs = {x, mx.array({2}, x.dtype)}, template = {{"T", x.dtype}}, grid = {8, 1, 1},
-  threadgroup = {8, 1, 1}, output_shapes = {x.shape}, output_dtypes = {x.dtype}} end
+local function call(x) return rotate{inputs = {x, mx.array({2}, x.dtype)}, template = {{"T", x.dtype}},
+  grid = {8, 1, 1}, threadgroup = {8, 1, 1}, output_shapes = {x.shape}, output_dtypes = {x.dtype}} end
 local x = mx.arange(8)
 local half, single = call(x:astype(mx.float16)), call(x:astype(mx.float32))
 local again = call(half)
@@ -132,8 +135,9 @@ func TestFireIdentity(t *testing.T) {
 			require.GreaterOrEqual(t, first.Misses, c.misses)
 			require.Zero(t, second.Evictions)
 			require.Zero(t, second.Pinned, "nothing runs any more")
-			require.NoError(t, runLua(t, `local c = mx.metal.library_cache()
-assert(c.misses == `+lua.LNumber(second.Misses).String()+` and c.size == c.misses and c.capacity == 1024 and c.evictions == 0)`))
+			require.NoError(t, runLua(t, `local c, misses = mx.metal.library_cache(), ...
+assert(c.misses == misses and c.size == misses and c.capacity == 1024 and c.evictions == 0)`,
+				lua.LNumber(second.Misses)))
 
 			// A cache with room for one library: those in use stay, and results are right.
 			small, _ := withDevice(t, metal.DeviceOptions{Validate: true, LibraryCap: 1})
@@ -199,7 +203,8 @@ for round = 1, rounds do
 end
 `
 
-// dispatches is 64 rounds of a custom kernel of three inputs, all of which are dropped as soon as the work is handed over.
+// dispatches is 64 rounds of a custom kernel of three inputs, all of which are dropped as soon as the work is handed
+// over.
 const dispatches = `
 local seed, rounds = ...
 local mix = mx.fast.metal_kernel{name = "mix", input_names = {"a", "b", "c"}, output_names = {"out"},
@@ -226,18 +231,21 @@ var workloads = []struct {
 	states, rounds         int
 	longStates, longRounds int // with -fire
 }{
-	{"matmul and eval", matmuls, 16, 8, 16, 8},
-	{"dispatch and drop", dispatches, 8, 4, 32, 64},
+	{"matmul and eval", matmuls, 16, 2, 16, 8},
+	{"dispatch and drop", dispatches, 6, 2, 32, 64},
 }
 
 var fire = flag.Bool("fire", false, "run the tests of the device model at full length: minutes")
 
-// TestFireLifetime is MLX's issue 3462: buffers that are dropped between encoding and completion. Ten runs are clean under
-// validation, and with retention switched off each of ten runs is reported, naming buffer and kernel.
+// TestFireLifetime is MLX's issue 3462: buffers that are dropped between encoding and completion. Ten runs are clean
+// under validation, and with retention switched off each of ten runs is reported, naming buffer and kernel.
 func TestFireLifetime(t *testing.T) {
 	for _, w := range workloads {
 		t.Run(w.name, func(t *testing.T) {
-			const runs = 10
+			runs := 10
+			if testing.Short() {
+				runs = 3
+			}
 			states, rounds := w.states, w.rounds
 			if *fire {
 				states, rounds = w.longStates, w.longRounds
@@ -270,4 +278,54 @@ func TestFireRetentionByEnvironment(t *testing.T) {
 	t.Setenv(metal.RetainEnv, "0")
 	withDevice(t, metal.DeviceOptions{Validate: true})
 	require.ErrorContains(t, runLua(t, dispatches, lua.LNumber(1), lua.LNumber(1)), "deallocated object")
+}
+
+// TestFireTrace: the timeline of a function, which goes on as if it was not there.
+func TestFireTrace(t *testing.T) {
+	withDevice(t, metal.DeviceOptions{})
+	dir := t.TempDir()
+	require.NoError(t, runLua(t, `
+local dir = ...
+local a, b = mx.trace(dir .. "/good.json", function() return mx.exp(mx.zeros({4})):tolist()[1], "two" end)
+assert(a == 1 and b == "two")
+local ok, e = pcall(mx.trace, dir .. "/bad.json", function() mx.eval(mx.ones({8}) + 1) error("inside") end)
+assert(not ok and tostring(e):find("inside"), tostring(e))
+local ok, e = pcall(mx.trace, dir .. "/none/x.json", function() end)
+assert(not ok and tostring(e):find("%[trace%]"), tostring(e))
+local ok, e = pcall(mx.trace, dir .. "/x.json", function() mx.trace(dir .. "/y.json", function() end) end)
+assert(not ok and tostring(e):find("another trace is being recorded"), tostring(e))
+`, lua.LString(dir)))
+	for _, name := range []string{"good.json", "bad.json", "x.json"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		require.True(t, json.Valid(text), name)
+		require.Contains(t, string(text), `"cat":"Lua"`, name)
+	}
+	files, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, files, 3, "nothing unfinished is left")
+	s := New(Options{})
+	defer s.Close()
+	_, err = s.Run(context.Background(), strings.NewReader("mx.trace('x', function() end)"), "closed.lua")
+	require.ErrorContains(t, err, "this state has no access to files")
+}
+
+// TestFireCheckNaN: the first operation that makes a NaN, with its line and the element's index.
+func TestFireCheckNaN(t *testing.T) {
+	withDevice(t, metal.DeviceOptions{})
+	defer tensor.CheckNaN(false)
+	require.NoError(t, runLua(t, `
+assert(mx.check_nan() == false)
+local x = mx.array({{1, 4}, {-1, 9}})
+local masked = mx.where(mx.greater(x, 0), x, -mx.inf)
+assert(mx.softmax(masked, -1):tolist()[2][2] == 1)
+local ok, e = pcall(function()
+  local y = mx.sqrt(x) + 1
+  return mx.sum(y * 2):item()
+end)
+assert(not ok and tostring(e) == "fire.lua:7: [sqrt] the output has a NaN at index (1, 0), and its inputs have none",
+  tostring(e))
+assert(mx.check_nan(false) == true)
+assert(mx.sum(mx.sqrt(x)):item() ~= 0)
+`))
 }

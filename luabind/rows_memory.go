@@ -68,14 +68,13 @@ var memoryRows = []row{
 			return lua.LBool(before)
 		}},
 	{name: "memory.live", sig: "", help: "A list of what holds memory on the default device, oldest first, after a " +
-		"garbage collection: tables of op (the function that made it), line (of the script, where it is known), nbytes (what " +
-		"it costs), and for arrays shape and dtype. Arrays of up to 64 bytes that were made from data are not among them: " +
-		"they need no memory of the device.", call: liveMemory},
+		"garbage collection: tables of op (the function that made it), line (of the script, where it is known), nbytes " +
+		"(what it costs), and for arrays shape and dtype. Arrays of up to 64 bytes that were made from data are not among " +
+		"them: they need no memory of the device.", call: liveMemory},
 	{name: "check_nan", sig: "on:bool=true", help: "Switches the search for NaNs on or off and says whether it was on. " +
-		"Each operation then runs by itself, and the first one whose output has a NaN or an infinity that none of its inputs " +
-		"had is an error with its line and the element's index. Evaluation is slow meanwhile.", call: func(a *args) any {
-		return lua.LBool(tensor.CheckNaN(a.flag(0)))
-	}},
+		"Each operation then runs by itself, and the first one whose output has a NaN or an infinity that none of its " +
+		"inputs had is an error with its line and the element's index. Evaluation is slow meanwhile.",
+		call: func(a *args) any { return lua.LBool(tensor.CheckNaN(a.flag(0))) }},
 	{name: "trace", sig: "file:string f:any", help: "Calls f, gives its results, and writes to a file when calls were " +
 		"built, planned, encoded, compiled, run and waited for, on every stream, also after an error. Chrome's " +
 		"about:tracing and Perfetto show it. The file is there as a whole or not at all.", call: traceCall},
@@ -117,9 +116,11 @@ func traceCall(a *args) any {
 	if err != nil {
 		s.raise(err)
 	}
+	span := tensor.BeginSpan("Lua", "f")
 	ended := false
 	end := func() error {
 		ended = true
+		span.End(a.ctx.Where)
 		_ = tensor.Synchronize(s.ctx()) // a cancelled script's trace ends early
 		t.Stop()
 		return t.Save(a.text(0))
@@ -129,11 +130,9 @@ func traceCall(a *args) any {
 			_ = end()
 		}
 	}()
-	span := tensor.BeginSpan("Lua", "f")
 	top := s.L.GetTop()
 	s.L.Push(fn)
 	s.L.Call(0, lua.MultRet)
-	span.End(a.ctx.Where)
 	var out values
 	for i := top + 1; i <= s.L.GetTop(); i++ {
 		out = append(out, s.L.Get(i))

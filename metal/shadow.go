@@ -1,7 +1,7 @@
 package metal
 
-// Shadow is what the validation layer knows of a buffer's contents: which bytes were written since the buffer was given
-// to its present use. It changes as commands run, in their order.
+// Shadow is what the validation layer knows of a buffer's contents: which bytes were written since the buffer was
+// given to its present use. It changes as commands run, in their order.
 type Shadow struct {
 	written []bool
 	writer  string // the last command that may have written to it
@@ -13,7 +13,8 @@ func (b *Buffer) TrackWrites() {
 	b.shadow.Store(&Shadow{written: make([]bool, len(b.data))})
 }
 
-// Written says of each byte of a range whether it was written, for drivers to read and to keep; nil if nobody watches.
+// Written says of each byte of a range whether it was written, for drivers to read and to keep; nil if nobody
+// watches.
 func (r Range) Written() []bool {
 	if r.Buf == nil {
 		return nil
@@ -40,8 +41,8 @@ func (r Range) Unwritten() (at, bytes int64, writer string) {
 	return at, bytes, writer
 }
 
-// track notes what a command is about to write. Drivers whose Info says so watch the bytes that kernels write; for others
-// a kernel writes all that is bound for it.
+// track notes what a command is about to write. Drivers whose Info says so watch the bytes that kernels write; for
+// others a kernel writes all that is bound for it.
 func (cb *CommandBuffer) track(c *Command) {
 	c.accesses(func(a access, r Range) {
 		s := r.Buf.shadow.Load()

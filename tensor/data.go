@@ -75,7 +75,8 @@ func FromBytes(c *Ctx, spec Spec, b []byte) *Array {
 		if err != nil {
 			return failed(c, op, c.Errorf(op, "%w", err))
 		}
-		buf.SetOrigin(metal.Origin{Op: op, File: c.where().File, Line: c.where().Line, PC: c.where().pc, Shape: spec.Shape.Clone(),
+		w := c.where()
+		buf.SetOrigin(metal.Origin{Op: op, File: w.File, Line: w.Line, PC: w.pc, Shape: spec.Shape.Clone(),
 			Type: spec.DType.String()})
 		v.buf, v.owner = buf, newStorage(dev, nil, buf)
 	}
@@ -202,8 +203,8 @@ func (x *Array) HostView(ctx context.Context) (spec Spec, v View, release func()
 	return Spec{o.spec.Shape.Clone(), o.spec.DType}, v, release, nil
 }
 
-// unwritten says under validation which elements of an output no kernel has written. Of outputs whose elements do not lie
-// side by side it knows nothing.
+// unwritten says under validation which elements of an output no kernel has written. Of outputs whose elements do not
+// lie side by side it knows nothing.
 func (o *output) unwritten() error {
 	v, size := o.data, int64(o.spec.DType.Size())
 	if v.buf == nil || !v.Contiguous(o.spec.Shape) {

@@ -119,8 +119,8 @@ func TestFailuresCrossStreams(t *testing.T) {
 	require.Equal(t, float32(-198), floats(t, independent)[99])
 }
 
-// TestCheckNaN: the first op that makes a NaN or an infinity is the error, with the index; those that only pass one on are
-// not.
+// TestCheckNaN: the first op that makes a NaN or an infinity is the error, with the index; those that only pass one
+// on are not.
 func TestCheckNaN(t *testing.T) {
 	require.False(t, tensor.CheckNaN(true))
 	defer tensor.CheckNaN(false)

@@ -70,15 +70,15 @@ func TestUnwrittenElements(t *testing.T) {
 		y := writesHalf(x)
 		require.Equal(t, float32(-(n/2 - 1)), floats(t, neg(slice(y, 0, n/2, 1)))[n/2-1], "the half that was written")
 		_, err := y.Bytes(background)
-		require.EqualError(t, err, fmt.Sprintf("[item] %d of the %d elements of float32 (%d,) were never written, the first at"+
-			" %d, by kernel first_half [test_partial test.lua:7] (test.lua:7)", n/2, n, n, n/2))
+		require.EqualError(t, err, fmt.Sprintf("[item] %d of the %d elements of float32 (%d,) were never written, the first "+
+			"at %d, by kernel first_half [test_partial test.lua:7] (test.lua:7)", n/2, n, n, n/2))
 
 		z := neg(writesHalf(x))
 		err = tensor.Eval(background, z)
 		require.ErrorContains(t, err, "read of device memory")
 		require.ErrorContains(t, err, "before anything was written to it")
-		require.ErrorContains(t, err, fmt.Sprintf(" of test_partial made at test.lua:7 (#%d, %d bytes), which kernel first_half "+
-			"[test_partial test.lua:7] should have written", lastID(err), 4*n))
+		require.ErrorContains(t, err, fmt.Sprintf(" of test_partial made at test.lua:7 (#%d, %d bytes), which kernel "+
+			"first_half [test_partial test.lua:7] should have written", lastID(err), 4*n))
 		require.ErrorContains(t, err, "[test_neg]")
 		require.ErrorContains(t, err, "(test.lua:7)")
 	}
@@ -108,8 +108,8 @@ func lastID(err error) (id int) {
 func TestBuiltInKernelsCoverTheirOutputs(t *testing.T) {
 	withDevice(t, metal.DeviceOptions{Validate: true})
 	err := tensor.Eval(background, kernel(iota(8), half, "first_half", 5))
-	require.EqualError(t, err, "[test_run] [validate] BUG: 3 of the 8 elements of float32 (8,) were never written, the first "+
-		"at 5, by kernel first_half [test_run test.lua:7] (test.lua:7)")
+	require.EqualError(t, err, "[test_run] [validate] BUG: 3 of the 8 elements of float32 (8,) were never written, the "+
+		"first at 5, by kernel first_half [test_run test.lua:7] (test.lua:7)")
 	require.NoError(t, tensor.Eval(background, kernel(iota(8), half, "first_half", 8)))
 }
 
@@ -137,8 +137,8 @@ func TestReusedMemoryIsNotRead(t *testing.T) {
 	require.ErrorContains(t, err, "which kernel adds [test_run test.lua:7] should have written")
 }
 
-// TestHazardsOfTheEngine: programs whose commands depend on each other in each of the ways. With the barriers of one kind
-// left out, validation fails every time; with all of them, never.
+// TestHazardsOfTheEngine: programs whose commands depend on each other in each of the ways. With the barriers of one
+// kind left out, validation fails every time; with all of them, never.
 func TestHazardsOfTheEngine(t *testing.T) {
 	const n = 4096 // 16 KiB: buffers of that size are used again within a command buffer
 	programs := map[string]func() []*tensor.Array{
@@ -233,8 +233,8 @@ func TestHazardsOfTheEngine(t *testing.T) {
 	}
 }
 
-// TestRetentionOfTheEngine: without retention, what the engine gives back when its last reader is encoded is gone before
-// the command buffer runs, and validation says so every time.
+// TestRetentionOfTheEngine: without retention, what the engine gives back when its last reader is encoded is gone
+// before the command buffer runs, and validation says so every time.
 func TestRetentionOfTheEngine(t *testing.T) {
 	for _, off := range []bool{false, true} {
 		withDevice(t, metal.DeviceOptions{Validate: true, Ablate: metal.Ablations{NoRetain: off}})

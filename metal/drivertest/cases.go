@@ -431,7 +431,8 @@ func caseFaults(b *bench) {
 	x.Release()
 }
 
-// caseLimits: what Metal forbids is refused, in words that name the kernel and the values, whatever the driver could do.
+// caseLimits: what Metal forbids is refused, in words that name the kernel and the values, whatever the driver could
+// do.
 func caseLimits(b *bench) {
 	x, out := b.zeros(64), b.zeros(64)
 	for _, c := range []struct {
@@ -453,9 +454,9 @@ func caseLimits(b *bench) {
 					e.SetBuffer(i, x, 0)
 				}
 			}},
-		{"store_at", "(at): 2 bytes are bound, and the kernel needs 4", 1,
+		{"add", "(n): 2 bytes are bound, and the kernel needs 4", 1,
 			func(e *metal.Encoder, i int, q metal.ParamInfo) {
-				if q.Name == "at" {
+				if q.Name == "n" {
 					e.SetBufferRange(i, metal.Range{Buf: x, Offset: 4, Bytes: 2})
 				} else {
 					e.SetBuffer(i, out, 0)

@@ -13,8 +13,7 @@ const maxGrid = 1<<32 - 1
 const maxThreads = 1024
 
 // Plan is what follows from a Launch of a kernel: how many threadgroups there are, and where each thing is in the
-// memory
-// of one. Regions come first, at RegionOffsets.
+// memory of one. Regions come first, at RegionOffsets.
 type Plan struct {
 	Groups  [3]int // threadgroups in each dimension
 	Total   int64  // in all

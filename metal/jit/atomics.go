@@ -66,13 +66,8 @@ func (s *selector) atomicAt(x *access, k subroutine) bool {
 		if a.Index.Scale%x.size != 0 {
 			return false
 		}
-		m, idx, _ = s.gathered(x)
-		for p, r := range idx {
-			if m.Scale > 1 {
-				idx[p] = s.vopI(amd64.VPSllD, r, int64(log2(int(m.Scale))))
-			}
-		}
-		m.Scale = 0
+		m, idx, _ = s.gathered(x, false)
+		m, idx = s.inBytes(m, idx)
 	} else {
 		var offs []int32
 		m, offs = s.patternPlace(x)
@@ -84,17 +79,13 @@ func (s *selector) atomicAt(x *access, k subroutine) bool {
 	s.emit(amd64.Inst{Op: amd64.Test, W: 4, A: at, Imm: x.size - 1})
 	s.jcc(amd64.CondNE, x.slow)
 	s.storeR(8, s.scratchMem(wordAddr), at)
-	for p, r := range idx {
-		s.emit(amd64.Inst{Op: amd64.VMovUPS, W: s.w, Mem: s.scratchMem(wordIndex + p*int(s.w)), A: r})
-	}
-	s.activeBits(amd64.RAX)
 	k.kind = subAtomicAt
-	s.callSub(k)
+	s.callAt(k, idx)
 	return true
 }
 
-// emitAtomicAt emits subAtomicAt for the lanes in RAX. Only RAX, RCX, RDX, R10 and R11 change.
-func (s *selector) emitAtomicAt(k subroutine) {
+// emitAt emits subAtomicAt and subStoreAt for the lanes in RAX. Only RAX, RCX, RDX, R10 and R11 change.
+func (s *selector) emitAt(k subroutine) {
 	const mask, lane, ptr = amd64.RAX, amd64.RCX, amd64.R10
 	again := s.label()
 	s.storeR(8, s.scratchMem(wordSI), amd64.RSI)
@@ -105,7 +96,11 @@ func (s *selector) emitAtomicAt(k subroutine) {
 	s.emit(amd64.Inst{Op: amd64.TZCnt, W: 4, Dst: lane, A: mask})
 	s.loadR(4, ptr, idx)
 	s.gopM(amd64.Add, 8, ptr, s.scratchMem(wordAddr))
-	s.followAtomic(k, s.valueSlot(k, lane))
+	if k.kind == subStoreAt {
+		s.followStore(k.size, s.valueSlot(k, lane), amd64.Mem{Base: ptr})
+	} else {
+		s.followAtomic(k, s.valueSlot(k, lane))
+	}
 	s.emit(amd64.Inst{Op: amd64.BlsR, W: 4, Dst: mask, A: mask})
 	s.emit(amd64.Inst{Op: amd64.Test, W: 4, A: mask, B: mask})
 	s.jcc(amd64.CondNE, again)
@@ -242,8 +237,9 @@ func (s *selector) take(k subroutine, w uint8, dst, v amd64.R) {
 	}
 }
 
-// followAtomic emits the operation of one lane: its address is in R10, its value in slot, where the result goes. RCX is the
-// lane, RAX the lanes to do, RSI the description, RDX where to return to: these are kept. RDI and R11 are free.
+// followAtomic emits the operation of one lane: its address is in R10, its value in slot, where the result goes.
+// RCX is the lane, RAX the lanes to do, RSI the description, RDX where to return to: these are kept. RDI and R11
+// are free.
 func (s *selector) followAtomic(k subroutine, slot amd64.Mem) {
 	const v = amd64.RDI
 	w, m := uint8(k.size), amd64.Mem{Base: amd64.R10}

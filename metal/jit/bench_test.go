@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua/metal/interp"
+	"github.com/mlxlua/mlxlua/metal/jit/lanes"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
@@ -124,8 +125,8 @@ kernel void qmv(const device uint* w [[buffer(0)]], const device float* scales [
     if (lane == 0) out[row] = acc;
 }`
 
-// BenchmarkQmv is a 4-bit matrix (4096 x 4096, groups of 64) times a vector, over eight matrices in turn, so that they come
-// from memory, against reading as many bytes.
+// BenchmarkQmv is a 4-bit matrix (4096 x 4096, groups of 64) times a vector, over eight matrices in turn, so that
+// they come from memory, against reading as many bytes.
 func BenchmarkQmv(b *testing.B) {
 	const K, N, copies = 4096, 4096, 8
 	eachLevel(b, func(b *testing.B, level isa) {
@@ -202,6 +203,29 @@ func BenchmarkGatedDelta(b *testing.B) {
 				b.ReportMetric(100*2*4*heads*dim*dim/t/l3Copy(), "%L3copy")
 				b.ReportMetric(100*7*float64(steps)*heads*dim*dim/t/fmaPeak(), "%fma")
 			})
+		})
+	}
+}
+
+// BenchmarkCompile is the way from text to machine code, for the three kernels above.
+func BenchmarkCompile(b *testing.B) {
+	for name, text := range map[string]string{"gelu": geluText, "qmv": qmvText, "gated_delta": gatedDeltaText} {
+		geo := lanes.Geometry{Row: true, Aligned: true, Full: true}
+		m, err := msl.Compile(msl.Source{Name: "bench", Text: text}, msl.Options{})
+		require.NoError(b, err)
+		level := prepare(b, text, 0).level
+		b.Run(name+"/msl", func(b *testing.B) {
+			for b.Loop() {
+				_, err := msl.Compile(msl.Source{Name: "bench", Text: text}, msl.Options{})
+				require.NoError(b, err)
+			}
+		})
+		b.Run(name+"/jit", func(b *testing.B) {
+			for b.Loop() {
+				c, err := compile(lanes.Optimise(m.Kernels[0]), level, geo)
+				require.NoError(b, err)
+				b.ReportMetric(float64(len(c.bytes)), "bytes")
+			}
 		})
 	}
 }

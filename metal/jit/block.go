@@ -24,12 +24,11 @@ type group struct {
 	resumed bool // the code has left and can go on
 }
 
-// fuel is what machine code may spend before it must return: some 50 us. Where threadgroups wait for each other it
-// is less,
-// since what a waiting one spends is lost.
+// fuel is what machine code may spend before it must return: some 50 us. Where threadgroups wait for each other it is
+// less, since what a waiting one spends is lost.
 const (
-	fuel        = 200_000
-	waitingFuel = 10_000
+	fuel     = 200_000
+	turnFuel = 10_000 // of a group of lanes, where they take turns
 )
 
 func (g *group) word(off int) *uint64 { return (*uint64)(unsafe.Add(g.base, off)) }
@@ -38,7 +37,7 @@ func (g *group) slot(n int) *uint32 { return (*uint32)(unsafe.Add(g.base, blockB
 
 // frames is how many frames threadgroups of a size need.
 func (v *variant) frames(size [3]int) int {
-	if !v.code.info.Barriers {
+	if !inTurns(v.code.info) {
 		return 1
 	}
 	return (size[0]*size[1]*size[2] + v.code.lay.group - 1) / v.code.lay.group

@@ -1,6 +1,8 @@
 package jit
 
 import (
+	"sync"
+
 	"github.com/mlxlua/mlxlua/metal/jit/amd64"
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
 	"github.com/mlxlua/mlxlua/metal/kir"
@@ -16,9 +18,16 @@ type code struct {
 	kernel        *kir.Kernel // the optimised kernel: Instr.IDs of faults are its
 }
 
+// funcs keeps the memory of instruction lists for the next compilation.
+var funcs = sync.Pool{New: func() any { return amd64.NewFunc() }}
+
 // compile makes machine code of an optimised kernel (lanes.Optimise) for an instruction set and a kind of launch.
 func compile(k *kir.Kernel, level isa, geo lanes.Geometry) (*code, error) {
-	s := &selector{k: k, isa: level, row: geo.Row, f: amd64.NewFunc(), w: 64, per: 16}
+	s := &selector{k: k, isa: level, allActive: geo.Full, f: funcs.Get().(*amd64.Func), w: 64, per: 16}
+	defer func() {
+		s.f.Reset()
+		funcs.Put(s.f)
+	}()
 	if level == isaAVX2 {
 		s.w, s.per = 32, 8
 	}
@@ -45,9 +54,9 @@ func compile(k *kir.Kernel, level isa, geo lanes.Geometry) (*code, error) {
 		kernel: k}, nil
 }
 
-// groupOf is how many lanes of a kernel run together: all of a SIMD-group if they exchange anything, else as many as fit a
-// vector register. With enough registers also all of them where the kernel counts on SIMD-groups, because it is then written
-// so that their lanes touch neighbouring memory.
+// groupOf is how many lanes of a kernel run together: all of a SIMD-group if they exchange anything, else as many
+// as fit a vector register. With enough registers also all of them where the kernel counts on SIMD-groups, because
+// it is then written so that their lanes touch neighbouring memory.
 func groupOf(k *kir.Kernel, level isa) int {
 	crosses, simd := survey(k.Body)
 	switch {
@@ -127,7 +136,7 @@ func (s *selector) kernel() entries {
 	s.findLeaves(s.k.Body)
 	s.flow.resume, s.flow.end, s.flow.empty = s.label(), s.label(), 0
 	s.flow.empty = s.flow.end
-	if s.info.Barriers {
+	if inTurns(s.info) {
 		s.phases(e.start)
 	} else {
 		s.oneByOne(e.start)
@@ -164,7 +173,8 @@ func (s *selector) ret(why exit) {
 	s.emit(amd64.Inst{Op: amd64.Ret})
 }
 
-// oneByOne calls the groups of lanes of a threadgroup one after the other, in one frame, and then the next threadgroups along x.
+// oneByOne calls the groups of lanes of a threadgroup one after the other, in one frame, and then the next
+// threadgroups along x.
 func (s *selector) oneByOne(start amd64.Label) {
 	next, done := s.label(), s.label()
 	s.bind(start)
@@ -274,21 +284,36 @@ func (s *selector) phases(start amd64.Label) {
 	s.startGroup()
 	s.emit(amd64.Inst{Op: amd64.Lea, W: 8, Dst: amd64.RAX, Label: begin})
 	s.storeR(8, frame(frameResume), amd64.RAX)
+	s.storeI(frame(frameYield), 0)
 	s.nextGroup(first)
 	s.jump(init)
 	s.bind(first)
 
 	s.bind(phase)
+	s.storeI(block(blockAlive), 0)
+	s.storeI(block(blockYielding), 0)
+	pass := s.label()
+	s.bind(pass)
 	s.loadR(8, regFrame, block(blockFrame0))
-	s.emit(amd64.Inst{Op: amd64.Mov, W: 4, Dst: amd64.RAX, Imm: 0})
-	s.storeR(8, block(blockGroup), amd64.RAX)
-	s.storeR(8, block(blockAlive), amd64.RAX)
+	s.storeI(block(blockGroup), 0)
+	s.storeI(block(blockYields), 0)
 	s.bind(turn)
+	if s.info.Waits {
+		s.takeUp(next)
+	}
 	s.emit(amd64.Inst{Op: amd64.Jmp, W: 8, Mem: frame(frameResume)})
 	s.bind(next)
 	s.nextGroup(over)
 	s.jump(turn)
 	s.bind(over)
+	if s.info.Waits { // those who gave up their turns get another one before the phase is over
+		all := s.label()
+		s.loadR(8, amd64.RAX, block(blockYields))
+		s.jcc2(amd64.RAX, all)
+		s.storeI(block(blockYielding), 1)
+		s.exitFor(pass)
+		s.bind(all)
+	}
 	s.loadR(8, amd64.RAX, block(blockAlive))
 	done := s.label()
 	s.jcc2(amd64.RAX, done)
@@ -305,6 +330,46 @@ func (s *selector) phases(start amd64.Label) {
 	s.emit(amd64.Inst{Op: amd64.Lea, W: 8, Dst: amd64.RAX, Label: next})
 	s.storeR(8, frame(frameResume), amd64.RAX)
 	s.jump(next)
+}
+
+// inTurns reports whether the groups of lanes of a threadgroup take turns, each with a frame of its own: at barriers, and where
+// one may wait for what another one does.
+func inTurns(info *lanes.Info) bool { return info.Barriers || info.Waits }
+
+// takeUp goes on where the group of lanes gave up its turn, if it did. While such groups have their turns others are at
+// next.
+func (s *selector) takeUp(next amd64.Label) {
+	plain := s.label()
+	s.storeI(block(blockFuel), turnFuel)
+	s.loadR(8, amd64.RAX, frame(frameYield))
+	s.jcc2(amd64.RAX, plain)
+	s.emit(amd64.Inst{Op: amd64.Jmp, W: 8, Mem: frame(frameYield)})
+	s.bind(plain)
+	s.loadR(8, amd64.RAX, block(blockYielding))
+	s.emit(amd64.Inst{Op: amd64.Test, W: 8, A: amd64.RAX, B: amd64.RAX})
+	s.jcc(amd64.CondNE, next)
+}
+
+// yield gives up the group's turn, for the others of its threadgroup and for Go, and then goes back.
+func (s *selector) yield(back amd64.Label) {
+	again := s.label()
+	n := s.flow.safepoints
+	s.flow.safepoints++
+	s.f.SaveLive(n)
+	s.emit(amd64.Inst{Op: amd64.Lea, W: 8, Dst: amd64.RAX, Label: again})
+	s.storeR(8, frame(frameYield), amd64.RAX)
+	s.storeI(block(blockYields), 1)
+	s.jump(s.flow.next)
+	s.bind(again)
+	s.storeI(frame(frameYield), 0)
+	s.f.LoadLive(n)
+	s.jump(back)
+}
+
+// storeI stores an integer of 8 bytes.
+func (s *selector) storeI(m amd64.Mem, v int64) {
+	s.emit(amd64.Inst{Op: amd64.Mov, W: 4, Dst: amd64.RAX, Imm: v})
+	s.storeR(8, m, amd64.RAX)
 }
 
 // nextGroup goes to the frame of the next group of lanes, or jumps if there is none.

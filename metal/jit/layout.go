@@ -11,19 +11,21 @@ import "github.com/mlxlua/mlxlua/metal/kir"
 
 // Offsets in the header of a block. 8 bytes each unless said.
 const (
-	blockFuel      = 0  // int64: what the code may still spend; it leaves at the next poll when this is negative
-	blockExit      = 8  // why it left: an exit
-	blockResume    = 16 // where it goes on
-	blockFault     = 24 // exitFault: Instr.ID of the access
-	blockFaultPtr  = 32 // and the full 64-bit pointer of the lane
-	blockFaultLn   = 40 // and the lane
-	blockGroups    = 48 // groups of lanes in the threadgroup
-	blockThreads   = 56 // threads in it
-	blockGroup     = 64 // the group that runs: 0, 1, ...
-	blockAlive     = 72 // groups that have not ended in this phase
-	blockFrame0    = 80 // address of frame 0
-	blockCount     = 88 // threadgroups along x still to run in this call, this one included (1 with barriers)
-	blockFrameStep = 96 // bytes from one frame to the next: layout.frameBytes
+	blockFuel      = 0   // int64: what the code may still spend; it leaves at the next poll when this is negative
+	blockExit      = 8   // why it left: an exit
+	blockResume    = 16  // where it goes on
+	blockFault     = 24  // exitFault: Instr.ID of the access
+	blockFaultPtr  = 32  // and the full 64-bit pointer of the lane
+	blockFaultLn   = 40  // and the lane
+	blockGroups    = 48  // groups of lanes in the threadgroup
+	blockThreads   = 56  // threads in it
+	blockGroup     = 64  // the group that runs: 0, 1, ...
+	blockAlive     = 72  // groups that have not ended in this phase
+	blockFrame0    = 80  // address of frame 0
+	blockCount     = 88  // threadgroups along x still to run in this call, this one included (1 with barriers)
+	blockFrameStep = 96  // bytes from one frame to the next: layout.frameBytes
+	blockYields    = 104 // 1 if a group of lanes has given up its turn since the first one had its
+	blockYielding  = 112 // 1 while those that have given up their turns get others
 	// Builtins, uint32 each: three components where they have them, in the order of builtinSlots.
 	blockBuiltins = 128
 	blockHeader   = 512
@@ -39,9 +41,10 @@ const (
 	exitFault             // an access outside its object
 )
 
-// object is an entry of the block's table of objects, by kir's object numbers (0 is null: all zero). Byte off of lane l is at
-// Base + off*Step + l*Lane: Step is 1 and Lane 0 but for Thread regions, whose Base is relative to the frame of the
-// group that runs (regionOff). Space is 1 + the address space: a pointer of another space to the object is a fault.
+// object is an entry of the block's table of objects, by kir's object numbers (0 is null: all zero). Byte off of
+// lane l is at Base + off*Step + l*Lane: Step is 1 and Lane 0 but for Thread regions, whose Base is relative to the
+// frame of the group that runs (regionOff). Space is 1 + the address space: a pointer of another space to the
+// object is a fault.
 type object struct {
 	Base  uint64
 	Len   uint64 // bytes
@@ -101,6 +104,7 @@ const (
 	frameMask   = 8  // uint32: its lanes that exist
 	frameIndex  = 16 // uint32: its number in the threadgroup
 	framePos    = 24 // address of its lanes' positions
+	frameYield  = 32 // where the group goes on if it has given up its turn, else 0
 	frameBody   = 64
 )
 

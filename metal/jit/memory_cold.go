@@ -8,8 +8,9 @@ import (
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
-// The lane-by-lane way, which every access can fall back on: the lanes' pointers go to the block's scratch table, values to
-// another, and a subroutine shared by all accesses of a kind follows them one after the other. It decides what is a fault.
+// The lane-by-lane way, which every access can fall back on: the lanes' pointers go to the block's scratch table,
+// values to another, and a subroutine shared by all accesses of a kind follows them one after the other. It decides
+// what is a fault.
 
 // Words of the scratch area.
 const (
@@ -24,8 +25,8 @@ const (
 	wordIndex
 )
 
-// A description tells a subroutine about the access: Instr.ID, 1 + the address space, and what to keep of a pointer and
-// what to put in its place: pointers into a known object come as offsets.
+// A description tells a subroutine about the access: Instr.ID, 1 + the address space, and what to keep of a pointer
+// and what to put in its place: pointers into a known object come as offsets.
 const (
 	descID    = 0
 	descSpace = 4
@@ -50,6 +51,7 @@ const (
 	subStore
 	subAtomic
 	subAtomicAt // the lanes' addresses are wordAddr plus the indices, and are in range and aligned
+	subStoreAt  // the same for a store
 	subAdd      // scratchPtr[lane] += scale * (index base + table[lane])
 )
 
@@ -135,8 +137,8 @@ func (s *selector) lanePointers(x *access) {
 	}
 }
 
-// indexOffsets returns what the lanes add to the base of an index that may wrap: its pattern, and the constant by which
-// Span is larger than the pattern's.
+// indexOffsets returns what the lanes add to the base of an index that may wrap: its pattern, and the constant by
+// which Span is larger than the pattern's.
 func (s *selector) indexOffsets(b lanes.Scaled) []int32 {
 	o := make([]int32, s.group)
 	span := int32(0)
@@ -250,8 +252,8 @@ func (s *selector) emitSubroutines() {
 		switch k.kind {
 		case subAdd:
 			s.emitAdd(k.t)
-		case subAtomicAt:
-			s.emitAtomicAt(k)
+		case subAtomicAt, subStoreAt:
+			s.emitAt(k)
 		default:
 			s.emitFollow(k)
 		}
@@ -340,9 +342,7 @@ func (s *selector) emitFollow(k subroutine) {
 	case subLoad:
 		s.followLoad(k.size, tmp, amd64.Mem{Base: ptr}, val)
 	case subStore:
-		w := uint8(max(k.size, 4))
-		s.loadR(w, tmp, val)
-		s.storeR(uint8(k.size), amd64.Mem{Base: ptr}, tmp)
+		s.followStore(k.size, val, amd64.Mem{Base: ptr})
 	default:
 		s.emit(amd64.Inst{Op: amd64.Test, W: 8, A: ptr, Imm: int64(k.size - 1)})
 		s.jcc(amd64.CondNE, fault)
@@ -372,6 +372,12 @@ func (s *selector) valueSlot(k subroutine, lane amd64.R) amd64.Mem {
 		m.Scale = 8
 	}
 	return m
+}
+
+// followStore stores an element from its slot.
+func (s *selector) followStore(size int, slot, m amd64.Mem) {
+	s.loadR(uint8(max(size, 4)), amd64.RDI, slot)
+	s.storeR(uint8(size), m, amd64.RDI)
 }
 
 // followLoad loads an element, zero-extended, to its slot.

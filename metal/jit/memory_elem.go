@@ -5,8 +5,8 @@ import (
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
-// How elements in memory become lanes and back, a part at a time. "Raw" lanes are 32 bits that hold an element's bytes
-// zero-extended, as lane-by-lane code keeps them.
+// How elements in memory become lanes and back, a part at a time. "Raw" lanes are 32 bits that hold an element's
+// bytes zero-extended, as lane-by-lane code keeps them.
 
 // vop emits dst = op a, b on whole vector registers and returns dst.
 func (s *selector) vop(op amd64.Op, a, b amd64.R) amd64.R {
@@ -58,8 +58,8 @@ func splatBytes(v uint32, n int) []byte {
 	return b
 }
 
-// loadPart loads one part's lanes from consecutive elements at m. Lanes that are off in mask (0: none are) are not read;
-// with AVX2 that serves elements of 4 and 8 bytes only.
+// loadPart loads one part's lanes from consecutive elements at m. Lanes that are off in mask (0: none are) are not
+// read; with AVX2 that serves elements of 4 and 8 bytes only.
 func (s *selector) loadPart(t kir.Type, m amd64.Mem, mask amd64.R) unit {
 	if wide(t) {
 		lo, hi := mask, mask

@@ -14,16 +14,15 @@ func (s *selector) gathers(x *access, store bool) bool {
 	switch {
 	case x.a.Object == 0:
 		return false
-	case store && (s.isa != isaAVX512 || x.size < 4):
-		return false
 	case x.a.Mode == lanes.AccessDynamic:
-		return x.size >= 4
+		return x.size >= 4 && (s.isa == isaAVX512 || !store)
 	}
 	return x.a.Index.Scale > 0 && x.a.Index.Scale <= maxScale
 }
 
-// limit returns what the lanes may add at most to the uniform part of x's address so that size bytes there are inside the
-// object, shifted right; at most 2^31-1. It goes to slow if that is less than nothing, or the uniform part is negative.
+// limit returns what the lanes may add at most to the uniform part of x's address so that size bytes there are
+// inside the object, shifted right; at most 2^31-1. It goes to slow if that is less than nothing, or the uniform
+// part is negative.
 func (s *selector) limit(x *access, size, shift int64, slow amd64.Label) amd64.R {
 	room := s.reg(amd64.GPR)
 	exact, _ := s.lenOf(x.a.Object)
@@ -94,9 +93,10 @@ func (s *selector) anyBad(bad []amd64.R, to amd64.Label) {
 	s.jcc(amd64.CondNE, to)
 }
 
-// gathered prepares an access by 32-bit indices: it checks the range and returns the operand without index, its scale, and
-// the index of each part. narrow holds what words of elements of 1 and 2 bytes have to be shifted by.
-func (s *selector) gathered(x *access) (m amd64.Mem, idx, narrow []amd64.R) {
+// gathered prepares an access by 32-bit indices: it checks the range and returns the operand without index, its
+// scale, and the index of each part. narrow holds what words of elements of 1 and 2 bytes have to be shifted by, if
+// words are loaded.
+func (s *selector) gathered(x *access, load bool) (m amd64.Mem, idx, narrow []amd64.R) {
 	scale := x.a.Index.Scale
 	for p := range s.parts {
 		idx = append(idx, x.idx.unitOf(p).r[0])
@@ -127,7 +127,7 @@ func (s *selector) gathered(x *access) (m amd64.Mem, idx, narrow []amd64.R) {
 		m, idx = s.threadIndex(x, idx)
 		return m, idx, nil
 	}
-	if x.size < 4 {
+	if x.size < 4 && load {
 		idx, narrow = s.words4(x, idx)
 	}
 	m = s.plainBase(s.place(x, 0))
@@ -135,8 +135,8 @@ func (s *selector) gathered(x *access) (m amd64.Mem, idx, narrow []amd64.R) {
 	return m, idx, narrow
 }
 
-// words4 moves the offsets of elements of 1 and 2 bytes so that words of 4 bytes there are in range, and returns what the words
-// must be shifted by.
+// words4 moves the offsets of elements of 1 and 2 bytes so that words of 4 bytes there are in range, and returns
+// what the words must be shifted by.
 func (s *selector) words4(x *access, idx []amd64.R) (from, shift []amd64.R) {
 	lim := s.splatGPR(s.limit(x, 4, 0, x.slow))
 	for _, r := range idx {
@@ -173,7 +173,7 @@ func (s *selector) threadIndex(x *access, idx []amd64.R) (amd64.Mem, []amd64.R) 
 
 // gatherLoad loads by a 32-bit index in each lane.
 func (s *selector) gatherLoad(x *access) val {
-	m, idx, narrow := s.gathered(x)
+	m, idx, narrow := s.gathered(x, true)
 	v := val{typ: x.t}
 	for p, r := range idx {
 		mask := s.exec[p]
@@ -208,11 +208,43 @@ func (s *selector) coldLoad(x *access, v val) {
 
 // gatherStore stores by a 32-bit index in each lane; of lanes with one index the last one's value stays.
 func (s *selector) gatherStore(x *access) {
-	m, idx, _ := s.gathered(x)
-	for p, r := range idx {
-		s.scatterPart(x.t, m, r, x.v.unitOf(p), p)
+	m, idx, _ := s.gathered(x, false)
+	if s.isa == isaAVX512 && x.size >= 4 {
+		for p, r := range idx {
+			s.scatterPart(x.t, m, r, x.v.unitOf(p), p)
+		}
+	} else {
+		m, idx = s.inBytes(m, idx)
+		s.storeAt(x, m, idx)
 	}
 	s.coldStore(x, nil)
+}
+
+// inBytes multiplies indices by the scale of the operand.
+func (s *selector) inBytes(m amd64.Mem, idx []amd64.R) (amd64.Mem, []amd64.R) {
+	if m.Scale > 1 {
+		for p, r := range idx {
+			idx[p] = s.vopI(amd64.VPSllD, r, int64(log2(int(m.Scale))))
+		}
+	}
+	m.Scale = 0
+	return m, idx
+}
+
+// storeAt stores lane by lane at byte offsets that have been checked, where there is no scatter.
+func (s *selector) storeAt(x *access, m amd64.Mem, idx []amd64.R) {
+	s.storeR(8, s.scratchMem(wordAddr), s.lea(m))
+	s.laneValues(x.t, x.v, scratchVal)
+	s.callAt(subroutine{kind: subStoreAt, size: int(x.size)}, idx)
+}
+
+// callAt calls a subroutine for addresses that have been checked: wordAddr plus each active lane's index.
+func (s *selector) callAt(k subroutine, idx []amd64.R) {
+	for p, r := range idx {
+		s.emit(amd64.Inst{Op: amd64.VMovUPS, W: s.w, Mem: s.scratchMem(wordIndex + p*int(s.w)), A: r})
+	}
+	s.activeBits(amd64.RAX)
+	s.callSub(k)
 }
 
 // gatherMask returns a copy of a mask, which a gather clears; all lanes if it is 0.

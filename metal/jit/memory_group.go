@@ -5,8 +5,9 @@ import (
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
-// Loads of one block that pick neighbouring elements of the same stride (k[4*lane], k[4*lane+1], ...) are done together, at
-// the first of them: their words are loaded once and transposed. Stores that fill a stride are done together at the last.
+// Loads of one block that pick neighbouring elements of the same stride (k[4*lane], k[4*lane+1], ...) are done
+// together, at the first of them: their words are loaded once and transposed. Stores that fill a stride are done
+// together at the last.
 
 // maxGroupRegs bounds the registers that one group of Loads fills, groupReach how far apart in the block they may be.
 const (
@@ -62,6 +63,8 @@ func (s *selector) findGroups(b *kir.Block) {
 			o.load(i)
 		case i.Op == kir.Store:
 			o.store(i)
+		case i.Op == kir.VarSet:
+			o.set(i.Imm)
 		case i.Op.HasBody():
 			s.findGroups(i.Body)
 			s.findGroups(i.Else)
@@ -90,6 +93,18 @@ func (o *openGroups) store(i *kir.Instr) {
 	}
 }
 
+// set closes the groups with a Store of the variable that is about to change: it may be read from its own register.
+func (o *openGroups) set(v uint64) {
+	for _, g := range o.stores {
+		for _, i := range g {
+			if x := i.Args[1]; x.Op == kir.VarGet && x.Imm == v {
+				o.flushOnly(false, kir.Void)
+				return
+			}
+		}
+	}
+}
+
 // join adds an access to the group that it is like, or begins one.
 func (o *openGroups) join(open [][]*kir.Instr, i *kir.Instr) [][]*kir.Instr {
 	for g, list := range open {
@@ -101,8 +116,8 @@ func (o *openGroups) join(open [][]*kir.Instr, i *kir.Instr) [][]*kir.Instr {
 	return append(open, []*kir.Instr{i})
 }
 
-// flush closes the groups of Loads and of Stores whose memory an access through pointers of those types may touch; Void means
-// any.
+// flush closes the groups of Loads and of Stores whose memory an access through pointers of those types may touch;
+// Void means any.
 func (o *openGroups) flush(loads, stores kir.Type) {
 	o.flushOnly(true, loads)
 	o.flushOnly(false, stores)
@@ -203,8 +218,8 @@ func (o *openGroups) closeStores(g []*kir.Instr) {
 	}
 }
 
-// together describes the accesses of a group, and all of them as one access of need bytes from the lowest address on. The
-// labels of the first one stand for all.
+// together describes the accesses of a group, and all of them as one access of need bytes from the lowest address
+// on. The labels of the first one stand for all.
 func (s *selector) together(g []*kir.Instr) (xs []*access, all *access, need int64) {
 	a := *s.info.Access[g[0].ID]
 	low, high := a.Disp, a.Disp

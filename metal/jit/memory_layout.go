@@ -5,9 +5,9 @@ import (
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
-// regionLayout decides how the lanes' own memory lies in a frame. A Thread region whose every access has the same size, at a
-// multiple of that size, is interleaved: element by element, each for all lanes, so that lanes at one index touch
-// consecutive memory. Others lie lane after lane.
+// regionLayout decides how the lanes' own memory lies in a frame. A Thread region whose every access has the same
+// size, at a multiple of that size, is interleaved: element by element, each for all lanes, so that lanes at one
+// index touch consecutive memory. Others lie lane after lane.
 func regionLayout(k *kir.Kernel, info *lanes.Info, l *layout) {
 	size := make([]int, len(k.Regions)) // of every access so far, -1 if they differ
 	lost := false                       // a pointer to unknown Thread memory is followed: addresses must be plain

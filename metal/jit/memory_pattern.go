@@ -9,8 +9,8 @@ import (
 // maxSpan bounds the spans of patterns that are touched as a whole.
 const maxSpan = 1 << 28
 
-// patternPlace returns where the lanes of a uniform or pattern access are: the operand of the uniform part of the address, and
-// what each lane adds to it in bytes. It emits the range check of all lanes.
+// patternPlace returns where the lanes of a uniform or pattern access are: the operand of the uniform part of the
+// address, and what each lane adds to it in bytes. It emits the range check of all lanes.
 func (s *selector) patternPlace(x *access) (m amd64.Mem, offs []int32) {
 	a := x.a
 	if a.Span > maxSpan {
@@ -291,16 +291,17 @@ func (s *selector) storeParts(x *access, m amd64.Mem, offs []int32, masked bool)
 
 // scatterOffsets stores to constant offsets that are not consecutive.
 func (s *selector) scatterOffsets(x *access, m amd64.Mem, offs []int32) {
-	if s.isa != isaAVX512 || x.size < 4 {
-		s.bind(x.cold)
-		s.bind(x.slow)
-		s.slowStore(x)
-		return
+	idx := make([]amd64.R, s.parts)
+	for p := range idx {
+		idx[p] = s.vopM(amd64.VMovUPS, 0, s.table(offs[p*s.per:(p+1)*s.per], 4))
 	}
-	base := s.plainBase(m)
-	for p := range s.parts {
-		idx := s.vopM(amd64.VMovUPS, 0, s.table(offs[p*s.per:(p+1)*s.per], 4))
-		s.scatterPart(x.t, base, idx, x.v.unitOf(p), p)
+	if s.isa == isaAVX512 && x.size >= 4 {
+		base := s.plainBase(m)
+		for p, r := range idx {
+			s.scatterPart(x.t, base, r, x.v.unitOf(p), p)
+		}
+	} else {
+		s.storeAt(x, m, idx)
 	}
 	s.coldStore(x, nil)
 }

@@ -98,8 +98,8 @@ var elements = []struct {
 
 const head = "#include <metal_stdlib>\nusing namespace metal;\n"
 
-// TestEveryElementAndPattern copies elements of every type through every way to address memory, in whole threadgroups and
-// at the grid's edge.
+// TestEveryElementAndPattern copies elements of every type through every way to address memory, in whole
+// threadgroups and at the grid's edge.
 func TestEveryElementAndPattern(t *testing.T) {
 	// Indices of the load and of the store; n is the number of threads.
 	patterns := []struct {
@@ -160,7 +160,8 @@ func TestEveryElementAndPattern(t *testing.T) {
 	}
 }
 
-// elementBytes returns bytes of elements; halves are numbers, since what conversions make of a NaN's payload is not fixed.
+// elementBytes returns bytes of elements; halves are numbers, since what conversions make of a NaN's payload is not
+// fixed.
 func elementBytes(name string, n int, seed uint64) []byte {
 	b := randomBytes(n, seed)
 	for i := 1; i < n; i += 2 {
@@ -248,6 +249,23 @@ func TestStridedStores(t *testing.T) {
 	}
 }
 
+// TestStoresOfAVariable: a store that waits for its neighbours stores the value of its own place.
+func TestStoresOfAVariable(t *testing.T) {
+	c := memCase{name: "variable", grid: [3]int{64, 1, 1}, tg: [3]int{64, 1, 1}}
+	c.text = head + `kernel void k(const device float* a [[buffer(0)]], device float* o [[buffer(1)]],
+  uint i [[thread_position_in_grid]]) {
+  float v = 0;
+  for (uint j = 0; j < 3 + i % 4; j++) {
+    o[4 * i] = v; v += a[i + j];
+    o[4 * i + 1] = v; v *= 2;
+    o[4 * i + 2] = v; v -= 1;
+    o[4 * i + 3] = v;
+  }
+}`
+	c.buffers = [][]byte{floatsOf(80, 1), make([]byte, 1024)}
+	c.check(t)
+}
+
 // TestFaultTexts: what goes out of range says so in the reference executor's words.
 func TestFaultTexts(t *testing.T) {
 	bodies := []string{
@@ -273,7 +291,8 @@ func TestFaultTexts(t *testing.T) {
 	}
 }
 
-// TestPointers: before and behind where they point, wrapped indices, chosen between buffers, kept in arrays, compared.
+// TestPointers: before and behind where they point, wrapped indices, chosen between buffers, kept in arrays,
+// compared.
 func TestPointers(t *testing.T) {
 	bodies := []string{
 		"const device float* p = a + 50; o[i] = p[int(i % 50) - 50];",
@@ -291,8 +310,10 @@ func TestPointers(t *testing.T) {
 		"int j = int(i) - 100; o[i] = a[-j - 1];",
 		"device float* p = o + 99; p[-int(i)] = a[i];",
 		"device float* p = (i & 1) ? o : q; p[i] = a[i];",
-		"float t[8]; for (int j = 0; j < 8; j++) t[j] = a[(i + j) % 100]; float s = 0; for (int j = 0; j < 8; j++) s += t[(j * 3 + x[i]) & 7]; o[i] = s;",
-		"float t[8]; for (int j = 0; j < 8; j++) t[j] = a[(i + j) % 100]; thread float* p = t + (x[i] & 3); o[i] = p[0] + p[x[0] & 3];",
+		`float t[8]; for (int j = 0; j < 8; j++) t[j] = a[(i + j) % 100]; float s = 0; for (int j = 0;
+  j < 8; j++) s += t[(j * 3 + x[i]) & 7]; o[i] = s;`,
+		`float t[8]; for (int j = 0; j < 8; j++) t[j] = a[(i + j) % 100]; thread float* p = t + (x[i] & 3);
+  o[i] = p[0] + p[x[0] & 3];`,
 		"uchar t[5]; for (int j = 0; j < 5; j++) t[j] = uchar(x[(i + j) % 100]); o[i] = t[x[i] % 5];",
 		"half t[6]; for (int j = 0; j < 6; j++) t[j] = half(a[(i + j) % 100]); o[i] = float(t[x[i] % 6]) + float(t[2]);",
 		"float t[4] = {1, 2, 3, 4}; thread float* p = (i & 1) ? &t[1] : &t[2]; *p = a[i]; o[i] = t[0] + t[1] * t[2] - t[3];",
@@ -300,12 +321,15 @@ func TestPointers(t *testing.T) {
 		"long t[3]; t[x[i] % 3] = i; t[(x[i] + 1) % 3] = 5; o[i] = float(t[0] + 2 * t[1] + 3 * t[2]);",
 		"threadgroup float t[100]; t[i] = a[i]; threadgroup_barrier(mem_flags::mem_threadgroup); o[i] = t[99 - i] + t[3];",
 		"threadgroup half t[100]; t[i] = half(a[i]); threadgroup_barrier(mem_flags::mem_threadgroup); o[i] = t[x[i] % 100];",
-		"threadgroup float t[4][33]; if (i < 99) t[i / 33][i % 33] = a[i]; threadgroup_barrier(mem_flags::mem_threadgroup); o[i] = t[i % 3][i / 4];",
+		`threadgroup float t[4][33]; if (i < 99) t[i / 33][i % 33] = a[i];
+  threadgroup_barrier(mem_flags::mem_threadgroup); o[i] = t[i % 3][i / 4];`,
 		"packed_float3 v = ((const device packed_float3*)a)[i / 4]; o[i] = v.x + v.y * v.z;",
 		"float4 v = ((const device float4*)a)[i / 4]; ((device float4*)q)[i / 4] = v.wzyx; o[i] = v[i & 3];",
 		"half4 v = ((const device half4*)x)[i / 4]; o[i] = isnan(v.x) ? 0.0f : float(v.y == v.y ? v.y : half(0));",
-		"struct S { float f; uchar c; short h[2]; }; const device S* s = (const device S*)x + i % 30; o[i] = float(s->c) + float(s->h[i & 1]);",
-		"struct S { float f; uchar c; }; S s[3]; s[0].f = a[i]; s[1].c = uchar(i); s[x[i] % 3].f = 2; s[2].c = 1; o[i] = (x[i] % 3 == 0 ? s[0].f : 0) + s[1].c;",
+		`struct S { float f; uchar c; short h[2]; }; const device S* s = (const device S*)x + i % 30;
+  o[i] = float(s->c) + float(s->h[i & 1]);`,
+		`struct S { float f; uchar c; }; S s[3]; s[0].f = a[i]; s[1].c = uchar(i); s[x[i] % 3].f = 2;
+  s[2].c = 1; o[i] = (x[i] % 3 == 0 ? s[0].f : 0) + s[1].c;`,
 	}
 	for n, body := range bodies {
 		for _, shape := range [][2][3]int{{{100, 1, 1}, {100, 1, 1}}, {{10, 10, 1}, {10, 10, 1}}} {

@@ -4,8 +4,8 @@ import (
 	"github.com/mlxlua/mlxlua/metal/jit/amd64"
 )
 
-// Strided and repeated elements: whole registers ("windows") are loaded and permuted, where a gather would cost several
-// times as much. Everything is done on words of 4 bytes; smaller elements are shifted out of words.
+// Strided and repeated elements: whole registers ("windows") are loaded and permuted, where a gather would cost
+// several times as much. Everything is done on words of 4 bytes; smaller elements are shifted out of words.
 
 // wordLoad loads words from [m, m+end), which is in range.
 type wordLoad struct {
@@ -41,7 +41,8 @@ func (s *selector) window(g *wordLoad, k int32) amd64.R {
 	return r
 }
 
-// partial loads the first have bytes, a multiple of 4 with AVX2, of a vector of w bytes, or all of them; the rest is zero.
+// partial loads the first have bytes, a multiple of 4 with AVX2, of a vector of w bytes, or all of them; the rest
+// is zero.
 func (s *selector) partial(m amd64.Mem, w, have int32) amd64.R {
 	r := s.reg(amd64.Vec)
 	switch {
@@ -160,15 +161,15 @@ func (s *selector) stride(o []int32) int {
 	return int(d / 4)
 }
 
-// transpose loads the wanted columns of words with a stride: column c of a part has the words at first + 4*c of its first
-// lane and on. The words of all columns lie between those of column 0 and column n-1.
+// transpose loads the wanted columns of words with a stride: column c of a part has the words at first + 4*c of its
+// first lane and on. The words of all columns lie between those of column 0 and column n-1.
 func (s *selector) transpose(g *wordLoad, part int, first int32, n int, wanted []bool) {
 	if s.isa == isaAVX2 {
 		s.transpose2(g, part, first, n, wanted)
 		return
 	}
-	// Vectors hold words of L lanes by C columns, lane by lane. A step makes of two neighbours, with other lanes, two with
-	// twice the lanes and half the columns.
+	// Vectors hold words of L lanes by C columns, lane by lane. A step makes of two neighbours, with other lanes,
+	// two with twice the lanes and half the columns.
 	type block struct{ lane, col int }
 	now := map[block]amd64.R{}
 	for k := range n {

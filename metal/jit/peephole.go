@@ -1,14 +1,20 @@
 package jit
 
-import "github.com/mlxlua/mlxlua/metal/jit/amd64"
+import (
+	"sync"
+
+	"github.com/mlxlua/mlxlua/metal/jit/amd64"
+)
 
 // peephole tidies what was selected: results that nobody reads are not computed, and results that are only copied to
 // a variable are computed in its register. w is the size of vector registers in bytes.
 func peephole(f *amd64.Func, w uint8) {
 	l := f.Insts()
-	p := tidier{insts: l, w: w}
+	p := tidiers.Get().(*tidier)
+	defer tidiers.Put(p)
+	p.insts, p.w = l, w
 	for c := range p.seen {
-		p.seen[c] = make([]occurrences, f.NumRegs(amd64.Class(c)))
+		p.seen[c] = append(p.seen[c][:0], make([]occurrences, f.NumRegs(amd64.Class(c)))...)
 	}
 	for n := range l {
 		l[n].Operands(func(r *amd64.R, role amd64.Role) {
@@ -30,7 +36,11 @@ func peephole(f *amd64.Func, w uint8) {
 		}
 	}
 	f.SetInsts(kept)
+	p.insts = nil
 }
+
+// tidiers keeps the tables of tidiers.
+var tidiers = sync.Pool{New: func() any { return new(tidier) }}
 
 // occurrences tells where a virtual register stands in the list.
 type occurrences struct {
@@ -92,8 +102,8 @@ func (p *tidier) ownUses(i *amd64.Inst) int32 {
 	return n
 }
 
-// pureWrite reports whether an instruction has no effect but on its destination: moves, and everything on vectors and masks
-// but gathers, whose masks change.
+// pureWrite reports whether an instruction has no effect but on its destination: moves, and everything on vectors
+// and masks but gathers, whose masks change.
 func pureWrite(i *amd64.Inst) bool {
 	if i.Dst.Class() != amd64.GPR {
 		return !i.EarlyDef()

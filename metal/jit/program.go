@@ -67,8 +67,7 @@ func Available() (ok bool, level string) {
 }
 
 // Program is a kernel that is compiled when it first runs: once for each kind of launch that occurs. It is safe for
-// any number
-// of concurrent Runs.
+// any number of concurrent Runs.
 type Program struct {
 	kernel *kir.Kernel
 	files  []string
@@ -78,7 +77,7 @@ type Program struct {
 
 	once      sync.Once
 	optimised *kir.Kernel
-	variants  [3]variant // for any threadgroup, for lanes.Geometry.Row, and for that and Aligned
+	variants  [6]variant // for any threadgroup, for lanes.Geometry.Row, for that and Aligned; the same three with Full
 	runs      sync.Pool
 	nanos     atomic.Int64 // what a threadgroup last took, 0 if unknown
 }
@@ -92,9 +91,8 @@ type variant struct {
 	blocks sync.Pool
 }
 
-// Prepare readies a well-formed kernel (interp.Check) for execution. files are the names that positions refer to.
-// It fails where
-// Available says so, or if the processor lacks the level asked for.
+// Prepare readies a well-formed kernel (interp.Check) for execution. files are the names that positions refer to. It
+// fails where Available says so, or if the processor lacks the level asked for.
 func Prepare(k *kir.Kernel, files []string, o Options) (*Program, error) {
 	best, err := machine()
 	if err != nil {
@@ -125,6 +123,9 @@ func (p *Program) variant(size [3]int, aligned bool) (*variant, error) {
 			n, geo.Aligned = 2, true
 		}
 	}
+	if size[0]*size[1]*size[2]%p.group == 0 {
+		n, geo.Full = n+3, true
+	}
 	v := &p.variants[n]
 	v.once.Do(func() { p.compile(v, geo) })
 	return v, v.err
@@ -143,8 +144,8 @@ func (p *Program) compile(v *variant, geo lanes.Geometry) {
 }
 
 // Run executes a launch and waits for it. It returns an *interp.Fault for what the kernel did wrong,
-// interp.ErrInterrupted,
-// an *Unsupported if it cannot be compiled, or an error that says what is wrong with the launch.
+// interp.ErrInterrupted, an *Unsupported if it cannot be compiled, or an error that says what is wrong with the
+// launch.
 func (p *Program) Run(l interp.Launch) error {
 	r, err := p.NewRun(l)
 	if err != nil {

@@ -31,9 +31,8 @@ type Run struct {
 	errAt int64
 }
 
-// NewRun checks a launch and readies it; the kernel is compiled for it if need be. Buffers must stay valid until
-// every Work has
-// returned. Launch.Validate and Launch.Workers have no meaning here.
+// NewRun checks a launch and readies it; the kernel is compiled for it if need be. Buffers must stay valid until every
+// Work has returned. Launch.Validate and Launch.Workers have no meaning here.
 func (p *Program) NewRun(l interp.Launch) (*Run, error) {
 	r, _ := p.runs.Get().(*Run)
 	if r == nil {
@@ -50,7 +49,7 @@ func (p *Program) NewRun(l interp.Launch) (*Run, error) {
 	r.helped.Store(false)
 	r.nanos.Store(p.nanos.Load())
 	if r.plan.Total > 0 {
-		v, err := p.variant(r.sizeOf([3]int{}), r.aligned())
+		v, err := r.compile()
 		if err != nil {
 			return nil, err
 		}
@@ -58,6 +57,30 @@ func (p *Program) NewRun(l interp.Launch) (*Run, error) {
 		r.single = r.waits || v.code.info.Barriers || r.tgBytes(v) > 0
 	}
 	return r, nil
+}
+
+// compile readies the code of all sizes of threadgroups that the launch has, and returns that of the first one.
+func (r *Run) compile() (first *variant, err error) {
+	for edges := range 8 {
+		pos, has := [3]int{}, true
+		for d := range 3 {
+			if edges>>d&1 != 0 {
+				pos[d] = r.plan.Groups[d] - 1
+				has = has && pos[d] > 0 && r.grid[d]%r.tg[d] != 0
+			}
+		}
+		if !has {
+			continue
+		}
+		v, err := r.prog.variant(r.sizeOf(pos), r.aligned())
+		if err != nil {
+			return nil, err
+		}
+		if edges == 0 {
+			first = v
+		}
+	}
+	return first, nil
 }
 
 // Release lets another launch use the Run's memory. Every Work has returned, and nothing is asked of the Run any more.
@@ -158,9 +181,8 @@ type worker struct {
 	fuel   int64     // for a call, 0 at first
 }
 
-// end gives the worker's memory back. Code that touched memory that is not there makes a panic, which ends here as
-// an error: a last
-// resort, since code checks what it touches.
+// end gives the worker's memory back. Code that touched memory that is not there makes a panic, which ends here as an
+// error: a last resort, since code checks what it touches.
 func (w *worker) end(faults bool) {
 	debug.SetPanicOnFault(faults)
 	r := w.run
@@ -285,8 +307,7 @@ func (w *worker) chunk(i, n int64) bool {
 }
 
 // finish runs a group to its end; false means that the launch is interrupted. Calls become shorter or longer until
-// they take
-// about callTime.
+// they take about callTime.
 func (w *worker) finish(g *group) bool {
 	if w.fuel == 0 {
 		w.fuel = fuel
@@ -331,7 +352,7 @@ func (w *worker) takeTurns() {
 				return
 			}
 			g.begin(i, size, 1)
-			if !w.step(g, waitingFuel) {
+			if !w.step(g, turnFuel) {
 				for n := range w.groups {
 					if w.groups[n] == g {
 						w.groups[n] = nil // its block is its own until it ends
@@ -349,7 +370,7 @@ func (w *worker) takeTurns() {
 		}
 		rest := w.alive[:0]
 		for _, g := range w.alive {
-			if r.interrupted() || !w.step(g, waitingFuel) {
+			if r.interrupted() || !w.step(g, turnFuel) {
 				rest = append(rest, g)
 			} else {
 				g.release()

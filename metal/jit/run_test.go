@@ -234,8 +234,7 @@ func TestConcurrentFirstUse(t *testing.T) {
 }
 
 // TestSoak launches from many goroutines while the garbage collector runs without pause and a profiler interrupts;
-// some
-// launches fault. No result is wrong.
+// some launches fault. No result is wrong.
 func TestSoak(t *testing.T) {
 	p := programs(t, kernels, levels(t)[0])
 	if err := pprof.StartCPUProfile(io.Discard); err == nil { // another one may be running
@@ -354,4 +353,29 @@ func BenchmarkCancellation(b *testing.B) {
 		require.ErrorIs(b, err, interp.ErrInterrupted)
 	}
 	b.ReportMetric(float64(took.Microseconds())/float64(b.N), "us/cancel")
+}
+
+// TestSimdGroupsThatWait: a SIMD-group waits for another one of its threadgroup without a barrier.
+func TestSimdGroupsThatWait(t *testing.T) {
+	const text = `
+#include <metal_stdlib>
+using namespace metal;
+kernel void k(device uint *out [[buffer(0)]], uint sg [[simdgroup_index_in_threadgroup]],
+              uint n [[simdgroups_per_threadgroup]], uint i [[thread_position_in_grid]]) {
+  threadgroup atomic_uint turn;
+  while (atomic_load_explicit(&turn, memory_order_relaxed) != n - 1 - sg) {}
+  out[i] = sg + 1;
+  if (simd_is_first()) atomic_fetch_add_explicit(&turn, 1u, memory_order_relaxed);
+}`
+	for _, l := range levels(t) {
+		var late atomic.Bool
+		timer := time.AfterFunc(patience, func() { late.Store(true) })
+		out := make([]byte, 4*128*3)
+		require.NoError(t, programs(t, text, l)["k"].Run(interp.Launch{Grid: line(128 * 3), Threadgroup: line(128),
+			Buffers: [][]byte{out}, Interrupt: &late}))
+		timer.Stop()
+		for i, v := range u32s(out) {
+			require.Equal(t, uint32(i%128/32+1), v)
+		}
+	}
 }

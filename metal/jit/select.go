@@ -34,7 +34,6 @@ type selector struct {
 	k     *kir.Kernel
 	info  *lanes.Info
 	isa   isa
-	row   bool // lanes.Geometry.Row
 	lay   *layout
 	f     *amd64.Func
 	w     uint8 // bytes of a vector register: 64 or 32

@@ -6,9 +6,9 @@ import (
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
-// Control flow. Uniform conditions are branches. Where lanes part, masks say who runs: a scope (the kernel, a branch, a loop's
-// or a block's body) owns the registers of its mask, which change when lanes leave it early, and has a place to go when none is
-// left. So no instruction ever runs for no lane.
+// Control flow. Uniform conditions are branches. Where lanes part, masks say who runs: a scope (the kernel, a
+// branch, a loop's or a block's body) owns the registers of its mask, which change when lanes leave it early, and
+// has a place to go when none is left. So no instruction ever runs for no lane.
 
 // flow is the state of control flow while code is made.
 type flow struct {
@@ -33,8 +33,8 @@ type exits struct {
 	back      []amd64.R   // lanes that wait for the next round, nil if there is no divergent Continue
 }
 
-// findLeaves fills flow.leaves and flow.uses, and returns whether lanes may leave b's scope for somewhere beyond stop's end: from the targets
-// of its divergent escapes.
+// findLeaves fills flow.leaves and flow.uses, and returns whether lanes may leave b's scope for somewhere beyond
+// stop's end: from the targets of its divergent escapes.
 func (s *selector) findLeaves(b *kir.Block) (targets []*kir.Instr, returns bool) {
 	if b == nil {
 		return nil, false
@@ -205,6 +205,7 @@ func (s *selector) divergentIf(i *kir.Instr) (ends bool) {
 	if !leaves {
 		return false
 	}
+	s.allActive = false
 	switch {
 	case thenEnds && elseEnds:
 		// Nobody is left, but for what "skip" brought: a branch whose lanes all left jumped there.
@@ -289,6 +290,7 @@ func (s *selector) newMask() []amd64.R {
 // leave goes on after a Loop or BlockOp: with the lanes that came to its end, if some went elsewhere.
 func (s *selector) leave(x *exits) {
 	if x.left != nil {
+		s.allActive = false
 		s.setMask(s.exec, x.left)
 		s.jumpIfNone(s.exec, s.flow.empty)
 	}
@@ -396,7 +398,11 @@ func (s *selector) poll(loop *kir.Instr) {
 	s.bind(back)
 	s.f.ColdBegin()
 	s.bind(cold)
-	s.exitFor(back)
+	if s.info.Waits {
+		s.yield(back)
+	} else {
+		s.exitFor(back)
+	}
 	s.f.ColdEnd()
 }
 

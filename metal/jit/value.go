@@ -7,13 +7,13 @@ import (
 
 // How values live in registers.
 //
-// Lanes that run together (selector.group) are divided into parts of selector.per lanes: as many as a vector register has
-// 32-bit elements (16 with AVX-512, 8 with AVX2).
+// Lanes that run together (selector.group) are divided into parts of selector.per lanes: as many as a vector
+// register has 32-bit elements (16 with AVX-512, 8 with AVX2).
 //
 //   - A number of up to 32 bits takes one vector register a part. Integers are kept extended to 32 bits by their type's
 //     sign; F16 and BF16 as the F32 of the same value (exact).
 //   - A number of 64 bits (and a pointer) takes two vector registers a part: the lower half of its lanes first.
-//   - A Bool takes one mask register a part (AVX-512; bits above the part's lanes are unspecified but in exec they are zero),
+//   - A Bool takes one mask register a part (AVX-512; bits above the part's lanes are unspecified, but zero in exec),
 //     or one vector register with all bits of a 32-bit lane set or clear (AVX2).
 //   - A uniform integer, Bool or pointer takes one general register: up to 32 bits extended to 32 by its type's sign
 //     with the upper half zero; a Bool is 0 or 1.

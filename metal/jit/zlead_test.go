@@ -30,7 +30,7 @@ func TestLeadDump(t *testing.T) {
 	if os.Getenv("KIR") != "" {
 		fmt.Println(k)
 	}
-	c, err := compile(k, level, lanes.Geometry{Row: true})
+	c, err := compile(k, level, lanes.Geometry{Row: true, Aligned: true, Full: true})
 	if err != nil {
 		t.Fatal(err)
 	}

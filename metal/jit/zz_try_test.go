@@ -1,15 +1,15 @@
 package jit_test
 
 import (
+	"fmt"
 	"os"
 	"testing"
-	"fmt"
 
-	"github.com/stretchr/testify/require"
 	"github.com/mlxlua/mlxlua/metal/interp"
-	"github.com/mlxlua/mlxlua/metal/msl"
 	"github.com/mlxlua/mlxlua/metal/jit"
 	"github.com/mlxlua/mlxlua/metal/jit/difftest"
+	"github.com/mlxlua/mlxlua/metal/msl"
+	"github.com/stretchr/testify/require"
 )
 
 func TestTry(t *testing.T) {

@@ -22,7 +22,7 @@ device atomic_uint *cnt [[buffer(2)]],
 	mod, err := msl.Compile(msl.Source{Name: "test", Text: text}, opt)
 	require.NoError(t, err)
 	require.NoError(t, mod.Verify())
-	prog, err := interp.Prepare(mod.Kernels[0], mod.Files)
+	prog, err := prepare(mod.Kernels[0], mod.Files)
 	require.NoError(t, err)
 	out, in, cnt := make([]byte, 4*length), make([]byte, 4*256), make([]byte, 64)
 	for i := range 256 {

@@ -34,7 +34,7 @@ func runRows(t *testing.T, pre, body string, rows []row) {
 	mod, err := msl.Compile(msl.Source{Name: "test", Text: b.String()}, msl.Options{})
 	require.NoError(t, err)
 	require.NoError(t, mod.Verify())
-	prog, err := interp.Prepare(mod.Kernels[0], mod.Files)
+	prog, err := prepare(mod.Kernels[0], mod.Files)
 	require.NoError(t, err)
 	out := make([]byte, 4*len(rows))
 	in := make([]byte, 64*4)

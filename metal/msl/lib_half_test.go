@@ -68,7 +68,7 @@ func runOne(t *testing.T, pre, body string, n int, bufs ...[]byte) []float32 {
 	mod, err := msl.Compile(msl.Source{Name: "test", Text: text}, msl.Options{})
 	require.NoError(t, err)
 	require.NoError(t, mod.Verify())
-	prog, err := interp.Prepare(mod.Kernels[0], mod.Files)
+	prog, err := prepare(mod.Kernels[0], mod.Files)
 	require.NoError(t, err)
 	out := make([]byte, 4*n)
 	all := append([][]byte{out}, bufs...)

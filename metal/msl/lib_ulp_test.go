@@ -17,7 +17,7 @@ var floatPoints = flag.Int("floats", 0, "how many more floats to test math funct
 
 // mapper runs out[i] = expr on arrays of the type T, with x and y as operands.
 type mapper struct {
-	prog *interp.Program
+	prog executors
 	size int
 }
 
@@ -30,7 +30,7 @@ func newMapper(t testing.TB, T, expr string) mapper {
 	mod, err := msl.Compile(msl.Source{Name: expr, Text: text}, msl.Options{Float64: true})
 	require.NoError(t, err)
 	require.NoError(t, mod.Verify())
-	prog, err := interp.Prepare(mod.Kernels[0], mod.Files)
+	prog, err := prepare(mod.Kernels[0], mod.Files)
 	require.NoError(t, err)
 	size := map[string]int{"float": 4, "double": 8, "half": 2, "bfloat": 2}[T]
 	return mapper{prog, size}

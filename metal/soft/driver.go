@@ -78,9 +78,15 @@ func (d *Driver) Info() metal.Info { return d.info }
 // alignment is that of allocations: a page of Apple's processors, and enough for any vector.
 const alignment = 16 << 10
 
+// Allocations from largeMapping on begin where a large page of the system may.
+const (
+	largeMapping = 4 << 20
+	largePage    = 2 << 20
+)
+
 // Alloc returns n bytes of zeroed memory outside the Go heap. The system gives pages when they are first touched.
 func (d *Driver) Alloc(n int64) (metal.Memory, error) {
-	if n <= 0 || n > d.info.Limits.MaxBufferBytes || int64(int(n+alignment)) != n+alignment {
+	if n <= 0 || n > d.info.Limits.MaxBufferBytes || int64(int(n+largePage)) != n+largePage {
 		return metal.Memory{}, fmt.Errorf("[alloc] %d bytes: the limit is %d", n, d.info.Limits.MaxBufferBytes)
 	}
 	d.mu.Lock()
@@ -88,11 +94,15 @@ func (d *Driver) Alloc(n int64) (metal.Memory, error) {
 	if d.closed {
 		return metal.Memory{}, errClosed
 	}
-	mapping, err := mapMemory(int(n) + alignment)
+	align := alignment
+	if n >= largeMapping {
+		align = largePage
+	}
+	mapping, err := mapMemory(int(n) + align)
 	if err != nil {
 		return metal.Memory{}, fmt.Errorf("[alloc] %d bytes: %w", n, err)
 	}
-	skip := -int(addressOf(mapping)) & (alignment - 1)
+	skip := -int(addressOf(mapping)) & (align - 1)
 	b := mapping[skip : skip+int(n) : skip+int(n)]
 	d.memory[&b[0]] = mapping
 	return metal.Memory{Bytes: b, Handle: &b[0]}, nil

@@ -19,8 +19,8 @@ type executor struct {
 	name string // for people
 }
 
-// chooseExecutor turns Options.Executor into what this machine can do. Where the options do not say, the environment variable
-// MLXLUA_JIT does: 0 (the interpreter), avx2 or avx512.
+// chooseExecutor turns Options.Executor into what this machine can do. Where the options do not say, the environment
+// variable MLXLUA_JIT does: 0 (the interpreter), avx2 or avx512.
 func chooseExecutor(name string) executor {
 	if name == "" {
 		name = os.Getenv("MLXLUA_JIT")

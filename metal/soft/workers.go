@@ -150,8 +150,7 @@ func (w *workers) end(t *task) {
 
 // run calls work here and on at most helpers workers at once, and returns when all these calls have. The first call
 // must not return before everything is done or taken over by another call. Before that, ready gets a function that
-// work may
-// call here to have all workers help after all.
+// work may call here to have all workers help after all.
 func (w *workers) run(helpers int, ready func(more func()), work func()) {
 	helpers = min(helpers, w.n)
 	if helpers <= 0 && w.n == 0 {

@@ -44,24 +44,8 @@ type view struct {
 // Len implements regalloc.Func.
 func (v *view) Len() int { return len(v.f.insts) }
 
-// Kind implements regalloc.Func.
-func (v *view) Kind(i int) regalloc.Kind {
-	switch v.f.insts[i].Op {
-	case LoopBegin:
-		return regalloc.LoopBegin
-	case LoopEnd:
-		return regalloc.LoopEnd
-	case ColdBegin:
-		return regalloc.ColdBegin
-	case ColdEnd:
-		return regalloc.ColdEnd
-	case SaveLive:
-		return regalloc.Save
-	case LoadLive:
-		return regalloc.Load
-	}
-	return regalloc.Plain
-}
+// Labels implements regalloc.Func.
+func (v *view) Labels() int { return int(v.f.labels) }
 
 // index numbers virtual registers from 0 over all classes.
 func (v *view) index(r R) int32 { return v.first[r.Class()] + int32(r.Num()-FirstVirtual) }
@@ -74,20 +58,37 @@ func (v *view) visit(r *R, role Role) {
 	}
 }
 
-// Inst implements regalloc.Func.
+// kinds are the pseudo instructions that the allocator knows.
+var kinds = [...]regalloc.Kind{BindLabel: regalloc.Place, LoopBegin: regalloc.LoopBegin, LoopEnd: regalloc.LoopEnd,
+	ColdBegin: regalloc.ColdBegin, ColdEnd: regalloc.ColdEnd, SaveLive: regalloc.Save, LoadLive: regalloc.Load}
+
+// Inst implements regalloc.Func. A label whose address is taken is where control may go on: what is done with the address
+// is as a jump to it, and jumps to addresses lead nowhere.
 func (v *view) Inst(i int, in *regalloc.Inst) {
 	x := &v.f.insts[i]
 	r := rowOf(x.Op)
-	in.Kind, in.Ops, in.Copy, in.Remat = regalloc.Plain, in.Ops[:0], false, false
 	if r.form == formPseudo {
-		in.Kind, in.Safepoint = v.Kind(i), x.Safepoint
+		in.Safepoint, in.Label = x.Safepoint, int32(x.Label)
+		if int(x.Op) < len(kinds) {
+			in.Kind = kinds[x.Op]
+		}
 		return
+	}
+	switch r.form {
+	case formJcc, formLea:
+		in.Label = int32(x.Label)
+	case formJmp:
+		in.Label, in.Ends = int32(x.Label), true
+	case formBytes:
+		in.Ends = x.Op == Ret || x.Op == UD2
 	}
 	v.ops = in.Ops
 	v.early = r.enc&early != 0
 	x.operands(r, v)
 	in.Ops = v.ops
-	in.Copy = len(in.Ops) == 2 && x.copyLike(r)
+	if len(in.Ops) == 2 && x.copyLike(r) {
+		in.Copy, in.Hint = x.wholeCopy(r, v.wide), true
+	}
 	in.Remat = len(in.Ops) == 1 && x.remat(r) && x.Dst.Virtual()
 }
 

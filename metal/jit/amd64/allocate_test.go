@@ -66,7 +66,7 @@ func (m *machine) step(i Inst) error {
 		}
 		return nil
 	}
-	if r.form == formPseudo {
+	if r.form == formPseudo || r.form == formJcc {
 		return nil
 	}
 	var bad error
@@ -101,6 +101,10 @@ func (m *machine) step(i Inst) error {
 		m.regs[i.Dst] = m.memory(x)
 		return nil
 	}
+	turn := i.Op == VFMAdd132PS // names do not say in which form
+	if turn {
+		i.Op = VFMAdd213PS
+	}
 	src := []uint64{uint64(i.Op), uint64(i.Imm), uint64(i.W)}
 	a, b := uint64(0), uint64(0)
 	if i.A != 0 {
@@ -121,7 +125,7 @@ func (m *machine) step(i Inst) error {
 			a = x
 		}
 	}
-	if r.enc&comm != 0 && a > b {
+	if r.enc&comm != 0 && a > b || turn {
 		a, b = b, a
 	}
 	src = append(src, a, b, m.regs[i.C], m.regs[i.KM])
@@ -172,6 +176,13 @@ func program(rnd *rand.Rand, n, live int, wide uint8) *Func {
 	var g, v, k []R
 	point := int32(0)
 	depth := 0
+	var heads []Label
+	end := func() {
+		depth--
+		f.JumpIf(CondNE, heads[depth])
+		heads = heads[:depth]
+		f.EndLoop()
+	}
 	pick := func(l []R) R { return l[rnd.IntN(len(l))] }
 	fresh := func(l *[]R, c Class) R {
 		r := f.NewReg(c)
@@ -182,6 +193,7 @@ func program(rnd *rand.Rand, n, live int, wide uint8) *Func {
 		}
 		return r
 	}
+	fmas := []Op{VFMAdd231PS, VFMAdd213PS}
 	var consts []ConstID
 	for c := range 5 {
 		consts = append(consts, f.Const([]byte{byte(c), 1, 2, 3}))
@@ -210,7 +222,7 @@ func program(rnd *rand.Rand, n, live int, wide uint8) *Func {
 		case 0:
 			i.Op, i.A, i.B, i.Dst = VAddPS, pick(v), pick(v), fresh(&v, Vec)
 		case 1:
-			i.Op, i.A, i.B, i.Dst = VFMAdd231PS, pick(v), pick(v), pick(v)
+			i.Op, i.A, i.B, i.Dst = pick2(rnd, fmas), pick(v), pick(v), pick(v)
 		case 2:
 			i.Op, i.A, i.Mem, i.Dst = VSubPS, pick(v), address(), fresh(&v, Vec)
 		case 3:
@@ -236,13 +248,14 @@ func program(rnd *rand.Rand, n, live int, wide uint8) *Func {
 		case 13:
 			if rnd.IntN(4) == 0 && depth < 3 {
 				f.Loop()
+				heads = append(heads, f.NewLabel())
+				f.Bind(heads[depth])
 				depth++
 			}
 			continue
 		case 14:
 			if depth > 0 {
-				f.EndLoop()
-				depth--
+				end()
 			}
 			continue
 		case 15:
@@ -270,8 +283,8 @@ func program(rnd *rand.Rand, n, live int, wide uint8) *Func {
 		}
 		f.Emit(i)
 	}
-	for ; depth > 0; depth-- {
-		f.EndLoop()
+	for depth > 0 {
+		end()
 	}
 	for _, r := range v {
 		f.Emit(Inst{Op: VMovUPS, W: wide, A: r, Mem: Mem{Base: RBP}})

@@ -7,16 +7,16 @@ import (
 
 // assembler is the memory of Assemble, kept for the next code.
 type assembler struct {
-	hot, cold section
-	labels    []place
-	sizes     []int32 // by jump: bytes of all jumps before it
+	parts  []section // the hot one, and the cold ones by how deep they are in others; in the end all in the first
+	labels []place
+	sizes  []int32 // by jump: bytes of all jumps before it
 }
 
 // place is where a label is: an offset in a section without its jumps, and the jumps before it.
 type place struct {
 	pos, jumps int32
 	bound      bool
-	cold       bool
+	part       int
 }
 
 func (s *section) reset() { s.buf, s.fixups, s.jumps = s.buf[:0], s.fixups[:0], s.jumps[:0] }
@@ -25,37 +25,21 @@ func (s *section) reset() { s.buf, s.fixups, s.jumps = s.buf[:0], s.fixups[:0], 
 // or jumps to a label that is not bound. Its result shares no memory with the Func.
 func (f *Func) Assemble() (Code, error) {
 	a := &f.asm
-	a.hot.reset()
-	a.cold.reset()
+	for k := range a.parts {
+		a.parts[k].reset()
+	}
 	a.labels = append(a.labels[:0], make([]place, f.labels+1)...)
 	if err := f.encode(); err != nil {
 		return Code{}, err
 	}
-	// One list of jumps, one of fixups.
-	n := int32(len(a.hot.buf))
-	hotJumps := int32(len(a.hot.jumps))
-	for _, j := range a.cold.jumps {
-		j.pos += n
-		a.hot.jumps = append(a.hot.jumps, j)
-	}
-	for k := range a.labels {
-		if l := &a.labels[k]; l.cold {
-			l.pos += n
-			l.jumps += hotJumps
-		}
-	}
-	for _, x := range a.cold.fixups {
-		x.pos += n
-		x.end += n
-		a.hot.fixups = append(a.hot.fixups, x)
-	}
-	a.hot.buf = append(a.hot.buf, a.cold.buf...)
-	for _, j := range a.hot.jumps {
+	a.join()
+	hot := &a.parts[0]
+	for _, j := range hot.jumps {
 		if !a.labels[j.label].bound {
 			return Code{}, fmt.Errorf("[amd64] jump to label %d, which is nowhere", j.label)
 		}
 	}
-	for _, x := range a.hot.fixups {
+	for _, x := range hot.fixups {
 		if x.konst == 0 && !a.labels[x.label].bound {
 			return Code{}, fmt.Errorf("[amd64] address of label %d, which is nowhere", x.label)
 		}
@@ -64,10 +48,43 @@ func (f *Func) Assemble() (Code, error) {
 	return f.link(), nil
 }
 
+// part returns the section of code that is cold in depth others.
+func (a *assembler) part(depth int) *section {
+	for len(a.parts) <= depth {
+		a.parts = append(a.parts, section{})
+	}
+	return &a.parts[depth]
+}
+
+// join puts all sections into the first.
+func (a *assembler) join() {
+	hot := &a.parts[0]
+	for p := 1; p < len(a.parts); p++ {
+		cold := &a.parts[p]
+		n, jumps := int32(len(hot.buf)), int32(len(hot.jumps))
+		for _, j := range cold.jumps {
+			j.pos += n
+			hot.jumps = append(hot.jumps, j)
+		}
+		for k := range a.labels {
+			if l := &a.labels[k]; l.part == p {
+				l.pos += n
+				l.jumps += jumps
+			}
+		}
+		for _, x := range cold.fixups {
+			x.pos += n
+			x.end += n
+			hot.fixups = append(hot.fixups, x)
+		}
+		hot.buf = append(hot.buf, cold.buf...)
+	}
+}
+
 // encode writes all instructions to their sections.
 func (f *Func) encode() error {
 	a := &f.asm
-	e := encoder{s: &a.hot, consts: len(f.pool), labels: int(f.labels)}
+	e := encoder{s: a.part(0), consts: len(f.pool), labels: int(f.labels)}
 	depth := 0
 	for k := range f.insts {
 		i := &f.insts[k]
@@ -82,17 +99,15 @@ func (f *Func) encode() error {
 			if l.bound {
 				return fmt.Errorf("[amd64] label %d is in two places", i.Label)
 			}
-			*l = place{pos: int32(len(e.s.buf)), jumps: int32(len(e.s.jumps)), bound: true, cold: depth > 0}
+			*l = place{pos: int32(len(e.s.buf)), jumps: int32(len(e.s.jumps)), bound: true, part: depth}
 		case ColdBegin:
 			depth++
-			e.s = &a.cold
+			e.s = a.part(depth)
 		case ColdEnd:
 			if depth--; depth < 0 {
 				return fmt.Errorf("[amd64] end of cold code without its beginning")
 			}
-			if depth == 0 {
-				e.s = &a.hot
-			}
+			e.s = a.part(depth)
 		case LoopBegin, LoopEnd, Safepoint:
 		case SaveLive, LoadLive:
 			return fmt.Errorf("[amd64] %s before register allocation", i)
@@ -124,7 +139,7 @@ func (j *jump) long() int8 {
 
 // relax chooses the size of each jump: short ones that do not reach are made long until all do.
 func (a *assembler) relax() {
-	jumps := a.hot.jumps
+	jumps := a.parts[0].jumps
 	for k := range jumps {
 		jumps[k].size = 2
 	}
@@ -152,8 +167,8 @@ func (a *assembler) relax() {
 // link puts everything together.
 func (f *Func) link() Code {
 	a := &f.asm
-	jumps := a.hot.jumps
-	size := len(a.hot.buf) + int(a.sizes[len(jumps)])
+	jumps := a.parts[0].jumps
+	size := len(a.parts[0].buf) + int(a.sizes[len(jumps)])
 	poolAt, total := size, size
 	if len(f.pool) > 0 {
 		poolAt = (size + 63) &^ 63
@@ -171,13 +186,13 @@ func (f *Func) link() Code {
 	at, from := 0, 0
 	k := 0 // the next fixup
 	for n := 0; n <= len(jumps); n++ {
-		to := len(a.hot.buf)
+		to := len(a.parts[0].buf)
 		if n < len(jumps) {
 			to = int(jumps[n].pos)
 		}
-		copy(out[at:], a.hot.buf[from:to])
-		for ; k < len(a.hot.fixups) && int(a.hot.fixups[k].pos) < to; k++ {
-			x := &a.hot.fixups[k]
+		copy(out[at:], a.parts[0].buf[from:to])
+		for ; k < len(a.parts[0].fixups) && int(a.parts[0].fixups[k].pos) < to; k++ {
+			x := &a.parts[0].fixups[k]
 			target := int32(0)
 			if x.konst != 0 {
 				target = int32(f.pool[x.konst-1].off) + x.disp

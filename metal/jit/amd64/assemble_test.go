@@ -46,18 +46,19 @@ func branchy(seed uint64) *Func {
 				bound++
 			}
 		case 6:
-			if depth == 0 {
+			if depth == 0 || depth == 1 && rnd.IntN(2) == 0 {
 				f.ColdBegin()
+				depth++
 			} else {
 				f.ColdEnd()
+				depth--
 			}
-			depth ^= 1
 		}
 		for range rnd.IntN(16) {
 			f.Emit(Inst{Op: VFMAdd231PS, W: 64, Dst: V(20), A: V(1), B: V(30)})
 		}
 	}
-	if depth > 0 {
+	for ; depth > 0; depth-- {
 		f.ColdEnd()
 	}
 	for ; bound < len(labels); bound++ {
@@ -69,16 +70,17 @@ func branchy(seed uint64) *Func {
 
 // source prints a function for GNU as: hot code, cold code, constants by size.
 func source(f *Func) string {
-	var hot, cold, pool strings.Builder
-	b := &hot
+	var parts [3]strings.Builder
+	var pool strings.Builder
+	depth := 0
 	for k := range f.insts {
 		switch i := &f.insts[k]; i.Op {
 		case ColdBegin:
-			b = &cold
+			depth++
 		case ColdEnd:
-			b = &hot
+			depth--
 		default:
-			fmt.Fprintln(b, i.String())
+			fmt.Fprintln(&parts[depth], i.String())
 		}
 	}
 	fmt.Fprintln(&pool, ".balign 64, 0xcc")
@@ -93,7 +95,8 @@ func source(f *Func) string {
 			}
 		}
 	}
-	return ".intel_syntax noprefix\n" + hot.String() + cold.String() + pool.String()
+	return ".intel_syntax noprefix\n" + parts[0].String() + parts[1].String() +
+		parts[2].String() + pool.String()
 }
 
 const programHead = "# What GNU as makes of whole functions: go test ./metal/jit/amd64 -run Program -update\n"

@@ -193,8 +193,12 @@ func (w *rewriter) foldSource(i *Inst, r *row) {
 		p = &i.A
 	case formRVM, formRVMI, formTVM, formTVMI, formRVMR, formBMIV, formAB:
 		p = &i.B
-		if r.enc&comm != 0 && i.A.Virtual() && !i.B.Virtual() {
-			i.A, i.B = i.B, i.A
+		if i.A.Virtual() && !i.B.Virtual() {
+			if r.enc&comm != 0 {
+				i.A, i.B = i.B, i.A
+			} else if op, ok := turned(i.Op); ok { // A*Dst+B is Dst*A+B
+				i.Op, i.A, i.B = op, i.B, i.A
+			}
 		}
 	case formCmp:
 		if p = &i.B; !p.Virtual() {
@@ -218,6 +222,25 @@ func (w *rewriter) foldSource(i *Inst, r *row) {
 	}
 	*p = 0
 	i.Mem = w.slot(v)
+}
+
+// turned returns the multiplication and addition that does with B and A what one of the form 213 does with A and B.
+func turned(op Op) (Op, bool) {
+	switch op {
+	case VFMAdd213PS:
+		return VFMAdd132PS, true
+	case VFMAdd213PD:
+		return VFMAdd132PD, true
+	case VFMSub213PS:
+		return VFMSub132PS, true
+	case VFMSub213PD:
+		return VFMSub132PD, true
+	case VFNMAdd213PS:
+		return VFNMAdd132PS, true
+	case VFNMAdd213PD:
+		return VFNMAdd132PD, true
+	}
+	return op, false
 }
 
 // foldConst puts what a constant was loaded from in its place.

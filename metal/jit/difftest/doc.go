@@ -1,6 +1,6 @@
 // Package difftest makes random kernels for comparing executors: Metal texts that end, stay in bounds, and whose
-// result
-// depends on nothing but their inputs (no races, no use of the order in which atomics happen, no payloads of NaNs).
+// result depends on nothing but their inputs (no races, no use of the order in which atomics happen, no payloads of
+// NaNs).
 package difftest
 
 import (

@@ -225,7 +225,10 @@ func (g *gen) integer(t string, depth int) string {
 }
 
 func (g *gen) float(t string, depth int) string {
-	a, b := g.expr(t, depth-1), g.expr(t, depth-1)
+	a, b, w := g.expr(t, depth-1), g.expr(t, depth-1), "float"
+	if t == "double" {
+		w = t
+	}
 	switch g.n(20) {
 	case 0, 1, 2, 3:
 		return fmt.Sprintf("%s(%s + %s)", t, a, b)
@@ -236,21 +239,21 @@ func (g *gen) float(t string, depth int) string {
 	case 9:
 		return fmt.Sprintf("%s(%s / %s)", t, a, b)
 	case 10:
-		return fmt.Sprintf("%s(fma(float(%s), float(%s), float(%s)))", t, a, b, g.expr(t, depth-1))
+		return fmt.Sprintf("%s(fma(%s(%s), %s(%s), %s(%s)))", t, w, a, w, b, w, g.expr(t, depth-1))
 	case 11:
-		return fmt.Sprintf("%s(%s(float(%s), float(%s)))", t, g.pick("min", "max", "fmin", "fmax"), a, b)
+		return fmt.Sprintf("%s(%s(%s(%s), %s(%s)))", t, g.pick("min", "max", "fmin", "fmax"), w, a, w, b)
 	case 12, 13:
-		return fmt.Sprintf("%s(%s(float(%s)))", t, g.pick("floor", "ceil", "trunc", "rint", "fabs", "sqrt", "abs"), a)
+		return fmt.Sprintf("%s(%s(%s(%s)))", t, g.pick("floor", "ceil", "trunc", "rint", "fabs", "sqrt", "abs"), w, a)
 	case 14:
 		return fmt.Sprintf("%s(-%s)", t, a)
 	case 15:
 		if g.calls++; g.calls <= 3 {
-			return fmt.Sprintf("%s(%s(float(%s)))", t, g.pick("exp", "log", "sin", "tanh", "exp2", "rsqrt",
-				"round"), a)
+			return fmt.Sprintf("%s(%s(%s(%s)))", t, g.pick("exp", "log", "sin", "tanh", "exp2", "rsqrt",
+				"round"), w, a)
 		}
 	case 16:
 		if g.calls++; g.calls <= 3 && g.chance(40) {
-			return fmt.Sprintf("%s(%s(float(%s), float(%s)))", t, g.pick("fmod", "pow"), a, b)
+			return fmt.Sprintf("%s(%s(%s(%s), %s(%s)))", t, g.pick("fmod", "pow"), w, a, w, b)
 		}
 	case 17:
 		if t == "float" {

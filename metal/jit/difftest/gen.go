@@ -50,7 +50,7 @@ func (g *gen) close(f string, args ...any) { g.depth--; g.line("}"+f, args...) }
 
 var (
 	intTypes   = []string{"char", "uchar", "short", "ushort", "int", "uint", "long", "ulong"}
-	floatTypes = []string{"half", "bfloat", "float"}
+	floatTypes = []string{"half", "bfloat", "float", "double"}
 	vecTypes   = []string{"int2", "int4", "uint3", "float2", "float3", "float4", "half4", "short2", "uchar4"}
 )
 
@@ -63,7 +63,7 @@ func isInt(t string) bool {
 	return false
 }
 
-func isFloat(t string) bool { return t == "half" || t == "bfloat" || t == "float" }
+func isFloat(t string) bool { return t == "half" || t == "bfloat" || t == "float" || t == "double" }
 
 // vecOf takes a vector type apart; n is 1 for scalars.
 func vecOf(t string) (elem string, n int) {
@@ -97,6 +97,7 @@ struct P { float x; int y; half z; uchar w;
 float canon(float v) { return isnan(v) ? NAN : v; }
 half canon(half v) { return isnan(v) ? half(NAN) : v; }
 bfloat canon(bfloat v) { return isnan(float(v)) ? bfloat(NAN) : v; }
+double canon(double v) { return isnan(v) ? double(NAN) : v; }
 template <typename T> T canon(T v) { return v; }
 template <typename T, int N> T poly(T x,
 	T y) { for (int i = 0; i < N; ++i) { if (x == y) return T(i); x = T(x * y + T(i)); } return x; }
@@ -172,6 +173,8 @@ func (g *gen) put(t, v string, at *[4]int) {
 		out, kind, width = "ol", 2, "ulong"
 	case t == "half":
 		out, kind, width = "oh", 3, "half"
+	case t == "double":
+		out, kind, width = "ol", 2, "as_type<ulong>"
 	case t == "P" || t == "S":
 		return
 	}
@@ -179,6 +182,9 @@ func (g *gen) put(t, v string, at *[4]int) {
 		if kind == 1 || kind == 3 {
 			g.line("oi[gid * %d + %d] ^= as_type<int>(float(canon(%s)));", slots, at[kind]%slots, v)
 		} else {
+			if t == "double" {
+				v = "as_type<ulong>(canon(" + v + "))"
+			}
 			g.line("ol[gid * %d + %d] += ulong(%s);", slots, at[kind]%slots, v)
 		}
 		at[kind]++

@@ -15,7 +15,7 @@ import (
 func TestProgramsCompileAndEnd(t *testing.T) {
 	for seed := range uint64(100) {
 		c := difftest.New(seed)
-		mod, err := msl.Compile(msl.Source{Name: "k", Text: c.Text}, msl.Options{})
+		mod, err := msl.Compile(msl.Source{Name: "k", Text: c.Text}, msl.Options{Float64: true})
 		if err != nil {
 			t.Errorf("seed %d: %v", seed, err)
 			continue

@@ -212,6 +212,19 @@ func (g *gen) atomic() {
 		g.line("uint %s = atomic_%s_explicit(&own[gid], uint(%s), memory_order_relaxed);", x, op, g.expr("int", 1))
 		g.scope = append(g.scope, local{name: x, typ: "uint"})
 	case 3:
+		if g.chance(30) && g.rounds == 1 { // a loop that may wait for others, as far as executors know
+			n := g.fresh("n")
+			g.open("for (uint %s = 0; atomic_load_explicit(&own[gid], memory_order_relaxed) %% 97 != 13 && %s < %d; ++%s)",
+				n, n, 1+g.n(600), n)
+			g.line("atomic_fetch_add_explicit(&own[gid], 1u, memory_order_relaxed);")
+			g.rounds *= 100
+			g.loops = append(g.loops, n)
+			g.inside(false, 1+g.n(3))
+			g.loops = g.loops[:len(g.loops)-1]
+			g.rounds /= 100
+			g.close("")
+			return
+		}
 		if len(g.tgs) > 0 && g.tgs[0].name == "ta" {
 			g.line("atomic_fetch_add_explicit(&ta[%s], %s, memory_order_relaxed);", g.index(4), g.expr("int", 1))
 		}

@@ -117,4 +117,6 @@ type Geometry struct {
 	// Aligned: also, the first thread's x in the grid is a multiple of Group in every threadgroup: the width that was
 	// asked for is a multiple of Group, or there is one threadgroup along x. Used with Row only.
 	Aligned bool
+	// Full: threadgroups have a multiple of Group threads, so that no group of lanes begins with some missing.
+	Full bool
 }

@@ -1,8 +1,8 @@
-// Package regalloc chooses registers: linear scan over intervals of one list of instructions. What it needs of a
-// processor is the Func interface.
+// Package regalloc chooses registers. What it needs of a processor is the Func interface.
 //
-// A virtual register lives from the first instruction that names it to the last one; where it is older than a
-// loop that names it, to that loop's end. It has one place all that time: a register, or a slot of the frame
-// (then the processor's package moves it through scratch registers), or none if the instruction that makes it
-// can be repeated at each use.
+// From the flow of control it finds where each virtual register is live: a list of ranges of positions, with holes. In order of
+// their first positions, virtual registers take a register that is free in all their ranges, preferably that of what they
+// are copied from or to. If there is none, those that cost less give up theirs. What has no register has a slot of the
+// frame all its life (the processor's package moves it through scratch registers), or, if the instruction that makes it
+// can be repeated at each use, nothing.
 package regalloc

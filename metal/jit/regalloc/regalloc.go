@@ -1,7 +1,5 @@
 package regalloc
 
-import "slices"
-
 // Role says what an instruction does with an operand.
 type Role uint8
 
@@ -17,11 +15,12 @@ type Kind uint8
 // The kinds.
 const (
 	Plain     Kind = iota
-	LoopBegin      // a loop begins: before the place its jumps back go to
-	LoopEnd        // it ends: after the last jump back
-	ColdBegin      // code that is seldom run begins
+	Place          // Label is here
+	LoopBegin      // what follows counts more
+	LoopEnd
+	ColdBegin // what follows counts less, and control passes over it, to its ColdEnd
 	ColdEnd
-	Save // registers live across a safepoint are stored
+	Save // registers live at the Load of the same safepoint are stored
 	Load // and loaded
 )
 
@@ -37,19 +36,23 @@ type Operand struct {
 type Inst struct {
 	Kind      Kind
 	Safepoint int32 // of Save and Load
+	Label     int32 // of Place; elsewhere, where control may go on besides the next instruction, 0: nowhere
+	Ends      bool  // control does not go on to the next instruction
 	Ops       []Operand
 	// Copy: a move of the whole register Ops[0] to Ops[1].
 	Copy bool
-	// Remat: the instruction has no source but constants, changes nothing but its one destination, and may be
-	// repeated anywhere instead of keeping the result.
+	// Hint: as if it were a Copy, but the value may change on the way.
+	Hint bool
+	// Remat: the instruction has no source but constants, changes nothing but its one destination, and may be repeated
+	// anywhere instead of keeping the result.
 	Remat bool
 }
 
-// Func is a list of instructions. Inst describes instruction i in *in, whose Ops it empties and appends to; it
-// is called once for each i, in order. Kind returns what Inst would put there.
+// Func is a list of instructions. Inst describes instruction i in *in, whose Ops it empties and appends to; it is called
+// once for each i, in order. Labels are 1 to Labels().
 type Func interface {
 	Len() int
-	Kind(i int) Kind
+	Labels() int
 	Inst(i int, in *Inst)
 }
 
@@ -65,39 +68,70 @@ type Result struct {
 	Reg   []int16 // by virtual register: its register, -1 if it has none
 	Slot  []int32 // its slot's offset, -1 if it has none (a register may have a slot for safepoints)
 	Remat []int32 // if not -1: the instruction to repeat instead of using a slot
-	// Points holds, by safepoint, the registers with something to be kept: virtual registers with a Reg. Those
-	// with Remat are to be made again, the others to be stored and loaded.
+	// Points holds, by safepoint, the registers with something to be kept: virtual registers with a Reg. Those with Remat
+	// are to be made again, the others to be stored and loaded.
 	Points [][]int32
 	Bytes  int // the end of the slots
 	Spills int // virtual registers without a register
 }
 
-// interval is the life of a virtual register. Positions are 2*instruction, plus 1 where results are written.
-type interval struct {
-	start, end int32 // end -1: it does not occur
-	cost       float32
-	weight     float32
-	hint       int32 // the virtual register it is a copy of, -1
-	remat      int32
-	defs       int32
-}
-
-type loop struct{ begin, end int32 }
-
 // Allocator keeps memory between runs. Its zero value is ready.
 type Allocator struct {
 	ivs    []interval
-	order  []int32 // virtual registers by start
-	loops  []loop  // in order of their beginnings
-	stack  []int32 // open loops
-	saves  []int32 // by safepoint: position of Save, and of Load
-	loads  []int32
+	ranges []span
+	hints  []hint
 	class  []uint8
 	in     Inst
-	ends   [64]int32 // of the class at hand: by register, the end of its owner
-	owner  [64]int32
-	slots  []int32 // ends of the owners of slots
 	result Result
+
+	// The list: operands of instruction i are ops[first[i]:first[i+1]].
+	ops    []Operand
+	first  []int32
+	blocks []block
+	labels []int32 // the block of each label
+	cold   []int32 // blocks that end where open cold code begins
+	saves  []int32 // by safepoint: the instruction Load
+	depth  int
+	chill  int
+
+	global  []int32 // virtual registers that occur in several blocks
+	words   int     // of a set of them
+	sets    []uint64
+	starts  []int32 // by instruction: the first virtual register that begins there
+	order   []int32 // virtual registers by their beginnings
+	taken   []uint64
+	perReg  int // words of taken for a register
+	holders [64][]int32
+	queue   []int32
+	slots   []int32 // ends of the owners of slots
+}
+
+// interval is the life of a virtual register. Positions are 2*instruction, plus 1 where results are written.
+type interval struct {
+	head   int32 // its first range, -1: none
+	end    int32 // its last position
+	length int32 // positions in all ranges
+	cost   float32
+	weight float32
+	hints  int32 // the first of its hints, -1
+	remat  int32
+	seen   int32 // the first instruction that names it, -1
+	block  int32 // the block that names it, -2: several
+	bit    int32 // its number among the global ones, -1
+	next   int32 // in the list of those that begin at one instruction
+	defs   int32
+	def    int32 // the last instruction that writes it
+}
+
+// span is a range of positions, both included.
+type span struct{ from, to, next int32 }
+
+// hint is a copy that a virtual register takes part in.
+type hint struct {
+	at, other int32
+	next      int32
+	source    bool // it is the source
+	whole     bool // the value stays the same
 }
 
 // Run allocates the registers of a function; slots begin at offset first, which is rounded up to their size.
@@ -112,12 +146,12 @@ func (a *Allocator) Run(f Func, classes []Class, first int) *Result {
 	}
 	a.ivs = resize(a.ivs, total)
 	for v := range a.ivs {
-		a.ivs[v] = interval{end: -1, hint: -1, remat: -1}
+		a.ivs[v] = interval{head: -1, hints: -1, remat: -1, seen: -1, block: -1, bit: -1, next: -1}
 	}
-	a.order, a.loops, a.stack = a.order[:0], a.loops[:0], a.stack[:0]
-	a.saves, a.loads = a.saves[:0], a.loads[:0]
-	a.findLoops(f)
-	a.build(f)
+	a.ranges, a.hints, a.saves = a.ranges[:0], a.hints[:0], a.saves[:0]
+	a.read(f)
+	a.live()
+	a.build()
 	r := &a.result
 	r.Reg, r.Slot, r.Remat = resize(r.Reg, total), resize(r.Slot, total), resize(r.Remat, total)
 	for v := range r.Reg {
@@ -125,18 +159,13 @@ func (a *Allocator) Run(f Func, classes []Class, first int) *Result {
 		r.Remat[v] = a.ivs[v].remat
 	}
 	r.Bytes, r.Spills = first, 0
-	sorted := slices.IsSortedFunc(a.order, a.byStart)
-	if !sorted {
-		slices.SortStableFunc(a.order, a.byStart)
-	}
+	a.sort()
 	for c := range classes {
-		a.scan(uint8(c), classes[c].Regs)
+		a.assign(uint8(c), classes[c].Regs)
 	}
 	a.points(classes)
 	return r
 }
-
-func (a *Allocator) byStart(x, y int32) int { return int(a.ivs[x].start - a.ivs[y].start) }
 
 func resize[T any](s []T, n int) []T {
 	if cap(s) < n {
@@ -145,19 +174,66 @@ func resize[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// findLoops collects the extents of loops.
-func (a *Allocator) findLoops(f Func) {
-	for i := range f.Len() {
-		switch f.Kind(i) {
-		case LoopBegin:
-			a.stack = append(a.stack, int32(len(a.loops)))
-			a.loops = append(a.loops, loop{begin: int32(2 * i), end: int32(2*f.Len() + 1)})
-		case LoopEnd:
-			if n := len(a.stack); n > 0 {
-				a.loops[a.stack[n-1]].end = int32(2*i + 1)
-				a.stack = a.stack[:n-1]
+// points gives slots to what is in no register and to what lives across safepoints, and lists the latter.
+func (a *Allocator) points(classes []Class) {
+	res := &a.result
+	res.Points = resize(res.Points, len(a.saves))
+	for p, i := range a.saves {
+		res.Points[p] = res.Points[p][:0]
+		if i < 0 {
+			continue
+		}
+		for _, v := range a.order {
+			if a.ranges[a.ivs[v].head].from > 2*i {
+				break
+			}
+			if res.Reg[v] >= 0 && a.livesAt(v, 2*i) {
+				res.Points[p] = append(res.Points[p], v)
+				if res.Remat[v] < 0 {
+					res.Slot[v] = 0 // wanted
+				}
 			}
 		}
 	}
-	a.stack = a.stack[:0]
+	for _, v := range a.order {
+		if res.Reg[v] < 0 {
+			res.Spills++
+			if res.Remat[v] < 0 {
+				res.Slot[v] = 0
+			}
+		}
+	}
+	// The largest slots first, so that all are aligned without gaps.
+	for size := 64; size > 0; size /= 2 {
+		at := (res.Bytes + size - 1) &^ (size - 1)
+		a.slots = a.slots[:0]
+		for _, v := range a.order {
+			if res.Slot[v] < 0 || classes[a.class[v]].Slot != size {
+				continue
+			}
+			start := a.ranges[a.ivs[v].head].from
+			k := 0
+			for k < len(a.slots) && a.slots[k] >= start {
+				k++
+			}
+			if k == len(a.slots) {
+				a.slots = append(a.slots, 0)
+			}
+			a.slots[k] = a.ivs[v].end
+			res.Slot[v] = int32(at + k*size)
+		}
+		if len(a.slots) > 0 {
+			res.Bytes = at + len(a.slots)*size
+		}
+	}
+}
+
+// livesAt reports whether a virtual register is live at a position.
+func (a *Allocator) livesAt(v, pos int32) bool {
+	for r := a.ivs[v].head; r >= 0; r = a.ranges[r].next {
+		if s := &a.ranges[r]; s.from <= pos && pos <= s.to {
+			return true
+		}
+	}
+	return false
 }

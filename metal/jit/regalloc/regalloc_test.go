@@ -13,6 +13,8 @@ import (
 type fake struct {
 	kind  regalloc.Kind
 	point int32
+	label int32
+	ends  bool
 	dst   int32 // -1: none; what it reads goes to the trace
 	tied  bool
 	early bool
@@ -24,12 +26,20 @@ type fake struct {
 
 type list []fake
 
-func (l list) Len() int                 { return len(l) }
-func (l list) Kind(i int) regalloc.Kind { return l[i].kind }
+func (l list) Len() int { return len(l) }
+
+func (l list) Labels() int {
+	n := 0
+	for k := range l {
+		n = max(n, int(l[k].label))
+	}
+	return n
+}
 
 func (l list) Inst(i int, in *regalloc.Inst) {
 	x := &l[i]
-	in.Kind, in.Safepoint, in.Ops, in.Copy, in.Remat = x.kind, x.point, in.Ops[:0], x.copy, x.remat
+	in.Kind, in.Safepoint, in.Label, in.Ends = x.kind, x.point, x.label, x.ends
+	in.Copy, in.Hint, in.Remat = x.copy, x.copy, x.remat
 	if x.kind != regalloc.Plain {
 		return
 	}
@@ -44,6 +54,13 @@ func (l list) Inst(i int, in *regalloc.Inst) {
 		in.Ops = append(in.Ops, o)
 	}
 }
+
+// jump makes a jump: always, or on a condition that the machine draws.
+func jump(label int32, always bool) fake { return fake{label: label, ends: always, dst: -1} }
+
+func place(label int32) fake { return fake{kind: regalloc.Place, label: label, dst: -1} }
+
+func mark(k regalloc.Kind) fake { return fake{kind: k, dst: -1} }
 
 // state is where values are while a list is run: in virtual registers, or (res is set) where the result put them.
 type state struct {
@@ -84,147 +101,208 @@ func (s *state) write(v int32, x uint64) {
 	}
 }
 
-// run executes a list, loops three times. At a Load all registers are lost but for what the result says is kept.
-func (s *state) run(from, to int) {
-	for i := from; i < to; i++ {
+// run executes a list, drawing for each jump whether it is taken, and stops after some thousands of instructions. At a Load
+// all registers are lost but for what the result says is kept.
+func (s *state) run(seed uint64) {
+	rnd := rand.New(rand.NewPCG(seed, 8))
+	labels := map[int32]int{}
+	over := map[int]int{} // where cold code ends
+	var open []int
+	for i := range s.l {
+		switch s.l[i].kind {
+		case regalloc.Place:
+			labels[s.l[i].label] = i
+		case regalloc.ColdBegin:
+			open = append(open, i)
+		case regalloc.ColdEnd:
+			over[open[len(open)-1]] = i
+			open = open[:len(open)-1]
+		}
+	}
+	for i, steps := 0, 0; i < len(s.l) && steps < 5000; i, steps = i+1, steps+1 {
 		x := &s.l[i]
 		switch x.kind {
-		case regalloc.LoopBegin:
-			end, depth := i+1, 1
-			for ; depth > 0; end++ {
-				switch s.l[end].kind {
-				case regalloc.LoopBegin:
-					depth++
-				case regalloc.LoopEnd:
-					depth--
-				}
-			}
-			for range 3 {
-				s.run(i+1, end-1)
-			}
-			i = end - 1
-			continue
+		case regalloc.ColdBegin:
+			i = over[i]
 		case regalloc.Load:
-			if s.res == nil {
-				continue
+			if s.res != nil {
+				s.load(x.point)
 			}
-			old := s.regs
-			s.regs = [2][64]uint64{}
-			for _, v := range s.res.Points[x.point] {
-				s.regs[s.class(v)][s.res.Reg[v]] = old[s.class(v)][s.res.Reg[v]]
-			}
-			continue
 		case regalloc.Plain:
-		default:
-			continue
-		}
-		h := mix(uint64(x.op), 1)
-		if x.early && s.res != nil && s.res.Reg[x.dst] >= 0 {
-			s.write(x.dst, 0) // before the sources are read
-		}
-		if x.tied {
-			h = mix(h, s.read(x.dst))
-		}
-		for _, v := range x.srcs {
-			h = mix(h, s.read(v))
-		}
-		switch {
-		case x.copy:
-			s.write(x.dst, s.read(x.srcs[0]))
-		case x.dst >= 0:
-			s.write(x.dst, h)
-		default:
-			s.trace = append(s.trace, h)
+			if x.label == 0 {
+				s.step(x)
+			} else if x.ends || rnd.IntN(2) == 0 {
+				i = labels[x.label]
+			}
 		}
 	}
 }
 
-// random makes a list; virtual registers below half are of class 0, the others of class 1.
-func random(rnd *rand.Rand, n, live, half int) list {
-	var l list
-	var alive [2][]int32
-	next := [2]int32{0, int32(half)}
-	depth, points := 0, int32(0)
-	fresh := func(c int) int32 {
-		v := next[c]
-		next[c]++
-		if len(alive[c]) >= live || depth > 0 {
-			alive[c][rnd.IntN(len(alive[c]))] = v
-		} else {
-			alive[c] = append(alive[c], v)
-		}
-		return v
+func (s *state) load(point int32) {
+	old := s.regs
+	s.regs = [2][64]uint64{}
+	for _, v := range s.res.Points[point] {
+		s.regs[s.class(v)][s.res.Reg[v]] = old[s.class(v)][s.res.Reg[v]]
 	}
+}
+
+func (s *state) step(x *fake) {
+	h := mix(uint64(x.op), 1)
+	if x.early && s.res != nil && s.res.Reg[x.dst] >= 0 {
+		s.write(x.dst, 0) // before the sources are read
+	}
+	if x.tied {
+		h = mix(h, s.read(x.dst))
+	}
+	for _, v := range x.srcs {
+		h = mix(h, s.read(v))
+	}
+	switch {
+	case x.copy:
+		s.write(x.dst, s.read(x.srcs[0]))
+	case x.dst >= 0:
+		s.write(x.dst, h)
+	default:
+		s.trace = append(s.trace, h)
+	}
+}
+
+// maker makes random lists. Virtual registers below half are of class 0, the others of class 1.
+type maker struct {
+	rnd    *rand.Rand
+	l      list
+	alive  [2][]int32
+	next   [2]int32
+	labels int32
+	points int32
+	op     int
+	live   int
+}
+
+func (m *maker) label() int32 {
+	m.labels++
+	return m.labels
+}
+
+func (m *maker) emit(f ...fake) { m.l = append(m.l, f...) }
+
+func (m *maker) fresh(c int) int32 {
+	v := m.next[c]
+	m.next[c]++
+	if len(m.alive[c]) >= m.live {
+		m.alive[c][m.rnd.IntN(len(m.alive[c]))] = v
+	} else {
+		m.alive[c] = append(m.alive[c], v)
+	}
+	return v
+}
+
+func (m *maker) some(c int) int32 { return m.alive[c][m.rnd.IntN(len(m.alive[c]))] }
+
+// body makes about n instructions; what they make is not alive afterwards, what they change is.
+func (m *maker) body(n, depth int) {
+	saved := [2][]int32{append([]int32(nil), m.alive[0]...), append([]int32(nil), m.alive[1]...)}
+	for range n {
+		if depth < 4 && m.rnd.IntN(10) == 0 {
+			m.flow(n/2, depth+1)
+			continue
+		}
+		c := m.rnd.IntN(2)
+		m.op++
+		x := fake{op: 1000 + m.op, dst: -1}
+		switch m.rnd.IntN(10) {
+		case 0:
+			x.srcs = []int32{m.some(c), m.some(c)}
+		case 1, 2, 3:
+			x.srcs = []int32{m.some(c), m.some(c)}
+			x.dst = m.fresh(c)
+		case 4:
+			x.srcs, x.dst, x.tied = []int32{m.some(c)}, m.some(c), true
+		case 5:
+			x.srcs, x.copy = []int32{m.some(c)}, true
+			x.dst = m.fresh(c)
+		case 6, 7: // a variable is set
+			x.srcs, x.dst, x.copy = []int32{m.some(c)}, m.some(c), true
+		case 8:
+			x.srcs, x.early = []int32{m.some(c), m.some(c)}, true
+			x.dst = m.fresh(c)
+		case 9:
+			x.dst, x.remat = m.fresh(c), true
+		}
+		m.emit(x)
+	}
+	m.alive = saved
+}
+
+// flow makes something with jumps.
+func (m *maker) flow(n, depth int) {
+	a, b := m.label(), m.label()
+	switch m.rnd.IntN(6) {
+	case 0:
+		m.emit(jump(a, false))
+		m.body(n, depth)
+		m.emit(place(a))
+	case 1:
+		m.emit(jump(a, false))
+		m.body(n, depth)
+		m.emit(jump(b, true), place(a))
+		m.body(n, depth)
+		m.emit(place(b))
+	case 2, 3:
+		m.emit(mark(regalloc.LoopBegin), place(a))
+		m.body(n, depth)
+		m.emit(jump(b, false))
+		m.body(n, depth)
+		m.emit(jump(a, m.rnd.IntN(2) == 0), mark(regalloc.LoopEnd), place(b))
+	case 4:
+		m.emit(jump(a, false))
+		m.body(n/2, depth)
+		m.emit(mark(regalloc.ColdBegin), place(a))
+		m.body(n, depth)
+		m.emit(jump(b, true), mark(regalloc.ColdEnd), place(b))
+	default:
+		p := m.points
+		m.points++
+		m.emit(fake{kind: regalloc.Save, point: p, dst: -1}, jump(a, true), place(a),
+			fake{kind: regalloc.Load, point: p, dst: -1})
+	}
+}
+
+func random(rnd *rand.Rand, n, live, half int) list {
+	m := maker{rnd: rnd, next: [2]int32{0, int32(half)}, live: live}
 	for c := range 2 {
 		for k := range live {
-			l = append(l, fake{dst: fresh(c), op: k*2 + c, remat: k&1 == 0})
+			m.emit(fake{dst: m.fresh(c), op: k*2 + c, remat: k&1 == 0})
 		}
 	}
-	for k := range n {
-		c := rnd.IntN(2)
-		some := func() int32 { return alive[c][rnd.IntN(len(alive[c]))] }
-		x := fake{op: 1000 + k, dst: -1}
-		switch rnd.IntN(12) {
-		case 0:
-			x.srcs = []int32{some(), some()}
-		case 1, 2, 3:
-			x.srcs = []int32{some(), some()}
-			x.dst = fresh(c)
-		case 4, 5:
-			x.srcs, x.dst, x.tied = []int32{some()}, some(), true
-		case 6:
-			x.srcs, x.copy = []int32{some()}, true
-			x.dst = fresh(c)
-		case 7:
-			x.srcs, x.early = []int32{some(), some()}, true
-			x.dst = fresh(c)
-		case 8:
-			x.dst, x.remat = fresh(c), true
-		case 9:
-			if depth == 4 {
-				continue
-			}
-			x.kind = regalloc.LoopBegin
-			depth++
-		case 10:
-			if depth == 0 {
-				continue
-			}
-			x.kind = regalloc.LoopEnd
-			depth--
-		default:
-			l = append(l, fake{kind: regalloc.Save, point: points})
-			x.kind, x.point = regalloc.Load, points
-			points++
-		}
-		l = append(l, x)
-	}
-	for ; depth > 0; depth-- {
-		l = append(l, fake{kind: regalloc.LoopEnd})
+	for len(m.l) < n {
+		m.body(8, 0)
 	}
 	for c := range 2 {
-		for _, v := range alive[c] {
-			l = append(l, fake{dst: -1, srcs: []int32{v}})
+		for _, v := range m.alive[c] {
+			m.emit(fake{dst: -1, srcs: []int32{v}})
 		}
 	}
-	return l
+	return m.l
 }
 
 // TestRandom runs random lists on virtual registers and on what they were given.
 func TestRandom(t *testing.T) {
-	const half = 2000
+	const half = 4000
 	var a regalloc.Allocator
 	class := func(v int32) int { return int(v) / half }
 	for seed := range uint64(1500) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
 		l := random(rnd, 10+rnd.IntN(300), 1+rnd.IntN(30), half)
-		want := state{vregs: map[int32]uint64{}, l: l}
-		want.run(0, len(l))
 		r := a.Run(l, []regalloc.Class{{Count: half, Regs: []uint8{3, 5, 7, 9, 11}, Slot: 8},
 			{Count: half, Regs: []uint8{0, 1, 2, 3, 4, 5, 6, 7, 8}, Slot: 64}}, 24)
-		got := state{res: r, class: class, slots: map[int32]uint64{}, l: l}
-		got.run(0, len(l))
-		require.Equal(t, want.trace, got.trace, "seed %d", seed)
+		for path := range uint64(4) {
+			want := state{vregs: map[int32]uint64{}, l: l}
+			want.run(path)
+			got := state{res: r, class: class, slots: map[int32]uint64{}, l: l}
+			got.run(path)
+			require.Equal(t, want.trace, got.trace, "seed %d", seed)
+		}
 		for v, s := range r.Slot {
 			size := []int32{8, 64}[class(int32(v))]
 			if s >= 0 && (s < 24 || s%size != 0 || int(s+size) > r.Bytes) {
@@ -241,11 +319,11 @@ func TestPressure(t *testing.T) {
 	for k := range int32(n) {
 		l = append(l, fake{dst: k, op: int(k)})
 	}
-	l = append(l, fake{kind: regalloc.LoopBegin})
+	l = append(l, mark(regalloc.LoopBegin), place(1))
 	for k := range int32(n - 1) { // all but the last are used in a loop
 		l = append(l, fake{dst: -1, srcs: []int32{k}})
 	}
-	l = append(l, fake{kind: regalloc.LoopEnd}, fake{dst: -1, srcs: []int32{n - 1}})
+	l = append(l, jump(1, false), mark(regalloc.LoopEnd), fake{dst: -1, srcs: []int32{n - 1}})
 	var a regalloc.Allocator
 	regs := []uint8{0, 1, 2, 3, 4, 5, 6, 7}
 	require.Zero(t, a.Run(l, []regalloc.Class{{Count: n, Regs: regs, Slot: 8}}, 0).Spills)
@@ -256,27 +334,45 @@ func TestPressure(t *testing.T) {
 	require.Equal(t, 8, r.Bytes)
 }
 
-// TestCopies: a copy of what ends there takes its register.
+// TestCopies: a copy of what ends there takes its register, and so does one that lives on unchanged beside it.
 func TestCopies(t *testing.T) {
-	l := list{{dst: 0}, {dst: 1, op: 1}, {dst: 2, copy: true, srcs: []int32{1}}, {dst: -1, srcs: []int32{2, 0}}}
+	regs := []regalloc.Class{{Count: 4, Regs: []uint8{0, 1, 2, 3}, Slot: 8}}
 	var a regalloc.Allocator
-	r := a.Run(l, []regalloc.Class{{Count: 3, Regs: []uint8{0, 1, 2}, Slot: 8}}, 0)
+	l := list{{dst: 0}, {dst: 1, op: 1}, {dst: 2, copy: true, srcs: []int32{1}}, {dst: -1, srcs: []int32{2, 0}}}
+	r := a.Run(l, regs, 0)
 	require.Equal(t, r.Reg[1], r.Reg[2])
 	require.NotEqual(t, r.Reg[0], r.Reg[2])
+
+	// A loop's variable 0 is set to 1, which is read once more.
+	l = list{{dst: 0}, mark(regalloc.LoopBegin), place(1), {dst: 1, srcs: []int32{0}, op: 1},
+		{dst: 0, copy: true, srcs: []int32{1}}, {dst: -1, srcs: []int32{1}}, jump(1, false), mark(regalloc.LoopEnd),
+		{dst: -1, srcs: []int32{0}}}
+	r = a.Run(l, regs, 0)
+	require.Equal(t, r.Reg[0], r.Reg[1])
+
+	// But not if the variable's old value is still wanted, or if 1 changes.
+	l[3].srcs, l[4], l[5] = nil, fake{dst: -1, srcs: []int32{0}}, fake{dst: 0, copy: true, srcs: []int32{1}}
+	r = a.Run(l, regs, 0)
+	require.NotEqual(t, r.Reg[0], r.Reg[1])
+}
+
+// TestHoles: a variable's register is free between its last use and its next definition.
+func TestHoles(t *testing.T) {
+	l := list{{dst: 0}, {dst: -1, srcs: []int32{0}}, {dst: 1, op: 1}, {dst: -1, srcs: []int32{1}}, {dst: 0, op: 2},
+		{dst: -1, srcs: []int32{0}}}
+	var a regalloc.Allocator
+	r := a.Run(l, []regalloc.Class{{Count: 2, Regs: []uint8{6}, Slot: 8}}, 0)
+	require.Zero(t, r.Spills)
+	require.Equal(t, []int16{6, 6}, r.Reg)
 }
 
 func BenchmarkRun(b *testing.B) {
-	rnd := rand.New(rand.NewPCG(1, 2))
-	var l list
-	for _, x := range random(rnd, 3000, 24, 4000) {
-		if x.kind != regalloc.Save && x.kind != regalloc.Load {
-			l = append(l, x)
-		}
-	}
+	l := random(rand.New(rand.NewPCG(1, 2)), 3000, 24, 4000)
 	var a regalloc.Allocator
 	c := []regalloc.Class{{Count: 4000, Regs: []uint8{0, 1, 2, 3, 4, 5, 6, 7}, Slot: 8},
 		{Count: 4000, Regs: []uint8{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, Slot: 64}}
 	for b.Loop() {
 		a.Run(l, c, 0)
 	}
+	b.ReportMetric(float64(len(l)), "instructions")
 }
