@@ -140,7 +140,6 @@ func TestFireMemory(t *testing.T) {
 					require.Equal(t, []int64{live, buffers}, []int64{m.Active, int64(m.Buffers)}, "after step %d: %v", i, dev.Live())
 				}
 			}
-			require.Less(t, dev.Memory().Peak, int64(8<<20))
 		})
 	}
 }

@@ -47,6 +47,7 @@ func withDevice(t testing.TB, opt metal.DeviceOptions) (*metal.Device, *counter)
 	drv := &counter{Driver: soft.New(soft.Options{})}
 	dev, err := metal.NewDevice(drv, opt)
 	require.NoError(t, err)
+	dev.SetValidate(opt.Validate) // whatever the environment says
 	tensor.SetDevice(dev)
 	t.Cleanup(func() {
 		require.NoError(t, tensor.Synchronize(context.Background()))

@@ -68,8 +68,7 @@ func (e *encoder) passes(label string, shape Shape, red *kernelgen.Reduction, pl
 	ops := e.kernel.ops
 	for {
 		pass := &red.Pass
-		pass.Wide = plan.Wide(*pass)
-		pass.Deep = len(plan.Shape)-plan.Kept > 1
+		*pass = pass.For(&plan, len(red.Program.Steps))
 		for i, c := range plan.Classes() {
 			if red.Program.Operands[i].Class != kernelgen.Scalar {
 				red.Program.Operands[i].Class = c
@@ -313,11 +312,44 @@ func (e *encoder) copyTo(dst, src Operand) error {
 	*k = kernelScratch{}
 	defer func() { *k = saved }()
 	k.ops = []Operand{src}
+	if done, err := e.tiled(dst, src); done || err != nil {
+		return err
+	}
 	k.prog.Operands = []kernelgen.Operand{{Type: src.DType.MSL(), Class: classIn(src.View, dst.Shape)}}
 	k.prog.Steps = []kernelgen.Step{{Op: "copy", Type: dst.DType.MSL(), Text: conversion(src.DType, dst.DType),
 		Args: []int{0}}}
 	k.prog.Outputs, k.prog.Out = []int{1}, []kernelgen.Class{kernelgen.Linear}
 	return e.general("copy", dst.Shape, []Operand{dst})
+}
+
+// tiled encodes a copy between layouts that run along different dimensions, if it is one and long enough.
+func (e *encoder) tiled(dst, src Operand) (done bool, err error) {
+	layout := e.kernel.arrange(dst.Shape, []Operand{src, dst})
+	layout.Plan()
+	t, ok := layout.Tile(src.DType.Size())
+	if !ok {
+		return false, nil
+	}
+	list, wide := t.Numbers()
+	from, to, element := src.DType.MSL(), dst.DType.MSL(), conversion(src.DType, dst.DType)
+	e.key = fmt.Appendf(e.key[:0], "t %s %s %s %v", from, to, element, wide)
+	source := e.source("copy", from == "double" || to == "double", func() string {
+		return kernelgen.PrintTile(from, to, element, wide)
+	})
+	p, err := e.pipeline(source, kernelgen.TileEntry)
+	if err != nil {
+		return false, err
+	}
+	numbers, err := e.numbers(list, wide)
+	if err != nil {
+		return false, err
+	}
+	enc := e.encoder("copy")
+	enc.SetPipeline(p)
+	bindSpan(enc, 0, src, dst.Shape)
+	bindSpan(enc, 1, dst, dst.Shape)
+	bind(enc, 2, numbers, 0, int64(len(e.kernel.numbers)))
+	return true, enc.Dispatch(threads(t.Threads()), groupSize)
 }
 
 // conversion is the MSL expression of an element in another dtype.

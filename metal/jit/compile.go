@@ -34,6 +34,12 @@ func compile(k *kir.Kernel, level isa, geo lanes.Geometry) (*code, error) {
 	s.group = groupOf(k, level)
 	s.parts = s.group / s.per
 	s.info = lanes.Analyse(k, s.group, geo)
+	if s.step = 1; geo.Pair != 0 {
+		s.step = 2
+		if inTurns(s.info) {
+			return nil, &Unsupported{Kernel: k.Name, Op: kir.Loop, Why: "SIMD-groups that take turns run alone"}
+		}
+	}
 	s.lay = newLayout(k, s.info, s.group)
 	s.vals = make([]val, k.NumInstrs)
 	entry := s.kernel()
@@ -185,7 +191,7 @@ func (s *selector) oneByOne(start amd64.Label) {
 	s.startGroup()
 	s.body()
 	s.loadR(8, amd64.RAX, block(blockGroup))
-	s.emit(amd64.Inst{Op: amd64.Add, W: 8, Dst: amd64.RAX, Imm: 1})
+	s.emit(amd64.Inst{Op: amd64.Add, W: 8, Dst: amd64.RAX, Imm: s.step})
 	s.storeR(8, block(blockGroup), amd64.RAX)
 	s.emit(amd64.Inst{Op: amd64.Cmp, W: 8, A: amd64.RAX, Mem: block(blockGroups)})
 	s.jcc(amd64.CondB, next)
@@ -332,12 +338,12 @@ func (s *selector) phases(start amd64.Label) {
 	s.jump(next)
 }
 
-// inTurns reports whether the groups of lanes of a threadgroup take turns, each with a frame of its own: at barriers, and where
-// one may wait for what another one does.
+// inTurns reports whether the groups of lanes of a threadgroup take turns, each with a frame of its own: at barriers,
+// and where one may wait for what another one does.
 func inTurns(info *lanes.Info) bool { return info.Barriers || info.Waits }
 
-// takeUp goes on where the group of lanes gave up its turn, if it did. While such groups have their turns others are at
-// next.
+// takeUp goes on where the group of lanes gave up its turn, if it did. While such groups have their turns others are
+// at next.
 func (s *selector) takeUp(next amd64.Label) {
 	plain := s.label()
 	s.storeI(block(blockFuel), turnFuel)

@@ -37,7 +37,7 @@ var (
 )
 
 // patience is how long a program may run: all of them end within milliseconds.
-const patience = 20 * time.Second
+var patience = 10 * time.Second
 
 // levels are the instruction sets that can be tried here.
 func levels(tb testing.TB) []jit.Level {
@@ -58,14 +58,22 @@ type runner interface {
 
 // execute runs a case and returns the buffers that the kernel has.
 func execute(c *difftest.Case, k *kir.Kernel, r runner) ([][]byte, error) {
-	var late atomic.Bool
-	defer time.AfterFunc(patience, func() { late.Store(true) }).Stop()
 	all := c.Buffers()
 	b := make([][]byte, len(k.Params))
 	for i, p := range k.Params {
 		b[i] = all[p.Index%len(all)]
 	}
-	err := r.Run(interp.Launch{Grid: c.Grid, Threadgroup: c.Threadgroup, Buffers: b, Interrupt: &late})
+	var late atomic.Bool
+	l := interp.Launch{Grid: c.Grid, Threadgroup: c.Threadgroup, Buffers: b, Interrupt: &late}
+	if p, ok := r.(*jit.Program); ok { // patience is not for compiling
+		run, err := p.NewRun(l)
+		if err != nil {
+			return nil, err
+		}
+		run.Release()
+	}
+	defer time.AfterFunc(patience, func() { late.Store(true) }).Stop()
+	err := r.Run(l)
 	return b, err
 }
 
@@ -141,6 +149,7 @@ func TestCases(t *testing.T) {
 // find reports a difference, and keeps the shortest program that still has one.
 func find(t *testing.T, c *difftest.Case, l []jit.Level, err error) {
 	t.Errorf("seed %d: %v", c.Seed, err)
+	patience = time.Second // thousands of attempts follow
 	small := difftest.Reduce(c, func(try *difftest.Case) bool {
 		err := compare(try, l)
 		return err != nil && !errors.Is(err, errText)

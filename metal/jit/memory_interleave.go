@@ -100,20 +100,20 @@ func (s *selector) interleave(m amd64.Mem, words []amd64.R, mask amd64.R) {
 	for c := 1; c < n; c *= 2 { // columns in a vector so far
 		next := make([]amd64.R, n)
 		cols := n / c // vectors of a block of lanes
-		var idx [2]amd64.R
+		var idx [2]amd64.Mem
 		for half := range idx {
 			t := make([]int32, 16)
 			for e := range t {
 				l, col := e/(2*c), e%(2*c)
 				t[e] = int32(col/c*16 + (half*8/c+l)*c + col%c)
 			}
-			idx[half] = s.vopM(amd64.VMovUPS, 0, s.table(t, 4))
+			idx[half] = s.table(t, 4)
 		}
 		for b := 0; b < c; b++ {
 			for j := 0; j < cols; j += 2 {
 				for half := range idx {
-					d := s.copyReg(now[b*cols+j])
-					s.emit(amd64.Inst{Op: amd64.VPermT2PS, W: s.w, Dst: d, A: idx[half], B: now[b*cols+j+1]})
+					d := s.vopM(amd64.VMovUPS, 0, idx[half])
+					s.emit(amd64.Inst{Op: amd64.VPermI2PS, W: s.w, Dst: d, A: now[b*cols+j], B: now[b*cols+j+1]})
 					next[(2*b+half)*cols/2+j/2] = d
 				}
 			}

@@ -177,7 +177,7 @@ func (s *selector) transpose(g *wordLoad, part int, first int32, n int, wanted [
 	}
 	for c, blocks := n, n; c > 1; c, blocks = c/2, blocks/2 {
 		next := map[block]amd64.R{}
-		idx := [2]amd64.R{}
+		idx := [2]amd64.Mem{}
 		for half := range 2 {
 			t := make([]int32, 16)
 			for e := range t {
@@ -185,7 +185,7 @@ func (s *selector) transpose(g *wordLoad, part int, first int32, n int, wanted [
 				per := 16 / c // lanes in a vector so far
 				t[e] = int32(l/per*16 + l%per*c + half*c/2 + col)
 			}
-			idx[half] = s.tableIn(g, s.table(t, 4))
+			idx[half] = s.table(t, 4)
 		}
 		for b := 0; b < blocks; b += 2 {
 			for col := range n / c {
@@ -194,9 +194,15 @@ func (s *selector) transpose(g *wordLoad, part int, first int32, n int, wanted [
 					if !anyWanted(wanted, to.col*c/2, c/2) {
 						continue
 					}
-					d := s.copyReg(now[block{b, col}])
-					s.emit(amd64.Inst{Op: amd64.VPermT2PS, W: s.w, Dst: d, A: idx[half], B: now[block{b + 1, col}]})
-					next[to] = d
+					// The first takes its indices from memory: no register for them, none to copy.
+					x, y := now[block{b, col}], now[block{b + 1, col}]
+					if half == 0 {
+						next[to] = s.vopM(amd64.VMovUPS, 0, idx[0])
+						s.emit(amd64.Inst{Op: amd64.VPermI2PS, W: s.w, Dst: next[to], A: x, B: y})
+						continue
+					}
+					next[to] = s.copyReg(x)
+					s.emit(amd64.Inst{Op: amd64.VPermT2PS, W: s.w, Dst: next[to], A: s.tableIn(g, idx[1]), B: y})
 				}
 			}
 		}

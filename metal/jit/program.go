@@ -35,6 +35,8 @@ func (l isa) String() string {
 // Options choose how kernels are compiled.
 type Options struct {
 	Level Level
+	// PairAlways runs SIMD-groups two at a time wherever that can be done, not only where it pays. It is for tests.
+	PairAlways bool
 }
 
 // machine is what this computer can do, found out once.
@@ -78,8 +80,11 @@ type Program struct {
 	once      sync.Once
 	optimised *kir.Kernel
 	variants  [6]variant // for any threadgroup, for lanes.Geometry.Row, for that and Aligned; the same three with Full
-	runs      sync.Pool
-	nanos     atomic.Int64 // what a threadgroup last took, 0 if unknown
+	pairs     [2]variant // by lanes.PairBy - 1; without code where pairing is of no use
+	// pairAlways: pairs also where that seems of no use, for tests.
+	pairAlways bool
+	runs       sync.Pool
+	nanos      atomic.Int64 // what a threadgroup last took, 0 if unknown
 }
 
 // variant is a kernel's machine code for one kind of launch.
@@ -89,6 +94,7 @@ type variant struct {
 	mem    *execMem
 	err    error
 	blocks sync.Pool
+	paired bool // SIMD-groups run in pairs: which of several faults comes first is not known
 }
 
 // Prepare readies a well-formed kernel (interp.Check) for execution. files are the names that positions refer to. It
@@ -105,16 +111,37 @@ func Prepare(k *kir.Kernel, files []string, o Options) (*Program, error) {
 	if level > best {
 		return nil, fmt.Errorf("no %s on this processor", level)
 	}
-	return &Program{kernel: k, files: files, level: level, procs: runtime.GOMAXPROCS(0), group: groupOf(k,
-		level)}, nil
+	return &Program{kernel: k, files: files, level: level, pairAlways: o.PairAlways, procs: runtime.GOMAXPROCS(0),
+		group: groupOf(k, level)}, nil
 }
 
 // Kernel returns the kernel the Program was made of.
 func (p *Program) Kernel() *kir.Kernel { return p.kernel }
 
-// variant returns the code for threadgroups of a size; aligned says that their first threads' x are multiples of
+// variant returns the best code for threadgroups of a size; aligned says that their first threads' x are multiples of
 // the group's lanes.
 func (p *Program) variant(size [3]int, aligned bool) (*variant, error) {
+	if p.level == isaAVX512 && p.group == kir.Lanes && aligned {
+		by := lanes.PairBy(0)
+		switch {
+		case size[0] == kir.Lanes && size[1]%2 == 0:
+			by = lanes.PairRows
+		case size[0]%(2*kir.Lanes) == 0:
+			by = lanes.PairColumns
+		}
+		if by != 0 {
+			v := &p.pairs[by-1]
+			v.once.Do(func() { p.compile(v, lanes.Geometry{Row: true, Aligned: true, Full: true, Pair: by}) })
+			if v.code != nil && v.err == nil {
+				return v, nil
+			}
+		}
+	}
+	return p.plain(size, aligned)
+}
+
+// plain returns the code for threadgroups of a size that runs one SIMD-group after the other.
+func (p *Program) plain(size [3]int, aligned bool) (*variant, error) {
 	n := 0
 	var geo lanes.Geometry
 	if size[1]*size[2] == 1 || size[0]%p.group == 0 {
@@ -138,7 +165,14 @@ func (p *Program) compile(v *variant, geo lanes.Geometry) {
 		}
 	}()
 	p.once.Do(func() { p.optimised = lanes.Optimise(p.kernel) })
-	if v.code, v.err = compile(p.optimised, p.level, geo); v.err == nil {
+	k := p.optimised
+	if geo.Pair != 0 {
+		if k = lanes.Pair(k, geo.Pair, p.pairAlways); k == nil {
+			return
+		}
+		v.paired = true
+	}
+	if v.code, v.err = compile(k, p.level, geo); v.err == nil {
 		v.mem, v.err = newExecMem(v.code.bytes)
 	}
 }

@@ -31,8 +31,8 @@ type Run struct {
 	errAt int64
 }
 
-// NewRun checks a launch and readies it; the kernel is compiled for it if need be. Buffers must stay valid until every
-// Work has returned. Launch.Validate and Launch.Workers have no meaning here.
+// NewRun checks a launch and readies it; the kernel is compiled for it if need be. Buffers must stay valid until
+// every Work has returned. Launch.Validate and Launch.Workers have no meaning here.
 func (p *Program) NewRun(l interp.Launch) (*Run, error) {
 	r, _ := p.runs.Get().(*Run)
 	if r == nil {
@@ -83,13 +83,15 @@ func (r *Run) compile() (first *variant, err error) {
 	return first, nil
 }
 
-// Release lets another launch use the Run's memory. Every Work has returned, and nothing is asked of the Run any more.
+// Release lets another launch use the Run's memory. Every Work has returned, and nothing is asked of the Run any
+// more.
 func (r *Run) Release() {
 	r.buffers, r.interrupt, r.err, r.help = nil, nil, nil, nil
 	r.prog.runs.Put(r)
 }
 
-// OnLong makes Work call help once if the launch turns out to be longer than Parallelism thought. Call it before Work.
+// OnLong makes Work call help once if the launch turns out to be longer than Parallelism thought. Call it before
+// Work.
 func (r *Run) OnLong(help func()) { r.help = help }
 
 // soon is the time that is not worth another processor's while.
@@ -142,7 +144,8 @@ func (r *Run) sizeOf(pos [3]int) (size [3]int) {
 	return size
 }
 
-// aligned reports whether every threadgroup's first thread has an x that is a multiple of the lanes that run together.
+// aligned reports whether every threadgroup's first thread has an x that is a multiple of the lanes that run
+// together.
 func (r *Run) aligned() bool { return r.tg[0]%r.prog.group == 0 || r.plan.Groups[0] == 1 }
 
 // segment returns the size of threadgroup i, and how many of the n from it on are of that size and in one row.
@@ -242,8 +245,8 @@ func (w *worker) group(size [3]int) *group {
 	return g
 }
 
-// callTime is how long a call of machine code should take: long enough to make the call's cost small, short enough for
-// the garbage collector, which waits for it.
+// callTime is how long a call of machine code should take: long enough to make the call's cost small, short enough
+// for the garbage collector, which waits for it.
 const callTime = 100 * time.Microsecond
 
 // chunks executes threadgroups several at a time.
@@ -295,7 +298,7 @@ func (w *worker) chunk(i, n int64) bool {
 			return false
 		}
 		g.begin(i, size, int(count))
-		if !w.finish(g) {
+		if !w.finish(g) || g.again && !w.repeat(g.index(), i+count, size) {
 			return false
 		}
 		if r.stop.Load() {
@@ -304,6 +307,24 @@ func (w *worker) chunk(i, n int64) bool {
 		i += count
 	}
 	return true
+}
+
+// repeat executes the threadgroups from i to end, of one size, where a paired variant met a fault: with SIMD-groups
+// one after the other. They read nothing that they write, so they can be run again.
+func (w *worker) repeat(i, end int64, size [3]int) bool {
+	v, err := w.run.prog.plain(size, w.run.aligned())
+	if err != nil {
+		w.run.fail(err, i)
+		return false
+	}
+	g, err := w.run.group(v, size)
+	if err != nil {
+		w.run.fail(err, i)
+		return false
+	}
+	defer g.release()
+	g.begin(i, size, int(end-i))
+	return w.finish(g)
 }
 
 // finish runs a group to its end; false means that the launch is interrupted. Calls become shorter or longer until

@@ -40,6 +40,7 @@ type selector struct {
 	per   int   // 32-bit lanes of one
 	group int   // lanes that run together: 32, or per where nothing crosses lanes
 	parts int   // group / per
+	step  int64 // groups of lanes that the kernel does at once: 2 if it was made by lanes.Pair
 
 	vals []val // by Instr.ID
 	vars []val // by variable

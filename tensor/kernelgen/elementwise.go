@@ -32,19 +32,41 @@ func PrintLinear(p *Program) string {
 		}
 	}
 	w.line("  const uint first = (group * ", strconv.Itoa(GroupThreads/32), " + sg) * ", run, ";")
-	w.line("  const uint end = first + min(n - first, ", run, "u);")
-	w.line("  for (uint x = first + lane; x < end; x += 32) {")
-	for k, o := range p.Operands {
-		if o.Class != Scalar {
-			w.line("    const ", o.Type, " ", value(k), " = a", strconv.Itoa(k), "[x];")
+	w.line("  const uint count = min(n - first, ", run, "u);")
+	w.rounds(p, "uint", "first + lane", "lane", "count", func(indent string) {
+		for k, o := range p.Operands {
+			if o.Class != Scalar {
+				w.line(indent, "const ", o.Type, " ", value(k), " = a", strconv.Itoa(k), "[x];")
+			}
 		}
-	}
-	w.steps(p, "    ")
-	for k, v := range p.Outputs {
-		w.line("    o", strconv.Itoa(k), "[x] = ", value(v), ";")
-	}
-	w.line("  }\n}")
+		w.steps(p, indent)
+		for k, v := range p.Outputs {
+			w.line(indent, "o", strconv.Itoa(k), "[x] = ", value(v), ";")
+		}
+	})
+	w.line("}")
 	return w.String()
+}
+
+// fewSteps is how many steps are worth printing twice.
+const fewSteps = 24
+
+// rounds prints the loop of a SIMD-group over count elements, x being a lane's. All lanes take part in whole rounds,
+// so these come first and without a condition for each lane; the rest is printed again.
+func (w *printer) rounds(p *Program, it, first, lane, count string, body func(indent string)) {
+	w.line("  ", it, " x = ", first, ";")
+	if len(p.Steps) > fewSteps {
+		w.line("  for (const ", it, " end = x - ", lane, " + ", count, "; x < end; x += 32) {")
+		body("    ")
+		w.line("  }")
+		return
+	}
+	w.line("  for (", it, " left = ", count, " / 32; left > 0; --left) {")
+	body("    ")
+	w.line("    x += 32;\n  }")
+	w.line("  if (", lane, " < ", count, " % 32) {")
+	body("    ")
+	w.line("  }")
 }
 
 // PrintGeneral prints a kernel over operands and outputs of any strides. Its parameters are the operands, the
@@ -60,7 +82,7 @@ func PrintGeneral(p *Program, wide bool) string {
 	w.line("  const ", it, " run = ", it, "(group) * ", strconv.Itoa(GroupThreads/32), " + ", it, "(sg);")
 	w.line("  ", it, " row = run / p[1];")
 	w.line("  const ", it, " first = (run - row * p[1]) * ", strconv.Itoa(RunLength), ";")
-	w.line("  const ", it, " end = min(p[0], first + ", strconv.Itoa(RunLength), ");")
+	w.line("  const ", it, " count = min(p[0] - first, ", it, "(", strconv.Itoa(RunLength), "));")
 	w.line("  const ", it, " nd = p[2];")
 	w.line("  constant ", it, "* q = p + 3 + nd;")
 	classes := make([]Class, 0, len(p.Operands)+len(p.Outputs))
@@ -79,17 +101,18 @@ func PrintGeneral(p *Program, wide bool) string {
 			w.line("  const ", o.Type, " ", value(k), " = ", element("a", k, k, o.Class, "x"), ";")
 		}
 	}
-	w.line("  for (", it, " x = first + ", it, "(lane); x < end; x += 32) {")
-	for k, o := range p.Operands {
-		if o.Class != Scalar && o.Class != Repeat {
-			w.line("    const ", o.Type, " ", value(k), " = ", element("a", k, k, o.Class, "x"), ";")
+	w.rounds(p, it, "first + "+it+"(lane)", it+"(lane)", "count", func(indent string) {
+		for k, o := range p.Operands {
+			if o.Class != Scalar && o.Class != Repeat {
+				w.line(indent, "const ", o.Type, " ", value(k), " = ", element("a", k, k, o.Class, "x"), ";")
+			}
 		}
-	}
-	w.steps(p, "    ")
-	for k, v := range p.Outputs {
-		w.line("    ", element("o", k, len(p.Operands)+k, p.Out[k], "x"), " = ", value(v), ";")
-	}
-	w.line("  }\n}")
+		w.steps(p, indent)
+		for k, v := range p.Outputs {
+			w.line(indent, element("o", k, len(p.Operands)+k, p.Out[k], "x"), " = ", value(v), ";")
+		}
+	})
+	w.line("}")
 	return w.String()
 }
 

@@ -55,6 +55,10 @@ func (w *reducePrinter) where() {
 	switch w.r.Pass.Form {
 	case Lane:
 		w.line("  const ", it, " run = ", it, "(group) * ", groups, " + ", it, "(sg);")
+		if w.r.Pass.Along {
+			w.along()
+			return
+		}
 		w.line("  const ", it, " runs = (p[0] + 31) / 32;")
 		w.line("  const ", it, " part = run / runs;")
 		w.line("  const ", it, " to = (run - part * runs) * 32 + ", it, "(lane);")
@@ -67,6 +71,22 @@ func (w *reducePrinter) where() {
 		w.line("  const ", it, " to = ", it, "(group) / p[1];")
 		w.line("  const ", it, " part = ", it, "(group) - to * p[1];")
 	}
+}
+
+// along finds the output of a thread whose SIMD-group runs along the innermost kept dimension: no lane divides.
+func (w *reducePrinter) along() {
+	it, length := w.index(), itoa(32*w.r.Pass.strips())
+	w.line("  const ", it, " inner = p[5 + p[4]];")
+	w.line("  const ", it, " across = (inner + ", length, " - 1) / ", length, ";")
+	w.line("  const ", it, " runs = p[0] / inner * across;")
+	w.line("  const ", it, " part = run / runs;")
+	w.line("  const ", it, " place = run - part * runs;")
+	w.line("  const ", it, " outer = place / across;")
+	w.line("  const ", it, " column = (place - outer * across) * ", length, " + ", it, "(lane);")
+	if !w.r.Pass.Strips {
+		w.line("  if (column >= inner) return;")
+	}
+	w.line("  const ", it, " to = outer * inner + column;")
 }
 
 // operandBlocks declares i0, i1, ...: each operand's element at the output's coordinates.
@@ -87,13 +107,54 @@ func (w *reducePrinter) operandBlocks() {
 	}
 	w.line("  const ", it, " nd = p[4] + p[5];")
 	w.line("  constant ", it, "* q = p + 6 + nd;")
-	w.line("  ", it, " row = to;")
-	w.blocks(classes, "row", "p[6 + d]", "p[4]", "2 + nd")
+	if w.r.Pass.Along {
+		w.line("  ", it, " row = outer;")
+		w.blocks(classes, "row", "p[6 + d]", "p[4] - 1", "2 + nd")
+		w.columns(classes)
+	} else {
+		w.line("  ", it, " row = to;")
+		w.blocks(classes, "row", "p[6 + d]", "p[4]", "2 + nd")
+	}
 	for k, c := range classes {
 		if c == Strided && !w.r.Pass.Deep {
 			w.line("  const ", it, " s", itoa(k), " = ", block(k, classes, "2 + nd"), "[1];")
 		}
 	}
+}
+
+// columns moves each operand's element along the innermost kept dimension to the thread's output; with strips it
+// declares i0_0, i0_1, ... for each.
+func (w *reducePrinter) columns(classes []Class) {
+	for k, c := range classes {
+		if c == Scalar {
+			continue
+		}
+		i := "i" + itoa(k)
+		step := ""
+		if w.r.Pass.Unit>>k&1 == 0 {
+			step = " * " + block(k, classes, "2 + nd") + "[1 + p[4]]"
+		}
+		if !w.r.Pass.Strips {
+			w.line("  ", i, " += column", step, ";")
+			continue
+		}
+		for s := range laneStrips {
+			w.line("  const ", w.index(), " ", i, "_", itoa(s), " = ", i, " + (column + ", itoa(32*s), ")", step, ";")
+		}
+	}
+}
+
+// names are name, or with strips name0, name1, ...: one for each.
+func (w *reducePrinter) names(name string) []string {
+	n := w.r.Pass.strips()
+	if n == 1 {
+		return []string{name}
+	}
+	out := make([]string, n)
+	for s := range out {
+		out[s] = name + itoa(s)
+	}
+	return out
 }
 
 // element prints the load of element x (counted from the output's first) into the operands' variables, and the
@@ -152,35 +213,80 @@ func (w *reducePrinter) accumulate() {
 	case Group:
 		step, per, first = itoa(GroupThreads), rowBlock*GroupThreads, "begin + "+it+"(sg * 32 + lane)"
 	}
+	accs, trees := w.names("acc"), w.names("tree")
+	start := func(indent string) {
+		for _, a := range accs {
+			w.line(indent, acc, " ", a, " = ", w.r.Reducer.Init, ";")
+		}
+	}
 	if pass.Short {
-		w.line("  ", acc, " acc = ", w.r.Reducer.Init, ";")
+		start("  ")
 		w.line("  for (", it, " x = ", first, "; x < end; x += ", step, ") {")
-		w.addElement("    ")
+		w.addElements("    ", accs)
 		w.line("  }")
 		return
 	}
 	n := itoa(per)
-	w.line("  ", acc, " tree[32];")
+	for _, t := range trees {
+		w.line("  ", acc, " ", t, "[32];")
+	}
 	w.line("  const ", it, " blocks = (end - begin + ", itoa(per-1), ") / ", n, ";")
 	w.line("  for (", it, " b = 0; b < blocks; ++b) {")
-	w.line("    ", acc, " acc = ", w.r.Reducer.Init, ";")
-	w.line("    const ", it, " stop = min(end, begin + (b + 1) * ", n, ");")
-	w.line("    for (", it, " x = ", first, " + b * ", n, "; x < stop; x += ", step, ") {")
-	w.addElement("      ")
-	w.line("    }")
+	start("    ")
+	if pass.Form == Lane || len(w.r.Program.Steps) > fewSteps {
+		w.line("    const ", it, " stop = min(end, begin + (b + 1) * ", n, ");")
+		w.line("    for (", it, " x = ", first, " + b * ", n, "; x < stop; x += ", step, ") {")
+		w.addElements("      ", accs)
+		w.line("    }")
+	} else { // all lanes take part in whole blocks, which need no condition for each
+		w.line("    ", it, " x = ", first, " + b * ", n, ";")
+		w.line("    if (begin + (b + 1) * ", n, " <= end) {")
+		w.line("      for (int k = 0; k < ", itoa(rowBlock), "; ++k) {")
+		w.addElements("        ", accs)
+		w.line("        x += ", step, ";\n      }\n    } else {")
+		w.line("      for (; x < end; x += ", step, ") {")
+		w.addElements("        ", accs)
+		w.line("      }\n    }")
+	}
 	w.line("    int level = 0;")
 	w.line("    for (", it, " c = b; (c & 1) != 0; c >>= 1) {")
-	w.line("      acc = ", w.combine("tree[level]", "acc"), ";")
+	for s, a := range accs {
+		w.line("      ", a, " = ", w.combine(trees[s]+"[level]", a), ";")
+	}
 	w.line("      ++level;")
 	w.line("    }")
-	w.line("    tree[level] = acc;")
+	for s, a := range accs {
+		w.line("    ", trees[s], "[level] = ", a, ";")
+	}
 	w.line("  }")
-	w.line("  ", acc, " acc = ", w.r.Reducer.Init, ";")
+	start("  ")
 	w.line("  int level = 0;")
 	w.line("  for (", it, " c = blocks; c != 0; c >>= 1) {")
-	w.line("    if ((c & 1) != 0) acc = ", w.combine("tree[level]", "acc"), ";")
-	w.line("    ++level;")
+	w.line("    if ((c & 1) != 0) {")
+	for s, a := range accs {
+		w.line("      ", a, " = ", w.combine(trees[s]+"[level]", a), ";")
+	}
+	w.line("    }\n    ++level;")
 	w.line("  }")
+}
+
+// addElements adds element x to the accumulators of all strips.
+func (w *reducePrinter) addElements(indent string, accs []string) {
+	if len(accs) == 1 {
+		w.addElement(indent)
+		return
+	}
+	for s, a := range accs {
+		w.line(indent, "{")
+		for k, o := range w.r.Program.Operands {
+			if o.Class != Scalar {
+				w.line(indent, "  const ", w.index(), " i", itoa(k), " = i", itoa(k), "_", itoa(s), ";")
+			}
+		}
+		w.line(indent, "  ", w.r.Reducer.Acc, " acc = ", a, ";")
+		w.addElement(indent + "  ")
+		w.line(indent, "  ", a, " = acc;\n", indent, "}")
+	}
 }
 
 func (w *reducePrinter) addElement(indent string) {
@@ -234,19 +340,29 @@ func (w *reducePrinter) acrossGroups() {
 
 // store writes the output, or the part's accumulator.
 func (w *reducePrinter) store(raw bool) {
-	result := "acc"
-	if !raw {
-		finish := expand(w.r.Reducer.Finish, func(int) string { return "acc" }, "x")
-		result = "static_cast<" + w.r.OutType + ">(" + finish + ")"
+	result := func(acc string) string {
+		if raw {
+			return acc
+		}
+		finish := expand(w.r.Reducer.Finish, func(int) string { return acc }, "x")
+		return "static_cast<" + w.r.OutType + ">(" + finish + ")"
 	}
-	switch {
-	case w.r.Pass.Form == Lane && raw:
-		w.line("  out[part * p[0] + to] = ", result, ";")
-	case w.r.Pass.Form == Lane:
-		w.line("  out[to] = ", result, ";")
-	case raw:
-		w.line("  if (lane == 0) out[to * p[1] + part] = ", result, ";")
-	default:
-		w.line("  if (lane == 0) out[to] = ", result, ";")
+	if w.r.Pass.Form == Lane {
+		for s, acc := range w.names("acc") {
+			to := "to"
+			if s > 0 {
+				to = "to + " + itoa(32*s)
+			}
+			if raw {
+				to = "part * p[0] + " + to
+			}
+			w.line("  out[", to, "] = ", result(acc), ";")
+		}
+		return
 	}
+	to := "to"
+	if raw {
+		to = "to * p[1] + part"
+	}
+	w.line("  if (lane == 0) out[", to, "] = ", result("acc"), ";")
 }

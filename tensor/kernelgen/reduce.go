@@ -27,13 +27,17 @@ type Reduction struct {
 // Pass is the part of a reduction that a kernel does, as Passes chooses it.
 type Pass struct {
 	Form    Form
-	Parts   int  // of an output's elements; more than 1: accumulators are written, for the next pass
-	Chunk   int  // elements of a part
-	Short   bool // so few elements that a chain is accurate enough
-	Deep    bool // the reduced axes are several dimensions, in memory
-	Wide    bool // 64-bit indices
-	Outputs int  // of the whole reduction
-	Reduced int  // elements for each output in this pass
+	Parts   int    // of an output's elements; more than 1: accumulators are written, for the next pass
+	Chunk   int    // elements of a part
+	Short   bool   // so few elements that a chain is accurate enough
+	Deep    bool   // the reduced axes are several dimensions, in memory
+	Wide    bool   // 64-bit indices
+	Along   bool   // in Lane form a SIMD-group's outputs lie along the innermost kept dimension, Inner long
+	Strips  bool   // then a thread does laneStrips outputs, 32 apart: memory is touched in longer runs
+	Unit    uint64 // then bit k says that operand k has stride 1 there
+	Outputs int    // of the whole reduction
+	Reduced int    // elements for each output in this pass
+	Inner   int
 }
 
 // accSizes are the sizes of accumulators that may stand in memory between two passes.
@@ -58,6 +62,8 @@ const (
 	laneBlock   = 4 // elements in a chain, before the tree; 3 additions, within the bound of 2 log2 4
 	rowBlock    = 8
 	laneShort   = 7
+	laneStrips  = 4
+	stripSteps  = 8 // more steps are not worth printing for each strip
 )
 
 // FirstPass chooses how to reduce reduced elements to each of outputs; inner says that the innermost axis is among
@@ -105,10 +111,40 @@ func (p Pass) NextPass() (next Pass, ok bool) {
 	return next, true
 }
 
+// For is the pass for a layout and a program of n steps.
+func (p Pass) For(l *ReduceLayout, steps int) Pass {
+	p.Wide = l.Wide(p)
+	p.Deep = len(l.Shape)-l.Kept > 1
+	if p.Form != Lane || l.Kept == 0 || l.Shape[l.Kept-1] < 32 {
+		return p
+	}
+	p.Along, p.Inner = true, l.Shape[l.Kept-1]
+	p.Strips = p.Reduced >= fewElements && p.Inner%(32*laneStrips) == 0 && steps <= stripSteps &&
+		p.Outputs >= 32*laneStrips*laneStrips
+	for k, st := range l.Strides {
+		if k < 64 && st[l.Kept-1] == 1 {
+			p.Unit |= 1 << k
+		}
+	}
+	return p
+}
+
+// strips is how many outputs a thread of a Lane form does.
+func (p Pass) strips() int {
+	if p.Strips {
+		return laneStrips
+	}
+	return 1
+}
+
 // Threads is the size of the launch, in threads; threadgroups have GroupThreads.
 func (p Pass) Threads() int {
 	switch p.Form {
 	case Lane:
+		if p.Along {
+			run := 32 * p.strips()
+			return (p.Inner + run - 1) / run * (p.Outputs / p.Inner) * 32 * p.Parts
+		}
 		return (p.Outputs + 31) / 32 * 32 * p.Parts
 	case Simd:
 		return p.Outputs * p.Parts * 32
@@ -212,7 +248,9 @@ func (r *Reduction) Key(b []byte) []byte {
 		return '0'
 	}
 	p := r.Pass
-	return append(b, '|', '0'+byte(p.Form), flag(p.Parts > 1), flag(p.Short), flag(p.Deep), flag(p.Wide))
+	b = append(b, '|', '0'+byte(p.Form), flag(p.Parts > 1), flag(p.Short), flag(p.Deep), flag(p.Wide), flag(p.Along),
+		flag(p.Strips))
+	return strconv.AppendUint(b, p.Unit, 16)
 }
 
 // itoa shortens the printers.

@@ -1,6 +1,86 @@
 package ops
 
-import "github.com/mlxlua/mlxlua/tensor"
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+var (
+	// softmax of the last axis has a kernel; other axes are a formula.
+	softmax = tensor.Declare[tensor.None]("softmax")
+	//go:embed softmax.metal
+	softmaxText string
+)
+
+func init() {
+	softmax.Define(tensor.Rules[tensor.None]{
+		Shape: func(in []tensor.Spec, _ tensor.None) ([]tensor.Shape, error) {
+			if len(in[0].Shape) == 0 {
+				return nil, errors.New("BUG: a scalar has no rows")
+			}
+			return []tensor.Shape{in[0].Shape}, nil
+		},
+		DType: sameDType[tensor.None],
+		Run:   runSoftmax,
+		VJP: func(g *tensor.VJP[tensor.None]) []*tensor.Array {
+			return []*tensor.Array{softmaxTangent(g.Ctx, g.Cot[0], g.Out[0])}
+		},
+		JVP: func(g *tensor.JVP[tensor.None]) []*tensor.Array {
+			return []*tensor.Array{softmaxTangent(g.Ctx, g.Tan[0], g.Out[0])}
+		},
+		VMap: func(g *tensor.VMap[tensor.None]) ([]*tensor.Array, []int) {
+			return []*tensor.Array{softmax.One(g.Ctx, g.Attrs, frontOf(g, 0, 0))}, []int{0}
+		},
+	})
+}
+
+func runSoftmax(r *tensor.Run, _ tensor.None) error {
+	out := r.Out[0]
+	if out.Shape.Size() == 0 {
+		return nil
+	}
+	x, err := r.Contiguous(0)
+	if err != nil {
+		return err
+	}
+	n := out.Shape[len(out.Shape)-1]
+	rows := out.Shape.Size() / n
+	if max(n, rows) > math.MaxUint32 {
+		return fmt.Errorf("%d rows of %d elements, the most of either are %d", rows, n, math.MaxUint32)
+	}
+	acc, same := accumulator(out.DType), 0
+	if acc == out.DType {
+		same = 1
+	}
+	p, err := r.Kernel(metal.Source{
+		Label: r.Op(),
+		Text: fmt.Sprintf("#define T %s\n#define ACC %s\n#define SAME %d\n", out.DType.MSL(), acc.MSL(), same) +
+			softmaxText,
+		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: out.DType == tensor.Float64},
+	}, "softmax_rows")
+	if err != nil {
+		return err
+	}
+	grid, group := simdRows(rows)
+	return r.Dispatch(p, grid, group, x.Arg(), out.Arg(), tensor.Const(uint32(n)))
+}
+
+// softmaxTangent is the derivative of rows y = softmax(x) along t, which is also its own transpose.
+func softmaxTangent(c *tensor.Ctx, t, y *tensor.Array) *tensor.Array {
+	if t == nil {
+		return nil
+	}
+	d := y.DType()
+	acc := accumulator(d)
+	t, y = AsType(t, acc, c), AsType(y, acc, c)
+	ty := Multiply(t, y, c)
+	return AsType(Subtract(ty, Multiply(y, Sum(ty, []int{-1}, true, c), c), c), d, c)
+}
 
 // Softmax is exp(a) / sum(exp(a)) along axes (nil: all; negative ones count from the end). The largest element is
 // subtracted first, so that nothing overflows. Integers and bool give float32, other dtypes their own; the half
@@ -12,6 +92,9 @@ func Softmax(a *tensor.Array, axes []int, ctx ...*tensor.Ctx) *tensor.Array {
 		return f
 	}
 	d := a.DType().Inexact()
+	if at, _ := tensor.Axes(axes, a.NDim()); d.IsFloat() && len(at) == 1 && at[0] == a.NDim()-1 {
+		return softmax.One(c, tensor.None{}, AsType(a, d, c))
+	}
 	x := AsType(a, accumulator(d), c)
 	// The result does not depend on what is subtracted: no gradient flows through the maximum.
 	top := StopGradient(callReduction(c, maxOrLowest, x, axes, true), c)

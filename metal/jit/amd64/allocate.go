@@ -62,8 +62,8 @@ func (v *view) visit(r *R, role Role) {
 var kinds = [...]regalloc.Kind{BindLabel: regalloc.Place, LoopBegin: regalloc.LoopBegin, LoopEnd: regalloc.LoopEnd,
 	ColdBegin: regalloc.ColdBegin, ColdEnd: regalloc.ColdEnd, SaveLive: regalloc.Save, LoadLive: regalloc.Load}
 
-// Inst implements regalloc.Func. A label whose address is taken is where control may go on: what is done with the address
-// is as a jump to it, and jumps to addresses lead nowhere.
+// Inst implements regalloc.Func. A label whose address is taken is where control may go on: what is done with
+// the address is as a jump to it, and jumps to addresses lead nowhere.
 func (v *view) Inst(i int, in *regalloc.Inst) {
 	x := &v.f.insts[i]
 	r := rowOf(x.Op)

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// branchy makes a function of jumps over all distances, cold code, constants and addresses of labels, without virtual
-// registers.
+// branchy makes a function of jumps over all distances, cold code, constants and addresses of labels, without
+// virtual registers.
 func branchy(seed uint64) *Func {
 	rnd := rand.New(rand.NewPCG(seed, 9))
 	f := NewFunc()

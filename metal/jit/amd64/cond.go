@@ -3,8 +3,8 @@ package amd64
 // Cond is a condition on the flags, as Jcc, SetCC and CMov take it. Its number is the processor's.
 type Cond uint8
 
-// The conditions. Above and Below compare unsigned numbers, Greater and Less signed ones; after a comparison of floats
-// (VUComISS) use the unsigned ones, and Parity for "a NaN was there".
+// The conditions. Above and Below compare unsigned numbers, Greater and Less signed ones; after a comparison of
+// floats (VUComISS) use the unsigned ones, and Parity for "a NaN was there".
 const (
 	CondO  Cond = iota // overflow
 	CondNO             // no overflow

@@ -108,9 +108,9 @@ func (f *Func) Loop() { f.Emit(Inst{Op: LoopBegin}) }
 // EndLoop marks the end of the innermost loop.
 func (f *Func) EndLoop() { f.Emit(Inst{Op: LoopEnd}) }
 
-// ColdBegin begins cold code: instructions that Assemble puts out of line. Control passes over them, to what stands after
-// ColdEnd; it comes to them by jumps to their labels and must not run out of them at ColdEnd. Cold code in cold code goes
-// further out.
+// ColdBegin begins cold code: instructions that Assemble puts out of line. Control passes over them, to what
+// stands after ColdEnd; it comes to them by jumps to their labels and must not run out of them at ColdEnd. Cold
+// code in cold code goes further out.
 func (f *Func) ColdBegin() { f.Emit(Inst{Op: ColdBegin}) }
 
 // ColdEnd ends cold code.

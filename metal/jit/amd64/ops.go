@@ -1,6 +1,7 @@
 package amd64
 
-// Op is an operation. Its name is the mnemonic in CamelCase; what it does with its operands says its row in the tables.
+// Op is an operation. Its name is the mnemonic in CamelCase; what it does with its operands says its row in the
+// tables.
 type Op uint16
 
 // Operations on general registers and masks, control, and pseudo operations.

@@ -7,7 +7,8 @@ import (
 
 var regNames = [16]string{"ax", "cx", "dx", "bx", "sp", "bp", "si", "di"}
 
-// String returns the register's name: its 64-bit one if it is general, zmm for vectors; virtual ones have a % in front.
+// String returns the register's name: its 64-bit one if it is general, zmm for vectors; virtual ones have a % in
+// front.
 func (r R) String() string {
 	switch {
 	case r == 0:

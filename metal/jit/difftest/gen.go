@@ -21,7 +21,6 @@ type gen struct {
 	inFunc bool     // no buffers, no positions
 	result string   // the type a helper returns
 	even   bool     // control flow here is the same for the whole threadgroup
-	gone   bool     // some threads may have returned
 	nest   int      // of indices in indices
 	calls  int      // of the math library, which is long
 }
@@ -62,8 +61,6 @@ func isInt(t string) bool {
 	}
 	return false
 }
-
-func isFloat(t string) bool { return t == "half" || t == "bfloat" || t == "float" || t == "double" }
 
 // vecOf takes a vector type apart; n is 1 for scalars.
 func vecOf(t string) (elem string, n int) {

@@ -112,11 +112,11 @@ func (a *Allocator) hinted(v int32) int {
 	return -1
 }
 
-// shares reports whether v can have the register of the other side of a copy though both are live at the same time, because
-// then they are equal: nothing else that is live with v has the register, and where both are live the copy has
-// been made and neither was written since. That is so if the source is written before the copy only, if nothing else writes
-// the destination while the source lives, and if they do not live together before the copy (on a way round the copy they
-// would, where the source is written).
+// shares reports whether v can have the register of the other side of a copy though both are live at the same
+// time, because then they are equal: nothing else that is live with v has the register, and where both are live
+// the copy has been made and neither was written since. That is so if the source is written before the copy
+// only, if nothing else writes the destination while the source lives, and if they do not live together before
+// the copy (on a way round the copy they would, where the source is written).
 func (a *Allocator) shares(v int32, r int, h *hint) bool {
 	src, dst := h.other, v
 	if h.source {
@@ -166,8 +166,8 @@ func (a *Allocator) together(u, v int32) int32 {
 	return -1
 }
 
-// evict finds the register whose holders that are in v's way cost least, takes it from them if each of them costs less
-// than v, and returns it; else -1. Who loses a register is queued.
+// evict finds the register whose holders that are in v's way cost least, takes it from them if each of them
+// costs less than v, and returns it; else -1. Who loses a register is queued.
 func (a *Allocator) evict(v int32, regs []uint8) int {
 	best, who := a.ivs[v].weight, -1
 	for _, r := range regs {

@@ -256,8 +256,8 @@ func (a *Allocator) flowBack(b int) bool {
 	return changed
 }
 
-// known takes from the sets what cannot have been written: something is read on a path on which it was not written, which
-// means that its value does not matter there.
+// known takes from the sets what cannot have been written: something is read on a path on which it was not
+// written, which means that its value does not matter there.
 func (a *Allocator) known() {
 	for changed := true; changed; {
 		changed = false
@@ -328,7 +328,8 @@ func (a *Allocator) build() {
 	}
 }
 
-// since returns where the value read at instruction i begins: in this block, or at its instruction if nothing wrote it.
+// since returns where the value read at instruction i begins: in this block, or at its instruction if nothing
+// wrote it.
 func (a *Allocator) since(v int32, b int, from, i int32) int32 {
 	n := a.ivs[v].bit
 	if n >= 0 && a.set(b, setIn)[n>>6]>>(n&63)&1 == 0 && a.set(b, setDef)[n>>6]>>(n&63)&1 == 0 {

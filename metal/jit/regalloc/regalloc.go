@@ -48,8 +48,8 @@ type Inst struct {
 	Remat bool
 }
 
-// Func is a list of instructions. Inst describes instruction i in *in, whose Ops it empties and appends to; it is called
-// once for each i, in order. Labels are 1 to Labels().
+// Func is a list of instructions. Inst describes instruction i in *in, whose Ops it empties and appends to; it
+// is called once for each i, in order. Labels are 1 to Labels().
 type Func interface {
 	Len() int
 	Labels() int
@@ -68,8 +68,8 @@ type Result struct {
 	Reg   []int16 // by virtual register: its register, -1 if it has none
 	Slot  []int32 // its slot's offset, -1 if it has none (a register may have a slot for safepoints)
 	Remat []int32 // if not -1: the instruction to repeat instead of using a slot
-	// Points holds, by safepoint, the registers with something to be kept: virtual registers with a Reg. Those with Remat
-	// are to be made again, the others to be stored and loaded.
+	// Points holds, by safepoint, the registers with something to be kept: virtual registers with a Reg. Those
+	// with Remat are to be made again, the others to be stored and loaded.
 	Points [][]int32
 	Bytes  int // the end of the slots
 	Spills int // virtual registers without a register

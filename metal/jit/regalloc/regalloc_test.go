@@ -101,8 +101,8 @@ func (s *state) write(v int32, x uint64) {
 	}
 }
 
-// run executes a list, drawing for each jump whether it is taken, and stops after some thousands of instructions. At a Load
-// all registers are lost but for what the result says is kept.
+// run executes a list, drawing for each jump whether it is taken, and stops after some thousands of
+// instructions. At a Load all registers are lost but for what the result says is kept.
 func (s *state) run(seed uint64) {
 	rnd := rand.New(rand.NewPCG(seed, 8))
 	labels := map[int32]int{}
@@ -312,7 +312,8 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// TestPressure: with as many registers as are alive at once nothing is spilled, with one fewer only what costs least.
+// TestPressure: with as many registers as are alive at once nothing is spilled, with one fewer only what costs
+// least.
 func TestPressure(t *testing.T) {
 	const n = 8
 	var l list

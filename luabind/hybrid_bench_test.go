@@ -1,0 +1,208 @@
+package luabind
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/metal/soft"
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+// What a step of the hybrid model costs, at 40 layers and one example; docs/performance.md holds the figures.
+//
+//	go test ./luabind -run '^$' -bench Hybrid -benchtime 60x
+
+// hybridModes are the ways to call the step, by the example's argument.
+var hybridModes = []string{"compiled", "eager"}
+
+// hybridStep is a state with the model, in the middle of a sequence.
+type hybridStep struct {
+	s       *State
+	pending []*tensor.Array
+}
+
+func newHybridStep(b *testing.B, mode string, batch int, model any) *hybridStep {
+	b.Helper()
+	args := hybridLayers(40)
+	if mode == "eager" {
+		args = append(args, lua.LString("--eager"))
+	}
+	s := hybridState(b, hybridText(b, false), model, args...)
+	b.Cleanup(s.Close)
+	const flat = `
+function build() -- of a step, all that it makes, which stays where it is in the sequence
+  local out, list = {step(tokens, place, state)}, {}
+  for i = 1, 3 do list[i] = out[i] end
+  for _, layer in ipairs(out[4]) do for _, x in pairs(layer) do list[#list + 1] = x end end
+  return list
+end
+`
+	// build shares the locals of the text before it: it is part of the same chunk.
+	text := hybridText(b, false)
+	if model != nil {
+		text = sharing(b, text)
+	}
+	_, err := s.Run(context.Background(), strings.NewReader(text+decoding+flat), "hybrid.lua", args...)
+	require.NoError(b, err)
+	_, err = s.Call(context.Background(), s.Global("run"), lua.LNumber(batch), lua.LNumber(3))
+	require.NoError(b, err)
+	h := &hybridStep{s: s}
+	for range 3 {
+		require.NoError(b, tensor.Eval(context.Background(), h.build(b)...))
+	}
+	return h
+}
+
+// build is the graph of a step.
+func (h *hybridStep) build(b *testing.B) []*tensor.Array {
+	out, err := h.s.Call(context.Background(), h.s.Global("build"))
+	require.NoError(b, err)
+	list := out[0].(*lua.LTable)
+	arrays := make([]*tensor.Array, list.Len())
+	for i := range arrays {
+		arrays[i] = h.s.ToGo(list.RawGetInt(i + 1)).(*tensor.Array)
+	}
+	return arrays
+}
+
+// primitives counts the calls of ops in a graph that was not evaluated.
+func primitives(roots []*tensor.Array) int {
+	n := 0
+	for _, node := range tensor.Order(roots, func(n *tensor.Node) bool { return n.State() != tensor.Lazy }) {
+		if !node.IsConstant() {
+			n++
+		}
+	}
+	return n
+}
+
+func onIdleDevice(b *testing.B, opt metal.DeviceOptions) {
+	before, err := tensor.MetalDevice(tensor.DefaultDevice())
+	require.NoError(b, err)
+	dev, err := metal.NewDevice(idleDriver{soft.New(soft.Options{})}, opt)
+	require.NoError(b, err)
+	tensor.SetDevice(dev)
+	b.Cleanup(func() {
+		tensor.SetDevice(before)
+		require.NoError(b, dev.Close())
+	})
+}
+
+// BenchmarkHybridAsync is how long it takes to build a step, also while the stream is at work; how long async_eval
+// takes to return; and async_eval and wait together in proportion to eval. On a device that runs nothing eval is
+// planning and encoding: ns/primitive is of that.
+func BenchmarkHybridAsync(b *testing.B) {
+	for _, mode := range hybridModes {
+		for _, idle := range []bool{true, false} {
+			b.Run(mode+map[bool]string{true: "/engine", false: "/cpu"}[idle], func(b *testing.B) {
+				if idle {
+					onIdleDevice(b, metal.DeviceOptions{})
+				}
+				benchHybrid(b, newHybridStep(b, mode, 1, nil), idle)
+			})
+		}
+	}
+}
+
+func benchHybrid(b *testing.B, h *hybridStep, idle bool) {
+	ctx := context.Background()
+	var alone, beside, returns, together, eval []time.Duration
+	prims := 0
+	for b.Loop() {
+		start := time.Now()
+		x := h.build(b)
+		alone = append(alone, time.Since(start))
+		prims = primitives(x)
+		start = time.Now()
+		require.NoError(b, tensor.AsyncEval(x...))
+		returns = append(returns, time.Since(start))
+		waitAll(b, x)
+		together = append(together, time.Since(start))
+		y := h.build(b)
+		start = time.Now()
+		require.NoError(b, tensor.Eval(ctx, y...))
+		eval = append(eval, time.Since(start))
+		z := h.build(b)
+		require.NoError(b, tensor.AsyncEval(z...))
+		start = time.Now()
+		h.build(b)
+		took := time.Since(start)
+		if z[0].State() == tensor.Scheduled {
+			beside = append(beside, took)
+		}
+		waitAll(b, z)
+		runtime.KeepAlive(z)
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(prims), "primitives")
+	b.ReportMetric(micros(median(alone)), "us/build")
+	b.ReportMetric(micros(median(returns)), "us/async_eval")
+	b.ReportMetric(micros(median(eval)), "us/eval")
+	b.ReportMetric(float64(median(together))/float64(median(eval)), "async+wait/eval")
+	if idle {
+		b.ReportMetric(1000*micros(median(eval))/float64(prims), "ns/primitive")
+	} else if len(beside) > 0 {
+		b.ReportMetric(float64(median(beside))/float64(median(alone)), "build-beside/build")
+	}
+}
+
+func waitAll(b *testing.B, xs []*tensor.Array) {
+	for _, x := range xs {
+		require.NoError(b, x.Wait(context.Background()))
+	}
+}
+
+// BenchmarkHybridStep is a step from Lua to its scores, at several sizes of the batch.
+func BenchmarkHybridStep(b *testing.B) {
+	for _, batch := range []int{1, 16} {
+		for _, mode := range hybridModes {
+			b.Run(mode+"/batch="+map[int]string{1: "1", 16: "16"}[batch], func(b *testing.B) {
+				h := newHybridStep(b, mode, batch, nil)
+				var times []time.Duration
+				for b.Loop() {
+					start := time.Now()
+					require.NoError(b, tensor.Eval(context.Background(), h.build(b)...))
+					times = append(times, time.Since(start))
+				}
+				b.ReportMetric(0, "ns/op")
+				b.ReportMetric(micros(median(times))/1000, "ms/step")
+			})
+		}
+	}
+}
+
+// BenchmarkHybridRetention is what retaining costs: the time of planning and encoding a step with and without it, taken
+// in turns on devices that run nothing, and the difference as a part of a step's time.
+func BenchmarkHybridRetention(b *testing.B) {
+	model := hybridModel(b, hybridText(b, false), hybridLayers(40)...)
+	once := func(h *hybridStep) time.Duration {
+		x := h.build(b)
+		start := time.Now()
+		require.NoError(b, tensor.Eval(context.Background(), x...))
+		return time.Since(start)
+	}
+	cpu := newHybridStep(b, "compiled", 1, onDevice(model))
+	onIdleDevice(b, metal.DeviceOptions{})
+	with := newHybridStep(b, "compiled", 1, onDevice(model))
+	onIdleDevice(b, metal.DeviceOptions{Ablate: metal.Ablations{NoRetain: true}})
+	without := newHybridStep(b, "compiled", 1, onDevice(model))
+	var decode, retained, free []time.Duration
+	for b.Loop() {
+		retained = append(retained, once(with))
+		free = append(free, once(without))
+		decode = append(decode, once(cpu))
+	}
+	step, on, off := median(decode), median(retained), median(free)
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(micros(step), "us/step")
+	b.ReportMetric(micros(on), "us/encode")
+	b.ReportMetric(micros(off), "us/encode-unretained")
+	b.ReportMetric(100*float64(on-off)/float64(step), "%step")
+}
