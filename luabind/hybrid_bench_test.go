@@ -3,6 +3,7 @@ package luabind
 import (
 	"context"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +16,8 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
-// What a step of the hybrid model costs, at 40 layers and one example; docs/performance.md holds the figures.
+// What a step of the hybrid model costs, at 40 layers and one example; docs/performance.md holds the figures. Where
+// they do not say p50 they are the best of all rounds: what else the machine does only adds to them.
 //
 //	go test ./luabind -run '^$' -bench Hybrid -benchtime 60x
 
@@ -83,10 +85,26 @@ func primitives(roots []*tensor.Array) int {
 	return n
 }
 
+// fillDriver runs nothing but fills: what kernels note of wrong indices is then nothing.
+type fillDriver struct{ metal.Driver }
+
+func (fillDriver) Submit(_ int, cb *metal.CommandBuffer, done func(error)) {
+	cmds := cb.Commands()
+	for i := range cmds {
+		if c := &cmds[i]; c.Kind == metal.CmdFill {
+			dst := c.Dst.Buf.Bytes()[c.Dst.Offset : c.Dst.Offset+c.Dst.Bytes]
+			for n := copy(dst, c.Pattern); n < len(dst); {
+				n += copy(dst[n:], dst[:n])
+			}
+		}
+	}
+	done(nil)
+}
+
 func onIdleDevice(b *testing.B, opt metal.DeviceOptions) {
 	before, err := tensor.MetalDevice(tensor.DefaultDevice())
 	require.NoError(b, err)
-	dev, err := metal.NewDevice(idleDriver{soft.New(soft.Options{})}, opt)
+	dev, err := metal.NewDevice(fillDriver{soft.New(soft.Options{})}, opt)
 	require.NoError(b, err)
 	tensor.SetDevice(dev)
 	b.Cleanup(func() {
@@ -142,14 +160,15 @@ func benchHybrid(b *testing.B, h *hybridStep, idle bool) {
 	}
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(float64(prims), "primitives")
-	b.ReportMetric(micros(median(alone)), "us/build")
-	b.ReportMetric(micros(median(returns)), "us/async_eval")
-	b.ReportMetric(micros(median(eval)), "us/eval")
-	b.ReportMetric(float64(median(together))/float64(median(eval)), "async+wait/eval")
+	b.ReportMetric(micros(slices.Min(alone)), "us/build")
+	b.ReportMetric(micros(slices.Min(returns)), "us/async_eval")
+	b.ReportMetric(micros(slices.Min(eval)), "us/eval")
+	b.ReportMetric(float64(slices.Min(together))/float64(slices.Min(eval)), "async+wait/eval")
 	if idle {
-		b.ReportMetric(1000*micros(median(eval))/float64(prims), "ns/primitive")
+		b.ReportMetric(1000*micros(slices.Min(eval))/float64(prims), "ns/primitive")
 	} else if len(beside) > 0 {
-		b.ReportMetric(float64(median(beside))/float64(median(alone)), "build-beside/build")
+		b.ReportMetric(float64(slices.Min(beside))/float64(slices.Min(alone)), "build-beside/build")
+		b.ReportMetric(float64(median(beside))/float64(median(alone)), "p50-beside/build")
 	}
 }
 
@@ -172,7 +191,8 @@ func BenchmarkHybridStep(b *testing.B) {
 					times = append(times, time.Since(start))
 				}
 				b.ReportMetric(0, "ns/op")
-				b.ReportMetric(micros(median(times))/1000, "ms/step")
+				b.ReportMetric(micros(slices.Min(times))/1000, "ms/step")
+				b.ReportMetric(micros(median(times))/1000, "p50-ms/step")
 			})
 		}
 	}
@@ -195,11 +215,16 @@ func BenchmarkHybridRetention(b *testing.B) {
 	without := newHybridStep(b, "compiled", 1, onDevice(model))
 	var decode, retained, free []time.Duration
 	for b.Loop() {
-		retained = append(retained, once(with))
-		free = append(free, once(without))
 		decode = append(decode, once(cpu))
+		for i := range 4 { // both orders: the first of two finds caches cold
+			if i%2 == i/2 {
+				retained = append(retained, once(with))
+			} else {
+				free = append(free, once(without))
+			}
+		}
 	}
-	step, on, off := median(decode), median(retained), median(free)
+	step, on, off := slices.Min(decode), slices.Min(retained), slices.Min(free)
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(micros(step), "us/step")
 	b.ReportMetric(micros(on), "us/encode")

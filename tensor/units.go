@@ -334,7 +334,7 @@ func (e *encoder) tiled(dst, src Operand) (done bool, err error) {
 	from, to, element := src.DType.MSL(), dst.DType.MSL(), conversion(src.DType, dst.DType)
 	e.key = fmt.Appendf(e.key[:0], "t %s %s %s %v", from, to, element, wide)
 	source := e.source("copy", from == "double" || to == "double", func() string {
-		return kernelgen.PrintTile(from, to, element, wide)
+		return kernelgen.PrintTile(from, to, element, src.DType.Size(), wide)
 	})
 	p, err := e.pipeline(source, kernelgen.TileEntry)
 	if err != nil {

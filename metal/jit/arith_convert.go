@@ -423,3 +423,37 @@ func (x lane) lowWords(from kir.Type, v amd64.R) amd64.R {
 	}
 	return x.op1i(amd64.VPermQ, x.op2(pack, v, v), 0x08)
 }
+
+// fewBits tells whether i makes floats of a few low bits of 32-bit integers, as unpacking does: of which bits of what.
+func (s *selector) fewBits(i *kir.Instr) (of *kir.Instr, mask uint64) {
+	if i.Op != kir.Convert || !i.Type.IsFloat() || wide(i.Type) {
+		return nil, 0
+	}
+	a := i.Args[0]
+	if a.Op != kir.And || a.Type != kir.U32 && a.Type != kir.I32 {
+		return nil, 0
+	}
+	x, c := a.Args[0], a.Args[1]
+	if x.Op == kir.Const {
+		x, c = c, x
+	}
+	if c.Op != kir.Const || c.Imm >= uint64(s.per) {
+		return nil, 0
+	}
+	return x, c.Imm
+}
+
+// fewBitsToFloat looks the floats up in a register's worth of them: the lookup takes no more of its index than the low
+// bits.
+func (s *selector) fewBitsToFloat(t kir.Type, x val, mask uint64) val {
+	var table []byte
+	for n := range uint64(s.per) {
+		table = appendBits(table, uint64(math.Float32bits(float32(n&mask))), 4)
+	}
+	v, m := val{typ: t}, amd64.Mem{Const: s.f.Const(table)}
+	for p := range s.parts {
+		v.vec[p] = s.reg(amd64.Vec)
+		s.emit(amd64.Inst{Op: amd64.VPermPS, W: s.w, Dst: v.vec[p], A: x.unitOf(p).r[0], Mem: m})
+	}
+	return v
+}

@@ -21,8 +21,8 @@ type group struct {
 	// room and frames: for how much threadgroup memory and how many groups of lanes the block is made.
 	room    int
 	frames  int
-	resumed bool // the code has left and can go on
-	again   bool // a paired variant met a fault: what the threadgroup's first one is has to be found by its plain code
+	resumed bool  // the code has left and can go on
+	again   error // a fault of a paired variant: what the threadgroup's first one is has to be found by its plain code
 }
 
 // fuel is what machine code may spend before it must return: some 50 us. Where threadgroups wait for each other it is
@@ -145,7 +145,7 @@ func addressOf(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.Sl
 // begin readies threadgroup i and the count-1 ones after it along x, all of one size.
 func (g *group) begin(i int64, size [3]int, count int) {
 	r, lay := g.run, g.v.code.lay
-	g.at, g.resumed, g.again = i, false, false
+	g.at, g.resumed, g.again = i, false, nil
 	threads := size[0] * size[1] * size[2]
 	n := i
 	for d := range 3 {
@@ -206,7 +206,7 @@ func (g *group) step(spend int64) bool {
 		return false
 	case exitFault:
 		if g.v.paired {
-			g.again = true
+			g.again = g.fault()
 			break
 		}
 		g.run.fail(g.fault(), g.index())

@@ -111,9 +111,6 @@ const (
 // maxThreads is the most threads a threadgroup has.
 const maxThreads = 1024
 
-// maxGroups is the most groups of lanes a threadgroup has: 1024 threads, 8 at a time.
-const maxGroups = maxThreads / 8
-
 // builtinSlots gives each builtin its first slot of 4 bytes at blockBuiltins. Positions of lanes are not here.
 var builtinSlots = map[kir.Mode]int{
 	kir.ThreadgroupPositionInGrid: 0, kir.ThreadsPerThreadgroup: 3, kir.DispatchThreadsPerThreadgroup: 6,

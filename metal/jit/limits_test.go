@@ -42,7 +42,7 @@ func at(base amd64.R, disp int) amd64.Mem {
 	return amd64.Mem{Base: base, Index: amd64.RAX, Scale: 1, Disp: int32(disp)}
 }
 
-// seconds is the median time of one of five calls, after one to warm up.
+// seconds is the median time of a call, over as many rounds, after one to warm up.
 func seconds(rounds int, f func()) float64 {
 	times := make([]float64, 0, rounds)
 	f()

@@ -16,8 +16,8 @@ import (
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
-// pairLaunches are launches whose threadgroups have SIMD-groups that go in pairs: rows, and parts of rows. The last ones have
-// threadgroups at the edge where they do not.
+// pairLaunches are launches whose threadgroups have SIMD-groups that go in pairs: rows, and parts of rows. The last
+// ones have threadgroups at the edge where they do not.
 var pairLaunches = [][2][3]int{
 	{{32, 8, 2}, {32, 4, 1}}, {{32, 12, 1}, {32, 2, 1}}, {{256, 1, 1}, {128, 1, 1}}, {{64, 3, 2}, {64, 1, 1}},
 	{{64, 4, 2}, {32, 2, 2}}, {{32, 7, 1}, {32, 4, 1}}, {{200, 2, 1}, {64, 1, 1}},
@@ -80,6 +80,11 @@ kernel void k(const device float* a [[buffer(0)]], constant int* n [[buffer(1)]]
     float s = a[id], u = 1;
     for (int t = 0; t < n[0]; t++) { u += simd_sum(s * a[4 * lane + t]); s = fma(s, 0.5f, u); }
     o[id] = s + u;`, true},
+		{"longer than a call", `
+    float s = a[id];
+    if (at.y + at.z == 0)
+        for (int t = 0; t < 1200 * n[0]; t++) s = fma(s, 0.5f, simd_sum(s * a[4 * lane + uint(t & 7)]) * 0.01f);
+    o[id] = s;`, true},
 		{"builtins", `
     uint x = sg * 1000 + index * 3 + quad * 7 + at.y * 11 + at.z * 13 + at.x * 17;
     o[id] = float(x) + simd_sum(float(x & 15));`, true},
@@ -145,7 +150,7 @@ func TestPairsRandom(t *testing.T) {
 	if long > 0 {
 		first = uint64(start.UnixNano())
 	}
-	for seed := first; paired < 40 && long == 0 || time.Since(start) < long; seed++ {
+	for seed := first; paired < 15 && long == 0 || time.Since(start) < long; seed++ {
 		c := difftest.New(seed)
 		if strings.Contains(c.Text, "threadgroup ") || strings.Contains(c.Text, "atomic_fetch") {
 			continue

@@ -298,7 +298,7 @@ func (w *worker) chunk(i, n int64) bool {
 			return false
 		}
 		g.begin(i, size, int(count))
-		if !w.finish(g) || g.again && !w.repeat(g.index(), i+count, size) {
+		if !w.finish(g) || g.again != nil && !w.repeat(g, i+count, size) {
 			return false
 		}
 		if r.stop.Load() {
@@ -309,9 +309,11 @@ func (w *worker) chunk(i, n int64) bool {
 	return true
 }
 
-// repeat executes the threadgroups from i to end, of one size, where a paired variant met a fault: with SIMD-groups
-// one after the other. They read nothing that they write, so they can be run again.
-func (w *worker) repeat(i, end int64, size [3]int) bool {
+// repeat executes the threadgroups from where a paired variant met a fault to end, all of one size, with SIMD-groups
+// one after the other. They read nothing that they write, so they can be run again; should one be without a fault then
+// (because buffers overlap), the pair's fault stands.
+func (w *worker) repeat(met *group, end int64, size [3]int) bool {
+	i := met.index()
 	v, err := w.run.prog.plain(size, w.run.aligned())
 	if err != nil {
 		w.run.fail(err, i)
@@ -324,7 +326,11 @@ func (w *worker) repeat(i, end int64, size [3]int) bool {
 	}
 	defer g.release()
 	g.begin(i, size, int(end-i))
-	return w.finish(g)
+	ended := w.finish(g)
+	if ended && !w.run.stop.Load() {
+		w.run.fail(met.again, i)
+	}
+	return ended
 }
 
 // finish runs a group to its end; false means that the launch is interrupted. Calls become shorter or longer until

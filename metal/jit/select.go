@@ -375,6 +375,10 @@ func (s *selector) compute(i *kir.Instr) {
 	case !needBase && !needVec:
 		return
 	case sh.Kind == lanes.Varying:
+		if bits, mask := s.fewBits(i); bits != nil {
+			s.result(i, s.fewBitsToFloat(i.Type, s.laneVal(bits), mask))
+			return
+		}
 		s.result(i, s.vectorOp(i, false))
 	case onlyScalars(i):
 		s.result(i, val{typ: i.Type, base: s.scalarOp(i)})

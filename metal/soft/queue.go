@@ -74,12 +74,13 @@ func (d *Driver) execute(cb *metal.CommandBuffer) (err error) {
 	cmds := cb.Commands()
 	l := interp.Launch{Interrupt: &interrupt, Validate: cb.Validating()} // its slices serve all dispatches
 	order := rand.New(rand.NewPCG(cb.ID(), 1))
+	var at []int // the commands up to the next barrier, in the order of their execution
 	for i := 0; i < len(cmds); {
 		j := i
 		for j < len(cmds) && cmds[j].Kind != metal.CmdBarrier {
 			j++
 		}
-		at := make([]int, 0, j-i)
+		at = at[:0]
 		for k := i; k < j; k++ {
 			at = append(at, k)
 		}

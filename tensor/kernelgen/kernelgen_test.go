@@ -44,6 +44,34 @@ func TestElementwiseTextsCompile(t *testing.T) {
 	}
 }
 
+func TestTileTextsCompile(t *testing.T) {
+	for _, typ := range types {
+		for _, wide := range []bool{false, true} {
+			compiles(t, kernelgen.PrintTile(typ, typ, "$0", 8, wide))
+		}
+	}
+	compiles(t, kernelgen.PrintTile("float", "int", "$0", 4, false))
+}
+
+func TestAlongTextsCompile(t *testing.T) {
+	for _, inner := range []int{40, 512} {
+		for _, typ := range []string{"half", "int", "float", "double", "complex64_t"} {
+			zero := typ + "(0)"
+			if typ == "complex64_t" {
+				zero = "complex64_t(0, 0)"
+			}
+			l := kernelgen.PlanReduce(kernelgen.Layout{Shape: []int{9, 30, inner}, Base: []int{0},
+				Strides: [][]int{{30 * inner, inner, 1}}}, []bool{false, true, false})
+			pass := kernelgen.FirstPass(9*inner, 30, false, typ).For(&l, 0)
+			require.True(t, pass.Along)
+			require.Equal(t, inner == 512, pass.Strips)
+			compiles(t, kernelgen.PrintReduce(&kernelgen.Reduction{OutType: typ, Pass: pass,
+				Program: kernelgen.Program{Operands: []kernelgen.Operand{{Type: typ, Class: kernelgen.Strided}}},
+				Reducer: kernelgen.Reducer{Acc: typ, Init: zero, Load: "$0", Combine: "$0 + $1", Finish: "$0"}}))
+		}
+	}
+}
+
 func TestReduceTextsCompile(t *testing.T) {
 	forms := []kernelgen.Form{kernelgen.Lane, kernelgen.Simd, kernelgen.Group}
 	for _, typ := range types {

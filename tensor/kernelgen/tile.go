@@ -1,19 +1,23 @@
 package kernelgen
 
-import (
-	"math"
-	"strconv"
-)
+import "math"
 
 // A copy between layouts that run along different dimensions goes through tiles in threadgroup memory: both sides
-// are touched a run of neighbours at a time. A tile has tileSize x tileSize elements, and its rows one more place,
-// so that the elements of a column lie in different banks.
+// are touched a run of neighbours at a time. A tile has as many rows as columns, and its rows one more place, so that
+// the elements of a column lie in different banks.
 const (
-	tileSize  = 64
 	leastTile = 16
 	// leastCopy is the fewest elements for which tiles are worth a kernel of their own.
 	leastCopy = 4096
 )
+
+// tileSide is the rows of a tile of elements of size bytes: it fits in threadgroup memory.
+func tileSide(size int) int {
+	if size > 4 {
+		return 32
+	}
+	return 64
+}
 
 // TileEntry is the name of the kernel that PrintTile prints.
 const TileEntry = "tile"
@@ -42,8 +46,8 @@ func (l *Layout) Tile(size int) (Tile, bool) {
 	if across < 0 || l.Strides[0][last] == 1 || total < leastCopy {
 		return Tile{}, false
 	}
-	rows, columns := l.Shape[last], l.Shape[across]
-	down, right := (rows+tileSize-1)/tileSize, (columns+tileSize-1)/tileSize
+	rows, columns, side := l.Shape[last], l.Shape[across], tileSide(size)
+	down, right := (rows+side-1)/side, (columns+side-1)/side
 	t := Tile{wide: l.Wide(), groups: down * right}
 	t.numbers = append(t.numbers, rows, columns, l.Strides[0][last], l.Strides[1][across], right, down*right,
 		l.Base[0], l.Base[1], last-1)
@@ -68,12 +72,13 @@ func (t Tile) Threads() int { return t.groups * GroupThreads }
 // Numbers are the kernel's numbers: int, or long if wide.
 func (t Tile) Numbers() (numbers []int, wide bool) { return t.numbers, t.wide }
 
-// PrintTile prints the kernel: element is the expression of an element from $0, from and to are MSL types. Its
-// parameters are the source, the destination and Tile.Numbers.
-func PrintTile(from, to, element string, wide bool) string {
+// PrintTile prints the kernel: element is the expression of an element from $0, from and to are MSL types, the source's
+// elements are of size bytes. Its parameters are the source, the destination and Tile.Numbers.
+func PrintTile(from, to, element string, bytes int, wide bool) string {
 	w := printer{wide: wide}
-	it, size, pitch := w.index(), strconv.Itoa(tileSize), strconv.Itoa(tileSize+1)
-	step := strconv.Itoa(GroupThreads / 32)
+	side := tileSide(bytes)
+	it, size, pitch := w.index(), itoa(side), itoa(side+1)
+	step := itoa(GroupThreads / 32)
 	w.line("// copy through tiles\n#pragma clang fp contract(off)")
 	w.line("[[kernel]] void ", TileEntry, "(")
 	w.param("device const " + from + "* a")
@@ -105,7 +110,7 @@ func PrintTile(from, to, element string, wide bool) string {
 	w.line("  if (whole) {")
 	w.line("    for (", it, " r = sg; r < ", size, "; r += ", step, ") {")
 	w.line("      const ", it, " at = from + r * p[2] + lane, in = r * ", pitch, " + lane;")
-	for c := 0; c < tileSize; c += 32 {
+	for c := 0; c < side; c += 32 {
 		w.line("      part[in + ", itoa(c), "] = a[at + ", itoa(c), "];")
 	}
 	w.line("    }\n  } else {")
@@ -116,8 +121,8 @@ func PrintTile(from, to, element string, wide bool) string {
 	w.line("  if (whole) {")
 	w.line("    for (", it, " c = sg; c < ", size, "; c += ", step, ") {")
 	w.line("      const ", it, " at = to + c * p[3] + lane, in = c + lane * ", pitch, ";")
-	for r := 0; r < tileSize; r += 32 {
-		w.line("      o[at + ", itoa(r), "] = ", value("in + "+itoa(r*(tileSize+1))), ";")
+	for r := 0; r < side; r += 32 {
+		w.line("      o[at + ", itoa(r), "] = ", value("in + "+itoa(r*(side+1))), ";")
 	}
 	w.line("    }\n  } else {")
 	w.line("    for (", it, " c = sg; c < columns; c += ", step, ") {")

@@ -214,7 +214,28 @@ func runAttention(r *tensor.Run, a attentionAttrs) error {
 	return r.Dispatch(p, metal.Size{X: 32, Y: tiles, Z: batches}, metal.Size{X: 32, Y: min(tiles, 4), Z: 1}, args...)
 }
 
+// attentionTexts are the kernels' texts.
+var attentionTexts texts[attentionVariant]
+
+type attentionVariant struct {
+	dtype                  tensor.DType
+	attrs                  attentionAttrs // but for the scale
+	tile                   attentionTile
+	wholeDepth, wholeWidth bool
+}
+
 func attentionSource(d tensor.DType, a attentionAttrs, t attentionTile, depth, width int) metal.Source {
+	a.Scale, t.chunks = 0, 0
+	v := attentionVariant{d, a, t, depth%32 == 0, width%(32*t.width) == 0}
+	return metal.Source{
+		Label:   "scaled_dot_product_attention",
+		Text:    attentionTexts.get(v, attentionVariant.text),
+		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: d == tensor.Float64},
+	}
+}
+
+func (v attentionVariant) text() string {
+	d, a, t := v.dtype, v.attrs, v.tile
 	flag := map[bool]int{true: 1}
 	acc, mask := accumulator(d), "bool"
 	lowest := "-3.4028234663852886e38f"
@@ -229,13 +250,8 @@ func attentionSource(d tensor.DType, a attentionAttrs, t attentionTile, depth, w
 		lowest)
 	defines += fmt.Sprintf("#define MASK %d\n#define ARRAY %d\n#define SINKS %d\n#define WIDE %d\n", a.Mask,
 		flag[a.maskArray()], flag[a.Sinks], flag[t.depth == 0])
-	defines += fmt.Sprintf("#define WHOLE_DEPTH %d\n#define WHOLE_WIDTH %d\n", flag[depth%32 == 0],
-		flag[width%(32*t.width) == 0])
-	return metal.Source{
-		Label:   "scaled_dot_product_attention",
-		Text:    t.text() + defines + attentionText,
-		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: d == tensor.Float64},
-	}
+	defines += fmt.Sprintf("#define WHOLE_DEPTH %d\n#define WHOLE_WIDTH %d\n", flag[v.wholeDepth], flag[v.wholeWidth])
+	return t.text() + defines + attentionText
 }
 
 // AttentionOptions are the optional arguments of ScaledDotProductAttention.

@@ -142,7 +142,7 @@ func runGather(r *tensor.Run, a gatherAttrs) error {
 	}
 	p, err := r.Kernel(metal.Source{
 		Label:   "gather",
-		Text:    "#define T " + bitsMSL(x.DType) + "\n" + gatherText,
+		Text:    gatherTexts.get(x.DType, gatherTextOf),
 		Options: metal.Options{MathMode: metal.MathSafe, Portable: true},
 	}, "gather")
 	if err != nil {
@@ -213,14 +213,21 @@ func indexOffsets(r *tensor.Run, x tensor.Operand, index []tensor.Operand, a gat
 	return offsets, rest, nil
 }
 
+// indexTexts and gatherTexts are the kernels' texts.
+var indexTexts, gatherTexts texts[tensor.DType]
+
+func gatherTextOf(d tensor.DType) string { return "#define T " + bitsMSL(d) + "\n" + gatherText }
+
 func indexSource(d tensor.DType) metal.Source {
-	signed := 0
-	if d.IsSigned() {
-		signed = 1
-	}
 	return metal.Source{
-		Label:   "index_offsets",
-		Text:    fmt.Sprintf("#define IDX %s\n#define SIGNED %d\n%s", d.MSL(), signed, gatherText),
+		Label: "index_offsets",
+		Text: indexTexts.get(d, func(d tensor.DType) string {
+			signed := 0
+			if d.IsSigned() {
+				signed = 1
+			}
+			return fmt.Sprintf("#define IDX %s\n#define SIGNED %d\n%s", d.MSL(), signed, gatherText)
+		}),
 		Options: metal.Options{MathMode: metal.MathSafe, Portable: true},
 	}
 }

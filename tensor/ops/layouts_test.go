@@ -10,6 +10,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/optest"
 )
 
 func numbers32(n int) []int32 {
@@ -23,6 +24,7 @@ func numbers32(n int) []int32 {
 // TestTransposedCopies: a copy between layouts that run along different dimensions moves every element, in whole tiles
 // and in the rest, for elements of each size.
 func TestTransposedCopies(t *testing.T) {
+	optest.Open(t)
 	for _, shape := range [][]int{{64, 64}, {128, 192}, {70, 65}, {16, 300}, {3, 100, 130}, {2, 64, 3, 64}, {4, 5000}} {
 		n := 1
 		for _, s := range shape {
@@ -50,32 +52,41 @@ func TestTransposedCopies(t *testing.T) {
 	}
 }
 
-// TestSumsAlongKept: sums over an outer axis, whose SIMD-groups run along the inner one, in whole strips and not.
-func TestSumsAlongKept(t *testing.T) {
+// TestReductionsAlongKept: sums and positions over an outer axis, whose SIMD-groups run along the inner one, in whole
+// strips and not.
+func TestReductionsAlongKept(t *testing.T) {
+	optest.Open(t)
 	for _, s := range [][3]int{{1, 50, 512}, {1, 17, 640}, {3, 40, 512}, {1, 1300, 512}, {2, 1100, 33}, {1, 20, 7},
 		{1, 3, 4096}, {5, 16, 384}} {
 		v := numbers32(s[0] * s[1] * s[2])
 		x := ops.FromSlice(v, s[:])
 		for name, in := range map[string]*array{"contiguous": x,
 			"turned": ops.Transpose(ops.Reshape(ops.Transpose(x, nil), tensor.Sizes(s[2], s[1], s[0])), nil)} {
-			got := bytesOf(t, ops.Sum(in, []int{1}, false))
+			got, first := bytesOf(t, ops.Sum(in, []int{1}, false)), bytesOf(t, ops.ArgMax(in, []int{1}, false))
 			for i := range s[0] {
 				for k := range s[2] {
-					want := int32(0)
+					want, top := int32(0), 0
 					for j := range s[1] {
-						want += v[(i*s[1]+j)*s[2]+k]
+						here := v[(i*s[1]+j)*s[2]+k]
+						want += here
+						if here > v[(i*s[1]+top)*s[2]+k] {
+							top = j
+						}
 					}
 					at := 4 * (i*s[2] + k)
 					require.Equal(t, want, int32(binary.LittleEndian.Uint32(got[at:])), "%s %v: %d %d", name, s, i, k)
+					require.Equal(t, top, int(binary.LittleEndian.Uint32(first[at:])), "%s %v: %d %d", name, s, i, k)
 				}
 			}
 		}
 	}
 }
 
-// TestSoftmaxRows: rows of every length class against float64, within 8 ULP of float32 each, and the half types rounded
-// once from that; a row with NaN or an infinite maximum is NaN, the others are not touched by it.
+// TestSoftmaxRows: rows of every length class against float64, within 8 ULP of float32 each and what rounding the
+// distance to the maximum makes of the exponential, and the half types rounded once from that; a row whose maximum is
+// infinite is NaN, the others are not touched by it.
 func TestSoftmaxRows(t *testing.T) {
+	optest.Open(t)
 	for _, n := range []int{1, 31, 32, 33, 127, 128, 160, 1024, 4099, 40000} {
 		v := make([]float32, 3*n)
 		for i := range v {
@@ -105,7 +116,8 @@ func TestSoftmaxRows(t *testing.T) {
 					if d != tensor.Float16 {
 						tiny = 0
 					}
-					require.InDelta(t, want, at(got, row*n+i), want*eps+tiny/2, fmt.Sprint(d, n, row, i))
+					far := (top - at(wide, row*n+i)) * 0x1p-24
+					require.InDelta(t, want, at(got, row*n+i), want*(eps+far)+tiny/2, fmt.Sprint(d, n, row, i))
 				}
 			}
 			for i := range n {

@@ -84,6 +84,24 @@ func matrices(a, b tensor.Shape) (batch, ma, mb tensor.Shape, err error) {
 	return batch, ma, mb, err
 }
 
+// matmulTexts are the kernels' texts.
+var matmulTexts texts[matmulVariant]
+
+type matmulVariant struct {
+	dtype tensor.DType
+	rows  int // of a tile
+}
+
+func (v matmulVariant) text() string {
+	acc := accumulator(v.dtype)
+	text := fmt.Sprintf("#define T %s\n#define ACC %s\n#define ZERO %s\n#define ROWS %d\n", v.dtype.MSL(), acc.MSL(),
+		zeroOf(acc), v.rows)
+	if v.dtype.IsComplex() {
+		return text + "#define FMA(a, b, c) ((a) * (b) + (c))\n" + matmulText
+	}
+	return text + "#define FMA(a, b, c) metal::fma(a, b, c)\n" + matmulText
+}
+
 func runMatmul(r *tensor.Run, _ tensor.None) error {
 	a, b, out := r.In[0], r.In[1], r.Out[0]
 	if out.Shape.Size() == 0 {
@@ -97,18 +115,10 @@ func runMatmul(r *tensor.Run, _ tensor.None) error {
 		return r.Fill(out, make([]byte, out.DType.Size()))
 	}
 	d := a.DType
-	acc := accumulator(d)
 	rows := tileRows(ma[0])
-	text := fmt.Sprintf("#define T %s\n#define ACC %s\n#define ZERO %s\n#define ROWS %d\n", d.MSL(), acc.MSL(),
-		zeroOf(acc), rows)
-	if d.IsComplex() {
-		text += "#define FMA(a, b, c) ((a) * (b) + (c))\n"
-	} else {
-		text += "#define FMA(a, b, c) metal::fma(a, b, c)\n"
-	}
 	p, err := r.Kernel(metal.Source{
 		Label:   "matmul",
-		Text:    text + matmulText,
+		Text:    matmulTexts.get(matmulVariant{d, rows}, matmulVariant.text),
 		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: d == tensor.Float64},
 	}, "matmul")
 	if err != nil {

@@ -3,6 +3,8 @@ package ops
 import (
 	"fmt"
 	"strings"
+	"sync"
+	"unique"
 
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
@@ -56,6 +58,45 @@ const (
 	bindNDim
 	bindOutput
 )
+
+// kernelSources remembers the latest generated kernels by what decides them.
+var kernelSources struct {
+	sync.Mutex
+	made map[kernelVariant]kernelSource
+}
+
+type kernelVariant struct {
+	decl     unique.Handle[kernelDecl]
+	template unique.Handle[string]
+	dtypes   tensor.Ints
+	inputs   tensor.Ints // of each the dtype, whether it is small and whether it has dimensions
+}
+
+// sourceFor is generate, without the work of it for a kernel that was generated before.
+func sourceFor(a kernelAttrs, in []tensor.Spec) kernelSource {
+	codes := make([]int, len(in))
+	for i, s := range in {
+		codes[i] = 4 * int(s.DType)
+		if s.Shape.Size() < constantElements {
+			codes[i]++
+		}
+		if len(s.Shape) == 0 {
+			codes[i] += 2
+		}
+	}
+	v := kernelVariant{a.decl, a.template, a.dtypes, tensor.MakeInts(codes)}
+	kernelSources.Lock()
+	defer kernelSources.Unlock()
+	k, ok := kernelSources.made[v]
+	if !ok {
+		k = generate(a, in)
+		if kernelSources.made == nil || len(kernelSources.made) >= maxTexts {
+			kernelSources.made = map[kernelVariant]kernelSource{}
+		}
+		kernelSources.made[v] = k
+	}
+	return k
+}
 
 // generate writes the kernel around the body as MLX does: a template if there are template arguments, inputs of fewer
 // than 8 elements in constant memory, inputs without dimensions as references, shapes, strides, ranks and positions
@@ -181,7 +222,7 @@ func runKernel(r *tensor.Run, a kernelAttrs) error {
 			}
 		}
 	}
-	k := generate(a, specs)
+	k := sourceFor(a, specs)
 	options := metal.Options{MathMode: d.mathMode}
 	p, err := r.Kernel(metal.Source{Label: d.name, Text: k.text, Options: options}, k.entry)
 	if err != nil {

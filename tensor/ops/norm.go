@@ -73,6 +73,20 @@ func (a normAttrs) parameters() []string {
 	return names
 }
 
+// normTexts are the kernels' texts.
+var normTexts texts[normVariant]
+
+type normVariant struct {
+	dtype             tensor.DType
+	rms, weight, bias bool
+}
+
+func (v normVariant) text() string {
+	flag := map[bool]int{true: 1}
+	return fmt.Sprintf("#define T %s\n#define ACC %s\n#define RMS %d\n#define WEIGHT %d\n#define BIAS %d\n",
+		v.dtype.MSL(), accumulator(v.dtype).MSL(), flag[v.rms], flag[v.weight], flag[v.bias]) + normText
+}
+
 func runNorm(r *tensor.Run, a normAttrs, rms bool) error {
 	out := r.Out[0]
 	if out.Shape.Size() == 0 {
@@ -91,12 +105,9 @@ func runNorm(r *tensor.Run, a normAttrs, rms bool) error {
 		return fmt.Errorf("%d rows of %d elements, the most of either are %d", rows, n, math.MaxUint32)
 	}
 	acc := accumulator(out.DType)
-	flag := map[bool]int{true: 1}
 	p, err := r.Kernel(metal.Source{
-		Label: r.Op(),
-		Text: fmt.Sprintf("#define T %s\n#define ACC %s\n#define RMS %d\n#define WEIGHT %d\n#define BIAS %d\n",
-			out.DType.MSL(),
-			acc.MSL(), flag[rms], flag[a.Weight], flag[a.Bias]) + normText,
+		Label:   r.Op(),
+		Text:    normTexts.get(normVariant{out.DType, rms, a.Weight, a.Bias}, normVariant.text),
 		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: out.DType == tensor.Float64},
 	}, "norm_rows")
 	if err != nil {

@@ -10,16 +10,17 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
-// productAttrs describe a product with a packed matrix W: x W^T if Transpose, else x W.
+// productAttrs describe a product with a packed matrix W: x W^T if Transpose, else x W. InOrder says that a gathered
+// product takes the matrices of x in their order: then its indices of them need not be computed.
 type productAttrs struct {
 	quantAttrs
-	Transpose bool
+	Transpose, InOrder bool
 }
 
 var (
 	// quantizedMatmul takes x of one dimension or more and one packed matrix; all dimensions of x but the last are rows.
 	quantizedMatmul = tensor.Declare[productAttrs]("quantized_matmul")
-	// gatherQMM takes x, packed matrices, scales, biases, and the indices of matrices of x and of packed ones.
+	// gatherQMM takes x, packed matrices, scales, biases, and the indices of packed matrices and of those of x.
 	gatherQMM = tensor.Declare[productAttrs]("gather_qmm")
 	//go:embed qmm.metal
 	qmmText string
@@ -61,17 +62,23 @@ func init() {
 			if err != nil {
 				return nil, err
 			}
-			batch, err := tensor.Broadcast(in[4].Shape, in[5].Shape)
+			batch, err := tensor.Broadcast(in[5].Shape, in[4].Shape)
 			if err != nil {
 				return nil, fmt.Errorf("lhs_indices and rhs_indices: %w", err)
 			}
 			return []tensor.Shape{append(batch, x[len(x)-2], cols)}, nil
 		},
 		DType: dtype,
-		Run:   runGatherQMM,
-		VJP:   gatherQMMVJP,
-		JVP:   productJVP(gatherQMM),
-		VMap:  gatherQMMVMap,
+		SpecFrom: func(a productAttrs, n int) int {
+			if a.InOrder {
+				return n - 1
+			}
+			return n
+		},
+		Run:  runGatherQMM,
+		VJP:  gatherQMMVJP,
+		JVP:  productJVP(gatherQMM),
+		VMap: gatherQMMVMap,
 	})
 }
 
@@ -120,8 +127,32 @@ func productJVP(op *tensor.Op[productAttrs]) func(g *tensor.JVP[productAttrs]) [
 	}
 }
 
-// runProduct multiplies a batch of matrices of that many rows; indices are the arguments of gathered products.
-func runProduct(r *tensor.Run, a productAttrs, rows, batch int, indices []tensor.Arg) error {
+// productTexts are the kernels' texts.
+var productTexts texts[productVariant]
+
+type productVariant struct {
+	productAttrs
+	dtype    tensor.DType
+	tile     int
+	gathered bool
+	lhs, rhs tensor.DType // of the indices
+}
+
+func (v productVariant) text() string {
+	flag := map[bool]int{true: 1}
+	text := v.defines(v.dtype) + fmt.Sprintf("#define ROWS %d\n#define TRANSPOSED %d\n#define GATHERED %d\n", v.tile,
+		flag[v.Transpose], flag[v.gathered])
+	if v.gathered {
+		text += fmt.Sprintf("#define RHS %s\n", v.rhs.MSL())
+		if !v.InOrder {
+			text += fmt.Sprintf("#define LHS %s\n", v.lhs.MSL())
+		}
+	}
+	return text + qmmText
+}
+
+// runProduct multiplies a batch of matrices of that many rows; those of a gathered product are at places.
+func runProduct(r *tensor.Run, a productAttrs, rows, batch int, at *places) error {
 	out := r.Out[0]
 	if out.Shape.Size() == 0 {
 		return nil
@@ -141,13 +172,13 @@ func runProduct(r *tensor.Run, a productAttrs, rows, batch int, indices []tensor
 		return fmt.Errorf("%d rows in %d matrices, the most of either are %d", rows, batch, math.MaxUint32)
 	}
 	cols := out.Shape[len(out.Shape)-1]
-	tile := tileRows(rows)
-	flag := map[bool]int{true: 1}
-	text := a.defines(out.DType) + fmt.Sprintf("#define ROWS %d\n#define TRANSPOSED %d\n#define GATHERED %d\n", tile,
-		flag[a.Transpose], flag[indices != nil])
+	v := productVariant{productAttrs: a, dtype: out.DType, tile: tileRows(rows)}
+	if at != nil {
+		v.gathered, v.rhs, v.lhs = true, r.In[4].DType, r.In[5].DType
+	}
 	p, err := r.Kernel(metal.Source{
 		Label:   r.Op(),
-		Text:    text + qmmText,
+		Text:    productTexts.get(v, productVariant.text),
 		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: out.DType == tensor.Float64},
 	}, "product")
 	if err != nil {
@@ -155,14 +186,17 @@ func runProduct(r *tensor.Run, a productAttrs, rows, batch int, indices []tensor
 	}
 	s := in[2].Shape
 	groups, perMatrix := s[len(s)-1], s[len(s)-2:].Size()
-	var params []byte
-	for _, v := range []int{rows, depth, cols, groups} {
+	params := make([]byte, 0, 24)
+	for _, v := range [...]int{rows, depth, cols, groups} {
 		params = binary.LittleEndian.AppendUint32(params, uint32(v))
 	}
 	params = binary.LittleEndian.AppendUint64(params, uint64(perMatrix))
 	args := []tensor.Arg{in[0].Arg(), in[1].Arg(), in[2].Arg(), in[3].Arg(), out.Arg(), tensor.Const(params)}
-	grid, group := tiles(rows, cols, tile, batch)
-	return r.Dispatch(p, grid, group, append(args, indices...)...)
+	if at != nil {
+		args = append(args, at.args...)
+	}
+	grid, group := tiles(rows, cols, v.tile, batch)
+	return r.Dispatch(p, grid, group, args...)
 }
 
 func runGatherQMM(r *tensor.Run, a productAttrs) error {
@@ -171,52 +205,59 @@ func runGatherQMM(r *tensor.Run, a productAttrs) error {
 		return nil
 	}
 	batch := out[:len(out)-2]
-	lhs, err := matrixOffsets(r, "lhs_indices", r.In[4], batch, x[:len(x)-2].Size(), x[len(x)-2:].Size())
-	if err != nil {
-		return err
-	}
-	rhs, err := matrixOffsets(r, "rhs_indices", r.In[5], batch, w[:len(w)-2].Size(), 1)
-	if err != nil {
-		return err
-	}
-	return runProduct(r, a, x[len(x)-2], batch.Size(), []tensor.Arg{lhs.Arg(), rhs.Arg()})
-}
-
-// matrixOffsets is stride times the indices, broadcast to a batch's shape and checked against n, as int64.
-func matrixOffsets(r *tensor.Run, what string, index tensor.Operand, batch tensor.Shape, n, stride int) (tensor.Operand,
-	error) {
 	count := batch.Size()
 	if count > math.MaxUint32 {
-		return tensor.Operand{}, fmt.Errorf("%d matrices, the most are %d", count, math.MaxUint32)
+		return fmt.Errorf("%d matrices, the most are %d", count, math.MaxUint32)
 	}
-	offsets, err := r.Temp(tensor.Spec{Shape: batch, DType: tensor.Int64})
+	at, err := newPlaces(r, a, batch, x[:len(x)-2].Size(), w[:len(w)-2].Size(), x[len(x)-2:].Size())
 	if err != nil {
-		return offsets, err
+		return err
 	}
-	bad, err := r.Temp(tensor.Spec{Shape: tensor.Shape{1}, DType: tensor.Uint32})
+	return runProduct(r, a, x[len(x)-2], count, at)
+}
+
+// places are the arguments that say which matrices a gathered product multiplies.
+type places struct{ args []tensor.Arg }
+
+// newPlaces are the places of a batch, in matrices of x of that many elements and in packed ones.
+func newPlaces(r *tensor.Run, a productAttrs, batch tensor.Shape, ofX, packed, elements int) (*places, error) {
+	bad, err := r.Temp(tensor.Spec{Shape: tensor.Shape{2}, DType: tensor.Uint32})
 	if err != nil {
-		return offsets, err
+		return nil, err
 	}
 	if err := r.Fill(bad, make([]byte, 4)); err != nil {
-		return offsets, err
+		return nil, err
 	}
-	p, err := r.Kernel(indexSource(index.DType), "index_offsets")
-	if err != nil {
-		return offsets, err
+	lhs := r.In[5]
+	if a.InOrder {
+		lhs.Strides = lhs.Shape.Strides()
 	}
-	index = broadcastOperand(index, batch)
-	shape, strides := collapse(index.Shape, index.Strides)
-	err = r.Dispatch(p, line(count), line(min(count, 256)), index.Arg(), offsets.Arg(), bad.Arg(), tensor.Const(shape),
-		tensor.Const(strides), tensor.Const(int32(len(shape))), tensor.Const(int64(n)), tensor.Const(int64(stride)),
-		tensor.Const(int32(1)))
+	lhs, rhs := broadcastOperand(lhs, batch), broadcastOperand(r.In[4], batch)
+	sizes, left, right := collapse2(batch, lhs.Strides, rhs.Strides)
+	steps := make([]int64, 0, 3*len(sizes))
+	for _, n := range sizes {
+		steps = append(steps, int64(n))
+	}
+	steps = append(append(steps, left...), right...)
+	params := make([]byte, 0, 32)
+	for _, n := range [...]int{ofX, packed, elements, len(sizes)} {
+		params = binary.LittleEndian.AppendUint64(params, uint64(n))
+	}
+	args := []tensor.Arg{tensor.Const(params), tensor.Const(steps), bad.Arg(), rhs.Arg()}
+	if !a.InOrder {
+		args = append(args, lhs.Arg())
+	}
 	c, op := &tensor.Ctx{Where: r.Where()}, r.Op()
 	r.Check(bad, func(b []byte) error {
-		if v := binary.LittleEndian.Uint32(b); v != 0 {
-			return c.Errorf(op, "index %s of %s is out of range for %d matrices", indexText(v), what, n)
+		for i, what := range [...]string{"lhs_indices", "rhs_indices"} {
+			if v := binary.LittleEndian.Uint32(b[4*i:]); v != 0 {
+				return c.Errorf(op, "index %s of %s is out of range for %d matrices", indexText(v), what,
+					[...]int{ofX, packed}[i])
+			}
 		}
 		return nil
 	})
-	return offsets, err
+	return &places{args}, nil
 }
 
 // product checks and converts the operands that both ops take.
@@ -249,7 +290,7 @@ func QuantizedMatmul(x, w, scales, biases *tensor.Array, transpose bool, q Quant
 	if f != nil {
 		return f
 	}
-	return named(c, op, batchedProduct(c, productAttrs{a, transpose}, in))
+	return named(c, op, batchedProduct(c, productAttrs{a, transpose, false}, in))
 }
 
 // batchedProduct is a product whose packed matrix may be a batch.
@@ -261,7 +302,8 @@ func batchedProduct(c *tensor.Ctx, a productAttrs, in []*tensor.Array) *tensor.A
 	if row {
 		in[0] = ExpandDims(in[0], []int{0}, c)
 	}
-	y := gatherQMM.One(c, a, in[0], in[1], in[2], in[3], numberMatrices(c, in[0]), numberMatrices(c, in[1]))
+	a.InOrder = true
+	y := gatherQMM.One(c, a, in[0], in[1], in[2], in[3], numberMatrices(c, in[1]), numberMatrices(c, in[0]))
 	if row {
 		y = Squeeze(y, []int{-2}, c)
 	}
@@ -305,9 +347,9 @@ func GatherQMM(x, w, scales, biases *tensor.Array, call GatherQMMCall, ctx ...*t
 	if f != nil {
 		return f
 	}
-	for i, index := range []*tensor.Array{call.LHS, call.RHS} {
+	for i, index := range []*tensor.Array{call.RHS, call.LHS} {
 		if index == nil {
-			in = append(in, numberMatrices(c, in[i]))
+			in = append(in, numberMatrices(c, in[1-i]))
 			continue
 		}
 		if f := unusable(c, op, index); f != nil {
@@ -318,5 +360,5 @@ func GatherQMM(x, w, scales, biases *tensor.Array, call GatherQMMCall, ctx ...*t
 		}
 		in = append(in, index)
 	}
-	return gatherQMM.One(c, productAttrs{a, !call.NoTranspose}, in...)
+	return gatherQMM.One(c, productAttrs{a, !call.NoTranspose, call.LHS == nil}, in...)
 }

@@ -1,7 +1,9 @@
 // Products with packed matrices (see quantize.metal): out = x W^T, where a row of W is packed along depth
 // (TRANSPOSED), or x W, where it is packed along the columns. A thread makes one column of a tile of ROWS (1 or 4)
 // rows: it unpacks each element of W once, as scale * q + bias, and adds up in the order of depth. With GATHERED,
-// matrix z of the batch multiplies the matrix of x at offset lhs[z] by packed matrix rhs[z].
+// place z of the batch multiplies matrix lhs of x by packed matrix rhs: indices of types LHS and RHS, in arrays that the
+// batch steps through with strides. Without LHS the place in x's batch is the index. An index that is out of range is
+// noted in bad, as its value (cut to 32 bits) plus 2^31, and counts as 0.
 
 #pragma clang fp contract(off)
 
@@ -10,6 +12,31 @@ struct Product {
     uint groups; // of a row of W
     ulong matrix; // groups of one packed matrix
 };
+
+#if GATHERED
+struct Places {
+    long matrices_of_x, matrices;
+    ulong matrix_of_x; // elements of a matrix of x
+    int ndim;          // of the batch: as many sizes, strides of lhs and strides of rhs follow
+};
+
+template <typename I>
+long matrix_at(I raw, long size, device atomic_uint* bad) {
+    long i = long(raw);
+    if (I(-1) > I(0) && ulong(raw) > 2147483647ul) {
+        i = 2147483647L;
+    }
+    long shown = min(max(i, -2147483647L), 2147483647L);
+    if (i < 0) {
+        i += size;
+    }
+    if (i < 0 || i >= size) {
+        atomic_fetch_max_explicit(bad, uint(shown + 2147483648L), memory_order_relaxed);
+        i = 0;
+    }
+    return i;
+}
+#endif
 
 #if ROWS == 4
 #define ADD(v)                                   \
@@ -28,13 +55,32 @@ kernel void product(const device T* x [[buffer(0)]],
                     device T* out [[buffer(4)]],
                     constant Product& m [[buffer(5)]],
 #if GATHERED
-                    const device long* lhs [[buffer(6)]],
-                    const device long* rhs [[buffer(7)]],
+                    constant Places& places [[buffer(6)]],
+                    constant long* batch [[buffer(7)]],
+                    device atomic_uint* bad [[buffer(8)]],
+                    const device RHS* rhs [[buffer(9)]],
+#ifdef LHS
+                    const device LHS* lhs [[buffer(10)]],
+#endif
 #endif
                     uint3 p [[thread_position_in_grid]]) {
 #if GATHERED
-    ulong g = ulong(rhs[p.z]) * m.matrix;
-    const device T* x_matrix = x + lhs[p.z];
+    int ndim = places.ndim;
+    uint rest = p.z;
+    long left = 0;
+    long right = 0;
+    for (int d = ndim - 1; d >= 0; d--) {
+        uint n = uint(batch[d]);
+        long i = long(rest % n);
+        rest = rest / n;
+        left += i * batch[ndim + d];
+        right += i * batch[2 * ndim + d];
+    }
+#ifdef LHS
+    left = matrix_at(lhs[left], places.matrices_of_x, bad);
+#endif
+    ulong g = ulong(matrix_at(rhs[right], places.matrices, bad + 1)) * m.matrix;
+    const device T* x_matrix = x + ulong(left) * places.matrix_of_x;
 #else
     ulong g = 0;
     const device T* x_matrix = x;

@@ -19,7 +19,7 @@ func quantizedMatmulVJP(g *tensor.VJP[productAttrs]) []*tensor.Array {
 		return grads
 	}
 	if g.Want[0] {
-		a := productAttrs{g.Attrs.quantAttrs, !g.Attrs.Transpose}
+		a := productAttrs{g.Attrs.quantAttrs, !g.Attrs.Transpose, false}
 		grads[0] = quantizedMatmul.One(c, a, cot, g.In[1], g.In[2], g.In[3])
 	}
 	if g.Want[2] || g.Want[3] {
@@ -76,15 +76,15 @@ func gatherQMMVJP(g *tensor.VJP[productAttrs]) []*tensor.Array {
 		return grads
 	}
 	x, w, scales, biases := g.In[0], g.In[1], g.In[2], g.In[3]
-	lhs, rhs := BroadcastTo(g.In[4], batchShape(cot), c), BroadcastTo(g.In[5], batchShape(cot), c)
+	lhs, rhs := BroadcastTo(g.In[5], batchShape(cot), c), BroadcastTo(g.In[4], batchShape(cot), c)
 	addUp := func(like, updates, index *tensor.Array) *tensor.Array {
 		zeros := flatBatch(c, Zeros(tensor.ShapeOf(like), updates.DType(), c))
 		sum := scatter.One(c, scatterAttrs{byMatrix, scatterAdd}, zeros, updates, index)
 		return Reshape(sum, tensor.ShapeOf(like), c)
 	}
 	if g.Want[0] {
-		a := productAttrs{g.Attrs.quantAttrs, !g.Attrs.Transpose}
-		each := gatherQMM.One(c, a, cot, w, scales, biases, numberMatrices(c, cot), rhs)
+		a := productAttrs{g.Attrs.quantAttrs, !g.Attrs.Transpose, true}
+		each := gatherQMM.One(c, a, cot, w, scales, biases, rhs, numberMatrices(c, cot))
 		grads[0] = addUp(x, each, lhs)
 	}
 	if g.Want[2] || g.Want[3] {
@@ -137,6 +137,8 @@ func gatherQMMVMap(g *tensor.VMap[productAttrs]) ([]*tensor.Array, []int) {
 		}
 		in = append(in, y)
 	}
-	in = append(in, indices(4, x, g.Axes[0] >= 0), indices(5, in[1], packedBatched))
-	return []*tensor.Array{gatherQMM.One(c, g.Attrs, in...)}, []int{0}
+	in = append(in, indices(4, in[1], packedBatched), indices(5, x, g.Axes[0] >= 0))
+	a := g.Attrs
+	a.InOrder = false
+	return []*tensor.Array{gatherQMM.One(c, a, in...)}, []int{0}
 }

@@ -76,6 +76,21 @@ func checkRope(in []tensor.Spec, a ropeAttrs) error {
 // ropeHeads is how many heads a thread turns.
 const ropeHeads = 4
 
+// ropeTexts are the kernels' texts.
+var ropeTexts texts[ropeVariant]
+
+type ropeVariant struct {
+	dtype                       tensor.DType
+	traditional, freqs, inverse bool
+}
+
+func (v ropeVariant) text() string {
+	flag := map[bool]int{true: 1}
+	return fmt.Sprintf("#define T %s\n#define ACC %s\n#define HEADS %d\n#define TRADITIONAL %d\n#define FREQS %d\n"+
+		"#define INVERSE %d\n", v.dtype.MSL(), accumulator(v.dtype).MSL(), ropeHeads, flag[v.traditional], flag[v.freqs],
+		flag[v.inverse]) + ropeText
+}
+
 func runRope(r *tensor.Run, a ropeAttrs) error {
 	out := r.Out[0]
 	if out.Shape.Size() == 0 {
@@ -101,11 +116,9 @@ func runRope(r *tensor.Run, a ropeAttrs) error {
 	}
 	d, acc := out.DType, accumulator(out.DType)
 	freqs := len(r.In) > 2
-	flag := map[bool]int{true: 1}
 	p, err := r.Kernel(metal.Source{
-		Label: "rope",
-		Text: fmt.Sprintf("#define T %s\n#define ACC %s\n#define HEADS %d\n#define TRADITIONAL %d\n#define FREQS %d\n"+
-			"#define INVERSE %d\n", d.MSL(), acc.MSL(), ropeHeads, flag[a.Traditional], flag[freqs], flag[a.Inverse]) + ropeText,
+		Label:   "rope",
+		Text:    ropeTexts.get(ropeVariant{d, a.Traditional, freqs, a.Inverse}, ropeVariant.text),
 		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: d == tensor.Float64},
 	}, "rope")
 	if err != nil {

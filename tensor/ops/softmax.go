@@ -39,6 +39,17 @@ func init() {
 	})
 }
 
+// softmaxTexts are the kernels' texts.
+var softmaxTexts texts[tensor.DType]
+
+func softmaxVariant(d tensor.DType) string {
+	acc, same := accumulator(d), 0
+	if acc == d {
+		same = 1
+	}
+	return fmt.Sprintf("#define T %s\n#define ACC %s\n#define SAME %d\n", d.MSL(), acc.MSL(), same) + softmaxText
+}
+
 func runSoftmax(r *tensor.Run, _ tensor.None) error {
 	out := r.Out[0]
 	if out.Shape.Size() == 0 {
@@ -53,14 +64,9 @@ func runSoftmax(r *tensor.Run, _ tensor.None) error {
 	if max(n, rows) > math.MaxUint32 {
 		return fmt.Errorf("%d rows of %d elements, the most of either are %d", rows, n, math.MaxUint32)
 	}
-	acc, same := accumulator(out.DType), 0
-	if acc == out.DType {
-		same = 1
-	}
 	p, err := r.Kernel(metal.Source{
-		Label: r.Op(),
-		Text: fmt.Sprintf("#define T %s\n#define ACC %s\n#define SAME %d\n", out.DType.MSL(), acc.MSL(), same) +
-			softmaxText,
+		Label:   r.Op(),
+		Text:    softmaxTexts.get(out.DType, softmaxVariant),
 		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: out.DType == tensor.Float64},
 	}, "softmax_rows")
 	if err != nil {

@@ -19,11 +19,11 @@ const (
 	pairVars  = 5   // numbers that a lane of a pair carries round a loop: more would not fit the registers
 )
 
-// Pair returns a kernel whose SIMD-groups each do the work of two of the optimised kernel k, 2n and 2n+1 of a threadgroup: what
-// is the same for both is done once, and what one has to wait for leaves time for the other. It is run for every other
-// SIMD-group, in threadgroups whose SIMD-groups are full. The order of the two groups' accesses is not kept, so it is
-// for kernels that read nothing they write; and where an access is a fault it may not be the first one. Pair returns nil
-// where this cannot be done or, unless always is set, seems to be of no use.
+// Pair returns a kernel whose SIMD-groups each do the work of two of the optimised kernel k, 2n and 2n+1 of a
+// threadgroup: what is the same for both is done once, and what one has to wait for leaves time for the other. It runs
+// for every other SIMD-group, in threadgroups whose SIMD-groups are full. The order of the two groups' accesses is not
+// kept, so it is for kernels that read nothing they write; and where an access is a fault it may not be the first one.
+// Pair returns nil where this cannot be done or, unless always is set, seems to be of no use.
 func Pair(k *kir.Kernel, by PairBy, always bool) *kir.Kernel {
 	p := &pairer{k: k, by: by, differs: make([]bool, k.NumInstrs), split: make([]bool, k.NumInstrs),
 		inside: make([]bool, k.NumInstrs), vars: make([]bool, len(k.Vars))}
@@ -44,8 +44,8 @@ func Pair(k *kir.Kernel, by PairBy, always bool) *kir.Kernel {
 type pairer struct {
 	k  *kir.Kernel
 	by PairBy
-	// differs, by Instr.ID: the two groups have values of their own, or do it both. split: of a structured instruction: the
-	// groups go different ways in it, so that it is there twice; inside: it is within such a one.
+	// differs, by Instr.ID: the two groups have values of their own, or do it both. split: of a structured instruction:
+	// the groups go different ways in it, so that it is there twice; inside: it is within such a one.
 	differs, split, inside []bool
 	vars                   []bool // by variable: the groups have different ones
 	changed, refused       bool
@@ -192,8 +192,6 @@ func (p *pairer) build() *kir.Kernel {
 		p.to[n] = make([]*kir.Instr, p.k.NumInstrs)
 	}
 	out.Body = p.both(p.k.Body)
-	out.Renumber()
-	delayLoads(&out)
 	out.Renumber()
 	return &out
 }

@@ -1,5 +1,7 @@
 package regalloc
 
+import "slices"
+
 // maxEvictions is how many times, per virtual register, one may take another's register before that stops.
 const maxEvictions = 4
 
@@ -12,8 +14,9 @@ func (a *Allocator) assign(c uint8, regs []uint8) {
 	top := 0
 	for _, r := range regs {
 		top = max(top, int(r)+1)
-		a.holders[r] = a.holders[r][:0]
 	}
+	a.stretches = len(a.first)*2>>stretchBits + 1
+	a.held.empty(top * a.stretches)
 	a.taken = resize(a.taken, top*a.perReg)
 	clear(a.taken)
 	evictions := maxEvictions * len(a.order)
@@ -71,30 +74,34 @@ func (a *Allocator) free(v int32, r int) bool {
 	return true
 }
 
-// mark says that a register is taken wherever v is live.
-func (a *Allocator) mark(v int32, r int) {
+// mark says that a register is taken wherever v is live, or that it is not.
+func (a *Allocator) mark(v int32, r int, taken bool) {
 	busy := a.busy(r)
 	for k := a.ivs[v].head; k >= 0; k = a.ranges[k].next {
 		s := &a.ranges[k]
 		from, to := int(s.from>>6), int(s.to>>6)
-		low, high := ^uint64(0)<<(s.from&63), ^uint64(0)>>(63-s.to&63)
-		if from == to {
-			busy[from] |= low & high
-			continue
+		for w := from; w <= to; w++ {
+			m := ^uint64(0)
+			if w == from {
+				m = m << (s.from & 63)
+			}
+			if w == to {
+				m &= ^uint64(0) >> (63 - s.to&63)
+			}
+			if taken {
+				busy[w] |= m
+			} else {
+				busy[w] &^= m
+			}
 		}
-		busy[from] |= low
-		for w := from + 1; w < to; w++ {
-			busy[w] = ^uint64(0)
-		}
-		busy[to] |= high
 	}
 }
 
 // take gives a register to v.
 func (a *Allocator) take(v int32, r int) {
 	a.result.Reg[v] = int16(r)
-	a.mark(v, r)
-	a.holders[r] = append(a.holders[r], v)
+	a.mark(v, r, true)
+	a.hold(v, r)
 }
 
 // hinted returns the register of something that v is a copy of, or that is a copy of v, if v can have it; else -1.
@@ -126,24 +133,41 @@ func (a *Allocator) shares(v int32, r int, h *hint) bool {
 	if s.def >= h.at || a.together(src, dst) <= 2*h.at {
 		return false
 	}
-	for k := s.head; k >= 0; k = a.ranges[k].next {
-		for i := a.ranges[k].from >> 1; i <= a.ranges[k].to>>1; i++ {
-			if i == h.at {
+	if a.written(dst, src, h.at) {
+		return false
+	}
+	alone := true
+	a.eachHolder(v, r, func(u int32) bool {
+		alone = u == h.other
+		return alone
+	})
+	return alone
+}
+
+// written reports whether anything but instruction but writes dst while src lives.
+func (a *Allocator) written(dst, src, but int32) bool {
+	for k := a.ivs[src].head; k >= 0; k = a.ranges[k].next {
+		s := &a.ranges[k]
+		if s.to>>1-s.from>>1 > 4*a.ivs[dst].defs {
+			for d := a.ivs[dst].writes; d >= 0 && a.writes[d].at >= s.from>>1; d = a.writes[d].next {
+				if i := a.writes[d].at; i <= s.to>>1 && i != but {
+					return true
+				}
+			}
+			continue
+		}
+		for i := s.from >> 1; i <= s.to>>1; i++ {
+			if i == but {
 				continue
 			}
 			for _, o := range a.ops[a.first[i]:a.first[i+1]] {
 				if o.V == dst && o.Role&Def != 0 {
-					return false
+					return true
 				}
 			}
 		}
 	}
-	for _, u := range a.holders[r] {
-		if u != h.other && a.together(u, v) >= 0 {
-			return false
-		}
-	}
-	return true
+	return false
 }
 
 // together returns the first position where both are live, -1 if there is none.
@@ -172,13 +196,10 @@ func (a *Allocator) evict(v int32, regs []uint8) int {
 	best, who := a.ivs[v].weight, -1
 	for _, r := range regs {
 		worst := float32(0)
-		for _, u := range a.holders[r] {
-			if w := a.ivs[u].weight; w > worst && a.together(u, v) >= 0 {
-				if worst = w; worst >= best {
-					break
-				}
-			}
-		}
+		a.eachHolder(v, int(r), func(u int32) bool {
+			worst = max(worst, a.ivs[u].weight)
+			return worst < best
+		})
 		if worst < best {
 			best, who = worst, int(r)
 		}
@@ -186,19 +207,23 @@ func (a *Allocator) evict(v int32, regs []uint8) int {
 	if who < 0 {
 		return -1
 	}
-	kept := a.holders[who][:0]
-	for _, u := range a.holders[who] {
-		if a.together(u, v) >= 0 {
-			a.result.Reg[u] = -1
-			a.queue = append(a.queue, u)
-		} else {
-			kept = append(kept, u)
-		}
+	first := len(a.queue)
+	a.eachHolder(v, who, func(u int32) bool {
+		a.queue = append(a.queue, u)
+		return true
+	})
+	lost := a.queue[first:]
+	slices.SortFunc(lost, func(x, y int32) int { return int(a.ivs[x].turn - a.ivs[y].turn) })
+	for _, u := range lost {
+		a.result.Reg[u] = -1
+		a.letGo(u, who)
+		a.mark(u, who, false)
 	}
-	a.holders[who] = kept
-	clear(a.busy(who))
-	for _, u := range kept {
-		a.mark(u, who)
+	for _, u := range lost { // somebody who shared the register with it may have it still
+		a.eachHolder(u, who, func(x int32) bool {
+			a.mark(x, who, true)
+			return true
+		})
 	}
 	return who
 }

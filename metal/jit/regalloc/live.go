@@ -1,10 +1,5 @@
 package regalloc
 
-import (
-	"math/bits"
-	"slices"
-)
-
 // coldWeight is what an occurrence in cold code counts.
 const coldWeight = 1.0 / 64
 
@@ -19,21 +14,6 @@ type block struct {
 	label       int32    // where control may go on, 0: nowhere
 	to          [2]int32 // the blocks that follow, -1: none
 	entered     bool     // a block before goes on here
-}
-
-// Sets of global virtual registers, by block.
-const (
-	setIn     = iota // live where it begins
-	setOut           // live where it ends
-	setUse           // read before written
-	setDef           // written
-	setKnown         // perhaps written before it begins
-	setsBlock        // how many there are
-)
-
-func (a *Allocator) set(b, which int) []uint64 {
-	n := (b*setsBlock + which) * a.words
-	return a.sets[n : n+a.words]
 }
 
 // read takes down the list: operands, blocks, hints.
@@ -144,6 +124,8 @@ func (a *Allocator) operands(i, b int32, in *Inst) {
 		if op.Role&Def != 0 {
 			iv.defs++
 			iv.def = i
+			a.writes = append(a.writes, write{at: i, next: iv.writes})
+			iv.writes = int32(len(a.writes) - 1)
 		}
 		switch iv.block {
 		case -1:
@@ -156,7 +138,7 @@ func (a *Allocator) operands(i, b int32, in *Inst) {
 			iv.seen = i
 		}
 		if iv.seen == i && op.Role&Use != 0 {
-			if !writes(in.Ops, op.V) {
+			if !writesOf(in.Ops, op.V) {
 				iv.block = -2 // if it has a value, that comes round a loop
 			} else if op.Role &^= Use; op.Role == 0 {
 				continue // where it is named first there is nothing yet that could be read
@@ -180,8 +162,8 @@ func (a *Allocator) hint(v int32, h hint) {
 	a.hints = append(a.hints, h)
 }
 
-// writes reports whether an operand writes v.
-func writes(ops []Operand, v int32) bool {
+// writesOf reports whether an operand writes v.
+func writesOf(ops []Operand, v int32) bool {
 	for _, o := range ops {
 		if o.V == v && o.Role&Def != 0 {
 			return true
@@ -190,113 +172,12 @@ func writes(ops []Operand, v int32) bool {
 	return false
 }
 
-// live finds the global virtual registers that are live where blocks begin and end.
-func (a *Allocator) live() {
-	a.global = a.global[:0]
-	for v := range a.ivs {
-		if a.ivs[v].block == -2 {
-			a.ivs[v].bit = int32(len(a.global))
-			a.global = append(a.global, int32(v))
-		}
-	}
-	a.words = (len(a.global) + 63) / 64
-	a.sets = resize(a.sets, a.words*setsBlock*len(a.blocks))
-	clear(a.sets)
-	if a.words == 0 {
-		return
-	}
-	for b := range a.blocks {
-		use, def := a.set(b, setUse), a.set(b, setDef)
-		for i := a.blocks[b].first; i <= a.blocks[b].last; i++ {
-			ops := a.ops[a.first[i]:a.first[i+1]]
-			for _, o := range ops {
-				if n := a.ivs[o.V].bit; n >= 0 && o.Role&Use != 0 && def[n>>6]>>(n&63)&1 == 0 {
-					use[n>>6] |= 1 << (n & 63)
-				}
-			}
-			for _, o := range ops {
-				if n := a.ivs[o.V].bit; n >= 0 && o.Role&Def != 0 {
-					def[n>>6] |= 1 << (n & 63)
-				}
-			}
-		}
-	}
-	for changed := true; changed; {
-		changed = false
-		for b := len(a.blocks) - 1; b >= 0; b-- {
-			changed = a.flowBack(b) || changed
-		}
-	}
-	for b := range a.blocks {
-		if in := a.set(b, setIn); !a.blocks[b].entered && slices.Max(in) != 0 {
-			a.known()
-			return
-		}
-	}
-}
-
-// flowBack computes the sets of a block from those of the blocks that follow, and reports whether they changed.
-func (a *Allocator) flowBack(b int) bool {
-	in, out := a.set(b, setIn), a.set(b, setOut)
-	for _, t := range a.blocks[b].to {
-		if t >= 0 {
-			for k, x := range a.set(int(t), setIn) {
-				out[k] |= x
-			}
-		}
-	}
-	changed := false
-	use, def := a.set(b, setUse), a.set(b, setDef)
-	for k, x := range out {
-		if n := x&^def[k] | use[k]; n != in[k] {
-			in[k] = n
-			changed = true
-		}
-	}
-	return changed
-}
-
-// known takes from the sets what cannot have been written: something is read on a path on which it was not
-// written, which means that its value does not matter there.
-func (a *Allocator) known() {
-	for changed := true; changed; {
-		changed = false
-		for b := range a.blocks {
-			have, def := a.set(b, setKnown), a.set(b, setDef)
-			for _, t := range a.blocks[b].to {
-				if t < 0 {
-					continue
-				}
-				to := a.set(int(t), setKnown)
-				for k := range to {
-					if n := to[k] | have[k] | def[k]; n != to[k] {
-						to[k] = n
-						changed = true
-					}
-				}
-			}
-		}
-	}
-	for b := range a.blocks {
-		in, out := a.set(b, setIn), a.set(b, setOut)
-		have, def := a.set(b, setKnown), a.set(b, setDef)
-		for k := range in {
-			in[k] &= have[k]
-			out[k] &= have[k] | def[k]
-		}
-	}
-}
-
 // build makes the ranges, from the last instruction to the first.
 func (a *Allocator) build() {
 	for b := len(a.blocks) - 1; b >= 0; b-- {
 		from, to := 2*a.blocks[b].first, 2*a.blocks[b].last+1
-		if a.words > 0 {
-			for k, x := range a.set(b, setOut) {
-				for ; x != 0; x &= x - 1 {
-					a.cover(a.global[k<<6+bits.TrailingZeros64(x)], from, to)
-				}
-			}
+		for n := a.flow.outAt[b]; n >= 0; n = a.flow.outs[n].next {
+			a.cover(a.flow.outs[n].what, from, to)
 		}
 		for i := a.blocks[b].last; i >= a.blocks[b].first; i-- {
 			ops := a.ops[a.first[i]:a.first[i+1]]
@@ -331,9 +212,10 @@ func (a *Allocator) build() {
 // since returns where the value read at instruction i begins: in this block, or at its instruction if nothing
 // wrote it.
 func (a *Allocator) since(v int32, b int, from, i int32) int32 {
-	n := a.ivs[v].bit
-	if n >= 0 && a.set(b, setIn)[n>>6]>>(n&63)&1 == 0 && a.set(b, setDef)[n>>6]>>(n&63)&1 == 0 {
-		return 2 * i // never written on the way here
+	if len(a.flow.never) > 0 && a.ivs[v].block == -2 {
+		if _, ok := a.flow.never[pair{v, int32(b)}]; ok {
+			return 2 * i // never written on the way here
+		}
 	}
 	return from
 }

@@ -1,5 +1,10 @@
 package regalloc
 
+import (
+	"slices"
+	"sort"
+)
+
 // Role says what an instruction does with an operand.
 type Role uint8
 
@@ -94,34 +99,48 @@ type Allocator struct {
 	depth  int
 	chill  int
 
-	global  []int32 // virtual registers that occur in several blocks
-	words   int     // of a set of them
-	sets    []uint64
-	starts  []int32 // by instruction: the first virtual register that begins there
-	order   []int32 // virtual registers by their beginnings
-	taken   []uint64
-	perReg  int // words of taken for a register
-	holders [64][]int32
-	queue   []int32
-	slots   []int32 // ends of the owners of slots
+	flow      flow
+	starts    []int32 // by instruction: the first virtual register that begins there
+	order     []int32 // virtual registers by their beginnings
+	taken     []uint64
+	perReg    int // words of taken for a register
+	stretches int // of a register, in held
+	held      index
+	turn      int32   // counts registers given
+	met       []int32 // by virtual register: the last search that came upon it
+	search    int32
+	writes    []write
+	queue     []int32
+	loads     []load
+	owned     heap // slots in use, by the end of that
+	unused    heap // slots that were in use
 }
 
 // interval is the life of a virtual register. Positions are 2*instruction, plus 1 where results are written.
 type interval struct {
-	head   int32 // its first range, -1: none
-	end    int32 // its last position
-	length int32 // positions in all ranges
-	cost   float32
-	weight float32
-	hints  int32 // the first of its hints, -1
-	remat  int32
-	seen   int32 // the first instruction that names it, -1
-	block  int32 // the block that names it, -2: several
-	bit    int32 // its number among the global ones, -1
-	next   int32 // in the list of those that begin at one instruction
-	defs   int32
-	def    int32 // the last instruction that writes it
+	head    int32 // its first range, -1: none
+	end     int32 // its last position
+	length  int32 // positions in all ranges
+	cost    float32
+	weight  float32
+	hints   int32 // the first of its hints, -1
+	remat   int32
+	seen    int32 // the first instruction that names it, -1
+	block   int32 // the block that names it, -2: several
+	reads   int32 // the first of the blocks that read it before they write it, -1: none; of global ones
+	written int32 // the first of the blocks that write it
+	next    int32 // in the list of those that begin at one instruction
+	defs    int32
+	def     int32 // the last instruction that writes it
+	writes  int32 // the first of the writes, from the last one back, -1: none
+	turn    int32 // when it got its register
 }
+
+// load is where what a safepoint kept is loaded.
+type load struct{ at, point int32 }
+
+// write is an instruction that writes a virtual register.
+type write struct{ at, next int32 }
 
 // span is a range of positions, both included.
 type span struct{ from, to, next int32 }
@@ -146,9 +165,12 @@ func (a *Allocator) Run(f Func, classes []Class, first int) *Result {
 	}
 	a.ivs = resize(a.ivs, total)
 	for v := range a.ivs {
-		a.ivs[v] = interval{head: -1, hints: -1, remat: -1, seen: -1, block: -1, bit: -1, next: -1}
+		a.ivs[v] = interval{head: -1, hints: -1, remat: -1, seen: -1, block: -1, reads: -1, written: -1, next: -1, writes: -1}
 	}
 	a.ranges, a.hints, a.saves = a.ranges[:0], a.hints[:0], a.saves[:0]
+	a.writes, a.turn = a.writes[:0], 0
+	a.met, a.search = resize(a.met, total), 0
+	clear(a.met)
 	a.read(f)
 	a.live()
 	a.build()
@@ -178,21 +200,17 @@ func resize[T any](s []T, n int) []T {
 func (a *Allocator) points(classes []Class) {
 	res := &a.result
 	res.Points = resize(res.Points, len(a.saves))
+	a.loads = a.loads[:0]
 	for p, i := range a.saves {
 		res.Points[p] = res.Points[p][:0]
-		if i < 0 {
-			continue
+		if i >= 0 {
+			a.loads = append(a.loads, load{at: 2 * i, point: int32(p)})
 		}
-		for _, v := range a.order {
-			if a.ranges[a.ivs[v].head].from > 2*i {
-				break
-			}
-			if res.Reg[v] >= 0 && a.livesAt(v, 2*i) {
-				res.Points[p] = append(res.Points[p], v)
-				if res.Remat[v] < 0 {
-					res.Slot[v] = 0 // wanted
-				}
-			}
+	}
+	slices.SortFunc(a.loads, func(x, y load) int { return int(x.at - y.at) })
+	for _, v := range a.order {
+		if res.Reg[v] >= 0 {
+			a.across(v)
 		}
 	}
 	for _, v := range a.order {
@@ -206,34 +224,80 @@ func (a *Allocator) points(classes []Class) {
 	// The largest slots first, so that all are aligned without gaps.
 	for size := 64; size > 0; size /= 2 {
 		at := (res.Bytes + size - 1) &^ (size - 1)
-		a.slots = a.slots[:0]
-		for _, v := range a.order {
-			if res.Slot[v] < 0 || classes[a.class[v]].Slot != size {
-				continue
-			}
-			start := a.ranges[a.ivs[v].head].from
-			k := 0
-			for k < len(a.slots) && a.slots[k] >= start {
-				k++
-			}
-			if k == len(a.slots) {
-				a.slots = append(a.slots, 0)
-			}
-			a.slots[k] = a.ivs[v].end
-			res.Slot[v] = int32(at + k*size)
-		}
-		if len(a.slots) > 0 {
-			res.Bytes = at + len(a.slots)*size
+		n := a.slots(classes, size, at)
+		if n > 0 {
+			res.Bytes = at + n*size
 		}
 	}
 }
 
-// livesAt reports whether a virtual register is live at a position.
-func (a *Allocator) livesAt(v, pos int32) bool {
+// across lists a virtual register at the safepoints that it lives across.
+func (a *Allocator) across(v int32) {
+	res := &a.result
 	for r := a.ivs[v].head; r >= 0; r = a.ranges[r].next {
-		if s := &a.ranges[r]; s.from <= pos && pos <= s.to {
-			return true
+		s := &a.ranges[r]
+		k := sort.Search(len(a.loads), func(k int) bool { return a.loads[k].at >= s.from })
+		for ; k < len(a.loads) && a.loads[k].at <= s.to; k++ {
+			p := a.loads[k].point
+			res.Points[p] = append(res.Points[p], v)
+			if res.Remat[v] < 0 {
+				res.Slot[v] = 0 // wanted
+			}
 		}
 	}
-	return false
+}
+
+// slots places the slots of a size from at on, and returns how many there are: each takes the first one whose last
+// owner's life is over.
+func (a *Allocator) slots(classes []Class, size, at int) int {
+	n := int32(0)
+	a.owned, a.unused = a.owned[:0], a.unused[:0]
+	for _, v := range a.order {
+		if a.result.Slot[v] < 0 || classes[a.class[v]].Slot != size {
+			continue
+		}
+		for start := a.ranges[a.ivs[v].head].from; len(a.owned) > 0 && int32(a.owned[0]>>32) < start; {
+			a.unused.push(a.owned.pop() & (1<<32 - 1))
+		}
+		k := n
+		if len(a.unused) > 0 {
+			k = int32(a.unused.pop())
+		} else {
+			n++
+		}
+		a.owned.push(int64(a.ivs[v].end)<<32 | int64(k))
+		a.result.Slot[v] = int32(at) + k*int32(size)
+	}
+	return int(n)
+}
+
+// heap gives back the smallest of the numbers in it.
+type heap []int64
+
+func (h *heap) push(x int64) {
+	l := append(*h, x)
+	for n := len(l) - 1; n > 0 && l[(n-1)/2] > l[n]; n = (n - 1) / 2 {
+		l[n], l[(n-1)/2] = l[(n-1)/2], l[n]
+	}
+	*h = l
+}
+
+func (h *heap) pop() int64 {
+	l := *h
+	x, last := l[0], len(l)-1
+	l[0] = l[last]
+	l = l[:last]
+	for n := 0; 2*n+1 < last; {
+		c := 2*n + 1
+		if c+1 < last && l[c+1] < l[c] {
+			c++
+		}
+		if l[n] <= l[c] {
+			break
+		}
+		l[n], l[c] = l[c], l[n]
+		n = c
+	}
+	*h = l
+	return x
 }
