@@ -98,6 +98,7 @@ func (a *analysis) block(b *kir.Block) {
 }
 
 func (a *analysis) set(in *kir.Instr, s Shape, bias int32) {
+	s.Align = min(s.Align, alignLimit(in.Type))
 	a.info.Shapes[in.ID], a.info.Bias[in.ID] = s, bias
 }
 

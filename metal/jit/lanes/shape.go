@@ -19,6 +19,24 @@ func align(v uint64) uint32 {
 	return uint32(min(uint64(maxAlign), v&-v))
 }
 
+// alignLimit is the largest alignment that means anything for values of a type: narrow integers wrap, so that even the
+// multiples of a larger power of two, zero alone, plus an offset below it need not stay in the type.
+func alignLimit(t kir.Type) uint32 {
+	switch t {
+	case kir.Bool:
+		return 1
+	case kir.I8:
+		return 1 << 7
+	case kir.U8:
+		return 1 << 8
+	case kir.I16:
+		return 1 << 15
+	case kir.U16:
+		return 1 << 16
+	}
+	return maxAlign
+}
+
 func uniformShape(al uint32) Shape { return Shape{Kind: Uniform, Align: al} }
 
 // span is the largest offset of a Pattern.

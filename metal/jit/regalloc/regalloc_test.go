@@ -377,3 +377,30 @@ func BenchmarkRun(b *testing.B) {
 	}
 	b.ReportMetric(float64(len(l)), "instructions")
 }
+
+// BenchmarkPressure is a long list of instructions with some two hundred values alive everywhere, most of them
+// without a register, in many blocks.
+func BenchmarkPressure(b *testing.B) {
+	const live, length = 200, 20000
+	rnd := rand.New(rand.NewPCG(7, 1))
+	l := make(list, 0, length+live)
+	for v := range int32(live) {
+		l = append(l, fake{dst: v, op: int(v)})
+	}
+	n := int32(live)
+	for label := int32(1); len(l) < length; {
+		if len(l)%8 == 0 { // a way round some instructions
+			l = append(l, jump(label, false), fake{dst: -1, srcs: []int32{n - 1}}, place(label))
+			label++
+			continue
+		}
+		l = append(l, fake{dst: n, op: int(n), srcs: []int32{n - 1 - rnd.Int32N(live), n - 1 - rnd.Int32N(live)}})
+		n++
+	}
+	var a regalloc.Allocator
+	c := []regalloc.Class{{Count: int(n), Regs: []uint8{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, Slot: 32}}
+	for b.Loop() {
+		a.Run(l, c, 0)
+	}
+	b.ReportMetric(float64(len(l)), "instructions")
+}
