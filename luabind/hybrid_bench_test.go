@@ -4,7 +4,6 @@ import (
 	"context"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -25,10 +24,7 @@ import (
 var hybridModes = []string{"compiled", "eager"}
 
 // hybridStep is a state with the model, in the middle of a sequence.
-type hybridStep struct {
-	s       *State
-	pending []*tensor.Array
-}
+type hybridStep struct{ s *State }
 
 func newHybridStep(b *testing.B, mode string, batch int, model any) *hybridStep {
 	b.Helper()
@@ -36,26 +32,10 @@ func newHybridStep(b *testing.B, mode string, batch int, model any) *hybridStep 
 	if mode == "eager" {
 		args = append(args, lua.LString("--eager"))
 	}
-	s := hybridState(b, hybridText(b, false), model, args...)
-	b.Cleanup(s.Close)
-	const flat = `
-function build() -- of a step, all that it makes, which stays where it is in the sequence
-  local out, list = {step(tokens, place, state)}, {}
-  for i = 1, 3 do list[i] = out[i] end
-  for _, layer in ipairs(out[4]) do for _, x in pairs(layer) do list[#list + 1] = x end end
-  return list
-end
-`
-	// build shares the locals of the text before it: it is part of the same chunk.
-	text := hybridText(b, false)
-	if model != nil {
-		text = sharing(b, text)
-	}
-	_, err := s.Run(context.Background(), strings.NewReader(text+decoding+flat), "hybrid.lua", args...)
+	h := &hybridStep{hybridState(b, hybridText(b, false), model, args...)}
+	b.Cleanup(h.s.Close)
+	_, err := h.s.Call(context.Background(), h.s.Global("run"), lua.LNumber(batch), lua.LNumber(3))
 	require.NoError(b, err)
-	_, err = s.Call(context.Background(), s.Global("run"), lua.LNumber(batch), lua.LNumber(3))
-	require.NoError(b, err)
-	h := &hybridStep{s: s}
 	for range 3 {
 		require.NoError(b, tensor.Eval(context.Background(), h.build(b)...))
 	}

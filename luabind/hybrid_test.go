@@ -54,8 +54,8 @@ func hybridText(t testing.TB, small bool) string {
 	return text
 }
 
-// decoding are the functions of the tests: run decodes some steps, of which only the scores are asked for if lazy
-// says so, and gives the last scores; start and step do so one by one.
+// decoding are the functions of the tests: run decodes some steps and gives the last scores; start and forward do so one by one. build gives all that a step makes, as a list,
+// and stays where it is in the sequence.
 const decoding = `
 local step = decode
 if not options.eager then step = mx.compile(decode, {shapeless = true}) end
@@ -76,6 +76,12 @@ function run(batch, steps)
     mx.async_eval(scores, tokens, place, state)
   end
   return scores
+end
+function build()
+  local out, list = {step(tokens, place, state)}, {}
+  for i = 1, 3 do list[i] = out[i] end
+  for _, layer in ipairs(out[4]) do for _, x in pairs(layer) do list[#list + 1] = x end end
+  return list
 end
 function weights_of() return model end
 `

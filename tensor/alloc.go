@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/mlxlua/mlxlua/metal"
 )
@@ -99,7 +100,8 @@ func (e *encoder) fresh(n int64) (*metal.Buffer, error) {
 	return e.dev.Alloc(e.job.ctx, n)
 }
 
-// recycle takes a buffer over for later calls.
+// recycle takes a buffer over for later calls, which write to it: commands that are encoded may still read it, and
+// nothing else.
 func (e *encoder) recycle(b *metal.Buffer) { e.free.put(b) }
 
 // temp is memory for an array, given back after the call.
@@ -111,6 +113,27 @@ func (e *encoder) temp(spec Spec) (Operand, error) {
 	buf.SetOrigin(e.origin("a temporary of "))
 	e.temps = append(e.temps, buf)
 	return Operand{spec, View{buf: buf, Strides: spec.Shape.Strides()}}, nil
+}
+
+// lend keeps a temporary from later calls' writes: what holds a reference of its own on it reads it after the call.
+func (e *encoder) lend(buf *metal.Buffer) {
+	if i := slices.Index(e.temps, buf); i >= 0 {
+		e.temps = slices.Delete(e.temps, i, i+1)
+		e.lent = append(e.lent, buf)
+	}
+}
+
+// giveBack ends the use of the call's temporaries.
+func (e *encoder) giveBack() {
+	for _, buf := range e.temps {
+		e.recycle(buf)
+	}
+	for _, buf := range e.lent {
+		buf.Release()
+	}
+	clear(e.temps)
+	clear(e.lent)
+	e.temps, e.lent = e.temps[:0], e.lent[:0]
 }
 
 // upload puts inline bytes into a temporary buffer.

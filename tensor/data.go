@@ -19,7 +19,7 @@ type storage struct {
 	stream   *Stream      // whose kernels wrote it; nil: the host did
 	users    atomic.Int32 // outputs that lie in it
 	pins     atomic.Int32 // host views that are open
-	shared   atomic.Bool  // another stream reads it too
+	shared   atomic.Bool  // another stream reads it too, or the host does when a command buffer has run
 	external bool         // someone outside holds the buffer: it must not be written
 }
 

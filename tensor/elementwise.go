@@ -201,10 +201,10 @@ func (e *encoder) donate(out Value, members []int32) bool {
 		o := k.ops[i]
 		st := o.owner
 		if st == nil || k.prog.Operands[i].Class != kernelgen.Linear || o.OffsetBytes != 0 ||
-			v.Spec().NBytes() != need || o.buf.Len() != max(need, leastBuffer) || st.users.Load() != 1 || !st.writable(e.s) {
+			v.Spec().NBytes() != need || o.buf.Len() != max(need, leastBuffer) || st.users.Load() != 1 {
 			continue
 		}
-		if !e.lastRead(v, members) {
+		if !e.lastRead(v, members) || !st.writable(e.s) { // in this order: without a handle no host view opens any more
 			continue
 		}
 		e.settleIn(out.Node, 0, View{buf: o.buf, owner: st, Strides: out.Spec().Shape.Strides()})

@@ -20,6 +20,7 @@ type encoder struct {
 	batch *batch
 	plan  plan
 	temps []*metal.Buffer // of the call being encoded
+	lent  []*metal.Buffer // those of them that someone reads after the call
 	free  freeList
 
 	texts   map[string]metal.Source // generated kernels by key
@@ -272,10 +273,7 @@ func (e *encoder) unit(u unit) {
 	for _, slot := range members {
 		e.finish(&e.seg.tasks[slot], err)
 	}
-	for _, buf := range e.temps {
-		e.recycle(buf)
-	}
-	e.temps = e.temps[:0]
+	e.giveBack()
 	e.kernel.begin()
 }
 
@@ -457,12 +455,16 @@ func (e *encoder) dispatch(label string, p *metal.Pipeline, grid, threadgroup me
 	return enc.Dispatch(grid, threadgroup)
 }
 
-// check has f called with a result's bytes when the batch has run.
+// check has f called with a result's bytes when the batch has run: until then no later command may write to them.
 func (e *encoder) check(n *Node, o Operand, f func([]byte) error) {
 	if o.buf == nil {
 		return
 	}
 	o.buf.Retain()
+	e.lend(o.buf)
+	if o.owner != nil {
+		o.owner.shared.Store(true)
+	}
 	b := e.open()
 	b.checks = append(b.checks, check{n, o.buf, o.OffsetBytes, o.NBytes(), f})
 }

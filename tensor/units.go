@@ -179,6 +179,7 @@ func (e *encoder) view(t *task) error {
 		}
 		if v.owner == nil && v.buf != nil { // a temporary of this call: another device's bytes, or an uploaded constant
 			v.buf.Retain()
+			e.lend(v.buf)
 			v.owner = &storage{dev: e.dev, stream: e.s, buf: v.buf, external: true}
 		}
 		e.settleIn(n, i, v)
@@ -254,8 +255,8 @@ func (e *encoder) update(t *task, r *Run) error {
 	v, o := t.in[i], r.In[i]
 	st := o.owner
 	if st != nil && !e.plan.check && o.RowContiguous() && o.OffsetBytes == 0 && o.DType == n.out[0].spec.DType &&
-		o.buf.Len() == max(o.NBytes(), leastBuffer) && st.users.Load() == 1 && st.writable(e.s) &&
-		e.lastRead(v, []int32{int32(n.slot)}) {
+		o.buf.Len() == max(o.NBytes(), leastBuffer) && st.users.Load() == 1 && e.lastRead(v, []int32{int32(n.slot)}) &&
+		st.writable(e.s) {
 		e.settleIn(n, 0, View{buf: o.buf, owner: st, Strides: o.Shape.Strides()})
 		return nil
 	}

@@ -204,6 +204,33 @@ func TestHazardsOfTheEngine(t *testing.T) {
 			return []*tensor.Array{y, z}
 		},
 	}
+	// Kernels on slices of one parent that overlap by half: d writes the parent's first elements, and its neighbour
+	// reads them, writes them or is read by d before.
+	sliced := func(body func(copies func(from, to tensor.Operand) error, given, parent, other tensor.Operand) error) func() []*tensor.Array {
+		return func() []*tensor.Array {
+			f := func(r *tensor.Run) error {
+				p, err := r.Kernel(metal.Source{Label: "half", Text: half}, "first_half")
+				if err != nil {
+					return err
+				}
+				group := metal.Size{X: 256, Y: 1, Z: 1}
+				return body(func(from, to tensor.Operand) error {
+					size := metal.Size{X: n, Y: 1, Z: 1}
+					return r.Dispatch(p, size, group, from.Arg(), to.Arg(), tensor.Const(n))
+				}, r.In[0], r.Out[0], r.Out[1])
+			}
+			out := partialOp.Call(ctx(), runAttrs{&f}, iota(2*n))
+			return []*tensor.Array{slice(out[0], 0, n, 1), slice(out[1], 0, n/2, 1)}
+		}
+	}
+	middle := func(o tensor.Operand) tensor.Operand { // what begins in the middle of the first n elements
+		o.OffsetBytes += 4 * n / 2
+		return o
+	}
+	programs["a slice read after a slice was written"] = sliced(
+		func(copies func(from, to tensor.Operand) error, given, parent, other tensor.Operand) error {
+			return cmp.Or(copies(given, parent), copies(middle(parent), other))
+		})
 	for _, c := range []struct {
 		program string
 		needs   string // the kinds of barriers without which it is wrong; others stand where a second kind is due as well

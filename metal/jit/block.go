@@ -195,6 +195,7 @@ func (g *group) positions(size [3]int, threads int) {
 func (g *group) step(spend int64) bool {
 	c := g.v.code
 	*(*int64)(unsafe.Add(g.base, blockFuel)) = spend
+	*(*int64)(unsafe.Add(g.base, blockLeft)) = fuel / 4
 	entry := c.entry
 	if g.resumed {
 		entry = c.resume

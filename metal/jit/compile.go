@@ -140,6 +140,8 @@ func (s *selector) kernel() entries {
 	e := entries{s.label(), s.label()}
 	s.flow.leaves, s.flow.uses = make([]bool, s.k.NumInstrs), make([]uint8, s.k.NumInstrs)
 	s.findLeaves(s.k.Body)
+	s.flow.cost, s.flow.barriers = make([]int, s.k.NumInstrs), countBarriers(s.k.Body)
+	s.flow.body = s.costs(s.k.Body)
 	s.flow.resume, s.flow.end, s.flow.empty = s.label(), s.label(), 0
 	s.flow.empty = s.flow.end
 	if inTurns(s.info) {
@@ -190,6 +192,7 @@ func (s *selector) oneByOne(start amd64.Label) {
 	s.bind(next)
 	s.startGroup()
 	s.body()
+	s.afterGroup()
 	s.loadR(8, amd64.RAX, block(blockGroup))
 	s.emit(amd64.Inst{Op: amd64.Add, W: 8, Dst: amd64.RAX, Imm: s.step})
 	s.storeR(8, block(blockGroup), amd64.RAX)
@@ -278,7 +281,7 @@ func (s *selector) zeroRegions() {
 
 // phases calls the groups of lanes of a threadgroup in turns: each runs to its next barrier, or to its end.
 func (s *selector) phases(start amd64.Label) {
-	begin, phase, turn, next, over, cold := s.label(), s.label(), s.label(), s.label(), s.label(), s.label()
+	begin, phase, turn, next, over := s.label(), s.label(), s.label(), s.label(), s.label()
 	first, init := s.label(), s.label()
 	s.flow.next = next
 	s.bind(start)
@@ -304,6 +307,7 @@ func (s *selector) phases(start amd64.Label) {
 	s.storeI(block(blockGroup), 0)
 	s.storeI(block(blockYields), 0)
 	s.bind(turn)
+	s.beforeTurn()
 	if s.info.Waits {
 		s.takeUp(next)
 	}
@@ -323,11 +327,7 @@ func (s *selector) phases(start amd64.Label) {
 	s.loadR(8, amd64.RAX, block(blockAlive))
 	done := s.label()
 	s.jcc2(amd64.RAX, done)
-	s.emit(amd64.Inst{Op: amd64.Sub, W: 8, Mem: block(blockFuel), Imm: 64})
-	s.jcc(amd64.CondS, cold)
 	s.jump(phase)
-	s.bind(cold)
-	s.exitFor(phase)
 	s.bind(done)
 	s.ret(exitDone)
 

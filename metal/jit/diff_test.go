@@ -134,6 +134,7 @@ func difference(k *kir.Kernel, want, got [][]byte) string {
 func TestCases(t *testing.T) {
 	files, err := filepath.Glob("testdata/cases/*.metal")
 	require.NoError(t, err)
+	require.NotEmpty(t, files)
 	l := levels(t)
 	for _, f := range files {
 		text, err := os.ReadFile(f)

@@ -13,17 +13,20 @@ type execMem struct {
 }
 
 // newExecMem puts code into pages of its own.
-func newExecMem(code []byte) (*execMem, error) {
+func newExecMem(code []byte) (*execMem, error) { return putCode(code, makeExecutable, unmapPages) }
+
+// putCode is newExecMem with the system's calls given.
+func putCode(code []byte, allow func([]byte) error, unmap func([]byte)) (*execMem, error) {
 	pages, err := mapPages(len(code))
 	if err != nil {
 		return nil, err
 	}
 	copy(pages, code)
-	if err := makeExecutable(pages); err != nil {
-		unmapPages(pages)
+	if err := allow(pages); err != nil {
+		unmap(pages)
 		return nil, err
 	}
 	m := &execMem{entry: uintptr(unsafe.Pointer(unsafe.SliceData(pages))), bytes: len(pages)}
-	runtime.AddCleanup(m, unmapPages, pages)
+	runtime.AddCleanup(m, unmap, pages)
 	return m, nil
 }

@@ -3,13 +3,17 @@
 package jit
 
 import (
+	"bytes"
+	"errors"
 	"runtime"
+	"syscall"
 	"testing"
-	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua/metal/interp"
+	"github.com/mlxlua/mlxlua/metal/jit/amd64"
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
@@ -80,19 +84,94 @@ func TestCodeIsGivenBack(t *testing.T) {
 	if ok, why := Available(); !ok {
 		t.Skip(why)
 	}
-	gone := make(chan struct{})
+	unmapped := make(chan []byte, 2)
+	unmap := func(pages []byte) {
+		unmapPages(pages)
+		unmapped <- pages
+	}
+	var entry uintptr
 	func() {
-		m, err := newExecMem([]byte{0xc3})
+		m, err := putCode([]byte{0xc3}, makeExecutable, unmap)
 		require.NoError(t, err)
-		runtime.AddCleanup(m, func(c chan struct{}) { close(c) }, gone)
-		enter(m.entry, 0)
-	}()
-	for {
+		entry = m.entry
+		enter(entry, 0)
 		runtime.GC()
-		select {
-		case <-gone:
-			return
-		case <-time.After(time.Millisecond):
+		require.Empty(t, unmapped, "it is in use")
+		runtime.KeepAlive(m)
+	}()
+	runtime.GC()
+	pages := <-unmapped
+	require.Equal(t, entry, uintptr(unsafe.Pointer(unsafe.SliceData(pages))))
+	require.ErrorIs(t, syscall.Munmap(pages), syscall.EINVAL, "they are the system's again")
+
+	refused := errors.New("refused")
+	_, err := putCode([]byte{0xc3}, func([]byte) error { return refused }, unmap)
+	require.ErrorIs(t, err, refused)
+	require.ErrorIs(t, syscall.Munmap(<-unmapped), syscall.EINVAL)
+	require.Empty(t, unmapped, "each is given back once")
+}
+
+// TestWhatTheMachineCan: a processor without AVX2, or a system that refuses pages of machine code, says so.
+func TestWhatTheMachineCan(t *testing.T) {
+	refuse := func([]byte) (*execMem, error) { return nil, syscall.EACCES }
+	_, err := explore(amd64.AVX512, refuse)
+	require.ErrorIs(t, err, syscall.EACCES)
+	require.ErrorContains(t, err, "pages of machine code are refused: ")
+	_, err = explore(amd64.NoLevel, newExecMem)
+	require.ErrorContains(t, err, "it lacks AVX2")
+	for from, to := range map[amd64.Level]isa{amd64.AVX2: isaAVX2, amd64.AVX512: isaAVX512} {
+		best, err := explore(from, newExecMem)
+		require.NoError(t, err)
+		require.Equal(t, to, best)
+	}
+}
+
+// TestBugsOfTheCompiler: a panic is an error that nobody takes for a kernel without machine code, whichever variant it
+// is in; an Unsupported pair leaves the plain variant.
+func TestBugsOfTheCompiler(t *testing.T) {
+	best, err := Best()
+	if err != nil {
+		t.Skip(err)
+	}
+	b := kir.NewBuilder("copy")
+	in, out := b.Param("in", kir.Device, kir.U32), b.Param("out", kir.Device, kir.U32)
+	b.K.Params[0].Write, b.K.Params[0].Atomic = false, false
+	i := b.Builtin(kir.ThreadPositionInGrid, 0)
+	b.Store(out, i, b.Load(kir.U32, in, i))
+	k := b.Kernel()
+	run := func(before func(bool) error) ([]byte, error) {
+		p, err := Prepare(k, nil, Options{PairAlways: true,
+			BeforeCompile: func(_ *kir.Kernel, paired bool) error { return before(paired) }})
+		require.NoError(t, err)
+		from, to := bytes.Repeat([]byte{1, 2, 3, 4}, 128), make([]byte, 512)
+		return to, p.Run(interp.Launch{Grid: [3]int{128, 1, 1}, Threadgroup: [3]int{64, 1, 1},
+			Buffers: [][]byte{from, to}})
+	}
+	for _, where := range []bool{false, true} {
+		if where && best < AVX512 {
+			break // there are no pairs
 		}
+		var u *Unsupported
+		_, err := run(func(paired bool) error {
+			if paired == where {
+				panic("a test says so")
+			}
+			return &Unsupported{Kernel: "copy"}
+		})
+		require.EqualError(t, err, "[copy] BUG: the compiler of machine code: a test says so")
+		require.False(t, errors.As(err, &u))
+	}
+	pairs := 0
+	got, err := run(func(paired bool) error {
+		if paired {
+			pairs++
+			return &Unsupported{Kernel: "copy"}
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, bytes.Repeat([]byte{1, 2, 3, 4}, 128), got)
+	if best >= AVX512 {
+		require.Equal(t, 1, pairs)
 	}
 }

@@ -26,6 +26,7 @@ const (
 	blockFrameStep = 96  // bytes from one frame to the next: layout.frameBytes
 	blockYields    = 104 // 1 if a group of lanes has given up its turn since the first one had its
 	blockYielding  = 112 // 1 while those that have given up their turns get others
+	blockLeft      = 120 // int64: fuel for all turns of a call, where groups of lanes may wait for each other
 	// Builtins, uint32 each: three components where they have them, in the order of builtinSlots.
 	blockBuiltins = 128
 	blockHeader   = 512

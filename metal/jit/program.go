@@ -1,6 +1,7 @@
 package jit
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -37,12 +38,18 @@ type Options struct {
 	Level Level
 	// PairAlways runs SIMD-groups two at a time wherever that can be done, not only where it pays. It is for tests.
 	PairAlways bool
+	// BeforeCompile is called with each kernel that is about to be compiled, and whether for pairs of SIMD-groups; what
+	// it returns or panics with is as if the compiler did. It is for tests.
+	BeforeCompile func(k *kir.Kernel, paired bool) error
 }
 
 // machine is what this computer can do, found out once.
-var machine = sync.OnceValues(func() (isa, error) {
+var machine = sync.OnceValues(func() (isa, error) { return explore(amd64.Detect(), newExecMem) })
+
+// explore finds out what a processor of that level can do with pages from put.
+func explore(level amd64.Level, put func([]byte) (*execMem, error)) (isa, error) {
 	var best isa
-	switch amd64.Detect() {
+	switch level {
 	case amd64.AVX512:
 		best = isaAVX512
 	case amd64.AVX2:
@@ -50,14 +57,17 @@ var machine = sync.OnceValues(func() (isa, error) {
 	default:
 		return 0, fmt.Errorf("no machine code for this %s processor: it lacks AVX2", runtime.GOARCH)
 	}
-	m, err := newExecMem([]byte{0xc3}) // ret
+	m, err := put([]byte{0xc3}) // ret
 	if err != nil {
 		return 0, fmt.Errorf("pages of machine code are refused: %w", err)
 	}
 	enter(m.entry, 0)
 	runtime.KeepAlive(m)
 	return best, nil
-})
+}
+
+// Best returns the best level that kernels can be compiled for here, or why they cannot.
+func Best() (Level, error) { return machine() }
 
 // Available reports whether kernels can be compiled here, and the name of the best level or why not.
 func Available() (ok bool, level string) {
@@ -79,12 +89,15 @@ type Program struct {
 
 	once      sync.Once
 	optimised *kir.Kernel
+	err       error      // of optimising
 	variants  [6]variant // for any threadgroup, for lanes.Geometry.Row, for that and Aligned; the same three with Full
 	pairs     [2]variant // by lanes.PairBy - 1; without code where pairing is of no use
 	// pairAlways: pairs also where that seems of no use, for tests.
 	pairAlways bool
+	before     func(k *kir.Kernel, paired bool) error // Options.BeforeCompile
 	runs       sync.Pool
 	nanos      atomic.Int64 // what a threadgroup last took, 0 if unknown
+	fuel       atomic.Int64 // what a call last needed to take callTime, 0 if unknown
 }
 
 // variant is a kernel's machine code for one kind of launch.
@@ -111,8 +124,8 @@ func Prepare(k *kir.Kernel, files []string, o Options) (*Program, error) {
 	if level > best {
 		return nil, fmt.Errorf("no %s on this processor", level)
 	}
-	return &Program{kernel: k, files: files, level: level, pairAlways: o.PairAlways, procs: runtime.GOMAXPROCS(0),
-		group: groupOf(k, level)}, nil
+	return &Program{kernel: k, files: files, level: level, pairAlways: o.PairAlways, before: o.BeforeCompile,
+		procs: runtime.GOMAXPROCS(0), group: groupOf(k, level)}, nil
 }
 
 // Kernel returns the kernel the Program was made of.
@@ -132,7 +145,11 @@ func (p *Program) variant(size [3]int, aligned bool) (*variant, error) {
 		if by != 0 {
 			v := &p.pairs[by-1]
 			v.once.Do(func() { p.compile(v, lanes.Geometry{Row: true, Aligned: true, Full: true, Pair: by}) })
-			if v.code != nil && v.err == nil {
+			var u *Unsupported
+			switch {
+			case v.err != nil && !errors.As(v.err, &u):
+				return nil, v.err
+			case v.err == nil && v.code != nil:
 				return v, nil
 			}
 		}
@@ -158,19 +175,35 @@ func (p *Program) plain(size [3]int, aligned bool) (*variant, error) {
 	return v, v.err
 }
 
+// bug turns a panic of the compiler into an error. It is not an Unsupported: whoever falls back on interp would never
+// know.
+func (p *Program) bug(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("[%s] BUG: the compiler of machine code: %v", p.kernel.Name, r)
+	}
+}
+
+// compile makes the code of a variant, or says in it why there is none.
 func (p *Program) compile(v *variant, geo lanes.Geometry) {
-	defer func() {
-		if r := recover(); r != nil {
-			v.err = &Unsupported{Kernel: p.kernel.Name, Why: fmt.Sprintf("BUG: %v", r)}
-		}
-	}()
-	p.once.Do(func() { p.optimised = lanes.Optimise(p.kernel) })
+	defer p.bug(&v.err)
+	p.once.Do(func() {
+		defer p.bug(&p.err)
+		p.optimised = lanes.Optimise(p.kernel)
+	})
+	if v.err = p.err; v.err != nil {
+		return
+	}
 	k := p.optimised
 	if geo.Pair != 0 {
 		if k = lanes.Pair(k, geo.Pair, p.pairAlways); k == nil {
 			return
 		}
 		v.paired = true
+	}
+	if p.before != nil {
+		if v.err = p.before(k, geo.Pair != 0); v.err != nil {
+			return
+		}
 	}
 	if v.code, v.err = compile(k, p.level, geo); v.err == nil {
 		v.mem, v.err = newExecMem(v.code.bytes)

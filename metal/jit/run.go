@@ -337,7 +337,9 @@ func (w *worker) repeat(met *group, end int64, size [3]int) bool {
 // they take about callTime.
 func (w *worker) finish(g *group) bool {
 	if w.fuel == 0 {
-		w.fuel = fuel
+		if w.fuel = w.run.prog.fuel.Load(); w.fuel == 0 {
+			w.fuel = fuel / 4 // nothing is known of the kernel
+		}
 	}
 	if w.step(g, w.fuel) {
 		return true
@@ -349,6 +351,7 @@ func (w *worker) finish(g *group) bool {
 		now := time.Now()
 		took := max(1, now.Sub(start))
 		w.fuel = max(fuel/64, min(w.fuel*int64(callTime)/int64(took), 2*w.fuel, 64*fuel))
+		w.run.prog.fuel.Store(w.fuel)
 		start = now
 	}
 	return false

@@ -7,6 +7,7 @@ import (
 	"io"
 	"runtime"
 	"runtime/pprof"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -234,14 +235,22 @@ func TestConcurrentFirstUse(t *testing.T) {
 }
 
 // TestSoak launches from many goroutines while the garbage collector runs without pause and a profiler interrupts;
-// some launches fault. No result is wrong.
+// some launches fault. No result is wrong. The levels share -jit.soak.
 func TestSoak(t *testing.T) {
-	p := programs(t, kernels, levels(t)[0])
-	if err := pprof.StartCPUProfile(io.Discard); err == nil { // another one may be running
+	if f := flag.Lookup("test.cpuprofile"); f == nil || f.Value.String() == "" { // that one interrupts as well
+		require.NoError(t, pprof.StartCPUProfile(io.Discard))
 		defer pprof.StopCPUProfile()
 	}
+	l := levels(t)
+	for _, level := range l {
+		t.Run(level.String(), func(t *testing.T) { soakLevel(t, level, *soak/time.Duration(len(l))) })
+	}
+}
+
+func soakLevel(t *testing.T, level jit.Level, d time.Duration) {
+	p := programs(t, kernels, level)
 	var over atomic.Bool
-	time.AfterFunc(*soak, func() { over.Store(true) })
+	time.AfterFunc(d, func() { over.Store(true) })
 	var wg sync.WaitGroup
 	var launches, faults, collections atomic.Int64
 	failures := make(chan error, 8)
@@ -269,6 +278,8 @@ func TestSoak(t *testing.T) {
 	}
 	t.Logf("%d launches, %d faults, %d collections", launches.Load(), faults.Load(), collections.Load())
 	require.Positive(t, launches.Load())
+	require.Positive(t, faults.Load())
+	require.Positive(t, collections.Load())
 }
 
 func soakOnce(p map[string]*jit.Program, n, w int, faults *atomic.Int64) error {
@@ -319,7 +330,7 @@ func BenchmarkEmptyLaunch(b *testing.B) {
 	}
 }
 
-// BenchmarkCollectionLatency is how long a garbage collection takes while a long kernel runs.
+// BenchmarkCollectionLatency is how long a garbage collection takes while a long kernel runs: the median and the worst.
 func BenchmarkCollectionLatency(b *testing.B) {
 	p := programs(b, kernels, levels(b)[0])["rounds"]
 	var stop atomic.Bool
@@ -331,11 +342,17 @@ func BenchmarkCollectionLatency(b *testing.B) {
 				Buffers: [][]byte{out, bytesOf(1 << 30)}}) // interrupted at the end
 		}
 	})
+	var took []time.Duration
 	for b.Loop() {
+		start := time.Now()
 		runtime.GC()
+		took = append(took, time.Since(start))
 	}
 	stop.Store(true)
 	wg.Wait()
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Nanoseconds())/1e3, "us/median")
+	b.ReportMetric(float64(took[len(took)-1].Nanoseconds())/1e3, "us/worst")
 }
 
 // BenchmarkCancellation is how soon a long kernel stops.

@@ -20,6 +20,9 @@ type flow struct {
 	compare    *kir.Instr  // a comparison that was left to the If that comes next
 	end        amd64.Label // of the body
 	polls      bool        // something leaves by saveAll
+	cost       []int       // by Instr.ID, of loops: see costs
+	body       int         // what the kernel's body costs
+	barriers   int         // in the body
 	safepoints int32       // handed out
 	resume     amd64.Label // saveAll
 	next       amd64.Label // barrier kernels: where the next group of lanes gets its turn
@@ -381,34 +384,4 @@ func (s *selector) escape(i *kir.Instr) {
 		s.setMask(to, s.eachMask(s.maskOr, to, s.exec))
 	}
 	s.gone()
-}
-
-// smallLoop is how many instructions a loop may execute in all without asking whether to stop.
-const smallLoop = 20000
-
-// poll lets the code leave at the end of a loop's round, to go on later, when its fuel is spent.
-func (s *selector) poll(loop *kir.Instr) {
-	cost := max(s.info.Cost[loop.ID], 1)
-	if n := s.info.Bounded[loop.ID]; n > 0 && n*cost <= smallLoop {
-		return
-	}
-	cold, back := s.label(), s.label()
-	s.emit(amd64.Inst{Op: amd64.Sub, W: 8, Mem: amd64.Mem{Base: regBlock, Disp: blockFuel}, Imm: int64(cost)})
-	s.emit(amd64.Inst{Op: amd64.Jcc, Cond: amd64.CondS, Label: cold})
-	s.bind(back)
-	s.f.ColdBegin()
-	s.bind(cold)
-	if s.info.Waits {
-		s.yield(back)
-	} else {
-		s.exitFor(back)
-	}
-	s.f.ColdEnd()
-}
-
-// exitFor saves all registers and leaves, to go on at a label.
-func (s *selector) exitFor(back amd64.Label) {
-	s.flow.polls = true
-	s.emit(amd64.Inst{Op: amd64.Lea, W: 8, Dst: amd64.RAX, Label: back})
-	s.jump(s.flow.resume)
 }

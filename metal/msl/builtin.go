@@ -236,6 +236,7 @@ func init() {
 	atomicBuiltins()
 	matrixBuiltins()
 	otherBuiltins()
+	internalNames()
 }
 
 func mathBuiltins() {

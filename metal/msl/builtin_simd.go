@@ -110,10 +110,6 @@ func simdBuiltins() {
 	}{{"simd_", 32}, {"quad_", 4}} {
 		groupBuiltins(grp.prefix, grp.n)
 	}
-	addBuiltin("simd_active_threads_mask", 0, 0, func(g *gen, c *bcall) value {
-		in := &kir.Instr{Op: kir.Ballot, Type: kir.U64, Imm: 32, Args: []*kir.Instr{g.instr(g.boolConst(true))}}
-		return g.vote(g.emit(in))
-	})
 }
 
 func groupBuiltins(p string, n int) {
@@ -227,10 +223,16 @@ func fillShuffle(p string, n int, up bool) {
 	}).accept = anyArgs
 }
 
-// voteBuiltins adds all, any, ballot and is_first.
+// voteBuiltins adds all, any, ballot, active_threads_mask and is_first.
 func voteBuiltins(p string, n int) {
 	ballot := func(g *gen, x operand) operand {
-		return g.emit(&kir.Instr{Op: kir.Ballot, Type: kir.U64, Imm: uint64(n), Args: []*kir.Instr{g.instr(x)}})
+		bits := g.emit(&kir.Instr{Op: kir.Ballot, Type: kir.U64, Imm: 32, Args: []*kir.Instr{g.instr(x)}})
+		if n == 4 { // this lane's quad
+			first := g.op(kir.And, kir.U32, g.lane(32), g.u32(28))
+			bits = g.op(kir.Shr, kir.U64, bits, g.convert(first, kir.U64))
+			bits = g.op(kir.And, kir.U64, bits, g.constant(kir.U64, 15))
+		}
+		return bits
 	}
 	test := func(name string, f func(g *gen, x operand) operand) {
 		addBuiltin(p+name, 1, 1, func(g *gen, c *bcall) value {
@@ -250,7 +252,10 @@ func voteBuiltins(p string, n int) {
 		if c.args[0].bad() {
 			return badValue
 		}
-		return g.vote(ballot(g, g.condition(c.args[0], c.at)))
+		return g.vote(n, ballot(g, g.condition(c.args[0], c.at)))
+	})
+	addBuiltin(p+"active_threads_mask", 0, 0, func(g *gen, c *bcall) value {
+		return g.vote(n, ballot(g, g.boolConst(true)))
 	})
 	addBuiltin(p+"is_first", 0, 0, func(g *gen, c *bcall) value {
 		l := g.lane(n)
@@ -259,20 +264,24 @@ func voteBuiltins(p string, n int) {
 	})
 }
 
-// vote wraps a ballot's bits in the prelude's simd_vote, a class that converts to its number; without it, in a ulong.
-func (g *gen) vote(bits operand) value {
-	v := rval(typeUlong, bits)
+// vote wraps a ballot's bits in the library's simd_vote or quad_vote, classes that convert to their number.
+func (g *gen) vote(group int, bits operand) value {
+	name, num := "simd_vote", kir.U64
+	if group == 4 {
+		name, num = "quad_vote", kir.U32
+	}
+	bits = g.convert(bits, num)
 	ns := g.c.find(g.c.root, "metal", 0)
 	if ns == nil || ns.kind != eNamespace {
-		return v
+		return rval(scalarTypes[num], bits)
 	}
-	ent := g.c.find(ns.ns, "simd_vote", 0)
+	ent := g.c.find(ns.ns, name, 0)
 	if ent == nil || ent.kind != eType {
-		return v
+		return rval(scalarTypes[num], bits)
 	}
 	t := g.c.typeEntity(ent)
 	if !g.c.isComplete(t.T) || t.T.comps != 1 {
-		return v
+		return rval(scalarTypes[num], bits)
 	}
 	return value{k: vRight, q: t.bare(), comps: []operand{bits}}
 }

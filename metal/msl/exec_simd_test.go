@@ -97,11 +97,41 @@ func TestSimdFunctions(t *testing.T) {
 		{"quad_sum(lane)", func(i int) float32 { return float32(i/4*16 + 6) }},
 		{"quad_shuffle_xor(lane, 1)", func(i int) float32 { return float32(i ^ 1) }},
 		{"quad_broadcast(lane, 2)", func(i int) float32 { return float32(i/4*4 + 2) }},
+		{"simd_ballot(lane < 40).all()", func(int) float32 { return 1 }},
+		{"simd_ballot(lane < 31).all()", func(int) float32 { return 0 }},
+		{"simd_ballot(lane == 31).any() + 2 * simd_ballot(lane > 31).any()", func(int) float32 { return 1 }},
+		{"simd_vote::vote_t(simd_ballot(lane == 5))", func(int) float32 { return 32 }},
+		{"(metal::simd_vote::vote_t)simd_ballot(lane == 5) >> 1", func(int) float32 { return 16 }},
+		{"static_cast<uint64_t>(simd_ballot(lane < 2)) & 2", func(int) float32 { return 2 }},
+		{"simd_ballot(lane < 7) & ((1u << lane) - 1)", func(i int) float32 { return float32(int(1)<<min(i, 7) - 1) }},
+		{"popcount(simd_ballot(lane % 3 == 0))", func(int) float32 { return 11 }},
+		{"popcount(uint(simd_ballot(lane % 3 == 0)))", func(int) float32 { return 11 }},
+		{"ctz(simd_ballot(lane > 8))", func(int) float32 { return 9 }},
+		{"simd_ballot(lane == 40) ? 1 : 2", func(int) float32 { return 2 }},
+		{"simd_ballot(true) == 0xffffffffu", func(int) float32 { return 1 }},
+		{"simd_vote(0xffffffff).all() && !simd_vote().any()", func(int) float32 { return 1 }},
+		{"simd_active_threads_mask().all()", func(int) float32 { return 1 }},
+		{"quad_active_threads_mask().all()", func(int) float32 { return 1 }},
+		{"quad_vote::vote_t(quad_ballot(lane & 1))", func(int) float32 { return 10 }},
+		{"quad_ballot(lane < 6).all()", func(i int) float32 { return map[bool]float32{true: 1}[i < 4] }},
+		{"quad_ballot(lane == 6).any()", func(i int) float32 { return map[bool]float32{true: 1}[i/4 == 1] }},
+		{"sizeof(quad_vote::vote_t) + 8 * is_same_v<simd_vote::vote_t, ulong>", func(int) float32 { return 12 }},
 		{"simd_sum(bool(lane & 1))", func(int) float32 { return 16 }},
 	} {
+		t.Log(c.expr)
 		got := runLanes(t, "", "out[lane] = float("+c.expr+");", 32, 32, msl.Options{})
 		require.Equal(t, lanes(c.want), got, c.expr)
 	}
+}
+
+// Votes as values of their class and as numbers in variables.
+func TestVoteVariables(t *testing.T) {
+	got := runLanes(t, "", `
+  simd_vote v = simd_ballot(lane < 5); auto w = simd_ballot(lane > 29);
+  uint64_t a = simd_ballot(lane == 1); ulong b = ulong(w) >> 30; uint c = simd_ballot(lane == 2);
+  const simd_vote::vote_t d = (simd_vote::vote_t)v;
+  if (w.any()) out[lane] = a + b + c + d + simd_vote::vote_t(v) + (v.all() ? 1000 : 0);`, 32, 32, msl.Options{})
+	require.Equal(t, lanes(func(int) float32 { return 2 + 3 + 4 + 31 + 31 }), got)
 }
 
 // A collective inside a branch acts on the lanes that take it.

@@ -156,7 +156,8 @@ func (g *gen) callOverload(fn *overload, args []value, at Pos) value {
 		return g.callBuiltin(fn, args, at)
 	}
 	inst, why := g.resolve(fn.funcs, fn, args, fn.this, false)
-	if fn.bi != nil && (inst == nil || !inst.f.usr && !exactCall(g, inst, args)) {
+	// A unit's own overload in namespace metal, as for a half type, is one among the library's.
+	if fn.bi != nil && (inst == nil || (!inst.f.usr || inst.f.env.metal != 0) && !exactCall(g, inst, args)) {
 		if fn.bi.accepts(args, fn) {
 			return g.callBuiltin(fn, args, at)
 		}

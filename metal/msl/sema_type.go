@@ -105,7 +105,7 @@ func (g *gen) arrayType(x *TypeExpr) qtype {
 		if !ok {
 			return badType
 		}
-		if v <= 0 || v > maxBytes {
+		if v < 0 || v > maxBytes { // none is an extension of clang, of which Metal is one
 			g.c.errorf(BadArraySize, x.X.Pos(), "an array of %d elements", v)
 			return badType
 		}

@@ -3,6 +3,11 @@
 
 #define METAL_FUNC inline
 
+// The last argument of __metal_exp and its like: which arithmetic is meant. There is one here.
+#define __METAL_PRECISE_MATH__ 0
+#define __METAL_FAST_MATH__ 1
+#define __METAL_MAYBE_FAST_MATH__ 2
+
 #define CHAR_BIT 8
 #define SCHAR_MAX 127
 #define SCHAR_MIN (-128)

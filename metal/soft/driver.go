@@ -5,10 +5,12 @@ package soft
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"sync"
 
 	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/metal/jit"
 )
 
 // Version names the toolchain: part of every library key. It changes when the meaning of a compiled text does.
@@ -20,8 +22,9 @@ type Options struct {
 	Workers int
 	// Memory replaces the machine's memory as the device's; 0 means the smaller of the RAM and the process's limit.
 	Memory int64
-	// Executor is "interp" for the interpreter, "avx2" or "avx512" for machine code of that level where the processor
-	// has it; "" is what the environment variable MLXLUA_JIT says, or the best there is.
+	// Executor is "interp" for the interpreter, "avx2" or "avx512" for machine code of that level; "" is what the
+	// environment variable MLXLUA_JIT says (0, avx2 or avx512), or the best there is. Where the processor lacks the
+	// level the interpreter runs kernels, for an unknown value the best there is does; Info.Name says so.
 	Executor string
 	// Compiler replaces the MSL compiler.
 	Compiler Compiler
@@ -49,6 +52,12 @@ var errClosed = errors.New("[soft] the driver is closed")
 
 // New returns a driver with its workers running; Close ends them.
 func New(o Options) *Driver {
+	best, why := jit.Best()
+	return newDriver(o, chooseExecutor(o.Executor, os.Getenv("MLXLUA_JIT"), best, why))
+}
+
+// newDriver is New with what runs kernels.
+func newDriver(o Options, e executor) *Driver {
 	n := o.Workers
 	if n <= 0 {
 		n = runtime.GOMAXPROCS(0)
@@ -60,7 +69,6 @@ func New(o Options) *Driver {
 	if o.Compiler == nil {
 		o.Compiler = compileMSL
 	}
-	e := chooseExecutor(o.Executor)
 	return &Driver{
 		executor: e,
 		info: metal.Info{

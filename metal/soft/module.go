@@ -44,7 +44,11 @@ func newModule(k *kir.Module, e executor) (*module, error) {
 		if err := interp.Check(kernel); err != nil {
 			return nil, err
 		}
-		m.programs = append(m.programs, newProgram(kernel, k.Files, e))
+		p, err := newProgram(kernel, k.Files, e)
+		if err != nil {
+			return nil, err
+		}
+		m.programs = append(m.programs, p)
 		m.reflections = append(m.reflections, reflect(kernel))
 	}
 	return m, nil

@@ -3,7 +3,6 @@ package soft
 import (
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"sync/atomic"
 
@@ -19,29 +18,36 @@ type executor struct {
 	name string // for people
 }
 
-// chooseExecutor turns Options.Executor into what this machine can do. Where the options do not say, the environment
-// variable MLXLUA_JIT does: 0 (the interpreter), avx2 or avx512.
-func chooseExecutor(name string) executor {
-	if name == "" {
-		name = os.Getenv("MLXLUA_JIT")
+// chooseExecutor turns Options.Executor, or where that is empty the environment variable MLXLUA_JIT, into what this
+// machine can do: best is the level of machine code it is capable of, or why has the reason that there is none. The
+// name says where that is not what was asked for.
+func chooseExecutor(option, env string, best jit.Level, why error) executor {
+	asked, note := option, ""
+	if asked == "" {
+		asked = env
 	}
-	var opt jit.Options
-	switch name {
+	level := best
+	switch asked {
+	case "":
 	case "interp", "0":
 		return executor{name: "interpreter"}
 	case "avx2":
-		opt.Level = jit.AVX2
+		level = jit.AVX2
 	case "avx512":
-		opt.Level = jit.AVX512
+		level = jit.AVX512
+	default:
+		note = fmt.Sprintf(" (MLXLUA_JIT=%s means nothing: 0, avx2 or avx512)", asked)
+		if option != "" {
+			note = fmt.Sprintf(" (the executor %q means nothing: interp, avx2 or avx512)", asked)
+		}
 	}
-	ok, level := jit.Available()
-	if !ok {
-		return executor{name: fmt.Sprintf("interpreter (%s)", level)}
+	switch {
+	case why != nil:
+		return executor{name: fmt.Sprintf("interpreter (%v)%s", why, note)}
+	case level > best:
+		return executor{name: fmt.Sprintf("interpreter (no %s on this processor)", level)}
 	}
-	if opt.Level != 0 {
-		level = opt.Level.String()
-	}
-	return executor{jit: true, opt: opt, name: level + " machine code"}
+	return executor{jit: true, opt: jit.Options{Level: level}, name: level.String() + " machine code" + note}
 }
 
 // program is a kernel and what has been made of it to run it. The interpreter is there for validation and for what
@@ -57,14 +63,12 @@ type program struct {
 	err    error
 }
 
-func newProgram(k *kir.Kernel, files []string, e executor) *program {
-	p := &program{kernel: k, files: files}
+func newProgram(k *kir.Kernel, files []string, e executor) (p *program, err error) {
+	p = &program{kernel: k, files: files}
 	if e.jit {
-		if j, err := jit.Prepare(k, files, e.opt); err == nil {
-			p.jit = j
-		}
+		p.jit, err = jit.Prepare(k, files, e.opt)
 	}
-	return p
+	return p, err
 }
 
 // run is a launch in execution.

@@ -82,7 +82,7 @@ func compileTest(_ context.Context, src metal.Source) (*kir.Module, error) {
 	return &kir.Module{Kernels: []*kir.Kernel{f()}, Files: []string{src.Label}}, nil
 }
 
-func newDevice(t *testing.T) *metal.Device {
+func newDevice(t testing.TB) *metal.Device {
 	t.Helper()
 	dev, err := metal.NewDevice(New(Options{Workers: 3, Compiler: compileTest}), metal.DeviceOptions{})
 	require.NoError(t, err)
@@ -90,7 +90,7 @@ func newDevice(t *testing.T) *metal.Device {
 	return dev
 }
 
-func pipeline(t *testing.T, dev *metal.Device, name string) *metal.Pipeline {
+func pipeline(t testing.TB, dev *metal.Device, name string) *metal.Pipeline {
 	t.Helper()
 	lib, err := dev.Library(context.Background(), metal.Source{Label: name + ".metal", Text: name})
 	require.NoError(t, err)
@@ -107,7 +107,7 @@ func u32Bytes(v ...uint32) []byte {
 	return b
 }
 
-func alloc(t *testing.T, dev *metal.Device, n int64) *metal.Buffer {
+func alloc(t testing.TB, dev *metal.Device, n int64) *metal.Buffer {
 	t.Helper()
 	b, err := dev.Alloc(context.Background(), n)
 	require.NoError(t, err)

@@ -83,13 +83,17 @@ func BenchmarkForkJoin(b *testing.B) {
 		}
 	})
 	b.Run("both", func(b *testing.B) { // each waits until the other one is there
+		best := time.Duration(1 << 62) // the mean says nothing where other processes have a processor
 		for b.Loop() {
 			var in atomic.Int32
+			start := time.Now()
 			w.run(1, none, func() {
 				in.Add(1)
 				for in.Load() < 2 {
 				}
 			})
+			best = min(best, time.Since(start))
 		}
+		b.ReportMetric(float64(best.Nanoseconds()), "ns/best")
 	})
 }

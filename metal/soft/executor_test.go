@@ -1,0 +1,138 @@
+package soft
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/metal/jit"
+	"github.com/mlxlua/mlxlua/metal/kir"
+)
+
+// TestTheNameSaysWhatRunsKernels: what was asked for and cannot be had is not passed over in silence.
+func TestTheNameSaysWhatRunsKernels(t *testing.T) {
+	refused := errors.New("pages of machine code are refused: permission denied")
+	for _, c := range []struct {
+		option, env string
+		best        jit.Level
+		why         error
+		level       jit.Level // 0: the interpreter
+		name        string
+	}{
+		{"", "", jit.AVX512, nil, jit.AVX512, "AVX-512 machine code"},
+		{"", "", jit.AVX2, nil, jit.AVX2, "AVX2 machine code"},
+		{"", "", 0, refused, 0, "interpreter (pages of machine code are refused: permission denied)"},
+		{"", "0", jit.AVX512, nil, 0, "interpreter"},
+		{"", "0", 0, refused, 0, "interpreter"},
+		{"interp", "avx2", jit.AVX512, nil, 0, "interpreter"},
+		{"", "avx2", jit.AVX512, nil, jit.AVX2, "AVX2 machine code"},
+		{"avx2", "0", jit.AVX512, nil, jit.AVX2, "AVX2 machine code"},
+		{"", "avx512", jit.AVX512, nil, jit.AVX512, "AVX-512 machine code"},
+		{"", "avx512", jit.AVX2, nil, 0, "interpreter (no AVX-512 on this processor)"},
+		{"avx512", "", jit.AVX2, nil, 0, "interpreter (no AVX-512 on this processor)"},
+		{"", "avx2", 0, refused, 0, "interpreter (pages of machine code are refused: permission denied)"},
+		{"", "bogus", jit.AVX512, nil, jit.AVX512,
+			"AVX-512 machine code (MLXLUA_JIT=bogus means nothing: 0, avx2 or avx512)"},
+		{"", "bogus", 0, refused, 0, "interpreter (pages of machine code are refused: permission denied) " +
+			"(MLXLUA_JIT=bogus means nothing: 0, avx2 or avx512)"},
+		{"bogus", "0", jit.AVX2, nil, jit.AVX2,
+			`AVX2 machine code (the executor "bogus" means nothing: interp, avx2 or avx512)`},
+	} {
+		e := chooseExecutor(c.option, c.env, c.best, c.why)
+		require.Equal(t, c.name, e.name)
+		require.Equal(t, executor{jit: c.level != 0, opt: jit.Options{Level: c.level}, name: c.name}, e)
+	}
+	t.Setenv("MLXLUA_JIT", "bogus")
+	d := New(Options{})
+	defer d.Close()
+	require.Contains(t, d.Info().Name, "MLXLUA_JIT=bogus means nothing: 0, avx2 or avx512")
+	t.Setenv("MLXLUA_JIT", "0")
+	e := New(Options{})
+	defer e.Close()
+	require.Regexp(t, `, interpreter$`, e.Info().Name)
+}
+
+// addOnce runs addk on a driver whose compiler of machine code calls before, and returns how that ended.
+func addOnce(t *testing.T, before func(*kir.Kernel, bool) error) ([]byte, error) {
+	best, why := jit.Best()
+	if why != nil {
+		t.Skip(why)
+	}
+	e := executor{jit: true, opt: jit.Options{Level: best, BeforeCompile: before}}
+	dev, err := metal.NewDevice(newDriver(Options{Workers: 2, Compiler: compileTest}, e), metal.DeviceOptions{})
+	require.NoError(t, err)
+	dev.SetValidate(false) // validation is the interpreter's
+	t.Cleanup(func() { require.NoError(t, dev.Close()) })
+	in, out := alloc(t, dev, 4*100), alloc(t, dev, 4*100)
+	cb := dev.NewCommandBuffer(0, "")
+	require.NoError(t, cb.Encoder().Fill(in.All(), u32Bytes(5)))
+	require.NoError(t, addK(cb.Encoder(), pipeline(t, dev, "addk"), in, out, 2))
+	require.NoError(t, cb.Commit())
+	err = cb.Wait(context.Background())
+	return append([]byte(nil), out.Bytes()...), err
+}
+
+// TestBugsOfTheCompilerSurface: the interpreter serves where there is no machine code for a kernel; it does not hide
+// that the compiler is broken.
+func TestBugsOfTheCompilerSurface(t *testing.T) {
+	_, err := addOnce(t, func(k *kir.Kernel, _ bool) error { panic("lost a register of " + k.Name) })
+	require.ErrorContains(t, err, "[addk] BUG: the compiler of machine code: lost a register of addk")
+
+	var asked atomic.Int64
+	got, err := addOnce(t, func(k *kir.Kernel, _ bool) error {
+		asked.Add(1)
+		return &jit.Unsupported{Kernel: k.Name, Op: kir.Load, Why: "a test says so"}
+	})
+	require.NoError(t, err)
+	require.Positive(t, asked.Load())
+	require.Equal(t, u32Bytes(7), got[4*99:], "the interpreter ran it")
+
+	got, err = addOnce(t, func(*kir.Kernel, bool) error { return nil })
+	require.NoError(t, err)
+	require.Equal(t, u32Bytes(7), got[4*99:])
+}
+
+// BenchmarkCancellation is the time from the end of a context to that of the command buffer whose endless kernel it
+// stops: the median and the worst.
+func BenchmarkCancellation(b *testing.B) {
+	dev, err := metal.NewDevice(New(Options{Compiler: compileTest}), metal.DeviceOptions{})
+	require.NoError(b, err)
+	b.Cleanup(func() { require.NoError(b, dev.Close()) })
+	dev.SetValidate(false)
+	p, out := pipeline(b, dev, "endless"), alloc(b, dev, 4)
+	var took []time.Duration
+	for b.Loop() {
+		cb := dev.NewCommandBuffer(0, "")
+		cb.Encoder().SetPipeline(p)
+		cb.Encoder().SetBuffer(0, out, 0)
+		require.NoError(b, cb.Encoder().Dispatch(x(1000), x(32)))
+		ctx, cancel := context.WithCancel(context.Background())
+		stop := context.AfterFunc(ctx, func() { cb.Cancel(context.Cause(ctx)) })
+		clear(out.Bytes())
+		require.NoError(b, cb.Commit())
+		awaitChange(out)
+		start := time.Now()
+		cancel()
+		require.ErrorIs(b, cb.Wait(context.Background()), context.Canceled)
+		took = append(took, time.Since(start))
+		stop()
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Nanoseconds())/1e3, "us/median")
+	b.ReportMetric(float64(took[len(took)-1].Nanoseconds())/1e3, "us/worst")
+}
+
+// awaitChange returns when the kernel is running: it has counted.
+func awaitChange(out *metal.Buffer) {
+	for word := (*uint32)(unsafe.Pointer(&out.Bytes()[0])); atomic.LoadUint32(word) == 0; {
+		runtime.Gosched()
+	}
+}
