@@ -592,10 +592,6 @@ var docs = map[string]string{
 	"tensor.Float16Bits": "Float16Bits is v rounded to the nearest float16, ties to even; what is over\n" +
 		"65519 becomes infinity.",
 	"tensor.Float16Value": "Float16Value is the number that float16 bits stand for.",
-	"tensor.FromBuffer": "FromBuffer is an array whose elements lie in buf, from offset (bytes) on,\n" +
-		"with strides in elements (nil: row-major). It holds a reference of its own on\n" +
-		"buf until it is garbage, and never writes to it. It fails if the elements do not\n" +
-		"lie in buf.",
 	"tensor.FromBytes": "FromBytes is an array of the spec whose elements are a copy of b, in row-major\n" +
 		"order: it is ready at once. It fails if b's length does not fit, or if the\n" +
 		"device's memory does not hold it.",
@@ -642,8 +638,7 @@ var docs = map[string]string{
 	"tensor.Node.ID":      "ID is a number that later nodes exceed.",
 	"tensor.Node.Inputs": "Inputs are what the node reads; empty after it was scheduled outside of\n" +
 		"transforms.",
-	"tensor.Node.IsConstant": "IsConstant says whether the node is no call of an op but data (FromBytes,\n" +
-		"FromBuffer).",
+	"tensor.Node.IsConstant": "IsConstant says whether the node is no call of an op but data (FromBytes).",
 	"tensor.Node.IsElementwise": "IsElementwise says whether the op is an expression of its broadcast operands:\n" +
 		"it needs no batching rule.",
 	"tensor.Node.IsPlaceholder": "IsPlaceholder says whether the node is an input made by Placeholder.",
@@ -766,7 +761,6 @@ var docs = map[string]string{
 	"tensor.Synchronize": "Synchronize waits until the streams (none given: all) have done all work that\n" +
 		"they were given before the call, or ctx is done: then it returns the context's\n" +
 		"cause. Failed work is no error here: it is that of its arrays.",
-	"tensor.TGMem": "TGMem is n bytes of threadgroup memory.",
 	"tensor.Timeline": "Timeline records when calls were built, planned, encoded, compiled, run and\n" +
 		"waited for, on every stream, in the format that Chrome's about:tracing and\n" +
 		"Perfetto show. There is one at a time; it sees all goroutines of the process.",

@@ -26,7 +26,8 @@ const hybridMain = "-- Both, side by side ---"
 // smaller makes the model small enough for validation, which executes kernels slowly.
 var smaller = strings.NewReplacer(
 	"local vocabulary, width = 512, 128\n", "local vocabulary, width = 96, 32\n",
-	"local heads, kv_heads, head_size, rope_size = 4, 2, 32, 16 ", "local heads, kv_heads, head_size, rope_size = 4, 2, 8, 4 ",
+	"local heads, kv_heads, head_size, rope_size = 4, 2, 32, 16 ",
+	"local heads, kv_heads, head_size, rope_size = 4, 2, 8, 4 ",
 	"local key_heads, value_heads, key_size, value_size = 2, 4, 64, 32 ",
 	"local key_heads, value_heads, key_size, value_size = 1, 2, 32, 4 ",
 	"local experts, chosen, hidden = 8, 3, 64\n", "local experts, chosen, hidden = 4, 2, 32\n",
@@ -54,8 +55,8 @@ func hybridText(t testing.TB, small bool) string {
 	return text
 }
 
-// decoding are the functions of the tests: run decodes some steps and gives the last scores; start and forward do so one by one. build gives all that a step makes, as a list,
-// and stays where it is in the sequence.
+// decoding are the functions of the tests: run decodes some steps and gives the last scores; start and forward do
+// so one by one. build gives all that a step makes, as a list, and stays where it is in the sequence.
 const decoding = `
 local step = decode
 if not options.eager then step = mx.compile(decode, {shapeless = true}) end

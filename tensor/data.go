@@ -83,34 +83,10 @@ func FromBytes(c *Ctx, spec Spec, b []byte) *Array {
 	return constant(c, spec, v)
 }
 
-// FromBuffer is an array whose elements lie in buf, from offset (bytes) on, with strides in elements (nil:
-// row-major). It holds a reference of its own on buf until it is garbage, and never writes to it. It fails if the
-// elements do not lie in buf.
-func FromBuffer(c *Ctx, spec Spec, buf *metal.Buffer, offset int64, strides []int) *Array {
-	const op = "array"
-	if err := spec.Shape.Check(spec.DType); err != nil {
-		return failed(c, op, c.Errorf(op, "%w", err))
-	}
-	if strides == nil {
-		strides = spec.Shape.Strides()
-	}
-	if len(strides) != len(spec.Shape) {
-		return Fail(c, op, "%d strides for shape %v", len(strides), spec.Shape)
-	}
-	v := View{OffsetBytes: offset, Strides: slices.Clone(strides)}
-	if low, high := v.span(spec); offset < 0 || offset+low < 0 || offset+high > buf.Len() {
-		return Fail(c, op, "bytes %d to %d do not lie in a buffer of %d bytes", offset+low, offset+high, buf.Len())
-	}
-	buf.Retain()
-	v.buf, v.owner = buf, newStorage(currentDevice(), nil, buf)
-	v.owner.external = true
-	return constant(c, spec, v)
-}
-
 // constPrim stands for the op of an array that was made from data.
 var constPrim = &Prim{name: "array", noMerge: true}
 
-// IsConstant says whether the node is no call of an op but data (FromBytes, FromBuffer).
+// IsConstant says whether the node is no call of an op but data (FromBytes).
 func (n *Node) IsConstant() bool { return n.prim == constPrim }
 
 func constant(c *Ctx, spec Spec, v View) *Array {

@@ -442,8 +442,6 @@ func (e *encoder) dispatch(label string, p *metal.Pipeline, grid, threadgroup me
 	enc.SetPipeline(p)
 	for i, a := range args {
 		switch {
-		case a.kind == argThreadgroup:
-			enc.SetThreadgroupBytes(i, a.n)
 		case a.kind == argBytes:
 			enc.SetBytes(i, a.bytes)
 		case a.view.buf != nil:

@@ -27,7 +27,6 @@ type Arg struct {
 	kind  argKind
 	view  View
 	bytes []byte
-	n     int
 }
 
 type argKind uint8
@@ -35,7 +34,6 @@ type argKind uint8
 const (
 	argBytes argKind = iota
 	argView
-	argThreadgroup
 	argBad
 )
 
@@ -65,9 +63,6 @@ func Const(v any) Arg {
 	}
 	return Arg{bytes: b}
 }
-
-// TGMem is n bytes of threadgroup memory.
-func TGMem(n int) Arg { return Arg{kind: argThreadgroup, n: n} }
 
 // Run is a call that is being executed: a Run rule encodes its kernels with it. It is valid during the rule only.
 type Run struct {

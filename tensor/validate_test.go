@@ -204,33 +204,6 @@ func TestHazardsOfTheEngine(t *testing.T) {
 			return []*tensor.Array{y, z}
 		},
 	}
-	// Kernels on slices of one parent that overlap by half: d writes the parent's first elements, and its neighbour
-	// reads them, writes them or is read by d before.
-	sliced := func(body func(copies func(from, to tensor.Operand) error, given, parent, other tensor.Operand) error) func() []*tensor.Array {
-		return func() []*tensor.Array {
-			f := func(r *tensor.Run) error {
-				p, err := r.Kernel(metal.Source{Label: "half", Text: half}, "first_half")
-				if err != nil {
-					return err
-				}
-				group := metal.Size{X: 256, Y: 1, Z: 1}
-				return body(func(from, to tensor.Operand) error {
-					size := metal.Size{X: n, Y: 1, Z: 1}
-					return r.Dispatch(p, size, group, from.Arg(), to.Arg(), tensor.Const(n))
-				}, r.In[0], r.Out[0], r.Out[1])
-			}
-			out := partialOp.Call(ctx(), runAttrs{&f}, iota(2*n))
-			return []*tensor.Array{slice(out[0], 0, n, 1), slice(out[1], 0, n/2, 1)}
-		}
-	}
-	middle := func(o tensor.Operand) tensor.Operand { // what begins in the middle of the first n elements
-		o.OffsetBytes += 4 * n / 2
-		return o
-	}
-	programs["a slice read after a slice was written"] = sliced(
-		func(copies func(from, to tensor.Operand) error, given, parent, other tensor.Operand) error {
-			return cmp.Or(copies(given, parent), copies(middle(parent), other))
-		})
 	for _, c := range []struct {
 		program string
 		needs   string // the kinds of barriers without which it is wrong; others stand where a second kind is due as well
@@ -242,21 +215,77 @@ func TestHazardsOfTheEngine(t *testing.T) {
 		{"slices of one array", "WAR"},
 		{"a kernel that writes its input", "RAW"},
 	} {
-		for _, kind := range []string{"none", "RAW", "WAR", "WAW"} {
-			t.Run(c.program+" without "+kind, func(t *testing.T) {
-				withDevice(t, metal.DeviceOptions{Validate: true, Ablate: metal.Ablations{DropRAW: kind == "RAW",
-					DropWAR: kind == "WAR", DropWAW: kind == "WAW"}})
-				for range 5 {
-					err := tensor.Eval(background, programs[c.program]()...)
-					if strings.Contains(c.needs, kind) {
-						require.ErrorContains(t, err, "[validate] missing barrier")
-						require.ErrorContains(t, err, "test.lua:7")
-					} else {
-						require.NoError(t, err)
-					}
+		ablate(t, c.program, c.needs, programs[c.program])
+	}
+}
+
+// ablate runs a program with each kind of barriers left out: validation fails every time for the kinds that it needs,
+// and never for others.
+func ablate(t *testing.T, name, needs string, program func() []*tensor.Array) {
+	for _, kind := range []string{"none", "RAW", "WAR", "WAW"} {
+		t.Run(name+" without "+kind, func(t *testing.T) {
+			withDevice(t, metal.DeviceOptions{Validate: true, Ablate: metal.Ablations{DropRAW: kind == "RAW",
+				DropWAR: kind == "WAR", DropWAW: kind == "WAW"}})
+			for range 5 {
+				err := tensor.Eval(background, program()...)
+				if strings.Contains(needs, kind) {
+					require.ErrorContains(t, err, "[validate] missing barrier")
+					require.ErrorContains(t, err, "test.lua:7")
+				} else {
+					require.NoError(t, err)
 				}
-			})
+			}
+		})
+	}
+}
+
+// TestHazardsOfSlices: neighbouring kernels whose input or output are slices of one parent, from its beginning or from
+// the middle of that on, so that they share half of their elements and no address that they begin at.
+func TestHazardsOfSlices(t *testing.T) {
+	const n = 2048
+	type copies func(from, to tensor.Operand)
+	program := func(body func(c copies, given, low, high, other tensor.Operand)) func() []*tensor.Array {
+		run := func(r *tensor.Run) error {
+			p, err := r.Kernel(metal.Source{Label: "half", Text: half}, "first_half")
+			low, high := r.Out[0], r.Out[0]
+			high.OffsetBytes += 4 * n / 2
+			body(func(from, to tensor.Operand) {
+				size, group := metal.Size{X: n, Y: 1, Z: 1}, metal.Size{X: 256, Y: 1, Z: 1}
+				if err == nil {
+					err = r.Dispatch(p, size, group, from.Arg(), to.Arg(), tensor.Const(n))
+				}
+			}, r.In[0], low, high, r.Out[1])
+			return err
 		}
+		return func() []*tensor.Array { return partialOp.Call(ctx(), runAttrs{&run}, iota(2*n)) }
+	}
+	read := program(func(c copies, given, low, high, other tensor.Operand) {
+		c(given, high)
+		c(given, low)
+		c(high, other) // its first half is what the second kernel wrote last
+	})
+	over := program(func(c copies, given, low, high, _ tensor.Operand) {
+		c(given, low)
+		c(given, high)
+	})
+	before := program(func(c copies, given, low, high, other tensor.Operand) {
+		c(given, low)
+		c(low, other)
+		c(given, high) // half of it the second kernel had to read before
+	})
+	ablate(t, "written over", "WAW", over)
+	ablate(t, "read behind a writer", "RAW WAW", read)
+	ablate(t, "written behind a reader", "RAW WAR", before)
+
+	withDevice(t, metal.DeviceOptions{Validate: true})
+	for range 5 {
+		out := read()
+		require.Equal(t, float32(n/2), floats(t, slice(out[1], 0, n, 1))[0])
+		out = over()
+		got := floats(t, slice(out[0], 0, 3*n/2, 1))
+		require.Equal(t, []float32{n/2 - 1, 0, n - 1}, []float32{got[n/2-1], got[n/2], got[3*n/2-1]})
+		out = before()
+		require.Equal(t, float32(n-1), floats(t, slice(out[1], 0, n, 1))[n-1])
 	}
 }
 

@@ -193,7 +193,8 @@ func edges(t kir.Type) []uint64 {
 	default:
 		m := t.Mask()
 		e = []uint64{0, 1, 2, 3, 5, 7, 8, 10, 16, 31, 33, 63, 100, m, m - 1, m - 2, m - 6, m >> 1, m>>1 + 1, m>>1 - 1,
-			m>>1 + 2, 0x5555555555555555 & m, 0xff & m, 0x10001 & m, 0x1000001 & m, 0xffffff7f & m, 0x80000080 & m, 0x7fffffbf & m,
+			m>>1 + 2, 0x5555555555555555 & m, 0xff & m, 0x10001 & m, 0x1000001 & m,
+			0xffffff7f & m, 0x80000080 & m, 0x7fffffbf & m,
 			0x7fffff40_00000001 & m, 0x7fffffbf_ffffffff & m, 0xffffffff & m, 0x100000000 & m, 1<<53 + 1&m}
 	}
 	return e

@@ -1,8 +1,9 @@
+//go:build amd64 && linux
+
 package jit
 
 import (
 	"cmp"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,7 +17,8 @@ import (
 )
 
 // BenchmarkTexts is the way from text to machine code: msl, jit and both, median and worst of all texts of the folder
-// that MLXLUA_KERNEL_CASES names, without one of testdata/cases. Each text counts with its best of several attempts.
+// that MLXLUA_KERNEL_CASES names, without one of the kernels of the benchmarks and of
+// testdata/cases. Each text counts with its best of several attempts.
 //
 //	go test ./metal/jit -run '^$' -bench Texts -benchtime 1x
 func BenchmarkTexts(b *testing.B) {
@@ -24,21 +26,26 @@ func BenchmarkTexts(b *testing.B) {
 	if err != nil {
 		b.Skip(err)
 	}
+	texts := map[string]string{}
 	dir := os.Getenv("MLXLUA_KERNEL_CASES")
 	if dir == "" {
 		dir = filepath.Join("testdata", "cases")
+		texts["gelu"], texts["qmv"], texts["gated_delta"] = geluText, qmvText, gatedDeltaText
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*.metal"))
 	require.NoError(b, err)
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		require.NoError(b, err)
+		texts[filepath.Base(f)] = string(text)
+	}
 	const attempts = 7
 	for b.Loop() {
 		times := map[string][]stopwatch{}
-		for _, f := range files {
-			text, err := os.ReadFile(f)
-			require.NoError(b, err)
+		for f, text := range texts {
 			took := map[string]time.Duration{"msl": 1 << 62, "jit": 1 << 62, "both": 1 << 62}
 			for range attempts {
-				parse, code, err := textToCode(f, string(text), best)
+				parse, code, err := textToCode(f, text, best)
 				if err != nil {
 					took = nil // metal/msl's test says which must compile
 					break
@@ -47,7 +54,7 @@ func BenchmarkTexts(b *testing.B) {
 				took["both"] = min(took["both"], parse+code)
 			}
 			for what, t := range took {
-				times[what] = append(times[what], stopwatch{t, filepath.Base(f)})
+				times[what] = append(times[what], stopwatch{t, f})
 			}
 		}
 		for _, what := range []string{"msl", "jit", "both"} {
@@ -56,8 +63,8 @@ func BenchmarkTexts(b *testing.B) {
 			slices.SortFunc(l, func(x, y stopwatch) int { return cmp.Compare(x.took, y.took) })
 			median, worst := l[len(l)/2], l[len(l)-1]
 			b.Logf("%s: %d texts, median %v, worst %v (%s)", what, len(l), median.took, worst.took, worst.name)
-			b.ReportMetric(float64(median.took.Microseconds()), fmt.Sprintf("us/%s", what))
-			b.ReportMetric(float64(worst.took.Microseconds()), fmt.Sprintf("us/%s-worst", what))
+			b.ReportMetric(float64(median.took.Microseconds()), "us/"+what)
+			b.ReportMetric(float64(worst.took.Microseconds()), "us/"+what+"-worst")
 		}
 	}
 }

@@ -136,7 +136,9 @@ func TestBugsOfTheCompiler(t *testing.T) {
 	b := kir.NewBuilder("copy")
 	in, out := b.Param("in", kir.Device, kir.U32), b.Param("out", kir.Device, kir.U32)
 	b.K.Params[0].Write, b.K.Params[0].Atomic = false, false
+	b.K.Params[1].Read, b.K.Params[1].Atomic = false, false
 	i := b.Builtin(kir.ThreadPositionInGrid, 0)
+	b.Builtin(kir.ThreadIndexInSimdgroup, 0) // without it SIMD-groups are not kept together, and there are no pairs
 	b.Store(out, i, b.Load(kir.U32, in, i))
 	k := b.Kernel()
 	run := func(before func(bool) error) ([]byte, error) {

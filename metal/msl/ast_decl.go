@@ -254,9 +254,10 @@ type (
 	// RangeForStmt is for (Var : Range) Body. Var has no initialiser.
 	RangeForStmt struct {
 		stmtNode
-		Var   *VarDecl
-		Range Expr // may be an InitList
-		Body  Stmt
+		Unroll uint8 // as in ForStmt
+		Var    *VarDecl
+		Range  Expr // may be an InitList
+		Body   Stmt
 	}
 
 	// WhileStmt is while (Cond) Body.

@@ -147,6 +147,13 @@ const (
 	//
 	// Example:
 	//	kernel void k(device int *x) { double d = 1; }
+	//
+	// Example:
+	//	kernel void k(device int *x, metal::texture2d<float, metal::access::read> t [[texture(0)]]) {}
+	//
+	// Example:
+	//	using namespace metal;
+	//	kernel void k(device int *x, texture2d_array<half> t [[texture(0)]]) {}
 	Unsupported Code = 327
 	// UnknownAttribute is an attribute that does not exist, or in the wrong place.
 	//

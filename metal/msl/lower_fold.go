@@ -240,7 +240,8 @@ func ceilDiv(n int, y uint64) uint64 {
 	return p.Div(p, new(big.Int).SetUint64(y)).Uint64()
 }
 
-var inverse = map[kir.Op]kir.Op{kir.Eq: kir.Ne, kir.Ne: kir.Eq, kir.Lt: kir.Ge, kir.Ge: kir.Lt, kir.Le: kir.Gt, kir.Gt: kir.Le}
+var inverse = map[kir.Op]kir.Op{kir.Eq: kir.Ne, kir.Ne: kir.Eq, kir.Lt: kir.Ge, kir.Ge: kir.Lt,
+	kir.Le: kir.Gt, kir.Gt: kir.Le}
 
 // invert negates a comparison by its opposite; those of floats that order are true for no NaN and have none.
 func (c *cleaner) invert(in, a *kir.Instr) *kir.Instr {

@@ -84,6 +84,9 @@ func (g *gen) stmt(s Stmt, tail bool) flow {
 		return g.ifStmt(s, tail)
 	case *ForStmt:
 		return g.forStmt(s)
+	case *RangeForStmt:
+		return g.rangeForStmt(s)
+	case *EmptyStmt:
 	case *WhileStmt:
 		return g.loop(loopParts{cond: s.Cond, v: s.Var, body: s.Body, wish: s.Unroll})
 	case *DoStmt:
@@ -100,6 +103,8 @@ func (g *gen) stmt(s Stmt, tail bool) flow {
 		return g.returnStmt(s, tail)
 	case *PragmaStmt:
 		g.pragma(s)
+	default:
+		g.c.errorf(Internal, s.Pos(), "the statement %T is not lowered", s)
 	}
 	return fNext
 }

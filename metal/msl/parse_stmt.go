@@ -367,7 +367,7 @@ func (p *parser) forStmt() Stmt {
 		p.advance()
 	case p.declStarts():
 		if p.rangeFor() {
-			return p.rangeForStmt(f.stmtNode)
+			return p.rangeForStmt(f.stmtNode, f.Unroll)
 		}
 		f.Init = p.declStmt()
 	default:
@@ -418,8 +418,8 @@ func (p *parser) rangeFor() bool {
 }
 
 // rangeForStmt parses for (T x : range), from the declaration on.
-func (p *parser) rangeForStmt(at stmtNode) Stmt {
-	f := &RangeForStmt{stmtNode: at}
+func (p *parser) rangeForStmt(at stmtNode, unroll uint8) Stmt {
+	f := &RangeForStmt{stmtNode: at, Unroll: unroll}
 	sr := p.specifiers(inBlock)
 	if sr.typ == nil {
 		p.noType(&sr)

@@ -157,7 +157,7 @@ func (g *gen) callOverload(fn *overload, args []value, at Pos) value {
 	}
 	inst, why := g.resolve(fn.funcs, fn, args, fn.this, false)
 	// A unit's own overload in namespace metal, as for a half type, is one among the library's.
-	if fn.bi != nil && (inst == nil || (!inst.f.usr || inst.f.env.metal != 0) && !exactCall(g, inst, args)) {
+	if fn.bi != nil && (inst == nil || (!inst.f.usr || inMetal(inst.f.env)) && !exactCall(g, inst, args)) {
 		if fn.bi.accepts(args, fn) {
 			return g.callBuiltin(fn, args, at)
 		}
@@ -173,6 +173,9 @@ func (g *gen) callOverload(fn *overload, args []value, at Pos) value {
 	}
 	return g.call(inst, args, fn.this, at)
 }
+
+// inMetal reports whether a scope is namespace metal or one of its parts, the unit's additions to them too.
+func inMetal(e *env) bool { return e.metal != 0 || e.frozen != nil && e.frozen.metal != 0 }
 
 // exactCall reports whether an instance takes the arguments without conversion.
 func exactCall(g *gen, inst *funcInst, args []value) bool {

@@ -71,6 +71,8 @@ func (g *gen) expr(x Expr) value {
 		return g.lambdaExpr(x)
 	case *FoldExpr:
 		return g.foldExpr(x)
+	case *heldExpr:
+		return x.v
 	case *PackExpr:
 		g.c.errorf(BadTemplateArgs, x.Pos(), "a pack is expanded where only one expression can stand")
 	}

@@ -14,6 +14,9 @@ func (g *gen) initList(l *InitList, t qtype, at Pos) value {
 	if t.T.kind == tBad {
 		return badValue
 	}
+	if e := g.expandElems(l.Elems); e != nil {
+		l = &InitList{l.exprNode, e}
+	}
 	if t.T.kind == tArray && t.T.n < 0 {
 		t.T = g.c.arrayOf(t.T.elem, max(len(l.Elems), 1))
 	}
@@ -43,6 +46,29 @@ func (g *gen) initList(l *InitList, t qtype, at Pos) value {
 	}
 	g.c.errorf(TypeMismatch, at, "a braced list is no value of type %s", t)
 	return badValue
+}
+
+// heldExpr stands for one element of an expanded pack in a braced list: it is evaluated already.
+type heldExpr struct {
+	exprNode
+	v value
+}
+
+// expandElems returns the elements of a braced list with its packs expanded, nil if it has none.
+func (g *gen) expandElems(elems []Expr) []Expr {
+	for i, x := range elems {
+		p, ok := x.(*PackExpr)
+		if !ok {
+			continue
+		}
+		out := append([]Expr{}, elems[:i]...)
+		g.expandPack(p.X, func(h *gen) { out = append(out, &heldExpr{exprNode{Base{x.Pos()}}, h.expr(p.X)}) })
+		if rest := g.expandElems(elems[i+1:]); rest != nil {
+			return append(out, rest...)
+		}
+		return append(out, elems[i+1:]...)
+	}
+	return nil
 }
 
 // listConstruct tries the constructors of a class for the elements of a list, and copies.

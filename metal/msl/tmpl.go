@@ -421,6 +421,10 @@ func (g *gen) explicitArgs(d *deduction, args []targ) bool {
 // template.
 func (g *gen) instantiateType(tm *tmplInfo, args []targ, at Pos) (qtype, bool) {
 	if tm.built != "" {
+		if isTexture(tm.built) {
+			g.c.errorf(Unsupported, at, "textures are not supported: '%s'; pass a buffer", tm.built)
+			return badType, true
+		}
 		t, msg := builtinTemplate(tm.built, flattenPacks(args))
 		if t == nil {
 			g.c.errorf(BadTemplateArgs, at, "%s", msg)

@@ -58,6 +58,16 @@ func makeBuiltinTypes() map[string]*ctype {
 // builtinTemplates are the predeclared class templates that are not written in the prelude.
 var builtinTemplates = map[string]bool{
 	"vec": true, "packed_vec": true, "atomic": true, "simdgroup_matrix": true,
+	// refused, by name
+	"texture1d": true, "texture1d_array": true, "texture2d": true, "texture2d_array": true, "texture2d_ms": true,
+	"texture2d_ms_array": true, "texture3d": true, "texturecube": true, "texturecube_array": true,
+	"texture_buffer": true, "depth2d": true, "depth2d_array": true, "depth2d_ms": true, "depth2d_ms_array": true,
+	"depthcube": true, "depthcube_array": true,
+}
+
+// isTexture reports whether a predeclared class template is one of Metal's textures.
+func isTexture(name string) bool {
+	return strings.HasPrefix(name, "texture") || strings.HasPrefix(name, "depth")
 }
 
 // builtinTemplate instantiates a predeclared class template; the message says what is wrong with the arguments.

@@ -1,9 +1,9 @@
 // Products with packed matrices (see quantize.metal): out = x W^T, where a row of W is packed along depth
 // (TRANSPOSED), or x W, where it is packed along the columns. A thread makes one column of a tile of ROWS (1 or 4)
 // rows: it unpacks each element of W once, as scale * q + bias, and adds up in the order of depth. With GATHERED,
-// place z of the batch multiplies matrix lhs of x by packed matrix rhs: indices of types LHS and RHS, in arrays that the
-// batch steps through with strides. Without LHS the place in x's batch is the index. An index that is out of range is
-// noted in bad, as its value (cut to 32 bits) plus 2^31, and counts as 0.
+// place z of the batch multiplies matrix lhs of x by packed matrix rhs: indices of types LHS and RHS, in arrays
+// that the batch steps through with strides. Without LHS the place in x's batch is the index. An index that is out
+// of range is noted in bad, as its value (cut to 32 bits) plus 2^31, and counts as 0.
 
 #pragma clang fp contract(off)
 

@@ -30,9 +30,8 @@ func Ints(lo, hi int) Gen { return Gen{"ints", float64(lo), float64(hi)} }
 // Distinct gives different numbers around lo, 1/4 apart: for max, sort and the like, which have no derivative at ties.
 func Distinct(lo float64) Gen { return Gen{"distinct", lo, 0} }
 
-// Special gives zeros of both signs, infinities, NaN and plain numbers; it is for golden data.
-func Special() Gen { return Gen{Kind: "special"} }
-
+// specials are what golden data of the kind "special" consist of: zeros of both signs, infinities, NaN and plain
+// numbers.
 var specials = []float64{0, math.Copysign(0, -1), 1, -1, 0.5, math.Inf(1), math.Inf(-1), math.NaN(), 2.5, -2.5, 100,
 	-100}
 

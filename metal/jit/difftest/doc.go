@@ -111,17 +111,6 @@ func number(r *rand.Rand, float bool, width int) uint32 {
 	return r.Uint32()
 }
 
-// Outputs returns the indices of the buffers that a kernel writes.
-func Outputs() []int {
-	var out []int
-	for i, b := range buffers {
-		if !b.input {
-			out = append(out, i)
-		}
-	}
-	return out
-}
-
 // Params returns the text of the kernel's buffer parameters.
 func params() string {
 	var b strings.Builder

@@ -28,6 +28,9 @@ enum class mem_flags {
 };
 constexpr mem_flags operator|(mem_flags a, mem_flags b) { return mem_flags(int(a) | int(b)); }
 
+// How a texture is used: the second argument of its type, which is refused.
+enum class access { sample, read, write, read_write };
+
 // uniform<T> promises that a value is the same in all threads; here it is just the value.
 template <typename T>
 using uniform = T;

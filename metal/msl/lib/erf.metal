@@ -1,4 +1,5 @@
-// The error function and its inverse, with the names that MLX gives them. erf(a) = -(exp(-g(a)) - 1) with g = -log(erfc),
+// The error function and its inverse, with the names that MLX gives them. erf(a) = -(exp(-g(a)) - 1) with
+// g = -log(erfc),
 // which is a times a polynomial. erfinv(x) is x times a function of w = -log(1 - x^2) (Giles, "Approximating the
 // erfinv function", 2010). All polynomials by gen/fit.py.
 

@@ -1,0 +1,73 @@
+package luabind
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+// fused runs f with fusion and without, and returns what it gave.
+func fused(f func() []byte) (with, without []byte) {
+	defer tensor.SetFusion(tensor.SetFusion(true))
+	with = f()
+	tensor.SetFusion(false)
+	return with, f()
+}
+
+// TestFusionOfTheHybrid: the scores of the small hybrid model are the same bytes with a kernel for each op
+// (MLXLUA_FUSE=0) as with fused ones, which are fewer, eager and compiled.
+func TestFusionOfTheHybrid(t *testing.T) {
+	text := hybridText(t, true)
+	_, drv := withDevice(t, metal.DeviceOptions{})
+	for _, mode := range []string{"", "--eager"} {
+		args := hybridLayers(4)
+		if mode != "" {
+			args = append(args, lua.LString(mode))
+		}
+		var commands []int64
+		with, without := fused(func() []byte {
+			before := drv.dispatches.Load()
+			s := hybridState(t, text, nil, args...)
+			defer s.Close()
+			x, err := callArray(s, "run", lua.LNumber(3), lua.LNumber(3))
+			require.NoError(t, err)
+			b, err := x.Bytes(t.Context())
+			require.NoError(t, err)
+			requireFinite(t, b)
+			commands = append(commands, drv.dispatches.Load()-before)
+			return b
+		})
+		require.Equal(t, with, without)
+		require.Less(t, commands[0], commands[1], "nothing was fused")
+	}
+}
+
+// TestFusionOfTheQuickstart: it prints the same, and what it computes are the same bytes.
+func TestFusionOfTheQuickstart(t *testing.T) {
+	text, err := os.ReadFile("../examples/quickstart.lua")
+	require.NoError(t, err)
+	with, without := fused(func() []byte {
+		var out bytes.Buffer
+		s := New(Options{Libraries: true, Stdout: &out})
+		defer s.Close()
+		script := string(text) + "\nreturn c, w, my_gelu(c), out, dense"
+		results, err := s.Run(t.Context(), strings.NewReader(script), "quickstart.lua")
+		require.NoError(t, err)
+		require.Len(t, results, 5)
+		for _, r := range results {
+			b, err := s.ToGo(r).(*tensor.Array).Bytes(t.Context())
+			require.NoError(t, err)
+			require.NotEmpty(t, b)
+			out.Write(b)
+		}
+		return out.Bytes()
+	})
+	require.Equal(t, with, without)
+}
