@@ -43,7 +43,8 @@ func (s *selector) limit(x *access, size, shift int64, slow amd64.Label) amd64.R
 	if shift > 0 {
 		s.gopI(amd64.Shr, 8, room, shift)
 	}
-	s.gopI(amd64.Mov, 4, amd64.RAX, 1<<31-1)
+	// Gathers extend indices by their sign; where lanes are done one by one, byte offsets are kept in 32 bits.
+	s.gopI(amd64.Mov, 4, amd64.RAX, min(1<<31-1, int64(1<<32-1)>>shift))
 	s.emit(amd64.Inst{Op: amd64.Cmp, W: 8, A: room, B: amd64.RAX})
 	s.emit(amd64.Inst{Op: amd64.CMov, W: 8, Cond: amd64.CondA, Dst: room, A: amd64.RAX})
 	return room

@@ -27,7 +27,8 @@ func (g *gen) rangeForStmt(s *RangeForStmt) flow {
 		o := g.newObject(stepName, qt(typeInt))
 		g.store(g.objVal(o), g.intVal(typeInt, 0))
 		g.env.put(&entity{kind: eVar, name: stepName, local: true, val: g.objVal(o), at: s.Pos()})
-		loop.Cond = &BinaryExpr{exprNode{at}, OpLt, step, &IntLit{exprNode: exprNode{at}, Value: uint64(r.q.T.n), Decimal: true}}
+		end := &IntLit{exprNode: exprNode{at}, Value: uint64(r.q.T.n), Decimal: true}
+		loop.Cond = &BinaryExpr{exprNode{at}, OpLt, step, end}
 		v.Init = &IndexExpr{exprNode{at}, name(rangeName), step}
 	case tStruct:
 		for i, m := range [2]string{"begin", "end"} {
