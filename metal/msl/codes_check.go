@@ -97,7 +97,7 @@ const (
 	// BadArraySize is an array without elements or of unknown size.
 	//
 	// Example:
-	//	kernel void k(device int *x) { int a[0]; }
+	//	kernel void k(device int *x) { int a[-1]; }
 	BadArraySize Code = 318
 	// Redefinition is a second definition of a name.
 	//
