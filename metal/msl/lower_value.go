@@ -15,6 +15,7 @@ const (
 	vMem                // an lvalue in memory: ptr + idx + imm
 	vSwz                // an lvalue: components sel of the vector base
 	vDyn                // an lvalue: component idx of the vector base
+	vBits               // an lvalue: the bits of a bit-field in memory at ptr + idx + imm
 	vFuncs              // a set of functions, with the object for methods
 	vType               // a type where an expression may stand
 	vList               // a braced list
@@ -36,6 +37,7 @@ type value struct {
 	sel   []uint8
 	fn    *overload
 	list  *InitList
+	bits  bitField // vBits: where it is; of a value read from a bit-field its width
 }
 
 // object is a variable: its scalars in slots, or memory.
@@ -70,7 +72,7 @@ var (
 func (v *value) bad() bool { return v.k == vBad || v.q.T == nil || v.q.T.kind == tBad }
 func (v *value) isLvalue() bool {
 	switch v.k {
-	case vSlot, vSwz, vDyn:
+	case vSlot, vSwz, vDyn, vBits:
 		return true
 	case vMem:
 		return !v.tmp
@@ -86,7 +88,7 @@ func (g *gen) intVal(t *ctype, v int64) value { return rval(t, g.constant(t.kirS
 func (g *gen) inMemory(t *ctype) bool {
 	if g.exec {
 		if t.comps < 0 {
-			g.notConst("a union")
+			g.notConst("a union or a class with bit-fields")
 		}
 		return false
 	}
@@ -271,6 +273,8 @@ func (g *gen) load(v value) value {
 			return badValue
 		}
 		r.comps = []operand{g.pick(b.comps, v.idx)}
+	case vBits:
+		return g.loadBits(v)
 	}
 	if t.kind == tVec {
 		r.q.T = t.unpacked()
@@ -399,6 +403,8 @@ func (g *gen) store(v, x value) {
 			nc[i] = g.op(kir.Select, nc[i].ty, g.op(kir.Eq, kir.Bool, v.idx, g.i64(int64(i))), x.comps[0], nc[i])
 		}
 		g.store(*v.base, value{k: vRight, q: b.q, comps: nc})
+	case vBits:
+		g.storeBits(v, x.comps[0])
 	}
 }
 

@@ -255,6 +255,8 @@ func (p *parser) simpleDeclaration(w where, tc tmplCtx, out *[]Decl) {
 		switch {
 		case sr.ctor || sr.conv:
 			p.specialDeclarator(&sr, &d)
+		case w == inClass && p.kind() == tColon: // a bit-field without a name
+			d.at, d.typ = p.pos(), sr.typ
 		default:
 			d = p.declarator(sr.typ, declNamed)
 		}
@@ -380,6 +382,12 @@ func (p *parser) variable(w where, tc tmplCtx, sr *specResult, d *declr, at Base
 		p.declare(d.sym, e)
 		*out = append(*out, a)
 		return true
+	}
+	if w == inClass && d.name == nil && p.accept(tColon) { // a bit-field that only takes room
+		v := &VarDecl{declNode: declNode{Base{d.at}}, Specs: sr.specs, Type: d.typ, Field: true}
+		v.Bits = p.condExpr()
+		*out = append(*out, v)
+		return !p.bad
 	}
 	if d.name == nil {
 		p.errorAt(d.at, BadDeclarator, "this declares no name")

@@ -390,7 +390,7 @@ func (g *gen) decltype(x Expr) qtype {
 		return badType
 	case v.k == vFuncs:
 		return qt(&ctype{kind: tFunc, sig: &funcSig{ret: qt(typeVoid)}})
-	case v.isLvalue() && v.k != vSwz && v.k != vDyn:
+	case v.isLvalue() && v.k != vSwz && v.k != vDyn && v.k != vBits:
 		return qt(g.c.refTo(v.q))
 	}
 	if v.q.T.kind == tVec {

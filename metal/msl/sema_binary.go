@@ -121,6 +121,7 @@ func (g *gen) fmaOf(op Op, a, b value, ma, mb bool) (value, bool) {
 // common applies the usual arithmetic conversions: promotion and the wider type for scalars, spreading a scalar
 // over a vector; two vectors must be of one type.
 func (g *gen) common(a, b value) (*ctype, value, value, bool) {
+	a, b = g.promoteBits(a), g.promoteBits(b)
 	ta, tb := a.q.T.unpacked(), b.q.T.unpacked()
 	a.q.T, b.q.T = ta, tb
 	if ta.kind == tVec || tb.kind == tVec {

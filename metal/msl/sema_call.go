@@ -129,6 +129,7 @@ func (g *gen) adl(funcs []*funcEnt, name string, args []value) []*funcEnt {
 		if t.kind != tStruct || t.st.scope == nil || t.st.lambda != nil {
 			continue
 		}
+		funcs = g.addFriends(funcs, name, t.st)
 		ns := t.st.scope.namespaceOf()
 		if ns == nil {
 			continue
@@ -145,6 +146,26 @@ func (g *gen) adl(funcs []*funcEnt, name string, args []value) []*funcEnt {
 				}
 			}
 			funcs = append(funcs[:len(funcs):len(funcs)], f)
+		}
+	}
+	return funcs
+}
+
+// addFriends adds the friends of a class and of its bases.
+func (g *gen) addFriends(funcs []*funcEnt, name string, st *structInfo) []*funcEnt {
+	g.c.declareMembers(st)
+next:
+	for _, f := range st.friends[name] {
+		for _, o := range funcs {
+			if o == f {
+				continue next
+			}
+		}
+		funcs = append(funcs[:len(funcs):len(funcs)], f)
+	}
+	for _, b := range st.bases {
+		if b.kind == tStruct {
+			funcs = g.addFriends(funcs, name, b.st)
 		}
 	}
 	return funcs
@@ -527,7 +548,7 @@ func (g *gen) bindRef(t qtype, v value, at Pos) value {
 		return badValue
 	}
 	same := v.q.T == e.T || v.q.T.kind == tArray && e.T.kind == tArray
-	if v.isLvalue() && v.q.Space.normal() == e.Space.normal() && v.k != vSwz {
+	if v.isLvalue() && v.q.Space.normal() == e.Space.normal() && v.k != vSwz && v.k != vBits {
 		if same {
 			v.q.Const, v.q.Vol = e.Const, e.Vol
 			return v

@@ -175,7 +175,7 @@ func (g *gen) refRank(v *value, to *ctype) rank {
 		if v.q.Const && !e.Const || v.q.Vol && !e.Vol {
 			return rankNone
 		}
-		if v.k == vSwz && !e.Const {
+		if (v.k == vSwz || v.k == vBits) && !e.Const {
 			return rankConversion
 		}
 		if !v.q.sameCV(e) {

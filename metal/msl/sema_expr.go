@@ -346,6 +346,7 @@ func (g *gen) arithUnary(op Op, v value, at Pos) value {
 
 // promote applies the integer promotions to a scalar.
 func (g *gen) promote(v value) value {
+	v = g.promoteBits(v)
 	t := v.q.T
 	if t.kind == tEnum && !t.en.scoped || t.isBool() || t.isInt() && t.size < 4 {
 		to := typeInt
@@ -380,6 +381,9 @@ func (g *gen) toArith(v value) value {
 		}
 		if best == nil {
 			for _, f := range g.c.methods(v.q.T, "(conversion)") { // a template converts to what it is asked for: float
+				if f.tmpl == nil || f.decl.Specs.Explicit {
+					continue
+				}
 				if inst := g.instConversion(f, &v, typeFloat); inst != nil && g.methodFits(inst, &v) {
 					best = inst
 					break
@@ -411,6 +415,10 @@ func (g *gen) addressOf(v value, at Pos) value {
 	}
 	if v.k == vSwz || v.k == vDyn {
 		g.c.errorf(NotLvalue, at, "the components of a vector have no address here")
+		return badValue
+	}
+	if v.k == vBits {
+		g.c.errorf(NotLvalue, at, "a bit-field has no address")
 		return badValue
 	}
 	if !v.isLvalue() {

@@ -316,6 +316,9 @@ func (g *gen) fillMemory(cur *listCursor, lv value, at Pos) bool {
 		}
 		q.Const = false
 		p := g.part(lv, q, comp, off)
+		if fd != nil && fd.bits.width > 0 {
+			p.k, p.bits = vBits, fd.bits
+		}
 		v, descend := g.one(cur, q, fd, at)
 		if descend {
 			ok = g.fillMemory(cur, p, at) && ok

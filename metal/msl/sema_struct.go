@@ -85,6 +85,16 @@ func (c *compiler) declareMethod(st *structInfo, d *FuncDecl, tmpl *TemplateDecl
 	f := &funcEnt{decl: d, env: st.scope, tmpl: tmpl, cls: st, usr: !c.inPrelude(d.Pos())}
 	f.noContract = st.noContract || !f.usr
 	name := funcKey(d)
+	if d.Specs.Friend {
+		if d.Body != nil { // else the definition is found where it stands
+			if st.friends == nil {
+				st.friends = map[string][]*funcEnt{}
+			}
+			f.cls = nil
+			st.friends[name] = append(st.friends[name], f)
+		}
+		return
+	}
 	if old := st.scope.own(name); old != nil && old.kind == eFunc {
 		if tmpl != nil && tmpl.Spec {
 			if p := primaryOf(old, d); p != nil {
@@ -168,8 +178,6 @@ func (c *compiler) addField(g *gen, lay *layout, d *VarDecl) {
 	case x.T.kind == tRef:
 		c.errorf(Unsupported, d.Pos(), "the field '%s' is a reference: Metal kernels keep a pointer instead", name)
 		x = qt(typeInt)
-	case d.Bits != nil:
-		c.errorf(Unsupported, d.Pos(), "the field '%s' is a bit-field", name)
 	case x.Space.normal() != SpaceNone:
 		c.errorf(AddressSpace, d.Pos(), "the field '%s' names the address space %s: a field lives where its object does",
 			name, x.Space)
@@ -192,6 +200,10 @@ func (c *compiler) addField(g *gen, lay *layout, d *VarDecl) {
 			}
 		}
 	}
+	if d.Bits != nil {
+		lay.addBits(g, field{name: name, q: x, decl: d})
+		return
+	}
 	lay.add(field{name: name, q: x, decl: d})
 }
 
@@ -200,11 +212,13 @@ type layout struct {
 	c     *compiler
 	st    *structInfo
 	align int
+	bits  int // bits taken, if the last field is a bit-field: t.size holds them rounded up
 }
 
 func (l *layout) add(f field) {
 	t := l.st.typ
 	ft := f.q.T
+	l.bits = 0
 	align := max(ft.align, l.align, 1)
 	f.comp = t.comps
 	if l.st.union {
@@ -254,6 +268,9 @@ func (g *gen) member(v value, path []*field) value {
 		t.Const = t.Const || v.q.Const && !(f.decl != nil && f.decl.Specs.Mutable)
 		t.Vol = t.Vol || v.q.Vol
 		v = g.part(v, t, f.comp, f.off)
+		if f.bits.width > 0 && v.k == vMem {
+			v.k, v.bits = vBits, f.bits
+		}
 	}
 	return v
 }

@@ -76,6 +76,7 @@ type structInfo struct {
 	userCtor bool
 	declared bool // its members are in scope
 	asserts  []*StaticAssertDecl
+	friends  map[string][]*funcEnt // functions defined in the class that are no members: found by its objects
 	// noContract: its methods' products do not contract.
 	noContract bool
 }
@@ -87,6 +88,7 @@ type field struct {
 	off  int // bytes
 	comp int // first component
 	decl *VarDecl
+	bits bitField
 	base bool // a base class subobject
 	anon bool // an anonymous struct or union, whose members are found through it
 }
