@@ -145,8 +145,8 @@ kernel void attention(const device T* q [[buffer(0)]],
 #if SINKS
                       const device T* sinks [[buffer(5 + ARRAY)]],
 #endif
-                      uint3 p [[thread_position_in_grid]]) {
-    uint lane = p.x;
+                      uint3 p [[threadgroup_position_in_grid]],
+                      uint lane [[thread_index_in_simdgroup]]) {
     uint chunk = p.z % m.chunks;
     uint kv_head = (p.z / m.chunks) % m.kv_heads;
     uint batch = p.z / m.chunks / m.kv_heads;
