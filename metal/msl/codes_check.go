@@ -204,4 +204,29 @@ const (
 	TooLarge Code = 336
 	// Internal is a failure of the compiler itself: a bug. No example: none is known.
 	Internal Code = 337
+	// DivergentCollective is a function of the SIMD-group or quad that not all lanes are sure to reach together, under
+	// Options.Portable.
+	//
+	// Example:
+	//	kernel void k(device float *x, uint i [[thread_index_in_simdgroup]]) {
+	//	  if (x[i] > 0) x[0] = simd_sum(x[i]);
+	//	}
+	DivergentCollective Code = 341
+	// DivergentBarrier is a barrier that not all threads of the threadgroup are sure to reach together, under
+	// Options.Portable.
+	//
+	// Example:
+	//	kernel void k(device float *x, constant uint &n, uint i [[thread_position_in_grid]]) {
+	//	  if (i >= n) return;
+	//	  threadgroup_barrier(mem_flags::mem_device);
+	//	  x[i] = 1;
+	//	}
+	DivergentBarrier Code = 342
+	// WaitsForOthers is a loop that only another threadgroup can end, under Options.Portable.
+	//
+	// Example:
+	//	kernel void k(device atomic_uint *flag) {
+	//	  while (atomic_load_explicit(flag, memory_order_relaxed) == 0) {}
+	//	}
+	WaitsForOthers Code = 343
 )

@@ -14,8 +14,10 @@ import (
 )
 
 // codeDocs returns the constants of type Code that a file declares, with the examples in their comments.
-func codeDocs(t *testing.T, file string) (names []string, values map[string]Code, examples map[string][]string) {
-	values, examples = map[string]Code{}, map[string][]string{}
+func codeDocs(t *testing.T, file string) (
+	names []string, values map[string]Code, examples map[string][]string, portable map[string]bool,
+) {
+	values, examples, portable = map[string]Code{}, map[string][]string{}, map[string]bool{}
 	f, err := goparser.ParseFile(gotoken.NewFileSet(), file, nil, goparser.ParseComments)
 	require.NoError(t, err)
 	for _, d := range f.Decls {
@@ -44,6 +46,7 @@ func codeDocs(t *testing.T, file string) (names []string, values map[string]Code
 			values[name] = Code(n)
 			doc := v.Doc.Text()
 			require.True(t, strings.HasPrefix(doc, name+" "), "%s: the comment starts with the name", name)
+			portable[name] = strings.Contains(doc, "Options.Portable")
 			parts := strings.Split(doc, "Example:\n")
 			for _, p := range parts[1:] {
 				examples[name] = append(examples[name], strings.ReplaceAll(p, "\t", " "))
@@ -53,18 +56,19 @@ func codeDocs(t *testing.T, file string) (names []string, values map[string]Code
 			}
 		}
 	}
-	return names, values, examples
+	return names, values, examples, portable
 }
 
 // testCodes checks that every example of a file provokes its code and no other.
-func testCodes(t *testing.T, file string, check func(text string) ErrorList) {
-	names, values, examples := codeDocs(t, file)
+// Those whose comment speaks of the option are compiled with Options.Portable.
+func testCodes(t *testing.T, file string, check func(text string, opt Options) ErrorList) {
+	names, values, examples, portable := codeDocs(t, file)
 	seen := map[Code]string{}
 	for _, name := range names {
 		require.Empty(t, seen[values[name]], "%s has a number of its own", name)
 		seen[values[name]] = name
 		for _, text := range examples[name] {
-			errs := check(text)
+			errs := check(text, Options{Portable: portable[name]})
 			if len(errs) == 0 {
 				t.Errorf("%s: no error: %s", name, text)
 			}
@@ -78,15 +82,15 @@ func testCodes(t *testing.T, file string, check func(text string) ErrorList) {
 }
 
 func TestSyntaxCodes(t *testing.T) {
-	testCodes(t, "codes.go", func(text string) ErrorList {
+	testCodes(t, "codes.go", func(text string, _ Options) ErrorList {
 		_, errs := Parse(ppText(text))
 		return errs
 	})
 }
 
 func TestCheckCodes(t *testing.T) {
-	testCodes(t, "codes_check.go", func(text string) ErrorList {
-		_, err := Compile(Source{Name: "source", Text: text}, Options{})
+	testCodes(t, "codes_check.go", func(text string, opt Options) ErrorList {
+		_, err := Compile(Source{Name: "source", Text: text}, opt)
 		var errs ErrorList
 		if !errors.As(err, &errs) {
 			t.Errorf("no error list but %v: %s", err, text)

@@ -29,6 +29,7 @@ const (
 // Options say how to compile.
 type Options struct {
 	Float64  bool // accept double, which Metal has not
+	Portable bool // refuse what the portable dialect of built-in kernels leaves out (see portable.go)
 	MathMode MathMode
 	Defines  []Define // macros defined before the text
 	// FunctionConstants are the bits of function constants by their index. A kernel that uses one which is missing
@@ -206,6 +207,7 @@ type compiler struct {
 
 	instantiations []pendingInst
 	asserts        []pendingAssert
+	portable       map[kir.Pos]Pos // under Options.Portable: where convergent operations and loops stand
 	order          []*funcEnt
 	noContract     bool // of the file-scope pragmas so far
 }
@@ -217,7 +219,7 @@ func newCompiler(f *File, opt Options) *compiler {
 		busy:  map[*entity]bool{},
 		insts: map[*tmplInfo][]*structInfo{}, varInsts: map[*tmplInfo][]varInst{}, finsts: map[*funcEnt][]*funcInst{},
 		used: map[*funcEnt]bool{}, overlay: map[*env]*env{}, extraTmpl: map[*tmplInfo][]*TemplateDecl{},
-		extraSpecs: map[*funcEnt][]*funcEnt{}, members: map[memberKey][]memberDef{},
+		extraSpecs: map[*funcEnt][]*funcEnt{}, members: map[memberKey][]memberDef{}, portable: map[kir.Pos]Pos{},
 	}
 	c.errs = &c.list
 	return c

@@ -164,6 +164,9 @@ func (g *gen) emit(in *kir.Instr) operand {
 	if g.c.instrs > maxInstrs {
 		g.c.fatal(TooLarge, g.pos, "the kernel has more than %d instructions once its calls are inlined", maxInstrs)
 	}
+	if g.c.opt.Portable && (in.Op.Convergent() || in.Op == kir.Loop) {
+		g.c.portable[in.Pos] = g.pos
+	}
 	g.blk.Instrs = append(g.blk.Instrs, in)
 	return operand{in: in, ty: in.Type}
 }

@@ -188,6 +188,9 @@ func (c *compiler) kernel(inst *funcInst, name string, specs *Specs) *kir.Kernel
 		return nil
 	}
 	g.finish()
+	if c.opt.Portable {
+		checkPortable(c, g.k)
+	}
 	return g.k
 }
 

@@ -18,5 +18,5 @@ func compileMSL(_ context.Context, src metal.Source) (*kir.Module, error) {
 		mode = msl.Safe
 	}
 	return msl.Compile(msl.Source{Name: src.Label, Text: src.Text},
-		msl.Options{Float64: src.Options.Float64, MathMode: mode})
+		msl.Options{Float64: src.Options.Float64, Portable: src.Options.Portable, MathMode: mode})
 }

@@ -145,14 +145,16 @@ kernel void attention(const device T* q [[buffer(0)]],
 #if SINKS
                       const device T* sinks [[buffer(5 + ARRAY)]],
 #endif
-                      uint3 p [[thread_position_in_grid]]) {
-    uint lane = p.x;
+                      uint3 p [[threadgroup_position_in_grid]],
+                      uint lane [[thread_index_in_simdgroup]],
+                      uint simd [[simdgroup_index_in_threadgroup]],
+                      uint simds [[dispatch_simdgroups_per_threadgroup]]) {
     uint chunk = p.z % m.chunks;
     uint kv_head = (p.z / m.chunks) % m.kv_heads;
     uint batch = p.z / m.chunks / m.kv_heads;
     uint rows = m.groups * m.queries;
     uint heads = m.groups * m.kv_heads;
-    uint first = p.y * ROWS;
+    uint first = (p.y * simds + simd) * ROWS;
     uint column = chunk * 32 * WIDTH;
 #if !WHOLE_WIDTH
     uint columns = m.width - column;
