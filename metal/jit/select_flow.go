@@ -32,6 +32,7 @@ type flow struct {
 type exits struct {
 	of        *kir.Instr
 	end, next amd64.Label // after it; its next round (loops)
+	latch     bool        // next is not the round's begin but where masks are put together first
 	left      []amd64.R   // lanes that left for its end, nil if nobody needs to know
 	back      []amd64.R   // lanes that wait for the next round, nil if there is no divergent Continue
 }
@@ -259,13 +260,8 @@ func (s *selector) selectLoop(i *kir.Instr) (ends bool) {
 	round, latch := s.label(), s.label()
 	s.f.Loop()
 	s.bind(round)
-	s.scope(mask, latch, func() bool {
-		x.next = latch
-		if !s.block(i.Body) {
-			s.poll(i)
-		}
-		return false
-	})
+	x.next, x.latch = latch, true
+	s.scope(mask, latch, func() bool { return s.block(i.Body) })
 	s.bind(latch)
 	if x.back != nil {
 		s.setMask(mask, s.eachMask(s.maskOr, mask, x.back))
@@ -273,6 +269,7 @@ func (s *selector) selectLoop(i *kir.Instr) (ends bool) {
 			s.zeroReg(r)
 		}
 	}
+	s.poll(i) // here, where every way to the next round comes by
 	s.jumpIfAny(mask, round)
 	s.f.EndLoop()
 	s.bind(x.end)
@@ -366,7 +363,9 @@ func (s *selector) escape(i *kir.Instr) {
 	if !s.info.Divergent[i.ID] {
 		// All lanes that run in the target go.
 		if i.Op == kir.Continue {
-			s.poll(i.Target)
+			if !x.latch {
+				s.poll(i.Target)
+			}
 			s.jump(x.next)
 			return
 		}

@@ -129,6 +129,7 @@ func TestVerifyConvergentAndAtomic(t *testing.T) {
 		{&Instr{Op: Shuffle, Type: F32, Imm: 32, Args: args(f, f)}, false},
 		{&Instr{Op: Ballot, Type: U64, Imm: 32, Args: args(x)}, true},
 		{&Instr{Op: Ballot, Type: U32, Imm: 32, Args: args(x)}, false},
+		{&Instr{Op: Ballot, Type: U64, Imm: 4, Args: args(x)}, false},
 		{&Instr{Op: BroadcastFirst, Type: PtrDevice, Imm: 32, Args: args(p)}, true},
 		{&Instr{Op: AtomicRMW, Mode: ModeAdd, Type: F32, Args: args(p, f)}, true},
 		{&Instr{Op: AtomicRMW, Mode: ModeXor, Type: F32, Args: args(p, f)}, false},

@@ -81,7 +81,7 @@ const (
 	// inactive
 	// lane gives zero.
 	Shuffle
-	Ballot         // Args: Bool; T U64: bit i is set where lane i is active and true
+	Ballot         // Args: Bool; T U64: bit i is set where lane i is active and true; Imm is 32
 	BroadcastFirst // Args: value; the value of the lowest active lane
 
 	// SimdBarrier and Barrier order memory; Barrier waits for all threads of the threadgroup that have not returned.

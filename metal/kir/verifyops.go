@@ -178,6 +178,9 @@ func (v *verifier) convergent(in *Instr) {
 	}
 	t := in.Args[0].Type
 	if in.Op == Ballot {
+		if in.Imm != 32 {
+			v.errorf("group of %d lanes, want 32", in.Imm)
+		}
 		v.want(in, U64)
 		v.argType(in, 0, t == Bool, "bool")
 		return

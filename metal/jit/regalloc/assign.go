@@ -29,6 +29,9 @@ func (a *Allocator) assign(c uint8, regs []uint8) {
 			n := len(a.queue) - 1
 			v := a.queue[n]
 			a.queue = a.queue[:n]
+			if a.work < 0 {
+				continue
+			}
 			r := a.hinted(v)
 			for k := 0; r < 0 && k < len(regs); k++ {
 				if a.free(v, int(regs[k])) {
@@ -55,6 +58,7 @@ func (a *Allocator) free(v int32, r int) bool {
 	for k := a.ivs[v].head; k >= 0; k = a.ranges[k].next {
 		s := &a.ranges[k]
 		from, to := int(s.from>>6), int(s.to>>6)
+		a.work--
 		low, high := ^uint64(0)<<(s.from&63), ^uint64(0)>>(63-s.to&63)
 		if from == to {
 			if busy[from]&low&high != 0 {
@@ -66,6 +70,7 @@ func (a *Allocator) free(v int32, r int) bool {
 			return false
 		}
 		for w := from + 1; w < to; w++ {
+			a.work--
 			if busy[w] != 0 {
 				return false
 			}
@@ -80,6 +85,7 @@ func (a *Allocator) mark(v int32, r int, taken bool) {
 	for k := a.ivs[v].head; k >= 0; k = a.ranges[k].next {
 		s := &a.ranges[k]
 		from, to := int(s.from>>6), int(s.to>>6)
+		a.work -= to - from + 1
 		for w := from; w <= to; w++ {
 			m := ^uint64(0)
 			if w == from {
@@ -148,6 +154,7 @@ func (a *Allocator) shares(v int32, r int, h *hint) bool {
 func (a *Allocator) written(dst, src, but int32) bool {
 	for k := a.ivs[src].head; k >= 0; k = a.ranges[k].next {
 		s := &a.ranges[k]
+		a.work -= 1 + int(min(s.to>>1-s.from>>1, 4*a.ivs[dst].defs))
 		if s.to>>1-s.from>>1 > 4*a.ivs[dst].defs {
 			for d := a.ivs[dst].writes; d >= 0 && a.writes[d].at >= s.from>>1; d = a.writes[d].next {
 				if i := a.writes[d].at; i <= s.to>>1 && i != but {
@@ -178,6 +185,7 @@ func (a *Allocator) together(u, v int32) int32 {
 	}
 	for x >= 0 && y >= 0 {
 		p, q := &a.ranges[x], &a.ranges[y]
+		a.work--
 		switch {
 		case p.to < q.from:
 			x = p.next

@@ -25,8 +25,8 @@ type pair struct{ v, block int32 }
 // marks of a block name the virtual register they were last made for.
 type marks struct{ in, out, def, known int32 }
 
-// live finds the global virtual registers that are live where blocks end.
-func (a *Allocator) live() {
+// live finds the global virtual registers that are live where blocks end. false: it is too much work.
+func (a *Allocator) live() bool {
 	f := &a.flow
 	f.places, f.outs, f.outAt = f.places[:0], f.outs[:0], resize(f.outAt, len(a.blocks))
 	clear(f.never)
@@ -38,10 +38,14 @@ func (a *Allocator) live() {
 	}
 	a.before()
 	for v := range a.ivs {
-		if a.ivs[v].reads >= 0 {
-			a.follow(int32(v))
+		if a.ivs[v].reads < 0 {
+			continue
+		}
+		if a.follow(int32(v)); a.work < 0 {
+			return false
 		}
 	}
+	return true
 }
 
 // exposed lists block b with what it reads before it writes it, and with what it writes.
@@ -129,6 +133,7 @@ func (a *Allocator) follow(v int32) {
 	if unwritten {
 		a.known(v)
 	}
+	a.work -= 4 * len(f.ends)
 	for _, b := range f.ends {
 		if m := &f.marks[b]; !unwritten || m.known == v || m.def == v {
 			f.outs = append(f.outs, place{what: v, next: f.outAt[b]})

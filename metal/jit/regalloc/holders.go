@@ -30,6 +30,7 @@ func (a *Allocator) hold(v int32, r int) {
 	x := &a.held
 	for k := a.ivs[v].head; k >= 0; k = a.ranges[k].next {
 		s := &a.ranges[k]
+		a.work -= int(s.to>>stretchBits-s.from>>stretchBits) + 1
 		for t := s.from >> stretchBits; t <= s.to>>stretchBits; t++ {
 			head := &x.heads[r*a.stretches+int(t)]
 			h := hold{from: s.from, to: s.to, v: v, next: *head}
@@ -52,6 +53,7 @@ func (a *Allocator) letGo(v int32, r int) {
 		for t := s.from >> stretchBits; t <= s.to>>stretchBits; t++ {
 			for link := &x.heads[r*a.stretches+int(t)]; *link >= 0; {
 				n := *link
+				a.work--
 				if x.holds[n].v != v {
 					link = &x.holds[n].next
 					continue
@@ -70,9 +72,11 @@ func (a *Allocator) eachHolder(v int32, r int, f func(u int32) bool) {
 	a.search++
 	for k := a.ivs[v].head; k >= 0; k = a.ranges[k].next {
 		s := &a.ranges[k]
+		a.work -= int(s.to>>stretchBits-s.from>>stretchBits) + 1
 		for t := s.from >> stretchBits; t <= s.to>>stretchBits; t++ {
 			for n := x.heads[r*a.stretches+int(t)]; n >= 0; n = x.holds[n].next {
 				h := &x.holds[n]
+				a.work--
 				if h.to < s.from || h.from > s.to || a.met[h.v] == a.search {
 					continue
 				}

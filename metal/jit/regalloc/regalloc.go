@@ -114,7 +114,15 @@ type Allocator struct {
 	loads     []load
 	owned     heap // slots in use, by the end of that
 	unused    heap // slots that were in use
+	work      int  // what may still be done
 }
+
+// Limits of the work on a list, in ranges, blocks and words looked at: some fixed amount and some for each
+// instruction. What takes more has thousands of values that all live long, over thousands of blocks.
+const (
+	fixedWork = 24 << 20
+	workEach  = 200
+)
 
 // interval is the life of a virtual register. Positions are 2*instruction, plus 1 where results are written.
 type interval struct {
@@ -153,7 +161,9 @@ type hint struct {
 	whole     bool // the value stays the same
 }
 
-// Run allocates the registers of a function; slots begin at offset first, which is rounded up to their size.
+// Run allocates the registers of a function; slots begin at offset first, which is rounded up to their size. It returns
+// nil if to find out which values live where is too much work. If only to share out the registers well is too much,
+// values that come late do without.
 func (a *Allocator) Run(f Func, classes []Class, first int) *Result {
 	total := 0
 	a.class = a.class[:0]
@@ -172,8 +182,12 @@ func (a *Allocator) Run(f Func, classes []Class, first int) *Result {
 	a.met, a.search = resize(a.met, total), 0
 	clear(a.met)
 	a.read(f)
-	a.live()
+	limit := fixedWork + workEach*len(a.first)
+	if a.work = limit; !a.live() {
+		return nil
+	}
 	a.build()
+	a.work = limit
 	r := &a.result
 	r.Reg, r.Slot, r.Remat = resize(r.Reg, total), resize(r.Slot, total), resize(r.Remat, total)
 	for v := range r.Reg {

@@ -1,0 +1,62 @@
+package jit_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua/metal/interp"
+	"github.com/mlxlua/mlxlua/metal/jit"
+	"github.com/mlxlua/mlxlua/metal/msl"
+)
+
+// wideText has n loaded values that all live at once, over as many checks of what is loaded.
+func wideText(n int) string {
+	var b strings.Builder
+	b.WriteString("kernel void wide(device float *o, device const float *a, uint i [[thread_position_in_grid]]) {\n")
+	for k := range n {
+		fmt.Fprintf(&b, "float v%d = a[i + %d];\n", k, k)
+	}
+	b.WriteString("float x = 0;\n")
+	for k := range n {
+		fmt.Fprintf(&b, "x += v%d * v%d;\n", k, n-1-k)
+	}
+	b.WriteString("o[i] = x;\n}\n")
+	return b.String()
+}
+
+// TestWhatIsTooMuchWork: a kernel with many values at once becomes machine code that computes what the interpreter
+// does; one whose registers would take long to allocate is left to the interpreter.
+func TestWhatIsTooMuchWork(t *testing.T) {
+	for n, refused := range map[int]bool{150: false, 3000: true} {
+		m, err := msl.Compile(msl.Source{Name: "wide", Text: wideText(n)}, msl.Options{})
+		require.NoError(t, err)
+		run := func(r runner) ([]byte, error) {
+			o, a := make([]byte, 4*64), make([]byte, 4*(n+64))
+			for k := range a {
+				a[k] = byte(k%4*21 - k/4%2) // floats of about 4e-3
+			}
+			err := r.Run(interp.Launch{Grid: line(64), Threadgroup: line(64), Buffers: [][]byte{o, a}})
+			return o, err
+		}
+		for _, l := range levels(t) {
+			p, err := jit.Prepare(m.Kernels[0], m.Files, jit.Options{Level: l})
+			require.NoError(t, err)
+			got, err := run(p)
+			if refused {
+				var u *jit.Unsupported
+				require.ErrorAs(t, err, &u)
+				require.ErrorContains(t, err, "[wide] no machine code: too many values live at once")
+				continue
+			}
+			require.NoError(t, err)
+			ref, err := interp.Prepare(m.Kernels[0], m.Files)
+			require.NoError(t, err)
+			want, err := run(ref)
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+		}
+	}
+}
