@@ -248,6 +248,7 @@ func (s *selector) groupLoad(g []*kir.Instr) {
 	s.checkWraps(all.a, first.slow)
 	s.check(all.a.Object, all.l, need, first.cold)
 	w := newWords(s.place(all, 0), int32(need))
+	s.prefetch(g[0], w.m, need)
 	s.columnsOf(w, xs, low)
 	vals := make([]val, len(xs))
 	for n, x := range xs {
