@@ -143,28 +143,149 @@ kernel void qmv(const device uint* w [[buffer(0)]], const device float* scales [
     if (lane == 0) out[row] = acc;
 }`
 
+// qmvBody is the frame of the other usual ways to write it: BODY adds up a part of a row for each lane.
+const qmvBody = `
+constant constexpr uint K = 4096, GROUP = 64;
+kernel void qmv(const device uint* w [[buffer(0)]], const device S* scales [[buffer(1)]],
+                const device S* biases [[buffer(2)]], const device float* x [[buffer(3)]],
+                device float* out [[buffer(4)]], uint group [[threadgroup_position_in_grid]],
+                uint lane [[thread_index_in_simdgroup]], uint sg [[simdgroup_index_in_threadgroup]]) {
+    BODY
+}`
+
+// qmvForms are usual ways to write a 4-bit matrix times a vector: name, type of scales, body.
+var qmvForms = [][3]string{
+	// Two words, 16 values, for each lane and round.
+	{"words2", "float", `
+    uint row = group * 8 + sg;
+    const device uint* wr = w + row * (K / 8);
+    float acc = 0;
+    for (uint k = 2 * lane; k < K / 8; k += 64) {
+        float dot = 0, sum = 0;
+        for (uint i = 0; i < 2; i++) {
+            uint packed = wr[k + i];
+            for (uint j = 0; j < 8; j++) {
+                float v = x[8 * (k + i) + j];
+                dot += v * float((packed >> (4 * j)) & 0xf);
+                sum += v;
+            }
+        }
+        acc += scales[row * (K / GROUP) + k / 8] * dot + biases[row * (K / GROUP) + k / 8] * sum;
+    }
+    acc = simd_sum(acc);
+    if (lane == 0) out[row] = acc;`},
+	// Four words as a vector, x as vectors of four, scales in half precision.
+	{"uint4", "half", `
+    uint row = group * 8 + sg;
+    const device uint4* wr = (const device uint4*)(w + row * (K / 8));
+    const device float4* xv = (const device float4*)x;
+    float acc = 0;
+    for (uint k = lane; k < K / 32; k += 32) {
+        uint4 q = wr[k];
+        float dot = 0, sum = 0;
+        for (uint i = 0; i < 4; i++) {
+            uint p = q[i];
+            float4 a = xv[8 * k + 2 * i], b = xv[8 * k + 2 * i + 1];
+            dot += a.x * float(p & 15) + a.y * float((p >> 4) & 15) + a.z * float((p >> 8) & 15) +
+                   a.w * float((p >> 12) & 15) + b.x * float((p >> 16) & 15) + b.y * float((p >> 20) & 15) +
+                   b.z * float((p >> 24) & 15) + b.w * float(p >> 28);
+            sum += a.x + a.y + a.z + a.w + b.x + b.y + b.z + b.w;
+        }
+        uint g = row * (K / GROUP) + k / 2;
+        acc += float(scales[g]) * dot + float(biases[g]) * sum;
+    }
+    acc = simd_sum(acc);
+    if (lane == 0) out[row] = acc;`},
+	// Four rows for each SIMD-group, x in registers, 16 values a lane: as in MLX's own kernel.
+	{"rows4", "bfloat", `
+    uint row = (group * 2 + sg) * 4;
+    float acc[4] = {0, 0, 0, 0};
+    for (uint k = 0; k < K; k += 512) {
+        float xs[16];
+        float sum = 0;
+        uint at = k + 16 * lane;
+        for (uint i = 0; i < 16; i++) {
+            xs[i] = x[at + i];
+            sum += xs[i];
+        }
+        for (uint r = 0; r < 4; r++) {
+            const device ushort* ws = (const device ushort*)(w + (row + r) * (K / 8) + at / 8);
+            float dot = 0;
+            for (uint i = 0; i < 4; i++) {
+                dot += xs[4 * i] * float(ws[i] & 15) + xs[4 * i + 1] * float((ws[i] >> 4) & 15) +
+                       xs[4 * i + 2] * float((ws[i] >> 8) & 15) + xs[4 * i + 3] * float(ws[i] >> 12);
+            }
+            uint g = (row + r) * (K / GROUP) + at / GROUP;
+            acc[r] += float(scales[g]) * dot + float(biases[g]) * sum;
+        }
+    }
+    for (uint r = 0; r < 4; r++) {
+        float s = simd_sum(acc[r]);
+        if (lane == 0) out[row + r] = s;
+    }`},
+	// Bytes, two values each; a row is one SIMD-group's.
+	{"bytes", "float", `
+    uint row = group * 8 + sg;
+    const device uchar* wr = (const device uchar*)(w + row * (K / 8));
+    float acc = 0;
+    for (uint k = 4 * lane; k < K / 2; k += 128) {
+        float scale = scales[row * (K / GROUP) + k / 32], bias = biases[row * (K / GROUP) + k / 32];
+        for (uint j = 0; j < 4; j++) {
+            uchar b = wr[k + j];
+            acc += x[2 * (k + j)] * (scale * float(b & 0xf) + bias);
+            acc += x[2 * (k + j) + 1] * (scale * float(b >> 4) + bias);
+        }
+    }
+    acc = simd_sum(acc);
+    if (lane == 0) out[row] = acc;`},
+}
+
+// qmvTexts are all forms by name.
+func qmvTexts() (names []string, texts map[string]string) {
+	names, texts = []string{"word"}, map[string]string{"word": qmvText}
+	for _, f := range qmvForms {
+		names = append(names, f[0])
+		texts[f[0]] = strings.NewReplacer("S*", f[1]+"*", "BODY", f[2]).Replace(qmvBody)
+	}
+	return names, texts
+}
+
 // BenchmarkQmv is a 4-bit matrix (4096 x 4096, groups of 64) times a vector, over eight matrices in turn, so that
-// they come from memory, against reading as many bytes.
+// they come from memory, against reading as many bytes: the usual ways to write it.
 func BenchmarkQmv(b *testing.B) {
 	const K, N, copies = 4096, 4096, 8
-	eachLevel(b, func(b *testing.B, level isa) {
-		p := prepare(b, qmvText, level)
-		w := floats(b, copies*N*K/8)
-		scales, biases, x, out := floats(b, N*K/64), floats(b, N*K/64), floats(b, K), floats(b, N)
-		turn := 0
-		run := func() {
-			turn = (turn + 1) % copies
-			require.NoError(b, p.Run(interp.Launch{Grid: [3]int{N * 32, 1, 1}, Threadgroup: [3]int{256, 1, 1}, Workers: 1,
-				Buffers: [][]byte{w[turn*N*K/2 : (turn+1)*N*K/2], scales, biases, x, out}}))
-		}
-		t := seconds(17, run)
-		for b.Loop() {
-			run()
-		}
-		bytes := float64(N*K/2 + 2*4*N*K/64)
-		b.ReportMetric(t*1e3, "ms")
-		b.ReportMetric(100*bytes/t/readRoof(), "%read")
-	})
+	names, texts := qmvTexts()
+	for _, name := range names {
+		b.Run(name, func(b *testing.B) {
+			eachLevel(b, func(b *testing.B, level isa) {
+				p := prepare(b, texts[name], level)
+				w := floats(b, copies*N*K/8)
+				scales, biases, x, out := floats(b, N*K/64), floats(b, N*K/64), floats(b, K), floats(b, N)
+				threads := 256
+				if name == "rows4" {
+					threads = 64
+				}
+				turn := 0
+				run := func() {
+					turn = (turn + 1) % copies
+					require.NoError(b, p.Run(interp.Launch{Grid: [3]int{N / 8 * threads, 1, 1},
+						Threadgroup: [3]int{threads, 1, 1}, Workers: 1,
+						Buffers: [][]byte{w[turn*N*K/2 : (turn+1)*N*K/2], scales, biases, x, out}}))
+				}
+				t := seconds(17, run)
+				for b.Loop() {
+					run()
+				}
+				size := 4.0 // of a scale
+				if name == "uint4" || name == "rows4" {
+					size = 2
+				}
+				bytes := float64(N*K/2) + 2*size*N*K/64
+				b.ReportMetric(t*1e3, "ms")
+				b.ReportMetric(100*bytes/t/readRoof(), "%read")
+			})
+		})
+	}
 }
 
 // gatedDeltaText is one step after another of a gated delta rule: a head's state is 128 rows of 128 keys; a SIMD-group

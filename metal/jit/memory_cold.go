@@ -57,9 +57,10 @@ const (
 
 // memory is what the selector knows of the memory of the kernel besides.
 type memory struct {
-	subs   map[subroutine]amd64.Label
-	order  []subroutine
-	groups groups
+	streams []int64 // lanes.Streams, when first wanted
+	subs    map[subroutine]amd64.Label
+	order   []subroutine
+	groups  groups
 }
 
 // sub returns the label of a subroutine, which emitSubroutines will place.

@@ -209,7 +209,7 @@ func (o *openGroups) closeStores(g []*kir.Instr) {
 		}
 		filled |= 1 << (d / size)
 	}
-	if int64(len(g))*size != pitch {
+	if int64(len(g))*size != pitch || pitch > 32 {
 		return
 	}
 	o.memory.groups.stores[g[len(g)-1].ID] = g
@@ -248,6 +248,7 @@ func (s *selector) groupLoad(g []*kir.Instr) {
 	s.checkWraps(all.a, first.slow)
 	s.check(all.a.Object, all.l, need, first.cold)
 	w := newWords(s.place(all, 0), int32(need))
+	s.prefetch(g[0], w.m, need)
 	s.columnsOf(w, xs, low)
 	vals := make([]val, len(xs))
 	for n, x := range xs {
@@ -277,31 +278,24 @@ func (s *selector) groupLoad(g []*kir.Instr) {
 // columnsOf transposes the words that the Loads want, where at least half of those loaded are.
 func (s *selector) columnsOf(w *wordLoad, xs []*access, low int64) {
 	offsets := xs[0].a.Offsets
-	n := s.stride(offsets[:s.group])
+	pitch := s.stride(offsets[:s.group])
 	if s.isa == isaAVX2 && w.end%4 != 0 {
 		return // masks are of whole words
 	}
-	pitch := int64(4 * n)
-	for from := int64(0); ; from += pitch {
-		wanted := make([]bool, n)
-		count, more := 0, false
+	n := columnsIn(pitch)
+	for from := int64(0); from < int64(pitch); from += int64(4 * n) {
+		wanted, count := make([]bool, n), 0
 		for _, x := range xs {
-			d := x.a.Disp - low
-			if d >= from+pitch {
-				more = true
-			}
-			if c := (d - from) / 4; d >= from && c < int64(n) && !wanted[c] {
+			if c := (x.a.Disp - low - from) / 4; x.a.Disp-low >= from && c < int64(n) && !wanted[c] {
 				wanted[c] = true
 				count++
 			}
 		}
-		if 2*count >= n && count > 1 && from == 0 {
-			for p := range s.parts {
-				s.transpose(w, p, offsets[p*s.per]+int32(from), n, wanted)
-			}
+		if 2*count < n || count < 2 {
+			continue
 		}
-		if !more {
-			return
+		for p := range s.parts {
+			s.transpose(w, p, offsets[p*s.per]+int32(from), pitch, wanted)
 		}
 	}
 }

@@ -14,7 +14,7 @@ func (s *selector) groupStore(g []*kir.Instr) {
 	for _, x := range xs {
 		x.v = s.stored(x)
 	}
-	n := s.stride(first.a.Offsets[:s.group])
+	n := int(s.stride(first.a.Offsets[:s.group])) / 4
 	columns := make([][]amd64.R, s.parts)
 	for p := range columns {
 		columns[p] = s.columnWords(xs, all.a.Disp, n, p)

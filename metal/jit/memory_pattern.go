@@ -76,6 +76,7 @@ func (s *selector) patternLoad(x *access) val {
 	for _, o := range offs {
 		end = max(end, o+int32(x.size))
 	}
+	s.prefetch(x.i, m, int64(end))
 	v := s.loadOffsets(newWords(m, end), x.t, offs)
 	s.f.ColdBegin()
 	s.bind(x.cold)

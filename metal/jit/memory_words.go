@@ -147,10 +147,10 @@ func (s *selector) windowsOf(g *wordLoad, o []int32) (used []int32, ok bool) {
 	return used, len(used) <= maxWindows
 }
 
-// stride returns the stride of consecutive lanes in words if it is 2, 4 or 8, else 0.
-func (s *selector) stride(o []int32) int {
+// stride returns the stride of consecutive lanes in bytes if their words can be transposed, else 0.
+func (s *selector) stride(o []int32) int32 {
 	d := o[1] - o[0]
-	if d != 8 && d != 16 && d != 32 {
+	if d != 8 && d != 16 && d < 32 || d%4 != 0 || d > maxPitch {
 		return 0
 	}
 	for l, x := range o {
@@ -158,14 +158,21 @@ func (s *selector) stride(o []int32) int {
 			return 0
 		}
 	}
-	return int(d / 4)
+	return d
 }
 
+// maxPitch bounds strides: further apart, every lane's words are on a page of their own.
+const maxPitch = 1024
+
+// columnsIn is how many neighbouring words of each lane are transposed together, if lanes are pitch bytes apart.
+func columnsIn(pitch int32) int { return min(int(pitch/4), 8) }
+
 // transpose loads the wanted columns of words with a stride: column c of a part has the words at first + 4*c of its
-// first lane and on. The words of all columns lie between those of column 0 and column n-1.
-func (s *selector) transpose(g *wordLoad, part int, first int32, n int, wanted []bool) {
+// first lane and on, pitch bytes apart. Where the columns fill the stride all their words lie one after the other.
+func (s *selector) transpose(g *wordLoad, part int, first, pitch int32, wanted []bool) {
+	n := len(wanted)
 	if s.isa == isaAVX2 {
-		s.transpose2(g, part, first, n, wanted)
+		s.transpose2(g, part, first, pitch, wanted)
 		return
 	}
 	// Vectors hold words of L lanes by C columns, lane by lane. A step makes of two neighbours, with other lanes,
@@ -173,7 +180,11 @@ func (s *selector) transpose(g *wordLoad, part int, first int32, n int, wanted [
 	type block struct{ lane, col int }
 	now := map[block]amd64.R{}
 	for k := range n {
-		now[block{k, 0}] = s.window(g, first/int32(s.w)+int32(k))
+		if int(pitch) == 4*n {
+			now[block{k, 0}] = s.window(g, first/int32(s.w)+int32(k))
+		} else {
+			now[block{k, 0}] = s.twoRows(g, first+int32(2*k)*pitch, pitch)
+		}
 	}
 	for c, blocks := n, n; c > 1; c, blocks = c/2, blocks/2 {
 		next := map[block]amd64.R{}
@@ -215,6 +226,19 @@ func (s *selector) transpose(g *wordLoad, part int, first int32, n int, wanted [
 	}
 }
 
+// twoRows loads 8 words of each of two lanes, from those at first on (AVX-512).
+func (s *selector) twoRows(g *wordLoad, first, pitch int32) amd64.R {
+	const bytes = 32
+	lo, at := s.partial(plus(g.m, first), bytes, g.end-first), first+pitch
+	d := s.reg(amd64.Vec)
+	i := amd64.Inst{Op: amd64.VInsertF32X8, W: s.w, Dst: d, A: lo, Mem: plus(g.m, at), Imm: 1}
+	if g.end-at < bytes {
+		i.Mem, i.B = amd64.Mem{}, s.partial(plus(g.m, at), bytes, g.end-at)
+	}
+	s.emit(i)
+	return d
+}
+
 // tableIn returns a table of the pool in a register, the same one for all parts of a group of Loads.
 func (s *selector) tableIn(g *wordLoad, m amd64.Mem) amd64.R {
 	r, ok := g.tables[m.Const]
@@ -235,8 +259,8 @@ func anyWanted(wanted []bool, from, n int) bool {
 }
 
 // transpose2 is transpose for AVX2: 16 bytes of lanes l and l+4 in each register, transposed in the halves.
-func (s *selector) transpose2(g *wordLoad, part int, first int32, n int, wanted []bool) {
-	pitch := int32(4 * n)
+func (s *selector) transpose2(g *wordLoad, part int, first, pitch int32, wanted []bool) {
+	n := len(wanted)
 	row := func(lane int, off int32) amd64.R {
 		load := func(l int) amd64.R {
 			at := first + int32(l)*pitch + off

@@ -244,9 +244,17 @@ func (o *optimiser) foldInt(op kir.Op, t kir.Type, pos kir.Pos, x, y *kir.Instr)
 		if c == 1 {
 			return x
 		}
+		if d, ok := addend(x); ok { // constants outward: neighbouring elements differ in them alone
+			scaled := o.pure(op, t, 0, 0, pos, []*kir.Instr{x.Args[0], y})
+			return o.pure(kir.Add, t, 0, 0, pos, []*kir.Instr{scaled, o.constant(t, d*y.Imm, pos)})
+		}
 	case kir.Shl, kir.Shr:
 		if count == 0 {
 			return x
+		}
+		if d, ok := addend(x); ok && op == kir.Shl {
+			scaled := o.pure(op, t, 0, 0, pos, []*kir.Instr{x.Args[0], y})
+			return o.pure(kir.Add, t, 0, 0, pos, []*kir.Instr{scaled, o.constant(t, d<<count, pos)})
 		}
 	case kir.Div:
 		if c == 1 {
@@ -261,6 +269,14 @@ func (o *optimiser) foldInt(op kir.Op, t kir.Type, pos kir.Pos, x, y *kir.Instr)
 		}
 	}
 	return nil
+}
+
+// addend returns the constant of a sum with one.
+func addend(x *kir.Instr) (uint64, bool) {
+	if x.Op != kir.Add || x.Args[1].Op != kir.Const {
+		return 0, false
+	}
+	return x.Args[1].Imm, true
 }
 
 // foldPtr keeps the constant part of an offset in Imm, where the address of a constant distance from another is that
