@@ -116,9 +116,11 @@ func OwnedBy[T any](owner *T, b *Buffer) *Owned {
 	o := &Owned{}
 	o.buf.Store(b)
 	b.pool.own(b)
-	runtime.AddCleanup(owner, func(o *Owned) { o.Release() }, o)
+	runtime.AddCleanup(owner, releaseOwned, o) // a closure here would be made for each call
 	return o
 }
+
+func releaseOwned(o *Owned) { o.Release() }
 
 // Buffer is the buffer that is owned, or nil once Release or Stop was called.
 func (o *Owned) Buffer() *Buffer { return o.buf.Load() }

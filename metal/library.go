@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -149,17 +150,42 @@ type libraryCache struct {
 	work    sync.WaitGroup // compilations
 	mu      sync.Mutex
 	entries map[Key][]*libEntry // several in one place only if the hash collides
-	memo    map[sourceKey]*libEntry
+	memo    map[sourceKey][]*libEntry // the entries by what is quickly told apart
 	lru     *list.List // of *libEntry; front is the most recently used
 	stats   LibraryStats
 	closed  bool
 }
 
-// sourceKey is all that decides what a source means on one device. Go compares it by content: a cheaper way to the
-// same entry as the hash, without its risk.
+// sourceKey leads to the few entries among which a source is found by comparing texts, which takes no time where they
+// are one string: hashing all of a text, by whatever function, is what a lookup would otherwise spend its time on.
 type sourceKey struct {
-	text string
-	opt  Options
+	length  int
+	mid, to string // pieces of the text
+	opt     Options
+}
+
+// keyPiece is how much of the text a sourceKey holds twice.
+const keyPiece = 24
+
+func (s *Source) memoKey() sourceKey {
+	n := len(s.Text)
+	if n < 2*keyPiece {
+		return sourceKey{n, s.Text, "", s.Options}
+	}
+	return sourceKey{n, s.Text[n/2 : n/2+keyPiece], s.Text[n-keyPiece:], s.Options}
+}
+
+// same says whether two sources mean the same on one device.
+func (s *Source) same(o *Source) bool { return s.Text == o.Text && s.Options == o.Options }
+
+// known is the entry of a source, or nil. Called with mu held.
+func (c *libraryCache) known(src *Source) *libEntry {
+	for _, e := range c.memo[src.memoKey()] {
+		if e.src.same(src) {
+			return e
+		}
+	}
+	return nil
 }
 
 // libEntry is a library in the cache, or on its way there.
@@ -179,7 +205,7 @@ func newLibraryCache(d *Device, limit int) *libraryCache {
 		limit = 1024
 	}
 	return &libraryCache{
-		dev: d, entries: map[Key][]*libEntry{}, memo: map[sourceKey]*libEntry{}, lru: list.New(),
+		dev: d, entries: map[Key][]*libEntry{}, memo: map[sourceKey][]*libEntry{}, lru: list.New(),
 		stats: LibraryStats{Cap: limit},
 	}
 }
@@ -195,7 +221,7 @@ func (d *Device) LibraryCached(src Source) bool {
 	c := d.libs
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.memo[sourceKey{src.Text, src.Options}]
+	e := c.known(&src)
 	return e != nil && e.lib != nil
 }
 
@@ -240,12 +266,14 @@ func (c *libraryCache) key(src Source) Key {
 // find returns the entry of a source, and its key if it had to be worked out. Called with mu held.
 func (c *libraryCache) find(src Source) (*libEntry, Key) {
 	byName := c.dev.ablate.KeyByName
-	if e := c.memo[sourceKey{src.Text, src.Options}]; e != nil && !byName {
-		return e, e.key
+	if !byName {
+		if e := c.known(&src); e != nil {
+			return e, e.key
+		}
 	}
 	k := c.key(src)
 	for _, e := range c.entries[k] {
-		same := e.src.Text == src.Text && e.src.Options == src.Options
+		same := e.src.same(&src)
 		if byName && !same && c.dev.ablate.ClearOnMismatch {
 			c.remove(e)
 			if e.lib != nil {
@@ -279,7 +307,8 @@ func (c *libraryCache) get(ctx context.Context, src Source) (*Library, error) {
 		e = &libEntry{key: key, src: src, ready: make(chan struct{}), cancel: cancel}
 		e.elem = c.lru.PushFront(e)
 		c.entries[key] = append(c.entries[key], e)
-		c.memo[sourceKey{src.Text, src.Options}] = e
+		m := src.memoKey()
+		c.memo[m] = append(c.memo[m], e)
 		c.work.Add(1)
 		go c.compile(cctx, e)
 	} else {
@@ -360,21 +389,18 @@ func (c *libraryCache) remove(e *libEntry) {
 	}
 	c.lru.Remove(e.elem)
 	e.elem = nil
-	s := c.entries[e.key]
-	for i := range s {
-		if s[i] == e {
-			s = append(s[:i:i], s[i+1:]...)
-			break
-		}
-	}
+	without(c.entries, e.key, e)
+	without(c.memo, e.src.memoKey(), e)
+}
+
+// without takes an entry off one of the lists.
+func without[K comparable](lists map[K][]*libEntry, k K, e *libEntry) {
+	s := slices.DeleteFunc(lists[k], func(o *libEntry) bool { return o == e })
 	if len(s) == 0 {
-		delete(c.entries, e.key)
-	} else {
-		c.entries[e.key] = s
+		delete(lists, k)
+		return
 	}
-	if k := (sourceKey{e.src.Text, e.src.Options}); c.memo[k] == e {
-		delete(c.memo, k)
-	}
+	lists[k] = s
 }
 
 // evict removes the least recently used libraries beyond the cap that nobody waits for and no pending command buffer

@@ -21,7 +21,6 @@ type kernelScratch struct {
 	layout   kernelgen.Layout
 	ints     []int // where shapes and strides are cut from
 	list     []int
-	position map[*Node]int // of the cluster's values in the program
 	dtypes   []DType
 	specs    []Spec // of a reduction's inputs
 	reduced  []bool // which dimensions it reduces
@@ -40,10 +39,6 @@ func (k *kernelScratch) begin() {
 	clear(k.all)
 	clear(k.outOps)
 	k.values, k.ops, k.outs = k.values[:0], k.ops[:0], k.outs[:0]
-	if k.position == nil {
-		k.position = map[*Node]int{}
-	}
-	clear(k.position)
 	k.ints = k.ints[:0]
 }
 
@@ -110,14 +105,18 @@ func classIn(v View, shape Shape) kernelgen.Class {
 
 // program fills the scratch with the members' expressions: first all operands, then the steps.
 func (e *encoder) program(members []int32, shape Shape) error {
-	k := &e.kernel
-	k.begin()
+	k, p := &e.kernel, &e.plan
 	for _, slot := range members {
-		k.position[e.seg.tasks[slot].node] = -1
+		p.step[slot] = 0
 	}
+	defer func() {
+		for _, slot := range members {
+			p.step[slot] = notMember
+		}
+	}()
 	for _, slot := range members {
 		for _, v := range e.seg.tasks[slot].reads() {
-			if _, inside := k.position[v.Node]; !inside {
+			if e.stepOf(v) == notMember {
 				if _, err := e.operandOf(v, shape); err != nil {
 					return err
 				}
@@ -129,18 +128,24 @@ func (e *encoder) program(members []int32, shape Shape) error {
 		args := k.cut(t.from)
 		k.dtypes = k.dtypes[:0]
 		for j, v := range t.reads() {
-			if at, inside := k.position[v.Node]; inside {
-				args[j] = at
-			} else {
+			if args[j] = e.stepOf(v); args[j] == notMember {
 				args[j] = slices.Index(k.values, v)
 			}
 			k.dtypes = append(k.dtypes, v.Spec().DType)
 		}
-		k.position[t.node] = len(k.values) + i
+		p.step[slot] = int32(len(k.values) + i)
 		k.prog.Steps = append(k.prog.Steps, kernelgen.Step{Op: t.node.prim.name, Type: t.node.out[0].spec.DType.MSL(),
 			Text: t.node.prim.expr(t.node.attrs, k.dtypes), Args: args})
 	}
 	return nil
+}
+
+// stepOf is the place in the program of a value that a member computes, else notMember.
+func (e *encoder) stepOf(v Value) int {
+	if v.Node.seg != e.seg {
+		return notMember
+	}
+	return int(e.plan.step[v.Node.slot])
 }
 
 // elementwise encodes a cluster of element-wise nodes as one kernel. It writes what someone may read: the root, and

@@ -31,6 +31,7 @@ type encoder struct {
 	first   int     // its first command in the batch
 	early   *error  // of its commands in earlier batches
 	kernel  kernelScratch
+	spare   kernelScratch // for a copy that a rule makes while its own kernel is being prepared
 }
 
 // The size of a command buffer: it is handed over when it is as large, so that memory comes back during long
@@ -259,6 +260,7 @@ func (e *encoder) unit(u unit) {
 			err = e.inspect(root)
 		}
 		encoding.End(root.node.where)
+		e.kernel.begin()
 	}
 	if err != nil {
 		for _, slot := range members {
@@ -274,7 +276,6 @@ func (e *encoder) unit(u unit) {
 		e.finish(&e.seg.tasks[slot], err)
 	}
 	e.giveBack()
-	e.kernel.begin()
 }
 
 // alone encodes members one by one.

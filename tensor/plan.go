@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"os"
+	"slices"
 	"sync/atomic"
 )
 
@@ -36,17 +37,14 @@ type plan struct {
 	next    []int32 // the following member of its cluster
 	first   []int32 // by root: the first member
 	ops     []int32 // by root: members
-	buffers []int32 // by root: operands and outputs
-	bound   map[binding]struct{}
+	buffers []int32 // by root: at most so many operands and outputs
 	units   []unit
+	step    []int32 // the member's place in the kernel that is being encoded: notMember if it is none of its members
+	seen    []Value // of exact
 }
 
-// binding is a value that a cluster's kernel reads.
-type binding struct {
-	cluster int32
-	out     int
-	id      uint64 // the node's: a pointer would keep it alive
-}
+// notMember is the place of slots outside of the unit that is being encoded.
+const notMember = -2
 
 const (
 	noReader    = -1
@@ -87,12 +85,9 @@ func (e *encoder) order() {
 	p.cluster, p.reader = resize(p.cluster, n), resize(p.reader, n)
 	p.next, p.first = resize(p.next, n), resize(p.first, n)
 	p.ops, p.buffers = resize(p.ops, n), resize(p.buffers, n)
-	if p.bound == nil {
-		p.bound = map[binding]struct{}{}
-	}
-	clear(p.bound)
+	p.step = resize(p.step, n)
 	for i := range p.reader {
-		p.reader[i], p.next[i] = noReader, -1
+		p.reader[i], p.next[i], p.step[i] = noReader, -1, notMember
 	}
 	for i := int32(n) - 1; i >= 0; i-- {
 		p.join(tasks, i)
@@ -125,44 +120,55 @@ func (p *plan) join(tasks []task, i int32) {
 		p.cluster[i] = c
 		p.next[i], p.first[c] = p.first[c], i
 		p.ops[c]++
-		p.buffers[c] += p.cost(t, i, c)
-		p.bind(t, c)
+		p.buffers[c] += p.cost(t, i)
 		return
 	}
 	p.cluster[i], p.first[i] = i, i
 	p.ops[i] = 1
 	if e := t.node.prim; e.expr != nil || e.reduce != nil {
 		p.buffers[i] = int32(t.from) + 1
-		p.bind(t, i)
 	}
 }
 
-// bind notes what a member of cluster c reads.
-func (p *plan) bind(t *task, c int32) {
-	for _, v := range t.reads() {
-		p.bound[binding{c, v.Out, v.Node.id}] = struct{}{}
-	}
-}
-
-// cost is how many more buffers cluster c binds when the node in slot i, which it reads, is computed in it.
-func (p *plan) cost(t *task, i, c int32) int32 {
-	n := int32(-1)
-	for _, v := range t.reads() {
-		if _, ok := p.bound[binding{c, v.Out, v.Node.id}]; !ok {
-			n++
-		}
-	}
+// cost is how many more buffers a cluster binds, at most, when the node in slot i, which it reads, is computed in it.
+func (p *plan) cost(t *task, i int32) int32 {
+	n := int32(t.from) - 1
 	if p.live[p.base[i]] {
 		n++
 	}
 	return n
 }
 
+// exact counts the buffers of cluster c, a value that several members read once.
+func (p *plan) exact(tasks []task, c int32) int32 {
+	p.seen = p.seen[:0]
+	n := int32(1)
+	for i := p.first[c]; i >= 0; i = p.next[i] {
+		if i != c && p.live[p.base[i]] {
+			n++
+		}
+		for _, v := range tasks[i].reads() {
+			inside := v.Node.seg == tasks[c].node.seg && p.cluster[v.Node.slot] == c
+			if !inside && !slices.Contains(p.seen, v) {
+				p.seen = append(p.seen, v)
+			}
+		}
+	}
+	n += int32(len(p.seen))
+	clear(p.seen)
+	return n
+}
+
 // fits says whether the element-wise node in slot i, which cluster c alone reads, may be computed in c's kernel.
 func (p *plan) fits(tasks []task, i, c int32) bool {
 	t, root := &tasks[i], &tasks[c]
-	if p.ops[c] >= maxFusedOps || p.buffers[c]+p.cost(t, i, c) > maxFusedBuffers {
+	if p.ops[c] >= maxFusedOps {
 		return false
+	}
+	if p.buffers[c]+p.cost(t, i) > maxFusedBuffers {
+		if p.buffers[c] = p.exact(tasks, c); p.buffers[c]+p.cost(t, i) > maxFusedBuffers {
+			return false
+		}
 	}
 	shape := t.node.out[0].spec.Shape
 	switch {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mlxlua/mlxlua/metal"
 )
@@ -45,6 +46,7 @@ var registry struct {
 	chosen   Device // the default, where it is open
 	defaults map[Device]*Stream
 	streams  []*Stream
+	current  atomic.Pointer[Stream] // the default stream of the default device, nil while nobody has asked
 }
 
 // SetDevice makes an opened device the one of its kind: "cpu" in its Info is CPU, all others GPU. The first one
@@ -67,6 +69,7 @@ func SetDevice(dev *metal.Device) Device {
 		delete(registry.defaults, d)
 	}
 	registry.devices[d] = dev
+	registry.current.Store(nil)
 	return d
 }
 
@@ -74,6 +77,7 @@ func SetDevice(dev *metal.Device) Device {
 func UnsetDevice(dev *metal.Device) {
 	registry.Lock()
 	defer registry.Unlock()
+	registry.current.Store(nil)
 	for d, x := range registry.devices {
 		if x == dev {
 			delete(registry.devices, d)
@@ -121,6 +125,7 @@ func SetDefaultDevice(d Device) error {
 		return fmt.Errorf("[set_default_device] %w", err)
 	}
 	registry.chosen = d
+	registry.current.Store(nil)
 	return nil
 }
 
@@ -196,6 +201,7 @@ func SetDefaultStream(s *Stream) error {
 		return fmt.Errorf("[set_default_stream] the device of %v was closed", s)
 	}
 	registry.defaults[s.device] = s
+	registry.current.Store(nil)
 	return nil
 }
 
@@ -213,12 +219,19 @@ func (c *Ctx) stream() (*Stream, error) {
 	if c != nil && c.Stream != nil {
 		return c.Stream, nil
 	}
+	if s := registry.current.Load(); s != nil {
+		return s, nil
+	}
 	registry.Lock()
 	defer registry.Unlock()
 	if len(registry.devices) == 0 {
 		return nil, nil
 	}
-	return defaultStream(registry.chosen)
+	s, err := defaultStream(registry.chosen)
+	if err == nil {
+		registry.current.Store(s)
+	}
+	return s, err
 }
 
 // Synchronize waits until the streams (none given: all) have done all work that they were given before the call, or

@@ -309,9 +309,11 @@ func (e *encoder) copyTo(dst, src Operand) error {
 			metal.Range{Buf: src.buf, Offset: src.OffsetBytes, Bytes: n})
 	}
 	k := &e.kernel
-	saved := *k // a rule may copy while its own kernel is being prepared
-	*k = kernelScratch{}
-	defer func() { *k = saved }()
+	*k, e.spare = e.spare, *k
+	defer func() {
+		k.begin()
+		*k, e.spare = e.spare, *k
+	}()
 	k.ops = []Operand{src}
 	if done, err := e.tiled(dst, src); done || err != nil {
 		return err

@@ -62,7 +62,8 @@ func (p *Program) Run(l Launch) error {
 	if n <= 0 {
 		n = runtime.GOMAXPROCS(0)
 	}
-	n = min(n, r.Parallelism())
+	most, _ := r.Parallelism()
+	n = min(n, most)
 	var wg sync.WaitGroup
 	for i := 1; i < n; i++ {
 		wg.Go(r.Work)
@@ -88,12 +89,12 @@ func (p *Program) NewRun(l Launch) (*Run, error) {
 	return r, nil
 }
 
-// Parallelism is how many goroutines may usefully Work at once.
-func (r *Run) Parallelism() int {
+// Parallelism is how many goroutines may usefully Work at once, and that a launch here is long enough to wake them.
+func (r *Run) Parallelism() (goroutines int, long bool) {
 	if r.shadow != nil {
-		return int(min(r.total, 1)) // its tables are not locked
+		return int(min(r.total, 1)), true // its tables are not locked
 	}
-	return int(min(r.total, 1<<16))
+	return int(min(r.total, 1<<16)), true
 }
 
 // Err returns how the launch ended; it is meaningful when every Work has returned. Of several faults it is the one in

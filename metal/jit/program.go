@@ -222,7 +222,8 @@ func (p *Program) Run(l interp.Launch) error {
 	if n <= 0 {
 		n = p.procs
 	}
-	n = min(n, r.Parallelism())
+	most, _ := r.Parallelism()
+	n = min(n, most)
 	var wg sync.WaitGroup
 	for i := 1; i < n; i++ {
 		wg.Go(r.Work)

@@ -94,17 +94,21 @@ func (r *Run) Release() {
 // Work.
 func (r *Run) OnLong(help func()) { r.help = help }
 
-// soon is the time that is not worth another processor's while.
-const soon = 4 * time.Microsecond
+// soon is the time that is not worth another processor's while, and long what is worth waking a goroutine that sleeps.
+const (
+	soon = 8 * time.Microsecond
+	long = 64 * time.Microsecond
+)
 
-// Parallelism is how many goroutines may usefully Work at once: one if the launch is so short, going by the last one,
-// that others would come too late.
-func (r *Run) Parallelism() int {
+// Parallelism is how many goroutines may usefully Work at once, going by how long the last launch took: one if others
+// would come too late; and whether the launch is so long that they would not even if they slept.
+func (r *Run) Parallelism() (goroutines int, lasting bool) {
 	n := min(r.plan.Total, 1<<16)
-	if each := r.nanos.Load(); each > 0 && !r.waits {
-		n = min(n, 1+each*r.plan.Total/int64(soon))
+	each := r.nanos.Load()
+	if each <= 0 || r.waits { // nothing is known, or threadgroups need each other
+		return int(n), true
 	}
-	return int(n)
+	return int(min(n, 1+each*r.plan.Total/int64(soon))), each*r.plan.Total >= int64(long)
 }
 
 // Err returns how the launch ended; it is meaningful when every Work has returned. Of several faults it is the one in
@@ -282,7 +286,7 @@ func (w *worker) chunks() {
 		r.nanos.Store(each)
 		r.prog.nanos.Store(each)
 		size = min(int64(callTime)/each+1, 8*size)
-		if r.help != nil && now.Sub(begun) > 2*soon && r.next.Load() < r.plan.Total && r.helped.CompareAndSwap(false, true) {
+		if r.help != nil && now.Sub(begun) > long/2 && r.next.Load() < r.plan.Total && r.helped.CompareAndSwap(false, true) {
 			r.help()
 		}
 	}

@@ -74,7 +74,7 @@ func newProgram(k *kir.Kernel, files []string, e executor) (p *program, err erro
 // run is a launch in execution.
 type run interface {
 	Work()
-	Parallelism() int
+	Parallelism() (goroutines int, long bool)
 	Err() error
 }
 
@@ -106,7 +106,8 @@ func (p *program) start(l interp.Launch) (run, error) {
 func (d *Driver) perform(name string, r run) error {
 	var bug atomic.Pointer[error]
 	j, compiled := r.(*jit.Run)
-	d.pool.run(r.Parallelism()-1, func(more func()) {
+	goroutines, long := r.Parallelism()
+	d.pool.run(goroutines-1, long, func(more func()) {
 		if compiled {
 			j.OnLong(more)
 		}

@@ -14,9 +14,10 @@ type workers struct {
 	changes atomic.Uint32 // grows when a task is opened: what idle workers watch
 	wake    chan struct{} // one for each sleeper to be woken
 
+	asleep  atomic.Int32  // changed with mu held only
+
 	mu     sync.Mutex
 	open   []*task
-	asleep int
 	closed bool
 }
 
@@ -76,7 +77,7 @@ func (w *workers) serve() {
 			w.mu.Unlock()
 			continue
 		}
-		w.asleep++
+		w.asleep.Add(1)
 		w.mu.Unlock()
 		<-w.wake
 	}
@@ -115,14 +116,17 @@ func (w *workers) leave(t *task) {
 	}
 }
 
-// call asks for helpers.
-func (w *workers) call(t *task, helpers int) {
+// call asks for helpers: those who look out for work, and with wake those who sleep.
+func (w *workers) call(t *task, helpers int, wake bool) {
 	w.mu.Lock()
 	t.wanted = helpers
 	w.open = append(w.open, t)
 	w.changes.Add(1)
-	rouse := min(w.asleep, helpers)
-	w.asleep -= rouse
+	rouse := 0
+	if wake {
+		rouse = min(int(w.asleep.Load()), helpers)
+		w.asleep.Add(int32(-rouse))
+	}
 	w.mu.Unlock()
 	for range rouse {
 		w.wake <- struct{}{}
@@ -149,29 +153,32 @@ func (w *workers) end(t *task) {
 }
 
 // run calls work here and on at most helpers workers at once, and returns when all these calls have. The first call
-// must not return before everything is done or taken over by another call. Before that, ready gets a function that
-// work may call here to have all workers help after all.
-func (w *workers) run(helpers int, ready func(more func()), work func()) {
+// must not return before everything is done or taken over by another call. Sleepers come only where wake says that the
+// work is long: to wake them for less takes a processor from whoever has it, the script that builds the next graph, and
+// they come too late. Before work, ready gets a function that work may call here to have all workers help after all.
+func (w *workers) run(helpers int, wake bool, ready func(more func()), work func()) {
 	helpers = min(helpers, w.n)
-	if helpers <= 0 && w.n == 0 {
+	if w.n == 0 {
 		work()
 		return
 	}
-	t := &task{work: work, ended: make(chan struct{}, 1)}
-	called := helpers > 0
-	if called {
-		w.call(t, helpers)
+	var t *task
+	if helpers > 0 && (wake || int(w.asleep.Load()) < w.n) {
+		t = newTask(work)
+		w.call(t, helpers, wake)
 	} else {
 		ready(func() {
-			called = true
-			w.call(t, w.n)
+			t = newTask(work)
+			w.call(t, w.n, true)
 		})
 	}
 	work()
-	if called {
+	if t != nil {
 		w.end(t)
 	}
 }
+
+func newTask(work func()) *task { return &task{work: work, ended: make(chan struct{}, 1)} }
 
 // close ends the workers once they have done what they began.
 func (w *workers) close() {
@@ -179,8 +186,7 @@ func (w *workers) close() {
 	defer w.mu.Unlock()
 	w.closed = true
 	w.changes.Add(1)
-	for range w.asleep {
+	for range w.asleep.Swap(0) {
 		w.wake <- struct{}{}
 	}
-	w.asleep = 0
 }

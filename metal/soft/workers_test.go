@@ -21,7 +21,7 @@ func TestWorkersShareTasks(t *testing.T) {
 					var next, done atomic.Int64
 					pieces := int64(1 + round%17)
 					more := func() {}
-					w.run(caller%3*2, func(m func()) { more = m }, func() {
+					w.run(caller%3*2, round%2 == 0, func(m func()) { more = m }, func() {
 						for {
 							i := next.Add(1)
 							if i > pieces {
@@ -52,7 +52,7 @@ func TestWorkersHelp(t *testing.T) {
 		var in sync.WaitGroup
 		in.Add(3)
 		var calls atomic.Int64
-		w.run(2, func(func()) {}, func() {
+		w.run(2, true, func(func()) {}, func() {
 			calls.Add(1)
 			in.Done()
 			in.Wait()
@@ -67,7 +67,7 @@ func TestWorkersHelp(t *testing.T) {
 func TestWorkersEnd(t *testing.T) {
 	for range 50 {
 		w := newWorkers(3)
-		w.run(3, func(func()) {}, func() {})
+		w.run(3, true, func(func()) {}, func() {})
 		w.close()
 	}
 }
@@ -79,7 +79,7 @@ func BenchmarkForkJoin(b *testing.B) {
 	none := func(func()) {}
 	b.Run("empty", func(b *testing.B) {
 		for b.Loop() {
-			w.run(1, none, func() {})
+			w.run(1, true, none, func() {})
 		}
 	})
 	b.Run("both", func(b *testing.B) { // each waits until the other one is there
@@ -87,7 +87,7 @@ func BenchmarkForkJoin(b *testing.B) {
 		for b.Loop() {
 			var in atomic.Int32
 			start := time.Now()
-			w.run(1, none, func() {
+			w.run(1, true, none, func() {
 				in.Add(1)
 				for in.Load() < 2 {
 				}
