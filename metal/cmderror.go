@@ -10,6 +10,14 @@ type CommandError struct {
 	Err   error
 }
 
+// Failed is the error of the command at an index, for drivers. Under validation it says which command that is.
+func (cb *CommandBuffer) Failed(index int, err error) *CommandError {
+	if cb.validate {
+		err = fmt.Errorf("%w, in %s", err, cb.commands()[index].place(index))
+	}
+	return &CommandError{Index: index, Err: err}
+}
+
 // Error is the command's error.
 func (e *CommandError) Error() string { return fmt.Sprintf("command %d: %v", e.Index, e.Err) }
 

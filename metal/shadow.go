@@ -43,7 +43,8 @@ func (r Range) Unwritten() (at, bytes int64, writer string) {
 
 // track notes what a command is about to write. Drivers whose Info says so watch the bytes that kernels write; for
 // others a kernel writes all that is bound for it.
-func (cb *CommandBuffer) track(c *Command) {
+func (cb *CommandBuffer) track(i int) {
+	c := &cb.commands()[i]
 	c.accesses(func(a access, r Range) {
 		s := r.Buf.shadow.Load()
 		if s == nil || a&accWrite == 0 {
@@ -58,10 +59,10 @@ func (cb *CommandBuffer) track(c *Command) {
 		case c.Kind == CmdCopy && c.Src.Written() != nil:
 			copy(w, c.Src.Written())
 		case c.Kind != CmdDispatch || !cb.dev.info.TracksWrites:
-			for i := range w {
-				w[i] = true
+			for j := range w {
+				w[j] = true
 			}
 		}
-		s.writer = c.name()
+		s.writer = c.place(i)
 	})
 }

@@ -11,7 +11,7 @@ func (cb *CommandBuffer) Check(i int) error {
 	if err := cb.checkCommand(i); err != nil {
 		return err
 	}
-	cb.track(&cb.commands()[i])
+	cb.track(i)
 	return nil
 }
 
@@ -19,7 +19,7 @@ func (cb *CommandBuffer) Check(i int) error {
 func (cb *CommandBuffer) checkCommand(i int) error {
 	c := &cb.commands()[i]
 	dead := func(what fmt.Stringer) error {
-		return fmt.Errorf("[validate] command buffer references deallocated object: %s in %s, command %d", what, c.name(), i)
+		return fmt.Errorf("[validate] command buffer references deallocated object: %s in %s", what, c.place(i))
 	}
 	if c.Pipeline != nil && c.Pipeline.lib.freed.Load() {
 		return dead(c.Pipeline.lib)
@@ -68,6 +68,9 @@ func (c *Command) name() string {
 	}
 	return s
 }
+
+// place is how messages call command i.
+func (c *Command) place(i int) string { return fmt.Sprintf("%s, command %d", c.name(), i) }
 
 // accesses calls f with every buffer range that a command reads or writes.
 func (c *Command) accesses(f func(access, Range)) {
@@ -135,7 +138,7 @@ func (cb *CommandBuffer) missing(p, now past) error {
 	case now.a&accRead != 0:
 		kind = hazardRAW
 	}
-	return fmt.Errorf("[validate] missing barrier (%s) between %s, command %d, and %s, command %d: bytes %d to %d of %s",
-		kind, cb.commands()[p.cmd].name(), p.cmd, cb.commands()[now.cmd].name(), now.cmd,
+	return fmt.Errorf("[validate] missing barrier (%s) between %s, and %s: bytes %d to %d of %s",
+		kind, cb.commands()[p.cmd].place(p.cmd), cb.commands()[now.cmd].place(now.cmd),
 		max(p.lo, now.lo)-now.buf.offset, min(p.hi, now.hi)-now.buf.offset, now.buf)
 }

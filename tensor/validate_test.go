@@ -72,14 +72,14 @@ func TestUnwrittenElements(t *testing.T) {
 		require.Equal(t, float32(-(n/2 - 1)), floats(t, neg(slice(y, 0, n/2, 1)))[n/2-1], "the half that was written")
 		_, err := y.Bytes(background)
 		require.EqualError(t, err, fmt.Sprintf("[item] %d of the %d elements of float32 (%d,) were never written, the first "+
-			"at %d, by kernel first_half [test_partial test.lua:7] (test.lua:7)", n/2, n, n, n/2))
+			"at %d, by kernel first_half [test_partial test.lua:7], command 0 (test.lua:7)", n/2, n, n, n/2))
 
 		z := neg(writesHalf(x))
 		err = tensor.Eval(background, z)
 		require.ErrorContains(t, err, "read of device memory")
 		require.ErrorContains(t, err, "before anything was written to it")
 		require.ErrorContains(t, err, fmt.Sprintf(" of test_partial made at test.lua:7 (#%d, %d bytes), which kernel "+
-			"first_half [test_partial test.lua:7] should have written", lastID(err), 4*n))
+			"first_half [test_partial test.lua:7], command 0, should have written", lastID(err), 4*n))
 		require.ErrorContains(t, err, "[test_neg]")
 		require.ErrorContains(t, err, "(test.lua:7)")
 	}
@@ -110,7 +110,7 @@ func TestBuiltInKernelsCoverTheirOutputs(t *testing.T) {
 	withDevice(t, metal.DeviceOptions{Validate: true})
 	err := tensor.Eval(background, kernel(iota(8), half, "first_half", 5))
 	require.EqualError(t, err, "[test_run] [validate] BUG: 3 of the 8 elements of float32 (8,) were never written, the "+
-		"first at 5, by kernel first_half [test_run test.lua:7] (test.lua:7)")
+		"first at 5, by kernel first_half [test_run test.lua:7], command 0 (test.lua:7)")
 	require.NoError(t, tensor.Eval(background, kernel(iota(8), half, "first_half", 8)))
 }
 
@@ -134,7 +134,7 @@ func TestReusedMemoryIsNotRead(t *testing.T) {
 	dev.SetValidate(true)
 	err := tensor.Eval(background, program())
 	require.ErrorContains(t, err, "[test_run] [adds] read of device memory o[0] before anything was written to it")
-	require.ErrorContains(t, err, "which kernel adds [test_run test.lua:7] should have written")
+	require.ErrorContains(t, err, "which kernel adds [test_run test.lua:7], command 0, should have written")
 }
 
 // TestHazardsOfTheEngine: programs whose commands depend on each other in each of the ways. With the barriers of one

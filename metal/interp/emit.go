@@ -153,7 +153,8 @@ func (p *preparer) parking(in *kir.Instr) int32 {
 
 // pure emits an operation on lanes, in F32 if it has no function for a half type.
 func (p *preparer) pure(in *kir.Instr) {
-	i := inst{op: in.Op, mode: in.Mode, imm: in.Imm, pos: in.Pos}
+	i := inst{op: in.Op, mode: in.Mode, imm: in.Imm, pos: in.Pos, args: uint8(len(in.Args)),
+		logical: (in.Op == kir.And || in.Op == kir.Or) && in.Type == kir.Bool}
 	var args [3]uint32
 	for n, a := range in.Args {
 		args[n] = p.reg(a)
@@ -165,7 +166,7 @@ func (p *preparer) pure(in *kir.Instr) {
 		p.emit(i)
 		return
 	case kir.VarGet:
-		args[0] = p.varSlot[in.Imm]
+		args[0], i.args = p.varSlot[in.Imm], 1
 	case kir.VarSet:
 		i.fn, i.a, i.d = lane[op][in.Args[0].Type], args[0], p.varSlot[in.Imm]
 		p.emit(i)
@@ -190,7 +191,7 @@ func (p *preparer) pure(in *kir.Instr) {
 	var tmp [3]uint32
 	for n := range in.Args {
 		tmp[n] = p.alloc(kir.F32)
-		p.emit(inst{fn: convs[t][kir.F32], d: tmp[n], a: args[n]})
+		p.emit(inst{fn: convs[t][kir.F32], args: 1, d: tmp[n], a: args[n]})
 	}
 	i.fn, i.a, i.b, i.c = lane[op][kir.F32], tmp[0], tmp[1], tmp[2]
 	if in.Type == kir.Bool {
@@ -199,7 +200,7 @@ func (p *preparer) pure(in *kir.Instr) {
 	} else {
 		i.d = tmp[0]
 		p.must(in, i)
-		p.emit(inst{fn: convs[kir.F32][t], d: p.dest(in, true), a: tmp[0]})
+		p.emit(inst{fn: convs[kir.F32][t], args: 1, d: p.dest(in, true), a: tmp[0]})
 	}
 	for n := range in.Args {
 		p.release(kir.F32, tmp[n])
@@ -231,7 +232,7 @@ func (p *preparer) must(in *kir.Instr, i inst) {
 
 // other emits memory accesses, convergent operations and jumps.
 func (p *preparer) other(in *kir.Instr) {
-	i := inst{kind: kindMem, op: in.Op, mode: in.Mode, imm: in.Imm, pos: in.Pos}
+	i := inst{kind: kindMem, op: in.Op, mode: in.Mode, imm: in.Imm, pos: in.Pos, args: uint8(len(in.Args))}
 	regs := []*uint32{&i.a, &i.b, &i.c}
 	for n, a := range in.Args {
 		*regs[n] = p.reg(a)
@@ -249,6 +250,7 @@ func (p *preparer) other(in *kir.Instr) {
 			i.fn = loadBool
 		}
 	case kir.Store:
+		i.imm = uint64(in.Args[1].Type.Size())
 		i.fn = lane[kir.Store][in.Args[1].Type]
 		if in.Args[1].Type == kir.Bool {
 			i.fn = storeBool

@@ -38,6 +38,7 @@ type frame struct {
 	fault  *Fault
 	shadow *shadow
 	inited []bool // under validation: bytes of thread that were written
+	unset  *unset // under validation
 }
 
 func newFrame(g *group, p *Program) *frame {
@@ -103,7 +104,10 @@ func (f *frame) start(sg int) {
 		}
 	}
 	f.shadow = g.run.shadow
-	if f.shadow != nil {
+	if f.shadow == nil {
+		f.unset = nil
+	} else {
+		f.forget()
 		if len(f.inited) != p.threadBytes {
 			f.inited = make([]bool, p.threadBytes)
 		}
@@ -117,20 +121,30 @@ func (f *frame) start(sg int) {
 func (f *frame) run() {
 	code := f.prog.code
 	stop, interrupt := &f.group.run.stop, f.group.run.interrupt
-	budget := spinBudget
+	budget, unset := spinBudget, f.unset
 	for pc := f.pc; ; {
 		in := &code[pc]
 		pc++
 		switch in.kind {
 		case kindPure:
+			if unset != nil {
+				unset.pure(f, in)
+			}
 			in.fn(f, in)
 		case kindMem:
-			in.fn(f, in)
+			if unset == nil {
+				in.fn(f, in)
+			} else {
+				unset.memory(f, in)
+			}
 			if f.fault != nil {
 				f.state = stopped
 				return
 			}
 		case kindIf:
+			if unset != nil && unset.decides(f, in) {
+				return
+			}
 			c := *boolAt(f, in.a) & f.mask
 			if c == 0 {
 				pc = in.to
@@ -139,6 +153,9 @@ func (f *frame) run() {
 			f.masks[in.slot] = f.mask &^ c
 			f.mask = c
 		case kindIfElse:
+			if unset != nil && unset.decides(f, in) {
+				return
+			}
 			c := *boolAt(f, in.a) & f.mask
 			f.masks[in.slot], f.masks[in.slot+1] = 0, f.mask&^c
 			if c == 0 {
@@ -186,6 +203,9 @@ func (f *frame) run() {
 			f.mask = 0
 			pc = in.end
 		case kindBreakIf:
+			if unset != nil && unset.decides(f, in) {
+				return
+			}
 			c := *boolAt(f, in.a) & f.mask
 			f.masks[in.slot] |= c
 			if f.mask &^= c; f.mask == 0 {
@@ -196,6 +216,9 @@ func (f *frame) run() {
 			f.mask = 0
 			pc = in.end
 		case kindReturnIf:
+			if unset != nil && unset.decides(f, in) {
+				return
+			}
 			c := *boolAt(f, in.a) & f.mask
 			f.live &^= c
 			if f.mask &^= c; f.mask == 0 {

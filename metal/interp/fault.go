@@ -20,8 +20,8 @@ type Fault struct {
 	File   string  // name of Pos.File
 	Msg    string  // what, without kernel and place
 
+	Param     int  // Object's place among the kernel's parameters, -1 if it is none of them
 	Unwritten bool // it read bytes of a buffer that nothing had written (Launch.Written)
-	Param     int  // the buffer's parameter then
 }
 
 // Error returns the fault as "[kernel] what is wrong (file:line:column)".
@@ -37,8 +37,15 @@ func (f *frame) fail(in *inst, object string, index, length int64, format string
 	if f.fault != nil {
 		return
 	}
-	f.fault = &Fault{Kernel: f.prog.kernel.Name, Object: object, Index: index, Len: length, Pos: in.pos,
+	f.fault = &Fault{Kernel: f.prog.kernel.Name, Object: object, Index: index, Len: length, Param: -1, Pos: in.pos,
 		File: fileName(f.prog.files, in.pos), Msg: fmt.Sprintf(format, args...)}
+}
+
+// concerns adds the object to the frame's fault.
+func (f *frame) concerns(ob int) {
+	if ob <= len(f.prog.kernel.Params) {
+		f.fault.Param = ob - 1
+	}
 }
 
 func fileName(files []string, pos kir.Pos) string {
@@ -90,7 +97,7 @@ func (a Access) Fault() *Fault {
 func badAccess(
 	k *kir.Kernel, files []string, pos kir.Pos, space kir.Space, acc access, q, size uint64, bytes func(int) uint64,
 ) *Fault {
-	f := &Fault{Kernel: k.Name, Pos: pos, File: fileName(files, pos)}
+	f := &Fault{Kernel: k.Name, Param: -1, Pos: pos, File: fileName(files, pos)}
 	ob, verb := kir.PtrObject(q), accessName[acc]
 	switch {
 	case ob == 0:
@@ -101,7 +108,9 @@ func badAccess(
 		return f
 	}
 	name, elem, in := describe(k, ob)
-	f.Object = name
+	if f.Object = name; ob <= len(k.Params) {
+		f.Param = ob - 1
+	}
 	if in != space {
 		f.Msg = fmt.Sprintf("%s of %s memory through a pointer to %s memory: %s", verb, in, space, name)
 		return f

@@ -35,11 +35,13 @@ type inst struct {
 	space      kir.Space
 	mode       kir.Mode
 	op         kir.Op
+	args       uint8 // how many of a, b and c are registers
+	logical    bool  // And and Or of Bool: one operand may decide
 	d, a, b, c uint32
-	imm        uint64
-	slot       int32 // index in frame.masks
-	to         int32 // where to go on when the branch is empty; LoopBack: the body's first instruction
-	end        int32 // the end of the innermost enclosing construct: where to go on when no lane is left
+	imm        uint64 // as Instr.Imm; Store: the size in bytes
+	slot       int32  // index in frame.masks
+	to         int32  // where to go on when the branch is empty; LoopBack: the body's first instruction
+	end        int32  // the end of the innermost enclosing construct: where to go on when no lane is left
 	pos        kir.Pos
 }
 
@@ -51,6 +53,7 @@ type Program struct {
 	code     []inst
 	regBytes int
 	varBytes int // variables come first in the registers
+	unset    []unsetVar
 	consts   []constant
 	masks    int
 	// threadBytes is the size of all Thread regions of one SIMD-group, threadOff the offset of each region in it
@@ -171,7 +174,11 @@ func (p *preparer) release(t kir.Type, s uint32) {
 func (p *preparer) layout() {
 	k := p.k
 	for _, v := range k.Vars {
-		p.varSlot = append(p.varSlot, p.alloc(v.Type))
+		slot := p.alloc(v.Type)
+		p.varSlot = append(p.varSlot, slot)
+		if v.Unset {
+			p.prog.unset = append(p.prog.unset, unsetVar{slot, reason{name: v.Name, part: v.Part}})
+		}
 	}
 	p.prog.varBytes = int(p.top)
 	k.Body.Walk(func(in *kir.Instr) {

@@ -68,38 +68,49 @@ func (s *shadow) check(f *frame, in *inst, p *[lanes]uint64, size uint64, acc ac
 	return true
 }
 
-func (s *shadow) initialised(f *frame, in *inst, ob, i int, off, size uint64, acc access) bool {
+// written says of the bytes of an access by lane i whether they were written; nil if nobody knows.
+func (s *shadow) written(f *frame, ob, i int, off, size uint64) []bool {
 	o := &f.objs[ob]
-	var written []bool
 	switch o.space {
 	case kir.Threadgroup:
-		written = f.group.inited
 		off += uint64(uintptr(o.base) - uintptr(unsafe.Pointer(&f.group.mem[0])))
+		return f.group.inited[off : off+size]
 	case kir.Thread:
-		written = f.inited
 		off += uint64(uintptr(o.base)-uintptr(unsafe.Pointer(&f.thread[0]))) + uint64(i)*uint64(o.stride)
-	default:
-		if ob-1 >= len(s.device) || uint64(len(s.device[ob-1])) < off+size {
+		return f.inited[off : off+size]
+	}
+	if ob-1 >= len(s.device) || uint64(len(s.device[ob-1])) < off+size {
+		return nil
+	}
+	return s.device[ob-1][off : off+size]
+}
+
+// initialised notes what a lane writes. Reading what nothing wrote is a fault, in a thread's own memory only once
+// something depends on it.
+func (s *shadow) initialised(f *frame, in *inst, ob, i int, off, size uint64, acc access) bool {
+	onlyWrites := acc == accWrite || in.op == kir.AtomicStore || in.op == kir.AtomicRMW && in.mode == kir.ModeExchange
+	w := s.written(f, ob, i, off, size)
+	for j := range w {
+		if w[j] {
+			continue
+		}
+		if onlyWrites { // others may read it at the same time
+			w[j] = true
+			continue
+		}
+		o := &f.objs[ob]
+		name, elem := f.describe(ob)
+		index := kir.PtrOffset(at[uint64](f, in.a)[i]) / elem
+		f.fail(in, name, index, int64(o.size)/elem, "%s of %s memory %s[%d] before anything was written to it",
+			accessName[acc], o.space, name, index)
+		if o.space == kir.Thread && in.op == kir.Load {
+			f.unset.loaded(i, reason{fault: f.fault, part: f.prog.kernel.Regions[ob-1-len(f.prog.kernel.Params)].Part})
+			f.fault = nil
 			return true
 		}
-		written = s.device[ob-1]
-	}
-	w := written[off : off+size]
-	onlyWrites := acc == accWrite || in.op == kir.AtomicStore || in.op == kir.AtomicRMW && in.mode == kir.ModeExchange
-	for j := range w {
-		if !w[j] && !onlyWrites {
-			name, elem := f.describe(ob)
-			index := kir.PtrOffset(at[uint64](f, in.a)[i]) / elem
-			f.fail(in, name, index, int64(o.size)/elem, "%s of %s memory %s[%d] before anything was written to it",
-				accessName[acc], o.space, name, index)
-			if f.fault.Unwritten = o.space == kir.Device || o.space == kir.Constant; f.fault.Unwritten {
-				f.fault.Param = ob - 1
-			}
-			return false
-		}
-		if !w[j] { // others may read it at the same time
-			w[j] = true
-		}
+		f.fault.Unwritten = o.space == kir.Device || o.space == kir.Constant
+		f.concerns(ob)
+		return false
 	}
 	return true
 }
@@ -128,6 +139,7 @@ func (s *shadow) ordered(f *frame, in *inst, ob, i int, off, size uint64, acc ac
 			f.fail(in, name, index, int64(o.size)/elem,
 				"race on %s memory: %s of %s[%d], which %s %s with no barrier between them",
 				o.space, accessName[acc], name, index, whichUser(other, me), did)
+			f.concerns(ob)
 			return false
 		}
 		if acc == accWrite {

@@ -92,6 +92,9 @@ type Param struct {
 type Var struct {
 	Name string
 	Type Type
+	// Unset says that the source gives it no value at entry: under validation, nothing may depend on it before it is
+	// set. Part says that it is one of the scalars of a structure or vector: those may be copied while some are unset.
+	Unset, Part bool
 }
 
 // Region is addressed memory of a fixed size: one per lane (Thread), one per threadgroup (Threadgroup), or
@@ -104,6 +107,7 @@ type Region struct {
 	Space       Space
 	Size, Align int
 	Elem        Type // the scalar type that messages count indices in
+	Part        bool // as Var.Part
 	Data        []byte
 	Pos         Pos
 }

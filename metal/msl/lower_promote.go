@@ -30,7 +30,8 @@ func (c *cleaner) promote() bool {
 		if r.ok = r.ok && len(r.places) > 0 && p.disjoint(i); r.ok {
 			any = true
 			for j := range r.places {
-				c.k.Vars = append(c.k.Vars, kir.Var{Name: c.k.Regions[i].Name, Type: r.places[j].ty})
+				c.k.Vars = append(c.k.Vars, kir.Var{Name: c.k.Regions[i].Name, Type: r.places[j].ty,
+					Unset: true, Part: c.k.Regions[i].Part})
 				r.places[j].name = len(c.k.Vars) - 1
 			}
 		}

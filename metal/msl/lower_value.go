@@ -115,9 +115,19 @@ func (g *gen) newObject(name string, x qtype) *object {
 	}
 	var buf [8]kir.Type
 	for i, t := range x.T.compTypes(buf[:0]) {
-		o.slots[i].v = g.newVar(name, t)
+		v := g.newVar(name, t)
+		g.k.Vars[v].Unset, g.k.Vars[v].Part = true, hasParts(x.T)
+		o.slots[i].v = v
 	}
 	return o
+}
+
+// hasParts says that an object, or an element of an array, has scalars that may be set one by one.
+func hasParts(t *ctype) bool {
+	for t.kind == tArray {
+		t = t.elem.T
+	}
+	return t.kind == tStruct || t.kind == tVec || t.kind == tSimdMat
 }
 
 func (g *gen) chargeSteps(n int) {
@@ -131,6 +141,7 @@ func (g *gen) chargeSteps(n int) {
 func (g *gen) regionFor(o *object) {
 	i, p := g.newRegion(kir.Region{
 		Name: o.name, Space: kir.Thread, Size: max(o.q.T.size, 1), Align: max(o.q.T.align, 1), Elem: o.q.T.firstScalar(),
+		Part: hasParts(o.q.T),
 	})
 	g.regionOf[o] = i
 	o.mem, o.ptr = true, p
@@ -187,6 +198,7 @@ func (g *gen) copyToRegion(o *object) operand {
 	tmp := &object{name: o.name, q: o.q}
 	i, p := g.newRegion(kir.Region{
 		Name: o.name, Space: kir.Thread, Size: max(o.q.T.size, 1), Align: max(o.q.T.align, 1), Elem: o.q.T.firstScalar(),
+		Part: hasParts(o.q.T),
 	})
 	g.regionOf[tmp] = i
 	offs := o.q.T.compOffsets(nil, 0)

@@ -98,7 +98,7 @@ func (d *Driver) execute(cb *metal.CommandBuffer) (err error) {
 				if errors.Is(err, interp.ErrInterrupted) && ctx.Err() != nil {
 					return context.Cause(ctx)
 				}
-				failed = append(failed, &metal.CommandError{Index: k, Err: err})
+				failed = append(failed, cb.Failed(k, err))
 			}
 		}
 		i = j + 1
@@ -183,18 +183,24 @@ func (d *Driver) dispatch(c *metal.Command, l *interp.Launch) error {
 	if err != nil {
 		return err
 	}
-	return unwritten(c, d.perform(c.Pipeline.Name(), r))
+	if err = d.perform(c.Pipeline.Name(), r); err != nil && l.Validate {
+		return explain(c, err)
+	}
+	return err
 }
 
-// unwritten adds to the fault of reading what nothing wrote who should have.
-func unwritten(c *metal.Command, err error) error {
+// explain adds to the fault of a buffer's access whose memory that is, and if nothing wrote it who should have.
+func explain(c *metal.Command, err error) error {
 	var f *interp.Fault
-	if !errors.As(err, &f) || !f.Unwritten {
+	if !errors.As(err, &f) || f.Param < 0 || c.Args[f.Param].Buffer.Buf == nil {
 		return err
 	}
 	r := c.Args[f.Param].Buffer
+	if !f.Unwritten {
+		return fmt.Errorf("%w: %s", err, r.Buf)
+	}
 	if _, _, writer := r.Unwritten(); writer != "" {
-		return fmt.Errorf("%w: %s, which %s should have written", err, r.Buf, writer)
+		return fmt.Errorf("%w: %s, which %s, should have written", err, r.Buf, writer)
 	}
 	return fmt.Errorf("%w: %s, which nothing wrote", err, r.Buf)
 }

@@ -1,0 +1,118 @@
+package luabind
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua/metal"
+)
+
+// kernelOf is how a script begins: call(body) runs a kernel of 64 threads, and gives its output.
+const kernelOf = `
+local function call(body) return mx.fast.metal_kernel{name = "k", input_names = {"x"}, output_names = {"o"},
+  header = [[
+struct S { float p; float q; };
+float piece(float a) { if (a > 3) return 1; if (a > 2) { return 2; } return a; }
+void into(float a, thread float& r) { r = a; }
+void fill(float a, thread float* r) { for (int i = 0; i < 3; i++) r[i] = a + i; }
+]],
+  source = "uint i = thread_position_in_grid.x; uint l = thread_position_in_threadgroup.x; " .. body}{
+  inputs = {mx.arange(64):astype(mx.float32)}, grid = {64, 1, 1}, threadgroup = {64, 1, 1}, output_shapes = {{64}},
+  output_dtypes = {mx.float32}} end
+`
+
+// where is how every message of the validation layer names the command and the script's line.
+const where = `in kernel custom_kernel_k \[metal_kernel fire.lua:2\], command \d+`
+
+// TestValidationMessages: what a kernel does wrong, and the message: it names kernel, buffer or variable, command and
+// line.
+func TestValidationMessages(t *testing.T) {
+	mine := `buffer of metal_kernel made at fire.lua:2 \(#\d+, 256 bytes\), `
+	for name, c := range map[string]struct{ body, want string }{
+		"out of bounds, written": {"o[i + 8] = x[i];",
+			`write of o\[64\] is out of range: o has 64 elements .*` + mine + where},
+		"out of bounds, read": {"o[i] = x[int(i) - 1];", `read of x\[-1\] is out of range: x has 64 elements ` +
+			`\(source:1:\d+\): buffer of astype made at fire.lua:\d+ \(#\d+, \d+ bytes\), ` + where},
+		"race on device memory": {"o[i / 40] = x[i];",
+			`race on device memory: write of o\[0\], which another SIMD-group ` +
+				`wrote with no barrier between them .*` + mine + where},
+		"race on threadgroup memory": {"threadgroup float t[64]; t[l] = x[i]; threadgroup_barrier(mem_flags::mem_threadgroup);" +
+			" o[i] = t[l ^ 32]; t[l] = 3;", `race on threadgroup memory: read of t\[0\], which another SIMD-group wrote .*` +
+			where},
+		"unset device memory": {"o[i] += x[i];", `read of device memory o\[0\] before anything was written to it .*` +
+			`buffer of metal_kernel made at fire.lua:2 \(#\d+, 256 bytes\), which kernel custom_kernel_k .*` + where},
+		"unset threadgroup memory": {"threadgroup float t[64]; o[i] = t[l];",
+			`read of threadgroup memory t\[0\] before anything was written to it .*` + where},
+		"unset array": {"float a[4]; a[0] = 1; o[i] = a[i % 4];",
+			`read of thread memory a\[1\] before anything was written to it \(source:1:\d+\), ` + where},
+		"unset variable": {"float y; o[i] = y + x[i];",
+			`read of the variable y before anything was assigned to it .*` + where},
+		"on one way": {"float y; if (x[i] > 3) y = 2; o[i] = y;", `read of the variable y before .*` + where},
+		"unset sum": {"float y; for (int j = 0; j < 4; j++) y += x[i]; o[i] = y;",
+			`read of the variable y .*` + where},
+		"an element":           {"float a[4]; a[0] = 1; o[i] = a[1];", `read of the variable a before .*` + where},
+		"a branch":             {"bool v; if (v) o[i] = 1; else o[i] = 0;", `read of the variable v .*` + where},
+		"a loop":               {"int n; for (int j = 0; j < n; j++) o[i] = 1;", `read of the variable n .*` + where},
+		"an address":           {"uint v; o[v] = 1;", `read of the variable v .*` + where},
+		"computed with a part": {"float4 v; v.x = x[i]; o[i] = v.y + 1;", `read of the variable v .*` + where},
+		"another lane's": {"float v; if (l == 3) v = 1; o[i] = simd_shuffle(v, 4);",
+			`read of the variable v .*` + where},
+		"a sum of lanes": {"float v; if (l == 3) v = 1; o[i] = simd_sum(v);", `read of the variable v .*` + where},
+		"through threadgroup memory": {"threadgroup float t[64]; float s; t[l] = s; o[i] = t[l];",
+			`read of the variable s .*` + where},
+		"a part of a structure": {"S s; s.p = 1; o[i] = s.q;",
+			`64 of the 64 elements of float32 \(64,\) were never written, the first at 0, by kernel custom_kernel_k .*`},
+		"threads that never ran": {"if (i < 40) o[i] = x[i];",
+			`24 of the 64 elements of float32 \(64,\) were never written, ` +
+				`the first at 40, by kernel custom_kernel_k \[metal_kernel fire.lua:2\], command \d+`},
+		"a barrier that some do not reach": {"if (l < 5) threadgroup_barrier(mem_flags::mem_none); o[i] = 1;",
+			`barrier is not reached by all threads: 27 of the 32 .*` + where},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withDevice(t, metal.DeviceOptions{Validate: true})
+			for range 3 {
+				err := runLua(t, kernelOf+`call("`+c.body+`"):tolist()`)
+				require.Error(t, err)
+				require.Regexp(t, c.want, err.Error())
+			}
+		})
+	}
+}
+
+// TestValidationOfRightKernels: what is right in C++ is right here, although values pass through things that are
+// partly unset.
+func TestValidationOfRightKernels(t *testing.T) {
+	withDevice(t, metal.DeviceOptions{Validate: true})
+	for name, c := range map[string]struct {
+		body string
+		want string // the element at index i
+	}{
+		"a vector in part": {"float4 v; v.x = x[i]; float4 w = v; o[i] = w.x;", "i"},
+		"a structure in part": {"S a[4]; a[i % 4].p = x[i]; S b[4]; b[(i + 1) % 4] = a[i % 4]; o[i] = b[(i + 1) % 4].p;",
+			"i"},
+		"a structure in threadgroup memory": {"threadgroup S t[64]; S s; s.p = x[i]; t[l] = s; o[i] = t[l].p;", "i"},
+		"a guarded value": {"float m = 0, n; bool s = false; if (i > 5) { n = 3; s = true; } o[i] = s ? n : m;",
+			"i > 5 and 3 or 0"},
+		"a guarded condition": {"bool b; bool c = i < 32; if (c) b = x[i] > 3; o[i] = c && b ? 1 : 0;",
+			"i > 3 and i < 32 and 1 or 0"},
+		"the other order": {"bool b; bool c = i < 32; if (c) b = x[i] > 3; o[i] = !c || b ? 1 : 0;", "i > 3 and 1 or 0"},
+		"the first round sets it": {"float m; for (int j = 0; j < 4; j++) { if (j == 0) m = x[i]; else m += j; } o[i] = m;",
+			"i + 6"},
+		"every case": {"float m; switch (i % 3) { case 0: m = 1; break; case 1: m = 2; break; default: m = 3; } o[i] = m;",
+			"i % 3 + 1"},
+		"early returns": {"o[i] = piece(x[i]);", "i > 3 and 1 or i > 2 and 2 or i"},
+		"by reference":  {"float h; into(x[i], h); o[i] = h;", "i"},
+		"by pointer":    {"float h[3]; fill(x[i], h); o[i] = h[0] + h[i % 3];", "2 * i + i % 3"},
+		"active lanes": {"float m; o[i] = 0; if (l % 32 < 5) { m = 1; o[i] = simd_sum(m); }",
+			"i % 32 < 5 and 5 or 0"},
+		"the first lane":    {"float m; if (l % 32 == 0) m = 7; m = simd_broadcast_first(m); o[i] = m;", "7"},
+		"half":              {"half h; if (i >= 0) h = half(i % 8); o[i] = h * h;", "(i % 8) * (i % 8)"},
+		"one value for all": {"o[0] = 5; o[i] = i == 0 ? 5 : x[i];", "i == 0 and 5 or i"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, runLua(t, kernelOf+`local got = call("`+c.body+`"):tolist()
+for i = 0, 63 do local want = `+c.want+` if got[i + 1] ~= want then error(i .. ": " .. got[i + 1]) end end`))
+		})
+	}
+}
