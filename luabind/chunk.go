@@ -3,6 +3,7 @@ package luabind
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/ast"
@@ -26,9 +27,10 @@ func compileChunk(src io.Reader, name string) (proto *lua.FunctionProto, err err
 			proto, err = nil, fmt.Errorf("%s: cannot be compiled: %v", name, p)
 		}
 	}()
-	stmts, err := parse.Parse(src, name)
+	var text strings.Builder
+	stmts, err := parse.Parse(io.TeeReader(src, &text), name)
 	if err != nil {
-		return nil, err
+		return nil, syntaxError(err, name, text.String())
 	}
 	m := &mender{name: name}
 	stmts = m.block(stmts)

@@ -77,7 +77,7 @@ func (s *State) stack() string {
 
 // traceback is the message handler of Call: it keeps an error's value and notes where it was raised.
 func (s *State) traceback(L *lua.LState) int {
-	v := nameCalls(L, L.Get(1))
+	v := explain(L, L.Get(1))
 	if _, ok := unwrap[*luaError](v); !ok {
 		if _, exits := unwrap[*exitRequest](v); !exits {
 			v = s.userdata(errorKind, &luaError{message: textOf(L, v), traceback: s.stack()})

@@ -2,6 +2,7 @@ package luabind
 
 import (
 	"fmt"
+	"slices"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -122,6 +123,9 @@ func (a *args) sequence(i int) []lua.LValue {
 	t, ok := a.raw[i].(*lua.LTable)
 	if !ok {
 		a.fail("%s is %s, want a table", a.f.params[i].name, describe(a.raw[i]))
+	}
+	if keys := keysOf(t); len(keys) > 0 {
+		a.fail("%s has the key %q, want a list without names", a.f.params[i].name, slices.Min(keys))
 	}
 	out := make([]lua.LValue, t.Len())
 	for j := range out {

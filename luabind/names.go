@@ -1,7 +1,6 @@
 package luabind
 
 import (
-	"slices"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -28,11 +27,40 @@ func (s *State) refuseUnknown(module *lua.LTable, prefix string) {
 		if !ok {
 			return 0
 		}
-		hint := suggest(string(name), keysOf(module))
+		hint := s.hint(prefix, string(name), module)
 		s.raise(s.call().Errorf("mx", "there is no mx.%s%s%s", prefix, string(name), hint))
 		return 0
 	})
 	s.L.SetMetatable(module, mt)
+}
+
+// hint says what a name that a module does not have may stand for.
+func (s *State) hint(prefix, name string, module *lua.LTable) string {
+	if here := elsewhere[name]; here != "" && (s.funcs[here] != nil || prefix == "") {
+		return "; mx." + here + " does that"
+	}
+	if _, ok := s.mx.RawGetString(name).(*lua.LFunction); ok {
+		return "; there is mx." + name
+	}
+	if hint := suggest(name, keysOf(module)); hint != "" {
+		return hint
+	}
+	return "; help(mx" + strings.TrimSuffix("."+prefix, ".") + ") lists what there is"
+}
+
+// elsewhere are names of functions in PyTorch and NumPy, and what they are called here.
+var elsewhere = map[string]string{
+	"tensor": "array", "asarray": "array", "cat": "concatenate", "hstack": "concatenate", "vstack": "concatenate",
+	"unsqueeze": "expand_dims", "permute": "transpose", "view": "reshape", "ravel": "flatten", "gather": "take_along_axis",
+	"add_": "add", "sub": "subtract", "mul": "multiply", "div": "divide", "neg": "negative", "pow": "power",
+	"mm": "matmul", "bmm": "matmul", "dot": "matmul", "mod": "remainder", "fmod": "remainder",
+	"eq": "equal", "ne": "not_equal", "gt": "greater", "ge": "greater_equal", "lt": "less", "le": "less_equal",
+	"amax": "max", "amin": "min", "detach": "stop_gradient", "cast": "astype", "to": "astype", "numpy": "tolist",
+	"rand": "random.uniform", "randn": "random.normal", "randint": "random.randint", "manual_seed": "random.seed",
+	"backward": "grad", "no_grad": "stop_gradient", "silu": "nn.silu", "relu": "nn.relu", "gelu": "nn.gelu",
+	"log_softmax": "nn.log_softmax", "softplus": "nn.softplus", "leaky_relu": "nn.leaky_relu",
+	"rms_norm": "fast.rms_norm", "layer_norm": "fast.layer_norm", "rope": "fast.rope",
+	"scaled_dot_product_attention": "fast.scaled_dot_product_attention", "metal_kernel": "fast.metal_kernel",
 }
 
 // keysOf is a table's keys that are strings, in no order.
@@ -49,7 +77,7 @@ func keysOf(t *lua.LTable) []string {
 // suggest is a hint at the known name that was meant, or "".
 func suggest(name string, known []string) string {
 	best, distance := "", 3
-	if len(name) < 4 { // two of three letters are another word
+	if len(name) < 6 { // two of a few letters are another word
 		distance = 2
 	}
 	for _, k := range known {
@@ -88,37 +116,4 @@ func editDistance(a, b string) int {
 		before, last = last, row
 	}
 	return last[len(b)]
-}
-
-// nameCalls adds to an error of gopher-lua's that does not say which call failed what the line calls.
-func nameCalls(L *lua.LState, v lua.LValue) lua.LValue {
-	text, ok := v.(lua.LString)
-	if !ok || !strings.HasSuffix(string(text), ": attempt to call a non-function object") {
-		return v
-	}
-	for level := 0; ; level++ {
-		dbg, ok := L.GetStack(level)
-		if !ok {
-			return v
-		}
-		fn, err := L.GetInfo("fl", dbg, lua.LNil)
-		if f, ok := fn.(*lua.LFunction); err == nil && ok && !f.IsG {
-			if names := callsIn(f.Proto, dbg.CurrentLine); len(names) > 0 {
-				return text + lua.LString("; the line calls "+strings.Join(names, ", "))
-			}
-			return v
-		}
-	}
-}
-
-// callsIn are the names of what a line of a function calls, without those that have none.
-func callsIn(p *lua.FunctionProto, line int) []string {
-	var names []string
-	for _, c := range p.DbgCalls {
-		known := c.Name != "" && c.Name != "?" && !slices.Contains(names, c.Name)
-		if known && c.Pc < len(p.DbgSourcePositions) && p.DbgSourcePositions[c.Pc] == line {
-			names = append(names, c.Name)
-		}
-	}
-	return names
 }

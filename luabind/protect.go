@@ -81,7 +81,7 @@ func setContext(L *lua.LState, ctx context.Context) {
 // it asks the script's handler, and then makes closures that outlive those frames keep the values of their variables,
 // which gopher-lua does not do where a handler is given.
 func (s *State) handle(L *lua.LState) int {
-	v := nameCalls(L, L.Get(1))
+	v := explain(L, L.Get(1))
 	if n := len(s.protected); n > 0 && s.protected[n-1].thread == L && s.protected[n-1].message != nil {
 		if _, exits := unwrap[*exitRequest](v); !exits {
 			L.Push(s.protected[n-1].message)

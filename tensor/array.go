@@ -94,8 +94,8 @@ func (x *Array) usable(op string, c *Ctx) error {
 		return err
 	}
 	if t := x.node.abstractTrace(); t != nil && t.ended.Load() {
-		return c.Errorf(op, "the array made at %s belongs to a %s trace that has ended",
-			orUnknown(x.node.where), t.name)
+		return c.Errorf(op, "the array made at %s belongs to a %s trace that has ended: "+
+			"return it from the function instead of keeping it", orUnknown(x.node.where), t.name)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ fails("unknown keyword", mx.exp, mx.zeros({1}), {foo = 1})
 fails("errors.lua:%d+: %[mx%] there is no mx.softmx; did you mean softmax%?", function() return mx.softmx(1) end)
 fails("there is no mx.float31; did you mean float32?", function() return mx.zeros({3}, mx.float31) end)
 fails("there is no mx.random.unifrom; did you mean uniform?", function() return mx.random.unifrom({3}) end)
-fails("there is no mx.xyz$", function() return mx.xyz end)
+fails("there is no mx.xyz; help%(mx%) lists what there is$", function() return mx.xyz end)
 assert(rawget(mx, "softmx") == nil and mx[1] == nil)
 mx.mine = 3
 assert(mx.mine == 3)
@@ -54,4 +54,51 @@ fails("inputs has 2 entries", good, {inputs = {x, x}, grid = x, threadgroup = {1
 fails("limit of 1024 threads", function()
   mx.eval(good{inputs = {x}, template = {{"OFFSET", 0}}, grid = {4096, 1, 1}, threadgroup = {2048, 1, 1},
     output_shapes = {{4096}}, output_dtypes = {mx.float32}})
+end)
+-- what the Lua engine says of arrays where it wants something else, and what to write instead
+fails("compare userdata with number; an array is compared element by element by name: mx.less%(a, b%)$",
+  function() return mx.zeros({2}) < 1 end)
+fails("compare number with userdata; an array is compared", function() return 1 < mx.zeros({2}) end)
+fails("to ipairs .*; for row in x:rows%(%) do", function() for _ in ipairs(mx.zeros({2})) do end end)
+fails("got userdata%); x:item%(%) is the number", function() return math.sqrt(mx.array(4)) end)
+fails("got userdata%); x:item%(%) is the number", function() return ("%g"):format(mx.array(4)) end)
+-- names of other libraries, of other modules, and no far-fetched guesses
+fails("there is no mx.unsqueeze; mx.expand_dims does that$", function() return mx.unsqueeze end)
+fails("there is no mx.randn; mx.random.normal does that$", function() return mx.randn end)
+fails("there is no mx.random.randn; mx.random.normal does that$", function() return mx.random.randn end)
+fails("there is no mx.nn.matmul; there is mx.matmul$", function() return mx.nn.matmul end)
+fails("there is no mx.tile; help%(mx%) lists what there is$", function() return mx.tile end)
+fails("there is no mx.linalg.nrom; help%(mx.linalg%) lists what there is$", function() return mx.linalg.nrom end)
+-- syntax errors: name, line, what; a kernel's nested index that ended its text is pointed out
+local function refused(pattern, text)
+  local f, why = loadstring(text, "chunk")
+  assert(f == nil and why:find(pattern), why)
+end
+refused("^chunk:2: syntax error near '='$", "x = 1\ny = = 2")
+refused("^chunk: syntax error at EOF$", "x = ")
+refused("^chunk:4: syntax error near 'w'; if line 3 is in a text", [==[
+k = {source = [[
+  uint i = 0;
+  float v = a[b[i]];
+  float w = 1;
+  o[i] = v;
+]]}]==])
+-- templates are a list of pairs
+fails("template has the key \"N\", want a list without names", function()
+  mx.eval(good{inputs = {x}, template = {OFFSET = 0, N = 1}, grid = x, threadgroup = {1, 1, 1}, output_shapes = {x},
+    output_dtypes = {mx.float32}})
+end)
+-- what a kernel needs for a gradient, what a compiled function's array needs to leave it
+fails("metal_kernel has no gradient: give it one with custom_function", function()
+  mx.grad(function(v) return launch(good, {{"OFFSET", 0}}):sum() + mx.sum(v) end)(x)
+  mx.grad(function(v)
+    return good{inputs = {v}, template = {{"OFFSET", 0}}, grid = v, threadgroup = {32, 1, 1}, output_shapes = {v},
+      output_dtypes = {mx.float32}}:sum()
+  end)(x)
+end)
+local kept = {n = mx.array(0)}
+local count = mx.compile(function(v) kept.n = kept.n + v; return kept.n end)
+fails("belongs to a compile trace that has ended: return it from the function instead of keeping it", function()
+  count(mx.array(1))
+  count(mx.array(2))
 end)

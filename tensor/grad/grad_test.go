@@ -307,11 +307,11 @@ func init() {
 func TestMissingRules(t *testing.T) {
 	f := one(func(x *array) *array { return bare.One(tensor.Call(nil), tensor.None{}, x) })
 	_, err := grad.Grad(f, nil)(arrays{num(1)})
-	require.ErrorContains(t, err, "[vjp] bare has no gradient (grad_test.go:")
+	require.ErrorContains(t, err, "[vjp] bare has no gradient: give it one with custom_function (grad_test.go:")
 	_, _, err = grad.JVP(f, arrays{num(1)}, arrays{num(1)})
 	require.ErrorContains(t, err, "[jvp] bare has no derivative (grad_test.go:")
 	_, err = grad.VMap(f, nil, nil)(arrays{vec(1)})
-	require.ErrorContains(t, err, "[vmap] bare has no batching rule (grad_test.go:")
+	require.ErrorContains(t, err, "[vmap] bare has no batching rule: give it one with custom_function (grad_test.go:")
 	// Outputs that are integers have no slope: nothing is missing.
 	g := one(func(x *array) *array {
 		return ops.Multiply(x, ops.AsType(first(t, f, ops.AsType(x, tensor.Int32)), tensor.Float32))

@@ -140,7 +140,7 @@ func (r *reverse) node(n *tensor.Node) error {
 		if discrete(n) {
 			return nil
 		}
-		return c.Errorf("vjp", "%s has no gradient", n.Prim().Name())
+		return c.Errorf("vjp", "%s has no gradient: give it one with custom_function", n.Prim().Name())
 	}
 	values := n.Inputs()
 	want, in := make([]bool, len(values)), handles(values)

@@ -176,7 +176,7 @@ func (b *batch) node(n *tensor.Node) error {
 		in, axis = alignBatch(c, in, axes)
 		out, outAxes = n.Replay(c, in), []int{axis}
 	default:
-		err = c.Errorf("vmap", "%s has no batching rule", n.Prim().Name())
+		err = c.Errorf("vmap", "%s has no batching rule: give it one with custom_function", n.Prim().Name())
 	}
 	if err != nil {
 		return err
