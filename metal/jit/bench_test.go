@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -141,13 +140,6 @@ func BenchmarkGelu(b *testing.B) {
 			}
 		})
 	}
-}
-
-// median is the middle of some numbers.
-func median(v []float64) float64 {
-	v = slices.Clone(v)
-	slices.Sort(v)
-	return v[len(v)/2]
 }
 
 const qmvText = `
