@@ -23,8 +23,9 @@ type code struct {
 var funcs = sync.Pool{New: func() any { return amd64.NewFunc() }}
 
 // compile makes machine code of an optimised kernel (lanes.Optimise) for an instruction set and a kind of launch.
-func compile(k *kir.Kernel, level isa, geo lanes.Geometry) (*code, error) {
-	s := &selector{k: k, isa: level, allActive: geo.Full, f: funcs.Get().(*amd64.Func), w: 64, per: 16}
+// past says that it is for launches that write past the cache.
+func compile(k *kir.Kernel, level isa, geo lanes.Geometry, past bool) (*code, error) {
+	s := &selector{k: k, isa: level, allActive: geo.Full, past: past, f: funcs.Get().(*amd64.Func), w: 64, per: 16}
 	defer func() {
 		s.f.Reset()
 		funcs.Put(s.f)
@@ -181,6 +182,9 @@ func (s *selector) jcc(c amd64.Cond, l amd64.Label) {
 func (s *selector) ret(why exit) {
 	s.emit(amd64.Inst{Op: amd64.Mov, W: 4, Dst: amd64.RAX, Imm: int64(why)})
 	s.storeR(8, block(blockExit), amd64.RAX)
+	if s.past {
+		s.emit(amd64.Inst{Op: amd64.MFence})
+	}
 	s.emit(amd64.Inst{Op: amd64.VZeroUpper})
 	s.emit(amd64.Inst{Op: amd64.Ret})
 }

@@ -84,7 +84,8 @@ func textToCode(name, text string, level isa) (parse, code time.Duration, err er
 	}
 	parsed := time.Now()
 	for _, k := range m.Kernels {
-		if _, err := compile(lanes.Optimise(k), level, lanes.Geometry{Row: true, Aligned: true, Full: true}); err != nil {
+		geo := lanes.Geometry{Row: true, Aligned: true, Full: true}
+		if _, err := compile(lanes.Optimise(k), level, geo, false); err != nil {
 			return 0, 0, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -98,8 +99,8 @@ func compare(c *difftest.Case, levels []jit.Level) error {
 	if err != nil {
 		return fmt.Errorf("%w: interp: %w", errText, err)
 	}
-	for _, l := range levels {
-		p, err := jit.Prepare(k, mod.Files, jit.Options{Level: l})
+	for n, l := range slices.Concat(levels, levels) {
+		p, err := jit.Prepare(k, mod.Files, jit.Options{Level: l, PastAlways: n >= len(levels)})
 		if err != nil {
 			return fmt.Errorf("%s: %w", l, err)
 		}

@@ -239,7 +239,17 @@ func (s *selector) patternStore(x *access) {
 		s.scatterOffsets(x, m, offs)
 		return
 	case s.isa == isaAVX512 || s.allActive:
-		s.storeParts(x, m, offs, !s.allActive)
+		if s.goesPast(x) {
+			ordinary := s.label()
+			s.storePast(x, plus(m, offs[0]), ordinary)
+			s.f.ColdBegin()
+			s.bind(ordinary)
+			s.storeParts(x, m, offs, false)
+			s.jump(x.done)
+			s.f.ColdEnd()
+		} else {
+			s.storeParts(x, m, offs, !s.allActive)
+		}
 		var edge func()
 		if s.masks(x, offs) {
 			edge = func() {

@@ -38,6 +38,8 @@ type Options struct {
 	Level Level
 	// PairAlways runs SIMD-groups two at a time wherever that can be done, not only where it pays. It is for tests.
 	PairAlways bool
+	// PastAlways makes stores go past the cache in every launch, not only where much is written. It is for tests.
+	PastAlways bool
 	// BeforeCompile is called with each kernel that is about to be compiled, and whether for pairs of SIMD-groups; what
 	// it returns or panics with is as if the compiler did. It is for tests.
 	BeforeCompile func(k *kir.Kernel, paired bool) error
@@ -89,11 +91,14 @@ type Program struct {
 
 	once      sync.Once
 	optimised *kir.Kernel
-	err       error      // of optimising
-	variants  [6]variant // for any threadgroup, for lanes.Geometry.Row, for that and Aligned; the same three with Full
-	pairs     [2]variant // by lanes.PairBy - 1; without code where pairing is of no use
+	err       error // of optimising
+	// variants: for any threadgroup, for lanes.Geometry.Row, for that and Aligned; the same three with Full; the same six
+	// for launches that write past the cache.
+	variants [12]variant
+	pairs    [2]variant // by lanes.PairBy - 1; without code where pairing is of no use
 	// pairAlways: pairs also where that seems of no use, for tests.
 	pairAlways bool
+	pastAlways bool                                   // every launch writes past the cache, for tests
 	before     func(k *kir.Kernel, paired bool) error // Options.BeforeCompile
 	runs       sync.Pool
 	nanos      atomic.Int64 // what a threadgroup last took, 0 if unknown
@@ -124,7 +129,8 @@ func Prepare(k *kir.Kernel, files []string, o Options) (*Program, error) {
 	if level > best {
 		return nil, fmt.Errorf("no %s on this processor", level)
 	}
-	return &Program{kernel: k, files: files, level: level, pairAlways: o.PairAlways, before: o.BeforeCompile,
+	return &Program{kernel: k, files: files, level: level, pairAlways: o.PairAlways,
+		pastAlways: o.PastAlways, before: o.BeforeCompile,
 		procs: runtime.GOMAXPROCS(0), group: groupOf(k, level)}, nil
 }
 
@@ -132,8 +138,8 @@ func Prepare(k *kir.Kernel, files []string, o Options) (*Program, error) {
 func (p *Program) Kernel() *kir.Kernel { return p.kernel }
 
 // variant returns the best code for threadgroups of a size; aligned says that their first threads' x are multiples of
-// the group's lanes.
-func (p *Program) variant(size [3]int, aligned bool) (*variant, error) {
+// the group's lanes, past that the launch writes past the cache.
+func (p *Program) variant(size [3]int, aligned, past bool) (*variant, error) {
 	if p.level == isaAVX512 && p.group == kir.Lanes && aligned {
 		by := lanes.PairBy(0)
 		switch {
@@ -144,7 +150,7 @@ func (p *Program) variant(size [3]int, aligned bool) (*variant, error) {
 		}
 		if by != 0 {
 			v := &p.pairs[by-1]
-			v.once.Do(func() { p.compile(v, lanes.Geometry{Row: true, Aligned: true, Full: true, Pair: by}) })
+			v.once.Do(func() { p.compile(v, lanes.Geometry{Row: true, Aligned: true, Full: true, Pair: by}, false) })
 			var u *Unsupported
 			switch {
 			case v.err != nil && !errors.As(v.err, &u):
@@ -154,11 +160,11 @@ func (p *Program) variant(size [3]int, aligned bool) (*variant, error) {
 			}
 		}
 	}
-	return p.plain(size, aligned)
+	return p.plain(size, aligned, past)
 }
 
 // plain returns the code for threadgroups of a size that runs one SIMD-group after the other.
-func (p *Program) plain(size [3]int, aligned bool) (*variant, error) {
+func (p *Program) plain(size [3]int, aligned, past bool) (*variant, error) {
 	n := 0
 	var geo lanes.Geometry
 	if size[1]*size[2] == 1 || size[0]%p.group == 0 {
@@ -170,8 +176,11 @@ func (p *Program) plain(size [3]int, aligned bool) (*variant, error) {
 	if size[0]*size[1]*size[2]%p.group == 0 {
 		n, geo.Full = n+3, true
 	}
+	if past {
+		n += 6
+	}
 	v := &p.variants[n]
-	v.once.Do(func() { p.compile(v, geo) })
+	v.once.Do(func() { p.compile(v, geo, past) })
 	return v, v.err
 }
 
@@ -184,7 +193,7 @@ func (p *Program) bug(err *error) {
 }
 
 // compile makes the code of a variant, or says in it why there is none.
-func (p *Program) compile(v *variant, geo lanes.Geometry) {
+func (p *Program) compile(v *variant, geo lanes.Geometry, past bool) {
 	defer p.bug(&v.err)
 	p.once.Do(func() {
 		defer p.bug(&p.err)
@@ -205,7 +214,7 @@ func (p *Program) compile(v *variant, geo lanes.Geometry) {
 			return
 		}
 	}
-	if v.code, v.err = compile(k, p.level, geo); v.err == nil {
+	if v.code, v.err = compile(k, p.level, geo, past); v.err == nil {
 		v.mem, v.err = newExecMem(v.code.bytes)
 	}
 }

@@ -18,6 +18,7 @@ type Run struct {
 	buffers   [][]byte
 	grid, tg  [3]int
 	waits     bool
+	past      bool // much is written: past the cache
 	single    bool // one threadgroup a call
 	interrupt *atomic.Bool
 	next      atomic.Int64
@@ -44,6 +45,7 @@ func (p *Program) NewRun(l interp.Launch) (*Run, error) {
 	}
 	r.buffers, r.grid, r.tg, r.interrupt, r.help = l.Buffers, l.Grid, l.Threadgroup, l.Interrupt, nil
 	r.err, r.errAt = nil, 0
+	r.past = p.pastAlways || writesMuch(p.kernel, &l)
 	r.next.Store(0)
 	r.stop.Store(false)
 	r.helped.Store(false)
@@ -72,7 +74,7 @@ func (r *Run) compile() (first *variant, err error) {
 		if !has {
 			continue
 		}
-		v, err := r.prog.variant(r.sizeOf(pos), r.aligned())
+		v, err := r.prog.variant(r.sizeOf(pos), r.aligned(), r.past)
 		if err != nil {
 			return nil, err
 		}
@@ -228,7 +230,7 @@ func (w *worker) group(size [3]int) *group {
 	if size != w.run.tg {
 		n = 1
 	}
-	v, err := w.run.prog.variant(size, w.run.aligned())
+	v, err := w.run.prog.variant(size, w.run.aligned(), w.run.past)
 	if err != nil {
 		w.run.fail(err, 0)
 		return nil
@@ -318,7 +320,7 @@ func (w *worker) chunk(i, n int64) bool {
 // (because buffers overlap), the pair's fault stands.
 func (w *worker) repeat(met *group, end int64, size [3]int) bool {
 	i := met.index()
-	v, err := w.run.prog.plain(size, w.run.aligned())
+	v, err := w.run.prog.plain(size, w.run.aligned(), w.run.past)
 	if err != nil {
 		w.run.fail(err, i)
 		return false

@@ -52,6 +52,7 @@ type selector struct {
 	exec []amd64.R
 	// allActive: exec is known to be all lanes when code is made.
 	allActive bool
+	past      bool // see goesPast
 	flow      flow
 	memory    memory
 	err       error // the first thing that could not be done

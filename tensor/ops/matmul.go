@@ -89,13 +89,16 @@ var matmulTexts texts[matmulVariant]
 
 type matmulVariant struct {
 	dtype tensor.DType
-	rows  int // of a tile
+	rows  int  // of a tile
+	cols  int  // of a tile
+	unit  bool // the columns of b lie side by side
 }
 
 func (v matmulVariant) text() string {
 	acc := accumulator(v.dtype)
-	text := fmt.Sprintf("#define T %s\n#define ACC %s\n#define ZERO %s\n#define ROWS %d\n", v.dtype.MSL(), acc.MSL(),
-		zeroOf(acc), v.rows)
+	flag := map[bool]int{true: 1}
+	text := fmt.Sprintf("#define T %s\n#define ACC %s\n#define ZERO %s\n", v.dtype.MSL(), acc.MSL(), zeroOf(acc)) +
+		fmt.Sprintf("#define ROWS %d\n#define COLS %d\n#define UNIT %d\n", v.rows, v.cols, flag[v.unit])
 	if v.dtype.IsComplex() {
 		return text + "#define FMA(a, b, c) ((a) * (b) + (c))\n" + matmulText
 	}
@@ -115,10 +118,13 @@ func runMatmul(r *tensor.Run, _ tensor.None) error {
 		return r.Fill(out, make([]byte, out.DType.Size()))
 	}
 	d := a.DType
-	rows := tileRows(ma[0])
+	v := matmulVariant{dtype: d, rows: tileRows(ma[0]), cols: 1, unit: b.Strides[len(b.Strides)-1] == 1}
+	if v.unit && mb[1]%4 == 0 && !d.IsComplex() {
+		v.cols = 4
+	}
 	p, err := r.Kernel(metal.Source{
 		Label:   "matmul",
-		Text:    matmulTexts.get(matmulVariant{d, rows}, matmulVariant.text),
+		Text:    matmulTexts.get(v, matmulVariant.text),
 		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: d == tensor.Float64},
 	}, "matmul")
 	if err != nil {
@@ -142,7 +148,12 @@ func runMatmul(r *tensor.Run, _ tensor.None) error {
 	for _, v := range []int{ma[0], ma[1], mb[1], len(shape)} {
 		params = binary.LittleEndian.AppendUint32(params, uint32(v))
 	}
-	grid, group := tiles(ma[0], mb[1], rows, batch.Size())
+	grid, group := tiles(ma[0], mb[1]/v.cols, v.rows, batch.Size())
+	if v.cols > 1 {
+		// Few columns and many rows: what a threadgroup reads of b stays in the cache from row to row.
+		group.X = min(grid.X, 16)
+		group.Y = min(grid.Y, 64)
+	}
 	return r.Dispatch(p, grid, group, a.Arg(), b.Arg(), out.Arg(), tensor.Const(params), tensor.Const(shape),
 		tensor.Const(as), tensor.Const(bs))
 }

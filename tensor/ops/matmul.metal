@@ -1,7 +1,9 @@
 // Products of matrices: out = a b for a batch of (rows, depth) times (depth, cols), each with any strides. T is the
-// element type, ACC the type to add up in, ZERO its zero, FMA(a, b, c) a * b + c in it. A thread makes one column
-// of a tile of ROWS (1 or 4) rows, so that an element of b that it loads is used ROWS times; the elements of a are
-// the same for its neighbours. Products are added in the order of depth, for every element alike.
+// element type, ACC the type to add up in, ZERO its zero, FMA(a, b, c) a * b + c in it. A thread makes a tile of ROWS
+// (1 or 4) rows and COLS (1 or 4) columns, so that an element of b that it loads is used ROWS times and one of a COLS
+// times; the elements of a are the same for its neighbours. Its columns are as far apart as there are threads in a row,
+// and neighbours have neighbouring columns; UNIT says that they lie side by side in b. Products are added in the order
+// of depth, for every element alike.
 
 #pragma clang fp contract(off)
 
@@ -22,7 +24,7 @@ kernel void matmul(const device T* a [[buffer(0)]],
                    uint3 p [[thread_position_in_grid]]) {
     uint rest = p.z;
     long at_a = 0;
-    long at_b = long(p.x) * m.b_col;
+    long at_b = 0;
     for (int d = int(m.batch_ndim) - 1; d >= 0; d--) {
         uint n = batch_shape[d];
         long i = long(rest % n);
@@ -31,42 +33,42 @@ kernel void matmul(const device T* a [[buffer(0)]],
         at_b += i * b_batch[d];
     }
     uint row = p.y * uint(ROWS);
-    const device T* a0 = a + (at_a + long(row) * m.a_row);
-    ACC s0 = ZERO;
-#if ROWS == 4
+    uint apart = m.cols / uint(COLS);
     uint last = m.rows - 1;
-    const device T* a1 = a + (at_a + long(min(row + 1, last)) * m.a_row);
-    const device T* a2 = a + (at_a + long(min(row + 2, last)) * m.a_row);
-    const device T* a3 = a + (at_a + long(min(row + 3, last)) * m.a_row);
-    ACC s1 = ZERO;
-    ACC s2 = ZERO;
-    ACC s3 = ZERO;
-#endif
-    const device T* column = b + at_b;
+    const device T* from[ROWS];
+    ACC sum[ROWS][COLS];
+    for (uint r = 0; r < ROWS; r++) {
+        from[r] = a + (at_a + long(min(row + r, last)) * m.a_row);
+        for (uint c = 0; c < COLS; c++) {
+            sum[r][c] = ZERO;
+        }
+    }
+    const device T* line = b + at_b;
     long ka = 0;
-    long kb = 0;
     for (uint k = 0; k < m.depth; k++) {
-        ACC v = ACC(column[kb]);
-        s0 = FMA(ACC(a0[ka]), v, s0);
-#if ROWS == 4
-        s1 = FMA(ACC(a1[ka]), v, s1);
-        s2 = FMA(ACC(a2[ka]), v, s2);
-        s3 = FMA(ACC(a3[ka]), v, s3);
+        ACC v[COLS];
+        for (uint c = 0; c < COLS; c++) {
+#if UNIT
+            v[c] = ACC(line[c * apart + p.x]);
+#else
+            v[c] = ACC(line[long(c * apart + p.x) * m.b_col]);
 #endif
+        }
+        for (uint r = 0; r < ROWS; r++) {
+            ACC x = ACC(from[r][ka]);
+            for (uint c = 0; c < COLS; c++) {
+                sum[r][c] = FMA(x, v[c], sum[r][c]);
+            }
+        }
         ka += m.a_depth;
-        kb += m.b_depth;
+        line += m.b_depth;
     }
-    device T* to = out + (ulong(p.z) * m.rows + row) * m.cols + p.x;
-    to[0] = T(s0);
-#if ROWS == 4
-    if (row + 1 < m.rows) {
-        to[m.cols] = T(s1);
+    for (uint r = 0; r < ROWS; r++) {
+        if (row + r < m.rows) {
+            device T* to = out + (ulong(p.z) * m.rows + row + r) * m.cols;
+            for (uint c = 0; c < COLS; c++) {
+                to[c * apart + p.x] = T(sum[r][c]);
+            }
+        }
     }
-    if (row + 2 < m.rows) {
-        to[2 * ulong(m.cols)] = T(s2);
-    }
-    if (row + 3 < m.rows) {
-        to[3 * ulong(m.cols)] = T(s3);
-    }
-#endif
 }

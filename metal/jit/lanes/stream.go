@@ -2,9 +2,9 @@ package lanes
 
 import "github.com/mlxlua/mlxlua/metal/kir"
 
-// Streams returns how many bytes further on each Load of a loop reads in the next round, by Instr.ID. It is 0 where that
-// is not a constant, and where every SIMD-group reads the same: that is in the cache after the first one, while what a
-// SIMD-group alone reads always comes from further away.
+// Streams returns how many bytes further on each Load of a loop reads in the next round, by Instr.ID. It is 0 where
+// that is not a constant, and where every SIMD-group reads the same: that is in the cache after the first one, while
+// what a SIMD-group alone reads always comes from further away.
 func Streams(k *kir.Kernel) []int64 {
 	s := &streams{own: make([]bool, k.NumInstrs), vars: make([]bool, len(k.Vars)), found: make([]int64, k.NumInstrs)}
 	for s.changed = true; s.changed; {

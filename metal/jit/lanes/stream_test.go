@@ -23,7 +23,8 @@ kernel void k(const device uint* w [[buffer(0)]], const device float* scale [[bu
     uint odd = 0;
     const device float* p = walk + row;
     for (uint k = lane; k < n; k += 32) {
-        sum += float(w[row * n + k]) * scale[row * n + k / 8] * x[k] * far[row + k * n] * rows[row * 7 + (k - lane) / 32 * 100];
+        sum += float(w[row * n + k]) * scale[row * n + k / 8] * x[k] * far[row + k * n];
+        sum += rows[row * 7 + (k - lane) / 32 * 100];
         sum += p[0] * twice[row + odd];
         p += 3;
         odd += 1;
