@@ -39,6 +39,7 @@ func StuckAlive(k *kir.Kernel, alive, each, idle int) error {
 	if idle <= maxIdle || alive*each <= maxAlive {
 		return nil
 	}
-	return fmt.Errorf("[%s] too many threadgroups wait for others: %d are suspended, of %d bytes each; the limit is %d MiB",
+	return fmt.Errorf(
+		"[%s] too many threadgroups wait for others: %d are suspended, of %d bytes each; the limit is %d MiB",
 		k.Name, alive, each, maxAlive>>20)
 }
