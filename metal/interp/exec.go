@@ -120,7 +120,7 @@ func (f *frame) start(sg int) {
 // each instruction.
 func (f *frame) run() {
 	code := f.prog.code
-	stop, interrupt := &f.group.run.stop, f.group.run.interrupt
+	end, index, interrupt := &f.group.run.end, f.group.index, f.group.run.interrupt
 	budget, unset := spinBudget, f.unset
 	for pc := f.pc; ; {
 		in := &code[pc]
@@ -188,7 +188,7 @@ func (f *frame) run() {
 				continue
 			}
 			pc = in.to
-			if stop.Load() || interrupt != nil && interrupt.Load() {
+			if end.Load() <= index || interrupt != nil && interrupt.Load() {
 				f.state = stopped
 				return
 			}

@@ -62,6 +62,7 @@ type Program struct {
 	threadOff   []int
 	tgOff       []int
 	resumable   bool // a SIMD-group may stop before its end: barriers, and loops that wait
+	waits       bool // a threadgroup may wait for others: loops with atomics
 	racy        bool // atomics or fences order memory in ways that the race check does not follow
 	groups      sync.Pool
 }
@@ -233,7 +234,7 @@ func (p *preparer) analyse(b *kir.Block) {
 			p.prog.racy = true
 			for _, l := range p.loops {
 				p.spins[l.in] = true
-				p.prog.resumable = true
+				p.prog.resumable, p.prog.waits = true, true
 			}
 		case in.Op == kir.VarGet && p.readsOnly(b.Instrs[i+1:], in):
 			p.root[in.ID], p.slot[in.ID] = in, p.varSlot[in.Imm]

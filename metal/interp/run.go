@@ -1,6 +1,7 @@
 package interp
 
 import (
+	"errors"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -39,7 +40,7 @@ type Run struct {
 	groups    [3]int
 	total     int64
 	next      atomic.Int64
-	stop      atomic.Bool
+	end       atomic.Int64 // threadgroups from this one on need not run
 	interrupt *atomic.Bool
 	tgParams  []int // byte offset in threadgroup memory of each Param, -1 for others
 	tgSizes   []int
@@ -81,6 +82,7 @@ func (p *Program) NewRun(l Launch) (*Run, error) {
 		return nil, err
 	}
 	r.groups, r.total = plan.Groups, plan.Total
+	r.end.Store(r.total)
 	r.tgParams, r.tgSizes, r.tgBytes = plan.Offsets, plan.Lengths, plan.Bytes
 	if l.Validate {
 		r.shadow = newShadow(p)
@@ -98,7 +100,7 @@ func (r *Run) Parallelism() (goroutines int, long bool) {
 }
 
 // Err returns how the launch ended; it is meaningful when every Work has returned. Of several faults it is the one in
-// the first threadgroup.
+// the first threadgroup, however many worked, unless threadgroups may wait for each other: then all stop at once.
 func (r *Run) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,13 +112,17 @@ func (r *Run) fail(err error, at int64) {
 	if r.err == nil || at < r.errAt {
 		r.err, r.errAt = err, at
 	}
+	if r.prog.waits || errors.Is(err, ErrInterrupted) {
+		at = 0
+	}
+	r.end.Store(min(at, r.end.Load()))
 	r.mu.Unlock()
-	r.stop.Store(true)
 }
 
-// interrupted reports whether to stop, and records why.
-func (r *Run) interrupted() bool {
-	if r.stop.Load() {
+// over reports whether threadgroup i need not run, or not go on: the launch is interrupted, or one before it had a
+// fault. If it is interrupted over records that.
+func (r *Run) over(i int64) bool {
+	if i >= r.end.Load() {
 		return true
 	}
 	if r.interrupt != nil && r.interrupt.Load() {
@@ -126,9 +132,6 @@ func (r *Run) interrupted() bool {
 	return false
 }
 
-// aliveBytes bounds the memory of suspended threadgroups a worker lets grow quickly.
-const aliveBytes = 64 << 20
-
 // turnTime is how long a worker goes on before other goroutines get a turn.
 const turnTime = 100 * time.Microsecond
 
@@ -136,17 +139,22 @@ const turnTime = 100 * time.Microsecond
 // faults. Threadgroups that wait for others are suspended, and others take turns with them.
 func (r *Run) Work() {
 	var alive []*group
+	idle := 0 // turns of all of them in which none ended
 	turn := time.Now()
-	for !r.interrupted() {
+	for !r.over(0) {
 		// A turn for new threadgroups: as many may be suspended as are so already, so that threadgroups that
 		// all wait for each other are soon all begun, and a few long ones do not fill the memory.
-		quota := max(1, len(alive))
-		if len(alive) > 0 && len(alive)*alive[0].bytes() > aliveBytes {
-			quota = 1
+		quota := 1
+		if len(alive) > 0 {
+			quota = AliveQuota(len(alive), alive[0].bytes(), idle)
+			if err := StuckAlive(r.prog.kernel, len(alive), alive[0].bytes(), idle); err != nil {
+				r.fail(err, 0)
+				return
+			}
 		}
-		for quota > 0 && !r.interrupted() {
+		for quota > 0 {
 			i := r.next.Add(1) - 1
-			if i >= r.total {
+			if i >= r.total || r.over(i) {
 				r.next.Store(r.total) // keeps the counter from running away
 				break
 			}
@@ -170,11 +178,14 @@ func (r *Run) Work() {
 		}
 		rest := alive[:0]
 		for _, g := range alive {
-			if r.interrupted() || !g.step() {
+			if r.over(g.index) || !g.step() {
 				rest = append(rest, g)
 			} else {
 				r.finish(g)
 			}
+		}
+		if idle++; len(rest) < len(alive) {
+			idle = 0
 		}
 		alive = rest
 		runtime.Gosched() // what they wait for may be another worker's
@@ -333,7 +344,7 @@ func (g *group) step() bool {
 		for _, f := range frames {
 			f.release()
 		}
-		if g.run.interrupted() {
+		if g.run.over(g.index) {
 			return true
 		}
 	}
@@ -344,7 +355,7 @@ func (g *group) stopped(f *frame) bool {
 	if f.fault != nil {
 		g.run.fail(f.fault, g.index)
 	} else {
-		g.run.interrupted()
+		g.run.over(g.index)
 	}
 	return true
 }

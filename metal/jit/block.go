@@ -22,6 +22,7 @@ type group struct {
 	room    int
 	frames  int
 	resumed bool  // the code has left and can go on
+	failed  bool  // it had a fault, which was reported
 	again   error // a fault of a paired variant: what the threadgroup's first one is has to be found by its plain code
 }
 
@@ -30,6 +31,8 @@ type group struct {
 const (
 	fuel     = 200_000
 	turnFuel = 10_000 // of a group of lanes, where they take turns
+	// leastTurn is what remains of it when all threadgroups have had several turns and none has ended.
+	leastTurn = turnFuel / 16
 )
 
 func (g *group) word(off int) *uint64 { return (*uint64)(unsafe.Add(g.base, off)) }
@@ -145,7 +148,7 @@ func addressOf(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.Sl
 // begin readies threadgroup i and the count-1 ones after it along x, all of one size.
 func (g *group) begin(i int64, size [3]int, count int) {
 	r, lay := g.run, g.v.code.lay
-	g.at, g.resumed, g.again = i, false, nil
+	g.at, g.resumed, g.failed, g.again = i, false, false, nil
 	threads := size[0] * size[1] * size[2]
 	n := i
 	for d := range 3 {
@@ -191,11 +194,13 @@ func (g *group) positions(size [3]int, threads int) {
 	}
 }
 
-// step runs the threadgroups until they end (true, also by a fault) or the fuel is spent.
+// step runs the threadgroups until they end (true, also by a fault) or the fuel is spent: where groups of lanes take
+// turns because they may wait for each other, that of each turn.
 func (g *group) step(spend int64) bool {
 	c := g.v.code
 	*(*int64)(unsafe.Add(g.base, blockFuel)) = spend
-	*(*int64)(unsafe.Add(g.base, blockLeft)) = fuel / 4
+	*(*int64)(unsafe.Add(g.base, blockTurn)) = spend
+	*(*int64)(unsafe.Add(g.base, blockLeft)) = 5 * spend
 	entry := c.entry
 	if g.resumed {
 		entry = c.resume
@@ -210,6 +215,7 @@ func (g *group) step(spend int64) bool {
 			g.again = g.fault()
 			break
 		}
+		g.failed = true
 		g.run.fail(g.fault(), g.index())
 	}
 	return true

@@ -354,7 +354,8 @@ func inTurns(info *lanes.Info) bool { return info.Barriers || info.Waits }
 // at next.
 func (s *selector) takeUp(next amd64.Label) {
 	plain := s.label()
-	s.storeI(block(blockFuel), turnFuel)
+	s.loadR(8, amd64.RAX, block(blockTurn))
+	s.storeR(8, block(blockFuel), amd64.RAX)
 	s.loadR(8, amd64.RAX, frame(frameYield))
 	s.jcc2(amd64.RAX, plain)
 	s.emit(amd64.Inst{Op: amd64.Jmp, W: 8, Mem: frame(frameYield)})

@@ -96,7 +96,8 @@ func (s *selector) beforeTurn() {
 			return
 		}
 		s.loadR(8, amd64.RAX, block(blockFuel))
-		s.emit(amd64.Inst{Op: amd64.Sub, W: 8, Dst: amd64.RAX, Imm: int64(turnFuel + cost)})
+		s.emit(amd64.Inst{Op: amd64.Sub, W: 8, Dst: amd64.RAX, Mem: block(blockTurn)})
+		s.emit(amd64.Inst{Op: amd64.Sub, W: 8, Dst: amd64.RAX, Imm: int64(cost)})
 		s.emit(amd64.Inst{Op: amd64.Add, W: 8, Mem: block(blockLeft), A: amd64.RAX})
 		s.jcc(amd64.CondS, cold)
 	})

@@ -27,8 +27,9 @@ const (
 	blockYields    = 104 // 1 if a group of lanes has given up its turn since the first one had its
 	blockYielding  = 112 // 1 while those that have given up their turns get others
 	blockLeft      = 120 // int64: fuel for all turns of a call, where groups of lanes may wait for each other
+	blockTurn      = 128 // int64: fuel of each turn there
 	// Builtins, uint32 each: three components where they have them, in the order of builtinSlots.
-	blockBuiltins = 128
+	blockBuiltins = 136
 	blockHeader   = 512
 )
 

@@ -1,6 +1,7 @@
 package jit
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -22,7 +23,7 @@ type Run struct {
 	single    bool // one threadgroup a call
 	interrupt *atomic.Bool
 	next      atomic.Int64
-	stop      atomic.Bool
+	last      atomic.Int64 // threadgroups from this one on need not run
 	nanos     atomic.Int64 // what a threadgroup takes, 0 if unknown
 	help      func()
 	helped    atomic.Bool
@@ -47,7 +48,7 @@ func (p *Program) NewRun(l interp.Launch) (*Run, error) {
 	r.err, r.errAt = nil, 0
 	r.past = p.pastAlways || writesMuch(p.kernel, &l)
 	r.next.Store(0)
-	r.stop.Store(false)
+	r.last.Store(r.plan.Total)
 	r.helped.Store(false)
 	r.nanos.Store(p.nanos.Load())
 	if r.plan.Total > 0 {
@@ -114,7 +115,7 @@ func (r *Run) Parallelism() (goroutines int, lasting bool) {
 }
 
 // Err returns how the launch ended; it is meaningful when every Work has returned. Of several faults it is the one in
-// the first threadgroup.
+// the first threadgroup, however many worked, unless threadgroups may wait for each other: then all stop at once.
 func (r *Run) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,13 +127,17 @@ func (r *Run) fail(err error, at int64) {
 	if r.err == nil || at < r.errAt {
 		r.err, r.errAt = err, at
 	}
+	if r.waits || errors.Is(err, interp.ErrInterrupted) {
+		at = 0
+	}
+	r.last.Store(min(at, r.last.Load()))
 	r.mu.Unlock()
-	r.stop.Store(true)
 }
 
-// interrupted reports whether to stop, and records why.
-func (r *Run) interrupted() bool {
-	if r.stop.Load() {
+// over reports whether threadgroup i need not run, or not go on: the launch is interrupted, or one before it had a
+// fault. If it is interrupted over records that.
+func (r *Run) over(i int64) bool {
+	if i >= r.last.Load() {
 		return true
 	}
 	if r.interrupt != nil && r.interrupt.Load() {
@@ -169,7 +174,7 @@ func (r *Run) segment(i, n int64) (size [3]int, count int64) {
 // Work executes threadgroups until none is left that no other worker has begun, the launch is interrupted or a kernel
 // faults. Threadgroups that wait for others are suspended, and others take turns with them.
 func (r *Run) Work() {
-	if r.plan.Total == 0 || r.next.Load() >= r.plan.Total || r.interrupted() {
+	if r.plan.Total == 0 || r.next.Load() >= r.plan.Total || r.over(0) {
 		return
 	}
 	w := worker{run: r}
@@ -263,7 +268,7 @@ func (w *worker) chunks() {
 	}
 	procs := int64(r.prog.procs)
 	var begun time.Time
-	for !r.interrupted() {
+	for !r.over(0) {
 		// Towards the end chunks become smaller, so that all workers end together.
 		left := r.plan.Total - r.next.Load()
 		n := max(1, min(size, left/(2*procs)))
@@ -271,7 +276,7 @@ func (w *worker) chunks() {
 			n = r.plan.Total
 		}
 		i := r.next.Add(n) - n
-		if i >= r.plan.Total {
+		if i >= r.last.Load() {
 			r.next.Store(r.plan.Total) // keeps the counter from running away
 			return
 		}
@@ -297,7 +302,7 @@ func (w *worker) chunks() {
 // chunk executes n threadgroups from i on; false means that the launch is over.
 func (w *worker) chunk(i, n int64) bool {
 	r := w.run
-	for end := i + n; i < end; {
+	for end := i + n; i < end && i < r.last.Load(); {
 		size, count := r.segment(i, end-i)
 		g := w.group(size)
 		if g == nil {
@@ -305,9 +310,6 @@ func (w *worker) chunk(i, n int64) bool {
 		}
 		g.begin(i, size, int(count))
 		if !w.finish(g) || g.again != nil && !w.repeat(g, i+count, size) {
-			return false
-		}
-		if r.stop.Load() {
 			return false
 		}
 		i += count
@@ -333,7 +335,7 @@ func (w *worker) repeat(met *group, end int64, size [3]int) bool {
 	defer g.release()
 	g.begin(i, size, int(end-i))
 	ended := w.finish(g)
-	if ended && !w.run.stop.Load() {
+	if ended && !g.failed {
 		w.run.fail(met.again, i)
 	}
 	return ended
@@ -350,7 +352,7 @@ func (w *worker) finish(g *group) bool {
 	if w.step(g, w.fuel) {
 		return true
 	}
-	for start := time.Now(); !w.run.interrupted(); {
+	for start := time.Now(); !w.run.over(g.index()); {
 		if w.step(g, w.fuel) {
 			return true
 		}
@@ -363,22 +365,24 @@ func (w *worker) finish(g *group) bool {
 	return false
 }
 
-// aliveBytes bounds the memory of suspended threadgroups a worker lets grow quickly.
-const aliveBytes = 64 << 20
-
 // takeTurns executes threadgroups that may wait for each other.
 func (w *worker) takeTurns() {
-	r := w.run
-	for !r.interrupted() {
+	r, idle := w.run, 0 // turns of all suspended threadgroups in which none ended
+	for !r.over(0) {
 		// A turn for new threadgroups: as many may be suspended as are so already, so that threadgroups that
 		// all wait for each other are soon all begun, and a few long ones do not fill the memory.
-		quota := max(1, len(w.alive))
-		if len(w.alive) > 0 && len(w.alive)*len(w.alive[0].mem) > aliveBytes {
-			quota = 1
+		quota := 1
+		if n := len(w.alive); n > 0 {
+			each := len(w.alive[0].mem)
+			quota = interp.AliveQuota(n, each, idle)
+			if err := interp.StuckAlive(r.prog.kernel, n, each, idle); err != nil {
+				r.fail(err, 0)
+				return
+			}
 		}
-		for quota > 0 && !r.interrupted() {
+		for quota > 0 {
 			i := r.next.Add(1) - 1
-			if i >= r.plan.Total {
+			if i >= r.plan.Total || r.over(i) {
 				r.next.Store(r.plan.Total)
 				break
 			}
@@ -404,13 +408,16 @@ func (w *worker) takeTurns() {
 			}
 			continue
 		}
-		rest := w.alive[:0]
+		rest, spend := w.alive[:0], max(leastTurn, int64(turnFuel)>>min(idle, 8))
 		for _, g := range w.alive {
-			if r.interrupted() || !w.step(g, turnFuel) {
+			if r.over(g.index()) || !w.step(g, spend) {
 				rest = append(rest, g)
 			} else {
 				g.release()
 			}
+		}
+		if idle++; len(rest) < len(w.alive) {
+			idle = 0
 		}
 		w.alive = rest
 		runtime.Gosched() // what they wait for may be another worker's

@@ -1,6 +1,6 @@
-// Package difftest makes random kernels for comparing executors: Metal texts that end, stay in bounds, and whose
-// result depends on nothing but their inputs (no races, no use of the order in which atomics happen, no payloads of
-// NaNs).
+// Package difftest makes random kernels for comparing executors: Metal texts that end, and whose result depends on
+// nothing but their inputs (no races, no use of the order in which atomics happen, no payloads of NaNs). All stay in
+// bounds but for a few, which fault on every executor or on none.
 package difftest
 
 import (
@@ -20,12 +20,12 @@ type Case struct {
 
 // Limits of a Case, which its text relies on.
 const (
-	maxThreads = 512 // of a grid
-	slots      = 16  // elements of each output for every thread
-	inputs     = 256 // elements of the device inputs
-	constants  = 64  // elements of the constant inputs
-	structs    = 32  // elements of the input of structures
-	counters   = 16  // shared atomics
+	maxThreads = 2100 // of a grid
+	slots      = 16   // elements of each output for every thread
+	inputs     = 256  // elements of the device inputs
+	constants  = 64   // elements of the constant inputs
+	structs    = 32   // elements of the input of structures
+	counters   = 16   // shared atomics
 )
 
 // buffers are the parameters, in the order of Buffers.
@@ -33,22 +33,23 @@ var buffers = []struct {
 	param string
 	bytes int
 	input bool
+	align int // of its offset
 }{
-	{"device const int *gi", 4 * inputs, true},
-	{"device const float *gf", 4 * inputs, true},
-	{"constant int *ci", 4 * constants, true},
-	{"constant float *cf", 4 * constants, true},
-	{"device const S *gs", 24 * structs, true},
-	{"device const half *gh", 2 * inputs, true},
-	{"device const uchar *gb", inputs, true},
-	{"device int *oi", 4 * slots * maxThreads, false},
-	{"device float *of", 4 * slots * maxThreads, false},
-	{"device ulong *ol", 8 * slots * maxThreads, false},
-	{"device half *oh", 2 * slots * maxThreads, false},
-	{"device uchar *ob", slots * maxThreads, false},
-	{"device atomic_uint *au", 4 * counters, false},
-	{"device atomic_int *ai", 4 * counters, false},
-	{"device atomic_uint *own", 4 * maxThreads, false},
+	{"device const int *gi", 4 * inputs, true, 4},
+	{"device const float *gf", 4 * inputs, true, 4},
+	{"constant int *ci", 4 * constants, true, 4},
+	{"constant float *cf", 4 * constants, true, 4},
+	{"device const S *gs", 24 * structs, true, 4},
+	{"device const half *gh", 2 * inputs, true, 2},
+	{"device const uchar *gb", inputs, true, 1},
+	{"device int *oi", 4 * slots * maxThreads, false, 4},
+	{"device float *of", 4 * slots * maxThreads, false, 4},
+	{"device ulong *ol", 8 * slots * maxThreads, false, 8},
+	{"device half *oh", 2 * slots * maxThreads, false, 2},
+	{"device uchar *ob", slots * maxThreads, false, 1},
+	{"device atomic_uint *au", 4 * counters, false, 4},
+	{"device atomic_int *ai", 4 * counters, false, 4},
+	{"device atomic_uint *own", 4 * maxThreads, false, 4},
 }
 
 // The interesting numbers that inputs are full of.
@@ -64,7 +65,7 @@ func (c *Case) Buffers() [][]byte {
 	r := rand.New(rand.NewPCG(c.Seed, 3))
 	all := make([][]byte, len(buffers))
 	for i, b := range buffers {
-		all[i] = make([]byte, b.bytes)
+		all[i] = make([]byte, b.bytes+64)[b.align*int(c.Seed+uint64(i))%64:][:b.bytes] // bound at any offset that is allowed
 		if !b.input {
 			continue
 		}
@@ -144,6 +145,8 @@ var shapes = [][2][3]int{
 	{{7, 1, 1}, {7, 1, 1}}, {{130, 1, 1}, {64, 1, 1}}, {{300, 1, 1}, {96, 1, 1}}, {{16, 4, 1}, {8, 4, 1}},
 	{{10, 6, 2}, {5, 3, 2}}, {{33, 3, 1}, {33, 1, 1}}, {{64, 4, 1}, {32, 2, 1}}, {{40, 5, 1}, {16, 2, 1}},
 	{{20, 7, 1}, {8, 8, 1}}, {{48, 2, 2}, {48, 1, 1}}, {{512, 1, 1}, {256, 1, 1}}, {{70, 3, 1}, {32, 1, 1}},
+	{{1024, 1, 1}, {1024, 1, 1}}, {{1500, 1, 1}, {1000, 1, 1}}, {{2, 70, 3}, {1, 32, 1}}, {{66, 3, 3}, {33, 5, 2}},
+	{{3, 3, 65}, {2, 2, 32}}, {{512, 2, 1}, {512, 2, 1}}, {{5, 1, 1}, {64, 1, 1}}, {{64, 8, 1}, {64, 4, 1}},
 }
 
 // New makes the random case of a seed.

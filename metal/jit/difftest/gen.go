@@ -23,6 +23,7 @@ type gen struct {
 	even   bool     // control flow here is the same for the whole threadgroup
 	nest   int      // of indices in indices
 	calls  int      // of the math library, which is long
+	wild   bool     // accesses may be out of range
 }
 
 type local struct {
@@ -120,6 +121,7 @@ func (g *gen) program(threadgroup [3]int) string {
 		g.scope = append(g.scope, local{name: v, typ: "uint", fixed: true})
 	}
 	g.even = true
+	g.wild = g.chance(8)
 	threads := threadgroup[0] * threadgroup[1] * threadgroup[2]
 	if g.chance(60) {
 		g.line("threadgroup int ti[%d];", threads)
@@ -127,6 +129,10 @@ func (g *gen) program(threadgroup [3]int) string {
 		if g.chance(50) {
 			g.line("threadgroup atomic_int ta[4];")
 			g.tgs = append(g.tgs, local{name: "ta", len: 4})
+		}
+		if threads%32 == 0 && g.chance(30) {
+			g.line("threadgroup float tm[64];")
+			g.tgs = append(g.tgs, local{name: "tm", typ: "float", len: 64})
 		}
 		g.tgs = append(g.tgs, local{name: "ti", typ: "int", len: threads}, local{name: "tf", typ: "float",
 			len: threads})

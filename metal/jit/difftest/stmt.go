@@ -22,6 +22,8 @@ func (g *gen) stmt() {
 		return
 	}
 	switch k := g.n(100); {
+	case g.wild && !g.inFunc && g.chance(10):
+		g.stray()
 	case k < 30:
 		g.assign()
 	case k < 42:
@@ -234,11 +236,18 @@ func (g *gen) atomic() {
 // exchange writes to threadgroup memory, waits, reads what other threads wrote, and waits again: in one line, so that
 // Reduce does not take its barriers.
 func (g *gen) exchange() {
+	if g.wild && g.chance(30) {
+		g.line("ti[%s ? tid : uint(%s) | 4096] = 1;", g.expr("bool", 1), g.expr("int", 2))
+	}
 	const barrier = "threadgroup_barrier(mem_flags::mem_threadgroup);"
 	t, x := g.tgs[g.n(len(g.tgs))], g.fresh("t")
 	if t.name == "ta" {
 		g.line("%s int %s = atomic_load_explicit(&ta[%s], memory_order_relaxed); %s", barrier, x, g.index(4), barrier)
 		g.scope = append(g.scope, local{name: x, typ: "int"})
+		return
+	}
+	if t.name == "tm" {
+		g.matrix(x)
 		return
 	}
 	v := g.expr(t.typ, 2)
@@ -250,4 +259,41 @@ func (g *gen) exchange() {
 	g.line("%s %s[tid] = %s; %s %s %s = %s[(0u + %s) %% (tgs.x * tgs.y * tgs.z)];%s %s",
 		barrier, t.name, v, barrier, t.typ, x, t.name, other, sum, barrier)
 	g.scope = append(g.scope, local{name: x, typ: t.typ})
+}
+
+// matrix multiplies matrices of 8 x 8 that a SIMD-group holds, and reads what comes out: no NaN, because which of two
+// operands' NaNs a sum passes on is not laid down.
+func (g *gen) matrix(x string) {
+	const barrier = "threadgroup_barrier(mem_flags::mem_threadgroup);"
+	g.line("%s float %s = 0; { simdgroup_float8x8 ma, mb, mc; simdgroup_load(ma, gf + (ci[%d] & 31), %d); "+
+		"simdgroup_load(mb, gf + %d, 8, ulong2(0, 0), %s); mc = make_filled_simdgroup_matrix<float, 8, 8>(%d.5f); "+
+		"simdgroup_multiply_accumulate(mc, ma, mb, mc); if (sg == 0) simdgroup_store(mc, tm, 8); %s "+
+		"%s = canon(tm[(lane * %d + 3) & 63]); } %s",
+		barrier, x, g.n(64), 8+g.n(16), g.n(64), g.pick("true", "false"), g.n(5), barrier, x, 1+g.n(7), barrier)
+	g.scope = append(g.scope, local{name: x, typ: "float"})
+}
+
+// stray is an access that may be out of range.
+func (g *gen) stray() {
+	i := g.expr("int", 2)
+	switch g.n(7) {
+	case 0:
+		g.line("oi[%s ? gid * %d : uint(%s) | 1 << 20] = 1;", g.expr("bool", 1), slots, i)
+	case 1:
+		g.line("of[gid * %d] = canon(gf[%s]);", slots, i)
+	case 2:
+		g.line("oi[gid * %d] ^= *(device const int *)((device const char *)gi + (long(%s) << %d));", slots, i, g.n(45))
+	case 3:
+		g.line("oi[gid * %d] ^= (gi + 5)[-(%s & 15)];", slots, i)
+	case 4:
+		g.line("oi[gid * %d] ^= ((device const int4 *)(gi + (%s & 255)))->w;", slots, i)
+	case 5:
+		if len(g.arrays) > 0 {
+			a := g.arrays[g.n(len(g.arrays))]
+			g.line("%s[%s] = %s;", a.name, i, g.literal(a.typ))
+		}
+	case 6:
+		g.line("atomic_fetch_add_explicit((device atomic_uint *)((device char *)au + ((0 + %s) & 79)), 1u, "+
+			"memory_order_relaxed);", i)
+	}
 }
