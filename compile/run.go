@@ -45,13 +45,15 @@ func (p *plan) run(in []*tensor.Array) ([]*tensor.Array, error) {
 		}
 		return nil
 	}
-	for i, s := range p.steps {
+	var args []*tensor.Array
+	for i := range p.steps {
+		s := &p.steps[i]
 		if err := check(i); err != nil {
 			return nil, err
 		}
-		args := make([]*tensor.Array, len(s.in))
-		for k, r := range s.in {
-			args[k] = get(r)
+		args = args[:0]
+		for _, r := range s.in {
+			args = append(args, get(r))
 		}
 		for k, want := range s.specs {
 			if have := args[k].Spec(); !have.Shape.Equal(want.Shape) {
@@ -59,13 +61,13 @@ func (p *plan) run(in []*tensor.Array) ([]*tensor.Array, error) {
 					s.node.Prim().Name(), s.node.Where(), want.Shape, have.Shape)}
 			}
 		}
-		outs := s.node.Replay(nil, args)
+		outs := values[s.first:][:len(s.keep)]
+		s.node.ReplayInto(outs, args)
 		for _, y := range outs {
 			if err := y.Err(); err != nil {
 				return nil, err
 			}
 		}
-		copy(values[s.first:], outs)
 	}
 	if err := check(len(p.steps)); err != nil {
 		return nil, err
@@ -75,15 +77,14 @@ func (p *plan) run(in []*tensor.Array) ([]*tensor.Array, error) {
 		outs[i] = get(r)
 	}
 	// No one can read what lies between: the planner may fuse all of it.
-	var between []*tensor.Array
-	for _, s := range p.steps {
-		for i, keep := range s.keep {
+	for i := range p.steps {
+		s := &p.steps[i]
+		for k, keep := range s.keep {
 			if !keep {
-				between = append(between, values[s.first+i])
+				tensor.Drop(values[s.first+k])
 			}
 		}
 	}
-	tensor.Drop(between...)
 	return outs, nil
 }
 

@@ -81,6 +81,7 @@ func (e *encoder) alloc(n int64) (*metal.Buffer, error) {
 		return b, nil
 	}
 	b, err := e.fresh(n)
+	e.short = e.short || err != nil
 	if err == nil && e.dev.Validating() {
 		b.TrackWrites()
 	}
@@ -167,8 +168,26 @@ func (e *encoder) placeIn(n *Node, i int, buf *metal.Buffer) {
 		st.shared.Store(false)
 	}
 	st.owned, st.buf, st.dev, st.stream = nil, buf, e.dev, e.s
-	e.settleIn(n, i, View{buf: buf, owner: st, Strides: o.spec.Shape.Strides()})
+	e.settleIn(n, i, View{buf: buf, owner: st, Strides: e.strides(o.spec.Shape)})
 }
+
+// strides is Shape.Strides, cut from a piece that a few arrays share.
+func (e *encoder) strides(s Shape) []int {
+	if len(s) > len(e.pieces) {
+		e.pieces = make([]int, max(len(s), stridesPiece))
+	}
+	st := e.pieces[:len(s):len(s)]
+	e.pieces = e.pieces[len(s):]
+	n := 1
+	for i := len(s) - 1; i >= 0; i-- {
+		st[i] = n
+		n *= s[i]
+	}
+	return st
+}
+
+// stridesPiece is the length of a piece: an array that lives long keeps no more than this of those that did not.
+const stridesPiece = 32
 
 // origin is what messages say of memory that the call being encoded needs.
 func (e *encoder) origin(what string) metal.Origin {

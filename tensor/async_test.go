@@ -3,6 +3,7 @@ package tensor_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -336,6 +337,37 @@ func TestWhatCannotFitFailsBeforeAnythingRuns(t *testing.T) {
 	cancel()
 	require.Error(t, tensor.Eval(soon, small), "it is endless")
 	require.Error(t, small.Wait(c))
+}
+
+// TestWhatHasNoRoomFailsWithoutItsSteps: the steps of a fused kernel that has no memory are not run by themselves, unless
+// someone may read them.
+func TestWhatHasNoRoomFailsWithoutItsSteps(t *testing.T) {
+	kept := neg(expand(iota(1), 1<<11, 1<<10)) // 8 MiB
+	x, y := cast(iota(1<<11, 1), tensor.Int8), cast(iota(1, 1<<11), tensor.Int8)
+	require.NoError(t, tensor.Eval(background, kept, x, y))
+	device.Collect(background) // what other tests left counts as active
+	limit := device.SetMemoryLimit(device.Memory().Active + 12<<20)
+	defer device.SetMemoryLimit(limit)
+	for _, held := range []bool{false, true} {
+		step := add(x, y)                   // 4 MiB
+		large := cast(step, tensor.Float32) // 16 MiB
+		if !held {
+			tensor.Drop(step)
+		}
+		ran := commands(func() {
+			require.ErrorContains(t, tensor.Eval(background, large), "[test_cast] [alloc]")
+			require.NoError(t, tensor.Synchronize(background))
+		})
+		if !held {
+			require.Empty(t, ran)
+			continue
+		}
+		require.Len(t, ran, 1)
+		got, err := step.Bytes(background)
+		require.NoError(t, err)
+		require.Equal(t, []byte{3, 4, 5}, got[3<<11:][:3])
+	}
+	runtime.KeepAlive(kept)
 }
 
 func TestLongEvaluationsRunInLittleMemory(t *testing.T) {

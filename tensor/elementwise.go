@@ -11,19 +11,19 @@ import (
 
 // kernelScratch is what printing and binding a generated kernel needs, kept between kernels.
 type kernelScratch struct {
-	prog     kernelgen.Program
-	values   []Value // the operands
-	ops      []Operand
-	outs     []Value
-	numbers  []byte
-	all      []Operand // operands and outputs
-	outOps   []Operand
-	layout   kernelgen.Layout
-	ints     []int // where shapes and strides are cut from
-	list     []int
-	dtypes   []DType
-	specs    []Spec // of a reduction's inputs
-	reduced  []bool // which dimensions it reduces
+	prog    kernelgen.Program
+	values  []Value // the operands
+	ops     []Operand
+	outs    []Value
+	numbers []byte
+	all     []Operand // operands and outputs
+	outOps  []Operand
+	layout  kernelgen.Layout
+	ints    []int // where shapes and strides are cut from
+	list    []int
+	dtypes  []DType
+	specs   []Spec // of a reduction's inputs
+	reduced []bool // which dimensions it reduces
 }
 
 // maxTexts bounds the generated texts that a stream remembers; their libraries have a cache of their own.

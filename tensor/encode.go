@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/mlxlua/mlxlua/metal"
@@ -15,13 +16,14 @@ type encoder struct {
 	s   *Stream
 	dev *metal.Device
 
-	job   *job
-	seg   *segment
-	batch *batch
-	plan  plan
-	temps []*metal.Buffer // of the call being encoded
-	lent  []*metal.Buffer // those of them that someone reads after the call
-	free  freeList
+	job    *job
+	seg    *segment
+	batch  *batch
+	plan   plan
+	temps  []*metal.Buffer // of the call being encoded
+	lent   []*metal.Buffer // those of them that someone reads after the call
+	free   freeList
+	pieces []int // that strides are cut from
 
 	texts   map[string]metal.Source // generated kernels by key
 	key     []byte
@@ -30,7 +32,9 @@ type encoder struct {
 	where   Where   // and the line
 	first   int     // its first command in the batch
 	early   *error  // of its commands in earlier batches
+	short   bool    // there was no memory for it
 	kernel  kernelScratch
+	rule    Run           // of the Run rule that is being executed
 	spare   kernelScratch // for a copy that a rule makes while its own kernel is being prepared
 }
 
@@ -248,9 +252,10 @@ func (e *encoder) unit(u unit) {
 	e.members = e.plan.members(u, e.members[:0])
 	members := e.members
 	if len(members) > 1 && e.anyFailed(members) {
-		e.alone(members)
+		e.alone(members, nil)
 		return
 	}
+	e.short = false
 	e.first, e.early = e.commands(), nil
 	err := e.seg.tasks[members[0]].node.failure()
 	if err == nil {
@@ -267,7 +272,10 @@ func (e *encoder) unit(u unit) {
 			e.seg.tasks[slot].node.unplace()
 		}
 		if len(members) > 1 {
-			e.alone(members) // what cannot be encoded fails alone
+			if !e.short {
+				err = nil
+			}
+			e.alone(members, err) // what cannot be encoded fails alone
 			return
 		}
 	}
@@ -278,13 +286,28 @@ func (e *encoder) unit(u unit) {
 	e.giveBack()
 }
 
-// alone encodes members one by one.
-func (e *encoder) alone(members []int32) {
+// alone encodes members one by one. Where there was no memory for them together (short is the error), the root would
+// not have any either, and steps that only lead to it would take more, and time, in vain: these fail at once.
+func (e *encoder) alone(members []int32, short error) {
 	members = append([]int32(nil), members...)
 	e.members = e.members[:0]
-	for _, slot := range members {
+	wanted := make([]bool, len(members))
+	for i := len(members) - 1; i >= 0; i-- {
+		slot := members[i]
+		wanted[i] = wanted[i] || short == nil || i < len(members)-1 && e.plan.live[e.plan.base[slot]]
+		for _, v := range e.seg.tasks[slot].reads() {
+			if k := slices.Index(members, int32(v.Node.slot)); wanted[i] && v.Node.seg == e.seg && k >= 0 {
+				wanted[k] = true
+			}
+		}
+	}
+	for i, slot := range members {
 		e.plan.next[slot] = -1
-		e.unit(unit{slot, slot})
+		if wanted[i] {
+			e.unit(unit{slot, slot})
+		} else {
+			e.finish(&e.seg.tasks[slot], short)
+		}
 	}
 }
 

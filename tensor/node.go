@@ -234,6 +234,16 @@ func (n *Node) Replay(c *Ctx, in []*Array) []*Array {
 	return all(apply(c, n.prim, n.attrs, in))
 }
 
+// ReplayInto is Replay on the node's stream and from its line, with the outputs put into out, one for each of the
+// node's. Where the call cannot be made each of them is the failed array.
+func (n *Node) ReplayInto(out, in []*Array) {
+	first, more := apply(&Ctx{Stream: n.stream, Where: n.where}, n.prim, n.attrs, in)
+	for i := range out {
+		out[i] = first
+	}
+	copy(out[1:], more)
+}
+
 // all lists the handles of a call.
 func all(first *Array, more []*Array) []*Array { return append([]*Array{first}, more...) }
 

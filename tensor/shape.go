@@ -79,18 +79,22 @@ func (s Shape) Strides() []int {
 	return st
 }
 
-// Broadcast is the common shape of a and b by NumPy's rule.
+// Broadcast is the common shape of a and b by NumPy's rule. Where it is the shape of the one with more dimensions, it is
+// that itself and not a copy: it may be appended to, but its dimensions must not be changed.
 func Broadcast(a, b Shape) (Shape, error) {
 	long, short := a, b
 	if len(b) > len(a) {
 		long, short = b, a
 	}
-	out := long.Clone()
+	out, copied := long[:len(long):len(long)], false
 	off := len(long) - len(short)
 	for i, d := range short {
 		switch l := long[off+i]; {
 		case l == d || d == 1:
 		case l == 1:
+			if !copied {
+				out, copied = long.Clone(), true
+			}
 			out[off+i] = d
 		default:
 			return nil, fmt.Errorf("shapes %v and %v cannot be broadcast", a, b)

@@ -216,7 +216,13 @@ func (v View) check(s Spec) error {
 // call runs a Run rule.
 func (e *encoder) call(t *task) error {
 	n := t.node
-	r := &Run{e: e, node: n, Prepared: n.prepared, In: make([]Operand, len(t.in)), Out: make([]Operand, len(n.out))}
+	r := &e.rule // no rule keeps it
+	defer func() {
+		clear(r.In)
+		clear(r.Out)
+		*r = Run{In: r.In[:0], Out: r.Out[:0]}
+	}()
+	*r = Run{e: e, node: n, Prepared: n.prepared, In: resize(r.In, len(t.in)), Out: resize(r.Out, len(n.out))}
 	for i, v := range t.in {
 		r.In[i].Spec = v.Spec()
 		if i >= t.from {

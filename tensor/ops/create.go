@@ -82,7 +82,11 @@ func Eye(rows, cols, k int, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
 	lo := float64(k)
 	row := Arange(lo, lo+float64(rows), 1, tensor.Int64, c)
 	col := Arange(0, float64(cols), 1, tensor.Int64, c)
-	return AsType(Equal(ExpandDims(row, []int{1}, c), col, c), d, c)
+	column := ExpandDims(row, []int{1}, c)
+	equal := Equal(column, col, c)
+	out := AsType(equal, d, c)
+	tensor.Drop(row, col, column, equal) // so that the matrix of bools need not be stored
+	return out
 }
 
 // arangeAttrs are arange's arguments as the user wrote them.
