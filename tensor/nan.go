@@ -12,7 +12,8 @@ var checkNaN atomic.Bool
 
 // CheckNaN switches the search for NaNs on or off for evaluations that begin after the call, and says what it was. Each
 // op then runs by itself, and one fails with its line and the element's index whose output has a NaN and none of its
-// inputs has one, or an infinity and none of its inputs has that or a NaN. It is for finding mistakes: evaluation is slow meanwhile.
+// inputs has one, or an infinity and none of its inputs has that or a NaN. It is for finding mistakes: evaluation is
+// slow meanwhile.
 func CheckNaN(on bool) (before bool) { return checkNaN.Swap(on) }
 
 // inspect fails a call that made a NaN or an infinity, once it has run.
