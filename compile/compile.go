@@ -169,8 +169,15 @@ func (fn *Function) replay(c *tensor.Ctx, in []*tensor.Array) ([]*tensor.Array, 
 // flying is a trace for the signature that another goroutine makes: a function that calls itself while it is traced
 // must not wait for itself. Called with mu held.
 func (fn *Function) flying(sig signature) *flight {
+	me := "" // slow to find out on a deep stack
 	for _, f := range fn.flights {
-		if f.sig.equal(sig, fn.opt.Shapeless) && f.goroutine != goroutine() {
+		if !f.sig.equal(sig, fn.opt.Shapeless) {
+			continue
+		}
+		if me == "" {
+			me = goroutine()
+		}
+		if f.goroutine != me {
 			return f
 		}
 	}

@@ -529,9 +529,9 @@ var docs = map[string]string{
 		"so that errors name the user's line: c := tensor.Call(ctx).",
 	"tensor.CheckNaN": "CheckNaN switches the search for NaNs on or off for evaluations that begin\n" +
 		"after the call, and says what it was. Each op then runs by itself, and one\n" +
-		"whose output has a NaN or an infinity that none of its inputs had fails with\n" +
-		"its line and the element's index. It is for finding mistakes: evaluation is slow\n" +
-		"meanwhile.",
+		"fails with its line and the element's index whose output has a NaN and none of\n" +
+		"its inputs has one, or an infinity and none of its inputs has that or a NaN.\n" +
+		"It is for finding mistakes: evaluation is slow meanwhile.",
 	"tensor.Concat": "Concat joins shapes.",
 	"tensor.Const": "Const is inline bytes: a bool, a sized integer or float, complex64, or a slice\n" +
 		"of such, or bytes as they are. An int is an int32, and must fit. Anything else\n" +

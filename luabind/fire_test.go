@@ -118,12 +118,27 @@ for n = 1, 3 do for k = 1, 2 do for _ = 1, 3 do
 end end end
 `
 
+// joined are kernels whose name, parameters and body run together to the same text.
+const joined = `
+local function call(name, input, output, x) return mx.fast.metal_kernel{name = name, input_names = {input},
+  output_names = {output},
+  source = "uint i = thread_position_in_grid.x; " .. output .. "[i] = " .. input .. "[i] * 3;"}{
+  inputs = {x}, grid = {8, 1, 1}, threadgroup = {8, 1, 1}, output_shapes = {{8}}, output_dtypes = {x.dtype}} end
+local x = mx.arange(8)
+local a, b, c = call("ka", "b", "c", x), call("k", "ab", "c", x + 1), call("k", "a", "bc", (x + 2):astype(mx.float32))
+mx.eval(a, b, c)
+same(a, {0, 3, 6, 9, 12, 15, 18, 21})
+same(b, {3, 6, 9, 12, 15, 18, 21, 24})
+same(c, {6, 9, 12, 15, 18, 21, 24, 27})
+`
+
 func TestFireIdentity(t *testing.T) {
 	for name, c := range map[string]struct {
 		program string
 		misses  int64 // libraries of the program's own kernels
 	}{
 		"float16, then float32": {paroQuant, 2}, "another body": {otherBody, 2}, "variants": {variants, 18},
+		"joined fields": {joined, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dev, _ := withDevice(t, metal.DeviceOptions{Validate: true})

@@ -57,7 +57,7 @@ var streamRows = []row{
 		}
 		st, err := tensor.NewStream(d)
 		if err != nil {
-			a.fail("%v", err)
+			a.s.raise(err)
 		}
 		return a.s.userdata(streamKind, st)
 	}},

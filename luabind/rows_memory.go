@@ -72,8 +72,9 @@ var memoryRows = []row{
 		"(what it costs), and for arrays shape and dtype. Arrays of up to 64 bytes that were made from data are not among " +
 		"them: they need no memory of the device.", call: liveMemory},
 	{name: "check_nan", sig: "on:bool=true", help: "Switches the search for NaNs on or off and says whether it was on. " +
-		"Each operation then runs by itself, and the first one whose output has a NaN or an infinity that none of its " +
-		"inputs had is an error with its line and the element's index. Evaluation is slow meanwhile.",
+		"Each operation then runs by itself, and the first one whose output has a NaN where no input has one, or an " +
+		"infinity where no input has that or a NaN, is an error with its line " +
+		"and the element's index. Evaluation is slow meanwhile.",
 		call: func(a *args) any { return lua.LBool(tensor.CheckNaN(a.flag(0))) }},
 	{name: "trace", sig: "file:string f:any", help: "Calls f, gives its results, and writes to a file when calls were " +
 		"built, planned, encoded, compiled, run and waited for, on every stream, also after an error. Chrome's " +

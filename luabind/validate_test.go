@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/tensor"
 )
 
 // kernelOf is how a script begins: call(body) runs a kernel of 64 threads, and gives its output.
@@ -37,7 +38,8 @@ func TestValidationMessages(t *testing.T) {
 		"race on device memory": {"o[i / 40] = x[i];",
 			`race on device memory: write of o\[0\], which another SIMD-group ` +
 				`wrote with no barrier between them .*` + mine + where},
-		"race on threadgroup memory": {"threadgroup float t[64]; t[l] = x[i]; threadgroup_barrier(mem_flags::mem_threadgroup);" +
+		"race on threadgroup memory": {"threadgroup float t[64]; t[l] = x[i]; " +
+			"threadgroup_barrier(mem_flags::mem_threadgroup);" +
 			" o[i] = t[l ^ 32]; t[l] = 3;", `race on threadgroup memory: read of t\[0\], which another SIMD-group wrote .*` +
 			where},
 		"unset device memory": {"o[i] += x[i];", `read of device memory o\[0\] before anything was written to it .*` +
@@ -114,5 +116,108 @@ func TestValidationOfRightKernels(t *testing.T) {
 			require.NoError(t, runLua(t, kernelOf+`local got = call("`+c.body+`"):tolist()
 for i = 0, 63 do local want = `+c.want+` if got[i + 1] ~= want then error(i .. ": " .. got[i + 1]) end end`))
 		})
+	}
+}
+
+// TestSmallArraysEndWhereTheyEnd: no padding hides an access beyond the end of an array of a few bytes.
+func TestSmallArraysEndWhereTheyEnd(t *testing.T) {
+	for _, validate := range []bool{false, true} {
+		withDevice(t, metal.DeviceOptions{Validate: validate})
+		require.NoError(t, runLua(t, `
+local function run(n, dtype, body) return mx.fast.metal_kernel{name = "k", input_names = {"x"}, output_names = {"o"},
+  source = body}{inputs = {mx.full({n}, 1, dtype) * 1}, grid = {1, 1, 1}, threadgroup = {1, 1, 1},
+  output_shapes = {{n}}, output_dtypes = {dtype}}:tolist() end
+for _, n in ipairs({1, 2, 3, 5, 9}) do for _, dtype in ipairs({mx.bool, mx.float16, mx.float32, mx.int64}) do
+  local ok, e = pcall(run, n, dtype, "o[" .. n .. "] = 1;")
+  assert(not ok and tostring(e):find("write of o[" .. n .. "] is out of range: o has " .. n .. " elements", 1, true),
+    tostring(e))
+  ok, e = pcall(run, n, dtype, "for (int i = 0; i < " .. n .. "; i++) o[i] = x[i + 1];")
+  assert(not ok and tostring(e):find("read of x[" .. n .. "] is out of range: x has " .. n .. " elements", 1, true),
+    tostring(e))
+end end
+`))
+	}
+}
+
+// TestRecursionIntoACompiledFunction: a compiled function that calls itself ends with an error, and soon.
+func TestRecursionIntoACompiledFunction(t *testing.T) {
+	require.NoError(t, runLua(t, `
+local f
+f = mx.compile(function(x) return f(x) end)
+local ok, e = pcall(f, mx.ones({2}))
+assert(not ok and tostring(e):find("stack overflow"), tostring(e))
+f = mx.compile(function(x) return x + 1 end)
+assert(f(mx.ones({2})):tolist()[2] == 2)
+`))
+}
+
+// sliced is programs whose kernels read and write overlapping slices of one parent, which is donated; and kernels of
+// several outputs of which some are dropped.
+const sliced = `
+local n = 8192
+local function seq(a, b, f) local t = {} for i = a, b do t[#t + 1] = f(i) end return t end
+local k = mx.fast.metal_kernel{name = "h", input_names = {"x", "y"}, output_names = {"o", "p"},
+  source = "uint i = thread_position_in_grid.x; o[i] = x[i] + y[i]; p[i] = x[i] - y[i];"}
+local function two(x, y, m) return k{inputs = {x, y}, grid = {m, 1, 1}, threadgroup = {256, 1, 1},
+  output_shapes = {{m}, {m}}, output_dtypes = {mx.float32, mx.float32}} end
+for round = 1, 2 do
+  local x = mx.arange(n):astype(mx.float32) * 1
+  local a, b = two(x["0:4096"], x["2048:6144"], 4096)
+  local c, d = two(a["1024:3072"], b["0:2048"], 2048)
+  local e = c * 2 + d
+  x:free() a:free()
+  mx.eval(e, b)
+  same(e, seq(0, 2047, function(i) local a, b = 2 * i + 4096, -2048 return (a + b) * 2 + (a - b) end))
+  same(b, seq(0, 4095, function() return -2048 end))
+
+  local p = mx.arange(n):astype(mx.float32) + 1
+  local low, high = p["0:4096"], p["4096:"]
+  local q = p:at("0:4096"):set(high)
+  p:free()
+  local r = q:at("4096:"):set(low)
+  q:free()
+  mx.eval(r)
+  same(r, seq(0, n - 1, function(i) return i < 4096 and i + 4097 or i - 4095 end))
+  same(low, seq(0, 4095, function(i) return i + 1 end))
+
+  local s = mx.arange(n):astype(mx.float32) * 1
+  local t = s:at("1:"):set(s[":-1"])
+  s:free()
+  local u = t:at(":-1"):add(t["1:"])
+  t:free()
+  mx.eval(u)
+  local function shifted(i) return math.max(i - 1, 0) end
+  same(u, seq(0, n - 1, function(i) return shifted(i) + (i < n - 1 and shifted(i + 1) or 0) end))
+
+  local v = mx.arange(4096):astype(mx.float32):reshape({64, 64})
+  local w = v * 2
+  local z = w + 1
+  local sum = mx.sum(w.T + mx.exp(z * 0), 0)
+  w:free()
+  mx.eval(sum, z)
+  same(z:reshape({-1}), seq(0, 4095, function(i) return 2 * i + 1 end))
+  same(sum, seq(0, 63, function(i) return 64 * (128 * i + 1) + 63 * 64 end))
+
+  local g = mx.zeros({n}) + 0
+  local h = g:at("::2"):set(1)
+  g:free()
+  local m = h:at("::-1"):add(h)
+  h:free()
+  mx.eval(m)
+  same(m, seq(0, n - 1, function() return 1 end))
+end
+`
+
+// TestSlicesOfOneParent: slices are right under validation, fused or not, and a missing barrier is found.
+func TestSlicesOfOneParent(t *testing.T) {
+	for _, fuse := range []bool{true, false} {
+		before := tensor.SetFusion(fuse)
+		t.Cleanup(func() { tensor.SetFusion(before) })
+		for _, validate := range []bool{true, false} {
+			withDevice(t, metal.DeviceOptions{Validate: validate})
+			require.NoError(t, runLua(t, sliced))
+		}
+		withDevice(t, metal.DeviceOptions{Validate: true, Ablate: metal.Ablations{DropRAW: true}})
+		require.ErrorContains(t, runLua(t, sliced), "[validate] missing barrier (read after write)")
 	}
 }

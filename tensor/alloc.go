@@ -63,8 +63,9 @@ func (f *freeList) flush() {
 	f.bufs, f.bytes = f.bufs[:0], 0
 }
 
-// leastBuffer is the size of the smallest buffer, so that arrays without elements can be bound too.
-const leastBuffer = 16
+// leastBuffer is the size of the smallest buffer: arrays without elements can be bound too. All others are as long as
+// their arrays, so that accesses beyond the end are found.
+const leastBuffer = 1
 
 // alloc is a buffer of n bytes with one reference. Where memory is short, what is encoded is handed over first, so
 // that it comes back.

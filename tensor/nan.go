@@ -11,8 +11,9 @@ import (
 var checkNaN atomic.Bool
 
 // CheckNaN switches the search for NaNs on or off for evaluations that begin after the call, and says what it was. Each
-// op then runs by itself, and one whose output has a NaN or an infinity that none of its inputs had fails with its line
-// and the element's index. It is for finding mistakes: evaluation is slow meanwhile.
+// op then runs by itself, and one fails with its line and the element's index whose output has a NaN and none of its
+// inputs has one, or an infinity and none of its inputs has that or a NaN. It is for finding mistakes: evaluation is
+// slow meanwhile.
 func CheckNaN(on bool) (before bool) { return checkNaN.Swap(on) }
 
 // inspect fails a call that made a NaN or an infinity, once it has run.
@@ -27,14 +28,27 @@ func (e *encoder) inspect(t *task) error {
 	if e.early != nil && *e.early != nil {
 		return nil // it has failed in its own way
 	}
+	infinities, read := true, false // to look for, and whether the inputs were looked at
 	for i := range n.out {
-		at, what := n.out[i].notFinite()
+		at, what := n.out[i].notFinite(infinities)
 		if at == nil {
 			continue
 		}
-		for _, v := range t.reads() {
-			if bad, _ := v.Node.out[v.Out].notFinite(); bad != nil {
-				return nil
+		if !read {
+			read = true
+			for _, v := range t.reads() {
+				in := &v.Node.out[v.Out]
+				if bad, _ := in.notFinite(false); bad != nil {
+					return nil
+				}
+				if bad, _ := in.notFinite(true); bad != nil {
+					infinities = false
+				}
+			}
+			if !infinities {
+				if at, what = n.out[i].notFinite(false); at == nil {
+					continue
+				}
 			}
 		}
 		name := "the output"
@@ -46,8 +60,9 @@ func (e *encoder) inspect(t *task) error {
 	return nil
 }
 
-// notFinite is the index of the first element that is a NaN or an infinity, and what it is; nil if there is none.
-func (o *output) notFinite() (index Shape, what string) {
+// notFinite is the index of the first element that is a NaN, or if asked for an infinity, and what it is; nil if there
+// is none.
+func (o *output) notFinite(infinities bool) (index Shape, what string) {
 	s := o.spec
 	if !s.DType.IsInexact() || s.Shape.Size() == 0 {
 		return nil, ""
@@ -57,15 +72,15 @@ func (o *output) notFinite() (index Shape, what string) {
 	size := s.DType.Size()
 	for i := 0; i*size < len(b); i++ {
 		v := real(s.DType, b[i*size:])
-		if s.DType.IsComplex() && !math.IsNaN(v) && !math.IsInf(v, 0) {
-			v = real(Float32, b[i*size+4:])
+		if s.DType.IsComplex() {
+			v = worse(v, real(Float32, b[i*size+4:]))
 		}
 		switch {
 		case math.IsNaN(v):
 			what = "a NaN"
-		case math.IsInf(v, 1):
+		case infinities && math.IsInf(v, 1):
 			what = "an infinity"
-		case math.IsInf(v, -1):
+		case infinities && math.IsInf(v, -1):
 			what = "a negative infinity"
 		default:
 			continue
@@ -78,6 +93,14 @@ func (o *output) notFinite() (index Shape, what string) {
 		return index, what
 	}
 	return nil, ""
+}
+
+// worse is a NaN if there is one, else an infinity if there is one.
+func worse(a, b float64) float64 {
+	if math.IsNaN(a) || math.IsInf(a, 0) && !math.IsNaN(b) {
+		return a
+	}
+	return b
 }
 
 // real is an element of a floating-point dtype, a complex one's real part.

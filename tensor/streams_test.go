@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -158,9 +159,14 @@ func TestCheckNaN(t *testing.T) {
 		"[test_add] the output has an infinity at index (1, 0), and its inputs have none (test.lua:7)")
 	given := array([]float32{inf, 1})
 	eval(t, neg(add(given, given)))
-	nan := add(given, neg(given))
-	require.NoError(t, tensor.Eval(background, nan), "an input had an infinity")
-	require.True(t, math.IsNaN(float64(floats(t, nan)[0])))
+	err = tensor.Eval(background, add(given, neg(given)))
+	require.EqualError(t, err,
+		"[test_add] the output has a NaN at index (0,), and its inputs have none (test.lua:7)", "but an infinity")
+	low := array([]float32{float32(math.Inf(-1)), 1, inf})
+	err = tensor.Eval(background, add(low, array([]float32{1, 1, float32(math.Inf(-1))})))
+	require.ErrorContains(t, err, "a NaN at index (2,)", "the infinity before it is an input's")
+	bad := array([]float32{float32(math.NaN()), 3e38})
+	eval(t, add(bad, bad))
 	for _, d := range []tensor.DType{tensor.Float16, tensor.BFloat16} {
 		big := cast(array([]float32{1, 60000}), d)
 		if d == tensor.BFloat16 {
@@ -245,4 +251,7 @@ func TestTimeline(t *testing.T) {
 	require.Less(t, first["plan"], first["encode"])
 	require.Less(t, first["encode"], first["run"])
 	require.ErrorContains(t, line.Save(filepath.Join(t.TempDir(), "none", "trace.json")), "[trace] ")
+	require.EqualError(t, line.Save(""), `[trace] "" is no name of a file`)
+	dir := t.TempDir()
+	require.EqualError(t, line.Save(dir), fmt.Sprintf("[trace] %q is no name of a file", dir))
 }

@@ -159,6 +159,9 @@ func (t *Timeline) Write(w io.Writer) error {
 
 // Save writes what was recorded to a file, which is there as a whole or not at all.
 func (t *Timeline) Save(path string) (err error) {
+	if d, statErr := os.Stat(path); path == "" || statErr == nil && d.IsDir() {
+		return fmt.Errorf("[trace] %q is no name of a file", path)
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return fmt.Errorf("[trace] %w", err)

@@ -28,6 +28,7 @@ var cases = []testCase{
 	{name: "cancel", run: caseCancel},
 	{name: "faults", run: caseFaults},
 	{name: "limits", run: caseLimits},
+	{name: "edges of the limits", run: caseEdges},
 	{name: "empty", run: caseEmpty},
 	{name: "many goroutines", run: caseGoroutines},
 	{name: "close while pending", validate: []bool{false}, run: caseClose},

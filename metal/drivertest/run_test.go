@@ -71,7 +71,26 @@ func model() *Fake {
 	add.Params[3].MinBytes = 4
 	turnKernel := Kernel("turn", each(turn), "in:r", "out:w")
 	turnKernel.StaticTG = 1024
-	f := NewFake(add, turnKernel,
+	var names []string
+	for i := range 31 {
+		names = append(names, fmt.Sprintf("x%d:r", i))
+	}
+	tooLarge := Kernel("too_large", nil, "out:w")
+	tooLarge.StaticTG = 32772
+	f := NewFake(add, turnKernel, tooLarge,
+		Kernel("too_many", nil, append(names[:31:31], "out:w")...),
+		Kernel("many", each(func(a [][]byte, _ metal.Command, _, _, _ int) error {
+			sum := uint32(0)
+			for _, b := range a[:30] {
+				sum += get(b, 0)
+			}
+			put(a[30], 0, sum)
+			return nil
+		}), append(names[:30:30], "out:w")...),
+		Kernel("large", each(func(a [][]byte, _ metal.Command, x, _, _ int) error {
+			put(a[0], x, uint32(x)+5)
+			return nil
+		}), "out:w"),
 		Kernel("turn_dynamic", each(turn), "in:r", "out:w", "s:rwt"),
 		Kernel("next", each(func(a [][]byte, _ metal.Command, x, _, _ int) error {
 			put(a[1], x, step(get(a[0], x)))
@@ -213,6 +232,9 @@ func TestSuiteFindsDefects(t *testing.T) {
 		}},
 		{"input said to be written", "reflection", func() wrong {
 			return redefine(Kernel("add", nil, "a:rw", "b:r", "out:w", "n:rc"))
+		}},
+		{"no 31st buffer", "edges of the limits", func() wrong {
+			return redefine(Kernel("many", nil, "x0:r", "out:w"))
 		}},
 		{"nothing runs", "dispatch", func() wrong { return redefine(Kernel("add", nil, "a:r", "b:r", "out:w", "n:rc")) }},
 		{"bound ignored", "dispatch", func() wrong {
