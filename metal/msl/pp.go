@@ -262,6 +262,8 @@ func (p *preproc) emit(t *token) {
 	case tIdent:
 		if t.sym <= int32(len(keywords)) {
 			t.kind = tKeyword + tok(t.sym) - 1
+		} else if k := alternative(t.sym); k != tIdent {
+			t.kind, t.sym = k, 0
 		}
 		if p.wish != wishNone && (t.kind == kFor || t.kind == kWhile || t.kind == kDo) {
 			t.flags |= wishFlags[p.wish]
