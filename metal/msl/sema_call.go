@@ -54,6 +54,9 @@ func (g *gen) callExpr(x *CallExpr) value {
 	var fv value
 	if ne, ok := fx.(*NameExpr); ok {
 		ent := g.resolveQuiet(ne.Name)
+		if ent == nil && ne.Name.Ident == "is_function_constant_defined" {
+			return g.constantDefined(x)
+		}
 		if ent == nil {
 			if g.badQual {
 				g.badQual = false

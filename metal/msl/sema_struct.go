@@ -226,8 +226,8 @@ func (g *gen) alignment(a *Attr) int {
 
 // layout places fields one after another, or all at the start of a union.
 type layout struct {
-	c     *compiler
-	st    *structInfo
+	c      *compiler
+	st     *structInfo
 	align  int
 	packed bool // fields are not aligned
 	bits   int  // bits taken, if the last field is a bit-field: t.size holds them rounded up
