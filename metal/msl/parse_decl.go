@@ -238,7 +238,8 @@ func (p *parser) simpleDeclaration(w where, tc tmplCtx, out *[]Decl) {
 	}
 	if sr.defines != nil {
 		p.attachAttrs(&sr)
-		if sr.typ.Kind == TypeNamed || p.kind() == tSemi {
+		_, isEnum := sr.defines.(*EnumDecl) // its names are declared with it, though it may have none
+		if isEnum || sr.typ.Kind == TypeNamed || p.kind() == tSemi {
 			*out = append(*out, sr.defines)
 		}
 	}
