@@ -103,6 +103,19 @@ kernel void k(device int *out [[buffer(0)]]) {
   E e = X; logger.log("value %d", int(e)); os_log_default.log_error("%f", 1.5f);
   out[0] = B + e; out[1] = f(); out[2] = Y; out[3] = N::Z; out[4] = BFLT_MANT_DIG;
 }`},
+	{name: "calls of itself at the end", want: list(32, func(i int) int32 { return int32(i*(i+1)/2 + i%7) }), text: `
+void sum(int n, thread int *acc) { *acc += n; if (n <= 0) return; sum(n - 1, acc); }
+struct Ring {
+  int at = 0, size;
+  void next() { at++; }
+  void next(int n) {
+    at += n;
+    if (at >= size) { int extra = at - size; at = 0; if (extra > 0) { next(extra); } }
+  }
+};
+kernel void k(device int *out [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+  int a = 0; sum(i, &a); Ring r{0, 7}; r.next(i); out[i] = a + r.at;
+}`},
 	{name: "members of a base by its name", grid: one, want: []int32{4, 5, 2, 3}, text: `
 template <typename T> struct A { T v; T get() { return v; } };
 template <typename T> struct B : A<T> { using A<T>::get; using A<T>::v; T two() { return v + this->get(); } };

@@ -18,6 +18,8 @@ type inl struct {
 	result *object    // holds the result if returns stand at several places
 	direct value      // the result if one return ends the body
 	has    bool       // direct is set
+	scope  *env       // of the parameters
+	again  *kir.Instr // the block that a tail call leaves to start the body again
 	ptr    int        // variable of the address returned, for references
 	depth  int        // nesting of structured statements inside the body
 	kernel bool
@@ -326,7 +328,7 @@ func (g *gen) call(inst *funcInst, args []value, this *value, at Pos) value {
 	if !g.bindParams(e, inst, decl, args, at) {
 		return badValue
 	}
-	fr.block = &kir.Instr{Op: kir.BlockOp}
+	fr.block, fr.scope = &kir.Instr{Op: kir.BlockOp}, e
 	g.env, g.fr, g.contract = e, fr, g.contractOf(f)
 	g.labels = g.labels[:len(g.labels):len(g.labels)]
 	var fl flow
@@ -338,6 +340,9 @@ func (g *gen) call(inst *funcInst, args []value, this *value, at Pos) value {
 	fl = g.block(body, true)
 	g.blk, g.env, g.fr, g.contract, g.labels = saved.blk, saved.env, saved.fr, saved.contract, saved.labels
 	if !g.exec {
+		if fr.again != nil {
+			blk = fr.repeat(blk)
+		}
 		if fr.broke {
 			fr.block.Body = blk
 			g.at(at)
