@@ -343,6 +343,14 @@ type (
 		Elems []Expr
 	}
 
+	// DesignatedExpr is an element of a braced list with its place: .Field = X or [Index] = X.
+	DesignatedExpr struct {
+		exprNode
+		Field string
+		Index Expr
+		X     Expr
+	}
+
 	// SizeofExpr is sizeof or alignof a type or an expression, or sizeof...(Pack).
 	SizeofExpr struct {
 		exprNode

@@ -33,6 +33,13 @@ type (
 		Field bool // a non-static member
 	}
 
+	// BindingDecl is a structured binding: Names stand for the elements or fields of Var, which no name reaches.
+	BindingDecl struct {
+		declNode
+		Names []*Name
+		Var   *VarDecl
+	}
+
 	// ParamDecl is a parameter of a function or lambda.
 	ParamDecl struct {
 		declNode

@@ -177,6 +177,7 @@ type compiler struct {
 	root     *env
 	list     ErrorList
 	errs     *ErrorList // where errors go: list, or aside during a trial
+	trials   int        // how many trials are under way
 	freezing bool
 	raw      bool // kernels stay as they were written: for tests of the cleaner
 	// syntaxErrs says that the text has syntax errors: then undeclared names may be their consequence and are not
@@ -286,7 +287,8 @@ func (c *compiler) trial(f func()) bool {
 func (c *compiler) trialErrs(errs *ErrorList, f func()) bool {
 	saved := c.errs
 	c.errs = errs
-	defer func() { c.errs = saved }()
+	c.trials++
+	defer func() { c.errs = saved; c.trials-- }()
 	f()
 	return len(*errs) == 0
 }

@@ -78,6 +78,9 @@ func (g *gen) globalVar(ent *entity) value {
 	if v, ok := c.globals[ent]; ok {
 		return v
 	}
+	if g.unevaluated && g.missing(ent) { // in code that never runs, as behind is_function_constant_defined
+		return g.zero(c.constGen(ent.env).typeOf(ent.vdecl.Type).T)
+	}
 	if c.busy[ent] {
 		c.errorf(NotConstant, ent.at, "the value of '%s' is defined by itself", ent.name)
 		return badValue
@@ -89,17 +92,17 @@ func (g *gen) globalVar(ent *entity) value {
 	}
 	defer c.leave()
 	v := c.constGen(ent.env).constantDecl(ent.vdecl, ent.env.cls != nil)
-	c.globals[ent] = v
+	if !v.bad() || c.trials == 0 { // what a trial finds wrong is reported when it counts
+		c.globals[ent] = v
+	}
 	return v
 }
 
 // constantDecl evaluates the declaration of a constant outside functions.
 func (g *gen) constantDecl(d *VarDecl, member bool) value {
 	name := d.Name.Ident
-	for _, a := range d.Specs.Attrs {
-		if a.Name == "function_constant" {
-			return g.functionConstant(d, &a)
-		}
+	if a, is := d.constantAttr(); is {
+		return g.functionConstant(d, a)
 	}
 	t := g.typeOf(d.Type)
 	if t.T.kind == tBad {
@@ -112,6 +115,45 @@ func (g *gen) constantDecl(d *VarDecl, member bool) value {
 	t.Const = true
 	v, _ := g.constVar(d, name, t)
 	return v
+}
+
+// constantDefined evaluates is_function_constant_defined(name).
+func (g *gen) constantDefined(x *CallExpr) value {
+	if len(x.Args) == 1 {
+		if ne, ok := stripParens(x.Args[0]).(*NameExpr); ok {
+			if ent := g.resolveQuiet(ne.Name); ent != nil && ent.vdecl != nil {
+				if _, is := ent.vdecl.constantAttr(); is {
+					return rval(typeBool, g.boolConst(!g.missing(ent)))
+				}
+			}
+		}
+	}
+	g.c.errorf(NotConstant, x.Pos(), "is_function_constant_defined takes the name of a function constant")
+	return badValue
+}
+
+// constantAttr returns the attribute that makes a variable a function constant.
+func (d *VarDecl) constantAttr() (*Attr, bool) {
+	for i := range d.Specs.Attrs {
+		if d.Specs.Attrs[i].Name == "function_constant" {
+			return &d.Specs.Attrs[i], true
+		}
+	}
+	return nil, false
+}
+
+// missing reports whether a variable is a function constant for which the options hold no value.
+func (g *gen) missing(ent *entity) bool {
+	if ent.vdecl == nil {
+		return false
+	}
+	a, is := ent.vdecl.constantAttr()
+	if !is || len(a.Args) != 1 {
+		return false
+	}
+	i, ok := g.c.constGen(ent.env).constInt(a.Args[0], "the index of a function constant")
+	_, given := g.c.opt.FunctionConstants[int(i)]
+	return ok && !given
 }
 
 // functionConstant gives a function constant the value that the options have for its index.

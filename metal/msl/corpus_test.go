@@ -57,11 +57,11 @@ func TestCorpusManifest(t *testing.T) {
 // TestCorpus compiles the texts of the folder that MLXLUA_KERNEL_CASES names and compares with the manifest.
 //
 // A text is a whole unit, in a file called after the manifest's hash: <hash>.metal. Such a folder is made by collecting
-// what the repositories pass to metal_kernel at the places that the manifest names (a host that formats its texts is run,
-// with a metal_kernel that records its arguments), and by giving each text to mlxlua's metal_kernel, with the dtypes and
-// sizes of inputs, the outputs' dtypes and the template arguments of the host's call where it is known. Where it is not,
-// any that the text compiles with will do. What metal_kernel hands to the compiler, the text behind its signature, is
-// the unit. The texts are other people's: they stay out of this repository.
+// what the repositories pass to metal_kernel at the places that the manifest names (a host that formats its texts is
+// run, with a metal_kernel that records its arguments), and by giving each text to mlxlua's metal_kernel, with the
+// dtypes and sizes of inputs, the outputs' dtypes and the template arguments of the host's call where it is known.
+// Where it is not, any that the text compiles with will do. What metal_kernel hands to the compiler, the text behind
+// its signature, is the unit. The texts are other people's: they stay out of this repository.
 func TestCorpus(t *testing.T) {
 	dir := os.Getenv("MLXLUA_KERNEL_CASES")
 	if dir == "" {

@@ -13,6 +13,9 @@ func (g *gen) localDecl(d Decl) {
 	case *VarDecl:
 		g.at(d.Pos())
 		g.localVar(d)
+	case *BindingDecl:
+		g.at(d.Pos())
+		g.bindings(d)
 	case *AliasDecl:
 		g.env.put(&entity{kind: eType, name: d.Name, ty: g.typeOf(d.Type), at: d.Pos()})
 	case *StructDecl:
@@ -210,6 +213,8 @@ func (g *gen) initValue(d *VarDecl, t qtype) (value, qtype) {
 			t.T = r.q.T
 		}
 		return r, t
+	case t.T.kind == tRef:
+		v = g.place(d.Init)
 	default:
 		v = g.expr(d.Init)
 	}

@@ -73,6 +73,9 @@ func (g *gen) stmt(s Stmt, tail bool) flow {
 	case *BlockStmt:
 		return g.block(s, tail)
 	case *ExprStmt:
+		if tail && g.tailCall(s.X) {
+			return fReturn
+		}
 		if v := g.expr(s.X); v.k == vFuncs {
 			g.c.errorf(NotCallable, s.Pos(), "the function '%s' is named, but not called", v.fn.name)
 		}

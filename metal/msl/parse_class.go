@@ -125,6 +125,9 @@ func (p *parser) classSpecifier(sr *specResult, w where) {
 	sr.scope = sc
 	if defines {
 		p.classBody(s, sc, info)
+		if p.kind() == kAttribute {
+			s.Attrs = p.attributes(s.Attrs)
+		}
 		if sym == 0 && info.scope != nil && info.scope.owner == p.f && info.scope != sc {
 			info.scope.bases = append(info.scope.bases, sc) // a specialisation: its members may be the only ones
 		}

@@ -238,7 +238,8 @@ func (p *parser) simpleDeclaration(w where, tc tmplCtx, out *[]Decl) {
 	}
 	if sr.defines != nil {
 		p.attachAttrs(&sr)
-		if sr.typ.Kind == TypeNamed || p.kind() == tSemi {
+		_, isEnum := sr.defines.(*EnumDecl) // its names are declared with it, though it may have none
+		if isEnum || sr.typ.Kind == TypeNamed || p.kind() == tSemi {
 			*out = append(*out, sr.defines)
 		}
 	}
@@ -248,6 +249,10 @@ func (p *parser) simpleDeclaration(w where, tc tmplCtx, out *[]Decl) {
 	}
 	if sr.typ == nil && !sr.ctor && !sr.conv {
 		p.noType(&sr)
+		return
+	}
+	if w == inBlock && !sr.ctor && !sr.conv && sr.typ.Kind == TypeAuto && p.bindingFollows() {
+		p.binding(&sr, at, out)
 		return
 	}
 	for first := true; !p.bad; first = false {
@@ -276,6 +281,47 @@ func (p *parser) simpleDeclaration(w where, tc tmplCtx, out *[]Decl) {
 		}
 		p.advance()
 	}
+	p.expect(tSemi, "after a declaration")
+}
+
+// bindingFollows tells whether the names of a structured binding follow auto.
+func (p *parser) bindingFollows() bool {
+	switch p.kind() {
+	case tLBrack:
+		return p.peek(1) == tIdent
+	case tAnd, tLAnd:
+		return p.peek(1) == tLBrack
+	}
+	return false
+}
+
+// binding parses [a, b] = x; after auto, auto & or auto &&.
+func (p *parser) binding(sr *specResult, at Base, out *[]Decl) {
+	v := &VarDecl{declNode: declNode{at}, Specs: sr.specs, Type: p.pointers(sr.typ)}
+	v.Name = &Name{Base: at, NamePart: NamePart{PartAt: at.At, Ident: "(binding)"}}
+	b := &BindingDecl{declNode: declNode{at}, Var: v}
+	p.expect(tLBrack, "before the names of a binding")
+	var syms []int32
+	for p.kind() == tIdent {
+		n := p.newName()
+		n.n = Name{Base: p.base(), NamePart: NamePart{PartAt: p.pos(), Ident: p.tok().text}}
+		b.Names = append(b.Names, &n.n)
+		syms = append(syms, p.tok().sym)
+		p.advance()
+		if !p.accept(tComma) {
+			break
+		}
+	}
+	p.expect(tRBrack, "after the names of a binding")
+	if p.kind() == tLParen {
+		p.errorf(BadDeclarator, "a structured binding is initialised by = or {}")
+		return
+	}
+	p.initializer(v)
+	for _, s := range syms {
+		p.declare(s, entry{kind: nkValue})
+	}
+	*out = append(*out, b)
 	p.expect(tSemi, "after a declaration")
 }
 

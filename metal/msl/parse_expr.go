@@ -421,7 +421,12 @@ func (p *parser) initClauses(end tok) []Expr {
 	var buf [4]Expr
 	args := buf[:0]
 	for !p.bad {
-		x := p.initClause()
+		var x Expr
+		if end == tRBrace && p.designatorFollows() {
+			x = p.designated()
+		} else {
+			x = p.initClause()
+		}
 		if p.kind() == tEllipsis {
 			pack := &PackExpr{exprNode: exprNode{p.base()}, X: x}
 			p.advance()
@@ -433,6 +438,47 @@ func (p *parser) initClauses(end tok) []Expr {
 		}
 	}
 	return append([]Expr(nil), args...)
+}
+
+// designatorFollows tells whether .name = x or [i] = x follows in a braced list.
+func (p *parser) designatorFollows() bool {
+	switch p.kind() {
+	case tDot:
+		return p.peek(1) == tIdent
+	case tLBrack:
+		depth := 0
+		for i := p.i; i+1 < len(p.toks); i++ {
+			switch p.toks[i].kind {
+			case tLBrack, tLParen, tLBrace:
+				depth++
+			case tRBrack, tRParen, tRBrace:
+				if depth--; depth == 0 {
+					return p.toks[i+1].kind == tAssign
+				}
+			case tSemi, tEOF:
+				return false
+			}
+		}
+	}
+	return false
+}
+
+// designated parses .name = x or [i] = x.
+func (p *parser) designated() Expr {
+	d := &DesignatedExpr{exprNode: exprNode{p.base()}}
+	if p.accept(tDot) {
+		d.Field = p.tok().text
+		p.advance()
+	} else {
+		p.advance()
+		d.Index = p.condExpr()
+		p.expect(tRBrack, "after the index of an element")
+	}
+	if p.kind() != tLBrace {
+		p.expect(tAssign, "after a designator")
+	}
+	d.X = p.initClause()
+	return d
 }
 
 // initClause parses an expression without commas, or a braced list.
@@ -453,9 +499,6 @@ func (p *parser) braceInit() *InitList {
 	p.advance()
 	noGT := p.noGT
 	p.noGT = false
-	if p.kind() == tDot {
-		p.errorf(NotInMetal, "designated initialisers are not part of the Metal Shading Language")
-	}
 	if p.kind() != tRBrace {
 		l.Elems = p.initClauses(tRBrace)
 	}

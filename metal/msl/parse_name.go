@@ -87,6 +87,11 @@ func (p *parser) templateFollows(part *NamePart, info nameInfo, sym int32, membe
 		return true
 	case info.kind != nkNone:
 		return false
+	case member && p.lookup(sym).kind == nkTypeTemplate: // x.Base<T>::f, and nothing else
+		return p.try(func() bool {
+			p.templateArgs()
+			return p.kind() == tColonColon
+		}) && p.rewindTo(part)
 	case member:
 		return p.isMemberTemplate(sym) && p.try(func() bool {
 			p.templateArgs()

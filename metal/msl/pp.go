@@ -133,13 +133,14 @@ type preproc struct {
 	errs     *ErrorList
 	wish     uint8 // what a pragma right before asks of a loop
 
-	symDefined, symVAArgs, symHasInclude, symPragma int32
+	symDefined, symVAArgs, symVAOpt, symHasInclude, symPragma int32
 }
 
 func newPreproc(f *File, u *Unit, errs *ErrorList) *preproc {
 	p := &preproc{f: f, include: u.Include, syms: f.syms, errs: errs, included: map[string]bool{}}
 	p.symDefined = p.syms.sym("defined")
 	p.symVAArgs = p.syms.sym("__VA_ARGS__")
+	p.symVAOpt = p.syms.sym("__VA_OPT__")
 	p.symHasInclude = p.syms.sym("__has_include")
 	p.symPragma = p.syms.sym("_Pragma")
 	if f.Parent != nil {
@@ -262,6 +263,8 @@ func (p *preproc) emit(t *token) {
 	case tIdent:
 		if t.sym <= int32(len(keywords)) {
 			t.kind = tKeyword + tok(t.sym) - 1
+		} else if k := alternative(t.sym); k != tIdent {
+			t.kind, t.sym = k, 0
 		}
 		if p.wish != wishNone && (t.kind == kFor || t.kind == kWhile || t.kind == kDo) {
 			t.flags |= wishFlags[p.wish]

@@ -199,6 +199,10 @@ func (p *preproc) checkBody(m *macro) bool {
 			p.errorf(BadDirective, t, "__VA_ARGS__ stands for the ... of a macro: '%s' has none", m.name)
 			return false
 		}
+		if t.kind == tIdent && t.sym == p.symVAOpt && m.variadic && m.optEnd(i) < 0 {
+			p.errorf(BadDirective, t, "__VA_OPT__ needs ( and ) around what depends on the arguments")
+			return false
+		}
 	}
 	for i := range m.body {
 		t := &m.body[i]

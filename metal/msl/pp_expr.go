@@ -107,6 +107,9 @@ func (e *ppExpr) peek() tok {
 	if len(e.list) == 0 || e.bad {
 		return tEOF
 	}
+	if t := &e.list[0]; t.kind == tIdent {
+		t.kind = alternative(t.sym)
+	}
 	return e.list[0].kind
 }
 

@@ -210,6 +210,16 @@ func (p *preproc) substitute(m *macro, use ptok, args [][]ptok) (out []ptok) {
 	}
 	for i := 0; i < len(m.body) && !p.dead; i++ {
 		t := &m.body[i]
+		if t.kind == tIdent && t.sym == p.symVAOpt && m.variadic {
+			end := m.optEnd(i)
+			if rest := args[len(args)-1]; len(rest) > 0 && end > i {
+				part := *m
+				part.body, part.param = m.body[i+2:end], m.param[i+2:end]
+				out = append(out, p.substitute(&part, use, args)...)
+			}
+			i = max(end, i)
+			continue
+		}
 		switch k := param(i); {
 		case t.kind == tHash && m.function && param(i+1) >= 0:
 			i++
@@ -256,6 +266,25 @@ func (p *preproc) substitute(m *macro, use ptok, args [][]ptok) (out []ptok) {
 		}
 	}
 	return out
+}
+
+// optEnd returns the index of the parenthesis that closes __VA_OPT__( at i, -1 if there is none.
+func (m *macro) optEnd(i int) int {
+	depth := 0
+	for j := i + 1; j < len(m.body); j++ {
+		switch m.body[j].kind {
+		case tLParen:
+			depth++
+		case tRParen:
+			if depth--; depth == 0 {
+				return j
+			}
+		}
+		if depth == 0 {
+			return -1
+		}
+	}
+	return -1
 }
 
 // emptyLeft handles "empty ## right" at the parameter i: the result is the right side, not expanded.

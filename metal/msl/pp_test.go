@@ -224,6 +224,7 @@ func TestDirectiveErrors(t *testing.T) {
 		"#define F(a) ## a":                  BadDirective,
 		"#define F(a) # b":                   BadDirective,
 		"#define A __VA_ARGS__":              BadDirective,
+		"#define A(x, ...) x __VA_OPT__ y":   BadDirective,
 		"#undef 3":                           BadDirective,
 		"#ifdef\n#endif":                     BadDirective,
 		"#line":                              BadDirective,

@@ -173,6 +173,24 @@ var keywords = [...]string{
 	"unsigned", "using", "vertex", "virtual", "void", "volatile", "while",
 }
 
+// alternatives are the words that stand for operators, in the order of their symbols, which follow those of the
+// keywords.
+var alternatives = [...]struct {
+	word string
+	kind tok
+}{
+	{"and", tLAnd}, {"or", tLOr}, {"not", tNot}, {"xor", tXor}, {"bitand", tAnd}, {"bitor", tOr}, {"compl", tTilde},
+	{"not_eq", tNe}, {"and_eq", tAndAssign}, {"or_eq", tOrAssign}, {"xor_eq", tXorAssign},
+}
+
+// alternative returns the operator that the symbol of a word stands for, tIdent if it is an ordinary name.
+func alternative(sym int32) tok {
+	if i := int(sym) - len(keywords) - 1; i >= 0 && i < len(alternatives) {
+		return alternatives[i].kind
+	}
+	return tIdent
+}
+
 var punctText = map[tok]string{
 	tLParen: "(", tRParen: ")", tLBrack: "[", tRBrack: "]", tLBrace: "{", tRBrace: "}", tComma: ",", tSemi: ";",
 	tColon: ":", tColonColon: "::", tQuestion: "?", tDot: ".", tDotStar: ".*", tEllipsis: "...", tArrow: "->",
@@ -247,6 +265,9 @@ func newSymtab(parent *symtab) *symtab {
 	}
 	for _, k := range keywords {
 		t.intern(k, hashIdent(k))
+	}
+	for _, a := range alternatives {
+		t.intern(a.word, hashIdent(a.word))
 	}
 	return t
 }

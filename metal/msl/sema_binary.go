@@ -470,6 +470,45 @@ func (g *gen) condExpr(x *CondExpr) value {
 	if c.isConst() {
 		return g.condConst(x, c.bits != 0)
 	}
+	return g.condSides(x, c)
+}
+
+// place evaluates an expression that an lvalue is wanted of: c ? a : b is one if both sides are objects of one type.
+func (g *gen) place(x Expr) value {
+	ce, ok := stripParens(x).(*CondExpr)
+	if !ok {
+		return g.expr(x)
+	}
+	var a, b value
+	if !g.c.trial(func() {
+		g.evalOff(func(h *gen) { a, b = h.place(ce.X), h.place(ce.Y) })
+	}) || !a.isLvalue() || !b.isLvalue() || a.q != b.q {
+		return g.expr(x)
+	}
+	c := g.condition(g.expr(ce.Cond), ce.Cond.Pos())
+	if c.isConst() {
+		if c.bits != 0 {
+			return g.place(ce.X)
+		}
+		return g.place(ce.Y)
+	}
+	t := qt(g.c.ptrTo(a.q))
+	o := g.newObject("?:", t)
+	side := func(x Expr) *kir.Block {
+		return g.inBlock(func() {
+			if p := g.addressOf(g.place(x), x.Pos()); !p.bad() {
+				g.store(g.objVal(o), p)
+			}
+		})
+	}
+	ba, bb := side(ce.X), side(ce.Y)
+	g.at(x.Pos())
+	g.structured(&kir.Instr{Op: kir.If, Args: []*kir.Instr{g.instr(c)}, Body: ba, Else: bb})
+	return g.deref(g.load(g.objVal(o)), operand{}, x.Pos())
+}
+
+// condSides evaluates the sides of ?: where the condition is known at run time only.
+func (g *gen) condSides(x *CondExpr, c operand) value {
 	var a, b value
 	ba := g.inBlock(func() { a = g.rvalue(g.expr(x.X)) })
 	bb := g.inBlock(func() { b = g.rvalue(g.expr(x.Y)) })

@@ -18,6 +18,8 @@ type inl struct {
 	result *object    // holds the result if returns stand at several places
 	direct value      // the result if one return ends the body
 	has    bool       // direct is set
+	scope  *env       // of the parameters
+	again  *kir.Instr // the block that a tail call leaves to start the body again
 	ptr    int        // variable of the address returned, for references
 	depth  int        // nesting of structured statements inside the body
 	kernel bool
@@ -54,6 +56,9 @@ func (g *gen) callExpr(x *CallExpr) value {
 	var fv value
 	if ne, ok := fx.(*NameExpr); ok {
 		ent := g.resolveQuiet(ne.Name)
+		if ent == nil && ne.Name.Ident == "is_function_constant_defined" {
+			return g.constantDefined(x)
+		}
 		if ent == nil {
 			if g.badQual {
 				g.badQual = false
@@ -323,7 +328,7 @@ func (g *gen) call(inst *funcInst, args []value, this *value, at Pos) value {
 	if !g.bindParams(e, inst, decl, args, at) {
 		return badValue
 	}
-	fr.block = &kir.Instr{Op: kir.BlockOp}
+	fr.block, fr.scope = &kir.Instr{Op: kir.BlockOp}, e
 	g.env, g.fr, g.contract = e, fr, g.contractOf(f)
 	g.labels = g.labels[:len(g.labels):len(g.labels)]
 	var fl flow
@@ -335,6 +340,9 @@ func (g *gen) call(inst *funcInst, args []value, this *value, at Pos) value {
 	fl = g.block(body, true)
 	g.blk, g.env, g.fr, g.contract, g.labels = saved.blk, saved.env, saved.fr, saved.contract, saved.labels
 	if !g.exec {
+		if fr.again != nil {
+			blk = fr.repeat(blk)
+		}
 		if fr.broke {
 			fr.block.Body = blk
 			g.at(at)

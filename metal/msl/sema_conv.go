@@ -164,6 +164,9 @@ func (g *gen) refRank(v *value, to *ctype) rank {
 	if !same && v.q.T.kind == tStruct && e.T.kind == tStruct {
 		_, same = derivesFrom(v.q.T, e.T)
 	}
+	if same && lv && to.rvalueRef() {
+		return rankNone
+	}
 	if same && lv {
 		if v.q.Space.normal() != e.Space.normal() {
 			// a value in another address space can be copied for a const reference to thread memory

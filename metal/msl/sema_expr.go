@@ -277,7 +277,12 @@ func (g *gen) unary(x *UnaryExpr) value {
 			}
 		}
 	}
-	v := g.expr(x.X)
+	var v value
+	if x.Op == OpAddrOf {
+		v = g.place(x.X)
+	} else {
+		v = g.expr(x.X)
+	}
 	g.at(x.Pos())
 	if v.bad() {
 		return badValue
@@ -450,7 +455,7 @@ func (g *gen) deref(p value, idx operand, at Pos) value {
 
 // incDec evaluates ++ and --.
 func (g *gen) incDec(x Expr, op Op, post bool, at Pos) value {
-	v := g.expr(x)
+	v := g.place(x)
 	g.at(at)
 	if v.bad() {
 		return badValue
@@ -544,7 +549,7 @@ func repeats(sel []uint8) bool {
 
 // assign evaluates = and the compound assignments.
 func (g *gen) assign(x *AssignExpr) value {
-	l := g.expr(x.X)
+	l := g.place(x.X)
 	if l.bad() {
 		g.expr(x.Y)
 		return badValue

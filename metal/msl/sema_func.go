@@ -511,7 +511,7 @@ func (g *gen) methodFits(inst *funcInst, this *value) bool {
 	if d.Specs.Static {
 		return true
 	}
-	if this.q.Const && !d.Quals.Const {
+	if this.q.Const && !d.Quals.Const && d.Quals.Space != SpaceConstant { // constant memory is never written
 		return false
 	}
 	sp := this.q.Space.normal()

@@ -17,6 +17,18 @@ func (g *gen) initList(l *InitList, t qtype, at Pos) value {
 	if e := g.expandElems(l.Elems); e != nil {
 		l = &InitList{l.exprNode, e}
 	}
+	if hasDesignators(l) {
+		if !g.c.isComplete(t.T) && t.T.kind != tArray {
+			g.c.errorf(Incomplete, at, "an object of the incomplete type %s", t)
+			return badValue
+		}
+		if t.T.kind == tStruct && t.T.st.union {
+			return g.designatedUnion(l, t, at)
+		}
+		if l = g.placeDesignated(l, t.T, at); l == nil {
+			return badValue
+		}
+	}
 	if t.T.kind == tArray && t.T.n < 0 {
 		t.T = g.c.arrayOf(t.T.elem, max(len(l.Elems), 1))
 	}
@@ -253,7 +265,12 @@ func (t *ctype) parts(f func(q qtype, comp, off int, fd *field) bool) {
 // one evaluates the next initialiser for a part of type q. descend says that it starts an aggregate without braces
 // of its own.
 func (g *gen) one(cur *listCursor, q qtype, fd *field, at Pos) (v value, descend bool) {
-	if cur.i >= len(cur.elems) {
+	left := false // out by designators
+	if cur.i < len(cur.elems) {
+		_, left = cur.elems[cur.i].(*leftOut)
+	}
+	if cur.i >= len(cur.elems) || left {
+		cur.i++
 		if fd != nil && fd.decl != nil && fd.decl.Init != nil {
 			x := g.expr(fd.decl.Init)
 			return g.convertTo(x, q.bare(), at, "a default member initialiser"), false

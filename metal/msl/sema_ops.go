@@ -322,7 +322,7 @@ func (g *gen) lambdaExpr(x *LambdaExpr) value {
 			}
 			continue
 		}
-		g.captureCopy(e, c.Name, v)
+		g.captureCopy(e, c.Name, v, !x.Mutable)
 	}
 	if x.ByValue {
 		g.captureUsed(e, x)
@@ -336,13 +336,13 @@ func (g *gen) lambdaExpr(x *LambdaExpr) value {
 	return value{k: vRight, q: qt(st.typ)}
 }
 
-func (g *gen) captureCopy(e *env, name string, v value) {
+func (g *gen) captureCopy(e *env, name string, v value, fixed bool) {
 	x := g.load(v)
 	if x.k == vVoid || x.k == vFuncs {
 		return
 	}
 	t := x.q.bare()
-	t.Const = true
+	t.Const = fixed
 	e.put(&entity{kind: eVar, name: name, local: true, val: g.newLocal(name, t, x)})
 }
 
@@ -361,6 +361,6 @@ func (g *gen) captureUsed(e *env, x *LambdaExpr) {
 		if ent.val.k == vSlot && ent.val.obj.fixed || ent.val.q.T.kind == tArray {
 			return
 		}
-		g.captureCopy(e, n, ent.val)
+		g.captureCopy(e, n, ent.val, !x.Mutable)
 	})
 }

@@ -126,6 +126,14 @@ func (c *compiler) complete(st *structInfo) {
 	t := st.typ
 	t.align = 1
 	lay := layout{c: c, st: st}
+	for _, a := range st.decl.Attrs {
+		switch a.Name {
+		case "packed", "__packed__":
+			lay.packed = true
+		default:
+			t.align = max(t.align, g.alignment(&a))
+		}
+	}
 	for _, b := range st.decl.Bases {
 		bt := g.typeOf(b.Type).T
 		switch {
@@ -194,11 +202,7 @@ func (c *compiler) addField(g *gen, lay *layout, d *VarDecl) {
 	}
 	lay.align = 0
 	for _, a := range d.Specs.Attrs {
-		if a.Name == "alignas" && len(a.Args) == 1 {
-			if n, ok := g.constInt(a.Args[0], "an alignment"); ok && n > 0 && n <= 256 && n&(n-1) == 0 {
-				lay.align = int(n)
-			}
-		}
+		lay.align = max(lay.align, g.alignment(&a))
 	}
 	if d.Bits != nil {
 		lay.addBits(g, field{name: name, q: x, decl: d})
@@ -207,12 +211,26 @@ func (c *compiler) addField(g *gen, lay *layout, d *VarDecl) {
 	lay.add(field{name: name, q: x, decl: d})
 }
 
+// alignment is what alignas or GNU's aligned asks for, 0 for other attributes.
+func (g *gen) alignment(a *Attr) int {
+	if a.Name != "alignas" && a.Name != "aligned" && a.Name != "__aligned__" || len(a.Args) != 1 {
+		return 0
+	}
+	n, ok := g.constInt(a.Args[0], "an alignment")
+	if ok && (n <= 0 || n > 256 || n&(n-1) != 0) {
+		g.c.errorf(BadType, a.At, "an alignment of %d: it must be a power of two up to 256", n)
+		return 0
+	}
+	return int(n)
+}
+
 // layout places fields one after another, or all at the start of a union.
 type layout struct {
-	c     *compiler
-	st    *structInfo
-	align int
-	bits  int // bits taken, if the last field is a bit-field: t.size holds them rounded up
+	c      *compiler
+	st     *structInfo
+	align  int
+	packed bool // fields are not aligned
+	bits   int  // bits taken, if the last field is a bit-field: t.size holds them rounded up
 }
 
 func (l *layout) add(f field) {
@@ -220,6 +238,9 @@ func (l *layout) add(f field) {
 	ft := f.q.T
 	l.bits = 0
 	align := max(ft.align, l.align, 1)
+	if l.packed {
+		align = max(l.align, 1)
+	}
 	f.comp = t.comps
 	if l.st.union {
 		t.size = max(t.size, ft.size)
@@ -324,6 +345,7 @@ func (c *compiler) needsInit(t *ctype) bool {
 	case tArray:
 		return c.needsInit(t.elem.T)
 	case tStruct:
+		c.complete(t.st)
 		if t.st.union {
 			return false
 		}

@@ -53,6 +53,9 @@ func (g *gen) typeNoQuals(x *TypeExpr) qtype {
 		if e.T.kind == tBad {
 			return badType
 		}
+		if x.RValue && e.T.kind != tRef {
+			return qt(g.c.derived(tRef, e, 1))
+		}
 		return qt(g.c.refTo(e))
 	case TypeArray:
 		return g.arrayType(x)

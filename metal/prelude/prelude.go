@@ -18,7 +18,7 @@ var files embed.FS
 // Standard returns what Metal's own headers declare: macros, type traits, numeric_limits and array. A driver whose
 // compiler brings those headers leaves it out. The texts form one unit in the order given; the math library comes next.
 func Standard() []Source {
-	return read("macros", "traits", "limits", "array")
+	return read("macros", "traits", "limits", "array", "logging")
 }
 
 // Helpers returns MLX's names: bfloat16_t, complex64_t, Limits, elem_to_loc and so on, and the functions that kernelgen

@@ -1,0 +1,75 @@
+package msl
+
+// bindings declares the names of a structured binding: the elements of an array, components of a vector or fields of
+// a class without bases.
+func (g *gen) bindings(d *BindingDecl) {
+	v := g.boundValue(d)
+	parts, ok := g.boundParts(v, d.Pos())
+	if ok && len(parts) != len(d.Names) {
+		g.c.errorf(BadInit, d.Pos(), "%d names for the %d parts of %s", len(d.Names), len(parts), v.q.T)
+		ok = false
+	}
+	for i, n := range d.Names {
+		x := &entity{kind: eVar, name: n.Ident, local: true, at: n.Pos(), val: badValue}
+		if ok {
+			x.val = parts[i]
+		}
+		if old := g.env.put(x); old != nil {
+			g.c.redefined(n.Ident, n.Pos(), old)
+		}
+	}
+}
+
+// boundValue makes the hidden variable of a structured binding. Unlike others it may be a copy of an array.
+func (g *gen) boundValue(d *BindingDecl) value {
+	if d.Var.Type.Kind == TypeAuto && d.Var.Style == InitCopy {
+		if t, ok := g.lvalueType(d.Var.Init); ok && t.T.kind == tArray {
+			c := t.bare()
+			c.Const = t.Const || d.Var.Type.Quals.Const
+			return g.newLocal(d.Var.Name.Ident, c, g.load(g.expr(d.Var.Init)))
+		}
+	}
+	held := g.env
+	g.env = &env{kind: envBlock, up: held}
+	defer func() { g.env = held }()
+	g.localVar(d.Var)
+	if x := g.env.own(d.Var.Name.Ident); x != nil {
+		return x.val
+	}
+	return badValue
+}
+
+func (g *gen) boundParts(v value, at Pos) (parts []value, ok bool) {
+	if v.bad() {
+		return nil, false
+	}
+	switch t := v.q.T; t.kind {
+	case tVec:
+		for i := range t.n {
+			parts = append(parts, g.component(v, i))
+		}
+		return parts, true
+	case tArray:
+		for i := range t.n {
+			e := t.elem
+			e.Space, e.Const, e.Vol = v.q.Space, e.Const || v.q.Const, e.Vol || v.q.Vol
+			parts = append(parts, g.part(v, e, i*e.T.comps, i*e.T.size))
+		}
+		return parts, true
+	case tStruct:
+		if t.st.union || t.st.lambda != nil {
+			break
+		}
+		for i := range t.st.fields {
+			f := &t.st.fields[i]
+			if f.base || f.anon {
+				g.c.errorf(Unsupported, at, "a structured binding of %s, whose members are not all its own", t)
+				return nil, false
+			}
+			parts = append(parts, g.member(v, []*field{f}))
+		}
+		return parts, true
+	}
+	g.c.errorf(BadType, at, "a structured binding of %s: it has no parts", v.q)
+	return nil, false
+}

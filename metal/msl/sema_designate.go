@@ -1,0 +1,105 @@
+package msl
+
+// leftOut stands for a part of an aggregate that designators pass over: it has its default value.
+type leftOut struct{ exprNode }
+
+func hasDesignators(l *InitList) bool {
+	for _, x := range l.Elems {
+		if _, ok := x.(*DesignatedExpr); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// placeDesignated returns a list in the order of the parts of t, with what its designators pass over left out; nil
+// after an error. Elements without a designator follow the one before, as in C.
+func (g *gen) placeDesignated(l *InitList, t *ctype, at Pos) *InitList {
+	most := 0
+	switch {
+	case t.kind == tArray && t.n < 0:
+		most = maxSlots * maxSlots
+	case t.kind == tArray:
+		most = t.n
+	case t.kind == tStruct && !t.st.userCtor && t.st.lambda == nil:
+		most = len(t.st.fields)
+	default:
+		g.c.errorf(BadInit, at, "designators need an aggregate, not %s", t)
+		return nil
+	}
+	var out []Expr
+	next := 0
+	for _, x := range l.Elems {
+		if d, ok := x.(*DesignatedExpr); ok {
+			if next = g.designatedPart(d, t); next < 0 {
+				return nil
+			}
+			x = d.X
+		}
+		if next >= most {
+			g.c.errorf(TooManyInits, x.Pos(), "%s has no part %d", t, next)
+			return nil
+		}
+		for len(out) <= next {
+			out = append(out, &leftOut{exprNode{Base{x.Pos()}}})
+		}
+		out[next] = x
+		next++
+	}
+	return &InitList{l.exprNode, out}
+}
+
+// designatedPart returns the index of the part that a designator names, -1 after an error.
+func (g *gen) designatedPart(d *DesignatedExpr, t *ctype) int {
+	if d.Index != nil {
+		if t.kind != tArray {
+			g.c.errorf(BadInit, d.Pos(), "[i] = needs an array, not %s", t)
+			return -1
+		}
+		n, ok := g.constInt(d.Index, "the index of a designator")
+		if ok && (n < 0 || t.n >= 0 && n >= int64(t.n) || n > maxBytes) {
+			g.c.errorf(BadArraySize, d.Pos(), "%s has no element %d", t, n)
+			ok = false
+		}
+		if !ok {
+			return -1
+		}
+		return int(n)
+	}
+	if t.kind == tStruct {
+		for i := range t.st.fields {
+			if t.st.fields[i].name == d.Field {
+				return i
+			}
+		}
+	}
+	g.c.errorf(NoMember, d.Pos(), "%s has no field '%s' of its own", t, d.Field)
+	return -1
+}
+
+// designatedUnion makes a union whose one named field has a value.
+func (g *gen) designatedUnion(l *InitList, t qtype, at Pos) value {
+	d, _ := l.Elems[0].(*DesignatedExpr)
+	if d == nil || len(l.Elems) > 1 {
+		g.c.errorf(TooManyInits, at, "a union has one value, of one field")
+		return badValue
+	}
+	i := g.designatedPart(d, t.T)
+	if i < 0 {
+		return badValue
+	}
+	lv := g.objVal(g.newObject("list", t.bare()))
+	g.clearMem(lv)
+	f := g.member(lv, []*field{&t.T.st.fields[i]})
+	one := &InitList{l.exprNode, []Expr{d.X}}
+	if inner, ok := d.X.(*InitList); ok {
+		one = inner
+	}
+	x := g.initList(one, f.q.bare(), at)
+	if x.bad() {
+		return badValue
+	}
+	g.store(f, g.load(x))
+	lv.tmp = true
+	return lv
+}
