@@ -188,6 +188,8 @@ type compiler struct {
 	depth      int
 	instrs     int
 	work       int // statements and expressions walked for the kernel
+	unitWork   int // and for all kernels so far
+	instCount  int // instances of templates
 
 	types    map[typeKey]*ctype
 	structs  map[structKey]*ctype
@@ -196,9 +198,9 @@ type compiler struct {
 	resolved map[*entity]qtype
 	globals  map[*entity]value
 	busy     map[*entity]bool // types and constants being worked out
-	insts    map[*tmplInfo][]*structInfo
+	insts    map[*tmplInfo]*instances[*structInfo]
 	varInsts map[*tmplInfo][]varInst
-	finsts   map[*funcEnt][]*funcInst
+	finsts   map[*funcEnt]*instances[*funcInst]
 	used     map[*funcEnt]bool
 	overlay  map[*env]*env // a namespace of the prelude to the unit's part of it
 
@@ -218,7 +220,7 @@ func newCompiler(f *File, opt Options) *compiler {
 		file: f, opt: opt, types: map[typeKey]*ctype{}, structs: map[structKey]*ctype{}, enums: map[enumKey]*ctype{},
 		enumVals: map[enumValKey]operand{}, resolved: map[*entity]qtype{}, globals: map[*entity]value{},
 		busy:  map[*entity]bool{},
-		insts: map[*tmplInfo][]*structInfo{}, varInsts: map[*tmplInfo][]varInst{}, finsts: map[*funcEnt][]*funcInst{},
+		insts: map[*tmplInfo]*instances[*structInfo]{}, varInsts: map[*tmplInfo][]varInst{}, finsts: map[*funcEnt]*instances[*funcInst]{},
 		used: map[*funcEnt]bool{}, overlay: map[*env]*env{}, extraTmpl: map[*tmplInfo][]*TemplateDecl{},
 		extraSpecs: map[*funcEnt][]*funcEnt{}, members: map[memberKey][]memberDef{}, portable: map[kir.Pos]Pos{},
 	}
@@ -260,17 +262,6 @@ func (c *compiler) fatal(code Code, at Pos, format string, args ...any) {
 	panic(bailout{})
 }
 
-// spend counts the work on a kernel: a small text can ask for endless walks without emitting anything.
-func (c *compiler) spend(at Pos) {
-	c.work++
-	if c.work > maxWalk {
-		c.fatal(TooLarge, at, "compilation takes more than %d steps", maxWalk)
-	}
-}
-
-// maxWalk bounds the statements and expressions walked for one kernel: more than maxInstrs instructions need.
-const maxWalk = 1 << 21
-
 func noteAt(what string, l Location) string {
 	return fmt.Sprintf("%s %s:%d:%d", what, l.File, l.Pos.Line, l.Pos.Col)
 }
@@ -292,9 +283,6 @@ func (c *compiler) trialErrs(errs *ErrorList, f func()) bool {
 	f()
 	return len(*errs) == 0
 }
-
-// maxInstDepth bounds the nesting of instantiations.
-const maxInstDepth = 400
 
 // enter counts a nested instantiation; it reports templates that never end.
 func (c *compiler) enter(at Pos) bool {

@@ -95,12 +95,6 @@ type varHome struct {
 	off    int64
 }
 
-// maxInstrs bounds a kernel's size: everything is inlined, so a small text can ask for a huge kernel.
-const maxInstrs = 1 << 20
-
-// maxInline bounds the depth of calls that are inlined into one another.
-const maxInline = 200
-
 func newGen(c *compiler, name string) *gen {
 	k := &kir.Kernel{Name: name, Body: &kir.Block{}}
 	return &gen{
@@ -426,9 +420,6 @@ func (g *gen) step() {
 		}
 	}
 }
-
-// maxSteps bounds a constant evaluation.
-const maxSteps = 1 << 20
 
 // bailout ends the compilation of a unit whose errors have been reported.
 type bailout struct{}

@@ -67,7 +67,7 @@ func (g *gen) stmt(s Stmt, tail bool) flow {
 		g.c.fatal(TooLarge, s.Pos(), "statements and calls are nested more than %d deep", maxNesting)
 	}
 	g.step()
-	g.c.spend(s.Pos())
+	g.c.spend(s.Pos(), 1)
 	g.at(s.Pos())
 	switch s := s.(type) {
 	case *BlockStmt:

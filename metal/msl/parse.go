@@ -298,11 +298,11 @@ func (p *parser) enter() bool {
 func (p *parser) leave() { p.depth-- }
 
 func (p *parser) tooDeep(format string, args ...any) {
-	if p.mute > 0 {
-		p.bad = true
-		return
-	}
+	mute := p.mute
+	p.mute = 0 // what nests too deeply does so however it is read
 	p.errorf(TooDeep, format, args...)
+	p.mute = mute
+	p.bad = p.bad || mute > 0
 	p.giveUp()
 }
 
@@ -315,12 +315,15 @@ func (p *parser) try(parse func() bool) bool {
 	p.mute++
 	ok := parse() && !p.bad
 	p.mute--
-	p.bad = false
+	p.bad = p.over
 	p.pop(m)
 	p.depth, p.noGT, p.block, p.loops, p.switches = depth, noGT, block, loops, switches
 	p.work += p.i - start + 1
-	if p.work > 40*len(p.toks)+100000 {
+	if p.work > min(40*len(p.toks), 4<<20)+100000 {
 		p.tooDeep("the text is too complex: its declarations cannot be told from its expressions")
+		return false
+	}
+	if p.over {
 		return false
 	}
 	if !ok {

@@ -140,9 +140,10 @@ func (g *gen) adl(funcs []*funcEnt, name string, args []value) []*funcEnt {
 			continue
 		}
 		ent := g.c.find(ns, name, 0)
-		if ent == nil || ent.kind != eFunc {
+		if ent == nil || ent.kind != eFunc || len(funcs) > 0 && len(funcs) == len(ent.funcs) && funcs[0] == ent.funcs[0] {
 			continue
 		}
+		g.c.spend(g.pos, len(ent.funcs)*len(funcs)/16)
 	next:
 		for _, f := range ent.funcs {
 			for _, o := range funcs {

@@ -98,6 +98,15 @@ func (e *env) put(x *entity) *entity {
 	if e.kind == envBlock || e.kind == envTemplate || e.kind == envFunc {
 		old := e.own(x.name)
 		e.list = append(e.list, x)
+		switch n := len(e.list); {
+		case n == manyNames:
+			e.names = map[string]*entity{}
+			for _, y := range e.list {
+				e.names[y.name] = y
+			}
+		case n > manyNames:
+			e.names[x.name] = x
+		}
 		return old
 	}
 	old := e.names[x.name]
@@ -108,12 +117,13 @@ func (e *env) put(x *entity) *entity {
 	return old
 }
 
+// manyNames is how many names of a block are searched one by one.
+const manyNames = 24
+
 // own returns the entity of this scope alone.
 func (e *env) own(name string) *entity {
 	if e.names != nil {
-		if x := e.names[name]; x != nil {
-			return x
-		}
+		return e.names[name]
 	}
 	for i := len(e.list) - 1; i >= 0; i-- {
 		if e.list[i].name == name {

@@ -18,7 +18,7 @@ func (g *gen) expr(x Expr) value {
 		g.c.fatal(TooLarge, x.Pos(), "expressions and calls are nested more than %d deep", maxNesting)
 	}
 	g.step()
-	g.c.spend(x.Pos())
+	g.c.spend(x.Pos(), 1)
 	g.at(x.Pos())
 	switch x := x.(type) {
 	case *IntLit:

@@ -41,16 +41,22 @@ type lambdaInfo struct {
 // instFor returns the instance of a function for template arguments, making it on first use. It reports what is
 // wrong with its signature and returns nil.
 func (g *gen) instFor(f *funcEnt, args []targ) *funcInst {
-	for _, in := range g.c.finsts[f] {
-		if sameTargs(in.args, args) {
-			return in
-		}
+	known := g.c.finsts[f]
+	if known == nil {
+		known = &instances[*funcInst]{}
+		g.c.finsts[f] = known
+	}
+	if in, ok := known.find(args, funcArgs); ok {
+		return in
+	}
+	if f.tmpl != nil {
+		g.c.countInstance(f.decl.Pos())
 	}
 	if !g.c.enter(f.decl.Pos()) {
 		return nil
 	}
 	defer g.c.leave()
-	e, orig := f.env, f
+	e := f.env
 	if f.tmpl != nil {
 		e = bindEnv(f.env, f.tmpl.Params, args)
 		if spec := g.explicitSpec(f, args); spec != nil {
@@ -92,7 +98,7 @@ func (g *gen) instFor(f *funcEnt, args []targ) *funcInst {
 	if g.c.errCount() != n {
 		return nil
 	}
-	g.c.finsts[orig] = append(g.c.finsts[orig], inst)
+	known.add(inst, funcArgs)
 	return inst
 }
 
@@ -201,6 +207,7 @@ func (g *gen) resolve(funcs []*funcEnt, ov *overload, args []value, this *value,
 	var tied *cand
 	var why string
 	tie := false
+	g.c.spend(g.pos, len(funcs)/8)
 	for _, f := range funcs {
 		cd, reason := g.candidate(f, ov, args, this)
 		if cd == nil {

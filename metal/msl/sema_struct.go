@@ -352,12 +352,18 @@ func (c *compiler) needsInit(t *ctype) bool {
 		if t.st.userCtor || t.st.lambda != nil {
 			return t.st.userCtor
 		}
+		if t.st.state == 2 && t.st.inits != 0 {
+			return t.st.inits == 1
+		}
+		t.st.inits = 2
 		for i := range t.st.fields {
 			f := &t.st.fields[i]
 			if f.decl != nil && f.decl.Init != nil || c.needsInit(f.q.T) {
-				return true
+				t.st.inits = 1
+				break
 			}
 		}
+		return t.st.inits == 1
 	}
 	return false
 }

@@ -450,17 +450,21 @@ func (g *gen) instantiateType(tm *tmplInfo, args []targ, at Pos) (qtype, bool) {
 		h := g.c.constGen(bindEnv(tm.env, tm.decl.Params, args))
 		return h.typeOf(al.Type), true
 	}
-	for _, st := range g.c.insts[tm] {
-		if sameTargs(st.args, args) {
-			return qt(st.typ), true
-		}
+	known := g.c.insts[tm]
+	if known == nil {
+		known = &instances[*structInfo]{}
+		g.c.insts[tm] = known
 	}
+	if st, ok := known.find(args, structArgs); ok {
+		return qt(st.typ), true
+	}
+	g.c.countInstance(at)
 	spec, bind := g.chooseSpec(tm, args)
 	decl, _ := spec.Decl.(*StructDecl)
 	st := &structInfo{name: tm.name, decl: decl, args: args, tmpl: tm, union: decl.Key == "union"}
 	st.typ = &ctype{kind: tStruct, st: st}
 	st.scope = &env{kind: envClass, up: bind, name: tm.name, cls: st}
-	g.c.insts[tm] = append(g.c.insts[tm], st)
+	known.add(st, structArgs)
 	return qt(st.typ), true
 }
 
@@ -634,6 +638,10 @@ func (g *gen) expandPack(x any, f func(h *gen)) {
 		g.c.errorf(BadTemplateArgs, at, "what is expanded by ... holds no parameter pack, or packs of different lengths")
 		return
 	}
+	if n > maxPack {
+		g.c.fatal(TooLarge, g.pos, "a parameter pack of %d elements is expanded: the limit is %d", n, maxPack)
+	}
+	g.c.spend(g.pos, n)
 	saved := g.env
 	for i := range n {
 		e := &env{kind: envBlock, up: saved}

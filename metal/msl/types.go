@@ -77,6 +77,8 @@ type structInfo struct {
 	declared bool // its members are in scope
 	asserts  []*StaticAssertDecl
 	friends  map[string][]*funcEnt // functions defined in the class that are no members: found by its objects
+	inits    uint8  // needsInit's answer once it is complete: 1 yes, 2 no
+	text     string // its name with its arguments, for messages
 	// noContract: its methods' products do not contract.
 	noContract bool
 }
@@ -335,7 +337,13 @@ func (s *structInfo) String() string {
 	if s.args == nil {
 		return s.name
 	}
-	return s.name + argsString(s.args)
+	if s.text == "" {
+		s.text = s.name + argsString(s.args)
+		if len(s.text) > maxTypeText {
+			s.text = strings.ToValidUTF8(s.text[:maxTypeText], "") + "...>"
+		}
+	}
+	return s.text
 }
 
 // typeKey is what a derived type is interned by.
