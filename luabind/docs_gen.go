@@ -24,6 +24,11 @@ var docs = map[string]string{
 		"0, a bool d, and infinite or more than 2^31-1 elements are errors.",
 	"ArangeDType": "ArangeDType is the dtype of an arange of those numbers when none is given:\n" +
 		"int32 if all are integral, int64 if one does not fit int32, float32 otherwise.",
+	"ArcTan2": "ArcTan2 is the angle of the point (b, a), element by element, in radians from\n" +
+		"-pi to pi: the arc tangent of a/b in the quadrant of the two signs, 0 or pi with\n" +
+		"a's sign where a is 0. Shapes are broadcast. Integers and bool give float32,\n" +
+		"other dtypes the common one; complex64 is an error. The derivative at (0,\n" +
+		"0) is NaN.",
 	"ArgMax": "ArgMax is the index of the first largest element along an axis, as uint32;\n" +
 		"nil axes take all, and the index into the flattened array. NaN counts as larger\n" +
 		"than all numbers. With keepdims the reduced dimensions stay as ones. An empty\n" +
@@ -48,6 +53,10 @@ var docs = map[string]string{
 		"for Index and IndexUpdate. A bool array, alone, is a mask, for updates.",
 	"Ceil": "Ceil is the least whole number that is not below each element, in a's dtype;\n" +
 		"integers stay. Complex64 is an error.",
+	"Clip": "Clip is a with its elements raised to low where they are below, then lowered to\n" +
+		"high where they are above: high where low > high. Nil bounds are none; both nil\n" +
+		"is an error. Shapes are broadcast, NaN stays, and the dtype is the operands'\n" +
+		"common one. The gradient flows to what is taken, as by Maximum and Minimum.",
 	"Concatenate": "Concatenate puts arrays together along an axis (nil: the flattened arrays),\n" +
 		"in their common dtype. Their shapes may differ along that axis only. A list\n" +
 		"without arrays, and arrays without dimensions beside an axis, are errors.",
