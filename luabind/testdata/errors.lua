@@ -1,4 +1,4 @@
--- LUA-API rule 10 and bad input: each a clear error, and the state lives on.
+-- Bad input: each a clear error, and the state lives on.
 local ok, e = pcall(function() return mx.zeros({3, 4}) + mx.zeros({5, 2}) end)
 assert(not ok and e.op == "add" and tostring(e):find("%(3, 4%)") and tostring(e):find("%(5, 2%)"))
 assert(("text: " .. e):find("text: ") and e:match("shapes") and #e > 0)
