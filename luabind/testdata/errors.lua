@@ -83,6 +83,11 @@ k = {source = [[
   float w = 1;
   o[i] = v;
 ]]}]==])
+-- a kernel's attributes are in its signature only where they are named, and are suggested all the same
+fails("'thread_position_in_gird' is not declared: did you mean 'thread_position_in_grid'%?", function()
+  mx.eval(launch(mx.fast.metal_kernel{name = "typo", input_names = {"x"}, output_names = {"out"},
+    source = "out[thread_position_in_gird.x] = x[0];"}))
+end)
 -- templates are a list of pairs
 fails("template has the key \"N\", want a list without names", function()
   mx.eval(good{inputs = {x}, template = {OFFSET = 0, N = 1}, grid = x, threadgroup = {1, 1, 1}, output_shapes = {x},
