@@ -198,24 +198,47 @@ func TestStatesSideBySide(t *testing.T) {
 	}
 }
 
-// The Lua blocks of the README run as they stand, each after those before it.
-func TestREADME(t *testing.T) {
-	text, err := os.ReadFile("README.md")
+// runPage runs the Lua blocks of a page as they stand, each after those before it, and gives what they print.
+// Errors name the page's lines.
+func runPage(t *testing.T, page string) string {
+	t.Helper()
+	text, err := os.ReadFile(page)
 	require.NoError(t, err)
 	var out bytes.Buffer
 	s := open(t, mlxlua.Options{Stdout: &out})
-	blocks := strings.Split(string(text), "```lua\n")[1:]
-	require.NotEmpty(t, blocks)
-	source := ""
-	for _, b := range blocks {
-		code, _, closed := strings.Cut(b, "```")
-		require.True(t, closed)
-		source += code
+	source, inside, blocks := "", false, 0
+	for line := range strings.Lines(string(text)) {
+		switch {
+		case strings.HasPrefix(line, "```"):
+			inside = line == "```lua\n"
+			if inside {
+				blocks++
+			}
+			source += "\n"
+		case inside:
+			source += line
+		default:
+			source += "\n"
+		}
 	}
-	_, err = s.Run(t.Context(), "README.md", source)
+	require.NotZero(t, blocks)
+	_, err = s.Run(t.Context(), page, source)
 	require.NoError(t, err)
+	return out.String()
+}
+
+// The guide's blocks hold what its text says by assertions of their own.
+func TestGuide(t *testing.T) {
+	out := runPage(t, "docs/lua.md")
+	sum := "array([[3],\n       [12]], dtype=int32)"
+	require.Contains(t, out, sum+"\t"+sum+"\t"+sum+"\n")
+	require.Contains(t, out, "array([30, 10], dtype=float32)\n")
+}
+
+func TestREADME(t *testing.T) {
+	out := runPage(t, "README.md")
 	// the fitted weights, to the two digits that 200 steps give
 	require.Regexp(t, `array\(\[(1|1\.00\d*|0\.99\d*), (-2|-2\.00\d*|-1\.99\d*), (3|3\.00\d*|2\.99\d*)\], dtype=float32\)`,
-		out.String())
-	require.Contains(t, out.String(), "array([1, 2, 5, 10], dtype=")
+		out)
+	require.Contains(t, out, "array([1, 2, 5, 10], dtype=")
 }

@@ -34,13 +34,19 @@ const compiledKind = "compiled"
 
 // compileRow is the row of mx.compile.
 var compileRows = []row{
-	{name: "compile", sig: "fun:any inputs:list? outputs:list? shapeless:bool=false check:bool=false", doc: "compile.New",
+	{name: "compile", sig: "fun:any inputs:list? outputs:list? shapeless:bool=false check:bool=false",
+		help: "The compiled fun: traced when it is called, replayed where a call's dtypes and structure are those " +
+			"of a trace, and with shapeless at other shapes too. Arrays that fun reaches through its upvalues " +
+			"and the random state are inputs by themselves, numbers there are part of a trace's key; inputs and " +
+			"outputs are refused. Assignments that fun makes happen when it is traced only: state that changes " +
+			"is an argument and a result. A size read by x.shape is a guard: where it differs, fun is traced " +
+			"again. f:explain() tells captures, traces and their reasons; check runs both ways and compares.",
 		call: func(a *args) any {
-			for i := 1; i <= 2; i++ {
-				if a.raw[i] != lua.LNil {
-					a.fail("%s is not needed: arrays that the function reaches through its upvalues are inputs by themselves",
-						a.f.params[i].name)
-				}
+			if a.raw[1] != lua.LNil {
+				a.fail("inputs is not needed: arrays that the function reaches through its upvalues are inputs by themselves")
+			}
+			if a.raw[2] != lua.LNil {
+				a.fail("outputs is not needed: the function returns state that changes beside its results")
 			}
 			k := &compiledFunction{s: a.s, fn: a.callable(0), results: map[string][]lua.LValue{},
 				settled: map[string]string{}}
@@ -49,8 +55,10 @@ var compileRows = []row{
 				Where: a.s.where, Context: a.s.ctx})
 			return a.s.userdata(compiledKind, k)
 		}},
-	{name: "disable_compile", sig: "", doc: "compile.Disable", call: func(a *args) any { compile.Disable(); return nil }},
-	{name: "enable_compile", sig: "", doc: "compile.Enable", call: func(a *args) any { compile.Enable(); return nil }},
+	{name: "disable_compile", sig: "", help: "Makes all compiled functions run as if they were not compiled.",
+		call: func(a *args) any { compile.Disable(); return nil }},
+	{name: "enable_compile", sig: "", help: "Undoes disable_compile.",
+		call: func(a *args) any { compile.Enable(); return nil }},
 }
 
 // captures lists the captured arrays and the random key: the inputs beside the arguments.

@@ -5,6 +5,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -73,7 +74,7 @@ func (f *function) usage() string {
 // text is the function's help, or "" if there is none.
 func (f *function) text() string {
 	if f.help != "" {
-		return f.help
+		return wrapped(f.help)
 	}
 	return docs[f.docName()]
 }
@@ -95,4 +96,24 @@ func (f *function) docName() string {
 		return f.doc
 	}
 	return docIndex()[strings.NewReplacer("_", "", ".", "").Replace(f.name)]
+}
+
+// wrapped is a text in lines of at most 80 columns, as the comments of Go functions are.
+func wrapped(text string) string {
+	var b strings.Builder
+	column := 0
+	for _, word := range strings.Fields(text) {
+		switch {
+		case column == 0:
+		case column+1+utf8.RuneCountInString(word) > 80:
+			b.WriteByte('\n')
+			column = 0
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += utf8.RuneCountInString(word)
+	}
+	return b.String()
 }

@@ -79,7 +79,8 @@ func syntaxError(err error, name, text string) error {
 		message += " near '" + pe.Token + "'"
 	}
 	if line := endsText(text, pe.Pos.Line); line > 0 {
-		message += fmt.Sprintf("; if line %d is in a text between [[ and ]], its ]] ends the text: [==[ and ]==] do not", line)
+		message += fmt.Sprintf("; if line %d is in a text between [[ and ]], its ]] ends the text: [==[ and ]==] do not",
+			line)
 	}
 	return fmt.Errorf("%s:%d: %s", name, pe.Pos.Line, message)
 }

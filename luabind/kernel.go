@@ -21,7 +21,15 @@ var kernelRows = []row{{
 	name: "fast.metal_kernel",
 	sig: "name:string input_names:any output_names:any source:string header:string? ensure_row_contiguous:bool=true " +
 		"atomic_outputs:bool=false compile_options:table?",
-	doc: "KernelConfig",
+	help: "Declares a kernel; calling the result launches it: k{inputs = {x}, template = {{\"T\", x.dtype}, {\"N\", " +
+		"4}}, grid = {n, 1, 1}, threadgroup = {256, 1, 1}, output_shapes = {x}, output_dtypes = {x.dtype}, " +
+		"init_value = nil, verbose = false}. The source is the body of a Metal function, between [==[ and ]==]; " +
+		"it may name Metal's attributes such as thread_position_in_grid, and of an input a a_shape, a_strides " +
+		"and a_ndim. The header stands before the function. The grid counts threads. Shapes, grid and " +
+		"threadgroup may be arrays, which stand for their shapes, or functions of the inputs' shapes. Inputs are " +
+		"made row-contiguous unless ensure_row_contiguous = false. atomic_outputs makes outputs atomic<T>. " +
+		"compile_options = {math_mode = \"safe\", \"relaxed\" or \"fast\"}. One output is a value, several are " +
+		"several. mx.custom_function gives a kernel a gradient.",
 	call: func(a *args) any {
 		cfg := ops.KernelConfig{Name: a.text(0), InputNames: a.names2(1), OutputNames: a.names2(2), Source: a.text(3),
 			Header: a.text(4), Strided: !a.flag(5), AtomicOutputs: a.flag(6), MathMode: a.mathMode(7)}

@@ -8,14 +8,18 @@ import (
 
 // evalRows evaluate any number of trees.
 var evalRows = []row{
-	{name: "eval", sig: "trees:tree?", many: true, doc: "tensor.Eval",
+	{name: "eval", sig: "trees:tree?", many: true,
+		help: "Computes the arrays in any number of trees, and what they depend on, and waits for them. The first " +
+			"error is raised.",
 		call: func(a *args) any {
 			if err := tensor.Eval(a.s.ctx(), a.s.flattenAll("eval", a.raw)...); err != nil {
 				a.s.raise(err)
 			}
 			return nil
 		}},
-	{name: "async_eval", sig: "trees:tree?", many: true, doc: "tensor.AsyncEval",
+	{name: "async_eval", sig: "trees:tree?", many: true,
+		help: "Hands the arrays in any number of trees over to their streams and returns at once. Errors are " +
+			"raised where a value is read.",
 		call: func(a *args) any {
 			if err := tensor.AsyncEval(a.s.flattenAll("async_eval", a.raw)...); err != nil {
 				a.s.raise(err)
@@ -26,56 +30,66 @@ var evalRows = []row{
 
 // streamRows are the functions of devices, streams and memory.
 var streamRows = []row{
-	{name: "default_device", sig: "", doc: "tensor.DefaultDevice", call: func(a *args) any {
-		if a.s.stream != nil {
-			return a.s.userdata(deviceKind, a.s.stream.Device())
-		}
-		return a.s.userdata(deviceKind, tensor.DefaultDevice())
-	}},
-	{name: "default_stream", sig: "device:any", doc: "tensor.DefaultStream", call: func(a *args) any {
-		d, ok := unwrap[tensor.Device](a.raw[0])
-		if !ok {
-			a.fail("device is %s, want a device such as mx.cpu", describe(a.raw[0]))
-		}
-		if a.s.stream != nil && a.s.stream.Device() == d {
-			return a.s.userdata(streamKind, a.s.stream)
-		}
-		st, err := tensor.DefaultStream(d)
-		if err != nil {
-			a.fail("%v", err)
-		}
-		return a.s.userdata(streamKind, st)
-	}},
-	{name: "set_default_device", sig: "device:any", help: "Makes the default stream of a device the stream of this Lua " +
-		"state's operations.", call: setStream},
-	{name: "set_default_stream", sig: "s:any", help: "Makes a stream, or a device's default stream, the stream of this " +
-		"Lua state's operations.", call: setStream},
-	{name: "new_stream", sig: "device:any", doc: "tensor.NewStream", call: func(a *args) any {
-		d, ok := unwrap[tensor.Device](a.raw[0])
-		if !ok {
-			a.fail("device is %s, want a device such as mx.cpu", describe(a.raw[0]))
-		}
-		st, err := tensor.NewStream(d)
-		if err != nil {
-			a.s.raise(err)
-		}
-		return a.s.userdata(streamKind, st)
-	}},
-	{name: "stream", sig: "s:any f:any", doc: "tensor.Stream", call: withStream},
-	{name: "synchronize", sig: "s:any?", doc: "tensor.Synchronize", call: func(a *args) any {
-		var streams []*tensor.Stream
-		if a.raw[0] != lua.LNil {
-			st, err := a.s.toStream(a.raw[0])
-			if err != nil {
-				a.fail("s: %v", err)
+	{name: "default_device", sig: "",
+		help: "The device where operations run that are given no stream.", call: func(a *args) any {
+			if a.s.stream != nil {
+				return a.s.userdata(deviceKind, a.s.stream.Device())
 			}
-			streams = append(streams, st)
-		}
-		if err := tensor.Synchronize(a.s.ctx(), streams...); err != nil {
-			a.s.raise(err)
-		}
-		return nil
-	}},
+			return a.s.userdata(deviceKind, tensor.DefaultDevice())
+		}},
+	{name: "default_stream", sig: "device:any",
+		help: "The stream of operations that are given none, on that device.", call: func(a *args) any {
+			d, ok := unwrap[tensor.Device](a.raw[0])
+			if !ok {
+				a.fail("device is %s, want a device such as mx.cpu", describe(a.raw[0]))
+			}
+			if a.s.stream != nil && a.s.stream.Device() == d {
+				return a.s.userdata(streamKind, a.s.stream)
+			}
+			st, err := tensor.DefaultStream(d)
+			if err != nil {
+				a.fail("%v", err)
+			}
+			return a.s.userdata(streamKind, st)
+		}},
+	{name: "set_default_device", sig: "device:any",
+		help: "Makes the default stream of a device the stream of this Lua " +
+			"state's operations.", call: setStream},
+	{name: "set_default_stream", sig: "s:any",
+		help: "Makes a stream, or a device's default stream, the stream of this " +
+			"Lua state's operations.", call: setStream},
+	{name: "new_stream", sig: "device:any",
+		help: "A new stream on a device: a queue of work that runs beside that of other streams.",
+		call: func(a *args) any {
+			d, ok := unwrap[tensor.Device](a.raw[0])
+			if !ok {
+				a.fail("device is %s, want a device such as mx.cpu", describe(a.raw[0]))
+			}
+			st, err := tensor.NewStream(d)
+			if err != nil {
+				a.s.raise(err)
+			}
+			return a.s.userdata(streamKind, st)
+		}},
+	{name: "stream", sig: "s:any f:any",
+		help: "Calls f with s, a stream or a device, as the default of its operations, gives its results, and puts " +
+			"the old default back, also after an error.", call: withStream},
+	{name: "synchronize", sig: "s:any?",
+		help: "Waits until a stream (none given: all) has done the work that it was given so far.",
+		call: func(a *args) any {
+			var streams []*tensor.Stream
+			if a.raw[0] != lua.LNil {
+				st, err := a.s.toStream(a.raw[0])
+				if err != nil {
+					a.fail("s: %v", err)
+				}
+				streams = append(streams, st)
+			}
+			if err := tensor.Synchronize(a.s.ctx(), streams...); err != nil {
+				a.s.raise(err)
+			}
+			return nil
+		}},
 }
 
 // setStream sets the state's stream; nil stands for the default one of the default device.

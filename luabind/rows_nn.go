@@ -97,8 +97,11 @@ var nnRows = []row{
 	unaryRow("expm1", ops.Expm1), unaryRow("log1p", ops.Log1p), unaryRow("log2", ops.Log2), unaryRow("log10", ops.Log10),
 	unaryRow("reciprocal", ops.Reciprocal), unaryRow("tan", ops.Tan), unaryRow("sinh", ops.Sinh),
 	unaryRow("cosh", ops.Cosh), unaryRow("erf", ops.Erf), unaryRow("erfinv", ops.ErfInv), unaryRow("ceil", ops.Ceil),
-	unaryRow("isfinite", ops.IsFinite), binaryRow("logaddexp", ops.LogAddExp),
+	unaryRow("isfinite", ops.IsFinite), binaryRow("logaddexp", ops.LogAddExp), binaryRow("arctan2", ops.ArcTan2),
 
+	{name: "clip", sig: "a:operand a_min:operand? a_max:operand?", call: func(a *args) any {
+		return ops.Clip(a.array(0), a.array(1), a.array(2), a.ctx)
+	}},
 	joinRow("concatenate"), joinRow("concat"),
 	{name: "stack", sig: "arrays:arrays axis:int=0", call: func(a *args) any {
 		return ops.Stack(a.arrays(0), a.int(1), a.ctx)

@@ -73,7 +73,7 @@ func newTestState(t *testing.T) *State {
 	return s
 }
 
-// Each script asserts what LUA-API says.
+// Each script asserts what docs/lua.md says, and more.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.lua")
 	require.NoError(t, err)

@@ -62,22 +62,41 @@ func stackArgs(L *lua.LState) []lua.LValue {
 
 // transformRows are the rows of the transforms.
 var transformRows = []row{
-	{name: "grad", sig: "fun:any argnums:list? argnames:list?", doc: "grad.Grad", call: func(a *args) any {
-		return a.s.gradient(a, false)
-	}},
-	{name: "value_and_grad", sig: "fun:any argnums:list? argnames:list?", doc: "grad.ValueAndGrad",
+	{name: "grad", sig: "fun:any argnums:list? argnames:list?",
+		help: "The function that gives the gradient of fun's result, a scalar array, by its first argument, or by " +
+			"those of argnums (a number, or a table for a table of gradients; they count from 0) and argnames " +
+			"(of a trailing table). Arguments are arrays or trees of them, and a gradient has its argument's " +
+			"structure.", call: func(a *args) any {
+			return a.s.gradient(a, false)
+		}},
+	{name: "value_and_grad", sig: "fun:any argnums:list? argnames:list?",
+		help: "As grad, but the function gives fun's result and then the gradients. Of several results the first " +
+			"is the loss, and the value is the table of all.",
 		call: func(a *args) any { return a.s.gradient(a, true) }},
-	{name: "vjp", sig: "fun:any primals:arrays cotangents:arrays", doc: "grad.VJP", call: func(a *args) any {
-		return a.s.products(a, grad.VJP)
-	}},
-	{name: "jvp", sig: "fun:any primals:arrays tangents:arrays", doc: "grad.JVP", call: func(a *args) any {
-		return a.s.products(a, grad.JVP)
-	}},
-	{name: "vmap", sig: "fun:any in_axes:list? out_axes:list?", doc: "grad.VMap", call: vmapCall},
-	{name: "checkpoint", sig: "fun:any", doc: "grad.Checkpoint", call: checkpointCall},
-	{name: "custom_function", sig: "fun:any", doc: "grad.Custom", call: func(a *args) any {
-		return a.s.userdata(customKind, &customFunction{fn: a.callable(0)})
-	}},
+	{name: "vjp", sig: "fun:any primals:arrays cotangents:arrays",
+		help: "Calls fun with the primals, a table of arrays, and gives two tables: its outputs, and for each " +
+			"primal the cotangents, one for each output, times its Jacobian.", call: func(a *args) any {
+			return a.s.products(a, grad.VJP)
+		}},
+	{name: "jvp", sig: "fun:any primals:arrays tangents:arrays",
+		help: "Calls fun with the primals, a table of arrays, and gives two tables: its outputs, and for each of " +
+			"them its Jacobian times the tangents, one for each primal.", call: func(a *args) any {
+			return a.s.products(a, grad.JVP)
+		}},
+	{name: "vmap", sig: "fun:any in_axes:list? out_axes:list?",
+		help: "fun over a batch: the function takes arrays with a batch axis more (in_axes: an axis, or a table of " +
+			"one for each argument, false for none; nil: 0), fun sees them without it, and the results have it " +
+			"at out_axes.", call: vmapCall},
+	{name: "checkpoint", sig: "fun:any",
+		help: "fun, whose intermediate values are not kept for its gradient but computed again there.",
+		call: checkpointCall},
+	{name: "custom_function", sig: "fun:any",
+		help: "fun with transforms of its own: f:vjp(function(primals, cotangents, outputs) ... end) gives a " +
+			"gradient for each primal, f:jvp(function(primals, tangents) ... end), f:vmap(function(inputs, axes) " +
+			"... end) gives outputs and their axes. One argument or output is an array, several are a table. " +
+			"This is how a metal_kernel gets a gradient.", call: func(a *args) any {
+			return a.s.userdata(customKind, &customFunction{fn: a.callable(0)})
+		}},
 }
 
 // callable checks that an argument can be called.

@@ -271,3 +271,11 @@ func TestGeneratedFaults(t *testing.T) {
 		}
 	}
 }
+
+// In a work tree of its own .git is a file that names a folder of the machine: it is none of the project's texts.
+func TestGitFile(t *testing.T) {
+	tree := fstest.MapFS{".git": {Data: []byte("gitdir: /wo" + "rk/x\n")}, "a.md": {Data: []byte("text\n")}}
+	texts, _, err := readTree(tree)
+	require.NoError(t, err)
+	require.Equal(t, []textFile{{"a.md", "text\n"}}, texts)
+}

@@ -31,8 +31,8 @@ type goFile struct {
 	text      string
 }
 
-// readTree gives all text files but those in folders whose name starts with a dot other than .ci, and the Go files
-// among them that are not test data.
+// readTree gives all text files but git's and those in folders whose name starts with a dot other than .ci, and the
+// Go files among them that are not test data.
 func readTree(tree fs.FS) (texts []textFile, gos []goFile, err error) {
 	err = fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -42,6 +42,9 @@ func readTree(tree fs.FS) (texts []textFile, gos []goFile, err error) {
 			if strings.HasPrefix(d.Name(), ".") && name != "." && name != ".ci" {
 				return fs.SkipDir
 			}
+			return nil
+		}
+		if name == ".git" { // in a work tree of its own it is a file that names a folder of the machine
 			return nil
 		}
 		data, err := fs.ReadFile(tree, name)

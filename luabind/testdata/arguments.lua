@@ -1,4 +1,4 @@
--- LUA-API rules 1 to 3: how arguments, tables and numbers are written.
+-- docs/lua.md, 1 to 3: how arguments, tables and numbers are written.
 local a = mx.array({{1, 2, 3}, {4, 5, 6}})
 same(mx.sum(a, -1, true), {{6}, {15}})
 same(mx.sum(a, {axis = -1, keepdims = true}), {{6}, {15}})

@@ -1,4 +1,4 @@
--- LUA-API rules 4 to 8: indices, operators, properties, dtypes.
+-- docs/lua.md, 3 to 5: indices, operators, properties, dtypes.
 local a = mx.arange(24):reshape({2, 3, 4})
 same(a[0][1][2], 6)
 same(a[-1][0], {12, 13, 14, 15})

@@ -1,4 +1,4 @@
--- LUA-API rule 10 and bad input: each a clear error, and the state lives on.
+-- Bad input: each a clear error, and the state lives on.
 local ok, e = pcall(function() return mx.zeros({3, 4}) + mx.zeros({5, 2}) end)
 assert(not ok and e.op == "add" and tostring(e):find("%(3, 4%)") and tostring(e):find("%(5, 2%)"))
 assert(("text: " .. e):find("text: ") and e:match("shapes") and #e > 0)
@@ -83,6 +83,11 @@ k = {source = [[
   float w = 1;
   o[i] = v;
 ]]}]==])
+-- a kernel's attributes are in its signature only where they are named, and are suggested all the same
+fails("'thread_position_in_gird' is not declared: did you mean 'thread_position_in_grid'%?", function()
+  mx.eval(launch(mx.fast.metal_kernel{name = "typo", input_names = {"x"}, output_names = {"out"},
+    source = "out[thread_position_in_gird.x] = x[0];"}))
+end)
 -- templates are a list of pairs
 fails("template has the key \"N\", want a list without names", function()
   mx.eval(good{inputs = {x}, template = {OFFSET = 0, N = 1}, grid = x, threadgroup = {1, 1, 1}, output_shapes = {x},

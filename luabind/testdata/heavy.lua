@@ -1,4 +1,4 @@
--- LUA-API rule 5 and the heavy ops: indexing, updates, products, sorts, quantised matrices. The numbers are NumPy's.
+-- docs/lua.md, 4 and the heavy ops: indexing, updates, products, sorts, quantised matrices. The numbers are NumPy's.
 local x = mx.arange(12):reshape({3, 4})
 same(x[{2, 0}], {{8, 9, 10, 11}, {0, 1, 2, 3}})
 same(x[mx.array({-1}, mx.int32)], {{8, 9, 10, 11}})

@@ -1,4 +1,4 @@
--- LUA-API rules 2 and 9: transforms of functions over trees.
+-- docs/lua.md, 2 and 6: transforms of functions over trees.
 local function f(x, y) return mx.sum(x * x * y) end
 local x, y = mx.array({1, 2, 3}), mx.array({4, 5, 6})
 same(mx.grad(f)(x, y), {8, 20, 36})

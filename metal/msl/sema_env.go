@@ -282,6 +282,13 @@ func (g *gen) suggest(name string, want func(*entity) bool) string {
 	for e := g.env; e != nil; e = e.up {
 		visit(e, 0)
 	}
+	if want == nil { // metal_kernel declares those that a body names
+		for n := range positionAttrs {
+			if n != name {
+				try(n)
+			}
+		}
+	}
 	names := make([]string, 0, len(predeclaredEnts))
 	for n := range predeclaredEnts {
 		names = append(names, n)

@@ -4,6 +4,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/optest"
@@ -97,6 +99,7 @@ func TestBinary(t *testing.T) {
 		"divide":       {optest.Uniform(-2, 2), optest.Uniform(0.25, 4)},
 		"floor_divide": {optest.Uniform(-6, 6), optest.Uniform(1, 4)},
 		"remainder":    {optest.Distinct(0.0625), optest.Ints(3, 3)}, // whose multiples the operand does not hit
+		"arctan2":      {optest.Uniform(-2, 2), optest.Uniform(0.25, 4)},
 		"power":        {optest.Uniform(0.5, 2), optest.Uniform(0, 3)},
 		"maximum":      {optest.Distinct(0), optest.Distinct(0.0625)},
 		"minimum":      {optest.Distinct(0), optest.Distinct(0.0625)},
@@ -118,6 +121,10 @@ func TestBinary(t *testing.T) {
 			op.Refuse = []tensor.DType{tensor.Complex64}
 			op.DTypes = except(tensor.Complex64, tensor.Bool, tensor.Uint8, tensor.Int32) // layouts may hold zeros
 		}
+		if name == "arctan2" {
+			op.Refuse = []tensor.DType{tensor.Complex64}
+			op.DTypes = except(tensor.Complex64)
+		}
 		if name == "power" {
 			op.Tol = optest.Tol{Rel: 1e-5}
 		}
@@ -134,6 +141,25 @@ func TestWhere(t *testing.T) {
 			{Inputs: []optest.Input{mask, y, optest.In("", optest.Ints(1, 1))}}},
 		Golden: "elementwise.json", Second: true,
 	})
+}
+
+// Clip has no op of its own. Without one of the bounds it is Maximum or Minimum; without both it is an error.
+func TestClip(t *testing.T) {
+	x, low, high := optest.In("n,m", optest.Distinct(0.03125)), optest.In("m", optest.Uniform(-1, -0.75)),
+		optest.In("", optest.Uniform(0.75, 1))
+	for name, f := range map[string]func(in []*array) *array{
+		"clip":      func(in []*array) *array { return ops.Clip(in[0], in[1], in[2]) },
+		"clip low":  func(in []*array) *array { return ops.Clip(in[0], in[1], nil) },
+		"clip high": func(in []*array) *array { return ops.Clip(in[0], nil, in[1]) },
+	} {
+		c := optest.Case{Inputs: []optest.Input{x, low, high}}
+		if name != "clip" {
+			c.Inputs = c.Inputs[:2]
+		}
+		optest.Run(t, optest.Op{Name: name, Prims: []string{"maximum", "minimum"}, Fn: one(f), Cases: []optest.Case{c},
+			Golden: "elementwise.json", Second: true})
+	}
+	require.ErrorContains(t, ops.Clip(ops.Number(1, tensor.Float32), nil, nil).Err(), "[clip] both bounds are missing")
 }
 
 func TestAsType(t *testing.T) {

@@ -83,7 +83,7 @@ var binaryFuncs = map[string]func(a, b *array, c ...*ctx) *array{
 	"floor_divide": ops.FloorDivide, "remainder": ops.Remainder, "power": ops.Power, "equal": ops.Equal,
 	"not_equal": ops.NotEqual, "greater": ops.Greater, "greater_equal": ops.GreaterEqual, "less": ops.Less,
 	"less_equal": ops.LessEqual, "maximum": ops.Maximum, "minimum": ops.Minimum, "logical_and": ops.LogicalAnd,
-	"logical_or": ops.LogicalOr, "logaddexp": ops.LogAddExp,
+	"logical_or": ops.LogicalOr, "logaddexp": ops.LogAddExp, "arctan2": ops.ArcTan2,
 }
 
 var reduceFuncs = map[string]func(a *array, axes []int, keep bool, c ...*ctx) *array{

@@ -30,7 +30,7 @@ def name(d):
 UNARY = ("negative abs sign square floor conjugate isnan isinf logical_not real imag exp log sqrt rsqrt sin "
          "cos tanh sigmoid expm1 log1p log2 log10 reciprocal tan sinh cosh erf erfinv ceil isfinite").split()
 BINARY = ("add subtract multiply divide floor_divide remainder power equal not_equal greater greater_equal less "
-          "less_equal maximum minimum logical_and logical_or logaddexp").split()
+          "less_equal maximum minimum logical_and logical_or logaddexp arctan2").split()
 REDUCTIONS = "sum prod mean max min all any logsumexp softmax".split()
 KEEPS = "sum prod mean max min all any logsumexp argmax argmin".split()
 
@@ -323,6 +323,14 @@ def binary(case, op, d, a, b):
             return
         out = mx.logaddexp(a, b).dtype
         y = np.logaddexp(double(a if inexact else a.astype(out)), double(b if inexact else b.astype(out)))
+        y = texts(y if out == mx.float64 else mx.array(y, dtype=mx.float64).astype(out))
+        case(op, d, [a, b], name(out), y, 4 if out in (mx.float32, mx.float64) else 1)
+        return
+    if op == "arctan2":
+        if d == "complex64":
+            return
+        out = mx.arctan2(a, b).dtype
+        y = np.arctan2(double(a if inexact else a.astype(out)), double(b if inexact else b.astype(out)))
         y = texts(y if out == mx.float64 else mx.array(y, dtype=mx.float64).astype(out))
         case(op, d, [a, b], name(out), y, 4 if out in (mx.float32, mx.float64) else 1)
         return

@@ -33,6 +33,7 @@ BINARY = {
     "equal": (mx.equal, U, U), "not_equal": (mx.not_equal, U, U), "greater": (mx.greater, U, U),
     "greater_equal": (mx.greater_equal, U, U), "less": (mx.less, U, U), "less_equal": (mx.less_equal, U, U),
     "logical_and": (mx.logical_and, U, U), "logical_or": (mx.logical_or, U, U), "logaddexp": (mx.logaddexp, U, U),
+    "arctan2": (mx.arctan2, U, POS),
 }
 
 
@@ -47,10 +48,14 @@ def elementwise():
     for name, (f, g, h) in BINARY.items():
         specs = [[((2, 5), g), ((2, 5), h)], [((3, 1), g), ((4,), h)], [((), g), ((), h)], [((0, 3), g), ((1,), h)]]
         # MLX divides complex numbers without rounding them to whole ones: mlxlua refuses them.
-        refused = {"floor_divide": "complex64", "logaddexp": "float64"}  # that of float64 is good to 8 digits only
+        refused = {"floor_divide": "complex64", "arctan2": "complex64", "logaddexp": "float64"}  # that of float64 is good to 8 digits only
         out[name] = cases(f, specs, [d for d in ALL if d != refused.get(name)])
     b = ((3, 4), ("ints", 0, 1), "bool")
     out["where"] = cases(mx.where, [[b, ((3, 4), U), ((4,), U)], [((3, 1), U), ((3, 1), U), ((), U)]], ALL)
+    specs = [[((3, 4), D), ((4,), ("uniform", -1, 1)), ((), POS)], [((0, 3), U), ((1,), U), ((1, 1), U)]]
+    out["clip"] = cases(mx.clip, specs, ALL) + cases(mx.clip, [[((12,), S), ((), U), ((12,), U)]], HALFS)
+    out["clip low"] = cases(lambda x, low: mx.clip(x, low, None), [s[:2] for s in specs], ALL)
+    out["clip high"] = cases(lambda x, high: mx.clip(x, None, high), [s[:2] for s in specs], ALL)
     for to in ALL:
         f = lambda x, to=to: x.astype(mlx_dtype(to))  # noqa: E731
         out["astype " + to] = cases(f, [[((3, 4), ("uniform", 0, 9))]], ALL)
