@@ -52,7 +52,8 @@ var wild = []string{
 	"o[(i << 30) + i] = int(i);",
 }
 
-// TestWildKernels: each body faults on every executor, or on none, which then agree; no byte around the buffers changes.
+// TestWildKernels: each body faults on every executor, or on none, which then agree; no byte around the buffers
+// changes.
 func TestWildKernels(t *testing.T) {
 	faults := 0
 	for _, body := range wild {

@@ -77,8 +77,8 @@ type structInfo struct {
 	declared bool // its members are in scope
 	asserts  []*StaticAssertDecl
 	friends  map[string][]*funcEnt // functions defined in the class that are no members: found by its objects
-	inits    uint8  // needsInit's answer once it is complete: 1 yes, 2 no
-	text     string // its name with its arguments, for messages
+	inits    uint8                 // needsInit's answer once it is complete: 1 yes, 2 no
+	text     string                // its name with its arguments, for messages
 	// noContract: its methods' products do not contract.
 	noContract bool
 }
