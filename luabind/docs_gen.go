@@ -523,7 +523,9 @@ var docs = map[string]string{
 	"tensor.BFloat16Value": "BFloat16Value is the number that bfloat16 bits stand for.",
 	"tensor.BeginSpan": "BeginSpan begins a span of the running goroutine on the Timeline that is being\n" +
 		"recorded, if there is one.",
-	"tensor.Broadcast": "Broadcast is the common shape of a and b by NumPy's rule.",
+	"tensor.Broadcast": "Broadcast is the common shape of a and b by NumPy's rule. Where it is the shape\n" +
+		"of the one with more dimensions, it is that itself and not a copy: it may be\n" +
+		"appended to, but its dimensions must not be changed.",
 	"tensor.Call": "Call is the Ctx of an op's optional last argument: c[0], or a new one for the\n" +
 		"caller skip frames above. An op that calls others resolves its own first,\n" +
 		"so that errors name the user's line: c := tensor.Call(ctx).",
@@ -646,6 +648,9 @@ var docs = map[string]string{
 	"tensor.Node.Prim":          "Prim is the node's op.",
 	"tensor.Node.Replay": "Replay calls the node's op again, with its attributes, on other inputs: shapes\n" +
 		"and dtypes are inferred anew.",
+	"tensor.Node.ReplayInto": "ReplayInto is Replay on the node's stream and from its line, with the outputs\n" +
+		"put into out, one for each of the node's. Where the call cannot be made each of\n" +
+		"them is the failed array.",
 	"tensor.Node.SpecOnly": "SpecOnly says whether only shape and dtype of input i are read.",
 	"tensor.Node.State":    "State is how far the node has come.",
 	"tensor.Node.Stream":   "Stream is where the node runs.",

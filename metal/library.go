@@ -149,9 +149,9 @@ type libraryCache struct {
 	dev     *Device
 	work    sync.WaitGroup // compilations
 	mu      sync.Mutex
-	entries map[Key][]*libEntry // several in one place only if the hash collides
+	entries map[Key][]*libEntry       // several in one place only if the hash collides
 	memo    map[sourceKey][]*libEntry // the entries by what is quickly told apart
-	lru     *list.List // of *libEntry; front is the most recently used
+	lru     *list.List                // of *libEntry; front is the most recently used
 	stats   LibraryStats
 	closed  bool
 }

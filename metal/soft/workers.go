@@ -14,7 +14,7 @@ type workers struct {
 	changes atomic.Uint32 // grows when a task is opened: what idle workers watch
 	wake    chan struct{} // one for each sleeper to be woken
 
-	asleep  atomic.Int32  // changed with mu held only
+	asleep atomic.Int32 // changed with mu held only
 
 	mu     sync.Mutex
 	open   []*task
