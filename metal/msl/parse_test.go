@@ -13,6 +13,8 @@ import (
 
 // declForms are texts and their trees, following the grammar of C++14 (N4140) and section 4 of Metal's specification.
 var declForms = [][2]string{
+	{"struct A { int a : 3; uint : 0; bool b : 1 = true; } __attribute__((packed));",
+		"(struct A [[packed]] {(field a : int bits 3) (field : uint bits 0) (field b : bool = true bits 1)})"},
 	// Declarators: [dcl.meaning].
 	{"int a, *b, **c, d[2][3], (*e)[4], &f = a;", "(var a : int) (var b : ptr(int)) (var c : ptr(ptr(int))) " +
 		"(var d : array[2](array[3](int))) (var e : ptr(array[4](int))) (var f : ref(int) = a)"},
@@ -113,6 +115,10 @@ var declForms = [][2]string{
 
 // stmtForms are the same for statements.
 var stmtForms = [][2]string{
+	{"S s = {.a = 1, .b{2}, [3] = {4}};", "(var s : S = {.a=1 .b={2} [3]={4}});"},
+	{"auto [a, b] = c; const auto &[d] = b;",
+		"(bind a b (var (binding) : auto = c)); (bind d (var (binding) : ref(auto const) = b));"},
+	{"x = not a and b or c xor d;", "(= x (|| (&& (! a) b) (^ c d)));"},
 	// Precedence and associativity: [expr].
 	{"x = a + b * c - d / e % g;", "(= x (- (+ a (* b c)) (% (/ d e) g)));"},
 	{"x = y = z += 1;", "(= x (= y (+= z 1)));"},

@@ -210,6 +210,11 @@ func sexpr(x Expr) string {
 		return strings.TrimSpace("(new "+stype(x.Type)+" "+sexprs(x.Args)) + ")"
 	case *InitList:
 		return "{" + sexprs(x.Elems) + "}"
+	case *DesignatedExpr:
+		if x.Index != nil {
+			return "[" + sexpr(x.Index) + "]=" + sexpr(x.X)
+		}
+		return "." + x.Field + "=" + sexpr(x.X)
 	case *SizeofExpr:
 		word := "sizeof "
 		if x.Align {
@@ -391,6 +396,12 @@ func sdecl(d Decl) string {
 			s += " {" + sdecls(d.Members) + "}"
 		}
 		return s + ")"
+	case *BindingDecl:
+		s := "(bind"
+		for _, n := range d.Names {
+			s += " " + sname(n)
+		}
+		return s + " " + sdecl(d.Var) + ")"
 	case *AccessDecl:
 		return d.Access + ":"
 	case *EnumDecl:
