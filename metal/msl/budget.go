@@ -11,7 +11,11 @@ const (
 	// maxInstrs bounds a kernel's size: everything is inlined.
 	maxInstrs = 1 << 18
 	// maxInstances bounds the instances of templates in a unit.
-	maxInstances = 1 << 16
+	maxInstances = 1 << 15
+	// maxAfterError bounds the search for more errors after the first.
+	maxAfterError = 1 << 18
+	// maxFailed is how many instances of a kernel may fail before the others are taken to have the same errors.
+	maxFailed = 3
 	// maxPack bounds the elements of a parameter pack that is expanded.
 	maxPack = 1024
 	// maxInline bounds the depth of calls that are inlined into one another.
@@ -28,6 +32,11 @@ const (
 func (c *compiler) spend(at Pos, n int) {
 	c.work += n
 	c.unitWork += n
+	if len(c.list) > 0 {
+		if c.errorWork += n; c.errorWork > maxAfterError {
+			panic(bailout{})
+		}
+	}
 	if c.work > maxWalk {
 		c.fatal(TooLarge, at, "compiling this kernel takes more than %d steps", maxWalk)
 	}
