@@ -40,7 +40,7 @@ func TestBudgets(t *testing.T) {
 			TooMuchText},
 		{"a chain of macros",
 			"#define A0 1\n" + chain(2000, func(i int) string { return fmt.Sprintf("#define A%d A%d", i, i-1) }) +
-			"constant int a = A2000;", TooMuchText},
+				"constant int a = A2000;", TooMuchText},
 		{"a long text", strings.Repeat("abcdefghi\n", 1<<20), TooMuchText},
 		{"a long comment", "/*" + strings.Repeat("abcdefghi\n", 1<<20) + "*/ " + value("1"), 0},
 		{"a long name", strings.Repeat("abcdefghi", 1<<20), UnknownType},
@@ -61,7 +61,7 @@ func TestBudgets(t *testing.T) {
 			TooLarge},
 		{"instances double",
 			"template <int N, int M> struct F { static constexpr int v = F<N-1, 2*M>::v + F<N-1, 2*M+1>::v; };\n" +
-			"template <int M> struct F<0, M> { static constexpr int v = M; };\n" + value("F<24, 1>::v"), TooLarge},
+				"template <int M> struct F<0, M> { static constexpr int v = M; };\n" + value("F<24, 1>::v"), TooLarge},
 		{"a type doubles", "template <typename A, typename B> struct P {};\ntemplate <int N> struct F { " +
 			"using t = P<typename F<N-1>::t, typename F<N-1>::t>; };\ntemplate <> struct F<0> { using t = int; };\n" +
 			"kernel void k(device int *x) { F<60>::t v; x[0] = v; }", TypeMismatch},
@@ -69,7 +69,7 @@ func TestBudgets(t *testing.T) {
 			"kernel void k(device int *x) { F<60> v; x[0] = 1; }", TooLarge},
 		{"a pack doubles",
 			"template <int N, typename... T> int g(T... t) { if constexpr (N == 0) return sizeof...(t); " +
-			"else return g<N-1>(t..., t...); }\n" + value("g<30>(1)"), TooLarge},
+				"else return g<N-1>(t..., t...); }\n" + value("g<30>(1)"), TooLarge},
 		{"calls double", "int f0(int x) { return x * 3; }\n" +
 			chain(39, func(i int) string { return fmt.Sprintf("int f%d(int x) { return f%d(x) + f%d(x + 1); }", i, i-1, i-1) }) +
 			value("f39(x[1])"), TooLarge},
