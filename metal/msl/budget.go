@@ -2,7 +2,8 @@ package msl
 
 // Compilation is bounded: a small text can ask for endless walks, instances and instructions, as templates, macros
 // and inlined calls multiply. What is counted is work, never time, so that a text is refused everywhere alike. The
-// limits leave the largest kernels known (MLX's own, with hundreds of kernels a unit) a factor of four and more.
+// limits leave room above the largest texts measured: MLX's quantized kernels walk 7.8 million steps a unit, its
+// fp_quantized_nax makes 13,436 instances.
 const (
 	// maxWalk bounds the statements, expressions and candidates of calls walked for one kernel, and maxUnitWalk those
 	// of all kernels of a unit.
