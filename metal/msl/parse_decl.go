@@ -110,7 +110,7 @@ func (p *parser) namespace(inline bool, out *[]Decl) {
 		return
 	}
 	*out = append(*out, d)
-	for p.kind() != tRBrace && p.kind() != tEOF {
+	for p.kind() != tRBrace && p.kind() != tEOF && !p.over {
 		at, inner := p.i, p.mark()
 		p.declaration(inNamespace, &d.Decls)
 		p.pop(inner)

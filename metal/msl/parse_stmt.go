@@ -14,7 +14,7 @@ func (p *parser) blockStmt() *BlockStmt {
 	p.advance()
 	var buf [8]Stmt
 	list := buf[:0]
-	for p.kind() != tRBrace && p.kind() != tEOF {
+	for p.kind() != tRBrace && p.kind() != tEOF && !p.over {
 		at, depth, block, inner := p.i, p.depth, p.block, p.mark()
 		loops, switches, noGT := p.loops, p.switches, p.noGT
 		list = p.stmtInto(list)

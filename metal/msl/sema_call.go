@@ -299,6 +299,10 @@ func (g *gen) call(inst *funcInst, args []value, this *value, at Pos) value {
 		g.c.errorf(Undeclared, at, "%s is declared, but has no body", g.c.signature(f))
 		return badValue
 	}
+	if isKernel(&decl.Specs) {
+		g.c.errorf(Unsupported, at, "the kernel %s cannot be called: put what both need in a function", g.c.signature(f))
+		return badValue
+	}
 	if g.unevaluated && inst.ret.T.kind != tAuto && f.lam == nil {
 		return g.unevaluatedCall(inst)
 	}
