@@ -118,6 +118,12 @@ struct Ring {
 kernel void k(device int *out [[buffer(0)]], uint i [[thread_position_in_grid]]) {
   int a = 0; sum(i, &a); Ring r{0, 7}; r.next(i); out[i] = a + r.at;
 }`},
+	{name: "auto keeps packed vectors packed", grid: one, in: []any{[]float32{1, 2, 3, 4, 5, 6}},
+		want: []int32{12, 12, 16, 6, 16, 5}, text: `
+kernel void k(device int *out [[buffer(0)]], device packed_float3 *p [[buffer(1)]]) {
+  auto q = p[0]; out[0] = sizeof(q); out[1] = sizeof(p[0]); out[2] = sizeof(p[0] + q); q += p[1]; q.x = 6;
+  out[3] = q[0]; auto r = float3(q); out[4] = sizeof(r); const auto s = p[1]; out[5] = dot(float3(0, 1, 0), s);
+}`},
 	{name: "members of a base by its name", grid: one, want: []int32{4, 5, 2, 3}, text: `
 template <typename T> struct A { T v; T get() { return v; } };
 template <typename T> struct B : A<T> { using A<T>::get; using A<T>::v; T two() { return v + this->get(); } };

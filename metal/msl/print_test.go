@@ -310,7 +310,11 @@ func sstmt(x Stmt) string {
 	case *ForStmt:
 		return "(for " + sstmt(x.Init) + " " + scond(x.Var, x.Cond) + " " + sexpr(x.Post) + " " + sstmt(x.Body) + ")"
 	case *RangeForStmt:
-		return "(for " + sdecl(x.Var) + " : " + sexpr(x.Range) + " " + sstmt(x.Body) + ")"
+		v := Decl(x.Var)
+		if len(x.Names) > 0 {
+			v = &BindingDecl{Names: x.Names, Var: x.Var}
+		}
+		return "(for " + sdecl(v) + " : " + sexpr(x.Range) + " " + sstmt(x.Body) + ")"
 	case *WhileStmt:
 		return "(while " + scond(x.Var, x.Cond) + " " + sstmt(x.Body) + ")"
 	case *DoStmt:

@@ -653,6 +653,9 @@ func (g *gen) deduceAuto(t qtype, v *value, at Pos) qtype {
 			return badType
 		}
 		r := g.decayed(v)
+		if v.isLvalue() && v.q.T.kind == tVec {
+			r.T = v.q.T // a copy of a packed vector is packed
+		}
 		r.Const, r.Vol, r.Space = t.Const, t.Vol, t.Space
 		return r
 	case tPtr:
