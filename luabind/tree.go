@@ -122,10 +122,14 @@ func (s *State) flattenAll(op string, vs []lua.LValue) []*tensor.Array {
 }
 
 // rebuildAll is rebuild over several results.
-func (s *State) rebuildAll(vs []lua.LValue, xs []*tensor.Array) []lua.LValue { return s.fill(vs, xs, s.wrap) }
+func (s *State) rebuildAll(vs []lua.LValue, xs []*tensor.Array) []lua.LValue {
+	return s.fill(vs, xs, s.wrap)
+}
 
 // lendAll is rebuild over a function's arguments.
-func (s *State) lendAll(vs []lua.LValue, xs []*tensor.Array) []lua.LValue { return s.fill(vs, xs, s.lend) }
+func (s *State) lendAll(vs []lua.LValue, xs []*tensor.Array) []lua.LValue {
+	return s.fill(vs, xs, s.lend)
+}
 
 func (s *State) fill(vs []lua.LValue, xs []*tensor.Array, value func(*tensor.Array) lua.LValue) []lua.LValue {
 	out := make([]lua.LValue, len(vs))
