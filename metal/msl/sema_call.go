@@ -299,6 +299,10 @@ func (g *gen) call(inst *funcInst, args []value, this *value, at Pos) value {
 		g.c.errorf(Undeclared, at, "%s is declared, but has no body", g.c.signature(f))
 		return badValue
 	}
+	if isKernel(&decl.Specs) {
+		g.c.errorf(Unsupported, at, "the kernel %s cannot be called: put what both need in a function", g.c.signature(f))
+		return badValue
+	}
 	if g.unevaluated && inst.ret.T.kind != tAuto && f.lam == nil {
 		return g.unevaluatedCall(inst)
 	}
@@ -649,6 +653,9 @@ func (g *gen) deduceAuto(t qtype, v *value, at Pos) qtype {
 			return badType
 		}
 		r := g.decayed(v)
+		if v.isLvalue() && v.q.T.kind == tVec {
+			r.T = v.q.T // a copy of a packed vector is packed
+		}
 		r.Const, r.Vol, r.Space = t.Const, t.Vol, t.Space
 		return r
 	case tPtr:
