@@ -341,7 +341,7 @@ func (g *gen) collective(t string, depth int) string {
 		_, n := vecOf(u)
 		v := g.pick("simd_shuffle(%s, ushort((0 + LANE) & 31))", "simd_shuffle_xor(%s, 5)", "simd_shuffle_down(%s, 1)",
 			"simd_broadcast(%s, 2)", "simd_broadcast_first(%s)", "quad_shuffle_xor(%s, 1)")
-		v = fmt.Sprintf(strings.ReplaceAll(v, "LANE", g.expr("int", 0)), g.expr(u, depth-1))
+		v = strings.ReplaceAll(fmt.Sprintf(v, g.expr(u, depth-1)), "LANE", g.expr("int", 0))
 		if n > 1 {
 			v = "(" + v + ")." + g.pick("x", "y")
 		}
