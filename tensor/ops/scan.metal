@@ -25,8 +25,8 @@ inline ACC scan_result(ACC carry, ACC v, uint lane) {
 #endif
 }
 
-// Rows of n elements, one SIMD-group each: the lanes combine 32 neighbours and carry on from the last 32. All lanes take
-// part in whole rounds; only the last one may be short.
+// Rows of n elements, one SIMD-group each: the lanes combine 32 neighbours and carry on from the last 32. All lanes
+// take part in whole rounds; only the last one may be short.
 kernel void scan_rows(const device T* x [[buffer(0)]],
                       device T* out [[buffer(1)]],
                       constant uint& n [[buffer(2)]],
