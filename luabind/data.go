@@ -261,8 +261,8 @@ const luaValueBytes = 16
 func (s *State) tolist(x *tensor.Array, asText bool) lua.LValue {
 	if dev, err := tensor.MetalDevice(tensor.DefaultDevice()); err == nil {
 		if n, limit := x.Spec().Shape.Size(), dev.Memory().Limit; int64(n) > limit/luaValueBytes {
-			s.raise(fmt.Errorf("[tolist] tables of %d elements take %d bytes or more: the memory limit is %d", n,
-				int64(n)*luaValueBytes, limit))
+			s.raise(fmt.Errorf("[tolist] tables of %d elements take %g bytes or more: the memory limit is %d", n,
+				float64(n)*luaValueBytes, limit))
 		}
 	}
 	b, spec := s.bytes(x), x.Spec()

@@ -119,15 +119,16 @@ func (a *args) asText(i int) bool {
 	return true
 }
 
-// fillValue is the value of full: a number is float32 whatever it is, a bool bool; and the dtype it gives the result.
-func (a *args) fillValue(i int) (*tensor.Array, tensor.DType) {
+// fillValue is the value of full, and the dtype it gives the result where none is asked for: a number that of number
+// whatever it is, a bool bool.
+func (a *args) fillValue(i int, number tensor.DType) (*tensor.Array, tensor.DType) {
 	switch v := a.raw[i].(type) {
 	case lua.LNumber:
-		d := a.dtype(2, tensor.Float32)
+		d := a.dtype(2, number)
 		if d == tensor.Complex64 {
 			d = tensor.Float32
 		}
-		return ops.Number(float64(v), d, a.ctx), tensor.Float32
+		return ops.Number(float64(v), d, a.ctx), number
 	case lua.LBool:
 		return ops.FromSlice([]bool{bool(v)}, []int{}, a.ctx), tensor.Bool
 	}

@@ -43,7 +43,7 @@ var heavyRows = []row{
 	{name: "take", sig: "a indices:indices axis:axes?", call: func(a *args) any {
 		return ops.Take(a.array(0), a.array(1), a.axisOrNone(2), a.ctx)
 	}},
-	{name: "take_along_axis", sig: "a indices:indices axis:axes?", call: func(a *args) any {
+	{name: "take_along_axis", sig: "a indices:indices axis:axes=-1", call: func(a *args) any {
 		return ops.TakeAlongAxis(a.array(0), a.array(1), a.axisOrNone(2), a.ctx)
 	}},
 	{name: "put_along_axis", sig: "a indices:indices values axis:axes?", call: func(a *args) any {

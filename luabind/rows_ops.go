@@ -10,6 +10,14 @@ func unaryRow(name string, f func(*tensor.Array, ...*tensor.Ctx) *tensor.Array) 
 	return row{name: name, sig: "a", call: func(a *args) any { return f(a.array(0), a.ctx) }}
 }
 
+// likeRow is a row of a constant of an array's shape, and of its dtype or another.
+func likeRow(name, what string, f func(tensor.ShapeArg, tensor.DType, ...*tensor.Ctx) *tensor.Array) row {
+	help := what + " of a's shape, and of its dtype unless another is given."
+	return row{name: name, sig: "a dtype:dtype?", help: help, call: func(a *args) any {
+		return f(tensor.ShapeOf(a.array(0)), a.dtype(1, a.array(0).DType()), a.ctx)
+	}}
+}
+
 // binaryRow is a row of an element-wise function of two operands.
 func binaryRow(name string, f func(x, y *tensor.Array, c ...*tensor.Ctx) *tensor.Array) row {
 	return row{name: name, sig: "a:operand b:operand", call: func(a *args) any { return f(a.array(0), a.array(1), a.ctx) }}
@@ -29,8 +37,8 @@ var opRows = []row{
 	unaryRow("exp", ops.Exp), unaryRow("log", ops.Log), unaryRow("sin", ops.Sin), unaryRow("cos", ops.Cos),
 	unaryRow("tanh", ops.Tanh), unaryRow("sigmoid", ops.Sigmoid), unaryRow("conjugate", ops.Conjugate),
 	unaryRow("isnan", ops.IsNaN), unaryRow("isinf", ops.IsInf), unaryRow("logical_not", ops.LogicalNot),
-	unaryRow("stop_gradient", ops.StopGradient), unaryRow("zeros_like", ops.ZerosLike),
-	unaryRow("ones_like", ops.OnesLike), unaryRow("real", ops.Real), unaryRow("imag", ops.Imag),
+	unaryRow("stop_gradient", ops.StopGradient), likeRow("zeros_like", "Zeros", ops.Zeros),
+	likeRow("ones_like", "Ones", ops.Ones), unaryRow("real", ops.Real), unaryRow("imag", ops.Imag),
 
 	binaryRow("add", ops.Add), binaryRow("subtract", ops.Subtract), binaryRow("multiply", ops.Multiply),
 	binaryRow("divide", ops.Divide), binaryRow("floor_divide", ops.FloorDivide),
@@ -87,11 +95,11 @@ var opRows = []row{
 		return ops.Ones(a.shape(0), a.dtype(1, tensor.Float32), a.ctx)
 	}},
 	{name: "full", sig: "shape:shape vals:any dtype:dtype?", call: func(a *args) any {
-		value, d := a.fillValue(1)
+		value, d := a.fillValue(1, tensor.Float32)
 		return ops.Full(a.shape(0), value, a.dtype(2, d), a.ctx)
 	}},
 	{name: "full_like", sig: "a vals:any dtype:dtype?", call: func(a *args) any {
-		value, _ := a.fillValue(1)
+		value, _ := a.fillValue(1, a.array(0).DType())
 		return ops.FullLike(a.array(0), value, a.dtype(2, a.array(0).DType()), a.ctx)
 	}},
 	{name: "eye", sig: "n:int m:int? k:int=0 dtype:dtype?", call: func(a *args) any {

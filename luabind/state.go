@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -213,6 +214,7 @@ func (s *State) openLibraries(opt Options) {
 	open(lua.TabLibName, lua.OpenTable)
 	open(lua.StringLibName, lua.OpenString)
 	open(lua.MathLibName, lua.OpenMath)
+	s.L.GetGlobal(lua.MathLibName).(*lua.LTable).RawSetString("huge", lua.LNumber(math.Inf(1))) // not the largest number
 	open(lua.CoroutineLibName, lua.OpenCoroutine)
 	open(lua.DebugLibName, lua.OpenDebug)
 	if opt.Libraries {

@@ -6,8 +6,8 @@ from calltext import ALL, Arr, Dtype, Raw, lua, python
 
 FLOATS = ["float16", "bfloat16", "float32", "float32"]
 INDEX = ["int32", "int32", "uint32", "int64", "uint8", "int8"]
-EXACT = "abs negative sign square floor ceil logical_not isnan isinf isfinite conjugate real imag stop_gradient zeros_like ones_like"
-CLOSE = "sqrt rsqrt exp log sin cos tanh sigmoid expm1 log1p log2 log10 reciprocal tan sinh cosh erf erfinv"
+EXACT = "negative square floor ceil logical_not isnan isinf isfinite conjugate real imag stop_gradient zeros_like ones_like"
+CLOSE = "abs sign sqrt rsqrt exp log sin cos tanh sigmoid expm1 log1p log2 log10 reciprocal tan sinh cosh erf erfinv"
 BINARY = "add subtract multiply maximum minimum equal not_equal greater greater_equal less less_equal logical_and logical_or"
 BINARY_CLOSE = "divide floor_divide remainder power logaddexp arctan2"
 REDUCE = "sum prod mean max min argmax argmin all any logsumexp"
@@ -18,9 +18,11 @@ NN = "gelu gelu_approx leaky_relu log_softmax relu sigmoid silu softmax softplus
 def unary(name, tol):
     def spec(g):
         x = g.array()
-        number = "nn." not in name and "_like" not in name and g.chance(0.07)
         if "softmax" in name and not x.mx.size:
             x = g.array([2, 3])
+        if "nn." in name and not x.mx.dtype == mx.float16:
+            x = g.array(g.shape(1, empty=0), g.pick(FLOATS), False)  # MLX computes these of integers in integers
+        number = "nn." not in name and "_" not in name and g.chance(0.07)
         return name, [g.operand() if number else x], {}, tol
     return spec
 
@@ -28,9 +30,12 @@ def unary(name, tol):
 def binary(name, tol):
     def spec(g):
         d = g.dtype()
+        if name in BINARY_CLOSE.split() and d == "complex64":
+            d = "float32"
         shape = g.shape()
         other = g.like(shape)
-        a, b = g.operand(shape, d), g.operand(other, d if g.chance(0.6) else None)
+        last = d if g.chance(0.6) or name in BINARY_CLOSE.split() else None
+        a, b = g.operand(shape, d), g.array(other, last) if "logical" in name else g.operand(other, last)
         return name, [a, b] if g.chance(0.5) else [b, a], {}, tol
     return spec
 
@@ -44,8 +49,12 @@ def mixed(g, args, names, start):
 def reduce(name):
     def spec(g):
         # MLX has no result for all, argmax and logsumexp of nothing, or a wrong one.
-        x = g.array(g.shape(empty=0.06 if name in ("sum", "prod", "any", "max") else 0), wild=g.chance(0.15) and name != "prod")
+        least = 0 if name in ("max",) else 1  # without axes it does not change small integers' dtype
+        s = g.shape(least, empty=0.06 if name in ("sum", "prod", "max") else 0)
+        d = g.pick(FLOATS) if name == "logsumexp" else g.dtype()
+        x = g.array(s, d, g.chance(0.15) and name != "prod" and (d in FLOATS or name in ("max", "min", "sum")))
         axis = g.axes(x.mx.ndim)
+        axis = None if axis == [] else axis
         if name.startswith("arg") and isinstance(axis, list):
             axis = g.axis(x.mx.ndim)
         args, kw = mixed(g, [x, axis, g.chance(0.5)], ["a", "axis", "keepdims"], 1)
@@ -55,7 +64,8 @@ def reduce(name):
 
 def scan(name):
     def spec(g):
-        x = g.array()
+        d = g.dtype()  # an imaginary part of logcumsumexp may differ by 2 pi
+        x = g.array(dtype="float32" if "log" in name and d == "complex64" else d, wild=False)
         axis = None if g.chance(0.2) else g.axis(x.mx.ndim)
         args, kw = mixed(g, [x, axis], ["a", "axis"], 1)
         for k in ("reverse", "inclusive"):
@@ -110,7 +120,8 @@ def where(g):
 
 def clip(g):
     s, d = g.shape(), g.dtype()
-    lo, hi = g.operand(g.like(s), d, False), g.operand(g.like(s), d, False)
+    make = g.array if d.startswith("u") else g.operand
+    lo, hi = make(g.like(s), d, False), make(g.like(s), d, False)
     if g.chance(0.3):
         lo, hi = g.pick([(lo, None), (None, hi)])
     return "clip", [g.array(s, d), lo, hi], {}, 0
@@ -118,7 +129,7 @@ def clip(g):
 
 def join(name):
     def spec(g):
-        s, d = g.shape(), g.dtype()
+        s, d = g.shape(1), g.dtype()
         axis = None if g.chance(0.1) and name != "stack" else g.axis(len(s))
         xs = []
         valid = axis is None or -len(s) <= axis < len(s)
@@ -174,7 +185,7 @@ def take(g):
     x = g.array(g.shape(1, 3, 0))
     axis = None if g.chance(0.2) else g.int(-x.mx.ndim, x.mx.ndim - 1)
     n = x.mx.size if axis is None else x.mx.shape[axis]
-    i = g.int(-n, n - 1) if g.chance(0.1) else indices(g, g.shape(0, 2), n)
+    i = g.int(0, n - 1) if g.chance(0.1) else indices(g, g.shape(0, 2), n)
     if axis is not None and g.chance(0.05):
         axis = g.axis(x.mx.ndim)
     return "take", [x, i] + ([axis] if axis is not None else []), {}, 0
@@ -200,7 +211,7 @@ def along(name):
                 one = mx.remainder(mx.arange(k) * step + start, n).reshape([k] + [1] * (len(s) - 1 - axis % len(s)))
                 text = f"mx.broadcast_to(mx.reshape(mx.remainder(mx.arange({k}) + {start}, {n}), {{{', '.join(str(v) for v in one.shape)}}}), {{{', '.join(map(str, s))}}})"
                 i = Arr(mx.broadcast_to(one, s), text)
-            return name, [x, i, g.array(s, wild=False)] + ([axis] if axis is not None else []), {}, 0
+            return name, [x, i, g.array(s, x_dtype(x) if x_dtype(x).startswith("u") or g.chance(0.5) else None, False)] + ([axis] if axis is not None else []), {}, 0
         return name, [x, i] + ([axis] if axis is not None else []), {}, 0
     return spec
 
@@ -222,13 +233,14 @@ def slice_part(g, n):
 
 def parts(g, shape):
     texts, values, used = [], [], 0
-    for n in shape:
-        if g.chance(0.2):
+    dots = g.chance(0.15)
+    for n in shape[g.int(0, len(shape)) :] if dots else shape:
+        if not dots and g.chance(0.2):
             break
         t, v = slice_part(g, n)
         texts.append(t)
         values.append(v)
-    if len(texts) < len(shape) and g.chance(0.2):
+    if dots and texts:
         texts.insert(0, "...")
         values.insert(0, ...)
     if not texts:
@@ -260,9 +272,9 @@ def index(g):
 
 def update(g):
     """x:at(...):op(value)."""
-    x = g.array(g.shape(1, 3), wild=False)
+    x = g.array(g.shape(1, 3, 0), wild=False)
     texts, values = parts(g, x.mx.shape)
-    while None in values:  # MLX has no updates of new axes
+    while None in values or ... in values:  # MLX has no updates of new axes
         texts, values = parts(g, x.mx.shape)
     key = values if len(values) > 1 else values[0]
     op = "set" if x_dtype(x) == "bool" else g.pick("add subtract multiply divide maximum minimum set".split())
@@ -270,7 +282,13 @@ def update(g):
         s = x.mx[key].shape
     except ValueError:
         s = []
-    v = g.operand(g.like(s), x_dtype(x) if g.chance(0.7) else None, False)
+    d = x_dtype(x)
+    if op == "divide" and d not in FLOATS:
+        op = "add"
+    s = g.like(s)[-len(s):] if s else s
+    v = g.operand(s, d if g.chance(0.7) else None, False)
+    if d.startswith("u") or op in ("subtract", "divide"):  # MLX negates or inverts first, and what becomes of negative numbers is open
+        v = g.array(s, d, False)
     raw = v.mx if hasattr(v, "mx") else v
 
     def run():
@@ -294,7 +312,8 @@ def operator(g):
         a, b = b, a
     if not hasattr(a, "mx") and not hasattr(b, "mx"):
         a = g.array(s, d)
-    op = g.pick(["+", "-", "*", "/", "%", "^"])
+    # C++ has other complex quotients by 0 and of infinities than a GPU.
+    op = g.pick(["+", "-", "*"] + ([] if d == "complex64" else ["/", "%", "^"]))
     pa, pb = python(a), python(b)
     f = {"+": lambda: pa + pb, "-": lambda: pa - pb, "*": lambda: pa * pb, "/": lambda: pa / pb, "%": lambda: pa % pb,
          "^": lambda: pa**pb}[op]
@@ -384,7 +403,8 @@ def creation(g):
     if kind == "full":
         if g.chance(0.5):  # with an array MLX ignores the dtype, and with bool a number's
             return kind, [s, g.array(g.like(s))], {}, 0
-        return kind, [s, g.pick([2, -1, 0.5, 300]), Dtype("int16") if d.name == "bool" else d], {}, 0
+        d = Dtype("int16") if d.name == "bool" else d
+        return kind, [s, g.pick([2, -1, 300, 0.5 if d.name in FLOATS else 7]), d], {}, 0
     if kind == "full_like":
         return kind, [g.array(), g.pick([2, -1, 0.5, 300])] + ([d] if g.chance(0.4) else []), {}, 0
     if kind == "eye":

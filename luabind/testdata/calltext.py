@@ -41,7 +41,7 @@ def number(v):
     if math.isinf(v):
         return "mx.inf" if v > 0 else "-mx.inf"
     if v == 0 and math.copysign(1, v) < 0:
-        return "-0.0"
+        return "nz"
     return str(int(v)) if v == int(v) and abs(v) < 1e15 else repr(v)
 
 

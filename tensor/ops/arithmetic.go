@@ -37,7 +37,7 @@ func init() {
 	floorDivide.define(row{
 		Arg: refuse(anyDType, ": complex numbers have no order", tensor.Complex64),
 		Expr: exprs{Bool: "$0 && $1", Unsigned: "$0 / $1", Float: "metal::floor($0 / $1)",
-			Int: "$0 / $1 - ($0 % $1 != 0 && ($0 < 0) != ($1 < 0) ? 1 : 0)"},
+			Int: "$0 / $1 - ($1 != 0 && $0 % $1 != 0 && ($0 < 0) != ($1 < 0) ? 1 : 0)"},
 	})
 	remainder.define(row{
 		Arg: refuse(anyDType, ": complex numbers have no order", tensor.Complex64),

@@ -85,7 +85,10 @@ func Eye(rows, cols, k int, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
 	column := ExpandDims(row, []int{1}, c)
 	equal := Equal(column, col, c)
 	out := AsType(equal, d, c)
-	tensor.Drop(row, col, column, equal) // so that the matrix of bools need not be stored
+	tensor.Drop(row, col, column)
+	if out != equal {
+		tensor.Drop(equal) // so that the matrix of bools need not be stored
+	}
 	return out
 }
 

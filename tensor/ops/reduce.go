@@ -22,7 +22,7 @@ type reduction struct {
 	Reducer func(d, out tensor.DType) kernelgen.Reducer
 	// NonEmpty refuses axes of size 0 unless the output is empty too.
 	NonEmpty bool
-	// VJP is the input's gradient, for a cotangent that is not nil; a nil rule: none.
+	// VJP is the input's gradient, for a cotangent that is not nil, in any dtype; a nil rule: none.
 	VJP func(g *tensor.VJP[reduceAttrs]) *tensor.Array
 	// JVP is the output's tangent, for a tangent that is not nil; a nil rule: none.
 	JVP func(g *tensor.JVP[reduceAttrs]) *tensor.Array
@@ -49,7 +49,7 @@ func defineReduction(op *tensor.Op[reduceAttrs], r reduction) {
 			if r.VJP == nil || g.Cot[0] == nil {
 				return []*tensor.Array{nil}
 			}
-			return []*tensor.Array{r.VJP(g)}
+			return []*tensor.Array{AsType(r.VJP(g), g.In[0].DType(), g.Ctx)}
 		},
 		JVP: func(g *tensor.JVP[reduceAttrs]) []*tensor.Array {
 			if r.JVP == nil || g.Tan[0] == nil {

@@ -1,0 +1,21 @@
+-- What random calls beside MLX found.
+same(mx.eye(2, {dtype = mx.bool}), {{true, false}, {false, true}})
+local none = mx.eye(2, {m = 0, dtype = mx.bool})
+assert(tostring(none) == tostring(mx.zeros({2, 0}, mx.bool)) and none.size == 0)
+-- take_along_axis goes along the last axis, not over the flattened array.
+local x = mx.array({{1, 2}, {3, 4}})
+same(mx.take_along_axis(x, mx.array({{1}, {0}}, mx.int32)), {{2}, {3}})
+same(mx.take_along_axis(x, mx.array({3}, mx.int32), false), {4})
+fails("take_along_axis", mx.take_along_axis, x, mx.array({3}, mx.int32))
+dtype(mx.zeros_like(x, mx.int8), "int8")
+same(mx.ones_like(x, {dtype = mx.int32}), {{1, 1}, {1, 1}})
+dtype(mx.ones_like(mx.array({true})), "bool")
+fails("300 does not fit uint8", mx.full_like, mx.array({1}, mx.uint8), 300)
+same(mx.full_like(mx.array({1}, mx.uint8), 255), {255})
+same(mx.floor_divide(mx.array({-7, 7, 0}, mx.int32), 0), {0, 0, 0})
+same(mx.floor_divide(mx.array({-7, 7}, mx.int32), 2), {-4, 3})
+-- Sums change the dtype of bools and small integers; their gradients change it back.
+for _, f in ipairs{mx.isnan, mx.logical_not, mx.all, function(v) return mx.less(v, 0) end} do
+  same(mx.grad(function(v) return mx.sum(f(v)) end)(mx.array({1, 2})), {0, 0})
+end
+assert(math.huge == 1 / 0 and 1 / math.huge == 0)
