@@ -154,6 +154,9 @@ const (
 	// Example:
 	//	using namespace metal;
 	//	kernel void k(device int *x, texture2d_array<half> t [[texture(0)]]) {}
+	//
+	// Example:
+	//	kernel void k(device int *x, metal::sampler s [[sampler(0)]]) {}
 	Unsupported Code = 327
 	// UnknownAttribute is an attribute that does not exist, or in the wrong place.
 	//

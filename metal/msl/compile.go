@@ -187,7 +187,8 @@ type compiler struct {
 	// syntaxErrs says that the text has syntax errors: then undeclared names may be their consequence and are not
 	// reported.
 	syntaxErrs bool
-	hidden     int // errors not reported because of syntaxErrs
+	hidden     int             // errors not reported because of syntaxErrs or missing
+	missing    map[string]bool // undeclared names that have been reported for the kernel
 	lastPos    Pos
 	depth      int
 	instrs     int
@@ -231,7 +232,7 @@ func newCompiler(f *File, opt Options) *compiler {
 		used:   map[*funcEnt]bool{}, overlay: map[*env]*env{}, extraTmpl: map[*tmplInfo][]*TemplateDecl{},
 		extraSpecs: map[*funcEnt][]*funcEnt{}, members: map[memberKey][]memberDef{},
 		portable: map[kir.Pos]Pos{},
-		failed:   map[*funcEnt]int{},
+		failed:   map[*funcEnt]int{}, missing: map[string]bool{},
 	}
 	c.errs = &c.list
 	return c

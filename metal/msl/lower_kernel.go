@@ -1,6 +1,9 @@
 package msl
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
@@ -164,6 +167,7 @@ func (c *compiler) kernel(inst *funcInst, name string, specs *Specs) *kir.Kernel
 	f := inst.f
 	g := newGen(c, name)
 	c.instrs, c.work = 0, 0
+	clear(c.missing)
 	c.used[f] = true
 	g.env = inst.env
 	g.at(f.decl.Pos())
@@ -220,7 +224,8 @@ func (g *gen) kernelAttrs(specs *Specs) {
 				g.k.MaxThreads = int(n)
 			}
 		default:
-			g.c.errorf(UnknownAttribute, a.At, "there is no attribute '%s' for kernels", a.Name)
+			g.c.errorf(UnknownAttribute, a.At, "there is no attribute '%s' for kernels%s", a.Name, nearOf(a.Name,
+				"max_total_threads_per_threadgroup", "required_threads_per_threadgroup", "host_name", "kernel"))
 		}
 	}
 }
@@ -314,7 +319,9 @@ func (b *paramBinder) bind(p *paramInst) {
 			b.declare(d, badValue, isRef)
 			return
 		default:
-			g.c.errorf(UnknownAttribute, a.At, "there is no attribute '%s' for parameters of kernels", a.Name)
+			names := append([]string{"buffer", "threadgroup", "function_constant"}, slices.Collect(maps.Keys(positionAttrs))...)
+			g.c.errorf(UnknownAttribute, a.At, "there is no attribute '%s' for parameters of kernels%s", a.Name,
+				nearOf(a.Name, names...))
 			b.declare(d, badValue, isRef)
 			return
 		}

@@ -346,8 +346,8 @@ func (g *gen) noConversion(v *value, to qtype, at Pos, what string) {
 	if from.T.kind == tPtr && to.T.kind == tPtr {
 		a, b := from.T.elem, to.T.elem
 		if a.Space.normal() != b.Space.normal() {
-			g.c.errorf(AddressSpace, at, "%s: a pointer to %s memory (%s) is no pointer to %s memory (%s)", what,
-				spaceName(a.Space), from, spaceName(b.Space), to)
+			g.c.errorf(AddressSpace, at, "%s: a pointer to %s memory (%s) is no pointer to %s memory (%s)%s", what,
+				spaceName(a.Space), from, spaceName(b.Space), to, spaceHint(a.Space))
 			return
 		}
 		if a.T == b.T && a.Const && !b.Const {
@@ -355,7 +355,7 @@ func (g *gen) noConversion(v *value, to qtype, at Pos, what string) {
 			return
 		}
 	}
-	g.c.errorf(TypeMismatch, at, "%s: %s does not convert to %s", what, from, to)
+	g.c.errorf(TypeMismatch, at, "%s: %s does not convert to %s%s", what, from, to, vectorHint(from.T, to.T))
 }
 
 func spaceName(s Space) string {
