@@ -158,7 +158,7 @@ func (s *State) arrayNewIndex(L *lua.LState) int {
 	if err := y.Err(); err != nil {
 		s.raise(err)
 	}
-	ud.Value = y
+	ud.Value = y.Own()
 	return 0
 }
 

@@ -383,6 +383,7 @@ func (b *paramBinder) buffer(p *paramInst, t *ctype) value {
 	if kp.Elem == kir.U64 && e.T.kind == tStruct {
 		kp.Elem = kir.U8
 	}
+	kp.Part = hasParts(e.T)
 	if t.kind == tRef {
 		kp.MinBytes = e.T.size
 	}
