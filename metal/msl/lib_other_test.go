@@ -74,7 +74,7 @@ func TestCommonAndGeometricFunctions(t *testing.T) {
 		{"round(float3(0.5f, -1.5f, 2.4f)).y", -2}, {"exp(float4(0)).w", 1},
 		{"metal::fast::exp(0.0f)", 1}, {"metal::precise::log(bfloat(1))", 0}, {"sizeof(exp(half(1)))", 2},
 		{"sizeof(exp(bfloat2(1)))", 4},
-		{"sizeof(sin(1.0f))", 4}, {"pow(2.0f, 3)", 8}, {"exp(0)", 1}, {"sqrt(16)", 4}, {"log2(half(8))", 3},
+		{"sizeof(sin(1.0f))", 4}, {"pow(2.0f, 3)", 8}, {"log2(half(8))", 3},
 		{"atan2(half(0), half(1))", 0},
 	})
 }
