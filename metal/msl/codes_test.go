@@ -72,6 +72,10 @@ func testCodes(t *testing.T, file string, check func(text string, opt Options) E
 			if len(errs) == 0 {
 				t.Errorf("%s: no error: %s", name, text)
 			}
+			if name == "TooManyErrors" {
+				require.Len(t, errs, MaxErrors+1)
+				errs = errs[MaxErrors:]
+			}
 			for _, e := range errs {
 				if e.Code != values[name] || e.Pos.Line == 0 {
 					t.Errorf("%s (%s): %s\n%s", name, values[name], text, e)

@@ -362,7 +362,11 @@ func (g *gen) qualEnv(n *Name) *env {
 			x = g.c.find(e, p.Ident, 0)
 		}
 		if x == nil {
-			g.notDeclared(p.Ident, p.PartAt)
+			if i == 0 && p.Ident == "std" {
+				g.c.errorf(Undeclared, p.PartAt, "'std' is not declared: %s", g.stdHint(n.Ident))
+			} else {
+				g.notDeclared(p.Ident, p.PartAt)
+			}
 			return nil
 		}
 		if x.kind == eNamespace {
