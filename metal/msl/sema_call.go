@@ -185,15 +185,17 @@ next:
 func (g *gen) callOverload(fn *overload, args []value, at Pos) value {
 	var inst *funcInst
 	var why string
-	if len(fn.funcs) > 0 || fn.bi == nil {
+	own := false
+	c, set := g.chooseSet(fn, args)
+	if !set && (len(fn.funcs) > 0 || fn.bi == nil) || set && fn.ofUnit() {
 		inst, why = g.resolve(fn.funcs, fn, args, fn.this, false)
+		// A unit's own overload in namespace metal, as for a half type, is one among the library's.
+		own = inst != nil && inst.f.usr && !(inMetal(inst.f.env) && !exactCall(g, inst, args))
 	}
-	// A unit's own overload in namespace metal, as for a half type, is one among the library's.
-	own := inst != nil && inst.f.usr && !(inMetal(inst.f.env) && !exactCall(g, inst, args))
-	if c, ok := g.chooseSet(fn, args); ok && !own {
+	if set && !own {
 		switch {
 		case c.elem != nil:
-			if args, ok = g.asChosen(c, fn, args); !ok {
+			if args, set = g.asChosen(c, fn, args); !set {
 				return badValue
 			}
 			if len(fn.funcs) > 0 {

@@ -304,8 +304,8 @@ func suggestIn(e *env, name string) string {
 	return s.best
 }
 
-// editDistance is the number of insertions, deletions, changes and swaps of neighbours from a to b, or limit if it is at
-// least that.
+// editDistance is the number of insertions, deletions, changes and swaps of neighbours from a to b, or limit if it is
+// at least that.
 func editDistance(a, b string, limit int) int {
 	if len(a)-len(b) >= limit || len(b)-len(a) >= limit || len(b) == 0 {
 		return limit
