@@ -37,6 +37,8 @@ type Options struct {
 	FunctionConstants map[int]uint64
 	// Include resolves #include of names that are no Metal headers; nil resolves none.
 	Include func(name string) (text string, ok bool)
+	// Stop is asked every few milliseconds; an error from it ends the compilation, which returns it. nil: nothing does.
+	Stop func() error
 }
 
 // Compile translates a text of the Metal Shading Language to kir: one kernel for each kernel function and explicit
@@ -116,7 +118,11 @@ func compileMode(pre *frozen, src Source, opt Options, raw bool) (mod *kir.Modul
 	c.syntaxErrs = len(parseErrs) > 0
 	c.list = append(c.list, parseErrs...)
 	defer func() {
-		if r := recover(); r != nil {
+		switch r := recover().(type) {
+		case nil:
+		case stopped:
+			mod, err = nil, r.err
+		default:
 			// The tree of a text with syntax errors has holes; then those errors are what there is to say.
 			if _, ok := r.(bailout); !ok && !c.syntaxErrs {
 				c.errs = &c.list

@@ -205,7 +205,7 @@ func (g *gen) resolve(funcs []*funcEnt, ov *overload, args []value, this *value,
 	var tied *cand
 	var why string
 	tie := false
-	g.c.spend(g.pos, len(funcs)/8)
+	g.c.spend(g.pos, len(funcs)/2)
 	for _, f := range funcs {
 		if !f.usr && !g.c.opt.Float64 && f.decl.takesDouble() {
 			continue
