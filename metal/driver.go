@@ -110,6 +110,7 @@ type Reflection struct {
 	Params     []ParamInfo
 	MaxThreads int   // per threadgroup
 	StaticTG   int64 // bytes of threadgroup memory it declares itself
+	Refused    error // why no pipeline can be made of the kernel, which is no fault of the others; nil if one can
 }
 
 // ParamInfo describes a buffer parameter, or dynamic threadgroup memory (Threadgroup).

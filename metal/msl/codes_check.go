@@ -173,7 +173,8 @@ const (
 	// Example:
 	//	kernel void k(device int *x [[buffer(31)]]) {}
 	TooManyBuffers Code = 330
-	// ThreadgroupMemory is a kernel that declares more than Metal's 32 KiB of threadgroup memory.
+	// ThreadgroupMemory is a kernel that declares more than Metal's 32 KiB of threadgroup memory. Only this kernel is
+	// refused, when a pipeline is made of it.
 	//
 	// Example:
 	//	kernel void k(device int *x) { threadgroup float a[8193]; }

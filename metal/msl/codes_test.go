@@ -94,7 +94,10 @@ func TestSyntaxCodes(t *testing.T) {
 
 func TestCheckCodes(t *testing.T) {
 	testCodes(t, "codes_check.go", func(text string, opt Options) ErrorList {
-		_, err := Compile(Source{Name: "source", Text: text}, opt)
+		mod, err := Compile(Source{Name: "source", Text: text}, opt)
+		if err == nil && len(mod.Kernels) == 1 {
+			err = mod.Kernels[0].Refused
+		}
 		var errs ErrorList
 		if !errors.As(err, &errs) {
 			t.Errorf("no error list but %v: %s", err, text)

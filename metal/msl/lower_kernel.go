@@ -199,6 +199,7 @@ func (c *compiler) kernel(inst *funcInst, name string, specs *Specs) *kir.Kernel
 		return nil
 	}
 	g.finish()
+	g.k.Refused = g.refused.Err()
 	if c.opt.Portable {
 		checkPortable(c, g.k)
 	}

@@ -205,7 +205,9 @@ func (g *gen) resolve(funcs []*funcEnt, ov *overload, args []value, this *value,
 	var tied *cand
 	var why string
 	tie := false
-	g.c.spend(g.pos, len(funcs)/2)
+	if n := len(funcs); n > 16 {
+		g.c.spend(g.pos, n/2)
+	}
 	for _, f := range funcs {
 		if !f.usr && !g.c.opt.Float64 && f.decl.takesDouble() {
 			continue

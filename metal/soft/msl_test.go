@@ -58,4 +58,13 @@ kernel void sums(device const float* in [[buffer(0)]], device float* out [[buffe
 	}
 	_, err = dev.Library(context.Background(), metal.Source{Label: "bad.metal", Text: "kernel void k() { nonsense; }"})
 	require.ErrorContains(t, err, "nonsense")
+
+	lib, err = dev.Library(context.Background(), metal.Source{Label: "large.metal", Text: `
+kernel void small(device int *x) { x[0] = 1; }
+kernel void large(device int *x) { threadgroup int a[9000]; a[0] = 2; x[0] = a[0]; }`})
+	require.NoError(t, err)
+	_, err = lib.Pipeline("small")
+	require.NoError(t, err)
+	_, err = lib.Pipeline("large")
+	require.ErrorContains(t, err, "large.metal:3:52: error MSL0331: with 'a' the kernel needs 36000 bytes")
 }
