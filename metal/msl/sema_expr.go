@@ -516,6 +516,9 @@ func (g *gen) backTo(v value, to qtype, at Pos) value {
 			return r
 		}
 	}
+	if v.q.T.isFloat() && to.T.isFloat() { // as Clang, which asks here for two numbers, whatever their ranks
+		return g.convStd(v, to.T)
+	}
 	return g.convertTo(v, to.bare(), at, "the result of a compound assignment")
 }
 
