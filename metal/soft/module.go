@@ -60,7 +60,8 @@ func newModule(k *kir.Module, e executor) (*module, error) {
 
 // reflect says about a kernel what the device model asks.
 func reflect(k *kir.Kernel) metal.Reflection {
-	r := metal.Reflection{Name: k.Name, MaxThreads: k.MaxThreads, Refused: k.Refused}
+	r := metal.Reflection{Name: k.Name, MaxThreads: k.MaxThreads, Refused: k.Refused,
+		Threads: metal.Size{X: k.Threads[0], Y: k.Threads[1], Z: k.Threads[2]}}
 	for _, g := range k.Regions {
 		if g.Space == kir.Threadgroup {
 			r.StaticTG = (r.StaticTG+int64(g.Align)-1)&^int64(g.Align-1) + int64(g.Size)
