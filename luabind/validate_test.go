@@ -43,7 +43,8 @@ func TestValidationMessages(t *testing.T) {
 			" o[i] = t[l ^ 32]; t[l] = 3;", `race on threadgroup memory: read of t\[0\], which another SIMD-group wrote .*` +
 			where},
 		"unset device memory": {"o[i] += x[i];", `read of device memory o\[0\] before anything was written to it .*` +
-			`buffer of metal_kernel made at fire.lua:2 \(#\d+, 256 bytes\), which this kernel itself is to write: no earlier command wrote that element`},
+			`buffer of metal_kernel made at fire.lua:2 \(#\d+, 256 bytes\), which this kernel ` +
+			`itself is to write: no earlier command wrote that element`},
 		"unset threadgroup memory": {"threadgroup float t[64]; o[i] = t[l];",
 			`read of threadgroup memory t\[0\] before anything was written to it .*` + where},
 		"unset array": {"float a[4]; a[0] = 1; o[i] = a[i % 4];",
@@ -107,7 +108,8 @@ func TestValidationOfRightKernels(t *testing.T) {
 		"the other order": {"bool b; bool c = i < 32; if (c) b = x[i] > 3; o[i] = !c || b ? 1 : 0;", "i > 3 and 1 or 0"},
 		"the first round sets it": {"float m; for (int j = 0; j < 4; j++) { if (j == 0) m = x[i]; else m += j; } o[i] = m;",
 			"i + 6"},
-		"a new one each round": {"float s = 0; for (int j = 0; j < x[i]; j++) { float y, z[2]; if (j >= 0) y = 1; z[j % 2] = 1; " +
+		"a new one each round": {"float s = 0; for (int j = 0; j < x[i]; j++) { float y, z[2]; " +
+			"if (j >= 0) y = 1; z[j % 2] = 1; " +
 			"s += y * z[j % 2]; } o[i] = s;", "i"},
 		"every case": {"float m; switch (i % 3) { case 0: m = 1; break; case 1: m = 2; break; default: m = 3; } o[i] = m;",
 			"i % 3 + 1"},

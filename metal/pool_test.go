@@ -394,7 +394,7 @@ func TestPacing(t *testing.T) {
 }
 
 // TestPacingByCost: a collection begins when 19 times its cost has passed since the last one, or since the device was
-// made. Before the first the heap says what it will cost; then it is the last one's cost, for a heap of the size of now.
+// made. Before the first the heap says what it will cost; then it is the last one's cost, for a heap of today's size.
 func TestPacingByCost(t *testing.T) {
 	ran := make(chan struct{}, 10)
 	c := &clock{}

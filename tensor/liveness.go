@@ -11,8 +11,8 @@ func Drop(xs ...*Array) {
 	}
 }
 
-// release takes one of an output's handles away; with the last one it marks the output as unread and gives its data back
-// where nothing needs it.
+// release takes one of an output's handles away; with the last one it marks the output as unread and gives its data
+// back where nothing needs it.
 func (n *Node) release(i int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -37,7 +37,9 @@ kernel void k(const device uint* w [[buffer(0)]], const device float* scale [[bu
 	m, err := msl.Compile(msl.Source{Name: "k", Text: text}, msl.Options{})
 	require.NoError(t, err)
 	k := lanes.Optimise(m.Kernels[0])
-	want := map[string]int64{"w": 128, "scale": 16, "x": 0, "rows": 400, "far": 0, "walk": 12, "twice": 0, "sums": 128, "out": 0}
+	want := map[string]int64{
+		"w": 128, "scale": 16, "x": 0, "rows": 400, "far": 0, "walk": 12, "twice": 0, "sums": 128, "out": 0,
+	}
 	found, got := lanes.Streams(k), map[string]int64{}
 	info := lanes.Analyse(k, 32, lanes.Geometry{Row: true, Aligned: true, Full: true})
 	k.Body.Walk(func(in *kir.Instr) {
