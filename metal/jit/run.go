@@ -36,6 +36,9 @@ type Run struct {
 // NewRun checks a launch and readies it; the kernel is compiled for it if need be. Buffers must stay valid until
 // every Work has returned. Launch.Validate and Launch.Workers have no meaning here.
 func (p *Program) NewRun(l interp.Launch) (*Run, error) {
+	if err := p.ready(); err != nil {
+		return nil, err
+	}
 	r, _ := p.runs.Get().(*Run)
 	if r == nil {
 		r = &Run{prog: p}
@@ -189,10 +192,30 @@ func (r *Run) Work() {
 // worker is a goroutine's part in a Run.
 type worker struct {
 	run    *Run
-	groups [2]*group // for whole threadgroups, and others
-	alive  []*group  // suspended threadgroups
-	inCode *group    // what runs
-	fuel   int64     // for a call, 0 at first
+	groups [2]*group     // for whole threadgroups, and others
+	alive  []*group      // suspended threadgroups
+	inCode *group        // what runs
+	fuel   int64         // for a call, 0 at first
+	until  time.Time     // no yielding before
+	away   time.Duration // time in which others had the processor
+}
+
+// yield lets other goroutines run, at the end of a call that took about callTime. Without it they wait for the
+// scheduler's slices of 10 ms wherever kernels have all processors, and a collector that gives way after each span it
+// sweeps takes a second. Who was away for long goes on for as long, so that a kernel has its share beside goroutines
+// that never give way.
+func (w *worker) yield(now time.Time) time.Time {
+	if now.Before(w.until) {
+		return now
+	}
+	runtime.Gosched()
+	back := time.Now()
+	away := back.Sub(now)
+	w.away += away
+	if away > long {
+		w.until = back.Add(away)
+	}
+	return back
 }
 
 // end gives the worker's memory back. Code that touched memory that is not there makes a panic, which ends here as an
@@ -281,7 +304,7 @@ func (w *worker) chunks() {
 			return
 		}
 		n = min(n, r.plan.Total-i)
-		start := time.Now()
+		start, away := time.Now(), w.away
 		if begun.IsZero() {
 			begun = start
 		}
@@ -289,12 +312,16 @@ func (w *worker) chunks() {
 			return
 		}
 		now := time.Now()
-		each := max(1, int64(now.Sub(start))/n)
+		took := now.Sub(start) - (w.away - away)
+		each := max(1, int64(took)/n)
 		r.nanos.Store(each)
 		r.prog.nanos.Store(each)
 		size = min(int64(callTime)/each+1, 8*size)
 		if r.help != nil && now.Sub(begun) > long/2 && r.next.Load() < r.plan.Total && r.helped.CompareAndSwap(false, true) {
 			r.help()
+		}
+		if took > callTime/2 {
+			w.yield(now)
 		}
 	}
 }
@@ -360,7 +387,7 @@ func (w *worker) finish(g *group) bool {
 		took := max(1, now.Sub(start))
 		w.fuel = max(fuel/64, min(w.fuel*int64(callTime)/int64(took), 2*w.fuel, 64*fuel))
 		w.run.prog.fuel.Store(w.fuel)
-		start = now
+		start = w.yield(now)
 	}
 	return false
 }

@@ -330,29 +330,42 @@ func BenchmarkEmptyLaunch(b *testing.B) {
 	}
 }
 
-// BenchmarkCollectionLatency is how long a garbage collection takes while a long kernel runs: the median and the worst.
+// BenchmarkCollectionLatency is how long a forced garbage collection takes, in turn with nothing else to do and while
+// long kernels run on some goroutines: the median and the worst of each, and of how much longer the latter takes.
 func BenchmarkCollectionLatency(b *testing.B) {
 	p := programs(b, kernels, levels(b)[0])["rounds"]
-	var stop atomic.Bool
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		out := make([]byte, 4*64)
-		for !stop.Load() {
-			_ = p.Run(interp.Launch{Grid: line(64), Threadgroup: line(64), Workers: 1, Interrupt: &stop,
-				Buffers: [][]byte{out, bytesOf(1 << 30)}}) // interrupted at the end
-		}
-	})
-	var took []time.Duration
-	for b.Loop() {
-		start := time.Now()
-		runtime.GC()
-		took = append(took, time.Since(start))
+	for workers := 1; workers <= 2; workers++ {
+		b.Run(fmt.Sprint(workers), func(b *testing.B) {
+			var idle, busy, more []time.Duration
+			for b.Loop() {
+				i := collection()
+				var stop atomic.Bool
+				var wg sync.WaitGroup
+				for range workers {
+					wg.Go(func() {
+						_ = p.Run(interp.Launch{Grid: line(64), Threadgroup: line(64), Workers: 1, Interrupt: &stop,
+							Buffers: [][]byte{make([]byte, 4*64), bytesOf(1 << 31)}}) // interrupted
+					})
+				}
+				time.Sleep(time.Millisecond)
+				j := collection()
+				stop.Store(true)
+				wg.Wait()
+				idle, busy, more = append(idle, i), append(busy, j), append(more, j-i)
+			}
+			for name, took := range map[string][]time.Duration{"idle": idle, "busy": busy, "more": more} {
+				slices.Sort(took)
+				b.ReportMetric(float64(took[len(took)/2].Nanoseconds())/1e3, "us/"+name+"-median")
+				b.ReportMetric(float64(took[len(took)-1].Nanoseconds())/1e3, "us/"+name+"-worst")
+			}
+		})
 	}
-	stop.Store(true)
-	wg.Wait()
-	slices.Sort(took)
-	b.ReportMetric(float64(took[len(took)/2].Nanoseconds())/1e3, "us/median")
-	b.ReportMetric(float64(took[len(took)-1].Nanoseconds())/1e3, "us/worst")
+}
+
+func collection() time.Duration {
+	start := time.Now()
+	runtime.GC()
+	return time.Since(start)
 }
 
 // BenchmarkCancellation is how soon a long kernel stops.

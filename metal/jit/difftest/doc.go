@@ -4,6 +4,7 @@
 package difftest
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -26,6 +27,10 @@ const (
 	constants  = 64   // elements of the constant inputs
 	structs    = 32   // elements of the input of structures
 	counters   = 16   // shared atomics
+	rows       = 64   // of the large inputs: more than a SIMD-group's lanes
+	rowWords   = 256  // 4-byte words of such a row: a stride of 1 KiB
+	odd        = 3    // more elements at its end, so that it does not end where a vector does
+	each       = 12   // floats of the output of runs for every thread
 )
 
 // buffers are the parameters, in the order of Buffers.
@@ -50,7 +55,16 @@ var buffers = []struct {
 	{"device atomic_uint *au", 4 * counters, false, 4},
 	{"device atomic_int *ai", 4 * counters, false, 4},
 	{"device atomic_uint *own", 4 * maxThreads, false, 4},
+	{"device const float *gm", 4 * large, true, 4},
+	{"device const uint *gw", 4 * large, true, 4},
+	{"device const half *gq", 2 * large, true, 2},
+	{"device const bfloat *gz", 2 * inputs, true, 2},
+	{"device float *om", 4 * each * maxThreads, false, 4},
+	{"device atomic_float *fa", 4 * counters, false, 4},
 }
+
+// large is how many elements the large inputs have.
+const large = rows*rowWords + odd
 
 // The interesting numbers that inputs are full of.
 var (
@@ -71,6 +85,14 @@ func (c *Case) Buffers() [][]byte {
 		}
 		width, float := 4, strings.Contains(b.param, "float")
 		switch {
+		case b.bytes >= 2*large:
+			fill(r, all[i], b.param)
+			continue
+		case strings.Contains(b.param, "bfloat"):
+			for at := 0; at < b.bytes; at += 2 { // the upper halves of floats
+				binary.LittleEndian.PutUint16(all[i][at:], uint16(number(r, true, 4)>>16))
+			}
+			continue
 		case strings.Contains(b.param, "half"):
 			width, float = 2, true
 		case strings.Contains(b.param, "uchar"):
@@ -87,6 +109,20 @@ func (c *Case) Buffers() [][]byte {
 		}
 	}
 	return all
+}
+
+// fill writes the elements of a large input: numbers that many of can be added up without becoming NaN.
+func fill(r *rand.Rand, b []byte, param string) {
+	for at := 0; at+4 <= len(b); at += 4 {
+		v := r.Uint32()
+		switch {
+		case strings.Contains(param, "half"): // both from 1 to 4 or -4
+			v = v&0x87ff87ff | 0x3c003c00
+		case strings.Contains(param, "float"):
+			v = math.Float32bits(float32(int32(v)) / (1 << 30))
+		}
+		binary.LittleEndian.PutUint32(b[at:], v)
+	}
 }
 
 func number(r *rand.Rand, float bool, width int) uint32 {

@@ -52,6 +52,9 @@ func (g *gen) literal(t string) string {
 
 // load reads an input.
 func (g *gen) load(t string) string {
+	if g.chance(g.tables()) {
+		return g.table(t)
+	}
 	if g.inFunc {
 		return g.literal(t)
 	}
@@ -63,7 +66,9 @@ func (g *gen) load(t string) string {
 	case 2:
 		i = fmt.Sprint(g.n(inputs))
 	}
-	switch g.n(14) {
+	switch g.n(15) {
+	case 13:
+		return fmt.Sprintf("%s(gz[%s])", t, i)
 	case 0, 1, 2:
 		return fmt.Sprintf("%s(gi[%s])", t, i)
 	case 3, 4, 5:
@@ -87,6 +92,27 @@ func (g *gen) load(t string) string {
 		return fmt.Sprintf("%s((%s ? gi + 5 : gi + (gid & 31))[%s])", t, c, g.index(128))
 	}
 	return fmt.Sprintf("%s((gf + (%s))[%s])", t, g.index(64), g.index(128))
+}
+
+// tables is how often, of 100 loads, one is from a table of the program.
+func (g *gen) tables() int {
+	if g.inFunc {
+		return 40
+	}
+	return 7
+}
+
+// table reads a table of the program.
+func (g *gen) table(t string) string {
+	switch g.n(5) {
+	case 0:
+		return fmt.Sprintf("%s(tableFloats[%s])", t, g.index(8))
+	case 1:
+		return fmt.Sprintf("%s(tableHalves[%s])", t, g.index(4))
+	case 2:
+		return fmt.Sprintf("%s(tableRows[%s].%s)", t, g.index(4), g.pick("at", "by[1]", "scale", "by[2]"))
+	}
+	return fmt.Sprintf("%s(tableInts[%s])", t, g.index(16))
 }
 
 // expr is an expression of the type.
@@ -265,6 +291,9 @@ func (g *gen) float(t string, depth int) string {
 	return fmt.Sprintf("select(%s, %s, %s)", a, b, g.expr("bool", depth-1))
 }
 
+// vectorBuffers are the buffers that are read as vectors of a type.
+var vectorBuffers = map[string]string{"half4": "gh", "uchar4": "gb", "bfloat4": "gz", "half2": "gh", "ulong2": "gw"}
+
 // vector is an expression of a vector type.
 func (g *gen) vector(t, e string, n, depth int) string {
 	if v := g.variable(t); v != "" && (depth <= 0 || g.chance(30)) {
@@ -284,6 +313,9 @@ func (g *gen) vector(t, e string, n, depth int) string {
 		}
 		return t + "(" + strings.Join(parts, ", ") + ")"
 	case 3:
+		if from := vectorBuffers[t]; from != "" && !g.inFunc {
+			return fmt.Sprintf("((device const %s *)%s)[%s]", t, from, g.pick("gid & 63", "lane", "3", g.index(64)))
+		}
 		if !g.inFunc && (t == "float4" || t == "int4") {
 			return fmt.Sprintf("((device const %s *)g%c)[%s]", t, e[0], g.pick("gid & 63", "lane", "3", g.index(64)))
 		}
@@ -306,6 +338,17 @@ func (g *gen) collective(t string, depth int) string {
 		return fmt.Sprintf("%s(popcount(uint(ulong(simd_ballot(%s)))))", t, c)
 	}
 	u := g.pick("int", "uint", "float", "half", "short", "uchar", "ushort", "char")
+	if g.chance(8) { // values of other sizes can be exchanged
+		u = g.pick("long", "ulong", "int2", "float4", "half4", "uchar4")
+		_, n := vecOf(u)
+		v := g.pick("simd_shuffle(%s, ushort((0 + LANE) & 31))", "simd_shuffle_xor(%s, 5)", "simd_shuffle_down(%s, 1)",
+			"simd_broadcast(%s, 2)", "simd_broadcast_first(%s)", "quad_shuffle_xor(%s, 1)")
+		v = strings.ReplaceAll(fmt.Sprintf(v, g.expr(u, depth-1)), "LANE", g.expr("int", 0))
+		if n > 1 {
+			v = "(" + v + ")." + g.pick("x", "y")
+		}
+		return fmt.Sprintf("%s(%s)", t, v)
+	}
 	v := g.expr(u, depth-1)
 	where := "simd"
 	if g.chance(25) {

@@ -51,7 +51,8 @@ func (g *gen) close(f string, args ...any) { g.depth--; g.line("}"+f, args...) }
 var (
 	intTypes   = []string{"char", "uchar", "short", "ushort", "int", "uint", "long", "ulong"}
 	floatTypes = []string{"half", "bfloat", "float", "double"}
-	vecTypes   = []string{"int2", "int4", "uint3", "float2", "float3", "float4", "half4", "short2", "uchar4"}
+	vecTypes   = []string{"int2", "int4", "uint3", "float2", "float3", "float4", "half4", "short2", "uchar4",
+		"half2", "bfloat4", "half3", "ushort4", "ulong2"}
 )
 
 func isInt(t string) bool {
@@ -99,6 +100,20 @@ double canon(double v) { return isnan(v) ? double(NAN) : v; }
 template <typename T> T canon(T v) { return v; }
 template <typename T, int N> T poly(T x,
 	T y) { for (int i = 0; i < N; ++i) { if (x == y) return T(i); x = T(x * y + T(i)); } return x; }
+constant int tableInts[16] = {5, -3, 1 << 20, 0, 7, 7, -1, 2147483647, 12, 13, 14, 1, 2, 3, 4, 65536};
+constant float tableFloats[8] = {0.5f, -2, 1e10f, 3, 0, 1e-3f, 7, -0.25f};
+constant half tableHalves[4] = {1.5h, -2.0h, 0.25h, 1024.0h};
+struct Row { short at; uchar by[3]; float scale; };
+constant Row tableRows[4] = {{1, {2, 3, 4}, 0.5f}, {-5, {6, 7, 8}, 2}, {9, {10, 11, 12}, -3}, {13, {0, 255, 1}, 4}};
+template <typename T> T dotOf(device const T *p, device const T *q, int n, int s) {
+  T a = 0; for (int i = 0; i < n; ++i) a += p[i * s] * q[i]; return a; }
+template <typename T> T sumOf(thread const T *p, int n) { T a = 0; for (int i = 0; i < n; ++i) a += p[i]; return a; }
+template <typename T> void addTo(thread T *p, T v, int n) { for (int i = 0; i < n; ++i) p[i] = T(p[i] + v * T(i)); }
+template <typename T> T tgSum(threadgroup const T *p, uint n, uint s) {
+  T a = 0; for (uint i = 0; i < n; i += s) a += p[i]; return a; }
+void inner(thread float &o, float v) { o = v * 0.5f + o; }
+void outer(thread float &o, thread int &n, float v) {
+  inner(o, v + 1); if (n & 1) { inner(o, o); return; } for (int i = 0; i < (n & 3); ++i) inner(o, float(i)); n += 3; }
 template <typename T> void swapIf(bool c, thread T &a, thread T &b) { if (c) { T t = a; a = b; b = t; } }
 `
 
@@ -133,6 +148,10 @@ func (g *gen) program(threadgroup [3]int) string {
 		if threads%32 == 0 && g.chance(30) {
 			g.line("threadgroup float tm[64];")
 			g.tgs = append(g.tgs, local{name: "tm", typ: "float", len: 64})
+		}
+		if threads <= 512 && g.chance(40) {
+			g.line("threadgroup P ts[%d];", threads)
+			g.tgs = append(g.tgs, local{name: "ts", typ: "P", len: threads})
 		}
 		g.tgs = append(g.tgs, local{name: "ti", typ: "int", len: threads}, local{name: "tf", typ: "float",
 			len: threads})

@@ -24,6 +24,8 @@ func (g *gen) stmt() {
 	switch k := g.n(100); {
 	case g.wild && !g.inFunc && g.chance(10):
 		g.stray()
+	case g.chance(9):
+		g.special()
 	case k < 30:
 		g.assign()
 	case k < 42:
@@ -172,8 +174,9 @@ func (g *gen) escape() {
 		g.line("if (%s) return %s;", g.expr("bool", 2), g.expr(g.result, 1))
 	case g.chance(30) && g.depth > 1 && !g.even:
 		g.line("if (%s) return;", g.expr("bool", 2))
-	case g.chance(10) && g.depth == 1: // others must not wait for what these threads write
-		g.line("if (gid %% 5 == %d) return;", g.n(9))
+	case g.chance(15) && g.depth == 1: // others must not wait for what these threads write
+		g.line("if (%s) return;", g.pick(fmt.Sprintf("gid %% 5 == %d", g.n(9)), "sg == 1", "sg > 1", "lane > 20", "tid < 3",
+			"lane == 0", "tgp.x == 1", "quad & 1", "tid > tgs.x / 2", g.expr("bool", 1)))
 	}
 }
 
@@ -250,11 +253,20 @@ func (g *gen) exchange() {
 		g.matrix(x)
 		return
 	}
+	if t.name == "ts" {
+		y := g.fresh("t")
+		g.line("%s ts[tid] = P{%s, %s, half(%s), uchar(%s)}; %s float %s = ts[(tid * 5 + 1) %% %d].x; "+
+			"int %s = ts[(0u + %s) %% %d].y + int(ts[tid ^ (tid & 1)].w); %s", barrier, g.expr("float", 2), g.expr("int", 2),
+			g.expr("float", 1), g.expr("int", 1), barrier, x, t.len, y, g.expr("uint", 1), t.len, barrier)
+		g.scope = append(g.scope, local{name: x, typ: "float"}, local{name: y, typ: "int"})
+		return
+	}
 	v := g.expr(t.typ, 2)
 	other := g.pick("tid ^ 1", "tid + 1", "tid * 7 + 3", "uint("+g.expr("int", 1)+")", "0", "tgs.x - 1 - tp.x")
 	sum := ""
 	if g.chance(30) {
-		sum = fmt.Sprintf(" for (uint j = 0; j < tgs.x; j += 4) %s += %s[j];", x, t.name)
+		sum = g.pick(fmt.Sprintf(" for (uint j = 0; j < tgs.x; j += 4) %s += %s[j];", x, t.name),
+			fmt.Sprintf(" %s += tgSum(%s + (tid & 1) * (tgs.x / 2), tgs.x / 2, 1u + (sg & 3));", x, t.name))
 	}
 	g.line("%s %s[tid] = %s; %s %s %s = %s[(0u + %s) %% (tgs.x * tgs.y * tgs.z)];%s %s",
 		barrier, t.name, v, barrier, t.typ, x, t.name, other, sum, barrier)
