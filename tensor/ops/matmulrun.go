@@ -80,11 +80,11 @@ func (p *matrixProduct) fold() {
 
 // productKernel chooses a kernel of products.
 type productKernel struct {
-	dtype               tensor.DType
-	rows, cols, split   int // few rows
-	dots                bool
-	panel               int
-	turn, unit          bool
+	dtype             tensor.DType
+	rows, cols, split int // few rows
+	dots              bool
+	panel             int
+	turn, unit        bool
 }
 
 // matmulTexts are the kernels' texts.
