@@ -28,7 +28,7 @@ func (k unpackKernel) text() string {
 
 // unpacked is about how many bytes of a packed matrix are unpacked at once: they stay in the cache until they have been
 // multiplied with.
-const unpacked = 4 << 20
+const unpacked = 1 << 20
 
 func runQuantizedMatmul(r *tensor.Run, a productAttrs) error {
 	out := r.Out[0]
