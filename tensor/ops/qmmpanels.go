@@ -22,9 +22,12 @@ type unpackKernel struct {
 
 func (k unpackKernel) text() string {
 	flag := map[bool]int{true: 1}
-	return k.defines(k.dtype) + fmt.Sprintf("#define PANEL %d\n#define TRANSPOSED %d\n", panelOf(k.dtype),
-		flag[k.transpose]) + unpackText
+	return k.defines(k.dtype) + fmt.Sprintf("#define PANEL %d\n#define TRANSPOSED %d\n#define GROUPS %d\n",
+		panelOf(k.dtype), flag[k.transpose], k.groups()) + unpackText
 }
+
+// groups are those of a column that a threadgroup unpacks: up to 32 words lie along depth.
+func (k unpackKernel) groups() int { return max(32/k.words(), 1) }
 
 // unpacked is about how many bytes of a packed matrix are unpacked at once: they stay in the cache until they have been
 // multiplied with.
@@ -60,9 +63,14 @@ func runQuantizedMatmul(r *tensor.Run, a productAttrs) error {
 	if err != nil {
 		return err
 	}
+	kernel := unpackKernel{a.quantAttrs, out.DType, a.Transpose}
+	along := 64
+	if a.Transpose {
+		along = kernel.groups() * a.Group
+	}
 	pipe, err := r.Kernel(metal.Source{
 		Label:   r.Op(),
-		Text:    unpackTexts.get(unpackKernel{a.quantAttrs, out.DType, a.Transpose}, unpackKernel.text),
+		Text:    unpackTexts.get(kernel, unpackKernel.text),
 		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: out.DType == tensor.Float64},
 	}, "unpack")
 	if err != nil {
@@ -71,9 +79,9 @@ func runQuantizedMatmul(r *tensor.Run, a productAttrs) error {
 	groups := in[2].Shape[len(in[2].Shape)-1]
 	for first := 0; first < panels; first += each {
 		n := min(each, panels-first)
-		grid := metal.Size{X: panel, Y: (depth + a.Group - 1) / a.Group, Z: n}
-		if err := r.Dispatch(pipe, grid, metal.Size{X: panel, Y: min(grid.Y, 4), Z: 1}, in[1].Arg(), in[2].Arg(), in[3].Arg(),
-			pb.Arg(), tensor.Const(number(nil, depth, cols, groups, first))); err != nil {
+		grid := metal.Size{X: 32, Y: (depth + along - 1) / along * 8, Z: n}
+		if err := r.Dispatch(pipe, grid, metal.Size{X: 32, Y: 8, Z: 1}, in[1].Arg(), in[2].Arg(), in[3].Arg(), pb.Arg(),
+			tensor.Const(number(nil, depth, cols, groups, first))); err != nil {
 			return err
 		}
 		if err := p.multiply(pa, pb, sa, nil, first, n); err != nil {
