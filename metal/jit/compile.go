@@ -1,7 +1,6 @@
 package jit
 
 import (
-	"errors"
 	"sync"
 
 	"github.com/mlxlua/mlxlua/metal/jit/amd64"
@@ -50,9 +49,6 @@ func compile(k *kir.Kernel, level isa, geo lanes.Geometry, past bool) (*code, er
 	}
 	peephole(s.f, s.w)
 	end, err := s.f.Allocate(amd64.Allocation{VecBytes: s.w, Frame: regFrame, Slots: s.lay.spills})
-	if errors.Is(err, amd64.ErrTooMuch) {
-		return nil, &Unsupported{Kernel: k.Name, Why: "too many values live at once in too many places"}
-	}
 	if err != nil {
 		return nil, err
 	}
