@@ -93,6 +93,22 @@ var opRows = []opRow{
 	}},
 }
 
+// noiseOf is an array of numbers between -3 and 3.
+func noiseOf(b *testing.B, shape ...int) *tensor.Array {
+	size := 1
+	for _, n := range shape {
+		size *= n
+	}
+	v, seed := make([]float32, size), uint32(1)
+	for i := range v {
+		seed = seed*1664525 + 1013904223
+		v[i] = 3 * float32(int32(seed)) / (1 << 31)
+	}
+	x := ops.FromSlice(v, shape)
+	require.NoError(b, tensor.Eval(context.Background(), x))
+	return x
+}
+
 // onThreads runs f with the process limited to n processors and a device of as many threads.
 func onThreads(b *testing.B, n int, f func(in *opInputs, lim *limits)) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(n))
@@ -107,20 +123,7 @@ func onThreads(b *testing.B, n int, f func(in *opInputs, lim *limits)) {
 		}
 		require.NoError(b, dev.Close())
 	}()
-	array := func(shape ...int) *tensor.Array {
-		size := 1
-		for _, n := range shape {
-			size *= n
-		}
-		v, seed := make([]float32, size), uint32(1)
-		for i := range v {
-			seed = seed*1664525 + 1013904223
-			v[i] = 3 * float32(int32(seed)) / (1 << 31)
-		}
-		x := ops.FromSlice(v, shape)
-		require.NoError(b, tensor.Eval(context.Background(), x))
-		return x
-	}
+	array := func(shape ...int) *tensor.Array { return noiseOf(b, shape...) }
 	lim := newLimits(b, dev, n)
 	defer func() {
 		for _, buf := range lim.bufs {

@@ -26,6 +26,8 @@ type row struct {
 	// many says that the last parameter stands for any number of arguments, which call finds in raw. There are no
 	// keywords then: a table with string keys is a tree.
 	many bool
+	// spread says that the last parameter's numbers may be written without a table: x:reshape(2, 3).
+	spread bool
 	// host says that the call makes no graph, so that the keyword stream has no meaning.
 	host bool
 	// doc is the exported Go function of package ops whose comment is the help, if it is not named like the row.
@@ -191,6 +193,12 @@ func (a *args) collect() {
 	for n > len(f.params) && L.Get(n) == lua.LNil {
 		n--
 	}
+	var list *lua.LTable
+	if f.spread && n > len(f.params) {
+		if list = numbersFrom(L, len(f.params), n); list != nil {
+			n = len(f.params)
+		}
+	}
 	if n > len(f.params) && !f.many {
 		a.fail("got %d arguments, it takes %d: %s", n, len(f.params), a.names())
 	}
@@ -201,9 +209,24 @@ func (a *args) collect() {
 			a.raw[i] = L.Get(i + 1)
 		}
 	}
+	if list != nil {
+		a.raw[n-1] = list
+	}
 	if keywords != nil {
 		a.keywords(keywords, n)
 	}
+}
+
+// numbersFrom is a table of the arguments from the first to the last one (counted from 1), or nil if one is no number.
+func numbersFrom(L *lua.LState, first, last int) *lua.LTable {
+	list := L.CreateTable(last-first+1, 0)
+	for i := first; i <= last; i++ {
+		if _, ok := L.Get(i).(lua.LNumber); !ok {
+			return nil
+		}
+		list.Append(L.Get(i))
+	}
+	return list
 }
 
 // isKeywords says whether t, argument i, holds keywords: all its keys are strings, and the parameter in its place

@@ -128,7 +128,10 @@ func (s *State) arrayIndex(L *lua.LState) int {
 	methods := s.arrays.RawGetString("methods").(*lua.LTable)
 	m := methods.RawGetString(string(name))
 	if m == lua.LNil {
-		hint := suggest(string(name), append(keysOf(methods), properties...))
+		hint := "; mx." + elsewhere[string(name)] + " does that"
+		if elsewhere[string(name)] == "" {
+			hint = suggest(string(name), append(keysOf(methods), properties...))
+		}
 		s.raise(s.call().Errorf("array", "array has no method or property %q%s", string(name), hint))
 	}
 	L.Push(m)
@@ -155,7 +158,7 @@ func (s *State) arrayNewIndex(L *lua.LState) int {
 	if err := y.Err(); err != nil {
 		s.raise(err)
 	}
-	ud.Value = y
+	ud.Value = y.Own()
 	return 0
 }
 

@@ -183,8 +183,8 @@ func (s *State) custom(k *customFunction, f *luaFunc) *grad.Custom {
 		}
 		return t
 	}
-	primals := func(xs []*tensor.Array) lua.LValue { return bare(s.rebuildAll(f.args, xs)) }
-	outputs := func(xs []*tensor.Array) lua.LValue { return bare(s.rebuildAll(f.results, xs)) }
+	primals := func(xs []*tensor.Array) lua.LValue { return bare(s.lendAll(f.args, xs)) }
+	outputs := func(xs []*tensor.Array) lua.LValue { return bare(s.lendAll(f.results, xs)) }
 	if k.vjp != nil {
 		c.VJP = func(in, cots, outs []*tensor.Array) ([]*tensor.Array, error) {
 			g := &luaFunc{s: s, fn: k.vjp}

@@ -35,6 +35,7 @@ const errorKind = "error"
 // raise raises err as a Lua error; it does not return.
 func (s *State) raise(err error) {
 	e := &luaError{message: err.Error(), cause: err, traceback: s.stack()}
+	s.work.tell(err)
 	var oe *tensor.OpError
 	if errors.As(err, &oe) {
 		e.op = oe.Op

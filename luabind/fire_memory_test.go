@@ -255,6 +255,7 @@ func TestFireLargeHeap(t *testing.T) {
 	start := time.Now()
 	require.NoError(t, runLua(t, prefill, lua.LNumber(8704), lua.LNumber(1024), lua.LNumber(40)))
 	m := dev.Memory()
+	t.Logf("%d collections, %v of %v, last %v", m.Collections, m.CollectTime, time.Since(start), m.LastCollect)
 	require.Less(t, m.CollectTime, time.Since(start)/10, fmt.Sprint(m.Collections))
 	require.NotNil(t, heap)
 }

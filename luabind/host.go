@@ -44,7 +44,7 @@ func (s *State) ToLua(v any) (lua.LValue, error) {
 		if err := v.Err(); err != nil {
 			return nil, err
 		}
-		return &lua.LUserData{Value: v, Env: s.L.Env, Metatable: s.arrays}, nil
+		return &lua.LUserData{Value: v.Own(), Env: s.L.Env, Metatable: s.arrays}, nil
 	case Func:
 		return s.goFunction(v), nil
 	case []any:

@@ -36,7 +36,7 @@ func (s *State) refuseUnknown(module *lua.LTable, prefix string) {
 
 // hint says what a name that a module does not have may stand for.
 func (s *State) hint(prefix, name string, module *lua.LTable) string {
-	if here := elsewhere[name]; here != "" && (s.funcs[here] != nil || prefix == "") {
+	if here := elsewhere[name]; here != "" {
 		return "; mx." + here + " does that"
 	}
 	if _, ok := s.mx.RawGetString(name).(*lua.LFunction); ok {
@@ -52,10 +52,11 @@ func (s *State) hint(prefix, name string, module *lua.LTable) string {
 var elsewhere = map[string]string{
 	"tensor": "array", "asarray": "array", "cat": "concatenate", "hstack": "concatenate", "vstack": "concatenate",
 	"unsqueeze": "expand_dims", "permute": "transpose", "view": "reshape", "ravel": "flatten", "gather": "take_along_axis",
-	"add_": "add", "sub": "subtract", "mul": "multiply", "div": "divide", "neg": "negative", "pow": "power",
+	"sub": "subtract", "mul": "multiply", "div": "divide", "neg": "negative", "pow": "power",
 	"mm": "matmul", "bmm": "matmul", "dot": "matmul", "mod": "remainder", "fmod": "remainder",
 	"eq": "equal", "ne": "not_equal", "gt": "greater", "ge": "greater_equal", "lt": "less", "le": "less_equal",
-	"amax": "max", "amin": "min", "detach": "stop_gradient", "cast": "astype", "to": "astype", "numpy": "tolist",
+	"clamp": "clip", "amax": "max", "amin": "min",
+	"detach": "stop_gradient", "cast": "astype", "to": "astype", "numpy": "tolist",
 	"rand": "random.uniform", "randn": "random.normal", "randint": "random.randint", "manual_seed": "random.seed",
 	"backward": "grad", "no_grad": "stop_gradient", "silu": "nn.silu", "relu": "nn.relu", "gelu": "nn.gelu",
 	"log_softmax": "nn.log_softmax", "softplus": "nn.softplus", "leaky_relu": "nn.leaky_relu",

@@ -19,11 +19,13 @@ var evalRows = []row{
 		}},
 	{name: "async_eval", sig: "trees:tree?", many: true,
 		help: "Hands the arrays in any number of trees over to their streams and returns at once. Errors are " +
-			"raised where a value is read.",
+			"raised where a value is read, and those of values that nobody read by mx.synchronize or where the program ends.",
 		call: func(a *args) any {
-			if err := tensor.AsyncEval(a.s.flattenAll("async_eval", a.raw)...); err != nil {
+			w, err := tensor.Submit(a.s.flattenAll("async_eval", a.raw)...)
+			if err != nil {
 				a.s.raise(err)
 			}
+			a.s.work.add(w)
 			return nil
 		}},
 }
@@ -75,7 +77,8 @@ var streamRows = []row{
 		help: "Calls f with s, a stream or a device, as the default of its operations, gives its results, and puts " +
 			"the old default back, also after an error.", call: withStream},
 	{name: "synchronize", sig: "s:any?",
-		help: "Waits until a stream (none given: all) has done the work that it was given so far.",
+		help: "Waits until a stream (none given: all) has done the work that it was given so far. " +
+			"The first error of what this script handed over to mx.async_eval is raised, unless it was already.",
 		call: func(a *args) any {
 			var streams []*tensor.Stream
 			if a.raw[0] != lua.LNil {
@@ -86,6 +89,9 @@ var streamRows = []row{
 				streams = append(streams, st)
 			}
 			if err := tensor.Synchronize(a.s.ctx(), streams...); err != nil {
+				a.s.raise(err)
+			}
+			if err := a.s.work.failure(); err != nil {
 				a.s.raise(err)
 			}
 			return nil

@@ -55,13 +55,13 @@ var opRows = []row{
 		return ops.Softmax(a.array(0), a.ints(1), a.ctx)
 	}},
 
-	{name: "reshape", sig: "a shape:shape", call: func(a *args) any {
+	{name: "reshape", sig: "a shape:shape", spread: true, call: func(a *args) any {
 		return ops.Reshape(a.array(0), a.shape(1), a.ctx)
 	}},
 	{name: "flatten", sig: "a start_axis:int=0 end_axis:int=-1", call: func(a *args) any {
 		return ops.Flatten(a.array(0), a.int(1), a.int(2), a.ctx)
 	}},
-	{name: "transpose", sig: "a axes:axes?", call: func(a *args) any {
+	{name: "transpose", sig: "a axes:axes?", spread: true, call: func(a *args) any {
 		return ops.Transpose(a.array(0), a.ints(1), a.ctx)
 	}},
 	{name: "swapaxes", sig: "a axis1:int axis2:int", doc: "SwapAxes", call: func(a *args) any {

@@ -36,9 +36,16 @@ func (sc *scope) keep(xs []*tensor.Array) {
 	}
 }
 
-// watch notes an array that a script gets to see.
+// watch notes an array that a script gets to see if it was made in the scope that runs.
 func (s *State) watch(x *tensor.Array) {
 	if n := len(s.scopes); n > 0 && x.Value().Node.ID() > s.scopes[n-1].since {
+		s.note(x)
+	}
+}
+
+// note notes an array for the end of the scope that runs.
+func (s *State) note(x *tensor.Array) {
+	if n := len(s.scopes); n > 0 {
 		s.scopes[n-1].made = append(s.scopes[n-1].made, weak.Make(x))
 	}
 }

@@ -179,3 +179,12 @@ func TestOpsAreBound(t *testing.T) {
 		require.True(t, exported[name], "ops.%s is gone", name)
 	}
 }
+
+// What a name of another library stands for exists, and the name is not taken.
+func TestElsewhere(t *testing.T) {
+	s := newTestState(t)
+	for name, here := range elsewhere {
+		require.NotNil(t, s.funcs[here], "%s for %s", here, name)
+		require.Nil(t, s.funcs[name], name)
+	}
+}

@@ -40,6 +40,7 @@ type State struct {
 	spares    []*lua.LState  // threads for the next ones
 	resumes   int            // coroutines that are resumed within each other
 
+	work     handedOver
 	patterns map[patternKey]*pattern
 }
 

@@ -20,7 +20,7 @@ type luaFunc struct {
 
 // call is a grad.Func. Lua errors keep their value: they pass through the transform as luaFailure.
 func (f *luaFunc) call(in []*tensor.Array) ([]*tensor.Array, error) {
-	results, err := f.s.protect(nil, f.fn, f.s.rebuildAll(f.args, in)...)
+	results, err := f.s.protect(nil, f.fn, f.s.lendAll(f.args, in)...)
 	if err != nil {
 		return nil, &luaFailure{err}
 	}
@@ -118,7 +118,7 @@ func (s *State) products(a *args, f func(grad.Func, []*tensor.Array, []*tensor.A
 	primals := a.arrays(1)
 	fn := &luaFunc{s: s, fn: a.callable(0)}
 	for _, x := range primals {
-		fn.args = append(fn.args, s.wrap(x))
+		fn.args = append(fn.args, s.lend(x))
 	}
 	outs, products, err := f(fn.call, primals, a.arrays(2), a.ctx)
 	if err != nil {

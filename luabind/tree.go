@@ -57,13 +57,14 @@ func orderedKeys(t *lua.LTable) []lua.LValue {
 }
 
 // rebuild is the tree v with its arrays replaced by those of xs, in order, and the rest of xs. A nil array leaves the
-// old one.
-func (s *State) rebuild(v lua.LValue, xs []*tensor.Array) (lua.LValue, []*tensor.Array) {
+// old one. value is wrap for results, or lend for a function's arguments.
+func (s *State) rebuild(v lua.LValue, xs []*tensor.Array, value func(*tensor.Array) lua.LValue) (lua.LValue,
+	[]*tensor.Array) {
 	if _, ok := array(v); ok {
 		if xs[0] == nil {
 			return v, xs[1:]
 		}
-		return s.wrap(xs[0]), xs[1:]
+		return value(xs[0]), xs[1:]
 	}
 	t, ok := v.(*lua.LTable)
 	if !ok {
@@ -73,7 +74,7 @@ func (s *State) rebuild(v lua.LValue, xs []*tensor.Array) (lua.LValue, []*tensor
 	out.Metatable = t.Metatable
 	for _, k := range orderedKeys(t) {
 		var child lua.LValue
-		child, xs = s.rebuild(t.RawGet(k), xs)
+		child, xs = s.rebuild(t.RawGet(k), xs, value)
 		out.RawSet(k, child)
 	}
 	return out, xs
@@ -120,11 +121,20 @@ func (s *State) flattenAll(op string, vs []lua.LValue) []*tensor.Array {
 	return out
 }
 
-// rebuildAll is rebuild over several values.
+// rebuildAll is rebuild over several results.
 func (s *State) rebuildAll(vs []lua.LValue, xs []*tensor.Array) []lua.LValue {
+	return s.fill(vs, xs, s.wrap)
+}
+
+// lendAll is rebuild over a function's arguments.
+func (s *State) lendAll(vs []lua.LValue, xs []*tensor.Array) []lua.LValue {
+	return s.fill(vs, xs, s.lend)
+}
+
+func (s *State) fill(vs []lua.LValue, xs []*tensor.Array, value func(*tensor.Array) lua.LValue) []lua.LValue {
 	out := make([]lua.LValue, len(vs))
 	for i, v := range vs {
-		out[i], xs = s.rebuild(v, xs)
+		out[i], xs = s.rebuild(v, xs, value)
 	}
 	return out
 }

@@ -41,8 +41,21 @@ func (s *State) method(t *lua.LTable, name string, f lua.LGFunction) *lua.LFunct
 	return fn
 }
 
-// wrap makes the Lua value of an array. An array that carries an error raises it.
+// wrap makes the Lua value of a result: an array of its own, also where an operation gave its argument back, so that
+// to free the one leaves the other. An array that carries an error raises it.
 func (s *State) wrap(x *tensor.Array) lua.LValue {
+	if err := x.Err(); err != nil {
+		s.raise(err)
+	}
+	own := x.Own()
+	if own != x {
+		s.note(own)
+	}
+	return s.lend(own)
+}
+
+// lend makes a Lua value of an array that is passed to a script's function: it is the caller's.
+func (s *State) lend(x *tensor.Array) lua.LValue {
 	if err := x.Err(); err != nil {
 		s.raise(err)
 	}

@@ -43,7 +43,8 @@ func TestValidationMessages(t *testing.T) {
 			" o[i] = t[l ^ 32]; t[l] = 3;", `race on threadgroup memory: read of t\[0\], which another SIMD-group wrote .*` +
 			where},
 		"unset device memory": {"o[i] += x[i];", `read of device memory o\[0\] before anything was written to it .*` +
-			`buffer of metal_kernel made at fire.lua:2 \(#\d+, 256 bytes\), which kernel custom_kernel_k .*` + where},
+			`buffer of metal_kernel made at fire.lua:2 \(#\d+, 256 bytes\), which this kernel ` +
+			`itself is to write: no earlier command wrote that element`},
 		"unset threadgroup memory": {"threadgroup float t[64]; o[i] = t[l];",
 			`read of threadgroup memory t\[0\] before anything was written to it .*` + where},
 		"unset array": {"float a[4]; a[0] = 1; o[i] = a[i % 4];",
@@ -53,6 +54,10 @@ func TestValidationMessages(t *testing.T) {
 		"on one way": {"float y; if (x[i] > 3) y = 2; o[i] = y;", `read of the variable y before .*` + where},
 		"unset sum": {"float y; for (int j = 0; j < 4; j++) y += x[i]; o[i] = y;",
 			`read of the variable y .*` + where},
+		"the next round": {"float s = 0; for (int j = 0; j < 4; j++) { float y; if (j == 0) y = 1; s += y; } o[i] = s;",
+			`read of the variable y .*` + where},
+		"the next round of a long loop": {"float s = 0; for (int j = 0; j < x[i] + 90; j++) { float2 y; if (j == 0) y = 1; " +
+			"s += y.x; } o[i] = s;", `read of the variable y .*` + where},
 		"an element":           {"float a[4]; a[0] = 1; o[i] = a[1];", `read of the variable a before .*` + where},
 		"a branch":             {"bool v; if (v) o[i] = 1; else o[i] = 0;", `read of the variable v .*` + where},
 		"a loop":               {"int n; for (int j = 0; j < n; j++) o[i] = 1;", `read of the variable n .*` + where},
@@ -94,6 +99,8 @@ func TestValidationOfRightKernels(t *testing.T) {
 		"a structure in part": {"S a[4]; a[i % 4].p = x[i]; S b[4]; b[(i + 1) % 4] = a[i % 4]; o[i] = b[(i + 1) % 4].p;",
 			"i"},
 		"a structure in threadgroup memory": {"threadgroup S t[64]; S s; s.p = x[i]; t[l] = s; o[i] = t[l].p;", "i"},
+		"a part of a structure in threadgroup memory": {"threadgroup S t[64]; t[l].p = x[i]; S s = t[l]; t[l ^ 1 ^ 1] = s; " +
+			"o[i] = s.p;", "i"},
 		"a guarded value": {"float m = 0, n; bool s = false; if (i > 5) { n = 3; s = true; } o[i] = s ? n : m;",
 			"i > 5 and 3 or 0"},
 		"a guarded condition": {"bool b; bool c = i < 32; if (c) b = x[i] > 3; o[i] = c && b ? 1 : 0;",
@@ -101,6 +108,9 @@ func TestValidationOfRightKernels(t *testing.T) {
 		"the other order": {"bool b; bool c = i < 32; if (c) b = x[i] > 3; o[i] = !c || b ? 1 : 0;", "i > 3 and 1 or 0"},
 		"the first round sets it": {"float m; for (int j = 0; j < 4; j++) { if (j == 0) m = x[i]; else m += j; } o[i] = m;",
 			"i + 6"},
+		"a new one each round": {"float s = 0; for (int j = 0; j < x[i]; j++) { float y, z[2]; " +
+			"if (j >= 0) y = 1; z[j % 2] = 1; " +
+			"s += y * z[j % 2]; } o[i] = s;", "i"},
 		"every case": {"float m; switch (i % 3) { case 0: m = 1; break; case 1: m = 2; break; default: m = 3; } o[i] = m;",
 			"i % 3 + 1"},
 		"early returns": {"o[i] = piece(x[i]);", "i > 3 and 1 or i > 2 and 2 or i"},

@@ -9,11 +9,16 @@ import (
 )
 
 // The pool cannot see garbage, and Go's collector cannot see device memory. So the pool asks for a collection when the
-// bytes that garbage-collected objects hold have grown by paceMin or by half since the last one, if that costs at
-// most a twentieth of the time; and when the budget is hit, whatever it costs.
+// bytes that garbage-collected objects hold have grown by paceMin or by half since the last one, if collections so take
+// at most a twentieth of the time; and when the budget is hit, whatever it costs. What one takes grows with the bytes
+// of the heap that may hold pointers.
 const (
 	paceMin   = 64 << 20
 	paceShare = 20
+	// What is expected before there was one: this, and a nanosecond for each byte.
+	leastCollection = 200 * time.Microsecond
+	// A heap counts as so much larger than it is: most of what a collection of a small one takes is the same for all.
+	heapFloor = 1 << 20
 	// A clean-up of somebody else's that blocks must not hold up our allocations: give up without progress for so long.
 	cleanupPatience = time.Second
 	cleanupPoll     = time.Millisecond
@@ -23,6 +28,7 @@ const (
 type collector struct {
 	collect func()
 	now     func() time.Time
+	heap    func() int64
 	running sync.Mutex // held while a collection runs
 
 	owned    int64 // bytes of buffers that Owned handles hold
@@ -32,15 +38,59 @@ type collector struct {
 	runs     int64 // and finished
 	spent    time.Duration
 	lastTook time.Duration
-	lastEnd  time.Time
-	waiting  int // allocations that wait for a change
+	lastHeap int64     // heap, when the last one ended
+	lastEnd  time.Time // or when the device was made
+	waiting  int       // allocations that wait for a change
+
+	notBefore time.Time // no paced collection is affordable
 }
 
-func (c *collector) setDefaults() {
-	c.now = time.Now
+func (c *collector) init(opt DeviceOptions) {
+	c.collect, c.now, c.heap = opt.Collect, opt.Now, opt.Heap
 	if c.collect == nil {
 		c.collect = runtime.GC
 	}
+	if c.now == nil {
+		c.now = time.Now
+	}
+	if c.heap == nil {
+		c.heap = scannedHeap
+	}
+	c.lastEnd = c.now()
+}
+
+// scannedHeap is how many bytes of the heap a collection looks at.
+func scannedHeap() int64 {
+	s := []metrics.Sample{{Name: "/gc/scan/heap:bytes"}}
+	metrics.Read(s)
+	if s[0].Value.Kind() != metrics.KindUint64 {
+		return 0
+	}
+	return int64(s[0].Value.Uint64())
+}
+
+// cost is what a collection would take now. Called with pool.mu held.
+func (c *collector) cost() time.Duration {
+	heap := c.heap()
+	if c.runs == 0 {
+		return leastCollection + time.Duration(heap)
+	}
+	return time.Duration(float64(c.lastTook) * float64(heap+heapFloor) / float64(c.lastHeap+heapFloor))
+}
+
+// affordable says whether a collection of that cost keeps within the share of time. Called with pool.mu held.
+func (c *collector) affordable(cost time.Duration) bool {
+	return c.now().Sub(c.lastEnd) >= (paceShare-1)*cost
+}
+
+// CollectCost says what a garbage collection would take now, and whether collections would still take at most a
+// twentieth of the time if one began now.
+func (d *Device) CollectCost() (cost time.Duration, affordable bool) {
+	p := d.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	cost = p.cost()
+	return cost, p.affordable(cost)
 }
 
 // own and disown count the Owned handles of a buffer.
@@ -67,10 +117,11 @@ func (p *pool) disown(b *Buffer) {
 
 // due says whether a paced collection should start, and notes that it does. Called with mu held.
 func (p *pool) due() bool {
-	if p.owned-p.base <= max(paceMin, p.base/2) || p.busy || p.closed.Load() {
+	if p.owned-p.base <= max(paceMin, p.base/2) || p.busy || p.closed.Load() || p.now().Before(p.notBefore) {
 		return false
 	}
-	if p.runs > 0 && p.now().Sub(p.lastEnd) < (paceShare-1)*p.lastTook {
+	if cost := p.cost(); !p.affordable(cost) {
+		p.notBefore = p.lastEnd.Add((paceShare - 1) * cost) // to ask for the heap's size takes longer than an allocation
 		return false
 	}
 	p.busy = true
@@ -126,6 +177,7 @@ func (p *pool) collectOnce(ctx context.Context) {
 	defer p.mu.Unlock()
 	p.runs++
 	p.lastEnd, p.lastTook = end, end.Sub(start)
+	p.lastHeap = p.heap()
 	p.spent += p.lastTook
 	p.base = p.owned
 }
@@ -176,9 +228,10 @@ func (p *pool) reclaim(ctx context.Context, r *reclaim, n int64, failed error) e
 	if p.events != r.events {
 		return nil // something came back while the lock was free
 	}
-	// What command buffers kept alive until they completed may be garbage now: then once more.
+	// What command buffers kept alive until they completed may be garbage now: then once more. Where a collection costs
+	// much, what they give back by themselves may do.
 	again := p.pending == 0 && p.completed != r.completed
-	if p.owned > 0 && (!r.collected || again) {
+	if p.owned > 0 && (!r.collected || again) && (p.pending == 0 || p.affordable(p.cost())) {
 		r.collected, r.completed = true, p.completed
 		p.mu.Unlock()
 		p.collectNow(ctx)

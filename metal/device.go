@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"sync/atomic"
+	"time"
 )
 
 // DialectVersion counts the changes of meaning of the MSL dialect that msl accepts; it is part of every library key.
@@ -31,6 +32,10 @@ type DeviceOptions struct {
 	LibraryCap int
 	// Collect runs one garbage collection to its end; nil means runtime.GC. Tests put theirs here.
 	Collect func()
+	// Now is the clock that paces collections, and Heap the bytes of the heap that they look at; nil means time.Now and
+	// the runtime's own figure. Tests put theirs here.
+	Now  func() time.Time
+	Heap func() int64
 	// Ablate brings bugs back on purpose, so that tests can prove that they would be seen. Tests only.
 	Ablate Ablations
 }

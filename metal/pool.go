@@ -74,8 +74,7 @@ type pool struct {
 
 func newPool(d *Device, opt DeviceOptions) *pool {
 	p := &pool{dev: d, change: make(chan struct{})}
-	p.collect = opt.Collect
-	p.setDefaults()
+	p.collector.init(opt)
 	p.limit = opt.MemoryLimit
 	if p.limit == 0 {
 		p.limit = d.info.Memory / 5 * 4

@@ -8,7 +8,9 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"runtime"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -325,12 +327,15 @@ func TestBudgetCollectsAgainAfterCompletion(t *testing.T) {
 	started := make(chan struct{}, 100)
 	var h *metal.Owned
 	release := false
-	d := open(t, f, metal.DeviceOptions{MemoryLimit: 20 * mib, Collect: func() {
+	c := &clock{}
+	opt := c.options(20*mib, func() {
 		if release {
 			h.Release()
 		}
 		started <- struct{}{}
-	}})
+	})
+	d := open(t, f, opt)
+	c.pass(time.Hour) // collections are affordable
 	own := &owner{}
 	h = metal.OwnedBy(own, alloc(t, d, 15*mib))
 	cb := d.NewCommandBuffer(0, "")
@@ -351,10 +356,23 @@ func TestBudgetCollectsAgainAfterCompletion(t *testing.T) {
 	runtime.KeepAlive(own)
 }
 
+// clock is a time and a heap that a test sets.
+type clock struct{ now, heap atomic.Int64 }
+
+// options are those of a device that goes by the clock.
+func (c *clock) options(limit int64, collect func()) metal.DeviceOptions {
+	return metal.DeviceOptions{MemoryLimit: limit, Collect: collect, Heap: c.heap.Load,
+		Now: func() time.Time { return time.Unix(0, c.now.Load()) }}
+}
+
+func (c *clock) pass(d time.Duration) { c.now.Add(int64(d)) }
+
 // TestPacing counts collections by the rule: more than max(64 MiB, half) owned since the last one.
 func TestPacing(t *testing.T) {
 	ran := make(chan struct{}, 10)
-	d := open(t, drivertest.NewFake(), metal.DeviceOptions{MemoryLimit: gib, Collect: func() { ran <- struct{}{} }})
+	c := &clock{}
+	d := open(t, drivertest.NewFake(), c.options(gib, func() { ran <- struct{}{} }))
+	c.pass(time.Hour)
 	own := &owner{}
 	var hs []*metal.Owned
 	hold := func(n int64) { hs = append(hs, metal.OwnedBy(own, alloc(t, d, n))) }
@@ -373,6 +391,85 @@ func TestPacing(t *testing.T) {
 	}
 	require.Zero(t, d.Memory().Owned)
 	runtime.KeepAlive(own)
+}
+
+// TestPacingByCost: a collection begins when 19 times its cost has passed since the last one, or since the device was
+// made. Before the first the heap says what it will cost; then it is the last one's cost, for a heap of today's size.
+func TestPacingByCost(t *testing.T) {
+	ran := make(chan struct{}, 10)
+	c := &clock{}
+	var d *metal.Device
+	const gigabyte, second = 1e9, time.Second
+	c.heap.Store(gigabyte)
+	d = open(t, drivertest.NewFake(), c.options(gib, func() {
+		c.pass(2 * second)
+		ran <- struct{}{}
+	}))
+	own := &owner{}
+	defer runtime.KeepAlive(own)
+	due := func(want bool) {
+		t.Helper()
+		before := d.Memory().Collections
+		h := metal.OwnedBy(own, alloc(t, d, 65*mib))
+		defer h.Release()
+		if !want {
+			require.Equal(t, before, d.Memory().Collections)
+			require.Empty(t, ran)
+			return
+		}
+		<-ran
+		for d.Memory().Collections == before { // the one that has run is being counted
+			runtime.Gosched()
+		}
+	}
+	cost, affordable := d.CollectCost()
+	require.Equal(t, second+200*time.Microsecond, cost)
+	require.False(t, affordable)
+	due(false)
+	c.pass(19 * second)
+	due(false)
+	c.pass(19 * 200 * time.Microsecond)
+	due(true)
+	cost, _ = d.CollectCost()
+	require.Equal(t, 2*second, cost)
+	c.pass(19*2*second - 1)
+	due(false)
+	c.pass(1)
+	due(true)
+	c.heap.Store(gigabyte / 2)
+	c.pass(19*second + second/10)
+	due(true)
+	cost, _ = d.CollectCost()
+	require.Equal(t, 2*second, cost)
+	require.Equal(t, 6*second, d.Memory().CollectTime)
+}
+
+// TestBudgetPrefersWaiting: where a collection is not affordable, and command buffers may give back what an allocation
+// needs, it waits for them.
+func TestBudgetPrefersWaiting(t *testing.T) {
+	f := drivertest.NewFake()
+	c := &clock{}
+	c.heap.Store(1e9)
+	d := open(t, f, c.options(20*mib, func() { t.Error("collected") }))
+	own := &owner{}
+	defer runtime.KeepAlive(own)
+	metal.OwnedBy(own, alloc(t, d, mib))
+	a := alloc(t, d, 15*mib)
+	cb := d.NewCommandBuffer(0, "")
+	cb.AddTemporary(a)
+	a.Release()
+	require.NoError(t, cb.Commit())
+	got := make(chan error)
+	go func() {
+		b, err := d.Alloc(bg, 10*mib)
+		if err == nil {
+			b.Release()
+		}
+		got <- err
+	}()
+	f.Complete(0, nil)
+	require.NoError(t, <-got)
+	require.Zero(t, d.Memory().Collections)
 }
 
 func TestValidationPoisonsFreedMemory(t *testing.T) {

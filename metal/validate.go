@@ -89,6 +89,9 @@ func (c *Command) accesses(f func(access, Range)) {
 	}
 }
 
+// Writes says that a dispatch's kernel may write what is bound to one of its parameters.
+func (c *Command) Writes(param int) bool { return c.Pipeline.access[param]&accWrite != 0 }
+
 // past is an access since the last barrier.
 type past struct {
 	cmd    int

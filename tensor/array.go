@@ -6,11 +6,28 @@ import (
 )
 
 // Array is a handle on one output of a Node: an n-dimensional array, computed when someone reads it. It is immutable
-// and may be used by any goroutine.
+// and may be used by any goroutine. An op that has nothing to do, such as a reshape to the same shape, gives its
+// argument's own handle: see Own.
 type Array struct {
 	node  *Node
 	out   int
+	of    *Array                // the handle that the output watches, where this is a further one: kept as long as this
+	owned atomic.Bool           // Own was called
 	freed atomic.Pointer[Where] // where Free was called
+}
+
+// Own gives x to an owner who will Free it or drop it: the first one gets x itself, each later one a handle of its
+// own on the same output. The bytes live until all owners have freed theirs.
+func (x *Array) Own() *Array {
+	if x.owned.CompareAndSwap(false, true) || x.node.State() == Failed {
+		return x
+	}
+	a := &Array{node: x.node, out: x.out, of: x}
+	a.owned.Store(true)
+	x.node.mu.Lock()
+	defer x.node.mu.Unlock()
+	x.node.out[x.out].owners++
+	return a
 }
 
 // Value is the node output that x stands for.

@@ -339,8 +339,8 @@ func TestWhatCannotFitFailsBeforeAnythingRuns(t *testing.T) {
 	require.Error(t, small.Wait(c))
 }
 
-// TestWhatHasNoRoomFailsWithoutItsSteps: the steps of a fused kernel that has no memory are not run by themselves, unless
-// someone may read them.
+// TestWhatHasNoRoomFailsWithoutItsSteps: the steps of a fused kernel that has no memory are not run by themselves,
+// unless someone may read them.
 func TestWhatHasNoRoomFailsWithoutItsSteps(t *testing.T) {
 	kept := neg(expand(iota(1), 1<<11, 1<<10)) // 8 MiB
 	x, y := cast(iota(1<<11, 1), tensor.Int8), cast(iota(1, 1<<11), tensor.Int8)

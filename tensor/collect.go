@@ -7,30 +7,29 @@ import (
 
 // pace decides when a collection is worth its time. It is of a stream's goroutine.
 type pace struct {
-	took   time.Duration // the last collection
-	factor int64         // how often collections have to promise more than they cost, because they proved little
+	factor int64 // how often collections have to promise more than they cost, because they proved little
 }
 
 // The planner's rates.
 const (
-	firstCollection = 500 * time.Microsecond
-	maxPaceFactor   = 64
-	minBandwidth    = 1 << 30
+	maxPaceFactor = 64
+	minBandwidth  = 1 << 30
 )
 
 // collect runs a collection if the bytes that may be unreadable would take longer to write than it takes, or are a
-// large part of the budget. It says whether it did.
+// large part of the budget, and collections do not take too much of the time; and in any case if the budget does not
+// hold these bytes. It says whether it did.
 func (s *Stream) collect(e *encoder, unproven int64) bool {
-	p := &s.pace
-	if p.factor == 0 {
-		p.factor, p.took = 1, firstCollection
-	}
-	write := time.Duration(float64(unproven) / copyBandwidth() * float64(time.Second))
+	s.pace.factor = max(s.pace.factor, 1)
+	cost, affordable := e.dev.CollectCost()
 	mem := e.dev.Memory()
-	if write < time.Duration(p.factor)*p.took && mem.Active+unproven < mem.Limit/2 {
+	need := mem.Active + unproven
+	write := time.Duration(float64(unproven) / copyBandwidth() * float64(time.Second))
+	worth := write >= time.Duration(s.pace.factor)*cost || need > mem.Limit/2
+	if need <= mem.Limit && !(worth && affordable) {
 		return false
 	}
-	p.took = e.dev.Collect(e.job.ctx)
+	e.dev.Collect(e.job.ctx)
 	return true
 }
 

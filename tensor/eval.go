@@ -23,6 +23,7 @@ type job struct {
 	mu      sync.Mutex
 	deps    []*job                 // evaluations whose results this one waits for
 	left    int                    // segments that are not settled
+	err     error                  // the first
 	running []*metal.CommandBuffer // committed, or about to be, and not ended
 }
 
@@ -80,7 +81,7 @@ func evaluate(ctx context.Context, op string, xs ...*Array) error {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	if err := schedule(op, xs); err != nil {
+	if _, err := schedule(op, xs); err != nil {
 		return err
 	}
 	defer BeginSpan("wait", op).End(Where{})
@@ -98,7 +99,43 @@ func evaluate(ctx context.Context, op string, xs ...*Array) error {
 
 // AsyncEval hands the arrays over to their streams and returns: planning, encoding and computing happen there. What
 // goes wrong then is the error of the arrays. It fails at once on arrays that cannot be evaluated.
-func AsyncEval(xs ...*Array) error { return schedule("async_eval", xs) }
+func AsyncEval(xs ...*Array) error {
+	_, err := Submit(xs...)
+	return err
+}
+
+// Submit is AsyncEval for callers who may never read the arrays: the Work tells them how it ends.
+func Submit(xs ...*Array) (*Work, error) {
+	j, err := schedule("async_eval", xs)
+	return &Work{j}, err
+}
+
+// Work is what a call of Submit handed over that had not been handed over before.
+type Work struct{ job *job }
+
+// Wait waits for all of the work, or ctx, and returns the work's first error, or the context's cause.
+func (w *Work) Wait(ctx context.Context) error {
+	if w.job == nil {
+		return nil
+	}
+	select {
+	case <-w.job.ctx.Done():
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	_, err := w.Done()
+	return err
+}
+
+// Done says whether all of the work has been done, and its first error so far.
+func (w *Work) Done() (bool, error) {
+	if w.job == nil {
+		return true, nil
+	}
+	w.job.mu.Lock()
+	defer w.job.mu.Unlock()
+	return w.job.left == 0, w.job.err
+}
 
 // Wait waits for an array that was handed over, and returns its error, or the context's cause when ctx is done
 // first; the work goes on. It does not start the computation of a lazy array: that is an error.
@@ -153,6 +190,9 @@ func (n *Node) settle(err error) {
 	state := Ready
 	if err != nil {
 		n.err, state = err, Failed
+		if n.seg != nil {
+			n.seg.job.fail(err)
+		}
 	}
 	n.state.Store(int32(state))
 	if n.done != nil {
@@ -165,28 +205,36 @@ func (n *Node) settle(err error) {
 	}
 }
 
-// schedule claims all lazy nodes that xs depend on and hands them to their streams.
-func schedule(op string, xs []*Array) error {
+func (j *job) fail(err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.err == nil {
+		j.err = err
+	}
+}
+
+// schedule claims all lazy nodes that xs depend on and hands them to their streams. The job is nil if there are none.
+func schedule(op string, xs []*Array) (*job, error) {
 	for _, x := range xs {
 		if err := x.readable(op); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	schedMu.Lock()
 	defer schedMu.Unlock()
 	order, err := claimable(xs)
 	if err != nil {
-		return &OpError{Op: op, Msg: err.Error(), Err: err}
+		return nil, &OpError{Op: op, Msg: err.Error(), Err: err}
 	}
 	for _, x := range xs {
 		if x.node.mark == walk { // it is claimed now; its stream does not know it yet
 			x.node.out[x.out].asked = true
 		}
 	}
-	if len(order) > 0 {
-		claim(order)
+	if len(order) == 0 {
+		return nil, nil
 	}
-	return nil
+	return claim(order), nil
 }
 
 type frame struct {
@@ -242,7 +290,7 @@ func claimable(xs []*Array) ([]*Node, error) {
 }
 
 // claim turns lazy nodes into scheduled ones and hands them to their streams.
-func claim(order []*Node) {
+func claim(order []*Node) *job {
 	j := &job{}
 	j.ctx, j.cancel = context.WithCancelCause(context.Background())
 	tasks := make([]task, len(order))
@@ -276,6 +324,7 @@ func claim(order []*Node) {
 		order[first].runs.enqueue(seg) // from here on it is the stream's
 		first += n
 	}
+	return j
 }
 
 // handOver gives the node's inputs to its task, unless a trace may still walk it: then the task has uses of its own.

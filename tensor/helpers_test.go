@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -23,6 +24,8 @@ var (
 	device   *metal.Device
 	recorded = &recorder{Driver: soft.New(soft.Options{})}
 	collect  atomic.Pointer[func()] // what a forced collection does; nil: runtime.GC
+	heap     atomic.Int64           // what the device takes for the heap's size
+	later    atomic.Int64           // how far its clock is ahead
 )
 
 // recorder is a driver that keeps the commands that it is given while it is on.
@@ -70,7 +73,9 @@ func commands(f func()) []metal.Command {
 }
 
 func TestMain(m *testing.M) {
-	dev, err := metal.NewDevice(recorded, metal.DeviceOptions{Collect: func() {
+	heap.Store(hugeHeap)
+	now := func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+	dev, err := metal.NewDevice(recorded, metal.DeviceOptions{Now: now, Heap: heap.Load, Collect: func() {
 		if f := collect.Load(); f != nil {
 			(*f)()
 			return
@@ -88,6 +93,9 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(code)
 }
+
+// hugeHeap is a heap that takes minutes to collect: no test does, unless it sets another.
+const hugeHeap = 1 << 40
 
 // The ops of these tests: small ones of each kind of rule.
 type (

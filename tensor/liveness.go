@@ -11,11 +11,16 @@ func Drop(xs ...*Array) {
 	}
 }
 
-// release marks an output as unread and gives its data back where nothing needs it.
+// release takes one of an output's handles away; with the last one it marks the output as unread and gives its data
+// back where nothing needs it.
 func (n *Node) release(i int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	o := &n.out[i]
+	if o.owners > 0 {
+		o.owners--
+		return
+	}
 	o.dead = true
 	if n.State() == Ready && o.uses.Load() == 0 {
 		n.drop(i)

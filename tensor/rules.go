@@ -88,16 +88,18 @@ func (n *Node) Handle(i int) *Array {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	o := &n.out[i]
-	if o.weak {
-		if a := o.handle.Value(); a != nil && a.freed.Load() == nil {
-			o.dead = false
-			return a
-		}
-	}
 	o.dead = false
 	a := &Array{node: n, out: i}
-	if o.weak {
+	if !o.weak {
+		return a
+	}
+	switch old := o.handle.Value(); {
+	case old == nil:
 		o.handle = weak.Make(a)
+	case old.freed.Load() == nil:
+		return old
+	default:
+		a.of = old // which further owners may keep, too
 	}
 	return a
 }

@@ -79,8 +79,8 @@ func (s Shape) Strides() []int {
 	return st
 }
 
-// Broadcast is the common shape of a and b by NumPy's rule. Where it is the shape of the one with more dimensions, it is
-// that itself and not a copy: it may be appended to, but its dimensions must not be changed.
+// Broadcast is the common shape of a and b by NumPy's rule. Where it is the shape of the one with more dimensions, it
+// is that itself and not a copy: it may be appended to, but its dimensions must not be changed.
 func Broadcast(a, b Shape) (Shape, error) {
 	long, short := a, b
 	if len(b) > len(a) {

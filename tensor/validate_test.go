@@ -134,7 +134,7 @@ func TestReusedMemoryIsNotRead(t *testing.T) {
 	dev.SetValidate(true)
 	err := tensor.Eval(background, program())
 	require.ErrorContains(t, err, "[test_run] [adds] read of device memory o[0] before anything was written to it")
-	require.ErrorContains(t, err, "which kernel adds [test_run test.lua:7], command 0, should have written")
+	require.ErrorContains(t, err, "which this kernel itself is to write: no earlier command wrote that element")
 }
 
 // TestHazardsOfTheEngine: programs whose commands depend on each other in each of the ways. With the barriers of one

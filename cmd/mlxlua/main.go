@@ -85,10 +85,22 @@ type program struct {
 	argv           []string
 	stdin          *os.File
 	stdout, stderr io.Writer
+	exited         bool // by os.exit
 }
 
-// run does what the options say, in the order in which they stand.
+// run does what the options say. Work that a script handed over and never looked at is waited for: its failure is the
+// program's. os.exit waits for nothing.
 func (p *program) run() int {
+	status := p.perform()
+	if status != 0 || p.exited {
+		return status
+	}
+	status, _ = p.report(p.interruptible(p.s.Finish))
+	return status
+}
+
+// perform does what the options say, in the order in which they stand.
+func (p *program) perform() int {
 	p.setArg()
 	if status, ok := p.init(); !ok {
 		return status
@@ -204,6 +216,7 @@ func (p *program) report(err error) (status int, ok bool) {
 	}
 	var se *luabind.ScriptError
 	if errors.As(err, &se) && se.Exit != nil {
+		p.exited = true
 		return *se.Exit, false
 	}
 	fmt.Fprintf(p.stderr, "mlxlua: %v\n", err)

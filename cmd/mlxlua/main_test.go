@@ -329,3 +329,14 @@ func TestCheckNaNOption(t *testing.T) {
 	require.Contains(t, got.stderr, path+":2: [sqrt] the output has a NaN at index (2,), and its inputs have none")
 	require.Equal(t, result{0, "done\n", ""}, runProgram(t, "", path))
 }
+
+// TestUnreadFailure: work that a script hands over and never looks at fails the program; os.exit waits for nothing.
+func TestUnreadFailure(t *testing.T) {
+	text := "mx.async_eval(mx.log(mx.array({-1})))\n"
+	path := script(t, text)
+	got := runProgram(t, "", "--check-nan", path)
+	require.Equal(t, 1, got.status)
+	require.Contains(t, got.stderr, "the output has a NaN at index (0,), and its inputs have none ("+path+":1)")
+	require.Equal(t, result{0, "", ""}, runProgram(t, "", "--check-nan", script(t, text+"pcall(mx.synchronize)")))
+	require.Equal(t, result{0, "", ""}, runProgram(t, "", "--check-nan", script(t, text+"os.exit(0)")))
+}

@@ -104,6 +104,7 @@ func (p *program) evaluate(src string) (incomplete bool, status int, exit bool) 
 	}
 	var se *luabind.ScriptError
 	if errors.As(err, &se) && se.Exit != nil {
+		p.exited = true
 		return false, *se.Exit, true
 	}
 	fmt.Fprintln(p.stderr, err)

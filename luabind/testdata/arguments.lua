@@ -42,3 +42,15 @@ fails("no int32 can be", mx.array, mx.nan, mx.int32)
 local loop = {}
 loop[1] = loop
 fails("nested deeper", mx.array, loop)
+
+-- reshape and transpose take their numbers without a table too, as the methods of MLX's arrays do
+local m = mx.arange(6)
+same(m:reshape(2, 3), {{0, 1, 2}, {3, 4, 5}})
+assert(tostring(m:reshape(1, 2, -1).shape) == "(1, 2, 3)")
+assert(tostring(m:reshape(1, 2, 3):transpose(2, 0, 1).shape) == "(3, 1, 2)")
+assert(tostring(m:reshape(1, 2, 3, {stream = mx.cpu}).shape) == "(1, 2, 3)")
+same(m:reshape(-1), {0, 1, 2, 3, 4, 5})
+fails("got 3 arguments, it takes 2: a, shape, stream", function() return m:reshape(2, "3") end)
+fails("[reshape] shape is given twice", function() return m:reshape(2, 3, {shape = {6}}) end)
+fails("cannot reshape", function() return m:reshape(2, 2) end)
+fails("[sum]", function() return m:sum(0, 1, 2, 3) end)

@@ -64,6 +64,8 @@ fails("got userdata%); x:item%(%) is the number", function() return math.sqrt(mx
 fails("got userdata%); x:item%(%) is the number", function() return ("%g"):format(mx.array(4)) end)
 -- names of other libraries, of other modules, and no far-fetched guesses
 fails("there is no mx.unsqueeze; mx.expand_dims does that$", function() return mx.unsqueeze end)
+fails("no method or property \"unsqueeze\"; mx.expand_dims does that$", function() return mx.zeros({1}).unsqueeze end)
+fails("there is no mx.clamp; mx.clip does that$", function() return mx.clamp end)
 fails("there is no mx.randn; mx.random.normal does that$", function() return mx.randn end)
 fails("there is no mx.random.randn; mx.random.normal does that$", function() return mx.random.randn end)
 fails("there is no mx.nn.matmul; there is mx.matmul$", function() return mx.nn.matmul end)

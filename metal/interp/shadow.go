@@ -85,8 +85,17 @@ func (s *shadow) written(f *frame, ob, i int, off, size uint64) []bool {
 	return s.device[ob-1][off : off+size]
 }
 
-// initialised notes what a lane writes. Reading what nothing wrote is a fault, in a thread's own memory only once
-// something depends on it.
+// parts says that an object consists of structures or vectors, of which parts may be set.
+func (f *frame) parts(ob int) bool {
+	k := f.prog.kernel
+	if i := ob - 1 - len(k.Params); i >= 0 {
+		return k.Regions[i].Part
+	}
+	return k.Params[ob-1].Part
+}
+
+// initialised notes what a lane writes. Reading what nothing wrote is a fault once something depends on what was read;
+// for an atomic operation, at once.
 func (s *shadow) initialised(f *frame, in *inst, ob, i int, off, size uint64, acc access) bool {
 	onlyWrites := acc == accWrite || in.op == kir.AtomicStore || in.op == kir.AtomicRMW && in.mode == kir.ModeExchange
 	w := s.written(f, ob, i, off, size)
@@ -103,13 +112,13 @@ func (s *shadow) initialised(f *frame, in *inst, ob, i int, off, size uint64, ac
 		index := kir.PtrOffset(at[uint64](f, in.a)[i]) / elem
 		f.fail(in, name, index, int64(o.size)/elem, "%s of %s memory %s[%d] before anything was written to it",
 			accessName[acc], o.space, name, index)
-		if o.space == kir.Thread && in.op == kir.Load {
-			f.unset.loaded(i, reason{fault: f.fault, part: f.prog.kernel.Regions[ob-1-len(f.prog.kernel.Params)].Part})
+		f.fault.Unwritten = o.space == kir.Device || o.space == kir.Constant
+		f.concerns(ob)
+		if in.op == kir.Load {
+			f.unset.loaded(i, reason{fault: f.fault, part: f.parts(ob)})
 			f.fault = nil
 			return true
 		}
-		f.fault.Unwritten = o.space == kir.Device || o.space == kir.Constant
-		f.concerns(ob)
 		return false
 	}
 	return true

@@ -61,18 +61,48 @@ func compile(k *kir.Kernel, level isa, geo lanes.Geometry, past bool) (*code, er
 		kernel: k}, nil
 }
 
-// groupOf is how many lanes of a kernel run together: all of a SIMD-group if they exchange anything, else as many
-// as fit a vector register. With enough registers also all of them where the kernel counts on SIMD-groups, because
-// it is then written so that their lanes touch neighbouring memory.
+// groupOf is how many lanes of an optimised kernel run together: all of a SIMD-group if they exchange anything, else as
+// many as fit a vector register. Also all of them where the kernel counts on SIMD-groups, because it is then written so
+// that their lanes touch neighbouring memory, unless that needs more registers than there are.
 func groupOf(k *kir.Kernel, level isa) int {
 	crosses, simd := survey(k.Body)
 	switch {
-	case crosses || simd && level == isaAVX512:
+	case crosses || simd && (level == isaAVX512 || carries(k) <= fewCarried):
 		return kir.Lanes
 	case level == isaAVX512:
 		return 16
 	}
 	return 8
+}
+
+// fewCarried is how many numbers of each lane may go from one round of a loop to the next where 32 lanes fill four of
+// the 16 registers.
+const fewCarried = 2
+
+// carries counts the floating-point variables that loops set.
+func carries(k *kir.Kernel) int {
+	set := make([]bool, len(k.Vars))
+	var look func(b *kir.Block, loop bool)
+	look = func(b *kir.Block, loop bool) {
+		if b == nil {
+			return
+		}
+		for _, i := range b.Instrs {
+			if loop && i.Op == kir.VarSet && k.Vars[i.Imm].Type.IsFloat() {
+				set[i.Imm] = true
+			}
+			look(i.Body, loop || i.Op == kir.Loop)
+			look(i.Else, loop)
+		}
+	}
+	look(k.Body, false)
+	n := 0
+	for _, s := range set {
+		if s {
+			n++
+		}
+	}
+	return n
 }
 
 // survey looks for operations between lanes, and for the number of a thread in its SIMD-group.

@@ -27,6 +27,7 @@ func byHand(t *testing.T, text ...byte) *Program {
 	k := b.Kernel()
 	p, err := Prepare(k, nil, Options{})
 	require.NoError(t, err)
+	require.NoError(t, p.ready())
 	m, err := newExecMem(text)
 	require.NoError(t, err)
 	v := &p.variants[2]
@@ -138,7 +139,8 @@ func TestBugsOfTheCompiler(t *testing.T) {
 	b.K.Params[0].Write, b.K.Params[0].Atomic = false, false
 	b.K.Params[1].Read, b.K.Params[1].Atomic = false, false
 	i := b.Builtin(kir.ThreadPositionInGrid, 0)
-	b.Builtin(kir.ThreadIndexInSimdgroup, 0) // without it SIMD-groups are not kept together, and there are no pairs
+	// That is i again. Without the lane SIMD-groups are not kept together, and there are no pairs.
+	i = b.Op(kir.Or, kir.U32, i, b.Builtin(kir.ThreadIndexInSimdgroup, 0))
 	b.Store(out, i, b.Load(kir.U32, in, i))
 	k := b.Kernel()
 	run := func(before func(bool) error) ([]byte, error) {

@@ -43,6 +43,10 @@ func (s *selector) load(i *kir.Instr) {
 		s.groupLoad(g)
 		return
 	}
+	if v, ok := s.uniformGroup(i); ok {
+		s.result(i, v)
+		return
+	}
 	x := s.newAccess(i, i.Type)
 	a := x.a
 	var v val
@@ -77,26 +81,11 @@ func (s *selector) place(x *access, add int64) amd64.Mem {
 
 // uniformLoad loads one element for all lanes; the range check is done.
 func (s *selector) uniformLoad(x *access, m amd64.Mem) val {
-	var v val
-	if !s.info.NeedBase[x.i.ID] && x.t.Size() >= 4 && !x.t.IsFloat() {
-		v = val{typ: x.t, splat: true}
-		op := amd64.VPBroadcastD
-		if wide(x.t) {
-			op = amd64.VPBroadcastQ
-		}
-		v.vec[0] = s.vopM(op, 0, m)
-	} else {
-		v = s.loadScalar(x.t, m)
-	}
+	v := s.loadOne(x.i, m)
 	s.f.ColdBegin()
 	s.bind(x.cold)
 	s.bind(x.slow)
-	s.lanePointers(x)
-	s.laneCallFirst(x, subLoad)
-	slot := amd64.Mem{Base: regBlock, Index: amd64.RCX, Scale: 4, Disp: int32(s.lay.scratch + scratchVal)}
-	if wide(x.t) {
-		slot.Scale = 8
-	}
+	slot := s.coldOne(x)
 	switch {
 	case v.base != 0:
 		s.moveVal(v, s.loadScalar(x.t, slot))
@@ -110,6 +99,31 @@ func (s *selector) uniformLoad(x *access, m amd64.Mem) val {
 	s.jump(x.done)
 	s.f.ColdEnd()
 	return v
+}
+
+// loadOne loads the element at m for all lanes, as users of i want it.
+func (s *selector) loadOne(i *kir.Instr, m amd64.Mem) val {
+	if t := i.Type; s.info.NeedBase[i.ID] || t.Size() < 4 || t.IsFloat() {
+		return s.loadScalar(t, m)
+	}
+	v := val{typ: i.Type, splat: true}
+	op := amd64.VPBroadcastD
+	if wide(i.Type) {
+		op = amd64.VPBroadcastQ
+	}
+	v.vec[0] = s.vopM(op, 0, m)
+	return v
+}
+
+// coldOne loads one element for the first active lane, with a check of its own, and returns where it is.
+func (s *selector) coldOne(x *access) amd64.Mem {
+	s.lanePointers(x)
+	s.laneCallFirst(x, subLoad)
+	slot := amd64.Mem{Base: regBlock, Index: amd64.RCX, Scale: 4, Disp: int32(s.lay.scratch + scratchVal)}
+	if wide(x.t) {
+		slot.Scale = 8
+	}
+	return slot
 }
 
 // moveVal copies the registers of src to those of dst.

@@ -1,6 +1,7 @@
 package jit
 
 import (
+	"github.com/mlxlua/mlxlua/metal/jit/amd64"
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
@@ -20,6 +21,9 @@ type groups struct {
 	found  bool
 	loads  map[int][]*kir.Instr // by the first Load's Instr.ID
 	stores map[int][]*kir.Instr // by the last Store's
+	// uniform: groups of Loads of one address each, by the first one; at: where their elements are, once that is known.
+	uniform map[int][]*kir.Instr
+	at      map[int]amd64.Mem
 	// done: Loads whose value an earlier Load brought along, and Stores that a later one does.
 	done map[int]bool
 }
@@ -35,7 +39,8 @@ type openGroups struct {
 func (s *selector) inGroups(i *kir.Instr) bool {
 	g := &s.memory.groups
 	if !g.found {
-		*g = groups{found: true, loads: map[int][]*kir.Instr{}, stores: map[int][]*kir.Instr{}, done: map[int]bool{}}
+		*g = groups{found: true, loads: map[int][]*kir.Instr{}, stores: map[int][]*kir.Instr{},
+			uniform: map[int][]*kir.Instr{}, at: map[int]amd64.Mem{}, done: map[int]bool{}}
 		s.findGroups(s.k.Body)
 	}
 	return g.done[i.ID]
@@ -108,7 +113,7 @@ func (o *openGroups) set(v uint64) {
 // join adds an access to the group that it is like, or begins one.
 func (o *openGroups) join(open [][]*kir.Instr, i *kir.Instr) [][]*kir.Instr {
 	for g, list := range open {
-		if o.alike(list[0], i) && len(list)*o.parts < maxGroupRegs {
+		if o.alike(list[0], i) && len(list)*o.regsOf(i) < maxGroupRegs {
 			open[g] = append(list, i)
 			return open
 		}
@@ -152,7 +157,13 @@ func (s *selector) groupable(i *kir.Instr) bool {
 	if i.Op == kir.Load && !s.info.NeedBase[i.ID] && !s.info.NeedVec[i.ID] {
 		return false
 	}
-	if a.Object == 0 || a.Mode != lanes.AccessPattern || a.Size > 4 || s.isThread(a.Object) || a.Span > maxSpan {
+	if a.Object == 0 || s.isThread(a.Object) {
+		return false
+	}
+	if a.Mode == lanes.AccessUniform {
+		return i.Op == kir.Load
+	}
+	if a.Mode != lanes.AccessPattern || a.Size > 4 || a.Span > maxSpan {
 		return false
 	}
 	return s.stride(a.Offsets[:s.group]) != 0 && a.Offsets[0] == 0
@@ -187,9 +198,22 @@ func (s *selector) alike(x, y *kir.Instr) bool {
 	return d > -1024 && d < 1024
 }
 
+// regsOf is how many registers each Load of a group like i holds from the first one on: those of one address are
+// loaded where they stand.
+func (o *openGroups) regsOf(i *kir.Instr) int {
+	if o.info.Access[i.ID].Mode == lanes.AccessUniform {
+		return 0
+	}
+	return o.parts
+}
+
 // closeLoads keeps a group of several Loads for the first of them to do.
 func (o *openGroups) closeLoads(g []*kir.Instr) {
-	if len(g) > 1 {
+	switch {
+	case len(g) <= 1:
+	case o.info.Access[g[0].ID].Mode == lanes.AccessUniform:
+		o.memory.groups.uniform[g[0].ID] = g
+	default:
 		o.memory.groups.loads[g[0].ID] = g
 	}
 }

@@ -248,6 +248,7 @@ func (s *selector) patternStore(x *access) {
 			s.jump(x.done)
 			s.f.ColdEnd()
 		} else {
+			s.prefetch(x.i, plus(m, offs[0]), int64(s.group)*int64(x.size))
 			s.storeParts(x, m, offs, !s.allActive)
 		}
 		var edge func()

@@ -8,6 +8,8 @@ import (
 
 // Loops that go through memory which comes from far away ask for it before they need it: the processor's own
 // prefetching ends with each page, and gives up where two SIMD-groups of a pair read two rows of one page in turns.
+// What they will write they ask for as their own: stores leave in order, so each one that waits for its line holds up
+// those after it.
 
 const (
 	cacheLine = 64
@@ -16,7 +18,7 @@ const (
 	maxLines  = 8        // asked for by one access in one round
 )
 
-// prefetch asks for what a Load of need bytes at m, about to be done, will want in later rounds of its loop.
+// prefetch asks for what a Load or Store of need bytes at m, about to be done, will want in later rounds of its loop.
 func (s *selector) prefetch(i *kir.Instr, m amd64.Mem, need int64) {
 	if i.Args[0].Type != kir.PtrDevice {
 		return
@@ -30,7 +32,11 @@ func (s *selector) prefetch(i *kir.Instr, m amd64.Mem, need int64) {
 	if step <= 0 || ahead > aheadMost || need > maxLines*cacheLine {
 		return
 	}
+	op := amd64.PrefetchT0
+	if i.Op == kir.Store {
+		op = amd64.PrefetchW
+	}
 	for at := int64(0); at < need; at += cacheLine {
-		s.emit(amd64.Inst{Op: amd64.PrefetchT0, Mem: plus(m, int32(ahead+at))})
+		s.emit(amd64.Inst{Op: op, Mem: plus(m, int32(ahead+at))})
 	}
 }

@@ -86,12 +86,12 @@ type Program struct {
 	kernel *kir.Kernel
 	files  []string
 	level  isa
-	group  int // lanes that run together
 	procs  int
 
-	once      sync.Once
+	once      sync.Once // of ready, which sets these
 	optimised *kir.Kernel
-	err       error // of optimising
+	group     int // lanes that run together
+	err       error
 	// variants: for any threadgroup, for lanes.Geometry.Row, for that and Aligned; the same three with Full; the same six
 	// for launches that write past the cache.
 	variants [12]variant
@@ -131,11 +131,21 @@ func Prepare(k *kir.Kernel, files []string, o Options) (*Program, error) {
 	}
 	return &Program{kernel: k, files: files, level: level, pairAlways: o.PairAlways,
 		pastAlways: o.PastAlways, before: o.BeforeCompile,
-		procs: runtime.GOMAXPROCS(0), group: groupOf(k, level)}, nil
+		procs: runtime.GOMAXPROCS(0)}, nil
 }
 
 // Kernel returns the kernel the Program was made of.
 func (p *Program) Kernel() *kir.Kernel { return p.kernel }
+
+// ready optimises the kernel, once.
+func (p *Program) ready() error {
+	p.once.Do(func() {
+		defer p.bug(&p.err)
+		p.optimised = lanes.Optimise(p.kernel)
+		p.group = groupOf(p.optimised, p.level)
+	})
+	return p.err
+}
 
 // variant returns the best code for threadgroups of a size; aligned says that their first threads' x are multiples of
 // the group's lanes, past that the launch writes past the cache.
@@ -195,13 +205,6 @@ func (p *Program) bug(err *error) {
 // compile makes the code of a variant, or says in it why there is none.
 func (p *Program) compile(v *variant, geo lanes.Geometry, past bool) {
 	defer p.bug(&v.err)
-	p.once.Do(func() {
-		defer p.bug(&p.err)
-		p.optimised = lanes.Optimise(p.kernel)
-	})
-	if v.err = p.err; v.err != nil {
-		return
-	}
 	k := p.optimised
 	if geo.Pair != 0 {
 		if k = lanes.Pair(k, geo.Pair, p.pairAlways); k == nil {

@@ -36,6 +36,9 @@ type Run struct {
 // NewRun checks a launch and readies it; the kernel is compiled for it if need be. Buffers must stay valid until
 // every Work has returned. Launch.Validate and Launch.Workers have no meaning here.
 func (p *Program) NewRun(l interp.Launch) (*Run, error) {
+	if err := p.ready(); err != nil {
+		return nil, err
+	}
 	r, _ := p.runs.Get().(*Run)
 	if r == nil {
 		r = &Run{prog: p}

@@ -86,6 +86,7 @@ type Param struct {
 	// MinBytes is the least length a binding must have: the structure's size for a reference parameter, else 0.
 	MinBytes            int
 	Read, Write, Atomic bool
+	Part                bool // as Region.Part, of its elements
 }
 
 // Var is a scalar mutable variable; it has no address.
@@ -107,7 +108,7 @@ type Region struct {
 	Space       Space
 	Size, Align int
 	Elem        Type // the scalar type that messages count indices in
-	Part        bool // as Var.Part
+	Part        bool // as Var.Part: some scalars of it may be set
 	Data        []byte
 	Pos         Pos
 }

@@ -258,11 +258,12 @@ type (
 		Body   Stmt
 	}
 
-	// RangeForStmt is for (Var : Range) Body. Var has no initialiser.
+	// RangeForStmt is for (Var : Range) Body. Var has no initialiser. With Names it is that of a structured binding.
 	RangeForStmt struct {
 		stmtNode
 		Unroll uint8 // as in ForStmt
 		Var    *VarDecl
+		Names  []*Name
 		Range  Expr // may be an InitList
 		Body   Stmt
 	}

@@ -104,7 +104,7 @@ const (
 	// Example:
 	//	kernel void k(device int *x) { int a = 1; int a = 2; }
 	Redefinition Code = 319
-	// Recursion is a function that calls itself, directly or through others.
+	// Recursion is a function that calls itself, directly or through others, and not as the last thing it does.
 	//
 	// Example:
 	//	int f(int n) { return n == 0 ? 0 : f(n - 1); }

@@ -105,8 +105,11 @@ func compileOn(pre *frozen, src Source, opt Options) (mod *kir.Module, err error
 
 func compileMode(pre *frozen, src Source, opt Options, raw bool) (mod *kir.Module, err error) {
 	f, parseErrs := Parse(Unit{Sources: []Source{src}, Parent: pre.file, Include: opt.Include, Defines: opt.Defines})
-	if f == nil {
-		return nil, parseErrs.Err()
+	for _, e := range parseErrs {
+		switch e.Code {
+		case IncludeNotFound, TooMuchText, TooDeep, TooManyErrors: // half a text has errors that are none
+			return nil, parseErrs
+		}
 	}
 	c := newCompiler(f, opt)
 	c.raw = raw
@@ -119,6 +122,7 @@ func compileMode(pre *frozen, src Source, opt Options, raw bool) (mod *kir.Modul
 				c.errs = &c.list
 				c.errorf(Internal, c.lastPos, "internal error of the compiler: %v (in %s)", r, panicFrames())
 			}
+			sortErrors(c.list)
 			mod, err = nil, c.list.Err()
 			if err == nil {
 				err = errors.New("[msl] BUG: compilation stopped without an error")
@@ -187,9 +191,11 @@ type compiler struct {
 	lastPos    Pos
 	depth      int
 	instrs     int
-	work       int // statements and expressions walked for the kernel
-	unitWork   int // and for all kernels so far
-	instCount  int // instances of templates
+	work       int              // statements and expressions walked for the kernel
+	unitWork   int              // and for all kernels so far
+	errorWork  int              // of that, since the first error
+	instCount  int              // instances of templates
+	failed     map[*funcEnt]int // kernels with errors, by their template
 
 	types    map[typeKey]*ctype
 	structs  map[structKey]*ctype
@@ -220,9 +226,12 @@ func newCompiler(f *File, opt Options) *compiler {
 		file: f, opt: opt, types: map[typeKey]*ctype{}, structs: map[structKey]*ctype{}, enums: map[enumKey]*ctype{},
 		enumVals: map[enumValKey]operand{}, resolved: map[*entity]qtype{}, globals: map[*entity]value{},
 		busy:  map[*entity]bool{},
-		insts: map[*tmplInfo]*instances[*structInfo]{}, varInsts: map[*tmplInfo][]varInst{}, finsts: map[*funcEnt]*instances[*funcInst]{},
-		used: map[*funcEnt]bool{}, overlay: map[*env]*env{}, extraTmpl: map[*tmplInfo][]*TemplateDecl{},
-		extraSpecs: map[*funcEnt][]*funcEnt{}, members: map[memberKey][]memberDef{}, portable: map[kir.Pos]Pos{},
+		insts: map[*tmplInfo]*instances[*structInfo]{}, varInsts: map[*tmplInfo][]varInst{},
+		finsts: map[*funcEnt]*instances[*funcInst]{},
+		used:   map[*funcEnt]bool{}, overlay: map[*env]*env{}, extraTmpl: map[*tmplInfo][]*TemplateDecl{},
+		extraSpecs: map[*funcEnt][]*funcEnt{}, members: map[memberKey][]memberDef{},
+		portable: map[kir.Pos]Pos{},
+		failed:   map[*funcEnt]int{},
 	}
 	c.errs = &c.list
 	return c

@@ -109,6 +109,13 @@ func FuzzCompile(f *testing.F) {
 		"kernel void k(device float4 *x) { x->xyzw.wzyx[1] = x[0][x[0].x > 1]; }",
 		"union U { float4 f; int i[8]; }; kernel void k(device U *x) { U u = x[0]; u.i[1] = 2; x[1] = u; }",
 		"kernel void k(device int *x) { switch (*x) { case 1: int y = 2; default: x[1] = y; } }",
+		"struct S { int a : 3; uint : 5; bool b : 1; } __attribute__((packed)); kernel void k(device S *x) " +
+			"{ S s = {.b = true}; auto &[p, q] = s; p++; (x->a ? s : *x) = s; x[1] = s; }",
+		"void f(int n, device int *x) { *x += n; if (n) { int m = n; f(m - 1, x + m); } } " +
+			"kernel void k(device int *x) { f(*x, x); int a[] = {[2] = 1, 3}; (*x ? a[0] : a[1])++; x[1] = a[3]; }",
+		"constant int c [[function_constant(0)]]; constant bool d = is_function_constant_defined(c);" +
+			"kernel void k(device int *x) { if (d) { *x = c; } *x = d ? c : 3; }",
+		"#define F(a, ...) a __VA_OPT__(, __VA_ARGS__ ## b) __VA_OPT__()\nkernel void k(device int *x) { F(*x = 1, x); }",
 		"struct S { int operator()(int) const { return 1; } operator S() const; }; " +
 			"kernel void k(device int *x) { *x = S()(1); }",
 	} {

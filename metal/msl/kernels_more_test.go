@@ -28,7 +28,7 @@ kernel void k(device int *out [[buffer(0)]]) {
   int a[] = {[1] = 4, 8, [4] = 6}; out[6] = a[0]; out[7] = a[1]; out[8] = a[2]; out[9] = a[4] + a[3] + sizeof(a) - 20;
   U u = {.f = 1}; out[10] = u.i; D d = {.b = 1}; out[11] = d.a; out[12] = fixed.y;
 }`},
-	{name: "structured bindings", grid: one, want: []int32{1, 2, 30, 4, 5, 6, 40, 1, 2, 9}, text: `
+	{name: "structured bindings", grid: one, want: []int32{1, 2, 30, 4, 5, 6, 40, 1, 2, 9, 86, 34}, text: `
 struct P { int x; int y; };
 P make(int a) { return {a, a + 1}; }
 kernel void k(device int *out [[buffer(0)]]) {
@@ -36,6 +36,8 @@ kernel void k(device int *out [[buffer(0)]]) {
   int arr[2] = {4, 5}; auto [e, f] = arr; arr[0] = 0; out[3] = e; out[4] = f;
   const auto [x, y] = make(5); out[5] = y; auto &[g, h] = arr; g = 40; out[6] = arr[0];
   auto [s, t, u] = int3(1, 2, 9); out[7] = s; out[8] = t; out[9] = u;
+  P all[] = {{1, 2}, {3, 4}}; for (auto &[m, n] : all) { m *= 10; n += m; }
+  out[10] = 0; for (const auto [m, n] : all) { out[10] += m + n; } out[11] = all[1].y;
 }`},
 	{name: "words for operators", grid: one, want: []int32{1, 0, 1, 6, 5, 1, 7, 1, -6, 3}, text: `
 #if defined(NONE) or not defined(__METAL_VERSION__)
@@ -115,6 +117,12 @@ struct Ring {
 };
 kernel void k(device int *out [[buffer(0)]], uint i [[thread_position_in_grid]]) {
   int a = 0; sum(i, &a); Ring r{0, 7}; r.next(i); out[i] = a + r.at;
+}`},
+	{name: "auto keeps packed vectors packed", grid: one, in: []any{[]float32{1, 2, 3, 4, 5, 6}},
+		want: []int32{12, 12, 16, 6, 16, 5}, text: `
+kernel void k(device int *out [[buffer(0)]], device packed_float3 *p [[buffer(1)]]) {
+  auto q = p[0]; out[0] = sizeof(q); out[1] = sizeof(p[0]); out[2] = sizeof(p[0] + q); q += p[1]; q.x = 6;
+  out[3] = q[0]; auto r = float3(q); out[4] = sizeof(r); const auto s = p[1]; out[5] = dot(float3(0, 1, 0), s);
 }`},
 	{name: "members of a base by its name", grid: one, want: []int32{4, 5, 2, 3}, text: `
 template <typename T> struct A { T v; T get() { return v; } };

@@ -65,6 +65,9 @@ type gen struct {
 	wishes map[*kir.Instr]uint8
 	vol    map[*kir.Instr]bool
 
+	loops int             // loops around what is emitted
+	never map[uint64]bool // variables that nothing sets: see unset
+
 	contract bool // multiply and add may become fma
 	tgBytes  int
 	labels   []*jumpScope
@@ -101,7 +104,7 @@ func newGen(c *compiler, name string) *gen {
 		c: c, k: k, blk: k.Body, consts: map[constKey]*kir.Instr{}, varMem: map[uint64]varHome{},
 		leaves: map[leafKey]operand{}, contract: true,
 		wishes: map[*kir.Instr]uint8{}, vol: map[*kir.Instr]bool{},
-		regionOf: map[*object]int{}, constMem: map[*object]int{},
+		regionOf: map[*object]int{}, constMem: map[*object]int{}, never: map[uint64]bool{},
 	}
 }
 

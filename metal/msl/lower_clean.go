@@ -61,6 +61,9 @@ func (g *gen) demote() {
 			walk(in.Else)
 			if in.Op == kir.VarGet || in.Op == kir.VarSet {
 				if h, ok := g.varMem[in.Imm]; ok {
+					if in.Op == kir.VarSet && in.Args[0].Op == kir.VarGet && g.never[in.Args[0].Imm] {
+						continue // memory keeps its bytes from round to round
+					}
 					p := addr(&out, h, in.Pos)
 					if in.Op == kir.VarGet {
 						in.Op, in.Imm, in.Args = kir.Load, 0, []*kir.Instr{p}

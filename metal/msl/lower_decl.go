@@ -176,7 +176,28 @@ func (g *gen) defaultVar(d *VarDecl, name string, t qtype) value {
 		}
 		return g.newLocal(name, t, g.load(v))
 	}
-	return g.objVal(g.newObject(name, t))
+	o := g.newObject(name, t)
+	g.unset(o)
+	return g.objVal(o)
+}
+
+// unset takes the value of the last round from a variable that is declared in a loop: it is set to that of a variable
+// which nothing ever sets, so that validation finds what depends on it and no value lives on from round to round.
+func (g *gen) unset(o *object) {
+	if g.loops == 0 || g.exec || o.mem {
+		return
+	}
+	never := map[kir.Type]int{}
+	for _, s := range o.slots {
+		like := g.k.Vars[s.v]
+		v, ok := never[like.Type]
+		if !ok {
+			v = g.newVar(like.Name, like.Type)
+			g.k.Vars[v] = like
+			never[like.Type], g.never[uint64(v)] = v, true
+		}
+		g.varSet(s.v, g.varGet(v))
+	}
 }
 
 // initValue evaluates an initialiser and converts it to the variable's type, which it may complete: auto, an
@@ -304,6 +325,7 @@ func (g *gen) threadgroupVar(d *VarDecl, name string, t qtype) value {
 	}
 	_, p := g.newRegion(kir.Region{
 		Name: name, Space: kir.Threadgroup, Size: t.T.size, Align: max(t.T.align, 1), Elem: t.T.firstScalar(),
+		Part: hasParts(t.T),
 	})
 	return value{k: vMem, q: t, ptr: p}
 }

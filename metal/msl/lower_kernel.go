@@ -121,6 +121,9 @@ func (c *compiler) explicitInst(p pendingInst) (*kir.Kernel, Pos) {
 	}
 	all := inst.f.decl.Specs
 	all.Attrs = append(append([]Attr(nil), all.Attrs...), specs.Attrs...)
+	if c.failed[inst.f] >= maxFailed { // the other instances have the same errors
+		return nil, at
+	}
 	return c.kernel(inst, kernelName(specs, name.Ident), &all), at
 }
 
@@ -185,6 +188,10 @@ func (c *compiler) kernel(inst *funcInst, name string, specs *Specs) *kir.Kernel
 	g.env, g.fr, g.contract = e, fr, g.contractOf(f)
 	g.block(f.decl.Body, true)
 	if c.errCount() != before {
+		c.failed[f]++
+		return nil
+	}
+	if len(c.list) > 0 { // then nobody wants the kernel
 		return nil
 	}
 	g.finish()
@@ -369,6 +376,7 @@ func (b *paramBinder) buffer(p *paramInst, t *ctype) value {
 	if kp.Elem == kir.U64 && e.T.kind == tStruct {
 		kp.Elem = kir.U8
 	}
+	kp.Part = hasParts(e.T)
 	if t.kind == tRef {
 		kp.MinBytes = e.T.size
 	}

@@ -47,6 +47,9 @@ func (g *gen) rangeForStmt(s *RangeForStmt) flow {
 		return fNext
 	}
 	decl := &DeclStmt{stmtNode: stmtNode{at}, Decls: []Decl{&v}}
+	if len(s.Names) > 0 {
+		decl.Decls[0] = &BindingDecl{declNode: declNode{at}, Names: s.Names, Var: &v}
+	}
 	loop.Body = &BlockStmt{stmtNode: stmtNode{at}, List: []Stmt{decl, s.Body}}
 	return g.forStmt(loop)
 }

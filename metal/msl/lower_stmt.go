@@ -222,6 +222,8 @@ func (g *gen) loop(p loopParts) flow {
 		return g.execLoop(p)
 	}
 	defer g.push()()
+	g.loops++
+	defer func() { g.loops-- }()
 	in := &kir.Instr{Op: kir.Loop}
 	if p.wish != wishNone {
 		g.wishes[in] = p.wish

@@ -525,6 +525,8 @@ func (g *gen) forRange(name string, n int64, body func(i operand)) {
 	v := g.newVar(name, kir.I64)
 	g.varSet(v, g.i64(0))
 	loop := &kir.Instr{Op: kir.Loop}
+	g.loops++
+	defer func() { g.loops-- }()
 	loop.Body = g.inBlock(func() {
 		i := g.varGet(v)
 		done := g.inBlock(func() { g.breakTo(loop) })

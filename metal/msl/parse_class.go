@@ -204,7 +204,7 @@ func (p *parser) classBody(s *StructDecl, sc *scope, info nameInfo) {
 	if s.Name != nil && s.Name.Ident != "" {
 		p.class.sym = p.f.syms.sym(s.Name.Ident)
 	}
-	for p.kind() != tRBrace && p.kind() != tEOF {
+	for p.kind() != tRBrace && p.kind() != tEOF && !p.over {
 		at, inner, lateDepth, cls := p.i, p.mark(), p.lateDepth, p.class
 		p.classMember(s)
 		p.pop(inner)

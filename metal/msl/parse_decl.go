@@ -110,7 +110,7 @@ func (p *parser) namespace(inline bool, out *[]Decl) {
 		return
 	}
 	*out = append(*out, d)
-	for p.kind() != tRBrace && p.kind() != tEOF {
+	for p.kind() != tRBrace && p.kind() != tEOF && !p.over {
 		at, inner := p.i, p.mark()
 		p.declaration(inNamespace, &d.Decls)
 		p.pop(inner)
@@ -297,22 +297,9 @@ func (p *parser) bindingFollows() bool {
 
 // binding parses [a, b] = x; after auto, auto & or auto &&.
 func (p *parser) binding(sr *specResult, at Base, out *[]Decl) {
-	v := &VarDecl{declNode: declNode{at}, Specs: sr.specs, Type: p.pointers(sr.typ)}
-	v.Name = &Name{Base: at, NamePart: NamePart{PartAt: at.At, Ident: "(binding)"}}
-	b := &BindingDecl{declNode: declNode{at}, Var: v}
-	p.expect(tLBrack, "before the names of a binding")
-	var syms []int32
-	for p.kind() == tIdent {
-		n := p.newName()
-		n.n = Name{Base: p.base(), NamePart: NamePart{PartAt: p.pos(), Ident: p.tok().text}}
-		b.Names = append(b.Names, &n.n)
-		syms = append(syms, p.tok().sym)
-		p.advance()
-		if !p.accept(tComma) {
-			break
-		}
-	}
-	p.expect(tRBrack, "after the names of a binding")
+	b := &BindingDecl{declNode: declNode{at}}
+	v, names, syms := p.boundNames(sr, at)
+	b.Var, b.Names = v, names
 	if p.kind() == tLParen {
 		p.errorf(BadDeclarator, "a structured binding is initialised by = or {}")
 		return
@@ -323,6 +310,24 @@ func (p *parser) binding(sr *specResult, at Base, out *[]Decl) {
 	}
 	*out = append(*out, b)
 	p.expect(tSemi, "after a declaration")
+}
+
+// boundNames parses [a, b] after auto, and returns the variable without a name that they are parts of.
+func (p *parser) boundNames(sr *specResult, at Base) (v *VarDecl, names []*Name, syms []int32) {
+	v = &VarDecl{declNode: declNode{at}, Specs: sr.specs, Type: p.pointers(sr.typ)}
+	v.Name = &Name{Base: at, NamePart: NamePart{PartAt: at.At, Ident: "(binding)"}}
+	p.expect(tLBrack, "before the names of a binding")
+	for p.kind() == tIdent {
+		n := p.newName()
+		n.n = Name{Base: p.base(), NamePart: NamePart{PartAt: p.pos(), Ident: p.tok().text}}
+		names, syms = append(names, &n.n), append(syms, p.tok().sym)
+		p.advance()
+		if !p.accept(tComma) {
+			break
+		}
+	}
+	p.expect(tRBrack, "after the names of a binding")
+	return v, names, syms
 }
 
 // attachAttrs gives a class the attributes that stand before it.

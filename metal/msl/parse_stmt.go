@@ -14,7 +14,7 @@ func (p *parser) blockStmt() *BlockStmt {
 	p.advance()
 	var buf [8]Stmt
 	list := buf[:0]
-	for p.kind() != tRBrace && p.kind() != tEOF {
+	for p.kind() != tRBrace && p.kind() != tEOF && !p.over {
 		at, depth, block, inner := p.i, p.depth, p.block, p.mark()
 		loops, switches, noGT := p.loops, p.switches, p.noGT
 		list = p.stmtInto(list)
@@ -425,15 +425,23 @@ func (p *parser) rangeForStmt(at stmtNode, unroll uint8) Stmt {
 		p.noType(&sr)
 		return f
 	}
-	d := p.declarator(sr.typ, declNamed)
-	f.Var = &VarDecl{declNode: declNode{Base{d.at}}, Specs: sr.specs, Type: d.typ, Name: d.name}
-	if d.sym == 0 {
-		p.errorAt(d.at, BadDeclarator, "for declares one variable")
-		return f
+	var syms []int32
+	if sr.typ.Kind == TypeAuto && p.bindingFollows() {
+		f.Var, f.Names, syms = p.boundNames(&sr, p.base())
+	} else {
+		d := p.declarator(sr.typ, declNamed)
+		f.Var = &VarDecl{declNode: declNode{Base{d.at}}, Specs: sr.specs, Type: d.typ, Name: d.name}
+		if d.sym == 0 {
+			p.errorAt(d.at, BadDeclarator, "for declares one variable")
+			return f
+		}
+		syms = append(syms, d.sym)
 	}
 	p.expect(tColon, "after the variable of for")
 	f.Range = p.initClause()
-	p.declare(d.sym, entry{kind: nkValue})
+	for _, s := range syms {
+		p.declare(s, entry{kind: nkValue})
+	}
 	p.expect(tRParen, "after for (...")
 	f.Body = p.loopBody()
 	return f

@@ -13,6 +13,8 @@ import (
 
 // declForms are texts and their trees, following the grammar of C++14 (N4140) and section 4 of Metal's specification.
 var declForms = [][2]string{
+	{"struct A { int a : 3; uint : 0; bool b : 1 = true; } __attribute__((packed));",
+		"(struct A [[packed]] {(field a : int bits 3) (field _ : uint bits 0) (field b : bool = true bits 1)})"},
 	// Declarators: [dcl.meaning].
 	{"int a, *b, **c, d[2][3], (*e)[4], &f = a;", "(var a : int) (var b : ptr(int)) (var c : ptr(ptr(int))) " +
 		"(var d : array[2](array[3](int))) (var e : ptr(array[4](int))) (var f : ref(int) = a)"},
@@ -58,7 +60,8 @@ var declForms = [][2]string{
 	{"struct A {}; struct B : public A, private metal::vec<int, 2> { using A::x; };",
 		"(struct A {}) (struct B :public A :private metal::vec<type int, 2> {(using A::x)})"},
 	{"struct { int a; } x; typedef struct T1 { int b; } T2; enum { P, Q } e;",
-		"(var x : (struct _ {(field a : int)})) (struct T1 {(field b : int)}) (alias T2 T1) (var e : (enum _ P Q))"},
+		"(var x : (struct _ {(field a : int)})) (struct T1 {(field b : int)}) (alias T2 T1) " +
+			"(enum _ P Q) (var e : (enum _ P Q))"},
 	{"enum class E : uchar { A = 1, B, }; enum F { C = int(E::A) }; constant E e = E::B;",
 		"(enum class E : uchar A=1 B) (enum F C=(new int E::A)) (var e : constant E = E::B)"},
 	{"struct A { void f(); static int n; struct N { N(); }; }; void A::f() { n = 1; } int A::n = 2; A::N::N() {}",
@@ -113,6 +116,11 @@ var declForms = [][2]string{
 
 // stmtForms are the same for statements.
 var stmtForms = [][2]string{
+	{"int s = {.a = 1, .b{2}, [3] = {4}};", "(var s : int = {.a=1 .b={2} [3]={4}})"},
+	{"auto [a, b] = c; const auto &[d] = b;",
+		"(bind a b (var (binding) : auto = c)) (bind d (var (binding) : ref(const auto) = b))"},
+	{"for (auto [a, b] : c) a;", "(for (bind a b (var (binding) : auto)) : c a;)"},
+	{"x = not a and b or c xor d;", "(= x (|| (&& (! a) b) (^ c d)));"},
 	// Precedence and associativity: [expr].
 	{"x = a + b * c - d / e % g;", "(= x (- (+ a (* b c)) (% (/ d e) g)));"},
 	{"x = y = z += 1;", "(= x (= y (+= z 1)));"},

@@ -9,7 +9,7 @@ import (
 // Limits of the preprocessor: errors instead of endless work on macros that multiply.
 const (
 	maxTokens  = 1 << 19   // in the result of a unit
-	maxWork    = 2 << 20   // tokens made and moved by macro expansion
+	maxWork    = 1 << 20   // tokens made and moved by macro expansion
 	maxHide    = 512       // macros expanded within one another
 	maxArgs    = 200       // macro calls nested in arguments
 	maxText    = 64 << 10  // bytes of a token made by # or ##

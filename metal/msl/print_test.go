@@ -210,6 +210,11 @@ func sexpr(x Expr) string {
 		return strings.TrimSpace("(new "+stype(x.Type)+" "+sexprs(x.Args)) + ")"
 	case *InitList:
 		return "{" + sexprs(x.Elems) + "}"
+	case *DesignatedExpr:
+		if x.Index != nil {
+			return "[" + sexpr(x.Index) + "]=" + sexpr(x.X)
+		}
+		return "." + x.Field + "=" + sexpr(x.X)
 	case *SizeofExpr:
 		word := "sizeof "
 		if x.Align {
@@ -305,7 +310,11 @@ func sstmt(x Stmt) string {
 	case *ForStmt:
 		return "(for " + sstmt(x.Init) + " " + scond(x.Var, x.Cond) + " " + sexpr(x.Post) + " " + sstmt(x.Body) + ")"
 	case *RangeForStmt:
-		return "(for " + sdecl(x.Var) + " : " + sexpr(x.Range) + " " + sstmt(x.Body) + ")"
+		v := Decl(x.Var)
+		if len(x.Names) > 0 {
+			v = &BindingDecl{Names: x.Names, Var: x.Var}
+		}
+		return "(for " + sdecl(v) + " : " + sexpr(x.Range) + " " + sstmt(x.Body) + ")"
 	case *WhileStmt:
 		return "(while " + scond(x.Var, x.Cond) + " " + sstmt(x.Body) + ")"
 	case *DoStmt:
@@ -391,6 +400,12 @@ func sdecl(d Decl) string {
 			s += " {" + sdecls(d.Members) + "}"
 		}
 		return s + ")"
+	case *BindingDecl:
+		s := "(bind"
+		for _, n := range d.Names {
+			s += " " + sname(n)
+		}
+		return s + " " + sdecl(d.Var) + ")"
 	case *AccessDecl:
 		return d.Access + ":"
 	case *EnumDecl:

@@ -179,15 +179,34 @@ next:
 
 // callOverload calls the best function of a set.
 func (g *gen) callOverload(fn *overload, args []value, at Pos) value {
+	var inst *funcInst
+	var why string
+	if len(fn.funcs) > 0 || fn.bi == nil {
+		inst, why = g.resolve(fn.funcs, fn, args, fn.this, false)
+	}
+	// A unit's own overload in namespace metal, as for a half type, is one among the library's.
+	own := inst != nil && inst.f.usr && !(inMetal(inst.f.env) && !exactCall(g, inst, args))
+	if c, ok := g.chooseSet(fn, args); ok && !own {
+		switch {
+		case c.elem != nil:
+			if args, ok = g.asChosen(c, fn, args); !ok {
+				return badValue
+			}
+			if len(fn.funcs) > 0 {
+				inst, why = g.resolve(fn.funcs, fn, args, fn.this, false)
+			}
+		case inst == nil || !inst.f.usr:
+			g.ambiguousCall(c, fn, args, at)
+			return badValue
+		default:
+			own = true
+		}
+	}
 	if len(fn.funcs) == 0 && fn.bi != nil {
 		return g.callBuiltin(fn, args, at)
 	}
-	inst, why := g.resolve(fn.funcs, fn, args, fn.this, false)
-	// A unit's own overload in namespace metal, as for a half type, is one among the library's.
-	if fn.bi != nil && (inst == nil || (!inst.f.usr || inMetal(inst.f.env)) && !exactCall(g, inst, args)) {
-		if fn.bi.accepts(args, fn) {
-			return g.callBuiltin(fn, args, at)
-		}
+	if fn.bi != nil && !own && (inst == nil || !exactCall(g, inst, args)) && fn.bi.accepts(args, fn) {
+		return g.callBuiltin(fn, args, at)
 	}
 	if inst == nil || !inst.f.usr {
 		if r, ok := g.liftCall(fn, inst, args, at); ok {
@@ -297,6 +316,10 @@ func (g *gen) call(inst *funcInst, args []value, this *value, at Pos) value {
 			return voidValue
 		}
 		g.c.errorf(Undeclared, at, "%s is declared, but has no body", g.c.signature(f))
+		return badValue
+	}
+	if isKernel(&decl.Specs) {
+		g.c.errorf(Unsupported, at, "the kernel %s cannot be called: put what both need in a function", g.c.signature(f))
 		return badValue
 	}
 	if g.unevaluated && inst.ret.T.kind != tAuto && f.lam == nil {
@@ -649,6 +672,9 @@ func (g *gen) deduceAuto(t qtype, v *value, at Pos) qtype {
 			return badType
 		}
 		r := g.decayed(v)
+		if v.isLvalue() && v.q.T.kind == tVec {
+			r.T = v.q.T // a copy of a packed vector is packed
+		}
 		r.Const, r.Vol, r.Space = t.Const, t.Vol, t.Space
 		return r
 	case tPtr:

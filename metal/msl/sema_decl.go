@@ -128,6 +128,15 @@ func (c *compiler) declareUsing(e *env, d *UsingDecl) {
 }
 
 func (c *compiler) declareVar(e *env, d *VarDecl) {
+	t := d.Type
+	for t != nil && t.Kind == TypeArray {
+		t = t.Elem
+	}
+	if t != nil && !c.freezing && d.Name != nil && t.Kind != TypePointer && t.Kind != TypeReference &&
+		(t.Quals.Space == SpaceThreadgroup || t.Quals.Space == SpaceDevice) {
+		c.errorf(AddressSpace, d.Pos(), "the variable '%s' outside functions must be in the constant address space",
+			d.Name.Ident)
+	}
 	if d.Field || d.Name == nil {
 		return
 	}

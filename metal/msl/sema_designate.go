@@ -12,13 +12,16 @@ func hasDesignators(l *InitList) bool {
 	return false
 }
 
+// maxDesignated bounds the parts of a list with designators, which are all written out.
+const maxDesignated = 1 << 14
+
 // placeDesignated returns a list in the order of the parts of t, with what its designators pass over left out; nil
 // after an error. Elements without a designator follow the one before, as in C.
 func (g *gen) placeDesignated(l *InitList, t *ctype, at Pos) *InitList {
 	most := 0
 	switch {
 	case t.kind == tArray && t.n < 0:
-		most = maxSlots * maxSlots
+		most = maxDesignated + 1
 	case t.kind == tArray:
 		most = t.n
 	case t.kind == tStruct && !t.st.userCtor && t.st.lambda == nil:
@@ -38,6 +41,10 @@ func (g *gen) placeDesignated(l *InitList, t *ctype, at Pos) *InitList {
 		}
 		if next >= most {
 			g.c.errorf(TooManyInits, x.Pos(), "%s has no part %d", t, next)
+			return nil
+		}
+		if next > maxDesignated {
+			g.c.errorf(TooLarge, x.Pos(), "a designator of part %d: at most %d", next, maxDesignated)
 			return nil
 		}
 		for len(out) <= next {

@@ -165,8 +165,7 @@ func (c *compiler) complete(st *structInfo) {
 	}
 	t.size = alignUp(t.size, t.align)
 	if t.size > maxBytes {
-		t.size = maxBytes
-		c.errorf(TooLarge, st.decl.Pos(), "the class %s is larger than %d bytes", st, maxBytes)
+		c.fatal(TooLarge, st.decl.Pos(), "the class %s is larger than %d bytes", st, maxBytes)
 	}
 	st.state = 2
 	for _, a := range st.asserts {
@@ -248,7 +247,7 @@ func (l *layout) add(f field) {
 	} else {
 		if !(f.base && len(ft.st.fields) == 0) { // an empty base takes no room
 			f.off = alignUp(t.size, align)
-			t.size = min(f.off+ft.size, maxBytes)
+			t.size = min(f.off+ft.size, maxBytes+1)
 		}
 		if t.comps >= 0 && ft.comps >= 0 {
 			t.comps = min(t.comps+ft.comps, maxBytes)

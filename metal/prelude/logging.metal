@@ -2,7 +2,13 @@
 
 namespace metal {
 
-enum os_log_type { OS_LOG_TYPE_DEFAULT, OS_LOG_TYPE_INFO, OS_LOG_TYPE_DEBUG, OS_LOG_TYPE_ERROR = 16, OS_LOG_TYPE_FAULT };
+enum os_log_type {
+  OS_LOG_TYPE_DEFAULT,
+  OS_LOG_TYPE_INFO,
+  OS_LOG_TYPE_DEBUG,
+  OS_LOG_TYPE_ERROR = 16,
+  OS_LOG_TYPE_FAULT
+};
 
 struct os_log {
   constexpr os_log(constant const char*, constant const char*) constant {}

@@ -199,6 +199,9 @@ func explain(c *metal.Command, err error) error {
 	if !f.Unwritten {
 		return fmt.Errorf("%w: %s", err, r.Buf)
 	}
+	if c.Writes(f.Param) {
+		return fmt.Errorf("%w: %s, which this kernel itself is to write: no earlier command wrote that element", err, r.Buf)
+	}
 	if _, _, writer := r.Unwritten(); writer != "" {
 		return fmt.Errorf("%w: %s, which %s, should have written", err, r.Buf, writer)
 	}

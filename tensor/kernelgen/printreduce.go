@@ -199,7 +199,12 @@ func (w *reducePrinter) element(indent string) string {
 
 // combine is the Combine expression of two accumulators.
 func (w *reducePrinter) combine(a, b string) string {
-	return expand(w.r.Reducer.Combine, func(n int) string { return [...]string{a, b}[min(n, 1)] }, "x")
+	return pairOf(w.r.Reducer.Combine, a, b)
+}
+
+// pairOf is an expression of two accumulators.
+func pairOf(expr, a, b string) string {
+	return expand(expr, func(n int) string { return [...]string{a, b}[min(n, 1)] }, "x")
 }
 
 // accumulate leaves in acc what a thread's elements combine to.
@@ -293,7 +298,11 @@ func (w *reducePrinter) addElement(indent string) {
 	v := w.element(indent)
 	load := expand(w.r.Reducer.Load, func(int) string { return v }, "ulong(x)")
 	w.line(indent, "const ", w.r.Reducer.Acc, " item = ", load, ";")
-	w.line(indent, "acc = ", w.combine("acc", "item"), ";")
+	next := w.r.Reducer.Next
+	if next == "" {
+		next = w.r.Reducer.Combine
+	}
+	w.line(indent, "acc = ", pairOf(next, "acc", "item"), ";")
 }
 
 // acrossLanes combines the accumulators of a SIMD-group in a tree; lane 0 has the result.

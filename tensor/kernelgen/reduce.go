@@ -236,8 +236,7 @@ func (l *ReduceLayout) Wide(p Pass) bool {
 func (r *Reduction) Key(b []byte) []byte {
 	b = r.Program.Key(b)
 	for _, s := range []string{r.OutType, r.Reducer.Acc, r.Reducer.Header, r.Reducer.Init, r.Reducer.Load,
-		r.Reducer.Combine,
-		r.Reducer.Finish} {
+		r.Reducer.Next, r.Reducer.Combine, r.Reducer.Finish} {
 		b = append(b, '|')
 		b = append(b, s...)
 	}

@@ -1,10 +1,7 @@
 package ops
 
 import (
-	_ "embed"
-	"encoding/binary"
 	"fmt"
-	"math"
 
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
@@ -13,8 +10,6 @@ import (
 var (
 	// matmul takes operands of two dimensions or more and of one dtype.
 	matmul = tensor.Declare[tensor.None]("matmul")
-	//go:embed matmul.metal
-	matmulText string
 )
 
 func init() {
@@ -82,80 +77,6 @@ func matrices(a, b tensor.Shape) (batch, ma, mb tensor.Shape, err error) {
 		err = fmt.Errorf("batch dimensions of a %v and b %v cannot be broadcast", a, b)
 	}
 	return batch, ma, mb, err
-}
-
-// matmulTexts are the kernels' texts.
-var matmulTexts texts[matmulVariant]
-
-type matmulVariant struct {
-	dtype tensor.DType
-	rows  int  // of a tile
-	cols  int  // of a tile
-	unit  bool // the columns of b lie side by side
-}
-
-func (v matmulVariant) text() string {
-	acc := accumulator(v.dtype)
-	flag := map[bool]int{true: 1}
-	text := fmt.Sprintf("#define T %s\n#define ACC %s\n#define ZERO %s\n", v.dtype.MSL(), acc.MSL(), zeroOf(acc)) +
-		fmt.Sprintf("#define ROWS %d\n#define COLS %d\n#define UNIT %d\n", v.rows, v.cols, flag[v.unit])
-	if v.dtype.IsComplex() {
-		return text + "#define FMA(a, b, c) ((a) * (b) + (c))\n" + matmulText
-	}
-	return text + "#define FMA(a, b, c) metal::fma(a, b, c)\n" + matmulText
-}
-
-func runMatmul(r *tensor.Run, _ tensor.None) error {
-	a, b, out := r.In[0], r.In[1], r.Out[0]
-	if out.Shape.Size() == 0 {
-		return nil
-	}
-	batch, ma, mb, err := matrices(a.Shape, b.Shape)
-	if err != nil {
-		return err
-	}
-	if ma[1] == 0 {
-		return r.Fill(out, make([]byte, out.DType.Size()))
-	}
-	d := a.DType
-	v := matmulVariant{dtype: d, rows: tileRows(ma[0]), cols: 1, unit: b.Strides[len(b.Strides)-1] == 1}
-	if v.unit && mb[1]%4 == 0 && !d.IsComplex() {
-		v.cols = 4
-	}
-	p, err := r.Kernel(metal.Source{
-		Label:   "matmul",
-		Text:    matmulTexts.get(v, matmulVariant.text),
-		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: d == tensor.Float64},
-	}, "matmul")
-	if err != nil {
-		return err
-	}
-	stack := func(o tensor.Operand) (tensor.Operand, []int) {
-		s := o.Strides[len(o.Strides)-2:]
-		o.Shape, o.Strides = o.Shape[:len(o.Shape)-2], o.Strides[:len(o.Strides)-2]
-		return broadcastOperand(o, batch), s
-	}
-	a, sa := stack(a)
-	b, sb := stack(b)
-	if batch.Size() > math.MaxUint32 {
-		return fmt.Errorf("a batch of %d matrices, the most are %d", batch.Size(), math.MaxUint32)
-	}
-	shape, as, bs := collapse2(batch, a.Strides, b.Strides)
-	var params []byte
-	for _, v := range []int{sa[0], sa[1], sb[0], sb[1]} {
-		params = binary.LittleEndian.AppendUint64(params, uint64(v))
-	}
-	for _, v := range []int{ma[0], ma[1], mb[1], len(shape)} {
-		params = binary.LittleEndian.AppendUint32(params, uint32(v))
-	}
-	grid, group := tiles(ma[0], mb[1]/v.cols, v.rows, batch.Size())
-	if v.cols > 1 {
-		// Few columns and many rows: what a threadgroup reads of b stays in the cache from row to row.
-		group.X = min(grid.X, 16)
-		group.Y = min(grid.Y, 64)
-	}
-	return r.Dispatch(p, grid, group, a.Arg(), b.Arg(), out.Arg(), tensor.Const(params), tensor.Const(shape),
-		tensor.Const(as), tensor.Const(bs))
 }
 
 // tileRows is how many rows of a product a thread makes.

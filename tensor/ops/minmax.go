@@ -60,19 +60,25 @@ func shares(c *tensor.Ctx, x, out *tensor.Array, a reduceAttrs, d tensor.DType) 
 }
 
 // positionReducer keeps the first of the most extreme elements with its index; NaN is more extreme than all numbers.
+// limit is the least extreme value: where nothing beats it all elements are equal to it, and the first has index 0.
 func positionReducer(name, relation string, d tensor.DType, limit string) kernelgen.Reducer {
 	acc := name + "_" + d.MSL()
-	beats := "a.value " + relation + " b.value"
-	isNaN := func(string) string { return "false" }
+	// loses: a gives way to b, wherever the two are. That no comparison holds for NaN lets it win.
+	loses := "b.value " + relation + " a.value"
+	same := "a.value == b.value"
 	switch {
 	case d.IsFloat():
-		isNaN = func(v string) string { return v + " != " + v }
+		opposite := map[string]string{">": "<=", "<": ">="}[relation]
+		loses = "!(b.value " + opposite + " a.value) && a.value == a.value"
+		same += " || a.value != a.value && b.value != b.value"
 	case d.IsComplex():
-		beats = strings.NewReplacer("$0", "a.value", "$1", "b.value").Replace(lexicographic(relation, relation))
-		isNaN = func(v string) string { return v + ".real != " + v + ".real || " + v + ".imag != " + v + ".imag" }
+		nan := func(v string) string { return v + ".real != " + v + ".real || " + v + ".imag != " + v + ".imag" }
+		loses = strings.NewReplacer("NAN_A", nan("a.value"), "NAN_B", nan("b.value"), "BEATS",
+			strings.NewReplacer("$0", "b.value", "$1", "a.value").Replace(lexicographic(relation, relation))).
+			Replace("!(NAN_A) && ((NAN_B) || (BEATS))")
+		same += " || (" + nan("a.value") + ") && (" + nan("b.value") + ")"
 	}
-	header := strings.NewReplacer("ACC", acc, "TYPE", d.MSL(), "NAN_A", isNaN("a.value"), "NAN_B", isNaN("b.value"),
-		"BEATS_AB", beats, "BEATS_BA", strings.NewReplacer("a.", "b.", "b.", "a.").Replace(beats)).Replace(`
+	header := strings.NewReplacer("ACC", acc, "TYPE", d.MSL(), "LOSES", loses, "SAME", same).Replace(`
 struct ACC {
     TYPE value;
     uint index;
@@ -83,19 +89,18 @@ inline ACC ACC_make(TYPE value, uint index) {
     r.index = index;
     return r;
 }
+inline ACC ACC_next(ACC a, ACC b) {
+    bool loses = LOSES;
+    return ACC_make(loses ? b.value : a.value, loses ? b.index : a.index);
+}
 inline ACC ACC_pick(ACC a, ACC b) {
-    bool nan_a = NAN_A;
-    bool nan_b = NAN_B;
-    bool a_wins = nan_a || nan_b ? nan_a && !nan_b : BEATS_AB;
-    bool b_wins = nan_a || nan_b ? nan_b && !nan_a : BEATS_BA;
-    if (a_wins || (!b_wins && a.index < b.index)) {
-        return a;
-    }
-    return b;
+    bool loses = (LOSES) || (SAME) && b.index < a.index;
+    return ACC_make(loses ? b.value : a.value, loses ? b.index : a.index);
 }
 `)
-	return kernelgen.Reducer{Acc: acc, Header: header, Init: acc + "_make(" + limit + ", 0xffffffffu)",
-		Load: acc + "_make($0, uint($i))", Combine: acc + "_pick($0, $1)", Finish: "$0.index"}
+	return kernelgen.Reducer{Acc: acc, Header: header, Init: acc + "_make(" + limit + ", 0u)",
+		Load: acc + "_make($0, uint($i))", Next: acc + "_next($0, $1)", Combine: acc + "_pick($0, $1)",
+		Finish: "$0.index"}
 }
 
 // lowestOf is the least value of dtype d in MSL.

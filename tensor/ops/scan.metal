@@ -4,7 +4,29 @@
 
 #pragma clang fp contract(off)
 
-// Rows of n elements, one SIMD-group each: the lanes combine 32 neighbours in a tree and carry on from the last 32.
+// What the lanes up to each combine to, in a tree.
+inline ACC scan_lanes(ACC v, uint lane) {
+    for (ushort d = 1; d < 32; d <<= 1) {
+        ACC before = UP(v, d);
+        ACC both = COMBINE(before, v);
+        v = lane >= d ? both : v;
+    }
+    return v;
+}
+
+// A lane's result: carry is what comes before these lanes, v what scan_lanes returned.
+inline ACC scan_result(ACC carry, ACC v, uint lane) {
+#if EXCLUSIVE
+    ACC before = UP(v, 1);
+    ACC both = COMBINE(carry, before);
+    return lane == 0 ? carry : both;
+#else
+    return COMBINE(carry, v);
+#endif
+}
+
+// Rows of n elements, one SIMD-group each: the lanes combine 32 neighbours and carry on from the last 32. All lanes
+// take part in whole rounds; only the last one may be short.
 kernel void scan_rows(const device T* x [[buffer(0)]],
                       device T* out [[buffer(1)]],
                       constant uint& n [[buffer(2)]],
@@ -13,32 +35,31 @@ kernel void scan_rows(const device T* x [[buffer(0)]],
     const device T* from = x + ulong(p.y) * n;
     device T* to = out + ulong(p.y) * n;
     ACC carry = INIT;
-    for (uint base = 0; base < n; base += 32) {
-        uint i = base + lane;
+    uint i = lane;
+    for (uint left = n / 32; left > 0; --left) {
+#if REVERSE
+        uint at = n - 1 - i;
+#else
+        uint at = i;
+#endif
+        ACC v = scan_lanes(ACC(from[at]), lane);
+        to[at] = T(scan_result(carry, v, lane));
+        ACC all = LAST(v);
+        carry = COMBINE(carry, all);
+        i += 32;
+    }
+    if (n % 32 != 0) {
         bool inside = i < n;
 #if REVERSE
         uint at = inside ? n - 1 - i : 0;
 #else
         uint at = inside ? i : 0;
 #endif
-        ACC v = inside ? ACC(from[at]) : INIT;
-        for (ushort d = 1; d < 32; d <<= 1) {
-            ACC before = UP(v, d);
-            ACC both = COMBINE(before, v);
-            v = lane >= d ? both : v;
-        }
-#if EXCLUSIVE
-        ACC before = UP(v, 1);
-        ACC both = COMBINE(carry, before);
-        ACC result = lane == 0 ? carry : both;
-#else
-        ACC result = COMBINE(carry, v);
-#endif
+        ACC v = scan_lanes(inside ? ACC(from[at]) : INIT, lane);
+        ACC result = scan_result(carry, v, lane);
         if (inside) {
             to[at] = T(result);
         }
-        ACC all = LAST(v);
-        carry = COMBINE(carry, all);
     }
 }
 

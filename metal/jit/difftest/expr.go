@@ -291,6 +291,9 @@ func (g *gen) float(t string, depth int) string {
 	return fmt.Sprintf("select(%s, %s, %s)", a, b, g.expr("bool", depth-1))
 }
 
+// vectorBuffers are the buffers that are read as vectors of a type.
+var vectorBuffers = map[string]string{"half4": "gh", "uchar4": "gb", "bfloat4": "gz", "half2": "gh", "ulong2": "gw"}
+
 // vector is an expression of a vector type.
 func (g *gen) vector(t, e string, n, depth int) string {
 	if v := g.variable(t); v != "" && (depth <= 0 || g.chance(30)) {
@@ -310,8 +313,7 @@ func (g *gen) vector(t, e string, n, depth int) string {
 		}
 		return t + "(" + strings.Join(parts, ", ") + ")"
 	case 3:
-		if from := map[string]string{"half4": "gh", "uchar4": "gb", "bfloat4": "gz", "half2": "gh", "ulong2": "gw"}[t]; from != "" &&
-			!g.inFunc {
+		if from := vectorBuffers[t]; from != "" && !g.inFunc {
 			return fmt.Sprintf("((device const %s *)%s)[%s]", t, from, g.pick("gid & 63", "lane", "3", g.index(64)))
 		}
 		if !g.inFunc && (t == "float4" || t == "int4") {

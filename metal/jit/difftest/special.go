@@ -64,7 +64,8 @@ func (g *gen) rowSum() {
 		g.open("for (uint %s = lane * %d; %s + %d <= %s; %s += %d)", k, run, k, run, end, k, 32*run)
 		switch {
 		case run == 4 && from == "gm" && g.chance(60):
-			g.line("float4 w = *(device const float4 *)(gm + %s * %d + %s); %s += w.x * w.y + w.z - w.w;", g.row(), rowWords, k, x)
+			g.line("float4 w = *(device const float4 *)(gm + %s * %d + %s);", g.row(), rowWords, k)
+			g.line("%s += w.x * w.y + w.z - w.w;", x)
 		case run == 4 && from == "gw" && g.chance(60):
 			g.line("uint4 w = *(device const uint4 *)(gw + %s * %d + %s); %s ^= w.x + (w.y >> 3) + w.z * w.w;", g.row(),
 				rowWords, k, x)
@@ -108,7 +109,8 @@ func (g *gen) packed() {
 	case 0: // a word, eight values
 		g.open("for (uint %s = lane; %s < 256; %s += 32)", k, k, k)
 		g.line("uint w = gw[%s * %d + %s]; float dot = 0, sum = 0;", row, rowWords, k)
-		g.line("for (uint j = 0; j < 8; ++j) { float v = gm[8 * %s + j]; dot += v * float((w >> (4 * j)) & 15); sum += v; }", k)
+		g.line("for (uint j = 0; j < 8; ++j) {")
+		g.line("float v = gm[8 * %s + j]; dot += v * float((w >> (4 * j)) & 15); sum += v; }", k)
 		g.line("%s += %s * dot + sum;", x, scale)
 	case 1: // halves of words, digits masked where they are
 		g.open("for (uint %s = lane * 4; %s < 128; %s += 128)", k, k, k)

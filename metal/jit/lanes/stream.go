@@ -2,9 +2,9 @@ package lanes
 
 import "github.com/mlxlua/mlxlua/metal/kir"
 
-// Streams returns how many bytes further on each Load of a loop reads in the next round, by Instr.ID. It is 0 where
-// that is not a constant, and where every SIMD-group reads the same: that is in the cache after the first one, while
-// what a SIMD-group alone reads always comes from further away.
+// Streams returns how many bytes further on each Load or Store of a loop is in the next round, by Instr.ID. It is 0
+// where that is not a constant, and where every SIMD-group does the same: that is in the cache after the first one,
+// while what a SIMD-group has for itself always comes from further away.
 func Streams(k *kir.Kernel) []int64 {
 	s := &streams{own: make([]bool, k.NumInstrs), vars: make([]bool, len(k.Vars)), found: make([]int64, k.NumInstrs)}
 	for s.changed = true; s.changed; {
@@ -66,7 +66,7 @@ type delta struct {
 	known bool
 }
 
-// loops finds the Loads of a block in the loop.
+// loops finds the Loads and Stores of a block in the loop.
 func (s *streams) loops(b *kir.Block, r *rounds) {
 	if b == nil {
 		return
@@ -76,7 +76,7 @@ func (s *streams) loops(b *kir.Block, r *rounds) {
 			s.loops(in.Body, newRounds(in.Body))
 			continue
 		}
-		if in.Op == kir.Load && r != nil && s.own[in.ID] {
+		if (in.Op == kir.Load || in.Op == kir.Store) && r != nil && s.own[in.ID] {
 			s.found[in.ID] = r.delta(in.Args[0]).n
 		}
 		s.loops(in.Body, r)

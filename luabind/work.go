@@ -1,0 +1,77 @@
+package luabind
+
+import (
+	"context"
+	"errors"
+
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+// handedOver is what a script gave to async_eval, so that no error is lost because nobody read the value.
+type handedOver struct {
+	running []*tensor.Work
+	raised  []error // while work was running: what the script knows of already
+	failed  error   // the first error that the script does not know of
+}
+
+// add notes work. What has been done goes: a program may hand over work forever.
+func (h *handedOver) add(w *tensor.Work) {
+	h.sort()
+	h.running = append(h.running, w)
+}
+
+// sort takes out what has been done.
+func (h *handedOver) sort() {
+	left := h.running[:0]
+	for _, w := range h.running {
+		done, err := w.Done()
+		if !done {
+			left = append(left, w)
+		} else if h.failed == nil && err != nil && !h.known(err) {
+			h.failed = err
+		}
+	}
+	clear(h.running[len(left):])
+	if h.running = left; len(left) == 0 {
+		h.raised = nil
+	}
+}
+
+func (h *handedOver) known(err error) bool {
+	for _, r := range h.raised {
+		if errors.Is(r, err) {
+			return true
+		}
+	}
+	return false
+}
+
+// tell notes that the script gets to know of an error.
+func (h *handedOver) tell(err error) {
+	h.sort()
+	if h.failed != nil && errors.Is(err, h.failed) {
+		h.failed = nil
+	}
+	if len(h.running) > 0 {
+		h.raised = append(h.raised, err)
+	}
+}
+
+// failure is the first error of what has been done that the script does not know of; after that it does.
+func (h *handedOver) failure() error {
+	h.sort()
+	err := h.failed
+	h.failed = nil
+	return err
+}
+
+// Finish waits for what scripts handed over to mx.async_eval, or ctx, and returns its first error that no script was
+// told of. A host that never reads what a script left behind calls it to learn how that ended.
+func (s *State) Finish(ctx context.Context) error {
+	for _, w := range s.work.running {
+		if err := w.Wait(ctx); err != nil && ctx.Err() != nil {
+			return err
+		}
+	}
+	return s.work.failure()
+}

@@ -1,0 +1,143 @@
+// Products of matrices of many rows and columns, in two steps. Pack lays an operand out in panels: PANEL rows of a, or
+// columns of b, for each place along depth side by side, in the type to add up in, and zero past the last one. So
+// product reads both operands one after the other whatever their layouts and types were. T is the element type, ACC the
+// type to add up in, ZERO its zero, FMA(a, b, c) a * b + c in it. Products are added in the order of depth, for every
+// element alike.
+
+#pragma clang fp contract(off)
+
+
+// The place of matrix z of a batch, in what strides count.
+inline long place_of(uint z, uint ndim, constant uint* shape, constant long* strides) {
+    long at = 0;
+    for (int d = int(ndim) - 1; d >= 0; d--) {
+        uint n = shape[d];
+        at += long(z % n) * strides[d];
+        z = z / n;
+    }
+    return at;
+}
+
+struct Pack {
+    long outer, depth; // strides in elements
+    uint size, length; // rows (or columns), and places along depth
+    uint panels;       // of a matrix
+    uint ndim;         // of the batch
+};
+
+// A threadgroup of 8 SIMD-groups packs SPAN places along depth of a panel. TURN: neighbours in memory are neighbours
+// along depth; they go through threadgroup memory.
+#define SPAN 64u
+kernel void pack(const device T* x [[buffer(0)]],
+                 device ACC* out [[buffer(1)]],
+                 constant Pack& m [[buffer(2)]],
+                 constant uint* shape [[buffer(3)]],
+                 constant long* strides [[buffer(4)]],
+                 uint3 group [[threadgroup_position_in_grid]],
+                 uint2 t [[thread_position_in_threadgroup]]) {
+    uint lane = t.x;
+    uint matrix = group.z / m.panels;
+    uint first = (group.z % m.panels) * PANEL;
+    uint count = min(m.size - first, uint(PANEL));
+    uint start = group.y * SPAN;
+    uint end = min(m.length - start, SPAN);
+    const device T* from = x + (place_of(matrix, m.ndim, shape, strides) + long(first) * m.outer + long(start) * m.depth);
+    device ACC* to = out + (ulong(group.z) * m.length + start) * PANEL;
+#if TURN
+    threadgroup ACC part[PANEL * (SPAN + 1)];
+    for (uint r = t.y; r < uint(PANEL); r += 8) {
+        const device T* line = from + long(r) * m.outer;
+        threadgroup ACC* row = part + r * (SPAN + 1);
+        if (r >= count) {
+            row[lane] = ZERO;
+            row[lane + 32] = ZERO;
+        } else if (end == SPAN) {
+            row[lane] = ACC(line[lane]);
+            row[lane + 32] = ACC(line[lane + 32]);
+        } else {
+            for (uint k = lane; k < end; k += 32) {
+                row[k] = ACC(line[k]);
+            }
+        }
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint k = t.y; k < end; k += 8) {
+        for (uint c = 0; c < uint(PANEL); c += 32) {
+            to[k * PANEL + c + lane] = part[(c + lane) * (SPAN + 1) + k];
+        }
+    }
+#else
+    for (uint k = t.y; k < end; k += 8) {
+        const device T* line = from + long(k) * m.depth;
+        for (uint c = 0; c < uint(PANEL); c += 32) {
+            ACC v = ZERO;
+            if (c + lane < count) {
+#if UNIT
+                v = ACC(line[c + lane]);
+#else
+                v = ACC(line[long(c + lane) * m.outer]);
+#endif
+            }
+            to[k * PANEL + c + lane] = v;
+        }
+    }
+#endif
+}
+
+struct Product {
+    uint rows, cols, depth;
+    uint a_panels, b_panels; // of a matrix
+    uint ndim;               // of the batch
+};
+
+#define COLS (PANEL / 32)
+#define ROWS 8u
+
+// A SIMD-group makes ROWS rows of a panel's columns, COLS columns a lane: what it loads of b is used ROWS times and what
+// of a COLS times, and the elements of a are the same for all lanes.
+kernel void product(const device ACC* a [[buffer(0)]],
+                    const device ACC* b [[buffer(1)]],
+                    device T* out [[buffer(2)]],
+                    constant Product& m [[buffer(3)]],
+                    constant uint* shape [[buffer(4)]],
+                    constant long* a_batch [[buffer(5)]],
+                    constant long* b_batch [[buffer(6)]],
+                    uint3 p [[thread_position_in_grid]]) {
+    uint matrix = p.z / m.b_panels;
+    uint panel = p.z % m.b_panels;
+    uint row = p.y * ROWS;
+    ulong of_a = ulong(place_of(matrix, m.ndim, shape, a_batch)) * m.a_panels + row / PANEL;
+    ulong of_b = ulong(place_of(matrix, m.ndim, shape, b_batch)) * m.b_panels + panel;
+    const device ACC* x = a + (of_a * m.depth * PANEL + row % PANEL);
+    const device ACC* y = b + (of_b * m.depth * PANEL + p.x);
+    ACC sum[ROWS][COLS];
+    for (uint r = 0; r < ROWS; r++) {
+        for (uint c = 0; c < COLS; c++) {
+            sum[r][c] = ZERO;
+        }
+    }
+    for (uint k = 0; k < m.depth; k++) {
+        ACC v[COLS];
+        for (uint c = 0; c < COLS; c++) {
+            v[c] = y[32 * c];
+        }
+        for (uint r = 0; r < ROWS; r++) {
+            ACC e = x[r];
+            for (uint c = 0; c < COLS; c++) {
+                sum[r][c] = FMA(e, v[c], sum[r][c]);
+            }
+        }
+        x += PANEL;
+        y += PANEL;
+    }
+    uint col = panel * PANEL + p.x;
+    device T* to = out + ((ulong(matrix) * m.rows + row) * m.cols + col);
+    for (uint r = 0; r < ROWS; r++) {
+        for (uint c = 0; c < COLS; c++) {
+            if (row + r < m.rows && col + 32 * c < m.cols) {
+                to[32 * c] = T(sum[r][c]);
+            }
+        }
+        to += m.cols;
+    }
+}
