@@ -22,8 +22,8 @@ type code struct {
 var funcs = sync.Pool{New: func() any { return amd64.NewFunc() }}
 
 // compile makes machine code of an optimised kernel (lanes.Optimise) for an instruction set and a kind of launch.
-// past says that it is for launches that write past the cache.
-func compile(k *kir.Kernel, level isa, geo lanes.Geometry, past bool) (*code, error) {
+// past says that it is for launches that write past the cache, coarse that values are taken to live longer than they do.
+func compile(k *kir.Kernel, level isa, geo lanes.Geometry, past, coarse bool) (*code, error) {
 	s := &selector{k: k, isa: level, allActive: geo.Full, past: past, f: funcs.Get().(*amd64.Func), w: 64, per: 16}
 	defer func() {
 		s.f.Reset()
@@ -48,7 +48,7 @@ func compile(k *kir.Kernel, level isa, geo lanes.Geometry, past bool) (*code, er
 		return nil, s.err
 	}
 	peephole(s.f, s.w)
-	end, err := s.f.Allocate(amd64.Allocation{VecBytes: s.w, Frame: regFrame, Slots: s.lay.spills})
+	end, err := s.f.Allocate(amd64.Allocation{VecBytes: s.w, Frame: regFrame, Slots: s.lay.spills, Coarse: coarse})
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ type Allocation struct {
 	VecBytes uint8 // of a vector register and its slot: 64 (AVX-512: 32 registers and masks) or 32 (AVX2: 16 registers)
 	Frame    R     // the register that points to the frame, aligned to VecBytes
 	Slots    int   // offset in the frame from which on slots may be
+	Coarse   bool  // take values to live longer than they do from the start (regalloc.Allocator): for tests
 	Spill    bool  // give out no registers at all: for tests of the code that moves spilled values
 }
 
@@ -182,6 +183,7 @@ func (f *Func) Allocate(o Allocation) (int, error) {
 	}
 	a := allocators.Get().(*regalloc.Allocator)
 	defer allocators.Put(a)
+	a.Coarse = o.Coarse
 	w.res = a.Run(v, classes[:], o.Slots)
 	if err := w.run(); err != nil {
 		return 0, err

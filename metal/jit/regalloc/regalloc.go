@@ -125,8 +125,8 @@ type Allocator struct {
 // Limits of the work on a list, in ranges, blocks and words looked at: some fixed amount and some for each
 // instruction. What takes more has thousands of values that all live long, over thousands of blocks.
 const (
-	fixedWork = 24 << 20
-	workEach  = 200
+	fixedWork = 4 << 20
+	workEach  = 50
 )
 
 // interval is the life of a virtual register. Positions are 2*instruction, plus 1 where results are written.
