@@ -22,7 +22,8 @@ type code struct {
 var funcs = sync.Pool{New: func() any { return amd64.NewFunc() }}
 
 // compile makes machine code of an optimised kernel (lanes.Optimise) for an instruction set and a kind of launch.
-// past says that it is for launches that write past the cache, coarse that values are taken to live longer than they do.
+// past says that it is for launches that write past the cache, coarse that values are taken to live longer than they
+// do.
 func compile(k *kir.Kernel, level isa, geo lanes.Geometry, past, coarse bool) (*code, error) {
 	s := &selector{k: k, isa: level, allActive: geo.Full, past: past, f: funcs.Get().(*amd64.Func), w: 64, per: 16}
 	defer func() {

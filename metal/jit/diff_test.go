@@ -91,8 +91,8 @@ func clones(from [][]byte) [][]byte {
 // errText is for cases whose text is no kernel: not the executors' fault.
 var errText = errors.New("the text does not compile")
 
-// variants are the ways to compile a case: each level plainly, then with stores past the cache, paired groups and coarse
-// lives, which programs choose by themselves for large launches or kernels only.
+// variants are the ways to compile a case: each level plainly, then with stores past the cache, paired groups and
+// coarse lives, which programs choose by themselves for large launches or kernels only.
 func variants(levels []jit.Level) []jit.Options {
 	var r []jit.Options
 	for _, l := range levels {
