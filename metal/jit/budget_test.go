@@ -10,6 +10,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/jit"
+	"github.com/mlxlua/mlxlua/metal/kir"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
@@ -58,6 +59,28 @@ func TestManyValues(t *testing.T) {
 			want, err := run(ref)
 			require.NoError(t, err)
 			require.Equal(t, want, got)
+		}
+	}
+}
+
+// TestDeepBlocks: blocks nested nearly as deep as interp.Check lets them be are compiled and run.
+func TestDeepBlocks(t *testing.T) {
+	m, err := msl.Compile(msl.Source{Name: "deep", Text: "kernel void k(device int *o [[buffer(0)]], " +
+		"uint i [[thread_position_in_grid]]) { if (o[i] >= 0) o[i] += 1; }"}, msl.Options{})
+	require.NoError(t, err)
+	k := *m.Kernels[0]
+	for range 4000 {
+		k.Body = &kir.Block{Instrs: []*kir.Instr{{Op: kir.BlockOp, ID: k.NumInstrs, Body: k.Body}}}
+		k.NumInstrs++
+	}
+	require.NoError(t, interp.Check(&k))
+	for _, l := range levels(t) {
+		p, err := jit.Prepare(&k, m.Files, jit.Options{Level: l})
+		require.NoError(t, err)
+		o := make([]byte, 4*64)
+		require.NoError(t, p.Run(interp.Launch{Grid: line(64), Threadgroup: line(64), Buffers: [][]byte{o}}))
+		for _, v := range u32s(o) {
+			require.Equal(t, uint32(1), v)
 		}
 	}
 }
