@@ -283,8 +283,8 @@ type AttentionOptions struct {
 // queries, depth), k and v are (examples, kv_heads, keys, depth) and (examples, kv_heads, keys, width); heads is a
 // multiple of kv_heads, and neighbouring heads share their keys. The dtype is the common one of q, k and v and must be
 // floating-point; the half types are computed in float32 and rounded once. A query that sees no key sees all alike;
-// without keys the result is 0. Shapes that do not fit, a mask or sinks whose dtype does not promote to the result's, and both kinds of mask are
-// errors. Gradients flow to q, k, v, an added mask and the sinks.
+// without keys the result is 0. Shapes that do not fit, a mask or sinks whose dtype does not promote to the result's,
+// and both kinds of mask are errors. Gradients flow to q, k, v, an added mask and the sinks.
 func ScaledDotProductAttention(q, k, v *tensor.Array, scale float64, opt AttentionOptions,
 	ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "scaled_dot_product_attention"

@@ -94,8 +94,8 @@ struct Product {
 #define COLS (PANEL / 32)
 #define ROWS 8u
 
-// A SIMD-group makes ROWS rows of a panel's columns, COLS columns a lane: what it loads of b is used ROWS times and what
-// of a COLS times, and the elements of a are the same for all lanes.
+// A SIMD-group makes ROWS rows of a panel's columns, COLS columns a lane: what it loads of b is used ROWS times and
+// what of a COLS times, and the elements of a are the same for all lanes.
 kernel void product(const device ACC* a [[buffer(0)]],
                     const device ACC* b [[buffer(1)]],
                     device T* out [[buffer(2)]],

@@ -13,9 +13,9 @@ import (
 
 var float64s = tensor.Float64
 
-// near compares a product with a packed matrix with x w, for w unpacked in float64: the error is at most 2 K eps |a||b|,
-// where an element of b counts as its scale times q and its bias, each at most twice the largest w; and one rounding more
-// for half types.
+// near compares a product with a packed matrix with x w, for w unpacked in float64: the error is at most
+// 2 K eps |a||b|, where an element of b counts as its scale times q and its bias, each at most twice the largest w; and
+// one rounding more for half types.
 func near(t *testing.T, got, x, w *array) {
 	t.Helper()
 	want := values32(t, ops.AsType(ops.Matmul(ops.AsType(x, tensor.Float64), w), tensor.Float32))
@@ -86,7 +86,8 @@ func packedWholes(q ops.Quantization, matrices, rows, cols int) (in [3]*array, p
 }
 
 // TestQuantizedWholes multiplies whole numbers, for which every order of adding up is exact, with random words: every
-// packing, along depth and along the columns, few rows and many, gathered and not, sizes that fill tiles and that do not.
+// packing, along depth and along the columns, few rows and many, gathered and not, sizes that fill tiles and that do
+// not.
 func TestQuantizedWholes(t *testing.T) {
 	optest.Open(t)
 	const outer = 69
