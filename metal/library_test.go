@@ -210,7 +210,8 @@ func TestPipelineErrors(t *testing.T) {
 	l, err := d.Library(bg, drivertest.Source("lib", "many", "big", "unfit"))
 	require.NoError(t, err)
 	_, err = l.Pipeline("none")
-	require.EqualError(t, err, "[pipeline] library lib ("+l.Key().String()+`) has no kernel "none": it has many, big, unfit`)
+	require.EqualError(t, err,
+		"[pipeline] library lib ("+l.Key().String()+`) has no kernel "none": it has many, big, unfit`)
 	_, err = l.Pipeline("many")
 	require.EqualError(t, err, "[pipeline] kernel many has 32 buffer parameters: the limit is 31")
 	_, err = l.Pipeline("big")

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Other floats become bfloat by a cast only, and bfloat half, as Metal's compiler has it: "cannot initialize a variable of
-// type 'bfloat' with an rvalue of type 'float'", "assigning to 'bfloat' from incompatible type 'float'".
+// Other floats become bfloat by a cast only, and bfloat half, as Metal's compiler has it: "cannot initialize a variable
+// of type 'bfloat' with an rvalue of type 'float'", "assigning to 'bfloat' from incompatible type 'float'".
 func TestBfloatConversions(t *testing.T) {
 	const head = "using namespace metal;\nbfloat two(bfloat x) { return x * 2; }\n" +
 		"kernel void k(device bfloat *b, device half *h, device float *x) {\n"
