@@ -380,6 +380,10 @@ func (s *selector) compute(i *kir.Instr) {
 			s.result(i, s.fewBitsToFloat(i.Type, s.laneVal(bits), mask))
 			return
 		}
+		if op, ok := extreme(i); ok {
+			s.result(i, s.smallerOrLarger(op, i))
+			return
+		}
 		s.result(i, s.vectorOp(i, false))
 	case onlyScalars(i):
 		s.result(i, val{typ: i.Type, base: s.scalarOp(i)})
