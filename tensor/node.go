@@ -61,6 +61,8 @@ type Node struct {
 	home   storage   // the first output's, where it has one of its own
 	handle Array     // the first output's first handle, where the output does not watch it
 	few    [2]Value  // in, where there are few
+
+	taskDone bool // its task reads in no more; guarded by mu
 }
 
 type output struct {
