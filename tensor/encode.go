@@ -465,10 +465,13 @@ func (e *encoder) dispatch(label string, p *metal.Pipeline, grid, threadgroup me
 	}
 	enc := e.encoder(label)
 	enc.SetPipeline(p)
-	for i, a := range args {
+	for i := range args {
+		a := &args[i]
 		switch {
 		case a.kind == argBytes:
 			enc.SetBytes(i, a.bytes)
+		case a.kind == argSmall:
+			enc.SetBytes(i, a.small[:a.n])
 		case a.view.buf != nil:
 			enc.SetBuffer(i, a.view.buf, a.view.OffsetBytes)
 		case a.view.OffsetBytes <= int64(len(a.view.inline)):
