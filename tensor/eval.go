@@ -184,6 +184,21 @@ func (n *Node) wait(ctx context.Context) error {
 func (n *Node) settle(err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.settleHeld(err)
+}
+
+// settleLast is settle for a node whose task reads its inputs no more.
+func (n *Node) settleLast(err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.settleHeld(err)
+	if n.taskDone = true; n.in == nil {
+		clear(n.few[:])
+	}
+}
+
+// settleHeld is settle with mu held.
+func (n *Node) settleHeld(err error) {
 	if n.State() >= Ready {
 		return
 	}
@@ -294,17 +309,10 @@ func claim(order []*Node) *job {
 	j := &job{}
 	j.ctx, j.cancel = context.WithCancelCause(context.Background())
 	tasks := make([]task, len(order))
-	inputs := 0
-	for _, n := range order {
-		inputs += len(n.in)
-	}
-	in := make([]Value, 0, inputs)
 	var last *job
 	for i, n := range order {
 		t := &tasks[i]
-		at := len(in)
-		in = append(in, n.in...)
-		t.node, t.in, t.from = n, in[at:len(in):len(in)], n.specFrom(len(n.in))
+		t.node, t.in, t.from = n, n.in, n.specFrom(len(n.in))
 		for _, v := range t.reads() {
 			if v.Node.State() == Scheduled && v.Node.mark != walk && v.Node.seg.job != last {
 				last = v.Node.seg.job
@@ -352,10 +360,12 @@ func (n *Node) handOver(t *task) {
 	n.mu.Unlock()
 }
 
-// letGo forgets the node's inputs. Called with mu held.
+// letGo forgets the node's inputs; its task may still read them. Called with mu held.
 func (n *Node) letGo() {
 	n.in = nil
-	clear(n.few[:])
+	if n.taskDone {
+		clear(n.few[:])
+	}
 }
 
 // settled tells the job that a segment is done with.

@@ -36,31 +36,32 @@ func (v Value) Spec() Spec { return v.Node.out[v.Out].spec }
 // Nodes it reads, never at handles, and lets go of them as soon as it is scheduled, unless a transform may still
 // walk it.
 type Node struct {
-	id       uint64
-	prim     *Prim
-	attrs    any
+	// What scheduling looks at comes first, in few cache lines: it visits thousands of nodes while its caller waits.
+	prim   *Prim
+	state  atomic.Int32
+	mu     sync.Mutex // guards in, err, done, taskDone and the outputs' handle, dead and data
+	stream *Stream
+	runs   *Stream // where it runs, once it is claimed: stream, or the default one of that time
+	mark   uint64  // the walk that saw it last; guarded by schedMu
+	in     []Value
+	traces []*Trace // the traces it depends on: those of its inputs
+	few    [2]Value // in, where there are few
+	seg    *segment // what claimed it
+	slot   int      // its index in seg
+
 	out      []output
-	stream   *Stream
+	id       uint64
+	attrs    any
 	where    Where
-	traces   []*Trace // the traces it depends on: those of its inputs
-	prepared any      // what the Prepare rule gave, for Run
-
-	mu    sync.Mutex // guards in, err, done and the outputs' handle, dead and data
-	in    []Value
-	state atomic.Int32
-	err   error
-	done  chan struct{} // closed at Ready or Failed; made when first waited for
-
-	runs *Stream  // where it runs, once it is claimed: stream, or the default one of that time
-	mark uint64   // the walk that saw it last; guarded by schedMu
-	seg  *segment // what claimed it
-	slot int      // its index in seg
+	prepared any // what the Prepare rule gave, for Run
+	err      error
+	done     chan struct{} // closed at Ready or Failed; made when first waited for
+	taskDone bool          // its task reads in no more
 
 	// Few large objects are made, watched and looked at faster than many small ones:
 	single [1]output // out, where there is one
 	home   storage   // the first output's, where it has one of its own
 	handle Array     // the first output's first handle, where the output does not watch it
-	few    [2]Value  // in, where there are few
 }
 
 type output struct {

@@ -133,7 +133,7 @@ func (p *matrixProduct) deep(matrices, each int) (int, error) {
 
 // number lists numbers of 64 bits and then of 32 as a kernel's constants.
 func number(long []int, short ...int) []byte {
-	var b []byte
+	b := make([]byte, 0, 8*len(long)+4*len(short))
 	for _, v := range long {
 		b = binary.LittleEndian.AppendUint64(b, uint64(v))
 	}
