@@ -69,7 +69,8 @@ func callDiffers(s *State, code, want string, tol float64) string {
 			head, values = w[:j+1], w[j+2:]
 		}
 		x := got[i]
-		have := x.DType().String() + " (" + strings.Trim(strings.ReplaceAll(fmt.Sprint([]int(x.Shape())), " ", ","), "[]") + ")"
+		shape := strings.ReplaceAll(fmt.Sprint([]int(x.Shape())), " ", ",")
+		have := x.DType().String() + " (" + strings.Trim(shape, "[]") + ")"
 		if have != head {
 			return fmt.Sprintf("output %d is %s, want %s", i, have, head)
 		}
