@@ -109,7 +109,9 @@ type Reflection struct {
 	Name       string
 	Params     []ParamInfo
 	MaxThreads int   // per threadgroup
+	Threads    Size  // what a threadgroup must be, if the kernel says so; else zeros
 	StaticTG   int64 // bytes of threadgroup memory it declares itself
+	Refused    error // why no pipeline can be made of the kernel, which is no fault of the others; nil if one can
 }
 
 // ParamInfo describes a buffer parameter, or dynamic threadgroup memory (Threadgroup).

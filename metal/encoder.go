@@ -254,6 +254,10 @@ func (e *Encoder) checkSizes(grid, tg Size) error {
 		}
 		count *= n
 	}
+	if need := e.p.refl.Threads; need != (Size{}) && tg != need {
+		return fmt.Errorf("[dispatch] kernel %s: threadgroup (%d, %d, %d), and the kernel requires (%d, %d, %d)",
+			name, tg.X, tg.Y, tg.Z, need.X, need.Y, need.Z)
+	}
 	return nil
 }
 

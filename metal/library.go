@@ -125,6 +125,8 @@ func newPipeline(l *Library, i int, r Reflection) *Pipeline {
 		p.access, p.min, p.align = append(p.access, a), append(p.min, q.MinBytes), append(p.align, align)
 	}
 	switch {
+	case r.Refused != nil:
+		p.bad = r.Refused
 	case buffers > lim.Buffers:
 		p.bad = fmt.Errorf("[pipeline] kernel %s has %d buffer parameters: the limit is %d", r.Name, buffers, lim.Buffers)
 	case r.StaticTG > int64(lim.ThreadgroupMemory):

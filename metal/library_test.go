@@ -203,16 +203,21 @@ func TestPipelineErrors(t *testing.T) {
 	}
 	big := drivertest.Kernel("big", nil)
 	big.StaticTG = 40000
-	f := drivertest.NewFake(drivertest.Kernel("many", nil, many...), big)
+	unfit := drivertest.Kernel("unfit", nil)
+	unfit.Refused = errors.New("it is too much")
+	f := drivertest.NewFake(drivertest.Kernel("many", nil, many...), big, unfit)
 	d := open(t, f, metal.DeviceOptions{})
-	l, err := d.Library(bg, drivertest.Source("lib", "many", "big"))
+	l, err := d.Library(bg, drivertest.Source("lib", "many", "big", "unfit"))
 	require.NoError(t, err)
 	_, err = l.Pipeline("none")
-	require.EqualError(t, err, "[pipeline] library lib ("+l.Key().String()+`) has no kernel "none": it has many, big`)
+	require.EqualError(t, err,
+		"[pipeline] library lib ("+l.Key().String()+`) has no kernel "none": it has many, big, unfit`)
 	_, err = l.Pipeline("many")
 	require.EqualError(t, err, "[pipeline] kernel many has 32 buffer parameters: the limit is 31")
 	_, err = l.Pipeline("big")
 	require.EqualError(t, err, "[pipeline] kernel big declares 40000 bytes of threadgroup memory: the limit is 32768")
+	_, err = l.Pipeline("unfit")
+	require.EqualError(t, err, "it is too much")
 }
 
 // twoBodies runs two sources of one label, whose kernels write different numbers, in one command buffer.

@@ -163,10 +163,12 @@ func (e *encoder) place(n *Node, i int) error {
 func (e *encoder) placeIn(n *Node, i int, buf *metal.Buffer) {
 	o := &n.out[i]
 	buf.SetOrigin(n.origin(i))
-	st := &storage{}
+	var st *storage
 	if i == 0 {
 		st = &n.home // it may be the second try
 		st.shared.Store(false)
+	} else {
+		st = &storage{}
 	}
 	st.owned, st.buf, st.dev, st.stream = nil, buf, e.dev, e.s
 	e.settleIn(n, i, View{buf: buf, owner: st, Strides: e.strides(o.spec.Shape)})

@@ -130,7 +130,7 @@ func (b *batch) settle() {
 		if sn.more {
 			*sn.early = err
 		} else {
-			sn.node.settle(err)
+			sn.node.settleLast(err)
 		}
 		*sn = settling{}
 	}

@@ -378,9 +378,7 @@ func (e *encoder) await(t *task) error {
 
 // finish records a task whose commands are encoded, or could not be, and lets go of what it read.
 func (e *encoder) finish(t *task, err error) {
-	if err != nil {
-		t.node.settle(t.node.runError(err))
-	} else {
+	if err == nil {
 		b := e.open()
 		b.nodes = append(b.nodes, settling{node: t.node, in: t.reads(), first: e.first, last: e.commands(),
 			early: e.early})
@@ -391,6 +389,9 @@ func (e *encoder) finish(t *task, err error) {
 	for _, v := range t.reads() {
 		v.Node.out[v.Out].uses.Add(-1)
 		e.let(v)
+	}
+	if err != nil {
+		t.node.settleLast(t.node.runError(err))
 	}
 	*t = task{} // a long segment must not keep what it has read
 }
@@ -464,10 +465,13 @@ func (e *encoder) dispatch(label string, p *metal.Pipeline, grid, threadgroup me
 	}
 	enc := e.encoder(label)
 	enc.SetPipeline(p)
-	for i, a := range args {
+	for i := range args {
+		a := &args[i]
 		switch {
 		case a.kind == argBytes:
 			enc.SetBytes(i, a.bytes)
+		case a.kind == argSmall:
+			enc.SetBytes(i, a.small[:a.n])
 		case a.view.buf != nil:
 			enc.SetBuffer(i, a.view.buf, a.view.OffsetBytes)
 		case a.view.OffsetBytes <= int64(len(a.view.inline)):

@@ -184,6 +184,21 @@ func (n *Node) wait(ctx context.Context) error {
 func (n *Node) settle(err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.settleHeld(err)
+}
+
+// settleLast is settle for a node whose task reads its inputs no more.
+func (n *Node) settleLast(err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.settleHeld(err)
+	if n.taskDone = true; n.in == nil {
+		clear(n.few[:])
+	}
+}
+
+// settleHeld is settle with mu held.
+func (n *Node) settleHeld(err error) {
 	if n.State() >= Ready {
 		return
 	}
@@ -341,8 +356,16 @@ func (n *Node) handOver(t *task) {
 		addUses(n, t.in, -1)
 	}
 	n.mu.Lock()
-	n.in = nil
+	n.letGo()
 	n.mu.Unlock()
+}
+
+// letGo forgets the node's inputs; its task may still read them. Called with mu held.
+func (n *Node) letGo() {
+	n.in = nil
+	if n.taskDone {
+		clear(n.few[:])
+	}
 }
 
 // settled tells the job that a segment is done with.

@@ -36,29 +36,32 @@ func (v Value) Spec() Spec { return v.Node.out[v.Out].spec }
 // Nodes it reads, never at handles, and lets go of them as soon as it is scheduled, unless a transform may still
 // walk it.
 type Node struct {
-	id       uint64
-	prim     *Prim
-	attrs    any
+	// What scheduling looks at comes first, in few cache lines: it visits thousands of nodes while its caller waits.
+	prim   *Prim
+	state  atomic.Int32
+	mu     sync.Mutex // guards in, err, done, taskDone and the outputs' handle, dead and data
+	stream *Stream
+	runs   *Stream // where it runs, once it is claimed: stream, or the default one of that time
+	mark   uint64  // the walk that saw it last; guarded by schedMu
+	in     []Value
+	traces []*Trace // the traces it depends on: those of its inputs
+	few    [2]Value // in, where there are few
+	seg    *segment // what claimed it
+	slot   int      // its index in seg
+
 	out      []output
-	stream   *Stream
+	id       uint64
+	attrs    any
 	where    Where
-	traces   []*Trace // the traces it depends on: those of its inputs
-	prepared any      // what the Prepare rule gave, for Run
+	prepared any // what the Prepare rule gave, for Run
+	err      error
+	done     chan struct{} // closed at Ready or Failed; made when first waited for
+	taskDone bool          // its task reads in no more
 
-	mu    sync.Mutex // guards in, err, done and the outputs' handle, dead and data
-	in    []Value
-	state atomic.Int32
-	err   error
-	done  chan struct{} // closed at Ready or Failed; made when first waited for
-
-	runs *Stream  // where it runs, once it is claimed: stream, or the default one of that time
-	mark uint64   // the walk that saw it last; guarded by schedMu
-	seg  *segment // what claimed it
-	slot int      // its index in seg
-
+	// Few large objects are made, watched and looked at faster than many small ones:
 	single [1]output // out, where there is one
-	home   storage   // the first output's, where it has one of its own: the collector watches few large objects
-	//                  faster than many small ones
+	home   storage   // the first output's, where it has one of its own
+	handle Array     // the first output's first handle, where the output does not watch it
 }
 
 type output struct {
@@ -85,20 +88,23 @@ func apply(c *Ctx, p *Prim, attrs any, in []*Array) (result *Array, more []*Arra
 	if timeline.Load() != nil {
 		defer BeginSpan("build", p.name).End(c.where())
 	}
-	values := make([]Value, len(in))
-	specs := make([]Spec, len(in))
-	var traces []*Trace
+	n := &Node{prim: p, attrs: attrs, where: c.Where}
+	if n.in = n.few[:min(len(in), len(n.few))]; len(in) > len(n.few) {
+		n.in = make([]Value, len(in))
+	}
+	scratch := specLists.Get().(*specList)
+	defer scratch.giveBack()
+	specs := scratch.of(len(in))
 	for i, x := range in {
 		if err := x.usable(p.name, c); err != nil {
 			return failed(c, p.name, err), nil
 		}
-		values[i] = Value{x.node, x.out}
-		specs[i] = values[i].Spec()
+		n.in[i] = Value{x.node, x.out}
+		specs[i] = n.in[i].Spec()
 		if len(x.node.traces) > 0 {
-			traces = mergeTraces(traces, x.node.traces)
+			n.traces = mergeTraces(n.traces, x.node.traces)
 		}
 	}
-	n := &Node{prim: p, attrs: attrs, in: values, where: c.Where, traces: traces}
 	if err := n.infer(specs); err != nil {
 		return failed(c, p.name, c.Errorf(p.name, "%w", err)), nil
 	}
@@ -116,9 +122,24 @@ func apply(c *Ctx, p *Prim, attrs any, in []*Array) (result *Array, more []*Arra
 	for i := range n.out[1:] {
 		more = append(more, n.array(i+1))
 	}
-	addUses(n, values, 1)
+	addUses(n, n.in, 1)
 	runtime.KeepAlive(in) // until the uses are counted, the handles are what keeps the inputs observable
 	return result, more
+}
+
+// specList is what rules get to see of a call's inputs. They do not keep it.
+type specList struct{ specs []Spec }
+
+var specLists = sync.Pool{New: func() any { return new(specList) }}
+
+func (l *specList) of(n int) []Spec {
+	l.specs = resize(l.specs, n)
+	return l.specs
+}
+
+func (l *specList) giveBack() {
+	clear(l.specs)
+	specLists.Put(l)
 }
 
 // infer runs the Shape and DType rules.
@@ -170,11 +191,17 @@ func Fail(c *Ctx, op, format string, args ...any) *Array {
 	return failed(c, op, c.Errorf(op, format, args...))
 }
 
-// array makes the handle of an output; there is one at a time unless a transform makes another.
+// array makes the first handle of an output; there is one at a time unless a transform makes another.
 func (n *Node) array(i int) *Array {
+	o := &n.out[i]
+	o.weak = o.spec.NBytes() >= weakBytes
+	if i == 0 && !o.weak {
+		n.handle.node = n
+		return &n.handle
+	}
 	a := &Array{node: n, out: i}
-	if n.out[i].spec.NBytes() >= weakBytes {
-		n.out[i].handle, n.out[i].weak = weak.Make(a), true
+	if o.weak {
+		o.handle = weak.Make(a)
 	}
 	return a
 }

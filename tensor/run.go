@@ -27,12 +27,15 @@ type Arg struct {
 	kind  argKind
 	view  View
 	bytes []byte
+	small [8]byte // of argSmall, the first n
+	n     uint8
 }
 
 type argKind uint8
 
 const (
 	argBytes argKind = iota
+	argSmall
 	argView
 	argBad
 )
@@ -47,21 +50,28 @@ func Const(v any) Arg {
 		if v < math.MinInt32 || v > math.MaxInt32 {
 			return Arg{kind: argBad, bytes: fmt.Appendf(nil, "%d does not fit in an int32", v)}
 		}
-		return Arg{bytes: binary.LittleEndian.AppendUint32(nil, uint32(v))}
+		return smallArg(4, uint64(uint32(v)))
 	case int32:
-		return Arg{bytes: binary.LittleEndian.AppendUint32(nil, uint32(v))}
+		return smallArg(4, uint64(uint32(v)))
 	case uint32:
-		return Arg{bytes: binary.LittleEndian.AppendUint32(nil, v)}
+		return smallArg(4, uint64(v))
 	case float32:
-		return Arg{bytes: binary.LittleEndian.AppendUint32(nil, math.Float32bits(v))}
+		return smallArg(4, uint64(math.Float32bits(v)))
 	case int64:
-		return Arg{bytes: binary.LittleEndian.AppendUint64(nil, uint64(v))}
+		return smallArg(8, uint64(v))
 	}
 	b, err := binary.Append(nil, binary.LittleEndian, v)
 	if err != nil {
 		return Arg{kind: argBad, bytes: fmt.Appendf(nil, "a %T cannot be a kernel argument", v)}
 	}
 	return Arg{bytes: b}
+}
+
+// smallArg is the first n bytes of v, in the argument itself.
+func smallArg(n int, v uint64) Arg {
+	a := Arg{kind: argSmall, n: uint8(n)}
+	binary.LittleEndian.PutUint64(a.small[:], v)
+	return a
 }
 
 // Run is a call that is being executed: a Run rule encodes its kernels with it. It is valid during the rule only.

@@ -144,11 +144,12 @@ func (e *encoder) pass(label string, shape Shape, red *kernelgen.Reduction, plan
 
 // view gives a node views of its input's bytes; where the rule cannot, of a contiguous copy.
 func (e *encoder) view(t *task) error {
-	n := t.node
-	specs := make([]Spec, len(t.in))
-	for i, v := range t.in {
-		specs[i] = v.Spec()
+	n, k := t.node, &e.kernel
+	k.specs = k.specs[:0]
+	for _, v := range t.in {
+		k.specs = append(k.specs, v.Spec())
 	}
+	specs := k.specs
 	in, err := e.operand(t.in[0])
 	if err != nil {
 		return err

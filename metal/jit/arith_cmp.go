@@ -275,3 +275,50 @@ func (x lane) choose1(m amd64.R, a, b operand, big bool) amd64.R {
 	}
 	return x.blend(x.in(b, big), x.in(a, big), m, big)
 }
+
+// extreme tells whether i takes the smaller or the larger of two floats by comparing them, which is what the
+// processor's minimum and maximum do: both give the second unless the first is smaller (or larger).
+func extreme(i *kir.Instr) (amd64.Op, bool) {
+	if i.Op != kir.Select || !i.Type.IsFloat() {
+		return 0, false
+	}
+	c, yes, no := i.Args[0], i.Args[1], i.Args[2]
+	if c.Op != kir.Lt && c.Op != kir.Gt {
+		return 0, false
+	}
+	smaller := c.Op == kir.Lt
+	switch {
+	case alike(c.Args[0], yes) && alike(c.Args[1], no):
+	case alike(c.Args[0], no) && alike(c.Args[1], yes):
+		smaller = !smaller
+	default:
+		return 0, false
+	}
+	big := i.Type == kir.F64
+	if smaller {
+		return by(big, amd64.VMinPS, amd64.VMinPD), true
+	}
+	return by(big, amd64.VMaxPS, amd64.VMaxPD), true
+}
+
+// alike reports whether two operands are one value or constants of the same bits.
+func alike(a, b *kir.Instr) bool {
+	return a == b || a.Op == kir.Const && b.Op == kir.Const && a.Type == b.Type && a.Imm == b.Imm
+}
+
+// smallerOrLarger computes a Select that is extreme.
+func (s *selector) smallerOrLarger(op amd64.Op, i *kir.Instr) val {
+	x, v, consts := lane{selector: s, w: s.w}, val{typ: i.Type}, constsOf(i)
+	big := i.Type == kir.F64
+	a, b := s.laneVal(i.Args[1]), s.laneVal(i.Args[2])
+	for p := range s.parts {
+		var u unit
+		args := []unit{{}, a.unitOf(p), b.unitOf(p)}
+		for h := range x.halves(i.Type) {
+			yes, no := operandOf(i.Type, args, consts, 1, h), operandOf(i.Type, args, consts, 2, h)
+			u.r[h] = x.opX(op, x.in(yes, big), no, big)
+		}
+		v.setUnit(p, u)
+	}
+	return v
+}

@@ -69,6 +69,12 @@ type Kernel struct {
 	Regions    []Region // addressed memory
 	Body       *Block
 	MaxThreads int // max_total_threads_per_threadgroup, 0 if the kernel does not say
+	// Threads is the size that every threadgroup must be launched with (required_threads_per_threadgroup), zeros if the
+	// kernel does not say.
+	Threads [3]int
+	// Refused says why no pipeline can be made of the kernel, though its text is right: it exceeds a limit.
+	// nil: one can.
+	Refused error
 	// NumInstrs is one more than the largest Instr.ID: executors keep results in arrays of this size.
 	NumInstrs int
 }

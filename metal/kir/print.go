@@ -32,6 +32,9 @@ func printKernel(b *strings.Builder, k *Kernel, files []string) {
 	if k.MaxThreads != 0 {
 		fmt.Fprintf(b, " maxthreads %d", k.MaxThreads)
 	}
+	if k.Threads != [3]int{} {
+		fmt.Fprintf(b, " threads %v", k.Threads)
+	}
 	b.WriteByte('\n')
 	for i, p := range k.Params {
 		fmt.Fprintf(b, "  param %d %s: %s %s", i, p.Name, p.Space, p.Elem)

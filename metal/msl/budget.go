@@ -2,13 +2,15 @@ package msl
 
 // Compilation is bounded: a small text can ask for endless walks, instances and instructions, as templates, macros
 // and inlined calls multiply. What is counted is work, never time, so that a text is refused everywhere alike. The
-// limits leave room above the largest texts measured: MLX's quantized kernels walk 7.8 million steps a unit, its
-// fp_quantized_nax makes 13,436 instances.
+// limits leave room above the largest texts measured: MLX's 2,052 quantized kernels walk 7.8 million steps in one unit,
+// its fp_quantized_nax makes 13,436 instances. A million steps take about a second, so Options.Stop is asked as well.
 const (
 	// maxWalk bounds the statements, expressions and candidates of calls walked for one kernel, and maxUnitWalk those
 	// of all kernels of a unit.
 	maxWalk     = 1 << 20
-	maxUnitWalk = 1 << 24
+	maxUnitWalk = 1 << 23
+	// stopEvery is after how many steps Options.Stop is asked again.
+	stopEvery = 1 << 12
 	// maxInstrs bounds a kernel's size: everything is inlined.
 	maxInstrs = 1 << 18
 	// maxInstances bounds the instances of templates in a unit.
@@ -29,8 +31,16 @@ const (
 	maxTypeText = 300
 )
 
+// stopped ends a compilation that Options.Stop has ended.
+type stopped struct{ err error }
+
 // spend counts the work on a kernel.
 func (c *compiler) spend(at Pos, n int) {
+	if c.opt.Stop != nil && (c.unitWork+n)/stopEvery != c.unitWork/stopEvery {
+		if err := c.opt.Stop(); err != nil {
+			panic(stopped{err})
+		}
+	}
 	c.work += n
 	c.unitWork += n
 	if len(c.list) > 0 {

@@ -76,6 +76,11 @@ func TestBudgets(t *testing.T) {
 		{"calls of nothing double", "void f0() {}\n" +
 			chain(39, func(i int) string { return fmt.Sprintf("void f%d() { f%d(); f%d(); }", i, i-1, i-1) }) +
 			"kernel void k() { f39(); }", TooLarge},
+		{"overloads and calls", chain(2000, func(i int) string {
+			return fmt.Sprintf("struct S%d { int a; }; int f(S%d s) { return s.a; }", i, i)
+		}) + "kernel void k(device int *x) {" + chain(2000, func(i int) string {
+			return fmt.Sprintf("S%d a%d; a%d.a = 1; x[%d] = f(a%d);", i, i, i, i, i)
+		}) + "}", TooLarge},
 		{"a constant loop without end", "constexpr int f() { int i = 0; while (true) i++; return i; }\n" +
 			"kernel void k(device int *x) { constexpr int n = f(); x[0] = n; }", NotConstant},
 		{"a huge array", "kernel void k(device int *x) { int a[1000000000]; x[0] = a[x[1]]; }", TooLarge},
@@ -98,6 +103,24 @@ func TestBudgets(t *testing.T) {
 		}
 		require.True(t, codes[c.want], "%s: want %s, got %.500s", c.name, c.want, errs.Error())
 	}
+}
+
+// A compilation ends when its caller says so, with what the caller says, wherever it is.
+func TestStop(t *testing.T) {
+	text := "int f0(int x) { return x * 3; }\n" + chain(39, func(i int) string {
+		return fmt.Sprintf("int f%d(int x) { return f%d(x) + f%d(x + 1); }", i, i-1, i-1)
+	}) + "kernel void k(device int *x) { x[0] = f39(x[1]); }"
+	enough := errors.New("enough")
+	asked := 0
+	mod, err := Compile(Source{Name: "source", Text: text}, Options{Stop: func() error {
+		if asked++; asked == 3 {
+			return enough
+		}
+		return nil
+	}})
+	require.Nil(t, mod)
+	require.Equal(t, enough, err)
+	require.Equal(t, 3, asked)
 }
 
 // A header that includes itself is read once.

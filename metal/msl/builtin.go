@@ -53,7 +53,7 @@ func anyArgs([]value, *overload) bool { return true }
 func (g *gen) callBuiltin(fn *overload, args []value, at Pos) value {
 	b := fn.bi
 	if len(args) < b.min || len(args) > b.max {
-		g.c.errorf(ArgCount, at, "'%s' takes %s, not %d", b.name, countText(b.min, b.max), len(args))
+		g.c.errorf(ArgCount, at, "'%s' takes %s, not %d%s", b.name, countText(b.min, b.max), len(args), usageOf(b.name))
 		return badValue
 	}
 	g.at(at)

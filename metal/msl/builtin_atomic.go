@@ -11,7 +11,8 @@ func (g *gen) atomicObject(c *bcall) (ptr operand, t *ctype, ok bool) {
 		return operand{}, nil, false
 	}
 	if p.q.T.kind != tPtr || p.q.T.elem.T.kind != tAtomic {
-		g.c.errorf(TypeMismatch, c.at, "'%s' needs a pointer to an atomic object, not %s", c.b.name, p.q.T)
+		g.c.errorf(TypeMismatch, c.at, "'%s' needs a pointer to an atomic object, not %s: declare it atomic, in "+
+			"metal_kernel by atomic_outputs = true", c.b.name, p.q.T)
 		return operand{}, nil, false
 	}
 	e := p.q.T.elem

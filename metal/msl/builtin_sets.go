@@ -1,6 +1,7 @@
 package msl
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/mlxlua/mlxlua/metal/kir"
@@ -87,7 +88,8 @@ func (g *gen) chooseSet(fn *overload, args []value) (c setChoice, ok bool) {
 		return c, false
 	}
 	c.n = 1
-	var vector *ctype
+	var vector, first *ctype
+	same := true // all are of one type: no other fits as well
 	for i := range args[:set.params] {
 		a := &args[i]
 		if a.bad() || a.k == vList || a.k == vFuncs || a.k == vVoid || a.k == vType {
@@ -105,6 +107,10 @@ func (g *gen) chooseSet(fn *overload, args []value) (c setChoice, ok bool) {
 		case n > 1:
 			vector, c.n = e, n
 		}
+		if i == 0 {
+			first = e
+		}
+		same = same && e == first
 	}
 	elems := set.elems
 	if fn.fast > 0 && len(elems) > len(setFloats) {
@@ -112,12 +118,11 @@ func (g *gen) chooseSet(fn *overload, args []value) (c setChoice, ok bool) {
 	}
 	if vector != nil { // no vector converts to another, and a number spreads over any
 		c.elem = vector
-		for _, e := range elems {
-			if e == vector {
-				return c, true
-			}
-		}
-		return c, false
+		return c, slices.Contains(elems, vector)
+	}
+	if same && slices.Contains(elems, first) {
+		c.elem = first
+		return c, true
 	}
 	c.best = bestOf(elems, args[:set.params])
 	switch {
@@ -133,7 +138,7 @@ func (g *gen) chooseSet(fn *overload, args []value) (c setChoice, ok bool) {
 
 // bestOf returns the element types that no other is better than.
 func bestOf(elems []*ctype, args []value) []*ctype {
-	ranks := map[*ctype][]rank{}
+	var ranks [][]rank
 	var fit []*ctype
 next:
 	for _, e := range elems {
@@ -143,14 +148,14 @@ next:
 				continue next
 			}
 		}
-		ranks[e] = rs
+		ranks = append(ranks, rs)
 		fit = append(fit, e)
 	}
 	var best []*ctype
-	for _, e := range fit {
+	for i, e := range fit {
 		beaten := false
-		for _, o := range fit {
-			beaten = beaten || compareRanks(ranks[o], ranks[e]) < 0
+		for _, other := range ranks {
+			beaten = beaten || compareRanks(other, ranks[i]) < 0
 		}
 		if !beaten {
 			best = append(best, e)
@@ -188,14 +193,23 @@ func (fn *overload) ofLibrary() bool {
 	return false
 }
 
+// ofUnit reports whether a set holds functions of the unit.
+func (fn *overload) ofUnit() bool {
+	return slices.ContainsFunc(fn.funcs, func(f *funcEnt) bool { return f.usr })
+}
+
 // asChosen converts arguments to the parameters of the overload chosen.
 func (g *gen) asChosen(c setChoice, fn *overload, args []value) (out []value, ok bool) {
-	out = append([]value(nil), args...)
-	for i := range out[:declSets[fn.name].params] {
-		v := &out[i]
-		if e, _ := v.q.T.shape(); e == c.elem {
+	out = args
+	copied := false
+	for i := range args[:declSets[fn.name].params] {
+		if e, _ := args[i].q.T.shape(); e == c.elem {
 			continue
 		}
+		if !copied {
+			out, copied = slices.Clone(args), true
+		}
+		v := &out[i]
 		r := g.rvalue(*v)
 		if r.bad() {
 			return nil, false

@@ -91,7 +91,7 @@ func (w *writer) int(depth int) string {
 	case 14:
 		return fmt.Sprintf("(%s %s %d)", a, w.pick("<<", ">>"), w.r.IntN(9))
 	case 15:
-		return fmt.Sprintf("%s(%s, %s)", w.pick("min", "max"), a, b)
+		return fmt.Sprintf("%s(int(%s), int(%s))", w.pick("min", "max"), a, b)
 	case 16:
 		return fmt.Sprintf("int(ulong(%s) >> %d)", a, w.r.IntN(32))
 	case 17:
@@ -101,7 +101,7 @@ func (w *writer) int(depth int) string {
 	case 18:
 		return fmt.Sprintf("int(%s)", w.float(depth-1))
 	case 19:
-		return fmt.Sprintf("select(%s, %s, %s)", a, b, w.cond(depth-1))
+		return fmt.Sprintf("select(int(%s), int(%s), %s)", a, b, w.cond(depth-1))
 	case 20:
 		return fmt.Sprintf("(long(%s) - long(%s) > 3l)", a, b)
 	}

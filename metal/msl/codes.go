@@ -10,9 +10,13 @@ type Code uint16
 func (c Code) String() string { return fmt.Sprintf("MSL%04d", uint16(c)) }
 
 // A doc comment below holds, after "Example:", a text that provokes exactly that code. The tests run every one.
+// TooManyErrors follows errors with codes of their own.
 // A comment without an example says why a line or two cannot show it.
 const (
-	// TooManyErrors ends the list of a unit that has more than MaxErrors errors. No example: it takes 51 errors.
+	// TooManyErrors ends the list of a unit that has more than MaxErrors errors.
+	//
+	// Example:
+	//	@ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @ @
 	TooManyErrors Code = 1
 
 	// BadCharacter occurs for a character that is no part of C++, and for bytes that are not UTF-8.
@@ -145,7 +149,13 @@ const (
 	//	void f() { goto end; end: return; }
 	NotInMetal Code = 204
 
-	// TooDeep occurs when parentheses, blocks, types or operators nest too deeply. No example: it takes hundreds.
+	// TooDeep occurs when parentheses, blocks, types or operators nest too deeply.
+	//
+	// Example:
+	//	#define FOUR(x) ((((x))))
+	//	#define MANY(x) FOUR(FOUR(FOUR(FOUR(x))))
+	//	#define MORE(x) MANY(MANY(MANY(MANY(x))))
+	//	constant int a = MORE(MORE(MORE(MORE(MORE(1)))));
 	TooDeep Code = 205
 
 	// BadSpecifiers occurs for specifiers that exclude one another, and for specifiers without a declaration.

@@ -154,6 +154,9 @@ const (
 	// Example:
 	//	using namespace metal;
 	//	kernel void k(device int *x, texture2d_array<half> t [[texture(0)]]) {}
+	//
+	// Example:
+	//	kernel void k(device int *x, metal::sampler s [[sampler(0)]]) {}
 	Unsupported Code = 327
 	// UnknownAttribute is an attribute that does not exist, or in the wrong place.
 	//
@@ -170,7 +173,8 @@ const (
 	// Example:
 	//	kernel void k(device int *x [[buffer(31)]]) {}
 	TooManyBuffers Code = 330
-	// ThreadgroupMemory is a kernel that declares more than Metal's 32 KiB of threadgroup memory.
+	// ThreadgroupMemory is a kernel that declares more than Metal's 32 KiB of threadgroup memory. Only this kernel is
+	// refused, when a pipeline is made of it.
 	//
 	// Example:
 	//	kernel void k(device int *x) { threadgroup float a[8193]; }

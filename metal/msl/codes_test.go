@@ -72,6 +72,10 @@ func testCodes(t *testing.T, file string, check func(text string, opt Options) E
 			if len(errs) == 0 {
 				t.Errorf("%s: no error: %s", name, text)
 			}
+			if name == "TooManyErrors" {
+				require.Len(t, errs, MaxErrors+1)
+				errs = errs[MaxErrors:]
+			}
 			for _, e := range errs {
 				if e.Code != values[name] || e.Pos.Line == 0 {
 					t.Errorf("%s (%s): %s\n%s", name, values[name], text, e)
@@ -90,7 +94,10 @@ func TestSyntaxCodes(t *testing.T) {
 
 func TestCheckCodes(t *testing.T) {
 	testCodes(t, "codes_check.go", func(text string, opt Options) ErrorList {
-		_, err := Compile(Source{Name: "source", Text: text}, opt)
+		mod, err := Compile(Source{Name: "source", Text: text}, opt)
+		if err == nil && len(mod.Kernels) == 1 {
+			err = mod.Kernels[0].Refused
+		}
 		var errs ErrorList
 		if !errors.As(err, &errs) {
 			t.Errorf("no error list but %v: %s", err, text)

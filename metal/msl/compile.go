@@ -37,11 +37,14 @@ type Options struct {
 	FunctionConstants map[int]uint64
 	// Include resolves #include of names that are no Metal headers; nil resolves none.
 	Include func(name string) (text string, ok bool)
+	// Stop is asked every few milliseconds; an error from it ends the compilation, which returns it. nil: nothing does.
+	Stop func() error
 }
 
 // Compile translates a text of the Metal Shading Language to kir: one kernel for each kernel function and explicit
 // instantiation. The prelude and the math library are in scope. The error is an ErrorList with all errors of the
-// text. It never panics and may be called by several goroutines at once.
+// text; what keeps one kernel from becoming a pipeline is the kernel's, in Refused. It never panics and may be called
+// by several goroutines at once.
 func Compile(src Source, opt Options) (mod *kir.Module, err error) {
 	pre, err := prelude()
 	if err != nil {
@@ -116,7 +119,11 @@ func compileMode(pre *frozen, src Source, opt Options, raw bool) (mod *kir.Modul
 	c.syntaxErrs = len(parseErrs) > 0
 	c.list = append(c.list, parseErrs...)
 	defer func() {
-		if r := recover(); r != nil {
+		switch r := recover().(type) {
+		case nil:
+		case stopped:
+			mod, err = nil, r.err
+		default:
 			// The tree of a text with syntax errors has holes; then those errors are what there is to say.
 			if _, ok := r.(bailout); !ok && !c.syntaxErrs {
 				c.errs = &c.list
@@ -187,7 +194,8 @@ type compiler struct {
 	// syntaxErrs says that the text has syntax errors: then undeclared names may be their consequence and are not
 	// reported.
 	syntaxErrs bool
-	hidden     int // errors not reported because of syntaxErrs
+	hidden     int             // errors not reported because of syntaxErrs or missing
+	missing    map[string]bool // undeclared names that have been reported for the kernel
 	lastPos    Pos
 	depth      int
 	instrs     int
@@ -231,7 +239,7 @@ func newCompiler(f *File, opt Options) *compiler {
 		used:   map[*funcEnt]bool{}, overlay: map[*env]*env{}, extraTmpl: map[*tmplInfo][]*TemplateDecl{},
 		extraSpecs: map[*funcEnt][]*funcEnt{}, members: map[memberKey][]memberDef{},
 		portable: map[kir.Pos]Pos{},
-		failed:   map[*funcEnt]int{},
+		failed:   map[*funcEnt]int{}, missing: map[string]bool{},
 	}
 	c.errs = &c.list
 	return c

@@ -44,7 +44,8 @@ bfloat sqrt(bfloat x) {
 bfloat max(bfloat x, bfloat y) { return static_cast<bfloat>(__metal_fmax(float(x), float(y), 0)); }
 }
 `
-	got := runLanes(t, pre, "out[lane] = metal::sqrt(float(in[16])) + float(sqrt(bfloat(9))) + max(1.0f, 2) + max(3, 4);",
+	got := runLanes(t, pre,
+		"out[lane] = metal::sqrt(float(in[16])) + float(sqrt(bfloat(9))) + max(1.0f, 2.0f) + max(3, 4);",
 		32, 32, msl.Options{})
 	require.Equal(t, lanes(func(int) float32 { return 4 + 4 + 2 + 4 }), got)
 }

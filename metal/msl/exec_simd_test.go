@@ -3,6 +3,7 @@ package msl_test
 import (
 	"encoding/binary"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -236,6 +237,20 @@ void put(threadgroup float *p, uint i, float x) { p[i] = x; }
   if (tid == 0) { out[0] = sh[1][39]; out[1] = third(p); out[2] = third(q); out[3] = third(c); out[4] = third(l);
     out[5] = v4[3].x; out[6] = v4[2].z; out[7] = ((device const float4 *)in)[1].y; }`, 48, 8, msl.Options{})
 	require.Equal(t, []float32{78, 12, 6, 4, 6, 3, 8, 5}, got)
+}
+
+// Too much threadgroup memory is the fault of one kernel, not of the text.
+func TestRefusedKernel(t *testing.T) {
+	mod, err := msl.Compile(msl.Source{Name: "t", Text: `
+template <int N> [[kernel]] void k(device float *out) { threadgroup float a[N]; a[0] = 1; out[0] = a[0]; }
+template [[host_name("just")]] [[kernel]] void k<8192>(device float *);
+template [[host_name("more")]] [[kernel]] void k<8193>(device float *);`}, msl.Options{})
+	require.NoError(t, err)
+	require.NoError(t, mod.Kernels[0].Refused)
+	require.EqualError(t, mod.Kernels[1].Refused,
+		"t:2:75: error MSL0331: with 'a' the kernel needs 32772 bytes of threadgroup memory: Metal has 32768\n"+
+			"template <int N> [[kernel]] void k(device float *out) { threadgroup float a[N]; a[0] = 1; out[0] = a[0]; }\n"+
+			strings.Repeat(" ", 74)+"^")
 }
 
 func TestReflection(t *testing.T) {

@@ -74,7 +74,7 @@ func TestCommonAndGeometricFunctions(t *testing.T) {
 		{"round(float3(0.5f, -1.5f, 2.4f)).y", -2}, {"exp(float4(0)).w", 1},
 		{"metal::fast::exp(0.0f)", 1}, {"metal::precise::log(bfloat(1))", 0}, {"sizeof(exp(half(1)))", 2},
 		{"sizeof(exp(bfloat2(1)))", 4},
-		{"sizeof(sin(1.0f))", 4}, {"pow(2.0f, 3)", 8}, {"exp(0)", 1}, {"sqrt(16)", 4}, {"log2(half(8))", 3},
+		{"sizeof(sin(1.0f))", 4}, {"pow(2.0f, 3)", 8}, {"log2(half(8))", 3},
 		{"atan2(half(0), half(1))", 0},
 	})
 }
@@ -83,7 +83,7 @@ func TestPreludeNames(t *testing.T) {
 	runRows(t, `
 template <typename T> struct Pick { using type = metal::conditional_t<metal::is_same_v<T, half>, float, T>; };
 constant metal::array<int, 3> arr = {1, 2, 3};
-`, `bfloat16_t b = 1.5f; float16_t h = 2.5h; metal::array<float, 2> a2 = {{4, 5}}; a2[1] = 6;`, []row{
+`, `bfloat16_t b = bfloat(1.5f); float16_t h = 2.5h; metal::array<float, 2> a2 = {{4, 5}}; a2[1] = 6;`, []row{
 		{"b", 1.5}, {"h", 2.5}, {"a2[0] + a2[1]", 10}, {"a2.size()", 2}, {"Limits<float>::max", math.Inf(1)},
 		{"Limits<float>::min", math.Inf(-1)},
 		{"Limits<float>::finite_max", math.MaxFloat32}, {"Limits<half>::finite_max", 65504},

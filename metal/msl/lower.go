@@ -70,6 +70,7 @@ type gen struct {
 
 	contract bool // multiply and add may become fma
 	tgBytes  int
+	refused  ErrorList // what keeps the kernel from becoming a pipeline
 	labels   []*jumpScope
 	regionOf map[*object]int
 	constMem map[*object]int

@@ -320,8 +320,8 @@ func (g *gen) threadgroupVar(d *VarDecl, name string, t qtype) value {
 	}
 	g.tgBytes = alignUp(g.tgBytes, max(t.T.align, 1)) + t.T.size
 	if g.tgBytes > maxThreadgroupBytes {
-		g.c.errorf(ThreadgroupMemory, d.Pos(), "with '%s' the kernel needs %d bytes of threadgroup memory: Metal has %d",
-			name, g.tgBytes, maxThreadgroupBytes)
+		g.refused.Add(g.c.file.Errorf(ThreadgroupMemory, d.Pos(),
+			"with '%s' the kernel needs %d bytes of threadgroup memory: Metal has %d", name, g.tgBytes, maxThreadgroupBytes))
 	}
 	_, p := g.newRegion(kir.Region{
 		Name: name, Space: kir.Threadgroup, Size: t.T.size, Align: max(t.T.align, 1), Elem: t.T.firstScalar(),

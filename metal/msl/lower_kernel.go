@@ -1,6 +1,9 @@
 package msl
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
@@ -164,6 +167,7 @@ func (c *compiler) kernel(inst *funcInst, name string, specs *Specs) *kir.Kernel
 	f := inst.f
 	g := newGen(c, name)
 	c.instrs, c.work = 0, 0
+	clear(c.missing)
 	c.used[f] = true
 	g.env = inst.env
 	g.at(f.decl.Pos())
@@ -195,6 +199,7 @@ func (c *compiler) kernel(inst *funcInst, name string, specs *Specs) *kir.Kernel
 		return nil
 	}
 	g.finish()
+	g.k.Refused = g.refused.Err()
 	if c.opt.Portable {
 		checkPortable(c, g.k)
 	}
@@ -219,10 +224,35 @@ func (g *gen) kernelAttrs(specs *Specs) {
 			} else if ok {
 				g.k.MaxThreads = int(n)
 			}
+		case "required_threads_per_threadgroup":
+			g.requiredThreads(a)
 		default:
-			g.c.errorf(UnknownAttribute, a.At, "there is no attribute '%s' for kernels", a.Name)
+			g.c.errorf(UnknownAttribute, a.At, "there is no attribute '%s' for kernels%s", a.Name, nearOf(a.Name,
+				"max_total_threads_per_threadgroup", "required_threads_per_threadgroup", "host_name", "kernel"))
 		}
 	}
+}
+
+// requiredThreads notes the size that a kernel's threadgroups must have: one to three numbers, 1 for those left out.
+func (g *gen) requiredThreads(a *Attr) {
+	if len(a.Args) < 1 || len(a.Args) > 3 {
+		g.c.errorf(UnknownAttribute, a.At, "required_threads_per_threadgroup takes one to three numbers")
+		return
+	}
+	size, count := [3]int{1, 1, 1}, 1
+	for i, x := range a.Args {
+		n, ok := g.constInt(x, a.Name)
+		if !ok {
+			return
+		}
+		if n < 1 || n > 1024 || count*int(n) > 1024 {
+			g.c.errorf(UnknownAttribute, a.At, "required_threads_per_threadgroup is not 1 to 1024 threads")
+			return
+		}
+		size[i] = int(n)
+		count *= int(n)
+	}
+	g.k.Threads = size
 }
 
 // paramBinder gives a kernel's parameters their places.
@@ -314,7 +344,9 @@ func (b *paramBinder) bind(p *paramInst) {
 			b.declare(d, badValue, isRef)
 			return
 		default:
-			g.c.errorf(UnknownAttribute, a.At, "there is no attribute '%s' for parameters of kernels", a.Name)
+			names := append([]string{"buffer", "threadgroup", "function_constant"}, slices.Collect(maps.Keys(positionAttrs))...)
+			g.c.errorf(UnknownAttribute, a.At, "there is no attribute '%s' for parameters of kernels%s", a.Name,
+				nearOf(a.Name, names...))
 			b.declare(d, badValue, isRef)
 			return
 		}

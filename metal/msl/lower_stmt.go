@@ -368,7 +368,7 @@ func (g *gen) returnStmt(s *ReturnStmt, tail bool) flow {
 	if fr.kernel {
 		if s.X != nil {
 			if v := g.expr(s.X); v.k != vVoid && !v.bad() {
-				g.c.errorf(BadReturn, s.Pos(), "a kernel returns no value")
+				g.c.errorf(BadReturn, s.Pos(), "a kernel returns no value: write it to an output, such as out[i] = ...")
 			}
 		}
 		if !tail {

@@ -269,7 +269,7 @@ func (p *parser) errorf(code Code, format string, args ...any) {
 }
 
 func (p *parser) errorAt(at Pos, code Code, format string, args ...any) {
-	p.report(func() *Error { return p.f.Errorf(code, at, format, args...) })
+	p.report(func() *Error { return p.hinted(p.f.Errorf(code, at, format, args...)) })
 }
 
 // errorAfter reports an error right after the token before the current one, where something is missing.
@@ -282,7 +282,9 @@ func (p *parser) errorAfter(code Code, format string, args ...any) {
 		t := p.toks[p.i-1]
 		t.off += uint32(len(t.text))
 		loc := p.f.locate(&t)
-		return &Error{Code: code, Pos: loc.Pos, File: loc.File, Msg: fmt.Sprintf(format, args...), Excerpt: loc.Excerpt()}
+		return p.hinted(&Error{
+			Code: code, Pos: loc.Pos, File: loc.File, Msg: fmt.Sprintf(format, args...), Excerpt: loc.Excerpt(),
+		})
 	})
 }
 

@@ -1,5 +1,7 @@
 package msl
 
+import "strings"
+
 // declaration parses a declaration and appends what it declares, several VarDecls for `int a, *b;`.
 func (p *parser) declaration(w where, out *[]Decl) {
 	if !p.enter() {
@@ -364,7 +366,7 @@ func (p *parser) noType(sr *specResult) {
 	case k == tIdent && p.tok().sym != 0 && (p.peek(1) == tLParen && sr.anything || p.peek(1) == tAssign && sr.anything):
 		p.errorf(UnknownType, "%s has no type", p.tok().name())
 	case k == tIdent && p.lookup(p.tok().sym).kind == nkNone || k == tIdent && p.peek(1) == tColonColon:
-		p.errorf(UnknownType, "unknown type name '%s'", p.nameText())
+		p.unknownType()
 	case k == kGoto, k == kTry, k == kThrow, k == kNew, k == kDelete:
 		p.errorf(NotInMetal, "'%s' is not part of the Metal Shading Language", p.tok().text)
 	case k == tTilde:
@@ -374,6 +376,16 @@ func (p *parser) noType(sr *specResult) {
 	default:
 		p.errorf(UnexpectedToken, "expected a declaration, found %s", p.tok().name())
 	}
+}
+
+// unknownType reports the name at hand, which is that of no type.
+func (p *parser) unknownType() {
+	name := p.nameText()
+	if strings.TrimPrefix(name, "metal::") == "sampler" {
+		p.errorf(Unsupported, "samplers and textures are not supported: pass a buffer and index it")
+		return
+	}
+	p.errorf(UnknownType, "unknown type name '%s'", name)
 }
 
 // nameText returns the name at hand, without template arguments, for a message.

@@ -339,7 +339,7 @@ func (p *parser) param() (*ParamDecl, int32) {
 	}
 	if sr.typ == nil {
 		if p.kind() == tIdent {
-			p.errorf(UnknownType, "unknown type name %s", p.tok().name())
+			p.unknownType()
 		} else {
 			p.errorf(UnexpectedToken, "expected a parameter, found %s", p.tok().name())
 		}

@@ -125,7 +125,7 @@ func (p *parser) construct() Expr {
 		}
 		sr.typ = p.newType(at, TypeBasic)
 		if sr.typ.Basic = b.name(); sr.typ.Basic == "" {
-			p.errorAt(at, BadSpecifiers, "these words make no type together")
+			p.errorAt(at, BadSpecifiers, "%s", b.problem())
 		}
 	} else {
 		ok := p.typeSpecifier(&sr, inTypeID)

@@ -50,6 +50,14 @@ func (b *basicSet) add(k tok) {
 	}
 }
 
+// problem says why the keywords make no type together.
+func (b *basicSet) problem() string {
+	if b.long > 0 && b.word == kDouble {
+		return "Metal has no long double: use float"
+	}
+	return "these words make no type together"
+}
+
 // name returns the canonical name of the type, "" if the keywords do not fit together.
 func (b *basicSet) name() string {
 	isInt := b.word == 0 || b.word == kInt
@@ -218,7 +226,7 @@ func (p *parser) specifiers(w where) (sr specResult) {
 	if basic.at != 0 {
 		sr.typ = p.newType(basic.at, TypeBasic)
 		if sr.typ.Basic = basic.name(); sr.typ.Basic == "" {
-			p.errorAt(basic.at, BadSpecifiers, "these words make no type together")
+			p.errorAt(basic.at, BadSpecifiers, "%s", basic.problem())
 		}
 	}
 	if sr.typ != nil && q != (Quals{}) {

@@ -383,7 +383,7 @@ func (p *preproc) includeDirective(d *token, rest []token) {
 		return
 	}
 	if p.include == nil {
-		p.errorf(IncludeNotFound, d, "'%s' is no Metal header, and there are no others here", clip(name))
+		p.errorf(IncludeNotFound, d, "'%s' is no Metal header, and there are no others here: leave it out", clip(name))
 		return
 	}
 	text, ok := p.include(name)

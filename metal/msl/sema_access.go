@@ -103,7 +103,7 @@ func (g *gen) vecElem(v, i value, at Pos) value {
 		return badValue
 	}
 	if !i.q.T.intLike() {
-		g.c.errorf(BadOperands, at, "an index of type %s", i.q.T)
+		g.c.errorf(BadOperands, at, "an index of type %s%s", i.q.T, indexHint(i.q.T))
 		return badValue
 	}
 	n := g.convert(g.promote(i).comps[0], kir.I64)
@@ -203,7 +203,14 @@ func (g *gen) selectMember(v value, x *MemberExpr) value {
 		g.c.errorf(NoMember, x.Pos(), "what stands before .%s has no members", name)
 		return badValue
 	}
-	g.c.errorf(NoMember, x.Pos(), "%s has no member '%s'", v.q.T, name)
+	hint := ""
+	switch {
+	case v.q.T.kind == tPtr:
+		hint = ": a pointer has none. Index it; metal_kernel declares x_shape, x_strides and x_ndim for an input x"
+	case v.q.T.isScalar():
+		hint = ": it is one number"
+	}
+	g.c.errorf(NoMember, x.Pos(), "%s has no member '%s'%s", v.q.T, name, hint)
 	return badValue
 }
 
@@ -277,7 +284,7 @@ func (g *gen) swizzle(v value, name string, at Pos) value {
 			}
 		}
 		if k < 0 || k >= v.q.T.n || len(name) > 4 || set != 0 && set != s {
-			g.c.errorf(BadSwizzle, at, "%s has no component '%s'", v.q.T, name)
+			g.c.errorf(BadSwizzle, at, "%s has no component '%s': it has .%s", v.q.T, name, "xyzw"[:v.q.T.n])
 			return badValue
 		}
 		set = s

@@ -243,7 +243,13 @@ func (g *gen) arith(op Op, a, b value, at Pos) value {
 }
 
 func (g *gen) badOperands(op Op, a, b value, at Pos) {
-	g.c.errorf(BadOperands, at, "%s is not defined on %s and %s", op, a.q.T, b.q.T)
+	hint := ""
+	if e, _ := a.q.T.shape(); op == OpRem {
+		hint = ": write fmod(a, b)"
+	} else if f, _ := b.q.T.shape(); op == OpXor && e != nil && f != nil {
+		hint = ": ^ works on the bits of integers; a power is pow(a, b)"
+	}
+	g.c.errorf(BadOperands, at, "%s is not defined on %s and %s%s", op, a.q.T, b.q.T, hint)
 }
 
 // shift evaluates << and >>: the operands are promoted separately, the result has the type of the left one.
@@ -292,7 +298,7 @@ func (g *gen) index(v value, size int, at Pos) (operand, bool) {
 		return operand{}, false
 	}
 	if !v.q.T.intLike() {
-		g.c.errorf(BadOperands, at, "an index of type %s", v.q.T)
+		g.c.errorf(BadOperands, at, "an index of type %s%s", v.q.T, indexHint(v.q.T))
 		return operand{}, false
 	}
 	i := g.convert(g.promote(v).comps[0], kir.I64)

@@ -92,7 +92,11 @@ func (g *gen) callExpr(x *CallExpr) value {
 			return r
 		}
 	}
-	g.c.errorf(NotCallable, x.Fun.Pos(), "a value of type %s cannot be called", fv.q)
+	hint := ""
+	if t := g.decayed(&fv).T; t.kind == tPtr {
+		hint = ": index it with [ ]"
+	}
+	g.c.errorf(NotCallable, x.Fun.Pos(), "a value of type %s cannot be called%s", fv.q, hint)
 	return badValue
 }
 
@@ -181,15 +185,17 @@ next:
 func (g *gen) callOverload(fn *overload, args []value, at Pos) value {
 	var inst *funcInst
 	var why string
-	if len(fn.funcs) > 0 || fn.bi == nil {
+	own := false
+	c, set := g.chooseSet(fn, args)
+	if !set && (len(fn.funcs) > 0 || fn.bi == nil) || set && fn.ofUnit() {
 		inst, why = g.resolve(fn.funcs, fn, args, fn.this, false)
+		// A unit's own overload in namespace metal, as for a half type, is one among the library's.
+		own = inst != nil && inst.f.usr && !(inMetal(inst.f.env) && !exactCall(g, inst, args))
 	}
-	// A unit's own overload in namespace metal, as for a half type, is one among the library's.
-	own := inst != nil && inst.f.usr && !(inMetal(inst.f.env) && !exactCall(g, inst, args))
-	if c, ok := g.chooseSet(fn, args); ok && !own {
+	if set && !own {
 		switch {
 		case c.elem != nil:
-			if args, ok = g.asChosen(c, fn, args); !ok {
+			if args, set = g.asChosen(c, fn, args); !set {
 				return badValue
 			}
 			if len(fn.funcs) > 0 {
@@ -250,7 +256,7 @@ func (g *gen) noMatch(fn *overload, args []value, why string, at Pos) {
 		np := len(f.decl.Params)
 		few := len(args) < np && f.decl.Params[len(args)].Default == nil
 		if f.tmpl == nil && (len(args) > np || few) && !f.decl.hasPack() {
-			g.c.errorf(ArgCount, at, "%s takes %d arguments, not %d", g.c.signature(f), np, len(args))
+			g.c.errorf(ArgCount, at, "%s takes %s, not %d", g.c.signature(f), plural(np, "argument"), len(args))
 			return
 		}
 		if f.tmpl == nil && g.argError(f, args, at) {
@@ -259,6 +265,12 @@ func (g *gen) noMatch(fn *overload, args []value, why string, at Pos) {
 		if fn.this != nil && fn.this.q.Const && !f.decl.Quals.Const && !f.decl.Specs.Static {
 			g.c.errorf(NotAssignable, at, "the method %s is not const, but its object is", g.c.signature(f))
 			return
+		}
+	}
+	for i := range args {
+		if t := g.decayed(&args[i]).T; t.kind == tPtr && (t.elem.T.isScalar() || t.elem.T.kind == tVec) {
+			why += "\n    argument " + itoa(i+1) + " is a pointer: index it for a value"
+			break
 		}
 	}
 	g.c.errorf(NoMatch, at, "no function %s takes (%s):%s", quoteName(fn.name), types, why)
@@ -627,7 +639,7 @@ func (g *gen) callLambda(l *lambdaInfo, args []value, at Pos) value {
 			}
 		}
 		if len(args) < min || len(args) > len(l.x.Params) {
-			g.c.errorf(ArgCount, at, "the lambda takes %d arguments, not %d", len(l.x.Params), len(args))
+			g.c.errorf(ArgCount, at, "the lambda takes %s, not %d", plural(len(l.x.Params), "argument"), len(args))
 			return badValue
 		}
 	}

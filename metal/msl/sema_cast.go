@@ -106,7 +106,7 @@ func (g *gen) explicitConv(v value, t qtype, cStyle bool, at Pos) value {
 	case from == to:
 		return v
 	}
-	g.c.errorf(BadCast, at, "a cast from %s to %s", from, t)
+	g.c.errorf(BadCast, at, "a cast from %s to %s%s", from, t, vectorHint(from, t.T))
 	return badValue
 }
 

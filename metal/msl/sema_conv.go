@@ -110,10 +110,14 @@ func (g *gen) stdRank(v *value, from, to *ctype) rank {
 	return rankNone
 }
 
-// arithRank: promotions are those of C++; from half to float is a conversion like any other.
+// arithRank: promotions are those of C++; from half to float is a conversion like any other. Other floats become bfloat
+// by a cast only, and bfloat half.
 func arithRank(from, to kir.Type) rank {
-	if from == to {
+	switch {
+	case from == to:
 		return rankExact
+	case to == kir.BF16 && from.IsFloat(), from == kir.BF16 && to == kir.F16:
+		return rankNone
 	}
 	if to == kir.I32 && (from == kir.Bool || from.IsInt() && from.Size() < 4) {
 		return rankPromotion
@@ -346,8 +350,8 @@ func (g *gen) noConversion(v *value, to qtype, at Pos, what string) {
 	if from.T.kind == tPtr && to.T.kind == tPtr {
 		a, b := from.T.elem, to.T.elem
 		if a.Space.normal() != b.Space.normal() {
-			g.c.errorf(AddressSpace, at, "%s: a pointer to %s memory (%s) is no pointer to %s memory (%s)", what,
-				spaceName(a.Space), from, spaceName(b.Space), to)
+			g.c.errorf(AddressSpace, at, "%s: a pointer to %s memory (%s) is no pointer to %s memory (%s)%s", what,
+				spaceName(a.Space), from, spaceName(b.Space), to, spaceHint(a.Space))
 			return
 		}
 		if a.T == b.T && a.Const && !b.Const {
@@ -355,7 +359,11 @@ func (g *gen) noConversion(v *value, to qtype, at Pos, what string) {
 			return
 		}
 	}
-	g.c.errorf(TypeMismatch, at, "%s: %s does not convert to %s", what, from, to)
+	if from.T.isFloat() && to.T.isFloat() {
+		g.c.errorf(TypeMismatch, at, "%s: Metal converts %s to %s by a cast only: write %s(x)", what, from, to, to.T)
+		return
+	}
+	g.c.errorf(TypeMismatch, at, "%s: %s does not convert to %s%s", what, from, to, vectorHint(from.T, to.T))
 }
 
 func spaceName(s Space) string {

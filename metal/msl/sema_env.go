@@ -1,7 +1,5 @@
 package msl
 
-import "sort"
-
 // entKind says what an entity is.
 type entKind uint8
 
@@ -240,92 +238,103 @@ func (e *env) namespaceOf() *env {
 	return e
 }
 
-// suggest returns the name in scope that is nearest to a misspelt one, "" if none is near.
-func (g *gen) suggest(name string, want func(*entity) bool) string {
-	best, bestD := "", 1+len(name)/3
-	try := func(n string) {
-		if d := editDistance(name, n, bestD+1); d < bestD || d == bestD && best != "" && n < best {
-			best, bestD = n, d
-		}
-	}
-	var visit func(e *env, depth int)
-	visit = func(e *env, depth int) {
-		for n, x := range e.names {
-			if want == nil || want(x) {
-				try(n)
-			}
-		}
-		for _, x := range e.list {
-			if want == nil || want(x) {
-				try(x.name)
-			}
-		}
-		if e.cls != nil {
-			for i := range e.cls.fields {
-				try(e.cls.fields[i].name)
-			}
-		}
-		if e.frozen != nil {
-			visit(e.frozen, depth)
-		}
-		if e.metal == 1 {
-			for n := range builtins {
-				try(n)
-			}
-		}
-		if depth < 3 {
-			for _, u := range e.using {
-				visit(u, depth+1)
-			}
-		}
-	}
-	for e := g.env; e != nil; e = e.up {
-		visit(e, 0)
-	}
-	if want == nil { // metal_kernel declares those that a body names
-		for n := range positionAttrs {
-			if n != name {
-				try(n)
-			}
-		}
-	}
-	names := make([]string, 0, len(predeclaredEnts))
-	for n := range predeclaredEnts {
-		names = append(names, n)
-	}
-	sort.Strings(names)
-	for _, n := range names {
-		try(n)
-	}
-	return best
+// nearest collects the name that is nearest to a misspelt one.
+type nearest struct {
+	name, best string
+	dist       int
 }
 
-// editDistance is the number of insertions, deletions and changes from a to b, or limit if it is at least that.
+func (s *nearest) try(n string) {
+	if d := editDistance(s.name, n, s.dist+1); d < s.dist || d == s.dist && s.best != "" && n < s.best {
+		s.best, s.dist = n, d
+	}
+}
+
+// visit tries the names of a scope and of those it uses.
+func (s *nearest) visit(e *env, depth int) {
+	for n := range e.names {
+		s.try(n)
+	}
+	for _, x := range e.list {
+		s.try(x.name)
+	}
+	if e.cls != nil {
+		for i := range e.cls.fields {
+			s.try(e.cls.fields[i].name)
+		}
+	}
+	if e.frozen != nil {
+		s.visit(e.frozen, depth)
+	}
+	if e.metal == 1 {
+		for n := range builtins {
+			s.try(n)
+		}
+	}
+	if depth < 3 {
+		for _, u := range e.using {
+			s.visit(u, depth+1)
+		}
+	}
+}
+
+func near(name string) *nearest { return &nearest{name: name, dist: 1 + len(name)/3} }
+
+// suggest returns the name in scope that is nearest to a misspelt one, "" if none is near.
+func (g *gen) suggest(name string) string {
+	s := near(name)
+	for e := g.env; e != nil; e = e.up {
+		s.visit(e, 0)
+	}
+	for n := range positionAttrs { // metal_kernel declares those that a body names
+		if n != name {
+			s.try(n)
+		}
+	}
+	for n := range predeclaredEnts {
+		s.try(n)
+	}
+	return s.best
+}
+
+// suggestIn is suggest for the members of a namespace or class.
+func suggestIn(e *env, name string) string {
+	s := near(name)
+	s.visit(e, 0)
+	return s.best
+}
+
+// editDistance is the number of insertions, deletions, changes and swaps of neighbours from a to b, or limit if it is
+// at least that.
 func editDistance(a, b string, limit int) int {
 	if len(a)-len(b) >= limit || len(b)-len(a) >= limit || len(b) == 0 {
 		return limit
 	}
-	row := make([]int, len(b)+1)
+	rows := make([]int, 3*(len(b)+1))
+	before, last, row := rows[:len(b)+1], rows[len(b)+1:2*len(b)+2], rows[2*len(b)+2:]
 	for j := range row {
 		row[j] = j
 	}
 	for i := 1; i <= len(a); i++ {
-		diag := row[0]
+		before, last, row = last, row, before
 		row[0] = i
 		least := i
 		for j := 1; j <= len(b); j++ {
-			d := diag
+			d := last[j-1]
 			if a[i-1] != b[j-1] {
-				d = 1 + min(diag, row[j], row[j-1])
+				d = 1 + min(d, last[j], row[j-1])
 			}
-			diag, row[j] = row[j], d
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				d = min(d, before[j-2]+1)
+			}
+			row[j] = d
 			least = min(least, d)
 		}
 		if least >= limit {
 			return limit
 		}
 	}
-	return row[len(b)]
+	return min(row[len(b)], limit)
 }
 
 func quoteName(s string) string { return "'" + s + "'" }

@@ -301,7 +301,11 @@ func (g *gen) unary(x *UnaryExpr) value {
 			return badValue
 		}
 		if p.q.T.kind != tPtr {
-			g.c.errorf(BadOperands, x.Pos(), "* needs a pointer, not %s", p.q.T)
+			hint := ""
+			if t := g.c.file.token(x.Pos() - 1); t != nil && t.kind == tMul {
+				hint = ": there is no operator **: write pow(a, b), or a * a"
+			}
+			g.c.errorf(BadOperands, x.Pos(), "* needs a pointer, not %s%s", p.q.T, hint)
 			return badValue
 		}
 		return g.deref(p, operand{}, x.Pos())
@@ -511,6 +515,9 @@ func (g *gen) backTo(v value, to qtype, at Pos) value {
 			}
 			return r
 		}
+	}
+	if v.q.T.isFloat() && to.T.isFloat() { // as Clang, which asks here for two numbers, whatever their ranks
+		return g.convStd(v, to.T)
 	}
 	return g.convertTo(v, to.bare(), at, "the result of a compound assignment")
 }

@@ -1,7 +1,5 @@
 package msl
 
-import "github.com/mlxlua/mlxlua/metal/kir"
-
 // overload is a set of functions that one name stands for where it is used.
 type overload struct {
 	name    string
@@ -207,11 +205,16 @@ func (g *gen) resolve(funcs []*funcEnt, ov *overload, args []value, this *value,
 	var tied *cand
 	var why string
 	tie := false
-	g.c.spend(g.pos, len(funcs)/8)
+	if n := len(funcs); n > 16 {
+		g.c.spend(g.pos, n/2)
+	}
 	for _, f := range funcs {
+		if !f.usr && !g.c.opt.Float64 && f.decl.takesDouble() {
+			continue
+		}
 		cd, reason := g.candidate(f, ov, args, this)
 		if cd == nil {
-			if !quiet && len(why) < 2000 && reason != needsDouble {
+			if !quiet && len(why) < 2000 {
 				why += "\n    " + g.c.signature(f) + ": " + reason
 			}
 			continue
@@ -241,12 +244,10 @@ func (g *gen) resolve(funcs []*funcEnt, ov *overload, args []value, this *value,
 	return best.inst, ""
 }
 
-// needsDouble is why a function of the library is out of reach; it is not worth a line in a message.
-const needsDouble = "it needs double"
-
-func takesDouble(inst *funcInst) bool {
-	for i := range inst.params {
-		if inst.params[i].q.noRef().T == scalarTypes[kir.F64] {
+// takesDouble reports whether a function of the library is for double only.
+func (d *FuncDecl) takesDouble() bool {
+	for _, p := range d.Params {
+		if p.Type.Basic == "double" {
 			return true
 		}
 	}
@@ -337,9 +338,6 @@ func (g *gen) candidate(f *funcEnt, ov *overload, args []value, this *value) (*c
 	if len(args) > len(inst.params) || len(args) < inst.min {
 		return nil, argCount(f, len(args))
 	}
-	if !f.usr && !g.c.opt.Float64 && takesDouble(inst) {
-		return nil, needsDouble
-	}
 	cd := &cand{inst: inst, spec: spec, ranks: make([]rank, len(args))}
 	if f.cls != nil && !f.decl.Specs.Static && f.decl.Kind != FuncConstructor && f.lam == nil {
 		if this == nil {
@@ -380,8 +378,7 @@ func (g *gen) argText(v *value) string {
 }
 
 func argCount(f *funcEnt, n int) string {
-	want := itoa(len(f.decl.Params))
-	return "it takes " + want + " arguments, not " + itoa(n)
+	return "it takes " + plural(len(f.decl.Params), "argument") + ", not " + itoa(n)
 }
 
 // templateScore orders function templates by how much their parameters fix.
@@ -447,7 +444,7 @@ func (g *gen) deduceCall(f *funcEnt, ov *overload, args []value) (*funcInst, str
 	})
 	switch {
 	case !ok && missing != "" && len(errs) == 0:
-		return nil, "the template parameter '" + missing + "' cannot be deduced"
+		return nil, "the template parameter '" + missing + "' cannot be deduced: write " + f.decl.Name.Ident + "<...>(...)"
 	case !good || inst == nil:
 		if len(errs) > 0 {
 			return nil, errs[0].Msg

@@ -249,15 +249,40 @@ func (g *gen) undeclared(n *Name) {
 	if name == "" && n.Op != OpNone {
 		name = operatorKey(n.Op)
 	}
-	if len(n.Quals) == 0 {
-		if s := g.suggest(name, nil); s != "" {
-			g.c.errorf(Undeclared, n.Pos(), "'%s' is not declared: did you mean '%s'?", name, s)
-			return
+	if len(n.Quals) > 0 {
+		text := ""
+		if e := g.qualEnv(n); e != nil {
+			text = meant(suggestIn(e, name))
 		}
-		g.c.errorf(Undeclared, n.Pos(), "'%s' is not declared", name)
+		g.c.errorf(Undeclared, n.Pos(), "'%s' does not exist in '%s'%s", name, qualText(n.Quals), text)
 		return
 	}
-	g.c.errorf(Undeclared, n.Pos(), "'%s' does not exist in '%s'", name, qualText(n.Quals))
+	g.notDeclared(name, n.Pos())
+}
+
+// notDeclared reports a name, with what to write instead if that is known or can be guessed.
+// Each name is reported once a kernel.
+func (g *gen) notDeclared(name string, at Pos) {
+	if c := g.c; c.errs == &c.list {
+		if c.missing[name] {
+			c.hidden++
+			return
+		}
+		c.missing[name] = true
+	}
+	if h := hintFor(name); h != "" {
+		g.c.errorf(Undeclared, at, "'%s' is not declared: %s", name, h)
+		return
+	}
+	g.c.errorf(Undeclared, at, "'%s' is not declared%s", name, meant(g.suggest(name)))
+}
+
+// meant is the end of a message about a misspelt name.
+func meant(near string) string {
+	if near == "" {
+		return ""
+	}
+	return ": did you mean '" + near + "'?"
 }
 
 // resolveQuiet is resolveEntity without a message for the last part; a wrong qualifier is reported, and sets badQual.
@@ -337,7 +362,11 @@ func (g *gen) qualEnv(n *Name) *env {
 			x = g.c.find(e, p.Ident, 0)
 		}
 		if x == nil {
-			g.c.errorf(Undeclared, p.PartAt, "'%s' is not declared", p.Ident)
+			if i == 0 && p.Ident == "std" {
+				g.c.errorf(Undeclared, p.PartAt, "'std' is not declared: %s", g.stdHint(n.Ident))
+			} else {
+				g.notDeclared(p.Ident, p.PartAt)
+			}
 			return nil
 		}
 		if x.kind == eNamespace {

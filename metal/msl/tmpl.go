@@ -422,7 +422,7 @@ func (g *gen) explicitArgs(d *deduction, args []targ) bool {
 func (g *gen) instantiateType(tm *tmplInfo, args []targ, at Pos) (qtype, bool) {
 	if tm.built != "" {
 		if isTexture(tm.built) {
-			g.c.errorf(Unsupported, at, "textures are not supported: '%s'; pass a buffer", tm.built)
+			g.c.errorf(Unsupported, at, "textures are not supported: '%s'; pass a buffer and index it", tm.built)
 			return badType, true
 		}
 		t, msg := builtinTemplate(tm.built, flattenPacks(args))

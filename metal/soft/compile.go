@@ -9,7 +9,7 @@ import (
 )
 
 // compileMSL is the Compiler that a Driver has by itself.
-func compileMSL(_ context.Context, src metal.Source) (*kir.Module, error) {
+func compileMSL(ctx context.Context, src metal.Source) (*kir.Module, error) {
 	mode := msl.Fast
 	switch src.Options.MathMode {
 	case metal.MathRelaxed:
@@ -17,6 +17,8 @@ func compileMSL(_ context.Context, src metal.Source) (*kir.Module, error) {
 	case metal.MathSafe:
 		mode = msl.Safe
 	}
-	return msl.Compile(msl.Source{Name: src.Label, Text: src.Text},
-		msl.Options{Float64: src.Options.Float64, Portable: src.Options.Portable, MathMode: mode})
+	return msl.Compile(msl.Source{Name: src.Label, Text: src.Text}, msl.Options{
+		Float64: src.Options.Float64, Portable: src.Options.Portable, MathMode: mode,
+		Stop: func() error { return context.Cause(ctx) },
+	})
 }

@@ -41,6 +41,11 @@ func (d *Driver) Compile(ctx context.Context, src metal.Source) (m metal.Module,
 func newModule(k *kir.Module, e executor) (*module, error) {
 	m := &module{}
 	for _, kernel := range k.Kernels {
+		m.reflections = append(m.reflections, reflect(kernel))
+		if kernel.Refused != nil {
+			m.programs = append(m.programs, nil) // there is no pipeline that could ask for it
+			continue
+		}
 		if err := interp.Check(kernel); err != nil {
 			return nil, err
 		}
@@ -49,14 +54,14 @@ func newModule(k *kir.Module, e executor) (*module, error) {
 			return nil, err
 		}
 		m.programs = append(m.programs, p)
-		m.reflections = append(m.reflections, reflect(kernel))
 	}
 	return m, nil
 }
 
 // reflect says about a kernel what the device model asks.
 func reflect(k *kir.Kernel) metal.Reflection {
-	r := metal.Reflection{Name: k.Name, MaxThreads: k.MaxThreads}
+	r := metal.Reflection{Name: k.Name, MaxThreads: k.MaxThreads, Refused: k.Refused,
+		Threads: metal.Size{X: k.Threads[0], Y: k.Threads[1], Z: k.Threads[2]}}
 	for _, g := range k.Regions {
 		if g.Space == kir.Threadgroup {
 			r.StaticTG = (r.StaticTG+int64(g.Align)-1)&^int64(g.Align-1) + int64(g.Size)

@@ -58,4 +58,28 @@ kernel void sums(device const float* in [[buffer(0)]], device float* out [[buffe
 	}
 	_, err = dev.Library(context.Background(), metal.Source{Label: "bad.metal", Text: "kernel void k() { nonsense; }"})
 	require.ErrorContains(t, err, "nonsense")
+
+	lib, err = dev.Library(context.Background(), metal.Source{Label: "large.metal", Text: `
+kernel void small(device int *x) { x[0] = 1; }
+kernel void large(device int *x) { threadgroup int a[9000]; a[0] = 2; x[0] = a[0]; }`})
+	require.NoError(t, err)
+	_, err = lib.Pipeline("small")
+	require.NoError(t, err)
+	_, err = lib.Pipeline("large")
+	require.ErrorContains(t, err, "large.metal:3:52: error MSL0331: with 'a' the kernel needs 36000 bytes")
+
+	lib, err = dev.Library(context.Background(), metal.Source{Label: "exact.metal", Text: `
+[[kernel, required_threads_per_threadgroup(32, 2)]] void exact(device int *x) { x[0] = 1; }`})
+	require.NoError(t, err)
+	p, err = lib.Pipeline("exact")
+	require.NoError(t, err)
+	cb = dev.NewCommandBuffer(0, "")
+	e = cb.Encoder()
+	e.SetPipeline(p)
+	e.SetBuffer(0, in, 0)
+	require.EqualError(t, e.Dispatch(metal.Size{X: 64, Y: 2, Z: 1}, x(32)),
+		"[dispatch] kernel exact: threadgroup (32, 1, 1), and the kernel requires (32, 2, 1)")
+	require.NoError(t, e.Dispatch(metal.Size{X: 64, Y: 2, Z: 1}, metal.Size{X: 32, Y: 2, Z: 1}))
+	require.NoError(t, cb.Commit())
+	require.NoError(t, cb.Wait(context.Background()))
 }

@@ -1,0 +1,131 @@
+package msl
+
+import "strings"
+
+// hintFor says what to write instead of a name that nothing declares, "" if there is nothing particular to say.
+func hintFor(name string) string {
+	if h := hints[name]; h != "" {
+		return h
+	}
+	if b := builtins[name+"_explicit"]; b != nil {
+		return "write " + name + "_explicit, with memory_order_relaxed as its last argument"
+	}
+	for _, suffix := range []string{"_shape", "_strides", "_ndim"} {
+		if base, ok := strings.CutSuffix(name, suffix); ok && base != "" {
+			return "metal_kernel declares it for an input named '" + base + "'"
+		}
+	}
+	return ""
+}
+
+// stdHint says what to write instead of std::name.
+func (g *gen) stdHint(name string) string {
+	if metal := g.c.lookup(g.env, "metal"); metal != nil && metal.kind == eNamespace && name != "" {
+		if g.c.find(metal.ns, name, 0) != nil || predeclared(name) != nil {
+			return "write metal::" + name
+		}
+	}
+	return hints["std"]
+}
+
+// syntaxHint looks at the line of an error, up to where it stands, for the mistakes that syntax errors come from.
+func (p *parser) syntaxHint() string {
+	at := p.toks[p.i]
+	from := p.i
+	for n := 0; from > 0 && p.toks[from-1].src == at.src && n < 20; n++ {
+		if p.toks[from].flags&fBOL != 0 && from < p.i {
+			break
+		}
+		from--
+	}
+	var last *token
+	for i := from; i <= p.i+2 && i < len(p.toks); i++ {
+		t := &p.toks[i]
+		if t.kind == tIdent && (p.lookup(t.sym).kind == nkNone || t.text == "mem_flags") {
+			if h := hints[t.text]; h != "" {
+				return "'" + clip(t.text) + "': " + h
+			}
+		}
+		if i < p.i {
+			last = t
+		}
+	}
+	if last == nil || last.mac != 0 {
+		return ""
+	}
+	loc := p.f.locate(last)
+	end := int(loc.Col) - 1 + len(last.text)
+	if at.kind == kIf && end <= len(loc.Text) {
+		return "a choice between values is written c ? a : b"
+	}
+	if end <= len(loc.Text) && strings.HasPrefix(strings.TrimSpace(loc.Text[end:]), "//") {
+		return "// starts a comment; integers are divided by /, and floor(a / b) rounds floats down"
+	}
+	return ""
+}
+
+// hinted adds a syntax hint to an error that has no note yet.
+func (p *parser) hinted(e *Error) *Error {
+	if e.Note == "" {
+		e.Note = p.syntaxHint()
+	}
+	return e
+}
+
+// usageOf returns ": write f(a, b)" for a builtin, or nothing.
+func usageOf(name string) string {
+	u := usage[name]
+	if u == "" && strings.HasPrefix(name, "atomic_fetch_") {
+		u = name + "(p, v, memory_order_relaxed)"
+	}
+	if u == "" {
+		return ""
+	}
+	return ": write " + u
+}
+
+// vectorHint says how a vector becomes what is needed, such as the index of a thread in a grid of one dimension.
+func vectorHint(from, to *ctype) string {
+	switch {
+	case from.kind != tVec:
+		return ""
+	case to.isScalar():
+		return ": name a component, such as .x"
+	case to.kind == tVec && to.n < from.n:
+		return ": name the components, ." + "xyzw"[:to.n]
+	}
+	return ""
+}
+
+// spaceHint says how a pointer is declared that points to the memory of another one.
+func spaceHint(s Space) string {
+	if s = s.normal(); s == SpaceNone {
+		return ""
+	}
+	return ": write " + s.String() + " before its type, or auto"
+}
+
+// indexHint says how to make an index of a value that is none.
+func indexHint(t *ctype) string {
+	if t.isScalar() {
+		return ": write uint(...) around it"
+	}
+	return vectorHint(t, typeInt)
+}
+
+// nearOf is the end of a message about a name that should be one of a list.
+func nearOf(name string, list ...string) string {
+	s := near(name)
+	for _, n := range list {
+		s.try(n)
+	}
+	return meant(s.best)
+}
+
+// plural returns "1 argument", "2 arguments".
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return itoa(n) + " " + what + "s"
+}
