@@ -19,3 +19,8 @@ for _, f in ipairs{mx.isnan, mx.logical_not, mx.all, function(v) return mx.less(
   same(mx.grad(function(v) return mx.sum(f(v)) end)(mx.array({1, 2})), {0, 0})
 end
 assert(math.huge == 1 / 0 and 1 / math.huge == 0)
+-- The last place has nothing after it: exp(1e18 - nothing) is no part of a derivative.
+local function logs(v, options) return mx.grad(function(a) return mx.sum(mx.logcumsumexp(a, options)) end)(mx.array(v)) end
+assert(mx.allclose(logs({1, 1, 1e18}, {axis = 0}), mx.array({1.5, 0.5, 1})):item())
+assert(mx.allclose(logs({1e18, 1, 1}, {axis = 0, reverse = true}), mx.array({1, 0.5, 1.5})):item())
+assert(mx.allclose(logs({1, 1, 1e18}, {axis = 0, inclusive = false}):at(-1), mx.array(0)):item())

@@ -64,8 +64,7 @@ func cumExtremumVJP(op *tensor.Op[scanAttrs], g *tensor.VJP[scanAttrs]) *tensor.
 }
 
 // logCumSumExpVJP: with y = logcumsumexp(x), dx[i] = sum over j >= i of cot[j] exp(x[i] - y[j]) = exp(x[i] - y[i])
-// s[i],
-// where s[i] = cot[i] + exp(y[i] - y[i+1]) s[i+1]. No exponential here is above 1.
+// s[i], where s[i] = cot[i] + exp(y[i] - y[i+1]) s[i+1]. No exponential here is above 1.
 func logCumSumExpVJP(g *tensor.VJP[scanAttrs]) *tensor.Array {
 	c, a, cot := g.Ctx, g.Attrs, g.Cot[0]
 	x, y := conj(c, g.In[0]), conj(c, g.Out[0])
@@ -76,13 +75,17 @@ func logCumSumExpVJP(g *tensor.VJP[scanAttrs]) *tensor.Array {
 	}
 	// Where all so far are -inf their share is 0, not exp(-inf + inf).
 	finite := Where(IsInf(y, c), Number(0, y.DType(), c), y, c)
-	decay := Exp(Subtract(y, shiftAlong(c, finite, inclusive.back()), c), c)
+	// After the last y comes itself: exp(y - 0) could be infinite, and 0 times that is none of its derivative.
+	decay := Exp(Subtract(y, shift(c, finite, inclusive.back(), true), c), c)
 	s := linearScan.One(c, inclusive.back(), decay, cot)
 	return Multiply(Exp(Subtract(x, finite, c), c), s, c)
 }
 
 // shiftAlong moves x's elements by one place in the direction of the scan; a zero comes first.
-func shiftAlong(c *tensor.Ctx, x *tensor.Array, a scanAttrs) *tensor.Array {
+func shiftAlong(c *tensor.Ctx, x *tensor.Array, a scanAttrs) *tensor.Array { return shift(c, x, a, false) }
+
+// shift is shiftAlong, or with repeat the first element comes twice.
+func shift(c *tensor.Ctx, x *tensor.Array, a scanAttrs, repeat bool) *tensor.Array {
 	axis, err := tensor.Axis(a.Axis, x.NDim())
 	if err != nil {
 		return tensor.Fail(c, "shift", "%w", err)
@@ -95,7 +98,13 @@ func shiftAlong(c *tensor.Ctx, x *tensor.Array, a scanAttrs) *tensor.Array {
 		parts[axis] = Span(start, stop, 1)
 		return Slice(x, parts, c)
 	}
-	first := ZerosLike(cut(0, 1), c)
+	first := cut(0, 1)
+	if a.Reverse {
+		first = cut(-1, None)
+	}
+	if !repeat {
+		first = ZerosLike(first, c)
+	}
 	if a.Reverse {
 		return concatenate.One(c, axisAttrs{axis}, cut(1, None), first)
 	}
