@@ -120,9 +120,9 @@ def clip(g):
 def close(name):
     def spec(g):
         s, d = g.shape(), g.dtype()
-        args = [g.array(s, d), g.operand(g.like(s), d), g.pick([0.25, 0.5]), 0.125, g.chance(0.5)]
-        args, kw = mixed(g, args, ["a", "b", "rtol", "atol", "equal_nan"], 2)
-        return name, args, kw, 0
+        args = [g.array(s, d), g.array(g.like(s), d), g.pick([0.25, 0.5]), 0.125]
+        args, kw = mixed(g, args, ["a", "b", "rtol", "atol"], 2)
+        return name, args, kw | {"equal_nan": g.chance(0.5)}, 0
     return spec
 
 

@@ -31,9 +31,15 @@ func init() {
 		over(func(square, one *tensor.Array, c *tensor.Ctx) *tensor.Array { return Add(one, square, c) }))
 	inverse(hyperArcSine, "metal::asinh($0)", "complex_asinh($0)",
 		over(func(square, one *tensor.Array, c *tensor.Ctx) *tensor.Array { return Sqrt(Add(square, one, c), c) }))
+	cosine := over(func(square, one *tensor.Array, c *tensor.Ctx) *tensor.Array {
+		return Sqrt(Subtract(square, one, c), c)
+	})
 	inverse(hyperArcCosine, "metal::acosh($0)", "complex_acosh($0)",
 		func(c *tensor.Ctx, t *tensor.Array, p point) *tensor.Array {
-			one := Scalar(1, p.A, c) // the root of a^2 - 1 is this product's only where a's real part is positive
+			if !t.DType().IsComplex() {
+				return cosine(c, t, p)
+			}
+			one := Scalar(1, p.A, c) // a root of a^2 - 1 would have the other sign where a's real part is negative
 			low, high := Sqrt(Subtract(p.A, one, c), c), Sqrt(Add(p.A, one, c), c)
 			return Divide(t, Multiply(low, high, c), c)
 		})
