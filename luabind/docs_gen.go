@@ -12,6 +12,8 @@ var docs = map[string]string{
 	"All": "All says whether all of a's elements along axes (nil: all axes; negative ones\n" +
 		"count from the end) are not zero, as bool: MLX's all. With keepdims the reduced\n" +
 		"dimensions stay as ones. Of no elements it is true.",
+	"AllClose": "AllClose says whether all elements of a and b are close, as a scalar of bool:\n" +
+		"see isclose. Shapes are broadcast, and no elements are close.",
 	"Any": "Any says whether one of a's elements along axes (nil: all axes; negative ones\n" +
 		"count from the end) is not zero, as bool: MLX's any. With keepdims the reduced\n" +
 		"dimensions stay as ones. Of no elements it is false.",
@@ -24,11 +26,25 @@ var docs = map[string]string{
 		"0, a bool d, and infinite or more than 2^31-1 elements are errors.",
 	"ArangeDType": "ArangeDType is the dtype of an arange of those numbers when none is given:\n" +
 		"int32 if all are integral, int64 if one does not fit int32, float32 otherwise.",
+	"ArcCos": "ArcCos is the angle, in radians, whose cosine each element is: between 0 and pi,\n" +
+		"NaN outside [-1, 1]. Integers and bool give float32, other dtypes their own.",
+	"ArcCosh": "ArcCosh is the positive number whose hyperbolic cosine each element is:\n" +
+		"NaN below 1. Integers and bool give float32, other dtypes their own.",
+	"ArcSin": "ArcSin is the angle, in radians, whose sine each element is: between -pi/2 and\n" +
+		"pi/2, NaN outside [-1, 1]. Integers and bool give float32, other dtypes their\n" +
+		"own.",
+	"ArcSinh": "ArcSinh is the number whose hyperbolic sine each element is. Integers and bool\n" +
+		"give float32, other dtypes their own.",
+	"ArcTan": "ArcTan is the angle, in radians, whose tangent each element is: between -pi/2\n" +
+		"and pi/2; ArcTan2 knows the quadrant too. Integers and bool give float32,\n" +
+		"other dtypes their own.",
 	"ArcTan2": "ArcTan2 is the angle of the point (b, a), element by element, in radians from\n" +
 		"-pi to pi: the arc tangent of a/b in the quadrant of the two signs, 0 or pi with\n" +
 		"a's sign where a is 0. Shapes are broadcast. Integers and bool give float32,\n" +
 		"other dtypes the common one; complex64 is an error. The derivative at (0,\n" +
 		"0) is NaN.",
+	"ArcTanh": "ArcTanh is the number whose hyperbolic tangent each element is: inf at 1,\n" +
+		"-inf at -1, NaN outside. Integers and bool give float32, other dtypes their own.",
 	"ArgMax": "ArgMax is the index of the first largest element along an axis, as uint32;\n" +
 		"nil axes take all, and the index into the flattened array. NaN counts as larger\n" +
 		"than all numbers. With keepdims the reduced dimensions stay as ones. An empty\n" +
@@ -153,6 +169,9 @@ var docs = map[string]string{
 		"dimensions for \"set\": y is broadcast to the elements where it is true,\n" +
 		"or has a first dimension of its own with an entry for each of them, in order.\n" +
 		"Errors are Index's, and a y that does not fit.",
+	"IsClose": "IsClose says of each two elements whether abs(a - b) <= atol + rtol * abs(b),\n" +
+		"as bool; shapes are broadcast. An infinity is close to itself only; NaN is close\n" +
+		"to nothing, with equal_nan to NaN.",
 	"IsFinite": "IsFinite says of each element whether it is neither infinite nor NaN (for\n" +
 		"complex64: both parts), as bool. Integers always are.",
 	"IsInf": "IsInf says of each element whether it is infinite (for complex64: whether a part\n" +
@@ -417,6 +436,8 @@ var docs = map[string]string{
 	"TemplateArg": "TemplateArg is a template argument of a custom kernel: Value is a tensor.DType,\n" +
 		"an int or a bool.",
 	"Threads": "Threads is an Extent of numbers.",
+	"Tolerance": "Tolerance is how far elements may lie apart: Abs plus Rel times the second one's\n" +
+		"absolute value.",
 	"TopK": "TopK is the k largest of a's elements along an axis (nil: of the flattened\n" +
 		"array), in ascending order, by Sort's order. A negative k, and one that is\n" +
 		"larger than the axis, are errors.",

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mlxlua/mlxlua/tensor"
 )
 
 // openHelp makes help(x): the signature and the text of a function, or the functions of a module. A function may be
@@ -44,11 +46,35 @@ func (s *State) helpText(v lua.LValue) string {
 			}
 		}
 		sort.Strings(names)
+		if v == s.mx {
+			names = append(names, s.overview())
+		}
 		if len(names) > 0 {
 			return strings.Join(names, "\n")
 		}
 	}
+	if _, ok := array(v); ok {
+		methods := keysOf(s.arrays.RawGetString("methods").(*lua.LTable))
+		sort.Strings(methods)
+		return describe(v) + "\n" + wrapped("Properties: "+strings.Join(properties, ", ")) + "\n" +
+			wrapped("Methods, called as x:sum(): "+strings.Join(methods, ", "))
+	}
 	return describe(v)
+}
+
+// overview names what mx holds beside functions.
+func (s *State) overview() string {
+	var dtypes, modules []string
+	for _, d := range tensor.DTypes() {
+		dtypes = append(dtypes, "mx."+d.String())
+	}
+	for _, name := range moduleNames {
+		if keysOf(s.mx.RawGetString(name).(*lua.LTable)) != nil {
+			modules = append(modules, "mx."+name)
+		}
+	}
+	return wrapped("Modules, each with a help of its own: "+strings.Join(modules, ", ")) + "\n" +
+		wrapped("Dtypes: "+strings.Join(dtypes, ", "))
 }
 
 // usage is a function's signature as it is written in Lua.

@@ -182,8 +182,9 @@ func (s *State) Eval(ctx context.Context, src string) (out []lua.LValue, incompl
 	const name = "stdin"
 	proto, err := compileChunk(newReader("return "+src), name)
 	if err != nil {
+		begun := isIncomplete(err) // of an expression: x +
 		if proto, err = compileChunk(newReader(src), name); err != nil {
-			return nil, isIncomplete(err), &ScriptError{Message: err.Error()}
+			return nil, begun || isIncomplete(err), &ScriptError{Message: err.Error()}
 		}
 	}
 	out, err = s.Call(ctx, s.L.NewFunctionFromProto(proto))

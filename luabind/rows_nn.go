@@ -92,15 +92,30 @@ func (a *args) rope() any {
 	return ops.RoPE(a.array(0), opt, a.ctx)
 }
 
+const closeSig = "a:operand b:operand rtol:number=1e-5 atol:number=1e-8 equal_nan:bool=false"
+
+func (a *args) tolerance() ops.Tolerance {
+	return ops.Tolerance{Rel: a.number(2), Abs: a.number(3), NaN: a.flag(4)}
+}
+
 // nnRows are the functions that models need most: joins, scans, partitions, the fast ops, and more element-wise ones.
 var nnRows = []row{
 	unaryRow("expm1", ops.Expm1), unaryRow("log1p", ops.Log1p), unaryRow("log2", ops.Log2), unaryRow("log10", ops.Log10),
 	unaryRow("reciprocal", ops.Reciprocal), unaryRow("tan", ops.Tan), unaryRow("sinh", ops.Sinh),
 	unaryRow("cosh", ops.Cosh), unaryRow("erf", ops.Erf), unaryRow("erfinv", ops.ErfInv), unaryRow("ceil", ops.Ceil),
-	unaryRow("isfinite", ops.IsFinite), binaryRow("logaddexp", ops.LogAddExp), binaryRow("arctan2", ops.ArcTan2),
+	unaryRow("isfinite", ops.IsFinite), binaryRow("arctan2", ops.ArcTan2),
+	unaryRow("arcsin", ops.ArcSin), unaryRow("arccos", ops.ArcCos), unaryRow("arctan", ops.ArcTan),
+	unaryRow("arcsinh", ops.ArcSinh), unaryRow("arccosh", ops.ArcCosh), unaryRow("arctanh", ops.ArcTanh),
+	binaryRow("logaddexp", ops.LogAddExp),
 
 	{name: "clip", sig: "a:operand a_min:operand? a_max:operand?", call: func(a *args) any {
 		return ops.Clip(a.array(0), a.array(1), a.array(2), a.ctx)
+	}},
+	{name: "isclose", sig: closeSig, call: func(a *args) any {
+		return ops.IsClose(a.array(0), a.array(1), a.tolerance(), a.ctx)
+	}},
+	{name: "allclose", sig: closeSig, call: func(a *args) any {
+		return ops.AllClose(a.array(0), a.array(1), a.tolerance(), a.ctx)
 	}},
 	joinRow("concatenate"), joinRow("concat"),
 	{name: "stack", sig: "arrays:arrays axis:int=0", call: func(a *args) any {

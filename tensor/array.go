@@ -111,10 +111,15 @@ func (x *Array) usable(op string, c *Ctx) error {
 		return err
 	}
 	if t := x.node.abstractTrace(); t != nil && t.ended.Load() {
-		return c.Errorf(op, "the array made at %s belongs to a %s trace that has ended: "+
-			"return it from the function instead of keeping it", orUnknown(x.node.where), t.name)
+		return x.outlived(op, t, c)
 	}
 	return nil
+}
+
+// outlived is the error of an array without values that was kept beyond the trace that it was made in.
+func (x *Array) outlived(op string, t *Trace, c *Ctx) error {
+	return c.Errorf(op, "the array made at %s belongs to a %s trace that has ended: "+
+		"return it from the function instead of keeping it", orUnknown(x.node.where), t.name)
 }
 
 func orUnknown(w Where) string {

@@ -209,6 +209,9 @@ func (x *Array) readable(op string) error {
 	if t == nil {
 		return nil
 	}
+	if t.ended.Load() {
+		return x.outlived(op, t, &Ctx{Where: x.node.where})
+	}
 	what := "depends on an input of " + t.name
 	if x.node.IsPlaceholder() {
 		what = "is an input of " + t.name

@@ -151,6 +151,14 @@ func TestREPL(t *testing.T) {
 	for _, want := range []string{"[add] shapes (2,) and (3,)", "stdin:1: oops", "parse error"} {
 		require.Contains(t, got.stderr, want)
 	}
+	got = runProgram(t, strings.Join([]string{
+		"{mx.arange(2), 'b', k = {1, ['a b'] = 2.5}, [4] = true}", "t = {}; t.t = t", "t", "mx.fast", "{}", "1 +", "2",
+	}, "\n"), "-i")
+	require.Equal(t, result{0, "{array([0, 1], dtype=int32), \"b\", [4] = true, k = {1, [\"a b\"] = 2.5}}\n" +
+		"{t = {...}}\nmodule mx.fast: help(mx.fast) lists its functions\n{}\n3\n\n", ""}, got)
+	got = runProgram(t, "t = {}; for i = 1, 22 do t[i] = i end\nt\nhelp(mx.ones(2))\nhelp(mx)\n", "-i")
+	require.Contains(t, got.out, " 19, 20, ... 2 more}\nan array float32 (2,)\nProperties: shape, dtype, ")
+	require.Contains(t, got.out, "Modules, each with a help of its own: mx.fast, ")
 	got = runProgram(t, "y\n", "-i", script(t, "y = 'kept'"))
 	require.Equal(t, result{0, "kept\n\n", ""}, got)
 	got = runProgram(t, "1 + 1\n", "-i", script(t, "error('first')"))

@@ -88,7 +88,7 @@ func (p *program) evaluate(src string) (incomplete bool, status int, exit bool) 
 		}
 		var texts []string
 		for _, v := range values {
-			text, err := p.s.Text(ctx, v)
+			text, err := p.s.Show(ctx, v)
 			if err != nil {
 				return err
 			}

@@ -8,6 +8,7 @@ FLOATS = ["float16", "bfloat16", "float32", "float32"]
 INDEX = ["int32", "int32", "uint32", "int64", "uint8", "int8"]
 EXACT = "negative square floor ceil logical_not isnan isinf isfinite conjugate real imag stop_gradient zeros_like ones_like"
 CLOSE = "abs sign sqrt rsqrt exp log sin cos tanh sigmoid expm1 log1p log2 log10 reciprocal tan sinh cosh erf erfinv"
+CLOSE += " arcsin arccos arctan arcsinh arccosh arctanh"
 BINARY = "add subtract multiply maximum minimum equal not_equal greater greater_equal less less_equal logical_and logical_or"
 BINARY_CLOSE = "divide floor_divide remainder power logaddexp arctan2"
 REDUCE = "sum prod mean max min argmax argmin all any logsumexp"
@@ -125,6 +126,15 @@ def clip(g):
     if g.chance(0.3):
         lo, hi = g.pick([(lo, None), (None, hi)])
     return "clip", [g.array(s, d), lo, hi], {}, 0
+
+
+def close(name):
+    def spec(g):
+        s, d = g.shape(), g.dtype()
+        args = [g.array(s, d), g.array(g.like(s), d), g.pick([0.25, 0.5]), 0.125]
+        args, kw = mixed(g, args, ["a", "b", "rtol", "atol"], 2)
+        return name, args, kw | {"equal_nan": g.chance(0.5)}, 0
+    return spec
 
 
 def join(name):
@@ -469,7 +479,7 @@ SPECS = (
     + named("", BINARY, binary, 0) + named("", BINARY_CLOSE, binary, 32) + named("", REDUCE, reduce) * 2
     + named("", SCANS, scan) + named("", "concatenate concat stack", join) + named("", "sort argsort", sort)
     + named("", "take_along_axis put_along_axis", along) + named("", "tril triu", triangle)
-    + named("fast.", "rms_norm layer_norm", norm) + [where] * 2 + [clip] * 2 + [take] * 2 + [index] * 5 + [update] * 5
+    + named("fast.", "rms_norm layer_norm", norm) + [where] * 2 + [clip] * 2 + named("", "isclose allclose", close) + [take] * 2 + [index] * 5 + [update] * 5
     + [operator] * 6 + [matmul] * 4 + [rope] * 2 + [attention] * 2 + [randoms] * 3 + [creation] * 5 + [quantized] * 3
     + [dtype_arg] * 3 + [tri_inv, kth("topk")]
     + [

@@ -109,3 +109,4 @@ fails("belongs to a compile trace that has ended: return it from the function in
   count(mx.array(1))
   count(mx.array(2))
 end)
+fails("belongs to a compile trace that has ended: return it from the function", function() mx.eval(kept) end)

@@ -119,3 +119,39 @@ inline complex64_t log1p(complex64_t z) {
   }
   return complex64_t(metal::log(hypot(z.real + 1.0f, z.imag)), theta);
 }
+
+inline complex64_t complex_atanh(complex64_t z) {
+  const complex64_t a = log1p(z), b = log1p(-z);
+  return complex64_t(0.5f * (a.real - b.real), 0.5f * (a.imag - b.imag));
+}
+
+inline complex64_t complex_atan(complex64_t z) {
+  const complex64_t w = complex_atanh(complex64_t(-z.imag, z.real));
+  return complex64_t(w.imag, -w.real);
+}
+
+// The square roots of 1 - z and 1 + z, or of z - 1 and z + 1, tell the inverse sines and cosines apart without a
+// difference of nearly equal numbers.
+inline complex64_t complex_asin(complex64_t z) {
+  const complex64_t a = complex_sqrt(complex64_t(1.0f - z.real, -z.imag));
+  const complex64_t b = complex_sqrt(complex64_t(1.0f + z.real, z.imag));
+  return complex64_t(metal::atan2(z.real, a.real * b.real - a.imag * b.imag),
+                     metal::asinh(a.real * b.imag - a.imag * b.real));
+}
+
+inline complex64_t complex_acos(complex64_t z) {
+  const complex64_t a = complex_sqrt(complex64_t(1.0f - z.real, -z.imag));
+  const complex64_t b = complex_sqrt(complex64_t(1.0f + z.real, z.imag));
+  return complex64_t(2.0f * metal::atan2(a.real, b.real), metal::asinh(b.real * a.imag - b.imag * a.real));
+}
+
+inline complex64_t complex_asinh(complex64_t z) {
+  const complex64_t w = complex_asin(complex64_t(-z.imag, z.real));
+  return complex64_t(w.imag, -w.real);
+}
+
+inline complex64_t complex_acosh(complex64_t z) {
+  const complex64_t a = complex_sqrt(complex64_t(z.real - 1.0f, z.imag));
+  const complex64_t b = complex_sqrt(complex64_t(z.real + 1.0f, z.imag));
+  return complex64_t(metal::asinh(a.real * b.real + a.imag * b.imag), 2.0f * metal::atan2(a.imag, b.real));
+}

@@ -280,6 +280,27 @@ func TestZeroGradients(t *testing.T) {
 	near(t, []float64{3, 0, 2}, first(t, grad.Grad(f, nil), x))
 }
 
+// Derivatives pass through bool as MLX's do: a conversion hands them on. Rules whose numbers beside bool are integers
+// are no mistakes.
+func TestGradientsThroughBool(t *testing.T) {
+	x := vec(1, 2, 0)
+	asBool := func(x *array) *array { return ops.AsType(x, tensor.Bool) }
+	for name, c := range map[string]struct {
+		f    func(x *array) *array
+		want []float64 // mx.grad's in MLX, which has no answer for the sum
+	}{
+		"astype":  {asBool, []float64{1, 1, 1}},
+		"maximum": {func(x *array) *array { return ops.Maximum(asBool(x), ops.Less(x, num(1))) }, []float64{1, 1, 0}},
+		"where": {func(x *array) *array {
+			return ops.Where(ops.Greater(x, num(1)), asBool(x), ops.Less(x, num(1)))
+		}, []float64{0, 1, 0}},
+		"sum": {func(x *array) *array { return total(asBool(x)) }, []float64{1, 1, 1}},
+	} {
+		f := one(func(x *array) *array { return total(ops.AsType(c.f(x), tensor.Float32)) })
+		near(t, c.want, first(t, grad.Grad(f, nil), x), name)
+	}
+}
+
 func TestTracesAreForgotten(t *testing.T) {
 	// A parameter that is updated step by step must not gather what held it.
 	w := num(1)

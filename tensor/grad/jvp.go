@@ -114,10 +114,9 @@ func (f *forward) node(n *tensor.Node) error {
 			continue
 		}
 		v := tensor.Value{Node: n, Out: i}
-		if err := fits(c, n, "tangent", i, t, v.Spec()); err != nil {
+		if f.tans[v], err = fit(c, n, "tangent", i, t, v.Spec()); err != nil {
 			return err
 		}
-		f.tans[v] = t
 	}
 	return nil
 }
@@ -143,7 +142,7 @@ func transpose(c *tensor.Ctx, n *tensor.Node, in, tans []*tensor.Array) ([]*tens
 	var roots, vectors []*tensor.Array
 	for i, g := range grads {
 		if want[i] && g != nil {
-			if err := fits(c, n, "gradient", i, g, in[i].Spec()); err != nil {
+			if g, err = fit(c, n, "gradient", i, g, in[i].Spec()); err != nil {
 				return nil, err
 			}
 			roots, vectors = append(roots, g), append(vectors, tans[i])

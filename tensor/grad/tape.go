@@ -159,7 +159,7 @@ func (r *reverse) node(n *tensor.Node) error {
 		if !want[i] || g == nil {
 			continue
 		}
-		if err := fits(c, n, "gradient", i, g, values[i].Spec()); err != nil {
+		if g, err = fit(c, n, "gradient", i, g, values[i].Spec()); err != nil {
 			return err
 		}
 		r.add(c, values[i], g)
@@ -167,13 +167,18 @@ func (r *reverse) node(n *tensor.Node) error {
 	return nil
 }
 
-// fits says what is wrong with what a rule gave.
-func fits(c *tensor.Ctx, n *tensor.Node, what string, i int, x *tensor.Array, want tensor.Spec) error {
+// fit is what a rule gave, or what is wrong with it. Derivatives of integers and bool are computed in the dtypes that
+// numbers beside them have, which need not be theirs.
+func fit(c *tensor.Ctx, n *tensor.Node, what string, i int, x *tensor.Array, want tensor.Spec) (*tensor.Array, error) {
 	if err := x.Err(); err != nil {
-		return err
+		return nil, err
 	}
-	if have := x.Spec(); have.DType != want.DType || !have.Shape.Equal(want.Shape) {
-		return c.Errorf("grad", "BUG: %s: %s %d is %v, must be %v", n.Prim().Name(), what, i, have, want)
+	have := x.Spec()
+	if !have.Shape.Equal(want.Shape) || have.DType != want.DType && want.DType.IsInexact() {
+		return nil, c.Errorf("grad", "BUG: %s: %s %d is %v, must be %v", n.Prim().Name(), what, i, have, want)
 	}
-	return nil
+	if have.DType != want.DType {
+		x = ops.AsType(x, want.DType, c)
+	}
+	return x, nil
 }

@@ -48,7 +48,8 @@ var unaryInputs = map[string]optest.Gen{
 	"log": optest.Uniform(0.25, 4), "sqrt": optest.Uniform(0.25, 4), "rsqrt": optest.Uniform(0.25, 4),
 	"abs": optest.Distinct(0.0625), "sigmoid": optest.Uniform(-6, 6), "log1p": optest.Uniform(-0.5, 4),
 	"log2": optest.Uniform(0.25, 4), "log10": optest.Uniform(0.25, 4), "reciprocal": optest.Uniform(0.25, 4),
-	"tan": optest.Uniform(-1, 1), "erfinv": optest.Uniform(-0.75, 0.75),
+	"tan": optest.Uniform(-1, 1), "erfinv": optest.Uniform(-0.75, 0.75), "arcsin": optest.Uniform(-0.75, 0.75),
+	"arccos": optest.Uniform(-0.75, 0.75), "arccosh": optest.Uniform(1.25, 4), "arctanh": optest.Uniform(-0.75, 0.75),
 }
 
 var unaryRefusals = map[string][]tensor.DType{
@@ -141,6 +142,21 @@ func TestWhere(t *testing.T) {
 			{Inputs: []optest.Input{mask, y, optest.In("", optest.Ints(1, 1))}}},
 		Golden: "elementwise.json", Second: true,
 	})
+}
+
+// The tolerances are wide, so that elements on either side are there.
+func TestClose(t *testing.T) {
+	for name, nan := range map[string]bool{"": false, " nan": true} {
+		tol := ops.Tolerance{Rel: 0.5, Abs: 0.25, NaN: nan}
+		for op, f := range map[string]func(a, b *array, tol ops.Tolerance, c ...*ctx) *array{
+			"isclose": ops.IsClose, "allclose": ops.AllClose,
+		} {
+			x, y := optest.In("n,m", optest.Distinct(0)), optest.In("m", optest.Distinct(0))
+			optest.Run(t, optest.Op{Name: op + name, Prims: []string{"less_equal", "isinf"}, NonDiff: true,
+				Fn:    one(func(in []*array) *array { return f(in[0], in[1], tol) }),
+				Cases: []optest.Case{{Inputs: []optest.Input{x, y}}}, Golden: "elementwise.json"})
+		}
+	}
 }
 
 // Clip has no op of its own. Without one of the bounds it is Maximum or Minimum; without both it is an error.

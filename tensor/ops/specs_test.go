@@ -76,6 +76,8 @@ var unaryFuncs = map[string]func(a *array, c ...*ctx) *array{
 	"sigmoid": ops.Sigmoid, "real": ops.Real, "imag": ops.Imag, "expm1": ops.Expm1, "log1p": ops.Log1p, "log2": ops.Log2,
 	"log10": ops.Log10, "reciprocal": ops.Reciprocal, "tan": ops.Tan, "sinh": ops.Sinh, "cosh": ops.Cosh, "erf": ops.Erf,
 	"erfinv": ops.ErfInv, "ceil": ops.Ceil, "isfinite": ops.IsFinite,
+	"arcsin": ops.ArcSin, "arccos": ops.ArcCos, "arctan": ops.ArcTan, "arcsinh": ops.ArcSinh, "arccosh": ops.ArcCosh,
+	"arctanh": ops.ArcTanh,
 }
 
 var binaryFuncs = map[string]func(a, b *array, c ...*ctx) *array{

@@ -28,7 +28,8 @@ def name(d):
 
 
 UNARY = ("negative abs sign square floor conjugate isnan isinf logical_not real imag exp log sqrt rsqrt sin "
-         "cos tanh sigmoid expm1 log1p log2 log10 reciprocal tan sinh cosh erf erfinv ceil isfinite").split()
+         "cos tanh sigmoid expm1 log1p log2 log10 reciprocal tan sinh cosh erf erfinv ceil isfinite "
+         "arcsin arccos arctan arcsinh arccosh arctanh").split()
 BINARY = ("add subtract multiply divide floor_divide remainder power equal not_equal greater greater_equal less "
           "less_equal maximum minimum logical_and logical_or logaddexp arctan2").split()
 REDUCTIONS = "sum prod mean max min all any logsumexp softmax".split()
@@ -193,7 +194,9 @@ EXACT = "negative abs sign square floor conjugate isnan isinf logical_not real i
 ROUNDED = {"exp": np.exp, "log": np.log, "sqrt": np.sqrt, "rsqrt": rsqrt, "sin": np.sin, "cos": np.cos,
            "tanh": np.tanh, "sigmoid": sigmoid, "expm1": np.expm1, "log1p": np.log1p, "log2": np.log2,
            "log10": np.log10, "reciprocal": np.reciprocal, "tan": np.tan, "sinh": np.sinh, "cosh": np.cosh,
-           "erf": np.vectorize(math.erf), "erfinv": erfinv}
+           "erf": np.vectorize(math.erf), "erfinv": erfinv, 
+           "arcsin": np.arcsin, "arccos": np.arccos, "arctan": np.arctan, "arcsinh": np.arcsinh,
+           "arccosh": np.arccosh, "arctanh": np.arctanh}
 REAL_ONLY = "sigmoid expm1 erf erfinv ceil floor".split()  # they refuse complex numbers
 
 

@@ -23,6 +23,8 @@ UNARY = {
     "reciprocal": (mx.reciprocal, POS), "tan": (mx.tan, ("uniform", -1, 1)), "sinh": (mx.sinh, U), "cosh": (mx.cosh, U),
     "erf": (mx.erf, U), "erfinv": (mx.erfinv, ("uniform", -0.75, 0.75)), "ceil": (mx.ceil, U), "isfinite": (mx.isfinite, U),
     "isinf": (mx.isinf, U), "conjugate": (mx.conjugate, U), "stop_gradient": (mx.stop_gradient, U),
+    "arcsin": (mx.arcsin, ("uniform", -0.75, 0.75)), "arccos": (mx.arccos, ("uniform", -0.75, 0.75)), "arctan": (mx.arctan, U),
+    "arcsinh": (mx.arcsinh, U), "arccosh": (mx.arccosh, ("uniform", 1.25, 4)), "arctanh": (mx.arctanh, ("uniform", -0.75, 0.75)),
 }
 # MLX's functions of float64 that have float32's accuracy.
 FLOAT32 = ("exp", "sigmoid", "sin", "cos", "erf", "erfinv", "tan", "sinh", "cosh", "expm1")
@@ -56,6 +58,11 @@ def elementwise():
     out["clip"] = cases(mx.clip, specs, ALL) + cases(mx.clip, [[((12,), S), ((), U), ((12,), U)]], HALFS)
     out["clip low"] = cases(lambda x, low: mx.clip(x, low, None), [s[:2] for s in specs], ALL)
     out["clip high"] = cases(lambda x, high: mx.clip(x, None, high), [s[:2] for s in specs], ALL)
+    close = [[((3, 4), D), ((4,), D)], [((5,), U), ((5,), U)], [((), U), ((2, 1), U)], [((0, 3), U), ((1,), U)]]
+    for name, nan in (("isclose", False), ("isclose nan", True)):
+        for op, f in ((name, mx.isclose), (name.replace("is", "all"), mx.allclose)):
+            near = lambda a, b, f=f, nan=nan: f(a, b, rtol=0.5, atol=0.25, equal_nan=nan)  # noqa: E731
+            out[op] = cases(near, close, ALL) + cases(near, [[((12,), S), ((12,), S)], [((12,), S), ((), U)]], FLOATS)
     for to in ALL:
         f = lambda x, to=to: x.astype(mlx_dtype(to))  # noqa: E731
         out["astype " + to] = cases(f, [[((3, 4), ("uniform", 0, 9))]], ALL)

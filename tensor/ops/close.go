@@ -1,0 +1,33 @@
+package ops
+
+import "github.com/mlxlua/mlxlua/tensor"
+
+// Tolerance is how far elements may lie apart: Abs plus Rel times the second one's absolute value.
+type Tolerance struct {
+	Rel, Abs float64
+	NaN      bool // NaN is close to NaN
+}
+
+// IsClose says of each two elements whether abs(a - b) <= atol + rtol * abs(b), as bool; shapes are broadcast. An
+// infinity is close to itself only; NaN is close to nothing, with equal_nan to NaN.
+func IsClose(a, b *tensor.Array, tol Tolerance, ctx ...*tensor.Ctx) *tensor.Array {
+	c := tensor.Call(ctx)
+	if f := unusable(c, "isclose", a, b); f != nil {
+		return f
+	}
+	limit := Add(Number(tol.Abs, tensor.Float32, c), Multiply(Number(tol.Rel, tensor.Float32, c), Abs(b, c), c), c)
+	near := LessEqual(Abs(Subtract(a, b, c), c), limit, c)
+	infinite := LogicalOr(IsInf(a, c), IsInf(b, c), c)
+	near = Where(infinite, Equal(a, b, c), near, c)
+	if tol.NaN {
+		near = LogicalOr(near, LogicalAnd(IsNaN(a, c), IsNaN(b, c), c), c)
+	}
+	return near
+}
+
+// AllClose says whether all elements of a and b are close, as a scalar of bool: see isclose. Shapes are broadcast, and
+// no elements are close.
+func AllClose(a, b *tensor.Array, tol Tolerance, ctx ...*tensor.Ctx) *tensor.Array {
+	c := tensor.Call(ctx)
+	return All(IsClose(a, b, tol, c), nil, false, c)
+}
