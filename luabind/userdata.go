@@ -90,6 +90,9 @@ func describe(v lua.LValue) string {
 	if x, ok := array(v); ok {
 		return "an array " + x.Spec().String()
 	}
+	if _, ok := unwrap[atRef](v); ok {
+		return "x:at(...), which has only updates such as x:at(...):add(y); x[i] and x:index(i, j) read elements"
+	}
 	switch v := v.(type) {
 	case *lua.LNilType:
 		return "nil"
