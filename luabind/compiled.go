@@ -73,11 +73,15 @@ func (k *compiledFunction) captures() []*tensor.Array {
 	return append(out, k.s.random.Key())
 }
 
-// captureNames says where each capture comes from.
+// captureNames says where each capture comes from, and which line made it.
 func (k *compiledFunction) captureNames() []string {
 	var out []string
 	for _, c := range k.captured {
-		out = append(out, c.at.String())
+		name := c.at.String()
+		if where := c.ud.Value.(*tensor.Array).Value().Node.Where().String(); where != "" {
+			name += ", made at " + where
+		}
+		out = append(out, name)
 	}
 	return append(out, "mx.random's key")
 }

@@ -51,6 +51,10 @@ GLOBAL_FACTOR = 3
 same(frozen(mx.ones({2})), {2, 2})
 assert(frozen:explain():find("frozen: global GLOBAL_FACTOR,", 1, true), frozen:explain())
 assert(not frozen:explain():find("math") and not frozen:explain():find("global mx"))
+local timed = mx.compile(function(x) return x * os.time() + w end)
+timed(mx.ones({3}))
+assert(timed:explain():find("frozen: global os,", 1, true), timed:explain())
+assert(timed:explain():find("capture: w, made at testdata/compile.lua:15\n", 1, true), timed:explain())
 fails("the function reads something that changed", function()
   GLOBAL_FACTOR = 4
   local checked = mx.compile(inner, {check = true})
