@@ -3,6 +3,7 @@ package compile
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -45,7 +46,8 @@ type guard struct {
 
 // trace runs the function on placeholders and records what it builds.
 func (fn *Function) trace(c *tensor.Ctx, in []*tensor.Array) (*plan, error) {
-	r := &recorder{refs: map[tensor.Value]ref{}, known: map[stepKey]int{}, small: map[string]ref{}, plan: &plan{}}
+	r := &recorder{refs: map[tensor.Value]ref{}, known: map[stepKey]int{}, small: map[string]ref{},
+		written: map[*tensor.Node]bool{}, plan: &plan{}}
 	type read struct {
 		x     *tensor.Array
 		axis  int
@@ -85,6 +87,11 @@ func (fn *Function) trace(c *tensor.Ctx, in []*tensor.Array) (*plan, error) {
 			return nil, err
 		}
 	}
+	roots := slices.Clone(outs)
+	for _, g := range reads {
+		roots = append(roots, g.x)
+	}
+	r.findWritten(roots)
 	for _, x := range outs {
 		r.plan.outs = append(r.plan.outs, r.record(x))
 	}
@@ -113,6 +120,7 @@ type recorder struct {
 	refs     map[tensor.Value]ref
 	known    map[stepKey]int // equal calls
 	small    map[string]ref  // equal constants
+	written  map[*tensor.Node]bool
 	slots    int
 	recorded int
 }
@@ -123,6 +131,22 @@ type stepKey struct {
 	attrs  any
 	stream *tensor.Stream
 	in     string
+}
+
+// findWritten notes the nodes whose outputs' bytes some call may change, and those calls: none of them is merged with
+// an equal one.
+func (r *recorder) findWritten(roots []*tensor.Array) {
+	order := tensor.Order(roots, func(n *tensor.Node) bool { return !r.trace.Has(n) })
+	for _, n := range slices.Backward(order) {
+		writes := n.MayWrite()
+		if !writes && !(r.written[n] && n.IsView()) {
+			continue
+		}
+		r.written[n] = true
+		for _, v := range n.Inputs() {
+			r.written[v.Node] = true
+		}
+	}
 }
 
 // record adds what x depends on to the plan, in an order in which inputs come first. What x does not depend on is
@@ -160,8 +184,9 @@ func (r *recorder) node(n *tensor.Node) {
 		b.WriteString(strconv.Itoa(at.i))
 	}
 	key := stepKey{n.Prim(), n.Attrs(), n.Stream(), b.String()}
+	alone := !n.CanMerge() || r.written[n]
 	first, ok := r.known[key]
-	if !ok || !n.CanMerge() {
+	if !ok || alone {
 		first = r.slots
 		r.slots += n.NumOut()
 		s := step{node: n, in: in, first: first, keep: make([]bool, n.NumOut())}
@@ -171,7 +196,9 @@ func (r *recorder) node(n *tensor.Node) {
 			}
 		}
 		r.plan.steps = append(r.plan.steps, s)
-		r.known[key] = first
+		if !alone {
+			r.known[key] = first
+		}
 	}
 	for i := range n.NumOut() {
 		r.refs[tensor.Value{Node: n, Out: i}] = ref{'s', first + i}
@@ -188,7 +215,7 @@ func (r *recorder) constant(v tensor.Value, x *tensor.Array) ref {
 		r.plan.foreign = true
 	}
 	at := ref{'c', len(r.plan.consts)}
-	if s := v.Spec(); x.State() == tensor.Ready && s.NBytes() <= 64 {
+	if s := v.Spec(); x.State() == tensor.Ready && s.NBytes() <= 64 && !r.written[v.Node] {
 		if bytes, err := x.Bytes(context.Background()); err == nil {
 			key := fmt.Sprintf("%v %x", s, bytes)
 			if old, ok := r.small[key]; ok {

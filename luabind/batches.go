@@ -15,7 +15,7 @@ import (
 func vmapCall(a *args) any {
 	s, fn := a.s, a.callable(0)
 	inAxes, outAxes := a.raw[1], a.raw[2]
-	return s.fn(func(L *lua.LState) int {
+	return s.transform(a.f.name, func(L *lua.LState) int {
 		c := s.call()
 		args := stackArgs(L)
 		axes, err := argumentAxes(inAxes, args)
@@ -52,7 +52,7 @@ func vmapCall(a *args) any {
 			L.Push(v)
 		}
 		return len(results)
-	})
+	}, a.raw...)
 }
 
 // oneAxis is a batch axis: a number, nil for 0, false for none.
@@ -114,12 +114,12 @@ func spreadAxes(axes, tree lua.LValue, out []int) ([]int, error) {
 // checkpointCall is mx.checkpoint(fun): a function whose intermediate values are computed again for its gradient.
 func checkpointCall(a *args) any {
 	s, fn := a.s, a.callable(0)
-	return s.fn(func(L *lua.LState) int {
+	return s.transform(a.f.name, func(L *lua.LState) int {
 		args := stackArgs(L)
 		f := &luaFunc{s: s, fn: fn, args: args}
 		outs, err := grad.Checkpoint(f.call, s.call())(s.flattenAll("checkpoint", args))
 		return s.pushResults(f, outs, err)
-	})
+	}, fn)
 }
 
 // pushResults pushes what a Lua function returned, with its arrays replaced by outs.

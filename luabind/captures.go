@@ -1,6 +1,8 @@
 package luabind
 
 import (
+	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 
@@ -39,14 +41,23 @@ func (t *trail) String() string {
 	return path + "." + string(name)
 }
 
+// maxReach bounds how deep what a compiled function reaches may be nested.
+const maxReach = 10_000
+
 // captures walks a function's upvalues, the functions and tables they hold, and what those hold: arrays become
-// captures, scalars and the shape of what was walked become key. The order depends on the objects' structure only.
-func (s *State) captures(fn lua.LValue) (found []capture, key string) {
+// captures, scalars, functions' texts and the shape of what was walked become key. Functions among the call's arguments
+// are walked as well; arrays there are inputs already. The order depends on the objects' structure only. Objects that
+// key names by their addresses are added to held, if there is one: as long as they live, no other has their address.
+func (s *State) captures(fn lua.LValue, args []lua.LValue, held *[]any) (found []capture, key string) {
 	w := s.walker
 	if s.walker = nil; w == nil {
 		w = &capturer{s: s, seen: map[lua.LValue]int{}}
 	}
-	w.found, w.key = make([]capture, 0, w.expected), w.key[:0]
+	w.found, w.key, w.held = make([]capture, 0, w.expected), w.key[:0], held
+	for i, v := range args {
+		w.argument(v, trail{key: lua.LString("argument " + strconv.Itoa(i+1))})
+		w.key = append(w.key, ';')
+	}
 	w.walk(fn, trail{}, 0)
 	found, key = w.found, string(w.key)
 	w.expected = len(found)
@@ -65,6 +76,7 @@ type capturer struct {
 	found    []capture
 	expected int // how many were found the last time
 	key      []byte
+	held     *[]any
 }
 
 // end forgets all objects.
@@ -73,50 +85,158 @@ func (w *capturer) end() {
 	clear(w.protos)
 	clear(w.modules)
 	clear(w.keys[:cap(w.keys)])
-	w.protos, w.modules, w.keys, w.found = w.protos[:0], w.modules[:0], w.keys[:0], nil
+	w.protos, w.modules, w.keys, w.found, w.held = w.protos[:0], w.modules[:0], w.keys[:0], nil, nil
+}
+
+// argument writes the structure of an argument, and walks the functions in it. Its tables contain no cycles.
+func (w *capturer) argument(v lua.LValue, at trail) {
+	if _, ok := array(v); ok {
+		w.key = append(w.key, '*')
+		return
+	}
+	t, ok := v.(*lua.LTable)
+	if !ok {
+		w.walk(v, at, 0)
+		return
+	}
+	w.key = append(w.key, '{')
+	from := new(trail)
+	*from = at
+	first, named := w.ordered(t)
+	for i, last := first, len(w.keys); i < last; i++ {
+		k := w.keys[i]
+		if i >= named {
+			w.scalar(k)
+		}
+		w.argument(t.RawGet(k), trail{from, k})
+		w.key = append(w.key, ',')
+	}
+	w.keys = w.keys[:first]
+	if mt, ok := t.Metatable.(*lua.LTable); ok {
+		w.walk(mt, at, 0)
+	}
+	w.key = append(w.key, '}')
+}
+
+// ordered appends the keys of a table to w.keys, and gives the first one's place there, and that of the first which
+// does not follow from its place.
+func (w *capturer) ordered(t *lua.LTable) (first, named int) {
+	first = len(w.keys)
+	w.keys = orderedKeys(t, w.keys)
+	return first, first + t.Len()
+}
+
+// scalar writes what holds no arrays: its value, or if it has none which object it is.
+func (w *capturer) scalar(v lua.LValue) {
+	switch v := v.(type) {
+	case lua.LString:
+		w.key = append(strconv.AppendInt(w.key, int64(len(v)), 10), ':')
+		w.key = append(w.key, v...)
+	case lua.LNumber:
+		w.key = strconv.AppendFloat(w.key, float64(v), 'x', -1, 64)
+	case lua.LBool, *lua.LNilType:
+		w.key = append(w.key, v.String()...)
+	default:
+		w.object(v)
+		return
+	}
+	w.key = append(w.key, ';')
+}
+
+// object writes which object p, a pointer, points at.
+func (w *capturer) object(p any) {
+	w.key = append(w.key, '@')
+	w.key = append(strconv.AppendUint(w.key, uint64(reflect.ValueOf(p).Pointer()), 16), ';')
+	if w.held != nil {
+		*w.held = append(*w.held, p)
+	}
 }
 
 func (w *capturer) walk(v lua.LValue, at trail, depth int) {
+	if depth > maxReach {
+		w.s.raise(w.s.call().Errorf("compile", "what the function reaches is nested deeper than %d levels", maxReach))
+	}
 	switch v := v.(type) {
 	case *lua.LUserData:
-		if w.again(v) {
-			return
-		}
-		switch x := v.Value.(type) {
-		case *tensor.Array:
-			w.key = append(w.key, '*')
-			w.found = append(w.found, capture{at, v})
-		case tensor.DType:
-			w.key = append(w.key, x.String()...)
-		case *customFunction:
-			for _, f := range []lua.LValue{x.fn, x.vjp, x.jvp, x.vmap} {
-				if f != nil {
-					w.walk(f, at, depth+1)
-				}
-			}
-		}
+		w.userdata(v, at, depth)
 	case *lua.LTable:
 		w.table(v, at, depth)
 	case *lua.LFunction:
-		if w.s.help[v] != nil || w.again(v) || depth > maxDepth {
-			return
-		}
-		if v.IsG {
-			return
-		}
-		w.key = append(w.key, 'f')
-		w.protos = append(w.protos, v.Proto)
-		from := new(trail)
-		*from = at
-		for i, up := range v.Upvalues {
-			name := "upvalue " + strconv.Itoa(i+1)
-			if i < len(v.Proto.DbgUpvalues) {
-				name = v.Proto.DbgUpvalues[i]
+		w.function(v, at, depth)
+	default:
+		w.scalar(v)
+	}
+}
+
+func (w *capturer) userdata(v *lua.LUserData, at trail, depth int) {
+	switch x := v.Value.(type) {
+	case tensor.DType:
+		w.key = append(append(w.key, x.String()...), ';')
+		return
+	case tensor.Device:
+		w.key = append(append(w.key, x.String()...), ';')
+		return
+	case complexNumber:
+		w.key = fmt.Appendf(w.key, "%x;", x)
+		return
+	case *tensor.Stream:
+		w.object(x)
+		return
+	case *luaKernel:
+		w.object(x)
+		return
+	}
+	if w.again(v) {
+		return
+	}
+	switch x := v.Value.(type) {
+	case *tensor.Array:
+		w.key = append(w.key, '*')
+		w.found = append(w.found, capture{at, v})
+	case transformOf:
+		w.key = append(append(w.key, x...), ';')
+	case *compiledFunction:
+		w.key = append(w.key, 'c')
+		w.walk(x.fn, at, depth+1)
+	case *customFunction:
+		w.key = append(w.key, 'u')
+		for _, f := range []lua.LValue{x.fn, x.vjp, x.jvp, x.vmap} {
+			if f == nil {
+				f = lua.LNil
 			}
-			w.walk(up.Value(), trail{from, lua.LString(name)}, depth+1)
+			w.walk(f, at, depth+1)
 		}
 	default:
-		w.key = append(structure(v, w.key), ';')
+		w.object(v)
+	}
+}
+
+// function walks what a function holds. One of Go's is named by its address, unless it is a transform of another.
+func (w *capturer) function(v *lua.LFunction, at trail, depth int) {
+	if w.again(v) {
+		return
+	}
+	if w.s.help[v] != nil || v.IsG && !isTransform(v) {
+		w.object(v)
+		return
+	}
+	if v.IsG {
+		for _, up := range v.Upvalues {
+			w.walk(up.Value(), at, depth+1)
+		}
+		return
+	}
+	w.key = append(w.key, 'f')
+	w.object(v.Proto)
+	w.protos = append(w.protos, v.Proto)
+	from := new(trail)
+	*from = at
+	for i, up := range v.Upvalues {
+		name := "upvalue " + strconv.Itoa(i+1)
+		if i < len(v.Proto.DbgUpvalues) {
+			name = v.Proto.DbgUpvalues[i]
+		}
+		w.walk(up.Value(), trail{from, lua.LString(name)}, depth+1)
 	}
 }
 
@@ -133,19 +253,21 @@ func (w *capturer) again(v lua.LValue) bool {
 
 // table walks a table's entries and its metatable. The modules of mx and the globals hold nothing that a call captures.
 func (w *capturer) table(t *lua.LTable, at trail, depth int) {
-	if depth > maxDepth || w.isModule(t) || w.again(t) {
+	if w.isModule(t) {
+		w.object(t)
+		return
+	}
+	if w.again(t) {
 		return
 	}
 	w.key = append(w.key, '{')
 	from := new(trail)
 	*from = at
-	first := len(w.keys)
-	w.keys = orderedKeys(t, w.keys)
+	first, named := w.ordered(t)
 	for i, last := first, len(w.keys); i < last; i++ {
 		k := w.keys[i]
-		if text, ok := k.(lua.LString); ok {
-			w.key = append(strconv.AppendInt(w.key, int64(len(text)), 10), ':')
-			w.key = append(w.key, text...)
+		if i >= named {
+			w.scalar(k)
 		}
 		w.walk(t.RawGet(k), trail{from, k}, depth+1)
 		w.key = append(w.key, ',')
@@ -173,18 +295,24 @@ func (s *State) modules(out []*lua.LTable) []*lua.LTable {
 			out = append(out, m)
 		}
 	}
-	if loaded, ok := s.L.GetField(s.L.GetGlobal("package"), "loaded").(*lua.LTable); ok {
-		loaded.ForEach(func(_, v lua.LValue) {
-			if m, ok := v.(*lua.LTable); ok {
-				out = append(out, m)
-			}
-		})
+	loaded, _ := s.L.GetField(s.L.GetGlobal("package"), "loaded").(*lua.LTable)
+	for _, name := range libraryNames {
+		if loaded == nil {
+			break
+		}
+		if m, ok := loaded.RawGetString(name).(*lua.LTable); ok {
+			out = append(out, m)
+		}
 	}
 	return out
 }
 
-// frozenGlobals names the globals that a function, or one that it captures, reads, libraries and their functions
-// apart: a trace keeps what they held when it was made.
+// libraryNames are Lua's libraries. A script's own modules hold its state, as other tables do.
+var libraryNames = []string{lua.LoadLibName, lua.TabLibName, lua.StringLibName, lua.MathLibName, lua.CoroutineLibName,
+	lua.DebugLibName, lua.IoLibName, lua.OsLibName}
+
+// frozenGlobals names the globals that a function, or one that it captures, reads, libraries but os and io and their
+// functions apart: a trace keeps what they held, or gave, when it was made.
 func (s *State) frozenGlobals(fn lua.LValue) []string {
 	w := capturer{s: s, seen: map[lua.LValue]int{}}
 	w.walk(fn, trail{}, 0)
@@ -203,8 +331,8 @@ func (s *State) frozenGlobals(fn lua.LValue) []string {
 				if v.IsG {
 					continue
 				}
-			case *lua.LTable:
-				if w.isModule(v) {
+			case *lua.LTable: // the clock and files may give something else each time
+				if w.isModule(v) && name != lua.OsLibName && name != lua.IoLibName {
 					continue
 				}
 			}

@@ -28,6 +28,8 @@ type compiledFunction struct {
 	// settled maps the key that holds after a trace to the trace's own, where the function changed scalars that are
 	// guards: such writes happen at trace time only, so that the next call finds what the trace left.
 	settled map[string]string
+	// held keeps alive the objects that a trace's key names by their addresses.
+	held map[string][]any
 }
 
 const compiledKind = "compiled"
@@ -37,10 +39,11 @@ var compileRows = []row{
 	{name: "compile", sig: "fun:any inputs:list? outputs:list? shapeless:bool=false check:bool=false",
 		help: "The compiled fun: traced when it is called, replayed where a call's dtypes and structure are those " +
 			"of a trace, and with shapeless at other shapes too. Arrays that fun reaches through its upvalues " +
-			"and the random state are inputs by themselves, numbers there are part of a trace's key; inputs and " +
-			"outputs are refused. Assignments that fun makes happen when it is traced only: state that changes " +
-			"is an argument and a result. A size read by x.shape is a guard: where it differs, fun is traced " +
-			"again. f:explain() tells captures, traces and their reasons; check runs both ways and compares.",
+			"and the random state are inputs by themselves; numbers, functions and kernels there are part of a " +
+			"trace's key. inputs and outputs are refused. Assignments that fun makes happen when it is traced " +
+			"only: state that changes is an argument and a result. A size read by x.shape is a guard: where it " +
+			"differs, fun is traced again. f:explain() tells captures, traces and their reasons; check runs both " +
+			"ways and compares.",
 		call: func(a *args) any {
 			if a.raw[1] != lua.LNil {
 				a.fail("inputs is not needed: arrays that the function reaches through its upvalues are inputs by themselves")
@@ -49,7 +52,7 @@ var compileRows = []row{
 				a.fail("outputs is not needed: the function returns state that changes beside its results")
 			}
 			k := &compiledFunction{s: a.s, fn: a.callable(0), results: map[string][]lua.LValue{},
-				settled: map[string]string{}}
+				settled: map[string]string{}, held: map[string][]any{}}
 			k.f = compile.New(k.trace, compile.Options{Shapeless: a.flag(3), Check: a.flag(4),
 				Captures: k.captures, CaptureNames: k.captureNames, Key: func() string { return k.key }, Forget: k.forget,
 				Where: a.s.where, Context: a.s.ctx})
@@ -70,11 +73,15 @@ func (k *compiledFunction) captures() []*tensor.Array {
 	return append(out, k.s.random.Key())
 }
 
-// captureNames says where each capture comes from.
+// captureNames says where each capture comes from, and which line made it.
 func (k *compiledFunction) captureNames() []string {
 	var out []string
 	for _, c := range k.captured {
-		out = append(out, c.at.String())
+		name := c.at.String()
+		if where := c.ud.Value.(*tensor.Array).Value().Node.Where().String(); where != "" {
+			name += ", made at " + where
+		}
+		out = append(out, name)
 	}
 	return append(out, "mx.random's key")
 }
@@ -82,6 +89,8 @@ func (k *compiledFunction) captureNames() []string {
 // trace runs the Lua function with its captured objects holding the inputs of the trace.
 func (k *compiledFunction) trace(in []*tensor.Array) ([]*tensor.Array, error) {
 	s := k.s
+	var held []any
+	k.look(&held)
 	n := len(in) - len(k.captured) - 1
 	old := k.captures()
 	swap := func(xs []*tensor.Array) {
@@ -98,26 +107,23 @@ func (k *compiledFunction) trace(in []*tensor.Array) ([]*tensor.Array, error) {
 		return nil, err
 	}
 	k.results[k.key] = f.results
-	if _, after := k.look(); after != k.key {
+	if _, after := k.look(&held); after != k.key {
 		k.settled[after] = k.key
 	}
+	k.held[k.key] = held
 	return append(slices.Clone(outs), s.random.Key()), nil
 }
 
 // forget drops what is kept for a key whose traces have been evicted.
 func (k *compiledFunction) forget(key string) {
 	delete(k.results, key)
+	delete(k.held, key)
 	maps.DeleteFunc(k.settled, func(_, traced string) bool { return traced == key })
 }
 
-// look finds what the function reaches now, and the key of the arguments' structure and of all scalars.
-func (k *compiledFunction) look() ([]capture, string) {
-	var b []byte
-	for _, v := range k.args {
-		b = append(structure(v, b), ';')
-	}
-	captured, scalars := k.s.captures(k.fn)
-	return captured, string(append(b, '|')) + scalars
+// look finds what the function reaches now, and the key of the arguments' structure, of all scalars and of all code.
+func (k *compiledFunction) look(held *[]any) ([]capture, string) {
+	return k.s.captures(k.fn, k.args, held)
 }
 
 // call calls the compiled function with the arguments on the stack.
@@ -127,7 +133,7 @@ func (k *compiledFunction) call(L *lua.LState) int {
 	defer func() { k.args, k.captured, k.key = saved.args, saved.captured, saved.key }()
 	k.args = stackArgs(L)[1:]
 	in := s.flattenAll("compile", k.args)
-	k.captured, k.key = k.look()
+	k.captured, k.key = k.look(nil)
 	if traced, ok := k.settled[k.key]; ok {
 		k.key = traced
 	}

@@ -174,7 +174,28 @@ func (s *State) gradient(a *args, withValue bool) any {
 	default:
 		a.fail("argnames is %s, want a string or a table of strings", describe(v))
 	}
-	return s.fn(g.call)
+	return s.transform(a.f.name, g.call, a.raw...)
+}
+
+// transformOf is the first upvalue of a function that transforms another: which transform. The others are its
+// arguments: what they reach, the function reaches.
+type transformOf string
+
+const transformKind = "transform"
+
+// transform makes a Lua function of f, a transform of a function that is among args.
+func (s *State) transform(name string, f lua.LGFunction, args ...lua.LValue) *lua.LFunction {
+	up := append([]lua.LValue{s.userdata(transformKind, transformOf(name))}, args...)
+	return s.L.NewClosure(s.on(f), up...)
+}
+
+// isTransform says whether a function comes from transform.
+func isTransform(f *lua.LFunction) bool {
+	if !f.IsG || len(f.Upvalues) == 0 {
+		return false
+	}
+	_, ok := unwrap[transformOf](f.Upvalues[0].Value())
+	return ok
 }
 
 // gradCall is what grad and value_and_grad return.

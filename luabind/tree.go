@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -14,8 +13,7 @@ import (
 // maxDepth bounds the nesting of trees, so that a table that contains itself is an error.
 const maxDepth = 200
 
-// flatten lists the arrays of a tree in its order: 1..n, then string keys by bytes. What is no array or table stands
-// in the tree's structure.
+// flatten lists the arrays of a tree in the order of its keys.
 func flatten(v lua.LValue, depth int, out []*tensor.Array) ([]*tensor.Array, error) {
 	if x, ok := array(v); ok {
 		return append(out, x), nil
@@ -36,24 +34,63 @@ func flatten(v lua.LValue, depth int, out []*tensor.Array) ([]*tensor.Array, err
 	return out, nil
 }
 
-// orderedKeys appends a table's keys in a tree's order.
+// orderedKeys appends a table's keys in a tree's order: 1..n, other numbers, false and true, strings by bytes, and what
+// has no order as the table has it.
 func orderedKeys(t *lua.LTable, keys []lua.LValue) []lua.LValue {
 	n := t.Len()
 	for i := 1; i <= n; i++ {
 		keys = append(keys, lua.LNumber(i))
 	}
-	names := len(keys)
+	names, strings := len(keys), true
 	var last lua.LValue = lua.LNil // of the elements counted from 1
 	if n > 0 {
 		last = lua.LNumber(n)
 	}
 	for k, _ := t.Next(last); k != lua.LNil; k, _ = t.Next(k) {
-		if _, ok := k.(lua.LString); ok {
-			keys = append(keys, k)
+		_, isString := k.(lua.LString)
+		strings = strings && isString
+		keys = append(keys, k)
+	}
+	if strings { // nearly always
+		slices.SortFunc(keys[names:], func(a, b lua.LValue) int { return cmp.Compare(a.(lua.LString), b.(lua.LString)) })
+	} else {
+		slices.SortStableFunc(keys[names:], compareKeys)
+	}
+	return keys
+}
+
+// compareKeys is the order of keys beside 1..n.
+func compareKeys(a, b lua.LValue) int {
+	switch x := a.(type) {
+	case lua.LString:
+		if y, ok := b.(lua.LString); ok {
+			return cmp.Compare(x, y)
+		}
+	case lua.LNumber:
+		if y, ok := b.(lua.LNumber); ok {
+			return cmp.Compare(x, y)
+		}
+	case lua.LBool:
+		if y, ok := b.(lua.LBool); ok && x != y {
+			if x {
+				return 1
+			}
+			return -1
 		}
 	}
-	slices.SortFunc(keys[names:], func(a, b lua.LValue) int { return cmp.Compare(a.(lua.LString), b.(lua.LString)) })
-	return keys
+	return cmp.Compare(keyRank(a), keyRank(b))
+}
+
+func keyRank(k lua.LValue) int {
+	switch k.(type) {
+	case lua.LNumber:
+		return 0
+	case lua.LBool:
+		return 1
+	case lua.LString:
+		return 2
+	}
+	return 3
 }
 
 // rebuild is the tree v with its arrays replaced by those of xs, in order, and the rest of xs. A nil array leaves the
@@ -78,35 +115,6 @@ func (s *State) rebuild(v lua.LValue, xs []*tensor.Array, value func(*tensor.Arr
 		out.RawSet(k, child)
 	}
 	return out, xs
-}
-
-// structure is a text that is equal for trees that differ in their arrays only: keys, and the values that are no
-// arrays.
-func structure(v lua.LValue, b []byte) []byte {
-	if _, ok := array(v); ok {
-		return append(b, '*')
-	}
-	switch v := v.(type) {
-	case *lua.LTable:
-		b = append(b, '{')
-		for _, k := range orderedKeys(v, nil) {
-			if name, ok := k.(lua.LString); ok {
-				b = strconv.AppendQuote(b, string(name))
-				b = append(b, '=')
-			}
-			b = append(structure(v.RawGet(k), b), ',')
-		}
-		return append(b, '}')
-	case lua.LString:
-		return strconv.AppendQuote(b, string(v))
-	case lua.LNumber:
-		return strconv.AppendFloat(b, float64(v), 'x', -1, 64)
-	case lua.LBool, *lua.LNilType:
-		return append(b, v.String()...)
-	case *lua.LUserData:
-		return fmt.Appendf(b, "%T:%v", v.Value, v.Value)
-	}
-	return fmt.Appendf(b, "%p", v)
 }
 
 // flattenAll is flatten over several values; an error is raised in the name of op.

@@ -254,6 +254,12 @@ func (n *Node) Fixed() bool { return n.prim.fixed != nil && n.prim.fixed(n.attrs
 // CanMerge says whether two calls with equal attributes and inputs are one.
 func (n *Node) CanMerge() bool { return !n.prim.noMerge }
 
+// MayWrite says whether the call may change its inputs' bytes.
+func (n *Node) MayWrite() bool { return n.prim.writes != nil && n.prim.writes(n.attrs) }
+
+// IsView says whether the node's outputs may be views of its first input's bytes.
+func (n *Node) IsView() bool { return n.prim.view != nil }
+
 // Replay calls the node's op again, with its attributes, on other inputs: shapes and dtypes are inferred anew.
 func (n *Node) Replay(c *Ctx, in []*Array) []*Array {
 	if c == nil {

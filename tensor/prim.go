@@ -36,6 +36,9 @@ type Rules[A comparable] struct {
 	SpecFrom func(a A, n int) int
 	// NoMerge marks an impure op: two calls with equal attributes and inputs are not one.
 	NoMerge bool
+	// Writes says that a call's kernel may change its inputs' bytes: a user's kernel that casts const away. What such
+	// inputs hold is not shared with equal values, and the call is not one with equal ones. Nil: never.
+	Writes func(a A) bool
 
 	// Expr executes an element-wise op of one output: an MSL expression of its operands $0, $1, ..., which have the
 	// MSL types of in and are broadcast against each other; its value is converted to the output's type. Operands
@@ -114,6 +117,7 @@ type Prim struct {
 	specFrom func(a any, n int) int
 	prepare  func(in []Spec, a any) (any, error)
 	fixed    func(a any) bool
+	writes   func(a any) bool
 	expr     func(a any, in []DType) string
 	reduce   func(a any, in []Spec) ([]int, kernelgen.Reducer, error)
 	view     func(in []Spec, v View, a any) ([]View, bool)
@@ -169,6 +173,9 @@ func (o *Op[A]) Define(r Rules[A]) {
 	}
 	if r.Prepare != nil {
 		p.prepare = func(in []Spec, a any) (any, error) { return r.Prepare(in, a.(A)) }
+	}
+	if r.Writes != nil {
+		p.writes = func(a any) bool { return r.Writes(a.(A)) }
 	}
 	if r.Fixed != nil {
 		p.fixed = func(a any) bool { return r.Fixed(a.(A)) }

@@ -51,6 +51,10 @@ GLOBAL_FACTOR = 3
 same(frozen(mx.ones({2})), {2, 2})
 assert(frozen:explain():find("frozen: global GLOBAL_FACTOR,", 1, true), frozen:explain())
 assert(not frozen:explain():find("math") and not frozen:explain():find("global mx"))
+local timed = mx.compile(function(x) return x * os.time() + w end)
+timed(mx.ones({3}))
+assert(timed:explain():find("frozen: global os,", 1, true), timed:explain())
+assert(timed:explain():find("capture: w, made at testdata/compile.lua:15\n", 1, true), timed:explain())
 fails("the function reads something that changed", function()
   GLOBAL_FACTOR = 4
   local checked = mx.compile(inner, {check = true})
@@ -58,3 +62,33 @@ fails("the function reads something that changed", function()
   GLOBAL_FACTOR = 5
   checked(mx.ones({2}))
 end)
+-- a kernel that casts const away writes its input: equal values, also behind views, stay apart from it
+do
+  local k = mx.fast.metal_kernel{name = "w", input_names = {"x"}, output_names = {"o"},
+    source = "uint i = thread_position_in_grid.x; ((device float*)x)[i] = 7; o[i] = x[i] + 1;"}
+  local function spoil(a, by)
+    return k{inputs = {by and by(a) or a}, grid = a, threadgroup = {32, 1, 1}, output_shapes = {a},
+      output_dtypes = {a.dtype}}
+  end
+  local function f(a)
+    local before, p, after = a * 2, a * 2, nil
+    local q = spoil(p)
+    after = a * 2
+    local v = mx.exp(a)
+    local w = spoil(v, function(y) return mx.reshape(y, {4, 4}) end)
+    return before, after, q, mx.exp(a), w
+  end
+  local x = mx.arange(16) * 0.125
+  for _, options in ipairs({{shapeless = false}, {shapeless = true}}) do
+    local g = mx.compile(f, options)
+    for _ = 1, 2 do
+      local before, after, q, e, w = g(x)
+      mx.eval(q, w)
+      same(before, (x * 2):tolist())
+      same(after, (x * 2):tolist())
+      same(q, mx.full({16}, 8):tolist())
+      same(e, mx.exp(x):tolist())
+      same(w, mx.full({16}, 8):tolist())
+    end
+  end
+end

@@ -352,19 +352,3 @@ func TestDeepGraphs(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "float32 ()", g[0].Spec().String())
 }
-
-func TestTree(t *testing.T) {
-	leaf := func(v int) grad.Tree[int] { return grad.Tree[int]{Leaf: v} }
-	tree := grad.Tree[int]{Branch: true, Keys: []string{"a", "b"}, Kids: []grad.Tree[int]{
-		leaf(1), {Branch: true, Kids: []grad.Tree[int]{leaf(2), {Branch: true}, leaf(3)}}}}
-	require.Equal(t, []int{1, 2, 3}, tree.Leaves())
-	require.Equal(t, `{"a"=*,"b"={*,{},*,},}`, tree.Structure())
-	other, err := grad.Rebuild(tree, []string{"x", "y", "z"})
-	require.NoError(t, err)
-	require.Equal(t, []string{"x", "y", "z"}, other.Leaves())
-	require.Equal(t, tree.Structure(), other.Structure())
-	for _, n := range []int{2, 4} {
-		_, err = grad.Rebuild(tree, make([]string, n))
-		require.Error(t, err)
-	}
-}

@@ -10,15 +10,9 @@ type Layout struct {
 	Base    []int
 }
 
-// Collapse drops dimensions of size 1 and merges those that all arrays walk through as if they were one. It changes
-// its arguments and gives what is left of them.
-func Collapse(shape []int, strides [][]int) ([]int, [][]int) {
-	out, _ := collapse(shape, strides, nil)
-	return out, strides
-}
-
-// collapse is Collapse in place, but dimensions from the first reduced one on stay apart from those before it; it
-// counts those before it. A nil reduced means that there are none.
+// collapse drops dimensions of size 1 and merges those that all arrays walk through as if they were one, in place.
+// Dimensions from the first reduced one on stay apart from those before it; it counts those before it. A nil reduced
+// means that there are none.
 func collapse(shape []int, strides [][]int, reduced []bool) (out []int, kept int) {
 	n := 0 // dimensions so far
 	var last bool

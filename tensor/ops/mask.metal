@@ -1,6 +1,8 @@
 // mask_rank: for each true element of a mask, the number of true ones before it; 0 for false ones. The mask is cut into
 // chunks: mask_count counts each, mask_sum adds the counts of those before, mask_rank counts within.
 
+#pragma clang fp contract(off)
+
 constant uint CHUNK = 256;
 
 kernel void mask_count(const device bool* mask [[buffer(0)]],

@@ -271,6 +271,7 @@ func init() {
 		SpecFrom: func(a kernelAttrs, _ int) int { return a.operands },
 		Prepare:  func(in []tensor.Spec, a kernelAttrs) (any, error) { return prepareLaunch(in, a) },
 		Fixed:    kernelFixed,
+		Writes:   kernelWrites,
 		Partial:  true,
 		Run:      runKernel,
 	})
@@ -312,6 +313,20 @@ func kernelFixed(a kernelAttrs) bool {
 	for i, d := range a.shapes.Slice() {
 		if f := a.funcs; (f == nil || f.shapes[i] == nil) && d.IsConst() {
 			return true
+		}
+	}
+	return false
+}
+
+// kernelWrites says whether a kernel may change its inputs, which are pointers to const: to name another pointer its
+// text needs one of these words.
+func kernelWrites(a kernelAttrs) bool {
+	d := a.decl.Value()
+	for _, text := range []string{d.source, d.header} {
+		for _, word := range []string{"device", "const_cast", "decltype", "remove_", "##"} {
+			if strings.Contains(text, word) {
+				return true
+			}
 		}
 	}
 	return false

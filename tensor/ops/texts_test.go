@@ -1,0 +1,39 @@
+package ops_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestTextsKeepToTheDialect: kernels of the rooms form no fma of their own accord and add no floats atomically, so that
+// results depend neither on what was fused nor on the threads; and they are compiled as the portable dialect.
+func TestTextsKeepToTheDialect(t *testing.T) {
+	texts, err := filepath.Glob("*.metal")
+	require.NoError(t, err)
+	require.NotEmpty(t, texts)
+	for _, file := range texts {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Regexp(t, `(?m)^#pragma clang fp contract\(off\)$`, string(text), file)
+		require.NotRegexp(t, `atomic_float|atomic<\s*(float|half|bfloat)`, string(text), file)
+	}
+	sources, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	options, found := regexp.MustCompile(`metal\.Options\{[^}]*\}`), 0
+	for _, file := range sources {
+		if file == "metal_kernel_source.go" || file == "texts_test.go" { // users' kernels may be anything that Metal has
+			continue
+		}
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, o := range options.FindAllString(string(text), -1) {
+			require.Contains(t, o, "Portable: true", file)
+			found++
+		}
+	}
+	require.GreaterOrEqual(t, found, 10)
+}
