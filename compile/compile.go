@@ -284,8 +284,9 @@ func (fn *Function) signature(c *tensor.Ctx, in []*tensor.Array) signature {
 	if fn.opt.Key != nil {
 		s.key = fn.opt.Key()
 	}
-	for _, x := range in {
-		s.specs = append(s.specs, tensor.Spec{Shape: x.Spec().Shape.Clone(), DType: x.DType()})
+	s.specs = make([]tensor.Spec, len(in))
+	for i, x := range in {
+		s.specs[i] = x.Spec()
 	}
 	return s
 }

@@ -82,6 +82,25 @@ type args struct {
 	ctx *tensor.Ctx
 	v   []any        // by parameter; nil where an optional one was not given
 	raw []lua.LValue // as given
+
+	// What the others point at where there are few: one object for a call.
+	call   tensor.Ctx
+	fewV   [fewArgs]any
+	fewRaw [fewArgs]lua.LValue
+}
+
+const fewArgs = 4
+
+// newArgs are the arguments of a call of f from the line of the script that runs.
+func (s *State) newArgs(f *function) *args {
+	a := &args{s: s, f: f, call: tensor.Ctx{Stream: s.stream, Where: s.where()}}
+	a.ctx = &a.call
+	if n := len(f.params); n <= fewArgs {
+		a.v = a.fewV[:n]
+	} else {
+		a.v = make([]any, n)
+	}
+	return a
 }
 
 // fail raises an error of the call.
@@ -123,7 +142,7 @@ func (s *State) define(module *lua.LTable, r row) *lua.LFunction {
 
 // invoke runs a function on the arguments on the stack.
 func (s *State) invoke(f *function) int {
-	a := &args{s: s, f: f, ctx: s.call(), v: make([]any, len(f.params))}
+	a := s.newArgs(f)
 	a.collect()
 	a.convert()
 	return s.push(f.call(a))
@@ -202,7 +221,11 @@ func (a *args) collect() {
 	if n > len(f.params) && !f.many {
 		a.fail("got %d arguments, it takes %d: %s", n, len(f.params), a.names())
 	}
-	a.raw = make([]lua.LValue, max(len(f.params), n))
+	if k := max(len(f.params), n); k <= fewArgs {
+		a.raw = a.fewRaw[:k]
+	} else {
+		a.raw = make([]lua.LValue, k)
+	}
 	for i := range a.raw {
 		a.raw[i] = lua.LNil
 		if i < n {

@@ -97,7 +97,7 @@ func (s *State) run(name string, in ...*tensor.Array) lua.LValue {
 	if f == nil {
 		s.raise(s.call().Errorf(name, "there is no such function"))
 	}
-	a := &args{s: s, f: f, ctx: s.call(), v: make([]any, len(f.params))}
+	a := s.newArgs(f)
 	for i, p := range f.params {
 		switch {
 		case i < len(in):

@@ -98,7 +98,7 @@ func spreadAxes(axes, tree lua.LValue, out []int) ([]int, error) {
 	if !ok {
 		return out, nil
 	}
-	for _, k := range orderedKeys(t) {
+	for _, k := range orderedKeys(t, nil) {
 		of := axes
 		if list, ok := axes.(*lua.LTable); ok {
 			of = list.RawGet(k)

@@ -74,7 +74,7 @@ func (k *compiledFunction) captures() []*tensor.Array {
 func (k *compiledFunction) captureNames() []string {
 	var out []string
 	for _, c := range k.captured {
-		out = append(out, c.path)
+		out = append(out, c.at.String())
 	}
 	return append(out, "mx.random's key")
 }
@@ -117,7 +117,7 @@ func (k *compiledFunction) look() ([]capture, string) {
 		b = append(structure(v, b), ';')
 	}
 	captured, scalars := k.s.captures(k.fn)
-	return captured, string(append(append(b, '|'), scalars...))
+	return captured, string(append(b, '|')) + scalars
 }
 
 // call calls the compiled function with the arguments on the stack.

@@ -329,15 +329,15 @@ var docs = map[string]string{
 		"bool; a v that is out of an integer dtype's range is an error. Any other v acts\n" +
 		"as a Python float: it takes like's dtype if that is inexact, else float32.\n" +
 		"Infinities, NaN and integral numbers beyond int64 are floats.",
-	"ScaledDotProductAttention": "ScaledDotProductAttention is softmax(scale * q k^T + mask) v, in one kernel.\n" +
-		"Q is (examples, heads, queries, depth), k and v are (examples, kv_heads, keys,\n" +
-		"depth) and (examples, kv_heads, keys, width); heads is a multiple of kv_heads,\n" +
-		"and neighbouring heads share their keys. The dtype is the common one of q,\n" +
-		"k and v and must be floating-point; the half types are computed in float32 and\n" +
-		"rounded once. A query that sees no key sees all alike; without keys the result\n" +
-		"is 0. Shapes that do not fit, a mask or sinks whose dtype does not promote to\n" +
-		"the result's, and both kinds of mask are errors. Gradients flow to q, k, v,\n" +
-		"an added mask and the sinks.",
+	"ScaledDotProductAttention": "ScaledDotProductAttention is softmax(scale * q k^T + mask) v, without an array\n" +
+		"of the scores. Q is (examples, heads, queries, depth), k and v are (examples,\n" +
+		"kv_heads, keys, depth) and (examples, kv_heads, keys, width); heads is a\n" +
+		"multiple of kv_heads, and neighbouring heads share their keys. The dtype is\n" +
+		"the common one of q, k and v and must be floating-point; the half types are\n" +
+		"computed in float32 and rounded once. A query that sees no key sees all alike;\n" +
+		"without keys the result is 0. Shapes that do not fit, a mask or sinks whose\n" +
+		"dtype does not promote to the result's, and both kinds of mask are errors.\n" +
+		"Gradients flow to q, k, v, an added mask and the sinks.",
 	"Sigmoid": "Sigmoid is 1/(1+exp(-a)), element by element. Integers and bool give float32,\n" +
 		"other dtypes their own; complex64 is an error. The derivative is s(1-s) for the\n" +
 		"result s.",

@@ -57,7 +57,7 @@ func (s *State) stack() string {
 	var b strings.Builder
 	b.WriteString("stack traceback:")
 	lines := 0
-	s.frames("Sln", func(dbg *lua.Debug) bool {
+	s.frames(0, "Sln", func(dbg *lua.Debug) bool {
 		if lines++; lines > most {
 			b.WriteString("\n\t...")
 			return false

@@ -54,7 +54,7 @@ func (s *State) openKernels() {
 	s.method(s.meta(kernelKind), "__call", func(L *lua.LState) int {
 		k, _ := unwrap[*luaKernel](L.Get(1))
 		L.Remove(1)
-		a := &args{s: s, f: f, ctx: s.call(), v: make([]any, len(f.params))}
+		a := s.newArgs(f)
 		a.collect()
 		a.convert()
 		return s.push(k.k.Call(a.kernelCall(), a.ctx))

@@ -35,6 +35,7 @@ type State struct {
 
 	tracer    *lua.LFunction // the message handler of the host's calls
 	handler   *lua.LFunction // of every protected call
+	walker    *capturer      // of captures, where none is under way
 	protected []protection   // the protected calls under way, outermost first
 	scopes    []*scope       // the calls of mx.scope under way, outermost first
 	spares    []*lua.LState  // threads for the next ones
@@ -163,7 +164,7 @@ func (s *State) call() *tensor.Ctx { return &tensor.Ctx{Stream: s.stream, Where:
 
 // where is the innermost line of a script.
 func (s *State) where() (w tensor.Where) {
-	s.frames("Sl", func(dbg *lua.Debug) bool {
+	s.frames(1, "Sl", func(dbg *lua.Debug) bool {
 		if strings.HasPrefix(dbg.Source, libraryPrefix) {
 			return true
 		}
@@ -173,12 +174,13 @@ func (s *State) where() (w tensor.Where) {
 	return w
 }
 
-// frames visits the Lua functions under way, innermost first, until visit says no: those of the running thread, and
-// those of the threads that wait for it.
-func (s *State) frames(what string, visit func(dbg *lua.Debug) bool) {
+// frames visits the Lua functions under way, innermost first, until visit says no: those of the running thread from a
+// level on (0 is the function that runs: in Go's code, the Go function itself), and those of the threads that wait
+// for it.
+func (s *State) frames(level int, what string, visit func(dbg *lua.Debug) bool) {
 	outer := len(s.protected)
-	for L := s.L; L != nil; {
-		for level := 0; ; level++ {
+	for L := s.L; L != nil; level = 0 {
+		for ; ; level++ {
 			dbg, ok := L.GetStack(level)
 			if !ok {
 				break

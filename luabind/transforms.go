@@ -306,7 +306,7 @@ func indexLeaves(args []lua.LValue) leafIndex {
 		if _, ok := array(v); ok {
 			n++
 		} else if t, ok := v.(*lua.LTable); ok {
-			for _, k := range orderedKeys(t) {
+			for _, k := range orderedKeys(t, nil) {
 				walk(t.RawGet(k))
 			}
 		} else {

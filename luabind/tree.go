@@ -27,7 +27,7 @@ func flatten(v lua.LValue, depth int, out []*tensor.Array) ([]*tensor.Array, err
 	if depth == maxDepth {
 		return nil, fmt.Errorf("a table is nested deeper than %d levels", maxDepth)
 	}
-	for _, k := range orderedKeys(t) {
+	for _, k := range orderedKeys(t, nil) {
 		var err error
 		if out, err = flatten(t.RawGet(k), depth+1, out); err != nil {
 			return nil, err
@@ -36,23 +36,23 @@ func flatten(v lua.LValue, depth int, out []*tensor.Array) ([]*tensor.Array, err
 	return out, nil
 }
 
-// orderedKeys are a table's keys in a tree's order.
-func orderedKeys(t *lua.LTable) []lua.LValue {
-	var keys []lua.LValue
+// orderedKeys appends a table's keys in a tree's order.
+func orderedKeys(t *lua.LTable, keys []lua.LValue) []lua.LValue {
 	n := t.Len()
 	for i := 1; i <= n; i++ {
 		keys = append(keys, lua.LNumber(i))
 	}
-	var names []lua.LString
-	t.ForEach(func(k, _ lua.LValue) {
-		if name, ok := k.(lua.LString); ok {
-			names = append(names, name)
-		}
-	})
-	slices.SortFunc(names, func(a, b lua.LString) int { return cmp.Compare(a, b) })
-	for _, name := range names {
-		keys = append(keys, name)
+	names := len(keys)
+	var last lua.LValue = lua.LNil // of the elements counted from 1
+	if n > 0 {
+		last = lua.LNumber(n)
 	}
+	for k, _ := t.Next(last); k != lua.LNil; k, _ = t.Next(k) {
+		if _, ok := k.(lua.LString); ok {
+			keys = append(keys, k)
+		}
+	}
+	slices.SortFunc(keys[names:], func(a, b lua.LValue) int { return cmp.Compare(a.(lua.LString), b.(lua.LString)) })
 	return keys
 }
 
@@ -72,7 +72,7 @@ func (s *State) rebuild(v lua.LValue, xs []*tensor.Array, value func(*tensor.Arr
 	}
 	out := s.L.NewTable()
 	out.Metatable = t.Metatable
-	for _, k := range orderedKeys(t) {
+	for _, k := range orderedKeys(t, nil) {
 		var child lua.LValue
 		child, xs = s.rebuild(t.RawGet(k), xs, value)
 		out.RawSet(k, child)
@@ -89,7 +89,7 @@ func structure(v lua.LValue, b []byte) []byte {
 	switch v := v.(type) {
 	case *lua.LTable:
 		b = append(b, '{')
-		for _, k := range orderedKeys(v) {
+		for _, k := range orderedKeys(v, nil) {
 			if name, ok := k.(lua.LString); ok {
 				b = strconv.AppendQuote(b, string(name))
 				b = append(b, '=')

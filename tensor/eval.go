@@ -294,10 +294,17 @@ func claim(order []*Node) *job {
 	j := &job{}
 	j.ctx, j.cancel = context.WithCancelCause(context.Background())
 	tasks := make([]task, len(order))
+	inputs := 0
+	for _, n := range order {
+		inputs += len(n.in)
+	}
+	in := make([]Value, 0, inputs)
 	var last *job
 	for i, n := range order {
 		t := &tasks[i]
-		t.node, t.in, t.from = n, n.in, n.specFrom(len(n.in))
+		at := len(in)
+		in = append(in, n.in...)
+		t.node, t.in, t.from = n, in[at:len(in):len(in)], n.specFrom(len(n.in))
 		for _, v := range t.reads() {
 			if v.Node.State() == Scheduled && v.Node.mark != walk && v.Node.seg.job != last {
 				last = v.Node.seg.job
@@ -341,8 +348,14 @@ func (n *Node) handOver(t *task) {
 		addUses(n, t.in, -1)
 	}
 	n.mu.Lock()
-	n.in = nil
+	n.letGo()
 	n.mu.Unlock()
+}
+
+// letGo forgets the node's inputs. Called with mu held.
+func (n *Node) letGo() {
+	n.in = nil
+	clear(n.few[:])
 }
 
 // settled tells the job that a segment is done with.

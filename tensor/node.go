@@ -56,9 +56,11 @@ type Node struct {
 	seg  *segment // what claimed it
 	slot int      // its index in seg
 
+	// Few large objects are made, watched and looked at faster than many small ones:
 	single [1]output // out, where there is one
-	home   storage   // the first output's, where it has one of its own: the collector watches few large objects
-	//                  faster than many small ones
+	home   storage   // the first output's, where it has one of its own
+	handle Array     // the first output's first handle, where the output does not watch it
+	few    [2]Value  // in, where there are few
 }
 
 type output struct {
@@ -85,20 +87,23 @@ func apply(c *Ctx, p *Prim, attrs any, in []*Array) (result *Array, more []*Arra
 	if timeline.Load() != nil {
 		defer BeginSpan("build", p.name).End(c.where())
 	}
-	values := make([]Value, len(in))
-	specs := make([]Spec, len(in))
-	var traces []*Trace
+	n := &Node{prim: p, attrs: attrs, where: c.Where}
+	if n.in = n.few[:min(len(in), len(n.few))]; len(in) > len(n.few) {
+		n.in = make([]Value, len(in))
+	}
+	scratch := specLists.Get().(*specList)
+	defer scratch.giveBack()
+	specs := scratch.of(len(in))
 	for i, x := range in {
 		if err := x.usable(p.name, c); err != nil {
 			return failed(c, p.name, err), nil
 		}
-		values[i] = Value{x.node, x.out}
-		specs[i] = values[i].Spec()
+		n.in[i] = Value{x.node, x.out}
+		specs[i] = n.in[i].Spec()
 		if len(x.node.traces) > 0 {
-			traces = mergeTraces(traces, x.node.traces)
+			n.traces = mergeTraces(n.traces, x.node.traces)
 		}
 	}
-	n := &Node{prim: p, attrs: attrs, in: values, where: c.Where, traces: traces}
 	if err := n.infer(specs); err != nil {
 		return failed(c, p.name, c.Errorf(p.name, "%w", err)), nil
 	}
@@ -116,9 +121,24 @@ func apply(c *Ctx, p *Prim, attrs any, in []*Array) (result *Array, more []*Arra
 	for i := range n.out[1:] {
 		more = append(more, n.array(i+1))
 	}
-	addUses(n, values, 1)
+	addUses(n, n.in, 1)
 	runtime.KeepAlive(in) // until the uses are counted, the handles are what keeps the inputs observable
 	return result, more
+}
+
+// specList is what rules get to see of a call's inputs. They do not keep it.
+type specList struct{ specs []Spec }
+
+var specLists = sync.Pool{New: func() any { return new(specList) }}
+
+func (l *specList) of(n int) []Spec {
+	l.specs = resize(l.specs, n)
+	return l.specs
+}
+
+func (l *specList) giveBack() {
+	clear(l.specs)
+	specLists.Put(l)
 }
 
 // infer runs the Shape and DType rules.
@@ -170,11 +190,17 @@ func Fail(c *Ctx, op, format string, args ...any) *Array {
 	return failed(c, op, c.Errorf(op, format, args...))
 }
 
-// array makes the handle of an output; there is one at a time unless a transform makes another.
+// array makes the first handle of an output; there is one at a time unless a transform makes another.
 func (n *Node) array(i int) *Array {
+	o := &n.out[i]
+	o.weak = o.spec.NBytes() >= weakBytes
+	if i == 0 && !o.weak {
+		n.handle.node = n
+		return &n.handle
+	}
 	a := &Array{node: n, out: i}
-	if n.out[i].spec.NBytes() >= weakBytes {
-		n.out[i].handle, n.out[i].weak = weak.Make(a), true
+	if o.weak {
+		o.handle = weak.Make(a)
 	}
 	return a
 }

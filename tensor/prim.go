@@ -27,7 +27,7 @@ type None struct{}
 // shape; A must be comparable without interfaces that could hold slices: scalars, DType, Ints, F64, Dims, strings
 // and pointers.
 type Rules[A comparable] struct {
-	// Shape gives the output shapes. It serves building a graph and shapeless replay alike.
+	// Shape gives the output shapes. It serves building a graph and shapeless replay alike. No rule keeps in.
 	Shape func(in []Spec, a A) ([]Shape, error)
 	// DType gives the output dtypes.
 	DType func(in []Spec, a A) ([]DType, error)

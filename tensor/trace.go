@@ -80,8 +80,8 @@ func (n *Node) forget() {
 		return
 	}
 	n.mu.Lock()
-	in := n.in
-	n.in = nil
+	in := slices.Clone(n.in)
+	n.letGo()
 	n.mu.Unlock()
 	addUses(n, in, -1)
 }

@@ -382,7 +382,7 @@ func BenchmarkCompile(b *testing.B) {
 		})
 		b.Run(name+"/jit", func(b *testing.B) {
 			for b.Loop() {
-				c, err := compile(lanes.Optimise(m.Kernels[0]), level, geo, false)
+				c, err := compile(lanes.Optimise(m.Kernels[0]), level, geo, false, false)
 				require.NoError(b, err)
 				b.ReportMetric(float64(len(c.bytes)), "bytes")
 			}

@@ -1,6 +1,7 @@
 package jit_test
 
 import (
+	"flag"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,8 +10,11 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/jit"
+	"github.com/mlxlua/mlxlua/metal/kir"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
+
+var manyValues = flag.Bool("jit.many", false, "TestManyValues tries 20000 of them")
 
 // wideText has n loaded values that all live at once, over as many checks of what is loaded.
 func wideText(n int) string {
@@ -20,17 +24,21 @@ func wideText(n int) string {
 		fmt.Fprintf(&b, "float v%d = a[i + %d];\n", k, k)
 	}
 	b.WriteString("float x = 0;\n")
-	for k := range n {
+	for k := range (n + 1) / 2 {
 		fmt.Fprintf(&b, "x += v%d * v%d;\n", k, n-1-k)
 	}
 	b.WriteString("o[i] = x;\n}\n")
 	return b.String()
 }
 
-// TestWhatIsTooMuchWork: a kernel with many values at once becomes machine code that computes what the interpreter
-// does; one whose registers would take long to allocate is left to the interpreter.
-func TestWhatIsTooMuchWork(t *testing.T) {
-	for n, refused := range map[int]bool{150: false, 3000: true} {
+// TestManyValues: kernels with many values at once become machine code that computes what the interpreter does; in the
+// larger ones to find out which value lives where would be work with the square of their number.
+func TestManyValues(t *testing.T) {
+	sizes := []int{150, 3000}
+	if *manyValues {
+		sizes = append(sizes, 20000)
+	}
+	for _, n := range sizes {
 		m, err := msl.Compile(msl.Source{Name: "wide", Text: wideText(n)}, msl.Options{})
 		require.NoError(t, err)
 		run := func(r runner) ([]byte, error) {
@@ -45,18 +53,34 @@ func TestWhatIsTooMuchWork(t *testing.T) {
 			p, err := jit.Prepare(m.Kernels[0], m.Files, jit.Options{Level: l})
 			require.NoError(t, err)
 			got, err := run(p)
-			if refused {
-				var u *jit.Unsupported
-				require.ErrorAs(t, err, &u)
-				require.ErrorContains(t, err, "[wide] no machine code: too many values live at once")
-				continue
-			}
 			require.NoError(t, err)
 			ref, err := interp.Prepare(m.Kernels[0], m.Files)
 			require.NoError(t, err)
 			want, err := run(ref)
 			require.NoError(t, err)
 			require.Equal(t, want, got)
+		}
+	}
+}
+
+// TestDeepBlocks: blocks nested nearly as deep as interp.Check lets them be are compiled and run.
+func TestDeepBlocks(t *testing.T) {
+	m, err := msl.Compile(msl.Source{Name: "deep", Text: "kernel void k(device int *o [[buffer(0)]], " +
+		"uint i [[thread_position_in_grid]]) { if (o[i] >= 0) o[i] += 1; }"}, msl.Options{})
+	require.NoError(t, err)
+	k := *m.Kernels[0]
+	for range 4000 {
+		k.Body = &kir.Block{Instrs: []*kir.Instr{{Op: kir.BlockOp, ID: k.NumInstrs, Body: k.Body}}}
+		k.NumInstrs++
+	}
+	require.NoError(t, interp.Check(&k))
+	for _, l := range levels(t) {
+		p, err := jit.Prepare(&k, m.Files, jit.Options{Level: l})
+		require.NoError(t, err)
+		o := make([]byte, 4*64)
+		require.NoError(t, p.Run(interp.Launch{Grid: line(64), Threadgroup: line(64), Buffers: [][]byte{o}}))
+		for _, v := range u32s(o) {
+			require.Equal(t, uint32(1), v)
 		}
 	}
 }

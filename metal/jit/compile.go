@@ -1,7 +1,6 @@
 package jit
 
 import (
-	"errors"
 	"sync"
 
 	"github.com/mlxlua/mlxlua/metal/jit/amd64"
@@ -23,8 +22,9 @@ type code struct {
 var funcs = sync.Pool{New: func() any { return amd64.NewFunc() }}
 
 // compile makes machine code of an optimised kernel (lanes.Optimise) for an instruction set and a kind of launch.
-// past says that it is for launches that write past the cache.
-func compile(k *kir.Kernel, level isa, geo lanes.Geometry, past bool) (*code, error) {
+// past says that it is for launches that write past the cache, coarse that values are taken to live longer than they
+// do.
+func compile(k *kir.Kernel, level isa, geo lanes.Geometry, past, coarse bool) (*code, error) {
 	s := &selector{k: k, isa: level, allActive: geo.Full, past: past, f: funcs.Get().(*amd64.Func), w: 64, per: 16}
 	defer func() {
 		s.f.Reset()
@@ -49,10 +49,7 @@ func compile(k *kir.Kernel, level isa, geo lanes.Geometry, past bool) (*code, er
 		return nil, s.err
 	}
 	peephole(s.f, s.w)
-	end, err := s.f.Allocate(amd64.Allocation{VecBytes: s.w, Frame: regFrame, Slots: s.lay.spills})
-	if errors.Is(err, amd64.ErrTooMuch) {
-		return nil, &Unsupported{Kernel: k.Name, Why: "too many values live at once in too many places"}
-	}
+	end, err := s.f.Allocate(amd64.Allocation{VecBytes: s.w, Frame: regFrame, Slots: s.lay.spills, Coarse: coarse})
 	if err != nil {
 		return nil, err
 	}

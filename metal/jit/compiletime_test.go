@@ -85,7 +85,7 @@ func textToCode(name, text string, level isa) (parse, code time.Duration, err er
 	parsed := time.Now()
 	for _, k := range m.Kernels {
 		geo := lanes.Geometry{Row: true, Aligned: true, Full: true}
-		if _, err := compile(lanes.Optimise(k), level, geo, false); err != nil {
+		if _, err := compile(lanes.Optimise(k), level, geo, false, false); err != nil {
 			return 0, 0, err
 		}
 	}

@@ -91,20 +91,22 @@ func clones(from [][]byte) [][]byte {
 // errText is for cases whose text is no kernel: not the executors' fault.
 var errText = errors.New("the text does not compile")
 
-// variants are the ways to compile a case: each level plainly, then with stores past the cache and paired groups, which
-// programs choose by themselves for large launches only.
+// variants are the ways to compile a case: each level plainly, then with stores past the cache, paired groups and
+// coarse lives, which programs choose by themselves for large launches or kernels only.
 func variants(levels []jit.Level) []jit.Options {
 	var r []jit.Options
 	for _, l := range levels {
 		r = append(r, jit.Options{Level: l}, jit.Options{Level: l, PastAlways: true})
 	}
-	return append(r, jit.Options{Level: levels[0], PairAlways: true})
+	last := levels[len(levels)-1]
+	return append(r, jit.Options{Level: levels[0], PairAlways: true}, jit.Options{Level: last, CoarseLives: true},
+		jit.Options{Level: levels[0], CoarseLives: true, PairAlways: true})
 }
 
 // turn leaves out two of three of the variants that are not plain: another program has its turn with them.
 func turn(seed uint64, all []jit.Options) (r []jit.Options) {
 	for i, o := range all {
-		if plain := !o.PastAlways && !o.PairAlways; plain || seed%3 == uint64(i/2%3) {
+		if plain := !o.PastAlways && !o.PairAlways && !o.CoarseLives; plain || seed%3 == uint64(i/2%3) {
 			r = append(r, o)
 		}
 	}
@@ -118,6 +120,9 @@ func label(o jit.Options) string {
 	}
 	if o.PairAlways {
 		s += ", paired"
+	}
+	if o.CoarseLives {
+		s += ", coarse lives"
 	}
 	return s
 }
@@ -156,9 +161,6 @@ func compare(c *difftest.Case, variants []jit.Options) error {
 			return fmt.Errorf("%s: %w", label(o), err)
 		}
 		got, err := execute(c, k, p, f.place(c.Seed, start))
-		if u := (*jit.Unsupported)(nil); errors.As(err, &u) && u.Op == 0 {
-			continue // it is too large, not wrong
-		}
 		if fault != nil {
 			if f := (*interp.Fault)(nil); !errors.As(err, &f) {
 				return fmt.Errorf("%s: %v, want a fault like %w", label(o), err, fault)

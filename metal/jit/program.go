@@ -40,6 +40,9 @@ type Options struct {
 	PairAlways bool
 	// PastAlways makes stores go past the cache in every launch, not only where much is written. It is for tests.
 	PastAlways bool
+	// CoarseLives allocates registers as in kernels so large that to find out where values live is too much work. It is
+	// for tests.
+	CoarseLives bool
 	// BeforeCompile is called with each kernel that is about to be compiled, and whether for pairs of SIMD-groups; what
 	// it returns or panics with is as if the compiler did. It is for tests.
 	BeforeCompile func(k *kir.Kernel, paired bool) error
@@ -98,11 +101,13 @@ type Program struct {
 	pairs    [2]variant // by lanes.PairBy - 1; without code where pairing is of no use
 	// pairAlways: pairs also where that seems of no use, for tests.
 	pairAlways bool
-	pastAlways bool                                   // every launch writes past the cache, for tests
-	before     func(k *kir.Kernel, paired bool) error // Options.BeforeCompile
-	runs       sync.Pool
-	nanos      atomic.Int64 // what a threadgroup last took, 0 if unknown
-	fuel       atomic.Int64 // what a call last needed to take callTime, 0 if unknown
+	pastAlways bool // every launch writes past the cache, for tests
+	// coarseLives: registers are allocated as in the largest kernels, for tests.
+	coarseLives bool
+	before      func(k *kir.Kernel, paired bool) error // Options.BeforeCompile
+	runs        sync.Pool
+	nanos       atomic.Int64 // what a threadgroup last took, 0 if unknown
+	fuel        atomic.Int64 // what a call last needed to take callTime, 0 if unknown
 }
 
 // variant is a kernel's machine code for one kind of launch.
@@ -130,7 +135,7 @@ func Prepare(k *kir.Kernel, files []string, o Options) (*Program, error) {
 		return nil, fmt.Errorf("no %s on this processor", level)
 	}
 	return &Program{kernel: k, files: files, level: level, pairAlways: o.PairAlways,
-		pastAlways: o.PastAlways, before: o.BeforeCompile,
+		pastAlways: o.PastAlways, coarseLives: o.CoarseLives, before: o.BeforeCompile,
 		procs: runtime.GOMAXPROCS(0)}, nil
 }
 
@@ -217,7 +222,7 @@ func (p *Program) compile(v *variant, geo lanes.Geometry, past bool) {
 			return
 		}
 	}
-	if v.code, v.err = compile(k, p.level, geo, past); v.err == nil {
+	if v.code, v.err = compile(k, p.level, geo, past, p.coarseLives); v.err == nil {
 		v.mem, v.err = newExecMem(v.code.bytes)
 	}
 }

@@ -20,15 +20,12 @@ const (
 // Unsupported is the error of a kernel that cannot become machine code; interp can run it.
 type Unsupported struct {
 	Kernel string
-	Op     kir.Op // zero if it is the kernel as a whole
+	Op     kir.Op
 	Why    string
 }
 
 // Error returns "[kernel] no machine code for op: why".
 func (u *Unsupported) Error() string {
-	if u.Op == 0 {
-		return fmt.Sprintf("[%s] no machine code: %s", u.Kernel, u.Why)
-	}
 	return fmt.Sprintf("[%s] no machine code for %s: %s", u.Kernel, u.Op, u.Why)
 }
 

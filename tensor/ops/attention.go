@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/mlxlua/mlxlua/metal"
@@ -22,8 +23,7 @@ const (
 	addedMask
 )
 
-// attentionAttrs describe an attention. Its inputs are q, k, v, the mask if it is an array, and the sinks, one for
-// each
+// attentionAttrs describe an attention. Its inputs are q, k, v, the mask if it is an array, and the sinks, one for each
 // example (or one for all) and head of q.
 type attentionAttrs struct {
 	Scale tensor.F64
@@ -98,8 +98,7 @@ func checkAttention(in []tensor.Spec, a attentionAttrs) error {
 }
 
 // attentionTile is how a SIMD-group works: rows of queries, elements of a lane's share of k (0: read in a loop) and
-// of v,
-// and chunks of v's columns.
+// of v, and chunks of v's columns.
 type attentionTile struct{ rows, depth, width, chunks int }
 
 func planAttention(rows, depth, width int) attentionTile {
@@ -156,62 +155,73 @@ func runAttention(r *tensor.Run, a attentionAttrs) error {
 		}
 	}
 	q, k, v := in[0], in[1], in[2]
+	o := attentionOperands{q: q, k: k, v: v}
 	heads, queries, kvHeads, keys, depth, width := q.Shape[1], q.Shape[2], k.Shape[1], k.Shape[2], q.Shape[3], v.Shape[3]
 	if keys == 0 {
 		return r.Fill(out, make([]byte, out.DType.Size()))
 	}
-	groups := heads / kvHeads
-	tile := planAttention(groups*queries, depth, width)
-	batches := q.Shape[0] * kvHeads * tile.chunks
-	if max(groups*queries, keys, depth, width) > math.MaxInt32-32 || batches > math.MaxUint32 {
+	if max(heads/kvHeads*queries, keys, depth, width) > math.MaxInt32-64 {
 		return fmt.Errorf("q %v, k %v and v %v are too large", q.Shape, k.Shape, v.Shape)
 	}
-	full := tensor.Shape{q.Shape[0], heads, queries, keys}
-	mask := tensor.Operand{View: tensor.View{Strides: make([]int, 4)}}
+	o.mask = tensor.Operand{View: tensor.View{Strides: make([]int, 4)}}
 	next := 3
 	if a.maskArray() {
-		mask = broadcastOperand(r.In[next], full)
+		o.mask = broadcastOperand(r.In[next], tensor.Shape{q.Shape[0], heads, queries, keys})
+		o.more = append(o.more, o.mask.Arg())
 		next++
 	}
-	sinkStride := 0
-	var sinks tensor.Operand
 	if a.Sinks {
-		var err error
-		if sinks, err = r.Contiguous(next); err != nil {
+		sinks, err := r.Contiguous(next)
+		if err != nil {
 			return err
 		}
 		if sinks.Shape[0] > 1 {
-			sinkStride = heads
+			o.sinkStride = heads
 		}
+		o.more = append(o.more, sinks.Arg())
+	}
+	if queries >= manyQueries && depth > 0 {
+		return attendMany(r, a, o)
+	}
+	return attendFew(r, a, o)
+}
+
+// attentionOperands are an attention's arrays. The strides of the mask are those of all dimensions of the scores.
+type attentionOperands struct {
+	q, k, v, mask tensor.Operand
+	sinkStride    int
+	more          []tensor.Arg // the mask and the sinks, if there are such
+}
+
+// scaleOf appends the scale in the type to compute in, which begins at a multiple of its size.
+func scaleOf(params []byte, d tensor.DType, a attentionAttrs) []byte {
+	le := binary.LittleEndian
+	if d != tensor.Float64 {
+		return le.AppendUint32(params, math.Float32bits(float32(a.Scale.Float())))
+	}
+	return le.AppendUint64(append(params, make([]byte, -len(params)&7)...), math.Float64bits(a.Scale.Float()))
+}
+
+// attendFew multiplies rows of queries, those of all heads that share their keys, with keys where they lie.
+func attendFew(r *tensor.Run, a attentionAttrs, o attentionOperands) error {
+	q, k, v, out := o.q, o.k, o.v, r.Out[0]
+	heads, queries, kvHeads, keys, depth, width := q.Shape[1], q.Shape[2], k.Shape[1], k.Shape[2], q.Shape[3], v.Shape[3]
+	groups := heads / kvHeads
+	tile := planAttention(groups*queries, depth, width)
+	batches := q.Shape[0] * kvHeads * tile.chunks
+	if batches > math.MaxUint32 {
+		return fmt.Errorf("q %v, k %v and v %v are too large", q.Shape, k.Shape, v.Shape)
 	}
 	p, err := r.Kernel(attentionSource(out.DType, a, tile, depth, width), "attention")
 	if err != nil {
 		return err
 	}
-	var params []byte
-	le := binary.LittleEndian
-	strides := append([]int{}, q.Strides[:3]...)
-	strides = append(append(append(append(strides, k.Strides[:3]...), v.Strides[:3]...), mask.Strides...), sinkStride)
-	for _, s := range strides {
-		params = le.AppendUint64(params, uint64(s))
-	}
-	for _, n := range []int{groups, kvHeads, queries, keys, depth, width, tile.chunks} {
-		params = le.AppendUint32(params, uint32(n))
-	}
-	if out.DType == tensor.Float64 {
-		params = le.AppendUint64(le.AppendUint32(params, 0), math.Float64bits(a.Scale.Float()))
-	} else {
-		params = le.AppendUint32(params, math.Float32bits(float32(a.Scale.Float())))
-	}
-	args := []tensor.Arg{q.Arg(), k.Arg(), v.Arg(), out.Arg(), tensor.Const(params)}
-	if a.maskArray() {
-		args = append(args, mask.Arg())
-	}
-	if a.Sinks {
-		args = append(args, sinks.Arg())
-	}
+	strides := slices.Concat(q.Strides[:3], k.Strides[:3], v.Strides[:3], o.mask.Strides, []int{o.sinkStride})
+	params := scaleOf(number(strides, groups, kvHeads, queries, keys, depth, width, tile.chunks), out.DType, a)
 	tiles := (groups*queries + tile.rows - 1) / tile.rows
-	return r.Dispatch(p, metal.Size{X: 32, Y: tiles, Z: batches}, metal.Size{X: 32, Y: min(tiles, 4), Z: 1}, args...)
+	args := []tensor.Arg{q.Arg(), k.Arg(), v.Arg(), out.Arg(), tensor.Const(params)}
+	return r.Dispatch(p, metal.Size{X: 32, Y: tiles, Z: batches}, metal.Size{X: 32, Y: min(tiles, 4), Z: 1},
+		append(args, o.more...)...)
 }
 
 // attentionTexts are the kernels' texts.
@@ -235,7 +245,15 @@ func attentionSource(d tensor.DType, a attentionAttrs, t attentionTile, depth, w
 }
 
 func (v attentionVariant) text() string {
-	d, a, t := v.dtype, v.attrs, v.tile
+	flag := map[bool]int{true: 1}
+	defines := attentionDefines(v.dtype, v.attrs)
+	defines += fmt.Sprintf("#define WIDE %d\n#define WHOLE_DEPTH %d\n#define WHOLE_WIDTH %d\n", flag[v.tile.depth == 0],
+		flag[v.wholeDepth], flag[v.wholeWidth])
+	return v.tile.text() + defines + attentionText
+}
+
+// attentionDefines are the macros for types and options that both kernels ask for.
+func attentionDefines(d tensor.DType, a attentionAttrs) string {
 	flag := map[bool]int{true: 1}
 	acc, mask := accumulator(d), "bool"
 	lowest := "-3.4028234663852886e38f"
@@ -245,13 +263,9 @@ func (v attentionVariant) text() string {
 	if a.Mask == addedMask {
 		mask = d.MSL()
 	}
-	defines := fmt.Sprintf("#define T %s\n#define ACC %s\n#define M %s\n#define LOWEST ACC(%s)\n", d.MSL(),
-		acc.MSL(), mask,
-		lowest)
-	defines += fmt.Sprintf("#define MASK %d\n#define ARRAY %d\n#define SINKS %d\n#define WIDE %d\n", a.Mask,
-		flag[a.maskArray()], flag[a.Sinks], flag[t.depth == 0])
-	defines += fmt.Sprintf("#define WHOLE_DEPTH %d\n#define WHOLE_WIDTH %d\n", flag[v.wholeDepth], flag[v.wholeWidth])
-	return t.text() + defines + attentionText
+	return fmt.Sprintf("#define T %s\n#define ACC %s\n#define M %s\n#define LOWEST ACC(%s)\n", d.MSL(), acc.MSL(), mask,
+		lowest) + fmt.Sprintf("#define MASK %d\n#define ARRAY %d\n#define SINKS %d\n", a.Mask, flag[a.maskArray()],
+		flag[a.Sinks])
 }
 
 // AttentionOptions are the optional arguments of ScaledDotProductAttention.
@@ -265,15 +279,12 @@ type AttentionOptions struct {
 	Sinks *tensor.Array
 }
 
-// ScaledDotProductAttention is softmax(scale * q k^T + mask) v, in one kernel. Q is (examples, heads, queries,
-// depth), k
-// and v are (examples, kv_heads, keys, depth) and (examples, kv_heads, keys, width); heads is a multiple of
-// kv_heads, and
-// neighbouring heads share their keys. The dtype is the common one of q, k and v and must be floating-point; the half
-// types are computed in float32 and rounded once. A query that sees no key sees all alike; without keys the result
-// is 0.
-// Shapes that do not fit, a mask or sinks whose dtype does not promote to the result's, and both kinds of mask are
-// errors. Gradients flow to q, k, v, an added mask and the sinks.
+// ScaledDotProductAttention is softmax(scale * q k^T + mask) v, without an array of the scores. Q is (examples, heads,
+// queries, depth), k and v are (examples, kv_heads, keys, depth) and (examples, kv_heads, keys, width); heads is a
+// multiple of kv_heads, and neighbouring heads share their keys. The dtype is the common one of q, k and v and must be
+// floating-point; the half types are computed in float32 and rounded once. A query that sees no key sees all alike;
+// without keys the result is 0. Shapes that do not fit, a mask or sinks whose dtype does not promote to the result's,
+// and both kinds of mask are errors. Gradients flow to q, k, v, an added mask and the sinks.
 func ScaledDotProductAttention(q, k, v *tensor.Array, scale float64, opt AttentionOptions,
 	ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "scaled_dot_product_attention"

@@ -132,7 +132,8 @@ kernel void few_rows(const device T* x [[buffer(0)]],
                      constant long* x_batch [[buffer(5)]],
                      constant long* w_batch [[buffer(6)]],
                      uint3 group [[threadgroup_position_in_grid]],
-                     uint2 t [[thread_position_in_threadgroup]]) {
+                     uint lane [[thread_index_in_simdgroup]],
+                     uint share [[simdgroup_index_in_threadgroup]]) {
     Work at = work_of(x, w, out, m, shape, x_batch, w_batch, group.z);
     ACC sum[ROWS][COLS];
     for (uint r = 0; r < ROWS; r++) {
@@ -141,9 +142,9 @@ kernel void few_rows(const device T* x [[buffer(0)]],
         }
     }
     uint first = group.x * (32 * COLS);
-    uint col = first + t.x;
+    uint col = first + lane;
     uint run = (m.depth + SPLIT - 1) / SPLIT;
-    uint from = min(t.y * run, m.depth);
+    uint from = min(share * run, m.depth);
     uint to = min(from + run, m.depth);
     if (first + 32 * COLS <= m.cols) {
         add_run<true>(sum, at, m, from, to, col);
@@ -153,8 +154,8 @@ kernel void few_rows(const device T* x [[buffer(0)]],
 #if SPLIT > 1
     threadgroup ACC part[SPLIT / 2 * ROWS * COLS * 32];
     for (uint upper = SPLIT / 2; upper > 0; upper /= 2) {
-        threadgroup ACC* mine = part + (t.y % upper) * (ROWS * COLS * 32) + t.x;
-        if (t.y >= upper && t.y < 2 * upper) {
+        threadgroup ACC* mine = part + (share % upper) * (ROWS * COLS * 32) + lane;
+        if (share >= upper && share < 2 * upper) {
             for (uint r = 0; r < ROWS; r++) {
                 for (uint c = 0; c < COLS; c++) {
                     mine[(r * COLS + c) * 32] = sum[r][c];
@@ -162,7 +163,7 @@ kernel void few_rows(const device T* x [[buffer(0)]],
             }
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        if (t.y < upper) {
+        if (share < upper) {
             for (uint r = 0; r < ROWS; r++) {
                 for (uint c = 0; c < COLS; c++) {
                     sum[r][c] = sum[r][c] + mine[(r * COLS + c) * 32];
@@ -171,7 +172,7 @@ kernel void few_rows(const device T* x [[buffer(0)]],
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    if (t.y > 0) {
+    if (share > 0) {
         return;
     }
 #endif

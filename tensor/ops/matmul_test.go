@@ -1,6 +1,7 @@
 package ops_test
 
 import (
+	"bytes"
 	"context"
 	"math/cmplx"
 	"testing"
@@ -130,5 +131,44 @@ func TestMatmulNearExact(t *testing.T) {
 			}
 			checkProduct(t, in[0], in[1])
 		}
+	}
+}
+
+// TestProductsOfFusedOperands: products are the same bytes whether their operands come from fused kernels or from one
+// for each op, whatever the operands' layouts: that decides how a product is added up, so fusion must not change it.
+func TestProductsOfFusedOperands(t *testing.T) {
+	optest.Open(t)
+	turn := func(x *array) *array { return ops.SwapAxes(x, -1, -2) }
+	more := func(x *array) *array { return ops.Add(ops.Multiply(x, ops.Abs(x)), ops.Number(1, tensor.Float32)) }
+	all := func() (results []*array) {
+		f := tensor.Float32
+		for _, rows := range []int{1, 5, 40} {
+			x := noise(f, rows, 700)
+			for _, w := range []*array{more(noise(f, 700, 130)), turn(more(noise(f, 130, 700))),
+				more(turn(noise(f, 130, 700))),
+				more(ops.BroadcastTo(noise(f, 700, 1), tensor.Sizes(700, 130))),
+				more(ops.Slice(noise(f, 700, 260), []ops.Part{ops.Ellipsis(), ops.Span(0, 260, 2)}))} {
+				results = append(results, more(ops.Matmul(more(x), w)), ops.Matmul(turn(w), more(turn(x))))
+			}
+			q, k := more(noise(f, 2, 4, rows, 64)), more(turn(noise(f, 2, 2, 64, 70)))
+			results = append(results, more(ops.ScaledDotProductAttention(q, k, more(k), 0.01, ops.AttentionOptions{})))
+			packing := ops.Quantization{GroupSize: 64, Bits: 4}
+			w := ops.Quantize(noise(f, 130, 768), packing)
+			results = append(results, more(ops.QuantizedMatmul(more(noise(f, rows, 768)), w[0], w[1], w[2], true, packing)))
+		}
+		return results
+	}
+	given := func(fuse bool) (b [][]byte) {
+		defer tensor.SetFusion(tensor.SetFusion(fuse))
+		for _, y := range all() {
+			raw, err := y.Bytes(context.Background())
+			require.NoError(t, err)
+			b = append(b, raw)
+		}
+		return b
+	}
+	with, without := given(true), given(false)
+	for i := range with {
+		require.True(t, bytes.Equal(with[i], without[i]), "result %d differs", i)
 	}
 }

@@ -21,13 +21,13 @@ var (
 // with more.
 const fewRows = 16
 
-// matrices is an operand of a product: a batch of matrices, of rows and columns that steps of elements apart.
+// stack is an operand of a product: a batch of matrices, of rows and columns that steps of elements apart.
 type stack struct {
 	tensor.Operand // Shape and Strides are those of the batch
 	step           [2]int
 }
 
-// product is a batch of products of matrices.
+// matrixProduct is a batch of products of matrices.
 type matrixProduct struct {
 	*tensor.Run
 	dtype             tensor.DType
@@ -80,11 +80,11 @@ func (p *matrixProduct) fold() {
 
 // productKernel chooses a kernel of products.
 type productKernel struct {
-	dtype               tensor.DType
-	rows, cols, split   int // few rows
-	dots, besides, turn bool
-	panel               int
-	unit                bool
+	dtype             tensor.DType
+	rows, cols, split int // few rows
+	dots              bool
+	panel             int
+	turn, unit        bool
 }
 
 // matmulTexts are the kernels' texts.
@@ -101,8 +101,8 @@ func (k productKernel) text() string {
 	}
 	flag := map[bool]int{true: 1}
 	if k.panel > 0 {
-		return text + fmt.Sprintf("#define PANEL %d\n#define TURN %d\n#define UNIT %d\n", k.panel, flag[k.turn], flag[k.unit]) +
-			panelsText
+		return text + fmt.Sprintf("#define PANEL %d\n#define TURN %d\n#define UNIT %d\n", k.panel, flag[k.turn],
+			flag[k.unit]) + panelsText
 	}
 	text += fmt.Sprintf("#define ROWS %d\n#define COLS %d\n#define SPLIT %d\n#define DOTS %d\n", k.rows, k.cols, k.split,
 		flag[k.dots])
@@ -123,7 +123,7 @@ func (p *matrixProduct) kernel(k productKernel, entry string) (*metal.Pipeline, 
 	}, entry)
 }
 
-// grid checks that a launch of so many threadgroups deep can be numbered.
+// deep checks that a launch of so many threadgroups deep can be numbered.
 func (p *matrixProduct) deep(matrices, each int) (int, error) {
 	if matrices > math.MaxUint32/each {
 		return 0, fmt.Errorf("a batch of %d matrices in %d parts each, the most parts are %d", matrices, each, math.MaxUint32)
@@ -163,9 +163,9 @@ func (p *matrixProduct) fewRows() error {
 	for k.rows < min(rows, 8) {
 		k.rows *= 2
 	}
-	k.cols = 4
-	if k.rows > 2 {
-		k.cols = 2
+	k.cols = max(8/k.rows, 2)
+	if dots {
+		k.cols = min(k.cols, 4)
 	}
 	if !dots && p.depth >= 512 {
 		k.split = 8
@@ -230,33 +230,33 @@ func panelOf(d tensor.DType) int {
 
 // panels packs both operands and multiplies them.
 func (p *matrixProduct) panels() error {
-	panel := panelOf(p.dtype)
-	b := p.b
+	panel, b := panelOf(p.dtype), p.b
 	b.step[0], b.step[1] = b.step[1], b.step[0]
-	pa, sa, err := p.pack(p.a, p.rows, panel)
+	pa, sa, err := p.pack(p.a, p.rows)
 	if err != nil {
 		return err
 	}
-	pb, sb, err := p.pack(b, p.cols, panel)
+	pb, sb, err := p.pack(b, p.cols)
 	if err != nil {
 		return err
 	}
-	return p.multiply(pa, pb, sa, sb, panel)
+	return p.multiply(pa, pb, sa, sb, 0, (p.cols+panel-1)/panel)
 }
 
-// multiply multiplies packed operands, whose batches have the strides sa and sb in matrices.
-func (p *matrixProduct) multiply(a, b tensor.Operand, sa, sb []int, panel int) error {
+// multiply multiplies packed operands, whose batches have the strides sa and sb in matrices; b has count panels of a
+// matrix from the first on.
+func (p *matrixProduct) multiply(a, b tensor.Operand, sa, sb []int, first, count int) error {
+	panel := panelOf(p.dtype)
 	pipe, err := p.kernel(productKernel{panel: panel}, "product")
 	if err != nil {
 		return err
 	}
-	panels := func(n int) int { return (n + panel - 1) / panel }
-	deep, err := p.deep(p.batch.Size(), panels(p.cols))
+	deep, err := p.deep(p.batch.Size(), count)
 	if err != nil {
 		return err
 	}
 	shape, as, bs := collapse2(p.batch, sa, sb)
-	params := number(nil, p.rows, p.cols, p.depth, panels(p.rows), panels(p.cols), len(shape))
+	params := number(nil, p.rows, p.cols, p.depth, (p.rows+panel-1)/panel, count, first, len(shape))
 	grid := metal.Size{X: 32, Y: (p.rows + 7) / 8, Z: deep}
 	return p.Dispatch(pipe, grid, metal.Size{X: 32, Y: min(grid.Y, 8), Z: 1}, a.Arg(), b.Arg(), p.Out[0].Arg(),
 		tensor.Const(params), tensor.Const(shape), tensor.Const(as), tensor.Const(bs))
@@ -264,8 +264,9 @@ func (p *matrixProduct) multiply(a, b tensor.Operand, sa, sb []int, panel int) e
 
 // pack lays the different matrices of an operand of size rows by depth out in panels, and returns the strides of its
 // batch in matrices.
-func (p *matrixProduct) pack(x stack, size, panel int) (packed tensor.Operand, strides []int, err error) {
+func (p *matrixProduct) pack(x stack, size int) (packed tensor.Operand, strides []int, err error) {
 	kept, steps := distinct(x)
+	panel := panelOf(p.dtype)
 	n, panels := kept.Size(), (size+panel-1)/panel
 	deep, err := p.deep(n, panels)
 	if err != nil {
@@ -275,7 +276,8 @@ func (p *matrixProduct) pack(x stack, size, panel int) (packed tensor.Operand, s
 	if err != nil {
 		return packed, nil, err
 	}
-	pipe, err := p.kernel(productKernel{panel: panel, turn: x.step[0] != 1 && x.step[1] == 1, unit: x.step[0] == 1}, "pack")
+	unit := x.step[0] == 1
+	pipe, err := p.kernel(productKernel{panel: panel, turn: !unit && x.step[1] == 1, unit: unit}, "pack")
 	if err != nil {
 		return packed, nil, err
 	}

@@ -6,7 +6,6 @@
 
 #pragma clang fp contract(off)
 
-
 // The place of matrix z of a batch, in what strides count.
 inline long place_of(uint z, uint ndim, constant uint* shape, constant long* strides) {
     long at = 0;
@@ -41,7 +40,8 @@ kernel void pack(const device T* x [[buffer(0)]],
     uint count = min(m.size - first, uint(PANEL));
     uint start = group.y * SPAN;
     uint end = min(m.length - start, SPAN);
-    const device T* from = x + (place_of(matrix, m.ndim, shape, strides) + long(first) * m.outer + long(start) * m.depth);
+    long place = place_of(matrix, m.ndim, shape, strides);
+    const device T* from = x + (place + long(first) * m.outer + long(start) * m.depth);
     device ACC* to = out + (ulong(group.z) * m.length + start) * PANEL;
 #if TURN
     threadgroup ACC part[PANEL * (SPAN + 1)];
@@ -87,14 +87,15 @@ kernel void pack(const device T* x [[buffer(0)]],
 struct Product {
     uint rows, cols, depth;
     uint a_panels, b_panels; // of a matrix
+    uint first;              // b holds panels of one matrix, from this one on; else 0
     uint ndim;               // of the batch
 };
 
 #define COLS (PANEL / 32)
 #define ROWS 8u
 
-// A SIMD-group makes ROWS rows of a panel's columns, COLS columns a lane: what it loads of b is used ROWS times and what
-// of a COLS times, and the elements of a are the same for all lanes.
+// A SIMD-group makes ROWS rows of a panel's columns, COLS columns a lane: what it loads of b is used ROWS times and
+// what of a COLS times, and the elements of a are the same for all lanes.
 kernel void product(const device ACC* a [[buffer(0)]],
                     const device ACC* b [[buffer(1)]],
                     device T* out [[buffer(2)]],
@@ -104,7 +105,7 @@ kernel void product(const device ACC* a [[buffer(0)]],
                     constant long* b_batch [[buffer(6)]],
                     uint3 p [[thread_position_in_grid]]) {
     uint matrix = p.z / m.b_panels;
-    uint panel = p.z % m.b_panels;
+    uint panel = p.z % m.b_panels; // that b has
     uint row = p.y * ROWS;
     ulong of_a = ulong(place_of(matrix, m.ndim, shape, a_batch)) * m.a_panels + row / PANEL;
     ulong of_b = ulong(place_of(matrix, m.ndim, shape, b_batch)) * m.b_panels + panel;
@@ -130,7 +131,7 @@ kernel void product(const device ACC* a [[buffer(0)]],
         x += PANEL;
         y += PANEL;
     }
-    uint col = panel * PANEL + p.x;
+    uint col = (m.first + panel) * PANEL + p.x;
     device T* to = out + ((ulong(matrix) * m.rows + row) * m.cols + col);
     for (uint r = 0; r < ROWS; r++) {
         for (uint c = 0; c < COLS; c++) {

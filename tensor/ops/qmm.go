@@ -44,13 +44,10 @@ func init() {
 			return []tensor.Shape{append(s[:len(s)-1].Clone(), cols)}, nil
 		},
 		DType: dtype,
-		Run: func(r *tensor.Run, a productAttrs) error {
-			s := r.Out[0].Shape
-			return runProduct(r, a, s[:len(s)-1].Size(), 1, nil)
-		},
-		VJP:  quantizedMatmulVJP,
-		JVP:  productJVP(quantizedMatmul),
-		VMap: quantizedMatmulVMap,
+		Run:   runQuantizedMatmul,
+		VJP:   quantizedMatmulVJP,
+		JVP:   productJVP(quantizedMatmul),
+		VMap:  quantizedMatmulVMap,
 	})
 	gatherQMM.Define(tensor.Rules[productAttrs]{
 		Shape: func(in []tensor.Spec, a productAttrs) ([]tensor.Shape, error) {
@@ -127,6 +124,9 @@ func productJVP(op *tensor.Op[productAttrs]) func(g *tensor.JVP[productAttrs]) [
 	}
 }
 
+// fewDots is the most rows that are multiplied one by one with words of a packed matrix.
+const fewDots = 8
+
 // productTexts are the kernels' texts.
 var productTexts texts[productVariant]
 
@@ -135,6 +135,7 @@ type productVariant struct {
 	dtype    tensor.DType
 	tile     int
 	gathered bool
+	dots     bool         // a SIMD-group for some columns of a row
 	lhs, rhs tensor.DType // of the indices
 }
 
@@ -142,6 +143,7 @@ func (v productVariant) text() string {
 	flag := map[bool]int{true: 1}
 	text := v.defines(v.dtype) + fmt.Sprintf("#define ROWS %d\n#define TRANSPOSED %d\n#define GATHERED %d\n", v.tile,
 		flag[v.Transpose], flag[v.gathered])
+	text += fmt.Sprintf("#define DOTS %d\n", flag[v.dots])
 	if v.gathered {
 		text += fmt.Sprintf("#define RHS %s\n", v.rhs.MSL())
 		if !v.InOrder {
@@ -173,6 +175,9 @@ func runProduct(r *tensor.Run, a productAttrs, rows, batch int, at *places) erro
 	}
 	cols := out.Shape[len(out.Shape)-1]
 	v := productVariant{productAttrs: a, dtype: out.DType, tile: tileRows(rows)}
+	if v.dots = a.Transpose && 32%a.Bits == 0 && rows <= fewDots && rows*batch <= math.MaxUint32; v.dots {
+		v.tile = 1
+	}
 	if at != nil {
 		v.gathered, v.rhs, v.lhs = true, r.In[4].DType, r.In[5].DType
 	}
@@ -196,6 +201,10 @@ func runProduct(r *tensor.Run, a productAttrs, rows, batch int, at *places) erro
 		args = append(args, at.args...)
 	}
 	grid, group := tiles(rows, cols, v.tile, batch)
+	if v.dots {
+		grid = metal.Size{X: 32, Y: (cols + 3) / 4, Z: rows * batch}
+		group = metal.Size{X: 32, Y: min(grid.Y, 8), Z: 1}
+	}
 	return r.Dispatch(p, grid, group, args...)
 }
 

@@ -1,9 +1,10 @@
 // Products with packed matrices (see quantize.metal): out = x W^T, where a row of W is packed along depth
-// (TRANSPOSED), or x W, where it is packed along the columns. A thread makes one column of a tile of ROWS (1 or 4)
-// rows: it unpacks each element of W once, as scale * q + bias, and adds up in the order of depth. With GATHERED,
-// place z of the batch multiplies matrix lhs of x by packed matrix rhs: indices of types LHS and RHS, in arrays
-// that the batch steps through with strides. Without LHS the place in x's batch is the index. An index that is out
-// of range is noted in bad, as its value (cut to 32 bits) plus 2^31, and counts as 0.
+// (TRANSPOSED), or x W, where it is packed along the columns. With DOTS a SIMD-group makes COLS columns of a row: lane
+// l takes the words l, l + 32, ... along depth in their order, then the lanes are added. Otherwise a thread makes one
+// column of a tile of ROWS (1 or 4) rows: it unpacks each element of W once, as scale * q + bias, and adds up in the
+// order of depth. With GATHERED, place z of the batch multiplies matrix lhs of x by packed matrix rhs: indices of types
+// LHS and RHS, in arrays that the batch steps through with strides. Without LHS the place in x's batch is the index. An
+// index that is out of range is noted in bad, as its value (cut to 32 bits) plus 2^31, and counts as 0.
 
 #pragma clang fp contract(off)
 
@@ -48,6 +49,29 @@ long matrix_at(I raw, long size, device atomic_uint* bad) {
 #define ADD(v) s0 = metal::fma(ACC(x0[k]), v, s0);
 #endif
 
+#if DOTS
+// The elements of word i of each column, times those of x: what a column's scale and bias are multiplied by is added up
+// for the word first.
+#define COLS 4u
+#define PER (32 / BITS)
+#define ADD_WORDS(i)                                                                \
+    ACC v[PER];                                                                     \
+    ACC bare = ACC(0);                                                              \
+    for (uint e = 0; e < PER; e++) {                                                \
+        v[e] = ACC(x0[(i) * PER + e]);                                              \
+        bare += v[e];                                                               \
+    }                                                                               \
+    for (uint c = 0; c < COLS; c++) {                                               \
+        uint q = line[c][i];                                                        \
+        ACC dot = ACC(0);                                                           \
+        for (uint e = 0; e < PER; e++) {                                            \
+            dot = metal::fma(v[e], ACC((q >> (e * BITS)) & MASK), dot);             \
+        }                                                                           \
+        sum[c] = metal::fma(ACC(bias[c][(i) / WORDS]), bare, sum[c]);               \
+        sum[c] = metal::fma(ACC(scale[c][(i) / WORDS]), dot, sum[c]);               \
+    }
+#endif
+
 kernel void product(const device T* x [[buffer(0)]],
                     const device uint* packed [[buffer(1)]],
                     const device T* scales [[buffer(2)]],
@@ -63,10 +87,20 @@ kernel void product(const device T* x [[buffer(0)]],
                     const device LHS* lhs [[buffer(10)]],
 #endif
 #endif
+#if DOTS
+                    uint lane [[thread_index_in_simdgroup]],
+#endif
                     uint3 p [[thread_position_in_grid]]) {
+#if DOTS
+    uint place = p.z / m.rows;
+    uint row = p.z % m.rows;
+#else
+    uint place = p.z;
+    uint row = p.y * ROWS;
+#endif
 #if GATHERED
     int ndim = places.ndim;
-    uint rest = p.z;
+    uint rest = place;
     long left = 0;
     long right = 0;
     for (int d = ndim - 1; d >= 0; d--) {
@@ -85,8 +119,38 @@ kernel void product(const device T* x [[buffer(0)]],
     ulong g = 0;
     const device T* x_matrix = x;
 #endif
-    uint row = p.y * ROWS;
     const device T* x0 = x_matrix + ulong(row) * m.depth;
+#if DOTS
+    const device uint* line[COLS];
+    const device T* scale[COLS];
+    const device T* bias[COLS];
+    ACC sum[COLS];
+    uint col = p.y * COLS;
+    for (uint c = 0; c < COLS; c++) {
+        ulong first = g + ulong(min(col + c, m.cols - 1)) * m.groups;
+        line[c] = packed + first * WORDS;
+        scale[c] = scales + first;
+        bias[c] = biases + first;
+        sum[c] = ACC(0);
+    }
+    uint words = m.groups * WORDS;
+    uint whole = words / 32 * 32;
+    for (uint w = 0; w < whole; w += 32) {
+        ADD_WORDS(w + lane)
+    }
+    uint rest_of_row = whole + lane;
+    if (rest_of_row < words) {
+        ADD_WORDS(rest_of_row)
+    }
+    ACC all = ACC(0);
+    for (uint c = 0; c < COLS; c++) {
+        ACC total = simd_sum(sum[c]);
+        all = lane == c ? total : all;
+    }
+    if (lane < COLS && col + lane < m.cols) {
+        out[(ulong(place) * m.rows + row) * m.cols + col + lane] = T(all);
+    }
+#else
     ACC s0 = ACC(0);
 #if ROWS == 4
     uint last = m.rows - 1;
@@ -150,7 +214,7 @@ kernel void product(const device T* x [[buffer(0)]],
         g += m.groups;
     }
 #endif
-    device T* to = out + (ulong(p.z) * m.rows + row) * m.cols + p.x;
+    device T* to = out + (ulong(place) * m.rows + row) * m.cols + p.x;
     to[0] = T(s0);
 #if ROWS == 4
     if (row + 1 < m.rows) {
@@ -162,5 +226,6 @@ kernel void product(const device T* x [[buffer(0)]],
     if (row + 3 < m.rows) {
         to[3 * ulong(m.cols)] = T(s3);
     }
+#endif
 #endif
 }

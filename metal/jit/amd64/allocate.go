@@ -1,7 +1,6 @@
 package amd64
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 
@@ -13,6 +12,7 @@ type Allocation struct {
 	VecBytes uint8 // of a vector register and its slot: 64 (AVX-512: 32 registers and masks) or 32 (AVX2: 16 registers)
 	Frame    R     // the register that points to the frame, aligned to VecBytes
 	Slots    int   // offset in the frame from which on slots may be
+	Coarse   bool  // take values to live longer than they do from the start (regalloc.Allocator): for tests
 	Spill    bool  // give out no registers at all: for tests of the code that moves spilled values
 }
 
@@ -149,9 +149,6 @@ func (f *Func) checkRegs() error {
 
 var allocators = sync.Pool{New: func() any { return new(regalloc.Allocator) }}
 
-// ErrTooMuch is Allocate's error for code whose registers would take too long to allocate.
-var ErrTooMuch = errors.New("[amd64] too much work to allocate registers")
-
 // Allocate replaces the virtual registers by real ones and by slots of the frame, expands SaveLive and LoadLive,
 // and drops moves that move nothing. It returns the offset of the slots' end. It fails if an instruction names
 // virtual registers that NewReg did not make, or leaves no register to move a spilled value through.
@@ -186,9 +183,8 @@ func (f *Func) Allocate(o Allocation) (int, error) {
 	}
 	a := allocators.Get().(*regalloc.Allocator)
 	defer allocators.Put(a)
-	if w.res = a.Run(v, classes[:], o.Slots); w.res == nil {
-		return 0, ErrTooMuch
-	}
+	a.Coarse = o.Coarse
+	w.res = a.Run(v, classes[:], o.Slots)
 	if err := w.run(); err != nil {
 		return 0, err
 	}

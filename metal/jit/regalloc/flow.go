@@ -25,8 +25,9 @@ type pair struct{ v, block int32 }
 // marks of a block name the virtual register they were last made for.
 type marks struct{ in, out, def, known int32 }
 
-// live finds the global virtual registers that are live where blocks end. false: it is too much work.
-func (a *Allocator) live() bool {
+// live finds the global virtual registers that are live where blocks end, or marks them as coarse once that has become
+// too much work.
+func (a *Allocator) live() {
 	f := &a.flow
 	f.places, f.outs, f.outAt = f.places[:0], f.outs[:0], resize(f.outAt, len(a.blocks))
 	clear(f.never)
@@ -41,11 +42,12 @@ func (a *Allocator) live() bool {
 		if a.ivs[v].reads < 0 {
 			continue
 		}
-		if a.follow(int32(v)); a.work < 0 {
-			return false
+		if a.work < 0 {
+			a.ivs[v].coarse = true
+			continue
 		}
+		a.follow(int32(v))
 	}
-	return true
 }
 
 // exposed lists block b with what it reads before it writes it, and with what it writes.

@@ -20,6 +20,7 @@ type block struct {
 func (a *Allocator) read(f Func) {
 	n := f.Len()
 	a.ops, a.first, a.blocks, a.cold = a.ops[:0], a.first[:0], a.blocks[:0], a.cold[:0]
+	a.loops = a.loops[:0]
 	a.labels = resize(a.labels, f.Labels()+1)
 	for k := range a.labels {
 		a.labels[k] = -1
@@ -51,9 +52,13 @@ func (a *Allocator) read(f Func) {
 			}
 			in.Label = 0
 		case LoopBegin:
-			a.depth++
+			if a.depth++; a.depth == 1 {
+				a.loops = append(a.loops, span{from: int32(i), to: int32(n)})
+			}
 		case LoopEnd:
-			a.depth--
+			if a.depth--; a.depth == 0 {
+				a.loops[len(a.loops)-1].to = int32(i)
+			}
 		case ColdBegin:
 			a.chill++
 			a.cold = append(a.cold, int32(b))
@@ -182,12 +187,12 @@ func (a *Allocator) build() {
 		for i := a.blocks[b].last; i >= a.blocks[b].first; i-- {
 			ops := a.ops[a.first[i]:a.first[i+1]]
 			for _, o := range ops {
-				if o.Role&Def != 0 {
+				if o.Role&Def != 0 && !a.ivs[o.V].coarse {
 					a.begins(o, i)
 				}
 			}
 			for _, o := range ops {
-				if o.Role&Use != 0 {
+				if o.Role&Use != 0 && !a.ivs[o.V].coarse {
 					a.cover(o.V, a.since(o.V, b, from, i), 2*i)
 				}
 			}

@@ -82,6 +82,10 @@ type Result struct {
 
 // Allocator keeps memory between runs. Its zero value is ready.
 type Allocator struct {
+	// Coarse takes values to live longer than they do from the start, not only where it is too much work to find out
+	// how long that is. It is for tests.
+	Coarse bool
+
 	ivs    []interval
 	ranges []span
 	hints  []hint
@@ -94,6 +98,7 @@ type Allocator struct {
 	first  []int32
 	blocks []block
 	labels []int32 // the block of each label
+	loops  []span  // of instructions: the loops that are in no other
 	cold   []int32 // blocks that end where open cold code begins
 	saves  []int32 // by safepoint: the instruction Load
 	depth  int
@@ -120,8 +125,8 @@ type Allocator struct {
 // Limits of the work on a list, in ranges, blocks and words looked at: some fixed amount and some for each
 // instruction. What takes more has thousands of values that all live long, over thousands of blocks.
 const (
-	fixedWork = 24 << 20
-	workEach  = 200
+	fixedWork = 4 << 20
+	workEach  = 50
 )
 
 // interval is the life of a virtual register. Positions are 2*instruction, plus 1 where results are written.
@@ -142,6 +147,7 @@ type interval struct {
 	def     int32 // the last instruction that writes it
 	writes  int32 // the first of the writes, from the last one back, -1: none
 	turn    int32 // when it got its register
+	coarse  bool  // it is taken to live wherever it might (extents.go)
 }
 
 // load is where what a safepoint kept is loaded.
@@ -161,9 +167,9 @@ type hint struct {
 	whole     bool // the value stays the same
 }
 
-// Run allocates the registers of a function; slots begin at offset first, which is rounded up to their size. It returns
-// nil if to find out which values live where is too much work. If only to share out the registers well is too much,
-// values that come late do without.
+// Run allocates the registers of a function; slots begin at offset first, which is rounded up to their size. If to find
+// out where values live is too much work, it takes the rest to live longer than they do (extents.go); if to share out
+// the registers well is, values that come late do without.
 func (a *Allocator) Run(f Func, classes []Class, first int) *Result {
 	total := 0
 	a.class = a.class[:0]
@@ -183,9 +189,11 @@ func (a *Allocator) Run(f Func, classes []Class, first int) *Result {
 	clear(a.met)
 	a.read(f)
 	limit := fixedWork + workEach*len(a.first)
-	if a.work = limit; !a.live() {
-		return nil
+	if a.work = limit; a.Coarse {
+		a.work = -1
 	}
+	a.live()
+	a.extents()
 	a.build()
 	a.work = limit
 	r := &a.result

@@ -288,8 +288,13 @@ func random(rnd *rand.Rand, n, live, half int) list {
 
 // TestRandom runs random lists on virtual registers and on what they were given.
 func TestRandom(t *testing.T) {
+	for _, coarse := range []bool{false, true} {
+		randomLists(t, &regalloc.Allocator{Coarse: coarse})
+	}
+}
+
+func randomLists(t *testing.T, a *regalloc.Allocator) {
 	const half = 4000
-	var a regalloc.Allocator
 	class := func(v int32) int { return int(v) / half }
 	for seed := range uint64(1500) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
@@ -365,6 +370,32 @@ func TestHoles(t *testing.T) {
 	r := a.Run(l, []regalloc.Class{{Count: 2, Regs: []uint8{6}, Slot: 8}}, 0)
 	require.Zero(t, r.Spills)
 	require.Equal(t, []int16{6, 6}, r.Reg)
+}
+
+// TestManyLives: tens of thousands of values that all live over tens of thousands of blocks, in a loop, are shared out
+// with work in proportion to the list, and are where they should be.
+func TestManyLives(t *testing.T) {
+	const n = 28000
+	l := list{{dst: n}, mark(regalloc.LoopBegin), place(1)}
+	for v := range int32(n) {
+		l = append(l, jump(2+v, false), fake{dst: -1, srcs: []int32{n}}, place(2+v), fake{dst: v, op: int(v)})
+	}
+	for v := range int32(n) {
+		l = append(l, fake{dst: n, tied: true, srcs: []int32{v}, op: int(v)}, fake{dst: -1, srcs: []int32{n}})
+	}
+	l = append(l, jump(1, false), mark(regalloc.LoopEnd), fake{dst: -1, srcs: []int32{n}})
+	var a regalloc.Allocator
+	r := a.Run(l, []regalloc.Class{{Count: n + 1, Regs: []uint8{0, 1, 2, 3}, Slot: 8}}, 0)
+	require.LessOrEqual(t, r.Bytes, 8*(n+1))
+	require.Greater(t, r.Bytes, 8*n*9/10)
+	for v, at := range r.Slot[:n] { // all live at once: no two are in one place
+		require.True(t, at >= 0 || r.Reg[v] >= 0, "%d", v)
+	}
+	used := map[int32]bool{}
+	for _, at := range r.Slot {
+		require.False(t, at >= 0 && used[at], "slot at %d", at)
+		used[at] = true
+	}
 }
 
 func BenchmarkRun(b *testing.B) {
