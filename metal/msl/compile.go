@@ -215,6 +215,7 @@ type compiler struct {
 	insts    map[*tmplInfo]*instances[*structInfo]
 	varInsts map[*tmplInfo][]varInst
 	finsts   map[*funcEnt]*instances[*funcInst]
+	guides   map[*tmplInfo][]*funcEnt // of constructors
 	used     map[*funcEnt]bool
 	overlay  map[*env]*env // a namespace of the prelude to the unit's part of it
 
@@ -235,8 +236,8 @@ func newCompiler(f *File, opt Options) *compiler {
 		enumVals: map[enumValKey]operand{}, resolved: map[*entity]qtype{}, globals: map[*entity]value{},
 		busy:  map[*entity]bool{},
 		insts: map[*tmplInfo]*instances[*structInfo]{}, varInsts: map[*tmplInfo][]varInst{},
-		finsts: map[*funcEnt]*instances[*funcInst]{},
-		used:   map[*funcEnt]bool{}, overlay: map[*env]*env{}, extraTmpl: map[*tmplInfo][]*TemplateDecl{},
+		finsts: map[*funcEnt]*instances[*funcInst]{}, guides: map[*tmplInfo][]*funcEnt{},
+		used: map[*funcEnt]bool{}, overlay: map[*env]*env{}, extraTmpl: map[*tmplInfo][]*TemplateDecl{},
 		extraSpecs: map[*funcEnt][]*funcEnt{}, members: map[memberKey][]memberDef{},
 		portable: map[kir.Pos]Pos{},
 		failed:   map[*funcEnt]int{}, missing: map[string]bool{},

@@ -104,7 +104,7 @@ func (g *gen) constantDecl(d *VarDecl, member bool) value {
 	if a, is := d.constantAttr(); is {
 		return g.functionConstant(d, a)
 	}
-	t := g.typeOf(d.Type)
+	t := g.varType(d)
 	if t.T.kind == tBad {
 		return badValue
 	}

@@ -287,7 +287,12 @@ func (g *gen) bitcast(o operand, t kir.Type) operand {
 
 // constructExpr evaluates T(args) and T{args}.
 func (g *gen) constructExpr(x *ConstructExpr) value {
-	t := g.typeOf(x.Type)
+	var t qtype
+	if tm := g.placeholder(x.Type); tm != nil {
+		x, t = g.deduceConstruct(x, tm)
+	} else {
+		t = g.typeOf(x.Type)
+	}
 	if t.T.kind == tBad {
 		for _, a := range x.Args {
 			g.expr(a)

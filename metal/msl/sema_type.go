@@ -11,7 +11,11 @@ func (g *gen) typeOf(x *TypeExpr) qtype {
 	if x == nil { // a syntax error has been reported
 		return badType
 	}
-	t := g.typeNoQuals(x)
+	return g.qualified(g.typeNoQuals(x), x)
+}
+
+// qualified adds the qualifiers of a type as written.
+func (g *gen) qualified(t qtype, x *TypeExpr) qtype {
 	if x.Kind == TypeReference || t.T.kind == tRef { // qualifiers on a reference have no effect
 		return t
 	}
