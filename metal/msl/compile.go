@@ -211,6 +211,7 @@ type compiler struct {
 	enumVals map[enumValKey]operand
 	resolved map[*entity]qtype
 	globals  map[*entity]value
+	images   []image          // the memory of constants
 	busy     map[*entity]bool // types and constants being worked out
 	insts    map[*tmplInfo]*instances[*structInfo]
 	varInsts map[*tmplInfo][]varInst
