@@ -174,6 +174,7 @@ const (
 	FuncConstructor
 	FuncOperator
 	FuncConversion
+	FuncGuide // a deduction guide: Ret is the class that it yields
 )
 
 // MemberInit is one entry of a constructor's initialiser list.

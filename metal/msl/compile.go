@@ -43,8 +43,8 @@ type Options struct {
 
 // Compile translates a text of the Metal Shading Language to kir: one kernel for each kernel function and explicit
 // instantiation. The prelude and the math library are in scope. The error is an ErrorList with all errors of the
-// text; what keeps one kernel from becoming a pipeline is the kernel's, in Refused. It never panics and may be called
-// by several goroutines at once.
+// text; what keeps one kernel from becoming a pipeline is the kernel's, in Refused. It never panics and may be called by
+// several goroutines at once.
 func Compile(src Source, opt Options) (mod *kir.Module, err error) {
 	pre, err := prelude()
 	if err != nil {
@@ -211,10 +211,12 @@ type compiler struct {
 	enumVals map[enumValKey]operand
 	resolved map[*entity]qtype
 	globals  map[*entity]value
+	images   []image          // the memory of constants
 	busy     map[*entity]bool // types and constants being worked out
 	insts    map[*tmplInfo]*instances[*structInfo]
 	varInsts map[*tmplInfo][]varInst
 	finsts   map[*funcEnt]*instances[*funcInst]
+	guides   map[*tmplInfo][]*funcEnt // of constructors
 	used     map[*funcEnt]bool
 	overlay  map[*env]*env // a namespace of the prelude to the unit's part of it
 
@@ -235,8 +237,8 @@ func newCompiler(f *File, opt Options) *compiler {
 		enumVals: map[enumValKey]operand{}, resolved: map[*entity]qtype{}, globals: map[*entity]value{},
 		busy:  map[*entity]bool{},
 		insts: map[*tmplInfo]*instances[*structInfo]{}, varInsts: map[*tmplInfo][]varInst{},
-		finsts: map[*funcEnt]*instances[*funcInst]{},
-		used:   map[*funcEnt]bool{}, overlay: map[*env]*env{}, extraTmpl: map[*tmplInfo][]*TemplateDecl{},
+		finsts: map[*funcEnt]*instances[*funcInst]{}, guides: map[*tmplInfo][]*funcEnt{},
+		used: map[*funcEnt]bool{}, overlay: map[*env]*env{}, extraTmpl: map[*tmplInfo][]*TemplateDecl{},
 		extraSpecs: map[*funcEnt][]*funcEnt{}, members: map[memberKey][]memberDef{},
 		portable: map[kir.Pos]Pos{},
 		failed:   map[*funcEnt]int{}, missing: map[string]bool{},

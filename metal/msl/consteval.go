@@ -41,7 +41,7 @@ func (g *gen) evalConst(f func(h *gen), at Pos, what string) (ok bool) {
 // constExpr evaluates an expression that must be constant.
 func (g *gen) constExpr(x Expr, what string) (value, bool) {
 	v := badValue
-	ok := g.evalConst(func(h *gen) { v = h.rvalue(h.expr(x)) }, x.Pos(), what)
+	ok := g.evalConst(func(h *gen) { v = h.noAddress(h.rvalue(h.expr(x))) }, x.Pos(), what)
 	if !ok || v.bad() || v.k == vVoid || v.k == vFuncs {
 		if ok && !v.bad() {
 			g.c.errorf(NotConstant, x.Pos(), "%s has no value", what)
@@ -104,7 +104,7 @@ func (g *gen) constantDecl(d *VarDecl, member bool) value {
 	if a, is := d.constantAttr(); is {
 		return g.functionConstant(d, a)
 	}
-	t := g.typeOf(d.Type)
+	t := g.varType(d)
 	if t.T.kind == tBad {
 		return badValue
 	}

@@ -382,6 +382,10 @@ func (g *gen) varSet(v int, o operand) {
 }
 
 func (g *gen) storeAt(p, x operand) {
+	if g.exec {
+		g.storeImage(p, x)
+		return
+	}
 	g.emit(&kir.Instr{Op: kir.Store, Args: []*kir.Instr{g.instr(p), g.instr(x)}})
 }
 

@@ -73,7 +73,7 @@ func (g *gen) localVar(d *VarDecl) {
 	if old := g.env.own(name); old != nil && name != "" {
 		g.c.redefined(name, d.Pos(), old)
 	}
-	t := g.typeOf(d.Type)
+	t := g.varType(d)
 	if t.T.kind == tBad {
 		g.evalInit(d)
 		g.env.put(ent)
@@ -280,27 +280,20 @@ func (g *gen) constVar(d *VarDecl, name string, t qtype) (value, bool) {
 		g.c.errorf(Uninitialised, d.Pos(), "the constant '%s' has no value", name)
 		return badValue, false
 	}
-	var v value
+	var o *object
 	ok := g.evalConst(func(h *gen) {
+		var v value
 		if d.Style == InitNone {
 			v = h.defaultInit(t.T, d.Pos())
 		} else {
 			v, t = h.initValue(d, t)
 		}
-		if !v.bad() {
-			v = h.load(v)
+		if t.Const = true; !v.bad() {
+			o = h.finishConst(name, t, h.load(v))
 		}
 	}, d.Pos(), "the value of '"+name+"'")
-	if !ok {
+	if !ok || o == nil {
 		return badValue, false
-	}
-	if v.bad() {
-		return badValue, false
-	}
-	t.Const = true
-	o := &object{name: name, q: t, fixed: true, slots: make([]slot, len(v.comps))}
-	for i, c := range v.comps {
-		o.slots[i] = slot{-1, c}
 	}
 	return g.objVal(o), false
 }

@@ -50,6 +50,8 @@ type object struct {
 	imm   int64
 	// fixed says that the slots are constants that never change.
 	fixed bool
+	// image is the constant pointer to the bytes of a constant that has no slots.
+	image uint64
 }
 
 // slot is one scalar of an object: variable v of the kernel, or the value val if v is negative.
@@ -87,10 +89,7 @@ func (g *gen) intVal(t *ctype, v int64) value { return rval(t, g.constant(t.kirS
 // inMemory reports whether variables of the type always live in memory.
 func (g *gen) inMemory(t *ctype) bool {
 	if g.exec {
-		if t.comps < 0 {
-			g.notConst("a union or a class with bit-fields")
-		}
-		return false
+		return t.comps < 0
 	}
 	return t.comps < 0 || t.comps > maxSlots
 }
@@ -139,6 +138,10 @@ func (g *gen) chargeSteps(n int) {
 
 // regionFor gives an object memory of its own: a Thread region.
 func (g *gen) regionFor(o *object) {
+	if g.exec {
+		o.mem, o.ptr = true, g.newImage(max(o.q.T.size, 1), kir.Thread)
+		return
+	}
 	i, p := g.newRegion(kir.Region{
 		Name: o.name, Space: kir.Thread, Size: max(o.q.T.size, 1), Align: max(o.q.T.align, 1), Elem: o.q.T.firstScalar(),
 		Part: hasParts(o.q.T),
@@ -149,7 +152,7 @@ func (g *gen) regionFor(o *object) {
 
 // objVal returns the lvalue of a whole object.
 func (g *gen) objVal(o *object) value {
-	if o.mem {
+	if o.mem && o.image == 0 {
 		return value{k: vMem, q: o.q, ptr: o.ptr, imm: o.imm}
 	}
 	return value{k: vSlot, q: o.q, obj: o}
@@ -161,10 +164,13 @@ func (g *gen) toMemory(v value) value {
 	if v.k != vSlot {
 		return v
 	}
-	if g.exec {
+	o := v.obj
+	if o.image != 0 {
+		return value{k: vMem, q: v.q, ptr: g.constRegion(o)}
+	}
+	if g.exec && !o.mem {
 		g.notConst("the address of a variable")
 	}
-	o := v.obj
 	off := 0
 	if v.off > 0 || v.q.T != o.q.T {
 		offs := o.q.T.compOffsets(nil, 0)
@@ -215,6 +221,9 @@ func (g *gen) copyToRegion(o *object) operand {
 // constRegion puts a constant table in the constant address space, once a kernel.
 func (g *gen) constRegion(o *object) operand {
 	if g.exec {
+		if o.image != 0 {
+			return operand{ty: kir.PtrConstant, bits: o.image}
+		}
 		if o.name == stringName { // what a constant keeps of a text for a log is not read
 			return operand{ty: kir.PtrConstant}
 		}
@@ -223,14 +232,7 @@ func (g *gen) constRegion(o *object) operand {
 	if i, ok := g.constMem[o]; ok {
 		return g.leaf(kir.RegionAddr, kir.PtrConstant, 0, uint64(i))
 	}
-	data := make([]byte, max(o.q.T.size, 1))
-	var buf [8]int
-	for j, off := range o.q.T.compOffsets(buf[:0], 0) {
-		s := o.slots[j].val
-		for b := range s.ty.Size() {
-			data[off+b] = byte(s.bits >> (8 * b))
-		}
-	}
+	data := g.bytes(o)
 	i, p := g.newRegion(kir.Region{
 		Name: o.name, Space: kir.Constant, Size: len(data), Align: max(o.q.T.align, 1), Elem: o.q.T.firstScalar(), Data: data,
 	})
@@ -244,7 +246,10 @@ func (g *gen) addr(v value) operand { return g.ptrAdd(v.ptr, v.idx, v.imm) }
 // load reads an lvalue. Values that stay in memory are returned as temporaries there, not copied.
 func (g *gen) load(v value) value {
 	switch v.k {
-	case vRight, vBad, vVoid, vFuncs, vType, vList:
+	case vRight:
+		v.q.T = v.q.T.unpacked()
+		return v
+	case vBad, vVoid, vFuncs, vType, vList:
 		return v
 	}
 	t := v.q.T
@@ -313,6 +318,9 @@ func (g *gen) loadComps(v value) []operand {
 
 // loadAt reads a scalar. A load of volatile memory is never taken for another one.
 func (g *gen) loadAt(t kir.Type, p operand, volatile bool) operand {
+	if g.exec {
+		return g.loadImage(t, p)
+	}
 	o := g.emit(&kir.Instr{Op: kir.Load, Type: t, Args: []*kir.Instr{g.instr(p)}})
 	if volatile {
 		g.vol[o.in] = true
@@ -380,9 +388,6 @@ func (g *gen) store(v, x value) {
 			g.setSlot(v.obj, v.off+i, o)
 		}
 	case vMem:
-		if g.exec {
-			g.notConst("a store to memory")
-		}
 		if x.k == vMem {
 			g.copyMem(v, x)
 			return
@@ -449,8 +454,7 @@ func (g *gen) copyMem(dst, src value) {
 	sp, dp := g.addr(src), g.addr(dst)
 	g.forRange("copy", int64(n), func(i operand) {
 		off := g.op(kir.Mul, kir.I64, i, g.i64(int64(unit.Size())))
-		x := g.emit(&kir.Instr{Op: kir.Load, Type: unit, Args: []*kir.Instr{g.instr(g.ptrAdd(sp, off, 0))}})
-		g.storeAt(g.ptrAdd(dp, off, 0), x)
+		g.storeAt(g.ptrAdd(dp, off, 0), g.loadAt(unit, g.ptrAdd(sp, off, 0), false))
 	})
 }
 
@@ -522,6 +526,12 @@ func (g *gen) clearMem(v value) {
 
 // forRange emits a loop that runs body for 0 to n-1.
 func (g *gen) forRange(name string, n int64, body func(i operand)) {
+	if g.exec {
+		for i := range n {
+			body(g.i64(i))
+		}
+		return
+	}
 	v := g.newVar(name, kir.I64)
 	g.varSet(v, g.i64(0))
 	loop := &kir.Instr{Op: kir.Loop}

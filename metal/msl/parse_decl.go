@@ -245,22 +245,22 @@ func (p *parser) simpleDeclaration(w where, tc tmplCtx, out *[]Decl) {
 			*out = append(*out, sr.defines)
 		}
 	}
-	if p.kind() == tSemi && (sr.defines != nil || sr.typ == nil || !sr.ctor && !sr.conv && sr.typ.Kind != TypeStruct) {
+	if p.kind() == tSemi && (sr.defines != nil || sr.typ == nil || !sr.special() && sr.typ.Kind != TypeStruct) {
 		p.emptyDeclaration(w, &sr)
 		return
 	}
-	if sr.typ == nil && !sr.ctor && !sr.conv {
+	if sr.typ == nil && !sr.special() {
 		p.noType(&sr)
 		return
 	}
-	if w == inBlock && !sr.ctor && !sr.conv && sr.typ.Kind == TypeAuto && p.bindingFollows() {
+	if w == inBlock && !sr.special() && sr.typ.Kind == TypeAuto && p.bindingFollows() {
 		p.binding(&sr, at, out)
 		return
 	}
 	for first := true; !p.bad; first = false {
 		var d declr
 		switch {
-		case sr.ctor || sr.conv:
+		case sr.special():
 			p.specialDeclarator(&sr, &d)
 		case w == inClass && p.kind() == tColon: // a bit-field without a name
 			d.at, d.typ = p.pos(), sr.typ
@@ -428,7 +428,7 @@ func (p *parser) specialDeclarator(sr *specResult, d *declr) {
 
 // variable makes a VarDecl or AliasDecl of a declarator and reads its initialiser.
 func (p *parser) variable(w where, tc tmplCtx, sr *specResult, d *declr, at Base, out *[]Decl) bool {
-	if sr.ctor || sr.conv {
+	if sr.special() {
 		p.errorAt(d.at, BadDeclarator, "this is no function")
 		return false
 	}
@@ -518,6 +518,8 @@ func (p *parser) function(w where, tc tmplCtx, sr *specResult, d *declr, first b
 	switch {
 	case sr.ctor:
 		f.Kind, f.Ret = FuncConstructor, nil
+	case sr.guide:
+		f.Kind = FuncGuide
 	case d.name.Conv != nil:
 		f.Kind, f.Ret = FuncConversion, nil
 	case d.name.Op != OpNone:

@@ -19,10 +19,14 @@ type specResult struct {
 	scope    *scope // of the type, if it is a class
 	typedef  bool
 	ctor     bool // a constructor's name follows instead of a type
+	guide    bool // a deduction guide's name follows
 	conv     bool // a conversion function follows
 	defines  Decl // the class or enumeration that the specifiers define or declare
 	anything bool // some specifier was there
 }
+
+// special tells that the name of a function without a result type follows.
+func (sr *specResult) special() bool { return sr.ctor || sr.conv || sr.guide }
 
 // basicSet counts the keywords of a basic type.
 type basicSet struct {
@@ -275,6 +279,10 @@ func (p *parser) typeSpecifier(sr *specResult, w where) bool {
 			sr.ctor = true
 			return false
 		}
+		if k == tIdent && w == inNamespace && p.peek(1) == tLParen && p.guideFollows() {
+			sr.guide = true
+			return false
+		}
 		if k == tIdent && p.peek(1) != tColonColon && p.peek(1) != tLt {
 			e := p.lookup(p.tok().sym)
 			if !e.kind.isType() {
@@ -357,6 +365,20 @@ func (p *parser) constructorFollows(w where) bool {
 			return false
 		})
 	}
+	return yes
+}
+
+// guideFollows tells whether a deduction guide stands at hand: X(parameters) -> X<arguments>.
+func (p *parser) guideFollows() bool {
+	if p.lookup(p.tok().sym).kind != nkTypeTemplate {
+		return false
+	}
+	yes := false
+	p.try(func() bool {
+		p.advance()
+		yes = p.skipBalanced() && p.kind() == tArrow
+		return false
+	})
 	return yes
 }
 

@@ -296,6 +296,33 @@ func (s *scanner) quoted(i int) int {
 	return len(text)
 }
 
+// digraph returns the bracket, brace or # that two characters at the start of s are another spelling of.
+func digraph(s string) (tok, int) {
+	if len(s) < 2 {
+		return tOther, 0
+	}
+	switch s[:2] {
+	case "<:":
+		// <:: is < and :: in X<::Y>, so that a template argument may name the global scope
+		if strings.HasPrefix(s, "<::") && !strings.HasPrefix(s, "<:::") && !strings.HasPrefix(s, "<::>") {
+			return tOther, 0
+		}
+		return tLBrack, 2
+	case ":>":
+		return tRBrack, 2
+	case "<%":
+		return tLBrace, 2
+	case "%>":
+		return tRBrace, 2
+	case "%:":
+		if strings.HasPrefix(s, "%:%:") {
+			return tHashHash, 4
+		}
+		return tHash, 2
+	}
+	return tOther, 0
+}
+
 // punct returns the punctuator at the start of s and its length, 0 for none.
 func punct(s string) (tok, int) {
 	var c1, c2 byte
@@ -320,6 +347,12 @@ func punct(s string) (tok, int) {
 			return double, 2
 		}
 		return plain, 1
+	}
+	switch s[0] {
+	case '<', '%', ':':
+		if k, n := digraph(s); n > 0 {
+			return k, n
+		}
 	}
 	switch s[0] {
 	case '(':

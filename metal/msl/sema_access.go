@@ -400,9 +400,6 @@ func (g *gen) decltype(x Expr) qtype {
 	case v.isLvalue() && v.k != vSwz && v.k != vDyn && v.k != vBits:
 		return qt(g.c.refTo(v.q))
 	}
-	if v.q.T.kind == tVec {
-		return qt(v.q.T.unpacked())
-	}
 	return v.q.bare()
 }
 

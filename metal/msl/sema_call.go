@@ -424,7 +424,7 @@ func (g *gen) constCall(inst *funcInst, args []value, at Pos) (v value, ok bool)
 		return badValue, false
 	}
 	ok = g.c.trial(func() {
-		good := g.evalConst(func(h *gen) { v = h.load(h.call(inst, args, nil, at)) }, at, "the call")
+		good := g.evalConst(func(h *gen) { v = h.noAddress(h.load(h.call(inst, args, nil, at))) }, at, "the call")
 		if !good || v.k != vRight {
 			v = badValue
 		}
@@ -684,7 +684,7 @@ func (g *gen) deduceAuto(t qtype, v *value, at Pos) qtype {
 			return badType
 		}
 		r := g.decayed(v)
-		if v.isLvalue() && v.q.T.kind == tVec {
+		if v.q.T.kind == tVec {
 			r.T = v.q.T // a copy of a packed vector is packed
 		}
 		r.Const, r.Vol, r.Space = t.Const, t.Vol, t.Space

@@ -83,13 +83,15 @@ func (g *gen) explicitConv(v value, t qtype, cStyle bool, at Pos) value {
 		r := rval(to, g.convert(v.comps[0], to.kt))
 		return r
 	case to.kind == tVec && from.kind == tVec && to.n == from.n:
-		r := value{k: vRight, q: qt(to.unpacked())}
+		r := value{k: vRight, q: qt(to)}
 		for _, c := range v.comps {
 			r.comps = append(r.comps, g.convert(c, to.elem.T.kt))
 		}
 		return r
 	case to.kind == tVec && from.isScalar():
-		return g.convStd(v, to.unpacked())
+		r := g.convStd(v, to.unpacked())
+		r.q.T = to
+		return r
 	case to.kind == tPtr && from.kind == tPtr:
 		if !cStyle && g.ptrRank(from.elem, to.elem) == rankNone && from.elem.T.kind != tVoid &&
 			!related(from.elem.T, to.elem.T) {
@@ -287,7 +289,12 @@ func (g *gen) bitcast(o operand, t kir.Type) operand {
 
 // constructExpr evaluates T(args) and T{args}.
 func (g *gen) constructExpr(x *ConstructExpr) value {
-	t := g.typeOf(x.Type)
+	var t qtype
+	if tm := g.placeholder(x.Type); tm != nil {
+		x, t = g.deduceConstruct(x, tm)
+	} else {
+		t = g.typeOf(x.Type)
+	}
 	if t.T.kind == tBad {
 		for _, a := range x.Args {
 			g.expr(a)
@@ -326,7 +333,7 @@ func (g *gen) constructParen(t qtype, args []value, at Pos) value {
 		if len(args) == 1 && args[0].q.T.kind != tVec && args[0].q.T.kind != tStruct && args[0].k != vList {
 			return g.explicitConv(args[0], t, true, at)
 		}
-		return g.makeVec(t.T.unpacked(), args, at)
+		return g.makeVec(t.T, args, at)
 	case tSimdMat:
 		if len(args) == 1 {
 			return g.fillMatrix(t.T, args[0], at)

@@ -264,6 +264,8 @@ func funcKey(d *FuncDecl) string {
 		return "(conversion)"
 	case FuncOperator:
 		return operatorKey(d.Name.Op)
+	case FuncGuide:
+		return guidePrefix + d.Name.Ident
 	}
 	return d.Name.Ident
 }

@@ -25,6 +25,7 @@ type entity struct {
 	vdecl *VarDecl // eVar at namespace or class scope: evaluated when first used
 	local bool     // eVar: val is set
 	isRef bool     // eVar: declared as a reference
+	addr  bool     // eConst: the name stands for the address of val
 
 	funcs []*funcEnt // eFunc
 	bi    *builtin   // eFunc: a predeclared function of that name as well

@@ -185,6 +185,9 @@ func (g *gen) entityValue(ent *entity, x *NameExpr) value {
 		}
 		return g.globalVar(ent)
 	case eConst:
+		if ent.addr {
+			return g.addressOf(ent.val, x.Pos())
+		}
 		if ent.local {
 			return ent.val
 		}

@@ -113,13 +113,21 @@ func (h *gen) retType(inst *funcInst, x *TypeExpr) qtype {
 	if x.Kind == TypeDecltype && x.X != nil {
 		e := &env{kind: envFunc, up: h.env}
 		h.evalOff(func(u *gen) {
+			for _, d := range inst.f.decl.Params {
+				if d.Name != "" && (d.Type.Pack || d.Type.Kind == TypeReference && d.Type.Elem.Pack) {
+					e.put(&entity{kind: ePack, name: d.Name, vals: []value{}})
+				}
+			}
 			for i := range inst.params {
 				p := &inst.params[i]
-				if p.decl.Name != "" && !p.pack && p.q.T.kind != tBad {
-					t := p.q.noRef()
-					if p.q.T.kind == tRef || u.c.isComplete(t.T) {
-						e.put(&entity{kind: eVar, name: p.decl.Name, local: true, val: u.dummy(t), isRef: p.q.T.kind == tRef})
-					}
+				t := p.q.noRef()
+				switch {
+				case p.decl.Name == "" || p.q.T.kind == tBad || p.q.T.kind != tRef && !u.c.isComplete(t.T):
+				case p.pack:
+					pack := e.own(p.decl.Name)
+					pack.vals = append(pack.vals, u.dummy(t))
+				default:
+					e.put(&entity{kind: eVar, name: p.decl.Name, local: true, val: u.dummy(t), isRef: p.q.T.kind == tRef})
 				}
 			}
 		})

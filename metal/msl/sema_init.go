@@ -197,15 +197,15 @@ func (g *gen) listVec(l *InitList, t *ctype, at Pos) value {
 		total += n
 	}
 	if len(args) == 1 && total == t.n {
-		return g.explicitConv(args[0], qt(t.unpacked()), true, at)
+		return g.explicitConv(args[0], qt(t), true, at)
 	}
 	if len(args) == 1 && total == 1 { // float4{1} spreads, as float4(1) does
-		return g.explicitConv(args[0], qt(t.unpacked()), true, at)
+		return g.explicitConv(args[0], qt(t), true, at)
 	}
 	for ; total < t.n; total++ {
 		args = append(args, value{k: vRight, q: t.elem, comps: []operand{{ty: t.elem.T.kt}}})
 	}
-	return g.makeVec(t.unpacked(), args, at)
+	return g.makeVec(t, args, at)
 }
 
 // listAggregate fills the fields or elements of an aggregate in order; braces around inner aggregates may be left

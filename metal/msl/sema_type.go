@@ -11,7 +11,11 @@ func (g *gen) typeOf(x *TypeExpr) qtype {
 	if x == nil { // a syntax error has been reported
 		return badType
 	}
-	t := g.typeNoQuals(x)
+	return g.qualified(g.typeNoQuals(x), x)
+}
+
+// qualified adds the qualifiers of a type as written.
+func (g *gen) qualified(t qtype, x *TypeExpr) qtype {
 	if x.Kind == TypeReference || t.T.kind == tRef { // qualifiers on a reference have no effect
 		return t
 	}
@@ -491,6 +495,9 @@ func (g *gen) valueArg(x Expr) (targ, bool) {
 		}
 		g.badQual = false
 	}
+	if o, addr := g.constObject(x); o != nil {
+		return targ{obj: o, addr: addr}, true
+	}
 	v, ok := g.constExpr(x, "a template argument")
 	if !ok || v.bad() {
 		return targ{}, false
@@ -500,6 +507,41 @@ func (g *gen) valueArg(x Expr) (targ, bool) {
 		return targ{}, false
 	}
 	return targ{isVal: true, val: v.comps[0], vt: v.q.T}, true
+}
+
+// constObject returns the table or class in constant memory that a template argument names, or any constant whose
+// address it takes; nil for other arguments.
+func (g *gen) constObject(x Expr) (o *object, addr bool) {
+	x = stripParens(x)
+	if u, ok := x.(*UnaryExpr); ok && u.Op == OpAddrOf {
+		x, addr = stripParens(u.X), true
+	}
+	ne, ok := x.(*NameExpr)
+	if !ok {
+		return nil, false
+	}
+	ent := g.resolveQuiet(ne.Name)
+	g.badQual = false
+	if ent == nil || ent.kind != eVar && ent.kind != eConst || ent.kind == eVar && ent.vdecl != nil && ent.vdecl.Field {
+		return nil, false
+	}
+	var v value
+	if !g.c.trial(func() { v = g.entityConst(ent, ne) }) || v.k != vSlot || !v.obj.fixed || v.q.T != v.obj.q.T {
+		return nil, false
+	}
+	if addr = addr || ent.addr; !addr && v.q.T.kind != tArray &&
+		(v.q.T.kind != tStruct || len(g.c.methods(v.q.T, "(conversion)")) > 0) {
+		return nil, false
+	}
+	return v.obj, addr
+}
+
+// entityConst is what a name stands for before its address is taken.
+func (g *gen) entityConst(ent *entity, x *NameExpr) value {
+	if ent.addr {
+		return ent.val
+	}
+	return g.entityValue(ent, x)
 }
 
 // enumFor returns the type of an enumeration declared in e.

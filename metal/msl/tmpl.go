@@ -267,7 +267,7 @@ func (d *deduction) arg(p *TemplateArg, a targ, inPack bool) bool {
 	if p.Type != nil {
 		if i := d.param(p.Type.Name); i >= 0 && p.Type.Kind == TypeNamed && !p.Type.Name.HasArgs {
 			switch {
-			case d.params[i].Templ != nil && a.tmpl != nil, d.params[i].ValueType != nil && a.isVal:
+			case d.params[i].Templ != nil && a.tmpl != nil, d.params[i].ValueType != nil && (a.isVal || a.obj != nil):
 				return d.bindAt(i, a, inPack)
 			}
 		}
@@ -326,6 +326,8 @@ func targEntity(name string, a targ) *entity {
 		return &entity{kind: eConst, name: name, local: true, val: value{k: vFuncs, q: qt(typeVoid), fn: a.fn}}
 	case a.isVal:
 		return &entity{kind: eConst, name: name, local: true, val: rval(a.vt, a.val)}
+	case a.obj != nil:
+		return &entity{kind: eConst, name: name, local: true, addr: a.addr, val: value{k: vSlot, q: a.obj.q, obj: a.obj}}
 	case a.tmpl != nil:
 		return &entity{kind: eTemplate, name: name, tmpl: a.tmpl.tmpl}
 	}
@@ -374,6 +376,31 @@ func (g *gen) fill(d *deduction, at Pos) (missing string, ok bool) {
 	return "", true
 }
 
+// fitsParam reports whether an object can be the argument of a pointer or reference parameter, and that no number is one.
+func (g *gen) fitsParam(a *targ, p *TemplateParam) bool {
+	if a.fn != nil || a.tmpl != nil || a.isPack {
+		return a.fn != nil
+	}
+	t := g.typeOf(p.ValueType)
+	if t.T.kind == tAuto {
+		return true
+	}
+	if a.obj == nil {
+		return t.T.kind != tPtr || a.vt != nil && a.vt.kind == tNull
+	}
+	if t.T.kind != tPtr && t.T.kind != tRef || t.T.elem.Space != SpaceConstant {
+		return false
+	}
+	want, o := t.T.elem.T, a.obj.q.T
+	switch {
+	case want.kind == tAuto:
+		return true
+	case t.T.kind == tPtr && !a.addr:
+		return o.kind == tArray && o.elem.T == want
+	}
+	return o == want && a.addr == (t.T.kind == tPtr)
+}
+
 // convertValueArg converts a value argument to its parameter's type.
 func (g *gen) convertValueArg(a targ, p *TemplateParam) targ {
 	if p.ValueType == nil || !a.isVal {
@@ -401,11 +428,14 @@ func (g *gen) explicitArgs(d *deduction, args []targ) bool {
 		}
 		a := args[i]
 		switch {
-		case p.TypeParam && a.q.T == nil, p.ValueType != nil && !a.isVal && a.fn == nil, p.Templ != nil && a.tmpl == nil:
+		case p.TypeParam && a.q.T == nil, p.ValueType != nil && a.q.T != nil, p.Templ != nil && a.tmpl == nil:
 			return false
 		}
-		if a.isVal {
+		if p.ValueType != nil {
 			h := g.c.constGen(bindEnv(d.env, d.params[:i], d.got))
+			if !h.fitsParam(&a, p) {
+				return false
+			}
 			a = h.convertValueArg(a, p)
 		}
 		d.got[i], d.set[i] = a, true

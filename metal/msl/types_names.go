@@ -114,6 +114,8 @@ type targ struct {
 	vt     *ctype
 	tmpl   *entity   // a template
 	fn     *overload // a function
+	obj    *object   // a constant that a pointer or reference parameter names
+	addr   bool      // of obj: its address was taken
 	isPack bool
 	pack   []targ
 }
@@ -138,6 +140,10 @@ func (a targ) String() string {
 		return a.tmpl.name
 	case a.fn != nil:
 		return a.fn.name
+	case a.obj != nil && a.addr:
+		return "&" + a.obj.name
+	case a.obj != nil:
+		return a.obj.name
 	case a.q.T != nil:
 		return a.q.String()
 	}
@@ -151,7 +157,8 @@ func sameTargs(a, b []targ) bool {
 	}
 	for i := range a {
 		x, y := &a[i], &b[i]
-		if x.isVal != y.isVal || x.isPack != y.isPack || x.tmpl != y.tmpl || x.vt != y.vt || x.val.bits != y.val.bits ||
+		if x.isVal != y.isVal || x.isPack != y.isPack || x.tmpl != y.tmpl || x.obj != y.obj || x.addr != y.addr ||
+			x.vt != y.vt || x.val.bits != y.val.bits ||
 			x.q.T != y.q.T || !x.q.sameCV(y.q) || x.q.Space.normal() != y.q.Space.normal() ||
 			!sameTargs(x.pack, y.pack) || !sameFns(x.fn, y.fn) {
 			return false

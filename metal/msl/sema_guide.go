@@ -1,0 +1,178 @@
+package msl
+
+// placeholder returns the class template that a type names without its arguments where they are deduced from an
+// initialiser; nil for other types.
+func (g *gen) placeholder(x *TypeExpr) *tmplInfo {
+	if x == nil || x.Kind != TypeNamed || x.Name == nil || x.Name.HasArgs || x.Name.Typename {
+		return nil
+	}
+	ent := g.resolveQuiet(x.Name)
+	if ent == nil || ent.kind != eTemplate || ent.tmpl.decl == nil || g.enclosingInstance(ent.tmpl) != nil {
+		g.badQual = false
+		return nil
+	}
+	if _, isClass := ent.tmpl.decl.Decl.(*StructDecl); !isClass {
+		return nil
+	}
+	return ent.tmpl
+}
+
+// varType returns the type of a variable, whose template arguments may have to be deduced from its initialiser.
+func (g *gen) varType(d *VarDecl) qtype {
+	tm := g.placeholder(d.Type)
+	if tm == nil {
+		return g.typeOf(d.Type)
+	}
+	list := d.Args
+	if d.Init != nil {
+		list = []Expr{d.Init}
+		if l, ok := d.Init.(*InitList); ok {
+			list = l.Elems
+		}
+	}
+	if len(list) == 0 && allDefaulted(tm.decl) {
+		return g.typeOf(d.Type)
+	}
+	var args []value
+	ok := g.c.trial(func() {
+		g.evalOff(func(h *gen) { args, _ = h.args(list) })
+	})
+	for i := range args {
+		ok = ok && !args[i].bad()
+	}
+	if !ok { // evalInit reports it
+		return badType
+	}
+	t := g.deduceClass(tm, args, d.Type.Pos())
+	if t.T.kind == tBad {
+		return badType
+	}
+	return g.qualified(t, d.Type)
+}
+
+// deduceConstruct replaces a class template's name in T(args) and T{args} by the class that the arguments give. They
+// are evaluated once: the expression returned holds their values.
+func (g *gen) deduceConstruct(x *ConstructExpr, tm *tmplInfo) (*ConstructExpr, qtype) {
+	if len(x.Args) == 0 && allDefaulted(tm.decl) {
+		return x, g.typeOf(x.Type)
+	}
+	args, ok := g.args(x.Args)
+	if !ok {
+		return &ConstructExpr{exprNode: x.exprNode, Type: x.Type}, badType
+	}
+	held := &ConstructExpr{exprNode: x.exprNode, Type: x.Type, Braced: x.Braced}
+	for i := range args {
+		at := x.Pos()
+		if len(args) == len(x.Args) {
+			at = x.Args[i].Pos()
+		}
+		if args[i].k == vList {
+			held.Args = append(held.Args, args[i].list)
+			continue
+		}
+		held.Args = append(held.Args, &heldExpr{exprNode{Base{at}}, args[i]})
+	}
+	return held, g.deduceClass(tm, args, x.Pos())
+}
+
+// deduceClass finds a class template's arguments as C++17 does: from an object of such a class, from the deduction
+// guides and from the constructors of the primary template. An aggregate needs a guide.
+func (g *gen) deduceClass(tm *tmplInfo, args []value, at Pos) qtype {
+	if len(args) == 1 && args[0].k != vList && args[0].q.T.kind == tStruct {
+		for st := args[0].q.T.st; ; st = st.bases[0].st {
+			if st.tmpl == tm {
+				return qt(st.typ)
+			}
+			if len(st.bases) == 0 || st.bases[0].kind != tStruct {
+				break
+			}
+		}
+	}
+	var guides []*funcEnt
+	if ent := g.c.find(tm.env, guidePrefix+tm.name, 0); ent != nil {
+		guides = ent.funcs
+	}
+	all := append(g.ctorGuides(tm), guides...)
+	inst, why := g.resolve(all, nil, args, nil, false)
+	if inst == nil && len(guides) > 0 { // of equals a guide that is written goes before a constructor
+		inst, _ = g.resolve(guides, nil, args, nil, true)
+	}
+	if inst == nil {
+		text := ""
+		for i := range args {
+			if i > 0 {
+				text += ", "
+			}
+			text += g.argText(&args[i])
+		}
+		if len(all) == 0 {
+			why = ": it has neither a constructor nor a deduction guide"
+		}
+		g.c.errorf(BadTemplateArgs, at, "the arguments of the template '%s' cannot be deduced from (%s): write %s<...>%s",
+			tm.name, text, tm.name, why)
+		return badType
+	}
+	t := inst.ret
+	if t.T.kind != tBad && (t.T.kind != tStruct || t.T.st.tmpl != tm) {
+		g.c.errorf(BadTemplateArgs, at, "the deduction guide yields %s, which is no '%s'", t, tm.name)
+		return badType
+	}
+	return t.bare()
+}
+
+// guidePrefix stands before a template's name in the name its deduction guides are looked up by.
+const guidePrefix = "(guide) "
+
+// ctorGuides returns a function template for each constructor of a class template, with the parameters of both, that
+// yields the class.
+func (g *gen) ctorGuides(tm *tmplInfo) []*funcEnt {
+	if list, ok := g.c.guides[tm]; ok {
+		return list
+	}
+	var list []*funcEnt
+	st := tm.decl.Decl.(*StructDecl)
+	params, ret := guideResult(tm, st.Pos())
+	for _, m := range st.Members {
+		all := params
+		if t, ok := m.(*TemplateDecl); ok {
+			all = append(append([]*TemplateParam(nil), params...), t.Params...)
+			m = t.Decl
+		}
+		f, ok := m.(*FuncDecl)
+		if !ok || f.Kind != FuncConstructor || f.Delete {
+			continue
+		}
+		guide := &FuncDecl{declNode: f.declNode, Kind: FuncGuide, Name: f.Name, Params: f.Params, Ret: ret}
+		list = append(list, &funcEnt{
+			decl: guide, env: tm.env, usr: true, tmpl: &TemplateDecl{declNode: f.declNode, Params: all, Decl: guide},
+		})
+	}
+	g.c.guides[tm] = list
+	return list
+}
+
+// guideResult returns a template's parameters, all of them with names, and the class that they make.
+func guideResult(tm *tmplInfo, at Pos) ([]*TemplateParam, *TypeExpr) {
+	named := func(ident string) *Name {
+		return &Name{Base: Base{at}, NamePart: NamePart{PartAt: at, Ident: ident}}
+	}
+	cls := named(tm.name)
+	cls.HasArgs = true
+	var params []*TemplateParam
+	for i, p := range tm.decl.Params {
+		if p.Name == "" {
+			q := *p
+			q.Name = "(" + itoa(i) + ")"
+			p = &q
+		}
+		params = append(params, p)
+		a := TemplateArg{Pack: p.Pack}
+		if p.ValueType != nil {
+			a.X = &NameExpr{exprNode{Base{at}}, named(p.Name)}
+		} else {
+			a.Type = &TypeExpr{Base: Base{at}, Kind: TypeNamed, Name: named(p.Name)}
+		}
+		cls.Args = append(cls.Args, a)
+	}
+	return params, &TypeExpr{Base: Base{at}, Kind: TypeNamed, Name: cls}
+}
