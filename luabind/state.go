@@ -226,6 +226,7 @@ func (s *State) openLibraries(opt Options) {
 	s.openProtected()
 	s.replaceLoaders(opt)
 	s.guardLibraries()
+	s.openCollector()
 	s.stdout = opt.Stdout
 	if s.stdout == nil {
 		s.stdout = os.Stdout

@@ -124,3 +124,15 @@ assert(table.concat({}) == "" and table.concat({1}, ", ") == "1")
 assert(loadstring("return 1 + 1")() == 2)
 ok, e = loadstring("return +")
 assert(not ok and e:find("EOF|syntax") or e:find("unexpected") or #e > 0)
+-- collectgarbage has Lua's options
+do
+  local text = {}
+  for i = 1, 1000 do text[i] = ("x"):rep(10000 + i) end
+  local full = collectgarbage("count")
+  assert(full > 10000, full)
+  assert(#text == 1000)
+  text = nil
+  assert(collectgarbage() == 0 and collectgarbage("collect") == 0 and collectgarbage("step") == true)
+  assert(collectgarbage("stop") == 0 and collectgarbage("restart") == 0)
+  fails("invalid option 'all'", collectgarbage, "all")
+end

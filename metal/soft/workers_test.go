@@ -1,6 +1,7 @@
 package soft
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -65,10 +66,14 @@ func TestWorkersHelp(t *testing.T) {
 
 // TestWorkersEnd: close ends those who sleep and those who look out.
 func TestWorkersEnd(t *testing.T) {
+	before := runtime.NumGoroutine()
 	for range 50 {
 		w := newWorkers(3)
 		w.run(3, true, func(func()) {}, func() {})
 		w.close()
+	}
+	for end := time.Now().Add(time.Minute); runtime.NumGoroutine() > before; runtime.Gosched() {
+		require.True(t, time.Now().Before(end), "%d goroutines more than before", runtime.NumGoroutine()-before)
 	}
 }
 
