@@ -383,7 +383,7 @@ func (g *gen) fill(d *deduction, at Pos) (missing string, ok bool) {
 	return "", true
 }
 
-// fitsParam reports whether an object can be the argument of a pointer or reference parameter, and that no number is one.
+// fitsParam reports whether an object can be the argument of a pointer or reference parameter; no number can.
 func (g *gen) fitsParam(a *targ, p *TemplateParam) bool {
 	if a.fn != nil || a.tmpl != nil || a.isPack {
 		return a.fn != nil
