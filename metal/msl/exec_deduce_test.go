@@ -73,6 +73,15 @@ int k = in[1]; U lu = tab[k]; lu.u |= 1; float acc[2][2] = {}; for (auto &r : ac
 	})
 }
 
+// a ?: b, an extension of GNU that clang has, evaluates a once.
+func TestConditionalWithoutMiddle(t *testing.T) {
+	runRows(t, "", `
+int n = in[0], m = in[5], k = 0; float f = 2.5f;`, []row{
+		{"n ?: 7", 7}, {"m ?: 7", 5}, {"f ?: 1", 2.5}, {"n ?: n ?: 9", 9}, {"(k++ ?: 4) + k", 5}, {"(++k ?: 4) + k", 4},
+		{"3 ?: 4", 3}, {"0 ?: 2.5f", 2.5}, {"sizeof(m ?: 1.5h)", 2},
+	})
+}
+
 // What C++17 does not deduce is refused, with what to write.
 func TestRefusesToDeduce(t *testing.T) {
 	for _, c := range []struct{ pre, body, want string }{
