@@ -293,7 +293,7 @@ type (
 		X, Y Expr
 	}
 
-	// CondExpr is Cond ? X : Y.
+	// CondExpr is Cond ? X : Y. Without X it is Cond's value, evaluated once.
 	CondExpr struct {
 		exprNode
 		Cond, X, Y Expr

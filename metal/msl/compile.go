@@ -43,8 +43,8 @@ type Options struct {
 
 // Compile translates a text of the Metal Shading Language to kir: one kernel for each kernel function and explicit
 // instantiation. The prelude and the math library are in scope. The error is an ErrorList with all errors of the
-// text; what keeps one kernel from becoming a pipeline is the kernel's, in Refused. It never panics and may be called by
-// several goroutines at once.
+// text; what keeps one kernel from becoming a pipeline is the kernel's, in Refused. It never panics and may be called
+// by several goroutines at once.
 func Compile(src Source, opt Options) (mod *kir.Module, err error) {
 	pre, err := prelude()
 	if err != nil {

@@ -104,7 +104,7 @@ func (g *gen) constantDecl(d *VarDecl, member bool) value {
 	if a, is := d.constantAttr(); is {
 		return g.functionConstant(d, a)
 	}
-	t := g.varType(d)
+	d, t := g.varType(d)
 	if t.T.kind == tBad {
 		return badValue
 	}

@@ -73,7 +73,7 @@ func (g *gen) localVar(d *VarDecl) {
 	if old := g.env.own(name); old != nil && name != "" {
 		g.c.redefined(name, d.Pos(), old)
 	}
-	t := g.varType(d)
+	d, t := g.varType(d)
 	if t.T.kind == tBad {
 		g.evalInit(d)
 		g.env.put(ent)

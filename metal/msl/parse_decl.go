@@ -103,8 +103,12 @@ func (p *parser) namespace(inline bool, out *[]Decl) {
 	m := p.mark()
 	p.openNamespace(sym, inline)
 	defer p.pop(m)
-	if sym != 0 && p.kind() == tColonColon { // namespace a::b {}
-		p.namespace(false, &d.Decls)
+	if sym != 0 && p.kind() == tColonColon { // namespace a::b {} or a::inline b
+		inner := p.peek(1) == kInline
+		if inner {
+			p.advance()
+		}
+		p.namespace(inner, &d.Decls)
 		*out = append(*out, d)
 		return
 	}

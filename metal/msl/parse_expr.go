@@ -94,7 +94,9 @@ func (p *parser) condExpr() Expr {
 		if !p.enter() {
 			return first
 		}
-		last.X = p.expr()
+		if p.kind() != tColon {
+			last.X = p.expr()
+		}
 		p.leave()
 		p.noGT = noGT
 		p.expect(tColon, "between the values of ?:")

@@ -468,6 +468,11 @@ func (g *gen) discard(f func()) {
 // condExpr evaluates Cond ? X : Y.
 func (g *gen) condExpr(x *CondExpr) value {
 	cv := g.expr(x.Cond)
+	if x.X == nil {
+		cv = g.rvalue(cv)
+		held := &heldExpr{exprNode{Base{x.Cond.Pos()}}, cv}
+		x = &CondExpr{exprNode: x.exprNode, Cond: held, X: held, Y: x.Y}
+	}
 	if cv.q.T.kind == tVec {
 		g.c.errorf(TypeMismatch, x.Pos(), "the condition of ?: has type %s: use select()", cv.q.T)
 		return badValue
@@ -482,7 +487,7 @@ func (g *gen) condExpr(x *CondExpr) value {
 // place evaluates an expression that an lvalue is wanted of: c ? a : b is one if both sides are objects of one type.
 func (g *gen) place(x Expr) value {
 	ce, ok := stripParens(x).(*CondExpr)
-	if !ok {
+	if !ok || ce.X == nil {
 		return g.expr(x)
 	}
 	var a, b value

@@ -424,7 +424,7 @@ func (g *gen) deduceCall(f *funcEnt, ov *overload, args []value) (*funcInst, str
 	for pi, p := range f.decl.Params {
 		if p.Type.Pack || p.Type.Kind == TypeReference && p.Type.Elem.Pack {
 			d.resetPack(p.Type, args[ai:])
-			for ; ai < len(args); ai++ {
+			for d.elem = 0; ai < len(args); ai, d.elem = ai+1, d.elem+1 {
 				if !g.deduceArg(d, p.Type, &args[ai], true) {
 					return nil, "argument " + itoa(ai+1) + " of type " + g.argText(&args[ai]) + " does not fit"
 				}

@@ -17,41 +17,69 @@ func (g *gen) placeholder(x *TypeExpr) *tmplInfo {
 	return ent.tmpl
 }
 
-// varType returns the type of a variable, whose template arguments may have to be deduced from its initialiser.
-func (g *gen) varType(d *VarDecl) qtype {
+// varType returns the type of a variable, whose template arguments may have to be deduced from its initialiser. What is
+// evaluated for that is not evaluated again: the declaration returned holds the values.
+func (g *gen) varType(d *VarDecl) (*VarDecl, qtype) {
 	tm := g.placeholder(d.Type)
 	if tm == nil {
-		return g.typeOf(d.Type)
+		return d, g.typeOf(d.Type)
 	}
 	list := d.Args
-	if d.Init != nil {
+	braces, _ := d.Init.(*InitList)
+	switch {
+	case braces != nil:
+		list = braces.Elems
+	case d.Init != nil:
 		list = []Expr{d.Init}
-		if l, ok := d.Init.(*InitList); ok {
-			list = l.Elems
-		}
 	}
 	if len(list) == 0 && allDefaulted(tm.decl) {
-		return g.typeOf(d.Type)
+		return d, g.typeOf(d.Type)
 	}
 	var args []value
-	ok := g.c.trial(func() {
-		g.evalOff(func(h *gen) { args, _ = h.args(list) })
-	})
-	for i := range args {
-		ok = ok && !args[i].bad()
+	ok := false
+	if d.Specs.Constexpr || d.Type.Quals.Space == SpaceConstant || g.exec { // its value is evaluated as a constant
+		g.evalOff(func(h *gen) { args, ok = h.args(list) })
+	} else if args, ok = g.args(list); ok {
+		list = heldExprs(list, args, d.Pos())
+		held := *d
+		switch {
+		case braces != nil:
+			held.Init = &InitList{braces.exprNode, list}
+		case d.Init != nil:
+			held.Init = list[0]
+		default:
+			held.Args = list
+		}
+		d = &held
 	}
-	if !ok { // evalInit reports it
-		return badType
+	t := badType
+	if ok {
+		t = g.deduceClass(tm, args, d.Type.Pos())
 	}
-	t := g.deduceClass(tm, args, d.Type.Pos())
 	if t.T.kind == tBad {
-		return badType
+		return &VarDecl{declNode: d.declNode, Specs: d.Specs, Type: d.Type, Name: d.Name}, badType
 	}
-	return g.qualified(t, d.Type)
+	return d, g.qualified(t, d.Type)
 }
 
-// deduceConstruct replaces a class template's name in T(args) and T{args} by the class that the arguments give. They
-// are evaluated once: the expression returned holds their values.
+// heldExprs returns expressions that yield values which have been evaluated; a list in braces stays one.
+func heldExprs(list []Expr, vals []value, at Pos) []Expr {
+	out := make([]Expr, len(vals))
+	for i := range vals {
+		p := at
+		if len(vals) == len(list) { // no pack was expanded
+			p = list[i].Pos()
+		}
+		if vals[i].k == vList {
+			out[i] = vals[i].list
+		} else {
+			out[i] = &heldExpr{exprNode{Base{p}}, vals[i]}
+		}
+	}
+	return out
+}
+
+// deduceConstruct is varType for T(args) and T{args}.
 func (g *gen) deduceConstruct(x *ConstructExpr, tm *tmplInfo) (*ConstructExpr, qtype) {
 	if len(x.Args) == 0 && allDefaulted(tm.decl) {
 		return x, g.typeOf(x.Type)
@@ -61,17 +89,7 @@ func (g *gen) deduceConstruct(x *ConstructExpr, tm *tmplInfo) (*ConstructExpr, q
 		return &ConstructExpr{exprNode: x.exprNode, Type: x.Type}, badType
 	}
 	held := &ConstructExpr{exprNode: x.exprNode, Type: x.Type, Braced: x.Braced}
-	for i := range args {
-		at := x.Pos()
-		if len(args) == len(x.Args) {
-			at = x.Args[i].Pos()
-		}
-		if args[i].k == vList {
-			held.Args = append(held.Args, args[i].list)
-			continue
-		}
-		held.Args = append(held.Args, &heldExpr{exprNode{Base{at}}, args[i]})
-	}
+	held.Args = heldExprs(x.Args, args, x.Pos())
 	return held, g.deduceClass(tm, args, x.Pos())
 }
 

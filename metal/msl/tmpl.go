@@ -14,6 +14,7 @@ type deduction struct {
 	set    []bool
 	fixed  []bool // given explicitly: nothing is deduced for it
 	env    *env   // where the template is declared, for names that are no parameters
+	elem   int    // the element of a pack that is matched
 }
 
 func newDeduction(g *gen, params []*TemplateParam, e *env) *deduction {
@@ -42,6 +43,9 @@ func (d *deduction) bindAt(i int, a targ, inPack bool) bool {
 	if d.params[i].Pack {
 		if !inPack {
 			return true
+		}
+		if pack := d.got[i].pack; d.elem < len(pack) { // named twice in what is expanded
+			return sameTargs(pack[d.elem:d.elem+1], []targ{a})
 		}
 		d.got[i].pack = append(d.got[i].pack, a)
 		return true
@@ -148,7 +152,7 @@ func (d *deduction) named(p *TypeExpr, a qtype, inPack bool) bool {
 			return false
 		}
 		ent := &entity{kind: eTemplate, name: a.T.st.name, tmpl: a.T.st.tmpl}
-		return d.bindAt(i, targ{tmpl: ent}, inPack) && d.args(n.Args, a.T.st.args)
+		return d.bindAt(i, targ{tmpl: ent}, inPack) && d.args(n.Args, a.T.st.args, inPack)
 	}
 	h := *d.g
 	h.env = d.env
@@ -158,7 +162,7 @@ func (d *deduction) named(p *TypeExpr, a qtype, inPack bool) bool {
 		return true
 	}
 	if ent.tmpl.built != "" {
-		return d.builtinArgs(ent.tmpl.built, n, a.T)
+		return d.builtinArgs(ent.tmpl.built, n, a.T, inPack)
 	}
 	if ent.tmpl.decl != nil {
 		if al, isAlias := ent.tmpl.decl.Decl.(*AliasDecl); isAlias {
@@ -170,7 +174,7 @@ func (d *deduction) named(p *TypeExpr, a qtype, inPack bool) bool {
 	}
 	for st := a.T.st; ; { // the class or one of its bases
 		if st.tmpl == ent.tmpl {
-			return d.args(n.Args, st.args)
+			return d.args(n.Args, st.args, inPack)
 		}
 		if len(st.bases) == 0 || st.bases[0].kind != tStruct {
 			return false
@@ -207,34 +211,37 @@ func (d *deduction) qualDependent(n *Name) bool {
 }
 
 // builtinArgs matches vec<T, N> and its like.
-func (d *deduction) builtinArgs(built string, n *Name, t *ctype) bool {
+func (d *deduction) builtinArgs(built string, n *Name, t *ctype, inPack bool) bool {
 	num := func(v int) targ { return targ{isVal: true, val: operand{ty: kir.I32, bits: uint64(v)}, vt: typeInt} }
 	switch {
 	case (built == "vec" && !t.packed || built == "packed_vec" && t.packed) && t.kind == tVec:
-		return d.args(n.Args, []targ{{q: t.elem}, num(t.n)})
+		return d.args(n.Args, []targ{{q: t.elem}, num(t.n)}, inPack)
 	case built == "atomic" && t.kind == tAtomic:
-		return d.args(n.Args, []targ{{q: t.elem}})
+		return d.args(n.Args, []targ{{q: t.elem}}, inPack)
 	case built == "simdgroup_matrix" && t.kind == tSimdMat:
-		return d.args(n.Args, []targ{{q: t.elem}, num(8), num(8)})
+		return d.args(n.Args, []targ{{q: t.elem}, num(8), num(8)}, inPack)
 	}
 	return false
 }
 
 // args matches a list of argument patterns with arguments.
-func (d *deduction) args(pats []TemplateArg, args []targ) bool {
+func (d *deduction) args(pats []TemplateArg, args []targ, inPack bool) bool {
 	flat := flattenPacks(args)
 	for i := range pats {
 		p := &pats[i]
 		if p.Pack {
-			for ; i < len(flat); i++ {
+			outer := d.elem
+			for d.elem = 0; i < len(flat); i++ {
 				if !d.arg(p, flat[i], true) {
 					return false
 				}
+				d.elem++
 			}
+			d.elem = outer
 			d.markPacks(p)
 			return true
 		}
-		if i >= len(flat) || !d.arg(p, flat[i], false) {
+		if i >= len(flat) || !d.arg(p, flat[i], inPack) {
 			return false
 		}
 	}
@@ -376,7 +383,7 @@ func (g *gen) fill(d *deduction, at Pos) (missing string, ok bool) {
 	return "", true
 }
 
-// fitsParam reports whether an object can be the argument of a pointer or reference parameter, and that no number is one.
+// fitsParam reports whether an object can be the argument of a pointer or reference parameter; no number can.
 func (g *gen) fitsParam(a *targ, p *TemplateParam) bool {
 	if a.fn != nil || a.tmpl != nil || a.isPack {
 		return a.fn != nil
@@ -520,7 +527,7 @@ func (g *gen) chooseSpec(tm *tmplInfo, args []targ) (*TemplateDecl, *env) {
 		for _, s := range list {
 			pats := specArgs(s)
 			d := newDeduction(g, s.Params, tm.env)
-			if !d.args(pats, flat) {
+			if !d.args(pats, flat, false) {
 				continue
 			}
 			bind := bindEnv(tm.env, s.Params, d.got)
