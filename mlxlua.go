@@ -53,7 +53,11 @@ func Open(opt Options) (*State, error) {
 	return &State{luabind.New(luabind.Options{Seed: opt.Seed, Libraries: opt.Libraries, Stdout: opt.Stdout})}, nil
 }
 
-// Close ends the state. Arrays that Go still holds stay usable.
+// ErrClosed is the error of whatever is asked of a State after Close.
+var ErrClosed = luabind.ErrClosed
+
+// Close ends the state; any goroutine may call it, also twice. Calls under way run to their end, later ones fail with
+// ErrClosed. Arrays that Go still holds stay usable.
 func (s *State) Close() { s.s.Close() }
 
 // Run runs Lua source text; name stands in messages. The results are Go values: nil, bool, float64, string, *Array,
@@ -83,16 +87,21 @@ func (s *State) Set(name string, v any) error {
 	if err != nil {
 		return fmt.Errorf("[set] %s: %w", name, err)
 	}
-	s.s.SetGlobal(name, x)
+	if err := s.s.SetGlobal(name, x); err != nil {
+		return fmt.Errorf("[set] %s: %w", name, err)
+	}
 	return nil
 }
 
-// Get is a global variable's value, as Run's results.
+// Get is a global variable's value, as Run's results; nil after Close.
 func (s *State) Get(name string) any { return s.s.ToGo(s.s.Global(name)) }
 
 // Call calls a global Lua function; see Run.
 func (s *State) Call(ctx context.Context, function string, args ...any) ([]any, error) {
 	f, ok := s.s.ToGo(s.s.Global(function)).(Func)
+	if !ok && s.s.Closed() {
+		return nil, fmt.Errorf("[call] %s: %w", function, ErrClosed)
+	}
 	if !ok {
 		return nil, fmt.Errorf("[call] there is no global function %q", function)
 	}

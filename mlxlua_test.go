@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -241,4 +242,78 @@ func TestREADME(t *testing.T) {
 	require.Regexp(t, `array\(\[(1|1\.00\d*|0\.99\d*), (-2|-2\.00\d*|-1\.99\d*), (3|3\.00\d*|2\.99\d*)\], dtype=float32\)`,
 		out)
 	require.Contains(t, out, "array([1, 2, 5, 10], dtype=")
+}
+
+func TestClosedState(t *testing.T) {
+	ctx := context.Background()
+	s, err := mlxlua.Open(mlxlua.Options{})
+	require.NoError(t, err)
+	out, err := s.Run(ctx, "before", `return mx.ones({2}) * 2, function() return 1 end`)
+	require.NoError(t, err)
+	var closing sync.WaitGroup
+	for range 8 {
+		closing.Go(s.Close)
+	}
+	closing.Wait()
+	s.Close()
+
+	_, err = s.Run(ctx, "after", `return 1`)
+	require.ErrorIs(t, err, mlxlua.ErrClosed)
+	_, err = s.Call(ctx, "print")
+	require.ErrorIs(t, err, mlxlua.ErrClosed)
+	_, err = out[1].(mlxlua.Func)(ctx, nil)
+	require.ErrorIs(t, err, mlxlua.ErrClosed)
+	require.ErrorIs(t, s.Set("x", 1), mlxlua.ErrClosed)
+	require.Nil(t, s.Get("print"))
+	b, err := mlxlua.Bytes(ctx, out[0].(*mlxlua.Array))
+	require.NoError(t, err, "arrays outlive the state")
+	require.Equal(t, []byte{0, 0, 0, 64, 0, 0, 0, 64}, b)
+}
+
+// A script whose host closes the state under it runs to its end: Lua's stack is there as long as it is in use.
+func TestCloseDuringACall(t *testing.T) {
+	s, err := mlxlua.Open(mlxlua.Options{})
+	require.NoError(t, err)
+	require.NoError(t, s.Set("close", mlxlua.Func(func(context.Context, []any) ([]any, error) {
+		s.Close()
+		return nil, nil
+	})))
+	out, err := s.Run(context.Background(), "script", `close() close() return (mx.ones({3}) + 1):sum():item()`)
+	require.NoError(t, err)
+	require.Equal(t, []any{6.0}, out)
+	require.ErrorIs(t, s.Set("x", 1), mlxlua.ErrClosed)
+}
+
+func TestValuesWithoutCounterpart(t *testing.T) {
+	s := open(t, mlxlua.Options{})
+	loop := map[string]any{}
+	loop["list"] = []any{loop}
+	require.ErrorContains(t, s.Set("x", loop), "[set] x: a Go value is nested deeper than 200 levels: does it hold itself?")
+	require.ErrorContains(t, s.Set("x", (*mlxlua.Array)(nil)), "[set] x: a nil *Array has no counterpart in Lua")
+	require.ErrorContains(t, s.Set("x", mlxlua.Func(nil)), "[set] x: a nil Func has no counterpart in Lua")
+	_, err := s.Run(context.Background(), "script", `return x`, loop)
+	require.ErrorContains(t, err, "[run] argument 1: a Go value is nested deeper")
+}
+
+// Globals are read as they are: a script that makes unset ones an error does not reach into the host.
+func TestGlobalsWithAMetatable(t *testing.T) {
+	s := open(t, mlxlua.Options{})
+	_, err := s.Run(context.Background(), "strict", `setmetatable(_G, {
+		__index = function(_, name) error("undefined " .. name) end,
+		__newindex = function(_, name) error("undeclared " .. name) end,
+	})`)
+	require.NoError(t, err)
+	require.Nil(t, s.Get("absent"))
+	require.NoError(t, s.Set("given", 1))
+	require.Equal(t, 1.0, s.Get("given"))
+	_, err = s.Call(context.Background(), "absent")
+	require.ErrorContains(t, err, `[call] there is no global function "absent"`)
+}
+
+func TestNilContext(t *testing.T) {
+	s := open(t, mlxlua.Options{})
+	var none context.Context
+	out, err := s.Run(none, "script", `return mx.array({1, 2}):sum():item()`)
+	require.NoError(t, err)
+	require.Equal(t, []any{3.0}, out)
 }

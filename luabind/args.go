@@ -153,8 +153,15 @@ func (s *State) on(f lua.LGFunction) lua.LGFunction {
 	return func(L *lua.LState) int {
 		caller := s.L
 		s.L = L
-		defer func() { s.L = caller }()
+		s.nested++
+		defer func() {
+			s.L = caller
+			s.nested--
+		}()
 		defer s.bug()
+		if s.nested > maxNested {
+			s.raise(errTooDeep)
+		}
 		return f(L)
 	}
 }

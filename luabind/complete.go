@@ -11,10 +11,7 @@ import (
 func newReader(text string) io.Reader { return strings.NewReader(text) }
 
 // isIncomplete says whether a compile error is that of a text which ends too early.
-func isIncomplete(err error) bool {
-	msg := err.Error()
-	return strings.Contains(msg, "EOF") || strings.Contains(msg, "unterminated")
-}
+func isIncomplete(err error) bool { return strings.HasSuffix(err.Error(), "at EOF") }
 
 // complete lists the completions of an expression's beginning, sorted.
 func (s *State) complete(prefix string) []string {

@@ -23,6 +23,10 @@ func arrayOf(c *tensor.Ctx, v lua.LValue, d tensor.DType, integral bool) (*tenso
 	if err := (tensor.Shape(b.shape)).Check(d); err != nil {
 		return nil, err
 	}
+	// A table that holds one table in many places has more elements than it takes memory.
+	if err := tensor.Fits(tensor.Spec{Shape: b.shape, DType: d}); err != nil {
+		return nil, err
+	}
 	if err := b.add(v, 0); err != nil {
 		return nil, err
 	}
@@ -89,6 +93,9 @@ func (b *builder) element(v lua.LValue) error {
 	case lua.LNumber:
 		if b.integral && float64(v) != math.Trunc(float64(v)) {
 			return fmt.Errorf("has the number %v, want integers", float64(v))
+		}
+		if f := float64(v); b.integral && (f < math.MinInt32 || f > math.MaxInt32) {
+			return fmt.Errorf("has the number %.0f, want integers that fit int32", f) // it would wrap to an index that exists
 		}
 		return b.float(float64(v))
 	case lua.LBool:

@@ -17,8 +17,13 @@ type Value = lua.LValue
 type Func = func(ctx context.Context, args []any) ([]any, error)
 
 // ToLua turns a Go value into a Lua value: nil, bool, integers, floats, string, *tensor.Array, tensor.DType, Func,
-// []any and map[string]any of such.
-func (s *State) ToLua(v any) (lua.LValue, error) {
+// []any and map[string]any of such, nested as deep as maxDepth.
+func (s *State) ToLua(v any) (lua.LValue, error) { return s.toLua(v, 0) }
+
+func (s *State) toLua(v any, depth int) (lua.LValue, error) {
+	if depth > maxDepth {
+		return nil, fmt.Errorf("a Go value is nested deeper than %d levels: does it hold itself?", maxDepth)
+	}
 	switch v := v.(type) {
 	case nil:
 		return lua.LNil, nil
@@ -41,16 +46,22 @@ func (s *State) ToLua(v any) (lua.LValue, error) {
 	case tensor.DType:
 		return s.dtype(v), nil
 	case *tensor.Array:
+		if v == nil {
+			return nil, errors.New("a nil *Array has no counterpart in Lua: want an array, or nil itself")
+		}
 		if err := v.Err(); err != nil {
 			return nil, err
 		}
 		return &lua.LUserData{Value: v.Own(), Env: s.L.Env, Metatable: s.arrays}, nil
 	case Func:
+		if v == nil {
+			return nil, errors.New("a nil Func has no counterpart in Lua: want a function, or nil itself")
+		}
 		return s.goFunction(v), nil
 	case []any:
 		t := s.L.CreateTable(len(v), 0)
 		for i, x := range v {
-			item, err := s.ToLua(x)
+			item, err := s.toLua(x, depth+1)
 			if err != nil {
 				return nil, err
 			}
@@ -60,7 +71,7 @@ func (s *State) ToLua(v any) (lua.LValue, error) {
 	case map[string]any:
 		t := s.L.CreateTable(0, len(v))
 		for k, x := range v {
-			item, err := s.ToLua(x)
+			item, err := s.toLua(x, depth+1)
 			if err != nil {
 				return nil, err
 			}
@@ -170,11 +181,24 @@ func (s *State) callGo(f Func, args []any) (out []any, err error) {
 	return f(s.ctx(), args)
 }
 
-// Global is a global variable's value.
-func (s *State) Global(name string) lua.LValue { return s.L.GetGlobal(name) }
+// Global is a global variable's value: nil after Close. A script's metatable for globals has no say.
+func (s *State) Global(name string) lua.LValue {
+	if s.enter() != nil {
+		return lua.LNil
+	}
+	defer s.leave()
+	return s.L.G.Global.RawGetString(name)
+}
 
-// SetGlobal sets a global variable.
-func (s *State) SetGlobal(name string, v lua.LValue) { s.L.SetGlobal(name, v) }
+// SetGlobal sets a global variable. After Close it is ErrClosed.
+func (s *State) SetGlobal(name string, v lua.LValue) error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.leave()
+	s.L.G.Global.RawSetString(name, v)
+	return nil
+}
 
 // Eval compiles and runs a line of a REPL: as an expression if it is one, whose values it gives, else as statements.
 // incomplete says that the text is the beginning of something longer.
@@ -193,7 +217,7 @@ func (s *State) Eval(ctx context.Context, src string) (out []lua.LValue, incompl
 
 // Text is a value as print shows it; reading an array evaluates it.
 func (s *State) Text(ctx context.Context, v lua.LValue) (string, error) {
-	out, err := s.Call(ctx, s.L.GetGlobal("tostring").(*lua.LFunction), v)
+	out, err := s.Call(ctx, s.Global("tostring"), v)
 	if err != nil {
 		return "", err
 	}
@@ -205,9 +229,9 @@ func (s *State) Text(ctx context.Context, v lua.LValue) (string, error) {
 
 // Require loads a module and makes it a global of its name, as lua -l does.
 func (s *State) Require(ctx context.Context, name string) error {
-	out, err := s.Call(ctx, s.L.GetGlobal("require").(*lua.LFunction), lua.LString(name))
+	out, err := s.Call(ctx, s.Global("require"), lua.LString(name))
 	if err == nil && len(out) > 0 {
-		s.L.SetGlobal(name, out[0])
+		err = s.SetGlobal(name, out[0])
 	}
 	return err
 }

@@ -11,6 +11,14 @@ import (
 // stack, which the limit on Lua's own calls does not see.
 const maxProtected = 190
 
+// maxNested bounds how many Go functions may be under way in each other, as where string.gsub calls a function that
+// calls string.gsub. An error passes each of them by a panic of its own, on top of those before it: the time that takes
+// grows with the square of their number.
+const maxNested = 200
+
+// errTooDeep is the error past these bounds.
+var errTooDeep = errors.New("stack overflow: Go and Lua functions call each other too deeply")
+
 // protection is one protected call under way.
 type protection struct {
 	thread  *lua.LState
@@ -25,7 +33,7 @@ type protection struct {
 func (s *State) protect(message lua.LValue, fn lua.LValue, args ...lua.LValue) (out []lua.LValue, failure error) {
 	caller := s.L
 	if len(s.protected) == maxProtected {
-		s.raise(errors.New("stack overflow: Go and Lua functions call each other too deeply"))
+		s.raise(errTooDeep)
 	}
 	th := s.spare()
 	setContext(th, caller.Context())

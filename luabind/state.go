@@ -41,9 +41,11 @@ type State struct {
 	scopes    []*scope       // the calls of mx.scope under way, outermost first
 	spares    []*lua.LState  // threads for the next ones
 	resumes   int            // coroutines that are resumed within each other
+	nested    int            // Go functions under way, in each other
 
 	work     handedOver
 	patterns map[patternKey]*pattern
+	life     life
 }
 
 // Options are what a State is opened with.
@@ -71,11 +73,8 @@ func New(opt Options) *State {
 // maxCalls is how deep Lua functions may call each other, as Lua 5.1's LUAI_MAXCALLS.
 const maxCalls = 20000
 
-// Close ends the state.
-func (s *State) Close() { s.L.Close() }
-
 // Run compiles and runs a chunk with arguments and gives its results. A cancelled context stops Lua code and the
-// device's work alike. The error is a *ScriptError.
+// device's work alike; a nil one is context.Background(). The error is a *ScriptError, ErrClosed after Close.
 func (s *State) Run(ctx context.Context, src io.Reader, name string, args ...lua.LValue) ([]lua.LValue, error) {
 	proto, err := compileChunk(src, name)
 	if err != nil {
@@ -124,6 +123,13 @@ func skipShebang(r io.Reader) (io.Reader, error) {
 
 // Call calls a Lua function and gives its results. Within a call of Lua's it runs below that one.
 func (s *State) Call(ctx context.Context, fn lua.LValue, args ...lua.LValue) (out []lua.LValue, err error) {
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	outer := s.L.Context()
 	if ctx.Done() != nil {
 		setContext(s.L, ctx)

@@ -166,6 +166,18 @@ func TestREPL(t *testing.T) {
 	require.Contains(t, got.out, "2\n", "as in lua, -i goes on after an error")
 }
 
+// A string that a line leaves open cannot go on in the next one; what is open at the end of the input is told.
+func TestREPLUnfinishedInputs(t *testing.T) {
+	t.Setenv("LUA_INIT", "")
+	got := runProgram(t, "x = \"abc\n1 + 1\n2 + 2\n", "-i")
+	require.Equal(t, 0, got.status)
+	require.Contains(t, got.stderr, "stdin:2: unterminated string near 'abc'")
+	require.Equal(t, "4\n\n", got.out)
+	require.Equal(t, "a\nb\n\n", runProgram(t, "\"a\\\nb\"\n", "-i").out, "a backslash continues a string")
+	require.Equal(t, result{0, "\n", "stdin: syntax error at EOF\n"}, runProgram(t, "f(\n", "-i"))
+	require.Equal(t, "100000\n\n", runProgram(t, "#\""+strings.Repeat("a", 100000)+"\"", "-i").out)
+}
+
 // keys is a REPL's input that a test writes; each line may come with an action.
 type keys struct {
 	lines []string

@@ -43,6 +43,7 @@ func (p *program) loop(in lineReader) int {
 	signal.Notify(idle, os.Interrupt)
 	defer signal.Stop(idle)
 	var pending strings.Builder
+	var missing error // why what is pending is incomplete
 	for {
 		prompt := "> "
 		if pending.Len() > 0 {
@@ -53,9 +54,15 @@ func (p *program) loop(in lineReader) int {
 		case errors.Is(err, errInterrupted):
 			pending.Reset()
 			continue
-		case err != nil:
+		case errors.Is(err, io.EOF):
+			if pending.Len() > 0 {
+				fmt.Fprintln(p.stderr, missing)
+			}
 			fmt.Fprintln(p.stdout)
 			return 0
+		case err != nil:
+			fmt.Fprintf(p.stderr, "mlxlua: cannot read the input: %v\n", err)
+			return 1
 		}
 		if pending.Len() > 0 {
 			pending.WriteByte('\n')
@@ -66,8 +73,9 @@ func (p *program) loop(in lineReader) int {
 			pending.Reset()
 			continue
 		}
-		incomplete, status, exit := p.evaluate(src)
-		if incomplete {
+		var status int
+		var exit bool
+		if missing, status, exit = p.evaluate(src); missing != nil {
 			continue
 		}
 		in.remember(pending.String())
@@ -78,8 +86,10 @@ func (p *program) loop(in lineReader) int {
 	}
 }
 
-// evaluate runs an input and prints its values. Errors are printed and the session goes on; os.exit ends it.
-func (p *program) evaluate(src string) (incomplete bool, status int, exit bool) {
+// evaluate runs an input and prints its values. Errors are printed and the session goes on; os.exit ends it. missing
+// says why the input is only the beginning of one, which is not printed.
+func (p *program) evaluate(src string) (missing error, status int, exit bool) {
+	incomplete := false
 	err := p.interruptible(func(ctx context.Context) error {
 		values, more, err := p.s.Eval(ctx, src)
 		if err != nil {
@@ -99,22 +109,25 @@ func (p *program) evaluate(src string) (incomplete bool, status int, exit bool) 
 		}
 		return nil
 	})
-	if err == nil || incomplete {
-		return incomplete, 0, false
+	if err == nil {
+		return nil, 0, false
+	}
+	if incomplete {
+		return err, 0, false
 	}
 	var se *luabind.ScriptError
 	if errors.As(err, &se) && se.Exit != nil {
 		p.exited = true
-		return false, *se.Exit, true
+		return nil, *se.Exit, true
 	}
 	fmt.Fprintln(p.stderr, err)
-	return false, 0, false
+	return nil, 0, false
 }
 
 // lines is an editor with history on a terminal, and plain lines elsewhere.
 func (p *program) lines() (lineReader, error) {
 	if !isTerminal(p.stdin) {
-		return &plainLines{bufio.NewScanner(p.stdin), p.stdout}, nil
+		return &plainLines{bufio.NewReader(p.stdin)}, nil
 	}
 	rl, err := readline.NewEx(&readline.Config{HistoryFile: historyFile(), DisableAutoSaveHistory: true,
 		AutoComplete: completer{p.s}})
@@ -189,20 +202,15 @@ func isPathRune(r rune) bool {
 	return r == '.' || r == ':' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 }
 
-// plainLines reads lines from a pipe.
-type plainLines struct {
-	in  *bufio.Scanner
-	out io.Writer
-}
+// plainLines reads lines of any length from a pipe.
+type plainLines struct{ in *bufio.Reader }
 
 func (l *plainLines) line(string) (string, error) {
-	if l.in.Scan() {
-		return l.in.Text(), nil
-	}
-	if err := l.in.Err(); err != nil {
+	text, err := l.in.ReadString('\n')
+	if err != nil && text == "" {
 		return "", err
 	}
-	return "", io.EOF
+	return strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r"), nil
 }
 
 func (l *plainLines) remember(string) {}

@@ -70,3 +70,13 @@ same(y, {1, 2, 0})
 local f = mx.ones({2})
 f:free()
 fails("freed at", function() return f + 1 end)
+-- an index that no int32 holds must not wrap to one that exists
+fails("has the number 4294967296, want integers that fit int32", mx.take, y, {2 ^ 32}, 0)
+fails("has the number 4294967296, want integers that fit int32", function() return y[{2 ^ 32}] end)
+-- 64-bit dtypes take whatever 64 bits hold, as in MLX; others refuse
+same(mx.array({1}, mx.uint64) + -1, {0})
+fails("-1 does not fit uint32", function() return mx.array({1}, mx.uint32) + -1 end)
+-- a table that holds one table twice, forty times over
+local shared = {1}
+for _ = 1, 40 do shared = {shared, shared} end
+fails("more than the memory limit", mx.array, shared)

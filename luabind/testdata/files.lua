@@ -18,3 +18,8 @@ fails('format of "weights.bin" is "bin", want "npy"', mx.load, "weights.bin")
 fails('format of "weights" is "", want "npy"', mx.load, "weights")
 fails('dtype "<c16" has no counterpart here', mx.load, dir .. "double_complex.npy")
 fails("load", mx.load)
+-- what would pass the memory limit is refused before it is read
+local limit = mx.set_memory_limit(8)
+local ok, message = pcall(mx.load, dir .. "int16.npy")
+mx.set_memory_limit(limit)
+assert(not ok and tostring(message):find("int16.npy: int16 (2, 3) takes 12 bytes, more than the memory limit of 8", 1, true))

@@ -56,7 +56,8 @@ func cause(err error) error {
 }
 
 // ReadNPY reads a .npy stream: the array's dtype and shape, and its elements in row-major order and this machine's byte
-// order. It reads no further than the elements.
+// order. It reads no further than the elements,
+// and not those of an array that would pass the memory limit.
 func ReadNPY(r io.Reader) (tensor.Spec, []byte, error) {
 	h, err := readNPYHeader(r)
 	if err != nil {
@@ -64,6 +65,9 @@ func ReadNPY(r io.Reader) (tensor.Spec, []byte, error) {
 	}
 	spec := h.spec
 	if err := spec.Shape.Check(spec.DType); err != nil {
+		return tensor.Spec{}, nil, err
+	}
+	if err := tensor.Fits(spec); err != nil {
 		return tensor.Spec{}, nil, err
 	}
 	data, err := readExactly(r, spec.NBytes())

@@ -87,9 +87,13 @@ func checkedSpec(shape []int, d tensor.DType, n int) (tensor.Spec, error) {
 	return tensor.Spec{Shape: s, DType: d}, nil
 }
 
-// integerRange gives the integer dtypes' bounds as floats: low <= v < high.
+// integerRange gives the bounds of what the integer dtypes take, as floats: low <= v < high. uint64 takes negative
+// integers too, modulo 2^64: MLX takes whatever 64 bits hold for a 64-bit dtype.
 func integerRange(d tensor.DType) (low, high float64) {
 	bits := 8 * d.Size()
+	if d == tensor.Uint64 {
+		return -math.Ldexp(1, 63), math.Ldexp(1, 64)
+	}
 	if d.IsUnsigned() {
 		return 0, math.Ldexp(1, bits)
 	}
@@ -97,7 +101,7 @@ func integerRange(d tensor.DType) (low, high float64) {
 }
 
 // AppendNumber appends v's bytes as an element of dtype d: rounded once, the fraction dropped for an integer dtype, for
-// which a number out of range is an error.
+// which a number out of range is an error; for uint64, negative ones count modulo 2^64.
 func AppendNumber(b []byte, v float64, d tensor.DType) ([]byte, error) {
 	le := binary.LittleEndian
 	switch {
