@@ -109,12 +109,9 @@ fails("belongs to a compile trace that has ended: return it from the function in
   count(mx.array(1))
   count(mx.array(2))
 end)
-<<<<<<< HEAD
 fails("belongs to a compile trace that has ended: return it from the function", function() mx.eval(kept) end)
-=======
 -- functions of Go and Lua that call each other without end
 local function again() return (("x"):gsub("x", again)) end
 fails("stack overflow: Go and Lua functions call each other too deeply", again)
 local function sorted() table.sort({2, 1}, sorted) end
 fails("stack overflow: Go and Lua functions call each other too deeply", sorted)
->>>>>>> wip-adv
