@@ -78,6 +78,16 @@ local function refused(pattern, text)
 end
 refused("^chunk:2: syntax error near '='$", "x = 1\ny = = 2")
 refused("^chunk: syntax error at EOF$", "x = ")
+-- Python's and C's syntax
+for text, hint in pairs({
+  ["x = a @ b"] = "no @: write mx.matmul%(a, b%)$", ["x = a // b"] = "no //: write mx.floor_divide",
+  ["if a != b then end"] = "no !=: write a ~= b",
+  ["x += 1"] = "no %+=: write x = x %+ y$", ["x = a ** 2"] = "write a ^ b$",
+  ["if a && b then end"] = "no &: write a and b",
+  ["x = !a"] = "no !: write not a", ["y = x[1:2]"] = "; a slice is a text",
+  ["x = [1, 2]"] = "; a list is written {1, 2}$", ["y = f(x, axis=1)"] = "; keywords go into a table",
+  ["x = a b c"] = "^chunk:1: [^;]*$", ["f() = 1 -- a != b"] = "^chunk:1: [^;]*$",
+}) do refused(hint, text) end
 refused("^chunk:4: syntax error near 'w'; if line 3 is in a text", [==[
 k = {source = [[
   uint i = 0;
