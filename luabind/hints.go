@@ -46,7 +46,13 @@ func nameCalls(L *lua.LState, text lua.LString) lua.LValue {
 		}
 		fn, err := L.GetInfo("fl", dbg, lua.LNil)
 		if f, ok := fn.(*lua.LFunction); err == nil && ok && !f.IsG {
-			if names := callsIn(f.Proto, dbg.CurrentLine); len(names) > 0 {
+			names := callsIn(f.Proto, dbg.CurrentLine)
+			for _, name := range names {
+				if slices.Contains(properties, name) {
+					return text + lua.LString("; "+name+" of an array is a property: x."+name)
+				}
+			}
+			if len(names) > 0 {
 				return text + lua.LString("; the line calls "+strings.Join(names, ", "))
 			}
 			return text
