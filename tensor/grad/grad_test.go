@@ -280,8 +280,8 @@ func TestZeroGradients(t *testing.T) {
 	near(t, []float64{3, 0, 2}, first(t, grad.Grad(f, nil), x))
 }
 
-// Derivatives pass through bool as MLX's do: a conversion hands them on. Rules whose numbers beside bool are integers are
-// no mistakes.
+// Derivatives pass through bool as MLX's do: a conversion hands them on. Rules whose numbers beside bool are integers
+// are no mistakes.
 func TestGradientsThroughBool(t *testing.T) {
 	x := vec(1, 2, 0)
 	asBool := func(x *array) *array { return ops.AsType(x, tensor.Bool) }
