@@ -125,5 +125,12 @@ func FromSlice[T ops.Element](v []T, shape ...int) *Array {
 	return ops.FromSlice(v, shape, tensor.Call(nil)) // its errors name the caller's line
 }
 
+// ToSlice evaluates an array and gives its elements in row-major order. T must hold the array's dtype: float32 for
+// mx.float32, and so on; of float16 and bfloat16 the script makes one by x:astype(mx.float32). A cancelled ctx stops
+// the work.
+func ToSlice[T ops.Element](ctx context.Context, x *Array) ([]T, error) {
+	return ops.ToSlice[T](ctx, x)
+}
+
 // Bytes evaluates an array and gives its elements in row-major order, little-endian. A cancelled ctx stops the work.
 func Bytes(ctx context.Context, x *Array) ([]byte, error) { return x.Bytes(ctx) }

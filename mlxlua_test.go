@@ -3,7 +3,6 @@ package mlxlua_test
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -39,18 +38,13 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	b, err := mlxlua.Bytes(ctx, out[0].(*mlxlua.Array))
+	v, err := mlxlua.ToSlice[float32](ctx, out[0].(*mlxlua.Array))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for i := range 3 {
-		fmt.Println(math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:])))
-	}
-	// Output:
-	// 2
-	// 4
-	// 6
+	fmt.Println(v)
+	// Output: [2 4 6]
 }
 
 func open(t *testing.T, opt mlxlua.Options) *mlxlua.State {

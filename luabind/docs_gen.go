@@ -436,6 +436,9 @@ var docs = map[string]string{
 	"TemplateArg": "TemplateArg is a template argument of a custom kernel: Value is a tensor.DType,\n" +
 		"an int or a bool.",
 	"Threads": "Threads is an Extent of numbers.",
+	"ToSlice": "ToSlice evaluates x and gives its elements in row-major order. T must be that\n" +
+		"of x's dtype, see Element; the half types have none, and AsType makes a float32\n" +
+		"array of theirs.",
 	"Tolerance": "Tolerance is how far elements may lie apart: Abs plus Rel times the second one's\n" +
 		"absolute value.",
 	"TopK": "TopK is the k largest of a's elements along an axis (nil: of the flattened\n" +

@@ -3,6 +3,7 @@ package luabind
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -45,7 +46,13 @@ func nameCalls(L *lua.LState, text lua.LString) lua.LValue {
 		}
 		fn, err := L.GetInfo("fl", dbg, lua.LNil)
 		if f, ok := fn.(*lua.LFunction); err == nil && ok && !f.IsG {
-			if names := callsIn(f.Proto, dbg.CurrentLine); len(names) > 0 {
+			names := callsIn(f.Proto, dbg.CurrentLine)
+			for _, name := range names {
+				if slices.Contains(properties, name) {
+					return text + lua.LString("; "+name+" of an array is a property: x."+name)
+				}
+			}
+			if len(names) > 0 {
 				return text + lua.LString("; the line calls "+strings.Join(names, ", "))
 			}
 			return text
@@ -76,13 +83,54 @@ func syntaxError(err error, name, text string) error {
 		return fmt.Errorf("%s: %s at EOF", name, message)
 	}
 	if pe.Token != "" {
-		message += " near '" + pe.Token + "'"
+		message += " near '" + pe.Token + "'" + foreign(pe.Token, text, pe.Pos.Line)
 	}
 	if line := endsText(text, pe.Pos.Line); line > 0 {
 		message += fmt.Sprintf("; if line %d is in a text between [[ and ]], its ]] ends the text: [==[ and ]==] do not",
 			line)
 	}
 	return fmt.Errorf("%s:%d: %s", name, pe.Pos.Line, message)
+}
+
+// otherLanguages are operators of Python and C, and what to write for them.
+var otherLanguages = []struct{ operator, lua string }{
+	{"!=", "write a ~= b, or mx.not_equal(a, b) of arrays element by element"},
+	{"//", "write mx.floor_divide(a, b), or math.floor(a / b) of numbers; comments begin with --"},
+	{"+=", "write x = x + y"}, {"-=", "write x = x - y"}, {"*=", "write x = x * y"}, {"/=", "write x = x / y"},
+	{"**", "write a ^ b"},
+	{"@", "write mx.matmul(a, b)"},
+	{"&", "write a and b of numbers and booleans, mx.logical_and(a, b) of arrays"},
+	{"|", "write a or b of numbers and booleans, mx.logical_or(a, b) of arrays"},
+	{"!", "write not a, or mx.logical_not(a) of arrays"},
+}
+
+// What Python's slices, lists and keyword arguments look like.
+var (
+	slice   = regexp.MustCompile(`\[[^\]"]*:`)
+	list    = regexp.MustCompile(`[=(,{\[]\s*\[`)
+	keyword = regexp.MustCompile(`[(,]\s*\w+\s*=`)
+)
+
+// foreign is a hint at the syntax of another language that the parser stopped at, or "".
+func foreign(token, text string, line int) string {
+	lines := strings.Split(text, "\n")
+	if token == "" || line < 1 || line > len(lines) {
+		return ""
+	}
+	switch {
+	case token == ":" && slice.MatchString(lines[line-1]):
+		return "; a slice is a text: x[\"1:2\"], x[\"..., 0\"]"
+	case token == "[" && list.MatchString(lines[line-1]):
+		return "; a list is written {1, 2}"
+	case token == "=" && keyword.MatchString(lines[line-1]):
+		return "; keywords go into a table, f(x, {axis = 1}), and == compares"
+	}
+	for _, o := range otherLanguages {
+		if strings.HasPrefix(o.operator, token) && strings.Contains(lines[line-1], o.operator) {
+			return fmt.Sprintf("; Lua has no %s: %s", o.operator, o.lua)
+		}
+	}
+	return ""
 }
 
 // endsText is the first line up to a limit that looks like one of a kernel whose nested index, as in a[b[i]], ends the

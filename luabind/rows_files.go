@@ -2,11 +2,12 @@ package luabind
 
 import (
 	"path/filepath"
+	"strings"
 
 	"github.com/mlxlua/mlxlua/tensor/format"
 )
 
-// fileRows are the functions that read files. A state without Lua's io library refuses them.
+// fileRows are the functions that read and write files. A state without Lua's io library refuses them.
 var fileRows = []row{
 	{name: "load", sig: "file:string format:string?",
 		help: "The array in a .npy file, of any dtype, order and byte order. format is the file's extension unless it is " +
@@ -25,5 +26,21 @@ var fileRows = []row{
 				a.fail("format of %q is %q, want \"npy\"", path, ext)
 			}
 			return format.LoadNPY(path, a.ctx)
+		}},
+	{name: "save", sig: "file:string arr:operand",
+		help: "Evaluates an array and writes it to a .npy file, as NumPy and MLX read it; a name without that extension " +
+			"gets it. A file that is there is replaced when all has been written.",
+		call: func(a *args) any {
+			if !a.s.files {
+				a.fail("this state has no access to files")
+			}
+			path := a.text(0)
+			if !strings.HasSuffix(path, ".npy") {
+				path += ".npy"
+			}
+			if err := format.SaveNPY(a.s.ctx(), path, a.array(1)); err != nil {
+				a.s.raise(err)
+			}
+			return nil
 		}},
 }

@@ -141,6 +141,7 @@ func TestRows(t *testing.T) {
 // notForScripts are the exported functions of package ops that no row stands for, and why.
 var notForScripts = map[string]string{
 	"Number": "scalars of Go", "Scalar": "scalars of Go", "WeakDType": "scalars of Go", "IsIntegral": "scalars of Go",
+	"ToSlice":   "Go data",
 	"FromSlice": "mx.array", "FromFloats": "Go data", "AppendNumber": "Go data", "ArangeDType": "arange's rule",
 	"Size":  "x.size as an array, for gradients",
 	"SumTo": "gradients", "SliceUpdate": "assignment", "Slice": "indexing", "At": "indexing", "Span": "indexing",

@@ -11,7 +11,7 @@ const (
 	dimsKind  = "dims"
 )
 
-// openShapes makes the metatable of shapes: plain tables that print and compare.
+// openShapes makes the metatable of shapes: plain tables that print and compare, and refuse indices below 1.
 func (s *State) openShapes() {
 	mt := s.meta(shapeKind)
 	mt.RawSetString("__metatable", lua.LNil)
@@ -32,6 +32,14 @@ func (s *State) openShapes() {
 			same = a.RawGetInt(i) == b.RawGetInt(i)
 		}
 		L.Push(lua.LBool(same))
+		return 1
+	})
+	s.method(mt, "__index", func(L *lua.LState) int { // of keys that the table does not have: Python's first and last
+		if n, ok := L.Get(2).(lua.LNumber); ok && n < 1 {
+			s.raise(s.call().Errorf("shape", "there is no dimension %v: Lua's tables count from 1, "+
+				"x.shape[1] is the first, and x:dim(%v) counts as Python does", n, n))
+		}
+		L.Push(lua.LNil)
 		return 1
 	})
 	s.method(mt, "__concat", func(L *lua.LState) int {

@@ -137,6 +137,17 @@ func (x *Array) Free(c *Ctx) {
 	}
 }
 
+// String is the array's dtype and shape, or why it has none, for messages of Go programs: it evaluates nothing.
+func (x *Array) String() string {
+	switch {
+	case x == nil:
+		return "no array"
+	case x.Err() != nil:
+		return "failed array: " + x.Err().Error()
+	}
+	return "array " + x.Spec().String()
+}
+
 // describe names x in messages.
 func (x *Array) describe() string {
 	return fmt.Sprintf("%v made at %s", x.Spec(), orUnknown(x.node.where))

@@ -3,11 +3,9 @@ package main
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"log"
-	"math"
 	"os"
 	"time"
 
@@ -55,16 +53,12 @@ func run(out io.Writer) error {
 		return err
 	}
 	y := results[0].(*mlxlua.Array)
-	b, err := mlxlua.Bytes(ctx, y)
+	v, err := mlxlua.ToSlice[float32](ctx, y)
 	if err != nil {
 		return err
 	}
 	for row := range 2 {
-		for col := range 2 {
-			v := math.Float32frombits(binary.LittleEndian.Uint32(b[4*(2*row+col):]))
-			fmt.Fprintf(out, "%8.4f", v)
-		}
-		fmt.Fprintln(out)
+		fmt.Fprintf(out, "%8.4f%8.4f\n", v[2*row], v[2*row+1])
 	}
 	return nil
 }

@@ -71,6 +71,12 @@ fails("there is no mx.random.randn; mx.random.normal does that$", function() ret
 fails("there is no mx.nn.matmul; there is mx.matmul$", function() return mx.nn.matmul end)
 fails("there is no mx.tile; help%(mx%) lists what there is$", function() return mx.tile end)
 fails("there is no mx.linalg.nrom; help%(mx.linalg%) lists what there is$", function() return mx.linalg.nrom end)
+-- what Python counts from 0, and what is a call elsewhere
+local shape = mx.zeros({2, 3}).shape
+fails("%[shape%] there is no dimension 0: .* x.shape%[1%] is the first, and x:dim%(0%)", function() return shape[0] end)
+fails("there is no dimension %-1: .* x:dim%(%-1%)", function() return shape[-1] end)
+assert(shape[3] == nil and shape.name == nil and mx.zeros(shape):dim(-1) == 3)
+fails("; size of an array is a property: x.size$", function() return mx.zeros({2}):size() end)
 -- syntax errors: name, line, what; a kernel's nested index that ended its text is pointed out
 local function refused(pattern, text)
   local f, why = loadstring(text, "chunk")
@@ -78,6 +84,16 @@ local function refused(pattern, text)
 end
 refused("^chunk:2: syntax error near '='$", "x = 1\ny = = 2")
 refused("^chunk: syntax error at EOF$", "x = ")
+-- Python's and C's syntax
+for text, hint in pairs({
+  ["x = a @ b"] = "no @: write mx.matmul%(a, b%)$", ["x = a // b"] = "no //: write mx.floor_divide",
+  ["if a != b then end"] = "no !=: write a ~= b",
+  ["x += 1"] = "no %+=: write x = x %+ y$", ["x = a ** 2"] = "write a ^ b$",
+  ["if a && b then end"] = "no &: write a and b",
+  ["x = !a"] = "no !: write not a", ["y = x[1:2]"] = "; a slice is a text",
+  ["x = [1, 2]"] = "; a list is written {1, 2}$", ["y = f(x, axis=1)"] = "; keywords go into a table",
+  ["x = a b c"] = "^chunk:1: [^;]*$", ["f() = 1 -- a != b"] = "^chunk:1: [^;]*$",
+}) do refused(hint, text) end
 refused("^chunk:4: syntax error near 'w'; if line 3 is in a text", [==[
 k = {source = [[
   uint i = 0;

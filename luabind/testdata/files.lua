@@ -12,6 +12,13 @@ same(mx.load(dir .. "bfloat16.npy"), { 1, -5 })
 same(mx.load(dir .. "scalar.npy") * 2, 14)
 assert(#mx.load(dir .. "empty.npy").shape == 2)
 
+local file = os.tmpname()
+mx.save(file, mx.arange(6):reshape({2, 3}).T)
+same(mx.load(file .. ".npy"), {{0, 3}, {1, 4}, {2, 5}})
+os.remove(file)
+os.remove(file .. ".npy")
+fails("[save] cannot create absent/a.npy: no such file", mx.save, "absent/a.npy", x)
+
 fails("[load] cannot open absent.npy: no such file", mx.load, "absent.npy")
 fails("[load] " .. dir .. "make.py: not a .npy file", mx.load, dir .. "make.py", "npy")
 fails('format of "weights.bin" is "bin", want "npy"', mx.load, "weights.bin")

@@ -3,10 +3,12 @@ package format
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
@@ -44,6 +46,52 @@ func LoadNPY(path string, ctx ...*tensor.Ctx) *tensor.Array {
 		return tensor.Fail(c, op, "%s: %w", path, cause(err))
 	}
 	return tensor.FromBytes(c, spec, data)
+}
+
+// SaveNPY evaluates an array and writes it to a .npy file as NumPy does, in row-major order. A cancelled ctx stops the
+// work. The file appears, or is replaced, when all of it has been written.
+func SaveNPY(ctx context.Context, path string, x *tensor.Array) error {
+	const op = "[save]"
+	data, err := x.Bytes(ctx)
+	if err != nil {
+		return err
+	}
+	part := path + "." + strconv.FormatUint(rand.Uint64(), 36) // os.CreateTemp's files are their owner's only
+	f, err := os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return fmt.Errorf("%s cannot create %s: %w", op, path, cause(err))
+	}
+	_, err = f.Write(append(npyHeaderOf(x.Spec()), data...))
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(part, path)
+	}
+	if err != nil {
+		_ = os.Remove(part) // the first error is the one to tell
+		return fmt.Errorf("%s %s: %w", op, path, cause(err))
+	}
+	return nil
+}
+
+// npyHeaderOf is all of a .npy file before the elements, which begin at a multiple of 64 bytes.
+func npyHeaderOf(spec tensor.Spec) []byte {
+	var kind string
+	for name, d := range npyTypes {
+		if d == spec.DType {
+			kind = name
+		}
+	}
+	order := "<"
+	if spec.DType.Size() == 1 {
+		order = "|"
+	}
+	const prefix = 10
+	dict := fmt.Sprintf("{'descr': '%s%s', 'fortran_order': False, 'shape': %v, }", order, kind, spec.Shape)
+	length := (prefix+len(dict)+1+63)/64*64 - prefix
+	b := append([]byte("\x93NUMPY\x01\x00"), byte(length), byte(length>>8))
+	return fmt.Appendf(b, "%-*s\n", length-1, dict)
 }
 
 // cause is an error of the file system without its operation and path, which the caller names.

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"math"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -185,4 +186,44 @@ func FuzzReadNPY(f *testing.F) {
 			require.Equal(t, spec.NBytes(), int64(len(data)), strconv.Quote(string(b)))
 		}
 	})
+}
+
+// What was loaded from NumPy's files is written as the same bytes: those in row-major order and little-endian, whose
+// header is of version 1.
+func TestSaveNPY(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.npy")
+	require.NoError(t, err)
+	ctx, same := t.Context(), 0
+	for _, file := range files {
+		x := format.LoadNPY(file)
+		if x.Err() != nil {
+			continue // a dtype that arrays do not have
+		}
+		want, err := os.ReadFile(file)
+		require.NoError(t, err)
+		path := filepath.Join(t.TempDir(), "a.npy")
+		require.NoError(t, format.SaveNPY(ctx, path, x))
+		got, err := os.ReadFile(path)
+		require.NoError(t, err)
+		if strings.Contains(string(want), "'>") || strings.Contains(string(want), "'fortran_order': True") ||
+			want[6] != 1 || strings.Contains(string(want), "V2") {
+			again, err := format.LoadNPY(path).Bytes(ctx)
+			require.NoError(t, err)
+			first, err := x.Bytes(ctx)
+			require.NoError(t, err)
+			require.Equal(t, first, again, file)
+			continue
+		}
+		require.Equal(t, string(want), string(got), file)
+		same++
+	}
+	require.Greater(t, same, 12)
+	x := format.LoadNPY("testdata/int16.npy")
+	require.ErrorContains(t, format.SaveNPY(ctx, filepath.Join(t.TempDir(), "absent", "a.npy"), x), "no such file")
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "a.npy"), 0o755))
+	require.ErrorContains(t, format.SaveNPY(ctx, filepath.Join(dir, "a.npy"), x), "[save] ")
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, left, 1, "what could not be renamed is removed")
 }

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -19,34 +20,7 @@ type Element interface {
 // size must be len(v).
 func FromSlice[T Element](v []T, shape []int, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
-	var d tensor.DType
-	switch any(v).(type) {
-	case []bool:
-		d = tensor.Bool
-	case []uint8:
-		d = tensor.Uint8
-	case []uint16:
-		d = tensor.Uint16
-	case []uint32:
-		d = tensor.Uint32
-	case []uint64:
-		d = tensor.Uint64
-	case []int8:
-		d = tensor.Int8
-	case []int16:
-		d = tensor.Int16
-	case []int32:
-		d = tensor.Int32
-	case []int64:
-		d = tensor.Int64
-	case []float32:
-		d = tensor.Float32
-	case []float64:
-		d = tensor.Float64
-	case []complex64:
-		d = tensor.Complex64
-	}
-	spec, err := checkedSpec(shape, d, len(v))
+	spec, err := checkedSpec(shape, dtypeOf[T](), len(v))
 	if err != nil {
 		return tensor.Fail(c, "array", "%w", err)
 	}
@@ -56,6 +30,51 @@ func FromSlice[T Element](v []T, shape []int, ctx ...*tensor.Ctx) *tensor.Array 
 		return tensor.Fail(c, "array", "%w", err)
 	}
 	return tensor.FromBytes(c, spec, b.Bytes())
+}
+
+// ToSlice evaluates x and gives its elements in row-major order. T must be that of x's dtype, see Element; the half
+// types have none, and AsType makes a float32 array of theirs.
+func ToSlice[T Element](ctx context.Context, x *tensor.Array) ([]T, error) {
+	b, err := x.Bytes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if have, want := x.DType(), dtypeOf[T](); have != want {
+		return nil, fmt.Errorf("[to_slice] the array is %v, but %T holds %v", x.Spec(), []T(nil), want)
+	}
+	out := make([]T, x.Spec().Shape.Size())
+	if _, err := binary.Decode(b, binary.LittleEndian, out); err != nil {
+		return nil, fmt.Errorf("[to_slice] %w", err)
+	}
+	return out, nil
+}
+
+func dtypeOf[T Element]() tensor.DType {
+	switch any([]T(nil)).(type) {
+	case []bool:
+		return tensor.Bool
+	case []uint8:
+		return tensor.Uint8
+	case []uint16:
+		return tensor.Uint16
+	case []uint32:
+		return tensor.Uint32
+	case []uint64:
+		return tensor.Uint64
+	case []int8:
+		return tensor.Int8
+	case []int16:
+		return tensor.Int16
+	case []int32:
+		return tensor.Int32
+	case []int64:
+		return tensor.Int64
+	case []float32:
+		return tensor.Float32
+	case []float64:
+		return tensor.Float64
+	}
+	return tensor.Complex64
 }
 
 // FromFloats is an array of that shape and dtype with v's elements in row-major order. Integer dtypes drop

@@ -28,6 +28,26 @@ func sliceBytes[T ops.Element](t *testing.T, v []T, d tensor.DType) {
 	want, err := binary.Append([]byte{}, binary.LittleEndian, v)
 	require.NoError(t, err)
 	require.Equal(t, want, bytesOf(t, x))
+	got, err := ops.ToSlice[T](t.Context(), x)
+	require.NoError(t, err)
+	require.Equal(t, v, got)
+}
+
+// A slice of another type than the dtype's, and arrays without elements or values.
+func TestToSlice(t *testing.T) {
+	optest.Open(t)
+	m := ops.Transpose(ops.FromSlice([]int32{1, 2, 3, 4, 5, 6}, []int{2, 3}), nil)
+	v, err := ops.ToSlice[int32](t.Context(), m)
+	require.NoError(t, err)
+	require.Equal(t, []int32{1, 4, 2, 5, 3, 6}, v)
+	_, err = ops.ToSlice[float32](t.Context(), ops.AsType(m, tensor.Float16))
+	require.EqualError(t, err, "[to_slice] the array is float16 (3, 2), but []float32 holds float32")
+	_, err = ops.ToSlice[float32](t.Context(), ops.FromSlice([]float32{1}, []int{2}))
+	require.ErrorContains(t, err, "1 elements do not fill shape (2,)")
+	require.Equal(t, "array int32 (3, 2)", m.String())
+	require.Equal(t, "no array", (*array)(nil).String())
+	failed := ops.Add(m, ops.FromSlice([]int32{1, 2, 3}, []int{3}))
+	require.Equal(t, "failed array: "+failed.Err().Error(), failed.String())
 }
 
 func TestFromSlice(t *testing.T) {
