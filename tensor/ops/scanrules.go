@@ -82,7 +82,9 @@ func logCumSumExpVJP(g *tensor.VJP[scanAttrs]) *tensor.Array {
 }
 
 // shiftAlong moves x's elements by one place in the direction of the scan; a zero comes first.
-func shiftAlong(c *tensor.Ctx, x *tensor.Array, a scanAttrs) *tensor.Array { return shift(c, x, a, false) }
+func shiftAlong(c *tensor.Ctx, x *tensor.Array, a scanAttrs) *tensor.Array {
+	return shift(c, x, a, false)
+}
 
 // shift is shiftAlong, or with repeat the first element comes twice.
 func shift(c *tensor.Ctx, x *tensor.Array, a scanAttrs, repeat bool) *tensor.Array {
