@@ -40,6 +40,9 @@ func TestEndlessDefinitions(t *testing.T) {
 		{"template <int N> struct F { using type = typename F<N>::type; };", "F<0>::type(1)", "'type' is defined by itself"},
 		{"template <int N> struct F { static constexpr constant int v = F<N>::v; };", "F<0>::v", "'v' is defined by itself"},
 		{"constant int a = a;", "a", "'a' is defined by itself"},
+		{"template <int N = Q(1).x> struct Q { int x; Q(int y) : x(y) {} };", "Q<>(1).x", "more than 400 deep"},
+		{"template <class T> struct Q { T x; }; template <class T> Q(T) -> decltype(Q(T()));", "Q(1).x",
+			"more than 400 deep"},
 	} {
 		text := c.pre + "\nkernel void k(device float *out [[buffer(0)]]) { out[0] = float(" + c.use + "); }\n"
 		_, err := msl.Compile(msl.Source{Name: "test", Text: text}, msl.Options{})

@@ -1,5 +1,7 @@
 package msl
 
+import "slices"
+
 // placeholder returns the class template that a type names without its arguments where they are deduced from an
 // initialiser; nil for other types.
 func (g *gen) placeholder(x *TypeExpr) *tmplInfo {
@@ -110,7 +112,11 @@ func (g *gen) deduceClass(tm *tmplInfo, args []value, at Pos) qtype {
 	if ent := g.c.find(tm.env, guidePrefix+tm.name, 0); ent != nil {
 		guides = ent.funcs
 	}
-	all := append(g.ctorGuides(tm), guides...)
+	if !g.c.enter(at) { // a guide may need the template itself
+		return badType
+	}
+	defer g.c.leave()
+	all := append(slices.Clip(g.ctorGuides(tm)), guides...)
 	inst, why := g.resolve(all, nil, args, nil, false)
 	if inst == nil && len(guides) > 0 { // of equals a guide that is written goes before a constructor
 		inst, _ = g.resolve(guides, nil, args, nil, true)

@@ -344,6 +344,10 @@ func targEntity(name string, a targ) *entity {
 // fill completes arguments with defaults and packs: given explicit ones and what was deduced. It reports the first
 // parameter that has no argument.
 func (g *gen) fill(d *deduction, at Pos) (missing string, ok bool) {
+	if !g.c.enter(at) { // a default argument may need the template itself
+		return "", false
+	}
+	defer g.c.leave()
 	for i, p := range d.params {
 		if p.Pack || d.set[i] {
 			continue
