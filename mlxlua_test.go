@@ -288,7 +288,8 @@ func TestValuesWithoutCounterpart(t *testing.T) {
 	s := open(t, mlxlua.Options{})
 	loop := map[string]any{}
 	loop["list"] = []any{loop}
-	require.ErrorContains(t, s.Set("x", loop), "[set] x: a Go value is nested deeper than 200 levels: does it hold itself?")
+	require.ErrorContains(t, s.Set("x", loop),
+		"[set] x: a Go value is nested deeper than 200 levels: does it hold itself?")
 	require.ErrorContains(t, s.Set("x", (*mlxlua.Array)(nil)), "[set] x: a nil *Array has no counterpart in Lua")
 	require.ErrorContains(t, s.Set("x", mlxlua.Func(nil)), "[set] x: a nil Func has no counterpart in Lua")
 	_, err := s.Run(context.Background(), "script", `return x`, loop)
