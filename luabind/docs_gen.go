@@ -17,7 +17,7 @@ var docs = map[string]string{
 		"dimensions stay as ones. Of no elements it is false.",
 	"AppendNumber": "AppendNumber appends v's bytes as an element of dtype d: rounded once,\n" +
 		"the fraction dropped for an integer dtype, for which a number out of range is an\n" +
-		"error.",
+		"error; for uint64, negative ones count modulo 2^64.",
 	"Arange": "Arange is the numbers start, start+step, ... before stop, along one axis:\n" +
 		"ceil((stop-start)/step) of them, none if that is negative. Element i is start +\n" +
 		"i*step, computed in 64-bit integers or floats and rounded to d once. A step of\n" +
