@@ -42,7 +42,8 @@ func compileChunk(src io.Reader, name string) (proto *lua.FunctionProto, err err
 
 // mender rewrites a syntax tree in place. What it upholds: no backward jump lands on a jump, since gopher-lua would
 // take the distance of that jump for a label (its issue 540); loops over iterators initialise generator, state and
-// control (514); only a register is ever the object of an assignment to a field (310, 524).
+// control (514); only a register is ever the object of an assignment to a field (310, 524); values that are assigned
+// together to variables have been computed before the first is assigned (440).
 type mender struct {
 	name  string
 	depth int
@@ -71,6 +72,9 @@ func (m *mender) block(in []ast.Stmt) []ast.Stmt {
 	out := make([]ast.Stmt, 0, len(in))
 	for i, s := range in {
 		m.stmt(s)
+		if a, ok := s.(*ast.AssignStmt); ok {
+			s = together(a)
+		}
 		out = append(out, s)
 		if _, ok := s.(*ast.LabelStmt); ok && i+1 < len(in) {
 			if _, again := in[i+1].(*ast.LabelStmt); !again {
@@ -103,6 +107,40 @@ func startsWithJump(b []ast.Stmt) bool {
 		return constant && truth
 	}
 	return false
+}
+
+// together makes `do local v, w = 1, 2; a, b = v, w end` of `a, b = 1, 2`: gopher-lua computes a value in the register
+// of the variable that gets it, where the values after it find it instead of the old one.
+func together(a *ast.AssignStmt) ast.Stmt {
+	variables := map[string]bool{}
+	for _, l := range a.Lhs {
+		if v, ok := l.(*ast.IdentExpr); ok {
+			variables[v.Value] = true
+		}
+	}
+	if len(a.Lhs) == 1 || len(variables) == 0 {
+		return a
+	}
+	values := &ast.LocalAssignStmt{Exprs: a.Rhs}
+	set := &ast.AssignStmt{Lhs: a.Lhs}
+	for i, l := range a.Lhs {
+		name := fmt.Sprintf("(value %d)", i+1)
+		values.Names = append(values.Names, name)
+		value := &ast.IdentExpr{Value: name}
+		value.SetLine(l.Line())
+		set.Rhs = append(set.Rhs, value)
+		if get, ok := l.(*ast.AttrGetExpr); ok {
+			if v, ok := get.Object.(*ast.IdentExpr); ok && variables[v.Value] {
+				get.Object = copied(v) // the table that it was, not what is being assigned
+			}
+		}
+	}
+	do := &ast.DoBlockStmt{Stmts: []ast.Stmt{values, set}}
+	values.SetLine(a.Line())
+	set.SetLine(a.Line())
+	do.SetLine(a.Line())
+	do.SetLastLine(a.LastLine())
+	return do
 }
 
 // noop is `do local _ end`: one instruction that is no jump.
@@ -311,13 +349,18 @@ func manyValues(e ast.Expr) bool {
 	return false
 }
 
-// inRegister wraps the object of a field assignment where its code could end by loading a constant, which gopher-lua
-// would drop: x becomes ({x})[1], which has the same value.
+// inRegister copies the object of a field assignment where its code could end by loading a constant, which gopher-lua
+// would drop.
 func inRegister(e ast.Expr) ast.Expr {
 	switch e.(type) {
 	case *ast.IdentExpr, *ast.AttrGetExpr, *ast.FuncCallExpr:
 		return e
 	}
+	return copied(e)
+}
+
+// copied is ({e})[1], which has e's value in a register of its own.
+func copied(e ast.Expr) ast.Expr {
 	table := &ast.TableExpr{Fields: []*ast.Field{{Value: e}}}
 	table.SetLine(e.Line())
 	one := &ast.NumberExpr{Value: "1"}

@@ -13,9 +13,16 @@ import (
 // maxDepth bounds the nesting of trees, so that a table that contains itself is an error.
 const maxDepth = 200
 
+// maxLeaves bounds the arrays of a tree: tables that hold one table twice, level upon level, have more than memory
+// holds.
+const maxLeaves = 1 << 20
+
 // flatten lists the arrays of a tree in the order of its keys.
 func flatten(v lua.LValue, depth int, out []*tensor.Array) ([]*tensor.Array, error) {
 	if x, ok := array(v); ok {
+		if len(out) == maxLeaves {
+			return nil, fmt.Errorf("a tree has more than %d arrays: does it hold one table in many places?", maxLeaves)
+		}
 		return append(out, x), nil
 	}
 	t, ok := v.(*lua.LTable)

@@ -131,3 +131,7 @@ local function again() return (("x"):gsub("x", again)) end
 fails("stack overflow: Go and Lua functions call each other too deeply", again)
 local function sorted() table.sort({2, 1}, sorted) end
 fails("stack overflow: Go and Lua functions call each other too deeply", sorted)
+-- a tree that holds one table twice, forty times over
+local tree = {mx.array(1)}
+for _ = 1, 40 do tree = {tree, tree} end
+fails("a tree has more than 1048576 arrays: does it hold one table in many places?", mx.eval, tree)
