@@ -75,7 +75,7 @@ func (p *program) loop(in lineReader) int {
 		}
 		var status int
 		var exit bool
-		if missing, status, exit = p.evaluate(src); missing != nil {
+		if status, exit, missing = p.evaluate(src); missing != nil {
 			continue
 		}
 		in.remember(pending.String())
@@ -88,7 +88,7 @@ func (p *program) loop(in lineReader) int {
 
 // evaluate runs an input and prints its values. Errors are printed and the session goes on; os.exit ends it. missing
 // says why the input is only the beginning of one, which is not printed.
-func (p *program) evaluate(src string) (missing error, status int, exit bool) {
+func (p *program) evaluate(src string) (status int, exit bool, missing error) {
 	incomplete := false
 	err := p.interruptible(func(ctx context.Context) error {
 		values, more, err := p.s.Eval(ctx, src)
@@ -110,18 +110,18 @@ func (p *program) evaluate(src string) (missing error, status int, exit bool) {
 		return nil
 	})
 	if err == nil {
-		return nil, 0, false
+		return 0, false, nil
 	}
 	if incomplete {
-		return err, 0, false
+		return 0, false, err
 	}
 	var se *luabind.ScriptError
 	if errors.As(err, &se) && se.Exit != nil {
 		p.exited = true
-		return nil, *se.Exit, true
+		return *se.Exit, true, nil
 	}
 	fmt.Fprintln(p.stderr, err)
-	return nil, 0, false
+	return 0, false, nil
 }
 
 // lines is an editor with history on a terminal, and plain lines elsewhere.
