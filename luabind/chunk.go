@@ -253,6 +253,7 @@ func (m *mender) table(t *ast.TableExpr) {
 			items++
 		} else {
 			f.Key = m.expr(f.Key)
+			f.Value = oneValue(f.Value) // gopher-lua takes a last call for items, though it has a key
 		}
 		f.Value = m.expr(f.Value)
 	}
@@ -286,13 +287,7 @@ func foldLogical(e *ast.LogicalOpExpr) ast.Expr {
 	if truth == (e.Operator == "or") {
 		return e.Lhs
 	}
-	switch r := e.Rhs.(type) {
-	case *ast.FuncCallExpr:
-		r.AdjustRet = true
-	case *ast.Comma3Expr:
-		r.AdjustRet = true
-	}
-	return e.Rhs
+	return oneValue(e.Rhs)
 }
 
 // constantTruth says whether a literal counts as true, and whether e is a literal.
@@ -312,6 +307,17 @@ func boolean(v bool, line int) ast.Expr {
 		e = &ast.TrueExpr{}
 	}
 	e.SetLine(line)
+	return e
+}
+
+// oneValue makes a call, or `...`, give one value wherever it stands.
+func oneValue(e ast.Expr) ast.Expr {
+	switch e := e.(type) {
+	case *ast.FuncCallExpr:
+		e.AdjustRet = true
+	case *ast.Comma3Expr:
+		e.AdjustRet = true
+	}
 	return e
 }
 

@@ -164,7 +164,7 @@ func breaks(s ast.Stmt) bool {
 	return false
 }
 
-// itemsPerFlush is how many positional items of a table constructor gopher-lua keeps in registers before it stores them.
+// itemsPerFlush is how many positional items of a table constructor gopher-lua keeps in registers, then stores.
 const itemsPerFlush = 50
 
 // betweenFlushes orders the fields of a table constructor so that what follows a full batch of positional items is
