@@ -26,9 +26,9 @@ func TestAssignedTogether(t *testing.T) {
 			local function h(a) local b = 5; a = g(a), 2; return a, b end return h(3)`, "6 5", mul},
 	})
 	for src, want := range map[string]string{
-		`local t = {}; g, t.y = 1, 2; return g, t.y`:                                        "1 2",
-		`local t, up, u, v = {}, 0, 1, 2; (function() up, t.y = u, v end)() return up, t.y`: "1 2",
-		`local t = {}; t.a, g, t.b, h = 1, 2, 3; return t.a, g, t.b, h`:                     "1 2 3 nil",
+		`local t = {}; g, t.y = 1, 2; return g, t.y`:                                                       "1 2",
+		`local t, up, u, v = {}, 0, 1, 2; (function() up, t.y = u, v end)() return up, t.y`:                "1 2",
+		`local t = {}; t.a, g, t.b, h = 1, 2, 3; return t.a, g, t.b, h`:                                    "1 2 3 nil",
 		`local t, i = {1, 2}, 1; i, t[i] = i + 1, 20; return i, t[1]`:                                      "2 20",
 		`local t, i = {1, 2}, 1; t[i], i = 20, i + 1; return i, t[1]`:                                      "2 20",
 		`local u = {n = 1}; local old = u; u, u.n = {n = 9}, 7; return old.n, u.n`:                         "7 9",
