@@ -42,8 +42,7 @@ func compileChunk(src io.Reader, name string) (proto *lua.FunctionProto, err err
 
 // mender rewrites a syntax tree in place. What it upholds: no backward jump lands on a jump, since gopher-lua would
 // take the distance of that jump for a label (its issue 540); loops over iterators initialise generator, state and
-// control (514); only a register is ever the object of an assignment to a field (310, 524); values that are assigned
-// together to variables have been computed before the first is assigned (440).
+// control (514); only a register is ever the object of an assignment to a field (310, 524); and the rules of rules.go.
 type mender struct {
 	name  string
 	depth int
@@ -72,8 +71,18 @@ func (m *mender) block(in []ast.Stmt) []ast.Stmt {
 	out := make([]ast.Stmt, 0, len(in))
 	for i, s := range in {
 		m.stmt(s)
-		if a, ok := s.(*ast.AssignStmt); ok {
-			s = together(a)
+		if m.err != nil {
+			return nil
+		}
+		switch a := s.(type) {
+		case *ast.AssignStmt:
+			s = assignment(a)
+		case *ast.LocalAssignStmt:
+			outsideItself(a)
+		case *ast.GenericForStmt:
+			s = iterators(a)
+		case *ast.GotoStmt:
+			s = leaving(a)
 		}
 		out = append(out, s)
 		if _, ok := s.(*ast.LabelStmt); ok && i+1 < len(in) {
@@ -87,7 +96,7 @@ func (m *mender) block(in []ast.Stmt) []ast.Stmt {
 
 // loopBody mends the body of a loop whose head a backward jump reaches.
 func (m *mender) loopBody(in []ast.Stmt, line int) []ast.Stmt {
-	out := m.block(in)
+	out := closedByBreak(m.block(in), line)
 	if startsWithJump(out) {
 		out = append([]ast.Stmt{noop(line)}, out...)
 	}
@@ -107,40 +116,6 @@ func startsWithJump(b []ast.Stmt) bool {
 		return constant && truth
 	}
 	return false
-}
-
-// together makes `do local v, w = 1, 2; a, b = v, w end` of `a, b = 1, 2`: gopher-lua computes a value in the register
-// of the variable that gets it, where the values after it find it instead of the old one.
-func together(a *ast.AssignStmt) ast.Stmt {
-	variables := map[string]bool{}
-	for _, l := range a.Lhs {
-		if v, ok := l.(*ast.IdentExpr); ok {
-			variables[v.Value] = true
-		}
-	}
-	if len(a.Lhs) == 1 || len(variables) == 0 {
-		return a
-	}
-	values := &ast.LocalAssignStmt{Exprs: a.Rhs}
-	set := &ast.AssignStmt{Lhs: a.Lhs}
-	for i, l := range a.Lhs {
-		name := fmt.Sprintf("(value %d)", i+1)
-		values.Names = append(values.Names, name)
-		value := &ast.IdentExpr{Value: name}
-		value.SetLine(l.Line())
-		set.Rhs = append(set.Rhs, value)
-		if get, ok := l.(*ast.AttrGetExpr); ok {
-			if v, ok := get.Object.(*ast.IdentExpr); ok && variables[v.Value] {
-				get.Object = copied(v) // the table that it was, not what is being assigned
-			}
-		}
-	}
-	do := &ast.DoBlockStmt{Stmts: []ast.Stmt{values, set}}
-	values.SetLine(a.Line())
-	set.SetLine(a.Line())
-	do.SetLine(a.Line())
-	do.SetLastLine(a.LastLine())
-	return do
 }
 
 // noop is `do local _ end`: one instruction that is no jump.
@@ -188,7 +163,7 @@ func (m *mender) stmt(s ast.Stmt) {
 		if s.Step != nil {
 			s.Step = m.expr(s.Step)
 		}
-		s.Stmts = m.block(s.Stmts) // FORLOOP is no jump: nothing misreads its target
+		s.Stmts = closedByBreak(m.block(s.Stmts), s.Line()) // FORLOOP is no jump: nothing misreads its target
 	case *ast.GenericForStmt:
 		m.exprs(s.Exprs)
 		s.Names = iteratorNames(s)
@@ -272,11 +247,13 @@ func (m *mender) expr(e ast.Expr) ast.Expr {
 
 func (m *mender) table(t *ast.TableExpr) {
 	items := 0
+	t.Fields = betweenFlushes(t.Fields)
 	for _, f := range t.Fields {
 		if f.Key == nil {
 			items++
 		} else {
 			f.Key = m.expr(f.Key)
+			f.Value = oneValue(f.Value) // gopher-lua takes a last call for items, though it has a key
 		}
 		f.Value = m.expr(f.Value)
 	}
@@ -310,13 +287,7 @@ func foldLogical(e *ast.LogicalOpExpr) ast.Expr {
 	if truth == (e.Operator == "or") {
 		return e.Lhs
 	}
-	switch r := e.Rhs.(type) {
-	case *ast.FuncCallExpr:
-		r.AdjustRet = true
-	case *ast.Comma3Expr:
-		r.AdjustRet = true
-	}
-	return e.Rhs
+	return oneValue(e.Rhs)
 }
 
 // constantTruth says whether a literal counts as true, and whether e is a literal.
@@ -336,6 +307,17 @@ func boolean(v bool, line int) ast.Expr {
 		e = &ast.TrueExpr{}
 	}
 	e.SetLine(line)
+	return e
+}
+
+// oneValue makes a call, or `...`, give one value wherever it stands.
+func oneValue(e ast.Expr) ast.Expr {
+	switch e := e.(type) {
+	case *ast.FuncCallExpr:
+		e.AdjustRet = true
+	case *ast.Comma3Expr:
+		e.AdjustRet = true
+	}
 	return e
 }
 

@@ -303,32 +303,3 @@ func logical(r *rand.Rand, depth int) (expr, value string) {
 	}
 	return "(" + l + " or " + right + ")", rv
 }
-
-// Issue 440: of several values that are assigned together, one that goes to a local variable is computed in its
-// register, where the values after it find it in place of the old one.
-func TestAssignedTogether(t *testing.T) {
-	checkFaults(t, []fault{
-		{"exchange", `local a, b = 1, 2; a, b = b, a; return a, b`, "2 1", "2 2"},
-		{"sum and product", `local x, y = 3, 4; x, y = x + y, x * y; return x, y`, "7 12", "7 28"},
-		{"index", `local t, i = {1, 2, 3}, 1; i, t[2] = i + 1, i; return i, t[2]`, "2 1", "2 2"},
-	})
-	for src, want := range map[string]string{
-		`local t, i = {1, 2}, 1; i, t[i] = i + 1, 20; return i, t[1]`:                                      "2 20",
-		`local t, i = {1, 2}, 1; t[i], i = 20, i + 1; return i, t[1]`:                                      "2 20",
-		`local u = {n = 1}; local old = u; u, u.n = {n = 9}, 7; return old.n, u.n`:                         "7 9",
-		`local u = {n = 1}; local old = u; u.n, u = 7, {n = 9}; return old.n, u.n`:                         "7 9",
-		`local m, n = 1; m, n = n, m; return m, n`:                                                         "nil 1",
-		`a, b = 1, 2; a, b = b, a; return a, b`:                                                            "2 1",
-		`local a, b = 1, 2; (function() a, b = b, a end)(); return a, b`:                                   "2 1",
-		`local a, b, c = 1, 2, 3; a, b, c = c, (function() return a, b end)(); return a, b, c`:             "3 1 2",
-		`local a, b = 1, 2; local n = 0; a, b = b, a, (function() n = n + 1 end)(); return a, b, n`:        "2 1 1",
-		`local a, b = 1, 2; while true do a, b = b, a; if a == 1 then break end end return a, b`:           "1 2",
-		`local a, b = 1, 2; for _ = 1, 3 do a, b = b, a end return a, b`:                                   "2 1",
-		`local a, b = 1, 2; local f = function(...) a, b = ... end; f(5, 6); return a, b`:                  "5 6",
-		`local t, k = {}, 2; k, t[k], t[k + 1] = 10, "a", "b"; return k, t[2], t[3], t[10] == nil`:         "10 a b true",
-		`local a = {1, 2}; a[1], a[2] = a[2], a[1]; return a[1], a[2]`:                                     "2 1",
-		`local s = {}; local x, y = 0, 1; while y < 50 do s[#s + 1] = x; x, y = y, x + y end return #s, x`: "9 34",
-	} {
-		require.Equal(t, want, outcome(t, src, true), src)
-	}
-}

@@ -233,6 +233,7 @@ func (s *State) openLibraries(opt Options) {
 	s.replaceLoaders(opt)
 	s.guardLibraries()
 	s.openCollector()
+	s.openToNumber()
 	s.stdout = opt.Stdout
 	if s.stdout == nil {
 		s.stdout = os.Stdout
