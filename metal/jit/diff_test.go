@@ -236,11 +236,15 @@ func TestRandomPrograms(t *testing.T) {
 	var next atomic.Uint64
 	next.Store(*fuzzSeed)
 	start := time.Now()
+	enough := int64(80)
+	if testing.Short() {
+		enough = 20
+	}
 	over := func() bool {
 		if *fuzzTime > 0 {
 			return time.Since(start) > *fuzzTime || failed.Load() >= 10
 		}
-		return done.Load() >= 80 || failed.Load() > 0
+		return done.Load() >= enough || failed.Load() > 0
 	}
 	var wg sync.WaitGroup
 	var mu sync.Mutex

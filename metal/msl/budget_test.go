@@ -22,6 +22,9 @@ func chain(n int, line func(i int) string) string {
 // Small texts can ask for endless work. Each is refused with a code, or compiles: what it costs is counted, so the
 // test needs no clock.
 func TestBudgets(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine that works up to its limits: slow under the race detector, which learns nothing from it")
+	}
 	const k = "kernel void k(device int *x) { x[0] = %s; }"
 	double := func(i int) string { return fmt.Sprintf("#define A%d A%d A%d", i, i-1, i-1) }
 	value := func(v string) string { return fmt.Sprintf(k, v) }

@@ -15,8 +15,11 @@ import (
 // TestProgramsCompileAndEnd: texts are right, in bounds but for a few, and come out the same however workers share
 // them.
 func TestProgramsCompileAndEnd(t *testing.T) {
-	faults := 0
-	for seed := range uint64(100) {
+	faults, programs := 0, uint64(100)
+	if testing.Short() {
+		programs = 30
+	}
+	for seed := range programs {
 		c := difftest.New(seed)
 		mod, err := msl.Compile(msl.Source{Name: "k", Text: c.Text}, msl.Options{Float64: true})
 		if err != nil {

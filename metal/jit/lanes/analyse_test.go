@@ -59,7 +59,7 @@ func check(t *testing.T, k *kir.Kernel, l launch, buffers map[int][]byte) [5]int
 // against every value.
 func TestClaimsHoldInRandomPrograms(t *testing.T) {
 	var seen [5]int
-	for seed := range uint64(*rounds) {
+	for seed := range programs() {
 		g := newGenerator(seed)
 		k := g.Kernel()
 		in := randomInput(g)

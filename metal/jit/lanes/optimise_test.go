@@ -14,6 +14,14 @@ import (
 
 var rounds = flag.Int("rounds", 400, "random programs to run")
 
+// programs is how many random programs a test runs.
+func programs() uint64 {
+	if testing.Short() {
+		return uint64(*rounds+3) / 4
+	}
+	return uint64(*rounds)
+}
+
 // run executes a kernel and returns its output.
 func run(t *testing.T, k *kir.Kernel, threads, width int, in []byte) []byte {
 	p, err := interp.Prepare(k, nil)
@@ -33,7 +41,7 @@ func randomInput(g *generator) []byte {
 }
 
 func TestOptimiseKeepsMeaning(t *testing.T) {
-	for seed := range uint64(*rounds) {
+	for seed := range programs() {
 		g := newGenerator(seed)
 		k := g.Kernel()
 		before := k.String()

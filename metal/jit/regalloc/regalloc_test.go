@@ -296,7 +296,11 @@ func TestRandom(t *testing.T) {
 func randomLists(t *testing.T, a *regalloc.Allocator) {
 	const half = 4000
 	class := func(v int32) int { return int(v) / half }
-	for seed := range uint64(1500) {
+	lists := uint64(1500)
+	if testing.Short() {
+		lists = 300
+	}
+	for seed := range lists {
 		rnd := rand.New(rand.NewPCG(seed, 3))
 		l := random(rnd, 10+rnd.IntN(300), 1+rnd.IntN(30), half)
 		r := a.Run(l, []regalloc.Class{{Count: half, Regs: []uint8{3, 5, 7, 9, 11}, Slot: 8},
