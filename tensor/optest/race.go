@@ -1,0 +1,6 @@
+//go:build race
+
+package optest
+
+// underRace says that the race detector watches. It slows compilers down ten times, and the values do not interest it.
+const underRace = true
