@@ -3,25 +3,37 @@ package jit
 import (
 	"runtime"
 	"runtime/debug"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// fakeProcessor has a clock that only others' turns and sleeping move.
+// fakeProcessor has a clock that only calls, others' turns and sleeping move.
 type fakeProcessor struct {
 	processor
 	clock         time.Time
-	other         time.Duration // what others do in a turn
+	want          int           // how many turns others want
+	other         time.Duration // what others do in one
+	look          time.Duration // what a turn takes that nobody wants
 	marks         time.Duration // how much longer the collector marks, if somebody sleeps
 	turns, asleep int
 }
 
 func newFakeProcessor() *fakeProcessor {
-	f := &fakeProcessor{clock: time.Unix(1, 0), other: 100 * time.Nanosecond}
+	f := &fakeProcessor{clock: time.Unix(1, 0), look: 200 * time.Nanosecond}
 	f.now = func() time.Time { return f.clock }
-	f.gosched = func() { f.turns++; f.clock = f.clock.Add(f.other) }
+	f.queued = func() bool { return f.want > 0 }
+	f.gosched = func() {
+		f.turns++
+		if f.want > 0 {
+			f.clock = f.clock.Add(f.other)
+			f.want--
+		} else {
+			f.clock = f.clock.Add(f.look)
+		}
+	}
 	f.sleep = func(d time.Duration) { f.asleep++; f.clock = f.clock.Add(d); f.marks -= d }
 	f.marking = func() bool { return f.marks > 0 }
 	return f
@@ -35,54 +47,66 @@ func (f *fakeProcessor) call(s *share, took time.Duration) (turns, asleep int) {
 	return f.turns, f.asleep
 }
 
-// TestGivesWay: once for each call if nobody wants the processor, often if others want it for a moment each time, and
-// if they want it for long the worker goes on for as long before it gives way again.
+// calls is how often others had a turn after each of n calls.
+func (f *fakeProcessor) calls(s *share, n int) (turns []int) {
+	for range n {
+		t, _ := f.call(s, callTime)
+		turns = append(turns, t)
+	}
+	return turns
+}
+
+// TestGivesWay: to all who are queued, but not for longer than a call; if others take long the worker goes on for as
+// long before it gives way again.
 func TestGivesWay(t *testing.T) {
 	f := newFakeProcessor()
 	s := &share{processor: &f.processor}
-	for range 3 {
-		n, asleep := f.call(s, callTime)
-		require.Equal(t, [2]int{1, 0}, [2]int{n, asleep})
-	}
-	f.other = 2 * time.Microsecond // the collector sweeps a span
-	for range 3 {
-		n, _ := f.call(s, callTime)
-		require.Equal(t, turns, n)
-	}
-	require.Equal(t, 3*100*time.Nanosecond+3*turns*f.other, s.away)
-	f.other = 3 * callTime
-	var all []int
-	for range 8 {
-		n, _ := f.call(s, callTime)
-		all = append(all, n)
-	}
-	require.Equal(t, []int{1, 0, 0, 1, 0, 0, 1, 0}, all)
+	f.want, f.other = 15, time.Microsecond // the collector sweeps a span in each
+	require.Equal(t, []int{15, 1}, f.calls(s, 2))
+	require.Equal(t, 15*f.other+f.look, s.away)
+	f.want, f.other = 90, 2*time.Microsecond
+	require.Equal(t, []int{50, 40, 1}, f.calls(s, 3))
+	f.want, f.other = 3, 3*callTime
+	require.Equal(t, []int{1, 0, 0, 1, 0, 0, 1, 0}, f.calls(s, 8))
+}
+
+// TestLooksSeldom: while nobody is queued giving way takes a hundredth of the time, whatever it costs.
+func TestLooksSeldom(t *testing.T) {
+	f := newFakeProcessor()
+	s := &share{processor: &f.processor}
+	require.Equal(t, []int{1, 1, 1}, f.calls(s, 3))
+	f.look = 4 * time.Microsecond
+	require.Equal(t, []int{1, 0, 0, 0, 1, 0, 0, 0, 1}, f.calls(s, 9))
+	f.want, f.other = 1, time.Microsecond
+	require.Equal(t, []int{1, 0, 0, 1}, f.calls(s, 4)) // who is queued does not wait
 }
 
 // TestSleepsForTheCollector: as long as it marks but not longer than mostSleep, and only then as long again; whether it
-// does is asked only where somebody had a turn or a call took long.
+// does is asked only where others had a turn, a call took long or another worker sleeps.
 func TestSleepsForTheCollector(t *testing.T) {
 	f := newFakeProcessor()
 	s := &share{processor: &f.processor}
 	f.marks = 10 * callTime
 	_, asleep := f.call(s, callTime)
 	require.Zero(t, asleep)
-	_, asleep = f.call(s, 3*callTime)
+	f.processor.asleep.Add(1)
+	_, asleep = f.call(s, callTime)
 	require.Equal(t, 10, asleep)
-	f.marks, f.other = callTime, callTime
-	for range 4 { // a call and a turn of the others each
-		_, asleep = f.call(s, callTime)
+	f.processor.asleep.Add(-1)
+	f.marks = callTime
+	for range 3 {
+		_, asleep = f.call(s, 3*callTime)
 		require.Zero(t, asleep)
 	}
-	f.clock = f.clock.Add(2 * callTime)
-	_, asleep = f.call(s, callTime)
+	_, asleep = f.call(s, 3*callTime)
 	require.Equal(t, 1, asleep)
-	f.marks, f.other = time.Hour, time.Microsecond
+	f.marks, f.other = time.Hour, 10*time.Microsecond
 	for range 3 {
-		f.clock = f.clock.Add(mostSleep)
+		f.clock, f.want = f.clock.Add(mostSleep), 1
 		_, asleep = f.call(s, callTime)
 		require.Equal(t, int(mostSleep/callTime), asleep)
 		for range 20 {
+			f.want = 1
 			_, asleep = f.call(s, callTime)
 			require.Zero(t, asleep)
 		}
@@ -92,20 +116,33 @@ func TestSleepsForTheCollector(t *testing.T) {
 // TestFewSleep: of many workers only some sleep at once.
 func TestFewSleep(t *testing.T) {
 	f := newFakeProcessor()
-	f.other = time.Microsecond
 	depth, deepest := 0, 0
 	f.sleep = func(d time.Duration) {
 		f.clock = f.clock.Add(d)
 		if depth++; depth <= 2*sleepers { // another worker meanwhile
-			(&share{processor: &f.processor}).yield(f.clock, callTime)
+			(&share{processor: &f.processor}).yield(f.clock, 3*callTime)
 			deepest = max(deepest, depth)
 		}
 		f.marks, depth = f.marks-d, depth-1
 	}
 	f.marks = callTime
-	(&share{processor: &f.processor}).yield(f.clock, callTime)
+	(&share{processor: &f.processor}).yield(f.clock, 3*callTime)
 	require.Equal(t, sleepers, deepest)
 	require.Zero(t, f.processor.asleep.Load())
+}
+
+// TestQueueIsSeen: goroutines that wait for a processor are known, and when there are none.
+func TestQueueIsSeen(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for end := time.Now().Add(time.Minute); queued(); runtime.Gosched() { // those of other tests
+		require.True(t, time.Now().Before(end))
+	}
+	var ran atomic.Bool
+	go ran.Store(true)
+	for !ran.Load() { // one of the runtime's may have its turn first
+		require.True(t, queued())
+		runtime.Gosched()
+	}
 }
 
 // TestMarkingIsSeen: what the collector does is known while it marks, and over when a collection has returned. Go's own
