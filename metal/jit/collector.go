@@ -43,13 +43,23 @@ var countSamples = sync.Pool{New: func() any {
 	return &[]metrics.Sample{{Name: "/gc/cycles/total:gc-cycles"}, {Name: "/sched/pauses/stopping/gc:seconds"}}
 }}
 
-func count() (c counts) {
+func count() counts {
 	s := countSamples.Get().(*[]metrics.Sample)
 	defer countSamples.Put(s)
 	metrics.Read(*s)
-	c.collections = (*s)[0].Value.Uint64()
-	for _, n := range (*s)[1].Value.Float64Histogram().Counts {
-		c.pauses += n
+	return counts{collections: number((*s)[0].Value, 0), pauses: number((*s)[1].Value, 0)}
+}
+
+// number is a metric's value, how many there are in a histogram, or what is given where this Go has no such metric.
+func number(v metrics.Value, none uint64) (n uint64) {
+	switch v.Kind() {
+	case metrics.KindUint64:
+		return v.Uint64()
+	case metrics.KindFloat64Histogram:
+		for _, c := range v.Float64Histogram().Counts {
+			n += c
+		}
+		return n
 	}
-	return c
+	return none
 }

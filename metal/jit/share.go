@@ -105,5 +105,5 @@ func queued() bool {
 	s := queuedSamples.Get().(*[]metrics.Sample)
 	defer queuedSamples.Put(s)
 	metrics.Read(*s)
-	return (*s)[0].Value.Uint64() > 0
+	return number((*s)[0].Value, 1) > 0
 }

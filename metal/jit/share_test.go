@@ -3,6 +3,7 @@ package jit
 import (
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -143,6 +144,14 @@ func TestQueueIsSeen(t *testing.T) {
 		require.True(t, queued())
 		runtime.Gosched()
 	}
+}
+
+// TestNumbers: a metric that this Go does not have is no panic.
+func TestNumbers(t *testing.T) {
+	s := []metrics.Sample{{Name: "/sched/gomaxprocs:threads"}, {Name: "/none:none"}}
+	metrics.Read(s)
+	require.Equal(t, uint64(runtime.GOMAXPROCS(0)), number(s[0].Value, 7))
+	require.Equal(t, uint64(7), number(s[1].Value, 7))
 }
 
 // TestMarkingIsSeen: what the collector does is known while it marks, and over when a collection has returned. Go's own
