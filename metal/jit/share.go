@@ -57,9 +57,9 @@ func (s *share) yield(now time.Time, took time.Duration) time.Time {
 	return back
 }
 
-// giveWay gives way until nobody is queued any more, or others have had as long as a call. The collector gives way after
-// each span of memory it has swept, which takes 1 us: if the next span waited for a call each time, a heap of a few MB
-// would take 10 ms.
+// giveWay gives way until nobody is queued any more, or others have had as long as a call. The collector gives way
+// after each span of memory it has swept, which takes 1 us: if the next span waited for a call each time, a heap of a
+// few MB would take 10 ms.
 func (s *share) giveWay(now time.Time) (back time.Time) {
 	back = now
 	for s.queued() && back.Sub(now) < callTime {
