@@ -71,8 +71,8 @@ func (s *share) giveWay(now time.Time) (back time.Time) {
 		back = s.now()
 		s.look = back.Add(lookCost * back.Sub(now))
 	}
-	if away := back.Sub(now); away > long {
-		s.busy = back.Add(away)
+	if away := back.Sub(now); away > long { // somebody had a turn, queued or not
+		s.busy, s.look = back.Add(away), time.Time{}
 	}
 	return back
 }

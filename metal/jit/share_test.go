@@ -80,6 +80,8 @@ func TestLooksSeldom(t *testing.T) {
 	require.Equal(t, []int{1, 0, 0, 0, 1, 0, 0, 0, 1}, f.calls(s, 9))
 	f.want, f.other = 1, time.Microsecond
 	require.Equal(t, []int{1, 0, 0, 1}, f.calls(s, 4)) // who is queued does not wait
+	f.clock, f.look = f.clock.Add(time.Second), 2*callTime
+	require.Equal(t, []int{1, 0, 1, 0, 1}, f.calls(s, 5)) // who was not, but had a turn for long, may come again
 }
 
 // TestSleepsForTheCollector: as long as it marks but not longer than mostSleep, and only then as long again; whether it
