@@ -134,6 +134,7 @@ func Prepare(k *kir.Kernel, files []string, o Options) (*Program, error) {
 	if level > best {
 		return nil, fmt.Errorf("no %s on this processor", level)
 	}
+	goCollector.watch()
 	return &Program{kernel: k, files: files, level: level, pairAlways: o.PairAlways,
 		pastAlways: o.PastAlways, coarseLives: o.CoarseLives, before: o.BeforeCompile,
 		procs: runtime.GOMAXPROCS(0)}, nil

@@ -180,7 +180,7 @@ func (r *Run) Work() {
 	if r.plan.Total == 0 || r.next.Load() >= r.plan.Total || r.over(0) {
 		return
 	}
-	w := worker{run: r}
+	w := worker{run: r, share: share{processor: &goProcessor}}
 	defer w.end(debug.SetPanicOnFault(true))
 	if r.waits {
 		w.takeTurns()
@@ -192,30 +192,11 @@ func (r *Run) Work() {
 // worker is a goroutine's part in a Run.
 type worker struct {
 	run    *Run
-	groups [2]*group     // for whole threadgroups, and others
-	alive  []*group      // suspended threadgroups
-	inCode *group        // what runs
-	fuel   int64         // for a call, 0 at first
-	until  time.Time     // no yielding before
-	away   time.Duration // time in which others had the processor
-}
-
-// yield lets other goroutines run, at the end of a call that took about callTime. Without it they wait for the
-// scheduler's slices of 10 ms wherever kernels have all processors, and a collector that gives way after each span it
-// sweeps takes a second. Who was away for long goes on for as long, so that a kernel has its share beside goroutines
-// that never give way.
-func (w *worker) yield(now time.Time) time.Time {
-	if now.Before(w.until) {
-		return now
-	}
-	runtime.Gosched()
-	back := time.Now()
-	away := back.Sub(now)
-	w.away += away
-	if away > long {
-		w.until = back.Add(away)
-	}
-	return back
+	groups [2]*group // for whole threadgroups, and others
+	alive  []*group  // suspended threadgroups
+	inCode *group    // what runs
+	fuel   int64     // for a call, 0 at first
+	share
 }
 
 // end gives the worker's memory back. Code that touched memory that is not there makes a panic, which ends here as an
@@ -321,7 +302,7 @@ func (w *worker) chunks() {
 			r.help()
 		}
 		if took > callTime/2 {
-			w.yield(now)
+			w.yield(now, took)
 		}
 	}
 }
@@ -387,7 +368,7 @@ func (w *worker) finish(g *group) bool {
 		took := max(1, now.Sub(start))
 		w.fuel = max(fuel/64, min(w.fuel*int64(callTime)/int64(took), 2*w.fuel, 64*fuel))
 		w.run.prog.fuel.Store(w.fuel)
-		start = w.yield(now)
+		start = w.yield(now, took)
 	}
 	return false
 }
@@ -447,6 +428,7 @@ func (w *worker) takeTurns() {
 			idle = 0
 		}
 		w.alive = rest
-		runtime.Gosched() // what they wait for may be another worker's
+		w.busy = time.Time{} // what they wait for may be another worker's
+		w.yield(time.Now(), 0)
 	}
 }
