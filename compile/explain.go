@@ -69,37 +69,99 @@ func (s signature) String() string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// Explain says in words what was traced and why, what each trace computes, and how the cache fares.
+// Explain says in words what was traced and why, what each trace computes in which kernels, and how the cache fares.
 func (fn *Function) Explain() string {
 	s := fn.Stats()
-	fn.mu.Lock()
-	defer fn.mu.Unlock()
 	var b strings.Builder
 	kind := "for each shape"
 	if fn.opt.Shapeless {
 		kind = "shapeless"
 	}
-	fmt.Fprintf(&b, "compiled (%s): %d calls, %d traces, %d replays of an earlier trace\n", kind, s.Calls, s.Traces,
-		s.Hits)
+	fmt.Fprintf(&b, "compiled (%s): %s, %s, %s of an earlier trace\n", kind, count(s.Calls, "call"),
+		count(s.Traces, "trace"), count(s.Hits, "replay"))
 	fmt.Fprintf(&b, "cache: %d of %d traces, %d evicted\n", s.Size, s.Cap, s.Evicted)
 	if disabled.Load() {
 		b.WriteString("compilation is disabled\n")
 	}
-	for _, c := range fn.captures {
+	fn.mu.Lock()
+	captures, history, entries := fn.captures, slices.Clone(fn.history), slices.Clone(fn.entries)
+	fn.mu.Unlock()
+	for _, c := range captures {
 		fmt.Fprintf(&b, "capture: %s\n", c)
 	}
-	for i, h := range fn.history {
+	for i, h := range history {
 		fmt.Fprintf(&b, "trace %d: %s\n", i+1, h)
 	}
-	for _, e := range fn.entries {
-		fmt.Fprintf(&b, "inputs %s: %d ops, %d after simplification, %d constants\n", e.sig, e.plan.recorded,
-			len(e.plan.steps), len(e.plan.consts))
+	for _, e := range entries {
+		fmt.Fprintf(&b, "inputs %s: %s, %d after simplification, %s\n", e.sig, count(e.plan.recorded, "op"),
+			len(e.plan.steps), count(len(e.plan.consts), "constant"))
 		for _, g := range e.plan.guards {
 			fmt.Fprintf(&b, "  guard: %s\n", strings.TrimSuffix(g.describe(g.size), fmt.Sprintf(", is %d", g.size)))
 		}
 		fmt.Fprintf(&b, "  ops: %s\n", e.plan.opsText())
+		e.explainKernels(&b)
 	}
 	return b.String()
+}
+
+// explainKernels lists what a replay at the entry's shapes runs, without and with the fusion of ops. The shapes'
+// functions run, as in any replay.
+func (e *entry) explainKernels(b *strings.Builder) {
+	t := tensor.NewTrace("compile", nil)
+	defer t.End()
+	in := make([]*tensor.Array, len(e.sig.specs))
+	for i, s := range e.sig.specs {
+		in[i] = t.Placeholder(&tensor.Ctx{}, s)
+	}
+	outs, err := e.plan.run(in)
+	if err != nil {
+		fmt.Fprintf(b, "  kernels: %v\n", err)
+		return
+	}
+	kernelsText(b, "before fusion", tensor.Kernels(outs, false))
+	kernelsText(b, "after fusion", tensor.Kernels(outs, true))
+}
+
+// kernelsText lists kernels, equal ones once.
+func kernelsText(b *strings.Builder, when string, kernels []tensor.Kernel) {
+	var lines []string
+	times := map[string]int{}
+	var read, written int64
+	for _, k := range kernels {
+		in, out := nbytes(k.In), nbytes(k.Out)
+		read, written = read+in, written+out
+		host := ""
+		if k.Host {
+			host = " on the host"
+		}
+		line := fmt.Sprintf("%s%s: %s, %d bytes read, %d written, %s", strings.Join(k.Ops, "+"), host,
+			count(len(k.In), "input"), in, out, count(k.Elements, "element"))
+		if times[line]++; times[line] == 1 {
+			lines = append(lines, line)
+		}
+	}
+	fmt.Fprintf(b, "  %s: %s, %d bytes read, %d written\n", when, count(len(kernels), "kernel"), read, written)
+	for _, line := range lines {
+		if n := times[line]; n > 1 {
+			line = fmt.Sprintf("%d times %s", n, line)
+		}
+		fmt.Fprintf(b, "    %s\n", line)
+	}
+}
+
+func nbytes(specs []tensor.Spec) (n int64) {
+	for _, s := range specs {
+		n += s.NBytes()
+	}
+	return n
+}
+
+// count is a number of things in words.
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // opsText lists the plan's ops in order.
