@@ -101,7 +101,7 @@ func (k *compiledFunction) trace(in []*tensor.Array) ([]*tensor.Array, error) {
 	}
 	swap(in[n:])
 	defer swap(old)
-	f := &luaFunc{s: s, fn: k.fn, args: k.args}
+	f := &luaFunc{s: s, op: "compile", fn: k.fn, args: k.args}
 	outs, err := f.call(in[:n])
 	if err != nil {
 		return nil, err

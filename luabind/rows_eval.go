@@ -12,7 +12,7 @@ var evalRows = []row{
 		help: "Computes the arrays in any number of trees, and what they depend on, and waits for them. The first " +
 			"error is raised.",
 		call: func(a *args) any {
-			if err := tensor.Eval(a.s.ctx(), a.s.flattenAll("eval", a.raw)...); err != nil {
+			if err := tensor.Eval(a.s.ctx(), a.s.arraysIn("eval", a.raw)...); err != nil {
 				a.s.raise(err)
 			}
 			return nil
@@ -21,7 +21,7 @@ var evalRows = []row{
 		help: "Hands the arrays in any number of trees over to their streams and returns at once. Errors are " +
 			"raised where a value is read, and those of values that nobody read by mx.synchronize or where the program ends.",
 		call: func(a *args) any {
-			w, err := tensor.Submit(a.s.flattenAll("async_eval", a.raw)...)
+			w, err := tensor.Submit(a.s.arraysIn("async_eval", a.raw)...)
 			if err != nil {
 				a.s.raise(err)
 			}
