@@ -388,7 +388,7 @@ func defaultValue(p param) any {
 	switch p.kind {
 	case "bool":
 		return p.def == "true"
-	case "int":
+	case "int", "axis":
 		n, err := strconv.Atoi(p.def)
 		if err != nil {
 			panic("BUG: default of " + p.name)

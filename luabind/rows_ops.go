@@ -30,6 +30,17 @@ func reduceRow(name string, f func(*tensor.Array, []int, bool, ...*tensor.Ctx) *
 	}}
 }
 
+// argRow is a row of a reduction along one axis, or none for all.
+func argRow(name, doc string, f func(*tensor.Array, []int, bool, ...*tensor.Ctx) *tensor.Array) row {
+	return row{name: name, doc: doc, sig: "a axis:axis? keepdims:bool=false", call: func(a *args) any {
+		var axes []int
+		if axis := a.axisOrNone(1); axis != nil {
+			axes = []int{*axis}
+		}
+		return f(a.array(0), axes, a.flag(2), a.ctx)
+	}}
+}
+
 // opRows are the functions of arrays; those whose first parameter is an array are methods too.
 var opRows = []row{
 	unaryRow("abs", ops.Abs), unaryRow("negative", ops.Negative), unaryRow("sign", ops.Sign),
@@ -49,7 +60,7 @@ var opRows = []row{
 	binaryRow("logical_or", ops.LogicalOr),
 
 	reduceRow("sum", ops.Sum), reduceRow("prod", ops.Prod), reduceRow("mean", ops.Mean), reduceRow("max", ops.Max),
-	reduceRow("min", ops.Min), reduceRow("argmax", ops.ArgMax), reduceRow("argmin", ops.ArgMin),
+	reduceRow("min", ops.Min), argRow("argmax", "ArgMax", ops.ArgMax), argRow("argmin", "ArgMin", ops.ArgMin),
 	reduceRow("all", ops.All), reduceRow("any", ops.Any), reduceRow("logsumexp", ops.LogSumExp),
 
 	{name: "where", sig: "condition x:operand y:operand", call: func(a *args) any {
@@ -120,7 +131,7 @@ var opRows = []row{
 		return ops.Arange(start, stop, step, a.dtype(3, ops.ArangeDType(start, stop, step)), a.ctx)
 	}},
 
-	{name: "random.key", sig: "seed:any", host: true, doc: "RandomKey", call: func(a *args) any {
+	{name: "random.key", sig: "seed:value", host: true, doc: "RandomKey", call: func(a *args) any {
 		return ops.RandomKey(a.seed(0), a.ctx)
 	}},
 	{name: "random.split", sig: "key num:int=2", doc: "RandomSplit", call: func(a *args) any {
@@ -140,7 +151,7 @@ var opRows = []row{
 			}
 			return ops.RandomUniform(low, high, a.shape(2), a.dtype(3, tensor.Float32), a.key(4), a.ctx)
 		}},
-	{name: "random.seed", sig: "seed:any", host: true, doc: "RandomState.Seed", call: func(a *args) any {
+	{name: "random.seed", sig: "seed:value", host: true, doc: "RandomState.Seed", call: func(a *args) any {
 		a.s.random.Seed(a.seed(0))
 		return nil
 	}},

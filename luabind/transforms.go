@@ -173,6 +173,9 @@ func (s *State) gradient(a *args, withValue bool) any {
 	default:
 		a.fail("argnames is %s, want a string or a table of strings", describe(v))
 	}
+	if len(g.argnums)+len(g.argnames) == 0 {
+		a.fail("argnums and argnames are empty: name what to differentiate by")
+	}
 	return s.transform(a.f.name, g.call, a.raw...)
 }
 
