@@ -213,7 +213,9 @@ var docs = map[string]string{
 		"floating-point or complex one. Dimensions before the last two are a batch and\n" +
 		"are broadcast. An a of one dimension is a row, a b of one dimension a column,\n" +
 		"and the result does not have that dimension. Half types are added up in float32\n" +
-		"and rounded once. A scalar, and inner dimensions that differ, are errors.",
+		"and rounded once. A scalar, and inner dimensions that differ, are errors.\n" +
+		"With at most 16 rows or columns, the last bits may depend on whether the other\n" +
+		"matrix lies by rows or by columns.",
 	"Max": "Max is the largest of a's elements along axes (nil: all; negative ones count\n" +
 		"from the end), NaN if one is NaN, in a's dtype. With keepdims the reduced\n" +
 		"dimensions stay as ones. An axis without elements is an error. Equal elements\n" +
