@@ -44,7 +44,7 @@ func (s signature) difference(t signature) string {
 	case s.stream != t.stream:
 		return "another stream"
 	case len(s.specs) != len(t.specs):
-		return fmt.Sprintf("%d inputs and captures, not %d", len(t.specs), len(s.specs))
+		return fmt.Sprintf("inputs and captures: %d, not %d", len(t.specs), len(s.specs))
 	}
 	for i, a := range s.specs {
 		b := t.specs[i]
@@ -52,7 +52,7 @@ func (s signature) difference(t signature) string {
 		case a.DType != b.DType:
 			return fmt.Sprintf("input %d: dtype %v, not %v", i, b.DType, a.DType)
 		case len(a.Shape) != len(b.Shape):
-			return fmt.Sprintf("input %d: %d dimensions, not %d", i, len(b.Shape), len(a.Shape))
+			return fmt.Sprintf("input %d: %s, not %d", i, tensor.Count(len(b.Shape), "dimension"), len(a.Shape))
 		case !a.Shape.Equal(b.Shape):
 			return fmt.Sprintf("input %d: shape %v, not %v", i, b.Shape, a.Shape)
 		}
@@ -77,8 +77,8 @@ func (fn *Function) Explain() string {
 	if fn.opt.Shapeless {
 		kind = "shapeless"
 	}
-	fmt.Fprintf(&b, "compiled (%s): %s, %s, %s of an earlier trace\n", kind, count(s.Calls, "call"),
-		count(s.Traces, "trace"), count(s.Hits, "replay"))
+	fmt.Fprintf(&b, "compiled (%s): %s, %s, %s of an earlier trace\n", kind, tensor.Count(s.Calls, "call"),
+		tensor.Count(s.Traces, "trace"), tensor.Count(s.Hits, "replay"))
 	fmt.Fprintf(&b, "cache: %d of %d traces, %d evicted\n", s.Size, s.Cap, s.Evicted)
 	if disabled.Load() {
 		b.WriteString("compilation is disabled\n")
@@ -93,8 +93,8 @@ func (fn *Function) Explain() string {
 		fmt.Fprintf(&b, "trace %d: %s\n", i+1, h)
 	}
 	for _, e := range entries {
-		fmt.Fprintf(&b, "inputs %s: %s, %d after simplification, %s\n", e.sig, count(e.plan.recorded, "op"),
-			len(e.plan.steps), count(len(e.plan.consts), "constant"))
+		fmt.Fprintf(&b, "inputs %s: %s, %d after simplification, %s\n", e.sig, tensor.Count(e.plan.recorded, "op"),
+			len(e.plan.steps), tensor.Count(len(e.plan.consts), "constant"))
 		for _, g := range e.plan.guards {
 			fmt.Fprintf(&b, "  guard: %s\n", strings.TrimSuffix(g.describe(g.size), fmt.Sprintf(", is %d", g.size)))
 		}
@@ -135,12 +135,12 @@ func kernelsText(b *strings.Builder, when string, kernels []tensor.Kernel) {
 			host = " on the host"
 		}
 		line := fmt.Sprintf("%s%s: %s, %d bytes read, %d written, %s", strings.Join(k.Ops, "+"), host,
-			count(len(k.In), "input"), in, out, count(k.Elements, "element"))
+			tensor.Count(len(k.In), "input"), in, out, tensor.Count(k.Elements, "element"))
 		if times[line]++; times[line] == 1 {
 			lines = append(lines, line)
 		}
 	}
-	fmt.Fprintf(b, "  %s: %s, %d bytes read, %d written\n", when, count(len(kernels), "kernel"), read, written)
+	fmt.Fprintf(b, "  %s: %s, %d bytes read, %d written\n", when, tensor.Count(len(kernels), "kernel"), read, written)
 	for _, line := range lines {
 		if n := times[line]; n > 1 {
 			line = fmt.Sprintf("%d times %s", n, line)
@@ -154,14 +154,6 @@ func nbytes(specs []tensor.Spec) (n int64) {
 		n += s.NBytes()
 	}
 	return n
-}
-
-// count is a number of things in words.
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // opsText lists the plan's ops in order.

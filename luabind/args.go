@@ -226,7 +226,7 @@ func (a *args) collect() {
 		}
 	}
 	if n > len(f.params) && !f.many {
-		a.fail("got %d arguments, it takes %d: %s", n, len(f.params), a.names())
+		a.fail("got %s, it takes %d: %s", tensor.Count(n, "argument"), len(f.params), a.names())
 	}
 	if k := max(len(f.params), n); k <= fewArgs {
 		a.raw = a.fewRaw[:k]

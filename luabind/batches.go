@@ -78,7 +78,8 @@ func argumentAxes(axes lua.LValue, args []lua.LValue) ([]int, error) {
 		of := axes
 		if t, ok := axes.(*lua.LTable); ok {
 			if t.Len() != len(args) {
-				return nil, fmt.Errorf("has %d entries, the call has %d arguments", t.Len(), len(args))
+				return nil, fmt.Errorf("has %d entries, the call has %s", t.Len(),
+					tensor.Count(len(args), "argument"))
 			}
 			of = t.RawGetInt(i + 1)
 		}
@@ -229,7 +230,8 @@ func (f *luaFunc) apply(args ...lua.LValue) ([]*tensor.Array, error) {
 // vmapResults splits what a custom vmap returned, outputs and their axes.
 func (s *State) vmapResults(results []lua.LValue) ([]*tensor.Array, []int, error) {
 	if len(results) != 2 {
-		return nil, nil, fmt.Errorf("a custom vmap returned %d values, want outputs and their axes", len(results))
+		return nil, nil, fmt.Errorf("a custom vmap returned %s, want two: outputs and their axes",
+			tensor.Count(len(results), "value"))
 	}
 	outs, err := s.flatten(results[0])
 	if err != nil {

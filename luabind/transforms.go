@@ -254,7 +254,8 @@ func (g *gradCall) chosen(args []lua.LValue) (positional, named []lua.LValue, er
 			i += len(args)
 		}
 		if i < 0 || i >= len(args) {
-			return nil, nil, fmt.Errorf("argnums has %d, but the function was called with %d arguments", n, len(args))
+			return nil, nil, fmt.Errorf("argnums has %d, but the function was called with %s", n,
+				tensor.Count(len(args), "argument"))
 		}
 		positional = append(positional, args[i])
 	}
