@@ -130,6 +130,14 @@ func (a *args) dtype(i int, def tensor.DType) tensor.DType {
 	return def
 }
 
+// wrong raises what is wrong with an argument: "shape is ..." or "shape[2] is ...".
+func (a *args) wrong(name string, err error) {
+	if text := err.Error(); strings.HasPrefix(text, "[") {
+		a.fail("%s%w", name, err)
+	}
+	a.fail("%s %w", name, err)
+}
+
 // define makes a function of mx from a row and puts it into its module's table.
 func (s *State) define(module *lua.LTable, r row) *lua.LFunction {
 	f := &function{r, parseSig(r.sig)}
@@ -313,7 +321,7 @@ func (a *args) names() string {
 func (a *args) stream(v lua.LValue) {
 	st, err := a.s.toStream(v)
 	if err != nil {
-		a.fail("stream: %v", err)
+		a.fail("stream %v", err)
 	}
 	a.ctx.Stream = st
 }
@@ -342,7 +350,7 @@ func (a *args) convert() {
 		}
 		x, err := kinds[p.kind](a, v)
 		if err != nil {
-			a.fail("%s %v", p.name, err)
+			a.wrong(p.name, err)
 		}
 		a.v[i] = x
 	}

@@ -84,7 +84,7 @@ var streamRows = []row{
 			if a.raw[0] != lua.LNil {
 				st, err := a.s.toStream(a.raw[0])
 				if err != nil {
-					a.fail("s: %v", err)
+					a.fail("s %v", err)
 				}
 				streams = append(streams, st)
 			}
@@ -102,7 +102,7 @@ var streamRows = []row{
 func setStream(a *args) any {
 	st, err := a.s.toStream(a.raw[0])
 	if err != nil {
-		a.fail("%s: %v", a.f.params[0].name, err)
+		a.fail("%s %v", a.f.params[0].name, err)
 	}
 	if main, err := tensor.DefaultStream(tensor.DefaultDevice()); err == nil && main == st {
 		st = nil
@@ -116,7 +116,7 @@ func withStream(a *args) any {
 	s := a.s
 	st, err := s.toStream(a.raw[0])
 	if err != nil {
-		a.fail("s: %v", err)
+		a.fail("s %v", err)
 	}
 	fn := a.callable(1)
 	old := s.stream

@@ -23,6 +23,11 @@ func binaryRow(name string, f func(x, y *tensor.Array, c ...*tensor.Ctx) *tensor
 	return row{name: name, sig: "a:operand b:operand", call: func(a *args) any { return f(a.array(0), a.array(1), a.ctx) }}
 }
 
+// logicalRow is a row of an element-wise function of two truths: a number takes no dtype from the other operand.
+func logicalRow(name, doc string, f func(x, y *tensor.Array, c ...*tensor.Ctx) *tensor.Array) row {
+	return row{name: name, doc: doc, sig: "a b", call: func(a *args) any { return f(a.array(0), a.array(1), a.ctx) }}
+}
+
 // reduceRow is a row of a reduction.
 func reduceRow(name string, f func(*tensor.Array, []int, bool, ...*tensor.Ctx) *tensor.Array) row {
 	return row{name: name, sig: "a axis:axes? keepdims:bool=false", call: func(a *args) any {
@@ -56,8 +61,8 @@ var opRows = []row{
 	binaryRow("remainder", ops.Remainder), binaryRow("power", ops.Power), binaryRow("maximum", ops.Maximum),
 	binaryRow("minimum", ops.Minimum), binaryRow("equal", ops.Equal), binaryRow("not_equal", ops.NotEqual),
 	binaryRow("greater", ops.Greater), binaryRow("greater_equal", ops.GreaterEqual), binaryRow("less", ops.Less),
-	binaryRow("less_equal", ops.LessEqual), binaryRow("logical_and", ops.LogicalAnd),
-	binaryRow("logical_or", ops.LogicalOr),
+	binaryRow("less_equal", ops.LessEqual), logicalRow("logical_and", "LogicalAnd", ops.LogicalAnd),
+	logicalRow("logical_or", "LogicalOr", ops.LogicalOr),
 
 	reduceRow("sum", ops.Sum), reduceRow("prod", ops.Prod), reduceRow("mean", ops.Mean), reduceRow("max", ops.Max),
 	reduceRow("min", ops.Min), argRow("argmax", "ArgMax", ops.ArgMax), argRow("argmin", "ArgMin", ops.ArgMin),

@@ -188,7 +188,7 @@ func maskedUpdate(c *tensor.Ctx, op string, x, mask *tensor.Array, m scatterMode
 	}
 	u := AsType(y, x.DType(), c)
 	if u.NDim() > trailing+1 {
-		return tensor.Fail(c, op, "updates have %d dimensions, want at most %d", u.NDim(), trailing+1)
+		return tensor.Fail(c, op, "updates have %s, want at most %d", tensor.Count(u.NDim(), "dimension"), trailing+1)
 	}
 	if u.NDim() == trailing+1 {
 		n, err := u.Dim(0) // a guard: one entry is broadcast, several are told apart
