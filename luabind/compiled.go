@@ -42,8 +42,8 @@ var compileRows = []row{
 			"and the random state are inputs by themselves; numbers, functions and kernels there are part of a " +
 			"trace's key. inputs and outputs are refused. Assignments that fun makes happen when it is traced " +
 			"only: state that changes is an argument and a result. A size read by x.shape is a guard: where it " +
-			"differs, fun is traced again. f:explain() tells captures, traces and their reasons; check runs both " +
-			"ways and compares.",
+			"differs, fun is traced again. f:explain() tells captures, traces and their reasons, and the kernels before " +
+			"and after fusion; check runs both ways and compares.",
 		call: func(a *args) any {
 			if !isEmpty(a.raw[1]) {
 				a.fail("inputs is not needed: arrays that the function reaches through its upvalues are inputs by themselves")
