@@ -177,7 +177,10 @@ func failed(c *Ctx, op string, err error) *Array {
 	if !errors.As(err, &oe) {
 		err = c.Errorf(op, "%w", err)
 	}
-	n := &Node{id: nodeIDs.Add(1), prim: failedPrim, err: err, where: c.Where}
+	n := &Node{id: nodeIDs.Add(1), prim: failedPrim, err: err}
+	if c != nil {
+		n.where = c.Where
+	}
 	n.out = n.single[:]
 	n.state.Store(int32(Failed))
 	return n.array(0)

@@ -106,7 +106,7 @@ func Broadcast(a, b Shape) (Shape, error) {
 // Axis turns an axis that may count from the end into one that counts from 0.
 func Axis(axis, ndim int) (int, error) {
 	if axis < -ndim || axis >= ndim {
-		return 0, fmt.Errorf("axis %d is out of range for an array with %d dimensions", axis, ndim)
+		return 0, fmt.Errorf("axis %d is out of range for an array with %s", axis, Count(ndim, "dimension"))
 	}
 	if axis < 0 {
 		axis += ndim
@@ -133,7 +133,7 @@ func Axes(axes []int, ndim int) ([]int, error) {
 	}
 	slices.Sort(out)
 	if c := slices.Compact(slices.Clone(out)); len(c) != len(out) {
-		return nil, fmt.Errorf("axes %v name one axis twice", axes)
+		return nil, fmt.Errorf("axes %v name one axis twice", Shape(axes))
 	}
 	return out, nil
 }

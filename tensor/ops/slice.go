@@ -113,7 +113,7 @@ func (p Part) resolve(n int) (start, count int, err error) {
 func region(s tensor.Shape, a sliceAttrs) (starts []int, shape tensor.Shape, err error) {
 	parts := a.parts()
 	if len(parts) > len(s) {
-		return nil, nil, fmt.Errorf("%d indices for an array with %d dimensions", len(parts), len(s))
+		return nil, nil, fmt.Errorf("%s for an array with %s", indexCount(len(parts)), tensor.Count(len(s), "dimension"))
 	}
 	starts, shape = make([]int, len(s)), s.Clone()
 	for i, p := range parts {
@@ -259,7 +259,7 @@ func expandParts(parts []Part, rank int) (spans []Part, dropped, added []int, er
 		}
 	}
 	if used > rank {
-		return nil, nil, nil, fmt.Errorf("%d indices for an array with %d dimensions", used, rank)
+		return nil, nil, nil, fmt.Errorf("%s for an array with %s", indexCount(used), tensor.Count(rank, "dimension"))
 	}
 	position := 0 // in the result
 	for _, p := range parts {
@@ -333,4 +333,12 @@ func SliceUpdate(a, update *tensor.Array, parts []Part, ctx ...*tensor.Ctx) *ten
 		u = ExpandDims(u, dropped, c)
 	}
 	return sliceUpdate.One(c, packParts(spans), a, u)
+}
+
+// indexCount is a number of indices in words.
+func indexCount(n int) string {
+	if n == 1 {
+		return "1 index"
+	}
+	return fmt.Sprintf("%d indices", n)
 }
