@@ -132,7 +132,7 @@ func orUnknown(w Where) string {
 // Free says that x will not be read again: its bytes are given back as soon as nothing that was built from it needs
 // them. Later use of x is an error that names both lines.
 func (x *Array) Free(c *Ctx) {
-	if x.freed.CompareAndSwap(nil, &c.Where) {
+	if at := c.Where; x.freed.CompareAndSwap(nil, &at) {
 		x.node.release(x.out)
 	}
 }
