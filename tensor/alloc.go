@@ -200,7 +200,7 @@ func (e *encoder) origin(what string) metal.Origin {
 // origin is what messages say of the buffer of output i.
 func (n *Node) origin(i int) metal.Origin {
 	s := n.out[i].spec
-	return metal.Origin{Op: n.prim.name, File: n.where.File, Line: n.where.Line, PC: n.where.pc, Shape: s.Shape,
+	return metal.Origin{Op: n.prim.name, File: n.Where().File, Line: n.Where().Line, PC: n.Where().pc, Shape: s.Shape,
 		Type: s.DType.String()}
 }
 

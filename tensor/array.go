@@ -10,9 +10,9 @@ import (
 // argument's own handle: see Own.
 type Array struct {
 	node  *Node
-	out   int
-	of    *Array                // the handle that the output watches, where this is a further one: kept as long as this
+	out   int32
 	owned atomic.Bool           // Own was called
+	of    *Array                // the handle that the output watches, where this is a further one: kept as long as this
 	freed atomic.Pointer[Where] // where Free was called
 }
 
@@ -31,7 +31,7 @@ func (x *Array) Own() *Array {
 }
 
 // Value is the node output that x stands for.
-func (x *Array) Value() Value { return Value{x.node, x.out} }
+func (x *Array) Value() Value { return Value{x.node, int(x.out)} }
 
 // Spec is x's shape and dtype, for engine code: it is no read (see Shape). The shape must not be changed.
 func (x *Array) Spec() Spec { return x.node.out[x.out].spec }
@@ -75,7 +75,7 @@ func (x *Array) Read(axis int) (int, error) {
 }
 
 func (x *Array) read(axis int) {
-	for _, t := range x.node.traces {
+	for _, t := range x.node.traces.list() {
 		if t.onRead != nil && !t.ended.Load() {
 			t.onRead(x, axis)
 		}
@@ -91,7 +91,7 @@ func (x *Array) DType() DType { return x.node.out[x.out].spec.DType }
 // Err is the error of a failed array, or nil. It does not evaluate.
 func (x *Array) Err() error {
 	if x.node.State() == Failed {
-		return x.node.err
+		return x.node.rare.err
 	}
 	return nil
 }
@@ -105,7 +105,7 @@ func (x *Array) usable(op string, c *Ctx) error {
 		return c.Errorf(op, "an input is nil")
 	}
 	if w := x.freed.Load(); w != nil {
-		return c.Errorf(op, "the array made at %s was freed at %s", orUnknown(x.node.where), orUnknown(*w))
+		return c.Errorf(op, "the array made at %s was freed at %s", orUnknown(x.node.Where()), orUnknown(*w))
 	}
 	if err := x.Err(); err != nil {
 		return err
@@ -119,7 +119,7 @@ func (x *Array) usable(op string, c *Ctx) error {
 // outlived is the error of an array without values that was kept beyond the trace that it was made in.
 func (x *Array) outlived(op string, t *Trace, c *Ctx) error {
 	return c.Errorf(op, "the array made at %s belongs to a %s trace that has ended: "+
-		"return it from the function instead of keeping it", orUnknown(x.node.where), t.name)
+		"return it from the function instead of keeping it", orUnknown(x.node.Where()), t.name)
 }
 
 func orUnknown(w Where) string {
@@ -133,7 +133,7 @@ func orUnknown(w Where) string {
 // them. Later use of x is an error that names both lines.
 func (x *Array) Free(c *Ctx) {
 	if at := c.Where; x.freed.CompareAndSwap(nil, &at) {
-		x.node.release(x.out)
+		x.node.release(int(x.out))
 	}
 }
 
@@ -150,5 +150,5 @@ func (x *Array) String() string {
 
 // describe names x in messages.
 func (x *Array) describe() string {
-	return fmt.Sprintf("%v made at %s", x.Spec(), orUnknown(x.node.where))
+	return fmt.Sprintf("%v made at %s", x.Spec(), orUnknown(x.node.Where()))
 }

@@ -221,7 +221,7 @@ func (n *Node) runError(err error) error {
 	if errors.As(err, &oe) {
 		return err
 	}
-	c := &Ctx{Where: n.where}
+	c := &Ctx{Where: n.Where()}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return c.Errorf(n.prim.name, "cancelled: %w", err)
 	}

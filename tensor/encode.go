@@ -118,7 +118,11 @@ func (e *encoder) end(seg *segment) {
 	e.members, e.early = e.members[:0], nil
 	e.free.flush()
 	e.commit(true)
+	tasks := seg.tasks
 	seg.tasks = nil // the nodes hold on to seg
+	if seg.whole {
+		spareTasks.put(tasks)
+	}
 	e.seg, e.job = nil, nil
 }
 
@@ -264,7 +268,7 @@ func (e *encoder) unit(u unit) {
 		if err = e.encode(members); err == nil && e.plan.check {
 			err = e.inspect(root)
 		}
-		encoding.End(root.node.where)
+		encoding.End(root.node.Where())
 		e.kernel.begin()
 	}
 	if err != nil {
@@ -296,7 +300,7 @@ func (e *encoder) alone(members []int32, short error) {
 		slot := members[i]
 		wanted[i] = wanted[i] || short == nil || i < len(members)-1 && e.plan.live[e.plan.base[slot]]
 		for _, v := range e.seg.tasks[slot].reads() {
-			if k := slices.Index(members, int32(v.Node.slot)); wanted[i] && v.Node.seg == e.seg && k >= 0 {
+			if k := slices.Index(members, v.Node.slot); wanted[i] && v.Node.seg == e.seg && k >= 0 {
 				wanted[k] = true
 			}
 		}
@@ -341,7 +345,7 @@ func (e *encoder) encode(members []int32) (err error) {
 		}
 	}
 	root := &e.seg.tasks[members[len(members)-1]]
-	e.op, e.where = root.node.prim.name, root.node.where
+	e.op, e.where = root.node.prim.name, root.node.Where()
 	switch p := root.node.prim; {
 	case p.expr != nil:
 		return e.elementwise(members)

@@ -101,7 +101,7 @@ func (r *Run) Info() metal.Info { return r.e.dev.Info() }
 func (r *Run) Op() string { return r.node.prim.name }
 
 // Where is the line that called the op.
-func (r *Run) Where() Where { return r.node.where }
+func (r *Run) Where() Where { return r.node.Where() }
 
 // Contiguous is input i, in row-major order: copied to a temporary if it is not. It fails when memory is short.
 func (r *Run) Contiguous(i int) (Operand, error) { return r.ContiguousOf(r.In[i]) }

@@ -223,7 +223,10 @@ func (e *encoder) call(t *task) error {
 		clear(r.Out)
 		*r = Run{In: r.In[:0], Out: r.Out[:0]}
 	}()
-	*r = Run{e: e, node: n, Prepared: n.prepared, In: resize(r.In, len(t.in)), Out: resize(r.Out, len(n.out))}
+	*r = Run{e: e, node: n, In: resize(r.In, len(t.in)), Out: resize(r.Out, len(n.out))}
+	if n.prim.prepare != nil {
+		r.Prepared = n.rare.prepared
+	}
 	for i, v := range t.in {
 		r.In[i].Spec = v.Spec()
 		if i >= t.from {
@@ -262,7 +265,7 @@ func (e *encoder) update(t *task, r *Run) error {
 	v, o := t.in[i], r.In[i]
 	st := o.owner
 	if st != nil && !e.plan.check && o.RowContiguous() && o.OffsetBytes == 0 && o.DType == n.out[0].spec.DType &&
-		o.buf.Len() == max(o.NBytes(), leastBuffer) && st.users.Load() == 1 && e.lastRead(v, []int32{int32(n.slot)}) &&
+		o.buf.Len() == max(o.NBytes(), leastBuffer) && st.users.Load() == 1 && e.lastRead(v, []int32{n.slot}) &&
 		st.writable(e.s) {
 		e.settleIn(n, 0, View{buf: o.buf, owner: st, Strides: o.Shape.Strides()})
 		return nil
