@@ -63,6 +63,7 @@ type pool struct {
 	newest   *block
 	first    *Buffer       // the oldest live buffer
 	last     *Buffer       // and the newest
+	fresh    []Buffer      // for the next ones
 	change   chan struct{} // closed and renewed when memory or a command buffer comes back
 
 	pending   int            // committed command buffers
@@ -287,7 +288,8 @@ func (p *pool) grow(need int64) (*block, error) {
 // place makes a buffer of n bytes in a block that find or grow returned. Called with mu held.
 func (p *pool) place(blk *block, n, size int64) *Buffer {
 	p.ids++
-	b := &Buffer{pool: p, id: p.ids, blk: blk, size: blk.size}
+	b := p.newBuffer()
+	b.pool, b.id, b.blk = p, p.ids, blk
 	if size <= maxSlot {
 		kind := slotKind(size)
 		if blk.slot == 0 {
@@ -304,11 +306,11 @@ func (p *pool) place(blk *block, n, size int64) *Buffer {
 		if blk.used++; blk.used == blk.slots {
 			p.noRoom(kind, blk)
 		}
-		b.offset, b.size = int64(i)*size, size
+		b.offset = int64(i) * size
 	}
 	b.data = blk.mem.Bytes[b.offset : b.offset+n : b.offset+n]
 	b.refs.Store(1)
-	p.active += b.size
+	p.active += b.cost()
 	p.peak = max(p.peak, p.active)
 	p.used()
 	p.live++
@@ -336,7 +338,7 @@ func (p *pool) noRoom(kind int, blk *block) {
 func (p *pool) free(b *Buffer) {
 	p.mu.Lock()
 	blk := b.blk
-	p.active -= b.size
+	p.active -= b.cost()
 	p.live--
 	p.unlink(b)
 	if p.closed.Load() {
@@ -371,7 +373,7 @@ func (p *pool) poison(b *Buffer) {
 	if !p.dev.validate.Load() {
 		return
 	}
-	m := b.blk.mem.Bytes[b.offset : b.offset+b.size]
+	m := b.blk.mem.Bytes[b.offset : b.offset+b.cost()]
 	if len(m) == 0 {
 		return
 	}
