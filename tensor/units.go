@@ -23,7 +23,7 @@ func (e *encoder) reduce(members []int32) error {
 		return err
 	}
 	shape := specs[0].Shape
-	k.reduced = append(k.reduced[:0], make([]bool, len(shape))...)
+	k.reduced = resize(k.reduced, len(shape))
 	reduced := k.reduced
 	outputs, elements := 1, 1
 	for _, a := range axes {
@@ -55,23 +55,23 @@ func (e *encoder) reduce(members []int32) error {
 	if err := e.place(root.node, 0); err != nil || outputs == 0 {
 		return err
 	}
-	plan := kernelgen.PlanReduce(*k.arrange(shape, k.ops), reduced)
+	k.plan.Plan(k.arrange(shape, k.ops), reduced)
 	pass := kernelgen.FirstPass(outputs, elements, inner, reducer.Acc)
-	red := kernelgen.Reduction{Program: k.prog, Reducer: reducer, OutType: out.DType.MSL(), Pass: pass}
+	k.red = kernelgen.Reduction{Program: k.prog, Reducer: reducer, OutType: out.DType.MSL(), Pass: pass}
 	data := root.node.out[0].data
-	return e.passes(root.node.prim.name, shape, &red, plan, Operand{out, data})
+	return e.passes(root.node.prim.name, shape, Operand{out, data})
 }
 
-// passes encodes a reduction's kernels: one, or more through temporaries for long ones.
-func (e *encoder) passes(label string, shape Shape, red *kernelgen.Reduction, plan kernelgen.ReduceLayout,
-	out Operand) error {
-	ops := e.kernel.ops
+// passes encodes the kernels of the scratch's reduction: one, or more through temporaries for long ones.
+func (e *encoder) passes(label string, shape Shape, out Operand) error {
+	k := &e.kernel
+	red, plan, ops := &k.red, &k.plan, k.ops
 	for {
 		pass := &red.Pass
-		*pass = pass.For(&plan, len(red.Program.Steps))
-		for i, c := range plan.Classes() {
+		*pass = pass.For(plan, len(red.Program.Steps))
+		for i := range plan.Strides {
 			if red.Program.Operands[i].Class != kernelgen.Scalar {
-				red.Program.Operands[i].Class = c
+				red.Program.Operands[i].Class = plan.Class(i)
 			}
 		}
 		next, more := pass.NextPass()
@@ -85,12 +85,12 @@ func (e *encoder) passes(label string, shape Shape, red *kernelgen.Reduction, pl
 			e.temps = append(e.temps, buf)
 			to = Operand{View: View{buf: buf}}
 		}
-		if err := e.pass(label, shape, red, plan, ops, to); err != nil || !more {
+		if err := e.pass(label, shape, ops, to); err != nil || !more {
 			return err
 		}
 		// The accumulators are the next pass's elements.
 		acc := red.Reducer.Acc
-		red = &kernelgen.Reduction{Reducer: red.Reducer, OutType: red.OutType, Pass: next}
+		*red = kernelgen.Reduction{Reducer: red.Reducer, OutType: red.OutType, Pass: next}
 		red.Reducer.Load = "$0"
 		red.Program.Operands = []kernelgen.Operand{{Type: acc}}
 		stride := []int{next.Reduced, 1}
@@ -98,17 +98,16 @@ func (e *encoder) passes(label string, shape Shape, red *kernelgen.Reduction, pl
 			stride = []int{1, next.Outputs}
 		}
 		l := kernelgen.Layout{Shape: []int{next.Outputs, next.Reduced}, Strides: [][]int{stride}, Base: []int{0}}
-		plan = kernelgen.PlanReduce(l, []bool{false, true})
+		plan.Plan(&l, []bool{false, true})
 		ops = []Operand{{View: to.View}}
 		shape = nil
 	}
 }
 
-// pass encodes one kernel of a reduction. A nil shape says that the only operand is a whole buffer.
-func (e *encoder) pass(label string, shape Shape, red *kernelgen.Reduction, plan kernelgen.ReduceLayout,
-	ops []Operand,
-	to Operand) error {
+// pass encodes one kernel of the scratch's reduction. A nil shape says that the only operand is a whole buffer.
+func (e *encoder) pass(label string, shape Shape, ops []Operand, to Operand) error {
 	k := &e.kernel
+	red, plan := &k.red, &k.plan
 	e.key = red.Key(append(e.key[:0], 'r'))
 	float64s := red.Program.Float64() || red.OutType == "double" || red.Reducer.Acc == "double"
 	src := e.source(label, float64s, func() string { return kernelgen.PrintReduce(red) })

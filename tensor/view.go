@@ -56,8 +56,10 @@ func (v View) span(s Spec) (low, high int64) {
 }
 
 // broadcast is the view seen as an array of a larger shape: new and repeated dimensions have stride 0.
-func (v View) broadcast(from, to Shape) View {
-	st := make([]int, len(to))
+func (v View) broadcast(from, to Shape) View { return v.broadcastInto(make([]int, len(to)), from, to) }
+
+// broadcastInto is broadcast with the strides in st, which is zero.
+func (v View) broadcastInto(st []int, from, to Shape) View {
 	off := len(to) - len(from)
 	for i := range from {
 		if from[i] == to[off+i] && from[i] != 1 {
