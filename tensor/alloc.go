@@ -176,16 +176,22 @@ func (e *encoder) placeIn(n *Node, i int, buf *metal.Buffer) {
 
 // strides is Shape.Strides, cut from a piece that a few arrays share.
 func (e *encoder) strides(s Shape) []int {
-	if len(s) > len(e.pieces) {
-		e.pieces = make([]int, max(len(s), stridesPiece))
-	}
-	st := e.pieces[:len(s):len(s)]
-	e.pieces = e.pieces[len(s):]
+	st := e.cut(len(s))
 	n := 1
 	for i := len(s) - 1; i >= 0; i-- {
 		st[i] = n
 		n *= s[i]
 	}
+	return st
+}
+
+// cut is n zeros for strides, cut from such a piece.
+func (e *encoder) cut(n int) []int {
+	if n > len(e.pieces) {
+		e.pieces = make([]int, max(n, stridesPiece))
+	}
+	st := e.pieces[:n:n]
+	e.pieces = e.pieces[n:]
 	return st
 }
 

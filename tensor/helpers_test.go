@@ -207,9 +207,9 @@ best best_pick(best a, best b) {
 			return []tensor.Shape{reversed(s)}, nil
 		},
 		DType: first[tensor.None],
-		View: func(_ []tensor.Spec, v tensor.View, _ tensor.None) ([]tensor.View, bool) {
-			v.Strides = reversed(v.Strides)
-			return []tensor.View{v}, true
+		View: func(_ []tensor.Spec, v tensor.View, _ tensor.None, out []tensor.Operand) bool {
+			copy(out[0].Strides, reversed(v.Strides))
+			return true
 		},
 	})
 	reshapeOp.Define(tensor.Rules[dimsAttrs]{
@@ -219,11 +219,9 @@ best best_pick(best a, best b) {
 		},
 		DType:    first[dimsAttrs],
 		SpecFrom: func(dimsAttrs, int) int { return 1 },
-		View: func(in []tensor.Spec, v tensor.View, a dimsAttrs) ([]tensor.View, bool) {
-			s, _ := a.Shape.Shape(in)
-			ok := v.Contiguous(in[0].Shape)
-			v.Strides = s.Strides()
-			return []tensor.View{v}, ok
+		View: func(in []tensor.Spec, v tensor.View, _ dimsAttrs, out []tensor.Operand) bool {
+			copy(out[0].Strides, out[0].Shape.Strides())
+			return v.Contiguous(in[0].Shape)
 		},
 	})
 	broadcast.Define(tensor.Rules[dimsAttrs]{
@@ -232,16 +230,14 @@ best best_pick(best a, best b) {
 			return []tensor.Shape{s}, err
 		},
 		DType: first[dimsAttrs],
-		View: func(in []tensor.Spec, v tensor.View, a dimsAttrs) ([]tensor.View, bool) {
-			s, _ := a.Shape.Shape(in)
-			st := make([]int, len(s))
+		View: func(in []tensor.Spec, v tensor.View, _ dimsAttrs, out []tensor.Operand) bool {
+			s, st := out[0].Shape, out[0].Strides
 			for i, n := range in[0].Shape {
 				if k := len(s) - len(in[0].Shape) + i; n == s[k] {
 					st[k] = v.Strides[i]
 				}
 			}
-			v.Strides = st
-			return []tensor.View{v}, true
+			return true
 		},
 	})
 	sliceOp.Define(tensor.Rules[sliceAttrs]{
@@ -256,13 +252,12 @@ best best_pick(best a, best b) {
 			return []tensor.Shape{s}, nil
 		},
 		DType: first[sliceAttrs],
-		View: func(in []tensor.Spec, v tensor.View, a sliceAttrs) ([]tensor.View, bool) {
+		View: func(in []tensor.Spec, v tensor.View, a sliceAttrs, out []tensor.Operand) bool {
 			n := len(in[0].Shape) - 1
-			st := append([]int(nil), v.Strides...)
-			v.OffsetBytes += int64(a.Start * st[n] * in[0].DType.Size())
-			st[n] *= a.Step
-			v.Strides = st
-			return []tensor.View{v}, true
+			copy(out[0].Strides, v.Strides)
+			out[0].OffsetBytes += int64(a.Start * v.Strides[n] * in[0].DType.Size())
+			out[0].Strides[n] *= a.Step
+			return true
 		},
 	})
 	runOp.Define(tensor.Rules[runAttrs]{

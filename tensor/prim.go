@@ -47,9 +47,11 @@ type Rules[A comparable] struct {
 	// Reduce executes a reduction of input 0 over axes (counted from 0, sorted) into output 0. A reduction over no
 	// axes is element-wise: Finish of Load.
 	Reduce func(a A, in []Spec) (axes []int, r kernelgen.Reducer, err error)
-	// View executes without a kernel: it gives each output as a view of input 0's bytes, or false where that needs a
-	// contiguous input; then it is called again with a contiguous copy, and must succeed.
-	View func(in []Spec, v View, a A) ([]View, bool)
+	// View executes without a kernel: it makes each output a view of input 0's bytes, which lie as v says, or gives
+	// false where that needs a contiguous input; then it is called again with a contiguous copy, and must succeed. It
+	// finds in out each output's Spec, v's OffsetBytes and as many Strides, all 0, as the output has dimensions: it
+	// changes these.
+	View func(in []Spec, v View, a A, out []Operand) bool
 	// Run encodes kernels.
 	Run func(r *Run, a A) error
 	// Host computes on the host, in Go, on contiguous bytes.
@@ -120,7 +122,7 @@ type Prim struct {
 	writes   func(a any) bool
 	expr     func(a any, in []DType) string
 	reduce   func(a any, in []Spec) ([]int, kernelgen.Reducer, error)
-	view     func(in []Spec, v View, a any) ([]View, bool)
+	view     func(in []Spec, v View, a any, out []Operand) bool
 	run      func(r *Run, a any) error
 	host     func(h *HostCall, a any) error
 	vjp      func(c *Ctx, n *Node, in, out, cot []*Array, want []bool) []*Array
@@ -186,7 +188,7 @@ func (o *Op[A]) Define(r Rules[A]) {
 	case r.Reduce != nil:
 		p.reduce = func(a any, in []Spec) ([]int, kernelgen.Reducer, error) { return r.Reduce(a.(A), in) }
 	case r.View != nil:
-		p.view = func(in []Spec, v View, a any) ([]View, bool) { return r.View(in, v, a.(A)) }
+		p.view = func(in []Spec, v View, a any, out []Operand) bool { return r.View(in, v, a.(A), out) }
 	case r.Run != nil:
 		p.run = func(run *Run, a any) error { return r.Run(run, a.(A)) }
 	case r.Host != nil:

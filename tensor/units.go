@@ -153,8 +153,8 @@ func (e *encoder) view(t *task) error {
 	if err != nil {
 		return err
 	}
-	views, ok := n.prim.view(specs, in.View, n.attrs)
-	if !ok {
+	out := e.outlook(n, in.View)
+	if !n.prim.view(specs, in.View, n.attrs, out) {
 		if in, err = e.copied(in); err != nil {
 			return err
 		}
@@ -162,15 +162,12 @@ func (e *encoder) view(t *task) error {
 			in.owner.users.Add(1)
 			defer e.release(in.owner)
 		}
-		if views, ok = n.prim.view(specs, in.View, n.attrs); !ok {
+		if out = e.outlook(n, in.View); !n.prim.view(specs, in.View, n.attrs, out) {
 			return errors.New("BUG: the View rule refuses a contiguous input")
 		}
 	}
-	if len(views) != len(n.out) {
-		return fmt.Errorf("BUG: the View rule gives %d views for %d outputs", len(views), len(n.out))
-	}
-	for i, v := range views {
-		spec := n.out[i].spec
+	for i := range out {
+		spec, v := n.out[i].spec, out[i].View
 		v.buf, v.owner, v.inline = in.buf, in.owner, in.inline
 		if spec.Shape.Size() == 0 {
 			v = View{inline: []byte{}, Strides: spec.Shape.Strides()}
@@ -185,6 +182,18 @@ func (e *encoder) view(t *task) error {
 		e.settleIn(n, i, v)
 	}
 	return nil
+}
+
+// outlook is the outputs of a node as its View rule finds them.
+func (e *encoder) outlook(n *Node, v View) []Operand {
+	out := resize(e.kernel.outOps, len(n.out))
+	e.kernel.outOps = out
+	for i := range out {
+		out[i].Spec = n.out[i].spec
+		out[i].OffsetBytes = v.OffsetBytes
+		out[i].Strides = e.cut(len(out[i].Shape))
+	}
+	return out
 }
 
 // release gives a user of a storage back.

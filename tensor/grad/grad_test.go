@@ -319,9 +319,7 @@ func init() {
 	bare.Define(tensor.Rules[tensor.None]{
 		Shape: func(in []tensor.Spec, _ tensor.None) ([]tensor.Shape, error) { return []tensor.Shape{in[0].Shape}, nil },
 		DType: func(in []tensor.Spec, _ tensor.None) ([]tensor.DType, error) { return []tensor.DType{in[0].DType}, nil },
-		View: func(_ []tensor.Spec, v tensor.View, _ tensor.None) ([]tensor.View, bool) {
-			return []tensor.View{v}, true
-		},
+		View:  tensor.SameView[tensor.None],
 	})
 }
 

@@ -35,16 +35,14 @@ func init() {
 		},
 		DType:    sameDType[axisAttrs],
 		SpecFrom: afterFirst[axisAttrs],
-		View: func(in []tensor.Spec, v tensor.View, a axisAttrs) ([]tensor.View, bool) {
-			strides := make([]int, len(v.Strides))
-			axis, _ := tensor.Axis(a.Axis, len(strides))
+		View: func(in []tensor.Spec, v tensor.View, a axisAttrs, out []tensor.Operand) bool {
+			axis, _ := tensor.Axis(a.Axis, len(v.Strides))
 			for i, n := range in[0].Shape {
 				if n != 1 || i == axis {
-					strides[i] = v.Strides[i]
+					out[0].Strides[i] = v.Strides[i]
 				}
 			}
-			v.Strides = strides
-			return []tensor.View{v}, true
+			return true
 		},
 		VJP: func(g *tensor.VJP[axisAttrs]) []*tensor.Array {
 			grads := make([]*tensor.Array, 2)

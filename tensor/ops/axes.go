@@ -33,17 +33,15 @@ func permuteView(order func(in tensor.Shape, a axesAttrs) ([]int, error)) tensor
 			return []tensor.Shape{out}, err
 		},
 		DType: sameDType[axesAttrs],
-		View: func(in []tensor.Spec, v tensor.View, a axesAttrs) ([]tensor.View, bool) {
+		View: func(in []tensor.Spec, v tensor.View, a axesAttrs, out []tensor.Operand) bool {
 			from, _ := order(in[0].Shape, a)
-			strides := make([]int, len(from))
 			for i, k := range from {
-				strides[i] = 1
+				out[0].Strides[i] = 1
 				if k >= 0 {
-					strides[i] = v.Strides[k]
+					out[0].Strides[i] = v.Strides[k]
 				}
 			}
-			v.Strides = strides
-			return []tensor.View{v}, true
+			return true
 		},
 	}
 }

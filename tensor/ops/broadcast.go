@@ -26,17 +26,15 @@ func init() {
 		},
 		DType:    sameDType[shapeAttrs],
 		SpecFrom: afterFirst[shapeAttrs],
-		View: func(in []tensor.Spec, v tensor.View, a shapeAttrs) ([]tensor.View, bool) {
-			to, _ := a.Shape.Shape(in)
-			strides := make([]int, len(to))
+		View: func(in []tensor.Spec, v tensor.View, _ shapeAttrs, out []tensor.Operand) bool {
+			to, strides := out[0].Shape, out[0].Strides
 			lead := len(to) - len(in[0].Shape)
 			for i, n := range in[0].Shape {
 				if n == to[lead+i] {
 					strides[lead+i] = v.Strides[i]
 				}
 			}
-			v.Strides = strides
-			return []tensor.View{v}, true
+			return true
 		},
 		VJP: func(g *tensor.VJP[shapeAttrs]) []*tensor.Array {
 			grads := make([]*tensor.Array, len(g.In))

@@ -78,13 +78,8 @@ func init() {
 			return slices.Repeat([]tensor.DType{in[0].DType}, len(in)-1), nil
 		},
 		SpecFrom: afterFirst[axisAttrs],
-		View: func(in []tensor.Spec, v tensor.View, a axisAttrs) ([]tensor.View, bool) {
-			axis, _ := tensor.Axis(a.Axis, len(in[0].Shape))
-			sizes := make([]int, len(in)-1)
-			for i, x := range in[1:] {
-				sizes[i] = x.Shape[axis]
-			}
-			return pieceViews(in[0], v, axis, sizes), true
+		View: func(_ []tensor.Spec, v tensor.View, a axisAttrs, out []tensor.Operand) bool {
+			return pieceViews(v, a.Axis, out)
 		},
 		VJP: func(g *tensor.VJP[axisAttrs]) []*tensor.Array {
 			grads := make([]*tensor.Array, len(g.In))
@@ -154,16 +149,19 @@ func joined(in []tensor.Spec, axis int) (tensor.Shape, error) {
 	return out, nil
 }
 
-// pieceViews are views of pieces of those sizes along an axis.
-func pieceViews(s tensor.Spec, v tensor.View, axis int, sizes []int) []tensor.View {
-	views := make([]tensor.View, len(sizes))
-	for i, n := range sizes {
-		views[i] = v
-		if n > 0 { // an empty piece at the end would begin past the array
-			v.OffsetBytes += int64(n) * int64(v.Strides[axis]) * int64(s.DType.Size())
+// pieceViews makes the outputs views of neighbouring pieces along an axis.
+func pieceViews(v tensor.View, axis int, out []tensor.Operand) bool {
+	axis, _ = tensor.Axis(axis, len(v.Strides))
+	at := v.OffsetBytes
+	for i := range out {
+		o := &out[i]
+		o.OffsetBytes = at
+		copy(o.Strides, v.Strides)
+		if n := o.Shape[axis]; n > 0 { // an empty piece at the end would begin past the array
+			at += int64(n) * int64(v.Strides[axis]) * int64(o.DType.Size())
 		}
 	}
-	return views
+	return true
 }
 
 // Concatenate puts arrays together along an axis (nil: the flattened arrays), in their common dtype. Their shapes may
@@ -274,10 +272,8 @@ func init() {
 			}
 			return slices.Repeat([]tensor.DType{in[0].DType}, a.Sections), nil
 		},
-		View: func(in []tensor.Spec, v tensor.View, a splitAttrs) ([]tensor.View, bool) {
-			axis, _ := tensor.Axis(a.Axis, len(in[0].Shape))
-			sizes := slices.Repeat([]int{in[0].Shape[axis] / a.Sections}, a.Sections)
-			return pieceViews(in[0], v, axis, sizes), true
+		View: func(_ []tensor.Spec, v tensor.View, a splitAttrs, out []tensor.Operand) bool {
+			return pieceViews(v, a.Axis, out)
 		},
 		VJP: func(g *tensor.VJP[splitAttrs]) []*tensor.Array {
 			cots := append([]*tensor.Array(nil), g.Cot...)

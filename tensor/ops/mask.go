@@ -50,12 +50,9 @@ func init() {
 		},
 		DType:    sameDType[tensor.None],
 		SpecFrom: afterFirst[tensor.None],
-		View: func(in []tensor.Spec, v tensor.View, _ tensor.None) ([]tensor.View, bool) {
-			v.Strides = append(slices.Clone(v.Strides), make([]int, len(in[1].Shape)-len(in[0].Shape))...)
-			return []tensor.View{v}, true
-		},
-		VJP: func(g *tensor.VJP[tensor.None]) []*tensor.Array { return make([]*tensor.Array, len(g.In)) },
-		JVP: func(*tensor.JVP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
+		View:     tensor.SameView[tensor.None], // the further dimensions have size 1
+		VJP:      func(g *tensor.VJP[tensor.None]) []*tensor.Array { return make([]*tensor.Array, len(g.In)) },
+		JVP:      func(*tensor.JVP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
 		VMap: func(g *tensor.VMap[tensor.None]) ([]*tensor.Array, []int) {
 			return []*tensor.Array{maskLike.One(g.Ctx, tensor.None{}, frontOf(g, 0, 0), frontOf(g, 1, 0))}, []int{0}
 		},

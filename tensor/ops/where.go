@@ -73,11 +73,9 @@ func init() {
 	stopGradient.Define(tensor.Rules[tensor.None]{
 		Shape: sameShape[tensor.None],
 		DType: sameDType[tensor.None],
-		View: func(_ []tensor.Spec, v tensor.View, _ tensor.None) ([]tensor.View, bool) {
-			return []tensor.View{v}, true
-		},
-		VJP: func(*tensor.VJP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
-		JVP: func(*tensor.JVP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
+		View:  tensor.SameView[tensor.None],
+		VJP:   func(*tensor.VJP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
+		JVP:   func(*tensor.JVP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
 		VMap: func(g *tensor.VMap[tensor.None]) ([]*tensor.Array, []int) {
 			return []*tensor.Array{StopGradient(g.In[0], g.Ctx)}, g.Axes
 		},
