@@ -112,7 +112,7 @@ func (e *encoder) temp(spec Spec) (Operand, error) {
 	if err != nil {
 		return Operand{}, err
 	}
-	buf.SetOrigin(e.origin("a temporary of "))
+	buf.SetOrigin(e.origin(e.prim.temporary))
 	e.temps = append(e.temps, buf)
 	return Operand{spec, View{buf: buf, Strides: spec.Shape.Strides()}}, nil
 }
@@ -198,9 +198,9 @@ func (e *encoder) cut(n int) []int {
 // stridesPiece is the length of a piece: an array that lives long keeps no more than this of those that did not.
 const stridesPiece = 32
 
-// origin is what messages say of memory that the call being encoded needs.
+// origin is what messages say of memory that the call being encoded needs for what.
 func (e *encoder) origin(what string) metal.Origin {
-	return metal.Origin{Op: what + e.op, File: e.where.File, Line: e.where.Line, PC: e.where.pc}
+	return metal.Origin{Op: what, File: e.where.File, Line: e.where.Line, PC: e.where.pc}
 }
 
 // origin is what messages say of the buffer of output i.

@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -28,7 +29,7 @@ type encoder struct {
 	texts   map[string]metal.Source // generated kernels by key
 	key     []byte
 	members []int32 // of the unit that is being encoded
-	op      string  // that the last of them calls
+	prim    *Prim   // that the last of them calls
 	where   Where   // and the line
 	first   int     // its first command in the batch
 	early   *error  // of its commands in earlier batches
@@ -345,7 +346,7 @@ func (e *encoder) encode(members []int32) (err error) {
 		}
 	}
 	root := &e.seg.tasks[members[len(members)-1]]
-	e.op, e.where = root.node.prim.name, root.node.Where()
+	e.prim, e.where = root.node.prim, root.node.Where()
 	switch p := root.node.prim; {
 	case p.expr != nil:
 		return e.elementwise(members)
@@ -458,7 +459,7 @@ func (e *encoder) dispatch(label string, p *metal.Pipeline, grid, threadgroup me
 	}
 	for i := range args {
 		if a := &args[i]; a.kind == argBad {
-			return fmt.Errorf("kernel %s, argument %d: %s", p.Name(), i, a.bytes)
+			return fmt.Errorf("kernel %s, argument %d: %s", p.Name(), i, string(a.view.inline))
 		} else if a.kind == argView && a.view.buf == nil && p.Params()[i].Write {
 			v, err := e.upload(a.view)
 			if err != nil {
@@ -473,9 +474,11 @@ func (e *encoder) dispatch(label string, p *metal.Pipeline, grid, threadgroup me
 		a := &args[i]
 		switch {
 		case a.kind == argBytes:
-			enc.SetBytes(i, a.bytes)
+			enc.SetBytes(i, a.view.inline)
 		case a.kind == argSmall:
-			enc.SetBytes(i, a.small[:a.n])
+			var word [8]byte
+			binary.LittleEndian.PutUint64(word[:], uint64(a.view.OffsetBytes))
+			enc.SetBytes(i, word[:a.n])
 		case a.view.buf != nil:
 			enc.SetBuffer(i, a.view.buf, a.view.OffsetBytes)
 		case a.view.OffsetBytes <= int64(len(a.view.inline)):

@@ -109,25 +109,27 @@ type VMap[A comparable] struct {
 
 // Prim is an op as the engine sees it, without the type of its attributes.
 type Prim struct {
-	name     string
-	defined  bool
-	noMerge  bool
-	partial  bool
-	updates  int
-	shape    func(in []Spec, a any) ([]Shape, error)
-	dtype    func(in []Spec, a any) ([]DType, error)
-	specFrom func(a any, n int) int
-	prepare  func(in []Spec, a any) (any, error)
-	fixed    func(a any) bool
-	writes   func(a any) bool
-	expr     func(a any, in []DType) string
-	reduce   func(a any, in []Spec) ([]int, kernelgen.Reducer, error)
-	view     func(in []Spec, v View, a any, out []Operand) bool
-	run      func(r *Run, a any) error
-	host     func(h *HostCall, a any) error
-	vjp      func(c *Ctx, n *Node, in, out, cot []*Array, want []bool) []*Array
-	jvp      func(c *Ctx, n *Node, in, out, tan []*Array) []*Array
-	vmap     func(c *Ctx, n *Node, in []*Array, axes []int, size int) ([]*Array, []int)
+	name    string
+	defined bool
+	// What messages call memory that a call needs:
+	temporary, copied string
+	noMerge           bool
+	partial           bool
+	updates           int
+	shape             func(in []Spec, a any) ([]Shape, error)
+	dtype             func(in []Spec, a any) ([]DType, error)
+	specFrom          func(a any, n int) int
+	prepare           func(in []Spec, a any) (any, error)
+	fixed             func(a any) bool
+	writes            func(a any) bool
+	expr              func(a any, in []DType) string
+	reduce            func(a any, in []Spec) ([]int, kernelgen.Reducer, error)
+	view              func(in []Spec, v View, a any, out []Operand) bool
+	run               func(r *Run, a any) error
+	host              func(h *HostCall, a any) error
+	vjp               func(c *Ctx, n *Node, in, out, cot []*Array, want []bool) []*Array
+	jvp               func(c *Ctx, n *Node, in, out, tan []*Array) []*Array
+	vmap              func(c *Ctx, n *Node, in []*Array, axes []int, size int) ([]*Array, []int)
 }
 
 // Name is the op's name, as MLX calls it.
@@ -144,7 +146,7 @@ func Declare[A comparable](name string) *Op[A] {
 	if prims[name] != nil {
 		panic("BUG: op " + name + " is declared twice")
 	}
-	o := &Op[A]{Prim{name: name}}
+	o := &Op[A]{Prim{name: name, temporary: "a temporary of " + name, copied: "a contiguous copy for " + name}}
 	prims[name] = &o.prim
 	return o
 }

@@ -299,7 +299,7 @@ func (e *encoder) copied(o Operand) (Operand, error) {
 	if err != nil {
 		return Operand{}, err
 	}
-	buf.SetOrigin(e.origin("a contiguous copy for "))
+	buf.SetOrigin(e.origin(e.prim.copied))
 	st := &storage{dev: e.dev, stream: e.s, buf: buf}
 	to := Operand{o.Spec, View{buf: buf, owner: st, Strides: o.Shape.Strides()}}
 	if err := e.copyTo(to, o); err != nil {

@@ -92,12 +92,9 @@ func runNorm(r *tensor.Run, a normAttrs, rms bool) error {
 	if out.Shape.Size() == 0 {
 		return nil
 	}
-	in := make([]tensor.Operand, len(r.In))
-	for i := range in {
-		var err error
-		if in[i], err = r.Contiguous(i); err != nil {
-			return err
-		}
+	in, err := r.AllContiguous(len(r.In))
+	if err != nil {
+		return err
 	}
 	n := out.Shape[len(out.Shape)-1]
 	rows := out.Shape.Size() / n
@@ -117,7 +114,7 @@ func runNorm(r *tensor.Run, a normAttrs, rms bool) error {
 	if acc == tensor.Float64 {
 		eps = tensor.Const(a.Eps.Float())
 	}
-	args := []tensor.Arg{in[0].Arg(), out.Arg(), tensor.Const(uint32(n)), eps}
+	args := append(make([]tensor.Arg, 0, 6), in[0].Arg(), out.Arg(), tensor.Const(uint32(n)), eps)
 	for _, x := range in[1:] {
 		args = append(args, x.Arg())
 	}

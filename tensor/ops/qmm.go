@@ -159,12 +159,9 @@ func runProduct(r *tensor.Run, a productAttrs, rows, batch int, at *places) erro
 	if out.Shape.Size() == 0 {
 		return nil
 	}
-	in := make([]tensor.Operand, 4)
-	for i := range in {
-		var err error
-		if in[i], err = r.Contiguous(i); err != nil {
-			return err
-		}
+	in, err := r.AllContiguous(4)
+	if err != nil {
+		return err
 	}
 	depth := in[0].Shape[len(in[0].Shape)-1]
 	if depth == 0 {
@@ -196,9 +193,10 @@ func runProduct(r *tensor.Run, a productAttrs, rows, batch int, at *places) erro
 		params = binary.LittleEndian.AppendUint32(params, uint32(v))
 	}
 	params = binary.LittleEndian.AppendUint64(params, uint64(perMatrix))
-	args := []tensor.Arg{in[0].Arg(), in[1].Arg(), in[2].Arg(), in[3].Arg(), out.Arg(), tensor.Const(params)}
+	args := append(make([]tensor.Arg, 0, 12), in[0].Arg(), in[1].Arg(), in[2].Arg(), in[3].Arg(), out.Arg(),
+		tensor.Const(params))
 	if at != nil {
-		args = append(args, at.args...)
+		args = append(args, at.args[:at.n]...)
 	}
 	grid, group := tiles(rows, cols, v.tile, batch)
 	if v.dots {
@@ -226,7 +224,10 @@ func runGatherQMM(r *tensor.Run, a productAttrs) error {
 }
 
 // places are the arguments that say which matrices a gathered product multiplies.
-type places struct{ args []tensor.Arg }
+type places struct {
+	args [5]tensor.Arg
+	n    int
+}
 
 // newPlaces are the places of a batch, in matrices of x of that many elements and in packed ones.
 func newPlaces(r *tensor.Run, a productAttrs, batch tensor.Shape, ofX, packed, elements int) (*places, error) {
@@ -252,9 +253,10 @@ func newPlaces(r *tensor.Run, a productAttrs, batch tensor.Shape, ofX, packed, e
 	for _, n := range [...]int{ofX, packed, elements, len(sizes)} {
 		params = binary.LittleEndian.AppendUint64(params, uint64(n))
 	}
-	args := []tensor.Arg{tensor.Const(params), tensor.Const(steps), bad.Arg(), rhs.Arg()}
+	at := &places{n: 4}
+	at.args = [5]tensor.Arg{tensor.Const(params), tensor.Const(steps), bad.Arg(), rhs.Arg()}
 	if !a.InOrder {
-		args = append(args, lhs.Arg())
+		at.args[4], at.n = lhs.Arg(), 5
 	}
 	c, op := &tensor.Ctx{Where: r.Where()}, r.Op()
 	r.Check(bad, func(b []byte) error {
@@ -266,7 +268,7 @@ func newPlaces(r *tensor.Run, a productAttrs, batch tensor.Shape, ofX, packed, e
 		}
 		return nil
 	})
-	return &places{args}, nil
+	return at, nil
 }
 
 // product checks and converts the operands that both ops take.
