@@ -295,14 +295,14 @@ func numbersFrom(L *lua.LState, first, last int) *lua.LTable {
 // isKeywords says whether t, argument i, holds keywords: all its keys are strings, and the parameter in its place
 // does not take such a table itself.
 func (a *args) isKeywords(t *lua.LTable, i int) bool {
-	if a.f.many || t.Metatable != lua.LNil {
+	if a.f.many || t.Metatable != lua.LNil || t.Len() > 0 {
 		return false
 	}
 	key, _ := t.Next(lua.LNil)
 	if key == lua.LNil { // {}: the shape of a scalar, an empty list; nothing, where a table has no place
 		return i >= len(a.f.params) || !takesTable(a.f.params[i].kind)
 	}
-	if _, ok := key.(lua.LString); !ok || t.Len() > 0 {
+	if _, ok := key.(lua.LString); !ok {
 		return false
 	}
 	return i >= len(a.f.params) || !takesTree(a.f.params[i].kind)

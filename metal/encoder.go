@@ -22,6 +22,7 @@ type Encoder struct {
 	pinned  *Pipeline // the last that was retained
 	due     hazard
 	culprit *Buffer
+	none    bindings // what is used once the scratch was given back
 }
 
 // bindings is an encoder's scratch.
@@ -45,7 +46,7 @@ func (e *Encoder) begin(cb *CommandBuffer) {
 // refused.
 func (e *Encoder) end() {
 	b := e.bindings
-	e.over, e.p, e.bindings = true, nil, &bindings{}
+	e.over, e.p, e.bindings = true, nil, &e.none
 	clear(b.args[:cap(b.args)])
 	clear(b.uses[:cap(b.uses)])
 	spareBindings.Put(b)

@@ -118,7 +118,7 @@ func apply(c *Ctx, p *Prim, attrs any, in []*Array) (result *Array, more []*Arra
 			n.traces = n.traces.merge(x.node.traces)
 		}
 	}
-	if err := n.infer(specs); err != nil {
+	if err := n.infer(scratch); err != nil {
 		return failed(c, p.name, c.Errorf(p.name, "%w", err)), nil
 	}
 	var err error
@@ -140,8 +140,13 @@ func apply(c *Ctx, p *Prim, attrs any, in []*Array) (result *Array, more []*Arra
 	return result, more
 }
 
-// specList is what rules get to see of a call's inputs. They do not keep it.
-type specList struct{ specs []Spec }
+// specList is what rules get to see of a call's inputs, and where they put what they say of its outputs. They do not
+// keep it.
+type specList struct {
+	specs  []Spec
+	shapes [4]Shape
+	dtypes [4]DType
+}
 
 var specLists = sync.Pool{New: func() any { return new(specList) }}
 
@@ -152,20 +157,21 @@ func (l *specList) of(n int) []Spec {
 
 func (l *specList) giveBack() {
 	clear(l.specs)
+	clear(l.shapes[:])
 	specLists.Put(l)
 }
 
 // infer runs the Shape and DType rules.
-func (n *Node) infer(in []Spec) error {
+func (n *Node) infer(l *specList) error {
 	p := n.prim
 	if !p.defined {
 		return errors.New("BUG: the op has no rules")
 	}
-	dtypes, err := p.dtype(in, n.attrs)
+	dtypes, err := p.dtype(l.specs, n.attrs, l.dtypes[:0])
 	if err != nil {
 		return err
 	}
-	shapes, err := p.shape(in, n.attrs)
+	shapes, err := p.shape(l.specs, n.attrs, l.shapes[:0])
 	if err != nil {
 		return err
 	}

@@ -27,10 +27,11 @@ type None struct{}
 // shape; A must be comparable without interfaces that could hold slices: scalars, DType, Ints, F64, Dims, strings
 // and pointers.
 type Rules[A comparable] struct {
-	// Shape gives the output shapes. It serves building a graph and shapeless replay alike. No rule keeps in.
-	Shape func(in []Spec, a A) ([]Shape, error)
-	// DType gives the output dtypes.
-	DType func(in []Spec, a A) ([]DType, error)
+	// Shape appends the output shapes to outs, which is empty. It serves building a graph and shapeless replay alike. No
+	// rule keeps in or outs.
+	Shape func(in []Spec, a A, outs []Shape) ([]Shape, error)
+	// DType appends the output dtypes to outs, which is empty.
+	DType func(in []Spec, a A, outs []DType) ([]DType, error)
 	// SpecFrom says from which of n inputs on only shape and dtype are read: the engine does not compute those for
 	// this op. Nil: all inputs are read.
 	SpecFrom func(a A, n int) int
@@ -116,8 +117,8 @@ type Prim struct {
 	noMerge           bool
 	partial           bool
 	updates           int
-	shape             func(in []Spec, a any) ([]Shape, error)
-	dtype             func(in []Spec, a any) ([]DType, error)
+	shape             func(in []Spec, a any, outs []Shape) ([]Shape, error)
+	dtype             func(in []Spec, a any, outs []DType) ([]DType, error)
 	specFrom          func(a any, n int) int
 	prepare           func(in []Spec, a any) (any, error)
 	fixed             func(a any) bool
@@ -170,8 +171,8 @@ func (o *Op[A]) Define(r Rules[A]) {
 		panic(fmt.Sprintf("BUG: op %s: %v", p.name, err))
 	}
 	p.defined, p.noMerge, p.partial, p.updates = true, r.NoMerge, r.Partial, r.Updates
-	p.shape = func(in []Spec, a any) ([]Shape, error) { return r.Shape(in, a.(A)) }
-	p.dtype = func(in []Spec, a any) ([]DType, error) { return r.DType(in, a.(A)) }
+	p.shape = func(in []Spec, a any, outs []Shape) ([]Shape, error) { return r.Shape(in, a.(A), outs) }
+	p.dtype = func(in []Spec, a any, outs []DType) ([]DType, error) { return r.DType(in, a.(A), outs) }
 	if r.SpecFrom != nil {
 		p.specFrom = func(a any, n int) int { return r.SpecFrom(a.(A), n) }
 	}

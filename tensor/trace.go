@@ -148,11 +148,15 @@ var watchOp = Declare[None]("watch")
 
 func init() {
 	watchOp.Define(Rules[None]{
-		Shape: func(in []Spec, _ None) ([]Shape, error) { return []Shape{in[0].Shape}, nil },
-		DType: func(in []Spec, _ None) ([]DType, error) { return []DType{in[0].DType}, nil },
-		View:  SameView[None],
-		VJP:   func(g *VJP[None]) []*Array { return g.Cot },
-		JVP:   func(g *JVP[None]) []*Array { return g.Tan },
-		VMap:  func(g *VMap[None]) ([]*Array, []int) { return []*Array{watchOp.One(g.Ctx, None{}, g.In[0])}, g.Axes },
+		Shape: func(in []Spec, _ None, outs []Shape) ([]Shape, error) {
+			return append(outs, in[0].Shape), nil
+		},
+		DType: func(in []Spec, _ None, outs []DType) ([]DType, error) {
+			return append(outs, in[0].DType), nil
+		},
+		View: SameView[None],
+		VJP:  func(g *VJP[None]) []*Array { return g.Cot },
+		JVP:  func(g *JVP[None]) []*Array { return g.Tan },
+		VMap: func(g *VMap[None]) ([]*Array, []int) { return []*Array{watchOp.One(g.Ctx, None{}, g.In[0])}, g.Axes },
 	})
 }

@@ -14,7 +14,7 @@ var broadcastAxes = tensor.Declare[axisAttrs]("broadcast_axes")
 
 func init() {
 	broadcastAxes.Define(tensor.Rules[axisAttrs]{
-		Shape: func(in []tensor.Spec, a axisAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a axisAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			axis, err := tensor.Axis(a.Axis, len(in[0].Shape))
 			if err != nil {
 				return nil, err
@@ -31,7 +31,7 @@ func init() {
 					in[1].Shape, axis)
 			}
 			s[axis] = size
-			return []tensor.Shape{s}, nil
+			return append(outs, s), nil
 		},
 		DType:    sameDType[axisAttrs],
 		SpecFrom: afterFirst[axisAttrs],

@@ -21,7 +21,7 @@ var (
 // for -1.
 func permuteView(order func(in tensor.Shape, a axesAttrs) ([]int, error)) tensor.Rules[axesAttrs] {
 	return tensor.Rules[axesAttrs]{
-		Shape: func(in []tensor.Spec, a axesAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a axesAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			from, err := order(in[0].Shape, a)
 			out := make(tensor.Shape, len(from))
 			for i, k := range from {
@@ -30,7 +30,7 @@ func permuteView(order func(in tensor.Shape, a axesAttrs) ([]int, error)) tensor
 					out[i] = in[0].Shape[k]
 				}
 			}
-			return []tensor.Shape{out}, err
+			return append(outs, out), err
 		},
 		DType: sameDType[axesAttrs],
 		View: func(in []tensor.Spec, v tensor.View, a axesAttrs, out []tensor.Operand) bool {

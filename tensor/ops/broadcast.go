@@ -17,12 +17,12 @@ var (
 
 func init() {
 	broadcastTo.Define(tensor.Rules[shapeAttrs]{
-		Shape: func(in []tensor.Spec, a shapeAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a shapeAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			to, err := a.Shape.Shape(in)
 			if err != nil {
 				return nil, err
 			}
-			return []tensor.Shape{to}, checkBroadcast(in[0].Shape, to)
+			return append(outs, to), checkBroadcast(in[0].Shape, to)
 		},
 		DType:    sameDType[shapeAttrs],
 		SpecFrom: afterFirst[shapeAttrs],
@@ -60,12 +60,12 @@ func init() {
 	})
 
 	sumTo.Define(tensor.Rules[shapeAttrs]{
-		Shape: func(in []tensor.Spec, a shapeAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a shapeAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			to, err := a.Shape.Shape(in)
 			if err != nil {
 				return nil, err
 			}
-			return []tensor.Shape{to}, checkBroadcast(to, in[0].Shape)
+			return append(outs, to), checkBroadcast(to, in[0].Shape)
 		},
 		DType:    sameDType[shapeAttrs],
 		SpecFrom: afterFirst[shapeAttrs],

@@ -27,21 +27,21 @@ var (
 )
 
 func init() {
-	dtype := func(in []tensor.Spec, _ productAttrs) ([]tensor.DType, error) {
+	dtype := func(in []tensor.Spec, _ productAttrs, outs []tensor.DType) ([]tensor.DType, error) {
 		d := in[0].DType
 		if !d.IsFloat() || in[2].DType != d || in[3].DType != d {
 			return nil, fmt.Errorf("BUG: operands %v, %v, %v", in[0], in[2], in[3])
 		}
-		return []tensor.DType{d}, checkIndexDTypes(in[4:])
+		return append(outs, d), checkIndexDTypes(in[4:])
 	}
 	quantizedMatmul.Define(tensor.Rules[productAttrs]{
-		Shape: func(in []tensor.Spec, a productAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a productAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			cols, err := a.columns(in)
 			if err != nil {
 				return nil, err
 			}
 			s := in[0].Shape
-			return []tensor.Shape{append(s[:len(s)-1].Clone(), cols)}, nil
+			return append(outs, append(s[:len(s)-1].Clone(), cols)), nil
 		},
 		DType: dtype,
 		Run:   runQuantizedMatmul,
@@ -50,7 +50,7 @@ func init() {
 		VMap:  quantizedMatmulVMap,
 	})
 	gatherQMM.Define(tensor.Rules[productAttrs]{
-		Shape: func(in []tensor.Spec, a productAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a productAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			x := in[0].Shape
 			if len(x) < 2 {
 				return nil, fmt.Errorf("x has shape %v, it needs 2 dimensions or more", x)
@@ -63,7 +63,7 @@ func init() {
 			if err != nil {
 				return nil, fmt.Errorf("lhs_indices and rhs_indices: %w", err)
 			}
-			return []tensor.Shape{append(batch, x[len(x)-2], cols)}, nil
+			return append(outs, append(batch, x[len(x)-2], cols)), nil
 		},
 		DType: dtype,
 		SpecFrom: func(a productAttrs, n int) int {

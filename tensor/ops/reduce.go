@@ -34,12 +34,12 @@ func defineReduction(op *tensor.Op[reduceAttrs], r reduction) {
 		out = func(d tensor.DType) tensor.DType { return d }
 	}
 	op.Define(tensor.Rules[reduceAttrs]{
-		Shape: func(in []tensor.Spec, a reduceAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a reduceAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			s, err := reducedShape(in[0].Shape, a, r.NonEmpty)
-			return []tensor.Shape{s}, err
+			return append(outs, s), err
 		},
-		DType: func(in []tensor.Spec, _ reduceAttrs) ([]tensor.DType, error) {
-			return []tensor.DType{out(in[0].DType)}, nil
+		DType: func(in []tensor.Spec, _ reduceAttrs, outs []tensor.DType) ([]tensor.DType, error) {
+			return append(outs, out(in[0].DType)), nil
 		},
 		Reduce: func(a reduceAttrs, in []tensor.Spec) ([]int, kernelgen.Reducer, error) {
 			axes, err := a.Axes.AppendAxes(nil, len(in[0].Shape))

@@ -18,9 +18,9 @@ var (
 
 func init() {
 	reshape.Define(tensor.Rules[shapeAttrs]{
-		Shape: func(in []tensor.Spec, a shapeAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a shapeAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			s, err := reshaped(in, a)
-			return []tensor.Shape{s}, err
+			return append(outs, s), err
 		},
 		DType:    sameDType[shapeAttrs],
 		SpecFrom: afterFirst[shapeAttrs],
@@ -51,9 +51,9 @@ func init() {
 	})
 
 	flatten.Define(tensor.Rules[flattenAttrs]{
-		Shape: func(in []tensor.Spec, a flattenAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a flattenAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			s, err := flattened(in[0].Shape, a)
-			return []tensor.Shape{s}, err
+			return append(outs, s), err
 		},
 		DType: sameDType[flattenAttrs],
 		View: func(in []tensor.Spec, v tensor.View, _ flattenAttrs, out []tensor.Operand) bool {

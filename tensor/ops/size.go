@@ -16,11 +16,13 @@ var size = tensor.Declare[sizeAttrs]("number_of_elements")
 
 func init() {
 	size.Define(tensor.Rules[sizeAttrs]{
-		Shape: func(in []tensor.Spec, a sizeAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a sizeAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			_, err := a.Axes.AppendAxes(nil, len(in[0].Shape))
-			return []tensor.Shape{{}}, err
+			return append(outs, tensor.Shape{}), err
 		},
-		DType:    func(_ []tensor.Spec, a sizeAttrs) ([]tensor.DType, error) { return []tensor.DType{a.DType}, nil },
+		DType: func(_ []tensor.Spec, a sizeAttrs, outs []tensor.DType) ([]tensor.DType, error) {
+			return append(outs, a.DType), nil
+		},
 		SpecFrom: func(sizeAttrs, int) int { return 0 },
 		Host: func(h *tensor.HostCall, a sizeAttrs) error {
 			shape := h.In[0].Shape

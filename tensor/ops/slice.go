@@ -151,9 +151,9 @@ var (
 
 func init() {
 	slice.Define(tensor.Rules[sliceAttrs]{
-		Shape: func(in []tensor.Spec, a sliceAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a sliceAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			s, err := region(in[0].Shape, a)
-			return []tensor.Shape{s}, err
+			return append(outs, s), err
 		},
 		DType: sameDType[sliceAttrs],
 		View: func(in []tensor.Spec, v tensor.View, a sliceAttrs, out []tensor.Operand) bool {
@@ -180,18 +180,18 @@ func init() {
 	})
 
 	sliceUpdate.Define(tensor.Rules[sliceAttrs]{
-		Shape: func(in []tensor.Spec, a sliceAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a sliceAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			s, err := region(in[0].Shape, a)
 			if err != nil {
 				return nil, err
 			}
-			return []tensor.Shape{in[0].Shape}, checkBroadcast(in[1].Shape, s)
+			return append(outs, in[0].Shape), checkBroadcast(in[1].Shape, s)
 		},
-		DType: func(in []tensor.Spec, _ sliceAttrs) ([]tensor.DType, error) {
+		DType: func(in []tensor.Spec, _ sliceAttrs, outs []tensor.DType) ([]tensor.DType, error) {
 			if in[0].DType != in[1].DType {
 				return nil, fmt.Errorf("BUG: operands %v and %v", in[0], in[1])
 			}
-			return []tensor.DType{in[0].DType}, nil
+			return append(outs, in[0].DType), nil
 		},
 		Updates: 1,
 		Run: func(r *tensor.Run, a sliceAttrs) error {
