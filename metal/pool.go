@@ -97,12 +97,17 @@ const maxBytes = int64(1) << 61
 // memory limit is in the way, cached memory is returned to the driver, garbage is collected, and committed command
 // buffers are waited for, as long as ctx allows; then it is an error. A size that can never fit is an error at once.
 func (d *Device) Alloc(ctx context.Context, nbytes int64) (*Buffer, error) {
-	return d.pool.alloc(ctx, nbytes)
+	return d.pool.alloc(ctx, nbytes, nil)
+}
+
+// AllocFor is Alloc of a buffer with an origin: SetOrigin takes time of its own.
+func (d *Device) AllocFor(ctx context.Context, nbytes int64, o *Origin) (*Buffer, error) {
+	return d.pool.alloc(ctx, nbytes, o)
 }
 
 // AllocCopy returns a new buffer with the contents of b.
 func (d *Device) AllocCopy(b []byte) (*Buffer, error) {
-	buf, err := d.pool.alloc(context.Background(), int64(len(b)))
+	buf, err := d.pool.alloc(context.Background(), int64(len(b)), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +180,7 @@ func (p *pool) tooLarge(n int64) error {
 		formatBytes(n), how, formatBytes(p.limit), formatBytes(p.active), formatBytes(p.total-p.active))
 }
 
-func (p *pool) alloc(ctx context.Context, n int64) (*Buffer, error) {
+func (p *pool) alloc(ctx context.Context, n int64, o *Origin) (*Buffer, error) {
 	if n < 0 {
 		return nil, fmt.Errorf("[alloc] the size is negative: %d bytes", n)
 	}
@@ -209,6 +214,9 @@ func (p *pool) alloc(ctx context.Context, n int64) (*Buffer, error) {
 		}
 		if blk != nil {
 			b := p.place(blk, n, size)
+			if o != nil {
+				b.origin = *o
+			}
 			p.poison(b)
 			run := p.due()
 			p.mu.Unlock()

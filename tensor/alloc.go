@@ -69,7 +69,7 @@ const leastBuffer = 1
 
 // alloc is a buffer of n bytes with one reference. Where memory is short, what is encoded is handed over first, so
 // that it comes back.
-func (e *encoder) alloc(n int64) (*metal.Buffer, error) {
+func (e *encoder) alloc(n int64, o *metal.Origin) (*metal.Buffer, error) {
 	n = max(n, leastBuffer)
 	e.open().bytes += n
 	if b := e.free.get(n); b != nil {
@@ -79,9 +79,10 @@ func (e *encoder) alloc(n int64) (*metal.Buffer, error) {
 				return nil, err
 			}
 		}
+		b.SetOrigin(*o)
 		return b, nil
 	}
-	b, err := e.fresh(n)
+	b, err := e.fresh(n, o)
 	e.short = e.short || err != nil
 	if err == nil && e.dev.Validating() {
 		b.TrackWrites()
@@ -90,7 +91,7 @@ func (e *encoder) alloc(n int64) (*metal.Buffer, error) {
 }
 
 // fresh is alloc without the free list: no command that is encoded refers to the buffer.
-func (e *encoder) fresh(n int64) (*metal.Buffer, error) {
+func (e *encoder) fresh(n int64, o *metal.Origin) (*metal.Buffer, error) {
 	if n >= leastFree {
 		if mem := e.dev.Memory(); mem.Active+n > mem.Limit/4*3 {
 			e.free.flush()
@@ -99,7 +100,7 @@ func (e *encoder) fresh(n int64) (*metal.Buffer, error) {
 			}
 		}
 	}
-	return e.dev.Alloc(e.job.ctx, n)
+	return e.dev.AllocFor(e.job.ctx, n, o)
 }
 
 // recycle takes a buffer over for later calls, which write to it: commands that are encoded may still read it, and
@@ -108,11 +109,11 @@ func (e *encoder) recycle(b *metal.Buffer) { e.free.put(b) }
 
 // temp is memory for an array, given back after the call.
 func (e *encoder) temp(spec Spec) (Operand, error) {
-	buf, err := e.alloc(spec.NBytes())
+	origin := e.origin(e.prim.temporary)
+	buf, err := e.alloc(spec.NBytes(), &origin)
 	if err != nil {
 		return Operand{}, err
 	}
-	buf.SetOrigin(e.origin(e.prim.temporary))
 	e.temps = append(e.temps, buf)
 	return Operand{spec, View{buf: buf, Strides: spec.Shape.Strides()}}, nil
 }
@@ -151,7 +152,8 @@ func (e *encoder) upload(v View) (View, error) {
 
 // place allocates output i of a node, row-contiguous.
 func (e *encoder) place(n *Node, i int) error {
-	buf, err := e.alloc(n.out[i].spec.NBytes())
+	origin := n.origin(i)
+	buf, err := e.alloc(n.out[i].spec.NBytes(), &origin)
 	if err != nil {
 		return err
 	}
@@ -159,10 +161,9 @@ func (e *encoder) place(n *Node, i int) error {
 	return nil
 }
 
-// placeIn makes a buffer output i of a node.
+// placeIn makes a buffer output i of a node, whose origin it has.
 func (e *encoder) placeIn(n *Node, i int, buf *metal.Buffer) {
 	o := &n.out[i]
-	buf.SetOrigin(n.origin(i))
 	var st *storage
 	if i == 0 {
 		st = &n.home // it may be the second try

@@ -78,7 +78,8 @@ func (e *encoder) passes(label string, shape Shape, out Operand) error {
 		to := out
 		if more {
 			acc := kernelgen.AccSize(red.Reducer.Acc)
-			buf, err := e.alloc(int64(pass.Outputs) * int64(pass.Parts) * int64(acc))
+			origin := e.origin(e.prim.temporary)
+			buf, err := e.alloc(int64(pass.Outputs)*int64(pass.Parts)*int64(acc), &origin)
 			if err != nil {
 				return err
 			}
@@ -295,11 +296,11 @@ func (e *encoder) contiguous(o Operand) (Operand, error) {
 
 // copied copies an operand to a storage of its own.
 func (e *encoder) copied(o Operand) (Operand, error) {
-	buf, err := e.alloc(o.NBytes())
+	origin := e.origin(e.prim.copied)
+	buf, err := e.alloc(o.NBytes(), &origin)
 	if err != nil {
 		return Operand{}, err
 	}
-	buf.SetOrigin(e.origin(e.prim.copied))
 	st := &storage{dev: e.dev, stream: e.s, buf: buf}
 	to := Operand{o.Spec, View{buf: buf, owner: st, Strides: o.Shape.Strides()}}
 	if err := e.copyTo(to, o); err != nil {
