@@ -3,7 +3,6 @@ package luabind
 import (
 	"context"
 	"runtime"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -64,18 +63,11 @@ func BenchmarkObjects(b *testing.B) {
 // the place of its line, and what tables and attributes the script's own line asks for; planning and encoding make what
 // watches an array that nobody but the collector can know to be dead.
 func TestObjects(t *testing.T) {
-	s := New(Options{Stdout: &strings.Builder{}})
-	defer s.Close()
-	_, err := s.Run(context.Background(), strings.NewReader(thousand), "objects.lua")
-	require.NoError(t, err)
+	p := newBenchState(t, true)
 	var best [4]uint64
 	for i := range 6 {
 		var x *tensor.Array
-		objects, bytes := allocated(func() {
-			out, err := s.Call(context.Background(), s.Global("build"))
-			require.NoError(t, err)
-			x = s.ToGo(out[0]).(*tensor.Array)
-		})
+		objects, bytes := allocated(func() { x, _ = p.call(t, p.build) })
 		evalObjects, evalBytes := allocated(func() { require.NoError(t, tensor.Eval(context.Background(), x)) })
 		for k, n := range [4]uint64{objects, bytes, evalObjects, evalBytes} {
 			if i == 0 || n < best[k] {
@@ -83,7 +75,7 @@ func TestObjects(t *testing.T) {
 			}
 		}
 	}
-	for k, most := range [4]uint64{6000, 750_000, 9000, 600_000} { // of 1,000 primitives
+	for k, most := range [4]uint64{6000, 750_000, 4500, 650_000} { // of 1,000 primitives
 		require.LessOrEqual(t, best[k], most, "objects and bytes of building, of evaluating: %v", best)
 	}
 }
