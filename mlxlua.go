@@ -33,7 +33,7 @@ type Options struct {
 }
 
 // State is a Lua state with the module mx. It belongs to one goroutine at a time; a program may have as many as it
-// likes, and they share the device.
+// likes, and they share the device. Open makes it; the zero State, and nil, are closed.
 type State struct{ s *luabind.State }
 
 // Array is an n-dimensional array; it may be used by any goroutine.
@@ -58,7 +58,13 @@ var ErrClosed = luabind.ErrClosed
 
 // Close ends the state; any goroutine may call it, also twice. Calls under way run to their end, later ones fail with
 // ErrClosed. Arrays that Go still holds stay usable.
-func (s *State) Close() { s.s.Close() }
+func (s *State) Close() {
+	if !s.zero() {
+		s.s.Close()
+	}
+}
+
+func (s *State) zero() bool { return s == nil || s.s == nil }
 
 // Run runs Lua source text; name stands in messages. The results are Go values: nil, bool, float64, string, *Array,
 // []any, map[string]any, Func. A cancelled ctx stops the script and its kernels. Errors are *ScriptError.
@@ -83,6 +89,9 @@ func (s *State) RunFile(ctx context.Context, path string, args ...any) ([]any, e
 
 // Set sets a global variable: nil, bool, int, float64, string, *Array, a dtype, Func, []any and map[string]any of such.
 func (s *State) Set(name string, v any) error {
+	if s.zero() {
+		return fmt.Errorf("[set] %s: %w", name, ErrClosed)
+	}
 	x, err := s.s.ToLua(v)
 	if err != nil {
 		return fmt.Errorf("[set] %s: %w", name, err)
@@ -94,10 +103,18 @@ func (s *State) Set(name string, v any) error {
 }
 
 // Get is a global variable's value, as Run's results; nil after Close.
-func (s *State) Get(name string) any { return s.s.ToGo(s.s.Global(name)) }
+func (s *State) Get(name string) any {
+	if s.zero() {
+		return nil
+	}
+	return s.s.ToGo(s.s.Global(name))
+}
 
 // Call calls a global Lua function; see Run.
 func (s *State) Call(ctx context.Context, function string, args ...any) ([]any, error) {
+	if s.zero() {
+		return nil, fmt.Errorf("[call] %s: %w", function, ErrClosed)
+	}
 	f, ok := s.s.ToGo(s.s.Global(function)).(Func)
 	if !ok && s.s.Closed() {
 		return nil, fmt.Errorf("[call] %s: %w", function, ErrClosed)
@@ -109,6 +126,9 @@ func (s *State) Call(ctx context.Context, function string, args ...any) ([]any, 
 }
 
 func (s *State) toLua(vs []any) ([]luabind.Value, error) {
+	if s.zero() {
+		return nil, fmt.Errorf("[run] %w", ErrClosed)
+	}
 	out := make([]luabind.Value, len(vs))
 	for i, v := range vs {
 		var err error

@@ -168,7 +168,7 @@ func TestSimplify(t *testing.T) {
 	})
 	require.Equal(t, []float32{0}, floats(t, call(t, fn, vec(0))))
 	text := fn.Explain()
-	require.Contains(t, text, "5 ops, 3 after simplification, 1 constants")
+	require.Contains(t, text, "5 ops, 3 after simplification, 1 constant")
 	require.Contains(t, text, "ops: sin multiply add\n")
 }
 
@@ -434,4 +434,33 @@ func TestAFunctionThatCallsItselfWhileItIsTraced(t *testing.T) {
 		return out, err
 	}, compile.Options{})
 	require.Equal(t, []float32{6}, floats(t, call(t, fn, vec(3))))
+}
+
+// TestExplainKernels counts bytes by hand: 5 element-wise ops over 6 float32 and a sum are one kernel, but what is an
+// output is written too, and the product by itself.
+func TestExplainKernels(t *testing.T) {
+	fn := compile.New(func(in []*array) ([]*array, error) {
+		y := ops.Exp(ops.Add(ops.Multiply(in[0], num(2)), num(1)))
+		z := ops.Tanh(ops.Negative(ops.Matmul(y, in[1])))
+		w := ops.Sum(ops.Square(ops.Reshape(z, tensor.Sizes(3))), nil, false)
+		return arrays{z, w}, nil
+	}, compile.Options{})
+	x, m := ops.Ones(tensor.Sizes(1, 2), tensor.Float32), ops.Ones(tensor.Sizes(2, 3), tensor.Float32)
+	call(t, fn, x, m)
+	require.Contains(t, fn.Explain(), `  before fusion: 8 kernels, 112 bytes read, 76 written
+    multiply: 2 inputs, 12 bytes read, 8 written, 2 elements
+    add: 2 inputs, 12 bytes read, 8 written, 2 elements
+    exp: 1 input, 8 bytes read, 8 written, 2 elements
+    matmul: 2 inputs, 32 bytes read, 12 written, 3 elements
+    negative: 1 input, 12 bytes read, 12 written, 3 elements
+    tanh: 1 input, 12 bytes read, 12 written, 3 elements
+    square: 1 input, 12 bytes read, 12 written, 3 elements
+    sum: 1 input, 12 bytes read, 4 written, 3 elements
+  after fusion: 4 kernels, 72 bytes read, 36 written
+    multiply+add+exp: 3 inputs, 16 bytes read, 8 written, 2 elements
+    matmul: 2 inputs, 32 bytes read, 12 written, 3 elements
+    negative+tanh: 1 input, 12 bytes read, 12 written, 3 elements
+    square+sum: 1 input, 12 bytes read, 4 written, 3 elements
+`)
+	require.Contains(t, fn.Explain(), "1 call, 1 trace, 0 replays")
 }

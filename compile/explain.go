@@ -44,7 +44,7 @@ func (s signature) difference(t signature) string {
 	case s.stream != t.stream:
 		return "another stream"
 	case len(s.specs) != len(t.specs):
-		return fmt.Sprintf("%d inputs and captures, not %d", len(t.specs), len(s.specs))
+		return fmt.Sprintf("inputs and captures: %d, not %d", len(t.specs), len(s.specs))
 	}
 	for i, a := range s.specs {
 		b := t.specs[i]
@@ -52,7 +52,7 @@ func (s signature) difference(t signature) string {
 		case a.DType != b.DType:
 			return fmt.Sprintf("input %d: dtype %v, not %v", i, b.DType, a.DType)
 		case len(a.Shape) != len(b.Shape):
-			return fmt.Sprintf("input %d: %d dimensions, not %d", i, len(b.Shape), len(a.Shape))
+			return fmt.Sprintf("input %d: %s, not %d", i, tensor.Count(len(b.Shape), "dimension"), len(a.Shape))
 		case !a.Shape.Equal(b.Shape):
 			return fmt.Sprintf("input %d: shape %v, not %v", i, b.Shape, a.Shape)
 		}
@@ -69,37 +69,91 @@ func (s signature) String() string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// Explain says in words what was traced and why, what each trace computes, and how the cache fares.
+// Explain says in words what was traced and why, what each trace computes in which kernels, and how the cache fares.
 func (fn *Function) Explain() string {
 	s := fn.Stats()
-	fn.mu.Lock()
-	defer fn.mu.Unlock()
 	var b strings.Builder
 	kind := "for each shape"
 	if fn.opt.Shapeless {
 		kind = "shapeless"
 	}
-	fmt.Fprintf(&b, "compiled (%s): %d calls, %d traces, %d replays of an earlier trace\n", kind, s.Calls, s.Traces,
-		s.Hits)
+	fmt.Fprintf(&b, "compiled (%s): %s, %s, %s of an earlier trace\n", kind, tensor.Count(s.Calls, "call"),
+		tensor.Count(s.Traces, "trace"), tensor.Count(s.Hits, "replay"))
 	fmt.Fprintf(&b, "cache: %d of %d traces, %d evicted\n", s.Size, s.Cap, s.Evicted)
 	if disabled.Load() {
 		b.WriteString("compilation is disabled\n")
 	}
-	for _, c := range fn.captures {
+	fn.mu.Lock()
+	captures, history, entries := fn.captures, slices.Clone(fn.history), slices.Clone(fn.entries)
+	fn.mu.Unlock()
+	for _, c := range captures {
 		fmt.Fprintf(&b, "capture: %s\n", c)
 	}
-	for i, h := range fn.history {
+	for i, h := range history {
 		fmt.Fprintf(&b, "trace %d: %s\n", i+1, h)
 	}
-	for _, e := range fn.entries {
-		fmt.Fprintf(&b, "inputs %s: %d ops, %d after simplification, %d constants\n", e.sig, e.plan.recorded,
-			len(e.plan.steps), len(e.plan.consts))
+	for _, e := range entries {
+		fmt.Fprintf(&b, "inputs %s: %s, %d after simplification, %s\n", e.sig, tensor.Count(e.plan.recorded, "op"),
+			len(e.plan.steps), tensor.Count(len(e.plan.consts), "constant"))
 		for _, g := range e.plan.guards {
 			fmt.Fprintf(&b, "  guard: %s\n", strings.TrimSuffix(g.describe(g.size), fmt.Sprintf(", is %d", g.size)))
 		}
 		fmt.Fprintf(&b, "  ops: %s\n", e.plan.opsText())
+		e.explainKernels(&b)
 	}
 	return b.String()
+}
+
+// explainKernels lists what a replay at the entry's shapes runs, without and with the fusion of ops. The shapes'
+// functions run, as in any replay.
+func (e *entry) explainKernels(b *strings.Builder) {
+	t := tensor.NewTrace("compile", nil)
+	defer t.End()
+	in := make([]*tensor.Array, len(e.sig.specs))
+	for i, s := range e.sig.specs {
+		in[i] = t.Placeholder(&tensor.Ctx{}, s)
+	}
+	outs, err := e.plan.run(in)
+	if err != nil {
+		fmt.Fprintf(b, "  kernels: %v\n", err)
+		return
+	}
+	kernelsText(b, "before fusion", tensor.Kernels(outs, false))
+	kernelsText(b, "after fusion", tensor.Kernels(outs, true))
+}
+
+// kernelsText lists kernels, equal ones once.
+func kernelsText(b *strings.Builder, when string, kernels []tensor.Kernel) {
+	var lines []string
+	times := map[string]int{}
+	var read, written int64
+	for _, k := range kernels {
+		in, out := nbytes(k.In), nbytes(k.Out)
+		read, written = read+in, written+out
+		host := ""
+		if k.Host {
+			host = " on the host"
+		}
+		line := fmt.Sprintf("%s%s: %s, %d bytes read, %d written, %s", strings.Join(k.Ops, "+"), host,
+			tensor.Count(len(k.In), "input"), in, out, tensor.Count(k.Elements, "element"))
+		if times[line]++; times[line] == 1 {
+			lines = append(lines, line)
+		}
+	}
+	fmt.Fprintf(b, "  %s: %s, %d bytes read, %d written\n", when, tensor.Count(len(kernels), "kernel"), read, written)
+	for _, line := range lines {
+		if n := times[line]; n > 1 {
+			line = fmt.Sprintf("%d times %s", n, line)
+		}
+		fmt.Fprintf(b, "    %s\n", line)
+	}
+}
+
+func nbytes(specs []tensor.Spec) (n int64) {
+	for _, s := range specs {
+		n += s.NBytes()
+	}
+	return n
 }
 
 // opsText lists the plan's ops in order.

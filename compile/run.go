@@ -114,7 +114,7 @@ func (fn *Function) check(c *tensor.Ctx, in, got []*tensor.Array) error {
 		return err
 	}
 	if len(want) != len(got) {
-		return c.Errorf("compile", "check: the function gives %d outputs, its trace %d", len(want), len(got))
+		return c.Errorf("compile", "check: the function gives %s, its trace %d", tensor.Count(len(want), "output"), len(got))
 	}
 	for i := range got {
 		a, b := got[i].Spec(), want[i].Spec()

@@ -302,7 +302,7 @@ for text in options.batches:gmatch("%d+") do
     fastest * 1000, difference))
   worst = larger(difference, worst)
 end
-if not options.eager then print(string.format("the step was traced %d times", traces)) end
+if not options.eager then print(string.format("traces of the step: %d", traces)) end
 if not (worst <= tolerance) then
   print(string.format("FAILED: the largest relative difference is %g, above %g", worst, tolerance))
   os.exit(1)

@@ -165,6 +165,14 @@ func (a *args) dtype(i int, def tensor.DType) tensor.DType {
 	return def
 }
 
+// wrong raises what is wrong with an argument: "shape is ..." or "shape[2] is ...".
+func (a *args) wrong(name string, err error) {
+	if text := err.Error(); strings.HasPrefix(text, "[") {
+		a.fail("%s%w", name, err)
+	}
+	a.fail("%s %w", name, err)
+}
+
 // define makes a function of mx from a row and puts it into its module's table.
 func (s *State) define(module *lua.LTable, r row) *lua.LFunction {
 	f := &function{r, parseSig(r.sig)}
@@ -263,7 +271,7 @@ func (a *args) collect() {
 		}
 	}
 	if n > len(f.params) && !f.many {
-		a.fail("got %d arguments, it takes %d: %s", n, len(f.params), a.names())
+		a.fail("got %s, it takes %d: %s", tensor.Count(n, "argument"), len(f.params), a.names())
 	}
 	a.raw = cleared(a.raw, max(len(f.params), n))
 	for i := range a.raw {
@@ -346,7 +354,7 @@ func (a *args) names() string {
 func (a *args) stream(v lua.LValue) {
 	st, err := a.s.toStream(v)
 	if err != nil {
-		a.fail("stream: %v", err)
+		a.fail("stream %v", err)
 	}
 	a.ctx.Stream = st
 }
@@ -374,7 +382,7 @@ func (a *args) convert() {
 		}
 		x, err := p.convert(a, v)
 		if err != nil {
-			a.fail("%s %v", p.name, err)
+			a.wrong(p.name, err)
 		}
 		a.v[i] = x
 	}
@@ -422,7 +430,7 @@ func defaultValue(p param) any {
 	switch p.kind {
 	case "bool":
 		return p.def == "true"
-	case "int":
+	case "int", "axis":
 		n, err := strconv.Atoi(p.def)
 		if err != nil {
 			panic("BUG: default of " + p.name)

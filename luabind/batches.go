@@ -18,6 +18,7 @@ func vmapCall(a *args) any {
 	return s.transform(a.f.name, func(L *lua.LState) int {
 		c := s.call()
 		args := stackArgs(L)
+		in := s.flattenAll("vmap", args)
 		axes, err := argumentAxes(inAxes, args)
 		if err != nil {
 			s.raise(c.Errorf("vmap", "in_axes %w", err))
@@ -37,8 +38,8 @@ func vmapCall(a *args) any {
 		if err != nil && flat == nil {
 			s.raise(c.Errorf("vmap", "out_axes %w", err))
 		}
-		f := &luaFunc{s: s, fn: fn, args: args}
-		outs, err := grad.VMap(f.call, axes, flat, c)(s.flattenAll("vmap", args))
+		f := &luaFunc{s: s, op: "vmap", fn: fn, args: args}
+		outs, err := grad.VMap(f.call, axes, flat, c)(in)
 		if err != nil {
 			s.reraise(err)
 		}
@@ -77,7 +78,8 @@ func argumentAxes(axes lua.LValue, args []lua.LValue) ([]int, error) {
 		of := axes
 		if t, ok := axes.(*lua.LTable); ok {
 			if t.Len() != len(args) {
-				return nil, fmt.Errorf("has %d entries, the call has %d arguments", t.Len(), len(args))
+				return nil, fmt.Errorf("has %d entries, the call has %s", t.Len(),
+					tensor.Count(len(args), "argument"))
 			}
 			of = t.RawGetInt(i + 1)
 		}
@@ -116,7 +118,7 @@ func checkpointCall(a *args) any {
 	s, fn := a.s, a.callable(0)
 	return s.transform(a.f.name, func(L *lua.LState) int {
 		args := stackArgs(L)
-		f := &luaFunc{s: s, fn: fn, args: args}
+		f := &luaFunc{s: s, op: "checkpoint", fn: fn, args: args}
 		outs, err := grad.Checkpoint(f.call, s.call())(s.flattenAll("checkpoint", args))
 		return s.pushResults(f, outs, err)
 	}, fn)
@@ -162,7 +164,7 @@ func (s *State) openCustom() {
 	s.method(mt, "__call", func(L *lua.LState) int {
 		k, _ := unwrap[*customFunction](L.Get(1))
 		args := stackArgs(L)[1:]
-		f := &luaFunc{s: s, fn: k.fn, args: args}
+		f := &luaFunc{s: s, op: "custom_function", fn: k.fn, args: args}
 		custom := s.custom(k, f)
 		outs, err := custom.Call(s.flattenAll("custom_function", args), s.call())
 		return s.pushResults(f, outs, err)
@@ -187,13 +189,13 @@ func (s *State) custom(k *customFunction, f *luaFunc) *grad.Custom {
 	outputs := func(xs []*tensor.Array) lua.LValue { return bare(s.lendAll(f.results, xs)) }
 	if k.vjp != nil {
 		c.VJP = func(in, cots, outs []*tensor.Array) ([]*tensor.Array, error) {
-			g := &luaFunc{s: s, fn: k.vjp}
+			g := &luaFunc{s: s, op: "custom_function", fn: k.vjp}
 			return g.apply(primals(in), outputs(cots), outputs(outs))
 		}
 	}
 	if k.jvp != nil {
 		c.JVP = func(in, tans []*tensor.Array) ([]*tensor.Array, error) {
-			g := &luaFunc{s: s, fn: k.jvp}
+			g := &luaFunc{s: s, op: "custom_function", fn: k.jvp}
 			return g.apply(primals(in), primals(tans))
 		}
 	}
@@ -205,11 +207,11 @@ func (s *State) custom(k *customFunction, f *luaFunc) *grad.Custom {
 					list[i] = lua.LFalse
 				}
 			}
-			g := &luaFunc{s: s, fn: k.vmap}
+			g := &luaFunc{s: s, op: "custom_function", fn: k.vmap}
 			if _, err := g.apply(primals(in), bare(list)); err != nil {
 				return nil, nil, err
 			}
-			return vmapResults(g.results)
+			return s.vmapResults(g.results)
 		}
 	}
 	return c
@@ -218,21 +220,20 @@ func (s *State) custom(k *customFunction, f *luaFunc) *grad.Custom {
 // apply calls the function on Lua values as they are.
 func (f *luaFunc) apply(args ...lua.LValue) ([]*tensor.Array, error) {
 	f.args = args
-	in, err := []*tensor.Array(nil), error(nil)
-	for _, v := range args {
-		if in, err = flatten(v, 0, in); err != nil {
-			return nil, err
-		}
+	in, err := f.s.flatten(args...)
+	if err != nil {
+		return nil, f.s.call().Errorf(f.op, "%w", err)
 	}
 	return f.call(in)
 }
 
 // vmapResults splits what a custom vmap returned, outputs and their axes.
-func vmapResults(results []lua.LValue) ([]*tensor.Array, []int, error) {
+func (s *State) vmapResults(results []lua.LValue) ([]*tensor.Array, []int, error) {
 	if len(results) != 2 {
-		return nil, nil, fmt.Errorf("a custom vmap returned %d values, want outputs and their axes", len(results))
+		return nil, nil, fmt.Errorf("a custom vmap returned %s, want two: outputs and their axes",
+			tensor.Count(len(results), "value"))
 	}
-	outs, err := flatten(results[0], 0, nil)
+	outs, err := s.flatten(results[0])
 	if err != nil {
 		return nil, nil, err
 	}

@@ -45,10 +45,10 @@ var compileRows = []row{
 			"differs, fun is traced again. f:explain() tells captures, traces and their reasons; check runs both " +
 			"ways and compares.",
 		call: func(a *args) any {
-			if a.raw[1] != lua.LNil {
+			if !isEmpty(a.raw[1]) {
 				a.fail("inputs is not needed: arrays that the function reaches through its upvalues are inputs by themselves")
 			}
-			if a.raw[2] != lua.LNil {
+			if !isEmpty(a.raw[2]) {
 				a.fail("outputs is not needed: the function returns state that changes beside its results")
 			}
 			k := &compiledFunction{s: a.s, fn: a.callable(0), results: map[string][]lua.LValue{},
@@ -62,6 +62,16 @@ var compileRows = []row{
 		call: func(a *args) any { compile.Disable(); return nil }},
 	{name: "enable_compile", sig: "", help: "Undoes disable_compile.",
 		call: func(a *args) any { compile.Enable(); return nil }},
+}
+
+// isEmpty says whether v is nil or an empty table.
+func isEmpty(v lua.LValue) bool {
+	t, ok := v.(*lua.LTable)
+	if !ok {
+		return v == lua.LNil
+	}
+	k, _ := t.Next(lua.LNil)
+	return k == lua.LNil
 }
 
 // captures lists the captured arrays and the random key: the inputs beside the arguments.
@@ -101,7 +111,7 @@ func (k *compiledFunction) trace(in []*tensor.Array) ([]*tensor.Array, error) {
 	}
 	swap(in[n:])
 	defer swap(old)
-	f := &luaFunc{s: s, fn: k.fn, args: k.args}
+	f := &luaFunc{s: s, op: "compile", fn: k.fn, args: k.args}
 	outs, err := f.call(in[:n])
 	if err != nil {
 		return nil, err

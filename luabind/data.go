@@ -72,12 +72,13 @@ func (b *builder) add(v lua.LValue, depth int) error {
 	t, ok := v.(*lua.LTable)
 	if !ok {
 		if depth != len(b.shape) {
-			return fmt.Errorf("has %s where a table of %d elements belongs", describe(v), b.shape[depth])
+			return fmt.Errorf("has %s where a table of %s belongs", describe(v), tensor.Count(b.shape[depth], "element"))
 		}
 		return b.element(v)
 	}
 	if depth >= len(b.shape) || t.Len() != b.shape[depth] {
-		return fmt.Errorf("is not rectangular: a table of %d elements at depth %d, where shape %v has others", t.Len(), depth,
+		return fmt.Errorf("is not rectangular: a table of %s at depth %d, where shape %v has others",
+			tensor.Count(t.Len(), "element"), depth,
 			tensor.Shape(b.shape))
 	}
 	for i := 1; i <= t.Len(); i++ {

@@ -184,7 +184,8 @@ var docs = map[string]string{
 	"KernelConfig": "KernelConfig declares a custom kernel: the arguments of mx.fast.metal_kernel.",
 	"LayerNorm": "LayerNorm subtracts from each row of x, along the last axis, its mean, divides\n" +
 		"it by the root of its variance plus eps, multiplies it by weight and adds bias,\n" +
-		"which have the shape of a row and may be nil. Dtypes and errors are RMSNorm's.",
+		"which have the shape of a row and may be nil. The dtype is the common one of the\n" +
+		"three, or x's where there is no weight. Errors are RMSNorm's.",
 	"Less":      "Less is a < b, element by element, as bool: see Greater.",
 	"LessEqual": "LessEqual is a <= b, element by element, as bool: see Greater.",
 	"Log": "Log is the natural logarithm of each element: -inf at 0, NaN below, the\n" +
@@ -212,7 +213,9 @@ var docs = map[string]string{
 		"floating-point or complex one. Dimensions before the last two are a batch and\n" +
 		"are broadcast. An a of one dimension is a row, a b of one dimension a column,\n" +
 		"and the result does not have that dimension. Half types are added up in float32\n" +
-		"and rounded once. A scalar, and inner dimensions that differ, are errors.",
+		"and rounded once. A scalar, and inner dimensions that differ, are errors.\n" +
+		"With at most 16 rows or columns, the last bits may depend on whether the other\n" +
+		"matrix lies by rows or by columns.",
 	"Max": "Max is the largest of a's elements along axes (nil: all; negative ones count\n" +
 		"from the end), NaN if one is NaN, in a's dtype. With keepdims the reduced\n" +
 		"dimensions stay as ones. An axis without elements is an error. Equal elements\n" +
@@ -289,9 +292,9 @@ var docs = map[string]string{
 		"scales and biases.",
 	"RMSNorm": "RMSNorm divides each row of x, along the last axis, by the root of its mean\n" +
 		"square plus eps, and multiplies it by weight, which has the shape of a row\n" +
-		"and may be nil. The dtype is the common one and must be floating-point;\n" +
-		"the half types are computed in float32 and rounded once. A scalar x and a weight\n" +
-		"of another shape are errors.",
+		"and may be nil. The dtype is the common one of x and weight, and must be\n" +
+		"floating-point; the half types are computed in float32 and rounded once.\n" +
+		"A scalar x and a weight of another shape are errors.",
 	"RandomBernoulli": "RandomBernoulli is true with probability p, as bool of that shape, from a key;\n" +
 		"p, which must be of a real floating-point dtype, is broadcast to shape.\n" +
 		"The values are MLX's for the same key. No gradient flows.",

@@ -2,6 +2,7 @@ package luabind
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -47,6 +48,42 @@ func TestFusionOfTheHybrid(t *testing.T) {
 		require.Equal(t, with, without)
 		require.Less(t, commands[0], commands[1], "nothing was fused")
 	}
+}
+
+// TestExplainCountsKernels: f:explain() tells as many kernels, before and after fusion, as the device is given when f's
+// ops take one kernel each.
+func TestExplainCountsKernels(t *testing.T) {
+	_, drv := withDevice(t, metal.DeviceOptions{})
+	s := New(Options{})
+	defer s.Close()
+	const script = `
+f = mx.compile(function(x, w)
+  local y = mx.matmul(mx.exp(x * 2 + 1), w)
+  local z = mx.softmax(mx.tanh(y) + y, -1)
+  return z, mx.sum(mx.abs(z:reshape({-1})[":8"]) * 3)
+end)
+x, w = mx.ones({4, 16}) + 0, mx.ones({16, 16}) + 0
+mx.eval(x, w)
+local a, b = f(x, w) -- constants are computed once
+mx.eval(a, b)`
+	_, err := s.Run(t.Context(), strings.NewReader(script), "script")
+	require.NoError(t, err)
+	var commands []string
+	fused(func() []byte {
+		before := drv.dispatches.Load()
+		results, err := s.Run(t.Context(), strings.NewReader("mx.eval(f(x, w)); return f:explain()"), "script")
+		require.NoError(t, err)
+		n := drv.dispatches.Load() - before
+		commands = append(commands, fmt.Sprintf("fusion: %d kernels,", n))
+		text := results[0].String()
+		if len(commands) == 1 {
+			require.Contains(t, text, "after "+commands[0])
+		} else {
+			require.Contains(t, text, "before "+commands[1])
+		}
+		return nil
+	})
+	require.NotEqual(t, commands[0], commands[1])
 }
 
 // TestFusionOfTheQuickstart: it prints the same, and what it computes are the same bytes.

@@ -24,6 +24,7 @@ func init() {
 		"operand":  toArray, // a number takes its dtype from the call's other operands: see args.weak
 		"indices":  toIndices,
 		"arrays":   toArrays,
+		"axis":     toAxis,
 		"axes":     toAxes,
 		"ints":     toInts,
 		"int":      func(_ *args, v lua.LValue) (any, error) { return toInt(v) },
@@ -35,12 +36,13 @@ func init() {
 		"function": toFunction,
 		"table":    toTable,
 		"list":     func(_ *args, v lua.LValue) (any, error) { return v, nil }, // whatever it is, but no table of names
+		"value":    func(_ *args, v lua.LValue) (any, error) { return v, nil }, // what is no table
 		"any":      func(_ *args, v lua.LValue) (any, error) { return v, nil },
 		"tree":     func(_ *args, v lua.LValue) (any, error) { return v, nil },
 	}
 }
 
-// takesTable says whether an empty table is a value of that kind.
+// takesTable says whether an empty table is a value of that kind: elsewhere it holds no keywords.
 func takesTable(kind string) bool {
 	switch kind {
 	case "indices", "arrays", "axes", "ints", "shape", "table", "list", "any", "tree":
@@ -127,6 +129,17 @@ func appendInts(out []int, t *lua.LTable) ([]int, error) {
 		out = append(out, n)
 	}
 	return out, nil
+}
+
+// toAxis is one axis; false is MLX's None.
+func toAxis(_ *args, v lua.LValue) (any, error) {
+	if v == lua.LFalse {
+		return nil, nil
+	}
+	if _, ok := v.(lua.LNumber); !ok {
+		return nil, wrong(v, "an axis")
+	}
+	return toInt(v)
 }
 
 // someAxes are the lists of one axis that scripts ask for all the time: nobody changes one.

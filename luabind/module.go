@@ -1,7 +1,7 @@
 package luabind
 
 import (
-	"errors"
+	"fmt"
 	"math"
 	"strings"
 
@@ -185,7 +185,11 @@ func (s *State) toStream(v lua.LValue) (*tensor.Stream, error) {
 		return st, nil
 	}
 	if d, ok := unwrap[tensor.Device](v); ok {
-		return tensor.DefaultStream(d)
+		st, err := tensor.DefaultStream(d)
+		if err != nil {
+			return nil, fmt.Errorf("is %v: %w", d, err)
+		}
+		return st, nil
 	}
-	return nil, errors.New("it is " + describe(v) + ", want a stream or a device such as mx.cpu")
+	return nil, wrong(v, "a stream or a device such as mx.cpu")
 }

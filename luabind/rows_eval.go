@@ -12,7 +12,7 @@ var evalRows = []row{
 		help: "Computes the arrays in any number of trees, and what they depend on, and waits for them. The first " +
 			"error is raised.",
 		call: func(a *args) any {
-			if err := tensor.Eval(a.s.ctx(), a.s.flattenAll("eval", a.raw)...); err != nil {
+			if err := tensor.Eval(a.s.ctx(), a.s.arraysIn("eval", a.raw)...); err != nil {
 				a.s.raise(err)
 			}
 			return nil
@@ -21,7 +21,7 @@ var evalRows = []row{
 		help: "Hands the arrays in any number of trees over to their streams and returns at once. Errors are " +
 			"raised where a value is read, and those of values that nobody read by mx.synchronize or where the program ends.",
 		call: func(a *args) any {
-			w, err := tensor.Submit(a.s.flattenAll("async_eval", a.raw)...)
+			w, err := tensor.Submit(a.s.arraysIn("async_eval", a.raw)...)
 			if err != nil {
 				a.s.raise(err)
 			}
@@ -39,7 +39,7 @@ var streamRows = []row{
 			}
 			return a.s.userdata(deviceKind, tensor.DefaultDevice())
 		}},
-	{name: "default_stream", sig: "device:any",
+	{name: "default_stream", sig: "device:value",
 		help: "The stream of operations that are given none, on that device.", call: func(a *args) any {
 			d, ok := unwrap[tensor.Device](a.raw[0])
 			if !ok {
@@ -54,13 +54,13 @@ var streamRows = []row{
 			}
 			return a.s.userdata(streamKind, st)
 		}},
-	{name: "set_default_device", sig: "device:any",
+	{name: "set_default_device", sig: "device:value",
 		help: "Makes the default stream of a device the stream of this Lua " +
 			"state's operations.", call: setStream},
-	{name: "set_default_stream", sig: "s:any",
+	{name: "set_default_stream", sig: "s:value",
 		help: "Makes a stream, or a device's default stream, the stream of this " +
 			"Lua state's operations.", call: setStream},
-	{name: "new_stream", sig: "device:any",
+	{name: "new_stream", sig: "device:value",
 		help: "A new stream on a device: a queue of work that runs beside that of other streams.",
 		call: func(a *args) any {
 			d, ok := unwrap[tensor.Device](a.raw[0])
@@ -73,10 +73,10 @@ var streamRows = []row{
 			}
 			return a.s.userdata(streamKind, st)
 		}},
-	{name: "stream", sig: "s:any f:any",
+	{name: "stream", sig: "s:value f:any",
 		help: "Calls f with s, a stream or a device, as the default of its operations, gives its results, and puts " +
 			"the old default back, also after an error.", call: withStream},
-	{name: "synchronize", sig: "s:any?",
+	{name: "synchronize", sig: "s:value?",
 		help: "Waits until a stream (none given: all) has done the work that it was given so far. " +
 			"The first error of what this script handed over to mx.async_eval is raised, unless it was already.",
 		call: func(a *args) any {
@@ -84,7 +84,7 @@ var streamRows = []row{
 			if a.raw[0] != lua.LNil {
 				st, err := a.s.toStream(a.raw[0])
 				if err != nil {
-					a.fail("s: %v", err)
+					a.fail("s %v", err)
 				}
 				streams = append(streams, st)
 			}
@@ -102,7 +102,7 @@ var streamRows = []row{
 func setStream(a *args) any {
 	st, err := a.s.toStream(a.raw[0])
 	if err != nil {
-		a.fail("%s: %v", a.f.params[0].name, err)
+		a.fail("%s %v", a.f.params[0].name, err)
 	}
 	if main, err := tensor.DefaultStream(tensor.DefaultDevice()); err == nil && main == st {
 		st = nil
@@ -116,7 +116,7 @@ func withStream(a *args) any {
 	s := a.s
 	st, err := s.toStream(a.raw[0])
 	if err != nil {
-		a.fail("s: %v", err)
+		a.fail("s %v", err)
 	}
 	fn := a.callable(1)
 	old := s.stream

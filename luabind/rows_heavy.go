@@ -8,19 +8,13 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/ops/linalg"
 )
 
-// axisOrNone is one axis of a parameter of kind axes, nil for none.
+// axisOrNone is a parameter of kind axis, nil for none.
 func (a *args) axisOrNone(i int) *int {
-	axes := a.ints(i)
-	switch len(axes) {
-	case 1:
-		return &axes[0]
-	case 0:
-		if !a.given(i) || axes == nil {
-			return nil
-		}
+	if !a.given(i) {
+		return nil
 	}
-	a.fail("%s has %d entries, want one axis", a.f.params[i].name, len(axes))
-	return nil
+	axis := a.int(i)
+	return &axis
 }
 
 // quantization reads group_size, bits, mode and global_scale, the parameters from i on.
@@ -40,19 +34,19 @@ func (a *args) quantization(i int) ops.Quantization {
 // heavyRows are the products, gathers, sorts, quantized operations and decompositions.
 var heavyRows = []row{
 	binaryRow("matmul", ops.Matmul),
-	{name: "take", sig: "a indices:indices axis:axes?", call: func(a *args) any {
+	{name: "take", sig: "a indices:indices axis:axis?", call: func(a *args) any {
 		return ops.Take(a.array(0), a.array(1), a.axisOrNone(2), a.ctx)
 	}},
-	{name: "take_along_axis", sig: "a indices:indices axis:axes=-1", call: func(a *args) any {
+	{name: "take_along_axis", sig: "a indices:indices axis:axis=-1", call: func(a *args) any {
 		return ops.TakeAlongAxis(a.array(0), a.array(1), a.axisOrNone(2), a.ctx)
 	}},
-	{name: "put_along_axis", sig: "a indices:indices values axis:axes?", call: func(a *args) any {
+	{name: "put_along_axis", sig: "a indices:indices values axis:axis?", call: func(a *args) any {
 		return ops.PutAlongAxis(a.array(0), a.array(1), a.array(2), a.axisOrNone(3), a.ctx)
 	}},
-	{name: "sort", sig: "a axis:axes=-1", call: func(a *args) any {
+	{name: "sort", sig: "a axis:axis=-1", call: func(a *args) any {
 		return ops.Sort(a.array(0), a.axisOrNone(1), a.ctx)
 	}},
-	{name: "argsort", sig: "a axis:axes=-1", doc: "ArgSort", call: func(a *args) any {
+	{name: "argsort", sig: "a axis:axis=-1", doc: "ArgSort", call: func(a *args) any {
 		return ops.ArgSort(a.array(0), a.axisOrNone(1), a.ctx)
 	}},
 	{name: "quantize", sig: "w group_size:int? bits:int? mode:string=affine global_scale:array?", call: func(a *args) any {

@@ -10,7 +10,7 @@ import (
 // scanRow is a row of a cumulative op. Those of sums and products take a dtype to convert to first.
 func scanRow(name, doc string, typed bool,
 	f func(a *tensor.Array, axis *int, reverse, inclusive bool, c ...*tensor.Ctx) *tensor.Array) row {
-	sig := "a axis:axes? reverse:bool=false inclusive:bool=true"
+	sig := "a axis:axis? reverse:bool=false inclusive:bool=true"
 	if typed {
 		sig += " dtype:dtype?"
 	}
@@ -25,7 +25,7 @@ func scanRow(name, doc string, typed bool,
 
 // joinRow is a row of concatenate's names.
 func joinRow(name string) row {
-	return row{name: name, sig: "arrays:arrays axis:axes=0", doc: "Concatenate", call: func(a *args) any {
+	return row{name: name, sig: "arrays:arrays axis:axis=0", doc: "Concatenate", call: func(a *args) any {
 		return ops.Concatenate(a.arrays(0), a.axisOrNone(1), a.ctx)
 	}}
 }
@@ -132,13 +132,13 @@ var nnRows = []row{
 	scanRow("cummax", "CumMax", false, ops.CumMax), scanRow("cummin", "CumMin", false, ops.CumMin),
 	scanRow("logcumsumexp", "LogCumSumExp", false, ops.LogCumSumExp),
 
-	{name: "partition", sig: "a kth:int axis:axes=-1", call: func(a *args) any {
+	{name: "partition", sig: "a kth:int axis:axis=-1", call: func(a *args) any {
 		return ops.Partition(a.array(0), a.int(1), a.axisOrNone(2), a.ctx)
 	}},
-	{name: "argpartition", sig: "a kth:int axis:axes=-1", doc: "ArgPartition", call: func(a *args) any {
+	{name: "argpartition", sig: "a kth:int axis:axis=-1", doc: "ArgPartition", call: func(a *args) any {
 		return ops.ArgPartition(a.array(0), a.int(1), a.axisOrNone(2), a.ctx)
 	}},
-	{name: "topk", sig: "a k:int axis:axes=-1", doc: "TopK", call: func(a *args) any {
+	{name: "topk", sig: "a k:int axis:axis=-1", doc: "TopK", call: func(a *args) any {
 		return ops.TopK(a.array(0), a.int(1), a.axisOrNone(2), a.ctx)
 	}},
 
@@ -151,7 +151,7 @@ var nnRows = []row{
 	{name: "fast.rope", sig: "a dims:int traditional:bool=false base:number? scale:number=1 offset:array? freqs:array?",
 		doc: "RoPE", call: (*args).rope},
 	{name: "fast.scaled_dot_product_attention",
-		sig: "q k v scale:number mask:list? sinks:array? force_fused:bool=false",
+		sig: "q k v scale:number mask:value? sinks:array? force_fused:bool=false",
 		doc: "ScaledDotProductAttention", call: (*args).attention},
 
 	{name: "random.normal", sig: "shape:shape? dtype:dtype? loc:array? scale:array? key:array?", doc: "RandomNormal",

@@ -23,10 +23,26 @@ func binaryRow(name string, f func(x, y *tensor.Array, c ...*tensor.Ctx) *tensor
 	return row{name: name, sig: "a:operand b:operand", call: func(a *args) any { return f(a.array(0), a.array(1), a.ctx) }}
 }
 
+// logicalRow is a row of an element-wise function of two truths: a number takes no dtype from the other operand.
+func logicalRow(name, doc string, f func(x, y *tensor.Array, c ...*tensor.Ctx) *tensor.Array) row {
+	return row{name: name, doc: doc, sig: "a b", call: func(a *args) any { return f(a.array(0), a.array(1), a.ctx) }}
+}
+
 // reduceRow is a row of a reduction.
 func reduceRow(name string, f func(*tensor.Array, []int, bool, ...*tensor.Ctx) *tensor.Array) row {
 	return row{name: name, sig: "a axis:axes? keepdims:bool=false", call: func(a *args) any {
 		return f(a.array(0), a.ints(1), a.flag(2), a.ctx)
+	}}
+}
+
+// argRow is a row of a reduction along one axis, or none for all.
+func argRow(name, doc string, f func(*tensor.Array, []int, bool, ...*tensor.Ctx) *tensor.Array) row {
+	return row{name: name, doc: doc, sig: "a axis:axis? keepdims:bool=false", call: func(a *args) any {
+		var axes []int
+		if axis := a.axisOrNone(1); axis != nil {
+			axes = []int{*axis}
+		}
+		return f(a.array(0), axes, a.flag(2), a.ctx)
 	}}
 }
 
@@ -45,11 +61,11 @@ var opRows = []row{
 	binaryRow("remainder", ops.Remainder), binaryRow("power", ops.Power), binaryRow("maximum", ops.Maximum),
 	binaryRow("minimum", ops.Minimum), binaryRow("equal", ops.Equal), binaryRow("not_equal", ops.NotEqual),
 	binaryRow("greater", ops.Greater), binaryRow("greater_equal", ops.GreaterEqual), binaryRow("less", ops.Less),
-	binaryRow("less_equal", ops.LessEqual), binaryRow("logical_and", ops.LogicalAnd),
-	binaryRow("logical_or", ops.LogicalOr),
+	binaryRow("less_equal", ops.LessEqual), logicalRow("logical_and", "LogicalAnd", ops.LogicalAnd),
+	logicalRow("logical_or", "LogicalOr", ops.LogicalOr),
 
 	reduceRow("sum", ops.Sum), reduceRow("prod", ops.Prod), reduceRow("mean", ops.Mean), reduceRow("max", ops.Max),
-	reduceRow("min", ops.Min), reduceRow("argmax", ops.ArgMax), reduceRow("argmin", ops.ArgMin),
+	reduceRow("min", ops.Min), argRow("argmax", "ArgMax", ops.ArgMax), argRow("argmin", "ArgMin", ops.ArgMin),
 	reduceRow("all", ops.All), reduceRow("any", ops.Any), reduceRow("logsumexp", ops.LogSumExp),
 
 	{name: "where", sig: "condition x:operand y:operand", call: func(a *args) any {
@@ -120,7 +136,7 @@ var opRows = []row{
 		return ops.Arange(start, stop, step, a.dtype(3, ops.ArangeDType(start, stop, step)), a.ctx)
 	}},
 
-	{name: "random.key", sig: "seed:any", host: true, doc: "RandomKey", call: func(a *args) any {
+	{name: "random.key", sig: "seed:value", host: true, doc: "RandomKey", call: func(a *args) any {
 		return ops.RandomKey(a.seed(0), a.ctx)
 	}},
 	{name: "random.split", sig: "key num:int=2", doc: "RandomSplit", call: func(a *args) any {
@@ -140,7 +156,7 @@ var opRows = []row{
 			}
 			return ops.RandomUniform(low, high, a.shape(2), a.dtype(3, tensor.Float32), a.key(4), a.ctx)
 		}},
-	{name: "random.seed", sig: "seed:any", host: true, doc: "RandomState.Seed", call: func(a *args) any {
+	{name: "random.seed", sig: "seed:value", host: true, doc: "RandomState.Seed", call: func(a *args) any {
 		a.s.random.Seed(a.seed(0))
 		return nil
 	}},

@@ -24,7 +24,7 @@ var scopeRows = []row{
 	{name: "keep", sig: "t:any", help: "Keeps the arrays of a tree, which it returns, beyond the end of the mx.scope " +
 		"that runs; a scope around that one decides anew.", call: func(a *args) any {
 		if n := len(a.s.scopes); n > 0 {
-			a.s.scopes[n-1].keep(a.s.flattenAll("keep", a.raw))
+			a.s.scopes[n-1].keep(a.s.arraysIn("keep", a.raw))
 		}
 		return a.raw[0]
 	}},
@@ -65,7 +65,7 @@ func scopeCall(a *args) any {
 		out = append(out, s.L.Get(i))
 	}
 	s.L.SetTop(top)
-	sc.keep(s.flattenAll("scope", out))
+	sc.keep(s.arraysIn("scope", out))
 	return out
 }
 

@@ -235,6 +235,7 @@ func (s *State) openLibraries(opt Options) {
 	s.guardLibraries()
 	s.openCollector()
 	s.openToNumber()
+	s.openStringArithmetic()
 	s.stdout = opt.Stdout
 	if s.stdout == nil {
 		s.stdout = os.Stdout

@@ -13,6 +13,7 @@ import (
 // flattened. results holds what it returned last.
 type luaFunc struct {
 	s       *State
+	op      string // the transform, for errors
 	fn      lua.LValue
 	args    []lua.LValue
 	results []lua.LValue
@@ -25,11 +26,9 @@ func (f *luaFunc) call(in []*tensor.Array) ([]*tensor.Array, error) {
 		return nil, &luaFailure{err}
 	}
 	f.results = results
-	var out []*tensor.Array
-	for _, v := range results {
-		if out, err = flatten(v, 0, out); err != nil {
-			return nil, err
-		}
+	out, err := f.s.flatten(results...)
+	if err != nil {
+		return nil, f.s.call().Errorf(f.op, "%w", err)
 	}
 	return out, nil
 }
@@ -116,7 +115,7 @@ func (a *args) callable(i int) lua.LValue {
 func (s *State) products(a *args, f func(grad.Func, []*tensor.Array, []*tensor.Array, ...*tensor.Ctx) ([]*tensor.Array,
 	[]*tensor.Array, error)) any {
 	primals := a.arrays(1)
-	fn := &luaFunc{s: s, fn: a.callable(0)}
+	fn := &luaFunc{s: s, op: a.f.name, fn: a.callable(0)}
 	for _, x := range primals {
 		fn.args = append(fn.args, s.lend(x))
 	}
@@ -174,6 +173,9 @@ func (s *State) gradient(a *args, withValue bool) any {
 	default:
 		a.fail("argnames is %s, want a string or a table of strings", describe(v))
 	}
+	if len(g.argnums)+len(g.argnames) == 0 {
+		a.fail("argnums and argnames are empty: name what to differentiate by")
+	}
 	return s.transform(a.f.name, g.call, a.raw...)
 }
 
@@ -223,7 +225,7 @@ func (g *gradCall) call(L *lua.LState) int {
 	for _, v := range append(append([]lua.LValue(nil), positional...), named...) {
 		by = append(by, leaves.of(v)...)
 	}
-	f := &luaFunc{s: s, fn: g.fn, args: args}
+	f := &luaFunc{s: s, op: g.name, fn: g.fn, args: args}
 	_, grads, err := grad.ValueAndGrad(func(in []*tensor.Array) ([]*tensor.Array, error) {
 		outs, err := f.call(in)
 		if err == nil && len(f.results) > 0 {
@@ -252,7 +254,8 @@ func (g *gradCall) chosen(args []lua.LValue) (positional, named []lua.LValue, er
 			i += len(args)
 		}
 		if i < 0 || i >= len(args) {
-			return nil, nil, fmt.Errorf("argnums has %d, but the function was called with %d arguments", n, len(args))
+			return nil, nil, fmt.Errorf("argnums has %d, but the function was called with %s", n,
+				tensor.Count(len(args), "argument"))
 		}
 		positional = append(positional, args[i])
 	}

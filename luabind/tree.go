@@ -2,6 +2,7 @@ package luabind
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
@@ -13,32 +14,97 @@ import (
 // maxDepth bounds the nesting of trees, so that a table that contains itself is an error.
 const maxDepth = 200
 
-// maxLeaves bounds the arrays of a tree: tables that hold one table twice, level upon level, have more than memory
-// holds.
-const maxLeaves = 1 << 20
+// The bounds of a tree that is walked table by table as often as each occurs: tables that hold one table twice, level
+// upon level, have more than memory holds.
+const (
+	maxLeaves  = 1 << 20 // arrays
+	maxEntries = 1 << 22 // entries of tables
+)
 
-// flatten lists the arrays of a tree in the order of its keys.
-func flatten(v lua.LValue, depth int, out []*tensor.Array) ([]*tensor.Array, error) {
+// treeWalk gathers the arrays of trees in the order of their keys.
+type treeWalk struct {
+	ctx     context.Context
+	out     []*tensor.Array
+	entries int
+	once    bool // each table is walked once
+	seen    map[*lua.LTable]bool
+}
+
+func (w *treeWalk) add(v lua.LValue, depth int) error {
 	if x, ok := array(v); ok {
-		if len(out) == maxLeaves {
-			return nil, fmt.Errorf("a tree has more than %d arrays: does it hold one table in many places?", maxLeaves)
+		if len(w.out) == maxLeaves && !w.once {
+			return fmt.Errorf("a tree has more than %d arrays: does it hold one table in many places?", maxLeaves)
 		}
-		return append(out, x), nil
+		w.out = append(w.out, x)
+		return nil
 	}
 	t, ok := v.(*lua.LTable)
 	if !ok {
-		return out, nil
+		return nil
 	}
 	if depth == maxDepth {
-		return nil, fmt.Errorf("a table is nested deeper than %d levels", maxDepth)
+		return fmt.Errorf("a table is nested deeper than %d levels", maxDepth)
+	}
+	if w.once {
+		return w.addOnce(t, depth)
 	}
 	for _, k := range orderedKeys(t, nil) {
-		var err error
-		if out, err = flatten(t.RawGet(k), depth+1, out); err != nil {
+		if w.entries++; w.entries > maxEntries {
+			return fmt.Errorf("a tree has more than %d entries: does it hold one table in many places?", maxEntries)
+		}
+		if err := w.entry(t.RawGet(k), depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addOnce is add for the callers to whom the order is nothing: each table is walked once, however often it occurs.
+func (w *treeWalk) addOnce(t *lua.LTable, depth int) error {
+	if w.seen[t] {
+		return nil
+	}
+	if w.seen == nil {
+		w.seen = map[*lua.LTable]bool{}
+	}
+	w.seen[t] = true
+	for k, v := t.Next(lua.LNil); k != lua.LNil; k, v = t.Next(k) {
+		w.entries++
+		if err := w.entry(v, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entry adds a table's entry, unless the script has been stopped.
+func (w *treeWalk) entry(v lua.LValue, depth int) error {
+	if w.entries%1024 == 0 && w.ctx.Err() != nil {
+		return context.Cause(w.ctx)
+	}
+	return w.add(v, depth)
+}
+
+// flatten lists the arrays of trees: one that occurs twice is there twice.
+func (s *State) flatten(vs ...lua.LValue) ([]*tensor.Array, error) {
+	w := treeWalk{ctx: s.ctx()}
+	for _, v := range vs {
+		if err := w.add(v, 0); err != nil {
 			return nil, err
 		}
 	}
-	return out, nil
+	return w.out, nil
+}
+
+// arraysIn lists the arrays of trees, those of a table that occurs twice once; an error is raised in the name of op.
+func (s *State) arraysIn(op string, vs []lua.LValue) []*tensor.Array {
+	w := treeWalk{ctx: s.ctx(), once: true}
+	for _, v := range vs {
+		if err := w.add(v, 0); err != nil {
+			s.raise(s.call().Errorf(op, "%w", err))
+		}
+	}
+	return w.out
 }
 
 // orderedKeys appends a table's keys in a tree's order: 1..n, other numbers, false and true, strings by bytes, and what
@@ -124,14 +190,11 @@ func (s *State) rebuild(v lua.LValue, xs []*tensor.Array, value func(*tensor.Arr
 	return out, xs
 }
 
-// flattenAll is flatten over several values; an error is raised in the name of op.
+// flattenAll is flatten; an error is raised in the name of op.
 func (s *State) flattenAll(op string, vs []lua.LValue) []*tensor.Array {
-	var out []*tensor.Array
-	for _, v := range vs {
-		var err error
-		if out, err = flatten(v, 0, out); err != nil {
-			s.raise(s.call().Errorf(op, "%w", err))
-		}
+	out, err := s.flatten(vs...)
+	if err != nil {
+		s.raise(s.call().Errorf(op, "%w", err))
 	}
 	return out
 }

@@ -36,7 +36,7 @@ func TestValidationMessages(t *testing.T) {
 		"out of bounds, read": {"o[i] = x[int(i) - 1];", `read of x\[-1\] is out of range: x has 64 elements ` +
 			`\(source:1:\d+\): buffer of astype made at fire.lua:\d+ \(#\d+, \d+ bytes\), ` + where},
 		"race on device memory": {"o[i / 40] = x[i];",
-			`race on device memory: write of o\[0\], which another SIMD-group ` +
+			`race on device memory: write of o\[0\], which another thread of the SIMD-group ` +
 				`wrote with no barrier between them .*` + mine + where},
 		"race on threadgroup memory": {"threadgroup float t[64]; t[l] = x[i]; " +
 			"threadgroup_barrier(mem_flags::mem_threadgroup);" +

@@ -1,13 +1,15 @@
 package tensor
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 )
 
 // Array is a handle on one output of a Node: an n-dimensional array, computed when someone reads it. It is immutable
 // and may be used by any goroutine. An op that has nothing to do, such as a reshape to the same shape, gives its
-// argument's own handle: see Own.
+// argument's own handle: see Own. The zero Array and a nil one hold nothing: they have no dimensions, reading their
+// values is an error, and so is an op's result that would depend on them.
 type Array struct {
 	node  *Node
 	out   int32
@@ -16,29 +18,40 @@ type Array struct {
 	freed atomic.Pointer[Where] // where Free was called
 }
 
+// nothing is the node of arrays that were not made by an op.
+var nothing = failed(nil, "array", errors.New("a zero Array has no value: arrays come from operations")).node
+
+// at is the node that x stands for.
+func (x *Array) at() *Node { return x.Value().Node }
+
 // Own gives x to an owner who will Free it or drop it: the first one gets x itself, each later one a handle of its
 // own on the same output. The bytes live until all owners have freed theirs.
 func (x *Array) Own() *Array {
-	if x.owned.CompareAndSwap(false, true) || x.node.State() == Failed {
+	if x == nil || x.owned.CompareAndSwap(false, true) || x.at().State() == Failed {
 		return x
 	}
 	a := &Array{node: x.node, out: x.out, of: x}
 	a.owned.Store(true)
-	x.node.mu.Lock()
-	defer x.node.mu.Unlock()
-	x.node.out[x.out].owners++
+	x.at().mu.Lock()
+	defer x.at().mu.Unlock()
+	x.at().out[x.out].owners++
 	return a
 }
 
 // Value is the node output that x stands for.
-func (x *Array) Value() Value { return Value{x.node, int(x.out)} }
+func (x *Array) Value() Value {
+	if x == nil || x.node == nil {
+		return Value{Node: nothing}
+	}
+	return Value{x.node, int(x.out)}
+}
 
 // Spec is x's shape and dtype, for engine code: it is no read (see Shape). The shape must not be changed.
-func (x *Array) Spec() Spec { return x.node.out[x.out].spec }
+func (x *Array) Spec() Spec { return x.Value().Spec() }
 
 // Shape is a copy of x's shape. In a trace it is a read of every dimension: compile guards them.
 func (x *Array) Shape() Shape {
-	s := x.node.out[x.out].spec.Shape.Clone()
+	s := x.Spec().Shape.Clone()
 	for axis := range s {
 		x.read(axis)
 	}
@@ -47,7 +60,7 @@ func (x *Array) Shape() Shape {
 
 // Dim is x's size along an axis (negative: from the end). In a trace it is a read of that dimension only.
 func (x *Array) Dim(axis int) (int, error) {
-	s := x.node.out[x.out].spec.Shape
+	s := x.Spec().Shape
 	a, err := Axis(axis, len(s))
 	if err != nil {
 		return 0, err
@@ -60,7 +73,7 @@ func (x *Array) Dim(axis int) (int, error) {
 // give the same.
 func (x *Array) Size() int {
 	x.read(WholeSize)
-	return x.node.out[x.out].spec.Shape.Size()
+	return x.Spec().Shape.Size()
 }
 
 // WholeSize stands in place of an axis where the number of elements is read: see NewTrace and Read.
@@ -75,7 +88,7 @@ func (x *Array) Read(axis int) (int, error) {
 }
 
 func (x *Array) read(axis int) {
-	for _, t := range x.node.traces.list() {
+	for _, t := range x.at().traces.list() {
 		if t.onRead != nil && !t.ended.Load() {
 			t.onRead(x, axis)
 		}
@@ -83,34 +96,34 @@ func (x *Array) read(axis int) {
 }
 
 // NDim is the number of dimensions. It is no read: ranks never change in a replay.
-func (x *Array) NDim() int { return len(x.node.out[x.out].spec.Shape) }
+func (x *Array) NDim() int { return len(x.Spec().Shape) }
 
 // DType is the elements' type.
-func (x *Array) DType() DType { return x.node.out[x.out].spec.DType }
+func (x *Array) DType() DType { return x.Spec().DType }
 
 // Err is the error of a failed array, or nil. It does not evaluate.
 func (x *Array) Err() error {
-	if x.node.State() == Failed {
-		return x.node.rare.err
+	if x.at().State() == Failed {
+		return x.at().rare.err
 	}
 	return nil
 }
 
 // State is how far x's computation has come.
-func (x *Array) State() State { return x.node.State() }
+func (x *Array) State() State { return x.at().State() }
 
 // usable says why x cannot be an input of op.
 func (x *Array) usable(op string, c *Ctx) error {
-	if x == nil {
-		return c.Errorf(op, "an input is nil")
+	if x == nil || x.node == nil {
+		return c.Errorf(op, "an input is nil or a zero Array")
 	}
 	if w := x.freed.Load(); w != nil {
-		return c.Errorf(op, "the array made at %s was freed at %s", orUnknown(x.node.Where()), orUnknown(*w))
+		return c.Errorf(op, "the array made at %s was freed at %s", orUnknown(x.at().Where()), orUnknown(*w))
 	}
 	if err := x.Err(); err != nil {
 		return err
 	}
-	if t := x.node.abstractTrace(); t != nil && t.ended.Load() {
+	if t := x.at().abstractTrace(); t != nil && t.ended.Load() {
 		return x.outlived(op, t, c)
 	}
 	return nil
@@ -119,7 +132,7 @@ func (x *Array) usable(op string, c *Ctx) error {
 // outlived is the error of an array without values that was kept beyond the trace that it was made in.
 func (x *Array) outlived(op string, t *Trace, c *Ctx) error {
 	return c.Errorf(op, "the array made at %s belongs to a %s trace that has ended: "+
-		"return it from the function instead of keeping it", orUnknown(x.node.Where()), t.name)
+		"return it from the function instead of keeping it", orUnknown(x.at().Where()), t.name)
 }
 
 func orUnknown(w Where) string {
@@ -132,6 +145,12 @@ func orUnknown(w Where) string {
 // Free says that x will not be read again: its bytes are given back as soon as nothing that was built from it needs
 // them. Later use of x is an error that names both lines.
 func (x *Array) Free(c *Ctx) {
+	if x == nil || x.node == nil {
+		return
+	}
+	if c == nil {
+		c = &Ctx{}
+	}
 	if at := c.Where; x.freed.CompareAndSwap(nil, &at) {
 		x.node.release(int(x.out))
 	}
@@ -150,5 +169,5 @@ func (x *Array) String() string {
 
 // describe names x in messages.
 func (x *Array) describe() string {
-	return fmt.Sprintf("%v made at %s", x.Spec(), orUnknown(x.node.Where()))
+	return fmt.Sprintf("%v made at %s", x.Spec(), orUnknown(x.at().Where()))
 }

@@ -93,6 +93,14 @@ func (e *OpError) Error() string {
 // Unwrap is the cause.
 func (e *OpError) Unwrap() error { return e.Err }
 
+// Count is a number of things in the words of a message: "1 input", "2 inputs".
+func Count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
 // Errorf makes an OpError of a call.
 func (c *Ctx) Errorf(op, format string, args ...any) *OpError {
 	err := fmt.Errorf(format, args...)

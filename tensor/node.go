@@ -196,7 +196,10 @@ func failed(c *Ctx, op string, err error) *Array {
 	if !errors.As(err, &oe) {
 		err = c.Errorf(op, "%w", err)
 	}
-	n := &Node{id: nodeIDs.Add(1), prim: failedPrim, rare: &rare{err: err}, place: c.Where.place()}
+	n := &Node{id: nodeIDs.Add(1), prim: failedPrim, rare: &rare{err: err}}
+	if c != nil {
+		n.place = c.Where.place()
+	}
 	n.out = n.single[:]
 	n.state.Store(int32(Failed))
 	return n.array(0)

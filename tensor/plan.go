@@ -62,26 +62,37 @@ func resize[T any](s []T, n int) []T {
 
 // order fills the plan: which outputs someone may read later, and what is encoded as one.
 func (e *encoder) order() {
-	p, tasks := &e.plan, e.seg.tasks
+	p, seg := &e.plan, e.seg
 	p.check = checkNaN.Load()
 	p.fuse = fuse.Load() && !p.check
-	n := len(tasks)
-	p.base = resize(p.base, n)
+	p.count(seg)
+	e.findLive()
+	p.form(seg)
+}
+
+// count numbers the outputs of the segment and counts their readers in it. None is live so far.
+func (p *plan) count(seg *segment) {
+	p.base = resize(p.base, len(seg.tasks))
 	outs := 0
-	for i := range tasks {
+	for i := range seg.tasks {
 		p.base[i] = int32(outs)
-		outs += len(tasks[i].node.out)
+		outs += len(seg.tasks[i].node.out)
 	}
 	p.edges = resize(p.edges, outs)
-	for i := range tasks {
-		for _, v := range tasks[i].reads() {
-			if v.Node.seg == e.seg {
+	for i := range seg.tasks {
+		for _, v := range seg.tasks[i].reads() {
+			if v.Node.seg == seg {
 				p.edges[p.base[v.Node.slot]+int32(v.Out)]++
 			}
 		}
 	}
 	p.live = resize(p.live, outs)
-	e.findLive()
+}
+
+// form decides what is encoded as one, where it is known which outputs are live.
+func (p *plan) form(seg *segment) {
+	tasks := seg.tasks
+	n := len(tasks)
 	p.cluster, p.reader = resize(p.cluster, n), resize(p.reader, n)
 	p.next, p.first = resize(p.next, n), resize(p.first, n)
 	p.ops, p.buffers = resize(p.ops, n), resize(p.buffers, n)
@@ -92,7 +103,7 @@ func (e *encoder) order() {
 	for i := int32(n) - 1; i >= 0; i-- {
 		p.join(tasks, i)
 		for _, v := range tasks[i].reads() {
-			if v.Node.seg != e.seg {
+			if v.Node.seg != seg {
 				continue
 			}
 			j := v.Node.slot

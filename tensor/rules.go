@@ -125,7 +125,7 @@ func Order(roots []*Array, stop func(*Node) bool) []*Node {
 		}
 	}
 	for _, r := range roots {
-		push(r.node)
+		push(r.at())
 		for len(stack) > 0 {
 			f := &stack[len(stack)-1]
 			if f.next == len(f.in) {

@@ -106,7 +106,7 @@ func Broadcast(a, b Shape) (Shape, error) {
 // Axis turns an axis that may count from the end into one that counts from 0.
 func Axis(axis, ndim int) (int, error) {
 	if axis < -ndim || axis >= ndim {
-		return 0, fmt.Errorf("axis %d is out of range for an array with %d dimensions", axis, ndim)
+		return 0, fmt.Errorf("axis %d is out of range for an array with %s", axis, Count(ndim, "dimension"))
 	}
 	if axis < 0 {
 		axis += ndim
@@ -137,7 +137,7 @@ func appendAxes(out, axes []int, ndim int) ([]int, error) {
 	slices.Sort(out)
 	for i := 1; i < len(out); i++ {
 		if out[i] == out[i-1] {
-			return nil, fmt.Errorf("axes %v name one axis twice", slices.Clone(axes)) // a copy: axes is on the stack
+			return nil, fmt.Errorf("axes %v name one axis twice", Shape(axes).Clone()) // a copy: axes is on the stack
 		}
 	}
 	return out, nil

@@ -40,7 +40,7 @@ func (n *Node) IsPlaceholder() bool { return n.prim == placeholderPrim }
 
 // Watch is a stand-in for x whose dependents the trace can tell from x's other dependents.
 func (t *Trace) Watch(c *Ctx, x *Array) *Array {
-	if x.node.State() == Failed {
+	if x.at().State() == Failed {
 		return x
 	}
 	y := watchOp.One(c, None{}, x)
@@ -87,7 +87,7 @@ func (n *Node) forget() {
 }
 
 // DependsOn says whether x depends on an input of t.
-func (t *Trace) DependsOn(x *Array) bool { return slices.Contains(x.node.traces.list(), t) }
+func (t *Trace) DependsOn(x *Array) bool { return slices.Contains(x.at().traces.list(), t) }
 
 // Has says whether the node depends on an input of t.
 func (t *Trace) Has(n *Node) bool { return slices.Contains(n.traces.list(), t) }
@@ -121,7 +121,7 @@ func (s *traceSet) merge(with *traceSet) *traceSet {
 func (t *Trace) over() bool { return !t.abstract && t.ended.Load() }
 
 // Traced says whether x depends on an input of a transform that has not ended.
-func Traced(x *Array) bool { return x.node.held() }
+func Traced(x *Array) bool { return x.at().held() }
 
 // abstractTrace is a trace on whose placeholders n depends, if there is one.
 func (n *Node) abstractTrace() *Trace {

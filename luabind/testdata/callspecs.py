@@ -346,11 +346,11 @@ def norm(name):
     def spec(g):
         x = g.array(g.shape(1, 3), g.dtype(FLOATS + ["int32"] if g.chance(0.1) else FLOATS), False)
         n = x.mx.shape[-1] + (g.chance(0.05))
-        d = x_dtype(x) if g.chance(0.8) else "float32"
-        w = None if g.chance(0.3) else g.array([n], d, False)
+        like = lambda: x_dtype(x) if g.chance(0.7) else g.dtype(FLOATS + ["int32"] if g.chance(0.1) else FLOATS)
+        w = None if g.chance(0.3) else g.array([n], like(), False)
         args = [x, w]
         if name == "fast.layer_norm":
-            args.append(None if g.chance(0.4) else g.array([n], d, False))
+            args.append(None if g.chance(0.4) else g.array([n], like(), False))
         return name, args + [g.pick([1e-5, 0.1])], {}, 64
     return spec
 

@@ -39,6 +39,11 @@ same(again, {1, 1})
 -- gradients through compiled functions and of them
 same(mx.grad(function(x) return mx.sum(f(x)) end)(mx.zeros({2})), {4, 4})
 same(mx.compile(mx.grad(function(x) return mx.sum(x * x) end))(mx.array({1, 2})), {2, 4})
+-- an empty table: no keywords
+same(mx.compile(function(x) return x + 1 end, {})(mx.zeros({2})), {1, 1})
+same(mx.compile(function(x) return x + 1 end, {}, {}, {shapeless = true})(mx.zeros({2})), {1, 1})
+fails("inputs is not needed", mx.compile, function(x) return x end, {mx.ones({1})})
+fails("[grad] argnums and argnames are empty", mx.grad, function(x) return x:sum() end, {})
 -- errors
 fails("not known while f is traced", mx.compile(function(x) return x:item() end), mx.array(1))
 assert(f:explain():find("trace"))

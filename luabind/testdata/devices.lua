@@ -33,7 +33,7 @@ mx.eval(many[1], {w = many[2]}) -- trees, not keywords
 mx.async_eval(unpack(many))
 mx.async_eval(many[1], {w = many[2], stream = many[3]})
 same(many[20], {21, 21, 21, 21})
-fails("unknown keyword|no keyword|nested|cannot", mx.eval, (function() local t = {}; t[1] = t; return t end)())
+mx.eval((function() local t = {}; t[1] = t; return t end)()) -- each table is visited once
 -- memory
 local x = mx.zeros({256, 1024}) + 1
 mx.eval(x)

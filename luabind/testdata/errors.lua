@@ -134,4 +134,18 @@ fails("stack overflow: Go and Lua functions call each other too deeply", sorted)
 -- a tree that holds one table twice, forty times over
 local tree = {mx.array(1)}
 for _ = 1, 40 do tree = {tree, tree} end
-fails("a tree has more than 1048576 arrays: does it hold one table in many places?", mx.eval, tree)
+local none = {1}
+for _ = 1, 40 do none = {none, none} end
+local function second(a) return mx.sum(a) end
+for name, f in pairs{grad = mx.grad(second), compile = mx.compile(second), vmap = mx.vmap(second)} do
+  local where = ": does it hold one table in many places?"
+  fails("[" .. name .. "] a tree has more than 1048576 arrays" .. where, f, mx.ones({2}), tree)
+  fails("[" .. name .. "] a tree has more than 4194304 entries" .. where, f, mx.ones({2}), none)
+end
+fails("[vmap] a tree has more than 4194304 entries", mx.vmap(function(x) return x, none end), mx.ones({2}))
+-- where the order does not matter, each table is visited once; also one that holds itself
+tree.tree = tree
+mx.eval(tree, none)
+mx.async_eval(none, tree)
+local kept = mx.scope(function() local x = mx.ones({2}) + 1; mx.keep({none, tree}); return {tree, none, {x}} end)
+assert(kept[3][1]:tolist()[1] == 2)

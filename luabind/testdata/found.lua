@@ -26,3 +26,8 @@ assert(mx.allclose(logs({1e18, 1, 1}, {axis = 0, reverse = true}), mx.array({1, 
 assert(mx.allclose(logs({1, 1, 1e18}, {axis = 0, inclusive = false})[2], 0):item())
 -- at() is for updates; who reads by it is told what reads.
 fails("is x:at%(...%), which has only updates .* x%[i%] and x:index%(i, j%) read", mx.abs, mx.array({1, 2}):at(0))
+-- A number beside logical_and is a truth of its own; max of an axis of nothing is an error though the result is empty.
+same(mx.logical_and(mx.array({1, 0}, mx.uint8), 300), {true, false})
+same(mx.logical_or(mx.array({1, 0}, mx.uint8), -1), {true, true})
+fails("cannot reduce axis 1 of shape %(5, 0, 0%): it has no elements", mx.max, mx.zeros({5, 0, 0}), 1)
+assert(mx.min(mx.zeros({5, 0, 2}), 0).shape == mx.zeros({0, 2}).shape)

@@ -29,7 +29,7 @@ fails("index 3 is out of range for axis 0 with size 3", function() return x[{3}]
 fails("want integers", function() return x[mx.array({0.5})] end)
 fails("must be the only index", function() return x:index(0, mx.array({true, false, true, false})) end)
 fails("bool array cannot index", function() return x[mx.greater(x, 3)] end)
-fails("want one axis", mx.take, x, {0}, {0, 1})
+fails("want an axis", mx.take, x, {0}, {0, 1})
 
 local v = mx.array({3, mx.nan, -1, 2})
 same(mx.sort(v), {-1, 2, 3, mx.nan})

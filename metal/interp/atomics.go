@@ -36,7 +36,7 @@ func swapWord[T word](p unsafe.Pointer, new T) T {
 // eachAtomic calls op with the address of every active lane, in lane order; it returns after the first fault.
 func eachAtomic(f *frame, in *inst, size uint64, op func(i int, p unsafe.Pointer)) {
 	ptrs := at[uint64](f, in.a)
-	if f.shadow != nil && !f.shadow.check(f, in, ptrs, size, accAtomic) {
+	if f.shadow != nil && !f.shadow.check(f, in, ptrs, size, accAtomic, nil) {
 		return
 	}
 	for m := f.mask; m != 0; m &= m - 1 {

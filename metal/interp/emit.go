@@ -259,8 +259,8 @@ func (p *preparer) other(in *kir.Instr) {
 		i.fn = atomicFunc(in.Op, in.Mode, in.Args[1].Type)
 	case kir.AtomicLoad, kir.AtomicRMW, kir.AtomicCAS:
 		i.fn = atomicFunc(in.Op, in.Mode, in.Type)
-	case kir.Fence, kir.SimdBarrier: // lanes and SIMD-groups see memory in program order already
-		return
+	case kir.Fence, kir.SimdBarrier:
+		i.fn = order // for validation; lanes and SIMD-groups see memory in program order already
 	case kir.Barrier:
 		i.kind = kindBarrier
 	case kir.Return:

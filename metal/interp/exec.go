@@ -39,6 +39,7 @@ type frame struct {
 	shadow *shadow
 	inited []bool // under validation: bytes of thread that were written
 	unset  *unset // under validation
+	now    moments
 }
 
 func newFrame(g *group, p *Program) *frame {
@@ -107,6 +108,7 @@ func (f *frame) start(sg int) {
 	if f.shadow == nil {
 		f.unset = nil
 	} else {
+		f.shadow.start(f)
 		f.forget()
 		if len(f.inited) != p.threadBytes {
 			f.inited = make([]bool, p.threadBytes)

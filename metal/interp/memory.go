@@ -29,7 +29,7 @@ const strictAlign = runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" && ru
 func load[T unsignedInt](f *frame, in *inst) {
 	p, d := at[uint64](f, in.a), at[T](f, in.d)
 	size := uint64(unsafe.Sizeof(d[0]))
-	if f.shadow != nil && !f.shadow.check(f, in, p, size, accRead) {
+	if f.shadow != nil && !f.shadow.check(f, in, p, size, accRead, nil) {
 		return
 	}
 	m := f.mask
@@ -65,7 +65,7 @@ func load[T unsignedInt](f *frame, in *inst) {
 func store[T unsignedInt](f *frame, in *inst) {
 	p, v := at[uint64](f, in.a), at[T](f, in.b)
 	size := uint64(unsafe.Sizeof(v[0]))
-	if f.shadow != nil && !f.shadow.check(f, in, p, size, accWrite) {
+	if f.shadow != nil && !f.shadow.check(f, in, p, size, accWrite, bytesOf(v)) {
 		return
 	}
 	ob, o := -1, object{}
@@ -91,6 +91,11 @@ func store[T unsignedInt](f *frame, in *inst) {
 		}
 		poke(unsafe.Add(o.base, uintptr(i)*o.stride+uintptr(off)), v[i])
 	}
+}
+
+// bytesOf is the bytes of a register, lane after lane.
+func bytesOf[T unsignedInt](v *[lanes]T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v))
 }
 
 //go:norace
@@ -144,7 +149,7 @@ func (f *frame) resolve(in *inst, i int, q, size uint64, acc access) unsafe.Poin
 //go:norace
 func loadBool(f *frame, in *inst) {
 	p := at[uint64](f, in.a)
-	if f.shadow != nil && !f.shadow.check(f, in, p, 1, accRead) {
+	if f.shadow != nil && !f.shadow.check(f, in, p, 1, accRead, nil) {
 		return
 	}
 	var d uint32
@@ -162,8 +167,14 @@ func loadBool(f *frame, in *inst) {
 //go:norace
 func storeBool(f *frame, in *inst) {
 	p, v := at[uint64](f, in.a), *boolAt(f, in.b)
-	if f.shadow != nil && !f.shadow.check(f, in, p, 1, accWrite) {
-		return
+	if f.shadow != nil {
+		var b [lanes]byte
+		for i := range b {
+			b[i] = byte(v >> i & 1)
+		}
+		if !f.shadow.check(f, in, p, 1, accWrite, b[:]) {
+			return
+		}
 	}
 	for m := f.mask; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m) % lanes

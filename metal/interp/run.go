@@ -203,9 +203,8 @@ type group struct {
 	frames  []*frame
 	mem     []uint64 // threadgroup memory
 	objs    []object
-	epochs  [2]uint32   // under validation: barriers so far that order device and threadgroup memory
-	inited  []bool      // under validation: bytes of mem that were written
-	cells   []lastUsers // under validation: by byte of mem
+	inited  []bool // under validation: bytes of mem that were written
+	races   groupRaces
 }
 
 func (g *group) bytes() int {
@@ -236,7 +235,8 @@ func (r *Run) begin(i int64) *group {
 	}
 	g.objects()
 	if r.shadow != nil {
-		g.inited, g.cells, g.epochs = make([]bool, r.tgBytes), make([]lastUsers, r.tgBytes), [2]uint32{}
+		g.inited = make([]bool, r.tgBytes)
+		r.shadow.begin(g)
 	}
 	want := 1
 	if p.resumable {
@@ -336,10 +336,8 @@ func (g *group) step() bool {
 		if waiting == nil {
 			return true
 		}
-		for i, flag := range []kir.Mode{kir.MemDevice, kir.MemThreadgroup} {
-			if waiting.barrier().mode&flag != 0 {
-				g.epochs[i]++
-			}
+		if r := g.run.shadow; r != nil {
+			r.barrier(g, waiting.barrier().mode)
 		}
 		for _, f := range frames {
 			f.release()

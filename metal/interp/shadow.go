@@ -1,56 +1,31 @@
 package interp
 
 import (
-	"bytes"
 	"math/bits"
 	"unsafe"
 
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
-// shadow is the validating executor's knowledge of who touched which byte. A race is two accesses to one byte, at
-// least
-// one a write, from two SIMD-groups with no barrier between them that orders that memory; from two threadgroups,
-// no barrier ever does. Lanes of one SIMD-group go in step, so their accesses have an order. Two writes of equal
-// bytes are not
-// reported: they do no harm and kernels rely on it. Kernels with atomics or fences order memory by
-// means that this check does not follow, so it leaves them out; reads of uninitialised memory are found in all
-// kernels.
+// shadow is the validating executor's knowledge of memory: which bytes were written, and in races who touched each
+// last.
 type shadow struct {
-	prog  *Program
-	pages map[uint64]*[pageSize]lastUsers // device memory: by object and page
+	races
 	// device says which bytes of the buffers were ever written, see Launch.Written.
 	device [][]bool
 }
 
-const pageSize = 4096
+func newShadow(p *Program) *shadow { return &shadow{races: newRaces(p)} }
 
-// user is a SIMD-group at a time; the zero user is nobody.
-type user struct {
-	group int64 // threadgroup's index + 1
-	epoch uint32
-	sg    int32 // severalGroups if several SIMD-groups did
-}
-
-// severalGroups stands for more than one SIMD-group: in conflict with any.
-const severalGroups = -1
-
-// lastUsers is who wrote and who read a byte last.
-type lastUsers struct{ writer, reader user }
-
-func newShadow(p *Program) *shadow {
-	return &shadow{prog: p, pages: map[uint64]*[pageSize]lastUsers{}}
-}
-
-// unordered says that b may run at the same time as a, which came first here.
-func unordered(a, b user) bool {
-	return a.group != 0 && (a.group != b.group || a.epoch == b.epoch && a.sg != b.sg)
-}
-
-// check notes the accesses of one instruction, before it runs; it returns false after recording a fault. Pointers
-// that are out of
-// range are left to the access itself.
-func (s *shadow) check(f *frame, in *inst, p *[lanes]uint64, size uint64, acc access) bool {
+// check notes the accesses of one instruction, before it runs; it returns false after recording a fault. Pointers that
+// are out of range are left to the access itself. v holds what a write stores, lane after lane. It is stored lane by
+// lane here already, so that each lane finds what those before it left.
+//
+//go:norace
+func (s *shadow) check(f *frame, in *inst, p *[lanes]uint64, size uint64, acc access, v []byte) bool {
+	if acc == accAtomic {
+		defer s.met(f, in)
+	}
 	for m := f.mask; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m) % lanes
 		ob, off := kir.PtrObject(p[i]), uint64(kir.PtrOffset(p[i]))
@@ -61,9 +36,20 @@ func (s *shadow) check(f *frame, in *inst, p *[lanes]uint64, size uint64, acc ac
 		if off > o.size || o.size-off < size {
 			return true
 		}
-		if !s.initialised(f, in, ob, i, off, size, acc) || !s.ordered(f, in, ob, i, off, size, acc) {
+		if !s.initialised(f, in, ob, i, off, size, acc) {
 			return false
 		}
+		if o.space != kir.Threadgroup && o.space != kir.Device {
+			continue
+		}
+		a := touch{f: f, in: in, ob: ob, lane: i, off: off, acc: acc, now: unsafe.Slice((*byte)(o.base), o.size)[off:][:size]}
+		if acc == accWrite {
+			a.v = v[uint64(i)*size:][:size]
+		}
+		if !s.ordered(&a) {
+			return false
+		}
+		copy(a.now, a.v)
 	}
 	return true
 }
@@ -122,71 +108,4 @@ func (s *shadow) initialised(f *frame, in *inst, ob, i int, off, size uint64, ac
 		return false
 	}
 	return true
-}
-
-func (s *shadow) ordered(f *frame, in *inst, ob, i int, off, size uint64, acc access) bool {
-	o := &f.objs[ob]
-	if s.prog.racy || o.space != kir.Threadgroup && o.space != kir.Device {
-		return true
-	}
-	me := user{group: f.group.index + 1, epoch: f.group.epochs[0], sg: int32(f.sg)}
-	if o.space == kir.Threadgroup {
-		me.epoch = f.group.epochs[1]
-	}
-	for j := off; j < off+size; j++ {
-		c := s.cell(f, ob, o, j)
-		other, did := user{}, ""
-		switch {
-		case unordered(c.writer, me) && !(acc == accWrite && s.sameByte(f, in, o, i, j, j-off, size)):
-			other, did = c.writer, "wrote"
-		case acc == accWrite && unordered(c.reader, me) && !s.sameByte(f, in, o, i, j, j-off, size):
-			other, did = c.reader, "read"
-		}
-		if other.group != 0 {
-			name, elem := f.describe(ob)
-			index := int64(off) / elem
-			f.fail(in, name, index, int64(o.size)/elem,
-				"race on %s memory: %s of %s[%d], which %s %s with no barrier between them",
-				o.space, accessName[acc], name, index, whichUser(other, me), did)
-			f.concerns(ob)
-			return false
-		}
-		if acc == accWrite {
-			c.writer = me
-			continue
-		}
-		if unordered(c.reader, me) {
-			c.reader = user{group: me.group, epoch: me.epoch, sg: severalGroups}
-		} else {
-			c.reader = me
-		}
-	}
-	return true
-}
-
-func whichUser(u, me user) string {
-	if u.group != me.group {
-		return "another threadgroup"
-	}
-	return "another SIMD-group"
-}
-
-func (s *shadow) cell(f *frame, ob int, o *object, off uint64) *lastUsers {
-	if o.space == kir.Threadgroup {
-		return &f.group.cells[off+uint64(uintptr(o.base)-uintptr(unsafe.Pointer(&f.group.mem[0])))]
-	}
-	key := uint64(ob)<<kir.PtrObjectShift | off/pageSize
-	page := s.pages[key]
-	if page == nil {
-		page = new([pageSize]lastUsers)
-		s.pages[key] = page
-	}
-	return &page[off%pageSize]
-}
-
-// sameByte says that the store leaves the byte at off as it is; n is the byte's place in the stored value.
-func (s *shadow) sameByte(f *frame, in *inst, o *object, i int, off, n, size uint64) bool {
-	now := unsafe.Slice((*byte)(o.base), o.size)[off : off+1]
-	v := unsafe.Slice((*byte)(unsafe.Add(f.base, in.b)), lanes*size)[uint64(i)*size+n:]
-	return bytes.Equal(now, v[:1])
 }

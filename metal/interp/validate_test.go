@@ -56,6 +56,10 @@ func TestValidation(t *testing.T) {
 		}, ""},
 		"device race": {func(b *kir.Builder, p parts) {
 			b.Store(p.out, u(b, 0), p.tid)
+		}, "[k] race on device memory: write of out[0], which another thread of the SIMD-group wrote" +
+			" with no barrier between them (source:7:3)"},
+		"device race of SIMD-groups": {func(b *kir.Builder, p parts) {
+			b.Store(p.out, u(b, 0), p.sg)
 		}, "[k] race on device memory: write of out[0], which another SIMD-group wrote" +
 			" with no barrier between them (source:7:3)"},
 		"device race between threadgroups": {func(b *kir.Builder, p parts) {

@@ -189,7 +189,8 @@ func (r *reverse) group(g *group) error {
 		return err
 	}
 	if len(grads) != len(primals) {
-		return c.Errorf("custom_function", "its vjp gave %d gradients for %d inputs", len(grads), len(primals))
+		return c.Errorf("custom_function", "its vjp gave %s for %s", tensor.Count(len(grads), "gradient"),
+			tensor.Count(len(primals), "input"))
 	}
 	if grads, err = likes(c, "custom_function", "gradient", "input", grads, primals); err != nil {
 		return err
@@ -221,7 +222,9 @@ func (r *reverse) recompute(c *tensor.Ctx, k *Custom, primals, cots []*tensor.Ar
 		return err
 	}
 	if len(outs) != len(cots) {
-		return c.Errorf("checkpoint", "the function gave %d outputs, and %d when it was called again", len(cots), len(outs))
+		return c.Errorf("checkpoint", "the function gave %s, and %d when it was called again",
+			tensor.Count(len(cots), "output"),
+			len(outs))
 	}
 	if cots, err = likes(c, "checkpoint", "cotangent", "output", cots, outs); err != nil {
 		return err
@@ -257,7 +260,8 @@ func (f *forward) group(g *group) error {
 	}
 	raw := handles(g.inputs[g.primals:])
 	if len(out) != len(raw) {
-		return c.Errorf("custom_function", "its jvp gave %d tangents for %d outputs", len(out), len(raw))
+		return c.Errorf("custom_function", "its jvp gave %s for %s", tensor.Count(len(out), "tangent"),
+			tensor.Count(len(raw), "output"))
 	}
 	if out, err = likes(c, "custom_function", "tangent", "output", out, raw); err != nil {
 		return err

@@ -122,7 +122,7 @@ func TestCustomErrors(t *testing.T) {
 	k := product()
 	k.VJP = func(_, cots, _ []*array) ([]*array, error) { return cots, nil }
 	_, err := grad.Grad(summed(callOf(k)), nil)(arrays{vec(1), vec(1)})
-	require.ErrorContains(t, err, "[custom_function] its vjp gave 1 gradients for 2 inputs")
+	require.ErrorContains(t, err, "[custom_function] its vjp gave 1 gradient for 2 inputs")
 	k.VJP = func(_, _, _ []*array) ([]*array, error) { return arrays{vec(1, 2), nil}, nil }
 	_, err = grad.Grad(summed(callOf(k)), nil)(arrays{vec(1), vec(1)})
 	require.ErrorContains(t, err, "[custom_function] gradient 0 has shape (2,), but the input has shape (1,)")

@@ -21,7 +21,8 @@ func VJP(f Func, primals, cotangents []*tensor.Array, ctx ...*tensor.Ctx) (outs,
 	c := tensor.Call(ctx)
 	outs, grads, err = vjp(c, "vjp", f, primals, nil, func(outs []*tensor.Array) ([]*tensor.Array, error) {
 		if len(outs) != len(cotangents) {
-			return nil, c.Errorf("vjp", "the function has %d outputs, but there are %d cotangents", len(outs), len(cotangents))
+			return nil, c.Errorf("vjp", "the function has %s, but the number of cotangents is %d",
+				tensor.Count(len(outs), "output"), len(cotangents))
 		}
 		return likes(c, "vjp", "cotangent", "output", cotangents, outs)
 	})

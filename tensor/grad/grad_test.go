@@ -162,11 +162,11 @@ func TestVJPAndJVPArguments(t *testing.T) {
 	_, _, err := grad.VJP(double, arrays{x}, arrays{vec(1, 2, 3)})
 	require.ErrorContains(t, err, "[vjp] cotangent 0 has shape (3,), but the output has shape (2,)")
 	_, _, err = grad.VJP(double, arrays{x}, arrays{x, x})
-	require.ErrorContains(t, err, "[vjp] the function has 1 outputs, but there are 2 cotangents")
+	require.ErrorContains(t, err, "[vjp] the function has 1 output, but the number of cotangents is 2")
 	_, _, err = grad.JVP(double, arrays{x}, arrays{vec(1)})
 	require.ErrorContains(t, err, "[jvp] tangent 0 has shape (1,), but the input has shape (2,)")
 	_, _, err = grad.JVP(double, arrays{x}, arrays{x, x})
-	require.ErrorContains(t, err, "[jvp] there are 1 inputs, but 2 tangents")
+	require.ErrorContains(t, err, "[jvp] the function has 1 input, but the number of tangents is 2")
 
 	// A vector of another dtype is converted, and nil is zero.
 	_, g, err := grad.VJP(double, arrays{x}, arrays{ops.FromSlice([]int32{1, 3}, []int{2})})
@@ -251,8 +251,8 @@ func TestVMapErrors(t *testing.T) {
 		{"[vmap] input 0 of shape () has no axis 0", nil, nil, arrays{num(1)}, id},
 		{"[vmap] no input has a batch axis", []int{grad.NoAxis}, nil, arrays{m}, id},
 		{"[vmap] batch axes differ in size: 2 and, for input 1 of shape (3,), 3", nil, nil, arrays{m, vec(1, 2, 3)}, id},
-		{"[vmap] there are 1 inputs, but 2 in_axes", []int{0, 0}, nil, arrays{m}, id},
-		{"[vmap] the function has 1 outputs, but there are 2 out_axes", nil, []int{0, 0}, arrays{m}, id},
+		{"[vmap] the function has 1 input, but the number of in_axes is 2", []int{0, 0}, nil, arrays{m}, id},
+		{"[vmap] the function has 1 output, but the number of out_axes is 2", nil, []int{0, 0}, arrays{m}, id},
 		{"[vmap] output 0 of shape (3,) cannot have its batch axis at 5", nil, []int{5}, arrays{m}, id},
 		{"[vmap] output 0 has a batch axis", nil, []int{grad.NoAxis}, arrays{m}, id},
 		{"its values are not known", nil, nil, arrays{m}, func(in []*array) ([]*array, error) {

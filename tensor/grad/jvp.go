@@ -13,7 +13,8 @@ import (
 func JVP(f Func, primals, tangents []*tensor.Array, ctx ...*tensor.Ctx) (outs, tans []*tensor.Array, err error) {
 	c := tensor.Call(ctx)
 	if len(primals) != len(tangents) {
-		return nil, nil, c.Errorf("jvp", "there are %d inputs, but %d tangents", len(primals), len(tangents))
+		return nil, nil, c.Errorf("jvp", "the function has %s, but the number of tangents is %d",
+			tensor.Count(len(primals), "input"), len(tangents))
 	}
 	if err := firstError(c, "jvp", "argument", primals); err != nil {
 		return nil, nil, err

@@ -52,7 +52,8 @@ func VMap(f Func, inAxes, outAxes []int, ctx ...*tensor.Ctx) Func {
 // batchAxes normalises the axes (-1: none) and gives the batch's size.
 func batchAxes(c *tensor.Ctx, in []*tensor.Array, inAxes []int) (axes []int, size int, err error) {
 	if inAxes != nil && len(inAxes) != len(in) {
-		return nil, 0, c.Errorf("vmap", "there are %d inputs, but %d in_axes", len(in), len(inAxes))
+		return nil, 0, c.Errorf("vmap", "the function has %s, but the number of in_axes is %d",
+			tensor.Count(len(in), "input"), len(inAxes))
 	}
 	if err := firstError(c, "vmap", "argument", in); err != nil {
 		return nil, 0, err
@@ -245,7 +246,8 @@ func alignBatch(c *tensor.Ctx, in []*tensor.Array, axes []int) ([]*tensor.Array,
 // outputs puts the outputs' batch axes where they belong.
 func (b *batch) outputs(c *tensor.Ctx, outs []*tensor.Array, outAxes []int) ([]*tensor.Array, error) {
 	if outAxes != nil && len(outAxes) != len(outs) {
-		return nil, c.Errorf("vmap", "the function has %d outputs, but there are %d out_axes", len(outs), len(outAxes))
+		return nil, c.Errorf("vmap", "the function has %s, but the number of out_axes is %d",
+			tensor.Count(len(outs), "output"), len(outAxes))
 	}
 	res := make([]*tensor.Array, len(outs))
 	for i, x := range outs {

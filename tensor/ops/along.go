@@ -82,7 +82,9 @@ func alongAxis(c *tensor.Ctx, op string, a, indices *tensor.Array, axis *int) (x
 		at = *axis
 	}
 	if indices.NDim() != a.NDim() {
-		return nil, nil, attrs, tensor.Fail(c, op, "indices have %d dimensions, the array has %d", indices.NDim(), a.NDim())
+		return nil, nil, attrs, tensor.Fail(c, op, "indices have %s, the array has %d",
+			tensor.Count(indices.NDim(), "dimension"),
+			a.NDim())
 	}
 	at, err := tensor.Axis(at, a.NDim())
 	if err != nil {

@@ -137,7 +137,7 @@ func permutation(axes []int, rank int) ([]int, error) {
 		return perm, nil
 	}
 	if len(axes) != rank {
-		return nil, fmt.Errorf("%d axes %v for an array with %d dimensions", len(axes), axes, rank)
+		return nil, fmt.Errorf("axes %v for an array with %s", tensor.Shape(axes), tensor.Count(rank, "dimension"))
 	}
 	if _, err := tensor.Axes(axes, rank); err != nil {
 		return nil, err

@@ -46,6 +46,40 @@ func TestNorms(t *testing.T) {
 	require.Equal(t, tensor.Float32, mixed.DType())
 }
 
+// TestNormDTypes compares the dtypes of results with MLX 0.32.4's, of which each letter is one: - is an error. Words go
+// over the weight's dtypes, letters over the bias's: none, float16, bfloat16, float32, int32.
+func TestNormDTypes(t *testing.T) {
+	letters := map[byte]tensor.DType{'h': tensor.Float16, 'b': tensor.BFloat16, 'f': tensor.Float32, 'd': tensor.Float64,
+		'i': tensor.Int32, 'c': tensor.Complex64}
+	row := func(letter byte) *array {
+		if letter == 'n' {
+			return nil
+		}
+		return ops.AsType(ops.FromSlice([]float32{1, 2}, []int{2}), letters[letter])
+	}
+	check := func(want byte, y *array, what string) {
+		if want == '-' {
+			require.Error(t, y.Err(), what)
+			return
+		}
+		require.NoError(t, y.Err(), what)
+		require.Equal(t, letters[want], y.DType(), what)
+	}
+	for x, golden := range map[byte]struct{ rms, layer string }{
+		'h': {"h h f f h", "hhhhh hhffh fffff fffff hhffh"}, 'b': {"b f b f b", "bbbbb fffff bfbfb fffff bfbfb"},
+		'f': {"f f f f f", "fffff fffff fffff fffff fffff"}, 'd': {"d d d d d", "ddddd ddddd ddddd ddddd ddddd"},
+		'i': {"- h b f -", "----- hhffh bfbfb fffff -hbf-"}, 'c': {"- - - - -", "----- ----- ----- ----- -----"},
+	} {
+		for i, w := range []byte("nhbfi") {
+			name := string([]byte{x, ' ', w})
+			check(golden.rms[2*i], ops.RMSNorm(row(x), row(w), 1e-5), "rms_norm "+name)
+			for k, b := range []byte("nhbfi") {
+				check(golden.layer[6*i+k], ops.LayerNorm(row(x), row(w), row(b), 1e-5), "layer_norm "+name+" "+string(b))
+			}
+		}
+	}
+}
+
 // TestNormBudget: the rows' sums are trees, so that long rows lose no more than a few places.
 func TestNormBudget(t *testing.T) {
 	optest.Open(t)

@@ -221,7 +221,7 @@ func TestIndexErrors(t *testing.T) {
 	fails(t, ops.Take(x, idx(0), axis(2)), "[take] axis 2 is out of range for an array with 2 dimensions")
 	fails(t, ops.Take(ops.Zeros(tensor.Sizes(0, 3), tensor.Float32), idx(0), axis(0)),
 		"[take] axis 0 of shape (0, 3) has no elements")
-	fails(t, ops.TakeAlongAxis(x, idx(0), axis(1)), "[take_along_axis] indices have 1 dimensions, the array has 2")
+	fails(t, ops.TakeAlongAxis(x, idx(0), axis(1)), "[take_along_axis] indices have 1 dimension, the array has 2")
 	fails(t, ops.TakeAlongAxis(x, ops.FromSlice([]int32{0, 9}, []int{2, 1}), axis(1)),
 		"[take_along_axis] index 9 is out of range for axis 1 with size 3")
 	fails(t, ops.TakeAlongAxis(x, ops.Zeros(tensor.Sizes(3, 1), tensor.Int32), axis(1)),

@@ -184,11 +184,11 @@ func combine(c *tensor.Ctx, m scatterMode, a, u *tensor.Array) *tensor.Array {
 func maskedUpdate(c *tensor.Ctx, op string, x, mask *tensor.Array, m scatterMode, y *tensor.Array) *tensor.Array {
 	trailing := x.NDim() - mask.NDim()
 	if trailing < 0 || mask.NDim() == 0 {
-		return tensor.Fail(c, op, "a mask with %d dimensions for an array with %d", mask.NDim(), x.NDim())
+		return tensor.Fail(c, op, "a mask with %s for an array with %d", tensor.Count(mask.NDim(), "dimension"), x.NDim())
 	}
 	u := AsType(y, x.DType(), c)
 	if u.NDim() > trailing+1 {
-		return tensor.Fail(c, op, "updates have %d dimensions, want at most %d", u.NDim(), trailing+1)
+		return tensor.Fail(c, op, "updates have %s, want at most %d", tensor.Count(u.NDim(), "dimension"), trailing+1)
 	}
 	if u.NDim() == trailing+1 {
 		n, err := u.Dim(0) // a guard: one entry is broadcast, several are told apart

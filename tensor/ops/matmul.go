@@ -117,7 +117,8 @@ func collapse2(s tensor.Shape, a, b []int) (shape []uint32, as, bs []int64) {
 // Matmul is the matrix product of a and b in their common dtype, which must be a floating-point or complex one.
 // Dimensions before the last two are a batch and are broadcast. An a of one dimension is a row, a b of one
 // dimension a column, and the result does not have that dimension. Half types are added up in float32 and rounded
-// once. A scalar, and inner dimensions that differ, are errors.
+// once. A scalar, and inner dimensions that differ, are errors. With at most 16 rows or columns, the last bits may
+// depend on whether the other matrix lies by rows or by columns.
 func Matmul(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "matmul"
 	c := tensor.Call(ctx)

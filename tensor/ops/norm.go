@@ -231,6 +231,9 @@ func callNorm(c *tensor.Ctx, op *tensor.Op[normAttrs], x, weight, bias *tensor.A
 			in = append(in, p)
 		}
 	}
+	if weight == nil && bias != nil { // MLX lets x decide then
+		in[1] = AsType(bias, x.DType(), c)
+	}
 	in, f := common(c, name, in)
 	if f != nil {
 		return f
@@ -242,16 +245,16 @@ func callNorm(c *tensor.Ctx, op *tensor.Op[normAttrs], x, weight, bias *tensor.A
 }
 
 // RMSNorm divides each row of x, along the last axis, by the root of its mean square plus eps, and multiplies it by
-// weight, which has the shape of a row and may be nil. The dtype is the common one and must be floating-point; the
-// half
-// types are computed in float32 and rounded once. A scalar x and a weight of another shape are errors.
+// weight, which has the shape of a row and may be nil. The dtype is the common one of x and weight, and must be
+// floating-point; the half types are computed in float32 and rounded once. A scalar x and a weight of another shape are
+// errors.
 func RMSNorm(x, weight *tensor.Array, eps float64, ctx ...*tensor.Ctx) *tensor.Array {
 	return callNorm(tensor.Call(ctx), rmsNorm, x, weight, nil, eps)
 }
 
 // LayerNorm subtracts from each row of x, along the last axis, its mean, divides it by the root of its variance plus
-// eps, multiplies it by weight and adds bias, which have the shape of a row and may be nil. Dtypes and errors are
-// RMSNorm's.
+// eps, multiplies it by weight and adds bias, which have the shape of a row and may be nil. The dtype is the common one
+// of the three, or x's where there is no weight. Errors are RMSNorm's.
 func LayerNorm(x, weight, bias *tensor.Array, eps float64, ctx ...*tensor.Ctx) *tensor.Array {
 	return callNorm(tensor.Call(ctx), layerNorm, x, weight, bias, eps)
 }

@@ -20,7 +20,7 @@ type reduction struct {
 	Out func(d tensor.DType) tensor.DType
 	// Reducer is the reduction of elements of dtype d to outputs of dtype out.
 	Reducer func(d, out tensor.DType) kernelgen.Reducer
-	// NonEmpty refuses axes of size 0 unless the output is empty too.
+	// NonEmpty refuses axes of size 0.
 	NonEmpty bool
 	// VJP is the input's gradient, for a cotangent that is not nil, in any dtype; a nil rule: none.
 	VJP func(g *tensor.VJP[reduceAttrs]) *tensor.Array
@@ -83,7 +83,7 @@ func reducedShape(s tensor.Shape, a reduceAttrs, nonEmpty bool) (tensor.Shape, e
 			out = append(out, 1)
 		}
 	}
-	if nonEmpty && out.Size() > 0 {
+	if nonEmpty {
 		for _, i := range axes {
 			if s[i] == 0 {
 				return nil, fmt.Errorf("cannot reduce axis %d of shape %v: it has no elements", i, s)

@@ -147,7 +147,7 @@ func flattenRange(a flattenAttrs, rank int) (start, end int, err error) {
 	}
 	end = min(end, rank-1)
 	if start > end {
-		return 0, 0, fmt.Errorf("start_axis %d is after end_axis %d in %d dimensions", a.Start, a.End, rank)
+		return 0, 0, fmt.Errorf("start_axis %d is after end_axis %d in %s", a.Start, a.End, tensor.Count(rank, "dimension"))
 	}
 	return start, end, nil
 }

@@ -9,7 +9,7 @@ func triangle(c *tensor.Ctx, op string, x *tensor.Array, k int,
 		return f
 	}
 	if x.NDim() < 2 {
-		return tensor.Fail(c, op, "an array of %d dimensions is no matrix: it needs 2 or more", x.NDim())
+		return tensor.Fail(c, op, "an array of %s is no matrix: it needs 2 or more", tensor.Count(x.NDim(), "dimension"))
 	}
 	row, col := iotaAlong(c, x, x.NDim()-2), iotaAlong(c, x, x.NDim()-1)
 	col = Subtract(AsType(col, tensor.Int64, c), Number(float64(k), tensor.Int64, c), c)

@@ -1,0 +1,72 @@
+package tensor
+
+// Kernel is what the planner computes in one go: a kernel of fused ops, or the kernels of one op.
+type Kernel struct {
+	Ops  []string // in their order
+	In   []Spec   // the arrays that it reads, each once
+	Out  []Spec   // the arrays that it writes
+	Host bool     // Go code computes it, not a kernel
+	// Elements is how many elements the ops go over: those of the largest output, or of what is reduced. How many
+	// threads share them depends on layouts.
+	Elements int
+}
+
+// Kernels lists what an evaluation of xs would run if the placeholders that they depend on had values and nobody read
+// other results, with or without the fusion of ops. It computes nothing. It is for transforms that explain what they
+// recorded: no other goroutine may use xs and what they depend on. Arrays that depend on no placeholder count as
+// there, and views are left out, since they compute nothing.
+func Kernels(xs []*Array, fused bool) []Kernel {
+	order := Order(xs, func(n *Node) bool { return n.IsPlaceholder() || n.abstractTrace() == nil })
+	seg := &segment{tasks: make([]task, len(order))}
+	in := make(map[*Node]bool, len(order))
+	for i, n := range order {
+		seg.tasks[i] = task{node: n, in: n.Inputs(), from: n.specFrom(len(n.in))}
+		in[n] = true
+	}
+	for i, n := range order {
+		n.seg, n.slot = seg, int32(i)
+	}
+	p := &plan{fuse: fused && fuse.Load()}
+	p.count(seg)
+	for _, x := range xs {
+		if in[x.node] {
+			p.live[p.base[x.node.slot]+int32(x.out)] = true
+		}
+	}
+	p.form(seg)
+	var kernels []Kernel
+	for _, u := range p.units {
+		if seg.tasks[u.root].node.prim.view == nil {
+			kernels = append(kernels, p.kernel(seg, u))
+		}
+	}
+	return kernels
+}
+
+// kernel describes a unit.
+func (p *plan) kernel(seg *segment, u unit) Kernel {
+	var k Kernel
+	seen := map[Value]bool{}
+	for _, slot := range p.members(u, nil) {
+		n := seg.tasks[slot].node
+		k.Ops = append(k.Ops, n.prim.name)
+		k.Host = n.prim.host != nil
+		for _, v := range seg.tasks[slot].reads() {
+			inside := v.Node.seg == seg && p.cluster[v.Node.slot] == u.root
+			if !inside && !seen[v] {
+				seen[v] = true
+				k.In = append(k.In, v.Spec())
+			}
+		}
+		for i := range n.out {
+			if slot == u.root || p.live[p.base[slot]+int32(i)] {
+				k.Out = append(k.Out, n.out[i].spec)
+				k.Elements = max(k.Elements, n.out[i].spec.Shape.Size())
+			}
+		}
+		if n.prim.reduce != nil {
+			k.Elements = max(k.Elements, seg.tasks[slot].in[0].Spec().Shape.Size())
+		}
+	}
+	return k
+}
