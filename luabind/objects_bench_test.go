@@ -59,9 +59,9 @@ func BenchmarkObjects(b *testing.B) {
 	}
 }
 
-// TestObjects holds the figures of BenchmarkObjects to bounds: a call from Lua makes the array's node, its Lua value and
-// the place of its line, and what tables and attributes the script's own line asks for; planning and encoding make what
-// watches an array that only the collector can know to be dead.
+// TestObjects holds the figures of BenchmarkObjects to bounds: a call from Lua makes the array's node, its Lua value
+// and the place of its line, and what tables and attributes the script's own line asks for; planning and encoding make
+// what watches an array that only the collector can know to be dead.
 func TestObjects(t *testing.T) {
 	p := newBenchState(t, true)
 	var best [4]uint64
