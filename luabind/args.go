@@ -30,6 +30,8 @@ type row struct {
 	spread bool
 	// host says that the call makes no graph, so that the keyword stream has no meaning.
 	host bool
+	// keeps says that what the call makes may refer to its args later: they are not used again for another call.
+	keeps bool
 	// doc is the exported Go function of package ops whose comment is the help, if it is not named like the row.
 	doc string
 	// help is the help where no Go function's comment is.
@@ -48,8 +50,10 @@ type function struct {
 type param struct {
 	name     string
 	kind     string
+	convert  converter // of kind
 	optional bool
 	def      string // "" if none
+	value    any    // what def stands for: nobody may change it
 }
 
 // parseSig turns a signature into parameters. It panics on a wrong one: rows are part of the program.
@@ -67,8 +71,11 @@ func parseSig(sig string) []param {
 		if p.kind == "" {
 			p.kind = "array"
 		}
-		if kinds[p.kind] == nil {
+		if p.convert = kinds[p.kind]; p.convert == nil {
 			panic("BUG: unknown kind in signature " + sig)
+		}
+		if p.def != "" {
+			p.value = defaultValue(p)
 		}
 		out = append(out, p)
 	}
@@ -83,24 +90,47 @@ type args struct {
 	v   []any        // by parameter; nil where an optional one was not given
 	raw []lua.LValue // as given
 
-	// What the others point at where there are few: one object for a call.
-	call   tensor.Ctx
-	fewV   [fewArgs]any
-	fewRaw [fewArgs]lua.LValue
+	// What ctx and the first shape among v point at: no objects of their own.
+	call  tensor.Ctx
+	first tensor.ShapeArg
 }
 
-const fewArgs = 4
-
-// newArgs are the arguments of a call of f from the line of the script that runs.
+// newArgs are the arguments of a call of f from the line of the script that runs. Give them back with done.
 func (s *State) newArgs(f *function) *args {
-	a := &args{s: s, f: f, call: tensor.Ctx{Stream: s.stream, Where: s.where()}}
-	a.ctx = &a.call
-	if n := len(f.params); n <= fewArgs {
-		a.v = a.fewV[:n]
+	var a *args
+	if n := len(s.spareArgs); n > 0 {
+		a = s.spareArgs[n-1]
+		s.spareArgs[n-1] = nil // it may keep its arguments
+		s.spareArgs = s.spareArgs[:n-1]
 	} else {
-		a.v = make([]any, n)
+		a = &args{s: s}
 	}
+	a.f, a.call = f, tensor.Ctx{Stream: s.stream, Where: s.where()}
+	a.ctx = &a.call
+	a.v = cleared(a.v, len(f.params))
 	return a
+}
+
+// cleared is n zeros, in s where it has room.
+func cleared[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	s = s[:n]
+	clear(s)
+	return s
+}
+
+// done ends the use of the arguments of a call that raised no error, so that the next call may have their memory: one
+// object for each call that a script makes would otherwise be garbage.
+func (a *args) done() {
+	if a.f.keeps {
+		return
+	}
+	clear(a.v)
+	clear(a.raw)
+	a.v, a.raw, a.first = a.v[:0], a.raw[:0], tensor.ShapeArg{}
+	a.s.spareArgs = append(a.s.spareArgs, a)
 }
 
 // fail raises an error of the call.
@@ -120,9 +150,14 @@ func (a *args) int(i int) int                { return get[int](a, i) }
 func (a *args) flag(i int) bool              { return get[bool](a, i) }
 func (a *args) number(i int) float64         { return get[float64](a, i) }
 func (a *args) text(i int) string            { return get[string](a, i) }
-func (a *args) shape(i int) tensor.ShapeArg  { return get[tensor.ShapeArg](a, i) }
-func (a *args) table(i int) *lua.LTable      { return get[*lua.LTable](a, i) }
-func (a *args) given(i int) bool             { return a.v[i] != nil }
+func (a *args) shape(i int) tensor.ShapeArg {
+	if p := get[*tensor.ShapeArg](a, i); p != nil {
+		return *p
+	}
+	return tensor.ShapeArg{}
+}
+func (a *args) table(i int) *lua.LTable { return get[*lua.LTable](a, i) }
+func (a *args) given(i int) bool        { return a.v[i] != nil }
 func (a *args) dtype(i int, def tensor.DType) tensor.DType {
 	if d, ok := a.v[i].(tensor.DType); ok {
 		return d
@@ -153,7 +188,9 @@ func (s *State) invoke(f *function) int {
 	a := s.newArgs(f)
 	a.collect()
 	a.convert()
-	return s.push(f.call(a))
+	n := s.push(f.call(a))
+	a.done()
+	return n
 }
 
 // on is a Lua function that runs on the thread that calls it, which may be a coroutine's: s.L is that thread meanwhile.
@@ -236,11 +273,7 @@ func (a *args) collect() {
 	if n > len(f.params) && !f.many {
 		a.fail("got %s, it takes %d: %s", tensor.Count(n, "argument"), len(f.params), a.names())
 	}
-	if k := max(len(f.params), n); k <= fewArgs {
-		a.raw = a.fewRaw[:k]
-	} else {
-		a.raw = make([]lua.LValue, k)
-	}
+	a.raw = cleared(a.raw, max(len(f.params), n))
 	for i := range a.raw {
 		a.raw[i] = lua.LNil
 		if i < n {
@@ -270,14 +303,14 @@ func numbersFrom(L *lua.LState, first, last int) *lua.LTable {
 // isKeywords says whether t, argument i, holds keywords: all its keys are strings, and the parameter in its place
 // does not take such a table itself.
 func (a *args) isKeywords(t *lua.LTable, i int) bool {
-	if a.f.many || t.Metatable != lua.LNil {
+	if a.f.many || t.Metatable != lua.LNil || t.Len() > 0 {
 		return false
 	}
 	key, _ := t.Next(lua.LNil)
 	if key == lua.LNil { // {}: the shape of a scalar, an empty list; nothing, where a table has no place
 		return i >= len(a.f.params) || !takesTable(a.f.params[i].kind)
 	}
-	if _, ok := key.(lua.LString); !ok || t.Len() > 0 {
+	if _, ok := key.(lua.LString); !ok {
 		return false
 	}
 	return i >= len(a.f.params) || !takesTree(a.f.params[i].kind)
@@ -328,34 +361,35 @@ func (a *args) stream(v lua.LValue) {
 
 // convert turns the raw arguments into Go values by the kinds of their parameters.
 func (a *args) convert() {
-	var weak []int
-	for i, p := range a.f.params {
+	numbers := false // there are some among operands
+	for i := range a.f.params {
+		p := &a.f.params[i]
 		v := a.raw[i]
 		if v == lua.LNil {
 			if !p.optional {
 				a.fail("%s is missing; it takes %s", p.name, a.names())
 			}
-			if p.def != "" {
-				a.v[i] = defaultValue(p)
-			}
+			a.v[i] = p.value
 			continue
 		}
 		if p.kind == "operand" {
 			if x, ok := array(v); ok {
 				a.v[i] = x
 			} else {
-				weak = append(weak, i)
+				numbers = true
 			}
 			continue
 		}
-		x, err := kinds[p.kind](a, v)
+		x, err := p.convert(a, v)
 		if err != nil {
 			a.wrong(p.name, err)
 		}
 		a.v[i] = x
 	}
-	for _, i := range weak {
-		a.v[i] = a.weak(i)
+	for i := range a.f.params {
+		if numbers && a.f.params[i].kind == "operand" && a.v[i] == nil && a.raw[i] != lua.LNil {
+			a.v[i] = a.weak(i)
+		}
 	}
 }
 

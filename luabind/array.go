@@ -98,15 +98,14 @@ func (s *State) run(name string, in ...*tensor.Array) lua.LValue {
 		s.raise(s.call().Errorf(name, "there is no such function"))
 	}
 	a := s.newArgs(f)
-	for i, p := range f.params {
-		switch {
-		case i < len(in):
+	for i := range f.params {
+		if a.v[i] = f.params[i].value; i < len(in) {
 			a.v[i] = in[i]
-		case p.def != "":
-			a.v[i] = defaultValue(p)
 		}
 	}
-	return s.wrap(f.call(a).(*tensor.Array))
+	x := f.call(a).(*tensor.Array)
+	a.done()
+	return s.wrap(x)
 }
 
 // arrayIndex is x[key]: a property, a method, or an index.

@@ -47,7 +47,7 @@ type benchState struct {
 	build, busy lua.LValue
 }
 
-func newBenchState(b *testing.B, idle bool) *benchState {
+func newBenchState(b testing.TB, idle bool) *benchState {
 	b.Helper()
 	if idle {
 		before, err := tensor.MetalDevice(tensor.DefaultDevice())
@@ -68,7 +68,7 @@ func newBenchState(b *testing.B, idle bool) *benchState {
 }
 
 // call gives the array that a function makes, and how long that took.
-func (p *benchState) call(b *testing.B, f lua.LValue) (*tensor.Array, time.Duration) {
+func (p *benchState) call(b testing.TB, f lua.LValue) (*tensor.Array, time.Duration) {
 	start := time.Now()
 	out, err := p.s.Call(context.Background(), f)
 	took := time.Since(start)

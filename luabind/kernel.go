@@ -57,7 +57,9 @@ func (s *State) openKernels() {
 		a := s.newArgs(f)
 		a.collect()
 		a.convert()
-		return s.push(k.k.Call(a.kernelCall(), a.ctx))
+		n := s.push(k.k.Call(a.kernelCall(), a.ctx))
+		a.done()
+		return n
 	})
 }
 
@@ -121,7 +123,8 @@ func (a *args) kernelCall() ops.KernelCall {
 		call.InitValue = &v
 	}
 	if a.flag(7) {
-		call.Verbose = func(source string) { a.s.write("Generated source code:\n```\n" + source + "\n```\n") }
+		s := a.s // the call outlives its arguments
+		call.Verbose = func(source string) { s.write("Generated source code:\n```\n" + source + "\n```\n") }
 	}
 	return call
 }
@@ -205,11 +208,11 @@ func (a *args) extent(i int) ops.Extent {
 	if fn, ok := v.(*lua.LFunction); ok {
 		return ops.Extent{Func: a.s.shapeFunc(name, fn)}
 	}
-	shape, err := toShape(a, v)
+	shape, err := shapeOf(v)
 	if err != nil {
 		a.fail("%s %v", name, err)
 	}
-	return ops.Extent{Dims: shape.(tensor.ShapeArg)}
+	return ops.Extent{Dims: shape}
 }
 
 func (a *args) outputShape(i int, v lua.LValue) ops.OutputShape {
@@ -217,11 +220,11 @@ func (a *args) outputShape(i int, v lua.LValue) ops.OutputShape {
 	if fn, ok := v.(*lua.LFunction); ok {
 		return ops.OutputShape{Func: a.s.shapeFunc(name, fn)}
 	}
-	shape, err := toShape(a, v)
+	shape, err := shapeOf(v)
 	if err != nil {
 		a.fail("%s %v", name, err)
 	}
-	return ops.OutputShape{Dims: shape.(tensor.ShapeArg)}
+	return ops.OutputShape{Dims: shape}
 }
 
 // shapeFunc wraps a Lua function of the inputs' shapes. It runs on the goroutine of the state, when the kernel is

@@ -3,6 +3,7 @@ package luabind
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	lua "github.com/yuin/gopher-lua"
@@ -11,11 +12,14 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/ops"
 )
 
-// kinds converts an argument by its parameter's kind; the error goes on from the parameter's name ("is ..., want ...").
-var kinds map[string]func(a *args, v lua.LValue) (any, error)
+// converter makes a Go value of an argument; its error goes on from the parameter's name ("is ..., want ...").
+type converter func(a *args, v lua.LValue) (any, error)
+
+// kinds are the converters by the parameters' kinds.
+var kinds map[string]converter
 
 func init() {
-	kinds = map[string]func(a *args, v lua.LValue) (any, error){
+	kinds = map[string]converter{
 		"array":    toArray,
 		"operand":  toArray, // a number takes its dtype from the call's other operands: see args.weak
 		"indices":  toIndices,
@@ -113,14 +117,16 @@ func toInt(v lua.LValue) (int, error) {
 	return int(f), nil
 }
 
-func intList(t *lua.LTable) ([]int, error) {
-	out := make([]int, t.Len())
-	for i := range out {
-		n, err := toInt(t.RawGetInt(i + 1))
+func intList(t *lua.LTable) ([]int, error) { return appendInts(make([]int, 0, t.Len()), t) }
+
+// appendInts appends a table's integers to out.
+func appendInts(out []int, t *lua.LTable) ([]int, error) {
+	for i := 1; i <= t.Len(); i++ {
+		n, err := toInt(t.RawGetInt(i))
 		if err != nil {
-			return nil, fmt.Errorf("[%d] %w", i+1, err)
+			return nil, fmt.Errorf("[%d] %w", i, err)
 		}
-		out[i] = n
+		out = append(out, n)
 	}
 	return out, nil
 }
@@ -136,6 +142,14 @@ func toAxis(_ *args, v lua.LValue) (any, error) {
 	return toInt(v)
 }
 
+// someAxes are the lists of one axis that scripts ask for all the time: nobody changes one.
+var someAxes = func() (lists [8]any) {
+	for i := range lists {
+		lists[i] = []int{i - len(lists)/2}
+	}
+	return lists
+}()
+
 // toAxes is one axis or a list; false is MLX's None.
 func toAxes(_ *args, v lua.LValue) (any, error) {
 	switch v := v.(type) {
@@ -145,6 +159,9 @@ func toAxes(_ *args, v lua.LValue) (any, error) {
 		}
 	case lua.LNumber:
 		n, err := toInt(v)
+		if i := n + len(someAxes)/2; err == nil && i >= 0 && i < len(someAxes) {
+			return someAxes[i], nil
+		}
 		return []int{n}, err
 	case *lua.LTable:
 		return intList(v)
@@ -191,8 +208,22 @@ func toDType(_ *args, v lua.LValue) (any, error) {
 	return nil, wrong(v, "a dtype such as mx.float32")
 }
 
-// toShape is a shape: a table of sizes, a number, dims, or an array, which stands for its shape.
-func toShape(_ *args, v lua.LValue) (any, error) {
+// toShape is a shape, as a pointer; see shapeOf.
+func toShape(a *args, v lua.LValue) (any, error) {
+	shape, err := shapeOf(v)
+	if err != nil {
+		return nil, err
+	}
+	p := &a.first
+	if slices.Contains(a.v, any(p)) {
+		p = new(tensor.ShapeArg)
+	}
+	*p = shape
+	return p, nil
+}
+
+// shapeOf is a shape: a table of sizes, a number, dims, or an array, which stands for its shape.
+func shapeOf(v lua.LValue) (tensor.ShapeArg, error) {
 	if x, ok := array(v); ok {
 		return tensor.ShapeOf(x), nil
 	}
@@ -204,10 +235,11 @@ func toShape(_ *args, v lua.LValue) (any, error) {
 		n, err := toInt(v)
 		return tensor.Sizes(n), err
 	case *lua.LTable:
-		n, err := intList(v)
+		var few [8]int
+		n, err := appendInts(few[:0], v)
 		return tensor.Sizes(n...), err
 	}
-	return nil, wrong(v, "a shape: a table of sizes, or an array that stands for its shape")
+	return tensor.ShapeArg{}, wrong(v, "a shape: a table of sizes, or an array that stands for its shape")
 }
 
 func toFunction(_ *args, v lua.LValue) (any, error) {

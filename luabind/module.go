@@ -24,7 +24,7 @@ func allRows() []row {
 	}
 	for _, rows := range [][]row{transformRows, kernelRows, evalRows, streamRows, memoryRows, compileRows, scopeRows} {
 		for _, r := range rows {
-			r.host = true
+			r.host, r.keeps = true, true
 			all = append(all, r)
 		}
 	}

@@ -42,6 +42,7 @@ type State struct {
 	spares    []*lua.LState  // threads for the next ones
 	resumes   int            // coroutines that are resumed within each other
 	nested    int            // Go functions under way, in each other
+	spareArgs []*args        // of calls that have ended, for the next ones
 
 	work     handedOver
 	patterns map[patternKey]*pattern

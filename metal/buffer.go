@@ -10,21 +10,42 @@ import (
 // one reference, and goes back to the pool when the last one is released. Each allocation is a new Buffer with a new
 // ID, so a stale pointer never stands for somebody else's memory.
 type Buffer struct {
-	// Label names the buffer in messages. Set it before the buffer is shared.
-	Label string
-
 	pool   *pool
 	id     uint64
 	data   []byte
 	blk    *block
 	offset int64 // of data in blk
-	size   int64 // of the slot or block: what it costs
 	refs   atomic.Int32
-	owners int // Owned handles that hold it; guarded by pool.mu
 	origin Origin
 	shadow atomic.Pointer[Shadow]
+	handle Owned // the first that holds it; most have no other
 
-	older, newer *Buffer // the list of live buffers by age; guarded by pool.mu, as origin
+	// Guarded by pool.mu, as origin.
+	handled      bool    // handle was given out
+	owners       int32   // Owned handles that hold it
+	older, newer *Buffer // the list of live buffers by age
+}
+
+// buffersAtOnce is how many Buffers are made together: one object for the garbage collector, which may outlive all of
+// them but one.
+const buffersAtOnce = 8
+
+// newBuffer is a Buffer that nobody had before. Called with mu held.
+func (p *pool) newBuffer() *Buffer {
+	if len(p.fresh) == 0 {
+		p.fresh = make([]Buffer, buffersAtOnce)
+	}
+	b := &p.fresh[0]
+	p.fresh = p.fresh[1:]
+	return b
+}
+
+// cost is the size of its slot or block. Called with pool.mu held, while it is live.
+func (b *Buffer) cost() int64 {
+	if b.blk.slot != 0 {
+		return b.blk.slot
+	}
+	return b.blk.size
 }
 
 // Len is the length in bytes that was asked for.
@@ -85,9 +106,6 @@ func (b *Buffer) Refs() int { return int(b.refs.Load()) }
 // String is how messages name the buffer: label, number, size.
 func (b *Buffer) String() string {
 	name := "buffer"
-	if b.Label != "" {
-		name += " " + b.Label
-	}
 	if o := b.Origin(); o.Op != "" {
 		name += " of " + o.String()
 	}
@@ -113,9 +131,7 @@ func OwnedBy[T any](owner *T, b *Buffer) *Owned {
 	if !b.Live() {
 		panic(fmt.Sprintf("BUG: use after release: OwnedBy of %s", b))
 	}
-	o := &Owned{}
-	o.buf.Store(b)
-	b.pool.own(b)
+	o := b.pool.own(b)
 	runtime.AddCleanup(owner, releaseOwned, o) // a closure here would be made for each call
 	return o
 }

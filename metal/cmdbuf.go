@@ -204,6 +204,7 @@ func (cb *CommandBuffer) Commit() error {
 		cb.mu.Unlock()
 		return err
 	}
+	cb.enc.end()
 	if !cb.dev.pool.submitted() {
 		cb.status = StatusCommitted
 		cb.mu.Unlock()

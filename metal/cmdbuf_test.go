@@ -54,7 +54,7 @@ func TestRetentionOff(t *testing.T) {
 		d := open(t, f, opt)
 		p := pipeline(t, d, "gated_delta")
 		a, b := alloc(t, d, 64), alloc(t, d, 64)
-		a.Label = "state"
+		a.SetOrigin(metal.Origin{Op: "state"})
 		defer b.Release()
 		cb := d.NewCommandBuffer(0, "")
 		cb.Encoder().Label("model.lua:7")
@@ -70,7 +70,7 @@ func TestRetentionOff(t *testing.T) {
 		f.CompleteAll()
 		return cb.Wait(bg)
 	}
-	const want = "[validate] command buffer references deallocated object: buffer state (#1, 64 bytes) in " +
+	const want = "[validate] command buffer references deallocated object: buffer of state (#1, 64 bytes) in " +
 		"kernel gated_delta [model.lua:7], command 2"
 	for range 10 {
 		for _, late := range []bool{false, true} {

@@ -93,23 +93,30 @@ func (d *Device) CollectCost() (cost time.Duration, affordable bool) {
 	return cost, p.affordable(cost)
 }
 
-// own and disown count the Owned handles of a buffer.
-func (p *pool) own(b *Buffer) {
+// own and disown count the Owned handles of a buffer. Own makes one.
+func (p *pool) own(b *Buffer) *Owned {
 	p.mu.Lock()
 	if b.owners++; b.owners == 1 {
-		p.owned += b.size
+		p.owned += b.cost()
 	}
+	o := &b.handle
+	if b.handled { // its clean-up may still be to come
+		o = &Owned{}
+	}
+	b.handled = true
+	o.buf.Store(b)
 	run := p.due()
 	p.mu.Unlock()
 	if run {
 		go p.collectPaced()
 	}
+	return o
 }
 
 func (p *pool) disown(b *Buffer) {
 	p.mu.Lock()
 	if b.owners--; b.owners == 0 {
-		p.owned -= b.size
+		p.owned -= b.cost()
 		p.base = min(p.base, p.owned)
 	}
 	p.mu.Unlock()

@@ -4,37 +4,52 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"sync"
 )
 
 // Encoder records commands into a command buffer. It keeps bindings until the next SetPipeline, puts a barrier before
 // each command that depends on one since the last barrier, and retains what it binds. A wrong binding is reported by
 // the Dispatch that would use it. An Encoder is for one goroutine.
 type Encoder struct {
-	cb      *CommandBuffer
-	p       *Pipeline
-	args    []Arg
-	bound   []bool
-	inline  []byte // where the bytes of args lie
-	err     error  // of the bindings for p
+	cb *CommandBuffer
+	p  *Pipeline
+	*bindings
+	err     error // of the bindings for p
 	label   string
 	epoch   int
-	n       int          // commands so far
-	uses    []*bufferUse // of the command being recorded, by argument
-	pinned  *Pipeline    // the last that was retained
+	n       int       // commands so far
+	over    bool      // the command buffer was committed
+	pinned  *Pipeline // the last that was retained
 	due     hazard
 	culprit *Buffer
-
-	// Room for the slices above while they are short.
-	someArgs  [8]Arg
-	someBound [8]bool
-	someUses  [8]*bufferUse
-	someBytes [128]byte
+	none    bindings // what is used once the scratch was given back
 }
+
+// bindings is an encoder's scratch.
+type bindings struct {
+	args   []Arg
+	bound  []bool
+	inline []byte       // where the bytes of args lie
+	uses   []*bufferUse // of the command being recorded, by argument
+}
+
+var spareBindings = sync.Pool{New: func() any {
+	return &bindings{make([]Arg, 0, 16), make([]bool, 0, 16), make([]byte, 0, 256), make([]*bufferUse, 0, 16)}
+}}
 
 // begin makes the encoder ready.
 func (e *Encoder) begin(cb *CommandBuffer) {
-	e.cb, e.epoch = cb, 1
-	e.args, e.bound, e.uses, e.inline = e.someArgs[:0], e.someBound[:0], e.someUses[:0], e.someBytes[:0]
+	e.cb, e.epoch, e.bindings = cb, 1, spareBindings.Get().(*bindings)
+}
+
+// end gives the scratch back when the command buffer is committed, for the next one: what is encoded from here on is
+// refused.
+func (e *Encoder) end() {
+	b := e.bindings
+	e.over, e.p, e.bindings = true, nil, &e.none
+	clear(b.args[:cap(b.args)])
+	clear(b.uses[:cap(b.uses)])
+	spareBindings.Put(b)
 }
 
 // Len is the number of commands recorded so far, barriers included.
@@ -174,6 +189,11 @@ func (r Range) inside() bool {
 // is an error that names the kernel, the parameter and the values.
 func (e *Encoder) Dispatch(grid, tg Size) error {
 	p := e.p
+	if e.over {
+		e.cb.mu.Lock()
+		defer e.cb.mu.Unlock()
+		return e.cb.open("dispatch")
+	}
 	if p == nil {
 		return fmt.Errorf("[dispatch] no pipeline was set")
 	}

@@ -51,7 +51,7 @@ func TestDispatchErrors(t *testing.T) {
 	other := open(t, drivertest.NewFake(), metal.DeviceOptions{})
 	p := pipeline(t, d, "scale")
 	b, foreign, dead := alloc(t, d, 64), alloc(t, other, 64), alloc(t, d, 64)
-	b.Label = "weights"
+	b.SetOrigin(metal.Origin{Op: "weights"})
 	dead.Release()
 	for _, c := range []struct {
 		set      func(*metal.Encoder)
@@ -63,11 +63,11 @@ func TestDispatchErrors(t *testing.T) {
 		{set: func(e *metal.Encoder) { e.SetBuffer(0, b, 52) },
 			want: "buffer 0 (w): 12 bytes are bound, and the kernel needs 16"},
 		{set: func(e *metal.Encoder) { e.SetBuffer(0, b, 68) },
-			want: "buffer 0 (w): bytes 68 to 64 are not inside buffer weights (#1, 64 bytes)"},
+			want: "buffer 0 (w): bytes 68 to 64 are not inside buffer of weights (#1, 64 bytes)"},
 		{set: func(e *metal.Encoder) { e.SetBuffer(0, b, -4) },
-			want: "buffer 0 (w): bytes -4 to 64 are not inside buffer weights (#1, 64 bytes)"},
+			want: "buffer 0 (w): bytes -4 to 64 are not inside buffer of weights (#1, 64 bytes)"},
 		{set: func(e *metal.Encoder) { e.SetBufferRange(2, metal.Range{Buf: b, Offset: 60, Bytes: 8}) },
-			want: "buffer 2 (out): bytes 60 to 68 are not inside buffer weights (#1, 64 bytes)"},
+			want: "buffer 2 (out): bytes 60 to 68 are not inside buffer of weights (#1, 64 bytes)"},
 		{set: func(e *metal.Encoder) { e.SetBuffer(0, nil, 0) }, want: "buffer 0 (w): no buffer"},
 		{set: func(e *metal.Encoder) { e.SetBytes(1, make([]byte, 4097)) },
 			want: "buffer 1 (n): 4097 inline bytes are more than the limit of 4096"},

@@ -64,7 +64,7 @@ func (d *Device) Live() []LiveBuffer {
 	defer p.mu.Unlock()
 	out := make([]LiveBuffer, 0, p.live)
 	for b := p.first; b != nil; b = b.newer {
-		out = append(out, LiveBuffer{b.id, b.size, b.origin})
+		out = append(out, LiveBuffer{b.id, b.cost(), b.origin})
 	}
 	return out
 }

@@ -63,6 +63,7 @@ type pool struct {
 	newest   *block
 	first    *Buffer       // the oldest live buffer
 	last     *Buffer       // and the newest
+	fresh    []Buffer      // for the next ones
 	change   chan struct{} // closed and renewed when memory or a command buffer comes back
 
 	pending   int            // committed command buffers
@@ -96,12 +97,17 @@ const maxBytes = int64(1) << 61
 // memory limit is in the way, cached memory is returned to the driver, garbage is collected, and committed command
 // buffers are waited for, as long as ctx allows; then it is an error. A size that can never fit is an error at once.
 func (d *Device) Alloc(ctx context.Context, nbytes int64) (*Buffer, error) {
-	return d.pool.alloc(ctx, nbytes)
+	return d.pool.alloc(ctx, nbytes, nil)
+}
+
+// AllocFor is Alloc of a buffer with an origin: SetOrigin takes time of its own.
+func (d *Device) AllocFor(ctx context.Context, nbytes int64, o *Origin) (*Buffer, error) {
+	return d.pool.alloc(ctx, nbytes, o)
 }
 
 // AllocCopy returns a new buffer with the contents of b.
 func (d *Device) AllocCopy(b []byte) (*Buffer, error) {
-	buf, err := d.pool.alloc(context.Background(), int64(len(b)))
+	buf, err := d.pool.alloc(context.Background(), int64(len(b)), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +180,7 @@ func (p *pool) tooLarge(n int64) error {
 		formatBytes(n), how, formatBytes(p.limit), formatBytes(p.active), formatBytes(p.total-p.active))
 }
 
-func (p *pool) alloc(ctx context.Context, n int64) (*Buffer, error) {
+func (p *pool) alloc(ctx context.Context, n int64, o *Origin) (*Buffer, error) {
 	if n < 0 {
 		return nil, fmt.Errorf("[alloc] the size is negative: %d bytes", n)
 	}
@@ -208,6 +214,9 @@ func (p *pool) alloc(ctx context.Context, n int64) (*Buffer, error) {
 		}
 		if blk != nil {
 			b := p.place(blk, n, size)
+			if o != nil {
+				b.origin = *o
+			}
 			p.poison(b)
 			run := p.due()
 			p.mu.Unlock()
@@ -287,7 +296,8 @@ func (p *pool) grow(need int64) (*block, error) {
 // place makes a buffer of n bytes in a block that find or grow returned. Called with mu held.
 func (p *pool) place(blk *block, n, size int64) *Buffer {
 	p.ids++
-	b := &Buffer{pool: p, id: p.ids, blk: blk, size: blk.size}
+	b := p.newBuffer()
+	b.pool, b.id, b.blk = p, p.ids, blk
 	if size <= maxSlot {
 		kind := slotKind(size)
 		if blk.slot == 0 {
@@ -304,11 +314,11 @@ func (p *pool) place(blk *block, n, size int64) *Buffer {
 		if blk.used++; blk.used == blk.slots {
 			p.noRoom(kind, blk)
 		}
-		b.offset, b.size = int64(i)*size, size
+		b.offset = int64(i) * size
 	}
 	b.data = blk.mem.Bytes[b.offset : b.offset+n : b.offset+n]
 	b.refs.Store(1)
-	p.active += b.size
+	p.active += b.cost()
 	p.peak = max(p.peak, p.active)
 	p.used()
 	p.live++
@@ -336,7 +346,7 @@ func (p *pool) noRoom(kind int, blk *block) {
 func (p *pool) free(b *Buffer) {
 	p.mu.Lock()
 	blk := b.blk
-	p.active -= b.size
+	p.active -= b.cost()
 	p.live--
 	p.unlink(b)
 	if p.closed.Load() {
@@ -371,7 +381,7 @@ func (p *pool) poison(b *Buffer) {
 	if !p.dev.validate.Load() {
 		return
 	}
-	m := b.blk.mem.Bytes[b.offset : b.offset+b.size]
+	m := b.blk.mem.Bytes[b.offset : b.offset+b.cost()]
 	if len(m) == 0 {
 		return
 	}

@@ -69,7 +69,7 @@ const leastBuffer = 1
 
 // alloc is a buffer of n bytes with one reference. Where memory is short, what is encoded is handed over first, so
 // that it comes back.
-func (e *encoder) alloc(n int64) (*metal.Buffer, error) {
+func (e *encoder) alloc(n int64, o *metal.Origin) (*metal.Buffer, error) {
 	n = max(n, leastBuffer)
 	e.open().bytes += n
 	if b := e.free.get(n); b != nil {
@@ -79,9 +79,10 @@ func (e *encoder) alloc(n int64) (*metal.Buffer, error) {
 				return nil, err
 			}
 		}
+		b.SetOrigin(*o)
 		return b, nil
 	}
-	b, err := e.fresh(n)
+	b, err := e.fresh(n, o)
 	e.short = e.short || err != nil
 	if err == nil && e.dev.Validating() {
 		b.TrackWrites()
@@ -90,7 +91,7 @@ func (e *encoder) alloc(n int64) (*metal.Buffer, error) {
 }
 
 // fresh is alloc without the free list: no command that is encoded refers to the buffer.
-func (e *encoder) fresh(n int64) (*metal.Buffer, error) {
+func (e *encoder) fresh(n int64, o *metal.Origin) (*metal.Buffer, error) {
 	if n >= leastFree {
 		if mem := e.dev.Memory(); mem.Active+n > mem.Limit/4*3 {
 			e.free.flush()
@@ -99,7 +100,7 @@ func (e *encoder) fresh(n int64) (*metal.Buffer, error) {
 			}
 		}
 	}
-	return e.dev.Alloc(e.job.ctx, n)
+	return e.dev.AllocFor(e.job.ctx, n, o)
 }
 
 // recycle takes a buffer over for later calls, which write to it: commands that are encoded may still read it, and
@@ -108,11 +109,11 @@ func (e *encoder) recycle(b *metal.Buffer) { e.free.put(b) }
 
 // temp is memory for an array, given back after the call.
 func (e *encoder) temp(spec Spec) (Operand, error) {
-	buf, err := e.alloc(spec.NBytes())
+	origin := e.origin(e.prim.temporary)
+	buf, err := e.alloc(spec.NBytes(), &origin)
 	if err != nil {
 		return Operand{}, err
 	}
-	buf.SetOrigin(e.origin("a temporary of "))
 	e.temps = append(e.temps, buf)
 	return Operand{spec, View{buf: buf, Strides: spec.Shape.Strides()}}, nil
 }
@@ -151,7 +152,8 @@ func (e *encoder) upload(v View) (View, error) {
 
 // place allocates output i of a node, row-contiguous.
 func (e *encoder) place(n *Node, i int) error {
-	buf, err := e.alloc(n.out[i].spec.NBytes())
+	origin := n.origin(i)
+	buf, err := e.alloc(n.out[i].spec.NBytes(), &origin)
 	if err != nil {
 		return err
 	}
@@ -159,10 +161,9 @@ func (e *encoder) place(n *Node, i int) error {
 	return nil
 }
 
-// placeIn makes a buffer output i of a node.
+// placeIn makes a buffer output i of a node, whose origin it has.
 func (e *encoder) placeIn(n *Node, i int, buf *metal.Buffer) {
 	o := &n.out[i]
-	buf.SetOrigin(n.origin(i))
 	var st *storage
 	if i == 0 {
 		st = &n.home // it may be the second try
@@ -176,11 +177,7 @@ func (e *encoder) placeIn(n *Node, i int, buf *metal.Buffer) {
 
 // strides is Shape.Strides, cut from a piece that a few arrays share.
 func (e *encoder) strides(s Shape) []int {
-	if len(s) > len(e.pieces) {
-		e.pieces = make([]int, max(len(s), stridesPiece))
-	}
-	st := e.pieces[:len(s):len(s)]
-	e.pieces = e.pieces[len(s):]
+	st := e.cut(len(s))
 	n := 1
 	for i := len(s) - 1; i >= 0; i-- {
 		st[i] = n
@@ -189,18 +186,28 @@ func (e *encoder) strides(s Shape) []int {
 	return st
 }
 
+// cut is n zeros for strides, cut from such a piece.
+func (e *encoder) cut(n int) []int {
+	if n > len(e.pieces) {
+		e.pieces = make([]int, max(n, stridesPiece))
+	}
+	st := e.pieces[:n:n]
+	e.pieces = e.pieces[n:]
+	return st
+}
+
 // stridesPiece is the length of a piece: an array that lives long keeps no more than this of those that did not.
 const stridesPiece = 32
 
-// origin is what messages say of memory that the call being encoded needs.
+// origin is what messages say of memory that the call being encoded needs for what.
 func (e *encoder) origin(what string) metal.Origin {
-	return metal.Origin{Op: what + e.op, File: e.where.File, Line: e.where.Line, PC: e.where.pc}
+	return metal.Origin{Op: what, File: e.where.File, Line: e.where.Line, PC: e.where.pc}
 }
 
 // origin is what messages say of the buffer of output i.
 func (n *Node) origin(i int) metal.Origin {
 	s := n.out[i].spec
-	return metal.Origin{Op: n.prim.name, File: n.where.File, Line: n.where.Line, PC: n.where.pc, Shape: s.Shape,
+	return metal.Origin{Op: n.prim.name, File: n.Where().File, Line: n.Where().Line, PC: n.Where().pc, Shape: s.Shape,
 		Type: s.DType.String()}
 }
 

@@ -12,9 +12,9 @@ import (
 // values is an error, and so is an op's result that would depend on them.
 type Array struct {
 	node  *Node
-	out   int
-	of    *Array                // the handle that the output watches, where this is a further one: kept as long as this
+	out   int32
 	owned atomic.Bool           // Own was called
+	of    *Array                // the handle that the output watches, where this is a further one: kept as long as this
 	freed atomic.Pointer[Where] // where Free was called
 }
 
@@ -43,7 +43,7 @@ func (x *Array) Value() Value {
 	if x == nil || x.node == nil {
 		return Value{Node: nothing}
 	}
-	return Value{x.node, x.out}
+	return Value{x.node, int(x.out)}
 }
 
 // Spec is x's shape and dtype, for engine code: it is no read (see Shape). The shape must not be changed.
@@ -88,7 +88,7 @@ func (x *Array) Read(axis int) (int, error) {
 }
 
 func (x *Array) read(axis int) {
-	for _, t := range x.at().traces {
+	for _, t := range x.at().traces.list() {
 		if t.onRead != nil && !t.ended.Load() {
 			t.onRead(x, axis)
 		}
@@ -104,7 +104,7 @@ func (x *Array) DType() DType { return x.Spec().DType }
 // Err is the error of a failed array, or nil. It does not evaluate.
 func (x *Array) Err() error {
 	if x.at().State() == Failed {
-		return x.at().err
+		return x.at().rare.err
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func (x *Array) usable(op string, c *Ctx) error {
 		return c.Errorf(op, "an input is nil or a zero Array")
 	}
 	if w := x.freed.Load(); w != nil {
-		return c.Errorf(op, "the array made at %s was freed at %s", orUnknown(x.at().where), orUnknown(*w))
+		return c.Errorf(op, "the array made at %s was freed at %s", orUnknown(x.at().Where()), orUnknown(*w))
 	}
 	if err := x.Err(); err != nil {
 		return err
@@ -132,7 +132,7 @@ func (x *Array) usable(op string, c *Ctx) error {
 // outlived is the error of an array without values that was kept beyond the trace that it was made in.
 func (x *Array) outlived(op string, t *Trace, c *Ctx) error {
 	return c.Errorf(op, "the array made at %s belongs to a %s trace that has ended: "+
-		"return it from the function instead of keeping it", orUnknown(x.at().where), t.name)
+		"return it from the function instead of keeping it", orUnknown(x.at().Where()), t.name)
 }
 
 func orUnknown(w Where) string {
@@ -151,8 +151,8 @@ func (x *Array) Free(c *Ctx) {
 	if c == nil {
 		c = &Ctx{}
 	}
-	if x.freed.CompareAndSwap(nil, &c.Where) {
-		x.node.release(x.out)
+	if at := c.Where; x.freed.CompareAndSwap(nil, &at) {
+		x.node.release(int(x.out))
 	}
 }
 
@@ -169,5 +169,5 @@ func (x *Array) String() string {
 
 // describe names x in messages.
 func (x *Array) describe() string {
-	return fmt.Sprintf("%v made at %s", x.Spec(), orUnknown(x.at().where))
+	return fmt.Sprintf("%v made at %s", x.Spec(), orUnknown(x.at().Where()))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 
 	"github.com/mlxlua/mlxlua/metal"
@@ -79,8 +80,7 @@ func (s *Stream) complete(b *batch, err error) {
 		s.spare.put(head.nodes)
 		head.nodes = nil
 		s.mu.Lock()
-		s.pending[0] = nil
-		s.pending = s.pending[1:]
+		s.pending = slices.Delete(s.pending, 0, 1) // they are few: the list keeps its memory
 		s.mu.Unlock()
 		close(head.ended)
 		if head.last {
@@ -221,7 +221,7 @@ func (n *Node) runError(err error) error {
 	if errors.As(err, &oe) {
 		return err
 	}
-	c := &Ctx{Where: n.where}
+	c := &Ctx{Where: n.Where()}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return c.Errorf(n.prim.name, "cancelled: %w", err)
 	}

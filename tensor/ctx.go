@@ -14,6 +14,26 @@ type Where struct {
 	pc   uintptr // a Go caller, turned into File and Line when someone asks
 }
 
+// place is a Where in less memory.
+type place struct {
+	file string
+	at   uintptr // the line, or the Go caller where there is no file
+}
+
+func (w Where) place() place {
+	if w.File == "" {
+		return place{at: w.pc}
+	}
+	return place{w.File, uintptr(w.Line)}
+}
+
+func (p place) where() Where {
+	if p.file == "" {
+		return Where{pc: p.at}
+	}
+	return Where{File: p.file, Line: int(p.at)}
+}
+
 // String is "file:line", or "" if the place is unknown.
 func (w Where) String() string {
 	if w.pc != 0 {

@@ -93,7 +93,7 @@ func constant(c *Ctx, spec Spec, v View) *Array {
 	n := &Node{id: nodeIDs.Add(1), prim: constPrim}
 	n.out = n.single[:]
 	if c != nil {
-		n.where = c.Where
+		n.place = c.Where.place()
 	}
 	n.out[0].spec = Spec{spec.Shape.Clone(), spec.DType}
 	n.out[0].data = v
@@ -114,7 +114,7 @@ func (x *Array) Bytes(ctx context.Context) ([]byte, error) {
 	}
 	defer release()
 	if err := Fits(spec); err != nil {
-		return nil, (&Ctx{Where: x.node.where}).Errorf("item", "a copy of the elements: %w", err)
+		return nil, (&Ctx{Where: x.node.Where()}).Errorf("item", "a copy of the elements: %w", err)
 	}
 	out := make([]byte, spec.NBytes())
 	if len(out) > 0 {
@@ -153,13 +153,13 @@ func (x *Array) HostView(ctx context.Context) (spec Spec, v View, release func()
 		if w := x.freed.Load(); w != nil {
 			return Spec{}, View{}, nil, x.freedError("item", *w)
 		}
-		c := &Ctx{Where: n.where}
+		c := &Ctx{Where: n.Where()}
 		return Spec{}, View{}, nil, c.Errorf("item", "the value of %v was dropped: it had been declared unread",
 			x.describe())
 	}
 	v = o.data
 	if err := o.unwritten(); err != nil {
-		return Spec{}, View{}, nil, (&Ctx{Where: n.where}).Errorf("item", "%w", err)
+		return Spec{}, View{}, nil, (&Ctx{Where: n.Where()}).Errorf("item", "%w", err)
 	}
 	if st := v.owner; st != nil {
 		st.pins.Add(1)
@@ -210,17 +210,17 @@ func (x *Array) readable(op string) error {
 		return nil
 	}
 	if t.ended.Load() {
-		return x.outlived(op, t, &Ctx{Where: x.node.where})
+		return x.outlived(op, t, &Ctx{Where: x.node.Where()})
 	}
 	what := "depends on an input of " + t.name
 	if x.node.IsPlaceholder() {
 		what = "is an input of " + t.name
 	}
-	return (&Ctx{Where: x.node.where}).Errorf(op, "%s %s: its values are not known while f is traced",
+	return (&Ctx{Where: x.node.Where()}).Errorf(op, "%s %s: its values are not known while f is traced",
 		x.describe(), what)
 }
 
 func (x *Array) freedError(op string, at Where) error {
-	return (&Ctx{Where: x.node.where}).Errorf(op, "the array made at %s was freed at %s",
-		orUnknown(x.node.where), orUnknown(at))
+	return (&Ctx{Where: x.node.Where()}).Errorf(op, "the array made at %s was freed at %s",
+		orUnknown(x.node.Where()), orUnknown(at))
 }

@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strconv"
@@ -60,67 +61,86 @@ func (s ShapeArg) Numbers() ([]int, bool) {
 // Bind appends the arrays that s refers to to in and gives s as an attribute that refers to them by their index. An
 // op passes them as its last inputs, and its Rules say (SpecInputs) that only their shapes are read.
 func (s ShapeArg) Bind(in []*Array) (Dims, []*Array) {
-	var b strings.Builder
 	operands := len(in)
+	key := dims{n: len(s.parts)}
+	var rest []byte
 	for i, p := range s.parts {
-		if i > 0 {
-			b.WriteByte(' ')
+		d := dim{n: p.n}
+		if p.of != nil {
+			k := slices.Index(in[operands:], p.of) + operands
+			if k < operands { // operands keep their own places: a reference is an input of its own
+				k = len(in)
+				in = append(in, p.of)
+			}
+			d = dim{n: p.axis, input: k + 1}
 		}
-		if p.of == nil {
-			b.WriteString(strconv.Itoa(p.n))
+		if i < len(key.few) {
+			key.few[i] = d
 			continue
 		}
-		k := slices.Index(in[operands:], p.of) + operands
-		if k < operands { // operands keep their own places: a reference is an input of its own
-			k = len(in)
-			in = append(in, p.of)
-		}
-		fmt.Fprintf(&b, "@%d", k)
-		if p.axis != allAxes {
-			fmt.Fprintf(&b, ":%d", p.axis)
-		}
+		rest = binary.AppendVarint(binary.AppendVarint(rest, int64(d.n)), int64(d.input))
 	}
-	return Dims{unique.Make(b.String())}, in
+	key.rest = string(rest)
+	return Dims{unique.Make(key)}, in
 }
 
 // Dims is a bound ShapeArg: a comparable attribute.
-type Dims struct{ h unique.Handle[string] }
+type Dims struct{ h unique.Handle[dims] }
+
+// dims is what is interned: shapes that are not long without any other object.
+type dims struct {
+	n    int
+	few  [4]dim
+	rest string // the others, two varints each
+}
+
+// dim is a part of a bound shape.
+type dim struct {
+	n     int // a number, if input is 0
+	input int // else axis n, or allAxes, of input input-1
+}
 
 // MakeDims is a Dims of numbers only.
 func MakeDims(n ...int) Dims { d, _ := Sizes(n...).Bind(nil); return d }
 
+// parts appends the parts to out.
+func (d Dims) parts(out []dim) []dim {
+	if d == (Dims{}) {
+		return out
+	}
+	key := d.h.Value()
+	out = append(out, key.few[:min(key.n, len(key.few))]...)
+	for rest := []byte(key.rest); len(rest) > 0; {
+		v, n := binary.Varint(rest)
+		input, m := binary.Varint(rest[n:])
+		out, rest = append(out, dim{int(v), int(input)}), rest[n+m:]
+	}
+	return out
+}
+
 // Resolve gives the numbers, with the shapes of the op's inputs filled in.
 func (d Dims) Resolve(in []Spec) ([]int, error) {
-	if d == (Dims{}) || d.h.Value() == "" {
-		return []int{}, nil
-	}
-	out := make([]int, 0, 4)
-	for part, rest, more := "", d.h.Value(), true; more; {
-		part, rest, more = strings.Cut(rest, " ")
-		ref, isRef := strings.CutPrefix(part, "@")
-		if !isRef {
-			n, err := strconv.Atoi(part)
-			if err != nil {
-				return nil, fmt.Errorf("BUG: dims %q", part)
-			}
-			out = append(out, n)
+	var few [8]dim
+	parts := d.parts(few[:0])
+	out := make([]int, 0, max(len(parts), 4))
+	for _, p := range parts {
+		if p.input == 0 {
+			out = append(out, p.n)
 			continue
 		}
-		input, axisText, single := strings.Cut(ref, ":")
-		k, err := strconv.Atoi(input)
-		if err != nil || k >= len(in) {
-			return nil, fmt.Errorf("BUG: dims %q of %d inputs", part, len(in))
+		if p.input > len(in) {
+			return nil, fmt.Errorf("BUG: dims %v of %d inputs", d, len(in))
 		}
-		if !single {
-			out = append(out, in[k].Shape...)
+		of := in[p.input-1].Shape
+		if p.n == allAxes {
+			out = append(out, of...)
 			continue
 		}
-		axis, _ := strconv.Atoi(axisText)
-		axis, err = Axis(axis, len(in[k].Shape))
+		axis, err := Axis(p.n, len(of))
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, in[k].Shape[axis])
+		out = append(out, of[axis])
 	}
 	return out, nil
 }
@@ -141,44 +161,58 @@ func (d Dims) Shape(in []Spec) (Shape, error) {
 
 // String is the shape as it was written, with @i:axis for dimensions of input i.
 func (d Dims) String() string {
-	if d == (Dims{}) {
-		return "()"
+	var b strings.Builder
+	b.WriteByte('(')
+	for i, p := range d.parts(nil) {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		switch {
+		case p.input == 0:
+			b.WriteString(strconv.Itoa(p.n))
+		case p.n == allAxes:
+			fmt.Fprintf(&b, "@%d", p.input-1)
+		default:
+			fmt.Fprintf(&b, "@%d:%d", p.input-1, p.n)
+		}
 	}
-	return "(" + strings.ReplaceAll(d.h.Value(), " ", ", ") + ")"
+	b.WriteByte(')')
+	return b.String()
 }
 
 // DimsList is a list of Dims: a comparable attribute.
-type DimsList struct{ h unique.Handle[string] }
+type DimsList struct{ h unique.Handle[dimsCell] }
+
+// dimsCell is a list's first element and the others.
+type dimsCell struct {
+	first  Dims
+	others DimsList
+}
 
 // MakeDimsList interns a list.
 func MakeDimsList(d ...Dims) DimsList {
-	parts := make([]string, len(d))
-	for i, x := range d {
-		if x != (Dims{}) {
-			parts[i] = x.h.Value()
-		}
+	var l DimsList
+	for _, x := range slices.Backward(d) {
+		l = DimsList{unique.Make(dimsCell{x, l})}
 	}
-	return DimsList{unique.Make(strconv.Itoa(len(d)) + ";" + strings.Join(parts, ";"))}
+	return l
 }
 
 // Slice is the list.
 func (l DimsList) Slice() []Dims {
-	if l == (DimsList{}) {
-		return nil
-	}
-	count, rest, _ := strings.Cut(l.h.Value(), ";")
-	if count == "0" {
-		return nil
-	}
 	var out []Dims
-	for _, part := range strings.Split(rest, ";") {
-		out = append(out, Dims{unique.Make(part)})
+	for l != (DimsList{}) {
+		cell := l.h.Value()
+		out, l = append(out, cell.first), cell.others
 	}
 	return out
 }
 
 // IsConst says whether d has no part that refers to an input.
-func (d Dims) IsConst() bool { return d == (Dims{}) || !strings.Contains(d.h.Value(), "@") }
+func (d Dims) IsConst() bool {
+	var few [8]dim
+	return !slices.ContainsFunc(d.parts(few[:0]), func(p dim) bool { return p.input != 0 })
+}
 
 // ShapeFunc computes a shape from the shapes of a call's inputs. It runs on the goroutine that makes or replays the
 // call, never on a stream's, and must not keep or change what it is given. It is compared by identity.
@@ -200,23 +234,14 @@ func (f *ShapeFunc) Call(in []Spec) ([]int, error) {
 // batch axis (-1 or a nil list: none), which the references leave out.
 func (d Dims) Unbind(in []*Array, batch []int) (ShapeArg, error) {
 	var s ShapeArg
-	if d == (Dims{}) || d.h.Value() == "" {
-		return s, nil
-	}
-	for _, part := range strings.Split(d.h.Value(), " ") {
-		ref, isRef := strings.CutPrefix(part, "@")
-		if !isRef {
-			n, err := strconv.Atoi(part)
-			if err != nil {
-				return s, fmt.Errorf("BUG: dims %q", part)
-			}
-			s.parts = append(s.parts, shapePart{n: n})
+	for _, p := range d.parts(nil) {
+		if p.input == 0 {
+			s.parts = append(s.parts, shapePart{n: p.n})
 			continue
 		}
-		input, axisText, single := strings.Cut(ref, ":")
-		k, err := strconv.Atoi(input)
-		if err != nil || k >= len(in) {
-			return s, fmt.Errorf("BUG: dims %q of %d inputs", part, len(in))
+		k := p.input - 1
+		if k >= len(in) {
+			return s, fmt.Errorf("BUG: dims %v of %d inputs", d, len(in))
 		}
 		axes := make([]int, 0, in[k].NDim())
 		for axis := range in[k].NDim() {
@@ -224,9 +249,9 @@ func (d Dims) Unbind(in []*Array, batch []int) (ShapeArg, error) {
 				axes = append(axes, axis)
 			}
 		}
-		if single {
-			axis, _ := strconv.Atoi(axisText)
-			if axis, err = Axis(axis, len(axes)); err != nil {
+		if p.n != allAxes {
+			axis, err := Axis(p.n, len(axes))
+			if err != nil {
 				return s, err
 			}
 			axes = axes[axis : axis+1]

@@ -24,6 +24,8 @@ type kernelScratch struct {
 	dtypes  []DType
 	specs   []Spec // of a reduction's inputs
 	reduced []bool // which dimensions it reduces
+	red     kernelgen.Reduction
+	plan    kernelgen.ReduceLayout
 }
 
 // maxTexts bounds the generated texts that a stream remembers; their libraries have a cache of their own.
@@ -81,7 +83,7 @@ func (e *encoder) operandOf(v Value, shape Shape) (int, error) {
 		return 0, err
 	}
 	if !slices.Equal(o.Shape, shape) { // a shape of its own keeps its strides
-		o.View = o.broadcast(o.Shape, shape)
+		o.View = o.broadcastInto(k.cut(len(shape)), o.Shape, shape)
 	}
 	k.values, k.ops = append(k.values, v), append(k.ops, o)
 	k.prog.Operands = append(k.prog.Operands, kernelgen.Operand{Type: o.DType.MSL(), Class: classIn(o.View, shape)})

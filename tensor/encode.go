@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -28,7 +29,7 @@ type encoder struct {
 	texts   map[string]metal.Source // generated kernels by key
 	key     []byte
 	members []int32 // of the unit that is being encoded
-	op      string  // that the last of them calls
+	prim    *Prim   // that the last of them calls
 	where   Where   // and the line
 	first   int     // its first command in the batch
 	early   *error  // of its commands in earlier batches
@@ -118,7 +119,11 @@ func (e *encoder) end(seg *segment) {
 	e.members, e.early = e.members[:0], nil
 	e.free.flush()
 	e.commit(true)
+	tasks := seg.tasks
 	seg.tasks = nil // the nodes hold on to seg
+	if seg.whole {
+		spareTasks.put(tasks)
+	}
 	e.seg, e.job = nil, nil
 }
 
@@ -264,7 +269,7 @@ func (e *encoder) unit(u unit) {
 		if err = e.encode(members); err == nil && e.plan.check {
 			err = e.inspect(root)
 		}
-		encoding.End(root.node.where)
+		encoding.End(root.node.Where())
 		e.kernel.begin()
 	}
 	if err != nil {
@@ -296,7 +301,7 @@ func (e *encoder) alone(members []int32, short error) {
 		slot := members[i]
 		wanted[i] = wanted[i] || short == nil || i < len(members)-1 && e.plan.live[e.plan.base[slot]]
 		for _, v := range e.seg.tasks[slot].reads() {
-			if k := slices.Index(members, int32(v.Node.slot)); wanted[i] && v.Node.seg == e.seg && k >= 0 {
+			if k := slices.Index(members, v.Node.slot); wanted[i] && v.Node.seg == e.seg && k >= 0 {
 				wanted[k] = true
 			}
 		}
@@ -341,7 +346,7 @@ func (e *encoder) encode(members []int32) (err error) {
 		}
 	}
 	root := &e.seg.tasks[members[len(members)-1]]
-	e.op, e.where = root.node.prim.name, root.node.where
+	e.prim, e.where = root.node.prim, root.node.Where()
 	switch p := root.node.prim; {
 	case p.expr != nil:
 		return e.elementwise(members)
@@ -454,7 +459,7 @@ func (e *encoder) dispatch(label string, p *metal.Pipeline, grid, threadgroup me
 	}
 	for i := range args {
 		if a := &args[i]; a.kind == argBad {
-			return fmt.Errorf("kernel %s, argument %d: %s", p.Name(), i, a.bytes)
+			return fmt.Errorf("kernel %s, argument %d: %s", p.Name(), i, string(a.view.inline))
 		} else if a.kind == argView && a.view.buf == nil && p.Params()[i].Write {
 			v, err := e.upload(a.view)
 			if err != nil {
@@ -469,9 +474,11 @@ func (e *encoder) dispatch(label string, p *metal.Pipeline, grid, threadgroup me
 		a := &args[i]
 		switch {
 		case a.kind == argBytes:
-			enc.SetBytes(i, a.bytes)
+			enc.SetBytes(i, a.view.inline)
 		case a.kind == argSmall:
-			enc.SetBytes(i, a.small[:a.n])
+			var word [8]byte
+			binary.LittleEndian.PutUint64(word[:], uint64(a.view.OffsetBytes))
+			enc.SetBytes(i, word[:a.n])
 		case a.view.buf != nil:
 			enc.SetBuffer(i, a.view.buf, a.view.OffsetBytes)
 		case a.view.OffsetBytes <= int64(len(a.view.inline)):

@@ -58,8 +58,11 @@ func (j *job) stop(cause error) {
 
 // segment is the part of a job that runs on one stream without a break.
 type segment struct {
-	job   *job
-	tasks []task
+	job    *job
+	stream *Stream
+	first  int // of its tasks in the job's
+	tasks  []task
+	whole  bool // the job has no other
 }
 
 // task is a claimed node with what it reads.
@@ -144,7 +147,7 @@ func (x *Array) Wait(ctx context.Context) error {
 		return err
 	}
 	if x.node.State() == Lazy {
-		return (&Ctx{Where: x.node.where}).Errorf("wait", "%s was not handed over by eval or async_eval",
+		return (&Ctx{Where: x.node.Where()}).Errorf("wait", "%s was not handed over by eval or async_eval",
 			x.describe())
 	}
 	return x.wait(ctx)
@@ -161,10 +164,13 @@ func (n *Node) wait(ctx context.Context) error {
 	}
 	if n.State() < Ready {
 		n.mu.Lock()
-		if n.State() < Ready && n.done == nil {
-			n.done = make(chan struct{})
+		var done chan struct{}
+		if n.State() < Ready {
+			if r := n.extra(); r.done == nil {
+				r.done = make(chan struct{})
+			}
+			done = n.rare.done
 		}
-		done := n.done
 		n.mu.Unlock()
 		if done != nil {
 			select {
@@ -175,7 +181,7 @@ func (n *Node) wait(ctx context.Context) error {
 		}
 	}
 	if n.State() == Failed {
-		return n.err
+		return n.rare.err
 	}
 	return nil
 }
@@ -204,14 +210,14 @@ func (n *Node) settleHeld(err error) {
 	}
 	state := Ready
 	if err != nil {
-		n.err, state = err, Failed
+		n.extra().err, state = err, Failed
 		if n.seg != nil {
 			n.seg.job.fail(err)
 		}
 	}
 	n.state.Store(int32(state))
-	if n.done != nil {
-		close(n.done)
+	if n.rare != nil && n.rare.done != nil {
+		close(n.rare.done)
 	}
 	for i := range n.out {
 		if o := &n.out[i]; (o.dead || err != nil) && o.uses.Load() == 0 {
@@ -237,117 +243,157 @@ func schedule(op string, xs []*Array) (*job, error) {
 	}
 	schedMu.Lock()
 	defer schedMu.Unlock()
-	order, err := claimable(xs)
-	if err != nil {
+	fallback, err := (*Ctx)(nil).stream()
+	if err == nil && fallback == nil {
+		err = ErrNoDevice
+	}
+	if err != nil && needsDefault(xs) {
 		return nil, &OpError{Op: op, Msg: err.Error(), Err: err}
+	}
+	return claim(xs, fallback), nil
+}
+
+// needsDefault says whether a lazy node that xs depend on was made while no device was open. Called with schedMu held.
+func needsDefault(xs []*Array) bool {
+	order := Order(xs, func(n *Node) bool { return n.State() != Lazy })
+	return slices.ContainsFunc(order, func(n *Node) bool { return n.stream == nil })
+}
+
+// frame is a node on the way from a root: its inputs from next on are still to be looked at.
+type frame struct {
+	n           *Node
+	next, reads int
+}
+
+// walking is the scratch of claim, guarded by schedMu.
+var walking struct {
+	frames []frame
+	segs   []*segment
+}
+
+// claim turns the lazy nodes that xs depend on into scheduled ones, each after those that it reads, and hands them to
+// their streams, or to fallback where they have none. The job is nil if there are none. The caller waits meanwhile: it
+// goes over the graph once.
+func claim(xs []*Array, fallback *Stream) *job {
+	walk++
+	w := &walking
+	frames, segs := w.frames[:0], w.segs[:0]
+	var j *job
+	var seg *segment
+	var last *job // that was found to be waited for
+	tasks := spareTasks.get()
+	for _, x := range xs {
+		next := x.node // that the walk comes to
+		for {
+			if next != nil && next.mark != walk && next.State() == Lazy {
+				next.mark = walk
+				frames = append(frames, frame{n: next, reads: next.specFrom(len(next.in))})
+			}
+			if len(frames) == 0 {
+				break
+			}
+			f := &frames[len(frames)-1]
+			if f.next < f.reads {
+				next = f.n.in[f.next].Node
+				f.next++
+				continue
+			}
+			n, reads := f.n, f.reads
+			next, frames = nil, frames[:len(frames)-1]
+			if j == nil {
+				j = &job{}
+				j.ctx, j.cancel = context.WithCancelCause(context.Background())
+			}
+			if n.runs = n.stream; n.runs == nil {
+				n.runs = fallback
+			}
+			if seg == nil || seg.stream != n.runs {
+				seg = &segment{job: j, stream: n.runs, first: len(tasks)}
+				segs = append(segs, seg)
+			}
+			for _, v := range n.in[:reads] {
+				if in := v.Node; in.mark != walk && in.State() == Scheduled && in.seg.job != last {
+					last = in.seg.job
+					j.deps = append(j.deps, last)
+				}
+			}
+			n.seg, n.slot = seg, int32(len(tasks)-seg.first)
+			tasks = append(tasks, task{n, n.in, reads})
+			n.state.Store(int32(Scheduled))
+			n.handOver(&tasks[len(tasks)-1])
+		}
+	}
+	if j == nil {
+		spareTasks.put(tasks)
+		return nil
 	}
 	for _, x := range xs {
 		if x.node.mark == walk { // it is claimed now; its stream does not know it yet
 			x.node.out[x.out].asked = true
 		}
 	}
-	if len(order) == 0 {
-		return nil, nil
+	j.left = len(segs)
+	for i, s := range segs {
+		end := len(tasks)
+		if i+1 < len(segs) {
+			end = segs[i+1].first
+		}
+		s.tasks, s.whole = tasks[s.first:end:end], len(segs) == 1
 	}
-	return claim(order), nil
+	for _, s := range segs {
+		s.stream.enqueue(s) // from here on it is the stream's
+	}
+	clear(frames[:cap(frames)])
+	clear(segs)
+	w.frames, w.segs = frames[:0], segs[:0]
+	return j
 }
 
-type frame struct {
-	n    *Node
-	next int
+// spareTasks are lists of tasks for later evaluations.
+var spareTasks taskLists
+
+type taskLists struct {
+	mu    sync.Mutex
+	lists [][]task
 }
 
-var frames []frame // of claimable, guarded by schedMu
+// The most that taskLists keep.
+const (
+	maxSpareTasks = 1 << 14
+	maxTaskLists  = 4
+)
 
-// claimable lists the lazy nodes that xs depend on so that each comes after its inputs, and gives each a stream.
-func claimable(xs []*Array) ([]*Node, error) {
-	walk++
-	var order []*Node
-	var fallback *Stream
-	stack := frames[:0]
-	push := func(n *Node) error {
-		if n.mark == walk || n.State() != Lazy {
-			return nil
-		}
-		n.mark = walk
-		if n.runs = n.stream; n.runs == nil {
-			if fallback == nil {
-				s, err := DefaultStream(DefaultDevice())
-				if err != nil {
-					return err
-				}
-				fallback = s
-			}
-			n.runs = fallback
-		}
-		stack = append(stack, frame{n: n})
+func (l *taskLists) get() []task {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := len(l.lists)
+	if n == 0 {
 		return nil
 	}
-	defer func() { clear(stack[:cap(stack)]); frames = stack[:0] }()
-	for _, x := range xs {
-		if err := push(x.node); err != nil {
-			return nil, err
-		}
-		for len(stack) > 0 {
-			f := &stack[len(stack)-1]
-			if f.next == f.n.specFrom(len(f.n.in)) {
-				order = append(order, f.n)
-				stack = stack[:len(stack)-1]
-				continue
-			}
-			f.next++
-			if err := push(f.n.in[f.next-1].Node); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return order, nil
+	tasks := l.lists[n-1]
+	l.lists = l.lists[:n-1]
+	return tasks
 }
 
-// claim turns lazy nodes into scheduled ones and hands them to their streams.
-func claim(order []*Node) *job {
-	j := &job{}
-	j.ctx, j.cancel = context.WithCancelCause(context.Background())
-	tasks := make([]task, len(order))
-	var last *job
-	for i, n := range order {
-		t := &tasks[i]
-		t.node, t.in, t.from = n, n.in, n.specFrom(len(n.in))
-		for _, v := range t.reads() {
-			if v.Node.State() == Scheduled && v.Node.mark != walk && v.Node.seg.job != last {
-				last = v.Node.seg.job
-				j.deps = append(j.deps, last)
-			}
-		}
-		n.state.Store(int32(Scheduled))
-		n.handOver(t)
+// put takes a list back; nothing refers to its elements any more.
+func (l *taskLists) put(tasks []task) {
+	if cap(tasks) == 0 || cap(tasks) > maxSpareTasks {
+		return
 	}
-	for first := 0; first < len(order); {
-		end := first + 1
-		for end < len(order) && order[end].runs == order[first].runs {
-			end++
-		}
-		seg := &segment{job: j, tasks: tasks[first:end:end]}
-		for i, n := range order[first:end] {
-			n.seg, n.slot = seg, i
-		}
-		j.left++
-		first = end
+	clear(tasks)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.lists) < maxTaskLists {
+		l.lists = append(l.lists, tasks[:0])
 	}
-	for first := 0; first < len(order); {
-		seg, n := order[first].seg, len(order[first].seg.tasks)
-		order[first].runs.enqueue(seg) // from here on it is the stream's
-		first += n
-	}
-	return j
 }
 
 // handOver gives the node's inputs to its task, unless a trace may still walk it: then the task has uses of its own.
 func (n *Node) handOver(t *task) {
-	if len(n.traces) > 0 {
+	if n.traces != nil {
 		addUses(n, t.in, 1) // first: a trace that ends meanwhile takes the node's own away
 		held := false
-		for _, tr := range n.traces {
+		for _, tr := range n.traces.list() {
 			held = tr.keep(n) || held
 		}
 		if held {

@@ -112,7 +112,7 @@ type (
 func elementwise(name, expr string) *tensor.Op[tensor.None] {
 	op := tensor.Declare[tensor.None](name)
 	op.Define(tensor.Rules[tensor.None]{
-		Shape: func(in []tensor.Spec, _ tensor.None) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, _ tensor.None, outs []tensor.Shape) ([]tensor.Shape, error) {
 			s := in[0].Shape
 			for _, x := range in[1:] {
 				var err error
@@ -120,7 +120,7 @@ func elementwise(name, expr string) *tensor.Op[tensor.None] {
 					return nil, err
 				}
 			}
-			return []tensor.Shape{s}, nil
+			return append(outs, s), nil
 		},
 		DType: first[tensor.None],
 		Expr:  func(tensor.None, []tensor.DType) string { return expr },
@@ -128,12 +128,12 @@ func elementwise(name, expr string) *tensor.Op[tensor.None] {
 	return op
 }
 
-func first[A any](in []tensor.Spec, _ A) ([]tensor.DType, error) {
-	return []tensor.DType{in[0].DType}, nil
+func first[A any](in []tensor.Spec, _ A, outs []tensor.DType) ([]tensor.DType, error) {
+	return append(outs, in[0].DType), nil
 }
 
-func same[A any](in []tensor.Spec, _ A) ([]tensor.Shape, error) {
-	return []tensor.Shape{in[0].Shape}, nil
+func same[A any](in []tensor.Spec, _ A, outs []tensor.Shape) ([]tensor.Shape, error) {
+	return append(outs, in[0].Shape), nil
 }
 
 var (
@@ -159,16 +159,18 @@ var (
 func init() {
 	castOp.Define(tensor.Rules[dtypeAttrs]{
 		Shape: same[dtypeAttrs],
-		DType: func(_ []tensor.Spec, a dtypeAttrs) ([]tensor.DType, error) { return []tensor.DType{a.To}, nil },
-		Expr:  func(dtypeAttrs, []tensor.DType) string { return "$0" },
+		DType: func(_ []tensor.Spec, a dtypeAttrs, outs []tensor.DType) ([]tensor.DType, error) {
+			return append(outs, a.To), nil
+		},
+		Expr: func(dtypeAttrs, []tensor.DType) string { return "$0" },
 	})
-	reduced := func(in []tensor.Spec, a axesAttrs) ([]tensor.Shape, error) {
+	reduced := func(in []tensor.Spec, a axesAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 		axes, err := tensor.Axes(a.Axes.Slice(), len(in[0].Shape))
 		out := in[0].Shape.Clone()
 		for i := len(axes) - 1; i >= 0 && err == nil; i-- {
 			out = append(out[:axes[i]], out[axes[i]+1:]...)
 		}
-		return []tensor.Shape{out}, err
+		return append(outs, out), err
 	}
 	sumOp.Define(tensor.Rules[axesAttrs]{
 		Shape: reduced, DType: first[axesAttrs],
@@ -188,7 +190,9 @@ func init() {
 	})
 	argmaxOp.Define(tensor.Rules[axesAttrs]{
 		Shape: reduced,
-		DType: func([]tensor.Spec, axesAttrs) ([]tensor.DType, error) { return []tensor.DType{tensor.Uint32}, nil },
+		DType: func(_ []tensor.Spec, _ axesAttrs, outs []tensor.DType) ([]tensor.DType, error) {
+			return append(outs, tensor.Uint32), nil
+		},
 		Reduce: func(a axesAttrs, in []tensor.Spec) ([]int, kernelgen.Reducer, error) {
 			axes, err := tensor.Axes(a.Axes.Slice(), len(in[0].Shape))
 			return axes, kernelgen.Reducer{Acc: "best", Header: `
@@ -202,50 +206,46 @@ best best_pick(best a, best b) {
 		},
 	})
 	transpose.Define(tensor.Rules[tensor.None]{
-		Shape: func(in []tensor.Spec, _ tensor.None) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, _ tensor.None, outs []tensor.Shape) ([]tensor.Shape, error) {
 			s := in[0].Shape
-			return []tensor.Shape{reversed(s)}, nil
+			return append(outs, reversed(s)), nil
 		},
 		DType: first[tensor.None],
-		View: func(_ []tensor.Spec, v tensor.View, _ tensor.None) ([]tensor.View, bool) {
-			v.Strides = reversed(v.Strides)
-			return []tensor.View{v}, true
+		View: func(_ []tensor.Spec, v tensor.View, _ tensor.None, out []tensor.Operand) bool {
+			copy(out[0].Strides, reversed(v.Strides))
+			return true
 		},
 	})
 	reshapeOp.Define(tensor.Rules[dimsAttrs]{
-		Shape: func(in []tensor.Spec, a dimsAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a dimsAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			s, err := a.Shape.Shape(in)
-			return []tensor.Shape{s}, err
+			return append(outs, s), err
 		},
 		DType:    first[dimsAttrs],
 		SpecFrom: func(dimsAttrs, int) int { return 1 },
-		View: func(in []tensor.Spec, v tensor.View, a dimsAttrs) ([]tensor.View, bool) {
-			s, _ := a.Shape.Shape(in)
-			ok := v.Contiguous(in[0].Shape)
-			v.Strides = s.Strides()
-			return []tensor.View{v}, ok
+		View: func(in []tensor.Spec, v tensor.View, _ dimsAttrs, out []tensor.Operand) bool {
+			copy(out[0].Strides, out[0].Shape.Strides())
+			return v.Contiguous(in[0].Shape)
 		},
 	})
 	broadcast.Define(tensor.Rules[dimsAttrs]{
-		Shape: func(in []tensor.Spec, a dimsAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a dimsAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			s, err := a.Shape.Shape(in)
-			return []tensor.Shape{s}, err
+			return append(outs, s), err
 		},
 		DType: first[dimsAttrs],
-		View: func(in []tensor.Spec, v tensor.View, a dimsAttrs) ([]tensor.View, bool) {
-			s, _ := a.Shape.Shape(in)
-			st := make([]int, len(s))
+		View: func(in []tensor.Spec, v tensor.View, _ dimsAttrs, out []tensor.Operand) bool {
+			s, st := out[0].Shape, out[0].Strides
 			for i, n := range in[0].Shape {
 				if k := len(s) - len(in[0].Shape) + i; n == s[k] {
 					st[k] = v.Strides[i]
 				}
 			}
-			v.Strides = st
-			return []tensor.View{v}, true
+			return true
 		},
 	})
 	sliceOp.Define(tensor.Rules[sliceAttrs]{
-		Shape: func(in []tensor.Spec, a sliceAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a sliceAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			s := in[0].Shape.Clone()
 			n := len(s) - 1
 			if a.Step > 0 {
@@ -253,16 +253,15 @@ best best_pick(best a, best b) {
 			} else {
 				s[n] = (a.Start - a.Stop - a.Step - 1) / -a.Step
 			}
-			return []tensor.Shape{s}, nil
+			return append(outs, s), nil
 		},
 		DType: first[sliceAttrs],
-		View: func(in []tensor.Spec, v tensor.View, a sliceAttrs) ([]tensor.View, bool) {
+		View: func(in []tensor.Spec, v tensor.View, a sliceAttrs, out []tensor.Operand) bool {
 			n := len(in[0].Shape) - 1
-			st := append([]int(nil), v.Strides...)
-			v.OffsetBytes += int64(a.Start * st[n] * in[0].DType.Size())
-			st[n] *= a.Step
-			v.Strides = st
-			return []tensor.View{v}, true
+			copy(out[0].Strides, v.Strides)
+			out[0].OffsetBytes += int64(a.Start * v.Strides[n] * in[0].DType.Size())
+			out[0].Strides[n] *= a.Step
+			return true
 		},
 	})
 	runOp.Define(tensor.Rules[runAttrs]{

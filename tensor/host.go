@@ -61,7 +61,8 @@ func (e *encoder) host(t *task) error {
 	h.Out = make([]HostOperand, len(t.node.out))
 	for i := range t.node.out {
 		o := &t.node.out[i]
-		buf, err := e.fresh(max(o.spec.NBytes(), leastBuffer)) // the host writes to it, not a command
+		origin := t.node.origin(i)
+		buf, err := e.fresh(max(o.spec.NBytes(), leastBuffer), &origin) // the host writes to it, not a command
 		if err != nil {
 			return err
 		}
@@ -92,11 +93,11 @@ func (e *encoder) hostAtOnce(t *task, h *HostCall) error {
 			h.Out[i].Bytes = views[i].inline
 			continue
 		}
-		buf, err := e.fresh(n) // no buffer of the free list: kernels may have still to read those
+		origin := t.node.origin(i)
+		buf, err := e.fresh(n, &origin) // no buffer of the free list: kernels may have still to read those
 		if err != nil {
 			return err
 		}
-		buf.SetOrigin(t.node.origin(i))
 		views[i].buf, views[i].owner = buf, &storage{dev: e.dev, stream: e.s, buf: buf}
 		h.Out[i].Bytes = buf.Bytes()[:n:n]
 		clear(h.Out[i].Bytes)
@@ -125,7 +126,7 @@ func callHost(n *Node, h *HostCall) (err error) {
 // failure is the node's error if it failed.
 func (n *Node) failure() error {
 	if n.State() == Failed {
-		return n.err
+		return n.rare.err
 	}
 	return nil
 }

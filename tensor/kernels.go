@@ -24,7 +24,7 @@ func Kernels(xs []*Array, fused bool) []Kernel {
 		in[n] = true
 	}
 	for i, n := range order {
-		n.seg, n.slot = seg, i
+		n.seg, n.slot = seg, int32(i)
 	}
 	p := &plan{fuse: fused && fuse.Load()}
 	p.count(seg)

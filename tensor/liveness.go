@@ -6,7 +6,7 @@ package tensor
 func Drop(xs ...*Array) {
 	for _, x := range xs {
 		if x != nil && x.node != nil {
-			x.node.release(x.out)
+			x.node.release(int(x.out))
 		}
 	}
 }

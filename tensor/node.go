@@ -37,31 +37,44 @@ func (v Value) Spec() Spec { return v.Node.out[v.Out].spec }
 // walk it.
 type Node struct {
 	// What scheduling looks at comes first, in few cache lines: it visits thousands of nodes while its caller waits.
-	prim   *Prim
-	state  atomic.Int32
-	mu     sync.Mutex // guards in, err, done, taskDone and the outputs' handle, dead and data
-	stream *Stream
-	runs   *Stream // where it runs, once it is claimed: stream, or the default one of that time
-	mark   uint64  // the walk that saw it last; guarded by schedMu
-	in     []Value
-	traces []*Trace // the traces it depends on: those of its inputs
-	few    [2]Value // in, where there are few
-	seg    *segment // what claimed it
-	slot   int      // its index in seg
+	prim     *Prim
+	state    atomic.Int32
+	mu       sync.Mutex // guards in, rare, taskDone and the outputs' handle, dead and data
+	slot     int32      // its index in seg
+	taskDone bool       // its task reads in no more
+	stream   *Stream
+	runs     *Stream // where it runs, once it is claimed: stream, or the default one of that time
+	mark     uint64  // the walk that saw it last; guarded by schedMu
+	in       []Value
+	traces   *traceSet // the traces it depends on: those of its inputs
+	few      [2]Value  // in, where there are few
+	seg      *segment  // what claimed it
 
-	out      []output
-	id       uint64
-	attrs    any
-	where    Where
-	prepared any // what the Prepare rule gave, for Run
-	err      error
-	done     chan struct{} // closed at Ready or Failed; made when first waited for
-	taskDone bool          // its task reads in no more
+	out   []output
+	id    uint64
+	attrs any
+	place place
+	rare  *rare
 
 	// Few large objects are made, watched and looked at faster than many small ones:
 	single [1]output // out, where there is one
 	home   storage   // the first output's, where it has one of its own
 	handle Array     // the first output's first handle, where the output does not watch it
+}
+
+// rare is what few nodes need.
+type rare struct {
+	prepared any // what the Prepare rule gave, for Run
+	err      error
+	done     chan struct{} // closed at Ready or Failed; made when first waited for
+}
+
+// extra is n.rare, made if need be. Called with mu held, or before the node is shared.
+func (n *Node) extra() *rare {
+	if n.rare == nil {
+		n.rare = &rare{}
+	}
+	return n.rare
 }
 
 type output struct {
@@ -88,7 +101,7 @@ func apply(c *Ctx, p *Prim, attrs any, in []*Array) (result *Array, more []*Arra
 	if timeline.Load() != nil {
 		defer BeginSpan("build", p.name).End(c.where())
 	}
-	n := &Node{prim: p, attrs: attrs, where: c.Where}
+	n := &Node{prim: p, attrs: attrs, place: c.Where.place()}
 	if n.in = n.few[:min(len(in), len(n.few))]; len(in) > len(n.few) {
 		n.in = make([]Value, len(in))
 	}
@@ -99,13 +112,13 @@ func apply(c *Ctx, p *Prim, attrs any, in []*Array) (result *Array, more []*Arra
 		if err := x.usable(p.name, c); err != nil {
 			return failed(c, p.name, err), nil
 		}
-		n.in[i] = Value{x.node, x.out}
+		n.in[i] = x.Value()
 		specs[i] = n.in[i].Spec()
-		if len(x.node.traces) > 0 {
-			n.traces = mergeTraces(n.traces, x.node.traces)
+		if x.node.traces != nil {
+			n.traces = n.traces.merge(x.node.traces)
 		}
 	}
-	if err := n.infer(specs); err != nil {
+	if err := n.infer(scratch); err != nil {
 		return failed(c, p.name, c.Errorf(p.name, "%w", err)), nil
 	}
 	var err error
@@ -113,7 +126,7 @@ func apply(c *Ctx, p *Prim, attrs any, in []*Array) (result *Array, more []*Arra
 		return failed(c, p.name, err), nil
 	}
 	if p.prepare != nil {
-		if n.prepared, err = p.prepare(specs, attrs); err != nil {
+		if n.extra().prepared, err = p.prepare(specs, attrs); err != nil {
 			return failed(c, p.name, c.Errorf(p.name, "%w", err)), nil
 		}
 	}
@@ -127,8 +140,13 @@ func apply(c *Ctx, p *Prim, attrs any, in []*Array) (result *Array, more []*Arra
 	return result, more
 }
 
-// specList is what rules get to see of a call's inputs. They do not keep it.
-type specList struct{ specs []Spec }
+// specList is what rules get to see of a call's inputs, and where they put what they say of its outputs. They do not
+// keep it.
+type specList struct {
+	specs  []Spec
+	shapes [4]Shape
+	dtypes [4]DType
+}
 
 var specLists = sync.Pool{New: func() any { return new(specList) }}
 
@@ -139,20 +157,21 @@ func (l *specList) of(n int) []Spec {
 
 func (l *specList) giveBack() {
 	clear(l.specs)
+	clear(l.shapes[:])
 	specLists.Put(l)
 }
 
 // infer runs the Shape and DType rules.
-func (n *Node) infer(in []Spec) error {
+func (n *Node) infer(l *specList) error {
 	p := n.prim
 	if !p.defined {
 		return errors.New("BUG: the op has no rules")
 	}
-	dtypes, err := p.dtype(in, n.attrs)
+	dtypes, err := p.dtype(l.specs, n.attrs, l.dtypes[:0])
 	if err != nil {
 		return err
 	}
-	shapes, err := p.shape(in, n.attrs)
+	shapes, err := p.shape(l.specs, n.attrs, l.shapes[:0])
 	if err != nil {
 		return err
 	}
@@ -177,9 +196,9 @@ func failed(c *Ctx, op string, err error) *Array {
 	if !errors.As(err, &oe) {
 		err = c.Errorf(op, "%w", err)
 	}
-	n := &Node{id: nodeIDs.Add(1), prim: failedPrim, err: err}
+	n := &Node{id: nodeIDs.Add(1), prim: failedPrim, rare: &rare{err: err}}
 	if c != nil {
-		n.where = c.Where
+		n.place = c.Where.place()
 	}
 	n.out = n.single[:]
 	n.state.Store(int32(Failed))
@@ -202,7 +221,7 @@ func (n *Node) array(i int) *Array {
 		n.handle.node = n
 		return &n.handle
 	}
-	a := &Array{node: n, out: i}
+	a := &Array{node: n, out: int32(i)}
 	if o.weak {
 		o.handle = weak.Make(a)
 	}
@@ -225,7 +244,7 @@ func (n *Node) Prim() *Prim { return n.prim }
 func (n *Node) Attrs() any { return n.attrs }
 
 // Where is the line that made the node.
-func (n *Node) Where() Where { return n.where }
+func (n *Node) Where() Where { return n.place.where() }
 
 // Stream is where the node runs.
 func (n *Node) Stream() *Stream { return n.stream }
@@ -266,7 +285,7 @@ func (n *Node) IsView() bool { return n.prim.view != nil }
 // Replay calls the node's op again, with its attributes, on other inputs: shapes and dtypes are inferred anew.
 func (n *Node) Replay(c *Ctx, in []*Array) []*Array {
 	if c == nil {
-		c = &Ctx{Stream: n.stream, Where: n.where}
+		c = &Ctx{Stream: n.stream, Where: n.Where()}
 	}
 	return all(apply(c, n.prim, n.attrs, in))
 }
@@ -274,7 +293,7 @@ func (n *Node) Replay(c *Ctx, in []*Array) []*Array {
 // ReplayInto is Replay on the node's stream and from its line, with the outputs put into out, one for each of the
 // node's. Where the call cannot be made each of them is the failed array.
 func (n *Node) ReplayInto(out, in []*Array) {
-	first, more := apply(&Ctx{Stream: n.stream, Where: n.where}, n.prim, n.attrs, in)
+	first, more := apply(&Ctx{Stream: n.stream, Where: n.Where()}, n.prim, n.attrs, in)
 	for i := range out {
 		out[i] = first
 	}

@@ -27,10 +27,11 @@ type None struct{}
 // shape; A must be comparable without interfaces that could hold slices: scalars, DType, Ints, F64, Dims, strings
 // and pointers.
 type Rules[A comparable] struct {
-	// Shape gives the output shapes. It serves building a graph and shapeless replay alike. No rule keeps in.
-	Shape func(in []Spec, a A) ([]Shape, error)
-	// DType gives the output dtypes.
-	DType func(in []Spec, a A) ([]DType, error)
+	// Shape appends the output shapes to outs, which is empty. It serves building a graph and shapeless replay alike. No
+	// rule keeps in or outs.
+	Shape func(in []Spec, a A, outs []Shape) ([]Shape, error)
+	// DType appends the output dtypes to outs, which is empty.
+	DType func(in []Spec, a A, outs []DType) ([]DType, error)
 	// SpecFrom says from which of n inputs on only shape and dtype are read: the engine does not compute those for
 	// this op. Nil: all inputs are read.
 	SpecFrom func(a A, n int) int
@@ -47,9 +48,11 @@ type Rules[A comparable] struct {
 	// Reduce executes a reduction of input 0 over axes (counted from 0, sorted) into output 0. A reduction over no
 	// axes is element-wise: Finish of Load.
 	Reduce func(a A, in []Spec) (axes []int, r kernelgen.Reducer, err error)
-	// View executes without a kernel: it gives each output as a view of input 0's bytes, or false where that needs a
-	// contiguous input; then it is called again with a contiguous copy, and must succeed.
-	View func(in []Spec, v View, a A) ([]View, bool)
+	// View executes without a kernel: it makes each output a view of input 0's bytes, which lie as v says, or gives
+	// false where that needs a contiguous input; then it is called again with a contiguous copy, and must succeed. It
+	// finds in out each output's Spec, v's OffsetBytes and as many Strides, all 0, as the output has dimensions: it
+	// changes these.
+	View func(in []Spec, v View, a A, out []Operand) bool
 	// Run encodes kernels.
 	Run func(r *Run, a A) error
 	// Host computes on the host, in Go, on contiguous bytes.
@@ -107,25 +110,27 @@ type VMap[A comparable] struct {
 
 // Prim is an op as the engine sees it, without the type of its attributes.
 type Prim struct {
-	name     string
-	defined  bool
-	noMerge  bool
-	partial  bool
-	updates  int
-	shape    func(in []Spec, a any) ([]Shape, error)
-	dtype    func(in []Spec, a any) ([]DType, error)
-	specFrom func(a any, n int) int
-	prepare  func(in []Spec, a any) (any, error)
-	fixed    func(a any) bool
-	writes   func(a any) bool
-	expr     func(a any, in []DType) string
-	reduce   func(a any, in []Spec) ([]int, kernelgen.Reducer, error)
-	view     func(in []Spec, v View, a any) ([]View, bool)
-	run      func(r *Run, a any) error
-	host     func(h *HostCall, a any) error
-	vjp      func(c *Ctx, n *Node, in, out, cot []*Array, want []bool) []*Array
-	jvp      func(c *Ctx, n *Node, in, out, tan []*Array) []*Array
-	vmap     func(c *Ctx, n *Node, in []*Array, axes []int, size int) ([]*Array, []int)
+	name    string
+	defined bool
+	// What messages call memory that a call needs:
+	temporary, copied string
+	noMerge           bool
+	partial           bool
+	updates           int
+	shape             func(in []Spec, a any, outs []Shape) ([]Shape, error)
+	dtype             func(in []Spec, a any, outs []DType) ([]DType, error)
+	specFrom          func(a any, n int) int
+	prepare           func(in []Spec, a any) (any, error)
+	fixed             func(a any) bool
+	writes            func(a any) bool
+	expr              func(a any, in []DType) string
+	reduce            func(a any, in []Spec) ([]int, kernelgen.Reducer, error)
+	view              func(in []Spec, v View, a any, out []Operand) bool
+	run               func(r *Run, a any) error
+	host              func(h *HostCall, a any) error
+	vjp               func(c *Ctx, n *Node, in, out, cot []*Array, want []bool) []*Array
+	jvp               func(c *Ctx, n *Node, in, out, tan []*Array) []*Array
+	vmap              func(c *Ctx, n *Node, in []*Array, axes []int, size int) ([]*Array, []int)
 }
 
 // Name is the op's name, as MLX calls it.
@@ -142,7 +147,7 @@ func Declare[A comparable](name string) *Op[A] {
 	if prims[name] != nil {
 		panic("BUG: op " + name + " is declared twice")
 	}
-	o := &Op[A]{Prim{name: name}}
+	o := &Op[A]{Prim{name: name, temporary: "a temporary of " + name, copied: "a contiguous copy for " + name}}
 	prims[name] = &o.prim
 	return o
 }
@@ -166,8 +171,8 @@ func (o *Op[A]) Define(r Rules[A]) {
 		panic(fmt.Sprintf("BUG: op %s: %v", p.name, err))
 	}
 	p.defined, p.noMerge, p.partial, p.updates = true, r.NoMerge, r.Partial, r.Updates
-	p.shape = func(in []Spec, a any) ([]Shape, error) { return r.Shape(in, a.(A)) }
-	p.dtype = func(in []Spec, a any) ([]DType, error) { return r.DType(in, a.(A)) }
+	p.shape = func(in []Spec, a any, outs []Shape) ([]Shape, error) { return r.Shape(in, a.(A), outs) }
+	p.dtype = func(in []Spec, a any, outs []DType) ([]DType, error) { return r.DType(in, a.(A), outs) }
 	if r.SpecFrom != nil {
 		p.specFrom = func(a any, n int) int { return r.SpecFrom(a.(A), n) }
 	}
@@ -186,7 +191,7 @@ func (o *Op[A]) Define(r Rules[A]) {
 	case r.Reduce != nil:
 		p.reduce = func(a any, in []Spec) ([]int, kernelgen.Reducer, error) { return r.Reduce(a.(A), in) }
 	case r.View != nil:
-		p.view = func(in []Spec, v View, a any) ([]View, bool) { return r.View(in, v, a.(A)) }
+		p.view = func(in []Spec, v View, a any, out []Operand) bool { return r.View(in, v, a.(A), out) }
 	case r.Run != nil:
 		p.run = func(run *Run, a any) error { return r.Run(run, a.(A)) }
 	case r.Host != nil:

@@ -89,7 +89,7 @@ func (n *Node) Handle(i int) *Array {
 	defer n.mu.Unlock()
 	o := &n.out[i]
 	o.dead = false
-	a := &Array{node: n, out: i}
+	a := &Array{node: n, out: int32(i)}
 	if !o.weak {
 		return a
 	}

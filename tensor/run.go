@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/mlxlua/mlxlua/metal"
 )
@@ -24,11 +25,9 @@ func (o Operand) Arg() Arg { return Arg{kind: argView, view: o.View} }
 
 // Arg is an argument of Run.Dispatch.
 type Arg struct {
-	kind  argKind
-	view  View
-	bytes []byte
-	small [8]byte // of argSmall, the first n
-	n     uint8
+	view View // of argBytes inline, of argSmall OffsetBytes alone: the bytes themselves
+	kind argKind
+	n    uint8 // of argSmall: how many bytes
 }
 
 type argKind uint8
@@ -40,15 +39,44 @@ const (
 	argBad
 )
 
+func bytesArg(b []byte) Arg { return Arg{view: View{inline: b}} }
+
+// smallArg is the first n bytes of v, in the argument itself.
+func smallArg(n uint8, v uint64) Arg {
+	return Arg{kind: argSmall, n: n, view: View{OffsetBytes: int64(v)}}
+}
+
+func badArg(format string, v any) Arg {
+	return Arg{kind: argBad, view: View{inline: fmt.Appendf(nil, format, v)}}
+}
+
 // Const is inline bytes: a bool, a sized integer or float, complex64, or a slice of such, or bytes as they are. An
 // int is an int32, and must fit. Anything else is an error at Dispatch.
-func Const(v any) Arg {
-	switch v := v.(type) {
+func Const[T any](v T) Arg {
+	switch v := any(v).(type) { // what rules use all the time becomes no object that the value is put into
 	case []byte:
-		return Arg{bytes: append([]byte(nil), v...)}
+		return bytesArg(slices.Clone(v))
+	case []int32:
+		b := make([]byte, 0, 4*len(v))
+		for _, x := range v {
+			b = binary.LittleEndian.AppendUint32(b, uint32(x))
+		}
+		return bytesArg(b)
+	case []uint32:
+		b := make([]byte, 0, 4*len(v))
+		for _, x := range v {
+			b = binary.LittleEndian.AppendUint32(b, x)
+		}
+		return bytesArg(b)
+	case []int64:
+		b := make([]byte, 0, 8*len(v))
+		for _, x := range v {
+			b = binary.LittleEndian.AppendUint64(b, uint64(x))
+		}
+		return bytesArg(b)
 	case int:
 		if v < math.MinInt32 || v > math.MaxInt32 {
-			return Arg{kind: argBad, bytes: fmt.Appendf(nil, "%d does not fit in an int32", v)}
+			return badArg("%d does not fit in an int32", v)
 		}
 		return smallArg(4, uint64(uint32(v)))
 	case int32:
@@ -59,19 +87,14 @@ func Const(v any) Arg {
 		return smallArg(4, uint64(math.Float32bits(v)))
 	case int64:
 		return smallArg(8, uint64(v))
+	case uint64:
+		return smallArg(8, v)
 	}
 	b, err := binary.Append(nil, binary.LittleEndian, v)
 	if err != nil {
-		return Arg{kind: argBad, bytes: fmt.Appendf(nil, "a %T cannot be a kernel argument", v)}
+		return badArg("a %T cannot be a kernel argument", v)
 	}
-	return Arg{bytes: b}
-}
-
-// smallArg is the first n bytes of v, in the argument itself.
-func smallArg(n int, v uint64) Arg {
-	a := Arg{kind: argSmall, n: uint8(n)}
-	binary.LittleEndian.PutUint64(a.small[:], v)
-	return a
+	return bytesArg(b)
 }
 
 // Run is a call that is being executed: a Run rule encodes its kernels with it. It is valid during the rule only.
@@ -101,10 +124,21 @@ func (r *Run) Info() metal.Info { return r.e.dev.Info() }
 func (r *Run) Op() string { return r.node.prim.name }
 
 // Where is the line that called the op.
-func (r *Run) Where() Where { return r.node.where }
+func (r *Run) Where() Where { return r.node.Where() }
 
 // Contiguous is input i, in row-major order: copied to a temporary if it is not. It fails when memory is short.
 func (r *Run) Contiguous(i int) (Operand, error) { return r.ContiguousOf(r.In[i]) }
+
+// AllContiguous is the first n inputs as Contiguous gives them, also in In from now on.
+func (r *Run) AllContiguous(n int) ([]Operand, error) {
+	for i := range n {
+		var err error
+		if r.In[i], err = r.Contiguous(i); err != nil {
+			return nil, err
+		}
+	}
+	return r.In[:n], nil
+}
 
 // ContiguousOf is o in row-major order: copied to a temporary if it is not.
 func (r *Run) ContiguousOf(o Operand) (Operand, error) {

@@ -116,60 +116,100 @@ func Axis(axis, ndim int) (int, error) {
 
 // Axes normalises a list of axes, refuses repeated ones, and sorts it. A nil list means all axes.
 func Axes(axes []int, ndim int) ([]int, error) {
+	return appendAxes(make([]int, 0, max(len(axes), ndim)), axes, ndim)
+}
+
+// appendAxes is Axes, appended to an empty slice.
+func appendAxes(out, axes []int, ndim int) ([]int, error) {
 	if axes == nil {
-		out := make([]int, ndim)
-		for i := range out {
-			out[i] = i
+		for i := range ndim {
+			out = append(out, i)
 		}
 		return out, nil
 	}
-	out := make([]int, len(axes))
-	for i, a := range axes {
+	for _, a := range axes {
 		n, err := Axis(a, ndim)
 		if err != nil {
 			return nil, err
 		}
-		out[i] = n
+		out = append(out, n)
 	}
 	slices.Sort(out)
-	if c := slices.Compact(slices.Clone(out)); len(c) != len(out) {
-		return nil, fmt.Errorf("axes %v name one axis twice", Shape(axes))
+	for i := 1; i < len(out); i++ {
+		if out[i] == out[i-1] {
+			return nil, fmt.Errorf("axes %v name one axis twice", Shape(axes).Clone()) // a copy: axes is on the stack
+		}
 	}
 	return out, nil
 }
 
 // Ints is an interned list of integers: comparable with ==, as attributes must be. The zero Ints is nil, which is
 // not the empty list.
-type Ints struct{ h unique.Handle[string] }
+type Ints struct{ h unique.Handle[ints] }
+
+// ints is what is interned: lists that are not long without any other object.
+type ints struct {
+	n    int
+	few  [6]int
+	rest string // the others, as varints
+}
 
 // MakeInts interns a list; nil gives the zero Ints.
 func MakeInts(v []int) Ints {
 	if v == nil {
 		return Ints{}
 	}
-	b := make([]byte, 0, 16)
-	for _, x := range v {
-		b = binary.AppendVarint(b, int64(x))
+	key := ints{n: len(v)}
+	if n := copy(key.few[:], v); n < len(v) {
+		var b []byte
+		for _, x := range v[n:] {
+			b = binary.AppendVarint(b, int64(x))
+		}
+		key.rest = string(b)
 	}
-	return Ints{unique.Make(string(b))}
+	return Ints{unique.Make(key)}
 }
 
 // IsNil says whether i is the zero Ints.
 func (i Ints) IsNil() bool { return i == Ints{} }
+
+// Len is the length of the list, 0 for the zero Ints.
+func (i Ints) Len() int {
+	if i.IsNil() {
+		return 0
+	}
+	return i.h.Value().n
+}
+
+// Append appends the list to out.
+func (i Ints) Append(out []int) []int {
+	if i.IsNil() {
+		return out
+	}
+	key := i.h.Value()
+	out = append(out, key.few[:min(key.n, len(key.few))]...)
+	for rest := []byte(key.rest); len(rest) > 0; {
+		x, n := binary.Varint(rest)
+		out, rest = append(out, int(x)), rest[n:]
+	}
+	return out
+}
 
 // Slice is a fresh copy of the list, nil for the zero Ints.
 func (i Ints) Slice() []int {
 	if i.IsNil() {
 		return nil
 	}
-	b := []byte(i.h.Value())
-	out := make([]int, 0, len(b))
-	for len(b) > 0 {
-		x, n := binary.Varint(b)
-		out = append(out, int(x))
-		b = b[n:]
+	return i.Append(make([]int, 0, i.Len()))
+}
+
+// AppendAxes is Axes of the list, appended to out, which must be empty: room for it may be on the caller's stack.
+func (i Ints) AppendAxes(out []int, ndim int) ([]int, error) {
+	if i.IsNil() {
+		return appendAxes(out, nil, ndim)
 	}
-	return out
+	var few [8]int
+	return appendAxes(out, i.Append(few[:0]), ndim)
 }
 
 // String prints the list.

@@ -29,7 +29,7 @@ func NewTrace(name string, onRead func(x *Array, axis int)) *Trace {
 func (t *Trace) Placeholder(c *Ctx, s Spec) *Array {
 	t.abstract = true
 	n := &Node{id: nodeIDs.Add(1), prim: placeholderPrim, out: []output{{spec: Spec{s.Shape.Clone(), s.DType}}},
-		where: c.Where, traces: []*Trace{t}}
+		place: c.Where.place(), traces: &traceSet{t}}
 	return n.array(0)
 }
 
@@ -45,7 +45,7 @@ func (t *Trace) Watch(c *Ctx, x *Array) *Array {
 	}
 	y := watchOp.One(c, None{}, x)
 	if y.node.State() != Failed {
-		y.node.traces = mergeTraces(y.node.traces, []*Trace{t})
+		y.node.traces = y.node.traces.merge(&traceSet{t})
 	}
 	return y
 }
@@ -87,24 +87,34 @@ func (n *Node) forget() {
 }
 
 // DependsOn says whether x depends on an input of t.
-func (t *Trace) DependsOn(x *Array) bool { return slices.Contains(x.at().traces, t) }
+func (t *Trace) DependsOn(x *Array) bool { return slices.Contains(x.at().traces.list(), t) }
 
 // Has says whether the node depends on an input of t.
-func (t *Trace) Has(n *Node) bool { return slices.Contains(n.traces, t) }
+func (t *Trace) Has(n *Node) bool { return slices.Contains(n.traces.list(), t) }
 
-// mergeTraces is the union, without those that have ended and have nothing more to say: an array that is updated
-// step by step, with one transform each, would gather them without end. It shares a's storage where it can, and
-// never changes it.
-func mergeTraces(a, b []*Trace) []*Trace {
-	if len(a) == 0 && !slices.ContainsFunc(b, (*Trace).over) {
-		return b
+// traceSet are the traces that a node depends on. Most depend on none: nil. It is never changed.
+type traceSet []*Trace
+
+func (s *traceSet) list() []*Trace {
+	if s == nil {
+		return nil
 	}
-	for _, t := range b {
-		if !t.over() && !slices.Contains(a, t) {
-			a = append(slices.Clip(a), t)
+	return *s
+}
+
+// merge is the union, without those that have ended and have nothing more to say: an array that is updated step by
+// step, with one transform each, would gather them without end.
+func (s *traceSet) merge(with *traceSet) *traceSet {
+	if s == nil && !slices.ContainsFunc(*with, (*Trace).over) {
+		return with
+	}
+	for _, t := range *with {
+		if !t.over() && !slices.Contains(s.list(), t) {
+			more := traceSet(append(slices.Clip(s.list()), t))
+			s = &more
 		}
 	}
-	return a
+	return s
 }
 
 // over says that the trace has ended and that what depends on it is an array as any other.
@@ -115,7 +125,7 @@ func Traced(x *Array) bool { return x.at().held() }
 
 // abstractTrace is a trace on whose placeholders n depends, if there is one.
 func (n *Node) abstractTrace() *Trace {
-	for _, t := range n.traces {
+	for _, t := range n.traces.list() {
 		if t.abstract {
 			return t
 		}
@@ -125,7 +135,7 @@ func (n *Node) abstractTrace() *Trace {
 
 // held says whether an open trace may still walk the node.
 func (n *Node) held() bool {
-	for _, t := range n.traces {
+	for _, t := range n.traces.list() {
 		if !t.ended.Load() {
 			return true
 		}
@@ -138,11 +148,15 @@ var watchOp = Declare[None]("watch")
 
 func init() {
 	watchOp.Define(Rules[None]{
-		Shape: func(in []Spec, _ None) ([]Shape, error) { return []Shape{in[0].Shape}, nil },
-		DType: func(in []Spec, _ None) ([]DType, error) { return []DType{in[0].DType}, nil },
-		View:  func(_ []Spec, v View, _ None) ([]View, bool) { return []View{v}, true },
-		VJP:   func(g *VJP[None]) []*Array { return g.Cot },
-		JVP:   func(g *JVP[None]) []*Array { return g.Tan },
-		VMap:  func(g *VMap[None]) ([]*Array, []int) { return []*Array{watchOp.One(g.Ctx, None{}, g.In[0])}, g.Axes },
+		Shape: func(in []Spec, _ None, outs []Shape) ([]Shape, error) {
+			return append(outs, in[0].Shape), nil
+		},
+		DType: func(in []Spec, _ None, outs []DType) ([]DType, error) {
+			return append(outs, in[0].DType), nil
+		},
+		View: SameView[None],
+		VJP:  func(g *VJP[None]) []*Array { return g.Cot },
+		JVP:  func(g *JVP[None]) []*Array { return g.Tan },
+		VMap: func(g *VMap[None]) ([]*Array, []int) { return []*Array{watchOp.One(g.Ctx, None{}, g.In[0])}, g.Axes },
 	})
 }

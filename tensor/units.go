@@ -23,7 +23,7 @@ func (e *encoder) reduce(members []int32) error {
 		return err
 	}
 	shape := specs[0].Shape
-	k.reduced = append(k.reduced[:0], make([]bool, len(shape))...)
+	k.reduced = resize(k.reduced, len(shape))
 	reduced := k.reduced
 	outputs, elements := 1, 1
 	for _, a := range axes {
@@ -55,42 +55,43 @@ func (e *encoder) reduce(members []int32) error {
 	if err := e.place(root.node, 0); err != nil || outputs == 0 {
 		return err
 	}
-	plan := kernelgen.PlanReduce(*k.arrange(shape, k.ops), reduced)
+	k.plan.Plan(k.arrange(shape, k.ops), reduced)
 	pass := kernelgen.FirstPass(outputs, elements, inner, reducer.Acc)
-	red := kernelgen.Reduction{Program: k.prog, Reducer: reducer, OutType: out.DType.MSL(), Pass: pass}
+	k.red = kernelgen.Reduction{Program: k.prog, Reducer: reducer, OutType: out.DType.MSL(), Pass: pass}
 	data := root.node.out[0].data
-	return e.passes(root.node.prim.name, shape, &red, plan, Operand{out, data})
+	return e.passes(root.node.prim.name, shape, Operand{out, data})
 }
 
-// passes encodes a reduction's kernels: one, or more through temporaries for long ones.
-func (e *encoder) passes(label string, shape Shape, red *kernelgen.Reduction, plan kernelgen.ReduceLayout,
-	out Operand) error {
-	ops := e.kernel.ops
+// passes encodes the kernels of the scratch's reduction: one, or more through temporaries for long ones.
+func (e *encoder) passes(label string, shape Shape, out Operand) error {
+	k := &e.kernel
+	red, plan, ops := &k.red, &k.plan, k.ops
 	for {
 		pass := &red.Pass
-		*pass = pass.For(&plan, len(red.Program.Steps))
-		for i, c := range plan.Classes() {
+		*pass = pass.For(plan, len(red.Program.Steps))
+		for i := range plan.Strides {
 			if red.Program.Operands[i].Class != kernelgen.Scalar {
-				red.Program.Operands[i].Class = c
+				red.Program.Operands[i].Class = plan.Class(i)
 			}
 		}
 		next, more := pass.NextPass()
 		to := out
 		if more {
 			acc := kernelgen.AccSize(red.Reducer.Acc)
-			buf, err := e.alloc(int64(pass.Outputs) * int64(pass.Parts) * int64(acc))
+			origin := e.origin(e.prim.temporary)
+			buf, err := e.alloc(int64(pass.Outputs)*int64(pass.Parts)*int64(acc), &origin)
 			if err != nil {
 				return err
 			}
 			e.temps = append(e.temps, buf)
 			to = Operand{View: View{buf: buf}}
 		}
-		if err := e.pass(label, shape, red, plan, ops, to); err != nil || !more {
+		if err := e.pass(label, shape, ops, to); err != nil || !more {
 			return err
 		}
 		// The accumulators are the next pass's elements.
 		acc := red.Reducer.Acc
-		red = &kernelgen.Reduction{Reducer: red.Reducer, OutType: red.OutType, Pass: next}
+		*red = kernelgen.Reduction{Reducer: red.Reducer, OutType: red.OutType, Pass: next}
 		red.Reducer.Load = "$0"
 		red.Program.Operands = []kernelgen.Operand{{Type: acc}}
 		stride := []int{next.Reduced, 1}
@@ -98,17 +99,16 @@ func (e *encoder) passes(label string, shape Shape, red *kernelgen.Reduction, pl
 			stride = []int{1, next.Outputs}
 		}
 		l := kernelgen.Layout{Shape: []int{next.Outputs, next.Reduced}, Strides: [][]int{stride}, Base: []int{0}}
-		plan = kernelgen.PlanReduce(l, []bool{false, true})
+		plan.Plan(&l, []bool{false, true})
 		ops = []Operand{{View: to.View}}
 		shape = nil
 	}
 }
 
-// pass encodes one kernel of a reduction. A nil shape says that the only operand is a whole buffer.
-func (e *encoder) pass(label string, shape Shape, red *kernelgen.Reduction, plan kernelgen.ReduceLayout,
-	ops []Operand,
-	to Operand) error {
+// pass encodes one kernel of the scratch's reduction. A nil shape says that the only operand is a whole buffer.
+func (e *encoder) pass(label string, shape Shape, ops []Operand, to Operand) error {
 	k := &e.kernel
+	red, plan := &k.red, &k.plan
 	e.key = red.Key(append(e.key[:0], 'r'))
 	float64s := red.Program.Float64() || red.OutType == "double" || red.Reducer.Acc == "double"
 	src := e.source(label, float64s, func() string { return kernelgen.PrintReduce(red) })
@@ -154,8 +154,8 @@ func (e *encoder) view(t *task) error {
 	if err != nil {
 		return err
 	}
-	views, ok := n.prim.view(specs, in.View, n.attrs)
-	if !ok {
+	out := e.outlook(n, in.View)
+	if !n.prim.view(specs, in.View, n.attrs, out) {
 		if in, err = e.copied(in); err != nil {
 			return err
 		}
@@ -163,15 +163,12 @@ func (e *encoder) view(t *task) error {
 			in.owner.users.Add(1)
 			defer e.release(in.owner)
 		}
-		if views, ok = n.prim.view(specs, in.View, n.attrs); !ok {
+		if out = e.outlook(n, in.View); !n.prim.view(specs, in.View, n.attrs, out) {
 			return errors.New("BUG: the View rule refuses a contiguous input")
 		}
 	}
-	if len(views) != len(n.out) {
-		return fmt.Errorf("BUG: the View rule gives %d views for %d outputs", len(views), len(n.out))
-	}
-	for i, v := range views {
-		spec := n.out[i].spec
+	for i := range out {
+		spec, v := n.out[i].spec, out[i].View
 		v.buf, v.owner, v.inline = in.buf, in.owner, in.inline
 		if spec.Shape.Size() == 0 {
 			v = View{inline: []byte{}, Strides: spec.Shape.Strides()}
@@ -186,6 +183,18 @@ func (e *encoder) view(t *task) error {
 		e.settleIn(n, i, v)
 	}
 	return nil
+}
+
+// outlook is the outputs of a node as its View rule finds them.
+func (e *encoder) outlook(n *Node, v View) []Operand {
+	out := resize(e.kernel.outOps, len(n.out))
+	e.kernel.outOps = out
+	for i := range out {
+		out[i].Spec = n.out[i].spec
+		out[i].OffsetBytes = v.OffsetBytes
+		out[i].Strides = e.cut(len(out[i].Shape))
+	}
+	return out
 }
 
 // release gives a user of a storage back.
@@ -223,7 +232,10 @@ func (e *encoder) call(t *task) error {
 		clear(r.Out)
 		*r = Run{In: r.In[:0], Out: r.Out[:0]}
 	}()
-	*r = Run{e: e, node: n, Prepared: n.prepared, In: resize(r.In, len(t.in)), Out: resize(r.Out, len(n.out))}
+	*r = Run{e: e, node: n, In: resize(r.In, len(t.in)), Out: resize(r.Out, len(n.out))}
+	if n.prim.prepare != nil {
+		r.Prepared = n.rare.prepared
+	}
 	for i, v := range t.in {
 		r.In[i].Spec = v.Spec()
 		if i >= t.from {
@@ -262,7 +274,7 @@ func (e *encoder) update(t *task, r *Run) error {
 	v, o := t.in[i], r.In[i]
 	st := o.owner
 	if st != nil && !e.plan.check && o.RowContiguous() && o.OffsetBytes == 0 && o.DType == n.out[0].spec.DType &&
-		o.buf.Len() == max(o.NBytes(), leastBuffer) && st.users.Load() == 1 && e.lastRead(v, []int32{int32(n.slot)}) &&
+		o.buf.Len() == max(o.NBytes(), leastBuffer) && st.users.Load() == 1 && e.lastRead(v, []int32{n.slot}) &&
 		st.writable(e.s) {
 		e.settleIn(n, 0, View{buf: o.buf, owner: st, Strides: o.Shape.Strides()})
 		return nil
@@ -284,11 +296,11 @@ func (e *encoder) contiguous(o Operand) (Operand, error) {
 
 // copied copies an operand to a storage of its own.
 func (e *encoder) copied(o Operand) (Operand, error) {
-	buf, err := e.alloc(o.NBytes())
+	origin := e.origin(e.prim.copied)
+	buf, err := e.alloc(o.NBytes(), &origin)
 	if err != nil {
 		return Operand{}, err
 	}
-	buf.SetOrigin(e.origin("a contiguous copy for "))
 	st := &storage{dev: e.dev, stream: e.s, buf: buf}
 	to := Operand{o.Spec, View{buf: buf, owner: st, Strides: o.Shape.Strides()}}
 	if err := e.copyTo(to, o); err != nil {

@@ -31,13 +31,13 @@ func withDevice(t *testing.T, opt metal.DeviceOptions) (*recorder, *metal.Device
 var partialOp = tensor.Declare[runAttrs]("test_partial")
 
 func init() {
-	two := func(in []tensor.Spec, _ runAttrs) ([]tensor.Shape, error) {
-		return []tensor.Shape{in[0].Shape, in[0].Shape}, nil
+	two := func(in []tensor.Spec, _ runAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
+		return append(outs, in[0].Shape, in[0].Shape), nil
 	}
 	partialOp.Define(tensor.Rules[runAttrs]{
 		Shape: two,
-		DType: func(in []tensor.Spec, _ runAttrs) ([]tensor.DType, error) {
-			return []tensor.DType{in[0].DType, in[0].DType}, nil
+		DType: func(in []tensor.Spec, _ runAttrs, outs []tensor.DType) ([]tensor.DType, error) {
+			return append(outs, in[0].DType, in[0].DType), nil
 		},
 		Partial: true,
 		Run:     func(r *tensor.Run, a runAttrs) error { return (*a.Body)(r) },

@@ -37,6 +37,12 @@ func (v View) Contiguous(s Shape) bool {
 	return true
 }
 
+// SameView is a View rule: output 0 lies as input 0 does.
+func SameView[A any](_ []Spec, v View, _ A, out []Operand) bool {
+	copy(out[0].Strides, v.Strides)
+	return true
+}
+
 // span is the range of bytes that elements of that spec occupy, relative to OffsetBytes: low is 0 or less.
 func (v View) span(s Spec) (low, high int64) {
 	size := int64(s.DType.Size())
@@ -56,8 +62,10 @@ func (v View) span(s Spec) (low, high int64) {
 }
 
 // broadcast is the view seen as an array of a larger shape: new and repeated dimensions have stride 0.
-func (v View) broadcast(from, to Shape) View {
-	st := make([]int, len(to))
+func (v View) broadcast(from, to Shape) View { return v.broadcastInto(make([]int, len(to)), from, to) }
+
+// broadcastInto is broadcast with the strides in st, which is zero.
+func (v View) broadcastInto(st []int, from, to Shape) View {
 	off := len(to) - len(from)
 	for i := range from {
 		if from[i] == to[off+i] && from[i] != 1 {

@@ -58,11 +58,13 @@ var recomputeOp = tensor.Declare[tensor.None]("recompute")
 
 func init() {
 	customOp.Define(tensor.Rules[customAttrs]{
-		Shape: func(in []tensor.Spec, _ customAttrs) ([]tensor.Shape, error) { return []tensor.Shape{in[0].Shape}, nil },
-		DType: func(in []tensor.Spec, _ customAttrs) ([]tensor.DType, error) { return []tensor.DType{in[0].DType}, nil },
-		View: func(_ []tensor.Spec, v tensor.View, _ customAttrs) ([]tensor.View, bool) {
-			return []tensor.View{v}, true
+		Shape: func(in []tensor.Spec, _ customAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
+			return append(outs, in[0].Shape), nil
 		},
+		DType: func(in []tensor.Spec, _ customAttrs, outs []tensor.DType) ([]tensor.DType, error) {
+			return append(outs, in[0].DType), nil
+		},
+		View:     tensor.SameView[customAttrs],
 		SpecFrom: func(customAttrs, int) int { return 1 },
 		// These serve where the transform at hand is F's own.
 		VJP: func(g *tensor.VJP[customAttrs]) []*tensor.Array {
@@ -72,11 +74,13 @@ func init() {
 		VMap: func(g *tensor.VMap[customAttrs]) ([]*tensor.Array, []int) { return g.In[:1], g.Axes[:1] },
 	})
 	recomputeOp.Define(tensor.Rules[tensor.None]{
-		Shape: func(in []tensor.Spec, _ tensor.None) ([]tensor.Shape, error) { return []tensor.Shape{in[0].Shape}, nil },
-		DType: func(in []tensor.Spec, _ tensor.None) ([]tensor.DType, error) { return []tensor.DType{in[0].DType}, nil },
-		View: func(_ []tensor.Spec, v tensor.View, _ tensor.None) ([]tensor.View, bool) {
-			return []tensor.View{v}, true
+		Shape: func(in []tensor.Spec, _ tensor.None, outs []tensor.Shape) ([]tensor.Shape, error) {
+			return append(outs, in[0].Shape), nil
 		},
+		DType: func(in []tensor.Spec, _ tensor.None, outs []tensor.DType) ([]tensor.DType, error) {
+			return append(outs, in[0].DType), nil
+		},
+		View:    tensor.SameView[tensor.None],
 		NoMerge: true,
 		VJP: func(g *tensor.VJP[tensor.None]) []*tensor.Array {
 			return append([]*tensor.Array{g.Cot[0]}, make([]*tensor.Array, len(g.In)-1)...)

@@ -317,11 +317,13 @@ var bare = tensor.Declare[tensor.None]("bare")
 
 func init() {
 	bare.Define(tensor.Rules[tensor.None]{
-		Shape: func(in []tensor.Spec, _ tensor.None) ([]tensor.Shape, error) { return []tensor.Shape{in[0].Shape}, nil },
-		DType: func(in []tensor.Spec, _ tensor.None) ([]tensor.DType, error) { return []tensor.DType{in[0].DType}, nil },
-		View: func(_ []tensor.Spec, v tensor.View, _ tensor.None) ([]tensor.View, bool) {
-			return []tensor.View{v}, true
+		Shape: func(in []tensor.Spec, _ tensor.None, outs []tensor.Shape) ([]tensor.Shape, error) {
+			return append(outs, in[0].Shape), nil
 		},
+		DType: func(in []tensor.Spec, _ tensor.None, outs []tensor.DType) ([]tensor.DType, error) {
+			return append(outs, in[0].DType), nil
+		},
+		View: tensor.SameView[tensor.None],
 	})
 }
 

@@ -60,7 +60,8 @@ func TestAlongTextsCompile(t *testing.T) {
 			if typ == "complex64_t" {
 				zero = "complex64_t(0, 0)"
 			}
-			l := kernelgen.PlanReduce(kernelgen.Layout{Shape: []int{9, 30, inner}, Base: []int{0},
+			var l kernelgen.ReduceLayout
+			l.Plan(&kernelgen.Layout{Shape: []int{9, 30, inner}, Base: []int{0},
 				Strides: [][]int{{30 * inner, inner, 1}}}, []bool{false, true, false})
 			pass := kernelgen.FirstPass(9*inner, 30, false, typ).For(&l, 0)
 			require.True(t, pass.Along)

@@ -159,14 +159,20 @@ const ReduceEntry = "reduce"
 type ReduceLayout struct {
 	Layout
 	Kept int // the first Kept dimensions of Shape are kept
+
+	arena []int // that Shape and Strides are cut from
+	kind  []bool
 }
 
-// PlanReduce puts the kept dimensions of a layout over the reduction's input first, the reduced ones after them, and
-// collapses both.
-func PlanReduce(l Layout, reduced []bool) ReduceLayout {
+// Plan makes out the layout l over the reduction's input with the kept dimensions first, the reduced ones after them,
+// and both collapsed. It keeps l.Base, and uses out's memory again.
+func (out *ReduceLayout) Plan(l *Layout, reduced []bool) {
 	n := len(l.Shape)
-	arena := make([]int, n*(1+len(l.Strides)))
-	kind := make([]bool, 0, n)
+	if size := n * (1 + len(l.Strides)); cap(out.arena) < size {
+		out.arena = make([]int, size)
+	}
+	arena := out.arena[:n*(1+len(l.Strides))]
+	kind := out.kind[:0]
 	for _, want := range []bool{false, true} {
 		for d := range n {
 			if reduced[d] != want {
@@ -180,12 +186,11 @@ func PlanReduce(l Layout, reduced []bool) ReduceLayout {
 			}
 		}
 	}
-	out := ReduceLayout{Layout: Layout{Base: l.Base, Strides: make([][]int, len(l.Strides))}}
+	out.kind, out.Base, out.Strides = kind, l.Base, out.Strides[:0]
 	for k := range l.Strides {
-		out.Strides[k] = arena[n*(k+1) : n*(k+2)]
+		out.Strides = append(out.Strides, arena[n*(k+1):n*(k+2)])
 	}
 	out.Shape, out.Kept = collapse(arena[:n], out.Strides, kind)
-	return out
 }
 
 // Numbers are the numbers for the kernel of a pass: outputs, parts, elements, chunk, kept dimensions, reduced
@@ -209,21 +214,16 @@ func (l *ReduceLayout) Numbers(out []int, p Pass, scalar func(k int) bool) []int
 	return out
 }
 
-// Classes gives the operands' classes along the reduced elements; where those are several dimensions the class is
-// Strided.
-func (l *ReduceLayout) Classes() []Class {
-	out := make([]Class, len(l.Strides))
-	for k, st := range l.Strides {
-		switch n := len(l.Shape); {
-		case n-l.Kept > 1:
-			out[k] = Strided
-		case n == l.Kept:
-			out[k] = Repeat
-		default:
-			out[k] = classOf(st[n-1])
-		}
+// Class is operand k's class along the reduced elements; where those are several dimensions it is Strided.
+func (l *ReduceLayout) Class(k int) Class {
+	switch n := len(l.Shape); {
+	case n-l.Kept > 1:
+		return Strided
+	case n == l.Kept:
+		return Repeat
+	default:
+		return classOf(l.Strides[k][n-1])
 	}
-	return out
 }
 
 // Wide says whether some index is past 31 bits.

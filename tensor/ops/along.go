@@ -14,7 +14,7 @@ var broadcastAxes = tensor.Declare[axisAttrs]("broadcast_axes")
 
 func init() {
 	broadcastAxes.Define(tensor.Rules[axisAttrs]{
-		Shape: func(in []tensor.Spec, a axisAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a axisAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			axis, err := tensor.Axis(a.Axis, len(in[0].Shape))
 			if err != nil {
 				return nil, err
@@ -31,20 +31,18 @@ func init() {
 					in[1].Shape, axis)
 			}
 			s[axis] = size
-			return []tensor.Shape{s}, nil
+			return append(outs, s), nil
 		},
 		DType:    sameDType[axisAttrs],
 		SpecFrom: afterFirst[axisAttrs],
-		View: func(in []tensor.Spec, v tensor.View, a axisAttrs) ([]tensor.View, bool) {
-			strides := make([]int, len(v.Strides))
-			axis, _ := tensor.Axis(a.Axis, len(strides))
+		View: func(in []tensor.Spec, v tensor.View, a axisAttrs, out []tensor.Operand) bool {
+			axis, _ := tensor.Axis(a.Axis, len(v.Strides))
 			for i, n := range in[0].Shape {
 				if n != 1 || i == axis {
-					strides[i] = v.Strides[i]
+					out[0].Strides[i] = v.Strides[i]
 				}
 			}
-			v.Strides = strides
-			return []tensor.View{v}, true
+			return true
 		},
 		VJP: func(g *tensor.VJP[axisAttrs]) []*tensor.Array {
 			grads := make([]*tensor.Array, 2)

@@ -41,22 +41,22 @@ var (
 
 func init() {
 	attention.Define(tensor.Rules[attentionAttrs]{
-		Shape: func(in []tensor.Spec, a attentionAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a attentionAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			if err := checkAttention(in, a); err != nil {
 				return nil, err
 			}
 			s := in[0].Shape.Clone()
 			s[3] = in[2].Shape[3]
-			return []tensor.Shape{s}, nil
+			return append(outs, s), nil
 		},
-		DType: func(in []tensor.Spec, a attentionAttrs) ([]tensor.DType, error) {
+		DType: func(in []tensor.Spec, a attentionAttrs, outs []tensor.DType) ([]tensor.DType, error) {
 			d := in[0].DType
 			for i, x := range in {
 				if boolean := i == 3 && a.Mask == boolMask; !d.IsFloat() || !boolean && x.DType != d {
 					return nil, fmt.Errorf("BUG: operands %v and %v", in[0], x)
 				}
 			}
-			return []tensor.DType{d}, nil
+			return append(outs, d), nil
 		},
 		Run:  runAttention,
 		VJP:  attentionVJP,

@@ -21,7 +21,7 @@ var (
 // for -1.
 func permuteView(order func(in tensor.Shape, a axesAttrs) ([]int, error)) tensor.Rules[axesAttrs] {
 	return tensor.Rules[axesAttrs]{
-		Shape: func(in []tensor.Spec, a axesAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a axesAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			from, err := order(in[0].Shape, a)
 			out := make(tensor.Shape, len(from))
 			for i, k := range from {
@@ -30,20 +30,18 @@ func permuteView(order func(in tensor.Shape, a axesAttrs) ([]int, error)) tensor
 					out[i] = in[0].Shape[k]
 				}
 			}
-			return []tensor.Shape{out}, err
+			return append(outs, out), err
 		},
 		DType: sameDType[axesAttrs],
-		View: func(in []tensor.Spec, v tensor.View, a axesAttrs) ([]tensor.View, bool) {
+		View: func(in []tensor.Spec, v tensor.View, a axesAttrs, out []tensor.Operand) bool {
 			from, _ := order(in[0].Shape, a)
-			strides := make([]int, len(from))
 			for i, k := range from {
-				strides[i] = 1
+				out[0].Strides[i] = 1
 				if k >= 0 {
-					strides[i] = v.Strides[k]
+					out[0].Strides[i] = v.Strides[k]
 				}
 			}
-			v.Strides = strides
-			return []tensor.View{v}, true
+			return true
 		},
 	}
 }

@@ -17,26 +17,24 @@ var (
 
 func init() {
 	broadcastTo.Define(tensor.Rules[shapeAttrs]{
-		Shape: func(in []tensor.Spec, a shapeAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a shapeAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			to, err := a.Shape.Shape(in)
 			if err != nil {
 				return nil, err
 			}
-			return []tensor.Shape{to}, checkBroadcast(in[0].Shape, to)
+			return append(outs, to), checkBroadcast(in[0].Shape, to)
 		},
 		DType:    sameDType[shapeAttrs],
 		SpecFrom: afterFirst[shapeAttrs],
-		View: func(in []tensor.Spec, v tensor.View, a shapeAttrs) ([]tensor.View, bool) {
-			to, _ := a.Shape.Shape(in)
-			strides := make([]int, len(to))
+		View: func(in []tensor.Spec, v tensor.View, _ shapeAttrs, out []tensor.Operand) bool {
+			to, strides := out[0].Shape, out[0].Strides
 			lead := len(to) - len(in[0].Shape)
 			for i, n := range in[0].Shape {
 				if n == to[lead+i] {
 					strides[lead+i] = v.Strides[i]
 				}
 			}
-			v.Strides = strides
-			return []tensor.View{v}, true
+			return true
 		},
 		VJP: func(g *tensor.VJP[shapeAttrs]) []*tensor.Array {
 			grads := make([]*tensor.Array, len(g.In))
@@ -62,12 +60,12 @@ func init() {
 	})
 
 	sumTo.Define(tensor.Rules[shapeAttrs]{
-		Shape: func(in []tensor.Spec, a shapeAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a shapeAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			to, err := a.Shape.Shape(in)
 			if err != nil {
 				return nil, err
 			}
-			return []tensor.Shape{to}, checkBroadcast(to, in[0].Shape)
+			return append(outs, to), checkBroadcast(to, in[0].Shape)
 		},
 		DType:    sameDType[shapeAttrs],
 		SpecFrom: afterFirst[shapeAttrs],

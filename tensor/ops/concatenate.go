@@ -3,7 +3,6 @@ package ops
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/mlxlua/mlxlua/tensor"
 )
@@ -17,17 +16,17 @@ var (
 
 func init() {
 	concatenate.Define(tensor.Rules[axisAttrs]{
-		Shape: func(in []tensor.Spec, a axisAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a axisAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			s, err := joined(in, a.Axis)
-			return []tensor.Shape{s}, err
+			return append(outs, s), err
 		},
-		DType: func(in []tensor.Spec, _ axisAttrs) ([]tensor.DType, error) {
+		DType: func(in []tensor.Spec, _ axisAttrs, outs []tensor.DType) ([]tensor.DType, error) {
 			for _, x := range in {
 				if x.DType != in[0].DType {
 					return nil, fmt.Errorf("BUG: operands %v and %v", in[0], x)
 				}
 			}
-			return []tensor.DType{in[0].DType}, nil
+			return append(outs, in[0].DType), nil
 		},
 		Run: func(r *tensor.Run, a axisAttrs) error {
 			axis, err := tensor.Axis(a.Axis, len(r.Out[0].Shape))
@@ -63,28 +62,25 @@ func init() {
 	})
 
 	splitLike.Define(tensor.Rules[axisAttrs]{
-		Shape: func(in []tensor.Spec, a axisAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a axisAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			s, err := joined(in[1:], a.Axis)
 			if err == nil && !s.Equal(in[0].Shape) {
 				err = fmt.Errorf("pieces of shape %v in all, of an array of shape %v", s, in[0].Shape)
 			}
-			out := make([]tensor.Shape, len(in)-1)
-			for i, x := range in[1:] {
-				out[i] = x.Shape
+			for _, x := range in[1:] {
+				outs = append(outs, x.Shape)
 			}
-			return out, err
+			return outs, err
 		},
-		DType: func(in []tensor.Spec, _ axisAttrs) ([]tensor.DType, error) {
-			return slices.Repeat([]tensor.DType{in[0].DType}, len(in)-1), nil
+		DType: func(in []tensor.Spec, _ axisAttrs, outs []tensor.DType) ([]tensor.DType, error) {
+			for range in[1:] {
+				outs = append(outs, in[0].DType)
+			}
+			return outs, nil
 		},
 		SpecFrom: afterFirst[axisAttrs],
-		View: func(in []tensor.Spec, v tensor.View, a axisAttrs) ([]tensor.View, bool) {
-			axis, _ := tensor.Axis(a.Axis, len(in[0].Shape))
-			sizes := make([]int, len(in)-1)
-			for i, x := range in[1:] {
-				sizes[i] = x.Shape[axis]
-			}
-			return pieceViews(in[0], v, axis, sizes), true
+		View: func(_ []tensor.Spec, v tensor.View, a axisAttrs, out []tensor.Operand) bool {
+			return pieceViews(v, a.Axis, out)
 		},
 		VJP: func(g *tensor.VJP[axisAttrs]) []*tensor.Array {
 			grads := make([]*tensor.Array, len(g.In))
@@ -154,16 +150,19 @@ func joined(in []tensor.Spec, axis int) (tensor.Shape, error) {
 	return out, nil
 }
 
-// pieceViews are views of pieces of those sizes along an axis.
-func pieceViews(s tensor.Spec, v tensor.View, axis int, sizes []int) []tensor.View {
-	views := make([]tensor.View, len(sizes))
-	for i, n := range sizes {
-		views[i] = v
-		if n > 0 { // an empty piece at the end would begin past the array
-			v.OffsetBytes += int64(n) * int64(v.Strides[axis]) * int64(s.DType.Size())
+// pieceViews makes the outputs views of neighbouring pieces along an axis.
+func pieceViews(v tensor.View, axis int, out []tensor.Operand) bool {
+	axis, _ = tensor.Axis(axis, len(v.Strides))
+	at := v.OffsetBytes
+	for i := range out {
+		o := &out[i]
+		o.OffsetBytes = at
+		copy(o.Strides, v.Strides)
+		if n := o.Shape[axis]; n > 0 { // an empty piece at the end would begin past the array
+			at += int64(n) * int64(v.Strides[axis]) * int64(o.DType.Size())
 		}
 	}
-	return views
+	return true
 }
 
 // Concatenate puts arrays together along an axis (nil: the flattened arrays), in their common dtype. Their shapes may
@@ -249,7 +248,7 @@ var splitOp = tensor.Declare[splitAttrs]("split")
 
 func init() {
 	splitOp.Define(tensor.Rules[splitAttrs]{
-		Shape: func(in []tensor.Spec, a splitAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a splitAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			s := in[0].Shape.Clone()
 			axis, err := tensor.Axis(a.Axis, len(s))
 			switch {
@@ -262,22 +261,22 @@ func init() {
 					a.Sections)
 			}
 			s[axis] /= a.Sections
-			out := make([]tensor.Shape, a.Sections)
-			for i := range out {
-				out[i] = s
+			for range a.Sections {
+				outs = append(outs, s)
 			}
-			return out, nil
+			return outs, nil
 		},
-		DType: func(in []tensor.Spec, a splitAttrs) ([]tensor.DType, error) {
+		DType: func(in []tensor.Spec, a splitAttrs, outs []tensor.DType) ([]tensor.DType, error) {
 			if a.Sections < 1 || a.Sections > mostSections {
 				return nil, fmt.Errorf("%d sections, want 1 to %d", a.Sections, mostSections)
 			}
-			return slices.Repeat([]tensor.DType{in[0].DType}, a.Sections), nil
+			for range a.Sections {
+				outs = append(outs, in[0].DType)
+			}
+			return outs, nil
 		},
-		View: func(in []tensor.Spec, v tensor.View, a splitAttrs) ([]tensor.View, bool) {
-			axis, _ := tensor.Axis(a.Axis, len(in[0].Shape))
-			sizes := slices.Repeat([]int{in[0].Shape[axis] / a.Sections}, a.Sections)
-			return pieceViews(in[0], v, axis, sizes), true
+		View: func(_ []tensor.Spec, v tensor.View, a splitAttrs, out []tensor.Operand) bool {
+			return pieceViews(v, a.Axis, out)
 		},
 		VJP: func(g *tensor.VJP[splitAttrs]) []*tensor.Array {
 			cots := append([]*tensor.Array(nil), g.Cot...)

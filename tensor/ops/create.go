@@ -106,15 +106,15 @@ var (
 
 func init() {
 	arange.Define(tensor.Rules[arangeAttrs]{
-		Shape: func(_ []tensor.Spec, a arangeAttrs) ([]tensor.Shape, error) {
+		Shape: func(_ []tensor.Spec, a arangeAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			n, err := arangeLen(a.Start.Float(), a.Stop.Float(), a.Step.Float())
-			return []tensor.Shape{{n}}, err
+			return append(outs, tensor.Shape{n}), err
 		},
-		DType: func(_ []tensor.Spec, a arangeAttrs) ([]tensor.DType, error) {
+		DType: func(_ []tensor.Spec, a arangeAttrs, outs []tensor.DType) ([]tensor.DType, error) {
 			if a.DType == tensor.Bool {
 				return nil, errors.New("does not make dtype bool")
 			}
-			return []tensor.DType{a.DType}, nil
+			return append(outs, a.DType), nil
 		},
 		Run: runArange,
 		VJP: func(*tensor.VJP[arangeAttrs]) []*tensor.Array { return nil },

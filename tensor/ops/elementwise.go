@@ -96,14 +96,14 @@ func (e *elementwise) define(r row) {
 	}
 	rules := tensor.Rules[tensor.None]{
 		Shape: broadcastRule,
-		DType: func(in []tensor.Spec, _ tensor.None) ([]tensor.DType, error) {
+		DType: func(in []tensor.Spec, _ tensor.None, outs []tensor.DType) ([]tensor.DType, error) {
 			d := in[0].DType
 			if to, err := e.arg(d); err != nil {
 				return nil, err
 			} else if to != d || in[len(in)-1].DType != d {
 				return nil, fmt.Errorf("BUG: operands of dtypes %v and %v", d, in[len(in)-1].DType)
 			}
-			return []tensor.DType{out(d)}, nil
+			return append(outs, out(d)), nil
 		},
 		Expr: func(_ tensor.None, in []tensor.DType) string { return r.Expr.at(in[0]) },
 		VJP:  r.VJP,
@@ -148,11 +148,13 @@ func unusable(c *tensor.Ctx, name string, in ...*tensor.Array) *tensor.Array {
 	return nil
 }
 
-func broadcastRule(in []tensor.Spec, _ tensor.None) ([]tensor.Shape, error) {
-	return broadcastSpecs(in)
+func broadcastRule(in []tensor.Spec, _ tensor.None, outs []tensor.Shape) ([]tensor.Shape, error) {
+	s, err := broadcastSpecs(in)
+	return append(outs, s), err
 }
 
-func broadcastSpecs(in []tensor.Spec) ([]tensor.Shape, error) {
+// broadcastSpecs is the common shape.
+func broadcastSpecs(in []tensor.Spec) (tensor.Shape, error) {
 	s := in[0].Shape
 	for _, x := range in[1:] {
 		var err error
@@ -160,7 +162,7 @@ func broadcastSpecs(in []tensor.Spec) ([]tensor.Shape, error) {
 			return nil, err
 		}
 	}
-	return []tensor.Shape{s}, nil
+	return s, nil
 }
 
 func diffVJP(g *tensor.VJP[tensor.None], by []diff) []*tensor.Array {

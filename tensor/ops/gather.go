@@ -27,12 +27,12 @@ var (
 
 func init() {
 	gather.Define(tensor.Rules[gatherAttrs]{
-		Shape: func(in []tensor.Spec, a gatherAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a gatherAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			s, err := gatherShape(in[0].Shape, in[1:], a)
-			return []tensor.Shape{s}, err
+			return append(outs, s), err
 		},
-		DType: func(in []tensor.Spec, _ gatherAttrs) ([]tensor.DType, error) {
-			return []tensor.DType{in[0].DType}, checkIndexDTypes(in[1:])
+		DType: func(in []tensor.Spec, _ gatherAttrs, outs []tensor.DType) ([]tensor.DType, error) {
+			return append(outs, in[0].DType), checkIndexDTypes(in[1:])
 		},
 		Run: runGather,
 		VJP: func(g *tensor.VJP[gatherAttrs]) []*tensor.Array {
@@ -98,16 +98,15 @@ func gatherShape(s tensor.Shape, index []tensor.Spec, a gatherAttrs) (tensor.Sha
 
 // gatherDims are the indices' common shape and the dimensions that are not indexed.
 func gatherDims(s tensor.Shape, index []tensor.Spec, a gatherAttrs) (common, rest tensor.Shape, err error) {
-	shapes, err := broadcastSpecs(index)
-	if err != nil {
+	if common, err = broadcastSpecs(index); err != nil {
 		return nil, nil, fmt.Errorf("indices: %w", err)
 	}
-	common = shapes[0]
-	axes, err := tensor.Axes(a.Axes.Slice(), len(s))
+	var few [8]int
+	axes, err := a.Axes.AppendAxes(few[:0], len(s))
 	if err != nil {
 		return nil, nil, err
 	}
-	rest = tensor.Shape{}
+	rest = make(tensor.Shape, 0, len(s))
 	for i, n := range s {
 		if !slices.Contains(axes, i) {
 			rest = append(rest, n)

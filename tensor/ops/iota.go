@@ -14,14 +14,16 @@ var iotaOp = tensor.Declare[shapeAttrs]("iota")
 
 func init() {
 	iotaOp.Define(tensor.Rules[shapeAttrs]{
-		Shape: func(in []tensor.Spec, a shapeAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a shapeAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			s, err := a.Shape.Shape(in)
 			if err == nil && s.Size() > math.MaxInt32 {
 				err = fmt.Errorf("shape %v has more than 2147483647 elements", s)
 			}
-			return []tensor.Shape{s}, err
+			return append(outs, s), err
 		},
-		DType:    func([]tensor.Spec, shapeAttrs) ([]tensor.DType, error) { return []tensor.DType{tensor.Int32}, nil },
+		DType: func(_ []tensor.Spec, _ shapeAttrs, outs []tensor.DType) ([]tensor.DType, error) {
+			return append(outs, tensor.Int32), nil
+		},
 		SpecFrom: func(shapeAttrs, int) int { return 0 },
 		Run: func(r *tensor.Run, _ shapeAttrs) error {
 			n := r.Out[0].Shape.Size()

@@ -23,10 +23,12 @@ var (
 func init() {
 	maskRank.Define(tensor.Rules[tensor.None]{
 		Shape: sameShape[tensor.None],
-		DType: func([]tensor.Spec, tensor.None) ([]tensor.DType, error) { return []tensor.DType{tensor.Int32}, nil },
-		Run:   runMaskRank,
-		VJP:   func(*tensor.VJP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
-		JVP:   func(*tensor.JVP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
+		DType: func(_ []tensor.Spec, _ tensor.None, outs []tensor.DType) ([]tensor.DType, error) {
+			return append(outs, tensor.Int32), nil
+		},
+		Run: runMaskRank,
+		VJP: func(*tensor.VJP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
+		JVP: func(*tensor.JVP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
 		// Ranks count within one example: the counts before the example are those of its first element.
 		VMap: func(g *tensor.VMap[tensor.None]) ([]*tensor.Array, []int) {
 			x := frontOf(g, 0, 0)
@@ -41,21 +43,18 @@ func init() {
 	})
 
 	maskLike.Define(tensor.Rules[tensor.None]{
-		Shape: func(in []tensor.Spec, _ tensor.None) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, _ tensor.None, outs []tensor.Shape) ([]tensor.Shape, error) {
 			m, s := in[0].Shape, in[1].Shape
 			if len(m) > len(s) || !slices.Equal(m, s[:len(m)]) {
 				return nil, fmt.Errorf("a mask of shape %v for an array of shape %v", m, s)
 			}
-			return []tensor.Shape{append(m.Clone(), slices.Repeat([]int{1}, len(s)-len(m))...)}, nil
+			return append(outs, append(m.Clone(), slices.Repeat([]int{1}, len(s)-len(m))...)), nil
 		},
 		DType:    sameDType[tensor.None],
 		SpecFrom: afterFirst[tensor.None],
-		View: func(in []tensor.Spec, v tensor.View, _ tensor.None) ([]tensor.View, bool) {
-			v.Strides = append(slices.Clone(v.Strides), make([]int, len(in[1].Shape)-len(in[0].Shape))...)
-			return []tensor.View{v}, true
-		},
-		VJP: func(g *tensor.VJP[tensor.None]) []*tensor.Array { return make([]*tensor.Array, len(g.In)) },
-		JVP: func(*tensor.JVP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
+		View:     tensor.SameView[tensor.None], // the further dimensions have size 1
+		VJP:      func(g *tensor.VJP[tensor.None]) []*tensor.Array { return make([]*tensor.Array, len(g.In)) },
+		JVP:      func(*tensor.JVP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
 		VMap: func(g *tensor.VMap[tensor.None]) ([]*tensor.Array, []int) {
 			return []*tensor.Array{maskLike.One(g.Ctx, tensor.None{}, frontOf(g, 0, 0), frontOf(g, 1, 0))}, []int{0}
 		},

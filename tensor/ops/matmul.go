@@ -14,16 +14,16 @@ var (
 
 func init() {
 	matmul.Define(tensor.Rules[tensor.None]{
-		Shape: func(in []tensor.Spec, _ tensor.None) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, _ tensor.None, outs []tensor.Shape) ([]tensor.Shape, error) {
 			batch, a, b, err := matrices(in[0].Shape, in[1].Shape)
-			return []tensor.Shape{append(batch, a[0], b[1])}, err
+			return append(outs, append(batch, a[0], b[1])), err
 		},
-		DType: func(in []tensor.Spec, _ tensor.None) ([]tensor.DType, error) {
+		DType: func(in []tensor.Spec, _ tensor.None, outs []tensor.DType) ([]tensor.DType, error) {
 			d := in[0].DType
 			if !d.IsInexact() || in[1].DType != d {
 				return nil, fmt.Errorf("BUG: operands %v and %v", in[0], in[1])
 			}
-			return []tensor.DType{d}, nil
+			return append(outs, d), nil
 		},
 		Run: runMatmul,
 		VJP: func(g *tensor.VJP[tensor.None]) []*tensor.Array {

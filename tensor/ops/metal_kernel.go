@@ -277,10 +277,8 @@ func init() {
 	})
 }
 
-func kernelShapes(in []tensor.Spec, a kernelAttrs) ([]tensor.Shape, error) {
-	dims := a.shapes.Slice()
-	out := make([]tensor.Shape, len(dims))
-	for i, d := range dims {
+func kernelShapes(in []tensor.Spec, a kernelAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
+	for i, d := range a.shapes.Slice() {
 		var n []int
 		var err error
 		if a.funcs != nil && a.funcs.shapes[i] != nil {
@@ -291,18 +289,17 @@ func kernelShapes(in []tensor.Spec, a kernelAttrs) ([]tensor.Shape, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: output_shapes[%d]: %w", a.decl.Value().name, i, err)
 		}
-		out[i] = n
+		outs = append(outs, n)
 	}
-	return out, nil
+	return outs, nil
 }
 
-func kernelDTypes(_ []tensor.Spec, a kernelAttrs) ([]tensor.DType, error) {
-	codes := a.dtypes.Slice()
-	out := make([]tensor.DType, len(codes))
-	for i, c := range codes {
-		out[i] = tensor.DType(c)
+func kernelDTypes(_ []tensor.Spec, a kernelAttrs, outs []tensor.DType) ([]tensor.DType, error) {
+	var some [8]int
+	for _, code := range a.dtypes.Append(some[:0]) {
+		outs = append(outs, tensor.DType(code))
 	}
-	return out, nil
+	return outs, nil
 }
 
 // kernelFixed says whether grid or an output's shape is all numbers: a call at other input shapes is then another call.

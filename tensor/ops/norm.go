@@ -30,7 +30,7 @@ func init() {
 
 func normRules(op *tensor.Op[normAttrs], rms bool) tensor.Rules[normAttrs] {
 	return tensor.Rules[normAttrs]{
-		Shape: func(in []tensor.Spec, a normAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a normAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			s := in[0].Shape
 			if len(s) == 0 {
 				return nil, errors.New("x is a scalar, it needs 1 dimension or more")
@@ -41,16 +41,16 @@ func normRules(op *tensor.Op[normAttrs], rms bool) tensor.Rules[normAttrs] {
 						s[len(s)-1], s)
 				}
 			}
-			return []tensor.Shape{s}, nil
+			return append(outs, s), nil
 		},
-		DType: func(in []tensor.Spec, _ normAttrs) ([]tensor.DType, error) {
+		DType: func(in []tensor.Spec, _ normAttrs, outs []tensor.DType) ([]tensor.DType, error) {
 			d := in[0].DType
 			for _, x := range in {
 				if !d.IsFloat() || x.DType != d {
 					return nil, fmt.Errorf("BUG: operands %v and %v", in[0], x)
 				}
 			}
-			return []tensor.DType{d}, nil
+			return append(outs, d), nil
 		},
 		Run: func(r *tensor.Run, a normAttrs) error { return runNorm(r, a, rms) },
 		VJP: func(g *tensor.VJP[normAttrs]) []*tensor.Array { return normVJP(g, rms) },
@@ -92,12 +92,9 @@ func runNorm(r *tensor.Run, a normAttrs, rms bool) error {
 	if out.Shape.Size() == 0 {
 		return nil
 	}
-	in := make([]tensor.Operand, len(r.In))
-	for i := range in {
-		var err error
-		if in[i], err = r.Contiguous(i); err != nil {
-			return err
-		}
+	in, err := r.AllContiguous(len(r.In))
+	if err != nil {
+		return err
 	}
 	n := out.Shape[len(out.Shape)-1]
 	rows := out.Shape.Size() / n
@@ -117,7 +114,7 @@ func runNorm(r *tensor.Run, a normAttrs, rms bool) error {
 	if acc == tensor.Float64 {
 		eps = tensor.Const(a.Eps.Float())
 	}
-	args := []tensor.Arg{in[0].Arg(), out.Arg(), tensor.Const(uint32(n)), eps}
+	args := append(make([]tensor.Arg, 0, 6), in[0].Arg(), out.Arg(), tensor.Const(uint32(n)), eps)
 	for _, x := range in[1:] {
 		args = append(args, x.Arg())
 	}

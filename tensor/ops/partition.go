@@ -17,7 +17,7 @@ var (
 )
 
 func init() {
-	shape := func(in []tensor.Spec, a partitionAttrs) ([]tensor.Shape, error) {
+	shape := func(in []tensor.Spec, a partitionAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 		s := in[0].Shape
 		if len(s) == 0 {
 			return nil, errors.New("a scalar has no axis to partition along")
@@ -26,7 +26,7 @@ func init() {
 			return nil, fmt.Errorf("kth is %d, out of range for the %d elements along the axis of shape %v",
 				a.Kth, n, s)
 		}
-		return []tensor.Shape{s}, nil
+		return append(outs, s), nil
 	}
 	partition.Define(tensor.Rules[partitionAttrs]{
 		Shape: shape,
@@ -55,8 +55,8 @@ func init() {
 	})
 	argPartition.Define(tensor.Rules[partitionAttrs]{
 		Shape: shape,
-		DType: func([]tensor.Spec, partitionAttrs) ([]tensor.DType, error) {
-			return []tensor.DType{tensor.Uint32}, nil
+		DType: func(_ []tensor.Spec, _ partitionAttrs, outs []tensor.DType) ([]tensor.DType, error) {
+			return append(outs, tensor.Uint32), nil
 		},
 		Run: func(r *tensor.Run, _ partitionAttrs) error { return runArgSort(r, tensor.None{}) },
 		VJP: func(*tensor.VJP[partitionAttrs]) []*tensor.Array { return []*tensor.Array{nil} },

@@ -27,21 +27,21 @@ var (
 )
 
 func init() {
-	dtype := func(in []tensor.Spec, _ productAttrs) ([]tensor.DType, error) {
+	dtype := func(in []tensor.Spec, _ productAttrs, outs []tensor.DType) ([]tensor.DType, error) {
 		d := in[0].DType
 		if !d.IsFloat() || in[2].DType != d || in[3].DType != d {
 			return nil, fmt.Errorf("BUG: operands %v, %v, %v", in[0], in[2], in[3])
 		}
-		return []tensor.DType{d}, checkIndexDTypes(in[4:])
+		return append(outs, d), checkIndexDTypes(in[4:])
 	}
 	quantizedMatmul.Define(tensor.Rules[productAttrs]{
-		Shape: func(in []tensor.Spec, a productAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a productAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			cols, err := a.columns(in)
 			if err != nil {
 				return nil, err
 			}
 			s := in[0].Shape
-			return []tensor.Shape{append(s[:len(s)-1].Clone(), cols)}, nil
+			return append(outs, append(s[:len(s)-1].Clone(), cols)), nil
 		},
 		DType: dtype,
 		Run:   runQuantizedMatmul,
@@ -50,7 +50,7 @@ func init() {
 		VMap:  quantizedMatmulVMap,
 	})
 	gatherQMM.Define(tensor.Rules[productAttrs]{
-		Shape: func(in []tensor.Spec, a productAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a productAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			x := in[0].Shape
 			if len(x) < 2 {
 				return nil, fmt.Errorf("x has shape %v, it needs 2 dimensions or more", x)
@@ -63,7 +63,7 @@ func init() {
 			if err != nil {
 				return nil, fmt.Errorf("lhs_indices and rhs_indices: %w", err)
 			}
-			return []tensor.Shape{append(batch, x[len(x)-2], cols)}, nil
+			return append(outs, append(batch, x[len(x)-2], cols)), nil
 		},
 		DType: dtype,
 		SpecFrom: func(a productAttrs, n int) int {
@@ -159,12 +159,9 @@ func runProduct(r *tensor.Run, a productAttrs, rows, batch int, at *places) erro
 	if out.Shape.Size() == 0 {
 		return nil
 	}
-	in := make([]tensor.Operand, 4)
-	for i := range in {
-		var err error
-		if in[i], err = r.Contiguous(i); err != nil {
-			return err
-		}
+	in, err := r.AllContiguous(4)
+	if err != nil {
+		return err
 	}
 	depth := in[0].Shape[len(in[0].Shape)-1]
 	if depth == 0 {
@@ -196,9 +193,10 @@ func runProduct(r *tensor.Run, a productAttrs, rows, batch int, at *places) erro
 		params = binary.LittleEndian.AppendUint32(params, uint32(v))
 	}
 	params = binary.LittleEndian.AppendUint64(params, uint64(perMatrix))
-	args := []tensor.Arg{in[0].Arg(), in[1].Arg(), in[2].Arg(), in[3].Arg(), out.Arg(), tensor.Const(params)}
+	args := append(make([]tensor.Arg, 0, 12), in[0].Arg(), in[1].Arg(), in[2].Arg(), in[3].Arg(), out.Arg(),
+		tensor.Const(params))
 	if at != nil {
-		args = append(args, at.args...)
+		args = append(args, at.args[:at.n]...)
 	}
 	grid, group := tiles(rows, cols, v.tile, batch)
 	if v.dots {
@@ -226,7 +224,10 @@ func runGatherQMM(r *tensor.Run, a productAttrs) error {
 }
 
 // places are the arguments that say which matrices a gathered product multiplies.
-type places struct{ args []tensor.Arg }
+type places struct {
+	args [5]tensor.Arg
+	n    int
+}
 
 // newPlaces are the places of a batch, in matrices of x of that many elements and in packed ones.
 func newPlaces(r *tensor.Run, a productAttrs, batch tensor.Shape, ofX, packed, elements int) (*places, error) {
@@ -252,9 +253,10 @@ func newPlaces(r *tensor.Run, a productAttrs, batch tensor.Shape, ofX, packed, e
 	for _, n := range [...]int{ofX, packed, elements, len(sizes)} {
 		params = binary.LittleEndian.AppendUint64(params, uint64(n))
 	}
-	args := []tensor.Arg{tensor.Const(params), tensor.Const(steps), bad.Arg(), rhs.Arg()}
+	at := &places{n: 4}
+	at.args = [5]tensor.Arg{tensor.Const(params), tensor.Const(steps), bad.Arg(), rhs.Arg()}
 	if !a.InOrder {
-		args = append(args, lhs.Arg())
+		at.args[4], at.n = lhs.Arg(), 5
 	}
 	c, op := &tensor.Ctx{Where: r.Where()}, r.Op()
 	r.Check(bad, func(b []byte) error {
@@ -266,7 +268,7 @@ func newPlaces(r *tensor.Run, a productAttrs, batch tensor.Shape, ofX, packed, e
 		}
 		return nil
 	})
-	return &places{args}, nil
+	return at, nil
 }
 
 // product checks and converts the operands that both ops take.

@@ -85,7 +85,7 @@ var (
 
 func init() {
 	quantize.Define(tensor.Rules[quantAttrs]{
-		Shape: func(in []tensor.Spec, a quantAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a quantAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			s := in[0].Shape
 			if len(s) < 2 {
 				return nil, fmt.Errorf("an array of shape %v is no matrix: it needs 2 dimensions or more", s)
@@ -96,14 +96,14 @@ func init() {
 			}
 			groups := s[last] / a.Group
 			per := append(s[:last].Clone(), groups)
-			return []tensor.Shape{append(s[:last].Clone(), groups*a.words()), per, per}, nil
+			return append(outs, append(s[:last].Clone(), groups*a.words()), per, per), nil
 		},
-		DType: func(in []tensor.Spec, _ quantAttrs) ([]tensor.DType, error) {
+		DType: func(in []tensor.Spec, _ quantAttrs, outs []tensor.DType) ([]tensor.DType, error) {
 			d := in[0].DType
 			if !d.IsFloat() {
 				return nil, fmt.Errorf("does not take dtype %v, want a real floating-point one", d)
 			}
-			return []tensor.DType{tensor.Uint32, d, d}, nil
+			return append(outs, tensor.Uint32, d, d), nil
 		},
 		Run: runQuantize,
 		VJP: func(*tensor.VJP[quantAttrs]) []*tensor.Array { return []*tensor.Array{nil} },
@@ -113,18 +113,18 @@ func init() {
 		},
 	})
 	dequantize.Define(tensor.Rules[dequantAttrs]{
-		Shape: func(in []tensor.Spec, a dequantAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a dequantAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			cols, err := a.checkPacked(in[0], in[1], in[2])
 			if err != nil {
 				return nil, err
 			}
-			return []tensor.Shape{append(in[0].Shape[:len(in[0].Shape)-1].Clone(), cols)}, nil
+			return append(outs, append(in[0].Shape[:len(in[0].Shape)-1].Clone(), cols)), nil
 		},
-		DType: func(in []tensor.Spec, a dequantAttrs) ([]tensor.DType, error) {
+		DType: func(in []tensor.Spec, a dequantAttrs, outs []tensor.DType) ([]tensor.DType, error) {
 			if in[1].DType != in[2].DType || !in[1].DType.IsFloat() || !a.Out.IsFloat() {
 				return nil, fmt.Errorf("BUG: scales %v, biases %v to %v", in[1], in[2], a.Out)
 			}
-			return []tensor.DType{a.Out}, nil
+			return append(outs, a.Out), nil
 		},
 		Run: runDequantize,
 		VJP: func(g *tensor.VJP[dequantAttrs]) []*tensor.Array {

@@ -26,7 +26,7 @@ var bitsDTypes = map[int]tensor.DType{1: tensor.Uint8, 2: tensor.Uint16, 4: tens
 
 func init() {
 	randomBitsOp.Define(tensor.Rules[bitsAttrs]{
-		Shape: func(in []tensor.Spec, a bitsAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a bitsAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			per, err := a.shape.Shape(in)
 			if err != nil {
 				return nil, err
@@ -35,9 +35,9 @@ func init() {
 			if len(k) == 0 || k[len(k)-1] != 2 {
 				return nil, fmt.Errorf("key has shape %v, want (2,)", k)
 			}
-			return []tensor.Shape{append(k[:len(k)-1].Clone(), per...)}, nil
+			return append(outs, append(k[:len(k)-1].Clone(), per...)), nil
 		},
-		DType: func(in []tensor.Spec, a bitsAttrs) ([]tensor.DType, error) {
+		DType: func(in []tensor.Spec, a bitsAttrs, outs []tensor.DType) ([]tensor.DType, error) {
 			d, ok := bitsDTypes[a.width]
 			if !ok {
 				return nil, fmt.Errorf("width is %d, want 1, 2 or 4 bytes", a.width)
@@ -45,7 +45,7 @@ func init() {
 			if in[0].DType != tensor.Uint32 {
 				return nil, fmt.Errorf("key has dtype %v, want uint32", in[0].DType)
 			}
-			return []tensor.DType{d}, nil
+			return append(outs, d), nil
 		},
 		SpecFrom: func(bitsAttrs, int) int { return 1 },
 		Run:      runRandomBits,

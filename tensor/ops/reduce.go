@@ -34,15 +34,15 @@ func defineReduction(op *tensor.Op[reduceAttrs], r reduction) {
 		out = func(d tensor.DType) tensor.DType { return d }
 	}
 	op.Define(tensor.Rules[reduceAttrs]{
-		Shape: func(in []tensor.Spec, a reduceAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a reduceAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			s, err := reducedShape(in[0].Shape, a, r.NonEmpty)
-			return []tensor.Shape{s}, err
+			return append(outs, s), err
 		},
-		DType: func(in []tensor.Spec, _ reduceAttrs) ([]tensor.DType, error) {
-			return []tensor.DType{out(in[0].DType)}, nil
+		DType: func(in []tensor.Spec, _ reduceAttrs, outs []tensor.DType) ([]tensor.DType, error) {
+			return append(outs, out(in[0].DType)), nil
 		},
 		Reduce: func(a reduceAttrs, in []tensor.Spec) ([]int, kernelgen.Reducer, error) {
-			axes, err := tensor.Axes(a.Axes.Slice(), len(in[0].Shape))
+			axes, err := a.Axes.AppendAxes(nil, len(in[0].Shape))
 			return axes, r.Reducer(in[0].DType, out(in[0].DType)), err
 		},
 		VJP: func(g *tensor.VJP[reduceAttrs]) []*tensor.Array {
@@ -66,11 +66,16 @@ func defineReduction(op *tensor.Op[reduceAttrs], r reduction) {
 }
 
 func reducedShape(s tensor.Shape, a reduceAttrs, nonEmpty bool) (tensor.Shape, error) {
-	axes, err := tensor.Axes(a.Axes.Slice(), len(s))
+	var few [8]int
+	axes, err := a.Axes.AppendAxes(few[:0], len(s))
 	if err != nil {
 		return nil, err
 	}
-	out := tensor.Shape{}
+	rank := len(s)
+	if !a.Keep {
+		rank -= len(axes)
+	}
+	out := make(tensor.Shape, 0, rank)
 	for i, n := range s {
 		if !slices.Contains(axes, i) {
 			out = append(out, n)

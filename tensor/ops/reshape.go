@@ -18,15 +18,14 @@ var (
 
 func init() {
 	reshape.Define(tensor.Rules[shapeAttrs]{
-		Shape: func(in []tensor.Spec, a shapeAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a shapeAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			s, err := reshaped(in, a)
-			return []tensor.Shape{s}, err
+			return append(outs, s), err
 		},
 		DType:    sameDType[shapeAttrs],
 		SpecFrom: afterFirst[shapeAttrs],
-		View: func(in []tensor.Spec, v tensor.View, a shapeAttrs) ([]tensor.View, bool) {
-			to, _ := reshaped(in, a)
-			return reshapeView(in[0].Shape, to, v)
+		View: func(in []tensor.Spec, v tensor.View, _ shapeAttrs, out []tensor.Operand) bool {
+			return reshapeView(in[0].Shape, v.Strides, &out[0])
 		},
 		VJP: func(g *tensor.VJP[shapeAttrs]) []*tensor.Array {
 			grads := make([]*tensor.Array, len(g.In))
@@ -52,14 +51,13 @@ func init() {
 	})
 
 	flatten.Define(tensor.Rules[flattenAttrs]{
-		Shape: func(in []tensor.Spec, a flattenAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a flattenAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			s, err := flattened(in[0].Shape, a)
-			return []tensor.Shape{s}, err
+			return append(outs, s), err
 		},
 		DType: sameDType[flattenAttrs],
-		View: func(in []tensor.Spec, v tensor.View, a flattenAttrs) ([]tensor.View, bool) {
-			to, _ := flattened(in[0].Shape, a)
-			return reshapeView(in[0].Shape, to, v)
+		View: func(in []tensor.Spec, v tensor.View, _ flattenAttrs, out []tensor.Operand) bool {
+			return reshapeView(in[0].Shape, v.Strides, &out[0])
 		},
 		VJP: func(g *tensor.VJP[flattenAttrs]) []*tensor.Array {
 			if g.Cot[0] == nil {
@@ -156,18 +154,18 @@ func flattenRange(a flattenAttrs, rank int) (start, end int, err error) {
 
 // reshapeView finds strides for the new shape over the same bytes. It works by runs of dimensions whose sizes have
 // equal products: the old ones of a run must lie behind one another for the new ones to divide them.
-func reshapeView(from, to tensor.Shape, v tensor.View) ([]tensor.View, bool) {
+func reshapeView(from tensor.Shape, fromStrides []int, out *tensor.Operand) bool {
+	to, strides := out.Shape, out.Strides
 	if slices.Contains(from, 0) {
-		v.Strides = to.Strides()
-		return []tensor.View{v}, true
+		return true // there is nothing to find
 	}
-	var old, oldStrides []int
+	var some [16]int
+	old, oldStrides := some[:0:8], some[8:8]
 	for i, n := range from {
 		if n != 1 {
-			old, oldStrides = append(old, n), append(oldStrides, v.Strides[i])
+			old, oldStrides = append(old, n), append(oldStrides, fromStrides[i])
 		}
 	}
-	strides := make([]int, len(to))
 	i, j := 0, 0
 	for i < len(old) {
 		first := i
@@ -184,7 +182,7 @@ func reshapeView(from, to tensor.Shape, v tensor.View) ([]tensor.View, bool) {
 		}
 		for k := first; k < i; k++ {
 			if oldStrides[k] != old[k+1]*oldStrides[k+1] {
-				return nil, false
+				return false
 			}
 		}
 		st := oldStrides[i]
@@ -197,8 +195,7 @@ func reshapeView(from, to tensor.Shape, v tensor.View) ([]tensor.View, bool) {
 	for ; j < len(to); j++ { // ones at the end
 		strides[j] = 1
 	}
-	v.Strides = strides
-	return []tensor.View{v}, true
+	return true
 }
 
 // Reshape is a with that shape, its elements in row-major order. One size may be -1: it is inferred. Bytes are

@@ -29,9 +29,9 @@ var (
 
 func init() {
 	rope.Define(tensor.Rules[ropeAttrs]{
-		Shape: func(in []tensor.Spec, a ropeAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a ropeAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			s := in[0].Shape
-			return []tensor.Shape{s}, checkRope(in, a)
+			return append(outs, s), checkRope(in, a)
 		},
 		DType: sameDType[ropeAttrs],
 		Run:   runRope,

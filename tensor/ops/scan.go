@@ -104,23 +104,23 @@ func logAddText(d tensor.DType) string {
 }`, "ACC", d.MSL())
 }
 
-func sameAttrsShape(in []tensor.Spec, a scanAttrs) ([]tensor.Shape, error) {
+func sameAttrsShape(in []tensor.Spec, a scanAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 	_, err := tensor.Axis(a.Axis, len(in[0].Shape))
 	if err == nil && len(in) > 1 && !in[0].Shape.Equal(in[1].Shape) {
 		err = fmt.Errorf("BUG: operands of shapes %v and %v", in[0].Shape, in[1].Shape)
 	}
-	return []tensor.Shape{in[0].Shape}, err
+	return append(outs, in[0].Shape), err
 }
 
 func scanRules(op *tensor.Op[scanAttrs], s scanner) tensor.Rules[scanAttrs] {
 	return tensor.Rules[scanAttrs]{
 		Shape: sameAttrsShape,
-		DType: func(in []tensor.Spec, _ scanAttrs) ([]tensor.DType, error) {
+		DType: func(in []tensor.Spec, _ scanAttrs, outs []tensor.DType) ([]tensor.DType, error) {
 			var err error
 			if s.refuse != nil {
 				err = s.refuse(in[0].DType)
 			}
-			return []tensor.DType{in[0].DType}, err
+			return append(outs, in[0].DType), err
 		},
 		Run: func(r *tensor.Run, a scanAttrs) error { return runScan(r, a, s) },
 		VJP: func(g *tensor.VJP[scanAttrs]) []*tensor.Array {

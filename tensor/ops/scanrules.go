@@ -116,12 +116,12 @@ func shift(c *tensor.Ctx, x *tensor.Array, a scanAttrs, repeat bool) *tensor.Arr
 func linearScanRules() tensor.Rules[scanAttrs] {
 	return tensor.Rules[scanAttrs]{
 		Shape: sameAttrsShape,
-		DType: func(in []tensor.Spec, _ scanAttrs) ([]tensor.DType, error) {
+		DType: func(in []tensor.Spec, _ scanAttrs, outs []tensor.DType) ([]tensor.DType, error) {
 			d := in[0].DType
 			if !d.IsInexact() || in[1].DType != d {
 				return nil, fmt.Errorf("BUG: operands %v and %v", in[0], in[1])
 			}
-			return []tensor.DType{d}, nil
+			return append(outs, d), nil
 		},
 		Run: runLinearScan,
 		VJP: func(g *tensor.VJP[scanAttrs]) []*tensor.Array {

@@ -45,14 +45,14 @@ var (
 
 func init() {
 	scatter.Define(tensor.Rules[scatterAttrs]{
-		Shape: func(in []tensor.Spec, a scatterAttrs) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, a scatterAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			s, err := gatherShape(in[0].Shape, in[2:], a.gatherAttrs)
 			if err == nil && !s.Equal(in[1].Shape) {
 				err = fmt.Errorf("updates have shape %v, want %v", in[1].Shape, s)
 			}
-			return []tensor.Shape{in[0].Shape}, err
+			return append(outs, in[0].Shape), err
 		},
-		DType: func(in []tensor.Spec, a scatterAttrs) ([]tensor.DType, error) {
+		DType: func(in []tensor.Spec, a scatterAttrs, outs []tensor.DType) ([]tensor.DType, error) {
 			d := in[0].DType
 			if in[1].DType != d {
 				return nil, fmt.Errorf("BUG: operands %v and %v", in[0], in[1])
@@ -60,7 +60,7 @@ func init() {
 			if d == tensor.Bool && a.Mode == scatterDivide {
 				return nil, errors.New("dtype bool cannot be divided")
 			}
-			return []tensor.DType{d}, checkIndexDTypes(in[2:])
+			return append(outs, d), checkIndexDTypes(in[2:])
 		},
 		Updates: 1,
 		Run:     runScatter,

@@ -16,15 +16,17 @@ var size = tensor.Declare[sizeAttrs]("number_of_elements")
 
 func init() {
 	size.Define(tensor.Rules[sizeAttrs]{
-		Shape: func(in []tensor.Spec, a sizeAttrs) ([]tensor.Shape, error) {
-			_, err := tensor.Axes(a.Axes.Slice(), len(in[0].Shape))
-			return []tensor.Shape{{}}, err
+		Shape: func(in []tensor.Spec, a sizeAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
+			_, err := a.Axes.AppendAxes(nil, len(in[0].Shape))
+			return append(outs, tensor.Shape{}), err
 		},
-		DType:    func(_ []tensor.Spec, a sizeAttrs) ([]tensor.DType, error) { return []tensor.DType{a.DType}, nil },
+		DType: func(_ []tensor.Spec, a sizeAttrs, outs []tensor.DType) ([]tensor.DType, error) {
+			return append(outs, a.DType), nil
+		},
 		SpecFrom: func(sizeAttrs, int) int { return 0 },
 		Host: func(h *tensor.HostCall, a sizeAttrs) error {
 			shape := h.In[0].Shape
-			axes, err := tensor.Axes(a.Axes.Slice(), len(shape))
+			axes, err := a.Axes.AppendAxes(nil, len(shape))
 			if err != nil {
 				return err
 			}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/mlxlua/mlxlua/tensor"
 )
@@ -56,14 +57,17 @@ func packParts(parts []Part) sliceAttrs {
 	return sliceAttrs{tensor.MakeInts(v)}
 }
 
-func (a sliceAttrs) parts() []Part {
-	v := a.Parts.Slice()
-	parts := make([]Part, 0, len(v)/4)
-	for ; len(v) >= 4; v = v[4:] {
-		parts = append(parts, Part{kind: v[0], start: v[1], stop: v[2], step: v[3]})
+// parts appends the parts to out.
+func (a sliceAttrs) parts(out []Part) []Part {
+	var some [4 * someParts]int
+	for v := a.Parts.Append(some[:0]); len(v) >= 4; v = v[4:] {
+		out = append(out, Part{kind: v[0], start: v[1], stop: v[2], step: v[3]})
 	}
-	return parts
+	return out
 }
+
+// someParts are as many parts as most indices have at most.
+const someParts = 4
 
 // resolve gives the first index and the number of indices along a dimension of size n.
 func (p Part) resolve(n int) (start, count int, err error) {
@@ -109,35 +113,35 @@ func (p Part) resolve(n int) (start, count int, err error) {
 	return start, count, nil
 }
 
-// region is the part of an array that a slice names.
-func region(s tensor.Shape, a sliceAttrs) (starts []int, shape tensor.Shape, err error) {
-	parts := a.parts()
+// region is the shape of the part of an array that a slice names.
+func region(s tensor.Shape, a sliceAttrs) (shape tensor.Shape, err error) {
+	var some [someParts]Part
+	parts := a.parts(some[:0])
 	if len(parts) > len(s) {
-		return nil, nil, fmt.Errorf("%s for an array with %s", indexCount(len(parts)), tensor.Count(len(s), "dimension"))
+		return nil, fmt.Errorf("%s for an array with %s", indexCount(len(parts)), tensor.Count(len(s), "dimension"))
 	}
-	starts, shape = make([]int, len(s)), s.Clone()
+	shape = s.Clone()
 	for i, p := range parts {
-		if starts[i], shape[i], err = p.resolve(s[i]); err != nil {
-			return nil, nil, fmt.Errorf("axis %d of shape %v: %w", i, s, err)
+		if _, shape[i], err = p.resolve(s[i]); err != nil {
+			return nil, fmt.Errorf("axis %d of shape %v: %w", i, s, err)
 		}
 	}
-	return starts, shape, nil
+	return shape, nil
 }
 
-// regionView is the view of a region.
-func regionView(spec tensor.Spec, v tensor.View, a sliceAttrs) (tensor.Shape, tensor.View) {
-	starts, shape, _ := region(spec.Shape, a)
-	strides := append([]int(nil), v.Strides...)
-	if shape.Size() > 0 {
-		for i, p := range a.parts() {
-			v.OffsetBytes += int64(starts[i]) * int64(strides[i]) * int64(spec.DType.Size())
-			if shape[i] > 1 { // the stride of one element does not matter, and step may be huge
-				strides[i] *= p.step
-			}
+// regionView makes a view of a whole array of shape s that of a region, whose shape it has already.
+func regionView(s tensor.Shape, a sliceAttrs, v *tensor.Operand) {
+	if v.Shape.Size() == 0 {
+		return
+	}
+	var some [someParts]Part
+	for i, p := range a.parts(some[:0]) {
+		start, _, _ := p.resolve(s[i])
+		v.OffsetBytes += int64(start) * int64(v.Strides[i]) * int64(v.DType.Size())
+		if v.Shape[i] > 1 { // the stride of one element does not matter, and step may be huge
+			v.Strides[i] *= p.step
 		}
 	}
-	v.Strides = strides
-	return shape, v
 }
 
 var (
@@ -147,14 +151,15 @@ var (
 
 func init() {
 	slice.Define(tensor.Rules[sliceAttrs]{
-		Shape: func(in []tensor.Spec, a sliceAttrs) ([]tensor.Shape, error) {
-			_, s, err := region(in[0].Shape, a)
-			return []tensor.Shape{s}, err
+		Shape: func(in []tensor.Spec, a sliceAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
+			s, err := region(in[0].Shape, a)
+			return append(outs, s), err
 		},
 		DType: sameDType[sliceAttrs],
-		View: func(in []tensor.Spec, v tensor.View, a sliceAttrs) ([]tensor.View, bool) {
-			_, v = regionView(in[0], v, a)
-			return []tensor.View{v}, true
+		View: func(in []tensor.Spec, v tensor.View, a sliceAttrs, out []tensor.Operand) bool {
+			copy(out[0].Strides, v.Strides)
+			regionView(in[0].Shape, a, &out[0])
+			return true
 		},
 		VJP: func(g *tensor.VJP[sliceAttrs]) []*tensor.Array {
 			if g.Cot[0] == nil {
@@ -175,24 +180,26 @@ func init() {
 	})
 
 	sliceUpdate.Define(tensor.Rules[sliceAttrs]{
-		Shape: func(in []tensor.Spec, a sliceAttrs) ([]tensor.Shape, error) {
-			_, s, err := region(in[0].Shape, a)
+		Shape: func(in []tensor.Spec, a sliceAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
+			s, err := region(in[0].Shape, a)
 			if err != nil {
 				return nil, err
 			}
-			return []tensor.Shape{in[0].Shape}, checkBroadcast(in[1].Shape, s)
+			return append(outs, in[0].Shape), checkBroadcast(in[1].Shape, s)
 		},
-		DType: func(in []tensor.Spec, _ sliceAttrs) ([]tensor.DType, error) {
+		DType: func(in []tensor.Spec, _ sliceAttrs, outs []tensor.DType) ([]tensor.DType, error) {
 			if in[0].DType != in[1].DType {
 				return nil, fmt.Errorf("BUG: operands %v and %v", in[0], in[1])
 			}
-			return []tensor.DType{in[0].DType}, nil
+			return append(outs, in[0].DType), nil
 		},
 		Updates: 1,
 		Run: func(r *tensor.Run, a sliceAttrs) error {
 			out, update := r.Out[0], r.In[1]
 			to := out
-			to.Shape, to.View = regionView(out.Spec, out.View, a)
+			to.Shape, _ = region(out.Shape, a)
+			to.Strides = slices.Clone(out.Strides)
+			regionView(out.Shape, a, &to)
 			if to.Shape.Size() == 0 {
 				return nil
 			}
@@ -240,7 +247,7 @@ func init() {
 }
 
 // batchParts is the slice of a batch whose batch axis is first.
-func batchParts(a sliceAttrs) sliceAttrs { return packParts(append([]Part{Whole()}, a.parts()...)) }
+func batchParts(a sliceAttrs) sliceAttrs { return packParts(a.parts([]Part{Whole()})) }
 
 // expandParts gives one At or Span for each leading dimension of an array of that rank, the dimensions that At
 // drops, and the new dimensions' positions in the result.

@@ -19,11 +19,11 @@ var (
 
 func init() {
 	softmax.Define(tensor.Rules[tensor.None]{
-		Shape: func(in []tensor.Spec, _ tensor.None) ([]tensor.Shape, error) {
+		Shape: func(in []tensor.Spec, _ tensor.None, outs []tensor.Shape) ([]tensor.Shape, error) {
 			if len(in[0].Shape) == 0 {
 				return nil, errors.New("BUG: a scalar has no rows")
 			}
-			return []tensor.Shape{in[0].Shape}, nil
+			return append(outs, in[0].Shape), nil
 		},
 		DType: sameDType[tensor.None],
 		Run:   runSoftmax,

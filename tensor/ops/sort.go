@@ -19,11 +19,11 @@ var (
 )
 
 func init() {
-	shape := func(in []tensor.Spec, _ tensor.None) ([]tensor.Shape, error) {
+	shape := func(in []tensor.Spec, _ tensor.None, outs []tensor.Shape) ([]tensor.Shape, error) {
 		if len(in[0].Shape) == 0 {
 			return nil, errors.New("a scalar has no axis to sort along")
 		}
-		return []tensor.Shape{in[0].Shape}, nil
+		return append(outs, in[0].Shape), nil
 	}
 	sortOp.Define(tensor.Rules[tensor.None]{
 		Shape: shape,
@@ -52,10 +52,12 @@ func init() {
 	})
 	argSort.Define(tensor.Rules[tensor.None]{
 		Shape: shape,
-		DType: func([]tensor.Spec, tensor.None) ([]tensor.DType, error) { return []tensor.DType{tensor.Uint32}, nil },
-		Run:   runArgSort,
-		VJP:   func(*tensor.VJP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
-		JVP:   func(*tensor.JVP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
+		DType: func(_ []tensor.Spec, _ tensor.None, outs []tensor.DType) ([]tensor.DType, error) {
+			return append(outs, tensor.Uint32), nil
+		},
+		Run: runArgSort,
+		VJP: func(*tensor.VJP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
+		JVP: func(*tensor.JVP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
 		VMap: func(g *tensor.VMap[tensor.None]) ([]*tensor.Array, []int) {
 			return []*tensor.Array{argSort.One(g.Ctx, tensor.None{}, frontOf(g, 0, 0))}, []int{0}
 		},

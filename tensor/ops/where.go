@@ -15,11 +15,11 @@ var (
 func init() {
 	where.Define(tensor.Rules[tensor.None]{
 		Shape: broadcastRule,
-		DType: func(in []tensor.Spec, _ tensor.None) ([]tensor.DType, error) {
+		DType: func(in []tensor.Spec, _ tensor.None, outs []tensor.DType) ([]tensor.DType, error) {
 			if in[0].DType != tensor.Bool || in[1].DType != in[2].DType {
 				return nil, fmt.Errorf("BUG: operands %v, %v, %v", in[0], in[1], in[2])
 			}
-			return []tensor.DType{in[1].DType}, nil
+			return append(outs, in[1].DType), nil
 		},
 		Expr: func(tensor.None, []tensor.DType) string { return "$0 ? $1 : $2" },
 		VJP: func(g *tensor.VJP[tensor.None]) []*tensor.Array {
@@ -54,8 +54,10 @@ func init() {
 
 	asType.Define(tensor.Rules[tensor.DType]{
 		Shape: sameShape[tensor.DType],
-		DType: func(_ []tensor.Spec, to tensor.DType) ([]tensor.DType, error) { return []tensor.DType{to}, nil },
-		Expr:  func(to tensor.DType, in []tensor.DType) string { return conversion(in[0], to) },
+		DType: func(_ []tensor.Spec, to tensor.DType, outs []tensor.DType) ([]tensor.DType, error) {
+			return append(outs, to), nil
+		},
+		Expr: func(to tensor.DType, in []tensor.DType) string { return conversion(in[0], to) },
 		VJP: func(g *tensor.VJP[tensor.DType]) []*tensor.Array {
 			if g.Cot[0] == nil {
 				return []*tensor.Array{nil}
@@ -73,11 +75,9 @@ func init() {
 	stopGradient.Define(tensor.Rules[tensor.None]{
 		Shape: sameShape[tensor.None],
 		DType: sameDType[tensor.None],
-		View: func(_ []tensor.Spec, v tensor.View, _ tensor.None) ([]tensor.View, bool) {
-			return []tensor.View{v}, true
-		},
-		VJP: func(*tensor.VJP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
-		JVP: func(*tensor.JVP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
+		View:  tensor.SameView[tensor.None],
+		VJP:   func(*tensor.VJP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
+		JVP:   func(*tensor.JVP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
 		VMap: func(g *tensor.VMap[tensor.None]) ([]*tensor.Array, []int) {
 			return []*tensor.Array{StopGradient(g.In[0], g.Ctx)}, g.Axes
 		},
@@ -102,13 +102,13 @@ func conversion(from, to tensor.DType) string {
 }
 
 // sameShape is the rule of an op whose output has input 0's shape.
-func sameShape[A any](in []tensor.Spec, _ A) ([]tensor.Shape, error) {
-	return []tensor.Shape{in[0].Shape}, nil
+func sameShape[A any](in []tensor.Spec, _ A, outs []tensor.Shape) ([]tensor.Shape, error) {
+	return append(outs, in[0].Shape), nil
 }
 
 // sameDType is the rule of an op whose output has input 0's dtype.
-func sameDType[A comparable](in []tensor.Spec, _ A) ([]tensor.DType, error) {
-	return []tensor.DType{in[0].DType}, nil
+func sameDType[A comparable](in []tensor.Spec, _ A, outs []tensor.DType) ([]tensor.DType, error) {
+	return append(outs, in[0].DType), nil
 }
 
 // Where is x where cond is true and y elsewhere, element by element, in the common dtype of x and y and the common

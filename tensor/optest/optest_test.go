@@ -104,9 +104,13 @@ func square(change func(*tensor.Rules[tensor.None])) optest.Op {
 	declared++
 	op := tensor.Declare[tensor.None]("odd" + strings.Repeat("ly", declared-1))
 	r := tensor.Rules[tensor.None]{
-		Shape: func(in []tensor.Spec, _ tensor.None) ([]tensor.Shape, error) { return []tensor.Shape{in[0].Shape}, nil },
-		DType: func(in []tensor.Spec, _ tensor.None) ([]tensor.DType, error) { return []tensor.DType{in[0].DType}, nil },
-		Expr:  func(tensor.None, []tensor.DType) string { return "$0 * $0" },
+		Shape: func(in []tensor.Spec, _ tensor.None, outs []tensor.Shape) ([]tensor.Shape, error) {
+			return append(outs, in[0].Shape), nil
+		},
+		DType: func(in []tensor.Spec, _ tensor.None, outs []tensor.DType) ([]tensor.DType, error) {
+			return append(outs, in[0].DType), nil
+		},
+		Expr: func(tensor.None, []tensor.DType) string { return "$0 * $0" },
 		VJP: func(g *tensor.VJP[tensor.None]) []*array {
 			return []*array{ops.Multiply(g.Cot[0], ops.Add(g.In[0], g.In[0]))}
 		},

@@ -11,20 +11,20 @@ import (
 )
 
 // square is the Shape rule of an op from square matrices to ones of the same size.
-func square(in []tensor.Spec, _ tensor.None) ([]tensor.Shape, error) {
+func square(in []tensor.Spec, _ tensor.None, outs []tensor.Shape) ([]tensor.Shape, error) {
 	s := in[0].Shape
 	if n := len(s); n < 2 || s[n-1] != s[n-2] {
 		return nil, fmt.Errorf("want square matrices, not an array of shape %v", s)
 	}
-	return []tensor.Shape{s}, nil
+	return append(outs, s), nil
 }
 
 // realDType is the DType rule of ops that take float32 and float64.
-func realDType(in []tensor.Spec, _ tensor.None) ([]tensor.DType, error) {
+func realDType(in []tensor.Spec, _ tensor.None, outs []tensor.DType) ([]tensor.DType, error) {
 	if d := in[0].DType; d != tensor.Float32 && d != tensor.Float64 {
 		return nil, fmt.Errorf("does not take dtype %v, want float32 or float64", d)
 	}
-	return []tensor.DType{in[0].DType}, nil
+	return append(outs, in[0].DType), nil
 }
 
 // eachMatrix calls f with each matrix of input 0 as n rows of n numbers, which f changes into the result's.
