@@ -78,8 +78,8 @@ type Bad struct {
 // Tol is a tolerance: |a-b| <= Abs + Rel*|b|.
 type Tol struct{ Rel, Abs float64 }
 
-// Run checks an op in every way that applies to it, and marks its prims as covered. Under the race detector it leaves out
-// what only compares values: golden data, second derivatives, and all dtypes but two.
+// Run checks an op in every way that applies to it, and marks its prims as covered. Under the race detector it leaves
+// out what only compares values: golden data, second derivatives, and all dtypes but two.
 func Run(t *testing.T, op Op) {
 	t.Helper()
 	cover(op)
