@@ -48,6 +48,9 @@ func compile(k *kir.Kernel, level isa, geo lanes.Geometry, past, coarse bool) (*
 	if s.err != nil {
 		return nil, s.err
 	}
+	if level == isaAVX512 {
+		hoist(s.f)
+	}
 	peephole(s.f, s.w)
 	end, err := s.f.Allocate(amd64.Allocation{VecBytes: s.w, Frame: regFrame, Slots: s.lay.spills, Coarse: coarse})
 	if err != nil {
@@ -70,10 +73,23 @@ func groupOf(k *kir.Kernel, level isa) int {
 	switch {
 	case crosses || simd && (level == isaAVX512 || carries(k) <= fewCarried):
 		return kir.Lanes
+	case level == isaAVX512 && straightOn(k):
+		return kir.Lanes
 	case level == isaAVX512:
 		return 16
 	}
 	return 8
+}
+
+// fewSteps is how many instructions of two parts each, and what they need from the first to the last, fit the registers.
+const fewSteps = 160
+
+// straightOn reports whether a kernel is short and has no loops. What there is to do for each group of lanes, and waiting
+// for one result after the other, is then a good part of its time: the more lanes it is for the better.
+func straightOn(k *kir.Kernel) bool {
+	straight := k.NumInstrs <= fewSteps
+	k.Body.Walk(func(i *kir.Instr) { straight = straight && i.Op != kir.Loop })
+	return straight
 }
 
 // fewCarried is how many numbers of each lane may go from one round of a loop to the next where 32 lanes fill four of
@@ -219,8 +235,10 @@ func (s *selector) ret(why exit) {
 // oneByOne calls the groups of lanes of a threadgroup one after the other, in one frame, and then the next
 // threadgroups along x.
 func (s *selector) oneByOne(start amd64.Label) {
-	next, done := s.label(), s.label()
+	threadgroup, next, done := s.label(), s.label(), s.label()
 	s.bind(start)
+	s.f.Loop()
+	s.bind(threadgroup)
 	s.loadR(8, regFrame, block(blockFrame0))
 	s.emit(amd64.Inst{Op: amd64.Mov, W: 4, Dst: amd64.RAX, Imm: 0})
 	s.storeR(8, block(blockGroup), amd64.RAX)
@@ -245,7 +263,8 @@ func (s *selector) oneByOne(start amd64.Label) {
 	s.loadR(4, amd64.RAX, pos)
 	s.emit(amd64.Inst{Op: amd64.Add, W: 4, Dst: amd64.RAX, Imm: 1})
 	s.storeR(4, pos, amd64.RAX)
-	s.jump(start)
+	s.jump(threadgroup)
+	s.f.EndLoop()
 	s.bind(done)
 	s.ret(exitDone)
 }
