@@ -4,15 +4,18 @@
 
 namespace metal {
 
-// tanh(a) = e / (e + 2), e = exp(2a) - 1 = 2^n p + (2^n - 1). Above 10 it is 1.
+// With a / b = tanh(x / 2), a = x p(z) and b = q(z), z = x^2 (gen/fit.py, tanhhalf), tanh(x) = 2 a b / (a^2 + b^2): where
+// it comes near 1 the errors of a and b hardly matter. Above 9.02 it is 1.
 inline float tanh(float x) {
-  const float a = fabs(x);
-  const float c = select(a, 10.0f, a > 10.0f);
-  const float t = fma(c, 2.88539004f, 12583039.0f);
-  const float r = fma(t - 12583039.0f, -0.346573591f, c);
-  const float s = as_type<float>(as_type<int>(t) << 23);
-  const float e = fma(s, detail::expm1_part(r, 2.0f), s - 1.0f);
-  return detail::flip_sign(e / (e + 2.0f), as_type<uint>(x) & 0x80000000u);
+  const float d = select(x, 9.02f, x > 9.02f);
+  const float c = select(d, -9.02f, d < -9.02f);
+  const float z = c * c;
+  const float a = fma(c * z, fma(0.000114330673f, z, 0.0297773443f), c);
+  float b = 2.46124932e-06f;
+  b = fma(b, z, 0.00241384073f);
+  b = fma(b, z, 0.226221293f);
+  b = fma(b, z, 2.0f);
+  return (a + a) * b / fma(b, b, a * a);
 }
 
 inline float sinh(float x) {
