@@ -246,7 +246,7 @@ func (w *reducePrinter) accumulate() {
 	}
 	n := itoa(per)
 	for _, t := range trees {
-		w.line("  ", acc, " ", t, "[32];")
+		w.line("  ", acc, " ", t, "[", itoa(pass.levels()), "];")
 	}
 	w.line("  const ", it, " blocks = (end - begin + ", itoa(per-1), ") / ", n, ";")
 	w.line("  for (", it, " b = 0; b < blocks; ++b) {")
