@@ -67,7 +67,8 @@ func compile(k *kir.Kernel, level isa, geo lanes.Geometry, past, coarse bool) (*
 
 // groupOf is how many lanes of an optimised kernel run together: all of a SIMD-group if they exchange anything, else as
 // many as fit a vector register. Also all of them where the kernel counts on SIMD-groups, because it is then written so
-// that their lanes touch neighbouring memory, unless that needs more registers than there are.
+// that their lanes touch neighbouring memory, unless that needs more registers than there are, and in short kernels where
+// there are 32.
 func groupOf(k *kir.Kernel, level isa) int {
 	crosses, simd := survey(k.Body)
 	switch {

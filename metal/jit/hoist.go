@@ -35,7 +35,7 @@ func hoist(f *amd64.Func) {
 	for _, l := range outerLoops(h.insts) {
 		h.loop(l[0], l[1])
 	}
-	if h.done > 0 {
+	if h.out != nil {
 		f.SetInsts(append(h.out, h.insts[h.done:]...))
 	}
 }
