@@ -33,7 +33,9 @@ func compile(k *kir.Kernel, level isa, geo lanes.Geometry, past, coarse bool) (*
 	if level == isaAVX2 {
 		s.w, s.per = 32, 8
 	}
-	s.group = groupOf(k, level)
+	if s.group = groupOf(k, level); geo.Wide {
+		s.group = kir.Lanes
+	}
 	s.parts = s.group / s.per
 	s.info = lanes.Analyse(k, s.group, geo)
 	if s.step = 1; geo.Pair != 0 {
@@ -67,14 +69,12 @@ func compile(k *kir.Kernel, level isa, geo lanes.Geometry, past, coarse bool) (*
 
 // groupOf is how many lanes of an optimised kernel run together: all of a SIMD-group if they exchange anything, else as
 // many as fit a vector register. Also all of them where the kernel counts on SIMD-groups, because it is then written so
-// that their lanes touch neighbouring memory, unless that needs more registers than there are, and in short kernels where
-// there are 32.
+// that their lanes touch neighbouring memory, unless that needs more registers than there are. Short kernels may run wide
+// all the same, see Program.plain.
 func groupOf(k *kir.Kernel, level isa) int {
 	crosses, simd := survey(k.Body)
 	switch {
 	case crosses || simd && (level == isaAVX512 || carries(k) <= fewCarried):
-		return kir.Lanes
-	case level == isaAVX512 && straightOn(k):
 		return kir.Lanes
 	case level == isaAVX512:
 		return 16
