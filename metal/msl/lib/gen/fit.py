@@ -156,9 +156,9 @@ def fit(target, lo, hi, weight, degree, rnd):
 
 
 def fit_tanhhalf(top=mpf("9.02"), n=150):
-    """p and q of tanh(x/2) = x p(z) / q(z), z = x^2, p(0) = 1, q(0) = 2, of degrees 2 and 3. What counts is the error of
-    tanh(x) made of it, which is that of the quotient by cosh(x). Each round is least squares of p - f q weighted by the q
-    of the round before."""
+    """p and q of tanh(x/2) = x p(z) / q(z), z = x^2, p(0) = 0.906, q(0) = 1.812, of degrees 2 and 3. What counts is the
+    error of tanh(x) made of it, which is that of the quotient by cosh(x). Each round is least squares of p - f q weighted
+    by the q of the round before."""
     xs = [top * (1 - mp.cos(PI * (2 * i + 1) / (4 * n))) for i in range(n)]
     zs = [(x / top) ** 2 for x in xs]
     f = [2 * mp.tanh(x / 2) / x for x in xs]
@@ -180,9 +180,9 @@ def fit_tanhhalf(top=mpf("9.02"), n=150):
             best = max(errs), [c[i] * s / top**p for i, s, p in zip(range(5), (1, 1, 2, 2, 2), (2, 4, 2, 4, 6))]
         lawson = [l * (e / max(errs) + mpf("1e-3")) for l, e in zip(lawson, errs)]
         lawson = [l / max(lawson) for l in lawson]
-    err, coef = best
-    print("tanhhalf float err 2^%.1f" % float(mp.log(err, 2)), "p: 1.0f", " ".join("%.9gf" % float(to_float(c))
-        for c in coef[:2]), "q: 2.0f", " ".join("%.9gf" % float(to_float(c)) for c in coef[2:]), flush=True)
+    err, coef = best[0], [to_float(0.906) * c for c in best[1]]
+    print("tanhhalf float err 2^%.1f" % float(mp.log(err, 2)), "p: 0.906f", " ".join("%.9gf" % float(to_float(c))
+        for c in coef[:2]), "q: 1.812f", " ".join("%.9gf" % float(to_float(c)) for c in coef[2:]), flush=True)
 
 
 def main():
