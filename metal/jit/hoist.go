@@ -44,8 +44,8 @@ func hoist(f *amd64.Func) {
 // code leaves by SaveLive do not count: they would store and load what they do not change.
 func outerLoops(insts []amd64.Inst) [][2]int {
 	type loop struct {
-		from          int
-		saves, inside bool
+		from  int
+		saves bool
 	}
 	var open []loop
 	var all [][2]int
