@@ -69,8 +69,8 @@ func compile(k *kir.Kernel, level isa, geo lanes.Geometry, past, coarse bool) (*
 
 // groupOf is how many lanes of an optimised kernel run together: all of a SIMD-group if they exchange anything, else as
 // many as fit a vector register. Also all of them where the kernel counts on SIMD-groups, because it is then written so
-// that their lanes touch neighbouring memory, unless that needs more registers than there are. Short kernels may run wide
-// all the same, see Program.plain.
+// that their lanes touch neighbouring memory, unless that needs more registers than there are. Short kernels may run
+// wide all the same, see Program.plain.
 func groupOf(k *kir.Kernel, level isa) int {
 	crosses, simd := survey(k.Body)
 	switch {
@@ -82,11 +82,12 @@ func groupOf(k *kir.Kernel, level isa) int {
 	return 8
 }
 
-// fewSteps is how many instructions of two parts each, and what they need from the first to the last, fit the registers.
+// fewSteps is how many instructions of two parts each, and what they need from the first to the last, fit the
+// registers.
 const fewSteps = 160
 
-// straightOn reports whether a kernel is short and has no loops. What there is to do for each group of lanes, and waiting
-// for one result after the other, is then a good part of its time: the more lanes it is for the better.
+// straightOn reports whether a kernel is short and has no loops. What there is to do for each group of lanes, and
+// waiting for one result after the other, is then a good part of its time: the more lanes it is for the better.
 func straightOn(k *kir.Kernel) bool {
 	straight := k.NumInstrs <= fewSteps
 	k.Body.Walk(func(i *kir.Instr) { straight = straight && i.Op != kir.Loop })

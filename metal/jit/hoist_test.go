@@ -179,7 +179,8 @@ func TestKindsOfLaunchesHaveTheirOwnCode(t *testing.T) {
 		if best, err := Best(); err != nil || level > best {
 			t.Skip("no such code on this processor")
 		}
-		p := prepare(t, "kernel void k(device float* a [[buffer(0)]], uint i [[thread_position_in_grid]]) { a[i] = i; }", level)
+		const text = "kernel void k(device float* a [[buffer(0)]], uint i [[thread_position_in_grid]]) { a[i] = i; }"
+		p := prepare(t, text, level)
 		require.NoError(t, p.ready())
 		type kind struct {
 			lanes                    int

@@ -155,8 +155,8 @@ func (p *Program) ready() error {
 	return p.err
 }
 
-// variant returns the best code for threadgroups of a size; their first threads' x are multiples of stride, and past says
-// that the launch writes past the cache.
+// variant returns the best code for threadgroups of a size; their first threads' x are multiples of stride, and past
+// says that the launch writes past the cache.
 func (p *Program) variant(size [3]int, stride int, past bool) (*variant, error) {
 	if p.level == isaAVX512 && p.group == kir.Lanes && stride%kir.Lanes == 0 {
 		by := lanes.PairBy(0)

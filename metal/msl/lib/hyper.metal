@@ -4,10 +4,10 @@
 
 namespace metal {
 
-// With a / b = tanh(x / 2), a = x p(z) and b = q(z), z = x^2 (gen/fit.py, tanhhalf), tanh(x) = 2 a b / (a^2 + b^2): where
-// it comes near 1 the errors of a and b hardly matter. Above 9.02 it is 1. Of all multiples of p and q those with
-// p(0) = 0.906 lose least: for small x, p, q and b^2 are then in the upper parts of their binades, where a rounding is the
-// smallest part of a number.
+// With a / b = tanh(x / 2), a = x p(z) and b = q(z), z = x^2 (gen/fit.py, tanhhalf), tanh(x) = 2 a b / (a^2 + b^2):
+// where it comes near 1 the errors of a and b hardly matter. Above 9.02 it is 1. Of all multiples of p and q those with
+// p(0) = 0.906 lose least: for small x, p, q and b^2 are then in the upper parts of their binades, where a rounding is
+// the smallest part of a number.
 inline float tanh(float x) {
   const float d = select(x, 9.02f, x > 9.02f);
   const float c = select(d, -9.02f, d < -9.02f);
