@@ -33,7 +33,9 @@ func compile(k *kir.Kernel, level isa, geo lanes.Geometry, past, coarse bool) (*
 	if level == isaAVX2 {
 		s.w, s.per = 32, 8
 	}
-	s.group = groupOf(k, level)
+	if s.group = groupOf(k, level); geo.Wide {
+		s.group = kir.Lanes
+	}
 	s.parts = s.group / s.per
 	s.info = lanes.Analyse(k, s.group, geo)
 	if s.step = 1; geo.Pair != 0 {
@@ -47,6 +49,9 @@ func compile(k *kir.Kernel, level isa, geo lanes.Geometry, past, coarse bool) (*
 	entry := s.kernel()
 	if s.err != nil {
 		return nil, s.err
+	}
+	if level == isaAVX512 {
+		hoist(s.f)
 	}
 	peephole(s.f, s.w)
 	end, err := s.f.Allocate(amd64.Allocation{VecBytes: s.w, Frame: regFrame, Slots: s.lay.spills, Coarse: coarse})
@@ -64,7 +69,8 @@ func compile(k *kir.Kernel, level isa, geo lanes.Geometry, past, coarse bool) (*
 
 // groupOf is how many lanes of an optimised kernel run together: all of a SIMD-group if they exchange anything, else as
 // many as fit a vector register. Also all of them where the kernel counts on SIMD-groups, because it is then written so
-// that their lanes touch neighbouring memory, unless that needs more registers than there are.
+// that their lanes touch neighbouring memory, unless that needs more registers than there are. Short kernels may run
+// wide all the same, see Program.plain.
 func groupOf(k *kir.Kernel, level isa) int {
 	crosses, simd := survey(k.Body)
 	switch {
@@ -74,6 +80,18 @@ func groupOf(k *kir.Kernel, level isa) int {
 		return 16
 	}
 	return 8
+}
+
+// fewSteps is how many instructions of two parts each, and what they need from the first to the last, fit the
+// registers.
+const fewSteps = 160
+
+// straightOn reports whether a kernel is short and has no loops. What there is to do for each group of lanes, and
+// waiting for one result after the other, is then a good part of its time: the more lanes it is for the better.
+func straightOn(k *kir.Kernel) bool {
+	straight := k.NumInstrs <= fewSteps
+	k.Body.Walk(func(i *kir.Instr) { straight = straight && i.Op != kir.Loop })
+	return straight
 }
 
 // fewCarried is how many numbers of each lane may go from one round of a loop to the next where 32 lanes fill four of
@@ -219,8 +237,10 @@ func (s *selector) ret(why exit) {
 // oneByOne calls the groups of lanes of a threadgroup one after the other, in one frame, and then the next
 // threadgroups along x.
 func (s *selector) oneByOne(start amd64.Label) {
-	next, done := s.label(), s.label()
+	threadgroup, next, done := s.label(), s.label(), s.label()
 	s.bind(start)
+	s.f.Loop()
+	s.bind(threadgroup)
 	s.loadR(8, regFrame, block(blockFrame0))
 	s.emit(amd64.Inst{Op: amd64.Mov, W: 4, Dst: amd64.RAX, Imm: 0})
 	s.storeR(8, block(blockGroup), amd64.RAX)
@@ -245,7 +265,8 @@ func (s *selector) oneByOne(start amd64.Label) {
 	s.loadR(4, amd64.RAX, pos)
 	s.emit(amd64.Inst{Op: amd64.Add, W: 4, Dst: amd64.RAX, Imm: 1})
 	s.storeR(4, pos, amd64.RAX)
-	s.jump(start)
+	s.jump(threadgroup)
+	s.f.EndLoop()
 	s.bind(done)
 	s.ret(exitDone)
 }

@@ -30,7 +30,8 @@ func byHand(t *testing.T, text ...byte) *Program {
 	require.NoError(t, p.ready())
 	m, err := newExecMem(text)
 	require.NoError(t, err)
-	v := &p.variants[2]
+	p.wide = false
+	v := &p.variants[2] // that of one()
 	v.once.Do(func() {
 		info := &lanes.Info{}
 		v.code = &code{bytes: text, kernel: k, info: info, lay: newLayout(k, info, p.group)}

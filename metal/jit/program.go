@@ -93,11 +93,13 @@ type Program struct {
 
 	once      sync.Once // of ready, which sets these
 	optimised *kir.Kernel
-	group     int // lanes that run together
+	group     int  // lanes that run together
+	wide      bool // it may be whole SIMD-groups all the same
 	err       error
 	// variants: for any threadgroup, for lanes.Geometry.Row, for that and Aligned; the same three with Full; the same six
+	// for launches that write past the cache. Then, of whole SIMD-groups: rows that are aligned, also with Full, and both
 	// for launches that write past the cache.
-	variants [12]variant
+	variants [16]variant
 	pairs    [2]variant // by lanes.PairBy - 1; without code where pairing is of no use
 	// pairAlways: pairs also where that seems of no use, for tests.
 	pairAlways bool
@@ -149,14 +151,15 @@ func (p *Program) ready() error {
 		defer p.bug(&p.err)
 		p.optimised = lanes.Optimise(p.kernel)
 		p.group = groupOf(p.optimised, p.level)
+		p.wide = p.group < kir.Lanes && p.level == isaAVX512 && straightOn(p.optimised)
 	})
 	return p.err
 }
 
-// variant returns the best code for threadgroups of a size; aligned says that their first threads' x are multiples of
-// the group's lanes, past that the launch writes past the cache.
-func (p *Program) variant(size [3]int, aligned, past bool) (*variant, error) {
-	if p.level == isaAVX512 && p.group == kir.Lanes && aligned {
+// variant returns the best code for threadgroups of a size; their first threads' x are multiples of stride, and past
+// says that the launch writes past the cache.
+func (p *Program) variant(size [3]int, stride int, past bool) (*variant, error) {
+	if p.level == isaAVX512 && p.group == kir.Lanes && stride%kir.Lanes == 0 {
 		by := lanes.PairBy(0)
 		switch {
 		case size[0] == kir.Lanes && size[1]%2 == 0:
@@ -176,26 +179,31 @@ func (p *Program) variant(size [3]int, aligned, past bool) (*variant, error) {
 			}
 		}
 	}
-	return p.plain(size, aligned, past)
+	return p.plain(size, stride, past)
 }
 
-// plain returns the code for threadgroups of a size that runs one SIMD-group after the other.
-func (p *Program) plain(size [3]int, aligned, past bool) (*variant, error) {
-	n := 0
+// plain returns the code for threadgroups of a size that runs one SIMD-group after the other. Short kernels run whole
+// SIMD-groups at a time where those lie in rows: fewer lanes would share what a group costs.
+func (p *Program) plain(size [3]int, stride int, past bool) (*variant, error) {
+	first, n, kinds, group := 0, 0, 3, p.group
+	rows := func(width int) bool { return size[1]*size[2] == 1 || size[0]%width == 0 }
 	var geo lanes.Geometry
-	if size[1]*size[2] == 1 || size[0]%p.group == 0 {
+	switch {
+	case p.wide && rows(kir.Lanes) && stride%kir.Lanes == 0:
+		first, kinds, group = 12, 1, kir.Lanes
+		geo = lanes.Geometry{Row: true, Aligned: true, Wide: true}
+	case rows(group) && stride%group == 0:
+		n, geo.Row, geo.Aligned = 2, true, true
+	case rows(group):
 		n, geo.Row = 1, true
-		if aligned {
-			n, geo.Aligned = 2, true
-		}
 	}
-	if size[0]*size[1]*size[2]%p.group == 0 {
-		n, geo.Full = n+3, true
+	if size[0]*size[1]*size[2]%group == 0 {
+		n, geo.Full = n+kinds, true
 	}
 	if past {
-		n += 6
+		n += 2 * kinds
 	}
-	v := &p.variants[n]
+	v := &p.variants[first+n]
 	v.once.Do(func() { p.compile(v, geo, past) })
 	return v, v.err
 }

@@ -78,7 +78,7 @@ func (r *Run) compile() (first *variant, err error) {
 		if !has {
 			continue
 		}
-		v, err := r.prog.variant(r.sizeOf(pos), r.aligned(), r.past)
+		v, err := r.prog.variant(r.sizeOf(pos), r.stride(), r.past)
 		if err != nil {
 			return nil, err
 		}
@@ -158,9 +158,13 @@ func (r *Run) sizeOf(pos [3]int) (size [3]int) {
 	return size
 }
 
-// aligned reports whether every threadgroup's first thread has an x that is a multiple of the lanes that run
-// together.
-func (r *Run) aligned() bool { return r.tg[0]%r.prog.group == 0 || r.plan.Groups[0] == 1 }
+// stride is how far apart along x the first threads of threadgroups are, 0 if all of them have x = 0.
+func (r *Run) stride() int {
+	if r.plan.Groups[0] == 1 {
+		return 0
+	}
+	return r.tg[0]
+}
 
 // segment returns the size of threadgroup i, and how many of the n from it on are of that size and in one row.
 func (r *Run) segment(i, n int64) (size [3]int, count int64) {
@@ -239,7 +243,7 @@ func (w *worker) group(size [3]int) *group {
 	if size != w.run.tg {
 		n = 1
 	}
-	v, err := w.run.prog.variant(size, w.run.aligned(), w.run.past)
+	v, err := w.run.prog.variant(size, w.run.stride(), w.run.past)
 	if err != nil {
 		w.run.fail(err, 0)
 		return nil
@@ -330,7 +334,7 @@ func (w *worker) chunk(i, n int64) bool {
 // (because buffers overlap), the pair's fault stands.
 func (w *worker) repeat(met *group, end int64, size [3]int) bool {
 	i := met.index()
-	v, err := w.run.prog.plain(size, w.run.aligned(), w.run.past)
+	v, err := w.run.prog.plain(size, w.run.stride(), w.run.past)
 	if err != nil {
 		w.run.fail(err, i)
 		return false

@@ -38,7 +38,7 @@ type selector struct {
 	f     *amd64.Func
 	w     uint8 // bytes of a vector register: 64 or 32
 	per   int   // 32-bit lanes of one
-	group int   // lanes that run together: 32, or per where nothing crosses lanes
+	group int   // lanes that run together: see groupOf
 	parts int   // group / per
 	step  int64 // groups of lanes that the kernel does at once: 2 if it was made by lanes.Pair
 

@@ -28,8 +28,7 @@ func PrintReduce(r *Reduction) string {
 	w.param("constant " + it + "* p")
 	w.WriteString(positions)
 	w.where()
-	w.line("  const ", it, " begin = part * p[3];")
-	w.line("  const ", it, " end = begin + min(p[2] - begin, p[3]);")
+	w.share()
 	w.operandBlocks()
 	w.accumulate()
 	switch r.Pass.Form {
@@ -71,6 +70,24 @@ func (w *reducePrinter) where() {
 		w.line("  const ", it, " to = ", it, "(group) / p[1];")
 		w.line("  const ", it, " part = ", it, "(group) - to * p[1];")
 	}
+}
+
+// share finds the elements that a thread's SIMD-group adds up: from begin to end. The SIMD-groups of a threadgroup take
+// neighbouring runs of whole blocks, so that each reads memory in one go.
+func (w *reducePrinter) share() {
+	it := w.index()
+	if w.r.Pass.Form != Group {
+		w.line("  const ", it, " begin = part * p[3];")
+		w.line("  const ", it, " end = begin + min(p[2] - begin, p[3]);")
+		return
+	}
+	block, all := itoa(rowBlock*32), itoa(rowBlock*GroupThreads)
+	w.line("  const ", it, " from = part * p[3];")
+	w.line("  const ", it, " length = min(p[2] - from, p[3]);")
+	w.line("  const ", it, " each = (length + ", all, " - 1) / ", all, " * ", block, ";")
+	w.line("  const ", it, " before = min(", it, "(sg) * each, length);")
+	w.line("  const ", it, " begin = from + before;")
+	w.line("  const ", it, " end = begin + min(each, length - before);")
 }
 
 // along finds the output of a thread whose SIMD-group runs along the innermost kept dimension: no lane divides.
@@ -210,13 +227,9 @@ func pairOf(expr, a, b string) string {
 // accumulate leaves in acc what a thread's elements combine to.
 func (w *reducePrinter) accumulate() {
 	it, pass, acc := w.index(), w.r.Pass, w.r.Reducer.Acc
-	step, per := "1", laneBlock
-	first := "begin"
-	switch pass.Form {
-	case Simd:
-		step, per, first = "32", rowBlock*32, "begin + "+it+"(lane)"
-	case Group:
-		step, per, first = itoa(GroupThreads), rowBlock*GroupThreads, "begin + "+it+"(sg * 32 + lane)"
+	step, per, first := "32", rowBlock*32, "begin + "+it+"(lane)"
+	if pass.Form == Lane {
+		step, per, first = "1", laneBlock, "begin"
 	}
 	accs, trees := w.names("acc"), w.names("tree")
 	start := func(indent string) {
@@ -233,7 +246,7 @@ func (w *reducePrinter) accumulate() {
 	}
 	n := itoa(per)
 	for _, t := range trees {
-		w.line("  ", acc, " ", t, "[32];")
+		w.line("  ", acc, " ", t, "[", itoa(pass.levels()), "];")
 	}
 	w.line("  const ", it, " blocks = (end - begin + ", itoa(per-1), ") / ", n, ";")
 	w.line("  for (", it, " b = 0; b < blocks; ++b) {")

@@ -30,6 +30,7 @@ type Pass struct {
 	Parts   int    // of an output's elements; more than 1: accumulators are written, for the next pass
 	Chunk   int    // elements of a part
 	Short   bool   // so few elements that a chain is accurate enough
+	Tall    bool   // so many that the tree of a thread's chains has more than lowTree levels
 	Deep    bool   // the reduced axes are several dimensions, in memory
 	Wide    bool   // 64-bit indices
 	Along   bool   // in Lane form a SIMD-group's outputs lie along the innermost kept dimension, Inner long
@@ -61,6 +62,8 @@ const (
 	fullLanes   = 8192
 	laneBlock   = 4 // elements in a chain, before the tree; 3 additions, within the bound of 2 log2 4
 	rowBlock    = 8
+	lowTree     = 8  // levels of the tree of fewer than 256 chains: a thread clears all that it has
+	tallTree    = 32 // of all others
 	laneShort   = 7
 	laneStrips  = 4
 	stripSteps  = 8 // more steps are not worth printing for each strip
@@ -92,6 +95,15 @@ func FirstPass(outputs, reduced int, inner bool, acc string) Pass {
 func (p *Pass) finish() {
 	p.Parts = max((p.Reduced+p.Chunk-1)/p.Chunk, 1)
 	p.Short = p.Chunk <= [...]int{laneShort, rowBlock * 32, rowBlock * GroupThreads}[p.Form]
+	p.Tall = p.Chunk/[...]int{laneBlock, rowBlock * 32, rowBlock * GroupThreads}[p.Form] >= 1<<lowTree-1
+}
+
+// levels is how many levels a thread's tree of chains may have.
+func (p Pass) levels() int {
+	if p.Tall {
+		return tallTree
+	}
+	return lowTree
 }
 
 // NextPass is the pass that reduces the parts of p; ok is false if there is none. Its input is p's accumulators:
@@ -247,8 +259,8 @@ func (r *Reduction) Key(b []byte) []byte {
 		return '0'
 	}
 	p := r.Pass
-	b = append(b, '|', '0'+byte(p.Form), flag(p.Parts > 1), flag(p.Short), flag(p.Deep), flag(p.Wide), flag(p.Along),
-		flag(p.Strips))
+	b = append(b, '|', '0'+byte(p.Form), flag(p.Parts > 1), flag(p.Short), flag(p.Tall), flag(p.Deep), flag(p.Wide),
+		flag(p.Along), flag(p.Strips))
 	return strconv.AppendUint(b, p.Unit, 16)
 }
 

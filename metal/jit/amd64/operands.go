@@ -46,6 +46,9 @@ func (i *Inst) Store() bool {
 	return i.Op == VStMXCSR
 }
 
+// BroadcastSize returns how many bytes of a memory operand the instruction can read for all lanes, 0 if it cannot.
+func (i *Inst) BroadcastSize() int { return rowOf(i.Op).enc.bcast() }
+
 // EarlyDef reports whether Dst must not share a register with anything the instruction reads (gathers).
 func (i *Inst) EarlyDef() bool { return rowOf(i.Op).enc&early != 0 }
 

@@ -119,6 +119,8 @@ type Geometry struct {
 	Aligned bool
 	// Full: threadgroups have a multiple of Group threads, so that no group of lanes begins with some missing.
 	Full bool
+	// Wide: whole SIMD-groups run together though nothing crosses lanes.
+	Wide bool
 	// Pair, if it is not 0: the kernel was made by Pair for this, and runs for every other SIMD-group.
 	Pair PairBy
 }

@@ -17,11 +17,17 @@ inline float erf(float x) {
   g = fma(g, c, 0.636616051f);
   g = fma(g, c, 1.12837923f);
   g *= c;
-  // exp(-g) = 2^n exp(-r); a minus sign for each term that is odd in r gives 1 - exp(-g) at once.
+  // exp(-g) = 2^n exp(-r); e is 1 - exp(-r).
   const float t = fma(g, -1.44269502f, 12583039.0f);
   const float r = fma(t - 12583039.0f, 0.693147182f, g);
   const float s = as_type<float>(as_type<int>(t) << 23);
-  const float y = fma(s, -metal::detail::expm1_part(r, -1.0f), 1.0f - s);
+  float e = -0.00139361469f;
+  e = fma(e, r, 0.0083663892f);
+  e = fma(e, r, -0.0416664518f);
+  e = fma(e, r, 0.16666545f);
+  e = fma(e, r, -0.5f);
+  e = fma(e, r, 1.0f);
+  const float y = fma(s, r * e, 1.0f - s);
   return metal::detail::flip_sign(y, as_type<uint>(x) & 0x80000000u);
 }
 

@@ -41,17 +41,6 @@ inline float exp_scaled(float x, int k) {
   return scale_twice(p, t, k);
 }
 
-// exp(m r) - 1 for m = 1, -2 or any power of two, |m r| <= ln 2 / 2.
-inline float expm1_part(float r, float m) {
-  float p = 0.00139361469f * (m * m * m) * (m * m * m);
-  p = fma(p, r, 0.0083663892f * (m * m * m) * (m * m));
-  p = fma(p, r, 0.0416664518f * (m * m) * (m * m));
-  p = fma(p, r, 0.16666545f * (m * m * m));
-  p = fma(p, r, 0.5f * (m * m));
-  p = fma(p, r, m);
-  return r * p;
-}
-
 }  // namespace detail
 
 inline float exp(float x) { return detail::exp_scaled(x, 0); }

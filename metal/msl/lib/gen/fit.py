@@ -155,7 +155,39 @@ def fit(target, lo, hi, weight, degree, rnd):
     return fixed, err
 
 
+def fit_tanhhalf(top=mpf("9.02"), n=150):
+    """p and q of tanh(x/2) = x p(z) / q(z), z = x^2, p(0) = 0.906, q(0) = 1.812, of degrees 2 and 3. What counts is the
+    error of tanh(x) made of it, which is that of the quotient by cosh(x). Each round is least squares of p - f q weighted
+    by the q of the round before."""
+    xs = [top * (1 - mp.cos(PI * (2 * i + 1) / (4 * n))) for i in range(n)]
+    zs = [(x / top) ** 2 for x in xs]
+    f = [2 * mp.tanh(x / 2) / x for x in xs]
+    q, lawson, best = [1 + x * x / 8 for x in xs], [mpf(1)] * n, None
+    for _ in range(40):
+        a, b = mp.matrix(5, 5), mp.matrix(5, 1)
+        for z, g, k, l, x in zip(zs, f, q, lawson, xs):
+            w = 1 / (mp.cosh(x) * g * k)
+            row = [w * z, w * z**2] + [-w * g * z**i for i in (1, 2, 3)]
+            for i in range(5):
+                b[i] += l * row[i] * w * (g - 1)
+                for j in range(5):
+                    a[i, j] += l * row[i] * row[j]
+        c = mp.lu_solve(a, b)
+        q = [1 + c[2] * z + c[3] * z**2 + c[4] * z**3 for z in zs]
+        half = [x / 2 * (1 + c[0] * z + c[1] * z**2) / k for x, z, k in zip(xs, zs, q)]
+        errs = [abs(2 * h / (1 + h * h) / mp.tanh(x) - 1) for h, x in zip(half, xs)]
+        if best is None or max(errs) < best[0]:
+            best = max(errs), [c[i] * s / top**p for i, s, p in zip(range(5), (1, 1, 2, 2, 2), (2, 4, 2, 4, 6))]
+        lawson = [l * (e / max(errs) + mpf("1e-3")) for l, e in zip(lawson, errs)]
+        lawson = [l / max(lawson) for l in lawson]
+    err, coef = best[0], [to_float(0.906) * c for c in best[1]]
+    print("tanhhalf float err 2^%.1f" % float(mp.log(err, 2)), "p: 0.906f", " ".join("%.9gf" % float(to_float(c))
+        for c in coef[:2]), "q: 1.812f", " ".join("%.9gf" % float(to_float(c)) for c in coef[2:]), flush=True)
+
+
 def main():
+    if len(sys.argv) == 1 or "tanhhalf" in sys.argv[1:]:
+        fit_tanhhalf()
     for name, (target, lo, hi, weight, df, dd) in FITS.items():
         if len(sys.argv) > 1 and name not in sys.argv[1:]:
             continue

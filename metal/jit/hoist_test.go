@@ -1,0 +1,210 @@
+package jit
+
+import (
+	"encoding/binary"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua/metal/jit/amd64"
+)
+
+// hoistCase is a list of instructions on one vector register and the constants 1, 2, ...
+type hoistCase struct{ f *amd64.Func }
+
+func (c hoistCase) number(n int) amd64.Mem {
+	bits := binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(n)))
+	return amd64.Mem{Const: c.f.Const(bits), Bcast: true}
+}
+
+func (c hoistCase) add(r amd64.R, n int) {
+	c.f.Emit(amd64.Inst{Op: amd64.VAddPS, W: 64, Dst: r, A: r, Mem: c.number(n)})
+}
+
+func (c hoistCase) set(r amd64.R, n int) {
+	m := c.number(n)
+	m.Bcast = false
+	c.f.Emit(amd64.Inst{Op: amd64.VPBroadcastD, W: 64, Dst: r, Mem: m})
+}
+
+// reads returns the constants that instructions read between the marks, in order; a loop's are marked by depth.
+func (c hoistCase) reads() (before, within []amd64.ConstID) {
+	depth := 0
+	for _, i := range c.f.Insts() {
+		switch {
+		case i.Op == amd64.LoopBegin:
+			depth++
+		case i.Op == amd64.LoopEnd:
+			depth--
+		case i.Mem.Const != 0 && depth == 0:
+			before = append(before, i.Mem.Const)
+		case i.Mem.Const != 0:
+			within = append(within, i.Mem.Const)
+		}
+	}
+	return before, within
+}
+
+func newHoistCase() (hoistCase, amd64.R) {
+	f := amd64.NewFunc()
+	return hoistCase{f}, f.NewReg(amd64.Vec)
+}
+
+// Constants of a loop and of those in it are loaded once, before the outermost; those of cold code stay where they are.
+func TestHoistMovesConstantsBeforeLoops(t *testing.T) {
+	c, r := newHoistCase()
+	c.f.Loop()
+	c.add(r, 1)
+	c.set(r, 2)
+	c.f.Loop()
+	c.add(r, 2)
+	c.add(r, 3)
+	c.f.ColdBegin()
+	c.add(r, 4)
+	c.f.Loop()
+	c.add(r, 5)
+	c.f.EndLoop()
+	c.f.ColdEnd()
+	c.f.EndLoop()
+	c.f.EndLoop()
+	id := func(n int) amd64.ConstID { return c.number(n).Const }
+	hoist(c.f)
+	before, within := c.reads()
+	require.ElementsMatch(t, []amd64.ConstID{id(1), id(2), id(3)}, before)
+	require.Equal(t, []amd64.ConstID{id(4), id(5)}, within)
+	regs := map[amd64.R]float32{}
+	var added []float32
+	for _, i := range c.f.Insts() { // what the rest does is unchanged: the same numbers in the same order
+		switch {
+		case i.Op == amd64.VPBroadcastD:
+			regs[i.Dst] = math.Float32frombits(binary.LittleEndian.Uint32(c.f.ConstBytes(i.Mem.Const)))
+		case i.Op == amd64.VMovAPS:
+			require.Equal(t, r, i.Dst)
+			added = append(added, -regs[i.A])
+		case i.Op == amd64.VAddPS && i.Mem.Const == 0:
+			require.Equal(t, r, i.A)
+			added = append(added, regs[i.B])
+		}
+	}
+	require.Equal(t, []float32{1, -2, 2, 3}, added)
+}
+
+// Loops that code leaves with its registers saved keep their constants; loops in them do not.
+func TestHoistLeavesLoopsWithSafepoints(t *testing.T) {
+	c, r := newHoistCase()
+	c.f.Loop()
+	c.add(r, 1)
+	c.f.Loop()
+	c.add(r, 2)
+	c.f.EndLoop()
+	c.f.SaveLive(0)
+	c.f.LoadLive(0)
+	c.f.EndLoop()
+	one, two := c.number(1).Const, c.number(2).Const
+	hoist(c.f)
+	_, within := c.reads()
+	require.Equal(t, []amd64.ConstID{one, two}, within)
+	l := c.f.Insts()
+	require.Equal(t, amd64.VPBroadcastD, l[2].Op, "before the inner loop")
+	require.Equal(t, two, l[2].Mem.Const)
+	require.Equal(t, amd64.LoopBegin, l[3].Op)
+}
+
+// A loop keeps no more constants than there could be registers for, and those that it uses most.
+func TestHoistKeepsTheMostUsed(t *testing.T) {
+	c, r := newHoistCase()
+	c.f.Loop()
+	for n := range mostHoisted + 10 {
+		c.add(r, n+1)
+	}
+	c.f.Loop()
+	c.add(r, 5)
+	c.f.EndLoop()
+	for n := mostHoisted; n < mostHoisted+10; n++ {
+		c.add(r, n+1)
+	}
+	c.f.EndLoop()
+	hoist(c.f)
+	before, within := c.reads()
+	require.Len(t, before, mostHoisted)
+	require.Len(t, within, 10)
+	require.Contains(t, before, c.number(5).Const)
+	require.Contains(t, before, c.number(mostHoisted+10).Const)
+}
+
+// Short kernels without loops run all lanes of a SIMD-group at a time where registers are wide and many, if those lanes
+// lie in a row.
+func TestShortKernelsRunWholeSimdGroups(t *testing.T) {
+	best, err := Best()
+	if err != nil || best < isaAVX512 {
+		t.Skip("no AVX-512 on this processor")
+	}
+	text := func(body string) string {
+		return "kernel void k(device float* a [[buffer(0)]], uint i [[thread_position_in_grid]]) {" + body + "}"
+	}
+	long := strings.Repeat("a[i] = a[i] * 3.0f + sin(a[i]);", 60)
+	tanh := "a[i] = tanh(a[i]);"
+	for _, c := range []struct {
+		body   string
+		size   [3]int
+		stride int
+		want   int
+	}{
+		{tanh, [3]int{256, 1, 1}, 256, 32},
+		{"if (i < 100) a[i] = tanh(a[i]);", [3]int{256, 1, 1}, 256, 32},
+		{tanh, [3]int{20, 1, 1}, 256, 32}, // the last one of its row
+		{tanh, [3]int{20, 1, 1}, 0, 32},
+		{tanh, [3]int{32, 8, 1}, 32, 32},
+		{tanh, [3]int{16, 16, 1}, 16, 16}, // two rows would be one SIMD-group
+		{tanh, [3]int{48, 1, 1}, 48, 16},
+		{tanh, [3]int{32, 1, 1}, 48, 16},
+		{tanh, [3]int{5, 7, 1}, 5, 16},
+		{"for (uint n = 0; n < i; n++) a[i] = tanh(a[i]);", [3]int{256, 1, 1}, 256, 16},
+		{long, [3]int{256, 1, 1}, 256, 16},
+		{"a[i] = simd_sum(a[i]);", [3]int{256, 1, 1}, 256, 32},
+	} {
+		p := prepare(t, text(c.body), isaAVX512)
+		require.NoError(t, p.ready())
+		v, err := p.plain(c.size, c.stride, false)
+		require.NoError(t, err)
+		require.Equal(t, c.want, v.code.lay.group, "%s %v", c.body, c.size)
+	}
+}
+
+// Each kind of launch has code of its own, the same for all launches of a kind.
+func TestKindsOfLaunchesHaveTheirOwnCode(t *testing.T) {
+	for level := isaAVX2; level <= isaAVX512; level++ {
+		if best, err := Best(); err != nil || level > best {
+			t.Skip("no such code on this processor")
+		}
+		const text = "kernel void k(device float* a [[buffer(0)]], uint i [[thread_position_in_grid]]) { a[i] = i; }"
+		p := prepare(t, text, level)
+		require.NoError(t, p.ready())
+		type kind struct {
+			lanes                    int
+			row, aligned, full, past bool
+		}
+		codes, kinds := map[kind]*variant{}, map[*variant]kind{}
+		for _, size := range [][3]int{{32, 2, 1}, {33, 1, 1}, {64, 1, 1}, {16, 2, 1}, {16, 3, 1}, {5, 16, 1}, {5, 32, 1},
+			{5, 7, 1}, {48, 1, 1}, {8, 3, 1}} {
+			for _, stride := range []int{0, 8, 16, 31, 32} {
+				for _, past := range []bool{false, true} {
+					v, err := p.plain(size, stride, past)
+					require.NoError(t, err)
+					k := kind{lanes: v.code.lay.group, past: past}
+					k.row = size[1] == 1 || size[0]%k.lanes == 0
+					k.aligned = k.row && stride%k.lanes == 0
+					k.full = size[0]*size[1]%k.lanes == 0
+					if codes[k] == nil && kinds[v] == (kind{}) {
+						codes[k], kinds[v] = v, k
+					}
+					require.Same(t, codes[k], v, "%v, %d apart", size, stride)
+					require.Equal(t, k, kinds[v], "%v, %d apart", size, stride)
+				}
+			}
+		}
+		require.Greater(t, len(kinds), 10)
+	}
+}
