@@ -1,0 +1,41 @@
+package msl_test
+
+import "testing"
+
+// What further rules of the language come to, in kernels of their own.
+func TestRuleKernels(t *testing.T) { runKernels(t, ruleKernels) }
+
+var ruleKernels = []kernelCase{
+	{name: "atomic bools are bytes", grid: [3]int{64, 1, 1}, group: [3]int{64, 1, 1}, in: []any{make([]byte, 12)},
+		want: []int32{8, 8, 8, 8, 3, 1, 2, 1, 12, 1}, text: `
+kernel void k(device atomic_int *out, device atomic_bool *flags, uint i [[thread_position_in_grid]]) {
+  threadgroup atomic_bool mine[9];
+  if (i < 9) atomic_store_explicit(&mine[i], false, memory_order_relaxed);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  // Of all threads that exchange one finds false, of those that compare one succeeds.
+  if (!atomic_exchange_explicit(&mine[i & 7], true, memory_order_relaxed))
+    atomic_fetch_add_explicit(&out[0], 1, memory_order_relaxed);
+  if (!atomic_exchange_explicit(&flags[i & 7], true, memory_order_relaxed))
+    atomic_fetch_add_explicit(&out[1], 1, memory_order_relaxed);
+  threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);
+  bool expected = true;
+  if (atomic_compare_exchange_weak_explicit(&mine[i & 7], &expected, false, memory_order_relaxed, memory_order_relaxed))
+    atomic_fetch_add_explicit(&out[2], 1, memory_order_relaxed);
+  else if (!expected && (expected = true, atomic_compare_exchange_weak_explicit(&flags[i & 7], &expected, false,
+      memory_order_relaxed, memory_order_relaxed)))
+    atomic_fetch_add_explicit(&out[3], 1, memory_order_relaxed);
+  threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);
+  if (i == 0) {
+    // The neighbours of a byte stay.
+    device uchar *raw = (device uchar *)flags;
+    raw[8] = 3; raw[9] = 1; raw[10] = 2; raw[11] = 255;
+    bool seen = atomic_load_explicit(&flags[10], memory_order_relaxed);
+    atomic_store_explicit(&flags[11], seen, memory_order_relaxed);
+    int n = 0;
+    for (int j = 0; j < 8; j++) n += raw[j] + atomic_load_explicit(&mine[j], memory_order_relaxed);
+    for (int j = 0; j < 4; j++) atomic_store_explicit(&out[4 + j], raw[8 + j], memory_order_relaxed);
+    atomic_store_explicit(&out[8], n + 12, memory_order_relaxed);
+    atomic_store_explicit(&out[9], int(sizeof(atomic<bool>)), memory_order_relaxed);
+  }
+}`},
+}
