@@ -38,4 +38,33 @@ kernel void k(device atomic_int *out, device atomic_bool *flags, uint i [[thread
     atomic_store_explicit(&out[9], int(sizeof(atomic<bool>)), memory_order_relaxed);
   }
 }`},
+	{name: "fields that are references", grid: [3]int{32, 1, 1}, in: []any{list(32, func(i int) float32 { return float32(i) })},
+		want: list(32, func(i int) float32 { return float32((i+1)%32)*2 + float32(i) + 100 + 7 }), text: `
+template <typename T, int N> struct Tile {
+  threadgroup T (&s)[N];
+  device const float &first;
+  thread int &count;
+  Tile(threadgroup T (&a)[N], device const float *x, thread int &n) : s(a), first(*x), count{n} {}
+  T next(uint i) const { count += 1; return s[(i + 1) % N]; }
+};
+struct Pair { thread float &a; device float *out; float b = 7; void add(float x) { a += x; } };
+struct Both : Pair { threadgroup float &t; };
+kernel void k(device float *out, device const float *in, uint i [[thread_position_in_grid]]) {
+  threadgroup float s[32];
+  s[i] = in[i];
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  int calls = 0;
+  Tile<float, 32> tile(s, in + 3, calls);
+  const Tile<float, 32> same = tile;
+  float sum = tile.next(i) + same.next(i);
+  float acc = 0;
+  Pair p{acc, out};
+  p.add(in[i]);
+  auto [ra, ro, rb] = p;
+  ra += 50 * calls;
+  Both b{{acc, out}, s[i]};
+  b.add(0);
+  static_assert(sizeof(Pair) == 24 && sizeof(p.a) == 4 && sizeof(tile.s) == 128, "sizes");
+  p.out[i] = sum + acc + rb + (tile.first - 3) + (&b.t - &s[i]);
+}`},
 }

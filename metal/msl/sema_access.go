@@ -350,8 +350,12 @@ func (g *gen) evalOff(f func(h *gen)) {
 	h.unevaluated = true
 	h.contract = false
 	// Names in f mean g's variables: their numbers have to mean the same in h, and h's own come after them.
-	if g.k != nil {
-		h.k.Vars, h.k.Regions = slices.Clip(g.k.Vars), slices.Clip(g.k.Regions)
+	k := g.k
+	if k == nil {
+		k = g.around
+	}
+	if k != nil {
+		h.k.Vars, h.k.Regions = slices.Clip(k.Vars), slices.Clip(k.Regions)
 	}
 	f(h)
 }

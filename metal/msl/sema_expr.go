@@ -230,7 +230,7 @@ func (g *gen) fieldOfThis(ent *entity, x *NameExpr) value {
 	this, ok := g.thisObject()
 	if !ok {
 		if g.unevaluated { // sizeof and decltype may name a field without an object
-			return g.objVal(g.newObject(ent.name, g.fieldType(ent)))
+			return g.dummy(g.fieldType(ent).noRef())
 		}
 		g.c.errorf(Undeclared, x.Pos(), "the field '%s' needs an object", ent.name)
 		return badValue
@@ -541,6 +541,10 @@ func (g *gen) assignable(v value, at Pos) bool {
 	case v.k == vSwz && repeats(v.sel):
 		g.c.errorf(BadSwizzle, at, "a component is named twice on the left side of an assignment")
 	default:
+		if why := g.c.unassignable(v.q.T); why != "" {
+			g.c.errorf(NotAssignable, at, "an object of type %s cannot be assigned to: it has %s", v.q, why)
+			return false
+		}
 		return true
 	}
 	return false

@@ -272,12 +272,19 @@ func (g *gen) one(cur *listCursor, q qtype, fd *field, at Pos) (v value, descend
 	if cur.i >= len(cur.elems) || left {
 		cur.i++
 		if fd != nil && fd.decl != nil && fd.decl.Init != nil {
-			x := g.expr(fd.decl.Init)
-			return g.convertTo(x, q.bare(), at, "a default member initialiser"), false
+			return g.fieldInit(fd, fd.decl.Init, at, "a default member initialiser"), false
+		}
+		if q.T.kind == tRef {
+			g.c.errorf(Uninitialised, at, "the reference '%s' is not bound to an object", fd.name)
+			return badValue, false
 		}
 		return g.defaultInit(q.T, at), false
 	}
 	x := cur.elems[cur.i]
+	if q.T.kind == tRef {
+		cur.i++
+		return g.fieldInit(fd, x, x.Pos(), "a braced list"), false
+	}
 	if inner, ok := x.(*InitList); ok {
 		cur.i++
 		return g.initList(inner, q.bare(), inner.Pos()), false

@@ -175,20 +175,23 @@ func (g *gen) initFields(v value, done map[*field]bool, at Pos) {
 		if done[f] {
 			continue
 		}
-		fv := g.member(v, []*field{f})
+		fv := g.fieldOf(v, []*field{f})
 		fv.q.Const = false
 		switch {
 		case f.decl != nil && f.decl.Init != nil:
 			saved := g.env
 			g.env = &env{kind: envFunc, up: st.scope, this: &v}
-			x := g.expr(f.decl.Init)
+			x := g.fieldInit(f, f.decl.Init, f.decl.Pos(), "a default member initialiser")
 			g.env = saved
-			x = g.convertTo(x, f.q.bare(), f.decl.Pos(), "a default member initialiser")
 			if !x.bad() {
 				g.store(fv, g.load(x))
 			}
 		case done != nil && !g.c.needsInit(f.q.T) && !g.exec: // a constructor leaves it uninitialised
 		default:
+			if f.q.T.kind == tRef {
+				g.c.errorf(Uninitialised, at, "the reference '%s' of %s is not bound to an object", f.name, st)
+				continue
+			}
 			x := g.defaultInit(f.q.T, at)
 			if !x.bad() {
 				g.store(fv, x)
@@ -242,7 +245,16 @@ func (g *gen) memberInits(this *value, d *FuncDecl) {
 			}
 			return
 		}
-		if m.Braced {
+		if ft.T.kind == tRef {
+			if args, ok := g.args(m.Args); !ok {
+				continue
+			} else if len(args) != 1 {
+				g.c.errorf(BadInit, m.At, "a reference is bound to one object, not to %d", len(args))
+				continue
+			} else {
+				x = g.bindField(ft, args[0], m.At)
+			}
+		} else if m.Braced {
 			x = g.initList(&InitList{exprNode{Base{m.At}}, m.Args}, ft.bare(), m.At)
 		} else {
 			args, ok := g.args(m.Args)
@@ -259,7 +271,7 @@ func (g *gen) memberInits(this *value, d *FuncDecl) {
 		if x.bad() {
 			continue
 		}
-		fv := g.member(t, path)
+		fv := g.fieldOf(t, path)
 		fv.q.Const = false
 		g.store(fv, g.load(x))
 	}

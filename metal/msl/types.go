@@ -214,7 +214,7 @@ func (t *ctype) kirScalar() kir.Type {
 	switch t.kind {
 	case tScalar, tEnum:
 		return t.kt
-	case tPtr:
+	case tPtr, tRef:
 		return kir.PtrTo(t.elem.Space.kir())
 	case tNull:
 		return kir.U64
@@ -362,7 +362,7 @@ func (c *compiler) derived(kind tkind, elem qtype, n int) *ctype {
 	}
 	t := &ctype{kind: kind, elem: elem, n: n}
 	switch kind {
-	case tPtr:
+	case tPtr, tRef: // a reference takes room as a field
 		t.size, t.align, t.comps = 8, 8, 1
 	case tArray:
 		t.align = elem.T.align
