@@ -378,6 +378,12 @@ type (
 		Body           *BlockStmt
 	}
 
+	// StmtExpr is GNU's ({ ...; X; }): its value is that of its last statement, an expression.
+	StmtExpr struct {
+		exprNode
+		Body *BlockStmt
+	}
+
 	// PackExpr is X..., a pack expansion in an argument or initialiser list.
 	PackExpr struct {
 		exprNode

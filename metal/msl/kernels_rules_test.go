@@ -67,4 +67,29 @@ kernel void k(device float *out, device const float *in, uint i [[thread_positio
   static_assert(sizeof(Pair) == 24 && sizeof(p.a) == 4 && sizeof(tile.s) == 128, "sizes");
   p.out[i] = sum + acc + rb + (tile.first - 3) + (&b.t - &s[i]);
 }`},
+	{name: "statements in parentheses", want: list(32, func(i int) int32 {
+		s := 0
+		for j := 0; j < i; j++ {
+			if j == 20 {
+				break
+			}
+			s += max(j, 3) * 2
+		}
+		if i == 7 {
+			return int32(s)
+		}
+		return int32(s + 1000 + i)
+	}), text: `
+#define MAX(a, b) ({ auto _a = (a); auto _b = (b); _a > _b ? _a : _b; })
+template <typename T> T twice(T x) { return ({ T y = x; y += x; y; }); }
+kernel void k(device int *out, uint i [[thread_position_in_grid]]) {
+  int s = 0;
+  for (int j = 0; j < int(i); j++) {
+    s += ({ if (j == 20) break; int m = MAX(j, MAX(3, 1)); twice(m); });
+  }
+  out[i] = s;
+  static_assert(sizeof(({ char c = 1; c; })) == 1, "a char");
+  int n = ({ if (i == 7) return; ({ ; }); 1000; }) + ({ int l[2] = {0, int(i)}; l + 1; })[0];
+  out[i] += n;
+}`},
 }

@@ -69,6 +69,8 @@ func (g *gen) expr(x Expr) value {
 		return g.sizeofExpr(x)
 	case *LambdaExpr:
 		return g.lambdaExpr(x)
+	case *StmtExpr:
+		return g.stmtExpr(x)
 	case *FoldExpr:
 		return g.foldExpr(x)
 	case *heldExpr:
