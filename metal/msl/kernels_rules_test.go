@@ -92,4 +92,24 @@ kernel void k(device int *out, uint i [[thread_position_in_grid]]) {
   int n = ({ if (i == 7) return; ({ ; }); 1000; }) + ({ int l[2] = {0, int(i)}; l + 1; })[0];
   out[i] += n;
 }`},
+	{name: "default members of aggregates", want: list(32, func(i int) int32 { return int32(i + (i + 1) + 2 + (5 + 6 + 2) + 14) }),
+		text: `
+struct Outer { struct Inner { int x; int y = x + 1; enum Kind { A = 1, B = 2 }; Kind kind = B; }; Inner in; int z = in.x; };
+constexpr Outer fixed = {{5}};
+kernel void k(device int *out, uint i [[thread_position_in_grid]]) {
+  Outer o{{int(i)}};
+  Outer list[2] = {{{.x = 1}}, {{3}, 10}};
+  static_assert(fixed.in.y == 6 && fixed.z == 5, "constants too");
+  out[i] = o.in.x + o.in.y + o.in.kind + (fixed.z + fixed.in.y + fixed.in.kind) + list[0].z + list[1].z + list[1].in.x;
+}`},
+	{name: "sizes of addresses", want: list(32, func(i int) int32 { return int32(i + 1 + 4 + 8) }), text: `
+kernel void k(device int *out, uint i [[thread_position_in_grid]]) {
+  int a = i;
+  a += 1;
+  decltype(&a) p = nullptr;
+  static_assert(sizeof(*p) == 4 && sizeof(p[1]) == 4, "what a pointer points to");
+  int n = sizeof(*&a);
+  auto q = sizeof(&a);
+  out[i] = a + n + int(q);
+}`},
 }

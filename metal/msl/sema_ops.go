@@ -179,10 +179,7 @@ func (g *gen) initFields(v value, done map[*field]bool, at Pos) {
 		fv.q.Const = false
 		switch {
 		case f.decl != nil && f.decl.Init != nil:
-			saved := g.env
-			g.env = &env{kind: envFunc, up: st.scope, this: &v}
-			x := g.fieldInit(f, f.decl.Init, f.decl.Pos(), "a default member initialiser")
-			g.env = saved
+			x := g.defaultMember(v, f)
 			if !x.bad() {
 				g.store(fv, g.load(x))
 			}
@@ -198,6 +195,14 @@ func (g *gen) initFields(v value, done map[*field]bool, at Pos) {
 			}
 		}
 	}
+}
+
+// defaultMember evaluates the default initialiser of a field of the object v, whose other members it may name.
+func (g *gen) defaultMember(v value, f *field) value {
+	saved := g.env
+	g.env = &env{kind: envFunc, up: v.q.T.st.scope, this: &v}
+	defer func() { g.env = saved }()
+	return g.fieldInit(f, f.decl.Init, f.decl.Pos(), "a default member initialiser")
 }
 
 // defaultInit is the default value of any type.
