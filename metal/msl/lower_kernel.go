@@ -333,6 +333,7 @@ func (b *paramBinder) declare(d *ParamDecl, v value, isRef bool) {
 		if old := b.e.put(&entity{kind: eVar, name: d.Name, local: true, val: v, at: d.Pos(), isRef: isRef}); old != nil {
 			b.g.c.redefined(d.Name, d.Pos(), old)
 		}
+		b.g.c.hides(b.e.up, d.Name, d.Pos())
 	}
 }
 

@@ -523,7 +523,10 @@ func (g *gen) bindParams(e *env, inst *funcInst, decl *FuncDecl, args []value, a
 			}
 			pack.vals = append(pack.vals, b)
 		case pd.Name != "":
-			e.put(&entity{kind: eVar, name: pd.Name, local: true, val: b, isRef: isRef, at: pd.Pos()})
+			if old := e.put(&entity{kind: eVar, name: pd.Name, local: true, val: b, isRef: isRef, at: pd.Pos()}); old != nil {
+				g.c.redefined(pd.Name, pd.Pos(), old)
+			}
+			g.c.hides(e.up, pd.Name, pd.Pos())
 		}
 	}
 	for _, p := range decl.Params { // an empty pack
