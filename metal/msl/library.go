@@ -2,6 +2,7 @@ package msl
 
 import (
 	"errors"
+	"math"
 	"sync"
 
 	"github.com/mlxlua/mlxlua/metal/kir"
@@ -39,11 +40,15 @@ type made struct {
 	err error
 }
 
-// maxEager is how much work Load puts into kernels before anybody asks for them.
-const maxEager = 1 << 16
+// maxEager is how much work Load puts into kernels before anybody asks for them, and kernelWork what a kernel takes
+// beside the steps walked.
+const (
+	maxEager   = 1 << 16
+	kernelWork = 1 << 9
+)
 
 // everything is the eagerness that leaves no kernel for later.
-const everything = maxUnitWalk + 1
+const everything = math.MaxInt
 
 // Load reads a text of the Metal Shading Language. The prelude and the math library are in scope. The error is an
 // ErrorList with all errors of the text. It never panics and may be called by several goroutines at once.
@@ -148,7 +153,7 @@ func (l *Library) makeSome(eager int) {
 			if l.made[i].k != nil || !again && seen[f] || c.failed[f] >= maxFailed { // then the others have the same errors
 				continue
 			}
-			if c.unitWork > eager {
+			if c.unitWork+kernelWork*(len(l.made)-l.left) > eager {
 				return
 			}
 			seen[f] = true
