@@ -112,4 +112,36 @@ kernel void k(device int *out, uint i [[thread_position_in_grid]]) {
   auto q = sizeof(&a);
   out[i] = a + n + int(q);
 }`},
+	{name: "partial specialisations with packs and defaults", want: list(32, func(i int) int32 { return int32(i + 2 + 123) }), text: `
+template <typename... T> struct Tuple;
+template <> struct Tuple<> {};
+template <typename H, typename... T> struct Tuple<H, T...> { H head; Tuple<T...> tail; };
+template <typename T, typename U = float> struct S { static constexpr int v = 1; };
+template <typename T> struct S<T *> { static constexpr int v = 2; }; // and U is float
+template <typename T> struct S<T, int> { static constexpr int v = 3; };
+kernel void k(device int *out, uint i [[thread_position_in_grid]]) {
+  Tuple<int, float> t{int(i), {2.0f, {}}};
+  out[i] = t.head + int(t.tail.head) + S<int *, half>::v * 100 + S<int *>::v * 10 + S<half, int>::v;
+}`},
+	{name: "constructors of a base", want: list(32, func(i int) int32 { return int32(i + 7 + 2*7 + 5 + 1) }), text: `
+struct V {
+  int x;
+  V(int a) : x(a) {}
+  V(int a, int b) : V(a + b) {}
+  operator int() const { return x; }
+};
+struct W : V { using V::V; int y = 5; int twice() const { return 2 * x; } };
+kernel void k(device int *out, uint i [[thread_position_in_grid]]) {
+  W w(3, 4), one{1};
+  out[i] = i + w + w.twice() + w.y + one;
+}`},
+	{name: "names of the simd header", want: list(32, func(i int) float32 { return float32(i) + 5 }), text: `
+#include <simd/simd.h>
+struct Shared { vector_float3 p; simd_uint2 n; matrix_float4x4 m; };
+kernel void k(device float *out, uint i [[thread_position_in_grid]]) {
+  Shared s = {{1, 2, 3}, {4, 5}, matrix_float4x4(2.0f)};
+  static_assert(sizeof(Shared) == 96, "as the program's");
+  simd::float4 v = s.m * simd::float4(1, 0, 0, 1);
+  out[i] = i + s.p.z + v.w + simd_float4x4(0).columns[0].x;
+}`},
 }

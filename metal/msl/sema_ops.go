@@ -1,6 +1,9 @@
 package msl
 
-import "reflect"
+import (
+	"reflect"
+	"slices"
+)
 
 // operatorCands collects the operator functions that may apply: methods of the first operand, functions in scope
 // and in the namespaces of the operands' classes.
@@ -128,6 +131,9 @@ func (g *gen) constructFrom(t *ctype, args []value, at Pos) value {
 			}
 			return g.construct(t, inst, args, at)
 		}
+		if v, ok := g.constructInherited(t, args, at); ok {
+			return v
+		}
 		if t.st.userCtor {
 			if len(args) == 1 && args[0].q.T.kind == tStruct {
 				if ci := g.conversionFunc(&args[0], t); ci != nil {
@@ -141,6 +147,9 @@ func (g *gen) constructFrom(t *ctype, args []value, at Pos) value {
 	if len(args) == 0 {
 		return g.defaultValue(t, at)
 	}
+	if v, ok := g.constructInherited(t, args, at); ok {
+		return v
+	}
 	if len(args) == 1 && args[0].q.T.kind == tStruct {
 		if ci := g.conversionFunc(&args[0], t); ci != nil {
 			return g.rvalue(g.call(ci, nil, &args[0], at))
@@ -148,6 +157,34 @@ func (g *gen) constructFrom(t *ctype, args []value, at Pos) value {
 	}
 	g.c.errorf(NoMatch, at, "the class %s has no constructor for %d arguments: use {...}", t, len(args))
 	return badValue
+}
+
+// constructInherited makes a class object by a constructor that it has from a base; ok is false if none fits.
+func (g *gen) constructInherited(t *ctype, args []value, at Pos) (v value, ok bool) {
+	for i := range t.st.fields {
+		f := &t.st.fields[i]
+		if !f.base || !slices.Contains(t.st.inherits, f.q.T.st.name) {
+			continue
+		}
+		this := value{k: vSlot, q: f.q, obj: &object{q: f.q}}
+		inst, _ := g.resolve(g.c.methods(f.q.T, "(constructor)"), nil, args, &this, false)
+		if inst == nil {
+			continue
+		}
+		o := g.newObject(t.st.name, qt(t))
+		lv := g.objVal(o)
+		base := g.member(lv, []*field{f})
+		if r := g.call(inst, args, &base, at); r.k == vBad {
+			return badValue, true
+		}
+		g.initFields(lv, map[*field]bool{f: true}, at)
+		if o.mem {
+			lv.tmp = true
+			return lv, true
+		}
+		return g.load(lv), true
+	}
+	return badValue, false
 }
 
 // defaultValue is the value of T{} for a class without a constructor that takes no arguments: zeros and the

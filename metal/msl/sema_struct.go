@@ -61,10 +61,26 @@ func (c *compiler) declareMembers(st *structInfo) {
 				continue
 			}
 			c.declare(st.scope, m)
-		case *EnumDecl, *AliasDecl, *UsingDecl:
+		case *UsingDecl:
+			if !c.inheritCtors(st, d) {
+				c.declare(st.scope, m)
+			}
+		case *EnumDecl, *AliasDecl:
 			c.declare(st.scope, m)
 		}
 	}
+}
+
+// inheritCtors notes using Base::Base, which makes a base's constructors the class's own; it returns false for other
+// declarations with using.
+func (c *compiler) inheritCtors(st *structInfo, d *UsingDecl) bool {
+	n := len(d.Name.Quals)
+	if n == 0 || d.Name.Op != OpNone || d.Name.Quals[n-1].Ident != d.Name.Ident {
+		return false
+	}
+	st.inherits = append(st.inherits, d.Name.Ident)
+	st.userCtor = true
+	return true
 }
 
 // declareMemberVar enters a field or a static member into the scope of its class.

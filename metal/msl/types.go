@@ -74,7 +74,8 @@ type structInfo struct {
 	typ    *ctype
 	// userCtor says that the class declares a constructor other than copies: it is no aggregate.
 	userCtor bool
-	declared bool // its members are in scope
+	declared bool     // its members are in scope
+	inherits []string // bases whose constructors are its own too
 	asserts  []*StaticAssertDecl
 	friends  map[string][]*funcEnt // functions defined in the class that are no members: found by its objects
 	inits    uint8                 // needsInit's answer once it is complete: 1 yes, 2 no
