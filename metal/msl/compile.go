@@ -157,8 +157,10 @@ type compiler struct {
 	varInsts map[*tmplInfo][]varInst
 	finsts   map[*funcEnt]*instances[*funcInst]
 	guides   map[*tmplInfo][]*funcEnt // of constructors
-	used     map[*funcEnt]bool
-	overlay  map[*env]*env // a namespace of the prelude to the unit's part of it
+	// funcTypes are the types of the functions that are handed on as values.
+	funcTypes map[*funcEnt]*ctype
+	used      map[*funcEnt]bool
+	overlay   map[*env]*env // a namespace of the prelude to the unit's part of it
 
 	extraTmpl  map[*tmplInfo][]*TemplateDecl // specialisations by the unit of the prelude's templates
 	extraSpecs map[*funcEnt][]*funcEnt
@@ -178,7 +180,8 @@ func newCompiler(f *File, opt Options) *compiler {
 		busy:  map[*entity]bool{},
 		insts: map[*tmplInfo]*instances[*structInfo]{}, varInsts: map[*tmplInfo][]varInst{},
 		finsts: map[*funcEnt]*instances[*funcInst]{}, guides: map[*tmplInfo][]*funcEnt{},
-		used: map[*funcEnt]bool{}, overlay: map[*env]*env{}, extraTmpl: map[*tmplInfo][]*TemplateDecl{},
+		funcTypes: map[*funcEnt]*ctype{},
+		used:      map[*funcEnt]bool{}, overlay: map[*env]*env{}, extraTmpl: map[*tmplInfo][]*TemplateDecl{},
 		extraSpecs: map[*funcEnt][]*funcEnt{}, members: map[memberKey][]memberDef{},
 		portable: map[kir.Pos]Pos{},
 		failed:   map[*funcEnt]int{}, missing: map[string]bool{},

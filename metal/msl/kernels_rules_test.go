@@ -144,4 +144,16 @@ kernel void k(device float *out, uint i [[thread_position_in_grid]]) {
   simd::float4 v = s.m * simd::float4(1, 0, 0, 1);
   out[i] = i + s.p.z + v.w + simd_float4x4(0).columns[0].x;
 }`},
+	{name: "functions as values", want: list(32, func(i int) float32 { x := float32(i); return 2*x + x*x + 3*x + x + x*x }), text: `
+template <typename F> float twice(F f, float x) { return f(x) + f(x); }
+float same(float x) { return x; }
+float square(float x) { return x * x; }
+template <typename T> T triple(T x) { return x * 3; }
+template <typename F> struct Map { F f; float operator()(float x) const { return f(x); } };
+kernel void k(device float *out, uint i [[thread_position_in_grid]]) {
+  auto g = square;
+  auto h = &same;
+  Map<decltype(g)> m{g}, n{square};
+  out[i] = twice(same, i) + m(i) + twice(triple<float>, i) / 2 + h(i) + n(i);
+}`},
 }

@@ -45,9 +45,31 @@ func (g *gen) args(list []Expr) ([]value, bool) {
 			v = badValue
 		}
 		ok = ok && !v.bad()
-		out = append(out, v)
+		out = append(out, g.functionObject(v))
 	}
 	return out, ok
+}
+
+// functionObject turns the name of one function into a value that can be handed on and called: what a pointer to it is
+// elsewhere.
+func (g *gen) functionObject(v value) value {
+	if v.k != vFuncs || v.fn.bi != nil || v.fn.this != nil || len(v.fn.funcs) != 1 {
+		return v
+	}
+	f := v.fn.funcs[0]
+	if f.cls != nil || f.tmpl != nil && !v.fn.hasArgs {
+		return v
+	}
+	t := g.c.funcTypes[f]
+	if t == nil || v.fn.hasArgs {
+		st := &structInfo{name: "function " + v.fn.name, lambda: &lambdaInfo{over: v.fn}, state: 2, declared: true}
+		t = &ctype{kind: tStruct, st: st, size: 1, align: 1}
+		st.typ = t
+		if !v.fn.hasArgs {
+			g.c.funcTypes[f] = t
+		}
+	}
+	return value{k: vRight, q: qt(t)}
 }
 
 // callExpr evaluates Fun(Args).
@@ -634,6 +656,9 @@ func (g *gen) refError(v *value, t qtype, at Pos) {
 
 // callLambda calls a lambda: its body is expanded in the scope where the lambda stands.
 func (g *gen) callLambda(l *lambdaInfo, args []value, at Pos) value {
+	if l.over != nil {
+		return g.callOverload(l.over, args, at)
+	}
 	if len(args) != len(l.x.Params) && !l.fn.decl.hasPack() {
 		min := 0
 		for _, p := range l.x.Params {

@@ -423,6 +423,9 @@ func (g *gen) addressOf(v value, at Pos) value {
 	if v.bad() {
 		return badValue
 	}
+	if v = g.functionObject(v); v.q.T.kind == tStruct && v.q.T.st.lambda != nil && v.q.T.st.lambda.over != nil {
+		return v
+	}
 	if v.k == vFuncs {
 		g.c.errorf(Unsupported, at, "pointers to functions do not exist here: every call is inlined")
 		return badValue

@@ -29,8 +29,9 @@ type paramInst struct {
 	pack bool // one element of the function's parameter pack
 }
 
-// lambdaInfo is a lambda expression where it was evaluated.
+// lambdaInfo is a lambda expression where it was evaluated, or a function that was handed on by its name.
 type lambdaInfo struct {
+	over *overload // the function; then the rest is not set
 	x   *LambdaExpr
 	fn  *funcEnt
 	env *env
