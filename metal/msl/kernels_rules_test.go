@@ -156,4 +156,18 @@ kernel void k(device float *out, uint i [[thread_position_in_grid]]) {
   Map<decltype(g)> m{g}, n{square};
   out[i] = twice(same, i) + m(i) + twice(triple<float>, i) / 2 + h(i) + n(i);
 }`},
+	{name: "decltype(auto)", want: list(32, func(i int) int32 { return int32(i/2 + 5 + 3) }), text: `
+decltype(auto) half_of(thread int &x) { x /= 2; return (x); }
+template <typename F> decltype(auto) call(F f, thread int &x) { return f(x); }
+struct S { int v; decltype(auto) get() thread { return (v); } decltype(auto) value() const { return v; } };
+int square(int x) { return x * x; }
+auto pick() { return square; }
+kernel void k(device int *out, uint i [[thread_position_in_grid]]) {
+  int x = i, y = 2;
+  half_of(x) += 0;
+  S s{4};
+  s.get() += 1;
+  call([](thread int &z) -> thread int & { return z; }, y) += 1;
+  out[i] = x + s.value() + y * (pick()(2) - 3);
+}`},
 }

@@ -301,7 +301,7 @@ func (g *gen) one(cur *listCursor, whole value, q qtype, fd *field, at Pos) (v v
 		}
 	}
 	cur.i++
-	v = g.expr(x)
+	v = g.functionObject(g.expr(x))
 	if v.k != vVoid && v.k != vFuncs {
 		v = g.rvalue(v)
 	}
