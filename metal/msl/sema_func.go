@@ -32,9 +32,9 @@ type paramInst struct {
 // lambdaInfo is a lambda expression where it was evaluated, or a function that was handed on by its name.
 type lambdaInfo struct {
 	over *overload // the function; then the rest is not set
-	x   *LambdaExpr
-	fn  *funcEnt
-	env *env
+	x    *LambdaExpr
+	fn   *funcEnt
+	env  *env
 }
 
 // instFor returns the instance of a function for template arguments, making it on first use. It reports what is
