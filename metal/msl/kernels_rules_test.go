@@ -38,7 +38,7 @@ kernel void k(device atomic_int *out, device atomic_bool *flags, uint i [[thread
     atomic_store_explicit(&out[9], int(sizeof(atomic<bool>)), memory_order_relaxed);
   }
 }`},
-	{name: "fields that are references", grid: [3]int{32, 1, 1}, in: []any{list(32, func(i int) float32 { return float32(i) })},
+	{name: "fields that are references", in: []any{list(32, func(i int) float32 { return float32(i) })},
 		want: list(32, func(i int) float32 { return float32((i+1)%32)*2 + float32(i) + 100 + 7 }), text: `
 template <typename T, int N> struct Tile {
   threadgroup T (&s)[N];
@@ -92,9 +92,13 @@ kernel void k(device int *out, uint i [[thread_position_in_grid]]) {
   int n = ({ if (i == 7) return; ({ ; }); 1000; }) + ({ int l[2] = {0, int(i)}; l + 1; })[0];
   out[i] += n;
 }`},
-	{name: "default members of aggregates", want: list(32, func(i int) int32 { return int32(i + (i + 1) + 2 + (5 + 6 + 2) + 14) }),
-		text: `
-struct Outer { struct Inner { int x; int y = x + 1; enum Kind { A = 1, B = 2 }; Kind kind = B; }; Inner in; int z = in.x; };
+	{name: "default members of aggregates",
+		want: list(32, func(i int) int32 { return int32(i + (i + 1) + 2 + (5 + 6 + 2) + 14) }), text: `
+struct Outer {
+  struct Inner { int x; int y = x + 1; enum Kind { A = 1, B = 2 }; Kind kind = B; };
+  Inner in;
+  int z = in.x;
+};
 constexpr Outer fixed = {{5}};
 kernel void k(device int *out, uint i [[thread_position_in_grid]]) {
   Outer o{{int(i)}};
@@ -112,7 +116,8 @@ kernel void k(device int *out, uint i [[thread_position_in_grid]]) {
   auto q = sizeof(&a);
   out[i] = a + n + int(q);
 }`},
-	{name: "partial specialisations with packs and defaults", want: list(32, func(i int) int32 { return int32(i + 2 + 123) }), text: `
+	{name: "partial specialisations with packs and defaults",
+		want: list(32, func(i int) int32 { return int32(i + 2 + 123) }), text: `
 template <typename... T> struct Tuple;
 template <> struct Tuple<> {};
 template <typename H, typename... T> struct Tuple<H, T...> { H head; Tuple<T...> tail; };
@@ -144,7 +149,10 @@ kernel void k(device float *out, uint i [[thread_position_in_grid]]) {
   simd::float4 v = s.m * simd::float4(1, 0, 0, 1);
   out[i] = i + s.p.z + v.w + simd_float4x4(0).columns[0].x;
 }`},
-	{name: "functions as values", want: list(32, func(i int) float32 { x := float32(i); return 2*x + x*x + 3*x + x + x*x }), text: `
+	{name: "functions as values", want: list(32, func(i int) float32 {
+		x := float32(i)
+		return 2*x + x*x + 3*x + x + x*x
+	}), text: `
 template <typename F> float twice(F f, float x) { return f(x) + f(x); }
 float same(float x) { return x; }
 float square(float x) { return x * x; }

@@ -33,8 +33,8 @@ func kernelName(s *Specs, name string) string {
 	return name
 }
 
-// explicitInst finds what `template [[host_name("x")]] [[kernel]] decltype(f<float>) f<float>;` and its like ask for. An
-// instantiation that is no kernel is only checked.
+// explicitInst finds what `template [[host_name("x")]] [[kernel]] decltype(f<float>) f<float>;` and its like ask for.
+// An instantiation that is no kernel is only checked.
 func (c *compiler) explicitInst(p pendingInst) (en kernelEntry, ok bool) {
 	var name *Name
 	var specs *Specs

@@ -174,7 +174,8 @@ func (c *compiler) hides(e *env, name string, at Pos) {
 	}
 	for ; e != nil && e.kind != envNamespace; e = e.up {
 		if e.kind == envTemplate && e.own(name) != nil {
-			c.errorf(Redefinition, at, "'%s' is the name of a template parameter, and is declared again inside the template", name)
+			c.errorf(Redefinition, at, "'%s' is the name of a template parameter, and is declared again inside the template",
+				name)
 			return
 		}
 	}

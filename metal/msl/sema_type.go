@@ -500,8 +500,8 @@ func (g *gen) valueArg(x Expr) (targ, bool) {
 	}
 	if u, is := stripParens(x).(*UnaryExpr); is && u.Op == OpAddrOf {
 		if o := g.wholeOf(u.X); o != nil {
-			g.c.errorf(BadTemplateArgs, x.Pos(), "a template argument points to a part of '%s': C++ has none such before C++20. "+
-				"Pass the whole and an index", o.name)
+			g.c.errorf(BadTemplateArgs, x.Pos(), "a template argument points to a part of '%s': C++ has none such before "+
+				"C++20. Pass the whole and an index", o.name)
 			return targ{}, false
 		}
 	}

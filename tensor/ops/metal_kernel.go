@@ -192,7 +192,8 @@ func (k *MetalKernel) attrs(call KernelCall) (kernelAttrs, []*tensor.Array, erro
 	for _, t := range call.Template {
 		for what, names := range map[string][]string{"input": k.names.in, "output": k.names.out} {
 			if slices.Contains(names, t.Name) {
-				return kernelAttrs{}, nil, fmt.Errorf("%s: '%s' is the name of a template argument and of an %s", name, t.Name, what)
+				return kernelAttrs{}, nil, fmt.Errorf("%s: '%s' is the name of a template argument and of an %s", name, t.Name,
+					what)
 			}
 		}
 	}

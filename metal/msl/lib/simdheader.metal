@@ -1,4 +1,5 @@
-// The names by which <simd/simd.h>, a header that programs share with their kernels, calls Metal's vectors and matrices.
+// The names by which <simd/simd.h>, a header that programs share with their kernels, calls Metal's vectors and
+// matrices.
 #pragma clang fp contract(off)
 
 #define PRELUDE_VECTOR(type, n) \
