@@ -343,12 +343,13 @@ type (
 		Elems []Expr
 	}
 
-	// DesignatedExpr is an element of a braced list with its place: .Field = X or [Index] = X.
+	// DesignatedExpr is an element of a braced list with its place: .Field = X or [Index] = X, or GNU's
+	// [Index ... Last] = X.
 	DesignatedExpr struct {
 		exprNode
-		Field string
-		Index Expr
-		X     Expr
+		Field       string
+		Index, Last Expr
+		X           Expr
 	}
 
 	// SizeofExpr is sizeof or alignof a type or an expression, or sizeof...(Pack).

@@ -178,4 +178,54 @@ kernel void k(device int *out, uint i [[thread_position_in_grid]]) {
   call([](thread int &z) -> thread int & { return z; }, y) += 1;
   out[i] = x + s.value() + y * (pick()(2) - 3);
 }`},
+	{name: "ranges of designators", want: list(32, func(i int) float32 { return float32(i)*2 + 5 + 8 }), text: `
+kernel void k(device float *out, uint i [[thread_position_in_grid]]) {
+  float a[5] = {[0 ... 4] = 1.0f}, b[4] = {[1 ... 2] = float(i)};
+  struct P { int x, y; } p[3] = {[0 ... 1] = {1, 2}, {2, 0}};
+  int calls = 0, c[3] = {[0 ... 2] = ++calls};
+  out[i] = a[0] + a[1] + a[2] + a[3] + a[4] + b[0] + b[1] + b[2] + b[3];
+  out[i] += p[0].y + p[1].y + p[2].x + calls + c[2];
+}`},
+	{name: "constructors named with their arguments", want: list(32, func(i int) int32 { return int32(i + 3) }), text: `
+template <typename T> struct Indexed {
+  uint i;
+  T val;
+  constexpr Indexed<T>() threadgroup = default;
+  constexpr Indexed<T>() = default;
+  Indexed<T>(uint n, T v) : i(n), val(v) {}
+  Indexed<T> next() const { return Indexed<T>(i + 1, val); }
+};
+template <typename T> struct metal::_numeric_limits_impl<Indexed<T>> {
+  static constexpr Indexed<T> max() { return Indexed<T>(0, numeric_limits<T>::max()); }
+};
+kernel void k(device int *out, uint i [[thread_position_in_grid]]) {
+  threadgroup Indexed<int> shared[32];
+  shared[i] = Indexed<int>(i, 2).next();
+  out[i] = shared[i].i + shared[i].val + (numeric_limits<Indexed<int>>::max().val == INT_MAX ? 0 : 100);
+}`},
+	{name: "templates chosen by a function's type", want: list(32, func(i int) float32 { return float32(i)*11 + 2 }), text: `
+typedef void(one_t)(device float *out, uint i);
+typedef void(two_t)(device float *out, uint i, float x);
+template <typename T> void one(device float *out, T i) { out[i] += i; }
+template <typename T, typename U> void two(device float *out, U i, T x) { out[i] += i * x; }
+template <one_t f> void call(device float *out, uint i) { f(out, i); }
+template <two_t f> void call(device float *out, uint i) { f(out, i, 10); }
+typedef decltype(call<one<uint>>) call_t;
+template <call_t f> kernel void run(device float *out, uint i [[thread_position_in_grid]]) { out[i] = 2; f(out, i); }
+template [[host_name("k")]] kernel decltype(run<call<one<uint>>>) run<call<one<uint>>>;
+template [[host_name("other")]] kernel decltype(run<call<two<float>>>) run<call<two<float>>>;
+kernel void both(device float *out, uint i [[thread_position_in_grid]]) {
+  out[i] = 2;
+  call<one<uint>>(out, i);
+  call<two<float>>(out, i);
+}`, kernel: "both"},
+	{name: "an overload beside the library's", want: list(32, func(i int) float32 { return float32(i^1)*3 + 0.75 }), text: `
+METAL_FUNC int64_t simd_shuffle_xor(int64_t x, ushort m) { return as_type<int64_t>(simd_shuffle_xor(as_type<uint2>(x), m)); }
+template <typename T> struct Box { T v; };
+template <typename T> Box<T> simd_shuffle_xor(Box<T> b, ushort m) { return Box<T>{simd_shuffle_xor(b.v, m)}; }
+kernel void k(device float *out, uint i [[thread_position_in_grid]]) {
+  __extension__ union { float f; uint u; } b;
+  b.f = i + 0.25f;
+  out[i] = simd_shuffle_xor(b.f, 1) + simd_shuffle_xor(int64_t(i), 1) + simd_shuffle_xor(Box<float>{i + 0.5f}, 1).v;
+}`},
 }

@@ -488,6 +488,9 @@ func (p *parser) designated() Expr {
 	} else {
 		p.advance()
 		d.Index = p.condExpr()
+		if p.accept(tEllipsis) {
+			d.Last = p.condExpr()
+		}
 		p.expect(tRBrack, "after the index of an element")
 	}
 	if p.kind() != tLBrace {

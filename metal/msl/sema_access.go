@@ -400,7 +400,7 @@ func (g *gen) decltype(x Expr) qtype {
 	case v.bad():
 		return badType
 	case v.k == vFuncs:
-		return qt(&ctype{kind: tFunc, sig: &funcSig{ret: qt(typeVoid)}})
+		return g.functionType(v.fn)
 	case v.isLvalue() && v.k != vSwz && v.k != vDyn && v.k != vBits:
 		return qt(g.c.refTo(v.q))
 	}
@@ -413,7 +413,10 @@ func (g *gen) decltypeName(x *NameExpr) qtype {
 		return badType
 	}
 	if ent.kind == eFunc {
-		return qt(&ctype{kind: tFunc, sig: &funcSig{ret: qt(typeVoid)}})
+		if v := g.entityValue(ent, x); v.k == vFuncs {
+			return g.functionType(v.fn)
+		}
+		return badType
 	}
 	var v value
 	g.evalOff(func(h *gen) { v = h.entityValue(ent, x) })

@@ -213,6 +213,10 @@ func (g *gen) callOverload(fn *overload, args []value, at Pos) value {
 		inst, why = g.resolve(fn.funcs, fn, args, fn.this, false)
 		// A unit's own overload in namespace metal, as for a half type, is one among the library's.
 		own = inst != nil && inst.f.usr && !(inMetal(inst.f.env) && !exactCall(g, inst, args))
+		if own && fn.bi != nil && !set && len(args) > 0 && g.convRank(&args[0], inst.params[0].q) > rankQual &&
+			fn.bi.accepts(args, fn) {
+			own = false // the library's takes any type as it is
+		}
 	}
 	if set && !own {
 		switch {

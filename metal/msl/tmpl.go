@@ -389,10 +389,13 @@ func (g *gen) fill(d *deduction, at Pos) (missing string, ok bool) {
 
 // fitsParam reports whether an object can be the argument of a pointer or reference parameter; no number can.
 func (g *gen) fitsParam(a *targ, p *TemplateParam) bool {
-	if a.fn != nil || a.tmpl != nil || a.isPack {
-		return a.fn != nil
+	if a.tmpl != nil || a.isPack {
+		return false
 	}
 	t := g.typeOf(p.ValueType)
+	if a.fn != nil {
+		return g.fitsFunction(a.fn, t)
+	}
 	if t.T.kind == tAuto {
 		return true
 	}

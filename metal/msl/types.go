@@ -55,8 +55,9 @@ type qtype struct {
 
 // funcSig is the type of a function.
 type funcSig struct {
-	ret    qtype
-	params []qtype
+	ret     qtype
+	params  []qtype
+	unknown bool // of a set of functions: ret and params mean nothing
 }
 
 // structInfo is a class: an instance if it comes from a template.

@@ -220,6 +220,15 @@ template <typename T, int N>
 struct is_vector<vec<T, N>> {
   static constexpr constant bool value = true;
 };
+// What the functions of SIMD-groups take, by the name that Metal's headers have for it.
+template <typename T>
+struct __is_valid_simdgroup_type {
+  static constexpr constant bool value = is_arithmetic<T>::value && sizeof(T) < 8 && !is_same<T, bool>::value;
+};
+template <typename T, int N>
+struct __is_valid_simdgroup_type<vec<T, N>> {
+  static constexpr constant bool value = __is_valid_simdgroup_type<T>::value;
+};
 // Between arithmetic types every conversion is implicit; otherwise only a type to itself. Classes are not looked into.
 template <typename A, typename B>
 struct is_convertible {
