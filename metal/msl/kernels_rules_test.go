@@ -203,7 +203,8 @@ kernel void k(device int *out, uint i [[thread_position_in_grid]]) {
   shared[i] = Indexed<int>(i, 2).next();
   out[i] = shared[i].i + shared[i].val + (numeric_limits<Indexed<int>>::max().val == INT_MAX ? 0 : 100);
 }`},
-	{name: "templates chosen by a function's type", want: list(32, func(i int) float32 { return float32(i)*11 + 2 }), text: `
+	{name: "templates chosen by a function's type", kernel: "both",
+		want: list(32, func(i int) float32 { return float32(i)*11 + 2 }), text: `
 typedef void(one_t)(device float *out, uint i);
 typedef void(two_t)(device float *out, uint i, float x);
 template <typename T> void one(device float *out, T i) { out[i] += i; }
@@ -218,9 +219,12 @@ kernel void both(device float *out, uint i [[thread_position_in_grid]]) {
   out[i] = 2;
   call<one<uint>>(out, i);
   call<two<float>>(out, i);
-}`, kernel: "both"},
-	{name: "an overload beside the library's", want: list(32, func(i int) float32 { return float32(i^1)*3 + 0.75 }), text: `
-METAL_FUNC int64_t simd_shuffle_xor(int64_t x, ushort m) { return as_type<int64_t>(simd_shuffle_xor(as_type<uint2>(x), m)); }
+}`},
+	{name: "an overload beside the library's",
+		want: list(32, func(i int) float32 { return float32(i^1)*3 + 0.75 }), text: `
+METAL_FUNC int64_t simd_shuffle_xor(int64_t x, ushort m) {
+  return as_type<int64_t>(simd_shuffle_xor(as_type<uint2>(x), m));
+}
 template <typename T> struct Box { T v; };
 template <typename T> Box<T> simd_shuffle_xor(Box<T> b, ushort m) { return Box<T>{simd_shuffle_xor(b.v, m)}; }
 kernel void k(device float *out, uint i [[thread_position_in_grid]]) {
