@@ -17,6 +17,10 @@ using false_type = integral_constant<bool, false>;
 template <typename... Ts>
 using void_t = void;
 
+// A value of a type where only its type matters.
+template <typename T>
+T&& declval();
+
 template <typename T>
 struct type_identity {
   using type = T;
