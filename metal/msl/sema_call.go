@@ -353,6 +353,9 @@ func (g *gen) call(inst *funcInst, args []value, this *value, at Pos) value {
 		if decl.Default && decl.Kind == FuncConstructor {
 			return voidValue
 		}
+		if g.unevaluated && inst.ret.T.kind != tAuto {
+			return g.unevaluatedCall(inst)
+		}
 		g.c.errorf(Undeclared, at, "%s is declared, but has no body", g.c.signature(f))
 		return badValue
 	}
