@@ -98,10 +98,14 @@ type Options struct {
 	Portable bool
 }
 
-// Module is a compiled source, made by a driver.
+// Module is a compiled source, made by a driver. Its methods may be called from any goroutine.
 type Module interface {
-	// Kernels lists the entry points by name.
-	Kernels() []Reflection
+	// Names lists the entry points.
+	Names() []string
+	// Kernel says what the driver found out about an entry point, by its index in Names. It is called once for each one
+	// that somebody asks for, the first time: what an entry point costs by itself belongs here, as a library may have
+	// thousands. The error is what is wrong with its text.
+	Kernel(i int) (Reflection, error)
 }
 
 // Reflection says what the driver found out about a kernel.

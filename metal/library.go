@@ -28,7 +28,7 @@ type Library struct {
 	src       Source
 	module    Module
 	names     []string
-	pipelines map[string]*Pipeline
+	pipelines map[string]*lazyPipeline
 	pins      int         // pending command buffers that use it; guarded by the cache's mu
 	freed     atomic.Bool // by Ablations.ClearOnMismatch only
 }
@@ -48,20 +48,52 @@ func (l *Library) Kernels() []string { return append([]string(nil), l.names...) 
 // String names the library in messages.
 func (l *Library) String() string { return fmt.Sprintf("library %s (%s)", l.src.Label, l.key) }
 
-// Pipeline returns the entry point of that name. It is an error if there is none, or if it exceeds the device's limits.
+// lazyPipeline is made the first time that somebody asks for it.
+type lazyPipeline struct {
+	index int
+	once  sync.Once
+	p     *Pipeline
+	err   error
+}
+
+// Pipeline returns the entry point of that name, which is compiled if nobody has asked for it before. It is an error if
+// there is none, if its text is wrong, or if it exceeds the device's limits.
 func (l *Library) Pipeline(name string) (*Pipeline, error) {
 	p := l.pipelines[name]
 	if p == nil {
-		have := "it has no kernels"
-		if len(l.names) > 0 {
-			have = "it has " + strings.Join(l.names, ", ")
+		return nil, fmt.Errorf("[pipeline] %s has no kernel %q: %s", l, name, l.have())
+	}
+	p.once.Do(func() { p.p, p.err = l.pipeline(p.index) })
+	return p.p, p.err
+}
+
+// pipeline makes a pipeline.
+func (l *Library) pipeline(i int) (p *Pipeline, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			p, err = nil, fmt.Errorf("[pipeline] BUG: the compiler panicked on %s: %v", l.names[i], r)
 		}
-		return nil, fmt.Errorf("[pipeline] %s has no kernel %q: %s", l, name, have)
+	}()
+	r, err := l.module.Kernel(i)
+	if err != nil {
+		return nil, err
 	}
-	if p.bad != nil {
-		return nil, p.bad
+	return newPipeline(l, i, r)
+}
+
+// maxHave is how many kernels a message lists.
+const maxHave = 20
+
+// have says for messages which kernels there are.
+func (l *Library) have() string {
+	n := len(l.names)
+	switch {
+	case n == 0:
+		return "it has no kernels"
+	case n > maxHave:
+		return fmt.Sprintf("it has %s and %d others", strings.Join(l.names[:maxHave], ", "), n-maxHave)
 	}
-	return p, nil
+	return "it has " + strings.Join(l.names, ", ")
 }
 
 // Pipeline is one kernel of a library, ready to be dispatched.
@@ -69,7 +101,6 @@ type Pipeline struct {
 	lib    *Library
 	index  int
 	refl   Reflection
-	bad    error
 	access []access
 	min    []int64       // least bytes by parameter
 	align  []int64       // alignment of offsets by parameter
@@ -88,7 +119,7 @@ const (
 // Name is the kernel's.
 func (p *Pipeline) Name() string { return p.refl.Name }
 
-// Index is the kernel's position in Module.Kernels.
+// Index is the kernel's position in Module.Names.
 func (p *Pipeline) Index() int { return p.index }
 
 // Params describes the parameters, in the order in which Encoder counts them and Command.Args holds them. Read only.
@@ -101,7 +132,7 @@ func (p *Pipeline) Library() *Library { return p.lib }
 func (p *Pipeline) Reflection() Reflection { return p.refl }
 
 // newPipeline prepares what Dispatch asks of a kernel.
-func newPipeline(l *Library, i int, r Reflection) *Pipeline {
+func newPipeline(l *Library, i int, r Reflection) (*Pipeline, error) {
 	lim := l.dev.info.Limits
 	p := &Pipeline{lib: l, index: i, refl: r}
 	if p.refl.MaxThreads <= 0 || p.refl.MaxThreads > lim.ThreadsPerGroup {
@@ -126,14 +157,14 @@ func newPipeline(l *Library, i int, r Reflection) *Pipeline {
 	}
 	switch {
 	case r.Refused != nil:
-		p.bad = r.Refused
+		return nil, r.Refused
 	case buffers > lim.Buffers:
-		p.bad = fmt.Errorf("[pipeline] kernel %s has %d buffer parameters: the limit is %d", r.Name, buffers, lim.Buffers)
+		return nil, fmt.Errorf("[pipeline] kernel %s has %d buffer parameters: the limit is %d", r.Name, buffers, lim.Buffers)
 	case r.StaticTG > int64(lim.ThreadgroupMemory):
-		p.bad = fmt.Errorf("[pipeline] kernel %s declares %d bytes of threadgroup memory: the limit is %d",
+		return nil, fmt.Errorf("[pipeline] kernel %s declares %d bytes of threadgroup memory: the limit is %d",
 			r.Name, r.StaticTG, lim.ThreadgroupMemory)
 	}
-	return p
+	return p, nil
 }
 
 // LibraryStats are the counters of the library cache.
@@ -361,7 +392,7 @@ func (c *libraryCache) compile(ctx context.Context, e *libEntry) {
 	c.evict()
 }
 
-// build compiles a source and prepares its pipelines.
+// build compiles a source.
 func (c *libraryCache) build(ctx context.Context, key Key, src Source) (lib *Library, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -372,10 +403,9 @@ func (c *libraryCache) build(ctx context.Context, key Key, src Source) (lib *Lib
 	if err != nil {
 		return nil, err
 	}
-	lib = &Library{dev: c.dev, key: key, src: src, module: m, pipelines: map[string]*Pipeline{}}
-	for i, r := range m.Kernels() {
-		lib.names = append(lib.names, r.Name)
-		lib.pipelines[r.Name] = newPipeline(lib, i, r)
+	lib = &Library{dev: c.dev, key: key, src: src, module: m, names: m.Names(), pipelines: map[string]*lazyPipeline{}}
+	for i, name := range lib.names {
+		lib.pipelines[name] = &lazyPipeline{index: i}
 	}
 	if cl, ok := m.(interface{ Close() error }); ok {
 		// A driver's own resources go when nobody can reach the library: command buffers, callers and the cache all count.

@@ -278,3 +278,24 @@ func BenchmarkLibraryHit(b *testing.B) {
 		}
 	}
 }
+
+// A kernel is made when it is asked for, once.
+func TestKernelsAreMadeWhenAskedFor(t *testing.T) {
+	f := drivertest.NewFake(drivertest.Kernel("a", nil), drivertest.Kernel("b", nil), drivertest.Kernel("c", nil))
+	d := open(t, f, metal.DeviceOptions{})
+	l, err := d.Library(bg, drivertest.Source("three", "a", "b", "c"))
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b", "c"}, l.Kernels())
+	require.Zero(t, f.Made())
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			p, err := l.Pipeline("b")
+			if err != nil || p.Index() != 1 {
+				t.Errorf("pipeline b: %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	require.Equal(t, 1, f.Made())
+}

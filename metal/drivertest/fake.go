@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mlxlua/mlxlua/metal"
 )
@@ -59,6 +60,7 @@ type Fake struct {
 	mu       sync.Mutex
 	kernels  map[string]FakeKernel
 	compiles int
+	made     atomic.Int64
 	subs     []*submission
 	last     map[int]*submission // by queue
 	auto     bool
@@ -171,15 +173,24 @@ func (f *Fake) Allocated() (bytes int64, pieces int) {
 var kernelDecl = regexp.MustCompile(`kernel\s+void\s+(\w+)`)
 
 // module is what the fake compiles to.
-type module struct{ kernels []FakeKernel }
+type module struct {
+	kernels []FakeKernel
+	made    *atomic.Int64
+}
 
-// Kernels lists the kernels.
-func (m *module) Kernels() []metal.Reflection {
-	var out []metal.Reflection
+// Names lists the kernels.
+func (m *module) Names() []string {
+	var out []string
 	for _, k := range m.kernels {
-		out = append(out, k.Reflection)
+		out = append(out, k.Name)
 	}
 	return out
+}
+
+// Kernel describes a kernel.
+func (m *module) Kernel(i int) (metal.Reflection, error) {
+	m.made.Add(1)
+	return m.kernels[i].Reflection, nil
 }
 
 // Compile looks up the kernels that the text declares.
@@ -192,7 +203,7 @@ func (f *Fake) Compile(ctx context.Context, src metal.Source) (metal.Module, err
 			return nil, err
 		}
 	}
-	m := &module{}
+	m := &module{made: &f.made}
 	var errs []error
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -212,6 +223,9 @@ func (f *Fake) Compiles() int {
 	defer f.mu.Unlock()
 	return f.compiles
 }
+
+// Made is how many kernels were asked for.
+func (f *Fake) Made() int { return int(f.made.Load()) }
 
 // Submit records the command buffer.
 func (f *Fake) Submit(queue int, cb *metal.CommandBuffer, done func(error)) {

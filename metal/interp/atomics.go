@@ -9,25 +9,58 @@ import (
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
-// word is what sync/atomic works on: the bits of I32, U32, F32 (uint32) or I64, U64 (uint64).
-type word interface{ uint32 | uint64 }
+// word is what an atomic operation works on: the bits of I32, U32, F32 (uint32), I64, U64 (uint64) or U8.
+type word interface{ uint8 | uint32 | uint64 }
 
 func loadWord[T word](p unsafe.Pointer) T {
-	if unsafe.Sizeof(T(0)) == 4 {
+	switch unsafe.Sizeof(T(0)) {
+	case 1:
+		q, i := wordOf(p)
+		w := atomic.LoadUint32(q)
+		return T((*[4]byte)(unsafe.Pointer(&w))[i])
+	case 4:
 		return T(atomic.LoadUint32((*uint32)(p)))
 	}
 	return T(atomic.LoadUint64((*uint64)(p)))
 }
 
 func casWord[T word](p unsafe.Pointer, old, new T) bool {
-	if unsafe.Sizeof(T(0)) == 4 {
+	switch unsafe.Sizeof(T(0)) {
+	case 1:
+		q, i := wordOf(p)
+		for {
+			w := atomic.LoadUint32(q)
+			next := w
+			b := (*[4]byte)(unsafe.Pointer(&next))
+			if b[i] != byte(old) {
+				return false
+			}
+			if b[i] = byte(new); atomic.CompareAndSwapUint32(q, w, next) {
+				return true
+			}
+		}
+	case 4:
 		return atomic.CompareAndSwapUint32((*uint32)(p), uint32(old), uint32(new))
 	}
 	return atomic.CompareAndSwapUint64((*uint64)(p), uint64(old), uint64(new))
 }
 
+// wordOf returns the four bytes that a byte is one of, and which. Go has no atomic operations on bytes; all memory that
+// kernels see begins and ends on multiples of four bytes, whatever its length.
+func wordOf(p unsafe.Pointer) (*uint32, uintptr) {
+	i := uintptr(p) & 3
+	return (*uint32)(unsafe.Add(p, -int(i))), i
+}
+
 func swapWord[T word](p unsafe.Pointer, new T) T {
-	if unsafe.Sizeof(T(0)) == 4 {
+	switch unsafe.Sizeof(T(0)) {
+	case 1:
+		for {
+			if old := loadWord[T](p); casWord(p, old, new) {
+				return old
+			}
+		}
+	case 4:
 		return T(atomic.SwapUint32((*uint32)(p), uint32(new)))
 	}
 	return T(atomic.SwapUint64((*uint64)(p), uint64(new)))
@@ -110,7 +143,10 @@ func bitsF32(op func(a, b float32) float32) func(a, b uint32) uint32 {
 
 // atomicFunc returns the function of an atomic operation on a type, nil if it has none.
 func atomicFunc(op kir.Op, mode kir.Mode, t kir.Type) laneFunc {
-	if t.Size() == 8 {
+	switch t.Size() {
+	case 1:
+		return atomicWord[uint8](op, mode, false, nil)
+	case 8:
 		return atomicWord[uint64](op, mode, t == kir.I64, func(a, b uint64) bool { return int64(a) < int64(b) })
 	}
 	if t == kir.F32 && op == kir.AtomicRMW {

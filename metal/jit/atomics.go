@@ -76,8 +76,10 @@ func (s *selector) atomicAt(x *access, k subroutine) bool {
 		}
 	}
 	at := s.lea(m)
-	s.emit(amd64.Inst{Op: amd64.Test, W: 4, A: at, Imm: x.size - 1})
-	s.jcc(amd64.CondNE, x.slow)
+	if x.size > 1 {
+		s.emit(amd64.Inst{Op: amd64.Test, W: 4, A: at, Imm: x.size - 1})
+		s.jcc(amd64.CondNE, x.slow)
+	}
 	s.storeR(8, s.scratchMem(wordAddr), at)
 	k.kind = subAtomicAt
 	s.callAt(k, idx)
@@ -242,15 +244,14 @@ func (s *selector) take(k subroutine, w uint8, dst, v amd64.R) {
 // are free.
 func (s *selector) followAtomic(k subroutine, slot amd64.Mem) {
 	const v = amd64.RDI
-	w, m := uint8(k.size), amd64.Mem{Base: amd64.R10}
+	w, m := uint8(max(k.size, 4)), amd64.Mem{Base: amd64.R10} // a byte's slot has zeros above it, which stay
 	switch {
 	case k.op == kir.AtomicLoad:
-		s.loadR(w, v, m)
-		s.storeR(w, slot, v)
+		s.followLoad(k.size, v, m, slot)
 		return
 	case k.op == kir.AtomicStore || k.op == kir.AtomicRMW && k.mode == kir.ModeExchange:
 		s.loadR(w, v, slot)
-		s.emit(amd64.Inst{Op: amd64.Xchg, W: w, Mem: m, Dst: v})
+		s.emit(amd64.Inst{Op: amd64.Xchg, W: uint8(k.size), Mem: m, Dst: v})
 		s.storeR(w, slot, v)
 		return
 	case k.op == kir.AtomicRMW && !k.t.IsFloat() && (k.mode == kir.ModeAdd || k.mode == kir.ModeSub):
@@ -269,7 +270,7 @@ func (s *selector) followAtomic(k subroutine, slot amd64.Mem) {
 		slot2.Disp += scratchVal2 - scratchVal
 		s.loadR(w, amd64.RAX, want)
 		s.loadR(w, v, slot2)
-		s.emit(amd64.Inst{Op: amd64.LockCmpXchg, W: w, Mem: m, A: v})
+		s.emit(amd64.Inst{Op: amd64.LockCmpXchg, W: uint8(k.size), Mem: m, A: v})
 	} else {
 		again := s.label()
 		s.loadR(w, amd64.RAX, m)

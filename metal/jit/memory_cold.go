@@ -345,8 +345,10 @@ func (s *selector) emitFollow(k subroutine) {
 	case subStore:
 		s.followStore(k.size, val, amd64.Mem{Base: ptr})
 	default:
-		s.emit(amd64.Inst{Op: amd64.Test, W: 8, A: ptr, Imm: int64(k.size - 1)})
-		s.jcc(amd64.CondNE, fault)
+		if k.size > 1 {
+			s.emit(amd64.Inst{Op: amd64.Test, W: 8, A: ptr, Imm: int64(k.size - 1)})
+			s.jcc(amd64.CondNE, fault)
+		}
 		s.followAtomic(k, val)
 	}
 	s.emit(amd64.Inst{Op: amd64.BlsR, W: 4, Dst: mask, A: mask})

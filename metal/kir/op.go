@@ -66,7 +66,8 @@ const (
 	PtrDiff // Args: two pointers of one type; result I64: byte difference
 	Load    // Args: pointer
 	Store   // Args: pointer, value
-	// Atomics, relaxed order, on I32, U32, F32, I64, U64 in Device or Threadgroup memory.
+	// Atomics, relaxed order, on I32, U32, F32, I64, U64 in Device or Threadgroup memory. Bytes, U8, can be loaded,
+	// stored, exchanged and compared.
 	AtomicLoad
 	AtomicStore // Args: pointer, value
 	AtomicRMW   // Mode: ModeAdd..ModeExchange; Args: pointer, value; result: the old value

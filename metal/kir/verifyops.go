@@ -144,7 +144,7 @@ func (v *verifier) atomic(in *Instr) {
 		t = in.Args[1].Type
 	}
 	switch t {
-	case I32, U32, F32, I64, U64:
+	case I32, U32, F32, I64, U64, U8:
 	default:
 		v.errorf("is not defined on %s", t)
 	}
@@ -155,9 +155,9 @@ func (v *verifier) atomic(in *Instr) {
 		return
 	}
 	switch in.Mode {
-	case ModeAdd, ModeSub, ModeMin, ModeMax, ModeExchange:
-	case ModeAnd, ModeOr, ModeXor:
-		if t.IsFloat() {
+	case ModeExchange:
+	case ModeAdd, ModeSub, ModeMin, ModeMax, ModeAnd, ModeOr, ModeXor:
+		if t == U8 || t.IsFloat() && (in.Mode == ModeAnd || in.Mode == ModeOr || in.Mode == ModeXor) {
 			v.errorf("%s is not defined on %s", in.Mode, t)
 		}
 	default:

@@ -343,12 +343,13 @@ type (
 		Elems []Expr
 	}
 
-	// DesignatedExpr is an element of a braced list with its place: .Field = X or [Index] = X.
+	// DesignatedExpr is an element of a braced list with its place: .Field = X or [Index] = X, or GNU's
+	// [Index ... Last] = X.
 	DesignatedExpr struct {
 		exprNode
-		Field string
-		Index Expr
-		X     Expr
+		Field       string
+		Index, Last Expr
+		X           Expr
 	}
 
 	// SizeofExpr is sizeof or alignof a type or an expression, or sizeof...(Pack).
@@ -376,6 +377,12 @@ type (
 		Ret            *TypeExpr // nil: deduced
 		Mutable        bool
 		Body           *BlockStmt
+	}
+
+	// StmtExpr is GNU's ({ ...; X; }): its value is that of its last statement, an expression.
+	StmtExpr struct {
+		exprNode
+		Body *BlockStmt
 	}
 
 	// PackExpr is X..., a pack expansion in an argument or initialiser list.

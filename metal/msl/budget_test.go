@@ -148,13 +148,9 @@ func TestErrorsOfInstancesOnce(t *testing.T) {
 	text := "template <int N> [[kernel]] void k(device int *x) { x[N] = missing; }\n" + chain(700, func(i int) string {
 		return fmt.Sprintf(`template [[host_name("k%d")]] [[kernel]] void k<%d>(device int *x);`, i, i)
 	})
-	f, errs := Parse(Unit{Sources: []Source{{Name: "source", Text: text}}, Parent: mustPrelude(t).file})
-	require.Empty(t, errs)
-	c := newCompiler(f, Options{})
-	c.root = &env{kind: envNamespace, frozen: mustPrelude(t).root}
-	c.overlay[c.root.frozen] = c.root
-	c.declareAll(c.root, f.Decls)
-	c.unit()
+	l := &Library{pre: mustPrelude(t), src: Source{Name: "source", Text: text}}
+	require.Error(t, l.read(everything))
+	c := l.c
 	require.Len(t, c.list, 1)
 	require.Less(t, c.errorWork, 10*700)
 }

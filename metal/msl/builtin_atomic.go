@@ -28,14 +28,21 @@ func (g *gen) atomicObject(c *bcall) (ptr operand, t *ctype, ok bool) {
 	return p.comps[0], t, true
 }
 
-// atomicKind is how an atomic value is kept. A bool has one byte, which kir's atomics cannot update: it is refused.
-func (g *gen) atomicKind(c *bcall, t *ctype) (kir.Type, bool) {
+// atomicKind is what kir's atomics work on: a bool is a byte.
+func atomicKind(t *ctype) kir.Type {
 	if t.isBool() {
-		g.c.errorf(Unsupported, c.at, "'%s' on atomic<bool>: use atomic<int>", c.b.name)
-		return 0, false
+		return kir.U8
 	}
-	return t.kt, true
+	return t.kt
 }
+
+// atomicArg returns a value as the operand of an atomic operation on an object of type t.
+func (g *gen) atomicArg(v value, t *ctype) *kir.Instr {
+	return g.instr(g.convert(v.comps[0], atomicKind(t)))
+}
+
+// atomicResult returns what an atomic operation on an object of type t has found there.
+func (g *gen) atomicResult(t *ctype, old operand) value { return rval(t, g.convert(old, t.kt)) }
 
 func atomicRMW(name string, mode kir.Mode) {
 	addBuiltin("atomic_"+name+"_explicit", 2, 3, func(g *gen, c *bcall) value {
@@ -43,19 +50,17 @@ func atomicRMW(name string, mode kir.Mode) {
 		if !ok {
 			return badValue
 		}
-		k, ok := g.atomicKind(c, t)
-		if !ok {
-			return badValue
-		}
-		if t.isFloat() && (mode == kir.ModeAnd || mode == kir.ModeOr || mode == kir.ModeXor) {
+		if t.isFloat() && (mode == kir.ModeAnd || mode == kir.ModeOr || mode == kir.ModeXor) ||
+			t.isBool() && mode != kir.ModeExchange {
 			return g.mismatch(c)
 		}
 		x := g.convertTo(c.args[1], qt(t), c.at, "the operand of "+name)
 		if x.bad() {
 			return badValue
 		}
-		old := g.emit(&kir.Instr{Op: kir.AtomicRMW, Type: k, Mode: mode, Args: []*kir.Instr{g.instr(p), g.instr(x.comps[0])}})
-		return rval(t, old)
+		old := g.emit(&kir.Instr{Op: kir.AtomicRMW, Type: atomicKind(t), Mode: mode,
+			Args: []*kir.Instr{g.instr(p), g.atomicArg(x, t)}})
+		return g.atomicResult(t, old)
 	}).accept = anyArgs
 }
 
@@ -69,8 +74,11 @@ func atomicBuiltins() {
 	for name, mode := range map[string]kir.Mode{"min": kir.ModeMin, "max": kir.ModeMax} { // without a result
 		addBuiltin("atomic_"+name+"_explicit", 2, 3, func(g *gen, c *bcall) value {
 			p, t, ok := g.atomicObject(c)
-			if !ok || t.isBool() {
+			if !ok {
 				return badValue
+			}
+			if t.isBool() {
+				return g.mismatch(c)
 			}
 			x := g.convertTo(c.args[1], qt(t), c.at, "the operand of "+name)
 			if x.bad() {
@@ -85,25 +93,18 @@ func atomicBuiltins() {
 		if !ok {
 			return badValue
 		}
-		k, ok := g.atomicKind(c, t)
-		if !ok {
-			return badValue
-		}
-		return rval(t, g.emit(&kir.Instr{Op: kir.AtomicLoad, Type: k, Args: []*kir.Instr{g.instr(p)}}))
+		return g.atomicResult(t, g.emit(&kir.Instr{Op: kir.AtomicLoad, Type: atomicKind(t), Args: []*kir.Instr{g.instr(p)}}))
 	}).accept = anyArgs
 	store := func(g *gen, c *bcall) value {
 		p, t, ok := g.atomicObject(c)
 		if !ok {
 			return badValue
 		}
-		if _, ok := g.atomicKind(c, t); !ok {
-			return badValue
-		}
 		x := g.convertTo(c.args[1], qt(t), c.at, "the value stored")
 		if x.bad() {
 			return badValue
 		}
-		g.emit(&kir.Instr{Op: kir.AtomicStore, Args: []*kir.Instr{g.instr(p), g.instr(x.comps[0])}})
+		g.emit(&kir.Instr{Op: kir.AtomicStore, Args: []*kir.Instr{g.instr(p), g.atomicArg(x, t)}})
 		return voidValue
 	}
 	addBuiltin("atomic_store_explicit", 2, 3, store).accept = anyArgs
@@ -116,10 +117,6 @@ func atomicBuiltins() {
 // compareExchange stores the desired value if the object holds the expected one; else it updates the expected one.
 func compareExchange(g *gen, c *bcall) value {
 	p, t, ok := g.atomicObject(c)
-	if !ok {
-		return badValue
-	}
-	k, ok := g.atomicKind(c, t)
 	if !ok {
 		return badValue
 	}
@@ -137,12 +134,14 @@ func compareExchange(g *gen, c *bcall) value {
 	}
 	exp := g.deref(e, operand{}, c.at)
 	want := g.load(exp)
+	k := atomicKind(t)
+	expected := g.convert(want.comps[0], k)
 	cas := &kir.Instr{Op: kir.AtomicCAS, Type: k}
-	cas.Args = []*kir.Instr{g.instr(p), g.instr(want.comps[0]), g.instr(d.comps[0])}
+	cas.Args = []*kir.Instr{g.instr(p), g.instr(expected), g.atomicArg(d, t)}
 	old := g.emit(cas)
 	u := uintOf(k.Size()) // compared by bits, as the exchange does
-	same := g.op(kir.Eq, kir.Bool, g.bitcast(old, u), g.bitcast(want.comps[0], u))
-	then := g.inBlock(func() { g.store(exp, rval(t, old)) })
+	same := g.op(kir.Eq, kir.Bool, g.bitcast(old, u), g.bitcast(expected, u))
+	then := g.inBlock(func() { g.store(exp, g.atomicResult(t, old)) })
 	g.structured(&kir.Instr{Op: kir.If, Args: []*kir.Instr{g.instr(g.not(same))}, Body: then})
 	return rval(typeBool, same)
 }

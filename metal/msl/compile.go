@@ -2,7 +2,6 @@ package msl
 
 import (
 	"embed"
-	"errors"
 	"fmt"
 	"io/fs"
 	"runtime"
@@ -39,18 +38,6 @@ type Options struct {
 	Include func(name string) (text string, ok bool)
 	// Stop is asked every few milliseconds; an error from it ends the compilation, which returns it. nil: nothing does.
 	Stop func() error
-}
-
-// Compile translates a text of the Metal Shading Language to kir: one kernel for each kernel function and explicit
-// instantiation. The prelude and the math library are in scope. The error is an ErrorList with all errors of the
-// text; what keeps one kernel from becoming a pipeline is the kernel's, in Refused. It never panics and may be called
-// by several goroutines at once.
-func Compile(src Source, opt Options) (mod *kir.Module, err error) {
-	pre, err := prelude()
-	if err != nil {
-		return nil, err
-	}
-	return compileOn(pre, src, opt)
 }
 
 // frozen is a parsed prelude with its scope. It never changes.
@@ -100,53 +87,6 @@ func freeze(sources []Source) (*frozen, error) {
 		return nil, fmt.Errorf("[msl] BUG: the prelude has errors: %w", c.errs.Err())
 	}
 	return &frozen{f, root}, nil
-}
-
-func compileOn(pre *frozen, src Source, opt Options) (mod *kir.Module, err error) {
-	return compileMode(pre, src, opt, false)
-}
-
-func compileMode(pre *frozen, src Source, opt Options, raw bool) (mod *kir.Module, err error) {
-	f, parseErrs := Parse(Unit{Sources: []Source{src}, Parent: pre.file, Include: opt.Include, Defines: opt.Defines})
-	for _, e := range parseErrs {
-		switch e.Code {
-		case IncludeNotFound, TooMuchText, TooDeep, TooManyErrors: // half a text has errors that are none
-			return nil, parseErrs
-		}
-	}
-	c := newCompiler(f, opt)
-	c.raw = raw
-	c.syntaxErrs = len(parseErrs) > 0
-	c.list = append(c.list, parseErrs...)
-	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case stopped:
-			mod, err = nil, r.err
-		default:
-			// The tree of a text with syntax errors has holes; then those errors are what there is to say.
-			if _, ok := r.(bailout); !ok && !c.syntaxErrs {
-				c.errs = &c.list
-				c.errorf(Internal, c.lastPos, "internal error of the compiler: %v (in %s)", r, panicFrames())
-			}
-			sortErrors(c.list)
-			mod, err = nil, c.list.Err()
-			if err == nil {
-				err = errors.New("[msl] BUG: compilation stopped without an error")
-			}
-		}
-	}()
-	root := &env{kind: envNamespace, frozen: pre.root}
-	c.root = root
-	c.overlay[pre.root] = root
-	c.declareAll(root, f.Decls)
-	mod = c.unit()
-	if len(c.list) > 0 {
-		sortErrors(c.list)
-		return nil, c.list
-	}
-	mod.Files = f.Files()
-	return mod, nil
 }
 
 // panicFrames names the innermost functions of the package that a recovered panic went through.
@@ -217,8 +157,10 @@ type compiler struct {
 	varInsts map[*tmplInfo][]varInst
 	finsts   map[*funcEnt]*instances[*funcInst]
 	guides   map[*tmplInfo][]*funcEnt // of constructors
-	used     map[*funcEnt]bool
-	overlay  map[*env]*env // a namespace of the prelude to the unit's part of it
+	// funcTypes are the types of the functions that are handed on as values.
+	funcTypes map[*funcEnt]*ctype
+	used      map[*funcEnt]bool
+	overlay   map[*env]*env // a namespace of the prelude to the unit's part of it
 
 	extraTmpl  map[*tmplInfo][]*TemplateDecl // specialisations by the unit of the prelude's templates
 	extraSpecs map[*funcEnt][]*funcEnt
@@ -238,7 +180,8 @@ func newCompiler(f *File, opt Options) *compiler {
 		busy:  map[*entity]bool{},
 		insts: map[*tmplInfo]*instances[*structInfo]{}, varInsts: map[*tmplInfo][]varInst{},
 		finsts: map[*funcEnt]*instances[*funcInst]{}, guides: map[*tmplInfo][]*funcEnt{},
-		used: map[*funcEnt]bool{}, overlay: map[*env]*env{}, extraTmpl: map[*tmplInfo][]*TemplateDecl{},
+		funcTypes: map[*funcEnt]*ctype{},
+		used:      map[*funcEnt]bool{}, overlay: map[*env]*env{}, extraTmpl: map[*tmplInfo][]*TemplateDecl{},
 		extraSpecs: map[*funcEnt][]*funcEnt{}, members: map[memberKey][]memberDef{},
 		portable: map[kir.Pos]Pos{},
 		failed:   map[*funcEnt]int{}, missing: map[string]bool{},

@@ -14,6 +14,9 @@ func (g *gen) notConst(why string) { panic(notConstant{why: why, at: g.pos}) }
 // it reports so, what saying what had to be constant, and returns false.
 func (g *gen) evalConst(f func(h *gen), at Pos, what string) (ok bool) {
 	h := &gen{c: g.c, exec: true, env: g.env, pos: at, depth: g.depth, calls: g.calls, unevaluated: g.unevaluated}
+	if h.around = g.k; g.k == nil {
+		h.around = g.around
+	}
 	if g.exec {
 		h.steps = g.steps
 	}

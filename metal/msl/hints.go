@@ -36,13 +36,17 @@ func (p *parser) syntaxHint() string {
 		if p.toks[from].flags&fBOL != 0 && from < p.i {
 			break
 		}
+		if k := p.toks[from-1].kind; k == tSemi || k == tLBrace || k == tRBrace { // of the statement, no other
+			break
+		}
 		from--
 	}
 	var last *token
 	for i := from; i <= p.i+2 && i < len(p.toks); i++ {
 		t := &p.toks[i]
 		if t.kind == tIdent && (p.lookup(t.sym).kind == nkNone || t.text == "mem_flags") {
-			if h := hints[t.text]; h != "" {
+			if h := hints[t.text]; h != "" && !p.told[t.text] {
+				p.told = with(p.told, t.text)
 				return "'" + clip(t.text) + "': " + h
 			}
 		}
@@ -58,10 +62,25 @@ func (p *parser) syntaxHint() string {
 	if at.kind == kIf && end <= len(loc.Text) {
 		return "a choice between values is written c ? a : b"
 	}
-	if end <= len(loc.Text) && strings.HasPrefix(strings.TrimSpace(loc.Text[end:]), "//") {
+	if end <= len(loc.Text) && hidesEnd(strings.TrimSpace(loc.Text[end:])) {
 		return "// starts a comment; integers are divided by /, and floor(a / b) rounds floats down"
 	}
 	return ""
+}
+
+// hidesEnd reports whether a text is a comment that holds the end of a statement: it was meant as a division.
+func hidesEnd(s string) bool {
+	s, comment := strings.CutPrefix(s, "//")
+	return comment && strings.ContainsAny(s, ";})")
+}
+
+// with returns a set with a word more; the set may be nil.
+func with(set map[string]bool, word string) map[string]bool {
+	if set == nil {
+		set = map[string]bool{}
+	}
+	set[word] = true
+	return set
 }
 
 // hinted adds a syntax hint to an error that has no note yet.

@@ -78,8 +78,10 @@ type gen struct {
 	depth    int // nesting of expr and stmt
 
 	unevaluated bool // the operand of sizeof or decltype
-	badQual     bool // resolveQuiet has reported a wrong qualifier
-	inUserConv  bool // no second user-defined conversion
+	// around is the kernel in which a constant is evaluated: sizeof may name its variables.
+	around     *kir.Kernel
+	badQual    bool // resolveQuiet has reported a wrong qualifier
+	inUserConv bool // no second user-defined conversion
 }
 
 type constKey struct {

@@ -240,7 +240,7 @@ func (g *gen) initValue(d *VarDecl, t qtype) (value, qtype) {
 		v = g.expr(d.Init)
 	}
 	g.at(at)
-	if v.bad() {
+	if v = g.functionObject(v); v.bad() {
 		return badValue, t
 	}
 	if t.T.kind == tAuto || (t.T.kind == tPtr || t.T.kind == tRef) && t.T.elem.T.kind == tAuto {

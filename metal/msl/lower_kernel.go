@@ -10,39 +10,6 @@ import (
 // maxBuffers is the number of buffers a Metal kernel can have.
 const maxBuffers = 31
 
-// unit compiles everything that a text asks for: its kernels and explicit instantiations. Then it checks what no
-// kernel uses.
-func (c *compiler) unit() *kir.Module {
-	mod := &kir.Module{}
-	names := map[string]bool{}
-	add := func(k *kir.Kernel, at Pos) {
-		if k == nil {
-			return
-		}
-		if names[k.Name] {
-			c.errorf(Redefinition, at, "there are two kernels named '%s'", k.Name)
-		}
-		names[k.Name] = true
-		mod.Kernels = append(mod.Kernels, k)
-	}
-	for _, a := range c.asserts {
-		c.staticAssert(a.d, a.e)
-	}
-	for _, f := range c.order {
-		if f.tmpl == nil && isKernel(&f.decl.Specs) && f.decl.Body != nil {
-			if inst := c.constGen(f.env).instFor(f, nil); inst != nil {
-				add(c.kernel(inst, kernelName(&f.decl.Specs, f.decl.Name.Ident), &f.decl.Specs), f.decl.Pos())
-			}
-		}
-	}
-	for _, p := range c.instantiations {
-		k, at := c.explicitInst(p)
-		add(k, at)
-	}
-	c.checkUnused()
-	return mod
-}
-
 func isKernel(s *Specs) bool {
 	if s.Kernel {
 		return true
@@ -66,9 +33,9 @@ func kernelName(s *Specs, name string) string {
 	return name
 }
 
-// explicitInst compiles `template [[host_name("x")]] [[kernel]] decltype(f<float>) f<float>;` and its like. An
-// instantiation that is no kernel is only checked.
-func (c *compiler) explicitInst(p pendingInst) (*kir.Kernel, Pos) {
+// explicitInst finds what `template [[host_name("x")]] [[kernel]] decltype(f<float>) f<float>;` and its like ask for.
+// An instantiation that is no kernel is only checked.
+func (c *compiler) explicitInst(p pendingInst) (en kernelEntry, ok bool) {
 	var name *Name
 	var specs *Specs
 	at := p.d.Pos()
@@ -78,19 +45,19 @@ func (c *compiler) explicitInst(p pendingInst) (*kir.Kernel, Pos) {
 	case *FuncDecl:
 		name, specs = d.Name, &d.Specs
 	default:
-		return nil, at
+		return kernelEntry{}, false
 	}
 	g := c.constGen(p.e)
 	ent := g.resolveEntity(name)
 	if ent == nil {
-		return nil, at
+		return kernelEntry{}, false
 	}
 	if ent.kind != eFunc {
-		return nil, at
+		return kernelEntry{}, false
 	}
 	args, ok := g.templateArgs(name.Args)
 	if !ok {
-		return nil, at
+		return kernelEntry{}, false
 	}
 	var inst *funcInst
 	for _, f := range ent.funcs {
@@ -117,17 +84,14 @@ func (c *compiler) explicitInst(p pendingInst) (*kir.Kernel, Pos) {
 		if c.errCount() == 0 {
 			c.errorf(BadTemplateArgs, at, "no template '%s' can be instantiated with %s", name.Ident, argsString(args))
 		}
-		return nil, at
+		return kernelEntry{}, false
 	}
 	if !isKernel(specs) && !isKernel(&inst.f.decl.Specs) {
-		return nil, at
+		return kernelEntry{}, false
 	}
 	all := inst.f.decl.Specs
 	all.Attrs = append(append([]Attr(nil), all.Attrs...), specs.Attrs...)
-	if c.failed[inst.f] >= maxFailed { // the other instances have the same errors
-		return nil, at
-	}
-	return c.kernel(inst, kernelName(specs, name.Ident), &all), at
+	return kernelEntry{inst: inst, name: kernelName(specs, name.Ident), specs: &all, at: at}, true
 }
 
 // checkUnused checks the functions of the text that no kernel calls. Templates that are not used are not
@@ -369,6 +333,7 @@ func (b *paramBinder) declare(d *ParamDecl, v value, isRef bool) {
 		if old := b.e.put(&entity{kind: eVar, name: d.Name, local: true, val: v, at: d.Pos(), isRef: isRef}); old != nil {
 			b.g.c.redefined(d.Name, d.Pos(), old)
 		}
+		b.g.c.hides(b.e.up, d.Name, d.Pos())
 	}
 }
 

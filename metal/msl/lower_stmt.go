@@ -378,7 +378,7 @@ func (g *gen) returnStmt(s *ReturnStmt, tail bool) flow {
 	}
 	v := voidValue
 	if s.X != nil {
-		v = g.expr(s.X)
+		v = g.functionObject(g.expr(s.X))
 		g.at(s.Pos())
 	}
 	g.setResult(fr, v, s, tail)
@@ -397,6 +397,8 @@ func (g *gen) setResult(fr *inl, v value, s *ReturnStmt, tail bool) {
 	if r := fr.ret.T; r.kind == tAuto || (r.kind == tRef || r.kind == tPtr) && r.elem.T.kind == tAuto {
 		if v.k == vVoid {
 			fr.ret = qt(typeVoid)
+		} else if d := fr.inst.f.decl.Ret; d != nil && d.Kind == TypeDecltype && d.X == nil { // decltype(auto)
+			fr.ret = g.decltype(s.X)
 		} else {
 			fr.ret = g.deduceAuto(fr.ret, &v, s.Pos())
 		}

@@ -171,6 +171,9 @@ func (g *gen) toMemory(v value) value {
 	if g.exec && !o.mem {
 		g.notConst("the address of a variable")
 	}
+	if g.unevaluated && !o.mem { // only the type matters, and the variable may be another function's
+		return g.dummy(v.q)
+	}
 	off := 0
 	if v.off > 0 || v.q.T != o.q.T {
 		offs := o.q.T.compOffsets(nil, 0)

@@ -28,6 +28,15 @@ func TestMistakes(t *testing.T) {
 		{"if (elem < 5 { out[elem] = 1; }", UnexpectedToken, "expected ')' after the condition"},
 		{"out[elem] = inp[elem] > 0 ? 1;", UnexpectedToken, "expected ':' between the values of ?:"},
 		{"while (true) { out[elem] = 1;", UnexpectedToken, "expected '}' at the end of a block"},
+		{"int class = 1;", BadDeclarator, "expected a name to declare, found the keyword 'class'"},
+		{"int kernel = 1;", BadDeclarator, "found '=': the keyword 'kernel' cannot be one"},
+		{"void f(int default) {}\nkernel void k(device int *x) {}", UnexpectedToken, "found the keyword 'default'"},
+		{"template <typename T> void f(T T) {}\nkernel void k(device int *x) { f(x[0]); }", Redefinition,
+			"'T' is the name of a template parameter"},
+		{"template <int n> kernel void k(device int *n) {}\ntemplate [[host_name(\"k\")]] kernel void k<3>(device int *n);",
+			Redefinition, "'n' is the name of a template parameter"},
+		{"int f(int a, int a) { return a; }\nkernel void k(device int *x) { x[0] = f(1, 2); }", Redefinition,
+			"'a' is declared twice"},
 		{"out[elem] = clamp(inp[elem], 0.0f);", ArgCount, "write clamp(x, least, most)"},
 		{"out[elem] = fma(inp[elem]);", ArgCount, "write fma(a, b, c)"},
 		{"out[elem] = select(1.0f, 2.0f);", ArgCount, "write select(a, b, c), which is c ? b : a"},
@@ -148,4 +157,24 @@ func TestHintsAreForUnknownNames(t *testing.T) {
 func prelude0(t *testing.T, name string) bool {
 	pre := mustPrelude(t)
 	return pre.root.own("metal").ns.own(name) != nil
+}
+
+// Notes are of the statement that the error is in, stand once, and take no comment for a division that holds none.
+func TestNotesOfSyntaxErrors(t *testing.T) {
+	notes := func(body string) (list []string) {
+		_, errs := Parse(Unit{Sources: []Source{{Name: "source", Text: "kernel void k(device int *out) {\n" + body + "\n}"}}})
+		require.NotEmpty(t, errs, body)
+		for _, e := range errs {
+			list = append(list, e.Note)
+		}
+		return list
+	}
+	require.Equal(t, []string{""}, notes("out[0] = 1 // \\"))
+	require.Equal(t, []string{""}, notes("out[0] = 1 // the first\n;;int x = 1 +;")[:1])
+	require.Contains(t, notes("out[0] = 7 // 2;")[0], "// starts a comment")
+	list := notes("T x = 1; int y = 1 +; int z = 2 +;\nT q = 3;")
+	require.Contains(t, list[0], "template = ")
+	for _, n := range list[1:] {
+		require.Empty(t, n)
+	}
 }

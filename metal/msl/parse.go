@@ -15,10 +15,11 @@ type parser struct {
 	toks   []token
 	i      int // the current token
 	errs   *ErrorList
-	bad    bool // an error was found in the statement or declaration at hand: further ones are not reported
-	mute   int  // >0: trying something: errors only set bad
-	noSemi bool // the error is a missing semicolon
-	over   bool // a limit was hit: the parser has gone to the end
+	bad    bool            // an error was found in the statement or declaration at hand: further ones are not reported
+	told   map[string]bool // words about which errors have notes
+	mute   int             // >0: trying something: errors only set bad
+	noSemi bool            // the error is a missing semicolon
+	over   bool            // a limit was hit: the parser has gone to the end
 
 	scope       *scope
 	level       int32

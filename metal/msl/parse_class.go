@@ -198,7 +198,7 @@ func (p *parser) classBody(s *StructDecl, sc *scope, info nameInfo) {
 	p.level++
 	sc.parent, sc.level = p.scope, p.level
 	if info.qualified && info.qual != nil && sc.parent != info.qual {
-		sc.parent = info.qual
+		sc.parent = p.within(info.qual)
 	}
 	p.scope, p.block, p.class = sc, 0, classCtx{}
 	if s.Name != nil && s.Name.Ident != "" {

@@ -572,7 +572,7 @@ func (p *parser) function(w where, tc tmplCtx, sr *specResult, d *declr, first b
 	}
 	m := p.mark()
 	if d.info.qualified && d.info.qual != nil {
-		p.scope = d.info.qual
+		p.scope = p.within(d.info.qual)
 		p.level = max(p.level, p.scope.level)
 	}
 	p.body(f, d.fn.syms)

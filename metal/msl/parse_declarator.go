@@ -71,6 +71,14 @@ func (p *parser) declarator(base *TypeExpr, mode declMode) (d declr) {
 	return d
 }
 
+// notAName says of a keyword that stands where the name is missed that it can be none.
+func (p *parser) notAName() string {
+	if p.i == 0 || p.kind() >= tKeyword || p.toks[p.i-1].kind < tKeyword {
+		return ""
+	}
+	return ": " + p.toks[p.i-1].name() + " cannot be one"
+}
+
 // declaratorIn reads a declarator. ready is given for constructors and conversion functions, whose names have been
 // read.
 func (p *parser) declaratorIn(d *declr, base *TypeExpr, mode declMode, ready *nameNode) {
@@ -109,7 +117,7 @@ func (p *parser) declaratorIn(d *declr, base *TypeExpr, mode declMode, ready *na
 		if p.kind() == tTilde {
 			p.errorf(NotInMetal, "destructors are not part of the Metal Shading Language")
 		} else {
-			p.errorf(BadDeclarator, "expected a name to declare, found %s", p.tok().name())
+			p.errorf(BadDeclarator, "expected a name to declare, found %s%s", p.tok().name(), p.notAName())
 		}
 		return
 	}

@@ -227,10 +227,24 @@ func (p *parser) parenOrCast() Expr {
 	}
 	noGT := p.noGT
 	p.noGT = false
-	x := p.parenBody(at)
+	var x Expr
+	if p.kind() == tLBrace {
+		x = p.stmtExpr(at)
+	} else {
+		x = p.parenBody(at)
+	}
 	p.noGT = noGT
 	p.expect(tRParen, "to close a parenthesis")
 	return p.postfix(x)
+}
+
+// stmtExpr parses { statements } in parentheses.
+func (p *parser) stmtExpr(at Base) Expr {
+	if p.block == 0 {
+		p.errorf(MisplacedStatement, "statements in parentheses stand outside a function")
+		return p.badExpr()
+	}
+	return &StmtExpr{exprNode{at}, p.blockStmt()}
 }
 
 // parenBody parses what stands in parentheses, which may be a fold.
@@ -474,6 +488,9 @@ func (p *parser) designated() Expr {
 	} else {
 		p.advance()
 		d.Index = p.condExpr()
+		if p.accept(tEllipsis) {
+			d.Last = p.condExpr()
+		}
 		p.expect(tRBrack, "after the index of an element")
 	}
 	if p.kind() != tLBrace {

@@ -147,8 +147,8 @@ func (p *parser) constructOf(t *TypeExpr) Expr {
 	case tLBrace:
 		c.Args, c.Braced = p.braceInit().Elems, true
 	default:
-		p.errorAt(t.At, TypeAsValue, "%s is a type: expected '(' or '{' after it, found %s",
-			p.f.token(t.At).name(), p.tok().name())
+		p.errorAt(t.At, TypeAsValue, "'%s' is a type: expected '(' or '{' after it, found %s",
+			clip(p.f.token(t.At).text), p.tok().name())
 	}
 	return c
 }

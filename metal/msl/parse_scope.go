@@ -159,6 +159,18 @@ func (p *parser) declare(sym int32, e entry) {
 	p.scope.names[sym] = e
 }
 
+// within is the scope that the inside of a definition with a qualified name stands in. Of a namespace of the prelude it
+// is that with the unit around it, whose names are to be found there too.
+func (p *parser) within(qual *scope) *scope {
+	switch {
+	case qual.owner == p.f:
+		return qual
+	case p.overlay[qual] != nil:
+		return p.overlay[qual]
+	}
+	return &scope{parent: p.scope, lower: qual, owner: p.f, ns: qual.ns}
+}
+
 // openNamespace enters the namespace sym of the current one, making it or an overlay of it if need be.
 func (p *parser) openNamespace(sym int32, inline bool) {
 	for q := p.scope; q != nil; q = q.lower {

@@ -252,7 +252,8 @@ func TestLocations(t *testing.T) {
 
 func TestErrorText(t *testing.T) {
 	_, errs := Parse(ppText("#line 1 \"source\"\nint a\nfloat b;\n\tint c = (1 + ;\n#define BAD 1 + ;\nint d = BAD\n"))
-	require.Equal(t, "source:1:6: error MSL0201: expected ';' after a declaration, found 'float'\nint a\n     ^\n"+
+	require.Equal(t, "source:1:6: error MSL0201: expected ';' after a declaration, found the keyword 'float'\nint a\n"+
+		"     ^\n"+
 		"source:3:15: error MSL0202: expected an expression after '+', found ';'\n\tint c = (1 + ;\n\t        "+
 		"     ^\n"+
 		"source:5:9: error MSL0202: expected an expression after '+', found ';'\nint d = BAD\n        ^\n"+

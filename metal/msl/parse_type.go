@@ -349,10 +349,20 @@ func (p *parser) decltypeSpecifier(sr *specResult) bool {
 
 // constructorFollows tells whether the name at hand is that of a constructor: C( in the class C, C::C( outside.
 func (p *parser) constructorFollows(w where) bool {
-	if w == inClass {
-		return p.class.sym != 0 && p.tok().sym == p.class.sym && p.kind() == tIdent && p.peek(1) == tLParen
-	}
 	yes := false
+	if w == inClass {
+		if p.class.sym == 0 || p.tok().sym != p.class.sym || p.kind() != tIdent {
+			return false
+		}
+		if p.peek(1) == tLt { // C<T>() in the template C
+			p.try(func() bool {
+				p.name(false)
+				yes = !p.bad && p.kind() == tLParen
+				return false
+			})
+		}
+		return yes || p.peek(1) == tLParen
+	}
 	if p.peek(1) == tColonColon && (p.peek(2) != tIdent || p.peek(3) != tLParen && p.peek(3) != tColonColon) {
 		return false
 	}

@@ -355,6 +355,7 @@ var metalHeaders = map[string]bool{
 	"metal_texture": true, "metal_graphics": true, "metal_function_constant": true, "metal_uniform": true,
 	"metal_assert": true, "metal_initializer_list": true, "metal_tuple": true, "metal_utility": true,
 	"metal_functional": true, "metal_iterator": true, "metal_memory": true, "metal_new": true, "metal_half": true,
+	"simd/simd": true, "simd/vector_types": true, "simd/matrix_types": true,
 	"metal_cstdint": true, "metal_stdint": true, "metal_vector": true, "metal_bfloat": true,
 }
 

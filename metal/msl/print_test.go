@@ -235,6 +235,8 @@ func sexpr(x Expr) string {
 		return "(" + x.Name + " " + strings.Join(types, " ") + ")"
 	case *LambdaExpr:
 		return slambda(x)
+	case *StmtExpr:
+		return "(" + sstmt(x.Body) + ")"
 	case *PackExpr:
 		return sexpr(x.X) + "..."
 	case *FoldExpr:

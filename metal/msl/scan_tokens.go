@@ -229,6 +229,9 @@ func (t *token) name() string {
 	case tPragma:
 		return "a pragma"
 	}
+	if t.kind >= tKeyword {
+		return "the keyword '" + t.text + "'"
+	}
 	return "'" + clip(t.text) + "'"
 }
 

@@ -350,8 +350,12 @@ func (g *gen) evalOff(f func(h *gen)) {
 	h.unevaluated = true
 	h.contract = false
 	// Names in f mean g's variables: their numbers have to mean the same in h, and h's own come after them.
-	if g.k != nil {
-		h.k.Vars, h.k.Regions = slices.Clip(g.k.Vars), slices.Clip(g.k.Regions)
+	k := g.k
+	if k == nil {
+		k = g.around
+	}
+	if k != nil {
+		h.k.Vars, h.k.Regions = slices.Clip(k.Vars), slices.Clip(k.Regions)
 	}
 	f(h)
 }
@@ -396,7 +400,7 @@ func (g *gen) decltype(x Expr) qtype {
 	case v.bad():
 		return badType
 	case v.k == vFuncs:
-		return qt(&ctype{kind: tFunc, sig: &funcSig{ret: qt(typeVoid)}})
+		return g.functionType(v.fn)
 	case v.isLvalue() && v.k != vSwz && v.k != vDyn && v.k != vBits:
 		return qt(g.c.refTo(v.q))
 	}
@@ -409,7 +413,10 @@ func (g *gen) decltypeName(x *NameExpr) qtype {
 		return badType
 	}
 	if ent.kind == eFunc {
-		return qt(&ctype{kind: tFunc, sig: &funcSig{ret: qt(typeVoid)}})
+		if v := g.entityValue(ent, x); v.k == vFuncs {
+			return g.functionType(v.fn)
+		}
+		return badType
 	}
 	var v value
 	g.evalOff(func(h *gen) { v = h.entityValue(ent, x) })

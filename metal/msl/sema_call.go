@@ -45,9 +45,31 @@ func (g *gen) args(list []Expr) ([]value, bool) {
 			v = badValue
 		}
 		ok = ok && !v.bad()
-		out = append(out, v)
+		out = append(out, g.functionObject(v))
 	}
 	return out, ok
+}
+
+// functionObject turns the name of one function into a value that can be handed on and called: what a pointer to it is
+// elsewhere.
+func (g *gen) functionObject(v value) value {
+	if v.k != vFuncs || v.fn.bi != nil || v.fn.this != nil || len(v.fn.funcs) != 1 {
+		return v
+	}
+	f := v.fn.funcs[0]
+	if f.cls != nil || f.tmpl != nil && !v.fn.hasArgs {
+		return v
+	}
+	t := g.c.funcTypes[f]
+	if t == nil || v.fn.hasArgs {
+		st := &structInfo{name: "function " + v.fn.name, lambda: &lambdaInfo{over: v.fn}, state: 2, declared: true}
+		t = &ctype{kind: tStruct, st: st, size: 1, align: 1}
+		st.typ = t
+		if !v.fn.hasArgs {
+			g.c.funcTypes[f] = t
+		}
+	}
+	return value{k: vRight, q: qt(t)}
 }
 
 // callExpr evaluates Fun(Args).
@@ -191,6 +213,10 @@ func (g *gen) callOverload(fn *overload, args []value, at Pos) value {
 		inst, why = g.resolve(fn.funcs, fn, args, fn.this, false)
 		// A unit's own overload in namespace metal, as for a half type, is one among the library's.
 		own = inst != nil && inst.f.usr && !(inMetal(inst.f.env) && !exactCall(g, inst, args))
+		if own && fn.bi != nil && !set && len(args) > 0 && g.convRank(&args[0], inst.params[0].q) > rankQual &&
+			fn.bi.accepts(args, fn) {
+			own = false // the library's takes any type as it is
+		}
 	}
 	if set && !own {
 		switch {
@@ -326,6 +352,9 @@ func (g *gen) call(inst *funcInst, args []value, this *value, at Pos) value {
 	if body == nil {
 		if decl.Default && decl.Kind == FuncConstructor {
 			return voidValue
+		}
+		if g.unevaluated && inst.ret.T.kind != tAuto {
+			return g.unevaluatedCall(inst)
 		}
 		g.c.errorf(Undeclared, at, "%s is declared, but has no body", g.c.signature(f))
 		return badValue
@@ -523,7 +552,10 @@ func (g *gen) bindParams(e *env, inst *funcInst, decl *FuncDecl, args []value, a
 			}
 			pack.vals = append(pack.vals, b)
 		case pd.Name != "":
-			e.put(&entity{kind: eVar, name: pd.Name, local: true, val: b, isRef: isRef, at: pd.Pos()})
+			if old := e.put(&entity{kind: eVar, name: pd.Name, local: true, val: b, isRef: isRef, at: pd.Pos()}); old != nil {
+				g.c.redefined(pd.Name, pd.Pos(), old)
+			}
+			g.c.hides(e.up, pd.Name, pd.Pos())
 		}
 	}
 	for _, p := range decl.Params { // an empty pack
@@ -631,6 +663,9 @@ func (g *gen) refError(v *value, t qtype, at Pos) {
 
 // callLambda calls a lambda: its body is expanded in the scope where the lambda stands.
 func (g *gen) callLambda(l *lambdaInfo, args []value, at Pos) value {
+	if l.over != nil {
+		return g.callOverload(l.over, args, at)
+	}
 	if len(args) != len(l.x.Params) && !l.fn.decl.hasPack() {
 		min := 0
 		for _, p := range l.x.Params {

@@ -166,6 +166,21 @@ func (c *compiler) redefined(name string, at Pos, old *entity) {
 	c.errorNote(Redefinition, at, note, "'%s' is declared twice", name)
 }
 
+// hides reports a parameter of a function that has the name of one of its template's parameters. Local variables may:
+// texts rely on it.
+func (c *compiler) hides(e *env, name string, at Pos) {
+	if name == "" || c.inPrelude(at) {
+		return
+	}
+	for ; e != nil && e.kind != envNamespace; e = e.up {
+		if e.kind == envTemplate && e.own(name) != nil {
+			c.errorf(Redefinition, at, "'%s' is the name of a template parameter, and is declared again inside the template",
+				name)
+			return
+		}
+	}
+}
+
 func (c *compiler) declareType(e *env, x *entity) {
 	old := e.put(x)
 	if old != nil && old.kind != eType && old.kind != eFunc && old.kind != eVar {

@@ -33,27 +33,47 @@ func (g *gen) placeDesignated(l *InitList, t *ctype, at Pos) *InitList {
 	var out []Expr
 	next := 0
 	for _, x := range l.Elems {
+		last := next
 		if d, ok := x.(*DesignatedExpr); ok {
-			if next = g.designatedPart(d, t); next < 0 {
+			if next, last = g.designatedParts(d, t); next < 0 {
 				return nil
 			}
 			x = d.X
+			if _, list := x.(*InitList); last > next && !list { // evaluated once
+				x = &heldExpr{exprNode{Base{x.Pos()}}, g.expr(x)}
+			}
 		}
-		if next >= most {
-			g.c.errorf(TooManyInits, x.Pos(), "%s has no part %d", t, next)
+		if last >= most {
+			g.c.errorf(TooManyInits, x.Pos(), "%s has no part %d", t, last)
 			return nil
 		}
-		if next > maxDesignated {
-			g.c.errorf(TooLarge, x.Pos(), "a designator of part %d: at most %d", next, maxDesignated)
+		if last > maxDesignated {
+			g.c.errorf(TooLarge, x.Pos(), "a designator of part %d: at most %d", last, maxDesignated)
 			return nil
 		}
-		for len(out) <= next {
-			out = append(out, &leftOut{exprNode{Base{x.Pos()}}})
+		for ; next <= last; next++ {
+			for len(out) <= next {
+				out = append(out, &leftOut{exprNode{Base{x.Pos()}}})
+			}
+			out[next] = x
 		}
-		out[next] = x
-		next++
 	}
 	return &InitList{l.exprNode, out}
+}
+
+// designatedParts returns the first and the last index of the parts that a designator names, -1 after an error.
+func (g *gen) designatedParts(d *DesignatedExpr, t *ctype) (first, last int) {
+	if first = g.designatedPart(d, t); first < 0 || d.Last == nil {
+		return first, first
+	}
+	if last = g.designatedPart(&DesignatedExpr{exprNode: d.exprNode, Index: d.Last}, t); last < 0 {
+		return -1, -1
+	}
+	if last < first {
+		g.c.errorf(BadArraySize, d.Pos(), "the designator's range [%d ... %d] is empty", first, last)
+		return -1, -1
+	}
+	return first, last
 }
 
 // designatedPart returns the index of the part that a designator names, -1 after an error.

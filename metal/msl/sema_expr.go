@@ -69,6 +69,8 @@ func (g *gen) expr(x Expr) value {
 		return g.sizeofExpr(x)
 	case *LambdaExpr:
 		return g.lambdaExpr(x)
+	case *StmtExpr:
+		return g.stmtExpr(x)
 	case *FoldExpr:
 		return g.foldExpr(x)
 	case *heldExpr:
@@ -230,7 +232,7 @@ func (g *gen) fieldOfThis(ent *entity, x *NameExpr) value {
 	this, ok := g.thisObject()
 	if !ok {
 		if g.unevaluated { // sizeof and decltype may name a field without an object
-			return g.objVal(g.newObject(ent.name, g.fieldType(ent)))
+			return g.dummy(g.fieldType(ent).noRef())
 		}
 		g.c.errorf(Undeclared, x.Pos(), "the field '%s' needs an object", ent.name)
 		return badValue
@@ -421,6 +423,9 @@ func (g *gen) addressOf(v value, at Pos) value {
 	if v.bad() {
 		return badValue
 	}
+	if v = g.functionObject(v); v.q.T.kind == tStruct && v.q.T.st.lambda != nil && v.q.T.st.lambda.over != nil {
+		return v
+	}
 	if v.k == vFuncs {
 		g.c.errorf(Unsupported, at, "pointers to functions do not exist here: every call is inlined")
 		return badValue
@@ -541,6 +546,10 @@ func (g *gen) assignable(v value, at Pos) bool {
 	case v.k == vSwz && repeats(v.sel):
 		g.c.errorf(BadSwizzle, at, "a component is named twice on the left side of an assignment")
 	default:
+		if why := g.c.unassignable(v.q.T); why != "" {
+			g.c.errorf(NotAssignable, at, "an object of type %s cannot be assigned to: it has %s", v.q, why)
+			return false
+		}
 		return true
 	}
 	return false

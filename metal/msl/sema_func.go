@@ -29,11 +29,12 @@ type paramInst struct {
 	pack bool // one element of the function's parameter pack
 }
 
-// lambdaInfo is a lambda expression where it was evaluated.
+// lambdaInfo is a lambda expression where it was evaluated, or a function that was handed on by its name.
 type lambdaInfo struct {
-	x   *LambdaExpr
-	fn  *funcEnt
-	env *env
+	over *overload // the function; then the rest is not set
+	x    *LambdaExpr
+	fn   *funcEnt
+	env  *env
 }
 
 // instFor returns the instance of a function for template arguments, making it on first use. It reports what is

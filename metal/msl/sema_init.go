@@ -212,7 +212,7 @@ func (g *gen) listVec(l *InitList, t *ctype, at Pos) value {
 // out.
 func (g *gen) listAggregate(l *InitList, t qtype, at Pos) value {
 	cur := &listCursor{elems: l.Elems}
-	if t.T.comps >= 0 && !g.inMemory(t.T) {
+	if t.T.comps >= 0 && !g.inMemory(t.T) && !g.c.needsInit(t.T) {
 		g.chargeSteps(t.T.comps)
 		r := value{k: vRight, q: t.bare()}
 		ok := g.fillAggregate(cur, t, at, func(comps []operand) { r.comps = append(r.comps, comps...) })
@@ -227,13 +227,18 @@ func (g *gen) listAggregate(l *InitList, t qtype, at Pos) value {
 	}
 	o := g.newObject("list", t.bare())
 	lv := g.objVal(o)
-	g.clearMem(lv)
-	if !g.fillMemory(cur, lv, at) {
+	if o.mem {
+		g.clearMem(lv)
+	}
+	if !g.fillObject(cur, lv, at) {
 		return badValue
 	}
 	if cur.i < len(cur.elems) {
 		g.c.errorf(TooManyInits, cur.elems[cur.i].Pos(), "%d values are too many for %s", len(l.Elems), t)
 		return badValue
+	}
+	if !o.mem {
+		return g.load(lv)
 	}
 	lv.tmp = true
 	return lv
@@ -262,9 +267,9 @@ func (t *ctype) parts(f func(q qtype, comp, off int, fd *field) bool) {
 	}
 }
 
-// one evaluates the next initialiser for a part of type q. descend says that it starts an aggregate without braces
-// of its own.
-func (g *gen) one(cur *listCursor, q qtype, fd *field, at Pos) (v value, descend bool) {
+// one evaluates the next initialiser for a part of type q of the object whole, which is bad where no part has a default
+// one. descend says that it starts an aggregate without braces of its own.
+func (g *gen) one(cur *listCursor, whole value, q qtype, fd *field, at Pos) (v value, descend bool) {
 	left := false // out by designators
 	if cur.i < len(cur.elems) {
 		_, left = cur.elems[cur.i].(*leftOut)
@@ -272,12 +277,19 @@ func (g *gen) one(cur *listCursor, q qtype, fd *field, at Pos) (v value, descend
 	if cur.i >= len(cur.elems) || left {
 		cur.i++
 		if fd != nil && fd.decl != nil && fd.decl.Init != nil {
-			x := g.expr(fd.decl.Init)
-			return g.convertTo(x, q.bare(), at, "a default member initialiser"), false
+			return g.defaultMember(whole, fd), false
+		}
+		if q.T.kind == tRef {
+			g.c.errorf(Uninitialised, at, "the reference '%s' is not bound to an object", fd.name)
+			return badValue, false
 		}
 		return g.defaultInit(q.T, at), false
 	}
 	x := cur.elems[cur.i]
+	if q.T.kind == tRef {
+		cur.i++
+		return g.fieldInit(fd, x, x.Pos(), "a braced list"), false
+	}
 	if inner, ok := x.(*InitList); ok {
 		cur.i++
 		return g.initList(inner, q.bare(), inner.Pos()), false
@@ -289,7 +301,7 @@ func (g *gen) one(cur *listCursor, q qtype, fd *field, at Pos) (v value, descend
 		}
 	}
 	cur.i++
-	v = g.expr(x)
+	v = g.functionObject(g.expr(x))
 	if v.k != vVoid && v.k != vFuncs {
 		v = g.rvalue(v)
 	}
@@ -310,7 +322,7 @@ func (g *gen) convertsTo(x Expr, et qtype, q qtype) bool {
 func (g *gen) fillAggregate(cur *listCursor, t qtype, at Pos, put func([]operand)) bool {
 	ok := true
 	t.T.parts(func(q qtype, _, _ int, fd *field) bool {
-		v, descend := g.one(cur, q, fd, at)
+		v, descend := g.one(cur, badValue, q, fd, at)
 		if descend {
 			ok = g.fillAggregate(cur, q, at, put) && ok
 			return ok
@@ -325,10 +337,12 @@ func (g *gen) fillAggregate(cur *listCursor, t qtype, at Pos, put func([]operand
 	return ok
 }
 
-func (g *gen) fillMemory(cur *listCursor, lv value, at Pos) bool {
+// fillObject initialises the parts of an object, which is zero if it is in memory.
+func (g *gen) fillObject(cur *listCursor, lv value, at Pos) bool {
 	ok := true
 	lv.q.T.parts(func(q qtype, comp, off int, fd *field) bool {
-		if cur.i >= len(cur.elems) && (fd == nil || fd.decl == nil || fd.decl.Init == nil) && !g.c.needsInit(q.T) {
+		if lv.k == vMem && cur.i >= len(cur.elems) && (fd == nil || fd.decl == nil || fd.decl.Init == nil) &&
+			!g.c.needsInit(q.T) {
 			return fd != nil
 		}
 		q.Const = false
@@ -336,9 +350,9 @@ func (g *gen) fillMemory(cur *listCursor, lv value, at Pos) bool {
 		if fd != nil && fd.bits.width > 0 {
 			p.k, p.bits = vBits, fd.bits
 		}
-		v, descend := g.one(cur, q, fd, at)
+		v, descend := g.one(cur, lv, q, fd, at)
 		if descend {
-			ok = g.fillMemory(cur, p, at) && ok
+			ok = g.fillObject(cur, p, at) && ok
 			return ok
 		}
 		if v.bad() {

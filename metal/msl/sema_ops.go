@@ -1,6 +1,9 @@
 package msl
 
-import "reflect"
+import (
+	"reflect"
+	"slices"
+)
 
 // operatorCands collects the operator functions that may apply: methods of the first operand, functions in scope
 // and in the namespaces of the operands' classes.
@@ -128,6 +131,9 @@ func (g *gen) constructFrom(t *ctype, args []value, at Pos) value {
 			}
 			return g.construct(t, inst, args, at)
 		}
+		if v, ok := g.constructInherited(t, args, at); ok {
+			return v
+		}
 		if t.st.userCtor {
 			if len(args) == 1 && args[0].q.T.kind == tStruct {
 				if ci := g.conversionFunc(&args[0], t); ci != nil {
@@ -141,6 +147,9 @@ func (g *gen) constructFrom(t *ctype, args []value, at Pos) value {
 	if len(args) == 0 {
 		return g.defaultValue(t, at)
 	}
+	if v, ok := g.constructInherited(t, args, at); ok {
+		return v
+	}
 	if len(args) == 1 && args[0].q.T.kind == tStruct {
 		if ci := g.conversionFunc(&args[0], t); ci != nil {
 			return g.rvalue(g.call(ci, nil, &args[0], at))
@@ -148,6 +157,34 @@ func (g *gen) constructFrom(t *ctype, args []value, at Pos) value {
 	}
 	g.c.errorf(NoMatch, at, "the class %s has no constructor for %d arguments: use {...}", t, len(args))
 	return badValue
+}
+
+// constructInherited makes a class object by a constructor that it has from a base; ok is false if none fits.
+func (g *gen) constructInherited(t *ctype, args []value, at Pos) (v value, ok bool) {
+	for i := range t.st.fields {
+		f := &t.st.fields[i]
+		if !f.base || !slices.Contains(t.st.inherits, f.q.T.st.name) {
+			continue
+		}
+		this := value{k: vSlot, q: f.q, obj: &object{q: f.q}}
+		inst, _ := g.resolve(g.c.methods(f.q.T, "(constructor)"), nil, args, &this, false)
+		if inst == nil {
+			continue
+		}
+		o := g.newObject(t.st.name, qt(t))
+		lv := g.objVal(o)
+		base := g.member(lv, []*field{f})
+		if r := g.call(inst, args, &base, at); r.k == vBad {
+			return badValue, true
+		}
+		g.initFields(lv, map[*field]bool{f: true}, at)
+		if o.mem {
+			lv.tmp = true
+			return lv, true
+		}
+		return g.load(lv), true
+	}
+	return badValue, false
 }
 
 // defaultValue is the value of T{} for a class without a constructor that takes no arguments: zeros and the
@@ -175,26 +212,34 @@ func (g *gen) initFields(v value, done map[*field]bool, at Pos) {
 		if done[f] {
 			continue
 		}
-		fv := g.member(v, []*field{f})
+		fv := g.fieldOf(v, []*field{f})
 		fv.q.Const = false
 		switch {
 		case f.decl != nil && f.decl.Init != nil:
-			saved := g.env
-			g.env = &env{kind: envFunc, up: st.scope, this: &v}
-			x := g.expr(f.decl.Init)
-			g.env = saved
-			x = g.convertTo(x, f.q.bare(), f.decl.Pos(), "a default member initialiser")
+			x := g.defaultMember(v, f)
 			if !x.bad() {
 				g.store(fv, g.load(x))
 			}
 		case done != nil && !g.c.needsInit(f.q.T) && !g.exec: // a constructor leaves it uninitialised
 		default:
+			if f.q.T.kind == tRef {
+				g.c.errorf(Uninitialised, at, "the reference '%s' of %s is not bound to an object", f.name, st)
+				continue
+			}
 			x := g.defaultInit(f.q.T, at)
 			if !x.bad() {
 				g.store(fv, x)
 			}
 		}
 	}
+}
+
+// defaultMember evaluates the default initialiser of a field of the object v, whose other members it may name.
+func (g *gen) defaultMember(v value, f *field) value {
+	saved := g.env
+	g.env = &env{kind: envFunc, up: v.q.T.st.scope, this: &v}
+	defer func() { g.env = saved }()
+	return g.fieldInit(f, f.decl.Init, f.decl.Pos(), "a default member initialiser")
 }
 
 // defaultInit is the default value of any type.
@@ -242,7 +287,16 @@ func (g *gen) memberInits(this *value, d *FuncDecl) {
 			}
 			return
 		}
-		if m.Braced {
+		if ft.T.kind == tRef {
+			if args, ok := g.args(m.Args); !ok {
+				continue
+			} else if len(args) != 1 {
+				g.c.errorf(BadInit, m.At, "a reference is bound to one object, not to %d", len(args))
+				continue
+			} else {
+				x = g.bindField(ft, args[0], m.At)
+			}
+		} else if m.Braced {
 			x = g.initList(&InitList{exprNode{Base{m.At}}, m.Args}, ft.bare(), m.At)
 		} else {
 			args, ok := g.args(m.Args)
@@ -259,7 +313,7 @@ func (g *gen) memberInits(this *value, d *FuncDecl) {
 		if x.bad() {
 			continue
 		}
-		fv := g.member(t, path)
+		fv := g.fieldOf(t, path)
 		fv.q.Const = false
 		g.store(fv, g.load(x))
 	}

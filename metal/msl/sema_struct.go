@@ -61,10 +61,26 @@ func (c *compiler) declareMembers(st *structInfo) {
 				continue
 			}
 			c.declare(st.scope, m)
-		case *EnumDecl, *AliasDecl, *UsingDecl:
+		case *UsingDecl:
+			if !c.inheritCtors(st, d) {
+				c.declare(st.scope, m)
+			}
+		case *EnumDecl, *AliasDecl:
 			c.declare(st.scope, m)
 		}
 	}
+}
+
+// inheritCtors notes using Base::Base, which makes a base's constructors the class's own; it returns false for other
+// declarations with using.
+func (c *compiler) inheritCtors(st *structInfo, d *UsingDecl) bool {
+	n := len(d.Name.Quals)
+	if n == 0 || d.Name.Op != OpNone || d.Name.Quals[n-1].Ident != d.Name.Ident {
+		return false
+	}
+	st.inherits = append(st.inherits, d.Name.Ident)
+	st.userCtor = true
+	return true
 }
 
 // declareMemberVar enters a field or a static member into the scope of its class.
@@ -182,8 +198,8 @@ func (c *compiler) addField(g *gen, lay *layout, d *VarDecl) {
 	switch {
 	case x.T.kind == tBad:
 		x = qt(typeInt)
-	case x.T.kind == tRef:
-		c.errorf(Unsupported, d.Pos(), "the field '%s' is a reference: Metal kernels keep a pointer instead", name)
+	case x.T.kind == tRef && lay.st.union:
+		c.errorf(BadType, d.Pos(), "the field '%s' of a union is a reference", name)
 		x = qt(typeInt)
 	case x.Space.normal() != SpaceNone:
 		c.errorf(AddressSpace, d.Pos(), "the field '%s' names the address space %s: a field lives where its object does",
@@ -280,7 +296,17 @@ func (st *structInfo) fieldPath(name string, path []*field) []*field {
 	return nil
 }
 
-// member returns a field of an object.
+// fieldOf returns a field of an object, also of a field that is a reference what the object holds.
+func (g *gen) fieldOf(v value, path []*field) value {
+	n := len(path) - 1
+	f := path[n]
+	if f.q.T.kind != tRef {
+		return g.member(v, path)
+	}
+	return g.part(g.member(v, path[:n]), f.q, f.comp, f.off)
+}
+
+// member returns a field of an object, or what it refers to.
 func (g *gen) member(v value, path []*field) value {
 	for _, f := range path {
 		t := f.q
@@ -288,6 +314,10 @@ func (g *gen) member(v value, path []*field) value {
 		t.Const = t.Const || v.q.Const && !(f.decl != nil && f.decl.Specs.Mutable)
 		t.Vol = t.Vol || v.q.Vol
 		v = g.part(v, t, f.comp, f.off)
+		if t.T.kind == tRef {
+			v = g.referent(v)
+			continue
+		}
 		if f.bits.width > 0 && v.k == vMem {
 			v.k, v.bits = vBits, f.bits
 		}
@@ -341,6 +371,8 @@ func (c *compiler) methods(t *ctype, name string) []*funcEnt {
 // default member initialisers or fields that have constructors.
 func (c *compiler) needsInit(t *ctype) bool {
 	switch t.kind {
+	case tRef:
+		return true
 	case tArray:
 		return c.needsInit(t.elem.T)
 	case tStruct:

@@ -498,6 +498,13 @@ func (g *gen) valueArg(x Expr) (targ, bool) {
 	if o, addr := g.constObject(x); o != nil {
 		return targ{obj: o, addr: addr}, true
 	}
+	if u, is := stripParens(x).(*UnaryExpr); is && u.Op == OpAddrOf {
+		if o := g.wholeOf(u.X); o != nil {
+			g.c.errorf(BadTemplateArgs, x.Pos(), "a template argument points to a part of '%s': C++ has none such before "+
+				"C++20. Pass the whole and an index", o.name)
+			return targ{}, false
+		}
+	}
 	v, ok := g.constExpr(x, "a template argument")
 	if !ok || v.bad() {
 		return targ{}, false
@@ -507,6 +514,26 @@ func (g *gen) valueArg(x Expr) (targ, bool) {
 		return targ{}, false
 	}
 	return targ{isVal: true, val: v.comps[0], vt: v.q.T}, true
+}
+
+// wholeOf returns the constant that an expression names a part of, nil if it names none.
+func (g *gen) wholeOf(x Expr) *object {
+	for part := false; ; part = true {
+		switch y := stripParens(x).(type) {
+		case *IndexExpr:
+			x = y.X
+			continue
+		case *MemberExpr:
+			x = y.X
+			continue
+		case *NameExpr:
+			if part {
+				o, _ := g.constObject(y)
+				return o
+			}
+		}
+		return nil
+	}
 }
 
 // constObject returns the table or class in constant memory that a template argument names, or any constant whose

@@ -389,10 +389,13 @@ func (g *gen) fill(d *deduction, at Pos) (missing string, ok bool) {
 
 // fitsParam reports whether an object can be the argument of a pointer or reference parameter; no number can.
 func (g *gen) fitsParam(a *targ, p *TemplateParam) bool {
-	if a.fn != nil || a.tmpl != nil || a.isPack {
-		return a.fn != nil
+	if a.tmpl != nil || a.isPack {
+		return false
 	}
 	t := g.typeOf(p.ValueType)
+	if a.fn != nil {
+		return g.fitsFunction(a.fn, t)
+	}
 	if t.T.kind == tAuto {
 		return true
 	}
@@ -535,7 +538,7 @@ func (g *gen) chooseSpec(tm *tmplInfo, args []targ) (*TemplateDecl, *env) {
 				continue
 			}
 			bind := bindEnv(tm.env, s.Params, d.got)
-			if !g.specFits(pats, flat, bind) {
+			if !g.specFits(tm, pats, flat, bind) {
 				continue
 			}
 			score := 1
@@ -563,8 +566,9 @@ func specArgs(s *TemplateDecl) []TemplateArg {
 	return nil
 }
 
-// specFits substitutes what was deduced into the patterns and compares.
-func (g *gen) specFits(pats []TemplateArg, args []targ, bind *env) bool {
+// specFits substitutes what was deduced into the patterns, adds the default arguments of the template that they leave
+// out, and compares.
+func (g *gen) specFits(tm *tmplInfo, pats []TemplateArg, args []targ, bind *env) bool {
 	fits := false
 	ok := g.c.trial(func() {
 		h := g.c.constGen(bind)
@@ -572,8 +576,11 @@ func (g *gen) specFits(pats []TemplateArg, args []targ, bind *env) bool {
 		if !good {
 			return
 		}
-		got = flattenPacks(got)
-		if len(got) > len(args) {
+		if got = flattenPacks(got); len(got) < len(args) {
+			got, good = g.completeArgs(tm, got, tm.decl.Pos())
+			got = flattenPacks(got)
+		}
+		if !good || len(got) != len(args) {
 			return
 		}
 		for i := range got {
@@ -581,7 +588,7 @@ func (g *gen) specFits(pats []TemplateArg, args []targ, bind *env) bool {
 				got[i].vt, got[i].val = args[i].vt, convertConst(got[i].val, args[i].val.ty)
 			}
 		}
-		fits = sameTargs(got, args[:len(got)])
+		fits = sameTargs(got, args)
 	})
 	return ok && fits
 }

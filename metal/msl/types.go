@@ -55,8 +55,9 @@ type qtype struct {
 
 // funcSig is the type of a function.
 type funcSig struct {
-	ret    qtype
-	params []qtype
+	ret     qtype
+	params  []qtype
+	unknown bool // of a set of functions: ret and params mean nothing
 }
 
 // structInfo is a class: an instance if it comes from a template.
@@ -74,7 +75,8 @@ type structInfo struct {
 	typ    *ctype
 	// userCtor says that the class declares a constructor other than copies: it is no aggregate.
 	userCtor bool
-	declared bool // its members are in scope
+	declared bool     // its members are in scope
+	inherits []string // bases whose constructors are its own too
 	asserts  []*StaticAssertDecl
 	friends  map[string][]*funcEnt // functions defined in the class that are no members: found by its objects
 	inits    uint8                 // needsInit's answer once it is complete: 1 yes, 2 no
@@ -214,7 +216,7 @@ func (t *ctype) kirScalar() kir.Type {
 	switch t.kind {
 	case tScalar, tEnum:
 		return t.kt
-	case tPtr:
+	case tPtr, tRef:
 		return kir.PtrTo(t.elem.Space.kir())
 	case tNull:
 		return kir.U64
@@ -362,7 +364,7 @@ func (c *compiler) derived(kind tkind, elem qtype, n int) *ctype {
 	}
 	t := &ctype{kind: kind, elem: elem, n: n}
 	switch kind {
-	case tPtr:
+	case tPtr, tRef: // a reference takes room as a field
 		t.size, t.align, t.comps = 8, 8, 1
 	case tArray:
 		t.align = elem.T.align

@@ -3,14 +3,16 @@
 namespace metal {
 
 template <typename T>
-struct numeric_limits {
+struct _numeric_limits_impl {
   static constexpr constant bool is_specialized = false;
 };
+template <typename T>
+struct numeric_limits : _numeric_limits_impl<remove_cv_t<T>> {};
 
 // T: the type; MIN, MAX: its bounds; DIGITS: bits without the sign; TEN: decimal digits.
 #define PRELUDE_INT_LIMITS(T, MIN, MAX, DIGITS, TEN, SIGNED)     \
   template <>                                                    \
-  struct numeric_limits<T> {                                     \
+  struct _numeric_limits_impl<T> {                               \
     static constexpr constant bool is_specialized = true;        \
     static constexpr constant bool is_signed = SIGNED;           \
     static constexpr constant bool is_integer = true;            \
@@ -49,7 +51,7 @@ PRELUDE_INT_LIMITS(ulong, 0ul, 18446744073709551615ul, 64, 19, false)
 // significand; EMIN, EMAX: C's exponents.
 #define PRELUDE_FLOAT_LIMITS(T, B, MIN, MAX, EPS, TINY, INF, QNAN, SNAN, DIGITS, TEN, TENMAX, EMIN, EMAX, TMIN, TMAX) \
   template <>                                                          \
-  struct numeric_limits<T> {                                           \
+  struct _numeric_limits_impl<T> {                                     \
     static constexpr constant bool is_specialized = true;              \
     static constexpr constant bool is_signed = true;                   \
     static constexpr constant bool is_integer = false;                 \
@@ -88,5 +90,22 @@ PRELUDE_FLOAT_LIMITS(
     double, ulong, 0x0010000000000000ul, 0x7feffffffffffffful, 0x3cb0000000000000ul, 1ul, 0x7ff0000000000000ul,
     0x7ff8000000000000ul, 0x7ff4000000000000ul, 53, 15, 17, -1021, 1024, -307, 308)
 #undef PRELUDE_FLOAT_LIMITS
+
+// The bits of floats.
+template <typename T>
+struct _fp_encoding_traits {};
+#define PRELUDE_ENCODING(T, B, SIGN, EXPONENT, MANTISSA)     \
+  template <>                                                \
+  struct _fp_encoding_traits<T> {                            \
+    using encoding_type = B;                                 \
+    static constexpr constant B sign_mask = SIGN;            \
+    static constexpr constant B exponent_mask = EXPONENT;    \
+    static constexpr constant B mantissa_mask = MANTISSA;    \
+    static constexpr constant B inf_mask = EXPONENT;         \
+  };
+PRELUDE_ENCODING(half, ushort, 0x8000, 0x7c00, 0x03ff)
+PRELUDE_ENCODING(bfloat, ushort, 0x8000, 0x7f80, 0x007f)
+PRELUDE_ENCODING(float, uint, 0x80000000u, 0x7f800000u, 0x007fffffu)
+#undef PRELUDE_ENCODING
 
 }  // namespace metal

@@ -17,6 +17,10 @@ using false_type = integral_constant<bool, false>;
 template <typename... Ts>
 using void_t = void;
 
+// A value of a type where only its type matters.
+template <typename T>
+T&& declval();
+
 template <typename T>
 struct type_identity {
   using type = T;
@@ -219,6 +223,15 @@ struct is_vector {
 template <typename T, int N>
 struct is_vector<vec<T, N>> {
   static constexpr constant bool value = true;
+};
+// What the functions of SIMD-groups take, by the name that Metal's headers have for it.
+template <typename T>
+struct __is_valid_simdgroup_type {
+  static constexpr constant bool value = is_arithmetic<T>::value && sizeof(T) < 8 && !is_same<T, bool>::value;
+};
+template <typename T, int N>
+struct __is_valid_simdgroup_type<vec<T, N>> {
+  static constexpr constant bool value = __is_valid_simdgroup_type<T>::value;
 };
 // Between arithmetic types every conversion is implicit; otherwise only a type to itself. Classes are not looked into.
 template <typename A, typename B>

@@ -3,25 +3,35 @@ package soft
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
-// Compiler turns MSL text into kir; its error lists all that is wrong with the text.
-type Compiler func(ctx context.Context, src metal.Source) (*kir.Module, error)
+// Text is a compiled source: what kernels it has, and each of them as kir, made when it is asked for. Its methods may
+// be called from any goroutine.
+type Text interface {
+	Names() []string
+	Kernel(i int) (*kir.Kernel, error)
+	Files() []string // as kir.Module's
+}
+
+// Compiler reads MSL text; its error lists all that is wrong with it.
+type Compiler func(ctx context.Context, src metal.Source) (Text, error)
 
 // module is a compiled source.
 type module struct {
-	programs    []*program
-	reflections []metal.Reflection
+	text     Text
+	executor executor
+	programs []atomic.Pointer[program]
 }
 
-// Kernels lists the entry points.
-func (m *module) Kernels() []metal.Reflection { return m.reflections }
+// Names lists the entry points.
+func (m *module) Names() []string { return m.text.Names() }
 
-// Compile turns MSL text into programs.
+// Compile reads MSL text.
 func (d *Driver) Compile(ctx context.Context, src metal.Source) (m metal.Module, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -31,31 +41,30 @@ func (d *Driver) Compile(ctx context.Context, src metal.Source) (m metal.Module,
 	if ctx != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	k, err := d.compile(ctx, src)
+	text, err := d.compile(ctx, src)
 	if err != nil {
 		return nil, err
 	}
-	return newModule(k, d.executor)
+	return &module{text, d.executor, make([]atomic.Pointer[program], len(text.Names()))}, nil
 }
 
-func newModule(k *kir.Module, e executor) (*module, error) {
-	m := &module{}
-	for _, kernel := range k.Kernels {
-		m.reflections = append(m.reflections, reflect(kernel))
-		if kernel.Refused != nil {
-			m.programs = append(m.programs, nil) // there is no pipeline that could ask for it
-			continue
-		}
-		if err := interp.Check(kernel); err != nil {
-			return nil, err
-		}
-		p, err := newProgram(kernel, k.Files, e)
-		if err != nil {
-			return nil, err
-		}
-		m.programs = append(m.programs, p)
+// Kernel makes an entry point ready.
+func (m *module) Kernel(i int) (metal.Reflection, error) {
+	k, err := m.text.Kernel(i)
+	if err != nil {
+		return metal.Reflection{}, err
 	}
-	return m, nil
+	if k.Refused == nil { // else there is no pipeline that could be launched
+		if err := interp.Check(k); err != nil {
+			return metal.Reflection{}, err
+		}
+		p, err := newProgram(k, m.text.Files(), m.executor)
+		if err != nil {
+			return metal.Reflection{}, err
+		}
+		m.programs[i].Store(p)
+	}
+	return reflect(k), nil
 }
 
 // reflect says about a kernel what the device model asks.

@@ -179,7 +179,7 @@ func (d *Driver) dispatch(c *metal.Command, l *interp.Launch) error {
 		l.Buffers, l.ThreadgroupBytes = append(l.Buffers, b), append(l.ThreadgroupBytes, a.TGBytes)
 		l.Written = append(l.Written, written)
 	}
-	r, err := m.programs[c.Pipeline.Index()].start(*l)
+	r, err := m.programs[c.Pipeline.Index()].Load().start(*l)
 	if err != nil {
 		return err
 	}

@@ -68,18 +68,32 @@ var kernels = map[string]func() *kir.Kernel{
 	},
 }
 
-func compileTest(_ context.Context, src metal.Source) (*kir.Module, error) {
+// whole is a Text whose kernels are all there.
+type whole struct{ kir.Module }
+
+func (w *whole) Names() []string {
+	var names []string
+	for _, k := range w.Kernels {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+func (w *whole) Kernel(i int) (*kir.Kernel, error) { return w.Kernels[i], nil }
+func (w *whole) Files() []string                   { return w.Module.Files }
+
+func compileTest(_ context.Context, src metal.Source) (Text, error) {
 	switch src.Text {
 	case "panic":
 		panic("the compiler is broken")
 	case "invalid":
-		return &kir.Module{Kernels: []*kir.Kernel{{Name: "k"}}}, nil
+		return &whole{kir.Module{Kernels: []*kir.Kernel{{Name: "k"}}}}, nil
 	}
 	f := kernels[src.Text]
 	if f == nil {
 		return nil, fmt.Errorf("unknown kernel %s", src.Text)
 	}
-	return &kir.Module{Kernels: []*kir.Kernel{f()}, Files: []string{src.Label}}, nil
+	return &whole{kir.Module{Kernels: []*kir.Kernel{f()}, Files: []string{src.Label}}}, nil
 }
 
 func newDevice(t testing.TB) *metal.Device {
@@ -268,18 +282,22 @@ func TestCompileErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"nothing": "unknown kernel nothing",
 		"panic":   "[compile] BUG: the compiler is broken in lbl",
-		"invalid": `[kir] kernel "k": no body`,
 	} {
 		_, err := d.Compile(context.Background(), metal.Source{Label: "lbl", Text: text})
 		require.EqualError(t, err, want)
 	}
+	m, err := d.Compile(context.Background(), metal.Source{Text: "invalid"})
+	require.NoError(t, err)
+	_, err = m.Kernel(0)
+	require.EqualError(t, err, `[kir] kernel "k": no body`)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err := d.Compile(ctx, metal.Source{Text: "sum"})
+	_, err = d.Compile(ctx, metal.Source{Text: "sum"})
 	require.ErrorIs(t, err, context.Canceled)
-	m, err := d.Compile(context.Background(), metal.Source{Text: "uninit"})
+	m, err = d.Compile(context.Background(), metal.Source{Text: "uninit"})
 	require.NoError(t, err)
-	r := m.Kernels()[0]
+	r, err := m.Kernel(0)
+	require.NoError(t, err)
 	require.Equal(t, int64(256), r.StaticTG)
 	require.Equal(t, metal.ParamInfo{Name: "out", ElemSize: 4, Read: true, Write: true, Atomic: true}, r.Params[0])
 }

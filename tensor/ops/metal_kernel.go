@@ -3,6 +3,7 @@ package ops
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unique"
 
@@ -187,6 +188,14 @@ func (k *MetalKernel) attrs(call KernelCall) (kernelAttrs, []*tensor.Array, erro
 	template, err := templateText(call.Template)
 	if err != nil {
 		return kernelAttrs{}, nil, fmt.Errorf("%s: %w", name, err)
+	}
+	for _, t := range call.Template {
+		for what, names := range map[string][]string{"input": k.names.in, "output": k.names.out} {
+			if slices.Contains(names, t.Name) {
+				return kernelAttrs{}, nil, fmt.Errorf("%s: '%s' is the name of a template argument and of an %s", name, t.Name,
+					what)
+			}
+		}
 	}
 	a := kernelAttrs{decl: k.decl, template: unique.Make(template), operands: len(call.Inputs)}
 	in := append([]*tensor.Array(nil), call.Inputs...)

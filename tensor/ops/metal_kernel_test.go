@@ -183,7 +183,13 @@ func TestKernelErrors(t *testing.T) {
 		"limit of 1024 threads":                       func(c *ops.KernelCall) { c.Threadgroup = ops.Threads(64, 64) },
 		"template argument N is a string":             func(c *ops.KernelCall) { c.Template[0].Value = "3" },
 		"template argument N = 4294967296 is not":     func(c *ops.KernelCall) { c.Template[0].Value = 1 << 32 },
-		"x[64] is out of range: x has 64 elements":    func(c *ops.KernelCall) { c.Template[0].Value = 1 },
+		"'x' is the name of a template argument and of an input": func(c *ops.KernelCall) {
+			c.Template[0].Name = "x"
+		},
+		"'out' is the name of a template argument and of an output": func(c *ops.KernelCall) {
+			c.Template[0].Name = "out"
+		},
+		"x[64] is out of range: x has 64 elements": func(c *ops.KernelCall) { c.Template[0].Value = 1 },
 		"init_value: 300 does not fit uint8": func(c *ops.KernelCall) {
 			c.InitValue, c.OutputDTypes = new(float64), []tensor.DType{tensor.Uint8}
 			*c.InitValue = 300

@@ -61,6 +61,7 @@ var buffers = []struct {
 	{"device const bfloat *gz", 2 * inputs, true, 2},
 	{"device float *om", 4 * each * maxThreads, false, 4},
 	{"device atomic_float *fa", 4 * counters, false, 4},
+	{"device atomic_bool *fl", counters + maxThreads, false, 1},
 }
 
 // large is how many elements the large inputs have.

@@ -143,6 +143,7 @@ func (g *gen) program(threadgroup [3]int) string {
 		g.line("threadgroup float tf[%d];", threads)
 		if g.chance(50) {
 			g.line("threadgroup atomic_int ta[4];")
+			g.line("threadgroup atomic_bool tl[8];")
 			g.tgs = append(g.tgs, local{name: "ta", len: 4})
 		}
 		if threads%32 == 0 && g.chance(30) {

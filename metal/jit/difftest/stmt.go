@@ -200,7 +200,9 @@ func (g *gen) switchStmt() {
 
 // atomic writes an atomic operation whose order nobody sees.
 func (g *gen) atomic() {
-	switch g.n(4) {
+	switch g.n(5) {
+	case 4:
+		g.flag()
 	case 0:
 		op := g.pick("add", "sub") // of one counter only operations that commute with each other
 		g.line("atomic_fetch_%s_explicit(&au[%s], uint(%s), memory_order_relaxed);", op, g.index(4), g.expr("int", 1))
@@ -234,6 +236,39 @@ func (g *gen) atomic() {
 			g.line("atomic_fetch_add_explicit(&ta[%s], %s, memory_order_relaxed);", g.index(4), g.expr("int", 1))
 		}
 	}
+}
+
+// flag writes an operation on an atomic byte: one of a thread's own, or one that all threads set alike.
+func (g *gen) flag() {
+	if g.chance(40) {
+		at, to := g.index(4), "true"
+		if g.chance(50) {
+			at, to = "4 + "+g.index(4), "false"
+		}
+		if g.chance(30) && len(g.tgs) > 0 && g.tgs[0].name == "ta" {
+			g.line("atomic_store_explicit(&tl[%s], true, memory_order_relaxed);", at)
+			return
+		}
+		g.line("%s(&fl[%s], %s, memory_order_relaxed);", g.pick("atomic_store_explicit", "atomic_exchange_explicit"), at, to)
+		return
+	}
+	own := fmt.Sprintf("&fl[%d + gid]", counters)
+	x := g.fresh("b")
+	to := g.expr("int", 1)
+	switch g.n(4) {
+	case 0:
+		g.line("atomic_store_explicit(%s, bool(%s), memory_order_relaxed);", own, to)
+		return
+	case 1:
+		g.line("int %s = atomic_load_explicit(%s, memory_order_relaxed);", x, own)
+	case 2:
+		g.line("int %s = atomic_exchange_explicit(%s, bool(%s), memory_order_relaxed);", x, own, to)
+	case 3:
+		e := g.fresh("e")
+		g.line("bool %s = bool(%s); int %s = atomic_compare_exchange_weak_explicit(%s, &%s, !%s, memory_order_relaxed, "+
+			"memory_order_relaxed) + 2 * %s;", e, to, x, own, e, e, e)
+	}
+	g.scope = append(g.scope, local{name: x, typ: "int"})
 }
 
 // exchange writes to threadgroup memory, waits, reads what other threads wrote, and waits again: in one line, so that

@@ -52,3 +52,8 @@ template <typename A, typename... B> struct _disjunction<A, B...> {
 namespace fast {}
 namespace precise {}
 }  // namespace metal
+
+// Clang's hints to its optimiser.
+constexpr long __builtin_expect(long x, long) { return x; }
+constexpr void __builtin_assume(bool) {}
+inline void __builtin_unreachable() {}

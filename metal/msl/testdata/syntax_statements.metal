@@ -3,7 +3,7 @@
 using namespace metal;
 
 kernel void first(device float *x [[buffer(0)]], uint i [[thread_position_in_grid]]) {
-    float a = 1 /* ERROR "MSL0201: expected ';' after a declaration, found 'float'" */
+    float a = 1 /* ERROR "MSL0201: expected ';' after a declaration, found the keyword 'float'" */
     float b = 2;
     x[i = a; /* ERROR "MSL0201: expected ']' after an index" */
     if (i > 3 { b = 1; } /* ERROR "MSL0201: expected '\)' after the condition, found '{'" */

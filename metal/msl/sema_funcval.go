@@ -1,0 +1,76 @@
+package msl
+
+// Functions as template arguments and as operands of decltype: their types.
+
+// instances returns the functions that an overloaded name with its template arguments may mean where a function of the
+// type sig is wanted, which may be nil; all is false if there may be more, whose types are known at a call only.
+func (g *gen) instances(fn *overload, sig *funcSig) (list []*funcInst, all bool) {
+	all = fn.bi == nil
+	for _, f := range fn.funcs {
+		if f.tmpl == nil {
+			if inst := g.instFor(f, nil); inst != nil && !fn.hasArgs {
+				list = append(list, inst)
+			}
+			continue
+		}
+		d := newDeduction(g, f.tmpl.Params, f.env)
+		if !g.explicitArgs(d, fn.targs) || sig != nil && len(sig.params) != len(f.decl.Params) && !f.decl.hasPack() {
+			continue
+		}
+		for i := range f.decl.Params {
+			if sig != nil && len(sig.params) == len(f.decl.Params) {
+				d.typ(f.decl.Params[i].Type, sig.params[i], false)
+			}
+		}
+		if _, full := g.fill(d, f.decl.Pos()); !full {
+			all = false
+			continue
+		}
+		if inst := g.instFor(f, d.got); inst != nil {
+			list = append(list, inst)
+		}
+	}
+	return list, all
+}
+
+// fitsFunction reports whether one of the functions that a template argument names has the type of the parameter.
+func (g *gen) fitsFunction(fn *overload, t qtype) bool {
+	sig := t.noRef().T.sig
+	if t.T.kind == tPtr {
+		sig = t.T.elem.T.sig
+	}
+	if sig == nil || sig.unknown {
+		return true
+	}
+	list, all := g.instances(fn, sig)
+	for _, inst := range list {
+		if g.hasSig(inst, sig) {
+			return true
+		}
+	}
+	return !all
+}
+
+func (g *gen) hasSig(inst *funcInst, sig *funcSig) bool {
+	if len(inst.params) != len(sig.params) {
+		return false
+	}
+	for i := range sig.params {
+		if inst.params[i].q.T != g.paramType(sig.params[i]).T {
+			return false
+		}
+	}
+	return true
+}
+
+// functionType is the type that decltype finds for a function's name.
+func (g *gen) functionType(fn *overload) qtype {
+	sig := &funcSig{ret: qt(typeVoid), unknown: true}
+	if list, all := g.instances(fn, nil); all && len(list) == 1 {
+		*sig = funcSig{ret: list[0].ret}
+		for i := range list[0].params {
+			sig.params = append(sig.params, list[0].params[i].q)
+		}
+	}
+	return qt(&ctype{kind: tFunc, sig: sig})
+}
