@@ -110,7 +110,6 @@ func readBody(f *amd64.Func, w uint8) {
 
 // limit is measured once for a process.
 var (
-	copyRoof = sync.OnceValue(func() float64 { return bandwidth(&testing.B{}, 64<<20, 2, 1, copyBody) })
 	readRoof = sync.OnceValue(func() float64 { return bandwidth(&testing.B{}, 256<<20, 1, 1, readBody) })
 	l2Copy   = sync.OnceValue(func() float64 { return bandwidth(&testing.B{}, 128<<10, 2, 200, copyBody) })
 	l3Copy   = sync.OnceValue(func() float64 { return bandwidth(&testing.B{}, 4<<20, 2, 10, copyBody) })
