@@ -1,10 +1,8 @@
 package compile
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -163,44 +161,4 @@ func (p *plan) opsText() string {
 		names[i] = s.node.Prim().Name()
 	}
 	return strings.Join(names, " ")
-}
-
-// number is an element for a message.
-func number(d tensor.DType, b []byte) any {
-	le := binary.LittleEndian
-	switch {
-	case d == tensor.Bool:
-		return b[0] != 0
-	case d == tensor.Float16:
-		return tensor.Float16Value(le.Uint16(b))
-	case d == tensor.BFloat16:
-		return tensor.BFloat16Value(le.Uint16(b))
-	case d == tensor.Float32:
-		return math.Float32frombits(le.Uint32(b))
-	case d == tensor.Float64:
-		return math.Float64frombits(le.Uint64(b))
-	case d == tensor.Complex64:
-		return complex(math.Float32frombits(le.Uint32(b)), math.Float32frombits(le.Uint32(b[4:])))
-	}
-	var full [8]byte
-	copy(full[:], b)
-	v := le.Uint64(full[:])
-	if d.IsSigned() {
-		shift := 64 - 8*d.Size()
-		return int64(v<<shift) >> shift
-	}
-	return v
-}
-
-// isNaN says whether the element is a NaN, whose payload does not matter.
-func isNaN(d tensor.DType, b []byte) bool {
-	switch v := number(d, b).(type) {
-	case float32:
-		return v != v
-	case float64:
-		return v != v
-	case complex64:
-		return real(v) != real(v) || imag(v) != imag(v)
-	}
-	return false
 }

@@ -1,8 +1,6 @@
 package compile
 
 import (
-	"bytes"
-	"context"
 	"fmt"
 
 	"github.com/mlxlua/mlxlua/tensor"
@@ -101,42 +99,4 @@ func (g guard) describe(now int) string {
 		return fmt.Sprintf("the size of %s%s was %d, is %d", of, at, g.size, now)
 	}
 	return fmt.Sprintf("dimension %d of %s%s was %d, is %d", g.axis, of, at, g.size, now)
-}
-
-// check calls the function and compares with what the replay gave.
-func (fn *Function) check(c *tensor.Ctx, in, got []*tensor.Array) error {
-	ctx := context.Background()
-	if fn.opt.Context != nil {
-		ctx = fn.opt.Context()
-	}
-	want, err := fn.f(in)
-	if err != nil {
-		return err
-	}
-	if len(want) != len(got) {
-		return c.Errorf("compile", "check: the function gives %s, its trace %d", tensor.Count(len(want), "output"), len(got))
-	}
-	for i := range got {
-		a, b := got[i].Spec(), want[i].Spec()
-		if a.DType != b.DType || !a.Shape.Equal(b.Shape) {
-			return c.Errorf("compile", "check: output %d is %v, but %v in the trace: "+
-				"the function reads something that changed", i, b, a)
-		}
-		x, err := got[i].Bytes(ctx)
-		if err != nil {
-			return err
-		}
-		y, err := want[i].Bytes(ctx)
-		if err != nil {
-			return err
-		}
-		size := a.DType.Size()
-		for at := 0; at+size <= len(x); at += size {
-			if u, v := x[at:at+size], y[at:at+size]; !bytes.Equal(u, v) && !(isNaN(a.DType, u) && isNaN(a.DType, v)) {
-				return c.Errorf("compile", "check: element %d of output %d is %v, but %v in the trace: "+
-					"the function reads something that changed", at/size, i, number(a.DType, v), number(a.DType, u))
-			}
-		}
-	}
-	return nil
 }

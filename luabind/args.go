@@ -174,13 +174,12 @@ func (a *args) wrong(name string, err error) {
 }
 
 // define makes a function of mx from a row and puts it into its module's table.
-func (s *State) define(module *lua.LTable, r row) *lua.LFunction {
+func (s *State) define(module *lua.LTable, r row) {
 	f := &function{r, parseSig(r.sig)}
 	fn := s.fn(func(*lua.LState) int { return s.invoke(f) })
 	s.funcs[r.name] = f
 	s.help[fn] = f
 	module.RawSetString(r.name[strings.LastIndexByte(r.name, '.')+1:], fn)
-	return fn
 }
 
 // invoke runs a function on the arguments on the stack.

@@ -206,7 +206,7 @@ func (a *args) extent(i int) ops.Extent {
 		return ops.Extent{Cover: x}
 	}
 	if fn, ok := v.(*lua.LFunction); ok {
-		return ops.Extent{Func: a.s.shapeFunc(name, fn)}
+		return ops.Extent{Func: a.s.shapeFunc(fn)}
 	}
 	shape, err := shapeOf(v)
 	if err != nil {
@@ -218,7 +218,7 @@ func (a *args) extent(i int) ops.Extent {
 func (a *args) outputShape(i int, v lua.LValue) ops.OutputShape {
 	name := fmt.Sprintf("output_shapes[%d]", i+1)
 	if fn, ok := v.(*lua.LFunction); ok {
-		return ops.OutputShape{Func: a.s.shapeFunc(name, fn)}
+		return ops.OutputShape{Func: a.s.shapeFunc(fn)}
 	}
 	shape, err := shapeOf(v)
 	if err != nil {
@@ -229,7 +229,7 @@ func (a *args) outputShape(i int, v lua.LValue) ops.OutputShape {
 
 // shapeFunc wraps a Lua function of the inputs' shapes. It runs on the goroutine of the state, when the kernel is
 // called or a call is replayed.
-func (s *State) shapeFunc(name string, fn *lua.LFunction) *tensor.ShapeFunc {
+func (s *State) shapeFunc(fn *lua.LFunction) *tensor.ShapeFunc {
 	return &tensor.ShapeFunc{F: func(in []tensor.Shape) ([]int, error) {
 		shapes := s.L.NewTable()
 		for _, shape := range in {

@@ -17,7 +17,8 @@ type Driver interface {
 	Alloc(n int64) (Memory, error)
 	// Free returns memory that Alloc gave and that no pending command buffer uses.
 	Free(Memory)
-	// Compile turns MSL text into a module. A text with errors gives an error that lists all of them.
+	// Compile turns MSL text into a module. A text with errors gives an error that lists all of them, but for those of
+	// kernels that the driver makes only when they are asked for: see Module.Kernel.
 	Compile(ctx context.Context, src Source) (Module, error)
 	// Submit starts the commands of cb, which must not change any more, and returns. When they have run, or have failed,
 	// the driver calls done exactly once, from any goroutine, not before Submit was called. Command buffers of one queue

@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -406,10 +405,6 @@ func (c *libraryCache) build(ctx context.Context, key Key, src Source) (lib *Lib
 	lib = &Library{dev: c.dev, key: key, src: src, module: m, names: m.Names(), pipelines: map[string]*lazyPipeline{}}
 	for i, name := range lib.names {
 		lib.pipelines[name] = &lazyPipeline{index: i}
-	}
-	if cl, ok := m.(interface{ Close() error }); ok {
-		// A driver's own resources go when nobody can reach the library: command buffers, callers and the cache all count.
-		runtime.AddCleanup(lib, func(cl interface{ Close() error }) { _ = cl.Close() }, cl)
 	}
 	return lib, nil
 }

@@ -72,22 +72,22 @@ func (k *kernelScratch) arrange(shape Shape, ops []Operand) *kernelgen.Layout {
 	return l
 }
 
-// operand is the number of an operand in the program: one for each value.
-func (e *encoder) operandOf(v Value, shape Shape) (int, error) {
+// addOperand makes a value an operand of the program, unless it is one already: its number is its place in k.values.
+func (e *encoder) addOperand(v Value, shape Shape) error {
 	k := &e.kernel
-	if i := slices.Index(k.values, v); i >= 0 {
-		return i, nil
+	if slices.Contains(k.values, v) {
+		return nil
 	}
 	o, err := e.operand(v)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if !slices.Equal(o.Shape, shape) { // a shape of its own keeps its strides
 		o.View = o.broadcastInto(k.cut(len(shape)), o.Shape, shape)
 	}
 	k.values, k.ops = append(k.values, v), append(k.ops, o)
 	k.prog.Operands = append(k.prog.Operands, kernelgen.Operand{Type: o.DType.MSL(), Class: classIn(o.View, shape)})
-	return len(k.values) - 1, nil
+	return nil
 }
 
 // classIn is Scalar, Linear, or else Strided.
@@ -119,7 +119,7 @@ func (e *encoder) program(members []int32, shape Shape) error {
 	for _, slot := range members {
 		for _, v := range e.seg.tasks[slot].reads() {
 			if e.stepOf(v) == notMember {
-				if _, err := e.operandOf(v, shape); err != nil {
+				if err := e.addOperand(v, shape); err != nil {
 					return err
 				}
 			}
@@ -292,11 +292,10 @@ func bind(enc *metal.Encoder, param int, v View, offset, n int64) {
 	enc.SetBytes(param, v.inline[offset:offset+n])
 }
 
-// bindSpan binds the bytes that elements of the shape occupy and gives the number of the first element among them.
-func bindSpan(enc *metal.Encoder, param int, o Operand, shape Shape) (base int) {
+// bindSpan binds the bytes that elements of the shape occupy; the layout's Base says which is the first one's.
+func bindSpan(enc *metal.Encoder, param int, o Operand, shape Shape) {
 	low, high := o.span(Spec{shape, o.DType})
 	bind(enc, param, o.View, o.OffsetBytes+low, high-low)
-	return int(-low) / o.DType.Size()
 }
 
 // general encodes the scratch's program over operands and outputs of any strides.

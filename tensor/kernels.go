@@ -1,5 +1,7 @@
 package tensor
 
+import "slices"
+
 // Kernel is what the planner computes in one go: a kernel of fused ops, or the kernels of one op.
 type Kernel struct {
 	Ops  []string // in their order
@@ -14,9 +16,9 @@ type Kernel struct {
 // Kernels lists what an evaluation of xs would run if the placeholders that they depend on had values and nobody read
 // other results, with or without the fusion of ops. It computes nothing. It is for transforms that explain what they
 // recorded: no other goroutine may use xs and what they depend on. Arrays that depend on no placeholder count as
-// there, and views are left out, since they compute nothing.
+// there; views, and what gives no element, are left out, since they compute nothing.
 func Kernels(xs []*Array, fused bool) []Kernel {
-	order := Order(xs, func(n *Node) bool { return n.IsPlaceholder() || n.abstractTrace() == nil })
+	order := computed(xs)
 	seg := &segment{tasks: make([]task, len(order))}
 	in := make(map[*Node]bool, len(order))
 	for i, n := range order {
@@ -36,11 +38,33 @@ func Kernels(xs []*Array, fused bool) []Kernel {
 	p.form(seg)
 	var kernels []Kernel
 	for _, u := range p.units {
-		if seg.tasks[u.root].node.prim.view == nil {
-			kernels = append(kernels, p.kernel(seg, u))
+		if seg.tasks[u.root].node.prim.view != nil {
+			continue
+		}
+		k := p.kernel(seg, u)
+		if slices.ContainsFunc(k.Out, func(s Spec) bool { return s.Shape.Size() > 0 }) { // else nothing is launched
+			kernels = append(kernels, k)
 		}
 	}
 	return kernels
+}
+
+// computed lists the nodes that an evaluation of xs computes, each after its inputs: what only gives its shape and
+// dtype is not among them.
+func computed(xs []*Array) []*Node {
+	order := Order(xs, func(n *Node) bool { return n.IsPlaceholder() || n.abstractTrace() == nil })
+	read := map[*Node]bool{}
+	for _, x := range xs {
+		read[x.node] = true
+	}
+	for _, n := range slices.Backward(order) {
+		if in := n.Inputs(); read[n] {
+			for _, v := range in[:n.specFrom(len(in))] {
+				read[v.Node] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(order, func(n *Node) bool { return !read[n] })
 }
 
 // kernel describes a unit.

@@ -48,7 +48,7 @@ func (e *encoder) reduce(members []int32) error {
 		return err
 	}
 	if len(members) == 1 {
-		if _, err := e.operandOf(root.in[0], shape); err != nil {
+		if err := e.addOperand(root.in[0], shape); err != nil {
 			return err
 		}
 	}

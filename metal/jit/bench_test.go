@@ -41,15 +41,6 @@ func words(v ...uint32) []byte {
 	return b
 }
 
-// prepare compiles the only kernel of a text for a level.
-func prepare(tb testing.TB, text string, level isa) *Program {
-	m, err := msl.Compile(msl.Source{Name: "bench", Text: text}, msl.Options{})
-	require.NoError(tb, err)
-	p, err := Prepare(m.Kernels[0], m.Files, Options{Level: level})
-	require.NoError(tb, err)
-	return p
-}
-
 // measure runs a launch often and returns the median seconds of one.
 func measure(b *testing.B, p *Program, l interp.Launch, repeat int) float64 {
 	l.Workers = 1

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua/metal/jit/amd64"
+	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
 // hoistCase is a list of instructions on one vector register and the constants 1, 2, ...
@@ -132,6 +133,15 @@ func TestHoistKeepsTheMostUsed(t *testing.T) {
 	require.Len(t, within, 10)
 	require.Contains(t, before, c.number(5).Const)
 	require.Contains(t, before, c.number(mostHoisted+10).Const)
+}
+
+// prepare compiles the only kernel of a text for a level.
+func prepare(tb testing.TB, text string, level isa) *Program {
+	m, err := msl.Compile(msl.Source{Name: "bench", Text: text}, msl.Options{})
+	require.NoError(tb, err)
+	p, err := Prepare(m.Kernels[0], m.Files, Options{Level: level})
+	require.NoError(tb, err)
+	return p
 }
 
 // Short kernels without loops run all lanes of a SIMD-group at a time where registers are wide and many, if those lanes

@@ -18,7 +18,7 @@ type Text interface {
 	Files() []string // as kir.Module's
 }
 
-// Compiler reads MSL text; its error lists all that is wrong with it.
+// Compiler reads MSL text; its error lists all that is wrong with it, but for kernels that are made later.
 type Compiler func(ctx context.Context, src metal.Source) (Text, error)
 
 // module is a compiled source.

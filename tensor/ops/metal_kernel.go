@@ -296,7 +296,8 @@ func kernelShapes(in []tensor.Spec, a kernelAttrs, outs []tensor.Shape) ([]tenso
 			n, err = d.Resolve(in)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: output_shapes[%d]: %w", a.decl.Value().name, i, err)
+			d := a.decl.Value()
+			return nil, fmt.Errorf("%s: the shape of output %s: %w", d.name, split(d.outputs)[i], err)
 		}
 		outs = append(outs, n)
 	}
@@ -373,11 +374,11 @@ func extent(in []tensor.Spec, a kernelAttrs, e extentAttr, f *tensor.ShapeFunc) 
 		n = []int{tensor.Shape(n).Size()}
 	}
 	if len(n) < 1 || len(n) > 3 {
-		return metal.Size{}, fmt.Errorf("it has %d sizes %v, want 1 to 3", len(n), n)
+		return metal.Size{}, fmt.Errorf("it has %d sizes %v, want 1 to 3", len(n), tensor.Shape(n))
 	}
 	for _, v := range n {
 		if v < 0 || v > 1<<31-1 {
-			return metal.Size{}, fmt.Errorf("size %d of %v is not between 0 and 2147483647", v, n)
+			return metal.Size{}, fmt.Errorf("size %d of %v is not between 0 and 2147483647", v, tensor.Shape(n))
 		}
 	}
 	n = append(n, 1, 1)

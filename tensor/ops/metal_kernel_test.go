@@ -3,6 +3,7 @@ package ops_test
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"testing"
@@ -177,8 +178,8 @@ func TestKernelErrors(t *testing.T) {
 	for text, change := range map[string]func(c *ops.KernelCall){
 		"inputs has 2 entries, the kernel declares 1": func(c *ops.KernelCall) { c.Inputs = []*tensor.Array{x, x} },
 		"output_dtypes has 0 entries":                 func(c *ops.KernelCall) { c.OutputDTypes = nil },
-		"it has 4 sizes [1 2 3 4], want 1 to 3":       func(c *ops.KernelCall) { c.Grid = ops.Threads(1, 2, 3, 4) },
-		"size -1 of [-1] is not between":              func(c *ops.KernelCall) { c.Grid = ops.Threads(-1) },
+		"it has 4 sizes (1, 2, 3, 4), want 1 to 3":    func(c *ops.KernelCall) { c.Grid = ops.Threads(1, 2, 3, 4) },
+		"size -1 of (-1,) is not between":             func(c *ops.KernelCall) { c.Grid = ops.Threads(-1) },
 		"threadgroup (0, 1, 1) has no threads":        func(c *ops.KernelCall) { c.Threadgroup = ops.Threads(0) },
 		"limit of 1024 threads":                       func(c *ops.KernelCall) { c.Threadgroup = ops.Threads(64, 64) },
 		"template argument N is a string":             func(c *ops.KernelCall) { c.Template[0].Value = "3" },
@@ -196,6 +197,11 @@ func TestKernelErrors(t *testing.T) {
 		},
 		"negative dimension in shape (-3,)": func(c *ops.KernelCall) {
 			c.OutputShapes = []ops.OutputShape{{Dims: tensor.Sizes(-3)}}
+		},
+		"the shape of output out: no luck": func(c *ops.KernelCall) {
+			c.OutputShapes = []ops.OutputShape{{Func: &tensor.ShapeFunc{F: func([]tensor.Shape) ([]int, error) {
+				return nil, errors.New("no luck")
+			}}}}
 		},
 	} {
 		call := covering(x)

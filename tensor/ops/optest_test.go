@@ -11,9 +11,8 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/optest"
 )
 
-// coveredElsewhere are the prims that are no ops of this package, or that run in the tests of ops made of them.
+// coveredElsewhere are the prims that run in the tests of ops made of them, or in tests of their own.
 var coveredElsewhere = map[string]string{
-	"watch":         "the identity of a transform: every gradient goes through it",
 	"max_or_lowest": "softmax",
 	"metal_kernel":  "metal_kernel_test.go: it has no gradient, and its shapes are the users'",
 }
