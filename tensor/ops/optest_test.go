@@ -279,6 +279,7 @@ func TestReductions(t *testing.T) {
 
 // A divisor below 0 counts as 0, as in MLX: no variance is negative.
 func TestVarianceOfFew(t *testing.T) {
+	optest.Open(t)
 	x := ops.FromFloats([]float64{1, 3}, []int{2}, tensor.Float32)
 	require.Equal(t, []float64{math.Inf(1)}, values32(t, ops.Var(x, nil, false, 5)))
 	require.Equal(t, []float64{math.Inf(1)}, values32(t, ops.Std(x, nil, false, 2)))
