@@ -167,6 +167,10 @@ func (a *args) template(i int) []ops.TemplateArg {
 	if a.raw[i] == lua.LNil {
 		return nil
 	}
+	if t, ok := a.raw[i].(*lua.LTable); ok && len(keysOf(t)) > 0 { // as in a Python dict
+		name := slices.Min(keysOf(t))
+		a.fail("template has the key %q, want a list of pairs: {{%q, value}}", name, name)
+	}
 	var out []ops.TemplateArg
 	for j, v := range a.sequence(i) {
 		pair, ok := v.(*lua.LTable)

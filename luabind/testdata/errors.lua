@@ -69,7 +69,7 @@ fails("there is no mx.clamp; mx.clip does that$", function() return mx.clamp end
 fails("there is no mx.randn; mx.random.normal does that$", function() return mx.randn end)
 fails("there is no mx.random.randn; mx.random.normal does that$", function() return mx.random.randn end)
 fails("there is no mx.nn.matmul; there is mx.matmul$", function() return mx.nn.matmul end)
-fails("there is no mx.tile; help%(mx%) lists what there is$", function() return mx.tile end)
+fails("there is no mx.tile yet; write mx.concatenate", function() return mx.tile end)
 fails("there is no mx.linalg.nrom; help%(mx.linalg%) lists what there is$", function() return mx.linalg.nrom end)
 -- what Python counts from 0, and what is a call elsewhere
 local shape = mx.zeros({2, 3}).shape
@@ -107,7 +107,7 @@ fails("'thread_position_in_gird' is not declared: did you mean 'thread_position_
     source = "out[thread_position_in_gird.x] = x[0];"}))
 end)
 -- templates are a list of pairs
-fails("template has the key \"N\", want a list without names", function()
+fails("template has the key \"N\", want a list of pairs: {{\"N\", value}}", function()
   mx.eval(good{inputs = {x}, template = {OFFSET = 0, N = 1}, grid = x, threadgroup = {1, 1, 1}, output_shapes = {x},
     output_dtypes = {mx.float32}})
 end)
