@@ -16,6 +16,8 @@ const kernelKind = "metal_kernel"
 // luaKernel is a declared kernel; calling it launches it.
 type luaKernel struct{ k *ops.MetalKernel }
 
+func (k *luaKernel) String() string { return k.k.String() }
+
 // kernelRows declare kernels.
 var kernelRows = []row{{
 	name: "fast.metal_kernel",
