@@ -232,7 +232,8 @@ var docs = map[string]string{
 	"MetalKernel.Call": "Call launches the kernel: the graph's node runs it when its outputs are\n" +
 		"evaluated. The result has one array for each output name. There is no gradient:\n" +
 		"wrap the call in a custom_function to give it one.",
-	"Min": "Min is the smallest of a's elements along axes: see Max.",
+	"MetalKernel.String": "String is the kernel's name with those of its inputs and outputs.",
+	"Min":                "Min is the smallest of a's elements along axes: see Max.",
 	"Minimum": "Minimum is the smaller of a and b, element by element, in the common dtype and\n" +
 		"shape; NaN where either is NaN. Where they are equal the derivative goes to b.",
 	"MoveAxis": "MoveAxis is a view of a with its dimension source at the place destination;\n" +

@@ -54,7 +54,8 @@ func (s *State) hint(prefix, name string, module *lua.LTable) string {
 // elsewhere are names of functions in PyTorch and NumPy, and second names in MLX, and what they are called here.
 var elsewhere = map[string]string{
 	"tensor": "array", "asarray": "array", "cat": "concatenate", "hstack": "concatenate", "vstack": "concatenate",
-	"unsqueeze": "expand_dims", "permute": "transpose", "permute_dims": "transpose", "ravel": "flatten", "gather": "take_along_axis",
+	"unsqueeze": "expand_dims", "permute": "transpose", "permute_dims": "transpose", "ravel": "flatten",
+	"gather": "take_along_axis",
 	"sub": "subtract", "mul": "multiply", "div": "divide", "neg": "negative", "pow": "power",
 	"mm": "matmul", "bmm": "matmul", "dot": "matmul", "mod": "remainder", "fmod": "remainder",
 	"eq": "equal", "ne": "not_equal", "gt": "greater", "ge": "greater_equal", "lt": "less", "le": "less_equal",

@@ -2,7 +2,7 @@ package ops
 
 import "github.com/mlxlua/mlxlua/tensor"
 
-// variance is the mean of the squared distances to the mean in the dtype that a's dtype is summed in: the caller rounds.
+// variance is the mean of the squared distances to the mean, in the dtype that a is summed in: the caller rounds.
 func variance(c *tensor.Ctx, a *tensor.Array, axes []int, keepdims bool, ddof int) *tensor.Array {
 	x := AsType(a, accumulator(a.DType().Inexact()), c)
 	x = Subtract(x, Mean(x, axes, true, c), c)
