@@ -89,8 +89,8 @@ func TestMissing(t *testing.T) {
 			require.True(t, listed[name], "docs/lua.md does not list %s", name)
 		}
 		last := strings.LastIndex(name, ".")
-		_, err := s.Run(context.Background(), strings.NewReader("return require('mx')"+strings.TrimSuffix("."+name[:last+1], ".")+
-			"['"+name[last+1:]+"']"), name)
+		_, err := s.Run(context.Background(), strings.NewReader("return require('mx')"+
+			strings.TrimSuffix("."+name[:last+1], ".")+"['"+name[last+1:]+"']"), name)
 		require.ErrorContains(t, err, "there is no mx."+name+" yet; ")
 		require.ErrorContains(t, err, text)
 	}

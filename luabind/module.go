@@ -112,8 +112,8 @@ func (s *State) named(mt *lua.LTable, kind string) {
 	})
 }
 
-// openNames makes the metatables of values that are known by their text: dtypes, devices, streams, complex numbers; and the
-// text of kernels and other functions that are values.
+// openNames makes the metatables of values that are known by their text: dtypes, devices, streams, complex numbers;
+// and the text of kernels and other functions that are values.
 func (s *State) openNames() {
 	for _, kind := range []string{dtypeKind, deviceKind, streamKind, complexKind} {
 		mt := s.meta(kind)

@@ -56,7 +56,7 @@ var elsewhere = map[string]string{
 	"tensor": "array", "asarray": "array", "cat": "concatenate", "hstack": "concatenate", "vstack": "concatenate",
 	"unsqueeze": "expand_dims", "permute": "transpose", "permute_dims": "transpose", "ravel": "flatten",
 	"gather": "take_along_axis",
-	"sub": "subtract", "mul": "multiply", "div": "divide", "neg": "negative", "pow": "power",
+	"sub":    "subtract", "mul": "multiply", "div": "divide", "neg": "negative", "pow": "power",
 	"mm": "matmul", "bmm": "matmul", "dot": "matmul", "mod": "remainder", "fmod": "remainder",
 	"eq": "equal", "ne": "not_equal", "gt": "greater", "ge": "greater_equal", "lt": "less", "le": "less_equal",
 	"acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2",
