@@ -127,8 +127,11 @@ func (s *State) arrayIndex(L *lua.LState) int {
 	methods := s.arrays.RawGetString("methods").(*lua.LTable)
 	m := methods.RawGetString(string(name))
 	if m == lua.LNil {
-		hint := "; mx." + elsewhere[string(name)] + " does that"
-		if elsewhere[string(name)] == "" {
+		hint := s.notYet("", string(name))
+		if here := elsewhere[string(name)]; hint == "" && here != "" {
+			hint = "; mx." + here + " does that"
+		}
+		if hint == "" {
 			hint = suggest(string(name), append(keysOf(methods), properties...))
 		}
 		s.raise(s.call().Errorf("array", "array has no method or property %q%s", string(name), hint))

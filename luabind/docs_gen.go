@@ -232,7 +232,8 @@ var docs = map[string]string{
 	"MetalKernel.Call": "Call launches the kernel: the graph's node runs it when its outputs are\n" +
 		"evaluated. The result has one array for each output name. There is no gradient:\n" +
 		"wrap the call in a custom_function to give it one.",
-	"Min": "Min is the smallest of a's elements along axes: see Max.",
+	"MetalKernel.String": "String is the kernel's name with those of its inputs and outputs.",
+	"Min":                "Min is the smallest of a's elements along axes: see Max.",
 	"Minimum": "Minimum is the smaller of a and b, element by element, in the common dtype and\n" +
 		"shape; NaN where either is NaN. Where they are equal the derivative goes to b.",
 	"MoveAxis": "MoveAxis is a view of a with its dimension source at the place destination;\n" +
@@ -409,6 +410,8 @@ var docs = map[string]string{
 	"Stack": "Stack puts arrays of one shape together along a new axis of the result\n" +
 		"(negative: from the end), in their common dtype. A list without arrays,\n" +
 		"and shapes that differ, are errors.",
+	"Std": "Std is the standard deviation of a's elements along axes: the square root of\n" +
+		"Var, rounded once. Its gradient is NaN where all elements are equal.",
 	"StopGradient": "StopGradient is a, through which no gradient flows.",
 	"Subtract": "Subtract is a - b, element by element, in the operands' common dtype. Shapes are\n" +
 		"broadcast; integers wrap around; for bool it is \"exclusive or\".",
@@ -453,7 +456,13 @@ var docs = map[string]string{
 	"Tril": "Tril is x with zeros above the k-th diagonal of its matrices (the last two\n" +
 		"dimensions); k counts from the main one, positive ones lie above it. An array of\n" +
 		"fewer than two dimensions is an error.",
-	"Triu":      "Triu is x with zeros below the k-th diagonal of its matrices: see Tril.",
+	"Triu": "Triu is x with zeros below the k-th diagonal of its matrices: see Tril.",
+	"Var": "Var is the variance of a's elements along axes (nil: all; negative ones count\n" +
+		"from the end): the sum of the squared distances to their mean, divided by\n" +
+		"their number less ddof, but by 0 where that is negative. With keepdims the\n" +
+		"reduced dimensions stay as ones. Integers, bool and complex64 give float32,\n" +
+		"other dtypes their own; the half types are computed in float32 and rounded once.\n" +
+		"The variance of no elements is NaN.",
 	"WeakDType": "WeakDType is the dtype that Scalar gives a number beside an operand of dtype d.",
 	"Where": "Where is x where cond is true and y elsewhere, element by element, in the common\n" +
 		"dtype of x and y and the common shape of all three. A cond that is not bool\n" +

@@ -102,13 +102,25 @@ var otherLanguages = []struct{ operator, lua string }{
 	{"&", "write a and b of numbers and booleans, mx.logical_and(a, b) of arrays"},
 	{"|", "write a or b of numbers and booleans, mx.logical_or(a, b) of arrays"},
 	{"!", "write not a, or mx.logical_not(a) of arrays"},
+	{"?", "write a and b or c, or mx.where(a, b, c) of arrays"},
+	{"#", "comments begin with --, and #a is a's length"},
 }
 
-// What Python's slices, lists and keyword arguments look like.
+// otherWords are keywords of Python, at which the parser stops one word later, and what to write for them.
+var otherWords = map[string]string{
+	"import": `local mx = require("mx")`, "from": `local mx = require("mx")`, "def": "function f(x) ... end",
+	"lambda": "function(x) return ... end", "elif": "elseif", "with": "mx.stream(s, f)",
+}
+
+// What Python's slices, lists, tuples, dicts and keyword arguments look like.
 var (
-	slice   = regexp.MustCompile(`\[[^\]"]*:`)
-	list    = regexp.MustCompile(`[=(,{\[]\s*\[`)
-	keyword = regexp.MustCompile(`[(,]\s*\w+\s*=`)
+	slice = regexp.MustCompile(`\[[^\]"]*:`)
+	list  = regexp.MustCompile(`[=(,{\[]\s*\[`)
+	tuple = regexp.MustCompile(`\([^()]*\([^()]*,`)
+	dict  = regexp.MustCompile(`\{[^}]*:`)
+	// a word, and that at which the parser stops
+	twoWords = regexp.MustCompile(`\b(import|from|def|lambda|elif|with)\s+(\w+)`)
+	keyword  = regexp.MustCompile(`[(,]\s*\w+\s*=`)
 )
 
 // foreign is a hint at the syntax of another language that the parser stopped at, or "".
@@ -122,8 +134,17 @@ func foreign(token, text string, line int) string {
 		return "; a slice is a text: x[\"1:2\"], x[\"..., 0\"]"
 	case token == "[" && list.MatchString(lines[line-1]):
 		return "; a list is written {1, 2}"
+	case token == "," && tuple.MatchString(lines[line-1]):
+		return "; a tuple is written {1, 2}"
+	case token == ":" && dict.MatchString(lines[line-1]):
+		return "; a dict is written {name = 1, [2] = 3}"
 	case token == "=" && keyword.MatchString(lines[line-1]):
 		return "; keywords go into a table, f(x, {axis = 1}), and == compares"
+	}
+	for _, m := range twoWords.FindAllStringSubmatch(lines[line-1], -1) {
+		if h := otherWords[m[1]]; h != "" && m[2] == token {
+			return fmt.Sprintf("; Lua has no %s: write %s", m[1], h)
+		}
 	}
 	for _, o := range otherLanguages {
 		if strings.HasPrefix(o.operator, token) && strings.Contains(lines[line-1], o.operator) {

@@ -16,6 +16,8 @@ const kernelKind = "metal_kernel"
 // luaKernel is a declared kernel; calling it launches it.
 type luaKernel struct{ k *ops.MetalKernel }
 
+func (k *luaKernel) String() string { return k.k.String() }
+
 // kernelRows declare kernels.
 var kernelRows = []row{{
 	name: "fast.metal_kernel",
@@ -166,6 +168,10 @@ func (a *args) kernelInputs(i int) []*tensor.Array {
 func (a *args) template(i int) []ops.TemplateArg {
 	if a.raw[i] == lua.LNil {
 		return nil
+	}
+	if t, ok := a.raw[i].(*lua.LTable); ok && len(keysOf(t)) > 0 { // as in a Python dict
+		name := slices.Min(keysOf(t))
+		a.fail("template has the key %q, want a list of pairs: {{%q, value}}", name, name)
 	}
 	var out []ops.TemplateArg
 	for j, v := range a.sequence(i) {

@@ -100,19 +100,24 @@ func (s *State) openMethods() {
 	})
 }
 
-// openNames makes the metatables of values that are known by their text: dtypes, devices, streams, complex numbers.
+// named makes tostring of a kind of values their own text, or the kind.
+func (s *State) named(mt *lua.LTable, kind string) {
+	s.method(mt, "__tostring", func(L *lua.LState) int {
+		if t, ok := L.CheckUserData(1).Value.(interface{ String() string }); ok {
+			L.Push(lua.LString(t.String()))
+		} else {
+			L.Push(lua.LString(kind))
+		}
+		return 1
+	})
+}
+
+// openNames makes the metatables of values that are known by their text: dtypes, devices, streams, complex numbers;
+// and the text of kernels and other functions that are values.
 func (s *State) openNames() {
 	for _, kind := range []string{dtypeKind, deviceKind, streamKind, complexKind} {
 		mt := s.meta(kind)
-		s.method(mt, "__tostring", func(L *lua.LState) int {
-			ud := L.CheckUserData(1)
-			if t, ok := ud.Value.(interface{ String() string }); ok {
-				L.Push(lua.LString(t.String()))
-			} else {
-				L.Push(lua.LString(kind))
-			}
-			return 1
-		})
+		s.named(mt, kind)
 		s.method(mt, "__concat", func(L *lua.LState) int {
 			L.Push(lua.LString(textOf(L, L.Get(1)) + textOf(L, L.Get(2))))
 			return 1
@@ -121,6 +126,9 @@ func (s *State) openNames() {
 			L.Push(lua.LBool(L.CheckUserData(1).Value == L.CheckUserData(2).Value))
 			return 1
 		})
+	}
+	for _, kind := range []string{kernelKind, compiledKind, customKind, atKind} {
+		s.named(s.meta(kind), kind)
 	}
 	s.method(s.meta(dtypeKind), "__index", func(L *lua.LState) int {
 		d, _ := unwrap[tensor.DType](L.Get(1))

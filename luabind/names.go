@@ -36,6 +36,9 @@ func (s *State) refuseUnknown(module *lua.LTable, prefix string) {
 
 // hint says what a name that a module does not have may stand for.
 func (s *State) hint(prefix, name string, module *lua.LTable) string {
+	if hint := s.notYet(prefix, name); hint != "" {
+		return hint
+	}
 	if here := elsewhere[name]; here != "" {
 		return "; mx." + here + " does that"
 	}
@@ -48,13 +51,17 @@ func (s *State) hint(prefix, name string, module *lua.LTable) string {
 	return "; help(mx" + strings.TrimSuffix("."+prefix, ".") + ") lists what there is"
 }
 
-// elsewhere are names of functions in PyTorch and NumPy, and what they are called here.
+// elsewhere are names of functions in PyTorch and NumPy, and second names in MLX, and what they are called here.
 var elsewhere = map[string]string{
 	"tensor": "array", "asarray": "array", "cat": "concatenate", "hstack": "concatenate", "vstack": "concatenate",
-	"unsqueeze": "expand_dims", "permute": "transpose", "view": "reshape", "ravel": "flatten", "gather": "take_along_axis",
-	"sub": "subtract", "mul": "multiply", "div": "divide", "neg": "negative", "pow": "power",
+	"unsqueeze": "expand_dims", "permute": "transpose", "permute_dims": "transpose", "ravel": "flatten",
+	"gather": "take_along_axis",
+	"sub":    "subtract", "mul": "multiply", "div": "divide", "neg": "negative", "pow": "power",
 	"mm": "matmul", "bmm": "matmul", "dot": "matmul", "mod": "remainder", "fmod": "remainder",
 	"eq": "equal", "ne": "not_equal", "gt": "greater", "ge": "greater_equal", "lt": "less", "le": "less_equal",
+	"acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2",
+	"atanh": "arctanh", "conj": "conjugate", "cumulative_sum": "cumsum", "cumulative_prod": "cumprod",
+	"empty": "zeros", "empty_like": "zeros_like", "identity": "eye", "matrix_transpose": "swapaxes",
 	"clamp": "clip", "amax": "max", "amin": "min",
 	"detach": "stop_gradient", "cast": "astype", "to": "astype", "numpy": "tolist",
 	"rand": "random.uniform", "randn": "random.normal", "randint": "random.randint", "manual_seed": "random.seed",

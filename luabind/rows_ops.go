@@ -35,6 +35,13 @@ func reduceRow(name string, f func(*tensor.Array, []int, bool, ...*tensor.Ctx) *
 	}}
 }
 
+// spreadRow is a row of a variance or its root.
+func spreadRow(name string, f func(*tensor.Array, []int, bool, int, ...*tensor.Ctx) *tensor.Array) row {
+	return row{name: name, sig: "a axis:axes? keepdims:bool=false ddof:int=0", call: func(a *args) any {
+		return f(a.array(0), a.ints(1), a.flag(2), a.int(3), a.ctx)
+	}}
+}
+
 // argRow is a row of a reduction along one axis, or none for all.
 func argRow(name, doc string, f func(*tensor.Array, []int, bool, ...*tensor.Ctx) *tensor.Array) row {
 	return row{name: name, doc: doc, sig: "a axis:axis? keepdims:bool=false", call: func(a *args) any {
@@ -67,6 +74,7 @@ var opRows = []row{
 	reduceRow("sum", ops.Sum), reduceRow("prod", ops.Prod), reduceRow("mean", ops.Mean), reduceRow("max", ops.Max),
 	reduceRow("min", ops.Min), argRow("argmax", "ArgMax", ops.ArgMax), argRow("argmin", "ArgMin", ops.ArgMin),
 	reduceRow("all", ops.All), reduceRow("any", ops.Any), reduceRow("logsumexp", ops.LogSumExp),
+	spreadRow("var", ops.Var), spreadRow("std", ops.Std),
 
 	{name: "where", sig: "condition x:operand y:operand", call: func(a *args) any {
 		return ops.Where(a.array(0), a.array(1), a.array(2), a.ctx)

@@ -104,6 +104,9 @@ func (p *program) evaluate(src string) (status int, exit bool, missing error) {
 			}
 			texts = append(texts, text)
 		}
+		if leaves(src) && strings.Join(texts, "") == "nil" {
+			texts = []string{howToLeave}
+		}
 		if len(texts) > 0 {
 			fmt.Fprintln(p.stdout, strings.Join(texts, "\t"))
 		}
@@ -120,8 +123,19 @@ func (p *program) evaluate(src string) (status int, exit bool, missing error) {
 		p.exited = true
 		return *se.Exit, true, nil
 	}
+	if leaves(src) && strings.Contains(err.Error(), "attempt to call a non-function") {
+		err = errors.New(howToLeave)
+	}
 	fmt.Fprintln(p.stderr, err)
 	return 0, false, nil
+}
+
+const howToLeave = "Ctrl-D ends the session"
+
+// leaves says whether an input is what ends a session of Python.
+func leaves(src string) bool {
+	name := strings.TrimSuffix(strings.TrimSpace(src), "()")
+	return name == "exit" || name == "quit"
 }
 
 // lines is an editor with history on a terminal, and plain lines elsewhere.

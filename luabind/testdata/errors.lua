@@ -69,7 +69,7 @@ fails("there is no mx.clamp; mx.clip does that$", function() return mx.clamp end
 fails("there is no mx.randn; mx.random.normal does that$", function() return mx.randn end)
 fails("there is no mx.random.randn; mx.random.normal does that$", function() return mx.random.randn end)
 fails("there is no mx.nn.matmul; there is mx.matmul$", function() return mx.nn.matmul end)
-fails("there is no mx.tile; help%(mx%) lists what there is$", function() return mx.tile end)
+fails("there is no mx.tile yet; write mx.concatenate", function() return mx.tile end)
 fails("there is no mx.linalg.nrom; help%(mx.linalg%) lists what there is$", function() return mx.linalg.nrom end)
 -- what Python counts from 0, and what is a call elsewhere
 local shape = mx.zeros({2, 3}).shape
@@ -91,6 +91,9 @@ for text, hint in pairs({
   ["x += 1"] = "no %+=: write x = x %+ y$", ["x = a ** 2"] = "write a ^ b$",
   ["if a && b then end"] = "no &: write a and b",
   ["x = !a"] = "no !: write not a", ["y = x[1:2]"] = "; a slice is a text",
+  ["import mlx"] = 'no import: write local mx = require%("mx"%)', ["def f(x): return x"] = "no def: write function f%(x%)",
+  ["f(lambda x: x)"] = "no lambda: write function%(x%) return", ["f((2, 3))"] = "; a tuple is written {1, 2}",
+  ["x = {1: 2}"] = "; a dict is written", ["# text"] = "no #: comments begin", ["x = a ? b : c"] = "no %?: write a and b or c",
   ["x = [1, 2]"] = "; a list is written {1, 2}$", ["y = f(x, axis=1)"] = "; keywords go into a table",
   ["x = a b c"] = "^chunk:1: [^;]*$", ["f() = 1 -- a != b"] = "^chunk:1: [^;]*$",
 }) do refused(hint, text) end
@@ -107,7 +110,7 @@ fails("'thread_position_in_gird' is not declared: did you mean 'thread_position_
     source = "out[thread_position_in_gird.x] = x[0];"}))
 end)
 -- templates are a list of pairs
-fails("template has the key \"N\", want a list without names", function()
+fails("template has the key \"N\", want a list of pairs: {{\"N\", value}}", function()
   mx.eval(good{inputs = {x}, template = {OFFSET = 0, N = 1}, grid = x, threadgroup = {1, 1, 1}, output_shapes = {x},
     output_dtypes = {mx.float32}})
 end)
@@ -149,3 +152,8 @@ mx.eval(tree, none)
 mx.async_eval(none, tree)
 local kept = mx.scope(function() local x = mx.ones({2}) + 1; mx.keep({none, tree}); return {tree, none, {x}} end)
 assert(kept[3][1]:tolist()[1] == 2)
+-- functions that are values have a text
+assert(tostring(mx.fast.metal_kernel{name = "half", input_names = {"x", "y"}, output_names = {"out"}, source = ";"}) ==
+  "metal_kernel half(x, y) -> out")
+assert(tostring(mx.compile(print)) == "compiled" and tostring(mx.custom_function(print)) == "custom_function")
+assert(tostring(mx.zeros({2}):at(0)) == "at")

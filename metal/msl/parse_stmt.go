@@ -232,7 +232,7 @@ func (p *parser) vexing() bool {
 func (p *parser) declStmt() Stmt {
 	d := &DeclStmt{stmtNode: stmtNode{p.base()}}
 	if p.kind() == kTemplate {
-		p.errorf(BadTemplate, "a template cannot stand in a function")
+		p.errorf(BadTemplate, "a template cannot stand in a function: is a '}' missing before it?")
 		return d
 	}
 	p.declaration(inBlock, &d.Decls)

@@ -243,10 +243,17 @@ func (g *gen) arith(op Op, a, b value, at Pos) value {
 }
 
 func (g *gen) badOperands(op Op, a, b value, at Pos) {
-	hint := ""
-	if e, _ := a.q.T.shape(); op == OpRem {
+	hint, ta, tb := "", a.q.T, b.q.T
+	e, _ := ta.shape()
+	f, _ := tb.shape()
+	switch {
+	case ta.kind == tPtr && tb.isScalar() && (op == OpAdd || op == OpSub):
+		hint = ": index the pointer, or write uint(...) around the offset"
+	case ta.kind == tPtr && f != nil || tb.kind == tPtr && e != nil:
+		hint = ": index the pointer"
+	case op == OpRem:
 		hint = ": write fmod(a, b)"
-	} else if f, _ := b.q.T.shape(); op == OpXor && e != nil && f != nil {
+	case op == OpXor && e != nil && f != nil:
 		hint = ": ^ works on the bits of integers; a power is pow(a, b)"
 	}
 	g.c.errorf(BadOperands, at, "%s is not defined on %s and %s%s", op, a.q.T, b.q.T, hint)

@@ -66,6 +66,12 @@ func NewMetalKernel(cfg KernelConfig) (*MetalKernel, error) {
 	return &MetalKernel{unique.Make(d), names}, nil
 }
 
+// String is the kernel's name with those of its inputs and outputs.
+func (k *MetalKernel) String() string {
+	return fmt.Sprintf("metal_kernel %s(%s) -> %s", k.decl.Value().name, strings.Join(k.names.in, ", "),
+		strings.Join(k.names.out, ", "))
+}
+
 func isIdentifier(s string) bool {
 	for i, c := range s {
 		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'

@@ -1,6 +1,8 @@
 package ops_test
 
 import (
+	"maps"
+	"math"
 	"os"
 	"testing"
 
@@ -251,10 +253,15 @@ func TestReductions(t *testing.T) {
 		axes []int
 		keep bool
 	}{{"", nil, false}, {" last", []int{-1}, false}, {" first, kept", []int{0}, true}}
-	for name, f := range reduceFuncs {
-		if name == "softmax" {
-			continue
-		}
+	funcs := maps.Clone(reduceFuncs)
+	delete(funcs, "softmax")
+	funcs["var less one"] = func(a *array, axes []int, keep bool, c ...*ctx) *array {
+		return ops.Var(a, axes, keep, 1, c...)
+	}
+	funcs["std less one"] = func(a *array, axes []int, keep bool, c ...*ctx) *array {
+		return ops.Std(a, axes, keep, 1, c...)
+	}
+	for name, f := range funcs {
 		for _, form := range forms {
 			op := optest.Op{
 				Name: name + form.name, Prims: []string{name}, Golden: "reductions.json",
@@ -267,6 +274,15 @@ func TestReductions(t *testing.T) {
 			optest.Run(t, op)
 		}
 	}
+}
+
+// A divisor below 0 counts as 0, as in MLX: no variance is negative.
+func TestVarianceOfFew(t *testing.T) {
+	optest.Open(t)
+	x := ops.FromFloats([]float64{1, 3}, []int{2}, tensor.Float32)
+	require.Equal(t, []float64{math.Inf(1)}, values32(t, ops.Var(x, nil, false, 5)))
+	require.Equal(t, []float64{math.Inf(1)}, values32(t, ops.Std(x, nil, false, 2)))
+	require.Equal(t, []float64{2}, values32(t, ops.Var(x, nil, false, 1)))
 }
 
 func TestSoftmax(t *testing.T) {

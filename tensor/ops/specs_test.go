@@ -92,6 +92,8 @@ var reduceFuncs = map[string]func(a *array, axes []int, keep bool, c ...*ctx) *a
 	"sum": ops.Sum, "prod": ops.Prod, "mean": ops.Mean, "max": ops.Max, "min": ops.Min, "all": ops.All, "any": ops.Any,
 	"logsumexp": ops.LogSumExp, "argmax": ops.ArgMax, "argmin": ops.ArgMin,
 	"softmax": func(a *array, axes []int, _ bool, c ...*ctx) *array { return ops.Softmax(a, axes, c...) },
+	"var":     func(a *array, axes []int, keep bool, c ...*ctx) *array { return ops.Var(a, axes, keep, 0, c...) },
+	"std":     func(a *array, axes []int, keep bool, c ...*ctx) *array { return ops.Std(a, axes, keep, 0, c...) },
 }
 
 var axesFuncs = map[string]func(a *array, axes []int, c ...*ctx) *array{

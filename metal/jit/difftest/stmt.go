@@ -243,7 +243,7 @@ func (g *gen) flag() {
 	if g.chance(40) {
 		at, to := g.index(4), "true"
 		if g.chance(50) {
-			at, to = "4 + "+g.index(4), "false"
+			at, to = "4 + ("+g.index(4)+")", "false" // + binds closer than the & of an index
 		}
 		if g.chance(30) && len(g.tgs) > 0 && g.tgs[0].name == "ta" {
 			g.line("atomic_store_explicit(&tl[%s], true, memory_order_relaxed);", at)

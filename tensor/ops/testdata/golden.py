@@ -32,8 +32,8 @@ UNARY = ("negative abs sign square floor conjugate isnan isinf logical_not real 
          "arcsin arccos arctan arcsinh arccosh arctanh").split()
 BINARY = ("add subtract multiply divide floor_divide remainder power equal not_equal greater greater_equal less "
           "less_equal maximum minimum logical_and logical_or logaddexp arctan2").split()
-REDUCTIONS = "sum prod mean max min all any logsumexp softmax".split()
-KEEPS = "sum prod mean max min all any logsumexp argmax argmin".split()
+REDUCTIONS = "sum prod mean var std max min all any logsumexp softmax".split()
+KEEPS = "sum prod mean var std max min all any logsumexp argmax argmin".split()
 
 
 def specs():
@@ -361,13 +361,14 @@ def reductions(case):
                     continue  # MLX rounds it to integers along axes but the last
                 exact = op in ("max", "min", "all", "any", "argmax", "argmin") or name(y.dtype)[0] in "ui"
                 z = y
-                if d != "complex64" and op in ("logsumexp", "softmax", "mean", "sum", "prod") and not exact:
+                if d != "complex64" and op in ("logsumexp", "softmax", "mean", "var", "std", "sum", "prod") and not exact:
                     v = double(x)
                     ax = tuple(axes) if axes else None
                     e = np.exp(v - v.max(axis=ax, keepdims=True))
                     z = {"logsumexp": lambda: np.log(np.sum(np.exp(v), axis=ax)),
                          "softmax": lambda: e / e.sum(axis=ax, keepdims=True),
-                         "mean": lambda: v.mean(axis=ax), "sum": lambda: v.sum(axis=ax),
+                         "mean": lambda: v.mean(axis=ax), "var": lambda: v.var(axis=ax),
+                         "std": lambda: v.std(axis=ax), "sum": lambda: v.sum(axis=ax),
                          "prod": lambda: v.prod(axis=ax)}[op]()
                     if y.dtype != mx.float64:
                         z = mx.array(z, dtype=mx.float64).astype(y.dtype)
@@ -377,7 +378,7 @@ def reductions(case):
     for d in ("float16", "bfloat16", "float32", "float64"):
         for row in ([1.0, nan, 3.0], [nan, nan, 1.0], [inf, 1.0, -inf], [-inf, -inf, -inf], [3.0, 3.0, 1.0]):
             x = mx.array(np.array(row)).astype(dtype(d))
-            for op in ("sum", "max", "min", "argmax", "argmin", "logsumexp", "softmax", "mean", "any", "all"):
+            for op in ("sum", "max", "min", "argmax", "argmin", "logsumexp", "softmax", "mean", "var", "std", "any", "all"):
                 y = getattr(mx, op)(x)
                 v = double(x)
                 e = np.exp(v - v.max())

@@ -99,7 +99,8 @@ def reductions():
     shapes = [[((3, 4), D)], [((2, 3, 40), U)], [((1, 1), U)]]
     table = {
         "sum": mx.sum, "max": mx.max, "min": mx.min, "mean": mx.mean, "all": mx.all, "any": mx.any, "prod": mx.prod,
-        "logsumexp": mx.logsumexp,
+        "logsumexp": mx.logsumexp, "var": mx.var, "std": mx.std,
+        "var less one": lambda a, **kw: mx.var(a, ddof=1, **kw), "std less one": lambda a, **kw: mx.std(a, ddof=1, **kw),
     }
     for name, f in table.items():
         specs = shapes if name != "prod" else [[((3, 4), U)], [((2, 5), U)]]

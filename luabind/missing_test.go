@@ -1,0 +1,110 @@
+package luabind
+
+import (
+	"context"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// answersOfMLX are what MLX's functions give for the arrays of TestInstead, as it prints them.
+var answersOfMLX = map[string]string{
+	"addmm":         "array([14, 8, 22.25], dtype=float32)",
+	"array_equal":   "array(False, dtype=bool)",
+	"atleast_1d":    "array([1, -2, 3.5], dtype=float32)",
+	"count_nonzero": "array(3, dtype=int32)",
+	"degrees":       "array([57.2958, -114.592, 200.535], dtype=float32)",
+	"diag":          "array([[1, 0, 0],\n       [0, -2, 0],\n       [0, 0, 3.5]], dtype=float32)",
+	"diff":          "array([-3, 5.5], dtype=float32)",
+	"divmod":        "array([4, -1, 1], dtype=float32)",
+	"flip":          "array([3.5, -2, 1], dtype=float32)",
+	"gather_mm":     "array([[[8, 10]],\n       [[4, 6]]], dtype=float32)",
+	"inner":         "array(14.25, dtype=float32)",
+	"isneginf":      "array([False, False, False], dtype=bool)",
+	"isposinf":      "array([False, False, False], dtype=bool)",
+	"left_shift":    "array([12, -20], dtype=int32)",
+	"linspace":      "array([0, 1], dtype=float32)",
+	"logical_xor":   "array([False, False, False], dtype=bool)",
+	"nan_to_num":    "array([1, -2, 3.5], dtype=float32)",
+	"outer":         "array([[4, 1, 3.5],\n       [-8, -2, -7],\n       [14, 3.5, 12.25]], dtype=float32)",
+	"pad":           "array([0, 1, -2, 3.5], dtype=float32)",
+	"radians":       "array([0.0174533, -0.0349066, 0.0610865], dtype=float32)",
+	"repeat":        "array([1, 1, -2, -2, 3.5, 3.5], dtype=float32)",
+	"right_shift":   "array([0, -2], dtype=int32)",
+	"roll":          "array([3.5, 1, -2], dtype=float32)",
+	"tile":          "array([1, -2, 3.5, 1, -2, 3.5], dtype=float32)",
+	"tri":           "array([[1, 0],\n       [1, 1]], dtype=float32)",
+	"trunc":         "array([1, -2, 3], dtype=float32)",
+	"unflatten":     "array([[1, -2],\n       [3.5, 0.25]], dtype=float32)",
+	"vecdot":        "array(14.25, dtype=float32)",
+	"linalg.norm":   "array(4.15331, dtype=float32)",
+
+	"random.categorical": "array([0, 0], dtype=uint32)",
+	"random.gumbel":      "array([-0.545014, 5.3929, -0.857068], dtype=float32)",
+	"random.permutation": "array([4, 3, 1, 2, 0], dtype=uint32)",
+}
+
+// What an error says to write for a missing name gives what MLX gives for a and b, or what else stands for them here.
+func TestInstead(t *testing.T) {
+	s := newTestState(t)
+	other := map[string]string{
+		"addmm":      "b, c = mx.array({{1, 0, 0}, {0, -2, 0}, {0, 0, 3.5}}), 10; a = mx.array({4, 1, 3.5})",
+		"left_shift": "a = mx.array({3, -5}, mx.int32)", "right_shift": "a = mx.array({3, -5}, mx.int32)",
+		"unflatten": "a = mx.array({1, -2, 3.5, 0.25})", "divmod": "a, b = b, a", "random.permutation": "n = 5",
+		"gather_mm": `a, index = mx.ones({2, 1, 2}), mx.array({2, 0}, mx.int32)
+			w = mx.array({{{1, 2}, {3, 4}}, {{2, 3}, {4, 5}}, {{3, 4}, {5, 6}}})`,
+		"random.categorical": "a = mx.stack({a, b})",
+	}
+	for name, text := range instead {
+		if text == "" {
+			require.Empty(t, answersOfMLX[name], name)
+			continue
+		}
+		script := "local mx = require('mx') mx.random.seed(5) a, b, n = mx.array({1, -2, 3.5}), mx.array({4, 1, 3.5}), 2 " +
+			other[name] + " result = tostring((select(1, " + text + ")))"
+		_, err := s.Run(context.Background(), strings.NewReader(script), name)
+		require.NoError(t, err, name)
+		require.Equal(t, answersOfMLX[name], s.L.GetGlobal("result").String(), name)
+	}
+}
+
+// What is missing is no function, its error says so, and docs/lua.md lists it.
+func TestMissing(t *testing.T) {
+	s := newTestState(t)
+	text, err := os.ReadFile("../docs/lua.md")
+	require.NoError(t, err)
+	list := regexp.MustCompile(`(?s)local missing = \[\[(.*?)\]\]`).FindSubmatch(text)
+	require.NotNil(t, list)
+	listed := map[string]bool{}
+	for _, name := range strings.Fields(string(list[1])) {
+		listed[name] = true
+		require.Contains(t, instead, name)
+	}
+	for name, text := range instead {
+		require.Nil(t, s.funcs[name], name)
+		if !strings.Contains(name, ".") {
+			require.True(t, listed[name], "docs/lua.md does not list %s", name)
+		}
+		last := strings.LastIndex(name, ".")
+		_, err := s.Run(context.Background(), strings.NewReader("return require('mx')"+
+			strings.TrimSuffix("."+name[:last+1], ".")+"['"+name[last+1:]+"']"), name)
+		require.ErrorContains(t, err, "there is no mx."+name+" yet; ")
+		require.ErrorContains(t, err, text)
+	}
+	for script, want := range map[string]string{
+		"return mx.nn.Linear":          "no mx.nn.Linear yet; mx.nn has functions only",
+		"return mx.optimizers":         "no mx.optimizers yet; write the step out",
+		"return mx.core":               "mx itself is MLX's mlx.core",
+		"return mx.fft.rfft":           "no mx.fft.rfft yet; docs/lua.md",
+		"return mx.nn['']":             "no mx.nn.; help(mx.nn)",
+		"return mx.ones({2}):median()": `no method or property "median" yet; docs/lua.md`,
+		"return mx.ones({2}):diff()":   `no method or property "diff" yet; write a["1:"] - a[":-1"]`,
+		"return mx.ones({2}):conj()":   "; mx.conjugate does that",
+	} {
+		_, err := s.Run(context.Background(), strings.NewReader("local mx = require('mx') "+script), "missing")
+		require.ErrorContains(t, err, want)
+	}
+}
