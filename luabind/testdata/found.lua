@@ -43,3 +43,10 @@ same(byPlace[1], {1, 8, 27})
 same(byName.w, {2, 16, 54})
 same(byName.u, {1, 8, 27})
 fails("argument 0 is the number 3, want an array or a table of arrays", mx.grad(mx.sum), 3)
+-- A message shows the beginning of a long string, and a string on one line.
+for _, f in ipairs{mx.array, function(t) return mx.array({1})["1" .. t] end, function(t) return mx.add(1, t) end,
+  function(t) return mx.sum(1, {[t] = 1}) end} do
+  local ok, err = pcall(f, ("9"):rep(1e6))
+  assert(not ok and #tostring(err) < 600 and tostring(err):find("of 1000"), #tostring(err))
+end
+fails([[the string "a\nb"]], mx.add, mx.array({1}), "a\nb")
