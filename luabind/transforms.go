@@ -1,6 +1,7 @@
 package luabind
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -218,6 +219,9 @@ func (g *gradCall) call(L *lua.LState) int {
 	args := stackArgs(L)
 	in := s.flattenAll(g.name, args)
 	by, err := g.chosen(args)
+	if err == nil && len(in) == 0 {
+		err = errors.New("the arguments have no arrays to differentiate by")
+	}
 	if err != nil {
 		s.raise(c.Errorf(g.name, "%w", err))
 	}

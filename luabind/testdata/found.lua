@@ -50,3 +50,4 @@ for _, f in ipairs{mx.array, function(t) return mx.array({1})["1" .. t] end, fun
   assert(not ok and #tostring(err) < 600 and tostring(err):find("of 1000"), #tostring(err))
 end
 fails([[the string "a\nb"]], mx.add, mx.array({1}), "a\nb")
+fails("the arguments have no arrays to differentiate by", mx.grad(function() return mx.array(1) end), {})

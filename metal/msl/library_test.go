@@ -111,7 +111,8 @@ func TestLibraryErrorsOfSharedParts(t *testing.T) {
 			"template <int N> int get(S<N> s) { return s.v; }\n#define USE get<N>(S<N>{3})",
 		"member":   "template <int N> struct Q { static constant constexpr int v = 1 / (N - 7); };\n#define USE Q<N>::v",
 		"variable": "template <int N> constant constexpr int v = 1 / (N - 7);\n#define USE v<N>",
-		"alias":    "template <int N> struct A { using type = decltype(no_such(N - 7)); };\n#define USE typename A<N>::type(1)",
+		"alias": "template <int N> struct A { using type = decltype(no_such(N - 7)); };\n" +
+			"#define USE typename A<N>::type(1)",
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, err := load(Source{Name: "shared", Text: text + `
