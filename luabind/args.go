@@ -325,7 +325,7 @@ func (a *args) keywords(t *lua.LTable, positional int) {
 		}
 		i := slices.IndexFunc(a.f.params, func(p param) bool { return p.name == name })
 		if i < 0 {
-			a.fail("unknown keyword %q; it takes %s", name, a.names())
+			a.fail("unknown keyword %s; it takes %s", quote(name), a.names())
 		}
 		if i < positional && a.raw[i] != lua.LNil {
 			a.fail("%s is given twice", name)

@@ -134,7 +134,7 @@ func (s *State) arrayIndex(L *lua.LState) int {
 		if hint == "" {
 			hint = suggest(string(name), append(keysOf(methods), properties...))
 		}
-		s.raise(s.call().Errorf("array", "array has no method or property %q%s", string(name), hint))
+		s.raise(s.call().Errorf("array", "array has no method or property %s%s", quote(string(name)), hint))
 	}
 	L.Push(m)
 	return 1
@@ -154,7 +154,7 @@ func (s *State) arrayNewIndex(L *lua.LState) int {
 	}
 	key := L.Get(2)
 	if name, isText := key.(lua.LString); isText && !isSliceText(string(name)) {
-		s.raise(s.call().Errorf("array", "array has no property %q that can be set", string(name)))
+		s.raise(s.call().Errorf("array", "array has no property %s that can be set", quote(string(name))))
 	}
 	y := s.assigned(x, []lua.LValue{key}, s.operandFor(x, L.Get(3)))
 	if err := y.Err(); err != nil {

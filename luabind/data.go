@@ -57,7 +57,7 @@ func (b *builder) shapeOf(v lua.LValue) error {
 		n := t.Len()
 		if n == 0 {
 			if key, _ := t.Next(lua.LNil); key != lua.LNil {
-				return fmt.Errorf("is a table with the key %q, want a sequence of numbers", key.String())
+				return fmt.Errorf("is a table with the key %s, want a sequence of numbers", quote(key.String()))
 			}
 		}
 		b.shape = append(b.shape, n)
@@ -162,20 +162,20 @@ func (b *builder) integer(n uint64) {
 // integerText appends an integer given as a string: that is how integers beyond 2^53 are written.
 func (b *builder) integerText(text string) error {
 	if !b.dtype.IsInteger() {
-		return fmt.Errorf("has the string %q; strings stand for integers, and the dtype is %v", text, b.dtype)
+		return fmt.Errorf("has the string %s; strings stand for integers, and the dtype is %v", quote(text), b.dtype)
 	}
 	bits := 8 * b.dtype.Size()
 	if b.dtype.IsSigned() {
 		n, err := strconv.ParseInt(text, 10, bits)
 		if err != nil {
-			return fmt.Errorf("has the string %q, want an integer that fits %v", text, b.dtype)
+			return fmt.Errorf("has the string %s, want an integer that fits %v", quote(text), b.dtype)
 		}
 		b.integer(uint64(n))
 		return nil
 	}
 	n, err := strconv.ParseUint(text, 10, bits)
 	if err != nil {
-		return fmt.Errorf("has the string %q, want an integer that fits %v", text, b.dtype)
+		return fmt.Errorf("has the string %s, want an integer that fits %v", quote(text), b.dtype)
 	}
 	b.integer(n)
 	return nil

@@ -62,7 +62,7 @@ func parseSlice(text string) ([]ops.Part, error) {
 	var out []ops.Part
 	for i, field := range strings.Split(text, ",") {
 		field = strings.TrimSpace(field)
-		bad := fmt.Errorf("the index %q: part %d, %q, is no integer, slice, ... or None", text, i, field)
+		bad := fmt.Errorf("the index %s: part %d, %s, is no integer, slice, ... or None", quote(text), i, quote(field))
 		switch {
 		case field == "...":
 			out = append(out, ops.Ellipsis())

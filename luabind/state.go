@@ -236,6 +236,7 @@ func (s *State) openLibraries(opt Options) {
 	s.openCollector()
 	s.openToNumber()
 	s.openStringArithmetic()
+	s.openMathRandom(opt.Seed)
 	s.stdout = opt.Stdout
 	if s.stdout == nil {
 		s.stdout = os.Stdout

@@ -1,7 +1,9 @@
 package luabind
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -215,15 +217,13 @@ func (g *gradCall) call(L *lua.LState) int {
 	s := g.s
 	c := s.call()
 	args := stackArgs(L)
-	positional, named, err := g.chosen(args)
+	in := s.flattenAll(g.name, args)
+	by, err := g.chosen(args)
+	if err == nil && len(in) == 0 {
+		err = errors.New("the arguments have no arrays to differentiate by")
+	}
 	if err != nil {
 		s.raise(c.Errorf(g.name, "%w", err))
-	}
-	in := s.flattenAll(g.name, args)
-	leaves := indexLeaves(args)
-	var by []int
-	for _, v := range append(append([]lua.LValue(nil), positional...), named...) {
-		by = append(by, leaves.of(v)...)
 	}
 	f := &luaFunc{s: s, op: g.name, fn: g.fn, args: args}
 	_, grads, err := grad.ValueAndGrad(func(in []*tensor.Array) ([]*tensor.Array, error) {
@@ -234,7 +234,7 @@ func (g *gradCall) call(L *lua.LState) int {
 			}
 		}
 		return outs, err
-	}, by, c)(in)
+	}, by.leaves, c)(in)
 	if err != nil {
 		if _, isOp := err.(*tensor.OpError); !isOp {
 			if _, isLua := err.(*luaFailure); !isLua {
@@ -243,60 +243,91 @@ func (g *gradCall) call(L *lua.LState) int {
 		}
 		s.reraise(err)
 	}
-	return g.push(positional, named, grads, f.results)
+	return g.push(&by, grads, f.results)
 }
 
-// chosen are the arguments to differentiate by.
-func (g *gradCall) chosen(args []lua.LValue) (positional, named []lua.LValue, err error) {
+// choice is what to differentiate by. It goes by places: two arguments may be one array.
+type choice struct {
+	positional, named []lua.LValue
+	leaves            []int // the numbers of their arrays among all that the arguments have
+}
+
+// trees are the arguments chosen, in the order of their leaves.
+func (c *choice) trees() []lua.LValue { return slices.Concat(c.positional, c.named) }
+
+// add counts the arrays of v, of which the first has the number from.
+func (c *choice) add(v lua.LValue, from int) {
+	for i := range leafCount(v) {
+		c.leaves = append(c.leaves, from+i)
+	}
+}
+
+// chosen are the arguments to differentiate by. They are known to be trees.
+func (g *gradCall) chosen(args []lua.LValue) (c choice, err error) {
+	first := make([]int, len(args)+1) // the number of an argument's first array
+	for i, v := range args {
+		first[i+1] = first[i] + leafCount(v)
+	}
 	for _, n := range g.argnums {
 		i := n
 		if i < 0 {
 			i += len(args)
 		}
 		if i < 0 || i >= len(args) {
-			return nil, nil, fmt.Errorf("argnums has %d, but the function was called with %s", n,
-				tensor.Count(len(args), "argument"))
+			return c, fmt.Errorf("argnums has %d, but the function was called with %s", n, tensor.Count(len(args), "argument"))
 		}
-		positional = append(positional, args[i])
+		if _, isTable := args[i].(*lua.LTable); !isTable && first[i+1] == first[i] {
+			return c, fmt.Errorf("argument %d is %s, want an array or a table of arrays", i, describe(args[i]))
+		}
+		c.positional = append(c.positional, args[i])
+		c.add(args[i], first[i])
 	}
 	if len(g.argnames) == 0 {
-		return positional, nil, nil
+		return c, nil
 	}
 	var table *lua.LTable
+	places := map[string]int{}
 	if len(args) > 0 {
-		table, _ = args[len(args)-1].(*lua.LTable)
+		if table, _ = args[len(args)-1].(*lua.LTable); table != nil {
+			at := first[len(args)-1]
+			for _, k := range orderedKeys(table, nil) {
+				if name, ok := k.(lua.LString); ok {
+					places[string(name)] = at
+				}
+				at += leafCount(table.RawGet(k))
+			}
+		}
 	}
 	for _, name := range g.argnames {
-		v := lua.LValue(lua.LNil)
-		if table != nil {
-			v = table.RawGetString(name)
+		at, ok := places[name]
+		if !ok {
+			return c, fmt.Errorf("argnames has %q, but the call has no such keyword in its last argument", name)
 		}
-		if v == lua.LNil {
-			return nil, nil, fmt.Errorf("argnames has %q, but the call has no such keyword in its last argument", name)
-		}
-		named = append(named, v)
+		v := table.RawGetString(name)
+		c.named = append(c.named, v)
+		c.add(v, at)
 	}
-	return positional, named, nil
+	return c, nil
 }
 
-func (g *gradCall) push(positional, named []lua.LValue, grads []*tensor.Array, results []lua.LValue) int {
+func (g *gradCall) push(by *choice, grads []*tensor.Array, results []lua.LValue) int {
 	s := g.s
-	trees := s.rebuildAll(append(append([]lua.LValue(nil), positional...), named...), grads)
+	trees := s.rebuildAll(by.trees(), grads)
 	var byPosition lua.LValue = lua.LNil
 	if g.bare {
 		byPosition = trees[0]
-	} else if len(positional) > 0 {
+	} else if len(by.positional) > 0 {
 		t := s.L.NewTable()
-		for _, v := range trees[:len(positional)] {
+		for _, v := range trees[:len(by.positional)] {
 			t.Append(v)
 		}
 		byPosition = t
 	}
 	out := []lua.LValue{byPosition}
-	if len(named) > 0 {
+	if len(by.named) > 0 {
 		t := s.L.NewTable()
 		for i, name := range g.argnames {
-			t.RawSetString(name, trees[len(positional)+i])
+			t.RawSetString(name, trees[len(by.positional)+i])
 		}
 		out = append(out, t)
 	}
@@ -317,39 +348,15 @@ func (g *gradCall) push(positional, named []lua.LValue, grads []*tensor.Array, r
 	return len(out)
 }
 
-// leafIndex tells the leaves of a part of the arguments from their place among all leaves.
-type leafIndex struct{ first, count map[lua.LValue]int }
-
-// indexLeaves numbers the leaves under each table and array of the arguments, in the order of flatten.
-func indexLeaves(args []lua.LValue) leafIndex {
-	ix := leafIndex{map[lua.LValue]int{}, map[lua.LValue]int{}}
-	n := 0
-	var walk func(v lua.LValue)
-	walk = func(v lua.LValue) {
-		start := n
-		if _, ok := array(v); ok {
-			n++
-		} else if t, ok := v.(*lua.LTable); ok {
-			for _, k := range orderedKeys(t, nil) {
-				walk(t.RawGet(k))
-			}
-		} else {
-			return
-		}
-		if _, seen := ix.first[v]; !seen {
-			ix.first[v], ix.count[v] = start, n-start
+// leafCount is how many arrays a tree has, as flatten counts them.
+func leafCount(v lua.LValue) (n int) {
+	if _, ok := array(v); ok {
+		return 1
+	}
+	if t, ok := v.(*lua.LTable); ok {
+		for k, e := t.Next(lua.LNil); k != lua.LNil; k, e = t.Next(k) {
+			n += leafCount(e)
 		}
 	}
-	for _, v := range args {
-		walk(v)
-	}
-	return ix
-}
-
-func (ix leafIndex) of(v lua.LValue) []int {
-	out := make([]int, ix.count[v])
-	for i := range out {
-		out[i] = ix.first[v] + i
-	}
-	return out
+	return n
 }

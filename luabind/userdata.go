@@ -1,6 +1,10 @@
 package luabind
 
 import (
+	"fmt"
+	"strconv"
+	"strings"
+
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/mlxlua/mlxlua/tensor"
@@ -99,9 +103,20 @@ func describe(v lua.LValue) string {
 	case lua.LNumber:
 		return "the number " + v.String()
 	case lua.LString:
-		return "the string \"" + string(v) + "\""
+		return "the string " + quote(string(v))
 	case lua.LBool:
 		return v.String()
 	}
 	return "a " + typeName(v)
+}
+
+// mostQuoted is how many bytes of a string a message shows.
+const mostQuoted = 80
+
+// quote is a string of a script's for messages: on one line, and not endless.
+func quote(text string) string {
+	if len(text) <= mostQuoted {
+		return strconv.Quote(text)
+	}
+	return fmt.Sprintf("%s... of %d bytes", strconv.Quote(strings.ToValidUTF8(text[:mostQuoted], "")), len(text))
 }

@@ -31,3 +31,23 @@ same(mx.logical_and(mx.array({1, 0}, mx.uint8), 300), {true, false})
 same(mx.logical_or(mx.array({1, 0}, mx.uint8), -1), {true, true})
 fails("cannot reduce axis 1 of shape %(5, 0, 0%): it has no elements", mx.max, mx.zeros({5, 0, 0}), 1)
 assert(mx.min(mx.zeros({5, 0, 2}), 0).shape == mx.zeros({0, 2}).shape)
+-- Arguments are told apart by their places, also where they are one array or one table.
+local x, tree = mx.array({1, 2, 3}), {w = mx.array({1, 2, 3})}
+same(mx.grad(function(a, b) return mx.sum(a * b * b) end, 1)(x, x), {2, 8, 18})
+local both = mx.grad(function(a, b) return mx.sum(a.w * b.w * b.w) end, {0, 1})(tree, tree)
+same(both[1].w, {1, 4, 9})
+same(both[2].w, {2, 8, 18})
+local _, byPlace, byName = mx.value_and_grad(function(a, o) return mx.sum(a * o.u * o.w * o.w) end, {0}, {"w", "u"})(
+  x, {u = x, w = x, x})
+same(byPlace[1], {1, 8, 27})
+same(byName.w, {2, 16, 54})
+same(byName.u, {1, 8, 27})
+fails("argument 0 is the number 3, want an array or a table of arrays", mx.grad(mx.sum), 3)
+-- A message shows the beginning of a long string, and a string on one line.
+for _, f in ipairs{mx.array, function(t) return mx.array({1})["1" .. t] end, function(t) return mx.add(1, t) end,
+  function(t) return mx.sum(1, {[t] = 1}) end} do
+  local ok, err = pcall(f, ("9"):rep(1e6))
+  assert(not ok and #tostring(err) < 600 and tostring(err):find("of 1000"), #tostring(err))
+end
+fails([[the string "a\nb"]], mx.add, mx.array({1}), "a\nb")
+fails("the arguments have no arrays to differentiate by", mx.grad(function() return mx.array(1) end), {})

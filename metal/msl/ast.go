@@ -196,6 +196,7 @@ type TypeExpr struct {
 	Tag      bool // elaborated: struct X, enum X
 	Pack     bool // Ts... : in parameters, template arguments and base lists
 	Variadic bool // TypeFunc with a C ellipsis
+	Trailing bool // a result type after ->, which sees the function's parameters
 	Basic    string
 	Name     *Name
 	Elem     *TypeExpr

@@ -50,3 +50,23 @@ func TestEndlessDefinitions(t *testing.T) {
 		require.NotContains(t, err.Error(), "internal error", c.pre)
 	}
 }
+
+// A result type after -> may name the parameters anywhere in it.
+func TestTrailingResultTypes(t *testing.T) {
+	runRows(t, `
+template <typename T> struct Box {
+  T v;
+  template <typename F> auto map(F f) const -> Box<decltype(f(v))> { return {f(v)}; }
+};
+auto doubled(int n) -> Box<decltype(n * 0.5f)> { return {n * 2.5f}; }
+template <typename T> auto wide(T x) -> vec<decltype(x), sizeof(x)> { return vec<T, sizeof(x)>(x); }
+template <typename... T> auto last(int n, T... x) -> Box<decltype((n, ..., x))> { return {(n, ..., x)}; }
+`, "", []row{
+		{"Box<int>{3}.map([](int q) { return q * 0.5f; }).v", 1.5},
+		{"doubled(3).v", 7.5},
+		{"sizeof(wide(half(1)))", 4},
+		{"last(1, 2, 2.5f).v", 2.5},
+		{"[](int x, auto y) -> Box<decltype(x * y)> { return {x * y}; }(3, 0.5f).v", 1.5},
+		{"[](int x, auto y) mutable -> decltype(x * y) { x++; return x * y; }(3, 0.5f)", 2},
+	})
+}

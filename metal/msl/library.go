@@ -12,15 +12,15 @@ import (
 // instantiates a template thousands of times, as MLX's own do, costs what it takes to read it, and then what the few
 // kernels cost that somebody launches. Its methods may be called by several goroutines at once.
 type Library struct {
-	pre  *frozen
-	src  Source
-	opt  Options
-	raw  bool // kernels stay as they were written: for tests of the cleaner
-	file *File
+	pre *frozen
+	src Source
+	opt Options
+	raw bool // kernels stay as they were written: for tests of the cleaner
 
 	mu      sync.Mutex
 	c       *compiler // what the kernels that are not made yet need; nil: none, or the text has to be read again
 	entries []kernelEntry
+	files   []string
 	names   []string
 	made    []made
 	left    int // kernels that are not made
@@ -116,8 +116,9 @@ func (l *Library) read(eager int) (err error) {
 	for _, a := range c.asserts {
 		c.staticAssert(a.d, a.e)
 	}
-	l.file, l.c, l.entries = f, c, c.findEntries()
+	l.c, l.entries = c, c.findEntries()
 	if l.made == nil {
+		l.files = f.Files()
 		l.made, l.left = make([]made, len(l.entries)), len(l.entries)
 		for _, en := range l.entries {
 			l.names = append(l.names, en.name)
@@ -194,7 +195,7 @@ func (c *compiler) findEntries() []kernelEntry {
 func (l *Library) Names() []string { return l.names }
 
 // Files are the names that the places in kernels refer to: see kir.Module.
-func (l *Library) Files() []string { return l.file.Files() }
+func (l *Library) Files() []string { return l.files }
 
 // Kernel returns the kernel of an index into Names, and makes it if nobody has asked for it before. The error is an
 // ErrorList, the same each time.
@@ -229,6 +230,7 @@ func (l *Library) make(i int) (k *kir.Kernel, err error) {
 	k = c.kernel(en.inst, en.name, en.specs)
 	if len(c.list) > 0 {
 		sortErrors(c.list)
+		l.c = nil // what is wrong was said of this kernel: the next one that uses it says so itself
 		return nil, c.list
 	}
 	return k, nil

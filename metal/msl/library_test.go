@@ -102,3 +102,36 @@ func TestLoadIsBounded(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "f3999", k.Name)
 }
+
+// What several kernels use is wrong in each of them, also where the compiler has worked it out once for all.
+func TestLibraryErrorsOfSharedParts(t *testing.T) {
+	for name, text := range map[string]string{
+		"function": "template <int N> int bad() { static_assert(N != 7, \"\"); return N; }\n#define USE bad<N>()",
+		"class": "template <int N> struct S { static_assert(N != 7, \"\"); int v; };\n" +
+			"template <int N> int get(S<N> s) { return s.v; }\n#define USE get<N>(S<N>{3})",
+		"member":   "template <int N> struct Q { static constant constexpr int v = 1 / (N - 7); };\n#define USE Q<N>::v",
+		"variable": "template <int N> constant constexpr int v = 1 / (N - 7);\n#define USE v<N>",
+		"alias": "template <int N> struct A { using type = decltype(no_such(N - 7)); };\n" +
+			"#define USE typename A<N>::type(1)",
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, err := load(Source{Name: "shared", Text: text + `
+template <int N, int M> [[kernel]] void f(device int *x) { if constexpr (N == 7) x[0] = USE + M; else x[0] = N; }
+template [[host_name("a")]] [[kernel]] void f<7, 1>(device int *x);
+template [[host_name("b")]] [[kernel]] void f<7, 2>(device int *x);
+template [[host_name("c")]] [[kernel]] void f<2, 2>(device int *x);
+template [[host_name("d")]] [[kernel]] void f<7, 3>(device int *x);
+`}, Options{}, false, 1)
+			require.NoError(t, err)
+			_, first := l.Kernel(0)
+			require.Error(t, first)
+			for _, i := range []int{1, 3} {
+				_, err := l.Kernel(i)
+				require.EqualError(t, err, first.Error())
+			}
+			_, err = l.Kernel(2)
+			require.NoError(t, err)
+			require.Zero(t, l.left)
+		})
+	}
+}

@@ -333,8 +333,15 @@ func (p *parser) fnParams(d *declr, fn *fnSuffix, direct bool) {
 		p.errorf(NotInMetal, "virtual functions are not part of the Metal Shading Language")
 	}
 	if p.accept(tArrow) {
-		fn.trailing = p.typeID()
+		fn.trailing = p.trailingType()
 	}
+}
+
+// trailingType reads the type after ->.
+func (p *parser) trailingType() *TypeExpr {
+	t := p.typeID()
+	t.Trailing = true
+	return t
 }
 
 // param reads one parameter; nil after an error.

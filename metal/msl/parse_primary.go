@@ -266,7 +266,7 @@ func (p *parser) lambda() Expr {
 	}
 	p.accept(kConstexpr)
 	if l.Ret == nil && p.accept(tArrow) {
-		l.Ret = p.typeID()
+		l.Ret = p.trailingType()
 	}
 	for _, sym := range fn.syms {
 		p.declareLocal(sym, entry{kind: nkValue})

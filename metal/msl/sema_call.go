@@ -689,7 +689,7 @@ func (g *gen) callLambda(l *lambdaInfo, args []value, at Pos) value {
 		inst.params = append(inst.params, paramInst{decl: p, q: g.paramType(t)})
 	}
 	if l.x.Ret != nil {
-		inst.ret = g.typeOf(l.x.Ret)
+		inst.ret = g.retType(inst, l.x.Ret)
 	}
 	g.env = saved
 	for i := range args {

@@ -109,9 +109,9 @@ func (f *funcEnt) paramDefault(i int) Expr {
 	return nil
 }
 
-// retType resolves a result type, which may use decltype of the parameters.
+// retType resolves a result type. One that trails may name the parameters, in operands of decltype and sizeof.
 func (h *gen) retType(inst *funcInst, x *TypeExpr) qtype {
-	if x.Kind == TypeDecltype && x.X != nil {
+	if x.Trailing && x.Kind != TypeBasic {
 		e := &env{kind: envFunc, up: h.env}
 		h.evalOff(func(u *gen) {
 			for _, d := range inst.f.decl.Params {
