@@ -33,6 +33,12 @@ var instead = map[string]string{
 	"conv_transpose1d": "", "conv_transpose2d": "", "conv_transpose3d": "", "convolve": "", "diagonal": "",
 	"einsum": "", "hadamard_transform": "", "kron": "", "median": "", "meshgrid": "", "round": "", "save_gguf": "",
 	"save_safetensors": "", "savez": "", "searchsorted": "", "segmented_mm": "", "tensordot": "", "unique": "", "view": "",
+	"bartlett": "", "bitwise_left_shift": "", "bitwise_right_shift": "", "blackman": "", "broadcast_shapes": "",
+	"can_cast": "", "clear_streams": "", "contiguous": "", "depends": "", "device_count": "", "distributed": "",
+	"einsum_path": "", "export_function": "", "export_to_dot": "", "exporter": "", "from_dlpack": "",
+	"from_fp8": "", "gather_qqmm": "", "hamming": "", "hanning": "", "import_function": "", "isdtype": "",
+	"issubdtype": "", "minmax": "", "positive": "", "qqmm": "", "result_type": "", "savez_compressed": "",
+	"set_printoptions": "", "set_wired_limit": "", "slice": "", "slice_update": "", "to_fp8": "", "unstack": "",
 	"random.laplace": "", "random.multivariate_normal": "", "random.truncated_normal": "",
 	"fast.cross_entropy": "", "fast.gated_delta_update": "",
 }
