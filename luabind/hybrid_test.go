@@ -294,7 +294,8 @@ func TestHybridMemory(t *testing.T) {
 				require.Equal(t, live, m.Active, "bytes after step %d", i)
 				require.Equal(t, buffers, m.Buffers, "buffers after step %d", i)
 			}
-			require.Less(t, dev.Memory().Peak, int64(16<<20))
+			// Between two collections the pool lets 64 MiB be taken; what a step keeps is a few.
+			require.Less(t, dev.Memory().Peak, int64(80<<20))
 			require.Zero(t, dev.LibraryStats().Evictions)
 		})
 	}
