@@ -24,6 +24,7 @@ type encoder struct {
 	temps  []*metal.Buffer // of the call being encoded
 	lent   []*metal.Buffer // those of them that someone reads after the call
 	free   freeList
+	crowd  crowd // of the segment being encoded
 	pieces []int // that strides are cut from
 
 	texts   map[string]metal.Source // generated kernels by key
@@ -118,6 +119,7 @@ func (e *encoder) end(seg *segment) {
 	}
 	e.members, e.early = e.members[:0], nil
 	e.free.flush()
+	e.crowd = crowd{} // evaluations do not keep each other's memory
 	e.commit(true)
 	tasks := seg.tasks
 	seg.tasks = nil // the nodes hold on to seg
