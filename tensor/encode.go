@@ -35,6 +35,7 @@ type encoder struct {
 	first   int     // its first command in the batch
 	early   *error  // of its commands in earlier batches
 	short   bool    // there was no memory for it
+	begins  bool    // no batch of the segment was handed over
 	kernel  kernelScratch
 	rule    Run           // of the Run rule that is being executed
 	spare   kernelScratch // for a copy that a rule makes while its own kernel is being prepared
@@ -44,7 +45,8 @@ type encoder struct {
 // evaluations and the device has work while the rest is encoded.
 const (
 	batchCommands = 64
-	firstCommands = 16 // when the device is idle
+	firstCommands = 16 // of an evaluation's first, when the device is idle
+	idleCommands  = 32 // of later ones: a device that is idle again is faster than its encoder
 	batchBytes    = 64 << 20
 	maxPending    = 16
 )
@@ -56,7 +58,7 @@ func (e *encoder) init(s *Stream) {
 
 // run plans and encodes a segment.
 func (e *encoder) run(seg *segment) {
-	e.seg, e.job = seg, seg.job
+	e.seg, e.job, e.begins = seg, seg.job, true
 	defer e.end(seg)
 	planning := e.span("plan", "plan")
 	e.order()
@@ -164,7 +166,11 @@ func (e *encoder) full() bool {
 		return e.batch != nil && len(e.batch.nodes) >= 4*batchCommands
 	}
 	n := e.commands()
-	if n >= firstCommands && n < batchCommands {
+	least := idleCommands
+	if e.begins {
+		least = firstCommands
+	}
+	if n >= least && n < batchCommands {
 		e.s.mu.Lock()
 		idle := len(e.s.pending) == 0
 		e.s.mu.Unlock()
@@ -184,7 +190,7 @@ func (e *encoder) commit(last bool) {
 		}
 		b = e.open()
 	}
-	e.batch = nil
+	e.batch, e.begins = nil, false
 	b.last = last
 	if n := len(e.members); n > 0 && b.cb != nil && b.cb.Encoder().Len() > e.first {
 		e.split(b)
