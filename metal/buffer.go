@@ -2,7 +2,6 @@ package metal
 
 import (
 	"fmt"
-	"runtime"
 	"sync/atomic"
 )
 
@@ -27,8 +26,8 @@ type Buffer struct {
 }
 
 // buffersAtOnce is how many Buffers are made together: one object for the garbage collector, which may outlive all of
-// them but one.
-const buffersAtOnce = 8
+// them but one. So many fill a size of the runtime's allocator best.
+const buffersAtOnce = 7
 
 // newBuffer is a Buffer that nobody had before. Called with mu held.
 func (p *pool) newBuffer() *Buffer {
@@ -114,50 +113,3 @@ func (b *Buffer) String() string {
 
 // All is the whole buffer as a range.
 func (b *Buffer) All() Range { return Range{Buf: b, Bytes: b.Len()} }
-
-// Owned ties one reference of a buffer to the life of a Go object.
-type Owned struct {
-	buf atomic.Pointer[Buffer]
-}
-
-// OwnedBy hands one reference of b, which the caller holds, over to owner: it is released when owner becomes
-// unreachable, or before that by the handle. It is the only way in which a garbage-collected object may own a buffer:
-// the pool paces collections by the bytes that are owned so, and waits for their clean-ups. Owner must not be
-// reachable from the buffer.
-func OwnedBy[T any](owner *T, b *Buffer) *Owned {
-	if owner == nil || b == nil {
-		panic("BUG: OwnedBy without an owner or a buffer")
-	}
-	if !b.Live() {
-		panic(fmt.Sprintf("BUG: use after release: OwnedBy of %s", b))
-	}
-	o := b.pool.own(b)
-	runtime.AddCleanup(owner, releaseOwned, o) // a closure here would be made for each call
-	return o
-}
-
-func releaseOwned(o *Owned) { o.Release() }
-
-// Buffer is the buffer that is owned, or nil once Release or Stop was called.
-func (o *Owned) Buffer() *Buffer { return o.buf.Load() }
-
-// Release lets go of the reference before the owner dies. Only the first call of Release or Stop does anything; it
-// returns true.
-func (o *Owned) Release() bool {
-	b := o.Stop()
-	if b == nil {
-		return false
-	}
-	b.Release()
-	return true
-}
-
-// Stop takes the reference back: the caller holds it again, and the owner's death changes nothing. It returns nil if
-// Release or Stop was called before.
-func (o *Owned) Stop() *Buffer {
-	b := o.buf.Swap(nil)
-	if b != nil {
-		b.pool.disown(b)
-	}
-	return b
-}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -37,13 +38,15 @@ type CommandBuffer struct {
 	queue    int
 	label    string
 	validate bool
-	ctx      context.Context
-	stop     context.CancelCauseFunc
 	done     chan struct{}
 	enc      Encoder
+	stopped  atomic.Bool // Cancel was called
 
 	mu     sync.Mutex
 	status Status
+	cause  error                   // what Cancel was first called with
+	ctx    context.Context         // nil until somebody asks for it: few do
+	stop   context.CancelCauseFunc // of ctx
 	err    error
 	rec    *records // nil after the end
 	after  []func(error)
@@ -56,7 +59,6 @@ func (d *Device) NewCommandBuffer(queue int, label string) *CommandBuffer {
 		dev: d, id: d.ids.Add(1), queue: queue, label: label, validate: d.validate.Load(), done: make(chan struct{}),
 		rec: spareRecords.Get().(*records),
 	}
-	cb.ctx, cb.stop = context.WithCancelCause(context.Background())
 	cb.enc.begin(cb)
 	return cb
 }
@@ -78,7 +80,21 @@ func (cb *CommandBuffer) Validating() bool { return cb.validate }
 
 // Context is done when the command buffer is cancelled: a driver then stops its kernels and completes it with the
 // context's cause.
-func (cb *CommandBuffer) Context() context.Context { return cb.ctx }
+func (cb *CommandBuffer) Context() context.Context {
+	cb.mu.Lock()
+	defer cb.mu.Unlock()
+	if cb.ctx == nil {
+		cb.ctx, cb.stop = context.WithCancelCause(context.Background())
+		if cb.cause != nil || cb.status > StatusCommitted {
+			cb.stop(cb.cause)
+		}
+	}
+	return cb.ctx
+}
+
+// Interrupt becomes true when the command buffer is cancelled, once Context is done. For drivers that would rather look
+// than be told.
+func (cb *CommandBuffer) Interrupt() *atomic.Bool { return &cb.stopped }
 
 // Commands are the commands so far; after Commit they do not change any more. Read only. They, and what they refer to,
 // are valid until the command buffer has ended; after that there are none.
@@ -230,13 +246,13 @@ func (cb *CommandBuffer) Commit() error {
 
 // end completes the command buffer: it releases, then tells. Only once.
 func (cb *CommandBuffer) end(err error, submitted bool) {
-	if err != nil && errors.Is(err, context.Canceled) && cb.ctx.Err() != nil {
-		err = context.Cause(cb.ctx)
-	}
 	cb.mu.Lock()
 	if cb.status > StatusCommitted {
 		cb.mu.Unlock()
 		panic(fmt.Sprintf("BUG: command buffer %s completed twice", cb))
+	}
+	if err != nil && cb.cause != nil && errors.Is(err, context.Canceled) {
+		err = cb.cause
 	}
 	cb.status, cb.err = StatusCompleted, err
 	if err != nil {
@@ -256,7 +272,11 @@ func (cb *CommandBuffer) end(err error, submitted bool) {
 	for _, f := range after {
 		f(err)
 	}
-	cb.stop(nil)
+	cb.mu.Lock()
+	if cb.stop != nil {
+		cb.stop(nil)
+	}
+	cb.mu.Unlock()
 	if submitted {
 		cb.dev.pool.finished()
 	}
@@ -296,8 +316,14 @@ func (cb *CommandBuffer) Cancel(err error) {
 	if open {
 		cb.status = StatusCommitted // nobody can encode or commit it from here on
 	}
+	if cb.cause == nil && cb.status == StatusCommitted {
+		cb.cause = err
+	}
+	if cb.stop != nil {
+		cb.stop(err)
+	}
 	cb.mu.Unlock()
-	cb.stop(err)
+	cb.stopped.Store(true)
 	if open {
 		cb.end(err, false)
 	}

@@ -93,8 +93,8 @@ func (d *Device) CollectCost() (cost time.Duration, affordable bool) {
 	return cost, p.affordable(cost)
 }
 
-// own and disown count the Owned handles of a buffer. Own makes one.
-func (p *pool) own(b *Buffer) *Owned {
+// own and disown count the Owned handles of a buffer. Own makes one, which os (nil: none) takes in.
+func (p *pool) own(b *Buffer, os *Owners) *Owned {
 	p.mu.Lock()
 	if b.owners++; b.owners == 1 {
 		p.owned += b.cost()
@@ -105,6 +105,10 @@ func (p *pool) own(b *Buffer) *Owned {
 	}
 	b.handled = true
 	o.buf.Store(b)
+	if os != nil {
+		os.list[os.n] = o
+		os.n++
+	}
 	run := p.due()
 	p.mu.Unlock()
 	if run {

@@ -250,6 +250,43 @@ func TestOwnedByGarbage(t *testing.T) {
 	}
 }
 
+// TestOwners: the buffers of one owner are back when it is dead, those before that which were let go by hand; what was
+// taken back stays with the caller.
+func TestOwners(t *testing.T) {
+	d := open(t, drivertest.NewFake(), metal.DeviceOptions{})
+	for range 10 {
+		own := &owner{}
+		os := metal.OwnersBy(own, d)
+		var bufs []*metal.Buffer
+		var hs []*metal.Owned
+		for i := range metal.MaxOwners {
+			require.False(t, os.Full())
+			bufs = append(bufs, alloc(t, d, int64(64*(i+1))))
+			hs = append(hs, os.Own(bufs[i]))
+		}
+		require.True(t, os.Full())
+		require.Panics(t, func() { os.Own(bufs[0]) })
+		require.Equal(t, int64(64*36), d.Memory().Owned)
+		require.True(t, hs[1].Release())
+		require.False(t, bufs[1].Live())
+		require.Same(t, bufs[2], hs[2].Stop())
+		d.Collect(bg)
+		for i, b := range bufs {
+			require.Equal(t, i != 1, b.Live(), "the owner lives: buffer %d", i)
+		}
+		runtime.KeepAlive(own)
+		own = nil
+		d.Collect(bg)
+		for i, b := range bufs {
+			require.Equal(t, i == 2, b.Live(), "the owner is dead: buffer %d", i)
+		}
+		require.Zero(t, d.Memory().Owned)
+		bufs[2].Release()
+		require.Zero(t, d.Memory().Buffers)
+	}
+	require.Panics(t, func() { metal.OwnersBy(&owner{}, d).Own(nil) })
+}
+
 func TestOwnedLetsGoOnce(t *testing.T) {
 	d := open(t, drivertest.NewFake(), metal.DeviceOptions{})
 	own, b := &owner{}, alloc(t, d, 100)

@@ -165,13 +165,17 @@ func (e *encoder) place(n *Node, i int) error {
 func (e *encoder) placeIn(n *Node, i int, buf *metal.Buffer) {
 	o := &n.out[i]
 	var st *storage
-	if i == 0 {
+	switch {
+	case buf.Len() <= crowdBytes/2 && e.plan.live[int(e.plan.base[n.slot])+i]:
+		st = e.crowd.next(e.dev, buf)
+	case i == 0:
 		st = &n.home // it may be the second try
 		st.shared.Store(false)
-	} else {
+		st.owned = nil
+	default:
 		st = &storage{}
 	}
-	st.owned, st.buf, st.dev, st.stream = nil, buf, e.dev, e.s
+	st.buf, st.dev, st.stream = buf, e.dev, e.s
 	e.settleIn(n, i, View{buf: buf, owner: st, Strides: e.strides(o.spec.Shape)})
 }
 

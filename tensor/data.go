@@ -53,6 +53,31 @@ func (st *storage) writable(s *Stream) bool {
 	return st.stream == s && !st.external && !st.shared.Load() && st.pins.Load() == 0
 }
 
+// crowd hands out storages of small buffers that the collector gives back, a few of which share one clean-up: it runs
+// when none of them is reachable.
+type crowd struct {
+	room   []storage // those of the newest few that are left
+	owners *metal.Owners
+	bytes  int64 // that the newest few own
+}
+
+// crowdBytes is the most that a few storages own together, and so the most that a reachable array keeps from the pool
+// of those computed beside it.
+const crowdBytes = 4 << 10
+
+// next is a storage that owns one reference of buf, of crowdBytes at most.
+func (c *crowd) next(dev *metal.Device, buf *metal.Buffer) *storage {
+	if len(c.room) == 0 || c.bytes+buf.Len() > crowdBytes {
+		few := new([metal.MaxOwners]storage)
+		c.room, c.owners, c.bytes = few[:], metal.OwnersBy(few, dev), 0
+	}
+	st := &c.room[0]
+	c.room = c.room[1:]
+	c.bytes += buf.Len()
+	st.owned = c.owners.Own(buf)
+	return st
+}
+
 // inlineBytes is the size up to which a constant stays in its node.
 const inlineBytes = 64
 

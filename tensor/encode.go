@@ -24,6 +24,7 @@ type encoder struct {
 	temps  []*metal.Buffer // of the call being encoded
 	lent   []*metal.Buffer // those of them that someone reads after the call
 	free   freeList
+	crowd  crowd // of the segment being encoded
 	pieces []int // that strides are cut from
 
 	texts   map[string]metal.Source // generated kernels by key
@@ -34,6 +35,7 @@ type encoder struct {
 	first   int     // its first command in the batch
 	early   *error  // of its commands in earlier batches
 	short   bool    // there was no memory for it
+	begins  bool    // no batch of the segment was handed over
 	kernel  kernelScratch
 	rule    Run           // of the Run rule that is being executed
 	spare   kernelScratch // for a copy that a rule makes while its own kernel is being prepared
@@ -43,7 +45,8 @@ type encoder struct {
 // evaluations and the device has work while the rest is encoded.
 const (
 	batchCommands = 64
-	firstCommands = 16 // when the device is idle
+	firstCommands = 16 // of an evaluation's first, when the device is idle
+	idleCommands  = 32 // of later ones: a device that is idle again is faster than its encoder
 	batchBytes    = 64 << 20
 	maxPending    = 16
 )
@@ -55,7 +58,7 @@ func (e *encoder) init(s *Stream) {
 
 // run plans and encodes a segment.
 func (e *encoder) run(seg *segment) {
-	e.seg, e.job = seg, seg.job
+	e.seg, e.job, e.begins = seg, seg.job, true
 	defer e.end(seg)
 	planning := e.span("plan", "plan")
 	e.order()
@@ -118,6 +121,7 @@ func (e *encoder) end(seg *segment) {
 	}
 	e.members, e.early = e.members[:0], nil
 	e.free.flush()
+	e.crowd = crowd{} // evaluations do not keep each other's memory
 	e.commit(true)
 	tasks := seg.tasks
 	seg.tasks = nil // the nodes hold on to seg
@@ -162,7 +166,11 @@ func (e *encoder) full() bool {
 		return e.batch != nil && len(e.batch.nodes) >= 4*batchCommands
 	}
 	n := e.commands()
-	if n >= firstCommands && n < batchCommands {
+	least := idleCommands
+	if e.begins {
+		least = firstCommands
+	}
+	if n >= least && n < batchCommands {
 		e.s.mu.Lock()
 		idle := len(e.s.pending) == 0
 		e.s.mu.Unlock()
@@ -182,7 +190,7 @@ func (e *encoder) commit(last bool) {
 		}
 		b = e.open()
 	}
-	e.batch = nil
+	e.batch, e.begins = nil, false
 	b.last = last
 	if n := len(e.members); n > 0 && b.cb != nil && b.cb.Encoder().Len() > e.first {
 		e.split(b)

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/mlxlua/mlxlua/metal"
 )
@@ -50,12 +49,13 @@ func badArg(format string, v any) Arg {
 	return Arg{kind: argBad, view: View{inline: fmt.Appendf(nil, format, v)}}
 }
 
-// Const is inline bytes: a bool, a sized integer or float, complex64, or a slice of such, or bytes as they are. An
-// int is an int32, and must fit. Anything else is an error at Dispatch.
+// Const is inline bytes: a bool, a sized integer or float, complex64, or a slice of such, or bytes as they are, which
+// are no copy: they must not change before Dispatch. An int is an int32, and must fit. Anything else is an error at
+// Dispatch.
 func Const[T any](v T) Arg {
 	switch v := any(v).(type) { // what rules use all the time becomes no object that the value is put into
 	case []byte:
-		return bytesArg(slices.Clone(v))
+		return bytesArg(v)
 	case []int32:
 		b := make([]byte, 0, 4*len(v))
 		for _, x := range v {

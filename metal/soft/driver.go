@@ -35,6 +35,7 @@ type Driver struct {
 	info    metal.Info
 	compile Compiler
 	pool    *workers
+	spare   sync.Pool // of *execution
 
 	executor executor
 
@@ -69,7 +70,7 @@ func newDriver(o Options, e executor) *Driver {
 	if o.Compiler == nil {
 		o.Compiler = compileMSL
 	}
-	return &Driver{
+	d := &Driver{
 		executor: e,
 		info: metal.Info{
 			Name: fmt.Sprintf("%s, %d threads, %s", processorName(), n,
@@ -78,6 +79,8 @@ func newDriver(o Options, e executor) *Driver {
 		},
 		compile: o.Compiler, pool: newWorkers(n - 1), queues: map[int]*queue{}, memory: map[*byte][]byte{},
 	}
+	d.spare.New = func() any { return newExecution(d) }
+	return d
 }
 
 // Info describes the processor.

@@ -79,14 +79,13 @@ type run interface {
 }
 
 // start readies a launch.
-func (p *program) start(l interp.Launch) (run, error) {
+func (p *program) start(l *interp.Launch) (run, error) {
 	if p.jit != nil && !l.Validate && !p.refuse.Load() {
-		r, err := p.jit.NewRun(l)
-		var u *jit.Unsupported
+		r, err := p.jit.NewRun(*l)
 		switch {
 		case err == nil:
 			return r, nil
-		case !errors.As(err, &u):
+		case !unsupported(err):
 			return nil, err
 		}
 		p.refuse.Store(true)
@@ -95,32 +94,30 @@ func (p *program) start(l interp.Launch) (run, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
-	r, err := p.interp.NewRun(l)
+	r, err := p.interp.NewRun(*l)
 	if err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
+// unsupported says whether an error is that there is no machine code for a kernel.
+func unsupported(err error) bool {
+	var u *jit.Unsupported
+	return errors.As(err, &u)
+}
+
 // perform runs a launch on this goroutine and the workers.
-func (d *Driver) perform(name string, r run) error {
-	var bug atomic.Pointer[error]
+func (x *execution) perform(name string, r run) error {
+	x.run, x.name = r, name
 	j, compiled := r.(*jit.Run)
+	if compiled {
+		j.OnLong(x.task.more)
+	}
 	goroutines, long := r.Parallelism()
-	d.pool.run(goroutines-1, long, func(more func()) {
-		if compiled {
-			j.OnLong(more)
-		}
-	}, func() {
-		defer func() {
-			if r := recover(); r != nil {
-				err := fmt.Errorf("[%s] BUG: %v", name, r)
-				bug.Store(&err)
-			}
-		}()
-		r.Work()
-	})
-	if e := bug.Load(); e != nil {
+	x.d.pool.run(x.task, goroutines-1, long)
+	x.run = nil
+	if e := x.bug.Swap(nil); e != nil {
 		return *e
 	}
 	err := r.Err()
@@ -128,4 +125,18 @@ func (d *Driver) perform(name string, r run) error {
 		j.Release()
 	}
 	return err
+}
+
+// work is one goroutine's share of the launch.
+func (x *execution) work() {
+	defer x.caught()
+	x.run.Work()
+}
+
+// caught turns the panic of a launch into its error.
+func (x *execution) caught() {
+	if r := recover(); r != nil {
+		err := fmt.Errorf("[%s] BUG: %v", x.name, r)
+		x.bug.Store(&err)
+	}
 }

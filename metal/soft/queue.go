@@ -58,45 +58,80 @@ func (d *Driver) serve(n int, q *queue) {
 	}
 }
 
+// execution is what running commands needs, used again for later command buffers: hundreds of small launches come each
+// millisecond, and objects made for each would be most of what they leave to the garbage collector.
+type execution struct {
+	d      *Driver
+	launch interp.Launch
+	at     []int // the commands up to the next barrier, in the order of their execution
+	task   *task // calls work
+
+	// Of the launch under way:
+	run  run
+	name string
+	bug  atomic.Pointer[error]
+}
+
+func newExecution(d *Driver) *execution {
+	x := &execution{d: d}
+	x.task = d.pool.newTask(x.work)
+	return x
+}
+
+// done forgets what belongs to the last command buffer.
+func (x *execution) done() {
+	l := &x.launch
+	clear(l.Buffers[:cap(l.Buffers)])
+	clear(l.Written[:cap(l.Written)])
+	*l = interp.Launch{Buffers: l.Buffers[:0], ThreadgroupBytes: l.ThreadgroupBytes[:0], Written: l.Written[:0]}
+	x.run, x.name = nil, ""
+	x.bug.Store(nil)
+}
+
 // execute runs the commands of a command buffer: in order, or under validation shuffled between barriers, the same way
 // each time. One that fails does not stop the others: its error is a metal.CommandError.
 func (d *Driver) execute(cb *metal.CommandBuffer) (err error) {
+	x := d.spare.Get().(*execution)
 	defer func() {
-		if r := recover(); r != nil {
+		if r := recover(); r != nil { // x may still be in use
 			err = fmt.Errorf("[soft] BUG: %v", r)
+			return
 		}
+		x.done()
+		d.spare.Put(x)
 	}()
 	var failed []error
-	ctx := cb.Context()
-	var interrupt atomic.Bool
-	defer context.AfterFunc(ctx, func() { interrupt.Store(true) })()
+	interrupt := cb.Interrupt()
 	cb.Started()
 	cmds := cb.Commands()
-	l := interp.Launch{Interrupt: &interrupt, Validate: cb.Validating()} // its slices serve all dispatches
-	order := rand.New(rand.NewPCG(cb.ID(), 1))
-	var at []int // the commands up to the next barrier, in the order of their execution
+	x.launch.Interrupt, x.launch.Validate = interrupt, cb.Validating()
+	var order *rand.Rand
+	if cb.Validating() {
+		order = rand.New(rand.NewPCG(cb.ID(), 1))
+	}
 	for i := 0; i < len(cmds); {
 		j := i
 		for j < len(cmds) && cmds[j].Kind != metal.CmdBarrier {
 			j++
 		}
-		at = at[:0]
+		at := x.at[:0]
 		for k := i; k < j; k++ {
 			at = append(at, k)
 		}
-		if cb.Validating() {
+		x.at = at
+		if order != nil {
 			order.Shuffle(len(at), func(a, b int) { at[a], at[b] = at[b], at[a] })
 		}
 		for _, k := range at {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
+			if interrupt.Load() {
+				return context.Cause(cb.Context())
 			}
 			if err := cb.Check(k); err != nil {
 				return err
 			}
-			if err := d.command(&cmds[k], &l); err != nil {
-				if errors.Is(err, interp.ErrInterrupted) && ctx.Err() != nil {
-					return context.Cause(ctx)
+			if err := x.command(&cmds[k]); err != nil {
+				if errors.Is(err, interp.ErrInterrupted) && interrupt.Load() {
+					return context.Cause(cb.Context())
 				}
 				failed = append(failed, cb.Failed(k, err))
 			}
@@ -119,7 +154,7 @@ func rangeBytes(r metal.Range) ([]byte, error) {
 	return b[r.Offset : r.Offset+r.Bytes : r.Offset+r.Bytes], nil
 }
 
-func (d *Driver) command(c *metal.Command, l *interp.Launch) error {
+func (x *execution) command(c *metal.Command) error {
 	switch c.Kind {
 	case metal.CmdCopy:
 		src, err := rangeBytes(c.Src)
@@ -138,7 +173,7 @@ func (d *Driver) command(c *metal.Command, l *interp.Launch) error {
 		}
 		return err
 	case metal.CmdDispatch:
-		return d.dispatch(c, l)
+		return x.dispatch(c)
 	}
 	return fmt.Errorf("[soft] command of kind %d", c.Kind)
 }
@@ -154,14 +189,13 @@ func fill(b, pattern []byte) {
 	}
 }
 
-// dispatch runs a kernel on this goroutine and the workers. l holds what all launches of the command buffer share,
-// and slices to
-// use again.
-func (d *Driver) dispatch(c *metal.Command, l *interp.Launch) error {
+// dispatch runs a kernel on this goroutine and the workers.
+func (x *execution) dispatch(c *metal.Command) error {
 	m, ok := c.Pipeline.Library().Module().(*module)
 	if !ok {
 		return fmt.Errorf("[%s] the kernel was compiled by another driver", c.Pipeline.Name())
 	}
+	l := &x.launch
 	l.Grid = [3]int{c.Grid.X, c.Grid.Y, c.Grid.Z}
 	l.Threadgroup = [3]int{c.Threadgroup.X, c.Threadgroup.Y, c.Threadgroup.Z}
 	l.Buffers, l.ThreadgroupBytes, l.Written = l.Buffers[:0], l.ThreadgroupBytes[:0], l.Written[:0]
@@ -179,11 +213,11 @@ func (d *Driver) dispatch(c *metal.Command, l *interp.Launch) error {
 		l.Buffers, l.ThreadgroupBytes = append(l.Buffers, b), append(l.ThreadgroupBytes, a.TGBytes)
 		l.Written = append(l.Written, written)
 	}
-	r, err := m.programs[c.Pipeline.Index()].Load().start(*l)
+	r, err := m.programs[c.Pipeline.Index()].Load().start(l)
 	if err != nil {
 		return err
 	}
-	if err = d.perform(c.Pipeline.Name(), r); err != nil && l.Validate {
+	if err = x.perform(c.Pipeline.Name(), r); err != nil && l.Validate {
 		return explain(c, err)
 	}
 	return err

@@ -21,9 +21,12 @@ type workers struct {
 	closed bool
 }
 
-// task is work that goroutines may join until it is over.
+// task is work that goroutines may join until it is over. It may be run again once run has returned: what one who has
+// left still does then is to wake somebody in vain.
 type task struct {
 	work   func()
+	more   func()        // has all workers help after all, where none was called: for work to call
+	called bool          // helpers were called
 	wanted int           // how many more may join; guarded by workers.mu
 	joined atomic.Int32  // those that have joined and not ended
 	sleeps atomic.Bool   // somebody sleeps until they have ended
@@ -143,42 +146,41 @@ func (w *workers) end(t *task) {
 		}
 	}
 	w.mu.Unlock()
-	if spin(func() bool { return t.joined.Load() == 0 }) {
+	if t.joined.Load() == 0 || spin(func() bool { return t.joined.Load() == 0 }) {
 		return
 	}
 	t.sleeps.Store(true)
 	for t.joined.Load() != 0 {
 		<-t.ended
 	}
+	t.sleeps.Store(false)
 }
 
-// run calls work here and on at most helpers workers at once, and returns when all these calls have. The first call
-// must not return before everything is done or taken over by another call. Sleepers come only where wake says that the
-// work is long: to wake them for less takes a processor from whoever has it, the script that builds the next graph, and
-// they come too late. Before work, ready gets a function that work may call here to have all workers help after all.
-func (w *workers) run(helpers int, wake bool, ready func(more func()), work func()) {
+// run calls the task's work here and on at most helpers workers at once, and returns when all these calls have. The
+// first call must not return before everything is done or taken over by another call. Sleepers come only where wake
+// says that the work is long: to wake them for less takes a processor from whoever has it, the script that builds the
+// next graph, and they come too late. Work may find out that it is long after all, and call more.
+func (w *workers) run(t *task, helpers int, wake bool) {
 	helpers = min(helpers, w.n)
-	if w.n == 0 {
-		work()
-		return
-	}
-	var t *task
-	if helpers > 0 && (wake || int(w.asleep.Load()) < w.n) {
-		t = newTask(work)
+	if t.called = helpers > 0 && (wake || int(w.asleep.Load()) < w.n); t.called {
 		w.call(t, helpers, wake)
-	} else {
-		ready(func() {
-			t = newTask(work)
-			w.call(t, w.n, true)
-		})
 	}
-	work()
-	if t != nil {
+	t.work()
+	if t.called {
 		w.end(t)
 	}
 }
 
-func newTask(work func()) *task { return &task{work: work, ended: make(chan struct{}, 1)} }
+func (w *workers) newTask(work func()) *task {
+	t := &task{work: work, ended: make(chan struct{}, 1)}
+	t.more = func() {
+		if w.n > 0 && !t.called {
+			t.called = true
+			w.call(t, w.n, true)
+		}
+	}
+	return t
+}
 
 // close ends the workers once they have done what they began.
 func (w *workers) close() {

@@ -18,22 +18,23 @@ func TestWorkersShareTasks(t *testing.T) {
 		var all sync.WaitGroup
 		for caller := range 4 {
 			all.Go(func() {
+				task := w.newTask(nil) // one for all rounds
 				for round := range 300 {
 					var next, done atomic.Int64
 					pieces := int64(1 + round%17)
-					more := func() {}
-					w.run(caller%3*2, round%2 == 0, func(m func()) { more = m }, func() {
+					task.work = func() {
 						for {
 							i := next.Add(1)
 							if i > pieces {
 								return
 							}
 							if i == 3 && caller%3 == 0 && next.Load() == 3 {
-								more()
+								task.more()
 							}
 							done.Add(1)
 						}
-					})
+					}
+					w.run(task, caller%3*2, round%2 == 0)
 					if done.Load() != pieces {
 						t.Errorf("%d of %d pieces are done", done.Load(), pieces)
 					}
@@ -53,11 +54,11 @@ func TestWorkersHelp(t *testing.T) {
 		var in sync.WaitGroup
 		in.Add(3)
 		var calls atomic.Int64
-		w.run(2, true, func(func()) {}, func() {
+		w.run(w.newTask(func() {
 			calls.Add(1)
 			in.Done()
 			in.Wait()
-		})
+		}), 2, true)
 		require.Equal(t, int64(3), calls.Load())
 		for start := time.Now(); time.Since(start) < 2*spinTime; { // long enough for them to fall asleep
 		}
@@ -69,7 +70,7 @@ func TestWorkersEnd(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for range 50 {
 		w := newWorkers(3)
-		w.run(3, true, func(func()) {}, func() {})
+		w.run(w.newTask(func() {}), 3, true)
 		w.close()
 	}
 	for end := time.Now().Add(time.Minute); runtime.NumGoroutine() > before; runtime.Gosched() {
@@ -81,22 +82,23 @@ func TestWorkersEnd(t *testing.T) {
 func BenchmarkForkJoin(b *testing.B) {
 	w := newWorkers(1)
 	defer w.close()
-	none := func(func()) {}
 	b.Run("empty", func(b *testing.B) {
+		task := w.newTask(func() {})
 		for b.Loop() {
-			w.run(1, true, none, func() {})
+			w.run(task, 1, true)
 		}
 	})
 	b.Run("both", func(b *testing.B) { // each waits until the other one is there
 		best := time.Duration(1 << 62) // the mean says nothing where other processes have a processor
 		for b.Loop() {
 			var in atomic.Int32
-			start := time.Now()
-			w.run(1, true, none, func() {
+			task := w.newTask(func() {
 				in.Add(1)
 				for in.Load() < 2 {
 				}
 			})
+			start := time.Now()
+			w.run(task, 1, true)
 			best = min(best, time.Since(start))
 		}
 		b.ReportMetric(float64(best.Nanoseconds()), "ns/best")

@@ -96,6 +96,9 @@ func tiles(rows, cols, tile, batch int) (grid, group metal.Size) {
 
 // collapse2 is collapse for two operands of one shape.
 func collapse2(s tensor.Shape, a, b []int) (shape []uint32, as, bs []int64) {
+	most := max(len(s), 1)
+	steps := make([]int64, 2*most)
+	shape, as, bs = make([]uint32, 0, most), steps[:0:most], steps[most:most]
 	for i, n := range s {
 		if n == 1 {
 			continue
@@ -109,7 +112,7 @@ func collapse2(s tensor.Shape, a, b []int) (shape []uint32, as, bs []int64) {
 		shape, as, bs = append(shape, uint32(n)), append(as, int64(a[i])), append(bs, int64(b[i]))
 	}
 	if len(shape) == 0 {
-		return []uint32{1}, []int64{0}, []int64{0}
+		shape, as, bs = append(shape, 1), append(as, 0), append(bs, 0)
 	}
 	return shape, as, bs
 }

@@ -220,7 +220,7 @@ func runGatherQMM(r *tensor.Run, a productAttrs) error {
 	if err != nil {
 		return err
 	}
-	return runProduct(r, a, x[len(x)-2], count, at)
+	return runProduct(r, a, x[len(x)-2], count, &at)
 }
 
 // places are the arguments that say which matrices a gathered product multiplies.
@@ -229,14 +229,17 @@ type places struct {
 	n    int
 }
 
+// zeroWord is the pattern that a kernel's notes of wrong indices begin as.
+var zeroWord [4]byte
+
 // newPlaces are the places of a batch, in matrices of x of that many elements and in packed ones.
-func newPlaces(r *tensor.Run, a productAttrs, batch tensor.Shape, ofX, packed, elements int) (*places, error) {
+func newPlaces(r *tensor.Run, a productAttrs, batch tensor.Shape, ofX, packed, elements int) (at places, err error) {
 	bad, err := r.Temp(tensor.Spec{Shape: tensor.Shape{2}, DType: tensor.Uint32})
 	if err != nil {
-		return nil, err
+		return at, err
 	}
-	if err := r.Fill(bad, make([]byte, 4)); err != nil {
-		return nil, err
+	if err := r.Fill(bad, zeroWord[:]); err != nil {
+		return at, err
 	}
 	lhs := r.In[5]
 	if a.InOrder {
@@ -244,25 +247,29 @@ func newPlaces(r *tensor.Run, a productAttrs, batch tensor.Shape, ofX, packed, e
 	}
 	lhs, rhs := broadcastOperand(lhs, batch), broadcastOperand(r.In[4], batch)
 	sizes, left, right := collapse2(batch, lhs.Strides, rhs.Strides)
-	steps := make([]int64, 0, 3*len(sizes))
-	for _, n := range sizes {
-		steps = append(steps, int64(n))
-	}
-	steps = append(append(steps, left...), right...)
-	params := make([]byte, 0, 32)
+	numbers := make([]byte, 0, 8*(4+3*len(sizes)))
 	for _, n := range [...]int{ofX, packed, elements, len(sizes)} {
-		params = binary.LittleEndian.AppendUint64(params, uint64(n))
+		numbers = binary.LittleEndian.AppendUint64(numbers, uint64(n))
 	}
-	at := &places{n: 4}
-	at.args = [5]tensor.Arg{tensor.Const(params), tensor.Const(steps), bad.Arg(), rhs.Arg()}
+	params := len(numbers)
+	for _, n := range sizes {
+		numbers = binary.LittleEndian.AppendUint64(numbers, uint64(n))
+	}
+	for _, steps := range [...][]int64{left, right} {
+		for _, n := range steps {
+			numbers = binary.LittleEndian.AppendUint64(numbers, uint64(n))
+		}
+	}
+	at.n = 4
+	at.args = [5]tensor.Arg{tensor.Const(numbers[:params]), tensor.Const(numbers[params:]), bad.Arg(), rhs.Arg()}
 	if !a.InOrder {
 		at.args[4], at.n = lhs.Arg(), 5
 	}
-	c, op := &tensor.Ctx{Where: r.Where()}, r.Op()
+	where, op := r.Where(), r.Op()
 	r.Check(bad, func(b []byte) error {
 		for i, what := range [...]string{"lhs_indices", "rhs_indices"} {
 			if v := binary.LittleEndian.Uint32(b[4*i:]); v != 0 {
-				return c.Errorf(op, "index %s of %s is out of range for %d matrices", indexText(v), what,
+				return (&tensor.Ctx{Where: where}).Errorf(op, "index %s of %s is out of range for %d matrices", indexText(v), what,
 					[...]int{ofX, packed}[i])
 			}
 		}

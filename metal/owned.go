@@ -1,0 +1,97 @@
+package metal
+
+import (
+	"fmt"
+	"runtime"
+	"sync/atomic"
+)
+
+// Owned ties one reference of a buffer to the life of a Go object.
+type Owned struct {
+	buf atomic.Pointer[Buffer]
+}
+
+// OwnedBy hands one reference of b, which the caller holds, over to owner: it is released when owner becomes
+// unreachable, or before that by the handle. This and Owners are the only ways in which a garbage-collected object may
+// own a buffer: the pool paces collections by the bytes that are owned so, and waits for their clean-ups. Owner must
+// not be reachable from the buffer.
+func OwnedBy[T any](owner *T, b *Buffer) *Owned {
+	if owner == nil || b == nil {
+		panic("BUG: OwnedBy without an owner or a buffer")
+	}
+	if !b.Live() {
+		panic(fmt.Sprintf("BUG: use after release: OwnedBy of %s", b))
+	}
+	o := b.pool.own(b, nil)
+	runtime.AddCleanup(owner, releaseOwned, o) // a closure here would be made for each call
+	return o
+}
+
+func releaseOwned(o *Owned) { o.Release() }
+
+// Buffer is the buffer that is owned, or nil once Release or Stop was called.
+func (o *Owned) Buffer() *Buffer { return o.buf.Load() }
+
+// Release lets go of the reference before the owner dies. Only the first call of Release or Stop does anything; it
+// returns true.
+func (o *Owned) Release() bool {
+	b := o.Stop()
+	if b == nil {
+		return false
+	}
+	b.Release()
+	return true
+}
+
+// Stop takes the reference back: the caller holds it again, and the owner's death changes nothing. It returns nil if
+// Release or Stop was called before.
+func (o *Owned) Stop() *Buffer {
+	b := o.buf.Swap(nil)
+	if b != nil {
+		b.pool.disown(b)
+	}
+	return b
+}
+
+// Owners ties references of a few small buffers to the life of one Go object: a clean-up costs the runtime more than a
+// small buffer is worth.
+type Owners struct {
+	pool *pool
+	list [MaxOwners]*Owned // guarded by pool.mu, as n
+	n    int
+}
+
+// MaxOwners is how many buffers an Owners takes.
+const MaxOwners = 8
+
+// OwnersBy is an Owners whose buffers are released when owner becomes unreachable, each sooner by its handle. Owner
+// must not be reachable from the Owners.
+func OwnersBy[T any](owner *T, d *Device) *Owners {
+	os := &Owners{pool: d.pool}
+	runtime.AddCleanup(owner, releaseOwners, os)
+	return os
+}
+
+// Full says whether no further buffer fits.
+func (os *Owners) Full() bool { return os.n == MaxOwners }
+
+// Own hands one reference of b, a buffer of the same device, over to the owner. It is for one goroutine at a time,
+// while the owner is reachable and Full is false.
+func (os *Owners) Own(b *Buffer) *Owned {
+	if b == nil || b.pool != os.pool || os.Full() {
+		panic("BUG: Owners.Own without a buffer of the device, or more often than there is room")
+	}
+	if !b.Live() {
+		panic(fmt.Sprintf("BUG: use after release: Own of %s", b))
+	}
+	return os.pool.own(b, os)
+}
+
+func releaseOwners(os *Owners) {
+	os.pool.mu.Lock() // what Own did last may be news to this goroutine
+	list := os.list[:os.n]
+	os.pool.mu.Unlock()
+	for _, o := range list {
+		o.Release()
+	}
+}
