@@ -78,11 +78,12 @@ type Bad struct {
 // Tol is a tolerance: |a-b| <= Abs + Rel*|b|.
 type Tol struct{ Rel, Abs float64 }
 
-// Run checks an op in every way that applies to it, and marks its prims as covered. Under the race detector it leaves
-// out what only compares values: golden data, second derivatives, and all dtypes but two.
+// Run checks an op in every way that applies to it, and marks its prims as covered. With -short under the race
+// detector it leaves out what only compares values: golden data, second derivatives, and all dtypes but two.
 func Run(t *testing.T, op Op) {
 	t.Helper()
 	cover(op)
+	brief := underRace && testing.Short()
 	t.Run(op.Name, func(t *testing.T) {
 		Open(t)
 		if op.FD == tensor.Bool {
@@ -92,7 +93,7 @@ func Run(t *testing.T, op Op) {
 			op.DTypes = []tensor.DType{tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Int32, tensor.Uint8, tensor.Bool,
 				tensor.Complex64}
 		}
-		if underRace {
+		if brief {
 			op.DTypes = op.DTypes[:min(2, len(op.DTypes))]
 		}
 		check := func(name string, applies bool, f func(*testing.T, Op)) {
@@ -100,12 +101,12 @@ func Run(t *testing.T, op Op) {
 				t.Run(name, func(t *testing.T) { f(t, op) })
 			}
 		}
-		check("golden", op.Golden != "" && !underRace, checkGolden)
+		check("golden", op.Golden != "" && !brief, checkGolden)
 		check("layouts", len(op.Cases) > 0, checkLayouts)
 		check("unfused", len(op.Cases) > 0, checkUnfused)
 		check("gradient", !op.NonDiff && op.differentiable(), checkGradient)
 		check("zero_gradient", op.NonDiff && op.differentiable(), checkZeroGradient)
-		check("second", op.Second && !underRace, checkSecond)
+		check("second", op.Second && !brief, checkSecond)
 		check("vmap", op.NoVMap == "" && op.batchable(), checkVMap)
 		check("replay", op.NoReplay == "" && op.resizable(), checkReplay)
 		check("refuse", len(op.Refuse) > 0, checkRefuse)
