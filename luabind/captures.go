@@ -99,6 +99,11 @@ func (w *capturer) argument(v lua.LValue, at trail) {
 		w.walk(v, at, 0)
 		return
 	}
+	w.entries(t, at, 0, func(w *capturer, v lua.LValue, at trail, _ int) { w.argument(v, at) })
+}
+
+// entries writes a table's keys, has visit write its values, and walks its metatable.
+func (w *capturer) entries(t *lua.LTable, at trail, depth int, visit func(*capturer, lua.LValue, trail, int)) {
 	w.key = append(w.key, '{')
 	from := new(trail)
 	*from = at
@@ -108,12 +113,12 @@ func (w *capturer) argument(v lua.LValue, at trail) {
 		if i >= named {
 			w.scalar(k)
 		}
-		w.argument(t.RawGet(k), trail{from, k})
+		visit(w, t.RawGet(k), trail{from, k}, depth)
 		w.key = append(w.key, ',')
 	}
 	w.keys = w.keys[:first]
 	if mt, ok := t.Metatable.(*lua.LTable); ok {
-		w.walk(mt, at, 0)
+		w.walk(mt, at, depth)
 	}
 	w.key = append(w.key, '}')
 }
@@ -260,23 +265,7 @@ func (w *capturer) table(t *lua.LTable, at trail, depth int) {
 	if w.again(t) {
 		return
 	}
-	w.key = append(w.key, '{')
-	from := new(trail)
-	*from = at
-	first, named := w.ordered(t)
-	for i, last := first, len(w.keys); i < last; i++ {
-		k := w.keys[i]
-		if i >= named {
-			w.scalar(k)
-		}
-		w.walk(t.RawGet(k), trail{from, k}, depth+1)
-		w.key = append(w.key, ',')
-	}
-	w.keys = w.keys[:first]
-	if mt, ok := t.Metatable.(*lua.LTable); ok {
-		w.walk(mt, at, depth+1)
-	}
-	w.key = append(w.key, '}')
+	w.entries(t, at, depth+1, (*capturer).walk)
 }
 
 // isModule says whether t is mx, one of its modules, a library of Lua, or the table of globals.

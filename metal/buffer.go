@@ -102,7 +102,7 @@ func (b *Buffer) Live() bool { return b.refs.Load() > 0 }
 // Refs is the number of references, for tests and reports.
 func (b *Buffer) Refs() int { return int(b.refs.Load()) }
 
-// String is how messages name the buffer: label, number, size.
+// String is how messages name the buffer: the op and line that it was made for, number, size.
 func (b *Buffer) String() string {
 	name := "buffer"
 	if o := b.Origin(); o.Op != "" {

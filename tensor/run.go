@@ -40,6 +40,14 @@ const (
 
 func bytesArg(b []byte) Arg { return Arg{view: View{inline: b}} }
 
+func wordsArg[T int32 | uint32](v []T) Arg {
+	b := make([]byte, 0, 4*len(v))
+	for _, x := range v {
+		b = binary.LittleEndian.AppendUint32(b, uint32(x))
+	}
+	return bytesArg(b)
+}
+
 // smallArg is the first n bytes of v, in the argument itself.
 func smallArg(n uint8, v uint64) Arg {
 	return Arg{kind: argSmall, n: n, view: View{OffsetBytes: int64(v)}}
@@ -57,17 +65,9 @@ func Const[T any](v T) Arg {
 	case []byte:
 		return bytesArg(v)
 	case []int32:
-		b := make([]byte, 0, 4*len(v))
-		for _, x := range v {
-			b = binary.LittleEndian.AppendUint32(b, uint32(x))
-		}
-		return bytesArg(b)
+		return wordsArg(v)
 	case []uint32:
-		b := make([]byte, 0, 4*len(v))
-		for _, x := range v {
-			b = binary.LittleEndian.AppendUint32(b, x)
-		}
-		return bytesArg(b)
+		return wordsArg(v)
 	case []int64:
 		b := make([]byte, 0, 8*len(v))
 		for _, x := range v {

@@ -348,14 +348,11 @@ func caseTwelveWeights(b *bench) {
 
 // caseCancel: kernels that never end are stopped, and what comes after them runs.
 func caseCancel(b *bench) {
-	for _, k := range []struct {
-		kernel, param string
-		threads       int // one where they would race, as validation may see first
-	}{{"spin", "flag", 64}, {"count_forever", "x", 1}} {
-		x, y := b.zeros(2), b.zeros(1)
+	for _, k := range []struct{ kernel, param string }{{"spin", "flag"}, {"count_forever", "x"}} {
+		x, y := b.zeros(128), b.zeros(1)
 		why := errors.New("enough")
 		endless := b.begin()
-		b.encode(endless, k.kernel, threads(k.threads), threads(32), buf(k.param, x))
+		b.encode(endless, k.kernel, threads(64), threads(32), buf(k.param, x))
 		must.NoError(b.t, endless.Commit())
 		after := b.begin()
 		b.encode(after, "twice_plus_one", threads(1), threads(1), buf("x", y))

@@ -219,9 +219,9 @@ kernel void spin(device atomic_uint* flag [[buffer(0)]]) {
   }
 }`,
 	"count_forever": header + `
-kernel void count_forever(device uint* x [[buffer(0)]]) {
-  for (uint i = 0; x[0] != 7; i++) {
-    x[1] = i;
+kernel void count_forever(device uint* x [[buffer(0)]], uint t [[thread_position_in_grid]]) {
+  for (uint i = 0; x[t] != 7; i++) {
+    x[64 + t] = i;
   }
 }`,
 	"store_at": header + `
