@@ -53,7 +53,13 @@ func nameCalls(L *lua.LState, text lua.LString) lua.LValue {
 				}
 			}
 			if len(names) > 0 {
-				return text + lua.LString("; the line calls "+strings.Join(names, ", "))
+				hint := "; the line calls " + strings.Join(names, ", ")
+				for _, name := range names {
+					if h := pythonCalls[name]; h != "" {
+						hint += "; Lua has no " + name + ": write " + h
+					}
+				}
+				return text + lua.LString(hint)
 			}
 			return text
 		}
@@ -110,6 +116,15 @@ var otherLanguages = []struct{ operator, lua string }{
 var otherWords = map[string]string{
 	"import": `local mx = require("mx")`, "from": `local mx = require("mx")`, "def": "function f(x) ... end",
 	"lambda": "function(x) return ... end", "elif": "elseif", "with": "mx.stream(s, f)",
+}
+
+// pythonCalls are functions of Python's that Lua has under other names.
+var pythonCalls = map[string]string{
+	"len": "#x", "range": "for i = 0, n - 1 do ... end", "enumerate": "for i, x in ipairs(list) do ... end",
+	"zip": "for i, x in ipairs(list) do local y = other[i] ... end", "str": "tostring(x)", "repr": "tostring(x)",
+	"int": "math.floor(x), or tonumber(x) of a text", "float": "tonumber(x)", "isinstance": `mx.type(x) == "array"`,
+	"append": "list[#list + 1] = x", "abs": "math.abs(x), or mx.abs(x) of arrays",
+	"max": "math.max(a, b), or mx.max(x) of arrays", "min": "math.min(a, b), or mx.min(x) of arrays",
 }
 
 // What Python's slices, lists, tuples, dicts and keyword arguments look like.

@@ -1,6 +1,7 @@
 package luabind
 
 import (
+	"fmt"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -17,6 +18,25 @@ func (s *State) openUnknown() {
 	for _, name := range moduleNames {
 		s.refuseUnknown(s.mx.RawGetString(name).(*lua.LTable), name+".")
 	}
+	s.refusePython()
+}
+
+// pythonConstants are globals that scripts read out of habit, and what Lua calls them.
+var pythonConstants = map[string]string{"True": "true", "False": "false", "None": "nil"}
+
+// refusePython makes reading Python's constants an error: they would be nil, and {keepdims = True} nothing at all. A
+// script that defines them, or gives its globals a metatable of its own, has its way.
+func (s *State) refusePython() {
+	globals := s.L.Get(lua.GlobalsIndex).(*lua.LTable)
+	mt := s.L.NewTable()
+	s.method(mt, "__index", func(L *lua.LState) int {
+		name, ok := L.Get(2).(lua.LString)
+		if lua := pythonConstants[string(name)]; ok && lua != "" {
+			s.raise(fmt.Errorf("%s is Python: write %s", name, lua))
+		}
+		return 0
+	})
+	s.L.SetMetatable(globals, mt)
 }
 
 // refuseUnknown does this for one module, whose names begin with prefix.

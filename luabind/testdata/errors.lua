@@ -77,6 +77,12 @@ fails("%[shape%] there is no dimension 0: .* x.shape%[1%] is the first, and x:di
 fails("there is no dimension %-1: .* x:dim%(%-1%)", function() return shape[-1] end)
 assert(shape[3] == nil and shape.name == nil and mx.zeros(shape):dim(-1) == 3)
 fails("; size of an array is a property: x.size$", function() return mx.zeros({2}):size() end)
+-- Python's constants and functions
+fails("True is Python: write true$", function() return mx.sum(mx.zeros({2}), {keepdims = True}) end)
+fails("None is Python: write nil$", function() return None end)
+assert(rawget(_G, "False") == nil and undefined == nil)
+fails("call a non%-function object; the line calls zeros, len; Lua has no len: write #x$", function() return len(mx.zeros({2})) end)
+fails("call a non%-function object; the line calls .*; Lua has no range: write for i", function() for _ in range(len({})) do end end)
 -- syntax errors: name, line, what; a kernel's nested index that ended its text is pointed out
 local function refused(pattern, text)
   local f, why = loadstring(text, "chunk")
