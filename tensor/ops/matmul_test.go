@@ -94,6 +94,7 @@ func checkProduct(t *testing.T, a, b *array) {
 // at most 2 K eps |a||b|, and one rounding more for half types. Batches are broadcast, have strides, and lie below each
 // other.
 func TestMatmulNearExact(t *testing.T) {
+	optest.OnlyValues(t)
 	optest.Open(t)
 	type operand struct {
 		shape []int

@@ -33,6 +33,7 @@ func near(t *testing.T, got, x, w *array) {
 
 // TestQuantizedNearExact compares quantized_matmul of noise with float64, in each way to compute it.
 func TestQuantizedNearExact(t *testing.T) {
+	optest.OnlyValues(t)
 	optest.Open(t)
 	for _, bits := range []int{1, 3, 4, 8} {
 		for _, rows := range []int{1, 8, 9, 70} {
@@ -89,6 +90,7 @@ func packedWholes(q ops.Quantization, matrices, rows, cols int) (in [3]*array, p
 // packing, along depth and along the columns, few rows and many, gathered and not, sizes that fill tiles and that do
 // not.
 func TestQuantizedWholes(t *testing.T) {
+	optest.OnlyValues(t)
 	optest.Open(t)
 	const outer = 69
 	for _, bits := range []int{1, 2, 3, 4, 5, 6, 8} {

@@ -152,6 +152,7 @@ func (g goldenValue) call(t *testing.T, in []*array, out tensor.DType) *array {
 
 // TestValues compares values with MLX's and NumPy's, of all dtypes and with all special numbers.
 func TestValues(t *testing.T) {
+	optest.OnlyValues(t)
 	optest.Open(t)
 	for i, g := range readGolden[goldenValue](t, "values.json") {
 		d, err := tensor.ParseDType(g.DType)

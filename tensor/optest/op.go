@@ -78,12 +78,24 @@ type Bad struct {
 // Tol is a tolerance: |a-b| <= Abs + Rel*|b|.
 type Tol struct{ Rel, Abs float64 }
 
+// brief says that the race detector watches in a -short run: a test that only compares many values is then left out.
+func brief() bool { return underRace && testing.Short() }
+
+// OnlyValues skips a test that looks at the values of one thread's computations and takes long, where they are of no
+// interest: under the race detector in a -short run.
+func OnlyValues(t *testing.T) {
+	t.Helper()
+	if brief() {
+		t.Skip("it compares values, and the race detector is slow")
+	}
+}
+
 // Run checks an op in every way that applies to it, and marks its prims as covered. With -short under the race
 // detector it leaves out what only compares values: golden data, second derivatives, and all dtypes but two.
 func Run(t *testing.T, op Op) {
 	t.Helper()
 	cover(op)
-	brief := underRace && testing.Short()
+	brief := brief()
 	t.Run(op.Name, func(t *testing.T) {
 		Open(t)
 		if op.FD == tensor.Bool {
