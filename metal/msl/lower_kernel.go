@@ -381,9 +381,6 @@ func (b *paramBinder) buffer(p *paramInst, t *ctype) value {
 	used, next := b.usedBuf, &b.next
 	if space == SpaceThreadgroup {
 		kind, used, next = "threadgroup", b.usedTG, &b.nextTG
-		if attrOf(d, "threadgroup") == nil {
-			g.c.errorf(KernelParam, d.Pos(), "the threadgroup parameter '%s' needs [[threadgroup(n)]]", d.Name)
-		}
 	}
 	if a := attrOf(d, kind); a != nil {
 		if n, ok := b.index(a, kind); ok {
