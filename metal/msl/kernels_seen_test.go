@@ -94,6 +94,16 @@ using s2 = short __attribute__((ext_vector_type(2)));
 kernel void k(device int *out [[buffer(0)]]) {
   f4 v = {1, 2, 3, 4}; out[0] = v.z; out[1] = sizeof(f4); s2 s(2, 3); out[2] = s.x + s[1];
 }`},
+	{name: "indices in braces", grid: one, want: []int32{6, 7, 1}, text: `
+struct Coord { int row; int col; };
+struct Tile {
+  device int *p;
+  device int &operator[](Coord at) thread const { return p[at.row * 2 + at.col]; }
+};
+struct Pick { int operator[](int2 at) const { return at.x * 10 + at.y; } };
+kernel void k(device int *out [[buffer(0)]]) {
+  Tile t = {out}; int r = 0; t[{r, 0}] = 6; t[{r, 1}] = t[{0, 0}] + 1; Pick p; out[2] = p[{1, 5}] - 14;
+}`},
 	{name: "bfloat is there", grid: one, want: []int32{1, 0x3f80}, text: `
 #if defined(__HAVE_BFLOAT__)
 typedef bfloat mine;
