@@ -104,6 +104,23 @@ struct Pick { int operator[](int2 at) const { return at.x * 10 + at.y; } };
 kernel void k(device int *out [[buffer(0)]]) {
   Tile t = {out}; int r = 0; t[{r, 0}] = 6; t[{r, 1}] = t[{0, 0}] + 1; Pick p; out[2] = p[{1, 5}] - 14;
 }`},
+	{name: "one of several templates as a value", grid: one, want: []int32{0, 1, 2, 10, 11, 12, 100}, text: `
+struct Row { static constexpr constant bool rows = true; };
+struct Col { static constexpr constant bool rows = false; };
+template <typename L, typename T> METAL_FUNC static typename metal::enable_if<L::rows, void>::type
+put(int i, int j, device T *p, const int scale) { p[i * 3 + j] = i * scale + j; }
+template <typename L, typename T> METAL_FUNC static typename metal::enable_if<!L::rows, void>::type
+put(int i, int j, device T *p, const int scale) { p[i + j] = 10 * scale; }
+template <int N> struct Each {
+  template <class F, typename... Args> static METAL_FUNC void run(F f, int i, Args... args) {
+    Each<N - 1>::run(f, i, args...); f(i, N - 1, args...);
+  }
+};
+template <> struct Each<0> { template <class F, typename... Args> static METAL_FUNC void run(F, int, Args...) {} };
+kernel void k(device int *out [[buffer(0)]]) {
+  Each<3>::run(put<Row, int>, 0, out, 10); Each<3>::run(put<Row, int>, 1, out, 10);
+  Each<1>::run(put<Col, int>, 6, out, 10);
+}`},
 	{name: "bfloat is there", grid: one, want: []int32{1, 0x3f80}, text: `
 #if defined(__HAVE_BFLOAT__)
 typedef bfloat mine;

@@ -33,6 +33,35 @@ func (g *gen) instances(fn *overload, sig *funcSig) (list []*funcInst, all bool)
 	return list, all
 }
 
+// onlyInstance narrows an overloaded name to the one template that can be made with its template arguments, where the
+// others' conditions (enable_if) refuse them.
+func (g *gen) onlyInstance(fn *overload) *overload {
+	var only []*funcEnt
+	for _, f := range fn.funcs {
+		made := false
+		ok := g.c.trial(func() {
+			if f.tmpl == nil || f.tmpl.Spec {
+				return
+			}
+			d := newDeduction(g, f.tmpl.Params, f.env)
+			if !g.explicitArgs(d, fn.targs) {
+				return
+			}
+			_, full := g.fill(d, f.decl.Pos())
+			made = full && g.instFor(f, d.got) != nil
+		})
+		if ok && made {
+			only = append(only, f)
+		}
+	}
+	if len(only) != 1 {
+		return fn
+	}
+	one := *fn
+	one.funcs = only
+	return &one
+}
+
 // fitsFunction reports whether one of the functions that a template argument names has the type of the parameter.
 func (g *gen) fitsFunction(fn *overload, t qtype) bool {
 	sig := t.noRef().T.sig
