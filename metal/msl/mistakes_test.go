@@ -100,6 +100,7 @@ func TestMistakes(t *testing.T) {
 			"vec has 1 to 4 components"},
 		{"typedef float f4 __attribute__((vector_size(16)));\nkernel void k(device f4 *x) {}", NotInMetal,
 			"write vec<type, n>"},
+		{"out[elem] = cos[elem];", BadOperands, "[] is not defined on the function 'cos': no input has that name"},
 		{"out[{elem, 0}] = 1;", BadOperands, "[] takes a list in braces only where a class defines it so"},
 		{"#include <math.h>\nout[elem] = 1;", IncludeNotFound, "leave it out"},
 		{"static float x = 1;", Unsupported, "kernels keep nothing"},
