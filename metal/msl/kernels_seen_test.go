@@ -121,6 +121,21 @@ kernel void k(device int *out [[buffer(0)]]) {
   Each<3>::run(put<Row, int>, 0, out, 10); Each<3>::run(put<Row, int>, 1, out, 10);
   Each<1>::run(put<Col, int>, 6, out, 10);
 }`},
+	{name: "a kernel template declared before its definition", grid: [3]int{2, 1, 1}, in: []any{[]int32{5, 6}},
+		want: []int32{10, 12}, kernel: "k_int", text: `
+template <typename T, typename F> kernel void k(device T *out, constant T *in, uint i);
+struct Twice { template <typename T> T operator()(T x) { return x + x; } };
+template [[host_name("k_int")]] kernel void k<int, Twice>(device int *out, constant int *in, uint i);
+template <typename T, typename F> kernel void k(device T *out [[buffer(0)]], constant T *in [[buffer(1)]],
+                                                uint i [[thread_position_in_grid]]) { out[i] = F()(in[i]); }`},
+	{name: "overloaded kernel templates", grid: [3]int{2, 1, 1}, in: []any{[]int32{5, 6}, []int32{3}},
+		want: []int32{15, 18}, kernel: "scaled", text: `
+template <typename T> kernel void k(device T *out, constant T *in, uint i [[thread_position_in_grid]]) { out[i] = in[i]; }
+template <typename T> kernel void k(device T *out, constant T *in, constant T &by, uint i [[thread_position_in_grid]]) {
+  out[i] = in[i] * by;
+}
+template [[host_name("plain")]] kernel void k<int>(device int *out, constant int *in, uint i);
+template [[host_name("scaled")]] kernel void k<int>(device int *out, constant int *in, constant int &by, uint i);`},
 	{name: "bfloat is there", grid: one, want: []int32{1, 0x3f80}, text: `
 #if defined(__HAVE_BFLOAT__)
 typedef bfloat mine;

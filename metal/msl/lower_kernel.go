@@ -60,6 +60,7 @@ func (c *compiler) explicitInst(p pendingInst) (en kernelEntry, ok bool) {
 		return kernelEntry{}, false
 	}
 	var inst *funcInst
+	best := -1
 	for _, f := range ent.funcs {
 		if f.tmpl == nil {
 			continue
@@ -76,9 +77,15 @@ func (c *compiler) explicitInst(p pendingInst) (en kernelEntry, ok bool) {
 		if _, full := g.fill(d, at); !full {
 			continue
 		}
-		if inst = g.instFor(f, d.got); inst != nil {
-			break
+		if in := g.instFor(f, d.got); in != nil {
+			if n := g.instantiates(p.d.Decl, in); n > best {
+				inst, best = in, n
+			}
 		}
+	}
+	if inst != nil && inst.f.decl.Body == nil {
+		c.errorf(Undeclared, at, "%s is declared, but has no body", c.signature(inst.f))
+		return kernelEntry{}, false
 	}
 	if inst == nil {
 		if c.errCount() == 0 {
@@ -92,6 +99,25 @@ func (c *compiler) explicitInst(p pendingInst) (en kernelEntry, ok bool) {
 	all := inst.f.decl.Specs
 	all.Attrs = append(append([]Attr(nil), all.Attrs...), specs.Attrs...)
 	return kernelEntry{inst: inst, name: kernelName(specs, name.Ident), specs: &all, at: at}, true
+}
+
+// instantiates ranks a function as what an explicit instantiation means: first those with its parameters, for templates
+// may be overloaded, and of these the definition rather than a declaration before it.
+func (g *gen) instantiates(d Decl, inst *funcInst) int {
+	rank := 0
+	if inst.f.decl.Body != nil {
+		rank = 1
+	}
+	fd, isFunc := d.(*FuncDecl)
+	if !isFunc || len(fd.Params) != len(inst.params) {
+		return rank
+	}
+	for i, p := range fd.Params {
+		if g.paramType(g.typeOf(p.Type)).T != inst.params[i].q.T {
+			return rank
+		}
+	}
+	return rank + 2
 }
 
 // checkUnused checks the functions of the text that no kernel calls. Templates that are not used are not

@@ -102,6 +102,8 @@ func TestMistakes(t *testing.T) {
 			"write vec<type, n>"},
 		{"out[elem] = cos[elem];", BadOperands, "[] is not defined on the function 'cos': no input has that name"},
 		{"out[{elem, 0}] = 1;", BadOperands, "[] takes a list in braces only where a class defines it so"},
+		{"template <typename T> kernel void k(device T *o);\ntemplate kernel void k<float>(device float *o);", Undeclared,
+			"is declared, but has no body"},
 		{"#include <math.h>\nout[elem] = 1;", IncludeNotFound, "leave it out"},
 		{"static float x = 1;", Unsupported, "kernels keep nothing"},
 		// Python
