@@ -136,6 +136,21 @@ template <typename T> kernel void k(device T *out, constant T *in, constant T &b
 }
 template [[host_name("plain")]] kernel void k<int>(device int *out, constant int *in, uint i);
 template [[host_name("scaled")]] kernel void k<int>(device int *out, constant int *in, constant int &by, uint i);`},
+	{name: "parameters that are functions", grid: one, want: []int32{7, 9, 1, 2, 1, 12, 5}, text: `
+static inline bool true_op(bool, bool) { return true; }
+uchar most(uchar a, uchar b) { return a > b ? a : b; }
+template <typename T> T total(T a, T b) { return a + b; }
+template <typename T> T apply(T a, T b, T (*op)(T, T)) { return op(a, b); }
+template <typename A, typename B> int other(A a, B b, int (&op)(A, B)) { return op(a, b); }
+int sub(int a, short b) { return a - b; }
+int unused(int (*op)(int)) { return op(1); }
+int plain(uchar a, uchar (*op)(uchar, uchar)) { return op(a, 7); }
+struct S { static int go(uchar x, uchar (*op)(uchar, uchar)) { return apply(x, uchar(3), op); } };
+kernel void k(device int *out [[buffer(0)]]) {
+  out[0] = plain(3, most); out[1] = S::go(9, &most); out[2] = apply<bool>(false, false, true_op);
+  out[3] = apply(uchar(1), uchar(2), most); out[4] = other(4, short(3), sub); out[5] = plain(5, total<uchar>);
+  out[6] = apply(2, 3, total<int>);
+}`},
 	{name: "bfloat is there", grid: one, want: []int32{1, 0x3f80}, text: `
 #if defined(__HAVE_BFLOAT__)
 typedef bfloat mine;

@@ -104,6 +104,8 @@ func TestMistakes(t *testing.T) {
 		{"out[{elem, 0}] = 1;", BadOperands, "[] takes a list in braces only where a class defines it so"},
 		{"template <typename T> kernel void k(device T *o);\ntemplate kernel void k<float>(device float *o);", Undeclared,
 			"is declared, but has no body"},
+		{"float f(float x) { return x; }\nint g(int (*op)(int)) { return op(1); }\n" +
+			"kernel void k(device int *x) { x[0] = g(f); }", TypeMismatch, "function f does not convert to int(int)*"},
 		{"#include <math.h>\nout[elem] = 1;", IncludeNotFound, "leave it out"},
 		{"static float x = 1;", Unsupported, "kernels keep nothing"},
 		// Python

@@ -574,6 +574,9 @@ func (g *gen) bindParams(e *env, inst *funcInst, decl *FuncDecl, args []value, a
 
 // bindParam binds one parameter of type t to an argument.
 func (g *gen) bindParam(t qtype, v value, name string, at Pos) (value, bool) {
+	if g.isFunctionFor(&v, t) { // known at each call, which is inlined
+		return v, false
+	}
 	if t.T.kind == tRef {
 		return g.bindRef(t, v, at), true
 	}

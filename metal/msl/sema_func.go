@@ -489,6 +489,9 @@ func (g *gen) deduceArg(d *deduction, p *TypeExpr, a *value, inPack bool) bool {
 	if a.k == vVoid || a.k == vType {
 		return false
 	}
+	if fits, ok := d.function(p, a.q.T); ok {
+		return fits
+	}
 	if p.Kind == TypeReference {
 		t := a.q
 		if !a.isLvalue() {
