@@ -130,7 +130,9 @@ template <typename T, typename F> kernel void k(device T *out [[buffer(0)]], con
                                                 uint i [[thread_position_in_grid]]) { out[i] = F()(in[i]); }`},
 	{name: "overloaded kernel templates", grid: [3]int{2, 1, 1}, in: []any{[]int32{5, 6}, []int32{3}},
 		want: []int32{15, 18}, kernel: "scaled", text: `
-template <typename T> kernel void k(device T *out, constant T *in, uint i [[thread_position_in_grid]]) { out[i] = in[i]; }
+template <typename T> kernel void k(device T *out, constant T *in, uint i [[thread_position_in_grid]]) {
+  out[i] = in[i];
+}
 template <typename T> kernel void k(device T *out, constant T *in, constant T &by, uint i [[thread_position_in_grid]]) {
   out[i] = in[i] * by;
 }

@@ -22,7 +22,8 @@ func (g *gen) indexExpr(x *IndexExpr) value {
 		v = g.toPointer(g.rvalue(v))
 	}
 	if i.k == vList {
-		g.c.errorf(BadOperands, x.Index.Pos(), "[] takes a list in braces only where a class defines it so: %s does not", v.q.T)
+		g.c.errorf(BadOperands, x.Index.Pos(), "[] takes a list in braces only where a class defines it so: %s does not",
+			v.q.T)
 		return badValue
 	}
 	switch v.q.T.kind {
