@@ -5,6 +5,7 @@ type notConstant struct {
 	why      string
 	at       Pos
 	reported bool
+	table    bool // the address of a constant is what is missing: kernels have it
 }
 
 // notConst ends the constant evaluation that is under way: why names what is not constant.
@@ -13,6 +14,15 @@ func (g *gen) notConst(why string) { panic(notConstant{why: why, at: g.pos}) }
 // evalConst runs f in a generator that evaluates instead of emitting. If it meets something that is not constant
 // it reports so, what saying what had to be constant, and returns false.
 func (g *gen) evalConst(f func(h *gen), at Pos, what string) (ok bool) {
+	ok, nc := g.runConst(f, at)
+	if nc != nil && !nc.reported {
+		g.c.errorf(NotConstant, at, "%s is not constant: it needs %s", what, nc.why)
+	}
+	return ok
+}
+
+// runConst is evalConst that leaves it to the caller to report what is not constant.
+func (g *gen) runConst(f func(h *gen), at Pos) (ok bool, missing *notConstant) {
 	h := &gen{c: g.c, exec: true, env: g.env, pos: at, depth: g.depth, calls: g.calls, unevaluated: g.unevaluated}
 	if h.around = g.k; g.k == nil {
 		h.around = g.around
@@ -32,13 +42,10 @@ func (g *gen) evalConst(f func(h *gen), at Pos, what string) (ok bool) {
 		if !is {
 			panic(r)
 		}
-		ok = false
-		if !nc.reported {
-			g.c.errorf(NotConstant, at, "%s is not constant: it needs %s", what, nc.why)
-		}
+		ok, missing = false, &nc
 	}()
 	f(h)
-	return true
+	return true, nil
 }
 
 // constExpr evaluates an expression that must be constant.
@@ -99,6 +106,39 @@ func (g *gen) globalVar(ent *entity) value {
 		c.globals[ent] = v
 	}
 	return v
+}
+
+// globalPointer returns the value of a variable at namespace or class scope that points into a constant: it is what its
+// initialiser says, wherever it is used, as each kernel has its own constants.
+func (g *gen) globalPointer(ent *entity) (value, bool) {
+	d := ent.vdecl
+	if d == nil || d.Type == nil || d.Type.Kind != TypePointer || g.c.busy[ent] {
+		return badValue, false
+	}
+	if _, known := g.c.globals[ent]; known {
+		return badValue, false
+	}
+	h := g.c.constGen(ent.env)
+	_, t := h.varType(d)
+	if t.T.kind != tPtr || t.Space != SpaceConstant && !d.Specs.Constexpr {
+		return badValue, false
+	}
+	_, missing := h.runConst(func(h *gen) { v, _ := h.initValue(d, t); h.load(v) }, d.Pos())
+	switch {
+	case missing == nil || !missing.table:
+		return badValue, false
+	case g.exec:
+		missing.at = g.pos
+		panic(*missing)
+	}
+	g.c.busy[ent] = true
+	defer delete(g.c.busy, ent)
+	saved, at := g.env, g.pos
+	g.env = ent.env
+	v, _ := g.initValue(d, t)
+	g.env = saved
+	g.at(at)
+	return g.load(v), true
 }
 
 // constantDecl evaluates the declaration of a constant outside functions.

@@ -281,7 +281,7 @@ func (g *gen) constVar(d *VarDecl, name string, t qtype) (value, bool) {
 		return badValue, false
 	}
 	var o *object
-	ok := g.evalConst(func(h *gen) {
+	ok, missing := g.runConst(func(h *gen) {
 		var v value
 		if d.Style == InitNone {
 			v = h.defaultInit(t.T, d.Pos())
@@ -291,11 +291,24 @@ func (g *gen) constVar(d *VarDecl, name string, t qtype) (value, bool) {
 		if t.Const = true; !v.bad() {
 			o = h.finishConst(name, t, h.load(v))
 		}
-	}, d.Pos(), "the value of '"+name+"'")
-	if !ok || o == nil {
-		return badValue, false
+	}, d.Pos())
+	switch {
+	case missing != nil && missing.table && !g.exec && (t.T.kind == tPtr || t.T.kind == tAuto):
+		// A place in a table: kernels know where it is.
+		v, t := g.initValue(d, t)
+		if v.bad() || t.T.kind == tBad {
+			return badValue, false
+		}
+		if t.T.kind == tPtr {
+			return g.newLocal(name, t, g.load(v)), false
+		}
+		g.c.errorf(NotConstant, d.Pos(), "the value of '%s' is not constant: it needs %s", name, missing.why)
+	case missing != nil && !missing.reported:
+		g.c.errorf(NotConstant, d.Pos(), "the value of '%s' is not constant: it needs %s", name, missing.why)
+	case ok && o != nil:
+		return g.objVal(o), false
 	}
-	return g.objVal(o), false
+	return badValue, false
 }
 
 // threadgroupVar declares a variable in threadgroup memory: in the body of a kernel only.

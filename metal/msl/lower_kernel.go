@@ -60,6 +60,7 @@ func (c *compiler) explicitInst(p pendingInst) (en kernelEntry, ok bool) {
 		return kernelEntry{}, false
 	}
 	var inst *funcInst
+	best := -1
 	for _, f := range ent.funcs {
 		if f.tmpl == nil {
 			continue
@@ -76,9 +77,15 @@ func (c *compiler) explicitInst(p pendingInst) (en kernelEntry, ok bool) {
 		if _, full := g.fill(d, at); !full {
 			continue
 		}
-		if inst = g.instFor(f, d.got); inst != nil {
-			break
+		if in := g.instFor(f, d.got); in != nil {
+			if n := g.instantiates(p.d.Decl, in); n > best {
+				inst, best = in, n
+			}
 		}
+	}
+	if inst != nil && inst.f.decl.Body == nil {
+		c.errorf(Undeclared, at, "%s is declared, but has no body", c.signature(inst.f))
+		return kernelEntry{}, false
 	}
 	if inst == nil {
 		if c.errCount() == 0 {
@@ -94,6 +101,25 @@ func (c *compiler) explicitInst(p pendingInst) (en kernelEntry, ok bool) {
 	return kernelEntry{inst: inst, name: kernelName(specs, name.Ident), specs: &all, at: at}, true
 }
 
+// instantiates ranks a function as what an explicit instantiation means: first those with its parameters, for templates
+// may be overloaded, and of these the definition rather than a declaration before it.
+func (g *gen) instantiates(d Decl, inst *funcInst) int {
+	rank := 0
+	if inst.f.decl.Body != nil {
+		rank = 1
+	}
+	fd, isFunc := d.(*FuncDecl)
+	if !isFunc || len(fd.Params) != len(inst.params) {
+		return rank
+	}
+	for i, p := range fd.Params {
+		if g.paramType(g.typeOf(p.Type)).T != inst.params[i].q.T {
+			return rank
+		}
+	}
+	return rank + 2
+}
+
 // checkUnused checks the functions of the text that no kernel calls. Templates that are not used are not
 // instantiated.
 func (c *compiler) checkUnused() {
@@ -102,7 +128,7 @@ func (c *compiler) checkUnused() {
 			continue
 		}
 		inst := c.constGen(f.env).instFor(f, nil)
-		if inst == nil {
+		if inst == nil || inst.takesFunction() { // whose calls say which
 			continue
 		}
 		g := newGen(c, "unused")
@@ -381,9 +407,6 @@ func (b *paramBinder) buffer(p *paramInst, t *ctype) value {
 	used, next := b.usedBuf, &b.next
 	if space == SpaceThreadgroup {
 		kind, used, next = "threadgroup", b.usedTG, &b.nextTG
-		if attrOf(d, "threadgroup") == nil {
-			g.c.errorf(KernelParam, d.Pos(), "the threadgroup parameter '%s' needs [[threadgroup(n)]]", d.Name)
-		}
 	}
 	if a := attrOf(d, kind); a != nil {
 		if n, ok := b.index(a, kind); ok {

@@ -230,7 +230,7 @@ func (g *gen) constRegion(o *object) operand {
 		if o.name == stringName { // what a constant keeps of a text for a log is not read
 			return operand{ty: kir.PtrConstant}
 		}
-		g.notConst("the address of a table")
+		panic(notConstant{why: "the address of a table", at: g.pos, table: true})
 	}
 	if i, ok := g.constMem[o]; ok {
 		return g.leaf(kir.RegionAddr, kir.PtrConstant, 0, uint64(i))

@@ -25,6 +25,10 @@ func (p *parser) declaration(w where, out *[]Decl) {
 			p.instantiation(at, true, w, out)
 			return
 		}
+		if p.peek(1) == tString && p.block == 0 && w == inNamespace {
+			p.linkage(out)
+			return
+		}
 	case kInline:
 		if p.peek(1) == kNamespace {
 			p.advance()
@@ -116,9 +120,31 @@ func (p *parser) namespace(inline bool, out *[]Decl) {
 		return
 	}
 	*out = append(*out, d)
+	p.declarations(&d.Decls)
+	p.expect(tRBrace, "at the end of a namespace")
+}
+
+// linkage parses extern "C" before a declaration or several in braces. It says how the linker calls them, which is no
+// part of what they mean, and opens no scope.
+func (p *parser) linkage(out *[]Decl) {
+	p.advance()
+	if s := p.stringLit().Value; s != "C" && s != "C++" {
+		p.errorf(BadSpecifiers, "there is extern \"C\" and extern \"C++\", and no extern %q", clip(s))
+		return
+	}
+	if p.accept(tLBrace) {
+		p.declarations(out)
+		p.expect(tRBrace, "at the end of extern \"C\"")
+		return
+	}
+	p.declaration(inNamespace, out)
+}
+
+// declarations parses declarations up to the brace that ends a namespace.
+func (p *parser) declarations(out *[]Decl) {
 	for p.kind() != tRBrace && p.kind() != tEOF && !p.over {
 		at, inner := p.i, p.mark()
-		p.declaration(inNamespace, &d.Decls)
+		p.declaration(inNamespace, out)
 		p.pop(inner)
 		if p.bad {
 			depth := p.depth
@@ -127,7 +153,6 @@ func (p *parser) namespace(inline bool, out *[]Decl) {
 			p.recover(at, false)
 		}
 	}
-	p.expect(tRBrace, "at the end of a namespace")
 }
 
 // reset forgets the state of function bodies and classes, after an error.
@@ -205,11 +230,36 @@ func (p *parser) aliasType(d *AliasDecl) *scope {
 		return nil
 	}
 	dr := p.declarator(sr.typ, declAbstract)
-	d.Type = dr.typ
-	if dr.typ != sr.typ {
+	d.Type = p.vectorOf(dr.typ, sr.specs.Attrs, dr.attrs)
+	if d.Type != sr.typ {
 		return nil
 	}
 	return sr.scope
+}
+
+// vectorOf returns the type that a typedef or alias names if clang's ext_vector_type(n) stands among its attributes:
+// the vector of n components.
+func (p *parser) vectorOf(t *TypeExpr, lists ...[]Attr) *TypeExpr {
+	for _, list := range lists {
+		for i := range list {
+			switch a := &list[i]; strings.Trim(a.Name, "_") {
+			case "ext_vector_type":
+				if len(a.Args) != 1 {
+					p.errorAt(a.At, BadAttribute, "ext_vector_type takes the number of components")
+					return t
+				}
+				v := p.newType(a.At, TypeNamed)
+				v.Name = &Name{Base: Base{a.At}, Quals: []NamePart{{PartAt: a.At, Ident: "metal"}}, NamePart: NamePart{
+					PartAt: a.At, Ident: "vec", HasArgs: true, Args: []TemplateArg{{Type: t}, {X: a.Args[0]}},
+				}}
+				return v
+			case "vector_size":
+				p.errorAt(a.At, NotInMetal, "vector_size is not part of the Metal Shading Language: write vec<type, n>")
+				return t
+			}
+		}
+	}
+	return t
 }
 
 // declareOutside declares a name that stands after template <...>: outside the level of its parameters.
@@ -441,9 +491,10 @@ func (p *parser) variable(w where, tc tmplCtx, sr *specResult, d *declr, at Base
 			p.errorAt(d.at, BadDeclarator, "a typedef needs a plain name")
 			return false
 		}
-		a := &AliasDecl{declNode: declNode{Base{d.at}}, Name: d.name.Ident, Type: d.typ}
+		a := &AliasDecl{declNode: declNode{Base{d.at}}, Name: d.name.Ident}
+		a.Type = p.vectorOf(d.typ, sr.specs.Attrs, d.attrs)
 		e := entry{kind: nkType}
-		if d.typ == sr.typ {
+		if a.Type == sr.typ {
 			e.scope = sr.scope
 		}
 		p.declare(d.sym, e)

@@ -356,7 +356,12 @@ func (p *parser) postfix(x Expr) Expr {
 			p.advance()
 			noGT := p.noGT
 			p.noGT = false
-			i := &IndexExpr{exprNode: exprNode{at}, X: x, Index: p.expr()}
+			i := &IndexExpr{exprNode: exprNode{at}, X: x}
+			if p.kind() == tLBrace { // a list, for an operator[] of a class
+				i.Index = p.braceInit()
+			} else {
+				i.Index = p.expr()
+			}
 			p.noGT = noGT
 			p.leave()
 			p.expect(tRBrack, "after an index")

@@ -249,7 +249,7 @@ func (p *parser) typeStarts() bool {
 	switch {
 	case k == tIdent:
 		if n := p.peek(1); n != tColonColon && n != tLt {
-			return p.lookup(p.tok().sym).kind.isType()
+			return p.lookup(p.tok().sym).kind.isType() || p.tok().text == "coherent" && p.declWordFollows()
 		}
 		return p.nameIsType()
 	case k == tColonColon, k == kDecltype:

@@ -104,10 +104,12 @@ func (p *parser) qualifier(q *Quals) bool {
 		q.Restrict = true
 	case kDevice, kConstant, kThread, kThreadgroup, kThreadgroupImageblock, kRayData, kObjectData:
 		s := spaceKeywords[k]
-		if q.Space != SpaceNone && q.Space != s {
+		switch {
+		case q.Space == SpaceNone || q.Space == SpaceThread: // thread is what is meant without one: another wins
+			q.Space = s
+		case q.Space != s && s != SpaceThread:
 			p.errorf(BadSpecifiers, "two address spaces: %s and %s", q.Space, s)
 		}
-		q.Space = s
 	case tIdent:
 		if p.tok().text != "coherent" || p.peek(1) != tLParen && !p.declWordFollows() {
 			return false
@@ -156,7 +158,7 @@ func (p *parser) storage(sr *specResult, w where) bool {
 		s.Constexpr = true
 	case kExtern:
 		if p.peek(1) == tString {
-			p.errorf(NotInMetal, "extern \"C\" is not part of the Metal Shading Language")
+			p.errorf(BadSpecifiers, "extern \"C\" stands before a declaration outside functions and classes")
 			return false
 		}
 		s.Extern = true

@@ -160,6 +160,7 @@ const predefined = `#define __METAL__ 1
 #define __METAL_VERSION__ 310
 #define __METAL_MACOS__ 1
 #define __METAL_USE_FAST_MATH__ 0
+#define __HAVE_BFLOAT__ 1
 #define __cplusplus 201402L
 #define METAL_FUNC inline __attribute__((__always_inline__))
 #define METAL_CONST static constant constexpr

@@ -359,6 +359,19 @@ var metalHeaders = map[string]bool{
 	"metal_cstdint": true, "metal_stdint": true, "metal_vector": true, "metal_bfloat": true,
 }
 
+// refusedHeaders are headers of Metal, or the folders of frameworks, whose declarations msl has not.
+var refusedHeaders = map[string]string{
+	"metal_tensor":                 "tensors; pass buffers, and multiply with simdgroup_matrix",
+	"metal_cooperative_tensor":     "tensors; pass buffers, and multiply with simdgroup_matrix",
+	"MetalPerformancePrimitives":   "Apple's operations on tensors; multiply with simdgroup_matrix",
+	"MetalPerformanceShaders":      "what Apple's ray tracing takes; declare structures of your own",
+	"metal_raytracing":             "ray tracing; intersect in the kernel",
+	"metal_mesh":                   "mesh shaders; msl compiles kernels",
+	"metal_imageblocks":            "imageblocks; use threadgroup memory",
+	"metal_command_buffer":         "commands of the GPU's own making",
+	"metal_visible_function_table": "tables of functions; write a switch",
+}
+
 // includeName returns the name of an #include and the tokens after it; ok is false after an error.
 func (p *preproc) includeName(d *token, rest []token) (name string, ok bool) {
 	if len(rest) > 0 && rest[0].kind == tIdent {
@@ -381,6 +394,10 @@ func (p *preproc) includeName(d *token, rest []token) (name string, ok bool) {
 func (p *preproc) includeDirective(d *token, rest []token) {
 	name, ok := p.includeName(d, rest)
 	if !ok || metalHeaders[strings.TrimSuffix(name, ".h")] || p.included[name] {
+		return
+	}
+	if first, _, _ := strings.Cut(name, "/"); refusedHeaders[first] != "" {
+		p.errorf(IncludeNotFound, d, "'%s' is not supported: it declares %s", clip(name), refusedHeaders[first])
 		return
 	}
 	if p.include == nil {

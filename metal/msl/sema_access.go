@@ -21,6 +21,11 @@ func (g *gen) indexExpr(x *IndexExpr) value {
 		}
 		v = g.toPointer(g.rvalue(v))
 	}
+	if i.k == vList {
+		g.c.errorf(BadOperands, x.Index.Pos(), "[] takes a list in braces only where a class defines it so: %s does not",
+			v.q.T)
+		return badValue
+	}
 	switch v.q.T.kind {
 	case tPtr:
 		v = g.rvalue(v)
@@ -41,6 +46,10 @@ func (g *gen) indexExpr(x *IndexExpr) value {
 	}
 	if i.q.T.kind == tPtr || i.q.T.kind == tArray {
 		return g.indexExpr(&IndexExpr{x.exprNode, x.Index, x.X})
+	}
+	if v.k == vFuncs {
+		g.c.errorf(BadOperands, x.Pos(), "[] is not defined on the function '%s': no input has that name", v.fn.name)
+		return badValue
 	}
 	g.c.errorf(BadOperands, x.Pos(), "[] is not defined on %s", v.q.T)
 	return badValue

@@ -53,7 +53,13 @@ func (g *gen) args(list []Expr) ([]value, bool) {
 // functionObject turns the name of one function into a value that can be handed on and called: what a pointer to it is
 // elsewhere.
 func (g *gen) functionObject(v value) value {
-	if v.k != vFuncs || v.fn.bi != nil || v.fn.this != nil || len(v.fn.funcs) != 1 {
+	if v.k != vFuncs || v.fn.bi != nil || v.fn.this != nil {
+		return v
+	}
+	if len(v.fn.funcs) > 1 && v.fn.hasArgs {
+		v.fn = g.onlyInstance(v.fn)
+	}
+	if len(v.fn.funcs) != 1 {
 		return v
 	}
 	f := v.fn.funcs[0]
@@ -568,6 +574,9 @@ func (g *gen) bindParams(e *env, inst *funcInst, decl *FuncDecl, args []value, a
 
 // bindParam binds one parameter of type t to an argument.
 func (g *gen) bindParam(t qtype, v value, name string, at Pos) (value, bool) {
+	if g.isFunctionFor(&v, t) { // known at each call, which is inlined
+		return v, false
+	}
 	if t.T.kind == tRef {
 		return g.bindRef(t, v, at), true
 	}

@@ -43,6 +43,9 @@ func (g *gen) convRank(v *value, to qtype) rank {
 	if v.bad() || to.T.kind == tBad {
 		return rankExact
 	}
+	if g.isFunctionFor(v, to) {
+		return rankExact
+	}
 	if to.T.kind == tRef {
 		return g.refRank(v, to.T)
 	}

@@ -185,6 +185,9 @@ func (g *gen) entityValue(ent *entity, x *NameExpr) value {
 		if ent.vdecl != nil && ent.vdecl.Field {
 			return g.fieldOfThis(ent, x)
 		}
+		if v, is := g.globalPointer(ent); is {
+			return v
+		}
 		return g.globalVar(ent)
 	case eConst:
 		if ent.addr {

@@ -250,6 +250,9 @@ func (g *gen) resolve(funcs []*funcEnt, ov *overload, args []value, this *value,
 	if tie {
 		return nil, "ambiguous:\n    " + g.c.signature(best.inst.f) + "\n    " + g.c.signature(tied.inst.f)
 	}
+	if best.inst.f.decl.Delete { // which takes part until here: a specialisation of a deleted template need not be
+		return nil, "\n    " + g.c.signature(best.inst.f) + ": it is deleted"
+	}
 	return best.inst, ""
 }
 
@@ -313,9 +316,6 @@ func compare(a, b *cand) int {
 
 // candidate checks one function against arguments; reason says why it does not fit.
 func (g *gen) candidate(f *funcEnt, ov *overload, args []value, this *value) (*cand, string) {
-	if f.decl.Delete {
-		return nil, "it is deleted"
-	}
 	np := len(f.decl.Params)
 	variadic := false
 	for _, p := range f.decl.Params {
@@ -488,6 +488,9 @@ func (g *gen) deduceArg(d *deduction, p *TypeExpr, a *value, inPack bool) bool {
 	}
 	if a.k == vVoid || a.k == vType {
 		return false
+	}
+	if fits, ok := d.function(p, a.q.T); ok {
+		return fits
 	}
 	if p.Kind == TypeReference {
 		t := a.q

@@ -33,6 +33,90 @@ func (g *gen) instances(fn *overload, sig *funcSig) (list []*funcInst, all bool)
 	return list, all
 }
 
+// isFunctionFor reports whether a value is a function that a parameter of the type to, a pointer or reference to
+// functions, can be.
+func (g *gen) isFunctionFor(v *value, to qtype) bool {
+	if to.T.kind != tPtr && to.T.kind != tRef || to.T.elem.T.kind != tFunc || v.q.T.kind != tStruct {
+		return false
+	}
+	l, sig := v.q.T.st.lambda, to.T.elem.T.sig
+	if l == nil || l.over == nil {
+		return false
+	}
+	list, _ := g.instances(l.over, sig)
+	for _, inst := range list {
+		if g.hasSig(inst, sig) && inst.ret.T == sig.ret.T {
+			return true
+		}
+	}
+	return false
+}
+
+// takesFunction reports whether a parameter is a pointer or reference to functions.
+func (inst *funcInst) takesFunction() bool {
+	for i := range inst.params {
+		if t := inst.params[i].q.T; (t.kind == tPtr || t.kind == tRef) && t.elem.T.kind == tFunc {
+			return true
+		}
+	}
+	return false
+}
+
+// function matches the type of a parameter, a pointer or reference to functions, with that of a function. ok is false
+// if they are something else.
+func (d *deduction) function(p *TypeExpr, t *ctype) (fits, ok bool) {
+	if p.Kind != TypePointer && p.Kind != TypeReference || p.Elem.Kind != TypeFunc || t.kind != tStruct {
+		return false, false
+	}
+	l := t.st.lambda
+	if l == nil || l.over == nil {
+		return false, false
+	}
+	list, all := d.g.instances(l.over, nil)
+	if !all || len(list) != 1 {
+		return true, true // the other arguments say what is meant
+	}
+	inst, f := list[0], p.Elem
+	if len(f.Params) != len(inst.params) {
+		return false, true
+	}
+	for i := range f.Params {
+		if !d.typ(f.Params[i].Type, inst.params[i].q, false) {
+			return false, true
+		}
+	}
+	return d.typ(f.Elem, inst.ret, false), true
+}
+
+// onlyInstance narrows an overloaded name to the one template that can be made with its template arguments, where the
+// others' conditions (enable_if) refuse them.
+func (g *gen) onlyInstance(fn *overload) *overload {
+	var only []*funcEnt
+	for _, f := range fn.funcs {
+		made := false
+		ok := g.c.trial(func() {
+			if f.tmpl == nil || f.tmpl.Spec {
+				return
+			}
+			d := newDeduction(g, f.tmpl.Params, f.env)
+			if !g.explicitArgs(d, fn.targs) {
+				return
+			}
+			_, full := g.fill(d, f.decl.Pos())
+			made = full && g.instFor(f, d.got) != nil
+		})
+		if ok && made {
+			only = append(only, f)
+		}
+	}
+	if len(only) != 1 {
+		return fn
+	}
+	one := *fn
+	one.funcs = only
+	return &one
+}
+
 // fitsFunction reports whether one of the functions that a template argument names has the type of the parameter.
 func (g *gen) fitsFunction(fn *overload, t qtype) bool {
 	sig := t.noRef().T.sig

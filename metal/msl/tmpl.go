@@ -194,6 +194,9 @@ func (d *deduction) alias(al *AliasDecl, tm *tmplInfo, n *Name, a qtype, inPack 
 		if i >= len(in.got) || !in.set[i] {
 			break
 		}
+		if n.Args[i].Pack {
+			return d.args(n.Args[i:], in.got[i:], inPack)
+		}
 		if !d.arg(&n.Args[i], in.got[i], inPack) {
 			return false
 		}

@@ -3,6 +3,9 @@
 
 #define METAL_FUNC inline
 
+// <metal_assert>: without Metal's shader validation it asks for nothing.
+#define assert(...) ((void)0)
+
 // The last argument of __metal_exp and its like: which arithmetic is meant. There is one here.
 #define __METAL_PRECISE_MATH__ 0
 #define __METAL_FAST_MATH__ 1

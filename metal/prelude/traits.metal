@@ -17,6 +17,43 @@ using false_type = integral_constant<bool, false>;
 template <typename... Ts>
 using void_t = void;
 
+// <metal_utility>: lists of integers as types. A list is made of its halves, so that long ones nest little.
+template <typename T, T... Is>
+struct integer_sequence {
+  using value_type = T;
+  static constexpr size_t size() { return sizeof...(Is); }
+};
+template <size_t... Is>
+using index_sequence = integer_sequence<size_t, Is...>;
+template <typename A, typename B>
+struct _joined;
+template <typename T, T... A, T... B>
+struct _joined<integer_sequence<T, A...>, integer_sequence<T, B...>> {
+  using type = integer_sequence<T, A..., T(sizeof...(A) + B)...>;
+};
+template <typename T, size_t N>
+struct _counted {
+  using type = typename _joined<typename _counted<T, N / 2>::type, typename _counted<T, N - N / 2>::type>::type;
+};
+template <typename T>
+struct _counted<T, 0> {
+  using type = integer_sequence<T>;
+};
+template <typename T>
+struct _counted<T, 1> {
+  using type = integer_sequence<T, T(0)>;
+};
+template <typename T, T N>
+using make_integer_sequence = typename _counted<T, size_t(N)>::type;
+template <size_t N>
+using make_index_sequence = make_integer_sequence<size_t, N>;
+template <typename... Ts>
+using index_sequence_for = make_index_sequence<sizeof...(Ts)>;
+
+// What Apple's headers call atomic<T>.
+template <typename T>
+using _atomic = atomic<T>;
+
 // A value of a type where only its type matters.
 template <typename T>
 T&& declval();

@@ -18,7 +18,7 @@ enum E { A, B = , C }; /* ERROR "MSL0202" */
 template <typename T, 3> void t(T x) {} /* ERROR "MSL0211: expected a template parameter, found '3'" */
 template <typename T> struct V { T x; } /* ERROR "MSL0201: expected ';'|MSL0206|MSL0207" */
 kernel void k(device float *p [[buffer(0]]) {} /* ERROR "MSL0208" */
-extern "C" void c(); /* ERROR "MSL0204" */
+extern "D" void c(); /* ERROR "MSL0206: there is extern .C. and extern" */
 constant float table[2] = {1, 2; /* ERROR "MSL0201: expected '}' at the end of a list" */
 asm("nop"); /* ERROR "MSL0204: inline assembly" */
 operator+ x; /* ERROR "MSL02" */
