@@ -130,6 +130,15 @@ type known struct {
 	number bool // n is no NaN
 	whole  bool // n is a whole number
 	near   bool // two normal powers of two make 2^n
+	biased bool // what is given instead is n + bias(), which is a number, whole and near
+}
+
+// bias is what leaves a whole number, biased as an exponent is, in the low bits of a sum.
+func bias(big bool) float64 {
+	if big {
+		return 1.5*(1<<52) + 1023
+	}
+	return 1.5*(1<<23) + 127
 }
 
 // scaled computes a Scale that is not uniform.
@@ -140,6 +149,10 @@ func (s *selector) scaled(i *kir.Instr) val {
 	sp := spanOf(n, maxSpanDepth)
 	k := known{finite: !math.IsInf(sp.lo, 0) && !math.IsInf(sp.hi, 0), number: !sp.nan, whole: whole(n),
 		near: sp.lo >= 2*least && sp.hi <= 2*most}
+	if s.isa == isaAVX2 && k.number && k.whole && k.near && n.Op == kir.Sub && n.Args[1].Op == kir.Const &&
+		n.Args[1].Imm == floatLane(bias(big), big) {
+		n, k.biased = n.Args[0], true
+	}
 	x, v, consts := lane{selector: s, w: s.w}, val{typ: i.Type}, constsOf(i)
 	a, b := s.laneVal(i.Args[0]), s.laneVal(n)
 	for p := range s.parts {
@@ -168,14 +181,16 @@ func (x lane) scale(a, n amd64.R, k known, big bool) amd64.R {
 	// order only the last product is rounded: if an earlier one falls below the normal numbers, the result is 0.
 	add, sub := by(big, amd64.VAddPS, amd64.VAddPD), by(big, amd64.VSubPS, amd64.VSubPD)
 	least, most := powers(big)
-	// Added to a whole number it leaves that, biased as an exponent is, in the low bits.
-	shift, bits, bias := amd64.VPSllD, 23, float64(1.5*(1<<23))+127
+	shift, bits := amd64.VPSllD, 23
 	if big {
-		shift, bits, bias = amd64.VPSllQ, 52, float64(1.5*(1<<52))+1023
+		shift, bits = amd64.VPSllQ, 52
 	}
-	factors, rest := 3, n
+	factors, rest, above := 3, n, 0.0 // above: what rest is more than it should be
 	if k.near {
 		factors = 2
+	}
+	if k.biased {
+		above = bias(big)
 	}
 	if !k.whole {
 		rest = x.toIntegral(n, roundDown, big)
@@ -184,13 +199,16 @@ func (x lane) scale(a, n amd64.R, k known, big bool) amd64.R {
 	for f := range factors {
 		part := rest
 		if f+1 < factors || !k.near {
-			part = x.opX(by(big, amd64.VMinPS, amd64.VMinPD), rest, konst(floatLane(most, big)), big)
-			part = x.opX(by(big, amd64.VMaxPS, amd64.VMaxPD), part, konst(floatLane(least, big)), big)
+			part = x.opX(by(big, amd64.VMinPS, amd64.VMinPD), rest, konst(floatLane(most+above, big)), big)
+			part = x.opX(by(big, amd64.VMaxPS, amd64.VMaxPD), part, konst(floatLane(least+above, big)), big)
 		}
-		power[f] = x.shift(shift, x.opX(add, part, konst(floatLane(bias, big)), big), bits)
 		if f+1 < factors {
 			rest = x.op2(sub, rest, part)
 		}
+		if above == 0 {
+			part = x.opX(add, part, konst(floatLane(bias(big), big)), big)
+		}
+		power[f], above = x.shift(shift, part, bits), 0
 	}
 	r := a
 	for f := factors - 1; f >= 0; f-- {

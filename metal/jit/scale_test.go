@@ -26,6 +26,9 @@ func TestScaleByKnownExponents(t *testing.T) {
 		{"fmin(fmax(y, -150.0f) + 12582912.0f, 12583041.0f) - 12582912.0f", func(y float32) float32 {
 			return fmin(fmax(y, -150)+big, big+129) - big
 		}},
+		{"fmin(fmax(y, -150.0f) + 12583039.0f, 12583168.0f) - 12583039.0f", func(y float32) float32 {
+			return fmin(fmax(y, -150)+(big+127), big+256) - (big + 127)
+		}},
 		{"fmin(select(y, -252.0f, y < -252.0f) + 12582912.0f, 12583166.0f) - 12582912.0f", func(y float32) float32 {
 			if y < -252 {
 				y = -252
