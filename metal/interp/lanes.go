@@ -244,6 +244,13 @@ func rintFloat[T float](f *frame, in *inst) {
 	}
 }
 
+func scaleFloat[T float](f *frame, in *inst) {
+	d, a, b := at[T](f, in.d), at[T](f, in.a), at[T](f, in.b)
+	for i := range d {
+		d[i] = T(kir.ScaleFloat(float64(a[i]), float64(b[i])))
+	}
+}
+
 func and[T unsignedInt](f *frame, in *inst) {
 	d, a, b := at[T](f, in.d), at[T](f, in.a), at[T](f, in.b)
 	for i := range d {

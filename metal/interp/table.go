@@ -66,7 +66,7 @@ func floats[T float](t *[maxOps][maxTypes]laneFunc, k kir.Type) {
 	t[kir.Div][k], t[kir.Rem][k] = divFloat[T], remFloat[T]
 	t[kir.Min][k], t[kir.Max][k] = minFloat[T], maxFloat[T]
 	t[kir.Sqrt][k], t[kir.Rint][k], t[kir.Trunc][k] = sqrtFloat[T], rintFloat[T], truncFloat[T]
-	t[kir.Floor][k], t[kir.Ceil][k] = floorFloat[T], ceilFloat[T]
+	t[kir.Floor][k], t[kir.Ceil][k], t[kir.Scale][k] = floorFloat[T], ceilFloat[T], scaleFloat[T]
 	compares[T](t, k)
 }
 

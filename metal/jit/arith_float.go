@@ -71,6 +71,8 @@ func (x lane) floatOp(op kir.Op, t kir.Type, a [3]operand) amd64.R {
 		return x.and(x.in(a[0], big), konst(signBit(big)-1), big)
 	case kir.Min, kir.Max:
 		return x.minMax(op, t, a[0], a[1])
+	case kir.Scale:
+		return x.rounded(t, x.scale(x.in(a[0], big), x.in(a[1], big), known{}, big))
 	case kir.Rem:
 		return x.fmod(x.in(a[0], big), x.in(a[1], big), big)
 	}

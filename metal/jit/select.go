@@ -384,6 +384,10 @@ func (s *selector) compute(i *kir.Instr) {
 			s.result(i, s.smallerOrLarger(op, i))
 			return
 		}
+		if i.Op == kir.Scale {
+			s.result(i, s.scaled(i))
+			return
+		}
 		s.result(i, s.vectorOp(i, false))
 	case onlyScalars(i):
 		s.result(i, val{typ: i.Type, base: s.scalarOp(i)})

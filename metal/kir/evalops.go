@@ -157,7 +157,8 @@ func eval32(op Op, x, y, z float32) (float32, bool) {
 		return FMA32(x, y, z), true
 	case Sqrt: // the float64 root rounds to the correct float32: 53 >= 2*24+2
 		return float32(math.Sqrt(float64(x))), true
-	case Rem, Min, Max, Floor, Ceil, Trunc, Rint: // exact, so float64's result is float32's
+	// Exact, so float64's result is float32's. Scale is exact down to half of float32's least number, and below.
+	case Rem, Min, Max, Floor, Ceil, Trunc, Rint, Scale:
 		r, ok := eval64(op, float64(x), float64(y), 0)
 		return float32(r), ok
 	}
@@ -198,6 +199,18 @@ func eval64(op Op, x, y, z float64) (float64, bool) {
 		return math.Trunc(x), true
 	case Rint:
 		return math.RoundToEven(x), true
+	case Scale:
+		return ScaleFloat(x, y), true
 	}
 	return 0, false
+}
+
+// ScaleFloat is Scale on float64, and on float32 if its result is rounded to that. Exponents past most are as good as
+// infinite.
+func ScaleFloat(x, n float64) float64 {
+	const most = 4096
+	if n != n {
+		return n
+	}
+	return math.Ldexp(x, int(math.Floor(max(-most, min(most, n)))))
 }

@@ -32,7 +32,8 @@ const (
 	Floor
 	Ceil
 	Trunc
-	Rint // to nearest, ties to even
+	Rint  // to nearest, ties to even
+	Scale // floats: Args: a, n; a * 2^n, n rounded down, rounded once
 
 	// Bits: integers, and Bool for And, Or, Xor, Not.
 	And

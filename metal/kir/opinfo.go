@@ -12,6 +12,7 @@ const (
 	bits1                     // one operand of T, T an integer type or Bool
 	bits2                     // two
 	float1                    // one operand of T, T a float type
+	float2                    // two
 	float3                    // three
 	compare                   // two operands of one type, T Bool
 	noOperands                // no operand, T Void
@@ -46,6 +47,7 @@ var opDescs = [numOps]opDesc{
 	Ceil:           {"ceil", float1},
 	Trunc:          {"trunc", float1},
 	Rint:           {"rint", float1},
+	Scale:          {"scale", float2},
 	And:            {"and", bits2},
 	Or:             {"or", bits2},
 	Xor:            {"xor", bits2},

@@ -15,6 +15,8 @@ import "math"
 // operations convert their operands to F32 (exact), do the F32 operation, and round its result once more.
 // Min and Max prefer a number to a NaN and take -0 for less than +0. Rem is C's fmod. Neg flips the sign bit and
 // Abs clears it, also of NaNs. Comparisons with a NaN are false but for Ne. Rint takes ties to even.
+// Scale is a * 2^floor(n), rounded once: NaN if either is, and with infinite n what it is with a large one: 0,
+// infinity, or a itself if that is 0 or infinite.
 //
 // Convert:
 //
@@ -90,10 +92,8 @@ func Eval(op Op, _ Mode, t, argType Type, args ...uint64) (bits uint64, ok bool)
 		n, fits = int(d.kind-int1)+1, t.IsInt()
 	case bits1, bits2:
 		n, fits = int(d.kind-bits1)+1, t.IsInt() || t == Bool
-	case float1:
-		n, fits = 1, t.IsFloat()
-	case float3:
-		n, fits = 3, t.IsFloat()
+	case float1, float2, float3:
+		n, fits = int(d.kind-float1)+1, t.IsFloat()
 	case compare:
 		n, fits = 2, t == Bool && argType != Void
 	}

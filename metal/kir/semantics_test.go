@@ -150,9 +150,15 @@ func TestFloat32OpsAgainstExactArithmetic(t *testing.T) {
 				t.Fatalf("div(%x, %x) = %#x, want %x", a, b, got, want)
 			}
 		}
+		n := r.IntN(700) - 350
+		want, _ := new(big.Float).SetMantExp(bigF(a), n).Float32()
+		got, ok := Eval(Scale, 0, F32, F32, f(a), f(float32(n)+r.Float32()/2))
+		if !ok || math.Float32frombits(uint32(got)) != want {
+			t.Fatalf("scale(%x, %d) = %#x, want %x", a, n, got, want)
+		}
 		x := float32(math.Abs(float64(a)))
-		want, _ := new(big.Float).SetPrec(200).Sqrt(bigF(x)).Float32()
-		got, _ := Eval(Sqrt, 0, F32, F32, f(x))
+		want, _ = new(big.Float).SetPrec(200).Sqrt(bigF(x)).Float32()
+		got, _ = Eval(Sqrt, 0, F32, F32, f(x))
 		if math.Float32frombits(uint32(got)) != want {
 			t.Fatalf("sqrt(%x) = %#x, want %x", x, got, want)
 		}
@@ -290,6 +296,10 @@ func TestMinMaxAndSpecials(t *testing.T) {
 		require.Equal(t, 1.0, ev(Rem, 1, inf))
 		require.Equal(t, inf, ev(Div, 1, 0))
 		require.Equal(t, 7.0, ev(Fma, 2, 3, 1))
+		require.Equal(t, 0.375, ev(Scale, 3, -2.5))
+		require.True(t, ev(Scale, 0, inf) == 0 && math.Signbit(ev(Scale, nzero, inf)))
+		require.Equal(t, []float64{inf, -inf, 0}, []float64{ev(Scale, 1, inf), ev(Scale, -inf, -inf), ev(Scale, 1, -inf)})
+		require.True(t, math.IsNaN(ev(Scale, nan, inf)) && math.IsNaN(ev(Scale, 1, nan)))
 	}
 	// One rounding of the float32 result: 2049 is no half, the tie goes to 2048.
 	one, two := FromFloat64(F16, 1), FromFloat64(F16, 2048)

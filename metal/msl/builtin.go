@@ -246,6 +246,7 @@ func mathBuiltins() {
 	direct("ceil", 1, floatCls, kir.Ceil)
 	direct("trunc", 1, floatCls, kir.Trunc)
 	direct("rint", 1, floatCls, kir.Rint)
+	direct(internalPrefix+"scale", 2, floatCls, kir.Scale) // for the library
 	direct("fabs", 1, floatCls, kir.Abs)
 	direct("fmod", 2, floatCls, kir.Rem)
 	direct("fmin", 2, floatCls, kir.Min)

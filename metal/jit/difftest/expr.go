@@ -267,7 +267,8 @@ func (g *gen) float(t string, depth int) string {
 	case 10:
 		return fmt.Sprintf("%s(fma(%s(%s), %s(%s), %s(%s)))", t, w, a, w, b, w, g.expr(t, depth-1))
 	case 11:
-		return fmt.Sprintf("%s(%s(%s(%s), %s(%s)))", t, g.pick("min", "max", "fmin", "fmax"), w, a, w, b)
+		return fmt.Sprintf("%s(%s(%s(%s), %s(%s)))", t, g.pick("min", "max", "fmin", "fmax", "__metal_scale"),
+			w, a, w, b)
 	case 12, 13:
 		return fmt.Sprintf("%s(%s(%s(%s)))", t, g.pick("floor", "ceil", "trunc", "rint", "fabs", "sqrt", "abs"), w, a)
 	case 14:

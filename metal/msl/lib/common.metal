@@ -83,25 +83,9 @@ inline int ilogb(double x) {
   return select(select(e - 1, 2147483647, isinf(x)), -2147483647 - 1, x == 0.0l || x != x);
 }
 
-// x 2^k, rounded once: factors that keep the number normal come first.
-inline float ldexp(float x, int k) {
-  k = clamp(k, -400, 400);
-  for (int i = 0; i < 2; ++i) {
-    x *= select(1.0f, 0x1p127f, k > 127) * select(1.0f, 0x1p-102f, k < -126);
-    k += select(0, 102, k < -126) - select(0, 127, k > 127);
-  }
-  k = clamp(k, -126, 127);
-  return x * as_type<float>((k + 127) << 23);
-}
-inline double ldexp(double x, int k) {
-  k = clamp(k, -3000, 3000);
-  for (int i = 0; i < 2; ++i) {
-    x *= select(1.0l, 0x1p1023l, k > 1023) * select(1.0l, 0x1p-969l, k < -1022);
-    k += select(0, 969, k < -1022) - select(0, 1023, k > 1023);
-  }
-  k = clamp(k, -1022, 1023);
-  return x * as_type<double>(long(k + 1023) << 52);
-}
+// x 2^k, rounded once.
+inline float ldexp(float x, int k) { return __metal_scale(x, float(k)); }
+inline double ldexp(double x, int k) { return __metal_scale(x, double(k)); }
 
 // Two roundings; infinite at 0.
 inline float rsqrt(float x) { return 1.0f / sqrt(x); }

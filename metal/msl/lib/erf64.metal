@@ -52,7 +52,7 @@ inline double erf(double x) {
   q2 = fma(q2, t, 1.13223128138463l);
   q2 = fma(q2, t, -0.0008711436223367079l);
   const double q = select(q1, q2, t > 2.5l);
-  const double far = metal::copysign(1.0l - metal::detail::exp_normal(-q), x);
+  const double far = metal::copysign(1.0l - metal::detail::exp_scaled(-q, 0.0l), x);
   return select(far, near, a < 0.925l);
 }
 

@@ -8,13 +8,6 @@ namespace detail {
 inline double infinity64() { return as_type<double>(0x7ff0000000000000ul); }
 inline double nan64() { return as_type<double>(0x7ff8000000000000ul); }
 
-// p * 2^n for whole n, correctly rounded where |n| is below twice the largest exponent.
-inline double scale_by_power(double p, double n) {
-  const long k = long(n);
-  const long h = k >> 1;
-  return p * as_type<double>((h + 1023l) << 52) * as_type<double>((k - h + 1023l) << 52);
-}
-
 // exp(x) * 2^k as long as that is finite and x is not enormous.
 inline double exp_scaled(double x, double k) {
   const double n = rint(x * 1.4426950408889634l);
@@ -29,24 +22,7 @@ inline double exp_scaled(double x, double k) {
   q = fma(q, r, 0.0416666666665192l);
   q = fma(q, r, 0.16666666666666693l);
   q = fma(q, r, 0.5000000000000012l);
-  return scale_by_power(fma(r * r, q, r) + 1.0l, n + k);
-}
-
-// exp(x) for x whose result is a normal number; NaN for NaN.
-inline double exp_normal(double x) {
-  const double n = rint(x * 1.4426950408889634l);
-  const double r = fma(n, -2.3190468138462996e-17l, fma(n, -0.6931471805599453l, x));
-  double q = 2.511635541597703e-08l;
-  q = fma(q, r, 2.7631011850926127e-07l);
-  q = fma(q, r, 2.755722138517136e-06l);
-  q = fma(q, r, 2.4801490762720276e-05l);
-  q = fma(q, r, 0.00019841269911216963l);
-  q = fma(q, r, 0.0013888888946139062l);
-  q = fma(q, r, 0.008333333333310348l);
-  q = fma(q, r, 0.0416666666665192l);
-  q = fma(q, r, 0.16666666666666693l);
-  q = fma(q, r, 0.5000000000000012l);
-  return (fma(r * r, q, r) + 1.0l) * as_type<double>((long(n) + 1023l) << 52);
+  return __metal_scale(fma(r * r, q, r) + 1.0l, n + k);
 }
 
 }  // namespace detail
@@ -72,7 +48,7 @@ inline double exp2(double x) {
   q = fma(q, f, 0.05550410866482294l);
   q = fma(q, f, 0.24022650695910072l);
   q = fma(q, f, 0.6931471805599453l);
-  double r = detail::scale_by_power(fma(f, q, 1.0l), n);
+  double r = __metal_scale(fma(f, q, 1.0l), n);
   r = select(r, detail::infinity64(), x >= 1024.0l);
   return select(r, 0.0l, x < -1076.0l);
 }
@@ -92,7 +68,7 @@ inline double exp10(double x) {
   q = fma(q, f, 2.034678592293341l);
   q = fma(q, f, 2.6509490552391988l);
   q = fma(q, f, 2.302585092994046l);
-  double r = detail::scale_by_power(fma(f, q, 1.0l), n);
+  double r = __metal_scale(fma(f, q, 1.0l), n);
   r = select(r, detail::infinity64(), x > 308.3l);
   return select(r, 0.0l, x < -324.0l);
 }

@@ -28,14 +28,14 @@ inline float sinh(float x) {
   p = fma(p, z, 0.00833331607f);
   p = fma(p, z, 0.166666672f);
   const float near = fma(a * z, p, a);
-  const float h = detail::exp_scaled(a, -1);
+  const float h = detail::exp_scaled(a, -1.0f);
   const float far = h - 0.25f / h;
   return copysign(select(far, near, a < 1.0f), x);
 }
 
 inline float cosh(float x) {
   const float a = fabs(x);
-  const float h = detail::exp_scaled(a, -1);
+  const float h = detail::exp_scaled(a, -1.0f);
   return h + 0.25f / h;
 }
 

@@ -19,7 +19,7 @@ inline double tanh(double x) {
   p = fma(p, z, 0.13333333333330522l);
   p = fma(p, z, -0.33333333333333326l);
   const double near = fma(a * z, p, a);
-  const double e = detail::exp_normal(2.0l * select(a, 20.0l, a > 20.0l));
+  const double e = detail::exp_scaled(2.0l * select(a, 20.0l, a > 20.0l), 0.0l);
   const double far = 1.0l - 2.0l / (e + 1.0l);
   return copysign(select(far, near, a < 0.55l), x);
 }

@@ -41,7 +41,7 @@ inline float pow_magnitude(float a, float y) {
   q = fma(q, r, 0.0555035882f);
   q = fma(q, r, 0.240226522f);
   q = fma(q, r, 0.693147182f);
-  float m = scale_by_power(fma(r, q, 1.0f), n);
+  float m = __metal_scale(fma(r, q, 1.0f), n);
   m = select(m, INFINITY, w > 130.0f);
   m = select(m, 0.0f, w < -152.0f);
   return select(m, 1.0f, a == 1.0f || y == 0.0f);

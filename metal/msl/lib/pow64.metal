@@ -55,7 +55,7 @@ inline double pow_magnitude(double a, double y) {
   q = fma(q, r, 0.05550410866482294l);
   q = fma(q, r, 0.24022650695910072l);
   q = fma(q, r, 0.6931471805599453l);
-  double m = scale_by_power(fma(r, q, 1.0l), n);
+  double m = __metal_scale(fma(r, q, 1.0l), n);
   m = select(m, detail::infinity64(), w > 1026.0l);
   m = select(m, 0.0l, w < -1078.0l);
   return select(m, 1.0l, a == 1.0l || y == 0.0l);

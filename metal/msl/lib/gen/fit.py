@@ -56,19 +56,18 @@ def erfinv_of_w(w):
 
 # name: (target, from, to, weight, degree for float, degree for double); degree 0: not needed.
 FITS = {
-    # for double |r| <= ln 2 / 2, for float twice that (exp2w and exp10w likewise)
     "exp": (ratio(lambda r: (mp.expm1(r) - r) / r**2, mpf(1) / 2), -R, R, lambda r: r * r, 0, 9),
-    "expw": (ratio(lambda r: (mp.expm1(r) - r) / r**2, mpf(1) / 2), -2 * R, 2 * R, lambda r: r * r * mp.exp(-r), 5, 0),
+    "expw": (ratio(lambda r: (mp.expm1(r) - r) / r**2, mpf(1) / 2), -R, R, lambda r: r * r * mp.exp(-r), 4, 0),
     "expm1": (ratio(lambda r: (mp.expm1(r) - r) / r**2, mpf(1) / 2), -R, R, lambda r: abs(r) + mpf("0.01"), 5, 10),
     "expm1s": (ratio(lambda r: (mp.expm1(r) - r) / r**2, mpf(1) / 2), -R, R, lambda r: abs(r) + mpf("0.01"), 4, 0),
     "exp2": (ratio(lambda r: mp.expm1(r * LN2) / r, LN2), -mpf("0.5001"), mpf("0.5001"),
         lambda r: abs(r) + mpf("0.01"), 0, 11),
-    "exp2w": (ratio(lambda r: mp.expm1(r * LN2) / r, LN2), -mpf("1.0001"), mpf("1.0001"),
-        lambda r: (abs(r) + mpf("0.01")) * mp.exp(-r * LN2), 6, 0),
+    "exp2w": (ratio(lambda r: mp.expm1(r * LN2) / r, LN2), -mpf("0.5001"), mpf("0.5001"),
+        lambda r: (abs(r) + mpf("0.01")) * mp.exp(-r * LN2), 5, 0),
     "exp10": (ratio(lambda r: mp.expm1(r * LN10) / r, LN10), -mpf("0.1506"), mpf("0.1506"),
         lambda r: abs(r) + mpf("0.01"), 0, 11),
-    "exp10w": (ratio(lambda r: mp.expm1(r * LN10) / r, LN10), -mpf("0.3011"), mpf("0.3011"),
-        lambda r: (abs(r) + mpf("0.01")) * mp.exp(-r * LN10), 6, 0),
+    "exp10w": (ratio(lambda r: mp.expm1(r * LN10) / r, LN10), -mpf("0.1506"), mpf("0.1506"),
+        lambda r: (abs(r) + mpf("0.01")) * mp.exp(-r * LN10), 5, 0),
     "log": (ratio(lambda f: (mp.log1p(f) - f) / f**2, -mpf(1) / 2), LO, HI, lambda f: abs(f) + mpf("0.01"), 7, 0),
     "log2": (ratio(lambda f: (mp.log1p(f) - f) / f**2 / LN2, -1 / LN2 / 2), LO, HI,
         lambda f: abs(f) + mpf("0.01"), 8, 0),
