@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/mlxlua/mlxlua/metal/jit/amd64"
+	"github.com/mlxlua/mlxlua/metal/jit/lanes"
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
@@ -121,13 +122,17 @@ func (x lane) divDouble(t kir.Type, p amd64.R, b operand) amd64.R {
 			q[h] = x.op2(amd64.VDivPD, as[h], bs[h])
 		}
 	}
-	d := x.narrower(q, func(h amd64.R) amd64.R { return x.doubleToInt(t, h) })
+	return x.nonZeroQuotient(b, x.narrower(q, func(h amd64.R) amd64.R { return x.doubleToInt(t, h) }))
+}
+
+// nonZeroQuotient clears the quotients whose divisor is 0.
+func (x lane) nonZeroQuotient(b operand, q amd64.R) amd64.R {
 	return x.whereNonZero(b, func(k amd64.R) amd64.R {
 		if k == 0 {
-			return d
+			return q
 		}
 		z := x.reg(amd64.Vec)
-		x.emit(amd64.Inst{Op: amd64.VMovDQA32, W: x.w, Dst: z, A: d, KM: k, Zero: true})
+		x.emit(amd64.Inst{Op: amd64.VMovDQA32, W: x.w, Dst: z, A: q, KM: k, Zero: true})
 		return z
 	})
 }
@@ -143,6 +148,45 @@ func reciprocal(t kir.Type, c uint64) float64 {
 		r = math.Float64frombits(math.Float64bits(r) + 1)
 	}
 	return r
+}
+
+// byUniform tells whether an operation divides lanes by one number that is not a constant.
+func (s *selector) byUniform(i *kir.Instr) bool {
+	if i.Op != kir.Div && i.Op != kir.Rem || !i.Type.IsInt() || i.Type.Size() != 4 {
+		return false
+	}
+	b := i.Args[1]
+	return b.Op != kir.Const && s.info.Shapes[b.ID].Kind == lanes.Uniform
+}
+
+// divideByUniform divides 32-bit integers by one number: they are multiplied by its reciprocal.
+func (s *selector) divideByUniform(i *kir.Instr) val {
+	t, a, b := i.Type, s.laneVal(i.Args[0]), inReg(s.laneVal(i.Args[1]).vec[0])
+	r := s.reciprocals(t, b.r)
+	x := lane{selector: s, w: s.w}
+	v := val{typ: t}
+	for p := range s.parts {
+		n := a.unitOf(p).r[0]
+		q := x.wider(n, func(h amd64.R) amd64.R { return x.op2(amd64.VMulPD, x.intToDouble(t, h), r) })
+		d := x.nonZeroQuotient(b, x.narrower(q, func(h amd64.R) amd64.R { return x.doubleToInt(t, h) }))
+		if i.Op == kir.Rem {
+			d = x.op2(amd64.VPSubD, n, x.op2(amd64.VPMulLD, d, b.r))
+		}
+		v.setUnit(p, unit{r: [2]amd64.R{d}})
+	}
+	return v
+}
+
+// reciprocals is the reciprocal, as the function of that name makes it, of the number in all lanes of b, in all lanes.
+func (s *selector) reciprocals(t kir.Type, b amd64.R) amd64.R {
+	x := lane{selector: s, w: 16, splat: true}
+	f, one := x.intToDouble(t, b), x.load(math.Float64bits(1), true)
+	r := x.op2(amd64.VDivPD, one, f)
+	e := x.move(r)
+	x.emit(amd64.Inst{Op: amd64.VFMSub213PD, W: x.w, Dst: e, A: f, B: one})
+	r = x.op2(amd64.VPSubQ, r, x.negative64(e))
+	x.w = s.w
+	return x.first(r, true)
 }
 
 // intToDouble converts the lower half of 32-bit integer lanes.

@@ -407,6 +407,12 @@ func onlyScalars(i *kir.Instr) bool {
 
 // vectorOp computes i in vector registers: every part, or one splat.
 func (s *selector) vectorOp(i *kir.Instr, splat bool) val {
+	if !splat && s.byUniform(i) {
+		return s.divideByUniform(i)
+	}
+	if op, ok := s.shortProduct(i); ok && !splat {
+		return s.multiplyShort(i, op)
+	}
 	consts := constsOf(i)
 	args := make([]val, len(i.Args))
 	for n, a := range i.Args {

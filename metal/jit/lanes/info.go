@@ -84,6 +84,8 @@ type Info struct {
 	// the operands' bases (on the value where an operand is Uniform) plus Bias. It is 0 but for things like 31 - lane,
 	// where the smallest lane is not lane 0.
 	Bias []int32
+	// Bits: an integer has at most so many significant ones, zero-extended.
+	Bits []uint8
 	// Divergent: of an If: lanes may part here; of a Loop or BlockOp: lanes may leave (or continue) it at different
 	// times; of a Break, Continue or Return: not all lanes that run there need be all that entered its target (the
 	// kernel, for a Return).

@@ -36,6 +36,7 @@ func optimise(k *kir.Kernel, o *optimiser) *kir.Kernel {
 	out.Body = o.nested(k.Body, nil)
 	splitPointers(&out, o.meta)
 	sweep(&out)
+	shareDivisions(out.Body)
 	out.Renumber()
 	return &out
 }
@@ -338,11 +339,14 @@ func (o *optimiser) word(in *kir.Instr, args []*kir.Instr) *kir.Instr {
 		return o.constant(in.Type, uint64(known-Equals), in.Pos)
 	}
 	x := o.share(in.Op, in.Type, in.Mode, in.Imm, in.Pos, args)
-	if known < By8 {
+	bits := -(uint64(8) << (known - By8)) // those that it may have: it stays the same number
+	switch known {
+	case Nothing, There:
 		return x
+	case Small:
+		bits = 1<<31 - 1
 	}
-	multiple := o.constant(in.Type, -(uint64(8) << (known - By8)), in.Pos) // the same number, for all to see
-	return o.pure(kir.And, in.Type, 0, 0, in.Pos, []*kir.Instr{x, multiple})
+	return o.pure(kir.And, in.Type, 0, 0, in.Pos, []*kir.Instr{x, o.constant(in.Type, bits, in.Pos)})
 }
 
 // branch rebuilds an If.

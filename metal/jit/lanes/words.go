@@ -15,7 +15,7 @@ type Word struct {
 type wants uint8
 
 const (
-	wantsUnit  wants = 1 << iota // 0 and 1: lanes' indices are multiplied by it
+	wantsUnit  wants = 1 << iota // 0 and 1, of 64 bits also what fits in 31: lanes' indices are multiplied by it
 	wantsEven                    // 1 and multiples of 8, 16 and 32: lanes' indices are divided by it
 	wantsCount                   // small numbers: it is how many words of constant memory a loop looks at
 )
@@ -27,6 +27,7 @@ type Known uint8
 const (
 	Nothing Known = iota
 	There         // the memory is long enough
+	Small         // at least 0 and less than 2^31
 	By8           // a multiple of 8 ...
 	By16
 	By32
@@ -55,6 +56,8 @@ func (w *Word) Know(v uint64) Known {
 	switch {
 	case w.wants&wantsCount != 0 && v <= mostCount, w.wants&wantsUnit != 0 && v <= 1, w.wants&wantsEven != 0 && v == 1:
 		return Equals + Known(v)
+	case w.wants&wantsUnit != 0 && w.Type.Size() == 8 && v < 1<<31:
+		return Small
 	case w.wants&wantsEven == 0 || v%8 != 0:
 		return There
 	case v%32 == 0:
