@@ -25,7 +25,7 @@ type form struct {
 	once   sync.Once // of ready, which sets these
 	kernel *kir.Kernel
 	group  int  // lanes that run together
-	wide   bool // it may be whole SIMD-groups all the same
+	wide   bool // it may be whole SIMD-groups all the same: rows are no multiples of half a group
 	words  []lanes.Word
 	loads  []uint8 // see lanes.Words
 	err    error
@@ -42,7 +42,7 @@ type form struct {
 
 // mostForms is how many forms are made from a kernel's root. When there are that many, launches of which something else
 // is known run the best form there is, in the end the root: a kernel that meets ever new sizes is not compiled for ever.
-const mostForms = 8
+const mostForms = 16
 
 // form returns the form for a launch.
 
@@ -145,7 +145,7 @@ func (f *form) ready() error {
 			f.kernel = lanes.Specialise(from.kernel, from.words, from.loads, f.facts)
 		}
 		f.group = groupOf(f.kernel, p.level)
-		f.wide = f.group < kir.Lanes && p.level == isaAVX512 && straightOn(f.kernel)
+		f.wide = f.group < kir.Lanes && p.level == isaAVX512 && straightOn(f.kernel) && !f.facts.Has(lanes.By16)
 		f.words, f.loads = lanes.Words(f.kernel)
 	})
 	return f.err

@@ -236,8 +236,9 @@ kernel void k(device const T *in [[buffer(0)]], device const long *at [[buffer(1
 	}
 }
 
-// TestDivideByOneNumber divides lanes by a number that all of them have, quotient and remainder alone and together.
-func TestDivideByOneNumber(t *testing.T) {
+// TestDivideLanes divides lanes by a number that all of them have, quotient and remainder alone and together, and by
+// numbers of their own.
+func TestDivideLanes(t *testing.T) {
 	best, err := Best()
 	if err != nil {
 		t.Skip(err)
@@ -249,31 +250,38 @@ func TestDivideByOneNumber(t *testing.T) {
 			a = append(a, e+d, (1<<32/max(e, 1))*7+d, e*1999+d)
 		}
 	}
+	for i := range int64(64) { // whole groups of lanes of no more than 32 bits
+		a = append(a, i*i*i*16411)
+	}
 	for _, typ := range []string{"int", "uint", "long", "ulong", "short", "uchar"} {
 		m, err := msl.Compile(msl.Source{Name: "k", Text: strings.ReplaceAll(`
 kernel void k(device const long *a [[buffer(0)]], constant long &b [[buffer(1)]], device long *out [[buffer(2)]],
               uint i [[thread_position_in_grid]]) {
     T x = T(a[i]), y = T(b);
-    out[4 * i] = long(T(x / y));
-    if (a[i] != 12345) out[4 * i + 1] = long(T(x % y));
+    out[6 * i] = long(T(x / y));
+    if (a[i] != 12345) out[6 * i + 1] = long(T(x % y));
     T z = T(x + 1), r = T(z % y);
-    out[4 * i + 2] = long(r);
-    out[4 * i + 3] = long(T(T(z / y) ^ r));
+    out[6 * i + 2] = long(r);
+    out[6 * i + 3] = long(T(T(z / y) ^ r));
+    T own = T(y + T(i % 3));
+    out[6 * i + 4] = long(T(x / own));
+    if (a[i] != 12345) out[6 * i + 5] = long(T(x % own));
 }`, "T", typ)}, msl.Options{})
 		require.NoError(t, err)
 		for level := AVX2; level <= best; level++ {
 			p, err := Prepare(m.Kernels[0], m.Files, Options{Level: level})
 			require.NoError(t, err)
 			for _, b := range edges {
-				out := make([]byte, 32*len(a))
+				out := make([]byte, 48*len(a))
 				require.NoError(t, p.Run(interp.Launch{Grid: [3]int{len(a), 1, 1}, Threadgroup: [3]int{64, 1, 1},
 					Buffers: [][]byte{longs(a...), longs(b), out}}))
 				for i, x := range a {
 					q1, r1 := divided(typ, x, b)
 					q2, r2 := divided(typ, narrowed(typ, x)+1, b)
-					want := []int64{q1, r1, r2, narrowed(typ, q2^r2)}
+					q3, r3 := divided(typ, x, narrowed(typ, b)+int64(i%3))
+					want := []int64{q1, r1, r2, narrowed(typ, q2^r2), q3, r3}
 					for k, w := range want {
-						require.Equal(t, w, int64(binary.LittleEndian.Uint64(out[32*i+8*k:])), "%s %s: %d by %d, result %d", typ,
+						require.Equal(t, w, int64(binary.LittleEndian.Uint64(out[48*i+8*k:])), "%s %s: %d by %d, result %d", typ,
 							level, x, b, k)
 					}
 				}

@@ -339,12 +339,12 @@ func (o *optimiser) word(in *kir.Instr, args []*kir.Instr) *kir.Instr {
 		return o.constant(in.Type, uint64(known-Equals), in.Pos)
 	}
 	x := o.share(in.Op, in.Type, in.Mode, in.Imm, in.Pos, args)
-	bits := -(uint64(8) << (known - By8)) // those that it may have: it stays the same number
-	switch known {
-	case Nothing, There:
+	if known < Small {
 		return x
-	case Small:
-		bits = 1<<31 - 1
+	}
+	bits := uint64(1<<31 - 1) // those that it may have: it stays the same number
+	if known > Small {
+		bits -= 8<<(known-By8) - 1
 	}
 	return o.pure(kir.And, in.Type, 0, 0, in.Pos, []*kir.Instr{x, o.constant(in.Type, bits, in.Pos)})
 }

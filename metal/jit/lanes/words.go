@@ -16,7 +16,7 @@ type wants uint8
 
 const (
 	wantsUnit  wants = 1 << iota // 0 and 1, of 64 bits also what fits in 31: lanes' indices are multiplied by it
-	wantsEven                    // 1 and multiples of 8, 16 and 32: lanes' indices are divided by it
+	wantsEven                    // 1, what fits in 31 bits, multiples of 8, 16 and 32: lanes' indices are divided by it
 	wantsCount                   // small numbers: it is how many words of constant memory a loop looks at
 )
 
@@ -28,7 +28,7 @@ const (
 	Nothing Known = iota
 	There         // the memory is long enough
 	Small         // at least 0 and less than 2^31
-	By8           // a multiple of 8 ...
+	By8           // that, and a multiple of 8 ...
 	By16
 	By32
 	Equals
@@ -48,6 +48,16 @@ func (f Facts) With(i int, k Known) Facts { return f | Facts(k)<<(4*i) }
 // Of returns what is known of word i.
 func (f Facts) Of(i int) Known { return Known(f >> (4 * i) & 15) }
 
+// Has tells whether k is what is known of a word.
+func (f Facts) Has(k Known) bool {
+	for i := range MaxWords {
+		if f.Of(i) == k {
+			return true
+		}
+	}
+	return false
+}
+
 // End is the offset after the word.
 func (w *Word) End() int { return w.Offset + w.Type.Size() }
 
@@ -56,10 +66,10 @@ func (w *Word) Know(v uint64) Known {
 	switch {
 	case w.wants&wantsCount != 0 && v <= mostCount, w.wants&wantsUnit != 0 && v <= 1, w.wants&wantsEven != 0 && v == 1:
 		return Equals + Known(v)
-	case w.wants&wantsUnit != 0 && w.Type.Size() == 8 && v < 1<<31:
-		return Small
-	case w.wants&wantsEven == 0 || v%8 != 0:
+	case v >= 1<<31 || w.wants&(wantsUnit|wantsEven) == 0 || w.wants&wantsEven == 0 && w.Type.Size() == 4:
 		return There
+	case w.wants&wantsEven == 0 || v%8 != 0:
+		return Small
 	case v%32 == 0:
 		return By32
 	case v%16 == 0:
