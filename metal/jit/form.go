@@ -40,8 +40,9 @@ type form struct {
 	made atomic.Pointer[[]*form] // the forms made from this one
 }
 
-// mostForms is how many forms are made from a kernel's root. When there are that many, launches of which something else
-// is known run the best form there is, in the end the root: a kernel that meets ever new sizes is not compiled for ever.
+// mostForms is how many forms are made from a kernel's root. When there are that many, launches of which something
+// else is known run the best form there is, in the end the root: a kernel that meets ever new sizes is not compiled for
+// ever.
 const mostForms = 16
 
 // form returns the form for a launch.

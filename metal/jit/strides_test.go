@@ -197,7 +197,8 @@ func TestGatherByLongs(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	for elem, size := range map[string]int{"uchar": 1, "char": 1, "ushort": 2, "short": 2, "half": 2, "uint": 4, "ulong": 8} {
+	for elem, size := range map[string]int{"uchar": 1, "char": 1, "ushort": 2, "short": 2, "half": 2, "uint": 4,
+		"ulong": 8} {
 		m, err := msl.Compile(msl.Source{Name: "k", Text: strings.ReplaceAll(`
 kernel void k(device const T *in [[buffer(0)]], device const long *at [[buffer(1)]], device T *out [[buffer(2)]],
               uint i [[thread_position_in_grid]]) {
@@ -243,7 +244,8 @@ func TestDivideLanes(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	edges := []int64{0, 1, -1, 2, 3, 7, 10, 16, 96, 1 << 16, 65537, 1<<31 - 1, 1 << 31, 1<<32 - 1, 1<<32 - 2, -7, -1 << 31, 1999}
+	edges := []int64{0, 1, -1, 2, 3, 7, 10, 16, 96, 1 << 16, 65537, 1<<31 - 1, 1 << 31, 1<<32 - 1, 1<<32 - 2, -7,
+		-1 << 31, 1999}
 	var a []int64
 	for _, e := range edges {
 		for d := int64(-2); d <= 2; d++ {

@@ -67,9 +67,9 @@ var buffers = []struct {
 	{"constant int &wn", 4, true, 4},
 }
 
-// The words that programs index by: strides ws, sizes wd, the number of dimensions wn. A launch gives their bytes with it
-// (Fixed). The first four strides and sizes keep sums of all four dimensions within middle elements of a place, ws[unit]
-// is 1, ws[huge] leads out of any buffer.
+// The words that programs index by: strides ws, sizes wd, the number of dimensions wn. A launch gives their bytes with
+// it (Fixed). The first four strides and sizes keep sums of all four dimensions within middle elements of a place,
+// ws[unit] is 1, ws[huge] leads out of any buffer.
 const (
 	wordCount = 8
 	middle    = 8192

@@ -50,8 +50,8 @@ type Access struct {
 	Index Scaled
 }
 
-// Scaled is Scale * extend(Value): Value is an integer, extended to 64 bits by its own type. If it is a Pattern of up to
-// 32 bits, its base is meant, and the access is only as described while no lane's value wraps: base + [0, Span]
+// Scaled is Scale * extend(Value): Value is an integer, extended to 64 bits by its own type. If it is a Pattern of up
+// to 32 bits, its base is meant, and the access is only as described while no lane's value wraps: base + [0, Span]
 // must stay within the type; otherwise the access has to be done lane by lane from the pointer operand.
 type Scaled struct {
 	Value *kir.Instr
