@@ -2,6 +2,8 @@ package jit
 
 import (
 	"encoding/binary"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -133,6 +135,27 @@ func TestMostForms(t *testing.T) {
 	}
 	require.Equal(t, mostForms, p.forms)
 	require.LessOrEqual(t, compiled, 2*(mostForms+1), "with and without full threadgroups")
+}
+
+// TestUnrollingEnds: loops in loops over one rank are not all unrolled.
+func TestUnrollingEnds(t *testing.T) {
+	best, err := Best()
+	if err != nil {
+		t.Skip(err)
+	}
+	const depth = 7
+	body := "at += uint(shape[d0] + strides[d1 & 3]) * e;"
+	for d := range depth {
+		body = fmt.Sprintf("for (int d%d = 0; d%d < ndim; ++d%d) { %s }", d, d, d, body)
+	}
+	p := prepare(t, strings.ReplaceAll(formsText[:strings.Index(formsText, "for (int d")], "e = i, at = 0;", "e = i, at = 0; "+
+		body+" out[i] = float(at); }"), best)
+	l := formLaunch(true, []int{2, 2, 2, 2, 2, 2, 2, 2}, 1, 1, 1, 1)
+	f, err := p.form(&l)
+	require.NoError(t, err)
+	require.False(t, f == &p.root, "the rank is known")
+	require.Greater(t, f.kernel.NumInstrs, 2*p.root.kernel.NumInstrs)
+	require.Less(t, f.kernel.NumInstrs, 10_000)
 }
 
 // TestFactsAreFree: to choose the form of a launch makes no objects.

@@ -69,6 +69,8 @@ type optimiser struct {
 	words []Word
 	loads []uint8 // by old ID, 1 + index in words
 	facts Facts
+	// unrolled is how many instructions unrolling has made.
+	unrolled int
 }
 
 // meta is what the optimiser knows of a new instruction.

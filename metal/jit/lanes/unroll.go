@@ -2,10 +2,12 @@ package lanes
 
 import "github.com/mlxlua/mlxlua/metal/kir"
 
-// Limits of unrolling where the number of a loop's rounds becomes known with a launch: rounds, and instructions in all.
+// Limits of unrolling where the number of a loop's rounds becomes known with a launch: rounds, the instructions of a loop
+// in all of them, and those of all loops.
 const (
 	unrollRounds = 8
 	unrollSize   = 512
+	unrollTotal  = 1 << 12
 )
 
 // onlyExit returns the If by which alone a loop is left, if that is in the loop's own block and does nothing else, and
@@ -37,9 +39,12 @@ func (o *optimiser) unroll(l *kir.Instr) (done, ends bool) {
 		return false, false
 	}
 	n, ok := o.rounds(l, exit)
-	if !ok {
+	size := 0
+	l.Body.Walk(func(*kir.Instr) { size++ })
+	if size *= n; !ok || size > unrollSize || o.unrolled+size > unrollTotal {
 		return false, false
 	}
+	o.unrolled += size
 	for round := range n + 1 {
 		for _, in := range l.Body.Instrs {
 			switch {
@@ -58,10 +63,8 @@ func (o *optimiser) unroll(l *kir.Instr) (done, ends bool) {
 // rounds follows the variables of which a loop's end depends, from the values that they are known to have, and returns
 // how often the exit is not taken.
 func (o *optimiser) rounds(l, exit *kir.Instr) (n int, ok bool) {
-	size := 0
-	l.Body.Walk(func(*kir.Instr) { size++ })
 	c := counter{o: o, loop: l, vals: map[*kir.Instr]uint64{}, vars: map[uint64]uint64{}, lost: map[uint64]bool{}}
-	for ; n <= unrollRounds && n*size <= unrollSize; n++ {
+	for ; n <= unrollRounds; n++ {
 		for _, in := range l.Body.Instrs {
 			if in != exit {
 				c.instr(in)
