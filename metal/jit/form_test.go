@@ -148,8 +148,8 @@ func TestUnrollingEnds(t *testing.T) {
 	for d := range depth {
 		body = fmt.Sprintf("for (int d%d = 0; d%d < ndim; ++d%d) { %s }", d, d, d, body)
 	}
-	p := prepare(t, strings.ReplaceAll(formsText[:strings.Index(formsText, "for (int d")], "e = i, at = 0;", "e = i, at = 0; "+
-		body+" out[i] = float(at); }"), best)
+	before, _, _ := strings.Cut(formsText, "for (int d")
+	p := prepare(t, before+body+" out[i] = float(at); }", best)
 	l := formLaunch(true, []int{2, 2, 2, 2, 2, 2, 2, 2}, 1, 1, 1, 1)
 	f, err := p.form(&l)
 	require.NoError(t, err)

@@ -2,8 +2,8 @@ package lanes
 
 import "github.com/mlxlua/mlxlua/metal/kir"
 
-// Limits of unrolling where the number of a loop's rounds becomes known with a launch: rounds, the instructions of a loop
-// in all of them, and those of all loops.
+// Limits of unrolling where the number of a loop's rounds becomes known with a launch: rounds, the instructions of a
+// loop in all of them, and those of all loops.
 const (
 	unrollRounds = 8
 	unrollSize   = 512
