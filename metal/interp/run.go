@@ -17,6 +17,9 @@ type Launch struct {
 	Threadgroup [3]int // at least 1 each, at most 1024 in all; threadgroups at the grid's edge are smaller
 	// Buffers holds the bound bytes of each Param, in the order of Kernel.Params; nil for Threadgroup ones.
 	Buffers [][]byte
+	// Fixed says which of Buffers nobody writes while the launch runs, because their bytes were given with it, in the
+	// order of Buffers; nil: none are known to be so.
+	Fixed []bool
 	// ThreadgroupBytes is the length of each Threadgroup Param's memory, in the order of Kernel.Params; nil if
 	// there are none.
 	ThreadgroupBytes []int

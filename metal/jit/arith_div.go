@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/mlxlua/mlxlua/metal/jit/amd64"
+	"github.com/mlxlua/mlxlua/metal/jit/lanes"
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
@@ -121,13 +122,17 @@ func (x lane) divDouble(t kir.Type, p amd64.R, b operand) amd64.R {
 			q[h] = x.op2(amd64.VDivPD, as[h], bs[h])
 		}
 	}
-	d := x.narrower(q, func(h amd64.R) amd64.R { return x.doubleToInt(t, h) })
+	return x.nonZeroQuotient(b, x.narrower(q, func(h amd64.R) amd64.R { return x.doubleToInt(t, h) }))
+}
+
+// nonZeroQuotient clears the quotients whose divisor is 0.
+func (x lane) nonZeroQuotient(b operand, q amd64.R) amd64.R {
 	return x.whereNonZero(b, func(k amd64.R) amd64.R {
 		if k == 0 {
-			return d
+			return q
 		}
 		z := x.reg(amd64.Vec)
-		x.emit(amd64.Inst{Op: amd64.VMovDQA32, W: x.w, Dst: z, A: d, KM: k, Zero: true})
+		x.emit(amd64.Inst{Op: amd64.VMovDQA32, W: x.w, Dst: z, A: q, KM: k, Zero: true})
 		return z
 	})
 }
@@ -143,6 +148,107 @@ func reciprocal(t kir.Type, c uint64) float64 {
 		r = math.Float64frombits(math.Float64bits(r) + 1)
 	}
 	return r
+}
+
+// byUniform tells whether an operation divides lanes by one number that is not a constant.
+func (s *selector) byUniform(i *kir.Instr) bool {
+	if i.Op != kir.Div && i.Op != kir.Rem || !i.Type.IsInt() || i.Type.Size() != 4 {
+		return false
+	}
+	b := i.Args[1]
+	return b.Op != kir.Const && s.info.Shapes[b.ID].Kind == lanes.Uniform
+}
+
+// longDivision tells whether an operation divides lanes of 64-bit integers by what is not constant.
+func (s *selector) longDivision(i *kir.Instr) bool {
+	return (i.Op == kir.Div || i.Op == kir.Rem) && i.Type.IsInt() && wide(i.Type) && i.Args[1].Op != kir.Const
+}
+
+// divideLong divides 64-bit integers. No vector instruction does that, but most numbers have no more than 32 bits: if
+// all have, they are divided as such.
+func (s *selector) divideLong(i *kir.Instr) val {
+	a, b := s.laneVal(i.Args[0]), s.laneVal(i.Args[1])
+	if s.info.Bits[i.Args[0].ID] <= 32 && s.info.Bits[i.Args[1].ID] <= 32 {
+		return s.divideShort(i, a, b)
+	}
+	slow, done := s.label(), s.label()
+	all := amd64.R(0)
+	for _, v := range [2]val{a, b} {
+		for _, r := range v.vec {
+			switch {
+			case r == 0:
+			case all == 0:
+				all = r
+			default:
+				all = s.vop(s.pick(amd64.VPOrQ, amd64.VPOr), all, r)
+			}
+		}
+	}
+	high := s.vopI(amd64.VPSrlQ, all, 32)
+	if s.isa == isaAVX512 {
+		k := s.reg(amd64.Mask)
+		s.emit(amd64.Inst{Op: amd64.VPTestMD, W: s.w, Dst: k, A: high, B: high})
+		high = k
+	}
+	s.anyBad([]amd64.R{high}, slow)
+	v := s.divideShort(i, a, b)
+	s.f.ColdBegin()
+	s.bind(slow)
+	s.moveVal(v, s.onParts(i.Op, i.Type, i.Type, a, b))
+	s.jump(done)
+	s.f.ColdEnd()
+	s.bind(done)
+	return v
+}
+
+// divideShort divides 64-bit integers of no more than 32 bits as unsigned ones.
+func (s *selector) divideShort(i *kir.Instr, a, b val) val {
+	short := func(v val) val {
+		if !v.splat {
+			return s.onParts(kir.Convert, kir.U32, kir.U64, v)
+		}
+		u := s.pureConst(kir.Convert, kir.U32, kir.U64, []unit{{r: [2]amd64.R{v.vec[0]}}}, nil, true)
+		return val{typ: kir.U32, splat: true, vec: [maxRegs]amd64.R{u.r[0]}}
+	}
+	a, b = short(a), short(b)
+	if b.splat {
+		a = s.divideByUniform(i, kir.U32, a, b)
+	} else {
+		a = s.onParts(i.Op, kir.U32, kir.U32, a, b)
+	}
+	v := s.onParts(kir.Convert, kir.U64, kir.U32, a)
+	v.typ = i.Type
+	return v
+}
+
+// divideByUniform divides 32-bit integers of a type by one number: they are multiplied by its reciprocal.
+func (s *selector) divideByUniform(i *kir.Instr, t kir.Type, a, all val) val {
+	b := inReg(all.vec[0])
+	r := s.reciprocals(t, b.r)
+	x := lane{selector: s, w: s.w}
+	v := val{typ: t}
+	for p := range s.parts {
+		n := a.unitOf(p).r[0]
+		q := x.wider(n, func(h amd64.R) amd64.R { return x.op2(amd64.VMulPD, x.intToDouble(t, h), r) })
+		d := x.nonZeroQuotient(b, x.narrower(q, func(h amd64.R) amd64.R { return x.doubleToInt(t, h) }))
+		if i.Op == kir.Rem {
+			d = x.op2(amd64.VPSubD, n, x.op2(amd64.VPMulLD, d, b.r))
+		}
+		v.setUnit(p, unit{r: [2]amd64.R{d}})
+	}
+	return v
+}
+
+// reciprocals is the reciprocal, as the function of that name makes it, of the number in all lanes of b, in all lanes.
+func (s *selector) reciprocals(t kir.Type, b amd64.R) amd64.R {
+	x := lane{selector: s, w: 16, splat: true}
+	f, one := x.intToDouble(t, b), x.load(math.Float64bits(1), true)
+	r := x.op2(amd64.VDivPD, one, f)
+	e := x.move(r)
+	x.emit(amd64.Inst{Op: amd64.VFMSub213PD, W: x.w, Dst: e, A: f, B: one})
+	r = x.op2(amd64.VPSubQ, r, x.negative64(e))
+	x.w = s.w
+	return x.first(r, true)
 }
 
 // intToDouble converts the lower half of 32-bit integer lanes.

@@ -82,6 +82,42 @@ func (x lane) mul64(a, b operand) amd64.R {
 	return x.op2(amd64.VPAddQ, low, x.shift(amd64.VPSllQ, cross, 32))
 }
 
+// shortProduct tells whether a product of 64-bit integers is that of their lower halves, and which instruction does it.
+func (s *selector) shortProduct(i *kir.Instr) (op amd64.Op, ok bool) {
+	if i.Op != kir.Mul || !i.Type.IsInt() || !wide(i.Type) {
+		return 0, false
+	}
+	unsigned, signed := true, true
+	for _, a := range i.Args {
+		if a.Op == kir.Const && isPow2(a.Imm) {
+			return 0, false // a shift
+		}
+		bits := s.info.Bits[a.ID]
+		unsigned = unsigned && bits <= 32
+		extended := a.Op == kir.Convert && a.Args[0].Type.IsInt() && a.Args[0].Type.IsSigned() &&
+			a.Args[0].Type.Size() <= 4
+		signed = signed && (bits <= 31 || extended)
+	}
+	if signed {
+		return amd64.VPMulDQ, true
+	}
+	return amd64.VPMulUDQ, unsigned
+}
+
+// multiplyShort computes a product of lower halves.
+func (s *selector) multiplyShort(i *kir.Instr, op amd64.Op) val {
+	a, b := s.laneVal(i.Args[0]), s.laneVal(i.Args[1])
+	v := val{typ: i.Type}
+	for p := range s.parts {
+		x, y, u := a.unitOf(p), b.unitOf(p), unit{}
+		for h := range u.r {
+			u.r[h] = s.vop(op, x.r[h], y.r[h])
+		}
+		v.setUnit(p, u)
+	}
+	return v
+}
+
 func log2u(n uint64) int {
 	k := 0
 	for n > 1 {

@@ -59,12 +59,12 @@ type runner interface {
 
 // execute runs a case on buffers that the kernel has some of, and returns those.
 func execute(c *difftest.Case, k *kir.Kernel, r runner, all [][]byte) ([][]byte, error) {
-	b := make([][]byte, len(k.Params))
+	b, fixed := make([][]byte, len(k.Params)), make([]bool, len(k.Params))
 	for i, p := range k.Params {
-		b[i] = all[p.Index%len(all)]
+		b[i], fixed[i] = all[p.Index%len(all)], difftest.Fixed(p.Index%len(all))
 	}
 	var late atomic.Bool
-	l := interp.Launch{Grid: c.Grid, Threadgroup: c.Threadgroup, Buffers: b, Interrupt: &late}
+	l := interp.Launch{Grid: c.Grid, Threadgroup: c.Threadgroup, Buffers: b, Fixed: fixed, Interrupt: &late}
 	if p, ok := r.(*jit.Program); ok { // patience is not for compiling
 		run, err := p.NewRun(l)
 		if err != nil {

@@ -27,14 +27,14 @@ func byHand(t *testing.T, text ...byte) *Program {
 	k := b.Kernel()
 	p, err := Prepare(k, nil, Options{})
 	require.NoError(t, err)
-	require.NoError(t, p.ready())
+	require.NoError(t, p.root.ready())
 	m, err := newExecMem(text)
 	require.NoError(t, err)
-	p.wide = false
-	v := &p.variants[2] // that of one()
+	p.root.wide = false
+	v := &p.root.variants[2] // that of one()
 	v.once.Do(func() {
 		info := &lanes.Info{}
-		v.code = &code{bytes: text, kernel: k, info: info, lay: newLayout(k, info, p.group)}
+		v.code = &code{bytes: text, kernel: k, info: info, lay: newLayout(k, info, p.root.group)}
 		v.mem = m
 	})
 	return p

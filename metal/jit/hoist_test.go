@@ -176,8 +176,8 @@ func TestShortKernelsRunWholeSimdGroups(t *testing.T) {
 		{"a[i] = simd_sum(a[i]);", [3]int{256, 1, 1}, 256, 32},
 	} {
 		p := prepare(t, text(c.body), isaAVX512)
-		require.NoError(t, p.ready())
-		v, err := p.plain(c.size, c.stride, false)
+		require.NoError(t, p.root.ready())
+		v, err := p.root.plain(c.size, c.stride, false)
 		require.NoError(t, err)
 		require.Equal(t, c.want, v.code.lay.group, "%s %v", c.body, c.size)
 	}
@@ -191,7 +191,7 @@ func TestKindsOfLaunchesHaveTheirOwnCode(t *testing.T) {
 		}
 		const text = "kernel void k(device float* a [[buffer(0)]], uint i [[thread_position_in_grid]]) { a[i] = i; }"
 		p := prepare(t, text, level)
-		require.NoError(t, p.ready())
+		require.NoError(t, p.root.ready())
 		type kind struct {
 			lanes                    int
 			row, aligned, full, past bool
@@ -201,7 +201,7 @@ func TestKindsOfLaunchesHaveTheirOwnCode(t *testing.T) {
 			{5, 7, 1}, {48, 1, 1}, {8, 3, 1}} {
 			for _, stride := range []int{0, 8, 16, 31, 32} {
 				for _, past := range []bool{false, true} {
-					v, err := p.plain(size, stride, past)
+					v, err := p.root.plain(size, stride, past)
 					require.NoError(t, err)
 					k := kind{lanes: v.code.lay.group, past: past}
 					k.row = size[1] == 1 || size[0]%k.lanes == 0

@@ -79,12 +79,12 @@ func (s *selector) linear(a *lanes.Access) linear {
 			continue
 		}
 		r := s.base(b.Value)
-		if t.IsSigned() {
+		if t.IsSigned() && !wide(t) {
 			e := s.reg(amd64.GPR)
 			s.gop(amd64.MovSXD, 8, e, r)
 			r = e
 		}
-		l.nonneg = l.nonneg && !t.IsSigned() && b.Scale > 0
+		l.nonneg = l.nonneg && !t.IsSigned() && !wide(t) && b.Scale > 0
 		s.addTerm(&sum, r, b.Scale)
 	}
 	if l.disp != int64(int32(l.disp)) || l.disp > maxDisp || l.disp < -maxDisp {

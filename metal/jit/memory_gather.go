@@ -15,7 +15,10 @@ func (s *selector) gathers(x *access, store bool) bool {
 	case x.a.Object == 0:
 		return false
 	case x.a.Mode == lanes.AccessDynamic:
-		return x.size >= 4 && (s.isa == isaAVX512 || !store)
+		if store {
+			return x.size >= 4 && s.isa == isaAVX512
+		}
+		return x.size >= 4 || !s.isThread(x.a.Object)
 	}
 	return x.a.Index.Scale > 0 && x.a.Index.Scale <= maxScale
 }
@@ -44,10 +47,15 @@ func (s *selector) limit(x *access, size, shift int64, slow amd64.Label) amd64.R
 		s.gopI(amd64.Shr, 8, room, shift)
 	}
 	// Gathers extend indices by their sign; where lanes are done one by one, byte offsets are kept in 32 bits.
-	s.gopI(amd64.Mov, 4, amd64.RAX, min(1<<31-1, int64(1<<32-1)>>shift))
-	s.emit(amd64.Inst{Op: amd64.Cmp, W: 8, A: room, B: amd64.RAX})
-	s.emit(amd64.Inst{Op: amd64.CMov, W: 8, Cond: amd64.CondA, Dst: room, A: amd64.RAX})
+	s.atMost(room, min(1<<31-1, int64(1<<32-1)>>shift))
 	return room
+}
+
+// atMost makes an unsigned number no larger than a limit.
+func (s *selector) atMost(r amd64.R, limit int64) {
+	s.gopI(amd64.Mov, 4, amd64.RAX, limit)
+	s.emit(amd64.Inst{Op: amd64.Cmp, W: 8, A: r, B: amd64.RAX})
+	s.emit(amd64.Inst{Op: amd64.CMov, W: 8, Cond: amd64.CondA, Dst: r, A: amd64.RAX})
 }
 
 // above jumps if an active lane's index, unsigned, is above the limit.
@@ -336,7 +344,8 @@ func (s *selector) scatterPart(t kir.Type, m amd64.Mem, idx amd64.R, u unit, p i
 	}
 }
 
-// dynamicCheck checks the 64-bit offsets of an access and returns, for each part, offsets from the operand.
+// dynamicCheck checks the 64-bit offsets of an access and returns, for each part, offsets from the operand. Those of
+// elements of 1 and 2 bytes fit 31 bits.
 func (s *selector) dynamicCheck(x *access) (m amd64.Mem, idx []unit) {
 	room := s.reg(amd64.GPR)
 	exact, _ := s.lenOf(x.a.Object)
@@ -347,6 +356,9 @@ func (s *selector) dynamicCheck(x *access) (m amd64.Mem, idx []unit) {
 	}
 	s.gopI(amd64.Sub, 8, room, x.size)
 	s.jcc(amd64.CondB, x.slow)
+	if x.size < 4 { // offsets will have 32 bits
+		s.atMost(room, 1<<31-1)
+	}
 	lim := s.scalarToSplat(room, kir.I64)
 	var bad []amd64.R
 	for p := range s.parts {
@@ -393,6 +405,11 @@ func (s *selector) dynamicCheck(x *access) (m amd64.Mem, idx []unit) {
 func (s *selector) dynamicLoad(x *access) val {
 	m, idx := s.dynamicCheck(x)
 	v := val{typ: x.t}
+	if x.size < 4 {
+		s.dynamicWords(x, m, idx, &v)
+		s.coldLoad(x, v)
+		return v
+	}
 	for p, u := range idx {
 		var got [2]amd64.R
 		for h := range 2 {
@@ -429,6 +446,23 @@ func (s *selector) dynamicLoad(x *access) val {
 	}
 	s.coldLoad(x, v)
 	return v
+}
+
+// dynamicWords loads elements of 1 and 2 bytes by offsets that have been checked, as parts of words.
+func (s *selector) dynamicWords(x *access, m amd64.Mem, idx []unit, v *val) {
+	offsets := make([]amd64.R, len(idx))
+	for p, u := range idx {
+		offsets[p] = s.pureConst(kir.Convert, kir.U32, kir.U64, []unit{u}, make([]*uint64, 1), false).r[0]
+	}
+	from, shift := s.words4(x, offsets)
+	for p, r := range from {
+		mask := s.exec[p]
+		if s.allActive {
+			mask = 0
+		}
+		w := s.vop(amd64.VPSrlVD, s.gatherWords(m, r, mask), shift[p])
+		v.setUnit(p, unit{r: [2]amd64.R{s.fromRaw(x.t, w)}})
+	}
 }
 
 // dynamicStore stores by a 64-bit offset in each lane (AVX-512).

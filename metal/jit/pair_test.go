@@ -53,7 +53,7 @@ func runBoth(t *testing.T, text string, grid, tg [3]int, buffers func() [][]byte
 			}
 		}
 	}
-	return p.pairs[0].code != nil || p.pairs[1].code != nil
+	return p.root.pairs[0].code != nil || p.root.pairs[1].code != nil
 }
 
 func needAVX512(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 // Run is a launch in execution: any number of goroutines may Work on it.
 type Run struct {
 	prog      *Program
+	form      *form
 	plan      interp.Plan
 	buffers   [][]byte
 	grid, tg  [3]int
@@ -36,7 +37,7 @@ type Run struct {
 // NewRun checks a launch and readies it; the kernel is compiled for it if need be. Buffers must stay valid until
 // every Work has returned. Launch.Validate and Launch.Workers have no meaning here.
 func (p *Program) NewRun(l interp.Launch) (*Run, error) {
-	if err := p.ready(); err != nil {
+	if err := p.root.ready(); err != nil {
 		return nil, err
 	}
 	r, _ := p.runs.Get().(*Run)
@@ -47,13 +48,18 @@ func (p *Program) NewRun(l interp.Launch) (*Run, error) {
 		p.runs.Put(r)
 		return nil, err
 	}
+	var err error
+	if r.form, err = p.form(&l); err != nil {
+		p.runs.Put(r)
+		return nil, err
+	}
 	r.buffers, r.grid, r.tg, r.interrupt, r.help = l.Buffers, l.Grid, l.Threadgroup, l.Interrupt, nil
 	r.err, r.errAt = nil, 0
 	r.past = p.pastAlways || writesMuch(p.kernel, &l)
 	r.next.Store(0)
 	r.last.Store(r.plan.Total)
 	r.helped.Store(false)
-	r.nanos.Store(p.nanos.Load())
+	r.nanos.Store(r.form.nanos.Load())
 	if r.plan.Total > 0 {
 		v, err := r.compile()
 		if err != nil {
@@ -78,7 +84,7 @@ func (r *Run) compile() (first *variant, err error) {
 		if !has {
 			continue
 		}
-		v, err := r.prog.variant(r.sizeOf(pos), r.stride(), r.past)
+		v, err := r.form.variant(r.sizeOf(pos), r.stride(), r.past)
 		if err != nil {
 			return nil, err
 		}
@@ -243,7 +249,7 @@ func (w *worker) group(size [3]int) *group {
 	if size != w.run.tg {
 		n = 1
 	}
-	v, err := w.run.prog.variant(size, w.run.stride(), w.run.past)
+	v, err := w.run.form.variant(size, w.run.stride(), w.run.past)
 	if err != nil {
 		w.run.fail(err, 0)
 		return nil
@@ -300,7 +306,7 @@ func (w *worker) chunks() {
 		took := now.Sub(start) - (w.away - away)
 		each := max(1, int64(took)/n)
 		r.nanos.Store(each)
-		r.prog.nanos.Store(each)
+		r.form.nanos.Store(each)
 		size = min(int64(callTime)/each+1, 8*size)
 		if r.help != nil && now.Sub(begun) > long/2 && r.next.Load() < r.plan.Total && r.helped.CompareAndSwap(false, true) {
 			r.help()
@@ -334,7 +340,7 @@ func (w *worker) chunk(i, n int64) bool {
 // (because buffers overlap), the pair's fault stands.
 func (w *worker) repeat(met *group, end int64, size [3]int) bool {
 	i := met.index()
-	v, err := w.run.prog.plain(size, w.run.stride(), w.run.past)
+	v, err := w.run.form.plain(size, w.run.stride(), w.run.past)
 	if err != nil {
 		w.run.fail(err, i)
 		return false
@@ -357,7 +363,7 @@ func (w *worker) repeat(met *group, end int64, size [3]int) bool {
 // they take about callTime.
 func (w *worker) finish(g *group) bool {
 	if w.fuel == 0 {
-		if w.fuel = w.run.prog.fuel.Load(); w.fuel == 0 {
+		if w.fuel = w.run.form.fuel.Load(); w.fuel == 0 {
 			w.fuel = fuel / 4 // nothing is known of the kernel
 		}
 	}
@@ -371,7 +377,7 @@ func (w *worker) finish(g *group) bool {
 		now := time.Now()
 		took := max(1, now.Sub(start))
 		w.fuel = max(fuel/64, min(w.fuel*int64(callTime)/int64(took), 2*w.fuel, 64*fuel))
-		w.run.prog.fuel.Store(w.fuel)
+		w.run.form.fuel.Store(w.fuel)
 		start = w.yield(now, took)
 	}
 	return false

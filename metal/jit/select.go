@@ -411,6 +411,16 @@ func onlyScalars(i *kir.Instr) bool {
 
 // vectorOp computes i in vector registers: every part, or one splat.
 func (s *selector) vectorOp(i *kir.Instr, splat bool) val {
+	switch {
+	case splat:
+	case s.byUniform(i):
+		return s.divideByUniform(i, i.Type, s.laneVal(i.Args[0]), s.laneVal(i.Args[1]))
+	case s.longDivision(i):
+		return s.divideLong(i)
+	}
+	if op, ok := s.shortProduct(i); ok && !splat {
+		return s.multiplyShort(i, op)
+	}
 	consts := constsOf(i)
 	args := make([]val, len(i.Args))
 	for n, a := range i.Args {

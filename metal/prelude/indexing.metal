@@ -4,7 +4,7 @@
 template <typename IdxT = int64_t>
 METAL_FUNC IdxT elem_to_loc(IdxT elem, constant const int* shape, constant const int64_t* strides, int ndim) {
   IdxT loc = 0;
-  for (int d = ndim - 1; d >= 0 && elem > 0; --d) {
+  for (int d = ndim - 1; d >= 0; --d) {
     loc += (elem % IdxT(shape[d])) * IdxT(strides[d]);
     elem /= IdxT(shape[d]);
   }

@@ -2,6 +2,7 @@ package soft
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"runtime"
 	"slices"
@@ -78,6 +79,60 @@ func addOnce(t *testing.T, before func(*kir.Kernel, bool) error) ([]byte, error)
 	require.NoError(t, cb.Commit())
 	err = cb.Wait(context.Background())
 	return append([]byte(nil), out.Bytes()...), err
+}
+
+// TestStridesOfALaunch: code may count on bytes that come with a launch, and not on what a buffer holds.
+func TestStridesOfALaunch(t *testing.T) {
+	best, why := jit.Best()
+	if why != nil {
+		t.Skip(why)
+	}
+	loads := map[int]int{} // kernels compiled, by their loads
+	e := executor{jit: true, opt: jit.Options{Level: best, BeforeCompile: func(k *kir.Kernel, _ bool) error {
+		n := 0
+		k.Body.Walk(func(i *kir.Instr) {
+			if i.Op == kir.Load {
+				n++
+			}
+		})
+		loads[n]++
+		return nil
+	}}}
+	dev, err := metal.NewDevice(newDriver(Options{Workers: 1, Compiler: compileTest}, e), metal.DeviceOptions{})
+	require.NoError(t, err)
+	dev.SetValidate(false)
+	t.Cleanup(func() { require.NoError(t, dev.Close()) })
+	in, out, stride := alloc(t, dev, 4*300), alloc(t, dev, 4*96), alloc(t, dev, 4)
+	for i := range 300 {
+		binary.LittleEndian.PutUint32(in.Bytes()[4*i:], uint32(i)*7)
+	}
+	p := pipeline(t, dev, "strided")
+	run := func(s uint32, inline bool) {
+		copy(stride.Bytes(), u32Bytes(s))
+		cb := dev.NewCommandBuffer(0, "")
+		enc := cb.Encoder()
+		enc.SetPipeline(p)
+		enc.SetBuffer(0, in, 0)
+		if enc.SetBuffer(1, stride, 0); inline {
+			enc.SetBytes(1, u32Bytes(s))
+		}
+		enc.SetBuffer(2, out, 0)
+		require.NoError(t, enc.Dispatch(x(96), x(32)))
+		require.NoError(t, cb.Commit())
+		require.NoError(t, cb.Wait(context.Background()))
+		for i := range uint32(96) {
+			require.Equal(t, i*s*7, binary.LittleEndian.Uint32(out.Bytes()[4*i:]))
+		}
+	}
+	run(1, true)
+	require.Equal(t, map[int]int{1: 1}, loads, "the stride is not read")
+	run(1, false)
+	require.Equal(t, map[int]int{1: 1, 2: 1}, loads)
+	for _, s := range []uint32{2, 0, 1, 3} {
+		run(s, true)
+		run(s, false)
+	}
+	require.Equal(t, map[int]int{1: 2, 2: 1}, loads, "0 and 1 have code of their own")
 }
 
 // TestBugsOfTheCompilerSurface: the interpreter serves where there is no machine code for a kernel; it does not hide

@@ -83,7 +83,8 @@ func (x *execution) done() {
 	l := &x.launch
 	clear(l.Buffers[:cap(l.Buffers)])
 	clear(l.Written[:cap(l.Written)])
-	*l = interp.Launch{Buffers: l.Buffers[:0], ThreadgroupBytes: l.ThreadgroupBytes[:0], Written: l.Written[:0]}
+	*l = interp.Launch{Buffers: l.Buffers[:0], Fixed: l.Fixed[:0], ThreadgroupBytes: l.ThreadgroupBytes[:0],
+		Written: l.Written[:0]}
 	x.run, x.name = nil, ""
 	x.bug.Store(nil)
 }
@@ -198,7 +199,8 @@ func (x *execution) dispatch(c *metal.Command) error {
 	l := &x.launch
 	l.Grid = [3]int{c.Grid.X, c.Grid.Y, c.Grid.Z}
 	l.Threadgroup = [3]int{c.Threadgroup.X, c.Threadgroup.Y, c.Threadgroup.Z}
-	l.Buffers, l.ThreadgroupBytes, l.Written = l.Buffers[:0], l.ThreadgroupBytes[:0], l.Written[:0]
+	l.Buffers, l.Fixed, l.ThreadgroupBytes = l.Buffers[:0], l.Fixed[:0], l.ThreadgroupBytes[:0]
+	l.Written = l.Written[:0]
 	for _, a := range c.Args {
 		b, written := a.Bytes, []bool(nil)
 		if a.Buffer.Buf != nil {
@@ -211,7 +213,7 @@ func (x *execution) dispatch(c *metal.Command) error {
 			}
 		}
 		l.Buffers, l.ThreadgroupBytes = append(l.Buffers, b), append(l.ThreadgroupBytes, a.TGBytes)
-		l.Written = append(l.Written, written)
+		l.Fixed, l.Written = append(l.Fixed, a.Buffer.Buf == nil), append(l.Written, written)
 	}
 	r, err := m.programs[c.Pipeline.Index()].Load().start(l)
 	if err != nil {

@@ -28,6 +28,17 @@ var kernels = map[string]func() *kir.Kernel{
 		b.Store(out, i, v)
 		return b.Kernel()
 	},
+	// out[i] = in[i*s]
+	"strided": func() *kir.Kernel {
+		b := kir.NewBuilder("strided")
+		in, s := b.Param("in", kir.Device, kir.U32), b.Param("s", kir.Constant, kir.U32)
+		out := b.Param("out", kir.Device, kir.U32)
+		b.K.Params[0].Write, b.K.Params[0].Atomic = false, false
+		i := b.Builtin(kir.ThreadPositionInGrid, 0)
+		v := b.Load(kir.U32, in, b.Op(kir.Mul, kir.U32, i, b.Op(kir.Load, kir.U32, s)))
+		b.Store(out, i, v)
+		return b.Kernel()
+	},
 	// adds to a word forever
 	"endless": func() *kir.Kernel {
 		b := kir.NewBuilder("endless")

@@ -62,6 +62,50 @@ var buffers = []struct {
 	{"device float *om", 4 * each * maxThreads, false, 4},
 	{"device atomic_float *fa", 4 * counters, false, 4},
 	{"device atomic_bool *fl", counters + maxThreads, false, 1},
+	{"constant long *ws", 8 * wordCount, true, 8},
+	{"constant int *wd", 4 * wordCount, true, 4},
+	{"constant int &wn", 4, true, 4},
+}
+
+// The words that programs index by: strides ws, sizes wd, the number of dimensions wn. A launch gives their bytes with
+// it (Fixed). The first four strides and sizes keep sums of all four dimensions within middle elements of a place,
+// ws[unit] is 1, ws[huge] leads out of any buffer.
+const (
+	wordCount = 8
+	middle    = 8192
+	unit      = 6
+	huge      = 7
+)
+
+// Fixed says which of Buffers a launch gives with it: nobody writes them while it runs.
+func Fixed(buffer int) bool {
+	p := buffers[buffer].param
+	return p[len(p)-2] == 'w' && p[0] == 'c'
+}
+
+// words writes the contents of ws, wd or wn.
+func words(r *rand.Rand, b []byte, param string) {
+	strides := []int64{1, 1, 1, 0, 2, 3, 7, 12, 15, -1, -2, -12}
+	sizes := []uint32{1, 2, 3, 5, 8, 16, 24, 32, 32, 48, 60, 64}
+	switch param[len(param)-1] {
+	case 'n':
+		binary.LittleEndian.PutUint32(b, uint32(r.IntN(5)))
+	case 'd':
+		for i := range wordCount {
+			binary.LittleEndian.PutUint32(b[4*i:], sizes[r.IntN(len(sizes))])
+		}
+	default:
+		for i := range wordCount {
+			v := strides[r.IntN(len(strides))]
+			switch i {
+			case unit:
+				v = 1
+			case huge:
+				v = []int64{1 << 31, 1 << 33, 1 << 61, -1 << 31, -1 << 40, 1<<63 - 1}[r.IntN(6)]
+			}
+			binary.LittleEndian.PutUint64(b[8*i:], uint64(v))
+		}
+	}
 }
 
 // large is how many elements the large inputs have.
@@ -86,6 +130,9 @@ func (c *Case) Buffers() [][]byte {
 		}
 		width, float := 4, strings.Contains(b.param, "float")
 		switch {
+		case Fixed(i):
+			words(r, all[i], b.param)
+			continue
 		case b.bytes >= 2*large:
 			fill(r, all[i], b.param)
 			continue

@@ -9,7 +9,9 @@ func (g *gen) special() {
 		g.pointers()
 		return
 	}
-	switch g.n(12) {
+	switch g.n(16) {
+	case 12, 13, 14:
+		g.strided()
 	case 0, 1, 2:
 		g.rowSum()
 	case 3, 4:

@@ -6,7 +6,7 @@ import "github.com/mlxlua/mlxlua/metal/kir"
 type address struct {
 	*analysis
 	loop    int32 // the innermost loop of the access
-	gather  bool  // one varying index is allowed, and Bases are not
+	gather  bool  // one varying index is allowed, and Bases that may wrap are not
 	terms   []*kir.Instr
 	bases   []Scaled
 	disp    int64
@@ -91,19 +91,20 @@ func (d *address) reset(m address) {
 // hoisted tells whether a value is there before the innermost loop of the access starts.
 func (d *address) hoisted(x *kir.Instr) bool { return d.analysis.loop[x.ID] != d.loop }
 
-// leaf uses a 64-bit value as it is.
+// leaf uses scale times a 64-bit value as it is.
 func (d *address) leaf(x *kir.Instr, scale int64) bool {
 	s := d.info.Shapes[x.ID]
-	if scale != 1 || s.Kind == Varying {
+	if s.Kind == Varying || s.Kind == Pattern && d.gather {
 		return false
 	}
 	if s.Kind == Pattern {
-		if d.gather {
-			return false
-		}
-		d.move(s, 1)
+		d.move(s, scale)
 	}
-	d.terms = append(d.terms, x)
+	if scale == 1 {
+		d.terms = append(d.terms, x)
+	} else {
+		d.bases = append(d.bases, Scaled{Value: x, Scale: scale})
+	}
 	return true
 }
 

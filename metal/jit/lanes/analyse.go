@@ -37,6 +37,7 @@ func Analyse(k *kir.Kernel, group int, geo Geometry) *Info {
 	a.accesses()
 	a.needs()
 	a.aliases()
+	a.info.Bits = a.bits
 	return a.info
 }
 

@@ -41,8 +41,8 @@ type Access struct {
 	// can be had by repeating the pure operations between it and Terms, Bases and Index.
 	Terms []*kir.Instr
 	Disp  int64
-	// Bases (AccessUniform, AccessPattern): further uniform terms: BaseScale times the zero- or sign-extended base of a
-	// 32-bit value. Offsets: what lane l adds, in bytes (nil for AccessUniform), the smallest is 0.
+	// Bases: further uniform terms: Scale times a 64-bit value, or (AccessUniform, AccessPattern) times the zero- or
+	// sign-extended base of a 32-bit one. Offsets: what lane l adds, in bytes (nil for AccessUniform), the smallest is 0.
 	Bases   []Scaled
 	Offsets *[MaxLanes]int32
 	Span    int64 // the largest of Offsets
@@ -50,13 +50,13 @@ type Access struct {
 	Index Scaled
 }
 
-// Scaled is Scale * extend(Value): Value is a 32-bit (or narrower) integer, extended to 64 bits by its own type. If it
-// is a Pattern, its base is meant, and the access is only as described while no lane's value wraps: base + [0, Span]
+// Scaled is Scale * extend(Value): Value is an integer, extended to 64 bits by its own type. If it is a Pattern of up
+// to 32 bits, its base is meant, and the access is only as described while no lane's value wraps: base + [0, Span]
 // must stay within the type; otherwise the access has to be done lane by lane from the pointer operand.
 type Scaled struct {
 	Value *kir.Instr
 	Scale int64
-	Span  int64 // the largest offset of the Pattern, 0 if uniform
+	Span  int64 // the largest offset of the Pattern, 0 if uniform or of 64 bits
 }
 
 // AccessMode tells the ways to touch memory apart.
@@ -84,6 +84,8 @@ type Info struct {
 	// the operands' bases (on the value where an operand is Uniform) plus Bias. It is 0 but for things like 31 - lane,
 	// where the smallest lane is not lane 0.
 	Bias []int32
+	// Bits: an integer has at most so many significant ones, zero-extended.
+	Bits []uint8
 	// Divergent: of an If: lanes may part here; of a Loop or BlockOp: lanes may leave (or continue) it at different
 	// times; of a Break, Continue or Return: not all lanes that run there need be all that entered its target (the
 	// kernel, for a Return).

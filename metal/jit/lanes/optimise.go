@@ -6,8 +6,17 @@ import "github.com/mlxlua/mlxlua/metal/kir"
 // Values are folded and shared, pure operations move in front of the loops that do not change them, small conditionals
 // on lanes become selections, and pointers that move along in step keep what is uniform of them apart. It computes the
 // same bits (but for the payload of NaNs) and touches the same memory in the same order; positions stay.
-func Optimise(k *kir.Kernel) *kir.Kernel {
-	o := &optimiser{
+func Optimise(k *kir.Kernel) *kir.Kernel { return optimise(k, &optimiser{}) }
+
+// Specialise is Optimise for launches in which some of the kernel's words (words and loads, as Words returns them for
+// it) are known. Loops whose rounds become known are unrolled.
+func Specialise(k *kir.Kernel, words []Word, loads []uint8, facts Facts) *kir.Kernel {
+	return optimise(k, &optimiser{words: words, loads: loads, facts: facts})
+}
+
+func optimise(k *kir.Kernel, o *optimiser) *kir.Kernel {
+	*o = optimiser{
+		words: o.words, loads: o.loads, facts: o.facts,
 		old: k, to: make([]*kir.Instr, k.NumInstrs), cur: make([]*kir.Instr, len(k.Vars)),
 		pending: make([]*kir.Instr, len(k.Vars)), gets: make([]int32, len(k.Vars)), sets: make([]varSet, k.NumInstrs),
 		buckets: make([]int32, tableSize(k.NumInstrs)),
@@ -15,10 +24,19 @@ func Optimise(k *kir.Kernel) *kir.Kernel {
 	out := *k
 	out.Vars = append([]kir.Var(nil), k.Vars...)
 	o.out = &out
+	if o.facts != 0 {
+		out.Params = append([]kir.Param(nil), k.Params...)
+		for i, w := range o.words {
+			if p := &out.Params[w.Param]; o.facts.Of(i) != Nothing {
+				p.MinBytes = max(p.MinBytes, w.End())
+			}
+		}
+	}
 	o.survey(k.Body)
 	out.Body = o.nested(k.Body, nil)
 	splitPointers(&out, o.meta)
 	sweep(&out)
+	shareDivisions(out.Body)
 	out.Renumber()
 	return &out
 }
@@ -47,6 +65,12 @@ type optimiser struct {
 	sets     []varSet     // by old ID of a structured instruction: the variables set within
 	instrs   []kir.Instr
 	args     []*kir.Instr
+	// What is known of the launch, see Specialise.
+	words []Word
+	loads []uint8 // by old ID, 1 + index in words
+	facts Facts
+	// unrolled is how many instructions unrolling has made.
+	unrolled int
 }
 
 // meta is what the optimiser knows of a new instruction.
@@ -169,7 +193,7 @@ func (o *optimiser) instr(in *kir.Instr) bool {
 		o.assign(in.Imm, args[0], in.Pos)
 	case in.Op == kir.Load:
 		if o.fixedLoad(in, args[0]) {
-			o.to[in.ID] = o.share(in.Op, in.Type, in.Mode, in.Imm, in.Pos, args)
+			o.to[in.ID] = o.word(in, args)
 			break
 		}
 		x := o.put(o.make(in, args))
@@ -178,6 +202,11 @@ func (o *optimiser) instr(in *kir.Instr) bool {
 	case in.Op == kir.If:
 		return o.branch(in, args)
 	case in.Op == kir.BlockOp || in.Op == kir.Loop:
+		if in.Op == kir.Loop && o.facts != 0 {
+			if done, ends := o.unroll(in); done {
+				return ends
+			}
+		}
 		x := o.make(in, nil)
 		o.to[in.ID] = x
 		if in.Op == kir.Loop {
@@ -288,26 +317,38 @@ func (o *optimiser) assign(v uint64, value *kir.Instr, pos kir.Pos) {
 
 // fixedLoad tells whether a load reads constant memory that is always there: it is as good as pure.
 func (o *optimiser) fixedLoad(in, p *kir.Instr) bool {
-	off := int64(0)
-	for p.Op == kir.PtrAdd {
-		c, ok := intConst(p.Args[1])
-		if !ok {
-			return false
-		}
-		off += c + int64(p.Imm)
-		p = p.Args[0]
-	}
+	p, off, ok := fixedPlace(p)
 	end := off + int64(in.Type.Size())
 	switch {
-	case off < 0 || off > kir.MaxRegionBytes:
+	case !ok:
 	case p.Op == kir.ParamAddr:
-		q := o.old.Params[p.Imm]
+		q := o.out.Params[p.Imm]
 		return q.Space == kir.Constant && end <= int64(q.MinBytes)
 	case p.Op == kir.RegionAddr:
 		r := o.old.Regions[p.Imm]
 		return r.Space == kir.Constant && end <= int64(r.Size)
 	}
 	return false
+}
+
+// word is the value of a load that is as good as pure: what the launch tells of it becomes part of the kernel.
+func (o *optimiser) word(in *kir.Instr, args []*kir.Instr) *kir.Instr {
+	known := Nothing
+	if o.facts != 0 && o.loads[in.ID] != 0 {
+		known = o.facts.Of(int(o.loads[in.ID]) - 1)
+	}
+	if known >= Equals {
+		return o.constant(in.Type, uint64(known-Equals), in.Pos)
+	}
+	x := o.share(in.Op, in.Type, in.Mode, in.Imm, in.Pos, args)
+	if known < Small {
+		return x
+	}
+	bits := uint64(1<<31 - 1) // those that it may have: it stays the same number
+	if known > Small {
+		bits -= 8<<(known-By8) - 1
+	}
+	return o.pure(kir.And, in.Type, 0, 0, in.Pos, []*kir.Instr{x, o.constant(in.Type, bits, in.Pos)})
 }
 
 // branch rebuilds an If.

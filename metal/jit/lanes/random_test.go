@@ -110,6 +110,8 @@ func (g *generator) constant(t kir.Type) *kir.Instr {
 		return g.Const(t, g.r.Uint64())
 	case g.r.IntN(2) == 0:
 		return g.Int(t, 1<<g.r.IntN(7))
+	case g.r.IntN(3) == 0: // multiples of SIMD-groups, which divide their lanes alike
+		return g.Int(t, 32*int64(g.r.IntN(9)-2))
 	}
 	return g.Int(t, int64(g.r.IntN(70)-6))
 }

@@ -290,6 +290,8 @@ func (a *analysis) bitPattern(in *kir.Instr) (Shape, int32, bool) {
 	switch {
 	case in.Op == kir.Or && y.Kind == Uniform && a.span(x) < int64(y.Align): // an addition
 		return Shape{Pattern, x.Offsets, min(x.Align, y.Align)}, 0, true
+	case in.Op == kir.Div || in.Op == kir.Rem:
+		return a.division(in, x, y, p, c, ok)
 	case !ok:
 		return Shape{}, 0, false
 	case in.Op == kir.Shr:
@@ -307,18 +309,33 @@ func (a *analysis) bitPattern(in *kir.Instr) (Shape, int32, bool) {
 		low := c & int64(x.Align-1)
 		return done(min(x.Align, align(uint64(c))), func(o int64) int64 { return (o ^ low) - low })
 	}
-	n, pow := log2(c)
-	if !pow || in.Type.IsSigned() && !a.positive(p) {
+	return Shape{}, 0, false
+}
+
+// division does a Div or Rem of a Pattern x, p's shape, whose offsets are bits that are zero in its base, by y; c is
+// that if it is a constant.
+func (a *analysis) division(in *kir.Instr, x, y Shape, p *kir.Instr, c int64, constant bool) (Shape, int32, bool) {
+	if in.Type.IsSigned() && !a.positive(p) {
 		return Shape{}, 0, false
 	}
-	if in.Op == kir.Div {
-		return done(max(1, x.Align>>n), func(o int64) int64 { return o >> n })
+	n, pow := log2(c)
+	switch {
+	case constant && pow && in.Op == kir.Div:
+		s, bias := a.pattern(max(1, x.Align>>n), func(l int) int64 { return int64(x.Offsets[l]) >> n })
+		return s, bias, s.Kind != Varying
+	case constant && pow:
+		al := x.Align
+		if c <= int64(x.Align) {
+			al = maxAlign
+		}
+		s, bias := a.pattern(al, func(l int) int64 { return int64(x.Offsets[l]) & (c - 1) })
+		return s, bias, s.Kind != Varying
+	case y.Kind != Uniform || a.span(x) >= int64(y.Align):
+		return Shape{}, 0, false
+	case in.Op == kir.Div: // of multiples of a power of two that the offsets are less than
+		return uniformShape(1), 0, true
 	}
-	al := x.Align
-	if c <= int64(x.Align) {
-		al = maxAlign
-	}
-	return done(al, func(o int64) int64 { return o & (c - 1) })
+	return Shape{Pattern, x.Offsets, min(x.Align, y.Align)}, 0, true
 }
 
 func offset(s Shape, l int) int64 {
