@@ -232,7 +232,13 @@ func (n *Node) array(i int) *Array {
 const weakBytes = 1 << 20
 
 // State is how far the node has come.
-func (n *Node) State() State { return State(n.state.Load()) }
+func (n *Node) State() State {
+	claimAll(nil)
+	return n.now()
+}
+
+// now is State, but Lazy for a node that was handed over and not claimed yet.
+func (n *Node) now() State { return State(n.state.Load()) }
 
 // ID is a number that later nodes exceed.
 func (n *Node) ID() uint64 { return n.id }
