@@ -32,7 +32,7 @@ func (j *job) claim() {
 	for _, x := range j.roots {
 		next := x.Node // that the walk comes to
 		for {
-			if next != nil && next.mark != walk && next.now() == Lazy {
+			if next != nil && next.mark != walk && next.claimable() {
 				next.mark = walk
 				frames = append(frames, frame{n: next, reads: next.specFrom(len(next.in))})
 			}
@@ -63,7 +63,7 @@ func (j *job) claim() {
 			n.seg, n.slot = seg, int32(len(tasks)-seg.first)
 			tasks = append(tasks, task{n, n.in, reads})
 			n.state.Store(int32(Scheduled))
-			n.handOver(&tasks[len(tasks)-1])
+			n.pass(&tasks[len(tasks)-1])
 		}
 	}
 	for _, x := range j.roots {
@@ -132,8 +132,8 @@ func (l *taskLists) put(tasks []task) {
 	}
 }
 
-// handOver gives the node's inputs to its task, unless a trace may still walk it: then the task has uses of its own.
-func (n *Node) handOver(t *task) {
+// pass gives the node's inputs to its task, unless a trace may still walk it: then the task has uses of its own.
+func (n *Node) pass(t *task) {
 	if n.traces != nil {
 		addUses(n, t.in, 1) // first: a trace that ends meanwhile takes the node's own away
 		held := false

@@ -104,7 +104,7 @@ func (x *Array) Wait(ctx context.Context) error {
 	if err := x.readable("wait"); err != nil {
 		return err
 	}
-	if x.node.now() == Lazy && x.node.State() == Lazy {
+	if x.node.State() == Lazy {
 		return (&Ctx{Where: x.node.Where()}).Errorf("wait", "%s was not handed over by eval or async_eval",
 			x.describe())
 	}

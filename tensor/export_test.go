@@ -37,7 +37,7 @@ func (s *Stream) reserve() bool {
 }
 
 // Claimed says whether x was claimed, and sees to nothing.
-func Claimed(x *Array) bool { return x.node.now() != Lazy }
+func Claimed(x *Array) bool { return !x.node.claimable() }
 
 // Pending is the number of command buffers of the stream that have not been settled.
 func (s *Stream) Pending() int {

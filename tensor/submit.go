@@ -83,19 +83,16 @@ func (j *job) progress() (left int, err error) {
 // submit hands over what xs depend on. The job is nil if all of that was asked for before. With wait the caller has
 // nothing else to do: where the stream's goroutine is at work, the job is claimed on return.
 func submit(op string, xs []*Array, wait bool) (*job, error) {
-	var roots []Value
+	lazy := 0
 	for _, x := range xs {
 		if err := x.readable(op); err != nil {
 			return nil, err
 		}
-		if v := x.Value(); v.Node.now() == Lazy {
-			if roots == nil {
-				roots = make([]Value, 0, len(xs))
-			}
-			roots = append(roots, v)
+		if x.node.now() == Lazy {
+			lazy++
 		}
 	}
-	if len(roots) == 0 {
+	if lazy == 0 {
 		return nil, nil
 	}
 	fallback, err := (*Ctx)(nil).stream()
@@ -105,17 +102,12 @@ func submit(op string, xs []*Array, wait bool) (*job, error) {
 	if err != nil && needsDefault(xs) {
 		return nil, &OpError{Op: op, Msg: err.Error(), Err: err}
 	}
-	j := &job{roots: roots, fallback: fallback, left: unclaimed}
+	j := &job{roots: make([]Value, 0, lazy), fallback: fallback, left: unclaimed}
 	j.ctx, j.cancel = context.WithCancelCause(context.Background())
-	s := roots[0].Node.stream
-	if s == nil {
-		s = fallback
-	}
-	handed.Lock()
-	handed.left.Add(1)
-	handed.jobs = append(handed.jobs, j)
-	handed.Unlock()
+	s := j.handOver(xs)
 	switch {
+	case s == nil: // others were faster
+		return nil, nil
 	case s.start():
 	case wait:
 		claimAll(nil)
@@ -123,6 +115,28 @@ func submit(op string, xs []*Array, wait bool) (*job, error) {
 		help()
 	}
 	return j, nil
+}
+
+// handOver puts the job in the line, with those of xs as roots that nobody asked for before. It gives the first one's
+// stream, or nil if there are none.
+func (j *job) handOver(xs []*Array) *Stream {
+	handed.Lock()
+	defer handed.Unlock()
+	handed.left.Add(1) // first: who sees that a root was submitted sees that there is something to claim
+	for _, x := range xs {
+		if x.node.state.CompareAndSwap(int32(Lazy), int32(submitted)) {
+			j.roots = append(j.roots, x.Value())
+		}
+	}
+	if len(j.roots) == 0 {
+		handed.left.Add(-1)
+		return nil
+	}
+	handed.jobs = append(handed.jobs, j)
+	if s := j.roots[0].Node.stream; s != nil {
+		return s
+	}
+	return j.fallback
 }
 
 // needsDefault says whether a lazy node that xs depend on was made while no device was open.

@@ -76,7 +76,7 @@ func (t *Trace) keep(n *Node) bool {
 
 // forget lets go of the inputs of a node that was evaluated, if no other trace holds it.
 func (n *Node) forget() {
-	if n.held() || n.now() == Lazy {
+	if n.held() || n.claimable() {
 		return
 	}
 	n.mu.Lock()
