@@ -1,6 +1,9 @@
 package tensor
 
-import "runtime"
+import (
+	"runtime"
+	"slices"
+)
 
 // HoldClaims keeps everybody from claiming what was handed over until release is called.
 func HoldClaims() (release func()) {
@@ -8,21 +11,42 @@ func HoldClaims() (release func()) {
 	return schedMu.Unlock
 }
 
-// LeaveToCallers keeps the stream's goroutine from claiming, and there is no other until release is called: what was
-// handed over is claimed by callers who need to know.
+// LeaveToCallers keeps goroutines of the engine from claiming what is handed over to s first, until release is called:
+// callers who need to know claim it.
 func LeaveToCallers(s *Stream) (release func()) {
-	for !s.reserve() {
-		runtime.Gosched() // it is about to end
+	registry.Lock()
+	others := slices.Clone(registry.streams)
+	registry.Unlock()
+	for _, o := range others {
+		for !o.reserve() { // it is about to end
+			runtime.Gosched()
+		}
+		if o != s {
+			o.mu.Lock()
+			o.running = false
+			o.mu.Unlock()
+		}
 	}
-	handed.Lock()
-	handed.helping = true
-	handed.Unlock()
+	for !reserveHelp() {
+		runtime.Gosched()
+	}
 	return func() {
 		handed.Lock()
 		handed.helping = false
 		handed.Unlock()
 		go s.loop()
 	}
+}
+
+// reserveHelp is help without a goroutine.
+func reserveHelp() bool {
+	handed.Lock()
+	defer handed.Unlock()
+	if handed.helping {
+		return false
+	}
+	handed.helping = true
+	return true
 }
 
 // reserve is start without a goroutine.
