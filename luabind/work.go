@@ -10,15 +10,22 @@ import (
 // handedOver is what a script gave to async_eval, so that no error is lost because nobody read the value.
 type handedOver struct {
 	running []*tensor.Work
+	enough  int     // works that may be noted before add asks which are done
 	raised  []error // while work was running: what the script knows of already
 	failed  error   // the first error that the script does not know of
 }
 
-// add notes work. What has been done goes: a program may hand over work forever.
+// add notes work. What has been done goes from time to time: a program may hand over work forever.
 func (h *handedOver) add(w *tensor.Work) {
-	h.sort()
+	if len(h.running) >= h.enough {
+		h.sort()
+		h.enough = 2*len(h.running) + leastWork
+	}
 	h.running = append(h.running, w)
 }
+
+// leastWork is how many works are noted before the first of them is asked whether it is done.
+const leastWork = 8
 
 // sort takes out what has been done.
 func (h *handedOver) sort() {

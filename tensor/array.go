@@ -27,7 +27,7 @@ func (x *Array) at() *Node { return x.Value().Node }
 // Own gives x to an owner who will Free it or drop it: the first one gets x itself, each later one a handle of its
 // own on the same output. The bytes live until all owners have freed theirs.
 func (x *Array) Own() *Array {
-	if x == nil || x.owned.CompareAndSwap(false, true) || x.at().State() == Failed {
+	if x == nil || x.owned.CompareAndSwap(false, true) || x.at().now() == Failed {
 		return x
 	}
 	a := &Array{node: x.node, out: x.out, of: x}
@@ -103,7 +103,7 @@ func (x *Array) DType() DType { return x.Spec().DType }
 
 // Err is the error of a failed array, or nil. It does not evaluate.
 func (x *Array) Err() error {
-	if x.at().State() == Failed {
+	if x.at().now() == Failed {
 		return x.at().rare.err
 	}
 	return nil

@@ -231,7 +231,7 @@ func (e *encoder) lastRead(v Value, members []int32) bool {
 		}
 	}
 	o := &v.Node.out[v.Out]
-	return o.uses.Load() == reads && (!o.asked || v.Node.State() >= Ready) && v.unheld()
+	return o.uses.Load() == reads && (!o.asked || v.Node.now() >= Ready) && v.unheld()
 }
 
 // source is the kernel of the scratch's key, printed on first use.

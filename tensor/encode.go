@@ -326,11 +326,11 @@ func (e *encoder) alone(members []int32, short error) {
 
 func (e *encoder) anyFailed(members []int32) bool {
 	for _, slot := range members {
-		if e.seg.tasks[slot].node.State() == Failed {
+		if e.seg.tasks[slot].node.now() == Failed {
 			return true
 		}
 		for _, v := range e.seg.tasks[slot].reads() {
-			if v.Node.State() == Failed {
+			if v.Node.now() == Failed {
 				return true
 			}
 		}
@@ -374,11 +374,11 @@ func (e *encoder) encode(members []int32) (err error) {
 func (e *encoder) await(t *task) error {
 	for _, v := range t.reads() {
 		n := v.Node
-		if n.State() == Scheduled && n.runs != e.s {
+		if n.now() == Scheduled && n.runs != e.s {
 			if e.batch != nil {
 				e.commit(false)
 			}
-			if err := n.wait(e.job.ctx); err != nil && n.State() != Failed {
+			if err := n.wait(e.job.ctx); err != nil && n.now() != Failed {
 				return err
 			}
 		}
@@ -426,7 +426,7 @@ func (n *Node) unplace() {
 // let gives a value's storage back for later calls if no one will read the value.
 func (e *encoder) let(v Value) {
 	o := &v.Node.out[v.Out]
-	if o.uses.Load() != 0 || o.asked && v.Node.State() < Ready || !v.unheld() {
+	if o.uses.Load() != 0 || o.asked && v.Node.now() < Ready || !v.unheld() {
 		return
 	}
 	v.Node.mu.Lock()

@@ -9,21 +9,19 @@ import (
 	"github.com/mlxlua/mlxlua/metal"
 )
 
-// schedMu makes claiming nodes and handing them to streams one step: all streams agree on the order of evaluations.
-var schedMu sync.Mutex
-
-// walk numbers the walks over the graph; guarded by schedMu.
-var walk uint64
-
-// job is one evaluation: what a call of Eval claimed.
+// job is one evaluation: what a call of Eval asked for that nobody had asked for before.
 type job struct {
-	ctx    context.Context // done when the evaluation is cancelled
+	ctx    context.Context // done when the evaluation is over, or cancelled
 	cancel context.CancelCauseFunc
+
+	roots    []Value // what was asked for; nil once the job is claimed
+	fallback *Stream // of nodes that have none
 
 	mu      sync.Mutex
 	deps    []*job                 // evaluations whose results this one waits for
-	left    int                    // segments that are not settled
+	left    int                    // segments that are not settled: unclaimed before anyone knows how many there are
 	err     error                  // the first
+	over    chan struct{}          // closed when left is 0; made when first waited for
 	running []*metal.CommandBuffer // committed, or about to be, and not ended
 }
 
@@ -84,7 +82,7 @@ func evaluate(ctx context.Context, op string, xs ...*Array) error {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	if _, err := schedule(op, xs); err != nil {
+	if _, err := submit(op, xs, true); err != nil {
 		return err
 	}
 	defer BeginSpan("wait", op).End(Where{})
@@ -98,46 +96,6 @@ func evaluate(ctx context.Context, op string, xs ...*Array) error {
 	}
 	runtime.KeepAlive(xs)
 	return nil
-}
-
-// AsyncEval hands the arrays over to their streams and returns: planning, encoding and computing happen there. What
-// goes wrong then is the error of the arrays. It fails at once on arrays that cannot be evaluated.
-func AsyncEval(xs ...*Array) error {
-	_, err := Submit(xs...)
-	return err
-}
-
-// Submit is AsyncEval for callers who may never read the arrays: the Work tells them how it ends.
-func Submit(xs ...*Array) (*Work, error) {
-	j, err := schedule("async_eval", xs)
-	return &Work{j}, err
-}
-
-// Work is what a call of Submit handed over that had not been handed over before.
-type Work struct{ job *job }
-
-// Wait waits for all of the work, or ctx, and returns the work's first error, or the context's cause.
-func (w *Work) Wait(ctx context.Context) error {
-	if w.job == nil {
-		return nil
-	}
-	select {
-	case <-w.job.ctx.Done():
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	_, err := w.Done()
-	return err
-}
-
-// Done says whether all of the work has been done, and its first error so far.
-func (w *Work) Done() (bool, error) {
-	if w.job == nil {
-		return true, nil
-	}
-	w.job.mu.Lock()
-	defer w.job.mu.Unlock()
-	return w.job.left == 0, w.job.err
 }
 
 // Wait waits for an array that was handed over, and returns its error, or the context's cause when ctx is done
@@ -162,10 +120,10 @@ func (n *Node) wait(ctx context.Context) error {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	if n.State() < Ready {
+	if n.now() < Ready {
 		n.mu.Lock()
 		var done chan struct{}
-		if n.State() < Ready {
+		if n.now() < Ready {
 			if r := n.extra(); r.done == nil {
 				r.done = make(chan struct{})
 			}
@@ -180,7 +138,7 @@ func (n *Node) wait(ctx context.Context) error {
 			}
 		}
 	}
-	if n.State() == Failed {
+	if n.now() == Failed {
 		return n.rare.err
 	}
 	return nil
@@ -205,7 +163,7 @@ func (n *Node) settleLast(err error) {
 
 // settleHeld is settle with mu held.
 func (n *Node) settleHeld(err error) {
-	if n.State() >= Ready {
+	if n.now() >= Ready {
 		return
 	}
 	state := Ready
@@ -234,193 +192,21 @@ func (j *job) fail(err error) {
 	}
 }
 
-// schedule claims all lazy nodes that xs depend on and hands them to their streams. The job is nil if there are none.
-func schedule(op string, xs []*Array) (*job, error) {
-	for _, x := range xs {
-		if err := x.readable(op); err != nil {
-			return nil, err
-		}
-	}
-	schedMu.Lock()
-	defer schedMu.Unlock()
-	fallback, err := (*Ctx)(nil).stream()
-	if err == nil && fallback == nil {
-		err = ErrNoDevice
-	}
-	if err != nil && needsDefault(xs) {
-		return nil, &OpError{Op: op, Msg: err.Error(), Err: err}
-	}
-	return claim(xs, fallback), nil
-}
-
-// needsDefault says whether a lazy node that xs depend on was made while no device was open. Called with schedMu held.
-func needsDefault(xs []*Array) bool {
-	order := Order(xs, func(n *Node) bool { return n.State() != Lazy })
-	return slices.ContainsFunc(order, func(n *Node) bool { return n.stream == nil })
-}
-
-// frame is a node on the way from a root: its inputs from next on are still to be looked at.
-type frame struct {
-	n           *Node
-	next, reads int
-}
-
-// walking is the scratch of claim, guarded by schedMu.
-var walking struct {
-	frames []frame
-	segs   []*segment
-}
-
-// claim turns the lazy nodes that xs depend on into scheduled ones, each after those that it reads, and hands them to
-// their streams, or to fallback where they have none. The job is nil if there are none. The caller waits meanwhile: it
-// goes over the graph once.
-func claim(xs []*Array, fallback *Stream) *job {
-	walk++
-	w := &walking
-	frames, segs := w.frames[:0], w.segs[:0]
-	var j *job
-	var seg *segment
-	var last *job // that was found to be waited for
-	tasks := spareTasks.get()
-	for _, x := range xs {
-		next := x.node // that the walk comes to
-		for {
-			if next != nil && next.mark != walk && next.State() == Lazy {
-				next.mark = walk
-				frames = append(frames, frame{n: next, reads: next.specFrom(len(next.in))})
-			}
-			if len(frames) == 0 {
-				break
-			}
-			f := &frames[len(frames)-1]
-			if f.next < f.reads {
-				next = f.n.in[f.next].Node
-				f.next++
-				continue
-			}
-			n, reads := f.n, f.reads
-			next, frames = nil, frames[:len(frames)-1]
-			if j == nil {
-				j = &job{}
-				j.ctx, j.cancel = context.WithCancelCause(context.Background())
-			}
-			if n.runs = n.stream; n.runs == nil {
-				n.runs = fallback
-			}
-			if seg == nil || seg.stream != n.runs {
-				seg = &segment{job: j, stream: n.runs, first: len(tasks)}
-				segs = append(segs, seg)
-			}
-			for _, v := range n.in[:reads] {
-				if in := v.Node; in.mark != walk && in.State() == Scheduled && in.seg.job != last {
-					last = in.seg.job
-					j.deps = append(j.deps, last)
-				}
-			}
-			n.seg, n.slot = seg, int32(len(tasks)-seg.first)
-			tasks = append(tasks, task{n, n.in, reads})
-			n.state.Store(int32(Scheduled))
-			n.handOver(&tasks[len(tasks)-1])
-		}
-	}
-	if j == nil {
-		spareTasks.put(tasks)
-		return nil
-	}
-	for _, x := range xs {
-		if x.node.mark == walk { // it is claimed now; its stream does not know it yet
-			x.node.out[x.out].asked = true
-		}
-	}
-	j.left = len(segs)
-	for i, s := range segs {
-		end := len(tasks)
-		if i+1 < len(segs) {
-			end = segs[i+1].first
-		}
-		s.tasks, s.whole = tasks[s.first:end:end], len(segs) == 1
-	}
-	for _, s := range segs {
-		s.stream.enqueue(s) // from here on it is the stream's
-	}
-	clear(frames[:cap(frames)])
-	clear(segs)
-	w.frames, w.segs = frames[:0], segs[:0]
-	return j
-}
-
-// spareTasks are lists of tasks for later evaluations.
-var spareTasks taskLists
-
-type taskLists struct {
-	mu    sync.Mutex
-	lists [][]task
-}
-
-// The most that taskLists keep.
-const (
-	maxSpareTasks = 1 << 14
-	maxTaskLists  = 4
-)
-
-func (l *taskLists) get() []task {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	n := len(l.lists)
-	if n == 0 {
-		return nil
-	}
-	tasks := l.lists[n-1]
-	l.lists = l.lists[:n-1]
-	return tasks
-}
-
-// put takes a list back; nothing refers to its elements any more.
-func (l *taskLists) put(tasks []task) {
-	if cap(tasks) == 0 || cap(tasks) > maxSpareTasks {
-		return
-	}
-	clear(tasks)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.lists) < maxTaskLists {
-		l.lists = append(l.lists, tasks[:0])
-	}
-}
-
-// handOver gives the node's inputs to its task, unless a trace may still walk it: then the task has uses of its own.
-func (n *Node) handOver(t *task) {
-	if n.traces != nil {
-		addUses(n, t.in, 1) // first: a trace that ends meanwhile takes the node's own away
-		held := false
-		for _, tr := range n.traces.list() {
-			held = tr.keep(n) || held
-		}
-		if held {
-			return
-		}
-		addUses(n, t.in, -1)
-	}
-	n.mu.Lock()
-	n.letGo()
-	n.mu.Unlock()
-}
-
-// letGo forgets the node's inputs; its task may still read them. Called with mu held.
-func (n *Node) letGo() {
-	n.in = nil
-	if n.taskDone {
-		clear(n.few[:])
-	}
-}
-
 // settled tells the job that a segment is done with.
 func (j *job) settled() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.left--; j.left == 0 {
+	j.setLeft(j.left - 1)
+}
+
+// setLeft notes how many segments are not settled. Called with mu held.
+func (j *job) setLeft(n int) {
+	if j.left = n; n == 0 {
 		j.deps = nil
 		j.cancel(context.Canceled)
+		if j.over != nil {
+			close(j.over)
+		}
 	}
 }
 
@@ -428,9 +214,10 @@ func (j *job) settled() {
 func cancel(xs []*Array, cause error) {
 	seen := map[*job]bool{}
 	var todo []*job
+	claimAll(nil)
 	schedMu.Lock()
 	for _, x := range xs {
-		if x.node.State() == Scheduled {
+		if x.node.now() == Scheduled {
 			todo = append(todo, x.node.seg.job)
 		}
 	}

@@ -125,7 +125,7 @@ func callHost(n *Node, h *HostCall) (err error) {
 
 // failure is the node's error if it failed.
 func (n *Node) failure() error {
-	if n.State() == Failed {
+	if n.now() == Failed {
 		return n.rare.err
 	}
 	return nil

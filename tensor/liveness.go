@@ -22,7 +22,7 @@ func (n *Node) release(i int) {
 		return
 	}
 	o.dead = true
-	if n.State() == Ready && o.uses.Load() == 0 {
+	if n.now() == Ready && o.uses.Load() == 0 {
 		n.drop(i)
 	}
 }
@@ -69,7 +69,7 @@ func (v Value) unread() {
 	n := v.Node
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if o := &n.out[v.Out]; o.dead && o.uses.Load() == 0 && n.State() == Ready {
+	if o := &n.out[v.Out]; o.dead && o.uses.Load() == 0 && n.now() == Ready {
 		n.drop(v.Out)
 	}
 }

@@ -20,6 +20,9 @@ const (
 	Failed                 // its error says why
 )
 
+// submitted is the state of a root of an evaluation that nobody has claimed: Scheduled to all but those who claim.
+const submitted State = -1
+
 // String is the state's name.
 func (s State) String() string { return [...]string{"lazy", "scheduled", "ready", "failed"}[s] }
 
@@ -232,7 +235,21 @@ func (n *Node) array(i int) *Array {
 const weakBytes = 1 << 20
 
 // State is how far the node has come.
-func (n *Node) State() State { return State(n.state.Load()) }
+func (n *Node) State() State {
+	if n.now() == Lazy {
+		claimAll(nil) // it may be an input of what was handed over
+	}
+	if s := n.now(); s != submitted {
+		return s
+	}
+	return Scheduled
+}
+
+// now is State where it does not matter what was handed over and not claimed: that is submitted, or Lazy as yet.
+func (n *Node) now() State { return State(n.state.Load()) }
+
+// claimable says whether an evaluation that depends on the node has to claim it.
+func (n *Node) claimable() bool { return n.now() <= Lazy }
 
 // ID is a number that later nodes exceed.
 func (n *Node) ID() uint64 { return n.id }

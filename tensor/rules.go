@@ -113,6 +113,7 @@ func Order(roots []*Array, stop func(*Node) bool) []*Node {
 		in   []Value
 		next int
 	}
+	claimAll(nil) // no goroutine takes inputs away that the walk comes to
 	seen := map[*Node]bool{}
 	var order []*Node
 	var stack []frame

@@ -75,6 +75,7 @@ func SetDevice(dev *metal.Device) Device {
 
 // UnsetDevice forgets an opened device, which the caller then closes.
 func UnsetDevice(dev *metal.Device) {
+	claimAll(nil)
 	registry.Lock()
 	defer registry.Unlock()
 	registry.current.Store(nil)
@@ -240,6 +241,7 @@ func Synchronize(ctx context.Context, streams ...*Stream) error {
 	if ctx == nil {
 		ctx = context.Background()
 	}
+	claimAll(nil)
 	if len(streams) == 0 {
 		registry.Lock()
 		streams = append(streams, registry.streams...)
@@ -270,17 +272,37 @@ func (s *Stream) enqueue(seg *segment) {
 	if s.idle == nil {
 		s.idle = make(chan struct{})
 	}
-	if !s.running {
-		s.running = true
-		go s.loop()
-	}
+	s.startHeld()
 }
 
-// loop plans and encodes segments until there are none.
+// start sees to it that the stream's goroutine claims what was handed over before the call. Where it may be long until
+// it comes to that, since it is at work, the result is false.
+func (s *Stream) start() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.startHeld()
+}
+
+// startHeld starts the stream's goroutine and says whether it was not running. Called with mu held.
+func (s *Stream) startHeld() bool {
+	if s.running {
+		return false
+	}
+	s.running = true
+	go s.loop()
+	return true
+}
+
+// loop claims evaluations, and plans and encodes segments, until there are none.
 func (s *Stream) loop() {
 	for {
+		claimAll(s)
 		s.mu.Lock()
 		if len(s.queue) == 0 {
+			if handed.left.Load() > 0 { // since claimAll
+				s.mu.Unlock()
+				continue
+			}
 			s.running = false
 			s.settleIdle()
 			s.mu.Unlock()

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// Timeline records when calls were built, planned, encoded, compiled, run and waited for, on every stream, in the
-// format that Chrome's about:tracing and Perfetto show. There is one at a time; it sees all goroutines of the
+// Timeline records when calls were built, walked, planned, encoded, compiled, run and waited for, on every stream, in
+// the format that Chrome's about:tracing and Perfetto show. There is one at a time; it sees all goroutines of the
 // process.
 type Timeline struct {
 	start time.Time

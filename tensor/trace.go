@@ -40,11 +40,11 @@ func (n *Node) IsPlaceholder() bool { return n.prim == placeholderPrim }
 
 // Watch is a stand-in for x whose dependents the trace can tell from x's other dependents.
 func (t *Trace) Watch(c *Ctx, x *Array) *Array {
-	if x.at().State() == Failed {
+	if x.at().now() == Failed {
 		return x
 	}
 	y := watchOp.One(c, None{}, x)
-	if y.node.State() != Failed {
+	if y.node.now() != Failed {
 		y.node.traces = y.node.traces.merge(&traceSet{t})
 	}
 	return y
@@ -76,7 +76,7 @@ func (t *Trace) keep(n *Node) bool {
 
 // forget lets go of the inputs of a node that was evaluated, if no other trace holds it.
 func (n *Node) forget() {
-	if n.held() || n.State() == Lazy {
+	if n.held() || n.claimable() {
 		return
 	}
 	n.mu.Lock()
