@@ -222,7 +222,8 @@ func (g *gen) runs() {
 }
 
 // compareExchange writes a loop that changes a word another thread may change meanwhile, in a way whose order does not
-// matter, or a word of its own.
+// matter, or a word of its own. How often the loop runs, and for which lanes, depends on the other threads then: what it
+// changes the word by is found before, because it may come from functions of the SIMD-group.
 func (g *gen) compareExchange() {
 	if g.rounds > 8 {
 		g.atomic()
@@ -230,16 +231,21 @@ func (g *gen) compareExchange() {
 	}
 	e, at := g.fresh("e"), g.n(4)
 	word, next := fmt.Sprintf("au[%d + (lane & 1) * 4]", 8+at), ""
-	v := g.expr("uint", 1)
+	v := fmt.Sprintf("uint(%s)", g.expr("uint", 1))
+	if at != 3 {
+		by := g.fresh("b")
+		g.line("uint %s = %s;", by, v)
+		v = by
+	}
 	switch at {
 	case 0:
-		next = fmt.Sprintf("%s + uint(%s)", e, v)
+		next = fmt.Sprintf("%s + %s", e, v)
 	case 1:
-		next = fmt.Sprintf("max(%s, uint(%s))", e, v)
+		next = fmt.Sprintf("max(%s, %s)", e, v)
 	case 2:
-		next = fmt.Sprintf("%s ^ uint(%s)", e, v)
+		next = fmt.Sprintf("%s ^ %s", e, v)
 	case 3:
-		word, next = "own[gid]", fmt.Sprintf("%s * 3 + uint(%s)", e, v)
+		word, next = "own[gid]", fmt.Sprintf("%s * 3 + %s", e, v)
 	}
 	x := g.fresh("o")
 	g.line("uint %s = atomic_load_explicit(&%s, memory_order_relaxed), %s = 0;", e, word, x)
