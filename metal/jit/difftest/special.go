@@ -222,8 +222,8 @@ func (g *gen) runs() {
 }
 
 // compareExchange writes a loop that changes a word another thread may change meanwhile, in a way whose order does not
-// matter, or a word of its own. How often the loop runs, and for which lanes, depends on the other threads then: what it
-// changes the word by is found before, because it may come from functions of the SIMD-group.
+// matter, or a word of its own. How often the loop runs, and for which lanes, depends on the other threads then: what
+// it changes the word by is found before, because it may come from functions of the SIMD-group.
 func (g *gen) compareExchange() {
 	if g.rounds > 8 {
 		g.atomic()

@@ -3,7 +3,6 @@ package lanes_test
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -365,31 +364,4 @@ func TestRepeatedSums(t *testing.T) {
 	})
 	require.True(t, info.Waits)
 	require.NoError(t, lanes.Optimise(k).Verify())
-}
-
-// TestQuick keeps both steps at what a compilation can afford: about a microsecond an instruction, measured generously.
-func TestQuick(t *testing.T) {
-	k := compile(t, "qmv")
-	big := *k
-	body := *k.Body
-	big.Body = &body
-	for len(body.Instrs) < 3000 {
-		n := kir.NewBuilder("more")
-		x := n.Builtin(kir.ThreadIndexInSimdgroup, 0)
-		for range 50 {
-			x = n.Op(kir.Add, kir.U32, x, n.Op(kir.Mul, kir.U32, x, n.Int(kir.U32, 3)))
-		}
-		body.Instrs = append(body.Instrs, n.K.Body.Instrs...)
-	}
-	big.Renumber()
-	best := time.Hour
-	for range 5 {
-		start := time.Now()
-		o := lanes.Optimise(&big)
-		lanes.Analyse(o, 32, lanes.Geometry{Row: true})
-		lanes.Analyse(&big, 32, lanes.Geometry{Row: true})
-		best = min(best, time.Since(start))
-	}
-	require.Less(t, best, 50*time.Millisecond)
-	t.Log(best)
 }
