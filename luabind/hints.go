@@ -55,7 +55,8 @@ func nameCalls(L *lua.LState, text lua.LString) lua.LValue {
 			if len(names) > 0 {
 				hint := "; the line calls " + strings.Join(names, ", ")
 				for _, name := range names {
-					if h := pythonCalls[name]; h != "" {
+					h := pythonCalls[name]
+					if h != "" && (len(names) == 1 || !strings.Contains(h, "mx."+name+"(")) { // it may be mx's
 						hint += "; Lua has no " + name + ": write " + h
 					}
 				}

@@ -28,13 +28,14 @@ func (j *job) claim() {
 	frames, segs := w.frames[:0], w.segs[:0]
 	var seg *segment
 	var last *job // that was found to be waited for
-	tasks := spareTasks.get()
+	tasks, deepest := spareTasks.get(), 0
 	for _, x := range j.roots {
 		next := x.Node // that the walk comes to
 		for {
 			if next != nil && next.mark != walk && next.claimable() {
 				next.mark = walk
 				frames = append(frames, frame{n: next, reads: next.specFrom(len(next.in))})
+				deepest = max(deepest, len(frames))
 			}
 			if len(frames) == 0 {
 				break
@@ -88,9 +89,19 @@ func (j *job) claim() {
 	if len(segs) == 0 {
 		spareTasks.put(tasks)
 	}
-	clear(frames[:cap(frames)])
-	clear(segs)
-	w.frames, w.segs = frames[:0], segs[:0]
+	w.frames, w.segs = emptied(frames[:deepest]), emptied(segs)
+}
+
+// maxSpare is the most elements of a list that is kept for later evaluations.
+const maxSpare = 1 << 14
+
+// emptied is a list for later use, or nil if it is too long to keep.
+func emptied[T any](l []T) []T {
+	if cap(l) > maxSpare {
+		return nil
+	}
+	clear(l)
+	return l[:0]
 }
 
 // spareTasks are lists of tasks for later evaluations.
@@ -101,11 +112,8 @@ type taskLists struct {
 	lists [][]task
 }
 
-// The most that taskLists keep.
-const (
-	maxSpareTasks = 1 << 14
-	maxTaskLists  = 4
-)
+// maxTaskLists is the most lists that taskLists keep.
+const maxTaskLists = 4
 
 func (l *taskLists) get() []task {
 	l.mu.Lock()
@@ -121,14 +129,13 @@ func (l *taskLists) get() []task {
 
 // put takes a list back; nothing refers to its elements any more.
 func (l *taskLists) put(tasks []task) {
-	if cap(tasks) == 0 || cap(tasks) > maxSpareTasks {
+	if tasks = emptied(tasks); cap(tasks) == 0 {
 		return
 	}
-	clear(tasks)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.lists) < maxTaskLists {
-		l.lists = append(l.lists, tasks[:0])
+		l.lists = append(l.lists, tasks)
 	}
 }
 

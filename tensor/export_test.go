@@ -69,3 +69,21 @@ func (s *Stream) Pending() int {
 	defer s.mu.Unlock()
 	return len(s.pending)
 }
+
+// Scratch is the longest list that claiming keeps for later evaluations, the limit of that, and how many nodes or jobs
+// the lists still refer to.
+func Scratch() (longest, limit, refer int) {
+	schedMu.Lock()
+	defer schedMu.Unlock()
+	for _, f := range walking.frames[:cap(walking.frames)] {
+		if f.n != nil {
+			refer++
+		}
+	}
+	for _, j := range spareJobs[:cap(spareJobs)] {
+		if j != nil {
+			refer++
+		}
+	}
+	return max(cap(walking.frames), cap(walking.segs), cap(spareJobs)), maxSpare, refer
+}

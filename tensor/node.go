@@ -39,7 +39,7 @@ func (v Value) Spec() Spec { return v.Node.out[v.Out].spec }
 // Nodes it reads, never at handles, and lets go of them as soon as it is scheduled, unless a transform may still
 // walk it.
 type Node struct {
-	// What scheduling looks at comes first, in few cache lines: it visits thousands of nodes while its caller waits.
+	// What scheduling looks at comes first, in few cache lines: it visits thousands of nodes before one of them runs.
 	prim     *Prim
 	state    atomic.Int32
 	mu       sync.Mutex // guards in, rare, taskDone and the outputs' handle, dead and data
@@ -51,7 +51,7 @@ type Node struct {
 	in       []Value
 	traces   *traceSet // the traces it depends on: those of its inputs
 	few      [2]Value  // in, where there are few
-	seg      *segment  // what claimed it
+	seg      *segment  // what it was claimed for
 
 	out   []output
 	id    uint64

@@ -164,8 +164,7 @@ func claimAll(s *Stream) {
 		j.claim()
 		handed.left.Add(-1)
 	}
-	clear(jobs)
-	spareJobs = jobs
+	spareJobs = emptied(jobs)
 }
 
 // help has a goroutine of its own claim what is handed over, and ends it when there is nothing more: the job may

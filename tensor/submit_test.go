@@ -252,6 +252,30 @@ func TestRunahead(t *testing.T) {
 	require.Equal(t, float32(15), floats(t, y)[15])
 }
 
+// TestClaimsKeepLittle: after a deep graph, and after many evaluations that waited to be claimed, small ones have small
+// lists again, and no list keeps a node alive.
+func TestClaimsKeepLittle(t *testing.T) {
+	few := func() {
+		require.Equal(t, []float32{0, -1}, floats(t, neg(iota(2))))
+		longest, limit, refer := tensor.Scratch()
+		require.LessOrEqual(t, longest, limit)
+		require.Zero(t, refer)
+	}
+	_, limit, _ := tensor.Scratch()
+	deep := iota(1, 2)
+	for range 2 * (limit + 1) {
+		deep = transpose.One(ctx(), tensor.None{}, deep)
+	}
+	require.Equal(t, []float32{0, 1}, floats(t, deep))
+	few()
+	release := tensor.HoldClaims()
+	for range limit + 1 {
+		require.NoError(t, tensor.AsyncEval(transpose.One(ctx(), tensor.None{}, deep)))
+	}
+	release()
+	few()
+}
+
 // TestPendingProgramsAreTheSame: random programs that build, hand over, evaluate, free and drop have the same values
 // whether evaluations are claimed at their call, late, or by whoever comes first.
 func TestPendingProgramsAreTheSame(t *testing.T) {

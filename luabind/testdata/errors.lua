@@ -83,6 +83,8 @@ fails("None is Python: write nil$", function() return None end)
 assert(rawget(_G, "False") == nil and undefined == nil)
 fails("call a non%-function object; the line calls zeros, len; Lua has no len: write #x$", function() return len(mx.zeros({2})) end)
 fails("call a non%-function object; the line calls .*; Lua has no range: write for i", function() for _ in range(len({})) do end end)
+fails("; Lua has no max: write math.max%(a, b%), or mx.max%(x%) of arrays$", function() return max(1, 2) end)
+fails("call a non%-function object; the line calls missing, max$", function() return mx.max(missing(1)) end)
 -- syntax errors: name, line, what; a kernel's nested index that ended its text is pointed out
 local function refused(pattern, text)
   local f, why = loadstring(text, "chunk")

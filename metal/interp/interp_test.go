@@ -446,6 +446,7 @@ func TestLaunchErrors(t *testing.T) {
 		"[k] threadgroup [64 32 1] has 2048 threads, the limit is 1024": func(l *Launch) { l.Threadgroup = large },
 		"[k] 1 buffers bound, the kernel has 2 parameters":              func(l *Launch) { l.Buffers = l.Buffers[:1] },
 		`[k] buffer "out" has 4 bytes, the kernel needs 8`:              func(l *Launch) { l.Buffers = short },
+		"[k] Fixed has 1 entries, the kernel has 2 parameters":          func(l *Launch) { l.Fixed = make([]bool, 1) },
 		`[k] no valid length given for threadgroup memory "dyn"`:        func(l *Launch) { l.ThreadgroupBytes = nil },
 	} {
 		l := good

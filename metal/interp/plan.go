@@ -99,6 +99,9 @@ func (p *Plan) Check(k *kir.Kernel, l *Launch) error {
 	if len(l.Buffers) != len(k.Params) {
 		return fail("%d buffers bound, the kernel has %d parameters", len(l.Buffers), len(k.Params))
 	}
+	if l.Fixed != nil && len(l.Fixed) != len(k.Params) {
+		return fail("Fixed has %d entries, the kernel has %d parameters", len(l.Fixed), len(k.Params))
+	}
 	p.Offsets, p.Lengths = p.Offsets[:0], p.Lengths[:0]
 	p.Bytes, _ = ownBytes(k)
 	for i, q := range k.Params {

@@ -46,7 +46,6 @@ type form struct {
 const mostForms = 16
 
 // form returns the form for a launch.
-
 func (p *Program) form(l *interp.Launch) (*form, error) {
 	f := &p.root
 	for {

@@ -1,5 +1,6 @@
 // From an element's place in row-major order to its place in memory, under any strides. The names and parameters are
-// MLX's. `ndim` is at least 1 where positions are vectors.
+// MLX's. `ndim` is at least 1 where positions are vectors. elem_to_loc goes through all dimensions, whatever is left
+// of the place: so a launch that brings its rank along says how many rounds there are.
 
 template <typename IdxT = int64_t>
 METAL_FUNC IdxT elem_to_loc(IdxT elem, constant const int* shape, constant const int64_t* strides, int ndim) {
