@@ -18,8 +18,9 @@ var evalRows = []row{
 			return nil
 		}},
 	{name: "async_eval", sig: "trees:tree?", many: true,
-		help: "Hands the arrays in any number of trees over to their streams and returns at once, unless 128 " +
-			"earlier calls are unfinished: then half of them come first. Errors are raised where a value is read, and those of values that nobody read by mx.synchronize or where the program ends.",
+		help: "Hands the arrays in any number of trees over to their streams and returns at once, unless 128 earlier " +
+			"calls are unfinished: then it waits for half of those. Errors are raised where a value is read, and those of " +
+			"values that nobody read by mx.synchronize or where the program ends.",
 		call: func(a *args) any {
 			w, err := tensor.Submit(a.s.arraysIn("async_eval", a.raw)...)
 			if err != nil {
