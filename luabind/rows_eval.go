@@ -18,14 +18,17 @@ var evalRows = []row{
 			return nil
 		}},
 	{name: "async_eval", sig: "trees:tree?", many: true,
-		help: "Hands the arrays in any number of trees over to their streams and returns at once. Errors are " +
-			"raised where a value is read, and those of values that nobody read by mx.synchronize or where the program ends.",
+		help: "Hands the arrays in any number of trees over to their streams and returns at once, unless 128 earlier " +
+			"calls are unfinished: then it waits for half of those. Errors are raised where a value is read, and those of " +
+			"values that nobody read by mx.synchronize or where the program ends.",
 		call: func(a *args) any {
 			w, err := tensor.Submit(a.s.arraysIn("async_eval", a.raw)...)
 			if err != nil {
 				a.s.raise(err)
 			}
-			a.s.work.add(w)
+			if err := a.s.work.add(a.s.ctx(), w); err != nil {
+				a.s.raise(err)
+			}
 			return nil
 		}},
 }

@@ -15,17 +15,39 @@ type handedOver struct {
 	failed  error   // the first error that the script does not know of
 }
 
-// add notes work. What has been done goes from time to time: a program may hand over work forever.
-func (h *handedOver) add(w *tensor.Work) {
+// add notes work. What has been done goes from time to time: a program may hand over work forever. Handing over is
+// quicker than computing, so that the program waits, or until ctx is done, when there is very much of it: graphs that
+// nobody has computed take memory.
+func (h *handedOver) add(ctx context.Context, w *tensor.Work) error {
 	if len(h.running) >= h.enough {
 		h.sort()
-		h.enough = 2*len(h.running) + leastWork
+		if n := len(h.running); n >= mostWork {
+			if err := h.wait(ctx, n/2); err != nil {
+				h.running = append(h.running, w)
+				return err
+			}
+			h.sort()
+		}
+		h.enough = min(2*len(h.running)+leastWork, mostWork)
 	}
 	h.running = append(h.running, w)
+	return nil
 }
 
-// leastWork is how many works are noted before the first of them is asked whether it is done.
-const leastWork = 8
+const (
+	leastWork = 8   // how many works are noted before the first of them is asked whether it is done
+	mostWork  = 128 // how many may be unfinished: enough to keep the streams busy with the smallest of graphs
+)
+
+// wait waits for the first n works, or until ctx is done, which is an error.
+func (h *handedOver) wait(ctx context.Context, n int) error {
+	for _, w := range h.running[:n] {
+		if err := w.Wait(ctx); err != nil && ctx.Err() != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // sort takes out what has been done.
 func (h *handedOver) sort() {
@@ -75,10 +97,8 @@ func (h *handedOver) failure() error {
 // Finish waits for what scripts handed over to mx.async_eval, or ctx, and returns its first error that no script was
 // told of. A host that never reads what a script left behind calls it to learn how that ended.
 func (s *State) Finish(ctx context.Context) error {
-	for _, w := range s.work.running {
-		if err := w.Wait(ctx); err != nil && ctx.Err() != nil {
-			return err
-		}
+	if err := s.work.wait(ctx, len(s.work.running)); err != nil {
+		return err
 	}
 	return s.work.failure()
 }

@@ -146,6 +146,7 @@ type compiler struct {
 	failed     map[*funcEnt]int // kernels with errors, by their template
 
 	types    map[typeKey]*ctype
+	sigs     []*ctype // of functions
 	structs  map[structKey]*ctype
 	enums    map[enumKey]*ctype
 	enumVals map[enumValKey]operand

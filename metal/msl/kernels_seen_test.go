@@ -36,6 +36,21 @@ kernel void k(device int *out [[buffer(0)]], device const int *in [[buffer(1)]])
   out[0] = p[0][0]; out[1] = *p[2]; out[2] = sum(p, 3);
   device thread int *q = out; out[3] = q[0];
 }`},
+	{name: "functions of functions, declared before", grid: one, want: []int32{14, 12, 9, 8, 31}, text: `
+typedef int (*Unary)(int);
+int apply(int (*f)(int), int x);
+int through(int (*f)(int), int x) { return (*f)(x) + apply(f, x); }
+int nested(int (*g)(int (*)(int), int), Unary f) { return g(f, 4); }
+template <typename T> T fold(T (&f)(T), T x);
+int apply(Unary f, const int x) { return (**f)(x); }
+template <typename T> T fold(T (&f)(T), T x) { return (*f)(f(x)); }
+int more(const int x) { return x + 5; }
+int both(Unary f, int x) { return apply(f, x) * 10 + 1; }
+int minus(int x) { return x - 2; }
+kernel void k(device int *out [[buffer(0)]]) {
+  out[0] = through(more, 2); out[1] = fold(more, 2); out[2] = nested(apply, more); out[3] = (*more)(3);
+  out[4] = both(minus, 5);
+}`},
 	{name: "asserts do nothing", grid: one, want: []int32{1, 2}, text: `
 #include <metal_assert>
 template <int N> int half_of() { assert(N % 2 == 0 && "even"); return N / 2; }

@@ -56,8 +56,12 @@ func (g *gen) functionObject(v value) value {
 	if v.k != vFuncs || v.fn.bi != nil || v.fn.this != nil {
 		return v
 	}
-	if len(v.fn.funcs) > 1 && v.fn.hasArgs {
+	switch {
+	case len(v.fn.funcs) < 2:
+	case v.fn.hasArgs:
 		v.fn = g.onlyInstance(v.fn)
+	default:
+		v.fn = g.definition(v.fn)
 	}
 	if len(v.fn.funcs) != 1 {
 		return v

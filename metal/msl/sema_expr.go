@@ -292,6 +292,11 @@ func (g *gen) unary(x *UnaryExpr) value {
 		v = g.expr(x.X)
 	}
 	g.at(x.Pos())
+	if x.Op == OpDeref {
+		if v = g.functionObject(v); v.isFunction() {
+			return v
+		}
+	}
 	if v.bad() {
 		return badValue
 	}
@@ -426,7 +431,7 @@ func (g *gen) addressOf(v value, at Pos) value {
 	if v.bad() {
 		return badValue
 	}
-	if v = g.functionObject(v); v.q.T.kind == tStruct && v.q.T.st.lambda != nil && v.q.T.st.lambda.over != nil {
+	if v = g.functionObject(v); v.isFunction() {
 		return v
 	}
 	if v.k == vFuncs {

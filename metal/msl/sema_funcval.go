@@ -52,6 +52,11 @@ func (g *gen) isFunctionFor(v *value, to qtype) bool {
 	return false
 }
 
+// isFunction reports whether a value is a function: then it is what a pointer to it points to, too.
+func (v *value) isFunction() bool {
+	return v.q.T != nil && v.q.T.kind == tStruct && v.q.T.st.lambda != nil && v.q.T.st.lambda.over != nil
+}
+
 // takesFunction reports whether a parameter is a pointer or reference to functions.
 func (inst *funcInst) takesFunction() bool {
 	for i := range inst.params {
@@ -81,11 +86,32 @@ func (d *deduction) function(p *TypeExpr, t *ctype) (fits, ok bool) {
 		return false, true
 	}
 	for i := range f.Params {
-		if !d.typ(f.Params[i].Type, inst.params[i].q, false) {
+		if !d.typ(f.Params[i].Type, qt(inst.params[i].q.T), false) {
 			return false, true
 		}
 	}
 	return d.typ(f.Elem, inst.ret, false), true
+}
+
+// definition narrows an overloaded name to the function's definition where the others only declare that function.
+func (g *gen) definition(fn *overload) *overload {
+	var first *funcInst
+	def := fn.funcs[0]
+	for _, f := range fn.funcs {
+		if f.tmpl != nil {
+			return fn
+		}
+		inst := g.instFor(f, nil)
+		if inst == nil || first != nil && !sameParams(first, inst) {
+			return fn
+		}
+		if first = inst; f.decl.Body != nil {
+			def = f
+		}
+	}
+	one := *fn
+	one.funcs = []*funcEnt{def}
+	return &one
 }
 
 // onlyInstance narrows an overloaded name to the one template that can be made with its template arguments, where the
@@ -140,7 +166,7 @@ func (g *gen) hasSig(inst *funcInst, sig *funcSig) bool {
 		return false
 	}
 	for i := range sig.params {
-		if inst.params[i].q.T != g.paramType(sig.params[i]).T {
+		if inst.params[i].q.T != sig.params[i].T {
 			return false
 		}
 	}
@@ -149,12 +175,12 @@ func (g *gen) hasSig(inst *funcInst, sig *funcSig) bool {
 
 // functionType is the type that decltype finds for a function's name.
 func (g *gen) functionType(fn *overload) qtype {
-	sig := &funcSig{ret: qt(typeVoid), unknown: true}
+	sig := funcSig{ret: qt(typeVoid), unknown: true}
 	if list, all := g.instances(fn, nil); all && len(list) == 1 {
-		*sig = funcSig{ret: list[0].ret}
+		sig = funcSig{ret: list[0].ret}
 		for i := range list[0].params {
-			sig.params = append(sig.params, list[0].params[i].q)
+			sig.params = append(sig.params, qt(list[0].params[i].q.T))
 		}
 	}
-	return qt(&ctype{kind: tFunc, sig: sig})
+	return qt(g.c.funcOf(sig))
 }

@@ -64,11 +64,11 @@ func (g *gen) typeNoQuals(x *TypeExpr) qtype {
 	case TypeArray:
 		return g.arrayType(x)
 	case TypeFunc:
-		sig := &funcSig{ret: g.typeOf(x.Elem)}
+		sig := funcSig{ret: g.typeOf(x.Elem)}
 		for _, p := range x.Params {
-			sig.params = append(sig.params, g.typeOf(p.Type))
+			sig.params = append(sig.params, qt(g.paramType(g.typeOf(p.Type)).T))
 		}
-		return qt(&ctype{kind: tFunc, sig: sig})
+		return qt(g.c.funcOf(sig))
 	case TypeStruct:
 		return qt(g.c.structFor(x.Struct, g.env))
 	case TypeEnum:

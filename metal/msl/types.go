@@ -2,6 +2,7 @@ package msl
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -56,8 +57,8 @@ type qtype struct {
 // funcSig is the type of a function.
 type funcSig struct {
 	ret     qtype
-	params  []qtype
-	unknown bool // of a set of functions: ret and params mean nothing
+	params  []qtype // without qualifiers, which are the function's own business
+	unknown bool    // of a set of functions: ret and params mean nothing
 }
 
 // structInfo is a class: an instance if it comes from a template.
@@ -377,6 +378,18 @@ func (c *compiler) derived(kind tkind, elem qtype, n int) *ctype {
 		}
 	}
 	c.types[key] = t
+	return t
+}
+
+// funcOf returns the interned type of a function.
+func (c *compiler) funcOf(sig funcSig) *ctype {
+	for _, t := range c.sigs {
+		if t.sig.ret == sig.ret && t.sig.unknown == sig.unknown && slices.Equal(t.sig.params, sig.params) {
+			return t
+		}
+	}
+	t := &ctype{kind: tFunc, sig: &sig}
+	c.sigs = append(c.sigs, t)
 	return t
 }
 
