@@ -110,6 +110,32 @@ func TestForms(t *testing.T) {
 	require.Equal(t, "strides", p.kernel.Params[got.Param].Name)
 }
 
+// TestFormsThatCannotBeMade: a launch then runs the form that its own was to be made from.
+func TestFormsThatCannotBeMade(t *testing.T) {
+	best, err := Best()
+	if err != nil {
+		t.Skip(err)
+	}
+	p := prepare(t, formsText, best)
+	refused := 0
+	p.before = func(k *kir.Kernel, _ bool) error {
+		if k == p.root.kernel {
+			return nil
+		}
+		refused++
+		return &Unsupported{Kernel: k.Name, Op: kir.Loop, Why: "a test says so"}
+	}
+	ref, err := interp.Prepare(p.kernel, p.files)
+	require.NoError(t, err)
+	l := formLaunch(true, []int{24, 48}, 48, 1)
+	require.NoError(t, p.Run(l))
+	require.Positive(t, refused)
+	got := append([]byte(nil), l.Buffers[4]...)
+	clear(l.Buffers[4])
+	require.NoError(t, ref.Run(l))
+	require.Equal(t, l.Buffers[4], got)
+}
+
 // TestMostForms: a kernel that meets ever new facts is not compiled for ever.
 func TestMostForms(t *testing.T) {
 	best, err := Best()

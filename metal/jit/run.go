@@ -62,6 +62,9 @@ func (p *Program) NewRun(l interp.Launch) (*Run, error) {
 	r.nanos.Store(r.form.nanos.Load())
 	if r.plan.Total > 0 {
 		v, err := r.compile()
+		for ; err != nil && r.form.from != nil; v, err = r.compile() {
+			r.form = r.form.from // which may need less
+		}
 		if err != nil {
 			return nil, err
 		}

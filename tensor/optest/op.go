@@ -81,7 +81,7 @@ type Tol struct{ Rel, Abs float64 }
 // brief says that the race detector watches in a -short run: a test that only compares many values is then left out.
 func brief() bool { return underRace && testing.Short() }
 
-// OnlyValues skips a test that looks at the values of one thread's computations and takes long, where they are of no
+// OnlyValues skips a test that takes long and differs from others in the values that it compares, where those are of no
 // interest: under the race detector in a -short run.
 func OnlyValues(t *testing.T) {
 	t.Helper()
