@@ -51,6 +51,14 @@ kernel void k(device int *out [[buffer(0)]]) {
   out[0] = through(more, 2); out[1] = fold(more, 2); out[2] = nested(apply, more); out[3] = (*more)(3);
   out[4] = both(minus, 5);
 }`},
+	{name: "threadgroup parameters without an index", group: [3]int{4, 1, 1}, grid: [3]int{4, 1, 1}, shared: []int{16, 32},
+		want: []int32{30, 21, 12, 3}, text: `
+kernel void k(device int *out [[buffer(0)]], threadgroup int *a, threadgroup int *b,
+              uint i [[thread_index_in_threadgroup]]) {
+  a[i] = i; b[i] = 10 * i; b[i + 4] = 5;
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  out[i] = b[3 - i] + a[i] + (b[7] == 5 ? 0 : 100);
+}`},
 	{name: "asserts do nothing", grid: one, want: []int32{1, 2}, text: `
 #include <metal_assert>
 template <int N> int half_of() { assert(N % 2 == 0 && "even"); return N / 2; }
