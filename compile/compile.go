@@ -34,8 +34,8 @@ type Options struct {
 	// Forget is told of each Key that no trace in the cache depends on any more, for what the caller keeps by key. It
 	// must not call the Function.
 	Forget func(key string)
-	// Where is the line that runs, asked when a dimension is read; for Explain.
-	Where func() tensor.Where
+	// Place is the line that runs, asked when a dimension is read; for Explain.
+	Place func() tensor.Place
 	// Context bounds the evaluations that Check needs; nil: nothing does.
 	Context func() context.Context
 }

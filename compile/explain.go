@@ -116,12 +116,12 @@ func (e *entry) explainKernels(b *strings.Builder) {
 		fmt.Fprintf(b, "  kernels: %v\n", err)
 		return
 	}
-	kernelsText(b, "before fusion", tensor.Kernels(outs, false))
-	kernelsText(b, "after fusion", tensor.Kernels(outs, true))
+	kernelsText(b, "before fusion", tensor.PlannedKernels(outs, false))
+	kernelsText(b, "after fusion", tensor.PlannedKernels(outs, true))
 }
 
 // kernelsText lists kernels, equal ones once.
-func kernelsText(b *strings.Builder, when string, kernels []tensor.Kernel) {
+func kernelsText(b *strings.Builder, when string, kernels []tensor.PlannedKernel) {
 	var lines []string
 	times := map[string]int{}
 	var read, written int64
@@ -158,7 +158,7 @@ func nbytes(specs []tensor.Spec) (n int64) {
 func (p *plan) opsText() string {
 	names := make([]string, len(p.steps))
 	for i, s := range p.steps {
-		names[i] = s.node.Prim().Name()
+		names[i] = s.node.Op().Name()
 	}
 	return strings.Join(names, " ")
 }

@@ -56,7 +56,7 @@ func (p *plan) run(in []*tensor.Array) ([]*tensor.Array, error) {
 		for k, want := range s.specs {
 			if have := args[k].Spec(); !have.Shape.Equal(want.Shape) {
 				return nil, &misfit{fmt.Sprintf("%s (%s) was called with numbers that fit an input of shape %v; now it is %v",
-					s.node.Prim().Name(), s.node.Where(), want.Shape, have.Shape)}
+					s.node.Op().Name(), s.node.Place(), want.Shape, have.Shape)}
 			}
 		}
 		outs := values[s.first:][:len(s.keep)]

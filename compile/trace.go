@@ -63,8 +63,8 @@ func (fn *Function) trace(c *tensor.Ctx, in []*tensor.Array) (*plan, error) {
 		}
 		seen[k] = true
 		where := ""
-		if fn.opt.Where != nil {
-			where = fn.opt.Where().String()
+		if fn.opt.Place != nil {
+			where = fn.opt.Place().String()
 		}
 		reads = append(reads, read{x, axis, where})
 	})
@@ -127,7 +127,7 @@ type recorder struct {
 
 // stepKey is equal for calls that give equal results.
 type stepKey struct {
-	prim   *tensor.Prim
+	prim   *tensor.Op
 	attrs  any
 	stream *tensor.Stream
 	in     string
@@ -183,7 +183,7 @@ func (r *recorder) node(n *tensor.Node) {
 		b.WriteByte(at.kind)
 		b.WriteString(strconv.Itoa(at.i))
 	}
-	key := stepKey{n.Prim(), n.Attrs(), n.Stream(), b.String()}
+	key := stepKey{n.Op(), n.Attrs(), n.Stream(), b.String()}
 	alone := !n.CanMerge() || r.written[n]
 	first, ok := r.known[key]
 	if !ok || alone {

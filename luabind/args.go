@@ -105,7 +105,7 @@ func (s *State) newArgs(f *function) *args {
 	} else {
 		a = &args{s: s}
 	}
-	a.f, a.call = f, tensor.Ctx{Stream: s.stream, Where: s.where()}
+	a.f, a.call = f, tensor.Ctx{Stream: s.stream, Place: s.where()}
 	a.ctx = &a.call
 	a.v = cleared(a.v, len(f.params))
 	return a

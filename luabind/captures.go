@@ -178,7 +178,7 @@ func (w *capturer) userdata(v *lua.LUserData, at trail, depth int) {
 	case tensor.DType:
 		w.key = append(append(w.key, x.String()...), ';')
 		return
-	case tensor.Device:
+	case tensor.DeviceID:
 		w.key = append(append(w.key, x.String()...), ';')
 		return
 	case complexNumber:

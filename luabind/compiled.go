@@ -55,7 +55,7 @@ var compileRows = []row{
 				settled: map[string]string{}, held: map[string][]any{}}
 			k.f = compile.New(k.trace, compile.Options{Shapeless: a.flag(3), Check: a.flag(4),
 				Captures: k.captures, CaptureNames: k.captureNames, Key: func() string { return k.key }, Forget: k.forget,
-				Where: a.s.where, Context: a.s.ctx})
+				Place: a.s.where, Context: a.s.ctx})
 			return a.s.userdata(compiledKind, k)
 		}},
 	{name: "disable_compile", sig: "", help: "Makes all compiled functions run as if they were not compiled.",
@@ -88,7 +88,7 @@ func (k *compiledFunction) captureNames() []string {
 	var out []string
 	for _, c := range k.captured {
 		name := c.at.String()
-		if where := c.ud.Value.(*tensor.Array).Value().Node.Where().String(); where != "" {
+		if where := c.ud.Value.(*tensor.Array).Value().Node.Place().String(); where != "" {
 			name += ", made at " + where
 		}
 		out = append(out, name)

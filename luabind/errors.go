@@ -39,7 +39,7 @@ func (s *State) raise(err error) {
 	var oe *tensor.OpError
 	if errors.As(err, &oe) {
 		e.op = oe.Op
-		if w := oe.Where.String(); w != "" {
+		if w := oe.Place.String(); w != "" {
 			e.message = w + ": " + strings.TrimSuffix(e.message, " ("+w+")")
 		}
 	}
@@ -62,7 +62,7 @@ func (s *State) stack() string {
 			b.WriteString("\n\t...")
 			return false
 		}
-		b.WriteString("\n\t" + (tensor.Where{File: dbg.Source, Line: dbg.CurrentLine}).String() + ": in ")
+		b.WriteString("\n\t" + (tensor.Place{File: dbg.Source, Line: dbg.CurrentLine}).String() + ": in ")
 		switch {
 		case dbg.LineDefined == 0:
 			b.WriteString("main chunk")

@@ -183,8 +183,8 @@ func (s *State) constants() {
 		s.mx.RawSetString(name, lua.LNumber(v))
 	}
 	s.mx.RawSetString("newaxis", lua.LFalse)
-	s.mx.RawSetString("cpu", s.userdata(deviceKind, tensor.Device{Kind: tensor.CPU}))
-	s.mx.RawSetString("gpu", s.userdata(deviceKind, tensor.Device{Kind: tensor.GPU}))
+	s.mx.RawSetString("cpu", s.userdata(deviceKind, tensor.DeviceID{Kind: tensor.CPU}))
+	s.mx.RawSetString("gpu", s.userdata(deviceKind, tensor.DeviceID{Kind: tensor.GPU}))
 }
 
 // toStream is a stream, or a device's default stream.
@@ -192,7 +192,7 @@ func (s *State) toStream(v lua.LValue) (*tensor.Stream, error) {
 	if st, ok := unwrap[*tensor.Stream](v); ok {
 		return st, nil
 	}
-	if d, ok := unwrap[tensor.Device](v); ok {
+	if d, ok := unwrap[tensor.DeviceID](v); ok {
 		st, err := tensor.DefaultStream(d)
 		if err != nil {
 			return nil, fmt.Errorf("is %v: %w", d, err)

@@ -44,7 +44,7 @@ var streamRows = []row{
 		}},
 	{name: "default_stream", sig: "device:value",
 		help: "The stream of operations that are given none, on that device.", call: func(a *args) any {
-			d, ok := unwrap[tensor.Device](a.raw[0])
+			d, ok := unwrap[tensor.DeviceID](a.raw[0])
 			if !ok {
 				a.fail("device is %s, want a device such as mx.cpu", describe(a.raw[0]))
 			}
@@ -66,7 +66,7 @@ var streamRows = []row{
 	{name: "new_stream", sig: "device:value",
 		help: "A new stream on a device: a queue of work that runs beside that of other streams.",
 		call: func(a *args) any {
-			d, ok := unwrap[tensor.Device](a.raw[0])
+			d, ok := unwrap[tensor.DeviceID](a.raw[0])
 			if !ok {
 				a.fail("device is %s, want a device such as mx.cpu", describe(a.raw[0]))
 			}

@@ -92,7 +92,7 @@ func liveMemory(a *args) any {
 	out := a.s.L.CreateTable(len(live), 0)
 	for _, b := range live {
 		fields := map[string]any{"op": b.Origin.Op, "nbytes": b.Bytes}
-		if place := b.Origin.Place(); place != "" {
+		if place := b.Origin.Place.String(); place != "" {
 			fields["line"] = place
 		}
 		if b.Origin.Shape != nil {
@@ -121,7 +121,7 @@ func traceCall(a *args) any {
 	ended := false
 	end := func() error {
 		ended = true
-		span.End(a.ctx.Where)
+		span.End(a.ctx.Place)
 		_ = tensor.Synchronize(s.ctx()) // a cancelled script's trace ends early
 		t.Stop()
 		return t.Save(a.text(0))

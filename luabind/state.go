@@ -168,15 +168,15 @@ func (s *State) ctx() context.Context {
 }
 
 // call is the Ctx of an op called from the running Lua line.
-func (s *State) call() *tensor.Ctx { return &tensor.Ctx{Stream: s.stream, Where: s.where()} }
+func (s *State) call() *tensor.Ctx { return &tensor.Ctx{Stream: s.stream, Place: s.where()} }
 
 // where is the innermost line of a script.
-func (s *State) where() (w tensor.Where) {
+func (s *State) where() (w tensor.Place) {
 	s.frames(1, "Sl", func(dbg *lua.Debug) bool {
 		if strings.HasPrefix(dbg.Source, libraryPrefix) {
 			return true
 		}
-		w = tensor.Where{File: dbg.Source, Line: dbg.CurrentLine}
+		w = tensor.Place{File: dbg.Source, Line: dbg.CurrentLine}
 		return false
 	})
 	return w

@@ -81,7 +81,7 @@ func typeName(v lua.LValue) string {
 		return "array"
 	case tensor.DType:
 		return "dtype"
-	case tensor.Device:
+	case tensor.DeviceID:
 		return "device"
 	case *tensor.Stream:
 		return "stream"

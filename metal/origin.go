@@ -6,31 +6,36 @@ import (
 	"strings"
 )
 
-// Origin is what a buffer holds and the call that it was made for: for messages, and for Device.Live.
-type Origin struct {
-	Op    string  // "" if unknown
-	File  string  // of the call; "" if unknown
-	Line  int     // in File
-	PC    uintptr // in place of File and Line: a Go caller, looked up when someone asks
-	Shape []int   // of the array that lies in it; nil for memory that an op needs while it runs
-	Type  string  // of its elements
+// Place is a place in a program: a Lua script's line, or a Go caller's. The zero Place is unknown.
+type Place struct {
+	File string  // "" if unknown
+	Line int     // in File
+	PC   uintptr // in place of File and Line: a Go caller, looked up when someone asks
 }
 
-// Place is "file:line" of the call, or "" if it is unknown.
-func (o Origin) Place() string {
-	if o.PC != 0 {
-		f, _ := runtime.CallersFrames([]uintptr{o.PC}).Next()
+// String is "file:line", or "" if the place is unknown.
+func (p Place) String() string {
+	if p.PC != 0 {
+		f, _ := runtime.CallersFrames([]uintptr{p.PC}).Next()
 		return f.File[strings.LastIndexByte(f.File, '/')+1:] + ":" + strconv.Itoa(f.Line)
 	}
-	if o.File == "" {
+	if p.File == "" {
 		return ""
 	}
-	return o.File + ":" + strconv.Itoa(o.Line)
+	return p.File + ":" + strconv.Itoa(p.Line)
+}
+
+// Origin is what a buffer holds and the call that it was made for: for messages, and for Device.Live.
+type Origin struct {
+	Op    string // "" if unknown
+	Place Place  // of the call
+	Shape []int  // of the array that lies in it; nil for memory that an op needs while it runs
+	Type  string // of its elements
 }
 
 // String is "op made at file:line".
 func (o Origin) String() string {
-	if place := o.Place(); place != "" {
+	if place := o.Place.String(); place != "" {
 		return o.Op + " made at " + place
 	}
 	return o.Op

@@ -69,7 +69,7 @@ const leastBuffer = 1
 
 // alloc is a buffer of n bytes with one reference. Where memory is short, what is encoded is handed over first, so
 // that it comes back.
-func (e *encoder) alloc(n int64, o *metal.Origin) (*metal.Buffer, error) {
+func (e *recorder) alloc(n int64, o *metal.Origin) (*metal.Buffer, error) {
 	n = max(n, leastBuffer)
 	e.open().bytes += n
 	if b := e.free.get(n); b != nil {
@@ -91,7 +91,7 @@ func (e *encoder) alloc(n int64, o *metal.Origin) (*metal.Buffer, error) {
 }
 
 // fresh is alloc without the free list: no command that is encoded refers to the buffer.
-func (e *encoder) fresh(n int64, o *metal.Origin) (*metal.Buffer, error) {
+func (e *recorder) fresh(n int64, o *metal.Origin) (*metal.Buffer, error) {
 	if n >= leastFree {
 		if mem := e.dev.Memory(); mem.Active+n > mem.Limit/4*3 {
 			e.free.flush()
@@ -105,11 +105,11 @@ func (e *encoder) fresh(n int64, o *metal.Origin) (*metal.Buffer, error) {
 
 // recycle takes a buffer over for later calls, which write to it: commands that are encoded may still read it, and
 // nothing else.
-func (e *encoder) recycle(b *metal.Buffer) { e.free.put(b) }
+func (e *recorder) recycle(b *metal.Buffer) { e.free.put(b) }
 
 // temp is memory for an array, given back after the call.
-func (e *encoder) temp(spec Spec) (Operand, error) {
-	origin := e.origin(e.prim.temporary)
+func (e *recorder) temp(spec Spec) (Operand, error) {
+	origin := e.origin(e.op.temporary)
 	buf, err := e.alloc(spec.NBytes(), &origin)
 	if err != nil {
 		return Operand{}, err
@@ -119,7 +119,7 @@ func (e *encoder) temp(spec Spec) (Operand, error) {
 }
 
 // lend keeps a temporary from later calls' writes: what holds a reference of its own on it reads it after the call.
-func (e *encoder) lend(buf *metal.Buffer) {
+func (e *recorder) lend(buf *metal.Buffer) {
 	if i := slices.Index(e.temps, buf); i >= 0 {
 		e.temps = slices.Delete(e.temps, i, i+1)
 		e.lent = append(e.lent, buf)
@@ -127,7 +127,7 @@ func (e *encoder) lend(buf *metal.Buffer) {
 }
 
 // giveBack ends the use of the call's temporaries.
-func (e *encoder) giveBack() {
+func (e *recorder) giveBack() {
 	for _, buf := range e.temps {
 		e.recycle(buf)
 	}
@@ -140,7 +140,7 @@ func (e *encoder) giveBack() {
 }
 
 // upload puts inline bytes into a temporary buffer.
-func (e *encoder) upload(v View) (View, error) {
+func (e *recorder) upload(v View) (View, error) {
 	buf, err := e.dev.AllocCopy(append(make([]byte, 0, max(len(v.inline), leastBuffer)), v.inline...))
 	if err != nil {
 		return View{}, err
@@ -150,19 +150,19 @@ func (e *encoder) upload(v View) (View, error) {
 	return v, nil
 }
 
-// place allocates output i of a node, row-contiguous.
-func (e *encoder) place(n *Node, i int) error {
+// allot allocates output i of a node, row-contiguous.
+func (e *recorder) allot(n *Node, i int) error {
 	origin := n.origin(i)
 	buf, err := e.alloc(n.out[i].spec.NBytes(), &origin)
 	if err != nil {
 		return err
 	}
-	e.placeIn(n, i, buf)
+	e.allotIn(n, i, buf)
 	return nil
 }
 
-// placeIn makes a buffer output i of a node, whose origin it has.
-func (e *encoder) placeIn(n *Node, i int, buf *metal.Buffer) {
+// allotIn makes a buffer output i of a node, whose origin it has.
+func (e *recorder) allotIn(n *Node, i int, buf *metal.Buffer) {
 	o := &n.out[i]
 	var st *storage
 	switch {
@@ -180,7 +180,7 @@ func (e *encoder) placeIn(n *Node, i int, buf *metal.Buffer) {
 }
 
 // strides is Shape.Strides, cut from a piece that a few arrays share.
-func (e *encoder) strides(s Shape) []int {
+func (e *recorder) strides(s Shape) []int {
 	st := e.cut(len(s))
 	n := 1
 	for i := len(s) - 1; i >= 0; i-- {
@@ -191,7 +191,7 @@ func (e *encoder) strides(s Shape) []int {
 }
 
 // cut is n zeros for strides, cut from such a piece.
-func (e *encoder) cut(n int) []int {
+func (e *recorder) cut(n int) []int {
 	if n > len(e.pieces) {
 		e.pieces = make([]int, max(n, stridesPiece))
 	}
@@ -204,19 +204,19 @@ func (e *encoder) cut(n int) []int {
 const stridesPiece = 32
 
 // origin is what messages say of memory that the call being encoded needs for what.
-func (e *encoder) origin(what string) metal.Origin {
-	return metal.Origin{Op: what, File: e.where.File, Line: e.where.Line, PC: e.where.pc}
+func (e *recorder) origin(what string) metal.Origin {
+	return metal.Origin{Op: what, Place: e.place}
 }
 
 // origin is what messages say of the buffer of output i.
 func (n *Node) origin(i int) metal.Origin {
 	s := n.out[i].spec
-	return metal.Origin{Op: n.prim.name, File: n.Where().File, Line: n.Where().Line, PC: n.Where().pc, Shape: s.Shape,
+	return metal.Origin{Op: n.op.name, Place: n.Place(), Shape: s.Shape,
 		Type: s.DType.String()}
 }
 
 // settleIn makes v the data of output i of a node of the segment.
-func (e *encoder) settleIn(n *Node, i int, v View) {
+func (e *recorder) settleIn(n *Node, i int, v View) {
 	if st := v.owner; st != nil {
 		st.users.Add(1)
 		if e.plan.live[int(e.plan.base[n.slot])+i] {
@@ -229,7 +229,7 @@ func (e *encoder) settleIn(n *Node, i int, v View) {
 }
 
 // operand is where an input's elements lie, in memory that this device can read.
-func (e *encoder) operand(v Value) (Operand, error) {
+func (e *recorder) operand(v Value) (Operand, error) {
 	o := &v.Node.out[v.Out]
 	v.Node.mu.Lock()
 	data, gone := o.data, o.gone

@@ -15,7 +15,7 @@ type Array struct {
 	out   int32
 	owned atomic.Bool           // Own was called
 	of    *Array                // the handle that the output watches, where this is a further one: kept as long as this
-	freed atomic.Pointer[Where] // where Free was called
+	freed atomic.Pointer[Place] // where Free was called
 }
 
 // nothing is the node of arrays that were not made by an op.
@@ -118,7 +118,7 @@ func (x *Array) usable(op string, c *Ctx) error {
 		return c.Errorf(op, "an input is nil or a zero Array")
 	}
 	if w := x.freed.Load(); w != nil {
-		return c.Errorf(op, "the array made at %s was freed at %s", orUnknown(x.at().Where()), orUnknown(*w))
+		return c.Errorf(op, "the array made at %s was freed at %s", orUnknown(x.at().Place()), orUnknown(*w))
 	}
 	if err := x.Err(); err != nil {
 		return err
@@ -132,10 +132,10 @@ func (x *Array) usable(op string, c *Ctx) error {
 // outlived is the error of an array without values that was kept beyond the trace that it was made in.
 func (x *Array) outlived(op string, t *Trace, c *Ctx) error {
 	return c.Errorf(op, "the array made at %s belongs to a %s trace that has ended: "+
-		"return it from the function instead of keeping it", orUnknown(x.at().Where()), t.name)
+		"return it from the function instead of keeping it", orUnknown(x.at().Place()), t.name)
 }
 
-func orUnknown(w Where) string {
+func orUnknown(w Place) string {
 	if s := w.String(); s != "" {
 		return s
 	}
@@ -151,7 +151,7 @@ func (x *Array) Free(c *Ctx) {
 	if c == nil {
 		c = &Ctx{}
 	}
-	if at := c.Where; x.freed.CompareAndSwap(nil, &at) {
+	if at := c.Place; x.freed.CompareAndSwap(nil, &at) {
 		x.node.release(int(x.out))
 	}
 }
@@ -169,5 +169,5 @@ func (x *Array) String() string {
 
 // describe names x in messages.
 func (x *Array) describe() string {
-	return fmt.Sprintf("%v made at %s", x.Spec(), orUnknown(x.at().Where()))
+	return fmt.Sprintf("%v made at %s", x.Spec(), orUnknown(x.at().Place()))
 }

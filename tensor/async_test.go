@@ -22,7 +22,7 @@ func newStream(t *testing.T) *tensor.Stream {
 }
 
 func on(s *tensor.Stream) *tensor.Ctx {
-	return &tensor.Ctx{Stream: s, Where: tensor.Where{File: "test.lua", Line: 9}}
+	return &tensor.Ctx{Stream: s, Place: tensor.Place{File: "test.lua", Line: 9}}
 }
 
 func TestAsyncEval(t *testing.T) {
@@ -265,7 +265,7 @@ func TestFree(t *testing.T) {
 	x := neg(iota(1000))
 	y := slice(x, 0, 5, 1)
 	eval(t, x)
-	x.Free(&tensor.Ctx{Where: tensor.Where{File: "test.lua", Line: 12}})
+	x.Free(&tensor.Ctx{Place: tensor.Place{File: "test.lua", Line: 12}})
 	require.ErrorContains(t, neg(x).Err(), "the array made at test.lua:7 was freed at test.lua:12")
 	_, err := x.Bytes(background)
 	require.ErrorContains(t, err, "[item] the array made at test.lua:7 was freed at test.lua:12")

@@ -39,7 +39,7 @@ type settling struct {
 // uncovered is the error of a built-in kernel that left parts of an output as they were: threads that never ran. Users'
 // kernels may do that; who reads those parts learns of it.
 func (n *Node) uncovered() error {
-	if n.prim.partial || n.prim.view != nil {
+	if n.op.partial || n.op.view != nil {
 		return nil
 	}
 	n.mu.Lock()
@@ -221,9 +221,9 @@ func (n *Node) runError(err error) error {
 	if errors.As(err, &oe) {
 		return err
 	}
-	c := &Ctx{Where: n.Where()}
+	c := &Ctx{Place: n.Place()}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return c.Errorf(n.prim.name, "cancelled: %w", err)
+		return c.Errorf(n.op.name, "cancelled: %w", err)
 	}
-	return c.Errorf(n.prim.name, "%w", err)
+	return c.Errorf(n.op.name, "%w", err)
 }

@@ -19,7 +19,7 @@ const (
 // collect runs a collection if the bytes that may be unreadable would take longer to write than it takes, or are a
 // large part of the budget, and collections do not take too much of the time; and in any case if the budget does not
 // hold these bytes. It says whether it did.
-func (s *Stream) collect(e *encoder, unproven int64) bool {
+func (s *Stream) collect(e *recorder, unproven int64) bool {
 	s.pace.factor = max(s.pace.factor, 1)
 	cost, affordable := e.dev.CollectCost()
 	mem := e.dev.Memory()

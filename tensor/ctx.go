@@ -3,47 +3,31 @@ package tensor
 import (
 	"fmt"
 	"runtime"
-	"strconv"
-	"strings"
+
+	"github.com/mlxlua/mlxlua/metal"
 )
 
-// Where is a place in a program: a Lua script's line, or a Go caller's. The zero Where is unknown.
-type Where struct {
-	File string
-	Line int
-	pc   uintptr // a Go caller, turned into File and Line when someone asks
-}
+// Place is a place in a program: a Lua script's line, or a Go caller's. The zero Place is unknown.
+type Place = metal.Place
 
-// place is a Where in less memory.
-type place struct {
+// compactPlace is a Place in less memory.
+type compactPlace struct {
 	file string
 	at   uintptr // the line, or the Go caller where there is no file
 }
 
-func (w Where) place() place {
-	if w.File == "" {
-		return place{at: w.pc}
+func compacted(p Place) compactPlace {
+	if p.File == "" {
+		return compactPlace{at: p.PC}
 	}
-	return place{w.File, uintptr(w.Line)}
+	return compactPlace{p.File, uintptr(p.Line)}
 }
 
-func (p place) where() Where {
+func (p compactPlace) place() Place {
 	if p.file == "" {
-		return Where{pc: p.at}
+		return Place{PC: p.at}
 	}
-	return Where{File: p.file, Line: int(p.at)}
-}
-
-// String is "file:line", or "" if the place is unknown.
-func (w Where) String() string {
-	if w.pc != 0 {
-		f, _ := runtime.CallersFrames([]uintptr{w.pc}).Next()
-		return f.File[strings.LastIndexByte(f.File, '/')+1:] + ":" + strconv.Itoa(f.Line)
-	}
-	if w.File == "" {
-		return ""
-	}
-	return w.File + ":" + strconv.Itoa(w.Line)
+	return Place{File: p.file, Line: int(p.at)}
 }
 
 // Ctx says how an op is called: on which stream, and from where. Every op takes one as an optional last argument
@@ -51,7 +35,7 @@ func (w Where) String() string {
 // and the Go caller.
 type Ctx struct {
 	Stream *Stream // nil: the default stream
-	Where  Where   // zero: the line of the Go program that called the op
+	Place  Place   // zero: the line of the Go program that called the op
 }
 
 // Call is the Ctx of an op's optional last argument: c[0], or a new one for the caller skip frames above.
@@ -62,29 +46,29 @@ func Call(c []*Ctx) *Ctx {
 	}
 	var pc [1]uintptr
 	runtime.Callers(3, pc[:])
-	return &Ctx{Where: Where{pc: pc[0]}}
+	return &Ctx{Place: Place{PC: pc[0]}}
 }
 
-// where is the call's place, also of a nil Ctx.
-func (c *Ctx) where() Where {
+// place is the call's place, also of a nil Ctx.
+func (c *Ctx) place() Place {
 	if c == nil {
-		return Where{}
+		return Place{}
 	}
-	return c.Where
+	return c.Place
 }
 
 // OpError is an op's error: the op, what is wrong with the values, and the line that called the op.
 type OpError struct {
 	Op    string
 	Msg   string
-	Where Where
+	Place Place
 	Err   error // the cause, if it was another error
 }
 
 // Error is "[op] message (file:line)", without the place if it is unknown.
 func (e *OpError) Error() string {
 	s := "[" + e.Op + "] " + e.Msg
-	if w := e.Where.String(); w != "" {
+	if w := e.Place.String(); w != "" {
 		s += " (" + w + ")"
 	}
 	return s
@@ -104,9 +88,9 @@ func Count(n int, what string) string {
 // Errorf makes an OpError of a call.
 func (c *Ctx) Errorf(op, format string, args ...any) *OpError {
 	err := fmt.Errorf(format, args...)
-	var where Where
+	var where Place
 	if c != nil {
-		where = c.Where
+		where = c.Place
 	}
-	return &OpError{Op: op, Msg: err.Error(), Where: where, Err: err}
+	return &OpError{Op: op, Msg: err.Error(), Place: where, Err: err}
 }

@@ -100,25 +100,25 @@ func FromBytes(c *Ctx, spec Spec, b []byte) *Array {
 		if err != nil {
 			return failed(c, op, c.Errorf(op, "%w", err))
 		}
-		w := c.where()
-		buf.SetOrigin(metal.Origin{Op: op, File: w.File, Line: w.Line, PC: w.pc, Shape: spec.Shape.Clone(),
+		w := c.place()
+		buf.SetOrigin(metal.Origin{Op: op, Place: w, Shape: spec.Shape.Clone(),
 			Type: spec.DType.String()})
 		v.buf, v.owner = buf, newStorage(dev, nil, buf)
 	}
 	return constant(c, spec, v)
 }
 
-// constPrim stands for the op of an array that was made from data.
-var constPrim = &Prim{name: "array", noMerge: true}
+// constantOp stands for the op of an array that was made from data.
+var constantOp = &Op{name: "array", noMerge: true}
 
 // IsConstant says whether the node is no call of an op but data (FromBytes).
-func (n *Node) IsConstant() bool { return n.prim == constPrim }
+func (n *Node) IsConstant() bool { return n.op == constantOp }
 
 func constant(c *Ctx, spec Spec, v View) *Array {
-	n := &Node{id: nodeIDs.Add(1), prim: constPrim}
+	n := &Node{id: nodeIDs.Add(1), op: constantOp}
 	n.out = n.single[:]
 	if c != nil {
-		n.place = c.Where.place()
+		n.place = compacted(c.Place)
 	}
 	n.out[0].spec = Spec{spec.Shape.Clone(), spec.DType}
 	n.out[0].data = v
@@ -139,7 +139,7 @@ func (x *Array) Bytes(ctx context.Context) ([]byte, error) {
 	}
 	defer release()
 	if err := Fits(spec); err != nil {
-		return nil, (&Ctx{Where: x.node.Where()}).Errorf("item", "a copy of the elements: %w", err)
+		return nil, (&Ctx{Place: x.node.Place()}).Errorf("item", "a copy of the elements: %w", err)
 	}
 	out := make([]byte, spec.NBytes())
 	if len(out) > 0 {
@@ -178,13 +178,13 @@ func (x *Array) HostView(ctx context.Context) (spec Spec, v View, release func()
 		if w := x.freed.Load(); w != nil {
 			return Spec{}, View{}, nil, x.freedError("item", *w)
 		}
-		c := &Ctx{Where: n.Where()}
+		c := &Ctx{Place: n.Place()}
 		return Spec{}, View{}, nil, c.Errorf("item", "the value of %v was dropped: it had been declared unread",
 			x.describe())
 	}
 	v = o.data
 	if err := o.unwritten(); err != nil {
-		return Spec{}, View{}, nil, (&Ctx{Where: n.Where()}).Errorf("item", "%w", err)
+		return Spec{}, View{}, nil, (&Ctx{Place: n.Place()}).Errorf("item", "%w", err)
 	}
 	if st := v.owner; st != nil {
 		st.pins.Add(1)
@@ -235,17 +235,17 @@ func (x *Array) readable(op string) error {
 		return nil
 	}
 	if t.ended.Load() {
-		return x.outlived(op, t, &Ctx{Where: x.node.Where()})
+		return x.outlived(op, t, &Ctx{Place: x.node.Place()})
 	}
 	what := "depends on an input of " + t.name
 	if x.node.IsPlaceholder() {
 		what = "is an input of " + t.name
 	}
-	return (&Ctx{Where: x.node.Where()}).Errorf(op, "%s %s: its values are not known while f is traced",
+	return (&Ctx{Place: x.node.Place()}).Errorf(op, "%s %s: its values are not known while f is traced",
 		x.describe(), what)
 }
 
-func (x *Array) freedError(op string, at Where) error {
-	return (&Ctx{Where: x.node.Where()}).Errorf(op, "the array made at %s was freed at %s",
-		orUnknown(x.node.Where()), orUnknown(at))
+func (x *Array) freedError(op string, at Place) error {
+	return (&Ctx{Place: x.node.Place()}).Errorf(op, "the array made at %s was freed at %s",
+		orUnknown(x.node.Place()), orUnknown(at))
 }

@@ -1,5 +1,5 @@
-// Package tensor is the spine: Array, Node, Prim, DType, Shape, Stream, Eval and its planner. It knows no op by
-// name: an op is a Prim, and everything the engine does with it goes through the Prim's Rules.
+// Package tensor is the spine: Array, Node, Op, DType, Shape, Stream, Eval and its planner. It knows no op by
+// name: everything the engine does with one goes through its Rules.
 package tensor
 
 import "fmt"

@@ -11,7 +11,7 @@ import (
 
 // kernelScratch is what printing and binding a generated kernel needs, kept between kernels.
 type kernelScratch struct {
-	prog    kernelgen.Program
+	prog    kernelgen.Expression
 	values  []Value // the operands
 	ops     []Operand
 	outs    []Value
@@ -73,7 +73,7 @@ func (k *kernelScratch) arrange(shape Shape, ops []Operand) *kernelgen.Layout {
 }
 
 // addOperand makes a value an operand of the program, unless it is one already: its number is its place in k.values.
-func (e *encoder) addOperand(v Value, shape Shape) error {
+func (e *recorder) addOperand(v Value, shape Shape) error {
 	k := &e.kernel
 	if slices.Contains(k.values, v) {
 		return nil
@@ -106,7 +106,7 @@ func classIn(v View, shape Shape) kernelgen.Class {
 }
 
 // program fills the scratch with the members' expressions: first all operands, then the steps.
-func (e *encoder) program(members []int32, shape Shape) error {
+func (e *recorder) program(members []int32, shape Shape) error {
 	k, p := &e.kernel, &e.plan
 	for _, slot := range members {
 		p.step[slot] = 0
@@ -136,14 +136,14 @@ func (e *encoder) program(members []int32, shape Shape) error {
 			k.dtypes = append(k.dtypes, v.Spec().DType)
 		}
 		p.step[slot] = int32(len(k.values) + i)
-		k.prog.Steps = append(k.prog.Steps, kernelgen.Step{Op: t.node.prim.name, Type: t.node.out[0].spec.DType.MSL(),
-			Text: t.node.prim.expr(t.node.attrs, k.dtypes), Args: args})
+		k.prog.Steps = append(k.prog.Steps, kernelgen.Step{Op: t.node.op.name, Type: t.node.out[0].spec.DType.MSL(),
+			Text: t.node.op.expr(t.node.attrs, k.dtypes), Args: args})
 	}
 	return nil
 }
 
 // stepOf is the place in the program of a value that a member computes, else notMember.
-func (e *encoder) stepOf(v Value) int {
+func (e *recorder) stepOf(v Value) int {
 	if v.Node.seg != e.seg {
 		return notMember
 	}
@@ -152,7 +152,7 @@ func (e *encoder) stepOf(v Value) int {
 
 // elementwise encodes a cluster of element-wise nodes as one kernel. It writes what someone may read: the root, and
 // members that are live or that others of the segment read.
-func (e *encoder) elementwise(members []int32) error {
+func (e *recorder) elementwise(members []int32) error {
 	k := &e.kernel
 	root := e.seg.tasks[members[len(members)-1]].node
 	shape := root.out[0].spec.Shape
@@ -178,7 +178,7 @@ func (e *encoder) elementwise(members []int32) error {
 		if e.donate(v, members) {
 			continue
 		}
-		if err := e.place(v.Node, 0); err != nil {
+		if err := e.allot(v.Node, 0); err != nil {
 			return err
 		}
 	}
@@ -187,18 +187,18 @@ func (e *encoder) elementwise(members []int32) error {
 		linear = linear && o.Class != kernelgen.Strided
 	}
 	if linear {
-		return e.linear(root.prim.name, shape)
+		return e.linear(root.op.name, shape)
 	}
 	k.outOps = k.outOps[:0]
 	for _, v := range k.outs {
 		k.outOps = append(k.outOps, Operand{v.Spec(), v.Node.out[0].data})
 	}
-	return e.general(root.prim.name, shape, k.outOps)
+	return e.general(root.op.name, shape, k.outOps)
 }
 
 // donate gives an output of the cluster the storage of an operand that the cluster is the last to read. Each thread
 // reads an element before it writes the one in its place.
-func (e *encoder) donate(out Value, members []int32) bool {
+func (e *recorder) donate(out Value, members []int32) bool {
 	k := &e.kernel
 	if e.plan.check {
 		return false // the operand is still to be looked at
@@ -221,7 +221,7 @@ func (e *encoder) donate(out Value, members []int32) bool {
 }
 
 // lastRead says whether nothing reads the value after the members have.
-func (e *encoder) lastRead(v Value, members []int32) bool {
+func (e *recorder) lastRead(v Value, members []int32) bool {
 	var reads int32
 	for _, slot := range members {
 		for _, r := range e.seg.tasks[slot].reads() {
@@ -235,7 +235,7 @@ func (e *encoder) lastRead(v Value, members []int32) bool {
 }
 
 // source is the kernel of the scratch's key, printed on first use.
-func (e *encoder) source(label string, float64s bool, print func() string) metal.Source {
+func (e *recorder) source(label string, float64s bool, print func() string) metal.Source {
 	if src, ok := e.texts[string(e.key)]; ok {
 		return src
 	}
@@ -249,7 +249,7 @@ func (e *encoder) source(label string, float64s bool, print func() string) metal
 }
 
 // linear encodes the scratch's program where all operands are contiguous or scalars.
-func (e *encoder) linear(label string, shape Shape) error {
+func (e *recorder) linear(label string, shape Shape) error {
 	k := &e.kernel
 	e.key = k.prog.Key(append(e.key[:0], 'l'))
 	src := e.source(label, k.prog.Float64(), func() string { return kernelgen.PrintLinear(&k.prog) })
@@ -299,7 +299,7 @@ func bindSpan(enc *metal.Encoder, param int, o Operand, shape Shape) {
 }
 
 // general encodes the scratch's program over operands and outputs of any strides.
-func (e *encoder) general(label string, shape Shape, outs []Operand) error {
+func (e *recorder) general(label string, shape Shape, outs []Operand) error {
 	k := &e.kernel
 	k.all = append(append(k.all[:0], k.ops...), outs...)
 	all := k.all
@@ -346,7 +346,7 @@ func (e *encoder) general(label string, shape Shape, outs []Operand) error {
 }
 
 // numbers are int or long arguments: inline, or in a temporary buffer where they are many.
-func (e *encoder) numbers(v []int, wide bool) (View, error) {
+func (e *recorder) numbers(v []int, wide bool) (View, error) {
 	k := &e.kernel
 	k.list, k.numbers = v, k.numbers[:0]
 	for _, x := range v {

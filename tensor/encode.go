@@ -12,8 +12,8 @@ import (
 	"github.com/mlxlua/mlxlua/metal"
 )
 
-// encoder turns segments into command buffers, on its stream's goroutine.
-type encoder struct {
+// recorder turns segments into command buffers, on its stream's goroutine.
+type recorder struct {
 	s   *Stream
 	dev *metal.Device
 
@@ -30,8 +30,8 @@ type encoder struct {
 	texts   map[string]metal.Source // generated kernels by key
 	key     []byte
 	members []int32 // of the unit that is being encoded
-	prim    *Prim   // that the last of them calls
-	where   Where   // and the line
+	op      *Op     // that the last of them calls
+	place   Place   // and the line
 	first   int     // its first command in the batch
 	early   *error  // of its commands in earlier batches
 	short   bool    // there was no memory for it
@@ -51,19 +51,19 @@ const (
 	maxPending    = 16
 )
 
-func (e *encoder) init(s *Stream) {
+func (e *recorder) init(s *Stream) {
 	e.s, e.dev = s, s.dev
 	e.texts = map[string]metal.Source{}
 }
 
 // run plans and encodes a segment.
-func (e *encoder) run(seg *segment) {
+func (e *recorder) run(seg *segment) {
 	e.seg, e.job, e.begins = seg, seg.job, true
 	defer e.end(seg)
 	planning := e.span("plan", "plan")
 	e.order()
 	e.refuse()
-	planning.End(Where{})
+	planning.End(Place{})
 	for _, u := range e.plan.units {
 		e.unit(u)
 		if e.full() {
@@ -73,12 +73,12 @@ func (e *encoder) run(seg *segment) {
 }
 
 // refuse fails what cannot fit in memory before anything runs: nobody should wait for the rest to learn of it.
-func (e *encoder) refuse() {
+func (e *recorder) refuse() {
 	limit := e.dev.Memory().Limit
 	refused := false
 	for _, u := range e.plan.units {
 		n := e.seg.tasks[u.root].node
-		if n.prim.view != nil {
+		if n.op.view != nil {
 			continue
 		}
 		for i := range n.out {
@@ -110,7 +110,7 @@ func (e *encoder) refuse() {
 }
 
 // end hands the rest of a segment over; what a bug left undone fails.
-func (e *encoder) end(seg *segment) {
+func (e *recorder) end(seg *segment) {
 	if r := recover(); r != nil {
 		err := fmt.Errorf("BUG: planning panicked: %v\n%s", r, debug.Stack())
 		for i := range seg.tasks {
@@ -132,7 +132,7 @@ func (e *encoder) end(seg *segment) {
 }
 
 // open is the batch that is being filled.
-func (e *encoder) open() *batch {
+func (e *recorder) open() *batch {
 	if e.batch == nil {
 		e.batch = &batch{job: e.job, ended: make(chan struct{}), nodes: e.s.spare.get()}
 	}
@@ -140,28 +140,28 @@ func (e *encoder) open() *batch {
 }
 
 // encoder is the command buffer's, for a command of that label.
-func (e *encoder) encoder(label string) *metal.Encoder {
+func (e *recorder) encoder(label string) *metal.Encoder {
 	b := e.open()
 	if b.cb == nil {
 		b.cb = e.dev.NewCommandBuffer(e.s.index, "")
 	}
 	enc := b.cb.Encoder()
-	if b.cb.Validating() && e.where != (Where{}) {
-		label = strings.TrimSpace(label + " " + e.where.String())
+	if b.cb.Validating() && e.place != (Place{}) {
+		label = strings.TrimSpace(label + " " + e.place.String())
 	}
 	enc.Label(label)
 	return enc
 }
 
 // commands counts the commands of the batch so far.
-func (e *encoder) commands() int {
+func (e *recorder) commands() int {
 	if e.batch == nil || e.batch.cb == nil {
 		return 0
 	}
 	return e.batch.cb.Encoder().Len()
 }
 
-func (e *encoder) full() bool {
+func (e *recorder) full() bool {
 	if e.batch == nil || e.batch.cb == nil {
 		return e.batch != nil && len(e.batch.nodes) >= 4*batchCommands
 	}
@@ -182,7 +182,7 @@ func (e *encoder) full() bool {
 }
 
 // commit hands the batch over; last says that it ends the segment.
-func (e *encoder) commit(last bool) {
+func (e *recorder) commit(last bool) {
 	b := e.batch
 	if b == nil {
 		if !last {
@@ -220,7 +220,7 @@ func (e *encoder) commit(last bool) {
 }
 
 // split notes that a batch holds the first commands of the unit that is being encoded.
-func (e *encoder) split(b *batch) {
+func (e *recorder) split(b *batch) {
 	if e.early == nil {
 		e.early = new(error)
 	}
@@ -232,7 +232,7 @@ func (e *encoder) split(b *batch) {
 }
 
 // throttle waits until the stream has fewer than n batches pending.
-func (e *encoder) throttle(n int) {
+func (e *recorder) throttle(n int) {
 	for {
 		e.s.mu.Lock()
 		var ended chan struct{}
@@ -249,7 +249,7 @@ func (e *encoder) throttle(n int) {
 
 // drain hands over what is encoded and waits until all of the stream's commands have run, or the evaluation is
 // cancelled.
-func (e *encoder) drain() error {
+func (e *recorder) drain() error {
 	if e.batch != nil {
 		e.commit(false)
 	}
@@ -261,7 +261,7 @@ func (e *encoder) drain() error {
 }
 
 // unit encodes a unit; its nodes fail with what goes wrong.
-func (e *encoder) unit(u unit) {
+func (e *recorder) unit(u unit) {
 	e.members = e.plan.members(u, e.members[:0])
 	members := e.members
 	if len(members) > 1 && e.anyFailed(members) {
@@ -273,11 +273,11 @@ func (e *encoder) unit(u unit) {
 	err := e.seg.tasks[members[0]].node.failure()
 	if err == nil {
 		root := &e.seg.tasks[members[len(members)-1]]
-		encoding := e.span("encode", root.node.prim.name)
+		encoding := e.span("encode", root.node.op.name)
 		if err = e.encode(members); err == nil && e.plan.check {
 			err = e.inspect(root)
 		}
-		encoding.End(root.node.Where())
+		encoding.End(root.node.Place())
 		e.kernel.begin()
 	}
 	if err != nil {
@@ -301,7 +301,7 @@ func (e *encoder) unit(u unit) {
 
 // alone encodes members one by one. Where there was no memory for them together (short is the error), the root would
 // not have any either, and steps that only lead to it would take more, and time, in vain: these fail at once.
-func (e *encoder) alone(members []int32, short error) {
+func (e *recorder) alone(members []int32, short error) {
 	members = append([]int32(nil), members...)
 	e.members = e.members[:0]
 	wanted := make([]bool, len(members))
@@ -324,7 +324,7 @@ func (e *encoder) alone(members []int32, short error) {
 	}
 }
 
-func (e *encoder) anyFailed(members []int32) bool {
+func (e *recorder) anyFailed(members []int32) bool {
 	for _, slot := range members {
 		if e.seg.tasks[slot].node.now() == Failed {
 			return true
@@ -339,7 +339,7 @@ func (e *encoder) anyFailed(members []int32) bool {
 }
 
 // encode encodes the members' commands.
-func (e *encoder) encode(members []int32) (err error) {
+func (e *recorder) encode(members []int32) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("BUG: executing the op panicked: %v\n%s", r, debug.Stack())
@@ -354,8 +354,8 @@ func (e *encoder) encode(members []int32) (err error) {
 		}
 	}
 	root := &e.seg.tasks[members[len(members)-1]]
-	e.prim, e.where = root.node.prim, root.node.Where()
-	switch p := root.node.prim; {
+	e.op, e.place = root.node.op, root.node.Place()
+	switch p := root.node.op; {
 	case p.expr != nil:
 		return e.elementwise(members)
 	case p.reduce != nil:
@@ -371,7 +371,7 @@ func (e *encoder) encode(members []int32) (err error) {
 }
 
 // await waits for inputs that other streams compute, and returns the error of a failed input.
-func (e *encoder) await(t *task) error {
+func (e *recorder) await(t *task) error {
 	for _, v := range t.reads() {
 		n := v.Node
 		if n.now() == Scheduled && n.runs != e.s {
@@ -390,7 +390,7 @@ func (e *encoder) await(t *task) error {
 }
 
 // finish records a task whose commands are encoded, or could not be, and lets go of what it read.
-func (e *encoder) finish(t *task, err error) {
+func (e *recorder) finish(t *task, err error) {
 	if err == nil {
 		b := e.open()
 		b.nodes = append(b.nodes, settling{node: t.node, in: t.reads(), first: e.first, last: e.commands(),
@@ -424,7 +424,7 @@ func (n *Node) unplace() {
 }
 
 // let gives a value's storage back for later calls if no one will read the value.
-func (e *encoder) let(v Value) {
+func (e *recorder) let(v Value) {
 	o := &v.Node.out[v.Out]
 	if o.uses.Load() != 0 || o.asked && v.Node.now() < Ready || !v.unheld() {
 		return
@@ -447,13 +447,13 @@ func (e *encoder) let(v Value) {
 }
 
 // pipeline compiles, or finds, a kernel.
-func (e *encoder) pipeline(src metal.Source, entry string) (*metal.Pipeline, error) {
+func (e *recorder) pipeline(src metal.Source, entry string) (*metal.Pipeline, error) {
 	var compiling Span
 	if timeline.Load() != nil && !e.dev.LibraryCached(src) {
 		compiling = e.span("compile", src.Label)
 	}
 	lib, err := e.dev.Library(e.job.ctx, src)
-	compiling.End(e.where)
+	compiling.End(e.place)
 	if err != nil {
 		return nil, err
 	}
@@ -461,7 +461,7 @@ func (e *encoder) pipeline(src metal.Source, entry string) (*metal.Pipeline, err
 }
 
 // dispatch binds arguments and encodes a launch.
-func (e *encoder) dispatch(label string, p *metal.Pipeline, grid, threadgroup metal.Size, args []Arg) error {
+func (e *recorder) dispatch(label string, p *metal.Pipeline, grid, threadgroup metal.Size, args []Arg) error {
 	if len(args) != len(p.Params()) {
 		return fmt.Errorf("kernel %s has %d parameters, %d were given", p.Name(), len(p.Params()), len(args))
 	}
@@ -497,7 +497,7 @@ func (e *encoder) dispatch(label string, p *metal.Pipeline, grid, threadgroup me
 }
 
 // check has f called with a result's bytes when the batch has run: until then no later command may write to them.
-func (e *encoder) check(n *Node, o Operand, f func([]byte) error) {
+func (e *recorder) check(n *Node, o Operand, f func([]byte) error) {
 	if o.buf == nil {
 		return
 	}

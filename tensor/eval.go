@@ -85,7 +85,7 @@ func evaluate(ctx context.Context, op string, xs ...*Array) error {
 	if _, err := submit(op, xs, true); err != nil {
 		return err
 	}
-	defer BeginSpan("wait", op).End(Where{})
+	defer BeginSpan("wait", op).End(Place{})
 	for _, x := range xs {
 		if err := x.wait(ctx); err != nil {
 			if ctx.Err() != nil {
@@ -105,7 +105,7 @@ func (x *Array) Wait(ctx context.Context) error {
 		return err
 	}
 	if x.node.State() == Lazy {
-		return (&Ctx{Where: x.node.Where()}).Errorf("wait", "%s was not handed over by eval or async_eval",
+		return (&Ctx{Place: x.node.Place()}).Errorf("wait", "%s was not handed over by eval or async_eval",
 			x.describe())
 	}
 	return x.wait(ctx)

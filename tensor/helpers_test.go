@@ -109,7 +109,7 @@ type (
 	}
 )
 
-func elementwise(name, expr string) *tensor.Op[tensor.None] {
+func elementwise(name, expr string) *tensor.OpOf[tensor.None] {
 	op := tensor.Declare[tensor.None](name)
 	op.Define(tensor.Rules[tensor.None]{
 		Shape: func(in []tensor.Spec, _ tensor.None, outs []tensor.Shape) ([]tensor.Shape, error) {
@@ -307,7 +307,7 @@ func reversed[T any](s []T) []T {
 	return out
 }
 
-func ctx() *tensor.Ctx { return &tensor.Ctx{Where: tensor.Where{File: "test.lua", Line: 7}} }
+func ctx() *tensor.Ctx { return &tensor.Ctx{Place: tensor.Place{File: "test.lua", Line: 7}} }
 
 func add(a, b *tensor.Array) *tensor.Array { return addOp.One(ctx(), tensor.None{}, a, b) }
 func mul(a, b *tensor.Array) *tensor.Array { return mulOp.One(ctx(), tensor.None{}, a, b) }

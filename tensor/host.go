@@ -25,7 +25,7 @@ type HostCall struct {
 func (h *HostCall) Context() context.Context { return h.ctx }
 
 // host computes a node in Go: it waits for all that was encoded before, unless the node reads no input's elements.
-func (e *encoder) host(t *task) error {
+func (e *recorder) host(t *task) error {
 	h := &HostCall{ctx: e.job.ctx, In: make([]HostOperand, len(t.in))}
 	if t.from == 0 {
 		return e.hostAtOnce(t, h)
@@ -66,7 +66,7 @@ func (e *encoder) host(t *task) error {
 		if err != nil {
 			return err
 		}
-		e.placeIn(t.node, i, buf)
+		e.allotIn(t.node, i, buf)
 		h.Out[i].Spec = o.spec
 		if n := o.spec.NBytes(); n > 0 {
 			h.Out[i].Bytes = o.data.Bytes()[o.data.OffsetBytes:][:n:n]
@@ -78,7 +78,7 @@ func (e *encoder) host(t *task) error {
 
 // hostAtOnce computes a node that reads nothing but specs: what is encoded goes on meanwhile, and small outputs are
 // constants of later kernels.
-func (e *encoder) hostAtOnce(t *task, h *HostCall) error {
+func (e *recorder) hostAtOnce(t *task, h *HostCall) error {
 	for i, v := range t.in {
 		h.In[i].Spec = v.Spec()
 	}
@@ -120,7 +120,7 @@ func callHost(n *Node, h *HostCall) (err error) {
 			err = fmt.Errorf("BUG: the rule panicked: %v\n%s", r, debug.Stack())
 		}
 	}()
-	return n.prim.host(h, n.attrs)
+	return n.op.host(h, n.attrs)
 }
 
 // failure is the node's error if it failed.

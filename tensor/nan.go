@@ -17,9 +17,9 @@ var checkNaN atomic.Bool
 func CheckNaN(on bool) (before bool) { return checkNaN.Swap(on) }
 
 // inspect fails a call that made a NaN or an infinity, once it has run.
-func (e *encoder) inspect(t *task) error {
+func (e *recorder) inspect(t *task) error {
 	n := t.node
-	if n.prim.view != nil {
+	if n.op.view != nil {
 		return nil
 	}
 	if err := e.drain(); err != nil {

@@ -40,7 +40,7 @@ func (v Value) Spec() Spec { return v.Node.out[v.Out].spec }
 // walk it.
 type Node struct {
 	// What scheduling looks at comes first, in few cache lines: it visits thousands of nodes before one of them runs.
-	prim     *Prim
+	op       *Op
 	state    atomic.Int32
 	mu       sync.Mutex // guards in, rare, taskDone and the outputs' handle, dead and data
 	slot     int32      // its index in seg
@@ -56,7 +56,7 @@ type Node struct {
 	out   []output
 	id    uint64
 	attrs any
-	place place
+	place compactPlace
 	rare  *rare
 
 	// Few large objects are made, watched and looked at faster than many small ones:
@@ -95,16 +95,16 @@ type output struct {
 var nodeIDs atomic.Uint64
 
 // apply makes a Node of a call with outputs as the rules say. Its handles are the first, and those that follow.
-func apply(c *Ctx, p *Prim, attrs any, in []*Array) (result *Array, more []*Array) {
+func apply(c *Ctx, p *Op, attrs any, in []*Array) (result *Array, more []*Array) {
 	defer func() {
 		if r := recover(); r != nil { // no panic crosses the API: a rule's is a bug of the op
 			result, more = Fail(c, p.name, "BUG: a rule panicked: %v\n%s", r, debug.Stack()), nil
 		}
 	}()
 	if timeline.Load() != nil {
-		defer BeginSpan("build", p.name).End(c.where())
+		defer BeginSpan("build", p.name).End(c.place())
 	}
-	n := &Node{prim: p, attrs: attrs, place: c.Where.place()}
+	n := &Node{op: p, attrs: attrs, place: compacted(c.Place)}
 	if n.in = n.few[:min(len(in), len(n.few))]; len(in) > len(n.few) {
 		n.in = make([]Value, len(in))
 	}
@@ -166,7 +166,7 @@ func (l *specList) giveBack() {
 
 // infer runs the Shape and DType rules.
 func (n *Node) infer(l *specList) error {
-	p := n.prim
+	p := n.op
 	if !p.defined {
 		return errors.New("BUG: the op has no rules")
 	}
@@ -199,17 +199,17 @@ func failed(c *Ctx, op string, err error) *Array {
 	if !errors.As(err, &oe) {
 		err = c.Errorf(op, "%w", err)
 	}
-	n := &Node{id: nodeIDs.Add(1), prim: failedPrim, rare: &rare{err: err}}
+	n := &Node{id: nodeIDs.Add(1), op: failedOp, rare: &rare{err: err}}
 	if c != nil {
-		n.place = c.Where.place()
+		n.place = compacted(c.Place)
 	}
 	n.out = n.single[:]
 	n.state.Store(int32(Failed))
 	return n.array(0)
 }
 
-// failedPrim stands for the op of a call that could not be made.
-var failedPrim = &Prim{name: "failed"}
+// failedOp stands for the op of a call that could not be made.
+var failedOp = &Op{name: "failed"}
 
 // Fail is an array that carries an error: an op given a bad argument returns it.
 func Fail(c *Ctx, op, format string, args ...any) *Array {
@@ -254,14 +254,14 @@ func (n *Node) claimable() bool { return n.now() <= Lazy }
 // ID is a number that later nodes exceed.
 func (n *Node) ID() uint64 { return n.id }
 
-// Prim is the node's op.
-func (n *Node) Prim() *Prim { return n.prim }
+// Op is the node's op.
+func (n *Node) Op() *Op { return n.op }
 
 // Attrs are the attributes of the call.
 func (n *Node) Attrs() any { return n.attrs }
 
-// Where is the line that made the node.
-func (n *Node) Where() Where { return n.place.where() }
+// Place is the line that made the node.
+func (n *Node) Place() Place { return n.place.place() }
 
 // Stream is where the node runs.
 func (n *Node) Stream() *Stream { return n.stream }
@@ -278,39 +278,39 @@ func (n *Node) Inputs() []Value {
 
 // SpecFrom is the index of the first input of which only shape and dtype are read.
 func (n *Node) specFrom(in int) int {
-	if n.prim.specFrom == nil {
+	if n.op.specFrom == nil {
 		return in
 	}
-	return n.prim.specFrom(n.attrs, in)
+	return n.op.specFrom(n.attrs, in)
 }
 
 // SpecOnly says whether only shape and dtype of input i are read.
 func (n *Node) SpecOnly(i, inputs int) bool { return i >= n.specFrom(inputs) }
 
 // Fixed says that the call's attributes fit its inputs' present shapes only.
-func (n *Node) Fixed() bool { return n.prim.fixed != nil && n.prim.fixed(n.attrs) }
+func (n *Node) Fixed() bool { return n.op.fixed != nil && n.op.fixed(n.attrs) }
 
 // CanMerge says whether two calls with equal attributes and inputs are one.
-func (n *Node) CanMerge() bool { return !n.prim.noMerge }
+func (n *Node) CanMerge() bool { return !n.op.noMerge }
 
 // MayWrite says whether the call may change its inputs' bytes.
-func (n *Node) MayWrite() bool { return n.prim.writes != nil && n.prim.writes(n.attrs) }
+func (n *Node) MayWrite() bool { return n.op.writes != nil && n.op.writes(n.attrs) }
 
 // IsView says whether the node's outputs may be views of its first input's bytes.
-func (n *Node) IsView() bool { return n.prim.view != nil }
+func (n *Node) IsView() bool { return n.op.view != nil }
 
 // Replay calls the node's op again, with its attributes, on other inputs: shapes and dtypes are inferred anew.
 func (n *Node) Replay(c *Ctx, in []*Array) []*Array {
 	if c == nil {
-		c = &Ctx{Stream: n.stream, Where: n.Where()}
+		c = &Ctx{Stream: n.stream, Place: n.Place()}
 	}
-	return all(apply(c, n.prim, n.attrs, in))
+	return all(apply(c, n.op, n.attrs, in))
 }
 
 // ReplayInto is Replay on the node's stream and from its line, with the outputs put into out, one for each of the
 // node's. Where the call cannot be made each of them is the failed array.
 func (n *Node) ReplayInto(out, in []*Array) {
-	first, more := apply(&Ctx{Stream: n.stream, Where: n.Where()}, n.prim, n.attrs, in)
+	first, more := apply(&Ctx{Stream: n.stream, Place: n.Place()}, n.op, n.attrs, in)
 	for i := range out {
 		out[i] = first
 	}
@@ -321,13 +321,13 @@ func (n *Node) ReplayInto(out, in []*Array) {
 func all(first *Array, more []*Array) []*Array { return append([]*Array{first}, more...) }
 
 // Call makes a Node of a call of the op and gives its outputs; a call that cannot be made gives one failed Array.
-func (o *Op[A]) Call(c *Ctx, attrs A, in ...*Array) []*Array {
-	return all(apply(c, &o.prim, attrs, in))
+func (o *OpOf[A]) Call(c *Ctx, attrs A, in ...*Array) []*Array {
+	return all(apply(c, &o.op, attrs, in))
 }
 
 // One is Call for an op of one output.
-func (o *Op[A]) One(c *Ctx, attrs A, in ...*Array) *Array {
-	x, _ := apply(c, &o.prim, attrs, in)
+func (o *OpOf[A]) One(c *Ctx, attrs A, in ...*Array) *Array {
+	x, _ := apply(c, &o.op, attrs, in)
 	return x
 }
 

@@ -61,7 +61,7 @@ func resize[T any](s []T, n int) []T {
 }
 
 // order fills the plan: which outputs someone may read later, and what is encoded as one.
-func (e *encoder) order() {
+func (e *recorder) order() {
 	p, seg := &e.plan, e.seg
 	p.check = checkNaN.Load()
 	p.fuse = fuse.Load() && !p.check
@@ -127,7 +127,7 @@ func (p *plan) form(seg *segment) {
 func (p *plan) join(tasks []task, i int32) {
 	t := &tasks[i]
 	c := p.reader[i]
-	if c >= 0 && p.fuse && t.node.prim.expr != nil && p.fits(tasks, i, c) {
+	if c >= 0 && p.fuse && t.node.op.expr != nil && p.fits(tasks, i, c) {
 		p.cluster[i] = c
 		p.next[i], p.first[c] = p.first[c], i
 		p.ops[c]++
@@ -136,7 +136,7 @@ func (p *plan) join(tasks []task, i int32) {
 	}
 	p.cluster[i], p.first[i] = i, i
 	p.ops[i] = 1
-	if e := t.node.prim; e.expr != nil || e.reduce != nil {
+	if e := t.node.op; e.expr != nil || e.reduce != nil {
 		p.buffers[i] = int32(t.from) + 1
 	}
 }
@@ -183,9 +183,9 @@ func (p *plan) fits(tasks []task, i, c int32) bool {
 	}
 	shape := t.node.out[0].spec.Shape
 	switch {
-	case root.node.prim.expr != nil:
+	case root.node.op.expr != nil:
 		return shape.Equal(root.node.out[0].spec.Shape)
-	case root.node.prim.reduce != nil: // its kernel writes nothing but its output
+	case root.node.op.reduce != nil: // its kernel writes nothing but its output
 		return !p.live[p.base[i]] && shape.Equal(root.in[0].Spec().Shape)
 	}
 	return false
@@ -201,7 +201,7 @@ func (p *plan) members(u unit, out []int32) []int32 {
 
 // findLive decides which outputs of the segment must be written because someone may read them later. Where that
 // hangs on handles that may be garbage and a collection costs less than writing, it collects first.
-func (e *encoder) findLive() {
+func (e *recorder) findLive() {
 	p, tasks := &e.plan, e.seg.tasks
 	var unproven int64
 	scan := func() {

@@ -8,31 +8,31 @@ import (
 )
 
 // HasVJP says whether the node's op has a vector-Jacobian rule.
-func (n *Node) HasVJP() bool { return n.prim.vjp != nil }
+func (n *Node) HasVJP() bool { return n.op.vjp != nil }
 
 // HasJVP says whether the node's op has a Jacobian-vector rule.
-func (n *Node) HasJVP() bool { return n.prim.jvp != nil }
+func (n *Node) HasJVP() bool { return n.op.jvp != nil }
 
 // HasVMap says whether the node's op has a batching rule.
-func (n *Node) HasVMap() bool { return n.prim.vmap != nil }
+func (n *Node) HasVMap() bool { return n.op.vmap != nil }
 
 // IsElementwise says whether the op is an expression of its broadcast operands: it needs no batching rule.
-func (n *Node) IsElementwise() bool { return n.prim.expr != nil }
+func (n *Node) IsElementwise() bool { return n.op.expr != nil }
 
 // CallVJP runs the op's vector-Jacobian rule on the node's inputs, outputs and the outputs' cotangents (nil where
 // there is none). The result has one gradient for each input, nil where there is none. It fails if the op has no
 // such rule.
 func (n *Node) CallVJP(c *Ctx, in, out, cot []*Array, want []bool) (grads []*Array, err error) {
-	if n.prim.vjp == nil {
-		return nil, c.Errorf(n.prim.name, "it has no gradient (vjp) rule")
+	if n.op.vjp == nil {
+		return nil, c.Errorf(n.op.name, "it has no gradient (vjp) rule")
 	}
 	defer n.recoverRule(c, "vjp", &err)
-	grads = n.prim.vjp(c, n, in, out, cot, want)
+	grads = n.op.vjp(c, n, in, out, cot, want)
 	if grads == nil {
 		grads = make([]*Array, len(in))
 	}
 	if len(grads) != len(in) {
-		return nil, c.Errorf(n.prim.name, "BUG: the vjp rule gave %d gradients for %d inputs", len(grads), len(in))
+		return nil, c.Errorf(n.op.name, "BUG: the vjp rule gave %d gradients for %d inputs", len(grads), len(in))
 	}
 	return grads, nil
 }
@@ -40,16 +40,16 @@ func (n *Node) CallVJP(c *Ctx, in, out, cot []*Array, want []bool) (grads []*Arr
 // CallJVP runs the op's Jacobian-vector rule on the tangents of the inputs (nil for zero) and gives those of the
 // outputs, nil for zero. It fails if the op has no such rule.
 func (n *Node) CallJVP(c *Ctx, in, out, tan []*Array) (tans []*Array, err error) {
-	if n.prim.jvp == nil {
-		return nil, c.Errorf(n.prim.name, "it has no jvp rule")
+	if n.op.jvp == nil {
+		return nil, c.Errorf(n.op.name, "it has no jvp rule")
 	}
 	defer n.recoverRule(c, "jvp", &err)
-	tans = n.prim.jvp(c, n, in, out, tan)
+	tans = n.op.jvp(c, n, in, out, tan)
 	if tans == nil {
 		tans = make([]*Array, len(out))
 	}
 	if len(tans) != len(out) {
-		return nil, c.Errorf(n.prim.name, "BUG: the jvp rule gave %d tangents for %d outputs", len(tans), len(out))
+		return nil, c.Errorf(n.op.name, "BUG: the jvp rule gave %d tangents for %d outputs", len(tans), len(out))
 	}
 	return tans, nil
 }
@@ -57,18 +57,18 @@ func (n *Node) CallJVP(c *Ctx, in, out, tan []*Array) (tans []*Array, err error)
 // CallVMap runs the op's batching rule on inputs whose batch axes are axes (-1: none) and gives the outputs with
 // theirs. It fails if the op has no such rule.
 func (n *Node) CallVMap(c *Ctx, in []*Array, axes []int, size int) (out []*Array, outAxes []int, err error) {
-	if n.prim.vmap == nil {
-		return nil, nil, c.Errorf(n.prim.name, "it has no vmap rule")
+	if n.op.vmap == nil {
+		return nil, nil, c.Errorf(n.op.name, "it has no vmap rule")
 	}
 	defer n.recoverRule(c, "vmap", &err)
-	out, outAxes = n.prim.vmap(c, n, in, axes, size)
+	out, outAxes = n.op.vmap(c, n, in, axes, size)
 	for _, x := range out {
 		if x != nil && x.Err() != nil {
 			return nil, nil, x.Err()
 		}
 	}
 	if len(out) != len(n.out) || len(outAxes) != len(n.out) {
-		return nil, nil, c.Errorf(n.prim.name, "BUG: the vmap rule gave %d outputs and %d axes for %d outputs",
+		return nil, nil, c.Errorf(n.op.name, "BUG: the vmap rule gave %d outputs and %d axes for %d outputs",
 			len(out),
 			len(outAxes), len(n.out))
 	}
@@ -78,7 +78,7 @@ func (n *Node) CallVMap(c *Ctx, in []*Array, axes []int, size int) (out []*Array
 // recoverRule turns a rule's panic into an error: no panic crosses the API.
 func (n *Node) recoverRule(c *Ctx, rule string, err *error) {
 	if r := recover(); r != nil {
-		*err = c.Errorf(n.prim.name, "BUG: the %s rule panicked: %v\n%s", rule, r, debug.Stack())
+		*err = c.Errorf(n.op.name, "BUG: the %s rule panicked: %v\n%s", rule, r, debug.Stack())
 	}
 }
 
@@ -142,4 +142,4 @@ func Order(roots []*Array, stop func(*Node) bool) []*Node {
 }
 
 // String names the node in messages.
-func (n *Node) String() string { return fmt.Sprintf("%s #%d", n.prim.name, n.id) }
+func (n *Node) String() string { return fmt.Sprintf("%s #%d", n.op.name, n.id) }

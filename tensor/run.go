@@ -107,7 +107,7 @@ type Run struct {
 	// Prepared is what the Prepare rule gave.
 	Prepared any
 
-	e    *encoder
+	e    *recorder
 	node *Node
 }
 
@@ -120,11 +120,11 @@ func (r *Run) Device() *metal.Device { return r.e.dev }
 // Info describes the device.
 func (r *Run) Info() metal.Info { return r.e.dev.Info() }
 
-// Op is the op's name.
-func (r *Run) Op() string { return r.node.prim.name }
+// OpName is the op's name.
+func (r *Run) OpName() string { return r.node.op.name }
 
-// Where is the line that called the op.
-func (r *Run) Where() Where { return r.node.Where() }
+// Place is the line that called the op.
+func (r *Run) Place() Place { return r.node.Place() }
 
 // Contiguous is input i, in row-major order: copied to a temporary if it is not. It fails when memory is short.
 func (r *Run) Contiguous(i int) (Operand, error) { return r.ContiguousOf(r.In[i]) }
@@ -166,7 +166,7 @@ func (r *Run) Fill(out Operand, pattern []byte) error {
 	if !out.RowContiguous() || out.buf == nil {
 		return r.e.copyTo(out, Operand{Spec{Shape{}, out.DType}, View{inline: append([]byte(nil), pattern...)}})
 	}
-	enc := r.e.encoder(r.node.prim.name)
+	enc := r.e.encoder(r.node.op.name)
 	return enc.Fill(metal.Range{Buf: out.buf, Offset: out.OffsetBytes, Bytes: out.NBytes()}, pattern)
 }
 
@@ -179,7 +179,7 @@ func (r *Run) Kernel(src metal.Source, entry string) (*metal.Pipeline, error) {
 // Dispatch encodes a run of a kernel over a grid of threads, with arguments in the order of its parameters. It
 // fails if one does not fit.
 func (r *Run) Dispatch(p *metal.Pipeline, grid, threadgroup metal.Size, args ...Arg) error {
-	return r.e.dispatch(r.node.prim.name, p, grid, threadgroup, args)
+	return r.e.dispatch(r.node.op.name, p, grid, threadgroup, args)
 }
 
 // Check has f called with the bytes of o (a temporary or an output, row-contiguous) when the kernels have run: its

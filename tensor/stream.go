@@ -27,14 +27,14 @@ func (k DeviceKind) String() string {
 	return "gpu"
 }
 
-// Device names a processor that streams run on.
-type Device struct {
+// DeviceID names a processor that streams run on.
+type DeviceID struct {
 	Kind  DeviceKind
 	Index int
 }
 
 // String is MLX's text: "Device(cpu, 0)".
-func (d Device) String() string { return fmt.Sprintf("Device(%v, %d)", d.Kind, d.Index) }
+func (d DeviceID) String() string { return fmt.Sprintf("Device(%v, %d)", d.Kind, d.Index) }
 
 // ErrNoDevice is the error of evaluating without a device.
 var ErrNoDevice = errors.New("no device: call drivers.Open")
@@ -42,9 +42,9 @@ var ErrNoDevice = errors.New("no device: call drivers.Open")
 // registry holds the opened devices and the streams.
 var registry struct {
 	sync.Mutex
-	devices  map[Device]*metal.Device
-	chosen   Device // the default, where it is open
-	defaults map[Device]*Stream
+	devices  map[DeviceID]*metal.Device
+	chosen   DeviceID // the default, where it is open
+	defaults map[DeviceID]*Stream
 	streams  []*Stream
 	current  atomic.Pointer[Stream] // the default stream of the default device, nil while nobody has asked
 }
@@ -52,15 +52,15 @@ var registry struct {
 // SetDevice makes an opened device the one of its kind: "cpu" in its Info is CPU, all others GPU. The first one
 // becomes the default device. Streams and arrays of a device that was set before stay with that. A nil device is
 // not allowed; see CloseDevice.
-func SetDevice(dev *metal.Device) Device {
-	d := Device{Kind: GPU}
+func SetDevice(dev *metal.Device) DeviceID {
+	d := DeviceID{Kind: GPU}
 	if dev.Info().Kind == "cpu" {
 		d.Kind = CPU
 	}
 	registry.Lock()
 	defer registry.Unlock()
 	if registry.devices == nil {
-		registry.devices, registry.defaults = map[Device]*metal.Device{}, map[Device]*Stream{}
+		registry.devices, registry.defaults = map[DeviceID]*metal.Device{}, map[DeviceID]*Stream{}
 	}
 	if len(registry.devices) == 0 {
 		registry.chosen = d
@@ -88,13 +88,13 @@ func UnsetDevice(dev *metal.Device) {
 }
 
 // MetalDevice is the opened device of that name. It fails if there is none.
-func MetalDevice(d Device) (*metal.Device, error) {
+func MetalDevice(d DeviceID) (*metal.Device, error) {
 	registry.Lock()
 	defer registry.Unlock()
 	return openDevice(d)
 }
 
-func openDevice(d Device) (*metal.Device, error) {
+func openDevice(d DeviceID) (*metal.Device, error) {
 	if dev := registry.devices[d]; dev != nil {
 		return dev, nil
 	}
@@ -112,14 +112,14 @@ func currentDevice() *metal.Device {
 }
 
 // DefaultDevice is where ops run that are given no stream.
-func DefaultDevice() Device {
+func DefaultDevice() DeviceID {
 	registry.Lock()
 	defer registry.Unlock()
 	return registry.chosen
 }
 
 // SetDefaultDevice changes it. It fails if that device is not open.
-func SetDefaultDevice(d Device) error {
+func SetDefaultDevice(d DeviceID) error {
 	registry.Lock()
 	defer registry.Unlock()
 	if _, err := openDevice(d); err != nil {
@@ -134,7 +134,7 @@ func SetDefaultDevice(d Device) error {
 // run beside each other. Planning and encoding happen on a goroutine of the stream, which lives as long as there is
 // work.
 type Stream struct {
-	device Device
+	device DeviceID
 	index  int
 	dev    *metal.Device
 
@@ -146,12 +146,12 @@ type Stream struct {
 
 	settling sync.Mutex // held while batches are settled
 	spare    spareLists
-	pace     pace    // of the stream's goroutine, as enc
-	enc      encoder // of the stream's goroutine
+	pace     pace     // of the stream's goroutine, as enc
+	enc      recorder // of the stream's goroutine
 }
 
 // NewStream makes a stream. It fails if the device is not open.
-func NewStream(d Device) (*Stream, error) {
+func NewStream(d DeviceID) (*Stream, error) {
 	registry.Lock()
 	defer registry.Unlock()
 	s, err := newStream(d)
@@ -161,7 +161,7 @@ func NewStream(d Device) (*Stream, error) {
 	return s, nil
 }
 
-func newStream(d Device) (*Stream, error) {
+func newStream(d DeviceID) (*Stream, error) {
 	dev, err := openDevice(d)
 	if err != nil {
 		return nil, err
@@ -173,13 +173,13 @@ func newStream(d Device) (*Stream, error) {
 }
 
 // DefaultStream is the stream of ops that are given none, on that device. It fails if the device is not open.
-func DefaultStream(d Device) (*Stream, error) {
+func DefaultStream(d DeviceID) (*Stream, error) {
 	registry.Lock()
 	defer registry.Unlock()
 	return defaultStream(d)
 }
 
-func defaultStream(d Device) (*Stream, error) {
+func defaultStream(d DeviceID) (*Stream, error) {
 	if s := registry.defaults[d]; s != nil {
 		return s, nil
 	}
@@ -207,7 +207,7 @@ func SetDefaultStream(s *Stream) error {
 }
 
 // Device is where the stream runs.
-func (s *Stream) Device() Device { return s.device }
+func (s *Stream) Device() DeviceID { return s.device }
 
 // Index numbers the streams of the program from 0.
 func (s *Stream) Index() int { return s.index }

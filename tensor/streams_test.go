@@ -91,7 +91,7 @@ func TestDefaults(t *testing.T) {
 
 	require.NoError(t, tensor.SetDefaultDevice(d))
 	require.Equal(t, d, tensor.DefaultDevice())
-	none := tensor.Device{Kind: tensor.GPU, Index: 100}
+	none := tensor.DeviceID{Kind: tensor.GPU, Index: 100}
 	require.ErrorContains(t, tensor.SetDefaultDevice(none), "[set_default_device] ")
 	require.Equal(t, d, tensor.DefaultDevice(), "it stays")
 	tensor.UnsetDevice(dev)

@@ -158,7 +158,7 @@ func claimAll(s *Stream) {
 	handed.jobs = spareJobs[:0]
 	handed.Unlock()
 	if len(jobs) > 0 {
-		defer beginWalk(s).End(Where{})
+		defer beginWalk(s).End(Place{})
 	}
 	for _, j := range jobs {
 		j.claim()

@@ -87,7 +87,7 @@ func (t *Timeline) begin(track, category, name string) Span {
 }
 
 // End ends the span. Where says which line of a program it is about, if it is about one.
-func (s Span) End(where Where) {
+func (s Span) End(where Place) {
 	if s.t != nil {
 		s.t.add(s.track, s.cat, s.name, s.start, time.Now(), where.String(), "")
 	}
@@ -190,7 +190,7 @@ func (t *Timeline) Save(path string) (err error) {
 }
 
 // span begins a span of the stream's planning and encoding.
-func (e *encoder) span(category, name string) Span {
+func (e *recorder) span(category, name string) Span {
 	t := timeline.Load()
 	if t == nil {
 		return Span{}

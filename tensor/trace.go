@@ -28,15 +28,15 @@ func NewTrace(name string, onRead func(x *Array, axis int)) *Trace {
 // Placeholder is an input without a value: evaluating what depends on it is an error that names the transform.
 func (t *Trace) Placeholder(c *Ctx, s Spec) *Array {
 	t.abstract = true
-	n := &Node{id: nodeIDs.Add(1), prim: placeholderPrim, out: []output{{spec: Spec{s.Shape.Clone(), s.DType}}},
-		place: c.Where.place(), traces: &traceSet{t}}
+	n := &Node{id: nodeIDs.Add(1), op: placeholderOp, out: []output{{spec: Spec{s.Shape.Clone(), s.DType}}},
+		place: compacted(c.Place), traces: &traceSet{t}}
 	return n.array(0)
 }
 
-var placeholderPrim = &Prim{name: "input", noMerge: true}
+var placeholderOp = &Op{name: "input", noMerge: true}
 
 // IsPlaceholder says whether the node is an input made by Placeholder.
-func (n *Node) IsPlaceholder() bool { return n.prim == placeholderPrim }
+func (n *Node) IsPlaceholder() bool { return n.op == placeholderOp }
 
 // Watch is a stand-in for x whose dependents the trace can tell from x's other dependents.
 func (t *Trace) Watch(c *Ctx, x *Array) *Array {

@@ -10,7 +10,7 @@ import (
 )
 
 // reduce encodes a reduction, with the element-wise members that only it reads computed on the way.
-func (e *encoder) reduce(members []int32) error {
+func (e *recorder) reduce(members []int32) error {
 	k := &e.kernel
 	root := &e.seg.tasks[members[len(members)-1]]
 	k.specs = k.specs[:0]
@@ -18,7 +18,7 @@ func (e *encoder) reduce(members []int32) error {
 		k.specs = append(k.specs, v.Spec())
 	}
 	specs := k.specs
-	axes, reducer, err := root.node.prim.reduce(root.node.attrs, specs)
+	axes, reducer, err := root.node.op.reduce(root.node.attrs, specs)
 	if err != nil {
 		return err
 	}
@@ -52,18 +52,18 @@ func (e *encoder) reduce(members []int32) error {
 			return err
 		}
 	}
-	if err := e.place(root.node, 0); err != nil || outputs == 0 {
+	if err := e.allot(root.node, 0); err != nil || outputs == 0 {
 		return err
 	}
 	k.plan.Plan(k.arrange(shape, k.ops), reduced)
 	pass := kernelgen.FirstPass(outputs, elements, inner, reducer.Acc)
 	k.red = kernelgen.Reduction{Program: k.prog, Reducer: reducer, OutType: out.DType.MSL(), Pass: pass}
 	data := root.node.out[0].data
-	return e.passes(root.node.prim.name, shape, Operand{out, data})
+	return e.passes(root.node.op.name, shape, Operand{out, data})
 }
 
 // passes encodes the kernels of the scratch's reduction: one, or more through temporaries for long ones.
-func (e *encoder) passes(label string, shape Shape, out Operand) error {
+func (e *recorder) passes(label string, shape Shape, out Operand) error {
 	k := &e.kernel
 	red, plan, ops := &k.red, &k.plan, k.ops
 	for {
@@ -78,7 +78,7 @@ func (e *encoder) passes(label string, shape Shape, out Operand) error {
 		to := out
 		if more {
 			acc := kernelgen.AccSize(red.Reducer.Acc)
-			origin := e.origin(e.prim.temporary)
+			origin := e.origin(e.op.temporary)
 			buf, err := e.alloc(int64(pass.Outputs)*int64(pass.Parts)*int64(acc), &origin)
 			if err != nil {
 				return err
@@ -106,7 +106,7 @@ func (e *encoder) passes(label string, shape Shape, out Operand) error {
 }
 
 // pass encodes one kernel of the scratch's reduction. A nil shape says that the only operand is a whole buffer.
-func (e *encoder) pass(label string, shape Shape, ops []Operand, to Operand) error {
+func (e *recorder) pass(label string, shape Shape, ops []Operand, to Operand) error {
 	k := &e.kernel
 	red, plan := &k.red, &k.plan
 	e.key = red.Key(append(e.key[:0], 'r'))
@@ -143,7 +143,7 @@ func (e *encoder) pass(label string, shape Shape, ops []Operand, to Operand) err
 }
 
 // view gives a node views of its input's bytes; where the rule cannot, of a contiguous copy.
-func (e *encoder) view(t *task) error {
+func (e *recorder) view(t *task) error {
 	n, k := t.node, &e.kernel
 	k.specs = k.specs[:0]
 	for _, v := range t.in {
@@ -155,7 +155,7 @@ func (e *encoder) view(t *task) error {
 		return err
 	}
 	out := e.outlook(n, in.View)
-	if !n.prim.view(specs, in.View, n.attrs, out) {
+	if !n.op.view(specs, in.View, n.attrs, out) {
 		if in, err = e.copied(in); err != nil {
 			return err
 		}
@@ -163,7 +163,7 @@ func (e *encoder) view(t *task) error {
 			in.owner.users.Add(1)
 			defer e.release(in.owner)
 		}
-		if out = e.outlook(n, in.View); !n.prim.view(specs, in.View, n.attrs, out) {
+		if out = e.outlook(n, in.View); !n.op.view(specs, in.View, n.attrs, out) {
 			return errors.New("BUG: the View rule refuses a contiguous input")
 		}
 	}
@@ -186,7 +186,7 @@ func (e *encoder) view(t *task) error {
 }
 
 // outlook is the outputs of a node as its View rule finds them.
-func (e *encoder) outlook(n *Node, v View) []Operand {
+func (e *recorder) outlook(n *Node, v View) []Operand {
 	out := resize(e.kernel.outOps, len(n.out))
 	e.kernel.outOps = out
 	for i := range out {
@@ -198,7 +198,7 @@ func (e *encoder) outlook(n *Node, v View) []Operand {
 }
 
 // release gives a user of a storage back.
-func (e *encoder) release(st *storage) {
+func (e *recorder) release(st *storage) {
 	if st.users.Add(-1) == 0 {
 		if buf := st.take(); buf != nil {
 			e.recycle(buf)
@@ -224,7 +224,7 @@ func (v View) check(s Spec) error {
 }
 
 // call runs a Run rule.
-func (e *encoder) call(t *task) error {
+func (e *recorder) call(t *task) error {
 	n := t.node
 	r := &e.rule // no rule keeps it
 	defer func() {
@@ -233,7 +233,7 @@ func (e *encoder) call(t *task) error {
 		*r = Run{In: r.In[:0], Out: r.Out[:0]}
 	}()
 	*r = Run{e: e, node: n, In: resize(r.In, len(t.in)), Out: resize(r.Out, len(n.out))}
-	if n.prim.prepare != nil {
+	if n.op.prepare != nil {
 		r.Prepared = n.rare.prepared
 	}
 	for i, v := range t.in {
@@ -251,23 +251,23 @@ func (e *encoder) call(t *task) error {
 		r.In[i] = o
 	}
 	for i := range n.out {
-		if i == 0 && n.prim.updates > 0 {
+		if i == 0 && n.op.updates > 0 {
 			if err := e.update(t, r); err != nil {
 				return err
 			}
-		} else if err := e.place(n, i); err != nil {
+		} else if err := e.allot(n, i); err != nil {
 			return err
 		}
 		r.Out[i] = Operand{n.out[i].spec, n.out[i].data}
 	}
-	return n.prim.run(r, n.attrs)
+	return n.op.run(r, n.attrs)
 }
 
 // update makes output 0 a copy of the input that the op changes in place, or its storage where nothing else reads
 // it.
-func (e *encoder) update(t *task, r *Run) error {
+func (e *recorder) update(t *task, r *Run) error {
 	n := t.node
-	i := n.prim.updates - 1
+	i := n.op.updates - 1
 	if i >= t.from || !r.In[i].Shape.Equal(n.out[0].spec.Shape) {
 		return errors.New("BUG: Updates names an input of another shape")
 	}
@@ -279,14 +279,14 @@ func (e *encoder) update(t *task, r *Run) error {
 		e.settleIn(n, 0, View{buf: o.buf, owner: st, Strides: o.Shape.Strides()})
 		return nil
 	}
-	if err := e.place(n, 0); err != nil {
+	if err := e.allot(n, 0); err != nil {
 		return err
 	}
 	return e.copyTo(Operand{n.out[0].spec, n.out[0].data}, o)
 }
 
 // contiguous copies an operand to a temporary.
-func (e *encoder) contiguous(o Operand) (Operand, error) {
+func (e *recorder) contiguous(o Operand) (Operand, error) {
 	to, err := e.temp(o.Spec)
 	if err != nil {
 		return Operand{}, err
@@ -295,8 +295,8 @@ func (e *encoder) contiguous(o Operand) (Operand, error) {
 }
 
 // copied copies an operand to a storage of its own.
-func (e *encoder) copied(o Operand) (Operand, error) {
-	origin := e.origin(e.prim.copied)
+func (e *recorder) copied(o Operand) (Operand, error) {
+	origin := e.origin(e.op.copied)
 	buf, err := e.alloc(o.NBytes(), &origin)
 	if err != nil {
 		return Operand{}, err
@@ -311,7 +311,7 @@ func (e *encoder) copied(o Operand) (Operand, error) {
 }
 
 // copyTo encodes a copy with broadcasting and conversion.
-func (e *encoder) copyTo(dst, src Operand) error {
+func (e *recorder) copyTo(dst, src Operand) error {
 	if s, err := Broadcast(src.Shape, dst.Shape); err != nil || !s.Equal(dst.Shape) {
 		return fmt.Errorf("an array of shape %v cannot be copied to shape %v", src.Shape, dst.Shape)
 	}
@@ -345,7 +345,7 @@ func (e *encoder) copyTo(dst, src Operand) error {
 }
 
 // tiled encodes a copy between layouts that run along different dimensions, if it is one and long enough.
-func (e *encoder) tiled(dst, src Operand) (done bool, err error) {
+func (e *recorder) tiled(dst, src Operand) (done bool, err error) {
 	layout := e.kernel.arrange(dst.Shape, []Operand{src, dst})
 	layout.Plan()
 	t, ok := layout.Tile(src.DType.Size())

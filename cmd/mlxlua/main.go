@@ -60,7 +60,7 @@ func (p *program) traced() int {
 	}
 	span := tensor.BeginSpan("Lua", "script")
 	status := p.run()
-	span.End(tensor.Where{File: p.o.script})
+	span.End(tensor.Place{File: p.o.script})
 	t.Stop()
 	if err := t.Save(p.o.trace); err != nil {
 		fmt.Fprintf(p.stderr, "mlxlua: %v\n", err)

@@ -122,7 +122,7 @@ func groupsOf(nodes []*tensor.Node) map[*tensor.Node]*group {
 	calls, of := map[key]*group{}, map[*tensor.Node]*group{}
 	for _, n := range nodes {
 		a, ok := n.Attrs().(customAttrs)
-		if !ok || n.Prim() != customOp.Prim() {
+		if !ok || n.Op() != customOp.Op() {
 			continue
 		}
 		inputs := n.Inputs()[1:]

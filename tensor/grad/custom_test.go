@@ -176,7 +176,7 @@ func TestCheckpointIsNotMerged(t *testing.T) {
 		g, err := grad.Grad(summed(f), nil)(arrays{vec(1, 2)})
 		require.NoError(t, err)
 		for _, node := range tensor.Order(g, nil) {
-			if node.Prim().Name() == "exp" {
+			if node.Op().Name() == "exp" {
 				n++
 			}
 		}

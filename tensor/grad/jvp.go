@@ -105,7 +105,7 @@ func (f *forward) node(n *tensor.Node) error {
 	case discrete(n):
 		return nil
 	default:
-		err = c.Errorf("jvp", "%s has no derivative", n.Prim().Name())
+		err = c.Errorf("jvp", "%s has no derivative", n.Op().Name())
 	}
 	if err != nil {
 		return err

@@ -33,8 +33,8 @@ func TestTransformsAsOps(t *testing.T) {
 		}},
 		{"vmap", []string{"watch"}, grad.VMap(f, []int{1}, []int{-1})},
 	} {
-		optest.Run(t, optest.Op{
-			Name: c.name, Prims: c.prims, Second: true,
+		optest.Run(t, optest.Subject{
+			Name: c.name, Ops: c.prims, Second: true,
 			Fn: func(in []*array) []*array {
 				out, err := c.f(in)
 				if err != nil {

@@ -40,7 +40,7 @@ func nodesOf(trace *tensor.Trace, outs []*tensor.Array, after uint64) []*tensor.
 }
 
 // ctxOf is the Ctx for what a rule builds for a node: the node's stream and line.
-func ctxOf(n *tensor.Node) *tensor.Ctx { return &tensor.Ctx{Stream: n.Stream(), Where: n.Where()} }
+func ctxOf(n *tensor.Node) *tensor.Ctx { return &tensor.Ctx{Stream: n.Stream(), Place: n.Place()} }
 
 // handles gives arrays that stand for a node's inputs.
 func handles(values []tensor.Value) []*tensor.Array {
@@ -140,7 +140,7 @@ func (r *reverse) node(n *tensor.Node) error {
 		if discrete(n) {
 			return nil
 		}
-		return c.Errorf("vjp", "%s has no gradient: give it one with custom_function", n.Prim().Name())
+		return c.Errorf("vjp", "%s has no gradient: give it one with custom_function", n.Op().Name())
 	}
 	values := n.Inputs()
 	want, in := make([]bool, len(values)), handles(values)
@@ -152,7 +152,7 @@ func (r *reverse) node(n *tensor.Node) error {
 		return err
 	}
 	if len(grads) != len(values) {
-		return c.Errorf("vjp", "BUG: the rule of %s gives %d gradients for %d inputs", n.Prim().Name(), len(grads),
+		return c.Errorf("vjp", "BUG: the rule of %s gives %d gradients for %d inputs", n.Op().Name(), len(grads),
 			len(values))
 	}
 	for i, g := range grads {
@@ -175,7 +175,7 @@ func fit(c *tensor.Ctx, n *tensor.Node, what string, i int, x *tensor.Array, wan
 	}
 	have := x.Spec()
 	if !have.Shape.Equal(want.Shape) || have.DType != want.DType && want.DType.IsInexact() {
-		return nil, c.Errorf("grad", "BUG: %s: %s %d is %v, must be %v", n.Prim().Name(), what, i, have, want)
+		return nil, c.Errorf("grad", "BUG: %s: %s %d is %v, must be %v", n.Op().Name(), what, i, have, want)
 	}
 	if have.DType != want.DType {
 		x = ops.AsType(x, want.DType, c)

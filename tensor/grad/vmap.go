@@ -177,7 +177,7 @@ func (b *batch) node(n *tensor.Node) error {
 		in, axis = alignBatch(c, in, axes)
 		out, outAxes = n.Replay(c, in), []int{axis}
 	default:
-		err = c.Errorf("vmap", "%s has no batching rule: give it one with custom_function", n.Prim().Name())
+		err = c.Errorf("vmap", "%s has no batching rule: give it one with custom_function", n.Op().Name())
 	}
 	if err != nil {
 		return err
@@ -186,7 +186,7 @@ func (b *batch) node(n *tensor.Node) error {
 		return err
 	}
 	if len(out) != n.NumOut() || len(outAxes) != n.NumOut() {
-		return c.Errorf("vmap", "BUG: the rule of %s gives %d outputs of %d", n.Prim().Name(), len(out), n.NumOut())
+		return c.Errorf("vmap", "BUG: the rule of %s gives %d outputs of %d", n.Op().Name(), len(out), n.NumOut())
 	}
 	for i, y := range out {
 		v := tensor.Value{Node: n, Out: i}
@@ -196,7 +196,7 @@ func (b *batch) node(n *tensor.Node) error {
 		}
 		if want := v.Spec(); s.DType != want.DType || !s.Shape.Equal(want.Shape) {
 			return c.Errorf("vmap", "BUG: %s: output %d is %v with batch axis %d, must be %v",
-				n.Prim().Name(), i, y.Spec(), outAxes[i], want)
+				n.Op().Name(), i, y.Spec(), outAxes[i], want)
 		}
 		b.to[v] = batched{y, outAxes[i]}
 	}

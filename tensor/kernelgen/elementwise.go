@@ -18,7 +18,7 @@ const (
 
 // PrintLinear prints a kernel whose operands are Linear or Scalar. Its parameters are the operands, the outputs and
 // the number n of elements (uint). Launch 32 threads for each run of RunLength elements.
-func PrintLinear(p *Program) string {
+func PrintLinear(p *Expression) string {
 	var w printer
 	w.header(p, "")
 	w.line("[[kernel]] void ", LinearEntry, "(")
@@ -53,7 +53,7 @@ const fewSteps = 24
 
 // rounds prints the loop of a SIMD-group over count elements, x being a lane's. All lanes take part in whole rounds,
 // so these come first and without a condition for each lane; the rest is printed again.
-func (w *printer) rounds(p *Program, it, first, lane, count string, body func(indent string)) {
+func (w *printer) rounds(p *Expression, it, first, lane, count string, body func(indent string)) {
 	w.line("  ", it, " x = ", first, ";")
 	if len(p.Steps) > fewSteps {
 		w.line("  for (const ", it, " end = x - ", lane, " + ", count, "; x < end; x += 32) {")
@@ -71,7 +71,7 @@ func (w *printer) rounds(p *Program, it, first, lane, count string, body func(in
 
 // PrintGeneral prints a kernel over operands and outputs of any strides. Its parameters are the operands, the
 // outputs, and the numbers that Layout.General gives, as int, or as long if wide. Launch 32 threads for each run.
-func PrintGeneral(p *Program, wide bool) string {
+func PrintGeneral(p *Expression, wide bool) string {
 	w := printer{wide: wide}
 	w.header(p, "")
 	w.line("[[kernel]] void ", GeneralEntry, "(")

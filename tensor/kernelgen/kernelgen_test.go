@@ -23,8 +23,8 @@ func compiles(t *testing.T, text string) {
 	require.NoError(t, err, "%s", text)
 }
 
-func program(typ string, class kernelgen.Class, out kernelgen.Class) *kernelgen.Program {
-	return &kernelgen.Program{
+func program(typ string, class kernelgen.Class, out kernelgen.Class) *kernelgen.Expression {
+	return &kernelgen.Expression{
 		Operands: []kernelgen.Operand{{Type: typ, Class: class}, {Type: typ, Class: kernelgen.Scalar}},
 		Steps: []kernelgen.Step{{Op: "first", Type: typ, Text: "$0 + $1", Args: []int{0, 1}},
 			{Op: "second", Type: typ, Text: "$1 * $0", Args: []int{2, 0}}},
@@ -67,14 +67,14 @@ func TestAlongTextsCompile(t *testing.T) {
 			require.True(t, pass.Along)
 			require.Equal(t, inner == 512, pass.Strips)
 			compiles(t, kernelgen.PrintReduce(&kernelgen.Reduction{OutType: typ, Pass: pass,
-				Program: kernelgen.Program{Operands: []kernelgen.Operand{{Type: typ, Class: kernelgen.Strided}}},
+				Program: kernelgen.Expression{Operands: []kernelgen.Operand{{Type: typ, Class: kernelgen.Strided}}},
 				Reducer: kernelgen.Reducer{Acc: typ, Init: zero, Load: "$0", Combine: "$0 + $1", Finish: "$0"}}))
 		}
 	}
 }
 
 func TestReduceTextsCompile(t *testing.T) {
-	forms := []kernelgen.Form{kernelgen.Lane, kernelgen.Simd, kernelgen.Group}
+	forms := []kernelgen.Spread{kernelgen.Lane, kernelgen.Simd, kernelgen.Group}
 	for _, typ := range types {
 		for k, form := range forms {
 			for bits := range 16 {

@@ -32,8 +32,8 @@ type Step struct {
 	Args []int  // what they stand for: operands come first, then steps
 }
 
-// Program is a typed expression DAG: the values of element-wise ops over one shape.
-type Program struct {
+// Expression is a typed expression DAG: the values of element-wise ops over one shape.
+type Expression struct {
 	Operands []Operand
 	Steps    []Step
 	Outputs  []int   // values that are written, each to its own buffer
@@ -41,7 +41,7 @@ type Program struct {
 }
 
 // Key appends text that tells programs apart to b: two programs of equal keys print alike.
-func (p *Program) Key(b []byte) []byte {
+func (p *Expression) Key(b []byte) []byte {
 	for _, o := range p.Operands {
 		b = append(b, o.Type...)
 		b = append(b, '0'+byte(o.Class))
@@ -68,7 +68,7 @@ func (p *Program) Key(b []byte) []byte {
 }
 
 // typeOf is the MSL type of a value.
-func (p *Program) typeOf(v int) string {
+func (p *Expression) typeOf(v int) string {
 	if v < len(p.Operands) {
 		return p.Operands[v].Type
 	}
@@ -76,7 +76,7 @@ func (p *Program) typeOf(v int) string {
 }
 
 // Float64 says whether the program uses double, which needs a compile option.
-func (p *Program) Float64() bool {
+func (p *Expression) Float64() bool {
 	for _, o := range p.Operands {
 		if o.Type == "double" {
 			return true
@@ -144,7 +144,7 @@ func (w *printer) index() string {
 }
 
 // header begins a kernel: the names of the ops, and no contraction, so that fused and separate kernels agree.
-func (w *printer) header(p *Program, extra string) {
+func (w *printer) header(p *Expression, extra string) {
 	w.WriteString("//")
 	for i := range p.Steps {
 		w.WriteByte(' ')
@@ -164,7 +164,7 @@ func (w *printer) param(decl string) {
 }
 
 // operands declares the parameters of operands and outputs.
-func (w *printer) operands(p *Program) {
+func (w *printer) operands(p *Expression) {
 	for k, o := range p.Operands {
 		if o.Class == Scalar {
 			w.param("constant " + o.Type + "& a" + strconv.Itoa(k))
@@ -186,7 +186,7 @@ const positions = `    uint group [[threadgroup_position_in_grid]],
 func value(v int) string { return "v" + strconv.Itoa(v) }
 
 // steps prints the computation of all steps.
-func (w *printer) steps(p *Program, indent string) {
+func (w *printer) steps(p *Expression, indent string) {
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		text := expand(s.Text, func(n int) string {

@@ -5,20 +5,20 @@ import (
 	"strconv"
 )
 
-// Form is how a reduction is spread over threads.
-type Form uint8
+// Spread is how a reduction is spread over threads.
+type Spread uint8
 
 // The forms. Which one serves follows from shape and axes alone, never from strides or threads: so results are the
 // same in every layout and on every machine.
 const (
-	Lane  Form = iota // a thread for each output
-	Simd              // a SIMD-group for each output
-	Group             // a threadgroup for each output
+	Lane  Spread = iota // a thread for each output
+	Simd                // a SIMD-group for each output
+	Group               // a threadgroup for each output
 )
 
 // Reduction is a reduction of a program's last value (or only operand) to an output of another shape.
 type Reduction struct {
-	Program Program // Outputs and Out are not used
+	Program Expression // Outputs and Out are not used
 	Reducer Reducer
 	OutType string // MSL; the result is converted to it
 	Pass    Pass
@@ -26,7 +26,7 @@ type Reduction struct {
 
 // Pass is the part of a reduction that a kernel does, as Passes chooses it.
 type Pass struct {
-	Form    Form
+	Form    Spread
 	Parts   int    // of an output's elements; more than 1: accumulators are written, for the next pass
 	Chunk   int    // elements of a part
 	Short   bool   // so few elements that a chain is accurate enough

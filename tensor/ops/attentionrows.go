@@ -60,7 +60,7 @@ func attendMany(r *tensor.Run, a attentionAttrs, o attentionOperands) error {
 		return fmt.Errorf("q %v, k %v and v %v are too large", o.q.Shape, o.k.Shape, o.v.Shape)
 	}
 	pipe, err := r.Kernel(metal.Source{
-		Label:   r.Op(),
+		Label:   r.OpName(),
 		Text:    attentionRowsTexts.get(v, attentionRows.text),
 		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: out.DType == tensor.Float64},
 	}, "attention")

@@ -156,8 +156,8 @@ func addedPositions(axes []int, rank int) ([]int, error) {
 	return tensor.Axes(axes, rank+len(axes))
 }
 
-func callAxes(c *tensor.Ctx, op *tensor.Op[axesAttrs], a *tensor.Array, axes []int) *tensor.Array {
-	if f := unusable(c, op.Prim().Name(), a); f != nil {
+func callAxes(c *tensor.Ctx, op *tensor.OpOf[axesAttrs], a *tensor.Array, axes []int) *tensor.Array {
+	if f := unusable(c, op.Op().Name(), a); f != nil {
 		return f
 	}
 	return op.One(c, axesAttrs{tensor.MakeInts(axes)}, a)

@@ -145,8 +145,8 @@ func SumTo(a *tensor.Array, shape tensor.ShapeArg, ctx ...*tensor.Ctx) *tensor.A
 	return callShaped(tensor.Call(ctx), sumTo, a, shape)
 }
 
-func callShaped(c *tensor.Ctx, op *tensor.Op[shapeAttrs], a *tensor.Array, shape tensor.ShapeArg) *tensor.Array {
-	if f := unusable(c, op.Prim().Name(), a); f != nil {
+func callShaped(c *tensor.Ctx, op *tensor.OpOf[shapeAttrs], a *tensor.Array, shape tensor.ShapeArg) *tensor.Array {
+	if f := unusable(c, op.Op().Name(), a); f != nil {
 		return f
 	}
 	dims, in := shape.Bind([]*tensor.Array{a})

@@ -69,7 +69,7 @@ func (e exprs) at(d tensor.DType) string {
 
 // elementwise is a defined row.
 type elementwise struct {
-	op       *tensor.Op[tensor.None]
+	op       *tensor.OpOf[tensor.None]
 	operands int
 	arg      argRule
 }
@@ -82,7 +82,7 @@ func binaryOp(name string) *elementwise {
 	return &elementwise{op: tensor.Declare[tensor.None](name), operands: 2}
 }
 
-func (e *elementwise) name() string { return e.op.Prim().Name() }
+func (e *elementwise) name() string { return e.op.Op().Name() }
 
 // define turns a row into rules. Call it in an init function: derivatives call ops.
 func (e *elementwise) define(r row) {

@@ -17,8 +17,8 @@ var floatTypes = []tensor.DType{tensor.Float32, tensor.Float16, tensor.BFloat16,
 func TestNorms(t *testing.T) {
 	const eps = 1e-3
 	run := func(name, prim string, f func(in []*array) *array, cases ...optest.Case) {
-		optest.Run(t, optest.Op{
-			Name: name, Prims: []string{prim}, Golden: "norms.json", Fn: one(f), Cases: cases, Second: true,
+		optest.Run(t, optest.Subject{
+			Name: name, Ops: []string{prim}, Golden: "norms.json", Fn: one(f), Cases: cases, Second: true,
 			DTypes: floatTypes, Tol: optest.Tol{Rel: 2e-5, Abs: 4e-6},
 		})
 	}
@@ -105,8 +105,8 @@ func TestNormBudget(t *testing.T) {
 func TestRoPE(t *testing.T) {
 	base := 100.0
 	run := func(name string, opt ops.RoPEOptions, cases ...optest.Case) {
-		optest.Run(t, optest.Op{
-			Name: name, Prims: []string{"rope"}, Golden: "ropes.json", Cases: cases, DTypes: floatTypes, Second: true,
+		optest.Run(t, optest.Subject{
+			Name: name, Ops: []string{"rope"}, Golden: "ropes.json", Cases: cases, DTypes: floatTypes, Second: true,
 			Tol: optest.Tol{Rel: 1e-5, Abs: 4e-6}, // the angles' own rounding
 			Fn: one(func(in []*array) *array {
 				opt := opt
@@ -140,8 +140,8 @@ func TestRoPE(t *testing.T) {
 	given := ops.RoPEOptions{Dims: 8, Scale: 1}
 	run("rope freqs", given, with(of("n,m,k,8"), whole, freqs), with(of("n,m,8"), each, freqs))
 	neighbours := ops.RoPEOptions{Dims: 8, Scale: 0.5, Traditional: true}
-	optest.Run(t, optest.Op{
-		Name: "rope freqs traditional", Prims: []string{"rope"}, DTypes: floatTypes, Second: true,
+	optest.Run(t, optest.Subject{
+		Name: "rope freqs traditional", Ops: []string{"rope"}, DTypes: floatTypes, Second: true,
 		Tol: optest.Tol{Rel: 1e-5, Abs: 4e-6}, Cases: []optest.Case{with(of("n,m,9"), each, freqs)},
 		Fn: one(func(in []*array) *array {
 			opt := neighbours
@@ -187,8 +187,8 @@ func TestAttention(t *testing.T) {
 		})
 	}
 	run := func(name string, f outs, cases ...optest.Case) {
-		optest.Run(t, optest.Op{
-			Name: name, Prims: []string{"scaled_dot_product_attention"}, Golden: "attention.json", Fn: f, Cases: cases,
+		optest.Run(t, optest.Subject{
+			Name: name, Ops: []string{"scaled_dot_product_attention"}, Golden: "attention.json", Fn: f, Cases: cases,
 			DTypes: floatTypes, Second: true, Tol: optest.Tol{Rel: 2e-5, Abs: 1e-5},
 		})
 	}
@@ -201,8 +201,8 @@ func TestAttention(t *testing.T) {
 		with(grouped, boolean("4,1,1")), with(grouped, boolean("1,1,m,k")))
 	run("sdpa added", masked, of("n,4,m,6", "n,2,k,6", "n,2,k,5", "4,m,1"), of("2,n,m,4", "2,n,k,4", "2,n,k,3", "2,1,m,k"))
 	run("sdpa sinks", call(ops.AttentionOptions{}, false, true), with(grouped, optest.In("4", uniform)))
-	optest.Run(t, optest.Op{
-		Name: "sdpa all", Prims: []string{"scaled_dot_product_attention"}, Fn: call(ops.AttentionOptions{}, true, true),
+	optest.Run(t, optest.Subject{
+		Name: "sdpa all", Ops: []string{"scaled_dot_product_attention"}, Fn: call(ops.AttentionOptions{}, true, true),
 		Cases:  []optest.Case{with(grouped, boolean("n,1,m,k"), optest.In("4", uniform))},
 		DTypes: floatTypes, Second: true, Tol: optest.Tol{Rel: 2e-5, Abs: 1e-5},
 	})

@@ -234,7 +234,7 @@ func indexSource(d tensor.DType) metal.Source {
 // checkIndices fails the node if a kernel noted an index out of range; axes are those of shape that the words of
 // bad are for.
 func checkIndices(r *tensor.Run, bad tensor.Operand, op string, axes []int, shape tensor.Shape) {
-	c, shape := &tensor.Ctx{Where: r.Where()}, shape.Clone()
+	c, shape := &tensor.Ctx{Place: r.Place()}, shape.Clone()
 	r.Check(bad, func(b []byte) error {
 		for i, axis := range axes {
 			if v := binary.LittleEndian.Uint32(b[4*i:]); v != 0 {

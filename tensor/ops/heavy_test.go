@@ -73,8 +73,8 @@ func values32(t *testing.T, x *array) []float64 {
 
 func TestGathers(t *testing.T) {
 	run := func(name, prim string, f func(in []*array) *array, cases ...optest.Case) {
-		optest.Run(t, optest.Op{
-			Name: name, Prims: strings.Fields(prim), Golden: "gathers.json", Fn: one(f), Cases: cases, Second: true,
+		optest.Run(t, optest.Subject{
+			Name: name, Ops: strings.Fields(prim), Golden: "gathers.json", Fn: one(f), Cases: cases, Second: true,
 		})
 	}
 	at := ops.ByArray
@@ -102,8 +102,8 @@ func TestGathers(t *testing.T) {
 
 func TestScatters(t *testing.T) {
 	run := func(name, golden string, f func(in []*array) *array, cases ...optest.Case) {
-		optest.Run(t, optest.Op{
-			Name: name, Prims: []string{"scatter"}, Golden: golden, Fn: one(f), Cases: cases,
+		optest.Run(t, optest.Subject{
+			Name: name, Ops: []string{"scatter"}, Golden: golden, Fn: one(f), Cases: cases,
 			Tol: optest.Tol{Rel: 1e-4, Abs: 1e-5},
 		})
 	}
@@ -120,8 +120,8 @@ func TestScatters(t *testing.T) {
 			golden = "" // MLX leaves it open which update stays; its division by integers is no division
 		}
 		f := func(in []*array) *array { return ops.IndexUpdate(in[0], []ops.Part{ops.ByArray(in[1])}, how, in[2]) }
-		op := optest.Op{
-			Name: "index_" + how, Prims: []string{"scatter"}, Golden: golden, Fn: one(f), Tol: optest.Tol{Rel: 1e-4, Abs: 1e-5},
+		op := optest.Subject{
+			Name: "index_" + how, Ops: []string{"scatter"}, Golden: golden, Fn: one(f), Tol: optest.Tol{Rel: 1e-4, Abs: 1e-5},
 			Cases: []optest.Case{triple("4,n", idx("k", 4), "k,n"), triple("4,n", idx("m,2", 4), "n")},
 		}
 		if how == "divide" || how == "subtract" {
@@ -131,8 +131,8 @@ func TestScatters(t *testing.T) {
 	}
 	for _, how := range []string{"maximum", "minimum"} {
 		f := func(in []*array) *array { return ops.IndexUpdate(in[0], []ops.Part{ops.ByArray(in[1])}, how, in[2]) }
-		optest.Run(t, optest.Op{
-			Name: "index_" + how, Prims: []string{"scatter"}, Golden: "gathers.json", Fn: one(f),
+		optest.Run(t, optest.Subject{
+			Name: "index_" + how, Ops: []string{"scatter"}, Golden: "gathers.json", Fn: one(f),
 			Cases: []optest.Case{{Inputs: []optest.Input{optest.In("4,n", optest.Distinct(0)), idx("k", 4),
 				optest.In("k,n", optest.Distinct(0.125))}}},
 		})
@@ -171,12 +171,12 @@ func TestMasks(t *testing.T) {
 			return ops.IndexUpdate(in[0], []ops.Part{ops.ByArray(in[1])}, how, in[2])
 		})
 	}
-	optest.Run(t, optest.Op{
-		Name: "masked set", Prims: []string{"mask_like"}, Fn: set("set"), Second: true,
+	optest.Run(t, optest.Subject{
+		Name: "masked set", Ops: []string{"mask_like"}, Fn: set("set"), Second: true,
 		Cases: []optest.Case{with(of("n,m,2"), mask, optest.In("2", uniform)), with(of("n,m"), mask, optest.In("", uniform))},
 	})
-	optest.Run(t, optest.Op{
-		Name: "masked set in order", Prims: []string{"mask_rank"}, Fn: set("set"),
+	optest.Run(t, optest.Subject{
+		Name: "masked set in order", Ops: []string{"mask_rank"}, Fn: set("set"),
 		NoReplay: "the updates' count is read: one is broadcast",
 		Cases:    []optest.Case{with(of("3,4,2"), mask, optest.In("12,2", uniform))},
 	})
@@ -245,7 +245,7 @@ func TestMatmul(t *testing.T) {
 	inexact := []tensor.DType{tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Float64, tensor.Complex64}
 	zeros := func(d tensor.DType, n ...int) *array { return ops.Zeros(tensor.Sizes(n...), d) }
 	f := tensor.Float32
-	optest.Run(t, optest.Op{
+	optest.Run(t, optest.Subject{
 		Name: "matmul", Golden: "matmul.json", DTypes: inexact, Second: true, Tol: optest.Tol{Rel: 1e-5, Abs: 4e-5},
 		Fn: one(func(in []*array) *array { return ops.Matmul(in[0], in[1]) }),
 		Cases: []optest.Case{of("n,k", "k,m"), of("k", "k,m"), of("n,k", "k"), of("k", "k"), of("n,1,2,k", "3,k,m"),
@@ -294,13 +294,13 @@ func TestMatmulBudget(t *testing.T) {
 func TestSorts(t *testing.T) {
 	d := optest.Distinct(0)
 	sortOn := func(name string, axis *int, cases []optest.Case) {
-		optest.Run(t, optest.Op{
-			Name: "sort" + name, Prims: []string{"sort"}, Golden: "sorts.json", Cases: cases, Second: true,
+		optest.Run(t, optest.Subject{
+			Name: "sort" + name, Ops: []string{"sort"}, Golden: "sorts.json", Cases: cases, Second: true,
 			Fn: one(func(in []*array) *array { return ops.Sort(in[0], axis) }),
 		})
 		if name != " flat" {
-			optest.Run(t, optest.Op{
-				Name: "argsort" + name, Prims: []string{"argsort"}, Golden: "sorts.json", Cases: cases, NonDiff: true,
+			optest.Run(t, optest.Subject{
+				Name: "argsort" + name, Ops: []string{"argsort"}, Golden: "sorts.json", Cases: cases, NonDiff: true,
 				Fn: one(func(in []*array) *array { return ops.ArgSort(in[0], axis) }),
 			})
 		}
@@ -350,12 +350,12 @@ func TestQuantize(t *testing.T) {
 					optest.In(fmt.Sprintf("%s,%d", front, 128/group), uniform),
 					optest.In(fmt.Sprintf("%s,%d", front, 128/group), uniform)}
 			}
-			quantize := optest.Op{
-				Name: "quantize" + name, Prims: []string{"quantize"}, Golden: "quantized.json", DTypes: floats,
+			quantize := optest.Subject{
+				Name: "quantize" + name, Ops: []string{"quantize"}, Golden: "quantized.json", DTypes: floats,
 				Fn: func(in []*array) []*array { return ops.Quantize(in[0], q) },
 			}
-			dequantize := optest.Op{
-				Name: "dequantize" + name, Prims: []string{"dequantize"}, Golden: "quantized.json", DTypes: floats,
+			dequantize := optest.Subject{
+				Name: "dequantize" + name, Ops: []string{"dequantize"}, Golden: "quantized.json", DTypes: floats,
 				Fn: one(func(in []*array) *array { return ops.Dequantize(in[0], in[1], in[2], q, nil) }),
 			}
 			if b == 4 && group == 64 {
@@ -377,8 +377,8 @@ func TestQuantize(t *testing.T) {
 				if !transpose {
 					name, x = strings.Replace(name, "matmul", "matmul plain", 1), "n,3"
 				}
-				op := optest.Op{
-					Name: name, Prims: []string{"quantized_matmul"}, Golden: "quantized.json", DTypes: floats,
+				op := optest.Subject{
+					Name: name, Ops: []string{"quantized_matmul"}, Golden: "quantized.json", DTypes: floats,
 					Tol: optest.Tol{Rel: 1e-5, Abs: 1e-3},
 					Fn: one(func(in []*array) *array {
 						return ops.QuantizedMatmul(in[0], in[1], in[2], in[3], transpose, q)
@@ -406,16 +406,16 @@ func TestGatherQMM(t *testing.T) {
 		return with(with(of(x), weights...), indices(lhs, 2), indices(rhs, 3))
 	}
 	tol := optest.Tol{Rel: 1e-5, Abs: 1e-3}
-	optest.Run(t, optest.Op{
+	optest.Run(t, optest.Subject{
 		Name: "gather_qmm", Golden: "quantized.json", DTypes: floats, Fn: one(gather(true)), Tol: tol,
 		Cases: []optest.Case{c("2,n,64", "m,1", "3")},
 	})
-	optest.Run(t, optest.Op{
-		Name: "gather_qmm plain", Prims: []string{"gather_qmm"}, Golden: "quantized.json", DTypes: floats,
+	optest.Run(t, optest.Subject{
+		Name: "gather_qmm plain", Ops: []string{"gather_qmm"}, Golden: "quantized.json", DTypes: floats,
 		Fn: one(gather(false)), Tol: tol, Cases: []optest.Case{c("2,n,2", "m", "m")},
 	})
-	optest.Run(t, optest.Op{
-		Name: "quantized_matmul of batches", Prims: []string{"gather_qmm"}, DTypes: floats, Tol: tol,
+	optest.Run(t, optest.Subject{
+		Name: "quantized_matmul of batches", Ops: []string{"gather_qmm"}, DTypes: floats, Tol: tol,
 		Fn: one(func(in []*array) *array {
 			return ops.QuantizedMatmul(in[0], in[1], in[2], in[3], true, ops.Quantization{})
 		}),

@@ -20,8 +20,8 @@ func TestJoins(t *testing.T) {
 	join := func(axis *int) outs {
 		return one(func(in []*array) *array { return ops.Concatenate(in, axis) })
 	}
-	optest.Run(t, optest.Op{
-		Name: "concatenate", Prims: []string{"concatenate", "split_like"}, Golden: "joins.json", Second: true,
+	optest.Run(t, optest.Subject{
+		Name: "concatenate", Ops: []string{"concatenate", "split_like"}, Golden: "joins.json", Second: true,
 		Fn:    join(axis(1)),
 		Cases: []optest.Case{of("n,m", "n,2", "n,m"), of("n,m", "n,0"), of("n,3,m", "n,k,m"), of("n,m")},
 		Bad: []optest.Bad{
@@ -37,17 +37,17 @@ func TestJoins(t *testing.T) {
 			bad("[concatenate] an input is nil", func() *array { return ops.Concatenate([]*array{nil}, axis(0)) }),
 		},
 	})
-	optest.Run(t, optest.Op{
-		Name: "concatenate first", Prims: []string{"concatenate"}, Golden: "joins.json", Second: true, Fn: join(axis(0)),
+	optest.Run(t, optest.Subject{
+		Name: "concatenate first", Ops: []string{"concatenate"}, Golden: "joins.json", Second: true, Fn: join(axis(0)),
 		Cases: []optest.Case{of("n,m", "k,m"), of("n", "m")},
 	})
-	optest.Run(t, optest.Op{
-		Name: "concatenate flat", Prims: []string{"concatenate"}, Golden: "joins.json", Second: true, Fn: join(nil),
+	optest.Run(t, optest.Subject{
+		Name: "concatenate flat", Ops: []string{"concatenate"}, Golden: "joins.json", Second: true, Fn: join(nil),
 		Cases: []optest.Case{of("n,m", "", "0,k", "k")},
 	})
 	stack := func(axis int) outs { return one(func(in []*array) *array { return ops.Stack(in, axis) }) }
-	optest.Run(t, optest.Op{
-		Name: "stack", Prims: []string{"concatenate"}, Golden: "joins.json", Second: true, Fn: stack(-1),
+	optest.Run(t, optest.Subject{
+		Name: "stack", Ops: []string{"concatenate"}, Golden: "joins.json", Second: true, Fn: stack(-1),
 		Cases: []optest.Case{of("n,m", "n,m"), of("", ""), of("n,m")},
 		Bad: []optest.Bad{
 			bad("[stack] no arrays are given", func() *array { return ops.Stack(nil, 0) }),
@@ -57,14 +57,14 @@ func TestJoins(t *testing.T) {
 				func() *array { return ops.Stack([]*array{zeros(2), zeros(1)}, 0) }),
 		},
 	})
-	optest.Run(t, optest.Op{
-		Name: "stack first", Prims: []string{"concatenate"}, Golden: "joins.json", Second: true, Fn: stack(0),
+	optest.Run(t, optest.Subject{
+		Name: "stack first", Ops: []string{"concatenate"}, Golden: "joins.json", Second: true, Fn: stack(0),
 		Cases: []optest.Case{of("n,m", "n,m", "n,m")},
 	})
 }
 
 func TestSplits(t *testing.T) {
-	optest.Run(t, optest.Op{
+	optest.Run(t, optest.Subject{
 		Name: "split", Golden: "joins.json", Second: true,
 		Fn:    func(in []*array) []*array { return ops.Split(in[0], 2, 1) },
 		Cases: inputs(uniform, "n,4", "n,2,m", "n,0"),
@@ -78,8 +78,8 @@ func TestSplits(t *testing.T) {
 			bad("[split] an input is nil", func() *array { return ops.SplitAt(nil, []int{1}, 0)[0] }),
 		},
 	})
-	optest.Run(t, optest.Op{
-		Name: "split at", Prims: []string{"slice"}, Golden: "joins.json", Second: true,
+	optest.Run(t, optest.Subject{
+		Name: "split at", Ops: []string{"slice"}, Golden: "joins.json", Second: true,
 		Fn:    func(in []*array) []*array { return ops.SplitAt(in[0], []int{2, 1, -1, 9}, -1) },
 		Cases: inputs(uniform, "n,m", "5"),
 	})
@@ -88,8 +88,8 @@ func TestSplits(t *testing.T) {
 	require.Len(t, whole, 1)
 	require.Equal(t, tensor.Shape{3, 4}, whole[0].Spec().Shape)
 	// The gradient of some pieces only.
-	optest.Run(t, optest.Op{
-		Name: "a piece of a split", Prims: []string{"split"}, Second: true, Cases: inputs(uniform, "n,4"),
+	optest.Run(t, optest.Subject{
+		Name: "a piece of a split", Ops: []string{"split"}, Second: true, Cases: inputs(uniform, "n,4"),
 		Fn: one(func(in []*array) *array { return ops.Square(ops.Split(in[0], 2, 1)[1]) }),
 	})
 }
@@ -123,8 +123,8 @@ func TestScans(t *testing.T) {
 				name string
 				axis int
 			}{{"", -1}, {" first", 0}} {
-				op := optest.Op{
-					Name: name + along.name + form.name, Prims: prims, Golden: "scans.json", Tol: tol,
+				op := optest.Subject{
+					Name: name + along.name + form.name, Ops: prims, Golden: "scans.json", Tol: tol,
 					Fn: one(func(in []*array) *array { return f(in[0], axis(along.axis), form.reverse, form.inclusive) }),
 					// All that differs between forms is seen on one case each.
 					Cases: inputs(gen, "n,m"), Second: form.name == "",
@@ -135,8 +135,8 @@ func TestScans(t *testing.T) {
 				optest.Run(t, op)
 			}
 		}
-		optest.Run(t, optest.Op{
-			Name: name + " flat", Prims: prims, Golden: "scans.json", Tol: tol, Cases: inputs(gen, "n,m", ""),
+		optest.Run(t, optest.Subject{
+			Name: name + " flat", Ops: prims, Golden: "scans.json", Tol: tol, Cases: inputs(gen, "n,m", ""),
 			Fn: one(func(in []*array) *array { return f(in[0], nil, false, true) }),
 			Bad: []optest.Bad{
 				bad("["+name+"] axis 2 is out of range", func() *array { return f(zeros(2, 3), axis(2), false, true) }),
@@ -151,8 +151,8 @@ func TestCumProdZeros(t *testing.T) {
 	gen := optest.Ints(0, 2)
 	for _, reverse := range []bool{false, true} {
 		for _, inclusive := range []bool{false, true} {
-			optest.Run(t, optest.Op{
-				Name: "cumprod with zeros", Prims: []string{"cumprod"}, Cases: inputs(gen, "3,8", "4,4,2"),
+			optest.Run(t, optest.Subject{
+				Name: "cumprod with zeros", Ops: []string{"cumprod"}, Cases: inputs(gen, "3,8", "4,4,2"),
 				NoReplay: "see cumprod", NoVMap: "see cumprod",
 				Fn: one(func(in []*array) *array { return ops.CumProd(in[0], axis(1), reverse, inclusive) }),
 			})
@@ -188,7 +188,7 @@ func TestPartitions(t *testing.T) {
 		before, after := at(ops.Span(0, 2, 1)), at(ops.Span(3, ops.None, 1))
 		return []*array{at(ops.At(2)), ops.Sort(before, axis(-1)), ops.Sort(after, axis(-1))}
 	}
-	optest.Run(t, optest.Op{
+	optest.Run(t, optest.Subject{
 		Name: "partition", Golden: "partitions.json", Second: true, Cases: inputs(d, "n,5", "7", "0,3"),
 		Fn: func(in []*array) []*array { return parts(ops.Partition(in[0], 2, axis(-1))) },
 		Bad: []optest.Bad{
@@ -201,15 +201,15 @@ func TestPartitions(t *testing.T) {
 			bad("[argpartition] axis -1", func() *array { return ops.ArgPartition(zeros(), 0, axis(-1)) }),
 		},
 	})
-	optest.Run(t, optest.Op{
+	optest.Run(t, optest.Subject{
 		Name: "argpartition", Golden: "partitions.json", NonDiff: false, Cases: inputs(d, "n,5", "7"),
 		Fn: func(in []*array) []*array {
 			return parts(ops.TakeAlongAxis(in[0], ops.ArgPartition(in[0], 2, axis(-1)), axis(-1)))
 		},
 	})
 	topK := func(name string, k int, axis *int, sort *int, dims ...string) {
-		optest.Run(t, optest.Op{
-			Name: name, Prims: []string{"partition"}, Golden: "partitions.json", Second: true, Cases: inputs(d, dims...),
+		optest.Run(t, optest.Subject{
+			Name: name, Ops: []string{"partition"}, Golden: "partitions.json", Second: true, Cases: inputs(d, dims...),
 			Fn: one(func(in []*array) *array {
 				y := ops.TopK(in[0], k, axis)
 				if k > 0 {

@@ -11,7 +11,7 @@ var (
 )
 
 func init() {
-	define := func(op *tensor.Op[reduceAttrs], init, combine string) {
+	define := func(op *tensor.OpOf[reduceAttrs], init, combine string) {
 		defineReduction(op, reduction{
 			Out: toBool,
 			Reducer: func(d, _ tensor.DType) kernelgen.Reducer {

@@ -17,7 +17,7 @@ var (
 )
 
 func init() {
-	extremum := func(op *tensor.Op[reduceAttrs], relation string, limit func(d tensor.DType) string, nonEmpty bool) {
+	extremum := func(op *tensor.OpOf[reduceAttrs], relation string, limit func(d tensor.DType) string, nonEmpty bool) {
 		defineReduction(op, reduction{
 			NonEmpty: nonEmpty,
 			Reducer: func(d, _ tensor.DType) kernelgen.Reducer {
@@ -38,12 +38,12 @@ func init() {
 	extremum(minReduce, "<=", highestOf, true)
 	extremum(maxOrLowest, ">=", lowestOf, false)
 
-	position := func(op *tensor.Op[reduceAttrs], relation string, limit func(d tensor.DType) string) {
+	position := func(op *tensor.OpOf[reduceAttrs], relation string, limit func(d tensor.DType) string) {
 		defineReduction(op, reduction{
 			NonEmpty: true,
 			Out:      func(tensor.DType) tensor.DType { return tensor.Uint32 },
 			Reducer: func(d, _ tensor.DType) kernelgen.Reducer {
-				return positionReducer(op.Prim().Name(), relation, d, limit(d))
+				return positionReducer(op.Op().Name(), relation, d, limit(d))
 			},
 		})
 	}

@@ -28,7 +28,7 @@ func init() {
 	layerNorm.Define(normRules(layerNorm, false))
 }
 
-func normRules(op *tensor.Op[normAttrs], rms bool) tensor.Rules[normAttrs] {
+func normRules(op *tensor.OpOf[normAttrs], rms bool) tensor.Rules[normAttrs] {
 	return tensor.Rules[normAttrs]{
 		Shape: func(in []tensor.Spec, a normAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			s := in[0].Shape
@@ -103,7 +103,7 @@ func runNorm(r *tensor.Run, a normAttrs, rms bool) error {
 	}
 	acc := accumulator(out.DType)
 	p, err := r.Kernel(metal.Source{
-		Label:   r.Op(),
+		Label:   r.OpName(),
 		Text:    normTexts.get(normVariant{out.DType, rms, a.Weight, a.Bias}, normVariant.text),
 		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: out.DType == tensor.Float64},
 	}, "norm_rows")
@@ -201,7 +201,7 @@ func normJVP(g *tensor.JVP[normAttrs], rms bool) []*tensor.Array {
 }
 
 // vmapNorm applies a batch of parameters after the rows are normalised.
-func vmapNorm(op *tensor.Op[normAttrs], g *tensor.VMap[normAttrs]) *tensor.Array {
+func vmapNorm(op *tensor.OpOf[normAttrs], g *tensor.VMap[normAttrs]) *tensor.Array {
 	x := frontOf(g, 0, 0)
 	batched := false
 	for _, axis := range g.Axes[1:] {
@@ -223,8 +223,8 @@ func vmapNorm(op *tensor.Op[normAttrs], g *tensor.VMap[normAttrs]) *tensor.Array
 	return AsType(y, d, c)
 }
 
-func callNorm(c *tensor.Ctx, op *tensor.Op[normAttrs], x, weight, bias *tensor.Array, eps float64) *tensor.Array {
-	name := op.Prim().Name()
+func callNorm(c *tensor.Ctx, op *tensor.OpOf[normAttrs], x, weight, bias *tensor.Array, eps float64) *tensor.Array {
+	name := op.Op().Name()
 	in := []*tensor.Array{x}
 	for _, p := range []*tensor.Array{weight, bias} {
 		if p != nil {

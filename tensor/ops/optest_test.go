@@ -13,7 +13,7 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/optest"
 )
 
-// coveredElsewhere are the prims that run in the tests of ops made of them, or in tests of their own.
+// coveredElsewhere are the ops that run in the tests of ops made of them, or in tests of their own.
 var coveredElsewhere = map[string]string{
 	"max_or_lowest": "softmax",
 	"metal_kernel":  "metal_kernel_test.go: it has no gradient, and its shapes are the users'",
@@ -68,7 +68,7 @@ func TestUnary(t *testing.T) {
 		if !ok {
 			g = optest.Uniform(-2, 2)
 		}
-		op := optest.Op{
+		op := optest.Subject{
 			Name: name, Fn: one(func(in []*array) *array { return f(in[0]) }), Cases: inputs(g, "n,m", "", "0,n"),
 			Golden: "elementwise.json", NonDiff: discrete[name], Second: !discrete[name], Refuse: unaryRefusals[name],
 		}
@@ -114,7 +114,7 @@ func TestBinary(t *testing.T) {
 		pair := func(a, b string) optest.Case {
 			return optest.Case{Inputs: []optest.Input{optest.In(a, g.a), optest.In(b, g.b)}}
 		}
-		op := optest.Op{
+		op := optest.Subject{
 			Name: name, Fn: one(func(in []*array) *array { return f(in[0], in[1]) }),
 			Cases:  []optest.Case{pair("n,m", "n,m"), pair("n,1", "m"), pair("", "n"), pair("0,n", "n")},
 			Golden: "elementwise.json", NonDiff: discrete[name], Second: !discrete[name],
@@ -137,7 +137,7 @@ func TestBinary(t *testing.T) {
 func TestWhere(t *testing.T) {
 	mask := optest.In("n,m", optest.Ints(0, 1)).As(tensor.Bool)
 	x, y := optest.In("n,m", optest.Uniform(-2, 2)), optest.In("m", optest.Uniform(-2, 2))
-	optest.Run(t, optest.Op{
+	optest.Run(t, optest.Subject{
 		Name: "where", Fn: one(func(in []*array) *array { return ops.Where(in[0], in[1], in[2]) }),
 		Cases: []optest.Case{{Inputs: []optest.Input{mask, x, y}},
 			{Inputs: []optest.Input{mask, y, optest.In("", optest.Ints(1, 1))}}},
@@ -153,7 +153,7 @@ func TestClose(t *testing.T) {
 			"isclose": ops.IsClose, "allclose": ops.AllClose,
 		} {
 			x, y := optest.In("n,m", optest.Distinct(0)), optest.In("m", optest.Distinct(0))
-			optest.Run(t, optest.Op{Name: op + name, Prims: []string{"less_equal", "isinf"}, NonDiff: true,
+			optest.Run(t, optest.Subject{Name: op + name, Ops: []string{"less_equal", "isinf"}, NonDiff: true,
 				Fn:    one(func(in []*array) *array { return f(in[0], in[1], tol) }),
 				Cases: []optest.Case{{Inputs: []optest.Input{x, y}}}, Golden: "elementwise.json"})
 		}
@@ -173,7 +173,7 @@ func TestClip(t *testing.T) {
 		if name != "clip" {
 			c.Inputs = c.Inputs[:2]
 		}
-		optest.Run(t, optest.Op{Name: name, Prims: []string{"maximum", "minimum"}, Fn: one(f), Cases: []optest.Case{c},
+		optest.Run(t, optest.Subject{Name: name, Ops: []string{"maximum", "minimum"}, Fn: one(f), Cases: []optest.Case{c},
 			Golden: "elementwise.json", Second: true})
 	}
 	require.ErrorContains(t, ops.Clip(ops.Number(1, tensor.Float32), nil, nil).Err(), "[clip] both bounds are missing")
@@ -185,8 +185,8 @@ func TestAsType(t *testing.T) {
 		if to != tensor.Float32 && to != tensor.Float64 {
 			x = x.Const() // a staircase: its gradient is the cotangent, as in MLX, which finite differences do not see
 		}
-		optest.Run(t, optest.Op{
-			Name: "astype " + to.String(), Prims: []string{"astype"}, Golden: "elementwise.json",
+		optest.Run(t, optest.Subject{
+			Name: "astype " + to.String(), Ops: []string{"astype"}, Golden: "elementwise.json",
 			Fn:    one(func(in []*array) *array { return ops.AsType(in[0], to) }),
 			Cases: []optest.Case{{Inputs: []optest.Input{x}}},
 		})
@@ -196,8 +196,8 @@ func TestAsType(t *testing.T) {
 func TestViews(t *testing.T) {
 	u := optest.Uniform(-2, 2)
 	view := func(name string, f func(x *array) *array, golden bool, cases []optest.Case, prims ...string) {
-		op := optest.Op{
-			Name: name, Prims: prims, Cases: cases, Second: true,
+		op := optest.Subject{
+			Name: name, Ops: prims, Cases: cases, Second: true,
 			Fn: one(func(in []*array) *array { return f(in[0]) }),
 		}
 		if golden {
@@ -231,8 +231,8 @@ func TestViewsOfTwo(t *testing.T) {
 		return optest.Case{Inputs: []optest.Input{optest.In(a, u), optest.In(b, u)}}
 	}
 	like := func(name, prim string, f func(x *array, s tensor.ShapeArg, c ...*ctx) *array, cases ...optest.Case) {
-		optest.Run(t, optest.Op{
-			Name: name, Prims: []string{prim}, Cases: cases, Second: true,
+		optest.Run(t, optest.Subject{
+			Name: name, Ops: []string{prim}, Cases: cases, Second: true,
 			Fn: one(func(in []*array) *array { return f(in[0], tensor.ShapeOf(in[1])) }),
 		})
 	}
@@ -240,7 +240,7 @@ func TestViewsOfTwo(t *testing.T) {
 	like("broadcast like", "broadcast_to", ops.BroadcastTo, pair("n,1", "m,n,k"))
 	like("sum_to", "sum_to", ops.SumTo, pair("m,n,k", "n,1"), pair("n,m", "n,m"))
 	set := []ops.Part{ops.Span(1, ops.None, 1), ops.Span(ops.None, ops.None, 2)}
-	optest.Run(t, optest.Op{
+	optest.Run(t, optest.Subject{
 		Name: "slice_update", Cases: []optest.Case{pair("n,m", ""), pair("n,m", "1,1")}, Second: true,
 		Golden: "views.json",
 		Fn:     one(func(in []*array) *array { return ops.SliceUpdate(in[0], in[1], set) }),
@@ -263,8 +263,8 @@ func TestReductions(t *testing.T) {
 	}
 	for name, f := range funcs {
 		for _, form := range forms {
-			op := optest.Op{
-				Name: name + form.name, Prims: []string{name}, Golden: "reductions.json",
+			op := optest.Subject{
+				Name: name + form.name, Ops: []string{name}, Golden: "reductions.json",
 				Fn:    one(func(in []*array) *array { return f(in[0], form.axes, form.keep) }),
 				Cases: inputs(optest.Distinct(0.5), "n,m", "2,n,m"), NonDiff: discrete[name], Second: !discrete[name],
 			}
@@ -290,23 +290,23 @@ func TestSoftmax(t *testing.T) {
 	softmax := func(axis int) outs {
 		return one(func(in []*array) *array { return ops.Softmax(in[0], []int{axis}) })
 	}
-	optest.Run(t, optest.Op{Name: "softmax", Fn: softmax(-1), Cases: cases, Golden: "reductions.json", Second: true})
-	optest.Run(t, optest.Op{Name: "softmax first", Fn: softmax(0), Cases: cases, Second: true})
+	optest.Run(t, optest.Subject{Name: "softmax", Fn: softmax(-1), Cases: cases, Golden: "reductions.json", Second: true})
+	optest.Run(t, optest.Subject{Name: "softmax first", Fn: softmax(0), Cases: cases, Second: true})
 }
 
 // TestShapesAlone: ops that read shapes only, and the constants that they fill.
 func TestShapesAlone(t *testing.T) {
 	u := optest.Uniform(-2, 2)
-	optest.Run(t, optest.Op{
+	optest.Run(t, optest.Subject{
 		Name: "number_of_elements", Cases: inputs(u, "n,m"), NonDiff: true,
 		Fn: one(func(in []*array) *array { return ops.Size(in[0], []int{-1}, tensor.Float32) }),
 	})
-	optest.Run(t, optest.Op{
-		Name: "zeros_like", Prims: []string{"broadcast_to"}, Cases: inputs(u, "n,m"), NonDiff: true,
+	optest.Run(t, optest.Subject{
+		Name: "zeros_like", Ops: []string{"broadcast_to"}, Cases: inputs(u, "n,m"), NonDiff: true,
 		Fn: one(func(in []*array) *array { return ops.ZerosLike(in[0]) }),
 	})
-	optest.Run(t, optest.Op{
-		Name: "add arange", Prims: []string{"arange"}, Cases: inputs(u, "n,4"), Second: true,
+	optest.Run(t, optest.Subject{
+		Name: "add arange", Ops: []string{"arange"}, Cases: inputs(u, "n,4"), Second: true,
 		Fn: one(func(in []*array) *array { return ops.Add(in[0], ops.Arange(0, 4, 1, tensor.Float32)) }),
 	})
 }

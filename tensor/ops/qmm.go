@@ -97,7 +97,7 @@ func (a productAttrs) columns(in []tensor.Spec) (int, error) {
 }
 
 // productJVP: the product is linear in x, and in scales and biases together.
-func productJVP(op *tensor.Op[productAttrs]) func(g *tensor.JVP[productAttrs]) []*tensor.Array {
+func productJVP(op *tensor.OpOf[productAttrs]) func(g *tensor.JVP[productAttrs]) []*tensor.Array {
 	return func(g *tensor.JVP[productAttrs]) []*tensor.Array {
 		in := func(x, scales, biases *tensor.Array) []*tensor.Array {
 			return append([]*tensor.Array{x, g.In[1], scales, biases}, g.In[4:]...)
@@ -179,7 +179,7 @@ func runProduct(r *tensor.Run, a productAttrs, rows, batch int, at *places) erro
 		v.gathered, v.rhs, v.lhs = true, r.In[4].DType, r.In[5].DType
 	}
 	p, err := r.Kernel(metal.Source{
-		Label:   r.Op(),
+		Label:   r.OpName(),
 		Text:    productTexts.get(v, productVariant.text),
 		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: out.DType == tensor.Float64},
 	}, "product")
@@ -265,11 +265,11 @@ func newPlaces(r *tensor.Run, a productAttrs, batch tensor.Shape, ofX, packed, e
 	if !a.InOrder {
 		at.args[4], at.n = lhs.Arg(), 5
 	}
-	where, op := r.Where(), r.Op()
+	where, op := r.Place(), r.OpName()
 	r.Check(bad, func(b []byte) error {
 		for i, what := range [...]string{"lhs_indices", "rhs_indices"} {
 			if v := binary.LittleEndian.Uint32(b[4*i:]); v != 0 {
-				return (&tensor.Ctx{Where: where}).Errorf(op, "index %s of %s is out of range for %d matrices", indexText(v), what,
+				return (&tensor.Ctx{Place: where}).Errorf(op, "index %s of %s is out of range for %d matrices", indexText(v), what,
 					[...]int{ofX, packed}[i])
 			}
 		}

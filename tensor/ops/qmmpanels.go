@@ -69,7 +69,7 @@ func runQuantizedMatmul(r *tensor.Run, a productAttrs) error {
 		along = kernel.groups() * a.Group
 	}
 	pipe, err := r.Kernel(metal.Source{
-		Label:   r.Op(),
+		Label:   r.OpName(),
 		Text:    unpackTexts.get(kernel, unpackKernel.text),
 		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: out.DType == tensor.Float64},
 	}, "unpack")

@@ -98,7 +98,7 @@ func TestRandomWidths(t *testing.T) {
 func TestRandomOp(t *testing.T) {
 	optest.Open(t)
 	like := optest.In("n,m", uniform)
-	optest.Run(t, optest.Op{
+	optest.Run(t, optest.Subject{
 		Name: "random_bits", Cases: []optest.Case{{Inputs: []optest.Input{like}}}, NonDiff: true,
 		Fn: one(func(in []*array) *array { return ops.RandomBits(tensor.ShapeOf(in[0]), 4, ops.RandomKey(3)) }),
 		Bad: []optest.Bad{

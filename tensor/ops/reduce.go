@@ -28,7 +28,7 @@ type reduction struct {
 	JVP func(g *tensor.JVP[reduceAttrs]) *tensor.Array
 }
 
-func defineReduction(op *tensor.Op[reduceAttrs], r reduction) {
+func defineReduction(op *tensor.OpOf[reduceAttrs], r reduction) {
 	out := r.Out
 	if out == nil {
 		out = func(d tensor.DType) tensor.DType { return d }
@@ -93,8 +93,8 @@ func reducedShape(s tensor.Shape, a reduceAttrs, nonEmpty bool) (tensor.Shape, e
 	return out, nil
 }
 
-func callReduction(c *tensor.Ctx, op *tensor.Op[reduceAttrs], a *tensor.Array, axes []int, keep bool) *tensor.Array {
-	if f := unusable(c, op.Prim().Name(), a); f != nil {
+func callReduction(c *tensor.Ctx, op *tensor.OpOf[reduceAttrs], a *tensor.Array, axes []int, keep bool) *tensor.Array {
+	if f := unusable(c, op.Op().Name(), a); f != nil {
 		return f
 	}
 	return op.One(c, reduceAttrs{tensor.MakeInts(axes), keep}, a)

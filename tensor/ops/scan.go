@@ -52,7 +52,7 @@ func init() {
 		},
 	}))
 	cumProd.Define(scanRules(cumProd, scanner{init: oneOf, combine: text("$0 * $1"), vjp: cumProdVJP}))
-	extremum := func(op *tensor.Op[scanAttrs], limit func(tensor.DType) string, relation string) {
+	extremum := func(op *tensor.OpOf[scanAttrs], limit func(tensor.DType) string, relation string) {
 		op.Define(scanRules(op, scanner{init: limit, combine: pick(relation).at,
 			vjp: func(g *tensor.VJP[scanAttrs]) *tensor.Array { return cumExtremumVJP(op, g) }}))
 	}
@@ -112,7 +112,7 @@ func sameAttrsShape(in []tensor.Spec, a scanAttrs, outs []tensor.Shape) ([]tenso
 	return append(outs, in[0].Shape), err
 }
 
-func scanRules(op *tensor.Op[scanAttrs], s scanner) tensor.Rules[scanAttrs] {
+func scanRules(op *tensor.OpOf[scanAttrs], s scanner) tensor.Rules[scanAttrs] {
 	return tensor.Rules[scanAttrs]{
 		Shape: sameAttrsShape,
 		DType: func(in []tensor.Spec, _ scanAttrs, outs []tensor.DType) ([]tensor.DType, error) {
@@ -207,7 +207,7 @@ func runScan(r *tensor.Run, a scanAttrs, s scanner) error {
 		text = s.header(acc) + "\n" + text
 	}
 	src := metal.Source{
-		Label:   r.Op(),
+		Label:   r.OpName(),
 		Text:    text + shuffled(acc) + a.defines() + scanText,
 		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: d == tensor.Float64},
 	}
@@ -233,7 +233,7 @@ func simdRows(rows int) (grid, group metal.Size) {
 }
 
 // callScan calls a cumulative op along an axis; nil: along the flattened array.
-func callScan(c *tensor.Ctx, op *tensor.Op[scanAttrs], a *tensor.Array, axis *int, reverse,
+func callScan(c *tensor.Ctx, op *tensor.OpOf[scanAttrs], a *tensor.Array, axis *int, reverse,
 	inclusive bool) *tensor.Array {
 	attrs := scanAttrs{Reverse: reverse, Exclusive: !inclusive}
 	if axis != nil {

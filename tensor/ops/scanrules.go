@@ -36,11 +36,11 @@ func cumProdVJP(g *tensor.VJP[scanAttrs]) *tensor.Array {
 }
 
 // cumExtremumVJP gives each cotangent to the last element that set the record.
-func cumExtremumVJP(op *tensor.Op[scanAttrs], g *tensor.VJP[scanAttrs]) *tensor.Array {
+func cumExtremumVJP(op *tensor.OpOf[scanAttrs], g *tensor.VJP[scanAttrs]) *tensor.Array {
 	c, a, x, cot := g.Ctx, g.Attrs, g.In[0], g.Cot[0]
 	axis, err := tensor.Axis(a.Axis, x.NDim())
 	if err != nil {
-		return tensor.Fail(c, op.Prim().Name(), "%w", err)
+		return tensor.Fail(c, op.Op().Name(), "%w", err)
 	}
 	inclusive := scanAttrs{Axis: axis, Reverse: a.Reverse}
 	record := Equal(x, op.One(c, inclusive, x), c)
@@ -55,7 +55,7 @@ func cumExtremumVJP(op *tensor.Op[scanAttrs], g *tensor.VJP[scanAttrs]) *tensor.
 		Less(last, Number(1<<31-1, tensor.Int32, c), c), c)
 	zero := Number(0, cot.DType(), c)
 	last = Where(known, last, Number(0, tensor.Int32, c), c)
-	to, index, attrs, fail := alongAxis(c, op.Prim().Name(), Zeros(tensor.ShapeOf(x), cot.DType(), c), last, &axis)
+	to, index, attrs, fail := alongAxis(c, op.Op().Name(), Zeros(tensor.ShapeOf(x), cot.DType(), c), last, &axis)
 	if fail != nil {
 		return fail
 	}

@@ -65,7 +65,7 @@ func runSoftmax(r *tensor.Run, _ tensor.None) error {
 		return fmt.Errorf("%d rows of %d elements, the most of either are %d", rows, n, math.MaxUint32)
 	}
 	p, err := r.Kernel(metal.Source{
-		Label:   r.Op(),
+		Label:   r.OpName(),
 		Text:    softmaxTexts.get(out.DType, softmaxVariant),
 		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: out.DType == tensor.Float64},
 	}, "softmax_rows")

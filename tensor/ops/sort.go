@@ -178,8 +178,8 @@ func orderOf(d tensor.DType) string {
 }
 
 // alongLast calls an op of the last axis along another one; nil: along the flattened array.
-func alongLast(c *tensor.Ctx, op *tensor.Op[tensor.None], a *tensor.Array, axis *int) *tensor.Array {
-	name := op.Prim().Name()
+func alongLast(c *tensor.Ctx, op *tensor.OpOf[tensor.None], a *tensor.Array, axis *int) *tensor.Array {
+	name := op.Op().Name()
 	if f := unusable(c, name, a); f != nil {
 		return f
 	}

@@ -13,17 +13,17 @@ import (
 
 var covered sync.Map
 
-func cover(op Op) {
-	if op.Prims == nil {
+func cover(op Subject) {
+	if op.Ops == nil {
 		covered.Store(op.Name, true)
 	}
-	for _, p := range op.Prims {
+	for _, p := range op.Ops {
 		covered.Store(p, true)
 	}
 }
 
-// Main runs a package's tests and fails if a declared prim was covered by none of them, unless another place covers
-// it: elsewhere says which, by the prim's name. It is for TestMain, and gives the exit status. Where -run selects
+// Main runs a package's tests and fails if a declared op was covered by none of them, unless another place covers
+// it: elsewhere says which, by the op's name. It is for TestMain, and gives the exit status. Where -run selects
 // tests, only those decide.
 func Main(m *testing.M, elsewhere map[string]string) int {
 	status := m.Run()
@@ -33,7 +33,7 @@ func Main(m *testing.M, elsewhere map[string]string) int {
 	if f := flag.Lookup("test.list"); f != nil && f.Value.String() != "" {
 		return status
 	}
-	for _, name := range uncovered(tensor.Prims(), elsewhere) {
+	for _, name := range uncovered(tensor.Ops(), elsewhere) {
 		fmt.Fprintf(os.Stderr, "no optest.Run covers the op %s\n", name)
 		status = 1
 	}
@@ -43,9 +43,9 @@ func Main(m *testing.M, elsewhere map[string]string) int {
 // ofTransforms are the identities that transforms use: the tests of package grad cover them.
 var ofTransforms = map[string]bool{"watch": true, "custom_function": true, "recompute": true}
 
-func uncovered(prims map[string]*tensor.Prim, elsewhere map[string]string) []string {
+func uncovered(ops map[string]*tensor.Op, elsewhere map[string]string) []string {
 	var out []string
-	for name := range prims {
+	for name := range ops {
 		if _, ok := covered.Load(name); !ok && elsewhere[name] == "" && !ofTransforms[name] {
 			out = append(out, name)
 		}

@@ -9,10 +9,10 @@ import (
 )
 
 func TestUncovered(t *testing.T) {
-	prims := map[string]*tensor.Prim{"a": nil, "b": nil, "c": nil, "d": nil, "watch": nil}
-	cover(Op{Name: "a"})
-	cover(Op{Name: "some name", Prims: []string{"b"}})
-	require.Equal(t, []string{"d"}, uncovered(prims, map[string]string{"c": "its own test"}))
+	ops := map[string]*tensor.Op{"a": nil, "b": nil, "c": nil, "d": nil, "watch": nil}
+	cover(Subject{Name: "a"})
+	cover(Subject{Name: "some name", Ops: []string{"b"}})
+	require.Equal(t, []string{"d"}, uncovered(ops, map[string]string{"c": "its own test"}))
 }
 
 func TestLayoutsKeepTheirElements(t *testing.T) {

@@ -22,7 +22,7 @@ type problem struct {
 	outs []tensor.Spec
 }
 
-func newProblem(t *testing.T, op Op, c Case) problem {
+func newProblem(t *testing.T, op Subject, c Case) problem {
 	t.Helper()
 	in := c.arrays(op.FD, c.sizes(nil))
 	specs := c.specs(op.FD, c.sizes(nil))
@@ -178,7 +178,7 @@ func (p problem) requireAlong(t *testing.T, d tensor.DType, want []float64, grad
 
 // checkGradient compares vjp with finite differences, jvp with vjp, and the gradients' shapes and dtypes with the
 // inputs'.
-func checkGradient(t *testing.T, op Op) {
+func checkGradient(t *testing.T, op Subject) {
 	for ci, c := range op.Cases {
 		p := newProblem(t, op, c)
 		if len(p.x) == 0 {
@@ -210,7 +210,7 @@ func checkGradient(t *testing.T, op Op) {
 }
 
 // checkZeroGradient wants zeros from vjp and jvp.
-func checkZeroGradient(t *testing.T, op Op) {
+func checkZeroGradient(t *testing.T, op Subject) {
 	for ci, c := range op.Cases {
 		p := newProblem(t, op, c)
 		if len(p.x) == 0 {
@@ -230,7 +230,7 @@ func checkZeroGradient(t *testing.T, op Op) {
 
 // checkSecond compares the gradient of a weighted sum of gradients with finite differences of the gradients, in
 // reverse over reverse and forward over reverse.
-func checkSecond(t *testing.T, op Op) {
+func checkSecond(t *testing.T, op Subject) {
 	for ci, c := range op.Cases {
 		p := newProblem(t, op, c)
 		if len(p.x) == 0 {

@@ -240,7 +240,7 @@ var tolerances = map[tensor.DType]Tol{
 }
 
 // tol is the op's tolerance for a dtype.
-func (op Op) tol(d tensor.DType) Tol {
+func (op Subject) tol(d tensor.DType) Tol {
 	t := tolerances[d]
 	if d == tensor.Float64 { // Op.Tol speaks of float32
 		return Tol{max(t.Rel, op.Tol.Rel*1e-7), max(t.Abs, op.Tol.Abs*1e-7)}

@@ -72,7 +72,7 @@ func goldenFile(t *testing.T, name string) map[string][]goldenCase {
 }
 
 // checkGolden compares with MLX, over dtypes, values and shapes, empty and scalar ones included.
-func checkGolden(t *testing.T, op Op) {
+func checkGolden(t *testing.T, op Subject) {
 	cases := goldenFile(t, op.Golden)[op.Name]
 	require.NotEmpty(t, cases, "%s has no golden data for %s", op.Golden, op.Name)
 	var all []*tensor.Array

@@ -97,7 +97,7 @@ func firstRows(s tensor.Shape, v []complex128) []complex128 {
 
 // checkLayouts compares with the result for contiguous inputs of the same elements, every input alone and all
 // together in each layout, and with no elements where a size has a name.
-func checkLayouts(t *testing.T, op Op) {
+func checkLayouts(t *testing.T, op Subject) {
 	for ci, c := range op.Cases {
 		var got, want []*tensor.Array
 		var names []string
@@ -138,7 +138,7 @@ func checkLayouts(t *testing.T, op Op) {
 }
 
 // checkUnfused compares bytes: a fused kernel and one kernel for each op give the same.
-func checkUnfused(t *testing.T, op Op) {
+func checkUnfused(t *testing.T, op Subject) {
 	for ci, c := range op.Cases {
 		build := func() []*tensor.Array {
 			var all []*tensor.Array
@@ -185,24 +185,24 @@ func sameBits(t *testing.T, want, got result, msg string, args ...any) {
 	}
 }
 
-func checkRefuse(t *testing.T, op Op) {
+func checkRefuse(t *testing.T, op Subject) {
 	for _, d := range op.Refuse {
 		out := op.Fn(op.Cases[0].arrays(d, op.Cases[0].sizes(nil)))
 		requireOpError(t, op, out[0].Err(), d.String())
 	}
 }
 
-func checkBad(t *testing.T, op Op) {
+func checkBad(t *testing.T, op Subject) {
 	for _, b := range op.Bad {
 		t.Run(b.Name, func(t *testing.T) { requireOpError(t, op, b.Make().Err(), b.Text) })
 	}
 }
 
-func requireOpError(t *testing.T, op Op, err error, text string) {
+func requireOpError(t *testing.T, op Subject, err error, text string) {
 	t.Helper()
 	var oe *tensor.OpError
 	require.ErrorAs(t, err, &oe)
 	require.Contains(t, err.Error(), text)
 	require.NotContains(t, err.Error(), "BUG")
-	require.Contains(t, oe.Where.String(), "_test.go:", "%s: the error names the caller's line", op.Name)
+	require.Contains(t, oe.Place.String(), "_test.go:", "%s: the error names the caller's line", op.Name)
 }

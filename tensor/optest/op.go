@@ -10,10 +10,10 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
-// Op describes an op, or an op with certain attributes, to Run.
-type Op struct {
+// Subject describes or an op with certain attributes, to Run.
+type Subject struct {
 	Name  string   // of the test and of the golden data
-	Prims []string // the prims that it covers; nil: the one named Name
+	Ops   []string // the ops that it covers; nil: the one named Name
 	Fn    func(in []*tensor.Array) []*tensor.Array
 	Cases []Case
 	// DTypes are those to try layouts with; nil: float32, float16, bfloat16, int32, uint8, bool, complex64.
@@ -90,9 +90,9 @@ func OnlyValues(t *testing.T) {
 	}
 }
 
-// Run checks an op in every way that applies to it, and marks its prims as covered. With -short under the race
+// Run checks an op in every way that applies to it, and marks its ops as covered. With -short under the race
 // detector it leaves out what only compares values: golden data, second derivatives, and all dtypes but two.
-func Run(t *testing.T, op Op) {
+func Run(t *testing.T, op Subject) {
 	t.Helper()
 	cover(op)
 	brief := brief()
@@ -108,7 +108,7 @@ func Run(t *testing.T, op Op) {
 		if brief {
 			op.DTypes = op.DTypes[:min(2, len(op.DTypes))]
 		}
-		check := func(name string, applies bool, f func(*testing.T, Op)) {
+		check := func(name string, applies bool, f func(*testing.T, Subject)) {
 			if applies {
 				t.Run(name, func(t *testing.T) { f(t, op) })
 			}
@@ -126,7 +126,7 @@ func Run(t *testing.T, op Op) {
 	})
 }
 
-func (op Op) any(f func(Case, Input) bool) bool {
+func (op Subject) any(f func(Case, Input) bool) bool {
 	for _, c := range op.Cases {
 		for _, in := range c.Inputs {
 			if f(c, in) {
@@ -137,10 +137,12 @@ func (op Op) any(f func(Case, Input) bool) bool {
 	return false
 }
 
-func (op Op) differentiable() bool { return op.any(func(_ Case, in Input) bool { return !in.konst }) }
-func (op Op) batchable() bool      { return op.any(func(_ Case, in Input) bool { return !in.whole }) }
+func (op Subject) differentiable() bool {
+	return op.any(func(_ Case, in Input) bool { return !in.konst })
+}
+func (op Subject) batchable() bool { return op.any(func(_ Case, in Input) bool { return !in.whole }) }
 
-func (op Op) resizable() bool {
+func (op Subject) resizable() bool {
 	return op.any(func(c Case, in Input) bool { return len(in.names()) > 0 })
 }
 

@@ -20,26 +20,26 @@ const child = "OPTEST_BROKEN"
 
 // broken are ops with one fault each, and what Run must say of it.
 var broken = map[string]struct {
-	op   func() optest.Op
+	op   func() optest.Subject
 	text string
 }{
-	"vjp": {func() optest.Op {
+	"vjp": {func() optest.Subject {
 		return square(func(r *tensor.Rules[tensor.None]) {
 			r.VJP = func(g *tensor.VJP[tensor.None]) []*array { return []*array{ops.Multiply(g.Cot[0], g.In[0])} } // not 2x
 			r.JVP = nil
 		})
 	}, "finite differences give"},
-	"vjp's shape": {func() optest.Op {
+	"vjp's shape": {func() optest.Subject {
 		return square(func(r *tensor.Rules[tensor.None]) {
 			r.VJP = func(g *tensor.VJP[tensor.None]) []*array { return []*array{ops.Sum(g.Cot[0], nil, false)} }
 		})
 	}, "BUG: odd: gradient 0 is float64 ()"},
-	"jvp": {func() optest.Op {
+	"jvp": {func() optest.Subject {
 		return square(func(r *tensor.Rules[tensor.None]) {
 			r.JVP = func(g *tensor.JVP[tensor.None]) []*array { return []*array{ops.Multiply(g.Tan[0], g.In[0])} }
 		})
 	}, "u.Jv and v.J'u"},
-	"second": {func() optest.Op {
+	"second": {func() optest.Subject {
 		return square(func(r *tensor.Rules[tensor.None]) {
 			r.VJP = func(g *tensor.VJP[tensor.None]) []*array {
 				x := ops.StopGradient(g.In[0])
@@ -48,14 +48,14 @@ var broken = map[string]struct {
 			r.JVP = nil
 		})
 	}, "second derivative"},
-	"vmap": {func() optest.Op {
+	"vmap": {func() optest.Subject {
 		return square(func(r *tensor.Rules[tensor.None]) {
 			r.VMap = func(g *tensor.VMap[tensor.None]) ([]*array, []int) {
 				return []*array{ops.Multiply(g.In[0], ops.Exp(g.In[0]))}, g.Axes
 			}
 		})
 	}, "axes [0], output 0"},
-	"replay": {func() optest.Op {
+	"replay": {func() optest.Subject {
 		op := square(nil)
 		op.Fn = func(in []*array) []*array { // a number that is right at one shape
 			n := in[0].Spec().Shape.Size()
@@ -63,7 +63,7 @@ var broken = map[string]struct {
 		}
 		return op
 	}, "from map[b:2 k:5 m:4 n:3] to"},
-	"guard": {func() optest.Op {
+	"guard": {func() optest.Subject {
 		op := square(nil)
 		op.Fn = func(in []*array) []*array {
 			return []*array{ops.BroadcastTo(in[0], tensor.Sizes(in[0].Shape()...))}
@@ -71,24 +71,24 @@ var broken = map[string]struct {
 		op.NoVMap = "another fault"
 		return op
 	}, "the function ran again at the second shape"},
-	"golden": {func() optest.Op {
+	"golden": {func() optest.Subject {
 		op := square(nil)
 		op.Name, op.Golden = "add", "elementwise.json"
 		op.Fn = func(in []*array) []*array { return []*array{ops.Subtract(in[0], in[1])} }
 		op.Cases = nil
 		return op
 	}, "case 0, output 0 of"},
-	"zero gradient": {func() optest.Op {
+	"zero gradient": {func() optest.Subject {
 		op := square(nil)
 		op.NonDiff = true
 		return op
 	}, "Should be zero"},
-	"accepts": {func() optest.Op {
+	"accepts": {func() optest.Subject {
 		op := square(nil)
 		op.Refuse = []tensor.DType{tensor.Int8}
 		return op
 	}, "refuse"},
-	"error": {func() optest.Op {
+	"error": {func() optest.Subject {
 		op := square(nil)
 		op.Bad = []optest.Bad{{Name: "shapes", Text: "no such text", Make: func() *array {
 			return ops.Add(ops.Zeros(tensor.Sizes(2), tensor.Float32), ops.Zeros(tensor.Sizes(3), tensor.Float32))
@@ -100,7 +100,7 @@ var broken = map[string]struct {
 var declared int
 
 // square is x*x as an op of its own, with rules as change leaves them.
-func square(change func(*tensor.Rules[tensor.None])) optest.Op {
+func square(change func(*tensor.Rules[tensor.None])) optest.Subject {
 	declared++
 	op := tensor.Declare[tensor.None]("odd" + strings.Repeat("ly", declared-1))
 	r := tensor.Rules[tensor.None]{
@@ -122,7 +122,7 @@ func square(change func(*tensor.Rules[tensor.None])) optest.Op {
 		change(&r)
 	}
 	op.Define(r)
-	return optest.Op{
+	return optest.Subject{
 		Name: "odd", Second: true, DTypes: []tensor.DType{tensor.Float32, tensor.Int32},
 		Fn:    func(in []*array) []*array { return []*array{op.One(tensor.Call(nil), tensor.None{}, in[0])} },
 		Cases: []optest.Case{{Inputs: []optest.Input{optest.In("n,m", optest.Uniform(0.5, 2))}}},

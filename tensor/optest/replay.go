@@ -37,7 +37,7 @@ func resizings(c Case) [][2]map[string]int {
 
 // checkReplay traces the op, and its gradient, under compile(shapeless) at one shape and calls it at another: the
 // function does not run again, and the results are those of a plain call there.
-func checkReplay(t *testing.T, op Op) {
+func checkReplay(t *testing.T, op Subject) {
 	f := func(in []*tensor.Array) ([]*tensor.Array, error) { return op.Fn(in), nil }
 	for ci, c := range op.Cases {
 		for _, sizes := range resizings(c) {
@@ -59,7 +59,7 @@ func checkReplay(t *testing.T, op Op) {
 	}
 }
 
-func cotsFor(t *testing.T, op Op, in []*tensor.Array) []*tensor.Array {
+func cotsFor(t *testing.T, op Subject, in []*tensor.Array) []*tensor.Array {
 	t.Helper()
 	outs := op.Fn(in)
 	cots := make([]*tensor.Array, len(outs))
@@ -71,7 +71,7 @@ func cotsFor(t *testing.T, op Op, in []*tensor.Array) []*tensor.Array {
 	return cots
 }
 
-func replay(t *testing.T, op Op, f grad.Func, a, b []*tensor.Array, what string) {
+func replay(t *testing.T, op Subject, f grad.Func, a, b []*tensor.Array, what string) {
 	t.Helper()
 	runs := 0
 	fn := compile.New(func(in []*tensor.Array) ([]*tensor.Array, error) {

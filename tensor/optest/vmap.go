@@ -18,7 +18,7 @@ const maxBatchings = 20
 
 // checkVMap compares vmap with a loop, over combinations of batch axes, and vmap of the gradient with a loop of
 // gradients.
-func checkVMap(t *testing.T, op Op) {
+func checkVMap(t *testing.T, op Subject) {
 	d := op.DTypes[0]
 	for ci, c := range op.Cases {
 		specs := c.specs(d, c.sizes(nil))
@@ -76,7 +76,7 @@ func batchings(c Case, specs []tensor.Spec) [][]int {
 	return all
 }
 
-func checkBatchings(t *testing.T, op Op, c Case, specs []tensor.Spec, f grad.Func, what string, combos [][]int) {
+func checkBatchings(t *testing.T, op Subject, c Case, specs []tensor.Spec, f grad.Func, what string, combos [][]int) {
 	t.Helper()
 	var got, want []*tensor.Array
 	var names []string

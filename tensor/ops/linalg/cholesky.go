@@ -94,9 +94,9 @@ func TriInv(a *tensor.Array, upper bool, ctx ...*tensor.Ctx) *tensor.Array {
 	return lowerOrUpper(tensor.Call(ctx), triInv, a, upper)
 }
 
-func lowerOrUpper(c *tensor.Ctx, op *tensor.Op[tensor.None], a *tensor.Array, upper bool) *tensor.Array {
+func lowerOrUpper(c *tensor.Ctx, op *tensor.OpOf[tensor.None], a *tensor.Array, upper bool) *tensor.Array {
 	if a == nil {
-		return tensor.Fail(c, op.Prim().Name(), "an input is nil")
+		return tensor.Fail(c, op.Op().Name(), "an input is nil")
 	}
 	if a.Err() != nil || !upper || a.NDim() < 2 {
 		return op.One(c, tensor.None{}, a)

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) {
 	elsewhere := map[string]string{}
-	for name := range tensor.Prims() {
+	for name := range tensor.Ops() {
 		if name != "cholesky" && name != "tri_inv" {
 			elsewhere[name] = "package ops"
 		}
@@ -40,8 +40,8 @@ func TestCholesky(t *testing.T) {
 	for _, upper := range []bool{false, true} {
 		name := map[bool]string{false: "", true: " upper"}[upper]
 		cases := []optest.Case{{Inputs: []optest.Input{optest.In("3,3", u)}}, {Inputs: []optest.Input{optest.In("n,3,3", u)}}}
-		op := optest.Op{
-			Name: "cholesky" + name, Prims: []string{"cholesky"}, DTypes: floats, Cases: cases,
+		op := optest.Subject{
+			Name: "cholesky" + name, Ops: []string{"cholesky"}, DTypes: floats, Cases: cases,
 			Tol:    optest.Tol{Rel: 1e-5, Abs: 1e-5},
 			Second: true,
 			Fn: func(in []*tensor.Array) []*tensor.Array {
@@ -49,13 +49,13 @@ func TestCholesky(t *testing.T) {
 			},
 		}
 		optest.Run(t, op)
-		op.Name, op.Prims = "tri_inv"+name, []string{"tri_inv"}
+		op.Name, op.Ops = "tri_inv"+name, []string{"tri_inv"}
 		op.Fn = func(in []*tensor.Array) []*tensor.Array {
 			return []*tensor.Array{linalg.TriInv(diagonal(in[0]), upper)}
 		}
 		optest.Run(t, op)
 		// Only one triangle is read: elements of the other one have no gradient, which finite differences tell.
-		op.Name, op.Prims = "cholesky of a triangle"+name, []string{"cholesky"}
+		op.Name, op.Ops = "cholesky of a triangle"+name, []string{"cholesky"}
 		op.Fn = func(in []*tensor.Array) []*tensor.Array {
 			return []*tensor.Array{linalg.Cholesky(ops.Add(diagonal(in[0]), diagonal(in[0])), upper)}
 		}

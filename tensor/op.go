@@ -108,8 +108,8 @@ type VMap[A comparable] struct {
 	Size  int   // the batch's size, for the trace at hand only: use inputs' shapes (ShapeOf, DimOf) in attributes
 }
 
-// Prim is an op as the engine sees it, without the type of its attributes.
-type Prim struct {
+// Op is an op as the engine sees it, without the type of its attributes.
+type Op struct {
 	name    string
 	defined bool
 	// What messages call memory that a call needs:
@@ -134,39 +134,39 @@ type Prim struct {
 }
 
 // Name is the op's name, as MLX calls it.
-func (p *Prim) Name() string { return p.name }
+func (p *Op) Name() string { return p.name }
 
-// Op is a Prim with the type of its attributes. Declare one in a var and Define its rules in an init function: a
+// OpOf is an Op with the type of its attributes. Declare one in a var and Define its rules in an init function: a
 // rule that calls its own op would otherwise be an initialisation cycle.
-type Op[A comparable] struct{ prim Prim }
+type OpOf[A comparable] struct{ op Op }
 
-var prims = map[string]*Prim{}
+var ops = map[string]*Op{}
 
 // Declare makes an op without rules. Its name must be new.
-func Declare[A comparable](name string) *Op[A] {
-	if prims[name] != nil {
+func Declare[A comparable](name string) *OpOf[A] {
+	if ops[name] != nil {
 		panic("BUG: op " + name + " is declared twice")
 	}
-	o := &Op[A]{Prim{name: name, temporary: "a temporary of " + name, copied: "a contiguous copy for " + name}}
-	prims[name] = &o.prim
+	o := &OpOf[A]{Op{name: name, temporary: "a temporary of " + name, copied: "a contiguous copy for " + name}}
+	ops[name] = &o.op
 	return o
 }
 
-// Prims lists all declared ops by name.
-func Prims() map[string]*Prim {
-	out := make(map[string]*Prim, len(prims))
-	for n, p := range prims {
+// Ops lists all declared ops by name.
+func Ops() map[string]*Op {
+	out := make(map[string]*Op, len(ops))
+	for n, p := range ops {
 		out[n] = p
 	}
 	return out
 }
 
-// Prim is the op without the type of its attributes.
-func (o *Op[A]) Prim() *Prim { return &o.prim }
+// Op is the op without the type of its attributes.
+func (o *OpOf[A]) Op() *Op { return &o.op }
 
 // Define gives the op its rules. It panics on rules that are not complete: that is a bug of the program.
-func (o *Op[A]) Define(r Rules[A]) {
-	p := &o.prim
+func (o *OpOf[A]) Define(r Rules[A]) {
+	p := &o.op
 	if err := checkRules(p, r); err != nil {
 		panic(fmt.Sprintf("BUG: op %s: %v", p.name, err))
 	}
@@ -214,7 +214,7 @@ func (o *Op[A]) Define(r Rules[A]) {
 	}
 }
 
-func checkRules[A comparable](p *Prim, r Rules[A]) error {
+func checkRules[A comparable](p *Op, r Rules[A]) error {
 	executors := 0
 	for _, set := range []bool{r.Expr != nil, r.Reduce != nil, r.View != nil, r.Run != nil, r.Host != nil} {
 		if set {

@@ -2,8 +2,8 @@ package tensor
 
 import "slices"
 
-// Kernel is what the planner computes in one go: a kernel of fused ops, or the kernels of one op.
-type Kernel struct {
+// PlannedKernel is what the planner computes in one go: a kernel of fused ops, or the kernels of one op.
+type PlannedKernel struct {
 	Ops  []string // in their order
 	In   []Spec   // the arrays that it reads, each once
 	Out  []Spec   // the arrays that it writes
@@ -13,11 +13,11 @@ type Kernel struct {
 	Elements int
 }
 
-// Kernels lists what an evaluation of xs would run if the placeholders that they depend on had values and nobody read
-// other results, with or without the fusion of ops. It computes nothing. It is for transforms that explain what they
-// recorded: no other goroutine may use xs and what they depend on. Arrays that depend on no placeholder count as
-// there; views, and what gives no element, are left out, since they compute nothing.
-func Kernels(xs []*Array, fused bool) []Kernel {
+// PlannedKernels lists what an evaluation of xs would run if the placeholders that they depend on had values and
+// nobody read other results, with or without the fusion of ops. It computes nothing. It is for transforms that explain
+// what they recorded: no other goroutine may use xs and what they depend on. Arrays that depend on no placeholder count
+// as there; views, and what gives no element, are left out, since they compute nothing.
+func PlannedKernels(xs []*Array, fused bool) []PlannedKernel {
 	order := computed(xs)
 	seg := &segment{tasks: make([]task, len(order))}
 	in := make(map[*Node]bool, len(order))
@@ -36,9 +36,9 @@ func Kernels(xs []*Array, fused bool) []Kernel {
 		}
 	}
 	p.form(seg)
-	var kernels []Kernel
+	var kernels []PlannedKernel
 	for _, u := range p.units {
-		if seg.tasks[u.root].node.prim.view != nil {
+		if seg.tasks[u.root].node.op.view != nil {
 			continue
 		}
 		k := p.kernel(seg, u)
@@ -68,13 +68,13 @@ func computed(xs []*Array) []*Node {
 }
 
 // kernel describes a unit.
-func (p *plan) kernel(seg *segment, u unit) Kernel {
-	var k Kernel
+func (p *plan) kernel(seg *segment, u unit) PlannedKernel {
+	var k PlannedKernel
 	seen := map[Value]bool{}
 	for _, slot := range p.members(u, nil) {
 		n := seg.tasks[slot].node
-		k.Ops = append(k.Ops, n.prim.name)
-		k.Host = n.prim.host != nil
+		k.Ops = append(k.Ops, n.op.name)
+		k.Host = n.op.host != nil
 		for _, v := range seg.tasks[slot].reads() {
 			inside := v.Node.seg == seg && p.cluster[v.Node.slot] == u.root
 			if !inside && !seen[v] {
@@ -88,7 +88,7 @@ func (p *plan) kernel(seg *segment, u unit) Kernel {
 				k.Elements = max(k.Elements, n.out[i].spec.Shape.Size())
 			}
 		}
-		if n.prim.reduce != nil {
+		if n.op.reduce != nil {
 			k.Elements = max(k.Elements, seg.tasks[slot].in[0].Spec().Shape.Size())
 		}
 	}
