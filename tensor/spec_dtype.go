@@ -1,5 +1,3 @@
-// Package tensor is the spine: Array, Node, Op, DType, Shape, Stream, Eval and its planner. It knows no op by
-// name: everything the engine does with one goes through its Rules.
 package tensor
 
 import "fmt"

@@ -198,31 +198,3 @@ func (p *plan) members(u unit, out []int32) []int32 {
 	}
 	return out
 }
-
-// findLive decides which outputs of the segment must be written because someone may read them later. Where that
-// hangs on handles that may be garbage and a collection costs less than writing, it collects first.
-func (e *recorder) findLive() {
-	p, tasks := &e.plan, e.seg.tasks
-	var unproven int64
-	scan := func() {
-		unproven = 0
-		for i := range tasks {
-			n := tasks[i].node
-			for k := range n.out {
-				o := &n.out[k]
-				at := p.base[i] + int32(k)
-				bound := !o.asked && o.uses.Load() == p.edges[at]
-				p.live[at] = !bound || !(Value{n, k}).unheld()
-				if bound && p.live[at] && o.weak {
-					unproven += o.spec.NBytes()
-				}
-			}
-		}
-	}
-	scan()
-	if unproven > 0 && e.s.collect(e, unproven) {
-		before := unproven
-		scan()
-		e.s.pace.learn(before, before-unproven)
-	}
-}

@@ -122,11 +122,3 @@ func callHost(n *Node, h *HostCall) (err error) {
 	}()
 	return n.op.host(h, n.attrs)
 }
-
-// failure is the node's error if it failed.
-func (n *Node) failure() error {
-	if n.now() == Failed {
-		return n.rare.err
-	}
-	return nil
-}

@@ -3,99 +3,12 @@ package tensor
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
-	"math"
+	"slices"
 
 	"github.com/mlxlua/mlxlua/metal"
 )
-
-// Operand is an input or output of a call that is being executed: what it is, and where its elements lie. An input
-// of which only the spec is read has no View.
-type Operand struct {
-	Spec
-	View
-}
-
-// RowContiguous says whether the elements lie in row-major order without gaps.
-func (o Operand) RowContiguous() bool { return o.Contiguous(o.Shape) }
-
-// Arg binds the operand: its first element comes first, the bytes reach to the end of its buffer.
-func (o Operand) Arg() Arg { return Arg{kind: argView, view: o.View} }
-
-// Arg is an argument of Run.Dispatch.
-type Arg struct {
-	view View // of argBytes inline, of argSmall OffsetBytes alone: the bytes themselves
-	kind argKind
-	n    uint8 // of argSmall: how many bytes
-}
-
-type argKind uint8
-
-const (
-	argBytes argKind = iota
-	argSmall
-	argView
-	argBad
-)
-
-func bytesArg(b []byte) Arg { return Arg{view: View{inline: b}} }
-
-func wordsArg[T int32 | uint32](v []T) Arg {
-	b := make([]byte, 0, 4*len(v))
-	for _, x := range v {
-		b = binary.LittleEndian.AppendUint32(b, uint32(x))
-	}
-	return bytesArg(b)
-}
-
-// smallArg is the first n bytes of v, in the argument itself.
-func smallArg(n uint8, v uint64) Arg {
-	return Arg{kind: argSmall, n: n, view: View{OffsetBytes: int64(v)}}
-}
-
-func badArg(format string, v any) Arg {
-	return Arg{kind: argBad, view: View{inline: fmt.Appendf(nil, format, v)}}
-}
-
-// Const is inline bytes: a bool, a sized integer or float, complex64, or a slice of such, or bytes as they are, which
-// are no copy: they must not change before Dispatch. An int is an int32, and must fit. Anything else is an error at
-// Dispatch.
-func Const[T any](v T) Arg {
-	switch v := any(v).(type) { // what rules use all the time becomes no object that the value is put into
-	case []byte:
-		return bytesArg(v)
-	case []int32:
-		return wordsArg(v)
-	case []uint32:
-		return wordsArg(v)
-	case []int64:
-		b := make([]byte, 0, 8*len(v))
-		for _, x := range v {
-			b = binary.LittleEndian.AppendUint64(b, uint64(x))
-		}
-		return bytesArg(b)
-	case int:
-		if v < math.MinInt32 || v > math.MaxInt32 {
-			return badArg("%d does not fit in an int32", v)
-		}
-		return smallArg(4, uint64(uint32(v)))
-	case int32:
-		return smallArg(4, uint64(uint32(v)))
-	case uint32:
-		return smallArg(4, uint64(v))
-	case float32:
-		return smallArg(4, uint64(math.Float32bits(v)))
-	case int64:
-		return smallArg(8, uint64(v))
-	case uint64:
-		return smallArg(8, v)
-	}
-	b, err := binary.Append(nil, binary.LittleEndian, v)
-	if err != nil {
-		return badArg("a %T cannot be a kernel argument", v)
-	}
-	return bytesArg(b)
-}
 
 // Run is a call that is being executed: a Run rule encodes its kernels with it. It is valid during the rule only.
 type Run struct {
@@ -185,3 +98,115 @@ func (r *Run) Dispatch(p *metal.Pipeline, grid, threadgroup metal.Size, args ...
 // Check has f called with the bytes of o (a temporary or an output, row-contiguous) when the kernels have run: its
 // error becomes the node's. F runs on a goroutine of the driver: it must be quick, and must not keep the bytes.
 func (r *Run) Check(o Operand, f func(b []byte) error) { r.e.check(r.node, o, f) }
+
+// call runs a Run rule.
+func (e *recorder) call(t *task) error {
+	n := t.node
+	r := &e.rule // no rule keeps it
+	defer func() {
+		clear(r.In)
+		clear(r.Out)
+		*r = Run{In: r.In[:0], Out: r.Out[:0]}
+	}()
+	*r = Run{e: e, node: n, In: resize(r.In, len(t.in)), Out: resize(r.Out, len(n.out))}
+	if n.op.prepare != nil {
+		r.Prepared = n.rare.prepared
+	}
+	for i, v := range t.in {
+		r.In[i].Spec = v.Spec()
+		if i >= t.from {
+			continue
+		}
+		o, err := e.operand(v)
+		if err == nil && slices.ContainsFunc(o.Strides, func(s int) bool { return s < 0 }) {
+			o, err = e.contiguous(o)
+		}
+		if err != nil {
+			return err
+		}
+		r.In[i] = o
+	}
+	for i := range n.out {
+		if i == 0 && n.op.updates > 0 {
+			if err := e.update(t, r); err != nil {
+				return err
+			}
+		} else if err := e.allot(n, i); err != nil {
+			return err
+		}
+		r.Out[i] = Operand{n.out[i].spec, n.out[i].data}
+	}
+	return n.op.run(r, n.attrs)
+}
+
+// update makes output 0 a copy of the input that the op changes in place, or its storage where nothing else reads
+// it.
+func (e *recorder) update(t *task, r *Run) error {
+	n := t.node
+	i := n.op.updates - 1
+	if i >= t.from || !r.In[i].Shape.Equal(n.out[0].spec.Shape) {
+		return errors.New("BUG: Updates names an input of another shape")
+	}
+	v, o := t.in[i], r.In[i]
+	st := o.owner
+	if st != nil && !e.plan.check && o.RowContiguous() && o.OffsetBytes == 0 && o.DType == n.out[0].spec.DType &&
+		o.buf.Len() == max(o.NBytes(), leastBuffer) && st.users.Load() == 1 && e.lastRead(v, []int32{n.slot}) &&
+		st.writable(e.s) {
+		e.settleIn(n, 0, View{buf: o.buf, owner: st, Strides: o.Shape.Strides()})
+		return nil
+	}
+	if err := e.allot(n, 0); err != nil {
+		return err
+	}
+	return e.copyTo(Operand{n.out[0].spec, n.out[0].data}, o)
+}
+
+// dispatch binds arguments and encodes a launch.
+func (e *recorder) dispatch(label string, p *metal.Pipeline, grid, threadgroup metal.Size, args []Arg) error {
+	if len(args) != len(p.Params()) {
+		return fmt.Errorf("kernel %s has %d parameters, %d were given", p.Name(), len(p.Params()), len(args))
+	}
+	for i := range args {
+		if a := &args[i]; a.kind == argBad {
+			return fmt.Errorf("kernel %s, argument %d: %s", p.Name(), i, string(a.view.inline))
+		} else if a.kind == argView && a.view.buf == nil && p.Params()[i].Write {
+			v, err := e.upload(a.view)
+			if err != nil {
+				return err
+			}
+			a.view = v
+		}
+	}
+	enc := e.encoder(label)
+	enc.SetPipeline(p)
+	for i := range args {
+		a := &args[i]
+		switch {
+		case a.kind == argBytes:
+			enc.SetBytes(i, a.view.inline)
+		case a.kind == argSmall:
+			var word [8]byte
+			binary.LittleEndian.PutUint64(word[:], uint64(a.view.OffsetBytes))
+			enc.SetBytes(i, word[:a.n])
+		case a.view.buf != nil:
+			enc.SetBuffer(i, a.view.buf, a.view.OffsetBytes)
+		case a.view.OffsetBytes <= int64(len(a.view.inline)):
+			enc.SetBytes(i, a.view.inline[a.view.OffsetBytes:])
+		}
+	}
+	return enc.Dispatch(grid, threadgroup)
+}
+
+// check has f called with a result's bytes when the batch has run: until then no later command may write to them.
+func (e *recorder) check(n *Node, o Operand, f func([]byte) error) {
+	if o.buf == nil {
+		return
+	}
+	o.buf.Retain()
+	e.lend(o.buf)
+	if o.owner != nil {
+		o.owner.shared.Store(true)
+	}
+	b := e.open()
+	b.checks = append(b.checks, check{n, o.buf, o.OffsetBytes, o.NBytes(), f})
+}

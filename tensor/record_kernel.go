@@ -2,7 +2,6 @@ package tensor
 
 import (
 	"encoding/binary"
-	"math"
 	"slices"
 
 	"github.com/mlxlua/mlxlua/metal"
@@ -150,90 +149,6 @@ func (e *recorder) stepOf(v Value) int {
 	return int(e.plan.step[v.Node.slot])
 }
 
-// elementwise encodes a cluster of element-wise nodes as one kernel. It writes what someone may read: the root, and
-// members that are live or that others of the segment read.
-func (e *recorder) elementwise(members []int32) error {
-	k := &e.kernel
-	root := e.seg.tasks[members[len(members)-1]].node
-	shape := root.out[0].spec.Shape
-	if shape.Size() == 0 {
-		for _, slot := range members {
-			n := e.seg.tasks[slot].node
-			e.settleIn(n, 0, View{inline: []byte{}, Strides: n.out[0].spec.Shape.Strides()})
-		}
-		return nil
-	}
-	if err := e.program(members, shape); err != nil {
-		return err
-	}
-	for i, slot := range members {
-		t := &e.seg.tasks[slot]
-		if t.node == root || e.plan.live[e.plan.base[slot]] {
-			k.prog.Outputs = append(k.prog.Outputs, len(k.values)+i)
-			k.prog.Out = append(k.prog.Out, kernelgen.Linear)
-			k.outs = append(k.outs, Value{t.node, 0})
-		}
-	}
-	for _, v := range k.outs {
-		if e.donate(v, members) {
-			continue
-		}
-		if err := e.allot(v.Node, 0); err != nil {
-			return err
-		}
-	}
-	linear := shape.Size() <= math.MaxInt32-kernelgen.RunLength
-	for _, o := range k.prog.Operands {
-		linear = linear && o.Class != kernelgen.Strided
-	}
-	if linear {
-		return e.linear(root.op.name, shape)
-	}
-	k.outOps = k.outOps[:0]
-	for _, v := range k.outs {
-		k.outOps = append(k.outOps, Operand{v.Spec(), v.Node.out[0].data})
-	}
-	return e.general(root.op.name, shape, k.outOps)
-}
-
-// donate gives an output of the cluster the storage of an operand that the cluster is the last to read. Each thread
-// reads an element before it writes the one in its place.
-func (e *recorder) donate(out Value, members []int32) bool {
-	k := &e.kernel
-	if e.plan.check {
-		return false // the operand is still to be looked at
-	}
-	need := out.Spec().NBytes()
-	for i, v := range k.values {
-		o := k.ops[i]
-		st := o.owner
-		if st == nil || k.prog.Operands[i].Class != kernelgen.Linear || o.OffsetBytes != 0 ||
-			v.Spec().NBytes() != need || o.buf.Len() != max(need, leastBuffer) || st.users.Load() != 1 {
-			continue
-		}
-		if !e.lastRead(v, members) || !st.writable(e.s) { // in this order: without a handle no host view opens any more
-			continue
-		}
-		e.settleIn(out.Node, 0, View{buf: o.buf, owner: st, Strides: out.Spec().Shape.Strides()})
-		return true
-	}
-	return false
-}
-
-// lastRead says whether nothing reads the value after the members have.
-func (e *recorder) lastRead(v Value, members []int32) bool {
-	var reads int32
-	for _, slot := range members {
-		for _, r := range e.seg.tasks[slot].reads() {
-			if r == v {
-				reads++
-			}
-		}
-	}
-	o := &v.Node.out[v.Out]
-	return o.uses.Load() == reads && (!o.asked || v.Node.now() >= Ready) && v.unheld()
-}
-
 // source is the kernel of the scratch's key, printed on first use.
 func (e *recorder) source(label string, float64s bool, print func() string) metal.Source {
 	if src, ok := e.texts[string(e.key)]; ok {
@@ -246,37 +161,6 @@ func (e *recorder) source(label string, float64s bool, print func() string) meta
 		Options: metal.Options{MathMode: metal.MathSafe, Float64: float64s, Portable: true}}
 	e.texts[string(e.key)] = src
 	return src
-}
-
-// linear encodes the scratch's program where all operands are contiguous or scalars.
-func (e *recorder) linear(label string, shape Shape) error {
-	k := &e.kernel
-	e.key = k.prog.Key(append(e.key[:0], 'l'))
-	src := e.source(label, k.prog.Float64(), func() string { return kernelgen.PrintLinear(&k.prog) })
-	p, err := e.pipeline(src, kernelgen.LinearEntry)
-	if err != nil {
-		return err
-	}
-	enc := e.encoder(label)
-	enc.SetPipeline(p)
-	at := 0
-	for i, o := range k.ops {
-		size := int64(o.DType.Size())
-		if k.prog.Operands[i].Class == kernelgen.Linear {
-			size *= int64(shape.Size())
-		}
-		bind(enc, at, o.View, o.OffsetBytes, size)
-		at++
-	}
-	for _, v := range k.outs {
-		d := v.Node.out[0].data
-		bind(enc, at, d, d.OffsetBytes, v.Spec().NBytes())
-		at++
-	}
-	n := shape.Size()
-	k.numbers = binary.LittleEndian.AppendUint32(k.numbers[:0], uint32(n))
-	enc.SetBytes(at, k.numbers)
-	return enc.Dispatch(threads((n+kernelgen.RunLength-1)/kernelgen.RunLength*32), groupSize)
 }
 
 var groupSize = metal.Size{X: kernelgen.GroupThreads, Y: 1, Z: 1}
@@ -298,53 +182,6 @@ func bindSpan(enc *metal.Encoder, param int, o Operand, shape Shape) {
 	bind(enc, param, o.View, o.OffsetBytes+low, high-low)
 }
 
-// general encodes the scratch's program over operands and outputs of any strides.
-func (e *recorder) general(label string, shape Shape, outs []Operand) error {
-	k := &e.kernel
-	k.all = append(append(k.all[:0], k.ops...), outs...)
-	all := k.all
-	layout := k.arrange(shape, all)
-	layout.Plan()
-	for i := range k.prog.Operands {
-		if k.prog.Operands[i].Class != kernelgen.Scalar {
-			k.prog.Operands[i].Class = layout.Class(i)
-		}
-	}
-	for i := range outs {
-		k.prog.Out[i] = layout.Class(len(k.ops) + i)
-		if k.prog.Out[i] == kernelgen.Repeat { // one element
-			k.prog.Out[i] = kernelgen.Strided
-		}
-	}
-	wide := layout.Wide()
-	e.key = append(e.key[:0], 'g')
-	if wide {
-		e.key[0] = 'w'
-	}
-	e.key = k.prog.Key(e.key)
-	src := e.source(label, k.prog.Float64(), func() string { return kernelgen.PrintGeneral(&k.prog, wide) })
-	p, err := e.pipeline(src, kernelgen.GeneralEntry)
-	if err != nil {
-		return err
-	}
-	scalar := func(i int) bool { return i < len(k.ops) && k.prog.Operands[i].Class == kernelgen.Scalar }
-	numbers, err := e.numbers(layout.General(k.list[:0], scalar), wide)
-	if err != nil {
-		return err
-	}
-	enc := e.encoder(label)
-	enc.SetPipeline(p)
-	for i, o := range all {
-		if scalar(i) {
-			bind(enc, i, o.View, o.OffsetBytes, int64(o.DType.Size()))
-		} else {
-			bindSpan(enc, i, o, shape)
-		}
-	}
-	bind(enc, len(all), numbers, 0, int64(len(k.numbers)))
-	return enc.Dispatch(threads(layout.Runs()*32), groupSize)
-}
-
 // numbers are int or long arguments: inline, or in a temporary buffer where they are many.
 func (e *recorder) numbers(v []int, wide bool) (View, error) {
 	k := &e.kernel
@@ -361,4 +198,18 @@ func (e *recorder) numbers(v []int, wide bool) (View, error) {
 		return e.upload(view)
 	}
 	return view, nil
+}
+
+// pipeline compiles, or finds, a kernel.
+func (e *recorder) pipeline(src metal.Source, entry string) (*metal.Pipeline, error) {
+	var compiling Span
+	if timeline.Load() != nil && !e.dev.LibraryCached(src) {
+		compiling = e.span("compile", src.Label)
+	}
+	lib, err := e.dev.Library(e.job.ctx, src)
+	compiling.End(e.place)
+	if err != nil {
+		return nil, err
+	}
+	return lib.Pipeline(entry)
 }

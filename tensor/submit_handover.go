@@ -20,9 +20,6 @@ var handed struct {
 // spareJobs is a list for handed to use; guarded by schedMu.
 var spareJobs []*job
 
-// unclaimed is the left of a job before it is claimed.
-const unclaimed = -1
-
 // AsyncEval hands the arrays over to their streams and returns: going over the graph, planning, encoding and computing
 // happen there. What goes wrong then is the error of the arrays. It fails at once on arrays that cannot be evaluated.
 func AsyncEval(xs ...*Array) error {
@@ -72,12 +69,6 @@ func (w *Work) Done() (bool, error) {
 		left, err = w.job.progress()
 	}
 	return left == 0, err
-}
-
-func (j *job) progress() (left int, err error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.left, j.err
 }
 
 // submit hands over what xs depend on. The job is nil if all of that was asked for before. With wait the caller has
@@ -145,28 +136,6 @@ func needsDefault(xs []*Array) bool {
 	return slices.ContainsFunc(order, func(n *Node) bool { return n.stream == nil })
 }
 
-// claimAll claims the evaluations that were handed over before the call, in their order. Whatever depends on how far a
-// node has come begins with it. S is the stream on whose goroutine it runs, or nil.
-func claimAll(s *Stream) {
-	if handed.left.Load() == 0 {
-		return
-	}
-	schedMu.Lock()
-	defer schedMu.Unlock()
-	handed.Lock()
-	jobs := handed.jobs
-	handed.jobs = spareJobs[:0]
-	handed.Unlock()
-	if len(jobs) > 0 {
-		defer beginWalk(s).End(Place{})
-	}
-	for _, j := range jobs {
-		j.claim()
-		handed.left.Add(-1)
-	}
-	spareJobs = emptied(jobs)
-}
-
 // help has a goroutine of its own claim what is handed over, and ends it when there is nothing more: the job may
 // be of other streams than the one whose goroutine is at work.
 func help() {
@@ -185,12 +154,4 @@ func help() {
 			handed.Unlock()
 		}
 	}()
-}
-
-// beginWalk begins the span of claiming on the goroutine of s, or on the running one where s is nil.
-func beginWalk(s *Stream) Span {
-	if s != nil {
-		return s.enc.span("walk", "graph")
-	}
-	return BeginSpan("walk", "graph")
 }

@@ -73,16 +73,3 @@ func (v Value) unread() {
 		n.drop(v.Out)
 	}
 }
-
-// unheld says whether no one can read the output but the nodes that its uses count: its handle is gone, or was
-// given up, and no transform may walk the node.
-func (v Value) unheld() bool {
-	n := v.Node
-	if n.held() {
-		return false
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	o := &n.out[v.Out]
-	return o.dead || o.weak && o.handle.Value() == nil
-}

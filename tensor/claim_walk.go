@@ -164,3 +164,33 @@ func (n *Node) letGo() {
 		clear(n.few[:])
 	}
 }
+
+// claimAll claims the evaluations that were handed over before the call, in their order. Whatever depends on how far a
+// node has come begins with it. S is the stream on whose goroutine it runs, or nil.
+func claimAll(s *Stream) {
+	if handed.left.Load() == 0 {
+		return
+	}
+	schedMu.Lock()
+	defer schedMu.Unlock()
+	handed.Lock()
+	jobs := handed.jobs
+	handed.jobs = spareJobs[:0]
+	handed.Unlock()
+	if len(jobs) > 0 {
+		defer beginWalk(s).End(Place{})
+	}
+	for _, j := range jobs {
+		j.claim()
+		handed.left.Add(-1)
+	}
+	spareJobs = emptied(jobs)
+}
+
+// beginWalk begins the span of claiming on the goroutine of s, or on the running one where s is nil.
+func beginWalk(s *Stream) Span {
+	if s != nil {
+		return s.enc.span("walk", "graph")
+	}
+	return BeginSpan("walk", "graph")
+}

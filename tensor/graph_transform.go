@@ -1,7 +1,6 @@
 package tensor
 
 import (
-	"fmt"
 	"runtime/debug"
 	"slices"
 	"weak"
@@ -140,6 +139,3 @@ func Order(roots []*Array, stop func(*Node) bool) []*Node {
 	}
 	return slices.Clip(order)
 }
-
-// String names the node in messages.
-func (n *Node) String() string { return fmt.Sprintf("%s #%d", n.op.name, n.id) }

@@ -1,8 +1,6 @@
 package tensor
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -34,24 +32,6 @@ type settling struct {
 	first, last int    // [first, last)
 	early       *error // a batch with the node's first commands leaves their error there, for the last batch
 	more        bool   // this is not the batch with the last ones
-}
-
-// uncovered is the error of a built-in kernel that left parts of an output as they were: threads that never ran. Users'
-// kernels may do that; who reads those parts learns of it.
-func (n *Node) uncovered() error {
-	if n.op.partial || n.op.view != nil {
-		return nil
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for i := range n.out {
-		if o := &n.out[i]; !o.gone {
-			if err := o.unwritten(); err != nil {
-				return fmt.Errorf("[validate] BUG: %w", err)
-			}
-		}
-	}
-	return nil
 }
 
 type check struct {
@@ -170,60 +150,4 @@ func (c *check) run() (err error) {
 		}
 	}()
 	return c.f(c.buf.Bytes()[c.at:][:c.n:c.n])
-}
-
-// inputError is the error of the first failed input.
-func (sn *settling) inputError() error {
-	for _, v := range sn.in {
-		if err := v.Node.failure(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// commandError is the node's share of its command buffer's error: all of it, unless the driver says which commands
-// failed.
-func (sn *settling) commandError(all error, single []*metal.CommandError) error {
-	if len(single) == 0 {
-		return all
-	}
-	for _, c := range single {
-		if c.Index >= sn.first && c.Index < sn.last {
-			return c.Err
-		}
-	}
-	return nil
-}
-
-// commandErrors lists the errors of single commands, if err consists of such.
-func commandErrors(err error) []*metal.CommandError {
-	var one *metal.CommandError
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		var out []*metal.CommandError
-		for _, e := range joined.Unwrap() {
-			if !errors.As(e, &one) {
-				return nil
-			}
-			out = append(out, one)
-		}
-		return out
-	}
-	if errors.As(err, &one) {
-		return []*metal.CommandError{one}
-	}
-	return nil
-}
-
-// runError is an error of computing the node: it names the op and the line.
-func (n *Node) runError(err error) error {
-	var oe *OpError
-	if errors.As(err, &oe) {
-		return err
-	}
-	c := &Ctx{Place: n.Place()}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return c.Errorf(n.op.name, "cancelled: %w", err)
-	}
-	return c.Errorf(n.op.name, "%w", err)
 }
