@@ -37,7 +37,8 @@
 //   - A cluster is a set of element-wise tasks, perhaps with the reduction that reads them, that one kernel computes.
 //   - A unit is what is recorded in one go: a cluster, or one task of any other kind.
 //   - A recorder turns a stream's segments into command buffers, unit by unit.
-//   - A batch is a command buffer with the nodes whose commands it holds.
+//   - A batcher collects what is recorded into batches; a batch is a command buffer with the nodes that it computes.
+//   - An allocator finds the memory of what is recorded: from the units before, or from the device.
 //   - A temporary is a buffer that one unit needs and gives back.
 //   - A storage is a buffer that outputs lie in; several may lie in one, as views.
 //   - A crowd is a few small storages that one clean-up of Go's collector serves.

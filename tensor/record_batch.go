@@ -7,82 +7,101 @@ import (
 	"github.com/mlxlua/mlxlua/metal"
 )
 
+// batcher collects what a recorder records into batches and hands these to the device.
+type batcher struct {
+	s   *Stream
+	dev *metal.Device
+
+	job   *job
+	tasks []task // of the segment that is being recorded
+	batch *batch // that is being filled, if there is one
+	begun bool   // a batch of the segment was handed over
+
+	// The unit that is being recorded:
+	members []int32 // its slots
+	op      *Op     // that the last of them calls
+	place   Place   // and the line
+	first   int     // its first command in the batch
+	early   *error  // of its commands in earlier batches
+}
+
 // The size of a command buffer: it is handed over when it is as large, so that memory comes back during long
-// evaluations and the device has work while the rest is encoded.
+// evaluations and the device has work while the rest is recorded.
 const (
 	batchCommands = 64
 	firstCommands = 16 // of an evaluation's first, when the device is idle
-	idleCommands  = 32 // of later ones: a device that is idle again is faster than its encoder
+	idleCommands  = 32 // of later ones: a device that is idle again is faster than its recorder
 	batchBytes    = 64 << 20
 	maxPending    = 16
 )
 
 // open is the batch that is being filled.
-func (e *recorder) open() *batch {
-	if e.batch == nil {
-		e.batch = &batch{job: e.job, ended: make(chan struct{}), nodes: e.s.spare.get()}
+func (q *batcher) open() *batch {
+	if q.batch == nil {
+		q.batch = &batch{job: q.job, ended: make(chan struct{}), nodes: q.s.spare.get()}
 	}
-	return e.batch
+	return q.batch
 }
 
 // encoder is the command buffer's, for a command of that label.
-func (e *recorder) encoder(label string) *metal.Encoder {
-	b := e.open()
+func (q *batcher) encoder(label string) *metal.Encoder {
+	b := q.open()
 	if b.cb == nil {
-		b.cb = e.dev.NewCommandBuffer(e.s.index, "")
+		b.cb = q.dev.NewCommandBuffer(q.s.index, "")
 	}
 	enc := b.cb.Encoder()
-	if b.cb.Validating() && e.place != (Place{}) {
-		label = strings.TrimSpace(label + " " + e.place.String())
+	if b.cb.Validating() && q.place != (Place{}) {
+		label = strings.TrimSpace(label + " " + q.place.String())
 	}
 	enc.Label(label)
 	return enc
 }
 
 // commands counts the commands of the batch so far.
-func (e *recorder) commands() int {
-	if e.batch == nil || e.batch.cb == nil {
+func (q *batcher) commands() int {
+	if q.batch == nil || q.batch.cb == nil {
 		return 0
 	}
-	return e.batch.cb.Encoder().Len()
+	return q.batch.cb.Encoder().Len()
 }
 
-func (e *recorder) full() bool {
-	if e.batch == nil || e.batch.cb == nil {
-		return e.batch != nil && len(e.batch.nodes) >= 4*batchCommands
+// full reports whether the batch should be handed over.
+func (q *batcher) full() bool {
+	if q.batch == nil || q.batch.cb == nil {
+		return q.batch != nil && len(q.batch.nodes) >= 4*batchCommands
 	}
-	n := e.commands()
-	least := idleCommands
-	if e.begins {
-		least = firstCommands
+	n := q.commands()
+	least := firstCommands
+	if q.begun {
+		least = idleCommands
 	}
 	if n >= least && n < batchCommands {
-		e.s.mu.Lock()
-		idle := len(e.s.pending) == 0
-		e.s.mu.Unlock()
+		q.s.mu.Lock()
+		idle := len(q.s.pending) == 0
+		q.s.mu.Unlock()
 		if idle {
 			return true
 		}
 	}
-	return n >= batchCommands || e.batch.bytes >= batchBytes
+	return n >= batchCommands || q.batch.bytes >= batchBytes
 }
 
 // commit hands the batch over; last says that it ends the segment.
-func (e *recorder) commit(last bool) {
-	b := e.batch
+func (q *batcher) commit(last bool) {
+	b := q.batch
 	if b == nil {
 		if !last {
 			return
 		}
-		b = e.open()
+		b = q.open()
 	}
-	e.batch, e.begins = nil, false
+	q.batch, q.begun = nil, true
 	b.last = last
-	if n := len(e.members); n > 0 && b.cb != nil && b.cb.Encoder().Len() > e.first {
-		e.split(b)
+	if len(q.members) > 0 && b.cb != nil && b.cb.Encoder().Len() > q.first {
+		q.split(b)
 	}
-	e.first = 0
-	s := e.s
+	q.first = 0
+	s := q.s
 	s.mu.Lock()
 	s.pending = append(s.pending, b)
 	s.mu.Unlock()
@@ -102,30 +121,30 @@ func (e *recorder) commit(last bool) {
 	if err := cb.Commit(); err != nil {
 		return // it has ended, and its nodes with it
 	}
-	e.throttle(maxPending)
+	q.throttle(maxPending)
 }
 
-// split notes that a batch holds the first commands of the unit that is being encoded.
-func (e *recorder) split(b *batch) {
-	if e.early == nil {
-		e.early = new(error)
+// split notes that a batch holds the first commands of the unit that is being recorded.
+func (q *batcher) split(b *batch) {
+	if q.early == nil {
+		q.early = new(error)
 	}
-	for _, slot := range e.members {
-		t := &e.seg.tasks[slot]
-		b.nodes = append(b.nodes, settling{node: t.node, in: t.reads(), first: e.first, last: b.cb.Encoder().Len(),
-			early: e.early, more: true})
+	for _, slot := range q.members {
+		t := &q.tasks[slot]
+		b.nodes = append(b.nodes, settling{node: t.node, in: t.reads(), first: q.first, last: b.cb.Encoder().Len(),
+			early: q.early, more: true})
 	}
 }
 
 // throttle waits until the stream has fewer than n batches pending.
-func (e *recorder) throttle(n int) {
+func (q *batcher) throttle(n int) {
 	for {
-		e.s.mu.Lock()
+		q.s.mu.Lock()
 		var ended chan struct{}
-		if len(e.s.pending) >= n {
-			ended = e.s.pending[0].ended
+		if len(q.s.pending) >= n {
+			ended = q.s.pending[0].ended
 		}
-		e.s.mu.Unlock()
+		q.s.mu.Unlock()
 		if ended == nil {
 			return
 		}
@@ -133,15 +152,15 @@ func (e *recorder) throttle(n int) {
 	}
 }
 
-// drain hands over what is encoded and waits until all of the stream's commands have run, or the evaluation is
+// drain hands over what is recorded and waits until all of the stream's commands have run, or the evaluation is
 // cancelled.
-func (e *recorder) drain() error {
-	if e.batch != nil {
-		e.commit(false)
+func (q *batcher) drain() error {
+	if q.batch != nil {
+		q.commit(false)
 	}
-	e.throttle(1)
-	if e.job.ctx.Err() != nil {
-		return context.Cause(e.job.ctx)
+	q.throttle(1)
+	if q.job.ctx.Err() != nil {
+		return context.Cause(q.job.ctx)
 	}
 	return nil
 }

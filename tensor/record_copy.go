@@ -10,7 +10,7 @@ import (
 
 // contiguous copies an operand to a temporary.
 func (e *recorder) contiguous(o Operand) (Operand, error) {
-	to, err := e.temp(o.Spec)
+	to, err := e.memory.temp(o.Spec)
 	if err != nil {
 		return Operand{}, err
 	}
@@ -19,8 +19,8 @@ func (e *recorder) contiguous(o Operand) (Operand, error) {
 
 // copied copies an operand to a storage of its own.
 func (e *recorder) copied(o Operand) (Operand, error) {
-	origin := e.origin(e.op.copied)
-	buf, err := e.alloc(o.NBytes(), &origin)
+	origin := e.memory.origin(e.batcher.op.copied)
+	buf, err := e.memory.alloc(o.NBytes(), &origin)
 	if err != nil {
 		return Operand{}, err
 	}
@@ -47,7 +47,7 @@ func (e *recorder) copyTo(dst, src Operand) error {
 	src.View = src.broadcast(src.Shape, dst.Shape)
 	n := dst.NBytes()
 	if dst.DType == src.DType && src.buf != nil && src.Contiguous(dst.Shape) && dst.RowContiguous() {
-		return e.encoder("copy").Copy(metal.Range{Buf: dst.buf, Offset: dst.OffsetBytes, Bytes: n},
+		return e.batcher.encoder("copy").Copy(metal.Range{Buf: dst.buf, Offset: dst.OffsetBytes, Bytes: n},
 			metal.Range{Buf: src.buf, Offset: src.OffsetBytes, Bytes: n})
 	}
 	k := &e.kernel
@@ -89,7 +89,7 @@ func (e *recorder) tiled(dst, src Operand) (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	enc := e.encoder("copy")
+	enc := e.batcher.encoder("copy")
 	enc.SetPipeline(p)
 	bindSpan(enc, 0, src, dst.Shape)
 	bindSpan(enc, 1, dst, dst.Shape)

@@ -100,7 +100,7 @@ func (e *recorder) linear(label string, shape Shape) error {
 	if err != nil {
 		return err
 	}
-	enc := e.encoder(label)
+	enc := e.batcher.encoder(label)
 	enc.SetPipeline(p)
 	at := 0
 	for i, o := range k.ops {
@@ -156,7 +156,7 @@ func (e *recorder) general(label string, shape Shape, outs []Operand) error {
 	if err != nil {
 		return err
 	}
-	enc := e.encoder(label)
+	enc := e.batcher.encoder(label)
 	enc.SetPipeline(p)
 	for i, o := range all {
 		if scalar(i) {

@@ -47,7 +47,7 @@ func (e *recorder) host(t *task) error {
 		}
 		views[i] = o.View
 	}
-	if err := e.drain(); err != nil {
+	if err := e.batcher.drain(); err != nil {
 		return err
 	}
 	for i, v := range t.reads() {
@@ -62,7 +62,7 @@ func (e *recorder) host(t *task) error {
 	for i := range t.node.out {
 		o := &t.node.out[i]
 		origin := t.node.origin(i)
-		buf, err := e.fresh(max(o.spec.NBytes(), leastBuffer), &origin) // the host writes to it, not a command
+		buf, err := e.memory.fresh(max(o.spec.NBytes(), leastBuffer), &origin) // the host writes to it, not a command
 		if err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (e *recorder) hostAtOnce(t *task, h *HostCall) error {
 			continue
 		}
 		origin := t.node.origin(i)
-		buf, err := e.fresh(n, &origin) // no buffer of the free list: kernels may have still to read those
+		buf, err := e.memory.fresh(n, &origin) // no buffer of the free list: kernels may have still to read those
 		if err != nil {
 			return err
 		}

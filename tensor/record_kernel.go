@@ -195,7 +195,7 @@ func (e *recorder) numbers(v []int, wide bool) (View, error) {
 	}
 	view := View{inline: k.numbers}
 	if len(k.numbers) > e.dev.Info().Limits.InlineBytes {
-		return e.upload(view)
+		return e.memory.upload(view)
 	}
 	return view, nil
 }
@@ -207,7 +207,7 @@ func (e *recorder) pipeline(src metal.Source, entry string) (*metal.Pipeline, er
 		compiling = e.span("compile", src.Label)
 	}
 	lib, err := e.dev.Library(e.job.ctx, src)
-	compiling.End(e.place)
+	compiling.End(e.batcher.place)
 	if err != nil {
 		return nil, err
 	}

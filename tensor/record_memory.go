@@ -7,6 +7,18 @@ import (
 	"github.com/mlxlua/mlxlua/metal"
 )
 
+// allocator finds the memory of what is recorded.
+type allocator struct {
+	dev     *metal.Device
+	batcher *batcher
+	free    freeList
+	crowd   crowd           // of the segment that is being recorded
+	pieces  []int           // that strides are cut from
+	temps   []*metal.Buffer // of the unit that is being recorded
+	lent    []*metal.Buffer // those of them that someone reads after the unit
+	short   bool            // there was no memory for the unit
+}
+
 // freeList holds buffers whose last reader is encoded: later calls of the stream may write to them at once, because
 // a queue runs its commands in order and the encoder sees the hazard.
 type freeList struct {
@@ -69,12 +81,12 @@ const leastBuffer = 1
 
 // alloc is a buffer of n bytes with one reference. Where memory is short, what is encoded is handed over first, so
 // that it comes back.
-func (e *recorder) alloc(n int64, o *metal.Origin) (*metal.Buffer, error) {
+func (m *allocator) alloc(n int64, o *metal.Origin) (*metal.Buffer, error) {
 	n = max(n, leastBuffer)
-	e.open().bytes += n
-	if b := e.free.get(n); b != nil {
-		if e.dev.Validating() {
-			if err := e.encoder("").Reuse(b); err != nil {
+	m.batcher.open().bytes += n
+	if b := m.free.get(n); b != nil {
+		if m.dev.Validating() {
+			if err := m.batcher.encoder("").Reuse(b); err != nil {
 				b.Release()
 				return nil, err
 			}
@@ -82,70 +94,70 @@ func (e *recorder) alloc(n int64, o *metal.Origin) (*metal.Buffer, error) {
 		b.SetOrigin(*o)
 		return b, nil
 	}
-	b, err := e.fresh(n, o)
-	e.short = e.short || err != nil
-	if err == nil && e.dev.Validating() {
+	b, err := m.fresh(n, o)
+	m.short = m.short || err != nil
+	if err == nil && m.dev.Validating() {
 		b.TrackWrites()
 	}
 	return b, err
 }
 
 // fresh is alloc without the free list: no command that is encoded refers to the buffer.
-func (e *recorder) fresh(n int64, o *metal.Origin) (*metal.Buffer, error) {
+func (m *allocator) fresh(n int64, o *metal.Origin) (*metal.Buffer, error) {
 	if n >= leastFree {
-		if mem := e.dev.Memory(); mem.Active+n > mem.Limit/4*3 {
-			e.free.flush()
-			if e.batch != nil && e.batch.cb != nil {
-				e.commit(false)
+		if mem := m.dev.Memory(); mem.Active+n > mem.Limit/4*3 {
+			m.free.flush()
+			if m.batcher.batch != nil && m.batcher.batch.cb != nil {
+				m.batcher.commit(false)
 			}
 		}
 	}
-	return e.dev.AllocFor(e.job.ctx, n, o)
+	return m.dev.AllocFor(m.batcher.job.ctx, n, o)
 }
 
 // recycle takes a buffer over for later calls, which write to it: commands that are encoded may still read it, and
 // nothing else.
-func (e *recorder) recycle(b *metal.Buffer) { e.free.put(b) }
+func (m *allocator) recycle(b *metal.Buffer) { m.free.put(b) }
 
 // temp is memory for an array, given back after the call.
-func (e *recorder) temp(spec Spec) (Operand, error) {
-	origin := e.origin(e.op.temporary)
-	buf, err := e.alloc(spec.NBytes(), &origin)
+func (m *allocator) temp(spec Spec) (Operand, error) {
+	origin := m.origin(m.batcher.op.temporary)
+	buf, err := m.alloc(spec.NBytes(), &origin)
 	if err != nil {
 		return Operand{}, err
 	}
-	e.temps = append(e.temps, buf)
+	m.temps = append(m.temps, buf)
 	return Operand{spec, View{buf: buf, Strides: spec.Shape.Strides()}}, nil
 }
 
 // lend keeps a temporary from later calls' writes: what holds a reference of its own on it reads it after the call.
-func (e *recorder) lend(buf *metal.Buffer) {
-	if i := slices.Index(e.temps, buf); i >= 0 {
-		e.temps = slices.Delete(e.temps, i, i+1)
-		e.lent = append(e.lent, buf)
+func (m *allocator) lend(buf *metal.Buffer) {
+	if i := slices.Index(m.temps, buf); i >= 0 {
+		m.temps = slices.Delete(m.temps, i, i+1)
+		m.lent = append(m.lent, buf)
 	}
 }
 
 // giveBack ends the use of the call's temporaries.
-func (e *recorder) giveBack() {
-	for _, buf := range e.temps {
-		e.recycle(buf)
+func (m *allocator) giveBack() {
+	for _, buf := range m.temps {
+		m.recycle(buf)
 	}
-	for _, buf := range e.lent {
+	for _, buf := range m.lent {
 		buf.Release()
 	}
-	clear(e.temps)
-	clear(e.lent)
-	e.temps, e.lent = e.temps[:0], e.lent[:0]
+	clear(m.temps)
+	clear(m.lent)
+	m.temps, m.lent = m.temps[:0], m.lent[:0]
 }
 
 // upload puts inline bytes into a temporary buffer.
-func (e *recorder) upload(v View) (View, error) {
-	buf, err := e.dev.AllocCopy(append(make([]byte, 0, max(len(v.inline), leastBuffer)), v.inline...))
+func (m *allocator) upload(v View) (View, error) {
+	buf, err := m.dev.AllocCopy(append(make([]byte, 0, max(len(v.inline), leastBuffer)), v.inline...))
 	if err != nil {
 		return View{}, err
 	}
-	e.temps = append(e.temps, buf)
+	m.temps = append(m.temps, buf)
 	v.buf, v.inline = buf, nil
 	return v, nil
 }
@@ -153,7 +165,7 @@ func (e *recorder) upload(v View) (View, error) {
 // allot allocates output i of a node, row-contiguous.
 func (e *recorder) allot(n *Node, i int) error {
 	origin := n.origin(i)
-	buf, err := e.alloc(n.out[i].spec.NBytes(), &origin)
+	buf, err := e.memory.alloc(n.out[i].spec.NBytes(), &origin)
 	if err != nil {
 		return err
 	}
@@ -167,7 +179,7 @@ func (e *recorder) allotIn(n *Node, i int, buf *metal.Buffer) {
 	var st *storage
 	switch {
 	case buf.Len() <= crowdBytes/2 && e.plan.live[int(e.plan.base[n.slot])+i]:
-		st = e.crowd.next(e.dev, buf)
+		st = e.memory.crowd.next(e.dev, buf)
 	case i == 0:
 		st = &n.home // it may be the second try
 		st.shared.Store(false)
@@ -176,12 +188,12 @@ func (e *recorder) allotIn(n *Node, i int, buf *metal.Buffer) {
 		st = &storage{}
 	}
 	st.buf, st.dev, st.stream = buf, e.dev, e.s
-	e.settleIn(n, i, View{buf: buf, owner: st, Strides: e.strides(o.spec.Shape)})
+	e.settleIn(n, i, View{buf: buf, owner: st, Strides: e.memory.strides(o.spec.Shape)})
 }
 
 // strides is Shape.Strides, cut from a piece that a few arrays share.
-func (e *recorder) strides(s Shape) []int {
-	st := e.cut(len(s))
+func (m *allocator) strides(s Shape) []int {
+	st := m.cut(len(s))
 	n := 1
 	for i := len(s) - 1; i >= 0; i-- {
 		st[i] = n
@@ -191,12 +203,12 @@ func (e *recorder) strides(s Shape) []int {
 }
 
 // cut is n zeros for strides, cut from such a piece.
-func (e *recorder) cut(n int) []int {
-	if n > len(e.pieces) {
-		e.pieces = make([]int, max(n, stridesPiece))
+func (m *allocator) cut(n int) []int {
+	if n > len(m.pieces) {
+		m.pieces = make([]int, max(n, stridesPiece))
 	}
-	st := e.pieces[:n:n]
-	e.pieces = e.pieces[n:]
+	st := m.pieces[:n:n]
+	m.pieces = m.pieces[n:]
 	return st
 }
 
@@ -204,8 +216,8 @@ func (e *recorder) cut(n int) []int {
 const stridesPiece = 32
 
 // origin is what messages say of memory that the call being encoded needs for what.
-func (e *recorder) origin(what string) metal.Origin {
-	return metal.Origin{Op: what, Place: e.place}
+func (m *allocator) origin(what string) metal.Origin {
+	return metal.Origin{Op: what, Place: m.batcher.place}
 }
 
 // origin is what messages say of the buffer of output i.
@@ -239,7 +251,7 @@ func (e *recorder) operand(v Value) (Operand, error) {
 	}
 	if data.buf == nil && len(data.inline) > inlineBytes {
 		var err error
-		if data, err = e.upload(data); err != nil {
+		if data, err = e.memory.upload(data); err != nil {
 			return Operand{}, err
 		}
 	}
@@ -250,7 +262,7 @@ func (e *recorder) operand(v Value) (Operand, error) {
 			if err != nil {
 				return Operand{}, err
 			}
-			e.temps = append(e.temps, foreign)
+			e.memory.temps = append(e.memory.temps, foreign)
 			data.buf, data.owner = foreign, nil
 		}
 	}

@@ -75,12 +75,12 @@ func (e *recorder) passes(label string, shape Shape, out Operand) error {
 		to := out
 		if more {
 			acc := kernelgen.AccSize(red.Reducer.Acc)
-			origin := e.origin(e.op.temporary)
-			buf, err := e.alloc(int64(pass.Outputs)*int64(pass.Parts)*int64(acc), &origin)
+			origin := e.memory.origin(e.batcher.op.temporary)
+			buf, err := e.memory.alloc(int64(pass.Outputs)*int64(pass.Parts)*int64(acc), &origin)
 			if err != nil {
 				return err
 			}
-			e.temps = append(e.temps, buf)
+			e.memory.temps = append(e.memory.temps, buf)
 			to = Operand{View: View{buf: buf}}
 		}
 		if err := e.pass(label, shape, ops, to); err != nil || !more {
@@ -118,7 +118,7 @@ func (e *recorder) pass(label string, shape Shape, ops []Operand, to Operand) er
 	if err != nil {
 		return err
 	}
-	enc := e.encoder(label)
+	enc := e.batcher.encoder(label)
 	enc.SetPipeline(p)
 	for i, o := range ops {
 		switch {

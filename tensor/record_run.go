@@ -62,7 +62,7 @@ func (r *Run) ContiguousOf(o Operand) (Operand, error) {
 }
 
 // Temp is memory for an array of the spec, in row-major order, with any contents. It is given back after the call.
-func (r *Run) Temp(spec Spec) (Operand, error) { return r.e.temp(spec) }
+func (r *Run) Temp(spec Spec) (Operand, error) { return r.e.memory.temp(spec) }
 
 // CopyTo copies src, broadcast to dst's shape and converted to its dtype, to dst; both may lie in any way, but must
 // not overlap. It fails if the shapes do not fit.
@@ -79,7 +79,7 @@ func (r *Run) Fill(out Operand, pattern []byte) error {
 	if !out.RowContiguous() || out.buf == nil {
 		return r.e.copyTo(out, Operand{Spec{Shape{}, out.DType}, View{inline: append([]byte(nil), pattern...)}})
 	}
-	enc := r.e.encoder(r.node.op.name)
+	enc := r.e.batcher.encoder(r.node.op.name)
 	return enc.Fill(metal.Range{Buf: out.buf, Offset: out.OffsetBytes, Bytes: out.NBytes()}, pattern)
 }
 
@@ -170,14 +170,14 @@ func (e *recorder) dispatch(label string, p *metal.Pipeline, grid, threadgroup m
 		if a := &args[i]; a.kind == argBad {
 			return fmt.Errorf("kernel %s, argument %d: %s", p.Name(), i, string(a.view.inline))
 		} else if a.kind == argView && a.view.buf == nil && p.Params()[i].Write {
-			v, err := e.upload(a.view)
+			v, err := e.memory.upload(a.view)
 			if err != nil {
 				return err
 			}
 			a.view = v
 		}
 	}
-	enc := e.encoder(label)
+	enc := e.batcher.encoder(label)
 	enc.SetPipeline(p)
 	for i := range args {
 		a := &args[i]
@@ -203,10 +203,10 @@ func (e *recorder) check(n *Node, o Operand, f func([]byte) error) {
 		return
 	}
 	o.buf.Retain()
-	e.lend(o.buf)
+	e.memory.lend(o.buf)
 	if o.owner != nil {
 		o.owner.shared.Store(true)
 	}
-	b := e.open()
+	b := e.batcher.open()
 	b.checks = append(b.checks, check{n, o.buf, o.OffsetBytes, o.NBytes(), f})
 }

@@ -12,38 +12,35 @@ type recorder struct {
 	s   *Stream
 	dev *metal.Device
 
-	job    *job
-	seg    *segment
-	batch  *batch
-	plan   plan
-	temps  []*metal.Buffer // of the call being encoded
-	lent   []*metal.Buffer // those of them that someone reads after the call
-	free   freeList
-	crowd  crowd // of the segment being encoded
-	pieces []int // that strides are cut from
+	job     *job
+	seg     *segment
+	plan    plan
+	batcher batcher
+	memory  allocator
 
-	texts   map[string]metal.Source // generated kernels by key
-	key     []byte
-	members []int32 // of the unit that is being encoded
-	op      *Op     // that the last of them calls
-	place   Place   // and the line
-	first   int     // its first command in the batch
-	early   *error  // of its commands in earlier batches
-	short   bool    // there was no memory for it
-	begins  bool    // no batch of the segment was handed over
-	kernel  kernelScratch
-	rule    Run           // of the Run rule that is being executed
-	spare   kernelScratch // for a copy that a rule makes while its own kernel is being prepared
+	texts  map[string]metal.Source // generated kernels by key
+	key    []byte
+	kernel kernelScratch
+	spare  kernelScratch // for a copy that a rule makes while its own kernel is being prepared
+	rule   Run           // of the Run rule that is being executed
 }
 
 func (e *recorder) init(s *Stream) {
 	e.s, e.dev = s, s.dev
+	e.batcher = batcher{s: s, dev: s.dev}
+	e.memory = allocator{dev: s.dev, batcher: &e.batcher}
 	e.texts = map[string]metal.Source{}
+}
+
+// begin makes the segment the one that is recorded.
+func (e *recorder) begin(seg *segment) {
+	e.seg, e.job = seg, seg.job
+	e.batcher.job, e.batcher.tasks, e.batcher.begun = seg.job, seg.tasks, false
 }
 
 // run plans and encodes a segment.
 func (e *recorder) run(seg *segment) {
-	e.seg, e.job, e.begins = seg, seg.job, true
+	e.begin(seg)
 	defer e.end(seg)
 	planning := e.span("plan", "plan")
 	e.order()
@@ -51,8 +48,8 @@ func (e *recorder) run(seg *segment) {
 	planning.End(Place{})
 	for _, u := range e.plan.units {
 		e.unit(u)
-		if e.full() {
-			e.commit(false)
+		if e.batcher.full() {
+			e.batcher.commit(false)
 		}
 	}
 }
@@ -104,14 +101,14 @@ func (e *recorder) end(seg *segment) {
 			}
 		}
 	}
-	e.members, e.early = e.members[:0], nil
-	e.free.flush()
-	e.crowd = crowd{} // evaluations do not keep each other's memory
-	e.commit(true)
+	e.batcher.members, e.batcher.early = e.batcher.members[:0], nil
+	e.memory.free.flush()
+	e.memory.crowd = crowd{} // evaluations do not keep each other's memory
+	e.batcher.commit(true)
 	tasks := seg.tasks
 	seg.tasks = nil // the nodes hold on to seg
 	if seg.whole {
 		spareTasks.put(tasks)
 	}
-	e.seg, e.job = nil, nil
+	e.seg, e.job, e.batcher.job, e.batcher.tasks = nil, nil, nil, nil
 }

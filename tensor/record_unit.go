@@ -10,14 +10,14 @@ import (
 
 // unit encodes a unit; its nodes fail with what goes wrong.
 func (e *recorder) unit(u unit) {
-	e.members = e.plan.members(u, e.members[:0])
-	members := e.members
+	e.batcher.members = e.plan.members(u, e.batcher.members[:0])
+	members := e.batcher.members
 	if len(members) > 1 && e.anyFailed(members) {
 		e.alone(members, nil)
 		return
 	}
-	e.short = false
-	e.first, e.early = e.commands(), nil
+	e.memory.short = false
+	e.batcher.first, e.batcher.early = e.batcher.commands(), nil
 	err := e.seg.tasks[members[0]].node.failure()
 	if err == nil {
 		root := &e.seg.tasks[members[len(members)-1]]
@@ -33,25 +33,25 @@ func (e *recorder) unit(u unit) {
 			e.seg.tasks[slot].node.unplace()
 		}
 		if len(members) > 1 {
-			if !e.short {
+			if !e.memory.short {
 				err = nil
 			}
 			e.alone(members, err) // what cannot be encoded fails alone
 			return
 		}
 	}
-	e.members = e.members[:0]
+	e.batcher.members = e.batcher.members[:0]
 	for _, slot := range members {
 		e.finish(&e.seg.tasks[slot], err)
 	}
-	e.giveBack()
+	e.memory.giveBack()
 }
 
 // alone encodes members one by one. Where there was no memory for them together (short is the error), the root would
 // not have any either, and steps that only lead to it would take more, and time, in vain: these fail at once.
 func (e *recorder) alone(members []int32, short error) {
 	members = append([]int32(nil), members...)
-	e.members = e.members[:0]
+	e.batcher.members = e.batcher.members[:0]
 	wanted := make([]bool, len(members))
 	for i := len(members) - 1; i >= 0; i-- {
 		slot := members[i]
@@ -102,7 +102,7 @@ func (e *recorder) encode(members []int32) (err error) {
 		}
 	}
 	root := &e.seg.tasks[members[len(members)-1]]
-	e.op, e.place = root.node.op, root.node.Place()
+	e.batcher.op, e.batcher.place = root.node.op, root.node.Place()
 	switch p := root.node.op; {
 	case p.expr != nil:
 		return e.elementwise(members)
@@ -123,8 +123,8 @@ func (e *recorder) await(t *task) error {
 	for _, v := range t.reads() {
 		n := v.Node
 		if n.now() == Scheduled && n.runs != e.s {
-			if e.batch != nil {
-				e.commit(false)
+			if e.batcher.batch != nil {
+				e.batcher.commit(false)
 			}
 			if err := n.wait(e.job.ctx); err != nil && n.now() != Failed {
 				return err
@@ -140,9 +140,9 @@ func (e *recorder) await(t *task) error {
 // finish records a task whose commands are encoded, or could not be, and lets go of what it read.
 func (e *recorder) finish(t *task, err error) {
 	if err == nil {
-		b := e.open()
-		b.nodes = append(b.nodes, settling{node: t.node, in: t.reads(), first: e.first, last: e.commands(),
-			early: e.early})
+		b := e.batcher.open()
+		b.nodes = append(b.nodes, settling{node: t.node, in: t.reads(), first: e.batcher.first, last: e.batcher.commands(),
+			early: e.batcher.early})
 		for i := range t.node.out {
 			e.let(Value{t.node, i})
 		}
@@ -188,7 +188,7 @@ func (e *recorder) let(v Value) {
 	switch {
 	case buf == nil:
 	case writable:
-		e.recycle(buf)
+		e.memory.recycle(buf)
 	default:
 		buf.Release()
 	}

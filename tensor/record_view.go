@@ -40,7 +40,7 @@ func (e *recorder) view(t *task) error {
 		}
 		if v.owner == nil && v.buf != nil { // a temporary of this call: another device's bytes, or an uploaded constant
 			v.buf.Retain()
-			e.lend(v.buf)
+			e.memory.lend(v.buf)
 			v.owner = &storage{dev: e.dev, stream: e.s, buf: v.buf, external: true}
 		}
 		e.settleIn(n, i, v)
@@ -55,7 +55,7 @@ func (e *recorder) outlook(n *Node, v View) []Operand {
 	for i := range out {
 		out[i].Spec = n.out[i].spec
 		out[i].OffsetBytes = v.OffsetBytes
-		out[i].Strides = e.cut(len(out[i].Shape))
+		out[i].Strides = e.memory.cut(len(out[i].Shape))
 	}
 	return out
 }
@@ -64,7 +64,7 @@ func (e *recorder) outlook(n *Node, v View) []Operand {
 func (e *recorder) release(st *storage) {
 	if st.users.Add(-1) == 0 {
 		if buf := st.take(); buf != nil {
-			e.recycle(buf)
+			e.memory.recycle(buf)
 		}
 	}
 }

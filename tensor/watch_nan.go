@@ -22,10 +22,10 @@ func (e *recorder) inspect(t *task) error {
 	if n.op.view != nil {
 		return nil
 	}
-	if err := e.drain(); err != nil {
+	if err := e.batcher.drain(); err != nil {
 		return err
 	}
-	if e.early != nil && *e.early != nil {
+	if e.batcher.early != nil && *e.batcher.early != nil {
 		return nil // it has failed in its own way
 	}
 	infinities, read := true, false // to look for, and whether the inputs were looked at
