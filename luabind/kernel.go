@@ -53,7 +53,7 @@ var kernelCallRow = row{
 // openKernels makes the metatable of kernels.
 func (s *State) openKernels() {
 	f := &function{kernelCallRow, parseSig(kernelCallRow.sig)}
-	s.method(s.meta(kernelKind), "__call", func(L *lua.LState) int {
+	s.Method(s.meta(kernelKind), "__call", func(L *lua.LState) int {
 		k, _ := unwrap[*luaKernel](L.Get(1))
 		L.Remove(1)
 		a := s.newArgs(f)
@@ -126,7 +126,7 @@ func (a *args) kernelCall() ops.KernelCall {
 	}
 	if a.flag(7) {
 		s := a.s // the call outlives its arguments
-		call.Verbose = func(source string) { s.write("Generated source code:\n```\n" + source + "\n```\n") }
+		call.Verbose = func(source string) { s.Write("Generated source code:\n```\n" + source + "\n```\n") }
 	}
 	return call
 }
@@ -241,7 +241,7 @@ func (s *State) shapeFunc(fn *lua.LFunction) *tensor.ShapeFunc {
 		for _, shape := range in {
 			shapes.Append(s.shapeTable(shape))
 		}
-		out, err := s.protect(nil, fn, shapes)
+		out, err := s.Protect(nil, fn, shapes)
 		if err != nil {
 			return nil, fmt.Errorf("the function failed: %w", s.scriptError(err))
 		}

@@ -16,6 +16,7 @@ const lawText = `
 	root        = .
 	cmd         = cmd/...
 	luabind     = luabind
+	lua51       = luabind/lua51
 	tensor      = tensor
 	kernelgen   = tensor/kernelgen
 	ops         = tensor/ops, tensor/ops/...
@@ -65,7 +66,8 @@ const lawText = `
 	ops, grad, compile < optest
 	metal, tensor < optest
 
-	# Lua, and what embedders and users see.
+	# Lua, and what embedders and users see. lua51 mends Lua itself and knows no tensors.
+	lua51 < luabind
 	tensor, ops, grad, compile, scripts < luabind < root < cmd, examples
 	metal, format < luabind, root, cmd
 
@@ -84,7 +86,7 @@ const lawText = `
 
 	# Who may use what of others.
 	purego < apple, cuda
-	gopher-lua < luabind, cmd
+	gopher-lua < lua51, luabind, cmd
 	readline < cmd
 	gonum < ops-linalg
 	x/sys < soft, format, cmd
@@ -103,5 +105,6 @@ const lawText = `
 	kir, msl, interp, jit !< kernelgen, tensor, format, ops, grad, compile, luabind, root, cmd, optest
 	ops, grad !< compile, tensor, kernelgen
 	gopher-lua !< root, tensor, ops, grad, compile, metal
+	metal, kernelgen, tensor, format, ops, grad, compile, scripts, luabind !< lua51
 	purego !< root, luabind, tensor, metal, soft
 `

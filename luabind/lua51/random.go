@@ -1,4 +1,4 @@
-package luabind
+package lua51
 
 import (
 	"math"
@@ -9,14 +9,11 @@ import (
 
 // openMathRandom gives the state random numbers of its own, which Options.Seed starts: gopher-lua's are the process's,
 // and its math.randomseed has no effect with this Go.
-func (s *State) openMathRandom(seed uint64) {
-	lib, ok := s.L.GetGlobal(lua.MathLibName).(*lua.LTable)
-	if !ok {
-		return
-	}
-	source := rand.NewPCG(seed, 0)
+func (s *State) openMathRandom() {
+	lib := s.library(lua.MathLibName)
+	source := rand.NewPCG(s.opt.Seed, 0)
 	numbers := rand.New(source)
-	s.method(lib, "random", func(L *lua.LState) int {
+	s.Method(lib, "random", func(L *lua.LState) int {
 		low, high := 1.0, 1.0
 		switch L.GetTop() {
 		case 0:
@@ -35,7 +32,7 @@ func (s *State) openMathRandom(seed uint64) {
 		L.Push(lua.LNumber(math.Floor(numbers.Float64()*(high-low+1)) + low))
 		return 1
 	})
-	s.method(lib, "randomseed", func(L *lua.LState) int {
+	s.Method(lib, "randomseed", func(L *lua.LState) int {
 		source.Seed(math.Float64bits(float64(L.CheckNumber(1))), 0)
 		return 0
 	})

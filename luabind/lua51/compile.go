@@ -1,6 +1,7 @@
-package luabind
+package lua51
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -18,10 +19,11 @@ const maxTableItems = 511 * 50
 // the process.
 const maxNesting = 10000
 
-// compileChunk compiles Lua source text. Every chunk of a state goes through here (scripts, require, load, loadstring,
-// dofile, the REPL), because gopher-lua v1.1.2 miscompiles some valid programs and panics on others; guard_test.go
-// shows each. The syntax tree is rewritten into an equal one that compiles correctly; what cannot be is an error.
-func compileChunk(src io.Reader, name string) (proto *lua.FunctionProto, err error) {
+// Compile compiles Lua source text. Every chunk of a state goes through here (scripts, require, load, loadstring,
+// dofile, the REPL), because gopher-lua v1.1.2 miscompiles some valid programs and panics on others; compile_test.go
+// and rewrite_test.go show each. The syntax tree is rewritten into an equal one that compiles correctly; what cannot be
+// is an error. A text that is no program is a *SyntaxError.
+func Compile(src io.Reader, name string) (proto *lua.FunctionProto, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			proto, err = nil, fmt.Errorf("%s: cannot be compiled: %v", name, p)
@@ -40,9 +42,56 @@ func compileChunk(src io.Reader, name string) (proto *lua.FunctionProto, err err
 	return lua.Compile(stmts, name)
 }
 
+// Compile is Compile with the state's hints at what is wrong.
+func (s *State) Compile(src io.Reader, name string) (*lua.FunctionProto, error) {
+	proto, err := Compile(src, name)
+	if se, ok := err.(*SyntaxError); ok && s.opt.SyntaxHint != nil {
+		se.Hint = s.opt.SyntaxHint(se)
+	}
+	return proto, err
+}
+
+// SyntaxError says where a text is no Lua program, and why.
+type SyntaxError struct {
+	Chunk   string // the chunk's name
+	Line    int    // counts from 1; 0: the text ends too early
+	Message string // what the parser says
+	Token   string // what the parser stopped at, or ""
+	Text    string // the whole text
+	Hint    string // what a host adds, see Options.SyntaxHint
+}
+
+// Error is the message with its place.
+func (e *SyntaxError) Error() string {
+	if e.Line == 0 {
+		return e.Chunk + ": " + e.Message + " at EOF" + e.Hint
+	}
+	near := ""
+	if e.Token != "" {
+		near = " near '" + e.Token + "'"
+	}
+	return fmt.Sprintf("%s:%d: %s%s%s", e.Chunk, e.Line, e.Message, near, e.Hint)
+}
+
+// AtEnd reports whether the text ends too early, so that more of it may mend it.
+func (e *SyntaxError) AtEnd() bool { return e.Line == 0 }
+
+// syntaxError is the parser's error as a SyntaxError.
+func syntaxError(err error, name, text string) error {
+	var pe *parse.Error
+	if !errors.As(err, &pe) {
+		return err
+	}
+	e := &SyntaxError{Chunk: name, Line: pe.Pos.Line, Message: strings.TrimSpace(pe.Message), Token: pe.Token, Text: text}
+	if pe.Pos.Line == parse.EOF {
+		e.Line, e.Token = 0, ""
+	}
+	return e
+}
+
 // mender rewrites a syntax tree in place. What it upholds: no backward jump lands on a jump, since gopher-lua would
 // take the distance of that jump for a label (its issue 540); loops over iterators initialise generator, state and
-// control (514); only a register is ever the object of an assignment to a field (310, 524); and the rules of rules.go.
+// control (514); only a register is ever the object of an assignment to a field (310, 524); and what rewrite.go says.
 type mender struct {
 	name  string
 	depth int

@@ -1,7 +1,7 @@
-package luabind
+package lua51
 
-// More of the faults of gopher-lua v1.1.2, as in guard_test.go: those that the rules of rules.go mend. What is wanted
-// are the results of Lua 5.1, and of Lua 5.2 where there is a goto.
+// More of the faults of gopher-lua v1.1.2, as in compile_test.go: those that rewrite.go mends. What is wanted are the
+// results of Lua 5.1, and of Lua 5.2 where there is a goto.
 
 import (
 	"strconv"

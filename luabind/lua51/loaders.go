@@ -1,6 +1,7 @@
-package luabind
+package lua51
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"os"
@@ -9,12 +10,12 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// replaceLoaders makes everything that compiles source text go through compileChunk, and os.exit unwind to the host.
-func (s *State) replaceLoaders(opt Options) {
+// replaceLoaders makes everything that compiles source text go through Compile, and os.exit unwind to the host.
+func (s *State) replaceLoaders() {
 	L := s.L
 	load := func(src io.Reader, name string) int {
 		L := s.L
-		proto, err := compileChunk(src, name)
+		proto, err := s.Compile(src, name)
 		if err != nil {
 			L.Push(lua.LNil)
 			L.Push(lua.LString(err.Error()))
@@ -27,8 +28,8 @@ func (s *State) replaceLoaders(opt Options) {
 		text := L.CheckString(1)
 		return load(strings.NewReader(text), L.OptString(2, text))
 	}
-	L.SetGlobal("loadstring", s.fn(loadString))
-	L.SetGlobal("load", s.fn(func(L *lua.LState) int {
+	L.SetGlobal("loadstring", s.Func(loadString))
+	L.SetGlobal("load", s.Func(func(L *lua.LState) int {
 		if L.Get(1).Type() == lua.LTString {
 			return loadString(L)
 		}
@@ -47,7 +48,7 @@ func (s *State) replaceLoaders(opt Options) {
 		}
 		return load(strings.NewReader(b.String()), name)
 	}))
-	if !opt.Libraries {
+	if !s.opt.Libraries {
 		for _, name := range []string{"dofile", "loadfile"} {
 			L.SetGlobal(name, lua.LNil)
 		}
@@ -61,7 +62,7 @@ func (s *State) replaceLoaders(opt Options) {
 			return 2
 		}
 		defer f.Close()
-		src, err := skipShebang(f)
+		src, err := WithoutShebang(f)
 		if err != nil {
 			L.Push(lua.LNil)
 			L.Push(lua.LString("cannot read " + path))
@@ -69,8 +70,8 @@ func (s *State) replaceLoaders(opt Options) {
 		}
 		return load(src, path)
 	}
-	L.SetGlobal("loadfile", s.fn(func(L *lua.LState) int { return loadFile(L, L.CheckString(1)) }))
-	L.SetGlobal("dofile", s.fn(func(L *lua.LState) int {
+	L.SetGlobal("loadfile", s.Func(func(L *lua.LState) int { return loadFile(L, L.CheckString(1)) }))
+	L.SetGlobal("dofile", s.Func(func(L *lua.LState) int {
 		top := L.GetTop()
 		if loadFile(L, L.CheckString(1)) == 2 {
 			L.Error(L.Get(-1), 1)
@@ -82,14 +83,14 @@ func (s *State) replaceLoaders(opt Options) {
 	s.replaceExit()
 }
 
-// replaceSearcher makes require compile files through compileChunk.
+// replaceSearcher makes require compile files through Compile.
 func (s *State) replaceSearcher(loadFile func(L *lua.LState, path string) int) {
 	L := s.L
 	loaders, ok := L.GetField(L.GetGlobal("package"), "loaders").(*lua.LTable)
 	if !ok {
 		return
 	}
-	loaders.RawSetInt(2, s.fn(func(L *lua.LState) int {
+	loaders.RawSetInt(2, s.Func(func(L *lua.LState) int {
 		name := L.CheckString(1)
 		path := L.GetField(L.GetGlobal("package"), "path").String()
 		file := strings.ReplaceAll(name, ".", string(os.PathSeparator))
@@ -111,24 +112,26 @@ func (s *State) replaceSearcher(loadFile func(L *lua.LState, path string) int) {
 	}))
 }
 
-// replaceExit makes os.exit unwind to the host as an error value with the status, which pcall does not catch.
-func (s *State) replaceExit() {
-	L := s.L
-	os, ok := L.GetGlobal("os").(*lua.LTable)
-	if !ok {
-		return
+// WithoutShebang leaves an empty line in place of a first line that starts with #, so that line numbers stay right.
+func WithoutShebang(r io.Reader) (io.Reader, error) {
+	b := bufio.NewReader(r)
+	first, err := b.Peek(1)
+	if err == io.EOF || err == nil && first[0] != '#' {
+		return b, nil
 	}
-	s.method(os, "exit", func(L *lua.LState) int {
-		status := 0
-		switch v := L.Get(1).(type) {
-		case lua.LNumber:
-			status = int(v)
-		case lua.LBool:
-			if !bool(v) {
-				status = 1
-			}
+	if err != nil {
+		return nil, err
+	}
+	for {
+		c, err := b.ReadByte()
+		if err == io.EOF {
+			return b, nil
 		}
-		L.Error(s.userdata(exitKind, &exitRequest{status}), 0)
-		return 0
-	})
+		if err != nil {
+			return nil, err
+		}
+		if c == '\n' {
+			return b, b.UnreadByte()
+		}
+	}
 }

@@ -1,4 +1,4 @@
-package luabind
+package lua51
 
 import (
 	"testing"

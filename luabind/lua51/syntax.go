@@ -1,4 +1,4 @@
-package luabind
+package lua51
 
 import (
 	"slices"
@@ -7,15 +7,15 @@ import (
 )
 
 // holds says whether is holds for a statement or expression, or for one within it.
-func holds(n any, is func(any) bool) bool {
+func contains(n any, is func(any) bool) bool {
 	if n == nil {
 		return false
 	}
-	return is(n) || slices.ContainsFunc(parts(n), func(p any) bool { return holds(p, is) })
+	return is(n) || slices.ContainsFunc(children(n), func(p any) bool { return contains(p, is) })
 }
 
 // parts are the statements and expressions of which a statement or an expression consists.
-func parts(n any) (out []any) {
+func children(n any) (out []any) {
 	exprs := func(list ...ast.Expr) {
 		for _, e := range list {
 			if e != nil {

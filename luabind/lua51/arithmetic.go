@@ -1,4 +1,4 @@
-package luabind
+package lua51
 
 import (
 	"math"
@@ -27,14 +27,11 @@ var arithmetic = map[string]func(a, b float64) float64{
 // reads a string as a number by Go's rules, by which "010" is 8. Arithmetic on numbers does not come here.
 func (s *State) openStringArithmetic() {
 	mt := s.L.NewTable()
-	library, ok := s.L.GetGlobal(lua.StringLibName).(*lua.LTable)
-	if !ok {
-		return
-	}
+	library := s.library(lua.StringLibName)
 	library.RawSetString("__index", lua.LNil) // it was the metatable
 	mt.RawSetString("__index", library)
 	for event, op := range arithmetic {
-		mt.RawSetString(event, s.fn(func(L *lua.LState) int {
+		mt.RawSetString(event, s.Func(func(L *lua.LState) int {
 			a, b := L.Get(1), L.Get(2)
 			if event == "__unm" {
 				b = a

@@ -1,7 +1,7 @@
-package luabind
+package lua51
 
 // The faults of gopher-lua v1.1.2 that scripts can meet. Each test states what the pinned version does to a program
-// and what Lua 5.1's manual asks for; where compileChunk mends it, the same program is run through it. When a newer
+// and what Lua 5.1's manual asks for; where Compile mends it, the same program is run through it. When a newer
 // gopher-lua mends one, its test fails and says which workaround can go.
 
 import (
@@ -16,7 +16,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// outcome runs src, compiled as it is or through compileChunk, for at most a million instructions, and gives its
+// outcome runs src, compiled as it is or through Compile, for at most a million instructions, and gives its
 // results as text, or "error: " and the message.
 func outcome(t *testing.T, src string, mend bool) string {
 	t.Helper()
@@ -25,7 +25,7 @@ func outcome(t *testing.T, src string, mend bool) string {
 	state.SetContext(&fuel{Context: context.Background(), left: 1 << 20})
 	var fn *lua.LFunction
 	if mend {
-		proto, err := compileChunk(strings.NewReader(src), "chunk")
+		proto, err := Compile(strings.NewReader(src), "chunk")
 		require.NoError(t, err, src)
 		fn = state.NewFunctionFromProto(proto)
 	} else {
@@ -78,7 +78,7 @@ func checkFaults(t *testing.T, faults []fault) {
 	for _, f := range faults {
 		t.Run(f.name, func(t *testing.T) {
 			require.NotEqual(t, f.want, f.got, "this table is for faults")
-			require.Equal(t, f.want, outcome(t, f.src, true), "through compileChunk")
+			require.Equal(t, f.want, outcome(t, f.src, true), "through Compile")
 			require.Equal(t, f.got, outcome(t, f.src, false),
 				"gopher-lua has changed here: if it now gives %q, drop the workaround", f.want)
 		})
@@ -127,7 +127,7 @@ func TestJumpToJumpNeighbours(t *testing.T) {
 		`return not nil, not 0, nil and 1, 1 and nil`:                                                   "true false nil nil",
 		`local t = {} function t.f() return 1 end function t:g() return self.f() end return t:g()`:      "1",
 	} {
-		require.Equal(t, want, outcome(t, src, true), "%s, through compileChunk", src)
+		require.Equal(t, want, outcome(t, src, true), "%s, through Compile", src)
 		require.Equal(t, want, outcome(t, src, false), "%s", src)
 	}
 }
@@ -154,14 +154,14 @@ func TestLargeTableConstructor(t *testing.T) {
 	items := func(n int) string { return "local t = {" + strings.Repeat("7,", n) + "} return #t" }
 	require.Equal(t, "25550", outcome(t, items(maxTableItems+1), false), "gopher-lua has changed: raise maxTableItems")
 	require.Equal(t, "25550", outcome(t, items(maxTableItems), true))
-	_, err := compileChunk(strings.NewReader("local x\nx = 1 "+items(maxTableItems+1)), "chunk")
+	_, err := Compile(strings.NewReader("local x\nx = 1 "+items(maxTableItems+1)), "chunk")
 	require.EqualError(t, err, "chunk:2: table constructor has 25551 items, at most 25550 are allowed: "+
 		"build it in a loop or read a file")
 }
 
 // The compiler recurses on the syntax tree; the stack of a goroutine is bounded, and exhausting it ends the process.
 func TestNestingIsBounded(t *testing.T) {
-	_, err := compileChunk(strings.NewReader("return "+strings.Repeat("- ", 1000000)+"1"), "chunk")
+	_, err := Compile(strings.NewReader("return "+strings.Repeat("- ", 1000000)+"1"), "chunk")
 	require.ErrorContains(t, err, "chunk is nested more than 10000 levels deep")
 	require.Equal(t, "5000", outcome(t, "return 0"+strings.Repeat("+1", 5000), true))
 }
@@ -178,7 +178,7 @@ func TestCompileErrors(t *testing.T) {
 		"\x00\xff":            "",
 		"--[[ never ends":     "multiline comment",
 	} {
-		_, err := compileChunk(strings.NewReader(src), "chunk")
+		_, err := Compile(strings.NewReader(src), "chunk")
 		require.Error(t, err, src)
 		require.ErrorContains(t, err, want, src)
 	}
@@ -219,7 +219,7 @@ func TestContextEndsLoops(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		state.SetContext(ctx)
 		state.SetGlobal("cancel", state.NewFunction(func(*lua.LState) int { cancel(); return 0 }))
-		proto, err := compileChunk(strings.NewReader("cancel() "+src), "chunk")
+		proto, err := Compile(strings.NewReader("cancel() "+src), "chunk")
 		require.NoError(t, err, src)
 		state.Push(state.NewFunctionFromProto(proto))
 		require.ErrorContains(t, state.PCall(0, 0, nil), "context canceled", src)

@@ -1,4 +1,4 @@
-package luabind
+package lua51
 
 import (
 	"fmt"
@@ -115,7 +115,7 @@ func iterators(s *ast.GenericForStmt) ast.Stmt {
 // closedByBreak makes `break` close the variables of the blocks it leaves, where a function may have captured them:
 // gopher-lua looks at the variables of the loop's own block only. So that block gets a captured variable.
 func closedByBreak(body []ast.Stmt, line int) []ast.Stmt {
-	if !slices.ContainsFunc(body, func(s ast.Stmt) bool { return breaks(s) && holds(s, isFunction) }) {
+	if !slices.ContainsFunc(body, func(s ast.Stmt) bool { return breaks(s) && contains(s, isFunction) }) {
 		return body
 	}
 	return append(captured(line), body...)
@@ -218,7 +218,7 @@ func isFunction(n any) bool { _, ok := n.(*ast.FunctionExpr); return ok }
 
 // calls says whether computing e calls a function or takes `...`.
 func calls(e ast.Expr) bool {
-	return holds(e, func(n any) bool {
+	return contains(e, func(n any) bool {
 		switch n.(type) {
 		case *ast.FuncCallExpr, *ast.Comma3Expr:
 			return true
@@ -229,7 +229,7 @@ func calls(e ast.Expr) bool {
 
 // mentions says whether a function names a variable, its own of that name included.
 func mentions(f *ast.FunctionExpr, name string) bool {
-	return holds(f, func(n any) bool {
+	return contains(f, func(n any) bool {
 		v, ok := n.(*ast.IdentExpr)
 		return ok && v.Value == name
 	})

@@ -1,4 +1,4 @@
-package luabind
+package lua51
 
 import (
 	"regexp"
@@ -10,7 +10,7 @@ import (
 
 // openToNumber replaces tonumber, because gopher-lua's knows no exponent without a point: its tonumber("1e-3") is nil.
 func (s *State) openToNumber() {
-	s.L.SetGlobal("tonumber", s.fn(func(L *lua.LState) int {
+	s.L.SetGlobal("tonumber", s.Func(func(L *lua.LState) int {
 		base := L.OptInt(2, 10)
 		if base < 2 || base > 36 {
 			L.ArgError(2, "base out of range")
