@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua"
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/metal/drivers"
 	"github.com/mlxlua/mlxlua/tensor"
@@ -112,15 +113,14 @@ func noiseOf(b *testing.B, shape ...int) *tensor.Array {
 // onThreads runs f with the process limited to n processors and a device of as many threads.
 func onThreads(b *testing.B, n int, f func(in *opInputs, lim *limits)) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(n))
+	require.NoError(b, mlxlua.OpenDevice(""))
 	dev, err := drivers.Open(drivers.Options{})
 	require.NoError(b, err)
 	before, err := tensor.MetalDevice(tensor.DefaultDevice())
+	require.NoError(b, err)
 	tensor.SetDevice(dev)
 	defer func() {
-		tensor.UnsetDevice(dev)
-		if err == nil {
-			tensor.SetDevice(before)
-		}
+		tensor.SetDevice(before)
 		require.NoError(b, dev.Close())
 	}()
 	array := func(shape ...int) *tensor.Array { return noiseOf(b, shape...) }

@@ -16,12 +16,12 @@ type job struct {
 	roots    []Value // what was asked for; nil once the job is claimed
 	fallback *Stream // of nodes that have none
 
-	mu      sync.Mutex
-	deps    []*job                 // evaluations whose results this one waits for
-	left    int                    // segments that are not settled: unclaimed before anyone knows how many there are
-	err     error                  // the first
-	over    chan struct{}          // closed when left is 0; made when first waited for
-	running []*metal.CommandBuffer // committed, or about to be, and not ended
+	mu        sync.Mutex
+	deps      []*job                 // evaluations whose results this one waits for
+	unsettled int                    // segments that are not settled: unclaimed before anyone knows how many there are
+	err       error                  // the first
+	over      chan struct{}          // closed when left is 0; made when first waited for
+	running   []*metal.CommandBuffer // committed, or about to be, and not ended
 }
 
 // watch has the evaluation's end by cancellation end a command buffer too, until forget.
@@ -84,12 +84,12 @@ func (j *job) fail(err error) {
 func (j *job) settled() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.setLeft(j.left - 1)
+	j.setUnsettled(j.unsettled - 1)
 }
 
-// setLeft notes how many segments are not settled. Called with mu held.
-func (j *job) setLeft(n int) {
-	if j.left = n; n == 0 {
+// setUnsettled notes how many segments are not settled. Called with mu held.
+func (j *job) setUnsettled(n int) {
+	if j.unsettled = n; n == 0 {
 		j.deps = nil
 		j.cancel(context.Canceled)
 		if j.over != nil {
@@ -98,11 +98,11 @@ func (j *job) setLeft(n int) {
 	}
 }
 
-// unclaimed is the left of a job before it is claimed.
-const unclaimed = -1
+// unknownSegments is the left of a job before it is claimed.
+const unknownSegments = -1
 
 func (j *job) progress() (left int, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.left, j.err
+	return j.unsettled, j.err
 }

@@ -5,8 +5,8 @@ import "sync"
 // schedMu makes claiming nodes and handing them to streams one step: all streams agree on the order of evaluations.
 var schedMu sync.Mutex
 
-// walk numbers the walks over the graph; guarded by schedMu.
-var walk uint64
+// claimID numbers the walks over the graph; guarded by schedMu.
+var claimID uint64
 
 // frame is a node on the way from a root: its inputs from next on are still to be looked at.
 type frame struct {
@@ -14,8 +14,8 @@ type frame struct {
 	next, reads int
 }
 
-// walking is the scratch of claim, guarded by schedMu.
-var walking struct {
+// claimScratch is the scratch of claim, guarded by schedMu.
+var claimScratch struct {
 	frames []frame
 	segs   []*segment
 }
@@ -23,8 +23,8 @@ var walking struct {
 // claim turns the lazy nodes that the job's roots depend on into scheduled ones, each after those that it reads, and
 // hands them to their streams. It goes over the graph once. Called with schedMu held.
 func (j *job) claim() {
-	walk++
-	w := &walking
+	claimID++
+	w := &claimScratch
 	frames, segs := w.frames[:0], w.segs[:0]
 	var seg *segment
 	var last *job // that was found to be waited for
@@ -32,8 +32,8 @@ func (j *job) claim() {
 	for _, x := range j.roots {
 		next := x.Node // that the walk comes to
 		for {
-			if next != nil && next.mark != walk && next.claimable() {
-				next.mark = walk
+			if next != nil && next.seenBy != claimID && next.claimable() {
+				next.seenBy = claimID
 				frames = append(frames, frame{n: next, reads: next.specFrom(len(next.in))})
 				deepest = max(deepest, len(frames))
 			}
@@ -56,7 +56,7 @@ func (j *job) claim() {
 				segs = append(segs, seg)
 			}
 			for _, v := range n.in[:reads] {
-				if in := v.Node; in.mark != walk && in.now() == Scheduled && in.seg.job != last {
+				if in := v.Node; in.seenBy != claimID && in.now() == Scheduled && in.seg.job != last {
 					last = in.seg.job
 					j.deps = append(j.deps, last)
 				}
@@ -64,17 +64,17 @@ func (j *job) claim() {
 			n.seg, n.slot = seg, int32(len(tasks)-seg.first)
 			tasks = append(tasks, task{n, n.in, reads})
 			n.state.Store(int32(Scheduled))
-			n.pass(&tasks[len(tasks)-1])
+			n.yieldInputs(&tasks[len(tasks)-1])
 		}
 	}
 	for _, x := range j.roots {
-		if x.Node.mark == walk { // it is claimed now; its stream does not know it yet
+		if x.Node.seenBy == claimID { // it is claimed now; its stream does not know it yet
 			x.Node.out[x.Out].asked = true
 		}
 	}
 	j.roots = nil
 	j.mu.Lock()
-	j.setLeft(len(segs))
+	j.setUnsettled(len(segs))
 	j.mu.Unlock()
 	for i, s := range segs {
 		end := len(tasks)
@@ -139,8 +139,8 @@ func (l *taskLists) put(tasks []task) {
 	}
 }
 
-// pass gives the node's inputs to its task, unless a trace may still walk it: then the task has uses of its own.
-func (n *Node) pass(t *task) {
+// yieldInputs gives the node's inputs to its task, unless a trace may still walk it: then the task has uses of its own.
+func (n *Node) yieldInputs(t *task) {
 	if n.traces != nil {
 		addUses(n, t.in, 1) // first: a trace that ends meanwhile takes the node's own away
 		held := false
@@ -153,12 +153,12 @@ func (n *Node) pass(t *task) {
 		addUses(n, t.in, -1)
 	}
 	n.mu.Lock()
-	n.letGo()
+	n.dropInputs()
 	n.mu.Unlock()
 }
 
-// letGo forgets the node's inputs; its task may still read them. Called with mu held.
-func (n *Node) letGo() {
+// dropInputs forgets the node's inputs; its task may still read them. Called with mu held.
+func (n *Node) dropInputs() {
 	n.in = nil
 	if n.taskDone {
 		clear(n.few[:])
@@ -168,7 +168,7 @@ func (n *Node) letGo() {
 // claimAll claims the evaluations that were handed over before the call, in their order. Whatever depends on how far a
 // node has come begins with it. S is the stream on whose goroutine it runs, or nil.
 func claimAll(s *Stream) {
-	if handed.left.Load() == 0 {
+	if handed.unclaimed.Load() == 0 {
 		return
 	}
 	schedMu.Lock()
@@ -182,7 +182,7 @@ func claimAll(s *Stream) {
 	}
 	for _, j := range jobs {
 		j.claim()
-		handed.left.Add(-1)
+		handed.unclaimed.Add(-1)
 	}
 	spareJobs = emptied(jobs)
 }

@@ -31,7 +31,7 @@ type settling struct {
 	in          []Value
 	first, last int    // [first, last)
 	early       *error // a batch with the node's first commands leaves their error there, for the last batch
-	more        bool   // this is not the batch with the last ones
+	unfinished  bool   // this is not the batch with the last ones
 }
 
 type check struct {
@@ -100,14 +100,14 @@ func (b *batch) settle() {
 			if err == nil && sn.early != nil {
 				err = *sn.early
 			}
-			if err == nil && validated && !sn.more {
+			if err == nil && validated && !sn.unfinished {
 				err = sn.node.uncovered()
 			}
 			if err != nil {
 				err = sn.node.runError(err)
 			}
 		}
-		if sn.more {
+		if sn.unfinished {
 			*sn.early = err
 		} else {
 			sn.node.settleLast(err)

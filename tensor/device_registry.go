@@ -49,13 +49,14 @@ var registry struct {
 }
 
 // SetDevice makes an opened device the one of its kind: "cpu" in its Info is CPU, all others GPU. The first one
-// becomes the default device. Streams and arrays of a device that was set before stay with that. A nil device is
-// not allowed; see CloseDevice.
+// becomes the default device. Streams and arrays of a device that was set before stay with that one, whose owner may
+// close it when nobody needs them. A nil device is not allowed.
 func SetDevice(dev *metal.Device) DeviceID {
 	d := DeviceID{Kind: GPU}
 	if dev.Info().Kind == "cpu" {
 		d.Kind = CPU
 	}
+	claimAll(nil) // what was handed over is the former device's
 	registry.Lock()
 	defer registry.Unlock()
 	if registry.devices == nil {
@@ -70,20 +71,6 @@ func SetDevice(dev *metal.Device) DeviceID {
 	registry.devices[d] = dev
 	registry.current.Store(nil)
 	return d
-}
-
-// UnsetDevice forgets an opened device, which the caller then closes.
-func UnsetDevice(dev *metal.Device) {
-	claimAll(nil)
-	registry.Lock()
-	defer registry.Unlock()
-	registry.current.Store(nil)
-	for d, x := range registry.devices {
-		if x == dev {
-			delete(registry.devices, d)
-			delete(registry.defaults, d)
-		}
-	}
 }
 
 // MetalDevice is the opened device of that name. It fails if there is none.
@@ -115,16 +102,4 @@ func DefaultDevice() DeviceID {
 	registry.Lock()
 	defer registry.Unlock()
 	return registry.chosen
-}
-
-// SetDefaultDevice changes it. It fails if that device is not open.
-func SetDefaultDevice(d DeviceID) error {
-	registry.Lock()
-	defer registry.Unlock()
-	if _, err := openDevice(d); err != nil {
-		return fmt.Errorf("[set_default_device] %w", err)
-	}
-	registry.chosen = d
-	registry.current.Store(nil)
-	return nil
 }

@@ -2,7 +2,6 @@ package tensor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -10,7 +9,7 @@ import (
 )
 
 // Stream is a queue of work on a device. Work of one stream is done in the order in which it was asked for; streams
-// run beside each other. Planning and encoding happen on a goroutine of the stream, which lives as long as there is
+// run beside each other. Planning and recording happen on a goroutine of the stream, which lives as long as there is
 // work.
 type Stream struct {
 	device DeviceID
@@ -68,21 +67,6 @@ func defaultStream(d DeviceID) (*Stream, error) {
 	}
 	registry.defaults[d] = s
 	return s, nil
-}
-
-// SetDefaultStream makes s the default stream of its device.
-func SetDefaultStream(s *Stream) error {
-	if s == nil {
-		return errors.New("[set_default_stream] the stream is nil")
-	}
-	registry.Lock()
-	defer registry.Unlock()
-	if registry.devices[s.device] != s.dev {
-		return fmt.Errorf("[set_default_stream] the device of %v was closed", s)
-	}
-	registry.defaults[s.device] = s
-	registry.current.Store(nil)
-	return nil
 }
 
 // Device is where the stream runs.
@@ -154,15 +138,15 @@ func (s *Stream) enqueue(seg *segment) {
 	s.startHeld()
 }
 
-// start sees to it that the stream's goroutine claims what was handed over before the call. Where it may be long until
-// it comes to that, since it is at work, the result is false.
+// start has the stream's goroutine claim what was handed over before the call. It reports whether that happens at once:
+// a goroutine that is at work comes to it later.
 func (s *Stream) start() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.startHeld()
 }
 
-// startHeld starts the stream's goroutine and says whether it was not running. Called with mu held.
+// startHeld starts the stream's goroutine, and reports false if it was running. Called with mu held.
 func (s *Stream) startHeld() bool {
 	if s.running {
 		return false
@@ -178,7 +162,7 @@ func (s *Stream) loop() {
 		claimAll(s)
 		s.mu.Lock()
 		if len(s.queue) == 0 {
-			if handed.left.Load() > 0 { // since claimAll
+			if handed.unclaimed.Load() > 0 { // since claimAll
 				s.mu.Unlock()
 				continue
 			}
@@ -191,7 +175,7 @@ func (s *Stream) loop() {
 		s.queue[0] = nil
 		s.queue = s.queue[1:]
 		s.mu.Unlock()
-		s.enc.run(seg)
+		s.enc.runSegment(seg)
 	}
 }
 

@@ -21,20 +21,20 @@ type Array struct {
 // nothing is the node of arrays that were not made by an op.
 var nothing = failed(nil, "array", errors.New("a zero Array has no value: arrays come from operations")).node
 
-// at is the node that x stands for.
-func (x *Array) at() *Node { return x.Value().Node }
+// vertex is the node that x stands for.
+func (x *Array) vertex() *Node { return x.Value().Node }
 
 // Own gives x to an owner who will Free it or drop it: the first one gets x itself, each later one a handle of its
 // own on the same output. The bytes live until all owners have freed theirs.
 func (x *Array) Own() *Array {
-	if x == nil || x.owned.CompareAndSwap(false, true) || x.at().now() == Failed {
+	if x == nil || x.owned.CompareAndSwap(false, true) || x.vertex().now() == Failed {
 		return x
 	}
 	a := &Array{node: x.node, out: x.out, of: x}
 	a.owned.Store(true)
-	x.at().mu.Lock()
-	defer x.at().mu.Unlock()
-	x.at().out[x.out].owners++
+	x.vertex().mu.Lock()
+	defer x.vertex().mu.Unlock()
+	x.vertex().out[x.out].owners++
 	return a
 }
 
@@ -88,7 +88,7 @@ func (x *Array) Read(axis int) (int, error) {
 }
 
 func (x *Array) read(axis int) {
-	for _, t := range x.at().traces.list() {
+	for _, t := range x.vertex().traces.list() {
 		if t.onRead != nil && !t.ended.Load() {
 			t.onRead(x, axis)
 		}
@@ -103,14 +103,14 @@ func (x *Array) DType() DType { return x.Spec().DType }
 
 // Err is the error of a failed array, or nil. It does not evaluate.
 func (x *Array) Err() error {
-	if x.at().now() == Failed {
-		return x.at().rare.err
+	if x.vertex().now() == Failed {
+		return x.vertex().rare.err
 	}
 	return nil
 }
 
 // State is how far x's computation has come.
-func (x *Array) State() State { return x.at().State() }
+func (x *Array) State() State { return x.vertex().State() }
 
 // usable says why x cannot be an input of op.
 func (x *Array) usable(op string, c *Ctx) error {
@@ -118,12 +118,12 @@ func (x *Array) usable(op string, c *Ctx) error {
 		return c.Errorf(op, "an input is nil or a zero Array")
 	}
 	if w := x.freed.Load(); w != nil {
-		return c.Errorf(op, "the array made at %s was freed at %s", orUnknown(x.at().Place()), orUnknown(*w))
+		return c.Errorf(op, "the array made at %s was freed at %s", orUnknown(x.vertex().Place()), orUnknown(*w))
 	}
 	if err := x.Err(); err != nil {
 		return err
 	}
-	if t := x.at().abstractTrace(); t != nil && t.ended.Load() {
+	if t := x.vertex().abstractTrace(); t != nil && t.ended.Load() {
 		return x.outlived(op, t, c)
 	}
 	return nil
@@ -132,7 +132,7 @@ func (x *Array) usable(op string, c *Ctx) error {
 // outlived is the error of an array without values that was kept beyond the trace that it was made in.
 func (x *Array) outlived(op string, t *Trace, c *Ctx) error {
 	return c.Errorf(op, "the array made at %s belongs to a %s trace that has ended: "+
-		"return it from the function instead of keeping it", orUnknown(x.at().Place()), t.name)
+		"return it from the function instead of keeping it", orUnknown(x.vertex().Place()), t.name)
 }
 
 func orUnknown(w Place) string {
@@ -169,5 +169,5 @@ func (x *Array) String() string {
 
 // describe names x in messages.
 func (x *Array) describe() string {
-	return fmt.Sprintf("%v made at %s", x.Spec(), orUnknown(x.at().Place()))
+	return fmt.Sprintf("%v made at %s", x.Spec(), orUnknown(x.vertex().Place()))
 }

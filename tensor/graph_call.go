@@ -8,10 +8,10 @@ import (
 )
 
 // apply makes a Node of a call with outputs as the rules say. Its handles are the first, and those that follow.
-func apply(c *Ctx, p *Op, attrs any, in []*Array) (result *Array, more []*Array) {
+func apply(c *Ctx, p *Op, attrs any, in []*Array) (result *Array, others []*Array) {
 	defer func() {
 		if r := recover(); r != nil { // no panic crosses the API: a rule's is a bug of the op
-			result, more = Fail(c, p.name, "BUG: a rule panicked: %v\n%s", r, debug.Stack()), nil
+			result, others = Fail(c, p.name, "BUG: a rule panicked: %v\n%s", r, debug.Stack()), nil
 		}
 	}()
 	if timeline.Load() != nil {
@@ -49,11 +49,11 @@ func apply(c *Ctx, p *Op, attrs any, in []*Array) (result *Array, more []*Array)
 	n.id = nodeIDs.Add(1)
 	result = n.array(0)
 	for i := range n.out[1:] {
-		more = append(more, n.array(i+1))
+		others = append(others, n.array(i+1))
 	}
 	addUses(n, n.in, 1)
 	runtime.KeepAlive(in) // until the uses are counted, the handles are what keeps the inputs observable
-	return result, more
+	return result, others
 }
 
 // specList is what rules get to see of a call's inputs, and where they put what they say of its outputs. They do not
@@ -137,25 +137,25 @@ func (n *Node) Replay(c *Ctx, in []*Array) []*Array {
 	if c == nil {
 		c = &Ctx{Stream: n.stream, Place: n.Place()}
 	}
-	return all(apply(c, n.op, n.attrs, in))
+	return handlesOf(apply(c, n.op, n.attrs, in))
 }
 
 // ReplayInto is Replay on the node's stream and from its line, with the outputs put into out, one for each of the
 // node's. Where the call cannot be made each of them is the failed array.
 func (n *Node) ReplayInto(out, in []*Array) {
-	first, more := apply(&Ctx{Stream: n.stream, Place: n.Place()}, n.op, n.attrs, in)
+	first, others := apply(&Ctx{Stream: n.stream, Place: n.Place()}, n.op, n.attrs, in)
 	for i := range out {
 		out[i] = first
 	}
-	copy(out[1:], more)
+	copy(out[1:], others)
 }
 
-// all lists the handles of a call.
-func all(first *Array, more []*Array) []*Array { return append([]*Array{first}, more...) }
+// handlesOf lists the handles of a call.
+func handlesOf(first *Array, others []*Array) []*Array { return append([]*Array{first}, others...) }
 
 // Call makes a Node of a call of the op and gives its outputs; a call that cannot be made gives one failed Array.
 func (o *OpOf[A]) Call(c *Ctx, attrs A, in ...*Array) []*Array {
-	return all(apply(c, &o.op, attrs, in))
+	return handlesOf(apply(c, &o.op, attrs, in))
 }
 
 // One is Call for an op of one output.

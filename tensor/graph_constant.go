@@ -39,7 +39,7 @@ func FromBytes(c *Ctx, spec Spec, b []byte) *Array {
 // constantOp stands for the op of an array that was made from data.
 var constantOp = &Op{name: "array", noMerge: true}
 
-// IsConstant says whether the node is no call of an op but data (FromBytes).
+// IsConstant reports whether the node is no call of an op but data (FromBytes).
 func (n *Node) IsConstant() bool { return n.op == constantOp }
 
 func constant(c *Ctx, spec Spec, v View) *Array {

@@ -45,7 +45,7 @@ type Node struct {
 	taskDone bool       // its task reads in no more
 	stream   *Stream
 	runs     *Stream // where it runs, once it is claimed: stream, or the default one of that time
-	mark     uint64  // the walk that saw it last; guarded by schedMu
+	seenBy   uint64  // the walk that saw it last; guarded by schedMu
 	in       []Value
 	traces   *traceSet // the traces it depends on: those of its inputs
 	few      [2]Value  // in, where there are few
@@ -124,7 +124,7 @@ func (n *Node) State() State {
 // now is State where it does not matter what was handed over and not claimed: that is submitted, or Lazy as yet.
 func (n *Node) now() State { return State(n.state.Load()) }
 
-// claimable says whether an evaluation that depends on the node has to claim it.
+// claimable reports whether an evaluation that depends on the node has to claim it.
 func (n *Node) claimable() bool { return n.now() <= Lazy }
 
 // ID is a number that later nodes exceed.
@@ -160,19 +160,19 @@ func (n *Node) specFrom(in int) int {
 	return n.op.specFrom(n.attrs, in)
 }
 
-// SpecOnly says whether only shape and dtype of input i are read.
+// SpecOnly reports whether only shape and dtype of input i are read.
 func (n *Node) SpecOnly(i, inputs int) bool { return i >= n.specFrom(inputs) }
 
-// Fixed says that the call's attributes fit its inputs' present shapes only.
+// Fixed reports whether the call's attributes fit its inputs' present shapes only.
 func (n *Node) Fixed() bool { return n.op.fixed != nil && n.op.fixed(n.attrs) }
 
-// CanMerge says whether two calls with equal attributes and inputs are one.
+// CanMerge reports whether two calls with equal attributes and inputs are one.
 func (n *Node) CanMerge() bool { return !n.op.noMerge }
 
-// MayWrite says whether the call may change its inputs' bytes.
+// MayWrite reports whether the call may change its inputs' bytes.
 func (n *Node) MayWrite() bool { return n.op.writes != nil && n.op.writes(n.attrs) }
 
-// IsView says whether the node's outputs may be views of its first input's bytes.
+// IsView reports whether the node's outputs may be views of its first input's bytes.
 func (n *Node) IsView() bool { return n.op.view != nil }
 
 // String names the node in messages.

@@ -35,12 +35,12 @@ func (t *Trace) Placeholder(c *Ctx, s Spec) *Array {
 
 var placeholderOp = &Op{name: "input", noMerge: true}
 
-// IsPlaceholder says whether the node is an input made by Placeholder.
+// IsPlaceholder reports whether the node is an input made by Placeholder.
 func (n *Node) IsPlaceholder() bool { return n.op == placeholderOp }
 
 // Watch is a stand-in for x whose dependents the trace can tell from x's other dependents.
 func (t *Trace) Watch(c *Ctx, x *Array) *Array {
-	if x.at().now() == Failed {
+	if x.vertex().now() == Failed {
 		return x
 	}
 	y := watchOp.One(c, None{}, x)
@@ -62,7 +62,7 @@ func (t *Trace) End() {
 	}
 }
 
-// keep remembers a node that is evaluated while t is open, to forget its inputs when t ends. It says whether t is
+// keep remembers a node that is evaluated while t is open, to forget its inputs when t ends. It reports whether t is
 // open.
 func (t *Trace) keep(n *Node) bool {
 	t.mu.Lock()
@@ -76,20 +76,20 @@ func (t *Trace) keep(n *Node) bool {
 
 // forget lets go of the inputs of a node that was evaluated, if no other trace holds it.
 func (n *Node) forget() {
-	if n.held() || n.claimable() {
+	if n.inOpenTrace() || n.claimable() {
 		return
 	}
 	n.mu.Lock()
 	in := slices.Clone(n.in)
-	n.letGo()
+	n.dropInputs()
 	n.mu.Unlock()
 	addUses(n, in, -1)
 }
 
-// DependsOn says whether x depends on an input of t.
-func (t *Trace) DependsOn(x *Array) bool { return slices.Contains(x.at().traces.list(), t) }
+// DependsOn reports whether x depends on an input of t.
+func (t *Trace) DependsOn(x *Array) bool { return slices.Contains(x.vertex().traces.list(), t) }
 
-// Has says whether the node depends on an input of t.
+// Has reports whether the node depends on an input of t.
 func (t *Trace) Has(n *Node) bool { return slices.Contains(n.traces.list(), t) }
 
 // traceSet are the traces that a node depends on. Most depend on none: nil. It is never changed.
@@ -102,26 +102,26 @@ func (s *traceSet) list() []*Trace {
 	return *s
 }
 
-// merge is the union, without those that have ended and have nothing more to say: an array that is updated step by
-// step, with one transform each, would gather them without end.
+// merge is the union, without traces that are over: an array that is updated step by step, with one transform each,
+// would gather them without end.
 func (s *traceSet) merge(with *traceSet) *traceSet {
 	if s == nil && !slices.ContainsFunc(*with, (*Trace).over) {
 		return with
 	}
 	for _, t := range *with {
 		if !t.over() && !slices.Contains(s.list(), t) {
-			more := traceSet(append(slices.Clip(s.list()), t))
-			s = &more
+			union := traceSet(append(slices.Clip(s.list()), t))
+			s = &union
 		}
 	}
 	return s
 }
 
-// over says that the trace has ended and that what depends on it is an array as any other.
+// over reports whether the trace has ended and arrays that depend on it are like all others.
 func (t *Trace) over() bool { return !t.abstract && t.ended.Load() }
 
-// Traced says whether x depends on an input of a transform that has not ended.
-func Traced(x *Array) bool { return x.at().held() }
+// Traced reports whether x depends on an input of a transform that has not ended.
+func Traced(x *Array) bool { return x.vertex().inOpenTrace() }
 
 // abstractTrace is a trace on whose placeholders n depends, if there is one.
 func (n *Node) abstractTrace() *Trace {
@@ -133,8 +133,8 @@ func (n *Node) abstractTrace() *Trace {
 	return nil
 }
 
-// held says whether an open trace may still walk the node.
-func (n *Node) held() bool {
+// inOpenTrace reports whether an open trace may still walk the node.
+func (n *Node) inOpenTrace() bool {
 	for _, t := range n.traces.list() {
 		if !t.ended.Load() {
 			return true

@@ -6,16 +6,16 @@ import (
 	"weak"
 )
 
-// HasVJP says whether the node's op has a vector-Jacobian rule.
+// HasVJP reports whether the node's op has a vector-Jacobian rule.
 func (n *Node) HasVJP() bool { return n.op.vjp != nil }
 
-// HasJVP says whether the node's op has a Jacobian-vector rule.
+// HasJVP reports whether the node's op has a Jacobian-vector rule.
 func (n *Node) HasJVP() bool { return n.op.jvp != nil }
 
-// HasVMap says whether the node's op has a batching rule.
+// HasVMap reports whether the node's op has a batching rule.
 func (n *Node) HasVMap() bool { return n.op.vmap != nil }
 
-// IsElementwise says whether the op is an expression of its broadcast operands: it needs no batching rule.
+// IsElementwise reports whether the op is an expression of its broadcast operands: it needs no batching rule.
 func (n *Node) IsElementwise() bool { return n.op.expr != nil }
 
 // CallVJP runs the op's vector-Jacobian rule on the node's inputs, outputs and the outputs' cotangents (nil where
@@ -125,7 +125,7 @@ func Order(roots []*Array, stop func(*Node) bool) []*Node {
 		}
 	}
 	for _, r := range roots {
-		push(r.at())
+		push(r.vertex())
 		for len(stack) > 0 {
 			f := &stack[len(stack)-1]
 			if f.next == len(f.in) {

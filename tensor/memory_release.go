@@ -11,8 +11,8 @@ func Drop(xs ...*Array) {
 	}
 }
 
-// release takes one of an output's handles away; with the last one it marks the output as unread and gives its data
-// back where nothing needs it.
+// release takes one of an output's handles away. With the last one it marks the output as dead and gives its data back,
+// unless a node has still to read it.
 func (n *Node) release(i int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -59,13 +59,13 @@ func addUses(n *Node, in []Value, by int32) {
 	for _, v := range in[:n.specFrom(len(in))] {
 		o := &v.Node.out[v.Out]
 		if o.uses.Add(by) == 0 {
-			v.unread()
+			v.dropIfUnread()
 		}
 	}
 }
 
-// unread gives the data of a value without readers back if no one holds it.
-func (v Value) unread() {
+// dropIfUnread gives the data of a dead output without readers back.
+func (v Value) dropIfUnread() {
 	n := v.Node
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -44,7 +44,7 @@ func (st *storage) take() *metal.Buffer {
 	return buf
 }
 
-// writable says whether the stream may write to the storage once no output lies in it.
+// writable reports whether the stream may write to the storage once no output lies in it.
 func (st *storage) writable(s *Stream) bool {
 	return st.stream == s && !st.external && !st.shared.Load() && st.pins.Load() == 0
 }

@@ -22,7 +22,7 @@ func (v View) Bytes() []byte {
 	return v.inline
 }
 
-// Contiguous says whether elements of that shape lie in row-major order without gaps.
+// Contiguous reports whether elements of that shape lie in row-major order without gaps.
 func (v View) Contiguous(s Shape) bool {
 	want := 1
 	for i := len(s) - 1; i >= 0; i-- {

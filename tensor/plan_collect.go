@@ -16,9 +16,9 @@ const (
 	minBandwidth  = 1 << 30
 )
 
-// collect runs a collection if the bytes that may be unreadable would take longer to write than it takes, or are a
-// large part of the budget, and collections do not take too much of the time; and in any case if the budget does not
-// hold these bytes. It says whether it did.
+// collect runs a garbage collection where that pays, and reports whether it did. Unproven is the bytes of outputs whose
+// handles may be garbage. It pays if writing them takes longer, or if they are a large part of the memory limit, and if
+// collections do not take too much of the time. Where the limit does not hold these bytes it is run in any case.
 func (s *Stream) collect(e *recorder, unproven int64) bool {
 	s.pace.factor = max(s.pace.factor, 1)
 	cost, affordable := e.dev.CollectCost()

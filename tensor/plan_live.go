@@ -1,7 +1,7 @@
 package tensor
 
-// findLive decides which outputs of the segment must be written because someone may read them later. Where that
-// hangs on handles that may be garbage and a collection costs less than writing, it collects first.
+// findLive decides which outputs of the segment must be written because someone may read them later. Where that hangs
+// on handles that may be garbage, it first collects garbage if that costs less than writing.
 func (e *recorder) findLive() {
 	p, tasks := &e.plan, e.seg.tasks
 	var unproven int64
@@ -28,11 +28,11 @@ func (e *recorder) findLive() {
 	}
 }
 
-// unheld says whether no one can read the output but the nodes that its uses count: its handle is gone, or was
-// given up, and no transform may walk the node.
+// unheld reports whether only the nodes that the output's uses count can read it: its handle is gone or was given up,
+// and no open trace may walk the node.
 func (v Value) unheld() bool {
 	n := v.Node
-	if n.held() {
+	if n.inOpenTrace() {
 		return false
 	}
 	n.mu.Lock()

@@ -29,13 +29,13 @@ func PlannedKernels(xs []*Array, fused bool) []PlannedKernel {
 		n.seg, n.slot = seg, int32(i)
 	}
 	p := &plan{fuse: fused && fuse.Load()}
-	p.count(seg)
+	p.countReaders(seg)
 	for _, x := range xs {
 		if in[x.node] {
 			p.live[p.base[x.node.slot]+int32(x.out)] = true
 		}
 	}
-	p.form(seg)
+	p.makeUnits(seg)
 	var kernels []PlannedKernel
 	for _, u := range p.units {
 		if seg.tasks[u.root].node.op.view != nil {

@@ -28,7 +28,7 @@ type unit struct{ first, root int32 }
 // plan is the stream's scratch for planning a segment; its slices are indexed by slot, except where said.
 type plan struct {
 	fuse    bool
-	check   bool    // every call runs by itself, and its result is looked at
+	single  bool    // every call runs by itself, and its result is looked at
 	base    []int32 // of the slot's first output in the slices by output
 	edges   []int32 // by output: reads of it inside the segment
 	live    []bool  // by output: someone may read it after the segment
@@ -39,11 +39,11 @@ type plan struct {
 	ops     []int32 // by root: members
 	buffers []int32 // by root: at most so many operands and outputs
 	units   []unit
-	step    []int32 // the member's place in the kernel that is being encoded: notMember if it is none of its members
+	step    []int32 // the member's place in the kernel that is being recorded: notMember if it is none of its members
 	seen    []Value // of exact
 }
 
-// notMember is the place of slots outside of the unit that is being encoded.
+// notMember is the place of slots outside of the unit that is being recorded.
 const notMember = -2
 
 const (
@@ -60,18 +60,18 @@ func resize[T any](s []T, n int) []T {
 	return s
 }
 
-// order fills the plan: which outputs someone may read later, and what is encoded as one.
-func (e *recorder) order() {
+// makePlan fills the plan: which outputs someone may read later, and what is encoded as one.
+func (e *recorder) makePlan() {
 	p, seg := &e.plan, e.seg
-	p.check = checkNaN.Load()
-	p.fuse = fuse.Load() && !p.check
-	p.count(seg)
+	p.single = checkNaN.Load()
+	p.fuse = fuse.Load() && !p.single
+	p.countReaders(seg)
 	e.findLive()
-	p.form(seg)
+	p.makeUnits(seg)
 }
 
-// count numbers the outputs of the segment and counts their readers in it. None is live so far.
-func (p *plan) count(seg *segment) {
+// countReaders numbers the outputs of the segment and counts their readers in it. None is live so far.
+func (p *plan) countReaders(seg *segment) {
 	p.base = resize(p.base, len(seg.tasks))
 	outs := 0
 	for i := range seg.tasks {
@@ -89,8 +89,8 @@ func (p *plan) count(seg *segment) {
 	p.live = resize(p.live, outs)
 }
 
-// form decides what is encoded as one, where it is known which outputs are live.
-func (p *plan) form(seg *segment) {
+// makeUnits decides what is encoded as one, where it is known which outputs are live.
+func (p *plan) makeUnits(seg *segment) {
 	tasks := seg.tasks
 	n := len(tasks)
 	p.cluster, p.reader = resize(p.cluster, n), resize(p.reader, n)
@@ -131,7 +131,7 @@ func (p *plan) join(tasks []task, i int32) {
 		p.cluster[i] = c
 		p.next[i], p.first[c] = p.first[c], i
 		p.ops[c]++
-		p.buffers[c] += p.cost(t, i)
+		p.buffers[c] += p.addedBuffers(t, i)
 		return
 	}
 	p.cluster[i], p.first[i] = i, i
@@ -141,8 +141,9 @@ func (p *plan) join(tasks []task, i int32) {
 	}
 }
 
-// cost is how many more buffers a cluster binds, at most, when the node in slot i, which it reads, is computed in it.
-func (p *plan) cost(t *task, i int32) int32 {
+// addedBuffers is how many more buffers a cluster binds, at most, when the node in slot i, which it reads, is computed
+// in it.
+func (p *plan) addedBuffers(t *task, i int32) int32 {
 	n := int32(t.from) - 1
 	if p.live[p.base[i]] {
 		n++
@@ -150,8 +151,8 @@ func (p *plan) cost(t *task, i int32) int32 {
 	return n
 }
 
-// exact counts the buffers of cluster c, a value that several members read once.
-func (p *plan) exact(tasks []task, c int32) int32 {
+// exactBuffers counts the buffers of cluster c, a value that several members read once.
+func (p *plan) exactBuffers(tasks []task, c int32) int32 {
 	p.seen = p.seen[:0]
 	n := int32(1)
 	for i := p.first[c]; i >= 0; i = p.next[i] {
@@ -170,14 +171,14 @@ func (p *plan) exact(tasks []task, c int32) int32 {
 	return n
 }
 
-// fits says whether the element-wise node in slot i, which cluster c alone reads, may be computed in c's kernel.
+// fits reports whether the element-wise node in slot i, which cluster c alone reads, may be computed in c's kernel.
 func (p *plan) fits(tasks []task, i, c int32) bool {
 	t, root := &tasks[i], &tasks[c]
 	if p.ops[c] >= maxFusedOps {
 		return false
 	}
-	if p.buffers[c]+p.cost(t, i) > maxFusedBuffers {
-		if p.buffers[c] = p.exact(tasks, c); p.buffers[c]+p.cost(t, i) > maxFusedBuffers {
+	if p.buffers[c]+p.addedBuffers(t, i) > maxFusedBuffers {
+		if p.buffers[c] = p.exactBuffers(tasks, c); p.buffers[c]+p.addedBuffers(t, i) > maxFusedBuffers {
 			return false
 		}
 	}

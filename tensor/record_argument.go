@@ -13,7 +13,7 @@ type Operand struct {
 	View
 }
 
-// RowContiguous says whether the elements lie in row-major order without gaps.
+// RowContiguous reports whether the elements lie in row-major order without gaps.
 func (o Operand) RowContiguous() bool { return o.Contiguous(o.Shape) }
 
 // Arg binds the operand: its first element comes first, the bytes reach to the end of its buffer.

@@ -114,7 +114,7 @@ func (q *batcher) commit(last bool) {
 	b.commands = cb.Encoder().Len()
 	cb.OnComplete(func(err error) {
 		j.forget(cb)
-		s.ran(b)
+		s.addRun(b)
 		s.complete(b, err)
 	})
 	j.watch(cb)
@@ -132,7 +132,7 @@ func (q *batcher) split(b *batch) {
 	for _, slot := range q.members {
 		t := &q.tasks[slot]
 		b.nodes = append(b.nodes, settling{node: t.node, in: t.reads(), first: q.first, last: b.cb.Encoder().Len(),
-			early: q.early, more: true})
+			early: q.early, unfinished: true})
 	}
 }
 

@@ -60,10 +60,10 @@ func (e *recorder) copyTo(dst, src Operand) error {
 	if done, err := e.tiled(dst, src); done || err != nil {
 		return err
 	}
-	k.prog.Operands = []kernelgen.Operand{{Type: src.DType.MSL(), Class: classIn(src.View, dst.Shape)}}
-	k.prog.Steps = []kernelgen.Step{{Op: "copy", Type: dst.DType.MSL(), Text: conversion(src.DType, dst.DType),
+	k.expr.Operands = []kernelgen.Operand{{Type: src.DType.MSL(), Class: classIn(src.View, dst.Shape)}}
+	k.expr.Steps = []kernelgen.Step{{Op: "copy", Type: dst.DType.MSL(), Text: conversion(src.DType, dst.DType),
 		Args: []int{0}}}
-	k.prog.Outputs, k.prog.Out = []int{1}, []kernelgen.Class{kernelgen.Linear}
+	k.expr.Outputs, k.expr.Out = []int{1}, []kernelgen.Class{kernelgen.Linear}
 	return e.general("copy", dst.Shape, []Operand{dst})
 }
 

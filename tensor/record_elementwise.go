@@ -16,18 +16,18 @@ func (e *recorder) elementwise(members []int32) error {
 	if shape.Size() == 0 {
 		for _, slot := range members {
 			n := e.seg.tasks[slot].node
-			e.settleIn(n, 0, View{inline: []byte{}, Strides: n.out[0].spec.Shape.Strides()})
+			e.setData(n, 0, View{inline: []byte{}, Strides: n.out[0].spec.Shape.Strides()})
 		}
 		return nil
 	}
-	if err := e.program(members, shape); err != nil {
+	if err := e.addSteps(members, shape); err != nil {
 		return err
 	}
 	for i, slot := range members {
 		t := &e.seg.tasks[slot]
 		if t.node == root || e.plan.live[e.plan.base[slot]] {
-			k.prog.Outputs = append(k.prog.Outputs, len(k.values)+i)
-			k.prog.Out = append(k.prog.Out, kernelgen.Linear)
+			k.expr.Outputs = append(k.expr.Outputs, len(k.values)+i)
+			k.expr.Out = append(k.expr.Out, kernelgen.Linear)
 			k.outs = append(k.outs, Value{t.node, 0})
 		}
 	}
@@ -40,7 +40,7 @@ func (e *recorder) elementwise(members []int32) error {
 		}
 	}
 	linear := shape.Size() <= math.MaxInt32-kernelgen.RunLength
-	for _, o := range k.prog.Operands {
+	for _, o := range k.expr.Operands {
 		linear = linear && o.Class != kernelgen.Strided
 	}
 	if linear {
@@ -57,27 +57,27 @@ func (e *recorder) elementwise(members []int32) error {
 // reads an element before it writes the one in its place.
 func (e *recorder) donate(out Value, members []int32) bool {
 	k := &e.kernel
-	if e.plan.check {
+	if e.plan.single {
 		return false // the operand is still to be looked at
 	}
 	need := out.Spec().NBytes()
 	for i, v := range k.values {
 		o := k.ops[i]
 		st := o.owner
-		if st == nil || k.prog.Operands[i].Class != kernelgen.Linear || o.OffsetBytes != 0 ||
+		if st == nil || k.expr.Operands[i].Class != kernelgen.Linear || o.OffsetBytes != 0 ||
 			v.Spec().NBytes() != need || o.buf.Len() != max(need, leastBuffer) || st.users.Load() != 1 {
 			continue
 		}
 		if !e.lastRead(v, members) || !st.writable(e.s) { // in this order: without a handle no host view opens any more
 			continue
 		}
-		e.settleIn(out.Node, 0, View{buf: o.buf, owner: st, Strides: out.Spec().Shape.Strides()})
+		e.setData(out.Node, 0, View{buf: o.buf, owner: st, Strides: out.Spec().Shape.Strides()})
 		return true
 	}
 	return false
 }
 
-// lastRead says whether nothing reads the value after the members have.
+// lastRead reports whether nothing reads the value after the members have.
 func (e *recorder) lastRead(v Value, members []int32) bool {
 	var reads int32
 	for _, slot := range members {
@@ -91,11 +91,11 @@ func (e *recorder) lastRead(v Value, members []int32) bool {
 	return o.uses.Load() == reads && (!o.asked || v.Node.now() >= Ready) && v.unheld()
 }
 
-// linear encodes the scratch's program where all operands are contiguous or scalars.
+// linear encodes the scratch's expression where all operands are contiguous or scalars.
 func (e *recorder) linear(label string, shape Shape) error {
 	k := &e.kernel
-	e.key = k.prog.Key(append(e.key[:0], 'l'))
-	src := e.source(label, k.prog.Float64(), func() string { return kernelgen.PrintLinear(&k.prog) })
+	e.key = k.expr.Key(append(e.key[:0], 'l'))
+	src := e.source(label, k.expr.Float64(), func() string { return kernelgen.PrintLinear(&k.expr) })
 	p, err := e.pipeline(src, kernelgen.LinearEntry)
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func (e *recorder) linear(label string, shape Shape) error {
 	at := 0
 	for i, o := range k.ops {
 		size := int64(o.DType.Size())
-		if k.prog.Operands[i].Class == kernelgen.Linear {
+		if k.expr.Operands[i].Class == kernelgen.Linear {
 			size *= int64(shape.Size())
 		}
 		bind(enc, at, o.View, o.OffsetBytes, size)
@@ -122,22 +122,22 @@ func (e *recorder) linear(label string, shape Shape) error {
 	return enc.Dispatch(threads((n+kernelgen.RunLength-1)/kernelgen.RunLength*32), groupSize)
 }
 
-// general encodes the scratch's program over operands and outputs of any strides.
+// general encodes the scratch's expression over operands and outputs of any strides.
 func (e *recorder) general(label string, shape Shape, outs []Operand) error {
 	k := &e.kernel
 	k.all = append(append(k.all[:0], k.ops...), outs...)
 	all := k.all
 	layout := k.arrange(shape, all)
 	layout.Plan()
-	for i := range k.prog.Operands {
-		if k.prog.Operands[i].Class != kernelgen.Scalar {
-			k.prog.Operands[i].Class = layout.Class(i)
+	for i := range k.expr.Operands {
+		if k.expr.Operands[i].Class != kernelgen.Scalar {
+			k.expr.Operands[i].Class = layout.Class(i)
 		}
 	}
 	for i := range outs {
-		k.prog.Out[i] = layout.Class(len(k.ops) + i)
-		if k.prog.Out[i] == kernelgen.Repeat { // one element
-			k.prog.Out[i] = kernelgen.Strided
+		k.expr.Out[i] = layout.Class(len(k.ops) + i)
+		if k.expr.Out[i] == kernelgen.Repeat { // one element
+			k.expr.Out[i] = kernelgen.Strided
 		}
 	}
 	wide := layout.Wide()
@@ -145,13 +145,13 @@ func (e *recorder) general(label string, shape Shape, outs []Operand) error {
 	if wide {
 		e.key[0] = 'w'
 	}
-	e.key = k.prog.Key(e.key)
-	src := e.source(label, k.prog.Float64(), func() string { return kernelgen.PrintGeneral(&k.prog, wide) })
+	e.key = k.expr.Key(e.key)
+	src := e.source(label, k.expr.Float64(), func() string { return kernelgen.PrintGeneral(&k.expr, wide) })
 	p, err := e.pipeline(src, kernelgen.GeneralEntry)
 	if err != nil {
 		return err
 	}
-	scalar := func(i int) bool { return i < len(k.ops) && k.prog.Operands[i].Class == kernelgen.Scalar }
+	scalar := func(i int) bool { return i < len(k.ops) && k.expr.Operands[i].Class == kernelgen.Scalar }
 	numbers, err := e.numbers(layout.General(k.list[:0], scalar), wide)
 	if err != nil {
 		return err

@@ -24,8 +24,8 @@ type HostCall struct {
 // Context is done when the evaluation is cancelled.
 func (h *HostCall) Context() context.Context { return h.ctx }
 
-// host computes a node in Go: it waits for all that was encoded before, unless the node reads no input's elements.
-func (e *recorder) host(t *task) error {
+// hostRule computes a node in Go: it waits for all that was encoded before, unless the node reads no input's elements.
+func (e *recorder) hostRule(t *task) error {
 	h := &HostCall{ctx: e.job.ctx, In: make([]HostOperand, len(t.in))}
 	if t.from == 0 {
 		return e.hostAtOnce(t, h)
@@ -101,14 +101,14 @@ func (e *recorder) hostAtOnce(t *task, h *HostCall) error {
 		views[i].buf, views[i].owner = buf, &storage{dev: e.dev, stream: e.s, buf: buf}
 		h.Out[i].Bytes = buf.Bytes()[:n:n]
 		clear(h.Out[i].Bytes)
-		e.settleIn(t.node, i, views[i])
+		e.setData(t.node, i, views[i])
 	}
 	if err := callHost(t.node, h); err != nil {
 		return err
 	}
 	for i, v := range views {
 		if v.buf == nil {
-			e.settleIn(t.node, i, v)
+			e.setData(t.node, i, v)
 		}
 	}
 	return nil

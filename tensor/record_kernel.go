@@ -10,7 +10,7 @@ import (
 
 // kernelScratch is what printing and binding a generated kernel needs, kept between kernels.
 type kernelScratch struct {
-	prog    kernelgen.Expression
+	expr    kernelgen.Expression
 	values  []Value // the operands
 	ops     []Operand
 	outs    []Value
@@ -32,8 +32,8 @@ const maxTexts = 4096
 
 // begin empties the scratch.
 func (k *kernelScratch) begin() {
-	k.prog.Operands, k.prog.Steps = k.prog.Operands[:0], k.prog.Steps[:0]
-	k.prog.Outputs, k.prog.Out = k.prog.Outputs[:0], k.prog.Out[:0]
+	k.expr.Operands, k.expr.Steps = k.expr.Operands[:0], k.expr.Steps[:0]
+	k.expr.Outputs, k.expr.Out = k.expr.Outputs[:0], k.expr.Out[:0]
 	clear(k.values)
 	clear(k.ops)
 	clear(k.outs)
@@ -71,7 +71,7 @@ func (k *kernelScratch) arrange(shape Shape, ops []Operand) *kernelgen.Layout {
 	return l
 }
 
-// addOperand makes a value an operand of the program, unless it is one already: its number is its place in k.values.
+// addOperand makes a value an operand of the expression, unless it is one already: its number is its place in k.values.
 func (e *recorder) addOperand(v Value, shape Shape) error {
 	k := &e.kernel
 	if slices.Contains(k.values, v) {
@@ -85,7 +85,7 @@ func (e *recorder) addOperand(v Value, shape Shape) error {
 		o.View = o.broadcastInto(k.cut(len(shape)), o.Shape, shape)
 	}
 	k.values, k.ops = append(k.values, v), append(k.ops, o)
-	k.prog.Operands = append(k.prog.Operands, kernelgen.Operand{Type: o.DType.MSL(), Class: classIn(o.View, shape)})
+	k.expr.Operands = append(k.expr.Operands, kernelgen.Operand{Type: o.DType.MSL(), Class: classIn(o.View, shape)})
 	return nil
 }
 
@@ -104,8 +104,8 @@ func classIn(v View, shape Shape) kernelgen.Class {
 	return kernelgen.Strided
 }
 
-// program fills the scratch with the members' expressions: first all operands, then the steps.
-func (e *recorder) program(members []int32, shape Shape) error {
+// addSteps fills the scratch with the members' expressions: first all operands, then the steps.
+func (e *recorder) addSteps(members []int32, shape Shape) error {
 	k, p := &e.kernel, &e.plan
 	for _, slot := range members {
 		p.step[slot] = 0
@@ -135,13 +135,13 @@ func (e *recorder) program(members []int32, shape Shape) error {
 			k.dtypes = append(k.dtypes, v.Spec().DType)
 		}
 		p.step[slot] = int32(len(k.values) + i)
-		k.prog.Steps = append(k.prog.Steps, kernelgen.Step{Op: t.node.op.name, Type: t.node.out[0].spec.DType.MSL(),
+		k.expr.Steps = append(k.expr.Steps, kernelgen.Step{Op: t.node.op.name, Type: t.node.out[0].spec.DType.MSL(),
 			Text: t.node.op.expr(t.node.attrs, k.dtypes), Args: args})
 	}
 	return nil
 }
 
-// stepOf is the place in the program of a value that a member computes, else notMember.
+// stepOf is the place in the expression of a value that a member computes, else notMember.
 func (e *recorder) stepOf(v Value) int {
 	if v.Node.seg != e.seg {
 		return notMember

@@ -188,7 +188,7 @@ func (e *recorder) allotIn(n *Node, i int, buf *metal.Buffer) {
 		st = &storage{}
 	}
 	st.buf, st.dev, st.stream = buf, e.dev, e.s
-	e.settleIn(n, i, View{buf: buf, owner: st, Strides: e.memory.strides(o.spec.Shape)})
+	e.setData(n, i, View{buf: buf, owner: st, Strides: e.memory.strides(o.spec.Shape)})
 }
 
 // strides is Shape.Strides, cut from a piece that a few arrays share.
@@ -215,7 +215,7 @@ func (m *allocator) cut(n int) []int {
 // stridesPiece is the length of a piece: an array that lives long keeps no more than this of those that did not.
 const stridesPiece = 32
 
-// origin is what messages say of memory that the call being encoded needs for what.
+// origin is what messages say of memory that the call being recorded needs for what.
 func (m *allocator) origin(what string) metal.Origin {
 	return metal.Origin{Op: what, Place: m.batcher.place}
 }
@@ -227,8 +227,8 @@ func (n *Node) origin(i int) metal.Origin {
 		Type: s.DType.String()}
 }
 
-// settleIn makes v the data of output i of a node of the segment.
-func (e *recorder) settleIn(n *Node, i int, v View) {
+// setData makes v the data of output i of a node of the segment.
+func (e *recorder) setData(n *Node, i int, v View) {
 	if st := v.owner; st != nil {
 		st.users.Add(1)
 		if e.plan.live[int(e.plan.base[n.slot])+i] {

@@ -41,7 +41,7 @@ func (e *recorder) reduce(members []int32) error {
 	if outputs != out.Shape.Size() {
 		return fmt.Errorf("BUG: reducing axes %v of %v does not give %v", axes, shape, out.Shape)
 	}
-	if err := e.program(members[:len(members)-1], shape); err != nil {
+	if err := e.addSteps(members[:len(members)-1], shape); err != nil {
 		return err
 	}
 	if len(members) == 1 {
@@ -54,7 +54,7 @@ func (e *recorder) reduce(members []int32) error {
 	}
 	k.plan.Plan(k.arrange(shape, k.ops), reduced)
 	pass := kernelgen.FirstPass(outputs, elements, inner, reducer.Acc)
-	k.red = kernelgen.Reduction{Program: k.prog, Reducer: reducer, OutType: out.DType.MSL(), Pass: pass}
+	k.red = kernelgen.Reduction{Expr: k.expr, Reducer: reducer, OutType: out.DType.MSL(), Pass: pass}
 	data := root.node.out[0].data
 	return e.passes(root.node.op.name, shape, Operand{out, data})
 }
@@ -65,15 +65,15 @@ func (e *recorder) passes(label string, shape Shape, out Operand) error {
 	red, plan, ops := &k.red, &k.plan, k.ops
 	for {
 		pass := &red.Pass
-		*pass = pass.For(plan, len(red.Program.Steps))
+		*pass = pass.For(plan, len(red.Expr.Steps))
 		for i := range plan.Strides {
-			if red.Program.Operands[i].Class != kernelgen.Scalar {
-				red.Program.Operands[i].Class = plan.Class(i)
+			if red.Expr.Operands[i].Class != kernelgen.Scalar {
+				red.Expr.Operands[i].Class = plan.Class(i)
 			}
 		}
-		next, more := pass.NextPass()
+		next, again := pass.NextPass()
 		to := out
-		if more {
+		if again {
 			acc := kernelgen.AccSize(red.Reducer.Acc)
 			origin := e.memory.origin(e.batcher.op.temporary)
 			buf, err := e.memory.alloc(int64(pass.Outputs)*int64(pass.Parts)*int64(acc), &origin)
@@ -83,16 +83,16 @@ func (e *recorder) passes(label string, shape Shape, out Operand) error {
 			e.memory.temps = append(e.memory.temps, buf)
 			to = Operand{View: View{buf: buf}}
 		}
-		if err := e.pass(label, shape, ops, to); err != nil || !more {
+		if err := e.pass(label, shape, ops, to); err != nil || !again {
 			return err
 		}
 		// The accumulators are the next pass's elements.
 		acc := red.Reducer.Acc
 		*red = kernelgen.Reduction{Reducer: red.Reducer, OutType: red.OutType, Pass: next}
 		red.Reducer.Load = "$0"
-		red.Program.Operands = []kernelgen.Operand{{Type: acc}}
+		red.Expr.Operands = []kernelgen.Operand{{Type: acc}}
 		stride := []int{next.Reduced, 1}
-		if next.Form == kernelgen.Lane {
+		if next.Spread == kernelgen.Lane {
 			stride = []int{1, next.Outputs}
 		}
 		l := kernelgen.Layout{Shape: []int{next.Outputs, next.Reduced}, Strides: [][]int{stride}, Base: []int{0}}
@@ -107,13 +107,13 @@ func (e *recorder) pass(label string, shape Shape, ops []Operand, to Operand) er
 	k := &e.kernel
 	red, plan := &k.red, &k.plan
 	e.key = red.Key(append(e.key[:0], 'r'))
-	float64s := red.Program.Float64() || red.OutType == "double" || red.Reducer.Acc == "double"
+	float64s := red.Expr.Float64() || red.OutType == "double" || red.Reducer.Acc == "double"
 	src := e.source(label, float64s, func() string { return kernelgen.PrintReduce(red) })
 	p, err := e.pipeline(src, kernelgen.ReduceEntry)
 	if err != nil {
 		return err
 	}
-	scalar := func(i int) bool { return red.Program.Operands[i].Class == kernelgen.Scalar }
+	scalar := func(i int) bool { return red.Expr.Operands[i].Class == kernelgen.Scalar }
 	numbers, err := e.numbers(plan.Numbers(k.list[:0], red.Pass, scalar), red.Pass.Wide)
 	if err != nil {
 		return err

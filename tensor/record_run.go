@@ -97,10 +97,10 @@ func (r *Run) Dispatch(p *metal.Pipeline, grid, threadgroup metal.Size, args ...
 
 // Check has f called with the bytes of o (a temporary or an output, row-contiguous) when the kernels have run: its
 // error becomes the node's. F runs on a goroutine of the driver: it must be quick, and must not keep the bytes.
-func (r *Run) Check(o Operand, f func(b []byte) error) { r.e.check(r.node, o, f) }
+func (r *Run) Check(o Operand, f func(b []byte) error) { r.e.checkAtEnd(r.node, o, f) }
 
-// call runs a Run rule.
-func (e *recorder) call(t *task) error {
+// runRule runs a Run rule.
+func (e *recorder) runRule(t *task) error {
 	n := t.node
 	r := &e.rule // no rule keeps it
 	defer func() {
@@ -149,10 +149,10 @@ func (e *recorder) update(t *task, r *Run) error {
 	}
 	v, o := t.in[i], r.In[i]
 	st := o.owner
-	if st != nil && !e.plan.check && o.RowContiguous() && o.OffsetBytes == 0 && o.DType == n.out[0].spec.DType &&
+	if st != nil && !e.plan.single && o.RowContiguous() && o.OffsetBytes == 0 && o.DType == n.out[0].spec.DType &&
 		o.buf.Len() == max(o.NBytes(), leastBuffer) && st.users.Load() == 1 && e.lastRead(v, []int32{n.slot}) &&
 		st.writable(e.s) {
-		e.settleIn(n, 0, View{buf: o.buf, owner: st, Strides: o.Shape.Strides()})
+		e.setData(n, 0, View{buf: o.buf, owner: st, Strides: o.Shape.Strides()})
 		return nil
 	}
 	if err := e.allot(n, 0); err != nil {
@@ -197,8 +197,8 @@ func (e *recorder) dispatch(label string, p *metal.Pipeline, grid, threadgroup m
 	return enc.Dispatch(grid, threadgroup)
 }
 
-// check has f called with a result's bytes when the batch has run: until then no later command may write to them.
-func (e *recorder) check(n *Node, o Operand, f func([]byte) error) {
+// checkAtEnd has f called with a result's bytes when the batch has run: until then no later command may write to them.
+func (e *recorder) checkAtEnd(n *Node, o Operand, f func([]byte) error) {
 	if o.buf == nil {
 		return
 	}

@@ -32,30 +32,30 @@ func (e *recorder) init(s *Stream) {
 	e.texts = map[string]metal.Source{}
 }
 
-// begin makes the segment the one that is recorded.
-func (e *recorder) begin(seg *segment) {
+// beginSegment makes the segment the one that is recorded.
+func (e *recorder) beginSegment(seg *segment) {
 	e.seg, e.job = seg, seg.job
 	e.batcher.job, e.batcher.tasks, e.batcher.begun = seg.job, seg.tasks, false
 }
 
-// run plans and encodes a segment.
-func (e *recorder) run(seg *segment) {
-	e.begin(seg)
-	defer e.end(seg)
+// runSegment plans and encodes a segment.
+func (e *recorder) runSegment(seg *segment) {
+	e.beginSegment(seg)
+	defer e.endSegment(seg)
 	planning := e.span("plan", "plan")
-	e.order()
-	e.refuse()
+	e.makePlan()
+	e.refuseTooLarge()
 	planning.End(Place{})
 	for _, u := range e.plan.units {
-		e.unit(u)
+		e.recordUnit(u)
 		if e.batcher.full() {
 			e.batcher.commit(false)
 		}
 	}
 }
 
-// refuse fails what cannot fit in memory before anything runs: nobody should wait for the rest to learn of it.
-func (e *recorder) refuse() {
+// refuseTooLarge fails what cannot fit in memory before anything runs: nobody should wait for the rest to learn of it.
+func (e *recorder) refuseTooLarge() {
 	limit := e.dev.Memory().Limit
 	refused := false
 	for _, u := range e.plan.units {
@@ -91,8 +91,8 @@ func (e *recorder) refuse() {
 	}
 }
 
-// end hands the rest of a segment over; what a bug left undone fails.
-func (e *recorder) end(seg *segment) {
+// endSegment hands the rest of a segment over; what a bug left undone fails.
+func (e *recorder) endSegment(seg *segment) {
 	if r := recover(); r != nil {
 		err := fmt.Errorf("BUG: planning panicked: %v\n%s", r, debug.Stack())
 		for i := range seg.tasks {

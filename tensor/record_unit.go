@@ -8,12 +8,12 @@ import (
 	"slices"
 )
 
-// unit encodes a unit; its nodes fail with what goes wrong.
-func (e *recorder) unit(u unit) {
+// recordUnit encodes a recordUnit; its nodes fail with what goes wrong.
+func (e *recorder) recordUnit(u unit) {
 	e.batcher.members = e.plan.members(u, e.batcher.members[:0])
 	members := e.batcher.members
 	if len(members) > 1 && e.anyFailed(members) {
-		e.alone(members, nil)
+		e.recordSingly(members, nil)
 		return
 	}
 	e.memory.short = false
@@ -22,7 +22,7 @@ func (e *recorder) unit(u unit) {
 	if err == nil {
 		root := &e.seg.tasks[members[len(members)-1]]
 		encoding := e.span("encode", root.node.op.name)
-		if err = e.encode(members); err == nil && e.plan.check {
+		if err = e.encode(members); err == nil && e.plan.single {
 			err = e.inspect(root)
 		}
 		encoding.End(root.node.Place())
@@ -36,7 +36,7 @@ func (e *recorder) unit(u unit) {
 			if !e.memory.short {
 				err = nil
 			}
-			e.alone(members, err) // what cannot be encoded fails alone
+			e.recordSingly(members, err) // what cannot be encoded fails alone
 			return
 		}
 	}
@@ -47,9 +47,9 @@ func (e *recorder) unit(u unit) {
 	e.memory.giveBack()
 }
 
-// alone encodes members one by one. Where there was no memory for them together (short is the error), the root would
-// not have any either, and steps that only lead to it would take more, and time, in vain: these fail at once.
-func (e *recorder) alone(members []int32, short error) {
+// recordSingly records members one by one. Where there was no memory for them together (short is the error), the root
+// would not have any either, and steps that only lead to it would take more, and time, in vain: these fail at once.
+func (e *recorder) recordSingly(members []int32, short error) {
 	members = append([]int32(nil), members...)
 	e.batcher.members = e.batcher.members[:0]
 	wanted := make([]bool, len(members))
@@ -65,7 +65,7 @@ func (e *recorder) alone(members []int32, short error) {
 	for i, slot := range members {
 		e.plan.next[slot] = -1
 		if wanted[i] {
-			e.unit(unit{slot, slot})
+			e.recordUnit(unit{slot, slot})
 		} else {
 			e.finish(&e.seg.tasks[slot], short)
 		}
@@ -109,11 +109,11 @@ func (e *recorder) encode(members []int32) (err error) {
 	case p.reduce != nil:
 		return e.reduce(members)
 	case p.view != nil:
-		return e.view(root)
+		return e.viewRule(root)
 	case p.run != nil:
-		return e.call(root)
+		return e.runRule(root)
 	case p.host != nil:
-		return e.host(root)
+		return e.hostRule(root)
 	}
 	return errors.New("BUG: the op has no executor")
 }
@@ -144,12 +144,12 @@ func (e *recorder) finish(t *task, err error) {
 		b.nodes = append(b.nodes, settling{node: t.node, in: t.reads(), first: e.batcher.first, last: e.batcher.commands(),
 			early: e.batcher.early})
 		for i := range t.node.out {
-			e.let(Value{t.node, i})
+			e.recycleUnread(Value{t.node, i})
 		}
 	}
 	for _, v := range t.reads() {
 		v.Node.out[v.Out].uses.Add(-1)
-		e.let(v)
+		e.recycleUnread(v)
 	}
 	if err != nil {
 		t.node.settleLast(t.node.runError(err))
@@ -171,8 +171,8 @@ func (n *Node) unplace() {
 	}
 }
 
-// let gives a value's storage back for later calls if no one will read the value.
-func (e *recorder) let(v Value) {
+// recycleUnread gives a value's storage back for later calls if no one will read the value.
+func (e *recorder) recycleUnread(v Value) {
 	o := &v.Node.out[v.Out]
 	if o.uses.Load() != 0 || o.asked && v.Node.now() < Ready || !v.unheld() {
 		return

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// view gives a node views of its input's bytes; where the rule cannot, of a contiguous copy.
-func (e *recorder) view(t *task) error {
+// viewRule gives a node views of its input's bytes; where the rule cannot, of a contiguous copy.
+func (e *recorder) viewRule(t *task) error {
 	n, k := t.node, &e.kernel
 	k.specs = k.specs[:0]
 	for _, v := range t.in {
@@ -17,7 +17,7 @@ func (e *recorder) view(t *task) error {
 	if err != nil {
 		return err
 	}
-	out := e.outlook(n, in.View)
+	out := e.blankOutputs(n, in.View)
 	if !n.op.view(specs, in.View, n.attrs, out) {
 		if in, err = e.copied(in); err != nil {
 			return err
@@ -26,7 +26,7 @@ func (e *recorder) view(t *task) error {
 			in.owner.users.Add(1)
 			defer e.release(in.owner)
 		}
-		if out = e.outlook(n, in.View); !n.op.view(specs, in.View, n.attrs, out) {
+		if out = e.blankOutputs(n, in.View); !n.op.view(specs, in.View, n.attrs, out) {
 			return errors.New("BUG: the View rule refuses a contiguous input")
 		}
 	}
@@ -35,7 +35,7 @@ func (e *recorder) view(t *task) error {
 		v.buf, v.owner, v.inline = in.buf, in.owner, in.inline
 		if spec.Shape.Size() == 0 {
 			v = View{inline: []byte{}, Strides: spec.Shape.Strides()}
-		} else if err := v.check(spec); err != nil {
+		} else if err := v.within(spec); err != nil {
 			return err
 		}
 		if v.owner == nil && v.buf != nil { // a temporary of this call: another device's bytes, or an uploaded constant
@@ -43,13 +43,13 @@ func (e *recorder) view(t *task) error {
 			e.memory.lend(v.buf)
 			v.owner = &storage{dev: e.dev, stream: e.s, buf: v.buf, external: true}
 		}
-		e.settleIn(n, i, v)
+		e.setData(n, i, v)
 	}
 	return nil
 }
 
-// outlook is the outputs of a node as its View rule finds them.
-func (e *recorder) outlook(n *Node, v View) []Operand {
+// blankOutputs is the outputs of a node as its View rule finds them.
+func (e *recorder) blankOutputs(n *Node, v View) []Operand {
 	out := resize(e.kernel.outOps, len(n.out))
 	e.kernel.outOps = out
 	for i := range out {
@@ -69,8 +69,8 @@ func (e *recorder) release(st *storage) {
 	}
 }
 
-// check says whether elements of that spec lie within the view's memory.
-func (v View) check(s Spec) error {
+// within reports whether elements of that spec lie within the view's memory.
+func (v View) within(s Spec) error {
 	if len(v.Strides) != len(s.Shape) {
 		return fmt.Errorf("BUG: a view of %v has %d strides", s, len(v.Strides))
 	}

@@ -59,7 +59,7 @@ func (s ShapeArg) Numbers() ([]int, bool) {
 }
 
 // Bind appends the arrays that s refers to to in and gives s as an attribute that refers to them by their index. An
-// op passes them as its last inputs, and its Rules say (SpecInputs) that only their shapes are read.
+// op passes them as its last inputs, and its Rules say (SpecFrom) that only their shapes are read.
 func (s ShapeArg) Bind(in []*Array) (Dims, []*Array) {
 	operands := len(in)
 	key := dims{n: len(s.parts)}
@@ -208,7 +208,7 @@ func (l DimsList) Slice() []Dims {
 	return out
 }
 
-// IsConst says whether d has no part that refers to an input.
+// IsConst reports whether d has no part that refers to an input.
 func (d Dims) IsConst() bool {
 	var few [8]dim
 	return !slices.ContainsFunc(d.parts(few[:0]), func(p dim) bool { return p.input != 0 })

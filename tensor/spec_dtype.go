@@ -96,22 +96,22 @@ func (d DType) MSL() string { return dtypes[d].msl }
 // Size is an element's size in bytes.
 func (d DType) Size() int { return dtypes[d].size }
 
-// IsFloat says whether d is a real floating-point type.
+// IsFloat reports whether d is a real floating-point type.
 func (d DType) IsFloat() bool { return d >= Float16 && d <= Float64 }
 
-// IsComplex says whether d is complex.
+// IsComplex reports whether d is complex.
 func (d DType) IsComplex() bool { return d == Complex64 }
 
-// IsInexact says whether d is floating-point or complex.
+// IsInexact reports whether d is floating-point or complex.
 func (d DType) IsInexact() bool { return d >= Float16 }
 
-// IsInteger says whether d is a signed or unsigned integer type; Bool is not.
+// IsInteger reports whether d is a signed or unsigned integer type; Bool is not.
 func (d DType) IsInteger() bool { return d >= Uint8 && d <= Int64 }
 
-// IsSigned says whether d is a signed integer type.
+// IsSigned reports whether d is a signed integer type.
 func (d DType) IsSigned() bool { return d >= Int8 && d <= Int64 }
 
-// IsUnsigned says whether d is an unsigned integer type.
+// IsUnsigned reports whether d is an unsigned integer type.
 func (d DType) IsUnsigned() bool { return d >= Uint8 && d <= Uint64 }
 
 // Promote is the dtype of an operation on a and b, by MLX's table.

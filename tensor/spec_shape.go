@@ -22,7 +22,7 @@ func (s Shape) Size() int {
 	return n
 }
 
-// Equal says whether both have the same dimensions.
+// Equal reports whether both have the same dimensions.
 func (s Shape) Equal(t Shape) bool { return slices.Equal(s, t) }
 
 // Clone is a copy.
@@ -170,7 +170,7 @@ func MakeInts(v []int) Ints {
 	return Ints{unique.Make(key)}
 }
 
-// IsNil says whether i is the zero Ints.
+// IsNil reports whether i is the zero Ints.
 func (i Ints) IsNil() bool { return i == Ints{} }
 
 // Len is the length of the list, 0 for the zero Ints.

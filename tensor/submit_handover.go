@@ -10,7 +10,7 @@ import (
 // handed are the evaluations that were handed over and that nobody has claimed: their callers went on at once, however
 // large the graphs are. The stream's goroutine claims them, or whoever needs to know before what depends on them.
 var handed struct {
-	left atomic.Int32 // jobs that are not claimed, also those that are just being claimed
+	unclaimed atomic.Int32 // jobs that are not claimed, also those that are just being claimed
 
 	sync.Mutex
 	jobs    []*job // oldest first
@@ -20,7 +20,7 @@ var handed struct {
 // spareJobs is a list for handed to use; guarded by schedMu.
 var spareJobs []*job
 
-// AsyncEval hands the arrays over to their streams and returns: going over the graph, planning, encoding and computing
+// AsyncEval hands the arrays over to their streams and returns: going over the graph, planning, recording and computing
 // happen there. What goes wrong then is the error of the arrays. It fails at once on arrays that cannot be evaluated.
 func AsyncEval(xs ...*Array) error {
 	_, err := Submit(xs...)
@@ -43,7 +43,7 @@ func (w *Work) Wait(ctx context.Context) error {
 	}
 	w.job.mu.Lock()
 	if w.job.over == nil {
-		if w.job.over = make(chan struct{}); w.job.left == 0 {
+		if w.job.over = make(chan struct{}); w.job.unsettled == 0 {
 			close(w.job.over)
 		}
 	}
@@ -58,13 +58,13 @@ func (w *Work) Wait(ctx context.Context) error {
 	return err
 }
 
-// Done says whether all of the work has been done, and its first error so far.
+// Done reports whether all of the work has been done, and its first error so far.
 func (w *Work) Done() (bool, error) {
 	if w.job == nil {
 		return true, nil
 	}
 	left, err := w.job.progress()
-	if left == unclaimed { // it may be nothing new
+	if left == unknownSegments { // it may be nothing new
 		claimAll(nil)
 		left, err = w.job.progress()
 	}
@@ -93,7 +93,7 @@ func submit(op string, xs []*Array, wait bool) (*job, error) {
 	if err != nil && needsDefault(xs) {
 		return nil, &OpError{Op: op, Msg: err.Error(), Err: err}
 	}
-	j := &job{roots: make([]Value, 0, lazy), fallback: fallback, left: unclaimed}
+	j := &job{roots: make([]Value, 0, lazy), fallback: fallback, unsettled: unknownSegments}
 	j.ctx, j.cancel = context.WithCancelCause(context.Background())
 	s := j.handOver(xs)
 	switch {
@@ -103,7 +103,7 @@ func submit(op string, xs []*Array, wait bool) (*job, error) {
 	case wait:
 		claimAll(nil)
 	default:
-		help()
+		startHelper()
 	}
 	return j, nil
 }
@@ -113,14 +113,14 @@ func submit(op string, xs []*Array, wait bool) (*job, error) {
 func (j *job) handOver(xs []*Array) *Stream {
 	handed.Lock()
 	defer handed.Unlock()
-	handed.left.Add(1) // first: who sees that a root was submitted sees that there is something to claim
+	handed.unclaimed.Add(1) // first: who sees that a root was submitted sees that there is something to claim
 	for _, x := range xs {
 		if x.node.state.CompareAndSwap(int32(Lazy), int32(submitted)) {
 			j.roots = append(j.roots, x.Value())
 		}
 	}
 	if len(j.roots) == 0 {
-		handed.left.Add(-1)
+		handed.unclaimed.Add(-1)
 		return nil
 	}
 	handed.jobs = append(handed.jobs, j)
@@ -130,15 +130,15 @@ func (j *job) handOver(xs []*Array) *Stream {
 	return j.fallback
 }
 
-// needsDefault says whether a lazy node that xs depend on was made while no device was open.
+// needsDefault reports whether a lazy node that xs depend on was made while no device was open.
 func needsDefault(xs []*Array) bool {
 	order := Order(xs, func(n *Node) bool { return n.now() != Lazy })
 	return slices.ContainsFunc(order, func(n *Node) bool { return n.stream == nil })
 }
 
-// help has a goroutine of its own claim what is handed over, and ends it when there is nothing more: the job may
+// startHelper has a goroutine of its own claim what is handed over, and ends it when there is nothing more: the job may
 // be of other streams than the one whose goroutine is at work.
-func help() {
+func startHelper() {
 	handed.Lock()
 	defer handed.Unlock()
 	if handed.helping {
@@ -146,11 +146,11 @@ func help() {
 	}
 	handed.helping = true
 	go func() {
-		for more := true; more; {
+		for waiting := true; waiting; {
 			claimAll(nil)
 			handed.Lock()
-			more = len(handed.jobs) > 0
-			handed.helping = more
+			waiting = len(handed.jobs) > 0
+			handed.helping = waiting
 			handed.Unlock()
 		}
 	}()

@@ -71,9 +71,9 @@ func (o *output) notFinite(infinities bool) (index Shape, what string) {
 	strided(b, s, o.data)
 	size := s.DType.Size()
 	for i := 0; i*size < len(b); i++ {
-		v := real(s.DType, b[i*size:])
+		v := realPart(s.DType, b[i*size:])
 		if s.DType.IsComplex() {
-			v = worse(v, real(Float32, b[i*size+4:]))
+			v = worse(v, realPart(Float32, b[i*size+4:]))
 		}
 		switch {
 		case math.IsNaN(v):
@@ -103,8 +103,8 @@ func worse(a, b float64) float64 {
 	return b
 }
 
-// real is an element of a floating-point dtype, a complex one's real part.
-func real(d DType, b []byte) float64 {
+// realPart is an element of a floating-point dtype, a complex one's realPart part.
+func realPart(d DType, b []byte) float64 {
 	switch d {
 	case Float64:
 		return math.Float64frombits(binary.LittleEndian.Uint64(b))

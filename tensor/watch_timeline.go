@@ -198,8 +198,8 @@ func (e *recorder) span(category, name string) Span {
 	return t.begin(e.s.String()+" planning", category, name)
 }
 
-// ran records the run of a batch's command buffer.
-func (s *Stream) ran(b *batch) {
+// addRun records the run of a batch's command buffer.
+func (s *Stream) addRun(b *batch) {
 	t := timeline.Load()
 	if t == nil || b.cb == nil {
 		return

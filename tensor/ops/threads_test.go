@@ -12,20 +12,20 @@ import (
 	"github.com/mlxlua/mlxlua/metal/soft"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/optest"
 )
 
 // onThreads makes a device of n threads the default one while f runs.
 func onThreads(t *testing.T, n int, f func()) {
+	optest.Open(t)
 	dev, err := metal.NewDevice(soft.New(soft.Options{Workers: n}), metal.DeviceOptions{})
 	require.NoError(t, err)
 	dev.SetValidate(false)
-	before, failed := tensor.MetalDevice(tensor.DefaultDevice())
+	before, err := tensor.MetalDevice(tensor.DefaultDevice())
+	require.NoError(t, err)
 	tensor.SetDevice(dev)
 	defer func() {
-		tensor.UnsetDevice(dev)
-		if failed == nil {
-			tensor.SetDevice(before)
-		}
+		tensor.SetDevice(before)
 		require.NoError(t, dev.Close())
 	}()
 	f()

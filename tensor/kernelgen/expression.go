@@ -24,7 +24,7 @@ type Operand struct {
 	Class Class
 }
 
-// Step computes one value of a program.
+// Step computes one value of a expression.
 type Step struct {
 	Op   string // the op's name, for the kernel's header
 	Type string // MSL; the value is converted to it
@@ -40,7 +40,7 @@ type Expression struct {
 	Out      []Class // their classes: Linear, Unit or Strided
 }
 
-// Key appends text that tells programs apart to b: two programs of equal keys print alike.
+// Key appends to b text that tells expressions apart: two expressions of equal keys print alike.
 func (p *Expression) Key(b []byte) []byte {
 	for _, o := range p.Operands {
 		b = append(b, o.Type...)
@@ -75,7 +75,7 @@ func (p *Expression) typeOf(v int) string {
 	return p.Steps[v-len(p.Operands)].Type
 }
 
-// Float64 says whether the program uses double, which needs a compile option.
+// Float64 reports whether the expression uses double, which needs a compile option.
 func (p *Expression) Float64() bool {
 	for _, o := range p.Operands {
 		if o.Type == "double" {
