@@ -1,12 +1,12 @@
 package amd64
 
-// Op is an operation. Its name is the mnemonic in CamelCase; what it does with its operands says its row in the
-// tables.
-type Op uint16
+// Opcode names an operation of the processor by its mnemonic in CamelCase, or a pseudo instruction. Its row in the
+// tables (table*.go) says what it does with its operands. There is one for each operation that the compiler emits.
+type Opcode uint16
 
 // Operations on general registers and masks, control, and pseudo operations.
 const (
-	NoOp Op = iota
+	NoOpcode Opcode = iota
 
 	// Pseudo instructions.
 	BindLabel
@@ -16,7 +16,6 @@ const (
 	ColdEnd
 	SaveLive
 	LoadLive
-	Safepoint
 
 	// General registers.
 	Mov
@@ -25,12 +24,9 @@ const (
 	MovSXB
 	MovSXW
 	MovSXD
-	MovBE
 	Lea
 	Add
 	Or
-	Adc
-	Sbb
 	And
 	Sub
 	Xor
@@ -38,38 +34,23 @@ const (
 	Test
 	IMul
 	IMul3
-	Inc
-	Dec
 	Not
 	Neg
 	Mul
 	IMul1
 	Div
 	IDiv
-	Rol
-	Ror
 	Shl
 	Shr
 	Sar
-	ShlD
-	ShrD
 	ShlX
 	ShrX
 	SarX
-	BExtr
 	BZHi
-	RorX
-	AndN
 	PDep
-	PExt
 	BlsR
 	BlsMsk
 	BlsI
-	Bt
-	Bts
-	Btr
-	Btc
-	Bsf
 	Bsr
 	TZCnt
 	LZCnt
@@ -89,30 +70,17 @@ const (
 	Jmp
 	Ret
 	Nop
-	UD2
-	Pause
-	RdTsc
 	MFence
-	SFence
 	Cdq
-	PrefetchNTA
 	PrefetchT0
-	PrefetchT1
 	PrefetchW
 
 	// The x87, whose registers are a stack.
 	FLd
 	FStP
-	FILd
-	FIStTP
 	FPRem
-	FPRem1
-	FXch
 	FPop
-	FStP1
 	FNStSW
-	FAbs
-	FChs
 
 	// Masks. W is 1, 2, 4 or 8: masks of 8, 16, 32, 64 bits.
 	KMov
@@ -121,151 +89,68 @@ const (
 	KOr
 	KXNor
 	KXor
-	KAdd
 	KUnpck
 	KNot
 	KOrTest
-	KTest
-	KShiftL
 	KShiftR
 )
 
 // Operations on floating-point lanes.
 const (
-	VAddPS Op = iota + KShiftR + 1
+	VAddPS Opcode = iota + KShiftR + 1
 	VAddPD
 	VAddSS
-	VAddSD
 	VMulPS
 	VMulPD
-	VMulSS
-	VMulSD
 	VSubPS
 	VSubPD
 	VSubSS
-	VSubSD
 	VMinPS
 	VMinPD
-	VMinSS
-	VMinSD
 	VDivPS
 	VDivPD
-	VDivSS
-	VDivSD
 	VMaxPS
 	VMaxPD
-	VMaxSS
-	VMaxSD
 	VSqrtPS
 	VSqrtPD
-	VSqrtSS
-	VSqrtSD
-	VAndPS
-	VAndPD
-	VAndNPS
-	VAndNPD
-	VOrPS
-	VOrPD
 	VXorPS
-	VXorPD
-	VHAddPS
-	VHAddPD
-	VAddSubPS
 
 	// Fused multiply and add. 132: Dst*B+A, 213: A*Dst+B, 231: A*B+Dst.
 	VFMAdd132PS
 	VFMAdd132PD
-	VFMAdd132SS
-	VFMAdd132SD
 	VFMAdd213PS
 	VFMAdd213PD
-	VFMAdd213SS
-	VFMAdd213SD
 	VFMAdd231PS
 	VFMAdd231PD
-	VFMAdd231SS
-	VFMAdd231SD
-	VFMSub132PS
 	VFMSub132PD
-	VFMSub213PS
 	VFMSub213PD
-	VFMSub213SS
-	VFMSub213SD
-	VFMSub231PS
-	VFMSub231PD
-	VFMSub231SS
-	VFMSub231SD
-	VFNMAdd132PS
-	VFNMAdd132PD
-	VFNMAdd213PS
-	VFNMAdd213PD
-	VFNMAdd213SS
-	VFNMAdd213SD
 	VFNMAdd231PS
 	VFNMAdd231PD
-	VFNMAdd231SS
-	VFNMAdd231SD
-	VFNMSub132PS
-	VFNMSub132PD
-	VFNMSub213PS
-	VFNMSub213PD
-	VFNMSub231PS
-	VFNMSub231PD
 
 	// Comparisons: to vectors (predicates 0 to 31 in Imm), to masks (names with K), to the flags.
 	VCmpPS
 	VCmpPD
-	VCmpSS
-	VCmpSD
 	VCmpPSK
 	VCmpPDK
-	VCmpSSK
-	VCmpSDK
-	VUComISS
-	VUComISD
-	VFPClassPSK
-	VFPClassPDK
 
 	// Rounding: Imm is the mode, plus 8 for no inexact exception.
 	VRoundPS
 	VRoundPD
-	VRoundSS
-	VRoundSD
 	VRndScalePS
 	VRndScalePD
-	VRndScaleSS
-	VRndScaleSD
-	VReducePS
-	VReducePD
 	VRangePS
 	VRangePD
-	VGetMantPS
-	VGetMantPD
-	VGetExpPS
-	VGetExpPD
 	VScaleFPS
 	VScaleFPD
-	VFixUpImmPS
-	VFixUpImmPD
-	VRcp14PS
-	VRcp14PD
-	VRSqrt14PS
-	VRSqrt14PD
-	VRcpPS
-	VRSqrtPS
 
 	// Conversions between lanes. W is the width of the wider operand.
 	VCvtDQ2PS
-	VCvtPS2DQ
 	VCvtTPS2DQ
 	VCvtUDQ2PS
-	VCvtPS2UDQ
 	VCvtTPS2UDQ
 	VCvtDQ2PD
 	VCvtUDQ2PD
-	VCvtPD2DQ
 	VCvtTPD2DQ
-	VCvtPD2UDQ
 	VCvtTPD2UDQ
 	VCvtPS2PD
 	VCvtPD2PS
@@ -273,55 +158,21 @@ const (
 	VCvtUQQ2PS
 	VCvtQQ2PD
 	VCvtUQQ2PD
-	VCvtPD2QQ
 	VCvtTPD2QQ
-	VCvtPD2UQQ
 	VCvtTPD2UQQ
-	VCvtPS2QQ
-	VCvtTPS2QQ
-	VCvtPS2UQQ
-	VCvtTPS2UQQ
 	VCvtPH2PS
 	VCvtPS2PH
 
 	// Conversions of one number. W is the size of the general operand.
-	VCvtSS2SD
-	VCvtSD2SS
-	VCvtSI2SS
-	VCvtSI2SD
-	VCvtUSI2SS
-	VCvtUSI2SD
-	VCvtSS2SI
-	VCvtSD2SI
-	VCvtTSS2SI
-	VCvtTSD2SI
-	VCvtSS2USI
-	VCvtSD2USI
-	VCvtTSS2USI
-	VCvtTSD2USI
 )
 
 // Operations on integer lanes.
 const (
-	VPAddB Op = iota + VCvtTSD2USI + 1
-	VPAddW
+	VPAddB Opcode = iota + VCvtPS2PH + 1
 	VPAddD
 	VPAddQ
-	VPSubB
-	VPSubW
 	VPSubD
 	VPSubQ
-	VPAddSB
-	VPAddSW
-	VPAddUSB
-	VPAddUSW
-	VPSubSB
-	VPSubSW
-	VPSubUSB
-	VPSubUSW
-	VPMulLW
-	VPMulHW
-	VPMulHUW
 	VPMAddWD
 	VPMAddUBS
 	VPSADBW
@@ -329,36 +180,18 @@ const (
 	VPMulLQ
 	VPMulDQ
 	VPMulUDQ
-	VPMinSB
-	VPMinSW
 	VPMinSD
 	VPMinSQ
-	VPMinUB
-	VPMinUW
 	VPMinUD
 	VPMinUQ
-	VPMaxSB
-	VPMaxSW
 	VPMaxSD
 	VPMaxSQ
-	VPMaxUB
-	VPMaxUW
 	VPMaxUD
 	VPMaxUQ
-	VPAbsB
-	VPAbsW
 	VPAbsD
 	VPAbsQ
-	VPSignD
-	VPHAddD
-	VPAvgB
-	VPAvgW
 	VPLZCntD
 	VPLZCntQ
-	VPConflictD
-	VPConflictQ
-	VPPopCntD
-	VPPopCntQ
 
 	// Logic. The names without an element size are AVX2's, those with one AVX-512's.
 	VPAnd
@@ -373,158 +206,69 @@ const (
 	VPOrQ
 	VPXorD
 	VPXorQ
-	VPTernLogD
 	VPTernLogQ
 	VPTest
-	VTestPS
-	VTestPD
 
 	// Comparisons: to vectors, and (with Imm, or named Test) to masks.
-	VPCmpEqB
-	VPCmpEqW
 	VPCmpEqD
 	VPCmpEqQ
-	VPCmpGtB
-	VPCmpGtW
 	VPCmpGtD
 	VPCmpGtQ
-	VPCmpB
-	VPCmpUB
-	VPCmpW
-	VPCmpUW
 	VPCmpD
 	VPCmpUD
 	VPCmpQ
 	VPCmpUQ
-	VPTestMB
-	VPTestMW
 	VPTestMD
 	VPTestMQ
-	VPTestNMB
-	VPTestNMW
 	VPTestNMD
 	VPTestNMQ
 
 	// Shifts: by Imm if B and Mem are missing, else by the low 64 bits of B; names with V: lane by lane.
-	VPSllW
 	VPSllD
 	VPSllQ
-	VPSrlW
 	VPSrlD
 	VPSrlQ
-	VPSraW
 	VPSraD
 	VPSraQ
-	VPSllDQ
-	VPSrlDQ
-	VPRolD
-	VPRolQ
-	VPRorD
-	VPRorQ
-	VPSllVW
 	VPSllVD
 	VPSllVQ
-	VPSrlVW
 	VPSrlVD
 	VPSrlVQ
-	VPSraVW
 	VPSraVD
 	VPSraVQ
-	VPRolVD
-	VPRolVQ
-	VPRorVD
-	VPRorVQ
 
 	// Widening by sign (SX) or zeros (ZX), narrowing by cutting off (VPMovDB), by saturation (S, US).
-	VPMovSXBW
 	VPMovSXBD
-	VPMovSXBQ
 	VPMovSXWD
-	VPMovSXWQ
 	VPMovSXDQ
-	VPMovZXBW
 	VPMovZXBD
-	VPMovZXBQ
 	VPMovZXWD
-	VPMovZXWQ
 	VPMovZXDQ
-	VPMovWB
 	VPMovDB
-	VPMovQB
 	VPMovDW
-	VPMovQW
-	VPMovQD
-	VPMovSWB
-	VPMovSDB
-	VPMovSDW
-	VPMovSQD
-	VPMovUSWB
-	VPMovUSDB
-	VPMovUSDW
-	VPMovUSQD
-	VPackSSWB
-	VPackUSWB
 	VPackSSDW
 	VPackUSDW
-	VPMovMskB
 	VMovMskPS
 	VMovMskPD
-	VPMovM2B
-	VPMovM2W
-	VPMovM2D
-	VPMovM2Q
-	VPMovB2M
-	VPMovW2M
-	VPMovD2M
-	VPMovQ2M
-	VPBroadcastMW2D
-	VPBroadcastMB2Q
 )
 
 // Moves and permutations of lanes.
 const (
-	VMovUPS Op = iota + VPBroadcastMB2Q + 1
-	VMovUPD
+	VMovUPS Opcode = iota + VMovMskPD + 1
 	VMovAPS
 	VMovAPD
 	VMovDQU
-	VMovDQA
 	VMovDQU8
-	VMovDQU16
-	VMovDQU32
 	VMovDQU64
 	VMovDQA32
-	VMovDQA64
 	VMovD
 	VMovQ
-	VMovSS
-	VMovSD
-	VMovSSLo
-	VMovSDLo
 	VMovNTPS
-	VMovNTDQ
-	VMovNTDQA
-	VLdDQU
-	VMovHLPS
-	VMovLHPS
-	VMovLPS
-	VMovHPS
-	VMovLPSSt
-	VMovHPSSt
-	VMovSHDup
-	VMovSLDup
-	VMovDDup
 	VZeroUpper
-	VLdMXCSR
-	VStMXCSR
 
 	// Masked moves of AVX2: A (loads) or B (stores, of A) is the mask.
-	VMaskMovPS
-	VMaskMovPD
 	VPMaskMovD
 	VPMaskMovQ
-	VMaskMovPSSt
-	VMaskMovPDSt
 	VPMaskMovDSt
 	VPMaskMovQSt
 
@@ -535,35 +279,14 @@ const (
 	VPBroadcastW
 	VPBroadcastD
 	VPBroadcastQ
-	VPBroadcastGB
-	VPBroadcastGW
 	VPBroadcastGD
 	VPBroadcastGQ
-	VBroadcastF128
-	VBroadcastI128
-	VBroadcastF32X4
-	VBroadcastI32X4
-	VBroadcastF64X2
-	VBroadcastI64X2
-	VBroadcastF32X8
-	VBroadcastI32X8
-	VBroadcastF64X4
-	VBroadcastI64X4
-	VBroadcastF32X2
-	VBroadcastI32X2
 
 	// Blends: by a vector C, by Imm, or (AVX-512) by KM: lanes on are B's, the others A's, or zero.
 	VBlendVPS
 	VBlendVPD
-	VPBlendVB
 	VBlendPS
-	VBlendPD
-	VPBlendW
 	VPBlendD
-	VBlendMPS
-	VBlendMPD
-	VPBlendMB
-	VPBlendMW
 	VPBlendMD
 	VPBlendMQ
 
@@ -571,49 +294,20 @@ const (
 	// index. I2: A and B are the tables, Dst the index.
 	VPermD
 	VPermPS
-	VPermW
 	VPermQ
-	VPermPD
-	VPermVQ
-	VPermVPD
-	VPermT2W
-	VPermT2D
-	VPermT2Q
 	VPermT2PS
-	VPermT2PD
-	VPermI2W
 	VPermI2D
-	VPermI2Q
 	VPermI2PS
-	VPermI2PD
-	VPermilPS
-	VPermilPD
 	VPermilVPS
-	VPermilVPD
-	VPerm2F128
-	VPerm2I128
-	VShufF32X4
-	VShufF64X2
-	VShufI32X4
-	VShufI64X2
 	VShufPS
-	VShufPD
 	VPShufB
 	VPShufD
-	VPShufHW
-	VPShufLW
 	VUnpckLPS
 	VUnpckHPS
 	VUnpckLPD
 	VUnpckHPD
-	VPUnpckLBW
-	VPUnpckHBW
-	VPUnpckLWD
-	VPUnpckHWD
 	VPUnpckLDQ
 	VPUnpckHDQ
-	VPUnpckLQDQ
-	VPUnpckHQDQ
 	VPAlignR
 	VAlignD
 	VAlignQ
@@ -621,69 +315,30 @@ const (
 	// Inserting (B into A at Imm) and extracting (of A at Imm, to Dst or Mem).
 	VInsertF128
 	VInsertI128
-	VInsertF32X4
-	VInsertI32X4
-	VInsertF64X2
-	VInsertI64X2
 	VInsertF32X8
 	VInsertI32X8
-	VInsertF64X4
 	VInsertI64X4
 	VExtractF128
 	VExtractI128
-	VExtractF32X4
 	VExtractI32X4
-	VExtractF64X2
-	VExtractI64X2
-	VExtractF32X8
 	VExtractI32X8
-	VExtractF64X4
 	VExtractI64X4
-	VInsertPS
-	VPInsrB
-	VPInsrW
-	VPInsrD
-	VPInsrQ
-	VPExtrB
-	VPExtrW
-	VPExtrD
-	VPExtrQ
 
 	// Gathers and scatters. The letters: D or Q index, then the data. W is the width of the wider of the two; Mem.Index
 	// is a vector register. AVX2 (no K in the name): A is the mask. AVX-512: KM. The mask is zero afterwards.
-	VGatherDPS
-	VGatherDPD
-	VGatherQPS
-	VGatherQPD
 	VPGatherDD
 	VPGatherDQ
 	VPGatherQD
 	VPGatherQQ
-	VGatherDPSK
-	VGatherDPDK
-	VGatherQPSK
-	VGatherQPDK
 	VPGatherDDK
 	VPGatherDQK
 	VPGatherQDK
 	VPGatherQQK
-	VScatterDPS
-	VScatterDPD
-	VScatterQPS
-	VScatterQPD
 	VPScatterDD
 	VPScatterDQ
 	VPScatterQD
 	VPScatterQQ
-	VCompressPS
-	VCompressPD
-	VPCompressD
-	VPCompressQ
-	VExpandPS
-	VExpandPD
-	VPExpandD
-	VPExpandQ
 )
 
-// numOps is one more than the last Op.
-const numOps = VPExpandQ + 1
+// numOpcodes is one more than the last Opcode.
+const numOpcodes = VPScatterQQ + 1
