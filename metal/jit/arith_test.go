@@ -38,13 +38,13 @@ type bench struct {
 }
 
 // benches are the instruction sets that can be tested here.
-func benches(t *testing.T, f func(t *testing.T, level amd64.Level)) {
+func benches(t *testing.T, f func(t *testing.T, level isa)) {
 	if amd64.Detect() < amd64.AVX2 {
 		t.Skip("no AVX2")
 	}
-	t.Run("avx2", func(t *testing.T) { f(t, amd64.AVX2) })
+	t.Run("avx2", func(t *testing.T) { f(t, isaAVX2) })
 	if amd64.Detect() >= amd64.AVX512 {
-		t.Run("avx512", func(t *testing.T) { f(t, amd64.AVX512) })
+		t.Run("avx512", func(t *testing.T) { f(t, isaAVX512) })
 	}
 }
 
@@ -52,10 +52,10 @@ var benchMemory []byte
 
 // newBench makes code of what body selects. group is the number of lanes that run together, 0 for one register of
 // 32-bit ones.
-func newBench(tb testing.TB, level amd64.Level, group int, body func(b *bench)) *bench {
+func newBench(tb testing.TB, level isa, group int, body func(b *bench)) *bench {
 	tb.Helper()
-	s := &selector{k: &kir.Kernel{}, level: level, f: amd64.NewFunc(), w: 64, per: 16, lay: &layout{scratch: 1024}}
-	if level == amd64.AVX2 {
+	s := &selector{k: &kir.Kernel{}, isa: level, f: amd64.NewFunc(), w: 64, per: 16, lay: &layout{scratch: 1024}}
+	if level == isaAVX2 {
 		s.w, s.per = 32, 8
 	}
 	s.group = max(group, s.per)
@@ -69,7 +69,12 @@ func newBench(tb testing.TB, level amd64.Level, group int, body func(b *bench)) 
 	s.emit(amd64.Inst{Op: amd64.Ret})
 	_, err := s.f.Allocate(amd64.Allocation{VecBytes: s.w, Frame: regFrame, Slots: frameBody})
 	require.NoError(tb, err)
-	c, err := s.f.Assemble(level)
+	if level == isaAVX2 {
+		for _, i := range s.f.Insts() {
+			require.False(tb, i.NeedsAVX512(), i.String())
+		}
+	}
+	c, err := s.f.Assemble()
 	require.NoError(tb, err)
 	b.code, err = newExecMem(c.Bytes)
 	require.NoError(tb, err)
@@ -98,7 +103,7 @@ func (b *bench) arg(t kir.Type, n, p int) unit {
 		return unit{r: [2]amd64.R{load(2 * p * w), load((2*p + 1) * w)}}
 	case t == kir.Bool:
 		r := load(p * w)
-		if s.level == amd64.AVX2 {
+		if s.isa == isaAVX2 {
 			return unit{r: [2]amd64.R{x.op2(amd64.VPCmpGtD, r, x.load(0, false))}}
 		}
 		k := s.reg(amd64.Mask)
@@ -333,7 +338,7 @@ func constString(consts []*uint64) string {
 }
 
 func TestPureOnLanes(t *testing.T) {
-	benches(t, func(t *testing.T, level amd64.Level) {
+	benches(t, func(t *testing.T, level isa) {
 		r := rand.New(rand.NewPCG(1, 2))
 		for _, c := range opCases() {
 			in := tuples(r, c.args)
@@ -373,7 +378,7 @@ func TestPureOnLanes(t *testing.T) {
 }
 
 func TestPureOnSplats(t *testing.T) {
-	benches(t, func(t *testing.T, level amd64.Level) {
+	benches(t, func(t *testing.T, level isa) {
 		r := rand.New(rand.NewPCG(3, 4))
 		for _, c := range opCases() {
 			b := newBench(t, level, 0, func(b *bench) {
@@ -405,7 +410,7 @@ func TestPureOnSplats(t *testing.T) {
 }
 
 func TestScalar(t *testing.T) {
-	benches(t, func(t *testing.T, level amd64.Level) {
+	benches(t, func(t *testing.T, level isa) {
 		r := rand.New(rand.NewPCG(5, 6))
 	next:
 		for _, c := range opCases() {
@@ -444,7 +449,7 @@ func TestScalar(t *testing.T) {
 }
 
 func TestMaskMoves(t *testing.T) {
-	benches(t, func(t *testing.T, level amd64.Level) {
+	benches(t, func(t *testing.T, level isa) {
 		b := newBench(t, level, 32, func(b *bench) {
 			s := b.s
 			r := s.reg(amd64.GPR)

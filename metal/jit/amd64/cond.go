@@ -3,7 +3,8 @@ package amd64
 // Cond is a condition on the flags, as Jcc, SetCC and CMov take it. Its number is the processor's.
 type Cond uint8
 
-// The conditions. Above and Below compare unsigned numbers, Greater and Less signed ones.
+// The conditions. Above and Below compare unsigned numbers, Greater and Less signed ones; after a comparison of
+// floats (VUComISS) use the unsigned ones, and Parity for "a NaN was there".
 const (
 	CondO  Cond = iota // overflow
 	CondNO             // no overflow
@@ -21,6 +22,14 @@ const (
 	CondGE             // greater or equal
 	CondLE             // less or equal
 	CondG              // greater
+)
+
+// Other names of conditions.
+const (
+	CondC  = CondB
+	CondNC = CondAE
+	CondZ  = CondE
+	CondNZ = CondNE
 )
 
 var condNames = [16]string{"o", "no", "b", "ae", "e", "ne", "be", "a", "s", "ns", "p", "np", "l", "ge", "le", "g"}

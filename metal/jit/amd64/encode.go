@@ -31,7 +31,6 @@ type encoder struct {
 	i      *Inst
 	r      *row
 	err    error
-	level  Level
 	consts int
 	labels int
 }
@@ -77,13 +76,6 @@ func (e *encoder) none(regs ...R) {
 		if r != 0 {
 			e.fail("operand %s has no place", r)
 		}
-	}
-}
-
-// avx512 checks that the code is for processors with AVX-512.
-func (e *encoder) avx512() {
-	if e.level < AVX512 {
-		e.fail("not with %s", e.level)
 	}
 }
 

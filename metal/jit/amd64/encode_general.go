@@ -173,11 +173,11 @@ func (e *encoder) general() {
 		} else {
 			e.immBytes(i.W, v)
 		}
-	case formUn, formMul, formGSh, formSwap, formSet, formCMov:
+	case formUn, formMul, formGSh, formBts, formBt, formShD, formSwap, formSet, formCMov:
 		e.unary()
-	case formBMI, formBMIV, formBMI1:
+	case formBMI, formBMIV, formBMI1, formBMII:
 		e.bmi()
-	case formXchg, formLockR, formLockA:
+	case formXchg, formLockR, formLockA, formMovBE:
 		e.exchange()
 	default:
 		e.other()

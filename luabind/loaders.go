@@ -1,0 +1,134 @@
+package luabind
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// replaceLoaders makes everything that compiles source text go through compileChunk, and os.exit unwind to the host.
+func (s *State) replaceLoaders(opt Options) {
+	L := s.L
+	load := func(src io.Reader, name string) int {
+		L := s.L
+		proto, err := compileChunk(src, name)
+		if err != nil {
+			L.Push(lua.LNil)
+			L.Push(lua.LString(err.Error()))
+			return 2
+		}
+		L.Push(L.NewFunctionFromProto(proto))
+		return 1
+	}
+	loadString := func(L *lua.LState) int {
+		text := L.CheckString(1)
+		return load(strings.NewReader(text), L.OptString(2, text))
+	}
+	L.SetGlobal("loadstring", s.fn(loadString))
+	L.SetGlobal("load", s.fn(func(L *lua.LState) int {
+		if L.Get(1).Type() == lua.LTString {
+			return loadString(L)
+		}
+		fn := L.CheckFunction(1)
+		name := L.OptString(2, "=(load)")
+		var b strings.Builder
+		for {
+			L.Push(fn)
+			L.Call(0, 1)
+			piece, ok := L.Get(-1).(lua.LString)
+			L.Pop(1)
+			if !ok || piece == "" {
+				break
+			}
+			b.WriteString(string(piece))
+		}
+		return load(strings.NewReader(b.String()), name)
+	}))
+	if !opt.Libraries {
+		for _, name := range []string{"dofile", "loadfile"} {
+			L.SetGlobal(name, lua.LNil)
+		}
+		return
+	}
+	loadFile := func(L *lua.LState, path string) int {
+		f, err := os.Open(path)
+		if err != nil {
+			L.Push(lua.LNil)
+			L.Push(lua.LString("cannot open " + path))
+			return 2
+		}
+		defer f.Close()
+		src, err := skipShebang(f)
+		if err != nil {
+			L.Push(lua.LNil)
+			L.Push(lua.LString("cannot read " + path))
+			return 2
+		}
+		return load(src, path)
+	}
+	L.SetGlobal("loadfile", s.fn(func(L *lua.LState) int { return loadFile(L, L.CheckString(1)) }))
+	L.SetGlobal("dofile", s.fn(func(L *lua.LState) int {
+		top := L.GetTop()
+		if loadFile(L, L.CheckString(1)) == 2 {
+			L.Error(L.Get(-1), 1)
+		}
+		L.Call(0, lua.MultRet)
+		return L.GetTop() - top
+	}))
+	s.replaceSearcher(loadFile)
+	s.replaceExit()
+}
+
+// replaceSearcher makes require compile files through compileChunk.
+func (s *State) replaceSearcher(loadFile func(L *lua.LState, path string) int) {
+	L := s.L
+	loaders, ok := L.GetField(L.GetGlobal("package"), "loaders").(*lua.LTable)
+	if !ok {
+		return
+	}
+	loaders.RawSetInt(2, s.fn(func(L *lua.LState) int {
+		name := L.CheckString(1)
+		path := L.GetField(L.GetGlobal("package"), "path").String()
+		file := strings.ReplaceAll(name, ".", string(os.PathSeparator))
+		var tried strings.Builder
+		for _, pattern := range strings.Split(path, ";") {
+			candidate := strings.ReplaceAll(pattern, "?", file)
+			if _, err := os.Stat(candidate); err != nil {
+				fmt.Fprintf(&tried, "\n\tno file '%s'", candidate)
+				continue
+			}
+			if loadFile(L, candidate) == 2 {
+				L.Error(lua.LString(fmt.Sprintf("error loading module '%s' from file '%s':\n\t%s", name, candidate,
+					L.Get(-1))), 0)
+			}
+			return 1
+		}
+		L.Push(lua.LString(tried.String()))
+		return 1
+	}))
+}
+
+// replaceExit makes os.exit unwind to the host as an error value with the status, which pcall does not catch.
+func (s *State) replaceExit() {
+	L := s.L
+	os, ok := L.GetGlobal("os").(*lua.LTable)
+	if !ok {
+		return
+	}
+	s.method(os, "exit", func(L *lua.LState) int {
+		status := 0
+		switch v := L.Get(1).(type) {
+		case lua.LNumber:
+			status = int(v)
+		case lua.LBool:
+			if !bool(v) {
+				status = 1
+			}
+		}
+		L.Error(s.userdata(exitKind, &exitRequest{status}), 0)
+		return 0
+	})
+}

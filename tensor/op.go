@@ -1,0 +1,279 @@
+package tensor
+
+import (
+	"fmt"
+	"reflect"
+	"runtime"
+	"strings"
+
+	"github.com/mlxlua/mlxlua/tensor/kernelgen"
+)
+
+// Spec is what is known of an array before it is computed: shape and dtype. Rules receive Specs, never Arrays.
+type Spec struct {
+	Shape Shape
+	DType DType
+}
+
+// NBytes is the size in bytes of a contiguous array of this spec.
+func (s Spec) NBytes() int64 { return int64(s.Shape.Size()) * int64(s.DType.Size()) }
+
+// String is "float32 (3, 4)".
+func (s Spec) String() string { return s.DType.String() + " " + s.Shape.String() }
+
+// None is the attributes of an op that has none.
+type None struct{}
+
+// Rules is everything the engine knows of an op with attributes A. Shape, DType and exactly one executor (Expr,
+// Reduce, View, Run or Host) are mandatory. Attributes hold what the user wrote, never what was derived from a
+// shape; A must be comparable without interfaces that could hold slices: scalars, DType, Ints, F64, Dims, strings
+// and pointers.
+type Rules[A comparable] struct {
+	// Shape appends the output shapes to outs, which is empty. It serves building a graph and shapeless replay alike. No
+	// rule keeps in or outs.
+	Shape func(in []Spec, a A, outs []Shape) ([]Shape, error)
+	// DType appends the output dtypes to outs, which is empty.
+	DType func(in []Spec, a A, outs []DType) ([]DType, error)
+	// SpecFrom says from which of n inputs on only shape and dtype are read: the engine does not compute those for
+	// this op. Nil: all inputs are read.
+	SpecFrom func(a A, n int) int
+	// NoMerge marks an impure op: two calls with equal attributes and inputs are not one.
+	NoMerge bool
+	// Writes says that a call's kernel may change its inputs' bytes: a user's kernel that casts const away. What such
+	// inputs hold is not shared with equal values, and the call is not one with equal ones. Nil: never.
+	Writes func(a A) bool
+
+	// Expr executes an element-wise op of one output: an MSL expression of its operands $0, $1, ..., which have the
+	// MSL types of in and are broadcast against each other; its value is converted to the output's type. Operands
+	// appear at most once each or are cheap to repeat: the printer binds each to a variable.
+	Expr func(a A, in []DType) string
+	// Reduce executes a reduction of input 0 over axes (counted from 0, sorted) into output 0. A reduction over no
+	// axes is element-wise: Finish of Load.
+	Reduce func(a A, in []Spec) (axes []int, r kernelgen.Reducer, err error)
+	// View executes without a kernel: it makes each output a view of input 0's bytes, which lie as v says, or gives
+	// false where that needs a contiguous input; then it is called again with a contiguous copy, and must succeed. It
+	// finds in out each output's Spec, v's OffsetBytes and as many Strides, all 0, as the output has dimensions: it
+	// changes these.
+	View func(in []Spec, v View, a A, out []Operand) bool
+	// Run encodes kernels.
+	Run func(r *Run, a A) error
+	// Host computes on the host, in Go, on contiguous bytes.
+	Host func(h *HostCall, a A) error
+
+	// Prepare runs where a Node is made, on the caller's goroutine (in a replay too); Run finds its result in
+	// Prepared. It is for what must not run on a stream: a user's shape functions.
+	Prepare func(in []Spec, a A) (any, error)
+	// Fixed says that a call's attributes hold numbers that fit its inputs' present shapes only: a shapeless replay
+	// at other shapes must trace again.
+	Fixed func(a A) bool
+
+	// Updates, for an op with Run: output 0 starts as a copy of input Updates-1, and Run changes it in place. Where
+	// that input's buffer has no other reader left, it is taken over and nothing is copied. 0: none.
+	Updates int
+
+	// Partial says that the op's kernels may leave elements of its outputs unwritten: a user's kernel.
+	Partial bool
+
+	// VJP gives for each input the gradient, nil where there is none (or g.Want is false).
+	VJP func(g *VJP[A]) []*Array
+	// JVP gives the tangents of the outputs. Nil: derived from VJP by transposition.
+	JVP func(g *JVP[A]) []*Array
+	// VMap gives the outputs of the op over a batch, and each output's batch axis. Element-wise ops need none.
+	VMap func(g *VMap[A]) (out []*Array, axes []int)
+}
+
+// VJP is a call of a vector-Jacobian rule.
+type VJP[A comparable] struct {
+	Ctx   *Ctx
+	Attrs A
+	In    []*Array // the op's inputs
+	Out   []*Array // its outputs
+	Cot   []*Array // cotangents of the outputs; nil where nothing depends on that output
+	Want  []bool   // which inputs' gradients are wanted
+}
+
+// JVP is a call of a Jacobian-vector rule.
+type JVP[A comparable] struct {
+	Ctx   *Ctx
+	Attrs A
+	In    []*Array
+	Out   []*Array
+	Tan   []*Array // tangents of the inputs; nil for zero
+}
+
+// VMap is a call of a batching rule.
+type VMap[A comparable] struct {
+	Ctx   *Ctx
+	Attrs A
+	In    []*Array
+	Axes  []int // each input's batch axis, -1 for an input that has none
+	Size  int   // the batch's size, for the trace at hand only: use inputs' shapes (ShapeOf, DimOf) in attributes
+}
+
+// Op is an op as the engine sees it, without the type of its attributes.
+type Op struct {
+	name     string
+	declared []uintptr // by whom
+	defined  bool
+	// What messages call memory that a call needs:
+	temporary, copied string
+	noMerge           bool
+	partial           bool
+	updates           int
+	shape             func(in []Spec, a any, outs []Shape) ([]Shape, error)
+	dtype             func(in []Spec, a any, outs []DType) ([]DType, error)
+	specFrom          func(a any, n int) int
+	prepare           func(in []Spec, a any) (any, error)
+	fixed             func(a any) bool
+	writes            func(a any) bool
+	expr              func(a any, in []DType) string
+	reduce            func(a any, in []Spec) ([]int, kernelgen.Reducer, error)
+	view              func(in []Spec, v View, a any, out []Operand) bool
+	run               func(r *Run, a any) error
+	host              func(h *HostCall, a any) error
+	vjp               func(c *Ctx, n *Node, in, out, cot []*Array, want []bool) []*Array
+	jvp               func(c *Ctx, n *Node, in, out, tan []*Array) []*Array
+	vmap              func(c *Ctx, n *Node, in []*Array, axes []int, size int) ([]*Array, []int)
+}
+
+// Name is the op's name, as MLX calls it.
+func (p *Op) Name() string { return p.name }
+
+// Package is the import path of the package whose initialisation declared the op.
+func (p *Op) Package() string {
+	frames := runtime.CallersFrames(p.declared)
+	for {
+		f, more := frames.Next()
+		folder := strings.LastIndex(f.Function, "/") + 1
+		name, function, _ := strings.Cut(f.Function[folder:], ".")
+		if function == "init" || strings.HasPrefix(function, "init.") || !more {
+			return f.Function[:folder] + name
+		}
+	}
+}
+
+// OpOf is an Op with the type of its attributes. Declare one in a var and Define its rules in an init function: a
+// rule that calls its own op would otherwise be an initialisation cycle.
+type OpOf[A comparable] struct{ op Op }
+
+var ops = map[string]*Op{}
+
+// Declare makes an op without rules. Its name must be new.
+func Declare[A comparable](name string) *OpOf[A] {
+	if ops[name] != nil {
+		panic("BUG: op " + name + " is declared twice")
+	}
+	callers := make([]uintptr, 16)
+	callers = callers[:runtime.Callers(2, callers)]
+	o := &OpOf[A]{Op{name: name, declared: callers, temporary: "a temporary of " + name,
+		copied: "a contiguous copy for " + name}}
+	ops[name] = &o.op
+	return o
+}
+
+// Ops lists all declared ops by name.
+func Ops() map[string]*Op {
+	out := make(map[string]*Op, len(ops))
+	for n, p := range ops {
+		out[n] = p
+	}
+	return out
+}
+
+// Op is the op without the type of its attributes.
+func (o *OpOf[A]) Op() *Op { return &o.op }
+
+// Define gives the op its rules. It panics on rules that are not complete: that is a bug of the program.
+func (o *OpOf[A]) Define(r Rules[A]) {
+	p := &o.op
+	if err := checkRules(p, r); err != nil {
+		panic(fmt.Sprintf("BUG: op %s: %v", p.name, err))
+	}
+	p.defined, p.noMerge, p.partial, p.updates = true, r.NoMerge, r.Partial, r.Updates
+	p.shape = func(in []Spec, a any, outs []Shape) ([]Shape, error) { return r.Shape(in, a.(A), outs) }
+	p.dtype = func(in []Spec, a any, outs []DType) ([]DType, error) { return r.DType(in, a.(A), outs) }
+	if r.SpecFrom != nil {
+		p.specFrom = func(a any, n int) int { return r.SpecFrom(a.(A), n) }
+	}
+	if r.Prepare != nil {
+		p.prepare = func(in []Spec, a any) (any, error) { return r.Prepare(in, a.(A)) }
+	}
+	if r.Writes != nil {
+		p.writes = func(a any) bool { return r.Writes(a.(A)) }
+	}
+	if r.Fixed != nil {
+		p.fixed = func(a any) bool { return r.Fixed(a.(A)) }
+	}
+	switch {
+	case r.Expr != nil:
+		p.expr = func(a any, in []DType) string { return r.Expr(a.(A), in) }
+	case r.Reduce != nil:
+		p.reduce = func(a any, in []Spec) ([]int, kernelgen.Reducer, error) { return r.Reduce(a.(A), in) }
+	case r.View != nil:
+		p.view = func(in []Spec, v View, a any, out []Operand) bool { return r.View(in, v, a.(A), out) }
+	case r.Run != nil:
+		p.run = func(run *Run, a any) error { return r.Run(run, a.(A)) }
+	case r.Host != nil:
+		p.host = func(h *HostCall, a any) error { return r.Host(h, a.(A)) }
+	}
+	if r.VJP != nil {
+		p.vjp = func(c *Ctx, n *Node, in, out, cot []*Array, want []bool) []*Array {
+			return r.VJP(&VJP[A]{c, n.attrs.(A), in, out, cot, want})
+		}
+	}
+	if r.JVP != nil {
+		p.jvp = func(c *Ctx, n *Node, in, out, tan []*Array) []*Array {
+			return r.JVP(&JVP[A]{c, n.attrs.(A), in, out, tan})
+		}
+	}
+	if r.VMap != nil {
+		p.vmap = func(c *Ctx, n *Node, in []*Array, axes []int, size int) ([]*Array, []int) {
+			return r.VMap(&VMap[A]{c, n.attrs.(A), in, axes, size})
+		}
+	}
+}
+
+func checkRules[A comparable](p *Op, r Rules[A]) error {
+	executors := 0
+	for _, set := range []bool{r.Expr != nil, r.Reduce != nil, r.View != nil, r.Run != nil, r.Host != nil} {
+		if set {
+			executors++
+		}
+	}
+	switch {
+	case p.defined:
+		return fmt.Errorf("it is defined twice")
+	case r.Shape == nil:
+		return fmt.Errorf("no Shape rule")
+	case r.DType == nil:
+		return fmt.Errorf("no DType rule")
+	case executors != 1:
+		return fmt.Errorf("%d executors, want one of Expr, Reduce, View, Run, Host", executors)
+	case r.Updates != 0 && r.Run == nil:
+		return fmt.Errorf("the Updates rule needs Run")
+	case r.Prepare != nil && r.Run == nil:
+		return fmt.Errorf("the Prepare rule needs Run")
+	}
+	return checkAttrs(reflect.TypeFor[A]())
+}
+
+// checkAttrs refuses attribute types whose == could panic or overlook a difference: those that hold interfaces or
+// plain floats (NaN differs from itself).
+func checkAttrs(t reflect.Type) error {
+	switch t.Kind() {
+	case reflect.Interface, reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128, reflect.Chan:
+		return fmt.Errorf("attributes hold a %v, which == does not compare safely", t)
+	case reflect.Array:
+		return checkAttrs(t.Elem())
+	case reflect.Struct:
+		if t.PkgPath() == "unique" {
+			return nil
+		}
+		for i := range t.NumField() {
+			if err := checkAttrs(t.Field(i).Type); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+// Package random is MLX's mx.random: numbers that follow from keys, as MLX's do.
+package random
+
+import (
+	_ "embed"
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+)
+
+//go:embed random.metal
+var randomSource string
+
+// bitsAttrs is a call of random.bits: each key of the input gives an array of this shape.
+type bitsAttrs struct {
+	shape tensor.Dims
+	width int // bytes of an element
+}
+
+var randomBitsOp = tensor.Declare[bitsAttrs]("random_bits")
+
+var bitsDTypes = map[int]tensor.DType{1: tensor.Uint8, 2: tensor.Uint16, 4: tensor.Uint32}
+
+func init() {
+	randomBitsOp.Define(tensor.Rules[bitsAttrs]{
+		Shape: func(in []tensor.Spec, a bitsAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
+			per, err := a.shape.Shape(in)
+			if err != nil {
+				return nil, err
+			}
+			k := in[0].Shape
+			if len(k) == 0 || k[len(k)-1] != 2 {
+				return nil, fmt.Errorf("key has shape %v, want (2,)", k)
+			}
+			return append(outs, append(k[:len(k)-1].Clone(), per...)), nil
+		},
+		DType: func(in []tensor.Spec, a bitsAttrs, outs []tensor.DType) ([]tensor.DType, error) {
+			d, ok := bitsDTypes[a.width]
+			if !ok {
+				return nil, fmt.Errorf("width is %d, want 1, 2 or 4 bytes", a.width)
+			}
+			if in[0].DType != tensor.Uint32 {
+				return nil, fmt.Errorf("key has dtype %v, want uint32", in[0].DType)
+			}
+			return append(outs, d), nil
+		},
+		SpecFrom: func(bitsAttrs, int) int { return 1 },
+		Run:      runRandomBits,
+		VJP:      func(g *tensor.VJP[bitsAttrs]) []*tensor.Array { return make([]*tensor.Array, len(g.In)) },
+		JVP:      func(*tensor.JVP[bitsAttrs]) []*tensor.Array { return []*tensor.Array{nil} },
+		VMap: func(g *tensor.VMap[bitsAttrs]) ([]*tensor.Array, []int) {
+			// Only the key is read: shapes follow the inputs without their batch axes.
+			shape, _, err := kit.Unbound(g, g.Attrs.shape)
+			if err != nil {
+				return []*tensor.Array{tensor.Fail(g.Ctx, "random_bits", "%w", err)}, []int{0}
+			}
+			key, axis := g.In[0], g.Axes[0]
+			if axis >= 0 { // keys of a batch: its axis goes first, their pairs stay last
+				key, axis = ops.MoveAxis(key, axis, 0, g.Ctx), 0
+			}
+			dims, in := shape.Bind([]*tensor.Array{key})
+			return []*tensor.Array{randomBitsOp.One(g.Ctx, bitsAttrs{dims, g.Attrs.width}, in...)}, []int{axis}
+		},
+	})
+}
+
+func runRandomBits(r *tensor.Run, a bitsAttrs) error {
+	keys, err := r.Contiguous(0)
+	if err != nil {
+		return err
+	}
+	count := keys.Shape.Size() / 2
+	if r.Out[0].Shape.Size() == 0 {
+		return nil
+	}
+	perKey := r.Out[0].Shape.Size() / count * a.width
+	words := (perKey + 3) / 4
+	if words > math.MaxUint32 {
+		return fmt.Errorf("%d bytes from one key, the most are %d", perKey, 4*math.MaxUint32)
+	}
+	entry, size := "random_bytes", tensor.Const(uint64(perKey))
+	if perKey%4 == 0 {
+		entry, size = "random_words", tensor.Const(uint32(words))
+	}
+	src := metal.Source{Label: "random_bits", Text: randomSource, Options: metal.Options{Portable: true}}
+	p, err := r.Kernel(src, entry)
+	if err != nil {
+		return err
+	}
+	grid := metal.Size{X: (words + 1) / 2, Y: count, Z: 1}
+	return r.Dispatch(p, grid, metal.Size{X: 256, Y: 1, Z: 1}, keys.Arg(), r.Out[0].Arg(), size)
+}
+
+// Key is the PRNG key of a seed: uint32 (2,), the seed's high and low words.
+func Key(seed uint64, ctx ...*tensor.Ctx) *tensor.Array {
+	b := make([]byte, 8)
+	binary.LittleEndian.PutUint32(b, uint32(seed>>32))
+	binary.LittleEndian.PutUint32(b[4:], uint32(seed))
+	return tensor.FromBytes(tensor.Call(ctx), tensor.Spec{Shape: tensor.Shape{2}, DType: tensor.Uint32}, b)
+}
+
+// Bits is uniformly distributed bits from a key: an unsigned integer array of that shape whose elements have
+// width bytes (1, 2 or 4). Equal keys give equal bits, the same as MLX's. key is uint32 (2,).
+func Bits(shape tensor.ShapeArg, width int, key *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
+	c := tensor.Call(ctx)
+	if f := checkKey(c, "random_bits", key); f != nil {
+		return f
+	}
+	dims, in := shape.Bind([]*tensor.Array{key})
+	return randomBitsOp.One(c, bitsAttrs{dims, width}, in...)
+}
+
+// checkKey refuses keys that are not of shape (2,); a batch of keys goes through vmap.
+func checkKey(c *tensor.Ctx, name string, key *tensor.Array) *tensor.Array {
+	if f := kit.Unusable(c, name, key); f != nil {
+		return f
+	}
+	if s := key.Spec(); len(s.Shape) != 1 || s.Shape[0] != 2 || s.DType != tensor.Uint32 {
+		return tensor.Fail(c, name, "key is %v, want uint32 (2,)", s)
+	}
+	return nil
+}
+
+// Split is num new keys from a key: uint32 (num, 2).
+func Split(key *tensor.Array, num int, ctx ...*tensor.Ctx) *tensor.Array {
+	c := tensor.Call(ctx)
+	if num < 0 {
+		return tensor.Fail(c, "random_split", "num is %d, want 0 or more", num)
+	}
+	return Bits(tensor.Sizes(num, 2), 4, key, c)
+}
