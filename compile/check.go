@@ -74,7 +74,7 @@ func number(d tensor.DType, b []byte) any {
 	return v
 }
 
-// isNaN says whether the element is a NaN, whose payload does not matter.
+// isNaN reports whether the element is a NaN, whose payload does not matter.
 func isNaN(d tensor.DType, b []byte) bool {
 	switch v := number(d, b).(type) {
 	case float32:

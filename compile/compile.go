@@ -140,7 +140,7 @@ func (fn *Function) replay(c *tensor.Ctx, in []*tensor.Array) ([]*tensor.Array, 
 		}
 		var mine, other *flight
 		if len(fitting) == 0 {
-			if other = fn.flying(sig); other == nil {
+			if other = fn.otherFlight(sig); other == nil {
 				mine = &flight{sig: sig, goroutine: goroutine(), landed: make(chan struct{})}
 				fn.flights = append(fn.flights, mine)
 			}
@@ -150,7 +150,7 @@ func (fn *Function) replay(c *tensor.Ctx, in []*tensor.Array) ([]*tensor.Array, 
 			tried[e] = true
 			outs, err := e.plan.run(in)
 			if err == nil {
-				fn.used(e)
+				fn.noteHit(e)
 				return outs, nil
 			}
 			if misfit == nil { // of the trace used last
@@ -159,16 +159,16 @@ func (fn *Function) replay(c *tensor.Ctx, in []*tensor.Array) ([]*tensor.Array, 
 		}
 		switch {
 		case mine != nil:
-			return fn.first(c, in, mine, misfit)
+			return fn.traceAndReplay(c, in, mine, misfit)
 		case other != nil:
 			<-other.landed
 		}
 	}
 }
 
-// flying is a trace for the signature that another goroutine makes: a function that calls itself while it is traced
-// must not wait for itself. Called with mu held.
-func (fn *Function) flying(sig signature) *flight {
+// otherFlight is a trace for the signature that another goroutine makes: a function that calls itself while it is
+// traced must not wait for itself. Called with mu held.
+func (fn *Function) otherFlight(sig signature) *flight {
 	me := "" // slow to find out on a deep stack
 	for _, f := range fn.flights {
 		if !f.sig.equal(sig, fn.opt.Shapeless) {
@@ -194,8 +194,9 @@ func goroutine() string {
 	return text
 }
 
-// first makes a trace and replays it.
-func (fn *Function) first(c *tensor.Ctx, in []*tensor.Array, f *flight, misfit error) ([]*tensor.Array, error) {
+// traceAndReplay makes a trace and replays it.
+func (fn *Function) traceAndReplay(c *tensor.Ctx, in []*tensor.Array, f *flight,
+	misfit error) ([]*tensor.Array, error) {
 	defer func() {
 		fn.mu.Lock()
 		fn.flights = slices.DeleteFunc(fn.flights, func(g *flight) bool { return g == f })
@@ -210,11 +211,11 @@ func (fn *Function) first(c *tensor.Ctx, in []*tensor.Array, f *flight, misfit e
 	if err != nil {
 		return nil, err
 	}
-	fn.add(&entry{sig: f.sig, plan: p}, misfit)
+	fn.addEntry(&entry{sig: f.sig, plan: p}, misfit)
 	return outs, nil
 }
 
-func (fn *Function) used(e *entry) {
+func (fn *Function) noteHit(e *entry) {
 	fn.mu.Lock()
 	defer fn.mu.Unlock()
 	fn.hits++
@@ -223,11 +224,11 @@ func (fn *Function) used(e *entry) {
 	}
 }
 
-func (fn *Function) add(e *entry, misfit error) {
+func (fn *Function) addEntry(e *entry, misfit error) {
 	fn.mu.Lock()
 	defer fn.mu.Unlock()
 	fn.traces++
-	fn.note(e, misfit)
+	fn.noteTrace(e, misfit)
 	if e.plan.foreign { // it holds values of a surrounding trace that are not among its inputs: it serves one call only
 		return
 	}

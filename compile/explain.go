@@ -12,8 +12,8 @@ import (
 // maxHistory bounds the reasons that Explain lists.
 const maxHistory = 32
 
-// note records why a trace was made. Called with mu held, before the entry joins the cache.
-func (fn *Function) note(e *entry, fault error) {
+// noteTrace records why a trace was made. Called with mu held, before the entry joins the cache.
+func (fn *Function) noteTrace(e *entry, fault error) {
 	reason := "the first call"
 	if fault != nil {
 		var m *misfit

@@ -16,7 +16,7 @@ func (m *misfit) Error() string { return m.reason }
 func (p *plan) run(in []*tensor.Array) ([]*tensor.Array, error) {
 	slots := 0
 	if n := len(p.steps); n > 0 {
-		slots = p.steps[n-1].first + len(p.steps[n-1].keep)
+		slots = p.steps[n-1].first + len(p.steps[n-1].given)
 	}
 	values := make([]*tensor.Array, slots)
 	get := func(r ref) *tensor.Array {
@@ -59,7 +59,7 @@ func (p *plan) run(in []*tensor.Array) ([]*tensor.Array, error) {
 					s.node.Op().Name(), s.node.Place(), want.Shape, have.Shape)}
 			}
 		}
-		outs := values[s.first:][:len(s.keep)]
+		outs := values[s.first:][:len(s.given)]
 		s.node.ReplayInto(outs, args)
 		for _, y := range outs {
 			if err := y.Err(); err != nil {
@@ -77,7 +77,7 @@ func (p *plan) run(in []*tensor.Array) ([]*tensor.Array, error) {
 	// No one can read what lies between: the planner may fuse all of it.
 	for i := range p.steps {
 		s := &p.steps[i]
-		for k, keep := range s.keep {
+		for k, keep := range s.given {
 			if !keep {
 				tensor.Drop(values[s.first+k])
 			}

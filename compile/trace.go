@@ -25,7 +25,7 @@ type step struct {
 	node  *tensor.Node
 	in    []ref
 	first int
-	keep  []bool // which outputs are outputs of the plan
+	given []bool // which outputs are outputs of the plan
 	specs []tensor.Spec
 }
 
@@ -46,7 +46,7 @@ type guard struct {
 
 // trace runs the function on placeholders and records what it builds.
 func (fn *Function) trace(c *tensor.Ctx, in []*tensor.Array) (*plan, error) {
-	r := &recorder{refs: map[tensor.Value]ref{}, known: map[stepKey]int{}, small: map[string]ref{},
+	r := &tracer{refs: map[tensor.Value]ref{}, known: map[stepKey]int{}, small: map[string]ref{},
 		written: map[*tensor.Node]bool{}, plan: &plan{}}
 	type read struct {
 		x     *tensor.Array
@@ -113,8 +113,8 @@ type guardKey struct {
 	axis int
 }
 
-// recorder turns a graph into a plan.
-type recorder struct {
+// tracer turns a graph into a plan.
+type tracer struct {
 	trace    *tensor.Trace
 	plan     *plan
 	refs     map[tensor.Value]ref
@@ -127,7 +127,7 @@ type recorder struct {
 
 // stepKey is equal for calls that give equal results.
 type stepKey struct {
-	prim   *tensor.Op
+	op     *tensor.Op
 	attrs  any
 	stream *tensor.Stream
 	in     string
@@ -135,7 +135,7 @@ type stepKey struct {
 
 // findWritten notes the nodes whose outputs' bytes some call may change, and those calls: none of them is merged with
 // an equal one.
-func (r *recorder) findWritten(roots []*tensor.Array) {
+func (r *tracer) findWritten(roots []*tensor.Array) {
 	order := tensor.Order(roots, func(n *tensor.Node) bool { return !r.trace.Has(n) })
 	for _, n := range slices.Backward(order) {
 		writes := n.MayWrite()
@@ -151,7 +151,7 @@ func (r *recorder) findWritten(roots []*tensor.Array) {
 
 // record adds what x depends on to the plan, in an order in which inputs come first. What x does not depend on is
 // never visited: dead code is not recorded.
-func (r *recorder) record(x *tensor.Array) ref {
+func (r *tracer) record(x *tensor.Array) ref {
 	v := x.Value()
 	if at, ok := r.refs[v]; ok {
 		return at
@@ -169,7 +169,7 @@ func (r *recorder) record(x *tensor.Array) ref {
 	return r.refs[v]
 }
 
-func (r *recorder) node(n *tensor.Node) {
+func (r *tracer) node(n *tensor.Node) {
 	r.recorded++
 	values := n.Inputs()
 	in := make([]ref, len(values))
@@ -189,7 +189,7 @@ func (r *recorder) node(n *tensor.Node) {
 	if !ok || alone {
 		first = r.slots
 		r.slots += n.NumOut()
-		s := step{node: n, in: in, first: first, keep: make([]bool, n.NumOut())}
+		s := step{node: n, in: in, first: first, given: make([]bool, n.NumOut())}
 		if n.Fixed() {
 			for _, v := range values {
 				s.specs = append(s.specs, v.Spec())
@@ -207,7 +207,7 @@ func (r *recorder) node(n *tensor.Node) {
 
 // constant is a value that does not depend on the inputs. It is kept, and computed once. Small ones that are equal
 // are one.
-func (r *recorder) constant(v tensor.Value, x *tensor.Array) ref {
+func (r *tracer) constant(v tensor.Value, x *tensor.Array) ref {
 	if at, ok := r.refs[v]; ok {
 		return at
 	}
@@ -231,7 +231,7 @@ func (r *recorder) constant(v tensor.Value, x *tensor.Array) ref {
 }
 
 // finish marks the slots that the plan gives out.
-func (r *recorder) finish() {
+func (r *tracer) finish() {
 	given := map[int]bool{}
 	for _, o := range r.plan.outs {
 		if o.kind == 's' {
@@ -239,8 +239,8 @@ func (r *recorder) finish() {
 		}
 	}
 	for _, s := range r.plan.steps {
-		for i := range s.keep {
-			s.keep[i] = given[s.first+i]
+		for i := range s.given {
+			s.given[i] = given[s.first+i]
 		}
 	}
 }

@@ -3,8 +3,6 @@ package luabind
 import (
 	"fmt"
 	"math"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -176,7 +174,7 @@ func (a *args) wrong(name string, err error) {
 // define makes a function of mx from a row and puts it into its module's table.
 func (s *State) define(module *lua.LTable, r row) {
 	f := &function{r, parseSig(r.sig)}
-	fn := s.fn(func(*lua.LState) int { return s.invoke(f) })
+	fn := s.Func(func(*lua.LState) int { return s.invoke(f) })
 	s.funcs[r.name] = f
 	s.help[fn] = f
 	module.RawSetString(r.name[strings.LastIndexByte(r.name, '.')+1:], fn)
@@ -190,38 +188,6 @@ func (s *State) invoke(f *function) int {
 	n := s.push(f.call(a))
 	a.done()
 	return n
-}
-
-// on is a Lua function that runs on the thread that calls it, which may be a coroutine's: s.L is that thread meanwhile.
-func (s *State) on(f lua.LGFunction) lua.LGFunction {
-	return func(L *lua.LState) int {
-		caller := s.L
-		s.L = L
-		s.nested++
-		defer func() {
-			s.L = caller
-			s.nested--
-		}()
-		defer s.bug()
-		if s.nested > maxNested {
-			s.raise(errTooDeep)
-		}
-		return f(L)
-	}
-}
-
-// fn makes a Lua function of f; see on.
-func (s *State) fn(f lua.LGFunction) *lua.LFunction { return s.L.NewFunction(s.on(f)) }
-
-// bug turns a panic of Go's into a Lua error that says BUG; Lua errors, which are panics too, pass.
-func (s *State) bug() {
-	switch p := recover().(type) {
-	case nil:
-	case runtime.Error:
-		s.raise(fmt.Errorf("BUG: %v\n%s", p, debug.Stack()))
-	default:
-		panic(p)
-	}
 }
 
 // push pushes a result.

@@ -5,6 +5,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/luabind/lua51"
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
@@ -17,20 +18,20 @@ func (s *State) openArrays() {
 	s.arrays = mt
 	methods := s.L.NewTable()
 	mt.RawSetString("methods", methods)
-	s.method(mt, "__index", s.arrayIndex)
-	s.method(mt, "__newindex", s.arrayNewIndex)
+	s.Method(mt, "__index", s.arrayIndex)
+	s.Method(mt, "__newindex", s.arrayNewIndex)
 	for event, name := range map[string]string{"__add": "add", "__sub": "subtract", "__mul": "multiply",
 		"__div": "divide", "__mod": "remainder", "__pow": "power"} {
 		f := s.funcs[name]
-		s.method(mt, event, func(*lua.LState) int { return s.invoke(f) })
+		s.Method(mt, event, func(*lua.LState) int { return s.invoke(f) })
 	}
 	negative := s.funcs["negative"]
-	s.method(mt, "__unm", func(L *lua.LState) int {
+	s.Method(mt, "__unm", func(L *lua.LState) int {
 		L.SetTop(1) // Lua passes the operand twice
 		return s.invoke(negative)
 	})
 	for event, name := range map[string]string{"__lt": "less", "__le": "less_equal", "__eq": ""} {
-		s.method(mt, event, func(L *lua.LState) int {
+		s.Method(mt, event, func(L *lua.LState) int {
 			if name == "" { // == is identity, as for all objects; element by element it is mx.equal
 				a, _ := array(L.Get(1))
 				b, _ := array(L.Get(2))
@@ -42,7 +43,7 @@ func (s *State) openArrays() {
 			return 0
 		})
 	}
-	s.method(mt, "__len", func(L *lua.LState) int {
+	s.Method(mt, "__len", func(L *lua.LState) int {
 		x, _ := array(L.Get(1))
 		if x.NDim() == 0 {
 			s.raise(s.call().Errorf("len", "an array without dimensions has no length"))
@@ -51,13 +52,13 @@ func (s *State) openArrays() {
 		L.Push(lua.LNumber(n))
 		return 1
 	})
-	s.method(mt, "__tostring", func(L *lua.LState) int {
+	s.Method(mt, "__tostring", func(L *lua.LState) int {
 		x, _ := array(L.Get(1))
 		L.Push(lua.LString(s.text(x)))
 		return 1
 	})
-	s.method(mt, "__concat", func(L *lua.LState) int {
-		L.Push(lua.LString(textOf(L, L.Get(1)) + textOf(L, L.Get(2))))
+	s.Method(mt, "__concat", func(L *lua.LState) int {
+		L.Push(lua.LString(lua51.Text(L, L.Get(1)) + lua51.Text(L, L.Get(2))))
 		return 1
 	})
 }

@@ -5,6 +5,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/luabind/lua51"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/grad"
 	"github.com/mlxlua/mlxlua/tensor/ops"
@@ -17,7 +18,7 @@ func vmapCall(a *args) any {
 	inAxes, outAxes := a.raw[1], a.raw[2]
 	return s.transform(a.f.name, func(L *lua.LState) int {
 		c := s.call()
-		args := stackArgs(L)
+		args := lua51.Args(L)
 		in := s.flattenAll("vmap", args)
 		axes, err := argumentAxes(inAxes, args)
 		if err != nil {
@@ -117,7 +118,7 @@ func spreadAxes(axes, tree lua.LValue, out []int) ([]int, error) {
 func checkpointCall(a *args) any {
 	s, fn := a.s, a.callable(0)
 	return s.transform(a.f.name, func(L *lua.LState) int {
-		args := stackArgs(L)
+		args := lua51.Args(L)
 		f := &luaFunc{s: s, op: "checkpoint", fn: fn, args: args}
 		outs, err := grad.Checkpoint(f.call, s.call())(s.flattenAll("checkpoint", args))
 		return s.pushResults(f, outs, err)
@@ -147,7 +148,7 @@ func (s *State) openCustom() {
 	methods := s.L.NewTable()
 	mt.RawSetString("__index", methods)
 	setter := func(name string, set func(k *customFunction, fn lua.LValue)) {
-		s.method(methods, name, func(L *lua.LState) int {
+		s.Method(methods, name, func(L *lua.LState) int {
 			k, ok := unwrap[*customFunction](L.Get(1))
 			fn, isFn := L.Get(2).(*lua.LFunction)
 			if !ok || !isFn {
@@ -161,9 +162,9 @@ func (s *State) openCustom() {
 	setter("vjp", func(k *customFunction, fn lua.LValue) { k.vjp = fn })
 	setter("jvp", func(k *customFunction, fn lua.LValue) { k.jvp = fn })
 	setter("vmap", func(k *customFunction, fn lua.LValue) { k.vmap = fn })
-	s.method(mt, "__call", func(L *lua.LState) int {
+	s.Method(mt, "__call", func(L *lua.LState) int {
 		k, _ := unwrap[*customFunction](L.Get(1))
-		args := stackArgs(L)[1:]
+		args := lua51.Args(L)[1:]
 		f := &luaFunc{s: s, op: "custom_function", fn: k.fn, args: args}
 		custom := s.custom(k, f)
 		outs, err := custom.Call(s.flattenAll("custom_function", args), s.call())

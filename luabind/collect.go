@@ -10,7 +10,7 @@ import (
 // KiB that Go's heap holds (arrays' bytes are mx.get_active_memory's), "step" collects too and says that a cycle ended.
 // The others belong to a collector that is not here, and are accepted.
 func (s *State) openCollector() {
-	s.L.SetGlobal("collectgarbage", s.fn(func(L *lua.LState) int {
+	s.L.SetGlobal("collectgarbage", s.Func(func(L *lua.LState) int {
 		result := lua.LValue(lua.LNumber(0))
 		switch option := L.OptString(1, "collect"); option {
 		case "collect":

@@ -8,6 +8,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/mlxlua/mlxlua/compile"
+	"github.com/mlxlua/mlxlua/luabind/lua51"
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
@@ -55,7 +56,7 @@ var compileRows = []row{
 				settled: map[string]string{}, held: map[string][]any{}}
 			k.f = compile.New(k.trace, compile.Options{Shapeless: a.flag(3), Check: a.flag(4),
 				Captures: k.captures, CaptureNames: k.captureNames, Key: func() string { return k.key }, Forget: k.forget,
-				Place: a.s.where, Context: a.s.ctx})
+				Place: a.s.where, Context: a.s.Context})
 			return a.s.userdata(compiledKind, k)
 		}},
 	{name: "disable_compile", sig: "", help: "Makes all compiled functions run as if they were not compiled.",
@@ -141,7 +142,7 @@ func (k *compiledFunction) call(L *lua.LState) int {
 	s := k.s
 	saved := *k
 	defer func() { k.args, k.captured, k.key = saved.args, saved.captured, saved.key }()
-	k.args = stackArgs(L)[1:]
+	k.args = lua51.Args(L)[1:]
 	in := s.flattenAll("compile", k.args)
 	k.captured, k.key = k.look(nil)
 	if traced, ok := k.settled[k.key]; ok {
@@ -169,11 +170,11 @@ func (s *State) openCompiled() {
 	mt := s.meta(compiledKind)
 	methods := s.L.NewTable()
 	mt.RawSetString("__index", methods)
-	s.method(mt, "__call", func(L *lua.LState) int {
+	s.Method(mt, "__call", func(L *lua.LState) int {
 		k, _ := unwrap[*compiledFunction](L.Get(1))
 		return k.call(L)
 	})
-	s.method(methods, "explain", func(L *lua.LState) int {
+	s.Method(methods, "explain", func(L *lua.LState) int {
 		k, ok := unwrap[*compiledFunction](L.Get(1))
 		if !ok {
 			s.raise(s.call().Errorf("explain", "call it as f:explain()"))

@@ -1,17 +1,23 @@
 package luabind
 
 import (
+	"errors"
 	"io"
 	"slices"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mlxlua/mlxlua/luabind/lua51"
 )
 
 func newReader(text string) io.Reader { return strings.NewReader(text) }
 
-// isIncomplete says whether a compile error is that of a text which ends too early.
-func isIncomplete(err error) bool { return strings.HasSuffix(err.Error(), "at EOF") }
+// isIncomplete reports whether a compile error is that of a text which ends too early.
+func isIncomplete(err error) bool {
+	var se *lua51.SyntaxError
+	return errors.As(err, &se) && se.AtEnd()
+}
 
 // complete lists the completions of an expression's beginning, sorted.
 func (s *State) complete(prefix string) []string {

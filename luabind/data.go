@@ -234,7 +234,7 @@ func float(b []byte, d tensor.DType) float64 {
 
 // bytes evaluates x and gives its elements in row-major order.
 func (s *State) bytes(x *tensor.Array) []byte {
-	b, err := x.Bytes(s.ctx())
+	b, err := x.Bytes(s.Context())
 	if err != nil {
 		s.raise(err)
 	}
@@ -300,7 +300,7 @@ const complexKind = "complex"
 
 // text is an array as MLX prints it. It reads what it prints and no more: arrays may be large.
 func (s *State) text(x *tensor.Array) string {
-	spec, view, release, err := x.HostView(s.ctx())
+	spec, view, release, err := x.HostView(s.Context())
 	if err != nil {
 		s.raise(err)
 	}

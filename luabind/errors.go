@@ -6,6 +6,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/luabind/lua51"
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
@@ -34,7 +35,7 @@ const errorKind = "error"
 
 // raise raises err as a Lua error; it does not return.
 func (s *State) raise(err error) {
-	e := &luaError{message: err.Error(), cause: err, traceback: s.stack()}
+	e := &luaError{message: err.Error(), cause: err, traceback: s.Traceback()}
 	s.work.tell(err)
 	var oe *tensor.OpError
 	if errors.As(err, &oe) {
@@ -51,49 +52,16 @@ func (s *State) raise(err error) {
 	s.L.Error(s.userdata(errorKind, e), 0)
 }
 
-// stack is Lua's traceback of the running call.
-func (s *State) stack() string {
-	const most = 40 // lines: the rest of a runaway recursion says nothing
-	var b strings.Builder
-	b.WriteString("stack traceback:")
-	lines := 0
-	s.frames(0, "Sln", func(dbg *lua.Debug) bool {
-		if lines++; lines > most {
-			b.WriteString("\n\t...")
-			return false
-		}
-		b.WriteString("\n\t" + (tensor.Place{File: dbg.Source, Line: dbg.CurrentLine}).String() + ": in ")
-		switch {
-		case dbg.LineDefined == 0:
-			b.WriteString("main chunk")
-		case dbg.Name != "" && dbg.Name != "main chunk": // which is what the first frame of any thread is called
-			b.WriteString("function '" + dbg.Name + "'")
-		default:
-			b.WriteString("a function")
-		}
-		return true
-	})
-	return b.String()
-}
-
 // traceback is the message handler of Call: it keeps an error's value and notes where it was raised.
 func (s *State) traceback(L *lua.LState) int {
 	v := explain(L, L.Get(1))
 	if _, ok := unwrap[*luaError](v); !ok {
-		if _, exits := unwrap[*exitRequest](v); !exits {
-			v = s.userdata(errorKind, &luaError{message: textOf(L, v), traceback: s.stack()})
+		if _, exits := lua51.ExitStatus(v); !exits {
+			v = s.userdata(errorKind, &luaError{message: lua51.Text(L, v), traceback: s.Traceback()})
 		}
 	}
 	L.Push(v)
 	return 1
-}
-
-// textOf is an error value's text: its own if it is a string or has __tostring.
-func textOf(L *lua.LState, v lua.LValue) string {
-	if v == lua.LNil {
-		return "nil"
-	}
-	return L.ToStringMeta(v).String()
 }
 
 // scriptError turns what PCall gives into a ScriptError.
@@ -102,15 +70,15 @@ func (s *State) scriptError(err error) *ScriptError {
 	if !errors.As(err, &api) {
 		return &ScriptError{Message: err.Error(), Cause: err}
 	}
-	if exit, ok := unwrap[*exitRequest](api.Object); ok {
-		return &ScriptError{Message: "os.exit was called", Exit: &exit.status}
+	if status, exits := lua51.ExitStatus(api.Object); exits {
+		return &ScriptError{Message: "os.exit was called", Exit: &status}
 	}
 	if e, ok := unwrap[*luaError](api.Object); ok {
 		return &ScriptError{Message: e.message, Traceback: e.traceback, Cause: e.cause}
 	}
 	msg := api.Error()
 	if api.Object != nil && api.Object != lua.LNil {
-		msg = textOf(s.L, api.Object)
+		msg = lua51.Text(s.L, api.Object)
 	}
 	return &ScriptError{Message: msg, Traceback: api.StackTrace}
 }
@@ -122,21 +90,21 @@ func (s *State) openErrors() {
 		if e, ok := unwrap[*luaError](v); ok {
 			return e.message
 		}
-		return textOf(s.L, v)
+		return lua51.Text(s.L, v)
 	}
-	s.method(mt, "__tostring", func(L *lua.LState) int {
+	s.Method(mt, "__tostring", func(L *lua.LState) int {
 		L.Push(lua.LString(text(L.Get(1))))
 		return 1
 	})
-	s.method(mt, "__concat", func(L *lua.LState) int {
+	s.Method(mt, "__concat", func(L *lua.LState) int {
 		L.Push(lua.LString(text(L.Get(1)) + text(L.Get(2))))
 		return 1
 	})
-	s.method(mt, "__len", func(L *lua.LState) int {
+	s.Method(mt, "__len", func(L *lua.LState) int {
 		L.Push(lua.LNumber(len(text(L.Get(1)))))
 		return 1
 	})
-	s.method(mt, "__index", func(L *lua.LState) int {
+	s.Method(mt, "__index", func(L *lua.LState) int {
 		e, ok := unwrap[*luaError](L.Get(1))
 		if !ok {
 			return 0
@@ -153,7 +121,7 @@ func (s *State) openErrors() {
 			if !ok {
 				return 0
 			}
-			L.Push(s.fn(func(L *lua.LState) int {
+			L.Push(s.Func(func(L *lua.LState) int {
 				n := L.GetTop()
 				L.Push(f)
 				L.Push(lua.LString(text(L.Get(1))))
@@ -167,8 +135,3 @@ func (s *State) openErrors() {
 		return 1
 	})
 }
-
-// exitRequest is the error value by which os.exit unwinds to the host.
-type exitRequest struct{ status int }
-
-const exitKind = "exit"

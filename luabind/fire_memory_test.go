@@ -256,8 +256,8 @@ assert(math.abs(mx.max(x):item() - 1) < 1e-3 and math.abs(mx.min(x):item() - 1) 
 `
 
 // TestFireLargeHeap is TestFirePrefill in a program with a Go heap of 1 GiB, in one chain, which no two threads can
-// mark: a collection takes most of a second. The limit cannot hold what nobody is known not to read, so that one is
-// needed, and one must do; it takes under 10 % of the time. With -fire only: it takes memory and time.
+// mark: a collection takes most of a second. The limit cannot hold all outputs whose handles may be alive, so that one
+// is needed, and one must do; it takes under 10 % of the time. With -fire only: it takes memory and time.
 func TestFireLargeHeap(t *testing.T) {
 	if !*fire {
 		t.Skip("with -fire only")

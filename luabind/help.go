@@ -15,12 +15,12 @@ import (
 // openHelp makes help(x): the signature and the text of a function, or the functions of a module. A function may be
 // given by its name, and help() says so.
 func (s *State) openHelp() {
-	help := s.fn(func(L *lua.LState) int {
+	help := s.Func(func(L *lua.LState) int {
 		text := "help(mx) lists the functions of a module, help(mx.softmax) or help(\"softmax\") explains one."
 		if L.GetTop() > 0 {
 			text = s.helpText(L.Get(1))
 		}
-		s.write(text + "\n")
+		s.Write(text + "\n")
 		return 0
 	})
 	s.L.SetGlobal("help", help)
@@ -109,7 +109,9 @@ func (f *function) text() string {
 var docIndex = sync.OnceValue(func() map[string]string {
 	index := map[string]string{}
 	for name := range docs {
-		index[strings.ToLower(strings.ReplaceAll(name, ".", ""))] = name
+		if !strings.Contains(name, ".") {
+			index[strings.ToLower(name)] = name
+		}
 	}
 	return index
 })

@@ -1,14 +1,14 @@
 package luabind
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
-	"github.com/yuin/gopher-lua/parse"
+
+	"github.com/mlxlua/mlxlua/luabind/lua51"
 )
 
 // hints are what the Lua engine's own errors leave a script's author to guess.
@@ -79,24 +79,16 @@ func callsIn(p *lua.FunctionProto, line int) []string {
 	return names
 }
 
-// syntaxError is what the parser says of a text, as name:line: what is wrong.
-func syntaxError(err error, name, text string) error {
-	var pe *parse.Error
-	if !errors.As(err, &pe) {
-		return err
+// syntaxHint says what a text that is no Lua program may be instead, or "".
+func syntaxHint(e *lua51.SyntaxError) string {
+	if e.AtEnd() {
+		return ""
 	}
-	message := strings.TrimSpace(pe.Message)
-	if pe.Pos.Line == parse.EOF {
-		return fmt.Errorf("%s: %s at EOF", name, message)
+	hint := foreign(e.Token, e.Text, e.Line)
+	if line := endsText(e.Text, e.Line); line > 0 {
+		hint += fmt.Sprintf("; if line %d is in a text between [[ and ]], its ]] ends the text: [==[ and ]==] do not", line)
 	}
-	if pe.Token != "" {
-		message += " near '" + pe.Token + "'" + foreign(pe.Token, text, pe.Pos.Line)
-	}
-	if line := endsText(text, pe.Pos.Line); line > 0 {
-		message += fmt.Sprintf("; if line %d is in a text between [[ and ]], its ]] ends the text: [==[ and ]==] do not",
-			line)
-	}
-	return fmt.Errorf("%s:%d: %s", name, pe.Pos.Line, message)
+	return hint
 }
 
 // otherLanguages are operators of Python and C, and what to write for them.

@@ -7,6 +7,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/luabind/lua51"
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
@@ -156,8 +157,8 @@ func (s *State) ToGoAll(vs []lua.LValue) []any {
 
 // goFunction is a Go function as Lua sees it. Its errors and panics become Lua errors.
 func (s *State) goFunction(f Func) *lua.LFunction {
-	return s.fn(func(L *lua.LState) int {
-		out, err := s.callGo(f, s.ToGoAll(stackArgs(L)))
+	return s.Func(func(L *lua.LState) int {
+		out, err := s.callGo(f, s.ToGoAll(lua51.Args(L)))
 		if err != nil {
 			s.raise(err)
 		}
@@ -178,7 +179,7 @@ func (s *State) callGo(f Func, args []any) (out []any, err error) {
 			err = fmt.Errorf("a Go function panicked: %v", p)
 		}
 	}()
-	return f(s.ctx(), args)
+	return f(s.Context(), args)
 }
 
 // Global is a global variable's value: nil after Close. A script's metatable for globals has no say.
@@ -204,10 +205,10 @@ func (s *State) SetGlobal(name string, v lua.LValue) error {
 // incomplete says that the text is the beginning of something longer.
 func (s *State) Eval(ctx context.Context, src string) (out []lua.LValue, incomplete bool, err error) {
 	const name = "stdin"
-	proto, err := compileChunk(newReader("return "+src), name)
+	proto, err := s.Compile(newReader("return "+src), name)
 	if err != nil {
 		begun := isIncomplete(err) // of an expression: x +
-		if proto, err = compileChunk(newReader(src), name); err != nil {
+		if proto, err = s.Compile(newReader(src), name); err != nil {
 			return nil, begun || isIncomplete(err), &ScriptError{Message: err.Error()}
 		}
 	}

@@ -111,7 +111,7 @@ func (s *State) openAt() {
 	methods := s.L.NewTable()
 	mt.RawSetString("__index", methods)
 	for _, name := range []string{"set", "add", "subtract", "multiply", "divide", "maximum", "minimum"} {
-		s.method(methods, name, func(L *lua.LState) int {
+		s.Method(methods, name, func(L *lua.LState) int {
 			at, ok := unwrap[atRef](L.Get(1))
 			if !ok {
 				s.raise(s.call().Errorf("at", "call it as x:at(index):%s(y)", name))
@@ -131,7 +131,7 @@ func (s *State) rows(L *lua.LState) int {
 	}
 	n, _ := x.Dim(0) // there is a dimension 0
 	i := 0
-	L.Push(s.fn(func(L *lua.LState) int {
+	L.Push(s.Func(func(L *lua.LState) int {
 		if i >= n {
 			return 0
 		}

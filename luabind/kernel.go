@@ -9,13 +9,12 @@ import (
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
-	"github.com/mlxlua/mlxlua/tensor/ops/fast"
 )
 
 const kernelKind = "metal_kernel"
 
 // luaKernel is a declared kernel; calling it launches it.
-type luaKernel struct{ k *fast.MetalKernel }
+type luaKernel struct{ k *ops.MetalKernel }
 
 func (k *luaKernel) String() string { return k.k.String() }
 
@@ -34,9 +33,9 @@ var kernelRows = []row{{
 		"compile_options = {math_mode = \"safe\", \"relaxed\" or \"fast\"}. One output is a value, several are " +
 		"several. mx.custom_function gives a kernel a gradient.",
 	call: func(a *args) any {
-		cfg := fast.KernelConfig{Name: a.text(0), InputNames: a.names2(1), OutputNames: a.names2(2), Source: a.text(3),
+		cfg := ops.KernelConfig{Name: a.text(0), InputNames: a.names2(1), OutputNames: a.names2(2), Source: a.text(3),
 			Header: a.text(4), Strided: !a.flag(5), AtomicOutputs: a.flag(6), MathMode: a.mathMode(7)}
-		k, err := fast.NewMetalKernel(cfg)
+		k, err := ops.NewMetalKernel(cfg)
 		if err != nil {
 			a.s.raise(err)
 		}
@@ -54,7 +53,7 @@ var kernelCallRow = row{
 // openKernels makes the metatable of kernels.
 func (s *State) openKernels() {
 	f := &function{kernelCallRow, parseSig(kernelCallRow.sig)}
-	s.method(s.meta(kernelKind), "__call", func(L *lua.LState) int {
+	s.Method(s.meta(kernelKind), "__call", func(L *lua.LState) int {
 		k, _ := unwrap[*luaKernel](L.Get(1))
 		L.Remove(1)
 		a := s.newArgs(f)
@@ -108,9 +107,8 @@ func (a *args) mathMode(i int) metal.MathMode {
 }
 
 // kernelCall turns a call's arguments into those of the op.
-func (a *args) kernelCall() fast.KernelCall {
-	call := fast.KernelCall{Inputs: a.kernelInputs(0), Template: a.template(1), Grid: a.extent(2),
-		Threadgroup: a.extent(3)}
+func (a *args) kernelCall() ops.KernelCall {
+	call := ops.KernelCall{Inputs: a.kernelInputs(0), Template: a.template(1), Grid: a.extent(2), Threadgroup: a.extent(3)}
 	shapes := a.sequence(4)
 	for i, v := range shapes {
 		call.OutputShapes = append(call.OutputShapes, a.outputShape(i, v))
@@ -128,7 +126,7 @@ func (a *args) kernelCall() fast.KernelCall {
 	}
 	if a.flag(7) {
 		s := a.s // the call outlives its arguments
-		call.Verbose = func(source string) { s.write("Generated source code:\n```\n" + source + "\n```\n") }
+		call.Verbose = func(source string) { s.Write("Generated source code:\n```\n" + source + "\n```\n") }
 	}
 	return call
 }
@@ -167,7 +165,7 @@ func (a *args) kernelInputs(i int) []*tensor.Array {
 }
 
 // template is {{"T", mx.float32}, {"N", 4}, {"B", true}}.
-func (a *args) template(i int) []fast.TemplateArg {
+func (a *args) template(i int) []ops.TemplateArg {
 	if a.raw[i] == lua.LNil {
 		return nil
 	}
@@ -175,7 +173,7 @@ func (a *args) template(i int) []fast.TemplateArg {
 		name := slices.Min(keysOf(t))
 		a.fail("template has the key %q, want a list of pairs: {{%q, value}}", name, name)
 	}
-	var out []fast.TemplateArg
+	var out []ops.TemplateArg
 	for j, v := range a.sequence(i) {
 		pair, ok := v.(*lua.LTable)
 		if !ok || pair.Len() != 2 {
@@ -185,7 +183,7 @@ func (a *args) template(i int) []fast.TemplateArg {
 		if !ok {
 			a.fail("template[%d] has the name %s, want a string", j+1, describe(pair.RawGetInt(1)))
 		}
-		t := fast.TemplateArg{Name: string(name)}
+		t := ops.TemplateArg{Name: string(name)}
 		switch v := pair.RawGetInt(2).(type) {
 		case lua.LNumber:
 			n, err := toInt(v)
@@ -208,31 +206,31 @@ func (a *args) template(i int) []fast.TemplateArg {
 }
 
 // extent is a grid or threadgroup: sizes, an array to cover, dims, or a function of the inputs' shapes.
-func (a *args) extent(i int) fast.Extent {
+func (a *args) extent(i int) ops.Extent {
 	v, name := a.raw[i], a.f.params[i].name
 	if x, ok := array(v); ok {
-		return fast.Extent{Cover: x}
+		return ops.Extent{Cover: x}
 	}
 	if fn, ok := v.(*lua.LFunction); ok {
-		return fast.Extent{Func: a.s.shapeFunc(fn)}
+		return ops.Extent{Func: a.s.shapeFunc(fn)}
 	}
 	shape, err := shapeOf(v)
 	if err != nil {
 		a.fail("%s %v", name, err)
 	}
-	return fast.Extent{Dims: shape}
+	return ops.Extent{Dims: shape}
 }
 
-func (a *args) outputShape(i int, v lua.LValue) fast.OutputShape {
+func (a *args) outputShape(i int, v lua.LValue) ops.OutputShape {
 	name := fmt.Sprintf("output_shapes[%d]", i+1)
 	if fn, ok := v.(*lua.LFunction); ok {
-		return fast.OutputShape{Func: a.s.shapeFunc(fn)}
+		return ops.OutputShape{Func: a.s.shapeFunc(fn)}
 	}
 	shape, err := shapeOf(v)
 	if err != nil {
 		a.fail("%s %v", name, err)
 	}
-	return fast.OutputShape{Dims: shape}
+	return ops.OutputShape{Dims: shape}
 }
 
 // shapeFunc wraps a Lua function of the inputs' shapes. It runs on the goroutine of the state, when the kernel is
@@ -243,7 +241,7 @@ func (s *State) shapeFunc(fn *lua.LFunction) *tensor.ShapeFunc {
 		for _, shape := range in {
 			shapes.Append(s.shapeTable(shape))
 		}
-		out, err := s.protect(nil, fn, shapes)
+		out, err := s.Protect(nil, fn, shapes)
 		if err != nil {
 			return nil, fmt.Errorf("the function failed: %w", s.scriptError(err))
 		}

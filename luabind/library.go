@@ -7,6 +7,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/luabind/lua51"
 	"github.com/mlxlua/mlxlua/scripts"
 )
 
@@ -32,7 +33,7 @@ var library = sync.OnceValue(func() []libraryModule {
 		if err != nil {
 			panic("BUG: scripts: " + err.Error())
 		}
-		proto, err := compileChunk(strings.NewReader(string(text)), libraryPrefix+f.Name())
+		proto, err := lua51.Compile(strings.NewReader(string(text)), libraryPrefix+f.Name())
 		if err != nil {
 			panic("BUG: scripts: " + err.Error())
 		}
@@ -48,7 +49,7 @@ func (s *State) openLibrary() {
 		module := s.mx.RawGetString(m.name).(*lua.LTable)
 		s.L.Push(s.L.NewFunctionFromProto(m.proto))
 		s.L.Push(s.mx)
-		s.L.Push(s.fn(func(L *lua.LState) int {
+		s.L.Push(s.Func(func(L *lua.LState) int {
 			s.define(module, s.libraryRow(m.name, L.CheckTable(1)))
 			return 0
 		}))

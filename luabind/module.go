@@ -7,6 +7,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/luabind/lua51"
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
@@ -51,7 +52,7 @@ func (s *State) openMX() {
 	s.openArrays()
 	s.openMethods()
 	s.constants()
-	s.method(mx, "dims", s.dims)
+	s.Method(mx, "dims", s.dims)
 	s.openHelp()
 	s.openUnknown()
 	s.openLibrary()
@@ -81,28 +82,28 @@ func (s *State) openMethods() {
 			methods.RawSetString(name, s.mx.RawGetString(name))
 		}
 	}
-	s.method(methods, "rows", s.rows)
-	s.method(methods, "index", func(L *lua.LState) int {
+	s.Method(methods, "rows", s.rows)
+	s.Method(methods, "index", func(L *lua.LState) int {
 		x, ok := array(L.Get(1))
 		if !ok {
 			s.raise(s.call().Errorf("index", "%s is not an array", describe(L.Get(1))))
 		}
-		L.Push(s.wrap(s.indexed(x, stackArgs(L)[1:])))
+		L.Push(s.wrap(s.indexed(x, lua51.Args(L)[1:])))
 		return 1
 	})
-	s.method(methods, "at", func(L *lua.LState) int {
+	s.Method(methods, "at", func(L *lua.LState) int {
 		x, ok := array(L.Get(1))
 		if !ok {
 			s.raise(s.call().Errorf("at", "%s is not an array", describe(L.Get(1))))
 		}
-		L.Push(s.userdata(atKind, atRef{x, stackArgs(L)[1:]}))
+		L.Push(s.userdata(atKind, atRef{x, lua51.Args(L)[1:]}))
 		return 1
 	})
 }
 
 // named makes tostring of a kind of values their own text, or the kind.
 func (s *State) named(mt *lua.LTable, kind string) {
-	s.method(mt, "__tostring", func(L *lua.LState) int {
+	s.Method(mt, "__tostring", func(L *lua.LState) int {
 		if t, ok := L.CheckUserData(1).Value.(interface{ String() string }); ok {
 			L.Push(lua.LString(t.String()))
 		} else {
@@ -118,11 +119,11 @@ func (s *State) openNames() {
 	for _, kind := range []string{dtypeKind, deviceKind, streamKind, complexKind} {
 		mt := s.meta(kind)
 		s.named(mt, kind)
-		s.method(mt, "__concat", func(L *lua.LState) int {
-			L.Push(lua.LString(textOf(L, L.Get(1)) + textOf(L, L.Get(2))))
+		s.Method(mt, "__concat", func(L *lua.LState) int {
+			L.Push(lua.LString(lua51.Text(L, L.Get(1)) + lua51.Text(L, L.Get(2))))
 			return 1
 		})
-		s.method(mt, "__eq", func(L *lua.LState) int {
+		s.Method(mt, "__eq", func(L *lua.LState) int {
 			L.Push(lua.LBool(L.CheckUserData(1).Value == L.CheckUserData(2).Value))
 			return 1
 		})
@@ -130,7 +131,7 @@ func (s *State) openNames() {
 	for _, kind := range []string{kernelKind, compiledKind, customKind, atKind} {
 		s.named(s.meta(kind), kind)
 	}
-	s.method(s.meta(dtypeKind), "__index", func(L *lua.LState) int {
+	s.Method(s.meta(dtypeKind), "__index", func(L *lua.LState) int {
 		d, _ := unwrap[tensor.DType](L.Get(1))
 		if L.Get(2).String() == "size" {
 			L.Push(lua.LNumber(d.Size()))
@@ -138,7 +139,7 @@ func (s *State) openNames() {
 		}
 		return 0
 	})
-	s.method(s.meta(streamKind), "__index", func(L *lua.LState) int {
+	s.Method(s.meta(streamKind), "__index", func(L *lua.LState) int {
 		st, _ := unwrap[*tensor.Stream](L.Get(1))
 		switch L.Get(2).String() {
 		case "device":
@@ -150,7 +151,7 @@ func (s *State) openNames() {
 		}
 		return 0
 	})
-	s.method(s.meta(complexKind), "__index", func(L *lua.LState) int {
+	s.Method(s.meta(complexKind), "__index", func(L *lua.LState) int {
 		z, _ := unwrap[complexNumber](L.Get(1))
 		switch L.Get(2).String() {
 		case "re":

@@ -29,7 +29,7 @@ var pythonConstants = map[string]string{"True": "true", "False": "false", "None"
 func (s *State) refusePython() {
 	globals := s.L.Get(lua.GlobalsIndex).(*lua.LTable)
 	mt := s.L.NewTable()
-	s.method(mt, "__index", func(L *lua.LState) int {
+	s.Method(mt, "__index", func(L *lua.LState) int {
 		name, ok := L.Get(2).(lua.LString)
 		if lua := pythonConstants[string(name)]; ok && lua != "" {
 			s.raise(fmt.Errorf("%s is Python: write %s", name, lua))
@@ -42,7 +42,7 @@ func (s *State) refusePython() {
 // refuseUnknown does this for one module, whose names begin with prefix.
 func (s *State) refuseUnknown(module *lua.LTable, prefix string) {
 	mt := s.L.NewTable()
-	s.method(mt, "__index", func(L *lua.LState) int {
+	s.Method(mt, "__index", func(L *lua.LState) int {
 		name, ok := L.Get(2).(lua.LString)
 		if !ok {
 			return 0

@@ -12,7 +12,7 @@ var evalRows = []row{
 		help: "Computes the arrays in any number of trees, and what they depend on, and waits for them. The first " +
 			"error is raised.",
 		call: func(a *args) any {
-			if err := tensor.Eval(a.s.ctx(), a.s.arraysIn("eval", a.raw)...); err != nil {
+			if err := tensor.Eval(a.s.Context(), a.s.arraysIn("eval", a.raw)...); err != nil {
 				a.s.raise(err)
 			}
 			return nil
@@ -26,7 +26,7 @@ var evalRows = []row{
 			if err != nil {
 				a.s.raise(err)
 			}
-			if err := a.s.work.add(a.s.ctx(), w); err != nil {
+			if err := a.s.work.add(a.s.Context(), w); err != nil {
 				a.s.raise(err)
 			}
 			return nil
@@ -91,7 +91,7 @@ var streamRows = []row{
 				}
 				streams = append(streams, st)
 			}
-			if err := tensor.Synchronize(a.s.ctx(), streams...); err != nil {
+			if err := tensor.Synchronize(a.s.Context(), streams...); err != nil {
 				a.s.raise(err)
 			}
 			if err := a.s.work.failure(); err != nil {

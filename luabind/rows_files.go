@@ -38,7 +38,7 @@ var fileRows = []row{
 			if !strings.HasSuffix(path, ".npy") {
 				path += ".npy"
 			}
-			if err := format.SaveNPY(a.s.ctx(), path, a.array(1)); err != nil {
+			if err := format.SaveNPY(a.s.Context(), path, a.array(1)); err != nil {
 				a.s.raise(err)
 			}
 			return nil

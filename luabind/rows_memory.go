@@ -84,10 +84,10 @@ var memoryRows = []row{
 // liveMemory is mx.memory.live().
 func liveMemory(a *args) any {
 	d := a.device()
-	if err := tensor.Synchronize(a.s.ctx()); err != nil {
+	if err := tensor.Synchronize(a.s.Context()); err != nil {
 		a.s.raise(err)
 	}
-	d.Collect(a.s.ctx())
+	d.Collect(a.s.Context())
 	live := d.Live()
 	out := a.s.L.CreateTable(len(live), 0)
 	for _, b := range live {
@@ -122,7 +122,7 @@ func traceCall(a *args) any {
 	end := func() error {
 		ended = true
 		span.End(a.ctx.Place)
-		_ = tensor.Synchronize(s.ctx()) // a cancelled script's trace ends early
+		_ = tensor.Synchronize(s.Context()) // a cancelled script's trace ends early
 		t.Stop()
 		return t.Save(a.text(0))
 	}

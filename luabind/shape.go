@@ -3,6 +3,7 @@ package luabind
 import (
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/luabind/lua51"
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
@@ -15,7 +16,7 @@ const (
 func (s *State) openShapes() {
 	mt := s.meta(shapeKind)
 	mt.RawSetString("__metatable", lua.LNil)
-	s.method(mt, "__tostring", func(L *lua.LState) int {
+	s.Method(mt, "__tostring", func(L *lua.LState) int {
 		t := L.CheckTable(1)
 		n, err := intList(t)
 		if err != nil {
@@ -25,7 +26,7 @@ func (s *State) openShapes() {
 		}
 		return 1
 	})
-	s.method(mt, "__eq", func(L *lua.LState) int {
+	s.Method(mt, "__eq", func(L *lua.LState) int {
 		a, b := L.CheckTable(1), L.CheckTable(2)
 		same := a.Len() == b.Len()
 		for i := 1; same && i <= a.Len(); i++ {
@@ -34,7 +35,7 @@ func (s *State) openShapes() {
 		L.Push(lua.LBool(same))
 		return 1
 	})
-	s.method(mt, "__index", func(L *lua.LState) int { // of keys that the table does not have: Python's first and last
+	s.Method(mt, "__index", func(L *lua.LState) int { // of keys that the table does not have: Python's first and last
 		if n, ok := L.Get(2).(lua.LNumber); ok && n < 1 {
 			s.raise(s.call().Errorf("shape", "there is no dimension %v: Lua's tables count from 1, "+
 				"x.shape[1] is the first, and x:dim(%v) counts as Python does", n, n))
@@ -42,12 +43,12 @@ func (s *State) openShapes() {
 		L.Push(lua.LNil)
 		return 1
 	})
-	s.method(mt, "__concat", func(L *lua.LState) int {
-		L.Push(lua.LString(textOf(L, L.Get(1)) + textOf(L, L.Get(2))))
+	s.Method(mt, "__concat", func(L *lua.LState) int {
+		L.Push(lua.LString(lua51.Text(L, L.Get(1)) + lua51.Text(L, L.Get(2))))
 		return 1
 	})
 	dims := s.meta(dimsKind)
-	s.method(dims, "__tostring", func(L *lua.LState) int {
+	s.Method(dims, "__tostring", func(L *lua.LState) int {
 		d, _ := unwrap[tensor.ShapeArg](L.Get(1))
 		bound, _ := d.Bind(nil)
 		L.Push(lua.LString("dims" + bound.String()))

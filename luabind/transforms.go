@@ -7,6 +7,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/luabind/lua51"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/grad"
 )
@@ -23,7 +24,7 @@ type luaFunc struct {
 
 // call is a grad.Func. Lua errors keep their value: they pass through the transform as luaFailure.
 func (f *luaFunc) call(in []*tensor.Array) ([]*tensor.Array, error) {
-	results, err := f.s.protect(nil, f.fn, f.s.lendAll(f.args, in)...)
+	results, err := f.s.Protect(nil, f.fn, f.s.lendAll(f.args, in)...)
 	if err != nil {
 		return nil, &luaFailure{err}
 	}
@@ -50,15 +51,6 @@ func (s *State) reraise(err error) {
 		s.raise(f.err)
 	}
 	s.raise(err)
-}
-
-// stackArgs are the arguments of the Lua function that is running.
-func stackArgs(L *lua.LState) []lua.LValue {
-	out := make([]lua.LValue, L.GetTop())
-	for i := range out {
-		out[i] = L.Get(i + 1)
-	}
-	return out
 }
 
 // transformRows are the rows of the transforms.
@@ -190,7 +182,7 @@ const transformKind = "transform"
 // transform makes a Lua function of f, a transform of a function that is among args.
 func (s *State) transform(name string, f lua.LGFunction, args ...lua.LValue) *lua.LFunction {
 	up := append([]lua.LValue{s.userdata(transformKind, transformOf(name))}, args...)
-	return s.L.NewClosure(s.on(f), up...)
+	return s.Func(f, up...)
 }
 
 // isTransform says whether a function comes from transform.
@@ -216,7 +208,7 @@ type gradCall struct {
 func (g *gradCall) call(L *lua.LState) int {
 	s := g.s
 	c := s.call()
-	args := stackArgs(L)
+	args := lua51.Args(L)
 	in := s.flattenAll(g.name, args)
 	by, err := g.chosen(args)
 	if err == nil && len(in) == 0 {

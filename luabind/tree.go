@@ -87,7 +87,7 @@ func (w *treeWalk) entry(v lua.LValue, depth int) error {
 
 // flatten lists the arrays of trees: one that occurs twice is there twice.
 func (s *State) flatten(vs ...lua.LValue) ([]*tensor.Array, error) {
-	w := treeWalk{ctx: s.ctx()}
+	w := treeWalk{ctx: s.Context()}
 	for _, v := range vs {
 		if err := w.add(v, 0); err != nil {
 			return nil, err
@@ -98,7 +98,7 @@ func (s *State) flatten(vs ...lua.LValue) ([]*tensor.Array, error) {
 
 // arraysIn lists the arrays of trees, those of a table that occurs twice once; an error is raised in the name of op.
 func (s *State) arraysIn(op string, vs []lua.LValue) []*tensor.Array {
-	w := treeWalk{ctx: s.ctx(), once: true}
+	w := treeWalk{ctx: s.Context(), once: true}
 	for _, v := range vs {
 		if err := w.add(v, 0); err != nil {
 			s.raise(s.call().Errorf(op, "%w", err))

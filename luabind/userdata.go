@@ -37,14 +37,6 @@ func unwrap[T any](v lua.LValue) (T, bool) {
 	return zero, false
 }
 
-// method sets a function of a metatable or module. Errors of the engine that f raises by panicking with Go's own panics
-// become Lua errors that say BUG.
-func (s *State) method(t *lua.LTable, name string, f lua.LGFunction) *lua.LFunction {
-	fn := s.fn(f)
-	t.RawSetString(name, fn)
-	return fn
-}
-
 // wrap makes the Lua value of a result: an array of its own, also where an operation gave its argument back, so that
 // to free the one leaves the other. An array that carries an error raises it.
 func (s *State) wrap(x *tensor.Array) lua.LValue {

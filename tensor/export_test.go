@@ -3,7 +3,23 @@ package tensor
 import (
 	"runtime"
 	"slices"
+
+	"github.com/mlxlua/mlxlua/metal"
 )
+
+// UnsetDevice forgets an opened device.
+func UnsetDevice(dev *metal.Device) {
+	claimAll(nil)
+	registry.Lock()
+	defer registry.Unlock()
+	registry.current.Store(nil)
+	for d, x := range registry.devices {
+		if x == dev {
+			delete(registry.devices, d)
+			delete(registry.defaults, d)
+		}
+	}
+}
 
 // HoldClaims keeps everybody from claiming what was handed over until release is called.
 func HoldClaims() (release func()) {
@@ -60,7 +76,7 @@ func (s *Stream) reserve() bool {
 	return true
 }
 
-// Claimed says whether x was claimed, and sees to nothing.
+// Claimed reports whether x was claimed, and sees to nothing.
 func Claimed(x *Array) bool { return !x.node.claimable() }
 
 // Pending is the number of command buffers of the stream that have not been settled.
@@ -75,7 +91,7 @@ func (s *Stream) Pending() int {
 func Scratch() (longest, limit, refer int) {
 	schedMu.Lock()
 	defer schedMu.Unlock()
-	for _, f := range walking.frames[:cap(walking.frames)] {
+	for _, f := range claimScratch.frames[:cap(claimScratch.frames)] {
 		if f.n != nil {
 			refer++
 		}
@@ -85,5 +101,5 @@ func Scratch() (longest, limit, refer int) {
 			refer++
 		}
 	}
-	return max(cap(walking.frames), cap(walking.segs), cap(spareJobs)), maxSpare, refer
+	return max(cap(claimScratch.frames), cap(claimScratch.segs), cap(spareJobs)), maxSpare, refer
 }

@@ -83,24 +83,32 @@ func checkDoc(complain complaint, pos token.Pos, kind, name string, doc *ast.Com
 	}
 }
 
-// exportedReceiver says whether a function is none's method or an exported type's.
+// exportedReceiver reports whether a function is no method, or an exported type's.
 func exportedReceiver(d *ast.FuncDecl) bool {
 	if d.Recv == nil || len(d.Recv.List) == 0 {
 		return true
 	}
+	t := receiverType(d)
+	return t != nil && t.IsExported()
+}
+
+// receiverType is the name of the type that a method belongs to, without pointer and type parameters.
+func receiverType(d *ast.FuncDecl) *ast.Ident {
 	t := d.Recv.List[0].Type
 	for {
 		switch x := t.(type) {
 		case *ast.StarExpr:
+			t = x.X
+		case *ast.ParenExpr:
 			t = x.X
 		case *ast.IndexExpr:
 			t = x.X
 		case *ast.IndexListExpr:
 			t = x.X
 		case *ast.Ident:
-			return x.IsExported()
+			return x
 		default:
-			return false
+			return nil
 		}
 	}
 }

@@ -43,6 +43,19 @@ func TestImportLaw(t *testing.T) {
 
 func TestSizes(t *testing.T) { noFaults(t, checkSizes(module(t))) }
 
+// TestMethods bounds the methods of types; go test ./internal/house -run Methods -v prints the table of the largest.
+func TestMethods(t *testing.T) {
+	_, gos := module(t)
+	var table strings.Builder
+	for _, m := range countMethods(gos) {
+		if 3*m.count >= maxMethods {
+			fmt.Fprintf(&table, "\n%6d  %s", m.count, m.name)
+		}
+	}
+	t.Logf("methods of types, from %d on:%s", maxMethods/3, table.String())
+	noFaults(t, checkMethods(gos, manyMethods))
+}
+
 func TestDocs(t *testing.T) {
 	_, gos := module(t)
 	noFaults(t, checkDocs(gos))

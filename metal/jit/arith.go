@@ -103,7 +103,7 @@ func (x lane) ptrOp(op kir.Op, a [3]operand) amd64.R {
 	p := x.in(a[0], true)
 	sum := x.opX(amd64.VPAddQ, p, a[1], true)
 	mask := x.constMem(kir.PtrOffsetMask, true)
-	if x.isa == isaAVX512 {
+	if x.level == amd64.AVX512 {
 		// Where the mask has ones the sum, else the pointer.
 		d := x.move(sum)
 		x.emit(amd64.Inst{Op: amd64.VPTernLogQ, W: x.w, Dst: d, A: p, Mem: mask, Imm: 0xe4})
@@ -114,7 +114,7 @@ func (x lane) ptrOp(op kir.Op, a [3]operand) amd64.R {
 
 // sext48 extends the low 48 bits of 64-bit lanes by their sign.
 func (x lane) sext48(r amd64.R) amd64.R {
-	if x.isa == isaAVX512 {
+	if x.level == amd64.AVX512 {
 		return x.shift(amd64.VPSraQ, x.shift(amd64.VPSllQ, r, 16), 16)
 	}
 	const sign = 1 << (kir.PtrObjectShift - 1)

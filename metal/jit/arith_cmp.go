@@ -92,7 +92,7 @@ func (x lane) joinMasks(t kir.Type, m [2]amd64.R) amd64.R {
 	if !wide(t) {
 		return m[0]
 	}
-	if x.isa == isaAVX512 {
+	if x.level == amd64.AVX512 {
 		if x.splat {
 			m[1] = m[0]
 		}
@@ -140,7 +140,7 @@ func (x lane) compare1(op kir.Op, t kir.Type, a, b operand) amd64.R {
 	big := wide(t)
 	p := x.in(a, big)
 	switch {
-	case x.isa == isaAVX512:
+	case x.level == amd64.AVX512:
 		return x.compareK(op, t, p, b)
 	case t.IsFloat():
 		d := x.reg(amd64.Vec)
@@ -182,7 +182,7 @@ func (x lane) compareK(op kir.Op, t kir.Type, p amd64.R, b operand) amd64.R {
 }
 
 // cmpK compares floats to a mask register.
-func (x lane) cmpK(op amd64.Op, a, b amd64.R, predicate int64) amd64.R {
+func (x lane) cmpK(op amd64.Opcode, a, b amd64.R, predicate int64) amd64.R {
 	k := x.reg(amd64.Mask)
 	x.emit(amd64.Inst{Op: op, W: x.w, Dst: k, A: a, B: b, Imm: predicate})
 	return k
@@ -250,7 +250,7 @@ func (x lane) splitMask(m amd64.R) [2]amd64.R {
 func (x lane) choose1(m amd64.R, a, b operand, big bool) amd64.R {
 	d := x.reg(amd64.Vec)
 	zero := b.k && b.bits == 0
-	if x.isa == isaAVX512 {
+	if x.level == amd64.AVX512 {
 		i := amd64.Inst{Op: by(big, amd64.VPBlendMD, amd64.VPBlendMQ), W: x.w, Dst: d, KM: m}
 		switch {
 		case zero && a.k:
@@ -278,7 +278,7 @@ func (x lane) choose1(m amd64.R, a, b operand, big bool) amd64.R {
 
 // extreme tells whether i takes the smaller or the larger of two floats by comparing them, which is what the
 // processor's minimum and maximum do: both give the second unless the first is smaller (or larger).
-func extreme(i *kir.Instr) (amd64.Op, bool) {
+func extreme(i *kir.Instr) (amd64.Opcode, bool) {
 	if i.Op != kir.Select || !i.Type.IsFloat() {
 		return 0, false
 	}
@@ -307,7 +307,7 @@ func alike(a, b *kir.Instr) bool {
 }
 
 // smallerOrLarger computes a Select that is extreme.
-func (s *selector) smallerOrLarger(op amd64.Op, i *kir.Instr) val {
+func (s *selector) smallerOrLarger(op amd64.Opcode, i *kir.Instr) val {
 	x, v, consts := lane{selector: s, w: s.w}, val{typ: i.Type}, constsOf(i)
 	big := i.Type == kir.F64
 	a, b := s.laneVal(i.Args[1]), s.laneVal(i.Args[2])

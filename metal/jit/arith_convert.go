@@ -100,7 +100,7 @@ func (x lane) lowHalves(r [2]amd64.R) amd64.R {
 	switch {
 	case x.splat:
 		return x.first(r[0], false)
-	case x.isa == isaAVX2:
+	case x.level == amd64.AVX2:
 		return x.evenDwords(r[0], r[1])
 	}
 	return x.evens(r[0], r[1], 0)
@@ -167,7 +167,7 @@ func (x lane) int32ToFloat(t, from kir.Type, r amd64.R) (u unit) {
 	switch {
 	case from != kir.U32:
 		r = x.op1(amd64.VCvtDQ2PS, r)
-	case x.isa == isaAVX512:
+	case x.level == amd64.AVX512:
 		r = x.op1(amd64.VCvtUDQ2PS, r)
 	default:
 		// The halves of the number as floats of their own: low in the fraction of 2^23, high in that of 2^39. The
@@ -191,9 +191,9 @@ func (x lane) int64ToFloat(t, from kir.Type, r [2]amd64.R) (u unit) {
 	}
 	f := x.narrower(r, func(h amd64.R) amd64.R {
 		switch {
-		case x.isa == isaAVX512 && from.IsSigned():
+		case x.level == amd64.AVX512 && from.IsSigned():
 			return x.op1(amd64.VCvtQQ2PS, h)
-		case x.isa == isaAVX512:
+		case x.level == amd64.AVX512:
 			return x.op1(amd64.VCvtUQQ2PS, h)
 		}
 		return x.op1(amd64.VCvtPD2PS, x.int64ToDouble(from, x.sticky(from, h)))
@@ -205,9 +205,9 @@ func (x lane) int64ToFloat(t, from kir.Type, r [2]amd64.R) (u unit) {
 // int64ToDouble converts to float64, rounding once.
 func (x lane) int64ToDouble(from kir.Type, r amd64.R) amd64.R {
 	switch {
-	case x.isa == isaAVX512 && from.IsSigned():
+	case x.level == amd64.AVX512 && from.IsSigned():
 		return x.op1(amd64.VCvtQQ2PD, r)
-	case x.isa == isaAVX512:
+	case x.level == amd64.AVX512:
 		return x.op1(amd64.VCvtUQQ2PD, r)
 	}
 	// As for U32 above: the low half in the fraction of 2^52, the high half in that of 2^84 (2^63 more for signed
@@ -247,7 +247,7 @@ func intLimits(t kir.Type) (lo, hi float64) {
 
 // ordered returns r with NaNs replaced by 0.
 func (x lane) ordered(r amd64.R, big bool) amd64.R {
-	if x.isa == isaAVX512 {
+	if x.level == amd64.AVX512 {
 		k := x.cmpK(by(big, amd64.VCmpPSK, amd64.VCmpPDK), r, r, cmpOrd)
 		d := x.reg(amd64.Vec)
 		x.emit(amd64.Inst{Op: by(big, amd64.VMovAPS, amd64.VMovAPD), W: x.w, Dst: d, A: r, KM: k, Zero: true})
@@ -293,13 +293,13 @@ func (x lane) floatToInt(t kir.Type, r amd64.R) (u unit) {
 		}
 		r = x.opX(amd64.VMinPS, r, konst(floatLane(hi-1, false)), false)
 		u.r[0] = x.op1(amd64.VCvtTPS2DQ, r)
-	case t == kir.I32 && x.isa == isaAVX512:
+	case t == kir.I32 && x.level == amd64.AVX512:
 		u.r[0] = x.op1(amd64.VCvtTPS2DQ, x.ordered(r, false)) // MIN where out of range
 		x.saturate(u.r[0], r, hi, math.MaxInt32, false)
 	case t == kir.I32:
 		d := x.op1(amd64.VCvtTPS2DQ, x.ordered(r, false))
 		u.r[0] = x.xor(d, inReg(x.atLeast(r, hi, false)), false) // MIN becomes MAX
-	case x.isa == isaAVX512:
+	case x.level == amd64.AVX512:
 		u.r[0] = x.op1(amd64.VCvtTPS2UDQ, x.opX(amd64.VMaxPS, r, konst(0), false)) // all ones where out of range
 	default:
 		r = x.opX(amd64.VMaxPS, r, konst(0), false)
@@ -335,11 +335,11 @@ func (x lane) doubleToInts(t kir.Type, r [2]amd64.R) (u unit) {
 func (x lane) doubleToInt64(t kir.Type, r amd64.R) amd64.R {
 	_, hi := intLimits(t)
 	switch {
-	case x.isa == isaAVX512 && t.IsSigned():
+	case x.level == amd64.AVX512 && t.IsSigned():
 		d := x.op1(amd64.VCvtTPD2QQ, x.ordered(r, true)) // MIN where out of range
 		x.saturate(d, r, hi, math.MaxInt64, true)
 		return d
-	case x.isa == isaAVX512:
+	case x.level == amd64.AVX512:
 		return x.op1(amd64.VCvtTPD2UQQ, x.opX(amd64.VMaxPD, r, konst(0), true)) // all ones where out of range
 	}
 	// The two halves of the whole number, each exact, are in the low bits of sums with a constant whose last place
@@ -414,7 +414,7 @@ func (x lane) halfBits(t, from kir.Type, v amd64.R) amd64.R {
 
 // lowWords packs 16-bit integers into the lower half of a register.
 func (x lane) lowWords(from kir.Type, v amd64.R) amd64.R {
-	if x.isa == isaAVX512 {
+	if x.level == amd64.AVX512 {
 		return x.op1(amd64.VPMovDW, v)
 	}
 	pack := amd64.VPackUSDW

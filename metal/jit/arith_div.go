@@ -80,7 +80,7 @@ func (x lane) whereNonZero(b operand, f func(k amd64.R) amd64.R) amd64.R {
 	if b.k { // constants that come here are not 0
 		return f(0)
 	}
-	if x.isa == isaAVX512 {
+	if x.level == amd64.AVX512 {
 		k := x.reg(amd64.Mask)
 		x.emit(amd64.Inst{Op: amd64.VPTestMD, W: x.w, Dst: k, A: b.r, B: b.r})
 		return f(k)
@@ -185,7 +185,7 @@ func (s *selector) divideLong(i *kir.Instr) val {
 		}
 	}
 	high := s.vopI(amd64.VPSrlQ, all, 32)
-	if s.isa == isaAVX512 {
+	if s.level == amd64.AVX512 {
 		k := s.reg(amd64.Mask)
 		s.emit(amd64.Inst{Op: amd64.VPTestMD, W: s.w, Dst: k, A: high, B: high})
 		high = k
@@ -256,7 +256,7 @@ func (x lane) intToDouble(t kir.Type, r amd64.R) amd64.R {
 	switch {
 	case t.IsSigned() || t.Bits() < 32:
 		return x.op1(amd64.VCvtDQ2PD, r)
-	case x.isa == isaAVX512:
+	case x.level == amd64.AVX512:
 		return x.op1(amd64.VCvtUDQ2PD, r)
 	}
 	d := x.op1(amd64.VCvtDQ2PD, x.xor(r, konst(signF32), false))
@@ -268,7 +268,7 @@ func (x lane) doubleToInt(t kir.Type, r amd64.R) amd64.R {
 	switch {
 	case t.IsSigned() || t.Bits() < 32:
 		return x.op1(amd64.VCvtTPD2DQ, r)
-	case x.isa == isaAVX512:
+	case x.level == amd64.AVX512:
 		return x.op1(amd64.VCvtTPD2UDQ, r)
 	}
 	// Truncated first, so that taking 2^31 away is exact and moves no fraction across zero.

@@ -4,41 +4,41 @@ import "github.com/mlxlua/mlxlua/metal/jit/amd64"
 
 // The pieces that arithmetic is written with. Each emits an instruction or a few and returns a new register.
 
-func (x lane) op1(op amd64.Op, a amd64.R) amd64.R {
+func (x lane) op1(op amd64.Opcode, a amd64.R) amd64.R {
 	d := x.reg(amd64.Vec)
 	x.emit(amd64.Inst{Op: op, W: x.w, Dst: d, A: a})
 	return d
 }
 
-func (x lane) op1i(op amd64.Op, a amd64.R, imm int64) amd64.R {
+func (x lane) op1i(op amd64.Opcode, a amd64.R, imm int64) amd64.R {
 	d := x.reg(amd64.Vec)
 	x.emit(amd64.Inst{Op: op, W: x.w, Dst: d, A: a, Imm: imm})
 	return d
 }
 
 // shift shifts by a constant.
-func (x lane) shift(op amd64.Op, a amd64.R, n int) amd64.R { return x.op1i(op, a, int64(n)) }
+func (x lane) shift(op amd64.Opcode, a amd64.R, n int) amd64.R { return x.op1i(op, a, int64(n)) }
 
-func (x lane) op2(op amd64.Op, a, b amd64.R) amd64.R {
+func (x lane) op2(op amd64.Opcode, a, b amd64.R) amd64.R {
 	d := x.reg(amd64.Vec)
 	x.emit(amd64.Inst{Op: op, W: x.w, Dst: d, A: a, B: b})
 	return d
 }
 
-func (x lane) op2m(op amd64.Op, a amd64.R, m amd64.Mem) amd64.R {
+func (x lane) op2m(op amd64.Opcode, a amd64.R, m amd64.Mem) amd64.R {
 	d := x.reg(amd64.Vec)
 	x.emit(amd64.Inst{Op: op, W: x.w, Dst: d, A: a, Mem: m})
 	return d
 }
 
-func (x lane) op2i(op amd64.Op, a, b amd64.R, imm int64) amd64.R {
+func (x lane) op2i(op amd64.Opcode, a, b amd64.R, imm int64) amd64.R {
 	d := x.reg(amd64.Vec)
 	x.emit(amd64.Inst{Op: op, W: x.w, Dst: d, A: a, B: b, Imm: imm})
 	return d
 }
 
 // opX computes op(a, b); a constant b comes from memory. big: lanes of 64 bits.
-func (x lane) opX(op amd64.Op, a amd64.R, b operand, big bool) amd64.R {
+func (x lane) opX(op amd64.Opcode, a amd64.R, b operand, big bool) amd64.R {
 	if b.k {
 		return x.op2m(op, a, x.constMem(b.bits, big))
 	}
@@ -46,7 +46,7 @@ func (x lane) opX(op amd64.Op, a amd64.R, b operand, big bool) amd64.R {
 }
 
 // op2x computes op(a, b) with any operands; comm says that they may change places.
-func (x lane) op2x(op amd64.Op, a, b operand, big, comm bool) amd64.R {
+func (x lane) op2x(op amd64.Opcode, a, b operand, big, comm bool) amd64.R {
 	if comm && a.k && !b.k {
 		a, b = b, a
 	}
@@ -54,7 +54,7 @@ func (x lane) op2x(op amd64.Op, a, b operand, big, comm bool) amd64.R {
 }
 
 // masked is op2 in the lanes of k; the others are d's. It changes d.
-func (x lane) masked(op amd64.Op, d, a, b, k amd64.R) {
+func (x lane) masked(op amd64.Opcode, d, a, b, k amd64.R) {
 	x.emit(amd64.Inst{Op: op, W: x.w, Dst: d, A: a, B: b, KM: k})
 }
 
@@ -95,7 +95,7 @@ func (x lane) constMem(bits uint64, big bool) amd64.Mem {
 	if big {
 		size = 8
 	}
-	if x.isa == isaAVX512 {
+	if x.level == amd64.AVX512 {
 		m := x.pool(bits, size)
 		m.Bcast = true
 		return m
@@ -142,9 +142,9 @@ func (x lane) andNot(a amd64.R, b operand, big bool) amd64.R {
 	return x.opX(x.logic(amd64.VPAndN, amd64.VPAndND, amd64.VPAndNQ, big), a, b, big)
 }
 
-func (x lane) logic(avx2, d, q amd64.Op, big bool) amd64.Op {
+func (x lane) logic(avx2, d, q amd64.Opcode, big bool) amd64.Opcode {
 	switch {
-	case x.isa == isaAVX2:
+	case x.level == amd64.AVX2:
 		return avx2
 	case big:
 		return q
@@ -159,7 +159,7 @@ func inReg(r amd64.R) operand { return operand{r: r} }
 func konst(bits uint64) operand { return operand{bits: bits, k: true} }
 
 // by chooses between the forms of an operation for 32- and for 64-bit lanes.
-func by(big bool, d, q amd64.Op) amd64.Op {
+func by(big bool, d, q amd64.Opcode) amd64.Opcode {
 	if big {
 		return q
 	}
@@ -172,7 +172,7 @@ func (x lane) upper(r amd64.R) amd64.R {
 	switch {
 	case x.w == 64:
 		x.emit(amd64.Inst{Op: amd64.VExtractI64X4, W: 64, Dst: d, A: r, Imm: 1})
-	case x.w == 32 && x.isa == isaAVX512:
+	case x.w == 32 && x.level == amd64.AVX512:
 		x.emit(amd64.Inst{Op: amd64.VExtractI32X4, W: 32, Dst: d, A: r, Imm: 1})
 	case x.w == 32:
 		x.emit(amd64.Inst{Op: amd64.VExtractI128, W: 32, Dst: d, A: r, Imm: 1})
@@ -185,7 +185,7 @@ func (x lane) upper(r amd64.R) amd64.R {
 // join puts the lower halves of two registers side by side.
 func (x lane) join(lo, hi amd64.R) amd64.R {
 	op := amd64.VInsertI128
-	if x.isa == isaAVX512 {
+	if x.level == amd64.AVX512 {
 		op = amd64.VInsertI64X4
 	}
 	return x.op2i(op, lo, hi, 1)

@@ -107,7 +107,7 @@ func (x lane) fma(a [3]operand, big bool) amd64.R {
 
 // toIntegral rounds to a whole number.
 func (x lane) toIntegral(r amd64.R, mode int64, big bool) amd64.R {
-	if x.isa == isaAVX512 {
+	if x.level == amd64.AVX512 {
 		return x.op1i(by(big, amd64.VRndScalePS, amd64.VRndScalePD), r, mode)
 	}
 	return x.op1i(by(big, amd64.VRoundPS, amd64.VRoundPD), r, mode)
@@ -133,7 +133,7 @@ func (x lane) roundF16(r amd64.R) amd64.R {
 // roundBF16 rounds to the nearest BF16, ties to even: numbers, and NaNs whose low 16 bits are zero.
 func (x lane) roundBF16(r amd64.R) amd64.R {
 	const half, low = 0x7fff, 1 << 16
-	if x.isa == isaAVX512 {
+	if x.level == amd64.AVX512 {
 		k := x.reg(amd64.Mask)
 		x.emit(amd64.Inst{Op: amd64.VPTestMD, W: x.w, Dst: k, A: r, Mem: x.constMem(low, false)})
 		d := x.opX(amd64.VPAddD, r, konst(half), false)
@@ -149,7 +149,7 @@ func (x lane) roundBF16(r amd64.R) amd64.R {
 func (x lane) toBF16(r amd64.R) amd64.R {
 	d := x.roundBF16(r)
 	const top, quiet = 0xffff0000, 0x400000
-	if x.isa == isaAVX512 {
+	if x.level == amd64.AVX512 {
 		k := x.cmpK(amd64.VCmpPSK, r, r, cmpUnord)
 		nan := x.and(r, konst(top), false)
 		x.emit(amd64.Inst{Op: amd64.VPOrD, W: x.w, Dst: d, A: nan, Mem: x.constMem(quiet, false), KM: k})
@@ -183,7 +183,7 @@ func (x lane) minMax(op kir.Op, t kir.Type, a, b operand) amd64.R {
 		return x.opX(hw, a.r, b, big) // the processor takes the second if they are equal or one is a NaN
 	}
 	p, q := x.in(a, big), x.in(b, big)
-	if x.isa == isaAVX512 {
+	if x.level == amd64.AVX512 {
 		// VRANGE does all of it but for signalling NaNs, which beat numbers there. Nothing makes them but the bits
 		// of a program's memory; F16's become quiet as they are loaded.
 		if t != kir.F16 {

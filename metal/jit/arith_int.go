@@ -94,7 +94,7 @@ func (x lane) int32Op(op kir.Op, t kir.Type, a [3]operand) amd64.R {
 	return r
 }
 
-func minMaxInt(op kir.Op, t kir.Type, big bool) amd64.Op {
+func minMaxInt(op kir.Op, t kir.Type, big bool) amd64.Opcode {
 	switch {
 	case op == kir.Min && t.IsSigned():
 		return by(big, amd64.VPMinSD, amd64.VPMinSQ)
@@ -152,7 +152,7 @@ func (x lane) mulHi32(t kir.Type, a, b amd64.R) amd64.R {
 	}
 	even := x.shift(amd64.VPSrlQ, x.op2(mul, a, b), 32)
 	odd := x.op2(mul, x.shift(amd64.VPSrlQ, a, 32), x.shift(amd64.VPSrlQ, b, 32))
-	if x.isa == isaAVX512 {
+	if x.level == amd64.AVX512 {
 		k, g := x.reg(amd64.Mask), x.reg(amd64.GPR)
 		x.emit(amd64.Inst{Op: amd64.Mov, W: 4, Dst: g, Imm: 0xaaaa})
 		x.emit(amd64.Inst{Op: amd64.KMov, W: 2, Dst: k, A: g})
@@ -214,7 +214,7 @@ func (x lane) reverse(r amd64.R, big bool) amd64.R {
 
 // clz32 counts leading zeros of 32-bit lanes.
 func (x lane) clz32(r amd64.R) amd64.R {
-	if x.isa == isaAVX512 {
+	if x.level == amd64.AVX512 {
 		return x.op1(amd64.VPLZCntD, r)
 	}
 	// The exponent of the number as a float. Without the bit below each one, rounding cannot carry past the
@@ -228,7 +228,7 @@ func (x lane) clz32(r amd64.R) amd64.R {
 
 // clz64 counts leading zeros of 64-bit lanes.
 func (x lane) clz64(r amd64.R) amd64.R {
-	if x.isa == isaAVX512 {
+	if x.level == amd64.AVX512 {
 		return x.op1(amd64.VPLZCntQ, r)
 	}
 	c := x.clz32(r)

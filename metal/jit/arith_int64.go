@@ -39,7 +39,7 @@ func (x lane) int64Op(op kir.Op, t kir.Type, a [3]operand) amd64.R {
 		if !t.IsSigned() {
 			return x.move(r)
 		}
-		if x.isa == isaAVX512 {
+		if x.level == amd64.AVX512 {
 			return x.op1(amd64.VPAbsQ, r)
 		}
 		sign := x.negative64(r)
@@ -59,7 +59,7 @@ func (x lane) int64Op(op kir.Op, t kir.Type, a [3]operand) amd64.R {
 
 // negative64 returns lanes of all ones where r is negative.
 func (x lane) negative64(r amd64.R) amd64.R {
-	if x.isa == isaAVX512 {
+	if x.level == amd64.AVX512 {
 		return x.shift(amd64.VPSraQ, r, 63)
 	}
 	return x.op2(amd64.VPCmpGtQ, x.load(0, true), r)
@@ -72,7 +72,7 @@ func (x lane) mul64(a, b operand) amd64.R {
 	if b.k && !a.k && isPow2(b.bits) {
 		return x.shift(amd64.VPSllQ, a.r, log2u(b.bits))
 	}
-	if x.isa == isaAVX512 {
+	if x.level == amd64.AVX512 {
 		return x.op2x(amd64.VPMulLQ, a, b, true, true)
 	}
 	p, q := x.in(a, true), x.in(b, true)
@@ -83,7 +83,7 @@ func (x lane) mul64(a, b operand) amd64.R {
 }
 
 // shortProduct tells whether a product of 64-bit integers is that of their lower halves, and which instruction does it.
-func (s *selector) shortProduct(i *kir.Instr) (op amd64.Op, ok bool) {
+func (s *selector) shortProduct(i *kir.Instr) (op amd64.Opcode, ok bool) {
 	if i.Op != kir.Mul || !i.Type.IsInt() || !wide(i.Type) {
 		return 0, false
 	}
@@ -105,7 +105,7 @@ func (s *selector) shortProduct(i *kir.Instr) (op amd64.Op, ok bool) {
 }
 
 // multiplyShort computes a product of lower halves.
-func (s *selector) multiplyShort(i *kir.Instr, op amd64.Op) val {
+func (s *selector) multiplyShort(i *kir.Instr, op amd64.Opcode) val {
 	a, b := s.laneVal(i.Args[0]), s.laneVal(i.Args[1])
 	v := val{typ: i.Type}
 	for p := range s.parts {
@@ -127,7 +127,7 @@ func log2u(n uint64) int {
 }
 
 func (x lane) minMax64(op kir.Op, t kir.Type, a, b operand) amd64.R {
-	if x.isa == isaAVX512 {
+	if x.level == amd64.AVX512 {
 		return x.op2x(minMaxInt(op, t, true), a, b, true, true)
 	}
 	p, q := x.in(a, true), x.in(b, true)
@@ -143,7 +143,7 @@ func (x lane) shift64(op kir.Op, t kir.Type, r amd64.R, b operand) amd64.R {
 	arith := op == kir.Shr && t.IsSigned()
 	imm, variable := amd64.VPSllQ, amd64.VPSllVQ
 	switch {
-	case arith && x.isa == isaAVX512:
+	case arith && x.level == amd64.AVX512:
 		imm, variable = amd64.VPSraQ, amd64.VPSraVQ
 	case op == kir.Shr:
 		imm, variable = amd64.VPSrlQ, amd64.VPSrlVQ
@@ -154,7 +154,7 @@ func (x lane) shift64(op kir.Op, t kir.Type, r amd64.R, b operand) amd64.R {
 		by = func(v amd64.R) amd64.R { return x.op2(variable, v, n) }
 	}
 	d := by(r)
-	if !arith || x.isa == isaAVX512 {
+	if !arith || x.level == amd64.AVX512 {
 		return d
 	}
 	sign := by(x.load(signF64, true)) // where the sign has gone

@@ -68,7 +68,7 @@ func (x lane) fmod(a, b amd64.R, big bool) amd64.R {
 	add := by(big, amd64.VAddPS, amd64.VAddPD)
 	slow, back := x.label(), x.label()
 	maxLane, inf := floatLane(bound, big), floatLane(math.Inf(1), big)
-	if x.isa == isaAVX512 {
+	if x.level == amd64.AVX512 {
 		cmp := by(big, amd64.VCmpPSK, amd64.VCmpPDK)
 		k := x.cmpK(cmp, r, x.load(0, big), cmpLt)
 		x.masked(add, r, r, absB, k)

@@ -8,8 +8,8 @@ import (
 // Masks, and moves between general, vector and mask registers.
 
 // mask2 combines two masks of one part: with a mask instruction, or with AVX2's logic.
-func (s *selector) mask2(k, v amd64.Op, a, b amd64.R) amd64.R {
-	if s.isa == isaAVX512 {
+func (s *selector) mask2(k, v amd64.Opcode, a, b amd64.R) amd64.R {
+	if s.level == amd64.AVX512 {
 		d := s.reg(amd64.Mask)
 		s.emit(amd64.Inst{Op: k, W: 2, Dst: d, A: a, B: b})
 		return d
@@ -33,7 +33,7 @@ func (s *selector) maskAndNot(a, b amd64.R) amd64.R { return s.mask2(amd64.KAndN
 
 // maskNot returns not a.
 func (s *selector) maskNot(a amd64.R) amd64.R {
-	if s.isa == isaAVX512 {
+	if s.level == amd64.AVX512 {
 		d := s.reg(amd64.Mask)
 		s.emit(amd64.Inst{Op: amd64.KNot, W: 2, Dst: d, A: a})
 		return d
@@ -49,7 +49,7 @@ func (s *selector) maskCopy(a amd64.R) amd64.R { return s.copyReg(a) }
 
 // testMask sets the zero flag if no lane of a mask is on.
 func (s *selector) testMask(mask []amd64.R) {
-	if s.isa == isaAVX512 {
+	if s.level == amd64.AVX512 {
 		last := mask[len(mask)-1]
 		s.emit(amd64.Inst{Op: amd64.KOrTest, W: 2, A: mask[0], B: last})
 		return
@@ -77,7 +77,7 @@ func (s *selector) jumpIfAny(mask []amd64.R, l amd64.Label) {
 // 0.
 func (s *selector) maskBits(mask []amd64.R) amd64.R {
 	r := s.reg(amd64.GPR)
-	if s.isa == isaAVX512 {
+	if s.level == amd64.AVX512 {
 		if len(mask) == 1 {
 			s.emit(amd64.Inst{Op: amd64.KMov, W: 2, Dst: r, A: mask[0]})
 			return r
@@ -100,7 +100,7 @@ func (s *selector) maskBits(mask []amd64.R) amd64.R {
 // bitsToMask makes a mask (of all parts) of the bits in a general register. Bits above a part's lanes are 0.
 func (s *selector) bitsToMask(r amd64.R) []amd64.R {
 	mask := make([]amd64.R, s.parts)
-	if s.isa == isaAVX512 {
+	if s.level == amd64.AVX512 {
 		for p := range mask {
 			mask[p] = s.reg(amd64.Mask)
 			if p > 0 {
@@ -130,7 +130,7 @@ func (s *selector) bitsToMask(r amd64.R) []amd64.R {
 // scalarToSplat broadcasts an integer or pointer: to 32-bit lanes for types of up to 32 bits, else to 64-bit ones.
 func (s *selector) scalarToSplat(r amd64.R, t kir.Type) amd64.R {
 	d := s.reg(amd64.Vec)
-	if s.isa == isaAVX512 {
+	if s.level == amd64.AVX512 {
 		s.emit(amd64.Inst{Op: by(wide(t), amd64.VPBroadcastGD, amd64.VPBroadcastGQ), W: s.w, Dst: d, A: r})
 		return d
 	}
@@ -153,7 +153,7 @@ func (s *selector) boolToMask(r amd64.R) amd64.R {
 	t := s.reg(amd64.GPR)
 	s.emit(amd64.Inst{Op: amd64.Mov, W: 4, Dst: t, A: r})
 	s.emit(amd64.Inst{Op: amd64.Neg, W: 4, Dst: t})
-	if s.isa == isaAVX2 {
+	if s.level == amd64.AVX2 {
 		return s.scalarToSplat(t, kir.U32)
 	}
 	k := s.reg(amd64.Mask)
@@ -164,7 +164,7 @@ func (s *selector) boolToMask(r amd64.R) amd64.R {
 // maskToBool returns a mask that is the same in all lanes as a Bool in a general register.
 func (s *selector) maskToBool(m amd64.R) amd64.R {
 	r := s.reg(amd64.GPR)
-	if s.isa == isaAVX512 {
+	if s.level == amd64.AVX512 {
 		s.emit(amd64.Inst{Op: amd64.KMov, W: 2, Dst: r, A: m})
 	} else {
 		s.emit(amd64.Inst{Op: amd64.VMovD, W: 16, Dst: r, A: m})

@@ -32,7 +32,7 @@ func (s *selector) gload(w uint8, bits uint64) amd64.R {
 }
 
 // gimm changes d by an operation with a constant; a constant of 64 bits goes through RAX.
-func (s *selector) gimm(op amd64.Op, w uint8, d amd64.R, bits uint64) {
+func (s *selector) gimm(op amd64.Opcode, w uint8, d amd64.R, bits uint64) {
 	imm, ok := immediate(w, bits)
 	if !ok {
 		s.emit(amd64.Inst{Op: amd64.Mov, W: 8, Dst: amd64.RAX, Imm: int64(bits)})
@@ -60,7 +60,7 @@ func (s *selector) gin(o operand, t kir.Type) amd64.R {
 }
 
 // gbin computes a op b in a new register.
-func (s *selector) gbin(op amd64.Op, w uint8, t kir.Type, a, b operand) amd64.R {
+func (s *selector) gbin(op amd64.Opcode, w uint8, t kir.Type, a, b operand) amd64.R {
 	var d amd64.R
 	if a.r != 0 {
 		d = s.gmove(w, a.r)
@@ -77,7 +77,7 @@ func (s *selector) gbin(op amd64.Op, w uint8, t kir.Type, a, b operand) amd64.R 
 
 // gcanon cuts the low 32 bits of a register to an integer type of up to 32 bits and extends them again.
 func (s *selector) gcanon(t kir.Type, r amd64.R) amd64.R {
-	var op amd64.Op
+	var op amd64.Opcode
 	switch t {
 	case kir.I8:
 		op = amd64.MovSXB

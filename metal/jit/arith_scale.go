@@ -149,7 +149,7 @@ func (s *selector) scaled(i *kir.Instr) val {
 	sp := spanOf(n, maxSpanDepth)
 	k := known{finite: !math.IsInf(sp.lo, 0) && !math.IsInf(sp.hi, 0), number: !sp.nan, whole: whole(n),
 		near: sp.lo >= 2*least && sp.hi <= 2*most}
-	if s.isa == isaAVX2 && k.number && k.whole && k.near && n.Op == kir.Sub && n.Args[1].Op == kir.Const &&
+	if s.level == amd64.AVX2 && k.number && k.whole && k.near && n.Op == kir.Sub && n.Args[1].Op == kir.Const &&
 		n.Args[1].Imm == floatLane(bias(big), big) {
 		n, k.biased = n.Args[0], true
 	}
@@ -169,7 +169,7 @@ func (s *selector) scaled(i *kir.Instr) val {
 
 // scale computes a * 2^n.
 func (x lane) scale(a, n amd64.R, k known, big bool) amd64.R {
-	if x.isa == isaAVX512 {
+	if x.level == amd64.AVX512 {
 		if !k.finite { // the instruction makes NaNs of 0 * 2^inf and others; minimum and maximum leave NaNs alone
 			const most = 4096
 			n = x.op2(by(big, amd64.VMinPS, amd64.VMinPD), x.load(floatLane(most, big), big), n)

@@ -38,13 +38,13 @@ type bench struct {
 }
 
 // benches are the instruction sets that can be tested here.
-func benches(t *testing.T, f func(t *testing.T, level isa)) {
+func benches(t *testing.T, f func(t *testing.T, level amd64.Level)) {
 	if amd64.Detect() < amd64.AVX2 {
 		t.Skip("no AVX2")
 	}
-	t.Run("avx2", func(t *testing.T) { f(t, isaAVX2) })
+	t.Run("avx2", func(t *testing.T) { f(t, amd64.AVX2) })
 	if amd64.Detect() >= amd64.AVX512 {
-		t.Run("avx512", func(t *testing.T) { f(t, isaAVX512) })
+		t.Run("avx512", func(t *testing.T) { f(t, amd64.AVX512) })
 	}
 }
 
@@ -52,10 +52,10 @@ var benchMemory []byte
 
 // newBench makes code of what body selects. group is the number of lanes that run together, 0 for one register of
 // 32-bit ones.
-func newBench(tb testing.TB, level isa, group int, body func(b *bench)) *bench {
+func newBench(tb testing.TB, level amd64.Level, group int, body func(b *bench)) *bench {
 	tb.Helper()
-	s := &selector{k: &kir.Kernel{}, isa: level, f: amd64.NewFunc(), w: 64, per: 16, lay: &layout{scratch: 1024}}
-	if level == isaAVX2 {
+	s := &selector{k: &kir.Kernel{}, level: level, f: amd64.NewFunc(), w: 64, per: 16, lay: &layout{scratch: 1024}}
+	if level == amd64.AVX2 {
 		s.w, s.per = 32, 8
 	}
 	s.group = max(group, s.per)
@@ -69,12 +69,7 @@ func newBench(tb testing.TB, level isa, group int, body func(b *bench)) *bench {
 	s.emit(amd64.Inst{Op: amd64.Ret})
 	_, err := s.f.Allocate(amd64.Allocation{VecBytes: s.w, Frame: regFrame, Slots: frameBody})
 	require.NoError(tb, err)
-	if level == isaAVX2 {
-		for _, i := range s.f.Insts() {
-			require.False(tb, i.NeedsAVX512(), i.String())
-		}
-	}
-	c, err := s.f.Assemble()
+	c, err := s.f.Assemble(level)
 	require.NoError(tb, err)
 	b.code, err = newExecMem(c.Bytes)
 	require.NoError(tb, err)
@@ -103,7 +98,7 @@ func (b *bench) arg(t kir.Type, n, p int) unit {
 		return unit{r: [2]amd64.R{load(2 * p * w), load((2*p + 1) * w)}}
 	case t == kir.Bool:
 		r := load(p * w)
-		if s.isa == isaAVX2 {
+		if s.level == amd64.AVX2 {
 			return unit{r: [2]amd64.R{x.op2(amd64.VPCmpGtD, r, x.load(0, false))}}
 		}
 		k := s.reg(amd64.Mask)
@@ -338,7 +333,7 @@ func constString(consts []*uint64) string {
 }
 
 func TestPureOnLanes(t *testing.T) {
-	benches(t, func(t *testing.T, level isa) {
+	benches(t, func(t *testing.T, level amd64.Level) {
 		r := rand.New(rand.NewPCG(1, 2))
 		for _, c := range opCases() {
 			in := tuples(r, c.args)
@@ -378,7 +373,7 @@ func TestPureOnLanes(t *testing.T) {
 }
 
 func TestPureOnSplats(t *testing.T) {
-	benches(t, func(t *testing.T, level isa) {
+	benches(t, func(t *testing.T, level amd64.Level) {
 		r := rand.New(rand.NewPCG(3, 4))
 		for _, c := range opCases() {
 			b := newBench(t, level, 0, func(b *bench) {
@@ -410,7 +405,7 @@ func TestPureOnSplats(t *testing.T) {
 }
 
 func TestScalar(t *testing.T) {
-	benches(t, func(t *testing.T, level isa) {
+	benches(t, func(t *testing.T, level amd64.Level) {
 		r := rand.New(rand.NewPCG(5, 6))
 	next:
 		for _, c := range opCases() {
@@ -449,7 +444,7 @@ func TestScalar(t *testing.T) {
 }
 
 func TestMaskMoves(t *testing.T) {
-	benches(t, func(t *testing.T, level isa) {
+	benches(t, func(t *testing.T, level amd64.Level) {
 		b := newBench(t, level, 32, func(b *bench) {
 			s := b.s
 			r := s.reg(amd64.GPR)

@@ -300,7 +300,7 @@ func (s *selector) combineFloat(k subroutine, slot amd64.Mem) {
 	const old, v, arg = amd64.RAX, amd64.RDI, amd64.R11
 	if k.mode == kir.ModeAdd || k.mode == kir.ModeSub {
 		x := amd64.V(15) // the allocator's own with AVX2, and saved with AVX-512
-		if s.isa == isaAVX512 {
+		if s.level == amd64.AVX512 {
 			x = amd64.V(31)
 		}
 		op := amd64.VAddSS

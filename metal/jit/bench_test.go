@@ -56,9 +56,9 @@ func measure(b *testing.B, p *Program, l interp.Launch, repeat int) float64 {
 }
 
 // eachLevel runs a benchmark with AVX2 and then AVX-512, where the processor has them.
-func eachLevel(b *testing.B, f func(b *testing.B, level isa)) {
+func eachLevel(b *testing.B, f func(b *testing.B, level Level)) {
 	best, err := Best()
-	for _, level := range []isa{isaAVX2, isaAVX512} {
+	for _, level := range []Level{AVX2, AVX512} {
 		b.Run(strings.ReplaceAll(strings.ToLower(level.String()), "-", ""), func(b *testing.B) {
 			switch {
 			case err != nil:
@@ -273,7 +273,7 @@ func BenchmarkQmv(b *testing.B) {
 	names, texts := qmvTexts()
 	for _, name := range names {
 		b.Run(name, func(b *testing.B) {
-			eachLevel(b, func(b *testing.B, level isa) {
+			eachLevel(b, func(b *testing.B, level Level) {
 				p := prepare(b, texts[name], level)
 				w := floats(b, copies*N*K/8)
 				scales, biases, x, out := floats(b, N*K/64), floats(b, N*K/64), floats(b, K), floats(b, N)
@@ -346,7 +346,7 @@ func BenchmarkGatedDelta(b *testing.B) {
 	const heads, dim = 32, 128
 	for _, steps := range []int{1, 64} {
 		b.Run(fmt.Sprintf("T=%d", steps), func(b *testing.B) {
-			eachLevel(b, func(b *testing.B, level isa) {
+			eachLevel(b, func(b *testing.B, level Level) {
 				p := prepare(b, gatedDeltaText, level)
 				seq := func() []byte { return floats(b, steps*heads*dim) }
 				state, end := floats(b, heads*dim*dim), floats(b, heads*dim*dim)

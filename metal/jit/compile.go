@@ -24,13 +24,13 @@ var funcs = sync.Pool{New: func() any { return amd64.NewFunc() }}
 // compile makes machine code of an optimised kernel (lanes.Optimise) for an instruction set and a kind of launch.
 // past says that it is for launches that write past the cache, coarse that values are taken to live longer than they
 // do.
-func compile(k *kir.Kernel, level isa, geo lanes.Geometry, past, coarse bool) (*code, error) {
-	s := &selector{k: k, isa: level, allActive: geo.Full, past: past, f: funcs.Get().(*amd64.Func), w: 64, per: 16}
+func compile(k *kir.Kernel, level amd64.Level, geo lanes.Geometry, past, coarse bool) (*code, error) {
+	s := &selector{k: k, level: level, allActive: geo.Full, past: past, f: funcs.Get().(*amd64.Func), w: 64, per: 16}
 	defer func() {
 		s.f.Reset()
 		funcs.Put(s.f)
 	}()
-	if level == isaAVX2 {
+	if level == amd64.AVX2 {
 		s.w, s.per = 32, 8
 	}
 	if s.group = groupOf(k, level); geo.Wide {
@@ -50,7 +50,7 @@ func compile(k *kir.Kernel, level isa, geo lanes.Geometry, past, coarse bool) (*
 	if s.err != nil {
 		return nil, s.err
 	}
-	if level == isaAVX512 {
+	if level == amd64.AVX512 {
 		hoist(s.f)
 	}
 	peephole(s.f, s.w)
@@ -59,7 +59,7 @@ func compile(k *kir.Kernel, level isa, geo lanes.Geometry, past, coarse bool) (*
 		return nil, err
 	}
 	s.lay.frameBytes = align(end, 64)
-	c, err := s.f.Assemble()
+	c, err := s.f.Assemble(level)
 	if err != nil {
 		return nil, err
 	}
@@ -71,12 +71,12 @@ func compile(k *kir.Kernel, level isa, geo lanes.Geometry, past, coarse bool) (*
 // many as fit a vector register. Also all of them where the kernel counts on SIMD-groups, because it is then written so
 // that their lanes touch neighbouring memory, unless that needs more registers than there are. Short kernels may run
 // wide all the same, see Program.plain.
-func groupOf(k *kir.Kernel, level isa) int {
+func groupOf(k *kir.Kernel, level amd64.Level) int {
 	crosses, simd := survey(k.Body)
 	switch {
-	case crosses || simd && (level == isaAVX512 || carries(k) <= fewCarried):
+	case crosses || simd && (level == amd64.AVX512 || carries(k) <= fewCarried):
 		return kir.Lanes
-	case level == isaAVX512:
+	case level == amd64.AVX512:
 		return 16
 	}
 	return 8
@@ -498,7 +498,7 @@ func (s *selector) loadAll() {
 
 func (s *selector) eachVec(f func(v amd64.R, off int32)) {
 	n := 16
-	if s.isa == isaAVX512 {
+	if s.level == amd64.AVX512 {
 		n = 32
 	}
 	for i := range n {
@@ -507,7 +507,7 @@ func (s *selector) eachVec(f func(v amd64.R, off int32)) {
 }
 
 func (s *selector) eachK(f func(k amd64.R, off int32)) {
-	if s.isa != isaAVX512 {
+	if s.level != amd64.AVX512 {
 		return
 	}
 	for i := 1; i < 8; i++ {

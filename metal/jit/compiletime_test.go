@@ -76,7 +76,7 @@ type stopwatch struct {
 }
 
 // textToCode compiles all kernels of a text for whole rows of threads, and returns the time msl and the rest took.
-func textToCode(name, text string, level isa) (parse, code time.Duration, err error) {
+func textToCode(name, text string, level Level) (parse, code time.Duration, err error) {
 	start := time.Now()
 	m, err := msl.Compile(msl.Source{Name: name, Text: text}, msl.Options{Float64: true})
 	if err != nil {

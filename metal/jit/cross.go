@@ -91,7 +91,7 @@ func (s *selector) reduce(i *kir.Instr, in val) val {
 	apply := func(x lane, a, b amd64.R) amd64.R {
 		return x.lanewise(op, as, [3]operand{inReg(a), inReg(b)})
 	}
-	if t.IsFloat() && (op == kir.Min || op == kir.Max) && s.isa == isaAVX512 {
+	if t.IsFloat() && (op == kir.Min || op == kir.Max) && s.level == amd64.AVX512 {
 		mode := int64(0b0100)
 		if op == kir.Max {
 			mode = 0b0101
@@ -320,7 +320,7 @@ func (s *selector) shuffleLanes(in, idx val) val {
 		m := make([]amd64.R, s.parts)
 		for p := range m {
 			bit := x.op2(amd64.VPSrlVD, bits, x.and(from[p], konst(kir.Lanes-1), false))
-			if s.isa == isaAVX512 {
+			if s.level == amd64.AVX512 {
 				m[p] = s.reg(amd64.Mask)
 				s.emit(amd64.Inst{Op: amd64.VPTestMD, W: s.w, Dst: m[p], A: bit, Mem: x.constMem(1, false)})
 			} else {
@@ -347,7 +347,7 @@ func (s *selector) shuffleLanes(in, idx val) val {
 
 // unzip takes 64-bit lanes apart.
 func (x lane) unzip(a, b amd64.R) (lo, hi amd64.R) {
-	if x.isa == isaAVX512 {
+	if x.level == amd64.AVX512 {
 		return x.evens(a, b, 0), x.evens(a, b, 1)
 	}
 	return x.evenDwords(a, b), x.op1i(amd64.VPermQ, x.op2i(amd64.VShufPS, a, b, 0xdd), 0xd8)
@@ -355,7 +355,7 @@ func (x lane) unzip(a, b amd64.R) (lo, hi amd64.R) {
 
 // zip makes 64-bit lanes of their halves.
 func (x lane) zip(lo, hi amd64.R) (a, b amd64.R) {
-	if x.isa == isaAVX512 {
+	if x.level == amd64.AVX512 {
 		half := func(first int) amd64.R {
 			d := x.reg(amd64.Vec)
 			x.emit(amd64.Inst{Op: amd64.VMovUPS, W: 64, Dst: d,
@@ -373,7 +373,7 @@ func (x lane) zip(lo, hi amd64.R) (a, b amd64.R) {
 func (x lane) gatherLanes(r, idx []amd64.R) []amd64.R {
 	d := make([]amd64.R, len(r))
 	for p := range d {
-		if x.isa == isaAVX512 {
+		if x.level == amd64.AVX512 {
 			d[p] = x.move(idx[p])
 			x.emit(amd64.Inst{Op: amd64.VPermI2D, W: x.w, Dst: d[p], A: r[0], B: r[1]})
 			continue

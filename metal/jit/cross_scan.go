@@ -98,7 +98,7 @@ func (x lane) shiftUp(t kir.Type, r []amd64.R, d int, fill amd64.R, group int) (
 
 // funnel returns the lanes of hi moved d up, the top lanes of lo coming in.
 func (x lane) funnel(big bool, lo, hi amd64.R, d int) amd64.R {
-	if x.isa == isaAVX512 {
+	if x.level == amd64.AVX512 {
 		per := int64(16)
 		if big {
 			per = 8
@@ -129,7 +129,7 @@ func (x lane) shiftQuads(t kir.Type, r amd64.R, d int, fill amd64.R) amd64.R {
 		order, low = 0x40, 3
 	}
 	p := x.op1i(amd64.VPermQ, r, order)
-	if x.isa == isaAVX2 {
+	if x.level == amd64.AVX2 {
 		return x.op2i(amd64.VPBlendD, p, fill, 1<<(2*d)-1)
 	}
 	k := x.reg(amd64.Mask)

@@ -17,7 +17,7 @@ import (
 )
 
 // crossBench makes code of a convergent operation on operands of all lanes.
-func crossBench(t *testing.T, level isa, i *kir.Instr, all bool, types []kir.Type, kind lanes.Kind,
+func crossBench(t *testing.T, level amd64.Level, i *kir.Instr, all bool, types []kir.Type, kind lanes.Kind,
 	f func(b *bench, args []val) val) *bench {
 	return newBench(t, level, kir.Lanes, func(b *bench) {
 		s := b.s
@@ -97,7 +97,7 @@ var crossModes = []kir.Mode{kir.ModeAdd, kir.ModeMul, kir.ModeMin, kir.ModeMax, 
 
 func TestReduceAndScan(t *testing.T) {
 	types := append([]kir.Type{kir.Bool}, numberTypes...)
-	benches(t, func(t *testing.T, level isa) {
+	benches(t, func(t *testing.T, level amd64.Level) {
 		for _, op := range []kir.Op{kir.Reduce, kir.ScanInclusive, kir.ScanExclusive} {
 			for _, mode := range crossModes {
 				if op != kir.Reduce && mode > kir.ModeMul {
@@ -136,7 +136,7 @@ func TestReduceAndScan(t *testing.T) {
 
 func TestShuffle(t *testing.T) {
 	types := append([]kir.Type{kir.Bool}, numberTypes...)
-	benches(t, func(t *testing.T, level isa) {
+	benches(t, func(t *testing.T, level amd64.Level) {
 		for _, ty := range types {
 			for _, group := range []int{32, 4} {
 				for _, kind := range []lanes.Kind{lanes.Varying, lanes.Uniform} {
@@ -163,7 +163,7 @@ func TestShuffle(t *testing.T) {
 
 func TestBallotAndBroadcastFirst(t *testing.T) {
 	types := append([]kir.Type{kir.Bool}, numberTypes...)
-	benches(t, func(t *testing.T, level isa) {
+	benches(t, func(t *testing.T, level amd64.Level) {
 		i := &kir.Instr{Op: kir.Ballot, Type: kir.U64, Imm: 32}
 		b := crossBench(t, level, i, false, []kir.Type{kir.Bool}, lanes.Uniform, func(b *bench, a []val) val {
 			return b.s.ballot(i, a[0])

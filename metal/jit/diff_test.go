@@ -42,11 +42,11 @@ var patience = 10 * time.Second
 
 // levels are the instruction sets that can be tried here.
 func levels(tb testing.TB) []jit.Level {
-	ok, name := jit.Available()
+	best, err := jit.Best()
 	switch {
-	case !ok:
-		tb.Skip(name)
-	case name == jit.AVX2.String():
+	case err != nil:
+		tb.Skip(err)
+	case best == jit.AVX2:
 		return []jit.Level{jit.AVX2}
 	}
 	return []jit.Level{jit.AVX512, jit.AVX2}

@@ -20,7 +20,7 @@ import (
 
 // byHand returns a program whose machine code are these bytes.
 func byHand(t *testing.T, text ...byte) *Program {
-	if ok, why := Available(); !ok {
+	if _, why := Best(); why != nil {
 		t.Skip(why)
 	}
 	b := kir.NewBuilder("hand")
@@ -83,7 +83,7 @@ func TestFaultsOfTheProcessorAreErrors(t *testing.T) {
 
 // TestCodeIsGivenBack: the pages of a program that nobody holds are unmapped.
 func TestCodeIsGivenBack(t *testing.T) {
-	if ok, why := Available(); !ok {
+	if _, why := Best(); why != nil {
 		t.Skip(why)
 	}
 	unmapped := make(chan []byte, 2)
@@ -121,10 +121,10 @@ func TestWhatTheMachineCan(t *testing.T) {
 	require.ErrorContains(t, err, "pages of machine code are refused: ")
 	_, err = explore(amd64.NoLevel, newExecMem)
 	require.ErrorContains(t, err, "it lacks AVX2")
-	for from, to := range map[amd64.Level]isa{amd64.AVX2: isaAVX2, amd64.AVX512: isaAVX512} {
-		best, err := explore(from, newExecMem)
+	for _, level := range []Level{AVX2, AVX512} {
+		best, err := explore(level, newExecMem)
 		require.NoError(t, err)
-		require.Equal(t, to, best)
+		require.Equal(t, level, best)
 	}
 }
 

@@ -71,6 +71,10 @@ func TestHoistMovesConstantsBeforeLoops(t *testing.T) {
 	c.f.EndLoop()
 	c.f.EndLoop()
 	id := func(n int) amd64.ConstID { return c.number(n).Const }
+	numbers := map[amd64.ConstID]float32{}
+	for n := range 6 {
+		numbers[id(n)] = float32(n)
+	}
 	hoist(c.f)
 	before, within := c.reads()
 	require.ElementsMatch(t, []amd64.ConstID{id(1), id(2), id(3)}, before)
@@ -80,7 +84,7 @@ func TestHoistMovesConstantsBeforeLoops(t *testing.T) {
 	for _, i := range c.f.Insts() { // what the rest does is unchanged: the same numbers in the same order
 		switch {
 		case i.Op == amd64.VPBroadcastD:
-			regs[i.Dst] = math.Float32frombits(binary.LittleEndian.Uint32(c.f.ConstBytes(i.Mem.Const)))
+			regs[i.Dst] = numbers[i.Mem.Const]
 		case i.Op == amd64.VMovAPS:
 			require.Equal(t, r, i.Dst)
 			added = append(added, -regs[i.A])
@@ -136,7 +140,7 @@ func TestHoistKeepsTheMostUsed(t *testing.T) {
 }
 
 // prepare compiles the only kernel of a text for a level.
-func prepare(tb testing.TB, text string, level isa) *Program {
+func prepare(tb testing.TB, text string, level amd64.Level) *Program {
 	m, err := msl.Compile(msl.Source{Name: "bench", Text: text}, msl.Options{})
 	require.NoError(tb, err)
 	p, err := Prepare(m.Kernels[0], m.Files, Options{Level: level})
@@ -148,7 +152,7 @@ func prepare(tb testing.TB, text string, level isa) *Program {
 // lie in a row.
 func TestShortKernelsRunWholeSimdGroups(t *testing.T) {
 	best, err := Best()
-	if err != nil || best < isaAVX512 {
+	if err != nil || best < amd64.AVX512 {
 		t.Skip("no AVX-512 on this processor")
 	}
 	text := func(body string) string {
@@ -175,7 +179,7 @@ func TestShortKernelsRunWholeSimdGroups(t *testing.T) {
 		{long, [3]int{256, 1, 1}, 256, 16},
 		{"a[i] = simd_sum(a[i]);", [3]int{256, 1, 1}, 256, 32},
 	} {
-		p := prepare(t, text(c.body), isaAVX512)
+		p := prepare(t, text(c.body), amd64.AVX512)
 		require.NoError(t, p.root.ready())
 		v, err := p.root.plain(c.size, c.stride, false)
 		require.NoError(t, err)
@@ -185,7 +189,7 @@ func TestShortKernelsRunWholeSimdGroups(t *testing.T) {
 
 // Each kind of launch has code of its own, the same for all launches of a kind.
 func TestKindsOfLaunchesHaveTheirOwnCode(t *testing.T) {
-	for level := isaAVX2; level <= isaAVX512; level++ {
+	for level := amd64.AVX2; level <= amd64.AVX512; level++ {
 		if best, err := Best(); err != nil || level > best {
 			t.Skip("no such code on this processor")
 		}

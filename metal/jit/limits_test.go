@@ -31,7 +31,7 @@ func loopCode(tb testing.TB, step int32, body func(f *amd64.Func)) *execMem {
 	f.Emit(amd64.Inst{Op: amd64.Jcc, Cond: amd64.CondNE, Label: top})
 	f.Emit(amd64.Inst{Op: amd64.VZeroUpper})
 	f.Emit(amd64.Inst{Op: amd64.Ret})
-	c, err := f.Assemble()
+	c, err := f.Assemble(amd64.AVX512)
 	require.NoError(tb, err)
 	m, err := newExecMem(c.Bytes)
 	require.NoError(tb, err)

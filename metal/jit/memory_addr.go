@@ -21,17 +21,17 @@ type linear struct {
 const maxDisp = 1 << 30
 
 // gop emits dst = dst op a on general registers.
-func (s *selector) gop(op amd64.Op, w uint8, dst, a amd64.R) {
+func (s *selector) gop(op amd64.Opcode, w uint8, dst, a amd64.R) {
 	s.emit(amd64.Inst{Op: op, W: w, Dst: dst, A: a})
 }
 
 // gopI emits dst = dst op imm on a general register (Mov: dst = imm).
-func (s *selector) gopI(op amd64.Op, w uint8, dst amd64.R, imm int64) {
+func (s *selector) gopI(op amd64.Opcode, w uint8, dst amd64.R, imm int64) {
 	s.emit(amd64.Inst{Op: op, W: w, Dst: dst, Imm: imm})
 }
 
 // gopM emits dst = dst op memory on a general register (Mov: dst = memory).
-func (s *selector) gopM(op amd64.Op, w uint8, dst amd64.R, m amd64.Mem) {
+func (s *selector) gopM(op amd64.Opcode, w uint8, dst amd64.R, m amd64.Mem) {
 	s.emit(amd64.Inst{Op: op, W: w, Dst: dst, Mem: m})
 }
 

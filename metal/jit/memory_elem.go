@@ -9,21 +9,21 @@ import (
 // bytes zero-extended, as lane-by-lane code keeps them.
 
 // vop emits dst = op a, b on whole vector registers and returns dst.
-func (s *selector) vop(op amd64.Op, a, b amd64.R) amd64.R {
+func (s *selector) vop(op amd64.Opcode, a, b amd64.R) amd64.R {
 	d := s.reg(amd64.Vec)
 	s.emit(amd64.Inst{Op: op, W: s.w, Dst: d, A: a, B: b})
 	return d
 }
 
 // vopI emits dst = op a, imm on whole vector registers and returns dst.
-func (s *selector) vopI(op amd64.Op, a amd64.R, imm int64) amd64.R {
+func (s *selector) vopI(op amd64.Opcode, a amd64.R, imm int64) amd64.R {
 	d := s.reg(amd64.Vec)
 	s.emit(amd64.Inst{Op: op, W: s.w, Dst: d, A: a, Imm: imm})
 	return d
 }
 
 // vopM emits dst = op a, memory on whole vector registers and returns dst; a may be 0.
-func (s *selector) vopM(op amd64.Op, a amd64.R, m amd64.Mem) amd64.R {
+func (s *selector) vopM(op amd64.Opcode, a amd64.R, m amd64.Mem) amd64.R {
 	d := s.reg(amd64.Vec)
 	s.emit(amd64.Inst{Op: op, W: s.w, Dst: d, A: a, Mem: m})
 	return d
@@ -35,8 +35,8 @@ func (s *selector) vandC(a amd64.R, c uint32) amd64.R {
 }
 
 // pick chooses an operation by the instruction set.
-func (s *selector) pick(avx512, avx2 amd64.Op) amd64.Op {
-	if s.isa == isaAVX512 {
+func (s *selector) pick(avx512, avx2 amd64.Opcode) amd64.Opcode {
+	if s.level == amd64.AVX512 {
 		return avx512
 	}
 	return avx2
@@ -44,7 +44,7 @@ func (s *selector) pick(avx512, avx2 amd64.Op) amd64.Op {
 
 // splatConst is a constant of 32 bits as an operand of a vector instruction of the whole width.
 func (s *selector) splatConst(v uint32) amd64.Mem {
-	if s.isa == isaAVX512 {
+	if s.level == amd64.AVX512 {
 		return amd64.Mem{Const: s.f.Const(appendBits(nil, uint64(v), 4)), Bcast: true}
 	}
 	return amd64.Mem{Const: s.f.Const(splatBytes(v, int(s.w)))}
@@ -97,12 +97,12 @@ func (s *selector) loadPart(t kir.Type, m amd64.Mem, mask amd64.R) unit {
 }
 
 // loadFull loads a vector register, or those lanes of it that are on.
-func (s *selector) loadFull(op, masked amd64.Op, m amd64.Mem, mask amd64.R) amd64.R {
+func (s *selector) loadFull(op, masked amd64.Opcode, m amd64.Mem, mask amd64.R) amd64.R {
 	r := s.reg(amd64.Vec)
 	switch {
 	case mask == 0:
 		s.emit(amd64.Inst{Op: amd64.VMovUPS, W: s.w, Dst: r, Mem: m})
-	case s.isa == isaAVX512:
+	case s.level == amd64.AVX512:
 		s.emit(amd64.Inst{Op: op, W: s.w, Dst: r, Mem: m, KM: mask, Zero: true})
 	default:
 		s.emit(amd64.Inst{Op: masked, W: s.w, Dst: r, A: mask, Mem: m})
@@ -112,7 +112,7 @@ func (s *selector) loadFull(op, masked amd64.Op, m amd64.Mem, mask amd64.R) amd6
 
 // nonzero makes a mask of the 32-bit lanes that are not zero; they must not be negative.
 func (s *selector) nonzero(r amd64.R) amd64.R {
-	if s.isa == isaAVX512 {
+	if s.level == amd64.AVX512 {
 		k := s.reg(amd64.Mask)
 		s.emit(amd64.Inst{Op: amd64.VPTestMD, W: s.w, Dst: k, A: r, B: r})
 		return k
@@ -124,7 +124,7 @@ func (s *selector) nonzero(r amd64.R) amd64.R {
 
 // ones makes raw lanes, 0 or 1, of a mask.
 func (s *selector) ones(mask amd64.R) amd64.R {
-	if s.isa == isaAVX512 {
+	if s.level == amd64.AVX512 {
 		r := s.reg(amd64.Vec)
 		s.emit(amd64.Inst{Op: amd64.VPBroadcastD, W: s.w, Dst: r, KM: mask, Zero: true,
 			Mem: amd64.Mem{Const: s.f.Const(appendBits(nil, 1, 4))}})
@@ -173,7 +173,7 @@ func (s *selector) fromRaw(t kir.Type, r amd64.R) amd64.R {
 
 // words packs the low halves of 32-bit lanes into the lower half of a register.
 func (s *selector) words(r amd64.R) amd64.R {
-	if s.isa == isaAVX512 {
+	if s.level == amd64.AVX512 {
 		d := s.reg(amd64.Vec)
 		s.emit(amd64.Inst{Op: amd64.VPMovDW, W: s.w, Dst: d, A: r})
 		return d
@@ -205,9 +205,9 @@ func (s *selector) storePart(t kir.Type, u unit, m amd64.Mem, mask amd64.R) {
 	}
 	r := s.toRaw(t, u.r[0])
 	switch {
-	case s.isa == isaAVX512 && t.Size() == 2:
+	case s.level == amd64.AVX512 && t.Size() == 2:
 		s.emit(amd64.Inst{Op: amd64.VPMovDW, W: s.w, Mem: m, A: r, KM: mask})
-	case s.isa == isaAVX512:
+	case s.level == amd64.AVX512:
 		s.emit(amd64.Inst{Op: amd64.VPMovDB, W: s.w, Mem: m, A: r, KM: mask})
 	case t.Size() == 2:
 		s.emit(amd64.Inst{Op: amd64.VMovDQU, W: 16, Mem: m, A: s.words(r)})
@@ -226,11 +226,11 @@ func (s *selector) storePart(t kir.Type, u unit, m amd64.Mem, mask amd64.R) {
 }
 
 // storeFull stores a vector register, or those lanes of it that are on.
-func (s *selector) storeFull(op, masked amd64.Op, m amd64.Mem, r, mask amd64.R) {
+func (s *selector) storeFull(op, masked amd64.Opcode, m amd64.Mem, r, mask amd64.R) {
 	switch {
 	case mask == 0:
 		s.emit(amd64.Inst{Op: amd64.VMovUPS, W: s.w, Mem: m, A: r})
-	case s.isa == isaAVX512:
+	case s.level == amd64.AVX512:
 		s.emit(amd64.Inst{Op: op, W: s.w, Mem: m, A: r, KM: mask})
 	default:
 		s.emit(amd64.Inst{Op: masked, W: s.w, Mem: m, A: r, B: mask})

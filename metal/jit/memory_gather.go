@@ -16,7 +16,7 @@ func (s *selector) gathers(x *access, store bool) bool {
 		return false
 	case x.a.Mode == lanes.AccessDynamic:
 		if store {
-			return x.size >= 4 && s.isa == isaAVX512
+			return x.size >= 4 && s.level == amd64.AVX512
 		}
 		return x.size >= 4 || !s.isThread(x.a.Object)
 	}
@@ -66,7 +66,7 @@ func (s *selector) above(idx []amd64.R, limit amd64.R, to amd64.Label) {
 // beyond adds to bad, a mask for each part, the active lanes whose index, unsigned, is above lim.
 func (s *selector) beyond(bad, idx []amd64.R, lim amd64.R) []amd64.R {
 	for p, r := range idx {
-		if s.isa == isaAVX512 {
+		if s.level == amd64.AVX512 {
 			k := s.reg(amd64.Mask)
 			i := amd64.Inst{Op: amd64.VPCmpUD, W: s.w, Dst: k, A: r, B: lim, Imm: 6}
 			if !s.allActive {
@@ -87,14 +87,14 @@ func (s *selector) anyBad(bad []amd64.R, to amd64.Label) {
 	all := bad[0]
 	for _, b := range bad[1:] {
 		d := s.reg(b.Class())
-		if s.isa == isaAVX512 {
+		if s.level == amd64.AVX512 {
 			s.emit(amd64.Inst{Op: amd64.KOr, W: 2, Dst: d, A: all, B: b})
 		} else {
 			s.emit(amd64.Inst{Op: amd64.VPOr, W: s.w, Dst: d, A: all, B: b})
 		}
 		all = d
 	}
-	if s.isa == isaAVX512 {
+	if s.level == amd64.AVX512 {
 		s.emit(amd64.Inst{Op: amd64.KOrTest, W: 2, A: all, B: all})
 	} else {
 		s.emit(amd64.Inst{Op: amd64.VPTest, W: s.w, A: all, B: all})
@@ -218,7 +218,7 @@ func (s *selector) coldLoad(x *access, v val) {
 // gatherStore stores by a 32-bit index in each lane; of lanes with one index the last one's value stays.
 func (s *selector) gatherStore(x *access) {
 	m, idx, _ := s.gathered(x, false)
-	if s.isa == isaAVX512 && x.size >= 4 {
+	if s.level == amd64.AVX512 && x.size >= 4 {
 		for p, r := range idx {
 			s.scatterPart(x.t, m, r, x.v.unitOf(p), p)
 		}
@@ -261,7 +261,7 @@ func (s *selector) gatherMask(mask amd64.R) amd64.R {
 	if mask != 0 {
 		return s.copyReg(mask)
 	}
-	if s.isa == isaAVX512 {
+	if s.level == amd64.AVX512 {
 		k := s.reg(amd64.Mask)
 		s.emit(amd64.Inst{Op: amd64.KXNor, W: 2, Dst: k, A: k, B: k})
 		return k
@@ -277,7 +277,7 @@ func (s *selector) gatherWords(m amd64.Mem, idx, mask amd64.R) amd64.R {
 	k := s.gatherMask(mask)
 	s.zeroReg(d)
 	m.Index = idx
-	if s.isa == isaAVX512 {
+	if s.level == amd64.AVX512 {
 		s.emit(amd64.Inst{Op: amd64.VPGatherDDK, W: s.w, Dst: d, Mem: m, KM: k})
 	} else {
 		s.emit(amd64.Inst{Op: amd64.VPGatherDD, W: s.w, Dst: d, A: k, Mem: m})
@@ -311,7 +311,7 @@ func (s *selector) gatherWide(m amd64.Mem, idx amd64.R, h int, mask amd64.R) amd
 	k := s.gatherMask(mask)
 	s.zeroReg(d)
 	m.Index = idx
-	if s.isa == isaAVX512 {
+	if s.level == amd64.AVX512 {
 		s.emit(amd64.Inst{Op: amd64.VPGatherDQK, W: s.w, Dst: d, Mem: m, KM: k})
 	} else {
 		s.emit(amd64.Inst{Op: amd64.VPGatherDQ, W: s.w, Dst: d, A: k, Mem: m})
@@ -366,7 +366,7 @@ func (s *selector) dynamicCheck(x *access) (m amd64.Mem, idx []unit) {
 		idx = append(idx, u)
 		for h, r := range u.r {
 			mask := s.halfMask(s.exec[p], h)
-			if s.isa == isaAVX512 {
+			if s.level == amd64.AVX512 {
 				k := s.reg(amd64.Mask)
 				s.emit(amd64.Inst{Op: amd64.VPCmpUQ, W: s.w, Dst: k, A: r, B: lim, KM: mask, Imm: 6})
 				bad = append(bad, k)
@@ -417,7 +417,7 @@ func (s *selector) dynamicLoad(x *access) val {
 			d := s.reg(amd64.Vec)
 			mask := s.exec[p]
 			switch {
-			case s.isa == isaAVX512 || wide(x.t):
+			case s.level == amd64.AVX512 || wide(x.t):
 				mask = s.halfMask(mask, h)
 			case h == 1:
 				mask = s.upper(mask)
@@ -425,7 +425,7 @@ func (s *selector) dynamicLoad(x *access) val {
 			k := s.gatherMask(mask)
 			s.zeroReg(d)
 			i := amd64.Inst{W: s.w, Dst: d, Mem: m}
-			if s.isa == isaAVX512 {
+			if s.level == amd64.AVX512 {
 				i.Op, i.KM = amd64.VPGatherQDK, k
 				if wide(x.t) {
 					i.Op = amd64.VPGatherQQK

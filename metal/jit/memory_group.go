@@ -303,7 +303,7 @@ func (s *selector) groupLoad(g []*kir.Instr) {
 func (s *selector) columnsOf(w *wordLoad, xs []*access, low int64) {
 	offsets := xs[0].a.Offsets
 	pitch := s.stride(offsets[:s.group])
-	if s.isa == isaAVX2 && w.end%4 != 0 {
+	if s.level == amd64.AVX2 && w.end%4 != 0 {
 		return // masks are of whole words
 	}
 	n := columnsIn(pitch)

@@ -30,7 +30,7 @@ func (s *selector) groupStore(g []*kir.Instr) {
 		s.interleave(plus(m, int32(p*s.per*4*n)), c, 0)
 	}
 	s.f.ColdBegin()
-	if s.isa == isaAVX512 && !s.allActive {
+	if s.level == amd64.AVX512 && !s.allActive {
 		s.bind(some)
 		for p, c := range columns {
 			s.interleave(plus(m, int32(p*s.per*4*n)), c, s.exec[p])
@@ -55,9 +55,9 @@ func (s *selector) unlessAll(to amd64.Label) {
 	for _, e := range s.exec[1:] {
 		all = s.maskAnd(all, e)
 	}
-	if s.isa == isaAVX512 {
+	if s.level == amd64.AVX512 {
 		s.emit(amd64.Inst{Op: amd64.KOrTest, W: 2, A: all, B: all})
-		s.jcc(amd64.CondNC, to)
+		s.jcc(amd64.CondAE, to)
 		return
 	}
 	s.emit(amd64.Inst{Op: amd64.VMovMskPS, W: s.w, Dst: amd64.RAX, A: all})
@@ -91,7 +91,7 @@ func (s *selector) columnWords(xs []*access, low int64, n, p int) []amd64.R {
 // interleave stores one part's words, lane after lane: all of them, or (AVX-512) those of the lanes in mask.
 func (s *selector) interleave(m amd64.Mem, words []amd64.R, mask amd64.R) {
 	n := len(words)
-	if s.isa == isaAVX2 {
+	if s.level == amd64.AVX2 {
 		s.interleave2(m, words)
 		return
 	}
@@ -159,7 +159,7 @@ func (s *selector) interleave2(m amd64.Mem, c []amd64.R) {
 	}
 	for o := 0; o < n; o += 4 {
 		off := int32(4 * o)
-		for h, op := range []amd64.Op{amd64.VUnpckLPS, amd64.VUnpckHPS} {
+		for h, op := range []amd64.Opcode{amd64.VUnpckLPS, amd64.VUnpckHPS} {
 			a, b := s.vop(op, c[o], c[o+1]), s.vop(op, c[o+2], c[o+3])
 			put(s.vop(amd64.VUnpckLPD, a, b), 2*h, off)
 			put(s.vop(amd64.VUnpckHPD, a, b), 2*h+1, off)

@@ -101,7 +101,7 @@ func (s *selector) patternLoad(x *access) val {
 
 // masks reports whether the access can be done under the mask of active lanes where some lanes are out of range.
 func (s *selector) masks(x *access, offs []int32) bool {
-	return !s.isThread(x.a.Object) && consecutive(offs, x.size) && (s.isa == isaAVX512 || x.size >= 4)
+	return !s.isThread(x.a.Object) && consecutive(offs, x.size) && (s.level == amd64.AVX512 || x.size >= 4)
 }
 
 // checkActive goes to the lane-by-lane code unless the bytes that active lanes touch are in range.
@@ -221,7 +221,7 @@ func (s *selector) fewBytes(g *wordLoad) amd64.R {
 // splatGPR broadcasts the low 32 bits of a general register.
 func (s *selector) splatGPR(r amd64.R) amd64.R {
 	d := s.reg(amd64.Vec)
-	if s.isa == isaAVX512 {
+	if s.level == amd64.AVX512 {
 		s.emit(amd64.Inst{Op: amd64.VPBroadcastGD, W: s.w, Dst: d, A: r})
 		return d
 	}
@@ -238,7 +238,7 @@ func (s *selector) patternStore(x *access) {
 	case !consecutive(offs, x.size):
 		s.scatterOffsets(x, m, offs)
 		return
-	case s.isa == isaAVX512 || s.allActive:
+	case s.level == amd64.AVX512 || s.allActive:
 		if s.goesPast(x) {
 			ordinary := s.label()
 			s.storePast(x, plus(m, offs[0]), ordinary)
@@ -307,7 +307,7 @@ func (s *selector) scatterOffsets(x *access, m amd64.Mem, offs []int32) {
 	for p := range idx {
 		idx[p] = s.vopM(amd64.VMovUPS, 0, s.table(offs[p*s.per:(p+1)*s.per], 4))
 	}
-	if s.isa == isaAVX512 && x.size >= 4 {
+	if s.level == amd64.AVX512 && x.size >= 4 {
 		base := s.plainBase(m)
 		for p, r := range idx {
 			s.scatterPart(x.t, base, r, x.v.unitOf(p), p)

@@ -52,7 +52,7 @@ func (s *selector) partial(m amd64.Mem, w, have int32) amd64.R {
 		s.emit(amd64.Inst{Op: amd64.VMovQ, W: 16, Dst: r, Mem: m})
 	case have == 4:
 		s.emit(amd64.Inst{Op: amd64.VMovD, W: 16, Dst: r, Mem: m})
-	case s.isa == isaAVX512:
+	case s.level == amd64.AVX512:
 		t, k := s.reg(amd64.GPR), s.reg(amd64.Mask)
 		s.gopI(amd64.Mov, 8, t, int64(uint64(1)<<have-1))
 		s.emit(amd64.Inst{Op: amd64.KMov, W: 8, Dst: k, A: t})
@@ -103,7 +103,7 @@ func (s *selector) pickWords(g *wordLoad, part int, o []int32) amd64.R {
 		switch {
 		case n == 0:
 			r = s.permute(s.table(idx, 4), w)
-		case s.isa == isaAVX512:
+		case s.level == amd64.AVX512:
 			t := s.copyReg(r)
 			i := s.vopM(amd64.VMovUPS, 0, s.table(idx, 4))
 			s.emit(amd64.Inst{Op: amd64.VPermT2PS, W: s.w, Dst: t, A: i, B: w})
@@ -139,7 +139,7 @@ func (s *selector) windowsOf(g *wordLoad, o []int32) (used []int32, ok bool) {
 		if seen {
 			continue
 		}
-		if s.isa == isaAVX2 && g.end < (k+1)*4*per && g.end%4 != 0 {
+		if s.level == amd64.AVX2 && g.end < (k+1)*4*per && g.end%4 != 0 {
 			return nil, false
 		}
 		used = append(used, k)
@@ -171,7 +171,7 @@ func columnsIn(pitch int32) int { return min(int(pitch/4), 8) }
 // first lane and on, pitch bytes apart. Where the columns fill the stride all their words lie one after the other.
 func (s *selector) transpose(g *wordLoad, part int, first, pitch int32, wanted []bool) {
 	n := len(wanted)
-	if s.isa == isaAVX2 {
+	if s.level == amd64.AVX2 {
 		s.transpose2(g, part, first, pitch, wanted)
 		return
 	}
@@ -288,7 +288,7 @@ func (s *selector) transpose2(g *wordLoad, part int, first, pitch int32, wanted 
 		for l := range r {
 			r[l] = row(l, int32(4*c))
 		}
-		for h, op := range []amd64.Op{amd64.VUnpckLPS, amd64.VUnpckHPS} {
+		for h, op := range []amd64.Opcode{amd64.VUnpckLPS, amd64.VUnpckHPS} {
 			if !anyWanted(wanted, c+2*h, 2) {
 				continue
 			}

@@ -11,24 +11,13 @@ import (
 )
 
 // Level is an instruction set that kernels are compiled for. The zero Level is the best one that the processor has.
-type Level = isa
+type Level = amd64.Level
 
 // The levels, as Options.Level takes them.
 const (
-	AVX2   = isaAVX2
-	AVX512 = isaAVX512
+	AVX2   = amd64.AVX2
+	AVX512 = amd64.AVX512
 )
-
-// String returns the level's name.
-func (l isa) String() string {
-	switch l {
-	case isaAVX2:
-		return "AVX2"
-	case isaAVX512:
-		return "AVX-512"
-	}
-	return "best"
-}
 
 // Options choose how kernels are compiled.
 type Options struct {
@@ -46,17 +35,11 @@ type Options struct {
 }
 
 // machine is what this computer can do, found out once.
-var machine = sync.OnceValues(func() (isa, error) { return explore(amd64.Detect(), newExecMem) })
+var machine = sync.OnceValues(func() (amd64.Level, error) { return explore(amd64.Detect(), newExecMem) })
 
 // explore finds out what a processor of that level can do with pages from put.
-func explore(level amd64.Level, put func([]byte) (*execMem, error)) (isa, error) {
-	var best isa
-	switch level {
-	case amd64.AVX512:
-		best = isaAVX512
-	case amd64.AVX2:
-		best = isaAVX2
-	default:
+func explore(level amd64.Level, put func([]byte) (*execMem, error)) (amd64.Level, error) {
+	if level == amd64.NoLevel {
 		return 0, fmt.Errorf("no machine code for this %s processor: it lacks AVX2", runtime.GOARCH)
 	}
 	m, err := put([]byte{0xc3}) // ret
@@ -65,27 +48,18 @@ func explore(level amd64.Level, put func([]byte) (*execMem, error)) (isa, error)
 	}
 	enter(m.entry, 0)
 	runtime.KeepAlive(m)
-	return best, nil
+	return level, nil
 }
 
 // Best returns the best level that kernels can be compiled for here, or why they cannot.
 func Best() (Level, error) { return machine() }
-
-// Available reports whether kernels can be compiled here, and the name of the best level or why not.
-func Available() (ok bool, level string) {
-	best, err := machine()
-	if err != nil {
-		return false, err.Error()
-	}
-	return true, best.String()
-}
 
 // Program is a kernel that is compiled when it first runs: once for each kind of launch that occurs. It is safe for
 // any number of concurrent Runs.
 type Program struct {
 	kernel *kir.Kernel
 	files  []string
-	level  isa
+	level  amd64.Level
 	procs  int
 
 	root  form // of launches of which nothing is known
@@ -102,7 +76,7 @@ type Program struct {
 }
 
 // Prepare readies a well-formed kernel (interp.Check) for execution. files are the names that positions refer to. It
-// fails where Available says so, or if the processor lacks the level asked for.
+// fails where Best does, or if the processor lacks the level asked for.
 func Prepare(k *kir.Kernel, files []string, o Options) (*Program, error) {
 	best, err := machine()
 	if err != nil {

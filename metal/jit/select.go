@@ -8,15 +8,6 @@ import (
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
-// isa is an instruction set level.
-type isa uint8
-
-// The levels: AVX2 is x86-64-v3 (with FMA, F16C, BMI), AVX512 is x86-64-v4 (F, BW, CD, DQ, VL).
-const (
-	isaAVX2 isa = 1 + iota
-	isaAVX512
-)
-
 // Unsupported is the error of a kernel that cannot become machine code; interp can run it.
 type Unsupported struct {
 	Kernel string
@@ -33,7 +24,7 @@ func (u *Unsupported) Error() string {
 type selector struct {
 	k     *kir.Kernel
 	info  *lanes.Info
-	isa   isa
+	level amd64.Level
 	lay   *layout
 	f     *amd64.Func
 	w     uint8 // bytes of a vector register: 64 or 32

@@ -40,7 +40,7 @@ func (s *selector) regsOf(t kir.Type) int {
 
 // classOf is the class of registers that hold lanes of a type.
 func (s *selector) classOf(t kir.Type) amd64.Class {
-	if t == kir.Bool && s.isa == isaAVX512 {
+	if t == kir.Bool && s.level == amd64.AVX512 {
 		return amd64.Mask
 	}
 	return amd64.Vec
@@ -160,9 +160,9 @@ func (s *selector) mergeReg(dst, src amd64.R, t kir.Type, p, h int) {
 		s.emit(amd64.Inst{Op: amd64.KAnd, W: 2, Dst: on, A: m, B: src})
 		s.emit(amd64.Inst{Op: amd64.KAndN, W: 2, Dst: off, A: m, B: dst})
 		s.emit(amd64.Inst{Op: amd64.KOr, W: 2, Dst: dst, A: on, B: off})
-	case s.isa == isaAVX512 && wide(t):
+	case s.level == amd64.AVX512 && wide(t):
 		s.emit(amd64.Inst{Op: amd64.VMovAPD, W: s.w, Dst: dst, A: src, KM: s.halfMask(m, h)})
-	case s.isa == isaAVX512:
+	case s.level == amd64.AVX512:
 		s.emit(amd64.Inst{Op: amd64.VMovAPS, W: s.w, Dst: dst, A: src, KM: m})
 	case wide(t):
 		s.emit(amd64.Inst{Op: amd64.VBlendVPD, W: s.w, Dst: dst, A: dst, B: src, C: s.halfMask(m, h)})
@@ -173,7 +173,7 @@ func (s *selector) mergeReg(dst, src amd64.R, t kir.Type, p, h int) {
 
 // halfMask returns the mask of half h of a part's lanes, for 64-bit lanes.
 func (s *selector) halfMask(m amd64.R, h int) amd64.R {
-	if s.isa == isaAVX512 {
+	if s.level == amd64.AVX512 {
 		if h == 0 {
 			return m
 		}
@@ -202,7 +202,7 @@ func (s *selector) builtin(i *kir.Instr) {
 		s.emit(amd64.Inst{Op: amd64.Mov, W: 4, Dst: r, Mem: amd64.Mem{Base: reg, Disp: off}})
 		return r
 	}
-	imm := func(op amd64.Op, r amd64.R, v int64) amd64.R {
+	imm := func(op amd64.Opcode, r amd64.R, v int64) amd64.R {
 		s.emit(amd64.Inst{Op: op, W: 4, Dst: r, Imm: v})
 		return r
 	}

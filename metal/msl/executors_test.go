@@ -21,7 +21,7 @@ type executors struct {
 func prepare(k *kir.Kernel, files []string) (executors, error) {
 	ref, err := interp.Prepare(k, files)
 	e := executors{ref: ref}
-	if ok, _ := jit.Available(); !ok || err != nil {
+	if _, none := jit.Best(); none != nil || err != nil {
 		return e, err
 	}
 	for _, l := range []jit.Level{jit.AVX2, jit.AVX512} {

@@ -67,7 +67,7 @@ func TestAlongTextsCompile(t *testing.T) {
 			require.True(t, pass.Along)
 			require.Equal(t, inner == 512, pass.Strips)
 			compiles(t, kernelgen.PrintReduce(&kernelgen.Reduction{OutType: typ, Pass: pass,
-				Program: kernelgen.Expression{Operands: []kernelgen.Operand{{Type: typ, Class: kernelgen.Strided}}},
+				Expr:    kernelgen.Expression{Operands: []kernelgen.Operand{{Type: typ, Class: kernelgen.Strided}}},
 				Reducer: kernelgen.Reducer{Acc: typ, Init: zero, Load: "$0", Combine: "$0 + $1", Finish: "$0"}}))
 		}
 	}
@@ -89,9 +89,9 @@ func TestReduceTextsCompile(t *testing.T) {
 				r := &kernelgen.Reduction{OutType: typ,
 					Reducer: kernelgen.Reducer{Acc: typ, Init: zero, Load: typ + "($0)", Combine: "$0 + $1",
 						Finish: "$0"},
-					Program: *program(typ, kernelgen.Strided, 0),
-					Pass:    kernelgen.Pass{Form: form, Parts: 1, Short: flag(0), Deep: flag(1), Wide: flag(2)}}
-				r.Program.Outputs, r.Program.Out = nil, nil
+					Expr: *program(typ, kernelgen.Strided, 0),
+					Pass: kernelgen.Pass{Spread: form, Parts: 1, Short: flag(0), Deep: flag(1), Wide: flag(2)}}
+				r.Expr.Outputs, r.Expr.Out = nil, nil
 				if flag(3) {
 					r.Pass.Parts = 2
 				}

@@ -102,7 +102,7 @@ func (l *Layout) Runs() int {
 	return n
 }
 
-// Wide says whether some index is past 31 bits.
+// Wide reports whether some index is past 31 bits.
 func (l *Layout) Wide() bool {
 	total := 1
 	for _, n := range l.Shape {

@@ -10,7 +10,7 @@ var shuffles = map[string]bool{"float": true, "int": true, "uint": true, "int32_
 // Pass.Threads threads in threadgroups of GroupThreads. Sums are trees: a chain of a few elements in each thread,
 // then pairs of chains, then lanes, then SIMD-groups.
 func PrintReduce(r *Reduction) string {
-	p := &r.Program
+	p := &r.Expr
 	w := reducePrinter{printer: printer{wide: r.Pass.Wide}, r: r}
 	w.header(p, "reduce")
 	if r.Reducer.Header != "" {
@@ -31,7 +31,7 @@ func PrintReduce(r *Reduction) string {
 	w.share()
 	w.operandBlocks()
 	w.accumulate()
-	switch r.Pass.Form {
+	switch r.Pass.Spread {
 	case Simd:
 		w.acrossLanes()
 	case Group:
@@ -51,7 +51,7 @@ type reducePrinter struct {
 // where finds the output and the part that a thread works for.
 func (w *reducePrinter) where() {
 	it, groups := w.index(), itoa(GroupThreads/32)
-	switch w.r.Pass.Form {
+	switch w.r.Pass.Spread {
 	case Lane:
 		w.line("  const ", it, " run = ", it, "(group) * ", groups, " + ", it, "(sg);")
 		if w.r.Pass.Along {
@@ -76,7 +76,7 @@ func (w *reducePrinter) where() {
 // neighbouring runs of whole blocks, so that each reads memory in one go.
 func (w *reducePrinter) share() {
 	it := w.index()
-	if w.r.Pass.Form != Group {
+	if w.r.Pass.Spread != Group {
 		w.line("  const ", it, " begin = part * p[3];")
 		w.line("  const ", it, " end = begin + min(p[2] - begin, p[3]);")
 		return
@@ -111,7 +111,7 @@ func (w *reducePrinter) operandBlocks() {
 	it := w.index()
 	var classes []Class
 	arrays := 0
-	for k, o := range w.r.Program.Operands {
+	for k, o := range w.r.Expr.Operands {
 		classes = append(classes, o.Class)
 		if o.Class == Scalar {
 			w.line("  const ", o.Type, " ", value(k), " = a", itoa(k), ";")
@@ -177,7 +177,7 @@ func (w *reducePrinter) names(name string) []string {
 // element prints the load of element x (counted from the output's first) into the operands' variables, and the
 // steps.
 func (w *reducePrinter) element(indent string) string {
-	it, p := w.index(), &w.r.Program
+	it, p := w.index(), &w.r.Expr
 	var classes []Class
 	for _, o := range p.Operands {
 		classes = append(classes, o.Class)
@@ -228,7 +228,7 @@ func pairOf(expr, a, b string) string {
 func (w *reducePrinter) accumulate() {
 	it, pass, acc := w.index(), w.r.Pass, w.r.Reducer.Acc
 	step, per, first := "32", rowBlock*32, "begin + "+it+"(lane)"
-	if pass.Form == Lane {
+	if pass.Spread == Lane {
 		step, per, first = "1", laneBlock, "begin"
 	}
 	accs, trees := w.names("acc"), w.names("tree")
@@ -251,7 +251,7 @@ func (w *reducePrinter) accumulate() {
 	w.line("  const ", it, " blocks = (end - begin + ", itoa(per-1), ") / ", n, ";")
 	w.line("  for (", it, " b = 0; b < blocks; ++b) {")
 	start("    ")
-	if pass.Form == Lane || len(w.r.Program.Steps) > fewSteps {
+	if pass.Spread == Lane || len(w.r.Expr.Steps) > fewSteps {
 		w.line("    const ", it, " stop = min(end, begin + (b + 1) * ", n, ");")
 		w.line("    for (", it, " x = ", first, " + b * ", n, "; x < stop; x += ", step, ") {")
 		w.addElements("      ", accs)
@@ -296,7 +296,7 @@ func (w *reducePrinter) addElements(indent string, accs []string) {
 	}
 	for s, a := range accs {
 		w.line(indent, "{")
-		for k, o := range w.r.Program.Operands {
+		for k, o := range w.r.Expr.Operands {
 			if o.Class != Scalar {
 				w.line(indent, "  const ", w.index(), " i", itoa(k), " = i", itoa(k), "_", itoa(s), ";")
 			}
@@ -369,7 +369,7 @@ func (w *reducePrinter) store(raw bool) {
 		finish := expand(w.r.Reducer.Finish, func(int) string { return acc }, "x")
 		return "static_cast<" + w.r.OutType + ">(" + finish + ")"
 	}
-	if w.r.Pass.Form == Lane {
+	if w.r.Pass.Spread == Lane {
 		for s, acc := range w.names("acc") {
 			to := "to"
 			if s > 0 {

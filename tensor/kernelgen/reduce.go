@@ -8,7 +8,7 @@ import (
 // Spread is how a reduction is spread over threads.
 type Spread uint8
 
-// The forms. Which one serves follows from shape and axes alone, never from strides or threads: so results are the
+// The spreads. Which one serves follows from shape and axes alone, never from strides or threads: so results are the
 // same in every layout and on every machine.
 const (
 	Lane  Spread = iota // a thread for each output
@@ -16,24 +16,24 @@ const (
 	Group               // a threadgroup for each output
 )
 
-// Reduction is a reduction of a program's last value (or only operand) to an output of another shape.
+// Reduction is a reduction of a expression's last value (or only operand) to an output of another shape.
 type Reduction struct {
-	Program Expression // Outputs and Out are not used
+	Expr    Expression // Outputs and Out are not used
 	Reducer Reducer
 	OutType string // MSL; the result is converted to it
 	Pass    Pass
 }
 
-// Pass is the part of a reduction that a kernel does, as Passes chooses it.
+// Pass is the part of a reduction that a kernel does, as FirstPass and NextPass choose it.
 type Pass struct {
-	Form    Spread
+	Spread  Spread
 	Parts   int    // of an output's elements; more than 1: accumulators are written, for the next pass
 	Chunk   int    // elements of a part
 	Short   bool   // so few elements that a chain is accurate enough
 	Tall    bool   // so many that the tree of a thread's chains has more than lowTree levels
 	Deep    bool   // the reduced axes are several dimensions, in memory
 	Wide    bool   // 64-bit indices
-	Along   bool   // in Lane form a SIMD-group's outputs lie along the innermost kept dimension, Inner long
+	Along   bool   // with Lane a SIMD-group's outputs lie along the innermost kept dimension, Inner long
 	Strips  bool   // then a thread does laneStrips outputs, 32 apart: memory is touched in longer runs
 	Unit    uint64 // then bit k says that operand k has stride 1 there
 	Outputs int    // of the whole reduction
@@ -52,7 +52,7 @@ var accSizes = map[string]int{
 // AccSize is the size of an accumulator of that MSL type in bytes, 0 if it is a struct of the op's own.
 func AccSize(msl string) int { return accSizes[msl] }
 
-// The limits that choose a form.
+// The limits that choose a spread.
 const (
 	fewElements = 16    // for each output: a thread does them
 	simdRow     = 4096  // a SIMD-group does them
@@ -76,14 +76,14 @@ func FirstPass(outputs, reduced int, inner bool, acc string) Pass {
 	split := AccSize(acc) > 0
 	switch {
 	case !inner || reduced < fewElements:
-		p.Form = Lane
+		p.Spread = Lane
 		if split && reduced > 2*laneChunk && outputs < fullLanes {
 			p.Chunk = laneChunk
 		}
 	case reduced <= simdRow || outputs >= manyOutputs:
-		p.Form = Simd
+		p.Spread = Simd
 	default:
-		p.Form = Group
+		p.Spread = Group
 		if split && reduced > groupRow {
 			p.Chunk = groupRow / 2
 		}
@@ -94,8 +94,8 @@ func FirstPass(outputs, reduced int, inner bool, acc string) Pass {
 
 func (p *Pass) finish() {
 	p.Parts = max((p.Reduced+p.Chunk-1)/p.Chunk, 1)
-	p.Short = p.Chunk <= [...]int{laneShort, rowBlock * 32, rowBlock * GroupThreads}[p.Form]
-	p.Tall = p.Chunk/[...]int{laneBlock, rowBlock * 32, rowBlock * GroupThreads}[p.Form] >= 1<<lowTree-1
+	p.Short = p.Chunk <= [...]int{laneShort, rowBlock * 32, rowBlock * GroupThreads}[p.Spread]
+	p.Tall = p.Chunk/[...]int{laneBlock, rowBlock * 32, rowBlock * GroupThreads}[p.Spread] >= 1<<lowTree-1
 }
 
 // levels is how many levels a thread's tree of chains may have.
@@ -107,27 +107,27 @@ func (p Pass) levels() int {
 }
 
 // NextPass is the pass that reduces the parts of p; ok is false if there is none. Its input is p's accumulators:
-// those of an output are side by side, except in Lane form, where they are Outputs apart.
+// those of an output are side by side, except with Lane, where they are Outputs apart.
 func (p Pass) NextPass() (next Pass, ok bool) {
 	if p.Parts == 1 {
 		return Pass{}, false
 	}
-	next = Pass{Form: p.Form, Chunk: p.Parts, Outputs: p.Outputs, Reduced: p.Parts}
-	if p.Form == Group && p.Parts <= simdRow {
-		next.Form = Simd
+	next = Pass{Spread: p.Spread, Chunk: p.Parts, Outputs: p.Outputs, Reduced: p.Parts}
+	if p.Spread == Group && p.Parts <= simdRow {
+		next.Spread = Simd
 	}
-	if p.Form == Lane && p.Parts > 2*laneChunk {
+	if p.Spread == Lane && p.Parts > 2*laneChunk {
 		next.Chunk = laneChunk
 	}
 	next.finish()
 	return next, true
 }
 
-// For is the pass for a layout and a program of n steps.
+// For is the pass for a layout and an expression of n steps.
 func (p Pass) For(l *ReduceLayout, steps int) Pass {
 	p.Wide = l.Wide(p)
 	p.Deep = len(l.Shape)-l.Kept > 1
-	if p.Form != Lane || l.Kept == 0 || l.Shape[l.Kept-1] < 32 {
+	if p.Spread != Lane || l.Kept == 0 || l.Shape[l.Kept-1] < 32 {
 		return p
 	}
 	p.Along, p.Inner = true, l.Shape[l.Kept-1]
@@ -141,7 +141,7 @@ func (p Pass) For(l *ReduceLayout, steps int) Pass {
 	return p
 }
 
-// strips is how many outputs a thread of a Lane form does.
+// strips is how many outputs a thread does.
 func (p Pass) strips() int {
 	if p.Strips {
 		return laneStrips
@@ -151,7 +151,7 @@ func (p Pass) strips() int {
 
 // Threads is the size of the launch, in threads; threadgroups have GroupThreads.
 func (p Pass) Threads() int {
-	switch p.Form {
+	switch p.Spread {
 	case Lane:
 		if p.Along {
 			run := 32 * p.strips()
@@ -238,7 +238,7 @@ func (l *ReduceLayout) Class(k int) Class {
 	}
 }
 
-// Wide says whether some index is past 31 bits.
+// Wide reports whether some index is past 31 bits.
 func (l *ReduceLayout) Wide(p Pass) bool {
 	return l.Layout.Wide() || p.Outputs > math.MaxInt32/2 || p.Reduced > math.MaxInt32/2 ||
 		p.Outputs*p.Parts > math.MaxInt32/2
@@ -246,7 +246,7 @@ func (l *ReduceLayout) Wide(p Pass) bool {
 
 // Key appends text that tells reductions apart to b.
 func (r *Reduction) Key(b []byte) []byte {
-	b = r.Program.Key(b)
+	b = r.Expr.Key(b)
 	for _, s := range []string{r.OutType, r.Reducer.Acc, r.Reducer.Header, r.Reducer.Init, r.Reducer.Load,
 		r.Reducer.Next, r.Reducer.Combine, r.Reducer.Finish} {
 		b = append(b, '|')
@@ -259,7 +259,7 @@ func (r *Reduction) Key(b []byte) []byte {
 		return '0'
 	}
 	p := r.Pass
-	b = append(b, '|', '0'+byte(p.Form), flag(p.Parts > 1), flag(p.Short), flag(p.Tall), flag(p.Deep), flag(p.Wide),
+	b = append(b, '|', '0'+byte(p.Spread), flag(p.Parts > 1), flag(p.Short), flag(p.Tall), flag(p.Deep), flag(p.Wide),
 		flag(p.Along), flag(p.Strips))
 	return strconv.AppendUint(b, p.Unit, 16)
 }

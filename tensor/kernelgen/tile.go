@@ -29,7 +29,7 @@ type Tile struct {
 	wide    bool
 }
 
-// Tile says whether a copy from array 0 to array 1 of a planned layout should go through tiles of elements of size
+// Tile reports whether a copy from array 0 to array 1 of a planned layout should go through tiles of elements of size
 // bytes: array 1 runs along the last dimension, array 0 along another one, and both are long enough.
 func (l *Layout) Tile(size int) (Tile, bool) {
 	last := len(l.Shape) - 1

@@ -19,8 +19,7 @@ import (
 
 // packages are the folders to read; names of package ops stand without a prefix.
 var packages = []struct{ dir, prefix string }{
-	{"tensor/ops", ""}, {"tensor/ops/fast", "fast."}, {"tensor/ops/linalg", "linalg."}, {"tensor/ops/quant", "quant."},
-	{"tensor/ops/random", "random."},
+	{"tensor/ops", ""}, {"tensor/ops/linalg", "linalg."},
 }
 
 func main() {

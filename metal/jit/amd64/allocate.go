@@ -81,7 +81,7 @@ func (v *view) Inst(i int, in *regalloc.Inst) {
 	case formJmp:
 		in.Label, in.Ends = int32(x.Label), true
 	case formBytes:
-		in.Ends = x.Op == Ret || x.Op == UD2
+		in.Ends = x.Op == Ret
 	}
 	v.ops = in.Ops
 	v.early = r.enc&early != 0

@@ -15,7 +15,7 @@ type machine struct {
 	slots map[int32]uint64
 	trace []uint64
 	wide  uint8
-	// real: virtual registers are not allowed, and safepoints destroy all registers.
+	// real: virtual registers are not allowed, and Nop, which stands at safepoints, destroys all registers.
 	real bool
 }
 
@@ -58,7 +58,7 @@ func (m *machine) address(x Mem) uint64 {
 // step executes an instruction.
 func (m *machine) step(i Inst) error {
 	r := rowOf(i.Op)
-	if i.Op == Safepoint && m.real {
+	if i.Op == Nop && m.real { // between SaveLive and LoadLive
 		for r := range m.regs {
 			if r != RBP {
 				m.regs[r] = 1
@@ -179,7 +179,7 @@ func program(rnd *rand.Rand, n, live int, wide uint8) *Func {
 	var heads []Label
 	end := func() {
 		depth--
-		f.JumpIf(CondNE, heads[depth])
+		f.Emit(Inst{Op: Jcc, Cond: CondNE, Label: heads[depth]})
 		heads = heads[:depth]
 		f.EndLoop()
 	}
@@ -193,7 +193,7 @@ func program(rnd *rand.Rand, n, live int, wide uint8) *Func {
 		}
 		return r
 	}
-	fmas := []Op{VFMAdd231PS, VFMAdd213PS}
+	fmas := []Opcode{VFMAdd231PS, VFMAdd213PS}
 	var consts []ConstID
 	for c := range 5 {
 		consts = append(consts, f.Const([]byte{byte(c), 1, 2, 3}))
@@ -261,7 +261,7 @@ func program(rnd *rand.Rand, n, live int, wide uint8) *Func {
 		case 15:
 			if rnd.IntN(8) == 0 {
 				f.SaveLive(point)
-				f.Emit(Inst{Op: Safepoint})
+				f.Emit(Inst{Op: Nop})
 				f.LoadLive(point)
 				point++
 			}
@@ -312,7 +312,7 @@ func TestAllocateRandom(t *testing.T) {
 				f.Insts()[k] = Inst{Op: Nop} // has no registers above 15
 			}
 		}
-		_, err = f.Assemble()
+		_, err = f.Assemble(AVX512)
 		require.NoError(t, err, "seed %d", seed)
 	}
 }

@@ -21,15 +21,16 @@ type place struct {
 
 func (s *section) reset() { s.buf, s.fixups, s.jumps = s.buf[:0], s.fixups[:0], s.jumps[:0] }
 
-// Assemble turns the instructions into bytes. It fails if an instruction is malformed, holds a virtual register,
-// or jumps to a label that is not bound. Its result shares no memory with the Func.
-func (f *Func) Assemble() (Code, error) {
+// Assemble turns the instructions into bytes for processors of a level. It fails if an instruction is malformed, needs
+// a higher level, holds a virtual register, or jumps to a label that is not bound. Its result shares no memory with the
+// Func.
+func (f *Func) Assemble(level Level) (Code, error) {
 	a := &f.asm
 	for k := range a.parts {
 		a.parts[k].reset()
 	}
 	a.labels = append(a.labels[:0], make([]place, f.labels+1)...)
-	if err := f.encode(); err != nil {
+	if err := f.encode(level); err != nil {
 		return Code{}, err
 	}
 	a.join()
@@ -82,9 +83,9 @@ func (a *assembler) join() {
 }
 
 // encode writes all instructions to their sections.
-func (f *Func) encode() error {
+func (f *Func) encode(level Level) error {
 	a := &f.asm
-	e := encoder{s: a.part(0), consts: len(f.pool), labels: int(f.labels)}
+	e := encoder{s: a.part(0), level: level, consts: len(f.pool), labels: int(f.labels)}
 	depth := 0
 	for k := range f.insts {
 		i := &f.insts[k]
@@ -108,7 +109,7 @@ func (f *Func) encode() error {
 				return fmt.Errorf("[amd64] end of cold code without its beginning")
 			}
 			e.s = a.part(depth)
-		case LoopBegin, LoopEnd, Safepoint:
+		case LoopBegin, LoopEnd:
 		case SaveLive, LoadLive:
 			return fmt.Errorf("[amd64] %s before register allocation", i)
 		case Jmp:

@@ -31,15 +31,15 @@ func branchy(seed uint64) *Func {
 		l := labels[rnd.IntN(len(labels))]
 		switch rnd.IntN(8) {
 		case 0, 1:
-			f.JumpIf(Cond(rnd.IntN(16)), l)
+			f.Emit(Inst{Op: Jcc, Cond: Cond(rnd.IntN(16)), Label: l})
 		case 2:
-			f.Jump(l)
+			f.Emit(Inst{Op: Jmp, Label: l})
 			f.Emit(Inst{Op: Nop})
 		case 3:
 			f.Emit(Inst{Op: Lea, W: 8, Dst: R9, Label: l})
 		case 4:
 			f.Emit(Inst{Op: VAddPS, W: 64, Dst: V(1), A: V(2), Mem: Mem{Const: ConstID(1 + rnd.IntN(3)), Disp: 4}})
-			f.Emit(Inst{Op: VPermilPS, W: 32, Dst: V(1), Imm: 5, Mem: Mem{Const: ConstID(1 + rnd.IntN(3))}})
+			f.Emit(Inst{Op: VPShufD, W: 32, Dst: V(1), Imm: 5, Mem: Mem{Const: ConstID(1 + rnd.IntN(3))}})
 		case 5:
 			if bound < len(labels) {
 				f.Bind(labels[bound])
@@ -138,7 +138,7 @@ func TestProgram(t *testing.T) {
 		for _, i := range g.insts {
 			f.Emit(i)
 		}
-		c, err := f.Assemble()
+		c, err := f.Assemble(AVX512)
 		require.NoError(t, err)
 		require.Equal(t, want[seed], hex.EncodeToString(c.Bytes), "seed %d", seed)
 	}
@@ -172,14 +172,34 @@ func TestMalformed(t *testing.T) {
 	}
 	f := NewFunc()
 	l := f.NewLabel()
-	f.Jump(l)
+	f.Emit(Inst{Op: Jmp, Label: l})
 	f.Emit(Inst{Op: Nop})
-	_, err := f.Assemble()
+	_, err := f.Assemble(AVX512)
 	require.ErrorContains(t, err, "which is nowhere")
 	f.Bind(l)
 	f.Bind(l)
-	_, err = f.Assemble()
+	_, err = f.Assemble(AVX512)
 	require.ErrorContains(t, err, "two places")
+}
+
+// TestLevels: an instruction that a processor with AVX2 alone does not know is refused where it stands.
+func TestLevels(t *testing.T) {
+	add := Inst{Op: VAddPS, W: 32, Dst: V(1), A: V(15), B: V(2)}
+	wide, upper, masked, broadcast := add, add, add, add
+	wide.W, upper.A, masked.KM = 64, V(16), K(1)
+	broadcast.B, broadcast.Mem = 0, Mem{Base: RAX, Bcast: true}
+	f := NewFunc()
+	f.Emit(add)
+	_, err := f.Assemble(AVX2)
+	require.NoError(t, err)
+	for _, i := range []Inst{wide, upper, masked, broadcast, {Op: KAnd, W: 2, Dst: K(1), A: K(2), B: K(3)},
+		{Op: VPMulLQ, W: 32, Dst: V(1), A: V(2), B: V(3)}} {
+		f.SetInsts([]Inst{add, i})
+		_, err := f.Assemble(AVX2)
+		require.ErrorContains(t, err, "not with AVX2")
+		_, err = f.Assemble(AVX512)
+		require.NoError(t, err)
+	}
 }
 
 // TestNoPanic puts random operands into all operations.
@@ -190,8 +210,8 @@ func TestNoPanic(t *testing.T) {
 			RSP, Reg(GPR, 20)}[rnd.IntN(17)]
 	}
 	good := 0
-	for op := Op(0); op < numOps+3; op++ {
-		for range 100 {
+	for op := Opcode(0); op < numOpcodes+3; op++ {
+		for range 200 {
 			i := Inst{Op: op, W: []uint8{0, 1, 2, 4, 8, 16, 32, 64, 64, 128}[rnd.IntN(10)], Cond: Cond(rnd.IntN(256)),
 				Zero: rnd.IntN(4) == 0, Dst: reg(), A: reg(), B: reg(), Imm: []int64{0, 3, -1, 300, 1 << 50}[rnd.IntN(5)]}
 			if rnd.IntN(3) == 0 {
@@ -210,7 +230,7 @@ func TestNoPanic(t *testing.T) {
 			f.NewReg(Vec)
 			f.Emit(i)
 			if _, err := f.Allocate(Allocation{VecBytes: 64, Frame: RBX, Slots: 64}); err == nil {
-				_, _ = f.Assemble()
+				_, _ = f.Assemble(AVX512)
 			}
 			_ = i.String()
 		}
@@ -230,7 +250,7 @@ func BenchmarkAssemble(b *testing.B) {
 		f.SetInsts(append([]Inst(nil), l...))
 		_, err := f.Allocate(Allocation{VecBytes: 64, Frame: RBX, Slots: 64})
 		require.NoError(b, err)
-		_, err = f.Assemble()
+		_, err = f.Assemble(AVX512)
 		require.NoError(b, err)
 	}
 }

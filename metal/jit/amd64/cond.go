@@ -3,8 +3,7 @@ package amd64
 // Cond is a condition on the flags, as Jcc, SetCC and CMov take it. Its number is the processor's.
 type Cond uint8
 
-// The conditions. Above and Below compare unsigned numbers, Greater and Less signed ones; after a comparison of
-// floats (VUComISS) use the unsigned ones, and Parity for "a NaN was there".
+// The conditions. Above and Below compare unsigned numbers, Greater and Less signed ones.
 const (
 	CondO  Cond = iota // overflow
 	CondNO             // no overflow
@@ -22,14 +21,6 @@ const (
 	CondGE             // greater or equal
 	CondLE             // less or equal
 	CondG              // greater
-)
-
-// Other names of conditions.
-const (
-	CondC  = CondB
-	CondNC = CondAE
-	CondZ  = CondE
-	CondNZ = CondNE
 )
 
 var condNames = [16]string{"o", "no", "b", "ae", "e", "ne", "be", "a", "s", "ns", "p", "np", "l", "ge", "le", "g"}

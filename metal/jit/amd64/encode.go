@@ -31,6 +31,7 @@ type encoder struct {
 	i      *Inst
 	r      *row
 	err    error
+	level  Level
 	consts int
 	labels int
 }
@@ -76,6 +77,13 @@ func (e *encoder) none(regs ...R) {
 		if r != 0 {
 			e.fail("operand %s has no place", r)
 		}
+	}
+}
+
+// avx512 checks that the code is for processors with AVX-512.
+func (e *encoder) avx512() {
+	if e.level < AVX512 {
+		e.fail("not with %s", e.level)
 	}
 }
 

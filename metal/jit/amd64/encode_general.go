@@ -173,11 +173,11 @@ func (e *encoder) general() {
 		} else {
 			e.immBytes(i.W, v)
 		}
-	case formUn, formMul, formGSh, formBts, formBt, formShD, formSwap, formSet, formCMov:
+	case formUn, formMul, formGSh, formSwap, formSet, formCMov:
 		e.unary()
-	case formBMI, formBMIV, formBMI1, formBMII:
+	case formBMI, formBMIV, formBMI1:
 		e.bmi()
-	case formXchg, formLockR, formLockA, formMovBE:
+	case formXchg, formLockR, formLockA:
 		e.exchange()
 	default:
 		e.other()

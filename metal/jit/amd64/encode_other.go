@@ -1,13 +1,10 @@
 package amd64
 
-// unary writes instructions on one operand, shifts and bit tests among them.
+// unary writes instructions on one operand, shifts among them.
 func (e *encoder) unary() {
 	i, r := e.i, e.r
 	o := gop{mp: byte(r.enc & 3), op: r.op, reg: int(r.ext)}
-	if r.form != formBt {
-		e.none(i.B)
-	}
-	e.none(i.C)
+	e.none(i.B, i.C)
 	switch r.form {
 	case formUn, formMul:
 		o.w = e.size(1, 2, 4, 8)
@@ -38,13 +35,6 @@ func (e *encoder) unary() {
 			e.gwrite(o)
 			e.imm8(i.Imm)
 		}
-	case formShD:
-		o.w, o.reg = e.size(2, 4, 8), e.num(i.A, GPR)
-		e.gRM(&o, i.Dst)
-		e.gwrite(o)
-		e.imm8(i.Imm)
-	case formBt, formBts:
-		e.bits(o)
 	case formSwap:
 		n := e.num(i.Dst, GPR)
 		rex := byte(0)
@@ -70,28 +60,6 @@ func (e *encoder) unary() {
 	}
 }
 
-// bits writes bit tests: by a register or by a constant.
-func (e *encoder) bits(o gop) {
-	i, r := e.i, e.r
-	o.w = e.size(2, 4, 8)
-	rm, n := i.A, i.B
-	if r.form == formBts {
-		rm, n = i.Dst, i.A
-		e.none(i.B)
-	} else {
-		e.none(i.Dst)
-	}
-	e.gRM(&o, rm)
-	if n != 0 {
-		o.reg = e.num(n, GPR)
-		e.gwrite(o)
-		return
-	}
-	o.op = r.op2
-	e.gwrite(o)
-	e.imm8(i.Imm)
-}
-
 // bmi writes the general instructions with VEX prefixes.
 func (e *encoder) bmi() {
 	i, r := e.i, e.r
@@ -108,15 +76,8 @@ func (e *encoder) bmi() {
 	case formBMI1:
 		o.reg, o.v = int(r.ext), e.num(i.Dst, GPR)
 		e.none(i.B)
-	case formBMII:
-		o.reg = e.num(i.Dst, GPR)
-		e.none(i.B)
-		if i.Imm < 0 || i.Imm > 63 {
-			e.fail("rotation by %d", i.Imm)
-		}
-		o.imm = int(uint8(i.Imm))
 	}
-	e.rmOperand(&o, rm, true, false)
+	e.rmOperand(&o, rm, true)
 	if e.err == nil {
 		e.writeVector(&o)
 	}
@@ -145,18 +106,6 @@ func (e *encoder) exchange() {
 		o.reg, o.b8r, o.mem = e.num(reg, GPR), o.w == 1, &i.Mem
 		if !i.Mem.Valid() {
 			e.fail("no memory operand")
-		}
-	case formMovBE:
-		o.op, o.mem = r.op, &i.Mem
-		reg := i.Dst
-		if reg == 0 {
-			o.op, reg = r.op2, i.A
-		} else {
-			e.none(i.A)
-		}
-		o.reg = e.num(reg, GPR)
-		if o.w == 1 || !i.Mem.Valid() {
-			e.fail("no such move")
 		}
 	}
 	e.gwrite(o)
@@ -196,9 +145,6 @@ func (e *encoder) other() {
 		o := gop{op: r.op, reg: int(r.ext), mem: &i.Mem, now: true}
 		if e.size(4, 8) == 8 {
 			o.op = r.op2
-			if i.Op == FILd { // 64-bit integers have a digit of their own
-				o.reg = 5
-			}
 		}
 		if !i.Mem.Valid() {
 			e.fail("no memory operand")

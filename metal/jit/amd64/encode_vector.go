@@ -43,7 +43,7 @@ func (e *encoder) anyNum(r R, general, mask bool) int {
 }
 
 // rmOperand puts a register or the memory operand into rm.
-func (e *encoder) rmOperand(o *vop, r R, general, mask bool) {
+func (e *encoder) rmOperand(o *vop, r R, general bool) {
 	if e.i.Mem.Valid() {
 		e.none(r)
 		o.mem = &e.i.Mem
@@ -52,7 +52,7 @@ func (e *encoder) rmOperand(o *vop, r R, general, mask bool) {
 	if o.enc&memOnly != 0 {
 		e.fail("no memory operand")
 	}
-	o.rm = e.anyNum(r, general, mask)
+	o.rm = e.anyNum(r, general, false)
 }
 
 // vector writes a vector instruction.
@@ -60,22 +60,14 @@ func (e *encoder) vector() {
 	i, r := e.i, e.r
 	o := vop{op: r.op, enc: r.enc, imm: -1, vw: r.enc&vw1 != 0, ew: r.enc&w1 != 0}
 	switch {
-	case r.form == formZero || r.form == formM:
+	case r.form == formZero:
 	case r.enc&lig == 0:
 		o.l = e.width(i.W)
-		if r.enc&min32 != 0 && i.W < 32 || r.enc&only64 != 0 && i.W != 64 || r.enc&no32 != 0 && i.W != 16 {
+		if r.enc&min32 != 0 && i.W < 32 || r.enc&only64 != 0 && i.W != 64 {
 			e.fail("not with %d bytes", i.W)
 		}
-	case r.enc&gw != 0:
-		if i.W != 4 && i.W != 8 {
-			e.fail("W is %d", i.W)
-		}
-		o.vw, o.ew = i.W == 8, i.W == 8
 	}
-	o.n = r.enc.unit(i.W)
-	if r.enc&tupleMask == gsz {
-		o.n = int(i.W)
-	}
+	o.n = r.enc.bytesOf(i.W)
 	if r.enc&lig != 0 && r.enc&tupleMask == 0 {
 		o.n = 16
 	}
@@ -121,11 +113,11 @@ func (e *encoder) place(o *vop) {
 	case formRM, formRMI:
 		o.reg = e.anyNum(i.Dst, dg, dk)
 		e.none(i.B, i.C)
-		e.rmOperand(o, i.A, r.enc&aG != 0, r.enc&aK != 0)
+		e.rmOperand(o, i.A, r.enc&aG != 0)
 	case formRVM, formRVMI, formTVM, formTVMI, formRVMR:
 		o.reg = e.anyNum(i.Dst, dg, dk)
 		o.v = e.num(i.A, Vec)
-		e.rmOperand(o, i.B, r.enc&bG != 0, false)
+		e.rmOperand(o, i.B, false)
 		if r.form != formRVMR {
 			e.none(i.C)
 		} else {
@@ -134,10 +126,7 @@ func (e *encoder) place(o *vop) {
 	case formMR, formMRI:
 		o.reg = e.num(i.A, Vec)
 		e.none(i.B, i.C)
-		e.rmOperand(o, i.Dst, dg, false)
-		if i.Op == VPExtrW && o.mem == nil { // an older, shorter form
-			o.op, o.enc, o.reg, o.rm = 0xc5, o.enc&^3|m0F, o.rm, o.reg
-		}
+		e.rmOperand(o, i.Dst, dg)
 	case formMov:
 		e.placeMove(o)
 	case formMovDQ:
@@ -146,20 +135,14 @@ func (e *encoder) place(o *vop) {
 		e.placeShift(o)
 	case formMVR:
 		o.reg, o.v = e.num(i.A, Vec), e.num(i.B, Vec)
-		e.rmOperand(o, i.Dst, false, false)
+		e.rmOperand(o, i.Dst, false)
 		e.none(i.C)
 	case formGV, formGK, formSK:
 		e.placeVSIB(o)
-	case formM:
-		o.reg = int(r.ext)
-		e.none(i.Dst, i.A, i.B, i.C)
-		if o.mem = &i.Mem; !i.Mem.Valid() {
-			e.fail("no memory operand")
-		}
 	case formAB:
 		o.reg = e.num(i.A, Vec)
 		e.none(i.Dst, i.C)
-		e.rmOperand(o, i.B, false, false)
+		e.rmOperand(o, i.B, false)
 	case formZero:
 		e.none(i.Dst, i.A, i.B, i.C)
 		e.noMem()
@@ -181,14 +164,14 @@ func (e *encoder) placeMove(o *vop) {
 	if i.Dst == 0 {
 		o.op = e.r.op2
 		o.reg = e.num(i.A, Vec)
-		e.rmOperand(o, 0, false, false)
+		e.rmOperand(o, 0, false)
 		if !i.Mem.Valid() {
 			e.fail("no destination")
 		}
 		return
 	}
 	o.reg = e.num(i.Dst, Vec)
-	e.rmOperand(o, i.A, false, false)
+	e.rmOperand(o, i.A, false)
 	// Turned round, a copy from one of the upper registers to a lower one is a byte shorter.
 	if o.mem == nil && o.reg < 8 && o.rm >= 8 && o.rm < 16 && i.W < 64 && i.KM == 0 && o.enc&evexOnly == 0 {
 		o.op, o.reg, o.rm = e.r.op2, o.rm, o.reg
@@ -241,11 +224,11 @@ func (e *encoder) placeShift(o *vop) {
 		o.reg, o.v = e.num(i.Dst, Vec), e.num(i.A, Vec)
 		o.n = 16
 		o.enc = o.enc&^tupleMask | m16
-		e.rmOperand(o, i.B, false, false)
+		e.rmOperand(o, i.B, false)
 		return
 	}
 	o.op, o.reg, o.v = e.r.op2, int(e.r.ext), e.num(i.Dst, Vec)
-	e.rmOperand(o, i.A, false, false)
+	e.rmOperand(o, i.A, false)
 	if i.Imm < 0 || i.Imm > 255 {
 		e.fail("shift by more than 8 bits")
 	}
@@ -292,9 +275,12 @@ func (e *encoder) writeVector(o *vop) {
 		base, index = e.memRegs(o.mem, o.vsib)
 	}
 	evex := o.evex || o.l == 2 || o.enc&evexOnly != 0 || o.reg > 15 || o.v > 15 || o.rm > 15 || o.vsib && index > 15
-	if evex && o.enc&vexOnly != 0 {
-		e.twin()
-		return
+	if evex {
+		e.avx512()
+		if o.enc&vexOnly != 0 {
+			e.fail("has no EVEX encoding")
+			return
+		}
 	}
 	bit := func(n, b int) byte { // inverted bit b of register n, set if there is none
 		if n < 0 {
@@ -358,6 +344,7 @@ func (e *encoder) writeVector(o *vop) {
 // mask writes an instruction on masks.
 func (e *encoder) mask() {
 	i, r := e.i, e.r
+	e.avx512()
 	var w, p66b bool // W1, and the prefix 66
 	switch i.W {
 	case 1:
@@ -472,25 +459,4 @@ func (e *encoder) kmov(w bool, pp byte) {
 	default:
 		e.vexK(0x93, 1, gp, i.W == 8, 0, e.num(i.Dst, GPR), 0, e.num(i.A, Mask))
 	}
-}
-
-// evexTwins are the instructions that do the same as one that only VEX has.
-var evexTwins = map[Op]Op{
-	VPAnd: VPAndD, VPAndN: VPAndND, VPOr: VPOrD, VPXor: VPXorD, VMovDQU: VMovDQU32, VMovDQA: VMovDQA32, VLdDQU: VMovDQU32,
-	VInsertF128: VInsertF32X4, VInsertI128: VInsertI32X4, VExtractF128: VExtractF32X4, VExtractI128: VExtractI32X4,
-	VBroadcastF128: VBroadcastF32X4, VBroadcastI128: VBroadcastI32X4,
-	VRoundPS: VRndScalePS, VRoundPD: VRndScalePD, VRoundSS: VRndScaleSS, VRoundSD: VRndScaleSD,
-}
-
-// twin writes an instruction whose operands need EVEX in place of one that has none.
-func (e *encoder) twin() {
-	op := evexTwins[e.i.Op]
-	if op == 0 {
-		e.fail("has no EVEX encoding")
-		return
-	}
-	i := *e.i
-	i.Op = op
-	e.i, e.r = &i, rowOf(op)
-	e.vector()
 }

@@ -93,14 +93,6 @@ func (f *Func) Const(b []byte) ConstID {
 	return id
 }
 
-// ConstBytes returns a constant's bytes, nil if there is no such constant. They must not be changed.
-func (f *Func) ConstBytes(id ConstID) []byte {
-	if id <= 0 || int(id) > len(f.pool) {
-		return nil
-	}
-	return f.pool[id-1].data
-}
-
 // Loop marks the beginning of a loop, before its first label; EndLoop must follow after its last jump back. The
 // register allocator keeps what was there before the loop and is used inside alive until EndLoop.
 func (f *Func) Loop() { f.Emit(Inst{Op: LoopBegin}) }
@@ -122,22 +114,3 @@ func (f *Func) SaveLive(n int32) { f.Emit(Inst{Op: SaveLive, Safepoint: n}) }
 
 // LoadLive loads what SaveLive(n) stored.
 func (f *Func) LoadLive(n int32) { f.Emit(Inst{Op: LoadLive, Safepoint: n}) }
-
-// Jump emits a jump.
-func (f *Func) Jump(l Label) { f.Emit(Inst{Op: Jmp, Label: l}) }
-
-// JumpIf emits a jump taken on a condition.
-func (f *Func) JumpIf(c Cond, l Label) { f.Emit(Inst{Op: Jcc, Cond: c, Label: l}) }
-
-// Copy emits a move of a whole register to another of its class; w is the width of vector registers in bytes. The
-// allocator removes it where both turn out to be one.
-func (f *Func) Copy(dst, src R, w uint8) {
-	switch dst.Class() {
-	case GPR:
-		f.Emit(Inst{Op: Mov, W: 8, Dst: dst, A: src})
-	case Mask:
-		f.Emit(Inst{Op: KMov, W: 8, Dst: dst, A: src})
-	default:
-		f.Emit(Inst{Op: VMovAPS, W: w, Dst: dst, A: src})
-	}
-}

@@ -31,7 +31,7 @@ var (
 // goldens lists the instructions of the golden file.
 func goldens() []Inst {
 	var out []Inst
-	for op := NoOp + 1; op < numOps; op++ {
+	for op := NoOpcode + 1; op < numOpcodes; op++ {
 		switch f := rowOf(op).form; {
 		case f < formKMov:
 			out = append(out, goldenVector(op)...)
@@ -45,15 +45,11 @@ func goldens() []Inst {
 }
 
 // goldenVector varies registers, addresses, widths, masks and broadcasts.
-func goldenVector(op Op) []Inst {
+func goldenVector(op Opcode) []Inst {
 	r := rowOf(op)
 	var out []Inst
-	if r.form == formZero || r.form == formM {
-		i := Inst{Op: op}
-		if r.form == formM {
-			i.Mem = goldenM[4]
-		}
-		return []Inst{i}
+	if r.form == formZero {
+		return []Inst{{Op: op}}
 	}
 	for n := range 8 {
 		i := Inst{Op: op, Imm: int64(int(op)*7+n) & 31}
@@ -65,9 +61,7 @@ func goldenVector(op Op) []Inst {
 		mem := n >= 4
 		i.W = []uint8{16, 32, 64, 32, 32, 64, 16, 64}[n]
 		switch {
-		case r.enc&gw != 0:
-			i.W = []uint8{4, 8}[n&1]
-		case r.enc&lig != 0 || r.enc&no32 != 0:
+		case r.enc&lig != 0:
 			i.W = 16
 		case r.enc&only64 != 0:
 			i.W = 64
@@ -113,30 +107,19 @@ func goldenPlace(i Inst, r *row, n int, dst, a, b, g R, maskable bool) []Inst {
 		if r.enc&aG != 0 {
 			i.A = g
 		}
-		if r.enc&aK != 0 {
-			i.A = K(n)
-		}
 		if mem {
 			i.A = 0
-			if r.enc&(aG|aK) != 0 || i.Op == VPMovMskB || i.Op == VMovMskPS || i.Op == VMovMskPD ||
-				r.enc&dK != 0 && r.form == formRM {
+			if r.enc&regOnly != 0 {
 				return nil
 			}
 		}
 	case formRVM, formRVMI, formTVM, formTVMI, formRVMR:
 		i.Dst, i.A, i.B = dst, a, b
-		if r.enc&bG != 0 {
-			i.B = g
-		}
 		if r.form == formRVMR {
 			i.C = goldenV[(n+1)%3][2]
 		}
 		if mem {
 			i.B = 0
-			switch i.Op {
-			case VMovHLPS, VMovLHPS, VMovSSLo, VMovSDLo:
-				return nil
-			}
 		}
 	case formMR, formMRI:
 		i.Dst, i.A = b, a
@@ -214,7 +197,7 @@ func goldenMovDQ(i Inst, n int, dst, g R) []Inst {
 	return []Inst{i}
 }
 
-func goldenMask(op Op) []Inst {
+func goldenMask(op Opcode) []Inst {
 	r := rowOf(op)
 	var out []Inst
 	for n, w := range []uint8{1, 2, 4, 8} {
@@ -245,14 +228,14 @@ func goldenMask(op Op) []Inst {
 }
 
 // goldenGeneral varies the operands of general instructions.
-func goldenGeneral(op Op) []Inst {
+func goldenGeneral(op Opcode) []Inst {
 	r := rowOf(op)
 	var out []Inst
 	widths := []uint8{1, 2, 4, 8}
 	switch r.form {
-	case formExt, formLea, formBMI, formBMIV, formBMI1, formBMII, formSwap, formG0, formX87:
+	case formExt, formLea, formBMI, formBMIV, formBMI1, formSwap, formG0, formX87:
 		widths = []uint8{4, 8}
-	case formG2, formT2, formG2I, formShD, formBt, formBts, formCMov, formMovBE:
+	case formG2, formT2, formG2I, formCMov:
 		widths = []uint8{2, 4, 8}
 	case formSet, formPref, formBytes:
 		widths = []uint8{1}
@@ -305,9 +288,6 @@ func goldenGeneral(op Op) []Inst {
 			case formG2I:
 				i(Inst{Dst: d, A: a, Imm: imm})
 				i(Inst{Dst: b, Mem: m, Imm: imm})
-			case formBMII:
-				i(Inst{Dst: d, A: a, Imm: 7})
-				i(Inst{Dst: b, Mem: m, Imm: 9})
 			case formLea:
 				i(Inst{Dst: d, Mem: m})
 			case formUn:
@@ -316,18 +296,12 @@ func goldenGeneral(op Op) []Inst {
 				i([]Inst{{A: a}, {Mem: m}, {A: d}, {A: b}}[n])
 			case formGSh:
 				i([]Inst{{Dst: d, A: RCX}, {Dst: a, Imm: 5}, {Dst: d, Imm: 1}, {Mem: m, Imm: 3}}[n])
-			case formShD:
-				i([]Inst{{Dst: d, A: a, Imm: 5}, {Dst: a, A: b, Imm: 7}, {A: d, Mem: m, Imm: 1}, {A: d, Mem: m, Imm: 3}}[n])
 			case formBMI:
 				i(Inst{Dst: d, A: a, B: b})
 				i(Inst{Dst: d, Mem: m, B: b})
 			case formBMIV:
 				i(Inst{Dst: d, A: a, B: b})
 				i(Inst{Dst: d, A: b, Mem: m})
-			case formBt:
-				i([]Inst{{A: d, B: a}, {A: a, Imm: 5}, {Mem: m, Imm: 3}, {A: b, Imm: 9}}[n])
-			case formBts:
-				i([]Inst{{Dst: d, A: a}, {Dst: a, Imm: 5}, {Mem: m, Imm: 3}, {Dst: b, Imm: 9}}[n])
 			case formSwap:
 				i(Inst{Dst: d})
 			case formSet:
@@ -345,9 +319,6 @@ func goldenGeneral(op Op) []Inst {
 				i(Inst{A: d, Mem: m})
 			case formLock:
 				i([]Inst{{A: d, Mem: m}, {Imm: imm, Mem: m}, {A: a, Mem: m}, {Imm: imm, Mem: m}}[n])
-			case formMovBE:
-				i(Inst{Dst: d, Mem: m})
-				i(Inst{A: a, Mem: m})
 			case formJmp:
 				i([]Inst{{A: d}, {Mem: m}, {A: a}, {Mem: m}}[n])
 			case formX87, formPref:
@@ -366,7 +337,7 @@ func goldenGeneral(op Op) []Inst {
 func assembleOne(i Inst) ([]byte, error) {
 	f := NewFunc()
 	f.Emit(i)
-	c, err := f.Assemble()
+	c, err := f.Assemble(AVX512)
 	return c.Bytes, err
 }
 

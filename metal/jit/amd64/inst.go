@@ -79,13 +79,13 @@ type Mem struct {
 // Valid reports whether there is a memory operand.
 func (m Mem) Valid() bool { return m.Base != 0 || m.Index != 0 || m.Const != 0 }
 
-// Inst is one instruction. Which fields an Op uses, and whether it reads or writes them, says its row in the
-// table (ops.go). Conventions: Dst is written; A, B, C are read. Where the processor overwrites a source (FMA,
-// most scalar instructions, VPTERNLOG, permutations of two tables), the Op's row says that Dst is read too, and
-// A is what remains. Mem stands in the place of the last source (B of a three-operand instruction, A of a move),
+// Inst is one instruction. The opcode's row in the tables (table*.go) says which fields an instruction uses, and
+// whether it reads or writes them. Conventions: Dst is written; A, B, C are read. Where the processor overwrites a
+// source (FMA, most scalar instructions, VPTERNLOG, permutations of two tables), the row says that Dst is read too,
+// and A is what remains. Mem stands in the place of the last source (B of a three-operand instruction, A of a move),
 // or is the destination of a store, whose value is A.
 type Inst struct {
-	Op        Op
+	Op        Opcode
 	W         uint8 // bytes worked on: 1, 2, 4, 8 for GPR; 16, 32, 64 for Vec; the bits/8 of a Mask (1, 2, 4, 8)
 	Cond      Cond  // of Jcc, SetCC, CMov; predicate of compares is in Imm
 	Zero      bool  // lanes off in KM become zero; otherwise they keep Dst's value (which makes Dst read as well)
@@ -95,5 +95,5 @@ type Inst struct {
 	Mem       Mem
 	Imm       int64
 	Label     Label
-	Safepoint int32 // index into the function's safepoints, Op Safepoint only
+	Safepoint int32 // of SaveLive and LoadLive: index into the function's safepoints
 }

@@ -13,8 +13,8 @@ const (
 
 var noRow row
 
-// rowOf returns an Op's row, an empty one for numbers that are no Op.
-func rowOf(op Op) *row {
+// rowOf returns an opcode's row, an empty one for numbers that are no opcode.
+func rowOf(op Opcode) *row {
 	switch n := int(op); {
 	case n < len(general):
 		return &general[n]
@@ -36,14 +36,14 @@ func (i *Inst) Store() bool {
 	switch rowOf(i.Op).form {
 	case formMR, formMRI, formMVR, formSK:
 		return true
-	case formMov, formMovDQ, formKMov, formGMov, formMovBE, formALU, formUn, formGSh, formBts, formSet:
+	case formMov, formMovDQ, formKMov, formGMov, formALU, formUn, formGSh, formSet:
 		return i.Dst == 0
 	case formLock, formLockA, formLockR, formXchg:
 		return true
 	case formX87:
 		return rowOf(i.Op).ext != 0
 	}
-	return i.Op == VStMXCSR
+	return false
 }
 
 // BroadcastSize returns how many bytes of a memory operand the instruction can read for all lanes, 0 if it cannot.
@@ -55,8 +55,8 @@ func (i *Inst) EarlyDef() bool { return rowOf(i.Op).enc&early != 0 }
 // dstRole returns what the instruction does with Dst.
 func (i *Inst) dstRole(r *row) Role {
 	switch r.form {
-	case formTVM, formTVMI, formGV, formGK, formALU, formT2, formUn, formGSh, formShD, formBts, formSwap, formSet,
-		formCMov, formXchg, formLockR:
+	case formTVM, formTVMI, formGV, formGK, formALU, formT2, formUn, formGSh, formSwap, formSet, formCMov, formXchg,
+		formLockR:
 		return UseDef
 	case formGMov:
 		if i.W < 4 {
@@ -71,7 +71,7 @@ func (i *Inst) dstRole(r *row) Role {
 
 // Operands calls visit for each register the instruction names, with what it does to it: sources and the parts of an
 // address first, the destination last. A register that stands in two places is visited twice. Registers implied by
-// an Op (RAX and RDX of a division) are not visited.
+// an opcode (RAX and RDX of a division) are not visited.
 func (i *Inst) Operands(visit func(r *R, role Role)) { i.operands(rowOf(i.Op), visitFunc(visit)) }
 
 // visitor is what operands calls: an interface, so that the register allocator need not make a func for each
@@ -112,19 +112,4 @@ func (i *Inst) operands(r *row, v visitor) {
 	if i.Dst != 0 {
 		v.visit(&i.Dst, i.dstRole(r))
 	}
-}
-
-// NeedsAVX512 reports whether an instruction has no encoding that a processor with AVX2 alone knows.
-func (i *Inst) NeedsAVX512() bool {
-	if i.W == 64 || i.KM != 0 || i.Mem.Bcast {
-		return true
-	}
-	if r := rowOf(i.Op); r.enc&evexOnly != 0 || r.form >= formKMov && r.form <= formKI {
-		return true
-	}
-	wants := false
-	i.Operands(func(r *R, _ Role) {
-		wants = wants || r.Class() == Mask || r.Class() == Vec && !r.Virtual() && r.Num() > 15
-	})
-	return wants
 }

@@ -122,7 +122,7 @@ func (i *Inst) mem(n int) string {
 // indexWidth returns the bytes of a gather's index.
 func (i *Inst) indexWidth() int {
 	switch i.Op {
-	case VGatherDPD, VPGatherDQ, VGatherDPDK, VPGatherDQK, VScatterDPD, VPScatterDQ:
+	case VPGatherDQ, VPGatherDQK, VPScatterDQ:
 		return max(16, int(i.W)/2)
 	}
 	return int(i.W)
@@ -131,7 +131,7 @@ func (i *Inst) indexWidth() int {
 // dataWidth returns the bytes of what a gather or scatter moves.
 func (i *Inst) dataWidth() int {
 	switch i.Op {
-	case VGatherQPS, VPGatherQD, VGatherQPSK, VPGatherQDK, VScatterQPS, VPScatterQD:
+	case VPGatherQD, VPGatherQDK, VPScatterQD:
 		return max(16, int(i.W)/2)
 	}
 	return int(i.W)
@@ -148,7 +148,7 @@ func (i *Inst) String() string {
 		if i.Label != 0 {
 			return ".L" + strconv.Itoa(int(i.Label)) + ":"
 		}
-		if i.Op == SaveLive || i.Op == LoadLive || i.Op == Safepoint {
+		if i.Op == SaveLive || i.Op == LoadLive {
 			s += " " + strconv.Itoa(int(i.Safepoint))
 		}
 		return s
@@ -167,11 +167,8 @@ func (i *Inst) vectorText(r *row) string {
 		w = 16
 	}
 	gprW := 4
-	if r.enc&gw != 0 || r.enc&w1 != 0 && r.enc&(dG|aG|bG) != 0 {
+	if r.enc&w1 != 0 && r.enc&(dG|aG) != 0 {
 		gprW = 8
-		if r.enc&gw != 0 {
-			gprW = int(i.W)
-		}
 	}
 	rmW := r.enc.bytesOf(i.W)
 	if r.enc&lig != 0 && r.enc&tupleMask == 0 {
@@ -249,8 +246,6 @@ func (i *Inst) vectorText(r *row) string {
 		return join(masked(vecName(i.Dst, i.dataWidth())), i.Mem.text(i.indexWidth()))
 	case formSK:
 		return join(masked(i.Mem.text(i.indexWidth())), vecName(i.A, i.dataWidth()))
-	case formM:
-		return join(i.mem(rmW))
 	case formAB:
 		return join(reg(i.A, w), rm(i.B))
 	}
@@ -339,13 +334,13 @@ func (i *Inst) generalText(r *row) string {
 		} else {
 			add(i.Mem.text(8))
 		}
-	case formG2, formT2, formG2I, formCMov, formBMII:
+	case formG2, formT2, formG2I, formCMov:
 		if r.form == formCMov {
 			name += i.Cond.String()
 		}
 		add(regName(i.Dst, w))
 		rm(i.A, w)
-		if r.form == formG2I || r.form == formBMII {
+		if r.form == formG2I {
 			imm()
 		}
 	case formUn, formSwap, formMul:
@@ -360,10 +355,6 @@ func (i *Inst) generalText(r *row) string {
 		} else {
 			imm()
 		}
-	case formShD:
-		rm(i.Dst, w)
-		add(regName(i.A, w))
-		imm()
 	case formBMI, formBMI1:
 		add(regName(i.Dst, w))
 		rm(i.A, w)
@@ -373,17 +364,7 @@ func (i *Inst) generalText(r *row) string {
 	case formBMIV:
 		ops = []string{regName(i.Dst, w), regName(i.A, w)}
 		rm(i.B, w)
-	case formBt, formBts:
-		a, n := i.A, i.B
-		if r.form == formBts {
-			a, n = i.Dst, i.A
-		}
-		if rm(a, w); n == 0 {
-			imm()
-			break
-		}
-		add(regName(n, w))
-	case formXchg, formLockR, formLockA, formMovBE:
+	case formXchg, formLockR, formLockA:
 		ops = i.exchangeText(r)
 	case formJcc, formJmp:
 		if r.form == formJcc {
@@ -417,8 +398,6 @@ func (i *Inst) exchangeText(r *row) []string {
 	switch {
 	case r.form == formXchg && i.A != 0:
 		m = regName(i.A, w)
-	case r.form == formMovBE && reg != 0:
-		return []string{regName(reg, w), m}
 	case reg == 0:
 		reg = i.A
 	}

@@ -184,7 +184,7 @@ func (w *rewriter) foldSource(i *Inst, r *row) {
 	}
 	var p *R
 	switch r.form {
-	case formRM, formRMI, formG2, formT2, formG2I, formExt, formCMov, formMul, formBMI, formBMI1, formBMII:
+	case formRM, formRMI, formG2, formT2, formG2I, formExt, formCMov, formMul, formBMI, formBMI1:
 		p = &i.A
 	case formMov, formGMov, formALU:
 		if i.Dst == 0 {
@@ -207,7 +207,7 @@ func (w *rewriter) foldSource(i *Inst, r *row) {
 	default:
 		return
 	}
-	if !p.Virtual() || r.enc&(regOnly|aK) != 0 {
+	if !p.Virtual() || r.enc&regOnly != 0 {
 		return
 	}
 	v := *p
@@ -225,20 +225,14 @@ func (w *rewriter) foldSource(i *Inst, r *row) {
 }
 
 // turned returns the multiplication and addition that does with B and A what one of the form 213 does with A and B.
-func turned(op Op) (Op, bool) {
+func turned(op Opcode) (Opcode, bool) {
 	switch op {
 	case VFMAdd213PS:
 		return VFMAdd132PS, true
 	case VFMAdd213PD:
 		return VFMAdd132PD, true
-	case VFMSub213PS:
-		return VFMSub132PS, true
 	case VFMSub213PD:
 		return VFMSub132PD, true
-	case VFNMAdd213PS:
-		return VFNMAdd132PS, true
-	case VFNMAdd213PD:
-		return VFNMAdd132PD, true
 	}
 	return op, false
 }

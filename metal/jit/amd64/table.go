@@ -3,85 +3,79 @@ package amd64
 // A row says how an instruction is written and what it does with its operands.
 type row struct {
 	name string
-	form form
-	op   byte // opcode
-	op2  byte // second opcode: of the store, or of the shift by a constant
+	form operandForm
+	op   byte // the opcode byte
+	op2  byte // a second one: of the store, or of the shift by a constant
 	ext  byte // the digit that stands in ModRM.reg, where the form wants one
 	enc  enc
 }
 
-// form is the place of each operand in the encoding.
-type form uint8
+// operandForm is the place of each operand in the encoding.
+type operandForm uint8
 
 // Forms of vector instructions. "rm" is the operand that may be in memory.
 const (
-	formNone  form = iota
-	formRM         // Dst reg, A rm
-	formRMI        // and a constant
-	formRVM        // Dst reg, A vvvv, B rm
-	formRVMI       // and a constant
-	formTVM        // as formRVM, Dst is read too
-	formTVMI       // as formRVMI, Dst is read too
-	formRVMR       // Dst reg, A vvvv, B rm, C in the constant's upper half
-	formMR         // Dst rm, A reg
-	formMRI        // and a constant
-	formMov        // formRM with op, and, to memory, formMR with op2
-	formShift      // formRVM with op, and by a constant: Dst vvvv, A rm, ext with op2
-	formMVR        // Mem, A reg, B vvvv: masked stores
-	formGV         // gather, mask A in a vector register: Dst and A are read and written
-	formGK         // gather, mask KM, which is written
-	formSK         // scatter: Mem, A, mask KM, which is written
-	formMovDQ      // VMovD, VMovQ
-	formM          // Mem alone, ext (VEX)
-	formZero       // no operands (VEX)
-	formAB         // A reg, B rm: sets the flags
+	formNone  operandForm = iota
+	formRM                // Dst reg, A rm
+	formRMI               // and a constant
+	formRVM               // Dst reg, A vvvv, B rm
+	formRVMI              // and a constant
+	formTVM               // as formRVM, Dst is read too
+	formTVMI              // as formRVMI, Dst is read too
+	formRVMR              // Dst reg, A vvvv, B rm, C in the constant's upper half
+	formMR                // Dst rm, A reg
+	formMRI               // and a constant
+	formMov               // formRM with op, and, to memory, formMR with op2
+	formShift             // formRVM with op, and by a constant: Dst vvvv, A rm, ext with op2
+	formMVR               // Mem, A reg, B vvvv: masked stores
+	formGV                // gather, mask A in a vector register: Dst and A are read and written
+	formGK                // gather, mask KM, which is written
+	formSK                // scatter: Mem, A, mask KM, which is written
+	formMovDQ             // VMovD, VMovQ
+	formZero              // no operands (VEX)
+	formAB                // A reg, B rm: sets the flags
 )
 
 // Forms of mask instructions.
 const (
-	formKMov  form = iota + 32
-	formK3         // Dst, A, B
-	formK2         // Dst, A
-	formKTest      // A, B
-	formKI         // Dst, A, Imm
+	formKMov  operandForm = iota + 32
+	formK3                // Dst, A, B
+	formK2                // Dst, A
+	formKTest             // A, B
+	formKI                // Dst, A, Imm
 )
 
 // Forms of general instructions.
 const (
-	formALU    form = iota + 48 // Dst op= A, Mem or Imm; or Mem op= A or Imm
-	formCmp                     // A with B, Mem or Imm; Mem with B or Imm
-	formTest                    // the same
-	formGMov                    // Mov
-	formExt                     // MovZX.., MovSX..
-	formLea                     // Lea
-	formG2                      // Dst, A or Mem
-	formT2                      // the same, Dst is read too
-	formG2I                     // Dst, A or Mem, Imm
-	formUn                      // Dst or Mem, read and written; ext
-	formMul                     // A or Mem; ext; RAX and RDX implied
-	formGSh                     // Dst or Mem by Imm, or by CL if A is RCX
-	formShD                     // Dst, A, Imm: double shifts
-	formBMI                     // Dst reg, A rm, B vvvv (VEX)
-	formBMIV                    // Dst reg, A vvvv, B rm (VEX)
-	formBMI1                    // Dst vvvv, A rm, ext (VEX)
-	formBMII                    // Dst reg, A rm, Imm (VEX)
-	formBt                      // A or Mem, B or Imm
-	formBts                     // Dst or Mem read and written, A or Imm
-	formSwap                    // BSwap
-	formSet                     // SetCC
-	formCMov                    // CMov
-	formXchg                    // Mem or A with Dst
-	formLockR                   // Mem with Dst (read and written)
-	formLockA                   // Mem with A
-	formLock                    // Mem with A or Imm, ext
-	formMovBE                   // MovBE
-	formJcc                     // Jcc
-	formJmp                     // Jmp
-	formBytes                   // fixed bytes: op, op2, ext while not 0
-	formG0                      // no operands, W says the operand size
-	formX87                     // Mem: ext for W 4 with op, for W 8 with op2
-	formPref                    // Mem, ext (0F op)
-	formPseudo                  // no bytes
+	formALU    operandForm = iota + 48 // Dst op= A, Mem or Imm; or Mem op= A or Imm
+	formCmp                            // A with B, Mem or Imm; Mem with B or Imm
+	formTest                           // the same
+	formGMov                           // Mov
+	formExt                            // MovZX.., MovSX..
+	formLea                            // Lea
+	formG2                             // Dst, A or Mem
+	formT2                             // the same, Dst is read too
+	formG2I                            // Dst, A or Mem, Imm
+	formUn                             // Dst or Mem, read and written; ext
+	formMul                            // A or Mem; ext; RAX and RDX implied
+	formGSh                            // Dst or Mem by Imm, or by CL if A is RCX
+	formBMI                            // Dst reg, A rm, B vvvv (VEX)
+	formBMIV                           // Dst reg, A vvvv, B rm (VEX)
+	formBMI1                           // Dst vvvv, A rm, ext (VEX)
+	formSwap                           // BSwap
+	formSet                            // SetCC
+	formCMov                           // CMov
+	formXchg                           // Mem or A with Dst
+	formLockR                          // Mem with Dst (read and written)
+	formLockA                          // Mem with A
+	formLock                           // Mem with A or Imm, ext
+	formJcc                            // Jcc
+	formJmp                            // Jmp
+	formBytes                          // fixed bytes: op, op2, ext while not 0
+	formG0                             // no operands, W says the operand size
+	formX87                            // Mem: ext for W 4 with op, for W 8 with op2
+	formPref                           // Mem, ext (0F op)
+	formPseudo                         // no bytes
 )
 
 // enc is the rest of an encoding, in bits.
@@ -106,17 +100,12 @@ const (
 	dHalf    enc = 1 << 16 // Dst has half the width (at least 16)
 	dK       enc = 1 << 17 // Dst is a mask
 	dG       enc = 1 << 18 // Dst is general
-	aK       enc = 1 << 19 // A is a mask (formRM), general, below
-	aG       enc = 1 << 20
-	bG       enc = 1 << 21 // B is general
-	sel      enc = 1 << 22 // KM selects; what it leaves does not come from Dst
-	early    enc = 1 << 23 // Dst must not be any of the sources
-	gw       enc = 1 << 24 // W is that of the general operand, and sets W in the prefix
-	no32     enc = 1 << 25 // with 16 bytes only
-	memOnly  enc = 1 << 26 // the rm operand is in memory
-	elem     enc = 1 << 27 // the memory operand is as wide as the register: the tuple is the unit only
-	noK      enc = 1 << 28 // no write mask
-	regOnly  enc = 1 << 29 // the rm operand is a register, or means something else in memory
+	aG       enc = 1 << 19 // A is general (formRM)
+	sel      enc = 1 << 20 // KM selects; what it leaves does not come from Dst
+	early    enc = 1 << 21 // Dst must not be any of the sources
+	memOnly  enc = 1 << 22 // the rm operand is in memory
+	noK      enc = 1 << 23 // no write mask
+	regOnly  enc = 1 << 24 // the rm operand is a register, or means something else in memory
 )
 
 // Tuples: how many bytes the memory operand has, which is also the unit of a one-byte displacement with EVEX.
@@ -126,15 +115,12 @@ const (
 	hv         enc = 2 << tupleShift  // half, 4-byte broadcast
 	hvm        enc = 3 << tupleShift  // half
 	qvm        enc = 4 << tupleShift  // a quarter
-	ovm        enc = 5 << tupleShift  // an eighth
-	t1         enc = 6 << tupleShift  // 1 byte
-	t2         enc = 7 << tupleShift  // 2
-	t4         enc = 8 << tupleShift  // 4
-	t8         enc = 9 << tupleShift  // 8
-	m16        enc = 10 << tupleShift // 16
-	m32        enc = 11 << tupleShift // 32
-	dup        enc = 12 << tupleShift // 8, or the whole vector if that is wider than 16
-	gsz        enc = 13 << tupleShift // the general operand's size
+	t1         enc = 5 << tupleShift  // 1 byte
+	t2         enc = 6 << tupleShift  // 2
+	t4         enc = 7 << tupleShift  // 4
+	t8         enc = 8 << tupleShift  // 8
+	m16        enc = 9 << tupleShift  // 16
+	m32        enc = 10 << tupleShift // 32
 	tupleMask  enc = 15 << tupleShift
 	// The whole vector with a broadcast of one element (4 bytes, or 8 with w1) is 0.
 )
@@ -144,7 +130,6 @@ const (
 	ps  = m0F
 	pd  = m0F | p66 | w1
 	ss  = m0F | pF3 | lig | t4
-	sd  = m0F | pF2 | lig | t8 | w1
 	i0F = m0F | p66
 	i38 = m38 | p66
 	i3A = m3A | p66
@@ -153,23 +138,14 @@ const (
 	kd  = dK | evexOnly
 )
 
-// bytesOf returns the size of the memory operand of a tuple with vectors of w bytes, or general operands of w.
+// bytesOf returns the size of the memory operand of a tuple with vectors of w bytes, or general operands of w. EVEX
+// multiplies one-byte displacements with it.
 func (e enc) bytesOf(w uint8) int {
-	if e&elem != 0 {
-		return int(w)
-	}
-	return e.unit(w)
-}
-
-// unit returns what one-byte displacements are multiplied with in EVEX.
-func (e enc) unit(w uint8) int {
 	switch e & tupleMask {
 	case hv, hvm:
 		return int(w) / 2
 	case qvm:
 		return int(w) / 4
-	case ovm:
-		return int(w) / 8
 	case t1:
 		return 1
 	case t2:
@@ -182,10 +158,6 @@ func (e enc) unit(w uint8) int {
 		return 16
 	case m32:
 		return 32
-	case dup:
-		if w == 16 {
-			return 8
-		}
 	}
 	return int(w)
 }
@@ -205,5 +177,5 @@ func (e enc) bcast() int {
 
 // maskable reports whether the instruction may have a write mask.
 func (r *row) maskable() bool {
-	return r.enc&vexOnly == 0 && r.enc&(dG|bG|no32|noK) == 0 && r.form != formMovDQ && r.form < formKMov
+	return r.enc&vexOnly == 0 && r.enc&(dG|noK) == 0 && r.form != formMovDQ && r.form < formKMov
 }

@@ -1,0 +1,402 @@
+package lua51
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+	"github.com/yuin/gopher-lua/ast"
+	"github.com/yuin/gopher-lua/parse"
+)
+
+// maxTableItems is the number of positional items of a table constructor that gopher-lua compiles correctly: past
+// 511 batches of 50 it drops items in silence (its issue 537).
+const maxTableItems = 511 * 50
+
+// maxNesting bounds the depth of a syntax tree. gopher-lua's compiler recurses on it, and a Go stack overflow would end
+// the process.
+const maxNesting = 10000
+
+// Compile compiles Lua source text. Every chunk of a state goes through here (scripts, require, load, loadstring,
+// dofile, the REPL), because gopher-lua v1.1.2 miscompiles some valid programs and panics on others; compile_test.go
+// and rewrite_test.go show each. The syntax tree is rewritten into an equal one that compiles correctly; what cannot be
+// is an error. A text that is no program is a *SyntaxError.
+func Compile(src io.Reader, name string) (proto *lua.FunctionProto, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			proto, err = nil, fmt.Errorf("%s: cannot be compiled: %v", name, p)
+		}
+	}()
+	var text strings.Builder
+	stmts, err := parse.Parse(io.TeeReader(src, &text), name)
+	if err != nil {
+		return nil, syntaxError(err, name, text.String())
+	}
+	m := &mender{name: name}
+	stmts = m.block(stmts)
+	if m.err != nil {
+		return nil, m.err
+	}
+	return lua.Compile(stmts, name)
+}
+
+// Compile is Compile with the state's hints at what is wrong.
+func (s *State) Compile(src io.Reader, name string) (*lua.FunctionProto, error) {
+	proto, err := Compile(src, name)
+	if se, ok := err.(*SyntaxError); ok && s.opt.SyntaxHint != nil {
+		se.Hint = s.opt.SyntaxHint(se)
+	}
+	return proto, err
+}
+
+// SyntaxError says where a text is no Lua program, and why.
+type SyntaxError struct {
+	Chunk   string // the chunk's name
+	Line    int    // counts from 1; 0: the text ends too early
+	Message string // what the parser says
+	Token   string // what the parser stopped at, or ""
+	Text    string // the whole text
+	Hint    string // what a host adds, see Options.SyntaxHint
+}
+
+// Error is the message with its place.
+func (e *SyntaxError) Error() string {
+	if e.Line == 0 {
+		return e.Chunk + ": " + e.Message + " at EOF" + e.Hint
+	}
+	near := ""
+	if e.Token != "" {
+		near = " near '" + e.Token + "'"
+	}
+	return fmt.Sprintf("%s:%d: %s%s%s", e.Chunk, e.Line, e.Message, near, e.Hint)
+}
+
+// AtEnd reports whether the text ends too early, so that more of it may mend it.
+func (e *SyntaxError) AtEnd() bool { return e.Line == 0 }
+
+// syntaxError is the parser's error as a SyntaxError.
+func syntaxError(err error, name, text string) error {
+	var pe *parse.Error
+	if !errors.As(err, &pe) {
+		return err
+	}
+	e := &SyntaxError{Chunk: name, Line: pe.Pos.Line, Message: strings.TrimSpace(pe.Message), Token: pe.Token, Text: text}
+	if pe.Pos.Line == parse.EOF {
+		e.Line, e.Token = 0, ""
+	}
+	return e
+}
+
+// mender rewrites a syntax tree in place. What it upholds: no backward jump lands on a jump, since gopher-lua would
+// take the distance of that jump for a label (its issue 540); loops over iterators initialise generator, state and
+// control (514); only a register is ever the object of an assignment to a field (310, 524); and what rewrite.go says.
+type mender struct {
+	name  string
+	depth int
+	err   error
+}
+
+// fail keeps the first error.
+func (m *mender) fail(line int, format string, args ...any) {
+	if m.err == nil {
+		m.err = fmt.Errorf("%s:%d: %s", m.name, line, fmt.Sprintf(format, args...))
+	}
+}
+
+// enter counts one level of nesting, and says whether there is room for it.
+func (m *mender) enter(line int) bool {
+	m.depth++
+	if m.depth > maxNesting {
+		m.fail(line, "chunk is nested more than %d levels deep", maxNesting)
+	}
+	return m.err == nil
+}
+
+// block mends the statements of a block, and puts a no-op between a label and what follows it: a label is the target
+// of backward gotos. A label that ends its block stays last, because Lua lets gotos jump over locals to it.
+func (m *mender) block(in []ast.Stmt) []ast.Stmt {
+	out := make([]ast.Stmt, 0, len(in))
+	for i, s := range in {
+		m.stmt(s)
+		if m.err != nil {
+			return nil
+		}
+		switch a := s.(type) {
+		case *ast.AssignStmt:
+			s = assignment(a)
+		case *ast.LocalAssignStmt:
+			outsideItself(a)
+		case *ast.GenericForStmt:
+			s = iterators(a)
+		case *ast.GotoStmt:
+			s = leaving(a)
+		}
+		out = append(out, s)
+		if _, ok := s.(*ast.LabelStmt); ok && i+1 < len(in) {
+			if _, again := in[i+1].(*ast.LabelStmt); !again {
+				out = append(out, noop(s.Line()))
+			}
+		}
+	}
+	return out
+}
+
+// loopBody mends the body of a loop whose head a backward jump reaches.
+func (m *mender) loopBody(in []ast.Stmt, line int) []ast.Stmt {
+	out := closedByBreak(m.block(in), line)
+	if startsWithJump(out) {
+		out = append([]ast.Stmt{noop(line)}, out...)
+	}
+	return out
+}
+
+// startsWithJump says whether the code of a mended block may begin with a jump, or be empty.
+func startsWithJump(b []ast.Stmt) bool {
+	if len(b) == 0 {
+		return true
+	}
+	switch s := b[0].(type) {
+	case *ast.BreakStmt, *ast.GotoStmt, *ast.LabelStmt, *ast.DoBlockStmt, *ast.WhileStmt, *ast.RepeatStmt:
+		return true
+	case *ast.IfStmt:
+		truth, constant := constantTruth(s.Condition)
+		return constant && truth
+	}
+	return false
+}
+
+// noop is `do local _ end`: one instruction that is no jump.
+func noop(line int) ast.Stmt {
+	local := &ast.LocalAssignStmt{Names: []string{"(no-op)"}}
+	local.SetLine(line)
+	do := &ast.DoBlockStmt{Stmts: []ast.Stmt{local}}
+	do.SetLine(line)
+	do.SetLastLine(line)
+	return do
+}
+
+func (m *mender) stmt(s ast.Stmt) {
+	if !m.enter(s.Line()) {
+		return
+	}
+	defer func() { m.depth-- }()
+	switch s := s.(type) {
+	case *ast.AssignStmt:
+		m.exprs(s.Lhs)
+		m.exprs(s.Rhs)
+		for _, l := range s.Lhs {
+			if get, ok := l.(*ast.AttrGetExpr); ok {
+				get.Object = inRegister(get.Object)
+			}
+		}
+	case *ast.LocalAssignStmt:
+		m.exprs(s.Exprs)
+	case *ast.FuncCallStmt:
+		s.Expr = m.expr(s.Expr)
+	case *ast.DoBlockStmt:
+		s.Stmts = m.block(s.Stmts)
+	case *ast.WhileStmt:
+		s.Condition = m.condition(s.Condition)
+		s.Stmts = m.loopBody(s.Stmts, s.Line())
+	case *ast.RepeatStmt:
+		s.Condition = m.condition(s.Condition)
+		s.Stmts = m.loopBody(s.Stmts, s.Line())
+	case *ast.IfStmt:
+		s.Condition = m.condition(s.Condition)
+		s.Then = m.block(s.Then)
+		s.Else = m.block(s.Else)
+	case *ast.NumberForStmt:
+		s.Init, s.Limit = m.expr(s.Init), m.expr(s.Limit)
+		if s.Step != nil {
+			s.Step = m.expr(s.Step)
+		}
+		s.Stmts = closedByBreak(m.block(s.Stmts), s.Line()) // FORLOOP is no jump: nothing misreads its target
+	case *ast.GenericForStmt:
+		m.exprs(s.Exprs)
+		s.Names = iteratorNames(s)
+		s.Stmts = m.loopBody(s.Stmts, s.Line())
+	case *ast.FuncDefStmt:
+		m.function(s.Func)
+		if s.Name.Func != nil {
+			s.Name.Func = m.expr(s.Name.Func)
+		}
+		if s.Name.Receiver != nil {
+			s.Name.Receiver = m.expr(s.Name.Receiver)
+		}
+	case *ast.ReturnStmt:
+		m.exprs(s.Exprs)
+	}
+}
+
+// iteratorNames gives a loop over an iterator at least three variables unless its values come from one call:
+// gopher-lua sets as many of generator, state and control as there are variables, and leaves old values in the rest.
+func iteratorNames(s *ast.GenericForStmt) []string {
+	if len(s.Exprs) == 1 && manyValues(s.Exprs[0]) {
+		return s.Names
+	}
+	names := s.Names
+	for len(names) < 3 {
+		names = append(names, "(for unused)")
+	}
+	return names
+}
+
+func (m *mender) function(f *ast.FunctionExpr) { f.Stmts = m.block(f.Stmts) }
+
+func (m *mender) exprs(list []ast.Expr) {
+	for i, e := range list {
+		list[i] = m.expr(e)
+	}
+}
+
+// expr mends e and folds `and`, `or` and `not` of constants, whose code would begin with a jump.
+func (m *mender) expr(e ast.Expr) ast.Expr {
+	if !m.enter(e.Line()) {
+		return e
+	}
+	defer func() { m.depth-- }()
+	switch e := e.(type) {
+	case *ast.AttrGetExpr:
+		e.Object, e.Key = m.expr(e.Object), m.expr(e.Key)
+	case *ast.TableExpr:
+		m.table(e)
+	case *ast.FuncCallExpr:
+		if e.Func != nil {
+			e.Func = m.expr(e.Func)
+		}
+		if e.Receiver != nil {
+			e.Receiver = m.expr(e.Receiver)
+		}
+		m.exprs(e.Args)
+	case *ast.LogicalOpExpr:
+		e.Lhs, e.Rhs = m.expr(e.Lhs), m.expr(e.Rhs)
+		return foldLogical(e)
+	case *ast.RelationalOpExpr:
+		e.Lhs, e.Rhs = m.expr(e.Lhs), m.expr(e.Rhs)
+	case *ast.StringConcatOpExpr:
+		e.Lhs, e.Rhs = m.expr(e.Lhs), m.expr(e.Rhs)
+	case *ast.ArithmeticOpExpr:
+		e.Lhs, e.Rhs = m.expr(e.Lhs), m.expr(e.Rhs)
+	case *ast.UnaryMinusOpExpr:
+		e.Expr = m.expr(e.Expr)
+	case *ast.UnaryLenOpExpr:
+		e.Expr = m.expr(e.Expr)
+	case *ast.UnaryNotOpExpr:
+		e.Expr = m.expr(e.Expr)
+		if truth, ok := constantTruth(e.Expr); ok {
+			return boolean(!truth, e.Line())
+		}
+	case *ast.FunctionExpr:
+		m.function(e)
+	}
+	return e
+}
+
+func (m *mender) table(t *ast.TableExpr) {
+	items := 0
+	t.Fields = betweenFlushes(t.Fields)
+	for _, f := range t.Fields {
+		if f.Key == nil {
+			items++
+		} else {
+			f.Key = m.expr(f.Key)
+			f.Value = oneValue(f.Value) // gopher-lua takes a last call for items, though it has a key
+		}
+		f.Value = m.expr(f.Value)
+	}
+	if items > maxTableItems {
+		m.fail(t.Line(), "table constructor has %d items, at most %d are allowed: build it in a loop or read a file",
+			items, maxTableItems)
+	}
+}
+
+// condition mends the condition of if, while and repeat. One that is constantly false would be a lone jump: it becomes
+// the comparison 1 == 0.
+func (m *mender) condition(e ast.Expr) ast.Expr {
+	e = m.expr(e)
+	if truth, ok := constantTruth(e); !ok || truth {
+		return e
+	}
+	one, zero := &ast.NumberExpr{Value: "1"}, &ast.NumberExpr{Value: "0"}
+	one.SetLine(e.Line())
+	zero.SetLine(e.Line())
+	never := &ast.RelationalOpExpr{Operator: "==", Lhs: one, Rhs: zero}
+	never.SetLine(e.Line())
+	return never
+}
+
+// foldLogical gives the value of `and` and `or` where the left side is constant; as an operand it is one value.
+func foldLogical(e *ast.LogicalOpExpr) ast.Expr {
+	truth, ok := constantTruth(e.Lhs)
+	if !ok {
+		return e
+	}
+	if truth == (e.Operator == "or") {
+		return e.Lhs
+	}
+	return oneValue(e.Rhs)
+}
+
+// constantTruth says whether a literal counts as true, and whether e is a literal.
+func constantTruth(e ast.Expr) (truth, constant bool) {
+	switch e.(type) {
+	case *ast.TrueExpr, *ast.NumberExpr, *ast.StringExpr:
+		return true, true
+	case *ast.FalseExpr, *ast.NilExpr:
+		return false, true
+	}
+	return false, false
+}
+
+func boolean(v bool, line int) ast.Expr {
+	var e ast.Expr = &ast.FalseExpr{}
+	if v {
+		e = &ast.TrueExpr{}
+	}
+	e.SetLine(line)
+	return e
+}
+
+// oneValue makes a call, or `...`, give one value wherever it stands.
+func oneValue(e ast.Expr) ast.Expr {
+	switch e := e.(type) {
+	case *ast.FuncCallExpr:
+		e.AdjustRet = true
+	case *ast.Comma3Expr:
+		e.AdjustRet = true
+	}
+	return e
+}
+
+func manyValues(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.FuncCallExpr:
+		return !e.AdjustRet
+	case *ast.Comma3Expr:
+		return !e.AdjustRet
+	}
+	return false
+}
+
+// inRegister copies the object of a field assignment where its code could end by loading a constant, which gopher-lua
+// would drop.
+func inRegister(e ast.Expr) ast.Expr {
+	switch e.(type) {
+	case *ast.IdentExpr, *ast.AttrGetExpr, *ast.FuncCallExpr:
+		return e
+	}
+	return copied(e)
+}
+
+// copied is ({e})[1], which has e's value in a register of its own.
+func copied(e ast.Expr) ast.Expr {
+	table := &ast.TableExpr{Fields: []*ast.Field{{Value: e}}}
+	table.SetLine(e.Line())
+	one := &ast.NumberExpr{Value: "1"}
+	one.SetLine(e.Line())
+	get := &ast.AttrGetExpr{Object: table, Key: one}
+	get.SetLine(e.Line())
+	return get
+}

@@ -1,0 +1,91 @@
+package lua51
+
+import (
+	"errors"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// openCoroutines makes coroutines live across calls from the host: a coroutine runs under the context of the call that
+// resumes it, not under that of the call that made it.
+func (s *State) openCoroutines() {
+	lib := s.library(lua.CoroutineLibName)
+	resume, yield := lib.RawGetString("resume"), lib.RawGetString("yield")
+	create := lib.RawGetString("create")
+	newCoroutine := func(L *lua.LState) *lua.LState {
+		fn := L.CheckFunction(1)
+		ctx := L.Context()
+		SetContext(L, nil)
+		defer SetContext(L, ctx)
+		L.Push(create)
+		L.Push(fn)
+		L.Call(1, 1)
+		th := L.CheckThread(-1)
+		L.Pop(1)
+		return th
+	}
+	resumed := func(L *lua.LState, th *lua.LState, args []lua.LValue) []lua.LValue {
+		if len(s.protected) >= maxProtected || s.resumes >= maxProtected {
+			s.raise(errors.New("stack overflow: coroutines resume each other too deeply"))
+		}
+		s.resumes++
+		defer func() { s.resumes-- }()
+		SetContext(th, L.Context())
+		top := L.GetTop()
+		L.Push(resume)
+		L.Push(th)
+		for _, a := range args {
+			L.Push(a)
+		}
+		L.Call(1+len(args), lua.MultRet)
+		var out []lua.LValue
+		for i := top + 1; i <= L.GetTop(); i++ {
+			out = append(out, L.Get(i))
+		}
+		L.SetTop(top)
+		if len(out) == 2 && out[0] == lua.LFalse {
+			if _, exits := ExitStatus(out[1]); exits {
+				L.Error(out[1], 0)
+			}
+		}
+		return out
+	}
+	push := func(L *lua.LState, vs []lua.LValue) int {
+		for _, v := range vs {
+			L.Push(v)
+		}
+		return len(vs)
+	}
+	s.Method(lib, "create", func(L *lua.LState) int {
+		L.Push(newCoroutine(L))
+		return 1
+	})
+	s.Method(lib, "resume", func(L *lua.LState) int {
+		th := L.CheckThread(1)
+		return push(L, resumed(L, th, Args(L)[1:]))
+	})
+	s.Method(lib, "wrap", func(L *lua.LState) int {
+		th := newCoroutine(L)
+		L.Push(s.Func(func(L *lua.LState) int {
+			out := resumed(L, th, Args(L))
+			if out[0] == lua.LFalse {
+				L.Error(out[1], 0)
+			}
+			return push(L, out[1:])
+		}))
+		return 1
+	})
+	// A yield below a Go function would return into the middle of it: an error, as in Lua 5.1.
+	plain := yield.(*lua.LFunction).GFunction
+	lib.RawSetString("yield", s.L.NewFunction(func(L *lua.LState) int {
+		for level := 1; ; level++ {
+			dbg, ok := L.GetStack(level)
+			if !ok {
+				return plain(L)
+			}
+			if _, err := L.GetInfo("S", dbg, lua.LNil); err == nil && dbg.What == "G" {
+				L.RaiseError("attempt to yield across a function that is not Lua's")
+			}
+		}
+	}))
+}

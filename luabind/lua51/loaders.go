@@ -1,0 +1,137 @@
+package lua51
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// replaceLoaders makes everything that compiles source text go through Compile, and os.exit unwind to the host.
+func (s *State) replaceLoaders() {
+	L := s.L
+	load := func(src io.Reader, name string) int {
+		L := s.L
+		proto, err := s.Compile(src, name)
+		if err != nil {
+			L.Push(lua.LNil)
+			L.Push(lua.LString(err.Error()))
+			return 2
+		}
+		L.Push(L.NewFunctionFromProto(proto))
+		return 1
+	}
+	loadString := func(L *lua.LState) int {
+		text := L.CheckString(1)
+		return load(strings.NewReader(text), L.OptString(2, text))
+	}
+	L.SetGlobal("loadstring", s.Func(loadString))
+	L.SetGlobal("load", s.Func(func(L *lua.LState) int {
+		if L.Get(1).Type() == lua.LTString {
+			return loadString(L)
+		}
+		fn := L.CheckFunction(1)
+		name := L.OptString(2, "=(load)")
+		var b strings.Builder
+		for {
+			L.Push(fn)
+			L.Call(0, 1)
+			piece, ok := L.Get(-1).(lua.LString)
+			L.Pop(1)
+			if !ok || piece == "" {
+				break
+			}
+			b.WriteString(string(piece))
+		}
+		return load(strings.NewReader(b.String()), name)
+	}))
+	if !s.opt.Libraries {
+		for _, name := range []string{"dofile", "loadfile"} {
+			L.SetGlobal(name, lua.LNil)
+		}
+		return
+	}
+	loadFile := func(L *lua.LState, path string) int {
+		f, err := os.Open(path)
+		if err != nil {
+			L.Push(lua.LNil)
+			L.Push(lua.LString("cannot open " + path))
+			return 2
+		}
+		defer f.Close()
+		src, err := WithoutShebang(f)
+		if err != nil {
+			L.Push(lua.LNil)
+			L.Push(lua.LString("cannot read " + path))
+			return 2
+		}
+		return load(src, path)
+	}
+	L.SetGlobal("loadfile", s.Func(func(L *lua.LState) int { return loadFile(L, L.CheckString(1)) }))
+	L.SetGlobal("dofile", s.Func(func(L *lua.LState) int {
+		top := L.GetTop()
+		if loadFile(L, L.CheckString(1)) == 2 {
+			L.Error(L.Get(-1), 1)
+		}
+		L.Call(0, lua.MultRet)
+		return L.GetTop() - top
+	}))
+	s.replaceSearcher(loadFile)
+	s.replaceExit()
+}
+
+// replaceSearcher makes require compile files through Compile.
+func (s *State) replaceSearcher(loadFile func(L *lua.LState, path string) int) {
+	L := s.L
+	loaders, ok := L.GetField(L.GetGlobal("package"), "loaders").(*lua.LTable)
+	if !ok {
+		return
+	}
+	loaders.RawSetInt(2, s.Func(func(L *lua.LState) int {
+		name := L.CheckString(1)
+		path := L.GetField(L.GetGlobal("package"), "path").String()
+		file := strings.ReplaceAll(name, ".", string(os.PathSeparator))
+		var tried strings.Builder
+		for _, pattern := range strings.Split(path, ";") {
+			candidate := strings.ReplaceAll(pattern, "?", file)
+			if _, err := os.Stat(candidate); err != nil {
+				fmt.Fprintf(&tried, "\n\tno file '%s'", candidate)
+				continue
+			}
+			if loadFile(L, candidate) == 2 {
+				L.Error(lua.LString(fmt.Sprintf("error loading module '%s' from file '%s':\n\t%s", name, candidate,
+					L.Get(-1))), 0)
+			}
+			return 1
+		}
+		L.Push(lua.LString(tried.String()))
+		return 1
+	}))
+}
+
+// WithoutShebang leaves an empty line in place of a first line that starts with #, so that line numbers stay right.
+func WithoutShebang(r io.Reader) (io.Reader, error) {
+	b := bufio.NewReader(r)
+	first, err := b.Peek(1)
+	if err == io.EOF || err == nil && first[0] != '#' {
+		return b, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for {
+		c, err := b.ReadByte()
+		if err == io.EOF {
+			return b, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if c == '\n' {
+			return b, b.UnreadByte()
+		}
+	}
+}

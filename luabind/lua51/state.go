@@ -1,0 +1,208 @@
+// Package lua51 opens states of gopher-lua that behave as the Lua 5.1 manual says, and compiles chunks for them. It
+// knows no tensors. What it mends, gopher-lua 1.1.2 does wrongly or without bounds: programs that it miscompiles,
+// errors that tear closures from their variables, patterns and strings that take for ever, numbers read by Go's rules.
+// Each fault has a test that says what the pinned version does, so that a mended one shows itself.
+package lua51
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// Options are what a State is opened with.
+type Options struct {
+	Seed uint64 // of math.random
+	// Libraries says whether Lua's io and os libraries and file loading are there. The rest of the standard library
+	// always is.
+	Libraries bool
+	Stdout    io.Writer // where print writes; nil: os.Stdout
+
+	// Raise raises an error of Go code as a Lua error and does not return; nil: as a string with its place.
+	Raise func(err error)
+	// Explain may replace the value of an error that reaches a protected call, while the frames of the call that
+	// failed are still there: it is how a host adds hints to the engine's own errors. nil: the value stays.
+	Explain func(L *lua.LState, value lua.LValue) lua.LValue
+	// SyntaxHint is what a host adds to the text of a syntax error, or "". nil: nothing.
+	SyntaxHint func(err *SyntaxError) string
+}
+
+// State is a state of gopher-lua that behaves as Lua 5.1. It belongs to one goroutine at a time.
+type State struct {
+	L *lua.LState // the thread that runs: the main one, that of a protected call, or a coroutine's
+
+	opt      Options
+	patterns map[patternKey]*pattern
+
+	handler   *lua.LFunction // the message handler of every protected call
+	protected []protection   // the protected calls under way, outermost first
+	spares    []*lua.LState  // threads for the next protected calls
+	resumes   int            // coroutines that are resumed within each other
+	nested    int            // Go functions under way, in each other
+}
+
+// maxCalls is how deep Lua functions may call each other, as Lua 5.1's LUAI_MAXCALLS.
+const maxCalls = 20000
+
+// New opens a state with Lua's standard library.
+func New(opt Options) *State {
+	L := lua.NewState(lua.Options{SkipOpenLibs: true, IncludeGoStackTrace: false, RegistrySize: 1 << 10,
+		RegistryGrowStep: 1 << 12, RegistryMaxSize: 1 << 22, CallStackSize: maxCalls, MinimizeStackMemory: true})
+	if opt.Stdout == nil {
+		opt.Stdout = os.Stdout
+	}
+	s := &State{L: L, opt: opt}
+	s.openLibraries()
+	return s
+}
+
+// Context is the context of the running call.
+func (s *State) Context() context.Context {
+	if c := s.L.Context(); c != nil {
+		return c
+	}
+	return context.Background()
+}
+
+// SetContext gives a thread a context, or none where ctx is nil.
+func SetContext(L *lua.LState, ctx context.Context) {
+	if ctx == nil {
+		L.RemoveContext()
+	} else {
+		L.SetContext(ctx)
+	}
+}
+
+// Func makes a Lua function of f with upvalues. It runs on the thread that calls it, which may be a coroutine's: s.L is
+// that thread meanwhile. Go's run-time errors in it become Lua errors that say BUG.
+func (s *State) Func(f lua.LGFunction, upvalues ...lua.LValue) *lua.LFunction {
+	return s.L.NewClosure(s.onCaller(f), upvalues...)
+}
+
+// Method sets a field of a table, which may be a module or a metatable, to a function.
+func (s *State) Method(t *lua.LTable, name string, f lua.LGFunction) *lua.LFunction {
+	fn := s.Func(f)
+	t.RawSetString(name, fn)
+	return fn
+}
+
+// onCaller is f on the thread that calls it.
+func (s *State) onCaller(f lua.LGFunction) lua.LGFunction {
+	return func(L *lua.LState) int {
+		caller := s.L
+		s.L = L
+		s.nested++
+		defer func() {
+			s.L = caller
+			s.nested--
+		}()
+		defer s.bug()
+		if s.nested > maxNested {
+			s.raise(errTooDeep)
+		}
+		return f(L)
+	}
+}
+
+// bug turns a panic of Go's into a Lua error that says BUG; Lua errors, which are panics too, pass.
+func (s *State) bug() {
+	switch p := recover().(type) {
+	case nil:
+	case runtime.Error:
+		s.raise(fmt.Errorf("BUG: %v\n%s", p, debug.Stack()))
+	default:
+		panic(p)
+	}
+}
+
+// raise raises an error of Go code; it does not return.
+func (s *State) raise(err error) {
+	if s.opt.Raise != nil {
+		s.opt.Raise(err)
+	}
+	s.fail("%v", err)
+}
+
+// fail raises an error at the running Lua line.
+func (s *State) fail(format string, v ...any) { s.L.RaiseError("%s", fmt.Sprintf(format, v...)) }
+
+// poll ends a library function whose context is done.
+func (s *State) poll() {
+	if err := s.Context().Err(); err != nil {
+		s.fail("%v", err)
+	}
+}
+
+// Args are the arguments of the Go function that runs on a thread.
+func Args(L *lua.LState) []lua.LValue {
+	out := make([]lua.LValue, L.GetTop())
+	for i := range out {
+		out[i] = L.Get(i + 1)
+	}
+	return out
+}
+
+// Text is a value's text as tostring gives it.
+func Text(L *lua.LState, v lua.LValue) string {
+	if v == lua.LNil {
+		return "nil"
+	}
+	return L.ToStringMeta(v).String()
+}
+
+// Write prints text; an error of the output is the script's.
+func (s *State) Write(text string) {
+	if _, err := io.WriteString(s.opt.Stdout, text); err != nil {
+		s.raise(fmt.Errorf("print: %w", err))
+	}
+}
+
+// openLibraries opens Lua's standard library. Whatever compiles source text goes through State.Compile.
+func (s *State) openLibraries() {
+	open := func(name string, f lua.LGFunction) {
+		s.L.Push(s.L.NewFunction(f))
+		s.L.Push(lua.LString(name))
+		s.L.Call(1, 0)
+	}
+	open(lua.LoadLibName, lua.OpenPackage)
+	open(lua.BaseLibName, lua.OpenBase)
+	open(lua.TabLibName, lua.OpenTable)
+	open(lua.StringLibName, lua.OpenString)
+	open(lua.MathLibName, lua.OpenMath)
+	open(lua.CoroutineLibName, lua.OpenCoroutine)
+	open(lua.DebugLibName, lua.OpenDebug)
+	if s.opt.Libraries {
+		open(lua.IoLibName, lua.OpenIo)
+		open(lua.OsLibName, lua.OpenOs)
+	}
+	s.library(lua.MathLibName).RawSetString("huge", lua.LNumber(math.Inf(1))) // gopher-lua's is the largest number
+	s.openProtected()
+	s.openCoroutines()
+	s.replaceLoaders()
+	s.boundStrings()
+	s.boundTables()
+	s.openToNumber()
+	s.openStringArithmetic()
+	s.openMathRandom()
+	s.L.SetGlobal("print", s.Func(func(L *lua.LState) int {
+		var line strings.Builder
+		for i := 1; i <= L.GetTop(); i++ {
+			if i > 1 {
+				line.WriteByte('\t')
+			}
+			line.WriteString(L.ToStringMeta(L.Get(i)).String())
+		}
+		s.Write(line.String() + "\n")
+		return 0
+	}))
+}
+
+// library is the table of a library that is open.
+func (s *State) library(name string) *lua.LTable { return s.L.GetGlobal(name).(*lua.LTable) }

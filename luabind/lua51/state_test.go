@@ -1,0 +1,107 @@
+package lua51
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	lua "github.com/yuin/gopher-lua"
+)
+
+func newTestState(t *testing.T) *State {
+	t.Helper()
+	s := New(Options{Libraries: true, Stdout: &strings.Builder{}})
+	t.Cleanup(s.L.Close)
+	return s
+}
+
+// run compiles and runs a chunk as a host does.
+func run(s *State, src, name string) ([]lua.LValue, error) {
+	proto, err := s.Compile(strings.NewReader(src), name)
+	if err != nil {
+		return nil, err
+	}
+	return s.Protect(nil, s.L.NewFunctionFromProto(proto))
+}
+
+// The libraries do what the manual says.
+func TestLibraries(t *testing.T) {
+	s := newTestState(t)
+	const fails = `
+		-- fails calls f and wants an error whose text matches one of the patterns between |.
+		function fails(patterns, f, ...)
+			local ok, e = pcall(f, ...)
+			if ok then error("no error, want " .. patterns, 2) end
+			for p in (patterns .. "|"):gmatch("(.-)|") do
+				if tostring(e):find(p) then return end
+			end
+			error("the error is " .. tostring(e) .. ", want " .. patterns, 2)
+		end`
+	_, err := run(s, fails, "fails")
+	require.NoError(t, err)
+	src, err := os.ReadFile("testdata/libraries.lua")
+	require.NoError(t, err)
+	_, err = run(s, string(src), "libraries.lua")
+	require.NoError(t, err)
+	require.Equal(t, 0, s.L.GetTop(), "values are left on the stack")
+}
+
+// os.exit passes pcall, xpcall and coroutines, and the state lives on.
+func TestExitStatus(t *testing.T) {
+	s := newTestState(t)
+	for src, want := range map[string]int{
+		`pcall(function() os.exit(3) end)`:                                                    3,
+		`xpcall(function() os.exit(false) end, function() error("asked") end)`:                1,
+		`coroutine.resume(coroutine.create(function() pcall(function() os.exit(4) end) end))`: 4,
+		`coroutine.wrap(function() os.exit() end)()`:                                          0,
+	} {
+		_, err := run(s, src+` error("not here")`, "exit")
+		var api *lua.ApiError
+		require.ErrorAs(t, err, &api, src)
+		status, exits := ExitStatus(api.Object)
+		require.True(t, exits, src)
+		require.Equal(t, want, status, src)
+		out, err := run(s, "return 1 + 1", "after")
+		require.NoError(t, err)
+		require.Equal(t, []lua.LValue{lua.LNumber(2)}, out)
+	}
+}
+
+// Errors of Go code, the engine's own and the parser's pass the hooks of the host; without hooks they are strings
+// with their place.
+func TestHooks(t *testing.T) {
+	bug := func(s *State) { s.L.SetGlobal("bug", s.Func(func(*lua.LState) int { var p *int; return *p })) }
+	plain := newTestState(t)
+	bug(plain)
+	out, err := run(plain, "return pcall(bug)", "chunk")
+	require.NoError(t, err)
+	require.Equal(t, lua.LFalse, out[0])
+	require.Contains(t, out[1].String(), "BUG: runtime error: invalid memory address")
+
+	var s *State
+	s = New(Options{
+		Raise: func(err error) { s.L.Error(lua.LString("raised "+strings.SplitN(err.Error(), "\n", 2)[0]), 0) },
+		Explain: func(_ *lua.LState, v lua.LValue) lua.LValue {
+			return lua.LString("explained " + v.String())
+		},
+		SyntaxHint: func(e *SyntaxError) string { return "; hint at " + e.Token },
+	})
+	defer s.L.Close()
+	bug(s)
+	out, err = run(s, "return select(2, pcall(bug))", "chunk")
+	require.NoError(t, err)
+	require.Equal(t, "explained raised BUG: runtime error: invalid memory address or nil pointer dereference",
+		out[0].String())
+	_, err = run(s, "x = = 1", "chunk")
+	var se *SyntaxError
+	require.ErrorAs(t, err, &se)
+	require.Equal(t, "chunk:1: syntax error near '='; hint at =", err.Error())
+	require.False(t, se.AtEnd())
+	_, err = run(s, "if x then", "chunk")
+	require.True(t, errors.As(err, &se) && se.AtEnd(), "%v", err)
+	out, err = run(s, "return io, os, dofile, loadfile", "chunk")
+	require.NoError(t, err)
+	require.Equal(t, []lua.LValue{lua.LNil, lua.LNil, lua.LNil, lua.LNil}, out)
+}

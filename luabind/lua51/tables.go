@@ -1,0 +1,87 @@
+package lua51
+
+import (
+	"sort"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// boundTables replaces the functions of the table library, and unpack, whose work or result has no bound.
+func (s *State) boundTables() {
+	lib := s.library(lua.TabLibName)
+	s.Method(lib, "concat", s.tableConcat)
+	s.Method(lib, "sort", s.tableSort)
+	s.limitResults(s.L.G.Global, "unpack", "unpack", func(L *lua.LState) (int, int) {
+		return L.OptInt(2, 1), L.OptInt(3, L.CheckTable(1).Len())
+	}, nil)
+}
+
+func (s *State) tableConcat(L *lua.LState) int {
+	t, sep := L.CheckTable(1), L.OptString(2, "")
+	first, last := L.OptInt(3, 1), L.OptInt(4, t.Len())
+	var b strings.Builder
+	for i := first; i <= last; i++ {
+		v := t.RawGetInt(i)
+		switch v.(type) {
+		case lua.LString, lua.LNumber:
+		default:
+			s.fail("invalid value (%s) at index %d in table for 'concat'", v.Type(), i)
+		}
+		b.WriteString(v.String())
+		if i < last {
+			b.WriteString(sep)
+		}
+		if b.Len() > maxString {
+			s.fail("table.concat: the result has more than %d bytes", maxString)
+		}
+		if i%pollEvery == 0 {
+			s.poll()
+		}
+	}
+	L.Push(lua.LString(b.String()))
+	return 1
+}
+
+// tableSort is table.sort. A comparison that fails leaves the table as it was.
+func (s *State) tableSort(L *lua.LState) int {
+	t := L.CheckTable(1)
+	var before *lua.LFunction
+	if L.Get(2) != lua.LNil {
+		before = L.CheckFunction(2)
+	}
+	list := make([]lua.LValue, t.Len())
+	for i := range list {
+		list[i] = t.RawGetInt(i + 1)
+	}
+	compared := 0
+	sort.Slice(list, func(i, j int) bool {
+		if compared++; compared%pollEvery == 0 {
+			s.poll()
+		}
+		if before == nil {
+			return less(L, list[i], list[j])
+		}
+		L.Push(before)
+		L.Push(list[i])
+		L.Push(list[j])
+		L.Call(2, 1)
+		yes := lua.LVAsBool(L.Get(-1))
+		L.Pop(1)
+		return yes
+	})
+	for i, v := range list {
+		t.RawSetInt(i+1, v)
+	}
+	return 0
+}
+
+// less is Lua's a < b.
+func less(L *lua.LState, a, b lua.LValue) bool {
+	if x, ok := a.(lua.LString); ok {
+		if y, ok := b.(lua.LString); ok {
+			return x < y
+		}
+	}
+	return L.LessThan(a, b)
+}

@@ -1,0 +1,153 @@
+package tensor
+
+import (
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+
+	"github.com/mlxlua/mlxlua/metal"
+)
+
+// batch is a command buffer with the nodes whose outputs it writes. A stream settles its batches in order.
+type batch struct {
+	cb     *metal.CommandBuffer // nil if there is nothing to run
+	job    *job
+	nodes  []settling
+	checks []check
+	bytes  int64 // written by its commands
+
+	commands int
+	last     bool          // it ends a segment
+	ended    chan struct{} // closed when it is settled
+
+	done bool // guarded by the stream's settling
+	err  error
+}
+
+// settling is a node of a batch, what it read, and the commands that compute it.
+type settling struct {
+	node        *Node
+	in          []Value
+	first, last int    // [first, last)
+	early       *error // a batch with the node's first commands leaves their error there, for the last batch
+	unfinished  bool   // this is not the batch with the last ones
+}
+
+type check struct {
+	node *Node
+	buf  *metal.Buffer
+	at   int64
+	n    int64
+	f    func([]byte) error
+}
+
+// complete notes that a batch's commands have run, or failed, and settles the oldest batches that have.
+func (s *Stream) complete(b *batch, err error) {
+	s.settling.Lock()
+	defer s.settling.Unlock()
+	b.done, b.err = true, err
+	for {
+		s.mu.Lock()
+		if len(s.pending) == 0 || !s.pending[0].done {
+			s.settleIdle()
+			s.mu.Unlock()
+			return
+		}
+		head := s.pending[0]
+		s.mu.Unlock()
+		head.settle()
+		s.spare.put(head.nodes)
+		head.nodes = nil
+		s.mu.Lock()
+		s.pending = slices.Delete(s.pending, 0, 1) // they are few: the list keeps its memory
+		s.mu.Unlock()
+		close(head.ended)
+		if head.last {
+			head.job.settled()
+		}
+	}
+}
+
+// settle makes the batch's nodes ready or failed.
+func (b *batch) settle() {
+	var failed map[*Node]error
+	for _, c := range b.checks {
+		if b.err == nil {
+			if err := c.run(); err != nil {
+				if failed == nil {
+					failed = map[*Node]error{}
+				}
+				if failed[c.node] == nil {
+					failed[c.node] = err
+				}
+			}
+		}
+		c.buf.Release()
+	}
+	var single []*metal.CommandError
+	if b.err != nil {
+		single = commandErrors(b.err)
+	}
+	validated := b.cb != nil && b.cb.Validating()
+	for i := range b.nodes {
+		sn := &b.nodes[i]
+		err := sn.inputError()
+		if err == nil {
+			if err = failed[sn.node]; err == nil && b.err != nil {
+				err = sn.commandError(b.err, single)
+			}
+			if err == nil && sn.early != nil {
+				err = *sn.early
+			}
+			if err == nil && validated && !sn.unfinished {
+				err = sn.node.uncovered()
+			}
+			if err != nil {
+				err = sn.node.runError(err)
+			}
+		}
+		if sn.unfinished {
+			*sn.early = err
+		} else {
+			sn.node.settleLast(err)
+		}
+		*sn = settling{}
+	}
+	b.nodes, b.checks, b.cb = b.nodes[:0], nil, nil
+}
+
+// spareLists are lists of a batch's nodes that are used again: at most as many as batches can be pending.
+type spareLists struct {
+	mu    sync.Mutex
+	lists [][]settling
+}
+
+func (s *spareLists) get() []settling {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := len(s.lists)
+	if n == 0 {
+		return make([]settling, 0, batchCommands)
+	}
+	list := s.lists[n-1]
+	s.lists = s.lists[:n-1]
+	return list
+}
+
+func (s *spareLists) put(list []settling) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.lists) < maxPending && cap(list) <= 16*batchCommands {
+		s.lists = append(s.lists, list[:0])
+	}
+}
+
+func (c *check) run() (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("BUG: the check panicked: %v\n%s", r, debug.Stack())
+		}
+	}()
+	return c.f(c.buf.Bytes()[c.at:][:c.n:c.n])
+}

@@ -1,0 +1,50 @@
+package tensor
+
+import (
+	"errors"
+
+	"github.com/mlxlua/mlxlua/metal"
+)
+
+// inputError is the error of the first failed input.
+func (sn *settling) inputError() error {
+	for _, v := range sn.in {
+		if err := v.Node.failure(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// commandError is the node's share of its command buffer's error: all of it, unless the driver says which commands
+// failed.
+func (sn *settling) commandError(all error, single []*metal.CommandError) error {
+	if len(single) == 0 {
+		return all
+	}
+	for _, c := range single {
+		if c.Index >= sn.first && c.Index < sn.last {
+			return c.Err
+		}
+	}
+	return nil
+}
+
+// commandErrors lists the errors of single commands, if err consists of such.
+func commandErrors(err error) []*metal.CommandError {
+	var one *metal.CommandError
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var out []*metal.CommandError
+		for _, e := range joined.Unwrap() {
+			if !errors.As(e, &one) {
+				return nil
+			}
+			out = append(out, one)
+		}
+		return out
+	}
+	if errors.As(err, &one) {
+		return []*metal.CommandError{one}
+	}
+	return nil
+}

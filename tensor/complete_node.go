@@ -1,0 +1,86 @@
+package tensor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// settle makes the node ready, or failed with err.
+func (n *Node) settle(err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.settleHeld(err)
+}
+
+// settleLast is settle for a node whose task reads its inputs no more.
+func (n *Node) settleLast(err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.settleHeld(err)
+	if n.taskDone = true; n.in == nil {
+		clear(n.few[:])
+	}
+}
+
+// settleHeld is settle with mu held.
+func (n *Node) settleHeld(err error) {
+	if n.now() >= Ready {
+		return
+	}
+	state := Ready
+	if err != nil {
+		n.extra().err, state = err, Failed
+		if n.seg != nil {
+			n.seg.job.fail(err)
+		}
+	}
+	n.state.Store(int32(state))
+	if n.rare != nil && n.rare.done != nil {
+		close(n.rare.done)
+	}
+	for i := range n.out {
+		if o := &n.out[i]; (o.dead || err != nil) && o.uses.Load() == 0 {
+			n.drop(i)
+		}
+	}
+}
+
+// failure is the node's error if it failed.
+func (n *Node) failure() error {
+	if n.now() == Failed {
+		return n.rare.err
+	}
+	return nil
+}
+
+// runError is an error of computing the node: it names the op and the line.
+func (n *Node) runError(err error) error {
+	var oe *OpError
+	if errors.As(err, &oe) {
+		return err
+	}
+	c := &Ctx{Place: n.Place()}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return c.Errorf(n.op.name, "cancelled: %w", err)
+	}
+	return c.Errorf(n.op.name, "%w", err)
+}
+
+// uncovered is the error of a built-in kernel that left parts of an output as they were: threads that never ran. Users'
+// kernels may do that; who reads those parts learns of it.
+func (n *Node) uncovered() error {
+	if n.op.partial || n.op.view != nil {
+		return nil
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i := range n.out {
+		if o := &n.out[i]; !o.gone {
+			if err := o.unwritten(); err != nil {
+				return fmt.Errorf("[validate] BUG: %w", err)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,47 @@
+// Package tensor is the spine: arrays, the graph behind them, and its evaluation. It knows no op by name: everything
+// the engine does with one goes through its Rules.
+//
+// A file's name begins with the stage of a call that it is about. In the order of a call's way:
+//
+//	spec      what is known of an array before it is computed: dtype, shape
+//	graph     building: arrays, nodes, ops and their rules, transforms' hold on the graph
+//	device    where calls run: the opened devices and their streams
+//	submit    handing arrays over to be computed
+//	claim     going over the graph behind them and taking what nobody has taken
+//	plan      deciding what is stored, and what is computed in one kernel
+//	record    turning that into command buffers
+//	memory    the buffers behind arrays, from the record stage until nobody can read them
+//	complete  what becomes of nodes when the commands have run
+//	read      the bytes of an array, for Go programs and Lua
+//	watch     looking on: the timeline and the search for NaNs
+//
+// The words, in the same order:
+//
+//   - An array (Array) is what programs hold: a handle on one output of a node.
+//   - A handle is an Array seen from the graph. Nodes never refer to it; that it is gone says that nobody reads the
+//     output.
+//   - A node (Node) is a call of an op with the values that it reads.
+//   - An output is what a node computes: shape and dtype from the start, a view of memory once it is recorded.
+//   - A value (Value) is an output as other nodes name it: the node and the output's number.
+//   - A constant is a node that was made from data and is ready at once.
+//   - A trace (Trace) is a transform's hold on the graph: nodes that depend on its inputs keep what they read.
+//   - A placeholder is an input of a trace that has no value.
+//   - A stream (Stream) is a queue of work on a device, with one goroutine that claims, plans and records.
+//   - A root is a value that somebody asked for.
+//   - A job is one call of Eval or AsyncEval: its roots, and all that it took for them.
+//   - Claiming is to go over the graph behind a job's roots and to take every node that no job has taken.
+//   - A task is a node that was claimed, with the values that it reads.
+//   - A slot is a task's place in its segment.
+//   - A segment is a run of a job's tasks on one stream, inputs first.
+//   - An output is live if somebody may read it after its segment: it must be stored.
+//   - A cluster is a set of element-wise tasks, perhaps with the reduction that reads them, that one kernel computes.
+//   - A unit is what is recorded in one go: a cluster, or one task of any other kind.
+//   - A recorder turns a stream's segments into command buffers, unit by unit.
+//   - A batcher collects what is recorded into batches; a batch is a command buffer with the nodes that it computes.
+//   - An allocator finds the memory of what is recorded: from the units before, or from the device.
+//   - A temporary is a buffer that one unit needs and gives back.
+//   - A storage is a buffer that outputs lie in; several may lie in one, as views.
+//   - A crowd is a few small storages that one clean-up of Go's collector serves.
+//   - To donate is to give an output the storage of an operand that nothing reads after it.
+//   - Settling makes a batch's nodes ready, or failed with their error.
+package tensor

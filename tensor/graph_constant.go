@@ -1,0 +1,58 @@
+package tensor
+
+import (
+	"slices"
+
+	"github.com/mlxlua/mlxlua/metal"
+)
+
+// inlineBytes is the size up to which a constant stays in its node.
+const inlineBytes = 64
+
+// FromBytes is an array of the spec whose elements are a copy of b, in row-major order: it is ready at once. It
+// fails if b's length does not fit, or if the device's memory does not hold it.
+func FromBytes(c *Ctx, spec Spec, b []byte) *Array {
+	const op = "array"
+	if err := spec.Shape.Check(spec.DType); err != nil {
+		return failed(c, op, c.Errorf(op, "%w", err))
+	}
+	if int64(len(b)) != spec.NBytes() {
+		return Fail(c, op, "%d bytes do not fill %v", len(b), spec)
+	}
+	v := View{Strides: spec.Shape.Strides()}
+	dev := currentDevice()
+	if len(b) <= inlineBytes || dev == nil {
+		v.inline = slices.Clone(b)
+	} else {
+		buf, err := dev.AllocCopy(b)
+		if err != nil {
+			return failed(c, op, c.Errorf(op, "%w", err))
+		}
+		w := c.place()
+		buf.SetOrigin(metal.Origin{Op: op, Place: w, Shape: spec.Shape.Clone(),
+			Type: spec.DType.String()})
+		v.buf, v.owner = buf, newStorage(dev, nil, buf)
+	}
+	return constant(c, spec, v)
+}
+
+// constantOp stands for the op of an array that was made from data.
+var constantOp = &Op{name: "array", noMerge: true}
+
+// IsConstant reports whether the node is no call of an op but data (FromBytes).
+func (n *Node) IsConstant() bool { return n.op == constantOp }
+
+func constant(c *Ctx, spec Spec, v View) *Array {
+	n := &Node{id: nodeIDs.Add(1), op: constantOp}
+	n.out = n.single[:]
+	if c != nil {
+		n.place = compacted(c.Place)
+	}
+	n.out[0].spec = Spec{spec.Shape.Clone(), spec.DType}
+	n.out[0].data = v
+	if v.owner != nil {
+		v.owner.users.Add(1)
+	}
+	n.state.Store(int32(Ready))
+	return n.array(0)
+}

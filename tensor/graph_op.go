@@ -1,0 +1,171 @@
+package tensor
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/mlxlua/mlxlua/tensor/kernelgen"
+)
+
+// Spec is what is known of an array before it is computed: shape and dtype. Rules receive Specs, never Arrays.
+type Spec struct {
+	Shape Shape
+	DType DType
+}
+
+// NBytes is the size in bytes of a contiguous array of this spec.
+func (s Spec) NBytes() int64 { return int64(s.Shape.Size()) * int64(s.DType.Size()) }
+
+// String is "float32 (3, 4)".
+func (s Spec) String() string { return s.DType.String() + " " + s.Shape.String() }
+
+// Op is an op as the engine sees it, without the type of its attributes.
+type Op struct {
+	name    string
+	defined bool
+	// What messages call memory that a call needs:
+	temporary, copied string
+	noMerge           bool
+	partial           bool
+	updates           int
+	shape             func(in []Spec, a any, outs []Shape) ([]Shape, error)
+	dtype             func(in []Spec, a any, outs []DType) ([]DType, error)
+	specFrom          func(a any, n int) int
+	prepare           func(in []Spec, a any) (any, error)
+	fixed             func(a any) bool
+	writes            func(a any) bool
+	expr              func(a any, in []DType) string
+	reduce            func(a any, in []Spec) ([]int, kernelgen.Reducer, error)
+	view              func(in []Spec, v View, a any, out []Operand) bool
+	run               func(r *Run, a any) error
+	host              func(h *HostCall, a any) error
+	vjp               func(c *Ctx, n *Node, in, out, cot []*Array, want []bool) []*Array
+	jvp               func(c *Ctx, n *Node, in, out, tan []*Array) []*Array
+	vmap              func(c *Ctx, n *Node, in []*Array, axes []int, size int) ([]*Array, []int)
+}
+
+// Name is the op's name, as MLX calls it.
+func (p *Op) Name() string { return p.name }
+
+// OpOf is an Op with the type of its attributes. Declare one in a var and Define its rules in an init function: a
+// rule that calls its own op would otherwise be an initialisation cycle.
+type OpOf[A comparable] struct{ op Op }
+
+var ops = map[string]*Op{}
+
+// Declare makes an op without rules. Its name must be new.
+func Declare[A comparable](name string) *OpOf[A] {
+	if ops[name] != nil {
+		panic("BUG: op " + name + " is declared twice")
+	}
+	o := &OpOf[A]{Op{name: name, temporary: "a temporary of " + name, copied: "a contiguous copy for " + name}}
+	ops[name] = &o.op
+	return o
+}
+
+// Ops lists all declared ops by name.
+func Ops() map[string]*Op {
+	out := make(map[string]*Op, len(ops))
+	for n, p := range ops {
+		out[n] = p
+	}
+	return out
+}
+
+// Op is the op without the type of its attributes.
+func (o *OpOf[A]) Op() *Op { return &o.op }
+
+// Define gives the op its rules. It panics on rules that are not complete: that is a bug of the program.
+func (o *OpOf[A]) Define(r Rules[A]) {
+	p := &o.op
+	if err := checkRules(p, r); err != nil {
+		panic(fmt.Sprintf("BUG: op %s: %v", p.name, err))
+	}
+	p.defined, p.noMerge, p.partial, p.updates = true, r.NoMerge, r.Partial, r.Updates
+	p.shape = func(in []Spec, a any, outs []Shape) ([]Shape, error) { return r.Shape(in, a.(A), outs) }
+	p.dtype = func(in []Spec, a any, outs []DType) ([]DType, error) { return r.DType(in, a.(A), outs) }
+	if r.SpecFrom != nil {
+		p.specFrom = func(a any, n int) int { return r.SpecFrom(a.(A), n) }
+	}
+	if r.Prepare != nil {
+		p.prepare = func(in []Spec, a any) (any, error) { return r.Prepare(in, a.(A)) }
+	}
+	if r.Writes != nil {
+		p.writes = func(a any) bool { return r.Writes(a.(A)) }
+	}
+	if r.Fixed != nil {
+		p.fixed = func(a any) bool { return r.Fixed(a.(A)) }
+	}
+	switch {
+	case r.Expr != nil:
+		p.expr = func(a any, in []DType) string { return r.Expr(a.(A), in) }
+	case r.Reduce != nil:
+		p.reduce = func(a any, in []Spec) ([]int, kernelgen.Reducer, error) { return r.Reduce(a.(A), in) }
+	case r.View != nil:
+		p.view = func(in []Spec, v View, a any, out []Operand) bool { return r.View(in, v, a.(A), out) }
+	case r.Run != nil:
+		p.run = func(run *Run, a any) error { return r.Run(run, a.(A)) }
+	case r.Host != nil:
+		p.host = func(h *HostCall, a any) error { return r.Host(h, a.(A)) }
+	}
+	if r.VJP != nil {
+		p.vjp = func(c *Ctx, n *Node, in, out, cot []*Array, want []bool) []*Array {
+			return r.VJP(&VJP[A]{c, n.attrs.(A), in, out, cot, want})
+		}
+	}
+	if r.JVP != nil {
+		p.jvp = func(c *Ctx, n *Node, in, out, tan []*Array) []*Array {
+			return r.JVP(&JVP[A]{c, n.attrs.(A), in, out, tan})
+		}
+	}
+	if r.VMap != nil {
+		p.vmap = func(c *Ctx, n *Node, in []*Array, axes []int, size int) ([]*Array, []int) {
+			return r.VMap(&VMap[A]{c, n.attrs.(A), in, axes, size})
+		}
+	}
+}
+
+func checkRules[A comparable](p *Op, r Rules[A]) error {
+	executors := 0
+	for _, set := range []bool{r.Expr != nil, r.Reduce != nil, r.View != nil, r.Run != nil, r.Host != nil} {
+		if set {
+			executors++
+		}
+	}
+	switch {
+	case p.defined:
+		return fmt.Errorf("it is defined twice")
+	case r.Shape == nil:
+		return fmt.Errorf("no Shape rule")
+	case r.DType == nil:
+		return fmt.Errorf("no DType rule")
+	case executors != 1:
+		return fmt.Errorf("%d executors, want one of Expr, Reduce, View, Run, Host", executors)
+	case r.Updates != 0 && r.Run == nil:
+		return fmt.Errorf("the Updates rule needs Run")
+	case r.Prepare != nil && r.Run == nil:
+		return fmt.Errorf("the Prepare rule needs Run")
+	}
+	return checkAttrs(reflect.TypeFor[A]())
+}
+
+// checkAttrs refuses attribute types whose == could panic or overlook a difference: those that hold interfaces or
+// plain floats (NaN differs from itself).
+func checkAttrs(t reflect.Type) error {
+	switch t.Kind() {
+	case reflect.Interface, reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128, reflect.Chan:
+		return fmt.Errorf("attributes hold a %v, which == does not compare safely", t)
+	case reflect.Array:
+		return checkAttrs(t.Elem())
+	case reflect.Struct:
+		if t.PkgPath() == "unique" {
+			return nil
+		}
+		for i := range t.NumField() {
+			if err := checkAttrs(t.Field(i).Type); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

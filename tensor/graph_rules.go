@@ -1,0 +1,92 @@
+package tensor
+
+import "github.com/mlxlua/mlxlua/tensor/kernelgen"
+
+// None is the attributes of an op that has none.
+type None struct{}
+
+// Rules is everything the engine knows of an op with attributes A. Shape, DType and exactly one executor (Expr,
+// Reduce, View, Run or Host) are mandatory. Attributes hold what the user wrote, never what was derived from a
+// shape; A must be comparable without interfaces that could hold slices: scalars, DType, Ints, F64, Dims, strings
+// and pointers.
+type Rules[A comparable] struct {
+	// Shape appends the output shapes to outs, which is empty. It serves building a graph and shapeless replay alike. No
+	// rule keeps in or outs.
+	Shape func(in []Spec, a A, outs []Shape) ([]Shape, error)
+	// DType appends the output dtypes to outs, which is empty.
+	DType func(in []Spec, a A, outs []DType) ([]DType, error)
+	// SpecFrom says from which of n inputs on only shape and dtype are read: the engine does not compute those for
+	// this op. Nil: all inputs are read.
+	SpecFrom func(a A, n int) int
+	// NoMerge marks an impure op: two calls with equal attributes and inputs are not one.
+	NoMerge bool
+	// Writes says that a call's kernel may change its inputs' bytes: a user's kernel that casts const away. What such
+	// inputs hold is not shared with equal values, and the call is not one with equal ones. Nil: never.
+	Writes func(a A) bool
+
+	// Expr executes an element-wise op of one output: an MSL expression of its operands $0, $1, ..., which have the
+	// MSL types of in and are broadcast against each other; its value is converted to the output's type. Operands
+	// appear at most once each or are cheap to repeat: the printer binds each to a variable.
+	Expr func(a A, in []DType) string
+	// Reduce executes a reduction of input 0 over axes (counted from 0, sorted) into output 0. A reduction over no
+	// axes is element-wise: Finish of Load.
+	Reduce func(a A, in []Spec) (axes []int, r kernelgen.Reducer, err error)
+	// View executes without a kernel: it makes each output a view of input 0's bytes, which lie as v says, or gives
+	// false where that needs a contiguous input; then it is called again with a contiguous copy, and must succeed. It
+	// finds in out each output's Spec, v's OffsetBytes and as many Strides, all 0, as the output has dimensions: it
+	// changes these.
+	View func(in []Spec, v View, a A, out []Operand) bool
+	// Run encodes kernels.
+	Run func(r *Run, a A) error
+	// Host computes on the host, in Go, on contiguous bytes.
+	Host func(h *HostCall, a A) error
+
+	// Prepare runs where a Node is made, on the caller's goroutine (in a replay too); Run finds its result in
+	// Prepared. It is for what must not run on a stream: a user's shape functions.
+	Prepare func(in []Spec, a A) (any, error)
+	// Fixed says that a call's attributes hold numbers that fit its inputs' present shapes only: a shapeless replay
+	// at other shapes must trace again.
+	Fixed func(a A) bool
+
+	// Updates, for an op with Run: output 0 starts as a copy of input Updates-1, and Run changes it in place. Where
+	// that input's buffer has no other reader left, it is taken over and nothing is copied. 0: none.
+	Updates int
+
+	// Partial says that the op's kernels may leave elements of its outputs unwritten: a user's kernel.
+	Partial bool
+
+	// VJP gives for each input the gradient, nil where there is none (or g.Want is false).
+	VJP func(g *VJP[A]) []*Array
+	// JVP gives the tangents of the outputs. Nil: derived from VJP by transposition.
+	JVP func(g *JVP[A]) []*Array
+	// VMap gives the outputs of the op over a batch, and each output's batch axis. Element-wise ops need none.
+	VMap func(g *VMap[A]) (out []*Array, axes []int)
+}
+
+// VJP is a call of a vector-Jacobian rule.
+type VJP[A comparable] struct {
+	Ctx   *Ctx
+	Attrs A
+	In    []*Array // the op's inputs
+	Out   []*Array // its outputs
+	Cot   []*Array // cotangents of the outputs; nil where nothing depends on that output
+	Want  []bool   // which inputs' gradients are wanted
+}
+
+// JVP is a call of a Jacobian-vector rule.
+type JVP[A comparable] struct {
+	Ctx   *Ctx
+	Attrs A
+	In    []*Array
+	Out   []*Array
+	Tan   []*Array // tangents of the inputs; nil for zero
+}
+
+// VMap is a call of a batching rule.
+type VMap[A comparable] struct {
+	Ctx   *Ctx
+	Attrs A
+	In    []*Array
+	Axes  []int // each input's batch axis, -1 for an input that has none
+	Size  int   // the batch's size, for the trace at hand only: use inputs' shapes (ShapeOf, DimOf) in attributes
+}

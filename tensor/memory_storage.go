@@ -1,0 +1,75 @@
+package tensor
+
+import (
+	"sync/atomic"
+
+	"github.com/mlxlua/mlxlua/metal"
+)
+
+// storage owns a buffer for the outputs that lie in it. When it becomes garbage the buffer goes back to the pool;
+// sooner where the engine can prove that no one will read it again.
+type storage struct {
+	buf      *metal.Buffer
+	owned    *metal.Owned // nil while no one but the engine can reach the outputs: it gives the buffer back itself
+	dev      *metal.Device
+	stream   *Stream      // whose kernels wrote it; nil: the host did
+	users    atomic.Int32 // outputs that lie in it
+	pins     atomic.Int32 // host views that are open
+	shared   atomic.Bool  // another stream reads it too, or the host does when a command buffer has run
+	external bool         // someone outside holds the buffer: it must not be written
+}
+
+// newStorage takes over one reference of buf, for the collector to give back.
+func newStorage(dev *metal.Device, s *Stream, buf *metal.Buffer) *storage {
+	st := &storage{dev: dev, stream: s, buf: buf}
+	st.own()
+	return st
+}
+
+// own ties the buffer to the collector.
+func (st *storage) own() {
+	if st.owned == nil {
+		st.owned = metal.OwnedBy(st, st.buf)
+	}
+}
+
+// take gives the reference on the buffer to the caller: no output lies in it any more. It is nil if that was done
+// before.
+func (st *storage) take() *metal.Buffer {
+	if st.owned != nil {
+		return st.owned.Stop()
+	}
+	buf := st.buf
+	st.buf = nil
+	return buf
+}
+
+// writable reports whether the stream may write to the storage once no output lies in it.
+func (st *storage) writable(s *Stream) bool {
+	return st.stream == s && !st.external && !st.shared.Load() && st.pins.Load() == 0
+}
+
+// crowd hands out storages of small buffers that the collector gives back, a few of which share one clean-up: it runs
+// when none of them is reachable.
+type crowd struct {
+	room   []storage // those of the newest few that are left
+	owners *metal.Owners
+	bytes  int64 // that the newest few own
+}
+
+// crowdBytes is the most that a few storages own together, and so the most that a reachable array keeps from the pool
+// of those computed beside it.
+const crowdBytes = 4 << 10
+
+// next is a storage that owns one reference of buf, of crowdBytes at most.
+func (c *crowd) next(dev *metal.Device, buf *metal.Buffer) *storage {
+	if len(c.room) == 0 || c.bytes+buf.Len() > crowdBytes {
+		few := new([metal.MaxOwners]storage)
+		c.room, c.owners, c.bytes = few[:], metal.OwnersBy(few, dev), 0
+	}
+	st := &c.room[0]
+	c.room = c.room[1:]
+	c.bytes += buf.Len()
+	st.owned = c.owners.Own(buf)
+	return st
+}

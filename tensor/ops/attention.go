@@ -1,0 +1,336 @@
+package ops
+
+import (
+	_ "embed"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+// attentionMask is the kind of an attention's mask.
+type attentionMask uint8
+
+const (
+	noMask attentionMask = iota
+	causalMask
+	boolMask
+	addedMask
+)
+
+// attentionAttrs describe an attention. Its inputs are q, k, v, the mask if it is an array, and the sinks, one for each
+// example (or one for all) and head of q.
+type attentionAttrs struct {
+	Scale tensor.F64
+	Mask  attentionMask
+	Sinks bool
+}
+
+func (a attentionAttrs) maskArray() bool { return a.Mask >= boolMask }
+
+var (
+	attention = tensor.Declare[attentionAttrs]("scaled_dot_product_attention")
+	//go:embed attention.metal
+	attentionText string
+)
+
+func init() {
+	attention.Define(tensor.Rules[attentionAttrs]{
+		Shape: func(in []tensor.Spec, a attentionAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
+			if err := checkAttention(in, a); err != nil {
+				return nil, err
+			}
+			s := in[0].Shape.Clone()
+			s[3] = in[2].Shape[3]
+			return append(outs, s), nil
+		},
+		DType: func(in []tensor.Spec, a attentionAttrs, outs []tensor.DType) ([]tensor.DType, error) {
+			d := in[0].DType
+			for i, x := range in {
+				if boolean := i == 3 && a.Mask == boolMask; !d.IsFloat() || !boolean && x.DType != d {
+					return nil, fmt.Errorf("BUG: operands %v and %v", in[0], x)
+				}
+			}
+			return append(outs, d), nil
+		},
+		Run:  runAttention,
+		VJP:  attentionVJP,
+		VMap: vmapAttention,
+	})
+}
+
+func checkAttention(in []tensor.Spec, a attentionAttrs) error {
+	q, k, v := in[0].Shape, in[1].Shape, in[2].Shape
+	for i, s := range []tensor.Shape{q, k, v} {
+		if len(s) != 4 {
+			return fmt.Errorf("%c has shape %v, want 4 dimensions", "qkv"[i], s)
+		}
+	}
+	switch {
+	case q[0] != k[0] || q[0] != v[0]:
+		return fmt.Errorf("batch dimensions differ: q %v, k %v, v %v", q, k, v)
+	case q[3] != k[3]:
+		return fmt.Errorf("last dimensions differ: q %v, k %v", q, k)
+	case k[1] != v[1] || k[2] != v[2]:
+		return fmt.Errorf("k %v and v %v have different numbers of heads or rows", k, v)
+	case k[1] == 0 && q[1] != 0 || k[1] != 0 && q[1]%k[1] != 0:
+		return fmt.Errorf("q %v has %d heads, want a multiple of the %d of k %v", q, q[1], k[1], k)
+	}
+	next := 3
+	if a.maskArray() {
+		to := tensor.Shape{q[0], q[1], q[2], k[2]}
+		if err := checkBroadcast(in[next].Shape, to); err != nil {
+			return fmt.Errorf("mask: %w", err)
+		}
+		next++
+	}
+	if a.Sinks {
+		if s := in[next].Shape; len(s) != 2 || s[0] != 1 && s[0] != q[0] || s[1] != q[1] {
+			return fmt.Errorf("sinks have shape %v, want one for each of the %d heads of q", s[1:], q[1])
+		}
+	}
+	return nil
+}
+
+// attentionTile is how a SIMD-group works: rows of queries, elements of a lane's share of k (0: read in a loop) and
+// of v, and chunks of v's columns.
+type attentionTile struct{ rows, depth, width, chunks int }
+
+func planAttention(rows, depth, width int) attentionTile {
+	const most = 8 // elements of a lane
+	t := attentionTile{rows: min(rows, 4), depth: (depth + 31) / 32, width: min((width+31)/32, most)}
+	if max(t.depth, t.width) > 4 {
+		t.rows = min(rows, 2)
+	}
+	if t.depth > most {
+		t.depth = 0
+	}
+	t.chunks = (width + 32*t.width - 1) / (32 * t.width)
+	return t
+}
+
+// text defines the macros that attention.metal asks for.
+func (t attentionTile) text() string {
+	each := func(name string, n int) string {
+		var b strings.Builder
+		b.WriteString("#define " + name + "(F)")
+		for i := range n {
+			fmt.Fprintf(&b, " F(%d)", i)
+		}
+		return b.String() + "\n"
+	}
+	pairs := func(name string, n int) string {
+		var b strings.Builder
+		b.WriteString("#define " + name + "(F)")
+		for r := range t.rows {
+			for i := range n {
+				fmt.Fprintf(&b, " F(%d, %d)", r, i)
+			}
+		}
+		return b.String() + "\n"
+	}
+	return each("EACH_ROW", t.rows) + each("EACH_DEPTH", t.depth) + each("EACH_WIDTH", t.width) +
+		pairs("EACH_ROW_DEPTH", t.depth) + pairs("EACH_ROW_WIDTH", t.width) +
+		fmt.Sprintf("#define ROWS %d\n#define WIDTH %d\n", t.rows, t.width)
+}
+
+func runAttention(r *tensor.Run, a attentionAttrs) error {
+	out := r.Out[0]
+	if out.Shape.Size() == 0 {
+		return nil
+	}
+	in := make([]tensor.Operand, 3)
+	for i := range in {
+		in[i] = r.In[i]
+		if s := in[i].Shape; s[3] != 1 && in[i].Strides[3] != 1 {
+			var err error
+			if in[i], err = r.Contiguous(i); err != nil {
+				return err
+			}
+		}
+	}
+	q, k, v := in[0], in[1], in[2]
+	o := attentionOperands{q: q, k: k, v: v}
+	heads, queries, kvHeads, keys, depth, width := q.Shape[1], q.Shape[2], k.Shape[1], k.Shape[2], q.Shape[3], v.Shape[3]
+	if keys == 0 {
+		return r.Fill(out, make([]byte, out.DType.Size()))
+	}
+	if max(heads/kvHeads*queries, keys, depth, width) > math.MaxInt32-64 {
+		return fmt.Errorf("q %v, k %v and v %v are too large", q.Shape, k.Shape, v.Shape)
+	}
+	o.mask = tensor.Operand{View: tensor.View{Strides: make([]int, 4)}}
+	next := 3
+	if a.maskArray() {
+		o.mask = broadcastOperand(r.In[next], tensor.Shape{q.Shape[0], heads, queries, keys})
+		o.more = append(o.more, o.mask.Arg())
+		next++
+	}
+	if a.Sinks {
+		sinks, err := r.Contiguous(next)
+		if err != nil {
+			return err
+		}
+		if sinks.Shape[0] > 1 {
+			o.sinkStride = heads
+		}
+		o.more = append(o.more, sinks.Arg())
+	}
+	if queries >= manyQueries && depth > 0 {
+		return attendMany(r, a, o)
+	}
+	return attendFew(r, a, o)
+}
+
+// attentionOperands are an attention's arrays. The strides of the mask are those of all dimensions of the scores.
+type attentionOperands struct {
+	q, k, v, mask tensor.Operand
+	sinkStride    int
+	more          []tensor.Arg // the mask and the sinks, if there are such
+}
+
+// scaleOf appends the scale in the type to compute in, which begins at a multiple of its size.
+func scaleOf(params []byte, d tensor.DType, a attentionAttrs) []byte {
+	le := binary.LittleEndian
+	if d != tensor.Float64 {
+		return le.AppendUint32(params, math.Float32bits(float32(a.Scale.Float())))
+	}
+	return le.AppendUint64(append(params, make([]byte, -len(params)&7)...), math.Float64bits(a.Scale.Float()))
+}
+
+// attendFew multiplies rows of queries, those of all heads that share their keys, with keys where they lie.
+func attendFew(r *tensor.Run, a attentionAttrs, o attentionOperands) error {
+	q, k, v, out := o.q, o.k, o.v, r.Out[0]
+	heads, queries, kvHeads, keys, depth, width := q.Shape[1], q.Shape[2], k.Shape[1], k.Shape[2], q.Shape[3], v.Shape[3]
+	groups := heads / kvHeads
+	tile := planAttention(groups*queries, depth, width)
+	batches := q.Shape[0] * kvHeads * tile.chunks
+	if batches > math.MaxUint32 {
+		return fmt.Errorf("q %v, k %v and v %v are too large", q.Shape, k.Shape, v.Shape)
+	}
+	p, err := r.Kernel(attentionSource(out.DType, a, tile, depth, width), "attention")
+	if err != nil {
+		return err
+	}
+	strides := slices.Concat(q.Strides[:3], k.Strides[:3], v.Strides[:3], o.mask.Strides, []int{o.sinkStride})
+	params := scaleOf(number(strides, groups, kvHeads, queries, keys, depth, width, tile.chunks), out.DType, a)
+	tiles := (groups*queries + tile.rows - 1) / tile.rows
+	args := []tensor.Arg{q.Arg(), k.Arg(), v.Arg(), out.Arg(), tensor.Const(params)}
+	return r.Dispatch(p, metal.Size{X: 32, Y: tiles, Z: batches}, metal.Size{X: 32, Y: min(tiles, 4), Z: 1},
+		append(args, o.more...)...)
+}
+
+// attentionTexts are the kernels' texts.
+var attentionTexts texts[attentionVariant]
+
+type attentionVariant struct {
+	dtype                  tensor.DType
+	attrs                  attentionAttrs // but for the scale
+	tile                   attentionTile
+	wholeDepth, wholeWidth bool
+}
+
+func attentionSource(d tensor.DType, a attentionAttrs, t attentionTile, depth, width int) metal.Source {
+	a.Scale, t.chunks = 0, 0
+	v := attentionVariant{d, a, t, depth%32 == 0, width%(32*t.width) == 0}
+	return metal.Source{
+		Label:   "scaled_dot_product_attention",
+		Text:    attentionTexts.get(v, attentionVariant.text),
+		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: d == tensor.Float64},
+	}
+}
+
+func (v attentionVariant) text() string {
+	flag := map[bool]int{true: 1}
+	defines := attentionDefines(v.dtype, v.attrs)
+	defines += fmt.Sprintf("#define WIDE %d\n#define WHOLE_DEPTH %d\n#define WHOLE_WIDTH %d\n", flag[v.tile.depth == 0],
+		flag[v.wholeDepth], flag[v.wholeWidth])
+	return v.tile.text() + defines + attentionText
+}
+
+// attentionDefines are the macros for types and options that both kernels ask for.
+func attentionDefines(d tensor.DType, a attentionAttrs) string {
+	flag := map[bool]int{true: 1}
+	acc, mask := accumulator(d), "bool"
+	lowest := "-3.4028234663852886e38f"
+	if acc == tensor.Float64 {
+		lowest = "-1.7976931348623157e308"
+	}
+	if a.Mask == addedMask {
+		mask = d.MSL()
+	}
+	return fmt.Sprintf("#define T %s\n#define ACC %s\n#define M %s\n#define LOWEST ACC(%s)\n", d.MSL(), acc.MSL(), mask,
+		lowest) + fmt.Sprintf("#define MASK %d\n#define ARRAY %d\n#define SINKS %d\n", a.Mask, flag[a.maskArray()],
+		flag[a.Sinks])
+}
+
+// AttentionOptions are the optional arguments of ScaledDotProductAttention.
+type AttentionOptions struct {
+	// Causal lets each query see the keys up to its own place only: the last query and the last key stand together.
+	Causal bool
+	// Mask, broadcast to (examples, heads, queries, keys), says which keys a query sees, if it is bool, or is added to
+	// the scores.
+	Mask *tensor.Array
+	// Sinks are scores of a key without a value, one for each head of q.
+	Sinks *tensor.Array
+}
+
+// ScaledDotProductAttention is softmax(scale * q k^T + mask) v, without an array of the scores. Q is (examples, heads,
+// queries, depth), k and v are (examples, kv_heads, keys, depth) and (examples, kv_heads, keys, width); heads is a
+// multiple of kv_heads, and neighbouring heads share their keys. The dtype is the common one of q, k and v and must be
+// floating-point; the half types are computed in float32 and rounded once. A query that sees no key sees all alike;
+// without keys the result is 0. Shapes that do not fit, a mask or sinks whose dtype does not promote to the result's,
+// and both kinds of mask are errors. Gradients flow to q, k, v, an added mask and the sinks.
+func ScaledDotProductAttention(q, k, v *tensor.Array, scale float64, opt AttentionOptions,
+	ctx ...*tensor.Ctx) *tensor.Array {
+	const op = "scaled_dot_product_attention"
+	c := tensor.Call(ctx)
+	in, f := common(c, op, []*tensor.Array{q, k, v})
+	if f != nil {
+		return f
+	}
+	d := in[0].DType()
+	if !d.IsFloat() {
+		return tensor.Fail(c, op, "q, k and v have the common dtype %v, want a floating-point one", d)
+	}
+	a := attentionAttrs{Scale: tensor.MakeF64(scale), Sinks: opt.Sinks != nil}
+	promotes := func(what string, x *tensor.Array) (*tensor.Array, error) {
+		if tensor.Promote(x.DType(), d) != d {
+			return nil, fmt.Errorf("%s has dtype %v, which does not promote to %v", what, x.DType(), d)
+		}
+		return AsType(x, d, c), nil
+	}
+	var err error
+	switch m := opt.Mask; {
+	case m != nil && opt.Causal:
+		err = errors.New("want either a causal mask or an array, not both")
+	case opt.Causal:
+		a.Mask = causalMask
+	case m != nil && m.Err() != nil:
+		return m
+	case m != nil && m.DType() == tensor.Bool:
+		a.Mask, in = boolMask, append(in, m)
+	case m != nil:
+		a.Mask = addedMask
+		m, err = promotes("mask", m)
+		in = append(in, m)
+	}
+	if s := opt.Sinks; err == nil && s != nil {
+		if s.Err() != nil {
+			return s
+		}
+		if s.NDim() != 1 {
+			err = fmt.Errorf("sinks have shape %v, want 1 dimension", s.Spec().Shape)
+		} else if s, err = promotes("sinks", s); err == nil {
+			in = append(in, ExpandDims(s, []int{0}, c))
+		}
+	}
+	if err != nil {
+		return tensor.Fail(c, op, "%w", err)
+	}
+	return attention.One(c, a, in...)
+}

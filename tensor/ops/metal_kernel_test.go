@@ -1,0 +1,216 @@
+package ops_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua/compile"
+	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/optest"
+)
+
+// kernel declares a kernel of inputs and one output.
+func kernel(t *testing.T, source string, inputs ...string) *ops.MetalKernel {
+	t.Helper()
+	k, err := ops.NewMetalKernel(ops.KernelConfig{Name: "k", InputNames: inputs, OutputNames: []string{"out"},
+		Source: source, MathMode: metal.MathSafe})
+	require.NoError(t, err)
+	return k
+}
+
+// floatsOf evaluates a float32 array.
+func floatsOf(t *testing.T, x *tensor.Array) []float32 {
+	t.Helper()
+	require.Equal(t, tensor.Float32, x.DType())
+	b, err := x.Bytes(context.Background())
+	require.NoError(t, err)
+	out := make([]float32, len(b)/4)
+	for i := range out {
+		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+	return out
+}
+
+// covering is a call over x with an output like it.
+func covering(x *tensor.Array, more ...*tensor.Array) ops.KernelCall {
+	return ops.KernelCall{Inputs: append([]*tensor.Array{x}, more...), Grid: ops.Extent{Cover: x},
+		Threadgroup: ops.Threads(32), OutputShapes: []ops.OutputShape{{Dims: tensor.ShapeOf(x)}},
+		OutputDTypes: []tensor.DType{tensor.Float32}}
+}
+
+const thread = "uint i = thread_position_in_grid.x;\n"
+
+// A body compiles whether its inputs are bound in device or constant memory, or as references.
+func TestKernelInputsBySize(t *testing.T) {
+	optest.Open(t)
+	double := kernel(t, thread+"auto p = x + i; out[i] = *p * scale;", "x", "scale")
+	for _, n := range []int{1, 7, 8, 9, 100} {
+		x := ops.Arange(0, float64(n), 1, tensor.Float32)
+		got := floatsOf(t, double.Call(covering(x, ops.Number(3, tensor.Float32)))[0])
+		for i, v := range got {
+			require.Equal(t, float32(3*i), v, "%d elements", n)
+		}
+	}
+}
+
+// The kernel sees shapes, strides and ranks of inputs that it names, of strided ones as they lie if it asks for it.
+func TestKernelShapesAndStrides(t *testing.T) {
+	optest.Open(t)
+	source := "out[0] = x_ndim; out[1] = x_shape[0]; out[2] = x_shape[1]; out[3] = x_strides[0]; out[4] = x_strides[1];" +
+		"out[5] = x[1];"
+	x := ops.Transpose(ops.Reshape(ops.Arange(0, 12, 1, tensor.Float32), tensor.Sizes(3, 4)), nil)
+	for strided, want := range map[bool][]float32{false: {2, 4, 3, 3, 1, 4}, true: {2, 4, 3, 1, 4, 1}} {
+		k, err := ops.NewMetalKernel(ops.KernelConfig{Name: "look", InputNames: []string{"x"},
+			OutputNames: []string{"out"}, Source: source, Strided: strided})
+		require.NoError(t, err)
+		out := k.Call(ops.KernelCall{Inputs: []*tensor.Array{x}, Grid: ops.Threads(1), Threadgroup: ops.Threads(1),
+			OutputShapes: []ops.OutputShape{{Dims: tensor.Sizes(6)}}, OutputDTypes: []tensor.DType{tensor.Float32}})
+		require.Equal(t, want, floatsOf(t, out[0]), "strided %v", strided)
+	}
+}
+
+// Template arguments are types, integers and bools; a type T and an input named T are both fine.
+func TestKernelTemplate(t *testing.T) {
+	optest.Open(t)
+	k := kernel(t, thread+"T v = x[i]; for (int j = 1; j < N; ++j) { v += x[i]; } out[i] = B ? -v : v;", "x")
+	call := covering(ops.Arange(0, 10, 1, tensor.Float32))
+	call.Template = []ops.TemplateArg{{Name: "T", Value: tensor.Float32}, {Name: "N", Value: 3}, {Name: "B", Value: true}}
+	require.Equal(t, float32(-27), floatsOf(t, k.Call(call)[0])[9])
+	call.Template[0].Value, call.Template[2].Value = tensor.Int32, false
+	require.Equal(t, float32(27), floatsOf(t, k.Call(call)[0])[9])
+	input := kernel(t, thread+"out[i] = T[i] + 1;", "T")
+	require.Equal(t, float32(10), floatsOf(t, input.Call(covering(call.Inputs[0]))[0])[9])
+}
+
+// Outputs may be atomic and start from a value; several come in their order.
+func TestKernelOutputs(t *testing.T) {
+	optest.Open(t)
+	k, err := ops.NewMetalKernel(ops.KernelConfig{Name: "count", InputNames: []string{"x"},
+		OutputNames: []string{"sum", "count"}, AtomicOutputs: true, Source: thread +
+			"atomic_fetch_add_explicit(&sum[0], x[i], memory_order_relaxed);" +
+			"atomic_fetch_add_explicit(&count[0], 1, memory_order_relaxed);"})
+	require.NoError(t, err)
+	x := ops.Arange(0, 1000, 1, tensor.Int32)
+	start := 5.0
+	out := k.Call(ops.KernelCall{Inputs: []*tensor.Array{x}, Grid: ops.Extent{Cover: x}, Threadgroup: ops.Threads(64),
+		OutputShapes: []ops.OutputShape{{Dims: tensor.Sizes(1)}, {Dims: tensor.Sizes(1)}},
+		OutputDTypes: []tensor.DType{tensor.Int32, tensor.Uint32}, InitValue: &start})
+	for i, want := range []uint32{1000*999/2 + 5, 1005} {
+		b, err := out[i].Bytes(context.Background())
+		require.NoError(t, err)
+		require.Equal(t, want, binary.LittleEndian.Uint32(b))
+	}
+}
+
+// Equal names with other bodies, in one graph, are other kernels.
+func TestKernelsOfOneName(t *testing.T) {
+	optest.Open(t)
+	x := ops.Arange(0, 64, 1, tensor.Float32)
+	sum := x
+	for i := range 12 {
+		sum = ops.Add(sum, kernel(t, thread+fmt.Sprintf("out[i] = x[i] * %d;", i), "x").Call(covering(x))[0])
+	}
+	require.Equal(t, float32(63*(1+66)), floatsOf(t, sum)[63])
+}
+
+// Shape functions run where the call is made or replayed; calls that name no numbers replay at any shape, others are
+// traced again where their inputs' shapes change.
+func TestKernelReplay(t *testing.T) {
+	optest.Open(t)
+	k := kernel(t, thread+"out[i] = x[i] + x[i + x_shape[0] / 2];", "x")
+	for name, c := range map[string]struct {
+		half  func(x *tensor.Array) tensor.ShapeArg
+		fn    *tensor.ShapeFunc
+		runs  int
+		width func(n int) int
+	}{
+		"functions": {fn: &tensor.ShapeFunc{F: func(in []tensor.Shape) ([]int, error) { return []int{in[0][0] / 2}, nil }},
+			runs: 1, width: func(n int) int { return n / 2 }},
+		"numbers": {half: func(*tensor.Array) tensor.ShapeArg { return tensor.Sizes(2) }, runs: 4,
+			width: func(int) int { return 2 }},
+	} {
+		runs := 0
+		f := compile.New(func(in []*tensor.Array) ([]*tensor.Array, error) {
+			runs++
+			call := ops.KernelCall{Inputs: in, Threadgroup: ops.Threads(32), OutputDTypes: []tensor.DType{tensor.Float32}}
+			if c.fn != nil {
+				call.Grid.Func, call.OutputShapes = c.fn, []ops.OutputShape{{Func: c.fn}}
+			} else {
+				call.Grid.Dims, call.OutputShapes = c.half(in[0]), []ops.OutputShape{{Dims: c.half(in[0])}}
+			}
+			return k.Call(call), nil
+		}, compile.Options{Shapeless: true})
+		for _, n := range []int{4, 14, 16, 200} {
+			out, err := f.Call(nil, ops.Arange(0, float64(n), 1, tensor.Float32))
+			require.NoError(t, err)
+			got := floatsOf(t, out[0])
+			require.Len(t, got, c.width(n), name)
+			for i, v := range got {
+				require.Equal(t, float32(i+i+n/2), v, "%s at %d", name, n)
+			}
+		}
+		require.Equal(t, c.runs, runs, name)
+	}
+}
+
+// What is wrong with a call says so, and what is wrong with a launch fails its outputs alone.
+func TestKernelErrors(t *testing.T) {
+	optest.Open(t)
+	for text, cfg := range map[string]ops.KernelConfig{
+		"name is empty":           {OutputNames: []string{"o"}},
+		"output_names is empty":   {Name: "k"},
+		`"1x" is not a valid`:     {Name: "k", InputNames: []string{"1x"}, OutputNames: []string{"o"}},
+		`the name "o" is given t`: {Name: "k", InputNames: []string{"o"}, OutputNames: []string{"o"}},
+	} {
+		_, err := ops.NewMetalKernel(cfg)
+		require.ErrorContains(t, err, text)
+	}
+	x := ops.Arange(0, 64, 1, tensor.Float32)
+	k := kernel(t, thread+"out[i] = x[i + N];", "x")
+	for text, change := range map[string]func(c *ops.KernelCall){
+		"inputs has 2 entries, the kernel declares 1": func(c *ops.KernelCall) { c.Inputs = []*tensor.Array{x, x} },
+		"output_dtypes has 0 entries":                 func(c *ops.KernelCall) { c.OutputDTypes = nil },
+		"it has 4 sizes (1, 2, 3, 4), want 1 to 3":    func(c *ops.KernelCall) { c.Grid = ops.Threads(1, 2, 3, 4) },
+		"size -1 of (-1,) is not between":             func(c *ops.KernelCall) { c.Grid = ops.Threads(-1) },
+		"threadgroup (0, 1, 1) has no threads":        func(c *ops.KernelCall) { c.Threadgroup = ops.Threads(0) },
+		"limit of 1024 threads":                       func(c *ops.KernelCall) { c.Threadgroup = ops.Threads(64, 64) },
+		"template argument N is a string":             func(c *ops.KernelCall) { c.Template[0].Value = "3" },
+		"template argument N = 4294967296 is not":     func(c *ops.KernelCall) { c.Template[0].Value = 1 << 32 },
+		"'x' is the name of a template argument and of an input": func(c *ops.KernelCall) {
+			c.Template[0].Name = "x"
+		},
+		"'out' is the name of a template argument and of an output": func(c *ops.KernelCall) {
+			c.Template[0].Name = "out"
+		},
+		"x[64] is out of range: x has 64 elements": func(c *ops.KernelCall) { c.Template[0].Value = 1 },
+		"init_value: 300 does not fit uint8": func(c *ops.KernelCall) {
+			c.InitValue, c.OutputDTypes = new(float64), []tensor.DType{tensor.Uint8}
+			*c.InitValue = 300
+		},
+		"negative dimension in shape (-3,)": func(c *ops.KernelCall) {
+			c.OutputShapes = []ops.OutputShape{{Dims: tensor.Sizes(-3)}}
+		},
+		"the shape of output out: no luck": func(c *ops.KernelCall) {
+			c.OutputShapes = []ops.OutputShape{{Func: &tensor.ShapeFunc{F: func([]tensor.Shape) ([]int, error) {
+				return nil, errors.New("no luck")
+			}}}}
+		},
+	} {
+		call := covering(x)
+		call.Template = []ops.TemplateArg{{Name: "N", Value: 0}}
+		change(&call)
+		out := k.Call(call)
+		err := tensor.Eval(context.Background(), out...)
+		require.ErrorContains(t, err, text)
+		require.ErrorContains(t, err, "[metal_kernel]")
+	}
+	require.Equal(t, float32(126), floatsOf(t, ops.Multiply(x, ops.Number(2, tensor.Float32)))[63], "the device lives on")
+}

@@ -1,0 +1,260 @@
+package ops
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+// normAttrs describe a normalisation of rows: which inputs follow x.
+type normAttrs struct {
+	Eps          tensor.F64
+	Weight, Bias bool
+}
+
+var (
+	rmsNorm   = tensor.Declare[normAttrs]("rms_norm")
+	layerNorm = tensor.Declare[normAttrs]("layer_norm")
+	//go:embed norm.metal
+	normText string
+)
+
+func init() {
+	rmsNorm.Define(normRules(rmsNorm, true))
+	layerNorm.Define(normRules(layerNorm, false))
+}
+
+func normRules(op *tensor.OpOf[normAttrs], rms bool) tensor.Rules[normAttrs] {
+	return tensor.Rules[normAttrs]{
+		Shape: func(in []tensor.Spec, a normAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
+			s := in[0].Shape
+			if len(s) == 0 {
+				return nil, errors.New("x is a scalar, it needs 1 dimension or more")
+			}
+			for i, what := range a.parameters() {
+				if p := in[i+1].Shape; len(p) != 1 || p[0] != s[len(s)-1] {
+					return nil, fmt.Errorf("%s has shape %v, want (%d,), the last dimension of x %v", what, p,
+						s[len(s)-1], s)
+				}
+			}
+			return append(outs, s), nil
+		},
+		DType: func(in []tensor.Spec, _ normAttrs, outs []tensor.DType) ([]tensor.DType, error) {
+			d := in[0].DType
+			for _, x := range in {
+				if !d.IsFloat() || x.DType != d {
+					return nil, fmt.Errorf("BUG: operands %v and %v", in[0], x)
+				}
+			}
+			return append(outs, d), nil
+		},
+		Run: func(r *tensor.Run, a normAttrs) error { return runNorm(r, a, rms) },
+		VJP: func(g *tensor.VJP[normAttrs]) []*tensor.Array { return normVJP(g, rms) },
+		JVP: func(g *tensor.JVP[normAttrs]) []*tensor.Array { return normJVP(g, rms) },
+		VMap: func(g *tensor.VMap[normAttrs]) ([]*tensor.Array, []int) {
+			return []*tensor.Array{vmapNorm(op, g)}, []int{0}
+		},
+	}
+}
+
+// parameters names the inputs after x.
+func (a normAttrs) parameters() []string {
+	var names []string
+	if a.Weight {
+		names = append(names, "weight")
+	}
+	if a.Bias {
+		names = append(names, "bias")
+	}
+	return names
+}
+
+// normTexts are the kernels' texts.
+var normTexts texts[normVariant]
+
+type normVariant struct {
+	dtype             tensor.DType
+	rms, weight, bias bool
+}
+
+func (v normVariant) text() string {
+	flag := map[bool]int{true: 1}
+	return fmt.Sprintf("#define T %s\n#define ACC %s\n#define RMS %d\n#define WEIGHT %d\n#define BIAS %d\n",
+		v.dtype.MSL(), accumulator(v.dtype).MSL(), flag[v.rms], flag[v.weight], flag[v.bias]) + normText
+}
+
+func runNorm(r *tensor.Run, a normAttrs, rms bool) error {
+	out := r.Out[0]
+	if out.Shape.Size() == 0 {
+		return nil
+	}
+	in, err := r.AllContiguous(len(r.In))
+	if err != nil {
+		return err
+	}
+	n := out.Shape[len(out.Shape)-1]
+	rows := out.Shape.Size() / n
+	if max(n, rows) > math.MaxUint32 {
+		return fmt.Errorf("%d rows of %d elements, the most of either are %d", rows, n, math.MaxUint32)
+	}
+	acc := accumulator(out.DType)
+	p, err := r.Kernel(metal.Source{
+		Label:   r.OpName(),
+		Text:    normTexts.get(normVariant{out.DType, rms, a.Weight, a.Bias}, normVariant.text),
+		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: out.DType == tensor.Float64},
+	}, "norm_rows")
+	if err != nil {
+		return err
+	}
+	eps := tensor.Const(float32(a.Eps.Float()))
+	if acc == tensor.Float64 {
+		eps = tensor.Const(a.Eps.Float())
+	}
+	args := append(make([]tensor.Arg, 0, 6), in[0].Arg(), out.Arg(), tensor.Const(uint32(n)), eps)
+	for _, x := range in[1:] {
+		args = append(args, x.Arg())
+	}
+	grid, group := simdRows(rows)
+	return r.Dispatch(p, grid, group, args...)
+}
+
+// normalised is x without its parameters' effect, in dtype acc, and what it was multiplied by.
+func normalised(c *tensor.Ctx, x *tensor.Array, eps tensor.F64, acc tensor.DType, rms bool) (y, scale *tensor.Array) {
+	last := []int{-1}
+	y = AsType(x, acc, c)
+	if !rms {
+		y = Subtract(y, Mean(y, last, true, c), c)
+	}
+	scale = Rsqrt(Add(Mean(Square(y, c), last, true, c), Number(eps.Float(), acc, c), c), c)
+	return Multiply(y, scale, c), scale
+}
+
+// normTangent is the derivative of the normalised rows y along t, which is also its own transpose.
+func normTangent(c *tensor.Ctx, t, y, scale *tensor.Array, rms bool) *tensor.Array {
+	last := []int{-1}
+	d := Subtract(t, Multiply(y, Mean(Multiply(t, y, c), last, true, c), c), c)
+	if !rms {
+		d = Subtract(d, Mean(t, last, true, c), c)
+	}
+	return Multiply(scale, d, c)
+}
+
+func normVJP(g *tensor.VJP[normAttrs], rms bool) []*tensor.Array {
+	grads := make([]*tensor.Array, len(g.In))
+	if g.Cot[0] == nil {
+		return grads
+	}
+	c, d := g.Ctx, g.In[0].DType()
+	acc := accumulator(d)
+	y, scale := normalised(c, g.In[0], g.Attrs.Eps, acc, rms)
+	cot := AsType(g.Cot[0], acc, c)
+	t := cot
+	if g.Attrs.Weight {
+		t = Multiply(t, AsType(g.In[1], acc, c), c)
+	}
+	if g.Want[0] {
+		grads[0] = AsType(normTangent(c, t, y, scale, rms), d, c)
+	}
+	last := len(g.In) - 1
+	if g.Attrs.Weight && g.Want[1] {
+		grads[1] = AsType(SumTo(Multiply(cot, y, c), tensor.ShapeOf(g.In[1]), c), d, c)
+	}
+	if g.Attrs.Bias && g.Want[last] {
+		grads[last] = AsType(SumTo(cot, tensor.ShapeOf(g.In[last]), c), d, c)
+	}
+	return grads
+}
+
+func normJVP(g *tensor.JVP[normAttrs], rms bool) []*tensor.Array {
+	c, d := g.Ctx, g.In[0].DType()
+	acc := accumulator(d)
+	y, scale := normalised(c, g.In[0], g.Attrs.Eps, acc, rms)
+	var sum *tensor.Array
+	add := func(t *tensor.Array) {
+		if sum == nil {
+			sum = t
+		} else {
+			sum = Add(sum, t, c)
+		}
+	}
+	if t := g.Tan[0]; t != nil {
+		t = normTangent(c, AsType(t, acc, c), y, scale, rms)
+		if g.Attrs.Weight {
+			t = Multiply(t, AsType(g.In[1], acc, c), c)
+		}
+		add(t)
+	}
+	if g.Attrs.Weight && g.Tan[1] != nil {
+		add(Multiply(y, AsType(g.Tan[1], acc, c), c))
+	}
+	if last := len(g.In) - 1; g.Attrs.Bias && g.Tan[last] != nil {
+		add(BroadcastTo(AsType(g.Tan[last], acc, c), tensor.ShapeOf(g.In[0]), c))
+	}
+	if sum == nil {
+		return []*tensor.Array{nil}
+	}
+	return []*tensor.Array{AsType(sum, d, c)}
+}
+
+// vmapNorm applies a batch of parameters after the rows are normalised.
+func vmapNorm(op *tensor.OpOf[normAttrs], g *tensor.VMap[normAttrs]) *tensor.Array {
+	x := frontOf(g, 0, 0)
+	batched := false
+	for _, axis := range g.Axes[1:] {
+		batched = batched || axis >= 0
+	}
+	if !batched {
+		return op.One(g.Ctx, g.Attrs, append([]*tensor.Array{x}, g.In[1:]...)...)
+	}
+	c, d := g.Ctx, g.In[0].DType()
+	acc := accumulator(d)
+	y := op.One(c, normAttrs{Eps: g.Attrs.Eps}, AsType(x, acc, c))
+	parameter := func(i int) *tensor.Array { return AsType(frontOf(g, i, exampleRank(g, 0)), acc, c) }
+	if g.Attrs.Weight {
+		y = Multiply(y, parameter(1), c)
+	}
+	if g.Attrs.Bias {
+		y = Add(y, parameter(len(g.In)-1), c)
+	}
+	return AsType(y, d, c)
+}
+
+func callNorm(c *tensor.Ctx, op *tensor.OpOf[normAttrs], x, weight, bias *tensor.Array, eps float64) *tensor.Array {
+	name := op.Op().Name()
+	in := []*tensor.Array{x}
+	for _, p := range []*tensor.Array{weight, bias} {
+		if p != nil {
+			in = append(in, p)
+		}
+	}
+	if weight == nil && bias != nil { // MLX lets x decide then
+		in[1] = AsType(bias, x.DType(), c)
+	}
+	in, f := common(c, name, in)
+	if f != nil {
+		return f
+	}
+	if d := in[0].DType(); !d.IsFloat() {
+		return tensor.Fail(c, name, "x has dtype %v, want a floating-point one", d)
+	}
+	return op.One(c, normAttrs{tensor.MakeF64(eps), weight != nil, bias != nil}, in...)
+}
+
+// RMSNorm divides each row of x, along the last axis, by the root of its mean square plus eps, and multiplies it by
+// weight, which has the shape of a row and may be nil. The dtype is the common one of x and weight, and must be
+// floating-point; the half types are computed in float32 and rounded once. A scalar x and a weight of another shape are
+// errors.
+func RMSNorm(x, weight *tensor.Array, eps float64, ctx ...*tensor.Ctx) *tensor.Array {
+	return callNorm(tensor.Call(ctx), rmsNorm, x, weight, nil, eps)
+}
+
+// LayerNorm subtracts from each row of x, along the last axis, its mean, divides it by the root of its variance plus
+// eps, multiplies it by weight and adds bias, which have the shape of a row and may be nil. The dtype is the common one
+// of the three, or x's where there is no weight. Errors are RMSNorm's.
+func LayerNorm(x, weight, bias *tensor.Array, eps float64, ctx ...*tensor.Ctx) *tensor.Array {
+	return callNorm(tensor.Call(ctx), layerNorm, x, weight, bias, eps)
+}

@@ -1,0 +1,382 @@
+package ops
+
+import (
+	_ "embed"
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+// productAttrs describe a product with a packed matrix W: x W^T if Transpose, else x W. InOrder says that a gathered
+// product takes the matrices of x in their order: then its indices of them need not be computed.
+type productAttrs struct {
+	quantAttrs
+	Transpose, InOrder bool
+}
+
+var (
+	// quantizedMatmul takes x of one dimension or more and one packed matrix; all dimensions of x but the last are rows.
+	quantizedMatmul = tensor.Declare[productAttrs]("quantized_matmul")
+	// gatherQMM takes x, packed matrices, scales, biases, and the indices of packed matrices and of those of x.
+	gatherQMM = tensor.Declare[productAttrs]("gather_qmm")
+	//go:embed qmm.metal
+	qmmText string
+)
+
+func init() {
+	dtype := func(in []tensor.Spec, _ productAttrs, outs []tensor.DType) ([]tensor.DType, error) {
+		d := in[0].DType
+		if !d.IsFloat() || in[2].DType != d || in[3].DType != d {
+			return nil, fmt.Errorf("BUG: operands %v, %v, %v", in[0], in[2], in[3])
+		}
+		return append(outs, d), checkIndexDTypes(in[4:])
+	}
+	quantizedMatmul.Define(tensor.Rules[productAttrs]{
+		Shape: func(in []tensor.Spec, a productAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
+			cols, err := a.columns(in)
+			if err != nil {
+				return nil, err
+			}
+			s := in[0].Shape
+			return append(outs, append(s[:len(s)-1].Clone(), cols)), nil
+		},
+		DType: dtype,
+		Run:   runQuantizedMatmul,
+		VJP:   quantizedMatmulVJP,
+		JVP:   productJVP(quantizedMatmul),
+		VMap:  quantizedMatmulVMap,
+	})
+	gatherQMM.Define(tensor.Rules[productAttrs]{
+		Shape: func(in []tensor.Spec, a productAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
+			x := in[0].Shape
+			if len(x) < 2 {
+				return nil, fmt.Errorf("x has shape %v, it needs 2 dimensions or more", x)
+			}
+			cols, err := a.columns(in)
+			if err != nil {
+				return nil, err
+			}
+			batch, err := tensor.Broadcast(in[5].Shape, in[4].Shape)
+			if err != nil {
+				return nil, fmt.Errorf("lhs_indices and rhs_indices: %w", err)
+			}
+			return append(outs, append(batch, x[len(x)-2], cols)), nil
+		},
+		DType: dtype,
+		SpecFrom: func(a productAttrs, n int) int {
+			if a.InOrder {
+				return n - 1
+			}
+			return n
+		},
+		Run:  runGatherQMM,
+		VJP:  gatherQMMVJP,
+		JVP:  productJVP(gatherQMM),
+		VMap: gatherQMMVMap,
+	})
+}
+
+// columns is the result's last dimension.
+func (a productAttrs) columns(in []tensor.Spec) (int, error) {
+	cols, err := a.checkPacked(in[1], in[2], in[3])
+	if err != nil {
+		return 0, err
+	}
+	w := in[1].Shape
+	depth := w[len(w)-2]
+	if a.Transpose {
+		depth, cols = cols, depth
+	}
+	if x := in[0].Shape; len(x) == 0 || x[len(x)-1] != depth {
+		return 0, fmt.Errorf("inner dimensions differ: x %v, the unpacked matrix (%d, %d)", in[0].Shape, depth, cols)
+	}
+	return cols, nil
+}
+
+// productJVP: the product is linear in x, and in scales and biases together.
+func productJVP(op *tensor.OpOf[productAttrs]) func(g *tensor.JVP[productAttrs]) []*tensor.Array {
+	return func(g *tensor.JVP[productAttrs]) []*tensor.Array {
+		in := func(x, scales, biases *tensor.Array) []*tensor.Array {
+			return append([]*tensor.Array{x, g.In[1], scales, biases}, g.In[4:]...)
+		}
+		var sum *tensor.Array
+		if g.Tan[0] != nil {
+			sum = op.One(g.Ctx, g.Attrs, in(g.Tan[0], g.In[2], g.In[3])...)
+		}
+		s, b := g.Tan[2], g.Tan[3]
+		if s == nil && b == nil {
+			return []*tensor.Array{sum}
+		}
+		if s == nil {
+			s = ZerosLike(g.In[2], g.Ctx)
+		}
+		if b == nil {
+			b = ZerosLike(g.In[3], g.Ctx)
+		}
+		t := op.One(g.Ctx, g.Attrs, in(g.In[0], s, b)...)
+		if sum != nil {
+			t = Add(sum, t, g.Ctx)
+		}
+		return []*tensor.Array{t}
+	}
+}
+
+// fewDots is the most rows that are multiplied one by one with words of a packed matrix.
+const fewDots = 8
+
+// productTexts are the kernels' texts.
+var productTexts texts[productVariant]
+
+type productVariant struct {
+	productAttrs
+	dtype    tensor.DType
+	tile     int
+	gathered bool
+	dots     bool         // a SIMD-group for some columns of a row
+	lhs, rhs tensor.DType // of the indices
+}
+
+func (v productVariant) text() string {
+	flag := map[bool]int{true: 1}
+	text := v.defines(v.dtype) + fmt.Sprintf("#define ROWS %d\n#define TRANSPOSED %d\n#define GATHERED %d\n", v.tile,
+		flag[v.Transpose], flag[v.gathered])
+	text += fmt.Sprintf("#define DOTS %d\n", flag[v.dots])
+	if v.gathered {
+		text += fmt.Sprintf("#define RHS %s\n", v.rhs.MSL())
+		if !v.InOrder {
+			text += fmt.Sprintf("#define LHS %s\n", v.lhs.MSL())
+		}
+	}
+	return text + qmmText
+}
+
+// runProduct multiplies a batch of matrices of that many rows; those of a gathered product are at places.
+func runProduct(r *tensor.Run, a productAttrs, rows, batch int, at *places) error {
+	out := r.Out[0]
+	if out.Shape.Size() == 0 {
+		return nil
+	}
+	in, err := r.AllContiguous(4)
+	if err != nil {
+		return err
+	}
+	depth := in[0].Shape[len(in[0].Shape)-1]
+	if depth == 0 {
+		return r.Fill(out, make([]byte, out.DType.Size()))
+	}
+	if max(rows, batch) > math.MaxUint32 {
+		return fmt.Errorf("%d rows in %d matrices, the most of either are %d", rows, batch, math.MaxUint32)
+	}
+	cols := out.Shape[len(out.Shape)-1]
+	v := productVariant{productAttrs: a, dtype: out.DType, tile: tileRows(rows)}
+	if v.dots = a.Transpose && 32%a.Bits == 0 && rows <= fewDots && rows*batch <= math.MaxUint32; v.dots {
+		v.tile = 1
+	}
+	if at != nil {
+		v.gathered, v.rhs, v.lhs = true, r.In[4].DType, r.In[5].DType
+	}
+	p, err := r.Kernel(metal.Source{
+		Label:   r.OpName(),
+		Text:    productTexts.get(v, productVariant.text),
+		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: out.DType == tensor.Float64},
+	}, "product")
+	if err != nil {
+		return err
+	}
+	s := in[2].Shape
+	groups, perMatrix := s[len(s)-1], s[len(s)-2:].Size()
+	params := make([]byte, 0, 24)
+	for _, v := range [...]int{rows, depth, cols, groups} {
+		params = binary.LittleEndian.AppendUint32(params, uint32(v))
+	}
+	params = binary.LittleEndian.AppendUint64(params, uint64(perMatrix))
+	args := append(make([]tensor.Arg, 0, 12), in[0].Arg(), in[1].Arg(), in[2].Arg(), in[3].Arg(), out.Arg(),
+		tensor.Const(params))
+	if at != nil {
+		args = append(args, at.args[:at.n]...)
+	}
+	grid, group := tiles(rows, cols, v.tile, batch)
+	if v.dots {
+		grid = metal.Size{X: 32, Y: (cols + 3) / 4, Z: rows * batch}
+		group = metal.Size{X: 32, Y: min(grid.Y, 8), Z: 1}
+	}
+	return r.Dispatch(p, grid, group, args...)
+}
+
+func runGatherQMM(r *tensor.Run, a productAttrs) error {
+	x, w, out := r.In[0].Shape, r.In[1].Shape, r.Out[0].Shape
+	if out.Size() == 0 {
+		return nil
+	}
+	batch := out[:len(out)-2]
+	count := batch.Size()
+	if count > math.MaxUint32 {
+		return fmt.Errorf("%d matrices, the most are %d", count, math.MaxUint32)
+	}
+	at, err := newPlaces(r, a, batch, x[:len(x)-2].Size(), w[:len(w)-2].Size(), x[len(x)-2:].Size())
+	if err != nil {
+		return err
+	}
+	return runProduct(r, a, x[len(x)-2], count, &at)
+}
+
+// places are the arguments that say which matrices a gathered product multiplies.
+type places struct {
+	args [5]tensor.Arg
+	n    int
+}
+
+// zeroWord is the pattern that a kernel's notes of wrong indices begin as.
+var zeroWord [4]byte
+
+// newPlaces are the places of a batch, in matrices of x of that many elements and in packed ones.
+func newPlaces(r *tensor.Run, a productAttrs, batch tensor.Shape, ofX, packed, elements int) (at places, err error) {
+	bad, err := r.Temp(tensor.Spec{Shape: tensor.Shape{2}, DType: tensor.Uint32})
+	if err != nil {
+		return at, err
+	}
+	if err := r.Fill(bad, zeroWord[:]); err != nil {
+		return at, err
+	}
+	lhs := r.In[5]
+	if a.InOrder {
+		lhs.Strides = lhs.Shape.Strides()
+	}
+	lhs, rhs := broadcastOperand(lhs, batch), broadcastOperand(r.In[4], batch)
+	sizes, left, right := collapse2(batch, lhs.Strides, rhs.Strides)
+	numbers := make([]byte, 0, 8*(4+3*len(sizes)))
+	for _, n := range [...]int{ofX, packed, elements, len(sizes)} {
+		numbers = binary.LittleEndian.AppendUint64(numbers, uint64(n))
+	}
+	params := len(numbers)
+	for _, n := range sizes {
+		numbers = binary.LittleEndian.AppendUint64(numbers, uint64(n))
+	}
+	for _, steps := range [...][]int64{left, right} {
+		for _, n := range steps {
+			numbers = binary.LittleEndian.AppendUint64(numbers, uint64(n))
+		}
+	}
+	at.n = 4
+	at.args = [5]tensor.Arg{tensor.Const(numbers[:params]), tensor.Const(numbers[params:]), bad.Arg(), rhs.Arg()}
+	if !a.InOrder {
+		at.args[4], at.n = lhs.Arg(), 5
+	}
+	where, op := r.Place(), r.OpName()
+	r.Check(bad, func(b []byte) error {
+		for i, what := range [...]string{"lhs_indices", "rhs_indices"} {
+			if v := binary.LittleEndian.Uint32(b[4*i:]); v != 0 {
+				return (&tensor.Ctx{Place: where}).Errorf(op, "index %s of %s is out of range for %d matrices", indexText(v), what,
+					[...]int{ofX, packed}[i])
+			}
+		}
+		return nil
+	})
+	return at, nil
+}
+
+// product checks and converts the operands that both ops take.
+func product(c *tensor.Ctx, op string, x, w, scales, biases *tensor.Array, q Quantization) (in []*tensor.Array,
+	a quantAttrs,
+	fail *tensor.Array) {
+	if f := unusable(c, op, x); f != nil {
+		return nil, a, f
+	}
+	a, f := packed(c, op, w, scales, biases, q)
+	if f != nil {
+		return nil, a, f
+	}
+	d := tensor.Promote(x.DType(), tensor.Promote(scales.DType(), biases.DType()))
+	if !d.IsFloat() {
+		return nil, a, tensor.Fail(c, op, "x has dtype %v, want a real one", x.DType())
+	}
+	return []*tensor.Array{AsType(x, d, c), w, AsType(scales, d, c), AsType(biases, d, c)}, a, nil
+}
+
+// QuantizedMatmul is x times the transpose of the matrix that w, scales and biases pack (see Quantize), or times
+// the matrix itself if transpose is false, in the common dtype of x, scales and biases, added up in float32
+// (float64 for float64). Dimensions before the last two are a batch and are broadcast. Shapes that do not fit, a
+// complex x and unknown quantizations are errors. Gradients flow to x, scales and biases.
+func QuantizedMatmul(x, w, scales, biases *tensor.Array, transpose bool, q Quantization,
+	ctx ...*tensor.Ctx) *tensor.Array {
+	const op = "quantized_matmul"
+	c := tensor.Call(ctx)
+	in, a, f := product(c, op, x, w, scales, biases, q)
+	if f != nil {
+		return f
+	}
+	return named(c, op, batchedProduct(c, productAttrs{a, transpose, false}, in))
+}
+
+// batchedProduct is a product whose packed matrix may be a batch.
+func batchedProduct(c *tensor.Ctx, a productAttrs, in []*tensor.Array) *tensor.Array {
+	if in[1].NDim() <= 2 {
+		return quantizedMatmul.One(c, a, in...)
+	}
+	row := in[0].NDim() == 1
+	if row {
+		in[0] = ExpandDims(in[0], []int{0}, c)
+	}
+	a.InOrder = true
+	y := gatherQMM.One(c, a, in[0], in[1], in[2], in[3], numberMatrices(c, in[1]), numberMatrices(c, in[0]))
+	if row {
+		y = Squeeze(y, []int{-2}, c)
+	}
+	return y
+}
+
+// numberMatrices numbers the matrices of x, in the shape of its batch.
+func numberMatrices(c *tensor.Ctx, x *tensor.Array) *tensor.Array { return iotaOf(c, batchShape(x)) }
+
+// batchShape is the dimensions of x before its matrices.
+func batchShape(x *tensor.Array) tensor.ShapeArg {
+	var dims []tensor.ShapeArg
+	for i := range max(x.NDim()-2, 0) {
+		dims = append(dims, tensor.DimOf(x, i))
+	}
+	return tensor.Concat(dims...)
+}
+
+// GatherQMMCall are the optional arguments of GatherQMM.
+type GatherQMMCall struct {
+	// LHS and RHS are integer indices of the matrices of x and of the packed ones, whose batch dimensions count as
+	// one; nil: all of them, in order.
+	LHS, RHS *tensor.Array
+	// NoTranspose multiplies with the packed matrices themselves instead of their transposes.
+	NoTranspose bool
+	// SortedIndices promises that RHS is in ascending order, which permits faster kernels. The result does not
+	// depend on it.
+	SortedIndices bool
+	Quantization
+}
+
+// GatherQMM is a batch of products of matrices of x with packed matrices (see QuantizedMatmul), picked by indices:
+// element i of the result is x[lhs[i]] times w[rhs[i]], where lhs and rhs are broadcast against each other and give
+// the batch its shape. Negative indices count from the end; one that is out of range is an error when the result is
+// computed. X and w need two dimensions or more. Gradients flow to x, scales and biases; they add up where an index
+// stands twice.
+func GatherQMM(x, w, scales, biases *tensor.Array, call GatherQMMCall, ctx ...*tensor.Ctx) *tensor.Array {
+	const op = "gather_qmm"
+	c := tensor.Call(ctx)
+	in, a, f := product(c, op, x, w, scales, biases, call.Quantization)
+	if f != nil {
+		return f
+	}
+	for i, index := range []*tensor.Array{call.RHS, call.LHS} {
+		if index == nil {
+			in = append(in, numberMatrices(c, in[1-i]))
+			continue
+		}
+		if f := unusable(c, op, index); f != nil {
+			return f
+		}
+		if f := checkIndexArray(c, op, index); f != nil {
+			return f
+		}
+		in = append(in, index)
+	}
+	return gatherQMM.One(c, productAttrs{a, !call.NoTranspose, call.LHS == nil}, in...)
+}

@@ -1,0 +1,129 @@
+package ops_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/optest"
+)
+
+var float64s = tensor.Float64
+
+// near compares a product with a packed matrix with x w, for w unpacked in float64: the error is at most
+// 2 K eps |a||b|, where an element of b counts as its scale times q and its bias, each at most twice the largest w; and
+// one rounding more for half types.
+func near(t *testing.T, got, x, w *array) {
+	t.Helper()
+	want := values32(t, ops.AsType(ops.Matmul(ops.AsType(x, tensor.Float64), w), tensor.Float32))
+	size := values32(t, ops.AsType(ops.Sum(ops.Abs(x), []int{-1}, true), tensor.Float32))
+	largest := values32(t, ops.AsType(ops.Max(ops.Abs(w), nil, false), tensor.Float32))[0]
+	shape := x.Shape()
+	relative := 2 * float64(shape[len(shape)-1]+2) * 0x1p-24 * 4 * largest
+	once := map[tensor.DType]float64{tensor.Float32: 0x1p-24, tensor.BFloat16: 0x1p-8}[got.DType()]
+	cols := got.Shape()[got.NDim()-1]
+	for i, v := range values32(t, ops.AsType(got, tensor.Float32)) {
+		least := relative*size[i/cols] + once*max(want[i], -want[i])
+		require.InDelta(t, want[i], v, least, "%v, element %d, x %v, w %v", got.DType(), i, shape, w.Shape())
+	}
+}
+
+// TestQuantizedNearExact compares quantized_matmul of noise with float64, in each way to compute it.
+func TestQuantizedNearExact(t *testing.T) {
+	optest.OnlyValues(t)
+	optest.Open(t)
+	for _, bits := range []int{1, 3, 4, 8} {
+		for _, rows := range []int{1, 8, 9, 70} {
+			for _, d := range []tensor.DType{tensor.Float32, tensor.BFloat16, tensor.Float64} {
+				q := ops.Quantization{Bits: bits, GroupSize: []int{32, 64, 128}[(bits+rows)%3]}
+				p := ops.Quantize(noise(d, 133, 1280), q)
+				plain := ops.Dequantize(p[0], p[1], p[2], q, &float64s)
+				x := noise(d, rows, 1280)
+				near(t, ops.QuantizedMatmul(x, p[0], p[1], p[2], true, q), x, ops.SwapAxes(plain, 0, 1))
+				x = noise(d, rows, 133)
+				near(t, ops.QuantizedMatmul(x, p[0], p[1], p[2], false, q), x, plain)
+			}
+		}
+	}
+}
+
+// wholes are small whole numbers of either sign, as floats.
+func wholes(n int, seed uint32) []float32 {
+	v := make([]float32, n)
+	for i := range v {
+		seed = seed*1664525 + 1013904223
+		v[i] = float32(int32(seed>>24)%4 - 1)
+	}
+	return v
+}
+
+// packedWholes are random words as matrices of rows x cols, whose scales and biases are whole numbers, and what they
+// unpack to: element k of a row has the bits from k * bits on.
+func packedWholes(q ops.Quantization, matrices, rows, cols int) (in [3]*array, plain []float32) {
+	words, groups := cols*q.Bits/32, cols/q.GroupSize
+	w := make([]uint32, matrices*rows*words)
+	seed := uint32(q.Bits)
+	for i := range w {
+		seed = seed*1664525 + 1013904223
+		w[i] = seed ^ seed>>15
+	}
+	scales, biases := wholes(matrices*rows*groups, 3), wholes(matrices*rows*groups, 4)
+	for i := range matrices * rows * cols {
+		row, k, value := i/cols, i%cols, 0
+		for b := range q.Bits {
+			at := k*q.Bits + b
+			value |= int(w[row*words+at/32]>>(at%32)&1) << b
+		}
+		g := row*groups + k/q.GroupSize
+		plain = append(plain, scales[g]*float32(value)+biases[g])
+	}
+	shape := []int{matrices, rows, groups}
+	in[0] = ops.FromSlice(w, []int{matrices, rows, words})
+	in[1], in[2] = ops.FromSlice(scales, shape), ops.FromSlice(biases, shape)
+	return in, plain
+}
+
+// TestQuantizedWholes multiplies whole numbers, for which every order of adding up is exact, with random words: every
+// packing, along depth and along the columns, few rows and many, gathered and not, sizes that fill tiles and that do
+// not.
+func TestQuantizedWholes(t *testing.T) {
+	optest.OnlyValues(t)
+	optest.Open(t)
+	const outer = 69
+	for _, bits := range []int{1, 2, 3, 4, 5, 6, 8} {
+		q := ops.Quantization{Bits: bits, GroupSize: []int{32, 64, 128}[bits%3]}
+		inner := q.GroupSize * (1 + bits)
+		in, plain := packedWholes(q, 2, outer, inner)
+		first := func(x *array) *array { return ops.Slice(x, []ops.Part{ops.At(0)}) }
+		for _, rows := range []int{1, 3, 8, 9, 33, 65} {
+			for _, transposed := range []bool{true, false} {
+				depth, cols, along, across := outer, inner, inner, 1
+				if transposed {
+					depth, cols, along, across = inner, outer, 1, inner
+				}
+				v := wholes(3*rows*depth, uint32(rows))
+				product := func(x, w int) []float64 {
+					out := make([]float64, rows*cols)
+					for i := range out {
+						for k := range depth {
+							out[i] += float64(v[(x*rows+i/cols)*depth+k] * plain[w*outer*inner+k*along+i%cols*across])
+						}
+					}
+					return out
+				}
+				name := fmt.Sprintf("%d bits, %d rows, transposed %v", bits, rows, transposed)
+				want := product(0, 0)
+				x := ops.FromSlice(v, []int{3, rows, depth})
+				require.Equal(t, want, values32(t, ops.QuantizedMatmul(first(x), first(in[0]), first(in[1]), first(in[2]),
+					transposed, q)), name)
+				call := ops.GatherQMMCall{Quantization: q, NoTranspose: !transposed,
+					LHS: ops.FromSlice([]int32{0, 2, -1}, []int{3}), RHS: ops.FromSlice([]uint32{0, 1, 1}, []int{3})}
+				want = append(append(want, product(2, 1)...), product(2, 1)...)
+				require.Equal(t, want, values32(t, ops.GatherQMM(x, in[0], in[1], in[2], call)), name)
+			}
+		}
+	}
+}

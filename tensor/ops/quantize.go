@@ -1,0 +1,269 @@
+package ops
+
+import (
+	_ "embed"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+// Quantization says how a matrix is packed: GroupSize neighbours of a row share a scale and a bias, an element has
+// Bits bits. The zero value of a field means MLX's default, 64 and 4. Mode is "affine", which "" means too.
+type Quantization struct {
+	GroupSize, Bits int
+	Mode            string
+}
+
+// quantAttrs is a Quantization that was checked; mode affine.
+type quantAttrs struct{ Group, Bits int }
+
+// resolve fills in the defaults and refuses what is not supported.
+func (q Quantization) resolve() (quantAttrs, error) {
+	a := quantAttrs{q.GroupSize, q.Bits}
+	switch q.Mode {
+	case "", "affine":
+	case "mxfp4", "mxfp8", "nvfp4":
+		return a, fmt.Errorf("mode %q is not supported, want affine", q.Mode)
+	default:
+		return a, fmt.Errorf("unknown mode %q, want affine", q.Mode)
+	}
+	if a.Group == 0 {
+		a.Group = 64
+	}
+	if a.Bits == 0 {
+		a.Bits = 4
+	}
+	if !slices.Contains([]int{32, 64, 128}, a.Group) {
+		return a, fmt.Errorf("group_size is %d, want 32, 64 or 128", a.Group)
+	}
+	if !slices.Contains([]int{1, 2, 3, 4, 5, 6, 8}, a.Bits) {
+		return a, fmt.Errorf("bits is %d, want 1, 2, 3, 4, 5, 6 or 8", a.Bits)
+	}
+	return a, nil
+}
+
+// words is the 32-bit words of a packed group.
+func (a quantAttrs) words() int { return a.Group * a.Bits / 32 }
+
+// defines are the macros that the kernels ask for.
+func (a quantAttrs) defines(d tensor.DType) string {
+	const text = "#define T %s\n#define ACC %s\n#define GROUP %d\n#define BITS %d\n#define WORDS %d\n#define MASK %d\n"
+	return fmt.Sprintf(text, d.MSL(), accumulator(d).MSL(), a.Group, a.Bits, a.words(), 1<<a.Bits-1)
+}
+
+// checkPacked says what is wrong with the shapes and dtypes of a packed matrix; cols is the elements of a row.
+func (a quantAttrs) checkPacked(w, scales, biases tensor.Spec) (cols int, err error) {
+	if w.DType != tensor.Uint32 {
+		return 0, fmt.Errorf("the packed matrix has dtype %v, want uint32", w.DType)
+	}
+	if !scales.Shape.Equal(biases.Shape) {
+		return 0, fmt.Errorf("scales have shape %v, biases %v", scales.Shape, biases.Shape)
+	}
+	n, m := len(w.Shape)-1, len(scales.Shape)-1
+	if n < 1 || m != n || !slices.Equal(w.Shape[:n], scales.Shape[:n]) || w.Shape[n] != scales.Shape[n]*a.words() {
+		return 0, fmt.Errorf("a packed matrix of shape %v does not fit scales of shape %v with group_size=%d and bits=%d",
+			w.Shape, scales.Shape, a.Group, a.Bits)
+	}
+	return scales.Shape[n] * a.Group, nil
+}
+
+// dequantAttrs add the dtype of the result.
+type dequantAttrs struct {
+	quantAttrs
+	Out tensor.DType
+}
+
+var (
+	quantize   = tensor.Declare[quantAttrs]("quantize")
+	dequantize = tensor.Declare[dequantAttrs]("dequantize")
+	//go:embed quantize.metal
+	quantizeText string
+)
+
+func init() {
+	quantize.Define(tensor.Rules[quantAttrs]{
+		Shape: func(in []tensor.Spec, a quantAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
+			s := in[0].Shape
+			if len(s) < 2 {
+				return nil, fmt.Errorf("an array of shape %v is no matrix: it needs 2 dimensions or more", s)
+			}
+			last := len(s) - 1
+			if s[last]%a.Group != 0 {
+				return nil, fmt.Errorf("the last dimension of shape %v is no multiple of group_size=%d", s, a.Group)
+			}
+			groups := s[last] / a.Group
+			per := append(s[:last].Clone(), groups)
+			return append(outs, append(s[:last].Clone(), groups*a.words()), per, per), nil
+		},
+		DType: func(in []tensor.Spec, _ quantAttrs, outs []tensor.DType) ([]tensor.DType, error) {
+			d := in[0].DType
+			if !d.IsFloat() {
+				return nil, fmt.Errorf("does not take dtype %v, want a real floating-point one", d)
+			}
+			return append(outs, tensor.Uint32, d, d), nil
+		},
+		Run: runQuantize,
+		VJP: func(*tensor.VJP[quantAttrs]) []*tensor.Array { return []*tensor.Array{nil} },
+		JVP: func(*tensor.JVP[quantAttrs]) []*tensor.Array { return []*tensor.Array{nil, nil, nil} },
+		VMap: func(g *tensor.VMap[quantAttrs]) ([]*tensor.Array, []int) {
+			return quantize.Call(g.Ctx, g.Attrs, frontOf(g, 0, 0)), []int{0, 0, 0}
+		},
+	})
+	dequantize.Define(tensor.Rules[dequantAttrs]{
+		Shape: func(in []tensor.Spec, a dequantAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
+			cols, err := a.checkPacked(in[0], in[1], in[2])
+			if err != nil {
+				return nil, err
+			}
+			return append(outs, append(in[0].Shape[:len(in[0].Shape)-1].Clone(), cols)), nil
+		},
+		DType: func(in []tensor.Spec, a dequantAttrs, outs []tensor.DType) ([]tensor.DType, error) {
+			if in[1].DType != in[2].DType || !in[1].DType.IsFloat() || !a.Out.IsFloat() {
+				return nil, fmt.Errorf("BUG: scales %v, biases %v to %v", in[1], in[2], a.Out)
+			}
+			return append(outs, a.Out), nil
+		},
+		Run: runDequantize,
+		VJP: func(g *tensor.VJP[dequantAttrs]) []*tensor.Array {
+			grads := make([]*tensor.Array, 3)
+			if g.Cot[0] != nil {
+				grads[1], grads[2] = groupGradients(g.Ctx, g.Attrs.quantAttrs, g.In[0], g.In[1], g.Cot[0])
+			}
+			return grads
+		},
+		VMap: func(g *tensor.VMap[dequantAttrs]) ([]*tensor.Array, []int) {
+			y := dequantize.One(g.Ctx, g.Attrs, frontOf(g, 0, 0), frontOf(g, 1, 0), frontOf(g, 2, 0))
+			return []*tensor.Array{y}, []int{0}
+		},
+	})
+}
+
+// groupGradients are the gradients of scales and biases for a cotangent of the unpacked matrix: dw/dscale is q,
+// dw/dbias is 1.
+func groupGradients(c *tensor.Ctx, a quantAttrs, w, scales, cot *tensor.Array) (byScale, byBias *tensor.Array) {
+	d := scales.DType()
+	q := dequantize.One(c, dequantAttrs{a, d}, w, OnesLike(scales, c), ZerosLike(scales, c))
+	groups := tensor.Concat(tensor.ShapeOf(scales), tensor.Sizes(a.Group))
+	sum := func(x *tensor.Array) *tensor.Array { return Sum(Reshape(x, groups, c), []int{-1}, false, c) }
+	cot = AsType(cot, d, c)
+	return sum(Multiply(cot, q, c)), sum(cot)
+}
+
+func runQuantize(r *tensor.Run, a quantAttrs) error {
+	groups := r.Out[1].Shape.Size()
+	if groups == 0 {
+		return nil
+	}
+	if groups > math.MaxUint32 {
+		return fmt.Errorf("%d groups, the most are %d", groups, math.MaxUint32)
+	}
+	w, err := r.Contiguous(0)
+	if err != nil {
+		return err
+	}
+	p, err := quantKernel(r, a, w.DType, w.DType, "quantize")
+	if err != nil {
+		return err
+	}
+	return r.Dispatch(p, line(groups), line(min(groups, 256)), w.Arg(), r.Out[0].Arg(), r.Out[1].Arg(), r.Out[2].Arg())
+}
+
+func quantKernel(r *tensor.Run, a quantAttrs, d, out tensor.DType, entry string) (*metal.Pipeline, error) {
+	return r.Kernel(metal.Source{
+		Label: "quantize",
+		Text:  a.defines(d) + "#define OUT " + out.MSL() + "\n" + quantizeText,
+		Options: metal.Options{MathMode: metal.MathSafe, Portable: true,
+			Float64: d == tensor.Float64 || out == tensor.Float64},
+	}, entry)
+}
+
+func runDequantize(r *tensor.Run, a dequantAttrs) error {
+	out := r.Out[0]
+	if out.Shape.Size() == 0 {
+		return nil
+	}
+	in := make([]tensor.Operand, 3)
+	for i := range in {
+		var err error
+		if in[i], err = r.Contiguous(i); err != nil {
+			return err
+		}
+	}
+	groups := in[1].Shape.Size()
+	if groups > math.MaxUint32 {
+		return fmt.Errorf("%d groups, the most are %d", groups, math.MaxUint32)
+	}
+	p, err := quantKernel(r, a.quantAttrs, in[1].DType, out.DType, "dequantize")
+	if err != nil {
+		return err
+	}
+	grid, group := plane(a.Group, groups)
+	return r.Dispatch(p, grid, group, in[0].Arg(), in[1].Arg(), in[2].Arg(), out.Arg())
+}
+
+// Quantize packs the matrices of w (its last two dimensions): each GroupSize neighbours of a row get a scale and a
+// bias, in w's dtype, such that scale*q + bias with q of Bits bits comes near them, and the q are packed into
+// uint32. The result is the packed matrix, scales and biases. W must be of a real floating-point dtype, with a last
+// dimension that is a multiple of GroupSize. GroupSize is 32, 64 or 128, Bits 1 to 6 or 8, the mode affine; others
+// are errors. Values are MLX's. No gradient flows.
+func Quantize(w *tensor.Array, q Quantization, ctx ...*tensor.Ctx) []*tensor.Array {
+	const op = "quantize"
+	c := tensor.Call(ctx)
+	if f := unusable(c, op, w); f != nil {
+		return []*tensor.Array{f, f, f}
+	}
+	a, err := q.resolve()
+	if err != nil {
+		f := tensor.Fail(c, op, "%w", err)
+		return []*tensor.Array{f, f, f}
+	}
+	out := quantize.Call(c, a, w)
+	if len(out) != 3 {
+		return []*tensor.Array{out[0], out[0], out[0]}
+	}
+	return out
+}
+
+// Dequantize unpacks a matrix that Quantize packed: scale*q + bias, computed in float32 (float64 for float64) and
+// rounded to d once, or to the common dtype of scales and biases where d is nil. Shapes that do not fit, dtypes
+// that are not real floating-point ones and unknown quantizations are errors. Gradients flow to scales and biases.
+func Dequantize(w, scales, biases *tensor.Array, q Quantization, d *tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
+	const op = "dequantize"
+	c := tensor.Call(ctx)
+	a, f := packed(c, op, w, scales, biases, q)
+	if f != nil {
+		return f
+	}
+	common := tensor.Promote(scales.DType(), biases.DType())
+	out := common
+	if d != nil {
+		out = *d
+	}
+	if !out.IsFloat() {
+		return tensor.Fail(c, op, "the result's dtype is %v, want a real floating-point one", out)
+	}
+	return dequantize.One(c, dequantAttrs{a, out}, w, AsType(scales, common, c), AsType(biases, common, c))
+}
+
+// packed checks the arguments that all users of packed matrices take.
+func packed(c *tensor.Ctx, op string, w, scales, biases *tensor.Array, q Quantization) (quantAttrs, *tensor.Array) {
+	if biases == nil {
+		return quantAttrs{}, tensor.Fail(c, op, "mode affine needs biases")
+	}
+	if f := unusable(c, op, w, scales, biases); f != nil {
+		return quantAttrs{}, f
+	}
+	a, err := q.resolve()
+	if err != nil {
+		return a, tensor.Fail(c, op, "%w", err)
+	}
+	for name, x := range map[string]*tensor.Array{"scales": scales, "biases": biases} {
+		if !x.DType().IsFloat() {
+			return a, tensor.Fail(c, op, "%s have dtype %v, want a real floating-point one", name, x.DType())
+		}
+	}
+	return a, nil
+}

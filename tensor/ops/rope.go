@@ -1,0 +1,311 @@
+package ops
+
+import (
+	_ "embed"
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+// ropeAttrs describe a rotary encoding. Its inputs are x (examples, ..., positions, elements), offsets (a scalar,
+// or one
+// for each example) as int32 and, unless Base is used, the reciprocal frequencies in the dtype of computing.
+type ropeAttrs struct {
+	Dims        int
+	Traditional bool
+	Base        tensor.F64
+	Scale       tensor.F64
+	Inverse     bool
+}
+
+var (
+	rope = tensor.Declare[ropeAttrs]("rope")
+	//go:embed rope.metal
+	ropeText string
+)
+
+func init() {
+	rope.Define(tensor.Rules[ropeAttrs]{
+		Shape: func(in []tensor.Spec, a ropeAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
+			s := in[0].Shape
+			return append(outs, s), checkRope(in, a)
+		},
+		DType: sameDType[ropeAttrs],
+		Run:   runRope,
+		VJP: func(g *tensor.VJP[ropeAttrs]) []*tensor.Array {
+			grads := make([]*tensor.Array, len(g.In))
+			if g.Cot[0] == nil {
+				return grads
+			}
+			back := g.Attrs
+			back.Inverse = !back.Inverse
+			if g.Want[0] {
+				grads[0] = rope.One(g.Ctx, back, append([]*tensor.Array{g.Cot[0]}, g.In[1:]...)...)
+			}
+			if len(g.In) > 2 && g.Want[2] {
+				grads[2] = ropeFreqsVJP(g)
+			}
+			return grads
+		},
+		VMap: vmapRope,
+	})
+}
+
+func checkRope(in []tensor.Spec, a ropeAttrs) error {
+	s := in[0].Shape
+	if len(s) < 3 {
+		return fmt.Errorf("x has shape %v, it needs 3 dimensions or more", s)
+	}
+	if last := s[len(s)-1]; a.Dims < 2 || a.Dims%2 != 0 || a.Dims > last {
+		return fmt.Errorf("dims is %d, want an even number from 2 to the last dimension of x %v", a.Dims, s)
+	}
+	if o := in[1].Shape; len(o) > 1 || len(o) == 1 && o[0] != 1 && o[0] != s[0] {
+		return fmt.Errorf("offset has shape %v, want a scalar or one for each of the %d examples", o, s[0])
+	}
+	if len(in) > 2 {
+		if f := in[2].Shape; len(f) != 1 || f[0] != a.Dims/2 {
+			return fmt.Errorf("freqs has shape %v, want (%d,)", f, a.Dims/2)
+		}
+	}
+	return nil
+}
+
+// ropeHeads is how many heads a thread turns.
+const ropeHeads = 4
+
+// ropeTexts are the kernels' texts.
+var ropeTexts texts[ropeVariant]
+
+type ropeVariant struct {
+	dtype                       tensor.DType
+	traditional, freqs, inverse bool
+}
+
+func (v ropeVariant) text() string {
+	flag := map[bool]int{true: 1}
+	return fmt.Sprintf("#define T %s\n#define ACC %s\n#define HEADS %d\n#define TRADITIONAL %d\n#define FREQS %d\n"+
+		"#define INVERSE %d\n", v.dtype.MSL(), accumulator(v.dtype).MSL(), ropeHeads, flag[v.traditional], flag[v.freqs],
+		flag[v.inverse]) + ropeText
+}
+
+func runRope(r *tensor.Run, a ropeAttrs) error {
+	out := r.Out[0]
+	if out.Shape.Size() == 0 {
+		return nil
+	}
+	x := r.In[0]
+	if len(x.Shape) > 4 {
+		var err error
+		if x, err = r.Contiguous(0); err != nil {
+			return err
+		}
+	}
+	offsets, err := r.Contiguous(1)
+	if err != nil {
+		return err
+	}
+	rank := len(x.Shape)
+	examples, positions, size := x.Shape[0], x.Shape[rank-2], x.Shape[rank-1]
+	heads := x.Shape[1 : rank-2].Size()
+	blocks := (heads + ropeHeads - 1) / ropeHeads
+	if max(positions, size, heads) > math.MaxInt32 || blocks*examples > math.MaxUint32 {
+		return fmt.Errorf("x has shape %v, the most elements along a dimension are %d", x.Shape, math.MaxInt32)
+	}
+	d, acc := out.DType, accumulator(out.DType)
+	freqs := len(r.In) > 2
+	p, err := r.Kernel(metal.Source{
+		Label:   "rope",
+		Text:    ropeTexts.get(ropeVariant{d, a.Traditional, freqs, a.Inverse}, ropeVariant.text),
+		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: d == tensor.Float64},
+	}, "rope")
+	if err != nil {
+		return err
+	}
+	headStride := 0
+	if rank > 3 { // of more dimensions x is contiguous
+		headStride = x.Strides[rank-3]
+	}
+	le := binary.LittleEndian
+	var params []byte
+	for _, v := range []int{x.Strides[0], headStride, x.Strides[rank-2], x.Strides[rank-1], positions, size} {
+		params = le.AppendUint64(params, uint64(v))
+	}
+	half, offset := a.Dims/2, 0
+	if len(offsets.Shape) == 1 && offsets.Shape[0] > 1 {
+		offset = 1
+	}
+	for _, v := range []int{heads, half, offset} {
+		params = le.AppendUint32(params, uint32(v))
+	}
+	scale, exponent := a.Scale.Float(), 0.0
+	if !freqs {
+		exponent = -math.Log2(a.Base.Float()) / float64(half)
+	}
+	if acc == tensor.Float64 {
+		params = le.AppendUint32(params, 0) // alignment
+		params = le.AppendUint64(le.AppendUint64(params, math.Float64bits(scale)), math.Float64bits(exponent))
+	} else {
+		params = le.AppendUint32(params, math.Float32bits(float32(scale)))
+		params = le.AppendUint32(params, math.Float32bits(float32(exponent)))
+		params = le.AppendUint32(params, 0) // to a multiple of 8 bytes
+	}
+	args := []tensor.Arg{x.Arg(), offsets.Arg()}
+	if freqs {
+		f, err := r.Contiguous(2)
+		if err != nil {
+			return err
+		}
+		args = append(args, f.Arg())
+	}
+	args = append(args, out.Arg(), tensor.Const(params), tensor.Const(uint32(blocks)))
+	threads := half + size - a.Dims
+	gx := min(threads, 64)
+	grid := metal.Size{X: threads, Y: positions, Z: examples * blocks}
+	return r.Dispatch(p, grid, metal.Size{X: gx, Y: min(positions, max(256/gx, 1)), Z: 1}, args...)
+}
+
+// ropeFreqsVJP is the gradient of the frequencies f: the angle is position/f, whose derivative is -angle/f, and the
+// derivative of a turned pair by the angle is the pair turned by a right angle more.
+func ropeFreqsVJP(g *tensor.VJP[ropeAttrs]) *tensor.Array {
+	c, f := g.Ctx, g.In[2]
+	acc := f.DType()
+	turned := func(x *tensor.Array) (a, b *tensor.Array) {
+		x = Slice(AsType(x, acc, c), []Part{Ellipsis(), Span(0, g.Attrs.Dims, 1)}, c)
+		if g.Attrs.Traditional {
+			return Slice(x, []Part{Ellipsis(), Span(0, None, 2)}, c), Slice(x, []Part{Ellipsis(), Span(1, None,
+				2)}, c)
+		}
+		halves := splitOp.Call(c, splitAttrs{2, -1}, x)
+		return halves[0], halves[1]
+	}
+	ya, yb := turned(g.Out[0])
+	ca, cb := turned(g.Cot[0])
+	slope := Subtract(Multiply(cb, ya, c), Multiply(ca, yb, c), c)
+	if g.Attrs.Inverse {
+		slope = Negative(slope, c)
+	}
+	angle := Divide(ropePositions(c, g.In[0], g.In[1], g.Attrs.Scale, acc), f, c)
+	return Negative(Divide(SumTo(Multiply(slope, angle, c), tensor.ShapeOf(f), c), f, c), c)
+}
+
+// ropePositions are the scaled positions of x's rows, in a shape that broadcasts to x's.
+func ropePositions(c *tensor.Ctx, x, offset *tensor.Array, scale tensor.F64, acc tensor.DType) *tensor.Array {
+	at := iotaAlong(c, x, x.NDim()-2)
+	if offset.NDim() == 1 { // one for each example
+		after := make([]int, x.NDim()-1)
+		for i := range after {
+			after[i] = i + 1
+		}
+		offset = ExpandDims(offset, after, c)
+	}
+	return Multiply(AsType(Add(at, offset, c), acc, c), Number(scale.Float(), acc, c), c)
+}
+
+func vmapRope(g *tensor.VMap[ropeAttrs]) ([]*tensor.Array, []int) {
+	c := g.Ctx
+	x := frontOf(g, 0, 0)
+	if len(g.In) > 2 && g.Axes[2] >= 0 {
+		return []*tensor.Array{vmapRopeFreqs(g, x)}, []int{0}
+	}
+	if exampleRank(g, 1) == 0 && g.Axes[1] < 0 {
+		// One offset for all: the batch's first dimension stands for the examples.
+		return []*tensor.Array{rope.One(c, g.Attrs, append([]*tensor.Array{x}, g.In[1:]...)...)}, []int{0}
+	}
+	// The batch and its examples become examples, each with its offset.
+	offset := frontOf(g, 1, 1)
+	offset = Flatten(BroadcastTo(offset, tensor.Concat(tensor.DimOf(x, 0), tensor.DimOf(x, 1)), c), 0, 1, c)
+	in := append([]*tensor.Array{Flatten(x, 0, 1, c), offset}, g.In[2:]...)
+	return []*tensor.Array{Reshape(rope.One(c, g.Attrs, in...), tensor.ShapeOf(x), c)}, []int{0}
+}
+
+// vmapRopeFreqs serves a batch of frequencies, by ops: x has the batch axis first.
+func vmapRopeFreqs(g *tensor.VMap[ropeAttrs], x *tensor.Array) *tensor.Array {
+	c, acc, rank := g.Ctx, g.In[2].DType(), x.NDim()
+	freqs := frontOf(g, 2, rank-1)
+	offset := frontOf(g, 1, 1) // (batch, 1 or examples)
+	after := make([]int, rank-2)
+	for i := range after {
+		after[i] = i + 2
+	}
+	at := Add(iotaAlong(c, x, rank-2), ExpandDims(offset, after, c), c)
+	angle := Divide(Multiply(AsType(at, acc, c), Number(g.Attrs.Scale.Float(), acc, c), c), freqs, c)
+	cos, sin := Cos(angle, c), Sin(angle, c)
+	if g.Attrs.Inverse {
+		sin = Negative(sin, c)
+	}
+	part := func(v *tensor.Array, start, stop, step int) *tensor.Array {
+		return Slice(v, []Part{Ellipsis(), Span(start, stop, step)}, c)
+	}
+	first, second := part(x, 0, g.Attrs.Dims/2, 1), part(x, g.Attrs.Dims/2, g.Attrs.Dims, 1)
+	if g.Attrs.Traditional {
+		first, second = part(x, 0, g.Attrs.Dims, 2), part(x, 1, g.Attrs.Dims, 2)
+	}
+	a, b := AsType(first, acc, c), AsType(second, acc, c)
+	a, b = Subtract(Multiply(a, cos, c), Multiply(b, sin, c), c), Add(Multiply(a, sin, c), Multiply(b, cos, c), c)
+	var y *tensor.Array
+	if g.Attrs.Traditional {
+		y = Flatten(Stack([]*tensor.Array{a, b}, -1, c), -2, -1, c)
+	} else {
+		y = concatenate.One(c, axisAttrs{-1}, a, b)
+	}
+	return concatenate.One(c, axisAttrs{-1}, AsType(y, x.DType(), c), part(x, g.Attrs.Dims, None, 1))
+}
+
+// RoPEOptions are the arguments of RoPE.
+type RoPEOptions struct {
+	// Dims is how many elements of a row are turned: even, 2 or more.
+	Dims int
+	// Traditional turns neighbouring elements as a pair; otherwise element i goes with element i + Dims/2.
+	Traditional bool
+	// Base gives the frequencies: pair i turns by Base^(-2i/Dims) at each position. Either it or Freqs is given.
+	Base *float64
+	// Freqs are the reciprocal frequencies, one for each pair; nil: Base gives them.
+	Freqs *tensor.Array
+	// Scale multiplies the positions.
+	Scale float64
+	// Offset is added to the positions before: an integer array, a scalar or one number for each example; nil: 0.
+	Offset *tensor.Array
+}
+
+// RoPE is rotary positional encoding of a, whose shape is (examples, ..., positions, elements): pairs of elements of
+// a row are turned by an angle that grows with the position. The dtype is a's and must be floating-point; the half
+// types
+// are computed in float32 and rounded once. Fewer than three dimensions, a dims that is odd, below 2 or more than the
+// last dimension, an offset that is no integer or of another shape, and both or none of base and freqs are errors.
+// Gradients flow to a and to freqs.
+func RoPE(a *tensor.Array, opt RoPEOptions, ctx ...*tensor.Ctx) *tensor.Array {
+	const op = "rope"
+	c := tensor.Call(ctx)
+	if f := unusable(c, op, a); f != nil {
+		return f
+	}
+	if !a.DType().IsFloat() {
+		return tensor.Fail(c, op, "a has dtype %v, want a floating-point one", a.DType())
+	}
+	if (opt.Base == nil) == (opt.Freqs == nil) {
+		return tensor.Fail(c, op, "want either base or freqs, not both or none")
+	}
+	if opt.Offset == nil {
+		opt.Offset = Number(0, tensor.Int32, c)
+	}
+	if f := unusable(c, op, opt.Offset); f != nil {
+		return f
+	}
+	if d := opt.Offset.DType(); !d.IsInteger() {
+		return tensor.Fail(c, op, "offset has dtype %v, want integers", d)
+	}
+	in := []*tensor.Array{a, AsType(opt.Offset, tensor.Int32, c)}
+	attrs := ropeAttrs{Dims: opt.Dims, Traditional: opt.Traditional, Scale: tensor.MakeF64(opt.Scale)}
+	if opt.Base != nil {
+		attrs.Base = tensor.MakeF64(*opt.Base)
+	} else {
+		if f := unusable(c, op, opt.Freqs); f != nil {
+			return f
+		}
+		in = append(in, AsType(opt.Freqs, accumulator(a.DType()), c))
+	}
+	return rope.One(c, attrs, in...)
+}

@@ -1,0 +1,42 @@
+package tensor
+
+// findLive decides which outputs of the segment must be written because someone may read them later. Where that hangs
+// on handles that may be garbage, it first collects garbage if that costs less than writing.
+func (e *recorder) findLive() {
+	p, tasks := &e.plan, e.seg.tasks
+	var unproven int64
+	scan := func() {
+		unproven = 0
+		for i := range tasks {
+			n := tasks[i].node
+			for k := range n.out {
+				o := &n.out[k]
+				at := p.base[i] + int32(k)
+				bound := !o.asked && o.uses.Load() == p.edges[at]
+				p.live[at] = !bound || !(Value{n, k}).unheld()
+				if bound && p.live[at] && o.weak {
+					unproven += o.spec.NBytes()
+				}
+			}
+		}
+	}
+	scan()
+	if unproven > 0 && e.s.collect(e, unproven) {
+		before := unproven
+		scan()
+		e.s.pace.learn(before, before-unproven)
+	}
+}
+
+// unheld reports whether only the nodes that the output's uses count can read it: its handle is gone or was given up,
+// and no open trace may walk the node.
+func (v Value) unheld() bool {
+	n := v.Node
+	if n.inOpenTrace() {
+		return false
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	o := &n.out[v.Out]
+	return o.dead || o.weak && o.handle.Value() == nil
+}

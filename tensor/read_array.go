@@ -1,0 +1,131 @@
+package tensor
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+
+	"github.com/mlxlua/mlxlua/metal"
+)
+
+// Bytes evaluates x and gives its elements in row-major order, as a copy. It fails like Eval, if x is an input
+// of a transform that has no values or depends on one, and if the copy is larger than the device's memory limit: a
+// broadcast array of a few bytes may have elements without end.
+func (x *Array) Bytes(ctx context.Context) ([]byte, error) {
+	spec, v, release, err := x.HostView(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if err := Fits(spec); err != nil {
+		return nil, (&Ctx{Place: x.node.Place()}).Errorf("item", "a copy of the elements: %w", err)
+	}
+	out := make([]byte, spec.NBytes())
+	if len(out) > 0 {
+		strided(out, spec, v)
+	}
+	return out, nil
+}
+
+// Fits says why an array of that spec cannot be held with elements of its own: it is larger than the default device's
+// memory limit. Without a device everything fits.
+func Fits(spec Spec) error {
+	dev := currentDevice()
+	if dev == nil {
+		return nil
+	}
+	if n, limit := spec.NBytes(), dev.Memory().Limit; n > limit {
+		return fmt.Errorf("%v takes %d bytes, more than the memory limit of %d", spec, n, limit)
+	}
+	return nil
+}
+
+// HostView evaluates x and gives its elements where they lie: see View.Bytes. They stay valid, and must not be
+// changed, until release is called. It fails as Bytes does.
+func (x *Array) HostView(ctx context.Context) (spec Spec, v View, release func(), err error) {
+	if err := x.readable("item"); err != nil {
+		return Spec{}, View{}, nil, err
+	}
+	if err := evaluate(ctx, "item", x); err != nil {
+		return Spec{}, View{}, nil, err
+	}
+	n := x.node
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	o := &n.out[x.out]
+	if o.gone {
+		if w := x.freed.Load(); w != nil {
+			return Spec{}, View{}, nil, x.freedError("item", *w)
+		}
+		c := &Ctx{Place: n.Place()}
+		return Spec{}, View{}, nil, c.Errorf("item", "the value of %v was dropped: it had been declared unread",
+			x.describe())
+	}
+	v = o.data
+	if err := o.unwritten(); err != nil {
+		return Spec{}, View{}, nil, (&Ctx{Place: n.Place()}).Errorf("item", "%w", err)
+	}
+	if st := v.owner; st != nil {
+		st.pins.Add(1)
+		v.buf.Retain()
+		buf := v.buf
+		var once atomic.Bool
+		release = func() {
+			if once.CompareAndSwap(false, true) {
+				buf.Release()
+				st.pins.Add(-1)
+			}
+		}
+	} else {
+		release = func() {}
+	}
+	runtime.KeepAlive(x)
+	return Spec{o.spec.Shape.Clone(), o.spec.DType}, v, release, nil
+}
+
+// unwritten says under validation which elements of an output no kernel has written. Of outputs whose elements do not
+// lie side by side it knows nothing.
+func (o *output) unwritten() error {
+	v, size := o.data, int64(o.spec.DType.Size())
+	if v.buf == nil || !v.Contiguous(o.spec.Shape) {
+		return nil
+	}
+	at, bytes, writer := metal.Range{Buf: v.buf, Offset: v.OffsetBytes, Bytes: o.spec.NBytes()}.Unwritten()
+	if at < 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of the %d elements of %v were never written, the first at %d, by %s", (bytes+size-1)/size,
+		o.spec.Shape.Size(), o.spec, at/size, writer)
+}
+
+// readable says why the values of x cannot be read.
+func (x *Array) readable(op string) error {
+	if x == nil {
+		return &OpError{Op: op, Msg: "the array is nil"}
+	}
+	if err := x.Err(); err != nil {
+		return err
+	}
+	if w := x.freed.Load(); w != nil {
+		return x.freedError(op, *w)
+	}
+	t := x.node.abstractTrace()
+	if t == nil {
+		return nil
+	}
+	if t.ended.Load() {
+		return x.outlived(op, t, &Ctx{Place: x.node.Place()})
+	}
+	what := "depends on an input of " + t.name
+	if x.node.IsPlaceholder() {
+		what = "is an input of " + t.name
+	}
+	return (&Ctx{Place: x.node.Place()}).Errorf(op, "%s %s: its values are not known while f is traced",
+		x.describe(), what)
+}
+
+func (x *Array) freedError(op string, at Place) error {
+	return (&Ctx{Place: x.node.Place()}).Errorf(op, "the array made at %s was freed at %s",
+		orUnknown(x.node.Place()), orUnknown(at))
+}

@@ -1,0 +1,166 @@
+package tensor
+
+import (
+	"context"
+	"strings"
+
+	"github.com/mlxlua/mlxlua/metal"
+)
+
+// batcher collects what a recorder records into batches and hands these to the device.
+type batcher struct {
+	s   *Stream
+	dev *metal.Device
+
+	job   *job
+	tasks []task // of the segment that is being recorded
+	batch *batch // that is being filled, if there is one
+	begun bool   // a batch of the segment was handed over
+
+	// The unit that is being recorded:
+	members []int32 // its slots
+	op      *Op     // that the last of them calls
+	place   Place   // and the line
+	first   int     // its first command in the batch
+	early   *error  // of its commands in earlier batches
+}
+
+// The size of a command buffer: it is handed over when it is as large, so that memory comes back during long
+// evaluations and the device has work while the rest is recorded.
+const (
+	batchCommands = 64
+	firstCommands = 16 // of an evaluation's first, when the device is idle
+	idleCommands  = 32 // of later ones: a device that is idle again is faster than its recorder
+	batchBytes    = 64 << 20
+	maxPending    = 16
+)
+
+// open is the batch that is being filled.
+func (q *batcher) open() *batch {
+	if q.batch == nil {
+		q.batch = &batch{job: q.job, ended: make(chan struct{}), nodes: q.s.spare.get()}
+	}
+	return q.batch
+}
+
+// encoder is the command buffer's, for a command of that label.
+func (q *batcher) encoder(label string) *metal.Encoder {
+	b := q.open()
+	if b.cb == nil {
+		b.cb = q.dev.NewCommandBuffer(q.s.index, "")
+	}
+	enc := b.cb.Encoder()
+	if b.cb.Validating() && q.place != (Place{}) {
+		label = strings.TrimSpace(label + " " + q.place.String())
+	}
+	enc.Label(label)
+	return enc
+}
+
+// commands counts the commands of the batch so far.
+func (q *batcher) commands() int {
+	if q.batch == nil || q.batch.cb == nil {
+		return 0
+	}
+	return q.batch.cb.Encoder().Len()
+}
+
+// full reports whether the batch should be handed over.
+func (q *batcher) full() bool {
+	if q.batch == nil || q.batch.cb == nil {
+		return q.batch != nil && len(q.batch.nodes) >= 4*batchCommands
+	}
+	n := q.commands()
+	least := firstCommands
+	if q.begun {
+		least = idleCommands
+	}
+	if n >= least && n < batchCommands {
+		q.s.mu.Lock()
+		idle := len(q.s.pending) == 0
+		q.s.mu.Unlock()
+		if idle {
+			return true
+		}
+	}
+	return n >= batchCommands || q.batch.bytes >= batchBytes
+}
+
+// commit hands the batch over; last says that it ends the segment.
+func (q *batcher) commit(last bool) {
+	b := q.batch
+	if b == nil {
+		if !last {
+			return
+		}
+		b = q.open()
+	}
+	q.batch, q.begun = nil, true
+	b.last = last
+	if len(q.members) > 0 && b.cb != nil && b.cb.Encoder().Len() > q.first {
+		q.split(b)
+	}
+	q.first = 0
+	s := q.s
+	s.mu.Lock()
+	s.pending = append(s.pending, b)
+	s.mu.Unlock()
+	cb := b.cb
+	if cb == nil {
+		s.complete(b, nil)
+		return
+	}
+	j := b.job
+	b.commands = cb.Encoder().Len()
+	cb.OnComplete(func(err error) {
+		j.forget(cb)
+		s.addRun(b)
+		s.complete(b, err)
+	})
+	j.watch(cb)
+	if err := cb.Commit(); err != nil {
+		return // it has ended, and its nodes with it
+	}
+	q.throttle(maxPending)
+}
+
+// split notes that a batch holds the first commands of the unit that is being recorded.
+func (q *batcher) split(b *batch) {
+	if q.early == nil {
+		q.early = new(error)
+	}
+	for _, slot := range q.members {
+		t := &q.tasks[slot]
+		b.nodes = append(b.nodes, settling{node: t.node, in: t.reads(), first: q.first, last: b.cb.Encoder().Len(),
+			early: q.early, unfinished: true})
+	}
+}
+
+// throttle waits until the stream has fewer than n batches pending.
+func (q *batcher) throttle(n int) {
+	for {
+		q.s.mu.Lock()
+		var ended chan struct{}
+		if len(q.s.pending) >= n {
+			ended = q.s.pending[0].ended
+		}
+		q.s.mu.Unlock()
+		if ended == nil {
+			return
+		}
+		<-ended
+	}
+}
+
+// drain hands over what is recorded and waits until all of the stream's commands have run, or the evaluation is
+// cancelled.
+func (q *batcher) drain() error {
+	if q.batch != nil {
+		q.commit(false)
+	}
+	q.throttle(1)
+	if q.job.ctx.Err() != nil {
+		return context.Cause(q.job.ctx)
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+package tensor
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/tensor/kernelgen"
+)
+
+// contiguous copies an operand to a temporary.
+func (e *recorder) contiguous(o Operand) (Operand, error) {
+	to, err := e.memory.temp(o.Spec)
+	if err != nil {
+		return Operand{}, err
+	}
+	return to, e.copyTo(to, o)
+}
+
+// copied copies an operand to a storage of its own.
+func (e *recorder) copied(o Operand) (Operand, error) {
+	origin := e.memory.origin(e.batcher.op.copied)
+	buf, err := e.memory.alloc(o.NBytes(), &origin)
+	if err != nil {
+		return Operand{}, err
+	}
+	st := &storage{dev: e.dev, stream: e.s, buf: buf}
+	to := Operand{o.Spec, View{buf: buf, owner: st, Strides: o.Shape.Strides()}}
+	if err := e.copyTo(to, o); err != nil {
+		buf.Release()
+		return Operand{}, err
+	}
+	return to, nil
+}
+
+// copyTo encodes a copy with broadcasting and conversion.
+func (e *recorder) copyTo(dst, src Operand) error {
+	if s, err := Broadcast(src.Shape, dst.Shape); err != nil || !s.Equal(dst.Shape) {
+		return fmt.Errorf("an array of shape %v cannot be copied to shape %v", src.Shape, dst.Shape)
+	}
+	if dst.Shape.Size() == 0 {
+		return nil
+	}
+	if dst.buf == nil {
+		return errors.New("BUG: copy into a constant")
+	}
+	src.View = src.broadcast(src.Shape, dst.Shape)
+	n := dst.NBytes()
+	if dst.DType == src.DType && src.buf != nil && src.Contiguous(dst.Shape) && dst.RowContiguous() {
+		return e.batcher.encoder("copy").Copy(metal.Range{Buf: dst.buf, Offset: dst.OffsetBytes, Bytes: n},
+			metal.Range{Buf: src.buf, Offset: src.OffsetBytes, Bytes: n})
+	}
+	k := &e.kernel
+	*k, e.spare = e.spare, *k
+	defer func() {
+		k.begin()
+		*k, e.spare = e.spare, *k
+	}()
+	k.ops = []Operand{src}
+	if done, err := e.tiled(dst, src); done || err != nil {
+		return err
+	}
+	k.expr.Operands = []kernelgen.Operand{{Type: src.DType.MSL(), Class: classIn(src.View, dst.Shape)}}
+	k.expr.Steps = []kernelgen.Step{{Op: "copy", Type: dst.DType.MSL(), Text: conversion(src.DType, dst.DType),
+		Args: []int{0}}}
+	k.expr.Outputs, k.expr.Out = []int{1}, []kernelgen.Class{kernelgen.Linear}
+	return e.general("copy", dst.Shape, []Operand{dst})
+}
+
+// tiled encodes a copy between layouts that run along different dimensions, if it is one and long enough.
+func (e *recorder) tiled(dst, src Operand) (done bool, err error) {
+	layout := e.kernel.arrange(dst.Shape, []Operand{src, dst})
+	layout.Plan()
+	t, ok := layout.Tile(src.DType.Size())
+	if !ok {
+		return false, nil
+	}
+	list, wide := t.Numbers()
+	from, to, element := src.DType.MSL(), dst.DType.MSL(), conversion(src.DType, dst.DType)
+	e.key = fmt.Appendf(e.key[:0], "t %s %s %s %v", from, to, element, wide)
+	source := e.source("copy", from == "double" || to == "double", func() string {
+		return kernelgen.PrintTile(from, to, element, src.DType.Size(), wide)
+	})
+	p, err := e.pipeline(source, kernelgen.TileEntry)
+	if err != nil {
+		return false, err
+	}
+	numbers, err := e.numbers(list, wide)
+	if err != nil {
+		return false, err
+	}
+	enc := e.batcher.encoder("copy")
+	enc.SetPipeline(p)
+	bindSpan(enc, 0, src, dst.Shape)
+	bindSpan(enc, 1, dst, dst.Shape)
+	bind(enc, 2, numbers, 0, int64(len(e.kernel.numbers)))
+	return true, enc.Dispatch(threads(t.Threads()), groupSize)
+}
+
+// conversion is the MSL expression of an element in another dtype.
+func conversion(from, to DType) string {
+	switch {
+	case from == to || !from.IsComplex():
+		return "$0"
+	case to == Bool:
+		return "$0.real != 0 || $0.imag != 0"
+	}
+	return "$0.real"
+}

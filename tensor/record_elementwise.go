@@ -1,0 +1,170 @@
+package tensor
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/mlxlua/mlxlua/tensor/kernelgen"
+)
+
+// elementwise encodes a cluster of element-wise nodes as one kernel. It writes what someone may read: the root, and
+// members that are live or that others of the segment read.
+func (e *recorder) elementwise(members []int32) error {
+	k := &e.kernel
+	root := e.seg.tasks[members[len(members)-1]].node
+	shape := root.out[0].spec.Shape
+	if shape.Size() == 0 {
+		for _, slot := range members {
+			n := e.seg.tasks[slot].node
+			e.setData(n, 0, View{inline: []byte{}, Strides: n.out[0].spec.Shape.Strides()})
+		}
+		return nil
+	}
+	if err := e.addSteps(members, shape); err != nil {
+		return err
+	}
+	for i, slot := range members {
+		t := &e.seg.tasks[slot]
+		if t.node == root || e.plan.live[e.plan.base[slot]] {
+			k.expr.Outputs = append(k.expr.Outputs, len(k.values)+i)
+			k.expr.Out = append(k.expr.Out, kernelgen.Linear)
+			k.outs = append(k.outs, Value{t.node, 0})
+		}
+	}
+	for _, v := range k.outs {
+		if e.donate(v, members) {
+			continue
+		}
+		if err := e.allot(v.Node, 0); err != nil {
+			return err
+		}
+	}
+	linear := shape.Size() <= math.MaxInt32-kernelgen.RunLength
+	for _, o := range k.expr.Operands {
+		linear = linear && o.Class != kernelgen.Strided
+	}
+	if linear {
+		return e.linear(root.op.name, shape)
+	}
+	k.outOps = k.outOps[:0]
+	for _, v := range k.outs {
+		k.outOps = append(k.outOps, Operand{v.Spec(), v.Node.out[0].data})
+	}
+	return e.general(root.op.name, shape, k.outOps)
+}
+
+// donate gives an output of the cluster the storage of an operand that the cluster is the last to read. Each thread
+// reads an element before it writes the one in its place.
+func (e *recorder) donate(out Value, members []int32) bool {
+	k := &e.kernel
+	if e.plan.single {
+		return false // the operand is still to be looked at
+	}
+	need := out.Spec().NBytes()
+	for i, v := range k.values {
+		o := k.ops[i]
+		st := o.owner
+		if st == nil || k.expr.Operands[i].Class != kernelgen.Linear || o.OffsetBytes != 0 ||
+			v.Spec().NBytes() != need || o.buf.Len() != max(need, leastBuffer) || st.users.Load() != 1 {
+			continue
+		}
+		if !e.lastRead(v, members) || !st.writable(e.s) { // in this order: without a handle no host view opens any more
+			continue
+		}
+		e.setData(out.Node, 0, View{buf: o.buf, owner: st, Strides: out.Spec().Shape.Strides()})
+		return true
+	}
+	return false
+}
+
+// lastRead reports whether nothing reads the value after the members have.
+func (e *recorder) lastRead(v Value, members []int32) bool {
+	var reads int32
+	for _, slot := range members {
+		for _, r := range e.seg.tasks[slot].reads() {
+			if r == v {
+				reads++
+			}
+		}
+	}
+	o := &v.Node.out[v.Out]
+	return o.uses.Load() == reads && (!o.asked || v.Node.now() >= Ready) && v.unheld()
+}
+
+// linear encodes the scratch's expression where all operands are contiguous or scalars.
+func (e *recorder) linear(label string, shape Shape) error {
+	k := &e.kernel
+	e.key = k.expr.Key(append(e.key[:0], 'l'))
+	src := e.source(label, k.expr.Float64(), func() string { return kernelgen.PrintLinear(&k.expr) })
+	p, err := e.pipeline(src, kernelgen.LinearEntry)
+	if err != nil {
+		return err
+	}
+	enc := e.batcher.encoder(label)
+	enc.SetPipeline(p)
+	at := 0
+	for i, o := range k.ops {
+		size := int64(o.DType.Size())
+		if k.expr.Operands[i].Class == kernelgen.Linear {
+			size *= int64(shape.Size())
+		}
+		bind(enc, at, o.View, o.OffsetBytes, size)
+		at++
+	}
+	for _, v := range k.outs {
+		d := v.Node.out[0].data
+		bind(enc, at, d, d.OffsetBytes, v.Spec().NBytes())
+		at++
+	}
+	n := shape.Size()
+	k.numbers = binary.LittleEndian.AppendUint32(k.numbers[:0], uint32(n))
+	enc.SetBytes(at, k.numbers)
+	return enc.Dispatch(threads((n+kernelgen.RunLength-1)/kernelgen.RunLength*32), groupSize)
+}
+
+// general encodes the scratch's expression over operands and outputs of any strides.
+func (e *recorder) general(label string, shape Shape, outs []Operand) error {
+	k := &e.kernel
+	k.all = append(append(k.all[:0], k.ops...), outs...)
+	all := k.all
+	layout := k.arrange(shape, all)
+	layout.Plan()
+	for i := range k.expr.Operands {
+		if k.expr.Operands[i].Class != kernelgen.Scalar {
+			k.expr.Operands[i].Class = layout.Class(i)
+		}
+	}
+	for i := range outs {
+		k.expr.Out[i] = layout.Class(len(k.ops) + i)
+		if k.expr.Out[i] == kernelgen.Repeat { // one element
+			k.expr.Out[i] = kernelgen.Strided
+		}
+	}
+	wide := layout.Wide()
+	e.key = append(e.key[:0], 'g')
+	if wide {
+		e.key[0] = 'w'
+	}
+	e.key = k.expr.Key(e.key)
+	src := e.source(label, k.expr.Float64(), func() string { return kernelgen.PrintGeneral(&k.expr, wide) })
+	p, err := e.pipeline(src, kernelgen.GeneralEntry)
+	if err != nil {
+		return err
+	}
+	scalar := func(i int) bool { return i < len(k.ops) && k.expr.Operands[i].Class == kernelgen.Scalar }
+	numbers, err := e.numbers(layout.General(k.list[:0], scalar), wide)
+	if err != nil {
+		return err
+	}
+	enc := e.batcher.encoder(label)
+	enc.SetPipeline(p)
+	for i, o := range all {
+		if scalar(i) {
+			bind(enc, i, o.View, o.OffsetBytes, int64(o.DType.Size()))
+		} else {
+			bindSpan(enc, i, o, shape)
+		}
+	}
+	bind(enc, len(all), numbers, 0, int64(len(k.numbers)))
+	return enc.Dispatch(threads(layout.Runs()*32), groupSize)
+}

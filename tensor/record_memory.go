@@ -1,0 +1,270 @@
+package tensor
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mlxlua/mlxlua/metal"
+)
+
+// allocator finds the memory of what is recorded.
+type allocator struct {
+	dev     *metal.Device
+	batcher *batcher
+	free    freeList
+	crowd   crowd           // of the segment that is being recorded
+	pieces  []int           // that strides are cut from
+	temps   []*metal.Buffer // of the unit that is being recorded
+	lent    []*metal.Buffer // those of them that someone reads after the unit
+	short   bool            // there was no memory for the unit
+}
+
+// freeList holds buffers whose last reader is encoded: later calls of the stream may write to them at once, because
+// a queue runs its commands in order and the encoder sees the hazard.
+type freeList struct {
+	bufs  []*metal.Buffer
+	bytes int64
+}
+
+// The bounds of a free list. Small buffers come as cheaply from the pool.
+const (
+	maxFree   = 32
+	leastFree = 4 << 10
+)
+
+func (f *freeList) put(b *metal.Buffer) {
+	if b.Len() < leastFree {
+		b.Release()
+		return
+	}
+	if len(f.bufs) == maxFree {
+		f.bytes -= f.bufs[0].Len()
+		f.bufs[0].Release()
+		f.bufs = append(f.bufs[:0], f.bufs[1:]...)
+	}
+	f.bufs = append(f.bufs, b)
+	f.bytes += b.Len()
+}
+
+// get takes the buffer that fits n bytes best and wastes at most an eighth.
+func (f *freeList) get(n int64) *metal.Buffer {
+	best := -1
+	for i := len(f.bufs) - 1; i >= 0; i-- {
+		size := f.bufs[i].Len()
+		if size >= n && size <= n+n/8 && (best < 0 || size < f.bufs[best].Len()) {
+			best = i
+			if size == n {
+				break
+			}
+		}
+	}
+	if best < 0 {
+		return nil
+	}
+	b := f.bufs[best]
+	f.bufs = append(f.bufs[:best], f.bufs[best+1:]...)
+	f.bytes -= b.Len()
+	return b
+}
+
+func (f *freeList) flush() {
+	for _, b := range f.bufs {
+		b.Release()
+	}
+	clear(f.bufs)
+	f.bufs, f.bytes = f.bufs[:0], 0
+}
+
+// leastBuffer is the size of the smallest buffer: arrays without elements can be bound too. All others are as long as
+// their arrays, so that accesses beyond the end are found.
+const leastBuffer = 1
+
+// alloc is a buffer of n bytes with one reference. Where memory is short, what is encoded is handed over first, so
+// that it comes back.
+func (m *allocator) alloc(n int64, o *metal.Origin) (*metal.Buffer, error) {
+	n = max(n, leastBuffer)
+	m.batcher.open().bytes += n
+	if b := m.free.get(n); b != nil {
+		if m.dev.Validating() {
+			if err := m.batcher.encoder("").Reuse(b); err != nil {
+				b.Release()
+				return nil, err
+			}
+		}
+		b.SetOrigin(*o)
+		return b, nil
+	}
+	b, err := m.fresh(n, o)
+	m.short = m.short || err != nil
+	if err == nil && m.dev.Validating() {
+		b.TrackWrites()
+	}
+	return b, err
+}
+
+// fresh is alloc without the free list: no command that is encoded refers to the buffer.
+func (m *allocator) fresh(n int64, o *metal.Origin) (*metal.Buffer, error) {
+	if n >= leastFree {
+		if mem := m.dev.Memory(); mem.Active+n > mem.Limit/4*3 {
+			m.free.flush()
+			if m.batcher.batch != nil && m.batcher.batch.cb != nil {
+				m.batcher.commit(false)
+			}
+		}
+	}
+	return m.dev.AllocFor(m.batcher.job.ctx, n, o)
+}
+
+// recycle takes a buffer over for later calls, which write to it: commands that are encoded may still read it, and
+// nothing else.
+func (m *allocator) recycle(b *metal.Buffer) { m.free.put(b) }
+
+// temp is memory for an array, given back after the call.
+func (m *allocator) temp(spec Spec) (Operand, error) {
+	origin := m.origin(m.batcher.op.temporary)
+	buf, err := m.alloc(spec.NBytes(), &origin)
+	if err != nil {
+		return Operand{}, err
+	}
+	m.temps = append(m.temps, buf)
+	return Operand{spec, View{buf: buf, Strides: spec.Shape.Strides()}}, nil
+}
+
+// lend keeps a temporary from later calls' writes: what holds a reference of its own on it reads it after the call.
+func (m *allocator) lend(buf *metal.Buffer) {
+	if i := slices.Index(m.temps, buf); i >= 0 {
+		m.temps = slices.Delete(m.temps, i, i+1)
+		m.lent = append(m.lent, buf)
+	}
+}
+
+// giveBack ends the use of the call's temporaries.
+func (m *allocator) giveBack() {
+	for _, buf := range m.temps {
+		m.recycle(buf)
+	}
+	for _, buf := range m.lent {
+		buf.Release()
+	}
+	clear(m.temps)
+	clear(m.lent)
+	m.temps, m.lent = m.temps[:0], m.lent[:0]
+}
+
+// upload puts inline bytes into a temporary buffer.
+func (m *allocator) upload(v View) (View, error) {
+	buf, err := m.dev.AllocCopy(append(make([]byte, 0, max(len(v.inline), leastBuffer)), v.inline...))
+	if err != nil {
+		return View{}, err
+	}
+	m.temps = append(m.temps, buf)
+	v.buf, v.inline = buf, nil
+	return v, nil
+}
+
+// allot allocates output i of a node, row-contiguous.
+func (e *recorder) allot(n *Node, i int) error {
+	origin := n.origin(i)
+	buf, err := e.memory.alloc(n.out[i].spec.NBytes(), &origin)
+	if err != nil {
+		return err
+	}
+	e.allotIn(n, i, buf)
+	return nil
+}
+
+// allotIn makes a buffer output i of a node, whose origin it has.
+func (e *recorder) allotIn(n *Node, i int, buf *metal.Buffer) {
+	o := &n.out[i]
+	var st *storage
+	switch {
+	case buf.Len() <= crowdBytes/2 && e.plan.live[int(e.plan.base[n.slot])+i]:
+		st = e.memory.crowd.next(e.dev, buf)
+	case i == 0:
+		st = &n.home // it may be the second try
+		st.shared.Store(false)
+		st.owned = nil
+	default:
+		st = &storage{}
+	}
+	st.buf, st.dev, st.stream = buf, e.dev, e.s
+	e.setData(n, i, View{buf: buf, owner: st, Strides: e.memory.strides(o.spec.Shape)})
+}
+
+// strides is Shape.Strides, cut from a piece that a few arrays share.
+func (m *allocator) strides(s Shape) []int {
+	st := m.cut(len(s))
+	n := 1
+	for i := len(s) - 1; i >= 0; i-- {
+		st[i] = n
+		n *= s[i]
+	}
+	return st
+}
+
+// cut is n zeros for strides, cut from such a piece.
+func (m *allocator) cut(n int) []int {
+	if n > len(m.pieces) {
+		m.pieces = make([]int, max(n, stridesPiece))
+	}
+	st := m.pieces[:n:n]
+	m.pieces = m.pieces[n:]
+	return st
+}
+
+// stridesPiece is the length of a piece: an array that lives long keeps no more than this of those that did not.
+const stridesPiece = 32
+
+// origin is what messages say of memory that the call being recorded needs for what.
+func (m *allocator) origin(what string) metal.Origin {
+	return metal.Origin{Op: what, Place: m.batcher.place}
+}
+
+// origin is what messages say of the buffer of output i.
+func (n *Node) origin(i int) metal.Origin {
+	s := n.out[i].spec
+	return metal.Origin{Op: n.op.name, Place: n.Place(), Shape: s.Shape,
+		Type: s.DType.String()}
+}
+
+// setData makes v the data of output i of a node of the segment.
+func (e *recorder) setData(n *Node, i int, v View) {
+	if st := v.owner; st != nil {
+		st.users.Add(1)
+		if e.plan.live[int(e.plan.base[n.slot])+i] {
+			st.own()
+		}
+	}
+	n.mu.Lock()
+	n.out[i].data = v
+	n.mu.Unlock()
+}
+
+// operand is where an input's elements lie, in memory that this device can read.
+func (e *recorder) operand(v Value) (Operand, error) {
+	o := &v.Node.out[v.Out]
+	v.Node.mu.Lock()
+	data, gone := o.data, o.gone
+	v.Node.mu.Unlock()
+	if gone {
+		return Operand{}, fmt.Errorf("the value of %v was dropped: it had been declared unread", v.Node)
+	}
+	if data.buf == nil && len(data.inline) > inlineBytes {
+		var err error
+		if data, err = e.memory.upload(data); err != nil {
+			return Operand{}, err
+		}
+	}
+	if st := data.owner; st != nil && st.stream != e.s {
+		st.shared.Store(true)
+		if st.dev != nil && st.dev != e.dev {
+			foreign, err := e.dev.AllocCopy(data.buf.Bytes())
+			if err != nil {
+				return Operand{}, err
+			}
+			e.memory.temps = append(e.memory.temps, foreign)
+			data.buf, data.owner = foreign, nil
+		}
+	}
+	return Operand{o.spec, data}, nil
+}

@@ -1,0 +1,140 @@
+package tensor
+
+import (
+	"fmt"
+
+	"github.com/mlxlua/mlxlua/tensor/kernelgen"
+)
+
+// reduce encodes a reduction, with the element-wise members that only it reads computed on the way.
+func (e *recorder) reduce(members []int32) error {
+	k := &e.kernel
+	root := &e.seg.tasks[members[len(members)-1]]
+	k.specs = k.specs[:0]
+	for _, v := range root.in {
+		k.specs = append(k.specs, v.Spec())
+	}
+	specs := k.specs
+	axes, reducer, err := root.node.op.reduce(root.node.attrs, specs)
+	if err != nil {
+		return err
+	}
+	shape := specs[0].Shape
+	k.reduced = resize(k.reduced, len(shape))
+	reduced := k.reduced
+	outputs, elements := 1, 1
+	for _, a := range axes {
+		reduced[a] = true
+	}
+	inner := false
+	for d, n := range shape {
+		if reduced[d] {
+			elements *= n
+		} else {
+			outputs *= n
+		}
+		if n != 1 {
+			inner = reduced[d]
+		}
+	}
+	out := root.node.out[0].spec
+	if outputs != out.Shape.Size() {
+		return fmt.Errorf("BUG: reducing axes %v of %v does not give %v", axes, shape, out.Shape)
+	}
+	if err := e.addSteps(members[:len(members)-1], shape); err != nil {
+		return err
+	}
+	if len(members) == 1 {
+		if err := e.addOperand(root.in[0], shape); err != nil {
+			return err
+		}
+	}
+	if err := e.allot(root.node, 0); err != nil || outputs == 0 {
+		return err
+	}
+	k.plan.Plan(k.arrange(shape, k.ops), reduced)
+	pass := kernelgen.FirstPass(outputs, elements, inner, reducer.Acc)
+	k.red = kernelgen.Reduction{Expr: k.expr, Reducer: reducer, OutType: out.DType.MSL(), Pass: pass}
+	data := root.node.out[0].data
+	return e.passes(root.node.op.name, shape, Operand{out, data})
+}
+
+// passes encodes the kernels of the scratch's reduction: one, or more through temporaries for long ones.
+func (e *recorder) passes(label string, shape Shape, out Operand) error {
+	k := &e.kernel
+	red, plan, ops := &k.red, &k.plan, k.ops
+	for {
+		pass := &red.Pass
+		*pass = pass.For(plan, len(red.Expr.Steps))
+		for i := range plan.Strides {
+			if red.Expr.Operands[i].Class != kernelgen.Scalar {
+				red.Expr.Operands[i].Class = plan.Class(i)
+			}
+		}
+		next, again := pass.NextPass()
+		to := out
+		if again {
+			acc := kernelgen.AccSize(red.Reducer.Acc)
+			origin := e.memory.origin(e.batcher.op.temporary)
+			buf, err := e.memory.alloc(int64(pass.Outputs)*int64(pass.Parts)*int64(acc), &origin)
+			if err != nil {
+				return err
+			}
+			e.memory.temps = append(e.memory.temps, buf)
+			to = Operand{View: View{buf: buf}}
+		}
+		if err := e.pass(label, shape, ops, to); err != nil || !again {
+			return err
+		}
+		// The accumulators are the next pass's elements.
+		acc := red.Reducer.Acc
+		*red = kernelgen.Reduction{Reducer: red.Reducer, OutType: red.OutType, Pass: next}
+		red.Reducer.Load = "$0"
+		red.Expr.Operands = []kernelgen.Operand{{Type: acc}}
+		stride := []int{next.Reduced, 1}
+		if next.Spread == kernelgen.Lane {
+			stride = []int{1, next.Outputs}
+		}
+		l := kernelgen.Layout{Shape: []int{next.Outputs, next.Reduced}, Strides: [][]int{stride}, Base: []int{0}}
+		plan.Plan(&l, []bool{false, true})
+		ops = []Operand{{View: to.View}}
+		shape = nil
+	}
+}
+
+// pass encodes one kernel of the scratch's reduction. A nil shape says that the only operand is a whole buffer.
+func (e *recorder) pass(label string, shape Shape, ops []Operand, to Operand) error {
+	k := &e.kernel
+	red, plan := &k.red, &k.plan
+	e.key = red.Key(append(e.key[:0], 'r'))
+	float64s := red.Expr.Float64() || red.OutType == "double" || red.Reducer.Acc == "double"
+	src := e.source(label, float64s, func() string { return kernelgen.PrintReduce(red) })
+	p, err := e.pipeline(src, kernelgen.ReduceEntry)
+	if err != nil {
+		return err
+	}
+	scalar := func(i int) bool { return red.Expr.Operands[i].Class == kernelgen.Scalar }
+	numbers, err := e.numbers(plan.Numbers(k.list[:0], red.Pass, scalar), red.Pass.Wide)
+	if err != nil {
+		return err
+	}
+	enc := e.batcher.encoder(label)
+	enc.SetPipeline(p)
+	for i, o := range ops {
+		switch {
+		case shape == nil:
+			enc.SetBuffer(i, o.buf, 0)
+		case shape.Size() == 0 && o.buf == nil:
+			enc.SetBytes(i, make([]byte, leastBuffer))
+		case shape.Size() == 0:
+			enc.SetBuffer(i, o.buf, 0)
+		case scalar(i):
+			bind(enc, i, o.View, o.OffsetBytes, int64(o.DType.Size()))
+		default:
+			bindSpan(enc, i, o, shape)
+		}
+	}
+	enc.SetBuffer(len(ops), to.buf, to.OffsetBytes)
+	bind(enc, len(ops)+1, numbers, 0, int64(len(k.numbers)))
+	return enc.Dispatch(threads(red.Pass.Threads()), groupSize)
+}

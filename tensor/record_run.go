@@ -1,0 +1,212 @@
+package tensor
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/mlxlua/mlxlua/metal"
+)
+
+// Run is a call that is being executed: a Run rule encodes its kernels with it. It is valid during the rule only.
+type Run struct {
+	// In are the inputs; those of which only the spec is read have no View. Their strides are not negative.
+	In []Operand
+	// Out are the outputs: allocated, row-contiguous, with any contents; with Rules.Updates output 0 holds the
+	// input's elements.
+	Out []Operand
+	// Prepared is what the Prepare rule gave.
+	Prepared any
+
+	e    *recorder
+	node *Node
+}
+
+// Context is done when the evaluation is cancelled.
+func (r *Run) Context() context.Context { return r.e.job.ctx }
+
+// Device is where the call runs.
+func (r *Run) Device() *metal.Device { return r.e.dev }
+
+// Info describes the device.
+func (r *Run) Info() metal.Info { return r.e.dev.Info() }
+
+// OpName is the op's name.
+func (r *Run) OpName() string { return r.node.op.name }
+
+// Place is the line that called the op.
+func (r *Run) Place() Place { return r.node.Place() }
+
+// Contiguous is input i, in row-major order: copied to a temporary if it is not. It fails when memory is short.
+func (r *Run) Contiguous(i int) (Operand, error) { return r.ContiguousOf(r.In[i]) }
+
+// AllContiguous is the first n inputs as Contiguous gives them, also in In from now on.
+func (r *Run) AllContiguous(n int) ([]Operand, error) {
+	for i := range n {
+		var err error
+		if r.In[i], err = r.Contiguous(i); err != nil {
+			return nil, err
+		}
+	}
+	return r.In[:n], nil
+}
+
+// ContiguousOf is o in row-major order: copied to a temporary if it is not.
+func (r *Run) ContiguousOf(o Operand) (Operand, error) {
+	if o.RowContiguous() {
+		return o, nil
+	}
+	return r.e.contiguous(o)
+}
+
+// Temp is memory for an array of the spec, in row-major order, with any contents. It is given back after the call.
+func (r *Run) Temp(spec Spec) (Operand, error) { return r.e.memory.temp(spec) }
+
+// CopyTo copies src, broadcast to dst's shape and converted to its dtype, to dst; both may lie in any way, but must
+// not overlap. It fails if the shapes do not fit.
+func (r *Run) CopyTo(dst, src Operand) error { return r.e.copyTo(dst, src) }
+
+// Fill sets all elements of out to pattern, which is one element.
+func (r *Run) Fill(out Operand, pattern []byte) error {
+	if len(pattern) != out.DType.Size() {
+		return fmt.Errorf("a pattern of %d bytes does not fill %v", len(pattern), out.DType)
+	}
+	if out.Shape.Size() == 0 {
+		return nil
+	}
+	if !out.RowContiguous() || out.buf == nil {
+		return r.e.copyTo(out, Operand{Spec{Shape{}, out.DType}, View{inline: append([]byte(nil), pattern...)}})
+	}
+	enc := r.e.batcher.encoder(r.node.op.name)
+	return enc.Fill(metal.Range{Buf: out.buf, Offset: out.OffsetBytes, Bytes: out.NBytes()}, pattern)
+}
+
+// Kernel is the pipeline of an entry point of MSL text: compiled on first use. It fails with the text's errors, and
+// with the context's cause when the evaluation is cancelled.
+func (r *Run) Kernel(src metal.Source, entry string) (*metal.Pipeline, error) {
+	return r.e.pipeline(src, entry)
+}
+
+// Dispatch encodes a run of a kernel over a grid of threads, with arguments in the order of its parameters. It
+// fails if one does not fit.
+func (r *Run) Dispatch(p *metal.Pipeline, grid, threadgroup metal.Size, args ...Arg) error {
+	return r.e.dispatch(r.node.op.name, p, grid, threadgroup, args)
+}
+
+// Check has f called with the bytes of o (a temporary or an output, row-contiguous) when the kernels have run: its
+// error becomes the node's. F runs on a goroutine of the driver: it must be quick, and must not keep the bytes.
+func (r *Run) Check(o Operand, f func(b []byte) error) { r.e.checkAtEnd(r.node, o, f) }
+
+// runRule runs a Run rule.
+func (e *recorder) runRule(t *task) error {
+	n := t.node
+	r := &e.rule // no rule keeps it
+	defer func() {
+		clear(r.In)
+		clear(r.Out)
+		*r = Run{In: r.In[:0], Out: r.Out[:0]}
+	}()
+	*r = Run{e: e, node: n, In: resize(r.In, len(t.in)), Out: resize(r.Out, len(n.out))}
+	if n.op.prepare != nil {
+		r.Prepared = n.rare.prepared
+	}
+	for i, v := range t.in {
+		r.In[i].Spec = v.Spec()
+		if i >= t.from {
+			continue
+		}
+		o, err := e.operand(v)
+		if err == nil && slices.ContainsFunc(o.Strides, func(s int) bool { return s < 0 }) {
+			o, err = e.contiguous(o)
+		}
+		if err != nil {
+			return err
+		}
+		r.In[i] = o
+	}
+	for i := range n.out {
+		if i == 0 && n.op.updates > 0 {
+			if err := e.update(t, r); err != nil {
+				return err
+			}
+		} else if err := e.allot(n, i); err != nil {
+			return err
+		}
+		r.Out[i] = Operand{n.out[i].spec, n.out[i].data}
+	}
+	return n.op.run(r, n.attrs)
+}
+
+// update makes output 0 a copy of the input that the op changes in place, or its storage where nothing else reads
+// it.
+func (e *recorder) update(t *task, r *Run) error {
+	n := t.node
+	i := n.op.updates - 1
+	if i >= t.from || !r.In[i].Shape.Equal(n.out[0].spec.Shape) {
+		return errors.New("BUG: Updates names an input of another shape")
+	}
+	v, o := t.in[i], r.In[i]
+	st := o.owner
+	if st != nil && !e.plan.single && o.RowContiguous() && o.OffsetBytes == 0 && o.DType == n.out[0].spec.DType &&
+		o.buf.Len() == max(o.NBytes(), leastBuffer) && st.users.Load() == 1 && e.lastRead(v, []int32{n.slot}) &&
+		st.writable(e.s) {
+		e.setData(n, 0, View{buf: o.buf, owner: st, Strides: o.Shape.Strides()})
+		return nil
+	}
+	if err := e.allot(n, 0); err != nil {
+		return err
+	}
+	return e.copyTo(Operand{n.out[0].spec, n.out[0].data}, o)
+}
+
+// dispatch binds arguments and encodes a launch.
+func (e *recorder) dispatch(label string, p *metal.Pipeline, grid, threadgroup metal.Size, args []Arg) error {
+	if len(args) != len(p.Params()) {
+		return fmt.Errorf("kernel %s has %d parameters, %d were given", p.Name(), len(p.Params()), len(args))
+	}
+	for i := range args {
+		if a := &args[i]; a.kind == argBad {
+			return fmt.Errorf("kernel %s, argument %d: %s", p.Name(), i, string(a.view.inline))
+		} else if a.kind == argView && a.view.buf == nil && p.Params()[i].Write {
+			v, err := e.memory.upload(a.view)
+			if err != nil {
+				return err
+			}
+			a.view = v
+		}
+	}
+	enc := e.batcher.encoder(label)
+	enc.SetPipeline(p)
+	for i := range args {
+		a := &args[i]
+		switch {
+		case a.kind == argBytes:
+			enc.SetBytes(i, a.view.inline)
+		case a.kind == argSmall:
+			var word [8]byte
+			binary.LittleEndian.PutUint64(word[:], uint64(a.view.OffsetBytes))
+			enc.SetBytes(i, word[:a.n])
+		case a.view.buf != nil:
+			enc.SetBuffer(i, a.view.buf, a.view.OffsetBytes)
+		case a.view.OffsetBytes <= int64(len(a.view.inline)):
+			enc.SetBytes(i, a.view.inline[a.view.OffsetBytes:])
+		}
+	}
+	return enc.Dispatch(grid, threadgroup)
+}
+
+// checkAtEnd has f called with a result's bytes when the batch has run: until then no later command may write to them.
+func (e *recorder) checkAtEnd(n *Node, o Operand, f func([]byte) error) {
+	if o.buf == nil {
+		return
+	}
+	o.buf.Retain()
+	e.memory.lend(o.buf)
+	if o.owner != nil {
+		o.owner.shared.Store(true)
+	}
+	b := e.batcher.open()
+	b.checks = append(b.checks, check{n, o.buf, o.OffsetBytes, o.NBytes(), f})
+}

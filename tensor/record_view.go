@@ -1,0 +1,87 @@
+package tensor
+
+import (
+	"errors"
+	"fmt"
+)
+
+// viewRule gives a node views of its input's bytes; where the rule cannot, of a contiguous copy.
+func (e *recorder) viewRule(t *task) error {
+	n, k := t.node, &e.kernel
+	k.specs = k.specs[:0]
+	for _, v := range t.in {
+		k.specs = append(k.specs, v.Spec())
+	}
+	specs := k.specs
+	in, err := e.operand(t.in[0])
+	if err != nil {
+		return err
+	}
+	out := e.blankOutputs(n, in.View)
+	if !n.op.view(specs, in.View, n.attrs, out) {
+		if in, err = e.copied(in); err != nil {
+			return err
+		}
+		if in.owner != nil { // a user of its own, until the outputs have theirs
+			in.owner.users.Add(1)
+			defer e.release(in.owner)
+		}
+		if out = e.blankOutputs(n, in.View); !n.op.view(specs, in.View, n.attrs, out) {
+			return errors.New("BUG: the View rule refuses a contiguous input")
+		}
+	}
+	for i := range out {
+		spec, v := n.out[i].spec, out[i].View
+		v.buf, v.owner, v.inline = in.buf, in.owner, in.inline
+		if spec.Shape.Size() == 0 {
+			v = View{inline: []byte{}, Strides: spec.Shape.Strides()}
+		} else if err := v.within(spec); err != nil {
+			return err
+		}
+		if v.owner == nil && v.buf != nil { // a temporary of this call: another device's bytes, or an uploaded constant
+			v.buf.Retain()
+			e.memory.lend(v.buf)
+			v.owner = &storage{dev: e.dev, stream: e.s, buf: v.buf, external: true}
+		}
+		e.setData(n, i, v)
+	}
+	return nil
+}
+
+// blankOutputs is the outputs of a node as its View rule finds them.
+func (e *recorder) blankOutputs(n *Node, v View) []Operand {
+	out := resize(e.kernel.outOps, len(n.out))
+	e.kernel.outOps = out
+	for i := range out {
+		out[i].Spec = n.out[i].spec
+		out[i].OffsetBytes = v.OffsetBytes
+		out[i].Strides = e.memory.cut(len(out[i].Shape))
+	}
+	return out
+}
+
+// release gives a user of a storage back.
+func (e *recorder) release(st *storage) {
+	if st.users.Add(-1) == 0 {
+		if buf := st.take(); buf != nil {
+			e.memory.recycle(buf)
+		}
+	}
+}
+
+// within reports whether elements of that spec lie within the view's memory.
+func (v View) within(s Spec) error {
+	if len(v.Strides) != len(s.Shape) {
+		return fmt.Errorf("BUG: a view of %v has %d strides", s, len(v.Strides))
+	}
+	low, high := v.span(s)
+	size := int64(len(v.inline))
+	if v.buf != nil {
+		size = v.buf.Len()
+	}
+	if v.OffsetBytes+low < 0 || v.OffsetBytes+high > size {
+		return fmt.Errorf("BUG: a view of %v covers bytes %d to %d of %d", s, v.OffsetBytes+low,
+			v.OffsetBytes+high, size)
+	}
+	return nil
+}

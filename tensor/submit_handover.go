@@ -1,0 +1,157 @@
+package tensor
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// handed are the evaluations that were handed over and that nobody has claimed: their callers went on at once, however
+// large the graphs are. The stream's goroutine claims them, or whoever needs to know before what depends on them.
+var handed struct {
+	unclaimed atomic.Int32 // jobs that are not claimed, also those that are just being claimed
+
+	sync.Mutex
+	jobs    []*job // oldest first
+	helping bool   // a goroutine claims them while a stream's is at work
+}
+
+// spareJobs is a list for handed to use; guarded by schedMu.
+var spareJobs []*job
+
+// AsyncEval hands the arrays over to their streams and returns: going over the graph, planning, recording and computing
+// happen there. What goes wrong then is the error of the arrays. It fails at once on arrays that cannot be evaluated.
+func AsyncEval(xs ...*Array) error {
+	_, err := Submit(xs...)
+	return err
+}
+
+// Submit is AsyncEval for callers who may never read the arrays: the Work tells them how it ends.
+func Submit(xs ...*Array) (*Work, error) {
+	j, err := submit("async_eval", xs, false)
+	return &Work{j}, err
+}
+
+// Work is what a call of Submit handed over that had not been handed over before.
+type Work struct{ job *job }
+
+// Wait waits for all of the work, or ctx, and returns the work's first error, or the context's cause.
+func (w *Work) Wait(ctx context.Context) error {
+	if w.job == nil {
+		return nil
+	}
+	w.job.mu.Lock()
+	if w.job.over == nil {
+		if w.job.over = make(chan struct{}); w.job.unsettled == 0 {
+			close(w.job.over)
+		}
+	}
+	over := w.job.over
+	w.job.mu.Unlock()
+	select {
+	case <-over:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	_, err := w.Done()
+	return err
+}
+
+// Done reports whether all of the work has been done, and its first error so far.
+func (w *Work) Done() (bool, error) {
+	if w.job == nil {
+		return true, nil
+	}
+	left, err := w.job.progress()
+	if left == unknownSegments { // it may be nothing new
+		claimAll(nil)
+		left, err = w.job.progress()
+	}
+	return left == 0, err
+}
+
+// submit hands over what xs depend on. The job is nil if all of that was asked for before. With wait the caller has
+// nothing else to do: where the stream's goroutine is at work, the job is claimed on return.
+func submit(op string, xs []*Array, wait bool) (*job, error) {
+	lazy := 0
+	for _, x := range xs {
+		if err := x.readable(op); err != nil {
+			return nil, err
+		}
+		if x.node.now() == Lazy {
+			lazy++
+		}
+	}
+	if lazy == 0 {
+		return nil, nil
+	}
+	fallback, err := (*Ctx)(nil).stream()
+	if err == nil && fallback == nil {
+		err = ErrNoDevice
+	}
+	if err != nil && needsDefault(xs) {
+		return nil, &OpError{Op: op, Msg: err.Error(), Err: err}
+	}
+	j := &job{roots: make([]Value, 0, lazy), fallback: fallback, unsettled: unknownSegments}
+	j.ctx, j.cancel = context.WithCancelCause(context.Background())
+	s := j.handOver(xs)
+	switch {
+	case s == nil: // others were faster
+		return nil, nil
+	case s.start():
+	case wait:
+		claimAll(nil)
+	default:
+		startHelper()
+	}
+	return j, nil
+}
+
+// handOver puts the job in the line, with those of xs as roots that nobody asked for before. It gives the first one's
+// stream, or nil if there are none.
+func (j *job) handOver(xs []*Array) *Stream {
+	handed.Lock()
+	defer handed.Unlock()
+	handed.unclaimed.Add(1) // first: who sees that a root was submitted sees that there is something to claim
+	for _, x := range xs {
+		if x.node.state.CompareAndSwap(int32(Lazy), int32(submitted)) {
+			j.roots = append(j.roots, x.Value())
+		}
+	}
+	if len(j.roots) == 0 {
+		handed.unclaimed.Add(-1)
+		return nil
+	}
+	handed.jobs = append(handed.jobs, j)
+	if s := j.roots[0].Node.stream; s != nil {
+		return s
+	}
+	return j.fallback
+}
+
+// needsDefault reports whether a lazy node that xs depend on was made while no device was open.
+func needsDefault(xs []*Array) bool {
+	order := Order(xs, func(n *Node) bool { return n.now() != Lazy })
+	return slices.ContainsFunc(order, func(n *Node) bool { return n.stream == nil })
+}
+
+// startHelper has a goroutine of its own claim what is handed over, and ends it when there is nothing more: the job may
+// be of other streams than the one whose goroutine is at work.
+func startHelper() {
+	handed.Lock()
+	defer handed.Unlock()
+	if handed.helping {
+		return
+	}
+	handed.helping = true
+	go func() {
+		for waiting := true; waiting; {
+			claimAll(nil)
+			handed.Lock()
+			waiting = len(handed.jobs) > 0
+			handed.helping = waiting
+			handed.Unlock()
+		}
+	}()
+}
