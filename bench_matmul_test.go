@@ -12,6 +12,8 @@ import (
 
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/ops/fast"
+	"github.com/mlxlua/mlxlua/tensor/ops/quant"
 )
 
 // What products of matrices reach of the machine's limits: of its multiply-adds, and of reading the larger operand.
@@ -49,14 +51,14 @@ func dense(m, k, n int, turnA, turnB bool, d tensor.DType) productRow {
 
 // packed is x W^T for an x of m rows and a W of n rows of k elements of so many bits.
 func packed(m, k, n, bits int) productRow {
-	q := ops.Quantization{GroupSize: 64, Bits: bits}
+	q := quant.Quantization{GroupSize: 64, Bits: bits}
 	size := float64(k) * float64(n)
 	return productRow{
 		name: strconv.Itoa(bits) + "bit_" + strconv.Itoa(m) + "x" + strconv.Itoa(k) + "x" + strconv.Itoa(n),
 		read: m <= 4, flops: 2 * float64(m) * size, bytes: size*float64(bits)/8 + size/64*8,
 		make: func(array func(shape ...int) *tensor.Array) func() *tensor.Array {
-			x, w := array(m, k), ops.Quantize(array(n, k), q)
-			return func() *tensor.Array { return ops.QuantizedMatmul(x, w[0], w[1], w[2], true, q) }
+			x, w := array(m, k), quant.Quantize(array(n, k), q)
+			return func() *tensor.Array { return quant.QuantizedMatmul(x, w[0], w[1], w[2], true, q) }
 		},
 	}
 }
@@ -70,7 +72,7 @@ func attention(queries, keys, depth int) productRow {
 		make: func(array func(shape ...int) *tensor.Array) func() *tensor.Array {
 			q, k, v := array(1, 16, queries, depth), array(1, 16, keys, depth), array(1, 16, keys, depth)
 			return func() *tensor.Array {
-				return ops.ScaledDotProductAttention(q, k, v, 0.125, ops.AttentionOptions{})
+				return fast.ScaledDotProductAttention(q, k, v, 0.125, fast.AttentionOptions{})
 			}
 		},
 	}
@@ -106,8 +108,9 @@ const peakFlops = 2 * 10 * 4096 * 1024
 
 // BenchmarkProducts is each row's milliseconds and its share of the limit.
 func BenchmarkProducts(b *testing.B) {
-	peak, err := ops.NewMetalKernel(ops.KernelConfig{Name: "peak", InputNames: []string{"x"}, OutputNames: []string{"out"},
-		Source: peakSource})
+	peak, err := fast.NewMetalKernel(fast.KernelConfig{Name: "peak", InputNames: []string{"x"},
+		OutputNames: []string{"out"},
+		Source:      peakSource})
 	require.NoError(b, err)
 	call := func(f func() *tensor.Array) float64 {
 		start := time.Now()
@@ -121,8 +124,8 @@ func BenchmarkProducts(b *testing.B) {
 		onThreads(b, n, func(in *opInputs, lim *limits) {
 			one := ops.FromSlice([]float32{0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5}, []int{8})
 			compute := func() *tensor.Array {
-				return peak.Call(ops.KernelCall{Inputs: []*tensor.Array{one}, Grid: ops.Threads(1024),
-					Threadgroup: ops.Threads(128), OutputShapes: []ops.OutputShape{{Dims: tensor.Sizes(1024)}},
+				return peak.Call(fast.KernelCall{Inputs: []*tensor.Array{one}, Grid: fast.Threads(1024),
+					Threadgroup: fast.Threads(128), OutputShapes: []fast.OutputShape{{Dims: tensor.Sizes(1024)}},
 					OutputDTypes: []tensor.DType{tensor.Float32}})[0]
 			}
 			for _, row := range productRows() {

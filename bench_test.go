@@ -18,6 +18,7 @@ import (
 	"github.com/mlxlua/mlxlua/metal/drivers"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/ops/fast"
 )
 
 // What built-in ops reach of the machine's limits, on one thread and on two; docs/performance.md holds the figures.
@@ -51,8 +52,8 @@ const geluSource = `
     out[i] = 0.5f * x * (1.0f + tanh(0.7978845608f * (x + 0.044715f * x * x * x)));`
 
 // gelu is gelu(a*b+c) as a user's kernel.
-var gelu = sync.OnceValues(func() (*ops.MetalKernel, error) {
-	return ops.NewMetalKernel(ops.KernelConfig{Name: "gelu", InputNames: []string{"a", "b", "c"},
+var gelu = sync.OnceValues(func() (*fast.MetalKernel, error) {
+	return fast.NewMetalKernel(fast.KernelConfig{Name: "gelu", InputNames: []string{"a", "b", "c"},
 		OutputNames: []string{"out"}, Source: geluSource})
 })
 
@@ -88,8 +89,8 @@ var opRows = []opRow{
 		if err != nil {
 			return tensor.FailWith(tensor.Call(nil), "metal_kernel", err)
 		}
-		return k.Call(ops.KernelCall{Inputs: []*tensor.Array{in.a, in.b, in.c}, Grid: ops.Threads(elements),
-			Threadgroup: ops.Threads(256), OutputShapes: []ops.OutputShape{{Dims: tensor.Sizes(elements)}},
+		return k.Call(fast.KernelCall{Inputs: []*tensor.Array{in.a, in.b, in.c}, Grid: fast.Threads(elements),
+			Threadgroup: fast.Threads(256), OutputShapes: []fast.OutputShape{{Dims: tensor.Sizes(elements)}},
 			OutputDTypes: []tensor.DType{tensor.Float32}})[0]
 	}},
 }

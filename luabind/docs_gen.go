@@ -61,7 +61,6 @@ var docs = map[string]string{
 		"converted back.",
 	"At": "At takes the element of that index along a dimension, which disappears.\n" +
 		"A negative index counts from the end; one out of range is an error.",
-	"AttentionOptions": "AttentionOptions are the optional arguments of ScaledDotProductAttention.",
 	"BroadcastTo": "BroadcastTo is a view of a with that shape: missing and one-sized dimensions are\n" +
 		"repeated, as in NumPy. Nothing is copied. A shape that a's does not broadcast to\n" +
 		"is an error.",
@@ -73,6 +72,7 @@ var docs = map[string]string{
 		"high where they are above: high where low > high. Nil bounds are none; both nil\n" +
 		"is an error. Shapes are broadcast, NaN stays, and the dtype is the operands'\n" +
 		"common one. The gradient flows to what is taken, as by Maximum and Minimum.",
+	"Common": "Common is arrays in their common dtype.",
 	"Concatenate": "Concatenate puts arrays together along an axis (nil: the flattened arrays),\n" +
 		"in their common dtype. Their shapes may differ along that axis only. A list\n" +
 		"without arrays, and arrays without dimensions beside an axis, are errors.",
@@ -96,11 +96,6 @@ var docs = map[string]string{
 		"left out, and the first sum is 0. The dtype is a's, int32 for bool; integers\n" +
 		"wrap around; the half types are added up in float32. An axis out of range is an\n" +
 		"error.",
-	"Dequantize": "Dequantize unpacks a matrix that Quantize packed: scale*q + bias, computed in\n" +
-		"float32 (float64 for float64) and rounded to d once, or to the common dtype of\n" +
-		"scales and biases where d is nil. Shapes that do not fit, dtypes that are not\n" +
-		"real floating-point ones and unknown quantizations are errors. Gradients flow to\n" +
-		"scales and biases.",
 	"Divide": "Divide is the true quotient a / b, element by element: integers and bool give\n" +
 		"float32, other dtypes their common one. Shapes are broadcast. Division by zero\n" +
 		"gives infinities or NaN.",
@@ -119,7 +114,6 @@ var docs = map[string]string{
 		"result, negative ones from the end. A repeated axis is an error.",
 	"Expm1": "Expm1 is exp(a) - 1, element by element, without the loss of places near 0.\n" +
 		"Integers and bool give float32, other dtypes their own; complex64 is an error.",
-	"Extent": "Extent is a kernel's grid or threadgroup, in threads. Give one of its fields.",
 	"Eye": "Eye is a matrix of rows times cols with ones on the k-th diagonal (above the\n" +
 		"main one if k > 0) and zeros elsewhere.",
 	"Flatten": "Flatten makes the dimensions from axis start to axis end (both included,\n" +
@@ -135,19 +129,14 @@ var docs = map[string]string{
 		"an error; other dtypes round once. The shape's size must be len(v).",
 	"FromSlice": "FromSlice is an array of that shape with a copy of v's elements in row-major\n" +
 		"order; its dtype is T's. The shape's size must be len(v).",
+	"FrontOf": "FrontOf is input i with its batch axis first, repeated if it has none, and the\n" +
+		"rest padded with leading ones to at least rank dimensions.",
 	"Full": "Full is an array of that shape whose elements are value's, converted to d and\n" +
 		"broadcast. It costs no memory: all elements share value's bytes. A shape with a\n" +
 		"negative size, one that value's does not broadcast to, and one whose elements\n" +
 		"would be more than the memory limit are errors.",
 	"FullLike": "FullLike is value converted to d and broadcast to a's shape, which is not read:\n" +
 		"a replay follows it.",
-	"GatherQMM": "GatherQMM is a batch of products of matrices of x with packed matrices (see\n" +
-		"QuantizedMatmul), picked by indices: element i of the result is x[lhs[i]] times\n" +
-		"w[rhs[i]], where lhs and rhs are broadcast against each other and give the\n" +
-		"batch its shape. Negative indices count from the end; one that is out of range\n" +
-		"is an error when the result is computed. X and w need two dimensions or more.\n" +
-		"Gradients flow to x, scales and biases; they add up where an index stands twice.",
-	"GatherQMMCall": "GatherQMMCall are the optional arguments of GatherQMM.",
 	"Greater": "Greater is a > b, element by element, as bool, in the common dtype and shape.\n" +
 		"Complex numbers compare by their real parts, then by their imaginary ones;\n" +
 		"so in all comparisons. With NaN it is false.",
@@ -169,6 +158,10 @@ var docs = map[string]string{
 		"dimensions for \"set\": y is broadcast to the elements where it is true,\n" +
 		"or has a first dimension of its own with an entry for each of them, in order.\n" +
 		"Errors are Index's, and a y that does not fit.",
+	"Iota": "Iota is 0, 1, 2, ... as int32 in that shape, whose references are not read:\n" +
+		"a replay follows them.",
+	"IotaAlong": "IotaAlong counts along one dimension of x: its shape is x's with ones in the\n" +
+		"place of the other dimensions.",
 	"IsClose": "IsClose says of each two elements whether abs(a - b) <= atol + rtol * abs(b),\n" +
 		"as bool; shapes are broadcast. An infinity is close to itself only; NaN is close\n" +
 		"to nothing, with equal_nan to NaN.",
@@ -180,12 +173,6 @@ var docs = map[string]string{
 		"fits an int64.",
 	"IsNaN": "IsNaN says of each element whether it is NaN (for complex64: whether a part is),\n" +
 		"as bool. Integers never are.",
-	"KernelCall":   "KernelCall is the arguments of a call of a custom kernel.",
-	"KernelConfig": "KernelConfig declares a custom kernel: the arguments of mx.fast.metal_kernel.",
-	"LayerNorm": "LayerNorm subtracts from each row of x, along the last axis, its mean, divides\n" +
-		"it by the root of its variance plus eps, multiplies it by weight and adds bias,\n" +
-		"which have the shape of a row and may be nil. The dtype is the common one of the\n" +
-		"three, or x's where there is no weight. Errors are RMSNorm's.",
 	"Less":      "Less is a < b, element by element, as bool: see Greater.",
 	"LessEqual": "LessEqual is a <= b, element by element, as bool: see Greater.",
 	"Log": "Log is the natural logarithm of each element: -inf at 0, NaN below, the\n" +
@@ -221,6 +208,8 @@ var docs = map[string]string{
 		"dimensions stay as ones. An axis without elements is an error. Equal elements\n" +
 		"share the gradient. Complex numbers compare by their real parts, then by their\n" +
 		"imaginary ones.",
+	"MaxOrLowest": "MaxOrLowest is Max that gives the lowest value where there are no elements:\n" +
+		"for rules that subtract a maximum.",
 	"Maximum": "Maximum is the larger of a and b, element by element, in the common dtype and\n" +
 		"shape; NaN where either is NaN. Where they are equal the derivative goes to b.",
 	"Mean": "Mean is the arithmetic mean of a's elements along axes (nil: all; negative ones\n" +
@@ -228,12 +217,7 @@ var docs = map[string]string{
 		"and bool give float32, other dtypes their own; the half types are averaged in\n" +
 		"float32, so that their range does not limit the sum. The mean of no elements is\n" +
 		"NaN.",
-	"MetalKernel": "MetalKernel is a declared custom kernel. It may be called by any goroutine.",
-	"MetalKernel.Call": "Call launches the kernel: the graph's node runs it when its outputs are\n" +
-		"evaluated. The result has one array for each output name. There is no gradient:\n" +
-		"wrap the call in a custom_function to give it one.",
-	"MetalKernel.String": "String is the kernel's name with those of its inputs and outputs.",
-	"Min":                "Min is the smallest of a's elements along axes: see Max.",
+	"Min": "Min is the smallest of a's elements along axes: see Max.",
 	"Minimum": "Minimum is the smaller of a and b, element by element, in the common dtype and\n" +
 		"shape; NaN where either is NaN. Where they are equal the derivative goes to b.",
 	"MoveAxis": "MoveAxis is a view of a with its dimension source at the place destination;\n" +
@@ -243,9 +227,6 @@ var docs = map[string]string{
 	"Negative": "Negative is -a, element by element, in a's dtype; unsigned integers wrap around.\n" +
 		"Bool is an error: see LogicalNot.",
 	"NewAxis": "NewAxis is a new dimension of size 1.",
-	"NewMetalKernel": "NewMetalKernel declares a kernel; see KernelConfig. It fails if a name is not an\n" +
-		"identifier or stands twice.",
-	"NewRandomState": "NewRandomState starts the sequence of a seed.",
 	"NotEqual": "NotEqual is a != b, element by element, as bool; both are converted to their\n" +
 		"common dtype first, and shapes are broadcast. NaN differs from everything.",
 	"Number": "Number is a scalar array of dtype d. For integer dtypes v's fraction is dropped,\n" +
@@ -253,8 +234,6 @@ var docs = map[string]string{
 	"Ones": "Ones is an array of ones. It costs no memory: all elements share one one's\n" +
 		"bytes.",
 	"OnesLike": "OnesLike is ones of a's shape and dtype.",
-	"OutputShape": "OutputShape is the shape of a custom kernel's output: Dims, or Func of the\n" +
-		"inputs' shapes.",
 	"Part": "Part is one part of an index: At, Span, NewAxis, Ellipsis or, for Index and\n" +
 		"IndexUpdate, ByArray.",
 	"Partition": "Partition is a with its elements along an axis (nil: the flattened array's)\n" +
@@ -275,58 +254,6 @@ var docs = map[string]string{
 		"shape. Where an index stands twice the last value stays. With a nil axis the\n" +
 		"result has a's shape too. Errors are TakeAlongAxis's, and values whose shape\n" +
 		"does not broadcast.",
-	"Quantization": "Quantization says how a matrix is packed: GroupSize neighbours of a row share\n" +
-		"a scale and a bias, an element has Bits bits. The zero value of a field means\n" +
-		"MLX's default, 64 and 4. Mode is \"affine\", which \"\" means too.",
-	"Quantize": "Quantize packs the matrices of w (its last two dimensions): each GroupSize\n" +
-		"neighbours of a row get a scale and a bias, in w's dtype, such that scale*q +\n" +
-		"bias with q of Bits bits comes near them, and the q are packed into uint32.\n" +
-		"The result is the packed matrix, scales and biases. W must be of a real\n" +
-		"floating-point dtype, with a last dimension that is a multiple of GroupSize.\n" +
-		"GroupSize is 32, 64 or 128, Bits 1 to 6 or 8, the mode affine; others are\n" +
-		"errors. Values are MLX's. No gradient flows.",
-	"QuantizedMatmul": "QuantizedMatmul is x times the transpose of the matrix that w, scales and biases\n" +
-		"pack (see Quantize), or times the matrix itself if transpose is false, in the\n" +
-		"common dtype of x, scales and biases, added up in float32 (float64 for float64).\n" +
-		"Dimensions before the last two are a batch and are broadcast. Shapes that do\n" +
-		"not fit, a complex x and unknown quantizations are errors. Gradients flow to x,\n" +
-		"scales and biases.",
-	"RMSNorm": "RMSNorm divides each row of x, along the last axis, by the root of its mean\n" +
-		"square plus eps, and multiplies it by weight, which has the shape of a row\n" +
-		"and may be nil. The dtype is the common one of x and weight, and must be\n" +
-		"floating-point; the half types are computed in float32 and rounded once.\n" +
-		"A scalar x and a weight of another shape are errors.",
-	"RandomBernoulli": "RandomBernoulli is true with probability p, as bool of that shape, from a key;\n" +
-		"p, which must be of a real floating-point dtype, is broadcast to shape.\n" +
-		"The values are MLX's for the same key. No gradient flows.",
-	"RandomBits": "RandomBits is uniformly distributed bits from a key: an unsigned integer array\n" +
-		"of that shape whose elements have width bytes (1, 2 or 4). Equal keys give equal\n" +
-		"bits, the same as MLX's. key is uint32 (2,).",
-	"RandomKey": "RandomKey is the PRNG key of a seed: uint32 (2,), the seed's high and low words.",
-	"RandomNormal": "RandomNormal is normally distributed numbers of that shape and dtype (a\n" +
-		"floating-point one or complex64), from a key: with mean loc (nil: 0) and\n" +
-		"standard deviation scale (nil: 1), which are broadcast against the shape;\n" +
-		"the parts of complex numbers have the variance 1/2. The uniform bits are MLX's\n" +
-		"for the same key, and the values follow from them by erfinv as MLX's do.\n" +
-		"Other dtypes are errors. No gradient flows but to loc and scale.",
-	"RandomRandint": "RandomRandint is uniformly distributed integers from low to high-1, of that\n" +
-		"shape and dtype (an integer one or bool), from a key; low and high are broadcast\n" +
-		"to shape. The values are MLX's for the same key: floats in [low, high),\n" +
-		"rounded down and kept within the bounds, so that of ranges wider than 2^24 not\n" +
-		"every integer occurs. Another dtype and bounds that do not broadcast are errors.\n" +
-		"No gradient flows.",
-	"RandomSplit": "RandomSplit is num new keys from a key: uint32 (num, 2).",
-	"RandomState": "RandomState is a sequence of keys from a seed, MLX's global state: each Next\n" +
-		"splits the key. It belongs to one Lua state or to one Go owner, and may be used\n" +
-		"by any goroutine.",
-	"RandomState.Key":  "Key is the present key. Compile makes it an implicit input.",
-	"RandomState.Next": "Next is a fresh key: uint32 (2,).",
-	"RandomState.Seed": "Seed starts the sequence of a seed anew.",
-	"RandomState.Set":  "Set replaces the present key.",
-	"RandomUniform": "RandomUniform is uniformly distributed floats in [low, high), of that shape and\n" +
-		"floating-point dtype (float32, float16 or bfloat16), from a key. low and high\n" +
-		"are broadcast to shape. The values are MLX's for the same key: min(bits / 2^32,\n" +
-		"the largest number below 1) * (high - low) + low.",
 	"Real": "Real is the real part of each element: float32 for complex64; other arrays stay\n" +
 		"as they are.",
 	"Reciprocal": "Reciprocal is 1/a, element by element: inf at 0. Integers and bool give float32,\n" +
@@ -337,14 +264,6 @@ var docs = map[string]string{
 	"Reshape": "Reshape is a with that shape, its elements in row-major order. One size may be\n" +
 		"-1: it is inferred. Bytes are copied only where a's layout has no strides for\n" +
 		"the new shape. Sizes whose product is not a's size are an error.",
-	"RoPE": "RoPE is rotary positional encoding of a, whose shape is (examples, ...,\n" +
-		"positions, elements): pairs of elements of a row are turned by an angle that\n" +
-		"grows with the position. The dtype is a's and must be floating-point; the half\n" +
-		"types are computed in float32 and rounded once. Fewer than three dimensions,\n" +
-		"a dims that is odd, below 2 or more than the last dimension, an offset that is\n" +
-		"no integer or of another shape, and both or none of base and freqs are errors.\n" +
-		"Gradients flow to a and to freqs.",
-	"RoPEOptions": "RoPEOptions are the arguments of RoPE.",
 	"Rsqrt": "Rsqrt is 1/sqrt(a), element by element: inf at 0, NaN for negative numbers.\n" +
 		"Integers and bool give float32, other dtypes their own.",
 	"Scalar": "Scalar is v as an operand beside like, typed weakly as MLX types Python's\n" +
@@ -352,15 +271,6 @@ var docs = map[string]string{
 		"bool; a v that is out of an integer dtype's range is an error. Any other v acts\n" +
 		"as a Python float: it takes like's dtype if that is inexact, else float32.\n" +
 		"Infinities, NaN and integral numbers beyond int64 are floats.",
-	"ScaledDotProductAttention": "ScaledDotProductAttention is softmax(scale * q k^T + mask) v, without an array\n" +
-		"of the scores. Q is (examples, heads, queries, depth), k and v are (examples,\n" +
-		"kv_heads, keys, depth) and (examples, kv_heads, keys, width); heads is a\n" +
-		"multiple of kv_heads, and neighbouring heads share their keys. The dtype is\n" +
-		"the common one of q, k and v and must be floating-point; the half types are\n" +
-		"computed in float32 and rounded once. A query that sees no key sees all alike;\n" +
-		"without keys the result is 0. Shapes that do not fit, a mask or sinks whose\n" +
-		"dtype does not promote to the result's, and both kinds of mask are errors.\n" +
-		"Gradients flow to q, k, v, an added mask and the sinks.",
 	"Sigmoid": "Sigmoid is 1/(1+exp(-a)), element by element. Integers and bool give float32,\n" +
 		"other dtypes their own; complex64 is an error. The derivative is s(1-s) for the\n" +
 		"result s.",
@@ -439,9 +349,6 @@ var docs = map[string]string{
 		"other dtypes their own.",
 	"Tanh": "Tanh is the hyperbolic tangent of each element. Integers and bool give float32,\n" +
 		"other dtypes their own. The derivative is 1 - tanh(a)^2.",
-	"TemplateArg": "TemplateArg is a template argument of a custom kernel: Value is a tensor.DType,\n" +
-		"an int or a bool.",
-	"Threads": "Threads is an Extent of numbers.",
 	"ToSlice": "ToSlice evaluates x and gives its elements in row-major order. T must be that\n" +
 		"of x's dtype, see Element; the half types have none, and AsType makes a float32\n" +
 		"array of theirs.",
@@ -470,7 +377,49 @@ var docs = map[string]string{
 	"Whole": "Whole is Span(None, None, 1): the whole dimension.",
 	"Zeros": "Zeros is an array of zeros. It costs no memory: all elements share one zero's\n" +
 		"bytes.",
-	"ZerosLike": "ZerosLike is zeros of a's shape and dtype.",
+	"ZerosLike":             "ZerosLike is zeros of a's shape and dtype.",
+	"fast.AttentionOptions": "AttentionOptions are the optional arguments of ScaledDotProductAttention.",
+	"fast.Extent":           "Extent is a kernel's grid or threadgroup, in threads. Give one of its fields.",
+	"fast.KernelCall":       "KernelCall is the arguments of a call of a custom kernel.",
+	"fast.KernelConfig":     "KernelConfig declares a custom kernel: the arguments of mx.fast.metal_kernel.",
+	"fast.LayerNorm": "LayerNorm subtracts from each row of x, along the last axis, its mean, divides\n" +
+		"it by the root of its variance plus eps, multiplies it by weight and adds bias,\n" +
+		"which have the shape of a row and may be nil. The dtype is the common one of the\n" +
+		"three, or x's where there is no weight. Errors are RMSNorm's.",
+	"fast.MetalKernel": "MetalKernel is a declared custom kernel. It may be called by any goroutine.",
+	"fast.MetalKernel.Call": "Call launches the kernel: the graph's node runs it when its outputs are\n" +
+		"evaluated. The result has one array for each output name. There is no gradient:\n" +
+		"wrap the call in a custom_function to give it one.",
+	"fast.MetalKernel.String": "String is the kernel's name with those of its inputs and outputs.",
+	"fast.NewMetalKernel": "NewMetalKernel declares a kernel; see KernelConfig. It fails if a name is not an\n" +
+		"identifier or stands twice.",
+	"fast.OutputShape": "OutputShape is the shape of a custom kernel's output: Dims, or Func of the\n" +
+		"inputs' shapes.",
+	"fast.RMSNorm": "RMSNorm divides each row of x, along the last axis, by the root of its mean\n" +
+		"square plus eps, and multiplies it by weight, which has the shape of a row\n" +
+		"and may be nil. The dtype is the common one of x and weight, and must be\n" +
+		"floating-point; the half types are computed in float32 and rounded once.\n" +
+		"A scalar x and a weight of another shape are errors.",
+	"fast.RoPE": "RoPE is rotary positional encoding of a, whose shape is (examples, ...,\n" +
+		"positions, elements): pairs of elements of a row are turned by an angle that\n" +
+		"grows with the position. The dtype is a's and must be floating-point; the half\n" +
+		"types are computed in float32 and rounded once. Fewer than three dimensions,\n" +
+		"a dims that is odd, below 2 or more than the last dimension, an offset that is\n" +
+		"no integer or of another shape, and both or none of base and freqs are errors.\n" +
+		"Gradients flow to a and to freqs.",
+	"fast.RoPEOptions": "RoPEOptions are the arguments of RoPE.",
+	"fast.ScaledDotProductAttention": "ScaledDotProductAttention is softmax(scale * q k^T + mask) v, without an array\n" +
+		"of the scores. Q is (examples, heads, queries, depth), k and v are (examples,\n" +
+		"kv_heads, keys, depth) and (examples, kv_heads, keys, width); heads is a\n" +
+		"multiple of kv_heads, and neighbouring heads share their keys. The dtype is\n" +
+		"the common one of q, k and v and must be floating-point; the half types are\n" +
+		"computed in float32 and rounded once. A query that sees no key sees all alike;\n" +
+		"without keys the result is 0. Shapes that do not fit, a mask or sinks whose\n" +
+		"dtype does not promote to the result's, and both kinds of mask are errors.\n" +
+		"Gradients flow to q, k, v, an added mask and the sinks.",
+	"fast.TemplateArg": "TemplateArg is a template argument of a custom kernel: Value is a tensor.DType,\n" +
+		"an int or a bool.",
+	"fast.Threads": "Threads is an Extent of numbers.",
 	"linalg.Cholesky": "Cholesky is for each matrix of a (its last two dimensions, symmetric and\n" +
 		"positive definite) the lower triangular L with L L^T = a, or with upper the\n" +
 		"upper triangular U with U^T U = a, of a's dtype, which must be float32 or\n" +
@@ -481,4 +430,64 @@ var docs = map[string]string{
 		"triangular ones, of a's dtype, which must be float32 or float64. Only that\n" +
 		"triangle is read. Matrices that are not square are an error; a zero on a\n" +
 		"diagonal is an error when the result is computed. It is computed on the host.",
+	"quant.Dequantize": "Dequantize unpacks a matrix that Quantize packed: scale*q + bias, computed in\n" +
+		"float32 (float64 for float64) and rounded to d once, or to the common dtype of\n" +
+		"scales and biases where d is nil. Shapes that do not fit, dtypes that are not\n" +
+		"real floating-point ones and unknown quantizations are errors. Gradients flow to\n" +
+		"scales and biases.",
+	"quant.GatherQMM": "GatherQMM is a batch of products of matrices of x with packed matrices (see\n" +
+		"QuantizedMatmul), picked by indices: element i of the result is x[lhs[i]] times\n" +
+		"w[rhs[i]], where lhs and rhs are broadcast against each other and give the\n" +
+		"batch its shape. Negative indices count from the end; one that is out of range\n" +
+		"is an error when the result is computed. X and w need two dimensions or more.\n" +
+		"Gradients flow to x, scales and biases; they add up where an index stands twice.",
+	"quant.GatherQMMCall": "GatherQMMCall are the optional arguments of GatherQMM.",
+	"quant.Quantization": "Quantization says how a matrix is packed: GroupSize neighbours of a row share\n" +
+		"a scale and a bias, an element has Bits bits. The zero value of a field means\n" +
+		"MLX's default, 64 and 4. Mode is \"affine\", which \"\" means too.",
+	"quant.Quantize": "Quantize packs the matrices of w (its last two dimensions): each GroupSize\n" +
+		"neighbours of a row get a scale and a bias, in w's dtype, such that scale*q +\n" +
+		"bias with q of Bits bits comes near them, and the q are packed into uint32.\n" +
+		"The result is the packed matrix, scales and biases. W must be of a real\n" +
+		"floating-point dtype, with a last dimension that is a multiple of GroupSize.\n" +
+		"GroupSize is 32, 64 or 128, Bits 1 to 6 or 8, the mode affine; others are\n" +
+		"errors. Values are MLX's. No gradient flows.",
+	"quant.QuantizedMatmul": "QuantizedMatmul is x times the transpose of the matrix that w, scales and biases\n" +
+		"pack (see Quantize), or times the matrix itself if transpose is false, in the\n" +
+		"common dtype of x, scales and biases, added up in float32 (float64 for float64).\n" +
+		"Dimensions before the last two are a batch and are broadcast. Shapes that do\n" +
+		"not fit, a complex x and unknown quantizations are errors. Gradients flow to x,\n" +
+		"scales and biases.",
+	"random.Bernoulli": "Bernoulli is true with probability p, as bool of that shape, from a key; p,\n" +
+		"which must be of a real floating-point dtype, is broadcast to shape. The values\n" +
+		"are MLX's for the same key. No gradient flows.",
+	"random.Bits": "Bits is uniformly distributed bits from a key: an unsigned integer array of that\n" +
+		"shape whose elements have width bytes (1, 2 or 4). Equal keys give equal bits,\n" +
+		"the same as MLX's. key is uint32 (2,).",
+	"random.Key":      "Key is the PRNG key of a seed: uint32 (2,), the seed's high and low words.",
+	"random.NewState": "NewState starts the sequence of a seed.",
+	"random.Normal": "Normal is normally distributed numbers of that shape and dtype (a floating-point\n" +
+		"one or complex64), from a key: with mean loc (nil: 0) and standard deviation\n" +
+		"scale (nil: 1), which are broadcast against the shape; the parts of complex\n" +
+		"numbers have the variance 1/2. The uniform bits are MLX's for the same key,\n" +
+		"and the values follow from them by erfinv as MLX's do. Other dtypes are errors.\n" +
+		"No gradient flows but to loc and scale.",
+	"random.Randint": "Randint is uniformly distributed integers from low to high-1, of that shape and\n" +
+		"dtype (an integer one or bool), from a key; low and high are broadcast to shape.\n" +
+		"The values are MLX's for the same key: floats in [low, high), rounded down and\n" +
+		"kept within the bounds, so that of ranges wider than 2^24 not every integer\n" +
+		"occurs. Another dtype and bounds that do not broadcast are errors. No gradient\n" +
+		"flows.",
+	"random.Split": "Split is num new keys from a key: uint32 (num, 2).",
+	"random.State": "State is a sequence of keys from a seed, MLX's global state: each Next splits\n" +
+		"the key. It belongs to one Lua state or to one Go owner, and may be used by any\n" +
+		"goroutine.",
+	"random.State.Key":  "Key is the present key. Compile makes it an implicit input.",
+	"random.State.Next": "Next is a fresh key: uint32 (2,).",
+	"random.State.Seed": "Seed starts the sequence of a seed anew.",
+	"random.State.Set":  "Set replaces the present key.",
+	"random.Uniform": "Uniform is uniformly distributed floats in [low, high), of that shape and\n" +
+		"floating-point dtype (float32, float16 or bfloat16), from a key. low and high\n" +
+		"are broadcast to shape. The values are MLX's for the same key: min(bits / 2^32,\n" +
+		"the largest number below 1) * (high - low) + low.",
 }

@@ -109,9 +109,7 @@ func (f *function) text() string {
 var docIndex = sync.OnceValue(func() map[string]string {
 	index := map[string]string{}
 	for name := range docs {
-		if !strings.Contains(name, ".") {
-			index[strings.ToLower(name)] = name
-		}
+		index[strings.ToLower(strings.ReplaceAll(name, ".", ""))] = name
 	}
 	return index
 })

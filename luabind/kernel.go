@@ -9,12 +9,13 @@ import (
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/ops/fast"
 )
 
 const kernelKind = "metal_kernel"
 
 // luaKernel is a declared kernel; calling it launches it.
-type luaKernel struct{ k *ops.MetalKernel }
+type luaKernel struct{ k *fast.MetalKernel }
 
 func (k *luaKernel) String() string { return k.k.String() }
 
@@ -33,9 +34,9 @@ var kernelRows = []row{{
 		"compile_options = {math_mode = \"safe\", \"relaxed\" or \"fast\"}. One output is a value, several are " +
 		"several. mx.custom_function gives a kernel a gradient.",
 	call: func(a *args) any {
-		cfg := ops.KernelConfig{Name: a.text(0), InputNames: a.names2(1), OutputNames: a.names2(2), Source: a.text(3),
+		cfg := fast.KernelConfig{Name: a.text(0), InputNames: a.names2(1), OutputNames: a.names2(2), Source: a.text(3),
 			Header: a.text(4), Strided: !a.flag(5), AtomicOutputs: a.flag(6), MathMode: a.mathMode(7)}
-		k, err := ops.NewMetalKernel(cfg)
+		k, err := fast.NewMetalKernel(cfg)
 		if err != nil {
 			a.s.raise(err)
 		}
@@ -107,8 +108,9 @@ func (a *args) mathMode(i int) metal.MathMode {
 }
 
 // kernelCall turns a call's arguments into those of the op.
-func (a *args) kernelCall() ops.KernelCall {
-	call := ops.KernelCall{Inputs: a.kernelInputs(0), Template: a.template(1), Grid: a.extent(2), Threadgroup: a.extent(3)}
+func (a *args) kernelCall() fast.KernelCall {
+	call := fast.KernelCall{Inputs: a.kernelInputs(0), Template: a.template(1), Grid: a.extent(2),
+		Threadgroup: a.extent(3)}
 	shapes := a.sequence(4)
 	for i, v := range shapes {
 		call.OutputShapes = append(call.OutputShapes, a.outputShape(i, v))
@@ -165,7 +167,7 @@ func (a *args) kernelInputs(i int) []*tensor.Array {
 }
 
 // template is {{"T", mx.float32}, {"N", 4}, {"B", true}}.
-func (a *args) template(i int) []ops.TemplateArg {
+func (a *args) template(i int) []fast.TemplateArg {
 	if a.raw[i] == lua.LNil {
 		return nil
 	}
@@ -173,7 +175,7 @@ func (a *args) template(i int) []ops.TemplateArg {
 		name := slices.Min(keysOf(t))
 		a.fail("template has the key %q, want a list of pairs: {{%q, value}}", name, name)
 	}
-	var out []ops.TemplateArg
+	var out []fast.TemplateArg
 	for j, v := range a.sequence(i) {
 		pair, ok := v.(*lua.LTable)
 		if !ok || pair.Len() != 2 {
@@ -183,7 +185,7 @@ func (a *args) template(i int) []ops.TemplateArg {
 		if !ok {
 			a.fail("template[%d] has the name %s, want a string", j+1, describe(pair.RawGetInt(1)))
 		}
-		t := ops.TemplateArg{Name: string(name)}
+		t := fast.TemplateArg{Name: string(name)}
 		switch v := pair.RawGetInt(2).(type) {
 		case lua.LNumber:
 			n, err := toInt(v)
@@ -206,31 +208,31 @@ func (a *args) template(i int) []ops.TemplateArg {
 }
 
 // extent is a grid or threadgroup: sizes, an array to cover, dims, or a function of the inputs' shapes.
-func (a *args) extent(i int) ops.Extent {
+func (a *args) extent(i int) fast.Extent {
 	v, name := a.raw[i], a.f.params[i].name
 	if x, ok := array(v); ok {
-		return ops.Extent{Cover: x}
+		return fast.Extent{Cover: x}
 	}
 	if fn, ok := v.(*lua.LFunction); ok {
-		return ops.Extent{Func: a.s.shapeFunc(fn)}
+		return fast.Extent{Func: a.s.shapeFunc(fn)}
 	}
 	shape, err := shapeOf(v)
 	if err != nil {
 		a.fail("%s %v", name, err)
 	}
-	return ops.Extent{Dims: shape}
+	return fast.Extent{Dims: shape}
 }
 
-func (a *args) outputShape(i int, v lua.LValue) ops.OutputShape {
+func (a *args) outputShape(i int, v lua.LValue) fast.OutputShape {
 	name := fmt.Sprintf("output_shapes[%d]", i+1)
 	if fn, ok := v.(*lua.LFunction); ok {
-		return ops.OutputShape{Func: a.s.shapeFunc(fn)}
+		return fast.OutputShape{Func: a.s.shapeFunc(fn)}
 	}
 	shape, err := shapeOf(v)
 	if err != nil {
 		a.fail("%s %v", name, err)
 	}
-	return ops.OutputShape{Dims: shape}
+	return fast.OutputShape{Dims: shape}
 }
 
 // shapeFunc wraps a Lua function of the inputs' shapes. It runs on the goroutine of the state, when the kernel is

@@ -6,6 +6,8 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/ops/linalg"
+	"github.com/mlxlua/mlxlua/tensor/ops/quant"
+	"github.com/mlxlua/mlxlua/tensor/ops/random"
 )
 
 // axisOrNone is a parameter of kind axis, nil for none.
@@ -18,8 +20,8 @@ func (a *args) axisOrNone(i int) *int {
 }
 
 // quantization reads group_size, bits, mode and global_scale, the parameters from i on.
-func (a *args) quantization(i int) ops.Quantization {
-	q := ops.Quantization{GroupSize: a.int(i), Bits: a.int(i + 1), Mode: a.text(i + 2)}
+func (a *args) quantization(i int) quant.Quantization {
+	q := quant.Quantization{GroupSize: a.int(i), Bits: a.int(i + 1), Mode: a.text(i + 2)}
 	for k, name := range []string{"group_size", "bits"} {
 		if a.given(i+k) && a.int(i+k) <= 0 {
 			a.fail("%s is %d, want a positive number", name, a.int(i+k))
@@ -49,10 +51,11 @@ var heavyRows = []row{
 	{name: "argsort", sig: "a axis:axis=-1", doc: "ArgSort", call: func(a *args) any {
 		return ops.ArgSort(a.array(0), a.axisOrNone(1), a.ctx)
 	}},
-	{name: "quantize", sig: "w group_size:int? bits:int? mode:string=affine global_scale:array?", call: func(a *args) any {
-		return ops.Quantize(a.array(0), a.quantization(1), a.ctx)
-	}},
-	{name: "dequantize",
+	{name: "quantize", doc: "quant.Quantize",
+		sig: "w group_size:int? bits:int? mode:string=affine global_scale:array?", call: func(a *args) any {
+			return quant.Quantize(a.array(0), a.quantization(1), a.ctx)
+		}},
+	{name: "dequantize", doc: "quant.Dequantize",
 		sig: "w scales biases:array? group_size:int? bits:int? mode:string=affine global_scale:array? dtype:dtype?",
 		call: func(a *args) any {
 			var d *tensor.DType
@@ -60,32 +63,32 @@ var heavyRows = []row{
 				v := a.dtype(7, tensor.Float32)
 				d = &v
 			}
-			return ops.Dequantize(a.array(0), a.array(1), a.array(2), a.quantization(3), d, a.ctx)
+			return quant.Dequantize(a.array(0), a.array(1), a.array(2), a.quantization(3), d, a.ctx)
 		}},
-	{name: "quantized_matmul",
+	{name: "quantized_matmul", doc: "quant.QuantizedMatmul",
 		sig: "x w scales biases:array? transpose:bool=true group_size:int? bits:int? mode:string=affine",
 		call: func(a *args) any {
-			return ops.QuantizedMatmul(a.array(0), a.array(1), a.array(2), a.array(3), a.flag(4), a.quantization(5), a.ctx)
+			return quant.QuantizedMatmul(a.array(0), a.array(1), a.array(2), a.array(3), a.flag(4), a.quantization(5), a.ctx)
 		}},
-	{name: "gather_qmm", doc: "GatherQMM",
+	{name: "gather_qmm", doc: "quant.GatherQMM",
 		sig: "x w scales biases:array? lhs_indices:indices? rhs_indices:indices? transpose:bool=true group_size:int? " +
 			"bits:int? mode:string=affine global_scale:array? sorted_indices:bool=false",
 		call: func(a *args) any {
-			return ops.GatherQMM(a.array(0), a.array(1), a.array(2), a.array(3), ops.GatherQMMCall{
+			return quant.GatherQMM(a.array(0), a.array(1), a.array(2), a.array(3), quant.GatherQMMCall{
 				LHS: a.array(4), RHS: a.array(5), NoTranspose: !a.flag(6), SortedIndices: a.flag(11),
 				Quantization: a.quantization(7),
 			}, a.ctx)
 		}},
 	{name: "tril", sig: "x k:int=0", call: func(a *args) any { return ops.Tril(a.array(0), a.int(1), a.ctx) }},
 	{name: "triu", sig: "x k:int=0", call: func(a *args) any { return ops.Triu(a.array(0), a.int(1), a.ctx) }},
-	{name: "linalg.tri_inv", sig: "a upper:bool=false", doc: "linalg.TriInv", call: func(a *args) any {
+	{name: "linalg.tri_inv", sig: "a upper:bool=false", call: func(a *args) any {
 		return linalg.TriInv(a.array(0), a.flag(1), a.ctx)
 	}},
-	{name: "random.randint", sig: "low:array high:array shape:shape? dtype:dtype? key:array?", doc: "RandomRandint",
+	{name: "random.randint", sig: "low:array high:array shape:shape? dtype:dtype? key:array?",
 		call: func(a *args) any {
-			return ops.RandomRandint(a.array(0), a.array(1), a.shape(2), a.dtype(3, tensor.Int32), a.key(4), a.ctx)
+			return random.Randint(a.array(0), a.array(1), a.shape(2), a.dtype(3, tensor.Int32), a.key(4), a.ctx)
 		}},
-	{name: "random.bernoulli", sig: "p:array? shape:shape? key:array?", doc: "RandomBernoulli", call: func(a *args) any {
+	{name: "random.bernoulli", sig: "p:array? shape:shape? key:array?", call: func(a *args) any {
 		p := a.array(0)
 		if n, ok := a.raw[0].(lua.LNumber); ok {
 			p = ops.Number(float64(n), tensor.Float32, a.ctx)
@@ -96,9 +99,9 @@ var heavyRows = []row{
 		if !a.given(1) {
 			shape = tensor.ShapeOf(p)
 		}
-		return ops.RandomBernoulli(p, shape, a.key(2), a.ctx)
+		return random.Bernoulli(p, shape, a.key(2), a.ctx)
 	}},
-	{name: "linalg.cholesky", sig: "a upper:bool=false", doc: "linalg.Cholesky", call: func(a *args) any {
+	{name: "linalg.cholesky", sig: "a upper:bool=false", call: func(a *args) any {
 		return linalg.Cholesky(a.array(0), a.flag(1), a.ctx)
 	}},
 }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/ops/fast"
+	"github.com/mlxlua/mlxlua/tensor/ops/random"
 )
 
 // scanRow is a row of a cumulative op. Those of sums and products take a dtype to convert to first.
@@ -61,7 +63,7 @@ func (a *args) split() any {
 
 // attention reads the mask, which is "causal" or an array, and the sinks.
 func (a *args) attention() any {
-	var opt ops.AttentionOptions
+	var opt fast.AttentionOptions
 	switch v := a.raw[4].(type) {
 	case *lua.LNilType:
 	case lua.LString:
@@ -78,18 +80,18 @@ func (a *args) attention() any {
 	}
 	opt.Sinks = a.array(5)
 	// There is one kernel, which is a fused one: force_fused asks for nothing else.
-	return ops.ScaledDotProductAttention(a.array(0), a.array(1), a.array(2), a.number(3), opt, a.ctx)
+	return fast.ScaledDotProductAttention(a.array(0), a.array(1), a.array(2), a.number(3), opt, a.ctx)
 }
 
 // rope reads the arguments of rotary encoding.
 func (a *args) rope() any {
-	opt := ops.RoPEOptions{Dims: a.int(1), Traditional: a.flag(2), Scale: a.number(4), Offset: a.array(5),
+	opt := fast.RoPEOptions{Dims: a.int(1), Traditional: a.flag(2), Scale: a.number(4), Offset: a.array(5),
 		Freqs: a.array(6)}
 	if a.given(3) {
 		base := a.number(3)
 		opt.Base = &base
 	}
-	return ops.RoPE(a.array(0), opt, a.ctx)
+	return fast.RoPE(a.array(0), opt, a.ctx)
 }
 
 const closeSig = "a:operand b:operand rtol:number=1e-5 atol:number=1e-8 equal_nan:bool=false"
@@ -142,20 +144,20 @@ var nnRows = []row{
 		return ops.TopK(a.array(0), a.int(1), a.axisOrNone(2), a.ctx)
 	}},
 
-	{name: "fast.rms_norm", sig: "x weight:array? eps:number", doc: "RMSNorm", call: func(a *args) any {
-		return ops.RMSNorm(a.array(0), a.array(1), a.number(2), a.ctx)
+	{name: "fast.rms_norm", sig: "x weight:array? eps:number", call: func(a *args) any {
+		return fast.RMSNorm(a.array(0), a.array(1), a.number(2), a.ctx)
 	}},
-	{name: "fast.layer_norm", sig: "x weight:array? bias:array? eps:number", doc: "LayerNorm", call: func(a *args) any {
-		return ops.LayerNorm(a.array(0), a.array(1), a.array(2), a.number(3), a.ctx)
+	{name: "fast.layer_norm", sig: "x weight:array? bias:array? eps:number", call: func(a *args) any {
+		return fast.LayerNorm(a.array(0), a.array(1), a.array(2), a.number(3), a.ctx)
 	}},
 	{name: "fast.rope", sig: "a dims:int traditional:bool=false base:number? scale:number=1 offset:array? freqs:array?",
-		doc: "RoPE", call: (*args).rope},
+		call: (*args).rope},
 	{name: "fast.scaled_dot_product_attention",
-		sig: "q k v scale:number mask:value? sinks:array? force_fused:bool=false",
-		doc: "ScaledDotProductAttention", call: (*args).attention},
+		sig:  "q k v scale:number mask:value? sinks:array? force_fused:bool=false",
+		call: (*args).attention},
 
-	{name: "random.normal", sig: "shape:shape? dtype:dtype? loc:array? scale:array? key:array?", doc: "RandomNormal",
+	{name: "random.normal", sig: "shape:shape? dtype:dtype? loc:array? scale:array? key:array?",
 		call: func(a *args) any {
-			return ops.RandomNormal(a.shape(0), a.dtype(1, tensor.Float32), a.array(2), a.array(3), a.key(4), a.ctx)
+			return random.Normal(a.shape(0), a.dtype(1, tensor.Float32), a.array(2), a.array(3), a.key(4), a.ctx)
 		}},
 }

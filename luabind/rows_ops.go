@@ -3,6 +3,7 @@ package luabind
 import (
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/ops/random"
 )
 
 // unaryRow is a row of an element-wise function of one array.
@@ -144,16 +145,16 @@ var opRows = []row{
 		return ops.Arange(start, stop, step, a.dtype(3, ops.ArangeDType(start, stop, step)), a.ctx)
 	}},
 
-	{name: "random.key", sig: "seed:value", host: true, doc: "RandomKey", call: func(a *args) any {
-		return ops.RandomKey(a.seed(0), a.ctx)
+	{name: "random.key", sig: "seed:value", host: true, call: func(a *args) any {
+		return random.Key(a.seed(0), a.ctx)
 	}},
-	{name: "random.split", sig: "key num:int=2", doc: "RandomSplit", call: func(a *args) any {
-		return ops.RandomSplit(a.array(0), a.int(1), a.ctx)
+	{name: "random.split", sig: "key num:int=2", call: func(a *args) any {
+		return random.Split(a.array(0), a.int(1), a.ctx)
 	}},
-	{name: "random.bits", sig: "shape:shape? width:int=4 key:array?", doc: "RandomBits", call: func(a *args) any {
-		return ops.RandomBits(a.shape(0), a.int(1), a.key(2), a.ctx)
+	{name: "random.bits", sig: "shape:shape? width:int=4 key:array?", call: func(a *args) any {
+		return random.Bits(a.shape(0), a.int(1), a.key(2), a.ctx)
 	}},
-	{name: "random.uniform", sig: "low:array? high:array? shape:shape? dtype:dtype? key:array?", doc: "RandomUniform",
+	{name: "random.uniform", sig: "low:array? high:array? shape:shape? dtype:dtype? key:array?",
 		call: func(a *args) any {
 			low, high := a.array(0), a.array(1)
 			if low == nil {
@@ -162,9 +163,9 @@ var opRows = []row{
 			if high == nil {
 				high = ops.Number(1, tensor.Float32, a.ctx)
 			}
-			return ops.RandomUniform(low, high, a.shape(2), a.dtype(3, tensor.Float32), a.key(4), a.ctx)
+			return random.Uniform(low, high, a.shape(2), a.dtype(3, tensor.Float32), a.key(4), a.ctx)
 		}},
-	{name: "random.seed", sig: "seed:value", host: true, doc: "RandomState.Seed", call: func(a *args) any {
+	{name: "random.seed", sig: "seed:value", host: true, doc: "random.State.Seed", call: func(a *args) any {
 		a.s.random.Seed(a.seed(0))
 		return nil
 	}},

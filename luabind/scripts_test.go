@@ -146,11 +146,13 @@ var notForScripts = map[string]string{
 	"Size":  "x.size as an array, for gradients",
 	"SumTo": "gradients", "SliceUpdate": "assignment", "Slice": "indexing", "At": "indexing", "Span": "indexing",
 	"Whole": "indexing", "NewAxis": "indexing", "Ellipsis": "indexing", "ByArray": "indexing", "Index": "indexing",
-	"IndexUpdate": "indexing", "NewMetalKernel": "fast.metal_kernel", "Threads": "a kernel's extent",
-	"NewRandomState": "the state's own", "SplitAt": "split",
+	"IndexUpdate": "indexing", "SplitAt": "split", "FrontOf": "batching rules", "Common": "the dtype rule of several",
+	"Iota": "for rules", "IotaAlong": "for rules", "MaxOrLowest": "for rules",
+	"fast.NewMetalKernel": "fast.metal_kernel", "fast.Threads": "a kernel's extent",
+	"random.NewState": "the state's own",
 }
 
-// Every exported function of package ops is a function of mx, or stands in notForScripts.
+// Every exported function of the rooms of ops is a function of mx, or stands in notForScripts.
 func TestOpsAreBound(t *testing.T) {
 	bound := map[string]bool{}
 	for _, r := range allRows() {
@@ -158,6 +160,12 @@ func TestOpsAreBound(t *testing.T) {
 	}
 	files, err := filepath.Glob("../tensor/ops/*.go")
 	require.NoError(t, err)
+	for _, room := range []string{"fast", "linalg", "quant", "random"} {
+		leaf, err := filepath.Glob("../tensor/ops/" + room + "/*.go")
+		require.NoError(t, err)
+		require.NotEmpty(t, leaf)
+		files = append(files, leaf...)
+	}
 	exported := map[string]bool{}
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {
@@ -165,14 +173,19 @@ func TestOpsAreBound(t *testing.T) {
 		}
 		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 		require.NoError(t, err)
+		prefix := f.Name.Name + "."
+		if prefix == "ops." {
+			prefix = ""
+		}
 		for _, d := range f.Decls {
 			fn, ok := d.(*ast.FuncDecl)
 			if !ok || fn.Recv != nil || !fn.Name.IsExported() {
 				continue
 			}
-			exported[fn.Name.Name] = true
-			if notForScripts[fn.Name.Name] == "" {
-				require.True(t, bound[fn.Name.Name], "ops.%s has no row", fn.Name.Name)
+			name := prefix + fn.Name.Name
+			exported[name] = true
+			if notForScripts[name] == "" {
+				require.True(t, bound[name], "%s of the rooms of ops has no row", name)
 			}
 		}
 	}

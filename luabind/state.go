@@ -15,13 +15,13 @@ import (
 
 	"github.com/mlxlua/mlxlua/luabind/lua51"
 	"github.com/mlxlua/mlxlua/tensor"
-	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/ops/random"
 )
 
 // State is a Lua state with the module mx. It belongs to one goroutine at a time.
 type State struct {
 	*lua51.State
-	random *ops.RandomState
+	random *random.State
 	stream *tensor.Stream // the default stream of ops; nil: the device's
 
 	mx     *lua.LTable
@@ -52,7 +52,7 @@ type Options struct {
 
 // New opens a Lua state with mx loaded: require("mx") gives it, and it is a global.
 func New(opt Options) *State {
-	s := &State{random: ops.NewRandomState(opt.Seed), metas: map[string]*lua.LTable{},
+	s := &State{random: random.NewState(opt.Seed), metas: map[string]*lua.LTable{},
 		dtypes: map[tensor.DType]*lua.LUserData{}, funcs: map[string]*function{}, help: map[*lua.LFunction]*function{}}
 	s.files = opt.Libraries
 	s.State = lua51.New(lua51.Options{Seed: opt.Seed, Libraries: opt.Libraries, Stdout: opt.Stdout,

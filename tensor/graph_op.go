@@ -3,6 +3,8 @@ package tensor
 import (
 	"fmt"
 	"reflect"
+	"runtime"
+	"strings"
 
 	"github.com/mlxlua/mlxlua/tensor/kernelgen"
 )
@@ -21,8 +23,9 @@ func (s Spec) String() string { return s.DType.String() + " " + s.Shape.String()
 
 // Op is an op as the engine sees it, without the type of its attributes.
 type Op struct {
-	name    string
-	defined bool
+	name     string
+	declared []uintptr // by whom
+	defined  bool
 	// What messages call memory that a call needs:
 	temporary, copied string
 	noMerge           bool
@@ -47,6 +50,19 @@ type Op struct {
 // Name is the op's name, as MLX calls it.
 func (p *Op) Name() string { return p.name }
 
+// Package is the import path of the package whose initialisation declared the op.
+func (p *Op) Package() string {
+	frames := runtime.CallersFrames(p.declared)
+	for {
+		f, more := frames.Next()
+		folder := strings.LastIndex(f.Function, "/") + 1
+		name, function, _ := strings.Cut(f.Function[folder:], ".")
+		if function == "init" || strings.HasPrefix(function, "init.") || !more {
+			return f.Function[:folder] + name
+		}
+	}
+}
+
 // OpOf is an Op with the type of its attributes. Declare one in a var and Define its rules in an init function: a
 // rule that calls its own op would otherwise be an initialisation cycle.
 type OpOf[A comparable] struct{ op Op }
@@ -58,7 +74,10 @@ func Declare[A comparable](name string) *OpOf[A] {
 	if ops[name] != nil {
 		panic("BUG: op " + name + " is declared twice")
 	}
-	o := &OpOf[A]{Op{name: name, temporary: "a temporary of " + name, copied: "a contiguous copy for " + name}}
+	callers := make([]uintptr, 16)
+	callers = callers[:runtime.Callers(2, callers)]
+	o := &OpOf[A]{Op{name: name, declared: callers, temporary: "a temporary of " + name,
+		copied: "a contiguous copy for " + name}}
 	ops[name] = &o.op
 	return o
 }

@@ -19,7 +19,14 @@ const lawText = `
 	lua51       = luabind/lua51
 	tensor      = tensor
 	kernelgen   = tensor/kernelgen
-	ops         = tensor/ops, tensor/ops/...
+	kit         = tensor/ops/kit, tensor/ops/kit/...
+	ops         = tensor/ops
+	conv        = tensor/ops/conv
+	fast        = tensor/ops/fast
+	fft         = tensor/ops/fft
+	linalg      = tensor/ops/linalg
+	quant       = tensor/ops/quant
+	random      = tensor/ops/random
 	grad        = tensor/grad
 	optest      = tensor/optest
 	format      = tensor/format, tensor/format/...
@@ -62,6 +69,8 @@ const lawText = `
 
 	# The engine.
 	metal < kernelgen < tensor < format < ops < grad
+	metal, kernelgen, tensor < kit < ops
+	metal, kernelgen, tensor, kit, ops < conv, fast, fft, linalg, quant, random
 	metal, tensor, kernelgen < compile
 	ops, grad, compile < optest
 	metal, tensor < optest
@@ -69,12 +78,17 @@ const lawText = `
 	# Lua, and what embedders and users see. lua51 mends Lua itself and knows no tensors.
 	lua51 < luabind
 	tensor, ops, grad, compile, scripts < luabind < root < cmd, examples
+	conv, fast, fft, linalg, quant, random < luabind, root, cmd, examples
 	metal, format < luabind, root, cmd
 
 	# Tests.
 	testify < TESTS
 	drivertest < metal_test, soft_test, apple_test, cuda_test, tensor_test, ops_test, compile_test, luabind_test, root_test
+	drivertest < fast_test
 	optest < ops_test, grad_test, compile_test
+	optest, grad, compile < conv_test, fast_test, fft_test, linalg_test, quant_test, random_test
+	soft, drivers < kit_test, conv_test, fast_test, fft_test, linalg_test, quant_test, random_test
+	conv, fast, fft, linalg, quant, random < ops_test
 	ops, grad < compile_test
 	testify < optest
 	grad, compile < ops_test
@@ -88,23 +102,32 @@ const lawText = `
 	purego < apple, cuda
 	gopher-lua < lua51, luabind, cmd
 	readline < cmd
-	gonum < ops-linalg
+	gonum < fft, linalg
 	x/sys < soft, format, cmd
 	unsafe < mapping, interp, jit, soft, apple, cuda, byte-views, fake
 
-	ops-linalg = tensor/ops/linalg, tensor/ops/fft
 	mapping    = metal/mapping.go, metal/mapping_*.go
 	byte-views = tensor/bytes.go
 	fake       = metal/drivertest/fake.go
 
-	# Walls that no later rule may breach.
-	cgo !< root, cmd, luabind, tensor, kernelgen, ops, grad, optest, format, compile, scripts, examples, house
+	# Walls that no later rule may breach: the leaves of ops stand side by side.
+	conv   !< fast, fft, linalg, quant, random
+	fast   !< conv, fft, linalg, quant, random
+	fft    !< conv, fast, linalg, quant, random
+	linalg !< conv, fast, fft, quant, random
+	quant  !< conv, fast, fft, linalg, random
+	random !< conv, fast, fft, linalg, quant
+	cgo !< conv, fast, fft, linalg, quant, random
+	cgo !< root, cmd, luabind, tensor, kernelgen, kit, ops, grad, optest, format, compile, scripts, examples, house
 	cgo !< metal, prelude, kir, msl, interp, jit, soft, apple, cuda, drivers, drivertest
 	metal !< kir, msl, prelude, interp, jit
 	msl, kir, interp, jit, soft, apple, cuda !< metal
+	kir, msl, interp, jit !< kit, conv, fast, fft, linalg, quant, random
 	kir, msl, interp, jit !< kernelgen, tensor, format, ops, grad, compile, luabind, root, cmd, optest
-	ops, grad !< compile, tensor, kernelgen
-	gopher-lua !< root, tensor, ops, grad, compile, metal
-	metal, kernelgen, tensor, format, ops, grad, compile, scripts, luabind !< lua51
+	conv, fast, fft, linalg, quant, random !< ops, grad, compile, tensor, kernelgen, kit
+	ops, grad !< compile, tensor, kernelgen, kit
+	gopher-lua !< root, tensor, kit, ops, grad, compile, metal
+	metal, kernelgen, tensor, format, kit, ops, grad, compile, scripts, luabind !< lua51
+	conv, fast, fft, linalg, quant, random !< lua51
 	purego !< root, luabind, tensor, metal, soft
 `

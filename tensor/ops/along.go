@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
 
 type axisAttrs struct{ Axis int }
@@ -33,7 +34,7 @@ func init() {
 			s[axis] = size
 			return append(outs, s), nil
 		},
-		DType:    sameDType[axisAttrs],
+		DType:    kit.SameDType[axisAttrs],
 		SpecFrom: afterFirst[axisAttrs],
 		View: func(in []tensor.Spec, v tensor.View, a axisAttrs, out []tensor.Operand) bool {
 			axis, _ := tensor.Axis(a.Axis, len(v.Strides))
@@ -58,8 +59,8 @@ func init() {
 			return []*tensor.Array{BroadcastTo(g.Tan[0], tensor.ShapeOf(g.Out[0]), g.Ctx)}
 		},
 		VMap: func(g *tensor.VMap[axisAttrs]) ([]*tensor.Array, []int) {
-			axis, _ := tensor.Axis(g.Attrs.Axis, exampleRank(g, 0))
-			y := broadcastAxes.One(g.Ctx, axisAttrs{axis + 1}, frontOf(g, 0, 0), frontOf(g, 1, 0))
+			axis, _ := tensor.Axis(g.Attrs.Axis, kit.ExampleRank(g, 0))
+			y := broadcastAxes.One(g.Ctx, axisAttrs{axis + 1}, FrontOf(g, 0, 0), FrontOf(g, 1, 0))
 			return []*tensor.Array{y}, []int{0}
 		},
 	})
@@ -69,10 +70,10 @@ func init() {
 // along the other axes, the arrays of indices that name an element for each of theirs, and the gather's attributes.
 func alongAxis(c *tensor.Ctx, op string, a, indices *tensor.Array, axis *int) (x *tensor.Array, index []*tensor.Array,
 	attrs gatherAttrs, fail *tensor.Array) {
-	if f := unusable(c, op, a, indices); f != nil {
+	if f := kit.Unusable(c, op, a, indices); f != nil {
 		return nil, nil, attrs, f
 	}
-	if f := checkIndexArray(c, op, indices); f != nil {
+	if f := kit.CheckIndex(c, op, indices); f != nil {
 		return nil, nil, attrs, f
 	}
 	at := 0
@@ -96,15 +97,15 @@ func alongAxis(c *tensor.Ctx, op string, a, indices *tensor.Array, axis *int) (x
 		i = broadcastAxes.One(c, axisAttrs{at}, indices, a)
 	}
 	if x.Err() != nil {
-		return nil, nil, attrs, named(c, op, x)
+		return nil, nil, attrs, kit.Named(c, op, x)
 	}
 	index = make([]*tensor.Array, a.NDim())
 	for k := range index {
 		if index[k] = i; k != at {
-			index[k] = iotaAlong(c, i, k)
+			index[k] = IotaAlong(c, i, k)
 		}
 	}
-	return x, index, gatherAttrs{op, tensor.MakeInts(identity(a.NDim())), 0}, nil
+	return x, index, gatherAttrs{op, tensor.MakeInts(kit.Identity(a.NDim())), 0}, nil
 }
 
 // TakeAlongAxis is for each of the indices, in their shape, the element of a at that index along an axis and at the
@@ -118,7 +119,7 @@ func TakeAlongAxis(a, indices *tensor.Array, axis *int, ctx ...*tensor.Ctx) *ten
 	if fail != nil {
 		return fail
 	}
-	return named(c, op, gather.One(c, attrs, append([]*tensor.Array{x}, index...)...))
+	return kit.Named(c, op, gather.One(c, attrs, append([]*tensor.Array{x}, index...)...))
 }
 
 // PutAlongAxis is a copy of a in which the elements that TakeAlongAxis(a, indices, axis) takes are values,
@@ -128,7 +129,7 @@ func TakeAlongAxis(a, indices *tensor.Array, axis *int, ctx ...*tensor.Ctx) *ten
 func PutAlongAxis(a, indices, values *tensor.Array, axis *int, ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "put_along_axis"
 	c := tensor.Call(ctx)
-	if f := unusable(c, op, values); f != nil {
+	if f := kit.Unusable(c, op, values); f != nil {
 		return f
 	}
 	x, index, attrs, fail := alongAxis(c, op, a, indices, axis)
@@ -141,5 +142,5 @@ func PutAlongAxis(a, indices, values *tensor.Array, axis *int, ctx ...*tensor.Ct
 	if axis == nil {
 		y = Reshape(y, tensor.ShapeOf(a), c)
 	}
-	return named(c, op, y)
+	return kit.Named(c, op, y)
 }

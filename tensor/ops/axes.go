@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
 
 // axesAttrs are axes as the user wrote them; nil has a meaning of its own for each op.
@@ -32,7 +33,7 @@ func permuteView(order func(in tensor.Shape, a axesAttrs) ([]int, error)) tensor
 			}
 			return append(outs, out), err
 		},
-		DType: sameDType[axesAttrs],
+		DType: kit.SameDType[axesAttrs],
 		View: func(in []tensor.Spec, v tensor.View, a axesAttrs, out []tensor.Operand) bool {
 			from, _ := order(in[0].Shape, a)
 			for i, k := range from {
@@ -76,8 +77,8 @@ func init() {
 		return Transpose(cot, inverse, c)
 	})
 	t.VMap = func(g *tensor.VMap[axesAttrs]) ([]*tensor.Array, []int) {
-		perm, _ := permutation(g.Attrs.Axes.Slice(), exampleRank(g, 0))
-		return []*tensor.Array{Transpose(frontOf(g, 0, 0), append([]int{0}, shifted(perm)...), g.Ctx)}, []int{0}
+		perm, _ := permutation(g.Attrs.Axes.Slice(), kit.ExampleRank(g, 0))
+		return []*tensor.Array{Transpose(FrontOf(g, 0, 0), append([]int{0}, kit.Shifted(perm)...), g.Ctx)}, []int{0}
 	}
 	transpose.Define(t)
 
@@ -99,8 +100,8 @@ func init() {
 		return Squeeze(cot, added, c)
 	})
 	e.VMap = func(g *tensor.VMap[axesAttrs]) ([]*tensor.Array, []int) {
-		added, _ := addedPositions(g.Attrs.Axes.Slice(), exampleRank(g, 0))
-		return []*tensor.Array{ExpandDims(frontOf(g, 0, 0), shifted(added), g.Ctx)}, []int{0}
+		added, _ := addedPositions(g.Attrs.Axes.Slice(), kit.ExampleRank(g, 0))
+		return []*tensor.Array{ExpandDims(FrontOf(g, 0, 0), kit.Shifted(added), g.Ctx)}, []int{0}
 	}
 	expandDims.Define(e)
 
@@ -121,8 +122,8 @@ func init() {
 		return ExpandDims(cot, dropped, c)
 	})
 	s.VMap = func(g *tensor.VMap[axesAttrs]) ([]*tensor.Array, []int) {
-		dropped, _ := tensor.Axes(g.Attrs.Axes.Slice(), exampleRank(g, 0))
-		return []*tensor.Array{Squeeze(frontOf(g, 0, 0), shifted(dropped), g.Ctx)}, []int{0}
+		dropped, _ := tensor.Axes(g.Attrs.Axes.Slice(), kit.ExampleRank(g, 0))
+		return []*tensor.Array{Squeeze(FrontOf(g, 0, 0), kit.Shifted(dropped), g.Ctx)}, []int{0}
 	}
 	squeeze.Define(s)
 }
@@ -157,7 +158,7 @@ func addedPositions(axes []int, rank int) ([]int, error) {
 }
 
 func callAxes(c *tensor.Ctx, op *tensor.OpOf[axesAttrs], a *tensor.Array, axes []int) *tensor.Array {
-	if f := unusable(c, op.Op().Name(), a); f != nil {
+	if f := kit.Unusable(c, op.Op().Name(), a); f != nil {
 		return f
 	}
 	return op.One(c, axesAttrs{tensor.MakeInts(axes)}, a)
@@ -179,7 +180,7 @@ func ExpandDims(a *tensor.Array, axes []int, ctx ...*tensor.Ctx) *tensor.Array {
 // shape is then read, so that compile guards it.
 func Squeeze(a *tensor.Array, axes []int, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
-	if f := unusable(c, "squeeze", a); f != nil {
+	if f := kit.Unusable(c, "squeeze", a); f != nil {
 		return f
 	}
 	if axes == nil {
@@ -196,7 +197,7 @@ func Squeeze(a *tensor.Array, axes []int, ctx ...*tensor.Ctx) *tensor.Array {
 // SwapAxes is a view of a with two dimensions exchanged. Negative axes count from the end.
 func SwapAxes(a *tensor.Array, axis1, axis2 int, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
-	if f := unusable(c, "swapaxes", a); f != nil {
+	if f := kit.Unusable(c, "swapaxes", a); f != nil {
 		return f
 	}
 	i, err1 := tensor.Axis(axis1, a.NDim())
@@ -204,7 +205,7 @@ func SwapAxes(a *tensor.Array, axis1, axis2 int, ctx ...*tensor.Ctx) *tensor.Arr
 	if err := errors.Join(err1, err2); err != nil {
 		return tensor.Fail(c, "swapaxes", "%w", err)
 	}
-	perm := identity(a.NDim())
+	perm := kit.Identity(a.NDim())
 	perm[i], perm[j] = j, i
 	return Transpose(a, perm, c)
 }
@@ -213,7 +214,7 @@ func SwapAxes(a *tensor.Array, axis1, axis2 int, ctx ...*tensor.Ctx) *tensor.Arr
 // axes count from the end.
 func MoveAxis(a *tensor.Array, source, destination int, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
-	if f := unusable(c, "moveaxis", a); f != nil {
+	if f := kit.Unusable(c, "moveaxis", a); f != nil {
 		return f
 	}
 	from, err1 := tensor.Axis(source, a.NDim())
@@ -224,15 +225,6 @@ func MoveAxis(a *tensor.Array, source, destination int, ctx ...*tensor.Ctx) *ten
 	if from == to {
 		return a
 	}
-	perm := slices.Insert(slices.Delete(identity(a.NDim()), from, from+1), to, from)
+	perm := slices.Insert(slices.Delete(kit.Identity(a.NDim()), from, from+1), to, from)
 	return Transpose(a, perm, c)
-}
-
-// identity is 0, 1, ..., rank-1.
-func identity(rank int) []int {
-	perm := make([]int, rank)
-	for i := range perm {
-		perm[i] = i
-	}
-	return perm
 }

@@ -1,10 +1,9 @@
 package ops
 
 import (
-	"fmt"
-
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/kernelgen"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
 
 // shapeAttrs is a target shape, whose references are the inputs from 1 on.
@@ -22,9 +21,9 @@ func init() {
 			if err != nil {
 				return nil, err
 			}
-			return append(outs, to), checkBroadcast(in[0].Shape, to)
+			return append(outs, to), kit.CheckBroadcast(in[0].Shape, to)
 		},
-		DType:    sameDType[shapeAttrs],
+		DType:    kit.SameDType[shapeAttrs],
 		SpecFrom: afterFirst[shapeAttrs],
 		View: func(in []tensor.Spec, v tensor.View, _ shapeAttrs, out []tensor.Operand) bool {
 			to, strides := out[0].Shape, out[0].Strides
@@ -50,11 +49,11 @@ func init() {
 			return []*tensor.Array{BroadcastTo(g.Tan[0], tensor.ShapeOf(g.Out[0]), g.Ctx)}
 		},
 		VMap: func(g *tensor.VMap[shapeAttrs]) ([]*tensor.Array, []int) {
-			to, rank, err := unbound(g, g.Attrs.Shape)
+			to, rank, err := kit.Unbound(g, g.Attrs.Shape)
 			if err != nil {
 				return []*tensor.Array{tensor.Fail(g.Ctx, "broadcast_to", "%w", err)}, []int{0}
 			}
-			x := frontOf(g, 0, rank)
+			x := FrontOf(g, 0, rank)
 			return []*tensor.Array{BroadcastTo(x, tensor.Concat(tensor.DimOf(x, 0), to), g.Ctx)}, []int{0}
 		},
 	})
@@ -65,9 +64,9 @@ func init() {
 			if err != nil {
 				return nil, err
 			}
-			return append(outs, to), checkBroadcast(to, in[0].Shape)
+			return append(outs, to), kit.CheckBroadcast(to, in[0].Shape)
 		},
-		DType:    sameDType[shapeAttrs],
+		DType:    kit.SameDType[shapeAttrs],
 		SpecFrom: afterFirst[shapeAttrs],
 		Reduce: func(a shapeAttrs, in []tensor.Spec) ([]int, kernelgen.Reducer, error) {
 			to, err := a.Shape.Shape(in)
@@ -95,11 +94,11 @@ func init() {
 
 // vmapSumTo sums per example: the batch axis stands before the dimensions that the sum drops.
 func vmapSumTo(g *tensor.VMap[shapeAttrs]) ([]*tensor.Array, []int) {
-	to, rank, err := unbound(g, g.Attrs.Shape)
+	to, rank, err := kit.Unbound(g, g.Attrs.Shape)
 	if err != nil {
 		return []*tensor.Array{tensor.Fail(g.Ctx, "sum_to", "%w", err)}, []int{0}
 	}
-	x := frontOf(g, 0, 0)
+	x := FrontOf(g, 0, 0)
 	dropped := make([]int, max(x.NDim()-1-rank, 0))
 	target := tensor.DimOf(x, 0)
 	for i := range dropped {
@@ -108,14 +107,6 @@ func vmapSumTo(g *tensor.VMap[shapeAttrs]) ([]*tensor.Array, []int) {
 	}
 	y := SumTo(x, tensor.Concat(target, to), g.Ctx)
 	return []*tensor.Array{Squeeze(y, dropped, g.Ctx)}, []int{0}
-}
-
-// checkBroadcast says why from does not broadcast to exactly to.
-func checkBroadcast(from, to tensor.Shape) error {
-	if s, err := tensor.Broadcast(from, to); err != nil || !s.Equal(to) {
-		return fmt.Errorf("shape %v does not broadcast to %v", from, to)
-	}
-	return nil
 }
 
 // addedAxes are the axes of to that broadcasting from adds or lengthens.
@@ -146,7 +137,7 @@ func SumTo(a *tensor.Array, shape tensor.ShapeArg, ctx ...*tensor.Ctx) *tensor.A
 }
 
 func callShaped(c *tensor.Ctx, op *tensor.OpOf[shapeAttrs], a *tensor.Array, shape tensor.ShapeArg) *tensor.Array {
-	if f := unusable(c, op.Op().Name(), a); f != nil {
+	if f := kit.Unusable(c, op.Op().Name(), a); f != nil {
 		return f
 	}
 	dims, in := shape.Bind([]*tensor.Array{a})

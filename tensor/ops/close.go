@@ -1,6 +1,9 @@
 package ops
 
-import "github.com/mlxlua/mlxlua/tensor"
+import (
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+)
 
 // Tolerance is how far elements may lie apart: Abs plus Rel times the second one's absolute value.
 type Tolerance struct {
@@ -12,7 +15,7 @@ type Tolerance struct {
 // infinity is close to itself only; NaN is close to nothing, with equal_nan to NaN.
 func IsClose(a, b *tensor.Array, tol Tolerance, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
-	if f := unusable(c, "isclose", a, b); f != nil {
+	if f := kit.Unusable(c, "isclose", a, b); f != nil {
 		return f
 	}
 	limit := Add(Number(tol.Abs, tensor.Float32, c), Multiply(Number(tol.Rel, tensor.Float32, c), Abs(b, c), c), c)

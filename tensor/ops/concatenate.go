@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
 
 var (
@@ -104,9 +105,9 @@ func init() {
 func fronts(g *tensor.VMap[axisAttrs]) ([]*tensor.Array, axisAttrs) {
 	in := make([]*tensor.Array, len(g.In))
 	for i := range in {
-		in[i] = frontOf(g, i, 0)
+		in[i] = FrontOf(g, i, 0)
 	}
-	axis, _ := tensor.Axis(g.Attrs.Axis, exampleRank(g, 0))
+	axis, _ := tensor.Axis(g.Attrs.Axis, kit.ExampleRank(g, 0))
 	return in, axisAttrs{axis + 1}
 }
 
@@ -170,7 +171,7 @@ func pieceViews(v tensor.View, axis int, out []tensor.Operand) bool {
 func Concatenate(arrays []*tensor.Array, axis *int, ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "concatenate"
 	c := tensor.Call(ctx)
-	in, f := common(c, op, arrays)
+	in, f := Common(c, op, arrays)
 	if f != nil {
 		return f
 	}
@@ -188,7 +189,7 @@ func Concatenate(arrays []*tensor.Array, axis *int, ctx ...*tensor.Ctx) *tensor.
 // join concatenates arrays of one dtype.
 func join(c *tensor.Ctx, op string, a axisAttrs, in []*tensor.Array) *tensor.Array {
 	if len(in) > 1 {
-		return named(c, op, concatenate.One(c, a, in...))
+		return kit.Named(c, op, concatenate.One(c, a, in...))
 	}
 	if _, err := tensor.Axis(a.Axis, in[0].NDim()); err != nil {
 		return tensor.Fail(c, op, "%w", err)
@@ -196,12 +197,12 @@ func join(c *tensor.Ctx, op string, a axisAttrs, in []*tensor.Array) *tensor.Arr
 	return in[0]
 }
 
-// common is arrays in their common dtype.
-func common(c *tensor.Ctx, op string, arrays []*tensor.Array) ([]*tensor.Array, *tensor.Array) {
+// Common is arrays in their common dtype.
+func Common(c *tensor.Ctx, op string, arrays []*tensor.Array) ([]*tensor.Array, *tensor.Array) {
 	if len(arrays) == 0 {
 		return nil, tensor.Fail(c, op, "no arrays are given")
 	}
-	if f := unusable(c, op, arrays...); f != nil {
+	if f := kit.Unusable(c, op, arrays...); f != nil {
 		return nil, f
 	}
 	d := arrays[0].DType()
@@ -220,7 +221,7 @@ func common(c *tensor.Ctx, op string, arrays []*tensor.Array) ([]*tensor.Array, 
 func Stack(arrays []*tensor.Array, axis int, ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "stack"
 	c := tensor.Call(ctx)
-	in, f := common(c, op, arrays)
+	in, f := Common(c, op, arrays)
 	if f != nil {
 		return f
 	}
@@ -289,8 +290,8 @@ func init() {
 			return splitOp.Call(g.Ctx, g.Attrs, g.Tan[0])
 		},
 		VMap: func(g *tensor.VMap[splitAttrs]) ([]*tensor.Array, []int) {
-			axis, _ := tensor.Axis(g.Attrs.Axis, exampleRank(g, 0))
-			out := splitOp.Call(g.Ctx, splitAttrs{g.Attrs.Sections, axis + 1}, frontOf(g, 0, 0))
+			axis, _ := tensor.Axis(g.Attrs.Axis, kit.ExampleRank(g, 0))
+			out := splitOp.Call(g.Ctx, splitAttrs{g.Attrs.Sections, axis + 1}, FrontOf(g, 0, 0))
 			return out, make([]int, len(out))
 		},
 	})
@@ -300,7 +301,7 @@ func init() {
 // sections does not divide is an error: the result is then one array that carries it.
 func Split(a *tensor.Array, sections, axis int, ctx ...*tensor.Ctx) []*tensor.Array {
 	c := tensor.Call(ctx)
-	if f := unusable(c, "split", a); f != nil {
+	if f := kit.Unusable(c, "split", a); f != nil {
 		return []*tensor.Array{f}
 	}
 	return splitOp.Call(c, splitAttrs{sections, axis}, a)
@@ -312,7 +313,7 @@ func Split(a *tensor.Array, sections, axis int, ctx ...*tensor.Ctx) []*tensor.Ar
 func SplitAt(a *tensor.Array, indices []int, axis int, ctx ...*tensor.Ctx) []*tensor.Array {
 	const op = "split"
 	c := tensor.Call(ctx)
-	fail := unusable(c, op, a)
+	fail := kit.Unusable(c, op, a)
 	if fail == nil {
 		var err error
 		if axis, err = tensor.Axis(axis, a.NDim()); err == nil && len(indices) >= mostSections {

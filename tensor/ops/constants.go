@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
 
 // Element is a Go type that array elements can be made of: one for each dtype but the half types, for which see
@@ -188,7 +189,7 @@ func Number(v float64, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
 // numbers beyond int64 are floats.
 func Scalar(v float64, like *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
-	if f := unusable(c, "array", like); f != nil {
+	if f := kit.Unusable(c, "array", like); f != nil {
 		return f
 	}
 	return Number(v, WeakDType(v, like.DType()), c)

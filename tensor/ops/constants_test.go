@@ -1,7 +1,6 @@
 package ops_test
 
 import (
-	"context"
 	"encoding/binary"
 	"math"
 	"testing"
@@ -13,21 +12,13 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/optest"
 )
 
-func bytesOf(t *testing.T, x *array) []byte {
-	t.Helper()
-	optest.Open(t)
-	b, err := x.Bytes(context.Background())
-	require.NoError(t, err)
-	return b
-}
-
 func sliceBytes[T ops.Element](t *testing.T, v []T, d tensor.DType) {
 	t.Helper()
 	x := ops.FromSlice(v, []int{len(v)})
 	require.Equal(t, d, x.DType())
 	want, err := binary.Append([]byte{}, binary.LittleEndian, v)
 	require.NoError(t, err)
-	require.Equal(t, want, bytesOf(t, x))
+	require.Equal(t, want, optest.Bytes(t, x))
 	got, err := ops.ToSlice[T](t.Context(), x)
 	require.NoError(t, err)
 	require.Equal(t, v, got)
@@ -92,7 +83,7 @@ func TestNumbersRoundOnce(t *testing.T) {
 		{float64(math.MaxFloat32), tensor.Float16, 0x7c00},
 		{-float64(math.MaxFloat32), tensor.Float16, 0xfc00},
 	} {
-		require.Equal(t, c.want, binary.LittleEndian.Uint16(bytesOf(t, ops.Number(c.v, c.d))), "%v of %v", c.v, c.d)
+		require.Equal(t, c.want, binary.LittleEndian.Uint16(optest.Bytes(t, ops.Number(c.v, c.d))), "%v of %v", c.v, c.d)
 	}
 }
 
@@ -115,26 +106,27 @@ func TestNumberRange(t *testing.T) {
 		require.Error(t, ops.Number(math.Nextafter(low, math.Inf(-1))-1, d).Err(), d)
 		require.Error(t, ops.Number(math.NaN(), d).Err(), d)
 	}
-	b := bytesOf(t, ops.Number(0x1.fffffffffffffp63, tensor.Uint64)) // the greatest float64 below 2^64
+	b := optest.Bytes(t, ops.Number(0x1.fffffffffffffp63, tensor.Uint64)) // the greatest float64 below 2^64
 	require.Equal(t, uint64(1<<64-1<<11), binary.LittleEndian.Uint64(b))
-	b = bytesOf(t, ops.Number(-2, tensor.Uint64))
+	b = optest.Bytes(t, ops.Number(-2, tensor.Uint64))
 	require.Equal(t, uint64(math.MaxUint64-1), binary.LittleEndian.Uint64(b))
 }
 
 // TestFilled: arrays that are made of one element are whole, whatever they are made of.
 func TestFilled(t *testing.T) {
 	like := ops.FromSlice(counting(6, 0, 1), []int{2, 3})
-	require.Equal(t, make([]byte, 24), bytesOf(t, ops.ZerosLike(like)))
-	require.Equal(t, []byte{1, 1, 1}, bytesOf(t, ops.Ones(tensor.DimOf(like, -1), tensor.Uint8)))
-	require.Equal(t, []byte{7, 7}, bytesOf(t, ops.Full(tensor.Sizes(2), ops.Number(7.9, tensor.Float32), tensor.Int8)))
-	require.Empty(t, bytesOf(t, ops.Ones(tensor.Sizes(3, 0), tensor.Float32)))
-	require.Equal(t, []byte{0, 1, 0, 0, 0, 1}, bytesOf(t, ops.Eye(2, 3, 1, tensor.Uint8)))
-	require.Equal(t, []byte{0, 0, 1, 0, 0, 1}, bytesOf(t, ops.Eye(3, 2, -1, tensor.Uint8)))
+	require.Equal(t, make([]byte, 24), optest.Bytes(t, ops.ZerosLike(like)))
+	require.Equal(t, []byte{1, 1, 1}, optest.Bytes(t, ops.Ones(tensor.DimOf(like, -1), tensor.Uint8)))
+	require.Equal(t, []byte{7, 7}, optest.Bytes(t, ops.Full(tensor.Sizes(2), ops.Number(7.9, tensor.Float32),
+		tensor.Int8)))
+	require.Empty(t, optest.Bytes(t, ops.Ones(tensor.Sizes(3, 0), tensor.Float32)))
+	require.Equal(t, []byte{0, 1, 0, 0, 0, 1}, optest.Bytes(t, ops.Eye(2, 3, 1, tensor.Uint8)))
+	require.Equal(t, []byte{0, 0, 1, 0, 0, 1}, optest.Bytes(t, ops.Eye(3, 2, -1, tensor.Uint8)))
 	require.Error(t, ops.Eye(-1, 2, 0, tensor.Uint8).Err())
 	three := ops.FullLike(like, ops.Number(3, tensor.Float32), tensor.Uint8)
-	require.Equal(t, []byte{3, 3, 3, 3, 3, 3}, bytesOf(t, three))
-	require.Equal(t, []byte{6, 0, 0, 0}, bytesOf(t, ops.Size(like, nil, tensor.Int32)))
-	require.Equal(t, []byte{3, 0}, bytesOf(t, ops.Size(like, []int{-1}, tensor.Int16)))
+	require.Equal(t, []byte{3, 3, 3, 3, 3, 3}, optest.Bytes(t, three))
+	require.Equal(t, []byte{6, 0, 0, 0}, optest.Bytes(t, ops.Size(like, nil, tensor.Int32)))
+	require.Equal(t, []byte{3, 0}, optest.Bytes(t, ops.Size(like, []int{-1}, tensor.Int16)))
 }
 
 func TestArangeDType(t *testing.T) {
@@ -142,7 +134,7 @@ func TestArangeDType(t *testing.T) {
 	require.Equal(t, tensor.Float32, ops.ArangeDType(0, 5, 0.5))
 	require.Equal(t, tensor.Int64, ops.ArangeDType(0, 3e9, 1e9))
 	require.Error(t, ops.Arange(0, 5, 1, tensor.Bool).Err())
-	b := bytesOf(t, ops.Arange(0x1p63, 0x1p63+3*0x1p11, 0x1p11, tensor.Uint64))
+	b := optest.Bytes(t, ops.Arange(0x1p63, 0x1p63+3*0x1p11, 0x1p11, tensor.Uint64))
 	require.Equal(t, uint64(1<<63+2<<11), binary.LittleEndian.Uint64(b[16:]))
 }
 
@@ -150,6 +142,6 @@ func TestArangeDType(t *testing.T) {
 func TestFromFloatsRoundsOnce(t *testing.T) {
 	above := 1 + math.Ldexp(1, -11) + math.Ldexp(1, -40)
 	x := ops.FromFloats([]float64{above, above - math.Ldexp(1, -39)}, []int{2}, tensor.Float16)
-	require.Equal(t, []byte{0x01, 0x3c, 0x00, 0x3c}, bytesOf(t, x))
+	require.Equal(t, []byte{0x01, 0x3c, 0x00, 0x3c}, optest.Bytes(t, x))
 	require.ErrorContains(t, ops.FromFloats([]float64{-1}, []int{1}, tensor.Uint8).Err(), "-1 does not fit uint8")
 }

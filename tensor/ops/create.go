@@ -8,6 +8,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
 
 // Full is an array of that shape whose elements are value's, converted to d and broadcast. It costs no memory: all
@@ -18,7 +19,7 @@ func Full(shape tensor.ShapeArg, value *tensor.Array, d tensor.DType, ctx ...*te
 }
 
 func fill(c *tensor.Ctx, name string, shape tensor.ShapeArg, value *tensor.Array, d tensor.DType) *tensor.Array {
-	if f := unusable(c, name, value); f != nil {
+	if f := kit.Unusable(c, name, value); f != nil {
 		return f
 	}
 	if n, ok := shape.Numbers(); ok {
@@ -48,7 +49,7 @@ func Ones(shape tensor.ShapeArg, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Arr
 // FullLike is value converted to d and broadcast to a's shape, which is not read: a replay follows it.
 func FullLike(a, value *tensor.Array, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
-	if f := unusable(c, "full_like", a, value); f != nil {
+	if f := kit.Unusable(c, "full_like", a, value); f != nil {
 		return f
 	}
 	return fill(c, "full_like", tensor.ShapeOf(a), value, d)
@@ -57,7 +58,7 @@ func FullLike(a, value *tensor.Array, d tensor.DType, ctx ...*tensor.Ctx) *tenso
 // ZerosLike is zeros of a's shape and dtype.
 func ZerosLike(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
-	if f := unusable(c, "zeros_like", a); f != nil {
+	if f := kit.Unusable(c, "zeros_like", a); f != nil {
 		return f
 	}
 	return Zeros(tensor.ShapeOf(a), a.DType(), c)
@@ -66,7 +67,7 @@ func ZerosLike(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 // OnesLike is ones of a's shape and dtype.
 func OnesLike(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
-	if f := unusable(c, "ones_like", a); f != nil {
+	if f := kit.Unusable(c, "ones_like", a); f != nil {
 		return f
 	}
 	return Ones(tensor.ShapeOf(a), a.DType(), c)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
 
 // row describes an element-wise op of one or two operands of one dtype; that is all that an op of this kind is.
@@ -118,7 +119,7 @@ func (e *elementwise) define(r row) {
 
 // call converts the operands and makes the node.
 func (e *elementwise) call(c *tensor.Ctx, in ...*tensor.Array) *tensor.Array {
-	if f := unusable(c, e.name(), in...); f != nil {
+	if f := kit.Unusable(c, e.name(), in...); f != nil {
 		return f
 	}
 	d := in[0].DType()
@@ -133,19 +134,6 @@ func (e *elementwise) call(c *tensor.Ctx, in ...*tensor.Array) *tensor.Array {
 		in[i] = AsType(x, to, c)
 	}
 	return e.op.One(c, tensor.None{}, in...)
-}
-
-// unusable is the first array that carries an error, or one that says that an input is nil; nil if all can be used.
-func unusable(c *tensor.Ctx, name string, in ...*tensor.Array) *tensor.Array {
-	for _, x := range in {
-		if x == nil {
-			return tensor.Fail(c, name, "an input is nil")
-		}
-		if x.Err() != nil {
-			return x
-		}
-	}
-	return nil
 }
 
 func broadcastRule(in []tensor.Spec, _ tensor.None, outs []tensor.Shape) ([]tensor.Shape, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
 
 // gatherAttrs describe a gather: input 0 is indexed along Axes (counted from 0) by the inputs that follow, one for each
@@ -32,7 +33,7 @@ func init() {
 			return append(outs, s), err
 		},
 		DType: func(in []tensor.Spec, _ gatherAttrs, outs []tensor.DType) ([]tensor.DType, error) {
-			return append(outs, in[0].DType), checkIndexDTypes(in[1:])
+			return append(outs, in[0].DType), kit.CheckIndexDTypes(in[1:])
 		},
 		Run: runGather,
 		VJP: func(g *tensor.VJP[gatherAttrs]) []*tensor.Array {
@@ -52,7 +53,7 @@ func init() {
 			return []*tensor.Array{gather.One(g.Ctx, g.Attrs, in...)}
 		},
 		VMap: func(g *tensor.VMap[gatherAttrs]) ([]*tensor.Array, []int) {
-			x := frontOf(g, 0, 0)
+			x := FrontOf(g, 0, 0)
 			index, a, batched := batchIndices(g, 1, g.Attrs)
 			y := gather.One(g.Ctx, a, append([]*tensor.Array{x}, index...)...)
 			if batched {
@@ -69,20 +70,20 @@ func batchIndices[A comparable](g *tensor.VMap[A], i int, a gatherAttrs) (index 
 	batched bool) {
 	rank := 0
 	for k := i; k < len(g.In); k++ {
-		rank = max(rank, exampleRank(g, k))
+		rank = max(rank, kit.ExampleRank(g, k))
 		batched = batched || g.Axes[k] >= 0
 	}
-	axes := shifted(a.Axes.Slice())
+	axes := kit.Shifted(a.Axes.Slice())
 	if !batched {
 		return g.In[i:], gatherAttrs{a.Op, tensor.MakeInts(axes), a.Dest + 1}, false
 	}
-	n := iotaOf(g.Ctx, batchDim(g))
+	n := Iota(g.Ctx, kit.BatchDim(g))
 	if rank > 0 {
-		n = ExpandDims(n, shifted(identity(rank)), g.Ctx)
+		n = ExpandDims(n, kit.Shifted(kit.Identity(rank)), g.Ctx)
 	}
 	index = []*tensor.Array{n}
 	for k := i; k < len(g.In); k++ {
-		index = append(index, frontOf(g, k, rank))
+		index = append(index, FrontOf(g, k, rank))
 	}
 	return index, gatherAttrs{a.Op, tensor.MakeInts(append([]int{0}, axes...)), a.Dest}, true
 }
@@ -117,15 +118,6 @@ func gatherDims(s tensor.Shape, index []tensor.Spec, a gatherAttrs) (common, res
 	return common, rest, nil
 }
 
-func checkIndexDTypes(index []tensor.Spec) error {
-	for _, x := range index {
-		if !x.DType.IsInteger() {
-			return fmt.Errorf("indices have dtype %v, want integers", x.DType)
-		}
-	}
-	return nil
-}
-
 func runGather(r *tensor.Run, a gatherAttrs) error {
 	x, out := r.In[0], r.Out[0]
 	if out.Shape.Size() == 0 {
@@ -141,14 +133,14 @@ func runGather(r *tensor.Run, a gatherAttrs) error {
 	}
 	p, err := r.Kernel(metal.Source{
 		Label:   "gather",
-		Text:    gatherTexts.get(x.DType, gatherTextOf),
+		Text:    gatherTexts.Get(x.DType, gatherTextOf),
 		Options: metal.Options{MathMode: metal.MathSafe, Portable: true},
 	}, "gather")
 	if err != nil {
 		return err
 	}
-	shape, strides := collapse(rest.Shape, rest.Strides)
-	grid, group := plane(slice, count)
+	shape, strides := kit.Collapse(rest.Shape, rest.Strides)
+	grid, group := kit.Plane(slice, count)
 	return r.Dispatch(p, grid, group, x.Arg(), offsets.Arg(), out.Arg(), tensor.Const(shape), tensor.Const(strides),
 		tensor.Const(int32(len(shape))), tensor.Const(uint32(count)), tensor.Const(uint32(rest.Shape[a.Dest:].Size())))
 }
@@ -195,13 +187,14 @@ func indexOffsets(r *tensor.Run, x tensor.Operand, index []tensor.Operand, a gat
 		if i == 0 {
 			first = 1
 		}
-		o := broadcastOperand(index[i], common)
+		o := kit.BroadcastOperand(index[i], common)
 		p, err := r.Kernel(indexSource(o.DType), "index_offsets")
 		if err != nil {
 			return offsets, rest, err
 		}
-		shape, strides := collapse(o.Shape, o.Strides)
-		err = r.Dispatch(p, line(count), line(min(count, 256)), o.Arg(), offsets.Arg(), word.Arg(), tensor.Const(shape),
+		shape, strides := kit.Collapse(o.Shape, o.Strides)
+		err = r.Dispatch(p, kit.Line(count), kit.Line(min(count, 256)), o.Arg(), offsets.Arg(), word.Arg(),
+			tensor.Const(shape),
 			tensor.Const(strides), tensor.Const(int32(len(shape))), tensor.Const(int64(x.Shape[axis])),
 			tensor.Const(int64(x.Strides[axis])), tensor.Const(first))
 		if err != nil {
@@ -213,14 +206,14 @@ func indexOffsets(r *tensor.Run, x tensor.Operand, index []tensor.Operand, a gat
 }
 
 // indexTexts and gatherTexts are the kernels' texts.
-var indexTexts, gatherTexts texts[tensor.DType]
+var indexTexts, gatherTexts kit.Texts[tensor.DType]
 
-func gatherTextOf(d tensor.DType) string { return "#define T " + bitsMSL(d) + "\n" + gatherText }
+func gatherTextOf(d tensor.DType) string { return "#define T " + kit.Bits(d) + "\n" + gatherText }
 
 func indexSource(d tensor.DType) metal.Source {
 	return metal.Source{
 		Label: "index_offsets",
-		Text: indexTexts.get(d, func(d tensor.DType) string {
+		Text: indexTexts.Get(d, func(d tensor.DType) string {
 			signed := 0
 			if d.IsSigned() {
 				signed = 1
@@ -238,68 +231,11 @@ func checkIndices(r *tensor.Run, bad tensor.Operand, op string, axes []int, shap
 	r.Check(bad, func(b []byte) error {
 		for i, axis := range axes {
 			if v := binary.LittleEndian.Uint32(b[4*i:]); v != 0 {
-				return c.Errorf(op, "index %s is out of range for axis %d with size %d", indexText(v), axis, shape[axis])
+				return c.Errorf(op, "index %s is out of range for axis %d with size %d", kit.IndexText(v), axis, shape[axis])
 			}
 		}
 		return nil
 	})
-}
-
-// indexText is an index as a kernel noted it.
-func indexText(noted uint32) string {
-	switch v := int64(noted) - 1<<31; v {
-	case math.MaxInt32:
-		return "2147483647 or more"
-	case -math.MaxInt32:
-		return "-2147483647 or less"
-	default:
-		return fmt.Sprint(v)
-	}
-}
-
-// broadcastOperand is o seen in a shape that its own broadcasts to.
-func broadcastOperand(o tensor.Operand, to tensor.Shape) tensor.Operand {
-	strides := make([]int, len(to))
-	lead := len(to) - len(o.Shape)
-	for i, n := range o.Shape {
-		if n == to[lead+i] {
-			strides[lead+i] = o.Strides[i]
-		}
-	}
-	o.Shape, o.Strides = to, strides
-	return o
-}
-
-// collapse merges dimensions that one stride can step through, for kernels: there is at least one.
-func collapse(s tensor.Shape, strides []int) (shape []uint32, steps []int64) {
-	for i, n := range s {
-		if n == 1 {
-			continue
-		}
-		if k := len(shape) - 1; k >= 0 && steps[k] == int64(n)*int64(strides[i]) {
-			shape[k] *= uint32(n)
-			steps[k] = int64(strides[i])
-			continue
-		}
-		shape, steps = append(shape, uint32(n)), append(steps, int64(strides[i]))
-	}
-	if len(shape) == 0 {
-		return []uint32{1}, []int64{0}
-	}
-	return shape, steps
-}
-
-// bitsMSL is an unsigned MSL type of the elements' size, for kernels that move elements and do not look at them.
-func bitsMSL(d tensor.DType) string {
-	return map[int]string{1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}[d.Size()]
-}
-
-// checkIndexArray refuses indices that are no integers.
-func checkIndexArray(c *tensor.Ctx, op string, index *tensor.Array) *tensor.Array {
-	if d := index.DType(); !d.IsInteger() {
-		return tensor.Fail(c, op, "indices have dtype %v, want integers", d)
-	}
-	return nil
 }
 
 // Take is the slices of a at those indices along an axis (nil: a is flattened first), whose dimension is replaced
@@ -308,10 +244,10 @@ func checkIndexArray(c *tensor.Ctx, op string, index *tensor.Array) *tensor.Arra
 // gradient adds up where an index stands twice, in the indices' order.
 func Take(a, indices *tensor.Array, axis *int, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
-	if f := unusable(c, "take", a, indices); f != nil {
+	if f := kit.Unusable(c, "take", a, indices); f != nil {
 		return f
 	}
-	if f := checkIndexArray(c, "take", indices); f != nil {
+	if f := kit.CheckIndex(c, "take", indices); f != nil {
 		return f
 	}
 	at := 0
@@ -323,13 +259,5 @@ func Take(a, indices *tensor.Array, axis *int, ctx ...*tensor.Ctx) *tensor.Array
 			return tensor.Fail(c, "take", "%w", err)
 		}
 	}
-	return named(c, "take", gather.One(c, gatherAttrs{"take", tensor.MakeInts([]int{at}), at}, a, indices))
-}
-
-// named is x, or if the call that made it failed, the same failure in the name of the op that the user called.
-func named(c *tensor.Ctx, op string, x *tensor.Array) *tensor.Array {
-	if err, ok := x.Err().(*tensor.OpError); ok && err.Op != op {
-		return tensor.Fail(c, op, "%s", err.Msg)
-	}
-	return x
+	return kit.Named(c, "take", gather.One(c, gatherAttrs{"take", tensor.MakeInts([]int{at}), at}, a, indices))
 }

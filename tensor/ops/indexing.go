@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
 
 // ByArray takes the elements of the indices in an integer array along a dimension, for Index and IndexUpdate. A
@@ -70,7 +71,7 @@ func indexArrays(c *tensor.Ctx, op string, parts []Part) (arrays []*tensor.Array
 			arrays = append(arrays, p.array)
 		}
 	}
-	if f := unusable(c, op, arrays...); f != nil {
+	if f := kit.Unusable(c, op, arrays...); f != nil {
 		return nil, false, f
 	}
 	for _, x := range arrays {
@@ -94,7 +95,7 @@ func indexArrays(c *tensor.Ctx, op string, parts []Part) (arrays []*tensor.Array
 func Index(x *tensor.Array, parts []Part, ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "index"
 	c := tensor.Call(ctx)
-	if f := unusable(c, op, x); f != nil {
+	if f := kit.Unusable(c, op, x); f != nil {
 		return f
 	}
 	arrays, mask, fail := indexArrays(c, op, parts)
@@ -105,7 +106,7 @@ func Index(x *tensor.Array, parts []Part, ctx ...*tensor.Ctx) *tensor.Array {
 		return tensor.Fail(c, op,
 			"a bool array cannot index: the number of elements is not known before it runs; use where, or integer indices")
 	case len(arrays) == 0:
-		return named(c, op, Slice(x, parts, c))
+		return kit.Named(c, op, Slice(x, parts, c))
 	}
 	plan, err := planIndex(op, parts, x.NDim())
 	if err != nil {
@@ -114,7 +115,7 @@ func Index(x *tensor.Array, parts []Part, ctx ...*tensor.Ctx) *tensor.Array {
 	if !plan.whole {
 		x = Slice(x, plan.basic, c)
 	}
-	return named(c, op, gather.One(c, plan.attrs, append([]*tensor.Array{x}, plan.index...)...))
+	return kit.Named(c, op, gather.One(c, plan.attrs, append([]*tensor.Array{x}, plan.index...)...))
 }
 
 // IndexUpdate is a copy of x in which the elements that Index(x, parts) names are changed by y, converted to x's
@@ -131,7 +132,7 @@ func IndexUpdate(x *tensor.Array, parts []Part, how string, y *tensor.Array, ctx
 		return tensor.Fail(c, "index_update",
 			"%q is no update, want set, add, subtract, multiply, divide, maximum or minimum", how)
 	}
-	if f := unusable(c, op, x, y); f != nil {
+	if f := kit.Unusable(c, op, x, y); f != nil {
 		return f
 	}
 	arrays, mask, fail := indexArrays(c, op, parts)
@@ -139,14 +140,14 @@ func IndexUpdate(x *tensor.Array, parts []Part, how string, y *tensor.Array, ctx
 		return fail
 	}
 	if mask {
-		return named(c, op, maskedUpdate(c, op, x, arrays[0], mode, y))
+		return kit.Named(c, op, maskedUpdate(c, op, x, arrays[0], mode, y))
 	}
 	u := AsType(y, x.DType(), c)
 	if len(arrays) == 0 {
 		if mode != scatterSet {
 			u = combine(c, mode, Slice(x, parts, c), u)
 		}
-		return named(c, op, SliceUpdate(x, u, parts, c))
+		return kit.Named(c, op, SliceUpdate(x, u, parts, c))
 	}
 	plan, err := planIndex(op, parts, x.NDim())
 	if err != nil {
@@ -158,17 +159,17 @@ func IndexUpdate(x *tensor.Array, parts []Part, how string, y *tensor.Array, ctx
 	}
 	shape := gather.One(c, plan.attrs, append([]*tensor.Array{target}, plan.index...)...) // for its shape
 	if shape.Err() != nil {
-		return named(c, op, shape)
+		return kit.Named(c, op, shape)
 	}
 	if lead := u.NDim() - shape.NDim(); lead > 0 { // leading ones, as NumPy permits
-		u = Squeeze(u, identity(lead), c)
+		u = Squeeze(u, kit.Identity(lead), c)
 	}
 	u = BroadcastTo(u, tensor.ShapeOf(shape), c)
 	out := scatter.One(c, scatterAttrs{plan.attrs, mode}, append([]*tensor.Array{target, u}, plan.index...)...)
 	if !plan.whole {
 		out = SliceUpdate(x, out, plan.basic, c)
 	}
-	return named(c, op, out)
+	return kit.Named(c, op, out)
 }
 
 // combine is a with u applied, in a's dtype.

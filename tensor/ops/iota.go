@@ -6,6 +6,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
 
 // iota numbers the elements of a shape in row-major order, as int32. Gathers use it to name the dimensions that an
@@ -38,47 +39,38 @@ func init() {
 			if err != nil {
 				return err
 			}
-			return r.Dispatch(p, line(n), metal.Size{X: min(n, 256), Y: 1, Z: 1}, r.Out[0].Arg(),
+			return r.Dispatch(p, kit.Line(n), metal.Size{X: min(n, 256), Y: 1, Z: 1}, r.Out[0].Arg(),
 				tensor.Const(int32(0)), tensor.Const(int32(1)))
 		},
 		VJP: func(g *tensor.VJP[shapeAttrs]) []*tensor.Array { return make([]*tensor.Array, len(g.In)) },
 		JVP: func(*tensor.JVP[shapeAttrs]) []*tensor.Array { return []*tensor.Array{nil} },
 		VMap: func(g *tensor.VMap[shapeAttrs]) ([]*tensor.Array, []int) {
-			to, _, err := unbound(g, g.Attrs.Shape)
+			to, _, err := kit.Unbound(g, g.Attrs.Shape)
 			if err != nil {
 				return []*tensor.Array{tensor.Fail(g.Ctx, "iota", "%w", err)}, []int{0}
 			}
-			return []*tensor.Array{iotaOf(g.Ctx, to)}, []int{-1}
+			return []*tensor.Array{Iota(g.Ctx, to)}, []int{-1}
 		},
 	})
 }
 
-// iotaOf is 0, 1, 2, ... as int32 in that shape, whose references are not read: a replay follows them.
-func iotaOf(c *tensor.Ctx, shape tensor.ShapeArg) *tensor.Array {
+// Iota is 0, 1, 2, ... as int32 in that shape, whose references are not read: a replay follows them.
+func Iota(c *tensor.Ctx, shape tensor.ShapeArg) *tensor.Array {
 	dims, in := shape.Bind(nil)
 	return iotaOp.One(c, shapeAttrs{dims}, in...)
 }
 
-// iotaAlong counts along one dimension of x: its shape is x's with ones in the place of the other dimensions.
-func iotaAlong(c *tensor.Ctx, x *tensor.Array, axis int) *tensor.Array {
+// IotaAlong counts along one dimension of x: its shape is x's with ones in the place of the other dimensions.
+func IotaAlong(c *tensor.Ctx, x *tensor.Array, axis int) *tensor.Array {
 	others := make([]int, 0, x.NDim())
 	for i := range x.NDim() {
 		if i != axis {
 			others = append(others, i)
 		}
 	}
-	n := iotaOf(c, tensor.DimOf(x, axis))
+	n := Iota(c, tensor.DimOf(x, axis))
 	if len(others) == 0 {
 		return n
 	}
 	return ExpandDims(n, others, c)
-}
-
-// line is a grid of n threads in one dimension.
-func line(n int) metal.Size { return metal.Size{X: n, Y: 1, Z: 1} }
-
-// plane is a grid of x times y threads, and threadgroups for it that fill 256 threads where they can.
-func plane(x, y int) (grid, group metal.Size) {
-	gx := min(x, 256)
-	return metal.Size{X: x, Y: y, Z: 1}, metal.Size{X: gx, Y: min(y, max(256/gx, 1)), Z: 1}
 }

@@ -39,8 +39,8 @@ func TestTransposedCopies(t *testing.T) {
 		inner := n / shape[0]
 		for _, d := range []tensor.DType{tensor.Uint8, tensor.BFloat16, tensor.Int32, tensor.Complex64} {
 			typed := ops.AsType(x, d)
-			from := bytesOf(t, typed)
-			got := bytesOf(t, ops.Flatten(ops.Transpose(typed, axes), 0, -1))
+			from := optest.Bytes(t, typed)
+			got := optest.Bytes(t, ops.Flatten(ops.Transpose(typed, axes), 0, -1))
 			size := d.Size()
 			for i := range n {
 				at := (i%shape[0]*inner + i/shape[0]) * size
@@ -62,7 +62,7 @@ func TestReductionsAlongKept(t *testing.T) {
 		x := ops.FromSlice(v, s[:])
 		for name, in := range map[string]*array{"contiguous": x,
 			"turned": ops.Transpose(ops.Reshape(ops.Transpose(x, nil), tensor.Sizes(s[2], s[1], s[0])), nil)} {
-			got, first := bytesOf(t, ops.Sum(in, []int{1}, false)), bytesOf(t, ops.ArgMax(in, []int{1}, false))
+			got, first := optest.Bytes(t, ops.Sum(in, []int{1}, false)), optest.Bytes(t, ops.ArgMax(in, []int{1}, false))
 			for i := range s[0] {
 				for k := range s[2] {
 					want, top := int32(0), 0
@@ -97,8 +97,8 @@ func TestSoftmaxRows(t *testing.T) {
 		for d, eps := range map[tensor.DType]float64{tensor.Float32: 8 * 0x1p-24, tensor.Float16: 0x1.01p-11,
 			tensor.BFloat16: 0x1.01p-8} {
 			typed := ops.AsType(x, d)
-			wide := bytesOf(t, ops.AsType(typed, tensor.Float32)) // what the row really is
-			got := bytesOf(t, ops.AsType(ops.Softmax(typed, []int{1}), tensor.Float32))
+			wide := optest.Bytes(t, ops.AsType(typed, tensor.Float32)) // what the row really is
+			got := optest.Bytes(t, ops.AsType(ops.Softmax(typed, []int{1}), tensor.Float32))
 			at := func(b []byte, i int) float64 {
 				return float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:])))
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
 
 var (
@@ -31,9 +32,9 @@ func init() {
 		JVP: func(*tensor.JVP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
 		// Ranks count within one example: the counts before the example are those of its first element.
 		VMap: func(g *tensor.VMap[tensor.None]) ([]*tensor.Array, []int) {
-			x := frontOf(g, 0, 0)
+			x := FrontOf(g, 0, 0)
 			ranks := maskRank.One(g.Ctx, tensor.None{}, x)
-			inner := shifted(identity(x.NDim() - 1))
+			inner := kit.Shifted(kit.Identity(x.NDim() - 1))
 			counts := Sum(x, inner, true, g.Ctx)
 			last := Max(Where(x, ranks, Number(-1, tensor.Int32, g.Ctx), g.Ctx), inner, true, g.Ctx)
 			before := Subtract(Add(last, Number(1, tensor.Int32, g.Ctx), g.Ctx), counts, g.Ctx)
@@ -50,13 +51,13 @@ func init() {
 			}
 			return append(outs, append(m.Clone(), slices.Repeat([]int{1}, len(s)-len(m))...)), nil
 		},
-		DType:    sameDType[tensor.None],
+		DType:    kit.SameDType[tensor.None],
 		SpecFrom: afterFirst[tensor.None],
 		View:     tensor.SameView[tensor.None], // the further dimensions have size 1
 		VJP:      func(g *tensor.VJP[tensor.None]) []*tensor.Array { return make([]*tensor.Array, len(g.In)) },
 		JVP:      func(*tensor.JVP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
 		VMap: func(g *tensor.VMap[tensor.None]) ([]*tensor.Array, []int) {
-			return []*tensor.Array{maskLike.One(g.Ctx, tensor.None{}, frontOf(g, 0, 0), frontOf(g, 1, 0))}, []int{0}
+			return []*tensor.Array{maskLike.One(g.Ctx, tensor.None{}, FrontOf(g, 0, 0), FrontOf(g, 1, 0))}, []int{0}
 		},
 	})
 }
@@ -90,7 +91,7 @@ func runMaskRank(r *tensor.Run, _ tensor.None) error {
 		if err != nil {
 			return err
 		}
-		return r.Dispatch(p, line(threads), line(min(threads, 256)), args...)
+		return r.Dispatch(p, kit.Line(threads), kit.Line(min(threads, 256)), args...)
 	}
 	size := tensor.Const(uint32(n))
 	if err := run("mask_count", chunks, mask.Arg(), counts.Arg(), size); err != nil {

@@ -3,8 +3,8 @@ package ops
 import (
 	"fmt"
 
-	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
 
 var (
@@ -56,8 +56,8 @@ func init() {
 			return []*tensor.Array{sum}
 		},
 		VMap: func(g *tensor.VMap[tensor.None]) ([]*tensor.Array, []int) {
-			rank := max(exampleRank(g, 0), exampleRank(g, 1))
-			y := matmul.One(g.Ctx, tensor.None{}, frontOf(g, 0, rank), frontOf(g, 1, rank))
+			rank := max(kit.ExampleRank(g, 0), kit.ExampleRank(g, 1))
+			y := matmul.One(g.Ctx, tensor.None{}, FrontOf(g, 0, rank), FrontOf(g, 1, rank))
 			return []*tensor.Array{y}, []int{0}
 		},
 	})
@@ -79,44 +79,6 @@ func matrices(a, b tensor.Shape) (batch, ma, mb tensor.Shape, err error) {
 	return batch, ma, mb, err
 }
 
-// tileRows is how many rows of a product a thread makes.
-func tileRows(rows int) int {
-	if rows == 1 {
-		return 1
-	}
-	return 4
-}
-
-// tiles is the grid of a batch of products.
-func tiles(rows, cols, tile, batch int) (grid, group metal.Size) {
-	grid = metal.Size{X: cols, Y: (rows + tile - 1) / tile, Z: batch}
-	x := min(cols, 64)
-	return grid, metal.Size{X: x, Y: min(grid.Y, max(256/x, 1)), Z: 1}
-}
-
-// collapse2 is collapse for two operands of one shape.
-func collapse2(s tensor.Shape, a, b []int) (shape []uint32, as, bs []int64) {
-	most := max(len(s), 1)
-	steps := make([]int64, 2*most)
-	shape, as, bs = make([]uint32, 0, most), steps[:0:most], steps[most:most]
-	for i, n := range s {
-		if n == 1 {
-			continue
-		}
-		k := len(shape) - 1
-		if k >= 0 && as[k] == int64(n)*int64(a[i]) && bs[k] == int64(n)*int64(b[i]) {
-			shape[k] *= uint32(n)
-			as[k], bs[k] = int64(a[i]), int64(b[i])
-			continue
-		}
-		shape, as, bs = append(shape, uint32(n)), append(as, int64(a[i])), append(bs, int64(b[i]))
-	}
-	if len(shape) == 0 {
-		shape, as, bs = append(shape, 1), append(as, 0), append(bs, 0)
-	}
-	return shape, as, bs
-}
-
 // Matmul is the matrix product of a and b in their common dtype, which must be a floating-point or complex one.
 // Dimensions before the last two are a batch and are broadcast. An a of one dimension is a row, a b of one
 // dimension a column, and the result does not have that dimension. Half types are added up in float32 and rounded
@@ -125,7 +87,7 @@ func collapse2(s tensor.Shape, a, b []int) (shape []uint32, as, bs []int64) {
 func Matmul(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "matmul"
 	c := tensor.Call(ctx)
-	if f := unusable(c, op, a, b); f != nil {
+	if f := kit.Unusable(c, op, a, b); f != nil {
 		return f
 	}
 	if a.NDim() == 0 || b.NDim() == 0 {

@@ -3,6 +3,7 @@ package ops_test
 import (
 	"bytes"
 	"context"
+	"math"
 	"math/cmplx"
 	"testing"
 
@@ -10,6 +11,8 @@ import (
 
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/ops/fast"
+	"github.com/mlxlua/mlxlua/tensor/ops/quant"
 	"github.com/mlxlua/mlxlua/tensor/optest"
 )
 
@@ -44,7 +47,7 @@ func TestMatmulTiles(t *testing.T) {
 						want[i] += float64(va[i/cols*depth+k] * vb[k*cols+i%cols])
 					}
 				}
-				require.Equal(t, want, values32(t, ops.Matmul(a, b)), "%d rows, %d columns, %d", rows, cols, turned)
+				require.Equal(t, want, optest.Values32(t, ops.Matmul(a, b)), "%d rows, %d columns, %d", rows, cols, turned)
 			}
 		}
 	}
@@ -62,10 +65,10 @@ func checkProduct(t *testing.T, a, b *array) {
 		x = ops.BroadcastTo(x, tensor.Sizes(append(append([]int(nil), batch...), shape...)...))
 		parts := [2][]float64{nil, make([]float64, x.Size())}
 		if x.DType().IsComplex() {
-			parts[1] = values32(t, ops.Imag(x))
+			parts[1] = optest.Values32(t, ops.Imag(x))
 			x = ops.Real(x)
 		}
-		parts[0] = values32(t, ops.AsType(x, tensor.Float32))
+		parts[0] = optest.Values32(t, ops.AsType(x, tensor.Float32))
 		out := make([]complex128, len(parts[0]))
 		for i, re := range parts[0] {
 			out[i] = complex(re, parts[1][i])
@@ -122,7 +125,7 @@ func TestMatmulNearExact(t *testing.T) {
 		for _, d := range []tensor.DType{tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Float64, tensor.Complex64} {
 			var in [2]*array
 			for i, o := range c {
-				in[i] = noise(d, o.shape...)
+				in[i] = optest.Noise(d, o.shape...)
 				if d == tensor.Complex64 {
 					in[i] = ops.Multiply(in[i], ops.FromSlice([]complex64{1 + 2i}, []int{1}))
 				}
@@ -144,18 +147,19 @@ func TestProductsOfFusedOperands(t *testing.T) {
 	all := func() (results []*array) {
 		f := tensor.Float32
 		for _, rows := range []int{1, 5, 40} {
-			x := noise(f, rows, 700)
-			for _, w := range []*array{more(noise(f, 700, 130)), turn(more(noise(f, 130, 700))),
-				more(turn(noise(f, 130, 700))),
-				more(ops.BroadcastTo(noise(f, 700, 1), tensor.Sizes(700, 130))),
-				more(ops.Slice(noise(f, 700, 260), []ops.Part{ops.Ellipsis(), ops.Span(0, 260, 2)}))} {
+			x := optest.Noise(f, rows, 700)
+			for _, w := range []*array{more(optest.Noise(f, 700, 130)), turn(more(optest.Noise(f, 130, 700))),
+				more(turn(optest.Noise(f, 130, 700))),
+				more(ops.BroadcastTo(optest.Noise(f, 700, 1), tensor.Sizes(700, 130))),
+				more(ops.Slice(optest.Noise(f, 700, 260), []ops.Part{ops.Ellipsis(), ops.Span(0, 260, 2)}))} {
 				results = append(results, more(ops.Matmul(more(x), w)), ops.Matmul(turn(w), more(turn(x))))
 			}
-			q, k := more(noise(f, 2, 4, rows, 64)), more(turn(noise(f, 2, 2, 64, 70)))
-			results = append(results, more(ops.ScaledDotProductAttention(q, k, more(k), 0.01, ops.AttentionOptions{})))
-			packing := ops.Quantization{GroupSize: 64, Bits: 4}
-			w := ops.Quantize(noise(f, 130, 768), packing)
-			results = append(results, more(ops.QuantizedMatmul(more(noise(f, rows, 768)), w[0], w[1], w[2], true, packing)))
+			q, k := more(optest.Noise(f, 2, 4, rows, 64)), more(turn(optest.Noise(f, 2, 2, 64, 70)))
+			results = append(results, more(fast.ScaledDotProductAttention(q, k, more(k), 0.01, fast.AttentionOptions{})))
+			packing := quant.Quantization{GroupSize: 64, Bits: 4}
+			w := quant.Quantize(optest.Noise(f, 130, 768), packing)
+			results = append(results, more(quant.QuantizedMatmul(more(optest.Noise(f, rows, 768)), w[0], w[1], w[2], true,
+				packing)))
 		}
 		return results
 	}
@@ -171,5 +175,56 @@ func TestProductsOfFusedOperands(t *testing.T) {
 	with, without := given(true), given(false)
 	for i := range with {
 		require.True(t, bytes.Equal(with[i], without[i]), "result %d differs", i)
+	}
+}
+
+func TestMatmul(t *testing.T) {
+	inexact := []tensor.DType{tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Float64, tensor.Complex64}
+	zeros := func(d tensor.DType, n ...int) *array { return ops.Zeros(tensor.Sizes(n...), d) }
+	f := tensor.Float32
+	optest.Run(t, optest.Subject{
+		Name: "matmul", Golden: "matmul.json", DTypes: inexact, Second: true, Tol: optest.Tol{Rel: 1e-5, Abs: 4e-5},
+		Fn: optest.One(func(in []*array) *array { return ops.Matmul(in[0], in[1]) }),
+		Cases: []optest.Case{optest.Of("n,k", "k,m"), optest.Of("k", "k,m"), optest.Of("n,k", "k"), optest.Of("k", "k"),
+			optest.Of("n,1,2,k", "3,k,m"),
+			optest.Of("5,k", "k,m")},
+		Refuse: []tensor.DType{tensor.Int32, tensor.Bool},
+		Bad: []optest.Bad{
+			{Name: "inner", Make: func() *array { return ops.Matmul(zeros(f, 3, 4), zeros(f, 5, 2)) },
+				Text: "[matmul] inner dimensions differ: a (3, 4), b (5, 2)"},
+			{Name: "row", Make: func() *array { return ops.Matmul(zeros(f, 3), zeros(f, 5, 2)) },
+				Text: "[matmul] inner dimensions differ: a (3,), b (5, 2)"},
+			{Name: "batch", Make: func() *array { return ops.Matmul(zeros(f, 2, 2, 3), zeros(f, 3, 3, 2)) },
+				Text: "[matmul] batch dimensions of a (2, 2, 3) and b (3, 3, 2) cannot be broadcast"},
+			{Name: "scalar", Make: func() *array { return ops.Matmul(zeros(f), zeros(f, 3)) }, Text: "[matmul] a scalar"},
+			{Name: "ints", Make: func() *array { return ops.Matmul(zeros(ints32, 2, 2), zeros(ints32, 2, 2)) },
+				Text: "[matmul] operands have dtypes int32 and int32"},
+		},
+	})
+}
+
+// TestMatmulBudget: the error of a product is at most 2 K eps |a||b|.
+func TestMatmulBudget(t *testing.T) {
+	optest.Open(t)
+	const m, k, n = 9, 500, 40
+	a, b := make([]float32, m*k), make([]float32, k*n)
+	seed := uint32(1)
+	next := func() float32 { seed = seed*1664525 + 1013904223; return float32(int32(seed)) / (1 << 31) }
+	for i := range a {
+		a[i] = next()
+	}
+	for i := range b {
+		b[i] = next()
+	}
+	got := optest.Values32(t, ops.Matmul(ops.FromSlice(a, []int{m, k}), ops.FromSlice(b, []int{k, n})))
+	for i := range m {
+		for j := range n {
+			exact, size := 0.0, 0.0
+			for l := range k {
+				p := float64(a[i*k+l]) * float64(b[l*n+j])
+				exact, size = exact+p, size+math.Abs(p)
+			}
+			require.InDelta(t, exact, got[i*n+j], 2*k*math.Ldexp(1, -24)*size)
+		}
 	}
 }

@@ -144,6 +144,11 @@ func Max(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *tensor
 	return callReduction(tensor.Call(ctx), maxReduce, a, axes, keepdims)
 }
 
+// MaxOrLowest is Max that gives the lowest value where there are no elements: for rules that subtract a maximum.
+func MaxOrLowest(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *tensor.Array {
+	return callReduction(tensor.Call(ctx), maxOrLowest, a, axes, keepdims)
+}
+
 // Min is the smallest of a's elements along axes: see Max.
 func Min(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *tensor.Array {
 	return callReduction(tensor.Call(ctx), minReduce, a, axes, keepdims)

@@ -16,16 +16,9 @@ import (
 // coveredElsewhere are the ops that run in the tests of ops made of them, or in tests of their own.
 var coveredElsewhere = map[string]string{
 	"max_or_lowest": "softmax",
-	"metal_kernel":  "metal_kernel_test.go: it has no gradient, and its shapes are the users'",
 }
 
 func TestMain(m *testing.M) { os.Exit(optest.Main(m, coveredElsewhere)) }
-
-type outs = func(in []*array) []*array
-
-func one(f func(in []*array) *array) outs {
-	return func(in []*array) []*array { return []*array{f(in)} }
-}
 
 // inputs are cases of one input each.
 func inputs(g optest.Gen, dims ...string) []optest.Case {
@@ -69,7 +62,7 @@ func TestUnary(t *testing.T) {
 			g = optest.Uniform(-2, 2)
 		}
 		op := optest.Subject{
-			Name: name, Fn: one(func(in []*array) *array { return f(in[0]) }), Cases: inputs(g, "n,m", "", "0,n"),
+			Name: name, Fn: optest.One(func(in []*array) *array { return f(in[0]) }), Cases: inputs(g, "n,m", "", "0,n"),
 			Golden: "elementwise.json", NonDiff: discrete[name], Second: !discrete[name], Refuse: unaryRefusals[name],
 		}
 		if op.Refuse != nil {
@@ -115,7 +108,7 @@ func TestBinary(t *testing.T) {
 			return optest.Case{Inputs: []optest.Input{optest.In(a, g.a), optest.In(b, g.b)}}
 		}
 		op := optest.Subject{
-			Name: name, Fn: one(func(in []*array) *array { return f(in[0], in[1]) }),
+			Name: name, Fn: optest.One(func(in []*array) *array { return f(in[0], in[1]) }),
 			Cases:  []optest.Case{pair("n,m", "n,m"), pair("n,1", "m"), pair("", "n"), pair("0,n", "n")},
 			Golden: "elementwise.json", NonDiff: discrete[name], Second: !discrete[name],
 		}
@@ -138,7 +131,7 @@ func TestWhere(t *testing.T) {
 	mask := optest.In("n,m", optest.Ints(0, 1)).As(tensor.Bool)
 	x, y := optest.In("n,m", optest.Uniform(-2, 2)), optest.In("m", optest.Uniform(-2, 2))
 	optest.Run(t, optest.Subject{
-		Name: "where", Fn: one(func(in []*array) *array { return ops.Where(in[0], in[1], in[2]) }),
+		Name: "where", Fn: optest.One(func(in []*array) *array { return ops.Where(in[0], in[1], in[2]) }),
 		Cases: []optest.Case{{Inputs: []optest.Input{mask, x, y}},
 			{Inputs: []optest.Input{mask, y, optest.In("", optest.Ints(1, 1))}}},
 		Golden: "elementwise.json", Second: true,
@@ -154,7 +147,7 @@ func TestClose(t *testing.T) {
 		} {
 			x, y := optest.In("n,m", optest.Distinct(0)), optest.In("m", optest.Distinct(0))
 			optest.Run(t, optest.Subject{Name: op + name, Ops: []string{"less_equal", "isinf"}, NonDiff: true,
-				Fn:    one(func(in []*array) *array { return f(in[0], in[1], tol) }),
+				Fn:    optest.One(func(in []*array) *array { return f(in[0], in[1], tol) }),
 				Cases: []optest.Case{{Inputs: []optest.Input{x, y}}}, Golden: "elementwise.json"})
 		}
 	}
@@ -173,7 +166,8 @@ func TestClip(t *testing.T) {
 		if name != "clip" {
 			c.Inputs = c.Inputs[:2]
 		}
-		optest.Run(t, optest.Subject{Name: name, Ops: []string{"maximum", "minimum"}, Fn: one(f), Cases: []optest.Case{c},
+		optest.Run(t, optest.Subject{Name: name, Ops: []string{"maximum", "minimum"}, Fn: optest.One(f),
+			Cases:  []optest.Case{c},
 			Golden: "elementwise.json", Second: true})
 	}
 	require.ErrorContains(t, ops.Clip(ops.Number(1, tensor.Float32), nil, nil).Err(), "[clip] both bounds are missing")
@@ -187,7 +181,7 @@ func TestAsType(t *testing.T) {
 		}
 		optest.Run(t, optest.Subject{
 			Name: "astype " + to.String(), Ops: []string{"astype"}, Golden: "elementwise.json",
-			Fn:    one(func(in []*array) *array { return ops.AsType(in[0], to) }),
+			Fn:    optest.One(func(in []*array) *array { return ops.AsType(in[0], to) }),
 			Cases: []optest.Case{{Inputs: []optest.Input{x}}},
 		})
 	}
@@ -198,7 +192,7 @@ func TestViews(t *testing.T) {
 	view := func(name string, f func(x *array) *array, golden bool, cases []optest.Case, prims ...string) {
 		op := optest.Subject{
 			Name: name, Ops: prims, Cases: cases, Second: true,
-			Fn: one(func(in []*array) *array { return f(in[0]) }),
+			Fn: optest.One(func(in []*array) *array { return f(in[0]) }),
 		}
 		if golden {
 			op.Golden = "views.json"
@@ -233,7 +227,7 @@ func TestViewsOfTwo(t *testing.T) {
 	like := func(name, prim string, f func(x *array, s tensor.ShapeArg, c ...*ctx) *array, cases ...optest.Case) {
 		optest.Run(t, optest.Subject{
 			Name: name, Ops: []string{prim}, Cases: cases, Second: true,
-			Fn: one(func(in []*array) *array { return f(in[0], tensor.ShapeOf(in[1])) }),
+			Fn: optest.One(func(in []*array) *array { return f(in[0], tensor.ShapeOf(in[1])) }),
 		})
 	}
 	like("reshape like", "reshape", ops.Reshape, pair("n,2,m", "2,m,n"))
@@ -243,7 +237,7 @@ func TestViewsOfTwo(t *testing.T) {
 	optest.Run(t, optest.Subject{
 		Name: "slice_update", Cases: []optest.Case{pair("n,m", ""), pair("n,m", "1,1")}, Second: true,
 		Golden: "views.json",
-		Fn:     one(func(in []*array) *array { return ops.SliceUpdate(in[0], in[1], set) }),
+		Fn:     optest.One(func(in []*array) *array { return ops.SliceUpdate(in[0], in[1], set) }),
 	})
 }
 
@@ -265,7 +259,7 @@ func TestReductions(t *testing.T) {
 		for _, form := range forms {
 			op := optest.Subject{
 				Name: name + form.name, Ops: []string{name}, Golden: "reductions.json",
-				Fn:    one(func(in []*array) *array { return f(in[0], form.axes, form.keep) }),
+				Fn:    optest.One(func(in []*array) *array { return f(in[0], form.axes, form.keep) }),
 				Cases: inputs(optest.Distinct(0.5), "n,m", "2,n,m"), NonDiff: discrete[name], Second: !discrete[name],
 			}
 			if name == "prod" {
@@ -280,15 +274,15 @@ func TestReductions(t *testing.T) {
 func TestVarianceOfFew(t *testing.T) {
 	optest.Open(t)
 	x := ops.FromFloats([]float64{1, 3}, []int{2}, tensor.Float32)
-	require.Equal(t, []float64{math.Inf(1)}, values32(t, ops.Var(x, nil, false, 5)))
-	require.Equal(t, []float64{math.Inf(1)}, values32(t, ops.Std(x, nil, false, 2)))
-	require.Equal(t, []float64{2}, values32(t, ops.Var(x, nil, false, 1)))
+	require.Equal(t, []float64{math.Inf(1)}, optest.Values32(t, ops.Var(x, nil, false, 5)))
+	require.Equal(t, []float64{math.Inf(1)}, optest.Values32(t, ops.Std(x, nil, false, 2)))
+	require.Equal(t, []float64{2}, optest.Values32(t, ops.Var(x, nil, false, 1)))
 }
 
 func TestSoftmax(t *testing.T) {
 	cases := inputs(optest.Uniform(-6, 6), "n,m", "n,m,2")
-	softmax := func(axis int) outs {
-		return one(func(in []*array) *array { return ops.Softmax(in[0], []int{axis}) })
+	softmax := func(axis int) optest.Func {
+		return optest.One(func(in []*array) *array { return ops.Softmax(in[0], []int{axis}) })
 	}
 	optest.Run(t, optest.Subject{Name: "softmax", Fn: softmax(-1), Cases: cases, Golden: "reductions.json", Second: true})
 	optest.Run(t, optest.Subject{Name: "softmax first", Fn: softmax(0), Cases: cases, Second: true})
@@ -299,14 +293,20 @@ func TestShapesAlone(t *testing.T) {
 	u := optest.Uniform(-2, 2)
 	optest.Run(t, optest.Subject{
 		Name: "number_of_elements", Cases: inputs(u, "n,m"), NonDiff: true,
-		Fn: one(func(in []*array) *array { return ops.Size(in[0], []int{-1}, tensor.Float32) }),
+		Fn: optest.One(func(in []*array) *array { return ops.Size(in[0], []int{-1}, tensor.Float32) }),
 	})
 	optest.Run(t, optest.Subject{
 		Name: "zeros_like", Ops: []string{"broadcast_to"}, Cases: inputs(u, "n,m"), NonDiff: true,
-		Fn: one(func(in []*array) *array { return ops.ZerosLike(in[0]) }),
+		Fn: optest.One(func(in []*array) *array { return ops.ZerosLike(in[0]) }),
 	})
 	optest.Run(t, optest.Subject{
 		Name: "add arange", Ops: []string{"arange"}, Cases: inputs(u, "n,4"), Second: true,
-		Fn: one(func(in []*array) *array { return ops.Add(in[0], ops.Arange(0, 4, 1, tensor.Float32)) }),
+		Fn: optest.One(func(in []*array) *array { return ops.Add(in[0], ops.Arange(0, 4, 1, tensor.Float32)) }),
 	})
 }
+
+var uniform = optest.Uniform(-2, 2)
+
+var ints32 = tensor.Int32
+
+func axis(i int) *int { return &i }

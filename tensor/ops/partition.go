@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
 
 // partitionAttrs: the element that comes to its place in the order, negative from the end.
@@ -30,7 +31,7 @@ func init() {
 	}
 	partition.Define(tensor.Rules[partitionAttrs]{
 		Shape: shape,
-		DType: sameDType[partitionAttrs],
+		DType: kit.SameDType[partitionAttrs],
 		Run:   func(r *tensor.Run, _ partitionAttrs) error { return runSort(r, tensor.None{}) },
 		VJP: func(g *tensor.VJP[partitionAttrs]) []*tensor.Array {
 			if g.Cot[0] == nil {
@@ -50,7 +51,7 @@ func init() {
 			return []*tensor.Array{TakeAlongAxis(g.Tan[0], order, &last, g.Ctx)}
 		},
 		VMap: func(g *tensor.VMap[partitionAttrs]) ([]*tensor.Array, []int) {
-			return []*tensor.Array{partition.One(g.Ctx, g.Attrs, frontOf(g, 0, 0))}, []int{0}
+			return []*tensor.Array{partition.One(g.Ctx, g.Attrs, FrontOf(g, 0, 0))}, []int{0}
 		},
 	})
 	argPartition.Define(tensor.Rules[partitionAttrs]{
@@ -62,7 +63,7 @@ func init() {
 		VJP: func(*tensor.VJP[partitionAttrs]) []*tensor.Array { return []*tensor.Array{nil} },
 		JVP: func(*tensor.JVP[partitionAttrs]) []*tensor.Array { return []*tensor.Array{nil} },
 		VMap: func(g *tensor.VMap[partitionAttrs]) ([]*tensor.Array, []int) {
-			return []*tensor.Array{argPartition.One(g.Ctx, g.Attrs, frontOf(g, 0, 0))}, []int{0}
+			return []*tensor.Array{argPartition.One(g.Ctx, g.Attrs, FrontOf(g, 0, 0))}, []int{0}
 		},
 	})
 }
@@ -70,7 +71,7 @@ func init() {
 // byAxis moves an axis to the end for f, and back; nil: f sees the flattened array.
 func byAxis(c *tensor.Ctx, op string, a *tensor.Array, axis *int,
 	f func(x *tensor.Array) *tensor.Array) *tensor.Array {
-	if bad := unusable(c, op, a); bad != nil {
+	if bad := kit.Unusable(c, op, a); bad != nil {
 		return bad
 	}
 	if axis == nil {
@@ -121,5 +122,5 @@ func TopK(a *tensor.Array, k int, axis *int, ctx ...*tensor.Ctx) *tensor.Array {
 		}
 		return Slice(partition.One(c, partitionAttrs{-k}, x), parts, c)
 	})
-	return named(c, op, y)
+	return kit.Named(c, op, y)
 }

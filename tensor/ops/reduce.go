@@ -6,6 +6,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/kernelgen"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
 
 // reduceAttrs are a reduction's arguments as the user wrote them. Nil axes mean all.
@@ -58,9 +59,9 @@ func defineReduction(op *tensor.OpOf[reduceAttrs], r reduction) {
 			return []*tensor.Array{r.JVP(g)}
 		},
 		VMap: func(g *tensor.VMap[reduceAttrs]) ([]*tensor.Array, []int) {
-			axes, _ := tensor.Axes(g.Attrs.Axes.Slice(), exampleRank(g, 0))
-			a := reduceAttrs{tensor.MakeInts(shifted(axes)), g.Attrs.Keep}
-			return []*tensor.Array{op.One(g.Ctx, a, frontOf(g, 0, 0))}, []int{0}
+			axes, _ := tensor.Axes(g.Attrs.Axes.Slice(), kit.ExampleRank(g, 0))
+			a := reduceAttrs{tensor.MakeInts(kit.Shifted(axes)), g.Attrs.Keep}
+			return []*tensor.Array{op.One(g.Ctx, a, FrontOf(g, 0, 0))}, []int{0}
 		},
 	})
 }
@@ -94,7 +95,7 @@ func reducedShape(s tensor.Shape, a reduceAttrs, nonEmpty bool) (tensor.Shape, e
 }
 
 func callReduction(c *tensor.Ctx, op *tensor.OpOf[reduceAttrs], a *tensor.Array, axes []int, keep bool) *tensor.Array {
-	if f := unusable(c, op.Op().Name(), a); f != nil {
+	if f := kit.Unusable(c, op.Op().Name(), a); f != nil {
 		return f
 	}
 	return op.One(c, reduceAttrs{tensor.MakeInts(axes), keep}, a)
@@ -117,7 +118,7 @@ func axesOf(a reduceAttrs, rank int) []int {
 
 // checkAxes says what is wrong with the axes that a composite op is given.
 func checkAxes(c *tensor.Ctx, name string, a *tensor.Array, axes []int) *tensor.Array {
-	if f := unusable(c, name, a); f != nil {
+	if f := kit.Unusable(c, name, a); f != nil {
 		return f
 	}
 	if _, err := tensor.Axes(axes, a.NDim()); err != nil {

@@ -23,8 +23,8 @@ func TestReductionsOfManyChains(t *testing.T) {
 	} {
 		x := ops.Remainder(ops.Arange(0, float64(s.outputs*s.n), 1, tensor.Int32), ops.Number(7, tensor.Int32))
 		rows := ops.Reshape(x, tensor.Sizes(s.outputs, s.n))
-		sums := values32(t, ops.Sum(rows, []int{1}, false))
-		last := values32(t, ops.Max(rows, []int{1}, false))
+		sums := optest.Values32(t, ops.Sum(rows, []int{1}, false))
+		last := optest.Values32(t, ops.Max(rows, []int{1}, false))
 		for o := range s.outputs {
 			want := 0
 			for i := range s.n {
@@ -37,7 +37,7 @@ func TestReductionsOfManyChains(t *testing.T) {
 	// A thread for each output, with accumulators that do not stand in memory: all elements are its own.
 	for _, n := range []int{1019, 1020, 1021, 1024, 2052} {
 		x := ops.Reshape(ops.Arange(0, float64(n*40), 1, tensor.Int32), tensor.Sizes(n, 40))
-		at := values32(t, ops.ArgMax(x, []int{0}, false))
+		at := optest.Values32(t, ops.ArgMax(x, []int{0}, false))
 		require.Len(t, at, 40)
 		for _, i := range at {
 			require.InDelta(t, n-1, i, 0)

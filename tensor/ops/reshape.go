@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
 
 // flattenAttrs are the axes as the user wrote them.
@@ -22,7 +23,7 @@ func init() {
 			s, err := reshaped(in, a)
 			return append(outs, s), err
 		},
-		DType:    sameDType[shapeAttrs],
+		DType:    kit.SameDType[shapeAttrs],
 		SpecFrom: afterFirst[shapeAttrs],
 		View: func(in []tensor.Spec, v tensor.View, _ shapeAttrs, out []tensor.Operand) bool {
 			return reshapeView(in[0].Shape, v.Strides, &out[0])
@@ -41,11 +42,11 @@ func init() {
 			return []*tensor.Array{Reshape(g.Tan[0], tensor.ShapeOf(g.Out[0]), g.Ctx)}
 		},
 		VMap: func(g *tensor.VMap[shapeAttrs]) ([]*tensor.Array, []int) {
-			to, _, err := unbound(g, g.Attrs.Shape)
+			to, _, err := kit.Unbound(g, g.Attrs.Shape)
 			if err != nil {
 				return []*tensor.Array{tensor.Fail(g.Ctx, "reshape", "%w", err)}, []int{0}
 			}
-			x := frontOf(g, 0, 0)
+			x := FrontOf(g, 0, 0)
 			return []*tensor.Array{Reshape(x, tensor.Concat(tensor.DimOf(x, 0), to), g.Ctx)}, []int{0}
 		},
 	})
@@ -55,7 +56,7 @@ func init() {
 			s, err := flattened(in[0].Shape, a)
 			return append(outs, s), err
 		},
-		DType: sameDType[flattenAttrs],
+		DType: kit.SameDType[flattenAttrs],
 		View: func(in []tensor.Spec, v tensor.View, _ flattenAttrs, out []tensor.Operand) bool {
 			return reshapeView(in[0].Shape, v.Strides, &out[0])
 		},
@@ -72,7 +73,7 @@ func init() {
 			return []*tensor.Array{Flatten(g.Tan[0], g.Attrs.Start, g.Attrs.End, g.Ctx)}
 		},
 		VMap: func(g *tensor.VMap[flattenAttrs]) ([]*tensor.Array, []int) {
-			x := frontOf(g, 0, 0)
+			x := FrontOf(g, 0, 0)
 			rank := x.NDim() - 1
 			if rank == 0 {
 				return []*tensor.Array{ExpandDims(x, []int{1}, g.Ctx)}, []int{0}
@@ -208,7 +209,7 @@ func Reshape(a *tensor.Array, shape tensor.ShapeArg, ctx ...*tensor.Ctx) *tensor
 // beyond the ends are clamped; a scalar becomes an array of one element. A start after the end is an error.
 func Flatten(a *tensor.Array, start, end int, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
-	if f := unusable(c, "flatten", a); f != nil {
+	if f := kit.Unusable(c, "flatten", a); f != nil {
 		return f
 	}
 	return flatten.One(c, flattenAttrs{start, end}, a)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
 
 // scanAttrs describe a cumulative op along an axis.
@@ -43,7 +44,7 @@ type scanner struct {
 func init() {
 	text := func(s string) func(tensor.DType) string { return func(tensor.DType) string { return s } }
 	cumSum.Define(scanRules(cumSum, scanner{
-		init: zeroOf, combine: text("$0 + $1"), vjp: cumSumVJP,
+		init: kit.Zero, combine: text("$0 + $1"), vjp: cumSumVJP,
 		jvp: func(g *tensor.JVP[scanAttrs]) []*tensor.Array {
 			if g.Tan[0] == nil {
 				return []*tensor.Array{nil}
@@ -51,7 +52,7 @@ func init() {
 			return []*tensor.Array{cumSum.One(g.Ctx, g.Attrs, g.Tan[0])}
 		},
 	}))
-	cumProd.Define(scanRules(cumProd, scanner{init: oneOf, combine: text("$0 * $1"), vjp: cumProdVJP}))
+	cumProd.Define(scanRules(cumProd, scanner{init: kit.One, combine: text("$0 * $1"), vjp: cumProdVJP}))
 	extremum := func(op *tensor.OpOf[scanAttrs], limit func(tensor.DType) string, relation string) {
 		op.Define(scanRules(op, scanner{init: limit, combine: pick(relation).at,
 			vjp: func(g *tensor.VJP[scanAttrs]) *tensor.Array { return cumExtremumVJP(op, g) }}))
@@ -131,7 +132,7 @@ func scanRules(op *tensor.OpOf[scanAttrs], s scanner) tensor.Rules[scanAttrs] {
 		},
 		JVP: s.jvp,
 		VMap: func(g *tensor.VMap[scanAttrs]) ([]*tensor.Array, []int) {
-			return []*tensor.Array{op.One(g.Ctx, pastBatch(g), frontOf(g, 0, 0))}, []int{0}
+			return []*tensor.Array{op.One(g.Ctx, pastBatch(g), FrontOf(g, 0, 0))}, []int{0}
 		},
 	}
 }
@@ -139,7 +140,7 @@ func scanRules(op *tensor.OpOf[scanAttrs], s scanner) tensor.Rules[scanAttrs] {
 // pastBatch are the attributes for a batch whose batch axis is first.
 func pastBatch(g *tensor.VMap[scanAttrs]) scanAttrs {
 	a := g.Attrs
-	axis, _ := tensor.Axis(a.Axis, exampleRank(g, 0))
+	axis, _ := tensor.Axis(a.Axis, kit.ExampleRank(g, 0))
 	a.Axis = axis + 1
 	return a
 }
@@ -153,7 +154,7 @@ func scanAccumulator(d tensor.DType) tensor.DType {
 	case tensor.Uint8, tensor.Uint16:
 		return tensor.Uint32
 	}
-	return accumulator(d)
+	return kit.Accumulator(d)
 }
 
 // shuffled are UP and LAST: SIMD-groups pass 32 bits from lane to lane, so that 64-bit integers go in halves.
@@ -216,20 +217,15 @@ func runScan(r *tensor.Run, a scanAttrs, s scanner) error {
 		if err != nil {
 			return err
 		}
-		grid, group := simdRows(outer)
+		grid, group := kit.SimdRows(outer)
 		return r.Dispatch(p, grid, group, x.Arg(), out.Arg(), tensor.Const(uint32(n)))
 	}
 	p, err := r.Kernel(src, "scan_columns")
 	if err != nil {
 		return err
 	}
-	grid, group := plane(inner, outer)
+	grid, group := kit.Plane(inner, outer)
 	return r.Dispatch(p, grid, group, x.Arg(), out.Arg(), tensor.Const(uint32(n)), tensor.Const(uint64(inner)))
-}
-
-// simdRows is a grid of one SIMD-group for each row.
-func simdRows(rows int) (grid, group metal.Size) {
-	return metal.Size{X: 32, Y: rows, Z: 1}, metal.Size{X: 32, Y: min(rows, 8), Z: 1}
 }
 
 // callScan calls a cumulative op along an axis; nil: along the flattened array.
@@ -250,7 +246,7 @@ func callScan(c *tensor.Ctx, op *tensor.OpOf[scanAttrs], a *tensor.Array, axis *
 // integers wrap around; the half types are added up in float32. An axis out of range is an error.
 func CumSum(a *tensor.Array, axis *int, reverse, inclusive bool, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
-	if f := unusable(c, "cumsum", a); f != nil {
+	if f := kit.Unusable(c, "cumsum", a); f != nil {
 		return f
 	}
 	if a.DType() == tensor.Bool {
@@ -263,7 +259,7 @@ func CumSum(a *tensor.Array, axis *int, reverse, inclusive bool, ctx ...*tensor.
 // first is 1. The gradient is right beside zeros too; second derivatives take the zeros as constants.
 func CumProd(a *tensor.Array, axis *int, reverse, inclusive bool, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
-	if f := unusable(c, "cumprod", a); f != nil {
+	if f := kit.Unusable(c, "cumprod", a); f != nil {
 		return f
 	}
 	return callScan(c, cumProd, a, axis, reverse, inclusive)
@@ -275,7 +271,7 @@ func CumProd(a *tensor.Array, axis *int, reverse, inclusive bool, ctx ...*tensor
 // the dtype's least number. The gradient goes to the last of equal elements.
 func CumMax(a *tensor.Array, axis *int, reverse, inclusive bool, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
-	if f := unusable(c, "cummax", a); f != nil {
+	if f := kit.Unusable(c, "cummax", a); f != nil {
 		return f
 	}
 	return callScan(c, cumMax, a, axis, reverse, inclusive)
@@ -285,7 +281,7 @@ func CumMax(a *tensor.Array, axis *int, reverse, inclusive bool, ctx ...*tensor.
 // the dtype's greatest number.
 func CumMin(a *tensor.Array, axis *int, reverse, inclusive bool, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
-	if f := unusable(c, "cummin", a); f != nil {
+	if f := kit.Unusable(c, "cummin", a); f != nil {
 		return f
 	}
 	return callScan(c, cumMin, a, axis, reverse, inclusive)
@@ -296,7 +292,7 @@ func CumMin(a *tensor.Array, axis *int, reverse, inclusive bool, ctx ...*tensor.
 // is -inf. Integers and bool give float32, other dtypes their own; the half types are computed in float32.
 func LogCumSumExp(a *tensor.Array, axis *int, reverse, inclusive bool, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
-	if f := unusable(c, "logcumsumexp", a); f != nil {
+	if f := kit.Unusable(c, "logcumsumexp", a); f != nil {
 		return f
 	}
 	return callScan(c, logCumSumExp, AsType(a, a.DType().Inexact(), c), axis, reverse, inclusive)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
 
 // The derivatives of cumulative ops.
@@ -44,7 +45,7 @@ func cumExtremumVJP(op *tensor.OpOf[scanAttrs], g *tensor.VJP[scanAttrs]) *tenso
 	}
 	inclusive := scanAttrs{Axis: axis, Reverse: a.Reverse}
 	record := Equal(x, op.One(c, inclusive, x), c)
-	place := iotaAlong(c, x, axis)
+	place := IotaAlong(c, x, axis)
 	later, none := cumMax, Number(-1, tensor.Int32, c)
 	if a.Reverse {
 		later, none = cumMin, Number(1<<31-1, tensor.Int32, c)
@@ -133,7 +134,7 @@ func linearScanRules() tensor.Rules[scanAttrs] {
 			return []*tensor.Array{Multiply(db, shiftAlong(c, conj(c, g.Out[0]), g.Attrs), c), db}
 		},
 		VMap: func(g *tensor.VMap[scanAttrs]) ([]*tensor.Array, []int) {
-			y := linearScan.One(g.Ctx, pastBatch(g), frontOf(g, 0, 0), frontOf(g, 1, 0))
+			y := linearScan.One(g.Ctx, pastBatch(g), FrontOf(g, 0, 0), FrontOf(g, 1, 0))
 			return []*tensor.Array{y}, []int{0}
 		},
 	}
@@ -156,9 +157,9 @@ func runLinearScan(r *tensor.Run, a scanAttrs) error {
 	if err != nil {
 		return err
 	}
-	acc := accumulator(x.DType)
+	acc := kit.Accumulator(x.DType)
 	text := fmt.Sprintf("#define LINEAR\n#define T %s\n#define ACC %s\n#define INIT %s\n#define COMBINE(a, b) (a)\n",
-		x.DType.MSL(), acc.MSL(), zeroOf(acc))
+		x.DType.MSL(), acc.MSL(), kit.Zero(acc))
 	p, err := r.Kernel(metal.Source{
 		Label:   "linear_scan",
 		Text:    text + shuffled(acc) + a.defines() + scanText,
@@ -167,7 +168,7 @@ func runLinearScan(r *tensor.Run, a scanAttrs) error {
 	if err != nil {
 		return err
 	}
-	grid, group := plane(inner, outer)
+	grid, group := kit.Plane(inner, outer)
 	return r.Dispatch(p, grid, group, x.Arg(), b.Arg(), out.Arg(), tensor.Const(uint32(n)),
 		tensor.Const(uint64(inner)))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
 
 // scatterMode says what becomes of an element that is indexed.
@@ -60,14 +61,14 @@ func init() {
 			if d == tensor.Bool && a.Mode == scatterDivide {
 				return nil, errors.New("dtype bool cannot be divided")
 			}
-			return append(outs, d), checkIndexDTypes(in[2:])
+			return append(outs, d), kit.CheckIndexDTypes(in[2:])
 		},
 		Updates: 1,
 		Run:     runScatter,
 		VJP:     scatterVJP,
 		JVP:     scatterJVP,
 		VMap: func(g *tensor.VMap[scatterAttrs]) ([]*tensor.Array, []int) {
-			x, u := frontOf(g, 0, 0), frontOf(g, 1, 0)
+			x, u := FrontOf(g, 0, 0), FrontOf(g, 1, 0)
 			index, a, batched := batchIndices(g, 2, g.Attrs.gatherAttrs)
 			if batched {
 				u = MoveAxis(u, 0, a.Dest, g.Ctx)
@@ -81,7 +82,7 @@ func init() {
 // combination is COMBINE of a mode for elements of dtype d, and the dtype to compute in.
 func combination(m scatterMode, d tensor.DType) (string, tensor.DType) {
 	var e exprs
-	acc := accumulator(d)
+	acc := kit.Accumulator(d)
 	switch m {
 	case scatterSet:
 		return "(b)", d
@@ -134,8 +135,8 @@ func runScatter(r *tensor.Run, a scatterAttrs) error {
 	if err != nil {
 		return err
 	}
-	shape, strides := collapse(rest.Shape, rest.Strides)
-	grid, group := plane(slice, count)
+	shape, strides := kit.Collapse(rest.Shape, rest.Strides)
+	grid, group := kit.Plane(slice, count)
 	return r.Dispatch(p, grid, group, out.Arg(), updates.Arg(), offsets.Arg(), order.Arg(), tensor.Const(shape),
 		tensor.Const(strides), tensor.Const(int32(len(shape))), tensor.Const(uint32(count)),
 		tensor.Const(uint32(rest.Shape[a.Dest:].Size())))
@@ -204,9 +205,9 @@ func lastWriter(c *tensor.Ctx, a gatherAttrs, x *tensor.Array, index []*tensor.A
 		dims[i] = tensor.DimOf(x, axis)
 	}
 	slots := Zeros(tensor.Concat(dims...), tensor.Int32, c)
-	flat := gatherAttrs{a.Op, tensor.MakeInts(identity(len(axes))), 0}
+	flat := gatherAttrs{a.Op, tensor.MakeInts(kit.Identity(len(axes))), 0}
 	common := gather.One(c, flat, append([]*tensor.Array{slots}, index...)...) // for its shape
-	number := iotaOf(c, tensor.ShapeOf(common))
+	number := Iota(c, tensor.ShapeOf(common))
 	winners := scatter.One(c, scatterAttrs{flat, scatterSet}, append([]*tensor.Array{slots, number}, index...)...)
 	last := Equal(gather.One(c, flat, append([]*tensor.Array{winners}, index...)...), number, c)
 	if after := x.NDim() - len(axes) - a.Dest; after > 0 {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
 
 // sizeAttrs are Size's arguments as the user wrote them; nil axes mean all.
@@ -42,7 +43,7 @@ func init() {
 		JVP: func(*tensor.JVP[sizeAttrs]) []*tensor.Array { return []*tensor.Array{nil} },
 		VMap: func(g *tensor.VMap[sizeAttrs]) ([]*tensor.Array, []int) {
 			batch := g.Axes[0]
-			axes, _ := tensor.Axes(g.Attrs.Axes.Slice(), exampleRank(g, 0))
+			axes, _ := tensor.Axes(g.Attrs.Axes.Slice(), kit.ExampleRank(g, 0))
 			axes = slices.Clone(axes)
 			for i, axis := range axes {
 				if batch >= 0 && axis >= batch {
@@ -59,7 +60,7 @@ func init() {
 // nor its elements are read when the graph is built, so that a replay at another shape follows it.
 func Size(a *tensor.Array, axes []int, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
-	if f := unusable(c, "number_of_elements", a); f != nil {
+	if f := kit.Unusable(c, "number_of_elements", a); f != nil {
 		return f
 	}
 	return size.One(c, sizeAttrs{tensor.MakeInts(axes), d}, a)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
 
 // Part is one part of an index: At, Span, NewAxis, Ellipsis or, for Index and IndexUpdate, ByArray.
@@ -155,7 +156,7 @@ func init() {
 			s, err := region(in[0].Shape, a)
 			return append(outs, s), err
 		},
-		DType: sameDType[sliceAttrs],
+		DType: kit.SameDType[sliceAttrs],
 		View: func(in []tensor.Spec, v tensor.View, a sliceAttrs, out []tensor.Operand) bool {
 			copy(out[0].Strides, v.Strides)
 			regionView(in[0].Shape, a, &out[0])
@@ -175,7 +176,7 @@ func init() {
 			return []*tensor.Array{slice.One(g.Ctx, g.Attrs, g.Tan[0])}
 		},
 		VMap: func(g *tensor.VMap[sliceAttrs]) ([]*tensor.Array, []int) {
-			return []*tensor.Array{slice.One(g.Ctx, batchParts(g.Attrs), frontOf(g, 0, 0))}, []int{0}
+			return []*tensor.Array{slice.One(g.Ctx, batchParts(g.Attrs), FrontOf(g, 0, 0))}, []int{0}
 		},
 	})
 
@@ -185,7 +186,7 @@ func init() {
 			if err != nil {
 				return nil, err
 			}
-			return append(outs, in[0].Shape), checkBroadcast(in[1].Shape, s)
+			return append(outs, in[0].Shape), kit.CheckBroadcast(in[1].Shape, s)
 		},
 		DType: func(in []tensor.Spec, _ sliceAttrs, outs []tensor.DType) ([]tensor.DType, error) {
 			if in[0].DType != in[1].DType {
@@ -239,8 +240,8 @@ func init() {
 			return []*tensor.Array{sliceUpdate.One(g.Ctx, g.Attrs, x, u)}
 		},
 		VMap: func(g *tensor.VMap[sliceAttrs]) ([]*tensor.Array, []int) {
-			x := frontOf(g, 0, 0)
-			u := frontOf(g, 1, x.NDim()-1)
+			x := FrontOf(g, 0, 0)
+			u := FrontOf(g, 1, x.NDim()-1)
 			return []*tensor.Array{sliceUpdate.One(g.Ctx, batchParts(g.Attrs), x, u)}, []int{0}
 		},
 	})
@@ -295,7 +296,7 @@ func expandParts(parts []Part, rank int) (spans []Part, dropped, added []int, er
 // are errors.
 func Slice(a *tensor.Array, parts []Part, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
-	if f := unusable(c, "slice", a); f != nil {
+	if f := kit.Unusable(c, "slice", a); f != nil {
 		return f
 	}
 	spans, dropped, added, err := expandParts(parts, a.NDim())
@@ -317,7 +318,7 @@ func Slice(a *tensor.Array, parts []Part, ctx ...*tensor.Ctx) *tensor.Array {
 // whose shape does not broadcast to the slice's.
 func SliceUpdate(a, update *tensor.Array, parts []Part, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
-	if f := unusable(c, "slice_update", a, update); f != nil {
+	if f := kit.Unusable(c, "slice_update", a, update); f != nil {
 		return f
 	}
 	spans, dropped, added, err := expandParts(parts, a.NDim())
@@ -328,10 +329,10 @@ func SliceUpdate(a, update *tensor.Array, parts []Part, ctx ...*tensor.Ctx) *ten
 	rank := a.NDim() - len(dropped) + len(added)
 	u := AsType(update, a.DType(), c)
 	if lead := u.NDim() - rank; lead > 0 { // leading ones, as NumPy permits
-		u = Squeeze(u, identity(lead), c)
+		u = Squeeze(u, kit.Identity(lead), c)
 	}
 	if pad := rank - u.NDim(); pad > 0 && len(dropped)+len(added) > 0 {
-		u = ExpandDims(u, identity(pad), c)
+		u = ExpandDims(u, kit.Identity(pad), c)
 	}
 	if len(added) > 0 {
 		u = Squeeze(u, added, c)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
 
 var (
@@ -25,7 +26,7 @@ func init() {
 			}
 			return append(outs, in[0].Shape), nil
 		},
-		DType: sameDType[tensor.None],
+		DType: kit.SameDType[tensor.None],
 		Run:   runSoftmax,
 		VJP: func(g *tensor.VJP[tensor.None]) []*tensor.Array {
 			return []*tensor.Array{softmaxTangent(g.Ctx, g.Cot[0], g.Out[0])}
@@ -34,16 +35,16 @@ func init() {
 			return []*tensor.Array{softmaxTangent(g.Ctx, g.Tan[0], g.Out[0])}
 		},
 		VMap: func(g *tensor.VMap[tensor.None]) ([]*tensor.Array, []int) {
-			return []*tensor.Array{softmax.One(g.Ctx, g.Attrs, frontOf(g, 0, 0))}, []int{0}
+			return []*tensor.Array{softmax.One(g.Ctx, g.Attrs, FrontOf(g, 0, 0))}, []int{0}
 		},
 	})
 }
 
 // softmaxTexts are the kernels' texts.
-var softmaxTexts texts[tensor.DType]
+var softmaxTexts kit.Texts[tensor.DType]
 
 func softmaxVariant(d tensor.DType) string {
-	acc, same := accumulator(d), 0
+	acc, same := kit.Accumulator(d), 0
 	if acc == d {
 		same = 1
 	}
@@ -66,13 +67,13 @@ func runSoftmax(r *tensor.Run, _ tensor.None) error {
 	}
 	p, err := r.Kernel(metal.Source{
 		Label:   r.OpName(),
-		Text:    softmaxTexts.get(out.DType, softmaxVariant),
+		Text:    softmaxTexts.Get(out.DType, softmaxVariant),
 		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: out.DType == tensor.Float64},
 	}, "softmax_rows")
 	if err != nil {
 		return err
 	}
-	grid, group := simdRows(rows)
+	grid, group := kit.SimdRows(rows)
 	return r.Dispatch(p, grid, group, x.Arg(), out.Arg(), tensor.Const(uint32(n)))
 }
 
@@ -82,7 +83,7 @@ func softmaxTangent(c *tensor.Ctx, t, y *tensor.Array) *tensor.Array {
 		return nil
 	}
 	d := y.DType()
-	acc := accumulator(d)
+	acc := kit.Accumulator(d)
 	t, y = AsType(t, acc, c), AsType(y, acc, c)
 	ty := Multiply(t, y, c)
 	return AsType(Subtract(ty, Multiply(y, Sum(ty, []int{-1}, true, c), c), c), d, c)
@@ -101,9 +102,9 @@ func Softmax(a *tensor.Array, axes []int, ctx ...*tensor.Ctx) *tensor.Array {
 	if at, _ := tensor.Axes(axes, a.NDim()); d.IsFloat() && len(at) == 1 && at[0] == a.NDim()-1 {
 		return softmax.One(c, tensor.None{}, AsType(a, d, c))
 	}
-	x := AsType(a, accumulator(d), c)
+	x := AsType(a, kit.Accumulator(d), c)
 	// The result does not depend on what is subtracted: no gradient flows through the maximum.
-	top := StopGradient(callReduction(c, maxOrLowest, x, axes, true), c)
+	top := StopGradient(MaxOrLowest(x, axes, true, c), c)
 	e := Exp(Subtract(x, top, c), c)
 	return AsType(Divide(e, Sum(e, axes, true, c), c), d, c)
 }
@@ -117,7 +118,7 @@ func LogSumExp(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *
 		return f
 	}
 	d := a.DType().Inexact()
-	x := AsType(a, accumulator(d), c)
+	x := AsType(a, kit.Accumulator(d), c)
 	top := StopGradient(Max(x, axes, true, c), c)
 	// An infinite maximum must not be subtracted from itself.
 	top = Where(IsInf(top, c), Number(0, x.DType(), c), top, c)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
 
 var (
@@ -27,7 +28,7 @@ func init() {
 	}
 	sortOp.Define(tensor.Rules[tensor.None]{
 		Shape: shape,
-		DType: sameDType[tensor.None],
+		DType: kit.SameDType[tensor.None],
 		Run:   runSort,
 		VJP: func(g *tensor.VJP[tensor.None]) []*tensor.Array {
 			if g.Cot[0] == nil {
@@ -47,7 +48,7 @@ func init() {
 			return []*tensor.Array{TakeAlongAxis(g.Tan[0], order, &last, g.Ctx)}
 		},
 		VMap: func(g *tensor.VMap[tensor.None]) ([]*tensor.Array, []int) {
-			return []*tensor.Array{sortOp.One(g.Ctx, tensor.None{}, frontOf(g, 0, 0))}, []int{0}
+			return []*tensor.Array{sortOp.One(g.Ctx, tensor.None{}, FrontOf(g, 0, 0))}, []int{0}
 		},
 	})
 	argSort.Define(tensor.Rules[tensor.None]{
@@ -59,7 +60,7 @@ func init() {
 		VJP: func(*tensor.VJP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
 		JVP: func(*tensor.JVP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
 		VMap: func(g *tensor.VMap[tensor.None]) ([]*tensor.Array, []int) {
-			return []*tensor.Array{argSort.One(g.Ctx, tensor.None{}, frontOf(g, 0, 0))}, []int{0}
+			return []*tensor.Array{argSort.One(g.Ctx, tensor.None{}, FrontOf(g, 0, 0))}, []int{0}
 		},
 	})
 }
@@ -117,7 +118,7 @@ func sortRows(r *tensor.Run, keys tensor.Operand, index bool, from, out tensor.O
 		Text:    text + sortText,
 		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: keys.DType == tensor.Float64},
 	}
-	grid, group := plane(n, rows)
+	grid, group := kit.Plane(n, rows)
 	if counted(n, rows) {
 		p, err := r.Kernel(src, "count_ranks")
 		if err != nil {
@@ -180,7 +181,7 @@ func orderOf(d tensor.DType) string {
 // alongLast calls an op of the last axis along another one; nil: along the flattened array.
 func alongLast(c *tensor.Ctx, op *tensor.OpOf[tensor.None], a *tensor.Array, axis *int) *tensor.Array {
 	name := op.Op().Name()
-	if f := unusable(c, name, a); f != nil {
+	if f := kit.Unusable(c, name, a); f != nil {
 		return f
 	}
 	if axis == nil {

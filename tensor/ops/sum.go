@@ -3,6 +3,7 @@ package ops
 import (
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/kernelgen"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
 
 var (
@@ -23,8 +24,8 @@ func init() {
 	defineReduction(prod, reduction{
 		Out: accumulated,
 		Reducer: func(d, out tensor.DType) kernelgen.Reducer {
-			acc := accumulator(out)
-			return kernelgen.Reducer{Acc: acc.MSL(), Init: oneOf(acc), Load: conversion(d, acc), Combine: "$0 * $1",
+			acc := kit.Accumulator(out)
+			return kernelgen.Reducer{Acc: acc.MSL(), Init: kit.One(acc), Load: conversion(d, acc), Combine: "$0 * $1",
 				Finish: conversion(acc, out)}
 		},
 		VJP: func(g *tensor.VJP[reduceAttrs]) *tensor.Array {
@@ -49,35 +50,11 @@ func accumulated(d tensor.DType) tensor.DType {
 	return d
 }
 
-// accumulator is the dtype in which sums of dtype d are computed: float for the half types, rounded once at the end.
-func accumulator(d tensor.DType) tensor.DType {
-	if d.IsFloat() && d.Size() == 2 {
-		return tensor.Float32
-	}
-	return d
-}
-
 // sumReducer sums elements of dtype d into outputs of dtype out.
 func sumReducer(d, out tensor.DType) kernelgen.Reducer {
-	acc := accumulator(out)
-	return kernelgen.Reducer{Acc: acc.MSL(), Init: zeroOf(acc), Load: conversion(d, acc), Combine: "$0 + $1",
+	acc := kit.Accumulator(out)
+	return kernelgen.Reducer{Acc: acc.MSL(), Init: kit.Zero(acc), Load: conversion(d, acc), Combine: "$0 + $1",
 		Finish: conversion(acc, out)}
-}
-
-// zeroOf is 0 of dtype d in MSL.
-func zeroOf(d tensor.DType) string {
-	if d.IsComplex() {
-		return "complex64_t(0.0f, 0.0f)"
-	}
-	return d.MSL() + "(0)"
-}
-
-// oneOf is 1 of dtype d in MSL.
-func oneOf(d tensor.DType) string {
-	if d.IsComplex() {
-		return "complex64_t(1.0f, 0.0f)"
-	}
-	return d.MSL() + "(1)"
 }
 
 // prodOfOthers is for each element of x the product of the others along the axes. Zeros are told apart so that
@@ -116,7 +93,7 @@ func Mean(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *tenso
 		return f
 	}
 	d := a.DType().Inexact()
-	x := AsType(a, accumulator(d), c)
+	x := AsType(a, kit.Accumulator(d), c)
 	n := Size(a, axes, x.DType(), c)
 	return AsType(Divide(Sum(x, axes, keepdims, c), n, c), d, c)
 }

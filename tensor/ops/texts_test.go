@@ -12,20 +12,26 @@ import (
 // TestTextsKeepToTheDialect: kernels of the rooms form no fma of their own accord and add no floats atomically, so that
 // results depend neither on what was fused nor on the threads; and they are compiled as the portable dialect.
 func TestTextsKeepToTheDialect(t *testing.T) {
-	texts, err := filepath.Glob("*.metal")
-	require.NoError(t, err)
-	require.NotEmpty(t, texts)
+	files := func(pattern string) (all []string) {
+		for _, room := range []string{".", "*", "kit/*"} {
+			some, err := filepath.Glob(filepath.Join(room, pattern))
+			require.NoError(t, err)
+			all = append(all, some...)
+		}
+		return all
+	}
+	texts := files("*.metal")
+	require.Greater(t, len(texts), 15)
 	for _, file := range texts {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		require.Regexp(t, `(?m)^#pragma clang fp contract\(off\)$`, string(text), file)
 		require.NotRegexp(t, `atomic_float|atomic<\s*(float|half|bfloat)`, string(text), file)
 	}
-	sources, err := filepath.Glob("*.go")
-	require.NoError(t, err)
+	sources := files("*.go")
 	options, found := regexp.MustCompile(`metal\.Options\{[^}]*\}`), 0
 	for _, file := range sources {
-		if file == "metal_kernel_source.go" || file == "texts_test.go" { // users' kernels may be anything that Metal has
+		if file == "fast/metal_kernel_source.go" || file == "texts_test.go" { // users' kernels may be anything that Metal has
 			continue
 		}
 		text, err := os.ReadFile(file)

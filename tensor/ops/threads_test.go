@@ -12,6 +12,9 @@ import (
 	"github.com/mlxlua/mlxlua/metal/soft"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/ops/fast"
+	"github.com/mlxlua/mlxlua/tensor/ops/quant"
+	"github.com/mlxlua/mlxlua/tensor/ops/random"
 	"github.com/mlxlua/mlxlua/tensor/optest"
 )
 
@@ -31,16 +34,6 @@ func onThreads(t *testing.T, n int, f func()) {
 	f()
 }
 
-// noise are floats of both signs whose sums depend on the order of adding.
-func noise(d tensor.DType, shape ...int) *array {
-	v, seed := make([]float32, tensor.Shape(shape).Size()), uint32(len(shape))
-	for i := range v {
-		seed = seed*1664525 + 1013904223
-		v[i] = 3 * float32(int32(seed)) / (1 << 31)
-	}
-	return ops.AsType(ops.FromSlice(v, shape), d)
-}
-
 // places are n indices below limit, many of them more than once.
 func places(n, limit int) *array {
 	v, seed := make([]int32, n), uint32(7)
@@ -54,9 +47,9 @@ func places(n, limit int) *array {
 // manyOps are results of the built-in kernels at sizes that several threads share.
 func manyOps() map[string]*array {
 	all := map[string]*array{}
-	x, y := noise(tensor.Float32, 130, 517), noise(tensor.Float32, 130, 517)
-	big := noise(tensor.Float32, 300_001)
-	cube := noise(tensor.Float32, 31, 65, 70)
+	x, y := optest.Noise(tensor.Float32, 130, 517), optest.Noise(tensor.Float32, 130, 517)
+	big := optest.Noise(tensor.Float32, 300_001)
+	cube := optest.Noise(tensor.Float32, 31, 65, 70)
 	for name, f := range unaryFuncs {
 		all[name] = f(x)
 	}
@@ -72,7 +65,7 @@ func manyOps() map[string]*array {
 		all[name+" of half"] = f(ops.AsType(cube, tensor.Float16), []int{0}, false)
 	}
 	for i, a := range []int{0, 1, 2} {
-		at := axis(a)
+		at := new(a)
 		all[fmt.Sprint("sort ", i)], all[fmt.Sprint("argsort ", i)] = ops.Sort(cube, at), ops.ArgSort(cube, at)
 		all[fmt.Sprint("topk ", i)] = ops.TopK(cube, 5, at)
 		all[fmt.Sprint("partition ", i)] = ops.Partition(cube, 9, at)
@@ -81,42 +74,44 @@ func manyOps() map[string]*array {
 			all[fmt.Sprint("cum", name, " ", i)] = f(cube, at, a == 1, a != 2)
 		}
 	}
-	all["cumsum of many"] = ops.CumSum(big, axis(0), false, true)
-	all["sort of many"] = ops.Sort(big, axis(0))
-	all["argsort of ties"] = ops.ArgSort(ops.Floor(big), axis(0))
+	all["cumsum of many"] = ops.CumSum(big, new(0), false, true)
+	all["sort of many"] = ops.Sort(big, new(0))
+	all["argsort of ties"] = ops.ArgSort(ops.Floor(big), new(0))
 	for _, d := range []tensor.DType{tensor.Float32, tensor.BFloat16} {
-		a, b, v := noise(d, 2, 70, 300), noise(d, 300, 150), noise(d, 4096)
+		a, b, v := optest.Noise(d, 2, 70, 300), optest.Noise(d, 300, 150), optest.Noise(d, 4096)
 		all[d.String()+" matmul"] = ops.Matmul(a, b)
-		all[d.String()+" matvec"] = ops.Matmul(noise(d, 300, 4096), v)
-		all[d.String()+" vecmat"] = ops.Matmul(v, noise(d, 4096, 70))
+		all[d.String()+" matvec"] = ops.Matmul(optest.Noise(d, 300, 4096), v)
+		all[d.String()+" vecmat"] = ops.Matmul(v, optest.Noise(d, 4096, 70))
 		all[d.String()+" dot"] = ops.Matmul(v, v)
-		q, k := noise(d, 2, 4, 33, 64), noise(d, 2, 2, 200, 64)
-		all[d.String()+" attention"] = ops.ScaledDotProductAttention(q, k, k, 0.125, ops.AttentionOptions{Causal: true})
-		all[d.String()+" attention of one query"] = ops.ScaledDotProductAttention(noise(d, 2, 4, 1, 64), k, k, 0.125,
-			ops.AttentionOptions{})
-		all[d.String()+" rms_norm"] = ops.RMSNorm(noise(d, 90, 1030), noise(d, 1030), 1e-5)
-		all[d.String()+" layer_norm"] = ops.LayerNorm(noise(d, 90, 1030), noise(d, 1030), noise(d, 1030), 1e-5)
+		q, k := optest.Noise(d, 2, 4, 33, 64), optest.Noise(d, 2, 2, 200, 64)
+		all[d.String()+" attention"] = fast.ScaledDotProductAttention(q, k, k, 0.125, fast.AttentionOptions{Causal: true})
+		all[d.String()+" attention of one query"] = fast.ScaledDotProductAttention(optest.Noise(d, 2, 4, 1, 64), k, k, 0.125,
+			fast.AttentionOptions{})
+		all[d.String()+" rms_norm"] = fast.RMSNorm(optest.Noise(d, 90, 1030), optest.Noise(d, 1030), 1e-5)
+		all[d.String()+" layer_norm"] = fast.LayerNorm(optest.Noise(d, 90, 1030), optest.Noise(d, 1030),
+			optest.Noise(d, 1030), 1e-5)
 		base := 10000.0
-		all[d.String()+" rope"] = ops.RoPE(q, ops.RoPEOptions{Dims: 64, Base: &base, Scale: 1})
-		packing := ops.Quantization{GroupSize: 64, Bits: 4}
-		w := ops.Quantize(noise(d, 260, 512), packing)
+		all[d.String()+" rope"] = fast.RoPE(q, fast.RoPEOptions{Dims: 64, Base: &base, Scale: 1})
+		packing := quant.Quantization{GroupSize: 64, Bits: 4}
+		w := quant.Quantize(optest.Noise(d, 260, 512), packing)
 		for _, rows := range []int{1, 40} {
-			all[fmt.Sprint(d, " quantized_matmul ", rows)] = ops.QuantizedMatmul(noise(d, rows, 512), w[0], w[1], w[2], true,
+			all[fmt.Sprint(d, " quantized_matmul ", rows)] = quant.QuantizedMatmul(optest.Noise(d, rows, 512), w[0], w[1],
+				w[2], true,
 				packing)
 		}
-		all[d.String()+" dequantize"] = ops.Dequantize(w[0], w[1], w[2], packing, nil)
+		all[d.String()+" dequantize"] = quant.Dequantize(w[0], w[1], w[2], packing, nil)
 	}
 	at := places(20_000, 500)
 	for _, how := range []string{"add", "maximum", "multiply"} {
-		all["scatter "+how] = ops.IndexUpdate(noise(tensor.Float32, 500, 3), []ops.Part{ops.ByArray(at)}, how,
-			noise(tensor.Float32, 20_000, 3))
+		all["scatter "+how] = ops.IndexUpdate(optest.Noise(tensor.Float32, 500, 3), []ops.Part{ops.ByArray(at)}, how,
+			optest.Noise(tensor.Float32, 20_000, 3))
 	}
-	all["scatter add of few"] = ops.IndexUpdate(noise(tensor.Float32, 3), []ops.Part{
+	all["scatter add of few"] = ops.IndexUpdate(optest.Noise(tensor.Float32, 3), []ops.Part{
 		ops.ByArray(places(20_000, 3))}, "add",
-		noise(tensor.Float32, 20_000))
-	all["gather"] = ops.Take(noise(tensor.Float32, 500, 30), at, axis(0))
-	all["concatenate"] = ops.Concatenate([]*array{x, y, x}, axis(1))
-	all["random"] = ops.RandomNormal(tensor.Sizes(100_003), tensor.Float32, nil, nil, ops.RandomKey(5))
+		optest.Noise(tensor.Float32, 20_000))
+	all["gather"] = ops.Take(optest.Noise(tensor.Float32, 500, 30), at, new(0))
+	all["concatenate"] = ops.Concatenate([]*array{x, y, x}, new(1))
+	all["random"] = random.Normal(tensor.Sizes(100_003), tensor.Float32, nil, nil, random.Key(5))
 	return all
 }
 

@@ -1,17 +1,20 @@
 package ops
 
-import "github.com/mlxlua/mlxlua/tensor"
+import (
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+)
 
 // triangle keeps the elements of matrices where keep(row, column-k) holds, and makes the others zero.
 func triangle(c *tensor.Ctx, op string, x *tensor.Array, k int,
 	keep func(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array) *tensor.Array {
-	if f := unusable(c, op, x); f != nil {
+	if f := kit.Unusable(c, op, x); f != nil {
 		return f
 	}
 	if x.NDim() < 2 {
 		return tensor.Fail(c, op, "an array of %s is no matrix: it needs 2 or more", tensor.Count(x.NDim(), "dimension"))
 	}
-	row, col := iotaAlong(c, x, x.NDim()-2), iotaAlong(c, x, x.NDim()-1)
+	row, col := IotaAlong(c, x, x.NDim()-2), IotaAlong(c, x, x.NDim()-1)
 	col = Subtract(AsType(col, tensor.Int64, c), Number(float64(k), tensor.Int64, c), c)
 	return Where(keep(AsType(row, tensor.Int64, c), col, c), x, Number(0, x.DType(), c), c)
 }

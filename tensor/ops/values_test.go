@@ -74,37 +74,6 @@ func parseElement(t *testing.T, s string, d tensor.DType) []byte {
 	return full[:d.Size()]
 }
 
-// floats reads an element as one or two floats.
-func floats(b []byte, d tensor.DType) []float64 {
-	le := binary.LittleEndian
-	switch d {
-	case tensor.Float16:
-		return []float64{float64(tensor.Float16Value(le.Uint16(b)))}
-	case tensor.BFloat16:
-		return []float64{float64(tensor.BFloat16Value(le.Uint16(b)))}
-	case tensor.Float32:
-		return []float64{float64(math.Float32frombits(le.Uint32(b)))}
-	case tensor.Float64:
-		return []float64{math.Float64frombits(le.Uint64(b))}
-	}
-	return []float64{float64(math.Float32frombits(le.Uint32(b))), float64(math.Float32frombits(le.Uint32(b[4:])))}
-}
-
-// ulp is the distance of floats of dtype d near v.
-func ulp(v float64, d tensor.DType) float64 {
-	bits, least := 24, -149
-	switch d {
-	case tensor.Float16:
-		bits, least = 11, -24
-	case tensor.BFloat16:
-		bits, least = 8, -133
-	case tensor.Float64:
-		bits, least = 53, -1074
-	}
-	_, exp := math.Frexp(v)
-	return math.Ldexp(1, max(exp-bits, least))
-}
-
 // compare gives the first element of got that is further from want than units in the last place allow. NaN is NaN,
 // and zeros are equal whatever their signs.
 func compare(got, want []byte, d tensor.DType, units float64) error {
@@ -119,13 +88,13 @@ func compare(got, want []byte, d tensor.DType, units float64) error {
 			}
 			continue
 		}
-		gf, wf := floats(g, d), floats(w, d)
+		gf, wf := optest.Floats(g, d), optest.Floats(w, d)
 		largest := 0.0 // complex numbers are measured as a whole
 		for _, v := range wf {
 			largest = max(largest, math.Abs(v))
 		}
 		for k, v := range wf {
-			close := gf[k] == v || math.Abs(gf[k]-v) <= units*ulp(largest, d)
+			close := gf[k] == v || math.Abs(gf[k]-v) <= units*optest.ULP(largest, d)
 			if math.IsNaN(v) {
 				close = math.IsNaN(gf[k])
 			}

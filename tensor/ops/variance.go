@@ -1,10 +1,13 @@
 package ops
 
-import "github.com/mlxlua/mlxlua/tensor"
+import (
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+)
 
 // variance is the mean of the squared distances to the mean, in the dtype that a is summed in: the caller rounds.
 func variance(c *tensor.Ctx, a *tensor.Array, axes []int, keepdims bool, ddof int) *tensor.Array {
-	x := AsType(a, accumulator(a.DType().Inexact()), c)
+	x := AsType(a, kit.Accumulator(a.DType().Inexact()), c)
 	x = Subtract(x, Mean(x, axes, true, c), c)
 	square := Square(x, c)
 	if x.DType().IsComplex() { // the distance is an absolute value, which has no derivative at 0: its square has

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
 
 var (
@@ -74,7 +75,7 @@ func init() {
 
 	stopGradient.Define(tensor.Rules[tensor.None]{
 		Shape: sameShape[tensor.None],
-		DType: sameDType[tensor.None],
+		DType: kit.SameDType[tensor.None],
 		View:  tensor.SameView[tensor.None],
 		VJP:   func(*tensor.VJP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
 		JVP:   func(*tensor.JVP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
@@ -106,16 +107,11 @@ func sameShape[A any](in []tensor.Spec, _ A, outs []tensor.Shape) ([]tensor.Shap
 	return append(outs, in[0].Shape), nil
 }
 
-// sameDType is the rule of an op whose output has input 0's dtype.
-func sameDType[A comparable](in []tensor.Spec, _ A, outs []tensor.DType) ([]tensor.DType, error) {
-	return append(outs, in[0].DType), nil
-}
-
 // Where is x where cond is true and y elsewhere, element by element, in the common dtype of x and y and the common
 // shape of all three. A cond that is not bool counts as true where it is not zero. No gradient flows into cond.
 func Where(cond, x, y *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
-	if f := unusable(c, "where", cond, x, y); f != nil {
+	if f := kit.Unusable(c, "where", cond, x, y); f != nil {
 		return f
 	}
 	d := tensor.Promote(x.DType(), y.DType())
@@ -127,7 +123,7 @@ func Where(cond, x, y *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 // gradient is converted back.
 func AsType(a *tensor.Array, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
-	if f := unusable(c, "astype", a); f != nil {
+	if f := kit.Unusable(c, "astype", a); f != nil {
 		return f
 	}
 	if a.DType() == d {
@@ -139,7 +135,7 @@ func AsType(a *tensor.Array, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
 // StopGradient is a, through which no gradient flows.
 func StopGradient(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
-	if f := unusable(c, "stop_gradient", a); f != nil {
+	if f := kit.Unusable(c, "stop_gradient", a); f != nil {
 		return f
 	}
 	return stopGradient.One(c, tensor.None{}, a)

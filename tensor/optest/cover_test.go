@@ -9,7 +9,7 @@ import (
 )
 
 func TestUncovered(t *testing.T) {
-	ops := map[string]*tensor.Op{"a": nil, "b": nil, "c": nil, "d": nil, "watch": nil}
+	ops := map[string]*tensor.Op{"a": nil, "b": nil, "c": nil, "d": nil}
 	cover(Subject{Name: "a"})
 	cover(Subject{Name: "some name", Ops: []string{"b"}})
 	require.Equal(t, []string{"d"}, uncovered(ops, map[string]string{"c": "its own test"}))

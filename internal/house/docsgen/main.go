@@ -19,7 +19,8 @@ import (
 
 // packages are the folders to read; names of package ops stand without a prefix.
 var packages = []struct{ dir, prefix string }{
-	{"tensor/ops", ""}, {"tensor/ops/linalg", "linalg."},
+	{"tensor/ops", ""}, {"tensor/ops/fast", "fast."}, {"tensor/ops/linalg", "linalg."}, {"tensor/ops/quant", "quant."},
+	{"tensor/ops/random", "random."},
 }
 
 func main() {

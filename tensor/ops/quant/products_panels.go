@@ -1,4 +1,4 @@
-package ops
+package quant
 
 import (
 	_ "embed"
@@ -6,13 +6,15 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit/panels"
 )
 
 //go:embed unpack.metal
 var unpackText string
 
 // unpackTexts are the kernels' texts.
-var unpackTexts texts[unpackKernel]
+var unpackTexts kit.Texts[unpackKernel]
 
 type unpackKernel struct {
 	quantAttrs
@@ -23,7 +25,7 @@ type unpackKernel struct {
 func (k unpackKernel) text() string {
 	flag := map[bool]int{true: 1}
 	return k.defines(k.dtype) + fmt.Sprintf("#define PANEL %d\n#define TRANSPOSED %d\n#define GROUPS %d\n",
-		panelOf(k.dtype), flag[k.transpose], k.groups()) + unpackText
+		panels.Width(k.dtype), flag[k.transpose], k.groups()) + unpackText
 }
 
 // groups are those of a column that a threadgroup unpacks: up to 32 words lie along depth.
@@ -48,18 +50,18 @@ func runQuantizedMatmul(r *tensor.Run, a productAttrs) error {
 			return err
 		}
 	}
-	x := stack{in[0], [2]int{depth, 1}}
+	x := panels.Matrices{Operand: in[0], Step: [2]int{depth, 1}}
 	x.Shape, x.Strides = nil, nil
-	p := &matrixProduct{Run: r, dtype: out.DType, rows: rows, depth: depth, cols: cols}
-	pa, sa, err := p.pack(x, rows)
+	p := &panels.Product{Run: r, DType: out.DType, Rows: rows, Depth: depth, Cols: cols}
+	pa, sa, err := p.Pack(x, rows)
 	if err != nil {
 		return err
 	}
-	panel := panelOf(p.dtype)
+	panel := panels.Width(p.DType)
 	panels := (cols + panel - 1) / panel
-	size := depth * panel * accumulator(p.dtype).Size()
+	size := depth * panel * kit.Accumulator(p.DType).Size()
 	each := min(max(unpacked/size, 2), panels)
-	pb, err := r.Temp(tensor.Spec{Shape: tensor.Shape{each, depth, panel}, DType: accumulator(p.dtype)})
+	pb, err := r.Temp(tensor.Spec{Shape: tensor.Shape{each, depth, panel}, DType: kit.Accumulator(p.DType)})
 	if err != nil {
 		return err
 	}
@@ -70,7 +72,7 @@ func runQuantizedMatmul(r *tensor.Run, a productAttrs) error {
 	}
 	pipe, err := r.Kernel(metal.Source{
 		Label:   r.OpName(),
-		Text:    unpackTexts.get(kernel, unpackKernel.text),
+		Text:    unpackTexts.Get(kernel, unpackKernel.text),
 		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: out.DType == tensor.Float64},
 	}, "unpack")
 	if err != nil {
@@ -81,10 +83,10 @@ func runQuantizedMatmul(r *tensor.Run, a productAttrs) error {
 		n := min(each, panels-first)
 		grid := metal.Size{X: 32, Y: (depth + along - 1) / along * 8, Z: n}
 		if err := r.Dispatch(pipe, grid, metal.Size{X: 32, Y: 8, Z: 1}, in[1].Arg(), in[2].Arg(), in[3].Arg(), pb.Arg(),
-			tensor.Const(number(nil, depth, cols, groups, first))); err != nil {
+			tensor.Const(kit.Numbers(nil, depth, cols, groups, first))); err != nil {
 			return err
 		}
-		if err := p.multiply(pa, pb, sa, nil, first, n); err != nil {
+		if err := p.Multiply(pa, pb, sa, nil, first, n); err != nil {
 			return err
 		}
 	}

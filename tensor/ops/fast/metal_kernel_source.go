@@ -1,4 +1,4 @@
-package ops
+package fast
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
 
 // constantElements is the size below which an input is bound in the constant address space, as MLX does.
@@ -90,7 +92,7 @@ func sourceFor(a kernelAttrs, in []tensor.Spec) kernelSource {
 	k, ok := kernelSources.made[v]
 	if !ok {
 		k = generate(a, in)
-		if kernelSources.made == nil || len(kernelSources.made) >= maxTexts {
+		if kernelSources.made == nil || len(kernelSources.made) >= kit.MaxTexts {
 			kernelSources.made = map[kernelVariant]kernelSource{}
 		}
 		kernelSources.made[v] = k
@@ -230,7 +232,7 @@ func runKernel(r *tensor.Run, a kernelAttrs) error {
 	}
 	if a.hasInit {
 		for _, out := range r.Out {
-			element, err := AppendNumber(nil, a.init.Float(), out.DType)
+			element, err := ops.AppendNumber(nil, a.init.Float(), out.DType)
 			if err != nil {
 				return fmt.Errorf("%s: init_value: %w", d.name, err)
 			}

@@ -1,4 +1,4 @@
-package ops
+package fast
 
 import (
 	_ "embed"
@@ -11,6 +11,8 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
 
 // attentionMask is the kind of an attention's mask.
@@ -84,7 +86,7 @@ func checkAttention(in []tensor.Spec, a attentionAttrs) error {
 	next := 3
 	if a.maskArray() {
 		to := tensor.Shape{q[0], q[1], q[2], k[2]}
-		if err := checkBroadcast(in[next].Shape, to); err != nil {
+		if err := kit.CheckBroadcast(in[next].Shape, to); err != nil {
 			return fmt.Errorf("mask: %w", err)
 		}
 		next++
@@ -166,7 +168,7 @@ func runAttention(r *tensor.Run, a attentionAttrs) error {
 	o.mask = tensor.Operand{View: tensor.View{Strides: make([]int, 4)}}
 	next := 3
 	if a.maskArray() {
-		o.mask = broadcastOperand(r.In[next], tensor.Shape{q.Shape[0], heads, queries, keys})
+		o.mask = kit.BroadcastOperand(r.In[next], tensor.Shape{q.Shape[0], heads, queries, keys})
 		o.more = append(o.more, o.mask.Arg())
 		next++
 	}
@@ -217,7 +219,7 @@ func attendFew(r *tensor.Run, a attentionAttrs, o attentionOperands) error {
 		return err
 	}
 	strides := slices.Concat(q.Strides[:3], k.Strides[:3], v.Strides[:3], o.mask.Strides, []int{o.sinkStride})
-	params := scaleOf(number(strides, groups, kvHeads, queries, keys, depth, width, tile.chunks), out.DType, a)
+	params := scaleOf(kit.Numbers(strides, groups, kvHeads, queries, keys, depth, width, tile.chunks), out.DType, a)
 	tiles := (groups*queries + tile.rows - 1) / tile.rows
 	args := []tensor.Arg{q.Arg(), k.Arg(), v.Arg(), out.Arg(), tensor.Const(params)}
 	return r.Dispatch(p, metal.Size{X: 32, Y: tiles, Z: batches}, metal.Size{X: 32, Y: min(tiles, 4), Z: 1},
@@ -225,7 +227,7 @@ func attendFew(r *tensor.Run, a attentionAttrs, o attentionOperands) error {
 }
 
 // attentionTexts are the kernels' texts.
-var attentionTexts texts[attentionVariant]
+var attentionTexts kit.Texts[attentionVariant]
 
 type attentionVariant struct {
 	dtype                  tensor.DType
@@ -239,7 +241,7 @@ func attentionSource(d tensor.DType, a attentionAttrs, t attentionTile, depth, w
 	v := attentionVariant{d, a, t, depth%32 == 0, width%(32*t.width) == 0}
 	return metal.Source{
 		Label:   "scaled_dot_product_attention",
-		Text:    attentionTexts.get(v, attentionVariant.text),
+		Text:    attentionTexts.Get(v, attentionVariant.text),
 		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: d == tensor.Float64},
 	}
 }
@@ -255,7 +257,7 @@ func (v attentionVariant) text() string {
 // attentionDefines are the macros for types and options that both kernels ask for.
 func attentionDefines(d tensor.DType, a attentionAttrs) string {
 	flag := map[bool]int{true: 1}
-	acc, mask := accumulator(d), "bool"
+	acc, mask := kit.Accumulator(d), "bool"
 	lowest := "-3.4028234663852886e38f"
 	if acc == tensor.Float64 {
 		lowest = "-1.7976931348623157e308"
@@ -289,7 +291,7 @@ func ScaledDotProductAttention(q, k, v *tensor.Array, scale float64, opt Attenti
 	ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "scaled_dot_product_attention"
 	c := tensor.Call(ctx)
-	in, f := common(c, op, []*tensor.Array{q, k, v})
+	in, f := ops.Common(c, op, []*tensor.Array{q, k, v})
 	if f != nil {
 		return f
 	}
@@ -302,7 +304,7 @@ func ScaledDotProductAttention(q, k, v *tensor.Array, scale float64, opt Attenti
 		if tensor.Promote(x.DType(), d) != d {
 			return nil, fmt.Errorf("%s has dtype %v, which does not promote to %v", what, x.DType(), d)
 		}
-		return AsType(x, d, c), nil
+		return ops.AsType(x, d, c), nil
 	}
 	var err error
 	switch m := opt.Mask; {
@@ -326,7 +328,7 @@ func ScaledDotProductAttention(q, k, v *tensor.Array, scale float64, opt Attenti
 		if s.NDim() != 1 {
 			err = fmt.Errorf("sinks have shape %v, want 1 dimension", s.Spec().Shape)
 		} else if s, err = promotes("sinks", s); err == nil {
-			in = append(in, ExpandDims(s, []int{0}, c))
+			in = append(in, ops.ExpandDims(s, []int{0}, c))
 		}
 	}
 	if err != nil {

@@ -1,4 +1,5 @@
-package ops
+// Package quant is matrices packed in few bits: packing, unpacking, and products with them.
+package quant
 
 import (
 	_ "embed"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
 
 // Quantization says how a matrix is packed: GroupSize neighbours of a row share a scale and a bias, an element has
@@ -51,7 +54,7 @@ func (a quantAttrs) words() int { return a.Group * a.Bits / 32 }
 // defines are the macros that the kernels ask for.
 func (a quantAttrs) defines(d tensor.DType) string {
 	const text = "#define T %s\n#define ACC %s\n#define GROUP %d\n#define BITS %d\n#define WORDS %d\n#define MASK %d\n"
-	return fmt.Sprintf(text, d.MSL(), accumulator(d).MSL(), a.Group, a.Bits, a.words(), 1<<a.Bits-1)
+	return fmt.Sprintf(text, d.MSL(), kit.Accumulator(d).MSL(), a.Group, a.Bits, a.words(), 1<<a.Bits-1)
 }
 
 // checkPacked says what is wrong with the shapes and dtypes of a packed matrix; cols is the elements of a row.
@@ -109,7 +112,7 @@ func init() {
 		VJP: func(*tensor.VJP[quantAttrs]) []*tensor.Array { return []*tensor.Array{nil} },
 		JVP: func(*tensor.JVP[quantAttrs]) []*tensor.Array { return []*tensor.Array{nil, nil, nil} },
 		VMap: func(g *tensor.VMap[quantAttrs]) ([]*tensor.Array, []int) {
-			return quantize.Call(g.Ctx, g.Attrs, frontOf(g, 0, 0)), []int{0, 0, 0}
+			return quantize.Call(g.Ctx, g.Attrs, ops.FrontOf(g, 0, 0)), []int{0, 0, 0}
 		},
 	})
 	dequantize.Define(tensor.Rules[dequantAttrs]{
@@ -135,7 +138,7 @@ func init() {
 			return grads
 		},
 		VMap: func(g *tensor.VMap[dequantAttrs]) ([]*tensor.Array, []int) {
-			y := dequantize.One(g.Ctx, g.Attrs, frontOf(g, 0, 0), frontOf(g, 1, 0), frontOf(g, 2, 0))
+			y := dequantize.One(g.Ctx, g.Attrs, ops.FrontOf(g, 0, 0), ops.FrontOf(g, 1, 0), ops.FrontOf(g, 2, 0))
 			return []*tensor.Array{y}, []int{0}
 		},
 	})
@@ -145,11 +148,11 @@ func init() {
 // dw/dbias is 1.
 func groupGradients(c *tensor.Ctx, a quantAttrs, w, scales, cot *tensor.Array) (byScale, byBias *tensor.Array) {
 	d := scales.DType()
-	q := dequantize.One(c, dequantAttrs{a, d}, w, OnesLike(scales, c), ZerosLike(scales, c))
+	q := dequantize.One(c, dequantAttrs{a, d}, w, ops.OnesLike(scales, c), ops.ZerosLike(scales, c))
 	groups := tensor.Concat(tensor.ShapeOf(scales), tensor.Sizes(a.Group))
-	sum := func(x *tensor.Array) *tensor.Array { return Sum(Reshape(x, groups, c), []int{-1}, false, c) }
-	cot = AsType(cot, d, c)
-	return sum(Multiply(cot, q, c)), sum(cot)
+	sum := func(x *tensor.Array) *tensor.Array { return ops.Sum(ops.Reshape(x, groups, c), []int{-1}, false, c) }
+	cot = ops.AsType(cot, d, c)
+	return sum(ops.Multiply(cot, q, c)), sum(cot)
 }
 
 func runQuantize(r *tensor.Run, a quantAttrs) error {
@@ -168,7 +171,8 @@ func runQuantize(r *tensor.Run, a quantAttrs) error {
 	if err != nil {
 		return err
 	}
-	return r.Dispatch(p, line(groups), line(min(groups, 256)), w.Arg(), r.Out[0].Arg(), r.Out[1].Arg(), r.Out[2].Arg())
+	return r.Dispatch(p, kit.Line(groups), kit.Line(min(groups, 256)), w.Arg(), r.Out[0].Arg(), r.Out[1].Arg(),
+		r.Out[2].Arg())
 }
 
 func quantKernel(r *tensor.Run, a quantAttrs, d, out tensor.DType, entry string) (*metal.Pipeline, error) {
@@ -200,7 +204,7 @@ func runDequantize(r *tensor.Run, a dequantAttrs) error {
 	if err != nil {
 		return err
 	}
-	grid, group := plane(a.Group, groups)
+	grid, group := kit.Plane(a.Group, groups)
 	return r.Dispatch(p, grid, group, in[0].Arg(), in[1].Arg(), in[2].Arg(), out.Arg())
 }
 
@@ -212,7 +216,7 @@ func runDequantize(r *tensor.Run, a dequantAttrs) error {
 func Quantize(w *tensor.Array, q Quantization, ctx ...*tensor.Ctx) []*tensor.Array {
 	const op = "quantize"
 	c := tensor.Call(ctx)
-	if f := unusable(c, op, w); f != nil {
+	if f := kit.Unusable(c, op, w); f != nil {
 		return []*tensor.Array{f, f, f}
 	}
 	a, err := q.resolve()
@@ -245,7 +249,7 @@ func Dequantize(w, scales, biases *tensor.Array, q Quantization, d *tensor.DType
 	if !out.IsFloat() {
 		return tensor.Fail(c, op, "the result's dtype is %v, want a real floating-point one", out)
 	}
-	return dequantize.One(c, dequantAttrs{a, out}, w, AsType(scales, common, c), AsType(biases, common, c))
+	return dequantize.One(c, dequantAttrs{a, out}, w, ops.AsType(scales, common, c), ops.AsType(biases, common, c))
 }
 
 // packed checks the arguments that all users of packed matrices take.
@@ -253,7 +257,7 @@ func packed(c *tensor.Ctx, op string, w, scales, biases *tensor.Array, q Quantiz
 	if biases == nil {
 		return quantAttrs{}, tensor.Fail(c, op, "mode affine needs biases")
 	}
-	if f := unusable(c, op, w, scales, biases); f != nil {
+	if f := kit.Unusable(c, op, w, scales, biases); f != nil {
 		return quantAttrs{}, f
 	}
 	a, err := q.resolve()

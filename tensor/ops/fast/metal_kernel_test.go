@@ -1,4 +1,4 @@
-package ops_test
+package fast_test
 
 import (
 	"context"
@@ -14,13 +14,14 @@ import (
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/ops/fast"
 	"github.com/mlxlua/mlxlua/tensor/optest"
 )
 
 // kernel declares a kernel of inputs and one output.
-func kernel(t *testing.T, source string, inputs ...string) *ops.MetalKernel {
+func kernel(t *testing.T, source string, inputs ...string) *fast.MetalKernel {
 	t.Helper()
-	k, err := ops.NewMetalKernel(ops.KernelConfig{Name: "k", InputNames: inputs, OutputNames: []string{"out"},
+	k, err := fast.NewMetalKernel(fast.KernelConfig{Name: "k", InputNames: inputs, OutputNames: []string{"out"},
 		Source: source, MathMode: metal.MathSafe})
 	require.NoError(t, err)
 	return k
@@ -40,9 +41,9 @@ func floatsOf(t *testing.T, x *tensor.Array) []float32 {
 }
 
 // covering is a call over x with an output like it.
-func covering(x *tensor.Array, more ...*tensor.Array) ops.KernelCall {
-	return ops.KernelCall{Inputs: append([]*tensor.Array{x}, more...), Grid: ops.Extent{Cover: x},
-		Threadgroup: ops.Threads(32), OutputShapes: []ops.OutputShape{{Dims: tensor.ShapeOf(x)}},
+func covering(x *tensor.Array, more ...*tensor.Array) fast.KernelCall {
+	return fast.KernelCall{Inputs: append([]*tensor.Array{x}, more...), Grid: fast.Extent{Cover: x},
+		Threadgroup: fast.Threads(32), OutputShapes: []fast.OutputShape{{Dims: tensor.ShapeOf(x)}},
 		OutputDTypes: []tensor.DType{tensor.Float32}}
 }
 
@@ -68,11 +69,11 @@ func TestKernelShapesAndStrides(t *testing.T) {
 		"out[5] = x[1];"
 	x := ops.Transpose(ops.Reshape(ops.Arange(0, 12, 1, tensor.Float32), tensor.Sizes(3, 4)), nil)
 	for strided, want := range map[bool][]float32{false: {2, 4, 3, 3, 1, 4}, true: {2, 4, 3, 1, 4, 1}} {
-		k, err := ops.NewMetalKernel(ops.KernelConfig{Name: "look", InputNames: []string{"x"},
+		k, err := fast.NewMetalKernel(fast.KernelConfig{Name: "look", InputNames: []string{"x"},
 			OutputNames: []string{"out"}, Source: source, Strided: strided})
 		require.NoError(t, err)
-		out := k.Call(ops.KernelCall{Inputs: []*tensor.Array{x}, Grid: ops.Threads(1), Threadgroup: ops.Threads(1),
-			OutputShapes: []ops.OutputShape{{Dims: tensor.Sizes(6)}}, OutputDTypes: []tensor.DType{tensor.Float32}})
+		out := k.Call(fast.KernelCall{Inputs: []*tensor.Array{x}, Grid: fast.Threads(1), Threadgroup: fast.Threads(1),
+			OutputShapes: []fast.OutputShape{{Dims: tensor.Sizes(6)}}, OutputDTypes: []tensor.DType{tensor.Float32}})
 		require.Equal(t, want, floatsOf(t, out[0]), "strided %v", strided)
 	}
 }
@@ -82,7 +83,7 @@ func TestKernelTemplate(t *testing.T) {
 	optest.Open(t)
 	k := kernel(t, thread+"T v = x[i]; for (int j = 1; j < N; ++j) { v += x[i]; } out[i] = B ? -v : v;", "x")
 	call := covering(ops.Arange(0, 10, 1, tensor.Float32))
-	call.Template = []ops.TemplateArg{{Name: "T", Value: tensor.Float32}, {Name: "N", Value: 3}, {Name: "B", Value: true}}
+	call.Template = []fast.TemplateArg{{Name: "T", Value: tensor.Float32}, {Name: "N", Value: 3}, {Name: "B", Value: true}}
 	require.Equal(t, float32(-27), floatsOf(t, k.Call(call)[0])[9])
 	call.Template[0].Value, call.Template[2].Value = tensor.Int32, false
 	require.Equal(t, float32(27), floatsOf(t, k.Call(call)[0])[9])
@@ -93,15 +94,15 @@ func TestKernelTemplate(t *testing.T) {
 // Outputs may be atomic and start from a value; several come in their order.
 func TestKernelOutputs(t *testing.T) {
 	optest.Open(t)
-	k, err := ops.NewMetalKernel(ops.KernelConfig{Name: "count", InputNames: []string{"x"},
+	k, err := fast.NewMetalKernel(fast.KernelConfig{Name: "count", InputNames: []string{"x"},
 		OutputNames: []string{"sum", "count"}, AtomicOutputs: true, Source: thread +
 			"atomic_fetch_add_explicit(&sum[0], x[i], memory_order_relaxed);" +
 			"atomic_fetch_add_explicit(&count[0], 1, memory_order_relaxed);"})
 	require.NoError(t, err)
 	x := ops.Arange(0, 1000, 1, tensor.Int32)
 	start := 5.0
-	out := k.Call(ops.KernelCall{Inputs: []*tensor.Array{x}, Grid: ops.Extent{Cover: x}, Threadgroup: ops.Threads(64),
-		OutputShapes: []ops.OutputShape{{Dims: tensor.Sizes(1)}, {Dims: tensor.Sizes(1)}},
+	out := k.Call(fast.KernelCall{Inputs: []*tensor.Array{x}, Grid: fast.Extent{Cover: x}, Threadgroup: fast.Threads(64),
+		OutputShapes: []fast.OutputShape{{Dims: tensor.Sizes(1)}, {Dims: tensor.Sizes(1)}},
 		OutputDTypes: []tensor.DType{tensor.Int32, tensor.Uint32}, InitValue: &start})
 	for i, want := range []uint32{1000*999/2 + 5, 1005} {
 		b, err := out[i].Bytes(context.Background())
@@ -140,11 +141,11 @@ func TestKernelReplay(t *testing.T) {
 		runs := 0
 		f := compile.New(func(in []*tensor.Array) ([]*tensor.Array, error) {
 			runs++
-			call := ops.KernelCall{Inputs: in, Threadgroup: ops.Threads(32), OutputDTypes: []tensor.DType{tensor.Float32}}
+			call := fast.KernelCall{Inputs: in, Threadgroup: fast.Threads(32), OutputDTypes: []tensor.DType{tensor.Float32}}
 			if c.fn != nil {
-				call.Grid.Func, call.OutputShapes = c.fn, []ops.OutputShape{{Func: c.fn}}
+				call.Grid.Func, call.OutputShapes = c.fn, []fast.OutputShape{{Func: c.fn}}
 			} else {
-				call.Grid.Dims, call.OutputShapes = c.half(in[0]), []ops.OutputShape{{Dims: c.half(in[0])}}
+				call.Grid.Dims, call.OutputShapes = c.half(in[0]), []fast.OutputShape{{Dims: c.half(in[0])}}
 			}
 			return k.Call(call), nil
 		}, compile.Options{Shapeless: true})
@@ -164,48 +165,48 @@ func TestKernelReplay(t *testing.T) {
 // What is wrong with a call says so, and what is wrong with a launch fails its outputs alone.
 func TestKernelErrors(t *testing.T) {
 	optest.Open(t)
-	for text, cfg := range map[string]ops.KernelConfig{
+	for text, cfg := range map[string]fast.KernelConfig{
 		"name is empty":           {OutputNames: []string{"o"}},
 		"output_names is empty":   {Name: "k"},
 		`"1x" is not a valid`:     {Name: "k", InputNames: []string{"1x"}, OutputNames: []string{"o"}},
 		`the name "o" is given t`: {Name: "k", InputNames: []string{"o"}, OutputNames: []string{"o"}},
 	} {
-		_, err := ops.NewMetalKernel(cfg)
+		_, err := fast.NewMetalKernel(cfg)
 		require.ErrorContains(t, err, text)
 	}
 	x := ops.Arange(0, 64, 1, tensor.Float32)
 	k := kernel(t, thread+"out[i] = x[i + N];", "x")
-	for text, change := range map[string]func(c *ops.KernelCall){
-		"inputs has 2 entries, the kernel declares 1": func(c *ops.KernelCall) { c.Inputs = []*tensor.Array{x, x} },
-		"output_dtypes has 0 entries":                 func(c *ops.KernelCall) { c.OutputDTypes = nil },
-		"it has 4 sizes (1, 2, 3, 4), want 1 to 3":    func(c *ops.KernelCall) { c.Grid = ops.Threads(1, 2, 3, 4) },
-		"size -1 of (-1,) is not between":             func(c *ops.KernelCall) { c.Grid = ops.Threads(-1) },
-		"threadgroup (0, 1, 1) has no threads":        func(c *ops.KernelCall) { c.Threadgroup = ops.Threads(0) },
-		"limit of 1024 threads":                       func(c *ops.KernelCall) { c.Threadgroup = ops.Threads(64, 64) },
-		"template argument N is a string":             func(c *ops.KernelCall) { c.Template[0].Value = "3" },
-		"template argument N = 4294967296 is not":     func(c *ops.KernelCall) { c.Template[0].Value = 1 << 32 },
-		"'x' is the name of a template argument and of an input": func(c *ops.KernelCall) {
+	for text, change := range map[string]func(c *fast.KernelCall){
+		"inputs has 2 entries, the kernel declares 1": func(c *fast.KernelCall) { c.Inputs = []*tensor.Array{x, x} },
+		"output_dtypes has 0 entries":                 func(c *fast.KernelCall) { c.OutputDTypes = nil },
+		"it has 4 sizes (1, 2, 3, 4), want 1 to 3":    func(c *fast.KernelCall) { c.Grid = fast.Threads(1, 2, 3, 4) },
+		"size -1 of (-1,) is not between":             func(c *fast.KernelCall) { c.Grid = fast.Threads(-1) },
+		"threadgroup (0, 1, 1) has no threads":        func(c *fast.KernelCall) { c.Threadgroup = fast.Threads(0) },
+		"limit of 1024 threads":                       func(c *fast.KernelCall) { c.Threadgroup = fast.Threads(64, 64) },
+		"template argument N is a string":             func(c *fast.KernelCall) { c.Template[0].Value = "3" },
+		"template argument N = 4294967296 is not":     func(c *fast.KernelCall) { c.Template[0].Value = 1 << 32 },
+		"'x' is the name of a template argument and of an input": func(c *fast.KernelCall) {
 			c.Template[0].Name = "x"
 		},
-		"'out' is the name of a template argument and of an output": func(c *ops.KernelCall) {
+		"'out' is the name of a template argument and of an output": func(c *fast.KernelCall) {
 			c.Template[0].Name = "out"
 		},
-		"x[64] is out of range: x has 64 elements": func(c *ops.KernelCall) { c.Template[0].Value = 1 },
-		"init_value: 300 does not fit uint8": func(c *ops.KernelCall) {
+		"x[64] is out of range: x has 64 elements": func(c *fast.KernelCall) { c.Template[0].Value = 1 },
+		"init_value: 300 does not fit uint8": func(c *fast.KernelCall) {
 			c.InitValue, c.OutputDTypes = new(float64), []tensor.DType{tensor.Uint8}
 			*c.InitValue = 300
 		},
-		"negative dimension in shape (-3,)": func(c *ops.KernelCall) {
-			c.OutputShapes = []ops.OutputShape{{Dims: tensor.Sizes(-3)}}
+		"negative dimension in shape (-3,)": func(c *fast.KernelCall) {
+			c.OutputShapes = []fast.OutputShape{{Dims: tensor.Sizes(-3)}}
 		},
-		"the shape of output out: no luck": func(c *ops.KernelCall) {
-			c.OutputShapes = []ops.OutputShape{{Func: &tensor.ShapeFunc{F: func([]tensor.Shape) ([]int, error) {
+		"the shape of output out: no luck": func(c *fast.KernelCall) {
+			c.OutputShapes = []fast.OutputShape{{Func: &tensor.ShapeFunc{F: func([]tensor.Shape) ([]int, error) {
 				return nil, errors.New("no luck")
 			}}}}
 		},
 	} {
 		call := covering(x)
-		call.Template = []ops.TemplateArg{{Name: "N", Value: 0}}
+		call.Template = []fast.TemplateArg{{Name: "N", Value: 0}}
 		change(&call)
 		out := k.Call(call)
 		err := tensor.Eval(context.Background(), out...)

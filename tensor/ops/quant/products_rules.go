@@ -1,15 +1,19 @@
-package ops
+package quant
 
-import "github.com/mlxlua/mlxlua/tensor"
+import (
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+)
 
 // The derivatives and batching rules of products with packed matrices.
 
 // weightGradient is the gradient of the unpacked matrix of a product, in the layout in which it is packed.
 func weightGradient(c *tensor.Ctx, a productAttrs, x, cot *tensor.Array) *tensor.Array {
 	if a.Transpose {
-		return Matmul(SwapAxes(cot, -1, -2, c), x, c)
+		return ops.Matmul(ops.SwapAxes(cot, -1, -2, c), x, c)
 	}
-	return Matmul(SwapAxes(x, -1, -2, c), cot, c)
+	return ops.Matmul(ops.SwapAxes(x, -1, -2, c), cot, c)
 }
 
 func quantizedMatmulVJP(g *tensor.VJP[productAttrs]) []*tensor.Array {
@@ -32,28 +36,28 @@ func quantizedMatmulVJP(g *tensor.VJP[productAttrs]) []*tensor.Array {
 // asMatrix makes one matrix of x: all dimensions but the last become rows.
 func asMatrix(c *tensor.Ctx, x *tensor.Array) *tensor.Array {
 	if x.NDim() == 1 {
-		return ExpandDims(x, []int{0}, c)
+		return ops.ExpandDims(x, []int{0}, c)
 	}
-	return Flatten(x, 0, -2, c)
+	return ops.Flatten(x, 0, -2, c)
 }
 
 func quantizedMatmulVMap(g *tensor.VMap[productAttrs]) ([]*tensor.Array, []int) {
 	if g.Axes[1] < 0 && g.Axes[2] < 0 && g.Axes[3] < 0 {
-		in := append([]*tensor.Array{frontOf(g, 0, 0)}, g.In[1:]...)
+		in := append([]*tensor.Array{ops.FrontOf(g, 0, 0)}, g.In[1:]...)
 		return []*tensor.Array{quantizedMatmul.One(g.Ctx, g.Attrs, in...)}, []int{0}
 	}
-	rank := exampleRank(g, 0)
-	x := frontOf(g, 0, 0)
+	rank := kit.ExampleRank(g, 0)
+	x := ops.FrontOf(g, 0, 0)
 	if rank == 1 { // a row
-		x = ExpandDims(x, []int{1}, g.Ctx)
+		x = ops.ExpandDims(x, []int{1}, g.Ctx)
 	}
 	in := []*tensor.Array{x}
 	for i := 1; i < 4; i++ {
-		in = append(in, frontOf(g, i, max(rank, 2)))
+		in = append(in, ops.FrontOf(g, i, max(rank, 2)))
 	}
 	y := batchedProduct(g.Ctx, g.Attrs, in)
 	if rank == 1 {
-		y = Squeeze(y, []int{1}, g.Ctx)
+		y = ops.Squeeze(y, []int{1}, g.Ctx)
 	}
 	return []*tensor.Array{y}, []int{0}
 }
@@ -61,13 +65,10 @@ func quantizedMatmulVMap(g *tensor.VMap[productAttrs]) ([]*tensor.Array, []int) 
 // flatBatch is x with one batch dimension before its matrices.
 func flatBatch(c *tensor.Ctx, x *tensor.Array) *tensor.Array {
 	if x.NDim() == 2 {
-		return ExpandDims(x, []int{0}, c)
+		return ops.ExpandDims(x, []int{0}, c)
 	}
-	return Flatten(x, 0, -3, c)
+	return ops.Flatten(x, 0, -3, c)
 }
-
-// byMatrix are the attributes of a gather of matrices.
-var byMatrix = gatherAttrs{Op: "gather_qmm", Axes: tensor.MakeInts([]int{0}), Dest: 0}
 
 func gatherQMMVJP(g *tensor.VJP[productAttrs]) []*tensor.Array {
 	grads := make([]*tensor.Array, 6)
@@ -76,11 +77,11 @@ func gatherQMMVJP(g *tensor.VJP[productAttrs]) []*tensor.Array {
 		return grads
 	}
 	x, w, scales, biases := g.In[0], g.In[1], g.In[2], g.In[3]
-	lhs, rhs := BroadcastTo(g.In[5], batchShape(cot), c), BroadcastTo(g.In[4], batchShape(cot), c)
+	lhs, rhs := ops.BroadcastTo(g.In[5], batchShape(cot), c), ops.BroadcastTo(g.In[4], batchShape(cot), c)
 	addUp := func(like, updates, index *tensor.Array) *tensor.Array {
-		zeros := flatBatch(c, Zeros(tensor.ShapeOf(like), updates.DType(), c))
-		sum := scatter.One(c, scatterAttrs{byMatrix, scatterAdd}, zeros, updates, index)
-		return Reshape(sum, tensor.ShapeOf(like), c)
+		zeros := flatBatch(c, ops.Zeros(tensor.ShapeOf(like), updates.DType(), c))
+		sum := ops.IndexUpdate(zeros, []ops.Part{ops.ByArray(index)}, "add", updates, c)
+		return ops.Reshape(sum, tensor.ShapeOf(like), c)
 	}
 	if g.Want[0] {
 		a := productAttrs{g.Attrs.quantAttrs, !g.Attrs.Transpose, true}
@@ -88,7 +89,7 @@ func gatherQMMVJP(g *tensor.VJP[productAttrs]) []*tensor.Array {
 		grads[0] = addUp(x, each, lhs)
 	}
 	if g.Want[2] || g.Want[3] {
-		pick := func(y, index *tensor.Array) *tensor.Array { return gather.One(c, byMatrix, flatBatch(c, y), index) }
+		pick := func(y, index *tensor.Array) *tensor.Array { return ops.Take(flatBatch(c, y), index, new(0), c) }
 		dw := weightGradient(c, g.Attrs, pick(x, lhs), cot)
 		byScale, byBias := groupGradients(c, g.Attrs.quantAttrs, pick(w, rhs), pick(scales, rhs), dw)
 		grads[2], grads[3] = addUp(scales, byScale, rhs), addUp(biases, byBias, rhs)
@@ -99,13 +100,13 @@ func gatherQMMVJP(g *tensor.VJP[productAttrs]) []*tensor.Array {
 // gatherQMMVMap makes the batch one more batch dimension, and of each example's indices indices into all matrices.
 func gatherQMMVMap(g *tensor.VMap[productAttrs]) ([]*tensor.Array, []int) {
 	c := g.Ctx
-	rank := max(exampleRank(g, 4), exampleRank(g, 5))
-	number := iotaOf(c, batchDim(g))
+	rank := max(kit.ExampleRank(g, 4), kit.ExampleRank(g, 5))
+	number := ops.Iota(c, kit.BatchDim(g))
 	if rank > 0 {
-		number = ExpandDims(number, shifted(identity(rank)), c)
+		number = ops.ExpandDims(number, kit.Shifted(kit.Identity(rank)), c)
 	}
 	indices := func(i int, x *tensor.Array, batched bool) *tensor.Array {
-		index := frontOf(g, i, rank)
+		index := ops.FrontOf(g, i, rank)
 		if !batched {
 			return index
 		}
@@ -113,27 +114,27 @@ func gatherQMMVMap(g *tensor.VMap[productAttrs]) ([]*tensor.Array, []int) {
 		for k := 1; k < x.NDim()-2; k++ {
 			axes = append(axes, k)
 		}
-		index = AsType(index, tensor.Int64, c)
-		n := Size(x, axes, tensor.Int64, c) // matrices of an example
-		zero := Number(0, tensor.Int64, c)
-		lowest := Negative(n, c)
+		index = ops.AsType(index, tensor.Int64, c)
+		n := ops.Size(x, axes, tensor.Int64, c) // matrices of an example
+		zero := ops.Number(0, tensor.Int64, c)
+		lowest := ops.Negative(n, c)
 		// An index that is out of range must not name another example's matrix: it is moved out of all.
-		beyond := Multiply(n, Size(x, []int{0}, tensor.Int64, c), c)
-		wrapped := Where(Less(index, zero, c), Add(index, n, c), index, c)
-		inside := LogicalAnd(GreaterEqual(index, lowest, c), Less(index, n, c), c)
-		outside := Where(Less(index, zero, c), Subtract(index, beyond, c), Add(index, beyond, c), c)
-		return Where(inside, Add(wrapped, Multiply(number, n, c), c), outside, c)
+		beyond := ops.Multiply(n, ops.Size(x, []int{0}, tensor.Int64, c), c)
+		wrapped := ops.Where(ops.Less(index, zero, c), ops.Add(index, n, c), index, c)
+		inside := ops.LogicalAnd(ops.GreaterEqual(index, lowest, c), ops.Less(index, n, c), c)
+		outside := ops.Where(ops.Less(index, zero, c), ops.Subtract(index, beyond, c), ops.Add(index, beyond, c), c)
+		return ops.Where(inside, ops.Add(wrapped, ops.Multiply(number, n, c), c), outside, c)
 	}
 	x := g.In[0]
 	if g.Axes[0] >= 0 {
-		x = frontOf(g, 0, 0)
+		x = ops.FrontOf(g, 0, 0)
 	}
 	in := []*tensor.Array{x}
 	packedBatched := g.Axes[1] >= 0 || g.Axes[2] >= 0 || g.Axes[3] >= 0
 	for i := 1; i < 4; i++ {
 		y := g.In[i]
 		if packedBatched {
-			y = frontOf(g, i, 0)
+			y = ops.FrontOf(g, i, 0)
 		}
 		in = append(in, y)
 	}

@@ -1,4 +1,5 @@
-package ops
+// Package fast is MLX's mx.fast: fused kernels of what models compute most, and kernels of users.
+package fast
 
 import (
 	_ "embed"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
 
 // normAttrs describe a normalisation of rows: which inputs follow x.
@@ -19,7 +22,7 @@ type normAttrs struct {
 var (
 	rmsNorm   = tensor.Declare[normAttrs]("rms_norm")
 	layerNorm = tensor.Declare[normAttrs]("layer_norm")
-	//go:embed norm.metal
+	//go:embed norms.metal
 	normText string
 )
 
@@ -74,7 +77,7 @@ func (a normAttrs) parameters() []string {
 }
 
 // normTexts are the kernels' texts.
-var normTexts texts[normVariant]
+var normTexts kit.Texts[normVariant]
 
 type normVariant struct {
 	dtype             tensor.DType
@@ -84,7 +87,7 @@ type normVariant struct {
 func (v normVariant) text() string {
 	flag := map[bool]int{true: 1}
 	return fmt.Sprintf("#define T %s\n#define ACC %s\n#define RMS %d\n#define WEIGHT %d\n#define BIAS %d\n",
-		v.dtype.MSL(), accumulator(v.dtype).MSL(), flag[v.rms], flag[v.weight], flag[v.bias]) + normText
+		v.dtype.MSL(), kit.Accumulator(v.dtype).MSL(), flag[v.rms], flag[v.weight], flag[v.bias]) + normText
 }
 
 func runNorm(r *tensor.Run, a normAttrs, rms bool) error {
@@ -101,10 +104,10 @@ func runNorm(r *tensor.Run, a normAttrs, rms bool) error {
 	if max(n, rows) > math.MaxUint32 {
 		return fmt.Errorf("%d rows of %d elements, the most of either are %d", rows, n, math.MaxUint32)
 	}
-	acc := accumulator(out.DType)
+	acc := kit.Accumulator(out.DType)
 	p, err := r.Kernel(metal.Source{
 		Label:   r.OpName(),
-		Text:    normTexts.get(normVariant{out.DType, rms, a.Weight, a.Bias}, normVariant.text),
+		Text:    normTexts.Get(normVariant{out.DType, rms, a.Weight, a.Bias}, normVariant.text),
 		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: out.DType == tensor.Float64},
 	}, "norm_rows")
 	if err != nil {
@@ -118,29 +121,29 @@ func runNorm(r *tensor.Run, a normAttrs, rms bool) error {
 	for _, x := range in[1:] {
 		args = append(args, x.Arg())
 	}
-	grid, group := simdRows(rows)
+	grid, group := kit.SimdRows(rows)
 	return r.Dispatch(p, grid, group, args...)
 }
 
 // normalised is x without its parameters' effect, in dtype acc, and what it was multiplied by.
 func normalised(c *tensor.Ctx, x *tensor.Array, eps tensor.F64, acc tensor.DType, rms bool) (y, scale *tensor.Array) {
 	last := []int{-1}
-	y = AsType(x, acc, c)
+	y = ops.AsType(x, acc, c)
 	if !rms {
-		y = Subtract(y, Mean(y, last, true, c), c)
+		y = ops.Subtract(y, ops.Mean(y, last, true, c), c)
 	}
-	scale = Rsqrt(Add(Mean(Square(y, c), last, true, c), Number(eps.Float(), acc, c), c), c)
-	return Multiply(y, scale, c), scale
+	scale = ops.Rsqrt(ops.Add(ops.Mean(ops.Square(y, c), last, true, c), ops.Number(eps.Float(), acc, c), c), c)
+	return ops.Multiply(y, scale, c), scale
 }
 
 // normTangent is the derivative of the normalised rows y along t, which is also its own transpose.
 func normTangent(c *tensor.Ctx, t, y, scale *tensor.Array, rms bool) *tensor.Array {
 	last := []int{-1}
-	d := Subtract(t, Multiply(y, Mean(Multiply(t, y, c), last, true, c), c), c)
+	d := ops.Subtract(t, ops.Multiply(y, ops.Mean(ops.Multiply(t, y, c), last, true, c), c), c)
 	if !rms {
-		d = Subtract(d, Mean(t, last, true, c), c)
+		d = ops.Subtract(d, ops.Mean(t, last, true, c), c)
 	}
-	return Multiply(scale, d, c)
+	return ops.Multiply(scale, d, c)
 }
 
 func normVJP(g *tensor.VJP[normAttrs], rms bool) []*tensor.Array {
@@ -149,60 +152,60 @@ func normVJP(g *tensor.VJP[normAttrs], rms bool) []*tensor.Array {
 		return grads
 	}
 	c, d := g.Ctx, g.In[0].DType()
-	acc := accumulator(d)
+	acc := kit.Accumulator(d)
 	y, scale := normalised(c, g.In[0], g.Attrs.Eps, acc, rms)
-	cot := AsType(g.Cot[0], acc, c)
+	cot := ops.AsType(g.Cot[0], acc, c)
 	t := cot
 	if g.Attrs.Weight {
-		t = Multiply(t, AsType(g.In[1], acc, c), c)
+		t = ops.Multiply(t, ops.AsType(g.In[1], acc, c), c)
 	}
 	if g.Want[0] {
-		grads[0] = AsType(normTangent(c, t, y, scale, rms), d, c)
+		grads[0] = ops.AsType(normTangent(c, t, y, scale, rms), d, c)
 	}
 	last := len(g.In) - 1
 	if g.Attrs.Weight && g.Want[1] {
-		grads[1] = AsType(SumTo(Multiply(cot, y, c), tensor.ShapeOf(g.In[1]), c), d, c)
+		grads[1] = ops.AsType(ops.SumTo(ops.Multiply(cot, y, c), tensor.ShapeOf(g.In[1]), c), d, c)
 	}
 	if g.Attrs.Bias && g.Want[last] {
-		grads[last] = AsType(SumTo(cot, tensor.ShapeOf(g.In[last]), c), d, c)
+		grads[last] = ops.AsType(ops.SumTo(cot, tensor.ShapeOf(g.In[last]), c), d, c)
 	}
 	return grads
 }
 
 func normJVP(g *tensor.JVP[normAttrs], rms bool) []*tensor.Array {
 	c, d := g.Ctx, g.In[0].DType()
-	acc := accumulator(d)
+	acc := kit.Accumulator(d)
 	y, scale := normalised(c, g.In[0], g.Attrs.Eps, acc, rms)
 	var sum *tensor.Array
 	add := func(t *tensor.Array) {
 		if sum == nil {
 			sum = t
 		} else {
-			sum = Add(sum, t, c)
+			sum = ops.Add(sum, t, c)
 		}
 	}
 	if t := g.Tan[0]; t != nil {
-		t = normTangent(c, AsType(t, acc, c), y, scale, rms)
+		t = normTangent(c, ops.AsType(t, acc, c), y, scale, rms)
 		if g.Attrs.Weight {
-			t = Multiply(t, AsType(g.In[1], acc, c), c)
+			t = ops.Multiply(t, ops.AsType(g.In[1], acc, c), c)
 		}
 		add(t)
 	}
 	if g.Attrs.Weight && g.Tan[1] != nil {
-		add(Multiply(y, AsType(g.Tan[1], acc, c), c))
+		add(ops.Multiply(y, ops.AsType(g.Tan[1], acc, c), c))
 	}
 	if last := len(g.In) - 1; g.Attrs.Bias && g.Tan[last] != nil {
-		add(BroadcastTo(AsType(g.Tan[last], acc, c), tensor.ShapeOf(g.In[0]), c))
+		add(ops.BroadcastTo(ops.AsType(g.Tan[last], acc, c), tensor.ShapeOf(g.In[0]), c))
 	}
 	if sum == nil {
 		return []*tensor.Array{nil}
 	}
-	return []*tensor.Array{AsType(sum, d, c)}
+	return []*tensor.Array{ops.AsType(sum, d, c)}
 }
 
 // vmapNorm applies a batch of parameters after the rows are normalised.
 func vmapNorm(op *tensor.OpOf[normAttrs], g *tensor.VMap[normAttrs]) *tensor.Array {
-	x := frontOf(g, 0, 0)
+	x := ops.FrontOf(g, 0, 0)
 	batched := false
 	for _, axis := range g.Axes[1:] {
 		batched = batched || axis >= 0
@@ -211,16 +214,16 @@ func vmapNorm(op *tensor.OpOf[normAttrs], g *tensor.VMap[normAttrs]) *tensor.Arr
 		return op.One(g.Ctx, g.Attrs, append([]*tensor.Array{x}, g.In[1:]...)...)
 	}
 	c, d := g.Ctx, g.In[0].DType()
-	acc := accumulator(d)
-	y := op.One(c, normAttrs{Eps: g.Attrs.Eps}, AsType(x, acc, c))
-	parameter := func(i int) *tensor.Array { return AsType(frontOf(g, i, exampleRank(g, 0)), acc, c) }
+	acc := kit.Accumulator(d)
+	y := op.One(c, normAttrs{Eps: g.Attrs.Eps}, ops.AsType(x, acc, c))
+	parameter := func(i int) *tensor.Array { return ops.AsType(ops.FrontOf(g, i, kit.ExampleRank(g, 0)), acc, c) }
 	if g.Attrs.Weight {
-		y = Multiply(y, parameter(1), c)
+		y = ops.Multiply(y, parameter(1), c)
 	}
 	if g.Attrs.Bias {
-		y = Add(y, parameter(len(g.In)-1), c)
+		y = ops.Add(y, parameter(len(g.In)-1), c)
 	}
-	return AsType(y, d, c)
+	return ops.AsType(y, d, c)
 }
 
 func callNorm(c *tensor.Ctx, op *tensor.OpOf[normAttrs], x, weight, bias *tensor.Array, eps float64) *tensor.Array {
@@ -232,9 +235,9 @@ func callNorm(c *tensor.Ctx, op *tensor.OpOf[normAttrs], x, weight, bias *tensor
 		}
 	}
 	if weight == nil && bias != nil { // MLX lets x decide then
-		in[1] = AsType(bias, x.DType(), c)
+		in[1] = ops.AsType(bias, x.DType(), c)
 	}
-	in, f := common(c, name, in)
+	in, f := ops.Common(c, name, in)
 	if f != nil {
 		return f
 	}

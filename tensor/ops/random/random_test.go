@@ -1,4 +1,4 @@
-package ops_test
+package random_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/grad"
 	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/ops/random"
 	"github.com/mlxlua/mlxlua/tensor/optest"
 )
 
@@ -37,29 +38,29 @@ func TestRandomBits(t *testing.T) {
 		require.NoError(t, err)
 		d, err := tensor.ParseDType(c.DType)
 		require.NoError(t, err)
-		key, shape := ops.RandomKey(seed), tensor.Sizes(c.Shape...)
+		key, shape := random.Key(seed), tensor.Sizes(c.Shape...)
 		var x *array
 		switch c.Op {
 		case "key":
 			x = key
 		case "split":
-			x = ops.RandomSplit(key, c.Shape[0])
+			x = random.Split(key, c.Shape[0])
 		case "bits":
-			x = ops.RandomBits(shape, c.Width, key)
+			x = random.Bits(shape, c.Width, key)
 		case "uniform":
 			low, high := ops.Number(c.Low, tensor.Float32), ops.Number(c.High, tensor.Float32)
-			x = ops.RandomUniform(low, high, shape, d, key)
+			x = random.Uniform(low, high, shape, d, key)
 		case "randint":
 			low, high := ops.Number(c.Low, tensor.Int64), ops.Number(c.High, tensor.Int64)
-			x = ops.RandomRandint(low, high, shape, d, key)
+			x = random.Randint(low, high, shape, d, key)
 		case "bernoulli":
-			x = ops.RandomBernoulli(ops.Number(c.Low, tensor.Float32), shape, key)
+			x = random.Bernoulli(ops.Number(c.Low, tensor.Float32), shape, key)
 		case "normal":
 			loc, scale := ops.Number(c.Low, tensor.Float32), ops.Number(c.High, tensor.Float32)
 			if c.Low == 0 {
 				loc, scale = nil, nil
 			}
-			x = ops.RandomNormal(shape, d, loc, scale, key)
+			x = random.Normal(shape, d, loc, scale, key)
 		}
 		got, err := x.Bytes(context.Background())
 		require.NoError(t, err, "%+v", c)
@@ -69,9 +70,9 @@ func TestRandomBits(t *testing.T) {
 			want, err := hex.DecodeString(c.Data)
 			require.NoError(t, err)
 			for i := 0; i < len(want); i += d.Size() {
-				w, g := floats(want[i:i+d.Size()], d), floats(got[i:i+d.Size()], d)
+				w, g := optest.Floats(want[i:i+d.Size()], d), optest.Floats(got[i:i+d.Size()], d)
 				for k := range w {
-					require.InDelta(t, w[k], g[k], 8*ulp(math.Abs(w[k])+math.Abs(c.Low), d), "%+v", c)
+					require.InDelta(t, w[k], g[k], 8*optest.ULP(math.Abs(w[k])+math.Abs(c.Low), d), "%+v", c)
 				}
 			}
 			continue
@@ -84,12 +85,13 @@ func TestRandomBits(t *testing.T) {
 // another way; both the words and their number are MLX's.
 func TestRandomWidths(t *testing.T) {
 	optest.Open(t)
-	key := ops.RandomKey(11)
+	key := random.Key(11)
 	for n := 1; n < 20; n++ {
 		for _, width := range []int{1, 2} {
 			bytes := n * width
-			words := bytesOf(t, ops.RandomBits(tensor.Sizes((bytes+3)/4), 4, key))
-			require.Equal(t, words[:bytes], bytesOf(t, ops.RandomBits(tensor.Sizes(n), width, key)), "%d of width %d", n, width)
+			words := optest.Bytes(t, random.Bits(tensor.Sizes((bytes+3)/4), 4, key))
+			require.Equal(t, words[:bytes], optest.Bytes(t, random.Bits(tensor.Sizes(n), width, key)), "%d of width %d", n,
+				width)
 		}
 	}
 }
@@ -97,54 +99,56 @@ func TestRandomWidths(t *testing.T) {
 // TestRandomOp runs the op's rules: its shape may follow another array, and keys may be a batch.
 func TestRandomOp(t *testing.T) {
 	optest.Open(t)
-	like := optest.In("n,m", uniform)
+	like := optest.In("n,m", optest.Uniform(-2, 2))
 	optest.Run(t, optest.Subject{
 		Name: "random_bits", Cases: []optest.Case{{Inputs: []optest.Input{like}}}, NonDiff: true,
-		Fn: one(func(in []*array) *array { return ops.RandomBits(tensor.ShapeOf(in[0]), 4, ops.RandomKey(3)) }),
+		Fn: optest.One(func(in []*array) *array { return random.Bits(tensor.ShapeOf(in[0]), 4, random.Key(3)) }),
 		Bad: []optest.Bad{
-			{Name: "width", Make: func() *array { return ops.RandomBits(tensor.Sizes(2), 3, ops.RandomKey(0)) },
+			{Name: "width", Make: func() *array { return random.Bits(tensor.Sizes(2), 3, random.Key(0)) },
 				Text: "[random_bits] width is 3, want 1, 2 or 4 bytes"},
 			{Name: "key", Make: func() *array {
-				return ops.RandomBits(tensor.Sizes(2), 4, ops.Zeros(tensor.Sizes(2),
+				return random.Bits(tensor.Sizes(2), 4, ops.Zeros(tensor.Sizes(2),
 					tensor.Int32))
 			},
 				Text: "[random_bits] key is int32 (2,), want uint32 (2,)"},
-			{Name: "shape", Make: func() *array { return ops.RandomBits(tensor.Sizes(-2), 4, ops.RandomKey(0)) },
+			{Name: "shape", Make: func() *array { return random.Bits(tensor.Sizes(-2), 4, random.Key(0)) },
 				Text: "[random_bits] negative dimension"},
 			{Name: "dtype", Make: func() *array {
-				return ops.RandomUniform(ops.Number(0, ints32), ops.Number(1, ints32), tensor.Sizes(2), ints32, ops.RandomKey(0))
+				return random.Uniform(ops.Number(0, tensor.Int32), ops.Number(1, tensor.Int32), tensor.Sizes(2), tensor.Int32,
+					random.Key(0))
 			}, Text: "[random_uniform] dtype is int32, want float32, float16 or bfloat16"},
 			{Name: "randint", Make: func() *array {
 				f := ops.Number(0, tensor.Float32)
-				return ops.RandomRandint(f, f, tensor.Sizes(2), tensor.Float32, ops.RandomKey(0))
+				return random.Randint(f, f, tensor.Sizes(2), tensor.Float32, random.Key(0))
 			}, Text: "[random_randint] dtype is float32, want an integer one or bool"},
 			{Name: "bounds", Make: func() *array {
-				i := ops.Arange(0, 2, 1, ints32)
-				return ops.RandomRandint(i, i, tensor.Sizes(3), ints32, ops.RandomKey(0))
+				i := ops.Arange(0, 2, 1, tensor.Int32)
+				return random.Randint(i, i, tensor.Sizes(3), tensor.Int32, random.Key(0))
 			}, Text: "[random_randint]"},
 			{Name: "bernoulli", Make: func() *array {
-				return ops.RandomBernoulli(ops.Number(1, ints32), tensor.Sizes(3), ops.RandomKey(0))
+				return random.Bernoulli(ops.Number(1, tensor.Int32), tensor.Sizes(3), random.Key(0))
 			}, Text: "[random_bernoulli] p has dtype int32, want a real floating-point one"},
 			{Name: "normal", Make: func() *array {
-				return ops.RandomNormal(tensor.Sizes(3), ints32, nil, nil, ops.RandomKey(0))
+				return random.Normal(tensor.Sizes(3), tensor.Int32, nil, nil, random.Key(0))
 			}, Text: "[random_normal] dtype is int32, want a floating-point one or complex64"},
 			{Name: "normal key", Make: func() *array {
-				return ops.RandomNormal(tensor.Sizes(3), tensor.Float32, nil, nil, nil)
+				return random.Normal(tensor.Sizes(3), tensor.Float32, nil, nil, nil)
 			}, Text: "[random_normal] an input is nil"},
-			{Name: "split", Make: func() *array { return ops.RandomSplit(ops.RandomKey(0), -1) },
+			{Name: "split", Make: func() *array { return random.Split(random.Key(0), -1) },
 				Text: "[random_split] num is -1"},
 		},
 	})
-	keys := ops.RandomSplit(ops.RandomKey(5), 3)
+	keys := random.Split(random.Key(5), 3)
 	for _, width := range []int{1, 2, 4} {
 		f := func(in []*array) ([]*array, error) {
-			return []*array{ops.RandomBits(tensor.Sizes(5), width, in[0])}, nil
+			return []*array{random.Bits(tensor.Sizes(5), width, in[0])}, nil
 		}
 		all, err := grad.VMap(f, []int{0}, []int{0})([]*array{keys})
 		require.NoError(t, err)
 		for i := range 3 {
-			one := ops.RandomBits(tensor.Sizes(5), width, ops.Slice(keys, []ops.Part{ops.At(i)}))
-			require.Equal(t, bytesOf(t, one), bytesOf(t, ops.Slice(all[0], []ops.Part{ops.At(i)})), "width %d, key %d", width, i)
+			one := random.Bits(tensor.Sizes(5), width, ops.Slice(keys, []ops.Part{ops.At(i)}))
+			require.Equal(t, optest.Bytes(t, one), optest.Bytes(t, ops.Slice(all[0], []ops.Part{ops.At(i)})),
+				"width %d, key %d", width, i)
 		}
 	}
 }
@@ -152,25 +156,25 @@ func TestRandomOp(t *testing.T) {
 // TestRandomState: one seed gives one sequence, whose keys differ, and Set goes back to a place in it.
 func TestRandomState(t *testing.T) {
 	optest.Open(t)
-	a, b := ops.NewRandomState(9), ops.NewRandomState(1)
+	a, b := random.NewState(9), random.NewState(1)
 	b.Seed(9)
-	first := bytesOf(t, a.Next())
-	require.Equal(t, first, bytesOf(t, b.Next()))
+	first := optest.Bytes(t, a.Next())
+	require.Equal(t, first, optest.Bytes(t, b.Next()))
 	place := a.Key()
-	second := bytesOf(t, a.Next())
+	second := optest.Bytes(t, a.Next())
 	require.NotEqual(t, first, second)
 	a.Set(place)
-	require.Equal(t, second, bytesOf(t, a.Next()))
+	require.Equal(t, second, optest.Bytes(t, a.Next()))
 }
 
 // TestUniformMoments: the mean of many numbers is that of the distribution, and all are in its range.
 func TestUniformMoments(t *testing.T) {
 	optest.Open(t)
 	const n = 1 << 14
-	x := ops.RandomUniform(ops.Number(-1, tensor.Float32), ops.Number(3, tensor.Float32), tensor.Sizes(n),
-		tensor.Float32, ops.RandomKey(7))
+	x := random.Uniform(ops.Number(-1, tensor.Float32), ops.Number(3, tensor.Float32), tensor.Sizes(n),
+		tensor.Float32, random.Key(7))
 	sum, squares := 0.0, 0.0
-	for _, v := range values32(t, x) {
+	for _, v := range optest.Values32(t, x) {
 		require.True(t, v >= -1 && v < 3)
 		sum, squares = sum+v, squares+v*v
 	}

@@ -1,4 +1,4 @@
-package ops
+package quant
 
 import (
 	_ "embed"
@@ -8,6 +8,8 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
 
 // productAttrs describe a product with a packed matrix W: x W^T if Transpose, else x W. InOrder says that a gathered
@@ -22,7 +24,7 @@ var (
 	quantizedMatmul = tensor.Declare[productAttrs]("quantized_matmul")
 	// gatherQMM takes x, packed matrices, scales, biases, and the indices of packed matrices and of those of x.
 	gatherQMM = tensor.Declare[productAttrs]("gather_qmm")
-	//go:embed qmm.metal
+	//go:embed products.metal
 	qmmText string
 )
 
@@ -32,7 +34,7 @@ func init() {
 		if !d.IsFloat() || in[2].DType != d || in[3].DType != d {
 			return nil, fmt.Errorf("BUG: operands %v, %v, %v", in[0], in[2], in[3])
 		}
-		return append(outs, d), checkIndexDTypes(in[4:])
+		return append(outs, d), kit.CheckIndexDTypes(in[4:])
 	}
 	quantizedMatmul.Define(tensor.Rules[productAttrs]{
 		Shape: func(in []tensor.Spec, a productAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
@@ -111,14 +113,14 @@ func productJVP(op *tensor.OpOf[productAttrs]) func(g *tensor.JVP[productAttrs])
 			return []*tensor.Array{sum}
 		}
 		if s == nil {
-			s = ZerosLike(g.In[2], g.Ctx)
+			s = ops.ZerosLike(g.In[2], g.Ctx)
 		}
 		if b == nil {
-			b = ZerosLike(g.In[3], g.Ctx)
+			b = ops.ZerosLike(g.In[3], g.Ctx)
 		}
 		t := op.One(g.Ctx, g.Attrs, in(g.In[0], s, b)...)
 		if sum != nil {
-			t = Add(sum, t, g.Ctx)
+			t = ops.Add(sum, t, g.Ctx)
 		}
 		return []*tensor.Array{t}
 	}
@@ -128,7 +130,7 @@ func productJVP(op *tensor.OpOf[productAttrs]) func(g *tensor.JVP[productAttrs])
 const fewDots = 8
 
 // productTexts are the kernels' texts.
-var productTexts texts[productVariant]
+var productTexts kit.Texts[productVariant]
 
 type productVariant struct {
 	productAttrs
@@ -171,7 +173,7 @@ func runProduct(r *tensor.Run, a productAttrs, rows, batch int, at *places) erro
 		return fmt.Errorf("%d rows in %d matrices, the most of either are %d", rows, batch, math.MaxUint32)
 	}
 	cols := out.Shape[len(out.Shape)-1]
-	v := productVariant{productAttrs: a, dtype: out.DType, tile: tileRows(rows)}
+	v := productVariant{productAttrs: a, dtype: out.DType, tile: kit.TileRows(rows)}
 	if v.dots = a.Transpose && 32%a.Bits == 0 && rows <= fewDots && rows*batch <= math.MaxUint32; v.dots {
 		v.tile = 1
 	}
@@ -180,7 +182,7 @@ func runProduct(r *tensor.Run, a productAttrs, rows, batch int, at *places) erro
 	}
 	p, err := r.Kernel(metal.Source{
 		Label:   r.OpName(),
-		Text:    productTexts.get(v, productVariant.text),
+		Text:    productTexts.Get(v, productVariant.text),
 		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: out.DType == tensor.Float64},
 	}, "product")
 	if err != nil {
@@ -198,7 +200,7 @@ func runProduct(r *tensor.Run, a productAttrs, rows, batch int, at *places) erro
 	if at != nil {
 		args = append(args, at.args[:at.n]...)
 	}
-	grid, group := tiles(rows, cols, v.tile, batch)
+	grid, group := kit.Tiles(rows, cols, v.tile, batch)
 	if v.dots {
 		grid = metal.Size{X: 32, Y: (cols + 3) / 4, Z: rows * batch}
 		group = metal.Size{X: 32, Y: min(grid.Y, 8), Z: 1}
@@ -245,8 +247,8 @@ func newPlaces(r *tensor.Run, a productAttrs, batch tensor.Shape, ofX, packed, e
 	if a.InOrder {
 		lhs.Strides = lhs.Shape.Strides()
 	}
-	lhs, rhs := broadcastOperand(lhs, batch), broadcastOperand(r.In[4], batch)
-	sizes, left, right := collapse2(batch, lhs.Strides, rhs.Strides)
+	lhs, rhs := kit.BroadcastOperand(lhs, batch), kit.BroadcastOperand(r.In[4], batch)
+	sizes, left, right := kit.Collapse2(batch, lhs.Strides, rhs.Strides)
 	numbers := make([]byte, 0, 8*(4+3*len(sizes)))
 	for _, n := range [...]int{ofX, packed, elements, len(sizes)} {
 		numbers = binary.LittleEndian.AppendUint64(numbers, uint64(n))
@@ -269,7 +271,8 @@ func newPlaces(r *tensor.Run, a productAttrs, batch tensor.Shape, ofX, packed, e
 	r.Check(bad, func(b []byte) error {
 		for i, what := range [...]string{"lhs_indices", "rhs_indices"} {
 			if v := binary.LittleEndian.Uint32(b[4*i:]); v != 0 {
-				return (&tensor.Ctx{Place: where}).Errorf(op, "index %s of %s is out of range for %d matrices", indexText(v), what,
+				return (&tensor.Ctx{Place: where}).Errorf(op, "index %s of %s is out of range for %d matrices",
+					kit.IndexText(v), what,
 					[...]int{ofX, packed}[i])
 			}
 		}
@@ -282,7 +285,7 @@ func newPlaces(r *tensor.Run, a productAttrs, batch tensor.Shape, ofX, packed, e
 func product(c *tensor.Ctx, op string, x, w, scales, biases *tensor.Array, q Quantization) (in []*tensor.Array,
 	a quantAttrs,
 	fail *tensor.Array) {
-	if f := unusable(c, op, x); f != nil {
+	if f := kit.Unusable(c, op, x); f != nil {
 		return nil, a, f
 	}
 	a, f := packed(c, op, w, scales, biases, q)
@@ -293,7 +296,7 @@ func product(c *tensor.Ctx, op string, x, w, scales, biases *tensor.Array, q Qua
 	if !d.IsFloat() {
 		return nil, a, tensor.Fail(c, op, "x has dtype %v, want a real one", x.DType())
 	}
-	return []*tensor.Array{AsType(x, d, c), w, AsType(scales, d, c), AsType(biases, d, c)}, a, nil
+	return []*tensor.Array{ops.AsType(x, d, c), w, ops.AsType(scales, d, c), ops.AsType(biases, d, c)}, a, nil
 }
 
 // QuantizedMatmul is x times the transpose of the matrix that w, scales and biases pack (see Quantize), or times
@@ -308,7 +311,7 @@ func QuantizedMatmul(x, w, scales, biases *tensor.Array, transpose bool, q Quant
 	if f != nil {
 		return f
 	}
-	return named(c, op, batchedProduct(c, productAttrs{a, transpose, false}, in))
+	return kit.Named(c, op, batchedProduct(c, productAttrs{a, transpose, false}, in))
 }
 
 // batchedProduct is a product whose packed matrix may be a batch.
@@ -318,18 +321,18 @@ func batchedProduct(c *tensor.Ctx, a productAttrs, in []*tensor.Array) *tensor.A
 	}
 	row := in[0].NDim() == 1
 	if row {
-		in[0] = ExpandDims(in[0], []int{0}, c)
+		in[0] = ops.ExpandDims(in[0], []int{0}, c)
 	}
 	a.InOrder = true
 	y := gatherQMM.One(c, a, in[0], in[1], in[2], in[3], numberMatrices(c, in[1]), numberMatrices(c, in[0]))
 	if row {
-		y = Squeeze(y, []int{-2}, c)
+		y = ops.Squeeze(y, []int{-2}, c)
 	}
 	return y
 }
 
 // numberMatrices numbers the matrices of x, in the shape of its batch.
-func numberMatrices(c *tensor.Ctx, x *tensor.Array) *tensor.Array { return iotaOf(c, batchShape(x)) }
+func numberMatrices(c *tensor.Ctx, x *tensor.Array) *tensor.Array { return ops.Iota(c, batchShape(x)) }
 
 // batchShape is the dimensions of x before its matrices.
 func batchShape(x *tensor.Array) tensor.ShapeArg {
@@ -370,10 +373,10 @@ func GatherQMM(x, w, scales, biases *tensor.Array, call GatherQMMCall, ctx ...*t
 			in = append(in, numberMatrices(c, in[1-i]))
 			continue
 		}
-		if f := unusable(c, op, index); f != nil {
+		if f := kit.Unusable(c, op, index); f != nil {
 			return f
 		}
-		if f := checkIndexArray(c, op, index); f != nil {
+		if f := kit.CheckIndex(c, op, index); f != nil {
 			return f
 		}
 		in = append(in, index)

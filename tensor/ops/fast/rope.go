@@ -1,4 +1,4 @@
-package ops
+package fast
 
 import (
 	_ "embed"
@@ -8,6 +8,8 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
 
 // ropeAttrs describe a rotary encoding. Its inputs are x (examples, ..., positions, elements), offsets (a scalar,
@@ -33,7 +35,7 @@ func init() {
 			s := in[0].Shape
 			return append(outs, s), checkRope(in, a)
 		},
-		DType: sameDType[ropeAttrs],
+		DType: kit.SameDType[ropeAttrs],
 		Run:   runRope,
 		VJP: func(g *tensor.VJP[ropeAttrs]) []*tensor.Array {
 			grads := make([]*tensor.Array, len(g.In))
@@ -77,7 +79,7 @@ func checkRope(in []tensor.Spec, a ropeAttrs) error {
 const ropeHeads = 4
 
 // ropeTexts are the kernels' texts.
-var ropeTexts texts[ropeVariant]
+var ropeTexts kit.Texts[ropeVariant]
 
 type ropeVariant struct {
 	dtype                       tensor.DType
@@ -87,7 +89,7 @@ type ropeVariant struct {
 func (v ropeVariant) text() string {
 	flag := map[bool]int{true: 1}
 	return fmt.Sprintf("#define T %s\n#define ACC %s\n#define HEADS %d\n#define TRADITIONAL %d\n#define FREQS %d\n"+
-		"#define INVERSE %d\n", v.dtype.MSL(), accumulator(v.dtype).MSL(), ropeHeads, flag[v.traditional], flag[v.freqs],
+		"#define INVERSE %d\n", v.dtype.MSL(), kit.Accumulator(v.dtype).MSL(), ropeHeads, flag[v.traditional], flag[v.freqs],
 		flag[v.inverse]) + ropeText
 }
 
@@ -114,11 +116,11 @@ func runRope(r *tensor.Run, a ropeAttrs) error {
 	if max(positions, size, heads) > math.MaxInt32 || blocks*examples > math.MaxUint32 {
 		return fmt.Errorf("x has shape %v, the most elements along a dimension are %d", x.Shape, math.MaxInt32)
 	}
-	d, acc := out.DType, accumulator(out.DType)
+	d, acc := out.DType, kit.Accumulator(out.DType)
 	freqs := len(r.In) > 2
 	p, err := r.Kernel(metal.Source{
 		Label:   "rope",
-		Text:    ropeTexts.get(ropeVariant{d, a.Traditional, freqs, a.Inverse}, ropeVariant.text),
+		Text:    ropeTexts.Get(ropeVariant{d, a.Traditional, freqs, a.Inverse}, ropeVariant.text),
 		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: d == tensor.Float64},
 	}, "rope")
 	if err != nil {
@@ -173,85 +175,87 @@ func ropeFreqsVJP(g *tensor.VJP[ropeAttrs]) *tensor.Array {
 	c, f := g.Ctx, g.In[2]
 	acc := f.DType()
 	turned := func(x *tensor.Array) (a, b *tensor.Array) {
-		x = Slice(AsType(x, acc, c), []Part{Ellipsis(), Span(0, g.Attrs.Dims, 1)}, c)
+		x = ops.Slice(ops.AsType(x, acc, c), []ops.Part{ops.Ellipsis(), ops.Span(0, g.Attrs.Dims, 1)}, c)
 		if g.Attrs.Traditional {
-			return Slice(x, []Part{Ellipsis(), Span(0, None, 2)}, c), Slice(x, []Part{Ellipsis(), Span(1, None,
-				2)}, c)
+			return ops.Slice(x, []ops.Part{ops.Ellipsis(), ops.Span(0, ops.None, 2)}, c),
+				ops.Slice(x, []ops.Part{ops.Ellipsis(), ops.Span(1, ops.None,
+					2)}, c)
 		}
-		halves := splitOp.Call(c, splitAttrs{2, -1}, x)
+		halves := ops.Split(x, 2, -1, c)
 		return halves[0], halves[1]
 	}
 	ya, yb := turned(g.Out[0])
 	ca, cb := turned(g.Cot[0])
-	slope := Subtract(Multiply(cb, ya, c), Multiply(ca, yb, c), c)
+	slope := ops.Subtract(ops.Multiply(cb, ya, c), ops.Multiply(ca, yb, c), c)
 	if g.Attrs.Inverse {
-		slope = Negative(slope, c)
+		slope = ops.Negative(slope, c)
 	}
-	angle := Divide(ropePositions(c, g.In[0], g.In[1], g.Attrs.Scale, acc), f, c)
-	return Negative(Divide(SumTo(Multiply(slope, angle, c), tensor.ShapeOf(f), c), f, c), c)
+	angle := ops.Divide(ropePositions(c, g.In[0], g.In[1], g.Attrs.Scale, acc), f, c)
+	return ops.Negative(ops.Divide(ops.SumTo(ops.Multiply(slope, angle, c), tensor.ShapeOf(f), c), f, c), c)
 }
 
 // ropePositions are the scaled positions of x's rows, in a shape that broadcasts to x's.
 func ropePositions(c *tensor.Ctx, x, offset *tensor.Array, scale tensor.F64, acc tensor.DType) *tensor.Array {
-	at := iotaAlong(c, x, x.NDim()-2)
+	at := ops.IotaAlong(c, x, x.NDim()-2)
 	if offset.NDim() == 1 { // one for each example
 		after := make([]int, x.NDim()-1)
 		for i := range after {
 			after[i] = i + 1
 		}
-		offset = ExpandDims(offset, after, c)
+		offset = ops.ExpandDims(offset, after, c)
 	}
-	return Multiply(AsType(Add(at, offset, c), acc, c), Number(scale.Float(), acc, c), c)
+	return ops.Multiply(ops.AsType(ops.Add(at, offset, c), acc, c), ops.Number(scale.Float(), acc, c), c)
 }
 
 func vmapRope(g *tensor.VMap[ropeAttrs]) ([]*tensor.Array, []int) {
 	c := g.Ctx
-	x := frontOf(g, 0, 0)
+	x := ops.FrontOf(g, 0, 0)
 	if len(g.In) > 2 && g.Axes[2] >= 0 {
 		return []*tensor.Array{vmapRopeFreqs(g, x)}, []int{0}
 	}
-	if exampleRank(g, 1) == 0 && g.Axes[1] < 0 {
+	if kit.ExampleRank(g, 1) == 0 && g.Axes[1] < 0 {
 		// One offset for all: the batch's first dimension stands for the examples.
 		return []*tensor.Array{rope.One(c, g.Attrs, append([]*tensor.Array{x}, g.In[1:]...)...)}, []int{0}
 	}
 	// The batch and its examples become examples, each with its offset.
-	offset := frontOf(g, 1, 1)
-	offset = Flatten(BroadcastTo(offset, tensor.Concat(tensor.DimOf(x, 0), tensor.DimOf(x, 1)), c), 0, 1, c)
-	in := append([]*tensor.Array{Flatten(x, 0, 1, c), offset}, g.In[2:]...)
-	return []*tensor.Array{Reshape(rope.One(c, g.Attrs, in...), tensor.ShapeOf(x), c)}, []int{0}
+	offset := ops.FrontOf(g, 1, 1)
+	offset = ops.Flatten(ops.BroadcastTo(offset, tensor.Concat(tensor.DimOf(x, 0), tensor.DimOf(x, 1)), c), 0, 1, c)
+	in := append([]*tensor.Array{ops.Flatten(x, 0, 1, c), offset}, g.In[2:]...)
+	return []*tensor.Array{ops.Reshape(rope.One(c, g.Attrs, in...), tensor.ShapeOf(x), c)}, []int{0}
 }
 
 // vmapRopeFreqs serves a batch of frequencies, by ops: x has the batch axis first.
 func vmapRopeFreqs(g *tensor.VMap[ropeAttrs], x *tensor.Array) *tensor.Array {
 	c, acc, rank := g.Ctx, g.In[2].DType(), x.NDim()
-	freqs := frontOf(g, 2, rank-1)
-	offset := frontOf(g, 1, 1) // (batch, 1 or examples)
+	freqs := ops.FrontOf(g, 2, rank-1)
+	offset := ops.FrontOf(g, 1, 1) // (batch, 1 or examples)
 	after := make([]int, rank-2)
 	for i := range after {
 		after[i] = i + 2
 	}
-	at := Add(iotaAlong(c, x, rank-2), ExpandDims(offset, after, c), c)
-	angle := Divide(Multiply(AsType(at, acc, c), Number(g.Attrs.Scale.Float(), acc, c), c), freqs, c)
-	cos, sin := Cos(angle, c), Sin(angle, c)
+	at := ops.Add(ops.IotaAlong(c, x, rank-2), ops.ExpandDims(offset, after, c), c)
+	angle := ops.Divide(ops.Multiply(ops.AsType(at, acc, c), ops.Number(g.Attrs.Scale.Float(), acc, c), c), freqs, c)
+	cos, sin := ops.Cos(angle, c), ops.Sin(angle, c)
 	if g.Attrs.Inverse {
-		sin = Negative(sin, c)
+		sin = ops.Negative(sin, c)
 	}
 	part := func(v *tensor.Array, start, stop, step int) *tensor.Array {
-		return Slice(v, []Part{Ellipsis(), Span(start, stop, step)}, c)
+		return ops.Slice(v, []ops.Part{ops.Ellipsis(), ops.Span(start, stop, step)}, c)
 	}
 	first, second := part(x, 0, g.Attrs.Dims/2, 1), part(x, g.Attrs.Dims/2, g.Attrs.Dims, 1)
 	if g.Attrs.Traditional {
 		first, second = part(x, 0, g.Attrs.Dims, 2), part(x, 1, g.Attrs.Dims, 2)
 	}
-	a, b := AsType(first, acc, c), AsType(second, acc, c)
-	a, b = Subtract(Multiply(a, cos, c), Multiply(b, sin, c), c), Add(Multiply(a, sin, c), Multiply(b, cos, c), c)
+	a, b := ops.AsType(first, acc, c), ops.AsType(second, acc, c)
+	a, b = ops.Subtract(ops.Multiply(a, cos, c), ops.Multiply(b, sin, c), c),
+		ops.Add(ops.Multiply(a, sin, c), ops.Multiply(b, cos, c), c)
 	var y *tensor.Array
 	if g.Attrs.Traditional {
-		y = Flatten(Stack([]*tensor.Array{a, b}, -1, c), -2, -1, c)
+		y = ops.Flatten(ops.Stack([]*tensor.Array{a, b}, -1, c), -2, -1, c)
 	} else {
-		y = concatenate.One(c, axisAttrs{-1}, a, b)
+		y = ops.Concatenate([]*tensor.Array{a, b}, new(-1), c)
 	}
-	return concatenate.One(c, axisAttrs{-1}, AsType(y, x.DType(), c), part(x, g.Attrs.Dims, None, 1))
+	return ops.Concatenate([]*tensor.Array{ops.AsType(y, x.DType(), c), part(x, g.Attrs.Dims, ops.None, 1)}, new(-1), c)
 }
 
 // RoPEOptions are the arguments of RoPE.
@@ -279,7 +283,7 @@ type RoPEOptions struct {
 func RoPE(a *tensor.Array, opt RoPEOptions, ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "rope"
 	c := tensor.Call(ctx)
-	if f := unusable(c, op, a); f != nil {
+	if f := kit.Unusable(c, op, a); f != nil {
 		return f
 	}
 	if !a.DType().IsFloat() {
@@ -289,23 +293,23 @@ func RoPE(a *tensor.Array, opt RoPEOptions, ctx ...*tensor.Ctx) *tensor.Array {
 		return tensor.Fail(c, op, "want either base or freqs, not both or none")
 	}
 	if opt.Offset == nil {
-		opt.Offset = Number(0, tensor.Int32, c)
+		opt.Offset = ops.Number(0, tensor.Int32, c)
 	}
-	if f := unusable(c, op, opt.Offset); f != nil {
+	if f := kit.Unusable(c, op, opt.Offset); f != nil {
 		return f
 	}
 	if d := opt.Offset.DType(); !d.IsInteger() {
 		return tensor.Fail(c, op, "offset has dtype %v, want integers", d)
 	}
-	in := []*tensor.Array{a, AsType(opt.Offset, tensor.Int32, c)}
+	in := []*tensor.Array{a, ops.AsType(opt.Offset, tensor.Int32, c)}
 	attrs := ropeAttrs{Dims: opt.Dims, Traditional: opt.Traditional, Scale: tensor.MakeF64(opt.Scale)}
 	if opt.Base != nil {
 		attrs.Base = tensor.MakeF64(*opt.Base)
 	} else {
-		if f := unusable(c, op, opt.Freqs); f != nil {
+		if f := kit.Unusable(c, op, opt.Freqs); f != nil {
 			return f
 		}
-		in = append(in, AsType(opt.Freqs, accumulator(a.DType()), c))
+		in = append(in, ops.AsType(opt.Freqs, kit.Accumulator(a.DType()), c))
 	}
 	return rope.One(c, attrs, in...)
 }

@@ -1,4 +1,4 @@
-package ops_test
+package fast_test
 
 import (
 	"math"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/ops/fast"
 	"github.com/mlxlua/mlxlua/tensor/optest"
 )
 
@@ -69,15 +70,15 @@ func TestAttentionOfManyQueries(t *testing.T) {
 			var values [3][]float64
 			for a, s := range [][3]int{{n.heads, n.queries, n.depth}, {n.kvHeads, n.keys, n.depth},
 				{n.kvHeads, n.keys, n.width}} {
-				x := noise(d, 2, s[0], s[1], s[2])
+				x := optest.Noise(d, 2, s[0], s[1], s[2])
 				if (i+j)%2 == 1 {
-					x = ops.SwapAxes(noise(d, 2, s[1], s[0], s[2]), 1, 2)
+					x = ops.SwapAxes(optest.Noise(d, 2, s[1], s[0], s[2]), 1, 2)
 				}
-				in[a], values[a] = x, values32(t, ops.AsType(x, tensor.Float32))
+				in[a], values[a] = x, optest.Values32(t, ops.AsType(x, tensor.Float32))
 			}
-			opt, bias := ops.AttentionOptions{Causal: mask == 1}, make([]float64, n.queries*n.keys)
-			added := noise(d, n.queries, n.keys)
-			numbers, seen := values32(t, ops.AsType(added, tensor.Float32)), make([]bool, len(bias))
+			opt, bias := fast.AttentionOptions{Causal: mask == 1}, make([]float64, n.queries*n.keys)
+			added := optest.Noise(d, n.queries, n.keys)
+			numbers, seen := optest.Values32(t, ops.AsType(added, tensor.Float32)), make([]bool, len(bias))
 			for at := range bias {
 				row, key := at/n.keys, at%n.keys
 				seen[at] = row%9 != 4 && (row+key)%3 != 0
@@ -96,11 +97,11 @@ func TestAttentionOfManyQueries(t *testing.T) {
 			}
 			var sinks []float64
 			if j%2 == i/2%2 {
-				opt.Sinks = noise(d, n.heads)
-				sinks = values32(t, ops.AsType(opt.Sinks, tensor.Float32))
+				opt.Sinks = optest.Noise(d, n.heads)
+				sinks = optest.Values32(t, ops.AsType(opt.Sinks, tensor.Float32))
 			}
 			want, within := attendIn64(values[0], values[1], values[2], bias, sinks, n)
-			got := values32(t, ops.AsType(ops.ScaledDotProductAttention(in[0], in[1], in[2], attentionScale, opt),
+			got := optest.Values32(t, ops.AsType(fast.ScaledDotProductAttention(in[0], in[1], in[2], attentionScale, opt),
 				tensor.Float32))
 			once := map[tensor.DType]float64{tensor.Float16: 0x1p-11, tensor.BFloat16: 0x1p-8}[d]
 			require.Len(t, got, len(want))

@@ -1,4 +1,4 @@
-package ops
+package fast
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops"
 )
 
 // KernelConfig declares a custom kernel: the arguments of mx.fast.metal_kernel.
@@ -229,7 +230,7 @@ func (k *MetalKernel) attrs(call KernelCall) (kernelAttrs, []*tensor.Array, erro
 	a.dtypes = tensor.MakeInts(codes)
 	if call.InitValue != nil {
 		for _, d := range call.OutputDTypes {
-			if _, err := AppendNumber(nil, *call.InitValue, d); err != nil {
+			if _, err := ops.AppendNumber(nil, *call.InitValue, d); err != nil {
 				return kernelAttrs{}, nil, fmt.Errorf("%s: init_value: %w", name, err)
 			}
 		}

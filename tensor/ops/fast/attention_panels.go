@@ -1,4 +1,4 @@
-package ops
+package fast
 
 import (
 	_ "embed"
@@ -8,16 +8,18 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit/panels"
 )
 
-//go:embed attentionrows.metal
+//go:embed attention_panels.metal
 var attentionRowsText string
 
 // manyQueries is the least queries of a head that pay for laying them and the keys out in panels.
 const manyQueries = 16
 
 // attentionRowsTexts are the kernels' texts.
-var attentionRowsTexts texts[attentionRows]
+var attentionRowsTexts kit.Texts[attentionRows]
 
 // attentionRows chooses a kernel: width is in elements of v's rows for a lane.
 type attentionRows struct {
@@ -30,7 +32,7 @@ type attentionRows struct {
 func (v attentionRows) text() string {
 	flag := map[bool]int{true: 1}
 	return attentionDefines(v.dtype, v.attrs) + fmt.Sprintf("#define PANEL %d\n#define WIDTH %d\n#define SIMDS %d\n"+
-		"#define WHOLE_WIDTH %d\n", panelOf(v.dtype), v.width, v.simds, flag[v.whole]) + attentionRowsText
+		"#define WHOLE_WIDTH %d\n", panels.Width(v.dtype), v.width, v.simds, flag[v.whole]) + attentionRowsText
 }
 
 // attendMany multiplies many queries of each head with its keys, both in panels.
@@ -39,10 +41,10 @@ func attendMany(r *tensor.Run, a attentionAttrs, o attentionOperands) error {
 	heads, kvHeads, queries, keys := o.q.Shape[1], o.k.Shape[1], o.q.Shape[2], o.k.Shape[2]
 	depth, width := o.q.Shape[3], o.v.Shape[3]
 	packed := func(x tensor.Operand, rows int) (tensor.Operand, []int, error) {
-		s := stack{x, [2]int(x.Strides[2:])}
+		s := panels.Matrices{Operand: x, Step: [2]int(x.Strides[2:])}
 		s.Shape, s.Strides = x.Shape[:2], x.Strides[:2]
-		p := &matrixProduct{Run: r, dtype: out.DType, batch: s.Shape, depth: depth}
-		return p.pack(s, rows)
+		p := &panels.Product{Run: r, DType: out.DType, Batch: s.Shape, Depth: depth}
+		return p.Pack(s, rows)
 	}
 	q, qs, err := packed(o.q, queries)
 	if err != nil {
@@ -61,14 +63,14 @@ func attendMany(r *tensor.Run, a attentionAttrs, o attentionOperands) error {
 	}
 	pipe, err := r.Kernel(metal.Source{
 		Label:   r.OpName(),
-		Text:    attentionRowsTexts.get(v, attentionRows.text),
+		Text:    attentionRowsTexts.Get(v, attentionRows.text),
 		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: out.DType == tensor.Float64},
 	}, "attention")
 	if err != nil {
 		return err
 	}
 	strides := slices.Concat(qs, ks, o.v.Strides[:3], o.mask.Strides, []int{o.sinkStride})
-	params := scaleOf(number(strides, heads, heads/kvHeads, queries, keys, depth, width, chunks), out.DType, a)
+	params := scaleOf(kit.Numbers(strides, heads, heads/kvHeads, queries, keys, depth, width, chunks), out.DType, a)
 	args := []tensor.Arg{q.Arg(), k.Arg(), o.v.Arg(), out.Arg(), tensor.Const(params)}
 	return r.Dispatch(pipe, metal.Size{X: 32, Y: tiles, Z: batch * heads * chunks},
 		metal.Size{X: 32, Y: min(tiles, v.simds), Z: 1}, append(args, o.more...)...)

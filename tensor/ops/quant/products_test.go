@@ -1,4 +1,4 @@
-package ops_test
+package quant_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/ops/quant"
 	"github.com/mlxlua/mlxlua/tensor/optest"
 )
 
@@ -18,14 +19,14 @@ var float64s = tensor.Float64
 // one rounding more for half types.
 func near(t *testing.T, got, x, w *array) {
 	t.Helper()
-	want := values32(t, ops.AsType(ops.Matmul(ops.AsType(x, tensor.Float64), w), tensor.Float32))
-	size := values32(t, ops.AsType(ops.Sum(ops.Abs(x), []int{-1}, true), tensor.Float32))
-	largest := values32(t, ops.AsType(ops.Max(ops.Abs(w), nil, false), tensor.Float32))[0]
+	want := optest.Values32(t, ops.AsType(ops.Matmul(ops.AsType(x, tensor.Float64), w), tensor.Float32))
+	size := optest.Values32(t, ops.AsType(ops.Sum(ops.Abs(x), []int{-1}, true), tensor.Float32))
+	largest := optest.Values32(t, ops.AsType(ops.Max(ops.Abs(w), nil, false), tensor.Float32))[0]
 	shape := x.Shape()
 	relative := 2 * float64(shape[len(shape)-1]+2) * 0x1p-24 * 4 * largest
 	once := map[tensor.DType]float64{tensor.Float32: 0x1p-24, tensor.BFloat16: 0x1p-8}[got.DType()]
 	cols := got.Shape()[got.NDim()-1]
-	for i, v := range values32(t, ops.AsType(got, tensor.Float32)) {
+	for i, v := range optest.Values32(t, ops.AsType(got, tensor.Float32)) {
 		least := relative*size[i/cols] + once*max(want[i], -want[i])
 		require.InDelta(t, want[i], v, least, "%v, element %d, x %v, w %v", got.DType(), i, shape, w.Shape())
 	}
@@ -38,13 +39,13 @@ func TestQuantizedNearExact(t *testing.T) {
 	for _, bits := range []int{1, 3, 4, 8} {
 		for _, rows := range []int{1, 8, 9, 70} {
 			for _, d := range []tensor.DType{tensor.Float32, tensor.BFloat16, tensor.Float64} {
-				q := ops.Quantization{Bits: bits, GroupSize: []int{32, 64, 128}[(bits+rows)%3]}
-				p := ops.Quantize(noise(d, 133, 1280), q)
-				plain := ops.Dequantize(p[0], p[1], p[2], q, &float64s)
-				x := noise(d, rows, 1280)
-				near(t, ops.QuantizedMatmul(x, p[0], p[1], p[2], true, q), x, ops.SwapAxes(plain, 0, 1))
-				x = noise(d, rows, 133)
-				near(t, ops.QuantizedMatmul(x, p[0], p[1], p[2], false, q), x, plain)
+				q := quant.Quantization{Bits: bits, GroupSize: []int{32, 64, 128}[(bits+rows)%3]}
+				p := quant.Quantize(optest.Noise(d, 133, 1280), q)
+				plain := quant.Dequantize(p[0], p[1], p[2], q, new(tensor.Float64))
+				x := optest.Noise(d, rows, 1280)
+				near(t, quant.QuantizedMatmul(x, p[0], p[1], p[2], true, q), x, ops.SwapAxes(plain, 0, 1))
+				x = optest.Noise(d, rows, 133)
+				near(t, quant.QuantizedMatmul(x, p[0], p[1], p[2], false, q), x, plain)
 			}
 		}
 	}
@@ -62,7 +63,7 @@ func wholes(n int, seed uint32) []float32 {
 
 // packedWholes are random words as matrices of rows x cols, whose scales and biases are whole numbers, and what they
 // unpack to: element k of a row has the bits from k * bits on.
-func packedWholes(q ops.Quantization, matrices, rows, cols int) (in [3]*array, plain []float32) {
+func packedWholes(q quant.Quantization, matrices, rows, cols int) (in [3]*array, plain []float32) {
 	words, groups := cols*q.Bits/32, cols/q.GroupSize
 	w := make([]uint32, matrices*rows*words)
 	seed := uint32(q.Bits)
@@ -94,7 +95,7 @@ func TestQuantizedWholes(t *testing.T) {
 	optest.Open(t)
 	const outer = 69
 	for _, bits := range []int{1, 2, 3, 4, 5, 6, 8} {
-		q := ops.Quantization{Bits: bits, GroupSize: []int{32, 64, 128}[bits%3]}
+		q := quant.Quantization{Bits: bits, GroupSize: []int{32, 64, 128}[bits%3]}
 		inner := q.GroupSize * (1 + bits)
 		in, plain := packedWholes(q, 2, outer, inner)
 		first := func(x *array) *array { return ops.Slice(x, []ops.Part{ops.At(0)}) }
@@ -117,12 +118,12 @@ func TestQuantizedWholes(t *testing.T) {
 				name := fmt.Sprintf("%d bits, %d rows, transposed %v", bits, rows, transposed)
 				want := product(0, 0)
 				x := ops.FromSlice(v, []int{3, rows, depth})
-				require.Equal(t, want, values32(t, ops.QuantizedMatmul(first(x), first(in[0]), first(in[1]), first(in[2]),
+				require.Equal(t, want, optest.Values32(t, quant.QuantizedMatmul(first(x), first(in[0]), first(in[1]), first(in[2]),
 					transposed, q)), name)
-				call := ops.GatherQMMCall{Quantization: q, NoTranspose: !transposed,
+				call := quant.GatherQMMCall{Quantization: q, NoTranspose: !transposed,
 					LHS: ops.FromSlice([]int32{0, 2, -1}, []int{3}), RHS: ops.FromSlice([]uint32{0, 1, 1}, []int{3})}
 				want = append(append(want, product(2, 1)...), product(2, 1)...)
-				require.Equal(t, want, values32(t, ops.GatherQMM(x, in[0], in[1], in[2], call)), name)
+				require.Equal(t, want, optest.Values32(t, quant.GatherQMM(x, in[0], in[1], in[2], call)), name)
 			}
 		}
 	}

@@ -1,0 +1,15 @@
+package quant_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/optest"
+)
+
+func TestMain(m *testing.M) { os.Exit(optest.Main(m, nil)) }
+
+type array = tensor.Array
+
+var uniform = optest.Uniform(-2, 2)

@@ -1,0 +1,43 @@
+package random
+
+import (
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+)
+
+// Randint is uniformly distributed integers from low to high-1, of that shape and dtype (an integer one or
+// bool), from a key; low and high are broadcast to shape. The values are MLX's for the same key: floats in [low,
+// high), rounded down and kept within the bounds, so that of ranges wider than 2^24 not every integer occurs.
+// Another dtype and bounds that do not broadcast are errors. No gradient flows.
+func Randint(low, high *tensor.Array, shape tensor.ShapeArg, d tensor.DType, key *tensor.Array,
+	ctx ...*tensor.Ctx) *tensor.Array {
+	const op = "random_randint"
+	c := tensor.Call(ctx)
+	if f := kit.Unusable(c, op, low, high); f != nil {
+		return f
+	}
+	if !d.IsInteger() && d != tensor.Bool {
+		return tensor.Fail(c, op, "dtype is %v, want an integer one or bool", d)
+	}
+	x := kit.Named(c, op, Uniform(low, high, shape, tensor.Float32, key, c))
+	i := ops.AsType(ops.Floor(ops.StopGradient(x, c), c), d, c)
+	top := ops.AsType(ops.Subtract(high, ops.Scalar(1, high, c), c), d, c)
+	return ops.Maximum(ops.Minimum(i, top, c), ops.AsType(low, d, c), c)
+}
+
+// Bernoulli is true with probability p, as bool of that shape, from a key; p, which must be of a real
+// floating-point dtype, is broadcast to shape. The values are MLX's for the same key. No gradient flows.
+func Bernoulli(p *tensor.Array, shape tensor.ShapeArg, key *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
+	const op = "random_bernoulli"
+	c := tensor.Call(ctx)
+	if f := kit.Unusable(c, op, p); f != nil {
+		return f
+	}
+	if !p.DType().IsFloat() {
+		return tensor.Fail(c, op, "p has dtype %v, want a real floating-point one", p.DType())
+	}
+	zero, one := ops.Number(0, tensor.Float32, c), ops.Number(1, tensor.Float32, c)
+	u := kit.Named(c, op, Uniform(zero, one, shape, tensor.Float32, key, c))
+	return ops.BroadcastTo(ops.Less(u, p, c), tensor.ShapeOf(u), c)
+}

@@ -1,0 +1,124 @@
+package ops_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/optest"
+)
+
+// TestSortManyRows: whether rows are sorted by counting or by merging depends on how many there are, their order does
+// not.
+func TestSortManyRows(t *testing.T) {
+	optest.Open(t)
+	for _, n := range []int{64, 65, 300} {
+		const rows = 512
+		keys := make([]int32, rows*n)
+		for i := range keys {
+			keys[i] = int32(uint32(i*2654435761) >> 20 % 97)
+		}
+		all := ops.FromSlice(keys, []int{rows, n})
+		last := rows - 1
+		one := ops.Slice(all, []ops.Part{ops.At(last)})
+		require.Equal(t, optest.Values32(t, ops.Sort(one, new(0))), optest.Values32(t, ops.Sort(all, new(1)))[last*n:])
+		require.Equal(t, optest.Values32(t, ops.ArgSort(one, new(0))), optest.Values32(t, ops.ArgSort(all, new(1)))[last*n:])
+		got := optest.Values32(t, ops.Sort(one, new(0)))
+		require.True(t, slices.IsSorted(got))
+	}
+}
+
+func TestPartitions(t *testing.T) {
+	d := optest.Distinct(0)
+	// As far as the result is determined: the element at kth, and what stands before and after it, sorted.
+	parts := func(y *array) []*array {
+		at := func(p ops.Part) *array { return ops.Slice(y, []ops.Part{ops.Ellipsis(), p}) }
+		before, after := at(ops.Span(0, 2, 1)), at(ops.Span(3, ops.None, 1))
+		return []*array{at(ops.At(2)), ops.Sort(before, new(-1)), ops.Sort(after, new(-1))}
+	}
+	optest.Run(t, optest.Subject{
+		Name: "partition", Golden: "partitions.json", Second: true, Cases: inputs(d, "n,5", "7", "0,3"),
+		Fn: func(in []*array) []*array { return parts(ops.Partition(in[0], 2, new(-1))) },
+		Bad: []optest.Bad{
+			bad("[partition] kth is 4, out of range", func() *array { return ops.Partition(optest.Zeros(3, 4), 4, new(-1)) }),
+			bad("[partition] kth is -5, out of range", func() *array { return ops.Partition(optest.Zeros(3, 4), -5, new(1)) }),
+			bad("[partition] axis 5", func() *array { return ops.Partition(optest.Zeros(3, 4), 0, new(5)) }),
+			bad("[partition] kth is 0", func() *array { return ops.Partition(optest.Zeros(3, 0), 0, new(1)) }),
+			bad("[topk] k is -1", func() *array { return ops.TopK(optest.Zeros(3, 4), -1, new(1)) }),
+			bad("[topk] kth is -5", func() *array { return ops.TopK(optest.Zeros(3, 4), 5, new(1)) }),
+			bad("[argpartition] axis -1", func() *array { return ops.ArgPartition(optest.Zeros(), 0, new(-1)) }),
+		},
+	})
+	optest.Run(t, optest.Subject{
+		Name: "argpartition", Golden: "partitions.json", NonDiff: false, Cases: inputs(d, "n,5", "7"),
+		Fn: func(in []*array) []*array {
+			return parts(ops.TakeAlongAxis(in[0], ops.ArgPartition(in[0], 2, new(-1)), new(-1)))
+		},
+	})
+	topK := func(name string, k int, axis *int, sort *int, dims ...string) {
+		optest.Run(t, optest.Subject{
+			Name: name, Ops: []string{"partition"}, Golden: "partitions.json", Second: true, Cases: inputs(d, dims...),
+			Fn: optest.One(func(in []*array) *array {
+				y := ops.TopK(in[0], k, axis)
+				if k > 0 {
+					y = ops.Sort(y, sort)
+				}
+				return y
+			}),
+		})
+	}
+	topK("topk", 3, new(-1), new(-1), "n,5", "7")
+	topK("topk first", 3, new(0), new(0), "5,n")
+	topK("topk flat", 4, nil, new(0), "n,5")
+	topK("topk none", 0, new(-1), new(-1), "n,5")
+}
+
+func TestSorts(t *testing.T) {
+	d := optest.Distinct(0)
+	sortOn := func(name string, axis *int, cases []optest.Case) {
+		optest.Run(t, optest.Subject{
+			Name: "sort" + name, Ops: []string{"sort"}, Golden: "sorts.json", Cases: cases, Second: true,
+			Fn: optest.One(func(in []*array) *array { return ops.Sort(in[0], axis) }),
+		})
+		if name != " flat" {
+			optest.Run(t, optest.Subject{
+				Name: "argsort" + name, Ops: []string{"argsort"}, Golden: "sorts.json", Cases: cases, NonDiff: true,
+				Fn: optest.One(func(in []*array) *array { return ops.ArgSort(in[0], axis) }),
+			})
+		}
+	}
+	sortOn("", new(-1), inputs(d, "n,m", "k", "0,n"))
+	sortOn(" first", new(0), inputs(d, "n,m", "k"))
+	sortOn(" flat", nil, inputs(d, "n,m", ""))
+	optest.Fails(t, ops.Sort(ops.Number(1, tensor.Float32), new(-1)),
+		"[sort] axis -1 is out of range for an array with 0 dimensions")
+	optest.Fails(t, ops.ArgSort(ops.Zeros(tensor.Sizes(2), tensor.Float32), new(1)), "[argsort] axis 1 is out of range")
+}
+
+// TestSortStable: equal keys keep their order, in rows of lengths around powers of two and past a threadgroup.
+func TestSortStable(t *testing.T) {
+	optest.Open(t)
+	for _, n := range []int{1, 2, 3, 31, 32, 33, 255, 256, 257, 1000, 4097} {
+		keys := make([]uint8, 2*n)
+		for i := range keys {
+			keys[i] = uint8(uint32(i*2654435761) >> 13 % 5)
+		}
+		order := optest.Values32(t, ops.ArgSort(ops.FromSlice(keys, []int{2, n}), new(1)))
+		for row := range 2 {
+			seen := make([]bool, n)
+			for i := range n {
+				at := int(order[row*n+i])
+				require.False(t, seen[at], "n = %d", n)
+				seen[at] = true
+				if i > 0 {
+					before := int(order[row*n+i-1])
+					a, b := keys[row*n+before], keys[row*n+at]
+					require.True(t, a < b || a == b && before < at, "n = %d: %d before %d", n, before, at)
+				}
+			}
+		}
+	}
+}
