@@ -121,12 +121,13 @@ func checkpointCall(a *args) any {
 		args := lua51.Args(L)
 		f := &luaFunc{s: s, op: "checkpoint", fn: fn, args: args}
 		outs, err := grad.Checkpoint(f.call, s.call())(s.flattenAll("checkpoint", args))
-		return s.pushResults(f, outs, err)
+		return f.push(outs, err)
 	}, fn)
 }
 
-// pushResults pushes what a Lua function returned, with its arrays replaced by outs.
-func (s *State) pushResults(f *luaFunc, outs []*tensor.Array, err error) int {
+// push pushes what the function returned last, with its arrays replaced by outs.
+func (f *luaFunc) push(outs []*tensor.Array, err error) int {
+	s := f.s
 	if err != nil {
 		s.reraise(err)
 	}
@@ -166,16 +167,16 @@ func (s *State) openCustom() {
 		k, _ := unwrap[*customFunction](L.Get(1))
 		args := lua51.Args(L)[1:]
 		f := &luaFunc{s: s, op: "custom_function", fn: k.fn, args: args}
-		custom := s.custom(k, f)
+		custom := k.of(f)
 		outs, err := custom.Call(s.flattenAll("custom_function", args), s.call())
-		return s.pushResults(f, outs, err)
+		return f.push(outs, err)
 	})
 }
 
-// custom is a call of a custom function for the transforms. Its Lua functions are given trees like those of the call,
+// of is a call f of the custom function for the transforms. Its Lua functions are given trees like those of the call,
 // bare for one argument or result, in a table for several.
-func (s *State) custom(k *customFunction, f *luaFunc) *grad.Custom {
-	c := &grad.Custom{F: f.call}
+func (k *customFunction) of(f *luaFunc) *grad.Custom {
+	s, c := f.s, &grad.Custom{F: f.call}
 	bare := func(vs []lua.LValue) lua.LValue {
 		if len(vs) == 1 {
 			return vs[0]
@@ -212,7 +213,7 @@ func (s *State) custom(k *customFunction, f *luaFunc) *grad.Custom {
 			if _, err := g.apply(primals(in), bare(list)); err != nil {
 				return nil, nil, err
 			}
-			return s.vmapResults(g.results)
+			return g.batched()
 		}
 	}
 	return c
@@ -221,20 +222,21 @@ func (s *State) custom(k *customFunction, f *luaFunc) *grad.Custom {
 // apply calls the function on Lua values as they are.
 func (f *luaFunc) apply(args ...lua.LValue) ([]*tensor.Array, error) {
 	f.args = args
-	in, err := f.s.flatten(args...)
+	in, err := flatten(f.s.Context(), args...)
 	if err != nil {
 		return nil, f.s.call().Errorf(f.op, "%w", err)
 	}
 	return f.call(in)
 }
 
-// vmapResults splits what a custom vmap returned, outputs and their axes.
-func (s *State) vmapResults(results []lua.LValue) ([]*tensor.Array, []int, error) {
+// batched splits what a custom vmap returned, outputs and their axes.
+func (f *luaFunc) batched() ([]*tensor.Array, []int, error) {
+	results := f.results
 	if len(results) != 2 {
 		return nil, nil, fmt.Errorf("a custom vmap returned %s, want two: outputs and their axes",
 			tensor.Count(len(results), "value"))
 	}
-	outs, err := s.flatten(results[0])
+	outs, err := flatten(f.s.Context(), results[0])
 	if err != nil {
 		return nil, nil, err
 	}

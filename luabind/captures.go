@@ -48,9 +48,9 @@ const maxReach = 10_000
 // captures, scalars, functions' texts and the shape of what was walked become key. Functions among the call's arguments
 // are walked as well; arrays there are inputs already. The order depends on the objects' structure only. Objects that
 // key names by their addresses are added to held, if there is one: as long as they live, no other has their address.
-func (s *State) captures(fn lua.LValue, args []lua.LValue, held *[]any) (found []capture, key string) {
-	w := s.walker
-	if s.walker = nil; w == nil {
+func captures(s *State, fn lua.LValue, args []lua.LValue, held *[]any) (found []capture, key string) {
+	w := s.capturer
+	if s.capturer = nil; w == nil {
 		w = &capturer{s: s, seen: map[lua.LValue]int{}}
 	}
 	w.found, w.key, w.held = make([]capture, 0, w.expected), w.key[:0], held
@@ -62,7 +62,7 @@ func (s *State) captures(fn lua.LValue, args []lua.LValue, held *[]any) (found [
 	found, key = w.found, string(w.key)
 	w.expected = len(found)
 	w.end()
-	s.walker = w
+	s.capturer = w
 	return found, key
 }
 
@@ -71,7 +71,7 @@ type capturer struct {
 	s        *State
 	protos   []*lua.FunctionProto // of the functions that were walked
 	seen     map[lua.LValue]int   // an object met again is named by its number
-	modules  []*lua.LTable        // what isModule says yes to
+	modules  []*lua.LTable        // what isModule is true of
 	keys     []lua.LValue         // of the tables under way
 	found    []capture
 	expected int // how many were found the last time
@@ -245,7 +245,7 @@ func (w *capturer) function(v *lua.LFunction, at trail, depth int) {
 	}
 }
 
-// again says whether an object was met before, and notes which it is.
+// again reports whether an object was met before, and notes which it is.
 func (w *capturer) again(v lua.LValue) bool {
 	n, seen := w.seen[v]
 	if seen {
@@ -268,20 +268,21 @@ func (w *capturer) table(t *lua.LTable, at trail, depth int) {
 	w.entries(t, at, depth+1, (*capturer).walk)
 }
 
-// isModule says whether t is mx, one of its modules, a library of Lua, or the table of globals.
+// isModule reports whether t is mx, one of its modules, a library of Lua, or the table of globals.
 func (w *capturer) isModule(t *lua.LTable) bool {
 	if len(w.modules) == 0 {
-		w.modules = w.s.modules(w.modules)
+		w.findModules()
 	}
 	return slices.Contains(w.modules, t)
 }
 
-// modules appends mx, its modules, Lua's libraries and the table of globals.
-func (s *State) modules(out []*lua.LTable) []*lua.LTable {
-	out = append(out, s.mx, s.L.G.Global)
+// findModules notes mx, its modules, Lua's libraries and the table of globals.
+func (w *capturer) findModules() {
+	s := w.s
+	w.modules = append(w.modules, s.mx, s.L.G.Global)
 	for _, name := range moduleNames {
 		if m, ok := s.mx.RawGetString(name).(*lua.LTable); ok {
-			out = append(out, m)
+			w.modules = append(w.modules, m)
 		}
 	}
 	loaded, _ := s.L.GetField(s.L.GetGlobal("package"), "loaded").(*lua.LTable)
@@ -290,10 +291,9 @@ func (s *State) modules(out []*lua.LTable) []*lua.LTable {
 			break
 		}
 		if m, ok := loaded.RawGetString(name).(*lua.LTable); ok {
-			out = append(out, m)
+			w.modules = append(w.modules, m)
 		}
 	}
-	return out
 }
 
 // libraryNames are Lua's libraries. A script's own modules hold its state, as other tables do.
@@ -302,7 +302,7 @@ var libraryNames = []string{lua.LoadLibName, lua.TabLibName, lua.StringLibName, 
 
 // frozenGlobals names the globals that a function, or one that it captures, reads, libraries but os and io and their
 // functions apart: a trace keeps what they held, or gave, when it was made.
-func (s *State) frozenGlobals(fn lua.LValue) []string {
+func frozenGlobals(s *State, fn lua.LValue) []string {
 	w := capturer{s: s, seen: map[lua.LValue]int{}}
 	w.walk(fn, trail{}, 0)
 	var names []string

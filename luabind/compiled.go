@@ -65,7 +65,7 @@ var compileRows = []row{
 		call: func(a *args) any { compile.Enable(); return nil }},
 }
 
-// isEmpty says whether v is nil or an empty table.
+// isEmpty reports whether v is nil or an empty table.
 func isEmpty(v lua.LValue) bool {
 	t, ok := v.(*lua.LTable)
 	if !ok {
@@ -134,7 +134,7 @@ func (k *compiledFunction) forget(key string) {
 
 // look finds what the function reaches now, and the key of the arguments' structure, of all scalars and of all code.
 func (k *compiledFunction) look(held *[]any) ([]capture, string) {
-	return k.s.captures(k.fn, k.args, held)
+	return captures(k.s, k.fn, k.args, held)
 }
 
 // call calls the compiled function with the arguments on the stack.
@@ -180,7 +180,7 @@ func (s *State) openCompiled() {
 			s.raise(s.call().Errorf("explain", "call it as f:explain()"))
 		}
 		text := k.f.Explain()
-		for _, name := range s.frozenGlobals(k.fn) {
+		for _, name := range frozenGlobals(s, k.fn) {
 			text += "frozen: global " + name + ", read when a trace is made\n"
 		}
 		L.Push(lua.LString(text))

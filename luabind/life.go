@@ -11,46 +11,51 @@ var ErrClosed = errors.New("the state is closed")
 // life is whether a state is open. A call under way keeps it: Close may come from a function that a script calls, or
 // from another goroutine, and what runs needs its stack until it ends.
 type life struct {
+	end func() // ends the state
+
 	mu     sync.Mutex
 	calls  int // under way
 	closed bool
 }
 
 // enter begins a call: ErrClosed if there may be none.
-func (s *State) enter() error {
-	s.life.mu.Lock()
-	defer s.life.mu.Unlock()
-	if s.life.closed {
+func (l *life) enter() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
 		return ErrClosed
 	}
-	s.life.calls++
+	l.calls++
 	return nil
 }
 
-// leave ends a call, and the state with it if that is what Close waits for.
-func (s *State) leave() {
-	s.life.mu.Lock()
-	defer s.life.mu.Unlock()
-	s.life.calls--
-	if s.life.closed && s.life.calls == 0 {
-		s.L.Close()
+// leave ends a call, and the state with it if that is what close waits for.
+func (l *life) leave() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.calls--
+	if l.closed && l.calls == 0 {
+		l.end()
+	}
+}
+
+// close ends the state once no call is under way.
+func (l *life) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return
+	}
+	l.closed = true
+	if l.calls == 0 {
+		l.end()
 	}
 }
 
 // Close ends the state. Calls under way run to their end; later ones are ErrClosed. Closing again does nothing.
-func (s *State) Close() {
-	s.life.mu.Lock()
-	defer s.life.mu.Unlock()
-	if s.life.closed {
-		return
-	}
-	s.life.closed = true
-	if s.life.calls == 0 {
-		s.L.Close()
-	}
-}
+func (s *State) Close() { s.life.close() }
 
-// Closed says whether Close was called.
+// Closed reports whether Close was called.
 func (s *State) Closed() bool {
 	s.life.mu.Lock()
 	defer s.life.mu.Unlock()

@@ -9,6 +9,9 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/ops"
 )
 
+// scopes are the calls of mx.scope under way, outermost first.
+type scopes []*scope
+
 // scope is a call of mx.scope under way. It watches the arrays that are made meanwhile without keeping them.
 type scope struct {
 	since uint64 // arrays of nodes up to this one were there before
@@ -23,8 +26,8 @@ var scopeRows = []row{
 		"an error that names where it was made. In a function that is being traced nothing is freed.", call: scopeCall},
 	{name: "keep", sig: "t:any", help: "Keeps the arrays of a tree, which it returns, beyond the end of the mx.scope " +
 		"that runs; a scope around that one decides anew.", call: func(a *args) any {
-		if n := len(a.s.scopes); n > 0 {
-			a.s.scopes[n-1].keep(a.s.arraysIn("keep", a.raw))
+		if sc := a.s.scopes.inner(); sc != nil {
+			sc.keep(a.s.arraysIn("keep", a.raw))
 		}
 		return a.raw[0]
 	}},
@@ -36,19 +39,30 @@ func (sc *scope) keep(xs []*tensor.Array) {
 	}
 }
 
+// inner is the scope that runs: nil for none.
+func (o scopes) inner() *scope {
+	if len(o) == 0 {
+		return nil
+	}
+	return o[len(o)-1]
+}
+
 // watch notes an array that a script gets to see if it was made in the scope that runs.
-func (s *State) watch(x *tensor.Array) {
-	if n := len(s.scopes); n > 0 && x.Value().Node.ID() > s.scopes[n-1].since {
-		s.note(x)
+func (o scopes) watch(x *tensor.Array) {
+	if sc := o.inner(); sc != nil && x.Value().Node.ID() > sc.since {
+		sc.note(x)
 	}
 }
 
 // note notes an array for the end of the scope that runs.
-func (s *State) note(x *tensor.Array) {
-	if n := len(s.scopes); n > 0 {
-		s.scopes[n-1].made = append(s.scopes[n-1].made, weak.Make(x))
+func (o scopes) note(x *tensor.Array) {
+	if sc := o.inner(); sc != nil {
+		sc.note(x)
 	}
 }
+
+// note notes an array for the scope's end.
+func (sc *scope) note(x *tensor.Array) { sc.made = append(sc.made, weak.Make(x)) }
 
 // scopeCall is mx.scope(f).
 func scopeCall(a *args) any {
@@ -56,7 +70,7 @@ func scopeCall(a *args) any {
 	since := ops.Number(0, tensor.Float32).Value().Node.ID()
 	sc := &scope{since: since, kept: map[tensor.Value]bool{}}
 	s.scopes = append(s.scopes, sc)
-	defer s.endScope(len(s.scopes)-1, a.ctx)
+	defer s.scopes.end(len(s.scopes)-1, a.ctx)
 	top := s.L.GetTop()
 	s.L.Push(fn)
 	s.L.Call(0, lua.MultRet)
@@ -69,10 +83,10 @@ func scopeCall(a *args) any {
 	return out
 }
 
-// endScope ends the scopes from depth on and frees what was made in them.
-func (s *State) endScope(depth int, c *tensor.Ctx) {
-	ended := s.scopes[depth:]
-	s.scopes = s.scopes[:depth]
+// end ends the scopes from depth on and frees what was made in them.
+func (o *scopes) end(depth int, c *tensor.Ctx) {
+	ended := (*o)[depth:]
+	*o = (*o)[:depth]
 	var made []*tensor.Array
 	traced := false
 	for _, sc := range ended {
@@ -85,7 +99,7 @@ func (s *State) endScope(depth int, c *tensor.Ctx) {
 	}
 	for _, x := range made {
 		if traced || ended[0].kept[x.Value()] {
-			s.watch(x) // now it is up to the scope around
+			o.watch(x) // now it is up to the scope around
 		} else {
 			x.Free(c)
 		}

@@ -3,6 +3,7 @@ package luabind
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -18,70 +19,82 @@ const (
 // Show is a value as a REPL shows it: a table with what it holds, everything else as print does. Reading an array
 // evaluates it.
 func (s *State) Show(ctx context.Context, v lua.LValue) (string, error) {
-	var b strings.Builder
-	err := s.show(ctx, &b, v, nil)
-	return b.String(), err
+	sh := shown{s: s, ctx: ctx}
+	err := sh.value(v)
+	return sh.out.String(), err
 }
 
-// show writes a value that lies in the tables within.
-func (s *State) show(ctx context.Context, b *strings.Builder, v lua.LValue, within []*lua.LTable) error {
-	if text, ok := v.(lua.LString); ok && len(within) > 0 {
-		fmt.Fprintf(b, "%q", string(text))
+// shown is a value that is being shown.
+type shown struct {
+	s      *State
+	ctx    context.Context
+	out    strings.Builder
+	within []*lua.LTable // the tables around what is being shown
+}
+
+// value shows a value.
+func (sh *shown) value(v lua.LValue) error {
+	if text, ok := v.(lua.LString); ok && len(sh.within) > 0 {
+		fmt.Fprintf(&sh.out, "%q", string(text))
 		return nil
 	}
 	t, ok := v.(*lua.LTable)
-	if !ok || s.L.GetMetaField(t, "__tostring") != lua.LNil {
-		text, err := s.Text(ctx, v)
-		b.WriteString(text)
+	if !ok || sh.s.L.GetMetaField(t, "__tostring") != lua.LNil {
+		text, err := sh.s.Text(sh.ctx, v)
+		sh.out.WriteString(text)
 		return err
 	}
-	if name := s.moduleName(t); name != "" {
-		fmt.Fprintf(b, "module %s: help(%s) lists its functions", name, name)
+	if name := sh.s.moduleName(t); name != "" {
+		fmt.Fprintf(&sh.out, "module %s: help(%s) lists its functions", name, name)
 		return nil
 	}
-	for _, outer := range within {
-		if outer == t || len(within) >= shownDepth {
-			b.WriteString("{...}")
-			return nil
-		}
+	if len(sh.within) >= shownDepth || slices.Contains(sh.within, t) {
+		sh.out.WriteString("{...}")
+		return nil
 	}
-	within = append(within[:len(within):len(within)], t)
-	keys, more := shownKeys(t)
-	b.WriteByte('{')
+	sh.within = append(sh.within, t)
+	defer func() { sh.within = sh.within[:len(sh.within)-1] }()
+	return sh.table(t)
+}
+
+// table shows what a table holds.
+func (sh *shown) table(t *lua.LTable) error {
+	keys, omitted := shownKeys(t)
+	sh.out.WriteByte('{')
 	for i, k := range keys {
 		if i > 0 {
-			b.WriteString(", ")
+			sh.out.WriteString(", ")
 		}
 		if n, ok := k.(lua.LNumber); !ok || int(n) != i+1 || lua.LNumber(int(n)) != n {
-			if err := s.showKey(ctx, b, k, within); err != nil {
+			if err := sh.key(k); err != nil {
 				return err
 			}
 		}
-		if err := s.show(ctx, b, t.RawGet(k), within); err != nil {
+		if err := sh.value(t.RawGet(k)); err != nil {
 			return err
 		}
 	}
-	if more > 0 {
-		fmt.Fprintf(b, ", ... %d more", more)
+	if omitted > 0 {
+		fmt.Fprintf(&sh.out, ", ... %d more", omitted)
 	}
-	b.WriteByte('}')
+	sh.out.WriteByte('}')
 	return nil
 }
 
-// showKey writes a key as a constructor of tables has it.
-func (s *State) showKey(ctx context.Context, b *strings.Builder, k lua.LValue, within []*lua.LTable) error {
+// key shows a key as a constructor of tables has it.
+func (sh *shown) key(k lua.LValue) error {
 	if name, ok := k.(lua.LString); ok && isName(string(name)) {
-		b.WriteString(string(name) + " = ")
+		sh.out.WriteString(string(name) + " = ")
 		return nil
 	}
-	b.WriteByte('[')
-	err := s.show(ctx, b, k, within)
-	b.WriteString("] = ")
+	sh.out.WriteByte('[')
+	err := sh.value(k)
+	sh.out.WriteString("] = ")
 	return err
 }
 
 // shownKeys are a table's keys in the order they are shown in, numbers first and then names, and how many are left out.
-func shownKeys(t *lua.LTable) (keys []lua.LValue, more int) {
+func shownKeys(t *lua.LTable) (keys []lua.LValue, omitted int) {
 	t.ForEach(func(k, _ lua.LValue) { keys = append(keys, k) })
 	sort.SliceStable(keys, func(i, j int) bool {
 		a, aNumber := keys[i].(lua.LNumber)
@@ -94,12 +107,12 @@ func shownKeys(t *lua.LTable) (keys []lua.LValue, more int) {
 		return aText && (!bText || c < d)
 	})
 	if len(keys) > shownEntries {
-		keys, more = keys[:shownEntries], len(keys)-shownEntries
+		keys, omitted = keys[:shownEntries], len(keys)-shownEntries
 	}
-	return keys, more
+	return keys, omitted
 }
 
-// isName says whether a text can be a key without brackets.
+// isName reports whether a text can be a key without brackets.
 func isName(text string) bool {
 	for i, r := range text {
 		if r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (i == 0 || r < '0' || r > '9') {

@@ -33,9 +33,9 @@ type State struct {
 	files  bool // whether scripts may read files
 
 	tracer    *lua.LFunction // the message handler of the host's calls
-	walker    *capturer      // of captures, where none is under way
-	scopes    []*scope       // the calls of mx.scope under way, outermost first
-	spareArgs []*args        // of calls that have ended, for the next ones
+	capturer  *capturer      // of captures, where none is under way
+	scopes    scopes
+	spareArgs []*args // of calls that have ended, for the next ones
 
 	work handedOver
 	life life
@@ -57,6 +57,7 @@ func New(opt Options) *State {
 	s.files = opt.Libraries
 	s.State = lua51.New(lua51.Options{Seed: opt.Seed, Libraries: opt.Libraries, Stdout: opt.Stdout,
 		Raise: s.raise, Explain: explain, SyntaxHint: syntaxHint})
+	s.life.end = func() { s.L.Close() }
 	s.openCollector()
 	s.openMX()
 	s.tracer = s.Func(s.traceback)
@@ -89,10 +90,10 @@ func (s *State) RunFile(ctx context.Context, path string, args ...lua.LValue) ([
 
 // Call calls a Lua function and gives its results. Within a call of Lua's it runs below that one.
 func (s *State) Call(ctx context.Context, fn lua.LValue, args ...lua.LValue) (out []lua.LValue, err error) {
-	if err := s.enter(); err != nil {
+	if err := s.life.enter(); err != nil {
 		return nil, err
 	}
-	defer s.leave()
+	defer s.life.leave()
 	if ctx == nil {
 		ctx = context.Background()
 	}

@@ -29,7 +29,7 @@ func (f *luaFunc) call(in []*tensor.Array) ([]*tensor.Array, error) {
 		return nil, &luaFailure{err}
 	}
 	f.results = results
-	out, err := f.s.flatten(results...)
+	out, err := flatten(f.s.Context(), results...)
 	if err != nil {
 		return nil, f.s.call().Errorf(f.op, "%w", err)
 	}
@@ -60,21 +60,21 @@ var transformRows = []row{
 			"those of argnums (a number, or a table for a table of gradients; they count from 0) and argnames " +
 			"(of a trailing table). Arguments are arrays or trees of them, and a gradient has its argument's " +
 			"structure.", call: func(a *args) any {
-			return a.s.gradient(a, false)
+			return gradient(a, false)
 		}},
 	{name: "value_and_grad", sig: "fun:any argnums:list? argnames:list?",
 		help: "As grad, but the function gives fun's result and then the gradients. Of several results the first " +
 			"is the loss, and the value is the table of all.",
-		call: func(a *args) any { return a.s.gradient(a, true) }},
+		call: func(a *args) any { return gradient(a, true) }},
 	{name: "vjp", sig: "fun:any primals:arrays cotangents:arrays",
 		help: "Calls fun with the primals, a table of arrays, and gives two tables: its outputs, and for each " +
 			"primal the cotangents, one for each output, times its Jacobian.", call: func(a *args) any {
-			return a.s.products(a, grad.VJP)
+			return products(a, grad.VJP)
 		}},
 	{name: "jvp", sig: "fun:any primals:arrays tangents:arrays",
 		help: "Calls fun with the primals, a table of arrays, and gives two tables: its outputs, and for each of " +
 			"them its Jacobian times the tangents, one for each primal.", call: func(a *args) any {
-			return a.s.products(a, grad.JVP)
+			return products(a, grad.JVP)
 		}},
 	{name: "vmap", sig: "fun:any in_axes:list? out_axes:list?",
 		help: "fun over a batch: the function takes arrays with a batch axis more (in_axes: an axis, or a table of " +
@@ -106,9 +106,9 @@ func (a *args) callable(i int) lua.LValue {
 }
 
 // products is vjp or jvp: two tables.
-func (s *State) products(a *args, f func(grad.Func, []*tensor.Array, []*tensor.Array, ...*tensor.Ctx) ([]*tensor.Array,
+func products(a *args, f func(grad.Func, []*tensor.Array, []*tensor.Array, ...*tensor.Ctx) ([]*tensor.Array,
 	[]*tensor.Array, error)) any {
-	primals := a.arrays(1)
+	s, primals := a.s, a.arrays(1)
 	fn := &luaFunc{s: s, op: a.f.name, fn: a.callable(0)}
 	for _, x := range primals {
 		fn.args = append(fn.args, s.lend(x))
@@ -117,11 +117,11 @@ func (s *State) products(a *args, f func(grad.Func, []*tensor.Array, []*tensor.A
 	if err != nil {
 		s.reraise(err)
 	}
-	return values{s.list(outs), s.list(products)}
+	return values{s.arrayTable(outs), s.arrayTable(products)}
 }
 
-// list is a table of arrays.
-func (s *State) list(xs []*tensor.Array) *lua.LTable {
+// arrayTable is a table of arrays.
+func (s *State) arrayTable(xs []*tensor.Array) *lua.LTable {
 	t := s.L.CreateTable(len(xs), 0)
 	for _, x := range xs {
 		t.Append(s.wrap(x))
@@ -130,8 +130,8 @@ func (s *State) list(xs []*tensor.Array) *lua.LTable {
 }
 
 // gradient is grad or value_and_grad: a function.
-func (s *State) gradient(a *args, withValue bool) any {
-	g := &gradCall{s: s, name: a.f.name, fn: a.callable(0), withValue: withValue}
+func gradient(a *args, withValue bool) any {
+	g := &gradCall{s: a.s, name: a.f.name, fn: a.callable(0), withValue: withValue}
 	switch v := a.raw[1].(type) {
 	case *lua.LNilType:
 		if a.raw[2] == lua.LNil {
@@ -170,7 +170,7 @@ func (s *State) gradient(a *args, withValue bool) any {
 	if len(g.argnums)+len(g.argnames) == 0 {
 		a.fail("argnums and argnames are empty: name what to differentiate by")
 	}
-	return s.transform(a.f.name, g.call, a.raw...)
+	return a.s.transform(a.f.name, g.call, a.raw...)
 }
 
 // transformOf is the first upvalue of a function that transforms another: which transform. The others are its
@@ -185,7 +185,7 @@ func (s *State) transform(name string, f lua.LGFunction, args ...lua.LValue) *lu
 	return s.Func(f, up...)
 }
 
-// isTransform says whether a function comes from transform.
+// isTransform reports whether a function comes from transform.
 func isTransform(f *lua.LFunction) bool {
 	if !f.IsG || len(f.Upvalues) == 0 {
 		return false

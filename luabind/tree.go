@@ -86,8 +86,8 @@ func (w *treeWalk) entry(v lua.LValue, depth int) error {
 }
 
 // flatten lists the arrays of trees: one that occurs twice is there twice.
-func (s *State) flatten(vs ...lua.LValue) ([]*tensor.Array, error) {
-	w := treeWalk{ctx: s.Context()}
+func flatten(ctx context.Context, vs ...lua.LValue) ([]*tensor.Array, error) {
+	w := treeWalk{ctx: ctx}
 	for _, v := range vs {
 		if err := w.add(v, 0); err != nil {
 			return nil, err
@@ -166,53 +166,58 @@ func keyRank(k lua.LValue) int {
 	return 3
 }
 
-// rebuild is the tree v with its arrays replaced by those of xs, in order, and the rest of xs. A nil array leaves the
-// old one. value is wrap for results, or lend for a function's arguments.
-func (s *State) rebuild(v lua.LValue, xs []*tensor.Array, value func(*tensor.Array) lua.LValue) (lua.LValue,
-	[]*tensor.Array) {
-	if _, ok := array(v); ok {
-		if xs[0] == nil {
-			return v, xs[1:]
-		}
-		return value(xs[0]), xs[1:]
-	}
-	t, ok := v.(*lua.LTable)
-	if !ok {
-		return v, xs
-	}
-	out := s.L.NewTable()
-	out.Metatable = t.Metatable
-	for _, k := range orderedKeys(t, nil) {
-		var child lua.LValue
-		child, xs = s.rebuild(t.RawGet(k), xs, value)
-		out.RawSet(k, child)
-	}
-	return out, xs
-}
-
 // flattenAll is flatten; an error is raised in the name of op.
 func (s *State) flattenAll(op string, vs []lua.LValue) []*tensor.Array {
-	out, err := s.flatten(vs...)
+	out, err := flatten(s.Context(), vs...)
 	if err != nil {
 		s.raise(s.call().Errorf(op, "%w", err))
 	}
 	return out
 }
 
-// rebuildAll is rebuild over several results.
+// rebuildAll are the trees vs, of results, with their arrays replaced by those of xs.
 func (s *State) rebuildAll(vs []lua.LValue, xs []*tensor.Array) []lua.LValue {
-	return s.fill(vs, xs, s.wrap)
+	r := replacement{L: s.L, arrays: xs, value: s.wrap}
+	return r.trees(vs)
 }
 
-// lendAll is rebuild over a function's arguments.
+// lendAll is rebuildAll for the arguments of a script's function.
 func (s *State) lendAll(vs []lua.LValue, xs []*tensor.Array) []lua.LValue {
-	return s.fill(vs, xs, s.lend)
+	r := replacement{L: s.L, arrays: xs, value: s.lend}
+	return r.trees(vs)
 }
 
-func (s *State) fill(vs []lua.LValue, xs []*tensor.Array, value func(*tensor.Array) lua.LValue) []lua.LValue {
+// replacement replaces the arrays of trees, in the order in which flatten lists them.
+type replacement struct {
+	L      *lua.LState
+	arrays []*tensor.Array                // those that are left; a nil one leaves the old one
+	value  func(*tensor.Array) lua.LValue // wrap for results, lend for a function's arguments
+}
+
+func (r *replacement) trees(vs []lua.LValue) []lua.LValue {
 	out := make([]lua.LValue, len(vs))
 	for i, v := range vs {
-		out[i], xs = s.rebuild(v, xs, value)
+		out[i] = r.tree(v)
+	}
+	return out
+}
+
+func (r *replacement) tree(v lua.LValue) lua.LValue {
+	if _, ok := array(v); ok {
+		x := r.arrays[0]
+		if r.arrays = r.arrays[1:]; x == nil {
+			return v
+		}
+		return r.value(x)
+	}
+	t, ok := v.(*lua.LTable)
+	if !ok {
+		return v
+	}
+	out := r.L.NewTable()
+	out.Metatable = t.Metatable
+	for _, k := range orderedKeys(t, nil) {
+		out.RawSet(k, r.tree(t.RawGet(k)))
 	}
 	return out
 }

@@ -45,7 +45,7 @@ func (s *State) wrap(x *tensor.Array) lua.LValue {
 	}
 	own := x.Own()
 	if own != x {
-		s.note(own)
+		s.scopes.note(own)
 	}
 	return s.lend(own)
 }
@@ -55,7 +55,7 @@ func (s *State) lend(x *tensor.Array) lua.LValue {
 	if err := x.Err(); err != nil {
 		s.raise(err)
 	}
-	s.watch(x)
+	s.scopes.watch(x)
 	return &lua.LUserData{Value: x, Env: s.L.Env, Metatable: s.arrays}
 }
 
