@@ -9,7 +9,6 @@ var (
 	divide      = binaryOp("divide")
 	floorDivide = binaryOp("floor_divide")
 	remainder   = binaryOp("remainder")
-	power       = binaryOp("power")
 )
 
 func init() {
@@ -47,23 +46,6 @@ func init() {
 			return Negative(Multiply(t, FloorDivide(p.A, p.B, c), c), c)
 		}},
 	})
-	power.define(row{
-		Expr: exprs{Bool: "$0 || !$1", Int: "integer_power($0, $1)", Float: "metal::pow($0, $1)",
-			Complex: "complex_pow($0, $1)"},
-		Diff: []diff{powerByBase, powerByExponent},
-	})
-}
-
-// powerByBase is t * b * a^(b-1).
-func powerByBase(c *tensor.Ctx, t *tensor.Array, p point) *tensor.Array {
-	return Multiply(t, Multiply(p.B, Power(p.A, Subtract(p.B, Scalar(1, p.B, c), c), c), c), c)
-}
-
-// powerByExponent is t * log(a) * a^b, and 0 where a^b is 0, as in MLX: there log(a) would make it NaN.
-func powerByExponent(c *tensor.Ctx, t *tensor.Array, p point) *tensor.Array {
-	d := Multiply(t, Multiply(Log(p.A, c), p.Out, c), c)
-	zero := Scalar(0, p.Out, c)
-	return Where(Equal(p.Out, zero, c), AsType(zero, d.DType(), c), d, c)
 }
 
 // Add is a + b, element by element, in the operands' common dtype. Shapes are broadcast; integers wrap around; for
@@ -100,11 +82,4 @@ func FloorDivide(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 // Python. Shapes are broadcast. Complex64 is an error. Floats give NaN for b = 0.
 func Remainder(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return remainder.call(tensor.Call(ctx), a, b)
-}
-
-// Power is a to the power of b, element by element, in the operands' common dtype. Shapes are broadcast. Integers
-// wrap around, and give 0 for negative exponents. Floats follow C's pow: NaN for a negative base and an exponent
-// that is not whole, 1 for exponent 0.
-func Power(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
-	return power.call(tensor.Call(ctx), a, b)
 }

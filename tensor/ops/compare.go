@@ -11,8 +11,6 @@ var (
 	lessEqual    = binaryOp("less_equal")
 	maximum      = binaryOp("maximum")
 	minimum      = binaryOp("minimum")
-	logicalAnd   = binaryOp("logical_and")
-	logicalOr    = binaryOp("logical_or")
 )
 
 // lexicographic orders complex numbers by their real parts, equal ones by their imaginary parts, as NumPy does.
@@ -43,8 +41,6 @@ func init() {
 	compare(lessEqual, "<=")
 	equal.define(row{Out: toBool, Expr: exprs{Any: "$0 == $1", Complex: "$0.real == $1.real && $0.imag == $1.imag"}})
 	notEqual.define(row{Out: toBool, Expr: exprs{Any: "$0 != $1", Complex: "$0.real != $1.real || $0.imag != $1.imag"}})
-	logicalAnd.define(row{Arg: asBool, Expr: exprs{Any: "$0 && $1"}})
-	logicalOr.define(row{Arg: asBool, Expr: exprs{Any: "$0 || $1"}})
 
 	// Where the operands are equal the derivative goes to the second, as in MLX.
 	masked := func(keep func(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array) diff {
@@ -99,14 +95,4 @@ func Maximum(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 // Where they are equal the derivative goes to b.
 func Minimum(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return minimum.call(tensor.Call(ctx), a, b)
-}
-
-// LogicalAnd is true where both a and b are not zero, as bool. Shapes are broadcast; NaN counts as true.
-func LogicalAnd(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
-	return logicalAnd.call(tensor.Call(ctx), a, b)
-}
-
-// LogicalOr is true where a or b is not zero, as bool. Shapes are broadcast; NaN counts as true.
-func LogicalOr(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
-	return logicalOr.call(tensor.Call(ctx), a, b)
 }

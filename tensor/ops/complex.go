@@ -3,11 +3,27 @@ package ops
 import "github.com/mlxlua/mlxlua/tensor"
 
 var (
-	realOf = unaryOp("real")
-	imagOf = unaryOp("imag")
+	conjugate = unaryOp("conjugate")
+	realOf    = unaryOp("real")
+	imagOf    = unaryOp("imag")
 )
 
 func init() {
+	conjugate.define(row{
+		Expr: exprs{Any: "$0", Complex: "complex64_t($0.real, -$0.imag)"},
+		VJP: func(g *tensor.VJP[tensor.None]) []*tensor.Array {
+			if g.Cot[0] == nil {
+				return []*tensor.Array{nil}
+			}
+			return []*tensor.Array{Conjugate(g.Cot[0], g.Ctx)}
+		},
+		JVP: func(g *tensor.JVP[tensor.None]) []*tensor.Array {
+			if g.Tan[0] == nil {
+				return []*tensor.Array{nil}
+			}
+			return []*tensor.Array{Conjugate(g.Tan[0], g.Ctx)}
+		},
+	})
 	realOf.define(row{
 		Out:  realPart,
 		Expr: exprs{Any: "$0", Complex: "$0.real"},
@@ -41,6 +57,11 @@ func partJVP(part func(*tensor.Array, ...*tensor.Ctx) *tensor.Array) func(*tenso
 		}
 		return []*tensor.Array{part(g.Tan[0], g.Ctx)}
 	}
+}
+
+// Conjugate changes the sign of the imaginary part of each element of a complex64 array; other arrays stay.
+func Conjugate(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
+	return conjugate.call(tensor.Call(ctx), a)
 }
 
 // Real is the real part of each element: float32 for complex64; other arrays stay as they are.

@@ -10,7 +10,7 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/ops/kit/panels"
 )
 
-//go:embed fewrows.metal
+//go:embed few_rows.metal
 var fewRowsText string
 
 // fewRows is the most rows, or columns, of a product whose other operand is read where it lies: packing that one pays

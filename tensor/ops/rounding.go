@@ -1,0 +1,28 @@
+package ops
+
+import "github.com/mlxlua/mlxlua/tensor"
+
+var (
+	floor   = unaryOp("floor")
+	ceiling = unaryOp("ceil")
+)
+
+func init() {
+	floor.define(row{
+		Arg:  refuse(anyDType, "", tensor.Complex64),
+		Expr: exprs{Any: "$0", Float: "metal::floor($0)"},
+	})
+	ceiling.define(row{
+		Arg:  refuse(anyDType, "", tensor.Complex64),
+		Expr: exprs{Any: "$0", Float: "metal::ceil($0)"},
+	})
+}
+
+// Floor is the greatest whole number that is not above each element, in a's dtype; integers stay. Complex64 is an
+// error.
+func Floor(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array { return floor.call(tensor.Call(ctx), a) }
+
+// Ceil is the least whole number that is not below each element, in a's dtype; integers stay. Complex64 is an error.
+func Ceil(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
+	return ceiling.call(tensor.Call(ctx), a)
+}
