@@ -96,7 +96,7 @@ func (b *Buffer) Release() {
 	}
 }
 
-// Live says whether the buffer still has references.
+// Live reports whether the buffer still has references.
 func (b *Buffer) Live() bool { return b.refs.Load() > 0 }
 
 // Refs is the number of references, for tests and reports.

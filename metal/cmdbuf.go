@@ -75,7 +75,7 @@ func (cb *CommandBuffer) Queue() int { return cb.queue }
 // Label is the name that it was given.
 func (cb *CommandBuffer) Label() string { return cb.label }
 
-// Validating says whether it was begun under the validation layer. For drivers.
+// Validating reports whether it was begun under the validation layer. For drivers.
 func (cb *CommandBuffer) Validating() bool { return cb.validate }
 
 // Context is done when the command buffer is cancelled: a driver then stops its kernels and completes it with the

@@ -78,7 +78,7 @@ func (c *collector) cost() time.Duration {
 	return time.Duration(float64(c.lastTook) * float64(heap+heapFloor) / float64(c.lastHeap+heapFloor))
 }
 
-// affordable says whether a collection of that cost keeps within the share of time. Called with pool.mu held.
+// affordable reports whether a collection of that cost keeps within the share of time. Called with pool.mu held.
 func (c *collector) affordable(cost time.Duration) bool {
 	return c.now().Sub(c.lastEnd) >= (paceShare-1)*cost
 }
@@ -126,7 +126,7 @@ func (p *pool) disown(b *Buffer) {
 	p.mu.Unlock()
 }
 
-// due says whether a paced collection should start, and notes that it does. Called with mu held.
+// due reports whether a paced collection should start, and notes that it does. Called with mu held.
 func (p *pool) due() bool {
 	if p.owned-p.base <= max(paceMin, p.base/2) || p.busy || p.closed.Load() || p.now().Before(p.notBefore) {
 		return false

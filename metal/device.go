@@ -108,7 +108,7 @@ func Capability[T any](d *Device) (T, bool) {
 // missing; drivers check bounds, races and uninitialised reads, and run independent commands in shuffled order.
 func (d *Device) SetValidate(on bool) { d.validate.Store(on) }
 
-// Validating says whether the validation layer is on.
+// Validating reports whether the validation layer is on.
 func (d *Device) Validating() bool { return d.validate.Load() }
 
 // Close waits for committed command buffers, frees all memory and closes the driver. Buffers that are still held lose

@@ -179,7 +179,7 @@ func (e *Encoder) keep(err error) {
 	}
 }
 
-// inside says whether a range lies in its buffer.
+// inside reports whether a range lies in its buffer.
 func (r Range) inside() bool {
 	return r.Offset >= 0 && r.Bytes >= 0 && r.Offset <= r.Buf.Len() && r.Bytes <= r.Buf.Len()-r.Offset
 }

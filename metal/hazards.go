@@ -24,7 +24,7 @@ func (s spans) from(lo int64) int {
 	return i
 }
 
-// overlaps says whether the set has a byte in common with [lo, hi).
+// overlaps reports whether the set has a byte in common with [lo, hi).
 func (s spans) overlaps(lo, hi int64) bool {
 	i := s.from(lo + 1)
 	return i < len(s) && s[i].lo < hi && lo < hi

@@ -207,7 +207,7 @@ func (s *Source) memoKey() sourceKey {
 	return sourceKey{n, s.Text[n/2 : n/2+keyPiece], s.Text[n-keyPiece:], s.Options}
 }
 
-// same says whether two sources mean the same on one device.
+// same reports whether two sources mean the same on one device.
 func (s *Source) same(o *Source) bool { return s.Text == o.Text && s.Options == o.Options }
 
 // known is the entry of a source, or nil. Called with mu held.
@@ -248,7 +248,7 @@ func (d *Device) Library(ctx context.Context, src Source) (*Library, error) {
 	return d.libs.get(ctx, src)
 }
 
-// LibraryCached says whether Library would find the source compiled. It counts as no lookup.
+// LibraryCached reports whether Library would find the source compiled. It counts as no lookup.
 func (d *Device) LibraryCached(src Source) bool {
 	c := d.libs
 	c.mu.Lock()

@@ -72,7 +72,7 @@ func OwnersBy[T any](owner *T, d *Device) *Owners {
 	return os
 }
 
-// Full says whether no further buffer fits.
+// Full reports whether no further buffer fits.
 func (os *Owners) Full() bool { return os.n == MaxOwners }
 
 // Own hands one reference of b, a buffer of the same device, over to the owner. It is for one goroutine at a time,

@@ -34,8 +34,8 @@ func (p *preparer) dest(in *kir.Instr, shared bool) uint32 {
 }
 
 func (p *preparer) emit(in inst) int32 {
-	p.prog.code = append(p.prog.code, in)
-	n := int32(len(p.prog.code) - 1)
+	p.exe.code = append(p.exe.code, in)
+	n := int32(len(p.exe.code) - 1)
 	switch in.kind {
 	case kindEnd, kindLoopBack, kindBreak, kindBreakIf, kindReturn, kindReturnIf:
 		top := len(p.pending) - 1
@@ -53,13 +53,13 @@ func (p *preparer) endConstruct(in inst) int32 {
 	p.pending = p.pending[:top]
 	var n int32
 	if in.kind == kindElse || in.kind == kindHalt { // no way on from it with no lane
-		p.prog.code = append(p.prog.code, in)
-		n = int32(len(p.prog.code) - 1)
+		p.exe.code = append(p.exe.code, in)
+		n = int32(len(p.exe.code) - 1)
 	} else {
 		n = p.emit(in)
 	}
 	for _, i := range waiting {
-		p.prog.code[i].end = n
+		p.exe.code[i].end = n
 	}
 	return n
 }
@@ -117,12 +117,12 @@ func (p *preparer) construct(in *kir.Instr, depth int) {
 		p.block(in.Body, depth+1)
 		if in.Else != nil {
 			els := p.endConstruct(inst{kind: kindElse, slot: slot})
-			p.prog.code[start].to = els + 1
+			p.exe.code[start].to = els + 1
 			p.open()
 			p.block(in.Else, depth+1)
-			p.prog.code[els].to = p.endConstruct(inst{kind: kindEnd, slot: slot})
+			p.exe.code[els].to = p.endConstruct(inst{kind: kindEnd, slot: slot})
 		} else {
-			p.prog.code[start].to = p.endConstruct(inst{kind: kindEnd, slot: slot}) + 1
+			p.exe.code[start].to = p.endConstruct(inst{kind: kindEnd, slot: slot}) + 1
 		}
 	case kir.BlockOp:
 		p.targets[in] = slot

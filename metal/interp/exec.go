@@ -21,7 +21,7 @@ const spinBudget = 256
 // frame is one SIMD-group in execution: its registers, its masks and where it stands. It can stop at barriers and
 // go on.
 type frame struct {
-	prog   *Program
+	exe    *Executable
 	base   unsafe.Pointer // of regs
 	mask   uint32         // the active lanes
 	live   uint32         // lanes that have not returned
@@ -42,8 +42,8 @@ type frame struct {
 	now    moments
 }
 
-func newFrame(g *group, p *Program) *frame {
-	f := &frame{prog: p, group: g, masks: make([]uint32, p.masks), regs: make([]uint64, p.regBytes/8+1)}
+func newFrame(g *group, p *Executable) *frame {
+	f := &frame{exe: p, group: g, masks: make([]uint32, p.masks), regs: make([]uint64, p.regBytes/8+1)}
 	f.base = unsafe.Pointer(&f.regs[0])
 	for _, c := range p.consts {
 		d := unsafe.Add(f.base, c.off)
@@ -74,7 +74,7 @@ func fill[T any](d *[lanes]T, v T) {
 
 // start readies the frame for SIMD-group sg of its threadgroup.
 func (f *frame) start(sg int) {
-	g, p := f.group, f.prog
+	g, p := f.group, f.exe
 	f.sg, f.pc, f.state, f.fault = sg, 0, ready, nil
 	n := min(g.threads-sg*lanes, lanes)
 	f.mask = allLanes >> (lanes - n)
@@ -121,7 +121,7 @@ func (f *frame) start(sg int) {
 // before
 // each instruction.
 func (f *frame) run() {
-	code := f.prog.code
+	code := f.exe.code
 	end, index, interrupt := &f.group.run.end, f.group.index, f.group.run.interrupt
 	budget, unset := spinBudget, f.unset
 	for pc := f.pc; ; {
@@ -243,7 +243,7 @@ func (f *frame) run() {
 }
 
 // barrier returns the barrier at which the frame waits.
-func (f *frame) barrier() *inst { return &f.prog.code[f.pc-1] }
+func (f *frame) barrier() *inst { return &f.exe.code[f.pc-1] }
 
 // release lets a frame that waits at a barrier go on.
 func (f *frame) release() {

@@ -37,13 +37,13 @@ func (f *frame) fail(in *inst, object string, index, length int64, format string
 	if f.fault != nil {
 		return
 	}
-	f.fault = &Fault{Kernel: f.prog.kernel.Name, Object: object, Index: index, Len: length, Param: -1, Pos: in.pos,
-		File: fileName(f.prog.files, in.pos), Msg: fmt.Sprintf(format, args...)}
+	f.fault = &Fault{Kernel: f.exe.kernel.Name, Object: object, Index: index, Len: length, Param: -1, Pos: in.pos,
+		File: fileName(f.exe.files, in.pos), Msg: fmt.Sprintf(format, args...)}
 }
 
 // concerns adds the object to the frame's fault.
 func (f *frame) concerns(ob int) {
-	if ob <= len(f.prog.kernel.Params) {
+	if ob <= len(f.exe.kernel.Params) {
 		f.fault.Param = ob - 1
 	}
 }
@@ -141,7 +141,7 @@ func describe(k *kir.Kernel, ob int) (name string, elem int64, space kir.Space) 
 }
 
 func (f *frame) describe(ob int) (name string, elem int64) {
-	name, elem, _ = describe(f.prog.kernel, ob)
+	name, elem, _ = describe(f.exe.kernel, ob)
 	return name, elem
 }
 
@@ -157,7 +157,7 @@ func floorDiv(a, b int64) int64 {
 // badAccess records what is wrong with a lane's access of size bytes.
 func (f *frame) badAccess(in *inst, q, size uint64, acc access) {
 	if f.fault == nil {
-		f.fault = badAccess(f.prog.kernel, f.prog.files, in.pos, in.space, acc, q, size,
+		f.fault = badAccess(f.exe.kernel, f.exe.files, in.pos, in.space, acc, q, size,
 			func(ob int) uint64 { return f.objs[ob].size })
 	}
 }

@@ -27,7 +27,7 @@ func toU32(b []byte) []uint32 {
 	return v
 }
 
-func prepare(t testing.TB, b *kir.Builder) *Program {
+func prepare(t testing.TB, b *kir.Builder) *Executable {
 	t.Helper()
 	p, err := Prepare(b.Kernel(), []string{"source"})
 	require.NoError(t, err, "%s", b.K)

@@ -45,9 +45,9 @@ type inst struct {
 	pos        kir.Pos
 }
 
-// Program is a kernel made ready for execution: a flat list of instructions. It is immutable, and safe for
+// Executable is a kernel made ready for execution: a flat list of instructions. It is immutable, and safe for
 // any number of concurrent Runs.
-type Program struct {
+type Executable struct {
 	kernel   *kir.Kernel
 	files    []string
 	code     []inst
@@ -74,12 +74,12 @@ type constant struct {
 
 // Prepare verifies a kernel and makes it ready for execution. files are the names that positions refer to, for
 // messages.
-func Prepare(k *kir.Kernel, files []string) (*Program, error) {
+func Prepare(k *kir.Kernel, files []string) (*Executable, error) {
 	if err := Check(k); err != nil {
 		return nil, err
 	}
 	p := &preparer{
-		prog: &Program{kernel: k, files: files}, k: k,
+		exe: &Executable{kernel: k, files: files}, k: k,
 		uses: make([]int32, k.NumInstrs), posOf: make([]int32, k.NumInstrs), last: make([]int32, k.NumInstrs),
 		root: make([]*kir.Instr, k.NumInstrs), slot: make([]uint32, k.NumInstrs), spins: map[*kir.Instr]bool{},
 		consts: map[constant]uint32{}, targets: map[*kir.Instr]int32{},
@@ -104,23 +104,23 @@ func Prepare(k *kir.Kernel, files []string) (*Program, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
-	p.prog.regBytes = int(p.top)
-	p.prog.masks = 2 * (p.maxDepth + 2)
-	return p.prog, nil
+	p.exe.regBytes = int(p.top)
+	p.exe.masks = 2 * (p.maxDepth + 2)
+	return p.exe, nil
 }
 
-// Kernel returns the kernel the Program was made of.
-func (p *Program) Kernel() *kir.Kernel { return p.kernel }
+// Kernel returns the kernel the Executable was made of.
+func (p *Executable) Kernel() *kir.Kernel { return p.kernel }
 
 // preparer flattens a kernel in two walks in the same order. The first finds each value's last use; the second emits
 // instructions and gives registers to values, again and again the same few, so that they stay in the first-level
 // cache.
 // Positions count instructions and ends of constructs in walk order.
 type preparer struct {
-	prog *Program
-	k    *kir.Kernel
-	err  error
-	pos  int32
+	exe *Executable
+	k   *kir.Kernel
+	err error
+	pos int32
 
 	uses  []int32      // by ID
 	posOf []int32      // by ID: position of the definition
@@ -178,10 +178,10 @@ func (p *preparer) layout() {
 		slot := p.alloc(v.Type)
 		p.varSlot = append(p.varSlot, slot)
 		if v.Unset {
-			p.prog.unset = append(p.prog.unset, unsetVar{slot, reason{name: v.Name, part: v.Part}})
+			p.exe.unset = append(p.exe.unset, unsetVar{slot, reason{name: v.Name, part: v.Part}})
 		}
 	}
-	p.prog.varBytes = int(p.top)
+	p.exe.varBytes = int(p.top)
 	k.Body.Walk(func(in *kir.Instr) {
 		bits, ok := in.Imm, true
 		switch in.Op {
@@ -205,18 +205,18 @@ func (p *preparer) layout() {
 			s = p.alloc(in.Type)
 			p.consts[c] = s
 			c.off = s
-			p.prog.consts = append(p.prog.consts, c)
+			p.exe.consts = append(p.exe.consts, c)
 		}
 		p.root[in.ID], p.slot[in.ID] = in, s
 	})
-	p.prog.tgOff, p.prog.threadOff = RegionOffsets(k)
+	p.exe.tgOff, p.exe.threadOff = RegionOffsets(k)
 	_, thread := ownBytes(k)
-	for i := range p.prog.threadOff { // a region of all lanes after another
-		if p.prog.threadOff[i] > 0 {
-			p.prog.threadOff[i] *= lanes
+	for i := range p.exe.threadOff { // a region of all lanes after another
+		if p.exe.threadOff[i] > 0 {
+			p.exe.threadOff[i] *= lanes
 		}
 	}
-	p.prog.threadBytes = thread * lanes
+	p.exe.threadBytes = thread * lanes
 }
 
 // analyse is the first walk.
@@ -229,12 +229,12 @@ func (p *preparer) analyse(b *kir.Block) {
 		}
 		switch {
 		case in.Op == kir.Barrier:
-			p.prog.resumable = true
+			p.exe.resumable = true
 		case in.Op.IsAtomic() || in.Op == kir.Fence:
-			p.prog.racy = true
+			p.exe.racy = true
 			for _, l := range p.loops {
 				p.spins[l.in] = true
-				p.prog.resumable, p.prog.waits = true, true
+				p.exe.resumable, p.exe.waits = true, true
 			}
 		case in.Op == kir.VarGet && p.readsOnly(b.Instrs[i+1:], in):
 			p.root[in.ID], p.slot[in.ID] = in, p.varSlot[in.Imm]

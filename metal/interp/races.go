@@ -108,7 +108,7 @@ type touch struct {
 	now, v []byte // the bytes that are there and, for a write, those that will be
 }
 
-func newRaces(p *Program) races {
+func newRaces(p *Executable) races {
 	return races{atomic: p.racy, pages: map[uint64]*[pageSize]lastUsers{}, device: make([]moment, 1)}
 }
 

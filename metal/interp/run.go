@@ -25,7 +25,7 @@ type Launch struct {
 	ThreadgroupBytes []int
 	// Interrupt, if not nil, stops the launch soon after it becomes true; it then ends with ErrInterrupted.
 	Interrupt *atomic.Bool
-	// Workers is how many goroutines Program.Run uses; 0 means one for each processor.
+	// Workers is how many goroutines Executable.Run uses; 0 means one for each processor.
 	Workers int
 	// Written says under Validate of each byte of a buffer whether it was ever written: reads of others are faults, and
 	// writes are noted there. It is in the order of Buffers; nil, or an entry of nil, watches nothing.
@@ -37,7 +37,7 @@ type Launch struct {
 
 // Run is a launch in execution: any number of goroutines may Work on it.
 type Run struct {
-	prog      *Program
+	exe       *Executable
 	buffers   [][]byte
 	grid, tg  [3]int
 	groups    [3]int
@@ -57,7 +57,7 @@ type Run struct {
 
 // Run executes a launch and waits for it. It returns a *Fault for what the kernel did wrong, ErrInterrupted, or an
 // error that says what is wrong with the launch.
-func (p *Program) Run(l Launch) error {
+func (p *Executable) Run(l Launch) error {
 	r, err := p.NewRun(l)
 	if err != nil {
 		return err
@@ -78,8 +78,8 @@ func (p *Program) Run(l Launch) error {
 }
 
 // NewRun checks a launch and readies it. Buffers must stay valid until every Work has returned.
-func (p *Program) NewRun(l Launch) (*Run, error) {
-	r := &Run{prog: p, buffers: l.Buffers, grid: l.Grid, tg: l.Threadgroup, interrupt: l.Interrupt}
+func (p *Executable) NewRun(l Launch) (*Run, error) {
+	r := &Run{exe: p, buffers: l.Buffers, grid: l.Grid, tg: l.Threadgroup, interrupt: l.Interrupt}
 	var plan Plan
 	if err := plan.Check(p.kernel, &l); err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (r *Run) fail(err error, at int64) {
 	if r.err == nil || at < r.errAt {
 		r.err, r.errAt = err, at
 	}
-	if r.prog.waits || errors.Is(err, ErrInterrupted) {
+	if r.exe.waits || errors.Is(err, ErrInterrupted) {
 		at = 0
 	}
 	r.end.Store(min(at, r.end.Load()))
@@ -150,7 +150,7 @@ func (r *Run) Work() {
 		quota := 1
 		if len(alive) > 0 {
 			quota = AliveQuota(len(alive), alive[0].bytes(), idle)
-			if err := StuckAlive(r.prog.kernel, len(alive), alive[0].bytes(), idle); err != nil {
+			if err := StuckAlive(r.exe.kernel, len(alive), alive[0].bytes(), idle); err != nil {
 				r.fail(err, 0)
 				return
 			}
@@ -211,13 +211,13 @@ type group struct {
 }
 
 func (g *group) bytes() int {
-	p := g.run.prog
+	p := g.run.exe
 	return 8*len(g.mem) + len(g.frames)*(p.regBytes+p.threadBytes+1024)
 }
 
 // begin makes threadgroup i ready.
 func (r *Run) begin(i int64) *group {
-	p := r.prog
+	p := r.exe
 	g, _ := p.groups.Get().(*group)
 	if g == nil {
 		g = &group{}
@@ -263,12 +263,12 @@ func (r *Run) finish(g *group) {
 		clear(f.objs)
 		f.shadow, f.fault = nil, nil
 	}
-	r.prog.groups.Put(g)
+	r.exe.groups.Put(g)
 }
 
 // objects fills the table of memory objects; frames add their Thread regions.
 func (g *group) objects() {
-	r, k := g.run, g.run.prog.kernel
+	r, k := g.run, g.run.exe.kernel
 	tg := func(off, size int) unsafe.Pointer {
 		if size == 0 {
 			return nil
@@ -290,7 +290,7 @@ func (g *group) objects() {
 		case kir.Constant:
 			o.base = unsafe.Pointer(unsafe.SliceData(q.Data))
 		case kir.Threadgroup:
-			o.base = tg(r.prog.tgOff[i], q.Size)
+			o.base = tg(r.exe.tgOff[i], q.Size)
 		}
 		g.objs = append(g.objs, o)
 	}
@@ -301,7 +301,7 @@ const noSpace = kir.Space(0xff)
 
 // step runs the threadgroup until it ends (true: also by a fault) or all that can go on have had a turn.
 func (g *group) step() bool {
-	if !g.run.prog.resumable {
+	if !g.run.exe.resumable {
 		f := g.frames[0]
 		for sg := 0; sg*lanes < g.threads; sg++ {
 			f.start(sg)

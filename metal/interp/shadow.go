@@ -15,7 +15,7 @@ type shadow struct {
 	device [][]bool
 }
 
-func newShadow(p *Program) *shadow { return &shadow{races: newRaces(p)} }
+func newShadow(p *Executable) *shadow { return &shadow{races: newRaces(p)} }
 
 // check notes the accesses of one instruction, before it runs; it returns false after recording a fault. Pointers that
 // are out of range are left to the access itself. v holds what a write stores, lane after lane. It is stored lane by
@@ -73,7 +73,7 @@ func (s *shadow) written(f *frame, ob, i int, off, size uint64) []bool {
 
 // parts says that an object consists of structures or vectors, of which parts may be set.
 func (f *frame) parts(ob int) bool {
-	k := f.prog.kernel
+	k := f.exe.kernel
 	if i := ob - 1 - len(k.Params); i >= 0 {
 		return k.Regions[i].Part
 	}

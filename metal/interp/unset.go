@@ -32,12 +32,12 @@ type unsetVar struct {
 
 // forget readies the frame's knowledge for another SIMD-group.
 func (f *frame) forget() {
-	n := f.prog.regBytes/8 + 1
+	n := f.exe.regBytes/8 + 1
 	if f.unset == nil {
 		f.unset = &unset{lanes: make([]uint32, n), why: make([]reason, n)}
 	}
 	clear(f.unset.lanes)
-	for _, v := range f.prog.unset {
+	for _, v := range f.exe.unset {
 		f.unset.lanes[v.slot/8], f.unset.why[v.slot/8] = allLanes, v.why
 	}
 }

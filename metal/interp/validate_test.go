@@ -106,13 +106,13 @@ func TestValidation(t *testing.T) {
 			p := parts{out: out, tid: tid, tile: b.Region("tile", kir.Threadgroup, kir.U32, 128),
 				lane: b.Builtin(kir.ThreadIndexInSimdgroup, 0), sg: b.Builtin(kir.SimdgroupIndexInThreadgroup, 0)}
 			c.build(b, p)
-			prog := prepare(t, b)
+			exe := prepare(t, b)
 			l := Launch{Grid: [3]int{128, 1, 1}, Threadgroup: [3]int{64, 1, 1}, Buffers: [][]byte{make([]byte,
 				128*4)}, Workers: 1}
-			require.NoError(t, prog.Run(l))
+			require.NoError(t, exe.Run(l))
 			l.Validate = true
 			l.Buffers[0] = make([]byte, 128*4)
-			err := prog.Run(l)
+			err := exe.Run(l)
 			if c.want == "" {
 				require.NoError(t, err)
 			} else {

@@ -276,7 +276,7 @@ func (x lane) choose1(m amd64.R, a, b operand, big bool) amd64.R {
 	return x.blend(x.in(b, big), x.in(a, big), m, big)
 }
 
-// extreme tells whether i takes the smaller or the larger of two floats by comparing them, which is what the
+// extreme reports whether i takes the smaller or the larger of two floats by comparing them, which is what the
 // processor's minimum and maximum do: both give the second unless the first is smaller (or larger).
 func extreme(i *kir.Instr) (amd64.Opcode, bool) {
 	if i.Op != kir.Select || !i.Type.IsFloat() {

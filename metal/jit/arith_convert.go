@@ -424,7 +424,8 @@ func (x lane) lowWords(from kir.Type, v amd64.R) amd64.R {
 	return x.op1i(amd64.VPermQ, x.op2(pack, v, v), 0x08)
 }
 
-// fewBits tells whether i makes floats of a few low bits of 32-bit integers, as unpacking does: of which bits of what.
+// fewBits reports whether i makes floats of a few low bits of 32-bit integers, as unpacking does: of which bits, and of
+// what.
 func (s *selector) fewBits(i *kir.Instr) (of *kir.Instr, mask uint64) {
 	if i.Op != kir.Convert || !i.Type.IsFloat() || wide(i.Type) {
 		return nil, 0

@@ -150,16 +150,16 @@ func reciprocal(t kir.Type, c uint64) float64 {
 	return r
 }
 
-// byUniform tells whether an operation divides lanes by one number that is not a constant.
+// byUniform reports whether an operation divides lanes by one number that is not a constant.
 func (s *selector) byUniform(i *kir.Instr) bool {
 	if i.Op != kir.Div && i.Op != kir.Rem || !i.Type.IsInt() || i.Type.Size() != 4 {
 		return false
 	}
 	b := i.Args[1]
-	return b.Op != kir.Const && s.info.Shapes[b.ID].Kind == lanes.Uniform
+	return b.Op != kir.Const && s.info.Patterns[b.ID].Kind == lanes.Uniform
 }
 
-// longDivision tells whether an operation divides lanes of 64-bit integers by what is not constant.
+// longDivision reports whether an operation divides lanes of 64-bit integers by what is not constant.
 func (s *selector) longDivision(i *kir.Instr) bool {
 	return (i.Op == kir.Div || i.Op == kir.Rem) && i.Type.IsInt() && wide(i.Type) && i.Args[1].Op != kir.Const
 }

@@ -82,7 +82,8 @@ func (x lane) mul64(a, b operand) amd64.R {
 	return x.op2(amd64.VPAddQ, low, x.shift(amd64.VPSllQ, cross, 32))
 }
 
-// shortProduct tells whether a product of 64-bit integers is that of their lower halves, and which instruction does it.
+// shortProduct reports whether a product of 64-bit integers is that of their lower halves, and which instruction does
+// it.
 func (s *selector) shortProduct(i *kir.Instr) (op amd64.Opcode, ok bool) {
 	if i.Op != kir.Mul || !i.Type.IsInt() || !wide(i.Type) {
 		return 0, false

@@ -60,7 +60,7 @@ func newBench(tb testing.TB, level amd64.Level, group int, body func(b *bench)) 
 	}
 	s.group = max(group, s.per)
 	s.parts = s.group / s.per
-	s.info = &lanes.Info{Shapes: []lanes.Shape{{Kind: lanes.Varying}}}
+	s.info = &lanes.Info{Patterns: []lanes.Pattern{{Kind: lanes.Varying}}}
 	b := &bench{s: s}
 	s.emit(amd64.Inst{Op: amd64.Lea, W: 8, Dst: regFrame, Mem: block(benchFrame)})
 	body(b)

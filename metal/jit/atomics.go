@@ -53,7 +53,7 @@ func (s *selector) atomicAt(x *access, k subroutine) bool {
 	if a.Object == 0 || a.Mode == lanes.AccessDynamic || a.Mode == lanes.AccessGather && !s.gathers(x, false) {
 		return false
 	}
-	if a.Mode == lanes.AccessPattern {
+	if a.Mode == lanes.AccessOffsets {
 		for _, o := range a.Offsets[:s.group] {
 			if int64(o)%x.size != 0 {
 				return false
@@ -136,7 +136,7 @@ func (s *selector) atomicMerged(x *access) {
 	k := subroutine{kind: subAtomic, t: x.t, size: int(x.size), op: kir.AtomicRMW, mode: x.i.Mode}
 	// The lanes' values into one.
 	sum := s.reg(amd64.GPR)
-	if s.info.Shapes[arg.ID].Kind == lanes.Uniform {
+	if s.info.Patterns[arg.ID].Kind == lanes.Uniform {
 		v := s.base(arg)
 		s.activeBits(amd64.RAX)
 		s.timesLanes(k, w, sum, v)

@@ -42,7 +42,7 @@ func words(v ...uint32) []byte {
 }
 
 // measure runs a launch often and returns the median seconds of one.
-func measure(b *testing.B, p *Program, l interp.Launch, repeat int) float64 {
+func measure(b *testing.B, p *Executable, l interp.Launch, repeat int) float64 {
 	l.Workers = 1
 	t := seconds(9, func() {
 		for range repeat {
@@ -94,14 +94,14 @@ func BenchmarkGelu(b *testing.B) {
 			n := size.n
 			l := interp.Launch{Grid: [3]int{n, 1, 1}, Threadgroup: [3]int{256, 1, 1}, Workers: 1,
 				Buffers: [][]byte{floats(b, n), floats(b, n), floats(b, n), floats(b, n)}}
-			turn := func(p *Program) float64 {
+			turn := func(p *Executable) float64 {
 				return seconds(1, func() {
 					for range size.repeat {
 						require.NoError(b, p.Run(l))
 					}
 				}) / float64(size.repeat)
 			}
-			var programs []*Program
+			var programs []*Executable
 			for level := AVX2; level <= best; level++ {
 				programs = append(programs, prepare(b, geluText, level))
 			}

@@ -241,7 +241,7 @@ func (g *group) fault() error {
 	}
 	table := unsafe.Slice((*object)(unsafe.Add(g.base, c.lay.objects)), c.lay.numObjects)
 	return interp.Access{
-		Kernel: c.kernel, Files: r.prog.files, Instr: in, Pointer: *g.word(blockFaultPtr),
+		Kernel: c.kernel, Files: r.exe.files, Instr: in, Pointer: *g.word(blockFaultPtr),
 		Bytes: func(object int) uint64 { return table[object].Len },
 	}.Fault()
 }

@@ -70,7 +70,7 @@ func compile(k *kir.Kernel, level amd64.Level, geo lanes.Geometry, past, coarse 
 // groupOf is how many lanes of an optimised kernel run together: all of a SIMD-group if they exchange anything, else as
 // many as fit a vector register. Also all of them where the kernel counts on SIMD-groups, because it is then written so
 // that their lanes touch neighbouring memory, unless that needs more registers than there are. Short kernels may run
-// wide all the same, see Program.plain.
+// wide all the same, see specialization.plain.
 func groupOf(k *kir.Kernel, level amd64.Level) int {
 	crosses, simd := survey(k.Body)
 	switch {

@@ -288,7 +288,7 @@ func (s *selector) shuffle(i *kir.Instr, in, idx val) val {
 	if i.Imm == 4 {
 		return s.shuffleQuads(in, idx)
 	}
-	if s.info.Shapes[i.ID].Kind != lanes.Uniform {
+	if s.info.Patterns[i.ID].Kind != lanes.Uniform {
 		return s.shuffleLanes(in, idx)
 	}
 	n := idx.base

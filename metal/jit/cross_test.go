@@ -24,7 +24,7 @@ func crossBench(t *testing.T, level amd64.Level, i *kir.Instr, all bool, types [
 		r := s.reg(amd64.GPR)
 		s.loadR(4, r, block(benchMask))
 		s.exec, s.allActive = s.bitsToMask(r), all
-		s.info.Shapes[0].Kind = kind
+		s.info.Patterns[0].Kind = kind
 		args := make([]val, len(types))
 		for n, ta := range types {
 			args[n].typ = ta

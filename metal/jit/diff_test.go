@@ -65,7 +65,7 @@ func execute(c *difftest.Case, k *kir.Kernel, r runner, all [][]byte) ([][]byte,
 	}
 	var late atomic.Bool
 	l := interp.Launch{Grid: c.Grid, Threadgroup: c.Threadgroup, Buffers: b, Fixed: fixed, Interrupt: &late}
-	if p, ok := r.(*jit.Program); ok { // patience is not for compiling
+	if p, ok := r.(*jit.Executable); ok { // patience is not for compiling
 		run, err := p.NewRun(l)
 		if err != nil {
 			return nil, err

@@ -19,7 +19,7 @@ import (
 )
 
 // byHand returns a program whose machine code are these bytes.
-func byHand(t *testing.T, text ...byte) *Program {
+func byHand(t *testing.T, text ...byte) *Executable {
 	if _, why := Best(); why != nil {
 		t.Skip(why)
 	}

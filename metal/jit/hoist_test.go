@@ -140,7 +140,7 @@ func TestHoistKeepsTheMostUsed(t *testing.T) {
 }
 
 // prepare compiles the only kernel of a text for a level.
-func prepare(tb testing.TB, text string, level amd64.Level) *Program {
+func prepare(tb testing.TB, text string, level amd64.Level) *Executable {
 	m, err := msl.Compile(msl.Source{Name: "bench", Text: text}, msl.Options{})
 	require.NoError(tb, err)
 	p, err := Prepare(m.Kernels[0], m.Files, Options{Level: level})

@@ -51,14 +51,14 @@ func (s *selector) load(i *kir.Instr) {
 	a := x.a
 	var v val
 	switch {
-	case a.Object == 0 && s.info.Shapes[i.ID].Kind == lanes.Uniform:
+	case a.Object == 0 && s.info.Patterns[i.ID].Kind == lanes.Uniform:
 		s.jump(x.cold)
 		v = s.uniformLoad(x, amd64.Mem{Base: regBlock})
 	case a.Mode == lanes.AccessUniform && !s.isThread(a.Object):
 		s.checkWraps(a, x.slow)
 		s.check(a.Object, x.l, x.size, x.cold)
 		v = s.uniformLoad(x, s.place(x, 0))
-	case a.Mode == lanes.AccessUniform || a.Mode == lanes.AccessPattern:
+	case a.Mode == lanes.AccessUniform || a.Mode == lanes.AccessOffsets:
 		v = s.patternLoad(x)
 	case a.Mode == lanes.AccessGather && s.gathers(x, false):
 		v = s.gatherLoad(x)
@@ -152,7 +152,7 @@ func (s *selector) store(i *kir.Instr) {
 	switch {
 	case a.Object != 0 && a.Mode == lanes.AccessUniform && !s.isThread(a.Object):
 		s.uniformStore(x)
-	case a.Object != 0 && (a.Mode == lanes.AccessUniform || a.Mode == lanes.AccessPattern):
+	case a.Object != 0 && (a.Mode == lanes.AccessUniform || a.Mode == lanes.AccessOffsets):
 		x.v = s.stored(x)
 		s.patternStore(x)
 	case a.Mode == lanes.AccessGather && s.gathers(x, true):
@@ -208,11 +208,11 @@ func (s *selector) uniformStore(x *access) {
 	m := s.place(x, 0)
 	isPtr := arg.Type.IsPtr() && s.info.Object[arg.ID] != 0
 	switch {
-	case s.info.Shapes[arg.ID].Kind == lanes.Uniform && arg.Type.IsFloat():
+	case s.info.Patterns[arg.ID].Kind == lanes.Uniform && arg.Type.IsFloat():
 		s.storeScalar(x.t, m, s.laneVal(arg))
-	case s.info.Shapes[arg.ID].Kind == lanes.Uniform && isPtr:
+	case s.info.Patterns[arg.ID].Kind == lanes.Uniform && isPtr:
 		s.storeScalar(x.t, m, s.fullPointer(val{typ: x.t, base: s.base(arg)}, s.info.Object[arg.ID]))
-	case s.info.Shapes[arg.ID].Kind == lanes.Uniform:
+	case s.info.Patterns[arg.ID].Kind == lanes.Uniform:
 		s.storeScalar(x.t, m, val{typ: x.t, base: s.base(arg)})
 	default:
 		s.storeLast(x, m)

@@ -82,7 +82,7 @@ func (s *selector) lanePointers(x *access) {
 	a := x.a
 	if a.Mode == lanes.AccessDynamic {
 		v := x.idx
-		if s.info.Shapes[x.i.Args[0].ID].Kind == lanes.Uniform {
+		if s.info.Patterns[x.i.Args[0].ID].Kind == lanes.Uniform {
 			v.splat = true
 		}
 		v.typ = kir.U64
@@ -93,7 +93,7 @@ func (s *selector) lanePointers(x *access) {
 	rest := lanes.Access{Terms: a.Terms, Disp: a.Disp}
 	var wrapping []lanes.Scaled
 	offs := make([]int64, s.group)
-	if a.Mode == lanes.AccessPattern {
+	if a.Mode == lanes.AccessOffsets {
 		for l := range offs {
 			offs[l] = int64(a.Offsets[l])
 		}
@@ -143,7 +143,7 @@ func (s *selector) lanePointers(x *access) {
 func (s *selector) indexOffsets(b lanes.Scaled) []int32 {
 	o := make([]int32, s.group)
 	span := int32(0)
-	if sh := s.info.Shapes[b.Value.ID]; sh.Kind == lanes.Pattern {
+	if sh := s.info.Patterns[b.Value.ID]; sh.Kind == lanes.Based {
 		copy(o, sh.Offsets[:s.group])
 		for _, n := range o {
 			span = max(span, n)

@@ -163,7 +163,7 @@ func (s *selector) groupable(i *kir.Instr) bool {
 	if a.Mode == lanes.AccessUniform {
 		return i.Op == kir.Load
 	}
-	if a.Mode != lanes.AccessPattern || a.Size > 4 || a.Span > maxSpan {
+	if a.Mode != lanes.AccessOffsets || a.Size > 4 || a.Span > maxSpan {
 		return false
 	}
 	return s.stride(a.Offsets[:s.group]) != 0 && a.Offsets[0] == 0

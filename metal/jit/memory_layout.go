@@ -52,7 +52,7 @@ func multiple(a *lanes.Access, info *lanes.Info, ptr *kir.Instr, size int64) boo
 		case kir.Const:
 			return 1 // constants count in Disp
 		}
-		return max(int64(info.Shapes[i.ID].Align), 1)
+		return max(int64(info.Patterns[i.ID].Align), 1)
 	}
 	if a.Mode == lanes.AccessDynamic {
 		return alignOf(ptr)%size == 0

@@ -17,7 +17,7 @@ const (
 	threadBytes = 128
 )
 
-// writesMuch tells whether a launch seems to write so much that it should do it past the cache.
+// writesMuch reports whether a launch seems to write so much that it should do it past the cache.
 func writesMuch(k *kir.Kernel, l *interp.Launch) bool {
 	most := threadBytes
 	for _, n := range l.Grid {
@@ -32,10 +32,10 @@ func writesMuch(k *kir.Kernel, l *interp.Launch) bool {
 	return total >= pastBytes
 }
 
-// writeOnly tells whether a kernel writes a buffer and never reads it.
+// writeOnly reports whether a kernel writes a buffer and never reads it.
 func writeOnly(p kir.Param) bool { return p.Space == kir.Device && p.Write && !p.Read && !p.Atomic }
 
-// goesPast tells whether a store of all lanes to consecutive elements may go past the cache: in whole lines, or in
+// goesPast reports whether a store of all lanes to consecutive elements may go past the cache: in whole lines, or in
 // halves of one that follow each other.
 func (s *selector) goesPast(x *access) bool {
 	n := x.a.Object - 1

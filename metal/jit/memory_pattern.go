@@ -19,7 +19,7 @@ func (s *selector) patternPlace(x *access) (m amd64.Mem, offs []int32) {
 	s.checkWraps(a, x.slow)
 	s.check(a.Object, x.l, min(a.Span, maxSpan)+x.size, x.cold)
 	offs = make([]int32, s.group)
-	if a.Mode == lanes.AccessPattern {
+	if a.Mode == lanes.AccessOffsets {
 		copy(offs, a.Offsets[:s.group])
 	}
 	if !s.isThread(a.Object) {

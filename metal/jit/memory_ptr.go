@@ -13,7 +13,7 @@ func (s *selector) ptr(i *kir.Instr) {
 	if !s.info.NeedBase[i.ID] && !s.info.NeedVec[i.ID] {
 		return
 	}
-	inLanes := s.info.Shapes[i.ID].Kind == lanes.Varying
+	inLanes := s.info.Patterns[i.ID].Kind == lanes.Varying
 	switch i.Op {
 	case kir.ParamAddr, kir.RegionAddr:
 		v := val{typ: i.Type, base: s.imm64(0)}
@@ -156,7 +156,7 @@ func (s *selector) ptrAdd(i *kir.Instr, inLanes bool) {
 
 // firstLane is what lane 0 adds to a value's base.
 func (s *selector) firstLane(i *kir.Instr) int64 {
-	if sh := s.info.Shapes[i.ID]; sh.Kind == lanes.Pattern {
+	if sh := s.info.Patterns[i.ID]; sh.Kind == lanes.Based {
 		return int64(sh.Offsets[0])
 	}
 	return 0

@@ -23,7 +23,7 @@ var pairLaunches = [][2][3]int{
 	{{64, 4, 2}, {32, 2, 2}}, {{32, 7, 1}, {32, 4, 1}}, {{200, 2, 1}, {64, 1, 1}},
 }
 
-// runBoth runs a kernel on the reference executor and on machine code with SIMD-groups in pairs, and tells whether
+// runBoth runs a kernel on the reference executor and on machine code with SIMD-groups in pairs, and reports whether
 // there were pairs.
 func runBoth(t *testing.T, text string, grid, tg [3]int, buffers func() [][]byte) (paired bool) {
 	t.Helper()

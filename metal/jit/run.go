@@ -14,8 +14,8 @@ import (
 
 // Run is a launch in execution: any number of goroutines may Work on it.
 type Run struct {
-	prog      *Program
-	form      *form
+	exe       *Executable
+	special   *specialization
 	plan      interp.Plan
 	buffers   [][]byte
 	grid, tg  [3]int
@@ -36,20 +36,20 @@ type Run struct {
 
 // NewRun checks a launch and readies it; the kernel is compiled for it if need be. Buffers must stay valid until
 // every Work has returned. Launch.Validate and Launch.Workers have no meaning here.
-func (p *Program) NewRun(l interp.Launch) (*Run, error) {
+func (p *Executable) NewRun(l interp.Launch) (*Run, error) {
 	if err := p.root.ready(); err != nil {
 		return nil, err
 	}
 	r, _ := p.runs.Get().(*Run)
 	if r == nil {
-		r = &Run{prog: p}
+		r = &Run{exe: p}
 	}
 	if err := r.plan.Check(p.kernel, &l); err != nil {
 		p.runs.Put(r)
 		return nil, err
 	}
 	var err error
-	if r.form, err = p.form(&l); err != nil {
+	if r.special, err = p.specialize(&l); err != nil {
 		p.runs.Put(r)
 		return nil, err
 	}
@@ -59,11 +59,11 @@ func (p *Program) NewRun(l interp.Launch) (*Run, error) {
 	r.next.Store(0)
 	r.last.Store(r.plan.Total)
 	r.helped.Store(false)
-	r.nanos.Store(r.form.nanos.Load())
+	r.nanos.Store(r.special.nanos.Load())
 	if r.plan.Total > 0 {
 		v, err := r.compile()
-		for ; err != nil && r.form.from != nil; v, err = r.compile() {
-			r.form = r.form.from // which may need less
+		for ; err != nil && r.special.from != nil; v, err = r.compile() {
+			r.special = r.special.from // which may need less
 		}
 		if err != nil {
 			return nil, err
@@ -87,7 +87,7 @@ func (r *Run) compile() (first *variant, err error) {
 		if !has {
 			continue
 		}
-		v, err := r.form.variant(r.sizeOf(pos), r.stride(), r.past)
+		v, err := r.special.variant(r.sizeOf(pos), r.stride(), r.past)
 		if err != nil {
 			return nil, err
 		}
@@ -102,7 +102,7 @@ func (r *Run) compile() (first *variant, err error) {
 // more.
 func (r *Run) Release() {
 	r.buffers, r.interrupt, r.err, r.help = nil, nil, nil, nil
-	r.prog.runs.Put(r)
+	r.exe.runs.Put(r)
 }
 
 // OnLong makes Work call help once if the launch turns out to be longer than Parallelism thought. Call it before
@@ -221,9 +221,9 @@ func (w *worker) end(faults bool) {
 		if w.inCode == nil {
 			panic(p)
 		}
-		err := fmt.Errorf("[%s] kernel fault: %v", r.prog.kernel.Name, p)
+		err := fmt.Errorf("[%s] kernel fault: %v", r.exe.kernel.Name, p)
 		if a, ok := p.(interface{ Addr() uintptr }); ok {
-			err = fmt.Errorf("[%s] kernel fault at address %#x", r.prog.kernel.Name, a.Addr())
+			err = fmt.Errorf("[%s] kernel fault at address %#x", r.exe.kernel.Name, a.Addr())
 		}
 		r.fail(err, w.inCode.at)
 	}
@@ -252,7 +252,7 @@ func (w *worker) group(size [3]int) *group {
 	if size != w.run.tg {
 		n = 1
 	}
-	v, err := w.run.form.variant(size, w.run.stride(), w.run.past)
+	v, err := w.run.special.variant(size, w.run.stride(), w.run.past)
 	if err != nil {
 		w.run.fail(err, 0)
 		return nil
@@ -283,7 +283,7 @@ func (w *worker) chunks() {
 	if each := r.nanos.Load(); each > 0 {
 		size = int64(callTime)/each + 1
 	}
-	procs := int64(r.prog.procs)
+	procs := int64(r.exe.procs)
 	var begun time.Time
 	for !r.over(0) {
 		// Towards the end chunks become smaller, so that all workers end together.
@@ -309,7 +309,7 @@ func (w *worker) chunks() {
 		took := now.Sub(start) - (w.away - away)
 		each := max(1, int64(took)/n)
 		r.nanos.Store(each)
-		r.form.nanos.Store(each)
+		r.special.nanos.Store(each)
 		size = min(int64(callTime)/each+1, 8*size)
 		if r.help != nil && now.Sub(begun) > long/2 && r.next.Load() < r.plan.Total && r.helped.CompareAndSwap(false, true) {
 			r.help()
@@ -343,7 +343,7 @@ func (w *worker) chunk(i, n int64) bool {
 // (because buffers overlap), the pair's fault stands.
 func (w *worker) repeat(met *group, end int64, size [3]int) bool {
 	i := met.index()
-	v, err := w.run.form.plain(size, w.run.stride(), w.run.past)
+	v, err := w.run.special.plain(size, w.run.stride(), w.run.past)
 	if err != nil {
 		w.run.fail(err, i)
 		return false
@@ -366,7 +366,7 @@ func (w *worker) repeat(met *group, end int64, size [3]int) bool {
 // they take about callTime.
 func (w *worker) finish(g *group) bool {
 	if w.fuel == 0 {
-		if w.fuel = w.run.form.fuel.Load(); w.fuel == 0 {
+		if w.fuel = w.run.special.fuel.Load(); w.fuel == 0 {
 			w.fuel = fuel / 4 // nothing is known of the kernel
 		}
 	}
@@ -380,7 +380,7 @@ func (w *worker) finish(g *group) bool {
 		now := time.Now()
 		took := max(1, now.Sub(start))
 		w.fuel = max(fuel/64, min(w.fuel*int64(callTime)/int64(took), 2*w.fuel, 64*fuel))
-		w.run.form.fuel.Store(w.fuel)
+		w.run.special.fuel.Store(w.fuel)
 		start = w.yield(now, took)
 	}
 	return false
@@ -396,7 +396,7 @@ func (w *worker) takeTurns() {
 		if n := len(w.alive); n > 0 {
 			each := len(w.alive[0].mem)
 			quota = interp.AliveQuota(n, each, idle)
-			if err := interp.StuckAlive(r.prog.kernel, n, each, idle); err != nil {
+			if err := interp.StuckAlive(r.exe.kernel, n, each, idle); err != nil {
 				r.fail(err, 0)
 				return
 			}

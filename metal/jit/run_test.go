@@ -61,10 +61,10 @@ kernel void nothing(device uint *out [[buffer(0)]], uint i [[thread_position_in_
 `
 
 // programs compiles a text for a level.
-func programs(tb testing.TB, text string, l jit.Level) map[string]*jit.Program {
+func programs(tb testing.TB, text string, l jit.Level) map[string]*jit.Executable {
 	mod, err := msl.Compile(msl.Source{Name: "t", Text: text}, msl.Options{})
 	require.NoError(tb, err)
-	all := map[string]*jit.Program{}
+	all := map[string]*jit.Executable{}
 	for _, k := range mod.Kernels {
 		p, err := jit.Prepare(k, mod.Files, jit.Options{Level: l})
 		require.NoError(tb, err)
@@ -73,7 +73,7 @@ func programs(tb testing.TB, text string, l jit.Level) map[string]*jit.Program {
 	return all
 }
 
-func each(t *testing.T, f func(t *testing.T, p map[string]*jit.Program)) {
+func each(t *testing.T, f func(t *testing.T, p map[string]*jit.Executable)) {
 	for _, l := range levels(t) {
 		t.Run(l.String(), func(t *testing.T) { f(t, programs(t, kernels, l)) })
 	}
@@ -106,7 +106,7 @@ func iota32(n int) []byte {
 func line(n int) [3]int { return [3]int{n, 1, 1} }
 
 func TestLaunches(t *testing.T) {
-	each(t, func(t *testing.T, p map[string]*jit.Program) {
+	each(t, func(t *testing.T, p map[string]*jit.Executable) {
 		for _, n := range []int{1, 7, 8, 16, 31, 32, 33, 100, 1000, 70_001} {
 			for _, tg := range []int{1, 7, 32, 64, 1000, 1024} {
 				out := make([]byte, 4*n)
@@ -132,7 +132,7 @@ func TestLaunches(t *testing.T) {
 
 // TestBoxes: positions in three dimensions, with smaller threadgroups at every edge.
 func TestBoxes(t *testing.T) {
-	each(t, func(t *testing.T, p map[string]*jit.Program) {
+	each(t, func(t *testing.T, p map[string]*jit.Executable) {
 		for _, tg := range [][3]int{{4, 3, 2}, {8, 2, 2}, {32, 2, 1}, {16, 1, 3}, {5, 5, 5}} {
 			grid := [3]int{37, 7, 5}
 			out := make([]byte, 4*37*7*5)
@@ -147,7 +147,7 @@ func TestBoxes(t *testing.T) {
 }
 
 func TestMemoryBeginsAsZero(t *testing.T) {
-	each(t, func(t *testing.T, p map[string]*jit.Program) {
+	each(t, func(t *testing.T, p map[string]*jit.Executable) {
 		for range 3 {
 			out := make([]byte, 4*64*50)
 			require.NoError(t, p["clean"].Run(interp.Launch{Grid: line(64 * 50), Threadgroup: line(64),
@@ -159,7 +159,7 @@ func TestMemoryBeginsAsZero(t *testing.T) {
 
 // TestThreadgroupsThatWait: each waits for the one after it, so that all must be in execution at once.
 func TestThreadgroupsThatWait(t *testing.T) {
-	each(t, func(t *testing.T, p map[string]*jit.Program) {
+	each(t, func(t *testing.T, p map[string]*jit.Executable) {
 		const n = 100
 		for workers := 1; workers <= 3; workers++ {
 			turn, out := make([]byte, 4), make([]byte, 4*n)
@@ -173,7 +173,7 @@ func TestThreadgroupsThatWait(t *testing.T) {
 }
 
 func TestInterrupt(t *testing.T) {
-	each(t, func(t *testing.T, p map[string]*jit.Program) {
+	each(t, func(t *testing.T, p map[string]*jit.Executable) {
 		var stop atomic.Bool
 		time.AfterFunc(5*time.Millisecond, func() { stop.Store(true) })
 		start := time.Now()
@@ -186,7 +186,7 @@ func TestInterrupt(t *testing.T) {
 
 // TestBadLaunches: the same errors as the reference executor's.
 func TestBadLaunches(t *testing.T) {
-	each(t, func(t *testing.T, p map[string]*jit.Program) {
+	each(t, func(t *testing.T, p map[string]*jit.Executable) {
 		k := p["add"]
 		ref, err := interp.Prepare(k.Kernel(), nil)
 		require.NoError(t, err)
@@ -211,7 +211,7 @@ func TestBadLaunches(t *testing.T) {
 
 // TestConcurrentFirstUse: a kernel that many start at once is compiled and right for all of them.
 func TestConcurrentFirstUse(t *testing.T) {
-	each(t, func(t *testing.T, p map[string]*jit.Program) {
+	each(t, func(t *testing.T, p map[string]*jit.Executable) {
 		var wg sync.WaitGroup
 		errs := make(chan error, 16)
 		for w := range 16 {
@@ -282,7 +282,7 @@ func soakLevel(t *testing.T, level jit.Level, d time.Duration) {
 	require.Positive(t, collections.Load())
 }
 
-func soakOnce(p map[string]*jit.Program, n, w int, faults *atomic.Int64) error {
+func soakOnce(p map[string]*jit.Executable, n, w int, faults *atomic.Int64) error {
 	a, out := iota32(n), make([]byte, 4*n)
 	if n%5 == 0 {
 		err := p["add"].Run(interp.Launch{Grid: line(n + 1), Threadgroup: line(32), Workers: 1 + w%2,

@@ -162,7 +162,7 @@ func (s *selector) result(i *kir.Instr, v val) {
 
 // forms adds the registers that users of i want and v lacks.
 func (s *selector) forms(i *kir.Instr, v val) val {
-	sh := s.info.Shapes[i.ID]
+	sh := s.info.Patterns[i.ID]
 	if v.base == 0 && s.info.NeedBase[i.ID] && v.vec[0] != 0 && sh.Kind == lanes.Uniform && !i.Type.IsFloat() {
 		v.base = s.uniformBase(v)
 	}
@@ -180,14 +180,14 @@ func (s *selector) uniformBase(v val) amd64.R {
 	return s.splatToScalar(v.vec[0], v.typ)
 }
 
-// spread gives a value in a general register its lanes: a splat if it is uniform, base + offsets if it is a pattern.
-func (s *selector) spread(v val, sh lanes.Shape) val {
+// spread gives a value in a general register its lanes: a splat if it is uniform, base + offsets if it is Based.
+func (s *selector) spread(v val, sh lanes.Pattern) val {
 	if v.typ == kir.Bool {
 		v.vec[0], v.splat = s.boolToMask(v.base), true
 		return v
 	}
 	all := s.scalarToSplat(v.base, v.typ)
-	if sh.Kind != lanes.Pattern {
+	if sh.Kind != lanes.Based {
 		v.vec[0], v.splat = all, true
 		return v
 	}
@@ -247,7 +247,7 @@ func (s *selector) laneVal(i *kir.Instr) val {
 	}
 	v := s.vals[i.ID]
 	if v.vec[0] == 0 {
-		sh := s.info.Shapes[i.ID]
+		sh := s.info.Patterns[i.ID]
 		v.typ = i.Type
 		v.base = s.base(i)
 		v = s.spread(v, sh)
@@ -318,7 +318,7 @@ func laneBits(t kir.Type, bits uint64) (lane uint64, size int) {
 	return bits & t.Mask(), 4
 }
 
-// base returns the uniform value, or the base of a pattern, of an integer, Bool or pointer in a general register.
+// base returns the uniform value, or the base of a Based one, of an integer, Bool or pointer in a general register.
 func (s *selector) base(i *kir.Instr) amd64.R {
 	if i.Op == kir.Const {
 		r := s.reg(amd64.GPR)
@@ -330,7 +330,7 @@ func (s *selector) base(i *kir.Instr) amd64.R {
 	if v.base != 0 {
 		return v.base
 	}
-	if v.vec[0] != 0 && s.info.Shapes[i.ID].Kind == lanes.Uniform {
+	if v.vec[0] != 0 && s.info.Patterns[i.ID].Kind == lanes.Uniform {
 		return s.uniformBase(val{typ: i.Type, vec: v.vec, splat: v.splat})
 	}
 	if i.Op.Pure() && !usesPtr(i) {
@@ -361,7 +361,7 @@ func argType(i *kir.Instr) kir.Type {
 
 // compute selects a pure operation on numbers.
 func (s *selector) compute(i *kir.Instr) {
-	sh := s.info.Shapes[i.ID]
+	sh := s.info.Patterns[i.ID]
 	needBase, needVec := s.info.NeedBase[i.ID], s.info.NeedVec[i.ID]
 	switch {
 	case !needBase && !needVec:

@@ -177,7 +177,7 @@ func (s *selector) condition(c *kir.Instr) amd64.Cond {
 func (s *selector) decides(i, next *kir.Instr) bool {
 	return next.Op == kir.If && next.Args[0] == i && s.flow.uses[i.ID] == 1 && !s.info.Divergent[next.ID] &&
 		i.Op >= kir.Eq && i.Op <= kir.Ge && !i.Args[0].Type.IsFloat() && !i.Args[0].Type.IsPtr() &&
-		s.info.Shapes[i.Args[0].ID].Kind == lanes.Uniform && s.info.Shapes[i.Args[1].ID].Kind == lanes.Uniform
+		s.info.Patterns[i.Args[0].ID].Kind == lanes.Uniform && s.info.Patterns[i.Args[1].ID].Kind == lanes.Uniform
 }
 
 // divergentIf runs both branches, each for its lanes.

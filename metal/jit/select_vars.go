@@ -13,7 +13,7 @@ func (s *selector) makeVars() {
 	s.vars = make([]val, len(s.k.Vars))
 	for n, v := range s.k.Vars {
 		x := val{typ: v.Type}
-		switch kind := s.info.VarShapes[n].Kind; {
+		switch kind := s.info.VarPatterns[n].Kind; {
 		case kind != lanes.Varying && !v.Type.IsFloat():
 			x.base = s.reg(amd64.GPR)
 		case kind == lanes.Uniform:
@@ -251,7 +251,7 @@ func (s *selector) position(i *kir.Instr, c int32) {
 	origin := amd64.Mem{Base: regBlock, Disp: blockBuiltins + 4*(slotOrigin+c)}
 	row := amd64.Mem{Base: table, Disp: c * 4 * int32(s.group)}
 	inGrid := i.Mode == kir.ThreadPositionInGrid
-	if s.info.Shapes[i.ID].Kind != lanes.Varying {
+	if s.info.Patterns[i.ID].Kind != lanes.Varying {
 		v := val{base: s.reg(amd64.GPR)}
 		s.emit(amd64.Inst{Op: amd64.Mov, W: 4, Dst: v.base, Mem: row})
 		if inGrid {

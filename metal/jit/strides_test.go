@@ -47,7 +47,8 @@ func noise(n int, seed uint64) []byte {
 	return b
 }
 
-// TestStridedInputs: each launch reads what Go reads by the same strides, in forms of its own and in the root.
+// TestStridedInputs: each launch reads what Go reads by the same strides, in specializations of
+// its own and in the root.
 func TestStridedInputs(t *testing.T) {
 	best, err := Best()
 	if err != nil {

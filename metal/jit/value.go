@@ -26,7 +26,7 @@ const maxRegs = 8
 // val is where a value is.
 type val struct {
 	typ  kir.Type
-	base amd64.R          // the uniform value or a pattern's base in a general register, 0 if not there
+	base amd64.R          // the uniform value, or the base of a Based one, in a general register, 0 if not there
 	vec  [maxRegs]amd64.R // its lanes (vec[0] == 0 if not there)
 	// splat: vec[0] alone holds every lane (uniform values).
 	splat bool

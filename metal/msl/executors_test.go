@@ -13,8 +13,8 @@ import (
 
 // executors is a kernel on everything that executes kernels here.
 type executors struct {
-	ref  *interp.Program
-	jits []*jit.Program
+	ref  *interp.Executable
+	jits []*jit.Executable
 }
 
 // prepare readies a kernel for the reference executor and for machine code of every level that the processor has.

@@ -23,9 +23,9 @@ type Compiler func(ctx context.Context, src metal.Source) (Text, error)
 
 // module is a compiled source.
 type module struct {
-	text     Text
-	executor executor
-	programs []atomic.Pointer[program]
+	text        Text
+	executor    executor
+	executables []atomic.Pointer[executable]
 }
 
 // Names lists the entry points.
@@ -45,7 +45,7 @@ func (d *Driver) Compile(ctx context.Context, src metal.Source) (m metal.Module,
 	if err != nil {
 		return nil, err
 	}
-	return &module{text, d.executor, make([]atomic.Pointer[program], len(text.Names()))}, nil
+	return &module{text, d.executor, make([]atomic.Pointer[executable], len(text.Names()))}, nil
 }
 
 // Kernel makes an entry point ready.
@@ -58,11 +58,11 @@ func (m *module) Kernel(i int) (metal.Reflection, error) {
 		if err := interp.Check(k); err != nil {
 			return metal.Reflection{}, err
 		}
-		p, err := newProgram(k, m.text.Files(), m.executor)
+		p, err := newExecutable(k, m.text.Files(), m.executor)
 		if err != nil {
 			return metal.Reflection{}, err
 		}
-		m.programs[i].Store(p)
+		m.executables[i].Store(p)
 	}
 	return reflect(k), nil
 }

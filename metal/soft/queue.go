@@ -215,7 +215,7 @@ func (x *execution) dispatch(c *metal.Command) error {
 		l.Buffers, l.ThreadgroupBytes = append(l.Buffers, b), append(l.ThreadgroupBytes, a.TGBytes)
 		l.Fixed, l.Written = append(l.Fixed, a.Buffer.Buf == nil), append(l.Written, written)
 	}
-	r, err := m.programs[c.Pipeline.Index()].Load().start(l)
+	r, err := m.executables[c.Pipeline.Index()].Load().start(l)
 	if err != nil {
 		return err
 	}

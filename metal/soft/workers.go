@@ -24,13 +24,13 @@ type workers struct {
 // task is work that goroutines may join until it is over. It may be run again once run has returned: what one who has
 // left still does then is to wake somebody in vain.
 type task struct {
-	work   func()
-	more   func()        // has all workers help after all, where none was called: for work to call
-	called bool          // helpers were called
-	wanted int           // how many more may join; guarded by workers.mu
-	joined atomic.Int32  // those that have joined and not ended
-	sleeps atomic.Bool   // somebody sleeps until they have ended
-	ended  chan struct{} // gets one then
+	work    func()
+	callAll func()        // has all workers help after all, where none was called: for work to call
+	called  bool          // helpers were called
+	wanted  int           // how many more may join; guarded by workers.mu
+	joined  atomic.Int32  // those that have joined and not ended
+	sleeps  atomic.Bool   // somebody sleeps until they have ended
+	ended   chan struct{} // gets one then
 }
 
 // spinTime is how long to look out for work, or for the end of what others do, before going to sleep.
@@ -173,7 +173,7 @@ func (w *workers) run(t *task, helpers int, wake bool) {
 
 func (w *workers) newTask(work func()) *task {
 	t := &task{work: work, ended: make(chan struct{}, 1)}
-	t.more = func() {
+	t.callAll = func() {
 		if w.n > 0 && !t.called {
 			t.called = true
 			w.call(t, w.n, true)

@@ -29,7 +29,7 @@ func TestWorkersShareTasks(t *testing.T) {
 								return
 							}
 							if i == 3 && caller%3 == 0 && next.Load() == 3 {
-								task.more()
+								task.callAll()
 							}
 							done.Add(1)
 						}

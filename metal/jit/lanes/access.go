@@ -77,7 +77,7 @@ func (d *address) describe(acc *Access) {
 		t[l] = int32(d.offsets[l] - lo)
 	}
 	acc.Offsets = d.intern(&t)
-	acc.Mode = AccessPattern
+	acc.Mode = AccessOffsets
 }
 
 // mark and reset allow to try a way to take a value apart.
@@ -88,16 +88,16 @@ func (d *address) reset(m address) {
 	*d = m
 }
 
-// hoisted tells whether a value is there before the innermost loop of the access starts.
+// hoisted reports whether a value is there before the innermost loop of the access starts.
 func (d *address) hoisted(x *kir.Instr) bool { return d.analysis.loop[x.ID] != d.loop }
 
 // leaf uses scale times a 64-bit value as it is.
 func (d *address) leaf(x *kir.Instr, scale int64) bool {
-	s := d.info.Shapes[x.ID]
-	if s.Kind == Varying || s.Kind == Pattern && d.gather {
+	s := d.info.Patterns[x.ID]
+	if s.Kind == Varying || s.Kind == Based && d.gather {
 		return false
 	}
-	if s.Kind == Pattern {
+	if s.Kind == Based {
 		d.move(s, scale)
 	}
 	if scale == 1 {
@@ -108,8 +108,8 @@ func (d *address) leaf(x *kir.Instr, scale int64) bool {
 	return true
 }
 
-// move adds the offsets of a Pattern.
-func (d *address) move(s Shape, scale int64) {
+// move adds the offsets of a Based value.
+func (d *address) move(s Pattern, scale int64) {
 	for l := range d.group {
 		d.offsets[l] += int64(s.Offsets[l]) * scale
 	}
@@ -122,7 +122,7 @@ func (d *address) pointer(p *kir.Instr) bool {
 	case kir.ParamAddr, kir.RegionAddr:
 		return true
 	case kir.PtrAdd:
-		if _, fixed := intConst(p.Args[1]); !fixed && d.info.Shapes[p.ID].Kind == Uniform && d.hoisted(p) {
+		if _, fixed := intConst(p.Args[1]); !fixed && d.info.Patterns[p.ID].Kind == Uniform && d.hoisted(p) {
 			break
 		}
 		m := d.mark()
@@ -144,7 +144,7 @@ func (d *address) integer(x *kir.Instr, scale int64) bool {
 		d.disp += c * scale
 		return true
 	}
-	if scale == 1 && d.info.Shapes[x.ID].Kind == Uniform && d.hoisted(x) && !d.plusConst(x) {
+	if scale == 1 && d.info.Patterns[x.ID].Kind == Uniform && d.hoisted(x) && !d.plusConst(x) {
 		return d.leaf(x, 1)
 	}
 	m := d.mark()
@@ -155,7 +155,7 @@ func (d *address) integer(x *kir.Instr, scale int64) bool {
 	return d.leaf(x, scale)
 }
 
-// plusConst tells whether a value is another one and a constant.
+// plusConst reports whether a value is another one and a constant.
 func (d *address) plusConst(x *kir.Instr) bool {
 	if x.Op != kir.Add && x.Op != kir.Sub {
 		return false
@@ -199,7 +199,7 @@ func (d *address) narrow(v *kir.Instr, scale int64) bool {
 	if scale == 0 || scale > maxScale || scale < -maxScale {
 		return false
 	}
-	s := d.info.Shapes[v.ID]
+	s := d.info.Patterns[v.ID]
 	switch s.Kind {
 	case Varying:
 		if !d.gather || d.index.Value != nil {
@@ -216,8 +216,8 @@ func (d *address) narrow(v *kir.Instr, scale int64) bool {
 	extra := int64(0)
 	for v.Op == kir.Add {
 		x, c, ok := plus(v)
-		y := d.info.Shapes[x.ID]
-		if !ok || y.Kind != Pattern || c < 0 || extra+c > maxOffset || y.Offsets != s.Offsets {
+		y := d.info.Patterns[x.ID]
+		if !ok || y.Kind != Based || c < 0 || extra+c > maxOffset || y.Offsets != s.Offsets {
 			break
 		}
 		extra += c
@@ -242,7 +242,7 @@ func plus(v *kir.Instr) (x *kir.Instr, c int64, ok bool) {
 	return v.Args[1], c, ok
 }
 
-// fits tells whether a small positive offset is a value of the type.
+// fits reports whether a small positive offset is a value of the type.
 func fits(t kir.Type, v int64) bool {
 	n := t.Bits()
 	if t.IsSigned() {
@@ -257,7 +257,7 @@ func (d *address) narrowUniform(v *kir.Instr, scale int64) bool {
 	}
 	for v.Op == kir.Add {
 		x, c, ok := plus(v)
-		y := d.info.Shapes[x.ID]
+		y := d.info.Patterns[x.ID]
 		if !ok || y.Kind != Uniform || c < 0 || c >= int64(y.Align) {
 			break
 		}

@@ -14,9 +14,9 @@ func Analyse(k *kir.Kernel, group int, geo Geometry) *Info {
 	a := &analysis{
 		k: k, group: group, geo: geo, offsets: map[[MaxLanes]int32]*[MaxLanes]int32{},
 		info: &Info{
-			Group: group, Shapes: make([]Shape, n), Object: make([]int, n), NeedBase: make([]bool, n),
+			Group: group, Patterns: make([]Pattern, n), Object: make([]int, n), NeedBase: make([]bool, n),
 			NeedVec: make([]bool, n), Bias: make([]int32, n), Divergent: make([]bool, n), Masked: make([]bool, n),
-			Alias: make([]bool, n), Access: make([]*Access, n), VarShapes: make([]Shape, len(k.Vars)),
+			Alias: make([]bool, n), Access: make([]*Access, n), VarPatterns: make([]Pattern, len(k.Vars)),
 			VarObjects: make([]int, len(k.Vars)), VarInit: make([]bool, len(k.Vars)), Bounded: make([]int, n),
 			Cost: make([]int, n),
 		},
@@ -69,8 +69,8 @@ type analysis struct {
 type variable struct {
 	gets, sets []int32 // positions
 	scope      int     // a lane's value never outlives the body of the construct at this level
-	shape      Shape
-	seen       bool // shape is set
+	pattern    Pattern
+	seen       bool // pattern is set
 	bits       uint8
 	object     int
 }
@@ -98,9 +98,9 @@ func (a *analysis) block(b *kir.Block) {
 	}
 }
 
-func (a *analysis) set(in *kir.Instr, s Shape, bias int32) {
+func (a *analysis) set(in *kir.Instr, s Pattern, bias int32) {
 	s.Align = min(s.Align, alignLimit(in.Type))
-	a.info.Shapes[in.ID], a.info.Bias[in.ID] = s, bias
+	a.info.Patterns[in.ID], a.info.Bias[in.ID] = s, bias
 }
 
 // setObject records which object a pointer is in.
@@ -118,20 +118,20 @@ func (a *analysis) instr(in *kir.Instr) {
 		if isIndex(t) {
 			al = align(in.Imm)
 		}
-		a.set(in, uniformShape(al), 0)
+		a.set(in, uniformPattern(al), 0)
 	case kir.ParamAddr:
-		a.set(in, uniformShape(maxAlign), 0)
+		a.set(in, uniformPattern(maxAlign), 0)
 		a.setObject(in, 1+int(in.Imm))
 	case kir.RegionAddr:
-		a.set(in, uniformShape(maxAlign), 0)
+		a.set(in, uniformPattern(maxAlign), 0)
 		a.setObject(in, 1+len(a.k.Params)+int(in.Imm))
 	case kir.Builtin:
 		a.builtin(in)
 	case kir.VarGet:
 		v := &a.vars[in.Imm]
-		s := v.shape
+		s := v.pattern
 		if !v.seen {
-			s = uniformShape(maxAlign)
+			s = uniformPattern(maxAlign)
 		}
 		a.set(in, s, 0)
 		a.bits[in.ID] = v.bits
@@ -139,13 +139,13 @@ func (a *analysis) instr(in *kir.Instr) {
 	case kir.VarSet:
 		a.assign(in)
 	case kir.Load:
-		s := Shape{Kind: Varying, Align: 1}
-		if p := in.Args[0]; p.Type != kir.PtrThread && a.info.Shapes[p.ID].Kind == Uniform {
-			s = uniformShape(1)
+		s := Pattern{Kind: Varying, Align: 1}
+		if p := in.Args[0]; p.Type != kir.PtrThread && a.info.Patterns[p.ID].Kind == Uniform {
+			s = uniformPattern(1)
 		}
 		a.set(in, s, 0)
 	case kir.AtomicLoad, kir.AtomicRMW, kir.AtomicCAS, kir.ScanInclusive, kir.ScanExclusive:
-		a.set(in, Shape{Kind: Varying, Align: 1}, 0)
+		a.set(in, Pattern{Kind: Varying, Align: 1}, 0)
 	case kir.Reduce, kir.Ballot, kir.Shuffle, kir.BroadcastFirst:
 		a.crossing(in)
 	case kir.If:
@@ -170,8 +170,8 @@ func (a *analysis) instr(in *kir.Instr) {
 const noObject = -1
 
 // pointer finds the object of a pure operation's pointer. A pointer whose object is known at run time only is never a
-// Pattern: an offset that wraps would change the object.
-func (a *analysis) pointer(in *kir.Instr, s *Shape, bias *int32) {
+// Based: an offset that wraps would change the object.
+func (a *analysis) pointer(in *kir.Instr, s *Pattern, bias *int32) {
 	if !in.Type.IsPtr() {
 		return
 	}
@@ -183,7 +183,7 @@ func (a *analysis) pointer(in *kir.Instr, s *Shape, bias *int32) {
 		object = meetObject(a.info.Object[in.Args[1].ID], a.info.Object[in.Args[2].ID])
 	}
 	a.setObject(in, object)
-	if object == 0 && s.Kind == Pattern {
+	if object == 0 && s.Kind == Based {
 		*s, *bias = a.varying(*s), 0
 	}
 }
@@ -198,10 +198,10 @@ func meetObject(x, y int) int {
 	return 0
 }
 
-// builtin finds the shape of a position or size.
+// builtin finds the pattern of a position or size.
 func (a *analysis) builtin(in *kir.Instr) {
 	lane := func(l int) int64 { return int64(l) }
-	s, width := uniformShape(1), uint8(32)
+	s, width := uniformPattern(1), uint8(32)
 	g := uint32(a.group)
 	switch in.Mode {
 	case kir.ThreadPositionInGrid, kir.ThreadPositionInThreadgroup:
@@ -215,23 +215,23 @@ func (a *analysis) builtin(in *kir.Instr) {
 			if in.Mode == kir.ThreadPositionInGrid && !a.geo.Aligned {
 				g = 1
 			}
-			s, _ = a.pattern(g, lane)
+			s, _ = a.based(g, lane)
 		}
 	case kir.ThreadIndexInThreadgroup:
 		width = 10
-		s, _ = a.pattern(g, lane)
+		s, _ = a.based(g, lane)
 	case kir.ThreadIndexInSimdgroup:
 		width = 5
 		if a.group == MaxLanes {
 			g = maxAlign
 		}
-		s, _ = a.pattern(g, lane)
+		s, _ = a.based(g, lane)
 	case kir.ThreadIndexInQuadgroup:
 		width = 2
-		s, _ = a.pattern(maxAlign, func(l int) int64 { return int64(l % 4) })
+		s, _ = a.based(maxAlign, func(l int) int64 { return int64(l % 4) })
 	case kir.QuadgroupIndexInThreadgroup:
 		width = 8
-		s, _ = a.pattern(g/4, func(l int) int64 { return int64(l / 4) })
+		s, _ = a.based(g/4, func(l int) int64 { return int64(l / 4) })
 	case kir.SimdgroupIndexInThreadgroup:
 		width = 5
 	case kir.ThreadsPerThreadgroup, kir.DispatchThreadsPerThreadgroup, kir.QuadgroupsPerThreadgroup:
@@ -248,22 +248,22 @@ func (a *analysis) builtin(in *kir.Instr) {
 	a.bits[in.ID] = width
 }
 
-// crossing finds the shape of what lanes tell each other.
+// crossing finds the pattern of what lanes tell each other.
 func (a *analysis) crossing(in *kir.Instr) {
-	s := Shape{Kind: Varying, Align: 1}
+	s := Pattern{Kind: Varying, Align: 1}
 	if in.Imm == kir.Lanes {
 		switch in.Op {
 		case kir.Reduce, kir.Ballot, kir.BroadcastFirst:
 			s.Kind = Uniform
 		case kir.Shuffle:
-			s.Kind = a.info.Shapes[in.Args[1].ID].Kind
-			if s.Kind == Pattern {
+			s.Kind = a.info.Patterns[in.Args[1].ID].Kind
+			if s.Kind == Based {
 				s.Kind = Varying
 			}
 		}
 	}
 	if in.Op == kir.BroadcastFirst {
-		s.Align = a.laneAlign(a.info.Shapes[in.Args[0].ID])
+		s.Align = a.laneAlign(a.info.Patterns[in.Args[0].ID])
 		a.bits[in.ID] = a.bits[in.Args[0].ID]
 		a.setObject(in, a.info.Object[in.Args[0].ID])
 	}
@@ -282,7 +282,7 @@ func (a *analysis) mark(flags []bool, in *kir.Instr) {
 }
 
 func (a *analysis) branch(in *kir.Instr) {
-	parted := a.info.Shapes[in.Args[0].ID].Kind != Uniform
+	parted := a.info.Patterns[in.Args[0].ID].Kind != Uniform
 	if parted {
 		a.mark(a.info.Divergent, in)
 	}
@@ -347,32 +347,32 @@ func (a *analysis) leave(l *level, jump *kir.Instr, bit uint64, isTarget bool) {
 // assign is a VarSet.
 func (a *analysis) assign(in *kir.Instr) {
 	v, x := &a.vars[in.Imm], in.Args[0]
-	s := a.info.Shapes[x.ID]
+	s := a.info.Patterns[x.ID]
 	if a.matters(v) {
 		a.mark(a.info.Masked, in)
 		s = a.varying(s)
 	}
 	width, object := a.bits[x.ID], a.info.Object[x.ID]
 	if v.seen {
-		s = a.meet(v.shape, s)
+		s = a.meet(v.pattern, s)
 		width, object = max(width, v.bits), meetObject(v.object, object)
 	}
-	if v.seen && s == v.shape && width == v.bits && object == v.object {
+	if v.seen && s == v.pattern && width == v.bits && object == v.object {
 		return
 	}
 	if a.pass > 4 { // values that grow or lose alignment round by round
 		if width != v.bits {
 			width = uint8(a.k.Vars[in.Imm].Type.Bits())
 		}
-		if s.Align != v.shape.Align {
+		if s.Align != v.pattern.Align {
 			s.Align = 1
 		}
 	}
-	v.seen, v.shape, v.bits, v.object = true, s, width, object
+	v.seen, v.pattern, v.bits, v.object = true, s, width, object
 	a.changed = true
 }
 
-// matters tells whether lanes that are not active here, but were where the variable's scope began, may read it later.
+// matters reports whether lanes that are not active here, but were where the variable's scope began, may read it later.
 func (a *analysis) matters(v *variable) bool {
 	if len(v.gets) == 0 {
 		return false
@@ -412,7 +412,7 @@ func (a *analysis) matters(v *variable) bool {
 	return a.rejoin(v, last, lost.breaks&above, outer, false) || a.rejoin(v, last, lost.continues&above, outer, true)
 }
 
-// rejoin tells whether lanes that left for the targets may read the variable once they take part again.
+// rejoin reports whether lanes that left for the targets may read the variable once they take part again.
 func (a *analysis) rejoin(v *variable, last int32, targets uint64, outer int, again bool) bool {
 	for ; targets != 0; targets &= targets - 1 {
 		x := bits.TrailingZeros64(targets)
@@ -427,7 +427,7 @@ func (a *analysis) rejoin(v *variable, last int32, targets uint64, outer int, ag
 	return false
 }
 
-// readIn tells whether the variable is read within a construct.
+// readIn reports whether the variable is read within a construct.
 func (a *analysis) readIn(v *variable, t *kir.Instr) bool {
 	i := after(v.gets, a.pos[t.ID])
 	return i < len(v.gets) && v.gets[i] < a.end[t.ID]
@@ -451,12 +451,12 @@ func (a *analysis) finishVars() {
 	for i := range a.vars {
 		v := &a.vars[i]
 		if !v.seen {
-			v.shape = uniformShape(maxAlign)
+			v.pattern = uniformPattern(maxAlign)
 		}
 		if v.object == noObject {
 			v.object = 0
 		}
-		a.info.VarShapes[i], a.info.VarObjects[i] = v.shape, v.object
+		a.info.VarPatterns[i], a.info.VarObjects[i] = v.pattern, v.object
 	}
 	for i, o := range a.info.Object {
 		if o == noObject {

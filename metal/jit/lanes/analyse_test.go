@@ -9,7 +9,7 @@ import (
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
-// launch is the shape of a launch, one threadgroup high and deep or not.
+// launch is the pattern of a launch, one threadgroup high and deep or not.
 type launch struct {
 	grid, size [3]int
 	group      int

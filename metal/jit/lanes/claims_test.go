@@ -7,12 +7,12 @@ import (
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
-// checkValue holds the shape and the object of a value against the active lanes.
+// checkValue holds the pattern and the object of a value against the active lanes.
 func (m *machine) checkValue(in *kir.Instr, mask uint32) {
 	if in.Type == kir.Void || m.err != nil {
 		return
 	}
-	s, v := m.info.Shapes[in.ID], &m.vals[in.ID]
+	s, v := m.info.Patterns[in.ID], &m.vals[in.ID]
 	first := bits.TrailingZeros32(mask)
 	if in.Op == kir.Load || in.Op == kir.AtomicRMW {
 		m.base[in.ID] = v[first]
@@ -25,10 +25,10 @@ func (m *machine) checkValue(in *kir.Instr, mask uint32) {
 	case s.Kind == lanes.Varying:
 		base = v[first]
 	}
-	if s.Align == 0 || s.Align&(s.Align-1) != 0 || s.Kind == lanes.Pattern != (s.Offsets != nil) {
-		m.fail(in, "shape %+v", s)
+	if s.Align == 0 || s.Align&(s.Align-1) != 0 || s.Kind == lanes.Based != (s.Offsets != nil) {
+		m.fail(in, "pattern %+v", s)
 	}
-	if s.Kind == lanes.Pattern {
+	if s.Kind == lanes.Based {
 		m.checkOffsets(in, s)
 	}
 	number := func(x uint64) uint64 {
@@ -57,7 +57,7 @@ func (m *machine) checkValue(in *kir.Instr, mask uint32) {
 	m.seen[s.Kind]++
 }
 
-func (m *machine) checkOffsets(in *kir.Instr, s lanes.Shape) {
+func (m *machine) checkOffsets(in *kir.Instr, s lanes.Pattern) {
 	least := s.Offsets[0]
 	for _, o := range s.Offsets[:m.group] {
 		least = min(least, o)
@@ -103,7 +103,7 @@ func (m *machine) checkAccess(in *kir.Instr, mask uint32) {
 		} else {
 			sum += int64(m.base[x.ID])
 		}
-		if m.info.Shapes[x.ID].Kind == lanes.Varying || !m.info.NeedBase[x.ID] {
+		if m.info.Patterns[x.ID].Kind == lanes.Varying || !m.info.NeedBase[x.ID] {
 			m.fail(in, "term %%%d is no base", x.ID)
 		}
 	}
@@ -113,14 +113,14 @@ func (m *machine) checkAccess(in *kir.Instr, mask uint32) {
 			return // a lane may wrap: not as described
 		}
 		sum += b.Scale * extend(t, v)
-		if m.info.Shapes[b.Value.ID].Kind == lanes.Varying || !m.info.NeedBase[b.Value.ID] {
+		if m.info.Patterns[b.Value.ID].Kind == lanes.Varying || !m.info.NeedBase[b.Value.ID] {
 			m.fail(in, "base %%%d", b.Value.ID)
 		}
 	}
 	lanesOf(mask, func(l int) {
 		off := sum
 		switch a.Mode {
-		case lanes.AccessPattern:
+		case lanes.AccessOffsets:
 			if o := int64(a.Offsets[l]); o < 0 || o > a.Span {
 				m.fail(in, "lane %d: offset %d, span %d", l, o, a.Span)
 			}

@@ -28,13 +28,13 @@ func (a *analysis) scan() {
 		s.home[i] = -1
 	}
 	s.places = append(s.places, place{block: a.k.Body, parent: -1})
-	s.walk(a.k.Body, -1)
+	s.scanBlock(a.k.Body, -1)
 	for i := range a.vars {
 		s.scopeOf(i)
 	}
 }
 
-func (s *scanner) walk(b *kir.Block, loop int32) {
+func (s *scanner) scanBlock(b *kir.Block, loop int32) {
 	for _, in := range b.Instrs {
 		id := in.ID
 		s.pos[id] = int32(len(s.order))
@@ -66,7 +66,7 @@ func (s *scanner) nested(owner *kir.Instr, b *kir.Block, loop int32) {
 	s.places = append(s.places, place{b, owner, s.at, s.places[s.at].depth + 1})
 	outer := s.at
 	s.at = int32(len(s.places) - 1)
-	s.walk(b, loop)
+	s.scanBlock(b, loop)
 	s.at = outer
 }
 
@@ -115,16 +115,16 @@ func (s *scanner) scopeOf(i int) {
 		return
 	}
 	s.info.VarInit[i] = true
-	v.seen, v.shape, v.object = true, uniformShape(maxAlign), noObject
+	v.seen, v.pattern, v.object = true, uniformPattern(maxAlign), noObject
 	if s.k.Vars[i].Type.IsPtr() {
 		v.object = 0
 	}
 	if t := s.k.Vars[i].Type; !isIndex(t) {
-		v.shape.Align = 1
+		v.pattern.Align = 1
 	}
 }
 
-// setsFirst tells whether the instruction sets the variable in every lane before it reads it.
+// setsFirst reports whether the instruction sets the variable in every lane before it reads it.
 func (s *scanner) setsFirst(v *variable, in *kir.Instr, index uint64) bool {
 	switch in.Op {
 	case kir.VarSet:
@@ -149,7 +149,7 @@ func (s *scanner) blockSetsFirst(v *variable, b *kir.Block, index uint64) bool {
 	return false
 }
 
-// within tells whether one of the ascending positions is in from..to-1.
+// within reports whether one of the ascending positions is in from..to-1.
 func within(s []int32, from, to int32) bool {
 	i := after(s, from-1)
 	return i < len(s) && s[i] < to

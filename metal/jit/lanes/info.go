@@ -11,20 +11,20 @@ type Kind uint8
 // The kinds, from the most to the least known.
 const (
 	Uniform Kind = iota // the same in every active lane
-	Pattern             // an integer or pointer: a uniform base plus a constant of the lane
+	Based               // an integer or pointer: a uniform base plus a constant of the lane
 	Varying
 )
 
 // MaxLanes is the largest number of lanes that run together.
 const MaxLanes = kir.Lanes
 
-// Shape is what is known of a value across lanes.
-type Shape struct {
+// Pattern is what is known of a value across lanes.
+type Pattern struct {
 	Kind Kind
-	// Offsets, for a Pattern: lane l's value is base + Offsets[l], wrapped to the type's width. Offsets[0] need not
+	// Offsets, if Based: lane l's value is base + Offsets[l], wrapped to the type's width. Offsets[0] need not
 	// be 0 but the smallest one is, so that the base is the smallest value if nothing wraps. Shared, never changed.
 	Offsets *[MaxLanes]int32
-	// Align: the value (the base, for a Pattern) is a multiple of this power of two; at least 1. For pointers it
+	// Align: the value (the base, if Based) is a multiple of this power of two; at least 1. For pointers it
 	// is that of the offset in the object.
 	Align uint32
 }
@@ -35,13 +35,13 @@ type Access struct {
 	Object int // the object: 1+index of Params, or 1+len(Params)+index of Regions; 0: known at run time only
 	Mode   AccessMode
 	// The address in bytes, relative to the object: the sum of Terms (uniform I64 values or pointers into Object) and Disp
-	// and, by Mode, lane offsets. A Term may be a Pattern (AccessPattern): its base is meant, its offsets are in Offsets.
+	// and, by Mode, lane offsets. A Term may be Based (AccessOffsets): its base is meant, its offsets are in Offsets.
 	// For AccessDynamic all this is unset and the lanes of the pointer operand are the addresses: offsets in Object, or
 	// full 64-bit pointers if Object is 0. Otherwise the pointer operand itself need not be in a register, but its lanes
 	// can be had by repeating the pure operations between it and Terms, Bases and Index.
 	Terms []*kir.Instr
 	Disp  int64
-	// Bases: further uniform terms: Scale times a 64-bit value, or (AccessUniform, AccessPattern) times the zero- or
+	// Bases: further uniform terms: Scale times a 64-bit value, or (AccessUniform, AccessOffsets) times the zero- or
 	// sign-extended base of a 32-bit one. Offsets: what lane l adds, in bytes (nil for AccessUniform), the smallest is 0.
 	Bases   []Scaled
 	Offsets *[MaxLanes]int32
@@ -50,13 +50,13 @@ type Access struct {
 	Index Scaled
 }
 
-// Scaled is Scale * extend(Value): Value is an integer, extended to 64 bits by its own type. If it is a Pattern of up
-// to 32 bits, its base is meant, and the access is only as described while no lane's value wraps: base + [0, Span]
-// must stay within the type; otherwise the access has to be done lane by lane from the pointer operand.
+// Scaled is Scale * extend(Value): Value is an integer, extended to 64 bits by its own type. If it is Based and has up
+// to 32 bits, its base is meant, and the access is only as described while no lane's value wraps: base + [0, Span] must
+// stay within the type; otherwise the access has to be done lane by lane from the pointer operand.
 type Scaled struct {
 	Value *kir.Instr
 	Scale int64
-	Span  int64 // the largest offset of the Pattern, 0 if uniform or of 64 bits
+	Span  int64 // the largest offset if Based, 0 if uniform or of 64 bits
 }
 
 // AccessMode tells the ways to touch memory apart.
@@ -65,22 +65,22 @@ type AccessMode uint8
 // The ways.
 const (
 	AccessUniform AccessMode = iota // every lane at one address
-	AccessPattern                   // a uniform address plus constant offsets of the lanes
+	AccessOffsets                   // a uniform address plus constant offsets of the lanes
 	AccessGather                    // a uniform address plus a scaled 32-bit index
 	AccessDynamic                   // 64-bit offsets (or full pointers, if Object is 0) in the lanes
 )
 
 // Info is what Analyse found. Slices of instructions are indexed by Instr.ID.
 type Info struct {
-	Group  int // lanes that run together
-	Shapes []Shape
+	Group    int // lanes that run together
+	Patterns []Pattern
 	// Object is the object a pointer points into, as in Access; 0 if it is known at run time only. Pointers whose object
 	// is known are represented by their offset alone.
 	Object []int
-	// NeedBase and NeedVec say how a value is used: as a scalar (the value if Uniform, the base if Pattern), as lanes.
+	// NeedBase and NeedVec say how a value is used: as a scalar (the value if Uniform, the base if Based), as lanes.
 	// A value may need neither (its users take it apart) or both.
 	NeedBase, NeedVec []bool
-	// Bias: the base of a Pattern, and the value of a Uniform integer or pointer made of Patterns, is the operation on
+	// Bias: the base of a Based value, and a Uniform integer or pointer made of Based values, is the operation on
 	// the operands' bases (on the value where an operand is Uniform) plus Bias. It is 0 but for things like 31 - lane,
 	// where the smallest lane is not lane 0.
 	Bias []int32
@@ -96,8 +96,8 @@ type Info struct {
 	Alias  []bool
 	Access []*Access // of Load, Store, AtomicLoad, AtomicStore, AtomicRMW, AtomicCAS
 
-	VarShapes  []Shape // by variable
-	VarObjects []int   // of pointer variables: as Object
+	VarPatterns []Pattern // by variable
+	VarObjects  []int     // of pointer variables: as Object
 	// VarInit: the variable may be read before it is set, and must be zero at entry.
 	VarInit []bool
 
@@ -105,8 +105,8 @@ type Info struct {
 	Bounded []int
 	// Cost, of a Loop: roughly how many instructions one round executes, inner loops counted once.
 	Cost []int
-	// Barriers tells whether the kernel has a Barrier; Crossing whether lanes exchange anything (Reduce, Scan, Shuffle,
-	// Ballot, BroadcastFirst, SimdBarrier): if not, fewer than 32 lanes may run together. Waits tells whether it has a
+	// Barriers reports whether the kernel has a Barrier; Crossing whether lanes exchange anything (Reduce, Scan, Shuffle,
+	// Ballot, BroadcastFirst, SimdBarrier): if not, fewer than 32 lanes may run together. Waits reports whether it has a
 	// loop that another threadgroup may have to end (a loop with an atomic or a device load in its condition).
 	Barriers, Crossing, Waits bool
 }

@@ -238,7 +238,7 @@ func find(t *testing.T, k *kir.Kernel, info *lanes.Info, name string) []*lanes.A
 
 // stride holds an access against lane*bytes/lanesEach.
 func stride(t *testing.T, a *lanes.Access, group, bytes, each int) {
-	require.Equal(t, lanes.AccessPattern, a.Mode)
+	require.Equal(t, lanes.AccessOffsets, a.Mode)
 	for l := range group {
 		require.EqualValues(t, l/each*bytes, a.Offsets[l])
 	}
@@ -294,7 +294,7 @@ func TestAccessesThatMatter(t *testing.T) {
 	for _, a := range find(t, k, info, "a") {
 		modes[a.Mode]++
 	}
-	require.Equal(t, map[lanes.AccessMode]int{lanes.AccessPattern: 2, lanes.AccessGather: 1}, modes)
+	require.Equal(t, map[lanes.AccessMode]int{lanes.AccessOffsets: 2, lanes.AccessGather: 1}, modes)
 
 	k, info = analyse("histogram")
 	require.Equal(t, lanes.AccessGather, find(t, k, info, "out")[0].Mode)

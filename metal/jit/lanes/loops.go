@@ -42,7 +42,7 @@ func (a *analysis) rounds(l *kir.Instr) int {
 	return best
 }
 
-// jumpsIn tells whether the first n instructions of a block hold a jump.
+// jumpsIn reports whether the first n instructions of a block hold a jump.
 func (a *analysis) jumpsIn(b *kir.Block, n int) bool {
 	if n == 0 {
 		return false
@@ -116,7 +116,7 @@ func (a *analysis) step(l *kir.Instr, v *variable, index uint64, t kir.Type) int
 	return step
 }
 
-// direct tells whether an instruction is in the loop's own block.
+// direct reports whether an instruction is in the loop's own block.
 func (a *analysis) direct(l, in *kir.Instr) bool {
 	for _, x := range l.Body.Instrs {
 		if x == in {
@@ -126,7 +126,7 @@ func (a *analysis) direct(l, in *kir.Instr) bool {
 	return false
 }
 
-// waits tells whether another threadgroup may have to end a loop: what ends it depends on atomic operations, or on
+// waits reports whether another threadgroup may have to end a loop: what ends it depends on atomic operations, or on
 // device memory at an address that stays the same, and it does not count its rounds besides.
 func (a *analysis) waits(l *kir.Instr) bool {
 	if a.endsItself(l) {
@@ -169,7 +169,7 @@ func (a *analysis) waits(l *kir.Instr) bool {
 	return false
 }
 
-// fixed tells whether a loop never changes a value.
+// fixed reports whether a loop never changes a value.
 func (a *analysis) fixed(x, l *kir.Instr) bool {
 	work := maxWork
 	return a.invariant(x, l, &work)
@@ -196,7 +196,7 @@ func (a *analysis) invariant(x, l *kir.Instr, work *int) bool {
 	return true
 }
 
-// endsItself tells whether a loop is left once a variable that it moves by equal steps passes a fixed limit.
+// endsItself reports whether a loop is left once a variable that it moves by equal steps passes a fixed limit.
 func (a *analysis) endsItself(l *kir.Instr) bool {
 	for _, in := range l.Body.Instrs {
 		if in.Op != kir.If || !a.endsIn(in, l) {
@@ -218,7 +218,7 @@ func (a *analysis) endsItself(l *kir.Instr) bool {
 	return false
 }
 
-// moves tells whether each round of a loop adds the same to a variable.
+// moves reports whether each round of a loop adds the same to a variable.
 func (a *analysis) moves(l *kir.Instr, v uint64) bool {
 	n := 0
 	for _, p := range a.vars[v].sets {
@@ -241,7 +241,7 @@ func (a *analysis) moves(l *kir.Instr, v uint64) bool {
 	return n == 1
 }
 
-// endsIn tells whether a conditional holds a jump out of the loop.
+// endsIn reports whether a conditional holds a jump out of the loop.
 func (a *analysis) endsIn(in, l *kir.Instr) bool {
 	for p := a.pos[in.ID]; p < a.end[in.ID]; p++ {
 		j := a.order[p]

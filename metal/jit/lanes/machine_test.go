@@ -24,7 +24,7 @@ type machine struct {
 	base    []uint64
 	vars    [][32]uint64 // the truth
 	kept    [][32]uint64 // as machine code would keep them
-	keptOne []uint64     // bases of Uniform and Pattern variables
+	keptOne []uint64     // bases of Uniform and Based variables
 	set     []uint32     // lanes that have set the variable
 	entered []uint32     // by ID of a structured instruction
 	breaks  map[*kir.Instr]uint32
@@ -182,7 +182,7 @@ func (m *machine) assign(in *kir.Instr, mask uint32) {
 	v, x := in.Imm, in.Args[0]
 	lanesOf(mask, func(l int) { m.vars[v][l] = m.vals[x.ID][l] })
 	m.set[v] |= mask
-	s := m.info.VarShapes[v]
+	s := m.info.VarPatterns[v]
 	if s.Kind != lanes.Varying {
 		m.keptOne[v] = m.base[x.ID]
 		if m.info.Masked[in.ID] {
@@ -202,7 +202,7 @@ func (m *machine) assign(in *kir.Instr, mask uint32) {
 
 // readVar is what machine code reads.
 func (m *machine) readVar(v uint64, l int) uint64 {
-	s := m.info.VarShapes[v]
+	s := m.info.VarPatterns[v]
 	if s.Kind == lanes.Varying {
 		return m.kept[v][l]
 	}
@@ -210,7 +210,7 @@ func (m *machine) readVar(v uint64, l int) uint64 {
 }
 
 // add is a base plus a lane's offset.
-func add(t kir.Type, base uint64, s lanes.Shape, l int) uint64 {
+func add(t kir.Type, base uint64, s lanes.Pattern, l int) uint64 {
 	if s.Offsets == nil {
 		return base
 	}
@@ -259,7 +259,7 @@ func (m *machine) checkAliases(in *kir.Instr, mask uint32) {
 	}
 }
 
-// sharesRegister tells whether a value may be kept where its operand is.
+// sharesRegister reports whether a value may be kept where its operand is.
 func sharesRegister(x *kir.Instr) bool {
 	same := x.Op == kir.Convert && x.Type.Size() == x.Args[0].Type.Size()
 	return same || x.Op == kir.Bitcast || x.Op == kir.BroadcastFirst
@@ -268,7 +268,7 @@ func sharesRegister(x *kir.Instr) bool {
 // compute finds the lanes' values, and the scalar one.
 func (m *machine) compute(in *kir.Instr, mask uint32) {
 	out := &m.vals[in.ID]
-	s := m.info.Shapes[in.ID]
+	s := m.info.Patterns[in.ID]
 	first := bits.TrailingZeros32(mask)
 	switch in.Op {
 	case kir.Const:
@@ -296,7 +296,7 @@ func (m *machine) compute(in *kir.Instr, mask uint32) {
 			}
 		})
 		m.base[in.ID] = m.keptOne[in.Imm]
-		if m.info.VarShapes[in.Imm].Kind == lanes.Varying {
+		if m.info.VarPatterns[in.Imm].Kind == lanes.Varying {
 			m.base[in.ID] = out[first]
 		}
 		return

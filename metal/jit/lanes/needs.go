@@ -2,10 +2,10 @@ package lanes
 
 import "github.com/mlxlua/mlxlua/metal/kir"
 
-// onVectors tells whether a pure operation works on vector registers even if its value is Uniform or a Pattern: where
+// onVectors reports whether a pure operation works on vector registers even if its value is Uniform or Based: where
 // floats take part.
 func (a *analysis) onVectors(in *kir.Instr) bool {
-	if a.info.Shapes[in.ID].Kind == Varying || in.Type.IsFloat() {
+	if a.info.Patterns[in.ID].Kind == Varying || in.Type.IsFloat() {
 		return true
 	}
 	for _, x := range in.Args {
@@ -16,8 +16,8 @@ func (a *analysis) onVectors(in *kir.Instr) bool {
 	return false
 }
 
-// scalar tells whether a value lives in a general register: it is no Varying one and no float.
-func (a *analysis) scalar(t kir.Type, s Shape) bool { return s.Kind != Varying && !t.IsFloat() }
+// scalar reports whether a value lives in a general register: it is no Varying one and no float.
+func (a *analysis) scalar(t kir.Type, s Pattern) bool { return s.Kind != Varying && !t.IsFloat() }
 
 func (a *analysis) needBase(x *kir.Instr) { a.info.NeedBase[x.ID] = true }
 
@@ -37,7 +37,7 @@ func (a *analysis) needs() {
 	info := a.info
 	for i := len(a.order) - 1; i >= 0; i-- {
 		in := a.order[i]
-		s := info.Shapes[in.ID]
+		s := info.Patterns[in.ID]
 		switch {
 		case in.Op == kir.Const || in.Op == kir.Builtin:
 		case in.Op.Pure():
@@ -60,17 +60,17 @@ func (a *analysis) needs() {
 				info.NeedBase[in.ID] = true
 			}
 		case in.Op == kir.VarSet:
-			a.need(in.Args[0], a.scalar(in.Args[0].Type, info.VarShapes[in.Imm]))
+			a.need(in.Args[0], a.scalar(in.Args[0].Type, info.VarPatterns[in.Imm]))
 		case in.Op == kir.If:
-			a.need(in.Args[0], info.Shapes[in.Args[0].ID].Kind == Uniform)
+			a.need(in.Args[0], info.Patterns[in.Args[0].ID].Kind == Uniform)
 		case in.Op == kir.BroadcastFirst:
 			x := in.Args[0]
-			a.need(x, a.scalar(x.Type, info.Shapes[x.ID]) && info.Shapes[x.ID].Kind == Uniform)
+			a.need(x, a.scalar(x.Type, info.Patterns[x.ID]) && info.Patterns[x.ID].Kind == Uniform)
 		default:
 			for _, x := range in.Args {
 				a.needVec(x)
 			}
-			if in.Op == kir.Shuffle && info.Shapes[in.Args[1].ID].Kind == Uniform {
+			if in.Op == kir.Shuffle && info.Patterns[in.Args[1].ID].Kind == Uniform {
 				a.needBase(in.Args[1])
 			}
 		}
@@ -92,7 +92,7 @@ func (a *analysis) needAccess(in *kir.Instr, acc *Access) {
 		a.needVec(acc.Index.Value)
 	}
 	for _, x := range in.Args[1:] {
-		s := a.info.Shapes[x.ID]
+		s := a.info.Patterns[x.ID]
 		inOne := acc.Mode == AccessUniform && s.Kind == Uniform && !x.Type.IsFloat()
 		if inOne {
 			a.needBase(x)

@@ -146,7 +146,7 @@ func (o *optimiser) nested(b *kir.Block, loop *kir.Instr) *kir.Block {
 	return out
 }
 
-// list rebuilds instructions up to the first jump and tells whether there is one.
+// list rebuilds instructions up to the first jump and reports whether there is one.
 func (o *optimiser) list(l []*kir.Instr) bool {
 	for _, in := range l {
 		if o.instr(in) {
@@ -181,7 +181,7 @@ func (o *optimiser) known(v uint64) *kir.Instr {
 	return nil
 }
 
-// instr rebuilds one instruction and tells whether control never passes it.
+// instr rebuilds one instruction and reports whether control never passes it.
 func (o *optimiser) instr(in *kir.Instr) bool {
 	args := o.mapArgs(in)
 	switch {
@@ -315,7 +315,7 @@ func (o *optimiser) assign(v uint64, value *kir.Instr, pos kir.Pos) {
 	o.cur[v], o.pending[v] = value, x
 }
 
-// fixedLoad tells whether a load reads constant memory that is always there: it is as good as pure.
+// fixedLoad reports whether a load reads constant memory that is always there: it is as good as pure.
 func (o *optimiser) fixedLoad(in, p *kir.Instr) bool {
 	p, off, ok := fixedPlace(p)
 	end := off + int64(in.Type.Size())
@@ -409,7 +409,7 @@ func (o *optimiser) restore(h []held) {
 	}
 }
 
-// ends tells whether control never reaches a rebuilt block's end.
+// ends reports whether control never reaches a rebuilt block's end.
 func ends(b *kir.Block) bool {
 	if len(b.Instrs) == 0 {
 		return false

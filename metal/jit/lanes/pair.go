@@ -140,8 +140,8 @@ func (p *pairer) set(flags []bool, in *kir.Instr, on bool) {
 	}
 }
 
-// useful tells whether there is a loop that both groups go through together with something to gain, and not too much to
-// keep in it.
+// useful reports whether there is a loop that both groups go through together with something to gain, and not too much
+// to keep in it.
 func (p *pairer) useful() bool {
 	gain, carried := false, make([]bool, len(p.vars))
 	var look func(b *kir.Block, loop bool)

@@ -63,7 +63,7 @@ func (s *sweeper) roots(b *kir.Block, parent *kir.Instr) {
 	}
 }
 
-// prune drops what is not live, and tells whether anything is left.
+// prune drops what is not live, and reports whether anything is left.
 func (s *sweeper) prune(b *kir.Block) bool {
 	kept := b.Instrs[:0]
 	for _, in := range b.Instrs {

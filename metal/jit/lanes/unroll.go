@@ -31,8 +31,8 @@ func onlyExit(l *kir.Instr) (exit *kir.Instr) {
 	return exit
 }
 
-// unroll rebuilds a Loop as its rounds one after the other. done is false if that cannot be; ends tells whether control
-// never passes it.
+// unroll rebuilds a Loop as its rounds one after the other. done is false if that cannot be; ends reports whether
+// control never passes it.
 func (o *optimiser) unroll(l *kir.Instr) (done, ends bool) {
 	exit := onlyExit(l)
 	if exit == nil {

@@ -48,7 +48,7 @@ func (f Facts) With(i int, k Known) Facts { return f | Facts(k)<<(4*i) }
 // Of returns what is known of word i.
 func (f Facts) Of(i int) Known { return Known(f >> (4 * i) & 15) }
 
-// Has tells whether k is what is known of a word.
+// Has reports whether k is what is known of a word.
 func (f Facts) Has(k Known) bool {
 	for i := range MaxWords {
 		if f.Of(i) == k {
@@ -124,7 +124,7 @@ func (f *wordFinder) find(b *kir.Block) {
 	})
 }
 
-// converts tells whether an instruction makes an integer of another one, as it is.
+// converts reports whether an instruction makes an integer of another one, as it is.
 func converts(in *kir.Instr) bool {
 	return (in.Op == kir.Convert || in.Op == kir.Bitcast) && in.Type.IsInt() && in.Args[0].Type.IsInt()
 }

@@ -54,17 +54,17 @@ func explore(level amd64.Level, put func([]byte) (*execMem, error)) (amd64.Level
 // Best returns the best level that kernels can be compiled for here, or why they cannot.
 func Best() (Level, error) { return machine() }
 
-// Program is a kernel that is compiled when it first runs: once for each kind of launch that occurs. It is safe for
+// Executable is a kernel that is compiled when it first runs: once for each kind of launch that occurs. It is safe for
 // any number of concurrent Runs.
-type Program struct {
+type Executable struct {
 	kernel *kir.Kernel
 	files  []string
 	level  amd64.Level
 	procs  int
 
-	root  form // of launches of which nothing is known
-	mu    sync.Mutex
-	forms int // made from root
+	root            specialization // of launches of which nothing is known
+	mu              sync.Mutex
+	specializations int // made from root
 
 	// pairAlways: pairs also where that seems of no use, for tests.
 	pairAlways bool
@@ -77,7 +77,7 @@ type Program struct {
 
 // Prepare readies a well-formed kernel (interp.Check) for execution. files are the names that positions refer to. It
 // fails where Best does, or if the processor lacks the level asked for.
-func Prepare(k *kir.Kernel, files []string, o Options) (*Program, error) {
+func Prepare(k *kir.Kernel, files []string, o Options) (*Executable, error) {
 	best, err := machine()
 	if err != nil {
 		return nil, err
@@ -90,20 +90,20 @@ func Prepare(k *kir.Kernel, files []string, o Options) (*Program, error) {
 		return nil, fmt.Errorf("no %s on this processor", level)
 	}
 	goCollector.watch()
-	p := &Program{kernel: k, files: files, level: level, pairAlways: o.PairAlways,
+	p := &Executable{kernel: k, files: files, level: level, pairAlways: o.PairAlways,
 		pastAlways: o.PastAlways, coarseLives: o.CoarseLives, before: o.BeforeCompile,
 		procs: runtime.GOMAXPROCS(0)}
-	p.root.prog = p
+	p.root.exe = p
 	return p, nil
 }
 
-// Kernel returns the kernel the Program was made of.
-func (p *Program) Kernel() *kir.Kernel { return p.kernel }
+// Kernel returns the kernel the Executable was made of.
+func (p *Executable) Kernel() *kir.Kernel { return p.kernel }
 
 // Run executes a launch and waits for it. It returns an *interp.Fault for what the kernel did wrong,
 // interp.ErrInterrupted, an *Unsupported if it cannot be compiled, or an error that says what is wrong with the
 // launch.
-func (p *Program) Run(l interp.Launch) error {
+func (p *Executable) Run(l interp.Launch) error {
 	r, err := p.NewRun(l)
 	if err != nil {
 		return err

@@ -12,14 +12,14 @@ import (
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
-// form is a kernel as it is for launches of which something is known: the kernel optimised for that, and its code for
-// each kind of launch. What is known are words that a launch brings along (interp.Launch.Fixed): a stride of 1 makes
-// neighbouring lanes touch neighbouring memory, a size that is a multiple of 32 lets them share a division, a rank
-// unrolls a loop. Then other words may begin to matter, so that forms are made from forms, beginning with the root, of
-// which nothing is known. All compute the same.
-type form struct {
-	prog  *Program
-	from  *form // nil for the root
+// specialization is a kernel as it is for launches of which something is known: the kernel optimised for that, and its
+// code for each kind of launch. What is known are words that a launch brings along (interp.Launch.Fixed): a stride of 1
+// makes neighbouring lanes touch neighbouring memory, a size that is a multiple of 32 lets them share a division, a
+// rank unrolls a loop. Then other words may begin to matter, so that specializations are made from specializations,
+// beginning with the root, of which nothing is known. All compute the same.
+type specialization struct {
+	exe   *Executable
+	from  *specialization // nil for the root
 	facts lanes.Facts
 
 	once   sync.Once // of ready, which sets these
@@ -37,16 +37,16 @@ type form struct {
 	nanos    atomic.Int64 // what a threadgroup last took, 0 if unknown
 	fuel     atomic.Int64 // what a call last needed to take callTime, 0 if unknown
 
-	made atomic.Pointer[[]*form] // the forms made from this one
+	made atomic.Pointer[[]*specialization] // the specializations made from this one
 }
 
-// mostForms is how many forms are made from a kernel's root. When there are that many, launches of which something
-// else is known run the best form there is, in the end the root: a kernel that meets ever new sizes is not compiled for
-// ever.
-const mostForms = 16
+// mostSpecializations is how many specializations are made from a kernel's root. When there are that many, launches of
+// which something else is known run the best one there is, in the end the root: a kernel that meets ever new sizes is
+// not compiled for ever.
+const mostSpecializations = 16
 
-// form returns the form for a launch.
-func (p *Program) form(l *interp.Launch) (*form, error) {
+// specialize returns the specialization for a launch.
+func (p *Executable) specialize(l *interp.Launch) (*specialization, error) {
 	f := &p.root
 	for {
 		if err := f.ready(); err != nil {
@@ -67,7 +67,7 @@ func (p *Program) form(l *interp.Launch) (*form, error) {
 }
 
 // know looks at the words that a launch brings along; 0 means that they are of no use.
-func (f *form) know(l *interp.Launch) (facts lanes.Facts) {
+func (f *specialization) know(l *interp.Launch) (facts lanes.Facts) {
 	if len(f.words) == 0 || l.Fixed == nil {
 		return 0
 	}
@@ -94,8 +94,8 @@ func (f *form) know(l *interp.Launch) (facts lanes.Facts) {
 	return facts
 }
 
-// find returns the form made from this one for some facts, or nil.
-func (f *form) find(facts lanes.Facts) *form {
+// find returns the specialization made from this one for some facts, or nil.
+func (f *specialization) find(facts lanes.Facts) *specialization {
 	if made := f.made.Load(); made != nil {
 		for _, g := range *made {
 			if g.facts == facts {
@@ -106,16 +106,16 @@ func (f *form) find(facts lanes.Facts) *form {
 	return nil
 }
 
-// grow makes a form from another one, unless there are too many.
-func (p *Program) grow(from *form, facts lanes.Facts) *form {
+// grow makes a specialization from another one, unless there are too many.
+func (p *Executable) grow(from *specialization, facts lanes.Facts) *specialization {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if g := from.find(facts); g != nil || p.forms == mostForms {
+	if g := from.find(facts); g != nil || p.specializations == mostSpecializations {
 		return g
 	}
-	p.forms++
-	g := &form{prog: p, from: from, facts: facts}
-	var made []*form
+	p.specializations++
+	g := &specialization{exe: p, from: from, facts: facts}
+	var made []*specialization
 	if old := from.made.Load(); old != nil {
 		made = append(made, *old...)
 	}
@@ -135,9 +135,9 @@ type variant struct {
 }
 
 // ready makes the kernel, once.
-func (f *form) ready() error {
+func (f *specialization) ready() error {
 	f.once.Do(func() {
-		p := f.prog
+		p := f.exe
 		defer p.bug(&f.err)
 		if from := f.from; from == nil {
 			f.kernel = lanes.Optimise(p.kernel)
@@ -153,8 +153,8 @@ func (f *form) ready() error {
 
 // variant returns the best code for threadgroups of a size; their first threads' x are multiples of stride, and past
 // says that the launch writes past the cache.
-func (f *form) variant(size [3]int, stride int, past bool) (*variant, error) {
-	if f.prog.level == AVX512 && f.group == kir.Lanes && stride%kir.Lanes == 0 {
+func (f *specialization) variant(size [3]int, stride int, past bool) (*variant, error) {
+	if f.exe.level == AVX512 && f.group == kir.Lanes && stride%kir.Lanes == 0 {
 		by := lanes.PairBy(0)
 		switch {
 		case size[0] == kir.Lanes && size[1]%2 == 0:
@@ -179,7 +179,7 @@ func (f *form) variant(size [3]int, stride int, past bool) (*variant, error) {
 
 // plain returns the code for threadgroups of a size that runs one SIMD-group after the other. Short kernels run whole
 // SIMD-groups at a time where those lie in rows: fewer lanes would share what a group costs.
-func (f *form) plain(size [3]int, stride int, past bool) (*variant, error) {
+func (f *specialization) plain(size [3]int, stride int, past bool) (*variant, error) {
 	first, n, kinds, group := 0, 0, 3, f.group
 	rows := func(width int) bool { return size[1]*size[2] == 1 || size[0]%width == 0 }
 	var geo lanes.Geometry
@@ -205,15 +205,15 @@ func (f *form) plain(size [3]int, stride int, past bool) (*variant, error) {
 
 // bug turns a panic of the compiler into an error. It is not an Unsupported: whoever falls back on interp would never
 // know.
-func (p *Program) bug(err *error) {
+func (p *Executable) bug(err *error) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("[%s] BUG: the compiler of machine code: %v", p.kernel.Name, r)
 	}
 }
 
 // compile makes the code of a variant, or says in it why there is none.
-func (f *form) compile(v *variant, geo lanes.Geometry, past bool) {
-	p, k := f.prog, f.kernel
+func (f *specialization) compile(v *variant, geo lanes.Geometry, past bool) {
+	p, k := f.exe, f.kernel
 	defer p.bug(&v.err)
 	if geo.Pair != 0 {
 		if k = lanes.Pair(k, geo.Pair, p.pairAlways); k == nil {

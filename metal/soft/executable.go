@@ -50,21 +50,21 @@ func chooseExecutor(option, env string, best jit.Level, why error) executor {
 	return executor{jit: true, opt: jit.Options{Level: level}, name: level.String() + " machine code" + note}
 }
 
-// program is a kernel and what has been made of it to run it. The interpreter is there for validation and for what
+// executable is a kernel and what has been made of it to run it. The interpreter is there for validation and for what
 // cannot become machine code.
-type program struct {
+type executable struct {
 	kernel *kir.Kernel
 	files  []string
-	jit    *jit.Program // nil: interp runs it
-	refuse atomic.Bool  // the kernel cannot become machine code
+	jit    *jit.Executable // nil: interp runs it
+	refuse atomic.Bool     // the kernel cannot become machine code
 
 	once   sync.Once
-	interp *interp.Program
+	interp *interp.Executable
 	err    error
 }
 
-func newProgram(k *kir.Kernel, files []string, e executor) (p *program, err error) {
-	p = &program{kernel: k, files: files}
+func newExecutable(k *kir.Kernel, files []string, e executor) (p *executable, err error) {
+	p = &executable{kernel: k, files: files}
 	if e.jit {
 		p.jit, err = jit.Prepare(k, files, e.opt)
 	}
@@ -79,7 +79,7 @@ type run interface {
 }
 
 // start readies a launch.
-func (p *program) start(l *interp.Launch) (run, error) {
+func (p *executable) start(l *interp.Launch) (run, error) {
 	if p.jit != nil && !l.Validate && !p.refuse.Load() {
 		r, err := p.jit.NewRun(*l)
 		switch {
@@ -101,7 +101,7 @@ func (p *program) start(l *interp.Launch) (run, error) {
 	return r, nil
 }
 
-// unsupported says whether an error is that there is no machine code for a kernel.
+// unsupported reports whether an error is that there is no machine code for a kernel.
 func unsupported(err error) bool {
 	var u *jit.Unsupported
 	return errors.As(err, &u)
@@ -112,7 +112,7 @@ func (x *execution) perform(name string, r run) error {
 	x.run, x.name = r, name
 	j, compiled := r.(*jit.Run)
 	if compiled {
-		j.OnLong(x.task.more)
+		j.OnLong(x.task.callAll)
 	}
 	goroutines, long := r.Parallelism()
 	x.d.pool.run(x.task, goroutines-1, long)

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	maxOffset = 1 << 20 // lanes further apart than this are not a Pattern
+	maxOffset = 1 << 20 // values whose lanes are further apart than this are Varying
 	maxAlign  = 1 << 30 // the alignment of zero
 )
 
@@ -37,10 +37,10 @@ func alignLimit(t kir.Type) uint32 {
 	return maxAlign
 }
 
-func uniformShape(al uint32) Shape { return Shape{Kind: Uniform, Align: al} }
+func uniformPattern(al uint32) Pattern { return Pattern{Kind: Uniform, Align: al} }
 
-// span is the largest offset of a Pattern.
-func (a *analysis) span(s Shape) int64 {
+// span is the largest offset of a Based value.
+func (a *analysis) span(s Pattern) int64 {
 	if s.Offsets == nil {
 		return 0
 	}
@@ -51,11 +51,11 @@ func (a *analysis) span(s Shape) int64 {
 	return int64(top)
 }
 
-// disjoint tells whether every lane's value is its offset in bits that are zero in the base: then nothing wraps.
-func (a *analysis) disjoint(s Shape) bool { return a.span(s) < int64(s.Align) }
+// disjoint reports whether every lane's value is its offset in bits that are zero in the base: then nothing wraps.
+func (a *analysis) disjoint(s Pattern) bool { return a.span(s) < int64(s.Align) }
 
 // laneAlign is the alignment of the lanes' values.
-func (a *analysis) laneAlign(s Shape) uint32 {
+func (a *analysis) laneAlign(s Pattern) uint32 {
 	al := s.Align
 	if s.Offsets != nil {
 		for _, o := range s.Offsets[:a.group] {
@@ -66,38 +66,38 @@ func (a *analysis) laneAlign(s Shape) uint32 {
 }
 
 // varying forgets all but the alignment.
-func (a *analysis) varying(s Shape) Shape { return Shape{Kind: Varying, Align: a.laneAlign(s)} }
+func (a *analysis) varying(s Pattern) Pattern { return Pattern{Kind: Varying, Align: a.laneAlign(s)} }
 
-// meet is what is known of a value that has one shape or the other.
-func (a *analysis) meet(s, t Shape) Shape {
+// meet is what is known of a value that has one pattern or the other.
+func (a *analysis) meet(s, t Pattern) Pattern {
 	if s.Kind == t.Kind && s.Offsets == t.Offsets {
 		s.Align = min(s.Align, t.Align)
 		return s
 	}
-	return Shape{Kind: Varying, Align: min(a.laneAlign(s), a.laneAlign(t))}
+	return Pattern{Kind: Varying, Align: min(a.laneAlign(s), a.laneAlign(t))}
 }
 
-// pattern makes the shape of a base with an alignment plus off(lane), and the bias of its base.
-func (a *analysis) pattern(al uint32, off func(l int) int64) (Shape, int32) {
+// based makes the pattern of a base with an alignment plus off(lane), and the bias of its base.
+func (a *analysis) based(al uint32, off func(l int) int64) (Pattern, int32) {
 	lo, hi := off(0), off(0)
 	for l := 1; l < a.group; l++ {
 		o := off(l)
 		lo, hi = min(lo, o), max(hi, o)
 	}
 	if hi > maxOffset || lo < -maxOffset {
-		s := Shape{Kind: Varying, Align: al}
+		s := Pattern{Kind: Varying, Align: al}
 		for l := range a.group {
 			s.Align = min(s.Align, align(uint64(off(l))))
 		}
 		return s, 0
 	}
-	s := Shape{Kind: Uniform, Align: min(al, align(uint64(lo)))}
+	s := Pattern{Kind: Uniform, Align: min(al, align(uint64(lo)))}
 	if lo != hi {
 		var t [MaxLanes]int32
 		for l := range a.group {
 			t[l] = int32(off(l) - lo)
 		}
-		s.Kind, s.Offsets = Pattern, a.intern(&t)
+		s.Kind, s.Offsets = Based, a.intern(&t)
 	}
 	return s, int32(lo)
 }
@@ -131,29 +131,29 @@ func log2(v int64) (uint, bool) {
 
 func isIndex(t kir.Type) bool { return t.IsInt() || t.IsPtr() }
 
-// pure finds the shape of a pure operation on values.
-func (a *analysis) pure(in *kir.Instr) (Shape, int32) {
+// pure finds the pattern of a pure operation on values.
+func (a *analysis) pure(in *kir.Instr) (Pattern, int32) {
 	uniform, varying := true, false
 	for _, x := range in.Args {
-		k := a.info.Shapes[x.ID].Kind
+		k := a.info.Patterns[x.ID].Kind
 		uniform = uniform && k == Uniform
 		varying = varying || k == Varying
 	}
 	switch {
 	case uniform:
-		return uniformShape(a.alignOf(in)), 0
+		return uniformPattern(a.alignOf(in)), 0
 	case in.Type == kir.Bool:
 		if !varying && a.sameInAll(in) {
-			return uniformShape(1), 0
+			return uniformPattern(1), 0
 		}
-		return Shape{Kind: Varying, Align: 1}, 0
+		return Pattern{Kind: Varying, Align: 1}, 0
 	case varying || !isIndex(in.Type):
-		return Shape{Kind: Varying, Align: a.alignOf(in)}, 0
+		return Pattern{Kind: Varying, Align: a.alignOf(in)}, 0
 	}
-	if s, bias, ok := a.patternOp(in); ok {
+	if s, bias, ok := a.basedOp(in); ok {
 		return s, bias
 	}
-	return Shape{Kind: Varying, Align: a.alignOf(in)}, 0
+	return Pattern{Kind: Varying, Align: a.alignOf(in)}, 0
 }
 
 // alignOf is the alignment of the lanes of a pure operation's value; of its base if the value is Uniform.
@@ -161,7 +161,7 @@ func (a *analysis) alignOf(in *kir.Instr) uint32 {
 	if !isIndex(in.Type) {
 		return 1
 	}
-	al := func(i int) uint32 { return a.laneAlign(a.info.Shapes[in.Args[i].ID]) }
+	al := func(i int) uint32 { return a.laneAlign(a.info.Patterns[in.Args[i].ID]) }
 	switch in.Op {
 	case kir.Add, kir.Sub, kir.Or, kir.Xor, kir.Min, kir.Max, kir.Rem:
 		return min(al(0), al(1))
@@ -202,98 +202,98 @@ func (a *analysis) count(in *kir.Instr, c int64) uint {
 	return uint(c) & uint(in.Type.Bits()-1)
 }
 
-// patternOp finds the shape of an operation on Patterns and Uniforms; false if it is neither.
-func (a *analysis) patternOp(in *kir.Instr) (Shape, int32, bool) {
-	x := a.info.Shapes[in.Args[0].ID]
+// basedOp finds the pattern of an operation on Based and Uniform values; false if it is neither.
+func (a *analysis) basedOp(in *kir.Instr) (Pattern, int32, bool) {
+	x := a.info.Patterns[in.Args[0].ID]
 	xo := func(l int) int64 { return offset(x, l) }
-	done := func(s Shape, bias int32) (Shape, int32, bool) { return s, bias, s.Kind != Varying }
+	done := func(s Pattern, bias int32) (Pattern, int32, bool) { return s, bias, s.Kind != Varying }
 	switch in.Op {
 	case kir.Add, kir.PtrAdd:
-		y := a.info.Shapes[in.Args[1].ID]
+		y := a.info.Patterns[in.Args[1].ID]
 		al := min(x.Align, y.Align)
 		if in.Op == kir.PtrAdd {
 			al = min(al, align(in.Imm))
 		}
 		if y.Offsets == nil {
-			return Shape{Pattern, x.Offsets, al}, 0, true
+			return Pattern{Based, x.Offsets, al}, 0, true
 		}
 		if x.Offsets == nil {
-			return Shape{Pattern, y.Offsets, al}, 0, true
+			return Pattern{Based, y.Offsets, al}, 0, true
 		}
-		return done(a.pattern(al, func(l int) int64 { return xo(l) + offset(y, l) }))
+		return done(a.based(al, func(l int) int64 { return xo(l) + offset(y, l) }))
 	case kir.Sub:
-		y := a.info.Shapes[in.Args[1].ID]
+		y := a.info.Patterns[in.Args[1].ID]
 		al := min(x.Align, y.Align)
 		if y.Offsets == nil {
-			return Shape{Pattern, x.Offsets, al}, 0, true
+			return Pattern{Based, x.Offsets, al}, 0, true
 		}
-		return done(a.pattern(al, func(l int) int64 { return xo(l) - offset(y, l) }))
+		return done(a.based(al, func(l int) int64 { return xo(l) - offset(y, l) }))
 	case kir.Neg:
-		return done(a.pattern(x.Align, func(l int) int64 { return -xo(l) }))
+		return done(a.based(x.Align, func(l int) int64 { return -xo(l) }))
 	case kir.Not:
-		return done(a.pattern(1, func(l int) int64 { return -xo(l) }))
+		return done(a.based(1, func(l int) int64 { return -xo(l) }))
 	case kir.Mul:
 		y, other := in.Args[1], x
 		c, ok := intConst(y)
 		if !ok {
 			c, ok = intConst(in.Args[0])
-			other = a.info.Shapes[y.ID]
+			other = a.info.Patterns[y.ID]
 		}
 		if !ok || c > maxOffset || c < -maxOffset {
-			return Shape{}, 0, false
+			return Pattern{}, 0, false
 		}
 		al := uint32(min(uint64(other.Align)*uint64(align(uint64(c))), maxAlign))
-		return done(a.pattern(al, func(l int) int64 { return offset(other, l) * c }))
+		return done(a.based(al, func(l int) int64 { return offset(other, l) * c }))
 	case kir.Shl:
 		c, ok := intConst(in.Args[1])
 		n := a.count(in, c)
 		if !ok || n > 20 {
-			return Shape{}, 0, false
+			return Pattern{}, 0, false
 		}
 		al := uint32(min(uint64(x.Align)<<n, maxAlign))
-		return done(a.pattern(al, func(l int) int64 { return xo(l) << n }))
+		return done(a.based(al, func(l int) int64 { return xo(l) << n }))
 	case kir.Select:
-		y, z := a.info.Shapes[in.Args[1].ID], a.info.Shapes[in.Args[2].ID]
+		y, z := a.info.Patterns[in.Args[1].ID], a.info.Patterns[in.Args[2].ID]
 		if x.Kind != Uniform || y.Kind != z.Kind || y.Offsets != z.Offsets {
-			return Shape{}, 0, false
+			return Pattern{}, 0, false
 		}
 		return a.meet(y, z), 0, true
 	case kir.Convert:
 		from := in.Args[0].Type
 		if !from.IsInt() || in.Type.Size() > from.Size() && !a.disjoint(x) {
-			return Shape{}, 0, false
+			return Pattern{}, 0, false
 		}
 		return x, 0, true
 	case kir.Bitcast:
 		return x, 0, in.Type.IsInt() && in.Args[0].Type.IsInt()
 	case kir.Shr, kir.Div, kir.Rem, kir.And, kir.Or, kir.Xor:
-		return a.bitPattern(in)
+		return a.basedBits(in)
 	}
-	return Shape{}, 0, false
+	return Pattern{}, 0, false
 }
 
-// bitPattern does operations that keep the bits of the base and of the offsets apart.
-func (a *analysis) bitPattern(in *kir.Instr) (Shape, int32, bool) {
+// basedBits does operations that keep the bits of the base and of the offsets apart.
+func (a *analysis) basedBits(in *kir.Instr) (Pattern, int32, bool) {
 	p, q := in.Args[0], in.Args[1]
-	if (in.Op == kir.And || in.Op == kir.Or || in.Op == kir.Xor) && a.info.Shapes[p.ID].Kind == Uniform {
+	if (in.Op == kir.And || in.Op == kir.Or || in.Op == kir.Xor) && a.info.Patterns[p.ID].Kind == Uniform {
 		p, q = q, p
 	}
-	x, y := a.info.Shapes[p.ID], a.info.Shapes[q.ID]
+	x, y := a.info.Patterns[p.ID], a.info.Patterns[q.ID]
 	if x.Offsets == nil || !a.disjoint(x) {
-		return Shape{}, 0, false
+		return Pattern{}, 0, false
 	}
 	c, ok := intConst(q)
-	done := func(al uint32, off func(o int64) int64) (Shape, int32, bool) {
-		s, bias := a.pattern(al, func(l int) int64 { return off(int64(x.Offsets[l])) })
+	done := func(al uint32, off func(o int64) int64) (Pattern, int32, bool) {
+		s, bias := a.based(al, func(l int) int64 { return off(int64(x.Offsets[l])) })
 		return s, bias, s.Kind != Varying
 	}
 	switch {
 	case in.Op == kir.Or && y.Kind == Uniform && a.span(x) < int64(y.Align): // an addition
-		return Shape{Pattern, x.Offsets, min(x.Align, y.Align)}, 0, true
+		return Pattern{Based, x.Offsets, min(x.Align, y.Align)}, 0, true
 	case in.Op == kir.Div || in.Op == kir.Rem:
 		return a.division(in, x, y, p, c, ok)
 	case !ok:
-		return Shape{}, 0, false
+		return Pattern{}, 0, false
 	case in.Op == kir.Shr:
 		n := a.count(in, c)
 		return done(max(1, x.Align>>n), func(o int64) int64 { return o >> n })
@@ -309,50 +309,50 @@ func (a *analysis) bitPattern(in *kir.Instr) (Shape, int32, bool) {
 		low := c & int64(x.Align-1)
 		return done(min(x.Align, align(uint64(c))), func(o int64) int64 { return (o ^ low) - low })
 	}
-	return Shape{}, 0, false
+	return Pattern{}, 0, false
 }
 
-// division does a Div or Rem of a Pattern x, p's shape, whose offsets are bits that are zero in its base, by y; c is
-// that if it is a constant.
-func (a *analysis) division(in *kir.Instr, x, y Shape, p *kir.Instr, c int64, constant bool) (Shape, int32, bool) {
+// division does a Div or Rem of the Based value p by y; x is p's pattern, whose offsets are bits that are zero in its
+// base, and c is y's value if it is a constant.
+func (a *analysis) division(in *kir.Instr, x, y Pattern, p *kir.Instr, c int64, constant bool) (Pattern, int32, bool) {
 	if in.Type.IsSigned() && !a.positive(p) {
-		return Shape{}, 0, false
+		return Pattern{}, 0, false
 	}
 	n, pow := log2(c)
 	switch {
 	case constant && pow && in.Op == kir.Div:
-		s, bias := a.pattern(max(1, x.Align>>n), func(l int) int64 { return int64(x.Offsets[l]) >> n })
+		s, bias := a.based(max(1, x.Align>>n), func(l int) int64 { return int64(x.Offsets[l]) >> n })
 		return s, bias, s.Kind != Varying
 	case constant && pow:
 		al := x.Align
 		if c <= int64(x.Align) {
 			al = maxAlign
 		}
-		s, bias := a.pattern(al, func(l int) int64 { return int64(x.Offsets[l]) & (c - 1) })
+		s, bias := a.based(al, func(l int) int64 { return int64(x.Offsets[l]) & (c - 1) })
 		return s, bias, s.Kind != Varying
 	case y.Kind != Uniform || a.span(x) >= int64(y.Align):
-		return Shape{}, 0, false
+		return Pattern{}, 0, false
 	case in.Op == kir.Div: // of multiples of a power of two that the offsets are less than
-		return uniformShape(1), 0, true
+		return uniformPattern(1), 0, true
 	}
-	return Shape{Pattern, x.Offsets, min(x.Align, y.Align)}, 0, true
+	return Pattern{Based, x.Offsets, min(x.Align, y.Align)}, 0, true
 }
 
-func offset(s Shape, l int) int64 {
+func offset(s Pattern, l int) int64 {
 	if s.Offsets == nil {
 		return 0
 	}
 	return int64(s.Offsets[l])
 }
 
-// sameInAll tells whether a comparison of Patterns and Uniforms has one result, which is that of the bases.
+// sameInAll reports whether a comparison of Based and Uniform values has one result, which is that of the bases.
 func (a *analysis) sameInAll(in *kir.Instr) bool {
 	if in.Op < kir.Eq || in.Op > kir.Ge || !in.Args[0].Type.IsInt() {
 		return false
 	}
 	x, y, op := in.Args[0], in.Args[1], in.Op
-	s, t := a.info.Shapes[x.ID], a.info.Shapes[y.ID]
-	if s.Kind == Pattern && t.Kind == Pattern {
+	s, t := a.info.Patterns[x.ID], a.info.Patterns[y.ID]
+	if s.Kind == Based && t.Kind == Based {
 		return s.Offsets == t.Offsets && a.disjoint(s) && a.disjoint(t)
 	}
 	if s.Kind == Uniform {
@@ -372,7 +372,7 @@ func (a *analysis) sameInAll(in *kir.Instr) bool {
 	return false
 }
 
-// positive tells whether a signed value is never negative.
+// positive reports whether a signed value is never negative.
 func (a *analysis) positive(in *kir.Instr) bool { return int(a.bits[in.ID]) < in.Type.Bits() }
 
 // width bounds the number of significant bits (zero-extended) of a pure operation's value.

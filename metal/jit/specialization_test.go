@@ -15,8 +15,8 @@ import (
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
-// formsText reads by strides of 64 bits, and by the loop that MLX documents for strided inputs.
-const formsText = `
+// specializedText reads by strides of 64 bits, and by the loop that MLX documents for strided inputs.
+const specializedText = `
 kernel void k(device const float *in [[buffer(0)]], constant const int *shape [[buffer(1)]],
               constant const int64_t *strides [[buffer(2)]], constant const int &ndim [[buffer(3)]],
               device float *out [[buffer(4)]], uint i [[thread_position_in_grid]]) {
@@ -36,8 +36,9 @@ func longs(v ...int64) []byte {
 	return b
 }
 
-// formLaunch is a launch of formsText over all elements of a shape; fixed says that the words are given with it.
-func formLaunch(fixed bool, shape []int, strides ...int64) interp.Launch {
+// specializedLaunch is a launch of specializedText over all elements of a shape; fixed says that the words are given
+// with it.
+func specializedLaunch(fixed bool, shape []int, strides ...int64) interp.Launch {
 	n, dims := 1, []byte(nil)
 	for _, d := range shape {
 		n *= d
@@ -52,8 +53,8 @@ func formLaunch(fixed bool, shape []int, strides ...int64) interp.Launch {
 		Fixed:   []bool{false, fixed, fixed, fixed, false}}
 }
 
-// modes counts the ways in which a form's code touches memory.
-func modes(f *form) map[lanes.AccessMode]int {
+// modes counts the ways in which a specialization's code touches memory.
+func modes(f *specialization) map[lanes.AccessMode]int {
 	n := map[lanes.AccessMode]int{}
 	for _, a := range lanes.Analyse(f.kernel, 16, lanes.Geometry{Row: true, Aligned: true, Full: true}).Access {
 		if a != nil {
@@ -63,13 +64,13 @@ func modes(f *form) map[lanes.AccessMode]int {
 	return n
 }
 
-// TestForms: what a launch brings along chooses the form, and only the form that runs is compiled.
-func TestForms(t *testing.T) {
+// TestSpecializations: what a launch brings along chooses the specialization, and only the one that runs is compiled.
+func TestSpecializations(t *testing.T) {
 	best, err := Best()
 	if err != nil {
 		t.Skip(err)
 	}
-	p := prepare(t, formsText, best)
+	p := prepare(t, specializedText, best)
 	compiled := map[*kir.Kernel]int{}
 	p.before = func(k *kir.Kernel, _ bool) error {
 		compiled[k]++
@@ -77,9 +78,9 @@ func TestForms(t *testing.T) {
 	}
 	ref, err := interp.Prepare(p.kernel, p.files)
 	require.NoError(t, err)
-	run := func(l interp.Launch) *form {
+	run := func(l interp.Launch) *specialization {
 		require.NoError(t, p.Run(l))
-		f, err := p.form(&l)
+		f, err := p.specialize(&l)
 		require.NoError(t, err)
 		got := append([]byte(nil), l.Buffers[4]...)
 		clear(l.Buffers[4])
@@ -87,21 +88,21 @@ func TestForms(t *testing.T) {
 		require.Equal(t, l.Buffers[4], got)
 		return f
 	}
-	rows := run(formLaunch(true, []int{24, 48}, 48, 1))
+	rows := run(specializedLaunch(true, []int{24, 48}, 48, 1))
 	require.Equal(t, 1, compiled[rows.kernel])
-	require.Len(t, compiled, 1, "neither the root nor the form of a known rank is compiled")
-	require.Equal(t, map[lanes.AccessMode]int{lanes.AccessPattern: 2, lanes.AccessUniform: 3}, modes(rows),
+	require.Len(t, compiled, 1, "neither the root nor the specialization of a known rank is compiled")
+	require.Equal(t, map[lanes.AccessMode]int{lanes.AccessOffsets: 2, lanes.AccessUniform: 3}, modes(rows),
 		"the input and the output are consecutive; two sizes and a stride are read")
-	require.True(t, rows == run(formLaunch(true, []int{40, 80}, 80, 1)), "other numbers of which the same is known")
+	require.True(t, rows == run(specializedLaunch(true, []int{40, 80}, 80, 1)), "other numbers of which the same is known")
 	require.Len(t, compiled, 1)
-	require.True(t, &p.root == run(formLaunch(false, []int{24, 48}, 48, 1)), "a device buffer may be written")
-	columns := run(formLaunch(true, []int{48, 24}, 1, 48))
+	require.True(t, &p.root == run(specializedLaunch(false, []int{24, 48}, 48, 1)), "a device buffer may be written")
+	columns := run(specializedLaunch(true, []int{48, 24}, 1, 48))
 	require.False(t, rows == columns)
 	require.Equal(t, 1, modes(columns)[lanes.AccessGather])
-	all := run(formLaunch(true, []int{32, 32}, 0, 0))
-	require.Equal(t, 1, modes(all)[lanes.AccessPattern], "only the output")
+	all := run(specializedLaunch(true, []int{32, 32}, 0, 0))
+	require.Equal(t, 1, modes(all)[lanes.AccessOffsets], "only the output")
 
-	l := formLaunch(true, []int{24, 48}, 48, 1)
+	l := specializedLaunch(true, []int{24, 48}, 48, 1)
 	l.Buffers[2] = l.Buffers[2][:8] // too short: the word is not there
 	var got, want *interp.Fault
 	require.ErrorAs(t, p.Run(l), &got)
@@ -110,13 +111,13 @@ func TestForms(t *testing.T) {
 	require.Equal(t, "strides", p.kernel.Params[got.Param].Name)
 }
 
-// TestFormsThatCannotBeMade: a launch then runs the form that its own was to be made from.
-func TestFormsThatCannotBeMade(t *testing.T) {
+// TestSpecializationsThatCannotBeMade: a launch then runs the specialization that its own was to be made from.
+func TestSpecializationsThatCannotBeMade(t *testing.T) {
 	best, err := Best()
 	if err != nil {
 		t.Skip(err)
 	}
-	p := prepare(t, formsText, best)
+	p := prepare(t, specializedText, best)
 	refused := 0
 	p.before = func(k *kir.Kernel, _ bool) error {
 		if k == p.root.kernel {
@@ -127,7 +128,7 @@ func TestFormsThatCannotBeMade(t *testing.T) {
 	}
 	ref, err := interp.Prepare(p.kernel, p.files)
 	require.NoError(t, err)
-	l := formLaunch(true, []int{24, 48}, 48, 1)
+	l := specializedLaunch(true, []int{24, 48}, 48, 1)
 	require.NoError(t, p.Run(l))
 	require.Positive(t, refused)
 	got := append([]byte(nil), l.Buffers[4]...)
@@ -142,7 +143,7 @@ func TestMostForms(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	p := prepare(t, formsText, best)
+	p := prepare(t, specializedText, best)
 	compiled := 0
 	p.before = func(*kir.Kernel, bool) error {
 		compiled++
@@ -153,7 +154,7 @@ func TestMostForms(t *testing.T) {
 	shapes := [][]int{{7, 9}, {7, 8}, {7, 16}, {7, 32}, {8, 9}, {16, 9}, {32, 9}, {5, 3, 2}, {8, 3, 2}, {2, 2, 3, 3}, {64}}
 	for _, s := range shapes {
 		for _, strides := range [][]int64{{1, 3, 5, 7}, {9, 1, 0, 0}, {0, 1, 1, 1}} {
-			l := formLaunch(true, s, strides[:len(s)]...)
+			l := specializedLaunch(true, s, strides[:len(s)]...)
 			require.NoError(t, p.Run(l))
 			got := append([]byte(nil), l.Buffers[4]...)
 			clear(l.Buffers[4])
@@ -161,8 +162,8 @@ func TestMostForms(t *testing.T) {
 			require.Equal(t, l.Buffers[4], got, "%v %v", s, strides)
 		}
 	}
-	require.Equal(t, mostForms, p.forms)
-	require.LessOrEqual(t, compiled, 2*(mostForms+1), "with and without full threadgroups")
+	require.Equal(t, mostSpecializations, p.specializations)
+	require.LessOrEqual(t, compiled, 2*(mostSpecializations+1), "with and without full threadgroups")
 }
 
 // TestUnrollingEnds: loops in loops over one rank are not all unrolled.
@@ -176,27 +177,27 @@ func TestUnrollingEnds(t *testing.T) {
 	for d := range depth {
 		body = fmt.Sprintf("for (int d%d = 0; d%d < ndim; ++d%d) { %s }", d, d, d, body)
 	}
-	before, _, _ := strings.Cut(formsText, "for (int d")
+	before, _, _ := strings.Cut(specializedText, "for (int d")
 	p := prepare(t, before+body+" out[i] = float(at); }", best)
-	l := formLaunch(true, []int{2, 2, 2, 2, 2, 2, 2, 2}, 1, 1, 1, 1)
-	f, err := p.form(&l)
+	l := specializedLaunch(true, []int{2, 2, 2, 2, 2, 2, 2, 2}, 1, 1, 1, 1)
+	f, err := p.specialize(&l)
 	require.NoError(t, err)
 	require.False(t, f == &p.root, "the rank is known")
 	require.Greater(t, f.kernel.NumInstrs, 2*p.root.kernel.NumInstrs)
 	require.Less(t, f.kernel.NumInstrs, 10_000)
 }
 
-// TestFactsAreFree: to choose the form of a launch makes no objects.
+// TestFactsAreFree: to choose the specialization of a launch makes no objects.
 func TestFactsAreFree(t *testing.T) {
 	best, err := Best()
 	if err != nil {
 		t.Skip(err)
 	}
-	p, l := prepare(t, formsText, best), formLaunch(true, []int{24, 48}, 48, 1)
+	p, l := prepare(t, specializedText, best), specializedLaunch(true, []int{24, 48}, 48, 1)
 	require.NoError(t, p.Run(l))
 	require.Zero(t, testing.AllocsPerRun(100, func() {
-		if f, err := p.form(&l); err != nil || f == &p.root {
-			panic("no form")
+		if f, err := p.specialize(&l); err != nil || f == &p.root {
+			panic("no specialization")
 		}
 	}))
 }
