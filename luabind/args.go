@@ -175,8 +175,8 @@ func (a *args) wrong(name string, err error) {
 func (s *State) define(module *lua.LTable, r row) {
 	f := &function{r, parseSig(r.sig)}
 	fn := s.Func(func(*lua.LState) int { return s.invoke(f) })
-	s.funcs[r.name] = f
-	s.help[fn] = f
+	s.mx.funcs[r.name] = f
+	s.mx.help[fn] = f
 	module.RawSetString(r.name[strings.LastIndexByte(r.name, '.')+1:], fn)
 }
 
@@ -317,7 +317,7 @@ func (a *args) names() string {
 
 // stream makes the call run on the stream or device given by keyword.
 func (a *args) stream(v lua.LValue) {
-	st, err := a.s.toStream(v)
+	st, err := toStream(v)
 	if err != nil {
 		a.fail("stream %v", err)
 	}

@@ -7,25 +7,36 @@ import (
 
 	"github.com/mlxlua/mlxlua/luabind/lua51"
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops"
 )
 
 const arrayKind = "array"
 
-// openArrays makes the metatable of arrays. Methods are the functions of mx whose first parameter is an array; they are
-// entered by openMX.
-func (s *State) openArrays() {
-	mt := s.meta(arrayKind)
-	s.arrays = mt
-	methods := s.L.NewTable()
-	mt.RawSetString("methods", methods)
-	s.Method(mt, "__index", s.arrayIndex)
-	s.Method(mt, "__newindex", s.arrayNewIndex)
+// arrayType is what Lua knows of arrays.
+type arrayType struct {
+	s       *State
+	meta    *lua.LTable
+	methods *lua.LTable // the functions of mx whose first parameter is an array, and a few that are no functions of mx
+}
+
+// open fills the metatable and enters the methods that are no functions of mx.
+func (t *arrayType) open() {
+	s, mt := t.s, t.meta
+	s.Method(mt, "__index", t.index)
+	s.Method(mt, "__newindex", t.setIndex)
+	s.Method(t.methods, "rows", t.rows)
+	s.Method(t.methods, "index", func(L *lua.LState) int {
+		x := t.receiver("index", L.Get(1))
+		L.Push(s.wrap(ops.Index(x, t.parts(lua51.Args(L)[1:]), s.call())))
+		return 1
+	})
+	t.openAt()
 	for event, name := range map[string]string{"__add": "add", "__sub": "subtract", "__mul": "multiply",
 		"__div": "divide", "__mod": "remainder", "__pow": "power"} {
-		f := s.funcs[name]
+		f := s.mx.funcs[name]
 		s.Method(mt, event, func(*lua.LState) int { return s.invoke(f) })
 	}
-	negative := s.funcs["negative"]
+	negative := s.mx.funcs["negative"]
 	s.Method(mt, "__unm", func(L *lua.LState) int {
 		L.SetTop(1) // Lua passes the operand twice
 		return s.invoke(negative)
@@ -54,7 +65,11 @@ func (s *State) openArrays() {
 	})
 	s.Method(mt, "__tostring", func(L *lua.LState) int {
 		x, _ := array(L.Get(1))
-		L.Push(lua.LString(s.text(x)))
+		text, err := printed(s.Context(), x)
+		if err != nil {
+			s.raise(err)
+		}
+		L.Push(lua.LString(text))
 		return 1
 	})
 	s.Method(mt, "__concat", func(L *lua.LState) int {
@@ -66,8 +81,18 @@ func (s *State) openArrays() {
 // properties are the names that property knows.
 var properties = []string{"shape", "dtype", "ndim", "size", "nbytes", "itemsize", "T", "real", "imag"}
 
+// receiver is the array whose method op is called.
+func (t *arrayType) receiver(op string, v lua.LValue) *tensor.Array {
+	x, ok := array(v)
+	if !ok {
+		t.s.raise(t.s.call().Errorf(op, "%s is not an array", describe(v)))
+	}
+	return x
+}
+
 // property is x.name for a property, or nil.
-func (s *State) property(x *tensor.Array, name string) lua.LValue {
+func (t *arrayType) property(x *tensor.Array, name string) lua.LValue {
+	s := t.s
 	spec := x.Spec()
 	switch name {
 	case "shape":
@@ -94,7 +119,7 @@ func (s *State) property(x *tensor.Array, name string) lua.LValue {
 
 // run calls a function of mx on arrays from Go.
 func (s *State) run(name string, in ...*tensor.Array) lua.LValue {
-	f := s.funcs[name]
+	f := s.mx.funcs[name]
 	if f == nil {
 		s.raise(s.call().Errorf(name, "there is no such function"))
 	}
@@ -109,31 +134,27 @@ func (s *State) run(name string, in ...*tensor.Array) lua.LValue {
 	return s.wrap(x)
 }
 
-// arrayIndex is x[key]: a property, a method, or an index.
-func (s *State) arrayIndex(L *lua.LState) int {
-	x, ok := array(L.Get(1))
-	if !ok {
-		s.raise(s.call().Errorf("index", "%s is not an array", describe(L.Get(1))))
-	}
+// index is x[key]: a property, a method, or an index.
+func (t *arrayType) index(L *lua.LState) int {
+	s, x := t.s, t.receiver("index", L.Get(1))
 	key := L.Get(2)
 	name, isText := key.(lua.LString)
 	if !isText || isSliceText(string(name)) {
-		L.Push(s.wrap(s.indexed(x, []lua.LValue{key})))
+		L.Push(s.wrap(ops.Index(x, t.parts([]lua.LValue{key}), s.call())))
 		return 1
 	}
-	if v := s.property(x, string(name)); v != nil {
+	if v := t.property(x, string(name)); v != nil {
 		L.Push(v)
 		return 1
 	}
-	methods := s.arrays.RawGetString("methods").(*lua.LTable)
-	m := methods.RawGetString(string(name))
+	m := t.methods.RawGetString(string(name))
 	if m == lua.LNil {
-		hint := s.notYet("", string(name))
+		hint := s.mx.notYet("", string(name))
 		if here := elsewhere[string(name)]; hint == "" && here != "" {
 			hint = "; mx." + here + " does that"
 		}
 		if hint == "" {
-			hint = suggest(string(name), append(keysOf(methods), properties...))
+			hint = suggest(string(name), append(keysOf(t.methods), properties...))
 		}
 		s.raise(s.call().Errorf("array", "array has no method or property %s%s", quote(string(name)), hint))
 	}
@@ -141,23 +162,20 @@ func (s *State) arrayIndex(L *lua.LState) int {
 	return 1
 }
 
-// isSliceText says whether a string key is a slice: it starts with a digit, '-', ':', '.' or "None".
+// isSliceText reports whether a string key is a slice: it starts with a digit, '-', ':', '.' or "None".
 func isSliceText(s string) bool {
 	return s != "" && strings.IndexByte("0123456789-:.", s[0]) >= 0 || strings.HasPrefix(s, "None")
 }
 
-// arrayNewIndex is x[key] = value: the variable's userdata is made to wrap the updated array, as Python's does.
-func (s *State) arrayNewIndex(L *lua.LState) int {
-	ud := L.CheckUserData(1)
-	x, ok := array(ud)
-	if !ok {
-		s.raise(s.call().Errorf("index", "%s is not an array", describe(ud)))
-	}
+// setIndex is x[key] = value: the variable's userdata is made to wrap the updated array, as Python's does.
+func (t *arrayType) setIndex(L *lua.LState) int {
+	s, ud := t.s, L.CheckUserData(1)
+	x := t.receiver("index", ud)
 	key := L.Get(2)
 	if name, isText := key.(lua.LString); isText && !isSliceText(string(name)) {
 		s.raise(s.call().Errorf("array", "array has no property %s that can be set", quote(string(name))))
 	}
-	y := s.assigned(x, []lua.LValue{key}, s.operandFor(x, L.Get(3)))
+	y := ops.IndexUpdate(x, t.parts([]lua.LValue{key}), "set", t.operand(x, L.Get(3)), s.call())
 	if err := y.Err(); err != nil {
 		s.raise(err)
 	}
@@ -165,14 +183,15 @@ func (s *State) arrayNewIndex(L *lua.LState) int {
 	return 0
 }
 
-// operandFor converts a value that is put into x: an array, a number, or a nested table of numbers.
-func (s *State) operandFor(x *tensor.Array, v lua.LValue) *tensor.Array {
+// operand converts a value that is put into x: an array, a number, or a nested table of numbers.
+func (t *arrayType) operand(x *tensor.Array, v lua.LValue) *tensor.Array {
 	if y, ok := array(v); ok {
 		return y
 	}
-	y, err := arrayOf(s.call(), v, x.DType(), false)
+	c := t.s.call()
+	y, err := arrayOf(c, v, x.DType(), false)
 	if err != nil {
-		s.raise(s.call().Errorf("array", "the value %v", err))
+		t.s.raise(c.Errorf("array", "the value %v", err))
 	}
 	return y
 }

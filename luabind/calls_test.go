@@ -58,11 +58,11 @@ func TestEmptyTables(t *testing.T) {
 	s := newTestState(t)
 	s.L.SetGlobal("nz", lua.LNumber(math.Copysign(0, -1)))
 	names := map[string]int{}
-	for name, f := range s.funcs {
+	for name, f := range s.mx.funcs {
 		if f.many {
 			continue
 		}
-		module, last := s.mx, name
+		module, last := s.mx.LTable, name
 		if m, rest, ok := strings.Cut(name, "."); ok {
 			module, last = s.mx.RawGetString(m).(*lua.LTable), rest
 		}

@@ -221,7 +221,7 @@ func (w *capturer) function(v *lua.LFunction, at trail, depth int) {
 	if w.again(v) {
 		return
 	}
-	if w.s.help[v] != nil || v.IsG && !isTransform(v) {
+	if w.s.mx.help[v] != nil || v.IsG && !isTransform(v) {
 		w.object(v)
 		return
 	}
@@ -279,7 +279,7 @@ func (w *capturer) isModule(t *lua.LTable) bool {
 // findModules notes mx, its modules, Lua's libraries and the table of globals.
 func (w *capturer) findModules() {
 	s := w.s
-	w.modules = append(w.modules, s.mx, s.L.G.Global)
+	w.modules = append(w.modules, s.mx.LTable, s.L.G.Global)
 	for _, name := range moduleNames {
 		if m, ok := s.mx.RawGetString(name).(*lua.LTable); ok {
 			w.modules = append(w.modules, m)

@@ -19,10 +19,10 @@ func isIncomplete(err error) bool {
 	return errors.As(err, &se) && se.AtEnd()
 }
 
-// complete lists the completions of an expression's beginning, sorted.
-func (s *State) complete(prefix string) []string {
+// complete lists the completions of the beginning of an expression that starts with a global, sorted.
+func (m *module) complete(globals *lua.LTable, prefix string) []string {
 	cut := strings.LastIndexAny(prefix, ".:")
-	scope, last := lua.LValue(s.L.G.Global), prefix
+	scope, last := lua.LValue(globals), prefix
 	if cut >= 0 {
 		last = prefix[cut+1:]
 		for _, name := range strings.FieldsFunc(prefix[:cut], func(r rune) bool { return r == '.' || r == ':' }) {
@@ -34,7 +34,7 @@ func (s *State) complete(prefix string) []string {
 		}
 	}
 	if _, ok := array(scope); ok {
-		scope = s.arrays.RawGetString("methods")
+		scope = m.methods
 	}
 	t, ok := scope.(*lua.LTable)
 	if !ok {

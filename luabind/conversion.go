@@ -74,7 +74,7 @@ func (c conversion) toLua(v any) (lua.LValue, error) {
 		if err := v.Err(); err != nil {
 			return nil, err
 		}
-		return &lua.LUserData{Value: v.Own(), Env: s.L.Env, Metatable: s.arrays}, nil
+		return &lua.LUserData{Value: v.Own(), Env: s.L.Env, Metatable: s.arrays.meta}, nil
 	case Func:
 		if v == nil {
 			return nil, errors.New("a nil Func has no counterpart in Lua: want a function, or nil itself")

@@ -1,6 +1,7 @@
 package luabind
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -298,20 +299,21 @@ func (s *State) tolist(x *tensor.Array, asText bool) lua.LValue {
 
 const complexKind = "complex"
 
-// text is an array as MLX prints it. It reads what it prints and no more: arrays may be large.
-func (s *State) text(x *tensor.Array) string {
-	spec, view, release, err := x.HostView(s.Context())
+// printed is an array as MLX prints it. It reads what it prints and no more: arrays may be large.
+func printed(ctx context.Context, x *tensor.Array) (string, error) {
+	spec, view, release, err := x.HostView(ctx)
 	if err != nil {
-		s.raise(err)
+		return "", err
 	}
 	defer release()
 	p := printer{spec: spec, bytes: view.Bytes(), strides: view.Strides}
 	p.out.WriteString("array(")
 	p.level(0, view.OffsetBytes)
 	fmt.Fprintf(&p.out, ", dtype=%v)", p.spec.DType)
-	return p.out.String()
+	return p.out.String(), nil
 }
 
+// printer writes the elements of an array.
 type printer struct {
 	spec    tensor.Spec
 	bytes   []byte

@@ -18,7 +18,7 @@ func (s *State) openHelp() {
 	help := s.Func(func(L *lua.LState) int {
 		text := "help(mx) lists the functions of a module, help(mx.softmax) or help(\"softmax\") explains one."
 		if L.GetTop() > 0 {
-			text = s.helpText(L.Get(1))
+			text = s.mx.helpText(L.Get(1))
 		}
 		s.Write(text + "\n")
 		return 0
@@ -27,34 +27,35 @@ func (s *State) openHelp() {
 	s.mx.RawSetString("help", help)
 }
 
-func (s *State) helpText(v lua.LValue) string {
+// helpText is what help says of a value.
+func (m *module) helpText(v lua.LValue) string {
 	switch v := v.(type) {
 	case lua.LString:
-		if f := s.funcs[strings.TrimPrefix(string(v), "mx.")]; f != nil {
+		if f := m.funcs[strings.TrimPrefix(string(v), "mx.")]; f != nil {
 			return f.usage() + "\n" + f.text()
 		}
 	case *lua.LFunction:
-		if f := s.help[v]; f != nil {
+		if f := m.help[v]; f != nil {
 			return f.usage() + "\n" + f.text()
 		}
 		return "a function of the script"
 	case *lua.LTable:
 		var names []string
-		for name := range s.funcs {
-			if s.module(name) == v {
-				names = append(names, s.funcs[name].usage())
+		for name := range m.funcs {
+			if m.within(name) == v {
+				names = append(names, m.funcs[name].usage())
 			}
 		}
 		sort.Strings(names)
-		if v == s.mx {
-			names = append(names, s.overview())
+		if v == m.LTable {
+			names = append(names, m.overview())
 		}
 		if len(names) > 0 {
 			return strings.Join(names, "\n")
 		}
 	}
 	if _, ok := array(v); ok {
-		methods := keysOf(s.arrays.RawGetString("methods").(*lua.LTable))
+		methods := keysOf(m.methods)
 		sort.Strings(methods)
 		return describe(v) + "\n" + wrapped("Properties: "+strings.Join(properties, ", ")) + "\n" +
 			wrapped("Methods, called as x:sum(): "+strings.Join(methods, ", "))
@@ -63,13 +64,13 @@ func (s *State) helpText(v lua.LValue) string {
 }
 
 // overview names what mx holds beside functions.
-func (s *State) overview() string {
+func (m *module) overview() string {
 	var dtypes, modules []string
 	for _, d := range tensor.DTypes() {
 		dtypes = append(dtypes, "mx."+d.String())
 	}
 	for _, name := range moduleNames {
-		if keysOf(s.mx.RawGetString(name).(*lua.LTable)) != nil {
+		if keysOf(m.RawGetString(name).(*lua.LTable)) != nil {
 			modules = append(modules, "mx."+name)
 		}
 	}

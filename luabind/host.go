@@ -70,4 +70,4 @@ func (s *State) Require(ctx context.Context, name string) error {
 
 // Names lists what could follow a prefix in a REPL: globals, and the entries of tables and methods of arrays after a
 // dot or colon.
-func (s *State) Names(prefix string) []string { return s.complete(prefix) }
+func (s *State) Names(prefix string) []string { return s.mx.complete(s.L.G.Global, prefix) }

@@ -7,24 +7,15 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/luabind/lua51"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 )
 
-// indexed is x[keys...].
-func (s *State) indexed(x *tensor.Array, keys []lua.LValue) *tensor.Array {
-	return ops.Index(x, s.parts(keys), s.call())
-}
-
-// assigned is x with x[keys...] = y.
-func (s *State) assigned(x *tensor.Array, keys []lua.LValue, y *tensor.Array) *tensor.Array {
-	return ops.IndexUpdate(x, s.parts(keys), "set", y, s.call())
-}
-
 // parts turns keys into parts of an index: integers, slice texts, integer or bool arrays, tables of integers; false
 // is None.
-func (s *State) parts(keys []lua.LValue) []ops.Part {
-	c := s.call()
+func (t *arrayType) parts(keys []lua.LValue) []ops.Part {
+	s, c := t.s, t.s.call()
 	var out []ops.Part
 	for _, key := range keys {
 		switch k := key.(type) {
@@ -105,26 +96,31 @@ type atRef struct {
 
 const atKind = "at"
 
-// openAt makes the methods of x:at(...): each gives the updated array.
-func (s *State) openAt() {
-	mt := s.meta(atKind)
+// openAt makes x:at(...), and its methods: each gives the updated array.
+func (t *arrayType) openAt() {
+	s := t.s
+	s.Method(t.methods, "at", func(L *lua.LState) int {
+		L.Push(s.userdata(atKind, atRef{t.receiver("at", L.Get(1)), lua51.Args(L)[1:]}))
+		return 1
+	})
 	methods := s.L.NewTable()
-	mt.RawSetString("__index", methods)
+	s.meta(atKind).RawSetString("__index", methods)
 	for _, name := range []string{"set", "add", "subtract", "multiply", "divide", "maximum", "minimum"} {
 		s.Method(methods, name, func(L *lua.LState) int {
 			at, ok := unwrap[atRef](L.Get(1))
 			if !ok {
 				s.raise(s.call().Errorf("at", "call it as x:at(index):%s(y)", name))
 			}
-			y := s.operandFor(at.x, L.Get(2))
-			L.Push(s.wrap(ops.IndexUpdate(at.x, s.parts(at.keys), name, y, s.call())))
+			y := t.operand(at.x, L.Get(2))
+			L.Push(s.wrap(ops.IndexUpdate(at.x, t.parts(at.keys), name, y, s.call())))
 			return 1
 		})
 	}
 }
 
 // rows is x:rows(): an iterator over the first dimension.
-func (s *State) rows(L *lua.LState) int {
+func (t *arrayType) rows(L *lua.LState) int {
+	s := t.s
 	x, ok := array(L.Get(1))
 	if !ok || x.NDim() == 0 {
 		s.raise(s.call().Errorf("rows", "%s has no rows, want an array with dimensions", describe(L.Get(1))))

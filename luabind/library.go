@@ -48,7 +48,7 @@ func (s *State) openLibrary() {
 	for _, m := range library() {
 		module := s.mx.RawGetString(m.name).(*lua.LTable)
 		s.L.Push(s.L.NewFunctionFromProto(m.proto))
-		s.L.Push(s.mx)
+		s.L.Push(s.mx.LTable)
 		s.L.Push(s.Func(func(L *lua.LState) int {
 			s.define(module, s.libraryRow(m.name, L.CheckTable(1)))
 			return 0

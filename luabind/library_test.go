@@ -17,11 +17,11 @@ func TestLibraryHelp(t *testing.T) {
 		for _, name := range names {
 			fn, ok := module.RawGetString(name).(*lua.LFunction)
 			require.True(t, ok, name)
-			require.NotNil(t, s.help[fn], name)
-			require.NotEmpty(t, s.help[fn].help, name)
+			require.NotNil(t, s.mx.help[fn], name)
+			require.NotEmpty(t, s.mx.help[fn].help, name)
 		}
-		require.Contains(t, s.helpText(module), "mx."+m.name+".")
+		require.Contains(t, s.mx.helpText(module), "mx."+m.name+".")
 	}
 	require.Equal(t, "mx.nn.leaky_relu(x, negative_slope=0.01)\nmax(negative_slope * x, x), element by element.",
-		s.helpText(lua.LString("nn.leaky_relu")))
+		s.mx.helpText(lua.LString("nn.leaky_relu")))
 }

@@ -44,7 +44,7 @@ var instead = map[string]string{
 }
 
 // notYet says of a name of MLX that mx does not have what to write in its place; of other names it is "".
-func (s *State) notYet(prefix, name string) string {
+func (m *module) notYet(prefix, name string) string {
 	text, known := instead[prefix+name]
 	switch {
 	case text != "":
@@ -55,7 +55,7 @@ func (s *State) notYet(prefix, name string) string {
 		return " yet; write the step out: docs/lua.md has one, in section 7"
 	case prefix == "" && name == "core":
 		return "; mx itself is MLX's mlx.core"
-	case known, prefix != "" && keysOf(s.mx.RawGetString(strings.TrimSuffix(prefix, ".")).(*lua.LTable)) == nil:
+	case known, prefix != "" && keysOf(m.RawGetString(strings.TrimSuffix(prefix, ".")).(*lua.LTable)) == nil:
 		return " yet; docs/lua.md says in section 10 what MLX has and mx has not"
 	}
 	return ""

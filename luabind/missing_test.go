@@ -84,7 +84,7 @@ func TestMissing(t *testing.T) {
 		require.Contains(t, instead, name)
 	}
 	for name, text := range instead {
-		require.Nil(t, s.funcs[name], name)
+		require.Nil(t, s.mx.funcs[name], name)
 		if !strings.Contains(name, ".") {
 			require.True(t, listed[name], "docs/lua.md does not list %s", name)
 		}

@@ -36,20 +36,21 @@ func allRows() []row {
 func (s *State) openMX() {
 	s.openErrors()
 	s.openShapes()
-	s.openAt()
 	s.openCustom()
 	s.openKernels()
 	s.openCompiled()
 	s.openNames()
 	mx := s.L.NewTable()
-	s.mx = mx
+	s.mx = &module{LTable: mx, methods: s.L.NewTable(), funcs: map[string]*function{},
+		help: map[*lua.LFunction]*function{}}
+	s.arrays = &arrayType{s: s, meta: s.meta(arrayKind), methods: s.mx.methods}
 	for _, name := range moduleNames {
 		mx.RawSetString(name, s.L.NewTable())
 	}
 	for _, r := range allRows() {
-		s.define(s.module(r.name), r)
+		s.define(s.mx.within(r.name), r)
 	}
-	s.openArrays()
+	s.arrays.open()
 	s.openMethods()
 	s.constants()
 	s.Method(mx, "dims", s.dims)
@@ -61,9 +62,17 @@ func (s *State) openMX() {
 	s.L.SetGlobal("mx", mx)
 }
 
-// module is the table that a function's full name puts it into.
-func (s *State) module(name string) *lua.LTable {
-	t := s.mx
+// module is the module mx of a state, and what there is to say about what it holds.
+type module struct {
+	*lua.LTable
+	methods *lua.LTable                  // of arrays
+	funcs   map[string]*function         // by full name: "softmax", "random.uniform"
+	help    map[*lua.LFunction]*function // by what a script has
+}
+
+// within is the table that a function's full name puts it into: mx, or a module inside of it.
+func (m *module) within(name string) *lua.LTable {
+	t := m.LTable
 	parts := strings.Split(name, ".")
 	for _, part := range parts[:len(parts)-1] {
 		t = t.RawGetString(part).(*lua.LTable)
@@ -73,8 +82,8 @@ func (s *State) module(name string) *lua.LTable {
 
 // openMethods makes the functions whose first parameter is an array methods.
 func (s *State) openMethods() {
-	methods := s.arrays.RawGetString("methods").(*lua.LTable)
-	for name, f := range s.funcs {
+	methods := s.mx.methods
+	for name, f := range s.mx.funcs {
 		if strings.Contains(name, ".") || len(f.params) == 0 {
 			continue
 		}
@@ -82,23 +91,6 @@ func (s *State) openMethods() {
 			methods.RawSetString(name, s.mx.RawGetString(name))
 		}
 	}
-	s.Method(methods, "rows", s.rows)
-	s.Method(methods, "index", func(L *lua.LState) int {
-		x, ok := array(L.Get(1))
-		if !ok {
-			s.raise(s.call().Errorf("index", "%s is not an array", describe(L.Get(1))))
-		}
-		L.Push(s.wrap(s.indexed(x, lua51.Args(L)[1:])))
-		return 1
-	})
-	s.Method(methods, "at", func(L *lua.LState) int {
-		x, ok := array(L.Get(1))
-		if !ok {
-			s.raise(s.call().Errorf("at", "%s is not an array", describe(L.Get(1))))
-		}
-		L.Push(s.userdata(atKind, atRef{x, lua51.Args(L)[1:]}))
-		return 1
-	})
 }
 
 // named makes tostring of a kind of values their own text, or the kind.
@@ -189,7 +181,7 @@ func (s *State) constants() {
 }
 
 // toStream is a stream, or a device's default stream.
-func (s *State) toStream(v lua.LValue) (*tensor.Stream, error) {
+func toStream(v lua.LValue) (*tensor.Stream, error) {
 	if st, ok := unwrap[*tensor.Stream](v); ok {
 		return st, nil
 	}

@@ -14,7 +14,7 @@ var moduleNames = []string{"fast", "random", "linalg", "fft", "metal", "memory",
 // nil, which Lua reports as a call of something that is no function, and which says "no dtype" for a misspelled one.
 // rawget asks without an error.
 func (s *State) openUnknown() {
-	s.refuseUnknown(s.mx, "")
+	s.refuseUnknown(s.mx.LTable, "")
 	for _, name := range moduleNames {
 		s.refuseUnknown(s.mx.RawGetString(name).(*lua.LTable), name+".")
 	}
@@ -47,7 +47,7 @@ func (s *State) refuseUnknown(module *lua.LTable, prefix string) {
 		if !ok {
 			return 0
 		}
-		hint := s.hint(prefix, string(name), module)
+		hint := s.mx.hint(prefix, string(name), module)
 		s.raise(s.call().Errorf("mx", "there is no mx.%s%s%s", prefix, string(name), hint))
 		return 0
 	})
@@ -55,17 +55,17 @@ func (s *State) refuseUnknown(module *lua.LTable, prefix string) {
 }
 
 // hint says what a name that a module does not have may stand for.
-func (s *State) hint(prefix, name string, module *lua.LTable) string {
-	if hint := s.notYet(prefix, name); hint != "" {
+func (m *module) hint(prefix, name string, in *lua.LTable) string {
+	if hint := m.notYet(prefix, name); hint != "" {
 		return hint
 	}
 	if here := elsewhere[name]; here != "" {
 		return "; mx." + here + " does that"
 	}
-	if _, ok := s.mx.RawGetString(name).(*lua.LFunction); ok {
+	if _, ok := m.RawGetString(name).(*lua.LFunction); ok {
 		return "; there is mx." + name
 	}
-	if hint := suggest(name, keysOf(module)); hint != "" {
+	if hint := suggest(name, keysOf(in)); hint != "" {
 		return hint
 	}
 	return "; help(mx" + strings.TrimSuffix("."+prefix, ".") + ") lists what there is"

@@ -85,7 +85,7 @@ var streamRows = []row{
 		call: func(a *args) any {
 			var streams []*tensor.Stream
 			if a.raw[0] != lua.LNil {
-				st, err := a.s.toStream(a.raw[0])
+				st, err := toStream(a.raw[0])
 				if err != nil {
 					a.fail("s %v", err)
 				}
@@ -103,7 +103,7 @@ var streamRows = []row{
 
 // setStream sets the state's stream; nil stands for the default one of the default device.
 func setStream(a *args) any {
-	st, err := a.s.toStream(a.raw[0])
+	st, err := toStream(a.raw[0])
 	if err != nil {
 		a.fail("%s %v", a.f.params[0].name, err)
 	}
@@ -117,7 +117,7 @@ func setStream(a *args) any {
 // withStream runs a function with a stream as the state's default, which is put back also after an error.
 func withStream(a *args) any {
 	s := a.s
-	st, err := s.toStream(a.raw[0])
+	st, err := toStream(a.raw[0])
 	if err != nil {
 		a.fail("s %v", err)
 	}

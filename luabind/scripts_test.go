@@ -129,13 +129,13 @@ func TestRows(t *testing.T) {
 		}
 	}
 	s := newTestState(t)
-	require.Contains(t, s.helpText(s.mx.RawGetString("softmax")), "mx.softmax(a, axis=nil, precise=false)\nSoftmax is")
-	require.Contains(t, s.helpText(s.mx.RawGetString("random")), "mx.random.uniform(")
+	require.Contains(t, s.mx.helpText(s.mx.RawGetString("softmax")), "mx.softmax(a, axis=nil, precise=false)\nSoftmax is")
+	require.Contains(t, s.mx.helpText(s.mx.RawGetString("random")), "mx.random.uniform(")
 	for _, name := range []lua.LString{"softmax", "mx.softmax"} {
-		require.Equal(t, s.helpText(s.mx.RawGetString("softmax")), s.helpText(name))
+		require.Equal(t, s.mx.helpText(s.mx.RawGetString("softmax")), s.mx.helpText(name))
 	}
-	require.Equal(t, `the string "softmx"`, s.helpText(lua.LString("softmx")))
-	require.Contains(t, s.helpText(lua.LNumber(1)), "the number 1")
+	require.Equal(t, `the string "softmx"`, s.mx.helpText(lua.LString("softmx")))
+	require.Contains(t, s.mx.helpText(lua.LNumber(1)), "the number 1")
 }
 
 // notForScripts are the exported functions of package ops that no row stands for, and why.
@@ -198,7 +198,7 @@ func TestOpsAreBound(t *testing.T) {
 func TestElsewhere(t *testing.T) {
 	s := newTestState(t)
 	for name, here := range elsewhere {
-		require.NotNil(t, s.funcs[here], "%s for %s", here, name)
-		require.Nil(t, s.funcs[name], name)
+		require.NotNil(t, s.mx.funcs[here], "%s for %s", here, name)
+		require.Nil(t, s.mx.funcs[name], name)
 	}
 }

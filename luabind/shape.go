@@ -74,11 +74,21 @@ func (s *State) dims(L *lua.LState) int {
 	fail := func(i int, v lua.LValue) {
 		s.raise(c.Errorf("dims", "argument %d is %s, want a size, an array, or {array, axis}", i, describe(v)))
 	}
+	dim := func(x *tensor.Array, axis lua.LNumber) tensor.ShapeArg {
+		n, err := toInt(axis)
+		if err == nil {
+			_, err = tensor.Axis(n, x.NDim())
+		}
+		if err != nil {
+			s.raise(c.Errorf("dims", "%w", err))
+		}
+		return tensor.DimOf(x, n)
+	}
 	for i := 1; i <= L.GetTop(); i++ {
 		v := L.Get(i)
 		if x, ok := array(v); ok {
 			if n, isAxis := L.Get(i + 1).(lua.LNumber); isAxis && len(parts) == 0 && i == 1 {
-				parts = append(parts, s.dimOf(c, x, n))
+				parts = append(parts, dim(x, n))
 				i++
 				continue
 			}
@@ -102,22 +112,11 @@ func (s *State) dims(L *lua.LState) int {
 			if !ok || !isNumber || v.Len() != 2 {
 				fail(i, v)
 			}
-			parts = append(parts, s.dimOf(c, x, axis))
+			parts = append(parts, dim(x, axis))
 		default:
 			fail(i, v)
 		}
 	}
 	L.Push(s.userdata(dimsKind, tensor.Concat(parts...)))
 	return 1
-}
-
-func (s *State) dimOf(c *tensor.Ctx, x *tensor.Array, axis lua.LNumber) tensor.ShapeArg {
-	n, err := toInt(axis)
-	if err == nil {
-		_, err = tensor.Axis(n, x.NDim())
-	}
-	if err != nil {
-		s.raise(c.Errorf("dims", "%w", err))
-	}
-	return tensor.DimOf(x, n)
 }

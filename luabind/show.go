@@ -44,7 +44,7 @@ func (sh *shown) value(v lua.LValue) error {
 		sh.out.WriteString(text)
 		return err
 	}
-	if name := sh.s.moduleName(t); name != "" {
+	if name := sh.s.mx.nameOf(t); name != "" {
 		fmt.Fprintf(&sh.out, "module %s: help(%s) lists its functions", name, name)
 		return nil
 	}
@@ -122,13 +122,13 @@ func isName(text string) bool {
 	return text != ""
 }
 
-// moduleName is the name of mx or of one of its modules, "" for other tables.
-func (s *State) moduleName(t *lua.LTable) string {
-	if t == s.mx {
+// nameOf is the name of mx or of one of its modules, "" for other tables.
+func (m *module) nameOf(t *lua.LTable) string {
+	if t == m.LTable {
 		return "mx"
 	}
 	for _, name := range moduleNames {
-		if s.mx.RawGetString(name) == t {
+		if m.RawGetString(name) == t {
 			return "mx." + name
 		}
 	}

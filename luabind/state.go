@@ -24,13 +24,11 @@ type State struct {
 	random *random.State
 	stream *tensor.Stream // the default stream of ops; nil: the device's
 
-	mx     *lua.LTable
-	arrays *lua.LTable // metatable of arrays
+	mx     *module
+	arrays *arrayType
 	dtypes map[tensor.DType]*lua.LUserData
 	metas  map[string]*lua.LTable // metatables of the other userdata, by kind
-	funcs  map[string]*function   // by full name: "softmax", "random.uniform"
-	help   map[*lua.LFunction]*function
-	files  bool // whether scripts may read files
+	files  bool                   // whether scripts may read files
 
 	tracer    *lua.LFunction // the message handler of the host's calls
 	capturer  *capturer      // of captures, where none is under way
@@ -53,7 +51,7 @@ type Options struct {
 // New opens a Lua state with mx loaded: require("mx") gives it, and it is a global.
 func New(opt Options) *State {
 	s := &State{random: random.NewState(opt.Seed), metas: map[string]*lua.LTable{},
-		dtypes: map[tensor.DType]*lua.LUserData{}, funcs: map[string]*function{}, help: map[*lua.LFunction]*function{}}
+		dtypes: map[tensor.DType]*lua.LUserData{}}
 	s.files = opt.Libraries
 	s.State = lua51.New(lua51.Options{Seed: opt.Seed, Libraries: opt.Libraries, Stdout: opt.Stdout,
 		Raise: s.raise, Explain: explain, SyntaxHint: syntaxHint})

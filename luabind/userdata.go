@@ -56,7 +56,7 @@ func (s *State) lend(x *tensor.Array) lua.LValue {
 		s.raise(err)
 	}
 	s.scopes.watch(x)
-	return &lua.LUserData{Value: x, Env: s.L.Env, Metatable: s.arrays}
+	return &lua.LUserData{Value: x, Env: s.L.Env, Metatable: s.arrays.meta}
 }
 
 // array is the array that v wraps.
