@@ -148,7 +148,7 @@ func (fn *Function) replay(c *tensor.Ctx, in []*tensor.Array) ([]*tensor.Array, 
 		fn.mu.Unlock()
 		for _, e := range fitting {
 			tried[e] = true
-			outs, err := e.plan.run(in)
+			outs, err := e.plan.run(c.Holder, in)
 			if err == nil {
 				fn.noteHit(e)
 				return outs, nil
@@ -207,7 +207,7 @@ func (fn *Function) traceAndReplay(c *tensor.Ctx, in []*tensor.Array, f *flight,
 	if err != nil {
 		return nil, err
 	}
-	outs, err := p.run(in)
+	outs, err := p.run(c.Holder, in)
 	if err != nil {
 		return nil, err
 	}

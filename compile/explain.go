@@ -111,7 +111,7 @@ func (e *entry) explainKernels(b *strings.Builder) {
 	for i, s := range e.sig.specs {
 		in[i] = t.Placeholder(&tensor.Ctx{}, s)
 	}
-	outs, err := e.plan.run(in)
+	outs, err := e.plan.run(nil, in)
 	if err != nil {
 		fmt.Fprintf(b, "  kernels: %v\n", err)
 		return

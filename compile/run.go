@@ -13,7 +13,7 @@ func (m *misfit) Error() string { return m.reason }
 
 // run replays the plan: it makes new nodes on other inputs. It evaluates nothing. An error means that the plan does
 // not fit: a guard fails, or a Shape rule refuses; then the function must be traced again.
-func (p *plan) run(in []*tensor.Array) ([]*tensor.Array, error) {
+func (p *plan) run(h *tensor.Holder, in []*tensor.Array) ([]*tensor.Array, error) {
 	slots := 0
 	if n := len(p.steps); n > 0 {
 		slots = p.steps[n-1].first + len(p.steps[n-1].given)
@@ -60,7 +60,7 @@ func (p *plan) run(in []*tensor.Array) ([]*tensor.Array, error) {
 			}
 		}
 		outs := values[s.first:][:len(s.given)]
-		s.node.ReplayInto(outs, args)
+		s.node.ReplayInto(h, outs, args)
 		for _, y := range outs {
 			if err := y.Err(); err != nil {
 				return nil, err

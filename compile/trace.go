@@ -46,7 +46,7 @@ type guard struct {
 
 // trace runs the function on placeholders and records what it builds.
 func (fn *Function) trace(c *tensor.Ctx, in []*tensor.Array) (*plan, error) {
-	r := &tracer{refs: map[tensor.Value]ref{}, known: map[stepKey]int{}, small: map[string]ref{},
+	r := &tracer{c: c, refs: map[tensor.Value]ref{}, known: map[stepKey]int{}, small: map[string]ref{},
 		written: map[*tensor.Node]bool{}, plan: &plan{}}
 	type read struct {
 		x     *tensor.Array
@@ -115,6 +115,7 @@ type guardKey struct {
 
 // tracer turns a graph into a plan.
 type tracer struct {
+	c        *tensor.Ctx
 	trace    *tensor.Trace
 	plan     *plan
 	refs     map[tensor.Value]ref
@@ -177,7 +178,7 @@ func (r *tracer) node(n *tensor.Node) {
 	for i, v := range values {
 		at, ok := r.refs[v]
 		if !ok {
-			at = r.constant(v, v.Node.Handle(v.Out))
+			at = r.constant(v, v.Node.Handle(r.c, v.Out))
 		}
 		in[i] = at
 		b.WriteByte(at.kind)
@@ -225,6 +226,7 @@ func (r *tracer) constant(v tensor.Value, x *tensor.Array) ref {
 			r.small[key] = at
 		}
 	}
+	x.Hold(r.c.Holder)
 	r.plan.consts = append(r.plan.consts, x)
 	r.refs[v] = at
 	return at

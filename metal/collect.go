@@ -26,6 +26,7 @@ const (
 
 // collector is the pool's bookkeeping of collections. Its fields are guarded by pool.mu, running apart.
 type collector struct {
+	before  func() // a collection: BeforeCollect
 	collect func()
 	now     func() time.Time
 	heap    func() int64
@@ -81,6 +82,14 @@ func (c *collector) cost() time.Duration {
 // affordable reports whether a collection of that cost keeps within the share of time. Called with pool.mu held.
 func (c *collector) affordable(cost time.Duration) bool {
 	return c.now().Sub(c.lastEnd) >= (paceShare-1)*cost
+}
+
+// BeforeCollect has f called before each garbage collection that the device asks for: what lists garbage for a purpose
+// of its own can let go of it.
+func (d *Device) BeforeCollect(f func()) {
+	d.pool.mu.Lock()
+	d.pool.before = f
+	d.pool.mu.Unlock()
 }
 
 // CollectCost says what a garbage collection would take now, and whether collections would still take at most a
@@ -179,8 +188,12 @@ func (p *pool) collectNow(ctx context.Context) {
 func (p *pool) collectOnce(ctx context.Context) {
 	p.mu.Lock()
 	p.begun++
+	before := p.before
 	p.mu.Unlock()
 	start := p.now()
+	if before != nil {
+		before()
+	}
 	p.collect()
 	waitCleanups(ctx)
 	end := p.now()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mlxlua/mlxlua/metal"
 )
@@ -15,6 +16,9 @@ type job struct {
 
 	roots    []Value // what was asked for; nil once the job is claimed
 	fallback *Stream // of nodes that have none
+	proof    proof   // what the roots' holder knew
+	tasks    atomic.Int64
+	bytes    atomic.Int64 // that its kernels write
 
 	mu        sync.Mutex
 	deps      []*job                 // evaluations whose results this one waits for

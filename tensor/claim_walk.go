@@ -73,6 +73,7 @@ func (j *job) claim() {
 		}
 	}
 	j.roots = nil
+	j.tasks.Store(int64(len(tasks)))
 	j.mu.Lock()
 	j.setUnsettled(len(segs))
 	j.mu.Unlock()

@@ -14,7 +14,8 @@ func evaluate(ctx context.Context, op string, xs ...*Array) error {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	if _, err := submit(op, xs, true); err != nil {
+	j, err := submit(op, xs, true)
+	if err != nil {
 		return err
 	}
 	defer BeginSpan("wait", op).End(Place{})
@@ -27,6 +28,9 @@ func evaluate(ctx context.Context, op string, xs ...*Array) error {
 		}
 	}
 	runtime.KeepAlive(xs)
+	if j != nil {
+		j.pay()
+	}
 	return nil
 }
 

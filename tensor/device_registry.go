@@ -69,6 +69,7 @@ func SetDevice(dev *metal.Device) DeviceID {
 		delete(registry.defaults, d)
 	}
 	registry.devices[d] = dev
+	dev.BeforeCollect(holders.weaken)
 	registry.current.Store(nil)
 	return d
 }

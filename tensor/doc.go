@@ -42,6 +42,10 @@
 //   - A temporary is a buffer that one unit needs and gives back.
 //   - A storage is a buffer that outputs lie in; several may lie in one, as views.
 //   - A crowd is a few small storages that one clean-up of Go's collector serves.
+//   - A holder (Holder) is a program that can tell which of its arrays it still reaches: a Lua state. An array escapes
+//     it when another program may hold it too.
+//   - A look (Look) is a holder's telling: what it does not reach is unreachable from then on.
+//   - An epoch is a look's number. An output has that of the last look that reached it.
 //   - To donate is to give an output the storage of an operand that nothing reads after it.
 //   - Settling makes a batch's nodes ready, or failed with their error.
 package tensor

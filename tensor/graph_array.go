@@ -13,7 +13,7 @@ import (
 type Array struct {
 	node  *Node
 	out   int32
-	owned atomic.Bool           // Own was called
+	owned atomic.Int32          // how: notOwned, ownedOnce or shared
 	of    *Array                // the handle that the output watches, where this is a further one: kept as long as this
 	freed atomic.Pointer[Place] // where Free was called
 }
@@ -27,16 +27,29 @@ func (x *Array) vertex() *Node { return x.Value().Node }
 // Own gives x to an owner who will Free it or drop it: the first one gets x itself, each later one a handle of its
 // own on the same output. The bytes live until all owners have freed theirs.
 func (x *Array) Own() *Array {
-	if x == nil || x.owned.CompareAndSwap(false, true) || x.vertex().now() == Failed {
+	if x == nil || x.owned.CompareAndSwap(notOwned, ownedOnce) || x.vertex().now() == Failed {
 		return x
 	}
 	a := &Array{node: x.node, out: x.out, of: x}
-	a.owned.Store(true)
+	a.owned.Store(ownedOnce)
 	x.vertex().mu.Lock()
 	defer x.vertex().mu.Unlock()
 	x.vertex().out[x.out].owners++
 	return a
 }
+
+// How a handle is owned.
+const (
+	notOwned  = iota
+	ownedOnce // Own gave it to its first owner
+	shared    // others than that owner may have it
+)
+
+// Share says that others than x's owner have got x itself, not a handle of their own.
+func (x *Array) Share() { x.owned.Store(shared) }
+
+// Sole reports whether the owner that Own gave x to is the only one who has it.
+func (x *Array) Sole() bool { return x.owned.Load() == ownedOnce }
 
 // Value is the node output that x stands for.
 func (x *Array) Value() Value {
@@ -126,7 +139,7 @@ func (x *Array) usable(op string, c *Ctx) error {
 	if t := x.vertex().abstractTrace(); t != nil && t.ended.Load() {
 		return x.outlived(op, t, c)
 	}
-	return nil
+	return x.poisoned(op, c)
 }
 
 // outlived is the error of an array without values that was kept beyond the trace that it was made in.

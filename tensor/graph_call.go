@@ -47,6 +47,7 @@ func apply(c *Ctx, p *Op, attrs any, in []*Array) (result *Array, others []*Arra
 		}
 	}
 	n.id = nodeIDs.Add(1)
+	n.adopt(c.Holder)
 	result = n.array(0)
 	for i := range n.out[1:] {
 		others = append(others, n.array(i+1))
@@ -140,10 +141,10 @@ func (n *Node) Replay(c *Ctx, in []*Array) []*Array {
 	return handlesOf(apply(c, n.op, n.attrs, in))
 }
 
-// ReplayInto is Replay on the node's stream and from its line, with the outputs put into out, one for each of the
-// node's. Where the call cannot be made each of them is the failed array.
-func (n *Node) ReplayInto(out, in []*Array) {
-	first, others := apply(&Ctx{Stream: n.stream, Place: n.Place()}, n.op, n.attrs, in)
+// ReplayInto is Replay on the node's stream and from its line, for a holder (nil: none), with the outputs put into out,
+// one for each of the node's. Where the call cannot be made each of them is the failed array.
+func (n *Node) ReplayInto(h *Holder, out, in []*Array) {
+	first, others := apply(&Ctx{Stream: n.stream, Place: n.Place(), Holder: h}, n.op, n.attrs, in)
 	for i := range out {
 		out[i] = first
 	}

@@ -53,6 +53,8 @@ func constant(c *Ctx, spec Spec, v View) *Array {
 	if v.owner != nil {
 		v.owner.users.Add(1)
 	}
+	n.adopt(c.holder())
+	n.holder.list(n, 0, v.owner)
 	n.state.Store(int32(Ready))
 	return n.array(0)
 }

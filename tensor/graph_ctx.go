@@ -36,6 +36,7 @@ func (p compactPlace) place() Place {
 type Ctx struct {
 	Stream *Stream // nil: the default stream
 	Place  Place   // zero: the line of the Go program that called the op
+	Holder *Holder // whose the arrays are that the op makes; nil: a Go program's
 }
 
 // Call is the Ctx of an op's optional last argument: c[0], or a new one for the caller skip frames above.
@@ -55,6 +56,14 @@ func (c *Ctx) place() Place {
 		return Place{}
 	}
 	return c.Place
+}
+
+// holder is the call's holder, also of a nil Ctx.
+func (c *Ctx) holder() *Holder {
+	if c == nil {
+		return nil
+	}
+	return c.Holder
 }
 
 // OpError is an op's error: the op, what is wrong with the values, and the line that called the op.

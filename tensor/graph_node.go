@@ -50,6 +50,7 @@ type Node struct {
 	traces   *traceSet // the traces it depends on: those of its inputs
 	few      [2]Value  // in, where there are few
 	seg      *segment  // what it was claimed for
+	holder   *Holder   // whose looks say which outputs can be read; nil: the collector does
 
 	out   []output
 	id    uint64
@@ -88,6 +89,8 @@ type output struct {
 	owners int32               // handles that Own made and nobody freed: beyond the first
 	asked  bool                // it was asked for when the node was claimed; never changed after that
 	uses   atomic.Int32        // nodes that have still to read it
+	// reached is the holder's last look that reached the output: see Holder.
+	reached atomic.Uint64
 }
 
 var nodeIDs atomic.Uint64

@@ -82,12 +82,14 @@ func (n *Node) recoverRule(c *Ctx, rule string, err *error) {
 }
 
 // Handle is an Array on output i: for transforms that walk the graph. It watches the output in place of an earlier
-// handle that is gone; an earlier one that is still there is the result.
-func (n *Node) Handle(i int) *Array {
+// handle that is gone; an earlier one that is still there is the result. Where the Ctx is not of the output's holder,
+// the output escapes.
+func (n *Node) Handle(c *Ctx, i int) *Array {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	o := &n.out[i]
 	o.dead = false
+	n.hold(i, c.holder())
 	a := &Array{node: n, out: int32(i)}
 	if !o.weak {
 		return a

@@ -69,7 +69,7 @@ func (v Value) dropIfUnread() {
 	n := v.Node
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if o := &n.out[v.Out]; o.dead && o.uses.Load() == 0 && n.now() == Ready {
+	if o := &n.out[v.Out]; (o.dead || n.unneeded(v.Out)) && o.uses.Load() == 0 && n.now() == Ready {
 		n.drop(v.Out)
 	}
 }

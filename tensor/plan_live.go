@@ -13,8 +13,8 @@ func (e *recorder) findLive() {
 				o := &n.out[k]
 				at := p.base[i] + int32(k)
 				bound := !o.asked && o.uses.Load() == p.edges[at]
-				p.live[at] = !bound || !(Value{n, k}).unheld()
-				if bound && p.live[at] && o.weak {
+				p.live[at] = !bound || !(Value{n, k}).unheld(e.job.proof)
+				if bound && p.live[at] && o.weak && !e.job.proof.reachable(n, k) {
 					unproven += o.spec.NBytes()
 				}
 			}
@@ -30,7 +30,7 @@ func (e *recorder) findLive() {
 
 // unheld reports whether only the nodes that the output's uses count can read it: its handle is gone or was given up,
 // and no open trace may walk the node.
-func (v Value) unheld() bool {
+func (v Value) unheld(p proof) bool {
 	n := v.Node
 	if n.inOpenTrace() {
 		return false
@@ -38,5 +38,5 @@ func (v Value) unheld() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	o := &n.out[v.Out]
-	return o.dead || o.weak && o.handle.Value() == nil
+	return o.dead || p.unreachable(n, v.Out) || o.weak && o.handle.Value() == nil
 }

@@ -88,7 +88,7 @@ func TestReductionsTakeWhatOnlyTheyRead(t *testing.T) {
 	s2 := sum(a)
 	for _, n := range tensor.Order([]*tensor.Array{a}, nil) {
 		if !n.IsConstant() {
-			tensor.Drop(n.Handle(0))
+			tensor.Drop(n.Handle(nil, 0))
 		}
 	}
 	require.Len(t, commands(func() { eval(t, s2) }), 1)
@@ -211,7 +211,7 @@ func TestExactReuse(t *testing.T) {
 		}
 		for _, n := range tensor.Order([]*tensor.Array{y}, nil) {
 			if !n.IsConstant() && n != y.Value().Node {
-				tensor.Drop(n.Handle(0))
+				tensor.Drop(n.Handle(nil, 0))
 			}
 		}
 		return y

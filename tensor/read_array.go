@@ -112,7 +112,7 @@ func (x *Array) readable(op string) error {
 	}
 	t := x.node.abstractTrace()
 	if t == nil {
-		return nil
+		return x.poisoned(op, &Ctx{Place: x.node.Place()})
 	}
 	if t.ended.Load() {
 		return x.outlived(op, t, &Ctx{Place: x.node.Place()})

@@ -111,6 +111,7 @@ func (q *batcher) commit(last bool) {
 		return
 	}
 	j := b.job
+	j.bytes.Add(b.bytes)
 	b.commands = cb.Encoder().Len()
 	cb.OnComplete(func(err error) {
 		j.forget(cb)

@@ -88,7 +88,7 @@ func (e *recorder) lastRead(v Value, members []int32) bool {
 		}
 	}
 	o := &v.Node.out[v.Out]
-	return o.uses.Load() == reads && (!o.asked || v.Node.now() >= Ready) && v.unheld()
+	return o.uses.Load() == reads && (!o.asked || v.Node.now() >= Ready) && v.unheld(e.job.proof)
 }
 
 // linear encodes the scratch's expression where all operands are contiguous or scalars.

@@ -233,6 +233,7 @@ func (e *recorder) setData(n *Node, i int, v View) {
 		st.users.Add(1)
 		if e.plan.live[int(e.plan.base[n.slot])+i] {
 			st.own()
+			n.holder.list(n, i, st)
 		}
 	}
 	n.mu.Lock()

@@ -174,7 +174,7 @@ func (n *Node) unplace() {
 // recycleUnread gives a value's storage back for later calls if no one will read the value.
 func (e *recorder) recycleUnread(v Value) {
 	o := &v.Node.out[v.Out]
-	if o.uses.Load() != 0 || o.asked && v.Node.now() < Ready || !v.unheld() {
+	if o.uses.Load() != 0 || o.asked && v.Node.now() < Ready || !v.unheld(e.job.proof) {
 		return
 	}
 	v.Node.mu.Lock()

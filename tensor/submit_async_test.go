@@ -303,7 +303,7 @@ func TestOpenTracesKeepTheGraph(t *testing.T) {
 	eval(t, y)
 	nodes := tensor.Order([]*tensor.Array{y}, nil)
 	require.Len(t, nodes, 4)
-	again := nodes[2].Handle(0)
+	again := nodes[2].Handle(nil, 0)
 	require.Equal(t, []float32{0, 1, 4, 9}, floats(t, again), "a node on the tape is observable")
 	tr.End()
 	require.Len(t, tensor.Order([]*tensor.Array{y}, nil), 1, "after the trace the graph is let go")

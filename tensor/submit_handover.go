@@ -123,6 +123,7 @@ func (j *job) handOver(xs []*Array) *Stream {
 		handed.unclaimed.Add(-1)
 		return nil
 	}
+	j.prove()
 	handed.jobs = append(handed.jobs, j)
 	if s := j.roots[0].Node.stream; s != nil {
 		return s

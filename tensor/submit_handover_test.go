@@ -134,7 +134,7 @@ func TestTheHelperClaims(t *testing.T) {
 	w, err := tensor.Submit(after)
 	require.NoError(t, err)
 	v := tensor.Value{Node: onB.Value().Node}
-	require.NoError(t, v.Node.Handle(0).Wait(background), "it is done while a is at work")
+	require.NoError(t, v.Node.Handle(nil, 0).Wait(background), "it is done while a is at work")
 	require.NoError(t, tensor.Eval(background, mulOp.One(on(b), tensor.None{}, onB, onB)))
 	done, err := w.Done()
 	require.NoError(t, err)

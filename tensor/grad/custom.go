@@ -146,7 +146,7 @@ func groupsOf(nodes []*tensor.Node) map[*tensor.Node]*group {
 
 // outs gives arrays on all outputs, made anew where none is in use.
 func (g *group) outs(c *tensor.Ctx) []*tensor.Array {
-	in, raw := handles(g.inputs[:g.primals]), handles(g.inputs[g.primals:])
+	in, raw := handles(c, g.inputs[:g.primals]), handles(c, g.inputs[g.primals:])
 	outs := g.call.wrapMissing(c, in, raw, g.nodes)
 	return outs
 }
@@ -155,7 +155,7 @@ func (k *Custom) wrapMissing(c *tensor.Ctx, in, raw []*tensor.Array, have map[in
 	outs := make([]*tensor.Array, len(raw))
 	for i, y := range raw {
 		if n := have[i]; n != nil {
-			outs[i] = n.Handle(0)
+			outs[i] = n.Handle(c, 0)
 		} else {
 			outs[i] = customOp.One(c, customAttrs{k, len(in), i}, slices.Concat([]*tensor.Array{y}, in, raw)...)
 		}
@@ -165,7 +165,7 @@ func (k *Custom) wrapMissing(c *tensor.Ctx, in, raw []*tensor.Array, have map[in
 
 // group is the turn of a call of a custom function in the reverse walk.
 func (r *reverse) group(g *group) error {
-	c := ctxOf(g.first)
+	c := ctxOf(r.holder, g.first)
 	cots, any := make([]*tensor.Array, len(g.inputs)-g.primals), false
 	for i, n := range g.nodes {
 		cots[i] = r.cots[tensor.Value{Node: n}]
@@ -174,7 +174,7 @@ func (r *reverse) group(g *group) error {
 	if !any {
 		return nil
 	}
-	primals := handles(g.inputs[:g.primals])
+	primals := handles(c, g.inputs[:g.primals])
 	if g.call.recompute {
 		return r.recompute(c, g.call, primals, cots)
 	}
@@ -239,8 +239,8 @@ func (r *reverse) recompute(c *tensor.Ctx, k *Custom, primals, cots []*tensor.Ar
 
 // group is the turn of a call of a custom function in the forward walk.
 func (f *forward) group(g *group) error {
-	c := ctxOf(g.first)
-	primals := handles(g.inputs[:g.primals])
+	c := ctxOf(f.holder, g.first)
+	primals := handles(c, g.inputs[:g.primals])
 	tans, any := make([]*tensor.Array, g.primals), false
 	for i, v := range g.inputs[:g.primals] {
 		tans[i] = f.tans[v]
@@ -258,7 +258,7 @@ func (f *forward) group(g *group) error {
 	if err != nil {
 		return err
 	}
-	raw := handles(g.inputs[g.primals:])
+	raw := handles(c, g.inputs[g.primals:])
 	if len(out) != len(raw) {
 		return c.Errorf("custom_function", "its jvp gave %s for %s", tensor.Count(len(out), "tangent"),
 			tensor.Count(len(raw), "output"))
@@ -276,8 +276,8 @@ func (f *forward) group(g *group) error {
 
 // group is the turn of a call of a custom function in a batch: false if there is nothing special to do.
 func (b *batch) group(g *group) (bool, error) {
-	c := ctxOf(g.first)
-	in, axes, any := b.inputs(g.inputs)
+	c := ctxOf(b.holder, g.first)
+	in, axes, any := b.inputs(c, g.inputs)
 	if !any || (g.call.VMap == nil && g.call.VJP == nil && g.call.JVP == nil) {
 		return false, nil
 	}

@@ -33,7 +33,7 @@ func JVP(f Func, primals, tangents []*tensor.Array, ctx ...*tensor.Ctx) (outs, t
 	if outs, err = call(c, "jvp", f, in); err != nil {
 		return nil, nil, err
 	}
-	if tans, err = pushforward(trace, in, tangents, outs); err != nil {
+	if tans, err = pushforward(c, trace, in, tangents, outs); err != nil {
 		return nil, nil, err
 	}
 	for i, t := range tans {
@@ -46,12 +46,13 @@ func JVP(f Func, primals, tangents []*tensor.Array, ctx ...*tensor.Ctx) (outs, t
 
 // forward is a walk from inputs to outputs with tangents.
 type forward struct {
-	tans map[tensor.Value]*tensor.Array
+	tans   map[tensor.Value]*tensor.Array
+	holder *tensor.Holder
 }
 
 // pushforward gives the tangents of outs, nil for zero, from those of ins.
-func pushforward(trace *tensor.Trace, ins, tangents, outs []*tensor.Array) ([]*tensor.Array, error) {
-	f := &forward{map[tensor.Value]*tensor.Array{}}
+func pushforward(c *tensor.Ctx, trace *tensor.Trace, ins, tangents, outs []*tensor.Array) ([]*tensor.Array, error) {
+	f := &forward{map[tensor.Value]*tensor.Array{}, c.Holder}
 	for i, x := range ins {
 		if tangents[i] != nil {
 			f.tans[x.Value()] = tangents[i]
@@ -94,14 +95,14 @@ func (f *forward) node(n *tensor.Node) error {
 	if !any {
 		return nil
 	}
-	c := ctxOf(n)
+	c := ctxOf(f.holder, n)
 	var out []*tensor.Array
 	var err error
 	switch {
 	case n.HasJVP():
-		out, err = n.CallJVP(c, handles(values), outputs(n), tans)
+		out, err = n.CallJVP(c, handles(c, values), outputs(c, n), tans)
 	case n.HasVJP():
-		out, err = transpose(c, n, handles(values), tans)
+		out, err = transpose(c, n, handles(c, values), tans)
 	case discrete(n):
 		return nil
 	default:
@@ -127,7 +128,7 @@ func (f *forward) node(n *tensor.Node) error {
 func transpose(c *tensor.Ctx, n *tensor.Node, in, tans []*tensor.Array) ([]*tensor.Array, error) {
 	trace := tensor.NewTrace("jvp", nil)
 	defer trace.End()
-	out := outputs(n)
+	out := outputs(c, n)
 	cots := make([]*tensor.Array, len(out))
 	for i, x := range out {
 		cots[i] = trace.Watch(c, ops.ZerosLike(x, c))

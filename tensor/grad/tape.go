@@ -39,22 +39,24 @@ func nodesOf(trace *tensor.Trace, outs []*tensor.Array, after uint64) []*tensor.
 	return nodes
 }
 
-// ctxOf is the Ctx for what a rule builds for a node: the node's stream and line.
-func ctxOf(n *tensor.Node) *tensor.Ctx { return &tensor.Ctx{Stream: n.Stream(), Place: n.Place()} }
+// ctxOf is the Ctx for what a rule builds for a node: the node's stream and line, and the transform's holder.
+func ctxOf(h *tensor.Holder, n *tensor.Node) *tensor.Ctx {
+	return &tensor.Ctx{Stream: n.Stream(), Place: n.Place(), Holder: h}
+}
 
 // handles gives arrays that stand for a node's inputs.
-func handles(values []tensor.Value) []*tensor.Array {
+func handles(c *tensor.Ctx, values []tensor.Value) []*tensor.Array {
 	out := make([]*tensor.Array, len(values))
 	for i, v := range values {
-		out[i] = v.Node.Handle(v.Out)
+		out[i] = v.Node.Handle(c, v.Out)
 	}
 	return out
 }
 
-func outputs(n *tensor.Node) []*tensor.Array {
+func outputs(c *tensor.Ctx, n *tensor.Node) []*tensor.Array {
 	out := make([]*tensor.Array, n.NumOut())
 	for i := range out {
-		out[i] = n.Handle(i)
+		out[i] = n.Handle(c, i)
 	}
 	return out
 }
@@ -71,13 +73,14 @@ func discrete(n *tensor.Node) bool {
 
 // reverse is a walk from outputs to inputs that gathers cotangents.
 type reverse struct {
-	trace *tensor.Trace
-	cots  map[tensor.Value]*tensor.Array
+	trace  *tensor.Trace
+	cots   map[tensor.Value]*tensor.Array
+	holder *tensor.Holder
 }
 
 // pullback gives the cotangents of ins, nil for zero, from those of outs.
 func pullback(c *tensor.Ctx, trace *tensor.Trace, outs, cots, ins []*tensor.Array) ([]*tensor.Array, error) {
-	r := &reverse{trace, map[tensor.Value]*tensor.Array{}}
+	r := &reverse{trace, map[tensor.Value]*tensor.Array{}, c.Holder}
 	for i, x := range outs {
 		if cots[i] != nil && trace.DependsOn(x) {
 			r.add(c, x.Value(), cots[i])
@@ -135,7 +138,7 @@ func (r *reverse) node(n *tensor.Node) error {
 	if !any {
 		return nil
 	}
-	c := ctxOf(n)
+	c := ctxOf(r.holder, n)
 	if !n.HasVJP() {
 		if discrete(n) {
 			return nil
@@ -143,11 +146,11 @@ func (r *reverse) node(n *tensor.Node) error {
 		return c.Errorf("vjp", "%s has no gradient: give it one with custom_function", n.Op().Name())
 	}
 	values := n.Inputs()
-	want, in := make([]bool, len(values)), handles(values)
+	want, in := make([]bool, len(values)), handles(c, values)
 	for i, v := range values {
 		want[i] = r.trace.Has(v.Node) && !n.SpecOnly(i, len(values))
 	}
-	grads, err := n.CallVJP(c, in, outputs(n), cots, want)
+	grads, err := n.CallVJP(c, in, outputs(c, n), cots, want)
 	if err != nil {
 		return err
 	}

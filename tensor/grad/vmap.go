@@ -23,7 +23,7 @@ func VMap(f Func, inAxes, outAxes []int, ctx ...*tensor.Ctx) Func {
 		if err != nil {
 			return nil, err
 		}
-		b := &batch{size: size, to: map[tensor.Value]batched{}}
+		b := &batch{holder: c.Holder, size: size, to: map[tensor.Value]batched{}}
 		trace := tensor.NewTrace("vmap", b.onRead)
 		defer trace.End()
 		args := slices.Clone(in)
@@ -92,6 +92,7 @@ type batched struct {
 
 // batch builds the graph over the batch from the one that f built.
 type batch struct {
+	holder *tensor.Holder
 	size   int
 	sized  batched // an input with a batch axis, for the batch's size
 	to     map[tensor.Value]batched
@@ -148,13 +149,13 @@ func (b *batch) run(trace *tensor.Trace, outs []*tensor.Array) error {
 }
 
 // inputs gives what stands for values, and their batch axes.
-func (b *batch) inputs(values []tensor.Value) (in []*tensor.Array, axes []int, any bool) {
+func (b *batch) inputs(c *tensor.Ctx, values []tensor.Value) (in []*tensor.Array, axes []int, any bool) {
 	in, axes = make([]*tensor.Array, len(values)), make([]int, len(values))
 	for i, v := range values {
 		if y, ok := b.to[v]; ok {
 			in[i], axes[i] = y.x, y.axis
 		} else {
-			in[i], axes[i] = v.Node.Handle(v.Out), -1
+			in[i], axes[i] = v.Node.Handle(c, v.Out), -1
 		}
 		any = any || axes[i] >= 0
 	}
@@ -162,8 +163,8 @@ func (b *batch) inputs(values []tensor.Value) (in []*tensor.Array, axes []int, a
 }
 
 func (b *batch) node(n *tensor.Node) error {
-	c := ctxOf(n)
-	in, axes, any := b.inputs(n.Inputs())
+	c := ctxOf(b.holder, n)
+	in, axes, any := b.inputs(c, n.Inputs())
 	var out []*tensor.Array
 	var outAxes []int
 	var err error
