@@ -296,20 +296,20 @@ func TestFireRetentionByEnvironment(t *testing.T) {
 	require.ErrorContains(t, runLua(t, dispatches, lua.LNumber(1), lua.LNumber(1)), "deallocated object")
 }
 
-// TestFireTrace: the timeline of a function, which goes on as if it was not there.
-func TestFireTrace(t *testing.T) {
+// TestFireTimeline: the timeline of a function, which goes on as if it was not there.
+func TestFireTimeline(t *testing.T) {
 	withDevice(t, metal.DeviceOptions{})
 	dir := t.TempDir()
 	require.NoError(t, runLua(t, `
 local dir = ...
-local a, b = mx.trace(dir .. "/good.json", function() return mx.exp(mx.zeros({4})):tolist()[1], "two" end)
+local a, b = mx.timeline(dir .. "/good.json", function() return mx.exp(mx.zeros({4})):tolist()[1], "two" end)
 assert(a == 1 and b == "two")
-local ok, e = pcall(mx.trace, dir .. "/bad.json", function() mx.eval(mx.ones({8}) + 1) error("inside") end)
+local ok, e = pcall(mx.timeline, dir .. "/bad.json", function() mx.eval(mx.ones({8}) + 1) error("inside") end)
 assert(not ok and tostring(e):find("inside"), tostring(e))
-local ok, e = pcall(mx.trace, dir .. "/none/x.json", function() end)
-assert(not ok and tostring(e):find("%[trace%]"), tostring(e))
-local ok, e = pcall(mx.trace, dir .. "/x.json", function() mx.trace(dir .. "/y.json", function() end) end)
-assert(not ok and tostring(e):find("another trace is being recorded"), tostring(e))
+local ok, e = pcall(mx.timeline, dir .. "/none/x.json", function() end)
+assert(not ok and tostring(e):find("%[timeline%]"), tostring(e))
+local ok, e = pcall(mx.timeline, dir .. "/x.json", function() mx.timeline(dir .. "/y.json", function() end) end)
+assert(not ok and tostring(e):find("another timeline is being recorded"), tostring(e))
 `, lua.LString(dir)))
 	for _, name := range []string{"good.json", "bad.json", "x.json"} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
@@ -322,7 +322,7 @@ assert(not ok and tostring(e):find("another trace is being recorded"), tostring(
 	require.Len(t, files, 3, "nothing unfinished is left")
 	s := New(Options{})
 	defer s.Close()
-	_, err = s.Run(context.Background(), strings.NewReader("mx.trace('x', function() end)"), "closed.lua")
+	_, err = s.Run(context.Background(), strings.NewReader("mx.timeline('x', function() end)"), "closed.lua")
 	require.ErrorContains(t, err, "this state has no access to files")
 }
 

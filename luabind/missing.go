@@ -21,7 +21,8 @@ var instead = map[string]string{
 	"radians": "a * (math.pi / 180)", "repeat": "mx.broadcast_to(mx.expand_dims(a, 1), {#a, n}):flatten()",
 	"right_shift": "mx.floor_divide(a, 2 ^ n)", "roll": `mx.concatenate({a["-1:"], a[":-1"]}, 0)`,
 	"tile": "mx.concatenate({a, a}, 0)", "tri": "mx.tril(mx.ones({n, n}))", "unflatten": "a:reshape(-1, n)",
-	"vecdot": "(a * b):sum(-1)", "trunc": "mx.sign(a) * mx.floor(mx.abs(a))",
+	"vecdot": "(a * b):sum(-1)", "trace": "mx.where(mx.equal(mx.eye(#a), 1), a, 0):sum()",
+	"trunc": "mx.sign(a) * mx.floor(mx.abs(a))",
 
 	"random.categorical": "mx.argmax(a - mx.log(-mx.log(mx.random.uniform(0, 1, a.shape))), -1)",
 	"random.gumbel":      "-mx.log(-mx.log(mx.random.uniform(0, 1, a.shape)))",

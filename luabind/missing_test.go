@@ -36,6 +36,7 @@ var answersOfMLX = map[string]string{
 	"right_shift":   "array([0, -2], dtype=int32)",
 	"roll":          "array([3.5, 1, -2], dtype=float32)",
 	"tile":          "array([1, -2, 3.5, 1, -2, 3.5], dtype=float32)",
+	"trace":         "array(5, dtype=float32)",
 	"tri":           "array([[1, 0],\n       [1, 1]], dtype=float32)",
 	"trunc":         "array([1, -2, 3], dtype=float32)",
 	"unflatten":     "array([[1, -2],\n       [3.5, 0.25]], dtype=float32)",
@@ -53,6 +54,7 @@ func TestInstead(t *testing.T) {
 	other := map[string]string{
 		"addmm":      "b, c = mx.array({{1, 0, 0}, {0, -2, 0}, {0, 0, 3.5}}), 10; a = mx.array({4, 1, 3.5})",
 		"left_shift": "a = mx.array({3, -5}, mx.int32)", "right_shift": "a = mx.array({3, -5}, mx.int32)",
+		"trace":     "a = mx.array({{1, 2}, {3, 4}})",
 		"unflatten": "a = mx.array({1, -2, 3.5, 0.25})", "divmod": "a, b = b, a", "random.permutation": "n = 5",
 		"gather_mm": `a, index = mx.ones({2, 1, 2}), mx.array({2, 0}, mx.int32)
 			w = mx.array({{{1, 2}, {3, 4}}, {{2, 3}, {4, 5}}, {{3, 4}, {5, 6}}})`,

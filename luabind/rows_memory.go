@@ -76,9 +76,9 @@ var memoryRows = []row{
 		"infinity where no input has that or a NaN, is an error with its line " +
 		"and the element's index. Evaluation is slow meanwhile.",
 		call: func(a *args) any { return lua.LBool(tensor.CheckNaN(a.flag(0))) }},
-	{name: "trace", sig: "file:string f:any", help: "Calls f, gives its results, and writes to a file when calls were " +
-		"built, walked, planned, encoded, compiled, run and waited for, on every stream, also after an error. Chrome's " +
-		"about:tracing and Perfetto show it. The file is there as a whole or not at all.", call: traceCall},
+	{name: "timeline", sig: "file:string f:any", help: "Calls f, gives its results, and writes to a file when calls " +
+		"were built, walked, planned, encoded, compiled, run and waited for, on every stream, also after an error. " +
+		"Chrome's about:tracing and Perfetto show it. The file is there as a whole or not at all.", call: timelineCall},
 }
 
 // liveMemory is mx.memory.live().
@@ -107,8 +107,8 @@ func liveMemory(a *args) any {
 	return out
 }
 
-// traceCall is mx.trace(file, f).
-func traceCall(a *args) any {
+// timelineCall is mx.timeline(file, f).
+func timelineCall(a *args) any {
 	s, fn := a.s, a.callable(1)
 	if !s.files {
 		a.fail("this state has no access to files")
@@ -122,7 +122,7 @@ func traceCall(a *args) any {
 	end := func() error {
 		ended = true
 		span.End(a.ctx.Place)
-		_ = tensor.Synchronize(s.Context()) // a cancelled script's trace ends early
+		_ = tensor.Synchronize(s.Context()) // a cancelled script's timeline ends early
 		t.Stop()
 		return t.Save(a.text(0))
 	}

@@ -51,7 +51,7 @@ var timeline atomic.Pointer[Timeline]
 func StartTimeline() (*Timeline, error) {
 	t := &Timeline{start: time.Now(), tracks: map[string]int{}}
 	if !timeline.CompareAndSwap(nil, t) {
-		return nil, errors.New("[trace] another trace is being recorded")
+		return nil, errors.New("[timeline] another timeline is being recorded")
 	}
 	return t, nil
 }
@@ -160,17 +160,17 @@ func (t *Timeline) Write(w io.Writer) error {
 // Save writes what was recorded to a file, which is there as a whole or not at all.
 func (t *Timeline) Save(path string) (err error) {
 	if d, statErr := os.Stat(path); path == "" || statErr == nil && d.IsDir() {
-		return fmt.Errorf("[trace] %q is no name of a file", path)
+		return fmt.Errorf("[timeline] %q is no name of a file", path)
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
-		return fmt.Errorf("[trace] %w", err)
+		return fmt.Errorf("[timeline] %w", err)
 	}
 	defer func() {
 		if err != nil {
 			_ = f.Close()
 			_ = os.Remove(f.Name())
-			err = fmt.Errorf("[trace] %w", err)
+			err = fmt.Errorf("[timeline] %w", err)
 		}
 	}()
 	b := bufio.NewWriter(f)

@@ -340,7 +340,7 @@ func TestTraceOption(t *testing.T) {
 	}
 	got := runProgram(t, "", "--trace", filepath.Join(dir, "none", "run.json"), "-e", "print(1)")
 	require.Equal(t, 1, got.status)
-	require.Contains(t, got.stderr, "mlxlua: [trace] ")
+	require.Contains(t, got.stderr, "mlxlua: [timeline] ")
 	require.Contains(t, runProgram(t, "", "--trace").stderr, "--trace needs an argument")
 }
 
