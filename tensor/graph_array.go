@@ -46,10 +46,14 @@ const (
 )
 
 // Share says that others than x's owner have got x itself, not a handle of their own.
-func (x *Array) Share() { x.owned.Store(shared) }
+func (x *Array) Share() {
+	if x != nil {
+		x.owned.Store(shared)
+	}
+}
 
 // Sole reports whether the owner that Own gave x to is the only one who has it.
-func (x *Array) Sole() bool { return x.owned.Load() == ownedOnce }
+func (x *Array) Sole() bool { return x != nil && x.owned.Load() == ownedOnce }
 
 // Value is the node output that x stands for.
 func (x *Array) Value() Value {

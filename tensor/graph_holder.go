@@ -63,6 +63,9 @@ func (x *Array) Escape() {
 // Hold says that a program which looks as h, or does not look where h is nil, has got x. It escapes where that is not
 // its holder.
 func (x *Array) Hold(h *Holder) {
+	if x == nil || x.node == nil {
+		return
+	}
 	x.Share()
 	x.node.mu.Lock()
 	defer x.node.mu.Unlock()
