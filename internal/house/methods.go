@@ -18,7 +18,7 @@ var manyMethods = map[string]int{
 	"metal/jit.lane":     117,
 	"metal/jit.selector": 314,
 	"metal/msl.compiler": 61,
-	"metal/msl.gen":      358,
+	"metal/msl.gen":      357,
 	"metal/msl.parser":   170,
 }
 

@@ -33,13 +33,8 @@ func (g *gen) matrixLane(r, c operand) operand {
 	return g.op(kir.Add, kir.U32, sum, bit(c, 1, 1, 1))
 }
 
-// threadElements is the method that gives a lane's two elements as a vector.
-var threadElements = &builtin{name: "thread_elements", accept: anyArgs, run: func(g *gen, c *bcall) value {
-	v := *c.fn.this
-	t := v.q
-	t.T = vecOf(v.q.T.elem.T, 2)
-	return g.part(v, t, 0, 0)
-}}
+// threadElements is the method that gives a lane's two elements as a vector; init makes it, as it leads to all of gen.
+var threadElements *builtin
 
 // fillMatrix makes a matrix with x on its diagonal.
 func (g *gen) fillMatrix(t *ctype, x value, at Pos) value {
@@ -88,6 +83,12 @@ func (g *gen) matrixDest(c *bcall) (value, bool) {
 }
 
 func matrixBuiltins() {
+	threadElements = &builtin{name: "thread_elements", accept: anyArgs, run: func(g *gen, c *bcall) value {
+		v := *c.fn.this
+		t := v.q
+		t.T = vecOf(v.q.T.elem.T, 2)
+		return g.part(v, t, 0, 0)
+	}}
 	addBuiltin("simdgroup_load", 2, 5, func(g *gen, c *bcall) value { return g.matrixMove(c, true) }).accept = anyArgs
 	addBuiltin("simdgroup_store", 2, 5, func(g *gen, c *bcall) value { return g.matrixMove(c, false) }).accept = anyArgs
 	addBuiltin("simdgroup_multiply", 3, 3, func(g *gen, c *bcall) value { return g.matrixMul(c, false) }).accept = anyArgs

@@ -84,5 +84,5 @@ func (g *gen) rangeValue(s *RangeForStmt) value {
 	if !v.isLvalue() {
 		v = g.temp(g.load(v))
 	}
-	return g.stableRef(v)
+	return g.stableRef(g.placed(v))
 }

@@ -16,6 +16,7 @@ const (
 	vSwz                // an lvalue: components sel of the vector base
 	vDyn                // an lvalue: component idx of the vector base
 	vBits               // an lvalue: the bits of a bit-field in memory at ptr + idx + imm
+	vSel                // an lvalue: one of the two of choice
 	vFuncs              // a set of functions, with the object for methods
 	vType               // a type where an expression may stand
 	vList               // a braced list
@@ -38,6 +39,9 @@ type value struct {
 	fn    *overload
 	list  *InitList
 	bits  bitField // vBits: where it is; of a value read from a bit-field its width
+	// choice is what vSel chooses between; chosen says of a vRight which object it was read from.
+	choice *selection
+	chosen *chosen
 }
 
 // object is a variable: its scalars in slots, or memory.
@@ -74,12 +78,22 @@ var (
 func (v *value) bad() bool { return v.k == vBad || v.q.T == nil || v.q.T.kind == tBad }
 func (v *value) isLvalue() bool {
 	switch v.k {
-	case vSlot, vSwz, vDyn, vBits:
+	case vSlot, vSwz, vDyn, vBits, vSel:
 		return true
 	case vMem:
 		return !v.tmp
 	}
-	return false
+	return v.chosen != nil
+}
+
+// isBits reports whether an lvalue is a bit-field.
+func (v *value) isBits() bool {
+	return v.k == vBits || v.chosen != nil && v.chosen.bits || v.k == vSel && (v.choice.a.isBits() || v.choice.b.isBits())
+}
+
+// inSlots reports whether an lvalue is a variable that is not in memory, or one of two such.
+func (v *value) inSlots() bool {
+	return v.k == vSlot && !v.obj.mem || v.k == vSel && v.choice.a.inSlots() && v.choice.b.inSlots()
 }
 
 func rval(t *ctype, comps ...operand) value { return value{k: vRight, q: qt(t), comps: comps} }
@@ -161,6 +175,10 @@ func (g *gen) objVal(o *object) value {
 // toMemory turns a slot lvalue into one in memory, moving the variable there: what was emitted for its slots is
 // rewritten at the end (lower_clean.go). Constants that never change get a copy.
 func (g *gen) toMemory(v value) value {
+	v = g.placed(v)
+	if v.k == vSel && !v.isBits() {
+		return value{k: vMem, q: v.q, ptr: v.choice.address(g)}
+	}
 	if v.k != vSlot {
 		return v
 	}
@@ -251,7 +269,12 @@ func (g *gen) load(v value) value {
 	switch v.k {
 	case vRight:
 		v.q.T = v.q.T.unpacked()
+		if v.chosen != nil {
+			v.q, v.chosen = v.q.bare(), nil
+		}
 		return v
+	case vSel:
+		return v.choice.load(g)
 	case vBad, vVoid, vFuncs, vType, vList:
 		return v
 	}
@@ -378,7 +401,10 @@ func (g *gen) store(v, x value) {
 	if x.bad() || v.bad() {
 		return
 	}
+	v = g.placed(v)
 	switch v.k {
+	case vSel:
+		v.choice.store(g, x)
 	case vSlot:
 		if v.obj.mem {
 			g.store(g.toMemory(v), x)
@@ -465,7 +491,13 @@ func (g *gen) copyMem(dst, src value) {
 func (g *gen) part(v value, t qtype, comp int, off int) value {
 	switch v.k {
 	case vRight:
-		return value{k: vRight, q: t.bare(), comps: v.comps[comp : comp+t.T.comps]}
+		r := value{k: vRight, q: t.bare(), comps: v.comps[comp : comp+t.T.comps]}
+		if v.chosen != nil {
+			r = chosenFrom(r, t, false, func() value { return g.part(g.placed(v), t, comp, off) })
+		}
+		return r
+	case vSel:
+		return v.choice.part(g, t, comp, off)
 	case vSlot:
 		if v.obj.mem {
 			return g.part(g.toMemory(v), t, comp, off)

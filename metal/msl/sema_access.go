@@ -73,6 +73,9 @@ func (g *gen) arrayElem(v, i value, x *IndexExpr) value {
 	if !ok {
 		return badValue
 	}
+	if !off.isConst() {
+		v = g.placed(v)
+	}
 	if off.isConst() && e.T.size > 0 && v.k != vMem {
 		n := int64(off.bits) / int64(e.T.size)
 		if n >= 0 && n < int64(t.n) {
@@ -90,6 +93,8 @@ func (g *gen) arrayElem(v, i value, x *IndexExpr) value {
 		if v.obj.fixed && !v.obj.mem {
 			return g.memAt(g.constRegion(v.obj), off, g.slotOffset(v), e)
 		}
+		v = g.toMemory(v)
+	case vSel:
 		v = g.toMemory(v)
 	}
 	if v.k != vMem {
@@ -133,7 +138,11 @@ func (g *gen) vecElem(v, i value, at Pos) value {
 		}
 		return g.memAt(p, off, v.imm, e)
 	case vRight:
-		return rval(e.T, g.pick(v.comps, n))
+		r := rval(e.T, g.pick(v.comps, n))
+		if v.chosen != nil {
+			r = chosenFrom(r, e, false, func() value { return g.vecElem(g.placed(v), i, at) })
+		}
+		return r
 	}
 	base := v
 	return value{k: vDyn, q: e, base: &base, idx: n}
@@ -144,7 +153,7 @@ func (g *gen) component(v value, i int) value {
 	e := v.q.T.elem
 	e.Space, e.Const, e.Vol = v.q.Space, v.q.Const, v.q.Vol
 	switch v.k {
-	case vRight, vSlot, vMem:
+	case vRight, vSlot, vMem, vSel:
 		return g.part(v, e, i, i*e.T.size)
 	case vSwz:
 		return g.component(*v.base, int(v.sel[i]))
@@ -307,6 +316,10 @@ func (g *gen) swizzle(v value, name string, at Pos) value {
 		for _, s := range sel {
 			r.comps = append(r.comps, v.comps[s])
 		}
+		if v.chosen != nil {
+			q := qtype{T: r.q.T, Const: v.q.Const, Space: v.q.Space}
+			r = chosenFrom(r, q, false, func() value { return g.swizzle(g.placed(v), name, at) })
+		}
 		return r
 	}
 	base := v
@@ -410,7 +423,7 @@ func (g *gen) decltype(x Expr) qtype {
 		return badType
 	case v.k == vFuncs:
 		return g.functionType(v.fn)
-	case v.isLvalue() && v.k != vSwz && v.k != vDyn && v.k != vBits:
+	case v.isLvalue() && v.k != vSwz && v.k != vDyn && !v.isBits():
 		return qt(g.c.refTo(v.q))
 	}
 	return v.q.bare()

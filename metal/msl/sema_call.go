@@ -392,7 +392,7 @@ func (g *gen) call(inst *funcInst, args []value, this *value, at Pos) value {
 	e := &env{kind: envFunc, up: scope}
 	if this != nil && f.cls != nil && !decl.Specs.Static {
 		t := *this
-		if !t.isLvalue() {
+		if t = g.placed(t); !t.isLvalue() {
 			t = g.temp(t)
 		}
 		if decl.Quals.Const {
@@ -637,8 +637,8 @@ func (g *gen) bindRef(t qtype, v value, at Pos) value {
 		return badValue
 	}
 	same := v.q.T == e.T || v.q.T.kind == tArray && e.T.kind == tArray
-	if v.isLvalue() && v.q.Space.normal() == e.Space.normal() && v.k != vSwz && v.k != vBits {
-		if same {
+	if v.isLvalue() && v.q.Space.normal() == e.Space.normal() && v.k != vSwz && !v.isBits() {
+		if v = g.placed(v); same {
 			v.q.Const, v.q.Vol = e.Const, e.Vol
 			return v
 		}
@@ -667,6 +667,10 @@ func (g *gen) refError(v *value, t qtype, at Pos) {
 		g.noConversion(v, t, at, "a reference")
 	case v.isLvalue() && v.q.T == e.T && v.q.Space.normal() != e.Space.normal():
 		g.c.errorf(AddressSpace, at, "an object in %s memory cannot be bound to %s", spaceName(v.q.Space), t)
+	case v.isBits() && v.q.T == e.T && !e.Const:
+		g.c.errorf(NotLvalue, at, "a bit-field has no address: it cannot be bound to %s", t)
+	case v.k == vSwz && v.q.T == e.T && !e.Const:
+		g.c.errorf(NotLvalue, at, "several components of a vector have no address: they cannot be bound to %s", t)
 	case v.isLvalue() && v.q.T == e.T:
 		g.c.errorf(TypeMismatch, at, "%s to %s would drop const", v.q, t)
 	default:

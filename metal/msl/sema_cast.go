@@ -190,7 +190,7 @@ func (g *gen) reinterpret(v value, t qtype, at Pos) value {
 			g.c.errorf(AddressSpace, at, "a cast from an object in %s memory to %s", spaceName(v.q.Space), t)
 			return badValue
 		}
-		if v.k == vSwz || v.k == vDyn || v.k == vBits {
+		if v = g.placed(v); v.k == vSwz || v.k == vDyn || v.isBits() {
 			return g.addressOf(v, at)
 		}
 		m := g.toMemory(v)

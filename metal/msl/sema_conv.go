@@ -185,8 +185,8 @@ func (g *gen) refRank(v *value, to *ctype) rank {
 		if v.q.Const && !e.Const || v.q.Vol && !e.Vol {
 			return rankNone
 		}
-		if (v.k == vSwz || v.k == vBits) && !e.Const {
-			return rankConversion
+		if (v.k == vSwz || v.isBits()) && !e.Const { // it would be bound to a copy
+			return rankNone
 		}
 		if !v.q.sameCV(e) {
 			return rankQual

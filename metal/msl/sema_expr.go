@@ -438,11 +438,12 @@ func (g *gen) addressOf(v value, at Pos) value {
 		g.c.errorf(Unsupported, at, "pointers to functions do not exist here: every call is inlined")
 		return badValue
 	}
+	v = g.placed(v)
 	if v.k == vSwz || v.k == vDyn {
 		g.c.errorf(NotLvalue, at, "the components of a vector have no address here")
 		return badValue
 	}
-	if v.k == vBits {
+	if v.isBits() {
 		g.c.errorf(NotLvalue, at, "a bit-field has no address")
 		return badValue
 	}

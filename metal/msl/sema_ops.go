@@ -372,7 +372,7 @@ func (g *gen) lambdaExpr(x *LambdaExpr) value {
 		}
 		if v.bad() || c.ByRef {
 			if !v.bad() {
-				e.put(&entity{kind: eVar, name: c.Name, local: true, val: v, isRef: true})
+				e.put(&entity{kind: eVar, name: c.Name, local: true, val: g.placed(v), isRef: true})
 			}
 			continue
 		}
