@@ -2,11 +2,9 @@ package metal
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -40,13 +38,12 @@ type CommandBuffer struct {
 	validate bool
 	done     chan struct{}
 	enc      Encoder
-	stopped  atomic.Bool // Cancel was called
+	chain    *Chain
+	alone    Chain // chain, where it was begun without one
+	unit     int   // that the last command belongs to which has begun; of the driver
 
 	mu     sync.Mutex
 	status Status
-	cause  error                   // what Cancel was first called with
-	ctx    context.Context         // nil until somebody asks for it: few do
-	stop   context.CancelCauseFunc // of ctx
 	err    error
 	rec    *records // nil after the end
 	after  []func(error)
@@ -59,6 +56,7 @@ func (d *Device) NewCommandBuffer(queue int, label string) *CommandBuffer {
 		dev: d, id: d.ids.Add(1), queue: queue, label: label, validate: d.validate.Load(), done: make(chan struct{}),
 		rec: spareRecords.Get().(*records),
 	}
+	cb.chain = &cb.alone
 	cb.enc.begin(cb)
 	return cb
 }
@@ -77,24 +75,6 @@ func (cb *CommandBuffer) Label() string { return cb.label }
 
 // Validating reports whether it was begun under the validation layer. For drivers.
 func (cb *CommandBuffer) Validating() bool { return cb.validate }
-
-// Context is done when the command buffer is cancelled: a driver then stops its kernels and completes it with the
-// context's cause.
-func (cb *CommandBuffer) Context() context.Context {
-	cb.mu.Lock()
-	defer cb.mu.Unlock()
-	if cb.ctx == nil {
-		cb.ctx, cb.stop = context.WithCancelCause(context.Background())
-		if cb.cause != nil || cb.status > StatusCommitted {
-			cb.stop(cb.cause)
-		}
-	}
-	return cb.ctx
-}
-
-// Interrupt becomes true when the command buffer is cancelled, once Context is done. For drivers that would rather look
-// than be told.
-func (cb *CommandBuffer) Interrupt() *atomic.Bool { return &cb.stopped }
 
 // Commands are the commands so far; after Commit they do not change any more. Read only. They, and what they refer to,
 // are valid until the command buffer has ended; after that there are none.
@@ -251,9 +231,6 @@ func (cb *CommandBuffer) end(err error, submitted bool) {
 		cb.mu.Unlock()
 		panic(fmt.Sprintf("BUG: command buffer %s completed twice", cb))
 	}
-	if err != nil && cb.cause != nil && errors.Is(err, context.Canceled) {
-		err = cb.cause
-	}
 	cb.status, cb.err = StatusCompleted, err
 	if err != nil {
 		cb.status = StatusFailed
@@ -272,11 +249,7 @@ func (cb *CommandBuffer) end(err error, submitted bool) {
 	for _, f := range after {
 		f(err)
 	}
-	cb.mu.Lock()
-	if cb.stop != nil {
-		cb.stop(nil)
-	}
-	cb.mu.Unlock()
+	cb.alone.end()
 	if submitted {
 		cb.dev.pool.finished()
 	}
@@ -305,8 +278,9 @@ func (cb *CommandBuffer) Wait(ctx context.Context) error {
 	}
 }
 
-// Cancel ends a command buffer that is not committed with err, and asks the driver to stop one that is, which then ends
-// with err unless it completes first. A nil err stands for context.Canceled. On one that has ended it does nothing.
+// Cancel ends a command buffer that is not committed with err, and interrupts the chain of one that is, which then ends
+// with an Interrupted that wraps err unless it completes first. A nil err stands for context.Canceled. On one that has
+// ended it does nothing.
 func (cb *CommandBuffer) Cancel(err error) {
 	if err == nil {
 		err = context.Canceled
@@ -316,16 +290,13 @@ func (cb *CommandBuffer) Cancel(err error) {
 	if open {
 		cb.status = StatusCommitted // nobody can encode or commit it from here on
 	}
-	if cb.cause == nil && cb.status == StatusCommitted {
-		cb.cause = err
-	}
-	if cb.stop != nil {
-		cb.stop(err)
-	}
+	ended := cb.status > StatusCommitted
 	cb.mu.Unlock()
-	cb.stopped.Store(true)
-	if open {
+	switch {
+	case open:
 		cb.end(err, false)
+	case !ended:
+		cb.chain.Interrupt(err)
 	}
 }
 

@@ -169,10 +169,11 @@ func TestCancel(t *testing.T) {
 	next := d.NewCommandBuffer(0, "")
 	require.NoError(t, next.Commit())
 	cb.Cancel(why)
-	require.Same(t, why, cb.Wait(bg))
+	require.ErrorIs(t, cb.Wait(bg), why)
+	require.EqualError(t, cb.Err(), "interrupted: stop")
 	require.NoError(t, next.Wait(bg), "a failed command buffer does not fail its successor by itself")
 	cb.Cancel(nil)
-	require.Same(t, why, cb.Err())
+	require.ErrorIs(t, cb.Err(), why)
 
 	open := d.NewCommandBuffer(0, "")
 	dispatch(t, open, pipeline(t, d, "spin"), b.All())

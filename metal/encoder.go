@@ -16,6 +16,7 @@ type Encoder struct {
 	*bindings
 	err     error // of the bindings for p
 	label   string
+	unit    int
 	epoch   int
 	n       int       // commands so far
 	over    bool      // the command buffer was committed
@@ -57,6 +58,9 @@ func (e *Encoder) Len() int { return e.n }
 
 // Label names the commands that follow, until the next Label: the op, the script's line.
 func (e *Encoder) Label(s string) { e.label = s }
+
+// Unit says which Command.Unit the commands that follow belong to, until the next Unit.
+func (e *Encoder) Unit(n int) { e.unit = n }
 
 // SetPipeline chooses the kernel of the next dispatches and forgets all bindings.
 func (e *Encoder) SetPipeline(p *Pipeline) {
@@ -246,7 +250,7 @@ func (e *Encoder) Dispatch(grid, tg Size) error {
 		e.note(i, p.access[i], &e.args[i].Buffer)
 	}
 	cb.add(&Command{
-		Kind: CmdDispatch, Label: e.label, Pipeline: p, Args: cb.rec.keepArgs(e.args), Grid: grid,
+		Kind: CmdDispatch, Label: e.label, Unit: e.unit, Pipeline: p, Args: cb.rec.keepArgs(e.args), Grid: grid,
 		Threadgroup: Size{min(tg.X, grid.X), min(tg.Y, grid.Y), min(tg.Z, grid.Z)},
 	})
 	return nil
@@ -351,7 +355,7 @@ func (e *Encoder) transfer(op string, c Command) error {
 	e.barrierIfDue()
 	e.note(0, accRead, &c.Src)
 	e.note(1, accWrite, &c.Dst)
-	c.Label = e.label
+	c.Label, c.Unit = e.label, e.unit
 	cb.add(&c)
 	return nil
 }

@@ -3,6 +3,7 @@ package metal
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -176,9 +177,21 @@ func (p *pool) tooLarge(n int64) error {
 	if n <= p.limit {
 		how = "more than what is left of"
 	}
-	return fmt.Errorf("[alloc] %s is %s the memory limit of %s (active %s, cache %s)",
-		formatBytes(n), how, formatBytes(p.limit), formatBytes(p.active), formatBytes(p.total-p.active))
+	return &noMemory{fmt.Errorf("[alloc] %s is %s the memory limit of %s (active %s, cache %s)",
+		formatBytes(n), how, formatBytes(p.limit), formatBytes(p.active), formatBytes(p.total-p.active))}
 }
+
+// ErrNoMemory is what errors of allocations are that may succeed when memory has come back or the limit is higher.
+var ErrNoMemory = errors.New("no memory")
+
+// noMemory is an error of its own that is ErrNoMemory too.
+type noMemory struct{ error }
+
+// Is says that the error is ErrNoMemory.
+func (e *noMemory) Is(target error) bool { return target == ErrNoMemory }
+
+// Unwrap is what lies behind the error.
+func (e *noMemory) Unwrap() error { return errors.Unwrap(e.error) }
 
 func (p *pool) alloc(ctx context.Context, n int64, o *Origin) (*Buffer, error) {
 	if n < 0 {
@@ -288,7 +301,7 @@ func (p *pool) grow(need int64) (*block, error) {
 		p.mu.Unlock()
 		p.give(out)
 		p.mu.Lock()
-		return nil, fmt.Errorf("[alloc] device %s refuses %s: %w", p.dev.info.Name, formatBytes(need), err)
+		return nil, &noMemory{fmt.Errorf("[alloc] device %s refuses %s: %w", p.dev.info.Name, formatBytes(need), err)}
 	}
 	return &block{mem: mem, size: need, partial: -1}, nil
 }

@@ -82,6 +82,7 @@ func TestAllocErrors(t *testing.T) {
 	require.EqualError(t, err, "[alloc] 400 GB is more than the memory limit of 18.4 GB (active 0 B, cache 0 B)")
 	_, err = d.Alloc(bg, 20e9)
 	require.EqualError(t, err, "[alloc] 20.0 GB is more than the memory limit of 18.4 GB (active 0 B, cache 0 B)")
+	require.ErrorIs(t, err, metal.ErrNoMemory)
 	_, err = d.Alloc(bg, 1<<62)
 	require.ErrorContains(t, err, "[alloc] 4.61 EB is more than the largest buffer of device fake, 1.10 TB")
 	_, err = d.Alloc(bg, -1)
@@ -106,6 +107,7 @@ func TestDriverRefuses(t *testing.T) {
 	f.OnAlloc = func(int64) error { return errors.New("out of memory") }
 	_, err := d.Alloc(bg, 8*mib)
 	require.EqualError(t, err, "[alloc] device fake refuses 8.39 MB: out of memory")
+	require.ErrorIs(t, err, metal.ErrNoMemory)
 	b.Release()
 }
 

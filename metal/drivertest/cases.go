@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/mlxlua/mlxlua/metal"
 )
@@ -26,6 +27,7 @@ var cases = []testCase{
 	{name: "same name, other body", run: caseSameName},
 	{name: "twelve weights", run: caseTwelveWeights},
 	{name: "cancel", run: caseCancel},
+	{name: "interruption", run: caseInterruption},
 	{name: "faults", run: caseFaults},
 	{name: "limits", run: caseLimits},
 	{name: "edges of the limits", run: caseEdges},
@@ -380,6 +382,78 @@ func caseCancel(b *bench) {
 	must.ErrorIs(b.t, endless.Wait(bg), context.Canceled)
 	must.ErrorIs(b.t, behind.Wait(bg), why)
 	x.Release()
+}
+
+// caseInterruption: of a chain that is interrupted exactly those commands have run that the errors name, which are the
+// first ones, and of no unit only a part.
+func caseInterruption(b *bench) {
+	why := errors.New("enough")
+	x, y, flag := b.zeros(1000), b.zeros(1000), b.zeros(1)
+	var chain metal.Chain
+	first, second := b.chained(&chain), b.chained(&chain)
+	b.encode(first, "twice_plus_one", threads(1000), threads(100), buf("x", x))
+	must.NoError(b.t, first.Encoder().Barrier())
+	b.encode(first, "spin", threads(1), threads(1), buf("flag", flag))
+	must.NoError(b.t, first.Encoder().Barrier())
+	b.encode(first, "twice_plus_one", threads(1000), threads(100), buf("x", x))
+	b.encode(second, "twice_plus_one", threads(1000), threads(100), buf("x", y))
+	other := b.begin()
+	must.NoError(b.t, first.Commit())
+	must.NoError(b.t, second.Commit())
+	must.NoError(b.t, other.Commit())
+	time.AfterFunc(2*time.Millisecond, func() { chain.Interrupt(why) })
+	var e *metal.Interrupted
+	must.True(b.t, errors.As(first.Wait(bg), &e), "not Interrupted")
+	must.ErrorIs(b.t, e, why)
+	if e.Midway == 2 { // else the interruption was faster
+		must.Equal(b.t, []bool{true, true, false, false, false}, e.Ran)
+	} else {
+		must.Equal(b.t, 0, max(e.Midway, 0))
+	}
+	if e.Midway != 0 {
+		want := uint32(0)
+		if e.Ran[0] {
+			want = 1
+		}
+		must.Equal(b.t, slices.Repeat([]uint32{want}, 1000), read(x))
+	}
+	must.True(b.t, errors.As(second.Wait(bg), &e), "not Interrupted")
+	must.Equal(b.t, []bool{false}, e.Ran)
+	must.Equal(b.t, make([]uint32, 1000), read(y))
+	must.NoError(b.t, other.Wait(bg), "another chain goes on")
+
+	units := []int{1, 1, 1, 2, 3, 3, 4, 4, 4, 4, 5, 6}
+	for round := range 20 {
+		clean := b.begin()
+		must.NoError(b.t, clean.Encoder().Fill(x.All(), []byte{0}))
+		b.finish(clean)
+		var chain metal.Chain
+		cb := b.chained(&chain)
+		for _, u := range units {
+			cb.Encoder().Unit(u)
+			b.encode(cb, "twice_plus_one", threads(1000), threads(10), buf("x", x))
+		}
+		must.NoError(b.t, cb.Commit())
+		time.Sleep(time.Duration(round) * 20 * time.Microsecond)
+		chain.Interrupt(why)
+		err := cb.Wait(bg)
+		ran := len(units)
+		if errors.As(err, &e) {
+			ran = 0
+			for i, did := range e.Ran {
+				if i%2 == 0 && did { // odd ones are barriers
+					must.Equal(b.t, 2*ran, i, "a hole before a command that ran")
+					ran++
+				}
+			}
+			must.Equal(b.t, -1, e.Midway)
+		} else {
+			must.NoError(b.t, err)
+		}
+		must.True(b.t, ran == 0 || ran == len(units) || units[ran] != units[ran-1], "a unit was cut at %d", ran)
+		must.Equal(b.t, slices.Repeat([]uint32{1<<ran - 1}, 1000), read(x))
+	}
+	release(x, y, flag)
 }
 
 // caseFaults: accesses out of bounds are errors that name kernel and buffer; neighbours in memory stay untouched, and

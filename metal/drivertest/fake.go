@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -294,6 +295,7 @@ func (f *Fake) finish(s *submission, err error) {
 // run executes the commands of a command buffer.
 func (f *Fake) run(cb *metal.CommandBuffer) error {
 	cmds := cb.Commands()
+	ran := make([]bool, len(cmds))
 	for i := 0; i < len(cmds); {
 		j := i
 		for j < len(cmds) && cmds[j].Kind != metal.CmdBarrier {
@@ -301,15 +303,29 @@ func (f *Fake) run(cb *metal.CommandBuffer) error {
 		}
 		for k := i; k < j; k++ {
 			at := k
-			if f.Reverse {
+			if f.Reverse && !slices.ContainsFunc(cmds[i:j], func(c metal.Command) bool { return c.Unit != 0 }) {
 				at = i + j - 1 - k
+			}
+			if cb.StopBefore(at) {
+				return cb.Interrupted(ran, -1, nil)
 			}
 			if err := cb.Check(at); err != nil {
 				return err
 			}
-			if err := f.command(cb.Context(), cmds[at]); err != nil {
+			ctx := cb.Context()
+			if cb.Interrupt(at) == nil {
+				ctx = context.Background()
+			}
+			if err := f.command(ctx, cmds[at]); err != nil {
+				if ctx.Err() != nil {
+					return cb.Interrupted(ran, at, nil)
+				}
 				return err
 			}
+			ran[at] = true
+		}
+		if j < len(cmds) {
+			ran[j] = true
 		}
 		i = j + 1
 	}
@@ -317,9 +333,6 @@ func (f *Fake) run(cb *metal.CommandBuffer) error {
 }
 
 func (f *Fake) command(ctx context.Context, c metal.Command) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
 	switch c.Kind {
 	case metal.CmdCopy:
 		copy(Bytes(c.Dst), Bytes(c.Src))

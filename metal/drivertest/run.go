@@ -153,6 +153,13 @@ func (b *bench) finish(cb *metal.CommandBuffer) {
 	must.NoError(b.t, cb.Wait(bg))
 }
 
+// chained begins the next command buffer of a chain.
+func (b *bench) chained(chain *metal.Chain) *metal.CommandBuffer {
+	cb := chain.NewCommandBuffer(b.d, 0, "drivertest")
+	b.begun = append(b.begun, cb)
+	return cb
+}
+
 func (b *bench) begin() *metal.CommandBuffer {
 	cb := b.d.NewCommandBuffer(0, "drivertest")
 	b.begun = append(b.begun, cb)

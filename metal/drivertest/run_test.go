@@ -205,6 +205,30 @@ func (w wrong) Submit(q int, cb *metal.CommandBuffer, done func(error)) {
 	w.Fake.Submit(q, cb, done)
 }
 
+// forgetful says of an interrupted command buffer that nothing ran.
+func forgetful() wrong {
+	return wrong{Fake: model(), submit: func(f *Fake, q int, cb *metal.CommandBuffer, done func(error)) {
+		f.Submit(q, cb, func(err error) {
+			if e := new(metal.Interrupted); errors.As(err, &e) {
+				clear(e.Ran)
+			}
+			done(err)
+		})
+	}}
+}
+
+// persistent runs command buffers of one command also after an interruption.
+func persistent() wrong {
+	return wrong{Fake: model(), submit: func(f *Fake, q int, cb *metal.CommandBuffer, done func(error)) {
+		f.Submit(q, cb, func(err error) {
+			if e := new(metal.Interrupted); errors.As(err, &e) && len(e.Ran) == 1 {
+				err = f.command(bg, cb.Commands()[0])
+			}
+			done(err)
+		})
+	}}
+}
+
 // TestSuiteFindsDefects: for each defect, the case named must fail.
 func TestSuiteFindsDefects(t *testing.T) {
 	redefine := func(k FakeKernel) wrong {
@@ -281,6 +305,8 @@ func TestSuiteFindsDefects(t *testing.T) {
 			return redefine(Kernel("store_at", each(func([][]byte, metal.Command, int, int, int) error { return nil }),
 				"target:w", "at:rc"))
 		}},
+		{"an interruption that forgets what ran", "interruption", forgetful},
+		{"a chain that goes on after an interruption", "interruption", persistent},
 		{"cancellation without its reason", "cancel", func() wrong {
 			return wrong{Fake: model(), submit: func(f *Fake, q int, cb *metal.CommandBuffer, done func(error)) {
 				f.Submit(q, cb, func(err error) {

@@ -1,10 +1,10 @@
 package soft
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 
 	"github.com/mlxlua/mlxlua/metal"
@@ -102,10 +102,9 @@ func (d *Driver) execute(cb *metal.CommandBuffer) (err error) {
 		d.spare.Put(x)
 	}()
 	var failed []error
-	interrupt := cb.Interrupt()
 	cb.Started()
 	cmds := cb.Commands()
-	x.launch.Interrupt, x.launch.Validate = interrupt, cb.Validating()
+	x.launch.Validate = cb.Validating()
 	var order *rand.Rand
 	if cb.Validating() {
 		order = rand.New(rand.NewPCG(cb.ID(), 1))
@@ -120,19 +119,20 @@ func (d *Driver) execute(cb *metal.CommandBuffer) (err error) {
 			at = append(at, k)
 		}
 		x.at = at
-		if order != nil {
+		if order != nil && !slices.ContainsFunc(cmds[i:j], func(c metal.Command) bool { return c.Unit != 0 }) {
 			order.Shuffle(len(at), func(a, b int) { at[a], at[b] = at[b], at[a] })
 		}
-		for _, k := range at {
-			if interrupt.Load() {
-				return context.Cause(cb.Context())
+		for n, k := range at {
+			if cb.StopBefore(k) {
+				return interrupted(cb, i, at[:n], -1, failed)
 			}
 			if err := cb.Check(k); err != nil {
 				return err
 			}
+			x.launch.Interrupt = cb.Interrupt(k)
 			if err := x.command(&cmds[k]); err != nil {
-				if errors.Is(err, interp.ErrInterrupted) && interrupt.Load() {
-					return context.Cause(cb.Context())
+				if f := x.launch.Interrupt; f != nil && f.Load() && errors.Is(err, interp.ErrInterrupted) {
+					return interrupted(cb, i, at[:n], k, failed)
 				}
 				failed = append(failed, cb.Failed(k, err))
 			}
@@ -140,6 +140,19 @@ func (d *Driver) execute(cb *metal.CommandBuffer) (err error) {
 		i = j + 1
 	}
 	return errors.Join(failed...)
+}
+
+// interrupted is the error of a command buffer of which the first commands have run, the ones listed too, and one of
+// them perhaps midway.
+func interrupted(cb *metal.CommandBuffer, first int, listed []int, midway int, failed []error) error {
+	ran := make([]bool, len(cb.Commands()))
+	for i := range first {
+		ran[i] = true
+	}
+	for _, i := range listed {
+		ran[i] = true
+	}
+	return cb.Interrupted(ran, midway, errors.Join(failed...))
 }
 
 // rangeBytes is the host's view of a range.
