@@ -4,91 +4,86 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
-// row describes a function of mx: one row yields the checks of its arguments, its help and its reference.
+// row describes a function of mx that is no op: what the rooms declare with sig.Def is described there.
 type row struct {
-	name string // "softmax", "random.uniform"
-	// sig is the parameters: "a axis:axes? keepdims:bool=false". The kind is array where none is given; ? makes a
-	// parameter optional, with nil (false for kinds of tables) for none; = gives a default. See kinds for the kinds.
-	sig string
+	name string // "grad", "metal.validate"
+	sig  string // the parameters, as package sig reads them
 	// call makes the result: an array, a list of arrays (several values), a Lua value, values, or nil for none.
 	call func(a *args) any
-	// many says that the last parameter stands for any number of arguments, which call finds in raw. There are no
-	// keywords then: a table with string keys is a tree.
-	many bool
-	// spread says that the last parameter's numbers may be written without a table: x:reshape(2, 3).
-	spread bool
 	// host says that the call makes no graph, so that the keyword stream has no meaning.
 	host bool
 	// keeps says that what the call makes may refer to its args later: they are not used again for another call.
 	keeps bool
-	// doc is the exported Go function of package ops whose comment is the help, if it is not named like the row.
-	doc string
-	// help is the help where no Go function's comment is.
-	help string
+	help  string
 }
 
 // values are several results.
 type values []lua.LValue
 
-// function is a row made callable.
+// function is a row, or what a room declares, made callable.
 type function struct {
-	row
+	name   string
 	params []param
+	op     *sig.Func         // of a room
+	call   func(a *args) any // of a row
+	many   int               // which parameter takes any number of arguments; -1: none
+	help   string
+	host   bool
+	keeps  bool
 }
 
 type param struct {
-	name     string
-	kind     string
-	convert  converter // of kind
-	optional bool
-	def      string // "" if none
-	value    any    // what def stands for: nobody may change it
+	sig.Param
+	kind    sig.Kind
+	convert converter
+	made    bool // its default is made for each call
 }
 
-// parseSig turns a signature into parameters. It panics on a wrong one: rows are part of the program.
-func parseSig(sig string) []param {
-	var out []param
-	for _, field := range strings.Fields(sig) {
-		var p param
-		if f, ok := strings.CutSuffix(field, "?"); ok {
-			field, p.optional = f, true
+// newFunction makes a function of a row.
+func newFunction(r row) *function {
+	f := &function{name: r.name, call: r.call, help: r.help, host: r.host, keeps: r.keeps}
+	f.setParams(sig.MustParse(r.sig))
+	return f
+}
+
+// opFunction makes a function of what a room declares.
+func opFunction(op *sig.Func) *function {
+	f := &function{name: op.Name, op: op}
+	f.setParams(op.Params)
+	return f
+}
+
+func (f *function) setParams(params []sig.Param) {
+	f.many = -1
+	for i, p := range params {
+		q := param{Param: p, kind: p.Kind(), convert: converterOf(p)}
+		_, number := p.Value.(float64)
+		q.made = q.kind == sig.KindKey || number && q.kind != sig.KindNumber
+		if p.Many {
+			f.many = i
 		}
-		if f, def, ok := strings.Cut(field, "="); ok {
-			field, p.def, p.optional = f, def, true
-		}
-		p.name, p.kind, _ = strings.Cut(field, ":")
-		if p.kind == "" {
-			p.kind = "array"
-		}
-		if p.convert = kinds[p.kind]; p.convert == nil {
-			panic("BUG: unknown kind in signature " + sig)
-		}
-		if p.def != "" {
-			p.value = defaultValue(p)
-		}
-		out = append(out, p)
+		f.params = append(f.params, q)
 	}
-	return out
 }
 
 // args are the arguments of a call, converted.
 type args struct {
-	s   *State
-	f   *function
-	ctx *tensor.Ctx
-	v   []any        // by parameter; nil where an optional one was not given
-	raw []lua.LValue // as given
+	sig.Args
+	s    *State
+	f    *function
+	raw  []lua.LValue // as given, by parameter
+	rest []lua.LValue // as given, of the parameter that takes any number
 
-	// What ctx and the first shape among v point at: no objects of their own.
+	// What Ctx and the first shape among V point at: no objects of their own.
 	call  tensor.Ctx
 	first tensor.ShapeArg
 }
@@ -104,8 +99,8 @@ func (s *State) newArgs(f *function) *args {
 		a = &args{s: s}
 	}
 	a.f, a.call = f, tensor.Ctx{Stream: s.stream, Place: s.where()}
-	a.ctx = &a.call
-	a.v = cleared(a.v, len(f.params))
+	a.Ctx = &a.call
+	a.V = cleared(a.V, len(f.params))
 	return a
 }
 
@@ -125,42 +120,20 @@ func (a *args) done() {
 	if a.f.keeps {
 		return
 	}
-	clear(a.v)
+	clear(a.V)
 	clear(a.raw)
-	a.v, a.raw, a.first = a.v[:0], a.raw[:0], tensor.ShapeArg{}
+	a.V, a.raw, a.rest, a.first = a.V[:0], a.raw[:0], nil, tensor.ShapeArg{}
 	a.s.spareArgs = append(a.s.spareArgs, a)
 }
 
 // fail raises an error of the call.
 func (a *args) fail(format string, v ...any) {
-	a.s.raise(a.ctx.Errorf(a.f.name, format, v...))
+	a.s.raise(a.Ctx.Errorf(a.f.name, format, v...))
 }
 
-func get[T any](a *args, i int) T {
-	v, _ := a.v[i].(T)
-	return v
-}
-
-func (a *args) array(i int) *tensor.Array    { return get[*tensor.Array](a, i) }
-func (a *args) arrays(i int) []*tensor.Array { return get[[]*tensor.Array](a, i) }
-func (a *args) ints(i int) []int             { return get[[]int](a, i) }
-func (a *args) int(i int) int                { return get[int](a, i) }
-func (a *args) flag(i int) bool              { return get[bool](a, i) }
-func (a *args) number(i int) float64         { return get[float64](a, i) }
-func (a *args) text(i int) string            { return get[string](a, i) }
-func (a *args) shape(i int) tensor.ShapeArg {
-	if p := get[*tensor.ShapeArg](a, i); p != nil {
-		return *p
-	}
-	return tensor.ShapeArg{}
-}
-func (a *args) table(i int) *lua.LTable { return get[*lua.LTable](a, i) }
-func (a *args) given(i int) bool        { return a.v[i] != nil }
-func (a *args) dtype(i int, def tensor.DType) tensor.DType {
-	if d, ok := a.v[i].(tensor.DType); ok {
-		return d
-	}
-	return def
+func (a *args) table(i int) *lua.LTable {
+	t, _ := a.V[i].(*lua.LTable)
+	return t
 }
 
 // wrong raises what is wrong with an argument: "shape is ..." or "shape[2] is ...".
@@ -171,13 +144,12 @@ func (a *args) wrong(name string, err error) {
 	a.fail("%s %w", name, err)
 }
 
-// define makes a function of mx from a row and puts it into its module's table.
-func (s *State) define(module *lua.LTable, r row) {
-	f := &function{r, parseSig(r.sig)}
+// define puts a function into its module's table.
+func (s *State) define(module *lua.LTable, f *function) {
 	fn := s.Func(func(*lua.LState) int { return s.invoke(f) })
-	s.mx.funcs[r.name] = f
+	s.mx.funcs[f.name] = f
 	s.mx.help[fn] = f
-	module.RawSetString(r.name[strings.LastIndexByte(r.name, '.')+1:], fn)
+	module.RawSetString(f.name[strings.LastIndexByte(f.name, '.')+1:], fn)
 }
 
 // invoke runs a function on the arguments on the stack.
@@ -185,32 +157,63 @@ func (s *State) invoke(f *function) int {
 	a := s.newArgs(f)
 	a.collect()
 	a.convert()
-	n := s.push(f.call(a))
+	n := a.push(f.run(a))
 	a.done()
 	return n
 }
 
+// run makes the result of a call.
+func (f *function) run(a *args) any {
+	if f.op != nil {
+		return f.op.Call(&a.Args)
+	}
+	return f.call(a)
+}
+
 // push pushes a result.
-func (s *State) push(result any) int {
+func (a *args) push(result any) int {
+	L := a.s.L
 	switch r := result.(type) {
 	case nil:
 		return 0
 	case *tensor.Array:
-		s.L.Push(s.wrap(r))
+		L.Push(a.s.wrap(r))
 	case []*tensor.Array:
 		for _, x := range r {
-			s.L.Push(s.wrap(x))
+			L.Push(a.s.wrap(x))
 		}
 		return len(r)
 	case values:
 		for _, v := range r {
-			s.L.Push(v)
+			L.Push(v)
 		}
 		return len(r)
+	case sig.Several:
+		n := 0
+		for _, v := range r {
+			n += a.push(v)
+		}
+		return n
+	case sig.Table:
+		L.Push(a.s.arrayTable(r))
 	case lua.LValue:
-		s.L.Push(r)
+		L.Push(r)
+	case bool:
+		L.Push(lua.LBool(r))
+	case int:
+		L.Push(lua.LNumber(r))
+	case float64:
+		L.Push(lua.LNumber(r))
+	case string:
+		L.Push(lua.LString(r))
+	case tensor.DType:
+		L.Push(a.s.dtype(r))
+	case tensor.Shape:
+		L.Push(a.s.shapeTable(r))
+	case error:
+		a.fail("%w", r)
 	default:
-		panic(fmt.Sprintf("result of type %T", result))
+		panic(fmt.Sprintf("BUG: %s gives a %T", a.f.name, result))
 	}
 	return 1
 }
@@ -226,19 +229,27 @@ func (a *args) collect() {
 			n--
 		}
 	}
-	for n > len(f.params) && L.Get(n) == lua.LNil {
+	most := len(f.params)
+	if f.many >= 0 {
+		most = f.many
+		for i := most; i < n; i++ {
+			a.rest = append(a.rest, L.Get(i+1))
+		}
+		n = min(n, most)
+	}
+	for n > most && L.Get(n) == lua.LNil {
 		n--
 	}
 	var list *lua.LTable
-	if f.spread && n > len(f.params) {
-		if list = numbersFrom(L, len(f.params), n); list != nil {
-			n = len(f.params)
+	if n > most && f.spread() {
+		if list = numbersFrom(L, most, n); list != nil {
+			n = most
 		}
 	}
-	if n > len(f.params) && !f.many {
-		a.fail("got %s, it takes %d: %s", tensor.Count(n, "argument"), len(f.params), a.names())
+	if n > most {
+		a.fail("got %s, it takes %d: %s", tensor.Count(n, "argument"), most, a.names())
 	}
-	a.raw = cleared(a.raw, max(len(f.params), n))
+	a.raw = cleared(a.raw, len(f.params))
 	for i := range a.raw {
 		a.raw[i] = lua.LNil
 		if i < n {
@@ -252,6 +263,9 @@ func (a *args) collect() {
 		a.keywords(keywords, n)
 	}
 }
+
+// spread says whether the last parameter's numbers may be written without a table: x:reshape(2, 3).
+func (f *function) spread() bool { return len(f.params) > 0 && f.params[len(f.params)-1].Spread }
 
 // numbersFrom is a table of the arguments from the first to the last one (counted from 1), or nil if one is no number.
 func numbersFrom(L *lua.LState, first, last int) *lua.LTable {
@@ -268,17 +282,24 @@ func numbersFrom(L *lua.LState, first, last int) *lua.LTable {
 // isKeywords says whether t, argument i, holds keywords: all its keys are strings, and the parameter in its place
 // does not take such a table itself.
 func (a *args) isKeywords(t *lua.LTable, i int) bool {
-	if a.f.many || t.Metatable != lua.LNil || t.Len() > 0 {
+	var p *param
+	if a.f.many >= 0 && i > a.f.many {
+		i = a.f.many
+	}
+	if i < len(a.f.params) {
+		p = &a.f.params[i]
+	}
+	if t.Metatable != lua.LNil || t.Len() > 0 {
 		return false
 	}
 	key, _ := t.Next(lua.LNil)
 	if key == lua.LNil { // {}: the shape of a scalar, an empty list; nothing, where a table has no place
-		return i >= len(a.f.params) || !takesTable(a.f.params[i].kind)
+		return p == nil || !p.takesTable()
 	}
 	if _, ok := key.(lua.LString); !ok {
 		return false
 	}
-	return i >= len(a.f.params) || !takesTree(a.f.params[i].kind)
+	return p == nil || !p.takesTree()
 }
 
 // keywords puts the entries of a keyword table in their places.
@@ -289,8 +310,8 @@ func (a *args) keywords(t *lua.LTable, positional int) {
 			a.stream(v)
 			return
 		}
-		i := slices.IndexFunc(a.f.params, func(p param) bool { return p.name == name })
-		if i < 0 {
+		i := slices.IndexFunc(a.f.params, func(p param) bool { return p.Name == name })
+		if i < 0 || i == a.f.many {
 			a.fail("unknown keyword %s; it takes %s", quote(name), a.names())
 		}
 		if i < positional && a.raw[i] != lua.LNil {
@@ -304,7 +325,7 @@ func (a *args) keywords(t *lua.LTable, positional int) {
 func (a *args) names() string {
 	var names []string
 	for _, p := range a.f.params {
-		names = append(names, p.name)
+		names = append(names, p.Name)
 	}
 	if !a.f.host {
 		names = append(names, "stream")
@@ -321,64 +342,143 @@ func (a *args) stream(v lua.LValue) {
 	if err != nil {
 		a.fail("stream %v", err)
 	}
-	a.ctx.Stream = st
+	a.Ctx.Stream = st
 }
 
 // convert turns the raw arguments into Go values by the kinds of their parameters.
 func (a *args) convert() {
-	numbers := false // there are some among operands
+	late := false // some wait for the other arguments
 	for i := range a.f.params {
 		p := &a.f.params[i]
 		v := a.raw[i]
-		if v == lua.LNil {
-			if !p.optional {
-				a.fail("%s is missing; it takes %s", p.name, a.names())
-			}
-			a.v[i] = p.value
+		if i == a.f.many {
+			a.V[i] = a.convertRest(p)
 			continue
 		}
-		if p.kind == "operand" {
-			if x, ok := array(v); ok {
-				a.v[i] = x
-			} else {
-				numbers = true
+		if v == lua.LNil {
+			if !p.Optional {
+				a.fail("%s is missing; it takes %s", p.Name, a.names())
 			}
+			a.V[i] = p.Value
+			late = late || p.made
+			continue
+		}
+		switch p.kind {
+		case sig.KindOperand:
+			if x, ok := array(v); ok {
+				a.V[i] = x
+			} else {
+				late = true
+			}
+			continue
+		case sig.KindFill:
+			late = true
 			continue
 		}
 		x, err := p.convert(a, v)
 		if err != nil {
-			a.wrong(p.name, err)
+			a.wrong(p.Name, err)
 		}
-		a.v[i] = x
+		a.V[i] = x
 	}
+	if late {
+		a.complete()
+	}
+}
+
+// complete makes the arguments that depend on others, and defaults that are arrays.
+func (a *args) complete() {
 	for i := range a.f.params {
-		if numbers && a.f.params[i].kind == "operand" && a.v[i] == nil && a.raw[i] != lua.LNil {
-			a.v[i] = a.weak(i)
+		p := &a.f.params[i]
+		v := a.raw[i]
+		if v == lua.LNil {
+			n, _ := p.Value.(float64)
+			switch {
+			case !p.made:
+			case p.kind == sig.KindKey:
+				a.V[i] = a.s.random.Next(a.Ctx)
+			case p.kind == sig.KindOperand:
+				a.V[i] = a.weak(i, lua.LNumber(n))
+			default:
+				a.V[i], _ = p.convert(a, lua.LNumber(n)) // a number
+			}
+			continue
+		}
+		switch {
+		case p.kind == sig.KindOperand && a.V[i] == nil:
+			a.V[i] = a.weak(i, v)
+		case p.kind == sig.KindFill:
+			a.V[i] = a.fill(i)
 		}
 	}
 }
 
+// convertRest converts the arguments of a parameter that takes any number.
+func (a *args) convertRest(p *param) any {
+	if p.kind == sig.KindTree { // the call reads them itself
+		return nil
+	}
+	arrays, others := []*tensor.Array{}, []any{}
+	for i, v := range a.rest {
+		x, err := p.convert(a, v)
+		if err != nil {
+			a.wrong(fmt.Sprintf("%s[%d]", p.Name, i+1), err)
+		}
+		if y, ok := x.(*tensor.Array); ok {
+			arrays = append(arrays, y)
+		}
+		others = append(others, x)
+	}
+	if len(p.Kinds) == 1 && p.kind == sig.KindArray {
+		return arrays
+	}
+	return others
+}
+
 // weak converts a number among operands: it takes the dtype that MLX's Python scalars take beside arrays.
-func (a *args) weak(i int) *tensor.Array {
-	v := a.raw[i]
+func (a *args) weak(i int, v lua.LValue) *tensor.Array {
 	if b, ok := v.(lua.LBool); ok {
-		return ops.FromSlice([]bool{bool(b)}, []int{}, a.ctx)
+		return ops.FromSlice([]bool{bool(b)}, []int{}, a.Ctx)
 	}
 	n, ok := v.(lua.LNumber)
 	if !ok {
 		if c, ok := unwrap[complexNumber](v); ok {
-			return ops.FromSlice([]complex64{complex64(c)}, []int{}, a.ctx)
+			return ops.FromSlice([]complex64{complex64(c)}, []int{}, a.Ctx)
 		}
-		a.fail("%s is %s, want an array or a number", a.f.params[i].name, describe(v))
+		a.fail("%s is %s, want an array or a number", a.f.params[i].Name, describe(v))
 	}
 	for j, p := range a.f.params {
-		if like, ok := a.v[j].(*tensor.Array); ok && p.kind == "operand" && j != i {
+		if like, ok := a.V[j].(*tensor.Array); ok && p.kind == sig.KindOperand && j != i {
 			if _, given := array(a.raw[j]); given {
-				return ops.Scalar(float64(n), like, a.ctx)
+				return ops.Scalar(float64(n), like, a.Ctx)
 			}
 		}
 	}
-	return number(a.ctx, float64(n))
+	return number(a.Ctx, float64(n))
+}
+
+// fill is what argument i fills an array with: a number as it is, a table as an array of the dtype that the call names.
+func (a *args) fill(i int) *sig.Fill {
+	switch v := a.raw[i].(type) {
+	case lua.LNumber:
+		return &sig.Fill{Number: float64(v)}
+	case lua.LBool:
+		return &sig.Fill{Array: ops.FromSlice([]bool{bool(v)}, []int{}, a.Ctx)}
+	}
+	if x, ok := array(a.raw[i]); ok {
+		return &sig.Fill{Array: x}
+	}
+	d := tableDType(a.raw[i])
+	for j := range a.f.params {
+		if a.f.params[j].kind == sig.KindDType {
+			d = a.DTypeOr(j, d)
+		}
+	}
+	x, err := arrayOf(a.Ctx, a.raw[i], d, false)
+	if err != nil {
+		a.fail("%s %v", a.f.params[i].Name, err)
+	}
+	return &sig.Fill{Array: x}
 }
 
 // number is a number alone: int32 if it is integral, float32 if not.
@@ -388,33 +488,4 @@ func number(c *tensor.Ctx, v float64) *tensor.Array {
 		d = tensor.Int32
 	}
 	return ops.Number(v, d, c)
-}
-
-// defaultValue is a default as it stands in a signature.
-func defaultValue(p param) any {
-	switch p.kind {
-	case "bool":
-		return p.def == "true"
-	case "int", "axis":
-		n, err := strconv.Atoi(p.def)
-		if err != nil {
-			panic("BUG: default of " + p.name)
-		}
-		return n
-	case "number":
-		f, err := strconv.ParseFloat(p.def, 64)
-		if err != nil {
-			panic("BUG: default of " + p.name)
-		}
-		return f
-	case "string":
-		return p.def
-	case "axes", "ints":
-		n, err := strconv.Atoi(p.def)
-		if err != nil {
-			panic("BUG: default of " + p.name)
-		}
-		return []int{n}
-	}
-	panic("BUG: kind " + p.kind + " has no default")
 }

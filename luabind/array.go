@@ -125,11 +125,11 @@ func (s *State) run(name string, in ...*tensor.Array) lua.LValue {
 	}
 	a := s.newArgs(f)
 	for i := range f.params {
-		if a.v[i] = f.params[i].value; i < len(in) {
-			a.v[i] = in[i]
+		if a.V[i] = f.params[i].Value; i < len(in) {
+			a.V[i] = in[i]
 		}
 	}
-	x := f.call(a).(*tensor.Array)
+	x := f.run(a).(*tensor.Array)
 	a.done()
 	return s.wrap(x)
 }

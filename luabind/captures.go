@@ -280,7 +280,7 @@ func (w *capturer) isModule(t *lua.LTable) bool {
 func (w *capturer) findModules() {
 	s := w.s
 	w.modules = append(w.modules, s.mx.LTable, s.L.G.Global)
-	for _, name := range moduleNames {
+	for _, name := range s.mx.modules {
 		if m, ok := s.mx.RawGetString(name).(*lua.LTable); ok {
 			w.modules = append(w.modules, m)
 		}

@@ -54,7 +54,7 @@ var compileRows = []row{
 			}
 			k := &compiledFunction{s: a.s, fn: a.callable(0), results: map[string][]lua.LValue{},
 				settled: map[string]string{}, held: map[string][]any{}}
-			k.f = compile.New(k.trace, compile.Options{Shapeless: a.flag(3), Check: a.flag(4),
+			k.f = compile.New(k.trace, compile.Options{Shapeless: a.Bool(3), Check: a.Bool(4),
 				Captures: k.captures, CaptureNames: k.captureNames, Key: func() string { return k.key }, Forget: k.forget,
 				Place: a.s.where, Context: a.s.Context})
 			return a.s.userdata(compiledKind, k)

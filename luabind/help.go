@@ -3,12 +3,13 @@ package luabind
 import (
 	"fmt"
 	"sort"
+	"strconv"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/docs"
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
@@ -50,6 +51,9 @@ func (m *module) helpText(v lua.LValue) string {
 		if v == m.LTable {
 			names = append(names, m.overview())
 		}
+		if less := m.missing(v); len(less) > 0 {
+			names = append(names, wrapped("MLX has and mx has not, so far: "+strings.Join(less, ", ")))
+		}
 		if len(names) > 0 {
 			return strings.Join(names, "\n")
 		}
@@ -69,7 +73,7 @@ func (m *module) overview() string {
 	for _, d := range tensor.DTypes() {
 		dtypes = append(dtypes, "mx."+d.String())
 	}
-	for _, name := range moduleNames {
+	for _, name := range m.modules {
 		if keysOf(m.RawGetString(name).(*lua.LTable)) != nil {
 			modules = append(modules, "mx."+name)
 		}
@@ -86,11 +90,13 @@ func (f *function) usage() string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString(p.name)
+		b.WriteString(p.Name)
 		switch {
-		case p.def != "":
-			b.WriteString("=" + p.def)
-		case p.optional:
+		case p.Many:
+			b.WriteString("...")
+		case p.Default != "":
+			b.WriteString("=" + p.luaDefault())
+		case p.Optional:
 			b.WriteString("=nil")
 		}
 	}
@@ -98,29 +104,23 @@ func (f *function) usage() string {
 	return b.String()
 }
 
-// text is the function's help, or "" if there is none.
+// luaDefault is the parameter's default as Lua writes it.
+func (p *param) luaDefault() string {
+	switch p.Value.(type) {
+	case string:
+		return strconv.Quote(p.Default)
+	case tensor.DType:
+		return "mx." + p.Default
+	}
+	return strings.NewReplacer("[", "{", "]", "}").Replace(p.Default)
+}
+
+// text is the function's help: a row's own, or what the manual says of an op.
 func (f *function) text() string {
 	if f.help != "" {
 		return wrapped(f.help)
 	}
-	return docs[f.docName()]
-}
-
-// docIndex finds the names of docs by those of rows: lower case, without underscores and dots.
-var docIndex = sync.OnceValue(func() map[string]string {
-	index := map[string]string{}
-	for name := range docs {
-		index[strings.ToLower(strings.ReplaceAll(name, ".", ""))] = name
-	}
-	return index
-})
-
-// docName is the Go name under which the function's text is found.
-func (f *function) docName() string {
-	if f.doc != "" {
-		return f.doc
-	}
-	return docIndex()[strings.NewReplacer("_", "", ".", "").Replace(f.name)]
+	return docs.Help(f.name)
 }
 
 // wrapped is a text in lines of at most 80 columns, as the comments of Go functions are.

@@ -10,6 +10,7 @@ import (
 	"github.com/mlxlua/mlxlua/luabind/lua51"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
 // parts turns keys into parts of an index: integers, slice texts, integer or bool arrays, tables of integers; false
@@ -39,7 +40,7 @@ func (t *arrayType) parts(keys []lua.LValue) []ops.Part {
 			out = append(out, parts...)
 			continue
 		}
-		x, err := toIndices(&args{s: s, ctx: c}, key)
+		x, err := toIndices(&args{Args: sig.Args{Ctx: c}, s: s}, key)
 		if err != nil {
 			s.raise(c.Errorf("index", "the index %v", err))
 		}

@@ -34,8 +34,8 @@ var kernelRows = []row{{
 		"compile_options = {math_mode = \"safe\", \"relaxed\" or \"fast\"}. One output is a value, several are " +
 		"several. mx.custom_function gives a kernel a gradient.",
 	call: func(a *args) any {
-		cfg := fast.KernelConfig{Name: a.text(0), InputNames: a.names2(1), OutputNames: a.names2(2), Source: a.text(3),
-			Header: a.text(4), Strided: !a.flag(5), AtomicOutputs: a.flag(6), MathMode: a.mathMode(7)}
+		cfg := fast.KernelConfig{Name: a.Text(0), InputNames: a.names2(1), OutputNames: a.names2(2), Source: a.Text(3),
+			Header: a.Text(4), Strided: !a.Bool(5), AtomicOutputs: a.Bool(6), MathMode: a.mathMode(7)}
 		k, err := fast.NewMetalKernel(cfg)
 		if err != nil {
 			a.s.raise(err)
@@ -53,14 +53,14 @@ var kernelCallRow = row{
 
 // openKernels makes the metatable of kernels.
 func (s *State) openKernels() {
-	f := &function{kernelCallRow, parseSig(kernelCallRow.sig)}
+	f := newFunction(kernelCallRow)
 	s.Method(s.meta(kernelKind), "__call", func(L *lua.LState) int {
 		k, _ := unwrap[*luaKernel](L.Get(1))
 		L.Remove(1)
 		a := s.newArgs(f)
 		a.collect()
 		a.convert()
-		n := s.push(k.k.Call(a.kernelCall(), a.ctx))
+		n := a.push(k.k.Call(a.kernelCall(), a.Ctx))
 		a.done()
 		return n
 	})
@@ -70,13 +70,13 @@ func (s *State) openKernels() {
 func (a *args) names2(i int) []string {
 	t, ok := a.raw[i].(*lua.LTable)
 	if !ok {
-		a.fail("%s is %s, want a table of names", a.f.params[i].name, describe(a.raw[i]))
+		a.fail("%s is %s, want a table of names", a.f.params[i].Name, describe(a.raw[i]))
 	}
 	var out []string
 	for j := 1; j <= t.Len(); j++ {
 		name, ok := t.RawGetInt(j).(lua.LString)
 		if !ok {
-			a.fail("%s[%d] is %s, want a name", a.f.params[i].name, j, describe(t.RawGetInt(j)))
+			a.fail("%s[%d] is %s, want a name", a.f.params[i].Name, j, describe(t.RawGetInt(j)))
 		}
 		out = append(out, string(name))
 	}
@@ -122,11 +122,11 @@ func (a *args) kernelCall() fast.KernelCall {
 		}
 		call.OutputDTypes = append(call.OutputDTypes, d)
 	}
-	if a.given(6) {
-		v := a.number(6)
+	if a.Given(6) {
+		v := a.Number(6)
 		call.InitValue = &v
 	}
-	if a.flag(7) {
+	if a.Bool(7) {
 		s := a.s // the call outlives its arguments
 		call.Verbose = func(source string) { s.Write("Generated source code:\n```\n" + source + "\n```\n") }
 	}
@@ -137,10 +137,10 @@ func (a *args) kernelCall() fast.KernelCall {
 func (a *args) sequence(i int) []lua.LValue {
 	t, ok := a.raw[i].(*lua.LTable)
 	if !ok {
-		a.fail("%s is %s, want a table", a.f.params[i].name, describe(a.raw[i]))
+		a.fail("%s is %s, want a table", a.f.params[i].Name, describe(a.raw[i]))
 	}
 	if keys := keysOf(t); len(keys) > 0 {
-		a.fail("%s has the key %q, want a list without names", a.f.params[i].name, slices.Min(keys))
+		a.fail("%s has the key %q, want a list without names", a.f.params[i].Name, slices.Min(keys))
 	}
 	out := make([]lua.LValue, t.Len())
 	for j := range out {
@@ -154,7 +154,7 @@ func (a *args) kernelInputs(i int) []*tensor.Array {
 	var out []*tensor.Array
 	for j, v := range a.sequence(i) {
 		if n, ok := v.(lua.LNumber); ok {
-			out = append(out, ops.Number(float64(n), tensor.Float32, a.ctx))
+			out = append(out, ops.Number(float64(n), tensor.Float32, a.Ctx))
 			continue
 		}
 		x, err := toArray(a, v)
@@ -209,7 +209,7 @@ func (a *args) template(i int) []fast.TemplateArg {
 
 // extent is a grid or threadgroup: sizes, an array to cover, dims, or a function of the inputs' shapes.
 func (a *args) extent(i int) fast.Extent {
-	v, name := a.raw[i], a.f.params[i].name
+	v, name := a.raw[i], a.f.params[i].Name
 	if x, ok := array(v); ok {
 		return fast.Extent{Cover: x}
 	}

@@ -5,63 +5,121 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
 // converter makes a Go value of an argument; its error goes on from the parameter's name ("is ..., want ...").
 type converter func(a *args, v lua.LValue) (any, error)
 
-// kinds are the converters by the parameters' kinds.
-var kinds map[string]converter
+// converters are by kind, with what each wants for messages.
+var converters [sig.Kinds]struct {
+	convert converter
+	want    string
+}
 
 func init() {
-	kinds = map[string]converter{
-		"array":    toArray,
-		"operand":  toArray, // a number takes its dtype from the call's other operands: see args.weak
-		"indices":  toIndices,
-		"arrays":   toArrays,
-		"axis":     toAxis,
-		"axes":     toAxes,
-		"ints":     toInts,
-		"int":      func(_ *args, v lua.LValue) (any, error) { return toInt(v) },
-		"number":   toNumber,
-		"bool":     toBool,
-		"string":   toText,
-		"dtype":    toDType,
-		"shape":    toShape,
-		"function": toFunction,
-		"table":    toTable,
-		"list":     func(_ *args, v lua.LValue) (any, error) { return v, nil }, // whatever it is, but no table of names
-		"value":    func(_ *args, v lua.LValue) (any, error) { return v, nil }, // what is no table
-		"any":      func(_ *args, v lua.LValue) (any, error) { return v, nil },
-		"tree":     func(_ *args, v lua.LValue) (any, error) { return v, nil },
+	asIs := func(_ *args, v lua.LValue) (any, error) { return v, nil }
+	for _, c := range []struct {
+		kind    sig.Kind
+		want    string
+		convert converter
+	}{
+		{sig.KindArray, "an array", toArray},
+		{sig.KindOperand, "an array or a number", toArray}, // a number among operands: see args.weak
+		{sig.KindFloat, "an array or a number", toFloatArray},
+		{sig.KindFill, "a number or an array", nil}, // see args.fill
+		{sig.KindIndices, "an array of integers", toIndices},
+		{sig.KindKey, "an array", toArray},
+		{sig.KindSeed, "an integer, or a string of digits below 2^64", toSeed},
+		{sig.KindArrays, "a table of arrays", toArrays},
+		{sig.KindInt, "an integer", func(_ *args, v lua.LValue) (any, error) { return toInt(v) }},
+		{sig.KindAxis, "an axis", toAxis},
+		{sig.KindInts, "an integer or a table of integers", toInts},
+		{sig.KindAxes, "an axis or a table of axes", toAxes},
+		{sig.KindIntLists, "an integer, or a table of integers or of tables of them", toIntLists},
+		{sig.KindNumber, "a number", toNumber},
+		{sig.KindBool, "true or false", toBool},
+		{sig.KindString, "a string", toText},
+		{sig.KindStrings, "a table of strings", toTexts},
+		{sig.KindDType, "a dtype such as mx.float32", toDType},
+		{sig.KindShape, "a shape", toShape},
+		{sig.KindFunction, "a function", toFunction},
+		{sig.KindTable, "a table", toTable},
+		{sig.KindList, "a list", asIs},
+		{sig.KindValue, "a value", asIs},
+		{sig.KindAny, "a value", asIs},
+		{sig.KindTree, "a value", asIs},
+	} {
+		converters[c.kind].convert, converters[c.kind].want = c.convert, c.want
 	}
 }
 
-// takesTable says whether an empty table is a value of that kind: elsewhere it holds no keywords.
-func takesTable(kind string) bool {
-	switch kind {
-	case "indices", "arrays", "axes", "ints", "shape", "table", "list", "any", "tree":
-		return true
+// converterOf is the converter of a parameter: its kind's, or one that tries its words and its kinds in turn.
+func converterOf(p sig.Param) converter {
+	if len(p.Kinds) == 1 && len(p.Words) == 0 {
+		return converters[p.Kind()].convert
+	}
+	var wants []string
+	for _, w := range p.Words {
+		wants = append(wants, strconv.Quote(w))
+	}
+	for _, k := range p.Kinds {
+		wants = append(wants, converters[k].want)
+	}
+	for i := len(wants) - 2; i >= 0; i-- { // an integer, or an integer or a table of integers
+		if strings.HasPrefix(wants[i+1], wants[i]) {
+			wants = slices.Delete(wants, i, i+1)
+		}
+	}
+	want := wants[len(wants)-1]
+	if len(wants) > 1 {
+		want = strings.Join(wants[:len(wants)-1], ", ") + " or " + want
+	}
+	return func(a *args, v lua.LValue) (any, error) {
+		if word, ok := v.(lua.LString); ok && slices.Contains(p.Words, string(word)) {
+			return string(word), nil
+		}
+		for _, k := range p.Kinds {
+			x, err := converters[k].convert(a, v)
+			if err == nil || strings.HasPrefix(err.Error(), "[") { // of an element
+				return x, err
+			}
+		}
+		return nil, wrong(v, want)
+	}
+}
+
+// takesTable says whether an empty table is a value of the parameter: elsewhere it holds no keywords.
+func (p *param) takesTable() bool {
+	for _, k := range p.Kinds {
+		switch k {
+		case sig.KindIndices, sig.KindArrays, sig.KindAxes, sig.KindInts, sig.KindIntLists, sig.KindShape, sig.KindStrings,
+			sig.KindTable, sig.KindList, sig.KindAny, sig.KindFill, sig.KindTree:
+			return true
+		}
 	}
 	return false
 }
 
-// takesTree says whether a table with string keys is a value of that kind.
-func takesTree(kind string) bool { return kind == "table" || kind == "any" || kind == "tree" }
+// takesTree says whether a table with string keys is a value of the parameter.
+func (p *param) takesTree() bool {
+	return p.Is(sig.KindTable) || p.Is(sig.KindAny) || p.Is(sig.KindTree)
+}
 
 func wrong(v lua.LValue, want string) error { return fmt.Errorf("is %s, want %s", describe(v), want) }
 
 func toArray(a *args, v lua.LValue) (any, error) {
 	switch v := v.(type) {
 	case lua.LNumber:
-		return number(a.ctx, float64(v)), nil
+		return number(a.Ctx, float64(v)), nil
 	case lua.LBool:
-		return ops.FromSlice([]bool{bool(v)}, []int{}, a.ctx), nil
+		return ops.FromSlice([]bool{bool(v)}, []int{}, a.Ctx), nil
 	}
 	if x, ok := array(v); ok {
 		return x, nil
@@ -72,7 +130,7 @@ func toArray(a *args, v lua.LValue) (any, error) {
 // toIndices is for arrays of indices: a table of integers is an int32 array; floats are refused.
 func toIndices(a *args, v lua.LValue) (any, error) {
 	if t, ok := v.(*lua.LTable); ok {
-		x, err := arrayOf(a.ctx, t, tensor.Int32, true)
+		x, err := arrayOf(a.Ctx, t, tensor.Int32, true)
 		if err != nil {
 			return nil, err
 		}
@@ -180,6 +238,71 @@ func toInts(_ *args, v lua.LValue) (any, error) {
 	return nil, wrong(v, "an integer or a table of integers")
 }
 
+// toFloatArray is an array; a number is float32.
+func toFloatArray(a *args, v lua.LValue) (any, error) {
+	if n, ok := v.(lua.LNumber); ok {
+		return ops.Number(float64(n), tensor.Float32, a.Ctx), nil
+	}
+	return toArray(a, v)
+}
+
+// toSeed is a 64-bit seed: a number, or a string of digits where 53 bits are not enough.
+func toSeed(_ *args, v lua.LValue) (any, error) {
+	switch v := v.(type) {
+	case lua.LNumber:
+		n, err := toInt(v)
+		return uint64(n), err
+	case lua.LString:
+		if n, err := strconv.ParseUint(string(v), 10, 64); err == nil {
+			return n, nil
+		}
+	}
+	return nil, wrong(v, "an integer, or a string of digits below 2^64")
+}
+
+// toIntLists is an integer, a list of integers, or a list of such lists.
+func toIntLists(a *args, v lua.LValue) (any, error) {
+	t, ok := v.(*lua.LTable)
+	if !ok {
+		n, err := toInt(v)
+		return &sig.IntLists{Lists: [][]int{{n}}}, err
+	}
+	if _, nested := t.RawGetInt(1).(*lua.LTable); !nested {
+		list, err := appendInts(nil, t)
+		return &sig.IntLists{Lists: [][]int{list}, Depth: 1}, err
+	}
+	out := &sig.IntLists{Depth: 2}
+	for i := 1; i <= t.Len(); i++ {
+		inner, ok := t.RawGetInt(i).(*lua.LTable)
+		if !ok {
+			return nil, fmt.Errorf("[%d] %w", i, wrong(t.RawGetInt(i), "a table of integers"))
+		}
+		list, err := appendInts(nil, inner)
+		if err != nil {
+			return nil, fmt.Errorf("[%d]%w", i, err)
+		}
+		out.Lists = append(out.Lists, list)
+	}
+	return out, nil
+}
+
+// toTexts is a list of strings.
+func toTexts(_ *args, v lua.LValue) (any, error) {
+	t, ok := v.(*lua.LTable)
+	if !ok {
+		return nil, wrong(v, "a table of strings")
+	}
+	out := make([]string, t.Len())
+	for i := range out {
+		text, ok := t.RawGetInt(i + 1).(lua.LString)
+		if !ok {
+			return nil, fmt.Errorf("[%d] %w", i+1, wrong(t.RawGetInt(i+1), "a string"))
+		}
+		out[i] = string(text)
+	}
+	return out, nil
+}
+
 func toNumber(_ *args, v lua.LValue) (any, error) {
 	if n, ok := v.(lua.LNumber); ok {
 		return float64(n), nil
@@ -215,7 +338,7 @@ func toShape(a *args, v lua.LValue) (any, error) {
 		return nil, err
 	}
 	p := &a.first
-	if slices.Contains(a.v, any(p)) {
+	if slices.Contains(a.V, any(p)) {
 		p = new(tensor.ShapeArg)
 	}
 	*p = shape

@@ -50,7 +50,7 @@ func (s *State) openLibrary() {
 		s.L.Push(s.L.NewFunctionFromProto(m.proto))
 		s.L.Push(s.mx.LTable)
 		s.L.Push(s.Func(func(L *lua.LState) int {
-			s.define(module, s.libraryRow(m.name, L.CheckTable(1)))
+			s.define(module, newFunction(s.libraryRow(m.name, L.CheckTable(1))))
 			return 0
 		}))
 		s.L.Call(2, 0)
@@ -68,10 +68,10 @@ func (s *State) libraryRow(module string, t *lua.LTable) row {
 			L := a.s.L
 			L.Push(fn)
 			top := L.GetTop() - 1
-			for i := range a.v {
+			for i := range a.V {
 				L.Push(a.lua(i))
 			}
-			L.Call(len(a.v), lua.MultRet)
+			L.Call(len(a.V), lua.MultRet)
 			var out values
 			for i := top + 1; i <= L.GetTop(); i++ {
 				out = append(out, L.Get(i))
@@ -86,7 +86,7 @@ func (a *args) lua(i int) lua.LValue {
 	if a.raw[i] != lua.LNil {
 		return a.raw[i]
 	}
-	switch v := a.v[i].(type) {
+	switch v := a.V[i].(type) {
 	case bool:
 		return lua.LBool(v)
 	case int:

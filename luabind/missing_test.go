@@ -3,11 +3,11 @@ package luabind
 import (
 	"context"
 	"os"
-	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	lua "github.com/yuin/gopher-lua"
 )
 
 // answersOfMLX are what MLX's functions give for the arrays of TestInstead, as it prints them.
@@ -61,8 +61,7 @@ func TestInstead(t *testing.T) {
 		"random.categorical": "a = mx.stack({a, b})",
 	}
 	for name, text := range instead {
-		if text == "" {
-			require.Empty(t, answersOfMLX[name], name)
+		if s.mx.funcs[name] != nil { // it is there: nobody is told
 			continue
 		}
 		script := "local mx = require('mx') mx.random.seed(5) a, b, n = mx.array({1, -2, 3.5}), mx.array({4, 1, 3.5}), 2 " +
@@ -73,40 +72,65 @@ func TestInstead(t *testing.T) {
 	}
 }
 
-// What is missing is no function, its error says so, and docs/lua.md lists it.
+// What MLX has and mx has not: its names are errors that say so, help lists them, and the manual does.
 func TestMissing(t *testing.T) {
 	s := newTestState(t)
-	text, err := os.ReadFile("../docs/lua.md")
-	require.NoError(t, err)
-	list := regexp.MustCompile(`(?s)local missing = \[\[(.*?)\]\]`).FindSubmatch(text)
-	require.NotNil(t, list)
-	listed := map[string]bool{}
-	for _, name := range strings.Fields(string(list[1])) {
-		listed[name] = true
-		require.Contains(t, instead, name)
-	}
-	for name, text := range instead {
-		require.Nil(t, s.mx.funcs[name], name)
-		if !strings.Contains(name, ".") {
-			require.True(t, listed[name], "docs/lua.md does not list %s", name)
-		}
-		last := strings.LastIndex(name, ".")
-		_, err := s.Run(context.Background(), strings.NewReader("return require('mx')"+
-			strings.TrimSuffix("."+name[:last+1], ".")+"['"+name[last+1:]+"']"), name)
-		require.ErrorContains(t, err, "there is no mx."+name+" yet; ")
-		require.ErrorContains(t, err, text)
-	}
-	for script, want := range map[string]string{
-		"return mx.nn.Linear":          "no mx.nn.Linear yet; mx.nn has functions only",
-		"return mx.optimizers":         "no mx.optimizers yet; write the step out",
-		"return mx.core":               "mx itself is MLX's mlx.core",
-		"return mx.fft.rfft":           "no mx.fft.rfft yet; docs/lua.md",
-		"return mx.nn['']":             "no mx.nn.; help(mx.nn)",
-		"return mx.ones({2}):median()": `no method or property "median" yet; docs/lua.md`,
-		"return mx.ones({2}):diff()":   `no method or property "diff" yet; write a["1:"] - a[":-1"]`,
-		"return mx.ones({2}):conj()":   "; mx.conjugate does that",
-	} {
+	fails := func(script, want string) {
+		t.Helper()
 		_, err := s.Run(context.Background(), strings.NewReader("local mx = require('mx') "+script), "missing")
 		require.ErrorContains(t, err, want)
+	}
+	missing := s.mx.missing(s.mx.LTable)
+	reference, err := os.ReadFile("../docs/reference.md")
+	require.NoError(t, err)
+	help := strings.Join(strings.Fields(s.mx.helpText(s.mx.LTable)), " ")
+	require.Contains(t, help, "MLX has and mx has not, so far: "+strings.Join(missing, ", "))
+	for _, name := range missing {
+		require.Contains(t, string(reference), name+"\n")
+		require.Nil(t, s.mx.funcs[name], name)
+		module, last, qualified := strings.Cut(name, ".")
+		switch {
+		case module == "array":
+			fails("return mx.ones({2})."+last, `no method or property "`+last+`"`)
+		case !qualified:
+			fails("return mx['"+name+"']", "there is no mx."+name)
+		case s.mx.RawGetString(module) == lua.LNil:
+			fails("return mx."+name, "there is no mx."+module+" yet; ")
+		default:
+			fails("return mx."+module+"['"+last+"']", "there is no mx."+name)
+		}
+	}
+	for script, want := range map[string]string{
+		"return mx.nn.Linear":             "no mx.nn.Linear yet; mx.nn has functions only",
+		"return mx.optimizers":            "no mx.optimizers yet; write the step out",
+		"return mx.core":                  "mx itself is MLX's mlx.core",
+		"return mx.nn['']":                "no mx.nn.; help(mx.nn)",
+		"return mx.ones({2}):conjugat()":  "; did you mean conjugate?",
+		"return mx.cuda":                  "no mx.cuda: kernels are Metal's",
+		"return mx.from_dlpack":           "no mx.from_dlpack: Python's protocol",
+		"return mx.softmx":                "no mx.softmx; did you mean softmax?",
+		"return mx.ones({2}):unsqueeze()": "; mx.expand_dims does that",
+	} {
+		fails(script, want)
+	}
+}
+
+// A hint says what it says as long as the name is missing.
+func TestHints(t *testing.T) {
+	s := newTestState(t)
+	for name, want := range map[string]string{
+		"acos": "; mx.arccos does that", "linalg.norm": " yet; write mx.sqrt(mx.square(a):sum())",
+		"median": " yet; docs/reference.md lists what MLX has and mx has not", "conj": "; mx.conjugate does that",
+		"random.gumbel": " yet; write -mx.log",
+	} {
+		module, last, qualified := strings.Cut(name, ".")
+		if !qualified {
+			module, last = "", name
+		} else {
+			module += "."
+		}
+		if hint := s.mx.notYet(module, last); s.mx.funcs[name] == nil {
+			require.True(t, strings.HasPrefix(hint, want), "%s: %s", name, hint)
+		}
 	}
 }

@@ -3,12 +3,16 @@ package luabind
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
+	"sync"
 
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/mlxlua/mlxlua/luabind/lua51"
 	"github.com/mlxlua/mlxlua/tensor"
+	_ "github.com/mlxlua/mlxlua/tensor/ops/rooms" // declares the functions of mx
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
 const (
@@ -17,12 +21,10 @@ const (
 	streamKind = "stream"
 )
 
-// allRows are the rows of all functions.
+// allRows are the rows of the functions that are no ops.
 func allRows() []row {
 	var all []row
-	for _, rows := range [][]row{coreRows, fileRows, opRows, heavyRows, nnRows} {
-		all = append(all, rows...)
-	}
+	all = append(append(all, coreRows...), fileRows...)
 	for _, rows := range [][]row{transformRows, kernelRows, evalRows, streamRows, memoryRows, compileRows, scopeRows} {
 		for _, r := range rows {
 			r.host, r.keeps = true, true
@@ -31,6 +33,18 @@ func allRows() []row {
 	}
 	return all
 }
+
+// allFunctions are the functions of mx but those written in Lua, as they are for every state: nobody may change them.
+var allFunctions = sync.OnceValue(func() []*function {
+	var all []*function
+	for _, f := range sig.All() {
+		all = append(all, opFunction(f))
+	}
+	for _, r := range allRows() {
+		all = append(all, newFunction(r))
+	}
+	return all
+})
 
 // openMX makes the module mx and its metatables, and enters it as a global and for require.
 func (s *State) openMX() {
@@ -42,13 +56,19 @@ func (s *State) openMX() {
 	s.openNames()
 	mx := s.L.NewTable()
 	s.mx = &module{LTable: mx, methods: s.L.NewTable(), funcs: map[string]*function{},
-		help: map[*lua.LFunction]*function{}}
+		help: map[*lua.LFunction]*function{}, modules: []string{"nn"}}
 	s.arrays = &arrayType{s: s, meta: s.meta(arrayKind), methods: s.mx.methods}
-	for _, name := range moduleNames {
+	for _, f := range allFunctions() {
+		if module, _, ok := strings.Cut(f.name, "."); ok && !slices.Contains(s.mx.modules, module) {
+			s.mx.modules = append(s.mx.modules, module)
+		}
+	}
+	slices.Sort(s.mx.modules)
+	for _, name := range s.mx.modules {
 		mx.RawSetString(name, s.L.NewTable())
 	}
-	for _, r := range allRows() {
-		s.define(s.mx.within(r.name), r)
+	for _, f := range allFunctions() {
+		s.define(s.mx.within(f.name), f)
 	}
 	s.arrays.open()
 	s.openMethods()
@@ -66,6 +86,7 @@ func (s *State) openMX() {
 type module struct {
 	*lua.LTable
 	methods *lua.LTable                  // of arrays
+	modules []string                     // the modules inside of mx: those of its functions, and those written in Lua
 	funcs   map[string]*function         // by full name: "softmax", "random.uniform"
 	help    map[*lua.LFunction]*function // by what a script has
 }
@@ -87,7 +108,7 @@ func (s *State) openMethods() {
 		if strings.Contains(name, ".") || len(f.params) == 0 {
 			continue
 		}
-		if k := f.params[0].kind; k == "array" || k == "operand" {
+		if k := f.params[0].kind; !f.params[0].Many && (k == sig.KindArray || k == sig.KindOperand) {
 			methods.RawSetString(name, s.mx.RawGetString(name))
 		}
 	}

@@ -7,15 +7,12 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// moduleNames are the modules inside of mx.
-var moduleNames = []string{"fast", "random", "linalg", "fft", "metal", "memory", "nn"}
-
 // openUnknown makes a name that mx or a module inside of it does not have an error, as it is in Python: otherwise it is
 // nil, which Lua reports as a call of something that is no function, and which says "no dtype" for a misspelled one.
 // rawget asks without an error.
 func (s *State) openUnknown() {
 	s.refuseUnknown(s.mx.LTable, "")
-	for _, name := range moduleNames {
+	for _, name := range s.mx.modules {
 		s.refuseUnknown(s.mx.RawGetString(name).(*lua.LTable), name+".")
 	}
 	s.refusePython()
@@ -71,17 +68,16 @@ func (m *module) hint(prefix, name string, in *lua.LTable) string {
 	return "; help(mx" + strings.TrimSuffix("."+prefix, ".") + ") lists what there is"
 }
 
-// elsewhere are names of functions in PyTorch and NumPy, and second names in MLX, and what they are called here.
+// elsewhere are names of functions in PyTorch, in NumPy and in MLX that mx has under another name. One that mx has too
+// is not looked for here.
 var elsewhere = map[string]string{
 	"tensor": "array", "asarray": "array", "cat": "concatenate", "hstack": "concatenate", "vstack": "concatenate",
 	"unsqueeze": "expand_dims", "permute": "transpose", "permute_dims": "transpose", "ravel": "flatten",
 	"gather": "take_along_axis",
-	"sub":    "subtract", "mul": "multiply", "div": "divide", "neg": "negative", "pow": "power",
+	"sub":    "subtract", "mul": "multiply", "div": "divide", "neg": "negative",
 	"mm": "matmul", "bmm": "matmul", "dot": "matmul", "mod": "remainder", "fmod": "remainder",
 	"eq": "equal", "ne": "not_equal", "gt": "greater", "ge": "greater_equal", "lt": "less", "le": "less_equal",
-	"acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2",
-	"atanh": "arctanh", "conj": "conjugate", "cumulative_sum": "cumsum", "cumulative_prod": "cumprod",
-	"empty": "zeros", "empty_like": "zeros_like", "identity": "eye", "matrix_transpose": "swapaxes",
+	"conj": "conjugate", "identity": "eye", "matrix_transpose": "swapaxes",
 	"clamp": "clip", "amax": "max", "amin": "min",
 	"detach": "stop_gradient", "cast": "astype", "to": "astype", "numpy": "tolist",
 	"rand": "random.uniform", "randn": "random.normal", "randint": "random.randint", "manual_seed": "random.seed",

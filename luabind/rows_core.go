@@ -19,7 +19,7 @@ var coreRows = []row{
 			"complex64.",
 		call: func(a *args) any {
 			if x, ok := array(a.raw[0]); ok {
-				return ops.AsType(x, a.dtype(1, x.DType()), a.ctx)
+				return ops.AsType(x, a.DTypeOr(1, x.DType()), a.Ctx)
 			}
 			d := tensor.Float32
 			switch v := a.raw[0].(type) {
@@ -32,7 +32,7 @@ var coreRows = []row{
 			case *lua.LTable:
 				d = tableDType(v)
 			}
-			x, err := arrayOf(a.ctx, a.raw[0], a.dtype(1, d), false)
+			x, err := arrayOf(a.Ctx, a.raw[0], a.DTypeOr(1, d), false)
 			if err != nil {
 				a.fail("val %v", err)
 			}
@@ -41,7 +41,7 @@ var coreRows = []row{
 	{name: "item", sig: "a form:string?", host: true,
 		help: "The value of an array of one element: a number or a boolean, for complex64 two numbers; it is evaluated. " +
 			"form = \"string\" gives 64-bit integers as strings, exactly.", call: func(a *args) any {
-			v, err := a.s.item(a.array(0), a.asText(1))
+			v, err := a.s.item(a.Array(0), a.asText(1))
 			if err != nil {
 				a.fail("%v", err)
 			}
@@ -50,12 +50,12 @@ var coreRows = []row{
 	{name: "tolist", sig: "a form:string?", host: true,
 		help: "The elements as nested tables, evaluated; of an array without dimensions, the value. " +
 			"form = \"string\" gives 64-bit integers as strings.", call: func(a *args) any {
-			return a.s.tolist(a.array(0), a.asText(1))
+			return a.s.tolist(a.Array(0), a.asText(1))
 		}},
 	{name: "dim", sig: "a axis:int", host: true,
 		help: "The size of one dimension; axis counts from 0, negative from the end. In a compiled function only " +
 			"this dimension is then a guard.", call: func(a *args) any {
-			n, err := a.array(0).Dim(a.int(1))
+			n, err := a.Array(0).Dim(a.Int(1))
 			if err != nil {
 				a.fail("%v", err)
 			}
@@ -65,17 +65,27 @@ var coreRows = []row{
 		help: "Gives the array's bytes back now. Later use is an error that names both lines; views and " +
 			"queued work keep the bytes.",
 		call: func(a *args) any {
-			a.array(0).Free(a.ctx)
+			a.Array(0).Free(a.Ctx)
 			return nil
 		}},
 	{name: "complex", sig: "re:number im:number=0", host: true,
 		help: "A complex value, for mx.array and as an operand; it has the fields re and im.", call: func(a *args) any {
-			z := complexNumber(complex(float32(a.number(0)), float32(a.number(1))))
+			z := complexNumber(complex(float32(a.Number(0)), float32(a.Number(1))))
 			return a.s.userdata(complexKind, z)
 		}},
 	{name: "type", sig: "v:any?", host: true,
 		help: "\"array\", \"dtype\", \"device\", \"stream\" or what Lua's type says.", call: func(a *args) any {
 			return lua.LString(typeName(a.raw[0]))
+		}},
+	{name: "random.seed", sig: "seed:value", host: true,
+		help: "Makes the key of seed, a number or a string of digits, that of the random functions which are given none.",
+		call: func(a *args) any {
+			seed, err := toSeed(nil, a.raw[0])
+			if err != nil {
+				a.wrong("seed", err)
+			}
+			a.s.random.Seed(seed.(uint64))
+			return nil
 		}},
 	{name: "clock", sig: "", host: true,
 		help: "Seconds since the program's start, by a clock that never goes back.", call: func(a *args) any {
@@ -110,68 +120,18 @@ func tableDType(v lua.LValue) tensor.DType {
 
 // asText reads item's and tolist's argument: "string" gives 64-bit integers as strings.
 func (a *args) asText(i int) bool {
-	if !a.given(i) {
+	if !a.Given(i) {
 		return false
 	}
-	if a.text(i) != "string" {
-		a.fail("%s is %q, want \"string\"", a.f.params[i].name, a.text(i))
+	if a.Text(i) != "string" {
+		a.fail("%s is %q, want \"string\"", a.f.params[i].Name, a.Text(i))
 	}
 	return true
 }
 
-// fillValue is the value of full, and the dtype it gives the result where none is asked for: a number that of number
-// whatever it is, a bool bool.
-func (a *args) fillValue(i int, number tensor.DType) (*tensor.Array, tensor.DType) {
-	switch v := a.raw[i].(type) {
-	case lua.LNumber:
-		d := a.dtype(2, number)
-		if d == tensor.Complex64 {
-			d = tensor.Float32
-		}
-		return ops.Number(float64(v), d, a.ctx), number
-	case lua.LBool:
-		return ops.FromSlice([]bool{bool(v)}, []int{}, a.ctx), tensor.Bool
-	}
-	if x, ok := array(a.raw[i]); ok {
-		return x, x.DType()
-	}
-	d := a.dtype(2, tableDType(a.raw[i]))
-	x, err := arrayOf(a.ctx, a.raw[i], d, false)
-	if err != nil {
-		a.fail("%s %v", a.f.params[i].name, err)
-	}
-	return x, d
-}
-
-// key is the key of a random function: the one given, or the state's next.
-func (a *args) key(i int) *tensor.Array {
-	if a.given(i) {
-		return a.array(i)
-	}
-	return a.s.random.Next(a.ctx)
-}
-
-// seed is a 64-bit seed: a number, or a string of digits where 53 bits are not enough.
-func (a *args) seed(i int) uint64 {
-	switch v := a.raw[i].(type) {
-	case lua.LNumber:
-		n, err := toInt(v)
-		if err != nil {
-			a.fail("seed %v", err)
-		}
-		return uint64(n)
-	case lua.LString:
-		if n, err := strconv.ParseUint(string(v), 10, 64); err == nil {
-			return n
-		}
-	}
-	a.fail("seed is %s, want an integer, or a string of digits below 2^64", describe(a.raw[i]))
-	return 0
-}
-
 // iinfo is a table {min, max, bits, dtype}; limits beyond 2^53 are strings.
 func iinfo(a *args) any {
-	d := a.dtype(0, tensor.Int32)
+	d := a.DTypeOr(0, tensor.Int32)
 	if !d.IsInteger() {
 		a.fail("dtype %v is no integer type", d)
 	}
@@ -198,7 +158,7 @@ func iinfo(a *args) any {
 
 // finfo is a table {min, max, eps, smallest_normal, bits, dtype}, from the format's exponent and fraction bits.
 func finfo(a *args) any {
-	d := a.dtype(0, tensor.Float32)
+	d := a.DTypeOr(0, tensor.Float32)
 	if d == tensor.Complex64 {
 		d = tensor.Float32
 	}

@@ -8,21 +8,21 @@ import (
 
 // evalRows evaluate any number of trees.
 var evalRows = []row{
-	{name: "eval", sig: "trees:tree?", many: true,
+	{name: "eval", sig: "args:tree...",
 		help: "Computes the arrays in any number of trees, and what they depend on, and waits for them. The first " +
 			"error is raised.",
 		call: func(a *args) any {
-			if err := tensor.Eval(a.s.Context(), a.s.arraysIn("eval", a.raw)...); err != nil {
+			if err := tensor.Eval(a.s.Context(), a.s.arraysIn("eval", a.rest)...); err != nil {
 				a.s.raise(err)
 			}
 			return nil
 		}},
-	{name: "async_eval", sig: "trees:tree?", many: true,
+	{name: "async_eval", sig: "args:tree...",
 		help: "Hands the arrays in any number of trees over to their streams and returns at once, unless 128 earlier " +
 			"calls are unfinished: then it waits for half of those. Errors are raised where a value is read, and those of " +
 			"values that nobody read by mx.synchronize or where the program ends.",
 		call: func(a *args) any {
-			w, err := tensor.Submit(a.s.arraysIn("async_eval", a.raw)...)
+			w, err := tensor.Submit(a.s.arraysIn("async_eval", a.rest)...)
 			if err != nil {
 				a.s.raise(err)
 			}
@@ -60,7 +60,7 @@ var streamRows = []row{
 	{name: "set_default_device", sig: "device:value",
 		help: "Makes the default stream of a device the stream of this Lua " +
 			"state's operations.", call: setStream},
-	{name: "set_default_stream", sig: "s:value",
+	{name: "set_default_stream", sig: "stream:value",
 		help: "Makes a stream, or a device's default stream, the stream of this " +
 			"Lua state's operations.", call: setStream},
 	{name: "new_stream", sig: "device:value",
@@ -79,7 +79,7 @@ var streamRows = []row{
 	{name: "stream", sig: "s:value f:any",
 		help: "Calls f with s, a stream or a device, as the default of its operations, gives its results, and puts " +
 			"the old default back, also after an error.", call: withStream},
-	{name: "synchronize", sig: "s:value?",
+	{name: "synchronize", sig: "stream:value?",
 		help: "Waits until a stream (none given: all) has done the work that it was given so far. " +
 			"The first error of what this script handed over to mx.async_eval is raised, unless it was already.",
 		call: func(a *args) any {
@@ -87,7 +87,7 @@ var streamRows = []row{
 			if a.raw[0] != lua.LNil {
 				st, err := toStream(a.raw[0])
 				if err != nil {
-					a.fail("s %v", err)
+					a.fail("stream %v", err)
 				}
 				streams = append(streams, st)
 			}
@@ -105,7 +105,7 @@ var streamRows = []row{
 func setStream(a *args) any {
 	st, err := toStream(a.raw[0])
 	if err != nil {
-		a.fail("%s %v", a.f.params[0].name, err)
+		a.fail("%s %v", a.f.params[0].Name, err)
 	}
 	if main, err := tensor.DefaultStream(tensor.DefaultDevice()); err == nil && main == st {
 		st = nil

@@ -16,16 +16,16 @@ var fileRows = []row{
 			if !a.s.files {
 				a.fail("this state has no access to files")
 			}
-			path, ext := a.text(0), ""
-			if a.given(1) {
-				ext = a.text(1)
+			path, ext := a.Text(0), ""
+			if a.Given(1) {
+				ext = a.Text(1)
 			} else if e := filepath.Ext(path); e != "" {
 				ext = e[1:]
 			}
 			if ext != "npy" {
 				a.fail("format of %q is %q, want \"npy\"", path, ext)
 			}
-			return format.LoadNPY(path, a.ctx)
+			return format.LoadNPY(path, a.Ctx)
 		}},
 	{name: "save", sig: "file:string arr:operand",
 		help: "Evaluates an array and writes it to a .npy file, as NumPy and MLX read it; a name without that extension " +
@@ -34,11 +34,11 @@ var fileRows = []row{
 			if !a.s.files {
 				a.fail("this state has no access to files")
 			}
-			path := a.text(0)
+			path := a.Text(0)
 			if !strings.HasSuffix(path, ".npy") {
 				path += ".npy"
 			}
-			if err := format.SaveNPY(a.s.Context(), path, a.array(1)); err != nil {
+			if err := format.SaveNPY(a.s.Context(), path, a.Array(1)); err != nil {
 				a.s.raise(err)
 			}
 			return nil

@@ -19,7 +19,7 @@ func memoryRow(name, help string, figure func(st metal.Stats) int64) row {
 // limitRow is a row of a limit in bytes; it gives the one before.
 func limitRow(name, help string, set func(d *metal.Device, n int64) int64) row {
 	return row{name: name, sig: "limit:number", help: help, call: func(a *args) any {
-		n := a.number(0)
+		n := a.Number(0)
 		if !(n >= 0) {
 			a.fail("limit is %v, want a number of bytes", n)
 		}
@@ -56,7 +56,21 @@ var memoryRows = []row{
 	}},
 	{name: "metal.device_info", sig: "", help: "A table that describes the default device: device_name, architecture, " +
 		"version, memory_size, max_buffer_length, max_threadgroup_memory and max_threads_per_threadgroup.", call: deviceInfo},
-	{name: "device_info", sig: "", help: "The same as mx.metal.device_info.", call: deviceInfo},
+	{name: "device_info", sig: "d:value?", help: "The same as mx.metal.device_info, of a device if one is given.",
+		call: func(a *args) any {
+			if a.raw[0] == lua.LNil {
+				return deviceInfo(a)
+			}
+			d, ok := unwrap[tensor.DeviceID](a.raw[0])
+			if !ok {
+				a.fail("d is %s, want a device such as mx.cpu", describe(a.raw[0]))
+			}
+			device, err := tensor.MetalDevice(d)
+			if err != nil {
+				a.fail("%v", err)
+			}
+			return a.infoOf(device)
+		}},
 	{name: "metal.library_cache", sig: "", help: "A table of the counters of compiled kernel libraries: hits, misses, " +
 		"evictions, size, capacity, pinned.", call: libraryCache},
 	{name: "metal.validate", sig: "on:bool=true", help: "Switches the validation of kernels on or off and says whether " +
@@ -64,7 +78,7 @@ var memoryRows = []row{
 		call: func(a *args) any {
 			d := a.device()
 			before := d.Validating()
-			d.SetValidate(a.flag(0))
+			d.SetValidate(a.Bool(0))
 			return lua.LBool(before)
 		}},
 	{name: "memory.live", sig: "", help: "A list of what holds memory on the default device, oldest first, after a " +
@@ -75,7 +89,7 @@ var memoryRows = []row{
 		"Each operation then runs by itself, and the first one whose output has a NaN where no input has one, or an " +
 		"infinity where no input has that or a NaN, is an error with its line " +
 		"and the element's index. Evaluation is slow meanwhile.",
-		call: func(a *args) any { return lua.LBool(tensor.CheckNaN(a.flag(0))) }},
+		call: func(a *args) any { return lua.LBool(tensor.CheckNaN(a.Bool(0))) }},
 	{name: "timeline", sig: "file:string f:any", help: "Calls f, gives its results, and writes to a file when calls " +
 		"were built, walked, planned, encoded, compiled, run and waited for, on every stream, also after an error. " +
 		"Chrome's about:tracing and Perfetto show it. The file is there as a whole or not at all.", call: timelineCall},
@@ -121,10 +135,10 @@ func timelineCall(a *args) any {
 	ended := false
 	end := func() error {
 		ended = true
-		span.End(a.ctx.Place)
+		span.End(a.Ctx.Place)
 		_ = tensor.Synchronize(s.Context()) // a cancelled script's timeline ends early
 		t.Stop()
-		return t.Save(a.text(0))
+		return t.Save(a.Text(0))
 	}
 	defer func() {
 		if !ended { // f's error is the one to tell
@@ -167,8 +181,10 @@ func (s *State) record(fields map[string]any) *lua.LTable {
 	return t
 }
 
-func deviceInfo(a *args) any {
-	info := a.device().Info()
+func deviceInfo(a *args) any { return a.infoOf(a.device()) }
+
+func (a *args) infoOf(d *metal.Device) any {
+	info := d.Info()
 	return a.s.record(map[string]any{"device_name": info.Name, "architecture": info.Kind, "version": info.Version,
 		"memory_size": info.Memory, "threads": info.Threads, "max_buffer_length": info.Limits.MaxBufferBytes,
 		"max_threadgroup_memory":      info.Limits.ThreadgroupMemory,

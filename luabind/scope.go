@@ -70,7 +70,7 @@ func scopeCall(a *args) any {
 	since := ops.Number(0, tensor.Float32).Value().Node.ID()
 	sc := &scope{since: since, kept: map[tensor.Value]bool{}}
 	s.scopes = append(s.scopes, sc)
-	defer s.scopes.end(len(s.scopes)-1, a.ctx)
+	defer s.scopes.end(len(s.scopes)-1, a.Ctx)
 	top := s.L.GetTop()
 	s.L.Push(fn)
 	s.L.Call(0, lua.MultRet)

@@ -127,7 +127,7 @@ func (m *module) nameOf(t *lua.LTable) string {
 	if t == m.LTable {
 		return "mx"
 	}
-	for _, name := range moduleNames {
+	for _, name := range m.modules {
 		if m.RawGetString(name) == t {
 			return "mx." + name
 		}

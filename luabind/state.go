@@ -1,5 +1,6 @@
-// Package luabind binds the engine to Lua: arrays as userdata, functions by the rows of rows_*.go, trees of tables,
-// transforms, custom kernels. lua51 below it opens the Lua states; they and cmd are the only importers of gopher-lua.
+// Package luabind binds the engine to Lua: arrays as userdata, functions as the rooms of the ops and rows_*.go declare
+// them, trees of tables, transforms, custom kernels. lua51 below it opens the Lua states; they and cmd are the only
+// importers of gopher-lua.
 package luabind
 
 import (

@@ -55,14 +55,14 @@ func (s *State) reraise(err error) {
 
 // transformRows are the rows of the transforms.
 var transformRows = []row{
-	{name: "grad", sig: "fun:any argnums:list? argnames:list?",
+	{name: "grad", sig: "fun:any argnums:list? argnames:list=[]",
 		help: "The function that gives the gradient of fun's result, a scalar array, by its first argument, or by " +
 			"those of argnums (a number, or a table for a table of gradients; they count from 0) and argnames " +
 			"(of a trailing table). Arguments are arrays or trees of them, and a gradient has its argument's " +
 			"structure.", call: func(a *args) any {
 			return gradient(a, false)
 		}},
-	{name: "value_and_grad", sig: "fun:any argnums:list? argnames:list?",
+	{name: "value_and_grad", sig: "fun:any argnums:list? argnames:list=[]",
 		help: "As grad, but the function gives fun's result and then the gradients. Of several results the first " +
 			"is the loss, and the value is the table of all.",
 		call: func(a *args) any { return gradient(a, true) }},
@@ -76,7 +76,7 @@ var transformRows = []row{
 			"them its Jacobian times the tangents, one for each primal.", call: func(a *args) any {
 			return products(a, grad.JVP)
 		}},
-	{name: "vmap", sig: "fun:any in_axes:list? out_axes:list?",
+	{name: "vmap", sig: "fun:any in_axes:list=0 out_axes:list=0",
 		help: "fun over a batch: the function takes arrays with a batch axis more (in_axes: an axis, or a table of " +
 			"one for each argument, false for none; nil: 0), fun sees them without it, and the results have it " +
 			"at out_axes.", call: vmapCall},
@@ -101,19 +101,19 @@ func (a *args) callable(i int) lua.LValue {
 	if a.s.L.GetMetaField(v, "__call") != lua.LNil {
 		return v
 	}
-	a.fail("%s is %s, want a function", a.f.params[i].name, describe(v))
+	a.fail("%s is %s, want a function", a.f.params[i].Name, describe(v))
 	return nil
 }
 
 // products is vjp or jvp: two tables.
 func products(a *args, f func(grad.Func, []*tensor.Array, []*tensor.Array, ...*tensor.Ctx) ([]*tensor.Array,
 	[]*tensor.Array, error)) any {
-	s, primals := a.s, a.arrays(1)
+	s, primals := a.s, a.Arrays(1)
 	fn := &luaFunc{s: s, op: a.f.name, fn: a.callable(0)}
 	for _, x := range primals {
 		fn.args = append(fn.args, s.lend(x))
 	}
-	outs, products, err := f(fn.call, primals, a.arrays(2), a.ctx)
+	outs, products, err := f(fn.call, primals, a.Arrays(2), a.Ctx)
 	if err != nil {
 		s.reraise(err)
 	}

@@ -21,6 +21,8 @@ const lawText = `
 	kernelgen   = tensor/kernelgen
 	kit         = tensor/ops/kit, tensor/ops/kit/...
 	ops         = tensor/ops
+	sig         = tensor/ops/sig
+	rooms       = tensor/ops/rooms
 	conv        = tensor/ops/conv
 	fast        = tensor/ops/fast
 	fft         = tensor/ops/fft
@@ -44,7 +46,9 @@ const lawText = `
 	drivertest  = metal/drivertest
 	scripts     = scripts, scripts/...
 	examples    = examples, examples/...
+	docs        = docs
 	house       = internal/house, internal/house/...
+	docsgen     = internal/house/docsgen
 
 	# Other modules, and what of the standard library is fenced.
 	unsafe      = unsafe
@@ -70,9 +74,11 @@ const lawText = `
 	# The engine.
 	metal < kernelgen < tensor < format < ops < grad
 	metal, kernelgen, tensor < kit < ops
+	tensor < sig < ops, conv, fast, fft, linalg, quant, random
+	ops, conv, fast, fft, linalg, quant, random < rooms
 	metal, kernelgen, tensor, kit, ops < conv, fast, fft, linalg, quant, random
 	metal, tensor, kernelgen < compile
-	ops, grad, compile < optest
+	ops, sig, grad, compile < optest
 	metal, tensor < optest
 
 	# Lua, and what embedders and users see. lua51 mends Lua itself and knows no tensors.
@@ -80,12 +86,15 @@ const lawText = `
 	tensor, ops, grad, compile, scripts < luabind < root < cmd, examples
 	conv, fast, fft, linalg, quant, random < luabind, root, cmd, examples
 	metal, format < luabind, root, cmd
+	sig, rooms, docs < luabind
+	sig, luabind, docs < docsgen
 
 	# Tests.
 	testify < TESTS
 	drivertest < metal_test, soft_test, apple_test, cuda_test, tensor_test, ops_test, compile_test, luabind_test, root_test
 	drivertest < fast_test
 	optest < ops_test, grad_test, compile_test
+	tensor, sig, optest, grad, soft, drivers < rooms_test
 	optest, grad, compile < conv_test, fast_test, fft_test, linalg_test, quant_test, random_test
 	soft, drivers < kit_test, conv_test, fast_test, fft_test, linalg_test, quant_test, random_test
 	conv, fast, fft, linalg, quant, random < ops_test
@@ -118,6 +127,7 @@ const lawText = `
 	quant  !< conv, fast, fft, linalg, random
 	random !< conv, fast, fft, linalg, quant
 	cgo !< conv, fast, fft, linalg, quant, random
+	cgo !< sig, rooms, docs
 	cgo !< root, cmd, luabind, tensor, kernelgen, kit, ops, grad, optest, format, compile, scripts, examples, house
 	cgo !< metal, prelude, kir, msl, interp, jit, soft, apple, cuda, drivers, drivertest
 	metal !< kir, msl, prelude, interp, jit
@@ -126,6 +136,8 @@ const lawText = `
 	kir, msl, interp, jit !< kernelgen, tensor, format, ops, grad, compile, luabind, root, cmd, optest
 	conv, fast, fft, linalg, quant, random !< ops, grad, compile, tensor, kernelgen, kit
 	ops, grad !< compile, tensor, kernelgen, kit
+	kit, ops, conv, fast, fft, linalg, quant, random, rooms, luabind !< sig
+	rooms !< ops, conv, fast, fft, linalg, quant, random
 	gopher-lua !< root, tensor, kit, ops, grad, compile, metal
 	metal, kernelgen, tensor, format, kit, ops, grad, compile, scripts, luabind !< lua51
 	conv, fast, fft, linalg, quant, random !< lua51

@@ -42,7 +42,7 @@ local function try(name, f, dtype)
   end
   functions = functions + 1
 end
-for _, module in ipairs{mx, mx.fast, mx.linalg, mx.fft} do
+for _, module in ipairs{mx, mx.fast, mx.linalg} do
   for name, f in pairs(module) do
     if type(f) == "function" and not skip[name] then
       for _, d in ipairs{mx.float32, mx.int32, mx.bool} do try(name, f, d) end

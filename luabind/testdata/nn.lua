@@ -14,7 +14,7 @@ assert(#parts == 3)
 same(parts[3], {{2}, {5}})
 assert(#mx.split(x, {}) == 1)
 fails("cannot be split into 4", mx.split, x, 4)
-fails("want a number of sections or a table of indices", mx.split, x, "2")
+fails("want an integer or a table of integers", mx.split, x, "2")
 fails("want an integer", mx.split, x, 1.5)
 
 same(x:cumsum(), {0, 1, 3, 6, 10, 15})
@@ -45,7 +45,7 @@ local attend = mx.fast.scaled_dot_product_attention
 same(attend(q, q, q, {scale = 0.5})[0][0][1], {0.13571583, 0.19821584, 0.26071584, 0.32321584})
 same(attend(q, q, q, 0.5, "causal")[0][1][0], {0.5, 0.5625, 0.625, 0.6875})
 same(attend(q, q, q, 0.5, mx.array({{false, true}, {true, false}}))[0][0][0], {0.25, 0.3125, 0.375, 0.4375})
-fails("mask is \"full\", want \"causal\" or an array", attend, q, q, q, 0.5, "full")
+fails("mask is the string \"full\", want \"causal\" or an array", attend, q, q, q, 0.5, "full")
 fails("mask is a table", attend, q, q, q, 0.5, {1})
 
 same(mx.random.normal({2}, {key = mx.random.key(7)}), {-1.6910607, 1.6054808})

@@ -3,6 +3,7 @@ package ops
 import (
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/kernelgen"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
 var (
@@ -24,11 +25,15 @@ func init() {
 	define(anyTrue, "false", "$0 || $1")
 }
 
+var _ = sig.Reduce("all", All)
+
 // All says whether all of a's elements along axes (nil: all axes; negative ones count from the end) are not zero, as
 // bool: MLX's all. With keepdims the reduced dimensions stay as ones. Of no elements it is true.
 func All(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *tensor.Array {
 	return callReduction(tensor.Call(ctx), all, a, axes, keepdims)
 }
+
+var _ = sig.Reduce("any", Any)
 
 // Any says whether one of a's elements along axes (nil: all axes; negative ones count from the end) is not zero, as
 // bool: MLX's any. With keepdims the reduced dimensions stay as ones. Of no elements it is false.

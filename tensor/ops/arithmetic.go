@@ -1,6 +1,9 @@
 package ops
 
-import "github.com/mlxlua/mlxlua/tensor"
+import (
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
+)
 
 var (
 	add         = binaryOp("add")
@@ -48,11 +51,15 @@ func init() {
 	})
 }
 
+var _ = sig.Binary("add", Add)
+
 // Add is a + b, element by element, in the operands' common dtype. Shapes are broadcast; integers wrap around; for
 // bool it is "or".
 func Add(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return add.call(tensor.Call(ctx), a, b)
 }
+
+var _ = sig.Binary("subtract", Subtract)
 
 // Subtract is a - b, element by element, in the operands' common dtype. Shapes are broadcast; integers wrap around;
 // for bool it is "exclusive or".
@@ -60,11 +67,15 @@ func Subtract(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return subtract.call(tensor.Call(ctx), a, b)
 }
 
+var _ = sig.Binary("multiply", Multiply)
+
 // Multiply is a * b, element by element, in the operands' common dtype. Shapes are broadcast; integers wrap around;
 // for bool it is "and".
 func Multiply(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return multiply.call(tensor.Call(ctx), a, b)
 }
+
+var _ = sig.Binary("divide", Divide)
 
 // Divide is the true quotient a / b, element by element: integers and bool give float32, other dtypes their common
 // one. Shapes are broadcast. Division by zero gives infinities or NaN.
@@ -72,11 +83,15 @@ func Divide(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return divide.call(tensor.Call(ctx), a, b)
 }
 
+var _ = sig.Binary("floor_divide", FloorDivide)
+
 // FloorDivide is floor(a / b), element by element, in the operands' common dtype: integers round towards minus
 // infinity, as in Python. Shapes are broadcast. Complex64 is an error. Its derivative is zero.
 func FloorDivide(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return floorDivide.call(tensor.Call(ctx), a, b)
 }
+
+var _ = sig.Binary("remainder", Remainder)
 
 // Remainder is a - b * floor(a / b), element by element, in the operands' common dtype: it has the sign of b, as in
 // Python. Shapes are broadcast. Complex64 is an error. Floats give NaN for b = 0.

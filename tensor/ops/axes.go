@@ -7,6 +7,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
 // axesAttrs are axes as the user wrote them; nil has a meaning of its own for each op.
@@ -164,11 +165,17 @@ func callAxes(c *tensor.Ctx, op *tensor.OpOf[axesAttrs], a *tensor.Array, axes [
 	return op.One(c, axesAttrs{tensor.MakeInts(axes)}, a)
 }
 
-// Transpose is a view of a whose dimension i is a's dimension axes[i]. Nil axes reverse the dimensions. Each axis
-// must occur once, negative ones count from the end.
+var _ = sig.Def("transpose", "a axes:axes...?", func(a *sig.Args) any {
+	return Transpose(a.Array(0), a.Ints(1), a.Ctx)
+})
+
+// Transpose is a view of a whose dimension i is a's dimension axes[i]. Without axes the dimensions are reversed. Each
+// axis must occur once, negative ones count from the end.
 func Transpose(a *tensor.Array, axes []int, ctx ...*tensor.Ctx) *tensor.Array {
 	return callAxes(tensor.Call(ctx), transpose, a, axes)
 }
+
+var _ = sig.Def("expand_dims", "a axis:axes", func(a *sig.Args) any { return ExpandDims(a.Array(0), a.Ints(1), a.Ctx) })
 
 // ExpandDims is a view of a with new dimensions of size 1 at those axes of the result, negative ones from the end.
 // A repeated axis is an error.
@@ -176,8 +183,10 @@ func ExpandDims(a *tensor.Array, axes []int, ctx ...*tensor.Ctx) *tensor.Array {
 	return callAxes(tensor.Call(ctx), expandDims, a, axes)
 }
 
-// Squeeze is a view of a without those dimensions, whose sizes must be 1. Nil axes drop all dimensions of size 1: the
-// shape is then read, so that compile guards it.
+var _ = sig.Def("squeeze", "a axis:axes?", func(a *sig.Args) any { return Squeeze(a.Array(0), a.Ints(1), a.Ctx) })
+
+// Squeeze is a view of a without those dimensions, whose sizes must be 1. Without axes all dimensions of size 1 go:
+// the shape is then read, so that compile guards it.
 func Squeeze(a *tensor.Array, axes []int, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	if f := kit.Unusable(c, "squeeze", a); f != nil {
@@ -194,6 +203,10 @@ func Squeeze(a *tensor.Array, axes []int, ctx ...*tensor.Ctx) *tensor.Array {
 	return callAxes(c, squeeze, a, axes)
 }
 
+var _ = sig.Def("swapaxes", "a axis1:int axis2:int", func(a *sig.Args) any {
+	return SwapAxes(a.Array(0), a.Int(1), a.Int(2), a.Ctx)
+})
+
 // SwapAxes is a view of a with two dimensions exchanged. Negative axes count from the end.
 func SwapAxes(a *tensor.Array, axis1, axis2 int, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
@@ -209,6 +222,10 @@ func SwapAxes(a *tensor.Array, axis1, axis2 int, ctx ...*tensor.Ctx) *tensor.Arr
 	perm[i], perm[j] = j, i
 	return Transpose(a, perm, c)
 }
+
+var _ = sig.Def("moveaxis", "a source:int destination:int", func(a *sig.Args) any {
+	return MoveAxis(a.Array(0), a.Int(1), a.Int(2), a.Ctx)
+})
 
 // MoveAxis is a view of a with its dimension source at the place destination; the others keep their order. Negative
 // axes count from the end.

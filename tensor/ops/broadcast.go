@@ -4,6 +4,7 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/kernelgen"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
 // shapeAttrs is a target shape, whose references are the inputs from 1 on.
@@ -124,6 +125,10 @@ func addedAxes(from, to tensor.Shape) []int {
 // afterFirst is the SpecFrom rule of an op that reads input 0 only.
 func afterFirst[A any](A, int) int { return 1 }
 
+var _ = sig.Def("broadcast_to", "a shape:shape", func(a *sig.Args) any {
+	return BroadcastTo(a.Array(0), a.Shape(1), a.Ctx)
+})
+
 // BroadcastTo is a view of a with that shape: missing and one-sized dimensions are repeated, as in NumPy. Nothing
 // is copied. A shape that a's does not broadcast to is an error.
 func BroadcastTo(a *tensor.Array, shape tensor.ShapeArg, ctx ...*tensor.Ctx) *tensor.Array {
@@ -132,6 +137,8 @@ func BroadcastTo(a *tensor.Array, shape tensor.ShapeArg, ctx ...*tensor.Ctx) *te
 
 // SumTo undoes a broadcast: it sums a over the dimensions that broadcasting an array of that shape to a's would add
 // or lengthen. It is the gradient of BroadcastTo, in a's dtype. A shape that does not broadcast to a's is an error.
+//
+//sig:none gradients of what was broadcast
 func SumTo(a *tensor.Array, shape tensor.ShapeArg, ctx ...*tensor.Ctx) *tensor.Array {
 	return callShaped(tensor.Call(ctx), sumTo, a, shape)
 }

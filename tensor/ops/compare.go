@@ -1,6 +1,9 @@
 package ops
 
-import "github.com/mlxlua/mlxlua/tensor"
+import (
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
+)
 
 var (
 	equal        = binaryOp("equal")
@@ -52,11 +55,15 @@ func init() {
 	minimum.define(row{Expr: pick("<"), Diff: []diff{masked(Less), masked(GreaterEqual)}})
 }
 
+var _ = sig.Binary("equal", Equal)
+
 // Equal is a == b, element by element, as bool; both are converted to their common dtype first, and shapes are
 // broadcast. NaN equals nothing.
 func Equal(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return equal.call(tensor.Call(ctx), a, b)
 }
+
+var _ = sig.Binary("not_equal", NotEqual)
 
 // NotEqual is a != b, element by element, as bool; both are converted to their common dtype first, and shapes are
 // broadcast. NaN differs from everything.
@@ -64,32 +71,44 @@ func NotEqual(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return notEqual.call(tensor.Call(ctx), a, b)
 }
 
+var _ = sig.Binary("greater", Greater)
+
 // Greater is a > b, element by element, as bool, in the common dtype and shape. Complex numbers compare by their real
 // parts, then by their imaginary ones; so in all comparisons. With NaN it is false.
 func Greater(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return greater.call(tensor.Call(ctx), a, b)
 }
 
-// GreaterEqual is a >= b, element by element, as bool: see Greater.
+var _ = sig.Binary("greater_equal", GreaterEqual)
+
+// GreaterEqual is a >= b, element by element, as bool: see [Greater].
 func GreaterEqual(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return greaterEqual.call(tensor.Call(ctx), a, b)
 }
 
-// Less is a < b, element by element, as bool: see Greater.
+var _ = sig.Binary("less", Less)
+
+// Less is a < b, element by element, as bool: see [Greater].
 func Less(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return less.call(tensor.Call(ctx), a, b)
 }
 
-// LessEqual is a <= b, element by element, as bool: see Greater.
+var _ = sig.Binary("less_equal", LessEqual)
+
+// LessEqual is a <= b, element by element, as bool: see [Greater].
 func LessEqual(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return lessEqual.call(tensor.Call(ctx), a, b)
 }
+
+var _ = sig.Binary("maximum", Maximum)
 
 // Maximum is the larger of a and b, element by element, in the common dtype and shape; NaN where either is NaN.
 // Where they are equal the derivative goes to b.
 func Maximum(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return maximum.call(tensor.Call(ctx), a, b)
 }
+
+var _ = sig.Binary("minimum", Minimum)
 
 // Minimum is the smaller of a and b, element by element, in the common dtype and shape; NaN where either is NaN.
 // Where they are equal the derivative goes to b.

@@ -1,6 +1,9 @@
 package ops
 
-import "github.com/mlxlua/mlxlua/tensor"
+import (
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
+)
 
 var (
 	conjugate = unaryOp("conjugate")
@@ -59,13 +62,19 @@ func partJVP(part func(*tensor.Array, ...*tensor.Ctx) *tensor.Array) func(*tenso
 	}
 }
 
+var _ = sig.Unary("conjugate", Conjugate)
+
 // Conjugate changes the sign of the imaginary part of each element of a complex64 array; other arrays stay.
 func Conjugate(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return conjugate.call(tensor.Call(ctx), a)
 }
 
+var _ = sig.Unary("real", Real)
+
 // Real is the real part of each element: float32 for complex64; other arrays stay as they are.
 func Real(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array { return realOf.call(tensor.Call(ctx), a) }
+
+var _ = sig.Unary("imag", Imag)
 
 // Imag is the imaginary part of each element: float32 for complex64; zeros of a's dtype for other arrays.
 func Imag(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array { return imagOf.call(tensor.Call(ctx), a) }

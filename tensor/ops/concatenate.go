@@ -6,6 +6,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
 var (
@@ -166,6 +167,12 @@ func pieceViews(v tensor.View, axis int, out []tensor.Operand) bool {
 	return true
 }
 
+var _ = sig.Def("concatenate", "arrays:arrays axis:axis=0", func(a *sig.Args) any {
+	return Concatenate(a.Arrays(0), a.Axis(1), a.Ctx)
+})
+
+var _ = sig.Alias("concat", "concatenate")
+
 // Concatenate puts arrays together along an axis (nil: the flattened arrays), in their common dtype. Their shapes may
 // differ along that axis only. A list without arrays, and arrays without dimensions beside an axis, are errors.
 func Concatenate(arrays []*tensor.Array, axis *int, ctx ...*tensor.Ctx) *tensor.Array {
@@ -215,6 +222,10 @@ func Common(c *tensor.Ctx, op string, arrays []*tensor.Array) ([]*tensor.Array, 
 	}
 	return in, nil
 }
+
+var _ = sig.Def("stack", "arrays:arrays axis:int=0", func(a *sig.Args) any {
+	return Stack(a.Arrays(0), a.Int(1), a.Ctx)
+})
 
 // Stack puts arrays of one shape together along a new axis of the result (negative: from the end), in their common
 // dtype. A list without arrays, and shapes that differ, are errors.
@@ -297,8 +308,17 @@ func init() {
 	})
 }
 
-// Split cuts a along an axis into that many sections of equal size, which are views of a. A size that the number of
-// sections does not divide is an error: the result is then one array that carries it.
+var _ = sig.Def("split", "a indices_or_sections:int|ints axis:int=0", func(a *sig.Args) any {
+	if sections, ok := sig.As[int](a, 1); ok {
+		return sig.Table(Split(a.Array(0), sections, a.Int(2), a.Ctx))
+	}
+	return sig.Table(SplitAt(a.Array(0), a.Ints(1), a.Int(2), a.Ctx))
+})
+
+// Split cuts a along an axis into that many sections of equal size, which are views of a; in a script also at a table
+// of indices, n of which give n + 1 pieces, from one index to the next. Indices are clamped, and negative ones count
+// from the end; where one is before the last the piece is empty. A size that the number of sections does not divide is
+// an error, which one array carries.
 func Split(a *tensor.Array, sections, axis int, ctx ...*tensor.Ctx) []*tensor.Array {
 	c := tensor.Call(ctx)
 	if f := kit.Unusable(c, "split", a); f != nil {
@@ -310,6 +330,8 @@ func Split(a *tensor.Array, sections, axis int, ctx ...*tensor.Ctx) []*tensor.Ar
 // SplitAt cuts a along an axis at those indices: n of them give n + 1 views, of a's elements from one index to the
 // next. Indices are clamped, and negative ones count from the end, as in Slice; where one is before the last the
 // piece is empty. An axis out of range is an error: the result is then one array that carries it.
+//
+//sig:none mx.split, by indices
 func SplitAt(a *tensor.Array, indices []int, axis int, ctx ...*tensor.Ctx) []*tensor.Array {
 	const op = "split"
 	c := tensor.Call(ctx)

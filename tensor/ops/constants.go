@@ -19,6 +19,8 @@ type Element interface {
 
 // FromSlice is an array of that shape with a copy of v's elements in row-major order; its dtype is T's. The shape's
 // size must be len(v).
+//
+//sig:none mx.array makes arrays of tables
 func FromSlice[T Element](v []T, shape []int, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	spec, err := checkedSpec(shape, dtypeOf[T](), len(v))
@@ -81,6 +83,8 @@ func dtypeOf[T Element]() tensor.DType {
 // FromFloats is an array of that shape and dtype with v's elements in row-major order. Integer dtypes drop
 // fractions, and a number that is out of their range is an error; other dtypes round once. The shape's size must be
 // len(v).
+//
+//sig:none mx.array makes arrays of tables
 func FromFloats(v []float64, shape []int, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	spec, err := checkedSpec(shape, d, len(v))
@@ -174,6 +178,8 @@ func roundToOdd(v float64) float32 {
 }
 
 // Number is a scalar array of dtype d. For integer dtypes v's fraction is dropped, and a v out of range is an error.
+//
+//sig:none a number of Lua is one where an array is wanted
 func Number(v float64, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	b, err := AppendNumber(nil, v, d)
@@ -187,6 +193,8 @@ func Number(v float64, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
 // int: it takes like's dtype, int32 beside bool; a v that is out of an integer dtype's range is an error. Any other
 // v acts as a Python float: it takes like's dtype if that is inexact, else float32. Infinities, NaN and integral
 // numbers beyond int64 are floats.
+//
+//sig:none a number of Lua is one beside an array
 func Scalar(v float64, like *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	if f := kit.Unusable(c, "array", like); f != nil {

@@ -9,13 +9,31 @@ import (
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
-// Full is an array of that shape whose elements are value's, converted to d and broadcast. It costs no memory: all
-// elements share value's bytes. A shape with a negative size, one that value's does not broadcast to, and one whose
-// elements would be more than the memory limit are errors.
-func Full(shape tensor.ShapeArg, value *tensor.Array, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
-	return fill(tensor.Call(ctx), "full", shape, value, d)
+// filling is what argument i fills an array of dtype d with.
+func filling(a *sig.Args, i int, d tensor.DType) *tensor.Array {
+	f := a.Fill(i)
+	if f.Array != nil {
+		return f.Array
+	}
+	if d == tensor.Complex64 {
+		d = tensor.Float32
+	}
+	return Number(f.Number, d, a.Ctx)
+}
+
+var _ = sig.Def("full", "shape:shape vals:fill dtype:dtype?", func(a *sig.Args) any {
+	d := a.DTypeOr(2, a.Fill(1).DType(tensor.Float32))
+	return Full(a.Shape(0), filling(a, 1, d), d, a.Ctx)
+})
+
+// Full is an array of that shape whose elements are those of vals, converted to dtype and broadcast. It costs no
+// memory: all elements share the bytes of vals. A shape with a negative size, one that vals does not broadcast to, and
+// one whose elements would be more than the memory limit are errors.
+func Full(shape tensor.ShapeArg, vals *tensor.Array, dtype tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
+	return fill(tensor.Call(ctx), "full", shape, vals, dtype)
 }
 
 func fill(c *tensor.Ctx, name string, shape tensor.ShapeArg, value *tensor.Array, d tensor.DType) *tensor.Array {
@@ -34,11 +52,19 @@ func fill(c *tensor.Ctx, name string, shape tensor.ShapeArg, value *tensor.Array
 	return BroadcastTo(AsType(value, d, c), shape, c)
 }
 
+var _ = sig.Def("zeros", "shape:shape dtype:dtype=float32", func(a *sig.Args) any {
+	return Zeros(a.Shape(0), a.DType(1), a.Ctx)
+})
+
 // Zeros is an array of zeros. It costs no memory: all elements share one zero's bytes.
 func Zeros(shape tensor.ShapeArg, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	return fill(c, "zeros", shape, Number(0, d, c), d)
 }
+
+var _ = sig.Def("ones", "shape:shape dtype:dtype=float32", func(a *sig.Args) any {
+	return Ones(a.Shape(0), a.DType(1), a.Ctx)
+})
 
 // Ones is an array of ones. It costs no memory: all elements share one one's bytes.
 func Ones(shape tensor.ShapeArg, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
@@ -46,16 +72,25 @@ func Ones(shape tensor.ShapeArg, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Arr
 	return fill(c, "ones", shape, Number(1, d, c), d)
 }
 
-// FullLike is value converted to d and broadcast to a's shape, which is not read: a replay follows it.
-func FullLike(a, value *tensor.Array, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
+var _ = sig.Def("full_like", "a vals:fill dtype:dtype?", func(a *sig.Args) any {
+	d := a.DTypeOr(2, a.Array(0).DType())
+	return FullLike(a.Array(0), filling(a, 1, d), d, a.Ctx)
+})
+
+// FullLike is vals, converted to dtype and broadcast to a's shape, which is not read: a replay follows it.
+func FullLike(a, vals *tensor.Array, dtype tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
-	if f := kit.Unusable(c, "full_like", a, value); f != nil {
+	if f := kit.Unusable(c, "full_like", a, vals); f != nil {
 		return f
 	}
-	return fill(c, "full_like", tensor.ShapeOf(a), value, d)
+	return fill(c, "full_like", tensor.ShapeOf(a), vals, dtype)
 }
 
-// ZerosLike is zeros of a's shape and dtype.
+var _ = sig.Def("zeros_like", "a dtype:dtype?", func(a *sig.Args) any {
+	return Zeros(tensor.ShapeOf(a.Array(0)), a.DTypeOr(1, a.Array(0).DType()), a.Ctx)
+})
+
+// ZerosLike is zeros of a's shape, and of its dtype unless a script gives another.
 func ZerosLike(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	if f := kit.Unusable(c, "zeros_like", a); f != nil {
@@ -64,7 +99,11 @@ func ZerosLike(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return Zeros(tensor.ShapeOf(a), a.DType(), c)
 }
 
-// OnesLike is ones of a's shape and dtype.
+var _ = sig.Def("ones_like", "a dtype:dtype?", func(a *sig.Args) any {
+	return Ones(tensor.ShapeOf(a.Array(0)), a.DTypeOr(1, a.Array(0).DType()), a.Ctx)
+})
+
+// OnesLike is ones of a's shape, and of its dtype unless a script gives another.
 func OnesLike(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	if f := kit.Unusable(c, "ones_like", a); f != nil {
@@ -73,16 +112,24 @@ func OnesLike(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return Ones(tensor.ShapeOf(a), a.DType(), c)
 }
 
-// Eye is a matrix of rows times cols with ones on the k-th diagonal (above the main one if k > 0) and zeros
-// elsewhere.
-func Eye(rows, cols, k int, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
+var _ = sig.Def("eye", "n:int m:int? k:int=0 dtype:dtype=float32", func(a *sig.Args) any {
+	cols := a.Int(0)
+	if a.Given(1) {
+		cols = a.Int(1)
+	}
+	return Eye(a.Int(0), cols, a.Int(2), a.DType(3), a.Ctx)
+})
+
+// Eye is a matrix of n rows and m columns (in a script n, where m is nil) with ones on the k-th diagonal (above the
+// main one if k > 0) and zeros elsewhere.
+func Eye(n, m, k int, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
-	if rows < 0 || cols < 0 {
-		return tensor.Fail(c, "eye", "negative dimension in shape %v", tensor.Shape{rows, cols})
+	if n < 0 || m < 0 {
+		return tensor.Fail(c, "eye", "negative dimension in shape %v", tensor.Shape{n, m})
 	}
 	lo := float64(k)
-	row := Arange(lo, lo+float64(rows), 1, tensor.Int64, c)
-	col := Arange(0, float64(cols), 1, tensor.Int64, c)
+	row := Arange(lo, lo+float64(n), 1, tensor.Int64, c)
+	col := Arange(0, float64(m), 1, tensor.Int64, c)
 	column := ExpandDims(row, []int{1}, c)
 	equal := Equal(column, col, c)
 	out := AsType(equal, d, c)
@@ -179,11 +226,23 @@ func wholePart(v float64) int64 {
 	return int64(v)
 }
 
-// Arange is the numbers start, start+step, ... before stop, along one axis: ceil((stop-start)/step) of them, none
-// if that is negative. Element i is start + i*step, computed in 64-bit integers or floats and rounded to d once. A
-// step of 0, a bool d, and infinite or more than 2^31-1 elements are errors.
-func Arange(start, stop, step float64, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
-	a := arangeAttrs{tensor.MakeF64(start), tensor.MakeF64(stop), tensor.MakeF64(step), d}
+var _ = sig.Def("arange", "start:number stop:number? step:number? dtype:dtype?", func(a *sig.Args) any {
+	start, stop, step := 0.0, a.Number(0), 1.0
+	if a.Given(1) {
+		start, stop = a.Number(0), a.Number(1)
+	}
+	if a.Given(2) {
+		step = a.Number(2)
+	}
+	return Arange(start, stop, step, a.DTypeOr(3, ArangeDType(start, stop, step)), a.Ctx)
+})
+
+// Arange is the numbers start, start+step, ... before stop, along one axis: ceil((stop-start)/step) of them, none if
+// that is negative; in a script one number is the stop of a range from 0. Element i is start + i*step, computed in
+// 64-bit integers or floats and rounded to dtype once. A step of 0, a bool dtype, and infinite or more than 2^31-1
+// elements are errors.
+func Arange(start, stop, step float64, dtype tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
+	a := arangeAttrs{tensor.MakeF64(start), tensor.MakeF64(stop), tensor.MakeF64(step), dtype}
 	return arange.One(tensor.Call(ctx), a)
 }
 

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
 var (
@@ -26,11 +27,15 @@ func init() {
 	})
 }
 
+var _ = sig.Unary("erf", Erf)
+
 // Erf is the error function of each element. Integers and bool give float32, other dtypes their own; complex64 is an
 // error.
 func Erf(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return errorFunc.call(tensor.Call(ctx), a)
 }
+
+var _ = sig.Unary("erfinv", ErfInv)
 
 // ErfInv is the inverse of the error function: inf at 1, -inf at -1, NaN outside. Integers and bool give float32, other
 // dtypes their own; complex64 is an error.

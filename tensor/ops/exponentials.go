@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
 var (
@@ -95,11 +96,15 @@ func defineLogAddExp() {
 	})
 }
 
+var _ = sig.Unary("exp", Exp)
+
 // Exp is e to the power of each element. Integers and bool give float32, other dtypes their own. The derivative is
 // the result itself.
 func Exp(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return exponential.call(tensor.Call(ctx), a)
 }
+
+var _ = sig.Unary("expm1", Expm1)
 
 // Expm1 is exp(a) - 1, element by element, without the loss of places near 0. Integers and bool give float32, other
 // dtypes their own; complex64 is an error.
@@ -107,32 +112,44 @@ func Expm1(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return expMinus1.call(tensor.Call(ctx), a)
 }
 
+var _ = sig.Unary("log", Log)
+
 // Log is the natural logarithm of each element: -inf at 0, NaN below, the principal branch for complex64. Integers
 // and bool give float32, other dtypes their own. The derivative is 1/a.
 func Log(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return logarithm.call(tensor.Call(ctx), a)
 }
 
-// Log1p is log(1 + a), element by element, without the loss of places near 0: see Log.
+var _ = sig.Unary("log1p", Log1p)
+
+// Log1p is log(1 + a), element by element, without the loss of places near 0: see [Log].
 func Log1p(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return log1Plus.call(tensor.Call(ctx), a)
 }
 
-// Log2 is the logarithm of each element to base 2: see Log.
+var _ = sig.Unary("log2", Log2)
+
+// Log2 is the logarithm of each element to base 2: see [Log].
 func Log2(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return logBase2.call(tensor.Call(ctx), a)
 }
 
-// Log10 is the logarithm of each element to base 10: see Log.
+var _ = sig.Unary("log10", Log10)
+
+// Log10 is the logarithm of each element to base 10: see [Log].
 func Log10(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return logBase10.call(tensor.Call(ctx), a)
 }
+
+var _ = sig.Binary("logaddexp", LogAddExp)
 
 // LogAddExp is log(exp(a) + exp(b)), element by element, without overflow; shapes are broadcast. Integers and bool give
 // float32, other dtypes the common one.
 func LogAddExp(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return logAddExp.call(tensor.Call(ctx), a, b)
 }
+
+var _ = sig.Unary("sigmoid", Sigmoid)
 
 // Sigmoid is 1/(1+exp(-a)), element by element. Integers and bool give float32, other dtypes their own; complex64
 // is an error. The derivative is s(1-s) for the result s.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/kernelgen"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
 var (
@@ -137,6 +138,8 @@ func highestOf(d tensor.DType) string {
 	}[d]
 }
 
+var _ = sig.Reduce("max", Max)
+
 // Max is the largest of a's elements along axes (nil: all; negative ones count from the end), NaN if one is NaN, in
 // a's dtype. With keepdims the reduced dimensions stay as ones. An axis without elements is an error. Equal
 // elements share the gradient. Complex numbers compare by their real parts, then by their imaginary ones.
@@ -145,24 +148,43 @@ func Max(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *tensor
 }
 
 // MaxOrLowest is Max that gives the lowest value where there are no elements: for rules that subtract a maximum.
+//
+//sig:none softmax and logsumexp start from it
 func MaxOrLowest(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *tensor.Array {
 	return callReduction(tensor.Call(ctx), maxOrLowest, a, axes, keepdims)
 }
 
-// Min is the smallest of a's elements along axes: see Max.
+var _ = sig.Reduce("min", Min)
+
+// Min is the smallest of a's elements along axes: see [Max].
 func Min(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *tensor.Array {
 	return callReduction(tensor.Call(ctx), minReduce, a, axes, keepdims)
 }
 
-// ArgMax is the index of the first largest element along an axis, as uint32; nil axes take all, and the index into
-// the flattened array. NaN counts as larger than all numbers. With keepdims the reduced dimensions stay as ones. An
-// empty axis is an error. No gradient flows.
+// position declares a reduction to the place of an element along one axis, or none for all.
+func position(name string, f func(*tensor.Array, []int, bool, ...*tensor.Ctx) *tensor.Array) *sig.Func {
+	return sig.Def(name, "a axis:axis? keepdims:bool=false", func(a *sig.Args) any {
+		var axes []int
+		if axis := a.Axis(1); axis != nil {
+			axes = []int{*axis}
+		}
+		return f(a.Array(0), axes, a.Bool(2), a.Ctx)
+	})
+}
+
+var _ = position("argmax", ArgMax)
+
+// ArgMax is the index of the first largest element along an axis, as uint32; without one, into the flattened array.
+// NaN counts as larger than all numbers. With keepdims the reduced dimensions stay as ones. An empty axis is an error.
+// No gradient flows.
 func ArgMax(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *tensor.Array {
 	return callReduction(tensor.Call(ctx), argMax, a, axes, keepdims)
 }
 
-// ArgMin is the index of the first smallest element along an axis, as uint32. NaN counts as smaller than all
-// numbers: see ArgMax.
+var _ = position("argmin", ArgMin)
+
+// ArgMin is the index of the first smallest element along an axis, as uint32. NaN counts as smaller than all numbers:
+// see [ArgMax].
 func ArgMin(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *tensor.Array {
 	return callReduction(tensor.Call(ctx), argMin, a, axes, keepdims)
 }

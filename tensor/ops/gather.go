@@ -10,6 +10,7 @@ import (
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
 // gatherAttrs describe a gather: input 0 is indexed along Axes (counted from 0) by the inputs that follow, one for each
@@ -237,6 +238,10 @@ func checkIndices(r *tensor.Run, bad tensor.Operand, op string, axes []int, shap
 		return nil
 	})
 }
+
+var _ = sig.Def("take", "a indices:indices axis:axis?", func(a *sig.Args) any {
+	return Take(a.Array(0), a.Array(1), a.Axis(2), a.Ctx)
+})
 
 // Take is the slices of a at those indices along an axis (nil: a is flattened first), whose dimension is replaced
 // by the indices' dimensions. Indices are integers; negative ones count from the end; one that is out of range is

@@ -1,6 +1,9 @@
 package ops
 
-import "github.com/mlxlua/mlxlua/tensor"
+import (
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
+)
 
 var (
 	hyperSine       = unaryOp("sinh")
@@ -47,15 +50,21 @@ func init() {
 		over(func(square, one *tensor.Array, c *tensor.Ctx) *tensor.Array { return Subtract(one, square, c) })))
 }
 
+var _ = sig.Unary("sinh", Sinh)
+
 // Sinh is the hyperbolic sine of each element. Integers and bool give float32, other dtypes their own.
 func Sinh(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return hyperSine.call(tensor.Call(ctx), a)
 }
 
+var _ = sig.Unary("cosh", Cosh)
+
 // Cosh is the hyperbolic cosine of each element. Integers and bool give float32, other dtypes their own.
 func Cosh(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return hyperCosine.call(tensor.Call(ctx), a)
 }
+
+var _ = sig.Unary("tanh", Tanh)
 
 // Tanh is the hyperbolic tangent of each element. Integers and bool give float32, other dtypes their own. The
 // derivative is 1 - tanh(a)^2.
@@ -63,16 +72,22 @@ func Tanh(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return hyperTan.call(tensor.Call(ctx), a)
 }
 
+var _ = sig.Unary("arcsinh", ArcSinh)
+
 // ArcSinh is the number whose hyperbolic sine each element is. Integers and bool give float32, other dtypes their own.
 func ArcSinh(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return hyperArcSine.call(tensor.Call(ctx), a)
 }
+
+var _ = sig.Unary("arccosh", ArcCosh)
 
 // ArcCosh is the positive number whose hyperbolic cosine each element is: NaN below 1. Integers and bool give float32,
 // other dtypes their own.
 func ArcCosh(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return hyperArcCosine.call(tensor.Call(ctx), a)
 }
+
+var _ = sig.Unary("arctanh", ArcTanh)
 
 // ArcTanh is the number whose hyperbolic tangent each element is: inf at 1, -inf at -1, NaN outside. Integers and bool
 // give float32, other dtypes their own.

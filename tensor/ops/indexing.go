@@ -92,6 +92,8 @@ func indexArrays(c *tensor.Ctx, op string, parts []Part) (arrays []*tensor.Array
 // stands between arrays or integers, in front, as in NumPy. Without arrays it is a view. Negative indices count
 // from the end. An index in an array that is out of range is an error when the result is computed. A bool array is
 // an error: how many elements it selects is known only when it has run.
+//
+//sig:none x[i]
 func Index(x *tensor.Array, parts []Part, ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "index"
 	c := tensor.Call(ctx)
@@ -124,6 +126,8 @@ func Index(x *tensor.Array, parts []Part, ctx ...*tensor.Ctx) *tensor.Array {
 // stays. A lone bool array is a mask of x's leading dimensions for "set": y is broadcast to the elements where it
 // is true, or has a first dimension of its own with an entry for each of them, in order. Errors are Index's, and a
 // y that does not fit.
+//
+//sig:none x:at(i):add(y)
 func IndexUpdate(x *tensor.Array, parts []Part, how string, y *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	op := "index_" + how
 	c := tensor.Call(ctx)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
 var (
@@ -78,6 +79,8 @@ func matrices(a, b tensor.Shape) (batch, ma, mb tensor.Shape, err error) {
 	}
 	return batch, ma, mb, err
 }
+
+var _ = sig.Binary("matmul", Matmul)
 
 // Matmul is the matrix product of a and b in their common dtype, which must be a floating-point or complex one.
 // Dimensions before the last two are a batch and are broadcast. An a of one dimension is a row, a b of one

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
 // partitionAttrs: the element that comes to its place in the order, negative from the end.
@@ -88,9 +89,13 @@ func byAxis(c *tensor.Ctx, op string, a *tensor.Array, axis *int,
 	return MoveAxis(y, -1, at, c)
 }
 
+var _ = sig.Def("partition", "a kth:int axis:axis=-1", func(a *sig.Args) any {
+	return Partition(a.Array(0), a.Int(1), a.Axis(2), a.Ctx)
+})
+
 // Partition is a with its elements along an axis (nil: the flattened array's) ordered so far that the one at kth is
-// where Sort would put it, with none before it that is larger and none after it that is smaller. Kth counts from the
-// end if it is negative; out of range it is an error, as is an axis out of range. The order is Sort's.
+// where [Sort] would put it, with none before it that is larger and none after it that is smaller. Kth counts from the
+// end if it is negative; out of range it is an error, as is an axis out of range. The order is that of [Sort].
 func Partition(a *tensor.Array, kth int, axis *int, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	return byAxis(c, "partition", a, axis, func(x *tensor.Array) *tensor.Array {
@@ -98,7 +103,11 @@ func Partition(a *tensor.Array, kth int, axis *int, ctx ...*tensor.Ctx) *tensor.
 	})
 }
 
-// ArgPartition is the indices, as uint32, with which TakeAlongAxis partitions a: see Partition. No gradient flows.
+var _ = sig.Def("argpartition", "a kth:int axis:axis=-1", func(a *sig.Args) any {
+	return ArgPartition(a.Array(0), a.Int(1), a.Axis(2), a.Ctx)
+})
+
+// ArgPartition is the indices, as uint32, with which [TakeAlongAxis] partitions a: see [Partition]. No gradient flows.
 func ArgPartition(a *tensor.Array, kth int, axis *int, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	return byAxis(c, "argpartition", a, axis, func(x *tensor.Array) *tensor.Array {
@@ -106,8 +115,12 @@ func ArgPartition(a *tensor.Array, kth int, axis *int, ctx ...*tensor.Ctx) *tens
 	})
 }
 
-// TopK is the k largest of a's elements along an axis (nil: of the flattened array), in ascending order, by Sort's
-// order. A negative k, and one that is larger than the axis, are errors.
+var _ = sig.Def("topk", "a k:int axis:axis=-1", func(a *sig.Args) any {
+	return TopK(a.Array(0), a.Int(1), a.Axis(2), a.Ctx)
+})
+
+// TopK is the k largest of a's elements along an axis (nil: of the flattened array), in ascending order, in the order
+// of [Sort]. A negative k, and one that is larger than the axis, are errors.
 func TopK(a *tensor.Array, k int, axis *int, ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "topk"
 	c := tensor.Call(ctx)

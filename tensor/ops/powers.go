@@ -1,6 +1,9 @@
 package ops
 
-import "github.com/mlxlua/mlxlua/tensor"
+import (
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
+)
 
 var (
 	square      = unaryOp("square")
@@ -55,10 +58,14 @@ func powerByExponent(c *tensor.Ctx, t *tensor.Array, p point) *tensor.Array {
 	return Where(Equal(p.Out, zero, c), AsType(zero, d.DType(), c), d, c)
 }
 
+var _ = sig.Unary("square", Square)
+
 // Square is a*a, element by element, in a's dtype; integers wrap around.
 func Square(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return square.call(tensor.Call(ctx), a)
 }
+
+var _ = sig.Unary("sqrt", Sqrt)
 
 // Sqrt is the square root of each element, correctly rounded: NaN below 0, the principal branch for complex64.
 // Integers and bool give float32, other dtypes their own. The derivative is 1/(2 sqrt(a)).
@@ -66,16 +73,22 @@ func Sqrt(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return squareRoot.call(tensor.Call(ctx), a)
 }
 
+var _ = sig.Unary("rsqrt", Rsqrt)
+
 // Rsqrt is 1/sqrt(a), element by element: inf at 0, NaN for negative numbers. Integers and bool give float32, other
 // dtypes their own.
 func Rsqrt(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return rootInverse.call(tensor.Call(ctx), a)
 }
 
+var _ = sig.Unary("reciprocal", Reciprocal)
+
 // Reciprocal is 1/a, element by element: inf at 0. Integers and bool give float32, other dtypes their own.
 func Reciprocal(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return reciprocal.call(tensor.Call(ctx), a)
 }
+
+var _ = sig.Binary("power", Power)
 
 // Power is a to the power of b, element by element, in the operands' common dtype. Shapes are broadcast. Integers
 // wrap around, and give 0 for negative exponents. Floats follow C's pow: NaN for a negative base and an exponent

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
 // flattenAttrs are the axes as the user wrote them.
@@ -199,14 +200,20 @@ func reshapeView(from tensor.Shape, fromStrides []int, out *tensor.Operand) bool
 	return true
 }
 
+var _ = sig.Def("reshape", "a shape:shape...", func(a *sig.Args) any { return Reshape(a.Array(0), a.Shape(1), a.Ctx) })
+
 // Reshape is a with that shape, its elements in row-major order. One size may be -1: it is inferred. Bytes are
 // copied only where a's layout has no strides for the new shape. Sizes whose product is not a's size are an error.
 func Reshape(a *tensor.Array, shape tensor.ShapeArg, ctx ...*tensor.Ctx) *tensor.Array {
 	return callShaped(tensor.Call(ctx), reshape, a, shape)
 }
 
-// Flatten makes the dimensions from axis start to axis end (both included, negative ones from the end) one. Axes
-// beyond the ends are clamped; a scalar becomes an array of one element. A start after the end is an error.
+var _ = sig.Def("flatten", "a start_axis:int=0 end_axis:int=-1", func(a *sig.Args) any {
+	return Flatten(a.Array(0), a.Int(1), a.Int(2), a.Ctx)
+})
+
+// Flatten makes the dimensions from the start axis to the end axis (both included, negative ones from the end) one.
+// Axes beyond the ends are clamped; a scalar becomes an array of one element. A start after the end is an error.
 func Flatten(a *tensor.Array, start, end int, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	if f := kit.Unusable(c, "flatten", a); f != nil {

@@ -1,6 +1,9 @@
 package ops
 
-import "github.com/mlxlua/mlxlua/tensor"
+import (
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
+)
 
 var (
 	floor   = unaryOp("floor")
@@ -18,9 +21,13 @@ func init() {
 	})
 }
 
+var _ = sig.Unary("floor", Floor)
+
 // Floor is the greatest whole number that is not above each element, in a's dtype; integers stay. Complex64 is an
 // error.
 func Floor(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array { return floor.call(tensor.Call(ctx), a) }
+
+var _ = sig.Unary("ceil", Ceil)
 
 // Ceil is the least whole number that is not below each element, in a's dtype; integers stay. Complex64 is an error.
 func Ceil(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {

@@ -9,6 +9,7 @@ import (
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
 // scanAttrs describe a cumulative op along an axis.
@@ -240,6 +241,24 @@ func callScan(c *tensor.Ctx, op *tensor.OpOf[scanAttrs], a *tensor.Array, axis *
 	return op.One(c, attrs, a)
 }
 
+// cumulate declares a cumulative function. Those of sums and products take a dtype to convert to first.
+func cumulate(name string, typed bool,
+	f func(a *tensor.Array, axis *int, reverse, inclusive bool, c ...*tensor.Ctx) *tensor.Array) *sig.Func {
+	text := "a axis:axis? reverse:bool=false inclusive:bool=true"
+	if typed {
+		text += " dtype:dtype?"
+	}
+	return sig.Def(name, text, func(a *sig.Args) any {
+		x := a.Array(0)
+		if typed && a.Given(4) {
+			x = AsType(x, a.DType(4), a.Ctx)
+		}
+		return f(x, a.Axis(1), a.Bool(2), a.Bool(3), a.Ctx)
+	})
+}
+
+var _ = cumulate("cumsum", true, CumSum)
+
 // CumSum is the sums of a's elements along an axis (nil: of the flattened array) up to each, with reverse from the
 // end;
 // without inclusive each element itself is left out, and the first sum is 0. The dtype is a's, int32 for bool;
@@ -255,7 +274,9 @@ func CumSum(a *tensor.Array, axis *int, reverse, inclusive bool, ctx ...*tensor.
 	return callScan(c, cumSum, a, axis, reverse, inclusive)
 }
 
-// CumProd is the products of a's elements along an axis up to each, in a's dtype: see CumSum. Without inclusive the
+var _ = cumulate("cumprod", true, CumProd)
+
+// CumProd is the products of a's elements along an axis up to each, in a's dtype: see [CumSum]. Without inclusive the
 // first is 1. The gradient is right beside zeros too; second derivatives take the zeros as constants.
 func CumProd(a *tensor.Array, axis *int, reverse, inclusive bool, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
@@ -265,10 +286,11 @@ func CumProd(a *tensor.Array, axis *int, reverse, inclusive bool, ctx ...*tensor
 	return callScan(c, cumProd, a, axis, reverse, inclusive)
 }
 
-// CumMax is the largest of a's elements along an axis up to each, in a's dtype: see CumSum. NaN stays once it has
-// come;
-// complex numbers compare by their real parts, then by their imaginary ones. Without inclusive the first is -inf, or
-// the dtype's least number. The gradient goes to the last of equal elements.
+var _ = cumulate("cummax", false, CumMax)
+
+// CumMax is the largest of a's elements along an axis up to each, in a's dtype: see [CumSum]. NaN stays once it has
+// come; complex numbers compare by their real parts, then by their imaginary ones. Without inclusive the first is
+// -inf, or the dtype's least number. The gradient goes to the last of equal elements.
 func CumMax(a *tensor.Array, axis *int, reverse, inclusive bool, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	if f := kit.Unusable(c, "cummax", a); f != nil {
@@ -277,8 +299,10 @@ func CumMax(a *tensor.Array, axis *int, reverse, inclusive bool, ctx ...*tensor.
 	return callScan(c, cumMax, a, axis, reverse, inclusive)
 }
 
-// CumMin is the smallest of a's elements along an axis up to each: see CumMax. Without inclusive the first is inf, or
-// the dtype's greatest number.
+var _ = cumulate("cummin", false, CumMin)
+
+// CumMin is the smallest of a's elements along an axis up to each: see [CumMax]. Without inclusive the first is inf,
+// or the dtype's greatest number.
 func CumMin(a *tensor.Array, axis *int, reverse, inclusive bool, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	if f := kit.Unusable(c, "cummin", a); f != nil {
@@ -287,9 +311,10 @@ func CumMin(a *tensor.Array, axis *int, reverse, inclusive bool, ctx ...*tensor.
 	return callScan(c, cumMin, a, axis, reverse, inclusive)
 }
 
-// LogCumSumExp is log(cumsum(exp(a))) along an axis, computed without overflow: see CumSum. Without inclusive the
-// first
-// is -inf. Integers and bool give float32, other dtypes their own; the half types are computed in float32.
+var _ = cumulate("logcumsumexp", false, LogCumSumExp)
+
+// LogCumSumExp is log(cumsum(exp(a))) along an axis, computed without overflow: see [CumSum]. Without inclusive the
+// first is -inf. Integers and bool give float32, other dtypes their own; the half types are computed in float32.
 func LogCumSumExp(a *tensor.Array, axis *int, reverse, inclusive bool, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	if f := kit.Unusable(c, "logcumsumexp", a); f != nil {

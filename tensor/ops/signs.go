@@ -1,6 +1,9 @@
 package ops
 
-import "github.com/mlxlua/mlxlua/tensor"
+import (
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
+)
 
 var (
 	negative = unaryOp("negative")
@@ -44,16 +47,22 @@ func absJVP(g *tensor.JVP[tensor.None]) []*tensor.Array {
 	return []*tensor.Array{AsType(t, g.Out[0].DType(), g.Ctx)}
 }
 
-// Negative is -a, element by element, in a's dtype; unsigned integers wrap around. Bool is an error: see LogicalNot.
+var _ = sig.Unary("negative", Negative)
+
+// Negative is -a, element by element, in a's dtype; unsigned integers wrap around. Bool is an error: see [LogicalNot].
 func Negative(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return negative.call(tensor.Call(ctx), a)
 }
+
+var _ = sig.Unary("abs", Abs)
 
 // Abs is the absolute value of each element, in a's dtype; of complex64, the modulus as float32. The smallest signed
 // integer stays itself. The derivative at 0 is 0.
 func Abs(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return absolute.call(tensor.Call(ctx), a)
 }
+
+var _ = sig.Unary("sign", Sign)
 
 // Sign is 1, 0 or -1 by each element's sign, in a's dtype; a/|a| for complex64 (0 at 0). NaN gives 0.
 func Sign(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array { return sign.call(tensor.Call(ctx), a) }

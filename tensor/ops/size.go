@@ -58,6 +58,8 @@ func init() {
 
 // Size is the number of elements of a along those axes (nil: all) as a scalar array of dtype d. Neither a's shape
 // nor its elements are read when the graph is built, so that a replay at another shape follows it.
+//
+//sig:none x.size is a number; gradients want an array
 func Size(a *tensor.Array, axes []int, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	if f := kit.Unusable(c, "number_of_elements", a); f != nil {

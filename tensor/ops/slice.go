@@ -294,6 +294,8 @@ func expandParts(parts []Part, rank int) (spans []Part, dropped, added []int, er
 // Slice is a view of a by Python's basic indexing: one Part for each dimension from the first on; those left out
 // are taken whole. Spans are clamped as in Python and may step backwards. An index out of range and too many parts
 // are errors.
+//
+//sig:none x["1:3"]
 func Slice(a *tensor.Array, parts []Part, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	if f := kit.Unusable(c, "slice", a); f != nil {
@@ -316,6 +318,8 @@ func Slice(a *tensor.Array, parts []Part, ctx ...*tensor.Ctx) *tensor.Array {
 // SliceUpdate is a copy of a in which the elements that Slice(a, parts) names are update's, converted to a's dtype
 // and broadcast. Where nothing else needs a's bytes they are changed in place. Errors are Slice's, and an update
 // whose shape does not broadcast to the slice's.
+//
+//sig:none x["1:3"] = y
 func SliceUpdate(a, update *tensor.Array, parts []Part, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	if f := kit.Unusable(c, "slice_update", a, update); f != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
 var (
@@ -89,6 +90,11 @@ func softmaxTangent(c *tensor.Ctx, t, y *tensor.Array) *tensor.Array {
 	return AsType(Subtract(ty, Multiply(y, Sum(ty, []int{-1}, true, c), c), c), d, c)
 }
 
+// Softmax always computes as precise asks: half types in float32, rounded once.
+var _ = sig.Def("softmax", "a axis:axes? precise:bool=false", func(a *sig.Args) any {
+	return Softmax(a.Array(0), a.Ints(1), a.Ctx)
+})
+
 // Softmax is exp(a) / sum(exp(a)) along axes (nil: all; negative ones count from the end). The largest element is
 // subtracted first, so that nothing overflows. Integers and bool give float32, other dtypes their own; the half
 // types are computed in float32 and rounded once, which is what MLX's precise asks for. Rows whose largest element
@@ -108,6 +114,8 @@ func Softmax(a *tensor.Array, axes []int, ctx ...*tensor.Ctx) *tensor.Array {
 	e := Exp(Subtract(x, top, c), c)
 	return AsType(Divide(e, Sum(e, axes, true, c), c), d, c)
 }
+
+var _ = sig.Reduce("logsumexp", LogSumExp)
 
 // LogSumExp is log(sum(exp(a))) along axes (nil: all; negative ones count from the end), computed without overflow.
 // With keepdims the reduced dimensions stay as ones. Integers and bool give float32, other dtypes their own; the

@@ -9,6 +9,7 @@ import (
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
 var (
@@ -195,6 +196,8 @@ func alongLast(c *tensor.Ctx, op *tensor.OpOf[tensor.None], a *tensor.Array, axi
 	return MoveAxis(y, -1, at, c)
 }
 
+var _ = sig.Def("sort", "a axis:axis=-1", func(a *sig.Args) any { return Sort(a.Array(0), a.Axis(1), a.Ctx) })
+
 // Sort is a with its elements in ascending order along an axis; nil: the flattened array's. Equal elements keep
 // their order, NaN comes last, complex numbers are ordered by their real parts, then by their imaginary ones. A
 // scalar has no axis to sort along: that is an error, as is an axis out of range.
@@ -202,8 +205,10 @@ func Sort(a *tensor.Array, axis *int, ctx ...*tensor.Ctx) *tensor.Array {
 	return alongLast(tensor.Call(ctx), sortOp, a, axis)
 }
 
-// ArgSort is the indices, as uint32, that TakeAlongAxis sorts a with along an axis; nil: the flattened array's. The
-// order is Sort's. No gradient flows.
+var _ = sig.Def("argsort", "a axis:axis=-1", func(a *sig.Args) any { return ArgSort(a.Array(0), a.Axis(1), a.Ctx) })
+
+// ArgSort is the indices, as uint32, that [TakeAlongAxis] sorts a with along an axis; nil: the flattened array's. The
+// order is that of [Sort]. No gradient flows.
 func ArgSort(a *tensor.Array, axis *int, ctx ...*tensor.Ctx) *tensor.Array {
 	return alongLast(tensor.Call(ctx), argSort, a, axis)
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/kernelgen"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
 var (
@@ -70,6 +71,8 @@ func prodOfOthers(c *tensor.Ctx, x *tensor.Array, axes []int) *tensor.Array {
 	return Where(none, Divide(all, nonZero, c), Where(lone, all, zero, c), c)
 }
 
+var _ = sig.Reduce("sum", Sum)
+
 // Sum adds a's elements along axes (nil: all; negative ones count from the end). With keepdims the summed
 // dimensions stay as ones. The dtype is a's, but 32 bits for smaller integers (int32 for bool); the half types are
 // summed in float32. The sum of no elements is 0.
@@ -77,12 +80,16 @@ func Sum(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *tensor
 	return callReduction(tensor.Call(ctx), sum, a, axes, keepdims)
 }
 
+var _ = sig.Reduce("prod", Prod)
+
 // Prod multiplies a's elements along axes (nil: all; negative ones count from the end). With keepdims the reduced
-// dimensions stay as ones. The dtype is as for Sum; the product of no elements is 1. The gradient is right beside
+// dimensions stay as ones. The dtype is as for [Sum]; the product of no elements is 1. The gradient is right beside
 // zeros too; second derivatives take the zeros as constants.
 func Prod(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *tensor.Array {
 	return callReduction(tensor.Call(ctx), prod, a, axes, keepdims)
 }
+
+var _ = sig.Reduce("mean", Mean)
 
 // Mean is the arithmetic mean of a's elements along axes (nil: all; negative ones count from the end). With
 // keepdims the reduced dimensions stay as ones. Integers and bool give float32, other dtypes their own; the half

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
 type axisAttrs struct{ Axis int }
@@ -108,10 +109,14 @@ func alongAxis(c *tensor.Ctx, op string, a, indices *tensor.Array, axis *int) (x
 	return x, index, gatherAttrs{op, tensor.MakeInts(kit.Identity(a.NDim())), 0}, nil
 }
 
+var _ = sig.Def("take_along_axis", "a indices:indices axis:axis=-1", func(a *sig.Args) any {
+	return TakeAlongAxis(a.Array(0), a.Array(1), a.Axis(2), a.Ctx)
+})
+
 // TakeAlongAxis is for each of the indices, in their shape, the element of a at that index along an axis and at the
-// same place along the other axes, which are broadcast; nil axis: a is flattened and indices have one dimension.
-// Indices are integers; negative ones count from the end; one that is out of range is an error when the result is
-// computed.
+// same place along the other axes, which are broadcast; with an axis of nil, a is flattened and indices have one
+// dimension. Indices are integers; negative ones count from the end; one that is out of range is an error when the
+// result is computed.
 func TakeAlongAxis(a, indices *tensor.Array, axis *int, ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "take_along_axis"
 	c := tensor.Call(ctx)
@@ -122,10 +127,13 @@ func TakeAlongAxis(a, indices *tensor.Array, axis *int, ctx ...*tensor.Ctx) *ten
 	return kit.Named(c, op, gather.One(c, attrs, append([]*tensor.Array{x}, index...)...))
 }
 
-// PutAlongAxis is a copy of a in which the elements that TakeAlongAxis(a, indices, axis) takes are values,
-// converted to a's dtype and broadcast to the indices' shape. Where an index stands twice the last value stays.
-// With a nil axis the result has a's shape too. Errors are TakeAlongAxis's, and values whose shape does not
-// broadcast.
+var _ = sig.Def("put_along_axis", "a indices:indices values axis:axis?", func(a *sig.Args) any {
+	return PutAlongAxis(a.Array(0), a.Array(1), a.Array(2), a.Axis(3), a.Ctx)
+})
+
+// PutAlongAxis is a copy of a in which the elements that [TakeAlongAxis] takes for those indices are values, converted
+// to a's dtype and broadcast to the indices' shape. Where an index stands twice the last value stays. With an axis of
+// nil the result has a's shape too. Errors are those of [TakeAlongAxis], and values whose shape does not broadcast.
 func PutAlongAxis(a, indices, values *tensor.Array, axis *int, ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "put_along_axis"
 	c := tensor.Call(ctx)

@@ -3,6 +3,7 @@ package ops
 import (
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
 // Tolerance is how far elements may lie apart: Abs plus Rel times the second one's absolute value.
@@ -10,6 +11,16 @@ type Tolerance struct {
 	Rel, Abs float64
 	NaN      bool // NaN is close to NaN
 }
+
+const closeParameters = "a:operand b:operand rtol:number=1e-5 atol:number=1e-8 equal_nan:bool=false"
+
+func tolerance(a *sig.Args) Tolerance {
+	return Tolerance{Rel: a.Number(2), Abs: a.Number(3), NaN: a.Bool(4)}
+}
+
+var _ = sig.Def("isclose", closeParameters, func(a *sig.Args) any {
+	return IsClose(a.Array(0), a.Array(1), tolerance(a), a.Ctx)
+})
 
 // IsClose says of each two elements whether abs(a - b) <= atol + rtol * abs(b), as bool; shapes are broadcast. An
 // infinity is close to itself only; NaN is close to nothing, with equal_nan to NaN.
@@ -28,8 +39,12 @@ func IsClose(a, b *tensor.Array, tol Tolerance, ctx ...*tensor.Ctx) *tensor.Arra
 	return near
 }
 
-// AllClose says whether all elements of a and b are close, as a scalar of bool: see isclose. Shapes are broadcast, and
-// no elements are close.
+var _ = sig.Def("allclose", closeParameters, func(a *sig.Args) any {
+	return AllClose(a.Array(0), a.Array(1), tolerance(a), a.Ctx)
+})
+
+// AllClose says whether all elements of a and b are close, as a scalar of bool: see [IsClose]. Shapes are broadcast,
+// and no elements are close.
 func AllClose(a, b *tensor.Array, tol Tolerance, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	return All(IsClose(a, b, tol, c), nil, false, c)

@@ -1,6 +1,9 @@
 package ops
 
-import "github.com/mlxlua/mlxlua/tensor"
+import (
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
+)
 
 var (
 	sine       = unaryOp("sin")
@@ -70,14 +73,22 @@ func over(f func(square, one *tensor.Array, c *tensor.Ctx) *tensor.Array) diff {
 	}
 }
 
+var _ = sig.Unary("sin", Sin)
+
 // Sin is the sine of each element, in radians. Integers and bool give float32, other dtypes their own.
 func Sin(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array { return sine.call(tensor.Call(ctx), a) }
+
+var _ = sig.Unary("cos", Cos)
 
 // Cos is the cosine of each element, in radians. Integers and bool give float32, other dtypes their own.
 func Cos(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array { return cosine.call(tensor.Call(ctx), a) }
 
+var _ = sig.Unary("tan", Tan)
+
 // Tan is the tangent of each element, in radians. Integers and bool give float32, other dtypes their own.
 func Tan(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array { return tangent.call(tensor.Call(ctx), a) }
+
+var _ = sig.Unary("arcsin", ArcSin)
 
 // ArcSin is the angle, in radians, whose sine each element is: between -pi/2 and pi/2, NaN outside [-1, 1]. Integers
 // and bool give float32, other dtypes their own.
@@ -85,17 +96,23 @@ func ArcSin(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return arcSine.call(tensor.Call(ctx), a)
 }
 
+var _ = sig.Unary("arccos", ArcCos)
+
 // ArcCos is the angle, in radians, whose cosine each element is: between 0 and pi, NaN outside [-1, 1]. Integers and
 // bool give float32, other dtypes their own.
 func ArcCos(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return arcCosine.call(tensor.Call(ctx), a)
 }
 
-// ArcTan is the angle, in radians, whose tangent each element is: between -pi/2 and pi/2; ArcTan2 knows the quadrant
+var _ = sig.Unary("arctan", ArcTan)
+
+// ArcTan is the angle, in radians, whose tangent each element is: between -pi/2 and pi/2; [ArcTan2] knows the quadrant
 // too. Integers and bool give float32, other dtypes their own.
 func ArcTan(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return arcTangent.call(tensor.Call(ctx), a)
 }
+
+var _ = sig.Binary("arctan2", ArcTan2)
 
 // ArcTan2 is the angle of the point (b, a), element by element, in radians from -pi to pi: the arc tangent of a/b in
 // the quadrant of the two signs, 0 or pi with a's sign where a is 0. Shapes are broadcast. Integers and bool give

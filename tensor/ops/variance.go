@@ -3,6 +3,7 @@ package ops
 import (
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
 // variance is the mean of the squared distances to the mean, in the dtype that a is summed in: the caller rounds.
@@ -29,6 +30,15 @@ func spread(d tensor.DType) tensor.DType {
 	return d.Inexact()
 }
 
+// varying declares a variance or its root.
+func varying(name string, f func(*tensor.Array, []int, bool, int, ...*tensor.Ctx) *tensor.Array) *sig.Func {
+	return sig.Def(name, "a axis:axes? keepdims:bool=false ddof:int=0", func(a *sig.Args) any {
+		return f(a.Array(0), a.Ints(1), a.Bool(2), a.Int(3), a.Ctx)
+	})
+}
+
+var _ = varying("var", Var)
+
 // Var is the variance of a's elements along axes (nil: all; negative ones count from the end): the sum of the squared
 // distances to their mean, divided by their number less ddof, but by 0 where that is negative. With keepdims the
 // reduced dimensions stay as ones. Integers, bool and complex64 give float32, other dtypes their own; the half types
@@ -41,8 +51,10 @@ func Var(a *tensor.Array, axes []int, keepdims bool, ddof int, ctx ...*tensor.Ct
 	return AsType(variance(c, a, axes, keepdims, ddof), spread(a.DType()), c)
 }
 
-// Std is the standard deviation of a's elements along axes: the square root of Var, rounded once. Its gradient is NaN
-// where all elements are equal.
+var _ = varying("std", Std)
+
+// Std is the standard deviation of a's elements along axes: the square root of [Var], rounded once. Its gradient is
+// NaN where all elements are equal.
 func Std(a *tensor.Array, axes []int, keepdims bool, ddof int, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	if f := checkAxes(c, "std", a, axes); f != nil {

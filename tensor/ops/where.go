@@ -5,6 +5,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
 var (
@@ -107,16 +108,25 @@ func sameShape[A any](in []tensor.Spec, _ A, outs []tensor.Shape) ([]tensor.Shap
 	return append(outs, in[0].Shape), nil
 }
 
-// Where is x where cond is true and y elsewhere, element by element, in the common dtype of x and y and the common
-// shape of all three. A cond that is not bool counts as true where it is not zero. No gradient flows into cond.
-func Where(cond, x, y *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
+var _ = sig.Def("where", "condition x:operand y:operand", func(a *sig.Args) any {
+	return Where(a.Array(0), a.Array(1), a.Array(2), a.Ctx)
+})
+
+// Where is x where condition is true and y elsewhere, element by element, in the common dtype of x and y and the
+// common shape of all three. A condition that is not bool counts as true where it is not zero. No gradient flows into
+// condition.
+func Where(condition, x, y *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
-	if f := kit.Unusable(c, "where", cond, x, y); f != nil {
+	if f := kit.Unusable(c, "where", condition, x, y); f != nil {
 		return f
 	}
 	d := tensor.Promote(x.DType(), y.DType())
-	return where.One(c, tensor.None{}, AsType(cond, tensor.Bool, c), AsType(x, d, c), AsType(y, d, c))
+	return where.One(c, tensor.None{}, AsType(condition, tensor.Bool, c), AsType(x, d, c), AsType(y, d, c))
 }
+
+var _ = sig.Def("astype", "a dtype:dtype", func(a *sig.Args) any {
+	return AsType(a.Array(0), a.DType(1), a.Ctx)
+})
 
 // AsType converts a to a dtype; if it has it already, the result is a itself. Floats become integers by dropping
 // the fraction, complex numbers become real by dropping the imaginary part, and anything but zero becomes true. The
@@ -131,6 +141,8 @@ func AsType(a *tensor.Array, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
 	}
 	return asType.One(c, d, a)
 }
+
+var _ = sig.Unary("stop_gradient", StopGradient)
 
 // StopGradient is a, through which no gradient flows.
 func StopGradient(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {

@@ -13,6 +13,7 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
 // attentionMask is the kind of an attention's mask.
@@ -280,6 +281,15 @@ type AttentionOptions struct {
 	// Sinks are scores of a key without a value, one for each head of q.
 	Sinks *tensor.Array
 }
+
+var _ = sig.Def("fast.scaled_dot_product_attention",
+	"q k v scale:number mask:'causal'|array? sinks:array? force_fused:bool=false", func(a *sig.Args) any {
+		// There is one kernel, which is a fused one: force_fused asks for nothing else.
+		opt := AttentionOptions{Sinks: a.Array(5)}
+		opt.Mask, _ = sig.As[*tensor.Array](a, 4)
+		_, opt.Causal = sig.As[string](a, 4)
+		return ScaledDotProductAttention(a.Array(0), a.Array(1), a.Array(2), a.Number(3), opt, a.Ctx)
+	})
 
 // ScaledDotProductAttention is softmax(scale * q k^T + mask) v, without an array of the scores. Q is (examples, heads,
 // queries, depth), k and v are (examples, kv_heads, keys, depth) and (examples, kv_heads, keys, width); heads is a

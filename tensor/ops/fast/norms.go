@@ -11,6 +11,7 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
 // normAttrs describe a normalisation of rows: which inputs follow x.
@@ -247,6 +248,10 @@ func callNorm(c *tensor.Ctx, op *tensor.OpOf[normAttrs], x, weight, bias *tensor
 	return op.One(c, normAttrs{tensor.MakeF64(eps), weight != nil, bias != nil}, in...)
 }
 
+var _ = sig.Def("fast.rms_norm", "x weight:array? eps:number", func(a *sig.Args) any {
+	return RMSNorm(a.Array(0), a.Array(1), a.Number(2), a.Ctx)
+})
+
 // RMSNorm divides each row of x, along the last axis, by the root of its mean square plus eps, and multiplies it by
 // weight, which has the shape of a row and may be nil. The dtype is the common one of x and weight, and must be
 // floating-point; the half types are computed in float32 and rounded once. A scalar x and a weight of another shape are
@@ -255,9 +260,13 @@ func RMSNorm(x, weight *tensor.Array, eps float64, ctx ...*tensor.Ctx) *tensor.A
 	return callNorm(tensor.Call(ctx), rmsNorm, x, weight, nil, eps)
 }
 
+var _ = sig.Def("fast.layer_norm", "x weight:array? bias:array? eps:number", func(a *sig.Args) any {
+	return LayerNorm(a.Array(0), a.Array(1), a.Array(2), a.Number(3), a.Ctx)
+})
+
 // LayerNorm subtracts from each row of x, along the last axis, its mean, divides it by the root of its variance plus
-// eps, multiplies it by weight and adds bias, which have the shape of a row and may be nil. The dtype is the common one
-// of the three, or x's where there is no weight. Errors are RMSNorm's.
+// eps, multiplies it by weight and adds bias, which have the shape of a row and may be nil. The dtype is the common
+// one of the three, or x's where there is no weight. Errors are those of [RMSNorm].
 func LayerNorm(x, weight, bias *tensor.Array, eps float64, ctx ...*tensor.Ctx) *tensor.Array {
 	return callNorm(tensor.Call(ctx), layerNorm, x, weight, bias, eps)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
 // ropeAttrs describe a rotary encoding. Its inputs are x (examples, ..., positions, elements), offsets (a scalar,
@@ -274,9 +275,15 @@ type RoPEOptions struct {
 	Offset *tensor.Array
 }
 
-// RoPE is rotary positional encoding of a, whose shape is (examples, ..., positions, elements): pairs of elements of
-// a row are turned by an angle that grows with the position. The dtype is a's and must be floating-point; the half
-// types
+var _ = sig.Def("fast.rope",
+	"a dims:int traditional:bool=false base:number? scale:number=1 offset:array? freqs:array?",
+	func(a *sig.Args) any {
+		return RoPE(a.Array(0), RoPEOptions{Dims: a.Int(1), Traditional: a.Bool(2), Base: a.NumberOrNone(3),
+			Scale: a.Number(4), Offset: a.Array(5), Freqs: a.Array(6)}, a.Ctx)
+	})
+
+// RoPE is rotary positional encoding of a, whose shape is (examples, ..., positions, elements): pairs of elements of a
+// row are turned by an angle that grows with the position. The dtype is a's and must be floating-point; the half types
 // are computed in float32 and rounded once. Fewer than three dimensions, a dims that is odd, below 2 or more than the
 // last dimension, an offset that is no integer or of another shape, and both or none of base and freqs are errors.
 // Gradients flow to a and to freqs.

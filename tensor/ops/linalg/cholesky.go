@@ -9,6 +9,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
 // Both read and write lower triangles.
@@ -79,6 +80,10 @@ func clearAbove(a []float64, n int) {
 	}
 }
 
+var _ = sig.Def("linalg.cholesky", "a upper:bool=false", func(a *sig.Args) any {
+	return Cholesky(a.Array(0), a.Bool(1), a.Ctx)
+})
+
 // Cholesky is for each matrix of a (its last two dimensions, symmetric and positive definite) the lower triangular
 // L with L L^T = a, or with upper the upper triangular U with U^T U = a, of a's dtype, which must be float32 or
 // float64. Only that triangle of a is read, and only there is a gradient. Matrices that are not square are an
@@ -86,6 +91,10 @@ func clearAbove(a []float64, n int) {
 func Cholesky(a *tensor.Array, upper bool, ctx ...*tensor.Ctx) *tensor.Array {
 	return lowerOrUpper(tensor.Call(ctx), cholesky, a, upper)
 }
+
+var _ = sig.Def("linalg.tri_inv", "a upper:bool=false", func(a *sig.Args) any {
+	return TriInv(a.Array(0), a.Bool(1), a.Ctx)
+})
 
 // TriInv is the inverses of the lower triangular matrices of a, or of upper triangular ones, of a's dtype, which
 // must be float32 or float64. Only that triangle is read. Matrices that are not square are an error; a zero on a

@@ -10,6 +10,7 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
 // productAttrs describe a product with a packed matrix W: x W^T if Transpose, else x W. InOrder says that a gathered
@@ -299,10 +300,20 @@ func product(c *tensor.Ctx, op string, x, w, scales, biases *tensor.Array, q Qua
 	return []*tensor.Array{ops.AsType(x, d, c), w, ops.AsType(scales, d, c), ops.AsType(biases, d, c)}, a, nil
 }
 
-// QuantizedMatmul is x times the transpose of the matrix that w, scales and biases pack (see Quantize), or times
-// the matrix itself if transpose is false, in the common dtype of x, scales and biases, added up in float32
-// (float64 for float64). Dimensions before the last two are a batch and are broadcast. Shapes that do not fit, a
-// complex x and unknown quantizations are errors. Gradients flow to x, scales and biases.
+var _ = sig.Def("quantized_matmul",
+	"x w scales biases:array? transpose:bool=true group_size:int? bits:int? mode:string=affine",
+	func(a *sig.Args) any {
+		q, err := quantization(a, 5, -1)
+		if err != nil {
+			return err
+		}
+		return QuantizedMatmul(a.Array(0), a.Array(1), a.Array(2), a.Array(3), a.Bool(4), q, a.Ctx)
+	})
+
+// QuantizedMatmul is x times the transpose of the matrix that w, scales and biases pack (see [Quantize]), or times the
+// matrix itself if transpose is false, in the common dtype of x, scales and biases, added up in float32 (float64 for
+// float64). Dimensions before the last two are a batch and are broadcast. Shapes that do not fit, a complex x and
+// unknown quantizations are errors. Gradients flow to x, scales and biases.
 func QuantizedMatmul(x, w, scales, biases *tensor.Array, transpose bool, q Quantization,
 	ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "quantized_matmul"
@@ -356,11 +367,22 @@ type GatherQMMCall struct {
 	Quantization
 }
 
-// GatherQMM is a batch of products of matrices of x with packed matrices (see QuantizedMatmul), picked by indices:
-// element i of the result is x[lhs[i]] times w[rhs[i]], where lhs and rhs are broadcast against each other and give
-// the batch its shape. Negative indices count from the end; one that is out of range is an error when the result is
-// computed. X and w need two dimensions or more. Gradients flow to x, scales and biases; they add up where an index
-// stands twice.
+var _ = sig.Def("gather_qmm", "x w scales biases:array? lhs_indices:indices? rhs_indices:indices? "+
+	"transpose:bool=true group_size:int? bits:int? mode:string=affine global_scale:array? sorted_indices:bool=false",
+	func(a *sig.Args) any {
+		q, err := quantization(a, 7, 10)
+		if err != nil {
+			return err
+		}
+		return GatherQMM(a.Array(0), a.Array(1), a.Array(2), a.Array(3), GatherQMMCall{LHS: a.Array(4), RHS: a.Array(5),
+			NoTranspose: !a.Bool(6), SortedIndices: a.Bool(11), Quantization: q}, a.Ctx)
+	})
+
+// GatherQMM is a batch of products of matrices of x with packed matrices (see [QuantizedMatmul]), picked by indices:
+// lhs_indices names the matrices of x and rhs_indices those of w, which count as one batch each; both are broadcast
+// against each other and give the result its batch, and without one of them all matrices are taken in their order.
+// Negative indices count from the end; one that is out of range is an error when the result is computed. X and w need
+// two dimensions or more. Gradients flow to x, scales and biases; they add up where an index stands twice.
 func GatherQMM(x, w, scales, biases *tensor.Array, call GatherQMMCall, ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "gather_qmm"
 	c := tensor.Call(ctx)

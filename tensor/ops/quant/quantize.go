@@ -3,6 +3,7 @@ package quant
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
 // Quantization says how a matrix is packed: GroupSize neighbours of a row share a scale and a bias, an element has
@@ -18,6 +20,19 @@ import (
 type Quantization struct {
 	GroupSize, Bits int
 	Mode            string
+}
+
+// quantization reads the parameters group_size, bits and mode of a call, from i on, and global_scale if there is one.
+func quantization(a *sig.Args, i, global int) (Quantization, error) {
+	for k, name := range []string{"group_size", "bits"} {
+		if a.Given(i+k) && a.Int(i+k) <= 0 {
+			return Quantization{}, fmt.Errorf("%s is %d, want a positive number", name, a.Int(i+k))
+		}
+	}
+	if global >= 0 && a.Given(global) {
+		return Quantization{}, errors.New("global_scale is for mode nvfp4, which is not supported")
+	}
+	return Quantization{GroupSize: a.Int(i), Bits: a.Int(i + 1), Mode: a.Text(i + 2)}, nil
 }
 
 // quantAttrs is a Quantization that was checked; mode affine.
@@ -208,11 +223,20 @@ func runDequantize(r *tensor.Run, a dequantAttrs) error {
 	return r.Dispatch(p, grid, group, in[0].Arg(), in[1].Arg(), in[2].Arg(), out.Arg())
 }
 
-// Quantize packs the matrices of w (its last two dimensions): each GroupSize neighbours of a row get a scale and a
-// bias, in w's dtype, such that scale*q + bias with q of Bits bits comes near them, and the q are packed into
+var _ = sig.Def("quantize", "w group_size:int? bits:int? mode:string=affine global_scale:array?",
+	func(a *sig.Args) any {
+		q, err := quantization(a, 1, 4)
+		if err != nil {
+			return err
+		}
+		return Quantize(a.Array(0), q, a.Ctx)
+	})
+
+// Quantize packs the matrices of w (its last two dimensions): each group_size neighbours of a row get a scale and a
+// bias, in w's dtype, such that scale*q + bias with q of that many bits comes near them, and the q are packed into
 // uint32. The result is the packed matrix, scales and biases. W must be of a real floating-point dtype, with a last
-// dimension that is a multiple of GroupSize. GroupSize is 32, 64 or 128, Bits 1 to 6 or 8, the mode affine; others
-// are errors. Values are MLX's. No gradient flows.
+// dimension that is a multiple of group_size. group_size is 32, 64 (which nil stands for) or 128, bits 1 to 6 (nil: 4)
+// or 8, the mode "affine"; others are errors. Values are MLX's. No gradient flows.
 func Quantize(w *tensor.Array, q Quantization, ctx ...*tensor.Ctx) []*tensor.Array {
 	const op = "quantize"
 	c := tensor.Call(ctx)
@@ -231,10 +255,21 @@ func Quantize(w *tensor.Array, q Quantization, ctx ...*tensor.Ctx) []*tensor.Arr
 	return out
 }
 
-// Dequantize unpacks a matrix that Quantize packed: scale*q + bias, computed in float32 (float64 for float64) and
-// rounded to d once, or to the common dtype of scales and biases where d is nil. Shapes that do not fit, dtypes
-// that are not real floating-point ones and unknown quantizations are errors. Gradients flow to scales and biases.
-func Dequantize(w, scales, biases *tensor.Array, q Quantization, d *tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
+var _ = sig.Def("dequantize",
+	"w scales biases:array? group_size:int? bits:int? mode:string=affine global_scale:array? dtype:dtype?",
+	func(a *sig.Args) any {
+		q, err := quantization(a, 3, 6)
+		if err != nil {
+			return err
+		}
+		return Dequantize(a.Array(0), a.Array(1), a.Array(2), q, a.DTypeOrNone(7), a.Ctx)
+	})
+
+// Dequantize unpacks a matrix that [Quantize] packed: scale*q + bias, computed in float32 (float64 for float64) and
+// rounded once to dtype, or without one to the common dtype of scales and biases. Shapes that do not fit, dtypes that
+// are not real floating-point ones and unknown quantizations are errors. Gradients flow to scales and biases.
+func Dequantize(w, scales, biases *tensor.Array, q Quantization, dtype *tensor.DType,
+	ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "dequantize"
 	c := tensor.Call(ctx)
 	a, f := packed(c, op, w, scales, biases, q)
@@ -243,8 +278,8 @@ func Dequantize(w, scales, biases *tensor.Array, q Quantization, d *tensor.DType
 	}
 	common := tensor.Promote(scales.DType(), biases.DType())
 	out := common
-	if d != nil {
-		out = *d
+	if dtype != nil {
+		out = *dtype
 	}
 	if !out.IsFloat() {
 		return tensor.Fail(c, op, "the result's dtype is %v, want a real floating-point one", out)

@@ -11,6 +11,7 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
 //go:embed random.metal
@@ -96,6 +97,8 @@ func runRandomBits(r *tensor.Run, a bitsAttrs) error {
 	return r.Dispatch(p, grid, metal.Size{X: 256, Y: 1, Z: 1}, keys.Arg(), r.Out[0].Arg(), size)
 }
 
+var _ = sig.Def("random.key", "seed:seed", func(a *sig.Args) any { return Key(a.Seed(0), a.Ctx) })
+
 // Key is the PRNG key of a seed: uint32 (2,), the seed's high and low words.
 func Key(seed uint64, ctx ...*tensor.Ctx) *tensor.Array {
 	b := make([]byte, 8)
@@ -103,6 +106,10 @@ func Key(seed uint64, ctx ...*tensor.Ctx) *tensor.Array {
 	binary.LittleEndian.PutUint32(b[4:], uint32(seed))
 	return tensor.FromBytes(tensor.Call(ctx), tensor.Spec{Shape: tensor.Shape{2}, DType: tensor.Uint32}, b)
 }
+
+var _ = sig.Def("random.bits", "shape:shape=[] width:int=4 key:key?", func(a *sig.Args) any {
+	return Bits(a.Shape(0), a.Int(1), a.Array(2), a.Ctx)
+})
 
 // Bits is uniformly distributed bits from a key: an unsigned integer array of that shape whose elements have
 // width bytes (1, 2 or 4). Equal keys give equal bits, the same as MLX's. key is uint32 (2,).
@@ -125,6 +132,10 @@ func checkKey(c *tensor.Ctx, name string, key *tensor.Array) *tensor.Array {
 	}
 	return nil
 }
+
+var _ = sig.Def("random.split", "key num:int=2", func(a *sig.Args) any {
+	return Split(a.Array(0), a.Int(1), a.Ctx)
+})
 
 // Split is num new keys from a key: uint32 (num, 2).
 func Split(key *tensor.Array, num int, ctx ...*tensor.Ctx) *tensor.Array {

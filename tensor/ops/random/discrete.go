@@ -4,7 +4,12 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
+
+var _ = sig.Def("random.randint", "low high shape:shape=[] dtype:dtype=int32 key:key?", func(a *sig.Args) any {
+	return Randint(a.Array(0), a.Array(1), a.Shape(2), a.DType(3), a.Array(4), a.Ctx)
+})
 
 // Randint is uniformly distributed integers from low to high-1, of that shape and dtype (an integer one or
 // bool), from a key; low and high are broadcast to shape. The values are MLX's for the same key: floats in [low,
@@ -25,6 +30,14 @@ func Randint(low, high *tensor.Array, shape tensor.ShapeArg, d tensor.DType, key
 	top := ops.AsType(ops.Subtract(high, ops.Scalar(1, high, c), c), d, c)
 	return ops.Maximum(ops.Minimum(i, top, c), ops.AsType(low, d, c), c)
 }
+
+var _ = sig.Def("random.bernoulli", "p:float=0.5 shape:shape? key:key?", func(a *sig.Args) any {
+	p, shape := a.Array(0), a.Shape(1)
+	if !a.Given(1) {
+		shape = tensor.ShapeOf(p)
+	}
+	return Bernoulli(p, shape, a.Array(2), a.Ctx)
+})
 
 // Bernoulli is true with probability p, as bool of that shape, from a key; p, which must be of a real
 // floating-point dtype, is broadcast to shape. The values are MLX's for the same key. No gradient flows.

@@ -6,7 +6,13 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
+
+var _ = sig.Def("random.normal", "shape:shape=[] dtype:dtype=float32 loc:array? scale:array? key:key?",
+	func(a *sig.Args) any {
+		return Normal(a.Shape(0), a.DType(1), a.Array(2), a.Array(3), a.Array(4), a.Ctx)
+	})
 
 // Normal is normally distributed numbers of that shape and dtype (a floating-point one or complex64), from a key:
 // with mean loc (nil: 0) and standard deviation scale (nil: 1), which are broadcast against the shape; the parts of

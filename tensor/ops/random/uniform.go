@@ -7,7 +7,13 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
+
+var _ = sig.Def("random.uniform", "low:float=0 high:float=1 shape:shape=[] dtype:dtype=float32 key:key?",
+	func(a *sig.Args) any {
+		return Uniform(a.Array(0), a.Array(1), a.Shape(2), a.DType(3), a.Array(4), a.Ctx)
+	})
 
 // Uniform is uniformly distributed floats in [low, high), of that shape and floating-point dtype (float32,
 // float16 or bfloat16), from a key. low and high are broadcast to shape. The values are MLX's for the same key:

@@ -1,0 +1,83 @@
+package luabind
+
+import (
+	"slices"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
+)
+
+// Manual is what the manual of mx is made of.
+type Manual struct {
+	// Functions are sorted by module, then by name.
+	Functions []ManualEntry
+	// Missing are MLX's names that mx has not, sorted.
+	Missing []string
+}
+
+// ManualEntry is a function of mx.
+type ManualEntry struct {
+	Name  string // below mx: "softmax", "random.normal"
+	Usage string // "mx.softmax(a, axis=nil)"
+	Help  string // "" if it is an op, whose help is its Go function's comment
+}
+
+// NewManual lists what a Lua state has.
+func NewManual() Manual {
+	s := New(Options{Libraries: true})
+	defer s.Close()
+	var m Manual
+	for name, f := range s.mx.funcs {
+		m.Functions = append(m.Functions, ManualEntry{name, f.usage(), wrapped(f.help)})
+	}
+	slices.SortFunc(m.Functions, func(a, b ManualEntry) int {
+		i, j := strings.LastIndexByte(a.Name, '.'), strings.LastIndexByte(b.Name, '.')
+		if c := strings.Compare(a.Name[:i+1], b.Name[:j+1]); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	m.Missing = s.mx.missing(s.mx.LTable)
+	return m
+}
+
+// never are MLX's names that mx will not have, and why.
+var never = map[string]string{
+	"cuda": "kernels are Metal's", "fast.cuda_kernel": "kernels are Metal's",
+	"fast.precompiled_cuda_kernel": "kernels are Metal's", "from_dlpack": "Python's protocol of sharing memory",
+	"get_array_buffer_size": "a test's look at MLX's allocator",
+}
+
+// missing are the names of MLX's that mx has not: with those of its modules if t is mx, else those of the module t.
+func (m *module) missing(t *lua.LTable) []string {
+	var out []string
+	for _, name := range sig.MLXNames() {
+		module, last, qualified := strings.Cut(name, ".")
+		if !qualified {
+			module, last = "", name
+		}
+		what := sig.MLXName(name).What
+		if never[name] != "" || never[module] != "" || what == "type" || what == "EnumType" { // Python's types
+			continue
+		}
+		var in *lua.LTable
+		switch {
+		case !qualified:
+			in = m.LTable
+		case module == "array":
+			if slices.Contains(properties, last) {
+				continue
+			}
+			in = m.methods
+		default:
+			in, _ = m.RawGetString(module).(*lua.LTable)
+		}
+		if in != nil && in.RawGetString(last) != lua.LNil || t != m.LTable && t != in {
+			continue
+		}
+		out = append(out, name)
+	}
+	return out
+}

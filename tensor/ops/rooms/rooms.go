@@ -1,0 +1,11 @@
+// Package rooms imports every room of the ops, so that all functions that scripts call are declared. Its tests run over
+// all of them: golden data, rules, and what a wrong signature would do.
+package rooms
+
+import (
+	_ "github.com/mlxlua/mlxlua/tensor/ops"        // the core
+	_ "github.com/mlxlua/mlxlua/tensor/ops/fast"   // mx.fast
+	_ "github.com/mlxlua/mlxlua/tensor/ops/linalg" // mx.linalg
+	_ "github.com/mlxlua/mlxlua/tensor/ops/quant"  // packed matrices
+	_ "github.com/mlxlua/mlxlua/tensor/ops/random" // mx.random
+)
