@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/chzyer/readline"
+	"github.com/ergochat/readline"
 
 	"github.com/mlxlua/mlxlua/luabind"
 )
@@ -132,7 +132,7 @@ func (p *program) evaluate(src string) (status int, exit bool, missing error) {
 
 const howToLeave = "Ctrl-D ends the session"
 
-// leaves says whether an input is what ends a session of Python.
+// leaves reports whether an input is what ends a session of Python.
 func leaves(src string) bool {
 	name := strings.TrimSuffix(strings.TrimSpace(src), "()")
 	return name == "exit" || name == "quit"
@@ -143,8 +143,9 @@ func (p *program) lines() (lineReader, error) {
 	if !isTerminal(p.stdin) {
 		return &plainLines{bufio.NewReader(p.stdin)}, nil
 	}
-	rl, err := readline.NewEx(&readline.Config{HistoryFile: historyFile(), DisableAutoSaveHistory: true,
-		AutoComplete: completer{p.s}})
+	tty := throughCursorAnswers(os.Stdin, os.Stdout)
+	rl, err := readline.NewFromConfig(&readline.Config{HistoryFile: historyFile(), DisableAutoSaveHistory: true,
+		AutoComplete: completer{p.s}, Undo: true, Stdin: tty, Stdout: tty})
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +169,7 @@ type editor struct{ rl *readline.Instance }
 
 func (e *editor) line(prompt string) (string, error) {
 	e.rl.SetPrompt(prompt)
-	text, err := e.rl.Readline()
+	text, err := e.rl.ReadLine()
 	if errors.Is(err, readline.ErrInterrupt) {
 		return "", errInterrupted
 	}
@@ -177,7 +178,7 @@ func (e *editor) line(prompt string) (string, error) {
 
 func (e *editor) remember(input string) {
 	for _, entry := range entries(input) {
-		_ = e.rl.SaveHistory(entry) // a history that cannot be written is no error of the session
+		_ = e.rl.SaveToHistory(entry) // a history that cannot be written is no error of the session
 	}
 }
 
@@ -211,7 +212,7 @@ func (c completer) Do(line []rune, pos int) ([][]rune, int) {
 	return out, len(word)
 }
 
-// isPathRune says whether a rune can stand in a name with dots and colons.
+// isPathRune reports whether a rune can stand in a name with dots and colons.
 func isPathRune(r rune) bool {
 	return r == '.' || r == ':' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
@@ -45,6 +46,14 @@ func terminal(t *testing.T) (screen, program *os.File) {
 
 // On a terminal the REPL edits lines, completes names, keeps a history, and Ctrl-C stops what runs and nothing else.
 func TestTerminal(t *testing.T) {
+	for _, answers := range []bool{true, false} {
+		t.Run(fmt.Sprintf("answers %v", answers), func(t *testing.T) { useTerminal(t, answers) })
+	}
+}
+
+// useTerminal plays a terminal and who sits at it. A terminal answers when it is asked where the cursor is; the REPL
+// serves others too.
+func useTerminal(t *testing.T, answers bool) {
 	screen, tty := terminal(t)
 	home := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
@@ -61,6 +70,9 @@ func TestTerminal(t *testing.T) {
 			n, err := screen.Read(b)
 			if err != nil {
 				return // EIO: the program has ended
+			}
+			if answers && bytes.Contains(b[:n], []byte("\x1b[6n")) {
+				_, _ = screen.WriteString("\x1b[24;1R")
 			}
 			chunks <- b[:n]
 		}
@@ -101,7 +113,10 @@ func TestTerminal(t *testing.T) {
 	}
 	answer("mlxlua ")
 	keys("6 * 7\r")
-	answer("\n42\r\n")
+	answer("42\r\n")
+	// Home as multiplexers send it, then across characters that take two columns: what was typed is what counts.
+	keys("#'語日本'\x1b[1~1 + \x1b[4~\x1b[D\x1b[D\x1b[D漢\x7f\x1b[D字\r")
+	answer("13\r\n")
 	keys("for i = 1, 1 do\r")
 	answer("\n")
 	keys("print(i + 100) end\r")
