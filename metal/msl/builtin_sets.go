@@ -193,6 +193,16 @@ func (fn *overload) ofLibrary() bool {
 	return false
 }
 
+// forWide returns what a set has for vectors of more than four components: not what Metal declares type by type.
+func (fn *overload) forWide() *overload {
+	if !fn.ofLibrary() || fn.name == "as_type" {
+		return fn
+	}
+	own := *fn
+	own.bi, own.funcs = nil, slices.DeleteFunc(slices.Clone(fn.funcs), func(f *funcEnt) bool { return !f.usr })
+	return &own
+}
+
 // ofUnit reports whether a set holds functions of the unit.
 func (fn *overload) ofUnit() bool {
 	return slices.ContainsFunc(fn.funcs, func(f *funcEnt) bool { return f.usr })

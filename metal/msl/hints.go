@@ -1,10 +1,13 @@
 package msl
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // hintFor says what to write instead of a name that nothing declares, "" if there is nothing particular to say.
 func hintFor(name string) string {
-	if h := hints[name]; h != "" {
+	if h := hintOf(name); h != "" {
 		return h
 	}
 	if b := builtins[name+"_explicit"]; b != nil {
@@ -13,6 +16,19 @@ func hintFor(name string) string {
 	for _, suffix := range []string{"_shape", "_strides", "_ndim"} {
 		if base, ok := strings.CutSuffix(name, suffix); ok && base != "" {
 			return "metal_kernel declares it for an input named '" + base + "'"
+		}
+	}
+	return ""
+}
+
+// hintOf says what to write instead of a word, as a name or where the grammar has no place for it.
+func hintOf(word string) string {
+	if h := hints[word]; h != "" {
+		return h
+	}
+	for _, n := range []string{"8", "16"} {
+		if e, ok := strings.CutSuffix(word, n); ok && slices.Contains(vecElems, e) {
+			return "Metal reserves it: write vec<" + e + ", " + n + ">"
 		}
 	}
 	return ""
@@ -45,7 +61,7 @@ func (p *parser) syntaxHint() string {
 	for i := from; i <= p.i+2 && i < len(p.toks); i++ {
 		t := &p.toks[i]
 		if t.kind == tIdent && (p.lookup(t.sym).kind == nkNone || t.text == "mem_flags") {
-			if h := hints[t.text]; h != "" && !p.told[t.text] {
+			if h := hintOf(t.text); h != "" && !p.told[t.text] {
 				p.told = with(p.told, t.text)
 				return "'" + clip(t.text) + "': " + h
 			}
@@ -110,8 +126,16 @@ func vectorHint(from, to *ctype) string {
 		return ""
 	case to.isScalar():
 		return ": name a component, such as .x"
-	case to.kind == tVec && to.n < from.n:
+	case to.kind == tVec && to.n < from.n && to.n <= 4:
 		return ": name the components, ." + "xyzw"[:to.n]
+	}
+	return ""
+}
+
+// wideHint says how the components of a vector are named that have no letter.
+func wideHint(t *ctype) string {
+	if t.isWide() {
+		return ", and [i] for each of its components"
 	}
 	return ""
 }

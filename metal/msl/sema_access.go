@@ -302,7 +302,8 @@ func (g *gen) swizzle(v value, name string, at Pos) value {
 			}
 		}
 		if k < 0 || k >= v.q.T.n || len(name) > 4 || set != 0 && set != s {
-			g.c.errorf(BadSwizzle, at, "%s has no component '%s': it has .%s", v.q.T, name, "xyzw"[:v.q.T.n])
+			g.c.errorf(BadSwizzle, at, "%s has no component '%s': it has .%s%s", v.q.T, name, "xyzw"[:min(v.q.T.n, 4)],
+				wideHint(v.q.T))
 			return badValue
 		}
 		set = s

@@ -1,7 +1,9 @@
 package msl
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
@@ -215,6 +217,11 @@ next:
 
 // callOverload calls the best function of a set.
 func (g *gen) callOverload(fn *overload, args []value, at Pos) value {
+	if slices.ContainsFunc(args, func(a value) bool { return a.q.T.isWide() }) {
+		if fn = fn.forWide(); fn.bi == nil && len(fn.funcs) == 0 {
+			return noWide(g, fn, args, at)
+		}
+	}
 	var inst *funcInst
 	var why string
 	own := false
@@ -273,6 +280,17 @@ func exactCall(g *gen, inst *funcInst, args []value) bool {
 		}
 	}
 	return true
+}
+
+// noWide reports a function of Metal's library that is given a vector of more than four components.
+func noWide(g *gen, fn *overload, args []value, at Pos) value {
+	types := make([]string, len(args))
+	for i := range args {
+		types[i] = g.argText(&args[i])
+	}
+	g.c.errorf(NoMatch, at, "no function %s takes (%s): Metal's library has vectors of at most %d components: "+
+		"call it for each component", quoteName(fn.name), strings.Join(types, ", "), maxNamed)
+	return badValue
 }
 
 func (g *gen) noMatch(fn *overload, args []value, why string, at Pos) {

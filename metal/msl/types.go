@@ -2,6 +2,7 @@ package msl
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -136,21 +137,31 @@ func makeScalars() (a [numScalars]*ctype) {
 	return a
 }
 
-func makeVecs() (a [numScalars][2][5]*ctype) {
+// maxVec is the largest number of components of a vector: all are in slots. Metal names vectors of up to maxNamed
+// components, and its library and the packed vectors have no more.
+const (
+	maxVec   = maxSlots
+	maxNamed = 4
+)
+
+// makeVecs makes the vectors by element type, whether they are packed, and number of components. As in Clang, a vector
+// takes the next power of two of bytes, and is aligned to it.
+func makeVecs() (a [numScalars][2][maxVec + 1]*ctype) {
 	for k := kir.Bool; k <= kir.F64; k++ {
-		for n := 2; n <= 4; n++ {
-			size := k.Size() * n
-			wide := size
-			if n == 3 {
-				wide = k.Size() * 4
+		e := qtype{T: scalarTypes[k]}
+		for n := 2; n <= maxVec; n++ {
+			size := k.Size() << bits.Len(uint(n-1))
+			a[k][0][n] = &ctype{kind: tVec, elem: e, n: n, size: size, align: size, comps: n}
+			if n <= maxNamed {
+				a[k][1][n] = &ctype{kind: tVec, elem: e, n: n, size: k.Size() * n, align: k.Size(), comps: n, packed: true}
 			}
-			e := qtype{T: scalarTypes[k]}
-			a[k][0][n] = &ctype{kind: tVec, elem: e, n: n, size: wide, align: wide, comps: n}
-			a[k][1][n] = &ctype{kind: tVec, elem: e, n: n, size: size, align: k.Size(), comps: n, packed: true}
 		}
 	}
 	return a
 }
+
+// isWide reports whether the type is a vector of more components than Metal's library knows.
+func (t *ctype) isWide() bool { return t.kind == tVec && t.n > maxNamed }
 
 func makeSimdMats() map[*ctype]*ctype {
 	m := map[*ctype]*ctype{}
@@ -172,7 +183,7 @@ func makeAtomics() map[*ctype]*ctype {
 
 // vecOf returns the vector of n elements of a scalar type, the type itself for n = 1, nil if there is none.
 func vecOf(e *ctype, n int) *ctype {
-	if e == nil || e.kind != tScalar || n < 1 || n > 4 {
+	if e == nil || e.kind != tScalar || n < 1 || n > maxVec {
 		return nil
 	}
 	if n == 1 {
@@ -292,6 +303,9 @@ func (t *ctype) String() string {
 	case tScalar:
 		return scalarNames[t.kt]
 	case tVec:
+		if t.isWide() { // float8 is a reserved name
+			return "vec<" + scalarNames[t.elem.T.kt] + ", " + strconv.Itoa(t.n) + ">"
+		}
 		s := scalarNames[t.elem.T.kt] + strconv.Itoa(t.n)
 		if t.packed {
 			return "packed_" + s

@@ -40,7 +40,7 @@ func makeBuiltinTypes() map[string]*ctype {
 		m[name] = scalarTypes[k]
 	}
 	for _, e := range vecElems {
-		for n := 2; n <= 4; n++ {
+		for n := 2; n <= maxNamed; n++ {
 			digit := string(rune('0' + n))
 			m[e+digit] = vecTypes[scalarByName[e]][0][n]
 			m["packed_"+e+digit] = vecTypes[scalarByName[e]][1][n]
@@ -81,9 +81,13 @@ func builtinTemplate(name string, args []targ) (*ctype, string) {
 		if len(args) != 2 || !args[1].isVal {
 			return nil, name + " takes a type and a number of components"
 		}
-		n := int64(args[1].val.bits)
-		if e.kind != tScalar || n < 1 || n > 4 {
-			return nil, name + " has 1 to 4 components of a scalar type, not " + argsString(args)
+		most := maxVec
+		if name == "packed_vec" {
+			most = maxNamed
+		}
+		n := args[1].val.int()
+		if e.kind != tScalar || n < 1 || n > int64(most) {
+			return nil, name + " has 1 to " + itoa(most) + " components of a scalar type, not " + argsString(args)
 		}
 		if n == 1 {
 			return e, ""

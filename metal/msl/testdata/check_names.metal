@@ -57,7 +57,7 @@ kernel void k(device const float *x [[buffer(0)]], device float *y [[buffer(1)]]
   switch (i) { case 1: case 1: break; } /* ERROR "MSL0319: .*two labels of this value" */
   auto nothing = helper(y); /* ERROR "MSL0308: an expression of type void has no value" */
   y[i] = y; /* ERROR "MSL0308: an assignment: device float. does not convert to float" */
-  vec<float, 5> v5; /* ERROR "MSL0325: vec has 1 to 4 components" */
+  vec<float, 65> v65; /* ERROR "MSL0325: vec has 1 to 64 components" */
   undeclared = 1; /* ERROR "MSL0301: 'undeclared' is not declared" */
   return 1; /* ERROR "MSL0322: a kernel returns no value" */
 }
