@@ -50,6 +50,9 @@ func smallArg(n uint8, v uint64) Arg {
 	return Arg{kind: argSmall, n: n, view: View{OffsetBytes: int64(v)}}
 }
 
+// BadArg is an argument that cannot be bound: the launch fails with that reason.
+func BadArg(err error) Arg { return badArg("%v", err) }
+
 func badArg(format string, v any) Arg {
 	return Arg{kind: argBad, view: View{inline: fmt.Appendf(nil, format, v)}}
 }

@@ -183,8 +183,15 @@ func (e *recorder) dispatch(label string, p *metal.Pipeline, grid, threadgroup m
 		a := &args[i]
 		switch {
 		case a.kind == argBytes:
+			if n := p.Params()[i].ElemSize; n > 0 && len(a.view.inline)%n != 0 {
+				return fmt.Errorf("kernel %s, argument %d: %d bytes, an element of %s has %d", p.Name(), i, len(a.view.inline),
+					p.Params()[i].Name, n)
+			}
 			enc.SetBytes(i, a.view.inline)
 		case a.kind == argSmall:
+			if n := p.Params()[i].ElemSize; n != int(a.n) {
+				return fmt.Errorf("kernel %s, argument %d: %d bytes, %s has %d", p.Name(), i, a.n, p.Params()[i].Name, n)
+			}
 			var word [8]byte
 			binary.LittleEndian.PutUint64(word[:], uint64(a.view.OffsetBytes))
 			enc.SetBytes(i, word[:a.n])

@@ -211,10 +211,12 @@ func runs(shape []int) int {
 }
 
 func TestContiguousArraysCollapseToOneDimension(t *testing.T) {
-	shape, strides := kernelgen.Collapse([]int{2, 1, 3, 4}, [][]int{{12, 12, 4, 1}, {24, 99, 8, 2}})
+	strides := [][]int{{12, 12, 4, 1}, {24, 99, 8, 2}}
+	shape := kernelgen.Collapse([]int{2, 1, 3, 4}, strides)
 	require.Equal(t, []int{24}, shape)
 	require.Equal(t, [][]int{{1}, {2}}, strides)
-	shape, strides = kernelgen.Collapse([]int{2, 3}, [][]int{{3, 1}, {0, 1}})
+	strides = [][]int{{3, 1}, {0, 1}}
+	shape = kernelgen.Collapse([]int{2, 3}, strides)
 	require.Equal(t, []int{2, 3}, shape)
 	require.Equal(t, [][]int{{3, 1}, {0, 1}}, strides)
 }

@@ -10,6 +10,13 @@ type Layout struct {
 	Base    []int
 }
 
+// Collapse drops dimensions of size 1 and merges those that all arrays walk through as if they were one, in place;
+// shape and strides keep their first entries.
+func Collapse(shape []int, strides [][]int) []int {
+	out, _ := collapse(shape, strides, nil)
+	return out
+}
+
 // collapse drops dimensions of size 1 and merges those that all arrays walk through as if they were one, in place.
 // Dimensions from the first reduced one on stay apart from those before it; it counts those before it. A nil reduced
 // means that there are none.
@@ -53,7 +60,7 @@ const lanes = 16
 // Plan changes the layout in place: it collapses it and moves the dimension that lanes run along to the end: the
 // innermost one, unless it is short and another is longer. An empty shape becomes one dimension of size 1.
 func (l *Layout) Plan() {
-	l.Shape, _ = collapse(l.Shape, l.Strides, nil)
+	l.Shape = Collapse(l.Shape, l.Strides)
 	if len(l.Shape) == 0 {
 		l.Shape = []int{1}
 		for k := range l.Strides {

@@ -114,14 +114,11 @@ func checkedSpec(shape []int, d tensor.DType, n int) (tensor.Spec, error) {
 // integerRange gives the bounds of what the integer dtypes take, as floats: low <= v < high. uint64 takes negative
 // integers too, modulo 2^64: MLX takes whatever 64 bits hold for a 64-bit dtype.
 func integerRange(d tensor.DType) (low, high float64) {
-	bits := 8 * d.Size()
+	least, greatest := d.IntRange()
 	if d == tensor.Uint64 {
-		return -math.Ldexp(1, 63), math.Ldexp(1, 64)
+		least, _ = tensor.Int64.IntRange()
 	}
-	if d.IsUnsigned() {
-		return 0, math.Ldexp(1, bits)
-	}
-	return -math.Ldexp(1, bits-1), math.Ldexp(1, bits-1)
+	return float64(least), float64(greatest) + 1
 }
 
 // AppendNumber appends v's bytes as an element of dtype d: rounded once, the fraction dropped for an integer dtype, for

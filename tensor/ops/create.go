@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
@@ -149,8 +148,12 @@ type arangeAttrs struct {
 var (
 	arange = tensor.Declare[arangeAttrs]("arange")
 	//go:embed arange.metal
-	arangeText string
+	arangeText    string
+	arangeKernels = kit.NewKernels[arangeVariant](arangeText)
 )
+
+// arangeVariant is the dtypes of elements and of what they are counted in.
+type arangeVariant struct{ T, counter tensor.DType }
 
 func init() {
 	arange.Define(tensor.Rules[arangeAttrs]{
@@ -192,25 +195,18 @@ func runArange(r *tensor.Run, a arangeAttrs) error {
 	if n == 0 {
 		return nil
 	}
-	src := metal.Source{Label: "arange", Options: metal.Options{MathMode: metal.MathSafe, Portable: true}}
-	counter := "float"
+	counter := tensor.Float32
 	start, step := tensor.Const(float32(a.Start.Float())), tensor.Const(float32(a.Step.Float()))
 	switch {
 	case a.DType.IsInteger():
-		counter = "long"
+		counter = tensor.Int64
 		first := wholePart(a.Start.Float())
 		start, step = tensor.Const(first), tensor.Const(wholePart(a.Start.Float()+a.Step.Float())-first)
 	case a.DType == tensor.Float64:
-		counter = "double"
-		src.Options.Float64 = true
+		counter = tensor.Float64
 		start, step = tensor.Const(a.Start.Float()), tensor.Const(a.Step.Float())
 	}
-	src.Text = "#define T " + a.DType.MSL() + "\n#define COUNTER " + counter + "\n" + arangeText
-	p, err := r.Kernel(src, "arange")
-	if err != nil {
-		return err
-	}
-	return r.Dispatch(p, metal.Size{X: n, Y: 1, Z: 1}, metal.Size{X: min(n, 256), Y: 1, Z: 1}, out.Arg(), start, step)
+	return arangeKernels.Launch(r, arangeVariant{a.DType, counter}, "arange", kit.Line(n), out.Arg(), start, step)
 }
 
 // wholePart drops v's fraction; what is beyond int64 becomes its nearest bound, or its unsigned pattern up to 2^64.

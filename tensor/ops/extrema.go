@@ -5,6 +5,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/kernelgen"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
@@ -35,9 +36,9 @@ func init() {
 			},
 		})
 	}
-	extremum(maxReduce, ">=", lowestOf, true)
-	extremum(minReduce, "<=", highestOf, true)
-	extremum(maxOrLowest, ">=", lowestOf, false)
+	extremum(maxReduce, ">=", kit.Least, true)
+	extremum(minReduce, "<=", kit.Greatest, true)
+	extremum(maxOrLowest, ">=", kit.Least, false)
 
 	position := func(op *tensor.OpOf[reduceAttrs], relation string, limit func(d tensor.DType) string) {
 		defineReduction(op, reduction{
@@ -48,8 +49,8 @@ func init() {
 			},
 		})
 	}
-	position(argMax, ">", lowestOf)
-	position(argMin, "<", highestOf)
+	position(argMax, ">", kit.Least)
+	position(argMin, "<", kit.Greatest)
 }
 
 // shares is, for each element of x, its part of the derivative of the extremum: equal elements share it equally, as
@@ -102,40 +103,6 @@ inline ACC ACC_pick(ACC a, ACC b) {
 	return kernelgen.Reducer{Acc: acc, Header: header, Init: acc + "_make(" + limit + ", 0u)",
 		Load: acc + "_make($0, uint($i))", Next: acc + "_next($0, $1)", Combine: acc + "_pick($0, $1)",
 		Finish: "$0.index"}
-}
-
-// lowestOf is the least value of dtype d in MSL.
-func lowestOf(d tensor.DType) string {
-	switch {
-	case d.IsComplex():
-		return "complex64_t(-INFINITY, -INFINITY)"
-	case d.IsFloat():
-		return d.MSL() + "(-INFINITY)"
-	case d == tensor.Bool:
-		return "false"
-	case d.IsUnsigned():
-		return d.MSL() + "(0)"
-	case d == tensor.Int64:
-		return "int64_t(-9223372036854775807L - 1)"
-	}
-	return map[tensor.DType]string{tensor.Int8: "int8_t(-128)", tensor.Int16: "int16_t(-32768)",
-		tensor.Int32: "int32_t(-2147483647 - 1)"}[d]
-}
-
-// highestOf is the greatest value of dtype d in MSL.
-func highestOf(d tensor.DType) string {
-	switch {
-	case d.IsComplex():
-		return "complex64_t(INFINITY, INFINITY)"
-	case d.IsFloat():
-		return d.MSL() + "(INFINITY)"
-	}
-	return map[tensor.DType]string{
-		tensor.Bool: "true", tensor.Uint8: "uint8_t(255)", tensor.Uint16: "uint16_t(65535)",
-		tensor.Uint32: "uint32_t(4294967295u)", tensor.Uint64: "uint64_t(18446744073709551615ul)",
-		tensor.Int8: "int8_t(127)", tensor.Int16: "int16_t(32767)", tensor.Int32: "int32_t(2147483647)",
-		tensor.Int64: "int64_t(9223372036854775807L)",
-	}[d]
 }
 
 var _ = sig.Reduce("max", Max)

@@ -4,6 +4,13 @@
 
 #pragma clang fp contract(off)
 
+// The place of element k of a row of x: its elements are neighbours, or not.
+#if UNIT
+#define X_AT(k) (k)
+#else
+#define X_AT(k) (long(k) * m.x_depth)
+#endif
+
 struct FewRows {
     long x_row, x_depth; // strides in elements; that of w along its other dimension is 1
     long w_step;

@@ -2,12 +2,10 @@ package ops
 
 import (
 	_ "embed"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
 
-	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
@@ -24,7 +22,16 @@ type gatherAttrs struct {
 var (
 	gather = tensor.Declare[gatherAttrs]("gather")
 	//go:embed gather.metal
-	gatherText string
+	gatherText    string
+	gatherKernels = kit.NewKernels[gatherVariant](kit.StridesMSL, gatherText)
+	//go:embed index_offsets.metal
+	indexText    string
+	indexKernels = kit.NewKernels[indexVariant](kit.StridesMSL, kit.IndicesMSL, indexText)
+)
+
+type (
+	gatherVariant struct{ T string } // the unsigned integers of the elements' size
+	indexVariant  struct{ IDX tensor.DType }
 )
 
 func init() {
@@ -34,7 +41,7 @@ func init() {
 			return append(outs, s), err
 		},
 		DType: func(in []tensor.Spec, _ gatherAttrs, outs []tensor.DType) ([]tensor.DType, error) {
-			return append(outs, in[0].DType), kit.CheckIndexDTypes(in[1:])
+			return append(outs, in[0].DType), kit.CheckIndices(in[1:])
 		},
 		Run: runGather,
 		VJP: func(g *tensor.VJP[gatherAttrs]) []*tensor.Array {
@@ -129,21 +136,13 @@ func runGather(r *tensor.Run, a gatherAttrs) error {
 		return err
 	}
 	count, slice := offsets.Shape.Size(), rest.Shape.Size()
-	if slice > math.MaxUint32 {
-		return fmt.Errorf("slices of %d elements, the most are %d", slice, math.MaxUint32)
-	}
-	p, err := r.Kernel(metal.Source{
-		Label:   "gather",
-		Text:    gatherTexts.Get(x.DType, gatherTextOf),
-		Options: metal.Options{MathMode: metal.MathSafe, Portable: true},
-	}, "gather")
-	if err != nil {
+	if err := kit.CheckRows(count, slice); err != nil {
 		return err
 	}
-	shape, strides := kit.Collapse(rest.Shape, rest.Strides)
-	grid, group := kit.Plane(slice, count)
-	return r.Dispatch(p, grid, group, x.Arg(), offsets.Arg(), out.Arg(), tensor.Const(shape), tensor.Const(strides),
-		tensor.Const(int32(len(shape))), tensor.Const(uint32(count)), tensor.Const(uint32(rest.Shape[a.Dest:].Size())))
+	dims := kit.Collapse(rest.Shape, rest.Strides)
+	return gatherKernels.Launch(r, gatherVariant{kit.Bits(x.DType)}, "gather", kit.Plane(slice, count), x.Arg(),
+		offsets.Arg(), out.Arg(), dims.Shape(), dims.Strides(0), dims.Rank(), kit.Uint(count),
+		kit.Uint(rest.Shape[a.Dest:].Size()))
 }
 
 // indexOffsets is, for each element of the indices' common shape, the offset in elements of the slice of x that the
@@ -168,75 +167,35 @@ func indexOffsets(r *tensor.Run, x tensor.Operand, index []tensor.Operand, a gat
 		}
 	}
 	count := common.Size()
-	if count > math.MaxUint32 {
-		return offsets, rest, fmt.Errorf("%d indices, the most are %d", count, math.MaxUint32)
+	if err := kit.CheckCount(count, math.MaxUint32, "indices"); err != nil {
+		return offsets, rest, err
 	}
 	if offsets, err = r.Temp(tensor.Spec{Shape: common, DType: tensor.Int64}); err != nil {
 		return offsets, rest, err
 	}
-	bad, err := r.Temp(tensor.Spec{Shape: tensor.Shape{len(axes)}, DType: tensor.Uint32})
+	notes, err := kit.NewNotes(r, len(axes))
 	if err != nil {
 		return offsets, rest, err
 	}
-	if err := r.Fill(bad, make([]byte, 4)); err != nil {
-		return offsets, rest, err
-	}
 	for i, axis := range axes {
-		word := bad
-		word.OffsetBytes += int64(4 * i)
 		first := int32(0)
 		if i == 0 {
 			first = 1
 		}
 		o := kit.BroadcastOperand(index[i], common)
-		p, err := r.Kernel(indexSource(o.DType), "index_offsets")
-		if err != nil {
-			return offsets, rest, err
-		}
-		shape, strides := kit.Collapse(o.Shape, o.Strides)
-		err = r.Dispatch(p, kit.Line(count), kit.Line(min(count, 256)), o.Arg(), offsets.Arg(), word.Arg(),
-			tensor.Const(shape),
-			tensor.Const(strides), tensor.Const(int32(len(shape))), tensor.Const(int64(x.Shape[axis])),
+		dims := kit.Collapse(o.Shape, o.Strides)
+		err = indexKernels.Launch(r, indexVariant{o.DType}, "index_offsets", kit.Line(count), o.Arg(), offsets.Arg(),
+			notes.Arg(i), dims.Shape(), dims.Strides(0), dims.Rank(), tensor.Const(int64(x.Shape[axis])),
 			tensor.Const(int64(x.Strides[axis])), tensor.Const(first))
 		if err != nil {
 			return offsets, rest, err
 		}
 	}
-	checkIndices(r, bad, a.Op, axes, x.Shape)
-	return offsets, rest, nil
-}
-
-// indexTexts and gatherTexts are the kernels' texts.
-var indexTexts, gatherTexts kit.Texts[tensor.DType]
-
-func gatherTextOf(d tensor.DType) string { return "#define T " + kit.Bits(d) + "\n" + gatherText }
-
-func indexSource(d tensor.DType) metal.Source {
-	return metal.Source{
-		Label: "index_offsets",
-		Text: indexTexts.Get(d, func(d tensor.DType) string {
-			signed := 0
-			if d.IsSigned() {
-				signed = 1
-			}
-			return fmt.Sprintf("#define IDX %s\n#define SIGNED %d\n%s", d.MSL(), signed, gatherText)
-		}),
-		Options: metal.Options{MathMode: metal.MathSafe, Portable: true},
-	}
-}
-
-// checkIndices fails the node if a kernel noted an index out of range; axes are those of shape that the words of
-// bad are for.
-func checkIndices(r *tensor.Run, bad tensor.Operand, op string, axes []int, shape tensor.Shape) {
-	c, shape := &tensor.Ctx{Place: r.Place()}, shape.Clone()
-	r.Check(bad, func(b []byte) error {
-		for i, axis := range axes {
-			if v := binary.LittleEndian.Uint32(b[4*i:]); v != 0 {
-				return c.Errorf(op, "index %s is out of range for axis %d with size %d", kit.IndexText(v), axis, shape[axis])
-			}
-		}
-		return nil
+	shape := x.Shape.Clone()
+	notes.Check(a.Op, func(i int, index string) string {
+		return fmt.Sprintf("index %s is out of range for axis %d with size %d", index, axes[i], shape[axes[i]])
 	})
+	return offsets, rest, nil
 }
 
 var _ = sig.Def("take", "a indices:indices axis:axis?", func(a *sig.Args) any {
@@ -252,8 +211,8 @@ func Take(a, indices *tensor.Array, axis *int, ctx ...*tensor.Ctx) *tensor.Array
 	if f := kit.Unusable(c, "take", a, indices); f != nil {
 		return f
 	}
-	if f := kit.CheckIndex(c, "take", indices); f != nil {
-		return f
+	if err := kit.CheckIndex(indices.DType()); err != nil {
+		return tensor.Fail(c, "take", "%w", err)
 	}
 	at := 0
 	if axis == nil {

@@ -75,13 +75,15 @@ func indexArrays(c *tensor.Ctx, op string, parts []Part) (arrays []*tensor.Array
 		return nil, false, f
 	}
 	for _, x := range arrays {
-		switch d := x.DType(); {
+		d := x.DType()
+		switch {
 		case d == tensor.Bool && len(parts) == 1:
 			return arrays, true, nil
 		case d == tensor.Bool:
 			return nil, false, tensor.Fail(c, op, "a bool array must be the only index")
-		case !d.IsInteger():
-			return nil, false, tensor.Fail(c, op, "indices have dtype %v, want integers", d)
+		}
+		if err := kit.CheckIndex(d); err != nil {
+			return nil, false, tensor.Fail(c, op, "%w", err)
 		}
 	}
 	return arrays, false, nil

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
@@ -31,15 +30,7 @@ func init() {
 			if n == 0 {
 				return nil
 			}
-			p, err := r.Kernel(metal.Source{
-				Label:   "iota",
-				Text:    "#define T int\n#define COUNTER int\n" + arangeText,
-				Options: metal.Options{MathMode: metal.MathSafe, Portable: true},
-			}, "arange")
-			if err != nil {
-				return err
-			}
-			return r.Dispatch(p, kit.Line(n), metal.Size{X: min(n, 256), Y: 1, Z: 1}, r.Out[0].Arg(),
+			return arangeKernels.Launch(r, arangeVariant{tensor.Int32, tensor.Int32}, "arange", kit.Line(n), r.Out[0].Arg(),
 				tensor.Const(int32(0)), tensor.Const(int32(1)))
 		},
 		VJP: func(g *tensor.VJP[shapeAttrs]) []*tensor.Array { return make([]*tensor.Array, len(g.In)) },

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
@@ -18,7 +17,8 @@ var (
 	// maskLike is a mask of input 1's leading dimensions as a view that broadcasts to it; only its shape is read.
 	maskLike = tensor.Declare[tensor.None]("mask_like")
 	//go:embed mask.metal
-	maskText string
+	maskText    string
+	maskKernels = kit.NewKernels[kit.Plain](maskText)
 )
 
 func init() {
@@ -70,8 +70,8 @@ func runMaskRank(r *tensor.Run, _ tensor.None) error {
 	if n == 0 {
 		return nil
 	}
-	if n > math.MaxInt32 {
-		return fmt.Errorf("a mask of %d elements, the most are %d", n, math.MaxInt32)
+	if err := kit.CheckCount(n, math.MaxInt32, "elements of a mask"); err != nil {
+		return err
 	}
 	mask, err := r.Contiguous(0)
 	if err != nil {
@@ -83,21 +83,13 @@ func runMaskRank(r *tensor.Run, _ tensor.None) error {
 		return err
 	}
 	run := func(entry string, threads int, args ...tensor.Arg) error {
-		p, err := r.Kernel(metal.Source{
-			Label:   "mask_rank",
-			Text:    maskText,
-			Options: metal.Options{MathMode: metal.MathSafe, Portable: true},
-		}, entry)
-		if err != nil {
-			return err
-		}
-		return r.Dispatch(p, kit.Line(threads), kit.Line(min(threads, 256)), args...)
+		return maskKernels.Launch(r, kit.Plain{}, entry, kit.Line(threads), args...)
 	}
-	size := tensor.Const(uint32(n))
+	size := kit.Uint(n)
 	if err := run("mask_count", chunks, mask.Arg(), counts.Arg(), size); err != nil {
 		return err
 	}
-	if err := run("mask_sum", 1, counts.Arg(), tensor.Const(uint32(chunks))); err != nil {
+	if err := run("mask_sum", 1, counts.Arg(), kit.Uint(chunks)); err != nil {
 		return err
 	}
 	return run("mask_rank", chunks, mask.Arg(), counts.Arg(), r.Out[0].Arg(), size)

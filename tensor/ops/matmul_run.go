@@ -2,9 +2,7 @@ package ops
 
 import (
 	_ "embed"
-	"fmt"
 
-	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit/panels"
@@ -58,35 +56,26 @@ func (p *matrixProduct) fold() {
 			return
 		}
 	}
-	shape, steps := kit.Collapse(append(p.Batch.Clone(), p.Rows), append(append([]int(nil), p.a.Strides...), p.a.Step[0]))
-	if len(shape) != 1 {
+	shape, steps := kit.Merge(append(p.Batch.Clone(), p.Rows), append(append([]int(nil), p.a.Strides...), p.a.Step[0]))
+	switch len(shape) {
+	case 0:
+		p.Rows, p.a.Step[0] = 1, 0
+	case 1:
+		p.Rows, p.a.Step[0] = shape[0], steps[0][0]
+	default:
 		return
 	}
-	p.Rows, p.a.Step[0] = int(shape[0]), int(steps[0])
 	p.Batch, p.a.Shape, p.a.Strides, p.b.Shape, p.b.Strides = nil, nil, nil, nil, nil
 }
 
-// fewRowsKernel chooses a kernel of products of few rows.
-type fewRowsKernel struct {
-	dtype             tensor.DType
+// fewRowsVariant chooses a kernel of products of few rows.
+type fewRowsVariant struct {
+	panels.Elements
 	rows, cols, split int
 	dots, unit        bool
 }
 
-// fewRowsTexts are the kernels' texts.
-var fewRowsTexts kit.Texts[fewRowsKernel]
-
-func (k fewRowsKernel) text() string {
-	flag := map[bool]int{true: 1}
-	text := panels.Defines(k.dtype) + fmt.Sprintf("#define ROWS %d\n#define COLS %d\n#define SPLIT %d\n#define DOTS %d\n",
-		k.rows, k.cols, k.split, flag[k.dots])
-	if k.unit {
-		text += "#define X_AT(k) (k)\n"
-	} else {
-		text += "#define X_AT(k) (long(k) * m.x_depth)\n"
-	}
-	return text + fewRowsText
-}
+var fewRowsKernels = kit.NewKernels[fewRowsVariant](panels.ArithmeticMSL, fewRowsText)
 
 // fewRows multiplies the operand with few rows (or columns) with the other one where that lies, if its elements are
 // neighbours along one of its dimensions; otherwise with a copy of it.
@@ -104,7 +93,7 @@ func (p *matrixProduct) fewRows() error {
 			return err
 		}
 	}
-	k := fewRowsKernel{dtype: p.DType, dots: dots, unit: x.Step[1] == 1, split: 1, rows: 1}
+	k := fewRowsVariant{Elements: panels.ElementsOf(p.DType), dots: dots, unit: x.Step[1] == 1, split: 1, rows: 1}
 	for k.rows < min(rows, 8) {
 		k.rows *= 2
 	}
@@ -124,24 +113,15 @@ func (p *matrixProduct) fewRows() error {
 	if err != nil {
 		return err
 	}
-	pipe, err := p.Kernel(metal.Source{
-		Label:   "matmul",
-		Text:    fewRowsTexts.Get(k, fewRowsKernel.text),
-		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: p.DType == tensor.Float64},
-	}, "few_rows")
-	if err != nil {
-		return err
+	dims := kit.Collapse(p.Batch, x.Strides, w.Strides)
+	params := kit.Params{}.Long(x.Step[0], x.Step[1], step, outRow, outCol).Uint(rows, p.Depth, cols, blocks, dims.N)
+	over := kit.Simds((cols+k.cols-1)/k.cols, deep, 8)
+	if !dots { // the SIMD-groups of a threadgroup share their columns
+		over = kit.Simds(k.split, deep, k.split)
+		over.Threads.X = (cols + 32*k.cols - 1) / (32 * k.cols) * 32
 	}
-	shape, xs, ws := kit.Collapse2(p.Batch, x.Strides, w.Strides)
-	params := kit.Numbers([]int{x.Step[0], x.Step[1], step, outRow, outCol}, rows, p.Depth, cols, blocks, len(shape), 0)
-	grid := metal.Size{X: 32, Y: (cols + k.cols - 1) / k.cols, Z: deep}
-	group := metal.Size{X: 32, Y: min(grid.Y, 8), Z: 1}
-	if !dots {
-		grid.X, grid.Y = (cols+32*k.cols-1)/(32*k.cols)*32, k.split
-		group.Y = k.split
-	}
-	return p.Dispatch(pipe, grid, group, x.Arg(), w.Arg(), p.Out[0].Arg(), tensor.Const(params), tensor.Const(shape),
-		tensor.Const(xs), tensor.Const(ws))
+	return fewRowsKernels.Launch(p.Run, k, "few_rows", over, x.Arg(), w.Arg(), p.Out[0].Arg(), params.Arg(), dims.Shape(),
+		dims.Strides(0), dims.Strides(1))
 }
 
 // copied is a copy of w, depth by cols, in which columns are neighbours.

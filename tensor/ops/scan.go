@@ -3,10 +3,8 @@ package ops
 import (
 	_ "embed"
 	"fmt"
-	"math"
 	"strings"
 
-	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
@@ -29,7 +27,8 @@ var (
 	// complex dtype: the derivative of logCumSumExp.
 	linearScan = tensor.Declare[scanAttrs]("linear_scan")
 	//go:embed scan.metal
-	scanText string
+	scanText    string
+	scanKernels = kit.NewKernels[scanVariant](scanText)
 )
 
 // scanner is how a cumulative op combines elements, in MSL.
@@ -58,8 +57,8 @@ func init() {
 		op.Define(scanRules(op, scanner{init: limit, combine: pick(relation).at,
 			vjp: func(g *tensor.VJP[scanAttrs]) *tensor.Array { return cumExtremumVJP(op, g) }}))
 	}
-	extremum(cumMax, lowestOf, ">=")
-	extremum(cumMin, highestOf, "<=")
+	extremum(cumMax, kit.Least, ">=")
+	extremum(cumMin, kit.Greatest, "<=")
 	logCumSumExp.Define(scanRules(logCumSumExp, scanner{
 		init: func(d tensor.DType) string {
 			if d.IsComplex() {
@@ -124,7 +123,7 @@ func scanRules(op *tensor.OpOf[scanAttrs], s scanner) tensor.Rules[scanAttrs] {
 			}
 			return append(outs, in[0].DType), err
 		},
-		Run: func(r *tensor.Run, a scanAttrs) error { return runScan(r, a, s) },
+		Run: func(r *tensor.Run, a scanAttrs) error { return runScan(r, a, &s) },
 		VJP: func(g *tensor.VJP[scanAttrs]) []*tensor.Array {
 			if g.Cot[0] == nil {
 				return []*tensor.Array{nil}
@@ -176,18 +175,30 @@ func scanSizes(s tensor.Shape, axis int) (n, outer, inner int, err error) {
 		return 0, 0, 0, err
 	}
 	n, outer, inner = s[axis], s[:axis].Size(), s[axis+1:].Size()
-	if most := max(n, outer, inner); most > math.MaxUint32 {
-		err = fmt.Errorf("an extent of %d, the most is %d", most, math.MaxUint32)
+	return n, outer, inner, kit.CheckRows(max(outer, inner), n)
+}
+
+// scanVariant chooses a kernel of scans; a linear one combines by no scanner.
+type scanVariant struct {
+	T, ACC                     tensor.DType
+	reverse, exclusive, linear bool
+	by                         *scanner
+}
+
+// Macros defines how elements are combined.
+func (v scanVariant) Macros() string {
+	text, first, combine := "", kit.Zero(v.ACC), "a"
+	if v.by != nil {
+		first = v.ACC.MSL() + "(" + v.by.init(v.T) + ")"
+		combine = strings.NewReplacer("$0", "(a)", "$1", "(b)").Replace(v.by.combine(v.ACC))
+		if v.by.header != nil {
+			text = v.by.header(v.ACC) + "\n"
+		}
 	}
-	return n, outer, inner, err
+	return text + "#define INIT " + first + "\n#define COMBINE(a, b) (" + combine + ")\n" + shuffled(v.ACC)
 }
 
-func (a scanAttrs) defines() string {
-	flag := map[bool]int{true: 1}
-	return fmt.Sprintf("#define REVERSE %d\n#define EXCLUSIVE %d\n", flag[a.Reverse], flag[a.Exclusive])
-}
-
-func runScan(r *tensor.Run, a scanAttrs, s scanner) error {
+func runScan(r *tensor.Run, a scanAttrs, s *scanner) error {
 	out := r.Out[0]
 	if out.Shape.Size() == 0 {
 		return nil
@@ -200,33 +211,12 @@ func runScan(r *tensor.Run, a scanAttrs, s scanner) error {
 	if err != nil {
 		return err
 	}
-	d, acc := x.DType, scanAccumulator(x.DType)
-	combine := strings.NewReplacer("$0", "(a)", "$1", "(b)").Replace(s.combine(acc))
-	text := fmt.Sprintf("#define T %s\n#define ACC %s\n#define INIT %s(%s)\n#define COMBINE(a, b) (%s)\n",
-		d.MSL(), acc.MSL(),
-		acc.MSL(), s.init(d), combine)
-	if s.header != nil {
-		text = s.header(acc) + "\n" + text
-	}
-	src := metal.Source{
-		Label:   r.OpName(),
-		Text:    text + shuffled(acc) + a.defines() + scanText,
-		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: d == tensor.Float64},
-	}
+	v := scanVariant{x.DType, scanAccumulator(x.DType), a.Reverse, a.Exclusive, false, s}
 	if inner == 1 {
-		p, err := r.Kernel(src, "scan_rows")
-		if err != nil {
-			return err
-		}
-		grid, group := kit.SimdRows(outer)
-		return r.Dispatch(p, grid, group, x.Arg(), out.Arg(), tensor.Const(uint32(n)))
+		return scanKernels.Launch(r, v, "scan_rows", kit.Rows(outer), x.Arg(), out.Arg(), kit.Uint(n))
 	}
-	p, err := r.Kernel(src, "scan_columns")
-	if err != nil {
-		return err
-	}
-	grid, group := kit.Plane(inner, outer)
-	return r.Dispatch(p, grid, group, x.Arg(), out.Arg(), tensor.Const(uint32(n)), tensor.Const(uint64(inner)))
+	return scanKernels.Launch(r, v, "scan_columns", kit.Plane(inner, outer), x.Arg(), out.Arg(), kit.Uint(n),
+		tensor.Const(uint64(inner)))
 }
 
 // callScan calls a cumulative op along an axis; nil: along the flattened array.

@@ -91,7 +91,7 @@ kernel void scan_columns(const device T* x [[buffer(0)]],
     }
 }
 
-#ifdef LINEAR
+#if LINEAR
 
 // y[i] = a[i] y[i - 1] + b[i], along scans of n elements that lie `inner` apart, one thread each.
 kernel void scan_linear(const device T* a [[buffer(0)]],

@@ -3,7 +3,6 @@ package ops
 import (
 	"fmt"
 
-	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
@@ -157,18 +156,7 @@ func runLinearScan(r *tensor.Run, a scanAttrs) error {
 	if err != nil {
 		return err
 	}
-	acc := kit.Accumulator(x.DType)
-	text := fmt.Sprintf("#define LINEAR\n#define T %s\n#define ACC %s\n#define INIT %s\n#define COMBINE(a, b) (a)\n",
-		x.DType.MSL(), acc.MSL(), kit.Zero(acc))
-	p, err := r.Kernel(metal.Source{
-		Label:   "linear_scan",
-		Text:    text + shuffled(acc) + a.defines() + scanText,
-		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: x.DType == tensor.Float64},
-	}, "scan_linear")
-	if err != nil {
-		return err
-	}
-	grid, group := kit.Plane(inner, outer)
-	return r.Dispatch(p, grid, group, x.Arg(), b.Arg(), out.Arg(), tensor.Const(uint32(n)),
+	v := scanVariant{T: x.DType, ACC: kit.Accumulator(x.DType), reverse: a.Reverse, exclusive: a.Exclusive, linear: true}
+	return scanKernels.Launch(r, v, "scan_linear", kit.Plane(inner, outer), x.Arg(), b.Arg(), out.Arg(), kit.Uint(n),
 		tensor.Const(uint64(inner)))
 }

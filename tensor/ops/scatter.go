@@ -4,10 +4,8 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 
-	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
@@ -41,8 +39,21 @@ type scatterAttrs struct {
 var (
 	scatter = tensor.Declare[scatterAttrs]("scatter")
 	//go:embed scatter.metal
-	scatterText string
+	scatterText    string
+	scatterKernels = kit.NewKernels[scatterVariant](kit.StridesMSL, scatterText)
 )
+
+// scatterVariant chooses a kernel: ACC is the dtype to combine in.
+type scatterVariant struct {
+	T, ACC tensor.DType
+	mode   scatterMode
+}
+
+// Macros defines what becomes of an element with an update.
+func (v scatterVariant) Macros() string {
+	combine, _ := combination(v.mode, v.T)
+	return "#define COMBINE(a, b) " + combine + "\n"
+}
 
 func init() {
 	scatter.Define(tensor.Rules[scatterAttrs]{
@@ -61,7 +72,7 @@ func init() {
 			if d == tensor.Bool && a.Mode == scatterDivide {
 				return nil, errors.New("dtype bool cannot be divided")
 			}
-			return append(outs, d), kit.CheckIndexDTypes(in[2:])
+			return append(outs, d), kit.CheckIndices(in[2:])
 		},
 		Updates: 1,
 		Run:     runScatter,
@@ -112,8 +123,8 @@ func runScatter(r *tensor.Run, a scatterAttrs) error {
 		return err
 	}
 	count, slice := offsets.Shape.Size(), rest.Shape.Size()
-	if slice > math.MaxUint32 {
-		return fmt.Errorf("slices of %d elements, the most are %d", slice, math.MaxUint32)
+	if err := kit.CheckRows(count, slice); err != nil {
+		return err
 	}
 	keys := offsets
 	keys.Shape, keys.Strides = tensor.Shape{count}, []int{1}
@@ -125,21 +136,11 @@ func runScatter(r *tensor.Run, a scatterAttrs) error {
 	if err != nil {
 		return err
 	}
-	combine, acc := combination(a.Mode, out.DType)
-	p, err := r.Kernel(metal.Source{
-		Label: "scatter",
-		Text: fmt.Sprintf("#define T %s\n#define ACC %s\n#define COMBINE(a, b) %s\n%s", out.DType.MSL(), acc.MSL(), combine,
-			scatterText),
-		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: out.DType == tensor.Float64},
-	}, "scatter")
-	if err != nil {
-		return err
-	}
-	shape, strides := kit.Collapse(rest.Shape, rest.Strides)
-	grid, group := kit.Plane(slice, count)
-	return r.Dispatch(p, grid, group, out.Arg(), updates.Arg(), offsets.Arg(), order.Arg(), tensor.Const(shape),
-		tensor.Const(strides), tensor.Const(int32(len(shape))), tensor.Const(uint32(count)),
-		tensor.Const(uint32(rest.Shape[a.Dest:].Size())))
+	_, acc := combination(a.Mode, out.DType)
+	dims := kit.Collapse(rest.Shape, rest.Strides)
+	return scatterKernels.Launch(r, scatterVariant{out.DType, acc, a.Mode}, "scatter", kit.Plane(slice, count), out.Arg(),
+		updates.Arg(), offsets.Arg(), order.Arg(), dims.Shape(), dims.Strides(0), dims.Rank(), kit.Uint(count),
+		kit.Uint(rest.Shape[a.Dest:].Size()))
 }
 
 // scatterVJP: an element's gradient passes through, changed as its value was; an update's is that of the element

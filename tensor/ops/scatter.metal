@@ -21,14 +21,7 @@ kernel void scatter(device T* out [[buffer(0)]],
     if (k > 0 && offsets[order[k - 1]] == start) {
         return;
     }
-    uint rest = p.x;
-    long at = start;
-    for (int d = ndim - 1; d > 0; d--) {
-        uint n = shape[d];
-        at += long(rest % n) * strides[d];
-        rest = rest / n;
-    }
-    at += long(rest) * strides[0];
+    long at = start + offset_of(p.x, shape, strides, ndim);
     ulong before = p.x / inner;
     ulong after = p.x % inner;
     ACC a = ACC(out[at]);

@@ -3,10 +3,7 @@ package ops
 import (
 	_ "embed"
 	"errors"
-	"fmt"
-	"math"
 
-	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
@@ -41,16 +38,12 @@ func init() {
 	})
 }
 
-// softmaxTexts are the kernels' texts.
-var softmaxTexts kit.Texts[tensor.DType]
-
-func softmaxVariant(d tensor.DType) string {
-	acc, same := kit.Accumulator(d), 0
-	if acc == d {
-		same = 1
-	}
-	return fmt.Sprintf("#define T %s\n#define ACC %s\n#define SAME %d\n", d.MSL(), acc.MSL(), same) + softmaxText
+type softmaxVariant struct {
+	T, ACC tensor.DType
+	same   bool
 }
+
+var softmaxKernels = kit.NewKernels[softmaxVariant](softmaxText)
 
 func runSoftmax(r *tensor.Run, _ tensor.None) error {
 	out := r.Out[0]
@@ -63,19 +56,12 @@ func runSoftmax(r *tensor.Run, _ tensor.None) error {
 	}
 	n := out.Shape[len(out.Shape)-1]
 	rows := out.Shape.Size() / n
-	if max(n, rows) > math.MaxUint32 {
-		return fmt.Errorf("%d rows of %d elements, the most of either are %d", rows, n, math.MaxUint32)
-	}
-	p, err := r.Kernel(metal.Source{
-		Label:   r.OpName(),
-		Text:    softmaxTexts.Get(out.DType, softmaxVariant),
-		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: out.DType == tensor.Float64},
-	}, "softmax_rows")
-	if err != nil {
+	if err := kit.CheckRows(rows, n); err != nil {
 		return err
 	}
-	grid, group := kit.SimdRows(rows)
-	return r.Dispatch(p, grid, group, x.Arg(), out.Arg(), tensor.Const(uint32(n)))
+	d, acc := out.DType, kit.Accumulator(out.DType)
+	return softmaxKernels.Launch(r, softmaxVariant{d, acc, d == acc}, "softmax_rows", kit.Rows(rows),
+		x.Arg(), out.Arg(), kit.Uint(n))
 }
 
 // softmaxTangent is the derivative of rows y = softmax(x) along t, which is also its own transpose.

@@ -3,10 +3,8 @@ package ops
 import (
 	_ "embed"
 	"errors"
-	"fmt"
 	"math"
 
-	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
@@ -17,8 +15,18 @@ var (
 	sortOp  = tensor.Declare[tensor.None]("sort")
 	argSort = tensor.Declare[tensor.None]("argsort")
 	//go:embed sort.metal
-	sortText string
+	sortText    string
+	sortKernels = kit.NewKernels[sortVariant](sortText)
 )
+
+// sortVariant is the dtype of keys, and whether their places are sorted instead.
+type sortVariant struct {
+	T     tensor.DType
+	index bool
+}
+
+// Macros defines the order of keys.
+func (v sortVariant) Macros() string { return "#define BEFORE(a, b) " + orderOf(v.T) + "\n" }
 
 func init() {
 	shape := func(in []tensor.Spec, _ tensor.None, outs []tensor.Shape) ([]tensor.Shape, error) {
@@ -107,29 +115,13 @@ func argsortRows(r *tensor.Run, keys tensor.Operand) (tensor.Operand, error) {
 func sortRows(r *tensor.Run, keys tensor.Operand, index bool, from, out tensor.Operand) error {
 	n := keys.Shape[len(keys.Shape)-1]
 	rows := keys.Shape.Size() / n
-	if n > math.MaxInt32 { // places are counted in 32 bits, up to twice a run's length
-		return fmt.Errorf("rows of %d elements, the most are %d", n, math.MaxInt32)
-	}
-	text := fmt.Sprintf("#define T %s\n#define BEFORE(a, b) %s\n", keys.DType.MSL(), orderOf(keys.DType))
-	if index {
-		text += "#define INDEX\n"
-	}
-	src := metal.Source{
-		Label:   "sort",
-		Text:    text + sortText,
-		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: keys.DType == tensor.Float64},
-	}
-	grid, group := kit.Plane(n, rows)
-	if counted(n, rows) {
-		p, err := r.Kernel(src, "count_ranks")
-		if err != nil {
-			return err
-		}
-		return r.Dispatch(p, grid, group, keys.Arg(), out.Arg(), tensor.Const(uint32(n)))
-	}
-	p, err := r.Kernel(src, "merge_pass")
-	if err != nil {
+	// Places are counted in 32 bits, up to twice a run's length.
+	if err := kit.CheckCount(n, math.MaxInt32, "elements of a row"); err != nil {
 		return err
+	}
+	v, over := sortVariant{keys.DType, index}, kit.Plane(n, rows)
+	if counted(n, rows) {
+		return sortKernels.Launch(r, v, "count_ranks", over, keys.Arg(), out.Arg(), kit.Uint(n))
 	}
 	temp, err := r.Temp(out.Spec)
 	if err != nil {
@@ -144,18 +136,18 @@ func sortRows(r *tensor.Run, keys tensor.Operand, index bool, from, out tensor.O
 		to, next = temp, out
 	}
 	for width := 1; width < n; width *= 2 {
-		first := uint32(0)
+		first := 0
 		if width == 1 {
 			first = 1
 		}
-		args := []tensor.Arg{from.Arg(), to.Arg(), tensor.Const([]uint32{uint32(n), uint32(width), first})}
+		args := []tensor.Arg{from.Arg(), to.Arg(), kit.Params{}.Uint(n, width, first).Arg()}
 		if index {
 			if width == 1 { // the places are not read in the first pass, but something must be bound
 				args[0] = next.Arg()
 			}
 			args = append(args, keys.Arg())
 		}
-		if err := r.Dispatch(p, grid, group, args...); err != nil {
+		if err := sortKernels.Launch(r, v, "merge_pass", over, args...); err != nil {
 			return err
 		}
 		from, to, next = to, next, to

@@ -6,7 +6,7 @@
 
 #pragma clang fp contract(off)
 
-#ifdef INDEX
+#if INDEX
 typedef uint MOVED;
 #define KEY(m) keys[m]
 #else
@@ -17,7 +17,7 @@ typedef T MOVED;
 kernel void merge_pass(const device MOVED* from [[buffer(0)]],
                        device MOVED* to [[buffer(1)]],
                        constant uint* sizes [[buffer(2)]], // n, width, whether this is the first pass
-#ifdef INDEX
+#if INDEX
                        const device T* all_keys [[buffer(3)]],
 #endif
                        uint2 p [[thread_position_in_grid]]) {
@@ -25,7 +25,7 @@ kernel void merge_pass(const device MOVED* from [[buffer(0)]],
     uint width = sizes[1];
     uint i = p.x;
     ulong row = ulong(p.y) * n;
-#ifdef INDEX
+#if INDEX
     const device T* keys = all_keys + row;
     bool first = sizes[2] != 0;
     uint me = first ? i : from[row + i];
@@ -41,7 +41,7 @@ kernel void merge_pass(const device MOVED* from [[buffer(0)]],
     uint high = min(start + width, n);
     while (low < high) {
         uint middle = low + (high - low) / 2;
-#ifdef INDEX
+#if INDEX
         T other = KEY(first ? middle : from[row + middle]);
 #else
         T other = KEY(from[row + middle]);
@@ -69,7 +69,7 @@ kernel void count_ranks(const device T* all_keys [[buffer(0)]],
         bool before = k < i ? !(BEFORE(key, other)) : BEFORE(other, key);
         rank += before ? 1u : 0u;
     }
-#ifdef INDEX
+#if INDEX
     to[row + rank] = i;
 #else
     to[row + rank] = key;

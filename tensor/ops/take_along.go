@@ -74,8 +74,8 @@ func alongAxis(c *tensor.Ctx, op string, a, indices *tensor.Array, axis *int) (x
 	if f := kit.Unusable(c, op, a, indices); f != nil {
 		return nil, nil, attrs, f
 	}
-	if f := kit.CheckIndex(c, op, indices); f != nil {
-		return nil, nil, attrs, f
+	if err := kit.CheckIndex(indices.DType()); err != nil {
+		return nil, nil, attrs, tensor.Fail(c, op, "%w", err)
 	}
 	at := 0
 	if axis == nil {

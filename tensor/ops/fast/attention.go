@@ -2,14 +2,11 @@ package fast
 
 import (
 	_ "embed"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
-	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
@@ -117,31 +114,6 @@ func planAttention(rows, depth, width int) attentionTile {
 	return t
 }
 
-// text defines the macros that attention.metal asks for.
-func (t attentionTile) text() string {
-	each := func(name string, n int) string {
-		var b strings.Builder
-		b.WriteString("#define " + name + "(F)")
-		for i := range n {
-			fmt.Fprintf(&b, " F(%d)", i)
-		}
-		return b.String() + "\n"
-	}
-	pairs := func(name string, n int) string {
-		var b strings.Builder
-		b.WriteString("#define " + name + "(F)")
-		for r := range t.rows {
-			for i := range n {
-				fmt.Fprintf(&b, " F(%d, %d)", r, i)
-			}
-		}
-		return b.String() + "\n"
-	}
-	return each("EACH_ROW", t.rows) + each("EACH_DEPTH", t.depth) + each("EACH_WIDTH", t.width) +
-		pairs("EACH_ROW_DEPTH", t.depth) + pairs("EACH_ROW_WIDTH", t.width) +
-		fmt.Sprintf("#define ROWS %d\n#define WIDTH %d\n", t.rows, t.width)
-}
-
 func runAttention(r *tensor.Run, a attentionAttrs) error {
 	out := r.Out[0]
 	if out.Shape.Size() == 0 {
@@ -196,15 +168,6 @@ type attentionOperands struct {
 	more          []tensor.Arg // the mask and the sinks, if there are such
 }
 
-// scaleOf appends the scale in the type to compute in, which begins at a multiple of its size.
-func scaleOf(params []byte, d tensor.DType, a attentionAttrs) []byte {
-	le := binary.LittleEndian
-	if d != tensor.Float64 {
-		return le.AppendUint32(params, math.Float32bits(float32(a.Scale.Float())))
-	}
-	return le.AppendUint64(append(params, make([]byte, -len(params)&7)...), math.Float64bits(a.Scale.Float()))
-}
-
 // attendFew multiplies rows of queries, those of all heads that share their keys, with keys where they lie.
 func attendFew(r *tensor.Run, a attentionAttrs, o attentionOperands) error {
 	q, k, v, out := o.q, o.k, o.v, r.Out[0]
@@ -215,60 +178,67 @@ func attendFew(r *tensor.Run, a attentionAttrs, o attentionOperands) error {
 	if batches > math.MaxUint32 {
 		return fmt.Errorf("q %v, k %v and v %v are too large", q.Shape, k.Shape, v.Shape)
 	}
-	p, err := r.Kernel(attentionSource(out.DType, a, tile, depth, width), "attention")
-	if err != nil {
-		return err
-	}
-	strides := slices.Concat(q.Strides[:3], k.Strides[:3], v.Strides[:3], o.mask.Strides, []int{o.sinkStride})
-	params := scaleOf(kit.Numbers(strides, groups, kvHeads, queries, keys, depth, width, tile.chunks), out.DType, a)
+	params := kit.Params{}.Long(q.Strides[:3]...).Long(k.Strides[:3]...).Long(v.Strides[:3]...).Long(o.mask.Strides...).
+		Long(o.sinkStride).Uint(groups, kvHeads, queries, keys, depth, width, tile.chunks).
+		Float(kit.Accumulator(out.DType), a.Scale.Float())
 	tiles := (groups*queries + tile.rows - 1) / tile.rows
-	args := []tensor.Arg{q.Arg(), k.Arg(), v.Arg(), out.Arg(), tensor.Const(params)}
-	return r.Dispatch(p, metal.Size{X: 32, Y: tiles, Z: batches}, metal.Size{X: 32, Y: min(tiles, 4), Z: 1},
-		append(args, o.more...)...)
+	args := append([]tensor.Arg{q.Arg(), k.Arg(), v.Arg(), out.Arg(), params.Arg()}, o.more...)
+	variant := fewQueries{attentionKind: kindOf(out.DType, a), rows: tile.rows, width: tile.width, depth: tile.depth,
+		wide: tile.depth == 0, wholeDepth: depth%32 == 0, wholeWidth: width%(32*tile.width) == 0}
+	return fewQueriesKernels.Launch(r, variant, "attention", kit.Simds(tiles, batches, 4), args...)
 }
 
-// attentionTexts are the kernels' texts.
-var attentionTexts kit.Texts[attentionVariant]
-
-type attentionVariant struct {
-	dtype                  tensor.DType
-	attrs                  attentionAttrs // but for the scale
-	tile                   attentionTile
-	wholeDepth, wholeWidth bool
+// fewQueries chooses a kernel: how many rows of queries a SIMD-group takes, and a lane's share of k and v.
+type fewQueries struct {
+	attentionKind
+	rows, width, depth           int
+	wide, wholeDepth, wholeWidth bool
 }
 
-func attentionSource(d tensor.DType, a attentionAttrs, t attentionTile, depth, width int) metal.Source {
-	a.Scale, t.chunks = 0, 0
-	v := attentionVariant{d, a, t, depth%32 == 0, width%(32*t.width) == 0}
-	return metal.Source{
-		Label:   "scaled_dot_product_attention",
-		Text:    attentionTexts.Get(v, attentionVariant.text),
-		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: d == tensor.Float64},
+var fewQueriesKernels = kit.NewKernels[fewQueries](attentionText)
+
+// Macros defines loops over the rows and a lane's elements that are written out.
+func (v fewQueries) Macros() string {
+	each := func(name string, n int) string {
+		var b strings.Builder
+		b.WriteString("#define " + name + "(F)")
+		for i := range n {
+			fmt.Fprintf(&b, " F(%d)", i)
+		}
+		return b.String() + "\n"
 	}
-}
-
-func (v attentionVariant) text() string {
-	flag := map[bool]int{true: 1}
-	defines := attentionDefines(v.dtype, v.attrs)
-	defines += fmt.Sprintf("#define WIDE %d\n#define WHOLE_DEPTH %d\n#define WHOLE_WIDTH %d\n", flag[v.tile.depth == 0],
-		flag[v.wholeDepth], flag[v.wholeWidth])
-	return v.tile.text() + defines + attentionText
-}
-
-// attentionDefines are the macros for types and options that both kernels ask for.
-func attentionDefines(d tensor.DType, a attentionAttrs) string {
-	flag := map[bool]int{true: 1}
-	acc, mask := kit.Accumulator(d), "bool"
-	lowest := "-3.4028234663852886e38f"
-	if acc == tensor.Float64 {
-		lowest = "-1.7976931348623157e308"
+	pairs := func(name string, n int) string {
+		var b strings.Builder
+		b.WriteString("#define " + name + "(F)")
+		for r := range v.rows {
+			for i := range n {
+				fmt.Fprintf(&b, " F(%d, %d)", r, i)
+			}
+		}
+		return b.String() + "\n"
 	}
+	return v.attentionKind.Macros() + each("EACH_ROW", v.rows) + each("EACH_DEPTH", v.depth) +
+		each("EACH_WIDTH", v.width) +
+		pairs("EACH_ROW_DEPTH", v.depth) + pairs("EACH_ROW_WIDTH", v.width)
+}
+
+// attentionKind is what both kernels of attention depend on: M is the mask's dtype.
+type attentionKind struct {
+	T, ACC, M    tensor.DType
+	mask         attentionMask
+	array, sinks bool
+}
+
+// Macros defines the score of a key that is not seen.
+func (k attentionKind) Macros() string { return "#define LOWEST " + kit.LeastFinite(k.ACC) + "\n" }
+
+func kindOf(d tensor.DType, a attentionAttrs) attentionKind {
+	acc := kit.Accumulator(d)
+	k := attentionKind{T: d, ACC: acc, M: tensor.Bool, mask: a.Mask, array: a.maskArray(), sinks: a.Sinks}
 	if a.Mask == addedMask {
-		mask = d.MSL()
+		k.M = d
 	}
-	return fmt.Sprintf("#define T %s\n#define ACC %s\n#define M %s\n#define LOWEST ACC(%s)\n", d.MSL(), acc.MSL(), mask,
-		lowest) + fmt.Sprintf("#define MASK %d\n#define ARRAY %d\n#define SINKS %d\n", a.Mask, flag[a.maskArray()],
-		flag[a.Sinks])
+	return k
 }
 
 // AttentionOptions are the optional arguments of ScaledDotProductAttention.

@@ -4,36 +4,26 @@ import (
 	_ "embed"
 	"fmt"
 	"math"
-	"slices"
 
-	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit/panels"
 )
 
 //go:embed attention_panels.metal
-var attentionRowsText string
+var attentionPanelsText string
 
 // manyQueries is the least queries of a head that pay for laying them and the keys out in panels.
 const manyQueries = 16
 
-// attentionRowsTexts are the kernels' texts.
-var attentionRowsTexts kit.Texts[attentionRows]
-
-// attentionRows chooses a kernel: width is in elements of v's rows for a lane.
-type attentionRows struct {
-	dtype        tensor.DType
-	attrs        attentionAttrs // but for the scale
-	width, simds int
-	whole        bool // chunks fill v's rows
+// manyQueriesVariant chooses a kernel: width is in elements of v's rows for a lane.
+type manyQueriesVariant struct {
+	attentionKind
+	panel, width, simds int
+	wholeWidth          bool // chunks fill v's rows
 }
 
-func (v attentionRows) text() string {
-	flag := map[bool]int{true: 1}
-	return attentionDefines(v.dtype, v.attrs) + fmt.Sprintf("#define PANEL %d\n#define WIDTH %d\n#define SIMDS %d\n"+
-		"#define WHOLE_WIDTH %d\n", panels.Width(v.dtype), v.width, v.simds, flag[v.whole]) + attentionRowsText
-}
+var manyQueriesKernels = kit.NewKernels[manyQueriesVariant](attentionPanelsText)
 
 // attendMany multiplies many queries of each head with its keys, both in panels.
 func attendMany(r *tensor.Run, a attentionAttrs, o attentionOperands) error {
@@ -54,24 +44,15 @@ func attendMany(r *tensor.Run, a attentionAttrs, o attentionOperands) error {
 	if err != nil {
 		return err
 	}
-	v := attentionRows{dtype: out.DType, attrs: a, width: min((width+31)/32, 8), simds: 4}
-	chunk := 32 * v.width
-	v.attrs.Scale, v.whole = 0, width%chunk == 0
+	share, simds := min((width+31)/32, 8), 4
+	chunk := 32 * share
 	chunks, tiles := (width+chunk-1)/chunk, (queries+7)/8
 	if heads*chunks > math.MaxUint32/batch {
 		return fmt.Errorf("q %v, k %v and v %v are too large", o.q.Shape, o.k.Shape, o.v.Shape)
 	}
-	pipe, err := r.Kernel(metal.Source{
-		Label:   r.OpName(),
-		Text:    attentionRowsTexts.Get(v, attentionRows.text),
-		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: out.DType == tensor.Float64},
-	}, "attention")
-	if err != nil {
-		return err
-	}
-	strides := slices.Concat(qs, ks, o.v.Strides[:3], o.mask.Strides, []int{o.sinkStride})
-	params := scaleOf(kit.Numbers(strides, heads, heads/kvHeads, queries, keys, depth, width, chunks), out.DType, a)
-	args := []tensor.Arg{q.Arg(), k.Arg(), o.v.Arg(), out.Arg(), tensor.Const(params)}
-	return r.Dispatch(pipe, metal.Size{X: 32, Y: tiles, Z: batch * heads * chunks},
-		metal.Size{X: 32, Y: min(tiles, v.simds), Z: 1}, append(args, o.more...)...)
+	variant := manyQueriesVariant{kindOf(out.DType, a), panels.Width(out.DType), share, simds, width%chunk == 0}
+	params := kit.Params{}.Long(qs...).Long(ks...).Long(o.v.Strides[:3]...).Long(o.mask.Strides...).Long(o.sinkStride).
+		Uint(heads, heads/kvHeads, queries, keys, depth, width, chunks).Float(kit.Accumulator(out.DType), a.Scale.Float())
+	args := append([]tensor.Arg{q.Arg(), k.Arg(), o.v.Arg(), out.Arg(), params.Arg()}, o.more...)
+	return manyQueriesKernels.Launch(r, variant, "attention", kit.Simds(tiles, batch*heads*chunks, simds), args...)
 }

@@ -1,8 +1,6 @@
 package fast
 
 import (
-	"math"
-
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
@@ -47,11 +45,7 @@ func weigh(c *tensor.Ctx, in []*tensor.Array, a attentionAttrs) *weighed {
 		scores = ops.Add(scores, w.heads(c, ops.BroadcastTo(ops.AsType(in[3], acc, c), full, c), k), c)
 	}
 	if w.mask != nil {
-		lowest := -math.MaxFloat32
-		if acc == tensor.Float64 {
-			lowest = -math.MaxFloat64
-		}
-		scores = ops.Where(w.mask, scores, ops.Number(lowest, acc, c), c)
+		scores = ops.Where(w.mask, scores, ops.Number(-acc.MaxFinite(), acc, c), c)
 	}
 	last := []int{-1}
 	top := ops.MaxOrLowest(scores, last, true, c)

@@ -3,7 +3,6 @@ package fast
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"unique"
 
 	"github.com/mlxlua/mlxlua/metal"
@@ -62,10 +61,7 @@ const (
 )
 
 // kernelSources remembers the latest generated kernels by what decides them.
-var kernelSources struct {
-	sync.Mutex
-	made map[kernelVariant]kernelSource
-}
+var kernelSources kit.Cache[kernelVariant, kernelSource]
 
 type kernelVariant struct {
 	decl     unique.Handle[kernelDecl]
@@ -87,17 +83,7 @@ func sourceFor(a kernelAttrs, in []tensor.Spec) kernelSource {
 		}
 	}
 	v := kernelVariant{a.decl, a.template, a.dtypes, tensor.MakeInts(codes)}
-	kernelSources.Lock()
-	defer kernelSources.Unlock()
-	k, ok := kernelSources.made[v]
-	if !ok {
-		k = generate(a, in)
-		if kernelSources.made == nil || len(kernelSources.made) >= kit.MaxTexts {
-			kernelSources.made = map[kernelVariant]kernelSource{}
-		}
-		kernelSources.made[v] = k
-	}
-	return k
+	return kernelSources.Get(v, func() kernelSource { return generate(a, in) })
 }
 
 // generate writes the kernel around the body as MLX does: a template if there are template arguments, inputs of fewer

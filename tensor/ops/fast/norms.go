@@ -5,9 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"math"
 
-	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
@@ -24,7 +22,8 @@ var (
 	rmsNorm   = tensor.Declare[normAttrs]("rms_norm")
 	layerNorm = tensor.Declare[normAttrs]("layer_norm")
 	//go:embed norms.metal
-	normText string
+	normText    string
+	normKernels = kit.NewKernels[normVariant](normText)
 )
 
 func init() {
@@ -77,18 +76,9 @@ func (a normAttrs) parameters() []string {
 	return names
 }
 
-// normTexts are the kernels' texts.
-var normTexts kit.Texts[normVariant]
-
 type normVariant struct {
-	dtype             tensor.DType
+	T, ACC            tensor.DType
 	rms, weight, bias bool
-}
-
-func (v normVariant) text() string {
-	flag := map[bool]int{true: 1}
-	return fmt.Sprintf("#define T %s\n#define ACC %s\n#define RMS %d\n#define WEIGHT %d\n#define BIAS %d\n",
-		v.dtype.MSL(), kit.Accumulator(v.dtype).MSL(), flag[v.rms], flag[v.weight], flag[v.bias]) + normText
 }
 
 func runNorm(r *tensor.Run, a normAttrs, rms bool) error {
@@ -102,28 +92,15 @@ func runNorm(r *tensor.Run, a normAttrs, rms bool) error {
 	}
 	n := out.Shape[len(out.Shape)-1]
 	rows := out.Shape.Size() / n
-	if max(n, rows) > math.MaxUint32 {
-		return fmt.Errorf("%d rows of %d elements, the most of either are %d", rows, n, math.MaxUint32)
-	}
-	acc := kit.Accumulator(out.DType)
-	p, err := r.Kernel(metal.Source{
-		Label:   r.OpName(),
-		Text:    normTexts.Get(normVariant{out.DType, rms, a.Weight, a.Bias}, normVariant.text),
-		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: out.DType == tensor.Float64},
-	}, "norm_rows")
-	if err != nil {
+	if err := kit.CheckRows(rows, n); err != nil {
 		return err
 	}
-	eps := tensor.Const(float32(a.Eps.Float()))
-	if acc == tensor.Float64 {
-		eps = tensor.Const(a.Eps.Float())
-	}
-	args := append(make([]tensor.Arg, 0, 6), in[0].Arg(), out.Arg(), tensor.Const(uint32(n)), eps)
+	acc := kit.Accumulator(out.DType)
+	args := append(make([]tensor.Arg, 0, 6), in[0].Arg(), out.Arg(), kit.Uint(n), kit.Float(a.Eps.Float(), acc))
 	for _, x := range in[1:] {
 		args = append(args, x.Arg())
 	}
-	grid, group := kit.SimdRows(rows)
-	return r.Dispatch(p, grid, group, args...)
+	return normKernels.Launch(r, normVariant{out.DType, acc, rms, a.Weight, a.Bias}, "norm_rows", kit.Rows(rows), args...)
 }
 
 // normalised is x without its parameters' effect, in dtype acc, and what it was multiplied by.

@@ -2,11 +2,9 @@ package fast
 
 import (
 	_ "embed"
-	"encoding/binary"
 	"fmt"
 	"math"
 
-	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
@@ -27,7 +25,8 @@ type ropeAttrs struct {
 var (
 	rope = tensor.Declare[ropeAttrs]("rope")
 	//go:embed rope.metal
-	ropeText string
+	ropeText    string
+	ropeKernels = kit.NewKernels[ropeVariant](ropeText)
 )
 
 func init() {
@@ -79,19 +78,10 @@ func checkRope(in []tensor.Spec, a ropeAttrs) error {
 // ropeHeads is how many heads a thread turns.
 const ropeHeads = 4
 
-// ropeTexts are the kernels' texts.
-var ropeTexts kit.Texts[ropeVariant]
-
 type ropeVariant struct {
-	dtype                       tensor.DType
+	T, ACC                      tensor.DType
+	heads                       int
 	traditional, freqs, inverse bool
-}
-
-func (v ropeVariant) text() string {
-	flag := map[bool]int{true: 1}
-	return fmt.Sprintf("#define T %s\n#define ACC %s\n#define HEADS %d\n#define TRADITIONAL %d\n#define FREQS %d\n"+
-		"#define INVERSE %d\n", v.dtype.MSL(), kit.Accumulator(v.dtype).MSL(), ropeHeads, flag[v.traditional], flag[v.freqs],
-		flag[v.inverse]) + ropeText
 }
 
 func runRope(r *tensor.Run, a ropeAttrs) error {
@@ -119,42 +109,20 @@ func runRope(r *tensor.Run, a ropeAttrs) error {
 	}
 	d, acc := out.DType, kit.Accumulator(out.DType)
 	freqs := len(r.In) > 2
-	p, err := r.Kernel(metal.Source{
-		Label:   "rope",
-		Text:    ropeTexts.Get(ropeVariant{d, a.Traditional, freqs, a.Inverse}, ropeVariant.text),
-		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: d == tensor.Float64},
-	}, "rope")
-	if err != nil {
-		return err
-	}
 	headStride := 0
 	if rank > 3 { // of more dimensions x is contiguous
 		headStride = x.Strides[rank-3]
-	}
-	le := binary.LittleEndian
-	var params []byte
-	for _, v := range []int{x.Strides[0], headStride, x.Strides[rank-2], x.Strides[rank-1], positions, size} {
-		params = le.AppendUint64(params, uint64(v))
 	}
 	half, offset := a.Dims/2, 0
 	if len(offsets.Shape) == 1 && offsets.Shape[0] > 1 {
 		offset = 1
 	}
-	for _, v := range []int{heads, half, offset} {
-		params = le.AppendUint32(params, uint32(v))
-	}
-	scale, exponent := a.Scale.Float(), 0.0
+	exponent := 0.0
 	if !freqs {
 		exponent = -math.Log2(a.Base.Float()) / float64(half)
 	}
-	if acc == tensor.Float64 {
-		params = le.AppendUint32(params, 0) // alignment
-		params = le.AppendUint64(le.AppendUint64(params, math.Float64bits(scale)), math.Float64bits(exponent))
-	} else {
-		params = le.AppendUint32(params, math.Float32bits(float32(scale)))
-		params = le.AppendUint32(params, math.Float32bits(float32(exponent)))
-		params = le.AppendUint32(params, 0) // to a multiple of 8 bytes
-	}
+	params := kit.Params{}.Long(x.Strides[0], headStride, x.Strides[rank-2], x.Strides[rank-1], positions, size).
+		Uint(heads, half, offset).Float(acc, a.Scale.Float(), exponent)
 	args := []tensor.Arg{x.Arg(), offsets.Arg()}
 	if freqs {
 		f, err := r.Contiguous(2)
@@ -163,11 +131,9 @@ func runRope(r *tensor.Run, a ropeAttrs) error {
 		}
 		args = append(args, f.Arg())
 	}
-	args = append(args, out.Arg(), tensor.Const(params), tensor.Const(uint32(blocks)))
-	threads := half + size - a.Dims
-	gx := min(threads, 64)
-	grid := metal.Size{X: threads, Y: positions, Z: examples * blocks}
-	return r.Dispatch(p, grid, metal.Size{X: gx, Y: min(positions, max(256/gx, 1)), Z: 1}, args...)
+	args = append(args, out.Arg(), params.Arg(), kit.Uint(blocks))
+	v := ropeVariant{d, acc, ropeHeads, a.Traditional, freqs, a.Inverse}
+	return ropeKernels.Launch(r, v, "rope", kit.Tiles(half+size-a.Dims, positions, examples*blocks), args...)
 }
 
 // ropeFreqsVJP is the gradient of the frequencies f: the angle is position/f, whose derivative is -angle/f, and the

@@ -1,34 +1,56 @@
 package kit
 
 import (
+	"fmt"
+	"math"
+
 	"github.com/mlxlua/mlxlua/metal"
 )
 
-// TileRows is how many rows of a product a thread makes.
-func TileRows(rows int) int {
-	if rows == 1 {
-		return 1
+// Grid is the threads that a kernel runs over, and how many of them are a threadgroup.
+type Grid struct{ Threads, Group metal.Size }
+
+// groupThreads is the threads of a threadgroup of kernels that do not ask for a number.
+const groupThreads = 256
+
+// Line is n threads in one dimension.
+func Line(n int) Grid {
+	return Grid{metal.Size{X: n, Y: 1, Z: 1}, metal.Size{X: min(n, groupThreads), Y: 1, Z: 1}}
+}
+
+// Plane is x times y threads: a threadgroup takes a row, or several where rows are short.
+func Plane(x, y int) Grid {
+	gx := min(x, groupThreads)
+	return Grid{metal.Size{X: x, Y: y, Z: 1}, metal.Size{X: gx, Y: min(y, max(groupThreads/gx, 1)), Z: 1}}
+}
+
+// Tiles is x times y threads in z layers: threadgroups are at most 64 wide, so that neighbouring rows share what they
+// read.
+func Tiles(x, y, z int) Grid {
+	gx := min(x, 64)
+	return Grid{metal.Size{X: x, Y: y, Z: z}, metal.Size{X: gx, Y: min(y, max(groupThreads/gx, 1)), Z: 1}}
+}
+
+// Simds is y SIMD-groups in z layers, up to each of them in a threadgroup.
+func Simds(y, z, each int) Grid {
+	return Grid{metal.Size{X: 32, Y: y, Z: z}, metal.Size{X: 32, Y: min(y, each), Z: 1}}
+}
+
+// Rows is a SIMD-group for each of n rows.
+func Rows(n int) Grid { return Simds(n, 1, 8) }
+
+// CheckCount refuses more things than kernels count: most of them.
+func CheckCount(n, most int, what string) error {
+	if n > most {
+		return fmt.Errorf("%d %s, the most are %d", n, what, most)
 	}
-	return 4
+	return nil
 }
 
-// Tiles is the grid of a batch of products.
-func Tiles(rows, cols, tile, batch int) (grid, group metal.Size) {
-	grid = metal.Size{X: cols, Y: (rows + tile - 1) / tile, Z: batch}
-	x := min(cols, 64)
-	return grid, metal.Size{X: x, Y: min(grid.Y, max(256/x, 1)), Z: 1}
-}
-
-// Line is a grid of n threads in one dimension.
-func Line(n int) metal.Size { return metal.Size{X: n, Y: 1, Z: 1} }
-
-// Plane is a grid of x times y threads, and threadgroups for it that fill 256 threads where they can.
-func Plane(x, y int) (grid, group metal.Size) {
-	gx := min(x, 256)
-	return metal.Size{X: x, Y: y, Z: 1}, metal.Size{X: gx, Y: min(y, max(256/gx, 1)), Z: 1}
-}
-
-// SimdRows is a grid of one SIMD-group for each row.
-func SimdRows(rows int) (grid, group metal.Size) {
-	return metal.Size{X: 32, Y: rows, Z: 1}, metal.Size{X: 32, Y: min(rows, 8), Z: 1}
+// CheckRows refuses more rows than a grid has room for, and longer ones than kernels count.
+func CheckRows(rows, n int) error {
+	if max(rows, n) > math.MaxUint32 {
+		return fmt.Errorf("%d rows of %d elements, the most of either are %d", rows, n, math.MaxUint32)
+	}
+	return nil
 }

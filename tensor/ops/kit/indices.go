@@ -1,25 +1,79 @@
 package kit
 
 import (
+	_ "embed"
+	"encoding/binary"
 	"fmt"
 	"math"
 
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
-// CheckIndexDTypes says what is wrong with the dtypes of indices.
-func CheckIndexDTypes(index []tensor.Spec) error {
+// IndicesMSL is checked_index in MSL, for kernels that read indices.
+//
+//go:embed indices.metal
+var IndicesMSL string
+
+// CheckIndex refuses a dtype of indices that is no integer.
+func CheckIndex(d tensor.DType) error {
+	if !d.IsInteger() {
+		return fmt.Errorf("indices have dtype %v, want integers", d)
+	}
+	return nil
+}
+
+// CheckIndices refuses indices that are no integers.
+func CheckIndices(index []tensor.Spec) error {
 	for _, x := range index {
-		if !x.DType.IsInteger() {
-			return fmt.Errorf("indices have dtype %v, want integers", x.DType)
+		if err := CheckIndex(x.DType); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// IndexText is an index as a kernel noted it.
-func IndexText(noted uint32) string {
-	switch v := int64(noted) - 1<<31; v {
+// Notes are words in which kernels note indices that are out of range, one for each kind of index.
+type Notes struct {
+	words tensor.Operand
+	run   *tensor.Run
+}
+
+// NewNotes are n words that say of no index that it is out of range.
+func NewNotes(r *tensor.Run, n int) (Notes, error) {
+	words, err := r.Temp(tensor.Spec{Shape: tensor.Shape{n}, DType: tensor.Uint32})
+	if err == nil {
+		err = r.Fill(words, zeroWord[:])
+	}
+	return Notes{words, r}, err
+}
+
+// zeroWord is what notes begin as.
+var zeroWord [4]byte
+
+// Arg binds word i and those after it.
+func (n Notes) Arg(i int) tensor.Arg {
+	o := n.words
+	o.OffsetBytes += int64(4 * i)
+	return o.Arg()
+}
+
+// Check fails the node, in the name of op, if an index is noted when the kernels that were launched before have run:
+// wrong says of kind i and the index what is wrong.
+func (n Notes) Check(op string, wrong func(i int, index string) string) {
+	c := &tensor.Ctx{Place: n.run.Place()}
+	n.run.Check(n.words, func(b []byte) error {
+		for i := range len(b) / 4 {
+			if v := binary.LittleEndian.Uint32(b[4*i:]); v != 0 {
+				return c.Errorf(op, "%s", wrong(i, noted(v)))
+			}
+		}
+		return nil
+	})
+}
+
+// noted is an index as a kernel noted it.
+func noted(word uint32) string {
+	switch v := int64(word) - 1<<31; v {
 	case math.MaxInt32:
 		return "2147483647 or more"
 	case -math.MaxInt32:
@@ -27,12 +81,4 @@ func IndexText(noted uint32) string {
 	default:
 		return fmt.Sprint(v)
 	}
-}
-
-// CheckIndex refuses indices that are no integers.
-func CheckIndex(c *tensor.Ctx, op string, index *tensor.Array) *tensor.Array {
-	if d := index.DType(); !d.IsInteger() {
-		return tensor.Fail(c, op, "indices have dtype %v, want integers", d)
-	}
-	return nil
 }

@@ -1,33 +1,14 @@
 package kit
 
 import (
+	_ "embed"
+	"encoding/binary"
 	"fmt"
+	"math"
 
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/kernelgen"
 )
-
-// Collapse2 is collapse for two operands of one shape.
-func Collapse2(s tensor.Shape, a, b []int) (shape []uint32, as, bs []int64) {
-	most := max(len(s), 1)
-	steps := make([]int64, 2*most)
-	shape, as, bs = make([]uint32, 0, most), steps[:0:most], steps[most:most]
-	for i, n := range s {
-		if n == 1 {
-			continue
-		}
-		k := len(shape) - 1
-		if k >= 0 && as[k] == int64(n)*int64(a[i]) && bs[k] == int64(n)*int64(b[i]) {
-			shape[k] *= uint32(n)
-			as[k], bs[k] = int64(a[i]), int64(b[i])
-			continue
-		}
-		shape, as, bs = append(shape, uint32(n)), append(as, int64(a[i])), append(bs, int64(b[i]))
-	}
-	if len(shape) == 0 {
-		shape, as, bs = append(shape, 1), append(as, 0), append(bs, 0)
-	}
-	return shape, as, bs
-}
 
 // CheckBroadcast says why from does not broadcast to exactly to.
 func CheckBroadcast(from, to tensor.Shape) error {
@@ -50,21 +31,71 @@ func BroadcastOperand(o tensor.Operand, to tensor.Shape) tensor.Operand {
 	return o
 }
 
-// Collapse merges dimensions that one stride can step through, for kernels: there is at least one.
-func Collapse(s tensor.Shape, strides []int) (shape []uint32, steps []int64) {
-	for i, n := range s {
-		if n == 1 {
-			continue
-		}
-		if k := len(shape) - 1; k >= 0 && steps[k] == int64(n)*int64(strides[i]) {
-			shape[k] *= uint32(n)
-			steps[k] = int64(strides[i])
-			continue
-		}
-		shape, steps = append(shape, uint32(n)), append(steps, int64(strides[i]))
+// StridesMSL is offset_of in MSL, for kernels that step through Dims.
+//
+//go:embed strides.metal
+var StridesMSL string
+
+// Merge is a shape, with strides of arrays over it, in which dimensions that each array walks through by one stride are
+// one, and none has size 1. There may be none left.
+func Merge(s tensor.Shape, strides ...[]int) (shape []int, steps [][]int) {
+	rank := len(s)
+	room := make([]int, 0, rank*(1+len(strides)))
+	room = append(room, s...)
+	steps = make([][]int, len(strides))
+	for k, st := range strides {
+		room = append(room, st...)
+		steps[k] = room[len(room)-rank:]
 	}
-	if len(shape) == 0 {
-		return []uint32{1}, []int64{0}
-	}
-	return shape, steps
+	return kernelgen.Collapse(room[:rank], steps), steps
 }
+
+// Dims are dimensions that a kernel steps through, the innermost last: there is at least one.
+type Dims struct {
+	// N is how many there are.
+	N     int
+	bytes []byte // the sizes, then each array's strides
+	bad   error
+}
+
+// Collapse is a shape and strides of arrays over it, merged, as a kernel's arguments.
+func Collapse(s tensor.Shape, strides ...[]int) Dims {
+	shape, steps := Merge(s, strides...)
+	none := len(shape) == 0
+	if none {
+		shape = []int{1}
+	}
+	d := Dims{N: len(shape), bytes: make([]byte, 0, len(shape)*(4+8*len(steps)))}
+	for _, n := range shape {
+		if n > math.MaxUint32 {
+			d.bad = fmt.Errorf("dimensions of %d elements that lie as one, the most are %d", n, math.MaxUint32)
+		}
+		d.bytes = binary.LittleEndian.AppendUint32(d.bytes, uint32(n))
+	}
+	for _, st := range steps {
+		if none {
+			st = []int{0}
+		}
+		for _, n := range st {
+			d.bytes = binary.LittleEndian.AppendUint64(d.bytes, uint64(n))
+		}
+	}
+	return d
+}
+
+// Shape binds the sizes: constant uint*.
+func (d Dims) Shape() tensor.Arg {
+	if d.bad != nil {
+		return tensor.BadArg(d.bad)
+	}
+	return tensor.Const(d.bytes[:4*d.N])
+}
+
+// Strides binds array k's strides in elements: constant long*.
+func (d Dims) Strides(k int) tensor.Arg {
+	at := d.N * (4 + 8*k)
+	return tensor.Const(d.bytes[at : at+8*d.N])
+}
+
+// Rank binds the number of dimensions: constant int&.
+func (d Dims) Rank() tensor.Arg { return tensor.Const(int32(d.N)) }

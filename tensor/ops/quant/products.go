@@ -2,11 +2,9 @@ package quant
 
 import (
 	_ "embed"
-	"encoding/binary"
 	"fmt"
 	"math"
 
-	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
@@ -26,7 +24,7 @@ var (
 	// gatherQMM takes x, packed matrices, scales, biases, and the indices of packed matrices and of those of x.
 	gatherQMM = tensor.Declare[productAttrs]("gather_qmm")
 	//go:embed products.metal
-	qmmText string
+	productText string
 )
 
 func init() {
@@ -35,7 +33,7 @@ func init() {
 		if !d.IsFloat() || in[2].DType != d || in[3].DType != d {
 			return nil, fmt.Errorf("BUG: operands %v, %v, %v", in[0], in[2], in[3])
 		}
-		return append(outs, d), kit.CheckIndexDTypes(in[4:])
+		return append(outs, d), kit.CheckIndices(in[4:])
 	}
 	quantizedMatmul.Define(tensor.Rules[productAttrs]{
 		Shape: func(in []tensor.Spec, a productAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
@@ -130,31 +128,17 @@ func productJVP(op *tensor.OpOf[productAttrs]) func(g *tensor.JVP[productAttrs])
 // fewDots is the most rows that are multiplied one by one with words of a packed matrix.
 const fewDots = 8
 
-// productTexts are the kernels' texts.
-var productTexts kit.Texts[productVariant]
-
+// productVariant chooses a kernel: rows are those of a thread's tile; with dots a SIMD-group makes some columns of a
+// row. LHS and RHS are the dtypes of a gathered product's indices.
 type productVariant struct {
 	productAttrs
-	dtype    tensor.DType
-	tile     int
-	gathered bool
-	dots     bool         // a SIMD-group for some columns of a row
-	lhs, rhs tensor.DType // of the indices
+	T, ACC         tensor.DType
+	rows           int
+	gathered, dots bool
+	LHS, RHS       tensor.DType
 }
 
-func (v productVariant) text() string {
-	flag := map[bool]int{true: 1}
-	text := v.defines(v.dtype) + fmt.Sprintf("#define ROWS %d\n#define TRANSPOSED %d\n#define GATHERED %d\n", v.tile,
-		flag[v.Transpose], flag[v.gathered])
-	text += fmt.Sprintf("#define DOTS %d\n", flag[v.dots])
-	if v.gathered {
-		text += fmt.Sprintf("#define RHS %s\n", v.rhs.MSL())
-		if !v.InOrder {
-			text += fmt.Sprintf("#define LHS %s\n", v.lhs.MSL())
-		}
-	}
-	return text + qmmText
-}
+var productKernels = kit.NewKernels[productVariant](packingText, kit.IndicesMSL, productText)
 
 // runProduct multiplies a batch of matrices of that many rows; those of a gathered product are at places.
 func runProduct(r *tensor.Run, a productAttrs, rows, batch int, at *places) error {
@@ -170,43 +154,30 @@ func runProduct(r *tensor.Run, a productAttrs, rows, batch int, at *places) erro
 	if depth == 0 {
 		return r.Fill(out, make([]byte, out.DType.Size()))
 	}
-	if max(rows, batch) > math.MaxUint32 {
-		return fmt.Errorf("%d rows in %d matrices, the most of either are %d", rows, batch, math.MaxUint32)
+	if err := kit.CheckRows(rows, batch); err != nil {
+		return err
 	}
 	cols := out.Shape[len(out.Shape)-1]
-	v := productVariant{productAttrs: a, dtype: out.DType, tile: kit.TileRows(rows)}
-	if v.dots = a.Transpose && 32%a.Bits == 0 && rows <= fewDots && rows*batch <= math.MaxUint32; v.dots {
-		v.tile = 1
+	v := productVariant{productAttrs: a, T: out.DType, ACC: kit.Accumulator(out.DType), rows: 4}
+	v.dots = a.Transpose && 32%a.Bits == 0 && rows <= fewDots && rows*batch <= math.MaxUint32
+	if v.dots || rows == 1 {
+		v.rows = 1
 	}
 	if at != nil {
-		v.gathered, v.rhs, v.lhs = true, r.In[4].DType, r.In[5].DType
-	}
-	p, err := r.Kernel(metal.Source{
-		Label:   r.OpName(),
-		Text:    productTexts.Get(v, productVariant.text),
-		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: out.DType == tensor.Float64},
-	}, "product")
-	if err != nil {
-		return err
+		v.gathered, v.RHS, v.LHS = true, r.In[4].DType, r.In[5].DType
 	}
 	s := in[2].Shape
 	groups, perMatrix := s[len(s)-1], s[len(s)-2:].Size()
-	params := make([]byte, 0, 24)
-	for _, v := range [...]int{rows, depth, cols, groups} {
-		params = binary.LittleEndian.AppendUint32(params, uint32(v))
-	}
-	params = binary.LittleEndian.AppendUint64(params, uint64(perMatrix))
-	args := append(make([]tensor.Arg, 0, 12), in[0].Arg(), in[1].Arg(), in[2].Arg(), in[3].Arg(), out.Arg(),
-		tensor.Const(params))
+	params := kit.Params{}.Uint(rows, depth, cols, groups).Long(perMatrix)
+	args := append(make([]tensor.Arg, 0, 13), in[0].Arg(), in[1].Arg(), in[2].Arg(), in[3].Arg(), out.Arg(), params.Arg())
 	if at != nil {
 		args = append(args, at.args[:at.n]...)
 	}
-	grid, group := kit.Tiles(rows, cols, v.tile, batch)
+	over := kit.Tiles(cols, (rows+v.rows-1)/v.rows, batch)
 	if v.dots {
-		grid = metal.Size{X: 32, Y: (cols + 3) / 4, Z: rows * batch}
-		group = metal.Size{X: 32, Y: min(grid.Y, 8), Z: 1}
+		over = kit.Simds((cols+3)/4, rows*batch, 8)
 	}
-	return r.Dispatch(p, grid, group, args...)
+	return productKernels.Launch(r, v, "product", over, args...)
 }
 
 func runGatherQMM(r *tensor.Run, a productAttrs) error {
@@ -215,71 +186,45 @@ func runGatherQMM(r *tensor.Run, a productAttrs) error {
 		return nil
 	}
 	batch := out[:len(out)-2]
-	count := batch.Size()
-	if count > math.MaxUint32 {
-		return fmt.Errorf("%d matrices, the most are %d", count, math.MaxUint32)
+	if err := kit.CheckCount(batch.Size(), math.MaxUint32, "matrices"); err != nil {
+		return err
 	}
-	at, err := newPlaces(r, a, batch, x[:len(x)-2].Size(), w[:len(w)-2].Size(), x[len(x)-2:].Size())
+	ofX, packed := x[:len(x)-2].Size(), w[:len(w)-2].Size()
+	notes, err := kit.NewNotes(r, 2)
 	if err != nil {
 		return err
 	}
-	return runProduct(r, a, x[len(x)-2], count, &at)
+	at := newPlaces(r, a, batch, notes, kit.Params{}.Long(ofX, packed, x[len(x)-2:].Size()))
+	if err := runProduct(r, a, x[len(x)-2], batch.Size(), &at); err != nil {
+		return err
+	}
+	notes.Check(r.OpName(), func(i int, index string) string {
+		return fmt.Sprintf("index %s of %s is out of range for %d matrices", index,
+			[...]string{"lhs_indices", "rhs_indices"}[i], [...]int{ofX, packed}[i])
+	})
+	return nil
 }
 
 // places are the arguments that say which matrices a gathered product multiplies.
 type places struct {
-	args [5]tensor.Arg
+	args [7]tensor.Arg
 	n    int
 }
 
-// zeroWord is the pattern that a kernel's notes of wrong indices begin as.
-var zeroWord [4]byte
-
-// newPlaces are the places of a batch, in matrices of x of that many elements and in packed ones.
-func newPlaces(r *tensor.Run, a productAttrs, batch tensor.Shape, ofX, packed, elements int) (at places, err error) {
-	bad, err := r.Temp(tensor.Spec{Shape: tensor.Shape{2}, DType: tensor.Uint32})
-	if err != nil {
-		return at, err
-	}
-	if err := r.Fill(bad, zeroWord[:]); err != nil {
-		return at, err
-	}
+// newPlaces are the places of a batch; sizes are the matrices of x, the packed ones, and the elements of one of x.
+func newPlaces(r *tensor.Run, a productAttrs, batch tensor.Shape, notes kit.Notes, sizes kit.Params) places {
 	lhs := r.In[5]
 	if a.InOrder {
 		lhs.Strides = lhs.Shape.Strides()
 	}
 	lhs, rhs := kit.BroadcastOperand(lhs, batch), kit.BroadcastOperand(r.In[4], batch)
-	sizes, left, right := kit.Collapse2(batch, lhs.Strides, rhs.Strides)
-	numbers := make([]byte, 0, 8*(4+3*len(sizes)))
-	for _, n := range [...]int{ofX, packed, elements, len(sizes)} {
-		numbers = binary.LittleEndian.AppendUint64(numbers, uint64(n))
-	}
-	params := len(numbers)
-	for _, n := range sizes {
-		numbers = binary.LittleEndian.AppendUint64(numbers, uint64(n))
-	}
-	for _, steps := range [...][]int64{left, right} {
-		for _, n := range steps {
-			numbers = binary.LittleEndian.AppendUint64(numbers, uint64(n))
-		}
-	}
-	at.n = 4
-	at.args = [5]tensor.Arg{tensor.Const(numbers[:params]), tensor.Const(numbers[params:]), bad.Arg(), rhs.Arg()}
+	dims := kit.Collapse(batch, lhs.Strides, rhs.Strides)
+	at := places{n: 6, args: [7]tensor.Arg{sizes.Uint(dims.N).Arg(), dims.Shape(), dims.Strides(0), dims.Strides(1),
+		notes.Arg(0), rhs.Arg()}}
 	if !a.InOrder {
-		at.args[4], at.n = lhs.Arg(), 5
+		at.args[6], at.n = lhs.Arg(), 7
 	}
-	where, op := r.Place(), r.OpName()
-	r.Check(bad, func(b []byte) error {
-		for i, what := range [...]string{"lhs_indices", "rhs_indices"} {
-			if v := binary.LittleEndian.Uint32(b[4*i:]); v != 0 {
-				return (&tensor.Ctx{Place: where}).Errorf(op, "index %s of %s is out of range for %d matrices",
-					kit.IndexText(v), what,
-					[...]int{ofX, packed}[i])
-			}
-		}
-		return nil
-	})
-	return at, nil
+	return at
 }
 
 // product checks and converts the operands that both ops take.
@@ -398,8 +343,8 @@ func GatherQMM(x, w, scales, biases *tensor.Array, call GatherQMMCall, ctx ...*t
 		if f := kit.Unusable(c, op, index); f != nil {
 			return f
 		}
-		if f := kit.CheckIndex(c, op, index); f != nil {
-			return f
+		if err := kit.CheckIndex(index.DType()); err != nil {
+			return tensor.Fail(c, op, "%w", err)
 		}
 		in = append(in, index)
 	}

@@ -1,10 +1,9 @@
 // Products with packed matrices (see quantize.metal): out = x W^T, where a row of W is packed along depth
-// (TRANSPOSED), or x W, where it is packed along the columns. With DOTS a SIMD-group makes COLS columns of a row: lane
+// (TRANSPOSE), or x W, where it is packed along the columns. With DOTS a SIMD-group makes COLS columns of a row: lane
 // l takes the words l, l + 32, ... along depth in their order, then the lanes are added. Otherwise a thread makes one
 // column of a tile of ROWS (1 or 4) rows: it unpacks each element of W once, as scale * q + bias, and adds up in the
 // order of depth. With GATHERED, place z of the batch multiplies matrix lhs of x by packed matrix rhs: indices of types
-// LHS and RHS, in arrays that the batch steps through with strides. Without LHS the place in x's batch is the index. An
-// index that is out of range is noted in bad, as its value (cut to 32 bits) plus 2^31, and counts as 0.
+// LHS and RHS, in arrays that the batch steps through with strides. IN_ORDER: the place in x's batch is the index.
 
 #pragma clang fp contract(off)
 
@@ -18,25 +17,8 @@ struct Product {
 struct Places {
     long matrices_of_x, matrices;
     ulong matrix_of_x; // elements of a matrix of x
-    int ndim;          // of the batch: as many sizes, strides of lhs and strides of rhs follow
+    int ndim;          // of the batch
 };
-
-template <typename I>
-long matrix_at(I raw, long size, device atomic_uint* bad) {
-    long i = long(raw);
-    if (I(-1) > I(0) && ulong(raw) > 2147483647ul) {
-        i = 2147483647L;
-    }
-    long shown = min(max(i, -2147483647L), 2147483647L);
-    if (i < 0) {
-        i += size;
-    }
-    if (i < 0 || i >= size) {
-        atomic_fetch_max_explicit(bad, uint(shown + 2147483648L), memory_order_relaxed);
-        i = 0;
-    }
-    return i;
-}
 #endif
 
 #if ROWS == 4
@@ -80,11 +62,13 @@ kernel void product(const device T* x [[buffer(0)]],
                     constant Product& m [[buffer(5)]],
 #if GATHERED
                     constant Places& places [[buffer(6)]],
-                    constant long* batch [[buffer(7)]],
-                    device atomic_uint* bad [[buffer(8)]],
-                    const device RHS* rhs [[buffer(9)]],
-#ifdef LHS
-                    const device LHS* lhs [[buffer(10)]],
+                    constant uint* shape [[buffer(7)]],
+                    constant long* lhs_strides [[buffer(8)]],
+                    constant long* rhs_strides [[buffer(9)]],
+                    device atomic_uint* bad [[buffer(10)]],
+                    const device RHS* rhs [[buffer(11)]],
+#if !IN_ORDER
+                    const device LHS* lhs [[buffer(12)]],
 #endif
 #endif
 #if DOTS
@@ -104,16 +88,16 @@ kernel void product(const device T* x [[buffer(0)]],
     long left = 0;
     long right = 0;
     for (int d = ndim - 1; d >= 0; d--) {
-        uint n = uint(batch[d]);
+        uint n = shape[d];
         long i = long(rest % n);
         rest = rest / n;
-        left += i * batch[ndim + d];
-        right += i * batch[2 * ndim + d];
+        left += i * lhs_strides[d];
+        right += i * rhs_strides[d];
     }
-#ifdef LHS
-    left = matrix_at(lhs[left], places.matrices_of_x, bad);
+#if !IN_ORDER
+    left = checked_index(lhs[left], places.matrices_of_x, bad);
 #endif
-    ulong g = ulong(matrix_at(rhs[right], places.matrices, bad + 1)) * m.matrix;
+    ulong g = ulong(checked_index(rhs[right], places.matrices, bad + 1)) * m.matrix;
     const device T* x_matrix = x + ulong(left) * places.matrix_of_x;
 #else
     ulong g = 0;
@@ -161,7 +145,7 @@ kernel void product(const device T* x [[buffer(0)]],
     ACC s2 = ACC(0);
     ACC s3 = ACC(0);
 #endif
-#if TRANSPOSED
+#if TRANSPOSE
     g += ulong(p.x) * m.groups;
     const device uint* from = packed + g * WORDS;
     uint k = 0;

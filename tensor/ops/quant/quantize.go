@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
@@ -66,10 +65,15 @@ func (q Quantization) resolve() (quantAttrs, error) {
 // words is the 32-bit words of a packed group.
 func (a quantAttrs) words() int { return a.Group * a.Bits / 32 }
 
-// defines are the macros that the kernels ask for.
-func (a quantAttrs) defines(d tensor.DType) string {
-	const text = "#define T %s\n#define ACC %s\n#define GROUP %d\n#define BITS %d\n#define WORDS %d\n#define MASK %d\n"
-	return fmt.Sprintf(text, d.MSL(), kit.Accumulator(d).MSL(), a.Group, a.Bits, a.words(), 1<<a.Bits-1)
+// packingText defines what the kernels ask for beside GROUP and BITS.
+//
+//go:embed packing.metal
+var packingText string
+
+// groupVariant chooses a kernel that packs or unpacks groups of elements of type T into ones of type OUT.
+type groupVariant struct {
+	quantAttrs
+	T, ACC, OUT tensor.DType
 }
 
 // checkPacked says what is wrong with the shapes and dtypes of a packed matrix; cols is the elements of a row.
@@ -99,6 +103,7 @@ var (
 	dequantize = tensor.Declare[dequantAttrs]("dequantize")
 	//go:embed quantize.metal
 	quantizeText string
+	groupKernels = kit.NewKernels[groupVariant](packingText, quantizeText)
 )
 
 func init() {
@@ -175,28 +180,15 @@ func runQuantize(r *tensor.Run, a quantAttrs) error {
 	if groups == 0 {
 		return nil
 	}
-	if groups > math.MaxUint32 {
-		return fmt.Errorf("%d groups, the most are %d", groups, math.MaxUint32)
+	if err := kit.CheckCount(groups, math.MaxUint32, "groups"); err != nil {
+		return err
 	}
 	w, err := r.Contiguous(0)
 	if err != nil {
 		return err
 	}
-	p, err := quantKernel(r, a, w.DType, w.DType, "quantize")
-	if err != nil {
-		return err
-	}
-	return r.Dispatch(p, kit.Line(groups), kit.Line(min(groups, 256)), w.Arg(), r.Out[0].Arg(), r.Out[1].Arg(),
-		r.Out[2].Arg())
-}
-
-func quantKernel(r *tensor.Run, a quantAttrs, d, out tensor.DType, entry string) (*metal.Pipeline, error) {
-	return r.Kernel(metal.Source{
-		Label: "quantize",
-		Text:  a.defines(d) + "#define OUT " + out.MSL() + "\n" + quantizeText,
-		Options: metal.Options{MathMode: metal.MathSafe, Portable: true,
-			Float64: d == tensor.Float64 || out == tensor.Float64},
-	}, entry)
+	v := groupVariant{a, w.DType, kit.Accumulator(w.DType), w.DType}
+	return groupKernels.Launch(r, v, "quantize", kit.Line(groups), w.Arg(), r.Out[0].Arg(), r.Out[1].Arg(), r.Out[2].Arg())
 }
 
 func runDequantize(r *tensor.Run, a dequantAttrs) error {
@@ -204,23 +196,17 @@ func runDequantize(r *tensor.Run, a dequantAttrs) error {
 	if out.Shape.Size() == 0 {
 		return nil
 	}
-	in := make([]tensor.Operand, 3)
-	for i := range in {
-		var err error
-		if in[i], err = r.Contiguous(i); err != nil {
-			return err
-		}
-	}
-	groups := in[1].Shape.Size()
-	if groups > math.MaxUint32 {
-		return fmt.Errorf("%d groups, the most are %d", groups, math.MaxUint32)
-	}
-	p, err := quantKernel(r, a.quantAttrs, in[1].DType, out.DType, "dequantize")
+	in, err := r.AllContiguous(3)
 	if err != nil {
 		return err
 	}
-	grid, group := kit.Plane(a.Group, groups)
-	return r.Dispatch(p, grid, group, in[0].Arg(), in[1].Arg(), in[2].Arg(), out.Arg())
+	groups := in[1].Shape.Size()
+	if err := kit.CheckCount(groups, math.MaxUint32, "groups"); err != nil {
+		return err
+	}
+	d := in[1].DType
+	return groupKernels.Launch(r, groupVariant{a.quantAttrs, d, kit.Accumulator(d), out.DType}, "dequantize",
+		kit.Plane(a.Group, groups), in[0].Arg(), in[1].Arg(), in[2].Arg(), out.Arg())
 }
 
 var _ = sig.Def("quantize", "w group_size:int? bits:int? mode:string=affine global_scale:array?",

@@ -1,5 +1,5 @@
 // Unpack lays a packed matrix (see quantize.metal) out in the panels of panels.metal: PANEL columns of the matrix to
-// multiply with for each place along depth side by side, zero past the last column. TRANSPOSED says that a row of the
+// multiply with for each place along depth side by side, zero past the last column. TRANSPOSE says that a row of the
 // packed matrix is packed along depth, otherwise along the columns.
 
 #pragma clang fp contract(off)
@@ -10,7 +10,7 @@ struct Unpack {
     uint first;  // panel
 };
 
-#if TRANSPOSED
+#if TRANSPOSE
 #define SPACE threadgroup
 #else
 #define SPACE const device
@@ -37,7 +37,7 @@ kernel void unpack(const device uint* packed [[buffer(0)]],
                    uint lane [[thread_index_in_simdgroup]],
                    uint simd [[simdgroup_index_in_threadgroup]]) {
     uint first = (m.first + group.z) * PANEL;
-#if TRANSPOSED
+#if TRANSPOSE
     // A threadgroup of 8 SIMD-groups unpacks GROUPS groups of each column. Lanes load neighbours of a row of packed
     // words, which lie along depth, and unpack those of neighbouring columns.
     threadgroup uint part[PANEL * (GROUPS * WORDS + 1)];

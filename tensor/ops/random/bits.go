@@ -15,7 +15,9 @@ import (
 )
 
 //go:embed random.metal
-var randomSource string
+var bitsText string
+
+var bitsKernels = kit.NewKernels[kit.Plain](bitsText)
 
 // bitsAttrs is a call of random.bits: each key of the input gives an array of this shape.
 type bitsAttrs struct {
@@ -86,15 +88,10 @@ func runRandomBits(r *tensor.Run, a bitsAttrs) error {
 	}
 	entry, size := "random_bytes", tensor.Const(uint64(perKey))
 	if perKey%4 == 0 {
-		entry, size = "random_words", tensor.Const(uint32(words))
+		entry, size = "random_words", kit.Uint(words)
 	}
-	src := metal.Source{Label: "random_bits", Text: randomSource, Options: metal.Options{Portable: true}}
-	p, err := r.Kernel(src, entry)
-	if err != nil {
-		return err
-	}
-	grid := metal.Size{X: (words + 1) / 2, Y: count, Z: 1}
-	return r.Dispatch(p, grid, metal.Size{X: 256, Y: 1, Z: 1}, keys.Arg(), r.Out[0].Arg(), size)
+	over := kit.Grid{Threads: metal.Size{X: (words + 1) / 2, Y: count, Z: 1}, Group: metal.Size{X: 256, Y: 1, Z: 1}}
+	return bitsKernels.Launch(r, kit.Plain{}, entry, over, keys.Arg(), r.Out[0].Arg(), size)
 }
 
 var _ = sig.Def("random.key", "seed:seed", func(a *sig.Args) any { return Key(a.Seed(0), a.Ctx) })

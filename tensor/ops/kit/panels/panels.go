@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
@@ -28,39 +27,31 @@ type Product struct {
 	Rows, Depth, Cols int
 }
 
-// kernel chooses a kernel.
-type kernel struct {
-	dtype      tensor.DType
+// Elements are what a product is computed in: the dtype of its elements, and the one to add up in.
+type Elements struct {
+	T, ACC  tensor.DType
+	complex bool
+}
+
+// ElementsOf are those of dtype d.
+func ElementsOf(d tensor.DType) Elements { return Elements{d, kit.Accumulator(d), d.IsComplex()} }
+
+// ArithmeticMSL is the arithmetic in MSL, for kernels whose variants have Elements.
+//
+//go:embed arithmetic.metal
+var ArithmeticMSL string
+
+// variant chooses a kernel.
+type variant struct {
+	Elements
+	panel      int
 	turn, unit bool
 }
 
-// panelTexts are the kernels' texts.
-var panelTexts kit.Texts[kernel]
+var kernels = kit.NewKernels[variant](ArithmeticMSL, kit.StridesMSL, panelsText)
 
-func (k kernel) text() string {
-	flag := map[bool]int{true: 1}
-	return Defines(k.dtype) + fmt.Sprintf("#define PANEL %d\n#define TURN %d\n#define UNIT %d\n", Width(k.dtype),
-		flag[k.turn], flag[k.unit]) + panelsText
-}
-
-// Defines are the macros for elements of dtype d that kernels of products ask for.
-func Defines(d tensor.DType) string {
-	acc := kit.Accumulator(d)
-	text := fmt.Sprintf("#define T %s\n#define ACC %s\n#define ZERO %s\n", d.MSL(), acc.MSL(), kit.Zero(acc))
-	if d.IsComplex() {
-		return text + "#define FMA(a, b, c) ((a) * (b) + (c))\n" +
-			"#define SIMD_SUM(x) complex64_t(simd_sum((x).real), simd_sum((x).imag))\n"
-	}
-	return text + "#define FMA(a, b, c) metal::fma(a, b, c)\n#define SIMD_SUM(x) simd_sum(x)\n"
-}
-
-func (p *Product) kernel(k kernel, entry string) (*metal.Pipeline, error) {
-	k.dtype = p.DType
-	return p.Kernel(metal.Source{
-		Label:   "matmul",
-		Text:    panelTexts.Get(k, kernel.text),
-		Options: metal.Options{MathMode: metal.MathSafe, Portable: true, Float64: p.DType == tensor.Float64},
-	}, entry)
+func (p *Product) variant(turn, unit bool) variant {
+	return variant{ElementsOf(p.DType), Width(p.DType), turn, unit}
 }
 
 // Deep checks that a launch of so many threadgroups deep can be numbered.
@@ -71,7 +62,7 @@ func (p *Product) Deep(matrices, each int) (int, error) {
 	return matrices * each, nil
 }
 
-// Distinct is the part of a Matrices's batch that holds different matrices.
+// Distinct is the part of a batch that holds different matrices.
 func Distinct(s Matrices) (tensor.Shape, []int) {
 	shape, strides := s.Shape.Clone(), append([]int(nil), s.Strides...)
 	for i := range shape {
@@ -94,19 +85,14 @@ func Width(d tensor.DType) int {
 // matrix from the first on.
 func (p *Product) Multiply(a, b tensor.Operand, sa, sb []int, first, count int) error {
 	panel := Width(p.DType)
-	pipe, err := p.kernel(kernel{}, "product")
-	if err != nil {
-		return err
-	}
 	deep, err := p.Deep(p.Batch.Size(), count)
 	if err != nil {
 		return err
 	}
-	shape, as, bs := kit.Collapse2(p.Batch, sa, sb)
-	params := kit.Numbers(nil, p.Rows, p.Cols, p.Depth, (p.Rows+panel-1)/panel, count, first, len(shape))
-	grid := metal.Size{X: 32, Y: (p.Rows + 7) / 8, Z: deep}
-	return p.Dispatch(pipe, grid, metal.Size{X: 32, Y: min(grid.Y, 8), Z: 1}, a.Arg(), b.Arg(), p.Out[0].Arg(),
-		tensor.Const(params), tensor.Const(shape), tensor.Const(as), tensor.Const(bs))
+	dims := kit.Collapse(p.Batch, sa, sb)
+	params := kit.Params{}.Uint(p.Rows, p.Cols, p.Depth, (p.Rows+panel-1)/panel, count, first, dims.N)
+	return kernels.Launch(p.Run, p.variant(false, false), "product", kit.Simds((p.Rows+7)/8, deep, 8), a.Arg(), b.Arg(),
+		p.Out[0].Arg(), params.Arg(), dims.Shape(), dims.Strides(0), dims.Strides(1))
 }
 
 // Pack lays the different matrices of an operand of size rows by depth out in panels, and returns the strides of its
@@ -124,15 +110,10 @@ func (p *Product) Pack(x Matrices, size int) (packed tensor.Operand, strides []i
 		return packed, nil, err
 	}
 	unit := x.Step[0] == 1
-	pipe, err := p.kernel(kernel{turn: !unit && x.Step[1] == 1, unit: unit}, "pack")
-	if err != nil {
-		return packed, nil, err
-	}
-	shape, ss := kit.Collapse(kept, steps)
-	params := kit.Numbers(x.Step[:], size, p.Depth, panels, len(shape))
-	grid := metal.Size{X: 32, Y: (p.Depth + 63) / 64 * 8, Z: deep}
+	dims := kit.Collapse(kept, steps)
+	params := kit.Params{}.Long(x.Step[:]...).Uint(size, p.Depth, panels, dims.N)
 	whole := tensor.Operand{Spec: tensor.Spec{Shape: kept}, View: tensor.View{Strides: kept.Strides()}}
 	return packed, kit.BroadcastOperand(whole, p.Batch).Strides,
-		p.Dispatch(pipe, grid, metal.Size{X: 32, Y: 8, Z: 1}, x.Arg(),
-			packed.Arg(), tensor.Const(params), tensor.Const(shape), tensor.Const(ss))
+		kernels.Launch(p.Run, p.variant(!unit && x.Step[1] == 1, unit), "pack", kit.Simds((p.Depth+63)/64*8, deep, 8),
+			x.Arg(), packed.Arg(), params.Arg(), dims.Shape(), dims.Strides(0))
 }

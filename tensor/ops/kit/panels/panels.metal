@@ -6,17 +6,6 @@
 
 #pragma clang fp contract(off)
 
-// The place of matrix z of a batch, in what strides count.
-inline long place_of(uint z, uint ndim, constant uint* shape, constant long* strides) {
-    long at = 0;
-    for (int d = int(ndim) - 1; d >= 0; d--) {
-        uint n = shape[d];
-        at += long(z % n) * strides[d];
-        z = z / n;
-    }
-    return at;
-}
-
 struct Pack {
     long outer, depth; // strides in elements
     uint size, length; // rows (or columns), and places along depth
@@ -40,7 +29,7 @@ kernel void pack(const device T* x [[buffer(0)]],
     uint count = min(m.size - first, uint(PANEL));
     uint start = group.y * SPAN;
     uint end = min(m.length - start, SPAN);
-    long place = place_of(matrix, m.ndim, shape, strides);
+    long place = offset_of(matrix, shape, strides, m.ndim);
     const device T* from = x + (place + long(first) * m.outer + long(start) * m.depth);
     device ACC* to = out + (ulong(group.z) * m.length + start) * PANEL;
 #if TURN
@@ -107,8 +96,8 @@ kernel void product(const device ACC* a [[buffer(0)]],
     uint matrix = p.z / m.b_panels;
     uint panel = p.z % m.b_panels; // that b has
     uint row = p.y * ROWS;
-    ulong of_a = ulong(place_of(matrix, m.ndim, shape, a_batch)) * m.a_panels + row / PANEL;
-    ulong of_b = ulong(place_of(matrix, m.ndim, shape, b_batch)) * m.b_panels + panel;
+    ulong of_a = ulong(offset_of(matrix, shape, a_batch, m.ndim)) * m.a_panels + row / PANEL;
+    ulong of_b = ulong(offset_of(matrix, shape, b_batch, m.ndim)) * m.b_panels + panel;
     const device ACC* x = a + (of_a * m.depth * PANEL + row % PANEL);
     const device ACC* y = b + (of_b * m.depth * PANEL + p.x);
     ACC sum[ROWS][COLS];
