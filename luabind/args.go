@@ -264,7 +264,7 @@ func (a *args) collect() {
 	}
 }
 
-// spread says whether the last parameter's numbers may be written without a table: x:reshape(2, 3).
+// spread reports whether the last parameter's numbers may be written without a table: x:reshape(2, 3).
 func (f *function) spread() bool { return len(f.params) > 0 && f.params[len(f.params)-1].Spread }
 
 // numbersFrom is a table of the arguments from the first to the last one (counted from 1), or nil if one is no number.
@@ -279,7 +279,7 @@ func numbersFrom(L *lua.LState, first, last int) *lua.LTable {
 	return list
 }
 
-// isKeywords says whether t, argument i, holds keywords: all its keys are strings, and the parameter in its place
+// isKeywords reports whether t, argument i, holds keywords: all its keys are strings, and the parameter in its place
 // does not take such a table itself.
 func (a *args) isKeywords(t *lua.LTable, i int) bool {
 	var p *param

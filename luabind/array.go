@@ -108,17 +108,18 @@ func (t *arrayType) property(x *tensor.Array, name string) lua.LValue {
 	case "itemsize":
 		return lua.LNumber(spec.DType.Size())
 	case "T":
-		return s.run("transpose", x)
+		return t.run("transpose", x)
 	case "real":
-		return s.run("real", x)
+		return t.run("real", x)
 	case "imag":
-		return s.run("imag", x)
+		return t.run("imag", x)
 	}
 	return nil
 }
 
 // run calls a function of mx on arrays from Go.
-func (s *State) run(name string, in ...*tensor.Array) lua.LValue {
+func (t *arrayType) run(name string, in ...*tensor.Array) lua.LValue {
+	s := t.s
 	f := s.mx.funcs[name]
 	if f == nil {
 		s.raise(s.call().Errorf(name, "there is no such function"))

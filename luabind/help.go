@@ -13,19 +13,20 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
-// openHelp makes help(x): the signature and the text of a function, or the functions of a module. A function may be
+// addHelp makes help(x): the signature and the text of a function, or the functions of a module. A function may be
 // given by its name, and help() says so.
-func (s *State) openHelp() {
+func (m *module) addHelp() {
+	s := m.s
 	help := s.Func(func(L *lua.LState) int {
 		text := "help(mx) lists the functions of a module, help(mx.softmax) or help(\"softmax\") explains one."
 		if L.GetTop() > 0 {
-			text = s.mx.helpText(L.Get(1))
+			text = m.helpText(L.Get(1))
 		}
 		s.Write(text + "\n")
 		return 0
 	})
 	s.L.SetGlobal("help", help)
-	s.mx.RawSetString("help", help)
+	m.RawSetString("help", help)
 }
 
 // helpText is what help says of a value.

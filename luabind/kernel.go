@@ -34,7 +34,7 @@ var kernelRows = []row{{
 		"compile_options = {math_mode = \"safe\", \"relaxed\" or \"fast\"}. One output is a value, several are " +
 		"several. mx.custom_function gives a kernel a gradient.",
 	call: func(a *args) any {
-		cfg := fast.KernelConfig{Name: a.Text(0), InputNames: a.names2(1), OutputNames: a.names2(2), Source: a.Text(3),
+		cfg := fast.KernelConfig{Name: a.Text(0), InputNames: a.nameList(1), OutputNames: a.nameList(2), Source: a.Text(3),
 			Header: a.Text(4), Strided: !a.Bool(5), AtomicOutputs: a.Bool(6), MathMode: a.mathMode(7)}
 		k, err := fast.NewMetalKernel(cfg)
 		if err != nil {
@@ -66,8 +66,8 @@ func (s *State) openKernels() {
 	})
 }
 
-// names2 is a list of names.
-func (a *args) names2(i int) []string {
+// nameList is a list of names.
+func (a *args) nameList(i int) []string {
 	t, ok := a.raw[i].(*lua.LTable)
 	if !ok {
 		a.fail("%s is %s, want a table of names", a.f.params[i].Name, describe(a.raw[i]))

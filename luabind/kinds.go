@@ -95,7 +95,7 @@ func converterOf(p sig.Param) converter {
 	}
 }
 
-// takesTable says whether an empty table is a value of the parameter: elsewhere it holds no keywords.
+// takesTable reports whether an empty table is a value of the parameter: elsewhere it holds no keywords.
 func (p *param) takesTable() bool {
 	for _, k := range p.Kinds {
 		switch k {
@@ -107,7 +107,7 @@ func (p *param) takesTable() bool {
 	return false
 }
 
-// takesTree says whether a table with string keys is a value of the parameter.
+// takesTree reports whether a table with string keys is a value of the parameter.
 func (p *param) takesTree() bool {
 	return p.Is(sig.KindTable) || p.Is(sig.KindAny) || p.Is(sig.KindTree)
 }

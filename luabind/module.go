@@ -55,28 +55,10 @@ func (s *State) openMX() {
 	s.openCompiled()
 	s.openNames()
 	mx := s.L.NewTable()
-	s.mx = &module{LTable: mx, methods: s.L.NewTable(), funcs: map[string]*function{},
+	s.mx = &module{LTable: mx, s: s, methods: s.L.NewTable(), funcs: map[string]*function{},
 		help: map[*lua.LFunction]*function{}, modules: []string{"nn"}}
 	s.arrays = &arrayType{s: s, meta: s.meta(arrayKind), methods: s.mx.methods}
-	for _, f := range allFunctions() {
-		if module, _, ok := strings.Cut(f.name, "."); ok && !slices.Contains(s.mx.modules, module) {
-			s.mx.modules = append(s.mx.modules, module)
-		}
-	}
-	slices.Sort(s.mx.modules)
-	for _, name := range s.mx.modules {
-		mx.RawSetString(name, s.L.NewTable())
-	}
-	for _, f := range allFunctions() {
-		s.define(s.mx.within(f.name), f)
-	}
-	s.arrays.open()
-	s.openMethods()
-	s.constants()
-	s.Method(mx, "dims", s.dims)
-	s.openHelp()
-	s.openUnknown()
-	s.openLibrary()
+	s.mx.open()
 	loaded := s.L.GetField(s.L.GetGlobal("package"), "loaded").(*lua.LTable)
 	loaded.RawSetString("mx", mx)
 	s.L.SetGlobal("mx", mx)
@@ -85,10 +67,35 @@ func (s *State) openMX() {
 // module is the module mx of a state, and what there is to say about what it holds.
 type module struct {
 	*lua.LTable
+	s       *State
 	methods *lua.LTable                  // of arrays
 	modules []string                     // the modules inside of mx: those of its functions, and those written in Lua
 	funcs   map[string]*function         // by full name: "softmax", "random.uniform"
 	help    map[*lua.LFunction]*function // by what a script has
+}
+
+// open makes what the module holds.
+func (m *module) open() {
+	s := m.s
+	for _, f := range allFunctions() {
+		if inner, _, ok := strings.Cut(f.name, "."); ok && !slices.Contains(m.modules, inner) {
+			m.modules = append(m.modules, inner)
+		}
+	}
+	slices.Sort(m.modules)
+	for _, name := range m.modules {
+		m.RawSetString(name, s.L.NewTable())
+	}
+	for _, f := range allFunctions() {
+		s.define(m.within(f.name), f)
+	}
+	s.arrays.open()
+	m.addMethods()
+	m.addConstants()
+	s.Method(m.LTable, "dims", s.dims)
+	m.addHelp()
+	m.refuseUnknown()
+	s.openLibrary()
 }
 
 // within is the table that a function's full name puts it into: mx, or a module inside of it.
@@ -101,21 +108,20 @@ func (m *module) within(name string) *lua.LTable {
 	return t
 }
 
-// openMethods makes the functions whose first parameter is an array methods.
-func (s *State) openMethods() {
-	methods := s.mx.methods
-	for name, f := range s.mx.funcs {
+// addMethods makes the functions whose first parameter is an array methods.
+func (m *module) addMethods() {
+	for name, f := range m.funcs {
 		if strings.Contains(name, ".") || len(f.params) == 0 {
 			continue
 		}
 		if k := f.params[0].kind; !f.params[0].Many && (k == sig.KindArray || k == sig.KindOperand) {
-			methods.RawSetString(name, s.mx.RawGetString(name))
+			m.methods.RawSetString(name, m.RawGetString(name))
 		}
 	}
 }
 
-// named makes tostring of a kind of values their own text, or the kind.
-func (s *State) named(mt *lua.LTable, kind string) {
+// setToString makes tostring of a kind of values their own text, or the kind.
+func (s *State) setToString(mt *lua.LTable, kind string) {
 	s.Method(mt, "__tostring", func(L *lua.LState) int {
 		if t, ok := L.CheckUserData(1).Value.(interface{ String() string }); ok {
 			L.Push(lua.LString(t.String()))
@@ -131,7 +137,7 @@ func (s *State) named(mt *lua.LTable, kind string) {
 func (s *State) openNames() {
 	for _, kind := range []string{dtypeKind, deviceKind, streamKind, complexKind} {
 		mt := s.meta(kind)
-		s.named(mt, kind)
+		s.setToString(mt, kind)
 		s.Method(mt, "__concat", func(L *lua.LState) int {
 			L.Push(lua.LString(lua51.Text(L, L.Get(1)) + lua51.Text(L, L.Get(2))))
 			return 1
@@ -142,7 +148,7 @@ func (s *State) openNames() {
 		})
 	}
 	for _, kind := range []string{kernelKind, compiledKind, customKind, atKind} {
-		s.named(s.meta(kind), kind)
+		s.setToString(s.meta(kind), kind)
 	}
 	s.Method(s.meta(dtypeKind), "__index", func(L *lua.LState) int {
 		d, _ := unwrap[tensor.DType](L.Get(1))
@@ -186,19 +192,20 @@ func (s *State) dtype(d tensor.DType) *lua.LUserData {
 	return s.dtypes[d]
 }
 
-// constants enters the dtypes and numbers.
-func (s *State) constants() {
+// addConstants enters the dtypes, numbers and devices.
+func (m *module) addConstants() {
+	s := m.s
 	for _, d := range tensor.DTypes() {
-		s.mx.RawSetString(d.String(), s.dtype(d))
+		m.RawSetString(d.String(), s.dtype(d))
 	}
-	s.mx.RawSetString("bool_", s.dtype(tensor.Bool))
+	m.RawSetString("bool_", s.dtype(tensor.Bool))
 	for name, v := range map[string]float64{"inf": math.Inf(1), "nan": math.NaN(), "pi": math.Pi, "e": math.E,
 		"euler_gamma": 0.57721566490153286060651209008240243} {
-		s.mx.RawSetString(name, lua.LNumber(v))
+		m.RawSetString(name, lua.LNumber(v))
 	}
-	s.mx.RawSetString("newaxis", lua.LFalse)
-	s.mx.RawSetString("cpu", s.userdata(deviceKind, tensor.DeviceID{Kind: tensor.CPU}))
-	s.mx.RawSetString("gpu", s.userdata(deviceKind, tensor.DeviceID{Kind: tensor.GPU}))
+	m.RawSetString("newaxis", lua.LFalse)
+	m.RawSetString("cpu", s.userdata(deviceKind, tensor.DeviceID{Kind: tensor.CPU}))
+	m.RawSetString("gpu", s.userdata(deviceKind, tensor.DeviceID{Kind: tensor.GPU}))
 }
 
 // toStream is a stream, or a device's default stream.

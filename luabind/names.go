@@ -7,15 +7,15 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// openUnknown makes a name that mx or a module inside of it does not have an error, as it is in Python: otherwise it is
-// nil, which Lua reports as a call of something that is no function, and which says "no dtype" for a misspelled one.
+// refuseUnknown makes a name that mx or a module inside of it does not have an error, as it is in Python: otherwise it
+// is nil, which Lua reports as a call of something that is no function, and which says "no dtype" for a misspelled one.
 // rawget asks without an error.
-func (s *State) openUnknown() {
-	s.refuseUnknown(s.mx.LTable, "")
-	for _, name := range s.mx.modules {
-		s.refuseUnknown(s.mx.RawGetString(name).(*lua.LTable), name+".")
+func (m *module) refuseUnknown() {
+	m.refuseUnknownIn(m.LTable, "")
+	for _, name := range m.modules {
+		m.refuseUnknownIn(m.RawGetString(name).(*lua.LTable), name+".")
 	}
-	s.refusePython()
+	m.refusePython()
 }
 
 // pythonConstants are globals that scripts read out of habit, and what Lua calls them.
@@ -23,7 +23,8 @@ var pythonConstants = map[string]string{"True": "true", "False": "false", "None"
 
 // refusePython makes reading Python's constants an error: they would be nil, and {keepdims = True} nothing at all. A
 // script that defines them, or gives its globals a metatable of its own, has its way.
-func (s *State) refusePython() {
+func (m *module) refusePython() {
+	s := m.s
 	globals := s.L.Get(lua.GlobalsIndex).(*lua.LTable)
 	mt := s.L.NewTable()
 	s.Method(mt, "__index", func(L *lua.LState) int {
@@ -36,15 +37,16 @@ func (s *State) refusePython() {
 	s.L.SetMetatable(globals, mt)
 }
 
-// refuseUnknown does this for one module, whose names begin with prefix.
-func (s *State) refuseUnknown(module *lua.LTable, prefix string) {
+// refuseUnknownIn is refuseUnknown for one module, whose names begin with prefix.
+func (m *module) refuseUnknownIn(module *lua.LTable, prefix string) {
+	s := m.s
 	mt := s.L.NewTable()
 	s.Method(mt, "__index", func(L *lua.LState) int {
 		name, ok := L.Get(2).(lua.LString)
 		if !ok {
 			return 0
 		}
-		hint := s.mx.hint(prefix, string(name), module)
+		hint := m.hint(prefix, string(name), module)
 		s.raise(s.call().Errorf("mx", "there is no mx.%s%s%s", prefix, string(name), hint))
 		return 0
 	})

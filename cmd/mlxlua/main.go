@@ -209,7 +209,7 @@ func (p *program) interruptible(f func(ctx context.Context) error) error {
 	return f(ctx)
 }
 
-// report prints an error as the lua program does. ok says whether the program goes on; else status is its exit status.
+// report prints an error as the lua program does. ok: the program goes on, else status is its exit status.
 func (p *program) report(err error) (status int, ok bool) {
 	if err == nil {
 		return 0, true
@@ -226,13 +226,13 @@ func (p *program) report(err error) (status int, ok bool) {
 	return 1, false
 }
 
-// exits says whether an error is a script's call of os.exit.
+// exits reports whether an error is a script's call of os.exit.
 func exits(err error) bool {
 	var se *luabind.ScriptError
 	return errors.As(err, &se) && se.Exit != nil
 }
 
-// isTerminal says whether a file is a character device.
+// isTerminal reports whether a file is a character device.
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0

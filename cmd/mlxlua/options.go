@@ -43,7 +43,7 @@ type action struct {
 	text    string
 }
 
-// onlyVersion says whether printing the version was all.
+// onlyVersion reports whether printing the version was all.
 func (o *options) onlyVersion() bool {
 	return o.exitVersion || !o.interactive && !o.hasScript && len(o.actions) == 0
 }

@@ -91,9 +91,9 @@ func (p *program) loop(in lineReader) int {
 func (p *program) evaluate(src string) (status int, exit bool, missing error) {
 	incomplete := false
 	err := p.interruptible(func(ctx context.Context) error {
-		values, more, err := p.s.Eval(ctx, src)
+		values, begun, err := p.s.Eval(ctx, src)
 		if err != nil {
-			incomplete = more
+			incomplete = begun
 			return err
 		}
 		var texts []string

@@ -140,7 +140,7 @@ func matches(pattern, name string) bool {
 	return err == nil && ok
 }
 
-// mayImport says whether the law lets file (in dir) import target, a folder of the module or another import path.
+// mayImport reports whether the law lets file (in dir) import target, a folder of the module or another import path.
 func (l *law) mayImport(dir, file, target string, isTest bool) bool {
 	importers := slices.Concat(l.groupsOf(dir), l.groupsOf(path.Join(dir, file)))
 	if isTest {

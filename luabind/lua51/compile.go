@@ -105,7 +105,7 @@ func (m *mender) fail(line int, format string, args ...any) {
 	}
 }
 
-// enter counts one level of nesting, and says whether there is room for it.
+// enter counts one level of nesting, and reports whether there is room for it.
 func (m *mender) enter(line int) bool {
 	m.depth++
 	if m.depth > maxNesting {
@@ -152,7 +152,7 @@ func (m *mender) loopBody(in []ast.Stmt, line int) []ast.Stmt {
 	return out
 }
 
-// startsWithJump says whether the code of a mended block may begin with a jump, or be empty.
+// startsWithJump reports whether the code of a mended block may begin with a jump, or be empty.
 func startsWithJump(b []ast.Stmt) bool {
 	if len(b) == 0 {
 		return true
@@ -339,7 +339,7 @@ func foldLogical(e *ast.LogicalOpExpr) ast.Expr {
 	return oneValue(e.Rhs)
 }
 
-// constantTruth says whether a literal counts as true, and whether e is a literal.
+// constantTruth reports whether a literal counts as true, and whether e is a literal.
 func constantTruth(e ast.Expr) (truth, constant bool) {
 	switch e.(type) {
 	case *ast.TrueExpr, *ast.NumberExpr, *ast.StringExpr:

@@ -147,7 +147,7 @@ func captured(line int) []ast.Stmt {
 	return []ast.Stmt{variable, never}
 }
 
-// breaks says whether a statement of a loop's body holds a `break` of that loop in a block of its own.
+// breaks reports whether a statement of a loop's body holds a `break` of that loop in a block of its own.
 func breaks(s ast.Stmt) bool {
 	in := func(block []ast.Stmt) bool {
 		return slices.ContainsFunc(block, func(s ast.Stmt) bool {
@@ -216,7 +216,7 @@ func identifier(name string, line int) ast.Expr {
 
 func isFunction(n any) bool { _, ok := n.(*ast.FunctionExpr); return ok }
 
-// calls says whether computing e calls a function or takes `...`.
+// calls reports whether computing e calls a function or takes `...`.
 func calls(e ast.Expr) bool {
 	return contains(e, func(n any) bool {
 		switch n.(type) {
@@ -227,7 +227,7 @@ func calls(e ast.Expr) bool {
 	})
 }
 
-// mentions says whether a function names a variable, its own of that name included.
+// mentions reports whether a function names a variable, its own of that name included.
 func mentions(f *ast.FunctionExpr, name string) bool {
 	return contains(f, func(n any) bool {
 		v, ok := n.(*ast.IdentExpr)

@@ -6,7 +6,7 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// holds says whether is holds for a statement or expression, or for one within it.
+// contains reports whether a statement or expression, or one within it, is what is asked for.
 func contains(n any, is func(any) bool) bool {
 	if n == nil {
 		return false
@@ -14,7 +14,7 @@ func contains(n any, is func(any) bool) bool {
 	return is(n) || slices.ContainsFunc(children(n), func(p any) bool { return contains(p, is) })
 }
 
-// parts are the statements and expressions of which a statement or an expression consists.
+// children are the statements and expressions of which a statement or an expression consists.
 func children(n any) (out []any) {
 	exprs := func(list ...ast.Expr) {
 		for _, e := range list {

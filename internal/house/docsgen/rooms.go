@@ -76,7 +76,7 @@ func readRooms(root string) (*rooms, error) {
 	return r, nil
 }
 
-// buildsGraph says whether a function's last parameter is ctx ...*tensor.Ctx.
+// buildsGraph reports whether a function's last parameter is ctx ...*tensor.Ctx.
 func buildsGraph(fn *ast.FuncDecl) bool {
 	params := fn.Type.Params.List
 	if len(params) == 0 {
