@@ -12,7 +12,7 @@ import (
 
 const arrayKind = "array"
 
-// arrayType is what Lua knows of arrays.
+// arrayType holds what Lua knows of arrays: their metatable and their methods.
 type arrayType struct {
 	s       *State
 	meta    *lua.LTable
@@ -168,7 +168,7 @@ func isSliceText(s string) bool {
 	return s != "" && strings.IndexByte("0123456789-:.", s[0]) >= 0 || strings.HasPrefix(s, "None")
 }
 
-// setIndex is x[key] = value: the variable's userdata is made to wrap the updated array, as Python's does.
+// setIndex does x[key] = value: it makes the variable's userdata wrap the updated array, as Python does.
 func (t *arrayType) setIndex(L *lua.LState) int {
 	s, ud := t.s, L.CheckUserData(1)
 	x := t.receiver("index", ud)

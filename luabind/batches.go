@@ -11,8 +11,8 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/ops"
 )
 
-// vmapCall is mx.vmap(fun, in_axes, out_axes): a function. An axis given as a number is that of all arrays it stands
-// for.
+// vmapCall is mx.vmap(fun, in_axes, out_axes): it returns a function. An axis given as a number holds for every array
+// in its place, also for all those in a tree.
 func vmapCall(a *args) any {
 	s, fn := a.s, a.callable(0)
 	inAxes, outAxes := a.raw[1], a.raw[2]
@@ -167,15 +167,15 @@ func (s *State) openCustom() {
 		k, _ := unwrap[*customFunction](L.Get(1))
 		args := lua51.Args(L)[1:]
 		f := &luaFunc{s: s, op: "custom_function", fn: k.fn, args: args}
-		custom := k.of(f)
+		custom := k.rules(f)
 		outs, err := custom.Call(s.flattenAll("custom_function", args), s.call())
 		return f.push(outs, err)
 	})
 }
 
-// of is a call f of the custom function for the transforms. Its Lua functions are given trees like those of the call,
-// bare for one argument or result, in a table for several.
-func (k *customFunction) of(f *luaFunc) *grad.Custom {
+// rules returns what the transforms need of a call f of the custom function. Its Lua functions get trees like those of
+// the call: bare for one argument or result, in a table for several.
+func (k *customFunction) rules(f *luaFunc) *grad.Custom {
 	s, c := f.s, &grad.Custom{F: f.call}
 	bare := func(vs []lua.LValue) lua.LValue {
 		if len(vs) == 1 {
@@ -229,7 +229,7 @@ func (f *luaFunc) apply(args ...lua.LValue) ([]*tensor.Array, error) {
 	return f.call(in)
 }
 
-// batched splits what a custom vmap returned, outputs and their axes.
+// batched returns what a custom vmap returned: the outputs, and their axes.
 func (f *luaFunc) batched() ([]*tensor.Array, []int, error) {
 	results := f.results
 	if len(results) != 2 {

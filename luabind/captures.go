@@ -18,8 +18,8 @@ type capture struct {
 	ud *lua.LUserData
 }
 
-// trail is the last step of a path, and what it is taken from: nil for the function itself. A path becomes text only
-// where someone asks for it, because it is walked at each call of a compiled function.
+// trail is the last step of a path, and the path before it: nil for the function itself. Paths are followed at each
+// call of a compiled function, so a path becomes text only where somebody asks for it.
 type trail struct {
 	from *trail
 	key  lua.LValue // of a table; the name of an upvalue
@@ -41,13 +41,14 @@ func (t *trail) String() string {
 	return path + "." + string(name)
 }
 
-// maxReach bounds how deep what a compiled function reaches may be nested.
+// maxReach bounds how deep the tables and functions that a compiled function reaches may be nested.
 const maxReach = 10_000
 
-// captures walks a function's upvalues, the functions and tables they hold, and what those hold: arrays become
-// captures, scalars, functions' texts and the shape of what was walked become key. Functions among the call's arguments
-// are walked as well; arrays there are inputs already. The order depends on the objects' structure only. Objects that
-// key names by their addresses are added to held, if there is one: as long as they live, no other has their address.
+// captures walks the upvalues of a function, the functions and tables in them, and what those hold. Arrays become
+// captures; scalars, the functions' code and the structure become the key. It walks the functions among the call's
+// arguments too; the arrays there are inputs already. The order depends on the structure only. The key names some
+// objects by their addresses: captures adds them to held, if there is one, since while they live no other object can
+// have their address.
 func captures(s *State, fn lua.LValue, args []lua.LValue, held *[]any) (found []capture, key string) {
 	w := s.capturer
 	if s.capturer = nil; w == nil {
@@ -66,7 +67,7 @@ func captures(s *State, fn lua.LValue, args []lua.LValue, held *[]any) (found []
 	return found, key
 }
 
-// capturer is a walk. Its maps and slices serve the next one.
+// capturer is one walk over what a function reaches. Its maps and slices serve the next walk.
 type capturer struct {
 	s        *State
 	protos   []*lua.FunctionProto // of the functions that were walked
@@ -123,15 +124,15 @@ func (w *capturer) entries(t *lua.LTable, at trail, depth int, visit func(*captu
 	w.key = append(w.key, '}')
 }
 
-// ordered appends the keys of a table to w.keys, and gives the first one's place there, and that of the first which
-// does not follow from its place.
+// ordered appends the keys of a table to w.keys. It returns the place of the first one there, and the place of the
+// first one that is no element counted from 1.
 func (w *capturer) ordered(t *lua.LTable) (first, named int) {
 	first = len(w.keys)
 	w.keys = orderedKeys(t, w.keys)
 	return first, first + t.Len()
 }
 
-// scalar writes what holds no arrays: its value, or if it has none which object it is.
+// scalar writes the value of something that holds no arrays, or which object it is where it has no value.
 func (w *capturer) scalar(v lua.LValue) {
 	switch v := v.(type) {
 	case lua.LString:
@@ -216,7 +217,8 @@ func (w *capturer) userdata(v *lua.LUserData, at trail, depth int) {
 	}
 }
 
-// function walks what a function holds. One of Go's is named by its address, unless it is a transform of another.
+// function walks what a function holds. It names a function of Go by its address, unless that is a transform of another
+// function.
 func (w *capturer) function(v *lua.LFunction, at trail, depth int) {
 	if w.again(v) {
 		return
@@ -256,7 +258,7 @@ func (w *capturer) again(v lua.LValue) bool {
 	return false
 }
 
-// table walks a table's entries and its metatable. The modules of mx and the globals hold nothing that a call captures.
+// table walks a table's entries and its metatable. A call captures nothing of the modules of mx and of the globals.
 func (w *capturer) table(t *lua.LTable, at trail, depth int) {
 	if w.isModule(t) {
 		w.object(t)
@@ -300,8 +302,8 @@ func (w *capturer) findModules() {
 var libraryNames = []string{lua.LoadLibName, lua.TabLibName, lua.StringLibName, lua.MathLibName, lua.CoroutineLibName,
 	lua.DebugLibName, lua.IoLibName, lua.OsLibName}
 
-// frozenGlobals names the globals that a function, or one that it captures, reads, libraries but os and io and their
-// functions apart: a trace keeps what they held, or gave, when it was made.
+// frozenGlobals names the globals that a function reads, or one that it captures: a trace keeps the values they had
+// when it was made. Lua's libraries and their functions do not count, but os and io do.
 func frozenGlobals(s *State, fn lua.LValue) []string {
 	w := capturer{s: s, seen: map[lua.LValue]int{}}
 	w.walk(fn, trail{}, 0)

@@ -132,7 +132,7 @@ func (k *compiledFunction) forget(key string) {
 	maps.DeleteFunc(k.settled, func(_, traced string) bool { return traced == key })
 }
 
-// look finds what the function reaches now, and the key of the arguments' structure, of all scalars and of all code.
+// look finds the captures as they are now, and the key: the structure of the arguments, all scalars and all code.
 func (k *compiledFunction) look(held *[]any) ([]capture, string) {
 	return captures(k.s, k.fn, k.args, held)
 }

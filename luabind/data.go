@@ -17,7 +17,7 @@ import (
 // arrayOf makes an array of a number, a bool, a complex value, a string (64-bit integers), or a nested table of such.
 // With integral set, a number that is no integer is an error: the data are indices.
 func arrayOf(c *tensor.Ctx, v lua.LValue, d tensor.DType, integral bool) (*tensor.Array, error) {
-	b := builder{dtype: d, integral: integral}
+	b := arrayBuilder{dtype: d, integral: integral}
 	if err := b.shapeOf(v); err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func arrayOf(c *tensor.Ctx, v lua.LValue, d tensor.DType, integral bool) (*tenso
 	return tensor.FromBytes(c, tensor.Spec{Shape: b.shape, DType: d}, b.bytes), nil
 }
 
-type builder struct {
+type arrayBuilder struct {
 	dtype    tensor.DType
 	integral bool
 	shape    []int
@@ -45,7 +45,7 @@ type builder struct {
 const maxRank = 64
 
 // shapeOf reads the shape off the first elements.
-func (b *builder) shapeOf(v lua.LValue) error {
+func (b *arrayBuilder) shapeOf(v lua.LValue) error {
 	b.shape = []int{}
 	for {
 		t, ok := v.(*lua.LTable)
@@ -69,7 +69,7 @@ func (b *builder) shapeOf(v lua.LValue) error {
 	}
 }
 
-func (b *builder) add(v lua.LValue, depth int) error {
+func (b *arrayBuilder) add(v lua.LValue, depth int) error {
 	t, ok := v.(*lua.LTable)
 	if !ok {
 		if depth != len(b.shape) {
@@ -90,7 +90,7 @@ func (b *builder) add(v lua.LValue, depth int) error {
 	return nil
 }
 
-func (b *builder) element(v lua.LValue) error {
+func (b *arrayBuilder) element(v lua.LValue) error {
 	switch v := v.(type) {
 	case lua.LNumber:
 		if b.integral && float64(v) != math.Trunc(float64(v)) {
@@ -122,11 +122,11 @@ func (b *builder) element(v lua.LValue) error {
 	return fmt.Errorf("has %s, want numbers", describe(v))
 }
 
-func (b *builder) u32(v uint32) { b.bytes = binary.LittleEndian.AppendUint32(b.bytes, v) }
+func (b *arrayBuilder) u32(v uint32) { b.bytes = binary.LittleEndian.AppendUint32(b.bytes, v) }
 
 // float appends a number: rounded once to the dtype; integers drop the fraction and wrap, what is beyond 64 bits
 // saturates.
-func (b *builder) float(v float64) error {
+func (b *arrayBuilder) float(v float64) error {
 	if !b.dtype.IsInteger() {
 		var err error
 		b.bytes, err = ops.AppendNumber(b.bytes, v, b.dtype)
@@ -154,14 +154,14 @@ func wholeNumber(v float64, d tensor.DType) uint64 {
 	return uint64(int64(v))
 }
 
-func (b *builder) integer(n uint64) {
+func (b *arrayBuilder) integer(n uint64) {
 	var eight [8]byte
 	binary.LittleEndian.PutUint64(eight[:], n)
 	b.bytes = append(b.bytes, eight[:b.dtype.Size()]...)
 }
 
 // integerText appends an integer given as a string: that is how integers beyond 2^53 are written.
-func (b *builder) integerText(text string) error {
+func (b *arrayBuilder) integerText(text string) error {
 	if !b.dtype.IsInteger() {
 		return fmt.Errorf("has the string %s; strings stand for integers, and the dtype is %v", quote(text), b.dtype)
 	}
@@ -249,7 +249,7 @@ func complexParts(b []byte) complexNumber {
 	return complexNumber(complex(re, im))
 }
 
-// item is x:item(): the value of an array of one element; two numbers for a complex one.
+// item is x:item(): the value of an array with one element, as two numbers where it is complex.
 func (s *State) item(x *tensor.Array, asText bool) (values, error) {
 	if n := x.Spec().Shape.Size(); n != 1 {
 		return nil, fmt.Errorf("the array has shape %v, want one element; x:tolist() gives all", x.Spec().Shape)
@@ -306,15 +306,15 @@ func printed(ctx context.Context, x *tensor.Array) (string, error) {
 		return "", err
 	}
 	defer release()
-	p := printer{spec: spec, bytes: view.Bytes(), strides: view.Strides}
+	p := arrayPrinter{spec: spec, bytes: view.Bytes(), strides: view.Strides}
 	p.out.WriteString("array(")
 	p.level(0, view.OffsetBytes)
 	fmt.Fprintf(&p.out, ", dtype=%v)", p.spec.DType)
 	return p.out.String(), nil
 }
 
-// printer writes the elements of an array.
-type printer struct {
+// arrayPrinter writes the elements of an array.
+type arrayPrinter struct {
 	spec    tensor.Spec
 	bytes   []byte
 	strides []int // in elements
@@ -324,7 +324,7 @@ type printer struct {
 // edge is how many elements are printed at either end of a dimension that has more than twice as many.
 const edge = 3
 
-func (p *printer) level(dim int, at int64) {
+func (p *arrayPrinter) level(dim int, at int64) {
 	shape := p.spec.Shape
 	if dim == len(shape) {
 		p.element(at)
@@ -355,7 +355,7 @@ func (p *printer) level(dim int, at int64) {
 	p.out.WriteByte(']')
 }
 
-func (p *printer) element(at int64) {
+func (p *arrayPrinter) element(at int64) {
 	d := p.spec.DType
 	b := p.bytes[at:]
 	switch {

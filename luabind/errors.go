@@ -24,8 +24,8 @@ func (e *ScriptError) Error() string { return e.Message }
 // Unwrap is the cause.
 func (e *ScriptError) Unwrap() error { return e.Cause }
 
-// luaError is the value of a Lua error raised by a binding: an object with message, op and traceback that behaves as
-// its text where scripts expect a string.
+// luaError is the value of a Lua error that a binding raises: an object with message, op and traceback, which behaves
+// as its text where scripts expect a string.
 type luaError struct {
 	message, op, traceback string
 	cause                  error

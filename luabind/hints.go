@@ -20,7 +20,7 @@ var hints = []struct{ part, hint string }{
 	{" (number expected, got userdata)", "x:item() is the number in an array of one element; mx has functions of arrays"},
 }
 
-// explain adds to an error of the Lua engine's what is to be done.
+// explain adds what to do to an error of the Lua engine.
 func explain(L *lua.LState, v lua.LValue) lua.LValue {
 	text, ok := v.(lua.LString)
 	if !ok {
@@ -34,7 +34,7 @@ func explain(L *lua.LState, v lua.LValue) lua.LValue {
 	return nameCalls(L, text)
 }
 
-// nameCalls adds to an error that does not say which call failed what the line calls.
+// nameCalls adds the names of what the line calls to an error that does not say which call failed.
 func nameCalls(L *lua.LState, text lua.LString) lua.LValue {
 	if !strings.HasSuffix(string(text), ": attempt to call a non-function object") {
 		return text
@@ -67,7 +67,7 @@ func nameCalls(L *lua.LState, text lua.LString) lua.LValue {
 	}
 }
 
-// callsIn are the names of what a line of a function calls, without those that have none.
+// callsIn returns the names of the functions that a line of a function calls, as far as they have names.
 func callsIn(p *lua.FunctionProto, line int) []string {
 	var names []string
 	for _, c := range p.DbgCalls {
@@ -79,19 +79,19 @@ func callsIn(p *lua.FunctionProto, line int) []string {
 	return names
 }
 
-// syntaxHint says what a text that is no Lua program may be instead, or "".
+// syntaxHint says what was meant by a text that is no Lua program, or "".
 func syntaxHint(e *lua51.SyntaxError) string {
 	if e.AtEnd() {
 		return ""
 	}
-	hint := foreign(e.Token, e.Text, e.Line)
-	if line := endsText(e.Text, e.Line); line > 0 {
+	hint := syntaxOfOthers(e.Token, e.Text, e.Line)
+	if line := lineThatEndsText(e.Text, e.Line); line > 0 {
 		hint += fmt.Sprintf("; if line %d is in a text between [[ and ]], its ]] ends the text: [==[ and ]==] do not", line)
 	}
 	return hint
 }
 
-// otherLanguages are operators of Python and C, and what to write for them.
+// otherLanguages are operators of Python and C, and what to write instead.
 var otherLanguages = []struct{ operator, lua string }{
 	{"!=", "write a ~= b, or mx.not_equal(a, b) of arrays element by element"},
 	{"//", "write mx.floor_divide(a, b), or math.floor(a / b) of numbers; comments begin with --"},
@@ -105,13 +105,13 @@ var otherLanguages = []struct{ operator, lua string }{
 	{"#", "comments begin with --, and #a is a's length"},
 }
 
-// otherWords are keywords of Python, at which the parser stops one word later, and what to write for them.
+// otherWords are keywords of Python, and what to write instead. The parser stops at the word after them.
 var otherWords = map[string]string{
 	"import": `local mx = require("mx")`, "from": `local mx = require("mx")`, "def": "function f(x) ... end",
 	"lambda": "function(x) return ... end", "elif": "elseif", "with": "mx.stream(s, f)",
 }
 
-// pythonCalls are functions of Python's that Lua has under other names.
+// pythonCalls are functions of Python that have other names in Lua.
 var pythonCalls = map[string]string{
 	"len": "#x", "range": "for i = 0, n - 1 do ... end", "enumerate": "for i, x in ipairs(list) do ... end",
 	"zip": "for i, x in ipairs(list) do local y = other[i] ... end", "str": "tostring(x)", "repr": "tostring(x)",
@@ -122,34 +122,34 @@ var pythonCalls = map[string]string{
 
 // What Python's slices, lists, tuples, dicts and keyword arguments look like.
 var (
-	slice = regexp.MustCompile(`\[[^\]"]*:`)
-	list  = regexp.MustCompile(`[=(,{\[]\s*\[`)
-	tuple = regexp.MustCompile(`\([^()]*\([^()]*,`)
-	dict  = regexp.MustCompile(`\{[^}]*:`)
-	// a word, and that at which the parser stops
-	twoWords = regexp.MustCompile(`\b(import|from|def|lambda|elif|with)\s+(\w+)`)
-	keyword  = regexp.MustCompile(`[(,]\s*\w+\s*=`)
+	pythonSlice = regexp.MustCompile(`\[[^\]"]*:`)
+	pythonList  = regexp.MustCompile(`[=(,{\[]\s*\[`)
+	pythonTuple = regexp.MustCompile(`\([^()]*\([^()]*,`)
+	pythonDict  = regexp.MustCompile(`\{[^}]*:`)
+	// a keyword, and the word at which the parser stops
+	keywordAndNext = regexp.MustCompile(`\b(import|from|def|lambda|elif|with)\s+(\w+)`)
+	pythonKeyword  = regexp.MustCompile(`[(,]\s*\w+\s*=`)
 )
 
-// foreign is a hint at the syntax of another language that the parser stopped at, or "".
-func foreign(token, text string, line int) string {
+// syntaxOfOthers is a hint where the parser stopped at the syntax of another language, or "".
+func syntaxOfOthers(token, text string, line int) string {
 	lines := strings.Split(text, "\n")
 	if token == "" || line < 1 || line > len(lines) {
 		return ""
 	}
 	switch {
-	case token == ":" && slice.MatchString(lines[line-1]):
+	case token == ":" && pythonSlice.MatchString(lines[line-1]):
 		return "; a slice is a text: x[\"1:2\"], x[\"..., 0\"]"
-	case token == "[" && list.MatchString(lines[line-1]):
+	case token == "[" && pythonList.MatchString(lines[line-1]):
 		return "; a list is written {1, 2}"
-	case token == "," && tuple.MatchString(lines[line-1]):
+	case token == "," && pythonTuple.MatchString(lines[line-1]):
 		return "; a tuple is written {1, 2}"
-	case token == ":" && dict.MatchString(lines[line-1]):
+	case token == ":" && pythonDict.MatchString(lines[line-1]):
 		return "; a dict is written {name = 1, [2] = 3}"
-	case token == "=" && keyword.MatchString(lines[line-1]):
+	case token == "=" && pythonKeyword.MatchString(lines[line-1]):
 		return "; keywords go into a table, f(x, {axis = 1}), and == compares"
 	}
-	for _, m := range twoWords.FindAllStringSubmatch(lines[line-1], -1) {
+	for _, m := range keywordAndNext.FindAllStringSubmatch(lines[line-1], -1) {
 		if h := otherWords[m[1]]; h != "" && m[2] == token {
 			return fmt.Sprintf("; Lua has no %s: write %s", m[1], h)
 		}
@@ -162,9 +162,9 @@ func foreign(token, text string, line int) string {
 	return ""
 }
 
-// endsText is the first line up to a limit that looks like one of a kernel whose nested index, as in a[b[i]], ends the
-// text that it stands in; 0 if there is none.
-func endsText(text string, limit int) int {
+// lineThatEndsText returns the number of the first line, up to a limit, that may end a text between [[ and ]] too
+// early: a line of a kernel with a nested index, as in a[b[i]]. It is 0 if there is none.
+func lineThatEndsText(text string, limit int) int {
 	opened := false
 	for i, line := range strings.Split(text, "\n") {
 		if i >= limit {

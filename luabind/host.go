@@ -32,8 +32,8 @@ func (s *State) SetGlobal(name string, v lua.LValue) error {
 	return nil
 }
 
-// Eval compiles and runs a line of a REPL: as an expression if it is one, whose values it gives, else as statements.
-// incomplete says that the text is the beginning of something longer.
+// Eval compiles and runs a line of a REPL. If the line is an expression, Eval returns its values, else it runs the line
+// as statements. incomplete says that the text is the beginning of something longer.
 func (s *State) Eval(ctx context.Context, src string) (out []lua.LValue, incomplete bool, err error) {
 	const name = "stdin"
 	proto, err := s.Compile(newReader("return "+src), name)

@@ -11,7 +11,8 @@ import (
 	"github.com/mlxlua/mlxlua/scripts"
 )
 
-// libraryPrefix begins the names of the standard library's chunks: errors do not name their lines, but their callers'.
+// libraryPrefix begins the names of the standard library's chunks. Errors name the lines that call the library, not its
+// own.
 const libraryPrefix = "mlxlua:"
 
 // libraryModule is a module of mx that is written in Lua.

@@ -64,7 +64,7 @@ func (s *State) openMX() {
 	s.L.SetGlobal("mx", mx)
 }
 
-// module is the module mx of a state, and what there is to say about what it holds.
+// module is the module mx of a state. It knows what mx holds, for help, completion and hints.
 type module struct {
 	*lua.LTable
 	s       *State
@@ -132,8 +132,8 @@ func (s *State) setToString(mt *lua.LTable, kind string) {
 	})
 }
 
-// openNames makes the metatables of values that are known by their text: dtypes, devices, streams, complex numbers;
-// and the text of kernels and other functions that are values.
+// openNames makes the metatables of values that print as their name: dtypes, devices, streams, complex numbers. Kernels
+// and other functions that are values get their text too.
 func (s *State) openNames() {
 	for _, kind := range []string{dtypeKind, deviceKind, streamKind, complexKind} {
 		mt := s.meta(kind)
@@ -208,7 +208,7 @@ func (m *module) addConstants() {
 	m.RawSetString("gpu", s.userdata(deviceKind, tensor.DeviceID{Kind: tensor.GPU}))
 }
 
-// toStream is a stream, or a device's default stream.
+// toStream turns a stream into itself, and a device into its default stream.
 func toStream(v lua.LValue) (*tensor.Stream, error) {
 	if st, ok := unwrap[*tensor.Stream](v); ok {
 		return st, nil

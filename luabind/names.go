@@ -53,7 +53,7 @@ func (m *module) refuseUnknownIn(module *lua.LTable, prefix string) {
 	s.L.SetMetatable(module, mt)
 }
 
-// hint says what a name that a module does not have may stand for.
+// hint says what a name that a module does not have may have meant.
 func (m *module) hint(prefix, name string, in *lua.LTable) string {
 	if hint := m.notYet(prefix, name); hint != "" {
 		return hint
@@ -100,7 +100,7 @@ func keysOf(t *lua.LTable) []string {
 	return keys
 }
 
-// suggest is a hint at the known name that was meant, or "".
+// suggest proposes the known name that was probably meant, or returns "".
 func suggest(name string, known []string) string {
 	best, distance := "", 3
 	if len(name) < 6 { // two of a few letters are another word
@@ -118,7 +118,7 @@ func suggest(name string, known []string) string {
 	return "; did you mean " + best + "?"
 }
 
-// editDistance is how many letters must be put in, left out, replaced or swapped with their neighbour to make b of a.
+// editDistance counts the letters to insert, delete, replace or swap with their neighbour to turn a into b.
 func editDistance(a, b string) int {
 	var before []int
 	last := make([]int, len(b)+1)

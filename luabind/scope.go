@@ -12,7 +12,7 @@ import (
 // scopes are the calls of mx.scope under way, outermost first.
 type scopes []*scope
 
-// scope is a call of mx.scope under way. It watches the arrays that are made meanwhile without keeping them.
+// scope is a call of mx.scope under way. It notes the arrays that are made meanwhile, and does not keep them alive.
 type scope struct {
 	since uint64 // arrays of nodes up to this one were there before
 	made  []weak.Pointer[tensor.Array]

@@ -12,8 +12,8 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/grad"
 )
 
-// luaFunc is a Lua function as a function of arrays: its arguments' trees are filled with the arrays, its results' are
-// flattened. results holds what it returned last.
+// luaFunc is a Lua function as a function of arrays. call fills the trees of args with the arrays, calls fn, keeps what
+// it returned in results, and returns the arrays in there.
 type luaFunc struct {
 	s       *State
 	op      string // the transform, for errors
@@ -36,13 +36,13 @@ func (f *luaFunc) call(in []*tensor.Array) ([]*tensor.Array, error) {
 	return out, nil
 }
 
-// luaFailure carries a Lua error through Go code that knows Go errors only.
+// luaFailure carries a Lua error through Go code that knows only Go's errors.
 type luaFailure struct{ err error }
 
 // Error is the Lua error's text.
 func (e *luaFailure) Error() string { return e.err.Error() }
 
-// reraise raises an error that came out of a transform: a Lua error as it was, another one by raise.
+// reraise raises an error that came out of a transform: a Lua error with its own value, any other one by raise.
 func (s *State) reraise(err error) {
 	if f, ok := err.(*luaFailure); ok {
 		if api, ok := f.err.(*lua.ApiError); ok && api.Object != nil && api.Object != lua.LNil {
@@ -173,8 +173,8 @@ func gradient(a *args, withValue bool) any {
 	return a.s.transform(a.f.name, g.call, a.raw...)
 }
 
-// transformOf is the first upvalue of a function that transforms another: which transform. The others are its
-// arguments: what they reach, the function reaches.
+// transformOf names a transform. It is the first upvalue of a function that a transform returned; the others are the
+// transform's arguments, so that captures finds what they reach.
 type transformOf string
 
 const transformKind = "transform"
@@ -238,7 +238,7 @@ func (g *gradCall) call(L *lua.LState) int {
 	return g.push(&by, grads, f.results)
 }
 
-// choice is what to differentiate by. It goes by places: two arguments may be one array.
+// choice is what to differentiate by. It holds places, not arrays: two arguments may be the same array.
 type choice struct {
 	positional, named []lua.LValue
 	leaves            []int // the numbers of their arrays among all that the arguments have

@@ -59,7 +59,7 @@ func (w *treeWalk) add(v lua.LValue, depth int) error {
 	return nil
 }
 
-// addOnce is add for the callers to whom the order is nothing: each table is walked once, however often it occurs.
+// addOnce is add for callers that do not care about the order: it walks each table once, however often it occurs.
 func (w *treeWalk) addOnce(t *lua.LTable, depth int) error {
 	if w.seen[t] {
 		return nil
@@ -96,7 +96,8 @@ func flatten(ctx context.Context, vs ...lua.LValue) ([]*tensor.Array, error) {
 	return w.out, nil
 }
 
-// arraysIn lists the arrays of trees, those of a table that occurs twice once; an error is raised in the name of op.
+// arraysIn lists the arrays of trees. It lists a table that occurs twice only once, and raises errors in the name of
+// op.
 func (s *State) arraysIn(op string, vs []lua.LValue) []*tensor.Array {
 	w := treeWalk{ctx: s.Context(), once: true}
 	for _, v := range vs {
@@ -107,8 +108,8 @@ func (s *State) arraysIn(op string, vs []lua.LValue) []*tensor.Array {
 	return w.out
 }
 
-// orderedKeys appends a table's keys in a tree's order: 1..n, other numbers, false and true, strings by bytes, and what
-// has no order as the table has it.
+// orderedKeys appends a table's keys in the order of trees: 1..n, other numbers, false and true, strings by bytes, and
+// then keys without an order, as the table has them.
 func orderedKeys(t *lua.LTable, keys []lua.LValue) []lua.LValue {
 	n := t.Len()
 	for i := 1; i <= n; i++ {

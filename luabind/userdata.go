@@ -37,8 +37,8 @@ func unwrap[T any](v lua.LValue) (T, bool) {
 	return zero, false
 }
 
-// wrap makes the Lua value of a result: an array of its own, also where an operation gave its argument back, so that
-// to free the one leaves the other. An array that carries an error raises it.
+// wrap makes the Lua value of a result. The value gets an array of its own, even where an operation returned its
+// argument, so that freeing one leaves the other. wrap raises the error of an array that carries one.
 func (s *State) wrap(x *tensor.Array) lua.LValue {
 	if err := x.Err(); err != nil {
 		s.raise(err)
@@ -50,7 +50,7 @@ func (s *State) wrap(x *tensor.Array) lua.LValue {
 	return s.lend(own)
 }
 
-// lend makes a Lua value of an array that is passed to a script's function: it is the caller's.
+// lend makes the Lua value of an array that is passed to a script's function. The caller keeps the array.
 func (s *State) lend(x *tensor.Array) lua.LValue {
 	if err := x.Err(); err != nil {
 		s.raise(err)
@@ -105,7 +105,7 @@ func describe(v lua.LValue) string {
 // mostQuoted is how many bytes of a string a message shows.
 const mostQuoted = 80
 
-// quote is a string of a script's for messages: on one line, and not endless.
+// quote puts a script's string into quotes for a message: on one line, and cut where it is long.
 func quote(text string) string {
 	if len(text) <= mostQuoted {
 		return strconv.Quote(text)

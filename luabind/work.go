@@ -7,7 +7,7 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
-// handedOver is what a script gave to async_eval, so that no error is lost because nobody read the value.
+// handedOver is the work that a script gave to async_eval. It keeps the errors of values that nobody reads.
 type handedOver struct {
 	running []*tensor.Work
 	enough  int     // works that may be noted before add asks which are done
@@ -15,9 +15,9 @@ type handedOver struct {
 	failed  error   // the first error that the script does not know of
 }
 
-// add notes work. What has been done goes from time to time: a program may hand over work forever. Handing over is
-// quicker than computing, so that the program waits, or until ctx is done, when there is very much of it: graphs that
-// nobody has computed take memory.
+// add notes work. It forgets finished work now and then, since a program may hand over work for ever. Handing over is
+// quicker than computing, and graphs that wait take memory: where very much is unfinished, add waits for half of it, or
+// until ctx is done.
 func (h *handedOver) add(ctx context.Context, w *tensor.Work) error {
 	if len(h.running) >= h.enough {
 		h.sort()
@@ -49,7 +49,7 @@ func (h *handedOver) wait(ctx context.Context, n int) error {
 	return nil
 }
 
-// sort takes out what has been done.
+// sort takes out the work that is finished.
 func (h *handedOver) sort() {
 	left := h.running[:0]
 	for _, w := range h.running {
@@ -75,7 +75,7 @@ func (h *handedOver) known(err error) bool {
 	return false
 }
 
-// tell notes that the script gets to know of an error.
+// tell notes that the script learns of an error.
 func (h *handedOver) tell(err error) {
 	h.sort()
 	if h.failed != nil && errors.Is(err, h.failed) {
@@ -86,7 +86,7 @@ func (h *handedOver) tell(err error) {
 	}
 }
 
-// failure is the first error of what has been done that the script does not know of; after that it does.
+// failure returns the first error of finished work that the script has not learnt of, and counts it as told.
 func (h *handedOver) failure() error {
 	h.sort()
 	err := h.failed

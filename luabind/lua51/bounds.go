@@ -10,8 +10,8 @@ const (
 	pollEvery  = 1 << 12
 )
 
-// limitResults refuses calls of a function that would give too many values. of is the size of what it reads, for
-// functions that stop there and count negative places from the end.
+// limitResults replaces a function by one that refuses calls with too many results. of returns the size of what the
+// function reads, for functions that stop at its end and count negative places from there.
 func (s *State) limitResults(lib *lua.LTable, field, name string, ends func(L *lua.LState) (int, int),
 	of func(L *lua.LState) int) {
 	plain, ok := lib.RawGetString(field).(*lua.LFunction)

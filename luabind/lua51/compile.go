@@ -312,8 +312,8 @@ func (m *mender) table(t *ast.TableExpr) {
 	}
 }
 
-// condition mends the condition of if, while and repeat. One that is constantly false would be a lone jump: it becomes
-// the comparison 1 == 0.
+// condition mends the condition of if, while and repeat. A constantly false one would compile to a lone jump; it
+// becomes the comparison 1 == 0.
 func (m *mender) condition(e ast.Expr) ast.Expr {
 	e = m.expr(e)
 	if truth, ok := constantTruth(e); !ok || truth {
@@ -380,8 +380,8 @@ func manyValues(e ast.Expr) bool {
 	return false
 }
 
-// inRegister copies the object of a field assignment where its code could end by loading a constant, which gopher-lua
-// would drop.
+// inRegister copies the object of a field assignment where its code may end by loading a constant, because gopher-lua
+// drops that instruction.
 func inRegister(e ast.Expr) ast.Expr {
 	switch e.(type) {
 	case *ast.IdentExpr, *ast.AttrGetExpr, *ast.FuncCallExpr:

@@ -6,8 +6,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// openCoroutines makes coroutines live across calls from the host: a coroutine runs under the context of the call that
-// resumes it, not under that of the call that made it.
+// openCoroutines makes coroutines outlive the call from the host that made them: a coroutine runs under the context of
+// the call that resumes it.
 func (s *State) openCoroutines() {
 	lib := s.library(lua.CoroutineLibName)
 	resume, yield := lib.RawGetString("resume"), lib.RawGetString("yield")

@@ -2,11 +2,11 @@ package lua51
 
 import lua "github.com/yuin/gopher-lua"
 
-// exitRequest is what the error value by which os.exit unwinds to the host holds.
+// exitRequest is held by the error value by which os.exit unwinds to the host.
 type exitRequest struct{ status int }
 
-// ExitStatus is the status of the os.exit that an error value stands for, and whether it stands for one. Such an error
-// passes pcall, xpcall and coroutines: who calls Protect is the first to get it.
+// ExitStatus returns the status of os.exit if an error value stands for a call of it. Such an error passes pcall,
+// xpcall and coroutines: the caller of Protect is the first to get it.
 func ExitStatus(v lua.LValue) (status int, exits bool) {
 	if ud, ok := v.(*lua.LUserData); ok {
 		if e, ok := ud.Value.(*exitRequest); ok {

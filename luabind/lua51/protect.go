@@ -76,9 +76,9 @@ func (s *State) newThread() *lua.LState {
 	return th
 }
 
-// handle is the message handler of every protected call. It runs while the frames of the failed call are still there:
-// it asks the script's handler, and then makes closures that outlive those frames keep the values of their variables,
-// which gopher-lua does not do where a handler is given.
+// handle is the message handler of every protected call. It runs while the frames of the failed call are still there.
+// It asks the script's handler, and then closes the upvalues of those frames, so that closures which outlive them keep
+// their variables: gopher-lua does not do that where there is a handler.
 func (s *State) handle(L *lua.LState) int {
 	v := L.Get(1)
 	if s.opt.Explain != nil {

@@ -7,10 +7,10 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// assignment mends an assignment. gopher-lua computes a value in the register of the local variable that gets it, where
-// the values after it, and the rest of a chain of `and` and `or`, find it instead of the old one (440); a call in
-// parentheses even lays its arguments there. And it miscounts the registers of values that go to fields and to other
-// variables at once. So what is not one plain value goes through locals of its own.
+// assignment mends an assignment. gopher-lua computes a value in the register of the local variable that gets it; there
+// the values after it, and the rest of a chain of `and` and `or`, find it in place of the old value (440), and a call
+// in parentheses lays its arguments there. It also miscounts registers where fields and other variables get values at
+// once. So every assignment but that of one plain value goes through locals of its own.
 func assignment(a *ast.AssignStmt) ast.Stmt {
 	if len(a.Lhs) > 1 || len(a.Rhs) > 1 {
 		return together(a)
@@ -75,8 +75,8 @@ func together(a *ast.AssignStmt) ast.Stmt {
 	return do
 }
 
-// outsideItself keeps the variable of `local f = function ... end` from being visible in the function, which
-// gopher-lua compiles as it does `local function f`; only the parser's last line tells them apart.
+// outsideItself hides the variable of `local f = function ... end` from the function: gopher-lua compiles it as it does
+// `local function f`. Only the parser's last line tells the two apart.
 func outsideItself(a *ast.LocalAssignStmt) {
 	if len(a.Names) != 1 || len(a.Exprs) != 1 || a.LastLine() != 0 {
 		return
@@ -86,9 +86,9 @@ func outsideItself(a *ast.LocalAssignStmt) {
 	}
 }
 
-// iterators computes what a loop over an iterator starts with in locals of its own if that takes more than a call of a
-// named function: gopher-lua has reserved the loop's registers by then, and lays arguments over a function that was
-// itself the result of a call.
+// iterators computes the start values of a loop over an iterator in locals of their own, unless they come from a call
+// of a named function: gopher-lua has reserved the loop's registers by then, and lays the arguments over a function
+// that is itself the result of a call.
 func iterators(s *ast.GenericForStmt) ast.Stmt {
 	first := s.Exprs[0]
 	if call, ok := first.(*ast.FuncCallExpr); ok {
@@ -112,8 +112,8 @@ func iterators(s *ast.GenericForStmt) ast.Stmt {
 	return do
 }
 
-// closedByBreak makes `break` close the variables of the blocks it leaves, where a function may have captured them:
-// gopher-lua looks at the variables of the loop's own block only. So that block gets a captured variable.
+// closedByBreak makes `break` close the captured variables of the blocks it leaves. gopher-lua looks at the loop's own
+// block only; so that block gets a captured variable.
 func closedByBreak(body []ast.Stmt, line int) []ast.Stmt {
 	if !slices.ContainsFunc(body, func(s ast.Stmt) bool { return breaks(s) && contains(s, isFunction) }) {
 		return body
@@ -121,8 +121,8 @@ func closedByBreak(body []ast.Stmt, line int) []ast.Stmt {
 	return append(captured(line), body...)
 }
 
-// leaving makes `goto` close the variables of the blocks it leaves and no others: gopher-lua closes all of the function
-// unless the block it stands in, or one around it, has a captured variable.
+// leaving makes `goto` close the captured variables of the blocks it leaves, and no others. gopher-lua closes all
+// variables of the function, unless the block of the goto, or one around it, has a captured variable.
 func leaving(s *ast.GotoStmt) ast.Stmt {
 	do := &ast.DoBlockStmt{Stmts: append(captured(s.Line()), s)}
 	do.SetLine(s.Line())
@@ -167,10 +167,10 @@ func breaks(s ast.Stmt) bool {
 // itemsPerFlush is how many positional items of a table constructor gopher-lua keeps in registers, then stores.
 const itemsPerFlush = 50
 
-// betweenFlushes orders the fields of a table constructor so that what follows a full batch of positional items is
-// another one: gopher-lua stores the batch again after a field with a key, whose value has been computed in the batch's
-// registers, and it stores the results of a last call over the batch. Fields with keys come before the item that fills
-// a batch, and a last call gets that item as its first result.
+// betweenFlushes orders the fields of a table constructor so that a positional item follows each full batch. After a
+// field with a key gopher-lua stores the last batch again, from registers that the field's value has overwritten, and
+// it stores the results of a last call over the batch. So fields with keys come before the item that fills a batch, and
+// a last call gets that item as its first result.
 func betweenFlushes(in []*ast.Field) []*ast.Field {
 	out := make([]*ast.Field, 0, len(in))
 	items, full := 0, -1 // full: where the item is that filled a batch, if only fields with keys came after it
