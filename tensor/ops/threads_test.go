@@ -18,10 +18,10 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/optest"
 )
 
-// onThreads makes a device of n threads the default one while f runs.
-func onThreads(t *testing.T, n int, f func()) {
+// onDevice makes a device the default one while f runs, which is told its name.
+func onDevice(t *testing.T, o soft.Options, f func(name string)) {
 	optest.Open(t)
-	dev, err := metal.NewDevice(soft.New(soft.Options{Workers: n}), metal.DeviceOptions{})
+	dev, err := metal.NewDevice(soft.New(o), metal.DeviceOptions{})
 	require.NoError(t, err)
 	dev.SetValidate(false)
 	before, err := tensor.MetalDevice(tensor.DefaultDevice())
@@ -31,7 +31,7 @@ func onThreads(t *testing.T, n int, f func()) {
 		tensor.SetDevice(before)
 		require.NoError(t, dev.Close())
 	}()
-	f()
+	f(dev.Info().Name)
 }
 
 // places are n indices below limit, many of them more than once.
@@ -122,7 +122,7 @@ func TestThreadsDoNotMatter(t *testing.T) {
 		t.Skip("it takes the interpreter long")
 	}
 	results := func(threads, rounds int) (all []map[string][]byte) {
-		onThreads(t, threads, func() {
+		onDevice(t, soft.Options{Workers: threads}, func(string) {
 			for range rounds {
 				round := map[string][]byte{}
 				for name, x := range manyOps() {
