@@ -3,6 +3,7 @@ package tensor
 import (
 	"fmt"
 	"runtime"
+	"strings"
 
 	"github.com/mlxlua/mlxlua/metal"
 )
@@ -91,7 +92,27 @@ func Count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%d %s", n, plural(what))
+}
+
+// irregular are plurals that English took from elsewhere.
+var irregular = map[string]string{"axis": "axes", "index": "indices", "matrix": "matrices"}
+
+// plural is the plural of a noun, which may have words before it.
+func plural(noun string) string {
+	last := strings.LastIndexByte(noun, ' ') + 1
+	if many, ok := irregular[noun[last:]]; ok {
+		return noun[:last] + many
+	}
+	stem, y := strings.CutSuffix(noun, "y")
+	switch {
+	case y && stem != "" && !strings.ContainsRune("aeiou", rune(stem[len(stem)-1])):
+		return stem + "ies"
+	case strings.HasSuffix(noun, "s"), strings.HasSuffix(noun, "x"), strings.HasSuffix(noun, "ch"),
+		strings.HasSuffix(noun, "sh"):
+		return noun + "es"
+	}
+	return noun + "s"
 }
 
 // Errorf makes an OpError of a call.

@@ -119,7 +119,8 @@ func region(s tensor.Shape, a sliceAttrs) (shape tensor.Shape, err error) {
 	var some [someParts]Part
 	parts := a.parts(some[:0])
 	if len(parts) > len(s) {
-		return nil, fmt.Errorf("%s for an array with %s", indexCount(len(parts)), tensor.Count(len(s), "dimension"))
+		return nil, fmt.Errorf("%s for an array with %s", tensor.Count(len(parts), "index"), tensor.Count(len(s),
+			"dimension"))
 	}
 	shape = s.Clone()
 	for i, p := range parts {
@@ -267,7 +268,8 @@ func expandParts(parts []Part, rank int) (spans []Part, dropped, added []int, er
 		}
 	}
 	if used > rank {
-		return nil, nil, nil, fmt.Errorf("%s for an array with %s", indexCount(used), tensor.Count(rank, "dimension"))
+		return nil, nil, nil, fmt.Errorf("%s for an array with %s", tensor.Count(used, "index"), tensor.Count(rank,
+			"dimension"))
 	}
 	position := 0 // in the result
 	for _, p := range parts {
@@ -345,12 +347,4 @@ func SliceUpdate(a, update *tensor.Array, parts []Part, ctx ...*tensor.Ctx) *ten
 		u = ExpandDims(u, dropped, c)
 	}
 	return sliceUpdate.One(c, packParts(spans), a, u)
-}
-
-// indexCount is a number of indices in words.
-func indexCount(n int) string {
-	if n == 1 {
-		return "1 index"
-	}
-	return fmt.Sprintf("%d indices", n)
 }
