@@ -86,6 +86,7 @@ type output struct {
 	weak   bool                // handle is set
 	dead   bool                // no one may: the handle was freed or dropped
 	gone   bool                // its data was given back, or never written, because no one could read it
+	filled bool                // one element in memory stands for all: see Rules.Fills; set with data
 	owners int32               // handles that Own made and nobody freed: beyond the first
 	asked  bool                // it was asked for when the node was claimed; never changed after that
 	uses   atomic.Int32        // nodes that have still to read it

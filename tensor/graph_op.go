@@ -30,6 +30,7 @@ type Op struct {
 	temporary, copied string
 	noMerge           bool
 	partial           bool
+	fills             bool
 	updates           int
 	shape             func(in []Spec, a any, outs []Shape) ([]Shape, error)
 	dtype             func(in []Spec, a any, outs []DType) ([]DType, error)
@@ -101,6 +102,7 @@ func (o *OpOf[A]) Define(r Rules[A]) {
 		panic(fmt.Sprintf("BUG: op %s: %v", p.name, err))
 	}
 	p.defined, p.noMerge, p.partial, p.updates = true, r.NoMerge, r.Partial, r.Updates
+	p.fills = r.Fills
 	p.shape = func(in []Spec, a any, outs []Shape) ([]Shape, error) { return r.Shape(in, a.(A), outs) }
 	p.dtype = func(in []Spec, a any, outs []DType) ([]DType, error) { return r.DType(in, a.(A), outs) }
 	if r.SpecFrom != nil {

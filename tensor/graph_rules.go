@@ -36,6 +36,9 @@ type Rules[A comparable] struct {
 	// finds in out each output's Spec, v's OffsetBytes and as many Strides, all 0, as the output has dimensions: it
 	// changes these.
 	View func(in []Spec, v View, a A, out []Operand) bool
+	// Fills marks a View op that makes an array of one value: of an input of one element. Its output costs no memory,
+	// and neither do views of it; Run.Dense gives all its elements.
+	Fills bool
 	// Run encodes kernels.
 	Run func(r *Run, a A) error
 	// Host computes on the host, in Go, on contiguous bytes.

@@ -22,6 +22,7 @@ type Run struct {
 
 	e    *recorder
 	node *Node
+	in   []Value
 }
 
 // Context is done when the evaluation is cancelled.
@@ -51,6 +52,15 @@ func (r *Run) AllContiguous(n int) ([]Operand, error) {
 		}
 	}
 	return r.In[:n], nil
+}
+
+// Dense is input i as it lies, but for arrays of one value that a creation function made, and views of them: they have
+// one element in memory, and are copied to have all.
+func (r *Run) Dense(i int) (Operand, error) {
+	if v := r.in[i]; !v.Node.out[v.Out].filled {
+		return r.In[i], nil
+	}
+	return r.Contiguous(i)
 }
 
 // ContiguousOf is o in row-major order: copied to a temporary if it is not.
@@ -108,7 +118,7 @@ func (e *recorder) runRule(t *task) error {
 		clear(r.Out)
 		*r = Run{In: r.In[:0], Out: r.Out[:0]}
 	}()
-	*r = Run{e: e, node: n, In: resize(r.In, len(t.in)), Out: resize(r.Out, len(n.out))}
+	*r = Run{e: e, node: n, in: t.in, In: resize(r.In, len(t.in)), Out: resize(r.Out, len(n.out))}
 	if n.op.prepare != nil {
 		r.Prepared = n.rare.prepared
 	}

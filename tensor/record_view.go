@@ -30,7 +30,10 @@ func (e *recorder) viewRule(t *task) error {
 			return errors.New("BUG: the View rule refuses a contiguous input")
 		}
 	}
+	from := t.in[0]
+	filled := from.Node.out[from.Out].filled || n.op.fills && from.Spec().Shape.Size() == 1
 	for i := range out {
+		n.out[i].filled = filled
 		spec, v := n.out[i].spec, out[i].View
 		v.buf, v.owner, v.inline = in.buf, in.owner, in.inline
 		if spec.Shape.Size() == 0 {

@@ -51,3 +51,14 @@ for _, f in ipairs{mx.array, function(t) return mx.array({1})["1" .. t] end, fun
 end
 fails([[the string "a\nb"]], mx.add, mx.array({1}), "a\nb")
 fails("the arguments have no arrays to differentiate by", mx.grad(function() return mx.array(1) end), {})
+-- A kernel that takes its inputs as they lie finds all elements of what zeros, ones and full make, also through views.
+local flat = mx.fast.metal_kernel{name = "flat", input_names = {"x"}, output_names = {"o"}, ensure_row_contiguous = false,
+  source = "uint i = thread_position_in_grid.x; o[i] = i < 12 ? x[i] : float(x_strides[i - 12]);"}
+local made = {[0] = mx.zeros({3, 4}), mx.ones({3, 4}), mx.full({3, 4}, 2), mx.full({12}, mx.array(3.0)):reshape(3, 4)}
+for value, x in pairs(made) do
+  local o = flat{inputs = {x}, grid = {14}, threadgroup = {14}, output_shapes = {{14}}, output_dtypes = {mx.float32}}
+  local want = {}
+  for i = 1, 12 do want[i] = value end
+  want[13], want[14] = 4, 1
+  same(o, want)
+end

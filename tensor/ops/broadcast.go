@@ -12,11 +12,13 @@ type shapeAttrs struct{ Shape tensor.Dims }
 
 var (
 	broadcastTo = tensor.Declare[shapeAttrs]("broadcast_to")
-	sumTo       = tensor.Declare[shapeAttrs]("sum_to")
+	// full is broadcastTo of a value that the user gave to be an array's elements.
+	full  = tensor.Declare[shapeAttrs]("full")
+	sumTo = tensor.Declare[shapeAttrs]("sum_to")
 )
 
 func init() {
-	broadcastTo.Define(tensor.Rules[shapeAttrs]{
+	rules := tensor.Rules[shapeAttrs]{
 		Shape: func(in []tensor.Spec, a shapeAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			to, err := a.Shape.Shape(in)
 			if err != nil {
@@ -57,7 +59,10 @@ func init() {
 			x := FrontOf(g, 0, rank)
 			return []*tensor.Array{BroadcastTo(x, tensor.Concat(tensor.DimOf(x, 0), to), g.Ctx)}, []int{0}
 		},
-	})
+	}
+	broadcastTo.Define(rules)
+	rules.Fills = true
+	full.Define(rules)
 
 	sumTo.Define(tensor.Rules[shapeAttrs]{
 		Shape: func(in []tensor.Spec, a shapeAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {

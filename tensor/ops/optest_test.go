@@ -232,6 +232,8 @@ func TestViewsOfTwo(t *testing.T) {
 	}
 	like("reshape like", "reshape", ops.Reshape, pair("n,2,m", "2,m,n"))
 	like("broadcast like", "broadcast_to", ops.BroadcastTo, pair("n,1", "m,n,k"))
+	full := func(x *array, s tensor.ShapeArg, c ...*ctx) *array { return ops.Full(s, x, x.DType(), c...) }
+	like("full like", "full", full, pair("", "m,n"), pair("n,1", "m,n,k"))
 	like("sum_to", "sum_to", ops.SumTo, pair("m,n,k", "n,1"), pair("n,m", "n,m"))
 	set := []ops.Part{ops.Span(1, ops.None, 1), ops.Span(ops.None, ops.None, 2)}
 	optest.Run(t, optest.Subject{

@@ -202,12 +202,15 @@ func runKernel(r *tensor.Run, a kernelAttrs) error {
 	specs := make([]tensor.Spec, a.operands)
 	inputs := make([]tensor.Operand, a.operands)
 	for i := range specs {
-		specs[i], inputs[i] = r.In[i].Spec, r.In[i]
-		if !d.strided {
-			var err error
-			if inputs[i], err = r.Contiguous(i); err != nil {
-				return err
-			}
+		specs[i] = r.In[i].Spec
+		var err error
+		if d.strided {
+			inputs[i], err = r.Dense(i)
+		} else {
+			inputs[i], err = r.Contiguous(i)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	k := sourceFor(a, specs)

@@ -78,6 +78,62 @@ func TestKernelShapesAndStrides(t *testing.T) {
 	}
 }
 
+// What creation functions make has all its elements in memory for a kernel that takes inputs as they lie, whatever
+// views of it are taken, as in MLX 0.32.4; what is broadcast has not.
+func TestKernelReadsCreatedArrays(t *testing.T) {
+	optest.Open(t)
+	// The kernel ignores strides, as those may that are given dense arrays: element i is that of the buffer.
+	k, err := fast.NewMetalKernel(fast.KernelConfig{Name: "flat", InputNames: []string{"x"}, OutputNames: []string{"out"},
+		Source: thread + "out[i] = i < 12 ? x[i] : float(x_strides[i - 12]);", Strided: true})
+	require.NoError(t, err)
+	call := func(x *array) []float32 {
+		return floatsOf(t, k.Call(fast.KernelCall{Inputs: []*array{x}, Grid: fast.Threads(14), Threadgroup: fast.Threads(14),
+			OutputShapes: []fast.OutputShape{{Dims: tensor.Sizes(14)}}, OutputDTypes: []tensor.DType{tensor.Float32}})[0])
+	}
+	f := tensor.Float32
+	like := ops.Transpose(ops.Reshape(ops.Arange(0, 12, 1, f), tensor.Sizes(3, 4)), nil)
+	evaluated := ops.Full(tensor.Sizes(3, 4), ops.Number(7, f), f)
+	require.NoError(t, tensor.Eval(context.Background(), evaluated))
+	seven := func(n ...int) *array { return ops.Full(tensor.Sizes(n...), ops.Number(7, tensor.Int32), f) }
+	for name, c := range map[string]struct {
+		x             *array
+		value, stride float32
+	}{
+		"zeros":      {ops.Zeros(tensor.Sizes(3, 4), f), 0, 4},
+		"ones":       {ops.Ones(tensor.Sizes(3, 4), f), 1, 4},
+		"full":       {seven(3, 4), 7, 4},
+		"of one":     {ops.Full(tensor.Sizes(3, 4), ops.FromSlice([]float32{7}, []int{1}), f), 7, 4},
+		"zeros_like": {ops.ZerosLike(like), 0, 3},
+		"ones_like":  {ops.OnesLike(like), 1, 3},
+		"evaluated":  {evaluated, 7, 4},
+		"a view":     {ops.Reshape(evaluated, tensor.Sizes(2, 6)), 7, 6},
+		"reshaped":   {ops.Reshape(seven(12), tensor.Sizes(6, 2)), 7, 2},
+		// MLX steps through the larger array here, which the elements do not tell.
+		"sliced": {ops.Slice(seven(9, 8), []ops.Part{ops.Span(2, 5, 1), ops.Span(0, 8, 2)}), 7, 4},
+	} {
+		got := call(c.x)
+		for i := range 12 {
+			require.Equal(t, c.value, got[i], "%s, element %d of %v", name, i, got)
+		}
+		require.Equal(t, []float32{c.stride, 1}, got[12:], name)
+	}
+	look, err := fast.NewMetalKernel(fast.KernelConfig{Name: "strides", InputNames: []string{"x"},
+		OutputNames: []string{"out"}, Source: thread + "out[i] = x_strides[i];", Strided: true})
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		x    *array
+		want []float32
+	}{
+		"broadcast": {ops.BroadcastTo(ops.Number(1, f), tensor.Sizes(3, 4)), []float32{0, 0}},
+		"full of a column": {ops.Full(tensor.Sizes(3, 4), ops.FromSlice([]float32{1, 2, 3}, []int{3, 1}), f),
+			[]float32{1, 0}},
+	} {
+		got := look.Call(fast.KernelCall{Inputs: []*array{c.x}, Grid: fast.Threads(2), Threadgroup: fast.Threads(2),
+			OutputShapes: []fast.OutputShape{{Dims: tensor.Sizes(2)}}, OutputDTypes: []tensor.DType{tensor.Float32}})[0]
+		require.Equal(t, c.want, floatsOf(t, got), name)
+	}
+}
+
 // Template arguments are types, integers and bools; a type T and an input named T are both fine.
 func TestKernelTemplate(t *testing.T) {
 	optest.Open(t)
