@@ -43,6 +43,10 @@ func TestWallsStand(t *testing.T) {
 		file, imports string
 		ok            bool
 	}{
+		{"luabind/a.go", "mlxlua:luabind/lua51", true},
+		{"luabind/lua51/a.go", "github.com/yuin/gopher-lua/ast", true},
+		{"luabind/lua51/a.go", "mlxlua:tensor", false},
+		{"luabind/lua51/a.go", "mlxlua:luabind", false},
 		{"metal/kir/a.go", "fmt", true},
 		{"metal/kir/a.go", "mlxlua:metal", false},
 		{"metal/msl/a.go", "mlxlua:metal/kir", true},
