@@ -145,8 +145,7 @@ type compiler struct {
 	instCount  int              // instances of templates
 	failed     map[*funcEnt]int // kernels with errors, by their template
 
-	types    map[typeKey]*ctype
-	sigs     []*ctype // of functions
+	types    typeTable
 	structs  map[structKey]*ctype
 	enums    map[enumKey]*ctype
 	enumVals map[enumValKey]operand
@@ -176,7 +175,7 @@ type compiler struct {
 
 func newCompiler(f *File, opt Options) *compiler {
 	c := &compiler{
-		file: f, opt: opt, types: map[typeKey]*ctype{}, structs: map[structKey]*ctype{}, enums: map[enumKey]*ctype{},
+		file: f, opt: opt, types: typeTable{byKey: map[typeKey]*ctype{}}, structs: map[structKey]*ctype{}, enums: map[enumKey]*ctype{},
 		enumVals: map[enumValKey]operand{}, resolved: map[*entity]qtype{}, globals: map[*entity]value{},
 		busy:  map[*entity]bool{},
 		insts: map[*tmplInfo]*instances[*structInfo]{}, varInsts: map[*tmplInfo][]varInst{},

@@ -113,7 +113,7 @@ func (g *gen) instantiates(d Decl, inst *funcInst) int {
 		return rank
 	}
 	for i, p := range fd.Params {
-		if g.paramType(g.typeOf(p.Type)).T != inst.params[i].q.T {
+		if g.c.types.paramType(g.typeOf(p.Type)).T != inst.params[i].q.T {
 			return rank
 		}
 	}
@@ -144,7 +144,7 @@ func (c *compiler) checkUnused() {
 					break
 				}
 			}
-			args = append(args, g.dummy(t))
+			args = append(args, g.c.types.dummy(t))
 		}
 		if ok {
 			g.call(inst, args, nil, f.decl.Pos())
@@ -324,7 +324,7 @@ func (b *paramBinder) bind(p *paramInst) {
 				if p.q.T.kind == tPtr {
 					v = g.newLocal(d.Name, p.q, rval(p.q.T, operand{ty: p.q.T.kirScalar()}))
 				} else if p.q.T.kind == tRef {
-					v = g.dummy(p.q.T.elem)
+					v = g.c.types.dummy(p.q.T.elem)
 				}
 				b.declare(d, v, isRef)
 				return

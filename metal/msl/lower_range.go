@@ -65,7 +65,7 @@ func (g *gen) rangeValue(s *RangeForStmt) value {
 		if !ok {
 			return badValue
 		}
-		v := g.initList(list, qt(g.c.arrayOf(t.bare(), len(list.Elems))), list.Pos())
+		v := g.initList(list, qt(g.c.types.arrayOf(t.bare(), len(list.Elems))), list.Pos())
 		if v.bad() {
 			return badValue
 		}

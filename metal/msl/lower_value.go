@@ -190,7 +190,7 @@ func (g *gen) toMemory(v value) value {
 		g.notConst("the address of a variable")
 	}
 	if g.unevaluated && !o.mem { // only the type matters, and the variable may be another function's
-		return g.dummy(v.q)
+		return g.c.types.dummy(v.q)
 	}
 	off := 0
 	if v.off > 0 || v.q.T != o.q.T {

@@ -45,7 +45,7 @@ func TestPreludeFunctions(t *testing.T) {
 				g.env = fn.env
 				var args []value
 				for i := range inst.params {
-					args = append(args, g.dummy(inst.params[i].q.noRef()))
+					args = append(args, g.c.types.dummy(inst.params[i].q.noRef()))
 				}
 				c.instrs = 0
 				g.call(inst, args, nil, fn.decl.Pos())

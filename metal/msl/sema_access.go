@@ -425,7 +425,7 @@ func (g *gen) decltype(x Expr) qtype {
 	case v.k == vFuncs:
 		return g.functionType(v.fn)
 	case v.isLvalue() && v.k != vSwz && v.k != vDyn && !v.isBits():
-		return qt(g.c.refTo(v.q))
+		return qt(g.c.types.refTo(v.q))
 	}
 	return v.q.bare()
 }
@@ -447,7 +447,7 @@ func (g *gen) decltypeName(x *NameExpr) qtype {
 		return badType
 	}
 	if ent.isRef {
-		return qt(g.c.refTo(v.q))
+		return qt(g.c.types.refTo(v.q))
 	}
 	t := v.q
 	t.Space = SpaceNone
@@ -466,9 +466,9 @@ func (g *gen) foldExpr(x *FoldExpr) value {
 	}
 	var elems []Expr
 	var envs []*env
-	g.expandPack(pack, func(h *gen) {
+	g.expandPack(pack, func() {
 		elems = append(elems, pack)
-		envs = append(envs, h.env)
+		envs = append(envs, g.env)
 	})
 	saved := g.env
 	defer func() { g.env = saved }()

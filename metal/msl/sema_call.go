@@ -34,8 +34,8 @@ func (g *gen) args(list []Expr) ([]value, bool) {
 	ok := true
 	for _, x := range list {
 		if p, isPack := x.(*PackExpr); isPack {
-			g.expandPack(p.X, func(h *gen) {
-				v := h.expr(p.X)
+			g.expandPack(p.X, func() {
+				v := g.expr(p.X)
 				ok = ok && !v.bad()
 				out = append(out, v)
 			})
@@ -127,7 +127,7 @@ func (g *gen) callExpr(x *CallExpr) value {
 		}
 	}
 	hint := ""
-	if t := g.decayed(&fv).T; t.kind == tPtr {
+	if t := g.c.types.decayed(&fv).T; t.kind == tPtr {
 		hint = ": index it with [ ]"
 	}
 	g.c.errorf(NotCallable, x.Fun.Pos(), "a value of type %s cannot be called%s", fv.q, hint)
@@ -322,7 +322,7 @@ func (g *gen) noMatch(fn *overload, args []value, why string, at Pos) {
 		}
 	}
 	for i := range args {
-		if t := g.decayed(&args[i]).T; t.kind == tPtr && (t.elem.T.isScalar() || t.elem.T.kind == tVec) {
+		if t := g.c.types.decayed(&args[i]).T; t.kind == tPtr && (t.elem.T.isScalar() || t.elem.T.kind == tVec) {
 			why += "\n    argument " + itoa(i+1) + " is a pointer: index it for a value"
 			break
 		}
@@ -405,8 +405,8 @@ func (g *gen) call(inst *funcInst, args []value, this *value, at Pos) value {
 	}
 	defer func() { g.calls-- }()
 
-	saved := *g
-	fr := &inl{up: g.fr, inst: inst, ret: inst.ret, ptr: -1, labels: len(g.labels)}
+	blk, outer, up, contract, labels := g.blk, g.env, g.fr, g.contract, g.labels
+	fr := &inl{up: up, inst: inst, ret: inst.ret, ptr: -1, labels: len(g.labels)}
 	e := &env{kind: envFunc, up: scope}
 	if this != nil && f.cls != nil && !decl.Specs.Static {
 		t := *this
@@ -425,23 +425,23 @@ func (g *gen) call(inst *funcInst, args []value, this *value, at Pos) value {
 	g.env, g.fr, g.contract = e, fr, g.contractOf(f)
 	g.labels = g.labels[:len(g.labels):len(g.labels)]
 	var fl flow
-	blk := &kir.Block{}
-	g.blk = blk
+	inner := &kir.Block{}
+	g.blk = inner
 	if decl.Kind == FuncConstructor {
 		g.memberInits(e.this, decl)
 	}
 	fl = g.block(body, true)
-	g.blk, g.env, g.fr, g.contract, g.labels = saved.blk, saved.env, saved.fr, saved.contract, saved.labels
+	g.blk, g.env, g.fr, g.contract, g.labels = blk, outer, up, contract, labels
 	if !g.exec {
 		if fr.again != nil {
-			blk = fr.repeat(blk)
+			inner = fr.repeat(inner)
 		}
 		if fr.broke {
-			fr.block.Body = blk
+			fr.block.Body = inner
 			g.at(at)
 			g.structured(fr.block)
 		} else {
-			g.blk.Instrs = append(g.blk.Instrs, blk.Instrs...)
+			g.blk.Instrs = append(g.blk.Instrs, inner.Instrs...)
 		}
 	}
 	g.at(at)
@@ -455,12 +455,12 @@ func (g *gen) unevaluatedCall(inst *funcInst) value {
 	case t.T.kind == tVoid:
 		return voidValue
 	case t.T.kind == tRef:
-		return g.dummy(t.T.elem)
+		return g.c.types.dummy(t.T.elem)
 	case !g.c.isComplete(t.T):
 		return badValue
 	}
 	if t.T.comps < 0 || t.T.comps > maxSlots {
-		v := g.dummy(t.bare())
+		v := g.c.types.dummy(t.bare())
 		v.tmp = true
 		return v
 	}
@@ -647,7 +647,7 @@ func (g *gen) bindRef(t qtype, v value, at Pos) value {
 		if e.Space == SpaceNone || v.q.Space == SpaceConstant && e.Const {
 			e.Space = v.q.Space
 		}
-		t = qt(g.c.derived(tRef, e, t.T.n))
+		t = qt(g.c.types.derived(tRef, e, t.T.n))
 	}
 	r := g.refRank(&v, t.T)
 	if r == rankNone {
@@ -721,7 +721,7 @@ func (g *gen) callLambda(l *lambdaInfo, args []value, at Pos) value {
 		if i < len(args) {
 			t = g.deduceAuto(t, &args[i], p.Pos())
 		}
-		inst.params = append(inst.params, paramInst{decl: p, q: g.paramType(t)})
+		inst.params = append(inst.params, paramInst{decl: p, q: g.c.types.paramType(t)})
 	}
 	if l.x.Ret != nil {
 		inst.ret = g.retType(inst, l.x.Ret)
@@ -753,7 +753,7 @@ func (g *gen) deduceAuto(t qtype, v *value, at Pos) qtype {
 			}
 			return badType
 		}
-		r := g.decayed(v)
+		r := g.c.types.decayed(v)
 		if v.q.T.kind == tVec {
 			r.T = v.q.T // a copy of a packed vector is packed
 		}
@@ -761,14 +761,14 @@ func (g *gen) deduceAuto(t qtype, v *value, at Pos) qtype {
 		return r
 	case tPtr:
 		if t.T.elem.T.kind == tAuto {
-			p := g.decayed(v)
+			p := g.c.types.decayed(v)
 			if p.T.kind != tPtr {
 				g.c.errorf(TypeMismatch, at, "auto* cannot be deduced from %s", p)
 				return badType
 			}
 			e := p.T.elem
 			e.Const = e.Const || t.T.elem.Const
-			return qtype{T: g.c.ptrTo(e), Const: t.Const}
+			return qtype{T: g.c.types.ptrTo(e), Const: t.Const}
 		}
 	case tRef:
 		if t.T.elem.T.kind == tAuto {
@@ -782,7 +782,7 @@ func (g *gen) deduceAuto(t qtype, v *value, at Pos) qtype {
 			if v.isLvalue() && (e.Space == SpaceNone || v.q.Space == SpaceConstant) {
 				e.Space = v.q.Space
 			}
-			return qt(g.c.derived(tRef, e, t.T.n))
+			return qt(g.c.types.derived(tRef, e, t.T.n))
 		}
 	}
 	return t

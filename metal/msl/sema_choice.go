@@ -53,7 +53,7 @@ func (g *gen) placed(v value) value {
 		return v
 	}
 	if g.unevaluated {
-		return g.dummy(v.q)
+		return g.c.types.dummy(v.q)
 	}
 	o := v.chosen.object()
 	o.q = v.q
@@ -164,7 +164,7 @@ func (y *conditional) sides() value {
 		if a.v.bad() || b.v.bad() {
 			return badValue
 		}
-		return value{k: vMem, q: q, ptr: y.join(g.c.ptrTo(q)).comps[0]}
+		return value{k: vMem, q: q, ptr: y.join(g.c.types.ptrTo(q)).comps[0]}
 	}
 	t := y.valueType()
 	if t == nil {

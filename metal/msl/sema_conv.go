@@ -17,22 +17,6 @@ const (
 	rankNone
 )
 
-// decayed returns an rvalue's type: arrays become pointers.
-func (g *gen) decayed(v *value) qtype {
-	t := v.q
-	if t.T.kind == tArray {
-		e := t.T.elem
-		e.Space = t.Space
-		e.Const = e.Const || t.Const
-		return qt(g.c.ptrTo(e))
-	}
-	t = t.bare()
-	if t.T.kind == tVec {
-		t.T = t.T.unpacked()
-	}
-	return t
-}
-
 // isNullConst reports whether a value is a null pointer constant.
 func isNullConst(v *value) bool {
 	return v.q.T.kind == tNull || v.lit && v.q.T.isInt() && len(v.comps) == 1 && isZero(v.comps[0])
@@ -55,7 +39,7 @@ func (g *gen) convRank(v *value, to qtype) rank {
 	if v.k == vFuncs || v.k == vVoid || v.k == vType {
 		return rankNone
 	}
-	from := g.decayed(v)
+	from := g.c.types.decayed(v)
 	if r := g.stdRank(v, from.T, to.T); r != rankNone {
 		return r
 	}
@@ -318,7 +302,7 @@ func (g *gen) convertTo(v value, to qtype, at Pos, what string) value {
 		g.noConversion(&v, to, at, what)
 		return badValue
 	}
-	from := g.decayed(&v)
+	from := g.c.types.decayed(&v)
 	if r := g.stdRank(&v, from.T, to.T); r != rankNone {
 		return g.convStd(v, to.T)
 	}
@@ -349,7 +333,7 @@ func (g *gen) noConversion(v *value, to qtype, at Pos, what string) {
 		g.c.errorf(TypeMismatch, at, "an expression of type void has no value: %s", what)
 		return
 	}
-	from := g.decayed(v)
+	from := g.c.types.decayed(v)
 	if from.T.kind == tPtr && to.T.kind == tPtr {
 		a, b := from.T.elem, to.T.elem
 		if a.Space.normal() != b.Space.normal() {
@@ -438,7 +422,7 @@ func (g *gen) rvalue(v value) value {
 
 // decay turns an array into a pointer to its first element.
 func (g *gen) decay(v value) value {
-	t := g.decayed(&v)
+	t := g.c.types.decayed(&v)
 	if v.k == vSlot && v.q.Space == SpaceConstant {
 		p := g.constRegion(v.obj)
 		return rval(t.T, g.ptrAdd(p, operand{}, g.slotOffset(v)))

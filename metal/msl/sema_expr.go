@@ -122,7 +122,7 @@ func (g *gen) stringLit(x *StringLit) value {
 		return badValue
 	}
 	o := &object{name: stringName, fixed: true, slots: make([]slot, n)}
-	o.q = qtype{T: g.c.arrayOf(qt(char), n), Const: true, Space: SpaceConstant}
+	o.q = qtype{T: g.c.types.arrayOf(qt(char), n), Const: true, Space: SpaceConstant}
 	for i := range n {
 		o.slots[i] = slot{-1, operand{ty: kir.I8}}
 		if i < n-1 {
@@ -235,7 +235,7 @@ func (g *gen) fieldOfThis(ent *entity, x *NameExpr) value {
 	this, ok := g.thisObject()
 	if !ok {
 		if g.unevaluated { // sizeof and decltype may name a field without an object
-			return g.dummy(g.fieldType(ent).noRef())
+			return g.c.types.dummy(g.fieldType(ent).noRef())
 		}
 		g.c.errorf(Undeclared, x.Pos(), "the field '%s' needs an object", ent.name)
 		return badValue
@@ -451,7 +451,7 @@ func (g *gen) addressOf(v value, at Pos) value {
 		g.c.errorf(NotLvalue, at, "& needs an object, not a value of type %s", v.q)
 		return badValue
 	}
-	t := qt(g.c.ptrTo(v.q))
+	t := qt(g.c.types.ptrTo(v.q))
 	if v.k == vSlot && v.q.Space == SpaceConstant {
 		return rval(t.T, g.ptrAdd(g.constRegion(v.obj), operand{}, g.slotOffset(v)))
 	}

@@ -70,14 +70,14 @@ func (g *gen) instFor(f *funcEnt, args []targ) *funcInst {
 			before := len(inst.params)
 			packs, _ := h.packsIn(p.Type)
 			if len(packs) > 0 {
-				h.expandPack(p.Type, func(h *gen) {
-					inst.params = append(inst.params, paramInst{decl: p, q: g.paramType(h.typeOf(p.Type)), pack: true})
+				h.expandPack(p.Type, func() {
+					inst.params = append(inst.params, paramInst{decl: p, q: g.c.types.paramType(h.typeOf(p.Type)), pack: true})
 				})
 			}
 			inst.min += len(inst.params) - before
 			continue
 		}
-		t := g.paramType(h.typeOf(p.Type))
+		t := g.c.types.paramType(h.typeOf(p.Type))
 		inst.params = append(inst.params, paramInst{decl: p, q: t})
 		if p.Default == nil && f.paramDefault(len(inst.params)-1) == nil {
 			inst.min = len(inst.params)
@@ -126,9 +126,9 @@ func (h *gen) retType(inst *funcInst, x *TypeExpr) qtype {
 				case p.decl.Name == "" || p.q.T.kind == tBad || p.q.T.kind != tRef && !u.c.isComplete(t.T):
 				case p.pack:
 					pack := e.own(p.decl.Name)
-					pack.vals = append(pack.vals, u.dummy(t))
+					pack.vals = append(pack.vals, u.c.types.dummy(t))
 				default:
-					e.put(&entity{kind: eVar, name: p.decl.Name, local: true, val: u.dummy(t), isRef: p.q.T.kind == tRef})
+					e.put(&entity{kind: eVar, name: p.decl.Name, local: true, val: u.c.types.dummy(t), isRef: p.q.T.kind == tRef})
 				}
 			}
 		})
@@ -137,22 +137,6 @@ func (h *gen) retType(inst *funcInst, x *TypeExpr) qtype {
 		defer func() { h.env = saved }()
 	}
 	return h.typeOf(x)
-}
-
-// dummy is an lvalue of a type that is never evaluated.
-func (g *gen) dummy(t qtype) value {
-	return value{k: vMem, q: t, ptr: operand{ty: qt(g.c.ptrTo(t)).T.kirScalar()}}
-}
-
-// paramType adjusts a parameter's type as C++ does: arrays become pointers, qualifiers of the parameter itself
-// stay with it.
-func (g *gen) paramType(t qtype) qtype {
-	if t.T.kind == tArray {
-		e := t.T.elem
-		e.Space, e.Const, e.Vol = t.Space, e.Const || t.Const, e.Vol || t.Vol
-		return qt(g.c.ptrTo(e))
-	}
-	return t
 }
 
 // explicitSpec returns the full specialisation of a function template for arguments.
@@ -498,7 +482,7 @@ func (g *gen) deduceArg(d *deduction, p *TypeExpr, a *value, inPack bool) bool {
 			t = t.bare()
 		}
 		if p.RValue && a.isLvalue() && p.Elem.Kind == TypeNamed && d.param(p.Elem.Name) >= 0 && !p.Elem.Quals.Const {
-			return d.typ(p.Elem, qt(g.c.refTo(t)), inPack) // a forwarding reference
+			return d.typ(p.Elem, qt(g.c.types.refTo(t)), inPack) // a forwarding reference
 		}
 		if p.Elem.Kind != TypeArray && t.T.kind == tArray && p.Elem.Kind == TypePointer {
 			return false
@@ -508,7 +492,7 @@ func (g *gen) deduceArg(d *deduction, p *TypeExpr, a *value, inPack bool) bool {
 		}
 		return d.typ(p.Elem, t, inPack)
 	}
-	t := g.decayed(a)
+	t := g.c.types.decayed(a)
 	if p.Kind == TypeArray {
 		if t.T.kind != tPtr {
 			return false

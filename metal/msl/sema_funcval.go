@@ -182,5 +182,5 @@ func (g *gen) functionType(fn *overload) qtype {
 			sig.params = append(sig.params, qt(list[0].params[i].q.T))
 		}
 	}
-	return qt(g.c.funcOf(sig))
+	return qt(g.c.types.funcOf(sig))
 }

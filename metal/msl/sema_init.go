@@ -30,7 +30,7 @@ func (g *gen) initList(l *InitList, t qtype, at Pos) value {
 		}
 	}
 	if t.T.kind == tArray && t.T.n < 0 {
-		t.T = g.c.arrayOf(t.T.elem, max(len(l.Elems), 1))
+		t.T = g.c.types.arrayOf(t.T.elem, max(len(l.Elems), 1))
 	}
 	if !g.c.isComplete(t.T) {
 		g.c.errorf(Incomplete, at, "an object of the incomplete type %s", t)
@@ -74,7 +74,7 @@ func (g *gen) expandElems(elems []Expr) []Expr {
 			continue
 		}
 		out := append([]Expr{}, elems[:i]...)
-		g.expandPack(p.X, func(h *gen) { out = append(out, &heldExpr{exprNode{Base{x.Pos()}}, h.expr(p.X)}) })
+		g.expandPack(p.X, func() { out = append(out, &heldExpr{exprNode{Base{x.Pos()}}, g.expr(p.X)}) })
 		if rest := g.expandElems(elems[i+1:]); rest != nil {
 			return append(out, rest...)
 		}

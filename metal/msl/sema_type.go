@@ -58,17 +58,17 @@ func (g *gen) typeNoQuals(x *TypeExpr) qtype {
 			return badType
 		}
 		if x.RValue && e.T.kind != tRef {
-			return qt(g.c.derived(tRef, e, 1))
+			return qt(g.c.types.derived(tRef, e, 1))
 		}
-		return qt(g.c.refTo(e))
+		return qt(g.c.types.refTo(e))
 	case TypeArray:
 		return g.arrayType(x)
 	case TypeFunc:
 		sig := funcSig{ret: g.typeOf(x.Elem)}
 		for _, p := range x.Params {
-			sig.params = append(sig.params, qt(g.paramType(g.typeOf(p.Type)).T))
+			sig.params = append(sig.params, qt(g.c.types.paramType(g.typeOf(p.Type)).T))
 		}
-		return qt(g.c.funcOf(sig))
+		return qt(g.c.types.funcOf(sig))
 	case TypeStruct:
 		return qt(g.c.structFor(x.Struct, g.env))
 	case TypeEnum:
@@ -99,9 +99,9 @@ func (g *gen) pointerType(x *TypeExpr) qtype {
 		g.c.errorf(BadType, x.Pos(), "there are no pointers to references")
 		return badType
 	case e.T.kind == tAuto: // auto*: what it points to is deduced
-		return qt(g.c.derived(tPtr, e, 0))
+		return qt(g.c.types.derived(tPtr, e, 0))
 	}
-	return qt(g.c.ptrTo(e))
+	return qt(g.c.types.ptrTo(e))
 }
 
 func (g *gen) arrayType(x *TypeExpr) qtype {
@@ -133,7 +133,7 @@ func (g *gen) arrayType(x *TypeExpr) qtype {
 		return badType
 	}
 	// qualifiers of the elements are kept on the array: an array of const ints is the type of a const array of ints
-	return qtype{T: g.c.arrayOf(e.bare(), n), Const: e.Const, Vol: e.Vol, Space: e.Space}
+	return qtype{T: g.c.types.arrayOf(e.bare(), n), Const: e.Const, Vol: e.Vol, Space: e.Space}
 }
 
 // namedType resolves a name that must be a type.
@@ -437,8 +437,8 @@ func (g *gen) templateArgs(list []TemplateArg) ([]targ, bool) {
 	for i := range list {
 		a := &list[i]
 		if a.Pack {
-			g.expandPack(a, func(h *gen) {
-				t, k := h.templateArg(a)
+			g.expandPack(a, func() {
+				t, k := g.templateArg(a)
 				ok = ok && k
 				out = append(out, t)
 			})

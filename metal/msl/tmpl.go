@@ -154,11 +154,8 @@ func (d *deduction) named(p *TypeExpr, a qtype, inPack bool) bool {
 		ent := &entity{kind: eTemplate, name: a.T.st.name, tmpl: a.T.st.tmpl}
 		return d.bindAt(i, targ{tmpl: ent}, inPack) && d.args(n.Args, a.T.st.args, inPack)
 	}
-	h := *d.g
-	h.env = d.env
-	ent := h.resolveQuiet(n)
+	ent := d.g.c.constGen(d.env).resolveQuiet(n)
 	if ent == nil || ent.kind != eTemplate {
-		h.badQual = false
 		return true
 	}
 	if ent.tmpl.built != "" {
@@ -678,8 +675,9 @@ func (g *gen) packsIn(x any) (packs []*entity, n int) {
 	return packs, n
 }
 
-// expandPack calls f once for each element of the packs that x names, with the names standing for that element.
-func (g *gen) expandPack(x any, f func(h *gen)) {
+// expandPack calls f once for each element of the packs that x names, with the names standing for that element
+// in g.env.
+func (g *gen) expandPack(x any, f func()) {
 	packs, n := g.packsIn(x)
 	if len(packs) == 0 || n < 0 {
 		at := g.pos
@@ -704,7 +702,7 @@ func (g *gen) expandPack(x any, f func(h *gen)) {
 			}
 		}
 		g.env = e
-		f(g)
+		f()
 	}
 	g.env = saved
 }

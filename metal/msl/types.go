@@ -370,11 +370,17 @@ type typeKey struct {
 	n    int
 }
 
+// typeTable interns the types that a compilation derives from others.
+type typeTable struct {
+	byKey map[typeKey]*ctype
+	funcs []*ctype
+}
+
 // derived returns the interned pointer, reference or array type.
-func (c *compiler) derived(kind tkind, elem qtype, n int) *ctype {
+func (tt *typeTable) derived(kind tkind, elem qtype, n int) *ctype {
 	elem.Space = elem.Space.normal()
 	key := typeKey{kind, elem, n}
-	if t := c.types[key]; t != nil {
+	if t := tt.byKey[key]; t != nil {
 		return t
 	}
 	t := &ctype{kind: kind, elem: elem, n: n}
@@ -391,19 +397,19 @@ func (c *compiler) derived(kind tkind, elem qtype, n int) *ctype {
 			}
 		}
 	}
-	c.types[key] = t
+	tt.byKey[key] = t
 	return t
 }
 
 // funcOf returns the interned type of a function.
-func (c *compiler) funcOf(sig funcSig) *ctype {
-	for _, t := range c.sigs {
+func (tt *typeTable) funcOf(sig funcSig) *ctype {
+	for _, t := range tt.funcs {
 		if t.sig.ret == sig.ret && t.sig.unknown == sig.unknown && slices.Equal(t.sig.params, sig.params) {
 			return t
 		}
 	}
 	t := &ctype{kind: tFunc, sig: &sig}
-	c.sigs = append(c.sigs, t)
+	tt.funcs = append(tt.funcs, t)
 	return t
 }
 
@@ -417,14 +423,46 @@ func mulSat(a, b int) int {
 	return a * b
 }
 
-func (c *compiler) ptrTo(e qtype) *ctype { return c.derived(tPtr, e, 0) }
-func (c *compiler) refTo(e qtype) *ctype {
+func (tt *typeTable) ptrTo(e qtype) *ctype { return tt.derived(tPtr, e, 0) }
+func (tt *typeTable) refTo(e qtype) *ctype {
 	if e.T.kind == tRef {
 		return e.T
 	}
-	return c.derived(tRef, e, 0)
+	return tt.derived(tRef, e, 0)
 }
-func (c *compiler) arrayOf(e qtype, n int) *ctype { return c.derived(tArray, e, n) }
+func (tt *typeTable) arrayOf(e qtype, n int) *ctype { return tt.derived(tArray, e, n) }
+
+// decayed returns an rvalue's type: arrays become pointers.
+func (tt *typeTable) decayed(v *value) qtype {
+	t := v.q
+	if t.T.kind == tArray {
+		e := t.T.elem
+		e.Space = t.Space
+		e.Const = e.Const || t.Const
+		return qt(tt.ptrTo(e))
+	}
+	t = t.bare()
+	if t.T.kind == tVec {
+		t.T = t.T.unpacked()
+	}
+	return t
+}
+
+// dummy is an lvalue of a type that is never evaluated.
+func (tt *typeTable) dummy(t qtype) value {
+	return value{k: vMem, q: t, ptr: operand{ty: tt.ptrTo(t).kirScalar()}}
+}
+
+// paramType adjusts a parameter's type as C++ does: arrays become pointers, qualifiers of the parameter itself
+// stay with it.
+func (tt *typeTable) paramType(t qtype) qtype {
+	if t.T.kind == tArray {
+		e := t.T.elem
+		e.Space, e.Const, e.Vol = t.Space, e.Const || t.Const, e.Vol || t.Vol
+		return qt(tt.ptrTo(e))
+	}
+	return t
+}
 
 // isComplete reports whether objects of the type can exist, completing a class if need be.
 func (c *compiler) isComplete(t *ctype) bool {
