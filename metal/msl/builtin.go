@@ -56,7 +56,7 @@ func (g *gen) callBuiltin(fn *overload, args []value, at Pos) value {
 		g.c.errorf(ArgCount, at, "'%s' takes %s, not %d%s", b.name, countText(b.min, b.max), len(args), usageOf(b.name))
 		return badValue
 	}
-	g.at(at)
+	g.em.at(at)
 	return b.run(g, &bcall{b, fn, args, at})
 }
 
@@ -100,12 +100,12 @@ func (g *gen) unify(c *bcall, args []value, cls class) (*ctype, []value, bool) {
 	n := 1
 	var e *ctype
 	for i := range args {
-		v := g.toArith(g.rvalue(args[i]))
+		v := g.toArith(g.mem.rvalue(args[i]))
 		if v.bad() {
 			return nil, nil, false
 		}
 		if v.q.T.kind == tEnum && !v.q.T.en.scoped {
-			v = g.promote(v)
+			v = g.arith.promote(v)
 		}
 		et, en := v.q.T.shape()
 		if en == 0 || en > 1 && n > 1 && en != n {
@@ -161,7 +161,7 @@ func (g *gen) unify(c *bcall, args []value, cls class) (*ctype, []value, bool) {
 			vals[i] = v
 			continue
 		}
-		vals[i] = g.convStd(value{k: vRight, q: v.q.bare(), comps: v.comps}, t)
+		vals[i] = g.arith.convStd(value{k: vRight, q: v.q.bare(), comps: v.comps}, t)
 	}
 	return t, vals, true
 }
@@ -191,7 +191,7 @@ func direct(name string, nargs int, cls class, op kir.Op) {
 			if e.IsInt() && isIdentityOnInts(op) {
 				return x[0]
 			}
-			return g.op(op, e, x...)
+			return g.em.op(op, e, x...)
 		})
 	})
 }
@@ -257,25 +257,26 @@ func mathBuiltins() {
 		if !e.IsSigned() {
 			return x[0]
 		}
-		return g.op(kir.Abs, e, x[0])
+		return g.em.op(kir.Abs, e, x[0])
 	})
 	apply("clamp", 3, anyNum, func(g *gen, e kir.Type, x []operand) operand {
-		return g.op(kir.Min, e, g.op(kir.Max, e, x[0], x[1]), x[2])
+		return g.em.op(kir.Min, e, g.em.op(kir.Max, e, x[0], x[1]), x[2])
 	})
 	apply("saturate", 1, floatCls, func(g *gen, e kir.Type, x []operand) operand {
-		return g.op(kir.Min, e, g.op(kir.Max, e, x[0], g.fconst(e, 0)), g.fconst(e, 1))
+		return g.em.op(kir.Min, e, g.em.op(kir.Max, e, x[0], fconst(e, 0)), fconst(e, 1))
 	})
-	predicate("isnan", func(g *gen, e kir.Type, x operand) operand { return g.op(kir.Ne, kir.Bool, x, x) })
-	inf := func(g *gen, e kir.Type) operand { return g.op(kir.Div, e, g.fconst(e, 1), g.fconst(e, 0)) }
+	predicate("isnan", func(g *gen, e kir.Type, x operand) operand { return g.em.op(kir.Ne, kir.Bool, x, x) })
+	inf := func(g *gen, e kir.Type) operand { return g.em.op(kir.Div, e, fconst(e, 1), fconst(e, 0)) }
 	predicate("isinf", func(g *gen, e kir.Type, x operand) operand {
-		return g.op(kir.Eq, kir.Bool, g.op(kir.Abs, e, x), inf(g, e))
+		return g.em.op(kir.Eq, kir.Bool, g.em.op(kir.Abs, e, x), inf(g, e))
 	})
 	predicate("isfinite", func(g *gen, e kir.Type, x operand) operand {
-		return g.op(kir.Lt, kir.Bool, g.op(kir.Abs, e, x), inf(g, e))
+		return g.em.op(kir.Lt, kir.Bool, g.em.op(kir.Abs, e, x), inf(g, e))
 	})
 	predicate("signbit", func(g *gen, e kir.Type, x operand) operand {
 		u := uintOf(e.Size())
-		return g.op(kir.Ne, kir.Bool, g.op(kir.Shr, u, g.bitcast(x, u), g.constant(u, uint64(e.Bits()-1))), operand{ty: u})
+		sign := g.em.op(kir.Shr, u, g.em.bitcast(x, u), constant(u, uint64(e.Bits()-1)))
+		return g.em.op(kir.Ne, kir.Bool, sign, operand{ty: u})
 	})
 	addBuiltin("select", 3, 3, selectBuiltin)
 	for _, name := range []string{"any", "all"} {
@@ -284,7 +285,7 @@ func mathBuiltins() {
 			op = kir.And
 		}
 		addBuiltin(name, 1, 1, func(g *gen, c *bcall) value {
-			v := g.rvalue(c.args[0])
+			v := g.mem.rvalue(c.args[0])
 			if v.bad() {
 				return badValue
 			}
@@ -293,7 +294,7 @@ func mathBuiltins() {
 			}
 			r := v.comps[0]
 			for _, x := range v.comps[1:] {
-				r = g.op(op, kir.Bool, r, x)
+				r = g.em.op(op, kir.Bool, r, x)
 			}
 			return rval(typeBool, r)
 		})
@@ -306,7 +307,7 @@ func selectBuiltin(g *gen, c *bcall) value {
 	if !ok {
 		return badValue
 	}
-	cond := g.rvalue(c.args[2])
+	cond := g.mem.rvalue(c.args[2])
 	ce, cn := cond.q.T.shape()
 	_, n := t.shape()
 	if cn == 0 || cn != n && cn != 1 || ce.isFloat() {
@@ -318,11 +319,11 @@ func selectBuiltin(g *gen, c *bcall) value {
 		switch {
 		case ce.isBool():
 		case n > 1 && ce.kt.IsSigned():
-			x = g.op(kir.Lt, kir.Bool, x, operand{ty: ce.kt})
+			x = g.em.op(kir.Lt, kir.Bool, x, operand{ty: ce.kt})
 		default:
-			x = g.op(kir.Ne, kir.Bool, x, operand{ty: ce.kt})
+			x = g.em.op(kir.Ne, kir.Bool, x, operand{ty: ce.kt})
 		}
-		r.comps[i] = g.op(kir.Select, t.kirElem(), x, vals[1].comps[i], vals[0].comps[i])
+		r.comps[i] = g.em.op(kir.Select, t.kirElem(), x, vals[1].comps[i], vals[0].comps[i])
 	}
 	return r
 }

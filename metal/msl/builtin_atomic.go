@@ -6,7 +6,7 @@ import (
 
 // atomicObject checks the pointer of an atomic function and returns it with the type of its value.
 func (g *gen) atomicObject(c *bcall) (ptr operand, t *ctype, ok bool) {
-	p := g.rvalue(c.args[0])
+	p := g.mem.rvalue(c.args[0])
 	if p.bad() {
 		return operand{}, nil, false
 	}
@@ -38,11 +38,11 @@ func atomicKind(t *ctype) kir.Type {
 
 // atomicArg returns a value as the operand of an atomic operation on an object of type t.
 func (g *gen) atomicArg(v value, t *ctype) *kir.Instr {
-	return g.instr(g.convert(v.comps[0], atomicKind(t)))
+	return g.em.instr(g.em.convert(v.comps[0], atomicKind(t)))
 }
 
 // atomicResult returns what an atomic operation on an object of type t has found there.
-func (g *gen) atomicResult(t *ctype, old operand) value { return rval(t, g.convert(old, t.kt)) }
+func (g *gen) atomicResult(t *ctype, old operand) value { return rval(t, g.em.convert(old, t.kt)) }
 
 func atomicRMW(name string, mode kir.Mode) {
 	addBuiltin("atomic_"+name+"_explicit", 2, 3, func(g *gen, c *bcall) value {
@@ -58,8 +58,8 @@ func atomicRMW(name string, mode kir.Mode) {
 		if x.bad() {
 			return badValue
 		}
-		old := g.emit(&kir.Instr{Op: kir.AtomicRMW, Type: atomicKind(t), Mode: mode,
-			Args: []*kir.Instr{g.instr(p), g.atomicArg(x, t)}})
+		old := g.em.emit(&kir.Instr{Op: kir.AtomicRMW, Type: atomicKind(t), Mode: mode,
+			Args: []*kir.Instr{g.em.instr(p), g.atomicArg(x, t)}})
 		return g.atomicResult(t, old)
 	}).accept = anyArgs
 }
@@ -84,7 +84,8 @@ func atomicBuiltins() {
 			if x.bad() {
 				return badValue
 			}
-			g.emit(&kir.Instr{Op: kir.AtomicRMW, Type: t.kt, Mode: mode, Args: []*kir.Instr{g.instr(p), g.instr(x.comps[0])}})
+			args := []*kir.Instr{g.em.instr(p), g.em.instr(x.comps[0])}
+			g.em.emit(&kir.Instr{Op: kir.AtomicRMW, Type: t.kt, Mode: mode, Args: args})
 			return voidValue
 		}).accept = anyArgs
 	}
@@ -93,7 +94,8 @@ func atomicBuiltins() {
 		if !ok {
 			return badValue
 		}
-		return g.atomicResult(t, g.emit(&kir.Instr{Op: kir.AtomicLoad, Type: atomicKind(t), Args: []*kir.Instr{g.instr(p)}}))
+		args := []*kir.Instr{g.em.instr(p)}
+		return g.atomicResult(t, g.em.emit(&kir.Instr{Op: kir.AtomicLoad, Type: atomicKind(t), Args: args}))
 	}).accept = anyArgs
 	store := func(g *gen, c *bcall) value {
 		p, t, ok := g.atomicObject(c)
@@ -104,7 +106,7 @@ func atomicBuiltins() {
 		if x.bad() {
 			return badValue
 		}
-		g.emit(&kir.Instr{Op: kir.AtomicStore, Args: []*kir.Instr{g.instr(p), g.atomicArg(x, t)}})
+		g.em.emit(&kir.Instr{Op: kir.AtomicStore, Args: []*kir.Instr{g.em.instr(p), g.atomicArg(x, t)}})
 		return voidValue
 	}
 	addBuiltin("atomic_store_explicit", 2, 3, store).accept = anyArgs
@@ -120,7 +122,7 @@ func compareExchange(g *gen, c *bcall) value {
 	if !ok {
 		return badValue
 	}
-	e := g.rvalue(c.args[1])
+	e := g.mem.rvalue(c.args[1])
 	if e.bad() {
 		return badValue
 	}
@@ -133,15 +135,15 @@ func compareExchange(g *gen, c *bcall) value {
 		return badValue
 	}
 	exp := g.deref(e, operand{}, c.at)
-	want := g.load(exp)
+	want := g.mem.load(exp)
 	k := atomicKind(t)
-	expected := g.convert(want.comps[0], k)
+	expected := g.em.convert(want.comps[0], k)
 	cas := &kir.Instr{Op: kir.AtomicCAS, Type: k}
-	cas.Args = []*kir.Instr{g.instr(p), g.instr(expected), g.atomicArg(d, t)}
-	old := g.emit(cas)
+	cas.Args = []*kir.Instr{g.em.instr(p), g.em.instr(expected), g.atomicArg(d, t)}
+	old := g.em.emit(cas)
 	u := uintOf(k.Size()) // compared by bits, as the exchange does
-	same := g.op(kir.Eq, kir.Bool, g.bitcast(old, u), g.bitcast(expected, u))
-	then := g.inBlock(func() { g.store(exp, g.atomicResult(t, old)) })
-	g.structured(&kir.Instr{Op: kir.If, Args: []*kir.Instr{g.instr(g.not(same))}, Body: then})
+	same := g.em.op(kir.Eq, kir.Bool, g.em.bitcast(old, u), g.em.bitcast(expected, u))
+	then := g.em.inBlock(func() { g.mem.store(exp, g.atomicResult(t, old)) })
+	g.em.structured(&kir.Instr{Op: kir.If, Args: []*kir.Instr{g.em.instr(g.em.not(same))}, Body: then})
 	return rval(typeBool, same)
 }

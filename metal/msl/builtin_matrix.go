@@ -10,27 +10,27 @@ import (
 
 // matrixPlace returns this lane's row and first column, as I64.
 func (g *gen) matrixPlace() (row, col operand) {
-	l := g.convert(g.lane(32), kir.I64)
+	l := g.em.convert(g.lane(32), kir.I64)
 	bits := func(shift, mask int64) operand {
-		return g.op(kir.And, kir.I64, g.op(kir.Shr, kir.I64, l, g.i64(shift)), g.i64(mask))
+		return g.em.op(kir.And, kir.I64, g.em.op(kir.Shr, kir.I64, l, i64(shift)), i64(mask))
 	}
-	row = g.op(kir.Add, kir.I64, g.op(kir.Mul, kir.I64, bits(4, 1), g.i64(4)), bits(1, 3))
-	half := g.op(kir.Mul, kir.I64, bits(3, 1), g.i64(4))
-	col = g.op(kir.Add, kir.I64, half, g.op(kir.Mul, kir.I64, bits(0, 1), g.i64(2)))
+	row = g.em.op(kir.Add, kir.I64, g.em.op(kir.Mul, kir.I64, bits(4, 1), i64(4)), bits(1, 3))
+	half := g.em.op(kir.Mul, kir.I64, bits(3, 1), i64(4))
+	col = g.em.op(kir.Add, kir.I64, half, g.em.op(kir.Mul, kir.I64, bits(0, 1), i64(2)))
 	return row, col
 }
 
 // matrixLane returns the lane that holds row r and column c, both constant or not, as U32.
 func (g *gen) matrixLane(r, c operand) operand {
-	u := func(o operand) operand { return g.convert(o, kir.U32) }
+	u := func(o operand) operand { return g.em.convert(o, kir.U32) }
 	r, c = u(r), u(c)
 	bit := func(o operand, shift, mask, mul uint32) operand {
-		x := g.op(kir.And, kir.U32, g.op(kir.Shr, kir.U32, o, g.u32(shift)), g.u32(mask))
-		return g.op(kir.Mul, kir.U32, x, g.u32(mul))
+		x := g.em.op(kir.And, kir.U32, g.em.op(kir.Shr, kir.U32, o, u32(shift)), u32(mask))
+		return g.em.op(kir.Mul, kir.U32, x, u32(mul))
 	}
-	sum := g.op(kir.Add, kir.U32, bit(r, 2, 1, 16), bit(r, 0, 3, 2))
-	sum = g.op(kir.Add, kir.U32, sum, bit(c, 2, 1, 8))
-	return g.op(kir.Add, kir.U32, sum, bit(c, 1, 1, 1))
+	sum := g.em.op(kir.Add, kir.U32, bit(r, 2, 1, 16), bit(r, 0, 3, 2))
+	sum = g.em.op(kir.Add, kir.U32, sum, bit(c, 2, 1, 8))
+	return g.em.op(kir.Add, kir.U32, sum, bit(c, 1, 1, 1))
 }
 
 // threadElements is the method that gives a lane's two elements as a vector; init makes it, as it leads to all of gen.
@@ -39,7 +39,7 @@ var threadElements *builtin
 // fillMatrix makes a matrix with x on its diagonal.
 func (g *gen) fillMatrix(t *ctype, x value, at Pos) value {
 	if x.q.T == t {
-		return g.load(x)
+		return g.mem.load(x)
 	}
 	x = g.convertTo(x, t.elem, at, "the diagonal of a matrix")
 	if x.bad() {
@@ -48,15 +48,15 @@ func (g *gen) fillMatrix(t *ctype, x value, at Pos) value {
 	row, col := g.matrixPlace()
 	r := value{k: vRight, q: qt(t)}
 	for i := range int64(2) {
-		on := g.op(kir.Eq, kir.Bool, row, g.op(kir.Add, kir.I64, col, g.i64(i)))
-		r.comps = append(r.comps, g.op(kir.Select, t.elem.T.kt, on, x.comps[0], operand{ty: t.elem.T.kt}))
+		on := g.em.op(kir.Eq, kir.Bool, row, g.em.op(kir.Add, kir.I64, col, i64(i)))
+		r.comps = append(r.comps, g.em.op(kir.Select, t.elem.T.kt, on, x.comps[0], operand{ty: t.elem.T.kt}))
 	}
 	return r
 }
 
 // matrixArg reads a matrix argument.
 func (g *gen) matrixArg(c *bcall, i int) (value, bool) {
-	v := g.rvalue(c.args[i])
+	v := g.mem.rvalue(c.args[i])
 	if v.bad() {
 		return badValue, false
 	}
@@ -73,7 +73,7 @@ func (g *gen) matrixDest(c *bcall) (value, bool) {
 	if d.bad() {
 		return badValue, false
 	}
-	if d.q.T.kind != tSimdMat || !g.assignable(d, c.at) {
+	if d.q.T.kind != tSimdMat || !g.mem.assignable(d, c.at) {
 		if d.q.T.kind != tSimdMat {
 			g.mismatch(c)
 		}
@@ -87,7 +87,7 @@ func matrixBuiltins() {
 		v := *c.fn.this
 		t := v.q
 		t.T = vecOf(v.q.T.elem.T, 2)
-		return g.part(v, t, 0, 0)
+		return g.mem.part(v, t, 0, 0)
 	}}
 	addBuiltin("simdgroup_load", 2, 5, func(g *gen, c *bcall) value { return g.matrixMove(c, true) }).accept = anyArgs
 	addBuiltin("simdgroup_store", 2, 5, func(g *gen, c *bcall) value { return g.matrixMove(c, false) }).accept = anyArgs
@@ -122,7 +122,7 @@ func (g *gen) matrixMove(c *bcall, load bool) value {
 	} else {
 		m, ok = g.matrixArg(c, 0)
 	}
-	p := g.rvalue(c.args[1])
+	p := g.mem.rvalue(c.args[1])
 	if !ok || p.bad() {
 		return badValue
 	}
@@ -135,16 +135,16 @@ func (g *gen) matrixMove(c *bcall, load bool) value {
 		g.c.errorf(AddressSpace, c.at, "'%s' cannot use a pointer of type %s", c.b.name, p.q.T)
 		return badValue
 	}
-	stride := g.i64(8)
+	stride := i64(8)
 	var ox, oy operand
-	ox, oy = g.i64(0), g.i64(0)
-	trans := g.boolConst(false)
+	ox, oy = i64(0), i64(0)
+	trans := boolConst(false)
 	num := func(i int) (operand, bool) {
-		v := g.toArith(g.rvalue(c.args[i]))
+		v := g.toArith(g.mem.rvalue(c.args[i]))
 		if v.bad() || !v.q.T.intLike() {
 			return operand{}, false
 		}
-		return g.convert(g.promote(v).comps[0], kir.I64), true
+		return g.em.convert(g.arith.promote(v).comps[0], kir.I64), true
 	}
 	if len(c.args) > 2 {
 		if stride, ok = num(2); !ok {
@@ -156,15 +156,15 @@ func (g *gen) matrixMove(c *bcall, load bool) value {
 		if o.k == vList {
 			o = g.initList(o.list, qt(vecOf(typeUlong, 2)), c.at)
 		}
-		o = g.rvalue(o)
+		o = g.mem.rvalue(o)
 		if o.bad() {
 			return badValue
 		}
 		if et, n := o.q.T.shape(); n == 0 || n > 2 || et.isFloat() {
 			return g.mismatch(c)
 		}
-		ox = g.convert(o.comps[0], kir.I64)
-		oy = g.convert(o.comps[len(o.comps)-1], kir.I64)
+		ox = g.em.convert(o.comps[0], kir.I64)
+		oy = g.em.convert(o.comps[len(o.comps)-1], kir.I64)
 	}
 	if len(c.args) > 4 {
 		trans = g.condition(c.args[4], c.at)
@@ -172,20 +172,20 @@ func (g *gen) matrixMove(c *bcall, load bool) value {
 	row, col := g.matrixPlace()
 	vals := make([]operand, 2)
 	for i := range int64(2) {
-		cc := g.op(kir.Add, kir.I64, col, g.i64(i))
-		r := g.op(kir.Select, kir.I64, trans, cc, row)
-		k := g.op(kir.Select, kir.I64, trans, row, cc)
-		r, k = g.op(kir.Add, kir.I64, r, oy), g.op(kir.Add, kir.I64, k, ox)
-		idx := g.op(kir.Add, kir.I64, g.op(kir.Mul, kir.I64, r, stride), k)
-		at := g.memAt(p.comps[0], g.op(kir.Mul, kir.I64, idx, g.i64(int64(e.size))), 0, qt(e))
+		cc := g.em.op(kir.Add, kir.I64, col, i64(i))
+		r := g.em.op(kir.Select, kir.I64, trans, cc, row)
+		k := g.em.op(kir.Select, kir.I64, trans, row, cc)
+		r, k = g.em.op(kir.Add, kir.I64, r, oy), g.em.op(kir.Add, kir.I64, k, ox)
+		idx := g.em.op(kir.Add, kir.I64, g.em.op(kir.Mul, kir.I64, r, stride), k)
+		at := memAt(p.comps[0], g.em.op(kir.Mul, kir.I64, idx, i64(int64(e.size))), 0, qt(e))
 		if load {
-			vals[i] = g.loadComps(at)[0]
+			vals[i] = g.mem.loadComps(at)[0]
 		} else {
-			g.storeComps(at, m.comps[i:i+1])
+			g.mem.storeComps(at, m.comps[i:i+1])
 		}
 	}
 	if load {
-		g.store(m, value{k: vRight, q: m.q.bare(), comps: vals})
+		g.mem.store(m, value{k: vRight, q: m.q.bare(), comps: vals})
 	}
 	return voidValue
 }
@@ -209,13 +209,13 @@ func (g *gen) matrixMul(c *bcall, acc bool) value {
 		}
 		z = &c3
 	}
-	g.store(d, g.matrixSum(d.q.T, a, b, z))
+	g.mem.store(d, g.matrixSum(d.q.T, a, b, z))
 	return voidValue
 }
 
 // matrixProduct is a * b, of the type of a.
 func (g *gen) matrixProduct(a, b value) value {
-	a, b = g.rvalue(a), g.rvalue(b)
+	a, b = g.mem.rvalue(a), g.mem.rvalue(b)
 	return g.matrixSum(a.q.T, a, b, nil)
 }
 
@@ -227,23 +227,23 @@ func (g *gen) matrixSum(t *ctype, a, b value, z *value) value {
 	}
 	sums := []operand{{ty: wide}, {ty: wide}}
 	if z != nil {
-		sums[0], sums[1] = g.convert(z.comps[0], wide), g.convert(z.comps[1], wide)
+		sums[0], sums[1] = g.em.convert(z.comps[0], wide), g.em.convert(z.comps[1], wide)
 	}
 	row, col := g.matrixPlace()
 	get := func(m value, i int, lane operand) operand {
-		x := g.emit(&kir.Instr{
-			Op: kir.Shuffle, Type: m.comps[i].ty, Imm: 32, Args: []*kir.Instr{g.instr(m.comps[i]), g.instr(lane)},
+		x := g.em.emit(&kir.Instr{
+			Op: kir.Shuffle, Type: m.comps[i].ty, Imm: 32, Args: []*kir.Instr{g.em.instr(m.comps[i]), g.em.instr(lane)},
 		})
-		return g.convert(x, wide)
+		return g.em.convert(x, wide)
 	}
 	for k := range int64(8) {
 		// a[row][k] stands in element k%2 of its lane; b[k][col], b[k][col+1] are both elements of theirs
-		av := get(a, int(k%2), g.matrixLane(row, g.i64(k)))
-		bl := g.matrixLane(g.i64(k), col)
+		av := get(a, int(k%2), g.matrixLane(row, i64(k)))
+		bl := g.matrixLane(i64(k), col)
 		for i := range 2 {
-			sums[i] = g.op(kir.Fma, wide, av, get(b, i, bl), sums[i])
+			sums[i] = g.em.op(kir.Fma, wide, av, get(b, i, bl), sums[i])
 		}
 	}
 	e := t.elem.T.kt
-	return value{k: vRight, q: qt(t), comps: []operand{g.convert(sums[0], e), g.convert(sums[1], e)}}
+	return value{k: vRight, q: qt(t), comps: []operand{g.em.convert(sums[0], e), g.em.convert(sums[1], e)}}
 }

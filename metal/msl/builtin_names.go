@@ -38,7 +38,7 @@ func internalNames() {
 	}
 	// frexp returns the exponent through a pointer
 	addBuiltin(internalPrefix+"frexp", 2, 2, func(g *gen, c *bcall) value {
-		p := g.rvalue(c.args[1])
+		p := g.mem.rvalue(c.args[1])
 		if p.bad() {
 			return badValue
 		}
@@ -58,14 +58,14 @@ func internalNames() {
 	for name, mode := range map[string]kir.Mode{"and": kir.ModeAnd, "or": kir.ModeOr, "xor": kir.ModeXor} {
 		public := builtins["simd_"+name]
 		addBuiltin(internalPrefix+"simd_"+name, 1, 1, func(g *gen, c *bcall) value {
-			v := g.rvalue(c.args[0])
+			v := g.mem.rvalue(c.args[0])
 			if e, n := v.q.T.shape(); v.k != vRight || n == 0 || !e.isFloat() {
 				return public.run(g, c)
 			}
 			r := value{k: vRight, q: v.q.bare()}
 			for _, x := range v.comps {
-				bits := rval(scalarTypes[uintOf(x.ty.Size())], g.bitcast(x, uintOf(x.ty.Size())))
-				r.comps = append(r.comps, g.bitcast(g.lanewise(kir.Reduce, mode, 32, bits).comps[0], x.ty))
+				bits := rval(scalarTypes[uintOf(x.ty.Size())], g.em.bitcast(x, uintOf(x.ty.Size())))
+				r.comps = append(r.comps, g.em.bitcast(g.lanewise(kir.Reduce, mode, 32, bits).comps[0], x.ty))
 			}
 			return r
 		}).accept = anyArgs
@@ -74,7 +74,7 @@ func internalNames() {
 		return g.likeArg(c, g.lane(32))
 	})
 	addBuiltin(internalPrefix+"get_simdgroup_size", 1, 1, func(g *gen, c *bcall) value {
-		return g.likeArg(c, g.u32(32))
+		return g.likeArg(c, u32(32))
 	})
 }
 
@@ -115,5 +115,5 @@ func (g *gen) likeArg(c *bcall, x operand) value {
 	if t.kind != tScalar || !t.isInt() {
 		return g.mismatch(c)
 	}
-	return rval(t, g.convert(x, t.kt))
+	return rval(t, g.em.convert(x, t.kt))
 }

@@ -6,7 +6,7 @@ import (
 
 // barrierFlags reads a mem_flags argument.
 func (g *gen) barrierFlags(v value, at Pos) (kir.Mode, bool) {
-	v = g.rvalue(v)
+	v = g.mem.rvalue(v)
 	if v.bad() {
 		return 0, false
 	}
@@ -27,7 +27,7 @@ func otherBuiltins() {
 					return badValue
 				}
 			}
-			g.emit(&kir.Instr{Op: op, Mode: flags})
+			g.em.emit(&kir.Instr{Op: op, Mode: flags})
 			return voidValue
 		}).accept = anyArgs
 	}
@@ -41,7 +41,7 @@ func otherBuiltins() {
 		if len(c.fn.targs) != 1 || c.fn.targs[0].q.T == nil {
 			return g.mismatch(c)
 		}
-		return g.asType(c.args[0], c.fn.targs[0].q.T, c.at)
+		return g.arith.asType(g.toArith(g.mem.rvalue(c.args[0])), c.fn.targs[0].q.T, c.at)
 	})
 }
 
@@ -95,7 +95,7 @@ func (g *gen) liftCall(fn *overload, inst *funcInst, args []value, at Pos) (r va
 	for i := range args {
 		vals[i] = args[i]
 		if f.params[i].q.T.kind != tRef || f.params[i].q.T.elem.Const {
-			vals[i] = g.rvalue(args[i])
+			vals[i] = g.mem.rvalue(args[i])
 		}
 		if vals[i].bad() {
 			return badValue, true
@@ -107,7 +107,7 @@ func (g *gen) liftCall(fn *overload, inst *funcInst, args []value, at Pos) (r va
 		for i := range args {
 			one[i] = g.liftArg(vals[i], f.params[i].q, c)
 		}
-		x := g.rvalue(g.call(f, one, nil, at))
+		x := g.mem.rvalue(g.call(f, one, nil, at))
 		if x.bad() {
 			return badValue, true
 		}
@@ -123,7 +123,7 @@ func (g *gen) liftCall(fn *overload, inst *funcInst, args []value, at Pos) (r va
 		if c == 0 {
 			out = value{k: vRight, q: qt(vecOf(et, n))}
 		}
-		out.comps = append(out.comps, g.convert(x.comps[0], et.kt))
+		out.comps = append(out.comps, g.em.convert(x.comps[0], et.kt))
 	}
 	return out, true
 }
@@ -167,14 +167,14 @@ func (g *gen) liftableTo(fn *overload, args []value, elem *ctype) *funcInst {
 // liftArg is component c of an argument, converted for a parameter; for a reference a variable of its own.
 func (g *gen) liftArg(v value, p qtype, c int) value {
 	if p.T.kind == tRef && !p.T.elem.Const {
-		return g.objVal(g.newObject("out", p.T.elem.bare()))
+		return objVal(g.mem.newObject("out", p.T.elem.bare()))
 	}
 	t := p.noRef().T
 	x := v
 	if v.q.T.kind == tVec {
 		x = rval(v.q.T.elem.T, v.comps[c])
 	}
-	return rval(t, g.convert(x.comps[0], t.kt))
+	return rval(t, g.em.convert(x.comps[0], t.kt))
 }
 
 // liftBack stores what a function returned through references.
@@ -186,12 +186,12 @@ func (g *gen) liftBack(vals, one []value, f *funcInst, c int) {
 		}
 		dst := vals[i]
 		if dst.q.T.kind == tVec {
-			dst = g.component(dst, c)
+			dst = g.mem.component(dst, c)
 		}
-		if !g.assignable(dst, g.pos) {
+		if !g.mem.assignable(dst, g.em.pos) {
 			continue
 		}
-		x := g.load(one[i])
-		g.store(dst, rval(dst.q.T, g.convert(x.comps[0], dst.q.T.kt)))
+		x := g.mem.load(one[i])
+		g.mem.store(dst, rval(dst.q.T, g.em.convert(x.comps[0], dst.q.T.kt)))
 	}
 }

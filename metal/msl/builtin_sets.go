@@ -220,11 +220,11 @@ func (g *gen) asChosen(c setChoice, fn *overload, args []value) (out []value, ok
 			out, copied = slices.Clone(args), true
 		}
 		v := &out[i]
-		r := g.rvalue(*v)
+		r := g.mem.rvalue(*v)
 		if r.bad() {
 			return nil, false
 		}
-		*v = g.convStd(r, c.elem)
+		*v = g.arith.convStd(r, c.elem)
 	}
 	return out, true
 }

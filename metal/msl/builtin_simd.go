@@ -9,18 +9,18 @@ import (
 func (g *gen) lanewise(op kir.Op, mode kir.Mode, group int, v value, extra ...operand) value {
 	r := value{k: vRight, q: v.q.bare(), comps: make([]operand, len(v.comps))}
 	for i, c := range v.comps {
-		in := &kir.Instr{Op: op, Type: c.ty, Mode: mode, Imm: uint64(group), Args: []*kir.Instr{g.instr(c)}}
+		in := &kir.Instr{Op: op, Type: c.ty, Mode: mode, Imm: uint64(group), Args: []*kir.Instr{g.em.instr(c)}}
 		for _, x := range extra {
-			in.Args = append(in.Args, g.instr(x))
+			in.Args = append(in.Args, g.em.instr(x))
 		}
-		r.comps[i] = g.emit(in)
+		r.comps[i] = g.em.emit(in)
 	}
 	return r
 }
 
 // laneValue reads the value that a SIMD function moves or reduces.
 func (g *gen) laneValue(c *bcall, i int, reduce bool) (value, bool) {
-	v := g.rvalue(c.args[i])
+	v := g.mem.rvalue(c.args[i])
 	if v.bad() {
 		return badValue, false
 	}
@@ -37,13 +37,13 @@ func (g *gen) laneValue(c *bcall, i int, reduce bool) (value, bool) {
 	e, n := v.q.T.shape()
 	if n == 0 {
 		if v.q.T.isUnscopedEnum() {
-			return g.promote(v), true
+			return g.arith.promote(v), true
 		}
 		g.mismatch(c)
 		return badValue, false
 	}
 	if e.isBool() && n == 1 {
-		return rval(typeInt, g.convert(v.comps[0], kir.I32)), true
+		return rval(typeInt, g.em.convert(v.comps[0], kir.I32)), true
 	}
 	return v, true
 }
@@ -55,12 +55,12 @@ func (g *gen) wideReduce(op kir.Op, mode kir.Mode, group int, v value) value {
 		wide := vecOf(typeFloat, n)
 		w := value{k: vRight, q: qt(wide)}
 		for _, c := range v.comps {
-			w.comps = append(w.comps, g.convert(c, kir.F32))
+			w.comps = append(w.comps, g.em.convert(c, kir.F32))
 		}
 		w = g.lanewise(op, mode, group, w)
 		r := value{k: vRight, q: v.q.bare()}
 		for _, c := range w.comps {
-			r.comps = append(r.comps, g.convert(c, e.kt))
+			r.comps = append(r.comps, g.em.convert(c, e.kt))
 		}
 		return r
 	}
@@ -69,7 +69,7 @@ func (g *gen) wideReduce(op kir.Op, mode kir.Mode, group int, v value) value {
 
 // laneIndex reads a lane number or distance as U32.
 func (g *gen) laneIndex(c *bcall, i int) (operand, bool) {
-	v := g.toArith(g.rvalue(c.args[i]))
+	v := g.toArith(g.mem.rvalue(c.args[i]))
 	if v.bad() {
 		return operand{}, false
 	}
@@ -77,7 +77,7 @@ func (g *gen) laneIndex(c *bcall, i int) (operand, bool) {
 		g.mismatch(c)
 		return operand{}, false
 	}
-	return g.convert(g.promote(v).comps[0], kir.U32), true
+	return g.em.convert(g.arith.promote(v).comps[0], kir.U32), true
 }
 
 func (g *gen) lane(group int) operand {
@@ -85,7 +85,7 @@ func (g *gen) lane(group int) operand {
 	if group == 4 {
 		mode = kir.ThreadIndexInQuadgroup
 	}
-	return g.leaf(kir.Builtin, kir.U32, mode, 0)
+	return g.em.leaf(kir.Builtin, kir.U32, mode, 0)
 }
 
 // shuffle moves a value from the lane that from computes out of this lane's number and the distance.
@@ -140,21 +140,22 @@ func groupBuiltins(p string, n int) {
 	mask := uint32(n - 1)
 	shuffle(p+"shuffle", n, func(g *gen, _, d operand) operand { return d })
 	shuffle(p+"broadcast", n, func(g *gen, _, d operand) operand { return d })
-	shuffle(p+"shuffle_xor", n, func(g *gen, l, d operand) operand { return g.op(kir.Xor, kir.U32, l, d) })
+	shuffle(p+"shuffle_xor", n, func(g *gen, l, d operand) operand { return g.em.op(kir.Xor, kir.U32, l, d) })
 	// past the ends a lane keeps its own value
 	shuffle(p+"shuffle_up", n, func(g *gen, l, d operand) operand {
-		return g.op(kir.Select, kir.U32, g.op(kir.Ge, kir.Bool, l, d), g.op(kir.Sub, kir.U32, l, d), l)
+		return g.em.op(kir.Select, kir.U32, g.em.op(kir.Ge, kir.Bool, l, d), g.em.op(kir.Sub, kir.U32, l, d), l)
 	})
 	shuffle(p+"shuffle_down", n, func(g *gen, l, d operand) operand {
-		to := g.op(kir.Add, kir.U32, l, d)
-		inside := g.op(kir.And, kir.Bool, g.op(kir.Le, kir.Bool, to, g.u32(mask)), g.op(kir.Le, kir.Bool, d, g.u32(mask)))
-		return g.op(kir.Select, kir.U32, inside, to, l)
+		to := g.em.op(kir.Add, kir.U32, l, d)
+		low, near := g.em.op(kir.Le, kir.Bool, to, u32(mask)), g.em.op(kir.Le, kir.Bool, d, u32(mask))
+		inside := g.em.op(kir.And, kir.Bool, low, near)
+		return g.em.op(kir.Select, kir.U32, inside, to, l)
 	})
 	shuffle(p+"shuffle_rotate_up", n, func(g *gen, l, d operand) operand {
-		return g.op(kir.And, kir.U32, g.op(kir.Sub, kir.U32, l, d), g.u32(mask))
+		return g.em.op(kir.And, kir.U32, g.em.op(kir.Sub, kir.U32, l, d), u32(mask))
 	})
 	shuffle(p+"shuffle_rotate_down", n, func(g *gen, l, d operand) operand {
-		return g.op(kir.And, kir.U32, g.op(kir.Add, kir.U32, l, d), g.u32(mask))
+		return g.em.op(kir.And, kir.U32, g.em.op(kir.Add, kir.U32, l, d), u32(mask))
 	})
 	for _, up := range []bool{true, false} {
 		fillShuffle(p, n, up)
@@ -192,32 +193,32 @@ func fillShuffle(p string, n int, up bool) {
 		if fill.bad() {
 			return badValue
 		}
-		mod := g.u32(uint32(n))
+		mod := u32(uint32(n))
 		if len(c.args) == 4 {
 			if mod, ok3 = g.laneIndex(c, 3); !ok3 {
 				return badValue
 			}
 		}
 		l := g.lane(n)
-		in := g.op(kir.Rem, kir.U32, l, mod) // place within the window
+		in := g.em.op(kir.Rem, kir.U32, l, mod) // place within the window
 		var from, inside operand
 		if up {
-			inside = g.op(kir.Ge, kir.Bool, in, d)
-			from = g.op(kir.Sub, kir.U32, l, d)
+			inside = g.em.op(kir.Ge, kir.Bool, in, d)
+			from = g.em.op(kir.Sub, kir.U32, l, d)
 		} else {
-			inside = g.op(kir.Lt, kir.Bool, g.op(kir.Add, kir.U32, in, d), mod)
-			from = g.op(kir.Add, kir.U32, l, d)
+			inside = g.em.op(kir.Lt, kir.Bool, g.em.op(kir.Add, kir.U32, in, d), mod)
+			from = g.em.op(kir.Add, kir.U32, l, d)
 		}
 		// the fill data slides in behind: its window continues the value's
-		wrap := g.op(kir.Sub, kir.U32, from, mod)
+		wrap := g.em.op(kir.Sub, kir.U32, from, mod)
 		if up {
-			wrap = g.op(kir.Add, kir.U32, from, mod)
+			wrap = g.em.op(kir.Add, kir.U32, from, mod)
 		}
-		a := g.lanewise(kir.Shuffle, 0, n, v, g.op(kir.Select, kir.U32, inside, from, l))
-		b := g.lanewise(kir.Shuffle, 0, n, fill, g.op(kir.Select, kir.U32, inside, l, wrap))
+		a := g.lanewise(kir.Shuffle, 0, n, v, g.em.op(kir.Select, kir.U32, inside, from, l))
+		b := g.lanewise(kir.Shuffle, 0, n, fill, g.em.op(kir.Select, kir.U32, inside, l, wrap))
 		r := value{k: vRight, q: v.q.bare()}
 		for i := range a.comps {
-			r.comps = append(r.comps, g.op(kir.Select, a.comps[i].ty, inside, a.comps[i], b.comps[i]))
+			r.comps = append(r.comps, g.em.op(kir.Select, a.comps[i].ty, inside, a.comps[i], b.comps[i]))
 		}
 		return r
 	}).accept = anyArgs
@@ -226,11 +227,11 @@ func fillShuffle(p string, n int, up bool) {
 // voteBuiltins adds all, any, ballot, active_threads_mask and is_first.
 func voteBuiltins(p string, n int) {
 	ballot := func(g *gen, x operand) operand {
-		bits := g.emit(&kir.Instr{Op: kir.Ballot, Type: kir.U64, Imm: 32, Args: []*kir.Instr{g.instr(x)}})
+		bits := g.em.emit(&kir.Instr{Op: kir.Ballot, Type: kir.U64, Imm: 32, Args: []*kir.Instr{g.em.instr(x)}})
 		if n == 4 { // this lane's quad
-			first := g.op(kir.And, kir.U32, g.lane(32), g.u32(28))
-			bits = g.op(kir.Shr, kir.U64, bits, g.convert(first, kir.U64))
-			bits = g.op(kir.And, kir.U64, bits, g.constant(kir.U64, 15))
+			first := g.em.op(kir.And, kir.U32, g.lane(32), u32(28))
+			bits = g.em.op(kir.Shr, kir.U64, bits, g.em.convert(first, kir.U64))
+			bits = g.em.op(kir.And, kir.U64, bits, constant(kir.U64, 15))
 		}
 		return bits
 	}
@@ -243,10 +244,10 @@ func voteBuiltins(p string, n int) {
 		})
 	}
 	test("all", func(g *gen, x operand) operand {
-		return g.op(kir.Eq, kir.Bool, ballot(g, g.not(x)), operand{ty: kir.U64})
+		return g.em.op(kir.Eq, kir.Bool, ballot(g, g.em.not(x)), operand{ty: kir.U64})
 	})
 	test("any", func(g *gen, x operand) operand {
-		return g.op(kir.Ne, kir.Bool, ballot(g, x), operand{ty: kir.U64})
+		return g.em.op(kir.Ne, kir.Bool, ballot(g, x), operand{ty: kir.U64})
 	})
 	addBuiltin(p+"ballot", 1, 1, func(g *gen, c *bcall) value {
 		if c.args[0].bad() {
@@ -255,12 +256,13 @@ func voteBuiltins(p string, n int) {
 		return g.vote(n, ballot(g, g.condition(c.args[0], c.at)))
 	})
 	addBuiltin(p+"active_threads_mask", 0, 0, func(g *gen, c *bcall) value {
-		return g.vote(n, ballot(g, g.boolConst(true)))
+		return g.vote(n, ballot(g, boolConst(true)))
 	})
 	addBuiltin(p+"is_first", 0, 0, func(g *gen, c *bcall) value {
 		l := g.lane(n)
-		first := g.emit(&kir.Instr{Op: kir.BroadcastFirst, Type: kir.U32, Imm: uint64(n), Args: []*kir.Instr{g.instr(l)}})
-		return rval(typeBool, g.op(kir.Eq, kir.Bool, l, first))
+		args := []*kir.Instr{g.em.instr(l)}
+		first := g.em.emit(&kir.Instr{Op: kir.BroadcastFirst, Type: kir.U32, Imm: uint64(n), Args: args})
+		return rval(typeBool, g.em.op(kir.Eq, kir.Bool, l, first))
 	})
 }
 
@@ -270,7 +272,7 @@ func (g *gen) vote(group int, bits operand) value {
 	if group == 4 {
 		name, num = "quad_vote", kir.U32
 	}
-	bits = g.convert(bits, num)
+	bits = g.em.convert(bits, num)
 	ns := g.c.find(g.c.root, "metal", 0)
 	if ns == nil || ns.kind != eNamespace {
 		return rval(scalarTypes[num], bits)

@@ -175,7 +175,8 @@ type compiler struct {
 
 func newCompiler(f *File, opt Options) *compiler {
 	c := &compiler{
-		file: f, opt: opt, types: typeTable{byKey: map[typeKey]*ctype{}}, structs: map[structKey]*ctype{}, enums: map[enumKey]*ctype{},
+		file: f, opt: opt, types: typeTable{byKey: map[typeKey]*ctype{}},
+		structs: map[structKey]*ctype{}, enums: map[enumKey]*ctype{},
 		enumVals: map[enumValKey]operand{}, resolved: map[*entity]qtype{}, globals: map[*entity]value{},
 		busy:  map[*entity]bool{},
 		insts: map[*tmplInfo]*instances[*structInfo]{}, varInsts: map[*tmplInfo][]varInst{},

@@ -9,7 +9,7 @@ type notConstant struct {
 }
 
 // notConst ends the constant evaluation that is under way: why names what is not constant.
-func (g *gen) notConst(why string) { panic(notConstant{why: why, at: g.pos}) }
+func (em *emitter) notConst(why string) { panic(notConstant{why: why, at: em.pos}) }
 
 // evalConst runs f in a generator that evaluates instead of emitting. If it meets something that is not constant
 // it reports so, what saying what had to be constant, and returns false.
@@ -23,16 +23,17 @@ func (g *gen) evalConst(f func(h *gen), at Pos, what string) (ok bool) {
 
 // runConst is evalConst that leaves it to the caller to report what is not constant.
 func (g *gen) runConst(f func(h *gen), at Pos) (ok bool, missing *notConstant) {
-	h := &gen{c: g.c, exec: true, env: g.env, pos: at, depth: g.depth, calls: g.calls, unevaluated: g.unevaluated}
-	if h.around = g.k; g.k == nil {
+	h := genFor(g.c, emitter{exec: true, pos: at, unevaluated: g.em.unevaluated})
+	h.env, h.depth, h.calls = g.env, g.depth, g.calls
+	if h.around = g.em.k; g.em.k == nil {
 		h.around = g.around
 	}
-	if g.exec {
-		h.steps = g.steps
+	if g.em.exec {
+		h.em.steps = g.em.steps
 	}
 	before := g.c.errCount()
 	defer func() {
-		g.steps = max(g.steps, h.steps)
+		g.em.steps = max(g.em.steps, h.em.steps)
 		r := recover()
 		if r == nil {
 			ok = ok && g.c.errCount() == before
@@ -51,7 +52,7 @@ func (g *gen) runConst(f func(h *gen), at Pos) (ok bool, missing *notConstant) {
 // constExpr evaluates an expression that must be constant.
 func (g *gen) constExpr(x Expr, what string) (value, bool) {
 	v := badValue
-	ok := g.evalConst(func(h *gen) { v = h.noAddress(h.rvalue(h.expr(x))) }, x.Pos(), what)
+	ok := g.evalConst(func(h *gen) { v = h.mem.noAddress(h.mem.rvalue(h.expr(x))) }, x.Pos(), what)
 	if !ok || v.bad() || v.k == vVoid || v.k == vFuncs {
 		if ok && !v.bad() {
 			g.c.errorf(NotConstant, x.Pos(), "%s has no value", what)
@@ -79,7 +80,9 @@ func (g *gen) constInt(x Expr, what string) (int64, bool) {
 
 // constGen returns a generator for types and constants in a scope outside functions.
 func (c *compiler) constGen(e *env) *gen {
-	return &gen{c: c, exec: true, env: e, depth: c.depth * 8}
+	g := genFor(c, emitter{exec: true})
+	g.env, g.depth = e, c.depth*8
+	return g
 }
 
 // globalVar returns the value of a variable at namespace or class scope: always a constant.
@@ -88,8 +91,8 @@ func (g *gen) globalVar(ent *entity) value {
 	if v, ok := c.globals[ent]; ok {
 		return v
 	}
-	if g.unevaluated && g.missing(ent) { // in code that never runs, as behind is_function_constant_defined
-		return g.zero(c.constGen(ent.env).typeOf(ent.vdecl.Type).T)
+	if g.em.unevaluated && g.missing(ent) { // in code that never runs, as behind is_function_constant_defined
+		return g.mem.zero(c.constGen(ent.env).typeOf(ent.vdecl.Type).T)
 	}
 	if c.busy[ent] {
 		c.errorf(NotConstant, ent.at, "the value of '%s' is defined by itself", ent.name)
@@ -123,22 +126,22 @@ func (g *gen) globalPointer(ent *entity) (value, bool) {
 	if t.T.kind != tPtr || t.Space != SpaceConstant && !d.Specs.Constexpr {
 		return badValue, false
 	}
-	_, missing := h.runConst(func(h *gen) { v, _ := h.initValue(d, t); h.load(v) }, d.Pos())
+	_, missing := h.runConst(func(h *gen) { v, _ := h.initValue(d, t); h.mem.load(v) }, d.Pos())
 	switch {
 	case missing == nil || !missing.table:
 		return badValue, false
-	case g.exec:
-		missing.at = g.pos
+	case g.em.exec:
+		missing.at = g.em.pos
 		panic(*missing)
 	}
 	g.c.busy[ent] = true
 	defer delete(g.c.busy, ent)
-	saved, at := g.env, g.pos
+	saved, at := g.env, g.em.pos
 	g.env = ent.env
 	v, _ := g.initValue(d, t)
 	g.env = saved
-	g.at(at)
-	return g.load(v), true
+	g.em.at(at)
+	return g.mem.load(v), true
 }
 
 // constantDecl evaluates the declaration of a constant outside functions.
@@ -166,7 +169,7 @@ func (g *gen) constantDefined(x *CallExpr) value {
 		if ne, ok := stripParens(x.Args[0]).(*NameExpr); ok {
 			if ent := g.resolveQuiet(ne.Name); ent != nil && ent.vdecl != nil {
 				if _, is := ent.vdecl.constantAttr(); is {
-					return rval(typeBool, g.boolConst(!g.missing(ent)))
+					return rval(typeBool, boolConst(!g.missing(ent)))
 				}
 			}
 		}
@@ -222,7 +225,7 @@ func (g *gen) functionConstant(d *VarDecl, a *Attr) value {
 	t.Const = true
 	o := &object{name: d.Name.Ident, q: t, fixed: true}
 	o.slots = []slot{{-1, operand{ty: t.T.kt, bits: val & t.T.kt.Mask()}}}
-	return g.objVal(o)
+	return objVal(o)
 }
 
 // varTemplate returns an instance of a variable template; ok is false for templates of other things.

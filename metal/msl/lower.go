@@ -38,25 +38,22 @@ func (o operand) text(t *ctype) string {
 	return strconv.FormatInt(o.int(), 10)
 }
 
-// gen turns expressions and statements into kir: it checks types and emits code in one walk, since everything is
-// inlined and templates are walked once per instance. With exec set it evaluates instead: then every operand is
-// a constant, variables hold their current values, and what is not constant ends the evaluation (see consteval.go).
-type gen struct {
+// emitter writes the kir of one kernel: it folds and simplifies operations as they come. With exec set it evaluates
+// instead: then every operand is a constant, and what is not constant ends the evaluation (see consteval.go).
+type emitter struct {
 	c     *compiler
 	k     *kir.Kernel
-	blk   *kir.Block
+	blk   *kir.Block // what is emitted goes to its end
 	exec  bool
-	steps int
+	steps int // of an evaluation
+	// unevaluated says that what is emitted is thrown away: the operand of sizeof or decltype, code that never runs.
+	unevaluated bool
 
-	env *env
-	fr  *inl
 	pos Pos
 	kp  kir.Pos // of pos
 
 	// consts holds the kernel's constants, which stand at its top, by type and bits.
 	consts map[constKey]*kir.Instr
-	// varMem says where variables live whose object got an address after they were first used.
-	varMem map[uint64]varHome
 	// builtins and addresses stand at the kernel's top as well.
 	head   []*kir.Instr
 	leaves map[leafKey]operand
@@ -65,19 +62,26 @@ type gen struct {
 	wishes map[*kir.Instr]uint8
 	vol    map[*kir.Instr]bool
 
-	loops int             // loops around what is emitted
-	never map[uint64]bool // variables that nothing sets: see unset
+	loops int // loops around what is emitted
+}
 
-	contract bool // multiply and add may become fma
-	tgBytes  int
-	refused  ErrorList // what keeps the kernel from becoming a pipeline
-	labels   []*jumpScope
-	regionOf map[*object]int
-	constMem map[*object]int
-	calls    int // depth of inlined calls
-	depth    int // nesting of expr and stmt
+// gen turns expressions and statements into kir: it checks types and emits code in one walk, since everything is
+// inlined and templates are walked once per instance. Where the emitter evaluates, variables hold their current values.
+type gen struct {
+	c     *compiler
+	em    *emitter
+	mem   *memory
+	arith *arithmetic
 
-	unevaluated bool // the operand of sizeof or decltype
+	env *env
+	fr  *inl
+
+	tgBytes int
+	refused ErrorList // what keeps the kernel from becoming a pipeline
+	labels  []*jumpScope
+	calls   int // depth of inlined calls
+	depth   int // nesting of expr and stmt
+
 	// around is the kernel in which a constant is evaluated: sizeof may name its variables.
 	around     *kir.Kernel
 	badQual    bool // resolveQuiet has reported a wrong qualifier
@@ -95,101 +99,116 @@ type leafKey struct {
 	imm  uint64
 }
 
-// varHome is the place in a Thread region of a variable whose address was taken.
-type varHome struct {
-	region int
-	off    int64
+// parts are a gen and what it is made of, in one piece of memory: many are made.
+type parts struct {
+	g     gen
+	em    emitter
+	mem   memory
+	arith arithmetic
 }
 
+// newGen returns a generator that emits a kernel.
 func newGen(c *compiler, name string) *gen {
-	k := &kir.Kernel{Name: name, Body: &kir.Block{}}
-	return &gen{
-		c: c, k: k, blk: k.Body, consts: map[constKey]*kir.Instr{}, varMem: map[uint64]varHome{},
-		leaves: map[leafKey]operand{}, contract: true,
-		wishes: map[*kir.Instr]uint8{}, vol: map[*kir.Instr]bool{},
-		regionOf: map[*object]int{}, constMem: map[*object]int{}, never: map[uint64]bool{},
-	}
+	g := genFor(c, emitter{
+		k: &kir.Kernel{Name: name, Body: &kir.Block{}}, consts: map[constKey]*kir.Instr{},
+		leaves: map[leafKey]operand{}, wishes: map[*kir.Instr]uint8{}, vol: map[*kir.Instr]bool{},
+	})
+	g.em.blk = g.em.k.Body
+	g.mem.regionOf, g.mem.constMem = map[*object]int{}, map[*object]int{}
+	g.mem.varMem, g.mem.never = map[uint64]varHome{}, map[uint64]bool{}
+	g.arith.contract = true
+	return g
+}
+
+// genFor returns a generator with an emitter.
+func genFor(c *compiler, em emitter) *gen {
+	p := &parts{em: em}
+	p.em.c = c
+	p.mem = memory{c: c, em: &p.em}
+	p.arith = arithmetic{c: c, em: &p.em, mem: &p.mem}
+	p.g = gen{c: c, em: &p.em, mem: &p.mem, arith: &p.arith}
+	return &p.g
 }
 
 // at makes a place the one that instructions and messages get.
-func (g *gen) at(p Pos) {
-	if p != g.pos {
-		g.pos = p
-		if !g.exec {
-			g.kp = g.c.kirPos(p)
+func (em *emitter) at(p Pos) {
+	if p != em.pos {
+		em.pos = p
+		if !em.exec {
+			em.kp = em.c.kirPos(p)
 		}
 	}
 }
 
-func (g *gen) constant(t kir.Type, bits uint64) operand { return operand{ty: t, bits: bits & t.Mask()} }
-func (g *gen) boolConst(b bool) operand {
+func constant(t kir.Type, bits uint64) operand { return operand{ty: t, bits: bits & t.Mask()} }
+func boolConst(b bool) operand {
 	if b {
 		return operand{ty: kir.Bool, bits: 1}
 	}
 	return operand{ty: kir.Bool}
 }
-func (g *gen) i64(v int64) operand  { return operand{ty: kir.I64, bits: uint64(v)} }
-func (g *gen) u32(v uint32) operand { return operand{ty: kir.U32, bits: uint64(v)} }
-func (g *gen) fconst(t kir.Type, v float64) operand {
+func i64(v int64) operand  { return operand{ty: kir.I64, bits: uint64(v)} }
+func u32(v uint32) operand { return operand{ty: kir.U32, bits: uint64(v)} }
+func fconst(t kir.Type, v float64) operand {
 	return operand{ty: t, bits: kir.FromFloat64(t, v) & t.Mask()}
 }
 
 // instr returns an operand as an instruction. Constants stand once, at the kernel's top.
-func (g *gen) instr(o operand) *kir.Instr {
+func (em *emitter) instr(o operand) *kir.Instr {
 	if o.in != nil {
 		return o.in
 	}
-	if g.exec {
-		g.notConst("a run-time value")
+	if em.exec {
+		em.notConst("a run-time value")
 	}
 	key := constKey{o.ty, o.bits}
-	if in := g.consts[key]; in != nil {
+	if in := em.consts[key]; in != nil {
 		return in
 	}
-	in := &kir.Instr{Op: kir.Const, Type: o.ty, Imm: o.bits, Pos: g.kp}
+	in := &kir.Instr{Op: kir.Const, Type: o.ty, Imm: o.bits, Pos: em.kp}
 	if o.ty == kir.Void {
 		in.Type = kir.I32
 	}
-	g.consts[key] = in
-	g.head = append(g.head, in)
+	em.consts[key] = in
+	em.head = append(em.head, in)
 	return in
 }
 
-func (g *gen) emit(in *kir.Instr) operand {
-	if g.exec {
-		g.notConst("an operation at run time")
+func (em *emitter) emit(in *kir.Instr) operand {
+	if em.exec {
+		em.notConst("an operation at run time")
 	}
-	in.Pos = g.kp
-	g.c.instrs++
-	if g.c.instrs > maxInstrs {
-		g.c.fatal(TooLarge, g.pos, "the kernel has more than %d instructions once its calls are inlined", maxInstrs)
+	in.Pos = em.kp
+	em.c.instrs++
+	if em.c.instrs > maxInstrs {
+		em.c.fatal(TooLarge, em.pos, "the kernel has more than %d instructions once its calls are inlined", maxInstrs)
 	}
-	if g.c.opt.Portable && (in.Op.Convergent() || in.Op == kir.Loop) {
-		g.c.portable[in.Pos] = g.pos
+	if em.c.opt.Portable && (in.Op.Convergent() || in.Op == kir.Loop) {
+		em.c.portable[in.Pos] = em.pos
 	}
-	g.blk.Instrs = append(g.blk.Instrs, in)
+	em.blk.Instrs = append(em.blk.Instrs, in)
 	return operand{in: in, ty: in.Type}
 }
 
 // leaf emits an instruction without operands that means the same everywhere at the kernel's top, once.
-func (g *gen) leaf(op kir.Op, t kir.Type, mode kir.Mode, imm uint64) operand {
-	if g.exec {
-		g.notConst("a run-time value")
+func (em *emitter) leaf(op kir.Op, t kir.Type, mode kir.Mode, imm uint64) operand {
+	if em.exec {
+		em.notConst("a run-time value")
 	}
 	key := leafKey{op, mode, imm}
-	if o, ok := g.leaves[key]; ok {
+	if o, ok := em.leaves[key]; ok {
 		return o
 	}
-	in := &kir.Instr{Op: op, Type: t, Mode: mode, Imm: imm, Pos: g.kp}
+	in := &kir.Instr{Op: op, Type: t, Mode: mode, Imm: imm, Pos: em.kp}
 	o := operand{in: in, ty: t}
-	g.leaves[key] = o
-	g.head = append(g.head, in)
+	em.leaves[key] = o
+	em.head = append(em.head, in)
 	return o
 }
 
 // op emits a pure operation, or computes it if its operands are constant.
-func (g *gen) op(op kir.Op, t kir.Type, args ...operand) operand {
-	g.step()
+func (em *emitter) op(op kir.Op, t kir.Type, args ...operand) operand {
+	em.step()
 	allConst := true
 	for i := range args {
 		if args[i].in != nil {
@@ -202,14 +221,14 @@ func (g *gen) op(op kir.Op, t kir.Type, args ...operand) operand {
 			return o
 		}
 	}
-	if o, ok := g.simplify(op, t, args); ok {
+	if o, ok := simplify(op, t, args); ok {
 		return o
 	}
 	in := &kir.Instr{Op: op, Type: t, Args: make([]*kir.Instr, len(args))}
 	for i, a := range args {
-		in.Args[i] = g.instr(a)
+		in.Args[i] = em.instr(a)
 	}
-	return g.emit(in)
+	return em.emit(in)
 }
 
 // fold computes an operation on constants by kir's semantics.
@@ -227,7 +246,7 @@ func fold(op kir.Op, t kir.Type, args []operand) (operand, bool) {
 }
 
 // simplify applies identities that hold for every operand, NaNs and signed zeros included.
-func (g *gen) simplify(op kir.Op, t kir.Type, args []operand) (operand, bool) {
+func simplify(op kir.Op, t kir.Type, args []operand) (operand, bool) {
 	isInt := t.IsInt()
 	switch op {
 	case kir.Add, kir.Or, kir.Xor:
@@ -308,7 +327,7 @@ func boolOr(a, b operand) (operand, bool) {
 }
 
 // convert changes a scalar's representation.
-func (g *gen) convert(o operand, t kir.Type) operand {
+func (em *emitter) convert(o operand, t kir.Type) operand {
 	if o.ty == t || o.ty == kir.Void {
 		if o.ty == kir.Void {
 			return operand{ty: t}
@@ -317,27 +336,27 @@ func (g *gen) convert(o operand, t kir.Type) operand {
 	}
 	if o.ty.IsPtr() || t.IsPtr() {
 		if o.ty.IsPtr() && t == kir.Bool {
-			return g.op(kir.Ne, kir.Bool, o, operand{ty: o.ty})
+			return em.op(kir.Ne, kir.Bool, o, operand{ty: o.ty})
 		}
 		if o.ty.IsPtr() && t != kir.U64 {
-			o = g.op(kir.Bitcast, kir.U64, o)
+			o = em.op(kir.Bitcast, kir.U64, o)
 			if t.IsPtr() {
-				return g.op(kir.Bitcast, t, o)
+				return em.op(kir.Bitcast, t, o)
 			}
-			return g.op(kir.Convert, t, o)
+			return em.op(kir.Convert, t, o)
 		}
 		if t.IsPtr() && o.ty != kir.U64 {
-			o = g.op(kir.Convert, kir.U64, o)
+			o = em.op(kir.Convert, kir.U64, o)
 		}
-		return g.op(kir.Bitcast, t, o)
+		return em.op(kir.Bitcast, t, o)
 	}
-	return g.op(kir.Convert, t, o)
+	return em.op(kir.Convert, t, o)
 }
 
-func (g *gen) not(o operand) operand { return g.op(kir.Not, kir.Bool, o) }
+func (em *emitter) not(o operand) operand { return em.op(kir.Not, kir.Bool, o) }
 
 // ptrAdd moves a pointer by idx (I64; may be no value) plus imm bytes. Constant parts gather in Imm.
-func (g *gen) ptrAdd(p, idx operand, imm int64) operand {
+func (em *emitter) ptrAdd(p, idx operand, imm int64) operand {
 	if idx.isConst() {
 		imm += int64(idx.bits)
 		idx = operand{}
@@ -363,69 +382,69 @@ func (g *gen) ptrAdd(p, idx operand, imm int64) operand {
 		return operand{ty: p.ty, bits: kir.PtrMove(p.bits, imm)}
 	}
 	if idx.in == nil {
-		idx = g.i64(0)
+		idx = i64(0)
 	}
-	in := &kir.Instr{Op: kir.PtrAdd, Type: p.ty, Imm: uint64(imm), Args: []*kir.Instr{g.instr(p), g.instr(idx)}}
-	return g.emit(in)
+	in := &kir.Instr{Op: kir.PtrAdd, Type: p.ty, Imm: uint64(imm), Args: []*kir.Instr{em.instr(p), em.instr(idx)}}
+	return em.emit(in)
 }
 
 // newVar makes a kir variable.
-func (g *gen) newVar(name string, t kir.Type) int {
-	g.k.Vars = append(g.k.Vars, kir.Var{Name: name, Type: t})
-	return len(g.k.Vars) - 1
+func (em *emitter) newVar(name string, t kir.Type) int {
+	em.k.Vars = append(em.k.Vars, kir.Var{Name: name, Type: t})
+	return len(em.k.Vars) - 1
 }
 
-func (g *gen) varGet(v int) operand {
-	return g.emit(&kir.Instr{Op: kir.VarGet, Type: g.k.Vars[v].Type, Imm: uint64(v)})
+func (em *emitter) varGet(v int) operand {
+	return em.emit(&kir.Instr{Op: kir.VarGet, Type: em.k.Vars[v].Type, Imm: uint64(v)})
 }
 
-func (g *gen) varSet(v int, o operand) {
-	g.emit(&kir.Instr{Op: kir.VarSet, Imm: uint64(v), Args: []*kir.Instr{g.instr(o)}})
+func (em *emitter) varSet(v int, o operand) {
+	em.emit(&kir.Instr{Op: kir.VarSet, Imm: uint64(v), Args: []*kir.Instr{em.instr(o)}})
 }
 
-func (g *gen) storeAt(p, x operand) {
-	if g.exec {
-		g.storeImage(p, x)
+func (mem *memory) storeAt(p, x operand) {
+	if mem.em.exec {
+		mem.storeImage(p, x)
 		return
 	}
-	g.emit(&kir.Instr{Op: kir.Store, Args: []*kir.Instr{g.instr(p), g.instr(x)}})
+	mem.em.emit(&kir.Instr{Op: kir.Store, Args: []*kir.Instr{mem.em.instr(p), mem.em.instr(x)}})
 }
 
 // newRegion makes addressed memory and returns a pointer to it.
-func (g *gen) newRegion(r kir.Region) (int, operand) {
-	if g.exec {
-		g.notConst("the address of a variable")
+func (em *emitter) newRegion(r kir.Region) (int, operand) {
+	if em.exec {
+		em.notConst("the address of a variable")
 	}
-	r.Pos = g.kp
+	r.Pos = em.kp
 	if r.Align < 1 {
 		r.Align = 1
 	}
-	g.k.Regions = append(g.k.Regions, r)
-	i := len(g.k.Regions) - 1
-	return i, g.leaf(kir.RegionAddr, kir.PtrTo(r.Space), 0, uint64(i))
+	em.k.Regions = append(em.k.Regions, r)
+	i := len(em.k.Regions) - 1
+	return i, em.leaf(kir.RegionAddr, kir.PtrTo(r.Space), 0, uint64(i))
 }
 
 // inBlock emits what f does into a new Block.
-func (g *gen) inBlock(f func()) *kir.Block {
-	saved := g.blk
+func (em *emitter) inBlock(f func()) *kir.Block {
+	saved := em.blk
 	b := &kir.Block{}
-	g.blk = b
+	em.blk = b
 	f()
-	g.blk = saved
+	em.blk = saved
 	return b
 }
 
 // structured emits an If, BlockOp or Loop whose bodies are already made.
-func (g *gen) structured(in *kir.Instr) { g.emit(in) }
+func (em *emitter) structured(in *kir.Instr) { em.emit(in) }
 
-func (g *gen) breakTo(target *kir.Instr) { g.emit(&kir.Instr{Op: kir.Break, Target: target}) }
+func (em *emitter) breakTo(target *kir.Instr) { em.emit(&kir.Instr{Op: kir.Break, Target: target}) }
 
 // step counts the work of a constant evaluation and ends it when it has gone on for too long.
-func (g *gen) step() {
-	if g.exec {
-		g.steps++
-		if g.steps > maxSteps {
-			g.c.errorf(NotConstant, g.pos, "the constant expression takes more than %d steps", maxSteps)
+func (em *emitter) step() {
+	if em.exec {
+		em.steps++
+		if em.steps > maxSteps {
+			em.c.errorf(NotConstant, em.pos, "the constant expression takes more than %d steps", maxSteps)
 			panic(notConstant{reported: true})
 		}
 	}

@@ -26,7 +26,7 @@ func (g *gen) boundValue(d *BindingDecl) value {
 		if t, ok := g.lvalueType(d.Var.Init); ok && t.T.kind == tArray {
 			c := t.bare()
 			c.Const = t.Const || d.Var.Type.Quals.Const
-			return g.newLocal(d.Var.Name.Ident, c, g.load(g.expr(d.Var.Init)))
+			return g.mem.newLocal(d.Var.Name.Ident, c, g.mem.load(g.expr(d.Var.Init)))
 		}
 	}
 	held := g.env
@@ -46,14 +46,14 @@ func (g *gen) boundParts(v value, at Pos) (parts []value, ok bool) {
 	switch t := v.q.T; t.kind {
 	case tVec:
 		for i := range t.n {
-			parts = append(parts, g.component(v, i))
+			parts = append(parts, g.mem.component(v, i))
 		}
 		return parts, true
 	case tArray:
 		for i := range t.n {
 			e := t.elem
 			e.Space, e.Const, e.Vol = v.q.Space, e.Const || v.q.Const, e.Vol || v.q.Vol
-			parts = append(parts, g.part(v, e, i*e.T.comps, i*e.T.size))
+			parts = append(parts, g.mem.part(v, e, i*e.T.comps, i*e.T.size))
 		}
 		return parts, true
 	case tStruct:
@@ -66,7 +66,7 @@ func (g *gen) boundParts(v value, at Pos) (parts []value, ok bool) {
 				g.c.errorf(Unsupported, at, "a structured binding of %s, whose members are not all its own", t)
 				return nil, false
 			}
-			parts = append(parts, g.member(v, []*field{f}))
+			parts = append(parts, g.mem.member(v, []*field{f}))
 		}
 		return parts, true
 	}

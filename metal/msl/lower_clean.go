@@ -8,19 +8,19 @@ import (
 // replace the variables that hold them, short loops are unrolled, arrays whose indices turn out to be constant
 // become variables, what repeats or has no use goes. Last, reflection is computed.
 func (g *gen) finish() {
-	g.demote()
-	c := &cleaner{g: g, k: g.k}
+	g.mem.demote()
+	c := &cleaner{g: g, k: g.em.k}
 	for range maxRounds {
 		if g.c.raw {
 			break
 		}
 		c.start()
-		c.block(g.k.Body, nil)
+		c.block(g.em.k.Body, nil)
 		if !c.promote() {
 			break
 		}
 	}
-	g.k.Body.Instrs = append(append([]*kir.Instr(nil), g.head...), g.k.Body.Instrs...)
+	g.em.k.Body.Instrs = append(append([]*kir.Instr(nil), g.em.head...), g.em.k.Body.Instrs...)
 	if !g.c.raw {
 		c.sweep()
 		if c.dropStores() {
@@ -28,25 +28,25 @@ func (g *gen) finish() {
 		}
 		c.compact()
 	}
-	g.k.Renumber()
-	reflectParams(g.k)
+	g.em.k.Renumber()
+	reflectParams(g.em.k)
 }
 
 // maxRounds bounds how often a kernel is cleaned: once more after arrays became variables.
 const maxRounds = 3
 
 // demote rewrites the accesses to variables that have moved to memory.
-func (g *gen) demote() {
-	if len(g.varMem) == 0 {
+func (mem *memory) demote() {
+	if len(mem.varMem) == 0 {
 		return
 	}
 	addr := func(b *[]*kir.Instr, h varHome, pos kir.Pos) *kir.Instr {
-		p := g.leaf(kir.RegionAddr, kir.PtrThread, 0, uint64(h.region)).in
+		p := mem.em.leaf(kir.RegionAddr, kir.PtrThread, 0, uint64(h.region)).in
 		if h.off == 0 {
 			return p
 		}
 		add := &kir.Instr{Op: kir.PtrAdd, Type: kir.PtrThread, Imm: uint64(h.off), Pos: pos}
-		add.Args = []*kir.Instr{p, g.instr(g.i64(0))}
+		add.Args = []*kir.Instr{p, mem.em.instr(i64(0))}
 		*b = append(*b, add)
 		return add
 	}
@@ -60,8 +60,8 @@ func (g *gen) demote() {
 			walk(in.Body)
 			walk(in.Else)
 			if in.Op == kir.VarGet || in.Op == kir.VarSet {
-				if h, ok := g.varMem[in.Imm]; ok {
-					if in.Op == kir.VarSet && in.Args[0].Op == kir.VarGet && g.never[in.Args[0].Imm] {
+				if h, ok := mem.varMem[in.Imm]; ok {
+					if in.Op == kir.VarSet && in.Args[0].Op == kir.VarGet && mem.never[in.Args[0].Imm] {
 						continue // memory keeps its bytes from round to round
 					}
 					p := addr(&out, h, in.Pos)
@@ -76,7 +76,7 @@ func (g *gen) demote() {
 		}
 		b.Instrs = out
 	}
-	walk(g.k.Body)
+	walk(mem.em.k.Body)
 }
 
 // cleaner walks a kernel once, in the order of execution, and rebuilds its blocks. While it works, an instruction's
@@ -135,7 +135,7 @@ func (c *cleaner) start() {
 	c.cse = make(map[cseKey]*kir.Instr, 256)
 	c.open = c.open[:0]
 	c.nests = map[*kir.Instr]*nest{}
-	for _, in := range c.g.head {
+	for _, in := range c.g.em.head {
 		in.ID = -1
 	}
 	var all nest
@@ -333,7 +333,7 @@ func (c *cleaner) clobber(in *kir.Instr) {
 
 // loadInstr drops a load that repeats one after which the memory has not changed.
 func (c *cleaner) loadInstr(in *kir.Instr) {
-	if c.g.vol[in] {
+	if c.g.em.vol[in] {
 		c.put(in)
 		return
 	}
@@ -416,7 +416,7 @@ func (c *cleaner) mergePtr(in *kir.Instr) {
 	isConst := func(x *kir.Instr) bool { return x.Op == kir.Const }
 	if isConst(in.Args[1]) && in.Args[1].Imm != 0 {
 		in.Imm += in.Args[1].Imm
-		in.Args[1] = c.g.instrAt(operand{ty: kir.I64})
+		in.Args[1] = c.g.em.instrAt(operand{ty: kir.I64})
 	}
 	p := in.Args[0]
 	if p.Op != kir.PtrAdd {
@@ -433,10 +433,10 @@ func (c *cleaner) mergePtr(in *kir.Instr) {
 }
 
 // instrAt is instr for operands that stand at the kernel's top or exist already.
-func (g *gen) instrAt(o operand) *kir.Instr {
-	n := len(g.head)
-	in := g.instr(o)
-	if len(g.head) > n {
+func (em *emitter) instrAt(o operand) *kir.Instr {
+	n := len(em.head)
+	in := em.instr(o)
+	if len(em.head) > n {
 		in.ID = -1
 	}
 	return in

@@ -11,10 +11,10 @@ const maxThreadgroupBytes = 32768
 func (g *gen) localDecl(d Decl) {
 	switch d := d.(type) {
 	case *VarDecl:
-		g.at(d.Pos())
+		g.em.at(d.Pos())
 		g.localVar(d)
 	case *BindingDecl:
-		g.at(d.Pos())
+		g.em.at(d.Pos())
 		g.bindings(d)
 	case *AliasDecl:
 		g.env.put(&entity{kind: eType, name: d.Name, ty: g.typeOf(d.Type), at: d.Pos()})
@@ -130,18 +130,18 @@ func (g *gen) initVar(d *VarDecl, name string, t qtype) (value, bool) {
 	}
 	if t.T.kind == tRef {
 		b := g.bindRef(t, v, d.Pos())
-		return g.stableRef(b), true
+		return g.mem.stableRef(b), true
 	}
 	if v.isLvalue() {
-		v = g.load(v)
+		v = g.mem.load(v)
 	}
-	return g.newLocal(name, t, v), false
+	return g.mem.newLocal(name, t, v), false
 }
 
 // stableRef computes the address of a referenced object once, so that later changes of an index do not move it.
-func (g *gen) stableRef(v value) value {
+func (mem *memory) stableRef(v value) value {
 	if v.k == vMem && v.idx.in != nil {
-		v.ptr = g.addr(v)
+		v.ptr = mem.addr(v)
 		v.idx, v.imm = operand{}, 0
 	}
 	return v
@@ -174,29 +174,29 @@ func (g *gen) defaultVar(d *VarDecl, name string, t qtype) value {
 		if v.bad() {
 			return badValue
 		}
-		return g.newLocal(name, t, g.load(v))
+		return g.mem.newLocal(name, t, g.mem.load(v))
 	}
-	o := g.newObject(name, t)
-	g.unset(o)
-	return g.objVal(o)
+	o := g.mem.newObject(name, t)
+	g.mem.unset(o)
+	return objVal(o)
 }
 
 // unset takes the value of the last round from a variable that is declared in a loop: it is set to that of a variable
 // which nothing ever sets, so that validation finds what depends on it and no value lives on from round to round.
-func (g *gen) unset(o *object) {
-	if g.loops == 0 || g.exec || o.mem {
+func (mem *memory) unset(o *object) {
+	if mem.em.loops == 0 || mem.em.exec || o.mem {
 		return
 	}
 	never := map[kir.Type]int{}
 	for _, s := range o.slots {
-		like := g.k.Vars[s.v]
+		like := mem.em.k.Vars[s.v]
 		v, ok := never[like.Type]
 		if !ok {
-			v = g.newVar(like.Name, like.Type)
-			g.k.Vars[v] = like
-			never[like.Type], g.never[uint64(v)] = v, true
+			v = mem.em.newVar(like.Name, like.Type)
+			mem.em.k.Vars[v] = like
+			never[like.Type], mem.never[uint64(v)] = v, true
 		}
-		g.varSet(s.v, g.varGet(v))
+		mem.em.varSet(s.v, mem.em.varGet(v))
 	}
 }
 
@@ -239,7 +239,7 @@ func (g *gen) initValue(d *VarDecl, t qtype) (value, qtype) {
 	default:
 		v = g.expr(d.Init)
 	}
-	g.at(at)
+	g.em.at(at)
 	if v = g.functionObject(v); v.bad() {
 		return badValue, t
 	}
@@ -274,7 +274,7 @@ func (g *gen) constVar(d *VarDecl, name string, t qtype) (value, bool) {
 		if v.bad() {
 			return badValue, true
 		}
-		return g.stableRef(g.bindRef(t, v, d.Pos())), true
+		return g.mem.stableRef(g.bindRef(t, v, d.Pos())), true
 	}
 	if d.Style == InitNone && !g.c.needsInit(t.T) && t.T.kind != tStruct {
 		g.c.errorf(Uninitialised, d.Pos(), "the constant '%s' has no value", name)
@@ -289,24 +289,24 @@ func (g *gen) constVar(d *VarDecl, name string, t qtype) (value, bool) {
 			v, t = h.initValue(d, t)
 		}
 		if t.Const = true; !v.bad() {
-			o = h.finishConst(name, t, h.load(v))
+			o = h.mem.finishConst(name, t, h.mem.load(v))
 		}
 	}, d.Pos())
 	switch {
-	case missing != nil && missing.table && !g.exec && (t.T.kind == tPtr || t.T.kind == tAuto):
+	case missing != nil && missing.table && !g.em.exec && (t.T.kind == tPtr || t.T.kind == tAuto):
 		// A place in a table: kernels know where it is.
 		v, t := g.initValue(d, t)
 		if v.bad() || t.T.kind == tBad {
 			return badValue, false
 		}
 		if t.T.kind == tPtr {
-			return g.newLocal(name, t, g.load(v)), false
+			return g.mem.newLocal(name, t, g.mem.load(v)), false
 		}
 		g.c.errorf(NotConstant, d.Pos(), "the value of '%s' is not constant: it needs %s", name, missing.why)
 	case missing != nil && !missing.reported:
 		g.c.errorf(NotConstant, d.Pos(), "the value of '%s' is not constant: it needs %s", name, missing.why)
 	case ok && o != nil:
-		return g.objVal(o), false
+		return objVal(o), false
 	}
 	return badValue, false
 }
@@ -329,7 +329,7 @@ func (g *gen) threadgroupVar(d *VarDecl, name string, t qtype) value {
 		g.refused.Add(g.c.file.Errorf(ThreadgroupMemory, d.Pos(),
 			"with '%s' the kernel needs %d bytes of threadgroup memory: Metal has %d", name, g.tgBytes, maxThreadgroupBytes))
 	}
-	_, p := g.newRegion(kir.Region{
+	_, p := g.em.newRegion(kir.Region{
 		Name: name, Space: kir.Threadgroup, Size: t.T.size, Align: max(t.T.align, 1), Elem: t.T.firstScalar(),
 		Part: hasParts(t.T),
 	})
@@ -342,7 +342,7 @@ func (g *gen) zeroInit(d *VarDecl, t qtype) bool {
 	ok := g.c.trial(func() {
 		g.evalConst(func(h *gen) {
 			v, _ := h.initValue(d, t.bare())
-			if v = h.load(v); v.k == vRight {
+			if v = h.mem.load(v); v.k == vRight {
 				zero = true
 				for _, c := range v.comps {
 					zero = zero && isZero(c)

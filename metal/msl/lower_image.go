@@ -14,84 +14,84 @@ type image struct {
 }
 
 // newImage makes an object's memory in a constant evaluation and returns the pointer to it.
-func (g *gen) newImage(size int, space kir.Space) operand {
-	g.chargeSteps(size)
-	return g.addImage(image{data: make([]byte, size)}, space)
+func (mem *memory) newImage(size int, space kir.Space) operand {
+	mem.em.charge(size)
+	return mem.addImage(image{data: make([]byte, size)}, space)
 }
 
-func (g *gen) addImage(m image, space kir.Space) operand {
-	c := g.c
+func (mem *memory) addImage(m image, space kir.Space) operand {
+	c := mem.c
 	c.images = append(c.images, m)
 	if len(c.images) >= 1<<(64-kir.PtrObjectShift) {
-		c.fatal(TooLarge, g.pos, "constants of unions and of classes with bit-fields take too many objects to evaluate")
+		c.fatal(TooLarge, mem.em.pos, "constants of unions and of classes with bit-fields take too many objects to evaluate")
 	}
 	return operand{ty: kir.PtrTo(space), bits: uint64(len(c.images)) << kir.PtrObjectShift}
 }
 
 // imageAt returns the n bytes of an image that a pointer points to.
-func (g *gen) imageAt(p operand, n int, write bool) []byte {
+func (mem *memory) imageAt(p operand, n int, write bool) []byte {
 	i, off := kir.PtrObject(p.bits), kir.PtrOffset(p.bits)
-	if !p.isConst() || i == 0 || i > len(g.c.images) {
-		g.notConst("memory")
+	if !p.isConst() || i == 0 || i > len(mem.c.images) {
+		mem.em.notConst("memory")
 	}
-	m := &g.c.images[i-1]
+	m := &mem.c.images[i-1]
 	if off < 0 || off > int64(len(m.data)-n) {
-		g.notConst("what stands outside an object")
+		mem.em.notConst("what stands outside an object")
 	}
 	if write && m.final {
-		g.notConst("a store to a constant")
+		mem.em.notConst("a store to a constant")
 	}
 	return m.data[off : off+int64(n)]
 }
 
 // loadImage reads a scalar in a constant evaluation.
-func (g *gen) loadImage(t kir.Type, p operand) operand {
-	g.step()
+func (mem *memory) loadImage(t kir.Type, p operand) operand {
+	mem.em.step()
 	var b [8]byte
-	copy(b[:], g.imageAt(p, t.Size(), false))
+	copy(b[:], mem.imageAt(p, t.Size(), false))
 	return operand{ty: t, bits: binary.LittleEndian.Uint64(b[:])}
 }
 
 // storeImage writes a scalar in a constant evaluation.
-func (g *gen) storeImage(p, x operand) {
-	g.step()
+func (mem *memory) storeImage(p, x operand) {
+	mem.em.step()
 	if x.in != nil || x.ty.IsPtr() && x.bits != 0 {
-		g.notConst("an address")
+		mem.em.notConst("an address")
 	}
 	var b [8]byte
 	binary.LittleEndian.PutUint64(b[:], x.bits)
-	copy(g.imageAt(p, x.ty.Size(), true), b[:])
+	copy(mem.imageAt(p, x.ty.Size(), true), b[:])
 }
 
 // finishConst makes a value the object of a constant. What lives in an image keeps its bytes.
-func (g *gen) finishConst(name string, t qtype, v value) *object {
+func (mem *memory) finishConst(name string, t qtype, v value) *object {
 	o := &object{name: name, q: t, fixed: true}
 	if v.k == vMem {
-		m := image{data: append([]byte(nil), g.imageAt(g.addr(v), t.T.size, false)...), final: true}
-		o.mem, o.image = true, g.addImage(m, kir.Constant).bits
+		m := image{data: append([]byte(nil), mem.imageAt(mem.addr(v), t.T.size, false)...), final: true}
+		o.mem, o.image = true, mem.addImage(m, kir.Constant).bits
 		return o
 	}
 	o.slots = make([]slot, len(v.comps))
-	for i, c := range g.noAddress(v).comps {
+	for i, c := range mem.noAddress(v).comps {
 		o.slots[i] = slot{-1, c}
 	}
 	return o
 }
 
 // noAddress ends a constant evaluation that yields the address of an object of its own.
-func (g *gen) noAddress(v value) value {
+func (mem *memory) noAddress(v value) value {
 	for _, c := range v.comps {
 		if c.ty.IsPtr() && c.bits != 0 {
-			g.notConst("the address of a variable")
+			mem.em.notConst("the address of a variable")
 		}
 	}
 	return v
 }
 
 // bytes returns the memory of a constant.
-func (g *gen) bytes(o *object) []byte {
+func (mem *memory) bytes(o *object) []byte {
 	if o.image != 0 {
-		return g.c.images[kir.PtrObject(o.image)-1].data
+		return mem.c.images[kir.PtrObject(o.image)-1].data
 	}
 	data := make([]byte, max(o.q.T.size, 1))
 	var buf [8]int

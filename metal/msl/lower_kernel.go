@@ -133,7 +133,7 @@ func (c *compiler) checkUnused() {
 		}
 		g := newGen(c, "unused")
 		g.env = f.env
-		g.at(f.decl.Pos())
+		g.em.at(f.decl.Pos())
 		var args []value
 		ok := true
 		for i := range inst.params {
@@ -160,7 +160,7 @@ func (c *compiler) kernel(inst *funcInst, name string, specs *Specs) *kir.Kernel
 	clear(c.missing)
 	c.used[f] = true
 	g.env = inst.env
-	g.at(f.decl.Pos())
+	g.em.at(f.decl.Pos())
 	if specs.Function != "" {
 		c.errorf(Unsupported, f.decl.Pos(), "'%s' functions are not supported: only kernels are", specs.Function)
 		return nil
@@ -179,7 +179,7 @@ func (c *compiler) kernel(inst *funcInst, name string, specs *Specs) *kir.Kernel
 	for i := range inst.params {
 		pb.bind(&inst.params[i])
 	}
-	g.env, g.fr, g.contract = e, fr, g.contractOf(f)
+	g.env, g.fr, g.arith.contract = e, fr, contractOf(f)
 	g.block(f.decl.Body, true)
 	if c.errCount() != before {
 		c.failed[f]++
@@ -189,11 +189,11 @@ func (c *compiler) kernel(inst *funcInst, name string, specs *Specs) *kir.Kernel
 		return nil
 	}
 	g.finish()
-	g.k.Refused = g.refused.Err()
+	g.em.k.Refused = g.refused.Err()
 	if c.opt.Portable {
-		checkPortable(c, g.k)
+		checkPortable(c, g.em.k)
 	}
-	return g.k
+	return g.em.k
 }
 
 func (g *gen) kernelAttrs(specs *Specs) {
@@ -212,7 +212,7 @@ func (g *gen) kernelAttrs(specs *Specs) {
 			if ok && (n < 1 || n > 1024) {
 				g.c.errorf(UnknownAttribute, a.At, "max_total_threads_per_threadgroup(%d) is outside 1 to 1024", n)
 			} else if ok {
-				g.k.MaxThreads = int(n)
+				g.em.k.MaxThreads = int(n)
 			}
 		case "required_threads_per_threadgroup":
 			g.requiredThreads(a)
@@ -242,7 +242,7 @@ func (g *gen) requiredThreads(a *Attr) {
 		size[i] = int(n)
 		count *= int(n)
 	}
-	g.k.Threads = size
+	g.em.k.Threads = size
 }
 
 // paramBinder gives a kernel's parameters their places.
@@ -307,7 +307,7 @@ func (b *paramBinder) index(a *Attr, kind string) (int, bool) {
 func (b *paramBinder) bind(p *paramInst) {
 	g := b.g
 	d := p.decl
-	g.at(d.Pos())
+	g.em.at(d.Pos())
 	v := badValue
 	isRef := p.q.T.kind == tRef
 	for i := range d.Attrs {
@@ -322,7 +322,7 @@ func (b *paramBinder) bind(p *paramInst) {
 		case "function_constant":
 			if !b.present(a) { // the parameter does not exist: a null pointer
 				if p.q.T.kind == tPtr {
-					v = g.newLocal(d.Name, p.q, rval(p.q.T, operand{ty: p.q.T.kirScalar()}))
+					v = g.mem.newLocal(d.Name, p.q, rval(p.q.T, operand{ty: p.q.T.kirScalar()}))
 				} else if p.q.T.kind == tRef {
 					v = g.c.types.dummy(p.q.T.elem)
 				}
@@ -422,13 +422,13 @@ func (b *paramBinder) buffer(p *paramInst, t *ctype) value {
 			g.c.errorf(TooManyBuffers, d.Pos(), "the parameter '%s' is buffer %d: Metal has %d", d.Name, kp.Index, maxBuffers)
 		}
 	}
-	i := len(g.k.Params)
-	g.k.Params = append(g.k.Params, kp)
-	ptr := g.leaf(kir.ParamAddr, kir.PtrTo(kp.Space), 0, uint64(i))
+	i := len(g.em.k.Params)
+	g.em.k.Params = append(g.em.k.Params, kp)
+	ptr := g.em.leaf(kir.ParamAddr, kir.PtrTo(kp.Space), 0, uint64(i))
 	if t.kind == tRef {
 		return value{k: vMem, q: e, ptr: ptr}
 	}
-	return g.newLocal(d.Name, p.q, rval(t, ptr))
+	return g.mem.newLocal(d.Name, p.q, rval(t, ptr))
 }
 
 // positionAttrs are the attributes that give a thread its place and the launch's sizes.
@@ -471,8 +471,8 @@ func (b *paramBinder) position(p *paramInst, a *Attr) value {
 	}
 	v := value{k: vRight, q: qt(p.q.T)}
 	for i := range n {
-		x := g.leaf(kir.Builtin, kir.U32, mode, uint64(i))
-		v.comps = append(v.comps, g.convert(x, e.kt))
+		x := g.em.leaf(kir.Builtin, kir.U32, mode, uint64(i))
+		v.comps = append(v.comps, g.em.convert(x, e.kt))
 	}
-	return g.newLocal(p.decl.Name, p.q, v)
+	return g.mem.newLocal(p.decl.Name, p.q, v)
 }

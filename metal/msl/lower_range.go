@@ -24,21 +24,21 @@ func (g *gen) rangeForStmt(s *RangeForStmt) flow {
 	v.Style = InitCopy
 	switch r.q.T.kind {
 	case tArray:
-		o := g.newObject(stepName, qt(typeInt))
-		g.store(g.objVal(o), g.intVal(typeInt, 0))
-		g.env.put(&entity{kind: eVar, name: stepName, local: true, val: g.objVal(o), at: s.Pos()})
+		o := g.mem.newObject(stepName, qt(typeInt))
+		g.mem.store(objVal(o), intVal(typeInt, 0))
+		g.env.put(&entity{kind: eVar, name: stepName, local: true, val: objVal(o), at: s.Pos()})
 		end := &IntLit{exprNode: exprNode{at}, Value: uint64(r.q.T.n), Decimal: true}
 		loop.Cond = &BinaryExpr{exprNode{at}, OpLt, step, end}
 		v.Init = &IndexExpr{exprNode{at}, name(rangeName), step}
 	case tStruct:
 		for i, m := range [2]string{"begin", "end"} {
 			f := &MemberExpr{exprNode: exprNode{at}, X: name(rangeName), Name: &Name{Base: at, NamePart: NamePart{Ident: m}}}
-			p := g.rvalue(g.expr(&CallExpr{exprNode: exprNode{at}, Fun: f}))
+			p := g.mem.rvalue(g.expr(&CallExpr{exprNode: exprNode{at}, Fun: f}))
 			if p.bad() {
 				return fNext
 			}
 			n := [2]string{stepName, endName}[i]
-			g.env.put(&entity{kind: eVar, name: n, local: true, val: g.newLocal(n, p.q.bare(), g.load(p)), at: s.Pos()})
+			g.env.put(&entity{kind: eVar, name: n, local: true, val: g.mem.newLocal(n, p.q.bare(), g.mem.load(p)), at: s.Pos()})
 		}
 		loop.Cond = &BinaryExpr{exprNode{at}, OpNe, step, name(endName)}
 		v.Init = &UnaryExpr{exprNode{at}, OpDeref, step}
@@ -69,7 +69,7 @@ func (g *gen) rangeValue(s *RangeForStmt) value {
 		if v.bad() {
 			return badValue
 		}
-		return g.temp(v)
+		return g.mem.temp(v)
 	}
 	v := g.expr(s.Range)
 	if v.bad() {
@@ -78,11 +78,11 @@ func (g *gen) rangeValue(s *RangeForStmt) value {
 	if v.q.T.kind == tStruct {
 		g.c.complete(v.q.T.st)
 		if path := v.q.T.st.fieldPath("__elems", nil); path != nil {
-			v = g.member(v, path)
+			v = g.mem.member(v, path)
 		}
 	}
 	if !v.isLvalue() {
-		v = g.temp(g.load(v))
+		v = g.mem.temp(g.mem.load(v))
 	}
-	return g.stableRef(g.placed(v))
+	return g.mem.stableRef(g.mem.placed(v))
 }

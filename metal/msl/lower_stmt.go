@@ -25,9 +25,9 @@ type jumpScope struct {
 
 // push opens a scope for declarations and returns what closes it.
 func (g *gen) push() func() {
-	saved, contract := g.env, g.contract
+	saved, contract := g.env, g.arith.contract
 	g.env = &env{kind: envBlock, up: saved}
-	return func() { g.env, g.contract = saved, contract }
+	return func() { g.env, g.arith.contract = saved, contract }
 }
 
 // block runs the statements of a block in a scope of its own. tail says that nothing follows it in the function.
@@ -41,11 +41,11 @@ func (g *gen) stmts(list []Stmt, tail bool) flow {
 	fl := fNext
 	for i, s := range list {
 		if fl != fNext {
-			if g.exec {
+			if g.em.exec {
 				return fl
 			}
 			rest := list[i:]
-			g.discard(func() {
+			g.em.discard(func() {
 				for _, s := range rest {
 					g.stmt(s, false)
 				}
@@ -66,9 +66,9 @@ func (g *gen) stmt(s Stmt, tail bool) flow {
 	if g.depth > maxNesting {
 		g.c.fatal(TooLarge, s.Pos(), "statements and calls are nested more than %d deep", maxNesting)
 	}
-	g.step()
+	g.em.step()
 	g.c.spend(s.Pos(), 1)
-	g.at(s.Pos())
+	g.em.at(s.Pos())
 	switch s := s.(type) {
 	case *BlockStmt:
 		return g.block(s, tail)
@@ -116,7 +116,7 @@ func (g *gen) stmt(s Stmt, tail bool) flow {
 func (g *gen) pragma(s *PragmaStmt) {
 	switch s.Name {
 	case "contract":
-		g.contract = s.Value != "off"
+		g.arith.contract = s.Value != "off"
 	}
 }
 
@@ -126,7 +126,7 @@ func (g *gen) nested(f func()) *kir.Block {
 		g.fr.depth++
 		defer func() { g.fr.depth-- }()
 	}
-	return g.inBlock(f)
+	return g.em.inBlock(f)
 }
 
 func (g *gen) ifStmt(s *IfStmt, tail bool) flow {
@@ -152,16 +152,16 @@ func (g *gen) ifStmt(s *IfStmt, tail bool) flow {
 		if c.bits == 0 {
 			take, skip = skip, take
 		}
-		if skip != nil && !s.Constexpr && !g.exec {
-			g.discard(func() { g.scoped(skip, false) })
+		if skip != nil && !s.Constexpr && !g.em.exec {
+			g.em.discard(func() { g.scoped(skip, false) })
 		}
 		if take == nil {
 			return fNext
 		}
 		return g.scoped(take, tail)
 	}
-	in := &kir.Instr{Op: kir.If, Args: []*kir.Instr{g.instr(c)}}
-	kp := g.kp
+	in := &kir.Instr{Op: kir.If, Args: []*kir.Instr{g.em.instr(c)}}
+	kp := g.em.kp
 	f1, f2 := fNext, fNext
 	in.Body = g.nested(func() { f1 = g.scoped(s.Then, tail) })
 	if s.Else != nil {
@@ -170,9 +170,9 @@ func (g *gen) ifStmt(s *IfStmt, tail bool) flow {
 			in.Else = nil
 		}
 	}
-	g.kp = kp
-	g.structured(in)
-	g.pos = 0
+	g.em.kp = kp
+	g.em.structured(in)
+	g.em.pos = 0
 	if f1 != fNext && f2 != fNext {
 		return fReturn
 	}
@@ -182,7 +182,7 @@ func (g *gen) ifStmt(s *IfStmt, tail bool) flow {
 // scoped runs a statement that is no block in a scope of its own, as C++ does for the bodies of if and loops.
 func (g *gen) scoped(s Stmt, tail bool) flow {
 	if b, ok := s.(*BlockStmt); ok {
-		g.at(b.Pos())
+		g.em.at(b.Pos())
 		return g.block(b, tail)
 	}
 	defer g.push()()
@@ -194,7 +194,7 @@ func (g *gen) condVar(d *VarDecl) operand {
 	g.localDecl(d)
 	ent := g.env.own(d.Name.Ident)
 	if ent == nil {
-		return g.boolConst(false)
+		return boolConst(false)
 	}
 	return g.condition(ent.val, d.Pos())
 }
@@ -218,15 +218,15 @@ func (g *gen) forStmt(s *ForStmt) flow {
 
 // loop emits a loop, or in a constant evaluation runs it.
 func (g *gen) loop(p loopParts) flow {
-	if g.exec {
+	if g.em.exec {
 		return g.execLoop(p)
 	}
 	defer g.push()()
-	g.loops++
-	defer func() { g.loops-- }()
+	g.em.loops++
+	defer func() { g.em.loops-- }()
 	in := &kir.Instr{Op: kir.Loop}
 	if p.wish != wishNone {
-		g.wishes[in] = p.wish
+		g.em.wishes[in] = p.wish
 	}
 	inner := &kir.Instr{Op: kir.BlockOp} // continue leaves it, to reach what follows the body
 	js := &jumpScope{brk: in, cont: inner}
@@ -234,7 +234,7 @@ func (g *gen) loop(p loopParts) flow {
 		js.cont = in
 	}
 	endless := false
-	kp := g.kp
+	kp := g.em.kp
 	test := func() {
 		var c operand
 		switch {
@@ -243,18 +243,18 @@ func (g *gen) loop(p loopParts) flow {
 		case p.cond != nil:
 			c = g.condition(g.expr(p.cond), p.cond.Pos())
 		default:
-			c = g.boolConst(true)
+			c = boolConst(true)
 		}
 		if c.isConst() && c.bits != 0 {
 			endless = true
 			return
 		}
 		if c.isConst() {
-			g.breakTo(in)
+			g.em.breakTo(in)
 			return
 		}
-		out := g.inBlock(func() { g.breakTo(in) })
-		g.structured(&kir.Instr{Op: kir.If, Args: []*kir.Instr{g.instr(g.not(c))}, Body: out})
+		out := g.em.inBlock(func() { g.em.breakTo(in) })
+		g.em.structured(&kir.Instr{Op: kir.If, Args: []*kir.Instr{g.em.instr(g.em.not(c))}, Body: out})
 	}
 	in.Body = g.nested(func() {
 		if !p.do {
@@ -265,9 +265,9 @@ func (g *gen) loop(p loopParts) flow {
 		g.labels = g.labels[:len(g.labels)-1]
 		if js.contd && js.cont == inner {
 			inner.Body = body
-			g.structured(inner)
+			g.em.structured(inner)
 		} else {
-			g.blk.Instrs = append(g.blk.Instrs, body.Instrs...)
+			g.em.blk.Instrs = append(g.em.blk.Instrs, body.Instrs...)
 		}
 		if p.post != nil {
 			g.expr(p.post)
@@ -276,9 +276,9 @@ func (g *gen) loop(p loopParts) flow {
 			test()
 		}
 	})
-	g.kp = kp
-	g.structured(in)
-	g.pos = 0
+	g.em.kp = kp
+	g.em.structured(in)
+	g.em.pos = 0
 	if endless && !js.broke {
 		return fReturn
 	}
@@ -290,7 +290,7 @@ func (g *gen) execLoop(p loopParts) flow {
 	g.labels = append(g.labels, js)
 	defer func() { g.labels = g.labels[:len(g.labels)-1] }()
 	for first := true; ; first = false {
-		g.step()
+		g.em.step()
 		pop := g.push()
 		if !p.do || !first {
 			ok := true
@@ -331,8 +331,8 @@ func (g *gen) jump(at Pos, brk bool) flow {
 		js := g.labels[i]
 		if brk {
 			js.broke = true
-			if !g.exec {
-				g.breakTo(js.brk)
+			if !g.em.exec {
+				g.em.breakTo(js.brk)
 			}
 			return fBreak
 		}
@@ -340,11 +340,11 @@ func (g *gen) jump(at Pos, brk bool) flow {
 			continue
 		}
 		js.contd = true
-		if !g.exec {
+		if !g.em.exec {
 			if js.cont.Op == kir.Loop {
-				g.emit(&kir.Instr{Op: kir.Continue, Target: js.cont})
+				g.em.emit(&kir.Instr{Op: kir.Continue, Target: js.cont})
 			} else {
-				g.breakTo(js.cont)
+				g.em.breakTo(js.cont)
 			}
 		}
 		return fContinue
@@ -372,19 +372,19 @@ func (g *gen) returnStmt(s *ReturnStmt, tail bool) flow {
 			}
 		}
 		if !tail {
-			g.emit(&kir.Instr{Op: kir.Return})
+			g.em.emit(&kir.Instr{Op: kir.Return})
 		}
 		return fReturn
 	}
 	v := voidValue
 	if s.X != nil {
 		v = g.functionObject(g.expr(s.X))
-		g.at(s.Pos())
+		g.em.at(s.Pos())
 	}
 	g.setResult(fr, v, s, tail)
-	if !tail && !g.exec {
+	if !tail && !g.em.exec {
 		fr.broke = true
-		g.breakTo(fr.block)
+		g.em.breakTo(fr.block)
 	}
 	return fReturn
 }
@@ -423,21 +423,21 @@ func (g *gen) setResult(fr *inl, v value, s *ReturnStmt, tail bool) {
 		fr.has, fr.direct = true, badValue
 		return
 	}
-	v = g.load(v)
-	if g.exec || tail && fr.depth == 0 && fr.result == nil && !fr.broke {
-		if v.k == vMem && !g.exec { // it may be a variable of the function, which another call reuses
-			o := g.newObject("result", t.bare())
-			g.store(g.objVal(o), v)
-			v = g.objVal(o)
+	v = g.mem.load(v)
+	if g.em.exec || tail && fr.depth == 0 && fr.result == nil && !fr.broke {
+		if v.k == vMem && !g.em.exec { // it may be a variable of the function, which another call reuses
+			o := g.mem.newObject("result", t.bare())
+			g.mem.store(objVal(o), v)
+			v = objVal(o)
 			v.tmp = true
 		}
 		fr.has, fr.direct = true, v
 		return
 	}
 	if fr.result == nil {
-		fr.result = g.newObject("result", t.bare())
+		fr.result = g.mem.newObject("result", t.bare())
 	}
-	g.store(g.objVal(fr.result), v)
+	g.mem.store(objVal(fr.result), v)
 }
 
 // refResult returns a reference: the object itself at the function's end, else its address.
@@ -447,18 +447,18 @@ func (g *gen) refResult(fr *inl, v value, s *ReturnStmt, tail bool) {
 		fr.has, fr.direct = true, badValue
 		return
 	}
-	if g.exec || tail && fr.depth == 0 && !fr.broke && fr.ptr < 0 {
+	if g.em.exec || tail && fr.depth == 0 && !fr.broke && fr.ptr < 0 {
 		fr.has, fr.direct = true, b
 		return
 	}
-	p := g.addressOf(b, s.Pos())
+	p := g.mem.addressOf(b, s.Pos())
 	if p.bad() {
 		return
 	}
 	if fr.ptr < 0 {
-		fr.ptr = g.newVar("result", p.comps[0].ty)
+		fr.ptr = g.em.newVar("result", p.comps[0].ty)
 	}
-	g.varSet(fr.ptr, p.comps[0])
+	g.em.varSet(fr.ptr, p.comps[0])
 }
 
 // switchStmt lowers a switch to nested blocks, one for each label: leaving block k goes on with what stands after
@@ -472,10 +472,10 @@ func (g *gen) switchStmt(s *SwitchStmt) flow {
 	if s.Var != nil {
 		g.localDecl(s.Var)
 		if ent := g.env.own(s.Var.Name.Ident); ent != nil {
-			v = g.rvalue(ent.val)
+			v = g.mem.rvalue(ent.val)
 		}
 	} else {
-		v = g.rvalue(g.expr(s.Cond))
+		v = g.mem.rvalue(g.expr(s.Cond))
 	}
 	if v.q.T != nil && v.q.T.kind == tStruct {
 		v = g.toArith(v)
@@ -488,13 +488,13 @@ func (g *gen) switchStmt(s *SwitchStmt) flow {
 		return fNext
 	}
 	if v.q.T.kind != tEnum {
-		v = g.promote(v)
+		v = g.arith.promote(v)
 	}
 	cases, def, ok := g.caseLabels(s, v.q.T)
 	if !ok || len(cases) == 0 {
 		return fNext
 	}
-	if g.exec {
+	if g.em.exec {
 		return g.execSwitch(s, v, cases, def)
 	}
 	return g.emitSwitch(s, v, cases, def)
@@ -596,24 +596,24 @@ func (g *gen) emitSwitch(s *SwitchStmt, v value, cases []caseLabel, def int) flo
 		blocks[i] = &kir.Instr{Op: kir.BlockOp}
 	}
 	x := v.comps[0]
-	kp := g.kp
+	kp := g.em.kp
 	cur := g.nested(func() {
 		for i, c := range cases {
 			if c.def {
 				continue
 			}
-			hit := g.op(kir.Eq, kir.Bool, x, c.lo)
+			hit := g.em.op(kir.Eq, kir.Bool, x, c.lo)
 			if c.hi != c.lo {
-				hit = g.op(kir.And, kir.Bool, g.op(kir.Ge, kir.Bool, x, c.lo), g.op(kir.Le, kir.Bool, x, c.hi))
+				hit = g.em.op(kir.And, kir.Bool, g.em.op(kir.Ge, kir.Bool, x, c.lo), g.em.op(kir.Le, kir.Bool, x, c.hi))
 			}
 			target := blocks[i]
-			to := g.inBlock(func() { g.breakTo(target) })
-			g.structured(&kir.Instr{Op: kir.If, Args: []*kir.Instr{g.instr(hit)}, Body: to})
+			to := g.em.inBlock(func() { g.em.breakTo(target) })
+			g.em.structured(&kir.Instr{Op: kir.If, Args: []*kir.Instr{g.em.instr(hit)}, Body: to})
 		}
 		if def >= 0 {
-			g.breakTo(blocks[def])
+			g.em.breakTo(blocks[def])
 		} else {
-			g.breakTo(out)
+			g.em.breakTo(out)
 		}
 	})
 	g.labels = append(g.labels, js)
@@ -627,14 +627,14 @@ func (g *gen) emitSwitch(s *SwitchStmt, v value, cases []caseLabel, def int) flo
 		part := s.Body.List[cases[i].start:end]
 		inner := blocks[i]
 		cur = g.nested(func() {
-			g.structured(inner)
+			g.em.structured(inner)
 			last = g.stmts(part, false)
 		})
 	}
 	g.labels = g.labels[:len(g.labels)-1]
 	out.Body = cur
-	g.kp = kp
-	g.structured(out)
+	g.em.kp = kp
+	g.em.structured(out)
 	if def >= 0 && last == fReturn && !js.broke {
 		return fReturn
 	}

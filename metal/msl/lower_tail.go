@@ -9,7 +9,7 @@ import (
 func (g *gen) tailCall(x Expr) bool {
 	fr := g.fr
 	call, ok := stripParens(x).(*CallExpr)
-	if !ok || fr == nil || fr.kernel || g.exec || g.unevaluated || fr.scope == nil || fr.ret.T.kind != tVoid {
+	if !ok || fr == nil || fr.kernel || g.em.exec || g.em.unevaluated || fr.scope == nil || fr.ret.T.kind != tVoid {
 		return false
 	}
 	ne, ok := stripParens(call.Fun).(*NameExpr)
@@ -37,15 +37,15 @@ func (g *gen) tailCall(x Expr) bool {
 		if args[i].bad() {
 			return true
 		}
-		args[i] = g.load(args[i])
+		args[i] = g.mem.load(args[i])
 	}
 	for i := range args {
-		g.store(params[i], args[i])
+		g.mem.store(params[i], args[i])
 	}
 	if fr.again == nil {
 		fr.again = &kir.Instr{Op: kir.BlockOp}
 	}
-	g.breakTo(fr.again)
+	g.em.breakTo(fr.again)
 	return true
 }
 

@@ -64,6 +64,25 @@ type slot struct {
 	val operand
 }
 
+// memory is where the objects of a kernel are: in variables or in regions, and in a constant evaluation in the objects
+// themselves or in images.
+type memory struct {
+	c  *compiler
+	em *emitter
+
+	regionOf map[*object]int
+	constMem map[*object]int // the regions of constants
+	// varMem says where variables live whose object got an address after they were first used.
+	varMem map[uint64]varHome
+	never  map[uint64]bool // variables that nothing sets: see unset
+}
+
+// varHome is the place in a Thread region of a variable whose address was taken.
+type varHome struct {
+	region int
+	off    int64
+}
+
 // stringName is the name of the objects that string literals make.
 const stringName = "string literal"
 
@@ -98,29 +117,29 @@ func (v *value) inSlots() bool {
 
 func rval(t *ctype, comps ...operand) value { return value{k: vRight, q: qt(t), comps: comps} }
 
-func (g *gen) intVal(t *ctype, v int64) value { return rval(t, g.constant(t.kirScalar(), uint64(v))) }
+func intVal(t *ctype, v int64) value { return rval(t, constant(t.kirScalar(), uint64(v))) }
 
 // inMemory reports whether variables of the type always live in memory.
-func (g *gen) inMemory(t *ctype) bool {
-	if g.exec {
+func (mem *memory) inMemory(t *ctype) bool {
+	if mem.em.exec {
 		return t.comps < 0
 	}
 	return t.comps < 0 || t.comps > maxSlots
 }
 
 // newObject makes a variable without a value.
-func (g *gen) newObject(name string, x qtype) *object {
+func (mem *memory) newObject(name string, x qtype) *object {
 	o := &object{name: name, q: x}
-	g.c.isComplete(x.T)
+	mem.c.isComplete(x.T)
 	if x.T.comps < 0 || x.T.comps > maxSlots {
-		if g.inMemory(x.T) {
-			g.regionFor(o)
+		if mem.inMemory(x.T) {
+			mem.regionFor(o)
 			return o
 		}
-		g.chargeSteps(x.T.comps)
+		mem.em.charge(x.T.comps)
 	}
 	o.slots = make([]slot, x.T.comps)
-	if g.exec {
+	if mem.em.exec {
 		for i := range o.slots {
 			o.slots[i].v = -1
 		}
@@ -128,8 +147,8 @@ func (g *gen) newObject(name string, x qtype) *object {
 	}
 	var buf [8]kir.Type
 	for i, t := range x.T.compTypes(buf[:0]) {
-		v := g.newVar(name, t)
-		g.k.Vars[v].Unset, g.k.Vars[v].Part = true, hasParts(x.T)
+		v := mem.em.newVar(name, t)
+		mem.em.k.Vars[v].Unset, mem.em.k.Vars[v].Part = true, hasParts(x.T)
 		o.slots[i].v = v
 	}
 	return o
@@ -143,29 +162,29 @@ func hasParts(t *ctype) bool {
 	return t.kind == tStruct || t.kind == tVec || t.kind == tSimdMat
 }
 
-func (g *gen) chargeSteps(n int) {
-	if g.exec {
-		g.steps += n
-		g.step()
+func (em *emitter) charge(n int) {
+	if em.exec {
+		em.steps += n
+		em.step()
 	}
 }
 
 // regionFor gives an object memory of its own: a Thread region.
-func (g *gen) regionFor(o *object) {
-	if g.exec {
-		o.mem, o.ptr = true, g.newImage(max(o.q.T.size, 1), kir.Thread)
+func (mem *memory) regionFor(o *object) {
+	if mem.em.exec {
+		o.mem, o.ptr = true, mem.newImage(max(o.q.T.size, 1), kir.Thread)
 		return
 	}
-	i, p := g.newRegion(kir.Region{
+	i, p := mem.em.newRegion(kir.Region{
 		Name: o.name, Space: kir.Thread, Size: max(o.q.T.size, 1), Align: max(o.q.T.align, 1), Elem: o.q.T.firstScalar(),
 		Part: hasParts(o.q.T),
 	})
-	g.regionOf[o] = i
+	mem.regionOf[o] = i
 	o.mem, o.ptr = true, p
 }
 
 // objVal returns the lvalue of a whole object.
-func (g *gen) objVal(o *object) value {
+func objVal(o *object) value {
 	if o.mem && o.image == 0 {
 		return value{k: vMem, q: o.q, ptr: o.ptr, imm: o.imm}
 	}
@@ -174,23 +193,23 @@ func (g *gen) objVal(o *object) value {
 
 // toMemory turns a slot lvalue into one in memory, moving the variable there: what was emitted for its slots is
 // rewritten at the end (lower_clean.go). Constants that never change get a copy.
-func (g *gen) toMemory(v value) value {
-	v = g.placed(v)
+func (mem *memory) toMemory(v value) value {
+	v = mem.placed(v)
 	if v.k == vSel && !v.isBits() {
-		return value{k: vMem, q: v.q, ptr: v.choice.address(g)}
+		return value{k: vMem, q: v.q, ptr: v.choice.address(mem)}
 	}
 	if v.k != vSlot {
 		return v
 	}
 	o := v.obj
 	if o.image != 0 {
-		return value{k: vMem, q: v.q, ptr: g.constRegion(o)}
+		return value{k: vMem, q: v.q, ptr: mem.constRegion(o)}
 	}
-	if g.exec && !o.mem {
-		g.notConst("the address of a variable")
+	if mem.em.exec && !o.mem {
+		mem.em.notConst("the address of a variable")
 	}
-	if g.unevaluated && !o.mem { // only the type matters, and the variable may be another function's
-		return g.c.types.dummy(v.q)
+	if mem.em.unevaluated && !o.mem { // only the type matters, and the variable may be another function's
+		return mem.c.types.dummy(v.q)
 	}
 	off := 0
 	if v.off > 0 || v.q.T != o.q.T {
@@ -199,13 +218,13 @@ func (g *gen) toMemory(v value) value {
 	}
 	if !o.mem {
 		if o.fixed || anyFixed(o) {
-			p := g.copyToRegion(o)
+			p := mem.copyToRegion(o)
 			return value{k: vMem, q: v.q, ptr: p, imm: int64(off)}
 		}
-		g.regionFor(o)
+		mem.regionFor(o)
 		offs := o.q.T.compOffsets(nil, 0)
 		for i, s := range o.slots {
-			g.varMem[uint64(s.v)] = varHome{g.regionOf[o], int64(offs[i])}
+			mem.varMem[uint64(s.v)] = varHome{mem.regionOf[o], int64(offs[i])}
 		}
 	}
 	return value{k: vMem, q: v.q, ptr: o.ptr, imm: o.imm + int64(off)}
@@ -221,51 +240,51 @@ func anyFixed(o *object) bool {
 }
 
 // copyToRegion stores an object's present value in a region of its own.
-func (g *gen) copyToRegion(o *object) operand {
+func (mem *memory) copyToRegion(o *object) operand {
 	tmp := &object{name: o.name, q: o.q}
-	i, p := g.newRegion(kir.Region{
+	i, p := mem.em.newRegion(kir.Region{
 		Name: o.name, Space: kir.Thread, Size: max(o.q.T.size, 1), Align: max(o.q.T.align, 1), Elem: o.q.T.firstScalar(),
 		Part: hasParts(o.q.T),
 	})
-	g.regionOf[tmp] = i
+	mem.regionOf[tmp] = i
 	offs := o.q.T.compOffsets(nil, 0)
 	for j, s := range o.slots {
 		val := s.val
 		if s.v >= 0 {
-			val = g.varGet(s.v)
+			val = mem.em.varGet(s.v)
 		}
-		g.storeAt(g.ptrAdd(p, operand{}, int64(offs[j])), val)
+		mem.storeAt(mem.em.ptrAdd(p, operand{}, int64(offs[j])), val)
 	}
 	return p
 }
 
 // constRegion puts a constant table in the constant address space, once a kernel.
-func (g *gen) constRegion(o *object) operand {
-	if g.exec {
+func (mem *memory) constRegion(o *object) operand {
+	if mem.em.exec {
 		if o.image != 0 {
 			return operand{ty: kir.PtrConstant, bits: o.image}
 		}
 		if o.name == stringName { // what a constant keeps of a text for a log is not read
 			return operand{ty: kir.PtrConstant}
 		}
-		panic(notConstant{why: "the address of a table", at: g.pos, table: true})
+		panic(notConstant{why: "the address of a table", at: mem.em.pos, table: true})
 	}
-	if i, ok := g.constMem[o]; ok {
-		return g.leaf(kir.RegionAddr, kir.PtrConstant, 0, uint64(i))
+	if i, ok := mem.constMem[o]; ok {
+		return mem.em.leaf(kir.RegionAddr, kir.PtrConstant, 0, uint64(i))
 	}
-	data := g.bytes(o)
-	i, p := g.newRegion(kir.Region{
+	data := mem.bytes(o)
+	i, p := mem.em.newRegion(kir.Region{
 		Name: o.name, Space: kir.Constant, Size: len(data), Align: max(o.q.T.align, 1), Elem: o.q.T.firstScalar(), Data: data,
 	})
-	g.constMem[o] = i
+	mem.constMem[o] = i
 	return p
 }
 
 // addr returns the pointer of a memory lvalue.
-func (g *gen) addr(v value) operand { return g.ptrAdd(v.ptr, v.idx, v.imm) }
+func (mem *memory) addr(v value) operand { return mem.em.ptrAdd(v.ptr, v.idx, v.imm) }
 
 // load reads an lvalue. Values that stay in memory are returned as temporaries there, not copied.
-func (g *gen) load(v value) value {
+func (mem *memory) load(v value) value {
 	switch v.k {
 	case vRight:
 		v.q.T = v.q.T.unpacked()
@@ -274,35 +293,35 @@ func (g *gen) load(v value) value {
 		}
 		return v
 	case vSel:
-		return v.choice.load(g)
+		return v.choice.load(mem)
 	case vBad, vVoid, vFuncs, vType, vList:
 		return v
 	}
 	t := v.q.T
 	if t.kind == tStruct {
-		g.c.complete(t.st)
+		mem.c.complete(t.st)
 	}
 	r := value{k: vRight, q: v.q.bare()}
 	switch v.k {
 	case vSlot:
 		if v.obj.mem {
-			return g.load(g.toMemory(v))
+			return mem.load(mem.toMemory(v))
 		}
 		r.comps = make([]operand, t.comps)
 		for i := range r.comps {
-			r.comps[i] = g.getSlot(v.obj, v.off+i)
+			r.comps[i] = mem.getSlot(v.obj, v.off+i)
 		}
 	case vMem:
-		if g.inMemory(t) {
+		if mem.inMemory(t) {
 			v.tmp = true
 			return v
 		}
 		if t.kind == tStruct && t.comps == 0 {
 			return r
 		}
-		r.comps = g.loadComps(v)
+		r.comps = mem.loadComps(v)
 	case vSwz:
-		b := g.load(*v.base)
+		b := mem.load(*v.base)
 		if b.bad() {
 			return badValue
 		}
@@ -311,13 +330,13 @@ func (g *gen) load(v value) value {
 			r.comps[i] = b.comps[s]
 		}
 	case vDyn:
-		b := g.load(*v.base)
+		b := mem.load(*v.base)
 		if b.bad() {
 			return badValue
 		}
-		r.comps = []operand{g.pick(b.comps, v.idx)}
+		r.comps = []operand{mem.em.pick(b.comps, v.idx)}
 	case vBits:
-		return g.loadBits(v)
+		return mem.loadBits(v)
 	}
 	if t.kind == tVec {
 		r.q.T = t.unpacked()
@@ -326,104 +345,104 @@ func (g *gen) load(v value) value {
 }
 
 // loadComps reads all scalars of a value in memory.
-func (g *gen) loadComps(v value) []operand {
+func (mem *memory) loadComps(v value) []operand {
 	var tb [8]kir.Type
 	var ob [8]int
 	types, offs := v.q.T.compTypes(tb[:0]), v.q.T.compOffsets(ob[:0], 0)
 	comps := make([]operand, len(types))
 	if len(types) == 1 {
-		comps[0] = g.loadAt(types[0], g.addr(v), v.q.Vol)
+		comps[0] = mem.loadAt(types[0], mem.addr(v), v.q.Vol)
 		return comps
 	}
 	for i, t := range types {
-		p := g.ptrAdd(v.ptr, v.idx, v.imm+int64(offs[i]))
-		comps[i] = g.loadAt(t, p, v.q.Vol)
+		p := mem.em.ptrAdd(v.ptr, v.idx, v.imm+int64(offs[i]))
+		comps[i] = mem.loadAt(t, p, v.q.Vol)
 	}
 	return comps
 }
 
 // loadAt reads a scalar. A load of volatile memory is never taken for another one.
-func (g *gen) loadAt(t kir.Type, p operand, volatile bool) operand {
-	if g.exec {
-		return g.loadImage(t, p)
+func (mem *memory) loadAt(t kir.Type, p operand, volatile bool) operand {
+	if mem.em.exec {
+		return mem.loadImage(t, p)
 	}
-	o := g.emit(&kir.Instr{Op: kir.Load, Type: t, Args: []*kir.Instr{g.instr(p)}})
+	o := mem.em.emit(&kir.Instr{Op: kir.Load, Type: t, Args: []*kir.Instr{mem.em.instr(p)}})
 	if volatile {
-		g.vol[o.in] = true
+		mem.em.vol[o.in] = true
 	}
 	return o
 }
 
 // pick selects a component by a run-time index (I64); an index outside yields the last.
-func (g *gen) pick(comps []operand, idx operand) operand {
+func (em *emitter) pick(comps []operand, idx operand) operand {
 	if idx.isConst() && idx.bits < uint64(len(comps)) {
 		return comps[idx.bits]
 	}
 	r := comps[len(comps)-1]
 	for i := len(comps) - 2; i >= 0; i-- {
-		r = g.op(kir.Select, r.ty, g.op(kir.Eq, kir.Bool, idx, g.i64(int64(i))), comps[i], r)
+		r = em.op(kir.Select, r.ty, em.op(kir.Eq, kir.Bool, idx, i64(int64(i))), comps[i], r)
 	}
 	return r
 }
 
-func (g *gen) getSlot(o *object, i int) operand {
+func (mem *memory) getSlot(o *object, i int) operand {
 	s := &o.slots[i]
 	if s.v >= 0 {
-		if g.exec {
-			g.notConst("the value of " + quoteName(o.name))
+		if mem.em.exec {
+			mem.em.notConst("the value of " + quoteName(o.name))
 		}
-		return g.varGet(s.v)
+		return mem.em.varGet(s.v)
 	}
 	if s.val.ty == kir.Void {
-		if g.exec {
-			g.notConst("the uninitialised value of " + quoteName(o.name))
+		if mem.em.exec {
+			mem.em.notConst("the uninitialised value of " + quoteName(o.name))
 		}
 		return operand{ty: o.q.T.compTypes(nil)[i]}
 	}
 	return s.val
 }
 
-func (g *gen) setSlot(o *object, i int, x operand) {
+func (mem *memory) setSlot(o *object, i int, x operand) {
 	s := &o.slots[i]
 	if s.v < 0 {
-		if !g.exec {
-			g.c.errorf(Internal, g.pos, "a constant is assigned to")
+		if !mem.em.exec {
+			mem.c.errorf(Internal, mem.em.pos, "a constant is assigned to")
 			return
 		}
 		s.val = x
 		return
 	}
-	g.varSet(s.v, x)
+	mem.em.varSet(s.v, x)
 }
 
 // store writes an rvalue of the same type (packed or not) to an lvalue.
-func (g *gen) store(v, x value) {
+func (mem *memory) store(v, x value) {
 	if x.bad() || v.bad() {
 		return
 	}
-	v = g.placed(v)
+	v = mem.placed(v)
 	switch v.k {
 	case vSel:
-		v.choice.store(g, x)
+		v.choice.store(mem, x)
 	case vSlot:
 		if v.obj.mem {
-			g.store(g.toMemory(v), x)
+			mem.store(mem.toMemory(v), x)
 			return
 		}
 		if x.k == vMem {
-			x = value{k: vRight, q: x.q, comps: g.loadComps(x)}
+			x = value{k: vRight, q: x.q, comps: mem.loadComps(x)}
 		}
 		for i, o := range x.comps {
-			g.setSlot(v.obj, v.off+i, o)
+			mem.setSlot(v.obj, v.off+i, o)
 		}
 	case vMem:
 		if x.k == vMem {
-			g.copyMem(v, x)
+			mem.copyMem(v, x)
 			return
 		}
-		g.storeComps(v, x.comps)
+		mem.storeComps(v, x.comps)
 	case vSwz:
-		b := g.load(*v.base)
+		b := mem.load(*v.base)
 		if b.bad() {
 			return
 		}
@@ -433,7 +452,7 @@ func (g *gen) store(v, x value) {
 				c := *v.base
 				c.q = qt(es)
 				c.imm += int64(s) * int64(es.size)
-				g.storeComps(c, x.comps[i:i+1])
+				mem.storeComps(c, x.comps[i:i+1])
 			}
 			return
 		}
@@ -441,33 +460,33 @@ func (g *gen) store(v, x value) {
 		for i, s := range v.sel {
 			nc[s] = x.comps[i]
 		}
-		g.store(*v.base, value{k: vRight, q: b.q, comps: nc})
+		mem.store(*v.base, value{k: vRight, q: b.q, comps: nc})
 	case vDyn:
-		b := g.load(*v.base)
+		b := mem.load(*v.base)
 		nc := append([]operand(nil), b.comps...)
 		for i := range nc {
-			nc[i] = g.op(kir.Select, nc[i].ty, g.op(kir.Eq, kir.Bool, v.idx, g.i64(int64(i))), x.comps[0], nc[i])
+			nc[i] = mem.em.op(kir.Select, nc[i].ty, mem.em.op(kir.Eq, kir.Bool, v.idx, i64(int64(i))), x.comps[0], nc[i])
 		}
-		g.store(*v.base, value{k: vRight, q: b.q, comps: nc})
+		mem.store(*v.base, value{k: vRight, q: b.q, comps: nc})
 	case vBits:
-		g.storeBits(v, x.comps[0])
+		mem.storeBits(v, x.comps[0])
 	}
 }
 
-func (g *gen) storeComps(v value, comps []operand) {
+func (mem *memory) storeComps(v value, comps []operand) {
 	var ob [8]int
 	offs := v.q.T.compOffsets(ob[:0], 0)
 	for i, o := range comps {
-		p := g.ptrAdd(v.ptr, v.idx, v.imm+int64(offs[i]))
-		g.storeAt(p, o)
+		p := mem.em.ptrAdd(v.ptr, v.idx, v.imm+int64(offs[i]))
+		mem.storeAt(p, o)
 	}
 }
 
 // copyMem copies a value between two places in memory: scalar by scalar, for unions byte by byte.
-func (g *gen) copyMem(dst, src value) {
+func (mem *memory) copyMem(dst, src value) {
 	t := dst.q.T
 	if t.comps >= 0 && t.comps <= 256 {
-		g.storeComps(dst, g.loadComps(src))
+		mem.storeComps(dst, mem.loadComps(src))
 		return
 	}
 	unit := kir.U8
@@ -480,27 +499,27 @@ func (g *gen) copyMem(dst, src value) {
 		}
 	}
 	n := t.size / unit.Size()
-	sp, dp := g.addr(src), g.addr(dst)
-	g.forRange("copy", int64(n), func(i operand) {
-		off := g.op(kir.Mul, kir.I64, i, g.i64(int64(unit.Size())))
-		g.storeAt(g.ptrAdd(dp, off, 0), g.loadAt(unit, g.ptrAdd(sp, off, 0), false))
+	sp, dp := mem.addr(src), mem.addr(dst)
+	mem.em.forRange("copy", int64(n), func(i operand) {
+		off := mem.em.op(kir.Mul, kir.I64, i, i64(int64(unit.Size())))
+		mem.storeAt(mem.em.ptrAdd(dp, off, 0), mem.loadAt(unit, mem.em.ptrAdd(sp, off, 0), false))
 	})
 }
 
 // part returns the field, element or component of a value that starts at component comp and byte off.
-func (g *gen) part(v value, t qtype, comp int, off int) value {
+func (mem *memory) part(v value, t qtype, comp int, off int) value {
 	switch v.k {
 	case vRight:
 		r := value{k: vRight, q: t.bare(), comps: v.comps[comp : comp+t.T.comps]}
 		if v.chosen != nil {
-			r = chosenFrom(r, t, false, func() value { return g.part(g.placed(v), t, comp, off) })
+			r = chosenFrom(r, t, false, func() value { return mem.part(mem.placed(v), t, comp, off) })
 		}
 		return r
 	case vSel:
-		return v.choice.part(g, t, comp, off)
+		return v.choice.part(mem, t, comp, off)
 	case vSlot:
 		if v.obj.mem {
-			return g.part(g.toMemory(v), t, comp, off)
+			return mem.part(mem.toMemory(v), t, comp, off)
 		}
 		v.q = t
 		v.off += comp
@@ -514,31 +533,31 @@ func (g *gen) part(v value, t qtype, comp int, off int) value {
 }
 
 // temp puts an rvalue into a variable of its own, so that a reference can be bound to it.
-func (g *gen) temp(x value) value {
+func (mem *memory) temp(x value) value {
 	if x.k == vMem {
 		if x.tmp {
 			x.tmp = false
 		}
 		return x
 	}
-	o := g.newObject("temporary", x.q.bare())
-	v := g.objVal(o)
-	g.store(v, x)
+	o := mem.newObject("temporary", x.q.bare())
+	v := objVal(o)
+	mem.store(v, x)
 	return v
 }
 
 // zero returns the value-initialised value of a type of known size; large ones are cleared in memory by their users.
-func (g *gen) zero(t *ctype) value {
+func (mem *memory) zero(t *ctype) value {
 	r := value{k: vRight, q: qt(t)}
-	g.c.isComplete(t)
-	if t.comps < 0 || g.inMemory(t) {
-		o := g.newObject("zero", qt(t))
-		g.clearMem(g.objVal(o))
-		v := g.objVal(o)
+	mem.c.isComplete(t)
+	if t.comps < 0 || mem.inMemory(t) {
+		o := mem.newObject("zero", qt(t))
+		mem.clearMem(objVal(o))
+		v := objVal(o)
 		v.tmp = true
 		return v
 	}
-	g.chargeSteps(t.comps)
+	mem.em.charge(t.comps)
 	var tb [8]kir.Type
 	for _, k := range t.compTypes(tb[:0]) {
 		r.comps = append(r.comps, operand{ty: k})
@@ -547,37 +566,37 @@ func (g *gen) zero(t *ctype) value {
 }
 
 // clearMem stores zeros over an object in memory.
-func (g *gen) clearMem(v value) {
+func (mem *memory) clearMem(v value) {
 	unit := v.q.T.firstScalar()
 	if unit == kir.U8 && v.q.T.align%4 == 0 && v.q.T.size%4 == 0 {
 		unit = kir.U32
 	}
 	n := v.q.T.size / unit.Size()
-	g.forRange("clear", int64(n), func(i operand) {
-		off := g.op(kir.Mul, kir.I64, i, g.i64(int64(unit.Size())))
-		g.storeAt(g.ptrAdd(g.addr(v), off, 0), operand{ty: unit})
+	mem.em.forRange("clear", int64(n), func(i operand) {
+		off := mem.em.op(kir.Mul, kir.I64, i, i64(int64(unit.Size())))
+		mem.storeAt(mem.em.ptrAdd(mem.addr(v), off, 0), operand{ty: unit})
 	})
 }
 
 // forRange emits a loop that runs body for 0 to n-1.
-func (g *gen) forRange(name string, n int64, body func(i operand)) {
-	if g.exec {
+func (em *emitter) forRange(name string, n int64, body func(i operand)) {
+	if em.exec {
 		for i := range n {
-			body(g.i64(i))
+			body(i64(i))
 		}
 		return
 	}
-	v := g.newVar(name, kir.I64)
-	g.varSet(v, g.i64(0))
+	v := em.newVar(name, kir.I64)
+	em.varSet(v, i64(0))
 	loop := &kir.Instr{Op: kir.Loop}
-	g.loops++
-	defer func() { g.loops-- }()
-	loop.Body = g.inBlock(func() {
-		i := g.varGet(v)
-		done := g.inBlock(func() { g.breakTo(loop) })
-		g.structured(&kir.Instr{Op: kir.If, Args: []*kir.Instr{g.instr(g.op(kir.Ge, kir.Bool, i, g.i64(n)))}, Body: done})
+	em.loops++
+	defer func() { em.loops-- }()
+	loop.Body = em.inBlock(func() {
+		i := em.varGet(v)
+		done := em.inBlock(func() { em.breakTo(loop) })
+		em.structured(&kir.Instr{Op: kir.If, Args: []*kir.Instr{em.instr(em.op(kir.Ge, kir.Bool, i, i64(n)))}, Body: done})
 		body(i)
-		g.varSet(v, g.op(kir.Add, kir.I64, i, g.i64(1)))
+		em.varSet(v, em.op(kir.Add, kir.I64, i, i64(1)))
 	})
-	g.structured(loop)
+	em.structured(loop)
 }

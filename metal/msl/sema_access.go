@@ -11,7 +11,7 @@ import (
 func (g *gen) indexExpr(x *IndexExpr) value {
 	v := g.expr(x.X)
 	i := g.expr(x.Index)
-	g.at(x.Pos())
+	g.em.at(x.Pos())
 	if v.bad() || i.bad() {
 		return badValue
 	}
@@ -19,7 +19,7 @@ func (g *gen) indexExpr(x *IndexExpr) value {
 		if r, ok := g.operatorCall(OpIndex, []value{v, i}, x.Pos(), true); ok {
 			return r
 		}
-		v = g.toPointer(g.rvalue(v))
+		v = g.toPointer(g.mem.rvalue(v))
 	}
 	if i.k == vList {
 		g.c.errorf(BadOperands, x.Index.Pos(), "[] takes a list in braces only where a class defines it so: %s does not",
@@ -28,17 +28,17 @@ func (g *gen) indexExpr(x *IndexExpr) value {
 	}
 	switch v.q.T.kind {
 	case tPtr:
-		v = g.rvalue(v)
+		v = g.mem.rvalue(v)
 		e := v.q.T.elem
 		if e.T.kind == tVoid || !g.c.isComplete(e.T) {
 			g.c.errorf(Incomplete, x.Pos(), "a pointer to %s cannot be indexed", e)
 			return badValue
 		}
-		off, ok := g.index(i, e.T.size, x.Index.Pos())
+		off, ok := g.arith.index(g.toArith(g.mem.rvalue(i)), e.T.size, x.Index.Pos())
 		if !ok {
 			return badValue
 		}
-		return g.memAt(v.comps[0], off, 0, e)
+		return memAt(v.comps[0], off, 0, e)
 	case tArray:
 		return g.arrayElem(v, i, x)
 	case tVec:
@@ -56,7 +56,7 @@ func (g *gen) indexExpr(x *IndexExpr) value {
 }
 
 // memAt makes the lvalue at ptr + idx + imm; constant offsets gather in imm.
-func (g *gen) memAt(p, idx operand, imm int64, e qtype) value {
+func memAt(p, idx operand, imm int64, e qtype) value {
 	if idx.isConst() {
 		imm += int64(idx.bits)
 		idx = operand{}
@@ -69,50 +69,50 @@ func (g *gen) arrayElem(v, i value, x *IndexExpr) value {
 	t := v.q.T
 	e := t.elem
 	e.Space, e.Const, e.Vol = v.q.Space, e.Const || v.q.Const, e.Vol || v.q.Vol
-	off, ok := g.index(i, e.T.size, x.Index.Pos())
+	off, ok := g.arith.index(g.toArith(g.mem.rvalue(i)), e.T.size, x.Index.Pos())
 	if !ok {
 		return badValue
 	}
 	if !off.isConst() {
-		v = g.placed(v)
+		v = g.mem.placed(v)
 	}
 	if off.isConst() && e.T.size > 0 && v.k != vMem {
 		n := int64(off.bits) / int64(e.T.size)
 		if n >= 0 && n < int64(t.n) {
-			return g.part(v, e, int(n)*e.T.comps, int(n)*e.T.size)
+			return g.mem.part(v, e, int(n)*e.T.comps, int(n)*e.T.size)
 		}
-		if g.exec {
-			g.notConst("element " + strconv.FormatInt(n, 10) + " of " + t.String())
+		if g.em.exec {
+			g.em.notConst("element " + strconv.FormatInt(n, 10) + " of " + t.String())
 		}
 	}
 	switch v.k {
 	case vRight:
-		v = g.temp(v)
-		v = g.toMemory(v)
+		v = g.mem.temp(v)
+		v = g.mem.toMemory(v)
 	case vSlot:
 		if v.obj.fixed && !v.obj.mem {
-			return g.memAt(g.constRegion(v.obj), off, g.slotOffset(v), e)
+			return memAt(g.mem.constRegion(v.obj), off, slotOffset(v), e)
 		}
-		v = g.toMemory(v)
+		v = g.mem.toMemory(v)
 	case vSel:
-		v = g.toMemory(v)
+		v = g.mem.toMemory(v)
 	}
 	if v.k != vMem {
 		return badValue
 	}
 	p := v.ptr
 	if v.idx.in != nil { // an element of an element
-		p = g.ptrAdd(v.ptr, v.idx, v.imm)
+		p = g.em.ptrAdd(v.ptr, v.idx, v.imm)
 		v.imm = 0
 	}
-	return g.memAt(p, off, v.imm, e)
+	return memAt(p, off, v.imm, e)
 }
 
 // vecElem returns a component of a vector by index.
 func (g *gen) vecElem(v, i value, at Pos) value {
 	e := v.q.T.elem
 	e.Space, e.Const = v.q.Space, v.q.Const
-	i = g.toArith(g.rvalue(i))
+	i = g.toArith(g.mem.rvalue(i))
 	if i.bad() {
 		return badValue
 	}
@@ -120,27 +120,27 @@ func (g *gen) vecElem(v, i value, at Pos) value {
 		g.c.errorf(BadOperands, at, "an index of type %s%s", i.q.T, indexHint(i.q.T))
 		return badValue
 	}
-	n := g.convert(g.promote(i).comps[0], kir.I64)
+	n := g.em.convert(g.arith.promote(i).comps[0], kir.I64)
 	if n.isConst() {
 		if n.int() < 0 || n.int() >= int64(v.q.T.n) {
 			g.c.errorf(BadSwizzle, at, "%s has no component %d", v.q.T, n.int())
 			return badValue
 		}
-		return g.component(v, int(n.bits))
+		return g.mem.component(v, int(n.bits))
 	}
 	switch v.k {
 	case vMem:
-		off := g.op(kir.Mul, kir.I64, n, g.i64(int64(e.T.size)))
+		off := g.em.op(kir.Mul, kir.I64, n, i64(int64(e.T.size)))
 		p := v.ptr
 		if v.idx.in != nil {
-			p = g.ptrAdd(v.ptr, v.idx, v.imm)
+			p = g.em.ptrAdd(v.ptr, v.idx, v.imm)
 			v.imm = 0
 		}
-		return g.memAt(p, off, v.imm, e)
+		return memAt(p, off, v.imm, e)
 	case vRight:
-		r := rval(e.T, g.pick(v.comps, n))
+		r := rval(e.T, g.em.pick(v.comps, n))
 		if v.chosen != nil {
-			r = chosenFrom(r, e, false, func() value { return g.vecElem(g.placed(v), i, at) })
+			r = chosenFrom(r, e, false, func() value { return g.vecElem(g.mem.placed(v), i, at) })
 		}
 		return r
 	}
@@ -149,14 +149,14 @@ func (g *gen) vecElem(v, i value, at Pos) value {
 }
 
 // component returns one component of a vector.
-func (g *gen) component(v value, i int) value {
+func (mem *memory) component(v value, i int) value {
 	e := v.q.T.elem
 	e.Space, e.Const, e.Vol = v.q.Space, v.q.Const, v.q.Vol
 	switch v.k {
 	case vRight, vSlot, vMem, vSel:
-		return g.part(v, e, i, i*e.T.size)
+		return mem.part(v, e, i, i*e.T.size)
 	case vSwz:
-		return g.component(*v.base, int(v.sel[i]))
+		return mem.component(*v.base, int(v.sel[i]))
 	}
 	return badValue
 }
@@ -173,7 +173,7 @@ func (g *gen) memberExpr(x *MemberExpr) value {
 		v = this
 	} else {
 		v = g.expr(x.X)
-		g.at(x.Pos())
+		g.em.at(x.Pos())
 		if v.bad() {
 			return badValue
 		}
@@ -183,7 +183,7 @@ func (g *gen) memberExpr(x *MemberExpr) value {
 					v = r
 				}
 			}
-			v = g.rvalue(v)
+			v = g.mem.rvalue(v)
 			if v.bad() {
 				return badValue
 			}
@@ -240,7 +240,7 @@ func (g *gen) structMember(v value, x *MemberExpr) value {
 	name := n.Ident
 	if n.Conv == nil && n.Op == OpNone {
 		if path := st.fieldPath(name, nil); path != nil {
-			return g.member(v, path)
+			return g.mem.member(v, path)
 		}
 	}
 	key := name
@@ -310,7 +310,7 @@ func (g *gen) swizzle(v value, name string, at Pos) value {
 		sel = append(sel, uint8(k))
 	}
 	if len(sel) == 1 {
-		return g.component(v, int(sel[0]))
+		return g.mem.component(v, int(sel[0]))
 	}
 	if v.k == vRight {
 		r := value{k: vRight, q: qt(vecOf(v.q.T.elem.T, len(sel)))}
@@ -319,7 +319,7 @@ func (g *gen) swizzle(v value, name string, at Pos) value {
 		}
 		if v.chosen != nil {
 			q := qtype{T: r.q.T, Const: v.q.Const, Space: v.q.Space}
-			r = chosenFrom(r, q, false, func() value { return g.swizzle(g.placed(v), name, at) })
+			r = chosenFrom(r, q, false, func() value { return g.swizzle(g.mem.placed(v), name, at) })
 		}
 		return r
 	}
@@ -342,7 +342,7 @@ func (g *gen) sizeofExpr(x *SizeofExpr) value {
 			g.c.errorf(BadTemplateArgs, x.Pos(), "'%s' is no parameter pack", x.Pack)
 			return badValue
 		}
-		return g.intVal(typeUlong, int64(len(ent.targs)+len(ent.vals)))
+		return intVal(typeUlong, int64(len(ent.targs)+len(ent.vals)))
 	}
 	var t qtype
 	if x.Type != nil {
@@ -361,24 +361,24 @@ func (g *gen) sizeofExpr(x *SizeofExpr) value {
 		return badValue
 	}
 	if x.Align {
-		return g.intVal(typeUlong, int64(t.T.align))
+		return intVal(typeUlong, int64(t.T.align))
 	}
-	return g.intVal(typeUlong, int64(t.T.size))
+	return intVal(typeUlong, int64(t.T.size))
 }
 
 // evalOff runs f where nothing it emits is kept: for sizeof, decltype and types of what is not evaluated.
 func (g *gen) evalOff(f func(h *gen)) {
 	h := newGen(g.c, "unevaluated")
-	h.env, h.fr, h.pos, h.depth, h.calls = g.env, g.fr, g.pos, g.depth, g.calls
-	h.unevaluated = true
-	h.contract = false
+	h.env, h.fr, h.em.pos, h.depth, h.calls = g.env, g.fr, g.em.pos, g.depth, g.calls
+	h.em.unevaluated = true
+	h.arith.contract = false
 	// Names in f mean g's variables: their numbers have to mean the same in h, and h's own come after them.
-	k := g.k
+	k := g.em.k
 	if k == nil {
 		k = g.around
 	}
 	if k != nil {
-		h.k.Vars, h.k.Regions = slices.Clip(k.Vars), slices.Clip(k.Regions)
+		h.em.k.Vars, h.em.k.Regions = slices.Clip(k.Vars), slices.Clip(k.Regions)
 	}
 	f(h)
 }
@@ -398,7 +398,7 @@ func (g *gen) quietType(x Expr) (qtype, bool) {
 	var t qtype
 	ok := g.c.trial(func() {
 		g.evalOff(func(h *gen) {
-			v := h.rvalue(h.expr(x))
+			v := h.mem.rvalue(h.expr(x))
 			t = v.q
 		})
 	})
@@ -489,9 +489,9 @@ func (g *gen) foldExpr(x *FoldExpr) value {
 	if len(items) == 0 {
 		switch x.Op {
 		case OpLAnd:
-			return rval(typeBool, g.boolConst(true))
+			return rval(typeBool, boolConst(true))
 		case OpLOr:
-			return rval(typeBool, g.boolConst(false))
+			return rval(typeBool, boolConst(false))
 		case OpComma:
 			return voidValue
 		}
@@ -513,7 +513,7 @@ func (g *gen) foldExpr(x *FoldExpr) value {
 			if x.Op == OpLOr {
 				op = kir.Or
 			}
-			return rval(typeBool, g.op(op, kir.Bool, g.condition(a, x.Pos()), g.condition(b, x.Pos())))
+			return rval(typeBool, g.em.op(op, kir.Bool, g.condition(a, x.Pos()), g.condition(b, x.Pos())))
 		}
 		if a.bad() || b.bad() {
 			return badValue

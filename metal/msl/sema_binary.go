@@ -4,6 +4,14 @@ import (
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
+// arithmetic computes with numbers, vectors and pointers by the operators of the language.
+type arithmetic struct {
+	c        *compiler
+	em       *emitter
+	mem      *memory
+	contract bool // multiply and add may become fma
+}
+
 // binary evaluates X op Y.
 func (g *gen) binary(x *BinaryExpr) value {
 	switch x.Op {
@@ -15,7 +23,7 @@ func (g *gen) binary(x *BinaryExpr) value {
 	}
 	a := g.expr(x.X)
 	b := g.expr(x.Y)
-	g.at(x.Pos())
+	g.em.at(x.Pos())
 	if a.bad() || b.bad() {
 		return badValue
 	}
@@ -41,7 +49,7 @@ func (g *gen) binaryOp(op Op, a, b value, xa, xb Expr, at Pos) value {
 		g.c.errorf(BadOperands, at, "a braced list is no operand of %s", op)
 		return badValue
 	}
-	return g.arithC(op, g.rvalue(a), g.rvalue(b), xa, xb, at)
+	return g.arith.arithC(op, g.mem.rvalue(a), g.mem.rvalue(b), xa, xb, at)
 }
 
 // isMulExpr reports whether an operand is written as a product, so that an addition may contract it to fma.
@@ -54,23 +62,23 @@ func isMulExpr(x Expr) bool {
 }
 
 // arithC is arith with contraction: a product that is an operand of + or - in the same expression becomes an fma.
-func (g *gen) arithC(op Op, a, b value, xa, xb Expr, at Pos) value {
+func (ar *arithmetic) arithC(op Op, a, b value, xa, xb Expr, at Pos) value {
 	if a.bad() || b.bad() {
 		return badValue
 	}
-	if g.contract && (op == OpAdd || op == OpSub) {
+	if ar.contract && (op == OpAdd || op == OpSub) {
 		if isMulExpr(xa) || isMulExpr(xb) {
-			if r, ok := g.fmaOf(op, a, b, isMulExpr(xa), isMulExpr(xb)); ok {
+			if r, ok := ar.fmaOf(op, a, b, isMulExpr(xa), isMulExpr(xb)); ok {
 				return r
 			}
 		}
 	}
-	return g.arith(op, a, b, at)
+	return ar.arith(op, a, b, at)
 }
 
 // fmaOf forms a*b+c per component where an operand is a product of the result's type.
-func (g *gen) fmaOf(op Op, a, b value, ma, mb bool) (value, bool) {
-	t, a, b, ok := g.common(a, b)
+func (ar *arithmetic) fmaOf(op Op, a, b value, ma, mb bool) (value, bool) {
+	t, a, b, ok := ar.common(a, b)
 	if !ok {
 		return badValue, false
 	}
@@ -88,7 +96,7 @@ func (g *gen) fmaOf(op Op, a, b value, ma, mb bool) (value, bool) {
 		return true
 	}
 	r := value{k: vRight, q: qt(t)}
-	neg := func(o operand) operand { return g.op(kir.Neg, e.kt, o) }
+	neg := func(o operand) operand { return ar.em.op(kir.Neg, e.kt, o) }
 	of := func(in *kir.Instr) operand {
 		if in.Op == kir.Const {
 			return operand{ty: in.Type, bits: in.Imm}
@@ -102,7 +110,7 @@ func (g *gen) fmaOf(op Op, a, b value, ma, mb bool) (value, bool) {
 			if op == OpSub {
 				z = neg(z)
 			}
-			r.comps = append(r.comps, g.op(kir.Fma, e.kt, of(c.in.Args[0]), of(c.in.Args[1]), z))
+			r.comps = append(r.comps, ar.em.op(kir.Fma, e.kt, of(c.in.Args[0]), of(c.in.Args[1]), z))
 		}
 	case mb && all(b):
 		for i, c := range b.comps {
@@ -110,7 +118,7 @@ func (g *gen) fmaOf(op Op, a, b value, ma, mb bool) (value, bool) {
 			if op == OpSub {
 				x = neg(x)
 			}
-			r.comps = append(r.comps, g.op(kir.Fma, e.kt, x, of(c.in.Args[1]), a.comps[i]))
+			r.comps = append(r.comps, ar.em.op(kir.Fma, e.kt, x, of(c.in.Args[1]), a.comps[i]))
 		}
 	default:
 		return badValue, false
@@ -120,8 +128,8 @@ func (g *gen) fmaOf(op Op, a, b value, ma, mb bool) (value, bool) {
 
 // common applies the usual arithmetic conversions: promotion and the wider type for scalars, spreading a scalar
 // over a vector; two vectors must be of one type.
-func (g *gen) common(a, b value) (*ctype, value, value, bool) {
-	a, b = g.promoteBits(a), g.promoteBits(b)
+func (ar *arithmetic) common(a, b value) (*ctype, value, value, bool) {
+	a, b = ar.promoteBits(a), ar.promoteBits(b)
 	ta, tb := a.q.T.unpacked(), b.q.T.unpacked()
 	a.q.T, b.q.T = ta, tb
 	if ta.kind == tVec || tb.kind == tVec {
@@ -132,18 +140,18 @@ func (g *gen) common(a, b value) (*ctype, value, value, bool) {
 			if !tb.isArith() && !tb.isUnscopedEnum() {
 				return nil, a, b, false
 			}
-			return ta, a, g.convStd(b, ta), true
+			return ta, a, ar.convStd(b, ta), true
 		}
 		if !ta.isArith() && !ta.isUnscopedEnum() {
 			return nil, a, b, false
 		}
-		return tb, g.convStd(a, tb), b, true
+		return tb, ar.convStd(a, tb), b, true
 	}
 	if !ta.isArith() && !ta.isUnscopedEnum() || !tb.isArith() && !tb.isUnscopedEnum() {
 		return nil, a, b, false
 	}
 	t := usualType(ta, tb)
-	return t, g.convStd(a, t), g.convStd(b, t), true
+	return t, ar.convStd(a, t), ar.convStd(b, t), true
 }
 
 // usualType is the type that two scalars of different types are computed in.
@@ -196,23 +204,23 @@ var arithOps = map[Op]kir.Op{
 }
 
 // arith evaluates a builtin binary operator on rvalues.
-func (g *gen) arith(op Op, a, b value, at Pos) value {
+func (ar *arithmetic) arith(op Op, a, b value, at Pos) value {
 	if a.bad() || b.bad() {
 		return badValue
 	}
 	if a.q.T.kind == tPtr || b.q.T.kind == tPtr || a.q.T.kind == tNull || b.q.T.kind == tNull {
-		return g.pointerOp(op, a, b, at)
+		return ar.pointerOp(op, a, b, at)
 	}
 	if op == OpShl || op == OpShr {
-		return g.shift(op, a, b, at)
+		return ar.shift(op, a, b, at)
 	}
 	isCmp := op >= OpEq && op <= OpGe
 	if isCmp && a.q.T == b.q.T && a.q.T.kind == tEnum {
-		return rval(typeBool, g.op(arithOps[op], kir.Bool, a.comps[0], b.comps[0]))
+		return rval(typeBool, ar.em.op(arithOps[op], kir.Bool, a.comps[0], b.comps[0]))
 	}
-	t, ca, cb, ok := g.common(a, b)
+	t, ca, cb, ok := ar.common(a, b)
 	if !ok {
-		g.badOperands(op, a, b, at)
+		ar.badOperands(op, a, b, at)
 		return badValue
 	}
 	e, n := t.shape()
@@ -223,12 +231,12 @@ func (g *gen) arith(op Op, a, b value, at Pos) value {
 		ok = !e.isFloat()
 	}
 	if !ok || e.isBool() && n > 1 && !isCmp && op != OpAnd && op != OpOr && op != OpXor {
-		g.badOperands(op, a, b, at)
+		ar.badOperands(op, a, b, at)
 		return badValue
 	}
 	if (op == OpDiv || op == OpRem) && e.isInt() && n == 1 && isZero(cb.comps[0]) {
-		if g.exec {
-			g.notConst("a division by zero")
+		if ar.em.exec {
+			ar.em.notConst("a division by zero")
 		}
 	}
 	rt, rk := t, e.kt
@@ -237,12 +245,12 @@ func (g *gen) arith(op Op, a, b value, at Pos) value {
 	}
 	r := value{k: vRight, q: qt(rt), comps: make([]operand, n)}
 	for i := range r.comps {
-		r.comps[i] = g.op(arithOps[op], rk, ca.comps[i], cb.comps[i])
+		r.comps[i] = ar.em.op(arithOps[op], rk, ca.comps[i], cb.comps[i])
 	}
 	return r
 }
 
-func (g *gen) badOperands(op Op, a, b value, at Pos) {
+func (ar *arithmetic) badOperands(op Op, a, b value, at Pos) {
 	hint, ta, tb := "", a.q.T, b.q.T
 	e, _ := ta.shape()
 	f, _ := tb.shape()
@@ -256,11 +264,11 @@ func (g *gen) badOperands(op Op, a, b value, at Pos) {
 	case op == OpXor && e != nil && f != nil:
 		hint = ": ^ works on the bits of integers; a power is pow(a, b)"
 	}
-	g.c.errorf(BadOperands, at, "%s is not defined on %s and %s%s", op, a.q.T, b.q.T, hint)
+	ar.c.errorf(BadOperands, at, "%s is not defined on %s and %s%s", op, a.q.T, b.q.T, hint)
 }
 
 // shift evaluates << and >>: the operands are promoted separately, the result has the type of the left one.
-func (g *gen) shift(op Op, a, b value, at Pos) value {
+func (ar *arithmetic) shift(op Op, a, b value, at Pos) value {
 	ta, tb := a.q.T.unpacked(), b.q.T.unpacked()
 	ea, na := ta.shape()
 	eb, nb := tb.shape()
@@ -271,19 +279,19 @@ func (g *gen) shift(op Op, a, b value, at Pos) value {
 		eb, nb = promoted(tb), 1
 	}
 	if ea == nil || eb == nil || ea.isFloat() || eb.isFloat() || nb > 1 && na != nb && na > 1 {
-		g.badOperands(op, a, b, at)
+		ar.badOperands(op, a, b, at)
 		return badValue
 	}
 	if na == 1 && nb > 1 {
-		a = g.convStd(a, vecOf(ea, nb))
+		a = ar.convStd(a, vecOf(ea, nb))
 		na = nb
 	}
 	if na == 1 {
-		a = g.promote(a)
+		a = ar.promote(a)
 		ea = a.q.T
 	}
 	if na > 1 && ea.isBool() {
-		g.badOperands(op, a, b, at)
+		ar.badOperands(op, a, b, at)
 		return badValue
 	}
 	r := value{k: vRight, q: qt(vecOf(ea, na)), comps: make([]operand, na)}
@@ -293,43 +301,43 @@ func (g *gen) shift(op Op, a, b value, at Pos) value {
 			y = b.comps[i]
 		}
 		// A count past the left type's width is taken modulo it: cutting it to that type first changes nothing.
-		r.comps[i] = g.op(arithOps[op], ea.kt, a.comps[i], g.convert(y, ea.kt))
+		r.comps[i] = ar.em.op(arithOps[op], ea.kt, a.comps[i], ar.em.convert(y, ea.kt))
 	}
 	return r
 }
 
 // index converts an index to a byte offset: extended by its own type, so that a uint wraps at 32 bits first.
-func (g *gen) index(v value, size int, at Pos) (operand, bool) {
-	v = g.toArith(g.rvalue(v))
+func (ar *arithmetic) index(v value, size int, at Pos) (operand, bool) {
+	v = ar.mem.rvalue(v)
 	if v.bad() {
 		return operand{}, false
 	}
 	if !v.q.T.intLike() {
-		g.c.errorf(BadOperands, at, "an index of type %s%s", v.q.T, indexHint(v.q.T))
+		ar.c.errorf(BadOperands, at, "an index of type %s%s", v.q.T, indexHint(v.q.T))
 		return operand{}, false
 	}
-	i := g.convert(g.promote(v).comps[0], kir.I64)
-	return g.op(kir.Mul, kir.I64, i, g.i64(int64(size))), true
+	i := ar.em.convert(ar.promote(v).comps[0], kir.I64)
+	return ar.em.op(kir.Mul, kir.I64, i, i64(int64(size))), true
 }
 
 // pointerOp evaluates + - and comparisons of pointers.
-func (g *gen) pointerOp(op Op, a, b value, at Pos) value {
+func (ar *arithmetic) pointerOp(op Op, a, b value, at Pos) value {
 	ta, tb := a.q.T, b.q.T
 	switch {
 	case op == OpAdd && ta.kind == tPtr && tb.intLike():
-		return g.pointerAdd(a, b, false, at)
+		return ar.pointerAdd(a, b, false, at)
 	case op == OpAdd && tb.kind == tPtr && ta.intLike():
-		return g.pointerAdd(b, a, false, at)
+		return ar.pointerAdd(b, a, false, at)
 	case op == OpSub && ta.kind == tPtr && tb.intLike():
-		return g.pointerAdd(a, b, true, at)
+		return ar.pointerAdd(a, b, true, at)
 	case op == OpSub && ta.kind == tPtr && tb.kind == tPtr && ta.elem.T == tb.elem.T && ta.elem.T.size > 0 &&
 		ta.kirScalar() == tb.kirScalar():
-		d := g.op(kir.PtrDiff, kir.I64, a.comps[0], b.comps[0])
-		return rval(typeLong, g.op(kir.Div, kir.I64, d, g.i64(int64(ta.elem.T.size))))
+		d := ar.em.op(kir.PtrDiff, kir.I64, a.comps[0], b.comps[0])
+		return rval(typeLong, ar.em.op(kir.Div, kir.I64, d, i64(int64(ta.elem.T.size))))
 	case op >= OpEq && op <= OpGe:
 		x, y := a.comps[0], b.comps[0]
 		if ta.kind == tPtr && tb.kind == tPtr && x.ty != y.ty {
-			g.c.errorf(AddressSpace, at, "%s compares pointers to different address spaces: %s and %s", op, ta, tb)
+			ar.c.errorf(AddressSpace, at, "%s compares pointers to different address spaces: %s and %s", op, ta, tb)
 			return badValue
 		}
 		switch {
@@ -338,29 +346,29 @@ func (g *gen) pointerOp(op Op, a, b value, at Pos) value {
 		case tb.kind == tPtr && isNullConst(&a):
 			x = operand{ty: y.ty}
 		case ta.kind != tb.kind:
-			g.badOperands(op, a, b, at)
+			ar.badOperands(op, a, b, at)
 			return badValue
 		}
-		return rval(typeBool, g.op(arithOps[op], kir.Bool, x, y))
+		return rval(typeBool, ar.em.op(arithOps[op], kir.Bool, x, y))
 	}
-	g.badOperands(op, a, b, at)
+	ar.badOperands(op, a, b, at)
 	return badValue
 }
 
-func (g *gen) pointerAdd(p, i value, minus bool, at Pos) value {
+func (ar *arithmetic) pointerAdd(p, i value, minus bool, at Pos) value {
 	e := p.q.T.elem.T
-	if !g.c.isComplete(e) {
-		g.c.errorf(Incomplete, at, "arithmetic on a pointer to %s", e)
+	if !ar.c.isComplete(e) {
+		ar.c.errorf(Incomplete, at, "arithmetic on a pointer to %s", e)
 		return badValue
 	}
-	off, ok := g.index(i, e.size, at)
+	off, ok := ar.index(i, e.size, at)
 	if !ok {
 		return badValue
 	}
 	if minus {
-		off = g.op(kir.Neg, kir.I64, off)
+		off = ar.em.op(kir.Neg, kir.I64, off)
 	}
-	return rval(p.q.T, g.ptrAdd(p.comps[0], off, 0))
+	return rval(p.q.T, ar.em.ptrAdd(p.comps[0], off, 0))
 }
 
 // logical evaluates && and ||: the right side only if the left does not decide, unless it has no effect and cannot
@@ -369,7 +377,7 @@ func (g *gen) logical(x *BinaryExpr) value {
 	av := g.expr(x.X)
 	if av.q.T.kind == tVec { // vectors: component by component, both sides
 		bv := g.expr(x.Y)
-		return g.vecLogical(x, g.rvalue(av), g.rvalue(bv))
+		return g.arith.vecLogical(x, g.mem.rvalue(av), g.mem.rvalue(bv))
 	}
 	if av.q.T.kind == tStruct {
 		if r, ok := g.tryOperator(x.Op, av, x.Y, x.Pos()); ok {
@@ -380,8 +388,8 @@ func (g *gen) logical(x *BinaryExpr) value {
 	isAnd := x.Op == OpLAnd
 	if a.isConst() {
 		if (a.bits != 0) != isAnd {
-			if !g.exec {
-				g.discard(func() { g.condition(g.expr(x.Y), x.Y.Pos()) })
+			if !g.em.exec {
+				g.em.discard(func() { g.condition(g.expr(x.Y), x.Y.Pos()) })
 			}
 			return rval(typeBool, a)
 		}
@@ -389,14 +397,14 @@ func (g *gen) logical(x *BinaryExpr) value {
 	}
 	var b operand
 	vecRight := false
-	blk := g.inBlock(func() {
+	blk := g.em.inBlock(func() {
 		v := g.expr(x.Y)
 		vecRight = v.q.T.kind == tVec
 		if !vecRight {
 			b = g.condition(v, x.Y.Pos())
 		}
 	})
-	g.at(x.Pos())
+	g.em.at(x.Pos())
 	if vecRight {
 		g.c.errorf(BadOperands, x.Pos(), "%s is not defined on %s and a vector", x.Op, av.q.T)
 		return badValue
@@ -406,30 +414,30 @@ func (g *gen) logical(x *BinaryExpr) value {
 		op = kir.And
 	}
 	if speculable(blk) {
-		g.blk.Instrs = append(g.blk.Instrs, blk.Instrs...)
-		return rval(typeBool, g.op(op, kir.Bool, a, b))
+		g.em.blk.Instrs = append(g.em.blk.Instrs, blk.Instrs...)
+		return rval(typeBool, g.em.op(op, kir.Bool, a, b))
 	}
-	v := g.newVar("logical", kir.Bool)
-	g.varSet(v, a)
-	saved := g.blk
-	g.blk = blk
-	g.varSet(v, b)
-	g.blk = saved
+	v := g.em.newVar("logical", kir.Bool)
+	g.em.varSet(v, a)
+	saved := g.em.blk
+	g.em.blk = blk
+	g.em.varSet(v, b)
+	g.em.blk = saved
 	cond := a
 	if !isAnd {
-		cond = g.not(a)
+		cond = g.em.not(a)
 	}
-	g.structured(&kir.Instr{Op: kir.If, Args: []*kir.Instr{g.instr(cond)}, Body: blk})
-	return rval(typeBool, g.varGet(v))
+	g.em.structured(&kir.Instr{Op: kir.If, Args: []*kir.Instr{g.em.instr(cond)}, Body: blk})
+	return rval(typeBool, g.em.varGet(v))
 }
 
-func (g *gen) vecLogical(x *BinaryExpr, a, b value) value {
+func (ar *arithmetic) vecLogical(x *BinaryExpr, a, b value) value {
 	if a.bad() || b.bad() {
 		return badValue
 	}
 	_, n := a.q.T.shape()
 	if _, m := b.q.T.shape(); m != n {
-		g.badOperands(x.Op, a, b, x.Pos())
+		ar.badOperands(x.Op, a, b, x.Pos())
 		return badValue
 	}
 	op := kir.Or
@@ -438,7 +446,8 @@ func (g *gen) vecLogical(x *BinaryExpr, a, b value) value {
 	}
 	r := value{k: vRight, q: qt(vecOf(typeBool, n))}
 	for i := range n {
-		r.comps = append(r.comps, g.op(op, kir.Bool, g.convert(a.comps[i], kir.Bool), g.convert(b.comps[i], kir.Bool)))
+		p, q := ar.em.convert(a.comps[i], kir.Bool), ar.em.convert(b.comps[i], kir.Bool)
+		r.comps = append(r.comps, ar.em.op(op, kir.Bool, p, q))
 	}
 	return r
 }
@@ -465,9 +474,9 @@ func speculable(b *kir.Block) bool {
 }
 
 // discard checks code that never runs. The functions it calls are not expanded.
-func (g *gen) discard(f func()) {
-	saved := g.unevaluated
-	g.unevaluated = true
-	g.inBlock(f)
-	g.unevaluated = saved
+func (em *emitter) discard(f func()) {
+	saved := em.unevaluated
+	em.unevaluated = true
+	em.inBlock(f)
+	em.unevaluated = saved
 }

@@ -55,9 +55,9 @@ func (l *layout) addBits(g *gen, f field) {
 }
 
 // loadBits reads a bit-field: cut out and, if its type is signed, extended by its sign.
-func (g *gen) loadBits(v value) value {
+func (mem *memory) loadBits(v value) value {
 	b := v.bits
-	x := g.loadAt(b.unit, g.addr(v), v.q.Vol)
+	x := mem.loadAt(b.unit, mem.addr(v), v.q.Vol)
 	kt := v.q.T.kt
 	wide := kir.U32
 	if b.unit == kir.U64 || kt.Size() == 8 {
@@ -72,36 +72,36 @@ func (g *gen) loadBits(v value) value {
 	}
 	n := 8 * wide.Size()
 	shift := func(op kir.Op, t kir.Type, x operand, by int) operand {
-		return g.op(op, t, x, g.constant(t, uint64(by)))
+		return mem.em.op(op, t, x, constant(t, uint64(by)))
 	}
-	x = shift(kir.Shl, wide, g.convert(x, wide), n-b.shift-b.width)
-	x = shift(kir.Shr, signed, g.convert(x, signed), n-b.width)
-	r := rval(v.q.T, g.convert(x, kt))
+	x = shift(kir.Shl, wide, mem.em.convert(x, wide), n-b.shift-b.width)
+	x = shift(kir.Shr, signed, mem.em.convert(x, signed), n-b.width)
+	r := rval(v.q.T, mem.em.convert(x, kt))
 	r.bits.width = b.width
 	return r
 }
 
 // storeBits writes a bit-field and keeps the bits around it.
-func (g *gen) storeBits(v value, x operand) {
+func (mem *memory) storeBits(v value, x operand) {
 	b := v.bits
-	p := g.addr(v)
+	p := mem.addr(v)
 	mask := uint64(1)<<b.width - 1
 	if b.width == 64 {
 		mask = ^uint64(0)
 	}
-	x = g.convert(x, b.unit)
+	x = mem.em.convert(x, b.unit)
 	if 8*b.unit.Size() > b.width {
-		unit := func(n uint64) operand { return g.constant(b.unit, n) }
-		x = g.op(kir.Shl, b.unit, g.op(kir.And, b.unit, x, unit(mask)), unit(uint64(b.shift)))
-		old := g.loadAt(b.unit, p, v.q.Vol)
-		x = g.op(kir.Or, b.unit, g.op(kir.And, b.unit, old, unit(^(mask<<b.shift))), x)
+		unit := func(n uint64) operand { return constant(b.unit, n) }
+		x = mem.em.op(kir.Shl, b.unit, mem.em.op(kir.And, b.unit, x, unit(mask)), unit(uint64(b.shift)))
+		old := mem.loadAt(b.unit, p, v.q.Vol)
+		x = mem.em.op(kir.Or, b.unit, mem.em.op(kir.And, b.unit, old, unit(^(mask<<b.shift))), x)
 	}
-	g.storeAt(p, x)
+	mem.storeAt(p, x)
 }
 
 // promoteBits promotes what a bit-field held to int if int has all its values, whatever the field's type; to uint if
 // that has.
-func (g *gen) promoteBits(v value) value {
+func (ar *arithmetic) promoteBits(v value) value {
 	w := v.bits.width
 	v.bits = bitField{}
 	if w == 0 || v.k != vRight || !v.q.T.isInt() || w > 32 {
@@ -111,6 +111,6 @@ func (g *gen) promoteBits(v value) value {
 	if w == 32 && !v.q.T.kt.IsSigned() {
 		t = typeUint
 	}
-	v.q.T, v.comps = t, []operand{g.convert(v.comps[0], t.kt)}
+	v.q.T, v.comps = t, []operand{ar.em.convert(v.comps[0], t.kt)}
 	return v
 }

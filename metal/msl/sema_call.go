@@ -106,7 +106,7 @@ func (g *gen) callExpr(x *CallExpr) value {
 		fv = g.expr(fx)
 	}
 	args, ok := g.args(x.Args)
-	g.at(x.Fun.Pos())
+	g.em.at(x.Fun.Pos())
 	if !ok || fv.bad() {
 		return badValue
 	}
@@ -181,7 +181,7 @@ func (g *gen) adl(funcs []*funcEnt, name string, args []value) []*funcEnt {
 		if ent == nil || ent.kind != eFunc || len(funcs) > 0 && len(funcs) == len(ent.funcs) && funcs[0] == ent.funcs[0] {
 			continue
 		}
-		g.c.spend(g.pos, len(ent.funcs)*len(funcs)/16)
+		g.c.spend(g.em.pos, len(ent.funcs)*len(funcs)/16)
 	next:
 		for _, f := range ent.funcs {
 			for _, o := range funcs {
@@ -381,7 +381,7 @@ func (g *gen) call(inst *funcInst, args []value, this *value, at Pos) value {
 		if decl.Default && decl.Kind == FuncConstructor {
 			return voidValue
 		}
-		if g.unevaluated && inst.ret.T.kind != tAuto {
+		if g.em.unevaluated && inst.ret.T.kind != tAuto {
 			return g.unevaluatedCall(inst)
 		}
 		g.c.errorf(Undeclared, at, "%s is declared, but has no body", g.c.signature(f))
@@ -391,11 +391,11 @@ func (g *gen) call(inst *funcInst, args []value, this *value, at Pos) value {
 		g.c.errorf(Unsupported, at, "the kernel %s cannot be called: put what both need in a function", g.c.signature(f))
 		return badValue
 	}
-	if g.unevaluated && inst.ret.T.kind != tAuto && f.lam == nil {
+	if g.em.unevaluated && inst.ret.T.kind != tAuto && f.lam == nil {
 		return g.unevaluatedCall(inst)
 	}
 	g.c.used[f] = true
-	if decl.Specs.Constexpr && !g.exec && len(args) > 0 && f.cls == nil {
+	if decl.Specs.Constexpr && !g.em.exec && len(args) > 0 && f.cls == nil {
 		if v, ok := g.constCall(inst, args, at); ok {
 			return v
 		}
@@ -405,13 +405,13 @@ func (g *gen) call(inst *funcInst, args []value, this *value, at Pos) value {
 	}
 	defer func() { g.calls-- }()
 
-	blk, outer, up, contract, labels := g.blk, g.env, g.fr, g.contract, g.labels
+	blk, outer, up, contract, labels := g.em.blk, g.env, g.fr, g.arith.contract, g.labels
 	fr := &inl{up: up, inst: inst, ret: inst.ret, ptr: -1, labels: len(g.labels)}
 	e := &env{kind: envFunc, up: scope}
 	if this != nil && f.cls != nil && !decl.Specs.Static {
 		t := *this
-		if t = g.placed(t); !t.isLvalue() {
-			t = g.temp(t)
+		if t = g.mem.placed(t); !t.isLvalue() {
+			t = g.mem.temp(t)
 		}
 		if decl.Quals.Const {
 			t.q.Const = true
@@ -422,29 +422,29 @@ func (g *gen) call(inst *funcInst, args []value, this *value, at Pos) value {
 		return badValue
 	}
 	fr.block, fr.scope = &kir.Instr{Op: kir.BlockOp}, e
-	g.env, g.fr, g.contract = e, fr, g.contractOf(f)
+	g.env, g.fr, g.arith.contract = e, fr, contractOf(f)
 	g.labels = g.labels[:len(g.labels):len(g.labels)]
 	var fl flow
 	inner := &kir.Block{}
-	g.blk = inner
+	g.em.blk = inner
 	if decl.Kind == FuncConstructor {
 		g.memberInits(e.this, decl)
 	}
 	fl = g.block(body, true)
-	g.blk, g.env, g.fr, g.contract, g.labels = blk, outer, up, contract, labels
-	if !g.exec {
+	g.em.blk, g.env, g.fr, g.arith.contract, g.labels = blk, outer, up, contract, labels
+	if !g.em.exec {
 		if fr.again != nil {
 			inner = fr.repeat(inner)
 		}
 		if fr.broke {
 			fr.block.Body = inner
-			g.at(at)
-			g.structured(fr.block)
+			g.em.at(at)
+			g.em.structured(fr.block)
 		} else {
-			g.blk.Instrs = append(g.blk.Instrs, inner.Instrs...)
+			g.em.blk.Instrs = append(g.em.blk.Instrs, inner.Instrs...)
 		}
 	}
-	g.at(at)
+	g.em.at(at)
 	return g.result(fr, fl, f, at)
 }
 
@@ -464,7 +464,7 @@ func (g *gen) unevaluatedCall(inst *funcInst) value {
 		v.tmp = true
 		return v
 	}
-	return g.zero(t.T)
+	return g.mem.zero(t.T)
 }
 
 // constCall evaluates the call of a constexpr function whose arguments are all constant; ok is false if it is not
@@ -481,7 +481,7 @@ func (g *gen) constCall(inst *funcInst, args []value, at Pos) (v value, ok bool)
 		return badValue, false
 	}
 	ok = g.c.trial(func() {
-		good := g.evalConst(func(h *gen) { v = h.noAddress(h.load(h.call(inst, args, nil, at))) }, at, "the call")
+		good := g.evalConst(func(h *gen) { v = h.mem.noAddress(h.mem.load(h.call(inst, args, nil, at))) }, at, "the call")
 		if !good || v.k != vRight {
 			v = badValue
 		}
@@ -491,7 +491,7 @@ func (g *gen) constCall(inst *funcInst, args []value, at Pos) (v value, ok bool)
 
 // enterCall refuses recursion and nesting without end.
 func (g *gen) enterCall(inst *funcInst, at Pos) bool {
-	if !g.exec {
+	if !g.em.exec {
 		for fr := g.fr; fr != nil; fr = fr.up {
 			if fr.inst == inst {
 				g.c.errorf(Recursion, at, "%s calls itself: Metal has no recursion", g.c.signature(inst.f))
@@ -507,7 +507,7 @@ func (g *gen) enterCall(inst *funcInst, at Pos) bool {
 }
 
 // contractOf says whether products contract to fma in a function: by the pragmas at its place and the options.
-func (g *gen) contractOf(f *funcEnt) bool {
+func contractOf(f *funcEnt) bool {
 	return !f.noContract
 }
 
@@ -517,14 +517,14 @@ func (g *gen) result(fr *inl, fl flow, f *funcEnt, at Pos) value {
 	case fr.has:
 		return fr.direct
 	case fr.ptr >= 0:
-		return value{k: vMem, q: fr.ret.T.elem, ptr: g.varGet(fr.ptr)}
+		return value{k: vMem, q: fr.ret.T.elem, ptr: g.em.varGet(fr.ptr)}
 	case fr.result != nil:
-		v := g.objVal(fr.result)
+		v := objVal(fr.result)
 		if v.k == vMem {
 			v.tmp = true
 			return v
 		}
-		return g.load(v)
+		return g.mem.load(v)
 	case fr.ret.T.kind == tAuto || fr.ret.T.kind == tVoid:
 		return voidValue
 	}
@@ -536,7 +536,7 @@ func (g *gen) result(fr *inl, fl flow, f *funcEnt, at Pos) value {
 	if !g.c.isComplete(t.T) {
 		return badValue
 	}
-	return g.zero(t.T)
+	return g.mem.zero(t.T)
 }
 
 // bindParams makes the parameters of a call: references stand for their arguments, others are variables.
@@ -565,7 +565,7 @@ func (g *gen) bindParams(e *env, inst *funcInst, decl *FuncDecl, args []value, a
 			g.env = e
 			v = g.expr(x)
 			g.env = saved
-			g.at(at)
+			g.em.at(at)
 		}
 		b, isRef := g.bindParam(p.q, v, pd.Name, at)
 		if b.bad() {
@@ -606,21 +606,21 @@ func (g *gen) bindParam(t qtype, v value, name string, at Pos) (value, bool) {
 	if v.bad() {
 		return badValue, false
 	}
-	return g.newLocal(name, t, v), false
+	return g.mem.newLocal(name, t, v), false
 }
 
 // newLocal makes a variable with an initial value. A constant that never changes keeps its value without a variable.
-func (g *gen) newLocal(name string, t qtype, v value) value {
+func (mem *memory) newLocal(name string, t qtype, v value) value {
 	if t.Const && v.k == vRight && allConst(v.comps) && !t.Vol {
 		o := &object{name: name, q: t, fixed: true, slots: make([]slot, len(v.comps))}
 		for i, c := range v.comps {
 			o.slots[i] = slot{-1, c}
 		}
-		return g.objVal(o)
+		return objVal(o)
 	}
-	o := g.newObject(name, t)
-	lv := g.objVal(o)
-	g.store(lv, v)
+	o := mem.newObject(name, t)
+	lv := objVal(o)
+	mem.store(lv, v)
 	return lv
 }
 
@@ -656,12 +656,12 @@ func (g *gen) bindRef(t qtype, v value, at Pos) value {
 	}
 	same := v.q.T == e.T || v.q.T.kind == tArray && e.T.kind == tArray
 	if v.isLvalue() && v.q.Space.normal() == e.Space.normal() && v.k != vSwz && !v.isBits() {
-		if v = g.placed(v); same {
+		if v = g.mem.placed(v); same {
 			v.q.Const, v.q.Vol = e.Const, e.Vol
 			return v
 		}
 		if path, ok := derivesFrom(v.q.T, e.T); ok {
-			b := g.member(v, path)
+			b := g.mem.member(v, path)
 			b.q.Const = e.Const
 			return b
 		}
@@ -670,7 +670,7 @@ func (g *gen) bindRef(t qtype, v value, at Pos) value {
 	if x.bad() {
 		return badValue
 	}
-	b := g.temp(g.load(x))
+	b := g.mem.temp(g.mem.load(x))
 	b.q.Const = e.Const
 	if e.Space == SpaceConstant {
 		b.q.Space = SpaceNone

@@ -14,13 +14,13 @@ func (g *gen) castExpr(x *CastExpr) value {
 		return g.initList(list, t.bare(), x.Pos())
 	}
 	v := g.expr(x.X)
-	g.at(x.Pos())
+	g.em.at(x.Pos())
 	if v.bad() || t.T.kind == tBad {
 		return badValue
 	}
 	switch x.Kind {
 	case CastAsType:
-		return g.asType(v, t.T, x.Pos())
+		return g.arith.asType(g.toArith(g.mem.rvalue(v)), t.T, x.Pos())
 	case CastReinterpret:
 		return g.reinterpret(v, t, x.Pos())
 	case CastConst:
@@ -28,7 +28,7 @@ func (g *gen) castExpr(x *CastExpr) value {
 			v.q.Const, v.q.Vol = t.T.elem.Const, t.T.elem.Vol
 			return v
 		}
-		v = g.rvalue(v)
+		v = g.mem.rvalue(v)
 		if t.T.kind == tPtr && v.q.T.kind == tPtr && t.T.elem.T == v.q.T.elem.T {
 			return g.castPointer(v, t.T, x.Pos())
 		}
@@ -57,13 +57,13 @@ func (g *gen) explicitConv(v value, t qtype, cStyle bool, at Pos) value {
 	}
 	if v.q.T.kind == tStruct {
 		if v.q.T == to {
-			return g.load(v)
+			return g.mem.load(v)
 		}
 		if r := g.convRank(&v, t.bare()); r != rankNone {
 			return g.convertTo(v, t.bare(), at, "a cast")
 		}
 		if inst := g.explicitConversion(&v, to); inst != nil {
-			r := g.rvalue(g.call(inst, nil, &v, at))
+			r := g.mem.rvalue(g.call(inst, nil, &v, at))
 			if r.bad() || r.q.T == to {
 				return r
 			}
@@ -73,23 +73,23 @@ func (g *gen) explicitConv(v value, t qtype, cStyle bool, at Pos) value {
 	if to.kind == tStruct {
 		return g.constructFrom(to, []value{v}, at)
 	}
-	v = g.rvalue(v)
+	v = g.mem.rvalue(v)
 	if v.bad() {
 		return badValue
 	}
 	from := v.q.T
 	switch {
 	case to.isScalar() && from.isScalar():
-		r := rval(to, g.convert(v.comps[0], to.kt))
+		r := rval(to, g.em.convert(v.comps[0], to.kt))
 		return r
 	case to.kind == tVec && from.kind == tVec && to.n == from.n:
 		r := value{k: vRight, q: qt(to)}
 		for _, c := range v.comps {
-			r.comps = append(r.comps, g.convert(c, to.elem.T.kt))
+			r.comps = append(r.comps, g.em.convert(c, to.elem.T.kt))
 		}
 		return r
 	case to.kind == tVec && from.isScalar():
-		r := g.convStd(v, to.unpacked())
+		r := g.arith.convStd(v, to.unpacked())
 		r.q.T = to
 		return r
 	case to.kind == tPtr && from.kind == tPtr:
@@ -102,9 +102,9 @@ func (g *gen) explicitConv(v value, t qtype, cStyle bool, at Pos) value {
 	case to.kind == tPtr && (from.kind == tNull || isNullConst(&v)):
 		return rval(to, operand{ty: to.kirScalar()})
 	case cStyle && (to.kind == tPtr && from.isInt() || to.isInt() && from.kind == tPtr):
-		return rval(to, g.convert(v.comps[0], to.kirScalar()))
+		return rval(to, g.em.convert(v.comps[0], to.kirScalar()))
 	case to.isBool() && (from.kind == tPtr || from.kind == tNull):
-		return rval(to, g.convert(v.comps[0], kir.Bool))
+		return rval(to, g.em.convert(v.comps[0], kir.Bool))
 	case from == to:
 		return v
 	}
@@ -148,11 +148,11 @@ func (g *gen) castPointer(v value, to *ctype, at Pos) value {
 	p := v.comps[0]
 	if path, ok := derivesFrom(from.elem.T, to.elem.T); ok {
 		for _, f := range path {
-			p = g.ptrAdd(p, operand{}, int64(f.off))
+			p = g.em.ptrAdd(p, operand{}, int64(f.off))
 		}
 	} else if path, ok := derivesFrom(to.elem.T, from.elem.T); ok {
 		for _, f := range path {
-			p = g.ptrAdd(p, operand{}, -int64(f.off))
+			p = g.em.ptrAdd(p, operand{}, -int64(f.off))
 		}
 	}
 	return rval(to, p)
@@ -166,7 +166,7 @@ func (g *gen) castRef(v value, t qtype, cStyle bool, at Pos) value {
 			return v
 		}
 		if path, ok := derivesFrom(v.q.T, e.T); ok {
-			return g.member(v, path)
+			return g.mem.member(v, path)
 		}
 		if cStyle {
 			return g.reinterpret(v, t, at)
@@ -190,14 +190,14 @@ func (g *gen) reinterpret(v value, t qtype, at Pos) value {
 			g.c.errorf(AddressSpace, at, "a cast from an object in %s memory to %s", spaceName(v.q.Space), t)
 			return badValue
 		}
-		if v = g.placed(v); v.k == vSwz || v.k == vDyn || v.isBits() {
-			return g.addressOf(v, at)
+		if v = g.mem.placed(v); v.k == vSwz || v.k == vDyn || v.isBits() {
+			return g.mem.addressOf(v, at)
 		}
-		m := g.toMemory(v)
+		m := g.mem.toMemory(v)
 		m.q = e
 		return m
 	}
-	v = g.rvalue(v)
+	v = g.mem.rvalue(v)
 	if v.bad() {
 		return badValue
 	}
@@ -206,7 +206,7 @@ func (g *gen) reinterpret(v value, t qtype, at Pos) value {
 	case from.kind == tPtr && to.kind == tPtr:
 		return g.castPointer(v, to, at)
 	case from.kind == tPtr && to.isInt(), to.kind == tPtr && from.isInt():
-		return rval(to, g.convert(v.comps[0], to.kirScalar()))
+		return rval(to, g.em.convert(v.comps[0], to.kirScalar()))
 	case from == to:
 		return v
 	}
@@ -215,8 +215,8 @@ func (g *gen) reinterpret(v value, t qtype, at Pos) value {
 }
 
 // asType reinterprets the bits of a scalar or vector: both sides have the same size.
-func (g *gen) asType(v value, to *ctype, at Pos) value {
-	v = g.toArith(g.rvalue(v))
+func (ar *arithmetic) asType(v value, to *ctype, at Pos) value {
+	v = ar.mem.rvalue(v)
 	if v.bad() {
 		return badValue
 	}
@@ -228,7 +228,7 @@ func (g *gen) asType(v value, to *ctype, at Pos) value {
 		ef, nf = scalarTypes[from.kt], 1
 	}
 	if nf == 0 || nt == 0 || ef.isBool() || et.isBool() || from.size != to.size {
-		g.c.errorf(BadCast, at, "as_type from %s to %s: both must be scalars or vectors of one size", from, to)
+		ar.c.errorf(BadCast, at, "as_type from %s to %s: both must be scalars or vectors of one size", from, to)
 		return badValue
 	}
 	r := value{k: vRight, q: qt(to)}
@@ -236,7 +236,7 @@ func (g *gen) asType(v value, to *ctype, at Pos) value {
 		for i := range nt {
 			c := operand{ty: et.kt} // the fourth component of a 3-component vector
 			if i < nf {
-				c = g.bitcast(v.comps[i], et.kt)
+				c = ar.em.bitcast(v.comps[i], et.kt)
 			}
 			r.comps = append(r.comps, c)
 		}
@@ -246,9 +246,9 @@ func (g *gen) asType(v value, to *ctype, at Pos) value {
 		k := ef.size / et.size
 		wide, narrow := uintOf(ef.size), uintOf(et.size)
 		for i := range nt {
-			w := g.bitcast(v.comps[i/k], wide)
-			w = g.op(kir.Shr, wide, w, g.constant(wide, uint64(i%k*et.size*8)))
-			r.comps = append(r.comps, g.bitcast(g.convert(w, narrow), et.kt))
+			w := ar.em.bitcast(v.comps[i/k], wide)
+			w = ar.em.op(kir.Shr, wide, w, constant(wide, uint64(i%k*et.size*8)))
+			r.comps = append(r.comps, ar.em.bitcast(ar.em.convert(w, narrow), et.kt))
 		}
 		return r
 	}
@@ -260,10 +260,10 @@ func (g *gen) asType(v value, to *ctype, at Pos) value {
 			if i*k+j >= nf {
 				break
 			}
-			p := g.convert(g.bitcast(v.comps[i*k+j], narrow), wide)
-			acc = g.op(kir.Or, wide, acc, g.op(kir.Shl, wide, p, g.constant(wide, uint64(j*ef.size*8))))
+			p := ar.em.convert(ar.em.bitcast(v.comps[i*k+j], narrow), wide)
+			acc = ar.em.op(kir.Or, wide, acc, ar.em.op(kir.Shl, wide, p, constant(wide, uint64(j*ef.size*8))))
 		}
-		r.comps = append(r.comps, g.bitcast(acc, et.kt))
+		r.comps = append(r.comps, ar.em.bitcast(acc, et.kt))
 	}
 	return r
 }
@@ -280,11 +280,11 @@ func uintOf(size int) kir.Type {
 	return kir.U64
 }
 
-func (g *gen) bitcast(o operand, t kir.Type) operand {
+func (em *emitter) bitcast(o operand, t kir.Type) operand {
 	if o.ty == t {
 		return o
 	}
-	return g.op(kir.Bitcast, t, o)
+	return em.op(kir.Bitcast, t, o)
 }
 
 // constructExpr evaluates T(args) and T{args}.
@@ -310,7 +310,7 @@ func (g *gen) constructExpr(x *ConstructExpr) value {
 		return g.initList(&InitList{x.exprNode, x.Args}, t, x.Pos())
 	}
 	args, ok := g.args(x.Args)
-	g.at(x.Pos())
+	g.em.at(x.Pos())
 	if !ok {
 		return badValue
 	}
@@ -341,7 +341,7 @@ func (g *gen) constructParen(t qtype, args []value, at Pos) value {
 	}
 	switch len(args) {
 	case 0:
-		return g.zero(t.T)
+		return g.mem.zero(t.T)
 	case 1:
 		return g.explicitConv(args[0], t, true, at)
 	}
@@ -352,14 +352,14 @@ func (g *gen) constructParen(t qtype, args []value, at Pos) value {
 // makeVec assembles a vector from scalars and vectors that have its number of components together.
 func (g *gen) makeVec(t *ctype, args []value, at Pos) value {
 	if len(args) == 0 {
-		return g.zero(t)
+		return g.mem.zero(t)
 	}
 	r := value{k: vRight, q: qt(t)}
 	for _, a := range args {
 		if a.q.T.kind == tStruct {
 			a = g.toArith(a)
 		}
-		a = g.rvalue(a)
+		a = g.mem.rvalue(a)
 		if a.bad() {
 			return badValue
 		}
@@ -368,7 +368,7 @@ func (g *gen) makeVec(t *ctype, args []value, at Pos) value {
 			return badValue
 		}
 		for _, c := range a.comps {
-			r.comps = append(r.comps, g.convert(c, t.elem.T.kt))
+			r.comps = append(r.comps, g.em.convert(c, t.elem.T.kt))
 		}
 	}
 	if len(r.comps) == t.n {

@@ -304,7 +304,7 @@ func (g *gen) convertTo(v value, to qtype, at Pos, what string) value {
 	}
 	from := g.c.types.decayed(&v)
 	if r := g.stdRank(&v, from.T, to.T); r != rankNone {
-		return g.convStd(v, to.T)
+		return g.arith.convStd(v, to.T)
 	}
 	if to.T.kind == tStruct {
 		if inst := g.convertingCtor(&v, to.T); inst != nil {
@@ -317,7 +317,7 @@ func (g *gen) convertTo(v value, to qtype, at Pos, what string) value {
 			if r.bad() {
 				return r
 			}
-			return g.convStd(r, to.T)
+			return g.arith.convStd(r, to.T)
 		}
 	}
 	g.noConversion(&v, to, at, what)
@@ -361,9 +361,9 @@ func spaceName(s Space) string {
 }
 
 // convStd carries out a standard conversion that is known to exist.
-func (g *gen) convStd(v value, to *ctype) value {
+func (ar *arithmetic) convStd(v value, to *ctype) value {
 	lit := v.lit
-	v = g.rvalue(v)
+	v = ar.mem.rvalue(v)
 	if v.bad() || v.q.T == to {
 		return v
 	}
@@ -372,7 +372,7 @@ func (g *gen) convStd(v value, to *ctype) value {
 		if len(v.comps) != 1 {
 			return badValue
 		}
-		r := rval(to, g.convert(v.comps[0], to.kt))
+		r := rval(to, ar.em.convert(v.comps[0], to.kt))
 		r.lit = lit
 		return r
 	case tVec:
@@ -380,7 +380,7 @@ func (g *gen) convStd(v value, to *ctype) value {
 			v.q.T = to
 			return v
 		}
-		x := g.convert(v.comps[0], to.elem.T.kt)
+		x := ar.em.convert(v.comps[0], to.elem.T.kt)
 		r := value{k: vRight, q: qt(to), comps: make([]operand, to.n)}
 		for i := range r.comps {
 			r.comps[i] = x
@@ -397,7 +397,7 @@ func (g *gen) convStd(v value, to *ctype) value {
 				for _, f := range path {
 					off += f.off
 				}
-				p = g.ptrAdd(p, operand{}, int64(off))
+				p = ar.em.ptrAdd(p, operand{}, int64(off))
 			}
 		}
 		return rval(to, p)
@@ -406,35 +406,35 @@ func (g *gen) convStd(v value, to *ctype) value {
 		if !ok {
 			return badValue
 		}
-		return g.load(g.member(v, path))
+		return ar.mem.load(ar.mem.member(v, path))
 	}
 	v.q.T = to
 	return v
 }
 
 // rvalue reads an lvalue; arrays become pointers to their first elements.
-func (g *gen) rvalue(v value) value {
+func (mem *memory) rvalue(v value) value {
 	if v.q.T.kind == tArray && (v.isLvalue() || v.k == vMem) {
-		return g.decay(v)
+		return mem.decay(v)
 	}
-	return g.load(v)
+	return mem.load(v)
 }
 
 // decay turns an array into a pointer to its first element.
-func (g *gen) decay(v value) value {
-	t := g.c.types.decayed(&v)
+func (mem *memory) decay(v value) value {
+	t := mem.c.types.decayed(&v)
 	if v.k == vSlot && v.q.Space == SpaceConstant {
-		p := g.constRegion(v.obj)
-		return rval(t.T, g.ptrAdd(p, operand{}, g.slotOffset(v)))
+		p := mem.constRegion(v.obj)
+		return rval(t.T, mem.em.ptrAdd(p, operand{}, slotOffset(v)))
 	}
-	m := g.toMemory(v)
+	m := mem.toMemory(v)
 	if m.k != vMem {
 		return badValue
 	}
-	return rval(t.T, g.addr(m))
+	return rval(t.T, mem.addr(m))
 }
 
-func (g *gen) slotOffset(v value) int64 {
+func slotOffset(v value) int64 {
 	if v.off == 0 {
 		return 0
 	}
@@ -444,19 +444,19 @@ func (g *gen) slotOffset(v value) int64 {
 // condition converts a value to bool.
 func (g *gen) condition(v value, at Pos) operand {
 	if v.bad() {
-		return g.boolConst(false)
+		return boolConst(false)
 	}
 	if v.q.T.kind == tVec {
 		g.c.errorf(TypeMismatch, at, "a condition of type %s: use any() or all()", v.q.T)
-		return g.boolConst(false)
+		return boolConst(false)
 	}
 	if v.q.T.kind == tEnum && v.q.T.en.scoped {
 		g.c.errorf(TypeMismatch, at, "a condition of type %s", v.q.T)
-		return g.boolConst(false)
+		return boolConst(false)
 	}
 	r := g.convertTo(v, qt(typeBool), at, "a condition")
 	if r.bad() || len(r.comps) != 1 {
-		return g.boolConst(false)
+		return boolConst(false)
 	}
 	return r.comps[0]
 }

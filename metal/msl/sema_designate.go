@@ -115,9 +115,9 @@ func (g *gen) designatedUnion(l *InitList, t qtype, at Pos) value {
 	if i < 0 {
 		return badValue
 	}
-	lv := g.objVal(g.newObject("list", t.bare()))
-	g.clearMem(lv)
-	f := g.member(lv, []*field{&t.T.st.fields[i]})
+	lv := objVal(g.mem.newObject("list", t.bare()))
+	g.mem.clearMem(lv)
+	f := g.mem.member(lv, []*field{&t.T.st.fields[i]})
 	one := &InitList{l.exprNode, []Expr{d.X}}
 	if inner, ok := d.X.(*InitList); ok {
 		one = inner
@@ -126,7 +126,7 @@ func (g *gen) designatedUnion(l *InitList, t qtype, at Pos) value {
 	if x.bad() {
 		return badValue
 	}
-	g.store(f, g.load(x))
+	g.mem.store(f, g.mem.load(x))
 	lv.tmp = true
 	return lv
 }

@@ -17,9 +17,9 @@ func (g *gen) expr(x Expr) value {
 	if g.depth > maxNesting {
 		g.c.fatal(TooLarge, x.Pos(), "expressions and calls are nested more than %d deep", maxNesting)
 	}
-	g.step()
+	g.em.step()
 	g.c.spend(x.Pos(), 1)
-	g.at(x.Pos())
+	g.em.at(x.Pos())
 	switch x := x.(type) {
 	case *IntLit:
 		return g.intLit(x)
@@ -27,11 +27,11 @@ func (g *gen) expr(x Expr) value {
 		return g.floatLit(x)
 	case *CharLit:
 		if x.Multi {
-			return g.intVal(typeInt, x.Value)
+			return intVal(typeInt, x.Value)
 		}
-		return g.intVal(scalarTypes[kir.I8], x.Value)
+		return intVal(scalarTypes[kir.I8], x.Value)
 	case *BoolLit:
-		return rval(typeBool, g.boolConst(x.Value))
+		return rval(typeBool, boolConst(x.Value))
 	case *NullptrLit:
 		return rval(typeNull, operand{ty: kir.U64})
 	case *StringLit:
@@ -108,7 +108,7 @@ func (g *gen) intLit(x *IntLit) value {
 	default:
 		t = typeUlong
 	}
-	r := rval(t, g.constant(t.kt, v))
+	r := rval(t, constant(t.kt, v))
 	r.lit = v == 0
 	return r
 }
@@ -129,7 +129,7 @@ func (g *gen) stringLit(x *StringLit) value {
 			o.slots[i].val.bits = uint64(x.Value[i])
 		}
 	}
-	return g.objVal(o)
+	return objVal(o)
 }
 
 func (g *gen) floatLit(x *FloatLit) value {
@@ -164,7 +164,7 @@ func (g *gen) thisExpr(x *ThisExpr) value {
 		g.c.errorf(Undeclared, x.Pos(), "there is no 'this' outside a method")
 		return badValue
 	}
-	return g.addressOf(v, x.Pos())
+	return g.mem.addressOf(v, x.Pos())
 }
 
 func (g *gen) nameExpr(x *NameExpr) value {
@@ -191,7 +191,7 @@ func (g *gen) entityValue(ent *entity, x *NameExpr) value {
 		return g.globalVar(ent)
 	case eConst:
 		if ent.addr {
-			return g.addressOf(ent.val, x.Pos())
+			return g.mem.addressOf(ent.val, x.Pos())
 		}
 		if ent.local {
 			return ent.val
@@ -234,7 +234,7 @@ func (g *gen) entityValue(ent *entity, x *NameExpr) value {
 func (g *gen) fieldOfThis(ent *entity, x *NameExpr) value {
 	this, ok := g.thisObject()
 	if !ok {
-		if g.unevaluated { // sizeof and decltype may name a field without an object
+		if g.em.unevaluated { // sizeof and decltype may name a field without an object
 			return g.c.types.dummy(g.fieldType(ent).noRef())
 		}
 		g.c.errorf(Undeclared, x.Pos(), "the field '%s' needs an object", ent.name)
@@ -245,7 +245,7 @@ func (g *gen) fieldOfThis(ent *entity, x *NameExpr) value {
 		g.c.errorf(NoMember, x.Pos(), "the class %s has no field '%s'", this.q.T, ent.name)
 		return badValue
 	}
-	return g.member(this, path)
+	return g.mem.member(this, path)
 }
 
 func (g *gen) fieldType(ent *entity) qtype {
@@ -291,8 +291,8 @@ func (g *gen) unary(x *UnaryExpr) value {
 	} else {
 		v = g.expr(x.X)
 	}
-	g.at(x.Pos())
-	if x.Op == OpDeref {
+	g.em.at(x.Pos())
+	if x.Op == OpDeref || x.Op == OpAddrOf {
 		if v = g.functionObject(v); v.isFunction() {
 			return v
 		}
@@ -307,9 +307,9 @@ func (g *gen) unary(x *UnaryExpr) value {
 	}
 	switch x.Op {
 	case OpAddrOf:
-		return g.addressOf(v, x.Pos())
+		return g.mem.addressOf(v, x.Pos())
 	case OpDeref:
-		p := g.toPointer(g.rvalue(v))
+		p := g.toPointer(g.mem.rvalue(v))
 		if p.bad() {
 			return badValue
 		}
@@ -324,19 +324,19 @@ func (g *gen) unary(x *UnaryExpr) value {
 		return g.deref(p, operand{}, x.Pos())
 	case OpLNot:
 		if e, n := v.q.T.shape(); n > 1 {
-			v = g.rvalue(v)
+			v = g.mem.rvalue(v)
 			r := value{k: vRight, q: qt(vecOf(typeBool, n))}
 			for _, c := range v.comps {
-				r.comps = append(r.comps, g.op(kir.Eq, kir.Bool, c, operand{ty: e.kt}))
+				r.comps = append(r.comps, g.em.op(kir.Eq, kir.Bool, c, operand{ty: e.kt}))
 			}
 			return r
 		}
-		return rval(typeBool, g.not(g.condition(v, x.Pos())))
+		return rval(typeBool, g.em.not(g.condition(v, x.Pos())))
 	}
-	return g.arithUnary(x.Op, g.toArith(g.rvalue(v)), x.Pos())
+	return g.arith.arithUnary(x.Op, g.toArith(g.mem.rvalue(v)), x.Pos())
 }
 
-func (g *gen) arithUnary(op Op, v value, at Pos) value {
+func (ar *arithmetic) arithUnary(op Op, v value, at Pos) value {
 	if v.bad() {
 		return badValue
 	}
@@ -346,20 +346,20 @@ func (g *gen) arithUnary(op Op, v value, at Pos) value {
 	}
 	e, n := t.shape()
 	if n == 0 || op == OpNot && e.isFloat() {
-		g.c.errorf(BadOperands, at, "%s is not defined on %s", op, t)
+		ar.c.errorf(BadOperands, at, "%s is not defined on %s", op, t)
 		return badValue
 	}
 	if n == 1 {
-		v = g.promote(v)
+		v = ar.promote(v)
 		e = v.q.T
 	}
 	r := value{k: vRight, q: qt(v.q.T)}
 	for _, c := range v.comps {
 		switch op {
 		case OpNeg:
-			c = g.op(kir.Neg, e.kt, c)
+			c = ar.em.op(kir.Neg, e.kt, c)
 		case OpNot:
-			c = g.op(kir.Not, e.kt, c)
+			c = ar.em.op(kir.Not, e.kt, c)
 		}
 		r.comps = append(r.comps, c)
 	}
@@ -367,15 +367,15 @@ func (g *gen) arithUnary(op Op, v value, at Pos) value {
 }
 
 // promote applies the integer promotions to a scalar.
-func (g *gen) promote(v value) value {
-	v = g.promoteBits(v)
+func (ar *arithmetic) promote(v value) value {
+	v = ar.promoteBits(v)
 	t := v.q.T
 	if t.kind == tEnum && !t.en.scoped || t.isBool() || t.isInt() && t.size < 4 {
 		to := typeInt
 		if t.kind == tEnum && t.size >= 4 {
 			to = scalarTypes[t.kt]
 		}
-		r := rval(to, g.convert(v.comps[0], to.kt))
+		r := rval(to, ar.em.convert(v.comps[0], to.kt))
 		r.lit = v.lit
 		return r
 	}
@@ -413,7 +413,7 @@ func (g *gen) toArith(v value) value {
 			}
 		}
 		if best != nil {
-			return g.rvalue(g.call(best, nil, &v, g.pos))
+			return g.mem.rvalue(g.call(best, nil, &v, g.em.pos))
 		}
 	}
 	return v
@@ -427,39 +427,36 @@ func (g *gen) toPointer(v value) value {
 }
 
 // addressOf returns a pointer to an lvalue.
-func (g *gen) addressOf(v value, at Pos) value {
+func (mem *memory) addressOf(v value, at Pos) value {
 	if v.bad() {
 		return badValue
 	}
-	if v = g.functionObject(v); v.isFunction() {
-		return v
-	}
 	if v.k == vFuncs {
-		g.c.errorf(Unsupported, at, "pointers to functions do not exist here: every call is inlined")
+		mem.c.errorf(Unsupported, at, "pointers to functions do not exist here: every call is inlined")
 		return badValue
 	}
-	v = g.placed(v)
+	v = mem.placed(v)
 	if v.k == vSwz || v.k == vDyn {
-		g.c.errorf(NotLvalue, at, "the components of a vector have no address here")
+		mem.c.errorf(NotLvalue, at, "the components of a vector have no address here")
 		return badValue
 	}
 	if v.isBits() {
-		g.c.errorf(NotLvalue, at, "a bit-field has no address")
+		mem.c.errorf(NotLvalue, at, "a bit-field has no address")
 		return badValue
 	}
 	if !v.isLvalue() {
-		g.c.errorf(NotLvalue, at, "& needs an object, not a value of type %s", v.q)
+		mem.c.errorf(NotLvalue, at, "& needs an object, not a value of type %s", v.q)
 		return badValue
 	}
-	t := qt(g.c.types.ptrTo(v.q))
+	t := qt(mem.c.types.ptrTo(v.q))
 	if v.k == vSlot && v.q.Space == SpaceConstant {
-		return rval(t.T, g.ptrAdd(g.constRegion(v.obj), operand{}, g.slotOffset(v)))
+		return rval(t.T, mem.em.ptrAdd(mem.constRegion(v.obj), operand{}, slotOffset(v)))
 	}
-	m := g.toMemory(v)
-	p := g.addr(m)
+	m := mem.toMemory(v)
+	p := mem.addr(m)
 	if p.ty != kir.PtrTo(v.q.Space.kir()) { // an element of a constant table: point to a copy
-		m = g.toMemory(g.temp(g.load(m)))
-		p = g.addr(m)
+		m = mem.toMemory(mem.temp(mem.load(m)))
+		p = mem.addr(m)
 	}
 	return rval(t.T, p)
 }
@@ -477,27 +474,27 @@ func (g *gen) deref(p value, idx operand, at Pos) value {
 // incDec evaluates ++ and --.
 func (g *gen) incDec(x Expr, op Op, post bool, at Pos) value {
 	v := g.place(x)
-	g.at(at)
+	g.em.at(at)
 	if v.bad() {
 		return badValue
 	}
 	if v.q.T.kind == tStruct {
 		args := []value{v}
 		if post {
-			args = append(args, g.intVal(typeInt, 0))
+			args = append(args, intVal(typeInt, 0))
 		}
 		if r, ok := g.operatorCall(op, args, at, false); ok {
 			return r
 		}
 	}
-	if !g.assignable(v, at) {
+	if !g.mem.assignable(v, at) {
 		return badValue
 	}
-	old := g.rvalue(v)
+	old := g.mem.rvalue(v)
 	if old.bad() {
 		return badValue
 	}
-	one := g.intVal(typeInt, 1)
+	one := intVal(typeInt, 1)
 	bop := OpAdd
 	if op == OpDec {
 		bop = OpSub
@@ -506,12 +503,12 @@ func (g *gen) incDec(x Expr, op Op, post bool, at Pos) value {
 		g.c.errorf(BadOperands, at, "%s is not defined on bool", op)
 		return badValue
 	}
-	nv := g.arith(bop, old, one, at)
+	nv := g.arith.arith(bop, old, one, at)
 	nv = g.backTo(nv, v.q, at)
 	if nv.bad() {
 		return badValue
 	}
-	g.store(v, nv)
+	g.mem.store(v, nv)
 	if post {
 		return old
 	}
@@ -528,35 +525,35 @@ func (g *gen) backTo(v value, to qtype, at Pos) value {
 		if _, n := v.q.T.shape(); n == to.T.n && v.q.T != to.T {
 			r := value{k: vRight, q: to.bare()}
 			for _, c := range v.comps {
-				r.comps = append(r.comps, g.convert(c, e.kt))
+				r.comps = append(r.comps, g.em.convert(c, e.kt))
 			}
 			return r
 		}
 	}
 	if v.q.T.isFloat() && to.T.isFloat() { // as Clang, which asks here for two numbers, whatever their ranks
-		return g.convStd(v, to.T)
+		return g.arith.convStd(v, to.T)
 	}
 	return g.convertTo(v, to.bare(), at, "the result of a compound assignment")
 }
 
 // assignable reports whether an lvalue may be written to, with an error if not.
-func (g *gen) assignable(v value, at Pos) bool {
+func (mem *memory) assignable(v value, at Pos) bool {
 	switch {
 	case !v.isLvalue():
-		g.c.errorf(NotLvalue, at, "the left side of an assignment must be an object, not a value of type %s", v.q)
+		mem.c.errorf(NotLvalue, at, "the left side of an assignment must be an object, not a value of type %s", v.q)
 	case v.q.Space == SpaceConstant:
-		g.c.errorf(NotAssignable, at, "the constant address space is read-only")
+		mem.c.errorf(NotAssignable, at, "the constant address space is read-only")
 	case v.q.Const:
-		g.c.errorf(NotAssignable, at, "an object of type %s cannot be assigned to", v.q)
+		mem.c.errorf(NotAssignable, at, "an object of type %s cannot be assigned to", v.q)
 	case v.q.T.kind == tArray:
-		g.c.errorf(NotAssignable, at, "an array cannot be assigned to as a whole")
+		mem.c.errorf(NotAssignable, at, "an array cannot be assigned to as a whole")
 	case v.k == vSlot && v.obj.fixed:
-		g.c.errorf(NotAssignable, at, "'%s' is constant", v.obj.name)
+		mem.c.errorf(NotAssignable, at, "'%s' is constant", v.obj.name)
 	case v.k == vSwz && repeats(v.sel):
-		g.c.errorf(BadSwizzle, at, "a component is named twice on the left side of an assignment")
+		mem.c.errorf(BadSwizzle, at, "a component is named twice on the left side of an assignment")
 	default:
-		if why := g.c.unassignable(v.q.T); why != "" {
-			g.c.errorf(NotAssignable, at, "an object of type %s cannot be assigned to: it has %s", v.q, why)
+		if why := mem.c.unassignable(v.q.T); why != "" {
+			mem.c.errorf(NotAssignable, at, "an object of type %s cannot be assigned to: it has %s", v.q, why)
 			return false
 		}
 		return true
@@ -584,7 +581,7 @@ func (g *gen) assign(x *AssignExpr) value {
 	}
 	if l.q.T.kind == tStruct {
 		r := g.expr(x.Y)
-		g.at(x.Pos())
+		g.em.at(x.Pos())
 		if r.bad() {
 			return badValue
 		}
@@ -599,12 +596,12 @@ func (g *gen) assign(x *AssignExpr) value {
 	}
 	if x.Op == OpNone {
 		r := g.expr(x.Y)
-		g.at(x.Pos())
+		g.em.at(x.Pos())
 		return g.assignTo(l, r, x.Pos())
 	}
 	r := g.expr(x.Y)
-	g.at(x.Pos())
-	if r.bad() || !g.assignable(l, x.Pos()) {
+	g.em.at(x.Pos())
+	if r.bad() || !g.mem.assignable(l, x.Pos()) {
 		return badValue
 	}
 	if r.q.T.kind == tStruct {
@@ -612,13 +609,13 @@ func (g *gen) assign(x *AssignExpr) value {
 			return v
 		}
 	}
-	r = g.toArith(g.rvalue(r))
-	old := g.rvalue(l)
-	nv := g.backTo(g.arithC(x.Op, old, r, nil, x.Y, x.Pos()), l.q, x.Pos())
+	r = g.toArith(g.mem.rvalue(r))
+	old := g.mem.rvalue(l)
+	nv := g.backTo(g.arith.arithC(x.Op, old, r, nil, x.Y, x.Pos()), l.q, x.Pos())
 	if nv.bad() {
 		return badValue
 	}
-	g.store(l, nv)
+	g.mem.store(l, nv)
 	return l
 }
 
@@ -629,7 +626,7 @@ var assignOps = [...]Op{
 }
 
 func (g *gen) assignTo(l, r value, at Pos) value {
-	if l.bad() || r.bad() || !g.assignable(l, at) {
+	if l.bad() || r.bad() || !g.mem.assignable(l, at) {
 		return badValue
 	}
 	nv := g.convertTo(r, l.q.bare(), at, "an assignment")
@@ -637,9 +634,9 @@ func (g *gen) assignTo(l, r value, at Pos) value {
 		return badValue
 	}
 	if nv.isLvalue() {
-		nv = g.load(nv)
+		nv = g.mem.load(nv)
 	}
-	g.store(l, nv)
+	g.mem.store(l, nv)
 	return l
 }
 

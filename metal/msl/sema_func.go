@@ -199,7 +199,7 @@ func (g *gen) resolve(funcs []*funcEnt, ov *overload, args []value, this *value,
 	var why string
 	tie := false
 	if n := len(funcs); n > 16 {
-		g.c.spend(g.pos, n/2)
+		g.c.spend(g.em.pos, n/2)
 	}
 	for _, f := range funcs {
 		if !f.usr && !g.c.opt.Float64 && f.decl.takesDouble() {

@@ -39,7 +39,7 @@ func (g *gen) varType(d *VarDecl) (*VarDecl, qtype) {
 	}
 	var args []value
 	ok := false
-	if d.Specs.Constexpr || d.Type.Quals.Space == SpaceConstant || g.exec { // its value is evaluated as a constant
+	if d.Specs.Constexpr || d.Type.Quals.Space == SpaceConstant || g.em.exec { // its value is evaluated as a constant
 		g.evalOff(func(h *gen) { args, ok = h.args(list) })
 	} else if args, ok = g.args(list); ok {
 		list = heldExprs(list, args, d.Pos())

@@ -110,7 +110,7 @@ func (g *gen) listScalar(x Expr, t qtype, at Pos) value {
 	if inner, ok := x.(*InitList); ok {
 		return g.initList(inner, t, at)
 	}
-	v := g.rvalue(g.expr(x))
+	v := g.mem.rvalue(g.expr(x))
 	if v.bad() {
 		return badValue
 	}
@@ -212,8 +212,8 @@ func (g *gen) listVec(l *InitList, t *ctype, at Pos) value {
 // out.
 func (g *gen) listAggregate(l *InitList, t qtype, at Pos) value {
 	cur := &listCursor{elems: l.Elems}
-	if t.T.comps >= 0 && !g.inMemory(t.T) && !g.c.needsInit(t.T) {
-		g.chargeSteps(t.T.comps)
+	if t.T.comps >= 0 && !g.mem.inMemory(t.T) && !g.c.needsInit(t.T) {
+		g.em.charge(t.T.comps)
 		r := value{k: vRight, q: t.bare()}
 		ok := g.fillAggregate(cur, t, at, func(comps []operand) { r.comps = append(r.comps, comps...) })
 		if cur.i < len(cur.elems) && ok {
@@ -225,10 +225,10 @@ func (g *gen) listAggregate(l *InitList, t qtype, at Pos) value {
 		}
 		return r
 	}
-	o := g.newObject("list", t.bare())
-	lv := g.objVal(o)
+	o := g.mem.newObject("list", t.bare())
+	lv := objVal(o)
 	if o.mem {
-		g.clearMem(lv)
+		g.mem.clearMem(lv)
 	}
 	if !g.fillObject(cur, lv, at) {
 		return badValue
@@ -238,7 +238,7 @@ func (g *gen) listAggregate(l *InitList, t qtype, at Pos) value {
 		return badValue
 	}
 	if !o.mem {
-		return g.load(lv)
+		return g.mem.load(lv)
 	}
 	lv.tmp = true
 	return lv
@@ -303,7 +303,7 @@ func (g *gen) one(cur *listCursor, whole value, q qtype, fd *field, at Pos) (v v
 	cur.i++
 	v = g.functionObject(g.expr(x))
 	if v.k != vVoid && v.k != vFuncs {
-		v = g.rvalue(v)
+		v = g.mem.rvalue(v)
 	}
 	if v.bad() {
 		return badValue, false
@@ -331,7 +331,7 @@ func (g *gen) fillAggregate(cur *listCursor, t qtype, at Pos, put func([]operand
 			ok = false
 			return cur.i < len(cur.elems)
 		}
-		put(g.load(v).comps)
+		put(g.mem.load(v).comps)
 		return true
 	})
 	return ok
@@ -346,7 +346,7 @@ func (g *gen) fillObject(cur *listCursor, lv value, at Pos) bool {
 			return fd != nil
 		}
 		q.Const = false
-		p := g.part(lv, q, comp, off)
+		p := g.mem.part(lv, q, comp, off)
 		if fd != nil && fd.bits.width > 0 {
 			p.k, p.bits = vBits, fd.bits
 		}
@@ -359,7 +359,7 @@ func (g *gen) fillObject(cur *listCursor, lv value, at Pos) bool {
 			ok = false
 			return cur.i < len(cur.elems)
 		}
-		g.store(p, g.load(v))
+		g.mem.store(p, g.mem.load(v))
 		return true
 	})
 	return ok

@@ -91,17 +91,17 @@ func (g *gen) convertsToArith(args []value) bool {
 
 // construct calls a constructor for a new object and returns it.
 func (g *gen) construct(t *ctype, inst *funcInst, args []value, at Pos) value {
-	o := g.newObject(t.st.name, qt(t))
-	this := g.objVal(o)
+	o := g.mem.newObject(t.st.name, qt(t))
+	this := objVal(o)
 	if r := g.call(inst, args, &this, at); r.k == vBad {
 		return badValue
 	}
 	if o.mem {
-		v := g.objVal(o)
+		v := objVal(o)
 		v.tmp = true
 		return v
 	}
-	return g.load(g.objVal(o))
+	return g.mem.load(objVal(o))
 }
 
 // constructFrom makes a class object from (args): by a constructor, a copy, a default or, as Metal's compiler
@@ -113,10 +113,10 @@ func (g *gen) constructFrom(t *ctype, args []value, at Pos) value {
 	}
 	if len(args) == 1 {
 		if args[0].q.T == t {
-			return g.load(args[0])
+			return g.mem.load(args[0])
 		}
 		if _, ok := derivesFrom(args[0].q.T, t); ok {
-			return g.convStd(args[0], t)
+			return g.arith.convStd(args[0], t)
 		}
 		if args[0].k == vList {
 			return g.initList(args[0].list, qt(t), at)
@@ -137,7 +137,7 @@ func (g *gen) constructFrom(t *ctype, args []value, at Pos) value {
 		if t.st.userCtor {
 			if len(args) == 1 && args[0].q.T.kind == tStruct {
 				if ci := g.conversionFunc(&args[0], t); ci != nil {
-					return g.rvalue(g.call(ci, nil, &args[0], at))
+					return g.mem.rvalue(g.call(ci, nil, &args[0], at))
 				}
 			}
 			g.noMatch(&overload{name: t.st.name, funcs: fs}, args, why, at)
@@ -152,7 +152,7 @@ func (g *gen) constructFrom(t *ctype, args []value, at Pos) value {
 	}
 	if len(args) == 1 && args[0].q.T.kind == tStruct {
 		if ci := g.conversionFunc(&args[0], t); ci != nil {
-			return g.rvalue(g.call(ci, nil, &args[0], at))
+			return g.mem.rvalue(g.call(ci, nil, &args[0], at))
 		}
 	}
 	g.c.errorf(NoMatch, at, "the class %s has no constructor for %d arguments: use {...}", t, len(args))
@@ -171,9 +171,9 @@ func (g *gen) constructInherited(t *ctype, args []value, at Pos) (v value, ok bo
 		if inst == nil {
 			continue
 		}
-		o := g.newObject(t.st.name, qt(t))
-		lv := g.objVal(o)
-		base := g.member(lv, []*field{f})
+		o := g.mem.newObject(t.st.name, qt(t))
+		lv := objVal(o)
+		base := g.mem.member(lv, []*field{f})
 		if r := g.call(inst, args, &base, at); r.k == vBad {
 			return badValue, true
 		}
@@ -182,7 +182,7 @@ func (g *gen) constructInherited(t *ctype, args []value, at Pos) (v value, ok bo
 			lv.tmp = true
 			return lv, true
 		}
-		return g.load(lv), true
+		return g.mem.load(lv), true
 	}
 	return badValue, false
 }
@@ -191,16 +191,16 @@ func (g *gen) constructInherited(t *ctype, args []value, at Pos) (v value, ok bo
 // default member initialisers.
 func (g *gen) defaultValue(t *ctype, at Pos) value {
 	if !g.c.needsInit(t) {
-		return g.zero(t)
+		return g.mem.zero(t)
 	}
-	o := g.newObject(t.String(), qt(t))
-	lv := g.objVal(o)
+	o := g.mem.newObject(t.String(), qt(t))
+	lv := objVal(o)
 	g.initFields(lv, nil, at)
 	if lv.k == vMem {
 		lv.tmp = true
 		return lv
 	}
-	return g.load(lv)
+	return g.mem.load(lv)
 }
 
 // initFields initialises the fields of an object by their default initialisers, zero for others, except those in
@@ -212,15 +212,15 @@ func (g *gen) initFields(v value, done map[*field]bool, at Pos) {
 		if done[f] {
 			continue
 		}
-		fv := g.fieldOf(v, []*field{f})
+		fv := g.mem.fieldOf(v, []*field{f})
 		fv.q.Const = false
 		switch {
 		case f.decl != nil && f.decl.Init != nil:
 			x := g.defaultMember(v, f)
 			if !x.bad() {
-				g.store(fv, g.load(x))
+				g.mem.store(fv, g.mem.load(x))
 			}
-		case done != nil && !g.c.needsInit(f.q.T) && !g.exec: // a constructor leaves it uninitialised
+		case done != nil && !g.c.needsInit(f.q.T) && !g.em.exec: // a constructor leaves it uninitialised
 		default:
 			if f.q.T.kind == tRef {
 				g.c.errorf(Uninitialised, at, "the reference '%s' of %s is not bound to an object", f.name, st)
@@ -228,7 +228,7 @@ func (g *gen) initFields(v value, done map[*field]bool, at Pos) {
 			}
 			x := g.defaultInit(f.q.T, at)
 			if !x.bad() {
-				g.store(fv, x)
+				g.mem.store(fv, x)
 			}
 		}
 	}
@@ -247,18 +247,18 @@ func (g *gen) defaultInit(t *ctype, at Pos) value {
 	switch {
 	case t.kind == tStruct && g.c.needsInit(t):
 		return g.constructFrom(t, nil, at)
-	case t.kind == tArray && g.c.needsInit(t) && t.comps >= 0 && !g.inMemory(t):
+	case t.kind == tArray && g.c.needsInit(t) && t.comps >= 0 && !g.mem.inMemory(t):
 		r := value{k: vRight, q: qt(t)}
 		for range t.n {
 			e := g.defaultInit(t.elem.T, at)
 			if e.bad() {
 				return badValue
 			}
-			r.comps = append(r.comps, g.load(e).comps...)
+			r.comps = append(r.comps, g.mem.load(e).comps...)
 		}
 		return r
 	}
-	return g.zero(t)
+	return g.mem.zero(t)
 }
 
 // memberInits runs a constructor's initialiser list and the default initialisers of the fields it leaves out.
@@ -272,7 +272,7 @@ func (g *gen) memberInits(this *value, d *FuncDecl) {
 	done := map[*field]bool{}
 	for i := range d.Inits {
 		m := &d.Inits[i]
-		g.at(m.At)
+		g.em.at(m.At)
 		path, ft := g.initTarget(st, m)
 		if ft.T == nil {
 			continue
@@ -282,7 +282,7 @@ func (g *gen) memberInits(this *value, d *FuncDecl) {
 			args, ok := g.args(m.Args)
 			if ok {
 				if x = g.constructFrom(ft.T, args, m.At); !x.bad() {
-					g.store(t, x)
+					g.mem.store(t, x)
 				}
 			}
 			return
@@ -313,9 +313,9 @@ func (g *gen) memberInits(this *value, d *FuncDecl) {
 		if x.bad() {
 			continue
 		}
-		fv := g.fieldOf(t, path)
+		fv := g.mem.fieldOf(t, path)
 		fv.q.Const = false
-		g.store(fv, g.load(x))
+		g.mem.store(fv, g.mem.load(x))
 	}
 	if st.union {
 		return
@@ -372,7 +372,7 @@ func (g *gen) lambdaExpr(x *LambdaExpr) value {
 		}
 		if v.bad() || c.ByRef {
 			if !v.bad() {
-				e.put(&entity{kind: eVar, name: c.Name, local: true, val: g.placed(v), isRef: true})
+				e.put(&entity{kind: eVar, name: c.Name, local: true, val: g.mem.placed(v), isRef: true})
 			}
 			continue
 		}
@@ -391,13 +391,13 @@ func (g *gen) lambdaExpr(x *LambdaExpr) value {
 }
 
 func (g *gen) captureCopy(e *env, name string, v value, fixed bool) {
-	x := g.load(v)
+	x := g.mem.load(v)
 	if x.k == vVoid || x.k == vFuncs {
 		return
 	}
 	t := x.q.bare()
 	t.Const = fixed
-	e.put(&entity{kind: eVar, name: name, local: true, val: g.newLocal(name, t, x)})
+	e.put(&entity{kind: eVar, name: name, local: true, val: g.mem.newLocal(name, t, x)})
 }
 
 // captureUsed copies the local variables that the body of a [=] lambda names.

@@ -19,7 +19,7 @@ func (g *gen) bindField(q qtype, v value, at Pos) value {
 	if r.bad() {
 		return badValue
 	}
-	p := g.addressOf(r, at)
+	p := g.mem.addressOf(r, at)
 	if p.bad() {
 		return badValue
 	}
@@ -38,8 +38,8 @@ func (g *gen) fieldInit(f *field, x Expr, at Pos, what string) value {
 }
 
 // referent is what a field that is a reference refers to.
-func (g *gen) referent(v value) value {
-	p := g.load(v)
+func (mem *memory) referent(v value) value {
+	p := mem.load(v)
 	if p.bad() {
 		return badValue
 	}

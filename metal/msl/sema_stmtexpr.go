@@ -5,7 +5,7 @@ import "github.com/mlxlua/mlxlua/metal/kir"
 // stmtExpr runs the statements of ({ ... }) and returns the value of the last one, if that is an expression. What jumps
 // out of it leaves what it stands in.
 func (g *gen) stmtExpr(x *StmtExpr) value {
-	if g.unevaluated && g.fr != nil { // a return in what is not evaluated does not return
+	if g.em.unevaluated && g.fr != nil { // a return in what is not evaluated does not return
 		fr := *g.fr
 		saved := g.fr
 		g.fr = &fr
@@ -19,37 +19,37 @@ func (g *gen) stmtExpr(x *StmtExpr) value {
 		}
 	}
 	v, fl := voidValue, fNext
-	body := g.inBlock(func() {
+	body := g.em.inBlock(func() {
 		defer g.push()()
 		if fl = g.stmts(list, false); last == nil {
 			return
 		}
 		value := func() {
 			if v = g.expr(last.X); v.k != vVoid && v.k != vFuncs && !v.bad() {
-				v = g.rvalue(v)
+				v = g.mem.rvalue(v)
 			}
 		}
 		if fl == fNext {
 			g.c.spend(last.Pos(), 1)
 			value()
 		} else {
-			g.discard(value)
+			g.em.discard(value)
 		}
 	})
-	g.at(x.Pos())
+	g.em.at(x.Pos())
 	if fl == fNext {
-		if !g.exec {
-			g.blk.Instrs = append(g.blk.Instrs, body.Instrs...)
+		if !g.em.exec {
+			g.em.blk.Instrs = append(g.em.blk.Instrs, body.Instrs...)
 		}
 		return v
 	}
-	if g.exec {
-		g.notConst("a jump out of statements in parentheses")
+	if g.em.exec {
+		g.em.notConst("a jump out of statements in parentheses")
 	}
 	// What follows is never reached, but stands in one block with them.
-	g.structured(&kir.Instr{Op: kir.If, Args: []*kir.Instr{g.instr(g.boolConst(true))}, Body: body})
+	g.em.structured(&kir.Instr{Op: kir.If, Args: []*kir.Instr{g.em.instr(boolConst(true))}, Body: body})
 	if v.k == vVoid || v.bad() {
 		return v
 	}
-	return g.zero(v.q.T)
+	return g.mem.zero(v.q.T)
 }

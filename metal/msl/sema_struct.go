@@ -297,25 +297,25 @@ func (st *structInfo) fieldPath(name string, path []*field) []*field {
 }
 
 // fieldOf returns a field of an object, also of a field that is a reference what the object holds.
-func (g *gen) fieldOf(v value, path []*field) value {
+func (mem *memory) fieldOf(v value, path []*field) value {
 	n := len(path) - 1
 	f := path[n]
 	if f.q.T.kind != tRef {
-		return g.member(v, path)
+		return mem.member(v, path)
 	}
-	return g.part(g.member(v, path[:n]), f.q, f.comp, f.off)
+	return mem.part(mem.member(v, path[:n]), f.q, f.comp, f.off)
 }
 
 // member returns a field of an object, or what it refers to.
-func (g *gen) member(v value, path []*field) value {
+func (mem *memory) member(v value, path []*field) value {
 	for _, f := range path {
 		t := f.q
 		t.Space = v.q.Space
 		t.Const = t.Const || v.q.Const && !(f.decl != nil && f.decl.Specs.Mutable)
 		t.Vol = t.Vol || v.q.Vol
-		v = g.part(v, t, f.comp, f.off)
+		v = mem.part(v, t, f.comp, f.off)
 		if t.T.kind == tRef {
-			v = g.referent(v)
+			v = mem.referent(v)
 			continue
 		}
 		if f.bits.width > 0 && v.k == vMem {

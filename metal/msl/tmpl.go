@@ -680,7 +680,7 @@ func (g *gen) packsIn(x any) (packs []*entity, n int) {
 func (g *gen) expandPack(x any, f func()) {
 	packs, n := g.packsIn(x)
 	if len(packs) == 0 || n < 0 {
-		at := g.pos
+		at := g.em.pos
 		if nd, ok := x.(Node); ok {
 			at = nd.Pos()
 		}
@@ -688,9 +688,9 @@ func (g *gen) expandPack(x any, f func()) {
 		return
 	}
 	if n > maxPack {
-		g.c.fatal(TooLarge, g.pos, "a parameter pack of %d elements is expanded: the limit is %d", n, maxPack)
+		g.c.fatal(TooLarge, g.em.pos, "a parameter pack of %d elements is expanded: the limit is %d", n, maxPack)
 	}
-	g.c.spend(g.pos, n)
+	g.c.spend(g.em.pos, n)
 	saved := g.env
 	for i := range n {
 		e := &env{kind: envBlock, up: saved}
