@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/mlxlua/mlxlua/tensor/kernelgen"
@@ -129,19 +130,54 @@ func (o *OpOf[A]) Define(r Rules[A]) {
 	case r.Host != nil:
 		p.host = func(h *HostCall, a any) error { return r.Host(h, a.(A)) }
 	}
-	if r.VJP != nil {
-		p.vjp = func(c *Ctx, n *Node, in, out, cot []*Array, want []bool) []*Array {
-			return r.VJP(&VJP[A]{c, n.attrs.(A), in, out, cot, want})
-		}
-	}
-	if r.JVP != nil {
-		p.jvp = func(c *Ctx, n *Node, in, out, tan []*Array) []*Array {
-			return r.JVP(&JVP[A]{c, n.attrs.(A), in, out, tan})
-		}
-	}
+	defineDerivatives(p, r)
 	if r.VMap != nil {
 		p.vmap = func(c *Ctx, n *Node, in []*Array, axes []int, size int) ([]*Array, []int) {
 			return r.VMap(&VMap[A]{c, n.attrs.(A), in, axes, size})
+		}
+	}
+}
+
+// defineDerivatives gives the op its derivative rules, which are called where there is something to derive.
+func defineDerivatives[A comparable](p *Op, r Rules[A]) {
+	vjp, jvp := r.VJP, r.JVP
+	switch {
+	case r.Constant:
+		vjp = func(*VJP[A]) []*Array { return nil }
+		jvp = func(*JVP[A]) []*Array { return nil }
+	case r.Gradient != nil:
+		vjp = func(g *VJP[A]) []*Array {
+			grads := make([]*Array, len(g.In))
+			if g.Want[0] {
+				grads[0] = r.Gradient(g)
+			}
+			return grads
+		}
+	}
+	if r.Tangent != nil {
+		jvp = func(g *JVP[A]) []*Array {
+			tans := make([]*Array, len(g.Out))
+			if g.Tan[0] != nil {
+				tans[0] = r.Tangent(g)
+			}
+			return tans
+		}
+	}
+	some := func(x *Array) bool { return x != nil }
+	if vjp != nil {
+		p.vjp = func(c *Ctx, n *Node, in, out, cot []*Array, want []bool) []*Array {
+			if !slices.ContainsFunc(cot, some) {
+				return nil
+			}
+			return vjp(&VJP[A]{c, n.attrs.(A), in, out, cot, want})
+		}
+	}
+	if jvp != nil {
+		p.jvp = func(c *Ctx, n *Node, in, out, tan []*Array) []*Array {
+			if !slices.ContainsFunc(tan, some) {
+				return nil
+			}
+			return jvp(&JVP[A]{c, n.attrs.(A), in, out, tan})
 		}
 	}
 }
@@ -166,6 +202,12 @@ func checkRules[A comparable](p *Op, r Rules[A]) error {
 		return fmt.Errorf("the Updates rule needs Run")
 	case r.Prepare != nil && r.Run == nil:
 		return fmt.Errorf("the Prepare rule needs Run")
+	case r.Fills && r.View == nil:
+		return fmt.Errorf("the Fills rule needs View")
+	case r.VJP != nil && r.Gradient != nil || r.JVP != nil && r.Tangent != nil:
+		return fmt.Errorf("two rules for one derivative")
+	case r.Constant && (r.VJP != nil || r.Gradient != nil || r.JVP != nil || r.Tangent != nil):
+		return fmt.Errorf("a constant with a derivative")
 	}
 	return checkAttrs(reflect.TypeFor[A]())
 }

@@ -58,10 +58,18 @@ type Rules[A comparable] struct {
 	// Partial says that the op's kernels may leave elements of its outputs unwritten: a user's kernel.
 	Partial bool
 
-	// VJP gives for each input the gradient, nil where there is none (or g.Want is false).
+	// VJP gives for each input the gradient, nil where there is none (or g.Want is false). It is called where an output
+	// has a cotangent.
 	VJP func(g *VJP[A]) []*Array
-	// JVP gives the tangents of the outputs. Nil: derived from VJP by transposition.
+	// JVP gives the tangents of the outputs. It is called where an input has a tangent. Nil: derived from VJP by
+	// transposition.
 	JVP func(g *JVP[A]) []*Array
+	// Gradient and Tangent stand in place of VJP and JVP where input 0 alone has a derivative: they give its gradient,
+	// where it is wanted, and the tangent of output 0, where the input has one.
+	Gradient func(g *VJP[A]) *Array
+	Tangent  func(g *JVP[A]) *Array
+	// Constant says, in place of VJP and JVP, that all derivatives are zero.
+	Constant bool
 	// VMap gives the outputs of the op over a batch, and each output's batch axis. Element-wise ops need none.
 	VMap func(g *VMap[A]) (out []*Array, axes []int)
 }
@@ -72,7 +80,7 @@ type VJP[A comparable] struct {
 	Attrs A
 	In    []*Array // the op's inputs
 	Out   []*Array // its outputs
-	Cot   []*Array // cotangents of the outputs; nil where nothing depends on that output
+	Cot   []*Array // cotangents of the outputs; nil where nothing depends on that output, but not all are
 	Want  []bool   // which inputs' gradients are wanted
 }
 
@@ -82,7 +90,7 @@ type JVP[A comparable] struct {
 	Attrs A
 	In    []*Array
 	Out   []*Array
-	Tan   []*Array // tangents of the inputs; nil for zero
+	Tan   []*Array // tangents of the inputs; nil for zero, but not all are
 }
 
 // VMap is a call of a batching rule.

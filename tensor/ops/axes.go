@@ -52,17 +52,11 @@ func permuteView(order func(in tensor.Shape, a axesAttrs) ([]int, error)) tensor
 // back moves a cotangent of the output to the input, whose rank is given.
 func linear(r tensor.Rules[axesAttrs], forward func(x *tensor.Array, axes []int, ctx ...*tensor.Ctx) *tensor.Array,
 	back func(c *tensor.Ctx, cot *tensor.Array, rank int, axes []int) *tensor.Array) tensor.Rules[axesAttrs] {
-	r.VJP = func(g *tensor.VJP[axesAttrs]) []*tensor.Array {
-		if g.Cot[0] == nil {
-			return []*tensor.Array{nil}
-		}
-		return []*tensor.Array{back(g.Ctx, g.Cot[0], g.In[0].NDim(), g.Attrs.Axes.Slice())}
+	r.Gradient = func(g *tensor.VJP[axesAttrs]) *tensor.Array {
+		return back(g.Ctx, g.Cot[0], g.In[0].NDim(), g.Attrs.Axes.Slice())
 	}
-	r.JVP = func(g *tensor.JVP[axesAttrs]) []*tensor.Array {
-		if g.Tan[0] == nil {
-			return []*tensor.Array{nil}
-		}
-		return []*tensor.Array{forward(g.Tan[0], g.Attrs.Axes.Slice(), g.Ctx)}
+	r.Tangent = func(g *tensor.JVP[axesAttrs]) *tensor.Array {
+		return forward(g.Tan[0], g.Attrs.Axes.Slice(), g.Ctx)
 	}
 	return r
 }

@@ -38,18 +38,11 @@ func init() {
 			}
 			return true
 		},
-		VJP: func(g *tensor.VJP[shapeAttrs]) []*tensor.Array {
-			grads := make([]*tensor.Array, len(g.In))
-			if g.Cot[0] != nil {
-				grads[0] = SumTo(g.Cot[0], tensor.ShapeOf(g.In[0]), g.Ctx)
-			}
-			return grads
+		Gradient: func(g *tensor.VJP[shapeAttrs]) *tensor.Array {
+			return SumTo(g.Cot[0], tensor.ShapeOf(g.In[0]), g.Ctx)
 		},
-		JVP: func(g *tensor.JVP[shapeAttrs]) []*tensor.Array {
-			if g.Tan[0] == nil {
-				return []*tensor.Array{nil}
-			}
-			return []*tensor.Array{BroadcastTo(g.Tan[0], tensor.ShapeOf(g.Out[0]), g.Ctx)}
+		Tangent: func(g *tensor.JVP[shapeAttrs]) *tensor.Array {
+			return BroadcastTo(g.Tan[0], tensor.ShapeOf(g.Out[0]), g.Ctx)
 		},
 		VMap: func(g *tensor.VMap[shapeAttrs]) ([]*tensor.Array, []int) {
 			to, rank, err := kit.Unbound(g, g.Attrs.Shape)
@@ -81,18 +74,11 @@ func init() {
 			}
 			return addedAxes(to, in[0].Shape), sumReducer(in[0].DType, in[0].DType), nil
 		},
-		VJP: func(g *tensor.VJP[shapeAttrs]) []*tensor.Array {
-			grads := make([]*tensor.Array, len(g.In))
-			if g.Cot[0] != nil {
-				grads[0] = BroadcastTo(g.Cot[0], tensor.ShapeOf(g.In[0]), g.Ctx)
-			}
-			return grads
+		Gradient: func(g *tensor.VJP[shapeAttrs]) *tensor.Array {
+			return BroadcastTo(g.Cot[0], tensor.ShapeOf(g.In[0]), g.Ctx)
 		},
-		JVP: func(g *tensor.JVP[shapeAttrs]) []*tensor.Array {
-			if g.Tan[0] == nil {
-				return []*tensor.Array{nil}
-			}
-			return []*tensor.Array{SumTo(g.Tan[0], tensor.ShapeOf(g.Out[0]), g.Ctx)}
+		Tangent: func(g *tensor.JVP[shapeAttrs]) *tensor.Array {
+			return SumTo(g.Tan[0], tensor.ShapeOf(g.Out[0]), g.Ctx)
 		},
 		VMap: vmapSumTo,
 	})

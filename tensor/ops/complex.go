@@ -14,52 +14,38 @@ var (
 func init() {
 	conjugate.define(row{
 		Expr: exprs{Any: "$0", Complex: "complex64_t($0.real, -$0.imag)"},
-		VJP: func(g *tensor.VJP[tensor.None]) []*tensor.Array {
-			if g.Cot[0] == nil {
-				return []*tensor.Array{nil}
-			}
-			return []*tensor.Array{Conjugate(g.Cot[0], g.Ctx)}
+		Gradient: func(g *tensor.VJP[tensor.None]) *tensor.Array {
+			return Conjugate(g.Cot[0], g.Ctx)
 		},
-		JVP: func(g *tensor.JVP[tensor.None]) []*tensor.Array {
-			if g.Tan[0] == nil {
-				return []*tensor.Array{nil}
-			}
-			return []*tensor.Array{Conjugate(g.Tan[0], g.Ctx)}
+		Tangent: func(g *tensor.JVP[tensor.None]) *tensor.Array {
+			return Conjugate(g.Tan[0], g.Ctx)
 		},
 	})
 	realOf.define(row{
 		Out:  realPart,
 		Expr: exprs{Any: "$0", Complex: "$0.real"},
-		VJP: func(g *tensor.VJP[tensor.None]) []*tensor.Array {
-			if g.Cot[0] == nil {
-				return []*tensor.Array{nil}
-			}
-			return []*tensor.Array{AsType(g.Cot[0], g.In[0].DType(), g.Ctx)}
+		Gradient: func(g *tensor.VJP[tensor.None]) *tensor.Array {
+			return AsType(g.Cot[0], g.In[0].DType(), g.Ctx)
 		},
-		JVP: partJVP(Real),
+		Tangent: partTangent(Real),
 	})
 	imagOf.define(row{
 		Out:  realPart,
 		Expr: exprs{Any: "0", Complex: "$0.imag"},
-		VJP: func(g *tensor.VJP[tensor.None]) []*tensor.Array {
-			if g.Cot[0] == nil || g.In[0].DType() != tensor.Complex64 {
-				return []*tensor.Array{nil}
+		Gradient: func(g *tensor.VJP[tensor.None]) *tensor.Array {
+			if g.In[0].DType() != tensor.Complex64 {
+				return nil
 			}
 			i := FromSlice([]complex64{1i}, []int{}, g.Ctx)
-			return []*tensor.Array{Multiply(g.Cot[0], i, g.Ctx)}
+			return Multiply(g.Cot[0], i, g.Ctx)
 		},
-		JVP: partJVP(Imag),
+		Tangent: partTangent(Imag),
 	})
 }
 
-// partJVP is the derivative of a part of a number, which is the same part of the tangent.
-func partJVP(part func(*tensor.Array, ...*tensor.Ctx) *tensor.Array) func(*tensor.JVP[tensor.None]) []*tensor.Array {
-	return func(g *tensor.JVP[tensor.None]) []*tensor.Array {
-		if g.Tan[0] == nil {
-			return []*tensor.Array{nil}
-		}
-		return []*tensor.Array{part(g.Tan[0], g.Ctx)}
-	}
+// partTangent is the derivative of a part of a number, which is the same part of the tangent.
+func partTangent(part func(*tensor.Array, ...*tensor.Ctx) *tensor.Array) func(*tensor.JVP[tensor.None]) *tensor.Array {
+	return func(g *tensor.JVP[tensor.None]) *tensor.Array { return part(g.Tan[0], g.Ctx) }
 }
 
 var _ = sig.Unary("conjugate", Conjugate)

@@ -48,14 +48,10 @@ func init() {
 			return nil
 		},
 		VJP: func(g *tensor.VJP[axisAttrs]) []*tensor.Array {
-			if g.Cot[0] == nil {
-				return nil
-			}
 			return splitLike.Call(g.Ctx, g.Attrs, append([]*tensor.Array{g.Cot[0]}, g.In...)...)
 		},
 		JVP: func(g *tensor.JVP[axisAttrs]) []*tensor.Array {
-			tans := append([]*tensor.Array(nil), g.Tan...)
-			return []*tensor.Array{joinOrNil(g.Ctx, g.Attrs, tans, g.In)}
+			return []*tensor.Array{concatenate.One(g.Ctx, g.Attrs, WithZeros(g.Ctx, g.Tan, g.In)...)}
 		},
 		VMap: func(g *tensor.VMap[axisAttrs]) ([]*tensor.Array, []int) {
 			in, a := fronts(g)
@@ -84,15 +80,10 @@ func init() {
 		View: func(_ []tensor.Spec, v tensor.View, a axisAttrs, out []tensor.Operand) bool {
 			return pieceViews(v, a.Axis, out)
 		},
-		VJP: func(g *tensor.VJP[axisAttrs]) []*tensor.Array {
-			grads := make([]*tensor.Array, len(g.In))
-			grads[0] = joinOrNil(g.Ctx, g.Attrs, append([]*tensor.Array(nil), g.Cot...), g.Out)
-			return grads
+		Gradient: func(g *tensor.VJP[axisAttrs]) *tensor.Array {
+			return concatenate.One(g.Ctx, g.Attrs, WithZeros(g.Ctx, g.Cot, g.Out)...)
 		},
 		JVP: func(g *tensor.JVP[axisAttrs]) []*tensor.Array {
-			if g.Tan[0] == nil {
-				return nil
-			}
 			return splitLike.Call(g.Ctx, g.Attrs, append([]*tensor.Array{g.Tan[0]}, g.In[1:]...)...)
 		},
 		VMap: func(g *tensor.VMap[axisAttrs]) ([]*tensor.Array, []int) {
@@ -110,25 +101,6 @@ func fronts(g *tensor.VMap[axisAttrs]) ([]*tensor.Array, axisAttrs) {
 	}
 	axis, _ := tensor.Axis(g.Attrs.Axis, kit.ExampleRank(g, 0))
 	return in, axisAttrs{axis + 1}
-}
-
-// joinOrNil concatenates arrays, with zeros like the ones in like for those that are nil; nil if all are.
-func joinOrNil(c *tensor.Ctx, a axisAttrs, xs, like []*tensor.Array) *tensor.Array {
-	var d *tensor.Array
-	for _, x := range xs {
-		if x != nil {
-			d = x
-		}
-	}
-	if d == nil {
-		return nil
-	}
-	for i, x := range xs {
-		if x == nil {
-			xs[i] = Zeros(tensor.ShapeOf(like[i]), d.DType(), c)
-		}
-	}
-	return concatenate.One(c, a, xs...)
 }
 
 // joined is the shape of arrays put together along an axis.
@@ -290,14 +262,10 @@ func init() {
 		View: func(_ []tensor.Spec, v tensor.View, a splitAttrs, out []tensor.Operand) bool {
 			return pieceViews(v, a.Axis, out)
 		},
-		VJP: func(g *tensor.VJP[splitAttrs]) []*tensor.Array {
-			cots := append([]*tensor.Array(nil), g.Cot...)
-			return []*tensor.Array{joinOrNil(g.Ctx, axisAttrs{g.Attrs.Axis}, cots, g.Out)}
+		Gradient: func(g *tensor.VJP[splitAttrs]) *tensor.Array {
+			return concatenate.One(g.Ctx, axisAttrs{g.Attrs.Axis}, WithZeros(g.Ctx, g.Cot, g.Out)...)
 		},
 		JVP: func(g *tensor.JVP[splitAttrs]) []*tensor.Array {
-			if g.Tan[0] == nil {
-				return nil
-			}
 			return splitOp.Call(g.Ctx, g.Attrs, g.Tan[0])
 		},
 		VMap: func(g *tensor.VMap[splitAttrs]) ([]*tensor.Array, []int) {

@@ -167,9 +167,8 @@ func init() {
 			}
 			return append(outs, a.DType), nil
 		},
-		Run: runArange,
-		VJP: func(*tensor.VJP[arangeAttrs]) []*tensor.Array { return nil },
-		JVP: func(*tensor.JVP[arangeAttrs]) []*tensor.Array { return []*tensor.Array{nil} },
+		Run:      runArange,
+		Constant: true,
 	})
 }
 

@@ -21,9 +21,9 @@ type row struct {
 	Expr exprs
 	// Diff is one derivative for each operand; nil: the derivative is zero wherever there is one.
 	Diff []diff
-	// VJP and JVP stand in place of Diff, for functions that are not holomorphic.
-	VJP func(g *tensor.VJP[tensor.None]) []*tensor.Array
-	JVP func(g *tensor.JVP[tensor.None]) []*tensor.Array
+	// Gradient and Tangent stand in place of Diff, for functions of one operand that are not holomorphic.
+	Gradient func(g *tensor.VJP[tensor.None]) *tensor.Array
+	Tangent  func(g *tensor.JVP[tensor.None]) *tensor.Array
 }
 
 // argRule gives the dtype that an operand of dtype d is converted to, or says why d is refused.
@@ -106,11 +106,12 @@ func (e *elementwise) define(r row) {
 			}
 			return append(outs, out(d)), nil
 		},
-		Expr: func(_ tensor.None, in []tensor.DType) string { return r.Expr.at(in[0]) },
-		VJP:  r.VJP,
-		JVP:  r.JVP,
+		Expr:     func(_ tensor.None, in []tensor.DType) string { return r.Expr.at(in[0]) },
+		Gradient: r.Gradient,
+		Tangent:  r.Tangent,
+		Constant: r.Diff == nil && r.Gradient == nil,
 	}
-	if r.VJP == nil {
+	if r.Diff != nil {
 		rules.VJP = func(g *tensor.VJP[tensor.None]) []*tensor.Array { return diffVJP(g, r.Diff) }
 		rules.JVP = func(g *tensor.JVP[tensor.None]) []*tensor.Array { return diffJVP(g, r.Diff) }
 	}
@@ -155,9 +156,6 @@ func broadcastSpecs(in []tensor.Spec) (tensor.Shape, error) {
 
 func diffVJP(g *tensor.VJP[tensor.None], by []diff) []*tensor.Array {
 	grads := make([]*tensor.Array, len(g.In))
-	if by == nil || g.Cot[0] == nil {
-		return grads
-	}
 	p := point{A: conj(g.Ctx, g.In[0]), Out: conj(g.Ctx, g.Out[0])}
 	if len(g.In) > 1 {
 		p.B = conj(g.Ctx, g.In[1])
@@ -176,9 +174,6 @@ func diffVJP(g *tensor.VJP[tensor.None], by []diff) []*tensor.Array {
 
 func diffJVP(g *tensor.JVP[tensor.None], by []diff) []*tensor.Array {
 	var sum *tensor.Array
-	if by == nil {
-		return []*tensor.Array{nil}
-	}
 	p := point{A: g.In[0], Out: g.Out[0]}
 	if len(g.In) > 1 {
 		p.B = g.In[1]
@@ -189,12 +184,7 @@ func diffJVP(g *tensor.JVP[tensor.None], by []diff) []*tensor.Array {
 			continue
 		}
 		terms++
-		d := by[i](g.Ctx, t, p)
-		if sum == nil {
-			sum = d
-		} else {
-			sum = Add(sum, d, g.Ctx)
-		}
+		sum = AddTerm(g.Ctx, sum, by[i](g.Ctx, t, p))
 	}
 	if terms == 1 && len(g.In) > 1 { // the other operand may be the larger one
 		sum = BroadcastTo(sum, tensor.ShapeOf(g.Out[0]), g.Ctx)

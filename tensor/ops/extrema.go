@@ -26,11 +26,11 @@ func init() {
 				return kernelgen.Reducer{Acc: d.MSL(), Init: limit(d), Load: "$0", Combine: pick(relation).at(d),
 					Finish: "$0"}
 			},
-			VJP: func(g *tensor.VJP[reduceAttrs]) *tensor.Array {
+			Gradient: func(g *tensor.VJP[reduceAttrs]) *tensor.Array {
 				cot := kept(g.Ctx, g.Cot[0], g.Attrs, g.In[0].NDim())
 				return Multiply(cot, shares(g.Ctx, g.In[0], g.Out[0], g.Attrs, cot.DType()), g.Ctx)
 			},
-			JVP: func(g *tensor.JVP[reduceAttrs]) *tensor.Array {
+			Tangent: func(g *tensor.JVP[reduceAttrs]) *tensor.Array {
 				t := Multiply(g.Tan[0], shares(g.Ctx, g.In[0], g.Out[0], g.Attrs, g.Tan[0].DType()), g.Ctx)
 				return sum.One(g.Ctx, g.Attrs, t)
 			},

@@ -44,21 +44,14 @@ func init() {
 			return append(outs, in[0].DType), kit.CheckIndices(in[1:])
 		},
 		Run: runGather,
-		VJP: func(g *tensor.VJP[gatherAttrs]) []*tensor.Array {
-			grads := make([]*tensor.Array, len(g.In))
-			if g.Cot[0] != nil && g.Want[0] {
-				zeros := Zeros(tensor.ShapeOf(g.In[0]), g.Cot[0].DType(), g.Ctx)
-				in := append([]*tensor.Array{zeros, g.Cot[0]}, g.In[1:]...)
-				grads[0] = scatter.One(g.Ctx, scatterAttrs{g.Attrs, scatterAdd}, in...)
-			}
-			return grads
+		Gradient: func(g *tensor.VJP[gatherAttrs]) *tensor.Array {
+			zeros := Zeros(tensor.ShapeOf(g.In[0]), g.Cot[0].DType(), g.Ctx)
+			in := append([]*tensor.Array{zeros, g.Cot[0]}, g.In[1:]...)
+			return scatter.One(g.Ctx, scatterAttrs{g.Attrs, scatterAdd}, in...)
 		},
-		JVP: func(g *tensor.JVP[gatherAttrs]) []*tensor.Array {
-			if g.Tan[0] == nil {
-				return []*tensor.Array{nil}
-			}
+		Tangent: func(g *tensor.JVP[gatherAttrs]) *tensor.Array {
 			in := append([]*tensor.Array{g.Tan[0]}, g.In[1:]...)
-			return []*tensor.Array{gather.One(g.Ctx, g.Attrs, in...)}
+			return gather.One(g.Ctx, g.Attrs, in...)
 		},
 		VMap: func(g *tensor.VMap[gatherAttrs]) ([]*tensor.Array, []int) {
 			x := FrontOf(g, 0, 0)

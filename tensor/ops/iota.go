@@ -33,8 +33,7 @@ func init() {
 			return arangeKernels.Launch(r, arangeVariant{tensor.Int32, tensor.Int32}, "arange", kit.Line(n), r.Out[0].Arg(),
 				tensor.Const(int32(0)), tensor.Const(int32(1)))
 		},
-		VJP: func(g *tensor.VJP[shapeAttrs]) []*tensor.Array { return make([]*tensor.Array, len(g.In)) },
-		JVP: func(*tensor.JVP[shapeAttrs]) []*tensor.Array { return []*tensor.Array{nil} },
+		Constant: true,
 		VMap: func(g *tensor.VMap[shapeAttrs]) ([]*tensor.Array, []int) {
 			to, _, err := kit.Unbound(g, g.Attrs.Shape)
 			if err != nil {

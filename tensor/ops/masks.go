@@ -27,9 +27,8 @@ func init() {
 		DType: func(_ []tensor.Spec, _ tensor.None, outs []tensor.DType) ([]tensor.DType, error) {
 			return append(outs, tensor.Int32), nil
 		},
-		Run: runMaskRank,
-		VJP: func(*tensor.VJP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
-		JVP: func(*tensor.JVP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
+		Run:      runMaskRank,
+		Constant: true,
 		// Ranks count within one example: the counts before the example are those of its first element.
 		VMap: func(g *tensor.VMap[tensor.None]) ([]*tensor.Array, []int) {
 			x := FrontOf(g, 0, 0)
@@ -54,8 +53,7 @@ func init() {
 		DType:    kit.SameDType[tensor.None],
 		SpecFrom: afterFirst[tensor.None],
 		View:     tensor.SameView[tensor.None], // the further dimensions have size 1
-		VJP:      func(g *tensor.VJP[tensor.None]) []*tensor.Array { return make([]*tensor.Array, len(g.In)) },
-		JVP:      func(*tensor.JVP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
+		Constant: true,
 		VMap: func(g *tensor.VMap[tensor.None]) ([]*tensor.Array, []int) {
 			return []*tensor.Array{maskLike.One(g.Ctx, tensor.None{}, FrontOf(g, 0, 0), FrontOf(g, 1, 0))}, []int{0}
 		},

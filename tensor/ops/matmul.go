@@ -29,9 +29,6 @@ func init() {
 		Run: runMatmul,
 		VJP: func(g *tensor.VJP[tensor.None]) []*tensor.Array {
 			grads := make([]*tensor.Array, 2)
-			if g.Cot[0] == nil {
-				return grads
-			}
 			c, a, b := g.Ctx, g.In[0], g.In[1]
 			if g.Want[0] {
 				grads[0] = SumTo(matmul.One(c, tensor.None{}, g.Cot[0], adjoint(c, b)), tensor.ShapeOf(a), c)
@@ -47,12 +44,7 @@ func init() {
 				sum = matmul.One(g.Ctx, tensor.None{}, g.Tan[0], g.In[1])
 			}
 			if g.Tan[1] != nil {
-				t := matmul.One(g.Ctx, tensor.None{}, g.In[0], g.Tan[1])
-				if sum == nil {
-					sum = t
-				} else {
-					sum = Add(sum, t, g.Ctx)
-				}
+				sum = AddTerm(g.Ctx, sum, matmul.One(g.Ctx, tensor.None{}, g.In[0], g.Tan[1]))
 			}
 			return []*tensor.Array{sum}
 		},

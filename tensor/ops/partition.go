@@ -34,22 +34,16 @@ func init() {
 		Shape: shape,
 		DType: kit.SameDType[partitionAttrs],
 		Run:   func(r *tensor.Run, _ partitionAttrs) error { return runSort(r, tensor.None{}) },
-		VJP: func(g *tensor.VJP[partitionAttrs]) []*tensor.Array {
-			if g.Cot[0] == nil {
-				return []*tensor.Array{nil}
-			}
+		Gradient: func(g *tensor.VJP[partitionAttrs]) *tensor.Array {
 			last := g.In[0].NDim() - 1
 			order := argPartition.One(g.Ctx, g.Attrs, g.In[0])
 			zeros := Zeros(tensor.ShapeOf(g.In[0]), g.Cot[0].DType(), g.Ctx)
-			return []*tensor.Array{PutAlongAxis(zeros, order, g.Cot[0], &last, g.Ctx)}
+			return PutAlongAxis(zeros, order, g.Cot[0], &last, g.Ctx)
 		},
-		JVP: func(g *tensor.JVP[partitionAttrs]) []*tensor.Array {
-			if g.Tan[0] == nil {
-				return []*tensor.Array{nil}
-			}
+		Tangent: func(g *tensor.JVP[partitionAttrs]) *tensor.Array {
 			last := g.In[0].NDim() - 1
 			order := argPartition.One(g.Ctx, g.Attrs, g.In[0])
-			return []*tensor.Array{TakeAlongAxis(g.Tan[0], order, &last, g.Ctx)}
+			return TakeAlongAxis(g.Tan[0], order, &last, g.Ctx)
 		},
 		VMap: func(g *tensor.VMap[partitionAttrs]) ([]*tensor.Array, []int) {
 			return []*tensor.Array{partition.One(g.Ctx, g.Attrs, FrontOf(g, 0, 0))}, []int{0}
@@ -60,9 +54,8 @@ func init() {
 		DType: func(_ []tensor.Spec, _ partitionAttrs, outs []tensor.DType) ([]tensor.DType, error) {
 			return append(outs, tensor.Uint32), nil
 		},
-		Run: func(r *tensor.Run, _ partitionAttrs) error { return runArgSort(r, tensor.None{}) },
-		VJP: func(*tensor.VJP[partitionAttrs]) []*tensor.Array { return []*tensor.Array{nil} },
-		JVP: func(*tensor.JVP[partitionAttrs]) []*tensor.Array { return []*tensor.Array{nil} },
+		Run:      func(r *tensor.Run, _ partitionAttrs) error { return runArgSort(r, tensor.None{}) },
+		Constant: true,
 		VMap: func(g *tensor.VMap[partitionAttrs]) ([]*tensor.Array, []int) {
 			return []*tensor.Array{argPartition.One(g.Ctx, g.Attrs, FrontOf(g, 0, 0))}, []int{0}
 		},

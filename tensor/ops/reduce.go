@@ -23,10 +23,10 @@ type reduction struct {
 	Reducer func(d, out tensor.DType) kernelgen.Reducer
 	// NonEmpty refuses axes of size 0.
 	NonEmpty bool
-	// VJP is the input's gradient, for a cotangent that is not nil, in any dtype; a nil rule: none.
-	VJP func(g *tensor.VJP[reduceAttrs]) *tensor.Array
-	// JVP is the output's tangent, for a tangent that is not nil; a nil rule: none.
-	JVP func(g *tensor.JVP[reduceAttrs]) *tensor.Array
+	// Gradient is the input's gradient, in any dtype; without such a rule all derivatives are zero.
+	Gradient func(g *tensor.VJP[reduceAttrs]) *tensor.Array
+	// Tangent is the output's tangent.
+	Tangent func(g *tensor.JVP[reduceAttrs]) *tensor.Array
 }
 
 func defineReduction(op *tensor.OpOf[reduceAttrs], r reduction) {
@@ -34,7 +34,7 @@ func defineReduction(op *tensor.OpOf[reduceAttrs], r reduction) {
 	if out == nil {
 		out = func(d tensor.DType) tensor.DType { return d }
 	}
-	op.Define(tensor.Rules[reduceAttrs]{
+	rules := tensor.Rules[reduceAttrs]{
 		Shape: func(in []tensor.Spec, a reduceAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			s, err := reducedShape(in[0].Shape, a, r.NonEmpty)
 			return append(outs, s), err
@@ -46,24 +46,20 @@ func defineReduction(op *tensor.OpOf[reduceAttrs], r reduction) {
 			axes, err := a.Axes.AppendAxes(nil, len(in[0].Shape))
 			return axes, r.Reducer(in[0].DType, out(in[0].DType)), err
 		},
-		VJP: func(g *tensor.VJP[reduceAttrs]) []*tensor.Array {
-			if r.VJP == nil || g.Cot[0] == nil {
-				return []*tensor.Array{nil}
-			}
-			return []*tensor.Array{AsType(r.VJP(g), g.In[0].DType(), g.Ctx)}
-		},
-		JVP: func(g *tensor.JVP[reduceAttrs]) []*tensor.Array {
-			if r.JVP == nil || g.Tan[0] == nil {
-				return []*tensor.Array{nil}
-			}
-			return []*tensor.Array{r.JVP(g)}
-		},
 		VMap: func(g *tensor.VMap[reduceAttrs]) ([]*tensor.Array, []int) {
 			axes, _ := tensor.Axes(g.Attrs.Axes.Slice(), kit.ExampleRank(g, 0))
 			a := reduceAttrs{tensor.MakeInts(kit.Shifted(axes)), g.Attrs.Keep}
 			return []*tensor.Array{op.One(g.Ctx, a, FrontOf(g, 0, 0))}, []int{0}
 		},
-	})
+		Tangent:  r.Tangent,
+		Constant: r.Gradient == nil,
+	}
+	if r.Gradient != nil {
+		rules.Gradient = func(g *tensor.VJP[reduceAttrs]) *tensor.Array {
+			return AsType(r.Gradient(g), g.In[0].DType(), g.Ctx)
+		}
+	}
+	op.Define(rules)
 }
 
 func reducedShape(s tensor.Shape, a reduceAttrs, nonEmpty bool) (tensor.Shape, error) {

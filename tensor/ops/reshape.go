@@ -29,18 +29,11 @@ func init() {
 		View: func(in []tensor.Spec, v tensor.View, _ shapeAttrs, out []tensor.Operand) bool {
 			return reshapeView(in[0].Shape, v.Strides, &out[0])
 		},
-		VJP: func(g *tensor.VJP[shapeAttrs]) []*tensor.Array {
-			grads := make([]*tensor.Array, len(g.In))
-			if g.Cot[0] != nil {
-				grads[0] = Reshape(g.Cot[0], tensor.ShapeOf(g.In[0]), g.Ctx)
-			}
-			return grads
+		Gradient: func(g *tensor.VJP[shapeAttrs]) *tensor.Array {
+			return Reshape(g.Cot[0], tensor.ShapeOf(g.In[0]), g.Ctx)
 		},
-		JVP: func(g *tensor.JVP[shapeAttrs]) []*tensor.Array {
-			if g.Tan[0] == nil {
-				return []*tensor.Array{nil}
-			}
-			return []*tensor.Array{Reshape(g.Tan[0], tensor.ShapeOf(g.Out[0]), g.Ctx)}
+		Tangent: func(g *tensor.JVP[shapeAttrs]) *tensor.Array {
+			return Reshape(g.Tan[0], tensor.ShapeOf(g.Out[0]), g.Ctx)
 		},
 		VMap: func(g *tensor.VMap[shapeAttrs]) ([]*tensor.Array, []int) {
 			to, _, err := kit.Unbound(g, g.Attrs.Shape)
@@ -61,17 +54,11 @@ func init() {
 		View: func(in []tensor.Spec, v tensor.View, _ flattenAttrs, out []tensor.Operand) bool {
 			return reshapeView(in[0].Shape, v.Strides, &out[0])
 		},
-		VJP: func(g *tensor.VJP[flattenAttrs]) []*tensor.Array {
-			if g.Cot[0] == nil {
-				return []*tensor.Array{nil}
-			}
-			return []*tensor.Array{Reshape(g.Cot[0], tensor.ShapeOf(g.In[0]), g.Ctx)}
+		Gradient: func(g *tensor.VJP[flattenAttrs]) *tensor.Array {
+			return Reshape(g.Cot[0], tensor.ShapeOf(g.In[0]), g.Ctx)
 		},
-		JVP: func(g *tensor.JVP[flattenAttrs]) []*tensor.Array {
-			if g.Tan[0] == nil {
-				return []*tensor.Array{nil}
-			}
-			return []*tensor.Array{Flatten(g.Tan[0], g.Attrs.Start, g.Attrs.End, g.Ctx)}
+		Tangent: func(g *tensor.JVP[flattenAttrs]) *tensor.Array {
+			return Flatten(g.Tan[0], g.Attrs.Start, g.Attrs.End, g.Ctx)
 		},
 		VMap: func(g *tensor.VMap[flattenAttrs]) ([]*tensor.Array, []int) {
 			x := FrontOf(g, 0, 0)

@@ -33,29 +33,26 @@ var (
 
 // scanner is how a cumulative op combines elements, in MSL.
 type scanner struct {
-	init    func(d tensor.DType) string                    // what combines to nothing, in dtype d
-	combine func(acc tensor.DType) string                  // of $0 and $1
-	header  func(acc tensor.DType) string                  // functions that combine calls; nil: none
-	refuse  func(d tensor.DType) error                     // nil: none
-	vjp     func(g *tensor.VJP[scanAttrs]) *tensor.Array   // the gradient, for a cotangent that is not nil
-	jvp     func(g *tensor.JVP[scanAttrs]) []*tensor.Array // nil: derived from vjp
+	init     func(d tensor.DType) string   // what combines to nothing, in dtype d
+	combine  func(acc tensor.DType) string // of $0 and $1
+	header   func(acc tensor.DType) string // functions that combine calls; nil: none
+	refuse   func(d tensor.DType) error    // nil: none
+	gradient func(g *tensor.VJP[scanAttrs]) *tensor.Array
+	tangent  func(g *tensor.JVP[scanAttrs]) *tensor.Array // nil: derived from gradient
 }
 
 func init() {
 	text := func(s string) func(tensor.DType) string { return func(tensor.DType) string { return s } }
 	cumSum.Define(scanRules(cumSum, scanner{
-		init: kit.Zero, combine: text("$0 + $1"), vjp: cumSumVJP,
-		jvp: func(g *tensor.JVP[scanAttrs]) []*tensor.Array {
-			if g.Tan[0] == nil {
-				return []*tensor.Array{nil}
-			}
-			return []*tensor.Array{cumSum.One(g.Ctx, g.Attrs, g.Tan[0])}
+		init: kit.Zero, combine: text("$0 + $1"), gradient: cumSumGradient,
+		tangent: func(g *tensor.JVP[scanAttrs]) *tensor.Array {
+			return cumSum.One(g.Ctx, g.Attrs, g.Tan[0])
 		},
 	}))
-	cumProd.Define(scanRules(cumProd, scanner{init: kit.One, combine: text("$0 * $1"), vjp: cumProdVJP}))
+	cumProd.Define(scanRules(cumProd, scanner{init: kit.One, combine: text("$0 * $1"), gradient: cumProdGradient}))
 	extremum := func(op *tensor.OpOf[scanAttrs], limit func(tensor.DType) string, relation string) {
 		op.Define(scanRules(op, scanner{init: limit, combine: pick(relation).at,
-			vjp: func(g *tensor.VJP[scanAttrs]) *tensor.Array { return cumExtremumVJP(op, g) }}))
+			gradient: func(g *tensor.VJP[scanAttrs]) *tensor.Array { return cumExtremumGradient(op, g) }}))
 	}
 	extremum(cumMax, kit.Least, ">=")
 	extremum(cumMin, kit.Greatest, "<=")
@@ -66,7 +63,7 @@ func init() {
 			}
 			return d.MSL() + "(-INFINITY)"
 		},
-		combine: text("log_add($0, $1)"), header: logAddText, vjp: logCumSumExpVJP,
+		combine: text("log_add($0, $1)"), header: logAddText, gradient: logCumSumExpGradient,
 		refuse: func(d tensor.DType) error {
 			if !d.IsInexact() {
 				return fmt.Errorf("BUG: an operand of dtype %v", d)
@@ -123,14 +120,9 @@ func scanRules(op *tensor.OpOf[scanAttrs], s scanner) tensor.Rules[scanAttrs] {
 			}
 			return append(outs, in[0].DType), err
 		},
-		Run: func(r *tensor.Run, a scanAttrs) error { return runScan(r, a, &s) },
-		VJP: func(g *tensor.VJP[scanAttrs]) []*tensor.Array {
-			if g.Cot[0] == nil {
-				return []*tensor.Array{nil}
-			}
-			return []*tensor.Array{s.vjp(g)}
-		},
-		JVP: s.jvp,
+		Run:      func(r *tensor.Run, a scanAttrs) error { return runScan(r, a, &s) },
+		Gradient: s.gradient,
+		Tangent:  s.tangent,
 		VMap: func(g *tensor.VMap[scanAttrs]) ([]*tensor.Array, []int) {
 			return []*tensor.Array{op.One(g.Ctx, pastBatch(g), FrontOf(g, 0, 0))}, []int{0}
 		},

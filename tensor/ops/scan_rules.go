@@ -15,13 +15,13 @@ func (a scanAttrs) back() scanAttrs {
 	return a
 }
 
-func cumSumVJP(g *tensor.VJP[scanAttrs]) *tensor.Array {
+func cumSumGradient(g *tensor.VJP[scanAttrs]) *tensor.Array {
 	return cumSum.One(g.Ctx, g.Attrs.back(), g.Cot[0])
 }
 
-// cumProdVJP: the derivative of a product by a factor is the product divided by it. From the first zero on that is the
-// product with the zero replaced by 1, and for other elements 0.
-func cumProdVJP(g *tensor.VJP[scanAttrs]) *tensor.Array {
+// cumProdGradient: the derivative of a product by a factor is the product divided by it. From the first zero on that
+// is the product with the zero replaced by 1, and for other elements 0.
+func cumProdGradient(g *tensor.VJP[scanAttrs]) *tensor.Array {
 	c, a, cot := g.Ctx, g.Attrs, g.Cot[0]
 	x, y := conj(c, g.In[0]), conj(c, g.Out[0])
 	inclusive := scanAttrs{Axis: a.Axis, Reverse: a.Reverse}
@@ -35,8 +35,8 @@ func cumProdVJP(g *tensor.VJP[scanAttrs]) *tensor.Array {
 	return Where(first, atZero, plain, c)
 }
 
-// cumExtremumVJP gives each cotangent to the last element that set the record.
-func cumExtremumVJP(op *tensor.OpOf[scanAttrs], g *tensor.VJP[scanAttrs]) *tensor.Array {
+// cumExtremumGradient gives each cotangent to the last element that set the record.
+func cumExtremumGradient(op *tensor.OpOf[scanAttrs], g *tensor.VJP[scanAttrs]) *tensor.Array {
 	c, a, x, cot := g.Ctx, g.Attrs, g.In[0], g.Cot[0]
 	axis, err := tensor.Axis(a.Axis, x.NDim())
 	if err != nil {
@@ -63,9 +63,9 @@ func cumExtremumVJP(op *tensor.OpOf[scanAttrs], g *tensor.VJP[scanAttrs]) *tenso
 	return scatter.One(c, scatterAttrs{attrs, scatterAdd}, in...)
 }
 
-// logCumSumExpVJP: with y = logcumsumexp(x), dx[i] = sum over j >= i of cot[j] exp(x[i] - y[j]) = exp(x[i] - y[i])
+// logCumSumExpGradient: with y = logcumsumexp(x), dx[i] = sum over j >= i of cot[j] exp(x[i] - y[j]) = exp(x[i] - y[i])
 // s[i], where s[i] = cot[i] + exp(y[i] - y[i+1]) s[i+1]. No exponential here is above 1.
-func logCumSumExpVJP(g *tensor.VJP[scanAttrs]) *tensor.Array {
+func logCumSumExpGradient(g *tensor.VJP[scanAttrs]) *tensor.Array {
 	c, a, cot := g.Ctx, g.Attrs, g.Cot[0]
 	x, y := conj(c, g.In[0]), conj(c, g.Out[0])
 	inclusive := scanAttrs{Axis: a.Axis, Reverse: a.Reverse}
@@ -125,9 +125,6 @@ func linearScanRules() tensor.Rules[scanAttrs] {
 		},
 		Run: runLinearScan,
 		VJP: func(g *tensor.VJP[scanAttrs]) []*tensor.Array {
-			if g.Cot[0] == nil {
-				return nil
-			}
 			c := g.Ctx
 			db := linearScan.One(c, g.Attrs.back(), shiftAlong(c, conj(c, g.In[0]), g.Attrs.back()), g.Cot[0])
 			return []*tensor.Array{Multiply(db, shiftAlong(c, conj(c, g.Out[0]), g.Attrs), c), db}

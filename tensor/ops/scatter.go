@@ -148,9 +148,6 @@ func runScatter(r *tensor.Run, a scatterAttrs) error {
 func scatterVJP(g *tensor.VJP[scatterAttrs]) []*tensor.Array {
 	grads := make([]*tensor.Array, len(g.In))
 	cot, c := g.Cot[0], g.Ctx
-	if cot == nil {
-		return grads
-	}
 	x, u, index := g.In[0], g.In[1], g.In[2:]
 	at := func(y *tensor.Array) *tensor.Array {
 		return gather.One(c, g.Attrs.gatherAttrs, append([]*tensor.Array{y}, index...)...)
@@ -223,17 +220,12 @@ func lastWriter(c *tensor.Ctx, a gatherAttrs, x *tensor.Array, index []*tensor.A
 
 // scatterJVP: setting, adding and subtracting are linear; the other modes are transposed from the vjp.
 func scatterJVP(g *tensor.JVP[scatterAttrs]) []*tensor.Array {
-	x, u := g.Tan[0], g.Tan[1]
-	if x == nil && u == nil {
-		return []*tensor.Array{nil}
-	}
 	c := g.Ctx
-	if x == nil {
-		x = Zeros(tensor.ShapeOf(g.In[0]), u.DType(), c)
+	tans := WithZeros(c, g.Tan[:2], g.In[:2])
+	if tans == nil { // only indices have tangents
+		return nil
 	}
-	if u == nil {
-		u = Zeros(tensor.ShapeOf(g.In[1]), x.DType(), c)
-	}
+	x, u := tans[0], tans[1]
 	at := func(y *tensor.Array) *tensor.Array {
 		return gather.One(c, g.Attrs.gatherAttrs, append([]*tensor.Array{y}, g.In[2:]...)...)
 	}

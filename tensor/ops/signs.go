@@ -21,7 +21,7 @@ func init() {
 		Out: realPart,
 		Expr: exprs{Bool: "$0", Unsigned: "$0", Int: "$0 < 0 ? -$0 : $0", Float: "metal::fabs($0)",
 			Complex: "complex_abs($0)"},
-		VJP: absVJP, JVP: absJVP,
+		Gradient: absGradient, Tangent: absTangent,
 	})
 	sign.define(row{
 		Expr: exprs{Bool: "$0", Unsigned: "$0 > 0 ? 1 : 0", Any: "$0 > 0 ? 1 : ($0 < 0 ? -1 : 0)",
@@ -29,22 +29,15 @@ func init() {
 	})
 }
 
-// absVJP is cot * sign(x): sign is x/|x| for complex x, where |x| has no complex derivative.
-func absVJP(g *tensor.VJP[tensor.None]) []*tensor.Array {
-	if g.Cot[0] == nil {
-		return []*tensor.Array{nil}
-	}
-	return []*tensor.Array{Multiply(g.Cot[0], Sign(g.In[0], g.Ctx), g.Ctx)}
+// absGradient is cot * sign(x): sign is x/|x| for complex x, where |x| has no complex derivative.
+func absGradient(g *tensor.VJP[tensor.None]) *tensor.Array {
+	return Multiply(g.Cot[0], Sign(g.In[0], g.Ctx), g.Ctx)
 }
 
-// absJVP is the real part of conj(sign(x)) * tan.
-func absJVP(g *tensor.JVP[tensor.None]) []*tensor.Array {
-	t := g.Tan[0]
-	if t == nil {
-		return []*tensor.Array{nil}
-	}
-	t = Multiply(conj(g.Ctx, Sign(g.In[0], g.Ctx)), t, g.Ctx)
-	return []*tensor.Array{AsType(t, g.Out[0].DType(), g.Ctx)}
+// absTangent is the real part of conj(sign(x)) * tan.
+func absTangent(g *tensor.JVP[tensor.None]) *tensor.Array {
+	t := Multiply(conj(g.Ctx, Sign(g.In[0], g.Ctx)), g.Tan[0], g.Ctx)
+	return AsType(t, g.Out[0].DType(), g.Ctx)
 }
 
 var _ = sig.Unary("negative", Negative)

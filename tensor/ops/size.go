@@ -39,8 +39,7 @@ func init() {
 			copy(h.Out[0].Bytes, b)
 			return err
 		},
-		VJP: func(*tensor.VJP[sizeAttrs]) []*tensor.Array { return []*tensor.Array{nil} },
-		JVP: func(*tensor.JVP[sizeAttrs]) []*tensor.Array { return []*tensor.Array{nil} },
+		Constant: true,
 		VMap: func(g *tensor.VMap[sizeAttrs]) ([]*tensor.Array, []int) {
 			batch := g.Axes[0]
 			axes, _ := tensor.Axes(g.Attrs.Axes.Slice(), kit.ExampleRank(g, 0))

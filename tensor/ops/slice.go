@@ -163,18 +163,12 @@ func init() {
 			regionView(in[0].Shape, a, &out[0])
 			return true
 		},
-		VJP: func(g *tensor.VJP[sliceAttrs]) []*tensor.Array {
-			if g.Cot[0] == nil {
-				return []*tensor.Array{nil}
-			}
+		Gradient: func(g *tensor.VJP[sliceAttrs]) *tensor.Array {
 			zeros := Zeros(tensor.ShapeOf(g.In[0]), g.Cot[0].DType(), g.Ctx)
-			return []*tensor.Array{sliceUpdate.One(g.Ctx, g.Attrs, zeros, g.Cot[0])}
+			return sliceUpdate.One(g.Ctx, g.Attrs, zeros, g.Cot[0])
 		},
-		JVP: func(g *tensor.JVP[sliceAttrs]) []*tensor.Array {
-			if g.Tan[0] == nil {
-				return []*tensor.Array{nil}
-			}
-			return []*tensor.Array{slice.One(g.Ctx, g.Attrs, g.Tan[0])}
+		Tangent: func(g *tensor.JVP[sliceAttrs]) *tensor.Array {
+			return slice.One(g.Ctx, g.Attrs, g.Tan[0])
 		},
 		VMap: func(g *tensor.VMap[sliceAttrs]) ([]*tensor.Array, []int) {
 			return []*tensor.Array{slice.One(g.Ctx, batchParts(g.Attrs), FrontOf(g, 0, 0))}, []int{0}
@@ -217,9 +211,6 @@ func init() {
 		},
 		VJP: func(g *tensor.VJP[sliceAttrs]) []*tensor.Array {
 			grads := make([]*tensor.Array, 2)
-			if g.Cot[0] == nil {
-				return grads
-			}
 			if g.Want[0] {
 				grads[0] = sliceUpdate.One(g.Ctx, g.Attrs, g.Cot[0], Number(0, g.Cot[0].DType(), g.Ctx))
 			}
@@ -229,16 +220,7 @@ func init() {
 			return grads
 		},
 		JVP: func(g *tensor.JVP[sliceAttrs]) []*tensor.Array {
-			x, u := g.Tan[0], g.Tan[1]
-			switch {
-			case x == nil && u == nil:
-				return []*tensor.Array{nil}
-			case x == nil:
-				x = Zeros(tensor.ShapeOf(g.In[0]), u.DType(), g.Ctx)
-			case u == nil:
-				u = Number(0, x.DType(), g.Ctx)
-			}
-			return []*tensor.Array{sliceUpdate.One(g.Ctx, g.Attrs, x, u)}
+			return []*tensor.Array{sliceUpdate.One(g.Ctx, g.Attrs, WithZeros(g.Ctx, g.Tan, g.In)...)}
 		},
 		VMap: func(g *tensor.VMap[sliceAttrs]) ([]*tensor.Array, []int) {
 			x := FrontOf(g, 0, 0)

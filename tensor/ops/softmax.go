@@ -26,11 +26,11 @@ func init() {
 		},
 		DType: kit.SameDType[tensor.None],
 		Run:   runSoftmax,
-		VJP: func(g *tensor.VJP[tensor.None]) []*tensor.Array {
-			return []*tensor.Array{softmaxTangent(g.Ctx, g.Cot[0], g.Out[0])}
+		Gradient: func(g *tensor.VJP[tensor.None]) *tensor.Array {
+			return softmaxTangent(g.Ctx, g.Cot[0], g.Out[0])
 		},
-		JVP: func(g *tensor.JVP[tensor.None]) []*tensor.Array {
-			return []*tensor.Array{softmaxTangent(g.Ctx, g.Tan[0], g.Out[0])}
+		Tangent: func(g *tensor.JVP[tensor.None]) *tensor.Array {
+			return softmaxTangent(g.Ctx, g.Tan[0], g.Out[0])
 		},
 		VMap: func(g *tensor.VMap[tensor.None]) ([]*tensor.Array, []int) {
 			return []*tensor.Array{softmax.One(g.Ctx, g.Attrs, FrontOf(g, 0, 0))}, []int{0}
@@ -66,9 +66,6 @@ func runSoftmax(r *tensor.Run, _ tensor.None) error {
 
 // softmaxTangent is the derivative of rows y = softmax(x) along t, which is also its own transpose.
 func softmaxTangent(c *tensor.Ctx, t, y *tensor.Array) *tensor.Array {
-	if t == nil {
-		return nil
-	}
 	d := y.DType()
 	acc := kit.Accumulator(d)
 	t, y = AsType(t, acc, c), AsType(y, acc, c)

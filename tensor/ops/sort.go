@@ -39,22 +39,16 @@ func init() {
 		Shape: shape,
 		DType: kit.SameDType[tensor.None],
 		Run:   runSort,
-		VJP: func(g *tensor.VJP[tensor.None]) []*tensor.Array {
-			if g.Cot[0] == nil {
-				return []*tensor.Array{nil}
-			}
+		Gradient: func(g *tensor.VJP[tensor.None]) *tensor.Array {
 			last := g.In[0].NDim() - 1
 			order := argSort.One(g.Ctx, tensor.None{}, g.In[0])
 			zeros := Zeros(tensor.ShapeOf(g.In[0]), g.Cot[0].DType(), g.Ctx)
-			return []*tensor.Array{PutAlongAxis(zeros, order, g.Cot[0], &last, g.Ctx)}
+			return PutAlongAxis(zeros, order, g.Cot[0], &last, g.Ctx)
 		},
-		JVP: func(g *tensor.JVP[tensor.None]) []*tensor.Array {
-			if g.Tan[0] == nil {
-				return []*tensor.Array{nil}
-			}
+		Tangent: func(g *tensor.JVP[tensor.None]) *tensor.Array {
 			last := g.In[0].NDim() - 1
 			order := argSort.One(g.Ctx, tensor.None{}, g.In[0])
-			return []*tensor.Array{TakeAlongAxis(g.Tan[0], order, &last, g.Ctx)}
+			return TakeAlongAxis(g.Tan[0], order, &last, g.Ctx)
 		},
 		VMap: func(g *tensor.VMap[tensor.None]) ([]*tensor.Array, []int) {
 			return []*tensor.Array{sortOp.One(g.Ctx, tensor.None{}, FrontOf(g, 0, 0))}, []int{0}
@@ -65,9 +59,8 @@ func init() {
 		DType: func(_ []tensor.Spec, _ tensor.None, outs []tensor.DType) ([]tensor.DType, error) {
 			return append(outs, tensor.Uint32), nil
 		},
-		Run: runArgSort,
-		VJP: func(*tensor.VJP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
-		JVP: func(*tensor.JVP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
+		Run:      runArgSort,
+		Constant: true,
 		VMap: func(g *tensor.VMap[tensor.None]) ([]*tensor.Array, []int) {
 			return []*tensor.Array{argSort.One(g.Ctx, tensor.None{}, FrontOf(g, 0, 0))}, []int{0}
 		},

@@ -16,11 +16,11 @@ func init() {
 	defineReduction(sum, reduction{
 		Out:     accumulated,
 		Reducer: sumReducer,
-		VJP: func(g *tensor.VJP[reduceAttrs]) *tensor.Array {
+		Gradient: func(g *tensor.VJP[reduceAttrs]) *tensor.Array {
 			cot := kept(g.Ctx, g.Cot[0], g.Attrs, g.In[0].NDim())
 			return BroadcastTo(cot, tensor.ShapeOf(g.In[0]), g.Ctx)
 		},
-		JVP: func(g *tensor.JVP[reduceAttrs]) *tensor.Array { return sum.One(g.Ctx, g.Attrs, g.Tan[0]) },
+		Tangent: func(g *tensor.JVP[reduceAttrs]) *tensor.Array { return sum.One(g.Ctx, g.Attrs, g.Tan[0]) },
 	})
 	defineReduction(prod, reduction{
 		Out: accumulated,
@@ -29,11 +29,11 @@ func init() {
 			return kernelgen.Reducer{Acc: acc.MSL(), Init: kit.One(acc), Load: conversion(d, acc), Combine: "$0 * $1",
 				Finish: conversion(acc, out)}
 		},
-		VJP: func(g *tensor.VJP[reduceAttrs]) *tensor.Array {
+		Gradient: func(g *tensor.VJP[reduceAttrs]) *tensor.Array {
 			others := prodOfOthers(g.Ctx, g.In[0], axesOf(g.Attrs, g.In[0].NDim()))
 			return Multiply(kept(g.Ctx, g.Cot[0], g.Attrs, g.In[0].NDim()), conj(g.Ctx, others), g.Ctx)
 		},
-		JVP: func(g *tensor.JVP[reduceAttrs]) *tensor.Array {
+		Tangent: func(g *tensor.JVP[reduceAttrs]) *tensor.Array {
 			others := prodOfOthers(g.Ctx, g.In[0], axesOf(g.Attrs, g.In[0].NDim()))
 			return sum.One(g.Ctx, g.Attrs, Multiply(g.Tan[0], others, g.Ctx))
 		},

@@ -46,18 +46,11 @@ func init() {
 			}
 			return true
 		},
-		VJP: func(g *tensor.VJP[axisAttrs]) []*tensor.Array {
-			grads := make([]*tensor.Array, 2)
-			if g.Cot[0] != nil {
-				grads[0] = SumTo(g.Cot[0], tensor.ShapeOf(g.In[0]), g.Ctx)
-			}
-			return grads
+		Gradient: func(g *tensor.VJP[axisAttrs]) *tensor.Array {
+			return SumTo(g.Cot[0], tensor.ShapeOf(g.In[0]), g.Ctx)
 		},
-		JVP: func(g *tensor.JVP[axisAttrs]) []*tensor.Array {
-			if g.Tan[0] == nil {
-				return []*tensor.Array{nil}
-			}
-			return []*tensor.Array{BroadcastTo(g.Tan[0], tensor.ShapeOf(g.Out[0]), g.Ctx)}
+		Tangent: func(g *tensor.JVP[axisAttrs]) *tensor.Array {
+			return BroadcastTo(g.Tan[0], tensor.ShapeOf(g.Out[0]), g.Ctx)
 		},
 		VMap: func(g *tensor.VMap[axisAttrs]) ([]*tensor.Array, []int) {
 			axis, _ := tensor.Axis(g.Attrs.Axis, kit.ExampleRank(g, 0))

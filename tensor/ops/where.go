@@ -27,9 +27,6 @@ func init() {
 		VJP: func(g *tensor.VJP[tensor.None]) []*tensor.Array {
 			grads := make([]*tensor.Array, 3)
 			t := g.Cot[0]
-			if t == nil {
-				return grads
-			}
 			zero := Scalar(0, t, g.Ctx)
 			if g.Want[1] {
 				grads[1] = SumTo(Where(g.In[0], t, zero, g.Ctx), tensor.ShapeOf(g.In[1]), g.Ctx)
@@ -42,8 +39,8 @@ func init() {
 		JVP: func(g *tensor.JVP[tensor.None]) []*tensor.Array {
 			x, y := g.Tan[1], g.Tan[2]
 			switch {
-			case x == nil && y == nil:
-				return []*tensor.Array{nil}
+			case x == nil && y == nil: // only cond has a tangent
+				return nil
 			case x == nil:
 				x = Scalar(0, y, g.Ctx)
 			case y == nil:
@@ -60,26 +57,19 @@ func init() {
 			return append(outs, to), nil
 		},
 		Expr: func(to tensor.DType, in []tensor.DType) string { return conversion(in[0], to) },
-		VJP: func(g *tensor.VJP[tensor.DType]) []*tensor.Array {
-			if g.Cot[0] == nil {
-				return []*tensor.Array{nil}
-			}
-			return []*tensor.Array{AsType(g.Cot[0], g.In[0].DType(), g.Ctx)}
+		Gradient: func(g *tensor.VJP[tensor.DType]) *tensor.Array {
+			return AsType(g.Cot[0], g.In[0].DType(), g.Ctx)
 		},
-		JVP: func(g *tensor.JVP[tensor.DType]) []*tensor.Array {
-			if g.Tan[0] == nil {
-				return []*tensor.Array{nil}
-			}
-			return []*tensor.Array{AsType(g.Tan[0], g.Attrs, g.Ctx)}
+		Tangent: func(g *tensor.JVP[tensor.DType]) *tensor.Array {
+			return AsType(g.Tan[0], g.Attrs, g.Ctx)
 		},
 	})
 
 	stopGradient.Define(tensor.Rules[tensor.None]{
-		Shape: sameShape[tensor.None],
-		DType: kit.SameDType[tensor.None],
-		View:  tensor.SameView[tensor.None],
-		VJP:   func(*tensor.VJP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
-		JVP:   func(*tensor.JVP[tensor.None]) []*tensor.Array { return []*tensor.Array{nil} },
+		Shape:    sameShape[tensor.None],
+		DType:    kit.SameDType[tensor.None],
+		View:     tensor.SameView[tensor.None],
+		Constant: true,
 		VMap: func(g *tensor.VMap[tensor.None]) ([]*tensor.Array, []int) {
 			return []*tensor.Array{StopGradient(g.In[0], g.Ctx)}, g.Axes
 		},

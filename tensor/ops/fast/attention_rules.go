@@ -65,9 +65,6 @@ func weigh(c *tensor.Ctx, in []*tensor.Array, a attentionAttrs) *weighed {
 
 func attentionVJP(g *tensor.VJP[attentionAttrs]) []*tensor.Array {
 	grads := make([]*tensor.Array, len(g.In))
-	if g.Cot[0] == nil {
-		return grads
-	}
 	c, a, d := g.Ctx, g.Attrs, g.In[0].DType()
 	acc := kit.Accumulator(d)
 	w := weigh(c, g.In, a)

@@ -126,9 +126,6 @@ func normTangent(c *tensor.Ctx, t, y, scale *tensor.Array, rms bool) *tensor.Arr
 
 func normVJP(g *tensor.VJP[normAttrs], rms bool) []*tensor.Array {
 	grads := make([]*tensor.Array, len(g.In))
-	if g.Cot[0] == nil {
-		return grads
-	}
 	c, d := g.Ctx, g.In[0].DType()
 	acc := kit.Accumulator(d)
 	y, scale := normalised(c, g.In[0], g.Attrs.Eps, acc, rms)
@@ -155,13 +152,7 @@ func normJVP(g *tensor.JVP[normAttrs], rms bool) []*tensor.Array {
 	acc := kit.Accumulator(d)
 	y, scale := normalised(c, g.In[0], g.Attrs.Eps, acc, rms)
 	var sum *tensor.Array
-	add := func(t *tensor.Array) {
-		if sum == nil {
-			sum = t
-		} else {
-			sum = ops.Add(sum, t, c)
-		}
-	}
+	add := func(t *tensor.Array) { sum = ops.AddTerm(c, sum, t) }
 	if t := g.Tan[0]; t != nil {
 		t = normTangent(c, ops.AsType(t, acc, c), y, scale, rms)
 		if g.Attrs.Weight {
@@ -174,9 +165,6 @@ func normJVP(g *tensor.JVP[normAttrs], rms bool) []*tensor.Array {
 	}
 	if last := len(g.In) - 1; g.Attrs.Bias && g.Tan[last] != nil {
 		add(ops.BroadcastTo(ops.AsType(g.Tan[last], acc, c), tensor.ShapeOf(g.In[0]), c))
-	}
-	if sum == nil {
-		return []*tensor.Array{nil}
 	}
 	return []*tensor.Array{ops.AsType(sum, d, c)}
 }

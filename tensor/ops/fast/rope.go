@@ -39,9 +39,6 @@ func init() {
 		Run:   runRope,
 		VJP: func(g *tensor.VJP[ropeAttrs]) []*tensor.Array {
 			grads := make([]*tensor.Array, len(g.In))
-			if g.Cot[0] == nil {
-				return grads
-			}
 			back := g.Attrs
 			back.Inverse = !back.Inverse
 			if g.Want[0] {

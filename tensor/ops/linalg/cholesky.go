@@ -32,10 +32,7 @@ func init() {
 				return nil
 			})
 		},
-		VJP: func(g *tensor.VJP[tensor.None]) []*tensor.Array {
-			if g.Cot[0] == nil {
-				return []*tensor.Array{nil}
-			}
+		Gradient: func(g *tensor.VJP[tensor.None]) *tensor.Array {
 			// With P the lower triangle of L^T dL and half of its diagonal, S = L^-T P L^-1 is the gradient of a symmetric
 			// matrix's elements. Only the lower ones are read: each stands for its mirror image too.
 			c, l := g.Ctx, g.Out[0]
@@ -45,7 +42,7 @@ func init() {
 			p = ops.Multiply(ops.Add(ops.Tril(p, 0, c), ops.Tril(p, -1, c), c), half, c)
 			s := ops.Matmul(ops.Matmul(ops.SwapAxes(inv, -1, -2, c), p, c), inv, c)
 			mirror := ops.Tril(ops.SwapAxes(s, -1, -2, c), -1, c)
-			return []*tensor.Array{ops.Add(ops.Tril(s, 0, c), mirror, c)}
+			return ops.Add(ops.Tril(s, 0, c), mirror, c)
 		},
 		VMap: front(cholesky, ops.MoveAxis),
 	})
@@ -62,13 +59,10 @@ func init() {
 				return nil
 			})
 		},
-		VJP: func(g *tensor.VJP[tensor.None]) []*tensor.Array {
-			if g.Cot[0] == nil {
-				return []*tensor.Array{nil}
-			}
+		Gradient: func(g *tensor.VJP[tensor.None]) *tensor.Array {
 			c := g.Ctx
 			t := ops.SwapAxes(g.Out[0], -1, -2, c)
-			return []*tensor.Array{ops.Negative(ops.Tril(ops.Matmul(ops.Matmul(t, g.Cot[0], c), t, c), 0, c), c)}
+			return ops.Negative(ops.Tril(ops.Matmul(ops.Matmul(t, g.Cot[0], c), t, c), 0, c), c)
 		},
 		VMap: front(triInv, ops.MoveAxis),
 	})

@@ -107,21 +107,10 @@ func productJVP(op *tensor.OpOf[productAttrs]) func(g *tensor.JVP[productAttrs])
 		if g.Tan[0] != nil {
 			sum = op.One(g.Ctx, g.Attrs, in(g.Tan[0], g.In[2], g.In[3])...)
 		}
-		s, b := g.Tan[2], g.Tan[3]
-		if s == nil && b == nil {
-			return []*tensor.Array{sum}
+		if t := ops.WithZeros(g.Ctx, g.Tan[2:4], g.In[2:4]); t != nil {
+			sum = ops.AddTerm(g.Ctx, sum, op.One(g.Ctx, g.Attrs, in(g.In[0], t[0], t[1])...))
 		}
-		if s == nil {
-			s = ops.ZerosLike(g.In[2], g.Ctx)
-		}
-		if b == nil {
-			b = ops.ZerosLike(g.In[3], g.Ctx)
-		}
-		t := op.One(g.Ctx, g.Attrs, in(g.In[0], s, b)...)
-		if sum != nil {
-			t = ops.Add(sum, t, g.Ctx)
-		}
-		return []*tensor.Array{t}
+		return []*tensor.Array{sum}
 	}
 }
 

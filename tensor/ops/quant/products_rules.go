@@ -19,9 +19,6 @@ func weightGradient(c *tensor.Ctx, a productAttrs, x, cot *tensor.Array) *tensor
 func quantizedMatmulVJP(g *tensor.VJP[productAttrs]) []*tensor.Array {
 	grads := make([]*tensor.Array, 4)
 	cot, c := g.Cot[0], g.Ctx
-	if cot == nil {
-		return grads
-	}
 	if g.Want[0] {
 		a := productAttrs{g.Attrs.quantAttrs, !g.Attrs.Transpose, false}
 		grads[0] = quantizedMatmul.One(c, a, cot, g.In[1], g.In[2], g.In[3])
@@ -73,9 +70,6 @@ func flatBatch(c *tensor.Ctx, x *tensor.Array) *tensor.Array {
 func gatherQMMVJP(g *tensor.VJP[productAttrs]) []*tensor.Array {
 	grads := make([]*tensor.Array, 6)
 	cot, c := g.Cot[0], g.Ctx
-	if cot == nil {
-		return grads
-	}
 	x, w, scales, biases := g.In[0], g.In[1], g.In[2], g.In[3]
 	lhs, rhs := ops.BroadcastTo(g.In[5], batchShape(cot), c), ops.BroadcastTo(g.In[4], batchShape(cot), c)
 	addUp := func(like, updates, index *tensor.Array) *tensor.Array {

@@ -128,9 +128,8 @@ func init() {
 			}
 			return append(outs, tensor.Uint32, d, d), nil
 		},
-		Run: runQuantize,
-		VJP: func(*tensor.VJP[quantAttrs]) []*tensor.Array { return []*tensor.Array{nil} },
-		JVP: func(*tensor.JVP[quantAttrs]) []*tensor.Array { return []*tensor.Array{nil, nil, nil} },
+		Run:      runQuantize,
+		Constant: true,
 		VMap: func(g *tensor.VMap[quantAttrs]) ([]*tensor.Array, []int) {
 			return quantize.Call(g.Ctx, g.Attrs, ops.FrontOf(g, 0, 0)), []int{0, 0, 0}
 		},
@@ -152,9 +151,7 @@ func init() {
 		Run: runDequantize,
 		VJP: func(g *tensor.VJP[dequantAttrs]) []*tensor.Array {
 			grads := make([]*tensor.Array, 3)
-			if g.Cot[0] != nil {
-				grads[1], grads[2] = groupGradients(g.Ctx, g.Attrs.quantAttrs, g.In[0], g.In[1], g.Cot[0])
-			}
+			grads[1], grads[2] = groupGradients(g.Ctx, g.Attrs.quantAttrs, g.In[0], g.In[1], g.Cot[0])
 			return grads
 		},
 		VMap: func(g *tensor.VMap[dequantAttrs]) ([]*tensor.Array, []int) {

@@ -54,8 +54,7 @@ func init() {
 		},
 		SpecFrom: func(bitsAttrs, int) int { return 1 },
 		Run:      runRandomBits,
-		VJP:      func(g *tensor.VJP[bitsAttrs]) []*tensor.Array { return make([]*tensor.Array, len(g.In)) },
-		JVP:      func(*tensor.JVP[bitsAttrs]) []*tensor.Array { return []*tensor.Array{nil} },
+		Constant: true,
 		VMap: func(g *tensor.VMap[bitsAttrs]) ([]*tensor.Array, []int) {
 			// Only the key is read: shapes follow the inputs without their batch axes.
 			shape, _, err := kit.Unbound(g, g.Attrs.shape)
