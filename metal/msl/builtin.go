@@ -11,11 +11,17 @@ type builtin struct {
 	min, max int // numbers of arguments
 	// accept says whether the function takes such arguments; nil: numbers and vectors.
 	accept func(args []value, fn *overload) bool
-	run    func(g *gen, c *bcall) value
+	run    func(c *builtinCall) value
 }
 
-// bcall is the call of a builtin.
-type bcall struct {
+// builtinCall is the call of a builtin, with what it is made of.
+type builtinCall struct {
+	c     *compiler
+	em    *emitter
+	mem   *memory
+	arith *arithmetic
+	g     *gen
+
 	b    *builtin
 	fn   *overload
 	args []value // lvalues stay lvalues
@@ -25,7 +31,7 @@ type bcall struct {
 // builtins are all builtins by name. An entry of namespace metal, and of metal::fast and metal::precise alike.
 var builtins = map[string]*builtin{}
 
-func addBuiltin(name string, nmin, nmax int, run func(g *gen, c *bcall) value) *builtin {
+func addBuiltin(name string, nmin, nmax int, run func(c *builtinCall) value) *builtin {
 	b := &builtin{name: name, min: nmin, max: nmax, run: run}
 	builtins[name] = b
 	return b
@@ -57,7 +63,9 @@ func (g *gen) callBuiltin(fn *overload, args []value, at Pos) value {
 		return badValue
 	}
 	g.em.at(at)
-	return b.run(g, &bcall{b, fn, args, at})
+	return b.run(&builtinCall{
+		c: g.c, em: g.em, mem: g.mem, arith: g.arith, g: g, b: b, fn: fn, args: args, at: at,
+	})
 }
 
 func countText(lo, hi int) string {
@@ -71,15 +79,15 @@ func countText(lo, hi int) string {
 }
 
 // mismatch reports arguments that a builtin does not take.
-func (g *gen) mismatch(c *bcall) value {
+func (c *builtinCall) mismatch() value {
 	var types string
 	for i := range c.args {
 		if i > 0 {
 			types += ", "
 		}
-		types += g.argText(&c.args[i])
+		types += c.g.argText(&c.args[i])
 	}
-	g.c.errorf(NoMatch, c.at, "'%s' does not take (%s)", c.b.name, types)
+	c.c.errorf(NoMatch, c.at, "'%s' does not take (%s)", c.b.name, types)
 	return badValue
 }
 
@@ -95,28 +103,28 @@ const (
 
 // unify reads arguments and brings them to one type: the usual arithmetic conversions without promotion of equal
 // small types, scalars spread over vectors. It returns the type and the values, ok false after an error.
-func (g *gen) unify(c *bcall, args []value, cls class) (*ctype, []value, bool) {
+func (c *builtinCall) unify(args []value, cls class) (*ctype, []value, bool) {
 	vals := make([]value, len(args))
 	n := 1
 	var e *ctype
 	for i := range args {
-		v := g.toArith(g.mem.rvalue(args[i]))
+		v := c.g.toArith(c.mem.rvalue(args[i]))
 		if v.bad() {
 			return nil, nil, false
 		}
 		if v.q.T.kind == tEnum && !v.q.T.en.scoped {
-			v = g.arith.promote(v)
+			v = c.arith.promote(v)
 		}
 		et, en := v.q.T.shape()
 		if en == 0 || en > 1 && n > 1 && en != n {
-			g.mismatch(c)
+			c.mismatch()
 			return nil, nil, false
 		}
 		if en > 1 && n == 1 { // vectors decide the element type
 			n = en
 			e = et
 		} else if en > 1 && et != e {
-			g.mismatch(c)
+			c.mismatch()
 			return nil, nil, false
 		}
 		vals[i] = v
@@ -135,7 +143,7 @@ func (g *gen) unify(c *bcall, args []value, cls class) (*ctype, []value, bool) {
 	case floatCls:
 		if !e.isFloat() {
 			if n > 1 {
-				g.mismatch(c)
+				c.mismatch()
 				return nil, nil, false
 			}
 			e = typeFloat
@@ -145,7 +153,7 @@ func (g *gen) unify(c *bcall, args []value, cls class) (*ctype, []value, bool) {
 			e = typeInt
 		}
 		if !e.isInt() {
-			g.mismatch(c)
+			c.mismatch()
 			return nil, nil, false
 		}
 	case anyNum:
@@ -161,13 +169,13 @@ func (g *gen) unify(c *bcall, args []value, cls class) (*ctype, []value, bool) {
 			vals[i] = v
 			continue
 		}
-		vals[i] = g.arith.convStd(value{k: vRight, q: v.q.bare(), comps: v.comps}, t)
+		vals[i] = c.arith.convStd(value{k: vRight, q: v.q.bare(), comps: v.comps}, t)
 	}
 	return t, vals, true
 }
 
 // compwise applies f to the components of values of one type.
-func (g *gen) compwise(t *ctype, vals []value, f func(e kir.Type, x []operand) operand) value {
+func compwise(t *ctype, vals []value, f func(e kir.Type, x []operand) operand) value {
 	e, n := t.shape()
 	r := value{k: vRight, q: qt(t), comps: make([]operand, n)}
 	x := make([]operand, len(vals))
@@ -182,16 +190,16 @@ func (g *gen) compwise(t *ctype, vals []value, f func(e kir.Type, x []operand) o
 
 // direct adds a builtin that is one operation of kir on each component.
 func direct(name string, nargs int, cls class, op kir.Op) {
-	addBuiltin(name, nargs, nargs, func(g *gen, c *bcall) value {
-		t, vals, ok := g.unify(c, c.args, cls)
+	addBuiltin(name, nargs, nargs, func(c *builtinCall) value {
+		t, vals, ok := c.unify(c.args, cls)
 		if !ok {
 			return badValue
 		}
-		return g.compwise(t, vals, func(e kir.Type, x []operand) operand {
+		return compwise(t, vals, func(e kir.Type, x []operand) operand {
 			if e.IsInt() && isIdentityOnInts(op) {
 				return x[0]
 			}
-			return g.em.op(op, e, x...)
+			return c.em.op(op, e, x...)
 		})
 	})
 }
@@ -205,24 +213,24 @@ func isIdentityOnInts(op kir.Op) bool {
 }
 
 // apply adds a builtin made of several operations on each component.
-func apply(name string, nargs int, cls class, f func(g *gen, e kir.Type, x []operand) operand) {
-	addBuiltin(name, nargs, nargs, func(g *gen, c *bcall) value {
-		t, vals, ok := g.unify(c, c.args, cls)
+func apply(name string, nargs int, cls class, f func(em *emitter, e kir.Type, x []operand) operand) {
+	addBuiltin(name, nargs, nargs, func(c *builtinCall) value {
+		t, vals, ok := c.unify(c.args, cls)
 		if !ok {
 			return badValue
 		}
-		return g.compwise(t, vals, func(e kir.Type, x []operand) operand { return f(g, e, x) })
+		return compwise(t, vals, func(e kir.Type, x []operand) operand { return f(c.em, e, x) })
 	})
 }
 
 // predicate adds a builtin from numbers to bool.
-func predicate(name string, f func(g *gen, e kir.Type, x operand) operand) {
-	addBuiltin(name, 1, 1, func(g *gen, c *bcall) value {
-		t, vals, ok := g.unify(c, c.args, floatCls)
+func predicate(name string, f func(em *emitter, e kir.Type, x operand) operand) {
+	addBuiltin(name, 1, 1, func(c *builtinCall) value {
+		t, vals, ok := c.unify(c.args, floatCls)
 		if !ok {
 			return badValue
 		}
-		r := g.compwise(t, vals, func(e kir.Type, x []operand) operand { return f(g, e, x[0]) })
+		r := compwise(t, vals, func(e kir.Type, x []operand) operand { return f(c.em, e, x[0]) })
 		_, n := t.shape()
 		r.q.T = vecOf(typeBool, n)
 		return r
@@ -253,30 +261,30 @@ func mathBuiltins() {
 	direct("fmax", 2, floatCls, kir.Max)
 	direct("min", 2, anyNum, kir.Min)
 	direct("max", 2, anyNum, kir.Max)
-	apply("abs", 1, anyNum, func(g *gen, e kir.Type, x []operand) operand {
+	apply("abs", 1, anyNum, func(em *emitter, e kir.Type, x []operand) operand {
 		if !e.IsSigned() {
 			return x[0]
 		}
-		return g.em.op(kir.Abs, e, x[0])
+		return em.op(kir.Abs, e, x[0])
 	})
-	apply("clamp", 3, anyNum, func(g *gen, e kir.Type, x []operand) operand {
-		return g.em.op(kir.Min, e, g.em.op(kir.Max, e, x[0], x[1]), x[2])
+	apply("clamp", 3, anyNum, func(em *emitter, e kir.Type, x []operand) operand {
+		return em.op(kir.Min, e, em.op(kir.Max, e, x[0], x[1]), x[2])
 	})
-	apply("saturate", 1, floatCls, func(g *gen, e kir.Type, x []operand) operand {
-		return g.em.op(kir.Min, e, g.em.op(kir.Max, e, x[0], fconst(e, 0)), fconst(e, 1))
+	apply("saturate", 1, floatCls, func(em *emitter, e kir.Type, x []operand) operand {
+		return em.op(kir.Min, e, em.op(kir.Max, e, x[0], fconst(e, 0)), fconst(e, 1))
 	})
-	predicate("isnan", func(g *gen, e kir.Type, x operand) operand { return g.em.op(kir.Ne, kir.Bool, x, x) })
-	inf := func(g *gen, e kir.Type) operand { return g.em.op(kir.Div, e, fconst(e, 1), fconst(e, 0)) }
-	predicate("isinf", func(g *gen, e kir.Type, x operand) operand {
-		return g.em.op(kir.Eq, kir.Bool, g.em.op(kir.Abs, e, x), inf(g, e))
+	predicate("isnan", func(em *emitter, e kir.Type, x operand) operand { return em.op(kir.Ne, kir.Bool, x, x) })
+	inf := func(em *emitter, e kir.Type) operand { return em.op(kir.Div, e, fconst(e, 1), fconst(e, 0)) }
+	predicate("isinf", func(em *emitter, e kir.Type, x operand) operand {
+		return em.op(kir.Eq, kir.Bool, em.op(kir.Abs, e, x), inf(em, e))
 	})
-	predicate("isfinite", func(g *gen, e kir.Type, x operand) operand {
-		return g.em.op(kir.Lt, kir.Bool, g.em.op(kir.Abs, e, x), inf(g, e))
+	predicate("isfinite", func(em *emitter, e kir.Type, x operand) operand {
+		return em.op(kir.Lt, kir.Bool, em.op(kir.Abs, e, x), inf(em, e))
 	})
-	predicate("signbit", func(g *gen, e kir.Type, x operand) operand {
+	predicate("signbit", func(em *emitter, e kir.Type, x operand) operand {
 		u := uintOf(e.Size())
-		sign := g.em.op(kir.Shr, u, g.em.bitcast(x, u), constant(u, uint64(e.Bits()-1)))
-		return g.em.op(kir.Ne, kir.Bool, sign, operand{ty: u})
+		sign := em.op(kir.Shr, u, em.bitcast(x, u), constant(u, uint64(e.Bits()-1)))
+		return em.op(kir.Ne, kir.Bool, sign, operand{ty: u})
 	})
 	addBuiltin("select", 3, 3, selectBuiltin)
 	for _, name := range []string{"any", "all"} {
@@ -284,17 +292,17 @@ func mathBuiltins() {
 		if name == "all" {
 			op = kir.And
 		}
-		addBuiltin(name, 1, 1, func(g *gen, c *bcall) value {
-			v := g.mem.rvalue(c.args[0])
+		addBuiltin(name, 1, 1, func(c *builtinCall) value {
+			v := c.mem.rvalue(c.args[0])
 			if v.bad() {
 				return badValue
 			}
 			if e, n := v.q.T.shape(); n == 0 || !e.isBool() {
-				return g.mismatch(c)
+				return c.mismatch()
 			}
 			r := v.comps[0]
 			for _, x := range v.comps[1:] {
-				r = g.em.op(op, kir.Bool, r, x)
+				r = c.em.op(op, kir.Bool, r, x)
 			}
 			return rval(typeBool, r)
 		})
@@ -302,16 +310,16 @@ func mathBuiltins() {
 }
 
 // selectBuiltin is select(a, b, c): b where c is true. For an integer c its sign bit decides.
-func selectBuiltin(g *gen, c *bcall) value {
-	t, vals, ok := g.unify(c, c.args[:2], withBool)
+func selectBuiltin(c *builtinCall) value {
+	t, vals, ok := c.unify(c.args[:2], withBool)
 	if !ok {
 		return badValue
 	}
-	cond := g.mem.rvalue(c.args[2])
+	cond := c.mem.rvalue(c.args[2])
 	ce, cn := cond.q.T.shape()
 	_, n := t.shape()
 	if cn == 0 || cn != n && cn != 1 || ce.isFloat() {
-		return g.mismatch(c)
+		return c.mismatch()
 	}
 	r := value{k: vRight, q: qt(t), comps: make([]operand, n)}
 	for i := range n {
@@ -319,11 +327,11 @@ func selectBuiltin(g *gen, c *bcall) value {
 		switch {
 		case ce.isBool():
 		case n > 1 && ce.kt.IsSigned():
-			x = g.em.op(kir.Lt, kir.Bool, x, operand{ty: ce.kt})
+			x = c.em.op(kir.Lt, kir.Bool, x, operand{ty: ce.kt})
 		default:
-			x = g.em.op(kir.Ne, kir.Bool, x, operand{ty: ce.kt})
+			x = c.em.op(kir.Ne, kir.Bool, x, operand{ty: ce.kt})
 		}
-		r.comps[i] = g.em.op(kir.Select, t.kirElem(), x, vals[1].comps[i], vals[0].comps[i])
+		r.comps[i] = c.em.op(kir.Select, t.kirElem(), x, vals[1].comps[i], vals[0].comps[i])
 	}
 	return r
 }

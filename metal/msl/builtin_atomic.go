@@ -5,24 +5,24 @@ import (
 )
 
 // atomicObject checks the pointer of an atomic function and returns it with the type of its value.
-func (g *gen) atomicObject(c *bcall) (ptr operand, t *ctype, ok bool) {
-	p := g.mem.rvalue(c.args[0])
+func (c *builtinCall) atomicObject() (ptr operand, t *ctype, ok bool) {
+	p := c.mem.rvalue(c.args[0])
 	if p.bad() {
 		return operand{}, nil, false
 	}
 	if p.q.T.kind != tPtr || p.q.T.elem.T.kind != tAtomic {
-		g.c.errorf(TypeMismatch, c.at, "'%s' needs a pointer to an atomic object, not %s: declare it atomic, in "+
+		c.c.errorf(TypeMismatch, c.at, "'%s' needs a pointer to an atomic object, not %s: declare it atomic, in "+
 			"metal_kernel by atomic_outputs = true", c.b.name, p.q.T)
 		return operand{}, nil, false
 	}
 	e := p.q.T.elem
 	if s := e.Space.normal(); s != SpaceDevice && s != SpaceThreadgroup {
-		g.c.errorf(AddressSpace, c.at, "'%s' works on device and threadgroup memory, not %s memory", c.b.name, spaceName(s))
+		c.c.errorf(AddressSpace, c.at, "'%s' works on device and threadgroup memory, not %s memory", c.b.name, spaceName(s))
 		return operand{}, nil, false
 	}
 	t = e.T.elem.T
 	if e.Const && c.b.name != "atomic_load_explicit" {
-		g.c.errorf(NotAssignable, c.at, "'%s' on a const object", c.b.name)
+		c.c.errorf(NotAssignable, c.at, "'%s' on a const object", c.b.name)
 		return operand{}, nil, false
 	}
 	return p.comps[0], t, true
@@ -37,30 +37,32 @@ func atomicKind(t *ctype) kir.Type {
 }
 
 // atomicArg returns a value as the operand of an atomic operation on an object of type t.
-func (g *gen) atomicArg(v value, t *ctype) *kir.Instr {
-	return g.em.instr(g.em.convert(v.comps[0], atomicKind(t)))
+func (c *builtinCall) atomicArg(v value, t *ctype) *kir.Instr {
+	return c.em.instr(c.em.convert(v.comps[0], atomicKind(t)))
 }
 
 // atomicResult returns what an atomic operation on an object of type t has found there.
-func (g *gen) atomicResult(t *ctype, old operand) value { return rval(t, g.em.convert(old, t.kt)) }
+func (c *builtinCall) atomicResult(t *ctype, old operand) value {
+	return rval(t, c.em.convert(old, t.kt))
+}
 
 func atomicRMW(name string, mode kir.Mode) {
-	addBuiltin("atomic_"+name+"_explicit", 2, 3, func(g *gen, c *bcall) value {
-		p, t, ok := g.atomicObject(c)
+	addBuiltin("atomic_"+name+"_explicit", 2, 3, func(c *builtinCall) value {
+		p, t, ok := c.atomicObject()
 		if !ok {
 			return badValue
 		}
 		if t.isFloat() && (mode == kir.ModeAnd || mode == kir.ModeOr || mode == kir.ModeXor) ||
 			t.isBool() && mode != kir.ModeExchange {
-			return g.mismatch(c)
+			return c.mismatch()
 		}
-		x := g.convertTo(c.args[1], qt(t), c.at, "the operand of "+name)
+		x := c.g.convertTo(c.args[1], qt(t), c.at, "the operand of "+name)
 		if x.bad() {
 			return badValue
 		}
-		old := g.em.emit(&kir.Instr{Op: kir.AtomicRMW, Type: atomicKind(t), Mode: mode,
-			Args: []*kir.Instr{g.em.instr(p), g.atomicArg(x, t)}})
-		return g.atomicResult(t, old)
+		old := c.em.emit(&kir.Instr{Op: kir.AtomicRMW, Type: atomicKind(t), Mode: mode,
+			Args: []*kir.Instr{c.em.instr(p), c.atomicArg(x, t)}})
+		return c.atomicResult(t, old)
 	}).accept = anyArgs
 }
 
@@ -72,41 +74,41 @@ func atomicBuiltins() {
 		atomicRMW(name, mode)
 	}
 	for name, mode := range map[string]kir.Mode{"min": kir.ModeMin, "max": kir.ModeMax} { // without a result
-		addBuiltin("atomic_"+name+"_explicit", 2, 3, func(g *gen, c *bcall) value {
-			p, t, ok := g.atomicObject(c)
+		addBuiltin("atomic_"+name+"_explicit", 2, 3, func(c *builtinCall) value {
+			p, t, ok := c.atomicObject()
 			if !ok {
 				return badValue
 			}
 			if t.isBool() {
-				return g.mismatch(c)
+				return c.mismatch()
 			}
-			x := g.convertTo(c.args[1], qt(t), c.at, "the operand of "+name)
+			x := c.g.convertTo(c.args[1], qt(t), c.at, "the operand of "+name)
 			if x.bad() {
 				return badValue
 			}
-			args := []*kir.Instr{g.em.instr(p), g.em.instr(x.comps[0])}
-			g.em.emit(&kir.Instr{Op: kir.AtomicRMW, Type: t.kt, Mode: mode, Args: args})
+			args := []*kir.Instr{c.em.instr(p), c.em.instr(x.comps[0])}
+			c.em.emit(&kir.Instr{Op: kir.AtomicRMW, Type: t.kt, Mode: mode, Args: args})
 			return voidValue
 		}).accept = anyArgs
 	}
-	addBuiltin("atomic_load_explicit", 1, 2, func(g *gen, c *bcall) value {
-		p, t, ok := g.atomicObject(c)
+	addBuiltin("atomic_load_explicit", 1, 2, func(c *builtinCall) value {
+		p, t, ok := c.atomicObject()
 		if !ok {
 			return badValue
 		}
-		args := []*kir.Instr{g.em.instr(p)}
-		return g.atomicResult(t, g.em.emit(&kir.Instr{Op: kir.AtomicLoad, Type: atomicKind(t), Args: args}))
+		args := []*kir.Instr{c.em.instr(p)}
+		return c.atomicResult(t, c.em.emit(&kir.Instr{Op: kir.AtomicLoad, Type: atomicKind(t), Args: args}))
 	}).accept = anyArgs
-	store := func(g *gen, c *bcall) value {
-		p, t, ok := g.atomicObject(c)
+	store := func(c *builtinCall) value {
+		p, t, ok := c.atomicObject()
 		if !ok {
 			return badValue
 		}
-		x := g.convertTo(c.args[1], qt(t), c.at, "the value stored")
+		x := c.g.convertTo(c.args[1], qt(t), c.at, "the value stored")
 		if x.bad() {
 			return badValue
 		}
-		g.em.emit(&kir.Instr{Op: kir.AtomicStore, Args: []*kir.Instr{g.em.instr(p), g.atomicArg(x, t)}})
+		c.em.emit(&kir.Instr{Op: kir.AtomicStore, Args: []*kir.Instr{c.em.instr(p), c.atomicArg(x, t)}})
 		return voidValue
 	}
 	addBuiltin("atomic_store_explicit", 2, 3, store).accept = anyArgs
@@ -117,33 +119,33 @@ func atomicBuiltins() {
 }
 
 // compareExchange stores the desired value if the object holds the expected one; else it updates the expected one.
-func compareExchange(g *gen, c *bcall) value {
-	p, t, ok := g.atomicObject(c)
+func compareExchange(c *builtinCall) value {
+	p, t, ok := c.atomicObject()
 	if !ok {
 		return badValue
 	}
-	e := g.mem.rvalue(c.args[1])
+	e := c.mem.rvalue(c.args[1])
 	if e.bad() {
 		return badValue
 	}
 	if e.q.T.kind != tPtr || e.q.T.elem.T != t || e.q.T.elem.Const {
-		g.c.errorf(TypeMismatch, c.at, "'%s': the expected value is a pointer to %s, not %s", c.b.name, t, e.q.T)
+		c.c.errorf(TypeMismatch, c.at, "'%s': the expected value is a pointer to %s, not %s", c.b.name, t, e.q.T)
 		return badValue
 	}
-	d := g.convertTo(c.args[2], qt(t), c.at, "the desired value")
+	d := c.g.convertTo(c.args[2], qt(t), c.at, "the desired value")
 	if d.bad() {
 		return badValue
 	}
-	exp := g.deref(e, operand{}, c.at)
-	want := g.mem.load(exp)
+	exp := c.g.deref(e, operand{}, c.at)
+	want := c.mem.load(exp)
 	k := atomicKind(t)
-	expected := g.em.convert(want.comps[0], k)
+	expected := c.em.convert(want.comps[0], k)
 	cas := &kir.Instr{Op: kir.AtomicCAS, Type: k}
-	cas.Args = []*kir.Instr{g.em.instr(p), g.em.instr(expected), g.atomicArg(d, t)}
-	old := g.em.emit(cas)
+	cas.Args = []*kir.Instr{c.em.instr(p), c.em.instr(expected), c.atomicArg(d, t)}
+	old := c.em.emit(cas)
 	u := uintOf(k.Size()) // compared by bits, as the exchange does
-	same := g.em.op(kir.Eq, kir.Bool, g.em.bitcast(old, u), g.em.bitcast(expected, u))
-	then := g.em.inBlock(func() { g.mem.store(exp, g.atomicResult(t, old)) })
-	g.em.structured(&kir.Instr{Op: kir.If, Args: []*kir.Instr{g.em.instr(g.em.not(same))}, Body: then})
+	same := c.em.op(kir.Eq, kir.Bool, c.em.bitcast(old, u), c.em.bitcast(expected, u))
+	then := c.em.inBlock(func() { c.mem.store(exp, c.atomicResult(t, old)) })
+	c.em.structured(&kir.Instr{Op: kir.If, Args: []*kir.Instr{c.em.instr(c.em.not(same))}, Body: then})
 	return rval(typeBool, same)
 }

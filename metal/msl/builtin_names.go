@@ -37,15 +37,15 @@ func internalNames() {
 		internalMath(name, n, n)
 	}
 	// frexp returns the exponent through a pointer
-	addBuiltin(internalPrefix+"frexp", 2, 2, func(g *gen, c *bcall) value {
-		p := g.mem.rvalue(c.args[1])
+	addBuiltin(internalPrefix+"frexp", 2, 2, func(c *builtinCall) value {
+		p := c.mem.rvalue(c.args[1])
 		if p.bad() {
 			return badValue
 		}
 		if p.q.T.kind != tPtr || p.q.T.elem.Space.normal() != SpaceNone {
-			return g.mismatch(c)
+			return c.mismatch()
 		}
-		return g.callMetal("frexp", []value{c.args[0], {k: vMem, q: p.q.T.elem, ptr: p.comps[0]}}, c)
+		return c.callMetal("frexp", []value{c.args[0], {k: vMem, q: p.q.T.elem, ptr: p.comps[0]}})
 	}).accept = anyArgs
 	for name, b := range maps.Clone(builtins) {
 		if strings.HasPrefix(name, "simd_") || strings.HasPrefix(name, "quad_") {
@@ -57,63 +57,63 @@ func internalNames() {
 	// Apple's and, or and xor take floats too: their bits.
 	for name, mode := range map[string]kir.Mode{"and": kir.ModeAnd, "or": kir.ModeOr, "xor": kir.ModeXor} {
 		public := builtins["simd_"+name]
-		addBuiltin(internalPrefix+"simd_"+name, 1, 1, func(g *gen, c *bcall) value {
-			v := g.mem.rvalue(c.args[0])
+		addBuiltin(internalPrefix+"simd_"+name, 1, 1, func(c *builtinCall) value {
+			v := c.mem.rvalue(c.args[0])
 			if e, n := v.q.T.shape(); v.k != vRight || n == 0 || !e.isFloat() {
-				return public.run(g, c)
+				return public.run(c)
 			}
 			r := value{k: vRight, q: v.q.bare()}
 			for _, x := range v.comps {
-				bits := rval(scalarTypes[uintOf(x.ty.Size())], g.em.bitcast(x, uintOf(x.ty.Size())))
-				r.comps = append(r.comps, g.em.bitcast(g.lanewise(kir.Reduce, mode, 32, bits).comps[0], x.ty))
+				bits := rval(scalarTypes[uintOf(x.ty.Size())], c.em.bitcast(x, uintOf(x.ty.Size())))
+				r.comps = append(r.comps, c.em.bitcast(lanewise(c.em, kir.Reduce, mode, 32, bits).comps[0], x.ty))
 			}
 			return r
 		}).accept = anyArgs
 	}
-	addBuiltin(internalPrefix+"get_thread_index_in_simdgroup", 1, 1, func(g *gen, c *bcall) value {
-		return g.likeArg(c, g.lane(32))
+	addBuiltin(internalPrefix+"get_thread_index_in_simdgroup", 1, 1, func(c *builtinCall) value {
+		return c.likeArg(lane(c.em, 32))
 	})
-	addBuiltin(internalPrefix+"get_simdgroup_size", 1, 1, func(g *gen, c *bcall) value {
-		return g.likeArg(c, u32(32))
+	addBuiltin(internalPrefix+"get_simdgroup_size", 1, 1, func(c *builtinCall) value {
+		return c.likeArg(u32(32))
 	})
 }
 
 // internalMath adds a name that calls the function of namespace metal with its first n arguments.
 func internalMath(name string, n, most int) {
-	addBuiltin(internalPrefix+name, n, most, func(g *gen, c *bcall) value {
-		return g.callMetal(name, c.args[:n], c)
+	addBuiltin(internalPrefix+name, n, most, func(c *builtinCall) value {
+		return c.callMetal(name, c.args[:n])
 	})
 }
 
 // callMetal calls a function of the library.
-func (g *gen) callMetal(name string, args []value, c *bcall) value {
+func (c *builtinCall) callMetal(name string, args []value) value {
 	for i := range args {
 		if args[i].bad() {
 			return badValue
 		}
 	}
-	ns := g.c.find(g.c.root, "metal", 0)
+	ns := c.c.find(c.c.root, "metal", 0)
 	if ns == nil || ns.kind != eNamespace {
-		return g.mismatch(c)
+		return c.mismatch()
 	}
-	ent := g.c.find(ns.ns, name, 0)
+	ent := c.c.find(ns.ns, name, 0)
 	if ent == nil || ent.kind != eFunc {
-		return g.mismatch(c)
+		return c.mismatch()
 	}
-	fn := &overload{name: name, bi: ent.bi, env: g.env}
+	fn := &overload{name: name, bi: ent.bi, env: c.g.env}
 	for _, f := range ent.funcs { // a unit's own overloads would lead back here
 		if !f.usr {
 			fn.funcs = append(fn.funcs, f)
 		}
 	}
-	return g.callOverload(fn, args, c.at)
+	return c.g.callOverload(fn, args, c.at)
 }
 
 // likeArg returns a number in the type of the call's argument.
-func (g *gen) likeArg(c *bcall, x operand) value {
+func (c *builtinCall) likeArg(x operand) value {
 	t := c.args[0].q.T
 	if t.kind != tScalar || !t.isInt() {
-		return g.mismatch(c)
+		return c.mismatch()
 	}
-	return rval(t, g.em.convert(x, t.kt))
+	return rval(t, c.em.convert(x, t.kt))
 }

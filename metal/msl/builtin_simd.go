@@ -6,100 +6,100 @@ import (
 
 // lanewise emits a convergent operation on each scalar of a value: of any type, vectors and classes too. kir's
 // shuffles take every scalar type; reductions are defined on what kir reduces.
-func (g *gen) lanewise(op kir.Op, mode kir.Mode, group int, v value, extra ...operand) value {
+func lanewise(em *emitter, op kir.Op, mode kir.Mode, group int, v value, extra ...operand) value {
 	r := value{k: vRight, q: v.q.bare(), comps: make([]operand, len(v.comps))}
 	for i, c := range v.comps {
-		in := &kir.Instr{Op: op, Type: c.ty, Mode: mode, Imm: uint64(group), Args: []*kir.Instr{g.em.instr(c)}}
+		in := &kir.Instr{Op: op, Type: c.ty, Mode: mode, Imm: uint64(group), Args: []*kir.Instr{em.instr(c)}}
 		for _, x := range extra {
-			in.Args = append(in.Args, g.em.instr(x))
+			in.Args = append(in.Args, em.instr(x))
 		}
-		r.comps[i] = g.em.emit(in)
+		r.comps[i] = em.emit(in)
 	}
 	return r
 }
 
 // laneValue reads the value that a SIMD function moves or reduces.
-func (g *gen) laneValue(c *bcall, i int, reduce bool) (value, bool) {
-	v := g.mem.rvalue(c.args[i])
+func (c *builtinCall) laneValue(i int, reduce bool) (value, bool) {
+	v := c.mem.rvalue(c.args[i])
 	if v.bad() {
 		return badValue, false
 	}
 	if v.k != vRight || len(v.comps) == 0 {
-		g.mismatch(c)
+		c.mismatch()
 		return badValue, false
 	}
 	if !reduce {
 		return v, true
 	}
 	if v.q.T.kind == tStruct {
-		v = g.toArith(v)
+		v = c.g.toArith(v)
 	}
 	e, n := v.q.T.shape()
 	if n == 0 {
 		if v.q.T.isUnscopedEnum() {
-			return g.arith.promote(v), true
+			return c.arith.promote(v), true
 		}
-		g.mismatch(c)
+		c.mismatch()
 		return badValue, false
 	}
 	if e.isBool() && n == 1 {
-		return rval(typeInt, g.em.convert(v.comps[0], kir.I32)), true
+		return rval(typeInt, c.em.convert(v.comps[0], kir.I32)), true
 	}
 	return v, true
 }
 
 // wideReduce reduces half and bfloat in float and rounds once, as the sums of those types do.
-func (g *gen) wideReduce(op kir.Op, mode kir.Mode, group int, v value) value {
+func wideReduce(em *emitter, op kir.Op, mode kir.Mode, group int, v value) value {
 	e, n := v.q.T.shape()
 	if (e.kt == kir.F16 || e.kt == kir.BF16) && (mode == kir.ModeAdd || mode == kir.ModeMul) {
 		wide := vecOf(typeFloat, n)
 		w := value{k: vRight, q: qt(wide)}
 		for _, c := range v.comps {
-			w.comps = append(w.comps, g.em.convert(c, kir.F32))
+			w.comps = append(w.comps, em.convert(c, kir.F32))
 		}
-		w = g.lanewise(op, mode, group, w)
+		w = lanewise(em, op, mode, group, w)
 		r := value{k: vRight, q: v.q.bare()}
 		for _, c := range w.comps {
-			r.comps = append(r.comps, g.em.convert(c, e.kt))
+			r.comps = append(r.comps, em.convert(c, e.kt))
 		}
 		return r
 	}
-	return g.lanewise(op, mode, group, v)
+	return lanewise(em, op, mode, group, v)
 }
 
 // laneIndex reads a lane number or distance as U32.
-func (g *gen) laneIndex(c *bcall, i int) (operand, bool) {
-	v := g.toArith(g.mem.rvalue(c.args[i]))
+func (c *builtinCall) laneIndex(i int) (operand, bool) {
+	v := c.g.toArith(c.mem.rvalue(c.args[i]))
 	if v.bad() {
 		return operand{}, false
 	}
 	if !v.q.T.intLike() {
-		g.mismatch(c)
+		c.mismatch()
 		return operand{}, false
 	}
-	return g.em.convert(g.arith.promote(v).comps[0], kir.U32), true
+	return c.em.convert(c.arith.promote(v).comps[0], kir.U32), true
 }
 
-func (g *gen) lane(group int) operand {
+func lane(em *emitter, group int) operand {
 	mode := kir.ThreadIndexInSimdgroup
 	if group == 4 {
 		mode = kir.ThreadIndexInQuadgroup
 	}
-	return g.em.leaf(kir.Builtin, kir.U32, mode, 0)
+	return em.leaf(kir.Builtin, kir.U32, mode, 0)
 }
 
 // shuffle moves a value from the lane that from computes out of this lane's number and the distance.
-func shuffle(name string, group int, from func(g *gen, lane, d operand) operand) {
-	addBuiltin(name, 2, 2, func(g *gen, c *bcall) value {
-		v, ok := g.laneValue(c, 0, false)
+func shuffle(name string, group int, from func(em *emitter, lane, d operand) operand) {
+	addBuiltin(name, 2, 2, func(c *builtinCall) value {
+		v, ok := c.laneValue(0, false)
 		if !ok {
 			return badValue
 		}
-		d, ok := g.laneIndex(c, 1)
+		d, ok := c.laneIndex(1)
 		if !ok {
 			return badValue
 		}
-		return g.lanewise(kir.Shuffle, 0, group, v, from(g, g.lane(group), d))
+		return lanewise(c.em, kir.Shuffle, 0, group, v, from(c.em, lane(c.em, group), d))
 	}).accept = anyArgs
 }
 
@@ -114,15 +114,15 @@ func simdBuiltins() {
 
 func groupBuiltins(p string, n int) {
 	reduce := func(name string, op kir.Op, mode kir.Mode, ints bool) {
-		addBuiltin(p+name, 1, 1, func(g *gen, c *bcall) value {
-			v, ok := g.laneValue(c, 0, true)
+		addBuiltin(p+name, 1, 1, func(c *builtinCall) value {
+			v, ok := c.laneValue(0, true)
 			if !ok {
 				return badValue
 			}
 			if e, _ := v.q.T.shape(); ints && !e.isInt() {
-				return g.mismatch(c)
+				return c.mismatch()
 			}
-			return g.wideReduce(op, mode, n, v)
+			return wideReduce(c.em, op, mode, n, v)
 		}).accept = numericArgs
 	}
 	reduce("sum", kir.Reduce, kir.ModeAdd, false)
@@ -138,34 +138,34 @@ func groupBuiltins(p string, n int) {
 	reduce("prefix_exclusive_product", kir.ScanExclusive, kir.ModeMul, false)
 
 	mask := uint32(n - 1)
-	shuffle(p+"shuffle", n, func(g *gen, _, d operand) operand { return d })
-	shuffle(p+"broadcast", n, func(g *gen, _, d operand) operand { return d })
-	shuffle(p+"shuffle_xor", n, func(g *gen, l, d operand) operand { return g.em.op(kir.Xor, kir.U32, l, d) })
+	shuffle(p+"shuffle", n, func(em *emitter, _, d operand) operand { return d })
+	shuffle(p+"broadcast", n, func(em *emitter, _, d operand) operand { return d })
+	shuffle(p+"shuffle_xor", n, func(em *emitter, l, d operand) operand { return em.op(kir.Xor, kir.U32, l, d) })
 	// past the ends a lane keeps its own value
-	shuffle(p+"shuffle_up", n, func(g *gen, l, d operand) operand {
-		return g.em.op(kir.Select, kir.U32, g.em.op(kir.Ge, kir.Bool, l, d), g.em.op(kir.Sub, kir.U32, l, d), l)
+	shuffle(p+"shuffle_up", n, func(em *emitter, l, d operand) operand {
+		return em.op(kir.Select, kir.U32, em.op(kir.Ge, kir.Bool, l, d), em.op(kir.Sub, kir.U32, l, d), l)
 	})
-	shuffle(p+"shuffle_down", n, func(g *gen, l, d operand) operand {
-		to := g.em.op(kir.Add, kir.U32, l, d)
-		low, near := g.em.op(kir.Le, kir.Bool, to, u32(mask)), g.em.op(kir.Le, kir.Bool, d, u32(mask))
-		inside := g.em.op(kir.And, kir.Bool, low, near)
-		return g.em.op(kir.Select, kir.U32, inside, to, l)
+	shuffle(p+"shuffle_down", n, func(em *emitter, l, d operand) operand {
+		to := em.op(kir.Add, kir.U32, l, d)
+		low, near := em.op(kir.Le, kir.Bool, to, u32(mask)), em.op(kir.Le, kir.Bool, d, u32(mask))
+		inside := em.op(kir.And, kir.Bool, low, near)
+		return em.op(kir.Select, kir.U32, inside, to, l)
 	})
-	shuffle(p+"shuffle_rotate_up", n, func(g *gen, l, d operand) operand {
-		return g.em.op(kir.And, kir.U32, g.em.op(kir.Sub, kir.U32, l, d), u32(mask))
+	shuffle(p+"shuffle_rotate_up", n, func(em *emitter, l, d operand) operand {
+		return em.op(kir.And, kir.U32, em.op(kir.Sub, kir.U32, l, d), u32(mask))
 	})
-	shuffle(p+"shuffle_rotate_down", n, func(g *gen, l, d operand) operand {
-		return g.em.op(kir.And, kir.U32, g.em.op(kir.Add, kir.U32, l, d), u32(mask))
+	shuffle(p+"shuffle_rotate_down", n, func(em *emitter, l, d operand) operand {
+		return em.op(kir.And, kir.U32, em.op(kir.Add, kir.U32, l, d), u32(mask))
 	})
 	for _, up := range []bool{true, false} {
 		fillShuffle(p, n, up)
 	}
-	addBuiltin(p+"broadcast_first", 1, 1, func(g *gen, c *bcall) value {
-		v, ok := g.laneValue(c, 0, false)
+	addBuiltin(p+"broadcast_first", 1, 1, func(c *builtinCall) value {
+		v, ok := c.laneValue(0, false)
 		if !ok {
 			return badValue
 		}
-		return g.lanewise(kir.BroadcastFirst, 0, n, v)
+		return lanewise(c.em, kir.BroadcastFirst, 0, n, v)
 	}).accept = anyArgs
 	voteBuiltins(p, n)
 }
@@ -182,43 +182,43 @@ func fillShuffle(p string, n int, up bool) {
 	if up {
 		name = p + "shuffle_and_fill_up"
 	}
-	addBuiltin(name, 3, 4, func(g *gen, c *bcall) value {
-		v, ok1 := g.laneValue(c, 0, false)
-		fill, ok2 := g.laneValue(c, 1, false)
-		d, ok3 := g.laneIndex(c, 2)
+	addBuiltin(name, 3, 4, func(c *builtinCall) value {
+		v, ok1 := c.laneValue(0, false)
+		fill, ok2 := c.laneValue(1, false)
+		d, ok3 := c.laneIndex(2)
 		if !ok1 || !ok2 || !ok3 {
 			return badValue
 		}
-		fill = g.convertTo(fill, v.q.bare(), c.at, "the filling data")
+		fill = c.g.convertTo(fill, v.q.bare(), c.at, "the filling data")
 		if fill.bad() {
 			return badValue
 		}
 		mod := u32(uint32(n))
 		if len(c.args) == 4 {
-			if mod, ok3 = g.laneIndex(c, 3); !ok3 {
+			if mod, ok3 = c.laneIndex(3); !ok3 {
 				return badValue
 			}
 		}
-		l := g.lane(n)
-		in := g.em.op(kir.Rem, kir.U32, l, mod) // place within the window
+		l := lane(c.em, n)
+		in := c.em.op(kir.Rem, kir.U32, l, mod) // place within the window
 		var from, inside operand
 		if up {
-			inside = g.em.op(kir.Ge, kir.Bool, in, d)
-			from = g.em.op(kir.Sub, kir.U32, l, d)
+			inside = c.em.op(kir.Ge, kir.Bool, in, d)
+			from = c.em.op(kir.Sub, kir.U32, l, d)
 		} else {
-			inside = g.em.op(kir.Lt, kir.Bool, g.em.op(kir.Add, kir.U32, in, d), mod)
-			from = g.em.op(kir.Add, kir.U32, l, d)
+			inside = c.em.op(kir.Lt, kir.Bool, c.em.op(kir.Add, kir.U32, in, d), mod)
+			from = c.em.op(kir.Add, kir.U32, l, d)
 		}
 		// the fill data slides in behind: its window continues the value's
-		wrap := g.em.op(kir.Sub, kir.U32, from, mod)
+		wrap := c.em.op(kir.Sub, kir.U32, from, mod)
 		if up {
-			wrap = g.em.op(kir.Add, kir.U32, from, mod)
+			wrap = c.em.op(kir.Add, kir.U32, from, mod)
 		}
-		a := g.lanewise(kir.Shuffle, 0, n, v, g.em.op(kir.Select, kir.U32, inside, from, l))
-		b := g.lanewise(kir.Shuffle, 0, n, fill, g.em.op(kir.Select, kir.U32, inside, l, wrap))
+		a := lanewise(c.em, kir.Shuffle, 0, n, v, c.em.op(kir.Select, kir.U32, inside, from, l))
+		b := lanewise(c.em, kir.Shuffle, 0, n, fill, c.em.op(kir.Select, kir.U32, inside, l, wrap))
 		r := value{k: vRight, q: v.q.bare()}
 		for i := range a.comps {
-			r.comps = append(r.comps, g.em.op(kir.Select, a.comps[i].ty, inside, a.comps[i], b.comps[i]))
+			r.comps = append(r.comps, c.em.op(kir.Select, a.comps[i].ty, inside, a.comps[i], b.comps[i]))
 		}
 		return r
 	}).accept = anyArgs
@@ -226,63 +226,63 @@ func fillShuffle(p string, n int, up bool) {
 
 // voteBuiltins adds all, any, ballot, active_threads_mask and is_first.
 func voteBuiltins(p string, n int) {
-	ballot := func(g *gen, x operand) operand {
-		bits := g.em.emit(&kir.Instr{Op: kir.Ballot, Type: kir.U64, Imm: 32, Args: []*kir.Instr{g.em.instr(x)}})
+	ballot := func(em *emitter, x operand) operand {
+		bits := em.emit(&kir.Instr{Op: kir.Ballot, Type: kir.U64, Imm: 32, Args: []*kir.Instr{em.instr(x)}})
 		if n == 4 { // this lane's quad
-			first := g.em.op(kir.And, kir.U32, g.lane(32), u32(28))
-			bits = g.em.op(kir.Shr, kir.U64, bits, g.em.convert(first, kir.U64))
-			bits = g.em.op(kir.And, kir.U64, bits, constant(kir.U64, 15))
+			first := em.op(kir.And, kir.U32, lane(em, 32), u32(28))
+			bits = em.op(kir.Shr, kir.U64, bits, em.convert(first, kir.U64))
+			bits = em.op(kir.And, kir.U64, bits, constant(kir.U64, 15))
 		}
 		return bits
 	}
-	test := func(name string, f func(g *gen, x operand) operand) {
-		addBuiltin(p+name, 1, 1, func(g *gen, c *bcall) value {
+	test := func(name string, f func(em *emitter, x operand) operand) {
+		addBuiltin(p+name, 1, 1, func(c *builtinCall) value {
 			if c.args[0].bad() {
 				return badValue
 			}
-			return rval(typeBool, f(g, g.condition(c.args[0], c.at)))
+			return rval(typeBool, f(c.em, c.g.condition(c.args[0], c.at)))
 		})
 	}
-	test("all", func(g *gen, x operand) operand {
-		return g.em.op(kir.Eq, kir.Bool, ballot(g, g.em.not(x)), operand{ty: kir.U64})
+	test("all", func(em *emitter, x operand) operand {
+		return em.op(kir.Eq, kir.Bool, ballot(em, em.not(x)), operand{ty: kir.U64})
 	})
-	test("any", func(g *gen, x operand) operand {
-		return g.em.op(kir.Ne, kir.Bool, ballot(g, x), operand{ty: kir.U64})
+	test("any", func(em *emitter, x operand) operand {
+		return em.op(kir.Ne, kir.Bool, ballot(em, x), operand{ty: kir.U64})
 	})
-	addBuiltin(p+"ballot", 1, 1, func(g *gen, c *bcall) value {
+	addBuiltin(p+"ballot", 1, 1, func(c *builtinCall) value {
 		if c.args[0].bad() {
 			return badValue
 		}
-		return g.vote(n, ballot(g, g.condition(c.args[0], c.at)))
+		return c.vote(n, ballot(c.em, c.g.condition(c.args[0], c.at)))
 	})
-	addBuiltin(p+"active_threads_mask", 0, 0, func(g *gen, c *bcall) value {
-		return g.vote(n, ballot(g, boolConst(true)))
+	addBuiltin(p+"active_threads_mask", 0, 0, func(c *builtinCall) value {
+		return c.vote(n, ballot(c.em, boolConst(true)))
 	})
-	addBuiltin(p+"is_first", 0, 0, func(g *gen, c *bcall) value {
-		l := g.lane(n)
-		args := []*kir.Instr{g.em.instr(l)}
-		first := g.em.emit(&kir.Instr{Op: kir.BroadcastFirst, Type: kir.U32, Imm: uint64(n), Args: args})
-		return rval(typeBool, g.em.op(kir.Eq, kir.Bool, l, first))
+	addBuiltin(p+"is_first", 0, 0, func(c *builtinCall) value {
+		l := lane(c.em, n)
+		args := []*kir.Instr{c.em.instr(l)}
+		first := c.em.emit(&kir.Instr{Op: kir.BroadcastFirst, Type: kir.U32, Imm: uint64(n), Args: args})
+		return rval(typeBool, c.em.op(kir.Eq, kir.Bool, l, first))
 	})
 }
 
 // vote wraps a ballot's bits in the library's simd_vote or quad_vote, classes that convert to their number.
-func (g *gen) vote(group int, bits operand) value {
+func (c *builtinCall) vote(group int, bits operand) value {
 	name, num := "simd_vote", kir.U64
 	if group == 4 {
 		name, num = "quad_vote", kir.U32
 	}
-	bits = g.em.convert(bits, num)
-	ns := g.c.find(g.c.root, "metal", 0)
+	bits = c.em.convert(bits, num)
+	ns := c.c.find(c.c.root, "metal", 0)
 	if ns == nil || ns.kind != eNamespace {
 		return rval(scalarTypes[num], bits)
 	}
-	ent := g.c.find(ns.ns, name, 0)
+	ent := c.c.find(ns.ns, name, 0)
 	if ent == nil || ent.kind != eType {
 		return rval(scalarTypes[num], bits)
 	}
-	t := g.c.typeEntity(ent)
-	if !g.c.isComplete(t.T) || t.T.comps != 1 {
+	t := c.c.typeEntity(ent)
+	if !c.c.isComplete(t.T) || t.T.comps != 1 {
 		return rval(scalarTypes[num], bits)
 	}
 	return value{k: vRight, q: t.bare(), comps: []operand{bits}}

@@ -43,7 +43,7 @@ func (g *gen) binaryOp(op Op, a, b value, xa, xb Expr, at Pos) value {
 		}
 	}
 	if op == OpMul && a.q.T.kind == tSimdMat && b.q.T.kind == tSimdMat {
-		return g.matrixProduct(a, b)
+		return matrixProduct(g.mem, a, b)
 	}
 	if a.k == vList || b.k == vList {
 		g.c.errorf(BadOperands, at, "a braced list is no operand of %s", op)

@@ -336,7 +336,14 @@ func (g *gen) constructParen(t qtype, args []value, at Pos) value {
 		return g.makeVec(t.T, args, at)
 	case tSimdMat:
 		if len(args) == 1 {
-			return g.fillMatrix(t.T, args[0], at)
+			if args[0].q.T == t.T {
+				return g.mem.load(args[0])
+			}
+			x := g.convertTo(args[0], t.T.elem, at, "the diagonal of a matrix")
+			if x.bad() {
+				return badValue
+			}
+			return diagonalMatrix(g.em, t.T, x.comps[0])
 		}
 	}
 	switch len(args) {
