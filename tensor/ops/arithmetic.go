@@ -2,6 +2,7 @@ package ops
 
 import (
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
@@ -27,7 +28,7 @@ func init() {
 		},
 	})
 	divide.define(row{
-		Arg:  inexact,
+		Arg:  kit.Inexact,
 		Expr: exprs{Any: "$0 / $1"},
 		Diff: []diff{
 			func(c *tensor.Ctx, t *tensor.Array, p point) *tensor.Array { return Divide(t, p.B, c) },
@@ -37,12 +38,12 @@ func init() {
 		},
 	})
 	floorDivide.define(row{
-		Arg: refuse(anyDType, ": complex numbers have no order", tensor.Complex64),
+		Arg: kit.Refuse(kit.AnyDType, ": complex numbers have no order", tensor.Complex64),
 		Expr: exprs{Bool: "$0 && $1", Unsigned: "$0 / $1", Float: "metal::floor($0 / $1)",
 			Int: "$0 / $1 - ($1 != 0 && $0 % $1 != 0 && ($0 < 0) != ($1 < 0) ? 1 : 0)"},
 	})
 	remainder.define(row{
-		Arg: refuse(anyDType, ": complex numbers have no order", tensor.Complex64),
+		Arg: kit.Refuse(kit.AnyDType, ": complex numbers have no order", tensor.Complex64),
 		Expr: exprs{Bool: "$0 && !$1", Unsigned: "$0 % $1", Float: "floor_mod($0, $1)",
 			Int: "$0 % $1 + ($0 % $1 != 0 && ($0 < 0) != ($1 < 0) ? $1 : 0)"},
 		Diff: []diff{same, func(c *tensor.Ctx, t *tensor.Array, p point) *tensor.Array {

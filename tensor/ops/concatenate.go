@@ -3,6 +3,7 @@ package ops
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
@@ -22,14 +23,7 @@ func init() {
 			s, err := joined(in, a.Axis)
 			return append(outs, s), err
 		},
-		DType: func(in []tensor.Spec, _ axisAttrs, outs []tensor.DType) ([]tensor.DType, error) {
-			for _, x := range in {
-				if x.DType != in[0].DType {
-					return nil, fmt.Errorf("BUG: operands %v and %v", in[0], x)
-				}
-			}
-			return append(outs, in[0].DType), nil
-		},
+		DType: kit.OneDType[axisAttrs],
 		Run: func(r *tensor.Run, a axisAttrs) error {
 			axis, err := tensor.Axis(a.Axis, len(r.Out[0].Shape))
 			if err != nil {
@@ -150,7 +144,7 @@ var _ = sig.Alias("concat", "concatenate")
 func Concatenate(arrays []*tensor.Array, axis *int, ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "concatenate"
 	c := tensor.Call(ctx)
-	in, f := Common(c, op, arrays)
+	in, f := Convert(c, op, kit.AnyDType, slices.Clone(arrays)...)
 	if f != nil {
 		return f
 	}
@@ -176,25 +170,6 @@ func join(c *tensor.Ctx, op string, a axisAttrs, in []*tensor.Array) *tensor.Arr
 	return in[0]
 }
 
-// Common is arrays in their common dtype.
-func Common(c *tensor.Ctx, op string, arrays []*tensor.Array) ([]*tensor.Array, *tensor.Array) {
-	if len(arrays) == 0 {
-		return nil, tensor.Fail(c, op, "no arrays are given")
-	}
-	if f := kit.Unusable(c, op, arrays...); f != nil {
-		return nil, f
-	}
-	d := arrays[0].DType()
-	for _, x := range arrays[1:] {
-		d = tensor.Promote(d, x.DType())
-	}
-	in := make([]*tensor.Array, len(arrays))
-	for i, x := range arrays {
-		in[i] = AsType(x, d, c)
-	}
-	return in, nil
-}
-
 var _ = sig.Def("stack", "arrays:arrays axis:int=0", func(a *sig.Args) any {
 	return Stack(a.Arrays(0), a.Int(1), a.Ctx)
 })
@@ -204,7 +179,7 @@ var _ = sig.Def("stack", "arrays:arrays axis:int=0", func(a *sig.Args) any {
 func Stack(arrays []*tensor.Array, axis int, ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "stack"
 	c := tensor.Call(ctx)
-	in, f := Common(c, op, arrays)
+	in, f := Convert(c, op, kit.AnyDType, slices.Clone(arrays)...)
 	if f != nil {
 		return f
 	}

@@ -3,7 +3,6 @@
 package ops
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/mlxlua/mlxlua/tensor"
@@ -14,7 +13,7 @@ import (
 // Operands are promoted to a common dtype, converted to Arg's, and broadcast.
 type row struct {
 	// Arg is the dtype that operands are converted to, or an error; nil: they keep theirs.
-	Arg argRule
+	Arg kit.DTypeRule
 	// Out is the output's dtype for operands of dtype d; nil: d.
 	Out func(d tensor.DType) tensor.DType
 	// Expr is the value.
@@ -25,9 +24,6 @@ type row struct {
 	Gradient func(g *tensor.VJP[tensor.None]) *tensor.Array
 	Tangent  func(g *tensor.JVP[tensor.None]) *tensor.Array
 }
-
-// argRule gives the dtype that an operand of dtype d is converted to, or says why d is refused.
-type argRule func(d tensor.DType) (tensor.DType, error)
 
 // diff is t times the derivative of an op by one of its operands, at a point. Jacobian-vector products call it with
 // the operand's tangent. Vector-Jacobian products call it with the output's cotangent at the conjugated point: that
@@ -72,7 +68,7 @@ func (e exprs) at(d tensor.DType) string {
 type elementwise struct {
 	op       *tensor.OpOf[tensor.None]
 	operands int
-	arg      argRule
+	arg      kit.DTypeRule
 }
 
 func unaryOp(name string) *elementwise {
@@ -89,7 +85,7 @@ func (e *elementwise) name() string { return e.op.Op().Name() }
 func (e *elementwise) define(r row) {
 	e.arg = r.Arg
 	if e.arg == nil {
-		e.arg = anyDType
+		e.arg = kit.AnyDType
 	}
 	out := r.Out
 	if out == nil {
@@ -98,13 +94,11 @@ func (e *elementwise) define(r row) {
 	rules := tensor.Rules[tensor.None]{
 		Shape: broadcastRule,
 		DType: func(in []tensor.Spec, _ tensor.None, outs []tensor.DType) ([]tensor.DType, error) {
-			d := in[0].DType
-			if to, err := e.arg(d); err != nil {
-				return nil, err
-			} else if to != d || in[len(in)-1].DType != d {
-				return nil, fmt.Errorf("BUG: operands of dtypes %v and %v", d, in[len(in)-1].DType)
+			outs, err := kit.OneDTypeOf(outs, in...)
+			if err == nil {
+				outs[0] = out(outs[0])
 			}
-			return append(outs, out(d)), nil
+			return outs, err
 		},
 		Expr:     func(_ tensor.None, in []tensor.DType) string { return r.Expr.at(in[0]) },
 		Gradient: r.Gradient,
@@ -120,21 +114,36 @@ func (e *elementwise) define(r row) {
 
 // call converts the operands and makes the node.
 func (e *elementwise) call(c *tensor.Ctx, in ...*tensor.Array) *tensor.Array {
-	if f := kit.Unusable(c, e.name(), in...); f != nil {
+	in, f := Convert(c, e.name(), e.arg, in...)
+	if f != nil {
 		return f
+	}
+	return e.op.One(c, tensor.None{}, in...)
+}
+
+// Convert brings operands, in their own list, to their common dtype and then to what rule makes of it. It fails with
+// what is wrong with an operand, or with rule's error.
+//
+//sig:none conversion of operands
+func Convert(c *tensor.Ctx, op string, rule kit.DTypeRule, in ...*tensor.Array) ([]*tensor.Array, *tensor.Array) {
+	if len(in) == 0 {
+		return nil, tensor.Fail(c, op, "no arrays are given")
+	}
+	if f := kit.Unusable(c, op, in...); f != nil {
+		return nil, f
 	}
 	d := in[0].DType()
 	for _, x := range in[1:] {
 		d = tensor.Promote(d, x.DType())
 	}
-	to, err := e.arg(d)
+	to, err := rule(d)
 	if err != nil {
-		return tensor.Fail(c, e.name(), "%w", err)
+		return nil, tensor.Fail(c, op, "%w", err)
 	}
 	for i, x := range in {
 		in[i] = AsType(x, to, c)
 	}
-	return e.op.One(c, tensor.None{}, in...)
+	return in, nil
 }
 
 func broadcastRule(in []tensor.Spec, _ tensor.None, outs []tensor.Shape) ([]tensor.Shape, error) {
@@ -198,28 +207,6 @@ func conj(c *tensor.Ctx, x *tensor.Array) *tensor.Array {
 		return Conjugate(x, c)
 	}
 	return x
-}
-
-// The argument rules.
-
-func anyDType(d tensor.DType) (tensor.DType, error) { return d, nil }
-
-// inexact converts integers and bool to float32.
-func inexact(d tensor.DType) (tensor.DType, error) { return d.Inexact(), nil }
-
-// asBool converts everything to bool: what is not zero is true.
-func asBool(tensor.DType) (tensor.DType, error) { return tensor.Bool, nil }
-
-// refuse is rule for all dtypes but those; instead says what to do.
-func refuse(rule argRule, instead string, dtypes ...tensor.DType) argRule {
-	return func(d tensor.DType) (tensor.DType, error) {
-		for _, no := range dtypes {
-			if d == no {
-				return d, fmt.Errorf("does not take dtype %v%s", d, instead)
-			}
-		}
-		return rule(d)
-	}
 }
 
 // The output rules.

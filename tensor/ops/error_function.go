@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
@@ -14,14 +15,14 @@ var (
 
 func init() {
 	errorFunc.define(row{
-		Arg:  refuse(inexact, "", tensor.Complex64),
+		Arg:  kit.Refuse(kit.Inexact, "", tensor.Complex64),
 		Expr: exprs{Float: "erf($0)"},
 		Diff: scaledBy(2/math.SqrtPi, func(c *tensor.Ctx, p point) *tensor.Array {
 			return Exp(Negative(Square(p.A, c), c), c)
 		}),
 	})
 	errorFuncInv.define(row{
-		Arg:  refuse(inexact, "", tensor.Complex64),
+		Arg:  kit.Refuse(kit.Inexact, "", tensor.Complex64),
 		Expr: exprs{Float: "erfinv($0)"},
 		Diff: scaledBy(math.SqrtPi/2, func(c *tensor.Ctx, p point) *tensor.Array { return Exp(Square(p.Out, c), c) }),
 	})

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
@@ -20,22 +21,22 @@ var (
 
 func init() {
 	exponential.define(row{
-		Arg:  inexact,
+		Arg:  kit.Inexact,
 		Expr: exprs{Float: "metal::exp($0)", Complex: "complex_exp($0)"},
 		Diff: []diff{func(c *tensor.Ctx, t *tensor.Array, p point) *tensor.Array { return Multiply(t, p.Out, c) }},
 	})
 	expMinus1.define(row{
-		Arg:  refuse(inexact, "", tensor.Complex64),
+		Arg:  kit.Refuse(kit.Inexact, "", tensor.Complex64),
 		Expr: exprs{Float: "expm1f($0)"},
 		Diff: scaledBy(1, func(c *tensor.Ctx, p point) *tensor.Array { return Exp(p.A, c) }),
 	})
 	logarithm.define(row{
-		Arg:  inexact,
+		Arg:  kit.Inexact,
 		Expr: exprs{Float: "metal::log($0)", Complex: "complex_log($0)"},
 		Diff: []diff{func(c *tensor.Ctx, t *tensor.Array, p point) *tensor.Array { return Divide(t, p.A, c) }},
 	})
 	log1Plus.define(row{
-		Arg:  inexact,
+		Arg:  kit.Inexact,
 		Expr: exprs{Float: "log1p($0)", Complex: "log1p($0)"},
 		Diff: []diff{func(c *tensor.Ctx, t *tensor.Array, p point) *tensor.Array {
 			return Divide(t, Add(p.A, Scalar(1, p.A, c), c), c)
@@ -43,19 +44,19 @@ func init() {
 	})
 	inverse := func(c *tensor.Ctx, p point) *tensor.Array { return Reciprocal(p.A, c) }
 	logBase2.define(row{
-		Arg: inexact,
+		Arg: kit.Inexact,
 		Expr: exprs{Float: "metal::log2($0)",
 			Complex: "complex_log($0) * complex64_t(1.44269504f, 0.0f)"},
 		Diff: scaledBy(math.Log2E, inverse),
 	})
 	logBase10.define(row{
-		Arg: inexact,
+		Arg: kit.Inexact,
 		Expr: exprs{Float: "metal::log10($0)",
 			Complex: "complex_log($0) * complex64_t(0.434294482f, 0.0f)"},
 		Diff: scaledBy(math.Log10E, inverse),
 	})
 	sigmoid.define(row{
-		Arg: refuse(inexact, "", tensor.Complex64),
+		Arg: kit.Refuse(kit.Inexact, "", tensor.Complex64),
 		// For negative x the exponential grows: 1/(1+inf) is 0, as it should be, and nothing cancels.
 		Expr: exprs{Float: "1 / (1 + metal::exp(-$0))"},
 		Diff: []diff{func(c *tensor.Ctx, t *tensor.Array, p point) *tensor.Array {
@@ -90,7 +91,7 @@ func defineLogAddExp() {
 	}
 	a, b := func(p point) *tensor.Array { return p.A }, func(p point) *tensor.Array { return p.B }
 	logAddExp.define(row{
-		Arg:  inexact,
+		Arg:  kit.Inexact,
 		Expr: exprs{Float: real, Complex: complex},
 		Diff: []diff{share(a, b), share(b, a)},
 	})

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
@@ -16,17 +17,17 @@ var (
 
 func init() {
 	hyperSine.define(row{
-		Arg:  inexact,
+		Arg:  kit.Inexact,
 		Expr: exprs{Float: "metal::sinh($0)", Complex: "complex_sinh($0)"},
 		Diff: scaledBy(1, func(c *tensor.Ctx, p point) *tensor.Array { return Cosh(p.A, c) }),
 	})
 	hyperCosine.define(row{
-		Arg:  inexact,
+		Arg:  kit.Inexact,
 		Expr: exprs{Float: "metal::cosh($0)", Complex: "complex_cosh($0)"},
 		Diff: scaledBy(1, func(c *tensor.Ctx, p point) *tensor.Array { return Sinh(p.A, c) }),
 	})
 	hyperTan.define(row{
-		Arg:  inexact,
+		Arg:  kit.Inexact,
 		Expr: exprs{Float: "metal::tanh($0)", Complex: "complex_tanh($0)"},
 		Diff: []diff{func(c *tensor.Ctx, t *tensor.Array, p point) *tensor.Array {
 			return Multiply(t, Subtract(Scalar(1, p.Out, c), Square(p.Out, c), c), c)

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
@@ -12,9 +13,9 @@ var (
 )
 
 func init() {
-	logicalNot.define(row{Arg: asBool, Expr: exprs{Any: "!$0"}})
-	logicalAnd.define(row{Arg: asBool, Expr: exprs{Any: "$0 && $1"}})
-	logicalOr.define(row{Arg: asBool, Expr: exprs{Any: "$0 || $1"}})
+	logicalNot.define(row{Arg: kit.AsBool, Expr: exprs{Any: "!$0"}})
+	logicalAnd.define(row{Arg: kit.AsBool, Expr: exprs{Any: "$0 && $1"}})
+	logicalOr.define(row{Arg: kit.AsBool, Expr: exprs{Any: "$0 || $1"}})
 }
 
 var _ = sig.Unary("logical_not", LogicalNot)

@@ -19,14 +19,8 @@ func init() {
 			batch, a, b, err := matrices(in[0].Shape, in[1].Shape)
 			return append(outs, append(batch, a[0], b[1])), err
 		},
-		DType: func(in []tensor.Spec, _ tensor.None, outs []tensor.DType) ([]tensor.DType, error) {
-			d := in[0].DType
-			if !d.IsInexact() || in[1].DType != d {
-				return nil, fmt.Errorf("BUG: operands %v and %v", in[0], in[1])
-			}
-			return append(outs, d), nil
-		},
-		Run: runMatmul,
+		DType: kit.OneDType[tensor.None],
+		Run:   runMatmul,
 		VJP: func(g *tensor.VJP[tensor.None]) []*tensor.Array {
 			grads := make([]*tensor.Array, 2)
 			c, a, b := g.Ctx, g.In[0], g.In[1]
@@ -88,17 +82,21 @@ func Matmul(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	if a.NDim() == 0 || b.NDim() == 0 {
 		return tensor.Fail(c, op, "a scalar has no rows or columns: use multiply")
 	}
-	d := tensor.Promote(a.DType(), b.DType())
-	if !d.IsInexact() {
-		return tensor.Fail(c, op, "operands have dtypes %v and %v, want floating-point or complex ones: use astype",
-			a.DType(),
-			b.DType())
+	in, f := Convert(c, op, func(d tensor.DType) (tensor.DType, error) {
+		if !d.IsInexact() {
+			return d, fmt.Errorf("operands have dtypes %v and %v, want floating-point or complex ones: use astype", a.DType(),
+				b.DType())
+		}
+		return d, nil
+	}, a, b)
+	if f != nil {
+		return f
 	}
 	if sa, sb := a.Spec().Shape, b.Spec().Shape; (len(sa) == 1 || len(sb) == 1) &&
 		sa[len(sa)-1] != sb[max(len(sb)-2, 0)] {
 		return tensor.Fail(c, op, "inner dimensions differ: a %v, b %v", sa, sb)
 	}
-	a, b = AsType(a, d, c), AsType(b, d, c)
+	a, b = in[0], in[1]
 	var dropped []int
 	if a.NDim() == 1 {
 		a, dropped = ExpandDims(a, []int{0}, c), append(dropped, -2)

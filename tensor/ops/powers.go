@@ -2,6 +2,7 @@ package ops
 
 import (
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
@@ -21,21 +22,21 @@ func init() {
 		}},
 	})
 	squareRoot.define(row{
-		Arg:  inexact,
+		Arg:  kit.Inexact,
 		Expr: exprs{Float: "metal::sqrt($0)", Complex: "complex_sqrt($0)"},
 		Diff: []diff{func(c *tensor.Ctx, t *tensor.Array, p point) *tensor.Array {
 			return Divide(t, Add(p.Out, p.Out, c), c)
 		}},
 	})
 	rootInverse.define(row{
-		Arg:  inexact,
+		Arg:  kit.Inexact,
 		Expr: exprs{Float: "metal::rsqrt($0)", Complex: "complex64_t(1.0f, 0.0f) / complex_sqrt($0)"},
 		Diff: []diff{func(c *tensor.Ctx, t *tensor.Array, p point) *tensor.Array { // -t / (2 a sqrt(a))
 			return Divide(Multiply(t, p.Out, c), Multiply(Scalar(-2, p.A, c), p.A, c), c)
 		}},
 	})
 	reciprocal.define(row{
-		Arg:  inexact,
+		Arg:  kit.Inexact,
 		Expr: exprs{Any: "1 / $0", Complex: "complex64_t(1.0f, 0.0f) / $0"},
 		Diff: scaledBy(-1, func(c *tensor.Ctx, p point) *tensor.Array { return Square(p.Out, c) }),
 	})

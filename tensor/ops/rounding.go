@@ -2,6 +2,7 @@ package ops
 
 import (
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
@@ -12,11 +13,11 @@ var (
 
 func init() {
 	floor.define(row{
-		Arg:  refuse(anyDType, "", tensor.Complex64),
+		Arg:  kit.Refuse(kit.AnyDType, "", tensor.Complex64),
 		Expr: exprs{Any: "$0", Float: "metal::floor($0)"},
 	})
 	ceiling.define(row{
-		Arg:  refuse(anyDType, "", tensor.Complex64),
+		Arg:  kit.Refuse(kit.AnyDType, "", tensor.Complex64),
 		Expr: exprs{Any: "$0", Float: "metal::ceil($0)"},
 	})
 }

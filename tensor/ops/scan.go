@@ -36,7 +36,6 @@ type scanner struct {
 	init     func(d tensor.DType) string   // what combines to nothing, in dtype d
 	combine  func(acc tensor.DType) string // of $0 and $1
 	header   func(acc tensor.DType) string // functions that combine calls; nil: none
-	refuse   func(d tensor.DType) error    // nil: none
 	gradient func(g *tensor.VJP[scanAttrs]) *tensor.Array
 	tangent  func(g *tensor.JVP[scanAttrs]) *tensor.Array // nil: derived from gradient
 }
@@ -64,12 +63,6 @@ func init() {
 			return d.MSL() + "(-INFINITY)"
 		},
 		combine: text("log_add($0, $1)"), header: logAddText, gradient: logCumSumExpGradient,
-		refuse: func(d tensor.DType) error {
-			if !d.IsInexact() {
-				return fmt.Errorf("BUG: an operand of dtype %v", d)
-			}
-			return nil
-		},
 	}))
 	linearScan.Define(linearScanRules())
 }
@@ -112,14 +105,8 @@ func sameAttrsShape(in []tensor.Spec, a scanAttrs, outs []tensor.Shape) ([]tenso
 
 func scanRules(op *tensor.OpOf[scanAttrs], s scanner) tensor.Rules[scanAttrs] {
 	return tensor.Rules[scanAttrs]{
-		Shape: sameAttrsShape,
-		DType: func(in []tensor.Spec, _ scanAttrs, outs []tensor.DType) ([]tensor.DType, error) {
-			var err error
-			if s.refuse != nil {
-				err = s.refuse(in[0].DType)
-			}
-			return append(outs, in[0].DType), err
-		},
+		Shape:    sameAttrsShape,
+		DType:    kit.SameDType[scanAttrs],
 		Run:      func(r *tensor.Run, a scanAttrs) error { return runScan(r, a, &s) },
 		Gradient: s.gradient,
 		Tangent:  s.tangent,
@@ -211,9 +198,22 @@ func runScan(r *tensor.Run, a scanAttrs, s *scanner) error {
 		tensor.Const(uint64(inner)))
 }
 
+// countBools adds bools up as int32.
+func countBools(d tensor.DType) (tensor.DType, error) {
+	if d == tensor.Bool {
+		return tensor.Int32, nil
+	}
+	return d, nil
+}
+
 // callScan calls a cumulative op along an axis; nil: along the flattened array.
-func callScan(c *tensor.Ctx, op *tensor.OpOf[scanAttrs], a *tensor.Array, axis *int, reverse,
+func callScan(c *tensor.Ctx, op *tensor.OpOf[scanAttrs], rule kit.DTypeRule, a *tensor.Array, axis *int, reverse,
 	inclusive bool) *tensor.Array {
+	in, f := Convert(c, op.Op().Name(), rule, a)
+	if f != nil {
+		return f
+	}
+	a = in[0]
 	attrs := scanAttrs{Reverse: reverse, Exclusive: !inclusive}
 	if axis != nil {
 		attrs.Axis = *axis
@@ -246,14 +246,7 @@ var _ = cumulate("cumsum", true, CumSum)
 // without inclusive each element itself is left out, and the first sum is 0. The dtype is a's, int32 for bool;
 // integers wrap around; the half types are added up in float32. An axis out of range is an error.
 func CumSum(a *tensor.Array, axis *int, reverse, inclusive bool, ctx ...*tensor.Ctx) *tensor.Array {
-	c := tensor.Call(ctx)
-	if f := kit.Unusable(c, "cumsum", a); f != nil {
-		return f
-	}
-	if a.DType() == tensor.Bool {
-		a = AsType(a, tensor.Int32, c)
-	}
-	return callScan(c, cumSum, a, axis, reverse, inclusive)
+	return callScan(tensor.Call(ctx), cumSum, countBools, a, axis, reverse, inclusive)
 }
 
 var _ = cumulate("cumprod", true, CumProd)
@@ -261,11 +254,7 @@ var _ = cumulate("cumprod", true, CumProd)
 // CumProd is the products of a's elements along an axis up to each, in a's dtype: see [CumSum]. Without inclusive the
 // first is 1. The gradient is right beside zeros too; second derivatives take the zeros as constants.
 func CumProd(a *tensor.Array, axis *int, reverse, inclusive bool, ctx ...*tensor.Ctx) *tensor.Array {
-	c := tensor.Call(ctx)
-	if f := kit.Unusable(c, "cumprod", a); f != nil {
-		return f
-	}
-	return callScan(c, cumProd, a, axis, reverse, inclusive)
+	return callScan(tensor.Call(ctx), cumProd, kit.AnyDType, a, axis, reverse, inclusive)
 }
 
 var _ = cumulate("cummax", false, CumMax)
@@ -274,11 +263,7 @@ var _ = cumulate("cummax", false, CumMax)
 // come; complex numbers compare by their real parts, then by their imaginary ones. Without inclusive the first is
 // -inf, or the dtype's least number. The gradient goes to the last of equal elements.
 func CumMax(a *tensor.Array, axis *int, reverse, inclusive bool, ctx ...*tensor.Ctx) *tensor.Array {
-	c := tensor.Call(ctx)
-	if f := kit.Unusable(c, "cummax", a); f != nil {
-		return f
-	}
-	return callScan(c, cumMax, a, axis, reverse, inclusive)
+	return callScan(tensor.Call(ctx), cumMax, kit.AnyDType, a, axis, reverse, inclusive)
 }
 
 var _ = cumulate("cummin", false, CumMin)
@@ -286,11 +271,7 @@ var _ = cumulate("cummin", false, CumMin)
 // CumMin is the smallest of a's elements along an axis up to each: see [CumMax]. Without inclusive the first is inf,
 // or the dtype's greatest number.
 func CumMin(a *tensor.Array, axis *int, reverse, inclusive bool, ctx ...*tensor.Ctx) *tensor.Array {
-	c := tensor.Call(ctx)
-	if f := kit.Unusable(c, "cummin", a); f != nil {
-		return f
-	}
-	return callScan(c, cumMin, a, axis, reverse, inclusive)
+	return callScan(tensor.Call(ctx), cumMin, kit.AnyDType, a, axis, reverse, inclusive)
 }
 
 var _ = cumulate("logcumsumexp", false, LogCumSumExp)
@@ -298,9 +279,5 @@ var _ = cumulate("logcumsumexp", false, LogCumSumExp)
 // LogCumSumExp is log(cumsum(exp(a))) along an axis, computed without overflow: see [CumSum]. Without inclusive the
 // first is -inf. Integers and bool give float32, other dtypes their own; the half types are computed in float32.
 func LogCumSumExp(a *tensor.Array, axis *int, reverse, inclusive bool, ctx ...*tensor.Ctx) *tensor.Array {
-	c := tensor.Call(ctx)
-	if f := kit.Unusable(c, "logcumsumexp", a); f != nil {
-		return f
-	}
-	return callScan(c, logCumSumExp, AsType(a, a.DType().Inexact(), c), axis, reverse, inclusive)
+	return callScan(tensor.Call(ctx), logCumSumExp, kit.Inexact, a, axis, reverse, inclusive)
 }

@@ -1,8 +1,6 @@
 package ops
 
 import (
-	"fmt"
-
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 )
@@ -116,14 +114,8 @@ func shift(c *tensor.Ctx, x *tensor.Array, a scanAttrs, repeat bool) *tensor.Arr
 func linearScanRules() tensor.Rules[scanAttrs] {
 	return tensor.Rules[scanAttrs]{
 		Shape: sameAttrsShape,
-		DType: func(in []tensor.Spec, _ scanAttrs, outs []tensor.DType) ([]tensor.DType, error) {
-			d := in[0].DType
-			if !d.IsInexact() || in[1].DType != d {
-				return nil, fmt.Errorf("BUG: operands %v and %v", in[0], in[1])
-			}
-			return append(outs, d), nil
-		},
-		Run: runLinearScan,
+		DType: kit.OneDType[scanAttrs],
+		Run:   runLinearScan,
 		VJP: func(g *tensor.VJP[scanAttrs]) []*tensor.Array {
 			c := g.Ctx
 			db := linearScan.One(c, g.Attrs.back(), shiftAlong(c, conj(c, g.In[0]), g.Attrs.back()), g.Cot[0])

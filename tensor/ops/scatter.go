@@ -65,14 +65,13 @@ func init() {
 			return append(outs, in[0].Shape), err
 		},
 		DType: func(in []tensor.Spec, a scatterAttrs, outs []tensor.DType) ([]tensor.DType, error) {
-			d := in[0].DType
-			if in[1].DType != d {
-				return nil, fmt.Errorf("BUG: operands %v and %v", in[0], in[1])
-			}
-			if d == tensor.Bool && a.Mode == scatterDivide {
+			if in[0].DType == tensor.Bool && a.Mode == scatterDivide {
 				return nil, errors.New("dtype bool cannot be divided")
 			}
-			return append(outs, d), kit.CheckIndices(in[2:])
+			if err := kit.CheckIndices(in[2:]); err != nil {
+				return nil, err
+			}
+			return kit.OneDTypeOf(outs, in[:2]...)
 		},
 		Updates: 1,
 		Run:     runScatter,

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
@@ -13,7 +14,7 @@ var (
 
 func init() {
 	negative.define(row{
-		Arg:  refuse(anyDType, ": use logical_not", tensor.Bool),
+		Arg:  kit.Refuse(kit.AnyDType, ": use logical_not", tensor.Bool),
 		Expr: exprs{Any: "-$0"},
 		Diff: []diff{func(c *tensor.Ctx, t *tensor.Array, _ point) *tensor.Array { return Negative(t, c) }},
 	})

@@ -183,12 +183,7 @@ func init() {
 			}
 			return append(outs, in[0].Shape), kit.CheckBroadcast(in[1].Shape, s)
 		},
-		DType: func(in []tensor.Spec, _ sliceAttrs, outs []tensor.DType) ([]tensor.DType, error) {
-			if in[0].DType != in[1].DType {
-				return nil, fmt.Errorf("BUG: operands %v and %v", in[0], in[1])
-			}
-			return append(outs, in[0].DType), nil
-		},
+		DType:   kit.OneDType[sliceAttrs],
 		Updates: 1,
 		Run: func(r *tensor.Run, a sliceAttrs) error {
 			out, update := r.Out[0], r.In[1]

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
@@ -17,21 +18,21 @@ var (
 
 func init() {
 	sine.define(row{
-		Arg:  inexact,
+		Arg:  kit.Inexact,
 		Expr: exprs{Float: "metal::sin($0)", Complex: "complex_sin($0)"},
 		Diff: []diff{func(c *tensor.Ctx, t *tensor.Array, p point) *tensor.Array {
 			return Multiply(t, Cos(p.A, c), c)
 		}},
 	})
 	cosine.define(row{
-		Arg:  inexact,
+		Arg:  kit.Inexact,
 		Expr: exprs{Float: "metal::cos($0)", Complex: "complex_cos($0)"},
 		Diff: []diff{func(c *tensor.Ctx, t *tensor.Array, p point) *tensor.Array {
 			return Negative(Multiply(t, Sin(p.A, c), c), c)
 		}},
 	})
 	tangent.define(row{
-		Arg:  inexact,
+		Arg:  kit.Inexact,
 		Expr: exprs{Float: "metal::tan($0)", Complex: "complex_tan($0)"},
 		Diff: scaledBy(1, func(c *tensor.Ctx, p point) *tensor.Array {
 			return Add(Square(p.Out, c), Scalar(1, p.Out, c), c)
@@ -52,7 +53,7 @@ func init() {
 		}
 	}
 	arcTan2.define(row{
-		Arg:  refuse(inexact, "", tensor.Complex64),
+		Arg:  kit.Refuse(kit.Inexact, "", tensor.Complex64),
 		Expr: exprs{Float: "metal::atan2($0, $1)"},
 		Diff: []diff{
 			by(func(_ *tensor.Ctx, p point) *tensor.Array { return p.B }),
@@ -63,7 +64,7 @@ func init() {
 
 // inverseRow is the row of the inverse of a function.
 func inverseRow(float, complex string, d diff) row {
-	return row{Arg: inexact, Expr: exprs{Float: float, Complex: complex}, Diff: []diff{d}}
+	return row{Arg: kit.Inexact, Expr: exprs{Float: float, Complex: complex}, Diff: []diff{d}}
 }
 
 // over is t / f(a^2, 1).

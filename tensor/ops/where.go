@@ -1,8 +1,6 @@
 package ops
 
 import (
-	"fmt"
-
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
@@ -18,10 +16,7 @@ func init() {
 	where.Define(tensor.Rules[tensor.None]{
 		Shape: broadcastRule,
 		DType: func(in []tensor.Spec, _ tensor.None, outs []tensor.DType) ([]tensor.DType, error) {
-			if in[0].DType != tensor.Bool || in[1].DType != in[2].DType {
-				return nil, fmt.Errorf("BUG: operands %v, %v, %v", in[0], in[1], in[2])
-			}
-			return append(outs, in[1].DType), nil
+			return kit.OneDTypeOf(outs, in[1:]...)
 		},
 		Expr: func(tensor.None, []tensor.DType) string { return "$0 ? $1 : $2" },
 		VJP: func(g *tensor.VJP[tensor.None]) []*tensor.Array {
@@ -110,8 +105,11 @@ func Where(condition, x, y *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	if f := kit.Unusable(c, "where", condition, x, y); f != nil {
 		return f
 	}
-	d := tensor.Promote(x.DType(), y.DType())
-	return where.One(c, tensor.None{}, AsType(condition, tensor.Bool, c), AsType(x, d, c), AsType(y, d, c))
+	in, f := Convert(c, "where", kit.AnyDType, x, y)
+	if f != nil {
+		return f
+	}
+	return where.One(c, tensor.None{}, AsType(condition, tensor.Bool, c), in[0], in[1])
 }
 
 var _ = sig.Def("astype", "a dtype:dtype", func(a *sig.Args) any {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/mlxlua/mlxlua/tensor"
@@ -50,13 +51,10 @@ func init() {
 			return append(outs, s), nil
 		},
 		DType: func(in []tensor.Spec, a attentionAttrs, outs []tensor.DType) ([]tensor.DType, error) {
-			d := in[0].DType
-			for i, x := range in {
-				if boolean := i == 3 && a.Mask == boolMask; !d.IsFloat() || !boolean && x.DType != d {
-					return nil, fmt.Errorf("BUG: operands %v and %v", in[0], x)
-				}
+			if a.Mask == boolMask {
+				in = slices.Delete(slices.Clone(in), 3, 4)
 			}
-			return append(outs, d), nil
+			return kit.OneDTypeOf(outs, in...)
 		},
 		Run:  runAttention,
 		VJP:  attentionVJP,
@@ -261,6 +259,8 @@ var _ = sig.Def("fast.scaled_dot_product_attention",
 		return ScaledDotProductAttention(a.Array(0), a.Array(1), a.Array(2), a.Number(3), opt, a.Ctx)
 	})
 
+var attentionDType = kit.Floats("q, k and v have the common dtype")
+
 // ScaledDotProductAttention is softmax(scale * q k^T + mask) v, without an array of the scores. Q is (examples, heads,
 // queries, depth), k and v are (examples, kv_heads, keys, depth) and (examples, kv_heads, keys, width); heads is a
 // multiple of kv_heads, and neighbouring heads share their keys. The dtype is the common one of q, k and v and must be
@@ -271,14 +271,11 @@ func ScaledDotProductAttention(q, k, v *tensor.Array, scale float64, opt Attenti
 	ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "scaled_dot_product_attention"
 	c := tensor.Call(ctx)
-	in, f := ops.Common(c, op, []*tensor.Array{q, k, v})
+	in, f := ops.Convert(c, op, attentionDType, q, k, v)
 	if f != nil {
 		return f
 	}
 	d := in[0].DType()
-	if !d.IsFloat() {
-		return tensor.Fail(c, op, "q, k and v have the common dtype %v, want a floating-point one", d)
-	}
 	a := attentionAttrs{Scale: tensor.MakeF64(scale), Sinks: opt.Sinks != nil}
 	promotes := func(what string, x *tensor.Array) (*tensor.Array, error) {
 		if tensor.Promote(x.DType(), d) != d {

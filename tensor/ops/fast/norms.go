@@ -46,18 +46,10 @@ func normRules(op *tensor.OpOf[normAttrs], rms bool) tensor.Rules[normAttrs] {
 			}
 			return append(outs, s), nil
 		},
-		DType: func(in []tensor.Spec, _ normAttrs, outs []tensor.DType) ([]tensor.DType, error) {
-			d := in[0].DType
-			for _, x := range in {
-				if !d.IsFloat() || x.DType != d {
-					return nil, fmt.Errorf("BUG: operands %v and %v", in[0], x)
-				}
-			}
-			return append(outs, d), nil
-		},
-		Run: func(r *tensor.Run, a normAttrs) error { return runNorm(r, a, rms) },
-		VJP: func(g *tensor.VJP[normAttrs]) []*tensor.Array { return normVJP(g, rms) },
-		JVP: func(g *tensor.JVP[normAttrs]) []*tensor.Array { return normJVP(g, rms) },
+		DType: kit.OneDType[normAttrs],
+		Run:   func(r *tensor.Run, a normAttrs) error { return runNorm(r, a, rms) },
+		VJP:   func(g *tensor.VJP[normAttrs]) []*tensor.Array { return normVJP(g, rms) },
+		JVP:   func(g *tensor.JVP[normAttrs]) []*tensor.Array { return normJVP(g, rms) },
 		VMap: func(g *tensor.VMap[normAttrs]) ([]*tensor.Array, []int) {
 			return []*tensor.Array{vmapNorm(op, g)}, []int{0}
 		},
@@ -192,6 +184,8 @@ func vmapNorm(op *tensor.OpOf[normAttrs], g *tensor.VMap[normAttrs]) *tensor.Arr
 	return ops.AsType(y, d, c)
 }
 
+var normDType = kit.Floats("x has dtype")
+
 func callNorm(c *tensor.Ctx, op *tensor.OpOf[normAttrs], x, weight, bias *tensor.Array, eps float64) *tensor.Array {
 	name := op.Op().Name()
 	in := []*tensor.Array{x}
@@ -203,12 +197,9 @@ func callNorm(c *tensor.Ctx, op *tensor.OpOf[normAttrs], x, weight, bias *tensor
 	if weight == nil && bias != nil { // MLX lets x decide then
 		in[1] = ops.AsType(bias, x.DType(), c)
 	}
-	in, f := ops.Common(c, name, in)
+	in, f := ops.Convert(c, name, normDType, in...)
 	if f != nil {
 		return f
-	}
-	if d := in[0].DType(); !d.IsFloat() {
-		return tensor.Fail(c, name, "x has dtype %v, want a floating-point one", d)
 	}
 	return op.One(c, normAttrs{tensor.MakeF64(eps), weight != nil, bias != nil}, in...)
 }

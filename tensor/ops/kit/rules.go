@@ -26,8 +26,3 @@ func Named(c *tensor.Ctx, op string, x *tensor.Array) *tensor.Array {
 	}
 	return x
 }
-
-// SameDType is the rule of an op whose output has input 0's dtype.
-func SameDType[A comparable](in []tensor.Spec, _ A, outs []tensor.DType) ([]tensor.DType, error) {
-	return append(outs, in[0].DType), nil
-}

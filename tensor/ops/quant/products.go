@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
@@ -29,11 +30,10 @@ var (
 
 func init() {
 	dtype := func(in []tensor.Spec, _ productAttrs, outs []tensor.DType) ([]tensor.DType, error) {
-		d := in[0].DType
-		if !d.IsFloat() || in[2].DType != d || in[3].DType != d {
-			return nil, fmt.Errorf("BUG: operands %v, %v, %v", in[0], in[2], in[3])
+		if err := kit.CheckIndices(in[4:]); err != nil {
+			return nil, err
 		}
-		return append(outs, d), kit.CheckIndices(in[4:])
+		return kit.OneDTypeOf(outs, in[0], in[2], in[3])
 	}
 	quantizedMatmul.Define(tensor.Rules[productAttrs]{
 		Shape: func(in []tensor.Spec, a productAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
@@ -218,8 +218,7 @@ func newPlaces(r *tensor.Run, a productAttrs, batch tensor.Shape, notes kit.Note
 
 // product checks and converts the operands that both ops take.
 func product(c *tensor.Ctx, op string, x, w, scales, biases *tensor.Array, q Quantization) (in []*tensor.Array,
-	a quantAttrs,
-	fail *tensor.Array) {
+	a quantAttrs, fail *tensor.Array) {
 	if f := kit.Unusable(c, op, x); f != nil {
 		return nil, a, f
 	}
@@ -227,11 +226,16 @@ func product(c *tensor.Ctx, op string, x, w, scales, biases *tensor.Array, q Qua
 	if f != nil {
 		return nil, a, f
 	}
-	d := tensor.Promote(x.DType(), tensor.Promote(scales.DType(), biases.DType()))
-	if !d.IsFloat() {
-		return nil, a, tensor.Fail(c, op, "x has dtype %v, want a real one", x.DType())
+	in, f = ops.Convert(c, op, func(d tensor.DType) (tensor.DType, error) {
+		if !d.IsFloat() {
+			return d, fmt.Errorf("x has dtype %v, want a real one", x.DType())
+		}
+		return d, nil
+	}, x, scales, biases)
+	if f != nil {
+		return nil, a, f
 	}
-	return []*tensor.Array{ops.AsType(x, d, c), w, ops.AsType(scales, d, c), ops.AsType(biases, d, c)}, a, nil
+	return slices.Insert(in, 1, w), a, nil
 }
 
 var _ = sig.Def("quantized_matmul",

@@ -143,10 +143,8 @@ func init() {
 			return append(outs, append(in[0].Shape[:len(in[0].Shape)-1].Clone(), cols)), nil
 		},
 		DType: func(in []tensor.Spec, a dequantAttrs, outs []tensor.DType) ([]tensor.DType, error) {
-			if in[1].DType != in[2].DType || !in[1].DType.IsFloat() || !a.Out.IsFloat() {
-				return nil, fmt.Errorf("BUG: scales %v, biases %v to %v", in[1], in[2], a.Out)
-			}
-			return append(outs, a.Out), nil
+			_, err := kit.OneDTypeOf(nil, in[1:]...)
+			return append(outs, a.Out), err
 		},
 		Run: runDequantize,
 		VJP: func(g *tensor.VJP[dequantAttrs]) []*tensor.Array {
@@ -259,15 +257,18 @@ func Dequantize(w, scales, biases *tensor.Array, q Quantization, dtype *tensor.D
 	if f != nil {
 		return f
 	}
-	common := tensor.Promote(scales.DType(), biases.DType())
-	out := common
+	in, f := ops.Convert(c, op, kit.AnyDType, scales, biases)
+	if f != nil {
+		return f
+	}
+	out := in[0].DType()
 	if dtype != nil {
 		out = *dtype
 	}
 	if !out.IsFloat() {
 		return tensor.Fail(c, op, "the result's dtype is %v, want a real floating-point one", out)
 	}
-	return dequantize.One(c, dequantAttrs{a, out}, w, ops.AsType(scales, common, c), ops.AsType(biases, common, c))
+	return dequantize.One(c, dequantAttrs{a, out}, w, in[0], in[1])
 }
 
 // packed checks the arguments that all users of packed matrices take.
@@ -282,9 +283,10 @@ func packed(c *tensor.Ctx, op string, w, scales, biases *tensor.Array, q Quantiz
 	if err != nil {
 		return a, tensor.Fail(c, op, "%w", err)
 	}
-	for name, x := range map[string]*tensor.Array{"scales": scales, "biases": biases} {
+	for i, x := range []*tensor.Array{scales, biases} {
 		if !x.DType().IsFloat() {
-			return a, tensor.Fail(c, op, "%s have dtype %v, want a real floating-point one", name, x.DType())
+			return a, tensor.Fail(c, op, "%s have dtype %v, want a real floating-point one",
+				[]string{"scales", "biases"}[i], x.DType())
 		}
 	}
 	return a, nil
