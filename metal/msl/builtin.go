@@ -85,7 +85,7 @@ func (c *builtinCall) mismatch() value {
 		if i > 0 {
 			types += ", "
 		}
-		types += c.g.argText(&c.args[i])
+		types += argText(&c.args[i])
 	}
 	c.c.errorf(NoMatch, c.at, "'%s' does not take (%s)", c.b.name, types)
 	return badValue

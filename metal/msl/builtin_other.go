@@ -49,10 +49,10 @@ func otherBuiltins() {
 // converted and the result is rounded once; vectors are taken component by component. ok is false if the function
 // is not of that kind.
 func (g *gen) liftCall(fn *overload, inst *funcInst, args []value, at Pos) (r value, ok bool) {
-	if fn.this != nil || fn.hasArgs || len(args) == 0 || inst != nil && exactCall(g, inst, args) {
+	if fn.this != nil || fn.hasArgs || len(args) == 0 || inst != nil && g.choose.exactCall(inst, args) {
 		return badValue, false
 	}
-	f := g.liftable(fn, args)
+	f := g.choose.liftable(fn, args)
 	if f == nil {
 		return badValue, false
 	}
@@ -87,7 +87,7 @@ func (g *gen) liftCall(fn *overload, inst *funcInst, args []value, at Pos) (r va
 		elem = typeFloat
 	}
 	if elem.kt == kir.F64 && f.params[0].q.noRef().T != elem {
-		if d := g.liftableTo(fn, args, elem); d != nil {
+		if d := g.choose.liftableTo(fn, args, elem); d != nil {
 			f = d
 		}
 	}
@@ -130,16 +130,16 @@ func (g *gen) liftCall(fn *overload, inst *funcInst, args []value, at Pos) (r va
 
 // liftable finds the function of a set that takes only scalars: float, int or bool, or references to them, and
 // belongs to the prelude.
-func (g *gen) liftable(fn *overload, args []value) *funcInst {
-	return g.liftableTo(fn, args, typeFloat)
+func (ch *chooser) liftable(fn *overload, args []value) *funcInst {
+	return ch.liftableTo(fn, args, typeFloat)
 }
 
-func (g *gen) liftableTo(fn *overload, args []value, elem *ctype) *funcInst {
+func (ch *chooser) liftableTo(fn *overload, args []value, elem *ctype) *funcInst {
 	for _, f := range fn.funcs {
 		if f.usr || f.tmpl != nil || f.cls != nil || len(f.decl.Params) != len(args) || f.decl.Ret == nil {
 			continue
 		}
-		inst := g.instFor(f, nil)
+		inst := ch.instFor(f, nil)
 		if inst == nil || !inst.ret.T.isArith() && inst.ret.T.kind != tVoid {
 			continue
 		}

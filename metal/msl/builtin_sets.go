@@ -82,7 +82,7 @@ type setChoice struct {
 
 // chooseSet chooses the overload of a library's function. ok is false where sets do not decide: other functions, class
 // objects, vectors that do not match.
-func (g *gen) chooseSet(fn *overload, args []value) (c setChoice, ok bool) {
+func (ch *chooser) chooseSet(fn *overload, args []value) (c setChoice, ok bool) {
 	set, known := declSets[fn.name]
 	if !known || fn.hasArgs || fn.this != nil || len(args) < set.params || !fn.ofLibrary() {
 		return c, false
@@ -230,11 +230,11 @@ func (g *gen) asChosen(c setChoice, fn *overload, args []value) (out []value, ok
 }
 
 // ambiguousCall reports a call that several functions of a set fit equally well, and says what to write instead.
-func (g *gen) ambiguousCall(c setChoice, fn *overload, args []value, at Pos) {
+func (ch *chooser) ambiguousCall(c setChoice, fn *overload, args []value, at Pos) {
 	n := declSets[fn.name].params
 	types, ints := make([]string, len(args)), true
 	for i := range args {
-		types[i] = g.argText(&args[i])
+		types[i] = argText(&args[i])
 		ints = ints && (i >= n || !args[i].q.T.isFloat())
 	}
 	var cands []string
@@ -246,8 +246,8 @@ func (g *gen) ambiguousCall(c setChoice, fn *overload, args []value, at Pos) {
 	if ints && c.best[0].isFloat() {
 		why += ", for '" + fn.name + "' takes no integers"
 	}
-	g.c.errorf(Ambiguous, at, "the call %s(%s) is ambiguous: %s; write %s", fn.name, strings.Join(types, ", "), why,
-		g.unambiguous(c, fn, args))
+	ch.c.errorf(Ambiguous, at, "the call %s(%s) is ambiguous: %s; write %s", fn.name, strings.Join(types, ", "), why,
+		ch.unambiguous(c, fn, args))
 }
 
 func repeatText(s string, n int) []string {
@@ -260,7 +260,7 @@ func repeatText(s string, n int) []string {
 
 // unambiguous is how a call could be written: in the type that the arguments have together, in float where that is none
 // of the function's. Letters stand for the arguments that are no literals.
-func (g *gen) unambiguous(c setChoice, fn *overload, args []value) string {
+func (ch *chooser) unambiguous(c setChoice, fn *overload, args []value) string {
 	n := declSets[fn.name].params
 	t := args[0].q.T
 	for i := range args[:n] {

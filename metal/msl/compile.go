@@ -363,9 +363,9 @@ func (c *compiler) memberSpec(inst *funcInst) *memberDef {
 		if !c.trial(func() {
 			n := *d.decl.Name
 			n.NamePart, n.Quals = *qual, n.Quals[:len(n.Quals)-1]
-			g := c.constGen(d.env)
-			if ent := g.resolveEntity(&n); ent != nil {
-				t, ok := g.entityType(ent, &n)
+			rs := c.resolverIn(d.env)
+			if ent := rs.resolveEntity(&n); ent != nil {
+				t, ok := rs.entityType(ent, &n)
 				same = ok && t.T == f.cls.typ
 			}
 		}) || !same {
@@ -406,7 +406,7 @@ func (c *compiler) definition(inst *funcInst) *memberDef {
 		var same bool
 		var other *funcInst
 		if !c.trial(func() {
-			other = c.constGen(o.env).instFor(o, inst.args)
+			other = c.chooserIn(o.env).instFor(o, inst.args)
 			same = other != nil && sameParams(other, inst)
 		}) || !same {
 			continue

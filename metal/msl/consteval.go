@@ -23,8 +23,8 @@ func (g *gen) evalConst(f func(h *gen), at Pos, what string) (ok bool) {
 
 // runConst is evalConst that leaves it to the caller to report what is not constant.
 func (g *gen) runConst(f func(h *gen), at Pos) (ok bool, missing *notConstant) {
-	h := genFor(g.c, emitter{exec: true, pos: at, unevaluated: g.em.unevaluated})
-	h.env, h.depth, h.calls = g.env, g.depth, g.calls
+	h := genFor(g.c, g.res.env, emitter{exec: true, pos: at, unevaluated: g.em.unevaluated})
+	h.depth, h.calls = g.depth, g.calls
 	if h.around = g.em.k; g.em.k == nil {
 		h.around = g.around
 	}
@@ -78,10 +78,10 @@ func (g *gen) constInt(x Expr, what string) (int64, bool) {
 	return v.comps[0].int(), true
 }
 
-// constGen returns a generator for types and constants in a scope outside functions.
-func (c *compiler) constGen(e *env) *gen {
-	g := genFor(c, emitter{exec: true})
-	g.env, g.depth = e, c.depth*8
+// evaluatorIn returns a generator for constants in a scope outside functions.
+func (c *compiler) evaluatorIn(e *env) *gen {
+	g := genFor(c, e, emitter{exec: true})
+	g.depth = c.depth * 8
 	return g
 }
 
@@ -92,7 +92,7 @@ func (g *gen) globalVar(ent *entity) value {
 		return v
 	}
 	if g.em.unevaluated && g.missing(ent) { // in code that never runs, as behind is_function_constant_defined
-		return g.mem.zero(c.constGen(ent.env).typeOf(ent.vdecl.Type).T)
+		return g.mem.zero(c.resolverIn(ent.env).typeOf(ent.vdecl.Type).T)
 	}
 	if c.busy[ent] {
 		c.errorf(NotConstant, ent.at, "the value of '%s' is defined by itself", ent.name)
@@ -104,7 +104,7 @@ func (g *gen) globalVar(ent *entity) value {
 		return badValue
 	}
 	defer c.leave()
-	v := c.constGen(ent.env).constantDecl(ent.vdecl, ent.env.cls != nil)
+	v := c.evaluatorIn(ent.env).constantDecl(ent.vdecl, ent.env.cls != nil)
 	if !v.bad() || c.trials == 0 { // what a trial finds wrong is reported when it counts
 		c.globals[ent] = v
 	}
@@ -121,7 +121,7 @@ func (g *gen) globalPointer(ent *entity) (value, bool) {
 	if _, known := g.c.globals[ent]; known {
 		return badValue, false
 	}
-	h := g.c.constGen(ent.env)
+	h := g.c.evaluatorIn(ent.env)
 	_, t := h.varType(d)
 	if t.T.kind != tPtr || t.Space != SpaceConstant && !d.Specs.Constexpr {
 		return badValue, false
@@ -136,10 +136,10 @@ func (g *gen) globalPointer(ent *entity) (value, bool) {
 	}
 	g.c.busy[ent] = true
 	defer delete(g.c.busy, ent)
-	saved, at := g.env, g.em.pos
-	g.env = ent.env
+	saved, at := g.res.env, g.em.pos
+	g.res.env = ent.env
 	v, _ := g.initValue(d, t)
-	g.env = saved
+	g.res.env = saved
 	g.em.at(at)
 	return g.mem.load(v), true
 }
@@ -167,7 +167,7 @@ func (g *gen) constantDecl(d *VarDecl, member bool) value {
 func (g *gen) constantDefined(x *CallExpr) value {
 	if len(x.Args) == 1 {
 		if ne, ok := stripParens(x.Args[0]).(*NameExpr); ok {
-			if ent := g.resolveQuiet(ne.Name); ent != nil && ent.vdecl != nil {
+			if ent := g.res.resolveQuiet(ne.Name); ent != nil && ent.vdecl != nil {
 				if _, is := ent.vdecl.constantAttr(); is {
 					return rval(typeBool, boolConst(!g.missing(ent)))
 				}
@@ -197,14 +197,14 @@ func (g *gen) missing(ent *entity) bool {
 	if !is || len(a.Args) != 1 {
 		return false
 	}
-	i, ok := g.c.constGen(ent.env).constInt(a.Args[0], "the index of a function constant")
+	i, ok := g.c.evaluatorIn(ent.env).constInt(a.Args[0], "the index of a function constant")
 	_, given := g.c.opt.FunctionConstants[int(i)]
 	return ok && !given
 }
 
 // functionConstant gives a function constant the value that the options have for its index.
 func (g *gen) functionConstant(d *VarDecl, a *Attr) value {
-	t := g.typeOf(d.Type)
+	t := g.res.typeOf(d.Type)
 	if len(a.Args) != 1 {
 		g.c.errorf(UnknownAttribute, a.At, "function_constant takes one index")
 		return badValue
@@ -237,11 +237,11 @@ func (g *gen) varTemplate(ent *entity, x *NameExpr) (value, bool) {
 	if _, isVar := tm.decl.Decl.(*VarDecl); !isVar {
 		return badValue, false
 	}
-	args, ok := g.templateArgs(x.Name.Args)
+	args, ok := g.res.templateArgs(x.Name.Args)
 	if !ok {
 		return badValue, true
 	}
-	if args, ok = g.completeArgs(tm, args, x.Pos()); !ok {
+	if args, ok = g.res.completeArgs(tm, args, x.Pos()); !ok {
 		return badValue, true
 	}
 	for _, in := range g.c.varInsts[tm] {
@@ -253,12 +253,12 @@ func (g *gen) varTemplate(ent *entity, x *NameExpr) (value, bool) {
 		return badValue, true
 	}
 	defer g.c.leave()
-	spec, bind := g.chooseSpec(tm, args)
+	spec, bind := g.res.chooseSpec(tm, args)
 	d, isVar := spec.Decl.(*VarDecl)
 	if !isVar {
 		return badValue, true
 	}
-	v := g.c.constGen(bind).constantDecl(d, true)
+	v := g.c.evaluatorIn(bind).constantDecl(d, true)
 	g.c.varInsts[tm] = append(g.c.varInsts[tm], varInst{args, v})
 	return v, true
 }
@@ -269,7 +269,7 @@ type varInst struct {
 }
 
 // staticAssert checks a static_assert outside functions.
-func (c *compiler) staticAssert(d *StaticAssertDecl, e *env) { c.staticAssertIn(c.constGen(e), d) }
+func (c *compiler) staticAssert(d *StaticAssertDecl, e *env) { c.staticAssertIn(c.evaluatorIn(e), d) }
 
 func (c *compiler) staticAssertIn(g *gen, d *StaticAssertDecl) {
 	v, ok := g.constExpr(d.Cond, "the condition of static_assert")

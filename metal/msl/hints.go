@@ -35,9 +35,9 @@ func hintOf(word string) string {
 }
 
 // stdHint says what to write instead of std::name.
-func (g *gen) stdHint(name string) string {
-	if metal := g.c.lookup(g.env, "metal"); metal != nil && metal.kind == eNamespace && name != "" {
-		if g.c.find(metal.ns, name, 0) != nil || predeclared(name) != nil {
+func (rs *resolver) stdHint(name string) string {
+	if metal := rs.c.lookup(rs.env, "metal"); metal != nil && metal.kind == eNamespace && name != "" {
+		if rs.c.find(metal.ns, name, 0) != nil || predeclared(name) != nil {
 			return "write metal::" + name
 		}
 	}

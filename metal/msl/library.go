@@ -178,7 +178,7 @@ func (c *compiler) findEntries() []kernelEntry {
 	}
 	for _, f := range c.order {
 		if f.tmpl == nil && isKernel(&f.decl.Specs) && f.decl.Body != nil {
-			if inst := c.constGen(f.env).instFor(f, nil); inst != nil {
+			if inst := c.chooserIn(f.env).instFor(f, nil); inst != nil {
 				add(kernelEntry{inst, kernelName(&f.decl.Specs, f.decl.Name.Ident), &f.decl.Specs, f.decl.Pos()})
 			}
 		}

@@ -14,7 +14,7 @@ func (g *gen) bindings(d *BindingDecl) {
 		if ok {
 			x.val = parts[i]
 		}
-		if old := g.env.put(x); old != nil {
+		if old := g.res.env.put(x); old != nil {
 			g.c.redefined(n.Ident, n.Pos(), old)
 		}
 	}
@@ -29,11 +29,11 @@ func (g *gen) boundValue(d *BindingDecl) value {
 			return g.mem.newLocal(d.Var.Name.Ident, c, g.mem.load(g.expr(d.Var.Init)))
 		}
 	}
-	held := g.env
-	g.env = &env{kind: envBlock, up: held}
-	defer func() { g.env = held }()
+	held := g.res.env
+	g.res.env = &env{kind: envBlock, up: held}
+	defer func() { g.res.env = held }()
 	g.localVar(d.Var)
-	if x := g.env.own(d.Var.Name.Ident); x != nil {
+	if x := g.res.env.own(d.Var.Name.Ident); x != nil {
 		return x.val
 	}
 	return badValue

@@ -17,39 +17,39 @@ func (g *gen) localDecl(d Decl) {
 		g.em.at(d.Pos())
 		g.bindings(d)
 	case *AliasDecl:
-		g.env.put(&entity{kind: eType, name: d.Name, ty: g.typeOf(d.Type), at: d.Pos()})
+		g.res.env.put(&entity{kind: eType, name: d.Name, ty: g.res.typeOf(d.Type), at: d.Pos()})
 	case *StructDecl:
 		if d.Name != nil {
-			g.env.put(&entity{kind: eType, name: d.Name.Ident, strukt: d, at: d.Pos()})
+			g.res.env.put(&entity{kind: eType, name: d.Name.Ident, strukt: d, at: d.Pos()})
 			if d.Complete {
-				g.c.isComplete(g.c.structFor(d, g.env))
+				g.c.isComplete(g.c.structFor(d, g.res.env))
 			}
 		}
 	case *EnumDecl:
-		t := g.c.enumFor(d, g.env)
+		t := g.c.enumFor(d, g.res.env)
 		if d.Name != nil {
-			g.env.put(&entity{kind: eType, name: d.Name.Ident, ty: qt(t), at: d.Pos()})
+			g.res.env.put(&entity{kind: eType, name: d.Name.Ident, ty: qt(t), at: d.Pos()})
 		}
 		if !d.Scoped {
 			for i := range d.Values {
-				v := convertConst(g.c.enumValue(t, d, g.env, i), t.kt)
-				g.env.put(&entity{kind: eConst, name: d.Values[i].Name, local: true, val: rval(t, v), at: d.Values[i].At})
+				v := convertConst(g.c.enumValue(t, d, g.res.env, i), t.kt)
+				g.res.env.put(&entity{kind: eConst, name: d.Values[i].Name, local: true, val: rval(t, v), at: d.Values[i].At})
 			}
 		}
 	case *StaticAssertDecl:
 		g.c.staticAssertIn(g, d)
 	case *UsingDirectiveDecl:
-		if ns := g.c.findNamespace(g.env, d.Name); ns != nil {
-			g.env.using = append(g.env.using, ns)
+		if ns := g.c.findNamespace(g.res.env, d.Name); ns != nil {
+			g.res.env.using = append(g.res.env.using, ns)
 		}
 	case *UsingDecl:
-		if x := g.resolveEntity(d.Name); x != nil {
+		if x := g.res.resolveEntity(d.Name); x != nil {
 			y := *x
-			g.env.put(&y)
+			g.res.env.put(&y)
 		}
 	case *NamespaceAliasDecl:
-		if ns := g.c.findNamespace(g.env, d.Target); ns != nil {
-			g.env.put(&entity{kind: eNamespace, name: d.Name, ns: ns, at: d.Pos()})
+		if ns := g.c.findNamespace(g.res.env, d.Target); ns != nil {
+			g.res.env.put(&entity{kind: eNamespace, name: d.Name, ns: ns, at: d.Pos()})
 		}
 	case *FuncDecl:
 		// a declaration of a function inside a function: the definition is found by name
@@ -70,13 +70,13 @@ func (g *gen) localVar(d *VarDecl) {
 		name = d.Name.Ident
 	}
 	ent := &entity{kind: eVar, name: name, local: true, at: d.Pos(), val: badValue}
-	if old := g.env.own(name); old != nil && name != "" {
+	if old := g.res.env.own(name); old != nil && name != "" {
 		g.c.redefined(name, d.Pos(), old)
 	}
 	d, t := g.varType(d)
 	if t.T.kind == tBad {
 		g.evalInit(d)
-		g.env.put(ent)
+		g.res.env.put(ent)
 		return
 	}
 	if d.Specs.Constexpr {
@@ -86,7 +86,7 @@ func (g *gen) localVar(d *VarDecl) {
 	case SpaceThreadgroup:
 		if t.T.kind != tPtr && t.T.kind != tRef {
 			ent.val = g.threadgroupVar(d, name, t)
-			g.env.put(ent)
+			g.res.env.put(ent)
 			return
 		}
 	case SpaceDevice:
@@ -101,7 +101,7 @@ func (g *gen) localVar(d *VarDecl) {
 		g.c.errorf(Unsupported, d.Pos(), "the static variable '%s' is not constant: kernels keep nothing", name)
 	}
 	ent.val, ent.isRef = g.initVar(d, name, t)
-	g.env.put(ent)
+	g.res.env.put(ent)
 }
 
 // evalInit checks an initialiser whose variable has no type.
@@ -240,7 +240,7 @@ func (g *gen) initValue(d *VarDecl, t qtype) (value, qtype) {
 		v = g.expr(d.Init)
 	}
 	g.em.at(at)
-	if v = g.functionObject(v); v.bad() {
+	if v = g.choose.functionObject(v); v.bad() {
 		return badValue, t
 	}
 	if t.T.kind == tAuto || (t.T.kind == tPtr || t.T.kind == tRef) && t.T.elem.T.kind == tAuto {

@@ -47,15 +47,16 @@ func (c *compiler) explicitInst(p pendingInst) (en kernelEntry, ok bool) {
 	default:
 		return kernelEntry{}, false
 	}
-	g := c.constGen(p.e)
-	ent := g.resolveEntity(name)
+	ch := c.chooserIn(p.e)
+	rs := ch.res
+	ent := rs.resolveEntity(name)
 	if ent == nil {
 		return kernelEntry{}, false
 	}
 	if ent.kind != eFunc {
 		return kernelEntry{}, false
 	}
-	args, ok := g.templateArgs(name.Args)
+	args, ok := rs.templateArgs(name.Args)
 	if !ok {
 		return kernelEntry{}, false
 	}
@@ -65,20 +66,20 @@ func (c *compiler) explicitInst(p pendingInst) (en kernelEntry, ok bool) {
 		if f.tmpl == nil {
 			continue
 		}
-		d := newDeduction(g, f.tmpl.Params, f.env)
-		if !g.explicitArgs(d, args) {
+		d := newDeduction(rs.c, f.tmpl.Params, f.env)
+		if !rs.explicitArgs(d, args) {
 			continue
 		}
 		if fd, isFunc := p.d.Decl.(*FuncDecl); isFunc && len(fd.Params) == len(f.decl.Params) {
 			for i, fp := range fd.Params {
-				d.typ(f.decl.Params[i].Type, g.typeOf(fp.Type), false)
+				d.typ(f.decl.Params[i].Type, rs.typeOf(fp.Type), false)
 			}
 		}
-		if _, full := g.fill(d, at); !full {
+		if _, full := rs.fill(d, at); !full {
 			continue
 		}
-		if in := g.instFor(f, d.got); in != nil {
-			if n := g.instantiates(p.d.Decl, in); n > best {
+		if in := ch.instFor(f, d.got); in != nil {
+			if n := ch.instantiates(p.d.Decl, in); n > best {
 				inst, best = in, n
 			}
 		}
@@ -103,7 +104,7 @@ func (c *compiler) explicitInst(p pendingInst) (en kernelEntry, ok bool) {
 
 // instantiates ranks a function as what an explicit instantiation means: first those with its parameters, for templates
 // may be overloaded, and of these the definition rather than a declaration before it.
-func (g *gen) instantiates(d Decl, inst *funcInst) int {
+func (ch *chooser) instantiates(d Decl, inst *funcInst) int {
 	rank := 0
 	if inst.f.decl.Body != nil {
 		rank = 1
@@ -113,7 +114,7 @@ func (g *gen) instantiates(d Decl, inst *funcInst) int {
 		return rank
 	}
 	for i, p := range fd.Params {
-		if g.c.types.paramType(g.typeOf(p.Type)).T != inst.params[i].q.T {
+		if ch.c.types.paramType(ch.res.typeOf(p.Type)).T != inst.params[i].q.T {
 			return rank
 		}
 	}
@@ -127,12 +128,11 @@ func (c *compiler) checkUnused() {
 		if f.tmpl != nil || c.used[f] || f.decl.Body == nil || isKernel(&f.decl.Specs) || !f.usr {
 			continue
 		}
-		inst := c.constGen(f.env).instFor(f, nil)
+		inst := c.chooserIn(f.env).instFor(f, nil)
 		if inst == nil || inst.takesFunction() { // whose calls say which
 			continue
 		}
-		g := newGen(c, "unused")
-		g.env = f.env
+		g := newGen(c, "unused", f.env)
 		g.em.at(f.decl.Pos())
 		var args []value
 		ok := true
@@ -155,11 +155,10 @@ func (c *compiler) checkUnused() {
 // kernel compiles one entry point.
 func (c *compiler) kernel(inst *funcInst, name string, specs *Specs) *kir.Kernel {
 	f := inst.f
-	g := newGen(c, name)
+	g := newGen(c, name, inst.env)
 	c.instrs, c.work = 0, 0
 	clear(c.missing)
 	c.used[f] = true
-	g.env = inst.env
 	g.em.at(f.decl.Pos())
 	if specs.Function != "" {
 		c.errorf(Unsupported, f.decl.Pos(), "'%s' functions are not supported: only kernels are", specs.Function)
@@ -179,7 +178,7 @@ func (c *compiler) kernel(inst *funcInst, name string, specs *Specs) *kir.Kernel
 	for i := range inst.params {
 		pb.bind(&inst.params[i])
 	}
-	g.env, g.fr, g.arith.contract = e, fr, contractOf(f)
+	g.res.env, g.fr, g.arith.contract = e, fr, contractOf(f)
 	g.block(f.decl.Body, true)
 	if c.errCount() != before {
 		c.failed[f]++

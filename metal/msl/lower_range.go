@@ -15,7 +15,7 @@ func (g *gen) rangeForStmt(s *RangeForStmt) flow {
 	if r.bad() {
 		return fNext
 	}
-	g.env.put(&entity{kind: eVar, name: rangeName, local: true, val: r, at: s.Pos()})
+	g.res.env.put(&entity{kind: eVar, name: rangeName, local: true, val: r, at: s.Pos()})
 	at := Base{s.Pos()}
 	name := func(n string) Expr { return &NameExpr{exprNode{at}, &Name{Base: at, NamePart: NamePart{Ident: n}}} }
 	step := name(stepName)
@@ -26,7 +26,7 @@ func (g *gen) rangeForStmt(s *RangeForStmt) flow {
 	case tArray:
 		o := g.mem.newObject(stepName, qt(typeInt))
 		g.mem.store(objVal(o), intVal(typeInt, 0))
-		g.env.put(&entity{kind: eVar, name: stepName, local: true, val: objVal(o), at: s.Pos()})
+		g.res.env.put(&entity{kind: eVar, name: stepName, local: true, val: objVal(o), at: s.Pos()})
 		end := &IntLit{exprNode: exprNode{at}, Value: uint64(r.q.T.n), Decimal: true}
 		loop.Cond = &BinaryExpr{exprNode{at}, OpLt, step, end}
 		v.Init = &IndexExpr{exprNode{at}, name(rangeName), step}
@@ -38,7 +38,8 @@ func (g *gen) rangeForStmt(s *RangeForStmt) flow {
 				return fNext
 			}
 			n := [2]string{stepName, endName}[i]
-			g.env.put(&entity{kind: eVar, name: n, local: true, val: g.mem.newLocal(n, p.q.bare(), g.mem.load(p)), at: s.Pos()})
+			home := g.mem.newLocal(n, p.q.bare(), g.mem.load(p))
+			g.res.env.put(&entity{kind: eVar, name: n, local: true, val: home, at: s.Pos()})
 		}
 		loop.Cond = &BinaryExpr{exprNode{at}, OpNe, step, name(endName)}
 		v.Init = &UnaryExpr{exprNode{at}, OpDeref, step}

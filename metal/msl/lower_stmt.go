@@ -25,9 +25,9 @@ type jumpScope struct {
 
 // push opens a scope for declarations and returns what closes it.
 func (g *gen) push() func() {
-	saved, contract := g.env, g.arith.contract
-	g.env = &env{kind: envBlock, up: saved}
-	return func() { g.env, g.arith.contract = saved, contract }
+	saved, contract := g.res.env, g.arith.contract
+	g.res.env = &env{kind: envBlock, up: saved}
+	return func() { g.res.env, g.arith.contract = saved, contract }
 }
 
 // block runs the statements of a block in a scope of its own. tail says that nothing follows it in the function.
@@ -192,7 +192,7 @@ func (g *gen) scoped(s Stmt, tail bool) flow {
 // condVar declares the variable of if (T x = ...) and tests it.
 func (g *gen) condVar(d *VarDecl) operand {
 	g.localDecl(d)
-	ent := g.env.own(d.Name.Ident)
+	ent := g.res.env.own(d.Name.Ident)
 	if ent == nil {
 		return boolConst(false)
 	}
@@ -378,7 +378,7 @@ func (g *gen) returnStmt(s *ReturnStmt, tail bool) flow {
 	}
 	v := voidValue
 	if s.X != nil {
-		v = g.functionObject(g.expr(s.X))
+		v = g.choose.functionObject(g.expr(s.X))
 		g.em.at(s.Pos())
 	}
 	g.setResult(fr, v, s, tail)
@@ -406,7 +406,7 @@ func (g *gen) setResult(fr *inl, v value, s *ReturnStmt, tail bool) {
 	t := fr.ret
 	if t.T.kind == tVoid {
 		if v.k != vVoid {
-			g.c.errorf(BadReturn, s.Pos(), "the function returns void, not %s", g.argText(&v))
+			g.c.errorf(BadReturn, s.Pos(), "the function returns void, not %s", argText(&v))
 		}
 		return
 	}
@@ -471,7 +471,7 @@ func (g *gen) switchStmt(s *SwitchStmt) flow {
 	var v value
 	if s.Var != nil {
 		g.localDecl(s.Var)
-		if ent := g.env.own(s.Var.Name.Ident); ent != nil {
+		if ent := g.res.env.own(s.Var.Name.Ident); ent != nil {
 			v = g.mem.rvalue(ent.val)
 		}
 	} else {

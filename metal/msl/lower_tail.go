@@ -51,7 +51,7 @@ func (g *gen) tailCall(x Expr) bool {
 
 // callee returns the function that a call by a plain name calls, nil if that is not known.
 func (g *gen) callee(ne *NameExpr, call *CallExpr) *funcInst {
-	ent := g.resolveQuiet(ne.Name)
+	ent := g.res.resolveQuiet(ne.Name)
 	if ent == nil || ent.kind != eFunc {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (g *gen) callee(ne *NameExpr, call *CallExpr) *funcInst {
 	if !ok || fv.k != vFuncs || fv.fn.bi != nil {
 		return nil
 	}
-	inst, _ := g.resolve(fv.fn.funcs, fv.fn, args, fv.fn.this, false)
+	inst, _ := g.choose.resolve(fv.fn.funcs, fv.fn, args, fv.fn.this, false)
 	return inst
 }
 

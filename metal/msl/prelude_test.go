@@ -37,12 +37,11 @@ func TestPreludeFunctions(t *testing.T) {
 				if fn.tmpl != nil || fn.decl.Body == nil {
 					continue
 				}
-				inst := c.constGen(fn.env).instFor(fn, nil)
+				inst := c.chooserIn(fn.env).instFor(fn, nil)
 				if inst == nil {
 					continue
 				}
-				g := newGen(c, "check")
-				g.env = fn.env
+				g := newGen(c, "check", fn.env)
 				var args []value
 				for i := range inst.params {
 					args = append(args, g.c.types.dummy(inst.params[i].q.noRef()))

@@ -166,7 +166,7 @@ func (g *gen) memberExpr(x *MemberExpr) value {
 	var v value
 	_, isThis := stripParens(x.X).(*ThisExpr)
 	if isThis && x.Arrow {
-		this, ok := g.thisObject()
+		this, ok := g.res.thisObject()
 		if !ok {
 			return g.thisExpr(&ThisExpr{exprNode{Base{x.X.Pos()}}})
 		}
@@ -255,7 +255,7 @@ func (g *gen) structMember(v value, x *MemberExpr) value {
 			if ent.kind == eFunc {
 				fn := &overload{name: key, funcs: ent.funcs, this: &v, env: st.scope}
 				if n.HasArgs {
-					args, ok := g.templateArgs(n.Args)
+					args, ok := g.res.templateArgs(n.Args)
 					if !ok {
 						return badValue
 					}
@@ -263,10 +263,10 @@ func (g *gen) structMember(v value, x *MemberExpr) value {
 				}
 				return value{k: vFuncs, q: qt(typeVoid), fn: fn}
 			}
-			saved := g.env
-			g.env = st.scope
+			saved := g.res.env
+			g.res.env = st.scope
 			r := g.entityValue(ent, &NameExpr{exprNode{Base{x.Pos()}}, &Name{Base: n.Base, NamePart: n.NamePart}})
-			g.env = saved
+			g.res.env = saved
 			return r
 		}
 	}
@@ -337,7 +337,7 @@ func (g *gen) swizzle(v value, name string, at Pos) value {
 // sizeofExpr evaluates sizeof, alignof and sizeof...
 func (g *gen) sizeofExpr(x *SizeofExpr) value {
 	if x.Pack != "" {
-		ent := g.lookup(x.Pack)
+		ent := g.res.lookup(x.Pack)
 		if ent == nil || ent.kind != ePack {
 			g.c.errorf(BadTemplateArgs, x.Pos(), "'%s' is no parameter pack", x.Pack)
 			return badValue
@@ -346,7 +346,7 @@ func (g *gen) sizeofExpr(x *SizeofExpr) value {
 	}
 	var t qtype
 	if x.Type != nil {
-		t = g.typeOf(x.Type).noRef()
+		t = g.res.typeOf(x.Type).noRef()
 	} else {
 		var ok bool
 		if t, ok = g.lvalueType(x.X); !ok {
@@ -368,8 +368,8 @@ func (g *gen) sizeofExpr(x *SizeofExpr) value {
 
 // evalOff runs f where nothing it emits is kept: for sizeof, decltype and types of what is not evaluated.
 func (g *gen) evalOff(f func(h *gen)) {
-	h := newGen(g.c, "unevaluated")
-	h.env, h.fr, h.em.pos, h.depth, h.calls = g.env, g.fr, g.em.pos, g.depth, g.calls
+	h := newGen(g.c, "unevaluated", g.res.env)
+	h.fr, h.em.pos, h.depth, h.calls = g.fr, g.em.pos, g.depth, g.calls
 	h.em.unevaluated = true
 	h.arith.contract = false
 	// Names in f mean g's variables: their numbers have to mean the same in h, and h's own come after them.
@@ -423,7 +423,7 @@ func (g *gen) decltype(x Expr) qtype {
 	case v.bad():
 		return badType
 	case v.k == vFuncs:
-		return g.functionType(v.fn)
+		return g.choose.functionType(v.fn)
 	case v.isLvalue() && v.k != vSwz && v.k != vDyn && !v.isBits():
 		return qt(g.c.types.refTo(v.q))
 	}
@@ -431,13 +431,13 @@ func (g *gen) decltype(x Expr) qtype {
 }
 
 func (g *gen) decltypeName(x *NameExpr) qtype {
-	ent := g.resolveEntity(x.Name)
+	ent := g.res.resolveEntity(x.Name)
 	if ent == nil {
 		return badType
 	}
 	if ent.kind == eFunc {
 		if v := g.entityValue(ent, x); v.k == vFuncs {
-			return g.functionType(v.fn)
+			return g.choose.functionType(v.fn)
 		}
 		return badType
 	}
@@ -460,18 +460,18 @@ func (g *gen) foldExpr(x *FoldExpr) value {
 	if x.X == nil { // (... op pack)
 		pack, init, left = x.Y, nil, true
 	} else if x.Y != nil { // (a op ... op b): the side with the packs
-		if p, _ := g.packsIn(x.X); len(p) == 0 {
+		if p, _ := g.res.packsIn(x.X); len(p) == 0 {
 			pack, init, left = x.Y, x.X, true
 		}
 	}
 	var elems []Expr
 	var envs []*env
-	g.expandPack(pack, func() {
+	g.res.expandPack(pack, func() {
 		elems = append(elems, pack)
-		envs = append(envs, g.env)
+		envs = append(envs, g.res.env)
 	})
-	saved := g.env
-	defer func() { g.env = saved }()
+	saved := g.res.env
+	defer func() { g.res.env = saved }()
 	type item struct {
 		x Expr
 		e *env
@@ -499,9 +499,9 @@ func (g *gen) foldExpr(x *FoldExpr) value {
 		return badValue
 	}
 	eval := func(i int) value {
-		g.env = items[i].e
+		g.res.env = items[i].e
 		v := g.expr(items[i].x)
-		g.env = saved
+		g.res.env = saved
 		return v
 	}
 	apply := func(a, b value) value {

@@ -453,7 +453,7 @@ func (ar *arithmetic) vecLogical(x *BinaryExpr, a, b value) value {
 }
 
 func (g *gen) tryOperator(op Op, a value, y Expr, at Pos) (value, bool) {
-	if len(g.operatorCands(op, []value{a})) == 0 {
+	if len(g.choose.operatorCands(op, []value{a})) == 0 {
 		return badValue, false
 	}
 	b := g.expr(y)

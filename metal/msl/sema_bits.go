@@ -13,18 +13,18 @@ type bitField struct {
 
 // addBits places a bit-field: at the next bit, but never across a multiple of its type's size. A class with
 // bit-fields lives in memory, as a union does: its fields share bytes.
-func (l *layout) addBits(g *gen, f field) {
+func (l *layout) addBits(rs *resolver, f field) {
 	t, ft := l.st.typ, f.q.T
 	at := f.decl.Pos()
-	n, ok := g.constInt(f.decl.Bits, "the width of a bit-field")
+	n, ok := rs.eval().constInt(f.decl.Bits, "the width of a bit-field")
 	switch {
 	case !ok:
 		return
 	case !ft.isInt() && !ft.isBool() && ft.kind != tEnum:
-		g.c.errorf(BadType, at, "a bit-field of type %s: it must be an integer, bool or an enumeration", f.q)
+		rs.c.errorf(BadType, at, "a bit-field of type %s: it must be an integer, bool or an enumeration", f.q)
 		return
 	case n < 0 || n > int64(8*ft.size) || n == 0 && f.name != "":
-		g.c.errorf(BadType, at, "a bit-field of %d bits: %s has 1 to %d", n, f.q, 8*ft.size)
+		rs.c.errorf(BadType, at, "a bit-field of %d bits: %s has 1 to %d", n, f.q, 8*ft.size)
 		return
 	}
 	width, size := int(n), 8*ft.size

@@ -34,7 +34,7 @@ func (g *gen) args(list []Expr) ([]value, bool) {
 	ok := true
 	for _, x := range list {
 		if p, isPack := x.(*PackExpr); isPack {
-			g.expandPack(p.X, func() {
+			g.res.expandPack(p.X, func() {
 				v := g.expr(p.X)
 				ok = ok && !v.bad()
 				out = append(out, v)
@@ -47,23 +47,23 @@ func (g *gen) args(list []Expr) ([]value, bool) {
 			v = badValue
 		}
 		ok = ok && !v.bad()
-		out = append(out, g.functionObject(v))
+		out = append(out, g.choose.functionObject(v))
 	}
 	return out, ok
 }
 
 // functionObject turns the name of one function into a value that can be handed on and called: what a pointer to it is
 // elsewhere.
-func (g *gen) functionObject(v value) value {
+func (ch *chooser) functionObject(v value) value {
 	if v.k != vFuncs || v.fn.bi != nil || v.fn.this != nil {
 		return v
 	}
 	switch {
 	case len(v.fn.funcs) < 2:
 	case v.fn.hasArgs:
-		v.fn = g.onlyInstance(v.fn)
+		v.fn = ch.onlyInstance(v.fn)
 	default:
-		v.fn = g.definition(v.fn)
+		v.fn = ch.definition(v.fn)
 	}
 	if len(v.fn.funcs) != 1 {
 		return v
@@ -72,13 +72,13 @@ func (g *gen) functionObject(v value) value {
 	if f.cls != nil || f.tmpl != nil && !v.fn.hasArgs {
 		return v
 	}
-	t := g.c.funcTypes[f]
+	t := ch.c.funcTypes[f]
 	if t == nil || v.fn.hasArgs {
 		st := &structInfo{name: "function " + v.fn.name, lambda: &lambdaInfo{over: v.fn}, state: 2, declared: true}
 		t = &ctype{kind: tStruct, st: st, size: 1, align: 1}
 		st.typ = t
 		if !v.fn.hasArgs {
-			g.c.funcTypes[f] = t
+			ch.c.funcTypes[f] = t
 		}
 	}
 	return value{k: vRight, q: qt(t)}
@@ -89,13 +89,13 @@ func (g *gen) callExpr(x *CallExpr) value {
 	fx := stripParens(x.Fun)
 	var fv value
 	if ne, ok := fx.(*NameExpr); ok {
-		ent := g.resolveQuiet(ne.Name)
+		ent := g.res.resolveQuiet(ne.Name)
 		if ent == nil && ne.Name.Ident == "is_function_constant_defined" {
 			return g.constantDefined(x)
 		}
 		if ent == nil {
-			if g.badQual {
-				g.badQual = false
+			if g.res.badQual {
+				g.res.badQual = false
 				g.args(x.Args)
 				return badValue
 			}
@@ -116,7 +116,7 @@ func (g *gen) callExpr(x *CallExpr) value {
 	case fv.k == vFuncs:
 		cp := *fv.fn
 		fv.fn = &cp
-		g.addADL(fv.fn, fx, args)
+		g.choose.addADL(fv.fn, fx, args)
 		return g.callOverload(fv.fn, args, x.Fun.Pos())
 	case fv.q.T.kind == tStruct:
 		if fv.q.T.st.lambda != nil {
@@ -138,11 +138,11 @@ func (g *gen) callExpr(x *CallExpr) value {
 func (g *gen) adlCall(ne *NameExpr, x *CallExpr) value {
 	args, ok := g.args(x.Args)
 	if ok && len(ne.Name.Quals) == 0 {
-		fn := &overload{name: ne.Name.Ident, env: g.env}
-		g.addADL(fn, ne, args)
+		fn := &overload{name: ne.Name.Ident, env: g.res.env}
+		g.choose.addADL(fn, ne, args)
 		if len(fn.funcs) > 0 {
 			if ne.Name.HasArgs {
-				if fn.targs, ok = g.templateArgs(ne.Name.Args); !ok {
+				if fn.targs, ok = g.res.templateArgs(ne.Name.Args); !ok {
 					return badValue
 				}
 				fn.hasArgs = true
@@ -150,20 +150,20 @@ func (g *gen) adlCall(ne *NameExpr, x *CallExpr) value {
 			return g.callOverload(fn, args, x.Pos())
 		}
 	}
-	g.undeclared(ne.Name)
+	g.res.undeclared(ne.Name)
 	return badValue
 }
 
 // addADL adds the functions that argument-dependent lookup finds.
-func (g *gen) addADL(fn *overload, fx Expr, args []value) {
+func (ch *chooser) addADL(fn *overload, fx Expr, args []value) {
 	ne, ok := fx.(*NameExpr)
 	if !ok || len(ne.Name.Quals) > 0 || fn.this != nil {
 		return
 	}
-	fn.funcs = g.adl(fn.funcs, fn.name, args)
+	fn.funcs = ch.adl(fn.funcs, fn.name, args)
 }
 
-func (g *gen) adl(funcs []*funcEnt, name string, args []value) []*funcEnt {
+func (ch *chooser) adl(funcs []*funcEnt, name string, args []value) []*funcEnt {
 	for i := range args {
 		t := args[i].q.T
 		if t.kind == tPtr {
@@ -172,16 +172,16 @@ func (g *gen) adl(funcs []*funcEnt, name string, args []value) []*funcEnt {
 		if t.kind != tStruct || t.st.scope == nil || t.st.lambda != nil {
 			continue
 		}
-		funcs = g.addFriends(funcs, name, t.st)
+		funcs = ch.addFriends(funcs, name, t.st)
 		ns := t.st.scope.namespaceOf()
 		if ns == nil {
 			continue
 		}
-		ent := g.c.find(ns, name, 0)
+		ent := ch.c.find(ns, name, 0)
 		if ent == nil || ent.kind != eFunc || len(funcs) > 0 && len(funcs) == len(ent.funcs) && funcs[0] == ent.funcs[0] {
 			continue
 		}
-		g.c.spend(g.em.pos, len(ent.funcs)*len(funcs)/16)
+		ch.c.spend(*ch.res.at, len(ent.funcs)*len(funcs)/16)
 	next:
 		for _, f := range ent.funcs {
 			for _, o := range funcs {
@@ -196,8 +196,8 @@ func (g *gen) adl(funcs []*funcEnt, name string, args []value) []*funcEnt {
 }
 
 // addFriends adds the friends of a class and of its bases.
-func (g *gen) addFriends(funcs []*funcEnt, name string, st *structInfo) []*funcEnt {
-	g.c.declareMembers(st)
+func (ch *chooser) addFriends(funcs []*funcEnt, name string, st *structInfo) []*funcEnt {
+	ch.c.declareMembers(st)
 next:
 	for _, f := range st.friends[name] {
 		for _, o := range funcs {
@@ -209,7 +209,7 @@ next:
 	}
 	for _, b := range st.bases {
 		if b.kind == tStruct {
-			funcs = g.addFriends(funcs, name, b.st)
+			funcs = ch.addFriends(funcs, name, b.st)
 		}
 	}
 	return funcs
@@ -219,18 +219,18 @@ next:
 func (g *gen) callOverload(fn *overload, args []value, at Pos) value {
 	if slices.ContainsFunc(args, func(a value) bool { return a.q.T.isWide() }) {
 		if fn = fn.forWide(); fn.bi == nil && len(fn.funcs) == 0 {
-			return noWide(g, fn, args, at)
+			return g.c.noWide(fn, args, at)
 		}
 	}
 	var inst *funcInst
 	var why string
 	own := false
-	c, set := g.chooseSet(fn, args)
+	c, set := g.choose.chooseSet(fn, args)
 	if !set && (len(fn.funcs) > 0 || fn.bi == nil) || set && fn.ofUnit() {
-		inst, why = g.resolve(fn.funcs, fn, args, fn.this, false)
+		inst, why = g.choose.resolve(fn.funcs, fn, args, fn.this, false)
 		// A unit's own overload in namespace metal, as for a half type, is one among the library's.
-		own = inst != nil && inst.f.usr && !(inMetal(inst.f.env) && !exactCall(g, inst, args))
-		if own && fn.bi != nil && !set && len(args) > 0 && g.convRank(&args[0], inst.params[0].q) > rankQual &&
+		own = inst != nil && inst.f.usr && !(inMetal(inst.f.env) && !g.choose.exactCall(inst, args))
+		if own && fn.bi != nil && !set && len(args) > 0 && g.choose.convRank(&args[0], inst.params[0].q) > rankQual &&
 			fn.bi.accepts(args, fn) {
 			own = false // the library's takes any type as it is
 		}
@@ -242,10 +242,10 @@ func (g *gen) callOverload(fn *overload, args []value, at Pos) value {
 				return badValue
 			}
 			if len(fn.funcs) > 0 {
-				inst, why = g.resolve(fn.funcs, fn, args, fn.this, false)
+				inst, why = g.choose.resolve(fn.funcs, fn, args, fn.this, false)
 			}
 		case inst == nil || !inst.f.usr:
-			g.ambiguousCall(c, fn, args, at)
+			g.choose.ambiguousCall(c, fn, args, at)
 			return badValue
 		default:
 			own = true
@@ -254,7 +254,7 @@ func (g *gen) callOverload(fn *overload, args []value, at Pos) value {
 	if len(fn.funcs) == 0 && fn.bi != nil {
 		return g.callBuiltin(fn, args, at)
 	}
-	if fn.bi != nil && !own && (inst == nil || !exactCall(g, inst, args)) && fn.bi.accepts(args, fn) {
+	if fn.bi != nil && !own && (inst == nil || !g.choose.exactCall(inst, args)) && fn.bi.accepts(args, fn) {
 		return g.callBuiltin(fn, args, at)
 	}
 	if inst == nil || !inst.f.usr {
@@ -272,23 +272,13 @@ func (g *gen) callOverload(fn *overload, args []value, at Pos) value {
 // inMetal reports whether a scope is namespace metal or one of its parts, the unit's additions to them too.
 func inMetal(e *env) bool { return e.metal != 0 || e.frozen != nil && e.frozen.metal != 0 }
 
-// exactCall reports whether an instance takes the arguments without conversion.
-func exactCall(g *gen, inst *funcInst, args []value) bool {
-	for i := range args {
-		if g.convRank(&args[i], inst.params[i].q) > rankQual {
-			return false
-		}
-	}
-	return true
-}
-
 // noWide reports a function of Metal's library that is given a vector of more than four components.
-func noWide(g *gen, fn *overload, args []value, at Pos) value {
+func (c *compiler) noWide(fn *overload, args []value, at Pos) value {
 	types := make([]string, len(args))
 	for i := range args {
-		types[i] = g.argText(&args[i])
+		types[i] = argText(&args[i])
 	}
-	g.c.errorf(NoMatch, at, "no function %s takes (%s): Metal's library has vectors of at most %d components: "+
+	c.errorf(NoMatch, at, "no function %s takes (%s): Metal's library has vectors of at most %d components: "+
 		"call it for each component", quoteName(fn.name), strings.Join(types, ", "), maxNamed)
 	return badValue
 }
@@ -299,7 +289,7 @@ func (g *gen) noMatch(fn *overload, args []value, why string, at Pos) {
 		if i > 0 {
 			types += ", "
 		}
-		types += g.argText(&args[i])
+		types += argText(&args[i])
 	}
 	if len(why) > 9 && why[:9] == "ambiguous" {
 		g.c.errorf(Ambiguous, at, "the call %s(%s) is %s", fn.name, types, why)
@@ -332,13 +322,13 @@ func (g *gen) noMatch(fn *overload, args []value, why string, at Pos) {
 
 // argError reports the first argument that does not convert to the parameter of the only function there is.
 func (g *gen) argError(f *funcEnt, args []value, at Pos) bool {
-	inst := g.instFor(f, nil)
+	inst := g.choose.instFor(f, nil)
 	if inst == nil || len(args) > len(inst.params) {
 		return false
 	}
 	for i := range args {
 		p := inst.params[i].q
-		if g.convRank(&args[i], p) != rankNone {
+		if g.choose.convRank(&args[i], p) != rankNone {
 			continue
 		}
 		if args[i].k == vList {
@@ -405,7 +395,7 @@ func (g *gen) call(inst *funcInst, args []value, this *value, at Pos) value {
 	}
 	defer func() { g.calls-- }()
 
-	blk, outer, up, contract, labels := g.em.blk, g.env, g.fr, g.arith.contract, g.labels
+	blk, outer, up, contract, labels := g.em.blk, g.res.env, g.fr, g.arith.contract, g.labels
 	fr := &inl{up: up, inst: inst, ret: inst.ret, ptr: -1, labels: len(g.labels)}
 	e := &env{kind: envFunc, up: scope}
 	if this != nil && f.cls != nil && !decl.Specs.Static {
@@ -422,7 +412,7 @@ func (g *gen) call(inst *funcInst, args []value, this *value, at Pos) value {
 		return badValue
 	}
 	fr.block, fr.scope = &kir.Instr{Op: kir.BlockOp}, e
-	g.env, g.fr, g.arith.contract = e, fr, contractOf(f)
+	g.res.env, g.fr, g.arith.contract = e, fr, contractOf(f)
 	g.labels = g.labels[:len(g.labels):len(g.labels)]
 	var fl flow
 	inner := &kir.Block{}
@@ -431,7 +421,7 @@ func (g *gen) call(inst *funcInst, args []value, this *value, at Pos) value {
 		g.memberInits(e.this, decl)
 	}
 	fl = g.block(body, true)
-	g.em.blk, g.env, g.fr, g.arith.contract, g.labels = blk, outer, up, contract, labels
+	g.em.blk, g.res.env, g.fr, g.arith.contract, g.labels = blk, outer, up, contract, labels
 	if !g.em.exec {
 		if fr.again != nil {
 			inner = fr.repeat(inner)
@@ -561,10 +551,10 @@ func (g *gen) bindParams(e *env, inst *funcInst, decl *FuncDecl, args []value, a
 				g.c.errorf(ArgCount, at, "the parameter '%s' has no argument", pd.Name)
 				return false
 			}
-			saved := g.env
-			g.env = e
+			saved := g.res.env
+			g.res.env = e
 			v = g.expr(x)
-			g.env = saved
+			g.res.env = saved
 			g.em.at(at)
 		}
 		b, isRef := g.bindParam(p.q, v, pd.Name, at)
@@ -596,7 +586,7 @@ func (g *gen) bindParams(e *env, inst *funcInst, decl *FuncDecl, args []value, a
 
 // bindParam binds one parameter of type t to an argument.
 func (g *gen) bindParam(t qtype, v value, name string, at Pos) (value, bool) {
-	if g.isFunctionFor(&v, t) { // known at each call, which is inlined
+	if g.choose.isFunctionFor(&v, t) { // known at each call, which is inlined
 		return v, false
 	}
 	if t.T.kind == tRef {
@@ -649,7 +639,7 @@ func (g *gen) bindRef(t qtype, v value, at Pos) value {
 		}
 		t = qt(g.c.types.derived(tRef, e, t.T.n))
 	}
-	r := g.refRank(&v, t.T)
+	r := g.choose.refRank(&v, t.T)
 	if r == rankNone {
 		g.refError(&v, t, at)
 		return badValue
@@ -714,24 +704,24 @@ func (g *gen) callLambda(l *lambdaInfo, args []value, at Pos) value {
 		}
 	}
 	inst := &funcInst{f: l.fn, env: l.env, ret: qt(typeAuto)}
-	saved := g.env
-	g.env = l.env
+	saved := g.res.env
+	g.res.env = l.env
 	for i, p := range l.x.Params {
-		t := g.typeOf(p.Type)
+		t := g.res.typeOf(p.Type)
 		if i < len(args) {
 			t = g.deduceAuto(t, &args[i], p.Pos())
 		}
 		inst.params = append(inst.params, paramInst{decl: p, q: g.c.types.paramType(t)})
 	}
 	if l.x.Ret != nil {
-		inst.ret = g.retType(inst, l.x.Ret)
+		inst.ret = g.res.retType(inst, l.x.Ret)
 	}
-	g.env = saved
+	g.res.env = saved
 	for i := range args {
 		if inst.params[i].q.T.kind == tBad {
 			return badValue
 		}
-		if g.convRank(&args[i], inst.params[i].q) == rankNone {
+		if g.choose.convRank(&args[i], inst.params[i].q) == rankNone {
 			if inst.params[i].q.T.kind == tRef {
 				g.refError(&args[i], inst.params[i].q, at)
 			} else {
@@ -749,7 +739,7 @@ func (g *gen) deduceAuto(t qtype, v *value, at Pos) qtype {
 	case tAuto:
 		if v.k == vList || v.k == vVoid || v.k == vFuncs || v.k == vType {
 			if !v.bad() {
-				g.c.errorf(BadType, at, "auto cannot be deduced from %s", g.argText(v))
+				g.c.errorf(BadType, at, "auto cannot be deduced from %s", argText(v))
 			}
 			return badType
 		}

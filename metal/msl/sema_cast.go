@@ -6,7 +6,7 @@ import (
 
 // castExpr evaluates the casts that name their type.
 func (g *gen) castExpr(x *CastExpr) value {
-	t := g.typeOf(x.Type)
+	t := g.res.typeOf(x.Type)
 	if list, ok := x.X.(*InitList); ok {
 		if t.T.kind == tBad {
 			return badValue
@@ -59,10 +59,10 @@ func (g *gen) explicitConv(v value, t qtype, cStyle bool, at Pos) value {
 		if v.q.T == to {
 			return g.mem.load(v)
 		}
-		if r := g.convRank(&v, t.bare()); r != rankNone {
+		if r := g.choose.convRank(&v, t.bare()); r != rankNone {
 			return g.convertTo(v, t.bare(), at, "a cast")
 		}
-		if inst := g.explicitConversion(&v, to); inst != nil {
+		if inst := g.choose.explicitConversion(&v, to); inst != nil {
 			r := g.mem.rvalue(g.call(inst, nil, &v, at))
 			if r.bad() || r.q.T == to {
 				return r
@@ -93,7 +93,7 @@ func (g *gen) explicitConv(v value, t qtype, cStyle bool, at Pos) value {
 		r.q.T = to
 		return r
 	case to.kind == tPtr && from.kind == tPtr:
-		if !cStyle && g.ptrRank(from.elem, to.elem) == rankNone && from.elem.T.kind != tVoid &&
+		if !cStyle && g.choose.ptrRank(from.elem, to.elem) == rankNone && from.elem.T.kind != tVoid &&
 			!related(from.elem.T, to.elem.T) {
 			g.c.errorf(BadCast, at, "static_cast from %s to %s: use reinterpret_cast", from, to)
 			return badValue
@@ -119,11 +119,11 @@ func related(a, b *ctype) bool {
 }
 
 // explicitConversion finds a conversion function, explicit ones included.
-func (g *gen) explicitConversion(v *value, to *ctype) *funcInst {
+func (ch *chooser) explicitConversion(v *value, to *ctype) *funcInst {
 	var near *funcInst
-	for _, f := range g.c.methods(v.q.T, "(conversion)") {
-		inst := g.instConversion(f, v, to)
-		if inst == nil || !g.methodFits(inst, v) {
+	for _, f := range ch.c.methods(v.q.T, "(conversion)") {
+		inst := ch.instConversion(f, v, to)
+		if inst == nil || !ch.methodFits(inst, v) {
 			continue
 		}
 		if inst.ret.noRef().T == to {
@@ -290,10 +290,10 @@ func (em *emitter) bitcast(o operand, t kir.Type) operand {
 // constructExpr evaluates T(args) and T{args}.
 func (g *gen) constructExpr(x *ConstructExpr) value {
 	var t qtype
-	if tm := g.placeholder(x.Type); tm != nil {
+	if tm := g.res.placeholder(x.Type); tm != nil {
 		x, t = g.deduceConstruct(x, tm)
 	} else {
-		t = g.typeOf(x.Type)
+		t = g.res.typeOf(x.Type)
 	}
 	if t.T.kind == tBad {
 		for _, a := range x.Args {

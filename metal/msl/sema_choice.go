@@ -126,7 +126,7 @@ func (y *conditional) evaluated() value {
 	v := g.mem.rvalue(a.object)
 	if known && !v.bad() && v.k == vRight {
 		o := value{k: vRight, q: b.v.q}
-		if t := g.condType(v, o); t != nil && t != v.q.T {
+		if t := g.choose.condType(v, o); t != nil && t != v.q.T {
 			return g.convertTo(v, qt(t), f.at, "a side of ?:")
 		}
 	}
@@ -136,7 +136,7 @@ func (y *conditional) evaluated() value {
 // valueType returns the type of ?: where it is no lvalue, nil after an error.
 func (y *conditional) valueType() *ctype {
 	a, b := y.fork.a.v, y.fork.b.v
-	t := y.g.condType(a, b)
+	t := y.g.choose.condType(a, b)
 	if t == nil {
 		y.g.c.errorf(TypeMismatch, y.fork.at, "?: has the unlike types %s and %s", a.q.T, b.q.T)
 	}
@@ -144,7 +144,7 @@ func (y *conditional) valueType() *ctype {
 }
 
 // condType is the common type of the sides of ?:, nil if there is none.
-func (g *gen) condType(a, b value) *ctype {
+func (ch *chooser) condType(a, b value) *ctype {
 	ta, tb := a.q.T, b.q.T
 	switch {
 	case a.k == vList || b.k == vList:
@@ -158,15 +158,15 @@ func (g *gen) condType(a, b value) *ctype {
 	case tb.kind == tPtr && isNullConst(&a):
 		return tb
 	case ta.kind == tPtr && tb.kind == tPtr:
-		if g.ptrRank(ta.elem, tb.elem) != rankNone {
+		if ch.ptrRank(ta.elem, tb.elem) != rankNone {
 			return tb
 		}
-		if g.ptrRank(tb.elem, ta.elem) != rankNone {
+		if ch.ptrRank(tb.elem, ta.elem) != rankNone {
 			return ta
 		}
 		return nil
 	}
-	ra, rb := g.convRank(&a, qt(tb)), g.convRank(&b, qt(ta))
+	ra, rb := ch.convRank(&a, qt(tb)), ch.convRank(&b, qt(ta))
 	switch {
 	case ra != rankNone && (rb == rankNone || tb.kind == tVec):
 		return tb

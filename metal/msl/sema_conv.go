@@ -23,31 +23,31 @@ func isNullConst(v *value) bool {
 }
 
 // convRank says how well a value converts to a parameter's type.
-func (g *gen) convRank(v *value, to qtype) rank {
+func (ch *chooser) convRank(v *value, to qtype) rank {
 	if v.bad() || to.T.kind == tBad {
 		return rankExact
 	}
-	if g.isFunctionFor(v, to) {
+	if ch.isFunctionFor(v, to) {
 		return rankExact
 	}
 	if to.T.kind == tRef {
-		return g.refRank(v, to.T)
+		return ch.refRank(v, to.T)
 	}
 	if v.k == vList {
-		return g.listRank(v, to)
+		return ch.listRank(v, to)
 	}
 	if v.k == vFuncs || v.k == vVoid || v.k == vType {
 		return rankNone
 	}
-	from := g.c.types.decayed(v)
-	if r := g.stdRank(v, from.T, to.T); r != rankNone {
+	from := ch.c.types.decayed(v)
+	if r := ch.stdRank(v, from.T, to.T); r != rankNone {
 		return r
 	}
-	return g.userRank(v, from.T, to.T)
+	return ch.userRank(v, from.T, to.T)
 }
 
 // stdRank is the rank of a standard conversion between unqualified types.
-func (g *gen) stdRank(v *value, from, to *ctype) rank {
+func (ch *chooser) stdRank(v *value, from, to *ctype) rank {
 	if from == to {
 		return rankExact
 	}
@@ -81,7 +81,7 @@ func (g *gen) stdRank(v *value, from, to *ctype) rank {
 			return rankConversion
 		}
 		if from.kind == tPtr {
-			return g.ptrRank(from.elem, to.elem)
+			return ch.ptrRank(from.elem, to.elem)
 		}
 	case tStruct:
 		if from.kind == tStruct {
@@ -115,7 +115,7 @@ func arithRank(from, to kir.Type) rank {
 	return rankConversion
 }
 
-func (g *gen) ptrRank(from, to qtype) rank {
+func (ch *chooser) ptrRank(from, to qtype) rank {
 	if from.Space.normal() != to.Space.normal() {
 		return rankNone
 	}
@@ -142,11 +142,11 @@ func (g *gen) ptrRank(from, to qtype) rank {
 }
 
 // refRank says how well a reference binds to a value.
-func (g *gen) refRank(v *value, to *ctype) rank {
+func (ch *chooser) refRank(v *value, to *ctype) rank {
 	e := to.elem
 	if v.k == vList {
 		if e.Const {
-			return g.listRank(v, e.bare())
+			return ch.listRank(v, e.bare())
 		}
 		return rankNone
 	}
@@ -184,13 +184,13 @@ func (g *gen) refRank(v *value, to *ctype) rank {
 	if same {
 		return rankQual
 	}
-	return max(g.convRank(v, e.bare()), rankQual)
+	return max(ch.convRank(v, e.bare()), rankQual)
 }
 
 func (t *ctype) rvalueRef() bool { return t.n == 1 }
 
 // listRank says how well a braced list initialises a type.
-func (g *gen) listRank(v *value, to qtype) rank {
+func (ch *chooser) listRank(v *value, to qtype) rank {
 	t := to.T
 	n := len(v.list.Elems)
 	switch t.kind {
@@ -201,7 +201,7 @@ func (g *gen) listRank(v *value, to qtype) rank {
 	case tVec, tArray:
 		return rankConversion
 	case tStruct:
-		g.c.complete(t.st)
+		ch.c.complete(t.st)
 		if t.st.userCtor || n <= len(t.st.fields) {
 			return rankUser
 		}
@@ -210,27 +210,27 @@ func (g *gen) listRank(v *value, to qtype) rank {
 }
 
 // userRank looks for a conversion by constructor or conversion function.
-func (g *gen) userRank(v *value, from, to *ctype) rank {
-	if g.inUserConv {
+func (ch *chooser) userRank(v *value, from, to *ctype) rank {
+	if ch.inUserConv {
 		return rankNone
 	}
-	if to.kind == tStruct && g.convertingCtor(v, to) != nil {
+	if to.kind == tStruct && ch.convertingCtor(v, to) != nil {
 		return rankUser
 	}
-	if from.kind == tStruct && g.conversionFunc(v, to) != nil {
+	if from.kind == tStruct && ch.conversionFunc(v, to) != nil {
 		return rankUser
 	}
 	return rankNone
 }
 
 // convertingCtor finds the constructor that converts a value to a class, nil if there is none or no single best one.
-func (g *gen) convertingCtor(v *value, to *ctype) *funcInst {
-	fs := g.c.methods(to, "(constructor)")
+func (ch *chooser) convertingCtor(v *value, to *ctype) *funcInst {
+	fs := ch.c.methods(to, "(constructor)")
 	if len(fs) == 0 {
 		return nil
 	}
-	g.inUserConv = true
-	defer func() { g.inUserConv = false }()
+	ch.inUserConv = true
+	defer func() { ch.inUserConv = false }()
 	var usable []*funcEnt
 	for _, f := range fs {
 		if !f.decl.Specs.Explicit {
@@ -238,31 +238,31 @@ func (g *gen) convertingCtor(v *value, to *ctype) *funcInst {
 		}
 	}
 	self := value{k: vSlot, q: qt(to), obj: &object{q: qt(to)}}
-	inst, _ := g.resolve(usable, nil, []value{*v}, &self, true)
+	inst, _ := ch.resolve(usable, nil, []value{*v}, &self, true)
 	return inst
 }
 
 // conversionFunc finds the conversion function of a class object to a type.
-func (g *gen) conversionFunc(v *value, to *ctype) *funcInst {
-	fs := g.c.methods(v.q.T, "(conversion)")
+func (ch *chooser) conversionFunc(v *value, to *ctype) *funcInst {
+	fs := ch.c.methods(v.q.T, "(conversion)")
 	if len(fs) == 0 {
 		return nil
 	}
-	g.inUserConv = true
-	defer func() { g.inUserConv = false }()
+	ch.inUserConv = true
+	defer func() { ch.inUserConv = false }()
 	var best *funcInst
 	bestRank := rankNone
 	for _, f := range fs {
-		inst := g.instConversion(f, v, to)
-		if inst == nil || !g.methodFits(inst, v) {
+		inst := ch.instConversion(f, v, to)
+		if inst == nil || !ch.methodFits(inst, v) {
 			continue
 		}
 		ret := value{k: vRight, q: inst.ret.noRef().bare()}
-		r := g.stdRank(&ret, ret.q.T, to)
+		r := ch.stdRank(&ret, ret.q.T, to)
 		if f.decl.Specs.Explicit && r != rankExact {
 			continue
 		}
-		if r < bestRank || r == bestRank && r != rankNone && best != nil && g.thisRank(inst, v) < g.thisRank(best, v) {
+		if r < bestRank || r == bestRank && r != rankNone && best != nil && ch.thisRank(inst, v) < ch.thisRank(best, v) {
 			best, bestRank = inst, r
 		}
 	}
@@ -270,18 +270,18 @@ func (g *gen) conversionFunc(v *value, to *ctype) *funcInst {
 }
 
 // instConversion returns a conversion function, deducing the parameters of a template from the type asked for.
-func (g *gen) instConversion(f *funcEnt, v *value, to *ctype) *funcInst {
+func (ch *chooser) instConversion(f *funcEnt, v *value, to *ctype) *funcInst {
 	if f.tmpl == nil {
-		return g.instFor(f, nil)
+		return ch.instFor(f, nil)
 	}
-	d := newDeduction(g, f.tmpl.Params, f.env)
+	d := newDeduction(ch.c, f.tmpl.Params, f.env)
 	if !d.typ(f.decl.Name.Conv, qt(to), false) {
 		return nil
 	}
 	var inst *funcInst
-	ok := g.c.trial(func() {
-		if _, full := g.fill(d, f.decl.Pos()); full {
-			inst = g.instFor(f, d.got)
+	ok := ch.c.trial(func() {
+		if _, full := ch.res.fill(d, f.decl.Pos()); full {
+			inst = ch.instFor(f, d.got)
 		}
 	})
 	if !ok {
@@ -303,16 +303,16 @@ func (g *gen) convertTo(v value, to qtype, at Pos, what string) value {
 		return badValue
 	}
 	from := g.c.types.decayed(&v)
-	if r := g.stdRank(&v, from.T, to.T); r != rankNone {
+	if r := g.choose.stdRank(&v, from.T, to.T); r != rankNone {
 		return g.arith.convStd(v, to.T)
 	}
 	if to.T.kind == tStruct {
-		if inst := g.convertingCtor(&v, to.T); inst != nil {
+		if inst := g.choose.convertingCtor(&v, to.T); inst != nil {
 			return g.construct(to.T, inst, []value{v}, at)
 		}
 	}
 	if from.T.kind == tStruct {
-		if inst := g.conversionFunc(&v, to.T); inst != nil {
+		if inst := g.choose.conversionFunc(&v, to.T); inst != nil {
 			r := g.call(inst, []value{}, &v, at)
 			if r.bad() {
 				return r

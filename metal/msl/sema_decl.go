@@ -115,8 +115,7 @@ func (c *compiler) findNamespace(e *env, n *Name) *env {
 }
 
 func (c *compiler) declareUsing(e *env, d *UsingDecl) {
-	g := c.constGen(e)
-	x := g.resolveEntity(d.Name)
+	x := c.resolverIn(e).resolveEntity(d.Name)
 	if x == nil {
 		return
 	}

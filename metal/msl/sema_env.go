@@ -204,7 +204,7 @@ func y2(x, y *entity) *entity {
 }
 
 // lookup finds an unqualified name from the current scope outwards, nil if there is none.
-func (g *gen) lookup(name string) *entity { return g.c.lookup(g.env, name) }
+func (rs *resolver) lookup(name string) *entity { return rs.c.lookup(rs.env, name) }
 
 func (c *compiler) lookup(e *env, name string) *entity {
 	for ; e != nil; e = e.up {
@@ -282,9 +282,9 @@ func (s *nearest) visit(e *env, depth int) {
 func near(name string) *nearest { return &nearest{name: name, dist: 1 + len(name)/3} }
 
 // suggest returns the name in scope that is nearest to a misspelt one, "" if none is near.
-func (g *gen) suggest(name string) string {
+func (rs *resolver) suggest(name string) string {
 	s := near(name)
-	for e := g.env; e != nil; e = e.up {
+	for e := rs.env; e != nil; e = e.up {
 		s.visit(e, 0)
 	}
 	for n := range positionAttrs { // metal_kernel declares those that a body names

@@ -148,8 +148,8 @@ func (g *gen) floatLit(x *FloatLit) value {
 }
 
 // thisObject returns the object of the method being expanded.
-func (g *gen) thisObject() (value, bool) {
-	for e := g.env; e != nil; e = e.up {
+func (rs *resolver) thisObject() (value, bool) {
+	for e := rs.env; e != nil; e = e.up {
 		if e.this != nil {
 			return *e.this, true
 		}
@@ -159,7 +159,7 @@ func (g *gen) thisObject() (value, bool) {
 
 // thisExpr is a pointer to the object. Members are reached without taking its address: see memberExpr and unary.
 func (g *gen) thisExpr(x *ThisExpr) value {
-	v, ok := g.thisObject()
+	v, ok := g.res.thisObject()
 	if !ok {
 		g.c.errorf(Undeclared, x.Pos(), "there is no 'this' outside a method")
 		return badValue
@@ -168,7 +168,7 @@ func (g *gen) thisExpr(x *ThisExpr) value {
 }
 
 func (g *gen) nameExpr(x *NameExpr) value {
-	ent := g.resolveEntity(x.Name)
+	ent := g.res.resolveEntity(x.Name)
 	if ent == nil {
 		return badValue
 	}
@@ -200,14 +200,14 @@ func (g *gen) entityValue(ent *entity, x *NameExpr) value {
 	case eFunc:
 		fn := &overload{name: ent.name, funcs: ent.funcs, bi: ent.bi, fast: ent.fast, env: ent.env}
 		if x.Name.HasArgs {
-			args, ok := g.templateArgs(x.Name.Args)
+			args, ok := g.res.templateArgs(x.Name.Args)
 			if !ok {
 				return badValue
 			}
 			fn.targs, fn.hasArgs = args, true
 		}
 		if len(ent.funcs) > 0 && ent.funcs[0].cls != nil {
-			if this, ok := g.thisObject(); ok {
+			if this, ok := g.res.thisObject(); ok {
 				fn.this = &this
 			}
 		}
@@ -216,7 +216,7 @@ func (g *gen) entityValue(ent *entity, x *NameExpr) value {
 		if v, ok := g.varTemplate(ent, x); ok {
 			return v
 		}
-		if t, ok := g.entityType(ent, x.Name); ok {
+		if t, ok := g.res.entityType(ent, x.Name); ok {
 			return value{k: vType, q: t}
 		}
 	case eType:
@@ -232,10 +232,10 @@ func (g *gen) entityValue(ent *entity, x *NameExpr) value {
 }
 
 func (g *gen) fieldOfThis(ent *entity, x *NameExpr) value {
-	this, ok := g.thisObject()
+	this, ok := g.res.thisObject()
 	if !ok {
 		if g.em.unevaluated { // sizeof and decltype may name a field without an object
-			return g.c.types.dummy(g.fieldType(ent).noRef())
+			return g.c.types.dummy(fieldType(ent).noRef())
 		}
 		g.c.errorf(Undeclared, x.Pos(), "the field '%s' needs an object", ent.name)
 		return badValue
@@ -248,7 +248,7 @@ func (g *gen) fieldOfThis(ent *entity, x *NameExpr) value {
 	return g.mem.member(this, path)
 }
 
-func (g *gen) fieldType(ent *entity) qtype {
+func fieldType(ent *entity) qtype {
 	if ent.env != nil && ent.env.cls != nil {
 		if p := ent.env.cls.fieldPath(ent.name, nil); p != nil {
 			return p[len(p)-1].q
@@ -280,7 +280,7 @@ func (g *gen) unary(x *UnaryExpr) value {
 		return g.incDec(x.X, x.Op, false, x.Pos())
 	case OpDeref:
 		if _, ok := stripParens(x.X).(*ThisExpr); ok {
-			if v, ok := g.thisObject(); ok {
+			if v, ok := g.res.thisObject(); ok {
 				return v
 			}
 		}
@@ -293,7 +293,7 @@ func (g *gen) unary(x *UnaryExpr) value {
 	}
 	g.em.at(x.Pos())
 	if x.Op == OpDeref || x.Op == OpAddrOf {
-		if v = g.functionObject(v); v.isFunction() {
+		if v = g.choose.functionObject(v); v.isFunction() {
 			return v
 		}
 	}
@@ -393,11 +393,11 @@ func (g *gen) toArith(v value) value {
 			if f.tmpl != nil || f.decl.Specs.Explicit {
 				continue
 			}
-			inst := g.instFor(f, nil)
-			if inst == nil || !g.methodFits(inst, &v) {
+			inst := g.choose.instFor(f, nil)
+			if inst == nil || !g.choose.methodFits(inst, &v) {
 				continue
 			}
-			if best == nil || g.thisRank(inst, &v) < g.thisRank(best, &v) {
+			if best == nil || g.choose.thisRank(inst, &v) < g.choose.thisRank(best, &v) {
 				best = inst
 			}
 		}
@@ -406,7 +406,7 @@ func (g *gen) toArith(v value) value {
 				if f.tmpl == nil || f.decl.Specs.Explicit {
 					continue
 				}
-				if inst := g.instConversion(f, &v, typeFloat); inst != nil && g.methodFits(inst, &v) {
+				if inst := g.choose.instConversion(f, &v, typeFloat); inst != nil && g.choose.methodFits(inst, &v) {
 					best = inst
 					break
 				}

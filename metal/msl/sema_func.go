@@ -37,47 +37,57 @@ type lambdaInfo struct {
 	env  *env
 }
 
+// chooser chooses functions: it ranks conversions, makes instances of templates and resolves overloads.
+type chooser struct {
+	c          *compiler
+	res        *resolver
+	inUserConv bool // no second user-defined conversion
+}
+
+// chooserIn returns a chooser for a scope outside functions.
+func (c *compiler) chooserIn(e *env) *chooser { return &chooser{c: c, res: c.resolverIn(e)} }
+
 // instFor returns the instance of a function for template arguments, making it on first use. It reports what is
 // wrong with its signature and returns nil.
-func (g *gen) instFor(f *funcEnt, args []targ) *funcInst {
-	known := g.c.finsts[f]
+func (ch *chooser) instFor(f *funcEnt, args []targ) *funcInst {
+	known := ch.c.finsts[f]
 	if known == nil {
 		known = &instances[*funcInst]{}
-		g.c.finsts[f] = known
+		ch.c.finsts[f] = known
 	}
 	if in, ok := known.find(args, funcArgs); ok {
 		return in
 	}
 	if f.tmpl != nil {
-		g.c.countInstance(f.decl.Pos())
+		ch.c.countInstance(f.decl.Pos())
 	}
-	if !g.c.enter(f.decl.Pos()) {
+	if !ch.c.enter(f.decl.Pos()) {
 		return nil
 	}
-	defer g.c.leave()
+	defer ch.c.leave()
 	e := f.env
 	if f.tmpl != nil {
 		e = bindEnv(f.env, f.tmpl.Params, args)
-		if spec := g.explicitSpec(f, args); spec != nil {
+		if spec := ch.explicitSpec(f, args); spec != nil {
 			f = spec
 		}
 	}
 	inst := &funcInst{f: f, env: e, args: args}
-	h := g.c.constGen(e)
-	n := g.c.errCount()
+	rs := ch.c.resolverIn(e)
+	n := ch.c.errCount()
 	for _, p := range f.decl.Params {
 		if p.Type.Pack || p.Type.Kind == TypeReference && p.Type.Elem.Pack {
 			before := len(inst.params)
-			packs, _ := h.packsIn(p.Type)
+			packs, _ := rs.packsIn(p.Type)
 			if len(packs) > 0 {
-				h.expandPack(p.Type, func() {
-					inst.params = append(inst.params, paramInst{decl: p, q: g.c.types.paramType(h.typeOf(p.Type)), pack: true})
+				rs.expandPack(p.Type, func() {
+					inst.params = append(inst.params, paramInst{decl: p, q: ch.c.types.paramType(rs.typeOf(p.Type)), pack: true})
 				})
 			}
 			inst.min += len(inst.params) - before
 			continue
 		}
-		t := g.c.types.paramType(h.typeOf(p.Type))
+		t := ch.c.types.paramType(rs.typeOf(p.Type))
 		inst.params = append(inst.params, paramInst{decl: p, q: t})
 		if p.Default == nil && f.paramDefault(len(inst.params)-1) == nil {
 			inst.min = len(inst.params)
@@ -85,16 +95,16 @@ func (g *gen) instFor(f *funcEnt, args []targ) *funcInst {
 	}
 	switch {
 	case f.decl.Kind == FuncConversion:
-		inst.ret = h.typeOf(f.decl.Name.Conv)
+		inst.ret = rs.typeOf(f.decl.Name.Conv)
 	case f.decl.Ret == nil:
 		inst.ret = qt(typeVoid)
 		if f.lam != nil {
 			inst.ret = qt(typeAuto)
 		}
 	default:
-		inst.ret = h.retType(inst, f.decl.Ret)
+		inst.ret = rs.retType(inst, f.decl.Ret)
 	}
-	if g.c.errCount() != n {
+	if ch.c.errCount() != n {
 		return nil
 	}
 	known.add(inst, funcArgs)
@@ -110,40 +120,40 @@ func (f *funcEnt) paramDefault(i int) Expr {
 }
 
 // retType resolves a result type. One that trails may name the parameters, in operands of decltype and sizeof.
-func (h *gen) retType(inst *funcInst, x *TypeExpr) qtype {
+func (rs *resolver) retType(inst *funcInst, x *TypeExpr) qtype {
 	if x.Trailing && x.Kind != TypeBasic {
-		e := &env{kind: envFunc, up: h.env}
-		h.evalOff(func(u *gen) {
-			for _, d := range inst.f.decl.Params {
-				if d.Name != "" && (d.Type.Pack || d.Type.Kind == TypeReference && d.Type.Elem.Pack) {
-					e.put(&entity{kind: ePack, name: d.Name, vals: []value{}})
-				}
+		e := &env{kind: envFunc, up: rs.env}
+		for _, d := range inst.f.decl.Params {
+			if d.Name != "" && (d.Type.Pack || d.Type.Kind == TypeReference && d.Type.Elem.Pack) {
+				e.put(&entity{kind: ePack, name: d.Name, vals: []value{}})
 			}
-			for i := range inst.params {
-				p := &inst.params[i]
-				t := p.q.noRef()
-				switch {
-				case p.decl.Name == "" || p.q.T.kind == tBad || p.q.T.kind != tRef && !u.c.isComplete(t.T):
-				case p.pack:
-					pack := e.own(p.decl.Name)
-					pack.vals = append(pack.vals, u.c.types.dummy(t))
-				default:
-					e.put(&entity{kind: eVar, name: p.decl.Name, local: true, val: u.c.types.dummy(t), isRef: p.q.T.kind == tRef})
-				}
+		}
+		for i := range inst.params {
+			p := &inst.params[i]
+			t := p.q.noRef()
+			switch {
+			case p.decl.Name == "" || p.q.T.kind == tBad || p.q.T.kind != tRef && !rs.c.isComplete(t.T):
+			case p.pack:
+				pack := e.own(p.decl.Name)
+				pack.vals = append(pack.vals, rs.c.types.dummy(t))
+			default:
+				e.put(&entity{
+					kind: eVar, name: p.decl.Name, local: true, val: rs.c.types.dummy(t), isRef: p.q.T.kind == tRef,
+				})
 			}
-		})
-		saved := h.env
-		h.env = e
-		defer func() { h.env = saved }()
+		}
+		saved := rs.env
+		rs.env = e
+		defer func() { rs.env = saved }()
 	}
-	return h.typeOf(x)
+	return rs.typeOf(x)
 }
 
 // explicitSpec returns the full specialisation of a function template for arguments.
-func (g *gen) explicitSpec(f *funcEnt, args []targ) *funcEnt {
-	for _, list := range [][]*funcEnt{f.specs, g.c.extraSpecs[f]} {
+func (ch *chooser) explicitSpec(f *funcEnt, args []targ) *funcEnt {
+	for _, list := range [][]*funcEnt{f.specs, ch.c.extraSpecs[f]} {
 		for _, s := range list {
-			if g.specMatches(f, s, args) {
+			if ch.specMatches(f, s, args) {
 				return s
 			}
 		}
@@ -151,10 +161,10 @@ func (g *gen) explicitSpec(f *funcEnt, args []targ) *funcEnt {
 	return nil
 }
 
-func (g *gen) specMatches(f, s *funcEnt, args []targ) bool {
+func (ch *chooser) specMatches(f, s *funcEnt, args []targ) bool {
 	match := false
-	ok := g.c.trial(func() {
-		h := g.c.constGen(s.env)
+	ok := ch.c.trial(func() {
+		h := ch.c.resolverIn(s.env)
 		if s.decl.Name.HasArgs {
 			got, good := h.templateArgs(s.decl.Name.Args)
 			if !good || len(got) > len(args) {
@@ -169,7 +179,7 @@ func (g *gen) specMatches(f, s *funcEnt, args []targ) bool {
 				return
 			}
 		}
-		b := g.c.constGen(bindEnv(f.env, f.tmpl.Params, args))
+		b := ch.c.resolverIn(bindEnv(f.env, f.tmpl.Params, args))
 		if len(f.decl.Params) != len(s.decl.Params) {
 			return
 		}
@@ -193,22 +203,22 @@ type cand struct {
 }
 
 // resolve picks the best function for arguments. If there is none it returns nil and says why, one line a candidate.
-func (g *gen) resolve(funcs []*funcEnt, ov *overload, args []value, this *value, quiet bool) (*funcInst, string) {
+func (ch *chooser) resolve(funcs []*funcEnt, ov *overload, args []value, this *value, quiet bool) (*funcInst, string) {
 	var best *cand
 	var tied *cand
 	var why string
 	tie := false
 	if n := len(funcs); n > 16 {
-		g.c.spend(g.em.pos, n/2)
+		ch.c.spend(*ch.res.at, n/2)
 	}
 	for _, f := range funcs {
-		if !f.usr && !g.c.opt.Float64 && f.decl.takesDouble() {
+		if !f.usr && !ch.c.opt.Float64 && f.decl.takesDouble() {
 			continue
 		}
-		cd, reason := g.candidate(f, ov, args, this)
+		cd, reason := ch.candidate(f, ov, args, this)
 		if cd == nil {
 			if !quiet && len(why) < 2000 {
-				why += "\n    " + g.c.signature(f) + ": " + reason
+				why += "\n    " + ch.c.signature(f) + ": " + reason
 			}
 			continue
 		}
@@ -232,10 +242,10 @@ func (g *gen) resolve(funcs []*funcEnt, ov *overload, args []value, this *value,
 		return nil, why
 	}
 	if tie {
-		return nil, "ambiguous:\n    " + g.c.signature(best.inst.f) + "\n    " + g.c.signature(tied.inst.f)
+		return nil, "ambiguous:\n    " + ch.c.signature(best.inst.f) + "\n    " + ch.c.signature(tied.inst.f)
 	}
 	if best.inst.f.decl.Delete { // which takes part until here: a specialisation of a deleted template need not be
-		return nil, "\n    " + g.c.signature(best.inst.f) + ": it is deleted"
+		return nil, "\n    " + ch.c.signature(best.inst.f) + ": it is deleted"
 	}
 	return best.inst, ""
 }
@@ -299,7 +309,7 @@ func compare(a, b *cand) int {
 }
 
 // candidate checks one function against arguments; reason says why it does not fit.
-func (g *gen) candidate(f *funcEnt, ov *overload, args []value, this *value) (*cand, string) {
+func (ch *chooser) candidate(f *funcEnt, ov *overload, args []value, this *value) (*cand, string) {
 	np := len(f.decl.Params)
 	variadic := false
 	for _, p := range f.decl.Params {
@@ -315,7 +325,7 @@ func (g *gen) candidate(f *funcEnt, ov *overload, args []value, this *value) (*c
 			return nil, "it is a specialisation of no template"
 		}
 		var reason string
-		inst, reason = g.deduceCall(f, ov, args)
+		inst, reason = ch.deduceCall(f, ov, args)
 		if inst == nil {
 			return nil, reason
 		}
@@ -324,7 +334,7 @@ func (g *gen) candidate(f *funcEnt, ov *overload, args []value, this *value) (*c
 		if ov != nil && ov.hasArgs {
 			return nil, "it is no template"
 		}
-		if inst = g.instFor(f, nil); inst == nil {
+		if inst = ch.instFor(f, nil); inst == nil {
 			return nil, "its declaration has errors"
 		}
 	}
@@ -336,21 +346,21 @@ func (g *gen) candidate(f *funcEnt, ov *overload, args []value, this *value) (*c
 		if this == nil {
 			return nil, "it needs an object"
 		}
-		if !g.methodFits(inst, this) {
+		if !ch.methodFits(inst, this) {
 			if this.q.Const && !f.decl.Quals.Const && this.q.Space.normal() == f.decl.Quals.Space.normal() {
 				return nil, "it is not const, but the object is"
 			}
 			return nil, "the object is in " + spaceName(this.q.Space) + " memory"
 		}
-		cd.this = g.thisRank(inst, this)
+		cd.this = ch.thisRank(inst, this)
 	}
 	if f.decl.Kind == FuncConstructor && this != nil && f.decl.Quals.Space.normal() != this.q.Space.normal() {
 		cd.this = rankConversion // objects are made in thread memory and copied: a constructor for it is the better one
 	}
 	for i := range args {
-		r := g.convRank(&args[i], inst.params[i].q)
+		r := ch.convRank(&args[i], inst.params[i].q)
 		if r == rankNone {
-			return nil, "argument " + itoa(i+1) + " of type " + g.argText(&args[i]) + " does not convert to " +
+			return nil, "argument " + itoa(i+1) + " of type " + argText(&args[i]) + " does not convert to " +
 				inst.params[i].q.String()
 		}
 		cd.ranks[i] = r
@@ -358,7 +368,7 @@ func (g *gen) candidate(f *funcEnt, ov *overload, args []value, this *value) (*c
 	return cd, ""
 }
 
-func (g *gen) argText(v *value) string {
+func argText(v *value) string {
 	switch v.k {
 	case vList:
 		return "{...}"
@@ -397,11 +407,11 @@ func templateScore(f *funcEnt) int {
 }
 
 // deduceCall finds a function template's arguments from those of a call.
-func (g *gen) deduceCall(f *funcEnt, ov *overload, args []value) (*funcInst, string) {
-	d := newDeduction(g, f.tmpl.Params, f.env)
+func (ch *chooser) deduceCall(f *funcEnt, ov *overload, args []value) (*funcInst, string) {
+	d := newDeduction(ch.c, f.tmpl.Params, f.env)
 	if ov != nil && ov.hasArgs {
 		var fits bool
-		if !g.c.trial(func() { fits = g.explicitArgs(d, ov.targs) }) || !fits {
+		if !ch.c.trial(func() { fits = ch.res.explicitArgs(d, ov.targs) }) || !fits {
 			return nil, "the template arguments " + argsString(ov.targs) + " do not fit"
 		}
 	}
@@ -410,8 +420,8 @@ func (g *gen) deduceCall(f *funcEnt, ov *overload, args []value) (*funcInst, str
 		if p.Type.Pack || p.Type.Kind == TypeReference && p.Type.Elem.Pack {
 			d.resetPack(p.Type, args[ai:])
 			for d.elem = 0; ai < len(args); ai, d.elem = ai+1, d.elem+1 {
-				if !g.deduceArg(d, p.Type, &args[ai], true) {
-					return nil, "argument " + itoa(ai+1) + " of type " + g.argText(&args[ai]) + " does not fit"
+				if !ch.deduceArg(d, p.Type, &args[ai], true) {
+					return nil, "argument " + itoa(ai+1) + " of type " + argText(&args[ai]) + " does not fit"
 				}
 			}
 			break
@@ -422,17 +432,17 @@ func (g *gen) deduceCall(f *funcEnt, ov *overload, args []value) (*funcInst, str
 			}
 			continue
 		}
-		if !g.deduceArg(d, p.Type, &args[ai], false) {
-			return nil, "argument " + itoa(ai+1) + " of type " + g.argText(&args[ai]) + " does not fit parameter " + itoa(pi+1)
+		if !ch.deduceArg(d, p.Type, &args[ai], false) {
+			return nil, "argument " + itoa(ai+1) + " of type " + argText(&args[ai]) + " does not fit parameter " + itoa(pi+1)
 		}
 		ai++
 	}
 	var inst *funcInst
 	missing, ok := "", true
 	var errs ErrorList
-	good := g.c.trialErrs(&errs, func() {
-		if missing, ok = g.fill(d, f.decl.Pos()); ok {
-			inst = g.instFor(f, d.got)
+	good := ch.c.trialErrs(&errs, func() {
+		if missing, ok = ch.res.fill(d, f.decl.Pos()); ok {
+			inst = ch.instFor(f, d.got)
 		}
 	})
 	switch {
@@ -466,7 +476,7 @@ func (d *deduction) resetPack(p *TypeExpr, args []value) {
 }
 
 // deduceArg matches a parameter's type with an argument.
-func (g *gen) deduceArg(d *deduction, p *TypeExpr, a *value, inPack bool) bool {
+func (ch *chooser) deduceArg(d *deduction, p *TypeExpr, a *value, inPack bool) bool {
 	if a.k == vList || a.k == vFuncs || a.bad() {
 		return true
 	}
@@ -482,7 +492,7 @@ func (g *gen) deduceArg(d *deduction, p *TypeExpr, a *value, inPack bool) bool {
 			t = t.bare()
 		}
 		if p.RValue && a.isLvalue() && p.Elem.Kind == TypeNamed && d.param(p.Elem.Name) >= 0 && !p.Elem.Quals.Const {
-			return d.typ(p.Elem, qt(g.c.types.refTo(t)), inPack) // a forwarding reference
+			return d.typ(p.Elem, qt(ch.c.types.refTo(t)), inPack) // a forwarding reference
 		}
 		if p.Elem.Kind != TypeArray && t.T.kind == tArray && p.Elem.Kind == TypePointer {
 			return false
@@ -492,7 +502,7 @@ func (g *gen) deduceArg(d *deduction, p *TypeExpr, a *value, inPack bool) bool {
 		}
 		return d.typ(p.Elem, t, inPack)
 	}
-	t := g.c.types.decayed(a)
+	t := ch.c.types.decayed(a)
 	if p.Kind == TypeArray {
 		if t.T.kind != tPtr {
 			return false
@@ -506,7 +516,7 @@ func (g *gen) deduceArg(d *deduction, p *TypeExpr, a *value, inPack bool) bool {
 }
 
 // methodFits reports whether a method can be called on an object: const and address space.
-func (g *gen) methodFits(inst *funcInst, this *value) bool {
+func (ch *chooser) methodFits(inst *funcInst, this *value) bool {
 	d := inst.f.decl
 	if d.Specs.Static {
 		return true
@@ -523,7 +533,7 @@ func (g *gen) methodFits(inst *funcInst, this *value) bool {
 	return want == SpaceNone && d.Quals.Const && d.Quals.Space == SpaceNone
 }
 
-func (g *gen) thisRank(inst *funcInst, this *value) rank {
+func (ch *chooser) thisRank(inst *funcInst, this *value) rank {
 	d := inst.f.decl
 	r := rankExact
 	if d.Quals.Const && !this.q.Const {
@@ -533,4 +543,14 @@ func (g *gen) thisRank(inst *funcInst, this *value) rank {
 		r = rankConversion
 	}
 	return r
+}
+
+// exactCall reports whether an instance takes the arguments without conversion.
+func (ch *chooser) exactCall(inst *funcInst, args []value) bool {
+	for i := range args {
+		if ch.convRank(&args[i], inst.params[i].q) > rankQual {
+			return false
+		}
+	}
+	return true
 }

@@ -4,17 +4,17 @@ package msl
 
 // instances returns the functions that an overloaded name with its template arguments may mean where a function of the
 // type sig is wanted, which may be nil; all is false if there may be more, whose types are known at a call only.
-func (g *gen) instances(fn *overload, sig *funcSig) (list []*funcInst, all bool) {
+func (ch *chooser) instances(fn *overload, sig *funcSig) (list []*funcInst, all bool) {
 	all = fn.bi == nil
 	for _, f := range fn.funcs {
 		if f.tmpl == nil {
-			if inst := g.instFor(f, nil); inst != nil && !fn.hasArgs {
+			if inst := ch.instFor(f, nil); inst != nil && !fn.hasArgs {
 				list = append(list, inst)
 			}
 			continue
 		}
-		d := newDeduction(g, f.tmpl.Params, f.env)
-		if !g.explicitArgs(d, fn.targs) || sig != nil && len(sig.params) != len(f.decl.Params) && !f.decl.hasPack() {
+		d := newDeduction(ch.c, f.tmpl.Params, f.env)
+		if !ch.res.explicitArgs(d, fn.targs) || sig != nil && len(sig.params) != len(f.decl.Params) && !f.decl.hasPack() {
 			continue
 		}
 		for i := range f.decl.Params {
@@ -22,11 +22,11 @@ func (g *gen) instances(fn *overload, sig *funcSig) (list []*funcInst, all bool)
 				d.typ(f.decl.Params[i].Type, sig.params[i], false)
 			}
 		}
-		if _, full := g.fill(d, f.decl.Pos()); !full {
+		if _, full := ch.res.fill(d, f.decl.Pos()); !full {
 			all = false
 			continue
 		}
-		if inst := g.instFor(f, d.got); inst != nil {
+		if inst := ch.instFor(f, d.got); inst != nil {
 			list = append(list, inst)
 		}
 	}
@@ -35,7 +35,7 @@ func (g *gen) instances(fn *overload, sig *funcSig) (list []*funcInst, all bool)
 
 // isFunctionFor reports whether a value is a function that a parameter of the type to, a pointer or reference to
 // functions, can be.
-func (g *gen) isFunctionFor(v *value, to qtype) bool {
+func (ch *chooser) isFunctionFor(v *value, to qtype) bool {
 	if to.T.kind != tPtr && to.T.kind != tRef || to.T.elem.T.kind != tFunc || v.q.T.kind != tStruct {
 		return false
 	}
@@ -43,9 +43,9 @@ func (g *gen) isFunctionFor(v *value, to qtype) bool {
 	if l == nil || l.over == nil {
 		return false
 	}
-	list, _ := g.instances(l.over, sig)
+	list, _ := ch.instances(l.over, sig)
 	for _, inst := range list {
-		if g.hasSig(inst, sig) && inst.ret.T == sig.ret.T {
+		if ch.hasSig(inst, sig) && inst.ret.T == sig.ret.T {
 			return true
 		}
 	}
@@ -77,7 +77,7 @@ func (d *deduction) function(p *TypeExpr, t *ctype) (fits, ok bool) {
 	if l == nil || l.over == nil {
 		return false, false
 	}
-	list, all := d.g.instances(l.over, nil)
+	list, all := d.c.chooserIn(d.env).instances(l.over, nil)
 	if !all || len(list) != 1 {
 		return true, true // the other arguments say what is meant
 	}
@@ -94,14 +94,14 @@ func (d *deduction) function(p *TypeExpr, t *ctype) (fits, ok bool) {
 }
 
 // definition narrows an overloaded name to the function's definition where the others only declare that function.
-func (g *gen) definition(fn *overload) *overload {
+func (ch *chooser) definition(fn *overload) *overload {
 	var first *funcInst
 	def := fn.funcs[0]
 	for _, f := range fn.funcs {
 		if f.tmpl != nil {
 			return fn
 		}
-		inst := g.instFor(f, nil)
+		inst := ch.instFor(f, nil)
 		if inst == nil || first != nil && !sameParams(first, inst) {
 			return fn
 		}
@@ -116,20 +116,20 @@ func (g *gen) definition(fn *overload) *overload {
 
 // onlyInstance narrows an overloaded name to the one template that can be made with its template arguments, where the
 // others' conditions (enable_if) refuse them.
-func (g *gen) onlyInstance(fn *overload) *overload {
+func (ch *chooser) onlyInstance(fn *overload) *overload {
 	var only []*funcEnt
 	for _, f := range fn.funcs {
 		made := false
-		ok := g.c.trial(func() {
+		ok := ch.c.trial(func() {
 			if f.tmpl == nil || f.tmpl.Spec {
 				return
 			}
-			d := newDeduction(g, f.tmpl.Params, f.env)
-			if !g.explicitArgs(d, fn.targs) {
+			d := newDeduction(ch.c, f.tmpl.Params, f.env)
+			if !ch.res.explicitArgs(d, fn.targs) {
 				return
 			}
-			_, full := g.fill(d, f.decl.Pos())
-			made = full && g.instFor(f, d.got) != nil
+			_, full := ch.res.fill(d, f.decl.Pos())
+			made = full && ch.instFor(f, d.got) != nil
 		})
 		if ok && made {
 			only = append(only, f)
@@ -144,7 +144,7 @@ func (g *gen) onlyInstance(fn *overload) *overload {
 }
 
 // fitsFunction reports whether one of the functions that a template argument names has the type of the parameter.
-func (g *gen) fitsFunction(fn *overload, t qtype) bool {
+func (ch *chooser) fitsFunction(fn *overload, t qtype) bool {
 	sig := t.noRef().T.sig
 	if t.T.kind == tPtr {
 		sig = t.T.elem.T.sig
@@ -152,16 +152,16 @@ func (g *gen) fitsFunction(fn *overload, t qtype) bool {
 	if sig == nil || sig.unknown {
 		return true
 	}
-	list, all := g.instances(fn, sig)
+	list, all := ch.instances(fn, sig)
 	for _, inst := range list {
-		if g.hasSig(inst, sig) {
+		if ch.hasSig(inst, sig) {
 			return true
 		}
 	}
 	return !all
 }
 
-func (g *gen) hasSig(inst *funcInst, sig *funcSig) bool {
+func (ch *chooser) hasSig(inst *funcInst, sig *funcSig) bool {
 	if len(inst.params) != len(sig.params) {
 		return false
 	}
@@ -174,13 +174,13 @@ func (g *gen) hasSig(inst *funcInst, sig *funcSig) bool {
 }
 
 // functionType is the type that decltype finds for a function's name.
-func (g *gen) functionType(fn *overload) qtype {
+func (ch *chooser) functionType(fn *overload) qtype {
 	sig := funcSig{ret: qt(typeVoid), unknown: true}
-	if list, all := g.instances(fn, nil); all && len(list) == 1 {
+	if list, all := ch.instances(fn, nil); all && len(list) == 1 {
 		sig = funcSig{ret: list[0].ret}
 		for i := range list[0].params {
 			sig.params = append(sig.params, qt(list[0].params[i].q.T))
 		}
 	}
-	return qt(g.c.types.funcOf(sig))
+	return qt(ch.c.types.funcOf(sig))
 }

@@ -4,13 +4,13 @@ import "slices"
 
 // placeholder returns the class template that a type names without its arguments where they are deduced from an
 // initialiser; nil for other types.
-func (g *gen) placeholder(x *TypeExpr) *tmplInfo {
+func (rs *resolver) placeholder(x *TypeExpr) *tmplInfo {
 	if x == nil || x.Kind != TypeNamed || x.Name == nil || x.Name.HasArgs || x.Name.Typename {
 		return nil
 	}
-	ent := g.resolveQuiet(x.Name)
-	if ent == nil || ent.kind != eTemplate || ent.tmpl.decl == nil || g.enclosingInstance(ent.tmpl) != nil {
-		g.badQual = false
+	ent := rs.resolveQuiet(x.Name)
+	if ent == nil || ent.kind != eTemplate || ent.tmpl.decl == nil || rs.enclosingInstance(ent.tmpl) != nil {
+		rs.badQual = false
 		return nil
 	}
 	if _, isClass := ent.tmpl.decl.Decl.(*StructDecl); !isClass {
@@ -22,9 +22,9 @@ func (g *gen) placeholder(x *TypeExpr) *tmplInfo {
 // varType returns the type of a variable, whose template arguments may have to be deduced from its initialiser. What is
 // evaluated for that is not evaluated again: the declaration returned holds the values.
 func (g *gen) varType(d *VarDecl) (*VarDecl, qtype) {
-	tm := g.placeholder(d.Type)
+	tm := g.res.placeholder(d.Type)
 	if tm == nil {
-		return d, g.typeOf(d.Type)
+		return d, g.res.typeOf(d.Type)
 	}
 	list := d.Args
 	braces, _ := d.Init.(*InitList)
@@ -35,7 +35,7 @@ func (g *gen) varType(d *VarDecl) (*VarDecl, qtype) {
 		list = []Expr{d.Init}
 	}
 	if len(list) == 0 && allDefaulted(tm.decl) {
-		return d, g.typeOf(d.Type)
+		return d, g.res.typeOf(d.Type)
 	}
 	var args []value
 	ok := false
@@ -56,12 +56,12 @@ func (g *gen) varType(d *VarDecl) (*VarDecl, qtype) {
 	}
 	t := badType
 	if ok {
-		t = g.deduceClass(tm, args, d.Type.Pos())
+		t = g.choose.deduceClass(tm, args, d.Type.Pos())
 	}
 	if t.T.kind == tBad {
 		return &VarDecl{declNode: d.declNode, Specs: d.Specs, Type: d.Type, Name: d.Name}, badType
 	}
-	return d, g.qualified(t, d.Type)
+	return d, g.res.qualified(t, d.Type)
 }
 
 // heldExprs returns expressions that yield values which have been evaluated; a list in braces stays one.
@@ -84,7 +84,7 @@ func heldExprs(list []Expr, vals []value, at Pos) []Expr {
 // deduceConstruct is varType for T(args) and T{args}.
 func (g *gen) deduceConstruct(x *ConstructExpr, tm *tmplInfo) (*ConstructExpr, qtype) {
 	if len(x.Args) == 0 && allDefaulted(tm.decl) {
-		return x, g.typeOf(x.Type)
+		return x, g.res.typeOf(x.Type)
 	}
 	args, ok := g.args(x.Args)
 	if !ok {
@@ -92,12 +92,12 @@ func (g *gen) deduceConstruct(x *ConstructExpr, tm *tmplInfo) (*ConstructExpr, q
 	}
 	held := &ConstructExpr{exprNode: x.exprNode, Type: x.Type, Braced: x.Braced}
 	held.Args = heldExprs(x.Args, args, x.Pos())
-	return held, g.deduceClass(tm, args, x.Pos())
+	return held, g.choose.deduceClass(tm, args, x.Pos())
 }
 
 // deduceClass finds a class template's arguments as C++17 does: from an object of such a class, from the deduction
 // guides and from the constructors of the primary template. An aggregate needs a guide.
-func (g *gen) deduceClass(tm *tmplInfo, args []value, at Pos) qtype {
+func (ch *chooser) deduceClass(tm *tmplInfo, args []value, at Pos) qtype {
 	if len(args) == 1 && args[0].k != vList && args[0].q.T.kind == tStruct {
 		for st := args[0].q.T.st; ; st = st.bases[0].st {
 			if st.tmpl == tm {
@@ -109,17 +109,17 @@ func (g *gen) deduceClass(tm *tmplInfo, args []value, at Pos) qtype {
 		}
 	}
 	var guides []*funcEnt
-	if ent := g.c.find(tm.env, guidePrefix+tm.name, 0); ent != nil {
+	if ent := ch.c.find(tm.env, guidePrefix+tm.name, 0); ent != nil {
 		guides = ent.funcs
 	}
-	if !g.c.enter(at) { // a guide may need the template itself
+	if !ch.c.enter(at) { // a guide may need the template itself
 		return badType
 	}
-	defer g.c.leave()
-	all := append(slices.Clip(g.ctorGuides(tm)), guides...)
-	inst, why := g.resolve(all, nil, args, nil, false)
+	defer ch.c.leave()
+	all := append(slices.Clip(ch.ctorGuides(tm)), guides...)
+	inst, why := ch.resolve(all, nil, args, nil, false)
 	if inst == nil && len(guides) > 0 { // of equals a guide that is written goes before a constructor
-		inst, _ = g.resolve(guides, nil, args, nil, true)
+		inst, _ = ch.resolve(guides, nil, args, nil, true)
 	}
 	if inst == nil {
 		text := ""
@@ -127,18 +127,18 @@ func (g *gen) deduceClass(tm *tmplInfo, args []value, at Pos) qtype {
 			if i > 0 {
 				text += ", "
 			}
-			text += g.argText(&args[i])
+			text += argText(&args[i])
 		}
 		if len(all) == 0 {
 			why = ": it has neither a constructor nor a deduction guide"
 		}
-		g.c.errorf(BadTemplateArgs, at, "the arguments of the template '%s' cannot be deduced from (%s): write %s<...>%s",
+		ch.c.errorf(BadTemplateArgs, at, "the arguments of the template '%s' cannot be deduced from (%s): write %s<...>%s",
 			tm.name, text, tm.name, why)
 		return badType
 	}
 	t := inst.ret
 	if t.T.kind != tBad && (t.T.kind != tStruct || t.T.st.tmpl != tm) {
-		g.c.errorf(BadTemplateArgs, at, "the deduction guide yields %s, which is no '%s'", t, tm.name)
+		ch.c.errorf(BadTemplateArgs, at, "the deduction guide yields %s, which is no '%s'", t, tm.name)
 		return badType
 	}
 	return t.bare()
@@ -149,8 +149,8 @@ const guidePrefix = "(guide) "
 
 // ctorGuides returns a function template for each constructor of a class template, with the parameters of both, that
 // yields the class.
-func (g *gen) ctorGuides(tm *tmplInfo) []*funcEnt {
-	if list, ok := g.c.guides[tm]; ok {
+func (ch *chooser) ctorGuides(tm *tmplInfo) []*funcEnt {
+	if list, ok := ch.c.guides[tm]; ok {
 		return list
 	}
 	var list []*funcEnt
@@ -171,7 +171,7 @@ func (g *gen) ctorGuides(tm *tmplInfo) []*funcEnt {
 			decl: guide, env: tm.env, usr: true, tmpl: &TemplateDecl{declNode: f.declNode, Params: all, Decl: guide},
 		})
 	}
-	g.c.guides[tm] = list
+	ch.c.guides[tm] = list
 	return list
 }
 

@@ -74,7 +74,7 @@ func (g *gen) expandElems(elems []Expr) []Expr {
 			continue
 		}
 		out := append([]Expr{}, elems[:i]...)
-		g.expandPack(p.X, func() { out = append(out, &heldExpr{exprNode{Base{x.Pos()}}, g.expr(p.X)}) })
+		g.res.expandPack(p.X, func() { out = append(out, &heldExpr{exprNode{Base{x.Pos()}}, g.expr(p.X)}) })
 		if rest := g.expandElems(elems[i+1:]); rest != nil {
 			return append(out, rest...)
 		}
@@ -296,12 +296,12 @@ func (g *gen) one(cur *listCursor, whole value, q qtype, fd *field, at Pos) (v v
 	}
 	if q.T.kind == tArray || q.T.kind == tStruct && !q.T.st.userCtor && q.T.st.lambda == nil {
 		et, ok := g.quietType(x)
-		if q.T.kind == tArray || !ok || et.T != q.T && !g.convertsTo(x, et, q) {
+		if q.T.kind == tArray || !ok || et.T != q.T && !g.choose.convertsTo(x, et, q) {
 			return value{}, true
 		}
 	}
 	cur.i++
-	v = g.functionObject(g.expr(x))
+	v = g.choose.functionObject(g.expr(x))
 	if v.k != vVoid && v.k != vFuncs {
 		v = g.mem.rvalue(v)
 	}
@@ -314,9 +314,9 @@ func (g *gen) one(cur *listCursor, whole value, q qtype, fd *field, at Pos) (v v
 	return g.convertTo(v, q.bare(), x.Pos(), "a braced list"), false
 }
 
-func (g *gen) convertsTo(x Expr, et qtype, q qtype) bool {
+func (ch *chooser) convertsTo(x Expr, et qtype, q qtype) bool {
 	v := value{k: vRight, q: et}
-	return g.convRank(&v, q.bare()) != rankNone
+	return ch.convRank(&v, q.bare()) != rankNone
 }
 
 func (g *gen) fillAggregate(cur *listCursor, t qtype, at Pos, put func([]operand)) bool {

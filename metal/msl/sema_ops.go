@@ -7,26 +7,26 @@ import (
 
 // operatorCands collects the operator functions that may apply: methods of the first operand, functions in scope
 // and in the namespaces of the operands' classes.
-func (g *gen) operatorCands(op Op, args []value) []*funcEnt {
+func (ch *chooser) operatorCands(op Op, args []value) []*funcEnt {
 	key := operatorKey(op)
 	var funcs []*funcEnt
-	if ent := g.lookupOperator(key); ent != nil {
+	if ent := ch.lookupOperator(key); ent != nil {
 		for _, f := range ent.funcs {
 			if f.cls == nil {
 				funcs = append(funcs, f)
 			}
 		}
 	}
-	return g.adl(funcs, key, args)
+	return ch.adl(funcs, key, args)
 }
 
-func (g *gen) lookupOperator(key string) *entity {
+func (ch *chooser) lookupOperator(key string) *entity {
 	var all *entity
-	for e := g.env; e != nil; e = e.up {
+	for e := ch.res.env; e != nil; e = e.up {
 		if e.kind != envNamespace {
 			continue
 		}
-		if x := g.c.find(e, key, 0); x != nil && x.kind == eFunc {
+		if x := ch.c.find(e, key, 0); x != nil && x.kind == eFunc {
 			all = mergeEnts(all, x)
 		}
 	}
@@ -40,10 +40,10 @@ func (g *gen) operatorCall(op Op, args []value, at Pos, quiet bool) (r value, ok
 	if args[0].q.T.kind == tStruct {
 		ms := g.c.methods(args[0].q.T, key)
 		if len(ms) > 0 {
-			inst, why := g.resolve(ms, nil, args[1:], &args[0], false)
-			free := g.operatorCands(op, args)
+			inst, why := g.choose.resolve(ms, nil, args[1:], &args[0], false)
+			free := g.choose.operatorCands(op, args)
 			if inst == nil && len(free) > 0 {
-				if inst, _ := g.resolve(free, nil, args, nil, true); inst != nil {
+				if inst, _ := g.choose.resolve(free, nil, args, nil, true); inst != nil {
 					return g.call(inst, args, nil, at), true
 				}
 			}
@@ -53,7 +53,7 @@ func (g *gen) operatorCall(op Op, args []value, at Pos, quiet bool) (r value, ok
 			if op == OpAssign && len(args) == 2 && (args[1].q.T == args[0].q.T || args[1].k == vList) {
 				return badValue, false // the implicit copy assignment
 			}
-			if quiet && g.convertsToArith(args) {
+			if quiet && g.choose.convertsToArith(args) {
 				return badValue, false
 			}
 			g.noMatch(&overload{name: key, funcs: ms, this: &args[0]}, args[1:], why, at)
@@ -63,15 +63,15 @@ func (g *gen) operatorCall(op Op, args []value, at Pos, quiet bool) (r value, ok
 	if op == OpAssign || op == OpCall || op == OpIndex || op == OpArrow {
 		return badValue, false
 	}
-	funcs := g.operatorCands(op, args)
+	funcs := g.choose.operatorCands(op, args)
 	if len(funcs) == 0 {
 		return badValue, false
 	}
-	inst, why := g.resolve(funcs, nil, args, nil, false)
+	inst, why := g.choose.resolve(funcs, nil, args, nil, false)
 	if inst != nil {
 		return g.call(inst, args, nil, at), true
 	}
-	if len(why) > 9 && why[:9] == "ambiguous" && !g.convertsToArith(args) {
+	if len(why) > 9 && why[:9] == "ambiguous" && !g.choose.convertsToArith(args) {
 		g.noMatch(&overload{name: key, funcs: funcs}, args, why, at)
 		return badValue, true
 	}
@@ -79,10 +79,10 @@ func (g *gen) operatorCall(op Op, args []value, at Pos, quiet bool) (r value, ok
 }
 
 // convertsToArith reports whether every operand is a number or converts to one.
-func (g *gen) convertsToArith(args []value) bool {
+func (ch *chooser) convertsToArith(args []value) bool {
 	for i := range args {
 		t := args[i].q.T
-		if t.kind == tStruct && len(g.c.methods(t, "(conversion)")) == 0 {
+		if t.kind == tStruct && len(ch.c.methods(t, "(conversion)")) == 0 {
 			return false
 		}
 	}
@@ -124,7 +124,7 @@ func (g *gen) constructFrom(t *ctype, args []value, at Pos) value {
 	}
 	if fs := g.c.methods(t, "(constructor)"); len(fs) > 0 {
 		this := value{k: vSlot, q: qt(t), obj: &object{q: qt(t)}}
-		inst, why := g.resolve(fs, nil, args, &this, false)
+		inst, why := g.choose.resolve(fs, nil, args, &this, false)
 		if inst != nil {
 			if inst.f.decl.Default && inst.f.decl.Body == nil {
 				return g.defaultValue(t, at)
@@ -136,7 +136,7 @@ func (g *gen) constructFrom(t *ctype, args []value, at Pos) value {
 		}
 		if t.st.userCtor {
 			if len(args) == 1 && args[0].q.T.kind == tStruct {
-				if ci := g.conversionFunc(&args[0], t); ci != nil {
+				if ci := g.choose.conversionFunc(&args[0], t); ci != nil {
 					return g.mem.rvalue(g.call(ci, nil, &args[0], at))
 				}
 			}
@@ -151,7 +151,7 @@ func (g *gen) constructFrom(t *ctype, args []value, at Pos) value {
 		return v
 	}
 	if len(args) == 1 && args[0].q.T.kind == tStruct {
-		if ci := g.conversionFunc(&args[0], t); ci != nil {
+		if ci := g.choose.conversionFunc(&args[0], t); ci != nil {
 			return g.mem.rvalue(g.call(ci, nil, &args[0], at))
 		}
 	}
@@ -167,7 +167,7 @@ func (g *gen) constructInherited(t *ctype, args []value, at Pos) (v value, ok bo
 			continue
 		}
 		this := value{k: vSlot, q: f.q, obj: &object{q: f.q}}
-		inst, _ := g.resolve(g.c.methods(f.q.T, "(constructor)"), nil, args, &this, false)
+		inst, _ := g.choose.resolve(g.c.methods(f.q.T, "(constructor)"), nil, args, &this, false)
 		if inst == nil {
 			continue
 		}
@@ -236,9 +236,9 @@ func (g *gen) initFields(v value, done map[*field]bool, at Pos) {
 
 // defaultMember evaluates the default initialiser of a field of the object v, whose other members it may name.
 func (g *gen) defaultMember(v value, f *field) value {
-	saved := g.env
-	g.env = &env{kind: envFunc, up: v.q.T.st.scope, this: &v}
-	defer func() { g.env = saved }()
+	saved := g.res.env
+	g.res.env = &env{kind: envFunc, up: v.q.T.st.scope, this: &v}
+	defer func() { g.res.env = saved }()
 	return g.fieldInit(f, f.decl.Init, f.decl.Pos(), "a default member initialiser")
 }
 
@@ -330,11 +330,11 @@ func (g *gen) initTarget(st *structInfo, m *MemberInit) ([]*field, qtype) {
 			return path, path[len(path)-1].q
 		}
 	}
-	ent := g.resolveEntity(m.Name)
+	ent := g.res.resolveEntity(m.Name)
 	if ent == nil {
 		return nil, qtype{}
 	}
-	if bt, ok := g.entityType(ent, m.Name); ok {
+	if bt, ok := g.res.entityType(ent, m.Name); ok {
 		if bt.T == st.typ {
 			return nil, bt
 		}
@@ -350,7 +350,7 @@ func (g *gen) initTarget(st *structInfo, m *MemberInit) ([]*field, qtype) {
 
 // lambdaExpr makes a lambda's object. Captures by reference see the enclosing scope itself; by value, copies.
 func (g *gen) lambdaExpr(x *LambdaExpr) value {
-	e := &env{kind: envBlock, up: g.env}
+	e := &env{kind: envBlock, up: g.res.env}
 	for i := range x.Captures {
 		c := &x.Captures[i]
 		if c.Name == "this" {
@@ -360,7 +360,7 @@ func (g *gen) lambdaExpr(x *LambdaExpr) value {
 		if c.Init != nil {
 			v = g.expr(c.Init)
 		} else {
-			ent := g.lookup(c.Name)
+			ent := g.res.lookup(c.Name)
 			if ent == nil {
 				g.c.errorf(Undeclared, c.At, "'%s' is not declared", c.Name)
 				continue
@@ -408,7 +408,7 @@ func (g *gen) captureUsed(e *env, x *LambdaExpr) {
 			return
 		}
 		seen[n] = true
-		ent := g.lookup(n)
+		ent := g.res.lookup(n)
 		if ent == nil || ent.kind != eVar || !ent.local || !ent.val.isLvalue() || ent.val.q.Space.normal() != SpaceNone {
 			return
 		}

@@ -138,7 +138,7 @@ func (c *compiler) complete(st *structInfo) {
 	}
 	defer c.leave()
 	c.declareMembers(st)
-	g := c.constGen(st.scope)
+	rs := c.resolverIn(st.scope)
 	t := st.typ
 	t.align = 1
 	lay := layout{c: c, st: st}
@@ -147,11 +147,11 @@ func (c *compiler) complete(st *structInfo) {
 		case "packed", "__packed__":
 			lay.packed = true
 		default:
-			t.align = max(t.align, g.alignment(&a))
+			t.align = max(t.align, rs.alignment(&a))
 		}
 	}
 	for _, b := range st.decl.Bases {
-		bt := g.typeOf(b.Type).T
+		bt := rs.typeOf(b.Type).T
 		switch {
 		case bt.kind == tBad:
 		case bt.kind != tStruct || !c.isComplete(bt):
@@ -165,7 +165,7 @@ func (c *compiler) complete(st *structInfo) {
 		switch d := m.(type) {
 		case *VarDecl:
 			if d.Field {
-				c.addField(g, &lay, d)
+				c.addField(rs, &lay, d)
 			}
 		case *StructDecl:
 			if d.Anonymous {
@@ -189,8 +189,8 @@ func (c *compiler) complete(st *structInfo) {
 	}
 }
 
-func (c *compiler) addField(g *gen, lay *layout, d *VarDecl) {
-	x := g.typeOf(d.Type)
+func (c *compiler) addField(rs *resolver, lay *layout, d *VarDecl) {
+	x := rs.typeOf(d.Type)
 	name := ""
 	if d.Name != nil {
 		name = d.Name.Ident
@@ -217,23 +217,23 @@ func (c *compiler) addField(g *gen, lay *layout, d *VarDecl) {
 	}
 	lay.align = 0
 	for _, a := range d.Specs.Attrs {
-		lay.align = max(lay.align, g.alignment(&a))
+		lay.align = max(lay.align, rs.alignment(&a))
 	}
 	if d.Bits != nil {
-		lay.addBits(g, field{name: name, q: x, decl: d})
+		lay.addBits(rs, field{name: name, q: x, decl: d})
 		return
 	}
 	lay.add(field{name: name, q: x, decl: d})
 }
 
 // alignment is what alignas or GNU's aligned asks for, 0 for other attributes.
-func (g *gen) alignment(a *Attr) int {
+func (rs *resolver) alignment(a *Attr) int {
 	if a.Name != "alignas" && a.Name != "aligned" && a.Name != "__aligned__" || len(a.Args) != 1 {
 		return 0
 	}
-	n, ok := g.constInt(a.Args[0], "an alignment")
+	n, ok := rs.eval().constInt(a.Args[0], "an alignment")
 	if ok && (n <= 0 || n > 256 || n&(n-1) != 0) {
-		g.c.errorf(BadType, a.At, "an alignment of %d: it must be a power of two up to 256", n)
+		rs.c.errorf(BadType, a.At, "an alignment of %d: it must be a power of two up to 256", n)
 		return 0
 	}
 	return int(n)

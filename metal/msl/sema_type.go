@@ -6,16 +6,54 @@ import (
 
 var badType = qtype{T: typeBad}
 
+// resolver finds what names mean in a scope, and makes types and template arguments of what is written there.
+type resolver struct {
+	c       *compiler
+	env     *env
+	at      *Pos      // the place at hand, for messages
+	ev      evaluator // made when it is needed, see eval
+	depth   int       // of instantiations around, where there is no evaluator yet
+	badQual bool      // resolveQuiet has reported a wrong qualifier
+}
+
+// evaluator is what a resolver needs of expressions: they stand in types and template arguments.
+type evaluator interface {
+	// constExpr evaluates an expression that must be constant, constInt one that must be an integer. They report what is
+	// not, what saying what had to be constant.
+	constExpr(x Expr, what string) (value, bool)
+	constInt(x Expr, what string) (int64, bool)
+	// decltype returns the type that decltype finds for an expression.
+	decltype(x Expr) qtype
+	// entityValue returns what a name stands for as a value.
+	entityValue(ent *entity, x *NameExpr) value
+}
+
+// resolverIn returns a resolver for a scope outside functions.
+func (c *compiler) resolverIn(e *env) *resolver {
+	return &resolver{c: c, env: e, at: new(Pos), depth: c.depth}
+}
+
+// eval returns the evaluator of the scope.
+func (rs *resolver) eval() evaluator {
+	if rs.ev == nil {
+		p := &parts{em: emitter{exec: true}}
+		p.connect(rs.c, rs)
+		p.g.depth = rs.depth * 8
+		rs.ev, rs.at = &p.g, &p.em.pos
+	}
+	return rs.ev
+}
+
 // typeOf resolves a type as written, in the current scope. Errors are reported and give badType.
-func (g *gen) typeOf(x *TypeExpr) qtype {
+func (rs *resolver) typeOf(x *TypeExpr) qtype {
 	if x == nil { // a syntax error has been reported
 		return badType
 	}
-	return g.qualified(g.typeNoQuals(x), x)
+	return rs.qualified(rs.typeNoQuals(x), x)
 }
 
 // qualified adds the qualifiers of a type as written.
-func (g *gen) qualified(t qtype, x *TypeExpr) qtype {
+func (rs *resolver) qualified(t qtype, x *TypeExpr) qtype {
 	if x.Kind == TypeReference || t.T.kind == tRef { // qualifiers on a reference have no effect
 		return t
 	}
@@ -23,7 +61,7 @@ func (g *gen) qualified(t qtype, x *TypeExpr) qtype {
 	t.Vol = t.Vol || x.Quals.Volatile
 	if x.Quals.Space != SpaceNone {
 		if t.Space != SpaceNone && t.Space != x.Quals.Space {
-			g.c.errorf(AddressSpace, x.Pos(), "the type %s is given a second address space, %s", t, x.Quals.Space)
+			rs.c.errorf(AddressSpace, x.Pos(), "the type %s is given a second address space, %s", t, x.Quals.Space)
 		}
 		t.Space = x.Quals.Space
 	}
@@ -31,89 +69,89 @@ func (g *gen) qualified(t qtype, x *TypeExpr) qtype {
 	case SpaceConstant: // what lives there is const, written or not
 		t.Const = true
 	case SpaceThreadgroupImageblock, SpaceRayData, SpaceObjectData:
-		g.c.errorf(Unsupported, x.Pos(), "the address space %s has no meaning in compute kernels", t.Space)
+		rs.c.errorf(Unsupported, x.Pos(), "the address space %s has no meaning in compute kernels", t.Space)
 		t.Space = SpaceNone
 	}
 	return t
 }
 
-func (g *gen) typeNoQuals(x *TypeExpr) qtype {
+func (rs *resolver) typeNoQuals(x *TypeExpr) qtype {
 	switch x.Kind {
 	case TypeBasic:
-		return g.basicType(x)
+		return rs.basicType(x)
 	case TypeNamed:
-		return g.namedType(x)
+		return rs.namedType(x)
 	case TypeAuto:
 		return qt(typeAuto)
 	case TypeDecltype:
 		if x.X == nil {
 			return qt(typeAuto)
 		}
-		return g.decltype(x.X)
+		return rs.eval().decltype(x.X)
 	case TypePointer:
-		return g.pointerType(x)
+		return rs.pointerType(x)
 	case TypeReference:
-		e := g.typeOf(x.Elem)
+		e := rs.typeOf(x.Elem)
 		if e.T.kind == tBad {
 			return badType
 		}
 		if x.RValue && e.T.kind != tRef {
-			return qt(g.c.types.derived(tRef, e, 1))
+			return qt(rs.c.types.derived(tRef, e, 1))
 		}
-		return qt(g.c.types.refTo(e))
+		return qt(rs.c.types.refTo(e))
 	case TypeArray:
-		return g.arrayType(x)
+		return rs.arrayType(x)
 	case TypeFunc:
-		sig := funcSig{ret: g.typeOf(x.Elem)}
+		sig := funcSig{ret: rs.typeOf(x.Elem)}
 		for _, p := range x.Params {
-			sig.params = append(sig.params, qt(g.c.types.paramType(g.typeOf(p.Type)).T))
+			sig.params = append(sig.params, qt(rs.c.types.paramType(rs.typeOf(p.Type)).T))
 		}
-		return qt(g.c.types.funcOf(sig))
+		return qt(rs.c.types.funcOf(sig))
 	case TypeStruct:
-		return qt(g.c.structFor(x.Struct, g.env))
+		return qt(rs.c.structFor(x.Struct, rs.env))
 	case TypeEnum:
-		return qt(g.c.enumFor(x.Enum, g.env))
+		return qt(rs.c.enumFor(x.Enum, rs.env))
 	case TypeMemberPtr:
-		g.c.errorf(Unsupported, x.Pos(), "pointers to members do not exist in Metal")
+		rs.c.errorf(Unsupported, x.Pos(), "pointers to members do not exist in Metal")
 	}
 	return badType
 }
 
-func (g *gen) basicType(x *TypeExpr) qtype {
-	if x.Basic == "double" && !g.c.opt.Float64 && !g.c.inPrelude(x.Pos()) {
-		g.c.errorf(Unsupported, x.Pos(), "Metal has no double: use float")
+func (rs *resolver) basicType(x *TypeExpr) qtype {
+	if x.Basic == "double" && !rs.c.opt.Float64 && !rs.c.inPrelude(x.Pos()) {
+		rs.c.errorf(Unsupported, x.Pos(), "Metal has no double: use float")
 	}
 	if t := builtinTypes[x.Basic]; t != nil {
 		return qt(t)
 	}
-	g.c.errorf(NotAType, x.Pos(), "there is no type '%s'", x.Basic)
+	rs.c.errorf(NotAType, x.Pos(), "there is no type '%s'", x.Basic)
 	return badType
 }
 
-func (g *gen) pointerType(x *TypeExpr) qtype {
-	e := g.typeOf(x.Elem)
+func (rs *resolver) pointerType(x *TypeExpr) qtype {
+	e := rs.typeOf(x.Elem)
 	switch {
 	case e.T.kind == tBad:
 		return badType
 	case e.T.kind == tRef:
-		g.c.errorf(BadType, x.Pos(), "there are no pointers to references")
+		rs.c.errorf(BadType, x.Pos(), "there are no pointers to references")
 		return badType
 	case e.T.kind == tAuto: // auto*: what it points to is deduced
-		return qt(g.c.types.derived(tPtr, e, 0))
+		return qt(rs.c.types.derived(tPtr, e, 0))
 	}
-	return qt(g.c.types.ptrTo(e))
+	return qt(rs.c.types.ptrTo(e))
 }
 
-func (g *gen) arrayType(x *TypeExpr) qtype {
-	e := g.typeOf(x.Elem)
+func (rs *resolver) arrayType(x *TypeExpr) qtype {
+	e := rs.typeOf(x.Elem)
 	n := -1
 	if x.X != nil {
-		v, ok := g.constInt(x.X, "the size of an array")
+		v, ok := rs.eval().constInt(x.X, "the size of an array")
 		if !ok {
 			return badType
 		}
 		if v < 0 || v > maxBytes { // none is an extension of clang, of which Metal is one
-			g.c.errorf(BadArraySize, x.X.Pos(), "an array of %d elements", v)
+			rs.c.errorf(BadArraySize, x.X.Pos(), "an array of %d elements", v)
 			return badType
 		}
 		n = int(v)
@@ -122,30 +160,30 @@ func (g *gen) arrayType(x *TypeExpr) qtype {
 	case e.T.kind == tBad:
 		return badType
 	case e.T.kind == tRef, e.T.kind == tVoid, e.T.kind == tFunc, e.T.kind == tAuto:
-		g.c.errorf(BadType, x.Pos(), "an array cannot have elements of type %s", e)
+		rs.c.errorf(BadType, x.Pos(), "an array cannot have elements of type %s", e)
 		return badType
-	case !g.c.isComplete(e.T):
-		g.c.errorf(Incomplete, x.Pos(), "an array of the incomplete type %s", e)
+	case !rs.c.isComplete(e.T):
+		rs.c.errorf(Incomplete, x.Pos(), "an array of the incomplete type %s", e)
 		return badType
 	}
 	if n > 0 && e.T.size > 0 && n > maxBytes/e.T.size {
-		g.c.errorf(TooLarge, x.Pos(), "an array of %d elements of %d bytes", n, e.T.size)
+		rs.c.errorf(TooLarge, x.Pos(), "an array of %d elements of %d bytes", n, e.T.size)
 		return badType
 	}
 	// qualifiers of the elements are kept on the array: an array of const ints is the type of a const array of ints
-	return qtype{T: g.c.types.arrayOf(e.bare(), n), Const: e.Const, Vol: e.Vol, Space: e.Space}
+	return qtype{T: rs.c.types.arrayOf(e.bare(), n), Const: e.Const, Vol: e.Vol, Space: e.Space}
 }
 
 // namedType resolves a name that must be a type.
-func (g *gen) namedType(x *TypeExpr) qtype {
+func (rs *resolver) namedType(x *TypeExpr) qtype {
 	// A class names itself inside its own text without arguments.
-	ent := g.resolveEntity(x.Name)
+	ent := rs.resolveEntity(x.Name)
 	if ent == nil {
 		return badType
 	}
-	t, ok := g.entityType(ent, x.Name)
+	t, ok := rs.entityType(ent, x.Name)
 	if !ok {
-		g.c.errorf(NotAType, x.Pos(), "'%s' is not a type", nameText(x.Name))
+		rs.c.errorf(NotAType, x.Pos(), "'%s' is not a type", nameText(x.Name))
 		return badType
 	}
 	return t
@@ -153,35 +191,35 @@ func (g *gen) namedType(x *TypeExpr) qtype {
 
 // entityType returns the type an entity stands for, instantiating a template by the arguments of the name's last
 // part.
-func (g *gen) entityType(x *entity, n *Name) (qtype, bool) {
+func (rs *resolver) entityType(x *entity, n *Name) (qtype, bool) {
 	if x.hidden != nil {
 		x = x.hidden
 	}
 	switch x.kind {
 	case eType:
-		return g.c.typeEntity(x), true
+		return rs.c.typeEntity(x), true
 	case eTemplate:
 		if !n.HasArgs {
-			if st := g.enclosingInstance(x.tmpl); st != nil {
+			if st := rs.enclosingInstance(x.tmpl); st != nil {
 				return qt(st.typ), true
 			}
 			if x.tmpl.built == "" && !allDefaulted(x.tmpl.decl) {
-				g.c.errorf(BadTemplateArgs, n.Pos(), "the template '%s' needs its arguments here", x.name)
+				rs.c.errorf(BadTemplateArgs, n.Pos(), "the template '%s' needs its arguments here", x.name)
 				return badType, true
 			}
 		}
-		args, ok := g.templateArgs(n.Args)
+		args, ok := rs.templateArgs(n.Args)
 		if !ok {
 			return badType, true
 		}
-		return g.instantiateType(x.tmpl, args, n.Pos())
+		return rs.instantiateType(x.tmpl, args, n.Pos())
 	}
 	return badType, false
 }
 
 // enclosingInstance returns the innermost class in scope that is an instance of the template.
-func (g *gen) enclosingInstance(tm *tmplInfo) *structInfo {
-	for e := g.env; e != nil; e = e.up {
+func (rs *resolver) enclosingInstance(tm *tmplInfo) *structInfo {
+	for e := rs.env; e != nil; e = e.up {
 		if e.kind == envClass && e.cls != nil && e.cls.name == tm.name && e.cls.args != nil {
 			return e.cls
 		}
@@ -222,7 +260,7 @@ func (c *compiler) typeEntity(x *entity) qtype {
 			return badType
 		}
 		defer c.leave()
-		t = c.constGen(x.env).typeOf(x.alias.Type)
+		t = c.resolverIn(x.env).typeOf(x.alias.Type)
 	case x.strukt != nil:
 		t = qt(c.structFor(x.strukt, x.env))
 	case x.enum != nil:
@@ -236,38 +274,38 @@ func (c *compiler) typeEntity(x *entity) qtype {
 
 // resolveEntity finds what a possibly qualified name stands for. It reports a name that does not exist and returns
 // nil.
-func (g *gen) resolveEntity(n *Name) *entity {
-	x := g.resolveQuiet(n)
+func (rs *resolver) resolveEntity(n *Name) *entity {
+	x := rs.resolveQuiet(n)
 	if x == nil {
-		if g.badQual {
-			g.badQual = false
+		if rs.badQual {
+			rs.badQual = false
 			return nil
 		}
-		g.undeclared(n)
+		rs.undeclared(n)
 	}
 	return x
 }
 
-func (g *gen) undeclared(n *Name) {
+func (rs *resolver) undeclared(n *Name) {
 	name := n.Ident
 	if name == "" && n.Op != OpNone {
 		name = operatorKey(n.Op)
 	}
 	if len(n.Quals) > 0 {
 		text := ""
-		if e := g.qualEnv(n); e != nil {
+		if e := rs.qualEnv(n); e != nil {
 			text = meant(suggestIn(e, name))
 		}
-		g.c.errorf(Undeclared, n.Pos(), "'%s' does not exist in '%s'%s", name, qualText(n.Quals), text)
+		rs.c.errorf(Undeclared, n.Pos(), "'%s' does not exist in '%s'%s", name, qualText(n.Quals), text)
 		return
 	}
-	g.notDeclared(name, n.Pos())
+	rs.notDeclared(name, n.Pos())
 }
 
 // notDeclared reports a name, with what to write instead if that is known or can be guessed.
 // Each name is reported once a kernel.
-func (g *gen) notDeclared(name string, at Pos) {
-	if c := g.c; c.errs == &c.list {
+func (rs *resolver) notDeclared(name string, at Pos) {
+	if c := rs.c; c.errs == &c.list {
 		if c.missing[name] {
 			c.hidden++
 			return
@@ -275,10 +313,10 @@ func (g *gen) notDeclared(name string, at Pos) {
 		c.missing[name] = true
 	}
 	if h := hintFor(name); h != "" {
-		g.c.errorf(Undeclared, at, "'%s' is not declared: %s", name, h)
+		rs.c.errorf(Undeclared, at, "'%s' is not declared: %s", name, h)
 		return
 	}
-	g.c.errorf(Undeclared, at, "'%s' is not declared%s", name, meant(g.suggest(name)))
+	rs.c.errorf(Undeclared, at, "'%s' is not declared%s", name, meant(rs.suggest(name)))
 }
 
 // meant is the end of a message about a misspelt name.
@@ -290,8 +328,8 @@ func meant(near string) string {
 }
 
 // resolveQuiet is resolveEntity without a message for the last part; a wrong qualifier is reported, and sets badQual.
-func (g *gen) resolveQuiet(n *Name) *entity {
-	return withArgs(g.resolveName(n), &n.NamePart)
+func (rs *resolver) resolveQuiet(n *Name) *entity {
+	return withArgs(rs.resolveName(n), &n.NamePart)
 }
 
 // withArgs makes a class's own name the template again where template arguments follow it: they may be other ones.
@@ -302,7 +340,7 @@ func withArgs(x *entity, p *NamePart) *entity {
 	return x
 }
 
-func (g *gen) resolveName(n *Name) *entity {
+func (rs *resolver) resolveName(n *Name) *entity {
 	key := n.Ident
 	if key == "" {
 		switch {
@@ -314,20 +352,20 @@ func (g *gen) resolveName(n *Name) *entity {
 	}
 	if len(n.Quals) == 0 {
 		if !n.Global {
-			return g.lookup(key)
+			return rs.lookup(key)
 		}
-		e := g.env
+		e := rs.env
 		for e.up != nil {
 			e = e.up
 		}
-		return g.c.find(e, key, 0)
+		return rs.c.find(e, key, 0)
 	}
-	e := g.qualEnv(n)
+	e := rs.qualEnv(n)
 	if e == nil {
-		g.badQual = true
+		rs.badQual = true
 		return nil
 	}
-	x := g.c.find(e, key, 0)
+	x := rs.c.find(e, key, 0)
 	if x == nil && e.kind == envNamespace {
 		if p := predeclared(key); p != nil && e.metal == 1 {
 			return p
@@ -342,34 +380,34 @@ func (g *gen) resolveName(n *Name) *entity {
 }
 
 // qualEnv resolves the qualifiers of a name to a namespace or class; nil after an error.
-func (g *gen) qualEnv(n *Name) *env {
+func (rs *resolver) qualEnv(n *Name) *env {
 	var e *env
 	for i := range n.Quals {
 		p := &n.Quals[i]
 		var x *entity
 		switch {
 		case p.Decltype != nil:
-			t := g.decltype(p.Decltype).noRef()
-			if e = g.classEnv(t.T, n); e == nil {
+			t := rs.eval().decltype(p.Decltype).noRef()
+			if e = rs.classEnv(t.T, n); e == nil {
 				return nil
 			}
 			continue
 		case e == nil && n.Global:
-			root := g.env
+			root := rs.env
 			for root.up != nil {
 				root = root.up
 			}
-			x = g.c.find(root, p.Ident, 0)
+			x = rs.c.find(root, p.Ident, 0)
 		case e == nil:
-			x = g.lookup(p.Ident)
+			x = rs.lookup(p.Ident)
 		default:
-			x = g.c.find(e, p.Ident, 0)
+			x = rs.c.find(e, p.Ident, 0)
 		}
 		if x == nil {
 			if i == 0 && p.Ident == "std" {
-				g.c.errorf(Undeclared, p.PartAt, "'std' is not declared: %s", g.stdHint(n.Ident))
+				rs.c.errorf(Undeclared, p.PartAt, "'std' is not declared: %s", rs.stdHint(n.Ident))
 			} else {
-				g.notDeclared(p.Ident, p.PartAt)
+				rs.notDeclared(p.Ident, p.PartAt)
 			}
 			return nil
 		}
@@ -377,15 +415,15 @@ func (g *gen) qualEnv(n *Name) *env {
 			e = x.ns
 			continue
 		}
-		t, ok := g.entityType(withArgs(x, p), &Name{Base: n.Base, NamePart: *p})
+		t, ok := rs.entityType(withArgs(x, p), &Name{Base: n.Base, NamePart: *p})
 		if !ok {
-			g.c.errorf(NotAType, p.PartAt, "'%s' is neither a namespace nor a class", p.Ident)
+			rs.c.errorf(NotAType, p.PartAt, "'%s' is neither a namespace nor a class", p.Ident)
 			return nil
 		}
 		if t.T.kind == tBad {
 			return nil
 		}
-		if e = g.classEnv(t.noRef().T, n); e == nil {
+		if e = rs.classEnv(t.noRef().T, n); e == nil {
 			return nil
 		}
 	}
@@ -393,18 +431,18 @@ func (g *gen) qualEnv(n *Name) *env {
 }
 
 // classEnv returns the scope of a class or enumeration that is followed by ::.
-func (g *gen) classEnv(t *ctype, n *Name) *env {
+func (rs *resolver) classEnv(t *ctype, n *Name) *env {
 	switch t.kind {
 	case tStruct:
-		g.c.declareMembers(t.st)
-		g.c.complete(t.st)
+		rs.c.declareMembers(t.st)
+		rs.c.complete(t.st)
 		return t.st.scope
 	case tEnum:
 		return t.en.scope
 	case tBad:
 		return nil
 	}
-	g.c.errorf(NotAType, n.Pos(), "%s has no members that :: could name", t)
+	rs.c.errorf(NotAType, n.Pos(), "%s has no members that :: could name", t)
 	return nil
 }
 
@@ -431,93 +469,93 @@ func qualText(parts []NamePart) string {
 }
 
 // templateArgs evaluates template arguments as written; packs are expanded.
-func (g *gen) templateArgs(list []TemplateArg) ([]targ, bool) {
+func (rs *resolver) templateArgs(list []TemplateArg) ([]targ, bool) {
 	out := make([]targ, 0, len(list))
 	ok := true
 	for i := range list {
 		a := &list[i]
 		if a.Pack {
-			g.expandPack(a, func() {
-				t, k := g.templateArg(a)
+			rs.expandPack(a, func() {
+				t, k := rs.templateArg(a)
 				ok = ok && k
 				out = append(out, t)
 			})
 			continue
 		}
-		t, k := g.templateArg(a)
+		t, k := rs.templateArg(a)
 		ok = ok && k
 		out = append(out, t)
 	}
 	return out, ok
 }
 
-func (g *gen) templateArg(a *TemplateArg) (targ, bool) {
+func (rs *resolver) templateArg(a *TemplateArg) (targ, bool) {
 	if a.Type != nil {
 		if a.Type.Kind == TypeNamed {
-			ent := g.resolveEntity(a.Type.Name)
+			ent := rs.resolveEntity(a.Type.Name)
 			switch {
 			case ent == nil:
 				return targ{}, false
-			case ent.kind == eTemplate && !a.Type.Name.HasArgs && g.enclosingInstance(ent.tmpl) == nil:
+			case ent.kind == eTemplate && !a.Type.Name.HasArgs && rs.enclosingInstance(ent.tmpl) == nil:
 				return targ{tmpl: ent}, true
 			case ent.kind == eConst || ent.kind == eVar: // the parser took a value for a type
-				return g.valueArg(&NameExpr{exprNode{a.Type.Base}, a.Type.Name})
+				return rs.valueArg(&NameExpr{exprNode{a.Type.Base}, a.Type.Name})
 			}
 		}
-		t := g.typeOf(a.Type)
+		t := rs.typeOf(a.Type)
 		return targ{q: t}, t.T.kind != tBad
 	}
 	if ne, ok := a.X.(*NameExpr); ok { // a type may have been taken for a value
-		if ent := g.resolveQuiet(ne.Name); ent != nil {
+		if ent := rs.resolveQuiet(ne.Name); ent != nil {
 			switch {
 			case ent.kind == eType:
-				t := g.c.typeEntity(ent)
+				t := rs.c.typeEntity(ent)
 				return targ{q: t}, t.T.kind != tBad
 			case ent.kind == eTemplate && !ne.Name.HasArgs:
 				return targ{tmpl: ent}, true
 			case ent.kind == eTemplate && ent.tmpl.decl != nil:
 				if _, isVar := ent.tmpl.decl.Decl.(*VarDecl); !isVar {
-					t, _ := g.entityType(ent, ne.Name)
+					t, _ := rs.entityType(ent, ne.Name)
 					return targ{q: t}, t.T.kind != tBad
 				}
 			}
 		}
-		g.badQual = false
+		rs.badQual = false
 	}
-	return g.valueArg(a.X)
+	return rs.valueArg(a.X)
 }
 
-func (g *gen) valueArg(x Expr) (targ, bool) {
+func (rs *resolver) valueArg(x Expr) (targ, bool) {
 	if ne, ok := stripParens(x).(*NameExpr); ok {
-		if ent := g.resolveQuiet(ne.Name); ent != nil && (ent.kind == eFunc || ent.kind == eConst && ent.val.k == vFuncs) {
-			v := g.entityValue(ent, ne)
+		if ent := rs.resolveQuiet(ne.Name); ent != nil && (ent.kind == eFunc || ent.kind == eConst && ent.val.k == vFuncs) {
+			v := rs.eval().entityValue(ent, ne)
 			return targ{fn: v.fn}, !v.bad()
 		}
-		g.badQual = false
+		rs.badQual = false
 	}
-	if o, addr := g.constObject(x); o != nil {
+	if o, addr := rs.constObject(x); o != nil {
 		return targ{obj: o, addr: addr}, true
 	}
 	if u, is := stripParens(x).(*UnaryExpr); is && u.Op == OpAddrOf {
-		if o := g.wholeOf(u.X); o != nil {
-			g.c.errorf(BadTemplateArgs, x.Pos(), "a template argument points to a part of '%s': C++ has none such before "+
+		if o := rs.wholeOf(u.X); o != nil {
+			rs.c.errorf(BadTemplateArgs, x.Pos(), "a template argument points to a part of '%s': C++ has none such before "+
 				"C++20. Pass the whole and an index", o.name)
 			return targ{}, false
 		}
 	}
-	v, ok := g.constExpr(x, "a template argument")
+	v, ok := rs.eval().constExpr(x, "a template argument")
 	if !ok || v.bad() {
 		return targ{}, false
 	}
 	if len(v.comps) != 1 || !v.q.T.isScalar() {
-		g.c.errorf(BadTemplateArgs, x.Pos(), "a template argument of type %s is neither a type nor a number", v.q)
+		rs.c.errorf(BadTemplateArgs, x.Pos(), "a template argument of type %s is neither a type nor a number", v.q)
 		return targ{}, false
 	}
 	return targ{isVal: true, val: v.comps[0], vt: v.q.T}, true
 }
 
 // wholeOf returns the constant that an expression names a part of, nil if it names none.
-func (g *gen) wholeOf(x Expr) *object {
+func (rs *resolver) wholeOf(x Expr) *object {
 	for part := false; ; part = true {
 		switch y := stripParens(x).(type) {
 		case *IndexExpr:
@@ -528,7 +566,7 @@ func (g *gen) wholeOf(x Expr) *object {
 			continue
 		case *NameExpr:
 			if part {
-				o, _ := g.constObject(y)
+				o, _ := rs.constObject(y)
 				return o
 			}
 		}
@@ -538,7 +576,7 @@ func (g *gen) wholeOf(x Expr) *object {
 
 // constObject returns the table or class in constant memory that a template argument names, or any constant whose
 // address it takes; nil for other arguments.
-func (g *gen) constObject(x Expr) (o *object, addr bool) {
+func (rs *resolver) constObject(x Expr) (o *object, addr bool) {
 	x = stripParens(x)
 	if u, ok := x.(*UnaryExpr); ok && u.Op == OpAddrOf {
 		x, addr = stripParens(u.X), true
@@ -547,28 +585,28 @@ func (g *gen) constObject(x Expr) (o *object, addr bool) {
 	if !ok {
 		return nil, false
 	}
-	ent := g.resolveQuiet(ne.Name)
-	g.badQual = false
+	ent := rs.resolveQuiet(ne.Name)
+	rs.badQual = false
 	if ent == nil || ent.kind != eVar && ent.kind != eConst || ent.kind == eVar && ent.vdecl != nil && ent.vdecl.Field {
 		return nil, false
 	}
 	var v value
-	if !g.c.trial(func() { v = g.entityConst(ent, ne) }) || v.k != vSlot || !v.obj.fixed || v.q.T != v.obj.q.T {
+	if !rs.c.trial(func() { v = rs.entityConst(ent, ne) }) || v.k != vSlot || !v.obj.fixed || v.q.T != v.obj.q.T {
 		return nil, false
 	}
 	if addr = addr || ent.addr; !addr && v.q.T.kind != tArray &&
-		(v.q.T.kind != tStruct || len(g.c.methods(v.q.T, "(conversion)")) > 0) {
+		(v.q.T.kind != tStruct || len(rs.c.methods(v.q.T, "(conversion)")) > 0) {
 		return nil, false
 	}
 	return v.obj, addr
 }
 
 // entityConst is what a name stands for before its address is taken.
-func (g *gen) entityConst(ent *entity, x *NameExpr) value {
+func (rs *resolver) entityConst(ent *entity, x *NameExpr) value {
 	if ent.addr {
 		return ent.val
 	}
-	return g.entityValue(ent, x)
+	return rs.eval().entityValue(ent, x)
 }
 
 // enumFor returns the type of an enumeration declared in e.
@@ -583,7 +621,7 @@ func (c *compiler) enumFor(d *EnumDecl, e *env) *ctype {
 	t := &ctype{kind: tEnum, kt: kir.I32, en: en, comps: 1}
 	c.enums[enumKey{d, e}] = t
 	if d.Underlying != nil {
-		u := c.constGen(e).typeOf(d.Underlying)
+		u := c.resolverIn(e).typeOf(d.Underlying)
 		if u.T.isInt() || u.T.isBool() {
 			t.kt = u.T.kt
 		} else if u.T.kind != tBad {
@@ -630,15 +668,15 @@ func (c *compiler) enumValue(t *ctype, d *EnumDecl, e *env, i int) operand {
 	}
 	c.enumVals[key] = operand{ty: kir.I32}
 	var v operand
-	g := c.constGen(e)
+	rs := c.resolverIn(e)
 	switch {
 	case d.Values[i].X != nil:
 		// earlier enumerators are in scope
-		g.env = &env{kind: envBlock, up: e}
+		rs.env = &env{kind: envBlock, up: e}
 		for j := range i {
-			g.env.put(&entity{kind: eConst, name: d.Values[j].Name, local: true, val: rval(typeInt, c.enumValue(t, d, e, j))})
+			rs.env.put(&entity{kind: eConst, name: d.Values[j].Name, local: true, val: rval(typeInt, c.enumValue(t, d, e, j))})
 		}
-		x, ok := g.constExpr(d.Values[i].X, "the value of an enumerator")
+		x, ok := rs.eval().constExpr(d.Values[i].X, "the value of an enumerator")
 		if ok && len(x.comps) == 1 && x.q.T.isScalar() && !x.q.T.isFloat() {
 			v = x.comps[0]
 		} else {

@@ -8,7 +8,7 @@ import (
 
 // deduction collects the arguments of a template's parameters.
 type deduction struct {
-	g      *gen
+	c      *compiler
 	params []*TemplateParam
 	got    []targ
 	set    []bool
@@ -17,8 +17,8 @@ type deduction struct {
 	elem   int    // the element of a pack that is matched
 }
 
-func newDeduction(g *gen, params []*TemplateParam, e *env) *deduction {
-	d := &deduction{g: g, params: params, got: make([]targ, len(params)), set: make([]bool, len(params)), env: e}
+func newDeduction(c *compiler, params []*TemplateParam, e *env) *deduction {
+	d := &deduction{c: c, params: params, got: make([]targ, len(params)), set: make([]bool, len(params)), env: e}
 	for i, p := range params {
 		d.got[i].isPack = p.Pack
 	}
@@ -154,7 +154,7 @@ func (d *deduction) named(p *TypeExpr, a qtype, inPack bool) bool {
 		ent := &entity{kind: eTemplate, name: a.T.st.name, tmpl: a.T.st.tmpl}
 		return d.bindAt(i, targ{tmpl: ent}, inPack) && d.args(n.Args, a.T.st.args, inPack)
 	}
-	ent := d.g.c.constGen(d.env).resolveQuiet(n)
+	ent := d.c.resolverIn(d.env).resolveQuiet(n)
 	if ent == nil || ent.kind != eTemplate {
 		return true
 	}
@@ -183,7 +183,7 @@ func (d *deduction) named(p *TypeExpr, a qtype, inPack bool) bool {
 // alias matches an alias template with arguments by way of what it stands for. Where that says nothing, anything
 // fits.
 func (d *deduction) alias(al *AliasDecl, tm *tmplInfo, n *Name, a qtype, inPack bool) bool {
-	in := newDeduction(d.g, tm.decl.Params, tm.env)
+	in := newDeduction(d.c, tm.decl.Params, tm.env)
 	if !in.typ(al.Type, a, inPack) {
 		return false
 	}
@@ -343,11 +343,11 @@ func targEntity(name string, a targ) *entity {
 
 // fill completes arguments with defaults and packs: given explicit ones and what was deduced. It reports the first
 // parameter that has no argument.
-func (g *gen) fill(d *deduction, at Pos) (missing string, ok bool) {
-	if !g.c.enter(at) { // a default argument may need the template itself
+func (rs *resolver) fill(d *deduction, at Pos) (missing string, ok bool) {
+	if !rs.c.enter(at) { // a default argument may need the template itself
 		return "", false
 	}
-	defer g.c.leave()
+	defer rs.c.leave()
 	for i, p := range d.params {
 		if p.Pack || d.set[i] {
 			continue
@@ -359,7 +359,7 @@ func (g *gen) fill(d *deduction, at Pos) (missing string, ok bool) {
 			}
 			return name, false
 		}
-		h := g.c.constGen(bindEnv(d.env, d.params[:i], d.got))
+		h := rs.c.resolverIn(bindEnv(d.env, d.params[:i], d.got))
 		if p.DefaultType != nil {
 			if p.Templ != nil {
 				if p.DefaultType.Kind == TypeNamed {
@@ -388,13 +388,13 @@ func (g *gen) fill(d *deduction, at Pos) (missing string, ok bool) {
 }
 
 // fitsParam reports whether an object can be the argument of a pointer or reference parameter; no number can.
-func (g *gen) fitsParam(a *targ, p *TemplateParam) bool {
+func (rs *resolver) fitsParam(a *targ, p *TemplateParam) bool {
 	if a.tmpl != nil || a.isPack {
 		return false
 	}
-	t := g.typeOf(p.ValueType)
+	t := rs.typeOf(p.ValueType)
 	if a.fn != nil {
-		return g.fitsFunction(a.fn, t)
+		return rs.c.chooserIn(rs.env).fitsFunction(a.fn, t)
 	}
 	if t.T.kind == tAuto {
 		return true
@@ -416,11 +416,11 @@ func (g *gen) fitsParam(a *targ, p *TemplateParam) bool {
 }
 
 // convertValueArg converts a value argument to its parameter's type.
-func (g *gen) convertValueArg(a targ, p *TemplateParam) targ {
+func (rs *resolver) convertValueArg(a targ, p *TemplateParam) targ {
 	if p.ValueType == nil || !a.isVal {
 		return a
 	}
-	t := g.typeOf(p.ValueType).noRef()
+	t := rs.typeOf(p.ValueType).noRef()
 	if t.T.kind == tAuto || !t.T.isScalar() {
 		return a
 	}
@@ -429,7 +429,7 @@ func (g *gen) convertValueArg(a targ, p *TemplateParam) targ {
 }
 
 // explicitArgs assigns arguments given in angle brackets to parameters.
-func (g *gen) explicitArgs(d *deduction, args []targ) bool {
+func (rs *resolver) explicitArgs(d *deduction, args []targ) bool {
 	for i := 0; i < len(args); i++ {
 		if i >= len(d.params) {
 			return false
@@ -446,7 +446,7 @@ func (g *gen) explicitArgs(d *deduction, args []targ) bool {
 			return false
 		}
 		if p.ValueType != nil {
-			h := g.c.constGen(bindEnv(d.env, d.params[:i], d.got))
+			h := rs.c.resolverIn(bindEnv(d.env, d.params[:i], d.got))
 			if !h.fitsParam(&a, p) {
 				return false
 			}
@@ -463,15 +463,15 @@ func (g *gen) explicitArgs(d *deduction, args []targ) bool {
 
 // instantiateType returns the type that a class or alias template gives for arguments; ok is false for a variable
 // template.
-func (g *gen) instantiateType(tm *tmplInfo, args []targ, at Pos) (qtype, bool) {
+func (rs *resolver) instantiateType(tm *tmplInfo, args []targ, at Pos) (qtype, bool) {
 	if tm.built != "" {
 		if isTexture(tm.built) {
-			g.c.errorf(Unsupported, at, "textures are not supported: '%s'; pass a buffer and index it", tm.built)
+			rs.c.errorf(Unsupported, at, "textures are not supported: '%s'; pass a buffer and index it", tm.built)
 			return badType, true
 		}
 		t, msg := builtinTemplate(tm.built, flattenPacks(args))
 		if t == nil {
-			g.c.errorf(BadTemplateArgs, at, "%s", msg)
+			rs.c.errorf(BadTemplateArgs, at, "%s", msg)
 			return badType, true
 		}
 		return qt(t), true
@@ -482,28 +482,28 @@ func (g *gen) instantiateType(tm *tmplInfo, args []targ, at Pos) (qtype, bool) {
 	if _, isVar := tm.decl.Decl.(*VarDecl); isVar {
 		return badType, false
 	}
-	args, ok := g.completeArgs(tm, args, at)
+	args, ok := rs.completeArgs(tm, args, at)
 	if !ok {
 		return badType, true
 	}
 	if al, isAlias := tm.decl.Decl.(*AliasDecl); isAlias {
-		if !g.c.enter(at) {
+		if !rs.c.enter(at) {
 			return badType, true
 		}
-		defer g.c.leave()
-		h := g.c.constGen(bindEnv(tm.env, tm.decl.Params, args))
+		defer rs.c.leave()
+		h := rs.c.resolverIn(bindEnv(tm.env, tm.decl.Params, args))
 		return h.typeOf(al.Type), true
 	}
-	known := g.c.insts[tm]
+	known := rs.c.insts[tm]
 	if known == nil {
 		known = &instances[*structInfo]{}
-		g.c.insts[tm] = known
+		rs.c.insts[tm] = known
 	}
 	if st, ok := known.find(args, structArgs); ok {
 		return qt(st.typ), true
 	}
-	g.c.countInstance(at)
-	spec, bind := g.chooseSpec(tm, args)
+	rs.c.countInstance(at)
+	spec, bind := rs.chooseSpec(tm, args)
 	decl, _ := spec.Decl.(*StructDecl)
 	st := &structInfo{name: tm.name, decl: decl, args: args, tmpl: tm, union: decl.Key == "union"}
 	st.typ = &ctype{kind: tStruct, st: st}
@@ -513,32 +513,32 @@ func (g *gen) instantiateType(tm *tmplInfo, args []targ, at Pos) (qtype, bool) {
 }
 
 // completeArgs checks the number and kinds of a template's arguments and adds defaults.
-func (g *gen) completeArgs(tm *tmplInfo, args []targ, at Pos) ([]targ, bool) {
-	d := newDeduction(g, tm.decl.Params, tm.env)
-	if !g.explicitArgs(d, flattenPacks(args)) {
-		g.c.errorf(BadTemplateArgs, at, "the arguments %s do not fit the template '%s'", argsString(args), tm.name)
+func (rs *resolver) completeArgs(tm *tmplInfo, args []targ, at Pos) ([]targ, bool) {
+	d := newDeduction(rs.c, tm.decl.Params, tm.env)
+	if !rs.explicitArgs(d, flattenPacks(args)) {
+		rs.c.errorf(BadTemplateArgs, at, "the arguments %s do not fit the template '%s'", argsString(args), tm.name)
 		return nil, false
 	}
-	if missing, ok := g.fill(d, at); !ok {
-		g.c.errorf(BadTemplateArgs, at, "the template '%s' has no argument for its parameter '%s'", tm.name, missing)
+	if missing, ok := rs.fill(d, at); !ok {
+		rs.c.errorf(BadTemplateArgs, at, "the template '%s' has no argument for its parameter '%s'", tm.name, missing)
 		return nil, false
 	}
 	return d.got, true
 }
 
 // chooseSpec picks the most specialised declaration of a template that fits, and the scope with its parameters.
-func (g *gen) chooseSpec(tm *tmplInfo, args []targ) (*TemplateDecl, *env) {
+func (rs *resolver) chooseSpec(tm *tmplInfo, args []targ) (*TemplateDecl, *env) {
 	best, bestEnv, bestScore := tm.decl, bindEnv(tm.env, tm.decl.Params, args), -1
 	flat := flattenPacks(args)
-	for _, list := range [][]*TemplateDecl{tm.specs, g.c.extraTmpl[tm]} {
+	for _, list := range [][]*TemplateDecl{tm.specs, rs.c.extraTmpl[tm]} {
 		for _, s := range list {
 			pats := specArgs(s)
-			d := newDeduction(g, s.Params, tm.env)
+			d := newDeduction(rs.c, s.Params, tm.env)
 			if !d.args(pats, flat, false) {
 				continue
 			}
 			bind := bindEnv(tm.env, s.Params, d.got)
-			if !g.specFits(tm, pats, flat, bind) {
+			if !rs.specFits(tm, pats, flat, bind) {
 				continue
 			}
 			score := 1
@@ -568,16 +568,16 @@ func specArgs(s *TemplateDecl) []TemplateArg {
 
 // specFits substitutes what was deduced into the patterns, adds the default arguments of the template that they leave
 // out, and compares.
-func (g *gen) specFits(tm *tmplInfo, pats []TemplateArg, args []targ, bind *env) bool {
+func (rs *resolver) specFits(tm *tmplInfo, pats []TemplateArg, args []targ, bind *env) bool {
 	fits := false
-	ok := g.c.trial(func() {
-		h := g.c.constGen(bind)
+	ok := rs.c.trial(func() {
+		h := rs.c.resolverIn(bind)
 		got, good := h.templateArgs(pats)
 		if !good {
 			return
 		}
 		if got = flattenPacks(got); len(got) < len(args) {
-			got, good = g.completeArgs(tm, got, tm.decl.Pos())
+			got, good = rs.completeArgs(tm, got, tm.decl.Pos())
 			got = flattenPacks(got)
 		}
 		if !good || len(got) != len(args) {
@@ -651,11 +651,11 @@ func walkNames(v reflect.Value, f func(string)) {
 
 // packsIn returns the packs that an AST value names in the current scope, and their common length (-1 if they
 // differ).
-func (g *gen) packsIn(x any) (packs []*entity, n int) {
+func (rs *resolver) packsIn(x any) (packs []*entity, n int) {
 	n = -1
 	bad := false
 	walkNames(reflect.ValueOf(x), func(name string) {
-		ent := g.lookup(name)
+		ent := rs.lookup(name)
 		if ent == nil || ent.kind != ePack {
 			return
 		}
@@ -677,21 +677,21 @@ func (g *gen) packsIn(x any) (packs []*entity, n int) {
 
 // expandPack calls f once for each element of the packs that x names, with the names standing for that element
 // in g.env.
-func (g *gen) expandPack(x any, f func()) {
-	packs, n := g.packsIn(x)
+func (rs *resolver) expandPack(x any, f func()) {
+	packs, n := rs.packsIn(x)
 	if len(packs) == 0 || n < 0 {
-		at := g.em.pos
+		at := *rs.at
 		if nd, ok := x.(Node); ok {
 			at = nd.Pos()
 		}
-		g.c.errorf(BadTemplateArgs, at, "what is expanded by ... holds no parameter pack, or packs of different lengths")
+		rs.c.errorf(BadTemplateArgs, at, "what is expanded by ... holds no parameter pack, or packs of different lengths")
 		return
 	}
 	if n > maxPack {
-		g.c.fatal(TooLarge, g.em.pos, "a parameter pack of %d elements is expanded: the limit is %d", n, maxPack)
+		rs.c.fatal(TooLarge, *rs.at, "a parameter pack of %d elements is expanded: the limit is %d", n, maxPack)
 	}
-	g.c.spend(g.em.pos, n)
-	saved := g.env
+	rs.c.spend(*rs.at, n)
+	saved := rs.env
 	for i := range n {
 		e := &env{kind: envBlock, up: saved}
 		for _, p := range packs {
@@ -701,8 +701,8 @@ func (g *gen) expandPack(x any, f func()) {
 				e.put(&entity{kind: eVar, name: p.name, local: true, val: p.vals[i]})
 			}
 		}
-		g.env = e
+		rs.env = e
 		f()
 	}
-	g.env = saved
+	rs.env = saved
 }
