@@ -308,9 +308,12 @@ func printed(ctx context.Context, x *tensor.Array) (string, error) {
 	defer release()
 	p := arrayPrinter{spec: spec, bytes: view.Bytes(), strides: view.Strides}
 	p.out.WriteString("array(")
-	p.level(0, view.OffsetBytes)
+	err = view.Guard(func() error {
+		p.level(0, view.OffsetBytes)
+		return nil
+	})
 	fmt.Fprintf(&p.out, ", dtype=%v)", p.spec.DType)
-	return p.out.String(), nil
+	return p.out.String(), err
 }
 
 // arrayPrinter writes the elements of an array.

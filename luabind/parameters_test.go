@@ -10,9 +10,10 @@ import (
 
 // otherwise are the functions whose parameters differ from those of MLX's function of that name, and why.
 var otherwise = map[string]string{
-	"compile": "check is beside MLX's parameters",
-	"load":    "a .npy file has no metadata",
-	"stream":  "the function that runs with the stream stands for what Python puts into a with statement",
+	"compile":          "check is beside MLX's parameters",
+	"savez":            "the keyword arguments are a table among args",
+	"savez_compressed": "the keyword arguments are a table among args",
+	"stream":           "the function that runs with the stream stands for what Python puts into a with statement",
 }
 
 // Every function that MLX has takes MLX's parameters, in their order and with their defaults.

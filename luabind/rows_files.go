@@ -1,46 +1,186 @@
 package luabind
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/format"
 )
 
 // fileRows are the functions that read and write files. A state without Lua's io library refuses them.
 var fileRows = []row{
-	{name: "load", sig: "file:string format:string?",
-		help: "The array in a .npy file, of any dtype, order and byte order. format is the file's extension unless it is " +
-			"given; \"npy\" is what there is.",
+	{name: "load", sig: "file:string format:string? return_metadata:bool=false",
+		help: "What is in a file: of a .npy file the array, of a .npz or .safetensors file a table of the arrays by their " +
+			"names. format is the file's extension unless it is given. With return_metadata the metadata of a " +
+			".safetensors file is a second result, a table of strings. Elements are read when they are used, and arrays " +
+			"of .safetensors files lie in the file's pages: they take no memory of their own, and the file must not be " +
+			"changed in place meanwhile. Dtypes that arrays do not have: 8-bit floats are uint8.",
 		call: func(a *args) any {
-			if !a.s.files {
-				a.fail("this state has no access to files")
-			}
+			a.filesAllowed()
 			path, ext := a.Text(0), ""
 			if a.Given(1) {
 				ext = a.Text(1)
 			} else if e := filepath.Ext(path); e != "" {
 				ext = e[1:]
 			}
-			if ext != "npy" {
-				a.fail("format of %q is %q, want \"npy\"", path, ext)
-			}
-			return format.LoadNPY(path, a.Ctx)
+			return a.load(path, ext, a.Bool(2))
 		}},
 	{name: "save", sig: "file:string arr:operand",
 		help: "Evaluates an array and writes it to a .npy file, as NumPy and MLX read it; a name without that extension " +
 			"gets it. A file that is there is replaced when all has been written.",
 		call: func(a *args) any {
-			if !a.s.files {
-				a.fail("this state has no access to files")
-			}
-			path := a.Text(0)
-			if !strings.HasSuffix(path, ".npy") {
-				path += ".npy"
-			}
-			if err := format.SaveNPY(a.s.Context(), path, a.Array(1)); err != nil {
-				a.s.raise(err)
-			}
-			return nil
+			return a.saved(format.SaveNPY(a.s.Context(), a.newFile(".npy"), a.Array(1)))
 		}},
+	{name: "savez", sig: "file:string args:tree...",
+		help: "Evaluates arrays and writes them to a .npz file, as NumPy and MLX read it; a name without that extension " +
+			"gets it. They are named arr_0, arr_1 and so on; those of a table at the end by their keys.",
+		call: func(a *args) any { return a.savez(false) }},
+	{name: "savez_compressed", sig: "file:string args:tree...",
+		help: "mx.savez into a compressed file.",
+		call: func(a *args) any { return a.savez(true) }},
+	{name: "save_safetensors", sig: "file:string arrays:table metadata:table?",
+		help: "Evaluates the arrays of a table and writes them to a .safetensors file by their keys, with a table of " +
+			"strings as metadata; a name without that extension gets it. A file that is there is replaced when all has " +
+			"been written.",
+		call: func(a *args) any {
+			path, arrays := a.newFile(".safetensors"), a.named(1)
+			metadata := map[string]string{}
+			a.entries(2, func(key string, v lua.LValue) error {
+				text, ok := v.(lua.LString)
+				if !ok {
+					return wrong(v, "a string")
+				}
+				metadata[key] = string(text)
+				return nil
+			})
+			return a.saved(format.SaveSafetensors(a.s.Context(), path, arrays, metadata))
+		}},
+}
+
+// filesAllowed refuses the call where scripts may not use files.
+func (a *args) filesAllowed() {
+	if !a.s.files {
+		a.fail("this state has no access to files")
+	}
+}
+
+// newFile is argument 0, the path of a file to write, with its extension.
+func (a *args) newFile(ext string) string {
+	a.filesAllowed()
+	if path := a.Text(0); strings.HasSuffix(path, ext) {
+		return path
+	}
+	return a.Text(0) + ext
+}
+
+// saved is the result of a function that has written a file: none, or its error.
+func (a *args) saved(err error) any {
+	if err != nil {
+		a.s.raise(err)
+	}
+	return nil
+}
+
+// load is what is in a file of that format.
+func (a *args) load(path, ext string, metadata bool) any {
+	if metadata && (ext == "npy" || ext == "npz") {
+		a.fail("files of format %q have no metadata", ext)
+	}
+	var arrays map[string]*tensor.Array
+	about := a.s.L.NewTable()
+	var err error
+	switch ext {
+	case "npy":
+		return format.LoadNPY(path, a.Ctx)
+	case "npz":
+		arrays, err = format.LoadNPZ(path, a.Ctx)
+	case "safetensors":
+		var texts map[string]string
+		arrays, texts, err = format.LoadSafetensors(path, a.Ctx)
+		for key, text := range texts {
+			about.RawSetString(key, lua.LString(text))
+		}
+	default:
+		a.fail("format of %q is %q, want \"npy\", \"npz\" or \"safetensors\"", path, ext)
+	}
+	if err != nil {
+		a.s.raise(err)
+	}
+	t := a.s.L.CreateTable(0, len(arrays))
+	for name, x := range arrays {
+		t.RawSetString(name, a.s.wrap(x))
+	}
+	if metadata {
+		return values{t, about}
+	}
+	return t
+}
+
+// savez writes a .npz file.
+func (a *args) savez(compressed bool) any {
+	path, arrays := a.newFile(".npz"), map[string]*tensor.Array{}
+	rest := a.rest
+	if n := len(rest); n > 0 {
+		if t, ok := rest[n-1].(*lua.LTable); ok {
+			rest = rest[:n-1]
+			a.arraysOf("args", t, arrays)
+		}
+	}
+	for i, v := range rest {
+		x, err := toArray(a, v)
+		if err != nil {
+			a.wrong(fmt.Sprintf("args[%d]", i+1), err)
+		}
+		name := fmt.Sprintf("arr_%d", i)
+		if arrays[name] != nil {
+			a.fail("args[%d] is to be named %s, and so is another array", i+1, name)
+		}
+		arrays[name] = x.(*tensor.Array)
+	}
+	return a.saved(format.SaveNPZ(a.s.Context(), path, arrays, compressed))
+}
+
+// named is argument i, a table of arrays by name.
+func (a *args) named(i int) map[string]*tensor.Array {
+	out := map[string]*tensor.Array{}
+	a.arraysOf(a.f.params[i].Name, a.table(i), out)
+	return out
+}
+
+// arraysOf enters the arrays of a table by their keys.
+func (a *args) arraysOf(name string, t *lua.LTable, out map[string]*tensor.Array) {
+	a.entriesOf(name, t, func(key string, v lua.LValue) error {
+		if _, nested := v.(*lua.LTable); nested {
+			return wrong(v, "an array: mx.utils.tree_flatten makes names of a tree")
+		}
+		x, err := toArray(a, v)
+		if err == nil {
+			out[key] = x.(*tensor.Array)
+		}
+		return err
+	})
+}
+
+// entries calls f with the entries of argument i, a table with string keys or nil.
+func (a *args) entries(i int, f func(key string, v lua.LValue) error) {
+	if t := a.table(i); t != nil {
+		a.entriesOf(a.f.params[i].Name, t, f)
+	}
+}
+
+// entriesOf is entries of a table that messages call name.
+func (a *args) entriesOf(name string, t *lua.LTable, f func(key string, v lua.LValue) error) {
+	for k, v := t.Next(lua.LNil); k != lua.LNil; k, v = t.Next(k) {
+		key, ok := k.(lua.LString)
+		if !ok {
+			a.fail("%s has the key %s, want strings", name, describe(k))
+		}
+		if err := f(string(key), v); err != nil {
+			a.fail("%s[%s] %w", name, quote(string(key)), err)
+		}
+	}
 }

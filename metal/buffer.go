@@ -39,8 +39,12 @@ func (p *pool) newBuffer() *Buffer {
 	return b
 }
 
-// cost is the size of its slot or block. Called with pool.mu held, while it is live.
+// cost is the size of its slot or block, nothing if its bytes are those of a file. Called with pool.mu held, while it
+// is live.
 func (b *Buffer) cost() int64 {
+	if b.blk.mapping != nil {
+		return 0
+	}
 	if b.blk.slot != 0 {
 		return b.blk.slot
 	}

@@ -39,6 +39,9 @@ type block struct {
 	used    int     // slots in use
 	partial int     // its place in the list of slabs with room, or -1
 
+	mapping *Mapping // of a file, whose pages the block is: then used counts its buffers, and it is in no list
+	align   int64    // of buffers in the mapping
+
 	older, newer *block // the list of free blocks by age
 }
 
@@ -62,9 +65,10 @@ type pool struct {
 	idle     []*block            // free blocks by size
 	oldest   *block
 	newest   *block
-	first    *Buffer       // the oldest live buffer
-	last     *Buffer       // and the newest
-	fresh    []Buffer      // for the next ones
+	first    *Buffer  // the oldest live buffer
+	last     *Buffer  // and the newest
+	fresh    []Buffer // for the next ones
+	mappings map[*Mapping]*block
 	change   chan struct{} // closed and renewed when memory or a command buffer comes back
 
 	pending   int            // committed command buffers
@@ -359,6 +363,11 @@ func (p *pool) noRoom(kind int, blk *block) {
 func (p *pool) free(b *Buffer) {
 	p.mu.Lock()
 	blk := b.blk
+	if blk.mapping != nil {
+		p.freeMapped(b)
+		p.mu.Unlock()
+		return
+	}
 	p.active -= b.cost()
 	p.live--
 	p.unlink(b)

@@ -36,6 +36,28 @@ func FromBytes(c *Ctx, spec Spec, b []byte) *Array {
 	return constant(c, spec, v)
 }
 
+// FromMapping is an array of the spec whose elements lie in a file's mapping from offset on, in row-major order:
+// nothing is read before somebody reads them, and nothing is allocated. The array keeps the mapping. It fails if the
+// elements are not within the file, and with metal.ErrNotMapped where the default device cannot use them in place.
+func FromMapping(c *Ctx, spec Spec, m *metal.Mapping, offset int64) (*Array, error) {
+	const op = "load"
+	if err := spec.Shape.Check(spec.DType); err != nil {
+		return nil, err
+	}
+	dev := currentDevice()
+	if dev == nil || spec.NBytes() == 0 {
+		return nil, metal.ErrNotMapped
+	}
+	buf, err := dev.MappedBuffer(m, offset, spec.NBytes())
+	if err != nil {
+		return nil, err
+	}
+	buf.SetOrigin(metal.Origin{Op: op, Place: c.place(), Shape: spec.Shape.Clone(), Type: spec.DType.String()})
+	st := newStorage(dev, nil, buf)
+	st.external = true
+	return constant(c, spec, View{buf: buf, owner: st, Strides: spec.Shape.Strides()}), nil
+}
+
 // constantOp stands for the op of an array that was made from data.
 var constantOp = &Op{name: "array", noMerge: true}
 

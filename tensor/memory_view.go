@@ -22,6 +22,10 @@ func (v View) Bytes() []byte {
 	return v.inline
 }
 
+// Guard calls f, which reads the view's bytes. Where they are those of a file that cannot be read any more, that is an
+// error.
+func (v View) Guard(f func() error) error { return v.buf.Guard(f) }
+
 // Contiguous reports whether elements of that shape lie in row-major order without gaps.
 func (v View) Contiguous(s Shape) bool {
 	want := 1

@@ -22,8 +22,15 @@ func (x *Array) Bytes(ctx context.Context) ([]byte, error) {
 		return nil, (&Ctx{Place: x.node.Place()}).Errorf("item", "a copy of the elements: %w", err)
 	}
 	out := make([]byte, spec.NBytes())
-	if len(out) > 0 {
+	if len(out) == 0 {
+		return out, nil
+	}
+	err = v.Guard(func() error {
 		strided(out, spec, v)
+		return nil
+	})
+	if err != nil {
+		return nil, (&Ctx{Place: x.node.Place()}).Errorf("item", "%w", err)
 	}
 	return out, nil
 }

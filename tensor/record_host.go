@@ -115,6 +115,7 @@ func (e *recorder) hostAtOnce(t *task, h *HostCall) error {
 }
 
 func callHost(n *Node, h *HostCall) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // an input may be a file's bytes
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("BUG: the rule panicked: %v\n%s", r, debug.Stack())

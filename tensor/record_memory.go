@@ -33,7 +33,7 @@ const (
 )
 
 func (f *freeList) put(b *metal.Buffer) {
-	if b.Len() < leastFree {
+	if b.Len() < leastFree || b.Mapped() {
 		b.Release()
 		return
 	}

@@ -100,6 +100,7 @@ const lawText = `
 	conv, fast, fft, linalg, quant, random < ops_test
 	ops, grad < compile_test
 	testify < optest
+	soft, drivers < format_test
 	grad, compile < ops_test
 	msl, kir < interp_test, jit_test, prelude_test
 	prelude, interp < msl_test, jit_test

@@ -46,7 +46,10 @@ type Driver struct {
 	busy   sync.WaitGroup // submitted command buffers
 }
 
-var _ metal.Driver = (*Driver)(nil)
+var (
+	_ metal.Driver     = (*Driver)(nil)
+	_ metal.HostMapper = (*Driver)(nil)
+)
 
 // errClosed is the error of calls after Close.
 var errClosed = errors.New("[soft] the driver is closed")
@@ -132,6 +135,14 @@ func (d *Driver) Free(m metal.Memory) {
 		unmapMemory(mapping)
 	}
 }
+
+// MapHost makes memory outside the Go heap memory of the device: it is, as kernels address what the host addresses.
+func (d *Driver) MapHost(b []byte) (metal.Memory, int64, error) {
+	return metal.Memory{Bytes: b}, 1, nil
+}
+
+// UnmapHost does nothing.
+func (d *Driver) UnmapHost(metal.Memory) {}
 
 // Close waits for submitted work, then frees all memory and ends the workers. Closing again does nothing.
 func (d *Driver) Close() error {

@@ -3,6 +3,7 @@ package soft
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -129,14 +130,19 @@ func (x *execution) perform(name string, r run) error {
 
 // work is one goroutine's share of the launch.
 func (x *execution) work() {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer x.caught()
 	x.run.Work()
 }
 
-// caught turns the panic of a launch into its error.
+// caught turns the panic of a launch into its error. Memory that is bound but cannot be read is that of a file that was
+// changed while a mapping of it was in use.
 func (x *execution) caught() {
 	if r := recover(); r != nil {
 		err := fmt.Errorf("[%s] BUG: %v", x.name, r)
+		if a, ok := r.(interface{ Addr() uintptr }); ok {
+			err = fmt.Errorf("[%s] kernel fault at address %#x", x.name, a.Addr())
+		}
 		x.bug.Store(&err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
 	"sync/atomic"
 
@@ -93,6 +94,7 @@ func (x *execution) done() {
 // each time. One that fails does not stop the others: its error is a metal.CommandError.
 func (d *Driver) execute(cb *metal.CommandBuffer) (err error) {
 	x := d.spare.Get().(*execution)
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // a buffer may be a file's bytes: see caught
 	defer func() {
 		if r := recover(); r != nil { // x may still be in use
 			err = fmt.Errorf("[soft] BUG: %v", r)
@@ -176,10 +178,13 @@ func (x *execution) command(c *metal.Command) error {
 			return err
 		}
 		dst, err := rangeBytes(c.Dst)
-		if err == nil {
-			copy(dst, src)
+		if err != nil {
+			return err
 		}
-		return err
+		return c.Src.Buf.Guard(func() error {
+			copy(dst, src)
+			return nil
+		})
 	case metal.CmdFill:
 		dst, err := rangeBytes(c.Dst)
 		if err == nil {

@@ -1,4 +1,3 @@
-// Package format reads and writes arrays in the file formats of others.
 package format
 
 import (
@@ -8,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
@@ -32,47 +30,60 @@ var npyTypes = map[string]tensor.DType{
 }
 
 // LoadNPY is the array in a .npy file, of any version, element order and byte order. It fails if the file cannot be
-// read, is damaged or cut short, or holds a dtype that arrays do not have.
+// opened, or holds a dtype that arrays do not have. The elements are read when they are needed: only then is it an
+// error that the file is too short for them.
 func LoadNPY(path string, ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "load"
 	c := tensor.Call(ctx)
-	f, err := os.Open(path)
+	f, err := openFile(path)
 	if err != nil {
-		return tensor.Fail(c, op, "cannot open %s: %w", path, cause(err))
+		return tensor.Fail(c, op, "%w", err)
 	}
-	defer f.Close()
-	spec, data, err := ReadNPY(f)
+	defer f.close()
+	var x *tensor.Array
+	err = f.guard(func(b []byte) error {
+		r := bytes.NewReader(b)
+		h, err := readNPYHeader(r)
+		if err != nil {
+			return err
+		}
+		if err := fits(h.spec); err != nil {
+			return err
+		}
+		at := len(b) - r.Len()
+		x = f.lazy(c, []tensor.Spec{h.spec}, func(b []byte, out []tensor.HostOperand) error {
+			if n := h.spec.NBytes(); int64(len(b)-at) < n {
+				return fmt.Errorf("%s: %w", f.name, shortElements(int64(len(b)-at), n))
+			}
+			h.decode(out[0].Bytes, b[at:])
+			return nil
+		})[0]
+		return nil
+	})
 	if err != nil {
-		return tensor.Fail(c, op, "%s: %w", path, cause(err))
+		return tensor.Fail(c, op, "%s: %w", path, err)
 	}
-	return tensor.FromBytes(c, spec, data)
+	return x
 }
 
 // SaveNPY evaluates an array and writes it to a .npy file as NumPy does, in row-major order. A cancelled ctx stops the
 // work. The file appears, or is replaced, when all of it has been written.
 func SaveNPY(ctx context.Context, path string, x *tensor.Array) error {
-	const op = "[save]"
-	data, err := x.Bytes(ctx)
-	if err != nil {
+	if err := tensor.Eval(ctx, x); err != nil {
 		return err
 	}
-	part := path + "." + strconv.FormatUint(rand.Uint64(), 36) // os.CreateTemp's files are their owner's only
-	f, err := os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
-	if err != nil {
-		return fmt.Errorf("%s cannot create %s: %w", op, path, cause(err))
+	return writeFile("save", path, func(w io.Writer) error { return WriteNPY(ctx, w, x) })
+}
+
+// WriteNPY evaluates an array and writes it as a .npy stream.
+func WriteNPY(ctx context.Context, w io.Writer, x *tensor.Array) error {
+	if err := x.Err(); err != nil {
+		return err
 	}
-	_, err = f.Write(append(npyHeaderOf(x.Spec()), data...))
-	if closed := f.Close(); err == nil {
-		err = closed
+	if _, err := w.Write(npyHeaderOf(x.Spec())); err != nil {
+		return err
 	}
-	if err == nil {
-		err = os.Rename(part, path)
-	}
-	if err != nil {
-		_ = os.Remove(part) // the first error is the one to tell
-		return fmt.Errorf("%s %s: %w", op, path, cause(err))
-	}
-	return nil
+	return writeElements(ctx, w, x)
 }
 
 // npyHeaderOf is all of a .npy file before the elements, which begin at a multiple of 64 bytes.
@@ -87,58 +98,61 @@ func npyHeaderOf(spec tensor.Spec) []byte {
 	if spec.DType.Size() == 1 {
 		order = "|"
 	}
-	const prefix = 10
 	dict := fmt.Sprintf("{'descr': '%s%s', 'fortran_order': False, 'shape': %v, }", order, kind, spec.Shape)
+	const prefix = len(npyMagic) + 4
 	length := (prefix+len(dict)+1+63)/64*64 - prefix
-	b := append([]byte("\x93NUMPY\x01\x00"), byte(length), byte(length>>8))
+	b := append([]byte(npyMagic+"\x01\x00"), byte(length), byte(length>>8))
 	return fmt.Appendf(b, "%-*s\n", length-1, dict)
 }
 
-// cause is an error of the file system without its operation and path, which the caller names.
-func cause(err error) error {
-	var p *os.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
-}
-
 // ReadNPY reads a .npy stream: the array's dtype and shape, and its elements in row-major order and this machine's byte
-// order. It reads no further than the elements,
-// and not those of an array that would pass the memory limit.
+// order. It reads no further than the elements, and not those of an array that would pass the memory limit.
 func ReadNPY(r io.Reader) (tensor.Spec, []byte, error) {
 	h, err := readNPYHeader(r)
 	if err != nil {
 		return tensor.Spec{}, nil, err
 	}
-	spec := h.spec
-	if err := spec.Shape.Check(spec.DType); err != nil {
+	if err := fits(h.spec); err != nil {
 		return tensor.Spec{}, nil, err
 	}
-	if err := tensor.Fits(spec); err != nil {
-		return tensor.Spec{}, nil, err
-	}
-	data, err := readExactly(r, spec.NBytes())
+	data, err := readExactly(r, h.spec.NBytes())
 	if err != nil {
 		return tensor.Spec{}, nil, err
 	}
-	if h.bigEndian {
-		swapBytes(data, h.word)
-	}
-	if spec.DType == tensor.Bool {
-		for i, b := range data {
-			if b > 1 { // any byte but 0 is true in NumPy; kernels know 0 and 1 only
-				data[i] = 1
-			}
-		}
-	}
+	out := data
 	if h.fortran {
-		data = rowMajor(data, spec)
+		out = make([]byte, len(data))
 	}
-	return spec, data, nil
+	h.decode(out, data)
+	return h.spec, out, nil
 }
 
-// readExactly reads n bytes. A file that is shorter than its header says costs no more memory than it holds.
+// decode writes the elements that lie in src as the header says to dst, in row-major order and this machine's byte
+// order. They may be the same memory where the order of elements is.
+func (h npyHeader) decode(dst, src []byte) {
+	if src = src[:len(dst)]; h.fortran && len(h.spec.Shape) > 1 {
+		rowMajor(dst, src, h.spec)
+	} else {
+		copy(dst, src)
+	}
+	if h.bigEndian {
+		swapBytes(dst, h.word)
+	}
+	if h.spec.DType == tensor.Bool {
+		normalizeBools(dst)
+	}
+}
+
+// normalizeBools makes 1 of every byte but 0: any such is true in files, and kernels know 0 and 1 only.
+func normalizeBools(b []byte) {
+	for i, v := range b {
+		if v > 1 {
+			b[i] = 1
+		}
+	}
+}
+
+// readExactly reads n bytes. A stream that is shorter than its header says costs no more memory than it holds.
 func readExactly(r io.Reader, n int64) ([]byte, error) {
 	var buf bytes.Buffer
 	if f, ok := r.(*os.File); ok {
@@ -151,9 +165,14 @@ func readExactly(r io.Reader, n int64) ([]byte, error) {
 		return nil, err
 	}
 	if got < n {
-		return nil, fmt.Errorf("the file ends after %d of %d bytes of elements", got, n)
+		return nil, shortElements(got, n)
 	}
 	return buf.Bytes(), nil
+}
+
+// shortElements is the error of a file or stream that ends within its elements.
+func shortElements(got, want int64) error {
+	return fmt.Errorf("the file ends after %d of %d bytes of elements", got, want)
 }
 
 // swapBytes reverses each run of word bytes.
@@ -163,11 +182,11 @@ func swapBytes(data []byte, word int) {
 	}
 }
 
-// rowMajor reorders elements that lie in column-major order.
-func rowMajor(data []byte, spec tensor.Spec) []byte {
+// rowMajor writes elements that lie in column-major order to dst.
+func rowMajor(dst, data []byte, spec tensor.Spec) {
 	rank, size := len(spec.Shape), spec.DType.Size()
-	if rank < 2 || len(data) == 0 {
-		return data
+	if len(data) == 0 {
+		return
 	}
 	strides := make([]int, rank) // of the source, in bytes
 	stride := size
@@ -175,7 +194,7 @@ func rowMajor(data []byte, spec tensor.Spec) []byte {
 		strides[i] = stride
 		stride *= n
 	}
-	out := make([]byte, 0, len(data))
+	out := dst[:0]
 	index := make([]int, rank)
 	for at := 0; len(out) < len(data); {
 		out = append(out, data[at:at+size]...)
@@ -189,7 +208,6 @@ func rowMajor(data []byte, spec tensor.Spec) []byte {
 			index[d] = 0
 		}
 	}
-	return out
 }
 
 // npyHeader is what a .npy file says of its elements.
