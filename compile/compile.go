@@ -256,6 +256,17 @@ func (fn *Function) forget(gone []*entry) {
 	}
 }
 
+// Constants visits the arrays that traces keep beside their inputs.
+func (fn *Function) Constants(visit func(x *tensor.Array)) {
+	fn.mu.Lock()
+	defer fn.mu.Unlock()
+	for _, e := range fn.entries {
+		for _, x := range e.plan.consts {
+			visit(x)
+		}
+	}
+}
+
 // Stats are a Function's counters.
 type Stats struct {
 	Calls, Traces, Hits int // Hits: calls that replayed an earlier trace

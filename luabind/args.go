@@ -23,7 +23,10 @@ type row struct {
 	host bool
 	// keeps says that what the call makes may refer to its args later: they are not used again for another call.
 	keeps bool
-	help  string
+	// through says that the call keeps no Lua value in a variable of Go's while Lua code that it calls runs, so that the
+	// state may look meanwhile: see lua51.Through.
+	through bool
+	help    string
 }
 
 // values are several results.
@@ -31,14 +34,15 @@ type values []lua.LValue
 
 // function is a row, or what a room declares, made callable.
 type function struct {
-	name   string
-	params []param
-	op     *sig.Func         // of a room
-	call   func(a *args) any // of a row
-	many   int               // which parameter takes any number of arguments; -1: none
-	help   string
-	host   bool
-	keeps  bool
+	name    string
+	params  []param
+	op      *sig.Func         // of a room
+	call    func(a *args) any // of a row
+	many    int               // which parameter takes any number of arguments; -1: none
+	help    string
+	host    bool
+	keeps   bool
+	through bool
 }
 
 type param struct {
@@ -50,7 +54,8 @@ type param struct {
 
 // newFunction makes a function of a row.
 func newFunction(r row) *function {
-	f := &function{name: r.name, call: r.call, help: r.help, host: r.host, keeps: r.keeps}
+	f := &function{name: r.name, call: r.call, help: r.help, host: r.host, keeps: r.keeps,
+		through: r.through}
 	f.setParams(sig.MustParse(r.sig))
 	return f
 }
@@ -98,7 +103,7 @@ func (s *State) newArgs(f *function) *args {
 	} else {
 		a = &args{s: s}
 	}
-	a.f, a.call = f, tensor.Ctx{Stream: s.stream, Place: s.where()}
+	a.f, a.call = f, tensor.Ctx{Stream: s.stream, Place: s.where(), Holder: s.looks.holder}
 	a.Ctx = &a.call
 	a.V = cleared(a.V, len(f.params))
 	return a
@@ -144,9 +149,13 @@ func (a *args) wrong(name string, err error) {
 	a.fail("%s %w", name, err)
 }
 
-// define puts a function into its module's table.
-func (s *State) define(module *lua.LTable, f *function) {
-	fn := s.Func(func(*lua.LState) int { return s.invoke(f) })
+// define puts a function into its module's table. A row finds its upvalues on the stack of the running thread.
+func (s *State) define(module *lua.LTable, f *function, upvalues ...lua.LValue) {
+	make := s.Func
+	if f.through {
+		make = s.Through
+	}
+	fn := make(func(*lua.LState) int { return s.invoke(f) }, upvalues...)
 	s.mx.funcs[f.name] = f
 	s.mx.help[fn] = f
 	module.RawSetString(f.name[strings.LastIndexByte(f.name, '.')+1:], fn)

@@ -19,6 +19,11 @@ type arrayType struct {
 	methods *lua.LTable // the functions of mx whose first parameter is an array, and a few that are no functions of mx
 }
 
+// box is a userdata of an array.
+func (t *arrayType) box(x *tensor.Array) lua.LValue {
+	return &lua.LUserData{Value: x, Env: t.s.L.Env, Metatable: t.meta}
+}
+
 // open fills the metatable and enters the methods that are no functions of mx.
 func (t *arrayType) open() {
 	s, mt := t.s, t.meta
@@ -65,6 +70,7 @@ func (t *arrayType) open() {
 	})
 	s.Method(mt, "__tostring", func(L *lua.LState) int {
 		x, _ := array(L.Get(1))
+		s.looks.ifDue()
 		text, err := printed(s.Context(), x)
 		if err != nil {
 			s.raise(err)
@@ -181,6 +187,9 @@ func (t *arrayType) setIndex(L *lua.LState) int {
 		s.raise(err)
 	}
 	ud.Value = y.Own()
+	if x.Sole() && s.looks.tracing == 0 { // nobody can reach the old array any more: its memory may be y's
+		tensor.Drop(x)
+	}
 	return 0
 }
 

@@ -119,8 +119,10 @@ func checkpointCall(a *args) any {
 	s, fn := a.s, a.callable(0)
 	return s.transform(a.f.name, func(L *lua.LState) int {
 		args := lua51.Args(L)
-		f := &luaFunc{s: s, op: "checkpoint", fn: fn, args: args}
-		outs, err := grad.Checkpoint(f.call, s.call())(s.flattenAll("checkpoint", args))
+		in := s.flattenAll("checkpoint", args)
+		f := &luaFunc{s: s, op: "checkpoint", fn: fn, args: outlines(L, args), kept: true}
+		s.looks.traced.add(f)
+		outs, err := grad.Checkpoint(f.call, s.call())(in)
 		return f.push(outs, err)
 	}, fn)
 }
@@ -140,6 +142,19 @@ func (f *luaFunc) push(outs []*tensor.Array, err error) int {
 
 // customFunction is mx.custom_function(fn): callable, with setters of its transforms.
 type customFunction struct{ fn, vjp, jvp, vmap lua.LValue }
+
+func (k *customFunction) reached(l *looks) { l.values([]lua.LValue{k.fn, k.vjp, k.jvp, k.vmap}) }
+
+// customCall is a call of a custom function. The nodes that stand for its results refer to it.
+type customCall struct {
+	k *customFunction
+	f *luaFunc
+}
+
+func (c *customCall) reached(l *looks) {
+	c.k.reached(l)
+	c.f.reached(l)
+}
 
 const customKind = "custom_function"
 
@@ -166,17 +181,19 @@ func (s *State) openCustom() {
 	s.Method(mt, "__call", func(L *lua.LState) int {
 		k, _ := unwrap[*customFunction](L.Get(1))
 		args := lua51.Args(L)[1:]
-		f := &luaFunc{s: s, op: "custom_function", fn: k.fn, args: args}
-		custom := k.rules(f)
-		outs, err := custom.Call(s.flattenAll("custom_function", args), s.call())
-		return f.push(outs, err)
+		in := s.flattenAll("custom_function", args)
+		call := &customCall{k, &luaFunc{s: s, op: "custom_function", fn: k.fn, args: outlines(L, args), kept: true}}
+		s.looks.custom.add(call)
+		outs, err := call.rules().Call(in, s.call())
+		return call.f.push(outs, err)
 	})
 }
 
-// rules returns what the transforms need of a call f of the custom function. Its Lua functions get trees like those of
-// the call: bare for one argument or result, in a table for several.
-func (k *customFunction) rules(f *luaFunc) *grad.Custom {
-	s, c := f.s, &grad.Custom{F: f.call}
+// rules returns what the transforms need of the call. Its Lua functions get trees like those of the call: bare for one
+// argument or result, in a table for several.
+func (call *customCall) rules() *grad.Custom {
+	k, f := call.k, call.f
+	s, c := f.s, &grad.Custom{F: func(in []*tensor.Array) ([]*tensor.Array, error) { return call.f.call(in) }}
 	bare := func(vs []lua.LValue) lua.LValue {
 		if len(vs) == 1 {
 			return vs[0]
@@ -187,8 +204,8 @@ func (k *customFunction) rules(f *luaFunc) *grad.Custom {
 		}
 		return t
 	}
-	primals := func(xs []*tensor.Array) lua.LValue { return bare(s.lendAll(f.args, xs)) }
-	outputs := func(xs []*tensor.Array) lua.LValue { return bare(s.lendAll(f.results, xs)) }
+	primals := func(xs []*tensor.Array) lua.LValue { return bare(s.lendAll(call.f.args, xs)) }
+	outputs := func(xs []*tensor.Array) lua.LValue { return bare(s.lendAll(call.f.results, xs)) }
 	if k.vjp != nil {
 		c.VJP = func(in, cots, outs []*tensor.Array) ([]*tensor.Array, error) {
 			g := &luaFunc{s: s, op: "custom_function", fn: k.vjp}

@@ -64,10 +64,10 @@ func TestEmptyTables(t *testing.T) {
 		}
 		module, last := s.mx.LTable, name
 		if m, rest, ok := strings.Cut(name, "."); ok {
-			module, last = s.mx.RawGetString(m).(*lua.LTable), rest
+			module, last = s.mx.inner[m], rest
 		}
-		plain := module.RawGetString(last)
-		module.RawSetString(last, s.L.NewFunction(func(L *lua.LState) int {
+		plain := s.Entry(module, last)
+		s.SetEntry(module, last, s.L.NewFunction(func(L *lua.LState) int {
 			n := L.GetTop()
 			t, _ := L.Get(n).(*lua.LTable)
 			keywords := t != nil && t.Len() == 0

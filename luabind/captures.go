@@ -282,10 +282,8 @@ func (w *capturer) isModule(t *lua.LTable) bool {
 func (w *capturer) findModules() {
 	s := w.s
 	w.modules = append(w.modules, s.mx.LTable, s.L.G.Global)
-	for _, name := range s.mx.modules {
-		if m, ok := s.mx.RawGetString(name).(*lua.LTable); ok {
-			w.modules = append(w.modules, m)
-		}
+	for _, m := range s.mx.inner {
+		w.modules = append(w.modules, m)
 	}
 	loaded, _ := s.L.GetField(s.L.GetGlobal("package"), "loaded").(*lua.LTable)
 	for _, name := range libraryNames {

@@ -35,6 +35,18 @@ type compiledFunction struct {
 
 const compiledKind = "compiled"
 
+func (k *compiledFunction) reached(l *looks) {
+	l.value(k.fn)
+	l.values(k.args)
+	for _, c := range k.captured {
+		l.value(c.ud)
+	}
+	for _, vs := range k.results {
+		l.values(vs)
+	}
+	k.f.Constants(l.array)
+}
+
 // compileRow is the row of mx.compile.
 var compileRows = []row{
 	{name: "compile", sig: "fun:any inputs:list? outputs:list? shapeless:bool=false check:bool=false",
@@ -117,7 +129,7 @@ func (k *compiledFunction) trace(in []*tensor.Array) ([]*tensor.Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	k.results[k.key] = f.results
+	k.results[k.key] = outlines(s.L, f.results)
 	if _, after := k.look(&held); after != k.key {
 		k.settled[after] = k.key
 	}

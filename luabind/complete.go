@@ -20,9 +20,9 @@ func isIncomplete(err error) bool {
 }
 
 // complete lists the completions of the beginning of an expression that starts with a global, sorted.
-func (m *module) complete(globals *lua.LTable, prefix string) []string {
+func (m *module) complete(s *lua51.State, prefix string) []string {
 	cut := strings.LastIndexAny(prefix, ".:")
-	scope, last := lua.LValue(globals), prefix
+	scope, last := lua.LValue(s.L.G.Global), prefix
 	if cut >= 0 {
 		last = prefix[cut+1:]
 		for _, name := range strings.FieldsFunc(prefix[:cut], func(r rune) bool { return r == '.' || r == ':' }) {
@@ -30,7 +30,7 @@ func (m *module) complete(globals *lua.LTable, prefix string) []string {
 			if !ok {
 				return nil
 			}
-			scope = t.RawGetString(name)
+			scope = s.Entry(t, name)
 		}
 	}
 	if _, ok := array(scope); ok {
@@ -40,6 +40,7 @@ func (m *module) complete(globals *lua.LTable, prefix string) []string {
 	if !ok {
 		return nil
 	}
+	s.Unfold(t)
 	var out []string
 	t.ForEach(func(k, _ lua.LValue) {
 		if name, ok := k.(lua.LString); ok && strings.HasPrefix(string(name), last) {

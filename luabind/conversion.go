@@ -13,7 +13,11 @@ import (
 
 // ToLua turns a Go value into a Lua value: nil, bool, integers, floats, string, *tensor.Array, tensor.DType, Func,
 // []any and map[string]any of such, nested as deep as maxDepth.
-func (s *State) ToLua(v any) (lua.LValue, error) { return conversion{s: s}.toLua(v) }
+func (s *State) ToLua(v any) (lua.LValue, error) {
+	out, err := conversion{s: s}.toLua(v)
+	s.looks.give(out)
+	return out, err
+}
 
 // ToGo turns a Lua value into a Go value: nil, bool, float64, string, *tensor.Array, tensor.DType; a table into []any
 // if it is a sequence, else into map[string]any of its string keys; a Lua function into a Func, which is for the
@@ -74,7 +78,9 @@ func (c conversion) toLua(v any) (lua.LValue, error) {
 		if err := v.Err(); err != nil {
 			return nil, err
 		}
-		return &lua.LUserData{Value: v.Own(), Env: s.L.Env, Metatable: s.arrays.meta}, nil
+		x := v.Own()
+		x.Share()
+		return s.arrays.box(x), nil
 	case Func:
 		if v == nil {
 			return nil, errors.New("a nil Func has no counterpart in Lua: want a function, or nil itself")
@@ -117,11 +123,16 @@ func (c conversion) toGo(v lua.LValue) any {
 		return string(v)
 	case *lua.LUserData:
 		switch x := v.Value.(type) {
-		case *tensor.Array, tensor.DType:
+		case *tensor.Array:
+			x.Escape()
+			return x
+		case tensor.DType:
 			return x
 		}
+		c.s.looks.give(v)
 		return v
 	case *lua.LFunction:
+		c.s.looks.give(v)
 		return Func(func(ctx context.Context, args []any) ([]any, error) {
 			in := make([]lua.LValue, len(args))
 			for i, a := range args {
@@ -136,13 +147,16 @@ func (c conversion) toGo(v lua.LValue) any {
 	case *lua.LTable:
 		return c.table(v)
 	}
+	c.s.looks.give(v)
 	return v
 }
 
 func (c conversion) table(t *lua.LTable) any {
 	if c.depth == maxDepth {
+		c.s.looks.give(t)
 		return t
 	}
+	c.s.Unfold(t)
 	if n := t.Len(); n > 0 {
 		out := make([]any, n)
 		for i := range out {

@@ -123,14 +123,14 @@ func (s *State) openErrors() {
 			}
 			L.Push(s.Func(func(L *lua.LState) int {
 				n := L.GetTop()
-				L.Push(f)
+				L.Push(L.Get(lua.UpvalueIndex(1)))
 				L.Push(lua.LString(text(L.Get(1))))
 				for i := 2; i <= n; i++ {
 					L.Push(L.Get(i))
 				}
 				L.Call(n, lua.MultRet)
 				return L.GetTop() - n
-			}))
+			}, f))
 		}
 		return 1
 	})

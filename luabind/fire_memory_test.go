@@ -115,7 +115,7 @@ func TestFireMemory(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dev, drv := withDevice(t, metal.DeviceOptions{})
 			p := newStepping(t, c.program)
-			const settled, period = 40, 20 // multiples of the programs' own periods
+			const settled, period = 80, 80 // multiples of the programs' own periods, and of 16: how often they look
 			var perPeriod, live, buffers int64
 			for i := 1; i <= steps(); i++ {
 				p.run(t, i)
@@ -130,7 +130,7 @@ func TestFireMemory(t *testing.T) {
 					perPeriod = n
 				}
 				require.Equal(t, perPeriod, n, "commands of steps %d to %d", i-period+1, i)
-				if i == 5*period || i == steps() {
+				if i == 2*period || i == steps()/period*period {
 					dev.Collect(context.Background())
 					m := dev.Memory()
 					if live == 0 {
@@ -216,7 +216,7 @@ assert(math.abs(mx.max(x):item() - 1) < 1e-5 and math.abs(mx.min(x):item() - 1) 
 `
 
 // TestFirePrefill: an eager prefill whose intermediates come to four times the memory limit. The planner learns by a
-// collection that nobody can read them.
+// look that nobody can read them: no collection is forced.
 func TestFirePrefill(t *testing.T) {
 	const width = 1024
 	rows, layers, limit := 256, 40, int64(60<<20) // 6 arrays of 1 MiB in each layer
@@ -232,8 +232,8 @@ func TestFirePrefill(t *testing.T) {
 	require.NoError(t, runLua(t, prefill, lua.LNumber(rows), lua.LNumber(width), lua.LNumber(layers)))
 	m := dev.Memory()
 	require.LessOrEqual(t, m.Peak, limit)
-	require.Positive(t, m.Collections)
-	t.Logf("peak %d MiB, %d collections, %v of %v", m.Peak>>20, m.Collections, m.CollectTime, time.Since(start))
+	require.Zero(t, m.Collections)
+	t.Logf("peak %d MiB, %v", m.Peak>>20, time.Since(start))
 }
 
 // projected is prefill with what makes a prefill long: each layer multiplies its input by four matrices of weights, as

@@ -75,8 +75,11 @@ func (m *module) overview() string {
 		dtypes = append(dtypes, "mx."+d.String())
 	}
 	for _, name := range m.modules {
-		if keysOf(m.RawGetString(name).(*lua.LTable)) != nil {
-			modules = append(modules, "mx."+name)
+		for full := range m.funcs {
+			if strings.HasPrefix(full, name+".") {
+				modules = append(modules, "mx."+name)
+				break
+			}
 		}
 	}
 	return wrapped("Modules, each with a help of its own: "+strings.Join(modules, ", ")) + "\n" +

@@ -19,7 +19,9 @@ func (s *State) Global(name string) lua.LValue {
 		return lua.LNil
 	}
 	defer s.life.leave()
-	return s.L.G.Global.RawGetString(name)
+	v := s.Entry(s.L.G.Global, name)
+	s.looks.give(v)
+	return v
 }
 
 // SetGlobal sets a global variable. After Close it is ErrClosed.
@@ -28,7 +30,8 @@ func (s *State) SetGlobal(name string, v lua.LValue) error {
 		return err
 	}
 	defer s.life.leave()
-	s.L.G.Global.RawSetString(name, v)
+	s.looks.give(v)
+	s.SetEntry(s.L.G.Global, name, v)
 	return nil
 }
 
@@ -70,4 +73,4 @@ func (s *State) Require(ctx context.Context, name string) error {
 
 // Names lists what could follow a prefix in a REPL: globals, and the entries of tables and methods of arrays after a
 // dot or colon.
-func (s *State) Names(prefix string) []string { return s.mx.complete(s.L.G.Global, prefix) }
+func (s *State) Names(prefix string) []string { return s.mx.complete(s.State, prefix) }

@@ -275,6 +275,7 @@ func TestHybridMemory(t *testing.T) {
 				}
 				x, err := callArray(s, "forward")
 				require.NoError(t, err)
+				require.True(t, s.looks.now()) // in each step, so that all are alike
 				require.NoError(t, tensor.Eval(t.Context(), x))
 				if i%period != 0 {
 					continue

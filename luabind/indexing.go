@@ -97,11 +97,18 @@ type atRef struct {
 
 const atKind = "at"
 
+func (a atRef) reached(l *looks) {
+	l.array(a.x)
+	l.values(a.keys)
+}
+
 // openAt makes x:at(...), and its methods: each gives the updated array.
 func (t *arrayType) openAt() {
 	s := t.s
 	s.Method(t.methods, "at", func(L *lua.LState) int {
-		L.Push(s.userdata(atKind, atRef{t.receiver("at", L.Get(1)), lua51.Args(L)[1:]}))
+		x := t.receiver("at", L.Get(1))
+		x.Share()
+		L.Push(s.userdata(atKind, atRef{x, lua51.Args(L)[1:]}))
 		return 1
 	})
 	methods := s.L.NewTable()
@@ -128,13 +135,15 @@ func (t *arrayType) rows(L *lua.LState) int {
 	}
 	n, _ := x.Dim(0) // there is a dimension 0
 	i := 0
+	x.Share()
 	L.Push(s.Func(func(L *lua.LState) int {
 		if i >= n {
 			return 0
 		}
 		i++
+		x, _ := array(L.Get(lua.UpvalueIndex(1)))
 		L.Push(s.wrap(ops.Index(x, []ops.Part{ops.At(i - 1)}, s.call())))
 		return 1
-	}))
+	}, s.lend(x)))
 	return 1
 }

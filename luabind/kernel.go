@@ -235,15 +235,20 @@ func (a *args) outputShape(i int, v lua.LValue) fast.OutputShape {
 	return fast.OutputShape{Dims: shape}
 }
 
+// shapeCall is a Lua function of shapes that nodes refer to.
+type shapeCall struct{ fn *lua.LFunction }
+
 // shapeFunc wraps a Lua function of the inputs' shapes. It runs on the goroutine of the state, when the kernel is
 // called or a call is replayed.
 func (s *State) shapeFunc(fn *lua.LFunction) *tensor.ShapeFunc {
+	call := &shapeCall{fn}
+	s.looks.shapes.add(call)
 	return &tensor.ShapeFunc{F: func(in []tensor.Shape) ([]int, error) {
 		shapes := s.L.NewTable()
 		for _, shape := range in {
 			shapes.Append(s.shapeTable(shape))
 		}
-		out, err := s.Protect(nil, fn, shapes)
+		out, err := s.looks.protect(call.fn, shapes)
 		if err != nil {
 			return nil, fmt.Errorf("the function failed: %w", s.scriptError(err))
 		}

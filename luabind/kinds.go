@@ -350,8 +350,8 @@ func shapeOf(v lua.LValue) (tensor.ShapeArg, error) {
 	if x, ok := array(v); ok {
 		return tensor.ShapeOf(x), nil
 	}
-	if d, ok := unwrap[tensor.ShapeArg](v); ok {
-		return d, nil
+	if d, ok := unwrap[dimsOf](v); ok {
+		return d.ShapeArg, nil
 	}
 	switch v := v.(type) {
 	case lua.LNumber:

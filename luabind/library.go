@@ -47,11 +47,12 @@ var library = sync.OnceValue(func() []libraryModule {
 func (s *State) openLibrary() {
 	loaded := s.L.GetField(s.L.GetGlobal("package"), "loaded").(*lua.LTable)
 	for _, m := range library() {
-		module := s.mx.RawGetString(m.name).(*lua.LTable)
+		module := s.mx.inner[m.name]
 		s.L.Push(s.L.NewFunctionFromProto(m.proto))
 		s.L.Push(s.mx.LTable)
 		s.L.Push(s.Func(func(L *lua.LState) int {
-			s.define(module, newFunction(s.libraryRow(m.name, L.CheckTable(1))))
+			row, fn := s.libraryRow(m.name, L.CheckTable(1))
+			s.define(module, newFunction(row), fn)
 			return 0
 		}))
 		s.L.Call(2, 0)
@@ -60,14 +61,13 @@ func (s *State) openLibrary() {
 	}
 }
 
-// libraryRow is the row of a function that a module describes.
-func (s *State) libraryRow(module string, t *lua.LTable) row {
+// libraryRow is the row of a function that a module describes, and the function, its upvalue.
+func (s *State) libraryRow(module string, t *lua.LTable) (row, lua.LValue) {
 	text := func(key string) string { return lua.LVAsString(t.RawGetString(key)) }
-	fn := t.RawGetString("call")
-	return row{name: module + "." + text("name"), sig: text("sig"), help: text("help"), host: true,
+	r := row{name: module + "." + text("name"), sig: text("sig"), help: text("help"), host: true,
 		call: func(a *args) any {
 			L := a.s.L
-			L.Push(fn)
+			L.Push(L.Get(lua.UpvalueIndex(1)))
 			top := L.GetTop() - 1
 			for i := range a.V {
 				L.Push(a.lua(i))
@@ -80,6 +80,7 @@ func (s *State) libraryRow(module string, t *lua.LTable) row {
 			L.SetTop(top)
 			return out
 		}}
+	return r, t.RawGetString("call")
 }
 
 // lua is argument i as Lua sees it: as given, or its default.

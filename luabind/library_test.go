@@ -11,7 +11,8 @@ import (
 func TestLibraryHelp(t *testing.T) {
 	s := newTestState(t)
 	for _, m := range library() {
-		module := s.mx.RawGetString(m.name).(*lua.LTable)
+		module := s.mx.inner[m.name]
+		s.Unfold(module)
 		names := keysOf(module)
 		require.NotEmpty(t, names)
 		for _, name := range names {

@@ -72,9 +72,9 @@ func (m *module) missing(t *lua.LTable) []string {
 			}
 			in = m.methods
 		default:
-			in, _ = m.RawGetString(module).(*lua.LTable)
+			in = m.inner[module]
 		}
-		if in != nil && in.RawGetString(last) != lua.LNil || t != m.LTable && t != in {
+		if in != nil && m.s.Entry(in, last) != lua.LNil || t != m.LTable && t != in {
 			continue
 		}
 		out = append(out, name)

@@ -56,7 +56,7 @@ func (s *State) openMX() {
 	s.openNames()
 	mx := s.L.NewTable()
 	s.mx = &module{LTable: mx, s: s, methods: s.L.NewTable(), funcs: map[string]*function{},
-		help: map[*lua.LFunction]*function{}, modules: []string{"nn"}}
+		help: map[*lua.LFunction]*function{}, modules: []string{"nn"}, inner: map[string]*lua.LTable{}}
 	s.arrays = &arrayType{s: s, meta: s.meta(arrayKind), methods: s.mx.methods}
 	s.mx.open()
 	loaded := s.L.GetField(s.L.GetGlobal("package"), "loaded").(*lua.LTable)
@@ -70,6 +70,7 @@ type module struct {
 	s       *State
 	methods *lua.LTable                  // of arrays
 	modules []string                     // the modules inside of mx: those of its functions, and those written in Lua
+	inner   map[string]*lua.LTable       // their tables
 	funcs   map[string]*function         // by full name: "softmax", "random.uniform"
 	help    map[*lua.LFunction]*function // by what a script has
 }
@@ -84,7 +85,8 @@ func (m *module) open() {
 	}
 	slices.Sort(m.modules)
 	for _, name := range m.modules {
-		m.RawSetString(name, s.L.NewTable())
+		m.inner[name] = s.L.NewTable()
+		m.RawSetString(name, m.inner[name])
 	}
 	for _, f := range allFunctions() {
 		s.define(m.within(f.name), f)
@@ -100,12 +102,10 @@ func (m *module) open() {
 
 // within is the table that a function's full name puts it into: mx, or a module inside of it.
 func (m *module) within(name string) *lua.LTable {
-	t := m.LTable
-	parts := strings.Split(name, ".")
-	for _, part := range parts[:len(parts)-1] {
-		t = t.RawGetString(part).(*lua.LTable)
+	if module, _, ok := strings.Cut(name, "."); ok {
+		return m.inner[module]
 	}
-	return t
+	return m.LTable
 }
 
 // addMethods makes the functions whose first parameter is an array methods.

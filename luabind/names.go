@@ -13,7 +13,7 @@ import (
 func (m *module) refuseUnknown() {
 	m.refuseUnknownIn(m.LTable, "")
 	for _, name := range m.modules {
-		m.refuseUnknownIn(m.RawGetString(name).(*lua.LTable), name+".")
+		m.refuseUnknownIn(m.inner[name], name+".")
 	}
 	m.refusePython()
 }
@@ -46,6 +46,7 @@ func (m *module) refuseUnknownIn(module *lua.LTable, prefix string) {
 		if !ok {
 			return 0
 		}
+		s.Unfold(module)
 		hint := m.hint(prefix, string(name), module)
 		s.raise(s.call().Errorf("mx", "there is no mx.%s%s%s", prefix, string(name), hint))
 		return 0
@@ -61,7 +62,7 @@ func (m *module) hint(prefix, name string, in *lua.LTable) string {
 	if here := elsewhere[name]; here != "" {
 		return "; mx." + here + " does that"
 	}
-	if _, ok := m.RawGetString(name).(*lua.LFunction); ok {
+	if m.funcs[name] != nil {
 		return "; there is mx." + name
 	}
 	if hint := suggest(name, keysOf(in)); hint != "" {

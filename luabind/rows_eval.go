@@ -12,6 +12,7 @@ var evalRows = []row{
 		help: "Computes the arrays in any number of trees, and what they depend on, and waits for them. The first " +
 			"error is raised.",
 		call: func(a *args) any {
+			a.s.looks.ifDue()
 			if err := tensor.Eval(a.s.Context(), a.s.arraysIn("eval", a.rest)...); err != nil {
 				a.s.raise(err)
 			}
@@ -22,10 +23,12 @@ var evalRows = []row{
 			"calls are unfinished: then it waits for half of those. Errors are raised where a value is read, and those of " +
 			"values that nobody read by mx.synchronize or where the program ends.",
 		call: func(a *args) any {
+			a.s.looks.ifDue()
 			w, err := tensor.Submit(a.s.arraysIn("async_eval", a.rest)...)
 			if err != nil {
 				a.s.raise(err)
 			}
+			a.s.looks.holder.HandedOver()
 			if err := a.s.work.add(a.s.Context(), w); err != nil {
 				a.s.raise(err)
 			}
@@ -78,7 +81,7 @@ var streamRows = []row{
 		}},
 	{name: "stream", sig: "s:value f:any",
 		help: "Calls f with s, a stream or a device, as the default of its operations, gives its results, and puts " +
-			"the old default back, also after an error.", call: withStream},
+			"the old default back, also after an error.", call: withStream, through: true},
 	{name: "synchronize", sig: "stream:value?",
 		help: "Waits until a stream (none given: all) has done the work that it was given so far. " +
 			"The first error of what this script handed over to mx.async_eval is raised, unless it was already.",

@@ -92,7 +92,8 @@ var memoryRows = []row{
 		call: func(a *args) any { return lua.LBool(tensor.CheckNaN(a.Bool(0))) }},
 	{name: "timeline", sig: "file:string f:any", help: "Calls f, gives its results, and writes to a file when calls " +
 		"were built, walked, planned, encoded, compiled, run and waited for, on every stream, also after an error. " +
-		"Chrome's about:tracing and Perfetto show it. The file is there as a whole or not at all.", call: timelineCall},
+		"Chrome's about:tracing and Perfetto show it. The file is there as a whole or not at all.",
+		call: timelineCall, through: true},
 }
 
 // liveMemory is mx.memory.live().
@@ -101,7 +102,7 @@ func liveMemory(a *args) any {
 	if err := tensor.Synchronize(a.s.Context()); err != nil {
 		a.s.raise(err)
 	}
-	d.Collect(a.s.Context())
+	a.s.looks.collect()
 	live := d.Live()
 	out := a.s.L.CreateTable(len(live), 0)
 	for _, b := range live {

@@ -23,7 +23,8 @@ type scope struct {
 var scopeRows = []row{
 	{name: "scope", sig: "f:any", help: "Calls f and gives its results. The arrays that f made and neither returned " +
 		"(also in tables) nor passed to mx.keep are freed then, as by x:free(), also after an error; later use of one is " +
-		"an error that names where it was made. In a function that is being traced nothing is freed.", call: scopeCall},
+		"an error that names where it was made. In a function that is being traced nothing is freed.",
+		call: scopeCall, through: true},
 	{name: "keep", sig: "t:any", help: "Keeps the arrays of a tree, which it returns, beyond the end of the mx.scope " +
 		"that runs; a scope around that one decides anew.", call: func(a *args) any {
 		if sc := a.s.scopes.inner(); sc != nil {

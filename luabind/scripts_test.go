@@ -22,6 +22,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	tensor.SetDevice(dev)
+	tensor.Poison(true)
 	os.Exit(m.Run())
 }
 
@@ -125,10 +126,11 @@ func TestRows(t *testing.T) {
 		}
 	}
 	s := newTestState(t)
-	require.Contains(t, s.mx.helpText(s.mx.RawGetString("softmax")), "mx.softmax(a, axis=nil, precise=false)\nsoftmax is")
-	require.Contains(t, s.mx.helpText(s.mx.RawGetString("random")), "mx.random.uniform(")
+	require.Contains(t, s.mx.helpText(s.Entry(s.mx.LTable, "softmax")),
+		"mx.softmax(a, axis=nil, precise=false)\nsoftmax is")
+	require.Contains(t, s.mx.helpText(s.Entry(s.mx.LTable, "random")), "mx.random.uniform(")
 	for _, name := range []lua.LString{"softmax", "mx.softmax"} {
-		require.Equal(t, s.mx.helpText(s.mx.RawGetString("softmax")), s.mx.helpText(name))
+		require.Equal(t, s.mx.helpText(s.Entry(s.mx.LTable, "softmax")), s.mx.helpText(name))
 	}
 	require.Equal(t, `the string "softmx"`, s.mx.helpText(lua.LString("softmx")))
 	require.Contains(t, s.mx.helpText(lua.LNumber(1)), "the number 1")

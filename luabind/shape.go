@@ -49,7 +49,7 @@ func (s *State) openShapes() {
 	})
 	dims := s.meta(dimsKind)
 	s.Method(dims, "__tostring", func(L *lua.LState) int {
-		d, _ := unwrap[tensor.ShapeArg](L.Get(1))
+		d, _ := unwrap[dimsOf](L.Get(1))
 		bound, _ := d.Bind(nil)
 		L.Push(lua.LString("dims" + bound.String()))
 		return 1
@@ -65,6 +65,11 @@ func (s *State) shapeTable(shape tensor.Shape) *lua.LTable {
 	t.Metatable = s.meta(shapeKind)
 	return t
 }
+
+// dimsOf is what mx.dims gives.
+type dimsOf struct{ tensor.ShapeArg }
+
+func (d dimsOf) reached(l *looks) { d.Arrays(l.array) }
 
 // dims is mx.dims(...): a shape of numbers, whole shapes of arrays, and single dimensions {array, axis}, none of
 // which is read; "array, axis" as two arguments is a dimension too.
@@ -95,8 +100,8 @@ func (s *State) dims(L *lua.LState) int {
 			parts = append(parts, tensor.ShapeOf(x))
 			continue
 		}
-		if d, ok := unwrap[tensor.ShapeArg](v); ok {
-			parts = append(parts, d)
+		if d, ok := unwrap[dimsOf](v); ok {
+			parts = append(parts, d.ShapeArg)
 			continue
 		}
 		switch v := v.(type) {
@@ -117,6 +122,8 @@ func (s *State) dims(L *lua.LState) int {
 			fail(i, v)
 		}
 	}
-	L.Push(s.userdata(dimsKind, tensor.Concat(parts...)))
+	d := dimsOf{tensor.Concat(parts...)}
+	d.Arrays((*tensor.Array).Share)
+	L.Push(s.userdata(dimsKind, d))
 	return 1
 }

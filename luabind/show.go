@@ -59,6 +59,7 @@ func (sh *shown) value(v lua.LValue) error {
 
 // table shows what a table holds.
 func (sh *shown) table(t *lua.LTable) error {
+	sh.s.Unfold(t)
 	keys, omitted := shownKeys(t)
 	sh.out.WriteByte('{')
 	for i, k := range keys {
@@ -127,8 +128,8 @@ func (m *module) nameOf(t *lua.LTable) string {
 	if t == m.LTable {
 		return "mx"
 	}
-	for _, name := range m.modules {
-		if m.RawGetString(name) == t {
+	for name, module := range m.inner {
+		if module == t {
 			return "mx." + name
 		}
 	}

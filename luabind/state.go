@@ -36,8 +36,9 @@ type State struct {
 	scopes    scopes
 	spareArgs []*args // of calls that have ended, for the next ones
 
-	work handedOver
-	life life
+	work  handedOver
+	looks looks
+	life  life
 }
 
 // Options are what a State is opened with.
@@ -57,9 +58,11 @@ func New(opt Options) *State {
 	s.State = lua51.New(lua51.Options{Seed: opt.Seed, Libraries: opt.Libraries, Stdout: opt.Stdout,
 		Raise: s.raise, Explain: explain, SyntaxHint: syntaxHint})
 	s.life.end = func() { s.L.Close() }
+	s.looks.open(s)
 	s.openCollector()
 	s.openMX()
 	s.tracer = s.Func(s.traceback)
+	s.looks.libraries()
 	return s
 }
 
@@ -106,7 +109,13 @@ func (s *State) Call(ctx context.Context, fn lua.LValue, args ...lua.LValue) (ou
 			err = s.scriptError(panicError(p))
 		}
 	}()
+	s.looks.give(fn)
+	s.looks.give(args...)
 	out, err = s.Protect(s.tracer, fn, args...)
+	s.looks.give(out...)
+	if s.Idle() {
+		s.looks.ifDue()
+	}
 	if err == nil {
 		return out, nil
 	}
@@ -125,7 +134,9 @@ func panicError(p any) error {
 }
 
 // call is the Ctx of an op called from the running Lua line.
-func (s *State) call() *tensor.Ctx { return &tensor.Ctx{Stream: s.stream, Place: s.where()} }
+func (s *State) call() *tensor.Ctx {
+	return &tensor.Ctx{Stream: s.stream, Place: s.where(), Holder: s.looks.holder}
+}
 
 // where is the innermost line of a script.
 func (s *State) where() (w tensor.Place) {

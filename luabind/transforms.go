@@ -20,11 +20,18 @@ type luaFunc struct {
 	fn      lua.LValue
 	args    []lua.LValue
 	results []lua.LValue
+	kept    bool // by nodes, after the call: args are outlines, and so are results
+}
+
+func (f *luaFunc) reached(l *looks) {
+	l.value(f.fn)
+	l.values(f.args)
+	l.values(f.results)
 }
 
 // call is a grad.Func. Lua errors keep their value: they pass through the transform as luaFailure.
 func (f *luaFunc) call(in []*tensor.Array) ([]*tensor.Array, error) {
-	results, err := f.s.Protect(nil, f.fn, f.s.lendAll(f.args, in)...)
+	results, err := f.s.looks.protect(f.fn, f.s.lendAll(f.args, in)...)
 	if err != nil {
 		return nil, &luaFailure{err}
 	}
@@ -32,6 +39,9 @@ func (f *luaFunc) call(in []*tensor.Array) ([]*tensor.Array, error) {
 	out, err := flatten(f.s.Context(), results...)
 	if err != nil {
 		return nil, f.s.call().Errorf(f.op, "%w", err)
+	}
+	if f.kept {
+		f.results = outlines(f.s.L, results)
 	}
 	return out, nil
 }

@@ -204,7 +204,7 @@ func (r *replacement) trees(vs []lua.LValue) []lua.LValue {
 }
 
 func (r *replacement) tree(v lua.LValue) lua.LValue {
-	if _, ok := array(v); ok {
+	if isLeaf(v) {
 		x := r.arrays[0]
 		if r.arrays = r.arrays[1:]; x == nil {
 			return v
@@ -219,6 +219,52 @@ func (r *replacement) tree(v lua.LValue) lua.LValue {
 	out.Metatable = t.Metatable
 	for _, k := range orderedKeys(t, nil) {
 		out.RawSet(k, r.tree(t.RawGet(k)))
+	}
+	return out
+}
+
+// hole stands in an outline where a tree has an array.
+type hole struct{}
+
+// isLeaf reports whether v is an array of a tree, or stands for one.
+func isLeaf(v lua.LValue) bool {
+	if ud, ok := v.(*lua.LUserData); ok {
+		switch ud.Value.(type) {
+		case *tensor.Array, hole:
+			return true
+		}
+	}
+	return false
+}
+
+// outlines are trees without their arrays, to be filled with others later: what is kept keeps no array. The trees are
+// known to be no deeper than flatten allows.
+func outlines(L *lua.LState, vs []lua.LValue) []lua.LValue {
+	r := outline{L: L, hole: &lua.LUserData{Value: hole{}, Env: L.Env, Metatable: lua.LNil}}
+	out := make([]lua.LValue, len(vs))
+	for i, v := range vs {
+		out[i] = r.tree(v)
+	}
+	return out
+}
+
+type outline struct {
+	L    *lua.LState
+	hole *lua.LUserData
+}
+
+func (o *outline) tree(v lua.LValue) lua.LValue {
+	if isLeaf(v) {
+		return o.hole
+	}
+	t, ok := v.(*lua.LTable)
+	if !ok {
+		return v
+	}
+	out := o.L.NewTable()
+	out.Metatable = t.Metatable
+	for k, e := t.Next(lua.LNil); k != lua.LNil; k, e = t.Next(k) {
+		out.RawSet(k, o.tree(e))
 	}
 	return out
 }

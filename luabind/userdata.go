@@ -47,7 +47,8 @@ func (s *State) wrap(x *tensor.Array) lua.LValue {
 	if own != x {
 		s.scopes.note(own)
 	}
-	return s.lend(own)
+	s.scopes.watch(own)
+	return s.arrays.box(own)
 }
 
 // lend makes the Lua value of an array that is passed to a script's function. The caller keeps the array.
@@ -56,7 +57,8 @@ func (s *State) lend(x *tensor.Array) lua.LValue {
 		s.raise(err)
 	}
 	s.scopes.watch(x)
-	return &lua.LUserData{Value: x, Env: s.L.Env, Metatable: s.arrays.meta}
+	x.Share()
+	return s.arrays.box(x)
 }
 
 // array is the array that v wraps.

@@ -18,7 +18,8 @@ type job struct {
 	fallback *Stream // of nodes that have none
 	proof    proof   // what the roots' holder knew
 	tasks    atomic.Int64
-	bytes    atomic.Int64 // that its kernels write
+	bytes    atomic.Int64 // that its kernels write, or reduce
+	commands atomic.Int64
 
 	mu        sync.Mutex
 	deps      []*job                 // evaluations whose results this one waits for

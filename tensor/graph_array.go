@@ -43,12 +43,16 @@ const (
 	notOwned  = iota
 	ownedOnce // Own gave it to its first owner
 	shared    // others than that owner may have it
+	ended     // it was given up
 )
 
 // Share says that others than x's owner have got x itself, not a handle of their own.
 func (x *Array) Share() {
-	if x != nil {
-		x.owned.Store(shared)
+	for x != nil {
+		was := x.owned.Load()
+		if was == ended || x.owned.CompareAndSwap(was, shared) {
+			return
+		}
 	}
 }
 
@@ -169,7 +173,7 @@ func (x *Array) Free(c *Ctx) {
 		c = &Ctx{}
 	}
 	if at := c.Place; x.freed.CompareAndSwap(nil, &at) {
-		x.node.release(int(x.out))
+		Drop(x)
 	}
 }
 

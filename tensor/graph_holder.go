@@ -18,6 +18,7 @@ type Holder struct {
 	epoch atomic.Uint64
 	begun uint64 // the epoch of the last look that began
 	pace  lookPace
+	lazy  atomic.Pointer[lazyNodes] // what nobody may ask for: see buryLazy
 
 	mu     sync.Mutex
 	closed bool
@@ -49,6 +50,7 @@ func (n *Node) adopt(h *Holder) {
 		}
 	}
 	h.pace.nodes++
+	h.noteLazy(n)
 }
 
 // Escape says that others than its holder may hold x: Go's collector learns when nobody does, and nobody else.

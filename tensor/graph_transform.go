@@ -98,6 +98,7 @@ func (n *Node) Handle(c *Ctx, i int) *Array {
 	case old == nil:
 		o.handle = weak.Make(a)
 	case old.freed.Load() == nil:
+		old.owned.CompareAndSwap(ended, notOwned)
 		return old
 	default:
 		a.of = old // which further owners may keep, too

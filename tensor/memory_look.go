@@ -43,7 +43,7 @@ func (l Look) End(visits int64, at Place) {
 		h.mu.Unlock()
 	}
 	h.epoch.Store(l.epoch)
-	h.pace.looked(visits)
+	h.pace.looked(visits + h.buryLazy())
 	h.giveBack()
 }
 
@@ -108,6 +108,7 @@ func (h *Holder) giveBack() {
 func (h *Holder) weaken() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.lazy.Store(nil)
 	for i := range h.stored {
 		if s := &h.stored[i]; s.node != nil {
 			s.weak, s.node = weak.Make(s.node), nil
@@ -119,6 +120,7 @@ func (h *Holder) weaken() {
 func (h *Holder) Close() {
 	h.mu.Lock()
 	h.stored, h.closed = nil, true
+	h.lazy.Store(nil)
 	h.mu.Unlock()
 }
 
@@ -156,13 +158,18 @@ func (s *holderSet) weaken() {
 	}
 }
 
+// Missed says that a look came to nothing after so many visits.
+func (h *Holder) Missed(visits int64) {
+	h.pace.cost += lookTime + visits*visitTime
+}
+
 // lookPace decides when a look is worth its time. It goes by counts alone, so that a program looks at the same places
 // whenever it runs: by what its evaluations had to do they pay for looks, which may take a small share of that.
 type lookPace struct {
 	nodes, bytes int64 // made since the last look, of which nothing is proven
+	asked        int64 // how often Due was asked since then
 	async        lookCount
-	cost         int64        // ns: of the last look
-	debt         int64        // ns: of looks that nothing has paid for
+	cost         int64        // ns: of the last look, and of those that came to nothing since then
 	paid         atomic.Int64 // ns: what evaluations took since the last look
 }
 
@@ -171,26 +178,30 @@ type lookCount struct{ nodes, bytes int64 }
 
 // What things are taken to take, in ns. They are the least that was measured on two processors.
 const (
-	nodeTime  = 2000 // to build a node from Lua and to record it
-	byteShift = 5    // 32 bytes a ns are written
-	visitTime = 40   // to look at a table, an entry or a register that has left the cache
-	lookTime  = 2000 // to begin and end a look
-	lookShare = 40   // looks take at most so small a part of the time
+	handTime    = 5000 // to hand something over
+	nodeTime    = 1200 // to build a node from Lua and to record it
+	commandTime = 1000 // to launch a kernel
+	byteShift   = 5    // 32 bytes a ns are written
+	visitTime   = 40   // to look at a table, an entry or a register
+	lookTime    = 1500 // to begin and end a look
+	lookShare   = 33   // looks take at most so small a part of the time
 )
 
 func taken(nodes, bytes int64) int64 { return nodes*nodeTime + bytes>>byteShift }
 
-// Due reports whether a look is worth its time now.
+// Due reports whether a look is worth its time, where something is about to be handed over. Looks come after 1, 2, 4, 8
+// ... times that it is asked: a program that does the same over and over looks at the same places each time.
 func (h *Holder) Due() bool {
 	p := &h.pace
-	return taken(p.nodes, p.bytes) >= p.cost && p.debt <= p.paid.Load()/lookShare
+	p.asked++
+	return p.asked&(p.asked-1) == 0 && taken(p.nodes, p.bytes) >= p.cost && p.paid.Load()/lookShare >= p.cost
 }
 
 // looked notes that a look has ended that looked at so many things.
 func (p *lookPace) looked(visits int64) {
 	p.cost = lookTime + visits*visitTime
-	p.debt = max(p.debt-p.paid.Swap(0)/lookShare, -p.cost) + p.cost
-	p.nodes, p.bytes, p.async = 0, 0, lookCount{}
+	p.paid.Store(0)
+	p.nodes, p.bytes, p.asked, p.async = 0, 0, 0, lookCount{}
 }
 
 // HandedOver says that the holder has handed something over without waiting. That pays for looks as if it computed all
@@ -198,14 +209,14 @@ func (p *lookPace) looked(visits int64) {
 // places whenever it runs.
 func (h *Holder) HandedOver() {
 	p := &h.pace
-	p.paid.Add(taken(p.nodes-p.async.nodes, p.bytes-p.async.bytes))
+	p.paid.Add(handTime + taken(p.nodes-p.async.nodes, p.bytes-p.async.bytes))
 	p.async = lookCount{p.nodes, p.bytes}
 }
 
 // pay pays for looks what an evaluation that is over took.
 func (j *job) pay() {
 	if h := j.proof.holder; h != nil {
-		h.pace.paid.Add(taken(j.tasks.Load(), j.bytes.Load()))
+		h.pace.paid.Add(handTime + taken(j.tasks.Load(), j.bytes.Load()) + j.commands.Load()*commandTime)
 	}
 }
 

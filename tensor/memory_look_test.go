@@ -116,11 +116,11 @@ func TestEscapedArraysAreTheCollectors(t *testing.T) {
 
 	// The holder's own transforms get handles that the next look judges.
 	z := negOp.One(c, tensor.None{}, iota(64, 64))
-	look(h)
-	z = z.Value().Node.Handle(c, 0)
+	again = z.Value().Node.Handle(c, 0)
+	look(h, again)
 	require.Equal(t, float32(-1), floats(t, z)[1])
 	look(h)
-	_, err := z.Bytes(background)
+	_, err := again.Bytes(background)
 	require.ErrorContains(t, err, "it had been declared unread")
 }
 
@@ -224,4 +224,48 @@ func TestLooksAreDue(t *testing.T) {
 		return broadcast.One(c, dimsAttrs{tensor.MakeDims(1<<20, 1<<10, 8)}, small)
 	}
 	require.LessOrEqual(t, len(run(100, 100, views)), len(run(100, 100, little)))
+}
+
+// TestLooksBuryWhatNobodyAsksFor: what lazy nodes read that nobody can ask for is not kept for them, however many of
+// them there are, and one that can be asked for keeps it.
+func TestLooksBuryWhatNobodyAsksFor(t *testing.T) {
+	h, c := holding()
+	before := device.Memory().Active
+	x := iota(64, 64)
+	y := negOp.One(c, tensor.None{}, x)
+	z := negOp.One(c, tensor.None{}, y)
+	for range 3 { // side by side, and one after another
+		u := negOp.One(c, tensor.None{}, y)
+		for range 3 {
+			u = addOp.One(c, tensor.None{}, u, y)
+		}
+	}
+	kept := negOp.One(c, tensor.None{}, y)
+	look(h, z, kept)
+	require.NoError(t, tensor.Eval(background, z))
+	require.Equal(t, before+3*16<<10, device.Memory().Active, "x, y for what was kept, z")
+	look(h, z)
+	require.Equal(t, before+2*16<<10, device.Memory().Active)
+	require.Error(t, tensor.Eval(background, kept))
+
+	// In one evaluation: nothing but the result is written.
+	y = negOp.One(c, tensor.None{}, x)
+	w := negOp.One(c, tensor.None{}, y)
+	negOp.One(c, tensor.None{}, addOp.One(c, tensor.None{}, y, y))
+	look(h, z, w)
+	require.NoError(t, tensor.Eval(background, w))
+	require.Equal(t, before+3*16<<10, device.Memory().Active)
+	runtime.KeepAlive(x)
+}
+
+// TestGraphsThatNobodyHandsOver: the list of lazy nodes is bounded, and garbage where Go's collector looks.
+func TestGraphsThatNobodyHandsOver(t *testing.T) {
+	h, c := holding()
+	x := iota(8)
+	for range 3 << 16 {
+		negOp.One(c, tensor.None{}, x)
+	}
+	device.Collect(background)
+	look(h)
+	require.Equal(t, float32(-1), floats(t, negOp.One(c, tensor.None{}, x))[1])
 }

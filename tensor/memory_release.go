@@ -5,7 +5,7 @@ package tensor
 // text; the value of a dropped array that was not stored cannot be read.
 func Drop(xs ...*Array) {
 	for _, x := range xs {
-		if x != nil && x.node != nil {
+		if x != nil && x.node != nil && x.owned.Swap(ended) != ended {
 			x.node.release(int(x.out))
 		}
 	}

@@ -111,8 +111,9 @@ func (q *batcher) commit(last bool) {
 		return
 	}
 	j := b.job
-	j.bytes.Add(b.bytes)
 	b.commands = cb.Encoder().Len()
+	j.bytes.Add(b.bytes)
+	j.commands.Add(int64(b.commands))
 	cb.OnComplete(func(err error) {
 		j.forget(cb)
 		s.addRun(b)

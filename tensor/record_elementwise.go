@@ -71,6 +71,8 @@ func (e *recorder) donate(out Value, members []int32) bool {
 		if !e.lastRead(v, members) || !st.writable(e.s) { // in this order: without a handle no host view opens any more
 			continue
 		}
+		o.buf.SetOrigin(out.Node.origin(0))
+		e.job.bytes.Add(need)
 		e.setData(out.Node, 0, View{buf: o.buf, owner: st, Strides: out.Spec().Shape.Strides()})
 		return true
 	}

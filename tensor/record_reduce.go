@@ -15,6 +15,7 @@ func (e *recorder) reduce(members []int32) error {
 		k.specs = append(k.specs, v.Spec())
 	}
 	specs := k.specs
+	e.job.bytes.Add(specs[0].NBytes())
 	axes, reducer, err := root.node.op.reduce(root.node.attrs, specs)
 	if err != nil {
 		return err

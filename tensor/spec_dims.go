@@ -46,6 +46,15 @@ func Concat(s ...ShapeArg) ShapeArg {
 	return out
 }
 
+// Arrays visits the arrays that the shape refers to.
+func (s ShapeArg) Arrays(visit func(x *Array)) {
+	for _, p := range s.parts {
+		if p.of != nil {
+			visit(p.of)
+		}
+	}
+}
+
 // Numbers is the shape as numbers, if it has no parts that refer to arrays.
 func (s ShapeArg) Numbers() ([]int, bool) {
 	out := make([]int, len(s.parts))

@@ -17,6 +17,7 @@ const lawText = `
 	cmd         = cmd/...
 	luabind     = luabind
 	lua51       = luabind/lua51
+	reach       = luabind/reach
 	tensor      = tensor
 	kernelgen   = tensor/kernelgen
 	kit         = tensor/ops/kit, tensor/ops/kit/...
@@ -81,8 +82,10 @@ const lawText = `
 	ops, sig, grad, compile < optest
 	metal, tensor < optest
 
-	# Lua, and what embedders and users see. lua51 mends Lua itself and knows no tensors.
-	lua51 < luabind
+	# Lua, and what embedders and users see. lua51 mends Lua itself, reach walks what a script can come to: neither knows
+	# tensors.
+	lua51, reach < luabind
+	lua51 < reach_test
 	tensor, ops, grad, compile, scripts < luabind < root < cmd, examples
 	conv, fast, fft, linalg, quant, random < luabind, root, cmd, examples
 	metal, format < luabind, root, cmd
@@ -110,7 +113,7 @@ const lawText = `
 
 	# Who may use what of others.
 	purego < apple, cuda
-	gopher-lua < lua51, luabind, cmd
+	gopher-lua < lua51, reach, luabind, cmd
 	readline < cmd
 	gonum < fft, linalg
 	x/sys < soft, format, cmd
@@ -140,7 +143,7 @@ const lawText = `
 	kit, ops, conv, fast, fft, linalg, quant, random, rooms, luabind !< sig
 	rooms !< ops, conv, fast, fft, linalg, quant, random
 	gopher-lua !< root, tensor, kit, ops, grad, compile, metal
-	metal, kernelgen, tensor, format, kit, ops, grad, compile, scripts, luabind !< lua51
-	conv, fast, fft, linalg, quant, random !< lua51
+	metal, kernelgen, tensor, format, kit, ops, grad, compile, scripts, luabind !< lua51, reach
+	conv, fast, fft, linalg, quant, random !< lua51, reach
 	purego !< root, luabind, tensor, metal, soft
 `

@@ -61,7 +61,7 @@ func (s *State) openStringArithmetic() {
 			return 0
 		}))
 	}
-	s.L.SetMetatable(lua.LString(""), mt)
+	s.setBasicMetatable(lua.LString(""), mt)
 }
 
 // operandNumber is a number, or a string as a number.

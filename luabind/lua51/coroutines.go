@@ -60,19 +60,18 @@ func (s *State) openCoroutines() {
 		L.Push(newCoroutine(L))
 		return 1
 	})
-	s.Method(lib, "resume", func(L *lua.LState) int {
+	lib.RawSetString("resume", s.Through(func(L *lua.LState) int {
 		th := L.CheckThread(1)
 		return push(L, resumed(L, th, Args(L)[1:]))
-	})
+	}))
 	s.Method(lib, "wrap", func(L *lua.LState) int {
-		th := newCoroutine(L)
-		L.Push(s.Func(func(L *lua.LState) int {
-			out := resumed(L, th, Args(L))
+		L.Push(s.Through(func(L *lua.LState) int {
+			out := resumed(L, L.ToThread(lua.UpvalueIndex(1)), Args(L))
 			if out[0] == lua.LFalse {
 				L.Error(out[1], 0)
 			}
 			return push(L, out[1:])
-		}))
+		}, newCoroutine(L)))
 		return 1
 	})
 	// A yield below a Go function would return into the middle of it: an error, as in Lua 5.1.

@@ -71,7 +71,7 @@ func (s *State) replaceLoaders() {
 		return load(src, path)
 	}
 	L.SetGlobal("loadfile", s.Func(func(L *lua.LState) int { return loadFile(L, L.CheckString(1)) }))
-	L.SetGlobal("dofile", s.Func(func(L *lua.LState) int {
+	L.SetGlobal("dofile", s.Through(func(L *lua.LState) int {
 		top := L.GetTop()
 		if loadFile(L, L.CheckString(1)) == 2 {
 			L.Error(L.Get(-1), 1)

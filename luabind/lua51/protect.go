@@ -138,13 +138,13 @@ func (s *State) openProtected() {
 		}
 		return 1 + len(out)
 	}
-	L.SetGlobal("pcall", s.Func(func(L *lua.LState) int {
+	L.SetGlobal("pcall", s.Through(func(L *lua.LState) int {
 		L.CheckAny(1)
 		args := Args(L)
 		out, err := s.Protect(nil, args[0], args[1:]...)
 		return finish(L, out, err)
 	}))
-	L.SetGlobal("xpcall", s.Func(func(L *lua.LState) int {
+	L.SetGlobal("xpcall", s.Through(func(L *lua.LState) int {
 		L.CheckAny(2)
 		args := Args(L)
 		out, err := s.Protect(args[1], args[0], args[2:]...)

@@ -46,6 +46,11 @@ type State struct {
 	spares    []*lua.LState  // threads for the next protected calls
 	resumes   int            // coroutines that are resumed within each other
 	nested    int            // Go functions under way, in each other
+
+	folds   map[*lua.LTable]*fold         // the folded tables
+	folding *lua.LTable                   // their metatable
+	passing map[uintptr]bool              // what Passes says yes to
+	basic   map[lua.LValueType]lua.LValue // the metatables of types without one for each value
 }
 
 // maxCalls is how deep Lua functions may call each other, as Lua 5.1's LUAI_MAXCALLS.
@@ -183,6 +188,7 @@ func (s *State) openLibraries() {
 		open(lua.OsLibName, lua.OpenOs)
 	}
 	s.library(lua.MathLibName).RawSetString("huge", lua.LNumber(math.Inf(1))) // gopher-lua's is the largest number
+	s.openPassing()
 	s.openProtected()
 	s.openCoroutines()
 	s.replaceLoaders()
@@ -191,7 +197,9 @@ func (s *State) openLibraries() {
 	s.openToNumber()
 	s.openStringArithmetic()
 	s.openMathRandom()
-	s.L.SetGlobal("print", s.Func(func(L *lua.LState) int {
+	s.openMetatables()
+	s.openFolding()
+	s.L.SetGlobal("print", s.Through(func(L *lua.LState) int {
 		var line strings.Builder
 		for i := 1; i <= L.GetTop(); i++ {
 			if i > 1 {

@@ -1,0 +1,142 @@
+package lua51
+
+import (
+	"maps"
+	"slices"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// fold is what a folded table hides.
+type fold struct {
+	hidden    map[string]lua.LValue
+	metatable lua.LValue // that the table has for scripts
+	used      func(name string)
+}
+
+// Fold hides the entries of a library whose keys are strings until a script uses them, so that whoever looks at all
+// that a script can change has little to look at. Scripts see no difference: what is read or written appears, and what
+// goes over the table, such as pairs, finds all of it. Used is told of entries that appear, after they did.
+func (s *State) Fold(t *lua.LTable, used func(name string)) {
+	f := &fold{map[string]lua.LValue{}, t.Metatable, used}
+	t.ForEach(func(k, v lua.LValue) {
+		if name, ok := k.(lua.LString); ok {
+			f.hidden[string(name)] = v
+		}
+	})
+	for name := range f.hidden {
+		t.RawSetString(name, lua.LNil)
+	}
+	if s.folds == nil {
+		s.folds = map[*lua.LTable]*fold{}
+	}
+	s.folds[t] = f
+	t.Metatable = s.folding
+}
+
+// Unfold ends what Fold began.
+func (s *State) Unfold(t *lua.LTable) {
+	f := s.folds[t]
+	if f == nil {
+		return
+	}
+	delete(s.folds, t)
+	t.Metatable = f.metatable
+	for _, name := range slices.Sorted(maps.Keys(f.hidden)) {
+		t.RawSetString(name, f.hidden[name])
+		f.used(name)
+	}
+}
+
+// Entry is what a table has under a name, whether it shows or not.
+func (s *State) Entry(t *lua.LTable, name string) lua.LValue {
+	if f := s.folds[t]; f != nil {
+		if v, ok := f.hidden[name]; ok {
+			return v
+		}
+	}
+	return t.RawGetString(name)
+}
+
+// SetEntry sets what a table has under a name.
+func (s *State) SetEntry(t *lua.LTable, name string, v lua.LValue) {
+	f := s.folds[t]
+	t.RawSetString(name, v)
+	if f == nil {
+		return
+	}
+	if _, ok := f.hidden[name]; ok {
+		delete(f.hidden, name)
+		f.used(name)
+	}
+}
+
+// openFolding makes the metatable of folded tables, and has the functions that see tables as they are unfold them.
+func (s *State) openFolding() {
+	L := s.L
+	mt := L.NewTable()
+	mt.RawSetString("__index", s.Func(s.foldedIndex))
+	mt.RawSetString("__newindex", s.Func(s.foldedNewIndex))
+	s.folding = mt
+	unfolding := func(t *lua.LTable, names ...string) {
+		for _, name := range names {
+			plain := t.RawGetString(name).(*lua.LFunction)
+			var up []lua.LValue
+			for _, u := range plain.Upvalues {
+				up = append(up, u.Value())
+			}
+			f := plain.GFunction
+			t.RawSetString(name, L.NewClosure(func(L *lua.LState) int {
+				if t, ok := L.Get(1).(*lua.LTable); ok && t.Metatable == s.folding {
+					s.Unfold(t)
+				}
+				return f(L)
+			}, up...))
+		}
+	}
+	unfolding(L.G.Global, "pairs", "next", "rawget", "rawset", "getmetatable", "setmetatable")
+	unfolding(s.library(lua.DebugLibName), "getmetatable", "setmetatable")
+}
+
+// foldedIndex reads what a folded table does not show.
+func (s *State) foldedIndex(L *lua.LState) int {
+	t, key := L.CheckTable(1), L.Get(2)
+	f := s.folds[t]
+	if name, ok := key.(lua.LString); ok && f != nil {
+		if v, ok := f.hidden[string(name)]; ok {
+			s.SetEntry(t, string(name), v)
+			L.Push(v)
+			return 1
+		}
+	}
+	if f == nil {
+		return 0
+	}
+	mt, ok := f.metatable.(*lua.LTable)
+	if !ok {
+		return 0
+	}
+	switch index := mt.RawGetString("__index").(type) {
+	case *lua.LFunction:
+		L.Push(index)
+		L.Push(t)
+		L.Push(key)
+		L.Call(2, 1)
+		return 1
+	case *lua.LTable:
+		L.Push(L.GetTable(index, key))
+		return 1
+	}
+	return 0
+}
+
+// foldedNewIndex sets what a folded table does not show. Libraries have no __newindex of their own.
+func (s *State) foldedNewIndex(L *lua.LState) int {
+	t, key, v := L.CheckTable(1), L.Get(2), L.Get(3)
+	if name, ok := key.(lua.LString); ok {
+		s.SetEntry(t, string(name), v)
+		return 0
+	}
+	L.RawSet(t, key, v)
+	return 0
+}

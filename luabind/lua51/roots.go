@@ -1,0 +1,114 @@
+package lua51
+
+import (
+	"reflect"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// Through is Func for a function that keeps no Lua value in a variable of Go's while Lua code that it calls runs, but
+// for those that are on its stack: see Passes.
+func (s *State) Through(f lua.LGFunction, upvalues ...lua.LValue) *lua.LFunction {
+	return s.L.NewClosure(s.throughCaller(f), upvalues...)
+}
+
+// throughCaller is onCaller, with code of its own, by which Passes knows what it gave.
+//
+//go:noinline
+func (s *State) throughCaller(f lua.LGFunction) lua.LGFunction {
+	g := s.onCaller(f)
+	return func(L *lua.LState) int { return g(L) }
+}
+
+// Passes reports whether the Go function with its code at that address keeps no Lua value in a variable of Go's while
+// Lua code that it calls runs. Most functions do, or may.
+func (s *State) Passes(code uintptr) bool { return s.passing[code] }
+
+// openPassing notes which functions pass: those that Through makes, and those of gopher-lua that call functions of
+// scripts and are not replaced.
+func (s *State) openPassing() {
+	s.passing = map[uintptr]bool{reflect.ValueOf(s.throughCaller(nil)).Pointer(): true}
+	resume := s.library(lua.CoroutineLibName).RawGetString("resume")
+	for _, v := range []lua.LValue{resume, s.L.GetGlobal("require"), s.L.GetGlobal("tostring")} {
+		s.passing[reflect.ValueOf(v.(*lua.LFunction).GFunction).Pointer()] = true
+	}
+}
+
+// Idle reports whether no call of a Lua function is under way.
+func (s *State) Idle() bool { return len(s.protected) == 0 }
+
+// Threads appends the threads under way: the one that runs, and those that wait for it, in order.
+func (s *State) Threads(out []*lua.LState) []*lua.LState {
+	outer := len(s.protected)
+	for L := s.L; L != nil; {
+		out = append(out, L)
+		if L.Parent != nil {
+			L = L.Parent
+			continue
+		}
+		for outer--; outer >= 0 && s.protected[outer].thread != L; outer-- {
+			continue
+		}
+		if outer < 0 {
+			return out
+		}
+		L = s.protected[outer].caller
+	}
+	return out
+}
+
+// Roots visits what scripts reach beside what the threads under way hold.
+func (s *State) Roots(visit func(v lua.LValue)) {
+	visit(s.L.G.Registry)
+	visit(s.L.G.Global)
+	for _, mt := range s.basic {
+		visit(mt)
+	}
+	for _, th := range s.spares {
+		visit(th.Env)
+	}
+	for _, p := range s.protected {
+		if p.message != nil {
+			visit(p.message)
+		}
+	}
+}
+
+// setBasicMetatable sets the metatable of all values of v's type, which has no metatable for each.
+func (s *State) setBasicMetatable(v lua.LValue, mt lua.LValue) {
+	s.L.SetMetatable(v, mt)
+	if s.basic == nil {
+		s.basic = map[lua.LValueType]lua.LValue{}
+	}
+	s.basic[v.Type()] = mt
+}
+
+// openMetatables replaces the functions that set metatables and environments: setmetatable is for tables, as in Lua;
+// what debug.setmetatable sets is known to Roots; and functions of Go keep their environments.
+func (s *State) openMetatables() {
+	plain := s.L.GetGlobal("setmetatable").(*lua.LFunction).GFunction
+	s.L.SetGlobal("setmetatable", s.Func(func(L *lua.LState) int {
+		L.CheckTable(1)
+		return plain(L)
+	}))
+	lib := s.library(lua.DebugLibName)
+	s.Method(lib, "setmetatable", func(L *lua.LState) int {
+		L.CheckTypes(2, lua.LTNil, lua.LTTable)
+		v, mt := L.CheckAny(1), L.Get(2)
+		switch v.(type) {
+		case *lua.LTable, *lua.LUserData:
+			L.SetMetatable(v, mt)
+		default:
+			s.setBasicMetatable(v, mt)
+		}
+		L.SetTop(1)
+		return 1
+	})
+	setEnv := lib.RawGetString("setfenv").(*lua.LFunction).GFunction
+	s.Method(lib, "setfenv", func(L *lua.LState) int {
+		if f, ok := L.Get(1).(*lua.LFunction); ok && f.IsG {
+			L.RaiseError("'setfenv' cannot change environment of given object")
+		}
+		return setEnv(L)
+	})
+}

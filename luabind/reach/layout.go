@@ -1,0 +1,48 @@
+package reach
+
+import (
+	"reflect"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// layout says where the fields are that are read by number: of a frame, which gopher-lua hands out without its type, of
+// functions and of tables. Reading a field that is not exported gives numbers and addresses only.
+var layout = struct {
+	frame                                  int // of a Debug
+	fn, parent, base, localBase, tailCalls int // of a frame
+	isGo, code                             int // of a function
+	keys                                   int // of a table
+}{}
+
+func init() {
+	debug := reflect.TypeFor[lua.Debug]()
+	layout.frame = field(debug, "frame")
+	frame := debug.Field(layout.frame).Type.Elem()
+	layout.fn, layout.parent = field(frame, "Fn"), field(frame, "Parent")
+	layout.base, layout.localBase = field(frame, "Base"), field(frame, "LocalBase")
+	layout.tailCalls = field(frame, "TailCall")
+	function := reflect.TypeFor[lua.LFunction]()
+	layout.isGo, layout.code = field(function, "IsG"), field(function, "GFunction")
+	layout.keys = field(reflect.TypeFor[lua.LTable](), "keys")
+}
+
+// field is the number of a field, which the pinned gopher-lua has.
+func field(t reflect.Type, name string) int {
+	f, ok := t.FieldByName(name)
+	if !ok {
+		panic("BUG: " + t.String() + " has no field " + name)
+	}
+	return f.Index[0]
+}
+
+// keysOf is how many keys a table has behind its array, and had: those that were removed are among them.
+func keysOf(t *lua.LTable) int { return reflect.ValueOf(t).Elem().Field(layout.keys).Len() }
+
+// address is where an object is.
+func address[T lua.LTable | lua.LFunction | lua.LState | lua.LUserData](p *T) uintptr {
+	return reflect.ValueOf(p).Pointer()
+}
+
+// Code is the address of a Go function's code, by which Walker.Through knows it.
+func Code(f lua.LGFunction) uintptr { return reflect.ValueOf(f).Pointer() }

@@ -1,0 +1,114 @@
+package tensor
+
+import "errors"
+
+// lazyNodes are a holder's nodes that nobody has asked for, as far as they were made since its last look or could be
+// reached then. What they read is kept for them, in vain if nobody will ever ask. The list is the holder's goroutine's;
+// others take it away as a whole, so that Go's collector sees what is garbage.
+type lazyNodes struct{ list []*Node }
+
+// mostLazy bounds the list of a program that builds graphs and hands none of them over: the rest is the collector's.
+const mostLazy = 1 << 16
+
+// noteLazy notes a node that was made.
+func (h *Holder) noteLazy(n *Node) {
+	if len(n.in) == 0 {
+		return
+	}
+	l := h.lazy.Load()
+	if l == nil || len(l.list) == mostLazy {
+		l = &lazyNodes{}
+		h.lazy.Store(l)
+	}
+	l.list = append(l.list, n)
+}
+
+// lazyAVisit is how many nodes take as long to look at as a visit.
+const lazyAVisit = 8
+
+// buryLazy has nodes that nobody can ask for give up what they read. It says how long that took, in visits.
+func (h *Holder) buryLazy() int64 {
+	l := h.lazy.Load()
+	if l == nil {
+		return 0
+	}
+	list := l.list
+	kept := len(list)                     // those from here on are kept
+	for i := len(list) - 1; i >= 0; i-- { // what reads comes before what is read
+		n := list[i]
+		if n.now() != Lazy {
+			continue
+		}
+		if n.anyReachable() {
+			if !n.escaped() {
+				kept--
+				list[kept] = n
+			}
+		} else if n.unread() {
+			n.bury()
+		}
+	}
+	left := copy(list, list[kept:])
+	clear(list[left:])
+	l.list = list[:left]
+	return int64(len(list)) / lazyAVisit
+}
+
+// anyReachable reports whether somebody may still ask for an output, by a handle or by a transform.
+func (n *Node) anyReachable() bool {
+	for i := range n.out {
+		if !n.unreachable(i) {
+			return true
+		}
+	}
+	return n.inOpenTrace()
+}
+
+// escaped reports whether an output is the collector's.
+func (n *Node) escaped() bool {
+	for i := range n.out {
+		if n.out[i].reached.Load() == escaped {
+			return true
+		}
+	}
+	return false
+}
+
+// unread reports whether no node reads an output.
+func (n *Node) unread() bool {
+	for i := range n.out {
+		if n.out[i].uses.Load() != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// buried is what is left of a node that nobody could ask for.
+var buried = &rare{err: errors.New("BUG: the array was found unreachable")}
+
+// bury ends a lazy node that nobody can ask for, and those that only it reads.
+func (n *Node) bury() {
+	var few [8]*Node
+	for todo := append(few[:0], n); len(todo) > 0; {
+		n := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		n.mu.Lock()
+		if n.now() != Lazy {
+			n.mu.Unlock()
+			continue
+		}
+		n.rare = buried
+		n.state.Store(int32(Failed))
+		in := n.in
+		n.in = nil
+		n.mu.Unlock()
+		addUses(n, in, -1)
+		for _, v := range in {
+			if m := v.Node; m.holder == n.holder && m.now() == Lazy && !m.anyReachable() && m.unread() {
+				todo = append(todo, m)
+			}
+		}
+		clear(n.few[:])
+	}
+}
