@@ -54,7 +54,7 @@ func TestExecutorsDoNotMatter(t *testing.T) {
 			if !strings.Contains(device, name) {
 				return // the interpreter would stand in
 			}
-			for op, x := range manyOps() {
+			for op, x := range manyOps(t) {
 				b, err := x.Bytes(context.Background())
 				require.NoError(t, err, op)
 				all[op] = sameNaNs(x.DType(), b)

@@ -12,22 +12,28 @@ import (
 )
 
 func TestGathers(t *testing.T) {
+	run := func(name, prim string, cases []optest.Case, args ...any) {
+		optest.Run(t, optest.Subject{
+			Name: name, Ops: strings.Fields(prim), Fn: optest.Call(strings.Fields(name)[0], args...), Cases: cases, Second: true,
+		})
+	}
+	with := optest.With
+	run("take", "gather scatter", []optest.Case{with(optest.Of("n,4,m"), optest.Indices("n,2", 4)),
+		with(optest.Of("n,4"), optest.Indices("", 4)), with(optest.Of("n,4"), optest.Indices("0", 4))}, "axis", 1)
+	run("take flat", "gather", []optest.Case{with(optest.Of("n,4"), optest.Indices("m", 4))})
+	run("take_along_axis", "gather iota broadcast_axes", []optest.Case{
+		with(optest.Of("n,4,m"), optest.Indices("n,2,m", 4)),
+		with(optest.Of("n,4,m"), optest.Indices("1,k,1", 4)), with(optest.Of("1,4"), optest.Indices("n,k", 4))}, "axis", 1)
+}
+
+func TestIndexing(t *testing.T) {
 	run := func(name, prim string, f func(in []*array) *array, cases ...optest.Case) {
 		optest.Run(t, optest.Subject{
-			Name: name, Ops: strings.Fields(prim), Golden: "gathers.json", Fn: optest.One(f), Cases: cases, Second: true,
+			Name: name, Ops: []string{prim}, Golden: "indexing.json", Fn: optest.One(f), Cases: cases, Second: true,
 		})
 	}
 	at := ops.ByArray
 	whole := ops.Whole()
-	run("take", "gather scatter", func(in []*array) *array { return ops.Take(in[0], in[1], new(1)) },
-		optest.With(optest.Of("n,4,m"), optest.Indices("n,2", 4)), optest.With(optest.Of("n,4"), optest.Indices("", 4)),
-		optest.With(optest.Of("n,4"), optest.Indices("0", 4)))
-	run("take flat", "gather", func(in []*array) *array { return ops.Take(in[0], in[1], nil) },
-		optest.With(optest.Of("n,4"), optest.Indices("m", 4)))
-	run("take_along_axis", "gather iota broadcast_axes",
-		func(in []*array) *array { return ops.TakeAlongAxis(in[0], in[1], new(1)) },
-		optest.With(optest.Of("n,4,m"), optest.Indices("n,2,m", 4)),
-		optest.With(optest.Of("n,4,m"), optest.Indices("1,k,1", 4)), optest.With(optest.Of("1,4"), optest.Indices("n,k", 4)))
 	run("index", "gather", func(in []*array) *array {
 		return ops.Index(in[0], []ops.Part{at(in[1]), ops.Span(1, ops.None, 1), at(in[2])})
 	}, optest.With(optest.Of("3,n,5"), optest.Indices("m,1", 3), optest.Indices("k", 5)))
@@ -55,9 +61,9 @@ func TestScatters(t *testing.T) {
 		return optest.Case{Inputs: []optest.Input{optest.In(x, optest.Uniform(0.5, 2)), i, optest.In(u,
 			optest.Uniform(0.5, 2))}}
 	}
-	run("put_along_axis", "gathers.json", put, triple("4,n", idx("k,n", 4), "k,n"), triple("4,n", idx("1,n", 4), ""))
+	run("put_along_axis", "", put, triple("4,n", idx("k,n", 4), "k,n"), triple("4,n", idx("1,n", 4), ""))
 	for _, how := range []string{"set", "add", "subtract", "multiply", "divide"} {
-		golden := "gathers.json"
+		golden := "indexing.json"
 		if how == "set" || how == "divide" {
 			golden = "" // MLX leaves it open which update stays; its division by integers is no division
 		}
@@ -75,7 +81,7 @@ func TestScatters(t *testing.T) {
 	for _, how := range []string{"maximum", "minimum"} {
 		f := func(in []*array) *array { return ops.IndexUpdate(in[0], []ops.Part{ops.ByArray(in[1])}, how, in[2]) }
 		optest.Run(t, optest.Subject{
-			Name: "index_" + how, Ops: []string{"scatter"}, Golden: "gathers.json", Fn: optest.One(f),
+			Name: "index_" + how, Ops: []string{"scatter"}, Golden: "indexing.json", Fn: optest.One(f),
 			Cases: []optest.Case{{Inputs: []optest.Input{optest.In("4,n", optest.Distinct(0)), idx("k", 4),
 				optest.In("k,n", optest.Distinct(0.125))}}},
 		})

@@ -37,7 +37,7 @@ func TestScans(t *testing.T) {
 				axis int
 			}{{"", -1}, {" first", 0}} {
 				op := optest.Subject{
-					Name: name + along.name + form.name, Ops: prims, Golden: "scans.json", Tol: tol,
+					Name: name + along.name + form.name, Ops: prims, Tol: tol,
 					Fn: optest.One(func(in []*array) *array { return f(in[0], axis(along.axis), form.reverse, form.inclusive) }),
 					// All that differs between forms is seen on one case each.
 					Cases: inputs(gen, "n,m"), Second: form.name == "",
@@ -49,7 +49,7 @@ func TestScans(t *testing.T) {
 			}
 		}
 		optest.Run(t, optest.Subject{
-			Name: name + " flat", Ops: prims, Golden: "scans.json", Tol: tol, Cases: inputs(gen, "n,m", ""),
+			Name: name + " flat", Ops: prims, Tol: tol, Cases: inputs(gen, "n,m", ""),
 			Fn: optest.One(func(in []*array) *array { return f(in[0], nil, false, true) }),
 			Bad: []optest.Bad{
 				bad("["+name+"] axis 2 is out of range", func() *array { return f(optest.Zeros(2, 3), new(2), false, true) }),

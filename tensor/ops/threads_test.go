@@ -15,6 +15,7 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/ops/fast"
 	"github.com/mlxlua/mlxlua/tensor/ops/quant"
 	"github.com/mlxlua/mlxlua/tensor/ops/random"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 	"github.com/mlxlua/mlxlua/tensor/optest"
 )
 
@@ -45,24 +46,40 @@ func places(n, limit int) *array {
 }
 
 // manyOps are results of the built-in kernels at sizes that several threads share.
-func manyOps() map[string]*array {
+func manyOps(t *testing.T) map[string]*array {
+	t.Helper()
 	all := map[string]*array{}
 	x, y := optest.Noise(tensor.Float32, 130, 517), optest.Noise(tensor.Float32, 130, 517)
 	big := optest.Noise(tensor.Float32, 300_001)
 	cube := optest.Noise(tensor.Float32, 31, 65, 70)
-	for name, f := range unaryFuncs {
-		all[name] = f(x)
-	}
-	for name, f := range binaryFuncs {
-		all[name] = f(x, ops.Slice(y, []ops.Part{ops.Span(3, 4, 1)}))
-	}
-	for name, f := range reduceFuncs {
-		for _, axes := range [][]int{nil, {0}, {1}, {2}, {0, 1}, {0, 2}, {1, 2}} {
-			all[fmt.Sprint(name, " ", axes)] = f(cube, axes, false)
+	for _, f := range sig.All() {
+		if f.Room != "ops" || f.Name == "matmul" {
+			continue
 		}
-		all[name+" of many"] = f(big, nil, false)
-		all[name+" of transposed"] = f(ops.Transpose(cube, nil), []int{1}, true)
-		all[name+" of half"] = f(ops.AsType(cube, tensor.Float16), []int{0}, false)
+		call := func(what string, args ...any) {
+			outs, err := optest.Invoke(f, args, nil)
+			require.NoError(t, err, f.Name)
+			all[f.Name+what] = outs[0]
+		}
+		switch name := f.Params[len(f.Params)-1].Name; {
+		case len(f.Params) == 1: // element by element
+			call("", x)
+		case len(f.Params) == 2 && name == "b":
+			call("", x, ops.Slice(y, []ops.Part{ops.Span(3, 4, 1)}))
+		case name == "keepdims" || name == "ddof" || f.Name == "softmax":
+			for i := range 3 {
+				call(fmt.Sprint(" ", i), cube, i)
+			}
+			if f.Params[1].Is(sig.KindAxes) {
+				for _, axes := range [][]any{{0, 1}, {0, 2}, {1, 2}} {
+					call(fmt.Sprint(" ", axes), cube, axes)
+				}
+			}
+			call(" of all", cube)
+			call(" of many", big)
+			call(" of transposed", ops.Transpose(cube, nil), 1)
+			call(" of half", ops.AsType(cube, tensor.Float16), 0)
+		}
 	}
 	for i, a := range []int{0, 1, 2} {
 		at := new(a)
@@ -125,7 +142,7 @@ func TestThreadsDoNotMatter(t *testing.T) {
 		onDevice(t, soft.Options{Workers: threads}, func(string) {
 			for range rounds {
 				round := map[string][]byte{}
-				for name, x := range manyOps() {
+				for name, x := range manyOps(t) {
 					b, err := x.Bytes(context.Background())
 					require.NoError(t, err, name)
 					round[name] = b

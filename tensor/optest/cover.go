@@ -12,22 +12,22 @@ import (
 	"testing"
 
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
+// covered are the ops and the functions of mx that ran.
 var covered sync.Map
 
 func cover(op Subject) {
-	if op.Ops == nil {
-		covered.Store(op.Name, true)
-	}
-	for _, p := range op.Ops {
-		covered.Store(p, true)
+	for _, name := range append(strings.Fields(op.Name)[:1], op.Ops...) {
+		covered.Store(name, true)
 	}
 }
 
-// Main runs a package's tests and fails if an op that the package declares was covered by none of them, unless another
-// place covers it: elsewhere says which, by the op's name. It is for TestMain, and gives the exit status. Where -run
-// selects tests, only those decide.
+// Main runs a package's tests and fails if an op or a function of mx that the package declares was covered by none of
+// them, unless another place covers it: elsewhere says which, by the name. A function is covered by a Subject of its
+// name, whatever words stand behind it, or by Call. Main is for TestMain, and gives the exit status. Where -run selects
+// tests, only those decide.
 func Main(m *testing.M, elsewhere map[string]string) int {
 	pc, _, _, _ := runtime.Caller(1)
 	caller := runtime.FuncForPC(pc).Name()
@@ -47,20 +47,28 @@ func Main(m *testing.M, elsewhere map[string]string) int {
 	if f := flag.Lookup("test.list"); f != nil && f.Value.String() != "" {
 		return status
 	}
-	for _, name := range uncovered(own, elsewhere) {
-		fmt.Fprintf(os.Stderr, "no optest.Run covers the op %s\n", name)
+	names := slices.Collect(maps.Keys(own))
+	for _, f := range sig.All() {
+		if f.Alias == "" && f.Room == strings.TrimSuffix(name, "_test") {
+			names = append(names, f.Name)
+		}
+	}
+	for _, name := range uncovered(names, elsewhere) {
+		fmt.Fprintf(os.Stderr, "no optest.Run covers %s\n", name)
 		status = 1
 	}
 	return status
 }
 
-func uncovered(ops map[string]*tensor.Op, elsewhere map[string]string) []string {
+func uncovered(names []string, elsewhere map[string]string) []string {
 	var out []string
-	for name := range ops {
-		if _, ok := covered.Load(name); !ok && elsewhere[name] == "" {
+	for _, name := range names {
+		_, full := covered.Load(name)
+		_, last := covered.Load(name[strings.LastIndexByte(name, '.')+1:])
+		if !full && !last && elsewhere[name] == "" {
 			out = append(out, name)
 		}
 	}
 	slices.Sort(out)
-	return out
+	return slices.Compact(out)
 }

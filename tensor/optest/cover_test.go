@@ -9,10 +9,13 @@ import (
 )
 
 func TestUncovered(t *testing.T) {
-	ops := map[string]*tensor.Op{"a": nil, "b": nil, "c": nil, "d": nil}
-	cover(Subject{Name: "a"})
+	names := []string{"a", "b", "c", "d", "mx.e", "mx.f", "d"}
+	cover(Subject{Name: "a of some kind"})
 	cover(Subject{Name: "some name", Ops: []string{"b"}})
-	require.Equal(t, []string{"d"}, uncovered(ops, map[string]string{"c": "its own test"}))
+	Call("mx.e")
+	require.Equal(t, []string{"d", "mx.f"}, uncovered(names, map[string]string{"c": "its own test"}))
+	cover(Subject{Name: "f"})
+	require.Equal(t, []string{"d"}, uncovered(names, map[string]string{"c": "its own test"}))
 }
 
 func TestLayoutsKeepTheirElements(t *testing.T) {

@@ -22,9 +22,12 @@ type weighed struct {
 
 // heads splits the heads of x, which is like q in its first three dimensions.
 func (w *weighed) heads(c *tensor.Ctx, x, k *tensor.Array) *tensor.Array {
-	shape := []tensor.ShapeArg{tensor.DimOf(x, 0), tensor.DimOf(k, 1), tensor.Sizes(-1), tensor.DimOf(x, 2),
-		tensor.DimOf(x, 3)}
-	return ops.Reshape(x, tensor.Concat(shape...), c)
+	// How many heads share a key is read off an array of the heads alone: x may be empty, where any size would do for -1.
+	heads := ops.Zeros(tensor.DimOf(x, 1), tensor.Bool, c)
+	shared := ops.Reshape(heads, tensor.Concat(tensor.DimOf(k, 1), tensor.Sizes(-1)), c)
+	shape := tensor.Concat(tensor.DimOf(x, 0), tensor.DimOf(k, 1), tensor.DimOf(shared, 1), tensor.DimOf(x, 2),
+		tensor.DimOf(x, 3))
+	return ops.Reshape(x, shape, c)
 }
 
 func weigh(c *tensor.Ctx, in []*tensor.Array, a attentionAttrs) *weighed {

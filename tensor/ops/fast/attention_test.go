@@ -29,7 +29,7 @@ func TestAttention(t *testing.T) {
 	}
 	run := func(name string, f optest.Func, cases ...optest.Case) {
 		optest.Run(t, optest.Subject{
-			Name: name, Ops: []string{"scaled_dot_product_attention"}, Golden: "attention.json", Fn: f, Cases: cases,
+			Name: name, Ops: []string{"scaled_dot_product_attention"}, Fn: f, Cases: cases,
 			DTypes: optest.FloatTypes, Second: true, Tol: optest.Tol{Rel: 2e-5, Abs: 1e-5},
 		})
 	}

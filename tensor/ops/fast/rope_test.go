@@ -13,7 +13,7 @@ func TestRoPE(t *testing.T) {
 	base := 100.0
 	run := func(name string, opt fast.RoPEOptions, cases ...optest.Case) {
 		optest.Run(t, optest.Subject{
-			Name: name, Ops: []string{"rope"}, Golden: "ropes.json", Cases: cases, DTypes: optest.FloatTypes, Second: true,
+			Name: name, Ops: []string{"rope"}, Cases: cases, DTypes: optest.FloatTypes, Second: true,
 			Tol: optest.Tol{Rel: 1e-5, Abs: 4e-6}, // the angles' own rounding
 			Fn: optest.One(func(in []*array) *array {
 				opt := opt

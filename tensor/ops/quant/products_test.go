@@ -12,8 +12,6 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/optest"
 )
 
-var float64s = tensor.Float64
-
 // near compares a product with a packed matrix with x w, for w unpacked in float64: the error is at most
 // 2 K eps |a||b|, where an element of b counts as its scale times q and its bias, each at most twice the largest w; and
 // one rounding more for half types.

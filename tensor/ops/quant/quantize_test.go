@@ -26,11 +26,11 @@ func TestQuantize(t *testing.T) {
 					optest.In(fmt.Sprintf("%s,%d", front, 128/group), uniform)}
 			}
 			quantize := optest.Subject{
-				Name: "quantize" + name, Ops: []string{"quantize"}, Golden: "quantized.json", DTypes: floats,
+				Name: "quantize" + name, Ops: []string{"quantize"}, DTypes: floats,
 				Fn: func(in []*array) []*array { return quant.Quantize(in[0], q) },
 			}
 			dequantize := optest.Subject{
-				Name: "dequantize" + name, Ops: []string{"dequantize"}, Golden: "quantized.json", DTypes: floats,
+				Name: "dequantize" + name, Ops: []string{"dequantize"}, DTypes: floats,
 				Fn: optest.One(func(in []*array) *array { return quant.Dequantize(in[0], in[1], in[2], q, nil) }),
 			}
 			if b == 4 && group == 64 {
@@ -53,7 +53,7 @@ func TestQuantize(t *testing.T) {
 					name, x = strings.Replace(name, "matmul", "matmul plain", 1), "n,3"
 				}
 				op := optest.Subject{
-					Name: name, Ops: []string{"quantized_matmul"}, Golden: "quantized.json", DTypes: floats,
+					Name: name, Ops: []string{"quantized_matmul"}, DTypes: floats,
 					Tol: optest.Tol{Rel: 1e-5, Abs: 1e-3},
 					Fn: optest.One(func(in []*array) *array {
 						return quant.QuantizedMatmul(in[0], in[1], in[2], in[3], transpose, q)
@@ -83,11 +83,11 @@ func TestGatherQMM(t *testing.T) {
 	}
 	tol := optest.Tol{Rel: 1e-5, Abs: 1e-3}
 	optest.Run(t, optest.Subject{
-		Name: "gather_qmm", Golden: "quantized.json", DTypes: floats, Fn: optest.One(gather(true)), Tol: tol,
+		Name: "gather_qmm", DTypes: floats, Fn: optest.One(gather(true)), Tol: tol,
 		Cases: []optest.Case{c("2,n,64", "m,1", "3")},
 	})
 	optest.Run(t, optest.Subject{
-		Name: "gather_qmm plain", Ops: []string{"gather_qmm"}, Golden: "quantized.json", DTypes: floats,
+		Name: "gather_qmm plain", Ops: []string{"gather_qmm"}, DTypes: floats,
 		Fn: optest.One(gather(false)), Tol: tol, Cases: []optest.Case{c("2,n,2", "m", "m")},
 	})
 	optest.Run(t, optest.Subject{

@@ -1,12 +1,7 @@
 package random_test
 
 import (
-	"context"
-	"encoding/hex"
-	"encoding/json"
 	"math"
-	"os"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,69 +12,6 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/ops/random"
 	"github.com/mlxlua/mlxlua/tensor/optest"
 )
-
-// TestRandomBits compares with MLX's numbers for the same keys, bit for bit.
-func TestRandomBits(t *testing.T) {
-	optest.Open(t)
-	b, err := os.ReadFile("testdata/random.json")
-	require.NoError(t, err)
-	var file struct {
-		Cases []struct {
-			Op, Seed, DType, Data string
-			Shape                 []int
-			Width                 int
-			Low, High             float64
-		}
-	}
-	require.NoError(t, json.Unmarshal(b, &file))
-	require.NotEmpty(t, file.Cases)
-	for _, c := range file.Cases {
-		seed, err := strconv.ParseUint(c.Seed, 10, 64)
-		require.NoError(t, err)
-		d, err := tensor.ParseDType(c.DType)
-		require.NoError(t, err)
-		key, shape := random.Key(seed), tensor.Sizes(c.Shape...)
-		var x *array
-		switch c.Op {
-		case "key":
-			x = key
-		case "split":
-			x = random.Split(key, c.Shape[0])
-		case "bits":
-			x = random.Bits(shape, c.Width, key)
-		case "uniform":
-			low, high := ops.Number(c.Low, tensor.Float32), ops.Number(c.High, tensor.Float32)
-			x = random.Uniform(low, high, shape, d, key)
-		case "randint":
-			low, high := ops.Number(c.Low, tensor.Int64), ops.Number(c.High, tensor.Int64)
-			x = random.Randint(low, high, shape, d, key)
-		case "bernoulli":
-			x = random.Bernoulli(ops.Number(c.Low, tensor.Float32), shape, key)
-		case "normal":
-			loc, scale := ops.Number(c.Low, tensor.Float32), ops.Number(c.High, tensor.Float32)
-			if c.Low == 0 {
-				loc, scale = nil, nil
-			}
-			x = random.Normal(shape, d, loc, scale, key)
-		}
-		got, err := x.Bytes(context.Background())
-		require.NoError(t, err, "%+v", c)
-		require.Equal(t, d, x.DType(), "%+v", c)
-		require.Equal(t, c.Shape, []int(x.Shape()), "%+v", c)
-		if c.Op == "normal" { // the bits are MLX's; its logarithm, inside erfinv, is good to a few places
-			want, err := hex.DecodeString(c.Data)
-			require.NoError(t, err)
-			for i := 0; i < len(want); i += d.Size() {
-				w, g := optest.Floats(want[i:i+d.Size()], d), optest.Floats(got[i:i+d.Size()], d)
-				for k := range w {
-					require.InDelta(t, w[k], g[k], 8*optest.ULP(math.Abs(w[k])+math.Abs(c.Low), d), "%+v", c)
-				}
-			}
-			continue
-		}
-		require.Equal(t, c.Data, hex.EncodeToString(got), "%+v", c)
-	}
-}
 
 // TestRandomWidths: narrow numbers are the first bytes of the words that a key makes, an odd count of which is mixed in
 // another way; both the words and their number are MLX's.
@@ -150,6 +82,29 @@ func TestRandomOp(t *testing.T) {
 			require.Equal(t, optest.Bytes(t, one), optest.Bytes(t, ops.Slice(all[0], []ops.Part{ops.At(i)})),
 				"width %d, key %d", width, i)
 		}
+	}
+}
+
+// TestDistributions: the parameters of distributions may be arrays; gradients flow to those of normal and uniform ones.
+func TestDistributions(t *testing.T) {
+	key, two := random.Key(3), []any{2, 3}
+	for _, c := range []struct {
+		name   string
+		flat   bool
+		dtypes []tensor.DType
+		in     []optest.Input
+		shape  []any
+	}{
+		{"uniform", false, optest.FloatTypes[:2], optest.Of("3", "2,1").Inputs, two},
+		{"normal", false, optest.FloatTypes[:2], optest.Of("3", "2,1").Inputs, two},
+		{"randint", true, []tensor.DType{tensor.Int32, tensor.Int8},
+			[]optest.Input{optest.In("3", optest.Ints(-9, 0)).Const(), optest.In("2,1", optest.Ints(1, 9)).Const()}, two},
+		{"bernoulli", true, optest.FloatTypes[:2], []optest.Input{optest.In("2,3", optest.Uniform(0, 1))}, two},
+	} {
+		optest.Run(t, optest.Subject{
+			Name: c.name, Ops: []string{"random_bits"}, Fn: optest.Call("random."+c.name, "shape", c.shape, "key", key),
+			Cases: []optest.Case{{Inputs: c.in}}, DTypes: c.dtypes, FD: c.dtypes[0], NonDiff: c.flat,
+		})
 	}
 }
 

@@ -83,6 +83,7 @@ def walk(prefix, scope):
             print(f"{prefix}{name}: {type(value).__name__.removeprefix('nb_')}")
 
 
-print(f"# The names of MLX {mx.__version__}: python testdata/names.py > mlx.txt, in tensor/ops/sig.")
-walk("", mx)
-walk("array.", mx.array)
+if __name__ == "__main__":
+    print(f"# The names of MLX {mx.__version__}: python testdata/names.py > mlx.txt, in tensor/ops/sig.")
+    walk("", mx)
+    walk("array.", mx.array)

@@ -1,0 +1,9 @@
+package ops_test
+
+import (
+	"testing"
+
+	"github.com/mlxlua/mlxlua/tensor/optest"
+)
+
+func TestComplexParts(t *testing.T) { optest.Elementwise(t, "conjugate real imag", uniform) }

@@ -1,0 +1,12 @@
+package ops_test
+
+import (
+	"testing"
+
+	"github.com/mlxlua/mlxlua/tensor/optest"
+)
+
+func TestLogic(t *testing.T) {
+	optest.Flat(t, "logical_not", uniform)
+	optest.Flat(t, "logical_and logical_or", uniform, uniform)
+}

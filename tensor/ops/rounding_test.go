@@ -1,0 +1,9 @@
+package ops_test
+
+import (
+	"testing"
+
+	"github.com/mlxlua/mlxlua/tensor/optest"
+)
+
+func TestRounding(t *testing.T) { optest.Flat(t, "floor ceil", uniform) }

@@ -1,0 +1,9 @@
+package ops_test
+
+import (
+	"testing"
+
+	"github.com/mlxlua/mlxlua/tensor/optest"
+)
+
+func TestSpecialValues(t *testing.T) { optest.Flat(t, "isnan isinf isfinite", uniform) }

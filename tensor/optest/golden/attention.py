@@ -1,0 +1,29 @@
+"""Golden data for attention: python golden/attention.py, in tensor/optest."""
+
+from golden import HALFS, In, call, ints, write
+
+NAME = "fast.scaled_dot_product_attention"
+SHAPES = [
+    ((2, 4, 3, 8), (2, 2, 5, 8), (2, 2, 5, 6)), ((1, 2, 1, 64), (1, 1, 40, 64), (1, 1, 40, 64)),
+    ((1, 3, 7, 33), (1, 3, 3, 33), (1, 3, 3, 70)), ((1, 8, 2, 128), (1, 1, 70, 128), (1, 1, 70, 128)),
+    ((1, 1, 2, 300), (1, 1, 35, 300), (1, 1, 35, 300)), ((0, 2, 3, 4), (0, 2, 5, 4), (0, 2, 5, 4)),
+    ((1, 2, 3, 4), (1, 2, 0, 4), (1, 2, 0, 5)),
+]
+TOL = [2e-5, 2e-5]
+for n, (q, k, v) in enumerate(SHAPES):
+    qkv = In(q), In(k), In(v)
+    scores = (*q[:3], k[2])
+    call(NAME, *qkv, scale=0.25, tol=TOL)
+    if n == 0:  # MLX multiplies in half types: those are compared for one shape
+        call(NAME, *qkv, scale=0.25, dtypes=HALFS, tol=TOL)
+        call(NAME, *qkv, scale=0.5, force_fused=False, tol=TOL)
+    if n < 6:
+        call(NAME, *qkv, scale=0.25, mask="causal", tol=TOL)
+        call(NAME, *qkv, scale=0.25, sinks=In((q[1],)), tol=TOL)
+    for shape in (scores, scores[2:], (q[1], 1, 1)):
+        call(NAME, *qkv, scale=0.25, mask=In(shape, ints(0, 1), "bool"), tol=TOL)
+    for shape in (scores, (k[2],)):
+        call(NAME, *qkv, scale=0.25, mask=In(shape), tol=TOL)
+call(NAME, In((1, 1, 2, 4)), In((1, 1, 3, 4)), In((1, 1, 3, 4)), scale=1.0, mask="full")
+call(NAME, In((1, 1, 2, 4)), In((1, 1, 3, 5)), In((1, 1, 3, 4)), scale=1.0)
+write("attention")

@@ -1,0 +1,16 @@
+"""Golden data for norms: python golden/norms.py, in tensor/optest."""
+
+from golden import HALFS, In, call, ints, write
+
+for s in ((3, 8), (2, 3, 70), (5, 1), (0, 4), (300,)):  # MLX computes float64 in float32
+    x, w, b = In(s), In((s[-1],)), In((s[-1],))
+    call("fast.rms_norm", x, w, 1e-3, dtypes=HALFS)
+    call("fast.rms_norm", x, None, 1e-3, dtypes=HALFS)
+    call("fast.layer_norm", x, w, b, 1e-3, dtypes=HALFS)
+    call("fast.layer_norm", x, w, None, 1e-3, dtypes=HALFS)
+    call("fast.layer_norm", x, None, b, 1e-3, dtypes=HALFS)
+    call("fast.layer_norm", x, None, None, 1e-3, dtypes=HALFS)
+call("fast.rms_norm", In((2, 8), ints(0, 9), "int32"), In((8,)), 1e-3, dtypes=HALFS)
+call("fast.rms_norm", In((2, 8)), In((7,)), 1e-3)
+call("fast.layer_norm", In((2, 8)), In((8,)), In((2,)), 1e-3)
+write("norms")
