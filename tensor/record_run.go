@@ -146,6 +146,10 @@ func (e *recorder) runRule(t *task) error {
 		}
 		r.Out[i] = Operand{n.out[i].spec, n.out[i].data}
 	}
+	some := func(o Operand) bool { return o.Shape.Size() > 0 }
+	if !n.op.partial && !slices.ContainsFunc(r.Out, some) {
+		return nil
+	}
 	return n.op.run(r, n.attrs)
 }
 

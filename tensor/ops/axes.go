@@ -153,9 +153,6 @@ func addedPositions(axes []int, rank int) ([]int, error) {
 }
 
 func callAxes(c *tensor.Ctx, op *tensor.OpOf[axesAttrs], a *tensor.Array, axes []int) *tensor.Array {
-	if f := kit.Unusable(c, op.Op().Name(), a); f != nil {
-		return f
-	}
 	return op.One(c, axesAttrs{tensor.MakeInts(axes)}, a)
 }
 
@@ -197,6 +194,19 @@ func Squeeze(a *tensor.Array, axes []int, ctx ...*tensor.Ctx) *tensor.Array {
 	return callAxes(c, squeeze, a, axes)
 }
 
+// twoAxes are two axes of a counted from 0, or what is wrong with them.
+func twoAxes(c *tensor.Ctx, op string, a *tensor.Array, first, second int) (i, j int, fail *tensor.Array) {
+	if f := kit.Unusable(c, op, a); f != nil {
+		return 0, 0, f
+	}
+	i, err1 := tensor.Axis(first, a.NDim())
+	j, err2 := tensor.Axis(second, a.NDim())
+	if err := errors.Join(err1, err2); err != nil {
+		return 0, 0, tensor.Fail(c, op, "%w", err)
+	}
+	return i, j, nil
+}
+
 var _ = sig.Def("swapaxes", "a axis1:int axis2:int", func(a *sig.Args) any {
 	return SwapAxes(a.Array(0), a.Int(1), a.Int(2), a.Ctx)
 })
@@ -204,13 +214,9 @@ var _ = sig.Def("swapaxes", "a axis1:int axis2:int", func(a *sig.Args) any {
 // SwapAxes is a view of a with two dimensions exchanged. Negative axes count from the end.
 func SwapAxes(a *tensor.Array, axis1, axis2 int, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
-	if f := kit.Unusable(c, "swapaxes", a); f != nil {
+	i, j, f := twoAxes(c, "swapaxes", a, axis1, axis2)
+	if f != nil {
 		return f
-	}
-	i, err1 := tensor.Axis(axis1, a.NDim())
-	j, err2 := tensor.Axis(axis2, a.NDim())
-	if err := errors.Join(err1, err2); err != nil {
-		return tensor.Fail(c, "swapaxes", "%w", err)
 	}
 	perm := kit.Identity(a.NDim())
 	perm[i], perm[j] = j, i
@@ -225,13 +231,9 @@ var _ = sig.Def("moveaxis", "a source:int destination:int", func(a *sig.Args) an
 // axes count from the end.
 func MoveAxis(a *tensor.Array, source, destination int, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
-	if f := kit.Unusable(c, "moveaxis", a); f != nil {
+	from, to, f := twoAxes(c, "moveaxis", a, source, destination)
+	if f != nil {
 		return f
-	}
-	from, err1 := tensor.Axis(source, a.NDim())
-	to, err2 := tensor.Axis(destination, a.NDim())
-	if err := errors.Join(err1, err2); err != nil {
-		return tensor.Fail(c, "moveaxis", "%w", err)
 	}
 	if from == to {
 		return a

@@ -34,3 +34,17 @@ func FrontOf[A comparable](g *tensor.VMap[A], i, rank int) *tensor.Array {
 	}
 	return x
 }
+
+// BatchFirst is the batching rule of an op whose call on a batch, with the batch axis first, is the batch of its calls.
+//
+//sig:none batching rules
+func BatchFirst[A comparable](op *tensor.OpOf[A]) func(g *tensor.VMap[A]) ([]*tensor.Array, []int) {
+	return func(g *tensor.VMap[A]) ([]*tensor.Array, []int) {
+		in := make([]*tensor.Array, len(g.In))
+		for i := range in {
+			in[i] = FrontOf(g, i, 0)
+		}
+		out := op.Call(g.Ctx, g.Attrs, in...)
+		return out, make([]int, len(out))
+	}
+}

@@ -191,9 +191,6 @@ func arangeLen(start, stop, step float64) (int, error) {
 func runArange(r *tensor.Run, a arangeAttrs) error {
 	out := r.Out[0]
 	n := out.Shape.Size()
-	if n == 0 {
-		return nil
-	}
 	counter := tensor.Float32
 	start, step := tensor.Const(float32(a.Start.Float())), tensor.Const(float32(a.Step.Float()))
 	switch {

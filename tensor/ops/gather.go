@@ -121,9 +121,6 @@ func gatherDims(s tensor.Shape, index []tensor.Spec, a gatherAttrs) (common, res
 
 func runGather(r *tensor.Run, a gatherAttrs) error {
 	x, out := r.In[0], r.Out[0]
-	if out.Shape.Size() == 0 {
-		return nil
-	}
 	offsets, rest, err := indexOffsets(r, x, r.In[1:], a)
 	if err != nil {
 		return err

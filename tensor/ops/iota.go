@@ -21,15 +21,10 @@ func init() {
 			}
 			return append(outs, s), err
 		},
-		DType: func(_ []tensor.Spec, _ shapeAttrs, outs []tensor.DType) ([]tensor.DType, error) {
-			return append(outs, tensor.Int32), nil
-		},
+		DType:    kit.Always[shapeAttrs](tensor.Int32),
 		SpecFrom: func(shapeAttrs, int) int { return 0 },
 		Run: func(r *tensor.Run, _ shapeAttrs) error {
 			n := r.Out[0].Shape.Size()
-			if n == 0 {
-				return nil
-			}
 			return arangeKernels.Launch(r, arangeVariant{tensor.Int32, tensor.Int32}, "arange", kit.Line(n), r.Out[0].Arg(),
 				tensor.Const(int32(0)), tensor.Const(int32(1)))
 		},

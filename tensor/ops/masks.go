@@ -23,10 +23,8 @@ var (
 
 func init() {
 	maskRank.Define(tensor.Rules[tensor.None]{
-		Shape: sameShape[tensor.None],
-		DType: func(_ []tensor.Spec, _ tensor.None, outs []tensor.DType) ([]tensor.DType, error) {
-			return append(outs, tensor.Int32), nil
-		},
+		Shape:    sameShape[tensor.None],
+		DType:    kit.Always[tensor.None](tensor.Int32),
 		Run:      runMaskRank,
 		Constant: true,
 		// Ranks count within one example: the counts before the example are those of its first element.
@@ -54,9 +52,7 @@ func init() {
 		SpecFrom: afterFirst[tensor.None],
 		View:     tensor.SameView[tensor.None], // the further dimensions have size 1
 		Constant: true,
-		VMap: func(g *tensor.VMap[tensor.None]) ([]*tensor.Array, []int) {
-			return []*tensor.Array{maskLike.One(g.Ctx, tensor.None{}, FrontOf(g, 0, 0), FrontOf(g, 1, 0))}, []int{0}
-		},
+		VMap:     BatchFirst(maskLike),
 	})
 }
 
@@ -65,9 +61,6 @@ const maskChunk = 256
 
 func runMaskRank(r *tensor.Run, _ tensor.None) error {
 	n := r.Out[0].Shape.Size()
-	if n == 0 {
-		return nil
-	}
 	if err := kit.CheckCount(n, math.MaxInt32, "elements of a mask"); err != nil {
 		return err
 	}

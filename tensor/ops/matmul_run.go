@@ -23,9 +23,6 @@ type matrixProduct struct {
 
 func runMatmul(r *tensor.Run, _ tensor.None) error {
 	a, b, out := r.In[0], r.In[1], r.Out[0]
-	if out.Shape.Size() == 0 {
-		return nil
-	}
 	batch, ma, mb, err := matrices(a.Shape, b.Shape)
 	if err != nil {
 		return err

@@ -30,56 +30,7 @@ func init() {
 		}
 		return append(outs, s), nil
 	}
-	partition.Define(tensor.Rules[partitionAttrs]{
-		Shape: shape,
-		DType: kit.SameDType[partitionAttrs],
-		Run:   func(r *tensor.Run, _ partitionAttrs) error { return runSort(r, tensor.None{}) },
-		Gradient: func(g *tensor.VJP[partitionAttrs]) *tensor.Array {
-			last := g.In[0].NDim() - 1
-			order := argPartition.One(g.Ctx, g.Attrs, g.In[0])
-			zeros := Zeros(tensor.ShapeOf(g.In[0]), g.Cot[0].DType(), g.Ctx)
-			return PutAlongAxis(zeros, order, g.Cot[0], &last, g.Ctx)
-		},
-		Tangent: func(g *tensor.JVP[partitionAttrs]) *tensor.Array {
-			last := g.In[0].NDim() - 1
-			order := argPartition.One(g.Ctx, g.Attrs, g.In[0])
-			return TakeAlongAxis(g.Tan[0], order, &last, g.Ctx)
-		},
-		VMap: func(g *tensor.VMap[partitionAttrs]) ([]*tensor.Array, []int) {
-			return []*tensor.Array{partition.One(g.Ctx, g.Attrs, FrontOf(g, 0, 0))}, []int{0}
-		},
-	})
-	argPartition.Define(tensor.Rules[partitionAttrs]{
-		Shape: shape,
-		DType: func(_ []tensor.Spec, _ partitionAttrs, outs []tensor.DType) ([]tensor.DType, error) {
-			return append(outs, tensor.Uint32), nil
-		},
-		Run:      func(r *tensor.Run, _ partitionAttrs) error { return runArgSort(r, tensor.None{}) },
-		Constant: true,
-		VMap: func(g *tensor.VMap[partitionAttrs]) ([]*tensor.Array, []int) {
-			return []*tensor.Array{argPartition.One(g.Ctx, g.Attrs, FrontOf(g, 0, 0))}, []int{0}
-		},
-	})
-}
-
-// byAxis moves an axis to the end for f, and back; nil: f sees the flattened array.
-func byAxis(c *tensor.Ctx, op string, a *tensor.Array, axis *int,
-	f func(x *tensor.Array) *tensor.Array) *tensor.Array {
-	if bad := kit.Unusable(c, op, a); bad != nil {
-		return bad
-	}
-	if axis == nil {
-		return f(Flatten(a, 0, -1, c))
-	}
-	at, err := tensor.Axis(*axis, a.NDim())
-	if err != nil {
-		return tensor.Fail(c, op, "%w", err)
-	}
-	y := f(MoveAxis(a, at, -1, c))
-	if y.Err() != nil {
-		return y
-	}
-	return MoveAxis(y, -1, at, c)
+	defineSort(partition, argPartition, shape)
 }
 
 var _ = sig.Def("partition", "a kth:int axis:axis=-1", func(a *sig.Args) any {
@@ -90,10 +41,7 @@ var _ = sig.Def("partition", "a kth:int axis:axis=-1", func(a *sig.Args) any {
 // where [Sort] would put it, with none before it that is larger and none after it that is smaller. Kth counts from the
 // end if it is negative; out of range it is an error, as is an axis out of range. The order is that of [Sort].
 func Partition(a *tensor.Array, kth int, axis *int, ctx ...*tensor.Ctx) *tensor.Array {
-	c := tensor.Call(ctx)
-	return byAxis(c, "partition", a, axis, func(x *tensor.Array) *tensor.Array {
-		return partition.One(c, partitionAttrs{kth}, x)
-	})
+	return alongLast(tensor.Call(ctx), partition, partitionAttrs{kth}, a, axis)
 }
 
 var _ = sig.Def("argpartition", "a kth:int axis:axis=-1", func(a *sig.Args) any {
@@ -102,10 +50,7 @@ var _ = sig.Def("argpartition", "a kth:int axis:axis=-1", func(a *sig.Args) any 
 
 // ArgPartition is the indices, as uint32, with which [TakeAlongAxis] partitions a: see [Partition]. No gradient flows.
 func ArgPartition(a *tensor.Array, kth int, axis *int, ctx ...*tensor.Ctx) *tensor.Array {
-	c := tensor.Call(ctx)
-	return byAxis(c, "argpartition", a, axis, func(x *tensor.Array) *tensor.Array {
-		return argPartition.One(c, partitionAttrs{kth}, x)
-	})
+	return alongLast(tensor.Call(ctx), argPartition, partitionAttrs{kth}, a, axis)
 }
 
 var _ = sig.Def("topk", "a k:int axis:axis=-1", func(a *sig.Args) any {

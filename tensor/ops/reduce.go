@@ -91,9 +91,6 @@ func reducedShape(s tensor.Shape, a reduceAttrs, nonEmpty bool) (tensor.Shape, e
 }
 
 func callReduction(c *tensor.Ctx, op *tensor.OpOf[reduceAttrs], a *tensor.Array, axes []int, keep bool) *tensor.Array {
-	if f := kit.Unusable(c, op.Op().Name(), a); f != nil {
-		return f
-	}
 	return op.One(c, reduceAttrs{tensor.MakeInts(axes), keep}, a)
 }
 

@@ -203,8 +203,5 @@ var _ = sig.Def("flatten", "a start_axis:int=0 end_axis:int=-1", func(a *sig.Arg
 // Axes beyond the ends are clamped; a scalar becomes an array of one element. A start after the end is an error.
 func Flatten(a *tensor.Array, start, end int, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
-	if f := kit.Unusable(c, "flatten", a); f != nil {
-		return f
-	}
 	return flatten.One(c, flattenAttrs{start, end}, a)
 }

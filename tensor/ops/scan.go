@@ -126,15 +126,7 @@ func pastBatch(g *tensor.VMap[scanAttrs]) scanAttrs {
 
 // scanAccumulator is the dtype in which elements of dtype d are combined: results are converted back, so that integers
 // wrap around as in their own dtype.
-func scanAccumulator(d tensor.DType) tensor.DType {
-	switch d {
-	case tensor.Bool, tensor.Int8, tensor.Int16:
-		return tensor.Int32
-	case tensor.Uint8, tensor.Uint16:
-		return tensor.Uint32
-	}
-	return kit.Accumulator(d)
-}
+func scanAccumulator(d tensor.DType) tensor.DType { return kit.Accumulator(accumulated(d)) }
 
 // shuffled are UP and LAST: SIMD-groups pass 32 bits from lane to lane, so that 64-bit integers go in halves.
 func shuffled(acc tensor.DType) string {
@@ -179,9 +171,6 @@ func (v scanVariant) Macros() string {
 
 func runScan(r *tensor.Run, a scanAttrs, s *scanner) error {
 	out := r.Out[0]
-	if out.Shape.Size() == 0 {
-		return nil
-	}
 	x, err := r.Contiguous(0)
 	if err != nil {
 		return err

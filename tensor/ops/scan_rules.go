@@ -130,9 +130,6 @@ func linearScanRules() tensor.Rules[scanAttrs] {
 
 func runLinearScan(r *tensor.Run, a scanAttrs) error {
 	out := r.Out[0]
-	if out.Shape.Size() == 0 {
-		return nil
-	}
 	x, err := r.Contiguous(0)
 	if err != nil {
 		return err

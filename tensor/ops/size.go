@@ -61,8 +61,5 @@ func init() {
 //sig:none x.size is a number; gradients want an array
 func Size(a *tensor.Array, axes []int, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
-	if f := kit.Unusable(c, "number_of_elements", a); f != nil {
-		return f
-	}
 	return size.One(c, sizeAttrs{tensor.MakeInts(axes), d}, a)
 }

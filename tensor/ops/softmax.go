@@ -32,9 +32,7 @@ func init() {
 		Tangent: func(g *tensor.JVP[tensor.None]) *tensor.Array {
 			return softmaxTangent(g.Ctx, g.Tan[0], g.Out[0])
 		},
-		VMap: func(g *tensor.VMap[tensor.None]) ([]*tensor.Array, []int) {
-			return []*tensor.Array{softmax.One(g.Ctx, g.Attrs, FrontOf(g, 0, 0))}, []int{0}
-		},
+		VMap: BatchFirst(softmax),
 	})
 }
 
@@ -47,16 +45,12 @@ var softmaxKernels = kit.NewKernels[softmaxVariant](softmaxText)
 
 func runSoftmax(r *tensor.Run, _ tensor.None) error {
 	out := r.Out[0]
-	if out.Shape.Size() == 0 {
-		return nil
-	}
 	x, err := r.Contiguous(0)
 	if err != nil {
 		return err
 	}
-	n := out.Shape[len(out.Shape)-1]
-	rows := out.Shape.Size() / n
-	if err := kit.CheckRows(rows, n); err != nil {
+	rows, n, err := kit.RowsOf(out.Shape)
+	if err != nil {
 		return err
 	}
 	d, acc := out.DType, kit.Accumulator(out.DType)

@@ -35,43 +35,36 @@ func init() {
 		}
 		return append(outs, in[0].Shape), nil
 	}
-	sortOp.Define(tensor.Rules[tensor.None]{
+	defineSort(sortOp, argSort, shape)
+}
+
+// defineSort gives an op that orders elements along the last axis, and the op of their order, their rules.
+func defineSort[A comparable](sorted, order *tensor.OpOf[A],
+	shape func([]tensor.Spec, A, []tensor.Shape) ([]tensor.Shape, error)) {
+	sorted.Define(tensor.Rules[A]{
 		Shape: shape,
-		DType: kit.SameDType[tensor.None],
-		Run:   runSort,
-		Gradient: func(g *tensor.VJP[tensor.None]) *tensor.Array {
-			last := g.In[0].NDim() - 1
-			order := argSort.One(g.Ctx, tensor.None{}, g.In[0])
+		DType: kit.SameDType[A],
+		Run:   func(r *tensor.Run, _ A) error { return runSort(r) },
+		Gradient: func(g *tensor.VJP[A]) *tensor.Array {
 			zeros := Zeros(tensor.ShapeOf(g.In[0]), g.Cot[0].DType(), g.Ctx)
-			return PutAlongAxis(zeros, order, g.Cot[0], &last, g.Ctx)
+			return PutAlongAxis(zeros, order.One(g.Ctx, g.Attrs, g.In[0]), g.Cot[0], new(-1), g.Ctx)
 		},
-		Tangent: func(g *tensor.JVP[tensor.None]) *tensor.Array {
-			last := g.In[0].NDim() - 1
-			order := argSort.One(g.Ctx, tensor.None{}, g.In[0])
-			return TakeAlongAxis(g.Tan[0], order, &last, g.Ctx)
+		Tangent: func(g *tensor.JVP[A]) *tensor.Array {
+			return TakeAlongAxis(g.Tan[0], order.One(g.Ctx, g.Attrs, g.In[0]), new(-1), g.Ctx)
 		},
-		VMap: func(g *tensor.VMap[tensor.None]) ([]*tensor.Array, []int) {
-			return []*tensor.Array{sortOp.One(g.Ctx, tensor.None{}, FrontOf(g, 0, 0))}, []int{0}
-		},
+		VMap: BatchFirst(sorted),
 	})
-	argSort.Define(tensor.Rules[tensor.None]{
-		Shape: shape,
-		DType: func(_ []tensor.Spec, _ tensor.None, outs []tensor.DType) ([]tensor.DType, error) {
-			return append(outs, tensor.Uint32), nil
-		},
-		Run:      runArgSort,
+	order.Define(tensor.Rules[A]{
+		Shape:    shape,
+		DType:    kit.Always[A](tensor.Uint32),
+		Run:      func(r *tensor.Run, _ A) error { return runArgSort(r) },
 		Constant: true,
-		VMap: func(g *tensor.VMap[tensor.None]) ([]*tensor.Array, []int) {
-			return []*tensor.Array{argSort.One(g.Ctx, tensor.None{}, FrontOf(g, 0, 0))}, []int{0}
-		},
+		VMap:     BatchFirst(order),
 	})
 }
 
-func runSort(r *tensor.Run, _ tensor.None) error {
+func runSort(r *tensor.Run) error {
 	x, out := r.In[0], r.Out[0]
-	if out.Shape.Size() == 0 {
-		return nil
-	}
 	if out.Shape[len(out.Shape)-1] == 1 {
 		return r.CopyTo(out, x)
 	}
@@ -82,9 +75,9 @@ func runSort(r *tensor.Run, _ tensor.None) error {
 	return sortRows(r, x, false, x, out)
 }
 
-func runArgSort(r *tensor.Run, _ tensor.None) error {
+func runArgSort(r *tensor.Run) error {
 	x, err := r.Contiguous(0)
-	if err != nil || r.Out[0].Shape.Size() == 0 {
+	if err != nil {
 		return err
 	}
 	return sortRows(r, x, true, x, r.Out[0])
@@ -165,20 +158,24 @@ func orderOf(d tensor.DType) string {
 }
 
 // alongLast calls an op of the last axis along another one; nil: along the flattened array.
-func alongLast(c *tensor.Ctx, op *tensor.OpOf[tensor.None], a *tensor.Array, axis *int) *tensor.Array {
-	name := op.Op().Name()
-	if f := kit.Unusable(c, name, a); f != nil {
-		return f
+func alongLast[A comparable](c *tensor.Ctx, op *tensor.OpOf[A], attrs A, a *tensor.Array, axis *int) *tensor.Array {
+	return byAxis(c, op.Op().Name(), a, axis, func(x *tensor.Array) *tensor.Array { return op.One(c, attrs, x) })
+}
+
+// byAxis moves an axis to the end for f, and back; nil: f sees the flattened array.
+func byAxis(c *tensor.Ctx, op string, a *tensor.Array, axis *int,
+	f func(x *tensor.Array) *tensor.Array) *tensor.Array {
+	if bad := kit.Unusable(c, op, a); bad != nil {
+		return bad
 	}
 	if axis == nil {
-		return op.One(c, tensor.None{}, Flatten(a, 0, -1, c))
+		return f(Flatten(a, 0, -1, c))
 	}
 	at, err := tensor.Axis(*axis, a.NDim())
 	if err != nil {
-		return tensor.Fail(c, name, "%w", err)
+		return tensor.Fail(c, op, "%w", err)
 	}
-	y := op.One(c, tensor.None{}, MoveAxis(a, at, -1, c))
-	return MoveAxis(y, -1, at, c)
+	return MoveAxis(f(MoveAxis(a, at, -1, c)), -1, at, c)
 }
 
 var _ = sig.Def("sort", "a axis:axis=-1", func(a *sig.Args) any { return Sort(a.Array(0), a.Axis(1), a.Ctx) })
@@ -187,7 +184,7 @@ var _ = sig.Def("sort", "a axis:axis=-1", func(a *sig.Args) any { return Sort(a.
 // their order, NaN comes last, complex numbers are ordered by their real parts, then by their imaginary ones. A
 // scalar has no axis to sort along: that is an error, as is an axis out of range.
 func Sort(a *tensor.Array, axis *int, ctx ...*tensor.Ctx) *tensor.Array {
-	return alongLast(tensor.Call(ctx), sortOp, a, axis)
+	return alongLast(tensor.Call(ctx), sortOp, tensor.None{}, a, axis)
 }
 
 var _ = sig.Def("argsort", "a axis:axis=-1", func(a *sig.Args) any { return ArgSort(a.Array(0), a.Axis(1), a.Ctx) })
@@ -195,5 +192,5 @@ var _ = sig.Def("argsort", "a axis:axis=-1", func(a *sig.Args) any { return ArgS
 // ArgSort is the indices, as uint32, that [TakeAlongAxis] sorts a with along an axis; nil: the flattened array's. The
 // order is that of [Sort]. No gradient flows.
 func ArgSort(a *tensor.Array, axis *int, ctx ...*tensor.Ctx) *tensor.Array {
-	return alongLast(tensor.Call(ctx), argSort, a, axis)
+	return alongLast(tensor.Call(ctx), argSort, tensor.None{}, a, axis)
 }

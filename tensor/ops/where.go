@@ -135,8 +135,5 @@ var _ = sig.Unary("stop_gradient", StopGradient)
 // StopGradient is a, through which no gradient flows.
 func StopGradient(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
-	if f := kit.Unusable(c, "stop_gradient", a); f != nil {
-		return f
-	}
 	return stopGradient.One(c, tensor.None{}, a)
 }

@@ -114,9 +114,6 @@ func planAttention(rows, depth, width int) attentionTile {
 
 func runAttention(r *tensor.Run, a attentionAttrs) error {
 	out := r.Out[0]
-	if out.Shape.Size() == 0 {
-		return nil
-	}
 	in := make([]tensor.Operand, 3)
 	for i := range in {
 		in[i] = r.In[i]

@@ -75,16 +75,12 @@ type normVariant struct {
 
 func runNorm(r *tensor.Run, a normAttrs, rms bool) error {
 	out := r.Out[0]
-	if out.Shape.Size() == 0 {
-		return nil
-	}
 	in, err := r.AllContiguous(len(r.In))
 	if err != nil {
 		return err
 	}
-	n := out.Shape[len(out.Shape)-1]
-	rows := out.Shape.Size() / n
-	if err := kit.CheckRows(rows, n); err != nil {
+	rows, n, err := kit.RowsOf(out.Shape)
+	if err != nil {
 		return err
 	}
 	acc := kit.Accumulator(out.DType)

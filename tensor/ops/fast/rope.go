@@ -83,9 +83,6 @@ type ropeVariant struct {
 
 func runRope(r *tensor.Run, a ropeAttrs) error {
 	out := r.Out[0]
-	if out.Shape.Size() == 0 {
-		return nil
-	}
 	x := r.In[0]
 	if len(x.Shape) > 4 {
 		var err error

@@ -45,6 +45,11 @@ func SameDType[A comparable](in []tensor.Spec, _ A, outs []tensor.DType) ([]tens
 	return append(outs, in[0].DType), nil
 }
 
+// Always is the DType rule of an op whose output has dtype d whatever its inputs have.
+func Always[A comparable](d tensor.DType) func([]tensor.Spec, A, []tensor.DType) ([]tensor.DType, error) {
+	return func(_ []tensor.Spec, _ A, outs []tensor.DType) ([]tensor.DType, error) { return append(outs, d), nil }
+}
+
 // OneDType is the DType rule of an op whose inputs, and output, have one dtype.
 func OneDType[A comparable](in []tensor.Spec, _ A, outs []tensor.DType) ([]tensor.DType, error) {
 	return OneDTypeOf(outs, in...)

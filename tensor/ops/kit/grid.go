@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/tensor"
 )
 
 // Grid is the threads that a kernel runs over, and how many of them are a threadgroup.
@@ -45,6 +46,14 @@ func CheckCount(n, most int, what string) error {
 		return fmt.Errorf("%d %s, the most are %d", n, what, most)
 	}
 	return nil
+}
+
+// RowsOf is how many rows an array of that shape has, along its last axis, and their length; more of either than
+// kernels count are refused.
+func RowsOf(s tensor.Shape) (rows, n int, err error) {
+	n = s[len(s)-1]
+	rows = s[:len(s)-1].Size()
+	return rows, n, CheckRows(rows, n)
 }
 
 // CheckRows refuses more rows than a grid has room for, and longer ones than kernels count.

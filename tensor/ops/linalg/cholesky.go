@@ -44,7 +44,7 @@ func init() {
 			mirror := ops.Tril(ops.SwapAxes(s, -1, -2, c), -1, c)
 			return ops.Add(ops.Tril(s, 0, c), mirror, c)
 		},
-		VMap: front(cholesky, ops.MoveAxis),
+		VMap: ops.BatchFirst(cholesky),
 	})
 	triInv.Define(tensor.Rules[tensor.None]{
 		Shape: square,
@@ -64,7 +64,7 @@ func init() {
 			t := ops.SwapAxes(g.Out[0], -1, -2, c)
 			return ops.Negative(ops.Tril(ops.Matmul(ops.Matmul(t, g.Cot[0], c), t, c), 0, c), c)
 		},
-		VMap: front(triInv, ops.MoveAxis),
+		VMap: ops.BatchFirst(triInv),
 	})
 }
 

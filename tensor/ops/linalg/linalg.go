@@ -68,11 +68,3 @@ func store(b []byte, a []float64, d tensor.DType) {
 		}
 	}
 }
-
-// front moves the batch axis of a batching rule's only input to the front.
-func front(op *tensor.OpOf[tensor.None], move func(x *tensor.Array, from, to int, ctx ...*tensor.Ctx) *tensor.Array,
-) func(g *tensor.VMap[tensor.None]) ([]*tensor.Array, []int) {
-	return func(g *tensor.VMap[tensor.None]) ([]*tensor.Array, []int) {
-		return []*tensor.Array{op.One(g.Ctx, tensor.None{}, move(g.In[0], g.Axes[0], 0, g.Ctx))}, []int{0}
-	}
-}

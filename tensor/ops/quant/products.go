@@ -132,9 +132,6 @@ var productKernels = kit.NewKernels[productVariant](packingText, kit.IndicesMSL,
 // runProduct multiplies a batch of matrices of that many rows; those of a gathered product are at places.
 func runProduct(r *tensor.Run, a productAttrs, rows, batch int, at *places) error {
 	out := r.Out[0]
-	if out.Shape.Size() == 0 {
-		return nil
-	}
 	in, err := r.AllContiguous(4)
 	if err != nil {
 		return err
@@ -171,9 +168,6 @@ func runProduct(r *tensor.Run, a productAttrs, rows, batch int, at *places) erro
 
 func runGatherQMM(r *tensor.Run, a productAttrs) error {
 	x, w, out := r.In[0].Shape, r.In[1].Shape, r.Out[0].Shape
-	if out.Size() == 0 {
-		return nil
-	}
 	batch := out[:len(out)-2]
 	if err := kit.CheckCount(batch.Size(), math.MaxUint32, "matrices"); err != nil {
 		return err

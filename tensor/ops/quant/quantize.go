@@ -130,9 +130,7 @@ func init() {
 		},
 		Run:      runQuantize,
 		Constant: true,
-		VMap: func(g *tensor.VMap[quantAttrs]) ([]*tensor.Array, []int) {
-			return quantize.Call(g.Ctx, g.Attrs, ops.FrontOf(g, 0, 0)), []int{0, 0, 0}
-		},
+		VMap:     ops.BatchFirst(quantize),
 	})
 	dequantize.Define(tensor.Rules[dequantAttrs]{
 		Shape: func(in []tensor.Spec, a dequantAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
@@ -152,10 +150,7 @@ func init() {
 			grads[1], grads[2] = groupGradients(g.Ctx, g.Attrs.quantAttrs, g.In[0], g.In[1], g.Cot[0])
 			return grads
 		},
-		VMap: func(g *tensor.VMap[dequantAttrs]) ([]*tensor.Array, []int) {
-			y := dequantize.One(g.Ctx, g.Attrs, ops.FrontOf(g, 0, 0), ops.FrontOf(g, 1, 0), ops.FrontOf(g, 2, 0))
-			return []*tensor.Array{y}, []int{0}
-		},
+		VMap: ops.BatchFirst(dequantize),
 	})
 }
 
@@ -172,9 +167,6 @@ func groupGradients(c *tensor.Ctx, a quantAttrs, w, scales, cot *tensor.Array) (
 
 func runQuantize(r *tensor.Run, a quantAttrs) error {
 	groups := r.Out[1].Shape.Size()
-	if groups == 0 {
-		return nil
-	}
 	if err := kit.CheckCount(groups, math.MaxUint32, "groups"); err != nil {
 		return err
 	}
@@ -188,9 +180,6 @@ func runQuantize(r *tensor.Run, a quantAttrs) error {
 
 func runDequantize(r *tensor.Run, a dequantAttrs) error {
 	out := r.Out[0]
-	if out.Shape.Size() == 0 {
-		return nil
-	}
 	in, err := r.AllContiguous(3)
 	if err != nil {
 		return err
