@@ -20,7 +20,8 @@ type builtinCall struct {
 	em    *emitter
 	mem   *memory
 	arith *arithmetic
-	g     *gen
+	conv  *converter
+	calls *caller
 
 	b    *builtin
 	fn   *overload
@@ -56,15 +57,15 @@ func (b *builtin) accepts(args []value, fn *overload) bool {
 func anyArgs([]value, *overload) bool { return true }
 
 // callBuiltin checks the number of arguments and runs a builtin.
-func (g *gen) callBuiltin(fn *overload, args []value, at Pos) value {
+func (cs *caller) callBuiltin(fn *overload, args []value, at Pos) value {
 	b := fn.bi
 	if len(args) < b.min || len(args) > b.max {
-		g.c.errorf(ArgCount, at, "'%s' takes %s, not %d%s", b.name, countText(b.min, b.max), len(args), usageOf(b.name))
+		cs.c.errorf(ArgCount, at, "'%s' takes %s, not %d%s", b.name, countText(b.min, b.max), len(args), usageOf(b.name))
 		return badValue
 	}
-	g.em.at(at)
+	cs.em.at(at)
 	return b.run(&builtinCall{
-		c: g.c, em: g.em, mem: g.mem, arith: g.arith, g: g, b: b, fn: fn, args: args, at: at,
+		c: cs.c, em: cs.em, mem: cs.mem, arith: cs.arith, conv: cs.conv, calls: cs, b: b, fn: fn, args: args, at: at,
 	})
 }
 
@@ -108,7 +109,7 @@ func (c *builtinCall) unify(args []value, cls class) (*ctype, []value, bool) {
 	n := 1
 	var e *ctype
 	for i := range args {
-		v := c.g.toArith(c.mem.rvalue(args[i]))
+		v := c.conv.toArith(c.mem.rvalue(args[i]))
 		if v.bad() {
 			return nil, nil, false
 		}

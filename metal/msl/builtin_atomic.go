@@ -56,7 +56,7 @@ func atomicRMW(name string, mode kir.Mode) {
 			t.isBool() && mode != kir.ModeExchange {
 			return c.mismatch()
 		}
-		x := c.g.convertTo(c.args[1], qt(t), c.at, "the operand of "+name)
+		x := c.conv.convertTo(c.args[1], qt(t), c.at, "the operand of "+name)
 		if x.bad() {
 			return badValue
 		}
@@ -82,7 +82,7 @@ func atomicBuiltins() {
 			if t.isBool() {
 				return c.mismatch()
 			}
-			x := c.g.convertTo(c.args[1], qt(t), c.at, "the operand of "+name)
+			x := c.conv.convertTo(c.args[1], qt(t), c.at, "the operand of "+name)
 			if x.bad() {
 				return badValue
 			}
@@ -104,7 +104,7 @@ func atomicBuiltins() {
 		if !ok {
 			return badValue
 		}
-		x := c.g.convertTo(c.args[1], qt(t), c.at, "the value stored")
+		x := c.conv.convertTo(c.args[1], qt(t), c.at, "the value stored")
 		if x.bad() {
 			return badValue
 		}
@@ -132,11 +132,11 @@ func compareExchange(c *builtinCall) value {
 		c.c.errorf(TypeMismatch, c.at, "'%s': the expected value is a pointer to %s, not %s", c.b.name, t, e.q.T)
 		return badValue
 	}
-	d := c.g.convertTo(c.args[2], qt(t), c.at, "the desired value")
+	d := c.conv.convertTo(c.args[2], qt(t), c.at, "the desired value")
 	if d.bad() {
 		return badValue
 	}
-	exp := c.g.deref(e, operand{}, c.at)
+	exp := c.mem.deref(e, operand{}, c.at)
 	want := c.mem.load(exp)
 	k := atomicKind(t)
 	expected := c.em.convert(want.comps[0], k)

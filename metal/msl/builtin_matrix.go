@@ -33,7 +33,8 @@ func matrixLane(em *emitter, r, c operand) operand {
 	return em.op(kir.Add, kir.U32, sum, bit(c, 1, 1, 1))
 }
 
-// threadElements is the method that gives a lane's two elements as a vector; init makes it, as it leads to all of gen.
+// threadElements is the method that gives a lane's two elements as a vector; init makes it, as it leads to all that the
+// generator does.
 var threadElements *builtin
 
 // diagonalMatrix makes a matrix of type t with x on its diagonal.
@@ -98,7 +99,7 @@ func matrixBuiltins() {
 		if t == nil {
 			return c.mismatch()
 		}
-		x := c.g.convertTo(c.args[0], qt(e), c.at, "an element")
+		x := c.conv.convertTo(c.args[0], qt(e), c.at, "an element")
 		if x.bad() {
 			return badValue
 		}
@@ -133,7 +134,7 @@ func (c *builtinCall) matrixMove(load bool) value {
 	ox, oy = i64(0), i64(0)
 	trans := boolConst(false)
 	num := func(i int) (operand, bool) {
-		v := c.g.toArith(c.mem.rvalue(c.args[i]))
+		v := c.conv.toArith(c.mem.rvalue(c.args[i]))
 		if v.bad() || !v.q.T.intLike() {
 			return operand{}, false
 		}
@@ -147,7 +148,7 @@ func (c *builtinCall) matrixMove(load bool) value {
 	if len(c.args) > 3 {
 		o := c.args[3]
 		if o.k == vList {
-			o = c.g.initList(o.list, qt(vecOf(typeUlong, 2)), c.at)
+			o = c.conv.convertTo(o, qt(vecOf(typeUlong, 2)), c.at, "an offset")
 		}
 		o = c.mem.rvalue(o)
 		if o.bad() {
@@ -160,7 +161,7 @@ func (c *builtinCall) matrixMove(load bool) value {
 		oy = c.em.convert(o.comps[len(o.comps)-1], kir.I64)
 	}
 	if len(c.args) > 4 {
-		trans = c.g.condition(c.args[4], c.at)
+		trans = c.conv.condition(c.args[4], c.at)
 	}
 	row, col := matrixPlace(c.em)
 	vals := make([]operand, 2)

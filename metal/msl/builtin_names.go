@@ -100,13 +100,13 @@ func (c *builtinCall) callMetal(name string, args []value) value {
 	if ent == nil || ent.kind != eFunc {
 		return c.mismatch()
 	}
-	fn := &overload{name: name, bi: ent.bi, env: c.g.res.env}
+	fn := &overload{name: name, bi: ent.bi, env: c.calls.res.env}
 	for _, f := range ent.funcs { // a unit's own overloads would lead back here
 		if !f.usr {
 			fn.funcs = append(fn.funcs, f)
 		}
 	}
-	return c.g.callOverload(fn, args, c.at)
+	return c.calls.callOverload(fn, args, c.at)
 }
 
 // likeArg returns a number in the type of the call's argument.

@@ -41,18 +41,18 @@ func otherBuiltins() {
 		if len(c.fn.targs) != 1 || c.fn.targs[0].q.T == nil {
 			return c.mismatch()
 		}
-		return c.arith.asType(c.g.toArith(c.mem.rvalue(c.args[0])), c.fn.targs[0].q.T, c.at)
+		return c.arith.asType(c.conv.toArith(c.mem.rvalue(c.args[0])), c.fn.targs[0].q.T, c.at)
 	})
 }
 
 // liftCall calls a function of the library that is written for float with other arguments: half and bfloat are
 // converted and the result is rounded once; vectors are taken component by component. ok is false if the function
 // is not of that kind.
-func (g *gen) liftCall(fn *overload, inst *funcInst, args []value, at Pos) (r value, ok bool) {
-	if fn.this != nil || fn.hasArgs || len(args) == 0 || inst != nil && g.choose.exactCall(inst, args) {
+func (cs *caller) liftCall(fn *overload, inst *funcInst, args []value, at Pos) (r value, ok bool) {
+	if fn.this != nil || fn.hasArgs || len(args) == 0 || inst != nil && cs.choose.exactCall(inst, args) {
 		return badValue, false
 	}
-	f := g.choose.liftable(fn, args)
+	f := cs.choose.liftable(fn, args)
 	if f == nil {
 		return badValue, false
 	}
@@ -87,7 +87,7 @@ func (g *gen) liftCall(fn *overload, inst *funcInst, args []value, at Pos) (r va
 		elem = typeFloat
 	}
 	if elem.kt == kir.F64 && f.params[0].q.noRef().T != elem {
-		if d := g.choose.liftableTo(fn, args, elem); d != nil {
+		if d := cs.choose.liftableTo(fn, args, elem); d != nil {
 			f = d
 		}
 	}
@@ -95,7 +95,7 @@ func (g *gen) liftCall(fn *overload, inst *funcInst, args []value, at Pos) (r va
 	for i := range args {
 		vals[i] = args[i]
 		if f.params[i].q.T.kind != tRef || f.params[i].q.T.elem.Const {
-			vals[i] = g.mem.rvalue(args[i])
+			vals[i] = cs.mem.rvalue(args[i])
 		}
 		if vals[i].bad() {
 			return badValue, true
@@ -105,13 +105,13 @@ func (g *gen) liftCall(fn *overload, inst *funcInst, args []value, at Pos) (r va
 	for c := range n {
 		one := make([]value, len(args))
 		for i := range args {
-			one[i] = g.liftArg(vals[i], f.params[i].q, c)
+			one[i] = cs.liftArg(vals[i], f.params[i].q, c)
 		}
-		x := g.mem.rvalue(g.call(f, one, nil, at))
+		x := cs.mem.rvalue(cs.call(f, one, nil, at))
 		if x.bad() {
 			return badValue, true
 		}
-		g.liftBack(vals, one, f, c)
+		cs.liftBack(vals, one, f, c)
 		if x.k == vVoid {
 			out = voidValue
 			continue
@@ -123,7 +123,7 @@ func (g *gen) liftCall(fn *overload, inst *funcInst, args []value, at Pos) (r va
 		if c == 0 {
 			out = value{k: vRight, q: qt(vecOf(et, n))}
 		}
-		out.comps = append(out.comps, g.em.convert(x.comps[0], et.kt))
+		out.comps = append(out.comps, cs.em.convert(x.comps[0], et.kt))
 	}
 	return out, true
 }
@@ -165,20 +165,20 @@ func (ch *chooser) liftableTo(fn *overload, args []value, elem *ctype) *funcInst
 }
 
 // liftArg is component c of an argument, converted for a parameter; for a reference a variable of its own.
-func (g *gen) liftArg(v value, p qtype, c int) value {
+func (cs *caller) liftArg(v value, p qtype, c int) value {
 	if p.T.kind == tRef && !p.T.elem.Const {
-		return objVal(g.mem.newObject("out", p.T.elem.bare()))
+		return objVal(cs.mem.newObject("out", p.T.elem.bare()))
 	}
 	t := p.noRef().T
 	x := v
 	if v.q.T.kind == tVec {
 		x = rval(v.q.T.elem.T, v.comps[c])
 	}
-	return rval(t, g.em.convert(x.comps[0], t.kt))
+	return rval(t, cs.em.convert(x.comps[0], t.kt))
 }
 
 // liftBack stores what a function returned through references.
-func (g *gen) liftBack(vals, one []value, f *funcInst, c int) {
+func (cs *caller) liftBack(vals, one []value, f *funcInst, c int) {
 	for i := range vals {
 		p := f.params[i].q
 		if p.T.kind != tRef || p.T.elem.Const {
@@ -186,12 +186,12 @@ func (g *gen) liftBack(vals, one []value, f *funcInst, c int) {
 		}
 		dst := vals[i]
 		if dst.q.T.kind == tVec {
-			dst = g.mem.component(dst, c)
+			dst = cs.mem.component(dst, c)
 		}
-		if !g.mem.assignable(dst, g.em.pos) {
+		if !cs.mem.assignable(dst, cs.em.pos) {
 			continue
 		}
-		x := g.mem.load(one[i])
-		g.mem.store(dst, rval(dst.q.T, g.em.convert(x.comps[0], dst.q.T.kt)))
+		x := cs.mem.load(one[i])
+		cs.mem.store(dst, rval(dst.q.T, cs.em.convert(x.comps[0], dst.q.T.kt)))
 	}
 }

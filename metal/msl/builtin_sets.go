@@ -209,7 +209,7 @@ func (fn *overload) ofUnit() bool {
 }
 
 // asChosen converts arguments to the parameters of the overload chosen.
-func (g *gen) asChosen(c setChoice, fn *overload, args []value) (out []value, ok bool) {
+func (cs *caller) asChosen(c setChoice, fn *overload, args []value) (out []value, ok bool) {
 	out = args
 	copied := false
 	for i := range args[:declSets[fn.name].params] {
@@ -220,11 +220,11 @@ func (g *gen) asChosen(c setChoice, fn *overload, args []value) (out []value, ok
 			out, copied = slices.Clone(args), true
 		}
 		v := &out[i]
-		r := g.mem.rvalue(*v)
+		r := cs.mem.rvalue(*v)
 		if r.bad() {
 			return nil, false
 		}
-		*v = g.arith.convStd(r, c.elem)
+		*v = cs.arith.convStd(r, c.elem)
 	}
 	return out, true
 }

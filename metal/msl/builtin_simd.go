@@ -32,7 +32,7 @@ func (c *builtinCall) laneValue(i int, reduce bool) (value, bool) {
 		return v, true
 	}
 	if v.q.T.kind == tStruct {
-		v = c.g.toArith(v)
+		v = c.conv.toArith(v)
 	}
 	e, n := v.q.T.shape()
 	if n == 0 {
@@ -69,7 +69,7 @@ func wideReduce(em *emitter, op kir.Op, mode kir.Mode, group int, v value) value
 
 // laneIndex reads a lane number or distance as U32.
 func (c *builtinCall) laneIndex(i int) (operand, bool) {
-	v := c.g.toArith(c.mem.rvalue(c.args[i]))
+	v := c.conv.toArith(c.mem.rvalue(c.args[i]))
 	if v.bad() {
 		return operand{}, false
 	}
@@ -189,7 +189,7 @@ func fillShuffle(p string, n int, up bool) {
 		if !ok1 || !ok2 || !ok3 {
 			return badValue
 		}
-		fill = c.g.convertTo(fill, v.q.bare(), c.at, "the filling data")
+		fill = c.conv.convertTo(fill, v.q.bare(), c.at, "the filling data")
 		if fill.bad() {
 			return badValue
 		}
@@ -240,7 +240,7 @@ func voteBuiltins(p string, n int) {
 			if c.args[0].bad() {
 				return badValue
 			}
-			return rval(typeBool, f(c.em, c.g.condition(c.args[0], c.at)))
+			return rval(typeBool, f(c.em, c.conv.condition(c.args[0], c.at)))
 		})
 	}
 	test("all", func(em *emitter, x operand) operand {
@@ -253,7 +253,7 @@ func voteBuiltins(p string, n int) {
 		if c.args[0].bad() {
 			return badValue
 		}
-		return c.vote(n, ballot(c.em, c.g.condition(c.args[0], c.at)))
+		return c.vote(n, ballot(c.em, c.conv.condition(c.args[0], c.at)))
 	})
 	addBuiltin(p+"active_threads_mask", 0, 0, func(c *builtinCall) value {
 		return c.vote(n, ballot(c.em, boolConst(true)))

@@ -13,30 +13,30 @@ func (em *emitter) notConst(why string) { panic(notConstant{why: why, at: em.pos
 
 // evalConst runs f in a generator that evaluates instead of emitting. If it meets something that is not constant
 // it reports so, what saying what had to be constant, and returns false.
-func (g *gen) evalConst(f func(h *gen), at Pos, what string) (ok bool) {
-	ok, nc := g.runConst(f, at)
+func (ks *constants) evalConst(f func(h *generator), at Pos, what string) (ok bool) {
+	ok, nc := ks.runConst(f, at)
 	if nc != nil && !nc.reported {
-		g.c.errorf(NotConstant, at, "%s is not constant: it needs %s", what, nc.why)
+		ks.c.errorf(NotConstant, at, "%s is not constant: it needs %s", what, nc.why)
 	}
 	return ok
 }
 
 // runConst is evalConst that leaves it to the caller to report what is not constant.
-func (g *gen) runConst(f func(h *gen), at Pos) (ok bool, missing *notConstant) {
-	h := genFor(g.c, g.res.env, emitter{exec: true, pos: at, unevaluated: g.em.unevaluated})
-	h.depth, h.calls = g.depth, g.calls
-	if h.around = g.em.k; g.em.k == nil {
-		h.around = g.around
+func (ks *constants) runConst(f func(h *generator), at Pos) (ok bool, missing *notConstant) {
+	h := generatorFor(ks.c, ks.res.env, emitter{exec: true, pos: at, unevaluated: ks.em.unevaluated})
+	h.nest.depth, h.nest.calls = ks.nest.depth, ks.nest.calls
+	if h.consts.around = ks.em.k; ks.em.k == nil {
+		h.consts.around = ks.around
 	}
-	if g.em.exec {
-		h.em.steps = g.em.steps
+	if ks.em.exec {
+		h.em.steps = ks.em.steps
 	}
-	before := g.c.errCount()
+	before := ks.c.errCount()
 	defer func() {
-		g.em.steps = max(g.em.steps, h.em.steps)
+		ks.em.steps = max(ks.em.steps, h.em.steps)
 		r := recover()
 		if r == nil {
-			ok = ok && g.c.errCount() == before
+			ok = ok && ks.c.errCount() == before
 			return
 		}
 		nc, is := r.(notConstant)
@@ -50,12 +50,12 @@ func (g *gen) runConst(f func(h *gen), at Pos) (ok bool, missing *notConstant) {
 }
 
 // constExpr evaluates an expression that must be constant.
-func (g *gen) constExpr(x Expr, what string) (value, bool) {
+func (ks *constants) constExpr(x Expr, what string) (value, bool) {
 	v := badValue
-	ok := g.evalConst(func(h *gen) { v = h.mem.noAddress(h.mem.rvalue(h.expr(x))) }, x.Pos(), what)
+	ok := ks.evalConst(func(h *generator) { v = h.mem.noAddress(h.mem.rvalue(h.exprs.expr(x))) }, x.Pos(), what)
 	if !ok || v.bad() || v.k == vVoid || v.k == vFuncs {
 		if ok && !v.bad() {
-			g.c.errorf(NotConstant, x.Pos(), "%s has no value", what)
+			ks.c.errorf(NotConstant, x.Pos(), "%s has no value", what)
 		}
 		return badValue, false
 	}
@@ -63,36 +63,36 @@ func (g *gen) constExpr(x Expr, what string) (value, bool) {
 }
 
 // constInt evaluates an integer constant expression.
-func (g *gen) constInt(x Expr, what string) (int64, bool) {
-	v, ok := g.constExpr(x, what)
+func (ks *constants) constInt(x Expr, what string) (int64, bool) {
+	v, ok := ks.constExpr(x, what)
 	if !ok {
 		return 0, false
 	}
 	if v.q.T.kind == tStruct {
-		ok = g.evalConst(func(h *gen) { v = h.toArith(v) }, x.Pos(), what)
+		ok = ks.evalConst(func(h *generator) { v = h.conv.toArith(v) }, x.Pos(), what)
 	}
 	if !ok || !v.q.T.intLike() && v.q.T.kind != tEnum {
-		g.c.errorf(NotConstant, x.Pos(), "%s has type %s, not an integer type", what, v.q.T)
+		ks.c.errorf(NotConstant, x.Pos(), "%s has type %s, not an integer type", what, v.q.T)
 		return 0, false
 	}
 	return v.comps[0].int(), true
 }
 
 // evaluatorIn returns a generator for constants in a scope outside functions.
-func (c *compiler) evaluatorIn(e *env) *gen {
-	g := genFor(c, e, emitter{exec: true})
-	g.depth = c.depth * 8
+func (c *compiler) evaluatorIn(e *env) *generator {
+	g := generatorFor(c, e, emitter{exec: true})
+	g.nest.depth = c.depth * 8
 	return g
 }
 
 // globalVar returns the value of a variable at namespace or class scope: always a constant.
-func (g *gen) globalVar(ent *entity) value {
-	c := g.c
+func (ks *constants) globalVar(ent *entity) value {
+	c := ks.c
 	if v, ok := c.globals[ent]; ok {
 		return v
 	}
-	if g.em.unevaluated && g.missing(ent) { // in code that never runs, as behind is_function_constant_defined
-		return g.mem.zero(c.resolverIn(ent.env).typeOf(ent.vdecl.Type).T)
+	if ks.em.unevaluated && ks.missing(ent) { // in code that never runs, as behind is_function_constant_defined
+		return ks.mem.zero(c.resolverIn(ent.env).typeOf(ent.vdecl.Type).T)
 	}
 	if c.busy[ent] {
 		c.errorf(NotConstant, ent.at, "the value of '%s' is defined by itself", ent.name)
@@ -104,7 +104,7 @@ func (g *gen) globalVar(ent *entity) value {
 		return badValue
 	}
 	defer c.leave()
-	v := c.evaluatorIn(ent.env).constantDecl(ent.vdecl, ent.env.cls != nil)
+	v := c.evaluatorIn(ent.env).consts.constantDecl(ent.vdecl, ent.env.cls != nil)
 	if !v.bad() || c.trials == 0 { // what a trial finds wrong is reported when it counts
 		c.globals[ent] = v
 	}
@@ -113,68 +113,68 @@ func (g *gen) globalVar(ent *entity) value {
 
 // globalPointer returns the value of a variable at namespace or class scope that points into a constant: it is what its
 // initialiser says, wherever it is used, as each kernel has its own constants.
-func (g *gen) globalPointer(ent *entity) (value, bool) {
+func (ks *constants) globalPointer(ent *entity) (value, bool) {
 	d := ent.vdecl
-	if d == nil || d.Type == nil || d.Type.Kind != TypePointer || g.c.busy[ent] {
+	if d == nil || d.Type == nil || d.Type.Kind != TypePointer || ks.c.busy[ent] {
 		return badValue, false
 	}
-	if _, known := g.c.globals[ent]; known {
+	if _, known := ks.c.globals[ent]; known {
 		return badValue, false
 	}
-	h := g.c.evaluatorIn(ent.env)
-	_, t := h.varType(d)
+	h := ks.c.evaluatorIn(ent.env)
+	_, t := h.vars.varType(d)
 	if t.T.kind != tPtr || t.Space != SpaceConstant && !d.Specs.Constexpr {
 		return badValue, false
 	}
-	_, missing := h.runConst(func(h *gen) { v, _ := h.initValue(d, t); h.mem.load(v) }, d.Pos())
+	_, missing := h.consts.runConst(func(h *generator) { v, _ := h.vars.initValue(d, t); h.mem.load(v) }, d.Pos())
 	switch {
 	case missing == nil || !missing.table:
 		return badValue, false
-	case g.em.exec:
-		missing.at = g.em.pos
+	case ks.em.exec:
+		missing.at = ks.em.pos
 		panic(*missing)
 	}
-	g.c.busy[ent] = true
-	defer delete(g.c.busy, ent)
-	saved, at := g.res.env, g.em.pos
-	g.res.env = ent.env
-	v, _ := g.initValue(d, t)
-	g.res.env = saved
-	g.em.at(at)
-	return g.mem.load(v), true
+	ks.c.busy[ent] = true
+	defer delete(ks.c.busy, ent)
+	saved, at := ks.res.env, ks.em.pos
+	ks.res.env = ent.env
+	v, _ := ks.vars.initValue(d, t)
+	ks.res.env = saved
+	ks.em.at(at)
+	return ks.mem.load(v), true
 }
 
 // constantDecl evaluates the declaration of a constant outside functions.
-func (g *gen) constantDecl(d *VarDecl, member bool) value {
+func (ks *constants) constantDecl(d *VarDecl, member bool) value {
 	name := d.Name.Ident
 	if a, is := d.constantAttr(); is {
-		return g.functionConstant(d, a)
+		return ks.functionConstant(d, a)
 	}
-	d, t := g.varType(d)
+	d, t := ks.vars.varType(d)
 	if t.T.kind == tBad {
 		return badValue
 	}
-	if !d.Specs.Constexpr && t.Space != SpaceConstant && !member && !g.c.inPrelude(d.Pos()) {
-		g.c.errorf(AddressSpace, d.Pos(), "the variable '%s' outside functions must be in the constant address space", name)
+	if !d.Specs.Constexpr && t.Space != SpaceConstant && !member && !ks.c.inPrelude(d.Pos()) {
+		ks.c.errorf(AddressSpace, d.Pos(), "the variable '%s' outside functions must be in the constant address space", name)
 		return badValue
 	}
 	t.Const = true
-	v, _ := g.constVar(d, name, t)
+	v, _ := ks.vars.constVar(d, name, t)
 	return v
 }
 
 // constantDefined evaluates is_function_constant_defined(name).
-func (g *gen) constantDefined(x *CallExpr) value {
+func (ks *constants) constantDefined(x *CallExpr) value {
 	if len(x.Args) == 1 {
 		if ne, ok := stripParens(x.Args[0]).(*NameExpr); ok {
-			if ent := g.res.resolveQuiet(ne.Name); ent != nil && ent.vdecl != nil {
+			if ent := ks.res.resolveQuiet(ne.Name); ent != nil && ent.vdecl != nil {
 				if _, is := ent.vdecl.constantAttr(); is {
-					return rval(typeBool, boolConst(!g.missing(ent)))
+					return rval(typeBool, boolConst(!ks.missing(ent)))
 				}
 			}
 		}
 	}
-	g.c.errorf(NotConstant, x.Pos(), "is_function_constant_defined takes the name of a function constant")
+	ks.c.errorf(NotConstant, x.Pos(), "is_function_constant_defined takes the name of a function constant")
 	return badValue
 }
 
@@ -189,7 +189,7 @@ func (d *VarDecl) constantAttr() (*Attr, bool) {
 }
 
 // missing reports whether a variable is a function constant for which the options hold no value.
-func (g *gen) missing(ent *entity) bool {
+func (ks *constants) missing(ent *entity) bool {
 	if ent.vdecl == nil {
 		return false
 	}
@@ -197,29 +197,29 @@ func (g *gen) missing(ent *entity) bool {
 	if !is || len(a.Args) != 1 {
 		return false
 	}
-	i, ok := g.c.evaluatorIn(ent.env).constInt(a.Args[0], "the index of a function constant")
-	_, given := g.c.opt.FunctionConstants[int(i)]
+	i, ok := ks.c.evaluatorIn(ent.env).consts.constInt(a.Args[0], "the index of a function constant")
+	_, given := ks.c.opt.FunctionConstants[int(i)]
 	return ok && !given
 }
 
 // functionConstant gives a function constant the value that the options have for its index.
-func (g *gen) functionConstant(d *VarDecl, a *Attr) value {
-	t := g.res.typeOf(d.Type)
+func (ks *constants) functionConstant(d *VarDecl, a *Attr) value {
+	t := ks.res.typeOf(d.Type)
 	if len(a.Args) != 1 {
-		g.c.errorf(UnknownAttribute, a.At, "function_constant takes one index")
+		ks.c.errorf(UnknownAttribute, a.At, "function_constant takes one index")
 		return badValue
 	}
-	i, ok := g.constInt(a.Args[0], "the index of a function constant")
+	i, ok := ks.constInt(a.Args[0], "the index of a function constant")
 	if !ok || t.T.kind == tBad {
 		return badValue
 	}
-	val, given := g.c.opt.FunctionConstants[int(i)]
+	val, given := ks.c.opt.FunctionConstants[int(i)]
 	if !given {
-		g.c.errorf(NoFunctionConstant, d.Pos(), "the function constant '%s' (index %d) has no value", d.Name.Ident, i)
+		ks.c.errorf(NoFunctionConstant, d.Pos(), "the function constant '%s' (index %d) has no value", d.Name.Ident, i)
 		return badValue
 	}
 	if !t.T.isScalar() {
-		g.c.errorf(Unsupported, d.Pos(), "a function constant of type %s", t)
+		ks.c.errorf(Unsupported, d.Pos(), "a function constant of type %s", t)
 		return badValue
 	}
 	t.Const = true
@@ -229,7 +229,7 @@ func (g *gen) functionConstant(d *VarDecl, a *Attr) value {
 }
 
 // varTemplate returns an instance of a variable template; ok is false for templates of other things.
-func (g *gen) varTemplate(ent *entity, x *NameExpr) (value, bool) {
+func (ks *constants) varTemplate(ent *entity, x *NameExpr) (value, bool) {
 	tm := ent.tmpl
 	if tm.built != "" || tm.decl == nil {
 		return badValue, false
@@ -237,29 +237,29 @@ func (g *gen) varTemplate(ent *entity, x *NameExpr) (value, bool) {
 	if _, isVar := tm.decl.Decl.(*VarDecl); !isVar {
 		return badValue, false
 	}
-	args, ok := g.res.templateArgs(x.Name.Args)
+	args, ok := ks.res.templateArgs(x.Name.Args)
 	if !ok {
 		return badValue, true
 	}
-	if args, ok = g.res.completeArgs(tm, args, x.Pos()); !ok {
+	if args, ok = ks.res.completeArgs(tm, args, x.Pos()); !ok {
 		return badValue, true
 	}
-	for _, in := range g.c.varInsts[tm] {
+	for _, in := range ks.c.varInsts[tm] {
 		if sameTargs(in.args, args) {
 			return in.val, true
 		}
 	}
-	if !g.c.enter(x.Pos()) {
+	if !ks.c.enter(x.Pos()) {
 		return badValue, true
 	}
-	defer g.c.leave()
-	spec, bind := g.res.chooseSpec(tm, args)
+	defer ks.c.leave()
+	spec, bind := ks.res.chooseSpec(tm, args)
 	d, isVar := spec.Decl.(*VarDecl)
 	if !isVar {
 		return badValue, true
 	}
-	v := g.c.evaluatorIn(bind).constantDecl(d, true)
-	g.c.varInsts[tm] = append(g.c.varInsts[tm], varInst{args, v})
+	v := ks.c.evaluatorIn(bind).consts.constantDecl(d, true)
+	ks.c.varInsts[tm] = append(ks.c.varInsts[tm], varInst{args, v})
 	return v, true
 }
 
@@ -269,21 +269,24 @@ type varInst struct {
 }
 
 // staticAssert checks a static_assert outside functions.
-func (c *compiler) staticAssert(d *StaticAssertDecl, e *env) { c.staticAssertIn(c.evaluatorIn(e), d) }
+func (c *compiler) staticAssert(d *StaticAssertDecl, e *env) {
+	c.evaluatorIn(e).consts.staticAssert(d)
+}
 
-func (c *compiler) staticAssertIn(g *gen, d *StaticAssertDecl) {
-	v, ok := g.constExpr(d.Cond, "the condition of static_assert")
+// staticAssert checks a static_assert.
+func (ks *constants) staticAssert(d *StaticAssertDecl) {
+	v, ok := ks.constExpr(d.Cond, "the condition of static_assert")
 	if !ok {
 		return
 	}
 	hold := false
-	test := func(h *gen) { hold = h.condition(v, d.Pos()).bits != 0 }
-	if !g.evalConst(test, d.Pos(), "the condition of static_assert") || hold {
+	test := func(h *generator) { hold = h.conv.condition(v, d.Pos()).bits != 0 }
+	if !ks.evalConst(test, d.Pos(), "the condition of static_assert") || hold {
 		return
 	}
 	if d.Msg != "" {
-		c.errorf(StaticAssert, d.Pos(), "static_assert failed: %s", d.Msg)
+		ks.c.errorf(StaticAssert, d.Pos(), "static_assert failed: %s", d.Msg)
 	} else {
-		c.errorf(StaticAssert, d.Pos(), "static_assert failed")
+		ks.c.errorf(StaticAssert, d.Pos(), "static_assert failed")
 	}
 }

@@ -65,28 +65,6 @@ type emitter struct {
 	loops int // loops around what is emitted
 }
 
-// gen turns expressions and statements into kir: it checks types and emits code in one walk, since everything is
-// inlined and templates are walked once per instance. Where the emitter evaluates, variables hold their current values.
-type gen struct {
-	c      *compiler
-	em     *emitter
-	mem    *memory
-	arith  *arithmetic
-	res    *resolver
-	choose *chooser
-
-	fr *inl
-
-	tgBytes int
-	refused ErrorList // what keeps the kernel from becoming a pipeline
-	labels  []*jumpScope
-	calls   int // depth of inlined calls
-	depth   int // nesting of expr and stmt
-
-	// around is the kernel in which a constant is evaluated: sizeof may name its variables.
-	around *kir.Kernel
-}
-
 type constKey struct {
 	ty   kir.Type
 	bits uint64
@@ -96,46 +74,6 @@ type leafKey struct {
 	op   kir.Op
 	mode kir.Mode
 	imm  uint64
-}
-
-// parts are a gen and what it is made of, in one piece of memory: many are made.
-type parts struct {
-	g      gen
-	em     emitter
-	mem    memory
-	arith  arithmetic
-	res    resolver
-	choose chooser
-}
-
-// newGen returns a generator that emits a kernel, in the scope e.
-func newGen(c *compiler, name string, e *env) *gen {
-	g := genFor(c, e, emitter{
-		k: &kir.Kernel{Name: name, Body: &kir.Block{}}, consts: map[constKey]*kir.Instr{},
-		leaves: map[leafKey]operand{}, wishes: map[*kir.Instr]uint8{}, vol: map[*kir.Instr]bool{},
-	})
-	g.em.blk = g.em.k.Body
-	g.mem.regionOf, g.mem.constMem = map[*object]int{}, map[*object]int{}
-	g.mem.varMem, g.mem.never = map[uint64]varHome{}, map[uint64]bool{}
-	g.arith.contract = true
-	return g
-}
-
-// genFor returns a generator with an emitter, in the scope e.
-func genFor(c *compiler, e *env, em emitter) *gen {
-	p := &parts{em: em}
-	p.res = resolver{c: c, env: e, at: &p.em.pos, ev: &p.g}
-	p.connect(c, &p.res)
-	return &p.g
-}
-
-// connect tells the parts of one another.
-func (p *parts) connect(c *compiler, res *resolver) {
-	p.em.c = c
-	p.mem = memory{c: c, em: &p.em}
-	p.arith = arithmetic{c: c, em: &p.em, mem: &p.mem}
-	p.choose = chooser{c: c, res: res}
-	p.g = gen{c: c, em: &p.em, mem: &p.mem, arith: &p.arith, res: res, choose: &p.choose}
 }
 
 // at makes a place the one that instructions and messages get.

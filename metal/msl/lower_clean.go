@@ -4,32 +4,31 @@ import (
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
-// finish completes a kernel: variables whose address was taken move to memory, then the kernel is cleaned: values
+// finish completes a kernel whose variables have been demoted. It is cleaned: values
 // replace the variables that hold them, short loops are unrolled, arrays whose indices turn out to be constant
 // become variables, what repeats or has no use goes. Last, reflection is computed.
-func (g *gen) finish() {
-	g.mem.demote()
-	c := &cleaner{g: g, k: g.em.k}
+func (em *emitter) finish() {
+	c := &cleaner{em: em, k: em.k}
 	for range maxRounds {
-		if g.c.raw {
+		if em.c.raw {
 			break
 		}
 		c.start()
-		c.block(g.em.k.Body, nil)
+		c.block(em.k.Body, nil)
 		if !c.promote() {
 			break
 		}
 	}
-	g.em.k.Body.Instrs = append(append([]*kir.Instr(nil), g.em.head...), g.em.k.Body.Instrs...)
-	if !g.c.raw {
+	em.k.Body.Instrs = append(append([]*kir.Instr(nil), em.head...), em.k.Body.Instrs...)
+	if !em.c.raw {
 		c.sweep()
 		if c.dropStores() {
 			c.sweep()
 		}
 		c.compact()
 	}
-	g.em.k.Renumber()
-	reflectParams(g.em.k)
+	em.k.Renumber()
+	reflectParams(em.k)
 }
 
 // maxRounds bounds how often a kernel is cleaned: once more after arrays became variables.
@@ -83,7 +82,7 @@ func (mem *memory) demote() {
 // ID is the number of the scope that holds it (-1 for what stands at the kernel's top), and the Target of an
 // instruction that was dropped is the value that replaces it.
 type cleaner struct {
-	g      *gen
+	em     *emitter
 	k      *kir.Kernel
 	known  []*kir.Instr // by variable: its value here, nil if unknown
 	trail  []varChange
@@ -135,7 +134,7 @@ func (c *cleaner) start() {
 	c.cse = make(map[cseKey]*kir.Instr, 256)
 	c.open = c.open[:0]
 	c.nests = map[*kir.Instr]*nest{}
-	for _, in := range c.g.em.head {
+	for _, in := range c.em.head {
 		in.ID = -1
 	}
 	var all nest
@@ -333,7 +332,7 @@ func (c *cleaner) clobber(in *kir.Instr) {
 
 // loadInstr drops a load that repeats one after which the memory has not changed.
 func (c *cleaner) loadInstr(in *kir.Instr) {
-	if c.g.em.vol[in] {
+	if c.em.vol[in] {
 		c.put(in)
 		return
 	}
@@ -416,7 +415,7 @@ func (c *cleaner) mergePtr(in *kir.Instr) {
 	isConst := func(x *kir.Instr) bool { return x.Op == kir.Const }
 	if isConst(in.Args[1]) && in.Args[1].Imm != 0 {
 		in.Imm += in.Args[1].Imm
-		in.Args[1] = c.g.em.instrAt(operand{ty: kir.I64})
+		in.Args[1] = c.em.instrAt(operand{ty: kir.I64})
 	}
 	p := in.Args[0]
 	if p.Op != kir.PtrAdd {

@@ -8,75 +8,75 @@ import (
 const maxThreadgroupBytes = 32768
 
 // localDecl declares something inside a function.
-func (g *gen) localDecl(d Decl) {
+func (vs *variables) localDecl(d Decl) {
 	switch d := d.(type) {
 	case *VarDecl:
-		g.em.at(d.Pos())
-		g.localVar(d)
+		vs.em.at(d.Pos())
+		vs.localVar(d)
 	case *BindingDecl:
-		g.em.at(d.Pos())
-		g.bindings(d)
+		vs.em.at(d.Pos())
+		vs.bindings(d)
 	case *AliasDecl:
-		g.res.env.put(&entity{kind: eType, name: d.Name, ty: g.res.typeOf(d.Type), at: d.Pos()})
+		vs.res.env.put(&entity{kind: eType, name: d.Name, ty: vs.res.typeOf(d.Type), at: d.Pos()})
 	case *StructDecl:
 		if d.Name != nil {
-			g.res.env.put(&entity{kind: eType, name: d.Name.Ident, strukt: d, at: d.Pos()})
+			vs.res.env.put(&entity{kind: eType, name: d.Name.Ident, strukt: d, at: d.Pos()})
 			if d.Complete {
-				g.c.isComplete(g.c.structFor(d, g.res.env))
+				vs.c.isComplete(vs.c.structFor(d, vs.res.env))
 			}
 		}
 	case *EnumDecl:
-		t := g.c.enumFor(d, g.res.env)
+		t := vs.c.enumFor(d, vs.res.env)
 		if d.Name != nil {
-			g.res.env.put(&entity{kind: eType, name: d.Name.Ident, ty: qt(t), at: d.Pos()})
+			vs.res.env.put(&entity{kind: eType, name: d.Name.Ident, ty: qt(t), at: d.Pos()})
 		}
 		if !d.Scoped {
 			for i := range d.Values {
-				v := convertConst(g.c.enumValue(t, d, g.res.env, i), t.kt)
-				g.res.env.put(&entity{kind: eConst, name: d.Values[i].Name, local: true, val: rval(t, v), at: d.Values[i].At})
+				v := convertConst(vs.c.enumValue(t, d, vs.res.env, i), t.kt)
+				vs.res.env.put(&entity{kind: eConst, name: d.Values[i].Name, local: true, val: rval(t, v), at: d.Values[i].At})
 			}
 		}
 	case *StaticAssertDecl:
-		g.c.staticAssertIn(g, d)
+		vs.consts.staticAssert(d)
 	case *UsingDirectiveDecl:
-		if ns := g.c.findNamespace(g.res.env, d.Name); ns != nil {
-			g.res.env.using = append(g.res.env.using, ns)
+		if ns := vs.c.findNamespace(vs.res.env, d.Name); ns != nil {
+			vs.res.env.using = append(vs.res.env.using, ns)
 		}
 	case *UsingDecl:
-		if x := g.res.resolveEntity(d.Name); x != nil {
+		if x := vs.res.resolveEntity(d.Name); x != nil {
 			y := *x
-			g.res.env.put(&y)
+			vs.res.env.put(&y)
 		}
 	case *NamespaceAliasDecl:
-		if ns := g.c.findNamespace(g.res.env, d.Target); ns != nil {
-			g.res.env.put(&entity{kind: eNamespace, name: d.Name, ns: ns, at: d.Pos()})
+		if ns := vs.c.findNamespace(vs.res.env, d.Target); ns != nil {
+			vs.res.env.put(&entity{kind: eNamespace, name: d.Name, ns: ns, at: d.Pos()})
 		}
 	case *FuncDecl:
 		// a declaration of a function inside a function: the definition is found by name
 		if d.Body != nil {
-			g.c.errorf(Unsupported, d.Pos(), "a function is defined inside another one")
+			vs.c.errorf(Unsupported, d.Pos(), "a function is defined inside another one")
 		}
 	case *PragmaStmt:
-		g.pragma(d)
+		vs.stmts.pragma(d)
 	case *TemplateDecl:
-		g.c.errorf(Unsupported, d.Pos(), "a template is declared inside a function")
+		vs.c.errorf(Unsupported, d.Pos(), "a template is declared inside a function")
 	}
 }
 
 // localVar declares a variable of a function.
-func (g *gen) localVar(d *VarDecl) {
+func (vs *variables) localVar(d *VarDecl) {
 	name := ""
 	if d.Name != nil {
 		name = d.Name.Ident
 	}
 	ent := &entity{kind: eVar, name: name, local: true, at: d.Pos(), val: badValue}
-	if old := g.res.env.own(name); old != nil && name != "" {
-		g.c.redefined(name, d.Pos(), old)
+	if old := vs.res.env.own(name); old != nil && name != "" {
+		vs.c.redefined(name, d.Pos(), old)
 	}
-	d, t := g.varType(d)
+	d, t := vs.varType(d)
 	if t.T.kind == tBad {
-		g.evalInit(d)
-		g.res.env.put(ent)
+		vs.evalInit(d)
+		vs.res.env.put(ent)
 		return
 	}
 	if d.Specs.Constexpr {
@@ -85,12 +85,12 @@ func (g *gen) localVar(d *VarDecl) {
 	switch t.Space {
 	case SpaceThreadgroup:
 		if t.T.kind != tPtr && t.T.kind != tRef {
-			ent.val = g.threadgroupVar(d, name, t)
-			g.res.env.put(ent)
+			ent.val = vs.threadgroupVar(d, name, t)
+			vs.res.env.put(ent)
 			return
 		}
 	case SpaceDevice:
-		g.c.errorf(AddressSpace, d.Pos(), "the variable '%s' cannot live in device memory", name)
+		vs.c.errorf(AddressSpace, d.Pos(), "the variable '%s' cannot live in device memory", name)
 		t.Space = SpaceNone
 	case SpaceConstant:
 		t.Const = true
@@ -98,44 +98,44 @@ func (g *gen) localVar(d *VarDecl) {
 		t.Space = SpaceNone
 	}
 	if d.Specs.Static && !d.Specs.Constexpr && !(t.Const && t.Space == SpaceConstant) && !t.Const {
-		g.c.errorf(Unsupported, d.Pos(), "the static variable '%s' is not constant: kernels keep nothing", name)
+		vs.c.errorf(Unsupported, d.Pos(), "the static variable '%s' is not constant: kernels keep nothing", name)
 	}
-	ent.val, ent.isRef = g.initVar(d, name, t)
-	g.res.env.put(ent)
+	ent.val, ent.isRef = vs.initVar(d, name, t)
+	vs.res.env.put(ent)
 }
 
 // evalInit checks an initialiser whose variable has no type.
-func (g *gen) evalInit(d *VarDecl) {
+func (vs *variables) evalInit(d *VarDecl) {
 	if d.Init != nil {
 		if _, list := d.Init.(*InitList); !list {
-			g.expr(d.Init)
+			vs.exprs.expr(d.Init)
 		}
 	}
 	for _, a := range d.Args {
-		g.expr(a)
+		vs.exprs.expr(a)
 	}
 }
 
 // initVar makes a variable's object with its initial value.
-func (g *gen) initVar(d *VarDecl, name string, t qtype) (value, bool) {
+func (vs *variables) initVar(d *VarDecl, name string, t qtype) (value, bool) {
 	if d.Specs.Constexpr || t.Space == SpaceConstant {
-		return g.constVar(d, name, t)
+		return vs.constVar(d, name, t)
 	}
 	if d.Style == InitNone {
-		return g.defaultVar(d, name, t), false
+		return vs.defaultVar(d, name, t), false
 	}
-	v, t := g.initValue(d, t)
+	v, t := vs.initValue(d, t)
 	if v.bad() || t.T.kind == tBad {
 		return badValue, false
 	}
 	if t.T.kind == tRef {
-		b := g.bindRef(t, v, d.Pos())
-		return g.mem.stableRef(b), true
+		b := vs.conv.bindRef(t, v, d.Pos())
+		return vs.mem.stableRef(b), true
 	}
 	if v.isLvalue() {
-		v = g.mem.load(v)
+		v = vs.mem.load(v)
 	}
-	return g.mem.newLocal(name, t, v), false
+	return vs.mem.newLocal(name, t, v), false
 }
 
 // stableRef computes the address of a referenced object once, so that later changes of an index do not move it.
@@ -148,36 +148,36 @@ func (mem *memory) stableRef(v value) value {
 }
 
 // defaultVar makes a variable without an initialiser.
-func (g *gen) defaultVar(d *VarDecl, name string, t qtype) value {
+func (vs *variables) defaultVar(d *VarDecl, name string, t qtype) value {
 	switch {
 	case t.T.kind == tRef:
-		g.c.errorf(BadType, d.Pos(), "the reference '%s' is not bound to an object", name)
+		vs.c.errorf(BadType, d.Pos(), "the reference '%s' is not bound to an object", name)
 		return badValue
 	case t.T.kind == tAuto, t.T.kind == tPtr && t.T.elem.T.kind == tAuto:
-		g.c.errorf(BadType, d.Pos(), "auto needs an initialiser to deduce the type of '%s' from", name)
+		vs.c.errorf(BadType, d.Pos(), "auto needs an initialiser to deduce the type of '%s' from", name)
 		return badValue
 	case t.T.kind == tVoid, t.T.kind == tFunc:
-		g.c.errorf(BadType, d.Pos(), "the variable '%s' has the type %s", name, t)
+		vs.c.errorf(BadType, d.Pos(), "the variable '%s' has the type %s", name, t)
 		return badValue
 	case t.T.kind == tArray && t.T.n < 0:
-		g.c.errorf(BadArraySize, d.Pos(), "the array '%s' has neither a size nor values", name)
+		vs.c.errorf(BadArraySize, d.Pos(), "the array '%s' has neither a size nor values", name)
 		return badValue
-	case !g.c.isComplete(t.T):
-		g.c.errorf(Incomplete, d.Pos(), "the variable '%s' has the incomplete type %s", name, t)
+	case !vs.c.isComplete(t.T):
+		vs.c.errorf(Incomplete, d.Pos(), "the variable '%s' has the incomplete type %s", name, t)
 		return badValue
-	case t.Const && !g.c.needsInit(t.T) && t.T.kind != tStruct:
-		g.c.errorf(Uninitialised, d.Pos(), "the constant '%s' has no value", name)
+	case t.Const && !vs.c.needsInit(t.T) && t.T.kind != tStruct:
+		vs.c.errorf(Uninitialised, d.Pos(), "the constant '%s' has no value", name)
 		return badValue
 	}
-	if g.c.needsInit(t.T) {
-		v := g.defaultInit(t.T, d.Pos())
+	if vs.c.needsInit(t.T) {
+		v := vs.ctor.defaultInit(t.T, d.Pos())
 		if v.bad() {
 			return badValue
 		}
-		return g.mem.newLocal(name, t, g.mem.load(v))
+		return vs.mem.newLocal(name, t, vs.mem.load(v))
 	}
-	o := g.mem.newObject(name, t)
-	g.mem.unset(o)
+	o := vs.mem.newObject(name, t)
+	vs.mem.unset(o)
 	return objVal(o)
 }
 
@@ -202,13 +202,13 @@ func (mem *memory) unset(o *object) {
 
 // initValue evaluates an initialiser and converts it to the variable's type, which it may complete: auto, an
 // array's size.
-func (g *gen) initValue(d *VarDecl, t qtype) (value, qtype) {
+func (vs *variables) initValue(d *VarDecl, t qtype) (value, qtype) {
 	at := d.Pos()
 	var v value
 	list, _ := d.Init.(*InitList)
 	switch {
 	case d.Style == InitDirect:
-		args, ok := g.args(d.Args)
+		args, ok := vs.exprs.args(d.Args)
 		if !ok {
 			return badValue, t
 		}
@@ -216,39 +216,39 @@ func (g *gen) initValue(d *VarDecl, t qtype) (value, qtype) {
 			v = args[0]
 			break
 		}
-		return g.constructParen(t.bare(), args, at), t
+		return vs.ctor.constructParen(t.bare(), args, at), t
 	case list != nil:
 		if t.T.kind == tAuto && len(list.Elems) == 1 {
-			v = g.expr(list.Elems[0])
+			v = vs.exprs.expr(list.Elems[0])
 			break
 		}
 		if t.T.kind == tAuto || t.T.kind == tRef && !t.T.elem.Const {
-			g.c.errorf(BadType, at, "a braced list does not say what type '%s' has", d.Name.Ident)
+			vs.c.errorf(BadType, at, "a braced list does not say what type '%s' has", d.Name.Ident)
 			return badValue, t
 		}
 		if t.T.kind == tRef {
-			return g.initList(list, t.T.elem.bare(), list.Pos()), t
+			return vs.lists.initList(list, t.T.elem.bare(), list.Pos()), t
 		}
-		r := g.initList(list, t.bare(), list.Pos())
+		r := vs.lists.initList(list, t.bare(), list.Pos())
 		if t.T.kind == tArray && t.T.n < 0 && !r.bad() {
 			t.T = r.q.T
 		}
 		return r, t
 	case t.T.kind == tRef:
-		v = g.place(d.Init)
+		v = vs.exprs.place(d.Init)
 	default:
-		v = g.expr(d.Init)
+		v = vs.exprs.expr(d.Init)
 	}
-	g.em.at(at)
-	if v = g.choose.functionObject(v); v.bad() {
+	vs.em.at(at)
+	if v = vs.choose.functionObject(v); v.bad() {
 		return badValue, t
 	}
 	if t.T.kind == tAuto || (t.T.kind == tPtr || t.T.kind == tRef) && t.T.elem.T.kind == tAuto {
 		if v.k == vFuncs || v.k == vVoid {
-			g.noConversion(&v, t, at, "the initialiser of '"+d.Name.Ident+"'")
+			vs.conv.noConversion(&v, t, at, "the initialiser of '"+d.Name.Ident+"'")
 			return badValue, t
 		}
-		t = g.deduceAuto(t, &v, at)
+		t = vs.conv.deduceAuto(t, &v, at)
 		if t.T.kind == tBad {
 			return badValue, t
 		}
@@ -257,54 +257,54 @@ func (g *gen) initValue(d *VarDecl, t qtype) (value, qtype) {
 		return v, t
 	}
 	if t.T.kind == tArray && v.q.T.kind == tArray {
-		g.c.errorf(TypeMismatch, at, "an array cannot be initialised by another one")
+		vs.c.errorf(TypeMismatch, at, "an array cannot be initialised by another one")
 		return badValue, t
 	}
-	if !g.c.isComplete(t.T) {
-		g.c.errorf(Incomplete, at, "the variable '%s' has the incomplete type %s", d.Name.Ident, t)
+	if !vs.c.isComplete(t.T) {
+		vs.c.errorf(Incomplete, at, "the variable '%s' has the incomplete type %s", d.Name.Ident, t)
 		return badValue, t
 	}
-	return g.convertTo(v, t.bare(), at, "the initialiser of '"+d.Name.Ident+"'"), t
+	return vs.conv.convertTo(v, t.bare(), at, "the initialiser of '"+d.Name.Ident+"'"), t
 }
 
 // constVar makes a constexpr variable or one in the constant address space: its value must be constant.
-func (g *gen) constVar(d *VarDecl, name string, t qtype) (value, bool) {
+func (vs *variables) constVar(d *VarDecl, name string, t qtype) (value, bool) {
 	if t.T.kind == tRef { // a reference to something else: an ordinary alias
-		v, t := g.initValue(d, t)
+		v, t := vs.initValue(d, t)
 		if v.bad() {
 			return badValue, true
 		}
-		return g.mem.stableRef(g.bindRef(t, v, d.Pos())), true
+		return vs.mem.stableRef(vs.conv.bindRef(t, v, d.Pos())), true
 	}
-	if d.Style == InitNone && !g.c.needsInit(t.T) && t.T.kind != tStruct {
-		g.c.errorf(Uninitialised, d.Pos(), "the constant '%s' has no value", name)
+	if d.Style == InitNone && !vs.c.needsInit(t.T) && t.T.kind != tStruct {
+		vs.c.errorf(Uninitialised, d.Pos(), "the constant '%s' has no value", name)
 		return badValue, false
 	}
 	var o *object
-	ok, missing := g.runConst(func(h *gen) {
+	ok, missing := vs.consts.runConst(func(h *generator) {
 		var v value
 		if d.Style == InitNone {
-			v = h.defaultInit(t.T, d.Pos())
+			v = h.ctor.defaultInit(t.T, d.Pos())
 		} else {
-			v, t = h.initValue(d, t)
+			v, t = h.vars.initValue(d, t)
 		}
 		if t.Const = true; !v.bad() {
 			o = h.mem.finishConst(name, t, h.mem.load(v))
 		}
 	}, d.Pos())
 	switch {
-	case missing != nil && missing.table && !g.em.exec && (t.T.kind == tPtr || t.T.kind == tAuto):
+	case missing != nil && missing.table && !vs.em.exec && (t.T.kind == tPtr || t.T.kind == tAuto):
 		// A place in a table: kernels know where it is.
-		v, t := g.initValue(d, t)
+		v, t := vs.initValue(d, t)
 		if v.bad() || t.T.kind == tBad {
 			return badValue, false
 		}
 		if t.T.kind == tPtr {
-			return g.mem.newLocal(name, t, g.mem.load(v)), false
+			return vs.mem.newLocal(name, t, vs.mem.load(v)), false
 		}
-		g.c.errorf(NotConstant, d.Pos(), "the value of '%s' is not constant: it needs %s", name, missing.why)
+		vs.c.errorf(NotConstant, d.Pos(), "the value of '%s' is not constant: it needs %s", name, missing.why)
 	case missing != nil && !missing.reported:
-		g.c.errorf(NotConstant, d.Pos(), "the value of '%s' is not constant: it needs %s", name, missing.why)
+		vs.c.errorf(NotConstant, d.Pos(), "the value of '%s' is not constant: it needs %s", name, missing.why)
 	case ok && o != nil:
 		return objVal(o), false
 	}
@@ -312,24 +312,24 @@ func (g *gen) constVar(d *VarDecl, name string, t qtype) (value, bool) {
 }
 
 // threadgroupVar declares a variable in threadgroup memory: in the body of a kernel only.
-func (g *gen) threadgroupVar(d *VarDecl, name string, t qtype) value {
-	if g.fr == nil || !g.fr.kernel {
-		g.c.errorf(ThreadgroupScope, d.Pos(), "the threadgroup variable '%s' must be declared in the body of a kernel", name)
+func (vs *variables) threadgroupVar(d *VarDecl, name string, t qtype) value {
+	if vs.stmts.fr == nil || !vs.stmts.fr.kernel {
+		vs.c.errorf(ThreadgroupScope, d.Pos(), "the threadgroup variable '%s' must be declared in the body of a kernel", name)
 		return badValue
 	}
-	if d.Style != InitNone && !g.zeroInit(d, t) {
-		g.c.errorf(BadInit, d.Pos(), "the threadgroup variable '%s' cannot have an initial value other than zero", name)
+	if d.Style != InitNone && !vs.zeroInit(d, t) {
+		vs.c.errorf(BadInit, d.Pos(), "the threadgroup variable '%s' cannot have an initial value other than zero", name)
 	}
-	if t.T.kind == tArray && t.T.n < 0 || !g.c.isComplete(t.T) {
-		g.c.errorf(BadArraySize, d.Pos(), "the threadgroup variable '%s' has no size", name)
+	if t.T.kind == tArray && t.T.n < 0 || !vs.c.isComplete(t.T) {
+		vs.c.errorf(BadArraySize, d.Pos(), "the threadgroup variable '%s' has no size", name)
 		return badValue
 	}
-	g.tgBytes = alignUp(g.tgBytes, max(t.T.align, 1)) + t.T.size
-	if g.tgBytes > maxThreadgroupBytes {
-		g.refused.Add(g.c.file.Errorf(ThreadgroupMemory, d.Pos(),
-			"with '%s' the kernel needs %d bytes of threadgroup memory: Metal has %d", name, g.tgBytes, maxThreadgroupBytes))
+	vs.tgBytes = alignUp(vs.tgBytes, max(t.T.align, 1)) + t.T.size
+	if vs.tgBytes > maxThreadgroupBytes {
+		vs.refused.Add(vs.c.file.Errorf(ThreadgroupMemory, d.Pos(),
+			"with '%s' the kernel needs %d bytes of threadgroup memory: Metal has %d", name, vs.tgBytes, maxThreadgroupBytes))
 	}
-	_, p := g.em.newRegion(kir.Region{
+	_, p := vs.em.newRegion(kir.Region{
 		Name: name, Space: kir.Threadgroup, Size: t.T.size, Align: max(t.T.align, 1), Elem: t.T.firstScalar(),
 		Part: hasParts(t.T),
 	})
@@ -337,11 +337,11 @@ func (g *gen) threadgroupVar(d *VarDecl, name string, t qtype) value {
 }
 
 // zeroInit reports whether an initialiser is all zeros, which is what threadgroup memory starts as.
-func (g *gen) zeroInit(d *VarDecl, t qtype) bool {
+func (vs *variables) zeroInit(d *VarDecl, t qtype) bool {
 	zero := false
-	ok := g.c.trial(func() {
-		g.evalConst(func(h *gen) {
-			v, _ := h.initValue(d, t.bare())
+	ok := vs.c.trial(func() {
+		vs.consts.evalConst(func(h *generator) {
+			v, _ := h.vars.initValue(d, t.bare())
 			if v = h.mem.load(v); v.k == vRight {
 				zero = true
 				for _, c := range v.comps {

@@ -19,13 +19,13 @@ func (c *cleaner) fold(in *kir.Instr) bool {
 	list := args[:len(in.Args)]
 	if all {
 		if o, ok := fold(in.Op, in.Type, list); ok {
-			in.Target = c.g.em.instrAt(o)
+			in.Target = c.em.instrAt(o)
 			return true
 		}
 		return false
 	}
 	if o, ok := simplify(in.Op, in.Type, list); ok {
-		in.Target = c.g.em.instrAt(o)
+		in.Target = c.em.instrAt(o)
 		return true
 	}
 	if x := c.rewrite(in); x != nil && x != in {
@@ -43,7 +43,7 @@ func asOperand(in *kir.Instr) operand {
 }
 
 func (c *cleaner) constant(t kir.Type, bits uint64) *kir.Instr {
-	return c.g.em.instrAt(operand{ty: t, bits: bits & t.Mask()})
+	return c.em.instrAt(operand{ty: t, bits: bits & t.Mask()})
 }
 
 func commutes(op kir.Op) bool {

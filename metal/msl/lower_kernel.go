@@ -132,7 +132,7 @@ func (c *compiler) checkUnused() {
 		if inst == nil || inst.takesFunction() { // whose calls say which
 			continue
 		}
-		g := newGen(c, "unused", f.env)
+		g := newGenerator(c, "unused", f.env)
 		g.em.at(f.decl.Pos())
 		var args []value
 		ok := true
@@ -147,7 +147,7 @@ func (c *compiler) checkUnused() {
 			args = append(args, g.c.types.dummy(t))
 		}
 		if ok {
-			g.call(inst, args, nil, f.decl.Pos())
+			g.calls.call(inst, args, nil, f.decl.Pos())
 		}
 	}
 }
@@ -155,7 +155,7 @@ func (c *compiler) checkUnused() {
 // kernel compiles one entry point.
 func (c *compiler) kernel(inst *funcInst, name string, specs *Specs) *kir.Kernel {
 	f := inst.f
-	g := newGen(c, name, inst.env)
+	g := newGenerator(c, name, inst.env)
 	c.instrs, c.work = 0, 0
 	clear(c.missing)
 	c.used[f] = true
@@ -178,8 +178,8 @@ func (c *compiler) kernel(inst *funcInst, name string, specs *Specs) *kir.Kernel
 	for i := range inst.params {
 		pb.bind(&inst.params[i])
 	}
-	g.res.env, g.fr, g.arith.contract = e, fr, contractOf(f)
-	g.block(f.decl.Body, true)
+	g.res.env, g.stmts.fr, g.arith.contract = e, fr, contractOf(f)
+	g.stmts.block(f.decl.Body, true)
 	if c.errCount() != before {
 		c.failed[f]++
 		return nil
@@ -187,15 +187,16 @@ func (c *compiler) kernel(inst *funcInst, name string, specs *Specs) *kir.Kernel
 	if len(c.list) > 0 { // then nobody wants the kernel
 		return nil
 	}
-	g.finish()
-	g.em.k.Refused = g.refused.Err()
+	g.mem.demote()
+	g.em.finish()
+	g.em.k.Refused = g.vars.refused.Err()
 	if c.opt.Portable {
 		checkPortable(c, g.em.k)
 	}
 	return g.em.k
 }
 
-func (g *gen) kernelAttrs(specs *Specs) {
+func (g *generator) kernelAttrs(specs *Specs) {
 	for i := range specs.Attrs {
 		a := &specs.Attrs[i]
 		switch a.Name {
@@ -207,7 +208,7 @@ func (g *gen) kernelAttrs(specs *Specs) {
 				g.c.errorf(UnknownAttribute, a.At, "max_total_threads_per_threadgroup takes one number")
 				continue
 			}
-			n, ok := g.constInt(a.Args[0], "max_total_threads_per_threadgroup")
+			n, ok := g.consts.constInt(a.Args[0], "max_total_threads_per_threadgroup")
 			if ok && (n < 1 || n > 1024) {
 				g.c.errorf(UnknownAttribute, a.At, "max_total_threads_per_threadgroup(%d) is outside 1 to 1024", n)
 			} else if ok {
@@ -223,14 +224,14 @@ func (g *gen) kernelAttrs(specs *Specs) {
 }
 
 // requiredThreads notes the size that a kernel's threadgroups must have: one to three numbers, 1 for those left out.
-func (g *gen) requiredThreads(a *Attr) {
+func (g *generator) requiredThreads(a *Attr) {
 	if len(a.Args) < 1 || len(a.Args) > 3 {
 		g.c.errorf(UnknownAttribute, a.At, "required_threads_per_threadgroup takes one to three numbers")
 		return
 	}
 	size, count := [3]int{1, 1, 1}, 1
 	for i, x := range a.Args {
-		n, ok := g.constInt(x, a.Name)
+		n, ok := g.consts.constInt(x, a.Name)
 		if !ok {
 			return
 		}
@@ -246,7 +247,7 @@ func (g *gen) requiredThreads(a *Attr) {
 
 // paramBinder gives a kernel's parameters their places.
 type paramBinder struct {
-	g       *gen
+	g       *generator
 	e       *env
 	usedBuf map[int]string
 	usedTG  map[int]string
@@ -296,7 +297,7 @@ func (b *paramBinder) index(a *Attr, kind string) (int, bool) {
 		b.g.c.errorf(UnknownAttribute, a.At, "%s takes one index", kind)
 		return 0, false
 	}
-	n, ok := b.g.constInt(a.Args[0], "the index of "+kind)
+	n, ok := b.g.consts.constInt(a.Args[0], "the index of "+kind)
 	if !ok || n < -1 || n > 1<<20 {
 		n = 1 << 20
 	}
@@ -368,7 +369,7 @@ func (b *paramBinder) present(a *Attr) bool {
 		b.g.c.errorf(UnknownAttribute, a.At, "function_constant takes the name of a function constant")
 		return true
 	}
-	v, ok := b.g.constExpr(a.Args[0], "the condition of a parameter")
+	v, ok := b.g.consts.constExpr(a.Args[0], "the condition of a parameter")
 	return !ok || len(v.comps) != 1 || v.comps[0].bits != 0
 }
 

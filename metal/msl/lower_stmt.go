@@ -24,155 +24,152 @@ type jumpScope struct {
 }
 
 // push opens a scope for declarations and returns what closes it.
-func (g *gen) push() func() {
-	saved, contract := g.res.env, g.arith.contract
-	g.res.env = &env{kind: envBlock, up: saved}
-	return func() { g.res.env, g.arith.contract = saved, contract }
+func (ss *statements) push() func() {
+	saved, contract := ss.res.env, ss.arith.contract
+	ss.res.env = &env{kind: envBlock, up: saved}
+	return func() { ss.res.env, ss.arith.contract = saved, contract }
 }
 
 // block runs the statements of a block in a scope of its own. tail says that nothing follows it in the function.
-func (g *gen) block(b *BlockStmt, tail bool) flow {
-	defer g.push()()
-	return g.stmts(b.List, tail)
+func (ss *statements) block(b *BlockStmt, tail bool) flow {
+	defer ss.push()()
+	return ss.stmts(b.List, tail)
 }
 
 // stmts runs statements in the current scope. What cannot be reached is checked, but not kept.
-func (g *gen) stmts(list []Stmt, tail bool) flow {
+func (ss *statements) stmts(list []Stmt, tail bool) flow {
 	fl := fNext
 	for i, s := range list {
 		if fl != fNext {
-			if g.em.exec {
+			if ss.em.exec {
 				return fl
 			}
 			rest := list[i:]
-			g.em.discard(func() {
+			ss.em.discard(func() {
 				for _, s := range rest {
-					g.stmt(s, false)
+					ss.stmt(s, false)
 				}
 			})
 			return fl
 		}
-		fl = g.stmt(s, tail && i == len(list)-1)
+		fl = ss.stmt(s, tail && i == len(list)-1)
 	}
 	return fl
 }
 
-func (g *gen) stmt(s Stmt, tail bool) flow {
+func (ss *statements) stmt(s Stmt, tail bool) flow {
 	if s == nil { // a syntax error has been reported
 		return fNext
 	}
-	g.depth++
-	defer func() { g.depth-- }()
-	if g.depth > maxNesting {
-		g.c.fatal(TooLarge, s.Pos(), "statements and calls are nested more than %d deep", maxNesting)
-	}
-	g.em.step()
-	g.c.spend(s.Pos(), 1)
-	g.em.at(s.Pos())
+	ss.nest.enter(ss.c, "statements and calls", s.Pos())
+	defer ss.nest.leave()
+	ss.em.step()
+	ss.c.spend(s.Pos(), 1)
+	ss.em.at(s.Pos())
 	switch s := s.(type) {
 	case *BlockStmt:
-		return g.block(s, tail)
+		return ss.block(s, tail)
 	case *ExprStmt:
-		if tail && g.tailCall(s.X) {
+		if tail && ss.calls.tailCall(s.X) {
 			return fReturn
 		}
-		if v := g.expr(s.X); v.k == vFuncs {
-			g.c.errorf(NotCallable, s.Pos(), "the function '%s' is named, but not called", v.fn.name)
+		if v := ss.exprs.expr(s.X); v.k == vFuncs {
+			ss.c.errorf(NotCallable, s.Pos(), "the function '%s' is named, but not called", v.fn.name)
 		}
 	case *DeclStmt:
 		for _, d := range s.Decls {
-			g.localDecl(d)
+			ss.vars.localDecl(d)
 		}
 	case *IfStmt:
-		return g.ifStmt(s, tail)
+		return ss.ifStmt(s, tail)
 	case *ForStmt:
-		return g.forStmt(s)
+		return ss.forStmt(s)
 	case *RangeForStmt:
-		return g.rangeForStmt(s)
+		return ss.rangeForStmt(s)
 	case *EmptyStmt:
 	case *WhileStmt:
-		return g.loop(loopParts{cond: s.Cond, v: s.Var, body: s.Body, wish: s.Unroll})
+		return ss.loop(loopParts{cond: s.Cond, v: s.Var, body: s.Body, wish: s.Unroll})
 	case *DoStmt:
-		return g.loop(loopParts{cond: s.Cond, body: s.Body, do: true, wish: s.Unroll})
+		return ss.loop(loopParts{cond: s.Cond, body: s.Body, do: true, wish: s.Unroll})
 	case *SwitchStmt:
-		return g.switchStmt(s)
+		return ss.switchStmt(s)
 	case *CaseStmt:
-		g.c.errorf(MisplacedStatement, s.Pos(), "a case label stands outside a switch")
+		ss.c.errorf(MisplacedStatement, s.Pos(), "a case label stands outside a switch")
 	case *BreakStmt:
-		return g.jump(s.Pos(), true)
+		return ss.jump(s.Pos(), true)
 	case *ContinueStmt:
-		return g.jump(s.Pos(), false)
+		return ss.jump(s.Pos(), false)
 	case *ReturnStmt:
-		return g.returnStmt(s, tail)
+		return ss.returnStmt(s, tail)
 	case *PragmaStmt:
-		g.pragma(s)
+		ss.pragma(s)
 	default:
-		g.c.errorf(Internal, s.Pos(), "the statement %T is not lowered", s)
+		ss.c.errorf(Internal, s.Pos(), "the statement %T is not lowered", s)
 	}
 	return fNext
 }
 
 // pragma acts on the rest of the block.
-func (g *gen) pragma(s *PragmaStmt) {
+func (ss *statements) pragma(s *PragmaStmt) {
 	switch s.Name {
 	case "contract":
-		g.arith.contract = s.Value != "off"
+		ss.arith.contract = s.Value != "off"
 	}
 }
 
 // nested emits f into a block of its own, one level deeper than the function's body.
-func (g *gen) nested(f func()) *kir.Block {
-	if g.fr != nil {
-		g.fr.depth++
-		defer func() { g.fr.depth-- }()
+func (ss *statements) nested(f func()) *kir.Block {
+	if ss.fr != nil {
+		ss.fr.depth++
+		defer func() { ss.fr.depth-- }()
 	}
-	return g.em.inBlock(f)
+	return ss.em.inBlock(f)
 }
 
-func (g *gen) ifStmt(s *IfStmt, tail bool) flow {
-	defer g.push()()
+func (ss *statements) ifStmt(s *IfStmt, tail bool) flow {
+	defer ss.push()()
 	if s.Init != nil {
-		g.stmt(s.Init, false)
+		ss.stmt(s.Init, false)
 	}
 	var c operand
 	switch {
 	case s.Constexpr && s.Cond != nil:
-		v, ok := g.constExpr(s.Cond, "the condition of if constexpr")
+		v, ok := ss.consts.constExpr(s.Cond, "the condition of if constexpr")
 		if !ok {
 			return fNext
 		}
-		c = g.condition(v, s.Cond.Pos())
+		c = ss.conv.condition(v, s.Cond.Pos())
 	case s.Var != nil:
-		c = g.condVar(s.Var)
+		c = ss.condVar(s.Var)
 	default:
-		c = g.condition(g.expr(s.Cond), s.Cond.Pos())
+		c = ss.conv.condition(ss.exprs.expr(s.Cond), s.Cond.Pos())
 	}
 	if c.isConst() {
 		take, skip := s.Then, s.Else
 		if c.bits == 0 {
 			take, skip = skip, take
 		}
-		if skip != nil && !s.Constexpr && !g.em.exec {
-			g.em.discard(func() { g.scoped(skip, false) })
+		if skip != nil && !s.Constexpr && !ss.em.exec {
+			ss.em.discard(func() { ss.scoped(skip, false) })
 		}
 		if take == nil {
 			return fNext
 		}
-		return g.scoped(take, tail)
+		return ss.scoped(take, tail)
 	}
-	in := &kir.Instr{Op: kir.If, Args: []*kir.Instr{g.em.instr(c)}}
-	kp := g.em.kp
+	in := &kir.Instr{Op: kir.If, Args: []*kir.Instr{ss.em.instr(c)}}
+	kp := ss.em.kp
 	f1, f2 := fNext, fNext
-	in.Body = g.nested(func() { f1 = g.scoped(s.Then, tail) })
+	in.Body = ss.nested(func() { f1 = ss.scoped(s.Then, tail) })
 	if s.Else != nil {
-		in.Else = g.nested(func() { f2 = g.scoped(s.Else, tail) })
+		in.Else = ss.nested(func() { f2 = ss.scoped(s.Else, tail) })
 		if len(in.Else.Instrs) == 0 {
 			in.Else = nil
 		}
 	}
-	g.em.kp = kp
-	g.em.structured(in)
-	g.em.pos = 0
+	ss.em.kp = kp
+	ss.em.structured(in)
+	ss.em.pos = 0
 	if f1 != fNext && f2 != fNext {
 		return fReturn
 	}
@@ -180,23 +177,23 @@ func (g *gen) ifStmt(s *IfStmt, tail bool) flow {
 }
 
 // scoped runs a statement that is no block in a scope of its own, as C++ does for the bodies of if and loops.
-func (g *gen) scoped(s Stmt, tail bool) flow {
+func (ss *statements) scoped(s Stmt, tail bool) flow {
 	if b, ok := s.(*BlockStmt); ok {
-		g.em.at(b.Pos())
-		return g.block(b, tail)
+		ss.em.at(b.Pos())
+		return ss.block(b, tail)
 	}
-	defer g.push()()
-	return g.stmt(s, tail)
+	defer ss.push()()
+	return ss.stmt(s, tail)
 }
 
 // condVar declares the variable of if (T x = ...) and tests it.
-func (g *gen) condVar(d *VarDecl) operand {
-	g.localDecl(d)
-	ent := g.res.env.own(d.Name.Ident)
+func (ss *statements) condVar(d *VarDecl) operand {
+	ss.vars.localDecl(d)
+	ent := ss.res.env.own(d.Name.Ident)
 	if ent == nil {
 		return boolConst(false)
 	}
-	return g.condition(ent.val, d.Pos())
+	return ss.conv.condition(ent.val, d.Pos())
 }
 
 type loopParts struct {
@@ -208,25 +205,25 @@ type loopParts struct {
 	wish uint8
 }
 
-func (g *gen) forStmt(s *ForStmt) flow {
-	defer g.push()()
+func (ss *statements) forStmt(s *ForStmt) flow {
+	defer ss.push()()
 	if s.Init != nil {
-		g.stmt(s.Init, false)
+		ss.stmt(s.Init, false)
 	}
-	return g.loop(loopParts{cond: s.Cond, v: s.Var, post: s.Post, body: s.Body, wish: s.Unroll})
+	return ss.loop(loopParts{cond: s.Cond, v: s.Var, post: s.Post, body: s.Body, wish: s.Unroll})
 }
 
 // loop emits a loop, or in a constant evaluation runs it.
-func (g *gen) loop(p loopParts) flow {
-	if g.em.exec {
-		return g.execLoop(p)
+func (ss *statements) loop(p loopParts) flow {
+	if ss.em.exec {
+		return ss.execLoop(p)
 	}
-	defer g.push()()
-	g.em.loops++
-	defer func() { g.em.loops-- }()
+	defer ss.push()()
+	ss.em.loops++
+	defer func() { ss.em.loops-- }()
 	in := &kir.Instr{Op: kir.Loop}
 	if p.wish != wishNone {
-		g.em.wishes[in] = p.wish
+		ss.em.wishes[in] = p.wish
 	}
 	inner := &kir.Instr{Op: kir.BlockOp} // continue leaves it, to reach what follows the body
 	js := &jumpScope{brk: in, cont: inner}
@@ -234,14 +231,14 @@ func (g *gen) loop(p loopParts) flow {
 		js.cont = in
 	}
 	endless := false
-	kp := g.em.kp
+	kp := ss.em.kp
 	test := func() {
 		var c operand
 		switch {
 		case p.v != nil:
-			c = g.condVar(p.v)
+			c = ss.condVar(p.v)
 		case p.cond != nil:
-			c = g.condition(g.expr(p.cond), p.cond.Pos())
+			c = ss.conv.condition(ss.exprs.expr(p.cond), p.cond.Pos())
 		default:
 			c = boolConst(true)
 		}
@@ -250,61 +247,61 @@ func (g *gen) loop(p loopParts) flow {
 			return
 		}
 		if c.isConst() {
-			g.em.breakTo(in)
+			ss.em.breakTo(in)
 			return
 		}
-		out := g.em.inBlock(func() { g.em.breakTo(in) })
-		g.em.structured(&kir.Instr{Op: kir.If, Args: []*kir.Instr{g.em.instr(g.em.not(c))}, Body: out})
+		out := ss.em.inBlock(func() { ss.em.breakTo(in) })
+		ss.em.structured(&kir.Instr{Op: kir.If, Args: []*kir.Instr{ss.em.instr(ss.em.not(c))}, Body: out})
 	}
-	in.Body = g.nested(func() {
+	in.Body = ss.nested(func() {
 		if !p.do {
 			test()
 		}
-		g.labels = append(g.labels, js)
-		body := g.nested(func() { g.scoped(p.body, false) })
-		g.labels = g.labels[:len(g.labels)-1]
+		ss.labels = append(ss.labels, js)
+		body := ss.nested(func() { ss.scoped(p.body, false) })
+		ss.labels = ss.labels[:len(ss.labels)-1]
 		if js.contd && js.cont == inner {
 			inner.Body = body
-			g.em.structured(inner)
+			ss.em.structured(inner)
 		} else {
-			g.em.blk.Instrs = append(g.em.blk.Instrs, body.Instrs...)
+			ss.em.blk.Instrs = append(ss.em.blk.Instrs, body.Instrs...)
 		}
 		if p.post != nil {
-			g.expr(p.post)
+			ss.exprs.expr(p.post)
 		}
 		if p.do {
 			test()
 		}
 	})
-	g.em.kp = kp
-	g.em.structured(in)
-	g.em.pos = 0
+	ss.em.kp = kp
+	ss.em.structured(in)
+	ss.em.pos = 0
 	if endless && !js.broke {
 		return fReturn
 	}
 	return fNext
 }
 
-func (g *gen) execLoop(p loopParts) flow {
+func (ss *statements) execLoop(p loopParts) flow {
 	js := &jumpScope{}
-	g.labels = append(g.labels, js)
-	defer func() { g.labels = g.labels[:len(g.labels)-1] }()
+	ss.labels = append(ss.labels, js)
+	defer func() { ss.labels = ss.labels[:len(ss.labels)-1] }()
 	for first := true; ; first = false {
-		g.em.step()
-		pop := g.push()
+		ss.em.step()
+		pop := ss.push()
 		if !p.do || !first {
 			ok := true
 			if p.v != nil {
-				ok = g.condVar(p.v).bits != 0
+				ok = ss.condVar(p.v).bits != 0
 			} else if p.cond != nil {
-				ok = g.condition(g.expr(p.cond), p.cond.Pos()).bits != 0
+				ok = ss.conv.condition(ss.exprs.expr(p.cond), p.cond.Pos()).bits != 0
 			}
 			if !ok {
 				pop()
 				return fNext
 			}
 		}
-		fl := g.scoped(p.body, false)
+		fl := ss.scoped(p.body, false)
 		if fl == fBreak || fl == fReturn {
 			pop()
 			if fl == fReturn {
@@ -313,26 +310,26 @@ func (g *gen) execLoop(p loopParts) flow {
 			return fNext
 		}
 		if p.post != nil {
-			g.expr(p.post)
+			ss.exprs.expr(p.post)
 		}
 		pop()
-		if g.c.full() {
+		if ss.c.full() {
 			panic(notConstant{reported: true})
 		}
 	}
 }
 
-func (g *gen) jump(at Pos, brk bool) flow {
+func (ss *statements) jump(at Pos, brk bool) flow {
 	low := 0
-	if g.fr != nil {
-		low = g.fr.labels
+	if ss.fr != nil {
+		low = ss.fr.labels
 	}
-	for i := len(g.labels) - 1; i >= low; i-- {
-		js := g.labels[i]
+	for i := len(ss.labels) - 1; i >= low; i-- {
+		js := ss.labels[i]
 		if brk {
 			js.broke = true
-			if !g.em.exec {
-				g.em.breakTo(js.brk)
+			if !ss.em.exec {
+				ss.em.breakTo(js.brk)
 			}
 			return fBreak
 		}
@@ -340,56 +337,56 @@ func (g *gen) jump(at Pos, brk bool) flow {
 			continue
 		}
 		js.contd = true
-		if !g.em.exec {
+		if !ss.em.exec {
 			if js.cont.Op == kir.Loop {
-				g.em.emit(&kir.Instr{Op: kir.Continue, Target: js.cont})
+				ss.em.emit(&kir.Instr{Op: kir.Continue, Target: js.cont})
 			} else {
-				g.em.breakTo(js.cont)
+				ss.em.breakTo(js.cont)
 			}
 		}
 		return fContinue
 	}
 	if brk {
-		g.c.errorf(MisplacedStatement, at, "break stands outside a loop or switch")
+		ss.c.errorf(MisplacedStatement, at, "break stands outside a loop or switch")
 	} else {
-		g.c.errorf(MisplacedStatement, at, "continue stands outside a loop")
+		ss.c.errorf(MisplacedStatement, at, "continue stands outside a loop")
 	}
 	return fNext
 }
 
 // returnStmt leaves the function. At its end a value is handed over directly; elsewhere through a variable and a
 // Break.
-func (g *gen) returnStmt(s *ReturnStmt, tail bool) flow {
-	fr := g.fr
+func (ss *statements) returnStmt(s *ReturnStmt, tail bool) flow {
+	fr := ss.fr
 	if fr == nil {
-		g.c.errorf(MisplacedStatement, s.Pos(), "return stands outside a function")
+		ss.c.errorf(MisplacedStatement, s.Pos(), "return stands outside a function")
 		return fReturn
 	}
 	if fr.kernel {
 		if s.X != nil {
-			if v := g.expr(s.X); v.k != vVoid && !v.bad() {
-				g.c.errorf(BadReturn, s.Pos(), "a kernel returns no value: write it to an output, such as out[i] = ...")
+			if v := ss.exprs.expr(s.X); v.k != vVoid && !v.bad() {
+				ss.c.errorf(BadReturn, s.Pos(), "a kernel returns no value: write it to an output, such as out[i] = ...")
 			}
 		}
 		if !tail {
-			g.em.emit(&kir.Instr{Op: kir.Return})
+			ss.em.emit(&kir.Instr{Op: kir.Return})
 		}
 		return fReturn
 	}
 	v := voidValue
 	if s.X != nil {
-		v = g.choose.functionObject(g.expr(s.X))
-		g.em.at(s.Pos())
+		v = ss.choose.functionObject(ss.exprs.expr(s.X))
+		ss.em.at(s.Pos())
 	}
-	g.setResult(fr, v, s, tail)
-	if !tail && !g.em.exec {
+	ss.setResult(fr, v, s, tail)
+	if !tail && !ss.em.exec {
 		fr.broke = true
-		g.em.breakTo(fr.block)
+		ss.em.breakTo(fr.block)
 	}
 	return fReturn
 }
 
-func (g *gen) setResult(fr *inl, v value, s *ReturnStmt, tail bool) {
+func (ss *statements) setResult(fr *inl, v value, s *ReturnStmt, tail bool) {
 	if v.bad() && s.X != nil {
 		fr.has, fr.direct = true, badValue
 		return
@@ -398,36 +395,36 @@ func (g *gen) setResult(fr *inl, v value, s *ReturnStmt, tail bool) {
 		if v.k == vVoid {
 			fr.ret = qt(typeVoid)
 		} else if d := fr.inst.f.decl.Ret; d != nil && d.Kind == TypeDecltype && d.X == nil { // decltype(auto)
-			fr.ret = g.decltype(s.X)
+			fr.ret = ss.exprs.decltype(s.X)
 		} else {
-			fr.ret = g.deduceAuto(fr.ret, &v, s.Pos())
+			fr.ret = ss.conv.deduceAuto(fr.ret, &v, s.Pos())
 		}
 	}
 	t := fr.ret
 	if t.T.kind == tVoid {
 		if v.k != vVoid {
-			g.c.errorf(BadReturn, s.Pos(), "the function returns void, not %s", argText(&v))
+			ss.c.errorf(BadReturn, s.Pos(), "the function returns void, not %s", argText(&v))
 		}
 		return
 	}
 	if v.k == vVoid {
-		g.c.errorf(BadReturn, s.Pos(), "the function must return a value of type %s", t)
+		ss.c.errorf(BadReturn, s.Pos(), "the function must return a value of type %s", t)
 		return
 	}
 	if t.T.kind == tRef {
-		g.refResult(fr, v, s, tail)
+		ss.refResult(fr, v, s, tail)
 		return
 	}
-	v = g.convertTo(v, t.bare(), s.Pos(), "the value returned")
+	v = ss.conv.convertTo(v, t.bare(), s.Pos(), "the value returned")
 	if v.bad() {
 		fr.has, fr.direct = true, badValue
 		return
 	}
-	v = g.mem.load(v)
-	if g.em.exec || tail && fr.depth == 0 && fr.result == nil && !fr.broke {
-		if v.k == vMem && !g.em.exec { // it may be a variable of the function, which another call reuses
-			o := g.mem.newObject("result", t.bare())
-			g.mem.store(objVal(o), v)
+	v = ss.mem.load(v)
+	if ss.em.exec || tail && fr.depth == 0 && fr.result == nil && !fr.broke {
+		if v.k == vMem && !ss.em.exec { // it may be a variable of the function, which another call reuses
+			o := ss.mem.newObject("result", t.bare())
+			ss.mem.store(objVal(o), v)
 			v = objVal(o)
 			v.tmp = true
 		}
@@ -435,69 +432,69 @@ func (g *gen) setResult(fr *inl, v value, s *ReturnStmt, tail bool) {
 		return
 	}
 	if fr.result == nil {
-		fr.result = g.mem.newObject("result", t.bare())
+		fr.result = ss.mem.newObject("result", t.bare())
 	}
-	g.mem.store(objVal(fr.result), v)
+	ss.mem.store(objVal(fr.result), v)
 }
 
 // refResult returns a reference: the object itself at the function's end, else its address.
-func (g *gen) refResult(fr *inl, v value, s *ReturnStmt, tail bool) {
-	b := g.bindRef(fr.ret, v, s.Pos())
+func (ss *statements) refResult(fr *inl, v value, s *ReturnStmt, tail bool) {
+	b := ss.conv.bindRef(fr.ret, v, s.Pos())
 	if b.bad() {
 		fr.has, fr.direct = true, badValue
 		return
 	}
-	if g.em.exec || tail && fr.depth == 0 && !fr.broke && fr.ptr < 0 {
+	if ss.em.exec || tail && fr.depth == 0 && !fr.broke && fr.ptr < 0 {
 		fr.has, fr.direct = true, b
 		return
 	}
-	p := g.mem.addressOf(b, s.Pos())
+	p := ss.mem.addressOf(b, s.Pos())
 	if p.bad() {
 		return
 	}
 	if fr.ptr < 0 {
-		fr.ptr = g.em.newVar("result", p.comps[0].ty)
+		fr.ptr = ss.em.newVar("result", p.comps[0].ty)
 	}
-	g.em.varSet(fr.ptr, p.comps[0])
+	ss.em.varSet(fr.ptr, p.comps[0])
 }
 
 // switchStmt lowers a switch to nested blocks, one for each label: leaving block k goes on with what stands after
 // label k, and falls through to the next.
-func (g *gen) switchStmt(s *SwitchStmt) flow {
-	defer g.push()()
+func (ss *statements) switchStmt(s *SwitchStmt) flow {
+	defer ss.push()()
 	if s.Init != nil {
-		g.stmt(s.Init, false)
+		ss.stmt(s.Init, false)
 	}
 	var v value
 	if s.Var != nil {
-		g.localDecl(s.Var)
-		if ent := g.res.env.own(s.Var.Name.Ident); ent != nil {
-			v = g.mem.rvalue(ent.val)
+		ss.vars.localDecl(s.Var)
+		if ent := ss.res.env.own(s.Var.Name.Ident); ent != nil {
+			v = ss.mem.rvalue(ent.val)
 		}
 	} else {
-		v = g.mem.rvalue(g.expr(s.Cond))
+		v = ss.mem.rvalue(ss.exprs.expr(s.Cond))
 	}
 	if v.q.T != nil && v.q.T.kind == tStruct {
-		v = g.toArith(v)
+		v = ss.conv.toArith(v)
 	}
 	if v.bad() || v.q.T == nil {
 		return fNext
 	}
 	if !v.q.T.intLike() && v.q.T.kind != tEnum {
-		g.c.errorf(TypeMismatch, s.Pos(), "switch needs an integer, not %s", v.q.T)
+		ss.c.errorf(TypeMismatch, s.Pos(), "switch needs an integer, not %s", v.q.T)
 		return fNext
 	}
 	if v.q.T.kind != tEnum {
-		v = g.arith.promote(v)
+		v = ss.arith.promote(v)
 	}
-	cases, def, ok := g.caseLabels(s, v.q.T)
+	cases, def, ok := ss.caseLabels(s, v.q.T)
 	if !ok || len(cases) == 0 {
 		return fNext
 	}
-	if g.em.exec {
-		return g.execSwitch(s, v, cases, def)
+	if ss.em.exec {
+		return ss.execSwitch(s, v, cases, def)
 	}
-	return g.emitSwitch(s, v, cases, def)
+	return ss.emitSwitch(s, v, cases, def)
 }
 
 // caseLabel is a label and where its statements start.
@@ -507,7 +504,7 @@ type caseLabel struct {
 	def    bool
 }
 
-func (g *gen) caseLabels(s *SwitchStmt, t *ctype) (cases []caseLabel, def int, ok bool) {
+func (ss *statements) caseLabels(s *SwitchStmt, t *ctype) (cases []caseLabel, def int, ok bool) {
 	def, ok = -1, true
 	seen := map[uint64]bool{}
 	for i, st := range s.Body.List {
@@ -517,20 +514,20 @@ func (g *gen) caseLabels(s *SwitchStmt, t *ctype) (cases []caseLabel, def int, o
 		}
 		if cs.X == nil {
 			if def >= 0 {
-				g.c.errorf(Redefinition, cs.Pos(), "the switch has two default labels")
+				ss.c.errorf(Redefinition, cs.Pos(), "the switch has two default labels")
 				ok = false
 			}
 			def = len(cases)
 			cases = append(cases, caseLabel{start: i + 1, def: true})
 			continue
 		}
-		lo, good := g.caseValue(cs.X, t)
+		lo, good := ss.caseValue(cs.X, t)
 		hi := lo
 		if good && cs.Hi != nil {
-			hi, good = g.caseValue(cs.Hi, t)
+			hi, good = ss.caseValue(cs.Hi, t)
 		}
 		if good && cs.Hi == nil && seen[lo.bits] {
-			g.c.errorf(Redefinition, cs.Pos(), "the switch has two labels of this value")
+			ss.c.errorf(Redefinition, cs.Pos(), "the switch has two labels of this value")
 			good = false
 		}
 		seen[lo.bits] = true
@@ -538,25 +535,25 @@ func (g *gen) caseLabels(s *SwitchStmt, t *ctype) (cases []caseLabel, def int, o
 		cases = append(cases, caseLabel{lo: lo, hi: hi, start: i + 1})
 	}
 	if len(cases) > 1000 {
-		g.c.errorf(TooLarge, s.Pos(), "a switch with %d labels", len(cases))
+		ss.c.errorf(TooLarge, s.Pos(), "a switch with %d labels", len(cases))
 		return nil, -1, false
 	}
 	return cases, def, ok
 }
 
-func (g *gen) caseValue(x Expr, t *ctype) (operand, bool) {
-	v, ok := g.constExpr(x, "a case label")
+func (ss *statements) caseValue(x Expr, t *ctype) (operand, bool) {
+	v, ok := ss.consts.constExpr(x, "a case label")
 	if !ok || v.bad() {
 		return operand{}, false
 	}
 	if !v.q.T.intLike() && v.q.T != t {
-		g.c.errorf(TypeMismatch, x.Pos(), "a case label of type %s in a switch over %s", v.q.T, t)
+		ss.c.errorf(TypeMismatch, x.Pos(), "a case label of type %s in a switch over %s", v.q.T, t)
 		return operand{}, false
 	}
 	return convertConst(v.comps[0], t.kt), true
 }
 
-func (g *gen) execSwitch(s *SwitchStmt, v value, cases []caseLabel, def int) flow {
+func (ss *statements) execSwitch(s *SwitchStmt, v value, cases []caseLabel, def int) flow {
 	at := -1
 	x := v.comps[0]
 	for i, c := range cases {
@@ -572,13 +569,13 @@ func (g *gen) execSwitch(s *SwitchStmt, v value, cases []caseLabel, def int) flo
 		return fNext
 	}
 	js := &jumpScope{isSwitch: true}
-	g.labels = append(g.labels, js)
-	defer func() { g.labels = g.labels[:len(g.labels)-1] }()
+	ss.labels = append(ss.labels, js)
+	defer func() { ss.labels = ss.labels[:len(ss.labels)-1] }()
 	for _, st := range s.Body.List[cases[at].start:] {
 		if _, isCase := st.(*CaseStmt); isCase {
 			continue
 		}
-		switch fl := g.stmt(st, false); fl {
+		switch fl := ss.stmt(st, false); fl {
 		case fBreak:
 			return fNext
 		case fContinue, fReturn:
@@ -588,7 +585,7 @@ func (g *gen) execSwitch(s *SwitchStmt, v value, cases []caseLabel, def int) flo
 	return fNext
 }
 
-func (g *gen) emitSwitch(s *SwitchStmt, v value, cases []caseLabel, def int) flow {
+func (ss *statements) emitSwitch(s *SwitchStmt, v value, cases []caseLabel, def int) flow {
 	out := &kir.Instr{Op: kir.BlockOp}
 	js := &jumpScope{isSwitch: true, brk: out}
 	blocks := make([]*kir.Instr, len(cases))
@@ -596,27 +593,27 @@ func (g *gen) emitSwitch(s *SwitchStmt, v value, cases []caseLabel, def int) flo
 		blocks[i] = &kir.Instr{Op: kir.BlockOp}
 	}
 	x := v.comps[0]
-	kp := g.em.kp
-	cur := g.nested(func() {
+	kp := ss.em.kp
+	cur := ss.nested(func() {
 		for i, c := range cases {
 			if c.def {
 				continue
 			}
-			hit := g.em.op(kir.Eq, kir.Bool, x, c.lo)
+			hit := ss.em.op(kir.Eq, kir.Bool, x, c.lo)
 			if c.hi != c.lo {
-				hit = g.em.op(kir.And, kir.Bool, g.em.op(kir.Ge, kir.Bool, x, c.lo), g.em.op(kir.Le, kir.Bool, x, c.hi))
+				hit = ss.em.op(kir.And, kir.Bool, ss.em.op(kir.Ge, kir.Bool, x, c.lo), ss.em.op(kir.Le, kir.Bool, x, c.hi))
 			}
 			target := blocks[i]
-			to := g.em.inBlock(func() { g.em.breakTo(target) })
-			g.em.structured(&kir.Instr{Op: kir.If, Args: []*kir.Instr{g.em.instr(hit)}, Body: to})
+			to := ss.em.inBlock(func() { ss.em.breakTo(target) })
+			ss.em.structured(&kir.Instr{Op: kir.If, Args: []*kir.Instr{ss.em.instr(hit)}, Body: to})
 		}
 		if def >= 0 {
-			g.em.breakTo(blocks[def])
+			ss.em.breakTo(blocks[def])
 		} else {
-			g.em.breakTo(out)
+			ss.em.breakTo(out)
 		}
 	})
-	g.labels = append(g.labels, js)
+	ss.labels = append(ss.labels, js)
 	last := fNext
 	for i := range cases {
 		end := len(s.Body.List)
@@ -626,15 +623,15 @@ func (g *gen) emitSwitch(s *SwitchStmt, v value, cases []caseLabel, def int) flo
 		blocks[i].Body = cur
 		part := s.Body.List[cases[i].start:end]
 		inner := blocks[i]
-		cur = g.nested(func() {
-			g.em.structured(inner)
-			last = g.stmts(part, false)
+		cur = ss.nested(func() {
+			ss.em.structured(inner)
+			last = ss.stmts(part, false)
 		})
 	}
-	g.labels = g.labels[:len(g.labels)-1]
+	ss.labels = ss.labels[:len(ss.labels)-1]
 	out.Body = cur
-	g.em.kp = kp
-	g.em.structured(out)
+	ss.em.kp = kp
+	ss.em.structured(out)
 	if def >= 0 && last == fReturn && !js.broke {
 		return fReturn
 	}

@@ -6,10 +6,10 @@ import (
 
 // tailCall runs a function's call of itself as the last thing it does, where it returns nothing: its parameters get
 // new values and the body starts again. Metal has no other recursion. It reports whether the call was one.
-func (g *gen) tailCall(x Expr) bool {
-	fr := g.fr
+func (cs *caller) tailCall(x Expr) bool {
+	fr := cs.stmts.fr
 	call, ok := stripParens(x).(*CallExpr)
-	if !ok || fr == nil || fr.kernel || g.em.exec || g.em.unevaluated || fr.scope == nil || fr.ret.T.kind != tVoid {
+	if !ok || fr == nil || fr.kernel || cs.em.exec || cs.em.unevaluated || fr.scope == nil || fr.ret.T.kind != tVoid {
 		return false
 	}
 	ne, ok := stripParens(call.Fun).(*NameExpr)
@@ -18,8 +18,8 @@ func (g *gen) tailCall(x Expr) bool {
 		return false
 	}
 	same := false
-	good := g.c.trial(func() {
-		g.evalOff(func(h *gen) { same = h.callee(ne, call) == fr.inst })
+	good := cs.c.trial(func() {
+		cs.consts.evalOff(func(h *generator) { same = h.calls.callee(ne, call) == fr.inst })
 	})
 	if !good || !same {
 		return false
@@ -28,39 +28,39 @@ func (g *gen) tailCall(x Expr) bool {
 	if params == nil {
 		return false
 	}
-	args, ok := g.args(call.Args)
+	args, ok := cs.exprs.args(call.Args)
 	if !ok {
 		return true
 	}
 	for i := range args {
-		args[i] = g.convertTo(args[i], params[i].q.bare(), call.Args[i].Pos(), "an argument")
+		args[i] = cs.conv.convertTo(args[i], params[i].q.bare(), call.Args[i].Pos(), "an argument")
 		if args[i].bad() {
 			return true
 		}
-		args[i] = g.mem.load(args[i])
+		args[i] = cs.mem.load(args[i])
 	}
 	for i := range args {
-		g.mem.store(params[i], args[i])
+		cs.mem.store(params[i], args[i])
 	}
 	if fr.again == nil {
 		fr.again = &kir.Instr{Op: kir.BlockOp}
 	}
-	g.em.breakTo(fr.again)
+	cs.em.breakTo(fr.again)
 	return true
 }
 
 // callee returns the function that a call by a plain name calls, nil if that is not known.
-func (g *gen) callee(ne *NameExpr, call *CallExpr) *funcInst {
-	ent := g.res.resolveQuiet(ne.Name)
+func (cs *caller) callee(ne *NameExpr, call *CallExpr) *funcInst {
+	ent := cs.res.resolveQuiet(ne.Name)
 	if ent == nil || ent.kind != eFunc {
 		return nil
 	}
-	fv := g.entityValue(ent, ne)
-	args, ok := g.args(call.Args)
+	fv := cs.exprs.entityValue(ent, ne)
+	args, ok := cs.exprs.args(call.Args)
 	if !ok || fv.k != vFuncs || fv.fn.bi != nil {
 		return nil
 	}
-	inst, _ := g.choose.resolve(fv.fn.funcs, fv.fn, args, fv.fn.this, false)
+	inst, _ := cs.choose.resolve(fv.fn.funcs, fv.fn, args, fv.fn.this, false)
 	return inst
 }
 

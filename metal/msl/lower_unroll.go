@@ -31,7 +31,7 @@ type unrolling struct {
 // variables' values that were forgotten at its start.
 func (c *cleaner) unrolling(in *kir.Instr, before []varChange) *unrolling {
 	n := c.nests[in]
-	wish := c.g.em.wishes[in]
+	wish := c.em.wishes[in]
 	if wish == wishLoop || n.barrier || n.again > 0 {
 		return nil
 	}
@@ -237,7 +237,7 @@ func (c *cleaner) unroll(in *kir.Instr, u *unrolling) []*kir.Instr {
 		in.Target = around
 	}
 	var out []*kir.Instr
-	cl := cloner{c: c, vol: c.g.em.vol}
+	cl := cloner{c: c, vol: c.em.vol}
 	for trip := range u.trips + 1 {
 		for _, x := range in.Body.Instrs {
 			if x != u.exit {
@@ -298,8 +298,8 @@ func (cl *cloner) instr(x *kir.Instr) *kir.Instr {
 		n := *cl.c.nests[x]
 		n.exits, n.again, n.left = 0, 0, 0
 		cl.c.nests[z] = &n
-		if w := cl.c.g.em.wishes[x]; w != wishNone {
-			cl.c.g.em.wishes[z] = w
+		if w := cl.c.em.wishes[x]; w != wishNone {
+			cl.c.em.wishes[z] = w
 		}
 		z.Body, z.Else = cl.block(x.Body), cl.block(x.Else)
 	}

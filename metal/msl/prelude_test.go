@@ -41,13 +41,13 @@ func TestPreludeFunctions(t *testing.T) {
 				if inst == nil {
 					continue
 				}
-				g := newGen(c, "check", fn.env)
+				g := newGenerator(c, "check", fn.env)
 				var args []value
 				for i := range inst.params {
 					args = append(args, g.c.types.dummy(inst.params[i].q.noRef()))
 				}
 				c.instrs = 0
-				g.call(inst, args, nil, fn.decl.Pos())
+				g.calls.call(inst, args, nil, fn.decl.Pos())
 				n++
 			}
 		}

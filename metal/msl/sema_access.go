@@ -8,50 +8,50 @@ import (
 )
 
 // indexExpr evaluates X[Index].
-func (g *gen) indexExpr(x *IndexExpr) value {
-	v := g.expr(x.X)
-	i := g.expr(x.Index)
-	g.em.at(x.Pos())
+func (xs *expressions) indexExpr(x *IndexExpr) value {
+	v := xs.expr(x.X)
+	i := xs.expr(x.Index)
+	xs.em.at(x.Pos())
 	if v.bad() || i.bad() {
 		return badValue
 	}
 	if v.q.T.kind == tStruct {
-		if r, ok := g.operatorCall(OpIndex, []value{v, i}, x.Pos(), true); ok {
+		if r, ok := xs.calls.operatorCall(OpIndex, []value{v, i}, x.Pos(), true); ok {
 			return r
 		}
-		v = g.toPointer(g.mem.rvalue(v))
+		v = xs.conv.toPointer(xs.mem.rvalue(v))
 	}
 	if i.k == vList {
-		g.c.errorf(BadOperands, x.Index.Pos(), "[] takes a list in braces only where a class defines it so: %s does not",
+		xs.c.errorf(BadOperands, x.Index.Pos(), "[] takes a list in braces only where a class defines it so: %s does not",
 			v.q.T)
 		return badValue
 	}
 	switch v.q.T.kind {
 	case tPtr:
-		v = g.mem.rvalue(v)
+		v = xs.mem.rvalue(v)
 		e := v.q.T.elem
-		if e.T.kind == tVoid || !g.c.isComplete(e.T) {
-			g.c.errorf(Incomplete, x.Pos(), "a pointer to %s cannot be indexed", e)
+		if e.T.kind == tVoid || !xs.c.isComplete(e.T) {
+			xs.c.errorf(Incomplete, x.Pos(), "a pointer to %s cannot be indexed", e)
 			return badValue
 		}
-		off, ok := g.arith.index(g.toArith(g.mem.rvalue(i)), e.T.size, x.Index.Pos())
+		off, ok := xs.arith.index(xs.conv.toArith(xs.mem.rvalue(i)), e.T.size, x.Index.Pos())
 		if !ok {
 			return badValue
 		}
 		return memAt(v.comps[0], off, 0, e)
 	case tArray:
-		return g.arrayElem(v, i, x)
+		return xs.arrayElem(v, i, x)
 	case tVec:
-		return g.vecElem(v, i, x.Index.Pos())
+		return xs.vecElem(v, i, x.Index.Pos())
 	}
 	if i.q.T.kind == tPtr || i.q.T.kind == tArray {
-		return g.indexExpr(&IndexExpr{x.exprNode, x.Index, x.X})
+		return xs.indexExpr(&IndexExpr{x.exprNode, x.Index, x.X})
 	}
 	if v.k == vFuncs {
-		g.c.errorf(BadOperands, x.Pos(), "[] is not defined on the function '%s': no input has that name", v.fn.name)
+		xs.c.errorf(BadOperands, x.Pos(), "[] is not defined on the function '%s': no input has that name", v.fn.name)
 		return badValue
 	}
-	g.c.errorf(BadOperands, x.Pos(), "[] is not defined on %s", v.q.T)
+	xs.c.errorf(BadOperands, x.Pos(), "[] is not defined on %s", v.q.T)
 	return badValue
 }
 
@@ -65,82 +65,82 @@ func memAt(p, idx operand, imm int64, e qtype) value {
 }
 
 // arrayElem returns an element of an array.
-func (g *gen) arrayElem(v, i value, x *IndexExpr) value {
+func (xs *expressions) arrayElem(v, i value, x *IndexExpr) value {
 	t := v.q.T
 	e := t.elem
 	e.Space, e.Const, e.Vol = v.q.Space, e.Const || v.q.Const, e.Vol || v.q.Vol
-	off, ok := g.arith.index(g.toArith(g.mem.rvalue(i)), e.T.size, x.Index.Pos())
+	off, ok := xs.arith.index(xs.conv.toArith(xs.mem.rvalue(i)), e.T.size, x.Index.Pos())
 	if !ok {
 		return badValue
 	}
 	if !off.isConst() {
-		v = g.mem.placed(v)
+		v = xs.mem.placed(v)
 	}
 	if off.isConst() && e.T.size > 0 && v.k != vMem {
 		n := int64(off.bits) / int64(e.T.size)
 		if n >= 0 && n < int64(t.n) {
-			return g.mem.part(v, e, int(n)*e.T.comps, int(n)*e.T.size)
+			return xs.mem.part(v, e, int(n)*e.T.comps, int(n)*e.T.size)
 		}
-		if g.em.exec {
-			g.em.notConst("element " + strconv.FormatInt(n, 10) + " of " + t.String())
+		if xs.em.exec {
+			xs.em.notConst("element " + strconv.FormatInt(n, 10) + " of " + t.String())
 		}
 	}
 	switch v.k {
 	case vRight:
-		v = g.mem.temp(v)
-		v = g.mem.toMemory(v)
+		v = xs.mem.temp(v)
+		v = xs.mem.toMemory(v)
 	case vSlot:
 		if v.obj.fixed && !v.obj.mem {
-			return memAt(g.mem.constRegion(v.obj), off, slotOffset(v), e)
+			return memAt(xs.mem.constRegion(v.obj), off, slotOffset(v), e)
 		}
-		v = g.mem.toMemory(v)
+		v = xs.mem.toMemory(v)
 	case vSel:
-		v = g.mem.toMemory(v)
+		v = xs.mem.toMemory(v)
 	}
 	if v.k != vMem {
 		return badValue
 	}
 	p := v.ptr
 	if v.idx.in != nil { // an element of an element
-		p = g.em.ptrAdd(v.ptr, v.idx, v.imm)
+		p = xs.em.ptrAdd(v.ptr, v.idx, v.imm)
 		v.imm = 0
 	}
 	return memAt(p, off, v.imm, e)
 }
 
 // vecElem returns a component of a vector by index.
-func (g *gen) vecElem(v, i value, at Pos) value {
+func (xs *expressions) vecElem(v, i value, at Pos) value {
 	e := v.q.T.elem
 	e.Space, e.Const = v.q.Space, v.q.Const
-	i = g.toArith(g.mem.rvalue(i))
+	i = xs.conv.toArith(xs.mem.rvalue(i))
 	if i.bad() {
 		return badValue
 	}
 	if !i.q.T.intLike() {
-		g.c.errorf(BadOperands, at, "an index of type %s%s", i.q.T, indexHint(i.q.T))
+		xs.c.errorf(BadOperands, at, "an index of type %s%s", i.q.T, indexHint(i.q.T))
 		return badValue
 	}
-	n := g.em.convert(g.arith.promote(i).comps[0], kir.I64)
+	n := xs.em.convert(xs.arith.promote(i).comps[0], kir.I64)
 	if n.isConst() {
 		if n.int() < 0 || n.int() >= int64(v.q.T.n) {
-			g.c.errorf(BadSwizzle, at, "%s has no component %d", v.q.T, n.int())
+			xs.c.errorf(BadSwizzle, at, "%s has no component %d", v.q.T, n.int())
 			return badValue
 		}
-		return g.mem.component(v, int(n.bits))
+		return xs.mem.component(v, int(n.bits))
 	}
 	switch v.k {
 	case vMem:
-		off := g.em.op(kir.Mul, kir.I64, n, i64(int64(e.T.size)))
+		off := xs.em.op(kir.Mul, kir.I64, n, i64(int64(e.T.size)))
 		p := v.ptr
 		if v.idx.in != nil {
-			p = g.em.ptrAdd(v.ptr, v.idx, v.imm)
+			p = xs.em.ptrAdd(v.ptr, v.idx, v.imm)
 			v.imm = 0
 		}
 		return memAt(p, off, v.imm, e)
 	case vRight:
-		r := rval(e.T, g.em.pick(v.comps, n))
+		r := rval(e.T, xs.em.pick(v.comps, n))
 		if v.chosen != nil {
-			r = chosenFrom(r, e, false, func() value { return g.vecElem(g.mem.placed(v), i, at) })
+			r = chosenFrom(r, e, false, func() value { return xs.vecElem(xs.mem.placed(v), i, at) })
 		}
 		return r
 	}
@@ -162,63 +162,63 @@ func (mem *memory) component(v value, i int) value {
 }
 
 // memberExpr evaluates X.Name and X->Name.
-func (g *gen) memberExpr(x *MemberExpr) value {
+func (xs *expressions) memberExpr(x *MemberExpr) value {
 	var v value
 	_, isThis := stripParens(x.X).(*ThisExpr)
 	if isThis && x.Arrow {
-		this, ok := g.res.thisObject()
+		this, ok := xs.res.thisObject()
 		if !ok {
-			return g.thisExpr(&ThisExpr{exprNode{Base{x.X.Pos()}}})
+			return xs.thisExpr(&ThisExpr{exprNode{Base{x.X.Pos()}}})
 		}
 		v = this
 	} else {
-		v = g.expr(x.X)
-		g.em.at(x.Pos())
+		v = xs.expr(x.X)
+		xs.em.at(x.Pos())
 		if v.bad() {
 			return badValue
 		}
 		if x.Arrow {
 			if v.q.T.kind == tStruct {
-				if r, ok := g.operatorCall(OpArrow, []value{v}, x.Pos(), true); ok {
+				if r, ok := xs.calls.operatorCall(OpArrow, []value{v}, x.Pos(), true); ok {
 					v = r
 				}
 			}
-			v = g.mem.rvalue(v)
+			v = xs.mem.rvalue(v)
 			if v.bad() {
 				return badValue
 			}
 			if v.q.T.kind != tPtr {
-				g.c.errorf(BadOperands, x.Pos(), "-> needs a pointer, not %s: use .", v.q.T)
+				xs.c.errorf(BadOperands, x.Pos(), "-> needs a pointer, not %s: use .", v.q.T)
 				return badValue
 			}
-			v = g.deref(v, operand{}, x.Pos())
+			v = xs.mem.deref(v, operand{}, x.Pos())
 		}
 	}
 	if v.bad() {
 		return badValue
 	}
-	return g.selectMember(v, x)
+	return xs.selectMember(v, x)
 }
 
-func (g *gen) selectMember(v value, x *MemberExpr) value {
+func (xs *expressions) selectMember(v value, x *MemberExpr) value {
 	name := x.Name.Ident
 	switch v.q.T.kind {
 	case tVec:
-		return g.swizzle(v, name, x.Name.Pos())
+		return xs.swizzle(v, name, x.Name.Pos())
 	case tSimdMat:
 		if name == "thread_elements" {
 			return value{k: vFuncs, q: qt(typeVoid), fn: &overload{name: name, this: &v, bi: threadElements}}
 		}
 	case tStruct:
-		return g.structMember(v, x)
+		return xs.structMember(v, x)
 	case tPtr:
 		if v.q.T.elem.T.kind == tStruct {
-			g.c.errorf(NoMember, x.Pos(), "%s is a pointer: use -> instead of .", v.q.T)
+			xs.c.errorf(NoMember, x.Pos(), "%s is a pointer: use -> instead of .", v.q.T)
 			return badValue
 		}
 	}
 	if v.k == vFuncs || v.k == vVoid || v.k == vType || v.k == vList {
-		g.c.errorf(NoMember, x.Pos(), "what stands before .%s has no members", name)
+		xs.c.errorf(NoMember, x.Pos(), "what stands before .%s has no members", name)
 		return badValue
 	}
 	hint := ""
@@ -228,19 +228,19 @@ func (g *gen) selectMember(v value, x *MemberExpr) value {
 	case v.q.T.isScalar():
 		hint = ": it is one number"
 	}
-	g.c.errorf(NoMember, x.Pos(), "%s has no member '%s'%s", v.q.T, name, hint)
+	xs.c.errorf(NoMember, x.Pos(), "%s has no member '%s'%s", v.q.T, name, hint)
 	return badValue
 }
 
-func (g *gen) structMember(v value, x *MemberExpr) value {
+func (xs *expressions) structMember(v value, x *MemberExpr) value {
 	st := v.q.T.st
-	g.c.declareMembers(st)
-	g.c.complete(st)
+	xs.c.declareMembers(st)
+	xs.c.complete(st)
 	n := x.Name
 	name := n.Ident
 	if n.Conv == nil && n.Op == OpNone {
 		if path := st.fieldPath(name, nil); path != nil {
-			return g.mem.member(v, path)
+			return xs.mem.member(v, path)
 		}
 	}
 	key := name
@@ -251,11 +251,11 @@ func (g *gen) structMember(v value, x *MemberExpr) value {
 		key = operatorKey(n.Op)
 	}
 	if st.scope != nil {
-		if ent := g.c.find(st.scope, key, 0); ent != nil {
+		if ent := xs.c.find(st.scope, key, 0); ent != nil {
 			if ent.kind == eFunc {
 				fn := &overload{name: key, funcs: ent.funcs, this: &v, env: st.scope}
 				if n.HasArgs {
-					args, ok := g.res.templateArgs(n.Args)
+					args, ok := xs.res.templateArgs(n.Args)
 					if !ok {
 						return badValue
 					}
@@ -263,10 +263,10 @@ func (g *gen) structMember(v value, x *MemberExpr) value {
 				}
 				return value{k: vFuncs, q: qt(typeVoid), fn: fn}
 			}
-			saved := g.res.env
-			g.res.env = st.scope
-			r := g.entityValue(ent, &NameExpr{exprNode{Base{x.Pos()}}, &Name{Base: n.Base, NamePart: n.NamePart}})
-			g.res.env = saved
+			saved := xs.res.env
+			xs.res.env = st.scope
+			r := xs.entityValue(ent, &NameExpr{exprNode{Base{x.Pos()}}, &Name{Base: n.Base, NamePart: n.NamePart}})
+			xs.res.env = saved
 			return r
 		}
 	}
@@ -277,15 +277,15 @@ func (g *gen) structMember(v value, x *MemberExpr) value {
 		}
 	}
 	if best != "" {
-		g.c.errorf(NoMember, n.Pos(), "%s has no member '%s': did you mean '%s'?", v.q.T, name, best)
+		xs.c.errorf(NoMember, n.Pos(), "%s has no member '%s': did you mean '%s'?", v.q.T, name, best)
 	} else {
-		g.c.errorf(NoMember, n.Pos(), "%s has no member '%s'", v.q.T, name)
+		xs.c.errorf(NoMember, n.Pos(), "%s has no member '%s'", v.q.T, name)
 	}
 	return badValue
 }
 
 // swizzle selects components by name: xyzw or rgba.
-func (g *gen) swizzle(v value, name string, at Pos) value {
+func (xs *expressions) swizzle(v value, name string, at Pos) value {
 	if name == "" { // a syntax error has been reported
 		return badValue
 	}
@@ -302,7 +302,7 @@ func (g *gen) swizzle(v value, name string, at Pos) value {
 			}
 		}
 		if k < 0 || k >= v.q.T.n || len(name) > 4 || set != 0 && set != s {
-			g.c.errorf(BadSwizzle, at, "%s has no component '%s': it has .%s%s", v.q.T, name, "xyzw"[:min(v.q.T.n, 4)],
+			xs.c.errorf(BadSwizzle, at, "%s has no component '%s': it has .%s%s", v.q.T, name, "xyzw"[:min(v.q.T.n, 4)],
 				wideHint(v.q.T))
 			return badValue
 		}
@@ -310,7 +310,7 @@ func (g *gen) swizzle(v value, name string, at Pos) value {
 		sel = append(sel, uint8(k))
 	}
 	if len(sel) == 1 {
-		return g.mem.component(v, int(sel[0]))
+		return xs.mem.component(v, int(sel[0]))
 	}
 	if v.k == vRight {
 		r := value{k: vRight, q: qt(vecOf(v.q.T.elem.T, len(sel)))}
@@ -319,7 +319,7 @@ func (g *gen) swizzle(v value, name string, at Pos) value {
 		}
 		if v.chosen != nil {
 			q := qtype{T: r.q.T, Const: v.q.Const, Space: v.q.Space}
-			r = chosenFrom(r, q, false, func() value { return g.swizzle(g.mem.placed(v), name, at) })
+			r = chosenFrom(r, q, false, func() value { return xs.swizzle(xs.mem.placed(v), name, at) })
 		}
 		return r
 	}
@@ -335,29 +335,29 @@ func (g *gen) swizzle(v value, name string, at Pos) value {
 }
 
 // sizeofExpr evaluates sizeof, alignof and sizeof...
-func (g *gen) sizeofExpr(x *SizeofExpr) value {
+func (xs *expressions) sizeofExpr(x *SizeofExpr) value {
 	if x.Pack != "" {
-		ent := g.res.lookup(x.Pack)
+		ent := xs.res.lookup(x.Pack)
 		if ent == nil || ent.kind != ePack {
-			g.c.errorf(BadTemplateArgs, x.Pos(), "'%s' is no parameter pack", x.Pack)
+			xs.c.errorf(BadTemplateArgs, x.Pos(), "'%s' is no parameter pack", x.Pack)
 			return badValue
 		}
 		return intVal(typeUlong, int64(len(ent.targs)+len(ent.vals)))
 	}
 	var t qtype
 	if x.Type != nil {
-		t = g.res.typeOf(x.Type).noRef()
+		t = xs.res.typeOf(x.Type).noRef()
 	} else {
 		var ok bool
-		if t, ok = g.lvalueType(x.X); !ok {
+		if t, ok = xs.lvalueType(x.X); !ok {
 			return badValue
 		}
 	}
 	if t.T.kind == tBad {
 		return badValue
 	}
-	if !g.c.isComplete(t.T) {
-		g.c.errorf(Incomplete, x.Pos(), "the size of the incomplete type %s", t)
+	if !xs.c.isComplete(t.T) {
+		xs.c.errorf(Incomplete, x.Pos(), "the size of the incomplete type %s", t)
 		return badValue
 	}
 	if x.Align {
@@ -367,15 +367,15 @@ func (g *gen) sizeofExpr(x *SizeofExpr) value {
 }
 
 // evalOff runs f where nothing it emits is kept: for sizeof, decltype and types of what is not evaluated.
-func (g *gen) evalOff(f func(h *gen)) {
-	h := newGen(g.c, "unevaluated", g.res.env)
-	h.fr, h.em.pos, h.depth, h.calls = g.fr, g.em.pos, g.depth, g.calls
+func (ks *constants) evalOff(f func(h *generator)) {
+	h := newGenerator(ks.c, "unevaluated", ks.res.env)
+	h.stmts.fr, h.em.pos, h.nest.depth, h.nest.calls = ks.stmts.fr, ks.em.pos, ks.nest.depth, ks.nest.calls
 	h.em.unevaluated = true
 	h.arith.contract = false
 	// Names in f mean g's variables: their numbers have to mean the same in h, and h's own come after them.
-	k := g.em.k
+	k := ks.em.k
 	if k == nil {
-		k = g.around
+		k = ks.around
 	}
 	if k != nil {
 		h.em.k.Vars, h.em.k.Regions = slices.Clip(k.Vars), slices.Clip(k.Regions)
@@ -384,9 +384,9 @@ func (g *gen) evalOff(f func(h *gen)) {
 }
 
 // lvalueType returns the type of an expression that is not evaluated, without references.
-func (g *gen) lvalueType(x Expr) (qtype, bool) {
+func (xs *expressions) lvalueType(x Expr) (qtype, bool) {
 	var v value
-	g.evalOff(func(h *gen) { v = h.expr(x) })
+	xs.consts.evalOff(func(h *generator) { v = h.exprs.expr(x) })
 	if v.k == vType {
 		return v.q, true
 	}
@@ -394,11 +394,11 @@ func (g *gen) lvalueType(x Expr) (qtype, bool) {
 }
 
 // quietType is the type of an rvalue expression, ok is false if it has errors; they are not reported.
-func (g *gen) quietType(x Expr) (qtype, bool) {
+func (xs *expressions) quietType(x Expr) (qtype, bool) {
 	var t qtype
-	ok := g.c.trial(func() {
-		g.evalOff(func(h *gen) {
-			v := h.mem.rvalue(h.expr(x))
+	ok := xs.c.trial(func() {
+		xs.consts.evalOff(func(h *generator) {
+			v := h.mem.rvalue(h.exprs.expr(x))
 			t = v.q
 		})
 	})
@@ -406,48 +406,48 @@ func (g *gen) quietType(x Expr) (qtype, bool) {
 }
 
 // decltype returns the declared type of a name, else the type of an expression with & for lvalues.
-func (g *gen) decltype(x Expr) qtype {
+func (xs *expressions) decltype(x Expr) qtype {
 	switch y := x.(type) {
 	case *NameExpr:
-		return g.decltypeName(y)
+		return xs.decltypeName(y)
 	case *MemberExpr:
-		t, ok := g.lvalueType(y)
+		t, ok := xs.lvalueType(y)
 		if !ok {
 			return badType
 		}
 		return t
 	}
 	var v value
-	g.evalOff(func(h *gen) { v = h.expr(x) })
+	xs.consts.evalOff(func(h *generator) { v = h.exprs.expr(x) })
 	switch {
 	case v.bad():
 		return badType
 	case v.k == vFuncs:
-		return g.choose.functionType(v.fn)
+		return xs.choose.functionType(v.fn)
 	case v.isLvalue() && v.k != vSwz && v.k != vDyn && !v.isBits():
-		return qt(g.c.types.refTo(v.q))
+		return qt(xs.c.types.refTo(v.q))
 	}
 	return v.q.bare()
 }
 
-func (g *gen) decltypeName(x *NameExpr) qtype {
-	ent := g.res.resolveEntity(x.Name)
+func (xs *expressions) decltypeName(x *NameExpr) qtype {
+	ent := xs.res.resolveEntity(x.Name)
 	if ent == nil {
 		return badType
 	}
 	if ent.kind == eFunc {
-		if v := g.entityValue(ent, x); v.k == vFuncs {
-			return g.choose.functionType(v.fn)
+		if v := xs.entityValue(ent, x); v.k == vFuncs {
+			return xs.choose.functionType(v.fn)
 		}
 		return badType
 	}
 	var v value
-	g.evalOff(func(h *gen) { v = h.entityValue(ent, x) })
+	xs.consts.evalOff(func(h *generator) { v = h.exprs.entityValue(ent, x) })
 	if v.bad() {
 		return badType
 	}
 	if ent.isRef {
-		return qt(g.c.types.refTo(v.q))
+		return qt(xs.c.types.refTo(v.q))
 	}
 	t := v.q
 	t.Space = SpaceNone
@@ -455,23 +455,23 @@ func (g *gen) decltypeName(x *NameExpr) qtype {
 }
 
 // foldExpr evaluates a fold over a pack.
-func (g *gen) foldExpr(x *FoldExpr) value {
+func (xs *expressions) foldExpr(x *FoldExpr) value {
 	pack, init, left := x.X, x.Y, false
 	if x.X == nil { // (... op pack)
 		pack, init, left = x.Y, nil, true
 	} else if x.Y != nil { // (a op ... op b): the side with the packs
-		if p, _ := g.res.packsIn(x.X); len(p) == 0 {
+		if p, _ := xs.res.packsIn(x.X); len(p) == 0 {
 			pack, init, left = x.Y, x.X, true
 		}
 	}
 	var elems []Expr
 	var envs []*env
-	g.res.expandPack(pack, func() {
+	xs.res.expandPack(pack, func() {
 		elems = append(elems, pack)
-		envs = append(envs, g.res.env)
+		envs = append(envs, xs.res.env)
 	})
-	saved := g.res.env
-	defer func() { g.res.env = saved }()
+	saved := xs.res.env
+	defer func() { xs.res.env = saved }()
 	type item struct {
 		x Expr
 		e *env
@@ -495,13 +495,13 @@ func (g *gen) foldExpr(x *FoldExpr) value {
 		case OpComma:
 			return voidValue
 		}
-		g.c.errorf(BadTemplateArgs, x.Pos(), "a fold over an empty pack has no value for %s", x.Op)
+		xs.c.errorf(BadTemplateArgs, x.Pos(), "a fold over an empty pack has no value for %s", x.Op)
 		return badValue
 	}
 	eval := func(i int) value {
-		g.res.env = items[i].e
-		v := g.expr(items[i].x)
-		g.res.env = saved
+		xs.res.env = items[i].e
+		v := xs.expr(items[i].x)
+		xs.res.env = saved
 		return v
 	}
 	apply := func(a, b value) value {
@@ -513,12 +513,12 @@ func (g *gen) foldExpr(x *FoldExpr) value {
 			if x.Op == OpLOr {
 				op = kir.Or
 			}
-			return rval(typeBool, g.em.op(op, kir.Bool, g.condition(a, x.Pos()), g.condition(b, x.Pos())))
+			return rval(typeBool, xs.em.op(op, kir.Bool, xs.conv.condition(a, x.Pos()), xs.conv.condition(b, x.Pos())))
 		}
 		if a.bad() || b.bad() {
 			return badValue
 		}
-		return g.binaryOp(x.Op, a, b, nil, nil, x.Pos())
+		return xs.binaryOp(x.Op, a, b, nil, nil, x.Pos())
 	}
 	vals := make([]value, len(items))
 	for i := range items {

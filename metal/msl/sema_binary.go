@@ -13,43 +13,43 @@ type arithmetic struct {
 }
 
 // binary evaluates X op Y.
-func (g *gen) binary(x *BinaryExpr) value {
+func (xs *expressions) binary(x *BinaryExpr) value {
 	switch x.Op {
 	case OpComma:
-		g.expr(x.X)
-		return g.expr(x.Y)
+		xs.expr(x.X)
+		return xs.expr(x.Y)
 	case OpLAnd, OpLOr:
-		return g.logical(x)
+		return xs.logical(x)
 	}
-	a := g.expr(x.X)
-	b := g.expr(x.Y)
-	g.em.at(x.Pos())
+	a := xs.expr(x.X)
+	b := xs.expr(x.Y)
+	xs.em.at(x.Pos())
 	if a.bad() || b.bad() {
 		return badValue
 	}
-	return g.binaryOp(x.Op, a, b, x.X, x.Y, x.Pos())
+	return xs.binaryOp(x.Op, a, b, x.X, x.Y, x.Pos())
 }
 
-func (g *gen) binaryOp(op Op, a, b value, xa, xb Expr, at Pos) value {
+func (xs *expressions) binaryOp(op Op, a, b value, xa, xb Expr, at Pos) value {
 	if a.q.T.kind == tStruct || b.q.T.kind == tStruct || a.q.T.kind == tEnum || b.q.T.kind == tEnum {
-		if r, ok := g.operatorCall(op, []value{a, b}, at, true); ok {
+		if r, ok := xs.calls.operatorCall(op, []value{a, b}, at, true); ok {
 			return r
 		}
 		if a.q.T.kind == tStruct {
-			a = g.toArith(a)
+			a = xs.conv.toArith(a)
 		}
 		if b.q.T.kind == tStruct {
-			b = g.toArith(b)
+			b = xs.conv.toArith(b)
 		}
 	}
 	if op == OpMul && a.q.T.kind == tSimdMat && b.q.T.kind == tSimdMat {
-		return matrixProduct(g.mem, a, b)
+		return matrixProduct(xs.mem, a, b)
 	}
 	if a.k == vList || b.k == vList {
-		g.c.errorf(BadOperands, at, "a braced list is no operand of %s", op)
+		xs.c.errorf(BadOperands, at, "a braced list is no operand of %s", op)
 		return badValue
 	}
-	return g.arith.arithC(op, g.mem.rvalue(a), g.mem.rvalue(b), xa, xb, at)
+	return xs.arith.arithC(op, xs.mem.rvalue(a), xs.mem.rvalue(b), xa, xb, at)
 }
 
 // isMulExpr reports whether an operand is written as a product, so that an addition may contract it to fma.
@@ -373,40 +373,40 @@ func (ar *arithmetic) pointerAdd(p, i value, minus bool, at Pos) value {
 
 // logical evaluates && and ||: the right side only if the left does not decide, unless it has no effect and cannot
 // fail.
-func (g *gen) logical(x *BinaryExpr) value {
-	av := g.expr(x.X)
+func (xs *expressions) logical(x *BinaryExpr) value {
+	av := xs.expr(x.X)
 	if av.q.T.kind == tVec { // vectors: component by component, both sides
-		bv := g.expr(x.Y)
-		return g.arith.vecLogical(x, g.mem.rvalue(av), g.mem.rvalue(bv))
+		bv := xs.expr(x.Y)
+		return xs.arith.vecLogical(x, xs.mem.rvalue(av), xs.mem.rvalue(bv))
 	}
 	if av.q.T.kind == tStruct {
-		if r, ok := g.tryOperator(x.Op, av, x.Y, x.Pos()); ok {
+		if r, ok := xs.calls.tryOperator(x.Op, av, x.Y, x.Pos()); ok {
 			return r
 		}
 	}
-	a := g.condition(av, x.X.Pos())
+	a := xs.conv.condition(av, x.X.Pos())
 	isAnd := x.Op == OpLAnd
 	if a.isConst() {
 		if (a.bits != 0) != isAnd {
-			if !g.em.exec {
-				g.em.discard(func() { g.condition(g.expr(x.Y), x.Y.Pos()) })
+			if !xs.em.exec {
+				xs.em.discard(func() { xs.conv.condition(xs.expr(x.Y), x.Y.Pos()) })
 			}
 			return rval(typeBool, a)
 		}
-		return rval(typeBool, g.condition(g.expr(x.Y), x.Y.Pos()))
+		return rval(typeBool, xs.conv.condition(xs.expr(x.Y), x.Y.Pos()))
 	}
 	var b operand
 	vecRight := false
-	blk := g.em.inBlock(func() {
-		v := g.expr(x.Y)
+	blk := xs.em.inBlock(func() {
+		v := xs.expr(x.Y)
 		vecRight = v.q.T.kind == tVec
 		if !vecRight {
-			b = g.condition(v, x.Y.Pos())
+			b = xs.conv.condition(v, x.Y.Pos())
 		}
 	})
-	g.em.at(x.Pos())
+	xs.em.at(x.Pos())
 	if vecRight {
-		g.c.errorf(BadOperands, x.Pos(), "%s is not defined on %s and a vector", x.Op, av.q.T)
+		xs.c.errorf(BadOperands, x.Pos(), "%s is not defined on %s and a vector", x.Op, av.q.T)
 		return badValue
 	}
 	op := kir.Or
@@ -414,21 +414,21 @@ func (g *gen) logical(x *BinaryExpr) value {
 		op = kir.And
 	}
 	if speculable(blk) {
-		g.em.blk.Instrs = append(g.em.blk.Instrs, blk.Instrs...)
-		return rval(typeBool, g.em.op(op, kir.Bool, a, b))
+		xs.em.blk.Instrs = append(xs.em.blk.Instrs, blk.Instrs...)
+		return rval(typeBool, xs.em.op(op, kir.Bool, a, b))
 	}
-	v := g.em.newVar("logical", kir.Bool)
-	g.em.varSet(v, a)
-	saved := g.em.blk
-	g.em.blk = blk
-	g.em.varSet(v, b)
-	g.em.blk = saved
+	v := xs.em.newVar("logical", kir.Bool)
+	xs.em.varSet(v, a)
+	saved := xs.em.blk
+	xs.em.blk = blk
+	xs.em.varSet(v, b)
+	xs.em.blk = saved
 	cond := a
 	if !isAnd {
-		cond = g.em.not(a)
+		cond = xs.em.not(a)
 	}
-	g.em.structured(&kir.Instr{Op: kir.If, Args: []*kir.Instr{g.em.instr(cond)}, Body: blk})
-	return rval(typeBool, g.em.varGet(v))
+	xs.em.structured(&kir.Instr{Op: kir.If, Args: []*kir.Instr{xs.em.instr(cond)}, Body: blk})
+	return rval(typeBool, xs.em.varGet(v))
 }
 
 func (ar *arithmetic) vecLogical(x *BinaryExpr, a, b value) value {
@@ -452,12 +452,12 @@ func (ar *arithmetic) vecLogical(x *BinaryExpr, a, b value) value {
 	return r
 }
 
-func (g *gen) tryOperator(op Op, a value, y Expr, at Pos) (value, bool) {
-	if len(g.choose.operatorCands(op, []value{a})) == 0 {
+func (cs *caller) tryOperator(op Op, a value, y Expr, at Pos) (value, bool) {
+	if len(cs.choose.operatorCands(op, []value{a})) == 0 {
 		return badValue, false
 	}
-	b := g.expr(y)
-	return g.operatorCall(op, []value{a, b}, at, true)
+	b := cs.exprs.expr(y)
+	return cs.operatorCall(op, []value{a, b}, at, true)
 }
 
 // speculable reports whether code may run although the program would skip it: it is short, pure and reads no memory.

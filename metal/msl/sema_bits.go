@@ -16,7 +16,7 @@ type bitField struct {
 func (l *layout) addBits(rs *resolver, f field) {
 	t, ft := l.st.typ, f.q.T
 	at := f.decl.Pos()
-	n, ok := rs.eval().constInt(f.decl.Bits, "the width of a bit-field")
+	n, ok := rs.eval().consts.constInt(f.decl.Bits, "the width of a bit-field")
 	switch {
 	case !ok:
 		return

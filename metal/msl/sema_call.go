@@ -29,25 +29,25 @@ type inl struct {
 }
 
 // args evaluates the arguments of a call, expanding packs; lvalues stay lvalues.
-func (g *gen) args(list []Expr) ([]value, bool) {
+func (xs *expressions) args(list []Expr) ([]value, bool) {
 	out := make([]value, 0, len(list))
 	ok := true
 	for _, x := range list {
 		if p, isPack := x.(*PackExpr); isPack {
-			g.res.expandPack(p.X, func() {
-				v := g.expr(p.X)
+			xs.res.expandPack(p.X, func() {
+				v := xs.expr(p.X)
 				ok = ok && !v.bad()
 				out = append(out, v)
 			})
 			continue
 		}
-		v := g.expr(x)
+		v := xs.expr(x)
 		if v.k == vType {
-			g.c.errorf(Undeclared, x.Pos(), "%s is a type, not a value", v.q)
+			xs.c.errorf(Undeclared, x.Pos(), "%s is a type, not a value", v.q)
 			v = badValue
 		}
 		ok = ok && !v.bad()
-		out = append(out, g.choose.functionObject(v))
+		out = append(out, xs.choose.functionObject(v))
 	}
 	return out, ok
 }
@@ -85,72 +85,72 @@ func (ch *chooser) functionObject(v value) value {
 }
 
 // callExpr evaluates Fun(Args).
-func (g *gen) callExpr(x *CallExpr) value {
+func (cs *caller) callExpr(x *CallExpr) value {
 	fx := stripParens(x.Fun)
 	var fv value
 	if ne, ok := fx.(*NameExpr); ok {
-		ent := g.res.resolveQuiet(ne.Name)
+		ent := cs.res.resolveQuiet(ne.Name)
 		if ent == nil && ne.Name.Ident == "is_function_constant_defined" {
-			return g.constantDefined(x)
+			return cs.consts.constantDefined(x)
 		}
 		if ent == nil {
-			if g.res.badQual {
-				g.res.badQual = false
-				g.args(x.Args)
+			if cs.res.badQual {
+				cs.res.badQual = false
+				cs.exprs.args(x.Args)
 				return badValue
 			}
-			return g.adlCall(ne, x)
+			return cs.adlCall(ne, x)
 		}
-		fv = g.entityValue(ent, ne)
+		fv = cs.exprs.entityValue(ent, ne)
 	} else {
-		fv = g.expr(fx)
+		fv = cs.exprs.expr(fx)
 	}
-	args, ok := g.args(x.Args)
-	g.em.at(x.Fun.Pos())
+	args, ok := cs.exprs.args(x.Args)
+	cs.em.at(x.Fun.Pos())
 	if !ok || fv.bad() {
 		return badValue
 	}
 	switch {
 	case fv.k == vType:
-		return g.constructParen(fv.q.bare(), args, x.Pos())
+		return cs.ctor.constructParen(fv.q.bare(), args, x.Pos())
 	case fv.k == vFuncs:
 		cp := *fv.fn
 		fv.fn = &cp
-		g.choose.addADL(fv.fn, fx, args)
-		return g.callOverload(fv.fn, args, x.Fun.Pos())
+		cs.choose.addADL(fv.fn, fx, args)
+		return cs.callOverload(fv.fn, args, x.Fun.Pos())
 	case fv.q.T.kind == tStruct:
 		if fv.q.T.st.lambda != nil {
-			return g.callLambda(fv.q.T.st.lambda, args, x.Pos())
+			return cs.callLambda(fv.q.T.st.lambda, args, x.Pos())
 		}
-		if r, ok := g.operatorCall(OpCall, append([]value{fv}, args...), x.Pos(), false); ok {
+		if r, ok := cs.operatorCall(OpCall, append([]value{fv}, args...), x.Pos(), false); ok {
 			return r
 		}
 	}
 	hint := ""
-	if t := g.c.types.decayed(&fv).T; t.kind == tPtr {
+	if t := cs.c.types.decayed(&fv).T; t.kind == tPtr {
 		hint = ": index it with [ ]"
 	}
-	g.c.errorf(NotCallable, x.Fun.Pos(), "a value of type %s cannot be called%s", fv.q, hint)
+	cs.c.errorf(NotCallable, x.Fun.Pos(), "a value of type %s cannot be called%s", fv.q, hint)
 	return badValue
 }
 
 // adlCall looks an undeclared function up in the namespaces of its arguments' classes.
-func (g *gen) adlCall(ne *NameExpr, x *CallExpr) value {
-	args, ok := g.args(x.Args)
+func (cs *caller) adlCall(ne *NameExpr, x *CallExpr) value {
+	args, ok := cs.exprs.args(x.Args)
 	if ok && len(ne.Name.Quals) == 0 {
-		fn := &overload{name: ne.Name.Ident, env: g.res.env}
-		g.choose.addADL(fn, ne, args)
+		fn := &overload{name: ne.Name.Ident, env: cs.res.env}
+		cs.choose.addADL(fn, ne, args)
 		if len(fn.funcs) > 0 {
 			if ne.Name.HasArgs {
-				if fn.targs, ok = g.res.templateArgs(ne.Name.Args); !ok {
+				if fn.targs, ok = cs.res.templateArgs(ne.Name.Args); !ok {
 					return badValue
 				}
 				fn.hasArgs = true
 			}
-			return g.callOverload(fn, args, x.Pos())
+			return cs.callOverload(fn, args, x.Pos())
 		}
 	}
-	g.res.undeclared(ne.Name)
+	cs.res.undeclared(ne.Name)
 	return badValue
 }
 
@@ -216,21 +216,21 @@ next:
 }
 
 // callOverload calls the best function of a set.
-func (g *gen) callOverload(fn *overload, args []value, at Pos) value {
+func (cs *caller) callOverload(fn *overload, args []value, at Pos) value {
 	if slices.ContainsFunc(args, func(a value) bool { return a.q.T.isWide() }) {
 		if fn = fn.forWide(); fn.bi == nil && len(fn.funcs) == 0 {
-			return g.c.noWide(fn, args, at)
+			return cs.c.noWide(fn, args, at)
 		}
 	}
 	var inst *funcInst
 	var why string
 	own := false
-	c, set := g.choose.chooseSet(fn, args)
+	c, set := cs.choose.chooseSet(fn, args)
 	if !set && (len(fn.funcs) > 0 || fn.bi == nil) || set && fn.ofUnit() {
-		inst, why = g.choose.resolve(fn.funcs, fn, args, fn.this, false)
+		inst, why = cs.choose.resolve(fn.funcs, fn, args, fn.this, false)
 		// A unit's own overload in namespace metal, as for a half type, is one among the library's.
-		own = inst != nil && inst.f.usr && !(inMetal(inst.f.env) && !g.choose.exactCall(inst, args))
-		if own && fn.bi != nil && !set && len(args) > 0 && g.choose.convRank(&args[0], inst.params[0].q) > rankQual &&
+		own = inst != nil && inst.f.usr && !(inMetal(inst.f.env) && !cs.choose.exactCall(inst, args))
+		if own && fn.bi != nil && !set && len(args) > 0 && cs.choose.convRank(&args[0], inst.params[0].q) > rankQual &&
 			fn.bi.accepts(args, fn) {
 			own = false // the library's takes any type as it is
 		}
@@ -238,35 +238,35 @@ func (g *gen) callOverload(fn *overload, args []value, at Pos) value {
 	if set && !own {
 		switch {
 		case c.elem != nil:
-			if args, set = g.asChosen(c, fn, args); !set {
+			if args, set = cs.asChosen(c, fn, args); !set {
 				return badValue
 			}
 			if len(fn.funcs) > 0 {
-				inst, why = g.choose.resolve(fn.funcs, fn, args, fn.this, false)
+				inst, why = cs.choose.resolve(fn.funcs, fn, args, fn.this, false)
 			}
 		case inst == nil || !inst.f.usr:
-			g.choose.ambiguousCall(c, fn, args, at)
+			cs.choose.ambiguousCall(c, fn, args, at)
 			return badValue
 		default:
 			own = true
 		}
 	}
 	if len(fn.funcs) == 0 && fn.bi != nil {
-		return g.callBuiltin(fn, args, at)
+		return cs.callBuiltin(fn, args, at)
 	}
-	if fn.bi != nil && !own && (inst == nil || !g.choose.exactCall(inst, args)) && fn.bi.accepts(args, fn) {
-		return g.callBuiltin(fn, args, at)
+	if fn.bi != nil && !own && (inst == nil || !cs.choose.exactCall(inst, args)) && fn.bi.accepts(args, fn) {
+		return cs.callBuiltin(fn, args, at)
 	}
 	if inst == nil || !inst.f.usr {
-		if r, ok := g.liftCall(fn, inst, args, at); ok {
+		if r, ok := cs.liftCall(fn, inst, args, at); ok {
 			return r
 		}
 	}
 	if inst == nil {
-		g.noMatch(fn, args, why, at)
+		cs.noMatch(fn, args, why, at)
 		return badValue
 	}
-	return g.call(inst, args, fn.this, at)
+	return cs.call(inst, args, fn.this, at)
 }
 
 // inMetal reports whether a scope is namespace metal or one of its parts, the unit's additions to them too.
@@ -283,7 +283,7 @@ func (c *compiler) noWide(fn *overload, args []value, at Pos) value {
 	return badValue
 }
 
-func (g *gen) noMatch(fn *overload, args []value, why string, at Pos) {
+func (cs *caller) noMatch(fn *overload, args []value, why string, at Pos) {
 	var types string
 	for i := range args {
 		if i > 0 {
@@ -292,7 +292,7 @@ func (g *gen) noMatch(fn *overload, args []value, why string, at Pos) {
 		types += argText(&args[i])
 	}
 	if len(why) > 9 && why[:9] == "ambiguous" {
-		g.c.errorf(Ambiguous, at, "the call %s(%s) is %s", fn.name, types, why)
+		cs.c.errorf(Ambiguous, at, "the call %s(%s) is %s", fn.name, types, why)
 		return
 	}
 	if len(fn.funcs) == 1 {
@@ -300,44 +300,44 @@ func (g *gen) noMatch(fn *overload, args []value, why string, at Pos) {
 		np := len(f.decl.Params)
 		few := len(args) < np && f.decl.Params[len(args)].Default == nil
 		if f.tmpl == nil && (len(args) > np || few) && !f.decl.hasPack() {
-			g.c.errorf(ArgCount, at, "%s takes %s, not %d", g.c.signature(f), plural(np, "argument"), len(args))
+			cs.c.errorf(ArgCount, at, "%s takes %s, not %d", cs.c.signature(f), plural(np, "argument"), len(args))
 			return
 		}
-		if f.tmpl == nil && g.argError(f, args, at) {
+		if f.tmpl == nil && cs.argError(f, args, at) {
 			return
 		}
 		if fn.this != nil && fn.this.q.Const && !f.decl.Quals.Const && !f.decl.Specs.Static {
-			g.c.errorf(NotAssignable, at, "the method %s is not const, but its object is", g.c.signature(f))
+			cs.c.errorf(NotAssignable, at, "the method %s is not const, but its object is", cs.c.signature(f))
 			return
 		}
 	}
 	for i := range args {
-		if t := g.c.types.decayed(&args[i]).T; t.kind == tPtr && (t.elem.T.isScalar() || t.elem.T.kind == tVec) {
+		if t := cs.c.types.decayed(&args[i]).T; t.kind == tPtr && (t.elem.T.isScalar() || t.elem.T.kind == tVec) {
 			why += "\n    argument " + itoa(i+1) + " is a pointer: index it for a value"
 			break
 		}
 	}
-	g.c.errorf(NoMatch, at, "no function %s takes (%s):%s", quoteName(fn.name), types, why)
+	cs.c.errorf(NoMatch, at, "no function %s takes (%s):%s", quoteName(fn.name), types, why)
 }
 
 // argError reports the first argument that does not convert to the parameter of the only function there is.
-func (g *gen) argError(f *funcEnt, args []value, at Pos) bool {
-	inst := g.choose.instFor(f, nil)
+func (cs *caller) argError(f *funcEnt, args []value, at Pos) bool {
+	inst := cs.choose.instFor(f, nil)
 	if inst == nil || len(args) > len(inst.params) {
 		return false
 	}
 	for i := range args {
 		p := inst.params[i].q
-		if g.choose.convRank(&args[i], p) != rankNone {
+		if cs.choose.convRank(&args[i], p) != rankNone {
 			continue
 		}
 		if args[i].k == vList {
 			return false
 		}
 		if p.T.kind == tRef {
-			g.refError(&args[i], p, at)
+			cs.conv.refError(&args[i], p, at)
 		} else {
-			g.noConversion(&args[i], p, at, "argument "+itoa(i+1)+" of "+g.c.signature(f))
+			cs.conv.noConversion(&args[i], p, at, "argument "+itoa(i+1)+" of "+cs.c.signature(f))
 		}
 		return true
 	}
@@ -355,15 +355,15 @@ func (d *FuncDecl) hasPack() bool {
 }
 
 // call inlines a function.
-func (g *gen) call(inst *funcInst, args []value, this *value, at Pos) value {
+func (cs *caller) call(inst *funcInst, args []value, this *value, at Pos) value {
 	f := inst.f
 	decl := f.decl
 	body := decl.Body
 	scope := inst.env
-	if d := g.c.memberSpec(inst); d != nil {
+	if d := cs.c.memberSpec(inst); d != nil {
 		body, decl, scope = d.decl.Body, d.decl, d.env
 	} else if body == nil {
-		if d := g.c.definition(inst); d != nil {
+		if d := cs.c.definition(inst); d != nil {
 			body, decl, scope = d.decl.Body, d.decl, d.env
 		}
 	}
@@ -371,95 +371,95 @@ func (g *gen) call(inst *funcInst, args []value, this *value, at Pos) value {
 		if decl.Default && decl.Kind == FuncConstructor {
 			return voidValue
 		}
-		if g.em.unevaluated && inst.ret.T.kind != tAuto {
-			return g.unevaluatedCall(inst)
+		if cs.em.unevaluated && inst.ret.T.kind != tAuto {
+			return cs.unevaluatedCall(inst)
 		}
-		g.c.errorf(Undeclared, at, "%s is declared, but has no body", g.c.signature(f))
+		cs.c.errorf(Undeclared, at, "%s is declared, but has no body", cs.c.signature(f))
 		return badValue
 	}
 	if isKernel(&decl.Specs) {
-		g.c.errorf(Unsupported, at, "the kernel %s cannot be called: put what both need in a function", g.c.signature(f))
+		cs.c.errorf(Unsupported, at, "the kernel %s cannot be called: put what both need in a function", cs.c.signature(f))
 		return badValue
 	}
-	if g.em.unevaluated && inst.ret.T.kind != tAuto && f.lam == nil {
-		return g.unevaluatedCall(inst)
+	if cs.em.unevaluated && inst.ret.T.kind != tAuto && f.lam == nil {
+		return cs.unevaluatedCall(inst)
 	}
-	g.c.used[f] = true
-	if decl.Specs.Constexpr && !g.em.exec && len(args) > 0 && f.cls == nil {
-		if v, ok := g.constCall(inst, args, at); ok {
+	cs.c.used[f] = true
+	if decl.Specs.Constexpr && !cs.em.exec && len(args) > 0 && f.cls == nil {
+		if v, ok := cs.constCall(inst, args, at); ok {
 			return v
 		}
 	}
-	if !g.enterCall(inst, at) {
+	if !cs.enterCall(inst, at) {
 		return badValue
 	}
-	defer func() { g.calls-- }()
+	defer func() { cs.nest.calls-- }()
 
-	blk, outer, up, contract, labels := g.em.blk, g.res.env, g.fr, g.arith.contract, g.labels
-	fr := &inl{up: up, inst: inst, ret: inst.ret, ptr: -1, labels: len(g.labels)}
+	blk, outer, up, contract, labels := cs.em.blk, cs.res.env, cs.stmts.fr, cs.arith.contract, cs.stmts.labels
+	fr := &inl{up: up, inst: inst, ret: inst.ret, ptr: -1, labels: len(cs.stmts.labels)}
 	e := &env{kind: envFunc, up: scope}
 	if this != nil && f.cls != nil && !decl.Specs.Static {
 		t := *this
-		if t = g.mem.placed(t); !t.isLvalue() {
-			t = g.mem.temp(t)
+		if t = cs.mem.placed(t); !t.isLvalue() {
+			t = cs.mem.temp(t)
 		}
 		if decl.Quals.Const {
 			t.q.Const = true
 		}
 		e.this = &t
 	}
-	if !g.bindParams(e, inst, decl, args, at) {
+	if !cs.bindParams(e, inst, decl, args, at) {
 		return badValue
 	}
 	fr.block, fr.scope = &kir.Instr{Op: kir.BlockOp}, e
-	g.res.env, g.fr, g.arith.contract = e, fr, contractOf(f)
-	g.labels = g.labels[:len(g.labels):len(g.labels)]
+	cs.res.env, cs.stmts.fr, cs.arith.contract = e, fr, contractOf(f)
+	cs.stmts.labels = cs.stmts.labels[:len(cs.stmts.labels):len(cs.stmts.labels)]
 	var fl flow
 	inner := &kir.Block{}
-	g.em.blk = inner
+	cs.em.blk = inner
 	if decl.Kind == FuncConstructor {
-		g.memberInits(e.this, decl)
+		cs.ctor.memberInits(e.this, decl)
 	}
-	fl = g.block(body, true)
-	g.em.blk, g.res.env, g.fr, g.arith.contract, g.labels = blk, outer, up, contract, labels
-	if !g.em.exec {
+	fl = cs.stmts.block(body, true)
+	cs.em.blk, cs.res.env, cs.stmts.fr, cs.arith.contract, cs.stmts.labels = blk, outer, up, contract, labels
+	if !cs.em.exec {
 		if fr.again != nil {
 			inner = fr.repeat(inner)
 		}
 		if fr.broke {
 			fr.block.Body = inner
-			g.em.at(at)
-			g.em.structured(fr.block)
+			cs.em.at(at)
+			cs.em.structured(fr.block)
 		} else {
-			g.em.blk.Instrs = append(g.em.blk.Instrs, inner.Instrs...)
+			cs.em.blk.Instrs = append(cs.em.blk.Instrs, inner.Instrs...)
 		}
 	}
-	g.em.at(at)
-	return g.result(fr, fl, f, at)
+	cs.em.at(at)
+	return cs.result(fr, fl, f, at)
 }
 
 // unevaluatedCall is a call of which only the type matters.
-func (g *gen) unevaluatedCall(inst *funcInst) value {
+func (cs *caller) unevaluatedCall(inst *funcInst) value {
 	t := inst.ret
 	switch {
 	case t.T.kind == tVoid:
 		return voidValue
 	case t.T.kind == tRef:
-		return g.c.types.dummy(t.T.elem)
-	case !g.c.isComplete(t.T):
+		return cs.c.types.dummy(t.T.elem)
+	case !cs.c.isComplete(t.T):
 		return badValue
 	}
 	if t.T.comps < 0 || t.T.comps > maxSlots {
-		v := g.c.types.dummy(t.bare())
+		v := cs.c.types.dummy(t.bare())
 		v.tmp = true
 		return v
 	}
-	return g.mem.zero(t.T)
+	return cs.mem.zero(t.T)
 }
 
 // constCall evaluates the call of a constexpr function whose arguments are all constant; ok is false if it is not
 // constant.
-func (g *gen) constCall(inst *funcInst, args []value, at Pos) (v value, ok bool) {
+func (cs *caller) constCall(inst *funcInst, args []value, at Pos) (v value, ok bool) {
 	for i := range args {
 		a := &args[i]
 		if a.k == vSlot && a.obj.fixed || a.k == vRight && allConst(a.comps) {
@@ -470,8 +470,10 @@ func (g *gen) constCall(inst *funcInst, args []value, at Pos) (v value, ok bool)
 	if inst.ret.T.kind == tVoid || inst.ret.T.kind == tRef {
 		return badValue, false
 	}
-	ok = g.c.trial(func() {
-		good := g.evalConst(func(h *gen) { v = h.mem.noAddress(h.mem.load(h.call(inst, args, nil, at))) }, at, "the call")
+	ok = cs.c.trial(func() {
+		good := cs.consts.evalConst(func(h *generator) {
+			v = h.mem.noAddress(h.mem.load(h.calls.call(inst, args, nil, at)))
+		}, at, "the call")
 		if !good || v.k != vRight {
 			v = badValue
 		}
@@ -480,18 +482,18 @@ func (g *gen) constCall(inst *funcInst, args []value, at Pos) (v value, ok bool)
 }
 
 // enterCall refuses recursion and nesting without end.
-func (g *gen) enterCall(inst *funcInst, at Pos) bool {
-	if !g.em.exec {
-		for fr := g.fr; fr != nil; fr = fr.up {
+func (cs *caller) enterCall(inst *funcInst, at Pos) bool {
+	if !cs.em.exec {
+		for fr := cs.stmts.fr; fr != nil; fr = fr.up {
 			if fr.inst == inst {
-				g.c.errorf(Recursion, at, "%s calls itself: Metal has no recursion", g.c.signature(inst.f))
+				cs.c.errorf(Recursion, at, "%s calls itself: Metal has no recursion", cs.c.signature(inst.f))
 				return false
 			}
 		}
 	}
-	g.calls++
-	if g.calls > maxInline {
-		g.c.fatal(Recursion, at, "calls are nested more than %d deep", maxInline)
+	cs.nest.calls++
+	if cs.nest.calls > maxInline {
+		cs.c.fatal(Recursion, at, "calls are nested more than %d deep", maxInline)
 	}
 	return true
 }
@@ -502,35 +504,35 @@ func contractOf(f *funcEnt) bool {
 }
 
 // result returns what an inlined call yields.
-func (g *gen) result(fr *inl, fl flow, f *funcEnt, at Pos) value {
+func (cs *caller) result(fr *inl, fl flow, f *funcEnt, at Pos) value {
 	switch {
 	case fr.has:
 		return fr.direct
 	case fr.ptr >= 0:
-		return value{k: vMem, q: fr.ret.T.elem, ptr: g.em.varGet(fr.ptr)}
+		return value{k: vMem, q: fr.ret.T.elem, ptr: cs.em.varGet(fr.ptr)}
 	case fr.result != nil:
 		v := objVal(fr.result)
 		if v.k == vMem {
 			v.tmp = true
 			return v
 		}
-		return g.mem.load(v)
+		return cs.mem.load(v)
 	case fr.ret.T.kind == tAuto || fr.ret.T.kind == tVoid:
 		return voidValue
 	}
 	if fl == fNext {
-		g.c.errorf(MissingReturn, f.decl.Pos(), "%s returns no value", g.c.signature(f))
+		cs.c.errorf(MissingReturn, f.decl.Pos(), "%s returns no value", cs.c.signature(f))
 		return badValue
 	}
 	t := fr.ret.noRef()
-	if !g.c.isComplete(t.T) {
+	if !cs.c.isComplete(t.T) {
 		return badValue
 	}
-	return g.mem.zero(t.T)
+	return cs.mem.zero(t.T)
 }
 
 // bindParams makes the parameters of a call: references stand for their arguments, others are variables.
-func (g *gen) bindParams(e *env, inst *funcInst, decl *FuncDecl, args []value, at Pos) bool {
+func (cs *caller) bindParams(e *env, inst *funcInst, decl *FuncDecl, args []value, at Pos) bool {
 	ok := true
 	var pack *entity
 	for i := range inst.params {
@@ -548,16 +550,16 @@ func (g *gen) bindParams(e *env, inst *funcInst, decl *FuncDecl, args []value, a
 				x = pd.Default
 			}
 			if x == nil {
-				g.c.errorf(ArgCount, at, "the parameter '%s' has no argument", pd.Name)
+				cs.c.errorf(ArgCount, at, "the parameter '%s' has no argument", pd.Name)
 				return false
 			}
-			saved := g.res.env
-			g.res.env = e
-			v = g.expr(x)
-			g.res.env = saved
-			g.em.at(at)
+			saved := cs.res.env
+			cs.res.env = e
+			v = cs.exprs.expr(x)
+			cs.res.env = saved
+			cs.em.at(at)
 		}
-		b, isRef := g.bindParam(p.q, v, pd.Name, at)
+		b, isRef := cs.bindParam(p.q, v, pd.Name, at)
 		if b.bad() {
 			ok = false
 			continue
@@ -571,9 +573,9 @@ func (g *gen) bindParams(e *env, inst *funcInst, decl *FuncDecl, args []value, a
 			pack.vals = append(pack.vals, b)
 		case pd.Name != "":
 			if old := e.put(&entity{kind: eVar, name: pd.Name, local: true, val: b, isRef: isRef, at: pd.Pos()}); old != nil {
-				g.c.redefined(pd.Name, pd.Pos(), old)
+				cs.c.redefined(pd.Name, pd.Pos(), old)
 			}
-			g.c.hides(e.up, pd.Name, pd.Pos())
+			cs.c.hides(e.up, pd.Name, pd.Pos())
 		}
 	}
 	for _, p := range decl.Params { // an empty pack
@@ -585,18 +587,18 @@ func (g *gen) bindParams(e *env, inst *funcInst, decl *FuncDecl, args []value, a
 }
 
 // bindParam binds one parameter of type t to an argument.
-func (g *gen) bindParam(t qtype, v value, name string, at Pos) (value, bool) {
-	if g.choose.isFunctionFor(&v, t) { // known at each call, which is inlined
+func (cs *caller) bindParam(t qtype, v value, name string, at Pos) (value, bool) {
+	if cs.choose.isFunctionFor(&v, t) { // known at each call, which is inlined
 		return v, false
 	}
 	if t.T.kind == tRef {
-		return g.bindRef(t, v, at), true
+		return cs.conv.bindRef(t, v, at), true
 	}
-	v = g.convertTo(v, t.bare(), at, "an argument")
+	v = cs.conv.convertTo(v, t.bare(), at, "an argument")
 	if v.bad() {
 		return badValue, false
 	}
-	return g.mem.newLocal(name, t, v), false
+	return cs.mem.newLocal(name, t, v), false
 }
 
 // newLocal makes a variable with an initial value. A constant that never changes keeps its value without a variable.
@@ -624,11 +626,11 @@ func allConst(comps []operand) bool {
 }
 
 // bindRef binds a reference: to the object itself, or for const references to a temporary.
-func (g *gen) bindRef(t qtype, v value, at Pos) value {
+func (cv *converter) bindRef(t qtype, v value, at Pos) value {
 	e := t.T.elem
 	if e.T.kind == tAuto {
 		if v.k == vList || v.k == vVoid || v.k == vFuncs {
-			g.noConversion(&v, t, at, "a reference")
+			cv.noConversion(&v, t, at, "a reference")
 			return badValue
 		}
 		e.T = v.q.T
@@ -637,30 +639,30 @@ func (g *gen) bindRef(t qtype, v value, at Pos) value {
 		if e.Space == SpaceNone || v.q.Space == SpaceConstant && e.Const {
 			e.Space = v.q.Space
 		}
-		t = qt(g.c.types.derived(tRef, e, t.T.n))
+		t = qt(cv.c.types.derived(tRef, e, t.T.n))
 	}
-	r := g.choose.refRank(&v, t.T)
+	r := cv.choose.refRank(&v, t.T)
 	if r == rankNone {
-		g.refError(&v, t, at)
+		cv.refError(&v, t, at)
 		return badValue
 	}
 	same := v.q.T == e.T || v.q.T.kind == tArray && e.T.kind == tArray
 	if v.isLvalue() && v.q.Space.normal() == e.Space.normal() && v.k != vSwz && !v.isBits() {
-		if v = g.mem.placed(v); same {
+		if v = cv.mem.placed(v); same {
 			v.q.Const, v.q.Vol = e.Const, e.Vol
 			return v
 		}
 		if path, ok := derivesFrom(v.q.T, e.T); ok {
-			b := g.mem.member(v, path)
+			b := cv.mem.member(v, path)
 			b.q.Const = e.Const
 			return b
 		}
 	}
-	x := g.convertTo(v, e.bare(), at, "a reference")
+	x := cv.convertTo(v, e.bare(), at, "a reference")
 	if x.bad() {
 		return badValue
 	}
-	b := g.mem.temp(g.mem.load(x))
+	b := cv.mem.temp(cv.mem.load(x))
 	b.q.Const = e.Const
 	if e.Space == SpaceConstant {
 		b.q.Space = SpaceNone
@@ -668,28 +670,28 @@ func (g *gen) bindRef(t qtype, v value, at Pos) value {
 	return b
 }
 
-func (g *gen) refError(v *value, t qtype, at Pos) {
+func (cv *converter) refError(v *value, t qtype, at Pos) {
 	e := t.T.elem
 	switch {
 	case v.k == vFuncs || v.k == vVoid:
-		g.noConversion(v, t, at, "a reference")
+		cv.noConversion(v, t, at, "a reference")
 	case v.isLvalue() && v.q.T == e.T && v.q.Space.normal() != e.Space.normal():
-		g.c.errorf(AddressSpace, at, "an object in %s memory cannot be bound to %s", spaceName(v.q.Space), t)
+		cv.c.errorf(AddressSpace, at, "an object in %s memory cannot be bound to %s", spaceName(v.q.Space), t)
 	case v.isBits() && v.q.T == e.T && !e.Const:
-		g.c.errorf(NotLvalue, at, "a bit-field has no address: it cannot be bound to %s", t)
+		cv.c.errorf(NotLvalue, at, "a bit-field has no address: it cannot be bound to %s", t)
 	case v.k == vSwz && v.q.T == e.T && !e.Const:
-		g.c.errorf(NotLvalue, at, "several components of a vector have no address: they cannot be bound to %s", t)
+		cv.c.errorf(NotLvalue, at, "several components of a vector have no address: they cannot be bound to %s", t)
 	case v.isLvalue() && v.q.T == e.T:
-		g.c.errorf(TypeMismatch, at, "%s to %s would drop const", v.q, t)
+		cv.c.errorf(TypeMismatch, at, "%s to %s would drop const", v.q, t)
 	default:
-		g.c.errorf(TypeMismatch, at, "a value of type %s cannot be bound to %s", v.q, t)
+		cv.c.errorf(TypeMismatch, at, "a value of type %s cannot be bound to %s", v.q, t)
 	}
 }
 
 // callLambda calls a lambda: its body is expanded in the scope where the lambda stands.
-func (g *gen) callLambda(l *lambdaInfo, args []value, at Pos) value {
+func (cs *caller) callLambda(l *lambdaInfo, args []value, at Pos) value {
 	if l.over != nil {
-		return g.callOverload(l.over, args, at)
+		return cs.callOverload(l.over, args, at)
 	}
 	if len(args) != len(l.x.Params) && !l.fn.decl.hasPack() {
 		min := 0
@@ -699,51 +701,51 @@ func (g *gen) callLambda(l *lambdaInfo, args []value, at Pos) value {
 			}
 		}
 		if len(args) < min || len(args) > len(l.x.Params) {
-			g.c.errorf(ArgCount, at, "the lambda takes %s, not %d", plural(len(l.x.Params), "argument"), len(args))
+			cs.c.errorf(ArgCount, at, "the lambda takes %s, not %d", plural(len(l.x.Params), "argument"), len(args))
 			return badValue
 		}
 	}
 	inst := &funcInst{f: l.fn, env: l.env, ret: qt(typeAuto)}
-	saved := g.res.env
-	g.res.env = l.env
+	saved := cs.res.env
+	cs.res.env = l.env
 	for i, p := range l.x.Params {
-		t := g.res.typeOf(p.Type)
+		t := cs.res.typeOf(p.Type)
 		if i < len(args) {
-			t = g.deduceAuto(t, &args[i], p.Pos())
+			t = cs.conv.deduceAuto(t, &args[i], p.Pos())
 		}
-		inst.params = append(inst.params, paramInst{decl: p, q: g.c.types.paramType(t)})
+		inst.params = append(inst.params, paramInst{decl: p, q: cs.c.types.paramType(t)})
 	}
 	if l.x.Ret != nil {
-		inst.ret = g.res.retType(inst, l.x.Ret)
+		inst.ret = cs.res.retType(inst, l.x.Ret)
 	}
-	g.res.env = saved
+	cs.res.env = saved
 	for i := range args {
 		if inst.params[i].q.T.kind == tBad {
 			return badValue
 		}
-		if g.choose.convRank(&args[i], inst.params[i].q) == rankNone {
+		if cs.choose.convRank(&args[i], inst.params[i].q) == rankNone {
 			if inst.params[i].q.T.kind == tRef {
-				g.refError(&args[i], inst.params[i].q, at)
+				cs.conv.refError(&args[i], inst.params[i].q, at)
 			} else {
-				g.noConversion(&args[i], inst.params[i].q, at, "an argument")
+				cs.conv.noConversion(&args[i], inst.params[i].q, at, "an argument")
 			}
 			return badValue
 		}
 	}
-	return g.call(inst, args, nil, at)
+	return cs.call(inst, args, nil, at)
 }
 
 // deduceAuto replaces auto in a declared type by what the initialiser has.
-func (g *gen) deduceAuto(t qtype, v *value, at Pos) qtype {
+func (cv *converter) deduceAuto(t qtype, v *value, at Pos) qtype {
 	switch t.T.kind {
 	case tAuto:
 		if v.k == vList || v.k == vVoid || v.k == vFuncs || v.k == vType {
 			if !v.bad() {
-				g.c.errorf(BadType, at, "auto cannot be deduced from %s", argText(v))
+				cv.c.errorf(BadType, at, "auto cannot be deduced from %s", argText(v))
 			}
 			return badType
 		}
-		r := g.c.types.decayed(v)
+		r := cv.c.types.decayed(v)
 		if v.q.T.kind == tVec {
 			r.T = v.q.T // a copy of a packed vector is packed
 		}
@@ -751,14 +753,14 @@ func (g *gen) deduceAuto(t qtype, v *value, at Pos) qtype {
 		return r
 	case tPtr:
 		if t.T.elem.T.kind == tAuto {
-			p := g.c.types.decayed(v)
+			p := cv.c.types.decayed(v)
 			if p.T.kind != tPtr {
-				g.c.errorf(TypeMismatch, at, "auto* cannot be deduced from %s", p)
+				cv.c.errorf(TypeMismatch, at, "auto* cannot be deduced from %s", p)
 				return badType
 			}
 			e := p.T.elem
 			e.Const = e.Const || t.T.elem.Const
-			return qtype{T: g.c.types.ptrTo(e), Const: t.Const}
+			return qtype{T: cv.c.types.ptrTo(e), Const: t.Const}
 		}
 	case tRef:
 		if t.T.elem.T.kind == tAuto {
@@ -772,7 +774,7 @@ func (g *gen) deduceAuto(t qtype, v *value, at Pos) qtype {
 			if v.isLvalue() && (e.Space == SpaceNone || v.q.Space == SpaceConstant) {
 				e.Space = v.q.Space
 			}
-			return qt(g.c.types.derived(tRef, e, t.T.n))
+			return qt(cv.c.types.derived(tRef, e, t.T.n))
 		}
 	}
 	return t

@@ -5,43 +5,43 @@ import (
 )
 
 // castExpr evaluates the casts that name their type.
-func (g *gen) castExpr(x *CastExpr) value {
-	t := g.res.typeOf(x.Type)
+func (xs *expressions) castExpr(x *CastExpr) value {
+	t := xs.res.typeOf(x.Type)
 	if list, ok := x.X.(*InitList); ok {
 		if t.T.kind == tBad {
 			return badValue
 		}
-		return g.initList(list, t.bare(), x.Pos())
+		return xs.lists.initList(list, t.bare(), x.Pos())
 	}
-	v := g.expr(x.X)
-	g.em.at(x.Pos())
+	v := xs.expr(x.X)
+	xs.em.at(x.Pos())
 	if v.bad() || t.T.kind == tBad {
 		return badValue
 	}
 	switch x.Kind {
 	case CastAsType:
-		return g.arith.asType(g.toArith(g.mem.rvalue(v)), t.T, x.Pos())
+		return xs.arith.asType(xs.conv.toArith(xs.mem.rvalue(v)), t.T, x.Pos())
 	case CastReinterpret:
-		return g.reinterpret(v, t, x.Pos())
+		return xs.conv.reinterpret(v, t, x.Pos())
 	case CastConst:
 		if t.T.kind == tRef && v.isLvalue() && v.q.T == t.T.elem.T {
 			v.q.Const, v.q.Vol = t.T.elem.Const, t.T.elem.Vol
 			return v
 		}
-		v = g.mem.rvalue(v)
+		v = xs.mem.rvalue(v)
 		if t.T.kind == tPtr && v.q.T.kind == tPtr && t.T.elem.T == v.q.T.elem.T {
-			return g.castPointer(v, t.T, x.Pos())
+			return xs.conv.castPointer(v, t.T, x.Pos())
 		}
-		g.c.errorf(BadCast, x.Pos(), "const_cast from %s to %s changes more than const and volatile", v.q.T, t)
+		xs.c.errorf(BadCast, x.Pos(), "const_cast from %s to %s changes more than const and volatile", v.q.T, t)
 		return badValue
 	}
-	return g.explicitConv(v, t, x.Kind == CastC, x.Pos())
+	return xs.conv.explicitConv(v, t, x.Kind == CastC, x.Pos())
 }
 
 // explicitConv converts as static_cast does, and with cStyle as a C cast does.
-func (g *gen) explicitConv(v value, t qtype, cStyle bool, at Pos) value {
+func (cv *converter) explicitConv(v value, t qtype, cStyle bool, at Pos) value {
 	if v.k == vFuncs || v.k == vType {
-		g.noConversion(&v, t, at, "a cast")
+		cv.noConversion(&v, t, at, "a cast")
 		return badValue
 	}
 	to := t.T
@@ -49,66 +49,66 @@ func (g *gen) explicitConv(v value, t qtype, cStyle bool, at Pos) value {
 		return voidValue
 	}
 	if to.kind == tRef {
-		return g.castRef(v, t, cStyle, at)
+		return cv.castRef(v, t, cStyle, at)
 	}
 	if v.k == vVoid {
-		g.noConversion(&v, t, at, "a cast")
+		cv.noConversion(&v, t, at, "a cast")
 		return badValue
 	}
 	if v.q.T.kind == tStruct {
 		if v.q.T == to {
-			return g.mem.load(v)
+			return cv.mem.load(v)
 		}
-		if r := g.choose.convRank(&v, t.bare()); r != rankNone {
-			return g.convertTo(v, t.bare(), at, "a cast")
+		if r := cv.choose.convRank(&v, t.bare()); r != rankNone {
+			return cv.convertTo(v, t.bare(), at, "a cast")
 		}
-		if inst := g.choose.explicitConversion(&v, to); inst != nil {
-			r := g.mem.rvalue(g.call(inst, nil, &v, at))
+		if inst := cv.choose.explicitConversion(&v, to); inst != nil {
+			r := cv.mem.rvalue(cv.calls.call(inst, nil, &v, at))
 			if r.bad() || r.q.T == to {
 				return r
 			}
-			return g.explicitConv(r, t, cStyle, at)
+			return cv.explicitConv(r, t, cStyle, at)
 		}
 	}
 	if to.kind == tStruct {
-		return g.constructFrom(to, []value{v}, at)
+		return cv.ctor.constructFrom(to, []value{v}, at)
 	}
-	v = g.mem.rvalue(v)
+	v = cv.mem.rvalue(v)
 	if v.bad() {
 		return badValue
 	}
 	from := v.q.T
 	switch {
 	case to.isScalar() && from.isScalar():
-		r := rval(to, g.em.convert(v.comps[0], to.kt))
+		r := rval(to, cv.em.convert(v.comps[0], to.kt))
 		return r
 	case to.kind == tVec && from.kind == tVec && to.n == from.n:
 		r := value{k: vRight, q: qt(to)}
 		for _, c := range v.comps {
-			r.comps = append(r.comps, g.em.convert(c, to.elem.T.kt))
+			r.comps = append(r.comps, cv.em.convert(c, to.elem.T.kt))
 		}
 		return r
 	case to.kind == tVec && from.isScalar():
-		r := g.arith.convStd(v, to.unpacked())
+		r := cv.arith.convStd(v, to.unpacked())
 		r.q.T = to
 		return r
 	case to.kind == tPtr && from.kind == tPtr:
-		if !cStyle && g.choose.ptrRank(from.elem, to.elem) == rankNone && from.elem.T.kind != tVoid &&
+		if !cStyle && cv.choose.ptrRank(from.elem, to.elem) == rankNone && from.elem.T.kind != tVoid &&
 			!related(from.elem.T, to.elem.T) {
-			g.c.errorf(BadCast, at, "static_cast from %s to %s: use reinterpret_cast", from, to)
+			cv.c.errorf(BadCast, at, "static_cast from %s to %s: use reinterpret_cast", from, to)
 			return badValue
 		}
-		return g.castPointer(v, to, at)
+		return cv.castPointer(v, to, at)
 	case to.kind == tPtr && (from.kind == tNull || isNullConst(&v)):
 		return rval(to, operand{ty: to.kirScalar()})
 	case cStyle && (to.kind == tPtr && from.isInt() || to.isInt() && from.kind == tPtr):
-		return rval(to, g.em.convert(v.comps[0], to.kirScalar()))
+		return rval(to, cv.em.convert(v.comps[0], to.kirScalar()))
 	case to.isBool() && (from.kind == tPtr || from.kind == tNull):
-		return rval(to, g.em.convert(v.comps[0], kir.Bool))
+		return rval(to, cv.em.convert(v.comps[0], kir.Bool))
 	case from == to:
 		return v
 	}
-	g.c.errorf(BadCast, at, "a cast from %s to %s%s", from, t, vectorHint(from, t.T))
+	cv.c.errorf(BadCast, at, "a cast from %s to %s%s", from, t, vectorHint(from, t.T))
 	return badValue
 }
 
@@ -137,28 +137,28 @@ func (ch *chooser) explicitConversion(v *value, to *ctype) *funcInst {
 }
 
 // castPointer changes what a pointer points to. The address space must stay.
-func (g *gen) castPointer(v value, to *ctype, at Pos) value {
+func (cv *converter) castPointer(v value, to *ctype, at Pos) value {
 	from := v.q.T
 	a, b := from.elem.Space, to.elem.Space
 	if a.normal() != b.normal() {
-		g.c.errorf(AddressSpace, at, "a cast from a pointer to %s memory (%s) to a pointer to %s memory (%s)",
+		cv.c.errorf(AddressSpace, at, "a cast from a pointer to %s memory (%s) to a pointer to %s memory (%s)",
 			spaceName(a), from, spaceName(b), to)
 		return badValue
 	}
 	p := v.comps[0]
 	if path, ok := derivesFrom(from.elem.T, to.elem.T); ok {
 		for _, f := range path {
-			p = g.em.ptrAdd(p, operand{}, int64(f.off))
+			p = cv.em.ptrAdd(p, operand{}, int64(f.off))
 		}
 	} else if path, ok := derivesFrom(to.elem.T, from.elem.T); ok {
 		for _, f := range path {
-			p = g.em.ptrAdd(p, operand{}, -int64(f.off))
+			p = cv.em.ptrAdd(p, operand{}, -int64(f.off))
 		}
 	}
 	return rval(to, p)
 }
 
-func (g *gen) castRef(v value, t qtype, cStyle bool, at Pos) value {
+func (cv *converter) castRef(v value, t qtype, cStyle bool, at Pos) value {
 	e := t.T.elem
 	if v.isLvalue() {
 		if v.q.T == e.T && v.q.Space.normal() == e.Space.normal() {
@@ -166,51 +166,51 @@ func (g *gen) castRef(v value, t qtype, cStyle bool, at Pos) value {
 			return v
 		}
 		if path, ok := derivesFrom(v.q.T, e.T); ok {
-			return g.mem.member(v, path)
+			return cv.mem.member(v, path)
 		}
 		if cStyle {
-			return g.reinterpret(v, t, at)
+			return cv.reinterpret(v, t, at)
 		}
 	}
 	if e.Const || t.T.rvalueRef() {
-		return g.explicitConv(v, e.bare(), cStyle, at)
+		return cv.explicitConv(v, e.bare(), cStyle, at)
 	}
-	g.c.errorf(BadCast, at, "a cast from %s to %s", v.q, t)
+	cv.c.errorf(BadCast, at, "a cast from %s to %s", v.q, t)
 	return badValue
 }
 
-func (g *gen) reinterpret(v value, t qtype, at Pos) value {
+func (cv *converter) reinterpret(v value, t qtype, at Pos) value {
 	if t.T.kind == tRef { // the object's bytes seen as another type
 		if !v.isLvalue() {
-			g.c.errorf(NotLvalue, at, "reinterpret_cast to %s needs an object", t)
+			cv.c.errorf(NotLvalue, at, "reinterpret_cast to %s needs an object", t)
 			return badValue
 		}
 		e := t.T.elem
 		if e.Space.normal() != v.q.Space.normal() {
-			g.c.errorf(AddressSpace, at, "a cast from an object in %s memory to %s", spaceName(v.q.Space), t)
+			cv.c.errorf(AddressSpace, at, "a cast from an object in %s memory to %s", spaceName(v.q.Space), t)
 			return badValue
 		}
-		if v = g.mem.placed(v); v.k == vSwz || v.k == vDyn || v.isBits() {
-			return g.mem.addressOf(v, at)
+		if v = cv.mem.placed(v); v.k == vSwz || v.k == vDyn || v.isBits() {
+			return cv.mem.addressOf(v, at)
 		}
-		m := g.mem.toMemory(v)
+		m := cv.mem.toMemory(v)
 		m.q = e
 		return m
 	}
-	v = g.mem.rvalue(v)
+	v = cv.mem.rvalue(v)
 	if v.bad() {
 		return badValue
 	}
 	from, to := v.q.T, t.T
 	switch {
 	case from.kind == tPtr && to.kind == tPtr:
-		return g.castPointer(v, to, at)
+		return cv.castPointer(v, to, at)
 	case from.kind == tPtr && to.isInt(), to.kind == tPtr && from.isInt():
-		return rval(to, g.em.convert(v.comps[0], to.kirScalar()))
+		return rval(to, cv.em.convert(v.comps[0], to.kirScalar()))
 	case from == to:
 		return v
 	}
-	g.c.errorf(BadCast, at, "reinterpret_cast from %s to %s: use as_type for values", from, t)
+	cv.c.errorf(BadCast, at, "reinterpret_cast from %s to %s: use as_type for values", from, t)
 	return badValue
 }
 
@@ -288,103 +288,103 @@ func (em *emitter) bitcast(o operand, t kir.Type) operand {
 }
 
 // constructExpr evaluates T(args) and T{args}.
-func (g *gen) constructExpr(x *ConstructExpr) value {
+func (xs *expressions) constructExpr(x *ConstructExpr) value {
 	var t qtype
-	if tm := g.res.placeholder(x.Type); tm != nil {
-		x, t = g.deduceConstruct(x, tm)
+	if tm := xs.res.placeholder(x.Type); tm != nil {
+		x, t = xs.vars.deduceConstruct(x, tm)
 	} else {
-		t = g.res.typeOf(x.Type)
+		t = xs.res.typeOf(x.Type)
 	}
 	if t.T.kind == tBad {
 		for _, a := range x.Args {
-			g.expr(a)
+			xs.expr(a)
 		}
 		return badValue
 	}
 	t = t.bare()
 	if t.T.kind == tAuto {
-		g.c.errorf(BadType, x.Pos(), "auto is no type to construct")
+		xs.c.errorf(BadType, x.Pos(), "auto is no type to construct")
 		return badValue
 	}
 	if x.Braced {
-		return g.initList(&InitList{x.exprNode, x.Args}, t, x.Pos())
+		return xs.lists.initList(&InitList{x.exprNode, x.Args}, t, x.Pos())
 	}
-	args, ok := g.args(x.Args)
-	g.em.at(x.Pos())
+	args, ok := xs.args(x.Args)
+	xs.em.at(x.Pos())
 	if !ok {
 		return badValue
 	}
-	return g.constructParen(t, args, x.Pos())
+	return xs.ctor.constructParen(t, args, x.Pos())
 }
 
 // constructParen makes a T from (args).
-func (g *gen) constructParen(t qtype, args []value, at Pos) value {
+func (ct *constructor) constructParen(t qtype, args []value, at Pos) value {
 	if t.T.kind == tVoid && len(args) <= 1 {
 		return voidValue
 	}
-	if !g.c.isComplete(t.T) {
-		g.c.errorf(Incomplete, at, "an object of the incomplete type %s", t)
+	if !ct.c.isComplete(t.T) {
+		ct.c.errorf(Incomplete, at, "an object of the incomplete type %s", t)
 		return badValue
 	}
 	switch t.T.kind {
 	case tStruct:
-		return g.constructFrom(t.T, args, at)
+		return ct.constructFrom(t.T, args, at)
 	case tVec:
 		if len(args) == 1 && args[0].q.T.kind != tVec && args[0].q.T.kind != tStruct && args[0].k != vList {
-			return g.explicitConv(args[0], t, true, at)
+			return ct.conv.explicitConv(args[0], t, true, at)
 		}
-		return g.makeVec(t.T, args, at)
+		return ct.makeVec(t.T, args, at)
 	case tSimdMat:
 		if len(args) == 1 {
 			if args[0].q.T == t.T {
-				return g.mem.load(args[0])
+				return ct.mem.load(args[0])
 			}
-			x := g.convertTo(args[0], t.T.elem, at, "the diagonal of a matrix")
+			x := ct.conv.convertTo(args[0], t.T.elem, at, "the diagonal of a matrix")
 			if x.bad() {
 				return badValue
 			}
-			return diagonalMatrix(g.em, t.T, x.comps[0])
+			return diagonalMatrix(ct.em, t.T, x.comps[0])
 		}
 	}
 	switch len(args) {
 	case 0:
-		return g.mem.zero(t.T)
+		return ct.mem.zero(t.T)
 	case 1:
-		return g.explicitConv(args[0], t, true, at)
+		return ct.conv.explicitConv(args[0], t, true, at)
 	}
-	g.c.errorf(ArgCount, at, "%s is made from one value, not %d", t, len(args))
+	ct.c.errorf(ArgCount, at, "%s is made from one value, not %d", t, len(args))
 	return badValue
 }
 
 // makeVec assembles a vector from scalars and vectors that have its number of components together.
-func (g *gen) makeVec(t *ctype, args []value, at Pos) value {
+func (ct *constructor) makeVec(t *ctype, args []value, at Pos) value {
 	if len(args) == 0 {
-		return g.mem.zero(t)
+		return ct.mem.zero(t)
 	}
 	r := value{k: vRight, q: qt(t)}
 	for _, a := range args {
 		if a.q.T.kind == tStruct {
-			a = g.toArith(a)
+			a = ct.conv.toArith(a)
 		}
-		a = g.mem.rvalue(a)
+		a = ct.mem.rvalue(a)
 		if a.bad() {
 			return badValue
 		}
 		if _, n := a.q.T.shape(); n == 0 && a.q.T.kind != tEnum {
-			g.c.errorf(TypeMismatch, at, "%s cannot be made from a value of type %s", t, a.q.T)
+			ct.c.errorf(TypeMismatch, at, "%s cannot be made from a value of type %s", t, a.q.T)
 			return badValue
 		}
 		for _, c := range a.comps {
-			r.comps = append(r.comps, g.em.convert(c, t.elem.T.kt))
+			r.comps = append(r.comps, ct.em.convert(c, t.elem.T.kt))
 		}
 	}
 	if len(r.comps) == t.n {
 		return r
 	}
 	if len(args) == 1 && len(r.comps) > 1 {
-		g.c.errorf(TypeMismatch, at, "%s cannot be made from a vector of %d components", t, len(r.comps))
+		ct.c.errorf(TypeMismatch, at, "%s cannot be made from a vector of %d components", t, len(r.comps))
 		return badValue
 	}
-	g.c.errorf(ArgCount, at, "%s has %d components, but %d are given", t, t.n, len(r.comps))
+	ct.c.errorf(ArgCount, at, "%s has %d components, but %d are given", t, t.n, len(r.comps))
 	return badValue
 }

@@ -291,66 +291,66 @@ func (ch *chooser) instConversion(f *funcEnt, v *value, to *ctype) *funcInst {
 }
 
 // convertTo converts a value implicitly, reporting what does not convert. what says for which purpose.
-func (g *gen) convertTo(v value, to qtype, at Pos, what string) value {
+func (cv *converter) convertTo(v value, to qtype, at Pos, what string) value {
 	if v.bad() || to.T.kind == tBad {
 		return badValue
 	}
 	if v.k == vList {
-		return g.initList(v.list, to.bare(), at)
+		return cv.lists.initList(v.list, to.bare(), at)
 	}
 	if v.k == vFuncs || v.k == vVoid || v.k == vType {
-		g.noConversion(&v, to, at, what)
+		cv.noConversion(&v, to, at, what)
 		return badValue
 	}
-	from := g.c.types.decayed(&v)
-	if r := g.choose.stdRank(&v, from.T, to.T); r != rankNone {
-		return g.arith.convStd(v, to.T)
+	from := cv.c.types.decayed(&v)
+	if r := cv.choose.stdRank(&v, from.T, to.T); r != rankNone {
+		return cv.arith.convStd(v, to.T)
 	}
 	if to.T.kind == tStruct {
-		if inst := g.choose.convertingCtor(&v, to.T); inst != nil {
-			return g.construct(to.T, inst, []value{v}, at)
+		if inst := cv.choose.convertingCtor(&v, to.T); inst != nil {
+			return cv.ctor.construct(to.T, inst, []value{v}, at)
 		}
 	}
 	if from.T.kind == tStruct {
-		if inst := g.choose.conversionFunc(&v, to.T); inst != nil {
-			r := g.call(inst, []value{}, &v, at)
+		if inst := cv.choose.conversionFunc(&v, to.T); inst != nil {
+			r := cv.calls.call(inst, []value{}, &v, at)
 			if r.bad() {
 				return r
 			}
-			return g.arith.convStd(r, to.T)
+			return cv.arith.convStd(r, to.T)
 		}
 	}
-	g.noConversion(&v, to, at, what)
+	cv.noConversion(&v, to, at, what)
 	return badValue
 }
 
-func (g *gen) noConversion(v *value, to qtype, at Pos, what string) {
+func (cv *converter) noConversion(v *value, to qtype, at Pos, what string) {
 	if v.k == vFuncs {
-		g.c.errorf(TypeMismatch, at, "the function '%s' is not called: %s", v.fn.name, what)
+		cv.c.errorf(TypeMismatch, at, "the function '%s' is not called: %s", v.fn.name, what)
 		return
 	}
 	if v.k == vVoid {
-		g.c.errorf(TypeMismatch, at, "an expression of type void has no value: %s", what)
+		cv.c.errorf(TypeMismatch, at, "an expression of type void has no value: %s", what)
 		return
 	}
-	from := g.c.types.decayed(v)
+	from := cv.c.types.decayed(v)
 	if from.T.kind == tPtr && to.T.kind == tPtr {
 		a, b := from.T.elem, to.T.elem
 		if a.Space.normal() != b.Space.normal() {
-			g.c.errorf(AddressSpace, at, "%s: a pointer to %s memory (%s) is no pointer to %s memory (%s)%s", what,
+			cv.c.errorf(AddressSpace, at, "%s: a pointer to %s memory (%s) is no pointer to %s memory (%s)%s", what,
 				spaceName(a.Space), from, spaceName(b.Space), to, spaceHint(a.Space))
 			return
 		}
 		if a.T == b.T && a.Const && !b.Const {
-			g.c.errorf(TypeMismatch, at, "%s: %s to %s would drop const", what, from, to)
+			cv.c.errorf(TypeMismatch, at, "%s: %s to %s would drop const", what, from, to)
 			return
 		}
 	}
 	if from.T.isFloat() && to.T.isFloat() {
-		g.c.errorf(TypeMismatch, at, "%s: Metal converts %s to %s by a cast only: write %s(x)", what, from, to, to.T)
+		cv.c.errorf(TypeMismatch, at, "%s: Metal converts %s to %s by a cast only: write %s(x)", what, from, to, to.T)
 		return
 	}
-	g.c.errorf(TypeMismatch, at, "%s: %s does not convert to %s%s", what, from, to, vectorHint(from.T, to.T))
+	cv.c.errorf(TypeMismatch, at, "%s: %s does not convert to %s%s", what, from, to, vectorHint(from.T, to.T))
 }
 
 func spaceName(s Space) string {
@@ -442,19 +442,19 @@ func slotOffset(v value) int64 {
 }
 
 // condition converts a value to bool.
-func (g *gen) condition(v value, at Pos) operand {
+func (cv *converter) condition(v value, at Pos) operand {
 	if v.bad() {
 		return boolConst(false)
 	}
 	if v.q.T.kind == tVec {
-		g.c.errorf(TypeMismatch, at, "a condition of type %s: use any() or all()", v.q.T)
+		cv.c.errorf(TypeMismatch, at, "a condition of type %s: use any() or all()", v.q.T)
 		return boolConst(false)
 	}
 	if v.q.T.kind == tEnum && v.q.T.en.scoped {
-		g.c.errorf(TypeMismatch, at, "a condition of type %s", v.q.T)
+		cv.c.errorf(TypeMismatch, at, "a condition of type %s", v.q.T)
 		return boolConst(false)
 	}
-	r := g.convertTo(v, qt(typeBool), at, "a condition")
+	r := cv.convertTo(v, qt(typeBool), at, "a condition")
 	if r.bad() || len(r.comps) != 1 {
 		return boolConst(false)
 	}

@@ -17,7 +17,7 @@ const maxDesignated = 1 << 14
 
 // placeDesignated returns a list in the order of the parts of t, with what its designators pass over left out; nil
 // after an error. Elements without a designator follow the one before, as in C.
-func (g *gen) placeDesignated(l *InitList, t *ctype, at Pos) *InitList {
+func (li *listInit) placeDesignated(l *InitList, t *ctype, at Pos) *InitList {
 	most := 0
 	switch {
 	case t.kind == tArray && t.n < 0:
@@ -27,7 +27,7 @@ func (g *gen) placeDesignated(l *InitList, t *ctype, at Pos) *InitList {
 	case t.kind == tStruct && !t.st.userCtor && t.st.lambda == nil:
 		most = len(t.st.fields)
 	default:
-		g.c.errorf(BadInit, at, "designators need an aggregate, not %s", t)
+		li.c.errorf(BadInit, at, "designators need an aggregate, not %s", t)
 		return nil
 	}
 	var out []Expr
@@ -35,20 +35,20 @@ func (g *gen) placeDesignated(l *InitList, t *ctype, at Pos) *InitList {
 	for _, x := range l.Elems {
 		last := next
 		if d, ok := x.(*DesignatedExpr); ok {
-			if next, last = g.designatedParts(d, t); next < 0 {
+			if next, last = li.designatedParts(d, t); next < 0 {
 				return nil
 			}
 			x = d.X
 			if _, list := x.(*InitList); last > next && !list { // evaluated once
-				x = &heldExpr{exprNode{Base{x.Pos()}}, g.expr(x)}
+				x = &heldExpr{exprNode{Base{x.Pos()}}, li.exprs.expr(x)}
 			}
 		}
 		if last >= most {
-			g.c.errorf(TooManyInits, x.Pos(), "%s has no part %d", t, last)
+			li.c.errorf(TooManyInits, x.Pos(), "%s has no part %d", t, last)
 			return nil
 		}
 		if last > maxDesignated {
-			g.c.errorf(TooLarge, x.Pos(), "a designator of part %d: at most %d", last, maxDesignated)
+			li.c.errorf(TooLarge, x.Pos(), "a designator of part %d: at most %d", last, maxDesignated)
 			return nil
 		}
 		for ; next <= last; next++ {
@@ -62,30 +62,30 @@ func (g *gen) placeDesignated(l *InitList, t *ctype, at Pos) *InitList {
 }
 
 // designatedParts returns the first and the last index of the parts that a designator names, -1 after an error.
-func (g *gen) designatedParts(d *DesignatedExpr, t *ctype) (first, last int) {
-	if first = g.designatedPart(d, t); first < 0 || d.Last == nil {
+func (li *listInit) designatedParts(d *DesignatedExpr, t *ctype) (first, last int) {
+	if first = li.designatedPart(d, t); first < 0 || d.Last == nil {
 		return first, first
 	}
-	if last = g.designatedPart(&DesignatedExpr{exprNode: d.exprNode, Index: d.Last}, t); last < 0 {
+	if last = li.designatedPart(&DesignatedExpr{exprNode: d.exprNode, Index: d.Last}, t); last < 0 {
 		return -1, -1
 	}
 	if last < first {
-		g.c.errorf(BadArraySize, d.Pos(), "the designator's range [%d ... %d] is empty", first, last)
+		li.c.errorf(BadArraySize, d.Pos(), "the designator's range [%d ... %d] is empty", first, last)
 		return -1, -1
 	}
 	return first, last
 }
 
 // designatedPart returns the index of the part that a designator names, -1 after an error.
-func (g *gen) designatedPart(d *DesignatedExpr, t *ctype) int {
+func (li *listInit) designatedPart(d *DesignatedExpr, t *ctype) int {
 	if d.Index != nil {
 		if t.kind != tArray {
-			g.c.errorf(BadInit, d.Pos(), "[i] = needs an array, not %s", t)
+			li.c.errorf(BadInit, d.Pos(), "[i] = needs an array, not %s", t)
 			return -1
 		}
-		n, ok := g.constInt(d.Index, "the index of a designator")
+		n, ok := li.consts.constInt(d.Index, "the index of a designator")
 		if ok && (n < 0 || t.n >= 0 && n >= int64(t.n) || n > maxBytes) {
-			g.c.errorf(BadArraySize, d.Pos(), "%s has no element %d", t, n)
+			li.c.errorf(BadArraySize, d.Pos(), "%s has no element %d", t, n)
 			ok = false
 		}
 		if !ok {
@@ -100,33 +100,33 @@ func (g *gen) designatedPart(d *DesignatedExpr, t *ctype) int {
 			}
 		}
 	}
-	g.c.errorf(NoMember, d.Pos(), "%s has no field '%s' of its own", t, d.Field)
+	li.c.errorf(NoMember, d.Pos(), "%s has no field '%s' of its own", t, d.Field)
 	return -1
 }
 
 // designatedUnion makes a union whose one named field has a value.
-func (g *gen) designatedUnion(l *InitList, t qtype, at Pos) value {
+func (li *listInit) designatedUnion(l *InitList, t qtype, at Pos) value {
 	d, _ := l.Elems[0].(*DesignatedExpr)
 	if d == nil || len(l.Elems) > 1 {
-		g.c.errorf(TooManyInits, at, "a union has one value, of one field")
+		li.c.errorf(TooManyInits, at, "a union has one value, of one field")
 		return badValue
 	}
-	i := g.designatedPart(d, t.T)
+	i := li.designatedPart(d, t.T)
 	if i < 0 {
 		return badValue
 	}
-	lv := objVal(g.mem.newObject("list", t.bare()))
-	g.mem.clearMem(lv)
-	f := g.mem.member(lv, []*field{&t.T.st.fields[i]})
+	lv := objVal(li.mem.newObject("list", t.bare()))
+	li.mem.clearMem(lv)
+	f := li.mem.member(lv, []*field{&t.T.st.fields[i]})
 	one := &InitList{l.exprNode, []Expr{d.X}}
 	if inner, ok := d.X.(*InitList); ok {
 		one = inner
 	}
-	x := g.initList(one, f.q.bare(), at)
+	x := li.initList(one, f.q.bare(), at)
 	if x.bad() {
 		return badValue
 	}
-	g.mem.store(f, g.mem.load(x))
+	li.mem.store(f, li.mem.load(x))
 	lv.tmp = true
 	return lv
 }

@@ -4,27 +4,21 @@ import (
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
-// maxNesting bounds the recursion of expr and stmt through one another, calls included.
-const maxNesting = 4000
-
 // expr evaluates an expression: names and what selects a part of an object stay lvalues.
-func (g *gen) expr(x Expr) value {
+func (xs *expressions) expr(x Expr) value {
 	if x == nil { // a syntax error has been reported
 		return badValue
 	}
-	g.depth++
-	defer func() { g.depth-- }()
-	if g.depth > maxNesting {
-		g.c.fatal(TooLarge, x.Pos(), "expressions and calls are nested more than %d deep", maxNesting)
-	}
-	g.em.step()
-	g.c.spend(x.Pos(), 1)
-	g.em.at(x.Pos())
+	xs.nest.enter(xs.c, "expressions and calls", x.Pos())
+	defer xs.nest.leave()
+	xs.em.step()
+	xs.c.spend(x.Pos(), 1)
+	xs.em.at(x.Pos())
 	switch x := x.(type) {
 	case *IntLit:
-		return g.intLit(x)
+		return xs.intLit(x)
 	case *FloatLit:
-		return g.floatLit(x)
+		return xs.floatLit(x)
 	case *CharLit:
 		if x.Multi {
 			return intVal(typeInt, x.Value)
@@ -35,48 +29,48 @@ func (g *gen) expr(x Expr) value {
 	case *NullptrLit:
 		return rval(typeNull, operand{ty: kir.U64})
 	case *StringLit:
-		return g.stringLit(x)
+		return xs.stringLit(x)
 	case *ThisExpr:
-		return g.thisExpr(x)
+		return xs.thisExpr(x)
 	case *NameExpr:
-		return g.nameExpr(x)
+		return xs.nameExpr(x)
 	case *ParenExpr:
-		v := g.expr(x.X)
+		v := xs.expr(x.X)
 		return v
 	case *UnaryExpr:
-		return g.unary(x)
+		return xs.unary(x)
 	case *PostfixExpr:
-		return g.incDec(x.X, x.Op, true, x.Pos())
+		return xs.incDec(x.X, x.Op, true, x.Pos())
 	case *BinaryExpr:
-		return g.binary(x)
+		return xs.binary(x)
 	case *AssignExpr:
-		return g.assign(x)
+		return xs.assign(x)
 	case *CondExpr:
-		return g.condExpr(x)
+		return xs.condExpr(x)
 	case *CallExpr:
-		return g.callExpr(x)
+		return xs.calls.callExpr(x)
 	case *IndexExpr:
-		return g.indexExpr(x)
+		return xs.indexExpr(x)
 	case *MemberExpr:
-		return g.memberExpr(x)
+		return xs.memberExpr(x)
 	case *CastExpr:
-		return g.castExpr(x)
+		return xs.castExpr(x)
 	case *ConstructExpr:
-		return g.constructExpr(x)
+		return xs.constructExpr(x)
 	case *InitList:
 		return value{k: vList, q: badTypeList, list: x}
 	case *SizeofExpr:
-		return g.sizeofExpr(x)
+		return xs.sizeofExpr(x)
 	case *LambdaExpr:
-		return g.lambdaExpr(x)
+		return xs.lambdaExpr(x)
 	case *StmtExpr:
-		return g.stmtExpr(x)
+		return xs.stmtExpr(x)
 	case *FoldExpr:
-		return g.foldExpr(x)
+		return xs.foldExpr(x)
 	case *heldExpr:
 		return x.v
 	case *PackExpr:
-		g.c.errorf(BadTemplateArgs, x.Pos(), "a pack is expanded where only one expression can stand")
+		xs.c.errorf(BadTemplateArgs, x.Pos(), "a pack is expanded where only one expression can stand")
 	}
 	return badValue
 }
@@ -84,7 +78,7 @@ func (g *gen) expr(x Expr) value {
 // badTypeList is the placeholder type of a braced list: it has none until it is converted.
 var badTypeList = qtype{T: &ctype{kind: tVoid}}
 
-func (g *gen) intLit(x *IntLit) value {
+func (xs *expressions) intLit(x *IntLit) value {
 	t := typeInt
 	v := x.Value
 	switch {
@@ -114,15 +108,15 @@ func (g *gen) intLit(x *IntLit) value {
 }
 
 // stringLit is a constant array of chars, which kernels pass to logging functions.
-func (g *gen) stringLit(x *StringLit) value {
+func (xs *expressions) stringLit(x *StringLit) value {
 	char := scalarTypes[kir.I8]
 	n := len(x.Value) + 1
 	if n > 4096 {
-		g.c.errorf(TooLarge, x.Pos(), "a string of %d characters", n)
+		xs.c.errorf(TooLarge, x.Pos(), "a string of %d characters", n)
 		return badValue
 	}
 	o := &object{name: stringName, fixed: true, slots: make([]slot, n)}
-	o.q = qtype{T: g.c.types.arrayOf(qt(char), n), Const: true, Space: SpaceConstant}
+	o.q = qtype{T: xs.c.types.arrayOf(qt(char), n), Const: true, Space: SpaceConstant}
 	for i := range n {
 		o.slots[i] = slot{-1, operand{ty: kir.I8}}
 		if i < n-1 {
@@ -132,7 +126,7 @@ func (g *gen) stringLit(x *StringLit) value {
 	return objVal(o)
 }
 
-func (g *gen) floatLit(x *FloatLit) value {
+func (xs *expressions) floatLit(x *FloatLit) value {
 	t := typeFloat
 	switch x.Suffix {
 	case "h":
@@ -140,7 +134,7 @@ func (g *gen) floatLit(x *FloatLit) value {
 	case "bf":
 		t = typeBF
 	case "l":
-		if g.c.opt.Float64 {
+		if xs.c.opt.Float64 {
 			t = scalarTypes[kir.F64]
 		}
 	}
@@ -158,94 +152,94 @@ func (rs *resolver) thisObject() (value, bool) {
 }
 
 // thisExpr is a pointer to the object. Members are reached without taking its address: see memberExpr and unary.
-func (g *gen) thisExpr(x *ThisExpr) value {
-	v, ok := g.res.thisObject()
+func (xs *expressions) thisExpr(x *ThisExpr) value {
+	v, ok := xs.res.thisObject()
 	if !ok {
-		g.c.errorf(Undeclared, x.Pos(), "there is no 'this' outside a method")
+		xs.c.errorf(Undeclared, x.Pos(), "there is no 'this' outside a method")
 		return badValue
 	}
-	return g.mem.addressOf(v, x.Pos())
+	return xs.mem.addressOf(v, x.Pos())
 }
 
-func (g *gen) nameExpr(x *NameExpr) value {
-	ent := g.res.resolveEntity(x.Name)
+func (xs *expressions) nameExpr(x *NameExpr) value {
+	ent := xs.res.resolveEntity(x.Name)
 	if ent == nil {
 		return badValue
 	}
-	return g.entityValue(ent, x)
+	return xs.entityValue(ent, x)
 }
 
 // entityValue returns what a name stands for as a value.
-func (g *gen) entityValue(ent *entity, x *NameExpr) value {
+func (xs *expressions) entityValue(ent *entity, x *NameExpr) value {
 	switch ent.kind {
 	case eVar:
 		if ent.local {
 			return ent.val
 		}
 		if ent.vdecl != nil && ent.vdecl.Field {
-			return g.fieldOfThis(ent, x)
+			return xs.fieldOfThis(ent, x)
 		}
-		if v, is := g.globalPointer(ent); is {
+		if v, is := xs.consts.globalPointer(ent); is {
 			return v
 		}
-		return g.globalVar(ent)
+		return xs.consts.globalVar(ent)
 	case eConst:
 		if ent.addr {
-			return g.mem.addressOf(ent.val, x.Pos())
+			return xs.mem.addressOf(ent.val, x.Pos())
 		}
 		if ent.local {
 			return ent.val
 		}
-		return g.enumerator(ent)
+		return xs.enumerator(ent)
 	case eFunc:
 		fn := &overload{name: ent.name, funcs: ent.funcs, bi: ent.bi, fast: ent.fast, env: ent.env}
 		if x.Name.HasArgs {
-			args, ok := g.res.templateArgs(x.Name.Args)
+			args, ok := xs.res.templateArgs(x.Name.Args)
 			if !ok {
 				return badValue
 			}
 			fn.targs, fn.hasArgs = args, true
 		}
 		if len(ent.funcs) > 0 && ent.funcs[0].cls != nil {
-			if this, ok := g.res.thisObject(); ok {
+			if this, ok := xs.res.thisObject(); ok {
 				fn.this = &this
 			}
 		}
 		return value{k: vFuncs, q: qt(typeVoid), fn: fn}
 	case eTemplate:
-		if v, ok := g.varTemplate(ent, x); ok {
+		if v, ok := xs.consts.varTemplate(ent, x); ok {
 			return v
 		}
-		if t, ok := g.res.entityType(ent, x.Name); ok {
+		if t, ok := xs.res.entityType(ent, x.Name); ok {
 			return value{k: vType, q: t}
 		}
 	case eType:
-		return value{k: vType, q: g.c.typeEntity(ent)}
+		return value{k: vType, q: xs.c.typeEntity(ent)}
 	case ePack:
-		g.c.errorf(BadTemplateArgs, x.Pos(), "the pack '%s' is not expanded: write ... after it", ent.name)
+		xs.c.errorf(BadTemplateArgs, x.Pos(), "the pack '%s' is not expanded: write ... after it", ent.name)
 		return badValue
 	case eNamespace:
-		g.c.errorf(Undeclared, x.Pos(), "'%s' is a namespace", ent.name)
+		xs.c.errorf(Undeclared, x.Pos(), "'%s' is a namespace", ent.name)
 		return badValue
 	}
 	return badValue
 }
 
-func (g *gen) fieldOfThis(ent *entity, x *NameExpr) value {
-	this, ok := g.res.thisObject()
+func (xs *expressions) fieldOfThis(ent *entity, x *NameExpr) value {
+	this, ok := xs.res.thisObject()
 	if !ok {
-		if g.em.unevaluated { // sizeof and decltype may name a field without an object
-			return g.c.types.dummy(fieldType(ent).noRef())
+		if xs.em.unevaluated { // sizeof and decltype may name a field without an object
+			return xs.c.types.dummy(fieldType(ent).noRef())
 		}
-		g.c.errorf(Undeclared, x.Pos(), "the field '%s' needs an object", ent.name)
+		xs.c.errorf(Undeclared, x.Pos(), "the field '%s' needs an object", ent.name)
 		return badValue
 	}
 	path := this.q.T.st.fieldPath(ent.name, nil)
 	if path == nil {
-		g.c.errorf(NoMember, x.Pos(), "the class %s has no field '%s'", this.q.T, ent.name)
+		xs.c.errorf(NoMember, x.Pos(), "the class %s has no field '%s'", this.q.T, ent.name)
 		return badValue
 	}
-	return g.mem.member(this, path)
+	return xs.mem.member(this, path)
 }
 
 func fieldType(ent *entity) qtype {
@@ -257,16 +251,16 @@ func fieldType(ent *entity) qtype {
 	return qt(typeInt)
 }
 
-func (g *gen) enumerator(ent *entity) value {
+func (xs *expressions) enumerator(ent *entity) value {
 	e := ent.env
 	outer := e
 	if e.kind == envClass && e.cls == nil { // the enumeration's own scope
 		outer = e.up
 	}
-	t := g.c.enumFor(ent.enum, outer)
+	t := xs.c.enumFor(ent.enum, outer)
 	for i := range ent.enum.Values {
 		if ent.enum.Values[i].Name == ent.name {
-			o := g.c.enumValue(t, ent.enum, outer, i)
+			o := xs.c.enumValue(t, ent.enum, outer, i)
 			return rval(t, convertConst(o, t.kt))
 		}
 	}
@@ -274,26 +268,26 @@ func (g *gen) enumerator(ent *entity) value {
 }
 
 // unary evaluates a prefix operator.
-func (g *gen) unary(x *UnaryExpr) value {
+func (xs *expressions) unary(x *UnaryExpr) value {
 	switch x.Op {
 	case OpInc, OpDec:
-		return g.incDec(x.X, x.Op, false, x.Pos())
+		return xs.incDec(x.X, x.Op, false, x.Pos())
 	case OpDeref:
 		if _, ok := stripParens(x.X).(*ThisExpr); ok {
-			if v, ok := g.res.thisObject(); ok {
+			if v, ok := xs.res.thisObject(); ok {
 				return v
 			}
 		}
 	}
 	var v value
 	if x.Op == OpAddrOf {
-		v = g.place(x.X)
+		v = xs.place(x.X)
 	} else {
-		v = g.expr(x.X)
+		v = xs.expr(x.X)
 	}
-	g.em.at(x.Pos())
+	xs.em.at(x.Pos())
 	if x.Op == OpDeref || x.Op == OpAddrOf {
-		if v = g.choose.functionObject(v); v.isFunction() {
+		if v = xs.choose.functionObject(v); v.isFunction() {
 			return v
 		}
 	}
@@ -301,39 +295,39 @@ func (g *gen) unary(x *UnaryExpr) value {
 		return badValue
 	}
 	if v.q.T.kind == tStruct {
-		if r, ok := g.operatorCall(x.Op, []value{v}, x.Pos(), x.Op == OpAddrOf); ok {
+		if r, ok := xs.calls.operatorCall(x.Op, []value{v}, x.Pos(), x.Op == OpAddrOf); ok {
 			return r
 		}
 	}
 	switch x.Op {
 	case OpAddrOf:
-		return g.mem.addressOf(v, x.Pos())
+		return xs.mem.addressOf(v, x.Pos())
 	case OpDeref:
-		p := g.toPointer(g.mem.rvalue(v))
+		p := xs.conv.toPointer(xs.mem.rvalue(v))
 		if p.bad() {
 			return badValue
 		}
 		if p.q.T.kind != tPtr {
 			hint := ""
-			if t := g.c.file.token(x.Pos() - 1); t != nil && t.kind == tMul {
+			if t := xs.c.file.token(x.Pos() - 1); t != nil && t.kind == tMul {
 				hint = ": there is no operator **: write pow(a, b), or a * a"
 			}
-			g.c.errorf(BadOperands, x.Pos(), "* needs a pointer, not %s%s", p.q.T, hint)
+			xs.c.errorf(BadOperands, x.Pos(), "* needs a pointer, not %s%s", p.q.T, hint)
 			return badValue
 		}
-		return g.deref(p, operand{}, x.Pos())
+		return xs.mem.deref(p, operand{}, x.Pos())
 	case OpLNot:
 		if e, n := v.q.T.shape(); n > 1 {
-			v = g.mem.rvalue(v)
+			v = xs.mem.rvalue(v)
 			r := value{k: vRight, q: qt(vecOf(typeBool, n))}
 			for _, c := range v.comps {
-				r.comps = append(r.comps, g.em.op(kir.Eq, kir.Bool, c, operand{ty: e.kt}))
+				r.comps = append(r.comps, xs.em.op(kir.Eq, kir.Bool, c, operand{ty: e.kt}))
 			}
 			return r
 		}
-		return rval(typeBool, g.em.not(g.condition(v, x.Pos())))
+		return rval(typeBool, xs.em.not(xs.conv.condition(v, x.Pos())))
 	}
-	return g.arith.arithUnary(x.Op, g.toArith(g.mem.rvalue(v)), x.Pos())
+	return xs.arith.arithUnary(x.Op, xs.conv.toArith(xs.mem.rvalue(v)), x.Pos())
 }
 
 func (ar *arithmetic) arithUnary(op Op, v value, at Pos) value {
@@ -383,45 +377,45 @@ func (ar *arithmetic) promote(v value) value {
 }
 
 // toArith turns a class object into the number it converts to, and an enumerator into its integer.
-func (g *gen) toArith(v value) value {
+func (cv *converter) toArith(v value) value {
 	if v.bad() {
 		return v
 	}
 	if v.q.T.kind == tStruct {
 		var best *funcInst
-		for _, f := range g.c.methods(v.q.T, "(conversion)") {
+		for _, f := range cv.c.methods(v.q.T, "(conversion)") {
 			if f.tmpl != nil || f.decl.Specs.Explicit {
 				continue
 			}
-			inst := g.choose.instFor(f, nil)
-			if inst == nil || !g.choose.methodFits(inst, &v) {
+			inst := cv.choose.instFor(f, nil)
+			if inst == nil || !cv.choose.methodFits(inst, &v) {
 				continue
 			}
-			if best == nil || g.choose.thisRank(inst, &v) < g.choose.thisRank(best, &v) {
+			if best == nil || cv.choose.thisRank(inst, &v) < cv.choose.thisRank(best, &v) {
 				best = inst
 			}
 		}
 		if best == nil {
-			for _, f := range g.c.methods(v.q.T, "(conversion)") { // a template converts to what it is asked for: float
+			for _, f := range cv.c.methods(v.q.T, "(conversion)") { // a template converts to what it is asked for: float
 				if f.tmpl == nil || f.decl.Specs.Explicit {
 					continue
 				}
-				if inst := g.choose.instConversion(f, &v, typeFloat); inst != nil && g.choose.methodFits(inst, &v) {
+				if inst := cv.choose.instConversion(f, &v, typeFloat); inst != nil && cv.choose.methodFits(inst, &v) {
 					best = inst
 					break
 				}
 			}
 		}
 		if best != nil {
-			return g.mem.rvalue(g.call(best, nil, &v, g.em.pos))
+			return cv.mem.rvalue(cv.calls.call(best, nil, &v, cv.em.pos))
 		}
 	}
 	return v
 }
 
-func (g *gen) toPointer(v value) value {
+func (cv *converter) toPointer(v value) value {
 	if v.q.T.kind == tStruct {
-		return g.toArith(v)
+		return cv.toArith(v)
 	}
 	return v
 }
@@ -462,19 +456,19 @@ func (mem *memory) addressOf(v value, at Pos) value {
 }
 
 // deref returns what a pointer moved by idx bytes points to.
-func (g *gen) deref(p value, idx operand, at Pos) value {
+func (mem *memory) deref(p value, idx operand, at Pos) value {
 	e := p.q.T.elem
-	if e.T.kind == tVoid || !g.c.isComplete(e.T) && e.T.kind != tArray {
-		g.c.errorf(Incomplete, at, "a pointer to %s cannot be followed", e)
+	if e.T.kind == tVoid || !mem.c.isComplete(e.T) && e.T.kind != tArray {
+		mem.c.errorf(Incomplete, at, "a pointer to %s cannot be followed", e)
 		return badValue
 	}
 	return value{k: vMem, q: e, ptr: p.comps[0], idx: idx}
 }
 
 // incDec evaluates ++ and --.
-func (g *gen) incDec(x Expr, op Op, post bool, at Pos) value {
-	v := g.place(x)
-	g.em.at(at)
+func (xs *expressions) incDec(x Expr, op Op, post bool, at Pos) value {
+	v := xs.place(x)
+	xs.em.at(at)
 	if v.bad() {
 		return badValue
 	}
@@ -483,14 +477,14 @@ func (g *gen) incDec(x Expr, op Op, post bool, at Pos) value {
 		if post {
 			args = append(args, intVal(typeInt, 0))
 		}
-		if r, ok := g.operatorCall(op, args, at, false); ok {
+		if r, ok := xs.calls.operatorCall(op, args, at, false); ok {
 			return r
 		}
 	}
-	if !g.mem.assignable(v, at) {
+	if !xs.mem.assignable(v, at) {
 		return badValue
 	}
-	old := g.mem.rvalue(v)
+	old := xs.mem.rvalue(v)
 	if old.bad() {
 		return badValue
 	}
@@ -500,15 +494,15 @@ func (g *gen) incDec(x Expr, op Op, post bool, at Pos) value {
 		bop = OpSub
 	}
 	if old.q.T.isBool() {
-		g.c.errorf(BadOperands, at, "%s is not defined on bool", op)
+		xs.c.errorf(BadOperands, at, "%s is not defined on bool", op)
 		return badValue
 	}
-	nv := g.arith.arith(bop, old, one, at)
-	nv = g.backTo(nv, v.q, at)
+	nv := xs.arith.arith(bop, old, one, at)
+	nv = xs.conv.backTo(nv, v.q, at)
 	if nv.bad() {
 		return badValue
 	}
-	g.mem.store(v, nv)
+	xs.mem.store(v, nv)
 	if post {
 		return old
 	}
@@ -516,7 +510,7 @@ func (g *gen) incDec(x Expr, op Op, post bool, at Pos) value {
 }
 
 // backTo converts the result of a compound assignment to the type of its left side.
-func (g *gen) backTo(v value, to qtype, at Pos) value {
+func (cv *converter) backTo(v value, to qtype, at Pos) value {
 	if v.bad() {
 		return badValue
 	}
@@ -525,15 +519,15 @@ func (g *gen) backTo(v value, to qtype, at Pos) value {
 		if _, n := v.q.T.shape(); n == to.T.n && v.q.T != to.T {
 			r := value{k: vRight, q: to.bare()}
 			for _, c := range v.comps {
-				r.comps = append(r.comps, g.em.convert(c, e.kt))
+				r.comps = append(r.comps, cv.em.convert(c, e.kt))
 			}
 			return r
 		}
 	}
 	if v.q.T.isFloat() && to.T.isFloat() { // as Clang, which asks here for two numbers, whatever their ranks
-		return g.arith.convStd(v, to.T)
+		return cv.arith.convStd(v, to.T)
 	}
-	return g.convertTo(v, to.bare(), at, "the result of a compound assignment")
+	return cv.convertTo(v, to.bare(), at, "the result of a compound assignment")
 }
 
 // assignable reports whether an lvalue may be written to, with an error if not.
@@ -573,49 +567,49 @@ func repeats(sel []uint8) bool {
 }
 
 // assign evaluates = and the compound assignments.
-func (g *gen) assign(x *AssignExpr) value {
-	l := g.place(x.X)
+func (xs *expressions) assign(x *AssignExpr) value {
+	l := xs.place(x.X)
 	if l.bad() {
-		g.expr(x.Y)
+		xs.expr(x.Y)
 		return badValue
 	}
 	if l.q.T.kind == tStruct {
-		r := g.expr(x.Y)
-		g.em.at(x.Pos())
+		r := xs.expr(x.Y)
+		xs.em.at(x.Pos())
 		if r.bad() {
 			return badValue
 		}
-		if v, ok := g.operatorCall(assignOps[x.Op], []value{l, r}, x.Pos(), x.Op == OpNone); ok {
+		if v, ok := xs.calls.operatorCall(assignOps[x.Op], []value{l, r}, x.Pos(), x.Op == OpNone); ok {
 			return v
 		}
 		if x.Op == OpNone {
-			return g.assignTo(l, r, x.Pos())
+			return xs.assignTo(l, r, x.Pos())
 		}
-		g.c.errorf(BadOperands, x.Pos(), "%s= is not defined on %s and %s", x.Op, l.q.T, r.q.T)
+		xs.c.errorf(BadOperands, x.Pos(), "%s= is not defined on %s and %s", x.Op, l.q.T, r.q.T)
 		return badValue
 	}
 	if x.Op == OpNone {
-		r := g.expr(x.Y)
-		g.em.at(x.Pos())
-		return g.assignTo(l, r, x.Pos())
+		r := xs.expr(x.Y)
+		xs.em.at(x.Pos())
+		return xs.assignTo(l, r, x.Pos())
 	}
-	r := g.expr(x.Y)
-	g.em.at(x.Pos())
-	if r.bad() || !g.mem.assignable(l, x.Pos()) {
+	r := xs.expr(x.Y)
+	xs.em.at(x.Pos())
+	if r.bad() || !xs.mem.assignable(l, x.Pos()) {
 		return badValue
 	}
 	if r.q.T.kind == tStruct {
-		if v, ok := g.operatorCall(assignOps[x.Op], []value{l, r}, x.Pos(), true); ok {
+		if v, ok := xs.calls.operatorCall(assignOps[x.Op], []value{l, r}, x.Pos(), true); ok {
 			return v
 		}
 	}
-	r = g.toArith(g.mem.rvalue(r))
-	old := g.mem.rvalue(l)
-	nv := g.backTo(g.arith.arithC(x.Op, old, r, nil, x.Y, x.Pos()), l.q, x.Pos())
+	r = xs.conv.toArith(xs.mem.rvalue(r))
+	old := xs.mem.rvalue(l)
+	nv := xs.conv.backTo(xs.arith.arithC(x.Op, old, r, nil, x.Y, x.Pos()), l.q, x.Pos())
 	if nv.bad() {
 		return badValue
 	}
-	g.mem.store(l, nv)
+	xs.mem.store(l, nv)
 	return l
 }
 
@@ -625,18 +619,18 @@ var assignOps = [...]Op{
 	OpAnd: OpAndAssign, OpOr: OpOrAssign, OpXor: OpXorAssign, OpShl: OpShlAssign, OpShr: OpShrAssign,
 }
 
-func (g *gen) assignTo(l, r value, at Pos) value {
-	if l.bad() || r.bad() || !g.mem.assignable(l, at) {
+func (xs *expressions) assignTo(l, r value, at Pos) value {
+	if l.bad() || r.bad() || !xs.mem.assignable(l, at) {
 		return badValue
 	}
-	nv := g.convertTo(r, l.q.bare(), at, "an assignment")
+	nv := xs.conv.convertTo(r, l.q.bare(), at, "an assignment")
 	if nv.bad() {
 		return badValue
 	}
 	if nv.isLvalue() {
-		nv = g.mem.load(nv)
+		nv = xs.mem.load(nv)
 	}
-	g.mem.store(l, nv)
+	xs.mem.store(l, nv)
 	return l
 }
 

@@ -21,10 +21,10 @@ func (rs *resolver) placeholder(x *TypeExpr) *tmplInfo {
 
 // varType returns the type of a variable, whose template arguments may have to be deduced from its initialiser. What is
 // evaluated for that is not evaluated again: the declaration returned holds the values.
-func (g *gen) varType(d *VarDecl) (*VarDecl, qtype) {
-	tm := g.res.placeholder(d.Type)
+func (vs *variables) varType(d *VarDecl) (*VarDecl, qtype) {
+	tm := vs.res.placeholder(d.Type)
 	if tm == nil {
-		return d, g.res.typeOf(d.Type)
+		return d, vs.res.typeOf(d.Type)
 	}
 	list := d.Args
 	braces, _ := d.Init.(*InitList)
@@ -35,13 +35,13 @@ func (g *gen) varType(d *VarDecl) (*VarDecl, qtype) {
 		list = []Expr{d.Init}
 	}
 	if len(list) == 0 && allDefaulted(tm.decl) {
-		return d, g.res.typeOf(d.Type)
+		return d, vs.res.typeOf(d.Type)
 	}
 	var args []value
 	ok := false
-	if d.Specs.Constexpr || d.Type.Quals.Space == SpaceConstant || g.em.exec { // its value is evaluated as a constant
-		g.evalOff(func(h *gen) { args, ok = h.args(list) })
-	} else if args, ok = g.args(list); ok {
+	if d.Specs.Constexpr || d.Type.Quals.Space == SpaceConstant || vs.em.exec { // its value is evaluated as a constant
+		vs.consts.evalOff(func(h *generator) { args, ok = h.exprs.args(list) })
+	} else if args, ok = vs.exprs.args(list); ok {
 		list = heldExprs(list, args, d.Pos())
 		held := *d
 		switch {
@@ -56,12 +56,12 @@ func (g *gen) varType(d *VarDecl) (*VarDecl, qtype) {
 	}
 	t := badType
 	if ok {
-		t = g.choose.deduceClass(tm, args, d.Type.Pos())
+		t = vs.choose.deduceClass(tm, args, d.Type.Pos())
 	}
 	if t.T.kind == tBad {
 		return &VarDecl{declNode: d.declNode, Specs: d.Specs, Type: d.Type, Name: d.Name}, badType
 	}
-	return d, g.res.qualified(t, d.Type)
+	return d, vs.res.qualified(t, d.Type)
 }
 
 // heldExprs returns expressions that yield values which have been evaluated; a list in braces stays one.
@@ -82,17 +82,17 @@ func heldExprs(list []Expr, vals []value, at Pos) []Expr {
 }
 
 // deduceConstruct is varType for T(args) and T{args}.
-func (g *gen) deduceConstruct(x *ConstructExpr, tm *tmplInfo) (*ConstructExpr, qtype) {
+func (vs *variables) deduceConstruct(x *ConstructExpr, tm *tmplInfo) (*ConstructExpr, qtype) {
 	if len(x.Args) == 0 && allDefaulted(tm.decl) {
-		return x, g.res.typeOf(x.Type)
+		return x, vs.res.typeOf(x.Type)
 	}
-	args, ok := g.args(x.Args)
+	args, ok := vs.exprs.args(x.Args)
 	if !ok {
 		return &ConstructExpr{exprNode: x.exprNode, Type: x.Type}, badType
 	}
 	held := &ConstructExpr{exprNode: x.exprNode, Type: x.Type, Braced: x.Braced}
 	held.Args = heldExprs(x.Args, args, x.Pos())
-	return held, g.choose.deduceClass(tm, args, x.Pos())
+	return held, vs.choose.deduceClass(tm, args, x.Pos())
 }
 
 // deduceClass finds a class template's arguments as C++17 does: from an object of such a class, from the deduction

@@ -5,58 +5,55 @@ import (
 )
 
 // initList makes a value of type t from a braced list.
-func (g *gen) initList(l *InitList, t qtype, at Pos) value {
-	g.depth++
-	defer func() { g.depth-- }()
-	if g.depth > maxNesting {
-		g.c.fatal(TooLarge, at, "braced lists are nested more than %d deep", maxNesting)
-	}
+func (li *listInit) initList(l *InitList, t qtype, at Pos) value {
+	li.nest.enter(li.c, "braced lists", at)
+	defer li.nest.leave()
 	if t.T.kind == tBad {
 		return badValue
 	}
-	if e := g.expandElems(l.Elems); e != nil {
+	if e := li.expandElems(l.Elems); e != nil {
 		l = &InitList{l.exprNode, e}
 	}
 	if hasDesignators(l) {
-		if !g.c.isComplete(t.T) && t.T.kind != tArray {
-			g.c.errorf(Incomplete, at, "an object of the incomplete type %s", t)
+		if !li.c.isComplete(t.T) && t.T.kind != tArray {
+			li.c.errorf(Incomplete, at, "an object of the incomplete type %s", t)
 			return badValue
 		}
 		if t.T.kind == tStruct && t.T.st.union {
-			return g.designatedUnion(l, t, at)
+			return li.designatedUnion(l, t, at)
 		}
-		if l = g.placeDesignated(l, t.T, at); l == nil {
+		if l = li.placeDesignated(l, t.T, at); l == nil {
 			return badValue
 		}
 	}
 	if t.T.kind == tArray && t.T.n < 0 {
-		t.T = g.c.types.arrayOf(t.T.elem, max(len(l.Elems), 1))
+		t.T = li.c.types.arrayOf(t.T.elem, max(len(l.Elems), 1))
 	}
-	if !g.c.isComplete(t.T) {
-		g.c.errorf(Incomplete, at, "an object of the incomplete type %s", t)
+	if !li.c.isComplete(t.T) {
+		li.c.errorf(Incomplete, at, "an object of the incomplete type %s", t)
 		return badValue
 	}
 	if t.T.kind == tStruct && !t.T.st.union {
-		if r, done := g.listConstruct(l, t.T, at); done {
+		if r, done := li.listConstruct(l, t.T, at); done {
 			return r
 		}
 	}
 	if len(l.Elems) == 0 {
-		return g.defaultInit(t.T, at)
+		return li.ctor.defaultInit(t.T, at)
 	}
 	switch t.T.kind {
 	case tScalar, tEnum, tPtr, tNull, tAtomic:
 		if len(l.Elems) > 1 {
-			g.c.errorf(TooManyInits, at, "%d values for one %s", len(l.Elems), t)
+			li.c.errorf(TooManyInits, at, "%d values for one %s", len(l.Elems), t)
 			return badValue
 		}
-		return g.listScalar(l.Elems[0], t, at)
+		return li.listScalar(l.Elems[0], t, at)
 	case tVec:
-		return g.listVec(l, t.T, at)
+		return li.listVec(l, t.T, at)
 	case tStruct, tArray:
-		return g.listAggregate(l, t, at)
+		return li.listAggregate(l, t, at)
 	}
-	g.c.errorf(TypeMismatch, at, "a braced list is no value of type %s", t)
+	li.c.errorf(TypeMismatch, at, "a braced list is no value of type %s", t)
 	return badValue
 }
 
@@ -67,15 +64,15 @@ type heldExpr struct {
 }
 
 // expandElems returns the elements of a braced list with its packs expanded, nil if it has none.
-func (g *gen) expandElems(elems []Expr) []Expr {
+func (li *listInit) expandElems(elems []Expr) []Expr {
 	for i, x := range elems {
 		p, ok := x.(*PackExpr)
 		if !ok {
 			continue
 		}
 		out := append([]Expr{}, elems[:i]...)
-		g.res.expandPack(p.X, func() { out = append(out, &heldExpr{exprNode{Base{x.Pos()}}, g.expr(p.X)}) })
-		if rest := g.expandElems(elems[i+1:]); rest != nil {
+		li.res.expandPack(p.X, func() { out = append(out, &heldExpr{exprNode{Base{x.Pos()}}, li.exprs.expr(p.X)}) })
+		if rest := li.expandElems(elems[i+1:]); rest != nil {
 			return append(out, rest...)
 		}
 		return append(out, elems[i+1:]...)
@@ -84,20 +81,20 @@ func (g *gen) expandElems(elems []Expr) []Expr {
 }
 
 // listConstruct tries the constructors of a class for the elements of a list, and copies.
-func (g *gen) listConstruct(l *InitList, t *ctype, at Pos) (value, bool) {
-	fs := g.c.methods(t, "(constructor)")
+func (li *listInit) listConstruct(l *InitList, t *ctype, at Pos) (value, bool) {
+	fs := li.c.methods(t, "(constructor)")
 	if t.st.userCtor || len(fs) > 0 && len(l.Elems) == 0 {
-		args, ok := g.args(l.Elems)
+		args, ok := li.exprs.args(l.Elems)
 		if !ok {
 			return badValue, true
 		}
-		return g.constructFrom(t, args, at), true
+		return li.ctor.constructFrom(t, args, at), true
 	}
 	if len(l.Elems) == 1 {
 		if _, isList := l.Elems[0].(*InitList); !isList {
-			if et, ok := g.quietType(l.Elems[0]); ok && et.T.kind == tStruct {
+			if et, ok := li.exprs.quietType(l.Elems[0]); ok && et.T.kind == tStruct {
 				if _, base := derivesFrom(et.T, t); base {
-					return g.convertTo(g.expr(l.Elems[0]), qt(t), at, "a braced list"), true
+					return li.conv.convertTo(li.exprs.expr(l.Elems[0]), qt(t), at, "a braced list"), true
 				}
 			}
 		}
@@ -106,20 +103,20 @@ func (g *gen) listConstruct(l *InitList, t *ctype, at Pos) (value, bool) {
 }
 
 // listScalar converts a list's only element, refusing to narrow.
-func (g *gen) listScalar(x Expr, t qtype, at Pos) value {
+func (li *listInit) listScalar(x Expr, t qtype, at Pos) value {
 	if inner, ok := x.(*InitList); ok {
-		return g.initList(inner, t, at)
+		return li.initList(inner, t, at)
 	}
-	v := g.mem.rvalue(g.expr(x))
+	v := li.mem.rvalue(li.exprs.expr(x))
 	if v.bad() {
 		return badValue
 	}
-	g.checkNarrowing(v, t.T, x.Pos())
-	return g.convertTo(v, t, x.Pos(), "a braced list")
+	li.conv.checkNarrowing(v, t.T, x.Pos())
+	return li.conv.convertTo(v, t, x.Pos(), "a braced list")
 }
 
 // checkNarrowing reports conversions that C++ forbids in braces: those that may lose a value, unless a constant fits.
-func (g *gen) checkNarrowing(v value, to *ctype, at Pos) {
+func (cv *converter) checkNarrowing(v value, to *ctype, at Pos) {
 	from := v.q.T
 	if !from.isScalar() || to.kind != tScalar || len(v.comps) != 1 || from == to || to.isBool() && from.isBool() {
 		return
@@ -148,7 +145,7 @@ func (g *gen) checkNarrowing(v value, to *ctype, at Pos) {
 	case fk.IsFloat() && tk.IsFloat():
 		narrow = tk.Size() < fk.Size() || tk != fk && tk.Size() == fk.Size()
 	case fk.IsFloat():
-		g.narrowing(from, to, at)
+		cv.narrowing(from, to, at)
 		return
 	case tk.IsFloat():
 		narrow = true
@@ -160,7 +157,7 @@ func (g *gen) checkNarrowing(v value, to *ctype, at Pos) {
 		narrow = tk.Size() < fk.Size() || tk.Size() == fk.Size() && tk != fk || fk.IsSigned() && !tk.IsSigned()
 	}
 	if narrow && !fits() {
-		g.narrowing(from, to, at)
+		cv.narrowing(from, to, at)
 	}
 }
 
@@ -169,55 +166,55 @@ func isInf(o operand) bool {
 	return f > 1e308 || f < -1e308
 }
 
-func (g *gen) narrowing(from, to *ctype, at Pos) {
-	if g.c.inPrelude(at) {
+func (cv *converter) narrowing(from, to *ctype, at Pos) {
+	if cv.c.inPrelude(at) {
 		return
 	}
-	g.c.errorf(Narrowing, at, "in braces %s does not convert to %s: it may lose its value. Cast it", from, to)
+	cv.c.errorf(Narrowing, at, "in braces %s does not convert to %s: it may lose its value. Cast it", from, to)
 }
 
 // listVec makes a vector from a list: its components or parts, missing ones are zero.
-func (g *gen) listVec(l *InitList, t *ctype, at Pos) value {
-	args, ok := g.args(l.Elems)
+func (li *listInit) listVec(l *InitList, t *ctype, at Pos) value {
+	args, ok := li.exprs.args(l.Elems)
 	if !ok {
 		return badValue
 	}
 	total := 0
 	for i := range args {
 		if args[i].k == vList {
-			args[i] = g.initList(args[i].list, t.elem, at)
+			args[i] = li.initList(args[i].list, t.elem, at)
 			if args[i].bad() {
 				return badValue
 			}
 		}
 		if args[i].q.T.kind == tStruct {
-			args[i] = g.toArith(args[i])
+			args[i] = li.conv.toArith(args[i])
 		}
 		_, n := args[i].q.T.shape()
 		total += n
 	}
 	if len(args) == 1 && total == t.n {
-		return g.explicitConv(args[0], qt(t), true, at)
+		return li.conv.explicitConv(args[0], qt(t), true, at)
 	}
 	if len(args) == 1 && total == 1 { // float4{1} spreads, as float4(1) does
-		return g.explicitConv(args[0], qt(t), true, at)
+		return li.conv.explicitConv(args[0], qt(t), true, at)
 	}
 	for ; total < t.n; total++ {
 		args = append(args, value{k: vRight, q: t.elem, comps: []operand{{ty: t.elem.T.kt}}})
 	}
-	return g.makeVec(t, args, at)
+	return li.ctor.makeVec(t, args, at)
 }
 
 // listAggregate fills the fields or elements of an aggregate in order; braces around inner aggregates may be left
 // out.
-func (g *gen) listAggregate(l *InitList, t qtype, at Pos) value {
+func (li *listInit) listAggregate(l *InitList, t qtype, at Pos) value {
 	cur := &listCursor{elems: l.Elems}
-	if t.T.comps >= 0 && !g.mem.inMemory(t.T) && !g.c.needsInit(t.T) {
-		g.em.charge(t.T.comps)
+	if t.T.comps >= 0 && !li.mem.inMemory(t.T) && !li.c.needsInit(t.T) {
+		li.em.charge(t.T.comps)
 		r := value{k: vRight, q: t.bare()}
-		ok := g.fillAggregate(cur, t, at, func(comps []operand) { r.comps = append(r.comps, comps...) })
+		ok := li.fillAggregate(cur, t, at, func(comps []operand) { r.comps = append(r.comps, comps...) })
 		if cur.i < len(cur.elems) && ok {
-			g.c.errorf(TooManyInits, cur.elems[cur.i].Pos(), "%d values are too many for %s", len(l.Elems), t)
+			li.c.errorf(TooManyInits, cur.elems[cur.i].Pos(), "%d values are too many for %s", len(l.Elems), t)
 			return badValue
 		}
 		if !ok {
@@ -225,20 +222,20 @@ func (g *gen) listAggregate(l *InitList, t qtype, at Pos) value {
 		}
 		return r
 	}
-	o := g.mem.newObject("list", t.bare())
+	o := li.mem.newObject("list", t.bare())
 	lv := objVal(o)
 	if o.mem {
-		g.mem.clearMem(lv)
+		li.mem.clearMem(lv)
 	}
-	if !g.fillObject(cur, lv, at) {
+	if !li.fillObject(cur, lv, at) {
 		return badValue
 	}
 	if cur.i < len(cur.elems) {
-		g.c.errorf(TooManyInits, cur.elems[cur.i].Pos(), "%d values are too many for %s", len(l.Elems), t)
+		li.c.errorf(TooManyInits, cur.elems[cur.i].Pos(), "%d values are too many for %s", len(l.Elems), t)
 		return badValue
 	}
 	if !o.mem {
-		return g.mem.load(lv)
+		return li.mem.load(lv)
 	}
 	lv.tmp = true
 	return lv
@@ -269,7 +266,7 @@ func (t *ctype) parts(f func(q qtype, comp, off int, fd *field) bool) {
 
 // one evaluates the next initialiser for a part of type q of the object whole, which is bad where no part has a default
 // one. descend says that it starts an aggregate without braces of its own.
-func (g *gen) one(cur *listCursor, whole value, q qtype, fd *field, at Pos) (v value, descend bool) {
+func (li *listInit) one(cur *listCursor, whole value, q qtype, fd *field, at Pos) (v value, descend bool) {
 	left := false // out by designators
 	if cur.i < len(cur.elems) {
 		_, left = cur.elems[cur.i].(*leftOut)
@@ -277,41 +274,41 @@ func (g *gen) one(cur *listCursor, whole value, q qtype, fd *field, at Pos) (v v
 	if cur.i >= len(cur.elems) || left {
 		cur.i++
 		if fd != nil && fd.decl != nil && fd.decl.Init != nil {
-			return g.defaultMember(whole, fd), false
+			return li.ctor.defaultMember(whole, fd), false
 		}
 		if q.T.kind == tRef {
-			g.c.errorf(Uninitialised, at, "the reference '%s' is not bound to an object", fd.name)
+			li.c.errorf(Uninitialised, at, "the reference '%s' is not bound to an object", fd.name)
 			return badValue, false
 		}
-		return g.defaultInit(q.T, at), false
+		return li.ctor.defaultInit(q.T, at), false
 	}
 	x := cur.elems[cur.i]
 	if q.T.kind == tRef {
 		cur.i++
-		return g.fieldInit(fd, x, x.Pos(), "a braced list"), false
+		return li.ctor.fieldInit(fd, x, x.Pos(), "a braced list"), false
 	}
 	if inner, ok := x.(*InitList); ok {
 		cur.i++
-		return g.initList(inner, q.bare(), inner.Pos()), false
+		return li.initList(inner, q.bare(), inner.Pos()), false
 	}
 	if q.T.kind == tArray || q.T.kind == tStruct && !q.T.st.userCtor && q.T.st.lambda == nil {
-		et, ok := g.quietType(x)
-		if q.T.kind == tArray || !ok || et.T != q.T && !g.choose.convertsTo(x, et, q) {
+		et, ok := li.exprs.quietType(x)
+		if q.T.kind == tArray || !ok || et.T != q.T && !li.choose.convertsTo(x, et, q) {
 			return value{}, true
 		}
 	}
 	cur.i++
-	v = g.choose.functionObject(g.expr(x))
+	v = li.choose.functionObject(li.exprs.expr(x))
 	if v.k != vVoid && v.k != vFuncs {
-		v = g.mem.rvalue(v)
+		v = li.mem.rvalue(v)
 	}
 	if v.bad() {
 		return badValue, false
 	}
 	if q.T.kind == tScalar {
-		g.checkNarrowing(v, q.T, x.Pos())
+		li.conv.checkNarrowing(v, q.T, x.Pos())
 	}
-	return g.convertTo(v, q.bare(), x.Pos(), "a braced list"), false
+	return li.conv.convertTo(v, q.bare(), x.Pos(), "a braced list"), false
 }
 
 func (ch *chooser) convertsTo(x Expr, et qtype, q qtype) bool {
@@ -319,47 +316,47 @@ func (ch *chooser) convertsTo(x Expr, et qtype, q qtype) bool {
 	return ch.convRank(&v, q.bare()) != rankNone
 }
 
-func (g *gen) fillAggregate(cur *listCursor, t qtype, at Pos, put func([]operand)) bool {
+func (li *listInit) fillAggregate(cur *listCursor, t qtype, at Pos, put func([]operand)) bool {
 	ok := true
 	t.T.parts(func(q qtype, _, _ int, fd *field) bool {
-		v, descend := g.one(cur, badValue, q, fd, at)
+		v, descend := li.one(cur, badValue, q, fd, at)
 		if descend {
-			ok = g.fillAggregate(cur, q, at, put) && ok
+			ok = li.fillAggregate(cur, q, at, put) && ok
 			return ok
 		}
 		if v.bad() {
 			ok = false
 			return cur.i < len(cur.elems)
 		}
-		put(g.mem.load(v).comps)
+		put(li.mem.load(v).comps)
 		return true
 	})
 	return ok
 }
 
 // fillObject initialises the parts of an object, which is zero if it is in memory.
-func (g *gen) fillObject(cur *listCursor, lv value, at Pos) bool {
+func (li *listInit) fillObject(cur *listCursor, lv value, at Pos) bool {
 	ok := true
 	lv.q.T.parts(func(q qtype, comp, off int, fd *field) bool {
 		if lv.k == vMem && cur.i >= len(cur.elems) && (fd == nil || fd.decl == nil || fd.decl.Init == nil) &&
-			!g.c.needsInit(q.T) {
+			!li.c.needsInit(q.T) {
 			return fd != nil
 		}
 		q.Const = false
-		p := g.mem.part(lv, q, comp, off)
+		p := li.mem.part(lv, q, comp, off)
 		if fd != nil && fd.bits.width > 0 {
 			p.k, p.bits = vBits, fd.bits
 		}
-		v, descend := g.one(cur, lv, q, fd, at)
+		v, descend := li.one(cur, lv, q, fd, at)
 		if descend {
-			ok = g.fillObject(cur, p, at) && ok
+			ok = li.fillObject(cur, p, at) && ok
 			return ok
 		}
 		if v.bad() {
 			ok = false
 			return cur.i < len(cur.elems)
 		}
-		g.mem.store(p, g.mem.load(v))
+		li.mem.store(p, li.mem.load(v))
 		return true
 	})
 	return ok

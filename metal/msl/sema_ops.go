@@ -35,44 +35,44 @@ func (ch *chooser) lookupOperator(key string) *entity {
 
 // operatorCall calls the operator function for operands, if there is one; then ok is true. With quiet set,
 // operands that fit none leave the operator to its builtin meaning.
-func (g *gen) operatorCall(op Op, args []value, at Pos, quiet bool) (r value, ok bool) {
+func (cs *caller) operatorCall(op Op, args []value, at Pos, quiet bool) (r value, ok bool) {
 	key := operatorKey(op)
 	if args[0].q.T.kind == tStruct {
-		ms := g.c.methods(args[0].q.T, key)
+		ms := cs.c.methods(args[0].q.T, key)
 		if len(ms) > 0 {
-			inst, why := g.choose.resolve(ms, nil, args[1:], &args[0], false)
-			free := g.choose.operatorCands(op, args)
+			inst, why := cs.choose.resolve(ms, nil, args[1:], &args[0], false)
+			free := cs.choose.operatorCands(op, args)
 			if inst == nil && len(free) > 0 {
-				if inst, _ := g.choose.resolve(free, nil, args, nil, true); inst != nil {
-					return g.call(inst, args, nil, at), true
+				if inst, _ := cs.choose.resolve(free, nil, args, nil, true); inst != nil {
+					return cs.call(inst, args, nil, at), true
 				}
 			}
 			if inst != nil {
-				return g.call(inst, args[1:], &args[0], at), true
+				return cs.call(inst, args[1:], &args[0], at), true
 			}
 			if op == OpAssign && len(args) == 2 && (args[1].q.T == args[0].q.T || args[1].k == vList) {
 				return badValue, false // the implicit copy assignment
 			}
-			if quiet && g.choose.convertsToArith(args) {
+			if quiet && cs.choose.convertsToArith(args) {
 				return badValue, false
 			}
-			g.noMatch(&overload{name: key, funcs: ms, this: &args[0]}, args[1:], why, at)
+			cs.noMatch(&overload{name: key, funcs: ms, this: &args[0]}, args[1:], why, at)
 			return badValue, true
 		}
 	}
 	if op == OpAssign || op == OpCall || op == OpIndex || op == OpArrow {
 		return badValue, false
 	}
-	funcs := g.choose.operatorCands(op, args)
+	funcs := cs.choose.operatorCands(op, args)
 	if len(funcs) == 0 {
 		return badValue, false
 	}
-	inst, why := g.choose.resolve(funcs, nil, args, nil, false)
+	inst, why := cs.choose.resolve(funcs, nil, args, nil, false)
 	if inst != nil {
-		return g.call(inst, args, nil, at), true
+		return cs.call(inst, args, nil, at), true
 	}
-	if len(why) > 9 && why[:9] == "ambiguous" && !g.choose.convertsToArith(args) {
-		g.noMatch(&overload{name: key, funcs: funcs}, args, why, at)
+	if len(why) > 9 && why[:9] == "ambiguous" && !cs.choose.convertsToArith(args) {
+		cs.noMatch(&overload{name: key, funcs: funcs}, args, why, at)
 		return badValue, true
 	}
 	return badValue, false
@@ -90,10 +90,10 @@ func (ch *chooser) convertsToArith(args []value) bool {
 }
 
 // construct calls a constructor for a new object and returns it.
-func (g *gen) construct(t *ctype, inst *funcInst, args []value, at Pos) value {
-	o := g.mem.newObject(t.st.name, qt(t))
+func (ct *constructor) construct(t *ctype, inst *funcInst, args []value, at Pos) value {
+	o := ct.mem.newObject(t.st.name, qt(t))
 	this := objVal(o)
-	if r := g.call(inst, args, &this, at); r.k == vBad {
+	if r := ct.calls.call(inst, args, &this, at); r.k == vBad {
 		return badValue
 	}
 	if o.mem {
@@ -101,168 +101,168 @@ func (g *gen) construct(t *ctype, inst *funcInst, args []value, at Pos) value {
 		v.tmp = true
 		return v
 	}
-	return g.mem.load(objVal(o))
+	return ct.mem.load(objVal(o))
 }
 
 // constructFrom makes a class object from (args): by a constructor, a copy, a default or, as Metal's compiler
 // allows, an aggregate.
-func (g *gen) constructFrom(t *ctype, args []value, at Pos) value {
-	if !g.c.isComplete(t) {
-		g.c.errorf(Incomplete, at, "an object of the incomplete class %s", t)
+func (ct *constructor) constructFrom(t *ctype, args []value, at Pos) value {
+	if !ct.c.isComplete(t) {
+		ct.c.errorf(Incomplete, at, "an object of the incomplete class %s", t)
 		return badValue
 	}
 	if len(args) == 1 {
 		if args[0].q.T == t {
-			return g.mem.load(args[0])
+			return ct.mem.load(args[0])
 		}
 		if _, ok := derivesFrom(args[0].q.T, t); ok {
-			return g.arith.convStd(args[0], t)
+			return ct.arith.convStd(args[0], t)
 		}
 		if args[0].k == vList {
-			return g.initList(args[0].list, qt(t), at)
+			return ct.lists.initList(args[0].list, qt(t), at)
 		}
 	}
-	if fs := g.c.methods(t, "(constructor)"); len(fs) > 0 {
+	if fs := ct.c.methods(t, "(constructor)"); len(fs) > 0 {
 		this := value{k: vSlot, q: qt(t), obj: &object{q: qt(t)}}
-		inst, why := g.choose.resolve(fs, nil, args, &this, false)
+		inst, why := ct.choose.resolve(fs, nil, args, &this, false)
 		if inst != nil {
 			if inst.f.decl.Default && inst.f.decl.Body == nil {
-				return g.defaultValue(t, at)
+				return ct.defaultValue(t, at)
 			}
-			return g.construct(t, inst, args, at)
+			return ct.construct(t, inst, args, at)
 		}
-		if v, ok := g.constructInherited(t, args, at); ok {
+		if v, ok := ct.constructInherited(t, args, at); ok {
 			return v
 		}
 		if t.st.userCtor {
 			if len(args) == 1 && args[0].q.T.kind == tStruct {
-				if ci := g.choose.conversionFunc(&args[0], t); ci != nil {
-					return g.mem.rvalue(g.call(ci, nil, &args[0], at))
+				if ci := ct.choose.conversionFunc(&args[0], t); ci != nil {
+					return ct.mem.rvalue(ct.calls.call(ci, nil, &args[0], at))
 				}
 			}
-			g.noMatch(&overload{name: t.st.name, funcs: fs}, args, why, at)
+			ct.calls.noMatch(&overload{name: t.st.name, funcs: fs}, args, why, at)
 			return badValue
 		}
 	}
 	if len(args) == 0 {
-		return g.defaultValue(t, at)
+		return ct.defaultValue(t, at)
 	}
-	if v, ok := g.constructInherited(t, args, at); ok {
+	if v, ok := ct.constructInherited(t, args, at); ok {
 		return v
 	}
 	if len(args) == 1 && args[0].q.T.kind == tStruct {
-		if ci := g.choose.conversionFunc(&args[0], t); ci != nil {
-			return g.mem.rvalue(g.call(ci, nil, &args[0], at))
+		if ci := ct.choose.conversionFunc(&args[0], t); ci != nil {
+			return ct.mem.rvalue(ct.calls.call(ci, nil, &args[0], at))
 		}
 	}
-	g.c.errorf(NoMatch, at, "the class %s has no constructor for %d arguments: use {...}", t, len(args))
+	ct.c.errorf(NoMatch, at, "the class %s has no constructor for %d arguments: use {...}", t, len(args))
 	return badValue
 }
 
 // constructInherited makes a class object by a constructor that it has from a base; ok is false if none fits.
-func (g *gen) constructInherited(t *ctype, args []value, at Pos) (v value, ok bool) {
+func (ct *constructor) constructInherited(t *ctype, args []value, at Pos) (v value, ok bool) {
 	for i := range t.st.fields {
 		f := &t.st.fields[i]
 		if !f.base || !slices.Contains(t.st.inherits, f.q.T.st.name) {
 			continue
 		}
 		this := value{k: vSlot, q: f.q, obj: &object{q: f.q}}
-		inst, _ := g.choose.resolve(g.c.methods(f.q.T, "(constructor)"), nil, args, &this, false)
+		inst, _ := ct.choose.resolve(ct.c.methods(f.q.T, "(constructor)"), nil, args, &this, false)
 		if inst == nil {
 			continue
 		}
-		o := g.mem.newObject(t.st.name, qt(t))
+		o := ct.mem.newObject(t.st.name, qt(t))
 		lv := objVal(o)
-		base := g.mem.member(lv, []*field{f})
-		if r := g.call(inst, args, &base, at); r.k == vBad {
+		base := ct.mem.member(lv, []*field{f})
+		if r := ct.calls.call(inst, args, &base, at); r.k == vBad {
 			return badValue, true
 		}
-		g.initFields(lv, map[*field]bool{f: true}, at)
+		ct.initFields(lv, map[*field]bool{f: true}, at)
 		if o.mem {
 			lv.tmp = true
 			return lv, true
 		}
-		return g.mem.load(lv), true
+		return ct.mem.load(lv), true
 	}
 	return badValue, false
 }
 
 // defaultValue is the value of T{} for a class without a constructor that takes no arguments: zeros and the
 // default member initialisers.
-func (g *gen) defaultValue(t *ctype, at Pos) value {
-	if !g.c.needsInit(t) {
-		return g.mem.zero(t)
+func (ct *constructor) defaultValue(t *ctype, at Pos) value {
+	if !ct.c.needsInit(t) {
+		return ct.mem.zero(t)
 	}
-	o := g.mem.newObject(t.String(), qt(t))
+	o := ct.mem.newObject(t.String(), qt(t))
 	lv := objVal(o)
-	g.initFields(lv, nil, at)
+	ct.initFields(lv, nil, at)
 	if lv.k == vMem {
 		lv.tmp = true
 		return lv
 	}
-	return g.mem.load(lv)
+	return ct.mem.load(lv)
 }
 
 // initFields initialises the fields of an object by their default initialisers, zero for others, except those in
 // done.
-func (g *gen) initFields(v value, done map[*field]bool, at Pos) {
+func (ct *constructor) initFields(v value, done map[*field]bool, at Pos) {
 	st := v.q.T.st
 	for i := range st.fields {
 		f := &st.fields[i]
 		if done[f] {
 			continue
 		}
-		fv := g.mem.fieldOf(v, []*field{f})
+		fv := ct.mem.fieldOf(v, []*field{f})
 		fv.q.Const = false
 		switch {
 		case f.decl != nil && f.decl.Init != nil:
-			x := g.defaultMember(v, f)
+			x := ct.defaultMember(v, f)
 			if !x.bad() {
-				g.mem.store(fv, g.mem.load(x))
+				ct.mem.store(fv, ct.mem.load(x))
 			}
-		case done != nil && !g.c.needsInit(f.q.T) && !g.em.exec: // a constructor leaves it uninitialised
+		case done != nil && !ct.c.needsInit(f.q.T) && !ct.em.exec: // a constructor leaves it uninitialised
 		default:
 			if f.q.T.kind == tRef {
-				g.c.errorf(Uninitialised, at, "the reference '%s' of %s is not bound to an object", f.name, st)
+				ct.c.errorf(Uninitialised, at, "the reference '%s' of %s is not bound to an object", f.name, st)
 				continue
 			}
-			x := g.defaultInit(f.q.T, at)
+			x := ct.defaultInit(f.q.T, at)
 			if !x.bad() {
-				g.mem.store(fv, x)
+				ct.mem.store(fv, x)
 			}
 		}
 	}
 }
 
 // defaultMember evaluates the default initialiser of a field of the object v, whose other members it may name.
-func (g *gen) defaultMember(v value, f *field) value {
-	saved := g.res.env
-	g.res.env = &env{kind: envFunc, up: v.q.T.st.scope, this: &v}
-	defer func() { g.res.env = saved }()
-	return g.fieldInit(f, f.decl.Init, f.decl.Pos(), "a default member initialiser")
+func (ct *constructor) defaultMember(v value, f *field) value {
+	saved := ct.res.env
+	ct.res.env = &env{kind: envFunc, up: v.q.T.st.scope, this: &v}
+	defer func() { ct.res.env = saved }()
+	return ct.fieldInit(f, f.decl.Init, f.decl.Pos(), "a default member initialiser")
 }
 
 // defaultInit is the default value of any type.
-func (g *gen) defaultInit(t *ctype, at Pos) value {
+func (ct *constructor) defaultInit(t *ctype, at Pos) value {
 	switch {
-	case t.kind == tStruct && g.c.needsInit(t):
-		return g.constructFrom(t, nil, at)
-	case t.kind == tArray && g.c.needsInit(t) && t.comps >= 0 && !g.mem.inMemory(t):
+	case t.kind == tStruct && ct.c.needsInit(t):
+		return ct.constructFrom(t, nil, at)
+	case t.kind == tArray && ct.c.needsInit(t) && t.comps >= 0 && !ct.mem.inMemory(t):
 		r := value{k: vRight, q: qt(t)}
 		for range t.n {
-			e := g.defaultInit(t.elem.T, at)
+			e := ct.defaultInit(t.elem.T, at)
 			if e.bad() {
 				return badValue
 			}
-			r.comps = append(r.comps, g.mem.load(e).comps...)
+			r.comps = append(r.comps, ct.mem.load(e).comps...)
 		}
 		return r
 	}
-	return g.mem.zero(t)
+	return ct.mem.zero(t)
 }
 
 // memberInits runs a constructor's initialiser list and the default initialisers of the fields it leaves out.
-func (g *gen) memberInits(this *value, d *FuncDecl) {
+func (ct *constructor) memberInits(this *value, d *FuncDecl) {
 	if this == nil {
 		return
 	}
@@ -272,69 +272,69 @@ func (g *gen) memberInits(this *value, d *FuncDecl) {
 	done := map[*field]bool{}
 	for i := range d.Inits {
 		m := &d.Inits[i]
-		g.em.at(m.At)
-		path, ft := g.initTarget(st, m)
+		ct.em.at(m.At)
+		path, ft := ct.initTarget(st, m)
 		if ft.T == nil {
 			continue
 		}
 		var x value
 		if ft.T == t.q.T && path == nil { // delegation
-			args, ok := g.args(m.Args)
+			args, ok := ct.exprs.args(m.Args)
 			if ok {
-				if x = g.constructFrom(ft.T, args, m.At); !x.bad() {
-					g.mem.store(t, x)
+				if x = ct.constructFrom(ft.T, args, m.At); !x.bad() {
+					ct.mem.store(t, x)
 				}
 			}
 			return
 		}
 		if ft.T.kind == tRef {
-			if args, ok := g.args(m.Args); !ok {
+			if args, ok := ct.exprs.args(m.Args); !ok {
 				continue
 			} else if len(args) != 1 {
-				g.c.errorf(BadInit, m.At, "a reference is bound to one object, not to %d", len(args))
+				ct.c.errorf(BadInit, m.At, "a reference is bound to one object, not to %d", len(args))
 				continue
 			} else {
-				x = g.bindField(ft, args[0], m.At)
+				x = ct.bindField(ft, args[0], m.At)
 			}
 		} else if m.Braced {
-			x = g.initList(&InitList{exprNode{Base{m.At}}, m.Args}, ft.bare(), m.At)
+			x = ct.lists.initList(&InitList{exprNode{Base{m.At}}, m.Args}, ft.bare(), m.At)
 		} else {
-			args, ok := g.args(m.Args)
+			args, ok := ct.exprs.args(m.Args)
 			if !ok {
 				continue
 			}
 			if len(args) == 1 && ft.T.kind != tStruct && ft.T.kind != tVec && ft.T.kind != tArray {
-				x = g.convertTo(args[0], ft.bare(), m.At, "a member initialiser")
+				x = ct.conv.convertTo(args[0], ft.bare(), m.At, "a member initialiser")
 			} else {
-				x = g.constructParen(ft.bare(), args, m.At)
+				x = ct.constructParen(ft.bare(), args, m.At)
 			}
 		}
 		done[path[0]] = len(path) == 1 || path[0].anon
 		if x.bad() {
 			continue
 		}
-		fv := g.mem.fieldOf(t, path)
+		fv := ct.mem.fieldOf(t, path)
 		fv.q.Const = false
-		g.mem.store(fv, g.mem.load(x))
+		ct.mem.store(fv, ct.mem.load(x))
 	}
 	if st.union {
 		return
 	}
-	g.initFields(t, done, d.Pos())
+	ct.initFields(t, done, d.Pos())
 }
 
 // initTarget finds the field or base class that an entry of an initialiser list names.
-func (g *gen) initTarget(st *structInfo, m *MemberInit) ([]*field, qtype) {
+func (ct *constructor) initTarget(st *structInfo, m *MemberInit) ([]*field, qtype) {
 	if !m.Name.HasArgs && len(m.Name.Quals) == 0 {
 		if path := st.fieldPath(m.Name.Ident, nil); path != nil {
 			return path, path[len(path)-1].q
 		}
 	}
-	ent := g.res.resolveEntity(m.Name)
+	ent := ct.res.resolveEntity(m.Name)
 	if ent == nil {
 		return nil, qtype{}
 	}
-	if bt, ok := g.res.entityType(ent, m.Name); ok {
+	if bt, ok := ct.res.entityType(ent, m.Name); ok {
 		if bt.T == st.typ {
 			return nil, bt
 		}
@@ -344,13 +344,13 @@ func (g *gen) initTarget(st *structInfo, m *MemberInit) ([]*field, qtype) {
 			}
 		}
 	}
-	g.c.errorf(NoMember, m.At, "the class %s has no field or base class '%s'", st, m.Name.Ident)
+	ct.c.errorf(NoMember, m.At, "the class %s has no field or base class '%s'", st, m.Name.Ident)
 	return nil, qtype{}
 }
 
 // lambdaExpr makes a lambda's object. Captures by reference see the enclosing scope itself; by value, copies.
-func (g *gen) lambdaExpr(x *LambdaExpr) value {
-	e := &env{kind: envBlock, up: g.res.env}
+func (xs *expressions) lambdaExpr(x *LambdaExpr) value {
+	e := &env{kind: envBlock, up: xs.res.env}
 	for i := range x.Captures {
 		c := &x.Captures[i]
 		if c.Name == "this" {
@@ -358,28 +358,28 @@ func (g *gen) lambdaExpr(x *LambdaExpr) value {
 		}
 		var v value
 		if c.Init != nil {
-			v = g.expr(c.Init)
+			v = xs.expr(c.Init)
 		} else {
-			ent := g.res.lookup(c.Name)
+			ent := xs.res.lookup(c.Name)
 			if ent == nil {
-				g.c.errorf(Undeclared, c.At, "'%s' is not declared", c.Name)
+				xs.c.errorf(Undeclared, c.At, "'%s' is not declared", c.Name)
 				continue
 			}
-			v = g.entityValue(ent, &NameExpr{exprNode{Base{c.At}}, &Name{Base: Base{c.At}, NamePart: NamePart{Ident: c.Name}}})
+			v = xs.entityValue(ent, &NameExpr{exprNode{Base{c.At}}, &Name{Base: Base{c.At}, NamePart: NamePart{Ident: c.Name}}})
 			if c.ByRef {
 				continue
 			}
 		}
 		if v.bad() || c.ByRef {
 			if !v.bad() {
-				e.put(&entity{kind: eVar, name: c.Name, local: true, val: g.mem.placed(v), isRef: true})
+				e.put(&entity{kind: eVar, name: c.Name, local: true, val: xs.mem.placed(v), isRef: true})
 			}
 			continue
 		}
-		g.captureCopy(e, c.Name, v, !x.Mutable)
+		xs.captureCopy(e, c.Name, v, !x.Mutable)
 	}
 	if x.ByValue {
-		g.captureUsed(e, x)
+		xs.captureUsed(e, x)
 	}
 	li := &lambdaInfo{x: x, env: e}
 	decl := &FuncDecl{declNode: declNode{x.Base}, Name: &Name{Base: x.Base, NamePart: NamePart{Ident: "lambda"}}}
@@ -390,31 +390,31 @@ func (g *gen) lambdaExpr(x *LambdaExpr) value {
 	return value{k: vRight, q: qt(st.typ)}
 }
 
-func (g *gen) captureCopy(e *env, name string, v value, fixed bool) {
-	x := g.mem.load(v)
+func (xs *expressions) captureCopy(e *env, name string, v value, fixed bool) {
+	x := xs.mem.load(v)
 	if x.k == vVoid || x.k == vFuncs {
 		return
 	}
 	t := x.q.bare()
 	t.Const = fixed
-	e.put(&entity{kind: eVar, name: name, local: true, val: g.mem.newLocal(name, t, x)})
+	e.put(&entity{kind: eVar, name: name, local: true, val: xs.mem.newLocal(name, t, x)})
 }
 
 // captureUsed copies the local variables that the body of a [=] lambda names.
-func (g *gen) captureUsed(e *env, x *LambdaExpr) {
+func (xs *expressions) captureUsed(e *env, x *LambdaExpr) {
 	seen := map[string]bool{}
 	walkNames(reflect.ValueOf(x.Body), func(n string) {
 		if seen[n] || e.own(n) != nil {
 			return
 		}
 		seen[n] = true
-		ent := g.res.lookup(n)
+		ent := xs.res.lookup(n)
 		if ent == nil || ent.kind != eVar || !ent.local || !ent.val.isLvalue() || ent.val.q.Space.normal() != SpaceNone {
 			return
 		}
 		if ent.val.k == vSlot && ent.val.obj.fixed || ent.val.q.T.kind == tArray {
 			return
 		}
-		g.captureCopy(e, n, ent.val, !x.Mutable)
+		xs.captureCopy(e, n, ent.val, !x.Mutable)
 	})
 }

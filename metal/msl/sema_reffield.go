@@ -4,22 +4,22 @@ package msl
 // its object is made.
 
 // bindField makes what a field that is a reference keeps of the object that it refers to.
-func (g *gen) bindField(q qtype, v value, at Pos) value {
+func (ct *constructor) bindField(q qtype, v value, at Pos) value {
 	if v.bad() {
 		return badValue
 	}
 	if v.k == vList {
 		if len(v.list.Elems) != 1 {
-			g.c.errorf(BadInit, at, "a reference is bound to one object, not to a list")
+			ct.c.errorf(BadInit, at, "a reference is bound to one object, not to a list")
 			return badValue
 		}
-		v = g.place(v.list.Elems[0])
+		v = ct.exprs.place(v.list.Elems[0])
 	}
-	r := g.bindRef(qt(q.T), v, at)
+	r := ct.conv.bindRef(qt(q.T), v, at)
 	if r.bad() {
 		return badValue
 	}
-	p := g.mem.addressOf(r, at)
+	p := ct.mem.addressOf(r, at)
 	if p.bad() {
 		return badValue
 	}
@@ -27,14 +27,14 @@ func (g *gen) bindField(q qtype, v value, at Pos) value {
 }
 
 // fieldInit evaluates an initialiser of a field.
-func (g *gen) fieldInit(f *field, x Expr, at Pos, what string) value {
+func (ct *constructor) fieldInit(f *field, x Expr, at Pos, what string) value {
 	if f.q.T.kind != tRef {
-		return g.convertTo(g.expr(x), f.q.bare(), at, what)
+		return ct.conv.convertTo(ct.exprs.expr(x), f.q.bare(), at, what)
 	}
 	if l, ok := x.(*InitList); ok {
-		return g.bindField(f.q, value{k: vList, q: qt(typeVoid), list: l}, at)
+		return ct.bindField(f.q, value{k: vList, q: qt(typeVoid), list: l}, at)
 	}
-	return g.bindField(f.q, g.place(x), at)
+	return ct.bindField(f.q, ct.exprs.place(x), at)
 }
 
 // referent is what a field that is a reference refers to.

@@ -231,7 +231,7 @@ func (rs *resolver) alignment(a *Attr) int {
 	if a.Name != "alignas" && a.Name != "aligned" && a.Name != "__aligned__" || len(a.Args) != 1 {
 		return 0
 	}
-	n, ok := rs.eval().constInt(a.Args[0], "an alignment")
+	n, ok := rs.eval().consts.constInt(a.Args[0], "an alignment")
 	if ok && (n <= 0 || n > 256 || n&(n-1) != 0) {
 		rs.c.errorf(BadType, a.At, "an alignment of %d: it must be a power of two up to 256", n)
 		return 0

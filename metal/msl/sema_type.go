@@ -10,22 +10,10 @@ var badType = qtype{T: typeBad}
 type resolver struct {
 	c       *compiler
 	env     *env
-	at      *Pos      // the place at hand, for messages
-	ev      evaluator // made when it is needed, see eval
-	depth   int       // of instantiations around, where there is no evaluator yet
-	badQual bool      // resolveQuiet has reported a wrong qualifier
-}
-
-// evaluator is what a resolver needs of expressions: they stand in types and template arguments.
-type evaluator interface {
-	// constExpr evaluates an expression that must be constant, constInt one that must be an integer. They report what is
-	// not, what saying what had to be constant.
-	constExpr(x Expr, what string) (value, bool)
-	constInt(x Expr, what string) (int64, bool)
-	// decltype returns the type that decltype finds for an expression.
-	decltype(x Expr) qtype
-	// entityValue returns what a name stands for as a value.
-	entityValue(ent *entity, x *NameExpr) value
+	at      *Pos       // the place at hand, for messages
+	gen     *generator // made when it is needed, see eval
+	depth   int        // of instantiations around, where there is no generator yet
+	badQual bool       // resolveQuiet has reported a wrong qualifier
 }
 
 // resolverIn returns a resolver for a scope outside functions.
@@ -33,15 +21,12 @@ func (c *compiler) resolverIn(e *env) *resolver {
 	return &resolver{c: c, env: e, at: new(Pos), depth: c.depth}
 }
 
-// eval returns the evaluator of the scope.
-func (rs *resolver) eval() evaluator {
-	if rs.ev == nil {
-		p := &parts{em: emitter{exec: true}}
-		p.connect(rs.c, rs)
-		p.g.depth = rs.depth * 8
-		rs.ev, rs.at = &p.g, &p.em.pos
+// eval returns the generator that evaluates the expressions of the scope.
+func (rs *resolver) eval() *generator {
+	if rs.gen == nil {
+		connect(rs.c, rs, emitter{exec: true}).nest.depth = rs.depth * 8
 	}
-	return rs.ev
+	return rs.gen
 }
 
 // typeOf resolves a type as written, in the current scope. Errors are reported and give badType.
@@ -87,7 +72,7 @@ func (rs *resolver) typeNoQuals(x *TypeExpr) qtype {
 		if x.X == nil {
 			return qt(typeAuto)
 		}
-		return rs.eval().decltype(x.X)
+		return rs.eval().exprs.decltype(x.X)
 	case TypePointer:
 		return rs.pointerType(x)
 	case TypeReference:
@@ -146,7 +131,7 @@ func (rs *resolver) arrayType(x *TypeExpr) qtype {
 	e := rs.typeOf(x.Elem)
 	n := -1
 	if x.X != nil {
-		v, ok := rs.eval().constInt(x.X, "the size of an array")
+		v, ok := rs.eval().consts.constInt(x.X, "the size of an array")
 		if !ok {
 			return badType
 		}
@@ -387,7 +372,7 @@ func (rs *resolver) qualEnv(n *Name) *env {
 		var x *entity
 		switch {
 		case p.Decltype != nil:
-			t := rs.eval().decltype(p.Decltype).noRef()
+			t := rs.eval().exprs.decltype(p.Decltype).noRef()
 			if e = rs.classEnv(t.T, n); e == nil {
 				return nil
 			}
@@ -528,7 +513,7 @@ func (rs *resolver) templateArg(a *TemplateArg) (targ, bool) {
 func (rs *resolver) valueArg(x Expr) (targ, bool) {
 	if ne, ok := stripParens(x).(*NameExpr); ok {
 		if ent := rs.resolveQuiet(ne.Name); ent != nil && (ent.kind == eFunc || ent.kind == eConst && ent.val.k == vFuncs) {
-			v := rs.eval().entityValue(ent, ne)
+			v := rs.eval().exprs.entityValue(ent, ne)
 			return targ{fn: v.fn}, !v.bad()
 		}
 		rs.badQual = false
@@ -543,7 +528,7 @@ func (rs *resolver) valueArg(x Expr) (targ, bool) {
 			return targ{}, false
 		}
 	}
-	v, ok := rs.eval().constExpr(x, "a template argument")
+	v, ok := rs.eval().consts.constExpr(x, "a template argument")
 	if !ok || v.bad() {
 		return targ{}, false
 	}
@@ -606,7 +591,7 @@ func (rs *resolver) entityConst(ent *entity, x *NameExpr) value {
 	if ent.addr {
 		return ent.val
 	}
-	return rs.eval().entityValue(ent, x)
+	return rs.eval().exprs.entityValue(ent, x)
 }
 
 // enumFor returns the type of an enumeration declared in e.
@@ -676,7 +661,7 @@ func (c *compiler) enumValue(t *ctype, d *EnumDecl, e *env, i int) operand {
 		for j := range i {
 			rs.env.put(&entity{kind: eConst, name: d.Values[j].Name, local: true, val: rval(typeInt, c.enumValue(t, d, e, j))})
 		}
-		x, ok := rs.eval().constExpr(d.Values[i].X, "the value of an enumerator")
+		x, ok := rs.eval().consts.constExpr(d.Values[i].X, "the value of an enumerator")
 		if ok && len(x.comps) == 1 && x.q.T.isScalar() && !x.q.T.isFloat() {
 			v = x.comps[0]
 		} else {
