@@ -70,7 +70,7 @@ func (t *arrayType) open() {
 	})
 	s.Method(mt, "__tostring", func(L *lua.LState) int {
 		x, _ := array(L.Get(1))
-		s.looks.ifDue()
+		s.looks.ifDue(x)
 		text, err := printed(s.Context(), x)
 		if err != nil {
 			s.raise(err)

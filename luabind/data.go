@@ -235,7 +235,7 @@ func float(b []byte, d tensor.DType) float64 {
 
 // bytes evaluates x and gives its elements in row-major order.
 func (s *State) bytes(x *tensor.Array) []byte {
-	s.looks.ifDue()
+	s.looks.ifDue(x)
 	b, err := x.Bytes(s.Context())
 	if err != nil {
 		s.raise(err)

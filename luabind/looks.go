@@ -105,15 +105,15 @@ func (l *looks) values(vs []lua.LValue) {
 // array tells that an array is reached.
 func (l *looks) array(x *tensor.Array) { l.look.Reach(x) }
 
-// ifDue looks if that is worth its time.
-func (l *looks) ifDue() {
+// ifDue looks if that is worth its time. The row that asks holds xs.
+func (l *looks) ifDue(xs ...*tensor.Array) {
 	if l.holder.Due() {
-		l.now()
+		l.now(xs...)
 	}
 }
 
-// now looks, and reports whether it could.
-func (l *looks) now() bool {
+// now looks, and reports whether it could. The row that asks holds xs.
+func (l *looks) now(xs ...*tensor.Array) bool {
 	s, w := l.s, &l.walker
 	if s.L.IsClosed() {
 		return false
@@ -121,6 +121,9 @@ func (l *looks) now() bool {
 	w.Begin()
 	l.threads = s.Threads(l.threads[:0])
 	l.look = l.holder.BeginLook()
+	for _, x := range xs {
+		l.array(x)
+	}
 	known := w.Threads(l.threads)
 	clear(l.threads)
 	if known {

@@ -12,8 +12,9 @@ var evalRows = []row{
 		help: "Computes the arrays in any number of trees, and what they depend on, and waits for them. The first " +
 			"error is raised.",
 		call: func(a *args) any {
-			a.s.looks.ifDue()
-			if err := tensor.Eval(a.s.Context(), a.s.arraysIn("eval", a.rest)...); err != nil {
+			xs := a.s.arraysIn("eval", a.rest)
+			a.s.looks.ifDue(xs...)
+			if err := tensor.Eval(a.s.Context(), xs...); err != nil {
 				a.s.raise(err)
 			}
 			return nil
@@ -23,8 +24,9 @@ var evalRows = []row{
 			"calls are unfinished: then it waits for half of those. Errors are raised where a value is read, and those of " +
 			"values that nobody read by mx.synchronize or where the program ends.",
 		call: func(a *args) any {
-			a.s.looks.ifDue()
-			w, err := tensor.Submit(a.s.arraysIn("async_eval", a.rest)...)
+			xs := a.s.arraysIn("async_eval", a.rest)
+			a.s.looks.ifDue(xs...)
+			w, err := tensor.Submit(xs...)
 			if err != nil {
 				a.s.raise(err)
 			}

@@ -21,6 +21,7 @@ type Buffer struct {
 
 	// Guarded by pool.mu, as origin.
 	handled      bool    // handle was given out
+	held         bool    // what owns it is looked after: HeldBy
 	owners       int32   // Owned handles that hold it
 	older, newer *Buffer // the list of live buffers by age
 }

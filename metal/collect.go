@@ -9,7 +9,8 @@ import (
 )
 
 // The pool cannot see garbage, and Go's collector cannot see device memory. So the pool asks for a collection when the
-// bytes that garbage-collected objects hold have grown by paceMin or by half since the last one, if collections so take
+// bytes that garbage-collected objects hold, and that nobody else looks after, have grown by paceMin or by half of what
+// is held since the last one, if collections so take
 // at most a twentieth of the time; and when the budget is hit, whatever it costs. What one takes grows with the bytes
 // of the heap that may hold pointers.
 const (
@@ -32,8 +33,10 @@ type collector struct {
 	heap    func() int64
 	running sync.Mutex // held while a collection runs
 
-	owned    int64 // bytes of buffers that Owned handles hold
-	base     int64 // the least that owned was since the last collection
+	owned    int64 // bytes of buffers that Owned handles hold, and that only the collector can find dead
+	held     int64 // bytes of those that somebody else finds dead: HeldBy
+	late     int64 // the part of held that nobody has looked at when it was time: Late
+	base     int64 // the least that owned and late were since the last collection
 	busy     bool  // a paced collection was started
 	begun    int64 // collections begun
 	runs     int64 // and finished
@@ -103,10 +106,13 @@ func (d *Device) CollectCost() (cost time.Duration, affordable bool) {
 }
 
 // own and disown count the Owned handles of a buffer. Own makes one, which os (nil: none) takes in.
-func (p *pool) own(b *Buffer, os *Owners) *Owned {
+func (p *pool) own(b *Buffer, os *Owners, held bool) *Owned {
 	p.mu.Lock()
 	if b.owners++; b.owners == 1 {
-		p.owned += b.cost()
+		b.held = held
+		*p.side(b) += b.cost()
+	} else if !held {
+		p.unhold(b)
 	}
 	o := &b.handle
 	if b.handled { // its clean-up may still be to come
@@ -129,15 +135,48 @@ func (p *pool) own(b *Buffer, os *Owners) *Owned {
 func (p *pool) disown(b *Buffer) {
 	p.mu.Lock()
 	if b.owners--; b.owners == 0 {
-		p.owned -= b.cost()
-		p.base = min(p.base, p.owned)
+		*p.side(b) -= b.cost()
+		b.held = false
+		p.base = min(p.base, p.owned+p.late)
 	}
 	p.mu.Unlock()
 }
 
+// side is where a buffer counts. Called with mu held.
+func (p *pool) side(b *Buffer) *int64 {
+	if b.held {
+		return &p.held
+	}
+	return &p.owned
+}
+
+// unhold has a buffer count as one that only the collector can find dead. Called with mu held.
+func (p *pool) unhold(b *Buffer) {
+	if b.held {
+		p.held -= b.cost()
+		b.held = false
+		p.owned += b.cost()
+	}
+}
+
+// Late says that so many bytes more of what HeldBy has taken over were not looked at when it was time (fewer where n is
+// negative), so that collections are paced by them too.
+func (d *Device) Late(n int64) {
+	p := d.pool
+	p.mu.Lock()
+	p.late += n
+	p.base = min(p.base, p.owned+p.late)
+	run := p.due()
+	p.mu.Unlock()
+	if run {
+		go p.collectPaced()
+	}
+}
+
 // due reports whether a paced collection should start, and notes that it does. Called with mu held.
 func (p *pool) due() bool {
-	if p.owned-p.base <= max(paceMin, p.base/2) || p.busy || p.closed.Load() || p.now().Before(p.notBefore) {
+	if grown := p.owned + p.late - p.base; grown <= max(paceMin, (p.base+p.held)/2) || p.busy || p.closed.Load() ||
+		p.now().Before(p.notBefore) {
 		return false
 	}
 	if cost := p.cost(); !p.affordable(cost) {
@@ -203,7 +242,7 @@ func (p *pool) collectOnce(ctx context.Context) {
 	p.lastEnd, p.lastTook = end, end.Sub(start)
 	p.lastHeap = p.heap()
 	p.spent += p.lastTook
-	p.base = p.owned
+	p.base = p.owned + p.late
 }
 
 // waitCleanups returns when all clean-ups that the collector has queued so far were executed: the runtime counts both.
@@ -255,7 +294,7 @@ func (p *pool) reclaim(ctx context.Context, r *reclaim, n int64, failed error) e
 	// What command buffers kept alive until they completed may be garbage now: then once more. Where a collection costs
 	// much, what they give back by themselves may do.
 	again := p.pending == 0 && p.completed != r.completed
-	if p.owned > 0 && (!r.collected || again) && (p.pending == 0 || p.affordable(p.cost())) {
+	if p.owned+p.held > 0 && (!r.collected || again) && (p.pending == 0 || p.affordable(p.cost())) {
 		r.collected, r.completed = true, p.completed
 		p.mu.Unlock()
 		p.collectNow(ctx)

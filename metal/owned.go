@@ -16,13 +16,23 @@ type Owned struct {
 // own a buffer: the pool paces collections by the bytes that are owned so, and waits for their clean-ups. Owner must
 // not be reachable from the buffer.
 func OwnedBy[T any](owner *T, b *Buffer) *Owned {
+	return ownedBy(owner, b, false)
+}
+
+// HeldBy is OwnedBy for an owner that somebody looks after, who releases the handle when it is not needed any more. Its
+// bytes ask for no collection unless they are Late.
+func HeldBy[T any](owner *T, b *Buffer) *Owned {
+	return ownedBy(owner, b, true)
+}
+
+func ownedBy[T any](owner *T, b *Buffer, held bool) *Owned {
 	if owner == nil || b == nil {
 		panic("BUG: OwnedBy without an owner or a buffer")
 	}
 	if !b.Live() {
 		panic(fmt.Sprintf("BUG: use after release: OwnedBy of %s", b))
 	}
-	o := b.pool.own(b, nil)
+	o := b.pool.own(b, nil, held)
 	runtime.AddCleanup(owner, releaseOwned, o) // a closure here would be made for each call
 	return o
 }
@@ -31,6 +41,15 @@ func releaseOwned(o *Owned) { o.Release() }
 
 // Buffer is the buffer that is owned, or nil once Release or Stop was called.
 func (o *Owned) Buffer() *Buffer { return o.buf.Load() }
+
+// Unhold has the buffer of HeldBy count as one of OwnedBy.
+func (o *Owned) Unhold() {
+	if b := o.buf.Load(); b != nil {
+		b.pool.mu.Lock()
+		b.pool.unhold(b)
+		b.pool.mu.Unlock()
+	}
+}
 
 // Release lets go of the reference before the owner dies. Only the first call of Release or Stop does anything; it
 // returns true.
@@ -84,7 +103,7 @@ func (os *Owners) Own(b *Buffer) *Owned {
 	if !b.Live() {
 		panic(fmt.Sprintf("BUG: use after release: Own of %s", b))
 	}
-	return os.pool.own(b, os)
+	return os.pool.own(b, os, false)
 }
 
 func releaseOwners(os *Owners) {

@@ -18,7 +18,7 @@ type Stats struct {
 	Cache      int64 // got from the driver and kept for reuse
 	Limit      int64 // of Active + Cache
 	CacheLimit int64
-	Owned      int64 // the part of Active that garbage-collected objects hold (OwnedBy)
+	Owned      int64 // the part of Active that garbage-collected objects hold (OwnedBy, HeldBy)
 
 	Buffers     int           // live buffers
 	Pending     int           // committed command buffers that have not completed
@@ -127,7 +127,7 @@ func (d *Device) Memory() Stats {
 	defer p.mu.Unlock()
 	return Stats{
 		Active: p.active, Peak: p.peak, Cache: p.total - p.active, Limit: p.limit, CacheLimit: p.cacheMax,
-		Owned: p.owned, Buffers: p.live, Pending: p.pending,
+		Owned: p.owned + p.held, Buffers: p.live, Pending: p.pending,
 		Collections: p.runs, CollectTime: p.spent, LastCollect: p.lastTook,
 	}
 }

@@ -554,3 +554,57 @@ func BenchmarkAllocSmall(b *testing.B) {
 		x.Release()
 	}
 }
+
+// TestHeldMemory: what somebody looks after asks for no collection, unless it is late; what escapes that counts as any
+// other.
+func TestHeldMemory(t *testing.T) {
+	collections := 0
+	var hours atomic.Int64
+	start := time.Now()
+	d := open(t, drivertest.NewFake(), metal.DeviceOptions{Collect: func() { collections++ },
+		Heap: func() int64 { return 0 },
+		Now:  func() time.Time { return start.Add(time.Duration(hours.Load()) * time.Hour) }})
+	var held []*metal.Owned
+	var owners []*[64]byte
+	owner := func() *[64]byte {
+		owners = append(owners, new([64]byte))
+		return owners[len(owners)-1]
+	}
+	hold := func(n int64) { held = append(held, metal.HeldBy(owner(), alloc(t, d, n))) }
+	collected := func(n int64) {
+		t.Helper()
+		require.Eventually(t, func() bool { return d.Memory().Collections == n }, 10*time.Second, time.Millisecond)
+		hours.Add(1)
+	}
+	hours.Add(1)
+	for range 10 {
+		hold(32 * mib)
+	}
+	require.EqualValues(t, 320*mib, d.Memory().Owned)
+	require.Zero(t, d.Memory().Collections)
+	d.Late(100 * mib)
+	require.Zero(t, d.Memory().Collections, "less than half of what is held")
+	d.Late(-100 * mib)
+	d.Late(200 * mib)
+	collected(1)
+	d.Late(-200 * mib)
+	for _, o := range held {
+		o.Unhold()
+	}
+	require.Eventually(t, func() bool { // the first one may not be over
+		alloc(t, d, mib).Release()
+		return d.Memory().Collections == 2
+	}, 10*time.Second, time.Millisecond)
+	b := alloc(t, d, mib)
+	b.Retain()
+	first, second := metal.HeldBy(owner(), b), metal.OwnedBy(owner(), b)
+	require.EqualValues(t, 321*mib, d.Memory().Owned)
+	first.Release()
+	second.Release()
+	for _, o := range held {
+		o.Release()
+	}
+	require.Zero(t, d.Memory().Owned)
+	require.Positive(t, collections)
+	runtime.KeepAlive(owners)
+}

@@ -31,7 +31,7 @@ func FromBytes(c *Ctx, spec Spec, b []byte) *Array {
 		w := c.place()
 		buf.SetOrigin(metal.Origin{Op: op, Place: w, Shape: spec.Shape.Clone(),
 			Type: spec.DType.String()})
-		v.buf, v.owner = buf, newStorage(dev, nil, buf)
+		v.buf, v.owner = buf, newStorage(dev, buf, c.holder())
 	}
 	return constant(c, spec, v)
 }
@@ -53,7 +53,7 @@ func FromMapping(c *Ctx, spec Spec, m *metal.Mapping, offset int64) (*Array, err
 		return nil, err
 	}
 	buf.SetOrigin(metal.Origin{Op: op, Place: c.place(), Shape: spec.Shape.Clone(), Type: spec.DType.String()})
-	st := newStorage(dev, nil, buf)
+	st := newStorage(dev, buf, c.holder())
 	st.external = true
 	return constant(c, spec, View{buf: buf, owner: st, Strides: spec.Shape.Strides()}), nil
 }
@@ -76,7 +76,9 @@ func constant(c *Ctx, spec Spec, v View) *Array {
 		v.owner.users.Add(1)
 	}
 	n.adopt(c.holder())
-	n.holder.list(n, 0, v.owner)
+	if v.owner != nil && n.holder.lists(v.buf) {
+		n.holder.list(n, 0, v.owner)
+	}
 	n.state.Store(int32(Ready))
 	return n.array(0)
 }

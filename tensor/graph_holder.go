@@ -3,6 +3,8 @@ package tensor
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/mlxlua/mlxlua/metal"
 )
 
 // Holder is a program that can tell which of its arrays it still reaches: a Lua state. What is made with its Ctx is its
@@ -23,6 +25,9 @@ type Holder struct {
 	mu     sync.Mutex
 	closed bool
 	stored []storedOutput // what holds much memory
+	dev    *metal.Device  // whose it was last
+	fresh  int64          // bytes listed since the last look
+	told   int64          // those of them that the device was told of: see late
 	missed []Place        // while poisoning: where the looks were, from the first one on
 }
 
@@ -59,7 +64,20 @@ func (x *Array) Escape() {
 		return
 	}
 	x.Share()
-	x.node.out[x.out].reached.Store(escaped)
+	x.node.escape(int(x.out))
+}
+
+// escape is Escape for output i. Its memory counts as the collector's from now on, or from when it is there.
+func (n *Node) escape(i int) {
+	n.out[i].reached.Store(escaped)
+	if n.now() != Ready {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if st := n.out[i].data.owner; st != nil && st.owned != nil {
+		st.owned.Unhold()
+	}
 }
 
 // Hold says that a program which looks as h, or does not look where h is nil, has got x. It escapes where that is not

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"weak"
+
+	"github.com/mlxlua/mlxlua/metal"
 )
 
 // Look is a holder's look at its arrays under way: Reach tells what it reaches, and End that this was all. A look that
@@ -42,6 +44,7 @@ func (l Look) End(visits int64, at Place) {
 		}
 		h.mu.Unlock()
 	}
+	h.inTime()
 	h.epoch.Store(l.epoch)
 	h.pace.looked(visits + h.buryLazy())
 	h.giveBack()
@@ -67,16 +70,40 @@ func (s *storedOutput) get() *Node {
 	return s.weak.Value()
 }
 
+// lists reports whether outputs in that buffer are listed.
+func (h *Holder) lists(b *metal.Buffer) bool { return h != nil && b.Len() >= leastStored }
+
 // list notes that output i lies in a storage, for giveBack.
 func (h *Holder) list(n *Node, i int, st *storage) {
-	if h == nil || st == nil || st.buf.Len() < leastStored {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
 		return
 	}
+	h.stored = append(h.stored, storedOutput{node: n, out: int32(i)})
+	h.fresh += st.buf.Len()
+	h.dev = st.dev
+}
+
+// late tells the device how much has been stored since the last look, where there would have been one if looks cost
+// nothing: more than a little of it is Go's collector's business.
+func (h *Holder) late() {
 	h.mu.Lock()
-	if !h.closed {
-		h.stored = append(h.stored, storedOutput{node: n, out: int32(i)})
+	defer h.mu.Unlock()
+	if n := h.fresh - h.told; n >= weakBytes {
+		h.dev.Late(n)
+		h.told += n
 	}
-	h.mu.Unlock()
+}
+
+// inTime takes back what late has said.
+func (h *Holder) inTime() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.told > 0 {
+		h.dev.Late(-h.told)
+	}
+	h.fresh, h.told = 0, 0
 }
 
 // giveBack gives back the memory of listed outputs that are unreachable. What an evaluation under way still needs goes
@@ -120,6 +147,9 @@ func (h *Holder) weaken() {
 func (h *Holder) Close() {
 	h.mu.Lock()
 	h.stored, h.closed = nil, true
+	if h.told > 0 {
+		h.dev.Late(-h.told)
+	}
 	h.lazy.Store(nil)
 	h.mu.Unlock()
 }
@@ -194,7 +224,11 @@ func taken(nodes, bytes int64) int64 { return nodes*nodeTime + bytes>>byteShift 
 func (h *Holder) Due() bool {
 	p := &h.pace
 	p.asked++
-	return p.asked&(p.asked-1) == 0 && taken(p.nodes, p.bytes) >= p.cost && p.paid.Load()/lookShare >= p.cost
+	if p.asked&(p.asked-1) == 0 && taken(p.nodes, p.bytes) >= p.cost && p.paid.Load()/lookShare >= p.cost {
+		return true
+	}
+	h.late()
+	return false
 }
 
 // looked notes that a look has ended that looked at so many things.

@@ -19,17 +19,22 @@ type storage struct {
 	external bool         // someone outside holds the buffer: it must not be written
 }
 
-// newStorage takes over one reference of buf, for the collector to give back.
-func newStorage(dev *metal.Device, s *Stream, buf *metal.Buffer) *storage {
-	st := &storage{dev: dev, stream: s, buf: buf}
-	st.own()
+// newStorage takes over one reference of buf, which the host has written, for an array of a holder (nil: none).
+func newStorage(dev *metal.Device, buf *metal.Buffer, h *Holder) *storage {
+	st := &storage{dev: dev, buf: buf}
+	st.own(h.lists(buf))
 	return st
 }
 
-// own ties the buffer to the collector.
-func (st *storage) own() {
-	if st.owned == nil {
+// own ties the buffer to the collector. Held says that a holder looks after it too, so that it need not come for it.
+func (st *storage) own(held bool) {
+	switch {
+	case st.owned == nil && held:
+		st.owned = metal.HeldBy(st, st.buf)
+	case st.owned == nil:
 		st.owned = metal.OwnedBy(st, st.buf)
+	case !held:
+		st.owned.Unhold()
 	}
 }
 

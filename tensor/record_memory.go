@@ -232,8 +232,11 @@ func (e *recorder) setData(n *Node, i int, v View) {
 	if st := v.owner; st != nil {
 		st.users.Add(1)
 		if e.plan.live[int(e.plan.base[n.slot])+i] {
-			st.own()
-			n.holder.list(n, i, st)
+			held := n.holder.lists(v.buf) && n.out[i].reached.Load() != escaped
+			st.own(held)
+			if held {
+				n.holder.list(n, i, st)
+			}
 		}
 	}
 	n.mu.Lock()
