@@ -27,7 +27,7 @@ func init() {
 
 var _ = sig.Reduce("all", All)
 
-// All says whether all of a's elements along axes (nil: all axes; negative ones count from the end) are not zero, as
+// All reports whether all of a's elements along axes (nil: all axes; negative ones count from the end) are not zero, as
 // bool: MLX's all. With keepdims the reduced dimensions stay as ones. Of no elements it is true.
 func All(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *tensor.Array {
 	return callReduction(tensor.Call(ctx), all, a, axes, keepdims)
@@ -35,7 +35,7 @@ func All(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *tensor
 
 var _ = sig.Reduce("any", Any)
 
-// Any says whether one of a's elements along axes (nil: all axes; negative ones count from the end) is not zero, as
+// Any reports whether one of a's elements along axes (nil: all axes; negative ones count from the end) is not zero, as
 // bool: MLX's any. With keepdims the reduced dimensions stay as ones. Of no elements it is false.
 func Any(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *tensor.Array {
 	return callReduction(tensor.Call(ctx), anyTrue, a, axes, keepdims)

@@ -162,7 +162,7 @@ func Concatenate(arrays []*tensor.Array, axis *int, ctx ...*tensor.Ctx) *tensor.
 // join concatenates arrays of one dtype.
 func join(c *tensor.Ctx, op string, a axisAttrs, in []*tensor.Array) *tensor.Array {
 	if len(in) > 1 {
-		return kit.Named(c, op, concatenate.One(c, a, in...))
+		return kit.FailedAs(c, op, concatenate.One(c, a, in...))
 	}
 	if _, err := tensor.Axis(a.Axis, in[0].NDim()); err != nil {
 		return tensor.Fail(c, op, "%w", err)

@@ -213,7 +213,7 @@ func WeakDType(v float64, d tensor.DType) tensor.DType {
 	return d
 }
 
-// IsIntegral says whether a Lua number acts as an integer: it has no fraction and fits an int64.
+// IsIntegral reports whether a Lua number acts as an integer: it has no fraction and fits an int64.
 func IsIntegral(v float64) bool {
 	return v == math.Trunc(v) && v >= math.MinInt64 && v < math.MaxInt64
 }

@@ -48,7 +48,7 @@ func fill(c *tensor.Ctx, name string, shape tensor.ShapeArg, value *tensor.Array
 			return tensor.Fail(c, name, "%w", err)
 		}
 	}
-	return kit.Named(c, name, callShaped(c, full, AsType(value, d, c), shape))
+	return kit.FailedAs(c, name, callShaped(c, full, AsType(value, d, c), shape))
 }
 
 var _ = sig.Def("zeros", "shape:shape dtype:dtype=float32", func(a *sig.Args) any {

@@ -8,8 +8,8 @@ import (
 
 // The helpers of derivative rules.
 
-// WithZeros is tangents, or cotangents, with zeros in the place of those that are nil: of the shapes of like, and of
-// the dtype of the others. It is nil if all are.
+// WithZeros returns tangents, or cotangents, with zeros in the place of those that are nil: zeros have the shapes of
+// like and the dtype of the others. It returns nil if all are nil.
 //
 //sig:none derivative rules
 func WithZeros(c *tensor.Ctx, xs, like []*tensor.Array) []*tensor.Array {
@@ -26,7 +26,7 @@ func WithZeros(c *tensor.Ctx, xs, like []*tensor.Array) []*tensor.Array {
 	return out
 }
 
-// AddTerm is sum plus a term of a derivative; a nil sum is none yet.
+// AddTerm returns sum plus a term of a derivative; sum is nil before the first term.
 //
 //sig:none derivative rules
 func AddTerm(c *tensor.Ctx, sum, term *tensor.Array) *tensor.Array {

@@ -121,8 +121,8 @@ func (e *elementwise) call(c *tensor.Ctx, in ...*tensor.Array) *tensor.Array {
 	return e.op.One(c, tensor.None{}, in...)
 }
 
-// Convert brings operands, in their own list, to their common dtype and then to what rule makes of it. It fails with
-// what is wrong with an operand, or with rule's error.
+// Convert converts operands, in the list that it is given, to the dtype that rule makes of their common one. It returns
+// a failed array where an operand cannot be used or rule refuses the dtype.
 //
 //sig:none conversion of operands
 func Convert(c *tensor.Ctx, op string, rule kit.DTypeRule, in ...*tensor.Array) ([]*tensor.Array, *tensor.Array) {

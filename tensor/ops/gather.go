@@ -213,5 +213,5 @@ func Take(a, indices *tensor.Array, axis *int, ctx ...*tensor.Ctx) *tensor.Array
 			return tensor.Fail(c, "take", "%w", err)
 		}
 	}
-	return kit.Named(c, "take", gather.One(c, gatherAttrs{"take", tensor.MakeInts([]int{at}), at}, a, indices))
+	return kit.FailedAs(c, "take", gather.One(c, gatherAttrs{"take", tensor.MakeInts([]int{at}), at}, a, indices))
 }

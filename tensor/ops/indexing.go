@@ -64,7 +64,7 @@ func planIndex(op string, parts []Part, rank int) (indexPlan, error) {
 	return plan, err
 }
 
-// indexArrays are the arrays of an index, and whether it is a lone mask; err says what is wrong with them.
+// indexArrays are the arrays of an index, and whether it is a lone mask; fail is what is wrong with them.
 func indexArrays(c *tensor.Ctx, op string, parts []Part) (arrays []*tensor.Array, mask bool, fail *tensor.Array) {
 	for _, p := range parts {
 		if p.kind == arrayPart {
@@ -110,7 +110,7 @@ func Index(x *tensor.Array, parts []Part, ctx ...*tensor.Ctx) *tensor.Array {
 		return tensor.Fail(c, op,
 			"a bool array cannot index: the number of elements is not known before it runs; use where, or integer indices")
 	case len(arrays) == 0:
-		return kit.Named(c, op, Slice(x, parts, c))
+		return kit.FailedAs(c, op, Slice(x, parts, c))
 	}
 	plan, err := planIndex(op, parts, x.NDim())
 	if err != nil {
@@ -119,7 +119,7 @@ func Index(x *tensor.Array, parts []Part, ctx ...*tensor.Ctx) *tensor.Array {
 	if !plan.whole {
 		x = Slice(x, plan.basic, c)
 	}
-	return kit.Named(c, op, gather.One(c, plan.attrs, append([]*tensor.Array{x}, plan.index...)...))
+	return kit.FailedAs(c, op, gather.One(c, plan.attrs, append([]*tensor.Array{x}, plan.index...)...))
 }
 
 // IndexUpdate is a copy of x in which the elements that Index(x, parts) names are changed by y, converted to x's
@@ -146,14 +146,14 @@ func IndexUpdate(x *tensor.Array, parts []Part, how string, y *tensor.Array, ctx
 		return fail
 	}
 	if mask {
-		return kit.Named(c, op, maskedUpdate(c, op, x, arrays[0], mode, y))
+		return kit.FailedAs(c, op, maskedUpdate(c, op, x, arrays[0], mode, y))
 	}
 	u := AsType(y, x.DType(), c)
 	if len(arrays) == 0 {
 		if mode != scatterSet {
 			u = combine(c, mode, Slice(x, parts, c), u)
 		}
-		return kit.Named(c, op, SliceUpdate(x, u, parts, c))
+		return kit.FailedAs(c, op, SliceUpdate(x, u, parts, c))
 	}
 	plan, err := planIndex(op, parts, x.NDim())
 	if err != nil {
@@ -165,7 +165,7 @@ func IndexUpdate(x *tensor.Array, parts []Part, how string, y *tensor.Array, ctx
 	}
 	shape := gather.One(c, plan.attrs, append([]*tensor.Array{target}, plan.index...)...) // for its shape
 	if shape.Err() != nil {
-		return kit.Named(c, op, shape)
+		return kit.FailedAs(c, op, shape)
 	}
 	if lead := u.NDim() - shape.NDim(); lead > 0 { // leading ones, as NumPy permits
 		u = Squeeze(u, kit.Identity(lead), c)
@@ -175,7 +175,7 @@ func IndexUpdate(x *tensor.Array, parts []Part, how string, y *tensor.Array, ctx
 	if !plan.whole {
 		out = SliceUpdate(x, out, plan.basic, c)
 	}
-	return kit.Named(c, op, out)
+	return kit.FailedAs(c, op, out)
 }
 
 // combine is a with u applied, in a's dtype.

@@ -73,5 +73,5 @@ func TopK(a *tensor.Array, k int, axis *int, ctx ...*tensor.Ctx) *tensor.Array {
 		}
 		return Slice(partition.One(c, partitionAttrs{-k}, x), parts, c)
 	})
-	return kit.Named(c, op, y)
+	return kit.FailedAs(c, op, y)
 }

@@ -109,7 +109,7 @@ func axesOf(a reduceAttrs, rank int) []int {
 	return axes
 }
 
-// checkAxes says what is wrong with the axes that a composite op is given.
+// checkAxes returns what is wrong with the axes that a composite op is given.
 func checkAxes(c *tensor.Ctx, name string, a *tensor.Array, axes []int) *tensor.Array {
 	if f := kit.Unusable(c, name, a); f != nil {
 		return f

@@ -193,7 +193,7 @@ func scatterVJP(g *tensor.VJP[scatterAttrs]) []*tensor.Array {
 	return grads
 }
 
-// lastWriter says of each update whether it is the last one for its element, so that it is the one that stays; its
+// lastWriter reports of each update whether it is the last one for its element, so that it is the one that stays; its
 // shape broadcasts to the updates'.
 func lastWriter(c *tensor.Ctx, a gatherAttrs, x *tensor.Array, index []*tensor.Array) *tensor.Array {
 	axes := a.Axes.Slice()

@@ -83,8 +83,8 @@ func runArgSort(r *tensor.Run) error {
 	return sortRows(r, x, true, x, r.Out[0])
 }
 
-// counted says whether rows of n keys are sorted in one pass, by counting for each key those before it: where rows are
-// short, or where there is so little to do that the passes of merging would cost more than they save.
+// counted reports whether rows of n keys are sorted in one pass, by counting for each key those before it: where rows
+// are short, or where there is so little to do that the passes of merging would cost more than they save.
 func counted(n, rows int) bool { return n <= 64 || n <= 1024 && rows <= 1<<15/n }
 
 // argsortRows is the order of row-contiguous keys along their last axis, as uint32.

@@ -29,18 +29,18 @@ func init() {
 
 var _ = sig.Unary("isnan", IsNaN)
 
-// IsNaN says of each element whether it is NaN (for complex64: whether a part is), as bool. Integers never are.
+// IsNaN reports of each element whether it is NaN (for complex64: whether a part is), as bool. Integers never are.
 func IsNaN(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array { return isNaN.call(tensor.Call(ctx), a) }
 
 var _ = sig.Unary("isinf", IsInf)
 
-// IsInf says of each element whether it is infinite (for complex64: whether a part is), as bool. Integers never are.
+// IsInf reports of each element whether it is infinite (for complex64: whether a part is), as bool. Integers never are.
 func IsInf(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array { return isInf.call(tensor.Call(ctx), a) }
 
 var _ = sig.Unary("isfinite", IsFinite)
 
-// IsFinite says of each element whether it is neither infinite nor NaN (for complex64: both parts), as bool. Integers
-// always are.
+// IsFinite reports of each element whether it is neither infinite nor NaN (for complex64: both parts), as bool.
+// Integers always are.
 func IsFinite(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return isFinite.call(tensor.Call(ctx), a)
 }

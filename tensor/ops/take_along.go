@@ -91,7 +91,7 @@ func alongAxis(c *tensor.Ctx, op string, a, indices *tensor.Array, axis *int) (x
 		i = broadcastAxes.One(c, axisAttrs{at}, indices, a)
 	}
 	if x.Err() != nil {
-		return nil, nil, attrs, kit.Named(c, op, x)
+		return nil, nil, attrs, kit.FailedAs(c, op, x)
 	}
 	index = make([]*tensor.Array, a.NDim())
 	for k := range index {
@@ -117,7 +117,7 @@ func TakeAlongAxis(a, indices *tensor.Array, axis *int, ctx ...*tensor.Ctx) *ten
 	if fail != nil {
 		return fail
 	}
-	return kit.Named(c, op, gather.One(c, attrs, append([]*tensor.Array{x}, index...)...))
+	return kit.FailedAs(c, op, gather.One(c, attrs, append([]*tensor.Array{x}, index...)...))
 }
 
 var _ = sig.Def("put_along_axis", "a indices:indices values axis:axis?", func(a *sig.Args) any {
@@ -143,5 +143,5 @@ func PutAlongAxis(a, indices, values *tensor.Array, axis *int, ctx ...*tensor.Ct
 	if axis == nil {
 		y = Reshape(y, tensor.ShapeOf(a), c)
 	}
-	return kit.Named(c, op, y)
+	return kit.FailedAs(c, op, y)
 }

@@ -22,7 +22,7 @@ var _ = sig.Def("isclose", closeParameters, func(a *sig.Args) any {
 	return IsClose(a.Array(0), a.Array(1), tolerance(a), a.Ctx)
 })
 
-// IsClose says of each two elements whether abs(a - b) <= atol + rtol * abs(b), as bool; shapes are broadcast. An
+// IsClose reports of each two elements whether abs(a - b) <= atol + rtol * abs(b), as bool; shapes are broadcast. An
 // infinity is close to itself only; NaN is close to nothing, with equal_nan to NaN.
 func IsClose(a, b *tensor.Array, tol Tolerance, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
@@ -43,7 +43,7 @@ var _ = sig.Def("allclose", closeParameters, func(a *sig.Args) any {
 	return AllClose(a.Array(0), a.Array(1), tolerance(a), a.Ctx)
 })
 
-// AllClose says whether all elements of a and b are close, as a scalar of bool: see [IsClose]. Shapes are broadcast,
+// AllClose reports whether all elements of a and b are close, as a scalar of bool: see [IsClose]. Shapes are broadcast,
 // and no elements are close.
 func AllClose(a, b *tensor.Array, tol Tolerance, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)

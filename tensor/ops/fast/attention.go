@@ -137,7 +137,7 @@ func runAttention(r *tensor.Run, a attentionAttrs) error {
 	next := 3
 	if a.maskArray() {
 		o.mask = kit.BroadcastOperand(r.In[next], tensor.Shape{q.Shape[0], heads, queries, keys})
-		o.more = append(o.more, o.mask.Arg())
+		o.optional = append(o.optional, o.mask.Arg())
 		next++
 	}
 	if a.Sinks {
@@ -148,7 +148,7 @@ func runAttention(r *tensor.Run, a attentionAttrs) error {
 		if sinks.Shape[0] > 1 {
 			o.sinkStride = heads
 		}
-		o.more = append(o.more, sinks.Arg())
+		o.optional = append(o.optional, sinks.Arg())
 	}
 	if queries >= manyQueries && depth > 0 {
 		return attendMany(r, a, o)
@@ -160,7 +160,7 @@ func runAttention(r *tensor.Run, a attentionAttrs) error {
 type attentionOperands struct {
 	q, k, v, mask tensor.Operand
 	sinkStride    int
-	more          []tensor.Arg // the mask and the sinks, if there are such
+	optional      []tensor.Arg // the mask and the sinks, if there are such
 }
 
 // attendFew multiplies rows of queries, those of all heads that share their keys, with keys where they lie.
@@ -177,7 +177,7 @@ func attendFew(r *tensor.Run, a attentionAttrs, o attentionOperands) error {
 		Long(o.sinkStride).Uint(groups, kvHeads, queries, keys, depth, width, tile.chunks).
 		Float(kit.Accumulator(out.DType), a.Scale.Float())
 	tiles := (groups*queries + tile.rows - 1) / tile.rows
-	args := append([]tensor.Arg{q.Arg(), k.Arg(), v.Arg(), out.Arg(), params.Arg()}, o.more...)
+	args := append([]tensor.Arg{q.Arg(), k.Arg(), v.Arg(), out.Arg(), params.Arg()}, o.optional...)
 	variant := fewQueries{attentionKind: kindOf(out.DType, a), rows: tile.rows, width: tile.width, depth: tile.depth,
 		wide: tile.depth == 0, wholeDepth: depth%32 == 0, wholeWidth: width%(32*tile.width) == 0}
 	return fewQueriesKernels.Launch(r, variant, "attention", kit.Simds(tiles, batches, 4), args...)

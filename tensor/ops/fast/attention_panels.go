@@ -53,6 +53,6 @@ func attendMany(r *tensor.Run, a attentionAttrs, o attentionOperands) error {
 	variant := manyQueriesVariant{kindOf(out.DType, a), panels.Width(out.DType), share, simds, width%chunk == 0}
 	params := kit.Params{}.Long(qs...).Long(ks...).Long(o.v.Strides[:3]...).Long(o.mask.Strides...).Long(o.sinkStride).
 		Uint(heads, heads/kvHeads, queries, keys, depth, width, chunks).Float(kit.Accumulator(out.DType), a.Scale.Float())
-	args := append([]tensor.Arg{q.Arg(), k.Arg(), o.v.Arg(), out.Arg(), params.Arg()}, o.more...)
+	args := append([]tensor.Arg{q.Arg(), k.Arg(), o.v.Arg(), out.Arg(), params.Arg()}, o.optional...)
 	return manyQueriesKernels.Launch(r, variant, "attention", kit.Simds(tiles, batch*heads*chunks, simds), args...)
 }

@@ -7,11 +7,9 @@ import (
 )
 
 // The derivative and the batching rule of attention. Arrays of heads have an axis more here: (examples, kv_heads,
-// group,
-// queries, ...), where the heads of a group share their keys.
+// group, queries, ...), where the heads of a group share their keys.
 
-// weighed is an attention taken apart: the operands in the dtype of computing, the weights of the keys, and that of
-// the
+// weighed is an attention taken apart: the operands in the dtype of computing, the weights of the keys, and that of the
 // sink (nil: none).
 type weighed struct {
 	q, k, v *tensor.Array // q times scale; k and v with a group of one

@@ -319,7 +319,8 @@ func kernelDTypes(_ []tensor.Spec, a kernelAttrs, outs []tensor.DType) ([]tensor
 	return outs, nil
 }
 
-// kernelFixed says whether grid or an output's shape is all numbers: a call at other input shapes is then another call.
+// kernelFixed reports whether grid or an output's shape is all numbers: a call at other input shapes is then another
+// call.
 func kernelFixed(a kernelAttrs) bool {
 	if f := a.funcs; (f == nil || f.grid == nil) && a.grid.dims.IsConst() {
 		return true
@@ -332,7 +333,7 @@ func kernelFixed(a kernelAttrs) bool {
 	return false
 }
 
-// kernelWrites says whether a kernel may change its inputs, which are pointers to const: to name another pointer its
+// kernelWrites reports whether a kernel may change its inputs, which are pointers to const: to name another pointer its
 // text needs one of these words.
 func kernelWrites(a kernelAttrs) bool {
 	d := a.decl.Value()

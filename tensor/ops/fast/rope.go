@@ -12,8 +12,7 @@ import (
 )
 
 // ropeAttrs describe a rotary encoding. Its inputs are x (examples, ..., positions, elements), offsets (a scalar,
-// or one
-// for each example) as int32 and, unless Base is used, the reciprocal frequencies in the dtype of computing.
+// or one for each example) as int32 and, unless Base is used, the reciprocal frequencies in the dtype of computing.
 type ropeAttrs struct {
 	Dims        int
 	Traditional bool

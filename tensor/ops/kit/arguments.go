@@ -8,7 +8,7 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
-// Uint is n as a kernel's uint: it must fit.
+// Uint binds n to a kernel's uint. A number that does not fit is an error at the launch.
 func Uint(n int) tensor.Arg {
 	if n < 0 || n > math.MaxUint32 {
 		return tensor.BadArg(fmt.Errorf("%d does not fit in a uint", n))
@@ -16,7 +16,7 @@ func Uint(n int) tensor.Arg {
 	return tensor.Const(uint32(n))
 }
 
-// Float is v as a kernel's ACC: double where d is float64, else float.
+// Float binds v to a kernel's ACC: double where d is float64, else float.
 func Float(v float64, d tensor.DType) tensor.Arg {
 	if d == tensor.Float64 {
 		return tensor.Const(v)
@@ -32,7 +32,7 @@ type Params struct {
 	bad   error
 }
 
-// field is room for a field of that many bytes.
+// field appends a field of that many bytes, and returns them.
 func (p *Params) field(size int) []byte {
 	if p.bytes == nil {
 		p.bytes = make([]byte, 0, 160)

@@ -22,7 +22,8 @@ func ExampleRank[A comparable](g *tensor.VMap[A], i int) int {
 	return g.In[i].NDim() - 1
 }
 
-// Unbound is a bound shape with its references to the batched inputs, without their batch axes, and its rank.
+// Unbound returns the shape d of one example, whose references are to the batched inputs without their batch axes, and
+// its rank.
 func Unbound[A comparable](g *tensor.VMap[A], d tensor.Dims) (tensor.ShapeArg, int, error) {
 	s, err := d.Unbind(g.In, g.Axes)
 	if err != nil {
@@ -37,7 +38,7 @@ func Unbound[A comparable](g *tensor.VMap[A], d tensor.Dims) (tensor.ShapeArg, i
 	return s, len(n), err
 }
 
-// Shifted is axes, counted from 0 on an example of that rank, counted on a batch whose batch axis is first.
+// Shifted returns axes of an example, counted from 0, as axes of a batch whose batch axis is first.
 func Shifted(axes []int) []int {
 	out := make([]int, len(axes))
 	for i, a := range axes {

@@ -7,8 +7,8 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
-// DTypeRule gives the dtype that operands whose common dtype is d are converted to, or says why d is refused. An op
-// states it once: its call converts by it (see ops.Convert), and its DType rule relies on that.
+// DTypeRule returns the dtype that operands are converted to whose common dtype is d, or why d is refused. An op states
+// it once: its call converts by it (see ops.Convert), and its DType rule relies on that.
 type DTypeRule func(d tensor.DType) (tensor.DType, error)
 
 // AnyDType keeps operands as they are.
@@ -20,7 +20,7 @@ func Inexact(d tensor.DType) (tensor.DType, error) { return d.Inexact(), nil }
 // AsBool converts everything to bool: what is not zero is true.
 func AsBool(tensor.DType) (tensor.DType, error) { return tensor.Bool, nil }
 
-// Refuse is rule for all dtypes but those; instead says what to do.
+// Refuse is rule for all dtypes but those, which are refused; instead tells the user what to do, or is empty.
 func Refuse(rule DTypeRule, instead string, dtypes ...tensor.DType) DTypeRule {
 	return func(d tensor.DType) (tensor.DType, error) {
 		if slices.Contains(dtypes, d) {

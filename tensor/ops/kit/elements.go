@@ -12,7 +12,7 @@ func Accumulator(d tensor.DType) tensor.DType {
 	return d
 }
 
-// Zero is 0 of dtype d in MSL.
+// Zero is the number 0 of dtype d in MSL.
 func Zero(d tensor.DType) string {
 	if d.IsComplex() {
 		return "complex64_t(0.0f, 0.0f)"
@@ -20,7 +20,7 @@ func Zero(d tensor.DType) string {
 	return d.MSL() + "(0)"
 }
 
-// One is 1 of dtype d in MSL.
+// One is the number 1 of dtype d in MSL.
 func One(d tensor.DType) string {
 	if d.IsComplex() {
 		return "complex64_t(1.0f, 0.0f)"

@@ -32,7 +32,7 @@ func Tiles(x, y, z int) Grid {
 	return Grid{metal.Size{X: x, Y: y, Z: z}, metal.Size{X: gx, Y: min(y, max(groupThreads/gx, 1)), Z: 1}}
 }
 
-// Simds is y SIMD-groups in z layers, up to each of them in a threadgroup.
+// Simds is y SIMD-groups in z layers; a threadgroup takes at most each of them.
 func Simds(y, z, each int) Grid {
 	return Grid{metal.Size{X: 32, Y: y, Z: z}, metal.Size{X: 32, Y: min(y, each), Z: 1}}
 }
@@ -40,7 +40,7 @@ func Simds(y, z, each int) Grid {
 // Rows is a SIMD-group for each of n rows.
 func Rows(n int) Grid { return Simds(n, 1, 8) }
 
-// CheckCount refuses more things than kernels count: most of them.
+// CheckCount refuses n things where kernels count at most so many; what names them.
 func CheckCount(n, most int, what string) error {
 	if n > most {
 		return fmt.Errorf("%d %s, the most are %d", n, what, most)

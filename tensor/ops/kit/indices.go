@@ -14,7 +14,7 @@ import (
 //go:embed indices.metal
 var IndicesMSL string
 
-// CheckIndex refuses a dtype of indices that is no integer.
+// CheckIndex refuses a dtype of indices that is not an integer one.
 func CheckIndex(d tensor.DType) error {
 	if !d.IsInteger() {
 		return fmt.Errorf("indices have dtype %v, want integers", d)
@@ -22,7 +22,7 @@ func CheckIndex(d tensor.DType) error {
 	return nil
 }
 
-// CheckIndices refuses indices that are no integers.
+// CheckIndices refuses indices of such dtypes.
 func CheckIndices(index []tensor.Spec) error {
 	for _, x := range index {
 		if err := CheckIndex(x.DType); err != nil {
@@ -38,7 +38,7 @@ type Notes struct {
 	run   *tensor.Run
 }
 
-// NewNotes are n words that say of no index that it is out of range.
+// NewNotes makes n words, in which no index is noted yet.
 func NewNotes(r *tensor.Run, n int) (Notes, error) {
 	words, err := r.Temp(tensor.Spec{Shape: tensor.Shape{n}, DType: tensor.Uint32})
 	if err == nil {
@@ -47,7 +47,7 @@ func NewNotes(r *tensor.Run, n int) (Notes, error) {
 	return Notes{words, r}, err
 }
 
-// zeroWord is what notes begin as.
+// zeroWord is a word without a note.
 var zeroWord [4]byte
 
 // Arg binds word i and those after it.
@@ -58,7 +58,7 @@ func (n Notes) Arg(i int) tensor.Arg {
 }
 
 // Check fails the node, in the name of op, if an index is noted when the kernels that were launched before have run:
-// wrong says of kind i and the index what is wrong.
+// wrong returns the message for an index of kind i.
 func (n Notes) Check(op string, wrong func(i int, index string) string) {
 	c := &tensor.Ctx{Place: n.run.Place()}
 	n.run.Check(n.words, func(b []byte) error {

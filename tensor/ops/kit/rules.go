@@ -6,7 +6,8 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
-// Unusable is the first array that carries an error, or one that says that an input is nil; nil if all can be used.
+// Unusable returns the first array that carries an error, or one that fails because an input is nil; nil if all can be
+// used.
 func Unusable(c *tensor.Ctx, name string, in ...*tensor.Array) *tensor.Array {
 	for _, x := range in {
 		if x == nil {
@@ -19,8 +20,8 @@ func Unusable(c *tensor.Ctx, name string, in ...*tensor.Array) *tensor.Array {
 	return nil
 }
 
-// Named is x, or if the call that made it failed, the same failure in the name of the op that the user called.
-func Named(c *tensor.Ctx, op string, x *tensor.Array) *tensor.Array {
+// FailedAs returns x; if the call that made it failed, with that failure in the name of the op that the user called.
+func FailedAs(c *tensor.Ctx, op string, x *tensor.Array) *tensor.Array {
 	if err, ok := x.Err().(*tensor.OpError); ok && err.Op != op {
 		return tensor.Fail(c, op, "%s", err.Msg)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/kernelgen"
 )
 
-// CheckBroadcast says why from does not broadcast to exactly to.
+// CheckBroadcast returns why from does not broadcast to exactly to.
 func CheckBroadcast(from, to tensor.Shape) error {
 	if s, err := tensor.Broadcast(from, to); err != nil || !s.Equal(to) {
 		return fmt.Errorf("shape %v does not broadcast to %v", from, to)

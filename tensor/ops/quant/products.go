@@ -254,7 +254,7 @@ func QuantizedMatmul(x, w, scales, biases *tensor.Array, transpose bool, q Quant
 	if f != nil {
 		return f
 	}
-	return kit.Named(c, op, batchedProduct(c, productAttrs{a, transpose, false}, in))
+	return kit.FailedAs(c, op, batchedProduct(c, productAttrs{a, transpose, false}, in))
 }
 
 // batchedProduct is a product whose packed matrix may be a batch.

@@ -76,7 +76,7 @@ type groupVariant struct {
 	T, ACC, OUT tensor.DType
 }
 
-// checkPacked says what is wrong with the shapes and dtypes of a packed matrix; cols is the elements of a row.
+// checkPacked returns what is wrong with the shapes and dtypes of a packed matrix; cols is the elements of a row.
 func (a quantAttrs) checkPacked(w, scales, biases tensor.Spec) (cols int, err error) {
 	if w.DType != tensor.Uint32 {
 		return 0, fmt.Errorf("the packed matrix has dtype %v, want uint32", w.DType)

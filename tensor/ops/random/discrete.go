@@ -25,7 +25,7 @@ func Randint(low, high *tensor.Array, shape tensor.ShapeArg, d tensor.DType, key
 	if !d.IsInteger() && d != tensor.Bool {
 		return tensor.Fail(c, op, "dtype is %v, want an integer one or bool", d)
 	}
-	x := kit.Named(c, op, Uniform(low, high, shape, tensor.Float32, key, c))
+	x := kit.FailedAs(c, op, Uniform(low, high, shape, tensor.Float32, key, c))
 	i := ops.AsType(ops.Floor(ops.StopGradient(x, c), c), d, c)
 	top := ops.AsType(ops.Subtract(high, ops.Scalar(1, high, c), c), d, c)
 	return ops.Maximum(ops.Minimum(i, top, c), ops.AsType(low, d, c), c)
@@ -51,6 +51,6 @@ func Bernoulli(p *tensor.Array, shape tensor.ShapeArg, key *tensor.Array, ctx ..
 		return tensor.Fail(c, op, "p has dtype %v, want a real floating-point one", p.DType())
 	}
 	zero, one := ops.Number(0, tensor.Float32, c), ops.Number(1, tensor.Float32, c)
-	u := kit.Named(c, op, Uniform(zero, one, shape, tensor.Float32, key, c))
+	u := kit.FailedAs(c, op, Uniform(zero, one, shape, tensor.Float32, key, c))
 	return ops.BroadcastTo(ops.Less(u, p, c), tensor.ShapeOf(u), c)
 }

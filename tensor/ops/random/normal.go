@@ -32,7 +32,7 @@ func Normal(shape tensor.ShapeArg, d tensor.DType, loc, scale, key *tensor.Array
 	}
 	low, high := scalarOf(c, math.Nextafter32(-1, 0)), scalarOf(c, 1)
 	uniform := func(shape tensor.ShapeArg) *tensor.Array {
-		return kit.Named(c, op, Uniform(low, high, shape, tensor.Float32, key, c))
+		return kit.FailedAs(c, op, Uniform(low, high, shape, tensor.Float32, key, c))
 	}
 	var x *tensor.Array
 	if d.IsComplex() {
