@@ -18,7 +18,7 @@ func TestNoFilesWithoutLibraries(t *testing.T) {
 	for name, call := range map[string]string{
 		"load": `mx.load("../tensor/format/testdata/int16.npy")`, "save": `mx.save("a", mx.ones(1))`,
 		"savez": `mx.savez("a", mx.ones(1))`, "savez_compressed": `mx.savez_compressed("a", mx.ones(1))`,
-		"save_safetensors": `mx.save_safetensors("a", {a = mx.ones(1)})`,
+		"save_safetensors": `mx.save_safetensors("a", {a = mx.ones(1)})`, "save_gguf": `mx.save_gguf("a", {a = mx.ones(1)})`,
 	} {
 		_, err := s.Run(context.Background(), strings.NewReader(call), "files")
 		require.ErrorContains(t, err, "["+name+"] this state has no access to files")

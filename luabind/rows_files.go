@@ -14,11 +14,14 @@ import (
 // fileRows are the functions that read and write files. A state without Lua's io library refuses them.
 var fileRows = []row{
 	{name: "load", sig: "file:string format:string? return_metadata:bool=false",
-		help: "What is in a file: of a .npy file the array, of a .npz or .safetensors file a table of the arrays by their " +
-			"names. format is the file's extension unless it is given. With return_metadata the metadata of a " +
-			".safetensors file is a second result, a table of strings. Elements are read when they are used, and arrays " +
-			"of .safetensors files lie in the file's pages: they take no memory of their own, and the file must not be " +
-			"changed in place meanwhile. Dtypes that arrays do not have: 8-bit floats are uint8.",
+		help: "What is in a file: of a .npy file the array, of a .npz, .safetensors or .gguf file a table of the arrays " +
+			"by their names. format is the file's extension unless it is given. With return_metadata the metadata of a " +
+			".safetensors or .gguf file is a second result: a table of strings, in .gguf also of arrays and tables of " +
+			"strings. Elements are read when they are used, and arrays of .safetensors and .gguf files lie in the file's " +
+			"pages: they take no memory of their own, and the file must not be changed in place meanwhile. Of dtypes " +
+			"that arrays do not have, 8-bit floats are uint8. A quantised tensor x.weight of a .gguf file becomes what " +
+			"mx.quantized_matmul takes in groups of 32: of type Q4_0, Q4_1 or Q8_0 x.weight, x.scales and x.biases, of " +
+			"type MXFP4 the first two, for the mode \"mxfp4\". All other quantised types are float16.",
 		call: func(a *args) any {
 			a.filesAllowed()
 			path, ext := a.Text(0), ""
@@ -58,6 +61,32 @@ var fileRows = []row{
 				return nil
 			})
 			return a.saved(format.SaveSafetensors(a.s.Context(), path, arrays, metadata))
+		}},
+	{name: "save_gguf", sig: "file:string arrays:table metadata:table?",
+		help: "Evaluates the arrays of a table (floats but complex64, signed integers) and writes them to a .gguf file " +
+			"by their keys, with a table of metadata: arrays of at most one dimension (bool, integers, float32), strings " +
+			"and tables of strings. A name without that extension gets it. A file that is there is replaced when all has " +
+			"been written.",
+		call: func(a *args) any {
+			path, arrays := a.newFile(".gguf"), a.named(1)
+			metadata := map[string]any{}
+			a.entries(2, func(key string, v lua.LValue) error {
+				switch v := v.(type) {
+				case lua.LString:
+					metadata[key] = string(v)
+					return nil
+				case *lua.LTable:
+					texts, err := toTexts(a, v)
+					metadata[key] = texts
+					return err
+				}
+				if x, ok := array(v); ok {
+					metadata[key] = x
+					return nil
+				}
+				return wrong(v, "an array, a string or a table of strings")
+			})
+			return a.saved(format.SaveGGUF(a.s.Context(), path, arrays, metadata))
 		}},
 }
 
@@ -104,8 +133,14 @@ func (a *args) load(path, ext string, metadata bool) any {
 		for key, text := range texts {
 			about.RawSetString(key, lua.LString(text))
 		}
+	case "gguf":
+		var values map[string]any
+		arrays, values, err = format.LoadGGUF(path, a.Ctx)
+		for key, v := range values {
+			about.RawSetString(key, a.ggufValue(v))
+		}
 	default:
-		a.fail("format of %q is %q, want \"npy\", \"npz\" or \"safetensors\"", path, ext)
+		a.fail("format of %q is %q, want \"npy\", \"npz\", \"safetensors\" or \"gguf\"", path, ext)
 	}
 	if err != nil {
 		a.s.raise(err)
@@ -118,6 +153,21 @@ func (a *args) load(path, ext string, metadata bool) any {
 		return values{t, about}
 	}
 	return t
+}
+
+// ggufValue is a value of a .gguf file's metadata.
+func (a *args) ggufValue(v any) lua.LValue {
+	switch v := v.(type) {
+	case *tensor.Array:
+		return a.s.wrap(v)
+	case []string:
+		t := a.s.L.CreateTable(len(v), 0)
+		for _, s := range v {
+			t.Append(lua.LString(s))
+		}
+		return t
+	}
+	return lua.LString(v.(string))
 }
 
 // savez writes a .npz file.

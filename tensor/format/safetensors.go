@@ -110,6 +110,13 @@ type placed struct {
 	begin, end int64
 }
 
+// sortByPlace sorts tensors as they lie in a file.
+func sortByPlace(tensors []placed) {
+	slices.SortFunc(tensors, func(a, b placed) int {
+		return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.end, b.end), strings.Compare(a.name, b.name))
+	})
+}
+
 func parseSafetensors(b []byte) (*safetensorsHeader, error) {
 	if len(b) < 8 {
 		return nil, fmt.Errorf("no .safetensors file: it has %d bytes, and begins with 8 of the header's length", len(b))
@@ -241,9 +248,7 @@ func dims(sizes []uint64) (tensor.Shape, error) {
 // checkPlaces wants each of the n bytes after the header to belong to one tensor, as the format does.
 func (h *safetensorsHeader) checkPlaces(n int64) error {
 	byPlace := slices.Clone(h.tensors)
-	slices.SortFunc(byPlace, func(a, b placed) int {
-		return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.end, b.end), strings.Compare(a.name, b.name))
-	})
+	sortByPlace(byPlace)
 	at, before := int64(0), ""
 	for _, t := range byPlace {
 		switch {
