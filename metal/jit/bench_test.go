@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mlxlua/mlxlua/metal/jit/native"
+	"github.com/mlxlua/mlxlua/metal/jit/x86"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua/metal/interp"
@@ -21,10 +24,10 @@ import (
 //	go test ./metal/jit -run '^$' -bench . -count 5
 
 // floats are n floats between -1 and 1 in memory of their own.
-func floats(tb testing.TB, n int) []byte {
-	b, err := mapPages(4 * n)
+func floatBytes(tb testing.TB, n int) []byte {
+	b, err := native.Map(4 * n)
 	require.NoError(tb, err)
-	tb.Cleanup(func() { unmapPages(b) })
+	tb.Cleanup(func() { native.Unmap(b) })
 	seed := uint32(1)
 	for i := range n {
 		seed = seed*1664525 + 1013904223
@@ -93,7 +96,7 @@ func BenchmarkGelu(b *testing.B) {
 		b.Run(size.name, func(b *testing.B) {
 			n := size.n
 			l := interp.Launch{Grid: [3]int{n, 1, 1}, Threadgroup: [3]int{256, 1, 1}, Workers: 1,
-				Buffers: [][]byte{floats(b, n), floats(b, n), floats(b, n), floats(b, n)}}
+				Buffers: [][]byte{floatBytes(b, n), floatBytes(b, n), floatBytes(b, n), floatBytes(b, n)}}
 			turn := func(p *Executable) float64 {
 				return seconds(1, func() {
 					for range size.repeat {
@@ -107,7 +110,7 @@ func BenchmarkGelu(b *testing.B) {
 			}
 			// The limit moves as many bytes in as much memory, in turn with the programs, by Go's own copying: that stores past
 			// the cache where there is much to copy, as kernels do.
-			from, to := floats(b, 2*n), floats(b, 2*n)
+			from, to := floatBytes(b, 2*n), floatBytes(b, 2*n)
 			times, ratios, copying := make([][]float64, len(programs)), []float64(nil), []float64(nil)
 			for range 31 {
 				copying = append(copying, seconds(1, func() { copy(to, from) }))
@@ -275,8 +278,8 @@ func BenchmarkQmv(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			eachLevel(b, func(b *testing.B, level Level) {
 				p := prepare(b, texts[name], level)
-				w := floats(b, copies*N*K/8)
-				scales, biases, x, out := floats(b, N*K/64), floats(b, N*K/64), floats(b, K), floats(b, N)
+				w := floatBytes(b, copies*N*K/8)
+				scales, biases, x, out := floatBytes(b, N*K/64), floatBytes(b, N*K/64), floatBytes(b, K), floatBytes(b, N)
 				threads := 256
 				if name == "rows4" {
 					threads = 64
@@ -348,10 +351,10 @@ func BenchmarkGatedDelta(b *testing.B) {
 		b.Run(fmt.Sprintf("T=%d", steps), func(b *testing.B) {
 			eachLevel(b, func(b *testing.B, level Level) {
 				p := prepare(b, gatedDeltaText, level)
-				seq := func() []byte { return floats(b, steps*heads*dim) }
-				state, end := floats(b, heads*dim*dim), floats(b, heads*dim*dim)
+				seq := func() []byte { return floatBytes(b, steps*heads*dim) }
+				state, end := floatBytes(b, heads*dim*dim), floatBytes(b, heads*dim*dim)
 				l := interp.Launch{Grid: [3]int{32, dim, heads}, Threadgroup: [3]int{32, 4, 1},
-					Buffers: [][]byte{seq(), seq(), seq(), floats(b, steps*heads), floats(b, steps*heads), state,
+					Buffers: [][]byte{seq(), seq(), seq(), floatBytes(b, steps*heads), floatBytes(b, steps*heads), state,
 						words(uint32(steps)), seq(), end}}
 				t := measure(b, p, l, 3)
 				b.ReportMetric(t*1e3, "ms")
@@ -377,9 +380,9 @@ func BenchmarkCompile(b *testing.B) {
 		})
 		b.Run(name+"/jit", func(b *testing.B) {
 			for b.Loop() {
-				c, err := compile(lanes.Optimise(m.Kernels[0]), level, geo, false, false)
+				c, err := x86.Compile(lanes.Optimise(m.Kernels[0]), x86.Options{Level: level, Geometry: geo})
 				require.NoError(b, err)
-				b.ReportMetric(float64(len(c.bytes)), "bytes")
+				b.ReportMetric(float64(len(c.Bytes)), "bytes")
 			}
 		})
 	}

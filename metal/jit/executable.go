@@ -5,6 +5,9 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/mlxlua/mlxlua/metal/jit/native"
+	"github.com/mlxlua/mlxlua/metal/jit/x86"
+
 	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/jit/amd64"
 	"github.com/mlxlua/mlxlua/metal/kir"
@@ -18,6 +21,9 @@ const (
 	AVX2   = amd64.AVX2
 	AVX512 = amd64.AVX512
 )
+
+// Unsupported is the error of a kernel that cannot become machine code; interp can run it.
+type Unsupported = x86.Unsupported
 
 // Options choose how kernels are compiled.
 type Options struct {
@@ -35,19 +41,18 @@ type Options struct {
 }
 
 // machine is what this computer can do, found out once.
-var machine = sync.OnceValues(func() (amd64.Level, error) { return explore(amd64.Detect(), newExecMem) })
+var machine = sync.OnceValues(func() (amd64.Level, error) { return explore(amd64.Detect(), native.New) })
 
 // explore finds out what a processor of that level can do with pages from put.
-func explore(level amd64.Level, put func([]byte) (*execMem, error)) (amd64.Level, error) {
+func explore(level amd64.Level, put func([]byte) (*native.Code, error)) (amd64.Level, error) {
 	if level == amd64.NoLevel {
 		return 0, fmt.Errorf("no machine code for this %s processor: it lacks AVX2", runtime.GOARCH)
 	}
-	m, err := put([]byte{0xc3}) // ret
+	c, err := put([]byte{0xc3}) // ret
 	if err != nil {
 		return 0, fmt.Errorf("pages of machine code are refused: %w", err)
 	}
-	enter(m.entry, 0)
-	runtime.KeepAlive(m)
+	c.Call(0, nil)
 	return level, nil
 }
 

@@ -8,12 +8,15 @@ import (
 	"runtime"
 	"syscall"
 	"testing"
-	"unsafe"
+
+	"github.com/mlxlua/mlxlua/metal/jit/native"
+	"github.com/mlxlua/mlxlua/metal/jit/x86"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/jit/amd64"
+	"github.com/mlxlua/mlxlua/metal/jit/block"
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
@@ -28,13 +31,13 @@ func byHand(t *testing.T, text ...byte) *Executable {
 	p, err := Prepare(k, nil, Options{})
 	require.NoError(t, err)
 	require.NoError(t, p.root.ready())
-	m, err := newExecMem(text)
+	m, err := native.New(text)
 	require.NoError(t, err)
 	p.root.wide = false
 	v := &p.root.variants[2] // that of one()
 	v.once.Do(func() {
 		info := &lanes.Info{}
-		v.code = &code{bytes: text, kernel: k, info: info, lay: newLayout(k, info, p.root.group)}
+		v.code = &x86.Code{Bytes: text, Kernel: k, Info: info, Layout: block.NewLayout(k, info, p.root.group)}
 		v.mem = m
 	})
 	return p
@@ -81,48 +84,16 @@ func TestFaultsOfTheProcessorAreErrors(t *testing.T) {
 	}
 }
 
-// TestCodeIsGivenBack: the pages of a program that nobody holds are unmapped.
-func TestCodeIsGivenBack(t *testing.T) {
-	if _, why := Best(); why != nil {
-		t.Skip(why)
-	}
-	unmapped := make(chan []byte, 2)
-	unmap := func(pages []byte) {
-		unmapPages(pages)
-		unmapped <- pages
-	}
-	var entry uintptr
-	func() {
-		m, err := putCode([]byte{0xc3}, makeExecutable, unmap)
-		require.NoError(t, err)
-		entry = m.entry
-		enter(entry, 0)
-		runtime.GC()
-		require.Empty(t, unmapped, "it is in use")
-		runtime.KeepAlive(m)
-	}()
-	runtime.GC()
-	pages := <-unmapped
-	require.Equal(t, entry, uintptr(unsafe.Pointer(unsafe.SliceData(pages))))
-	require.ErrorIs(t, syscall.Munmap(pages), syscall.EINVAL, "they are the system's again")
-
-	refused := errors.New("refused")
-	_, err := putCode([]byte{0xc3}, func([]byte) error { return refused }, unmap)
-	require.ErrorIs(t, err, refused)
-	require.ErrorIs(t, syscall.Munmap(<-unmapped), syscall.EINVAL)
-	require.Empty(t, unmapped, "each is given back once")
-}
-
 // TestWhatTheMachineCan: a processor without AVX2, or a system that refuses pages of machine code, says so.
 func TestWhatTheMachineCan(t *testing.T) {
-	refuse := func([]byte) (*execMem, error) { return nil, syscall.EACCES }
+	refuse := func([]byte) (*native.Code, error) { return nil, syscall.EACCES }
 	_, err := explore(amd64.AVX512, refuse)
 	require.ErrorIs(t, err, syscall.EACCES)
 	require.ErrorContains(t, err, "pages of machine code are refused: ")
-	_, err = explore(amd64.NoLevel, newExecMem)
+	_, err = explore(amd64.NoLevel, native.New)
 	require.ErrorContains(t, err, "it lacks AVX2")
 	for _, level := range []Level{AVX2, AVX512} {
-		best, err := explore(level, newExecMem)
+		best, err := explore(level, native.New)
 		require.NoError(t, err)
 		require.Equal(t, level, best)
 	}

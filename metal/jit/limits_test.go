@@ -8,6 +8,8 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/mlxlua/mlxlua/metal/jit/native"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua/metal/jit/amd64"
@@ -17,7 +19,7 @@ import (
 
 // loopCode returns code that runs body for count (RCX) rounds with RAX = round*step and the arguments of the block in
 // RSI, RDI, R8 (pointers).
-func loopCode(tb testing.TB, step int32, body func(f *amd64.Func)) *execMem {
+func loopCode(tb testing.TB, step int32, body func(f *amd64.Func)) *native.Code {
 	f := amd64.NewFunc()
 	for i, r := range []amd64.R{amd64.RCX, amd64.RSI, amd64.RDI, amd64.R8} {
 		f.Emit(amd64.Inst{Op: amd64.Mov, W: 8, Dst: r, Mem: amd64.Mem{Base: amd64.RBP, Disp: int32(8 * i)}})
@@ -33,7 +35,7 @@ func loopCode(tb testing.TB, step int32, body func(f *amd64.Func)) *execMem {
 	f.Emit(amd64.Inst{Op: amd64.Ret})
 	c, err := f.Assemble(amd64.AVX512)
 	require.NoError(tb, err)
-	m, err := newExecMem(c.Bytes)
+	m, err := native.New(c.Bytes)
 	require.NoError(tb, err)
 	return m
 }
@@ -79,9 +81,9 @@ func bandwidth(tb testing.TB, n, arrays, repeat int, body func(f *amd64.Func, w 
 	var args [4]uint64
 	args[0] = uint64(n / (int(w) * unroll))
 	for i := range bufs {
-		b, err := mapPages(n)
+		b, err := native.Map(n)
 		require.NoError(tb, err)
-		defer unmapPages(b)
+		defer native.Unmap(b)
 		for j := 0; j < n; j += 4096 {
 			b[j] = 1
 		}
@@ -89,7 +91,7 @@ func bandwidth(tb testing.TB, n, arrays, repeat int, body func(f *amd64.Func, w 
 	}
 	t := seconds(9, func() {
 		for range repeat {
-			enter(m.entry, uintptr(unsafe.Pointer(&args[0])))
+			m.Call(0, unsafe.Pointer(&args[0]))
 		}
 	})
 	return float64(n*arrays*repeat) / t
@@ -121,7 +123,7 @@ var (
 			}
 		})
 		args := [4]uint64{1 << 20}
-		t := seconds(9, func() { enter(m.entry, uintptr(unsafe.Pointer(&args[0]))) })
+		t := seconds(9, func() { m.Call(0, unsafe.Pointer(&args[0])) })
 		return float64(args[0]) * 12 * 2 * float64(w) / 4 / t
 	})
 )

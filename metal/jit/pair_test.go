@@ -133,7 +133,7 @@ kernel void k(const device float* a [[buffer(0)]], constant int* n [[buffer(1)]]
 		t.Run(c.name, func(t *testing.T) {
 			for _, l := range pairLaunches {
 				paired := runBoth(t, head+c.body+"\n}", l[0], l[1], func() [][]byte {
-					return [][]byte{floats(t, 4096), words(5, 3), make([]byte, 4*4*512)}
+					return [][]byte{floatBytes(t, 4096), words(5, 3), make([]byte, 4*4*512)}
 				})
 				require.Equal(t, c.paired, paired)
 			}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/mlxlua/mlxlua/metal/jit/native"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua/metal/interp"
@@ -46,7 +48,7 @@ func TestPastTheCache(t *testing.T) {
 						threads, each = 1024, 4
 					}
 					n := threads * each
-					mem, err := mapPages(offset + n*size + 64)
+					mem, err := native.Map(offset + n*size + 64)
 					require.NoError(t, err)
 					require.NoError(t, p.Run(interp.Launch{Grid: [3]int{threads, 1, 1}, Threadgroup: [3]int{128, 1, 1},
 						Buffers: [][]byte{mem[offset : offset+n*size]}}))
@@ -59,7 +61,7 @@ func TestPastTheCache(t *testing.T) {
 					}
 					require.Equal(t, make([]byte, offset), mem[:offset])
 					require.Equal(t, make([]byte, 64), mem[offset+n*size:offset+n*size+64])
-					unmapPages(mem)
+					native.Unmap(mem)
 				}
 			}
 		}

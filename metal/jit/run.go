@@ -68,8 +68,8 @@ func (p *Executable) NewRun(l interp.Launch) (*Run, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.waits = v.code.info.Waits
-		r.single = r.waits || v.code.info.Barriers || r.tgBytes(v) > 0
+		r.waits = v.code.Info.Waits
+		r.single = r.waits || v.code.Info.Barriers || r.tgBytes(v) > 0
 	}
 	return r, nil
 }

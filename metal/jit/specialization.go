@@ -7,6 +7,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/mlxlua/mlxlua/metal/jit/native"
+	"github.com/mlxlua/mlxlua/metal/jit/x86"
+
 	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
 	"github.com/mlxlua/mlxlua/metal/kir"
@@ -127,8 +130,8 @@ func (p *Executable) grow(from *specialization, facts lanes.Facts) *specializati
 // variant is a kernel's machine code for one kind of launch.
 type variant struct {
 	once   sync.Once
-	code   *code
-	mem    *execMem
+	code   *x86.Code
+	mem    *native.Code
 	err    error
 	blocks sync.Pool
 	paired bool // SIMD-groups run in pairs: which of several faults comes first is not known
@@ -144,8 +147,8 @@ func (f *specialization) ready() error {
 		} else {
 			f.kernel = lanes.Specialise(from.kernel, from.words, from.loads, f.facts)
 		}
-		f.group = groupOf(f.kernel, p.level)
-		f.wide = f.group < kir.Lanes && p.level == AVX512 && straightOn(f.kernel) && !f.facts.Has(lanes.By16)
+		f.group = x86.Together(f.kernel, p.level)
+		f.wide = f.group < kir.Lanes && p.level == AVX512 && x86.StraightOn(f.kernel) && !f.facts.Has(lanes.By16)
 		f.words, f.loads = lanes.Words(f.kernel)
 	})
 	return f.err
@@ -226,7 +229,8 @@ func (f *specialization) compile(v *variant, geo lanes.Geometry, past bool) {
 			return
 		}
 	}
-	if v.code, v.err = compile(k, p.level, geo, past, p.coarseLives); v.err == nil {
-		v.mem, v.err = newExecMem(v.code.bytes)
+	o := x86.Options{Level: p.level, Geometry: geo, Past: past, CoarseLives: p.coarseLives}
+	if v.code, v.err = x86.Compile(k, o); v.err == nil {
+		v.mem, v.err = native.New(v.code.Bytes)
 	}
 }

@@ -137,8 +137,8 @@ func TestSpecializationsThatCannotBeMade(t *testing.T) {
 	require.Equal(t, l.Buffers[4], got)
 }
 
-// TestMostForms: a kernel that meets ever new facts is not compiled for ever.
-func TestMostForms(t *testing.T) {
+// TestMostSpecializations: a kernel that meets ever new facts is not compiled for ever.
+func TestMostSpecializations(t *testing.T) {
 	best, err := Best()
 	if err != nil {
 		t.Skip(err)

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mlxlua/mlxlua/metal/jit/native"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua/metal/interp"
@@ -156,11 +158,11 @@ func TestFarStrides(t *testing.T) {
 		t.Skip(err)
 	}
 	const far = 5 << 30
-	mem, err := mapPages(far)
+	mem, err := native.Map(far)
 	if err != nil {
 		t.Skip(err)
 	}
-	defer unmapPages(mem)
+	defer native.Unmap(mem)
 	for elem, size := range map[string]int64{"uchar": 1, "half": 2, "float": 4, "ulong": 8} {
 		stride := int64(far-4096) / size / 32
 		for x := range int64(32) {
@@ -210,7 +212,7 @@ kernel void k(device const T *in [[buffer(0)]], device const long *at [[buffer(1
 			p, err := Prepare(m.Kernels[0], m.Files, Options{Level: level})
 			require.NoError(t, err)
 			for n := 1; n <= 40; n += 1 + n/6 {
-				in, _ := mapPages(size * n)
+				in, _ := native.Map(size * n)
 				copy(in, noise(size*n, uint64(n)))
 				in = in[len(in)-size*n:]
 				var at []int64

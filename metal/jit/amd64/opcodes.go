@@ -316,12 +316,10 @@ const (
 	VInsertF128
 	VInsertI128
 	VInsertF32X8
-	VInsertI32X8
 	VInsertI64X4
 	VExtractF128
 	VExtractI128
 	VExtractI32X4
-	VExtractI32X8
 	VExtractI64X4
 
 	// Gathers and scatters. The letters: D or Q index, then the data. W is the width of the wider of the two; Mem.Index

@@ -64,12 +64,10 @@ var moves = [...]row{
 	VInsertF128:   {"vinsertf128", formRVMI, 0x18, 0, 0, i3A | vexOnly | m16 | min32},
 	VInsertI128:   {"vinserti128", formRVMI, 0x38, 0, 0, i3A | vexOnly | m16 | min32},
 	VInsertF32X8:  {"vinsertf32x8", formRVMI, 0x1a, 0, 0, i3A | evexOnly | m32 | only64},
-	VInsertI32X8:  {"vinserti32x8", formRVMI, 0x3a, 0, 0, i3A | evexOnly | m32 | only64},
 	VInsertI64X4:  {"vinserti64x4", formRVMI, 0x3a, 0, 0, q3A | evexOnly | m32 | only64},
 	VExtractF128:  {"vextractf128", formMRI, 0x19, 0, 0, i3A | vexOnly | m16 | min32},
 	VExtractI128:  {"vextracti128", formMRI, 0x39, 0, 0, i3A | vexOnly | m16 | min32},
 	VExtractI32X4: {"vextracti32x4", formMRI, 0x39, 0, 0, i3A | evexOnly | m16 | min32},
-	VExtractI32X8: {"vextracti32x8", formMRI, 0x3b, 0, 0, i3A | evexOnly | m32 | only64},
 	VExtractI64X4: {"vextracti64x4", formMRI, 0x3b, 0, 0, q3A | evexOnly | m32 | only64},
 
 	// Gathers and scatters. The letters: D or Q index, then the data. W is the width of the wider of the two; Mem.Index

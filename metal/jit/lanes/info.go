@@ -111,6 +111,13 @@ type Info struct {
 	Barriers, Crossing, Waits bool
 }
 
+// InTurns reports whether the groups of lanes of a threadgroup take turns, each with a frame of its own: at barriers,
+// and where one may wait for what another one does.
+func (i *Info) InTurns() bool { return i.Barriers || i.Waits }
+
+// WriteOnly reports whether a kernel writes the buffer of a parameter and never reads it.
+func WriteOnly(p kir.Param) bool { return p.Space == kir.Device && p.Write && !p.Read && !p.Atomic }
+
 // Geometry is what is known of a launch when code is made. It decides what thread positions look like.
 type Geometry struct {
 	// Row: every group of lanes lies in one row of the threadgroup: its threads' y and z are uniform and x is consecutive.

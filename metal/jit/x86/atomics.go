@@ -1,0 +1,202 @@
+package x86
+
+import (
+	"github.com/mlxlua/mlxlua/metal/jit/amd64"
+	"github.com/mlxlua/mlxlua/metal/jit/lanes"
+	"github.com/mlxlua/mlxlua/metal/kir"
+)
+
+// atomics selects atomic operations. They act lane by lane, in the order of lanes.
+type atomics struct {
+	e    *emitter
+	v    vector
+	vals *values
+	on   *active
+	addr *addresses
+	each *laneByLane
+	mem  *memory
+	gath *gathers
+	offs *offsets
+	subs *subroutines
+	info *lanes.Info
+}
+
+// operation selects an AtomicLoad, AtomicStore, AtomicRMW or AtomicCAS.
+func (s *atomics) operation(i *kir.Instr) {
+	t := i.Type
+	if i.Op == kir.AtomicStore {
+		t = i.Args[1].Type
+	}
+	x := s.mem.newAccess(i, t)
+	used := i.Op != kir.AtomicStore && (s.info.NeedBase[i.ID] || s.info.NeedVec[i.ID])
+	if !used && s.mergeable(x) {
+		s.merged(x)
+		return
+	}
+	if i.Op != kir.AtomicLoad {
+		s.each.putValues(t, s.vals.laneVal(i.Args[1]), scratchVal)
+	}
+	if i.Op == kir.AtomicCAS {
+		s.each.putValues(t, s.vals.laneVal(i.Args[2]), scratchVal2)
+	}
+	k := subroutine{kind: subAtomic, t: t, size: int(x.size), op: i.Op, mode: i.Mode}
+	if s.atAddress(x, k) {
+		s.e.f.ColdBegin()
+		s.e.bind(x.cold)
+		s.e.bind(x.slow)
+		s.each.pointers(x)
+		s.on.bits(amd64.RAX)
+		s.each.followBits(x, k)
+		s.e.jump(x.done)
+		s.e.f.ColdEnd()
+	} else {
+		s.each.pointers(x)
+		s.on.bits(amd64.RAX)
+		s.each.followBits(x, k)
+	}
+	s.e.bind(x.done)
+	if used {
+		s.vals.result(i, s.each.result(x))
+	}
+}
+
+// atAddress does an atomic where the range of all lanes can be checked at once. It reports whether it could.
+func (s *atomics) atAddress(x *access, k subroutine) bool {
+	a := x.a
+	if a.Object == 0 || a.Mode == lanes.AccessDynamic || a.Mode == lanes.AccessGather && !s.gath.possible(x, false) {
+		return false
+	}
+	if a.Mode == lanes.AccessOffsets {
+		for _, o := range a.Offsets[:s.e.group] {
+			if int64(o)%x.size != 0 {
+				return false
+			}
+		}
+	}
+	var m amd64.Mem
+	idx := make([]amd64.R, s.e.parts)
+	if a.Mode == lanes.AccessGather {
+		if a.Index.Scale%x.size != 0 {
+			return false
+		}
+		m, idx, _ = s.gath.prepare(x, false)
+		m, idx = s.gath.inBytes(m, idx)
+	} else {
+		var offs []int32
+		m, offs = s.offs.place(x)
+		for p := range idx {
+			idx[p] = s.v.op2Mem(amd64.VMovUPS, 0, s.e.table(offs[p*s.e.per:(p+1)*s.e.per], 4))
+		}
+	}
+	at := s.e.lea(m)
+	if x.size > 1 {
+		s.e.emit(amd64.Inst{Op: amd64.Test, W: 4, A: at, Imm: x.size - 1})
+		s.e.jcc(amd64.CondNE, x.slow)
+	}
+	s.e.storeReg(8, s.e.scratchMem(wordAddr), at)
+	k.kind = subAtomicAt
+	s.each.callAt(k, idx)
+	return true
+}
+
+// mergeable reports whether the lanes' operations on one address may be one, as their results are not used: integer
+// operations whose order does not matter.
+func (s *atomics) mergeable(x *access) bool {
+	if x.i.Op != kir.AtomicRMW || x.t.IsFloat() || x.a.Object == 0 || x.a.Mode != lanes.AccessUniform {
+		return false
+	}
+	switch x.i.Mode {
+	case kir.ModeAdd, kir.ModeSub, kir.ModeAnd, kir.ModeOr, kir.ModeXor, kir.ModeMin, kir.ModeMax:
+		return true
+	}
+	return false
+}
+
+// merged combines the lanes' values and does one operation.
+func (s *atomics) merged(x *access) {
+	arg := x.i.Args[1]
+	s.addr.checkWraps(x.a, x.slow)
+	s.addr.check(x.a.Object, x.l, x.size, x.cold)
+	at := s.e.lea(s.mem.place(x, 0))
+	s.e.emit(amd64.Inst{Op: amd64.Test, W: 4, A: at, Imm: x.size - 1})
+	s.e.jcc(amd64.CondNE, x.slow)
+	w := uint8(x.size)
+	k := subroutine{kind: subAtomic, t: x.t, size: int(x.size), op: kir.AtomicRMW, mode: x.i.Mode}
+	// The lanes' values into one.
+	sum := s.e.reg(amd64.GPR)
+	if s.info.Patterns[arg.ID].Kind == lanes.Uniform {
+		v := s.vals.base(arg)
+		s.on.bits(amd64.RAX)
+		s.timesLanes(k, w, sum, v)
+	} else {
+		s.each.putValues(x.t, s.vals.laneVal(arg), scratchVal)
+		s.on.bits(amd64.RAX)
+		s.mergeLanes(k, w, sum)
+	}
+	m := amd64.Mem{Base: at}
+	switch k.mode {
+	case kir.ModeAdd:
+		s.e.emit(amd64.Inst{Op: amd64.LockAdd, W: w, Mem: m, A: sum})
+	case kir.ModeSub:
+		s.e.emit(amd64.Inst{Op: amd64.LockSub, W: w, Mem: m, A: sum})
+	case kir.ModeAnd:
+		s.e.emit(amd64.Inst{Op: amd64.LockAnd, W: w, Mem: m, A: sum})
+	case kir.ModeOr:
+		s.e.emit(amd64.Inst{Op: amd64.LockOr, W: w, Mem: m, A: sum})
+	case kir.ModeXor:
+		s.e.emit(amd64.Inst{Op: amd64.LockXor, W: w, Mem: m, A: sum})
+	default:
+		again, next := s.e.label(), s.e.reg(amd64.GPR)
+		s.e.loadReg(w, amd64.RAX, m)
+		s.e.f.Loop()
+		s.e.bind(again)
+		s.e.gop(amd64.Mov, 8, next, amd64.RAX)
+		s.subs.take(k, w, next, sum)
+		s.e.emit(amd64.Inst{Op: amd64.LockCmpXchg, W: w, Mem: m, A: next})
+		s.e.jcc(amd64.CondNE, again)
+		s.e.f.EndLoop()
+	}
+	s.e.f.ColdBegin()
+	s.e.bind(x.cold)
+	s.e.bind(x.slow)
+	s.each.pointers(x)
+	s.each.putValues(x.t, s.vals.laneVal(arg), scratchVal)
+	s.on.bits(amd64.RAX)
+	s.each.followBits(x, k)
+	s.e.jump(x.done)
+	s.e.f.ColdEnd()
+	s.e.bind(x.done)
+}
+
+// timesLanes sets sum to what all lanes in RAX (at least one) make of one value.
+func (s *atomics) timesLanes(k subroutine, w uint8, sum, v amd64.R) {
+	switch k.mode {
+	case kir.ModeAdd, kir.ModeSub, kir.ModeXor:
+		s.e.emit(amd64.Inst{Op: amd64.PopCnt, W: 4, Dst: sum, A: amd64.RAX})
+		if k.mode == kir.ModeXor {
+			s.e.gopImm(amd64.And, 4, sum, 1)
+		}
+		s.e.gop(amd64.IMul, w, sum, v)
+	default:
+		s.e.gop(amd64.Mov, 8, sum, v)
+	}
+}
+
+// mergeLanes sets sum to what the values of the lanes in RAX come to.
+func (s *atomics) mergeLanes(k subroutine, w uint8, sum amd64.R) {
+	again, over := s.e.label(), s.e.label()
+	slot := s.subs.valueSlot(k, amd64.RCX)
+	s.e.emit(amd64.Inst{Op: amd64.TZCnt, W: 4, Dst: amd64.RCX, A: amd64.RAX})
+	s.e.loadReg(w, sum, slot)
+	s.e.f.Loop()
+	s.e.bind(again)
+	s.e.emit(amd64.Inst{Op: amd64.BlsR, W: 4, Dst: amd64.RAX, A: amd64.RAX})
+	s.e.emit(amd64.Inst{Op: amd64.Test, W: 4, A: amd64.RAX, B: amd64.RAX})
+	s.e.jcc(amd64.CondE, over)
+	s.e.emit(amd64.Inst{Op: amd64.TZCnt, W: 4, Dst: amd64.RCX, A: amd64.RAX})
+	s.e.loadReg(w, amd64.RDX, slot)
+	s.subs.take(k, w, sum, amd64.RDX)
+	s.e.jump(again)
+	s.e.f.EndLoop()
+	s.e.bind(over)
+}

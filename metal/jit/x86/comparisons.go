@@ -1,0 +1,267 @@
+package x86
+
+import (
+	"github.com/mlxlua/mlxlua/metal/jit/amd64"
+	"github.com/mlxlua/mlxlua/metal/kir"
+)
+
+// Predicates of float comparisons that raise no exception.
+const (
+	cmpEq    = 0x00
+	cmpUnord = 0x03
+	cmpNe    = 0x04 // or unordered
+	cmpOrd   = 0x07
+	cmpLt    = 0x11
+	cmpLe    = 0x12
+	cmpGe    = 0x1d
+	cmpGt    = 0x1e
+)
+
+// Predicates of AVX-512's integer comparisons.
+const (
+	icmpEq = iota
+	icmpLt
+	icmpLe
+	_
+	icmpNe
+	icmpGe
+	icmpGt
+)
+
+// comparisons compares lanes and chooses between them.
+type comparisons struct{ v vector }
+
+// floatPredicate is the predicate of a comparison of floats.
+func floatPredicate(op kir.Op) int64 {
+	switch op {
+	case kir.Eq:
+		return cmpEq
+	case kir.Ne:
+		return cmpNe
+	case kir.Lt:
+		return cmpLt
+	case kir.Le:
+		return cmpLe
+	case kir.Gt:
+		return cmpGt
+	}
+	return cmpGe
+}
+
+// intPredicate is the predicate of AVX-512's comparison of integers.
+func intPredicate(op kir.Op) int64 {
+	switch op {
+	case kir.Eq:
+		return icmpEq
+	case kir.Ne:
+		return icmpNe
+	case kir.Lt:
+		return icmpLt
+	case kir.Le:
+		return icmpLe
+	case kir.Gt:
+		return icmpGt
+	}
+	return icmpGe
+}
+
+// mirrored is the comparison with its operands exchanged.
+func mirrored(op kir.Op) kir.Op {
+	switch op {
+	case kir.Lt:
+		return kir.Gt
+	case kir.Le:
+		return kir.Ge
+	case kir.Gt:
+		return kir.Lt
+	case kir.Ge:
+		return kir.Le
+	}
+	return op
+}
+
+// compare compares one part and returns a mask.
+func (x comparisons) compare(op kir.Op, t kir.Type, args []unit, consts []*uint64) amd64.R {
+	if t == kir.Bool {
+		return x.bools(op, x.v.lanewise().mask(args, consts, 0), x.v.lanewise().mask(args, consts, 1))
+	}
+	var m [2]amd64.R
+	for h := range x.v.halves(t) {
+		m[h] = x.register(op, t, operandOf(t, args, consts, 0, h), operandOf(t, args, consts, 1, h))
+	}
+	return x.join(t, m)
+}
+
+// join makes a part's mask of those of its registers.
+func (x comparisons) join(t kir.Type, m [2]amd64.R) amd64.R {
+	if !wide(t) {
+		return m[0]
+	}
+	if x.v.avx512() {
+		if x.v.splat {
+			m[1] = m[0]
+		}
+		return x.v.masks().unpack(m[1], m[0])
+	}
+	if x.v.splat {
+		return m[0]
+	}
+	return x.v.evenDwords(m[0], m[1])
+}
+
+// bools compares masks: false is less than true.
+func (x comparisons) bools(op kir.Op, a, b amd64.R) amd64.R {
+	switch op {
+	case kir.Eq:
+		return x.v.masks().not(x.v.masks().xor(a, b))
+	case kir.Ne:
+		return x.v.masks().xor(a, b)
+	case kir.Lt:
+		return x.v.masks().andNot(b, a)
+	case kir.Le:
+		return x.v.masks().or(x.v.masks().not(a), b)
+	case kir.Gt:
+		return x.v.masks().andNot(a, b)
+	}
+	return x.v.masks().or(a, x.v.masks().not(b))
+}
+
+// register compares one register's lanes. The mask has a bit (AVX-512) or a lane (AVX2) for each.
+func (x comparisons) register(op kir.Op, t kir.Type, a, b operand) amd64.R {
+	if a.k && !b.k {
+		a, b, op = b, a, mirrored(op)
+	}
+	big := wide(t)
+	p := x.v.in(a, big)
+	switch {
+	case x.v.avx512():
+		return x.toMask(op, t, p, b)
+	case t.IsFloat():
+		d := x.v.reg(amd64.Vec)
+		i := amd64.Inst{Op: by(big, amd64.VCmpPS, amd64.VCmpPD), W: x.v.w, Dst: d, A: p, Imm: floatPredicate(op)}
+		if b.k {
+			i.Mem = x.v.constMem(b.bits, big)
+		} else {
+			i.B = b.r
+		}
+		x.v.emit(i)
+		return d
+	}
+	return x.ints(op, t, p, b)
+}
+
+// toMask compares to a mask register.
+func (x comparisons) toMask(op kir.Op, t kir.Type, p amd64.R, b operand) amd64.R {
+	big := wide(t)
+	i := amd64.Inst{W: x.v.w, Dst: x.v.reg(amd64.Mask), A: p}
+	switch {
+	case t.IsFloat():
+		i.Op, i.Imm = by(big, amd64.VCmpPSK, amd64.VCmpPDK), floatPredicate(op)
+	case b.k && b.bits == 0 && op == kir.Eq:
+		i.Op, i.B, b.k, b.r = by(big, amd64.VPTestNMD, amd64.VPTestNMQ), p, false, p
+	case b.k && b.bits == 0 && op == kir.Ne:
+		i.Op, i.B, b.k, b.r = by(big, amd64.VPTestMD, amd64.VPTestMQ), p, false, p
+	case t.IsSigned():
+		i.Op, i.Imm = by(big, amd64.VPCmpD, amd64.VPCmpQ), intPredicate(op)
+	default:
+		i.Op, i.Imm = by(big, amd64.VPCmpUD, amd64.VPCmpUQ), intPredicate(op)
+	}
+	if b.k {
+		i.Mem = x.v.constMem(b.bits, big)
+	} else {
+		i.B = b.r
+	}
+	x.v.emit(i)
+	return i.Dst
+}
+
+// ints compares integers with AVX2, which has equal and signed greater only.
+func (x comparisons) ints(op kir.Op, t kir.Type, p amd64.R, b operand) amd64.R {
+	big := wide(t)
+	eq, gt := by(big, amd64.VPCmpEqD, amd64.VPCmpEqQ), by(big, amd64.VPCmpGtD, amd64.VPCmpGtQ)
+	unsigned := !t.IsSigned() && t.Size() >= 4
+	if !big && unsigned && (op == kir.Le || op == kir.Ge) {
+		q := x.v.in(b, big)
+		m := amd64.VPMinUD
+		if op == kir.Ge {
+			m = amd64.VPMaxUD
+		}
+		return x.v.op2(eq, x.v.op2(m, p, q), p)
+	}
+	if op == kir.Eq || op == kir.Ne {
+		m := x.v.opX(eq, p, b, big)
+		if op == kir.Ne {
+			m = x.v.masks().not(m)
+		}
+		return m
+	}
+	q := x.v.in(b, big)
+	if unsigned {
+		p, q = x.v.xor(p, konst(signBit(big)), big), x.v.xor(q, konst(signBit(big)), big)
+	}
+	switch op {
+	case kir.Gt:
+		return x.v.op2(gt, p, q)
+	case kir.Lt:
+		return x.v.op2(gt, q, p)
+	case kir.Le:
+		return x.v.masks().not(x.v.op2(gt, p, q))
+	}
+	return x.v.masks().not(x.v.op2(gt, q, p))
+}
+
+// choose computes Select on one part.
+func (x comparisons) choose(t kir.Type, args []unit, consts []*uint64) unit {
+	m := x.v.lanewise().mask(args, consts, 0)
+	if t == kir.Bool {
+		a, b := x.v.lanewise().mask(args, consts, 1), x.v.lanewise().mask(args, consts, 2)
+		return unit{r: [2]amd64.R{x.v.masks().or(x.v.masks().and(m, a), x.v.masks().andNot(b, m))}}
+	}
+	halves := [2]amd64.R{m}
+	if wide(t) && !x.v.splat {
+		halves = x.v.masks().split(m)
+	}
+	var u unit
+	for h := range x.v.halves(t) {
+		u.r[h] = x.chooseRegister(halves[h], operandOf(t, args, consts, 1, h), operandOf(t, args, consts, 2, h), wide(t))
+	}
+	return u
+}
+
+// chooseRegister takes a's lanes where the mask is on, else b's.
+func (x comparisons) chooseRegister(m amd64.R, a, b operand, big bool) amd64.R {
+	d := x.v.reg(amd64.Vec)
+	zero := b.k && b.bits == 0
+	if x.v.avx512() {
+		i := amd64.Inst{Op: by(big, amd64.VPBlendMD, amd64.VPBlendMQ), W: x.v.w, Dst: d, KM: m}
+		switch {
+		case zero && a.k:
+			i.Op, i.Zero = by(big, amd64.VPBroadcastD, amd64.VPBroadcastQ), true
+			i.Mem = x.v.constMem(a.bits, big)
+			i.Mem.Bcast = false
+		case zero:
+			i.Op, i.A, i.Zero = by(big, amd64.VMovAPS, amd64.VMovAPD), a.r, true
+		case a.k:
+			i.A, i.Mem = x.v.in(b, big), x.v.constMem(a.bits, big)
+		default:
+			i.A, i.B = x.v.in(b, big), a.r
+		}
+		x.v.emit(i)
+		return d
+	}
+	switch {
+	case zero:
+		return x.v.and(m, a, big)
+	case a.k && a.bits == 0:
+		return x.v.andNot(m, b, big)
+	}
+	return x.v.blend(x.v.in(b, big), x.v.in(a, big), m, big)
+}
+
+// atLeast returns the AVX2 mask of lanes that are at least a constant.
+func (x comparisons) atLeast(r amd64.R, f float64, big bool) amd64.R {
+	d := x.v.reg(amd64.Vec)
+	x.v.emit(amd64.Inst{Op: by(big, amd64.VCmpPS, amd64.VCmpPD), W: x.v.w, Dst: d, A: r,
+		Mem: x.v.constMem(floatLane(f, big), big), Imm: cmpGe})
+	return d
+}

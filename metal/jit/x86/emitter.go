@@ -1,0 +1,249 @@
+package x86
+
+import (
+	"github.com/mlxlua/mlxlua/metal/jit/amd64"
+	"github.com/mlxlua/mlxlua/metal/kir"
+)
+
+// emitter appends instructions to the list of a kernel's code. It knows the processor's level and how lanes are laid
+// out in registers, and nothing of kernels.
+type emitter struct {
+	f       *amd64.Func
+	level   amd64.Level
+	w       uint8  // bytes of a vector register: 64 or 32
+	per     int    // 32-bit lanes of one
+	group   int    // lanes that run together: see Together
+	parts   int    // group / per
+	scratch int    // offset of the scratch in the block
+	kernel  string // its name, for errors
+	err     error  // the first thing that could not be done
+}
+
+// newEmitter returns an emitter for a level, of which so many lanes run together.
+func newEmitter(f *amd64.Func, level amd64.Level, group int, kernel string, scratch int) *emitter {
+	e := &emitter{f: f, level: level, w: 64, per: 16, group: group, kernel: kernel, scratch: scratch}
+	if level == amd64.AVX2 {
+		e.w, e.per = 32, 8
+	}
+	e.parts = group / e.per
+	return e
+}
+
+// avx512 reports whether the code is for processors with AVX-512; else they have AVX2.
+func (s *emitter) avx512() bool { return s.level == amd64.AVX512 }
+
+// pick chooses an operation by the instruction set.
+func (s *emitter) pick(avx512, avx2 amd64.Opcode) amd64.Opcode {
+	if s.avx512() {
+		return avx512
+	}
+	return avx2
+}
+
+// emit appends an instruction.
+func (s *emitter) emit(i amd64.Inst) { s.f.Emit(i) }
+
+// reg returns a new virtual register.
+func (s *emitter) reg(c amd64.Class) amd64.R { return s.f.NewReg(c) }
+
+// label returns a new label, which bind places here.
+func (s *emitter) label() amd64.Label { return s.f.NewLabel() }
+
+func (s *emitter) bind(l amd64.Label) { s.f.Bind(l) }
+
+// jump emits a jump, jcc one that depends on the flags.
+func (s *emitter) jump(l amd64.Label) { s.emit(amd64.Inst{Op: amd64.Jmp, Label: l}) }
+
+func (s *emitter) jcc(c amd64.Cond, l amd64.Label) {
+	s.emit(amd64.Inst{Op: amd64.Jcc, Cond: c, Label: l})
+}
+
+// jumpIfZero jumps if a register is zero.
+func (s *emitter) jumpIfZero(r amd64.R, l amd64.Label) {
+	s.emit(amd64.Inst{Op: amd64.Test, W: 8, A: r, B: r})
+	s.jcc(amd64.CondE, l)
+}
+
+// unsupported records that a kernel cannot be compiled; interp then runs it.
+func (s *emitter) unsupported(i *kir.Instr, why string) {
+	if s.err == nil {
+		s.err = &Unsupported{Kernel: s.kernel, Op: i.Op, Why: why}
+	}
+}
+
+// loadReg loads w bytes to a general register.
+func (s *emitter) loadReg(w uint8, r amd64.R, m amd64.Mem) {
+	s.emit(amd64.Inst{Op: amd64.Mov, W: w, Dst: r, Mem: m})
+}
+
+// storeReg stores w bytes of a general register.
+func (s *emitter) storeReg(w uint8, m amd64.Mem, r amd64.R) {
+	s.emit(amd64.Inst{Op: amd64.Mov, W: w, Mem: m, A: r})
+}
+
+// storeImm stores an integer of 8 bytes.
+func (s *emitter) storeImm(m amd64.Mem, v int64) {
+	s.emit(amd64.Inst{Op: amd64.Mov, W: 4, Dst: amd64.RAX, Imm: v})
+	s.storeReg(8, m, amd64.RAX)
+}
+
+// gop emits dst = dst op a on general registers.
+func (s *emitter) gop(op amd64.Opcode, w uint8, dst, a amd64.R) {
+	s.emit(amd64.Inst{Op: op, W: w, Dst: dst, A: a})
+}
+
+// gopImm emits dst = dst op imm on a general register (Mov: dst = imm).
+func (s *emitter) gopImm(op amd64.Opcode, w uint8, dst amd64.R, imm int64) {
+	s.emit(amd64.Inst{Op: op, W: w, Dst: dst, Imm: imm})
+}
+
+// gopMem emits dst = dst op memory on a general register (Mov: dst = memory).
+func (s *emitter) gopMem(op amd64.Opcode, w uint8, dst amd64.R, m amd64.Mem) {
+	s.emit(amd64.Inst{Op: op, W: w, Dst: dst, Mem: m})
+}
+
+// gmove returns a copy.
+func (s *emitter) gmove(w uint8, a amd64.R) amd64.R {
+	d := s.reg(amd64.GPR)
+	s.emit(amd64.Inst{Op: amd64.Mov, W: w, Dst: d, A: a})
+	return d
+}
+
+// gload returns a constant in a register.
+func (s *emitter) gload(w uint8, bits uint64) amd64.R {
+	d := s.reg(amd64.GPR)
+	s.emit(amd64.Inst{Op: amd64.Mov, W: w, Dst: d, Imm: int64(bits)})
+	return d
+}
+
+// lea returns a register with the address m.
+func (s *emitter) lea(m amd64.Mem) amd64.R {
+	r := s.reg(amd64.GPR)
+	s.gopMem(amd64.Lea, 8, r, m)
+	return r
+}
+
+// leaLabel puts the address of a label into a general register.
+func (s *emitter) leaLabel(dst amd64.R, l amd64.Label) {
+	s.emit(amd64.Inst{Op: amd64.Lea, W: 8, Dst: dst, Label: l})
+}
+
+// cmpImm emits a comparison of a register with a constant, in 64 bits.
+func (s *emitter) cmpImm(r amd64.R, v int64) {
+	if v != int64(int32(v)) {
+		s.emit(amd64.Inst{Op: amd64.Cmp, W: 8, A: r, B: s.gload(8, uint64(v))})
+		return
+	}
+	s.emit(amd64.Inst{Op: amd64.Cmp, W: 8, A: r, Imm: v})
+}
+
+// plainBase makes an address that leaves the index of a memory operand free.
+func (s *emitter) plainBase(m amd64.Mem) amd64.Mem {
+	if m.Index == 0 {
+		return m
+	}
+	return amd64.Mem{Base: s.lea(m)}
+}
+
+// zeroReg clears a vector or mask register.
+func (s *emitter) zeroReg(r amd64.R) {
+	switch {
+	case r == 0:
+	case r.Class() == amd64.Mask:
+		s.emit(amd64.Inst{Op: amd64.KXor, W: 2, Dst: r, A: r, B: r})
+	default:
+		s.emit(amd64.Inst{Op: amd64.VXorPS, W: s.w, Dst: r, A: r, B: r})
+	}
+}
+
+// copyReg returns a copy of a vector or mask register.
+func (s *emitter) copyReg(r amd64.R) amd64.R {
+	d := s.reg(r.Class())
+	s.moveReg(d, r)
+	return d
+}
+
+// moveReg copies a vector or mask register to another.
+func (s *emitter) moveReg(d, r amd64.R) {
+	switch {
+	case r.Class() == amd64.Mask:
+		s.emit(amd64.Inst{Op: amd64.KMov, W: 2, Dst: d, A: r})
+	default:
+		s.emit(amd64.Inst{Op: amd64.VMovAPS, W: s.w, Dst: d, A: r})
+	}
+}
+
+// moveVal copies the registers of src to those of dst.
+func (s *emitter) moveVal(dst, src val) {
+	if dst.base != 0 {
+		s.gop(amd64.Mov, 8, dst.base, src.base)
+	}
+	for n, d := range dst.vec {
+		if d != 0 && src.vec[n] != 0 {
+			s.moveReg(d, src.vec[n])
+		}
+	}
+}
+
+// regsOf is how many vector (or mask) registers all lanes of a type take.
+func (s *emitter) regsOf(t kir.Type) int {
+	if wide(t) {
+		return 2 * s.parts
+	}
+	return s.parts
+}
+
+// classOf is the class of registers that hold lanes of a type.
+func (s *emitter) classOf(t kir.Type) amd64.Class {
+	if t == kir.Bool && s.avx512() {
+		return amd64.Mask
+	}
+	return amd64.Vec
+}
+
+// scalarToSplat broadcasts an integer or pointer: to 32-bit lanes for types of up to 32 bits, else to 64-bit ones.
+func (s *emitter) scalarToSplat(r amd64.R, t kir.Type) amd64.R {
+	d := s.reg(amd64.Vec)
+	if s.avx512() {
+		s.emit(amd64.Inst{Op: by(wide(t), amd64.VPBroadcastGD, amd64.VPBroadcastGQ), W: s.w, Dst: d, A: r})
+		return d
+	}
+	low := s.reg(amd64.Vec)
+	s.emit(amd64.Inst{Op: by(wide(t), amd64.VMovD, amd64.VMovQ), W: 16, Dst: low, A: r})
+	s.emit(amd64.Inst{Op: by(wide(t), amd64.VPBroadcastD, amd64.VPBroadcastQ), W: s.w, Dst: d, A: low})
+	return d
+}
+
+// splatToScalar returns lane 0 of a register in a general register: of the lane's 32 bits, or all 64 for 64-bit
+// types.
+func (s *emitter) splatToScalar(v amd64.R, t kir.Type) amd64.R {
+	d := s.reg(amd64.GPR)
+	s.emit(amd64.Inst{Op: by(wide(t), amd64.VMovD, amd64.VMovQ), W: 16, Dst: d, A: v})
+	return d
+}
+
+// table puts offsets into the pool as one vector of integers of the given size.
+func (s *emitter) table(offsets []int32, size int) amd64.Mem {
+	b := make([]byte, 0, len(offsets)*size)
+	for _, o := range offsets {
+		b = appendBits(b, uint64(int64(o)), size)
+	}
+	return amd64.Mem{Const: s.f.Const(b)}
+}
+
+// scratchMem is a place in the block's scratch.
+func (s *emitter) scratchMem(off int) amd64.Mem { return inBlock(int32(s.scratch + off)) }
+
+// laneLoop runs body n times with a register that counts 0, step, 2*step, ... The body may change RAX, RCX and RDX,
+// and must not jump out.
+func (s *emitter) laneLoop(n, step int, body func(at amd64.R)) {
+	at, again := s.reg(amd64.GPR), s.label()
+	s.emit(amd64.Inst{Op: amd64.Mov, W: 4, Dst: at, Imm: 0})
+	s.f.Loop()
+	s.bind(again)
+	body(at)
+	s.emit(amd64.Inst{Op: amd64.Add, W: 4, Dst: at, Imm: int64(step)})
+	s.emit(amd64.Inst{Op: amd64.Cmp, W: 4, A: at, Imm: int64(n * step)})
+	s.jcc(amd64.CondB, again)
+	s.f.EndLoop()
+}

@@ -1,0 +1,233 @@
+package x86
+
+import (
+	"github.com/mlxlua/mlxlua/metal/jit/amd64"
+	"github.com/mlxlua/mlxlua/metal/jit/block"
+	"github.com/mlxlua/mlxlua/metal/kir"
+)
+
+// subroutine names one: what it does to each lane's memory, with elements of that size.
+type subroutine struct {
+	kind subKind
+	t    kir.Type // subAdd: the index's; atomics: the element's
+	size int
+	op   kir.Op // atomics
+	mode kir.Mode
+}
+
+// subKind is what a subroutine does.
+type subKind uint8
+
+// The kinds.
+const (
+	subLoad subKind = iota
+	subStore
+	subAtomic
+	subAtomicAt // the lanes' addresses are wordAddr plus the indices, and are in range and aligned
+	subStoreAt  // the same for a store
+	subAdd      // scratchPtr[lane] += scale * (index base + table[lane])
+)
+
+// subroutines makes the code that accesses of a kind share: it follows the pointers of lanes one after the other. A
+// subroutine is emitted once, after all that calls it.
+type subroutines struct {
+	e      *emitter
+	out    *leaver
+	lay    *block.Layout
+	labels map[subroutine]amd64.Label
+	order  []subroutine
+}
+
+// label returns the label of a subroutine, which emitAll will place.
+func (s *subroutines) label(k subroutine) amd64.Label {
+	if s.labels == nil {
+		s.labels = map[subroutine]amd64.Label{}
+	}
+	l, ok := s.labels[k]
+	if !ok {
+		l = s.e.label()
+		s.labels[k] = l
+		s.order = append(s.order, k)
+	}
+	return l
+}
+
+// emitAll places the subroutines that were called. Code does not fall into them.
+func (s *subroutines) emitAll() {
+	for n := 0; n < len(s.order); n++ {
+		k := s.order[n]
+		s.e.bind(s.labels[k])
+		switch k.kind {
+		case subAdd:
+			s.emitAdd(k.t)
+		case subAtomicAt, subStoreAt:
+			s.emitAt(k)
+		default:
+			s.emitFollow(k)
+		}
+	}
+}
+
+// emitFollow emits a subroutine that touches memory: RAX holds the lanes, RCX the description. RCX is the last lane
+// afterwards. Only RAX, RCX, RDX, R10 and R11 change.
+func (s *subroutines) emitFollow(k subroutine) {
+	const mask, lane, ptr, entry, desc, tmp = amd64.RAX, amd64.RCX, amd64.R10, amd64.R11, amd64.RSI, amd64.RDI
+	again, fault := s.e.label(), s.e.label()
+	s.e.storeReg(8, s.e.scratchMem(wordSI), amd64.RSI)
+	s.e.storeReg(8, s.e.scratchMem(wordDI), amd64.RDI)
+	s.e.gop(amd64.Mov, 8, desc, amd64.RCX)
+	slot := s.e.scratchMem(scratchPtr)
+	slot.Index, slot.Scale = lane, 8
+	s.e.bind(again)
+	s.e.emit(amd64.Inst{Op: amd64.TZCnt, W: 4, Dst: lane, A: mask})
+	s.e.loadReg(8, ptr, slot)
+	s.e.gopMem(amd64.And, 8, ptr, amd64.Mem{Base: desc, Disp: descKeep})
+	s.e.gopMem(amd64.Or, 8, ptr, amd64.Mem{Base: desc, Disp: descPut})
+	s.e.storeReg(8, slot, ptr)
+	// The object's entry, and whether it is in the right space.
+	s.e.gop(amd64.Mov, 8, entry, ptr)
+	s.e.gopImm(amd64.Shr, 8, entry, kir.PtrObjectShift)
+	s.e.emit(amd64.Inst{Op: amd64.Cmp, W: 4, A: entry, Imm: int64(s.lay.NumObjects)})
+	s.e.jcc(amd64.CondAE, fault)
+	s.e.gopImm(amd64.Shl, 4, entry, int64(log2(block.ObjectBytes)))
+	s.e.gopMem(amd64.Lea, 8, entry, amd64.Mem{Base: regBlock, Index: entry, Scale: 1, Disp: int32(s.lay.Objects)})
+	word := func(off int32) amd64.Mem { return amd64.Mem{Base: entry, Disp: off} }
+	s.e.loadReg(4, tmp, word(block.ObjectSpace))
+	s.e.emit(amd64.Inst{Op: amd64.Cmp, W: 4, A: tmp, Mem: amd64.Mem{Base: desc, Disp: descSpace}})
+	s.e.jcc(amd64.CondNE, fault)
+	// The range.
+	s.e.gopImm(amd64.Shl, 8, ptr, 64-kir.PtrObjectShift)
+	s.e.gopImm(amd64.Sar, 8, ptr, 64-kir.PtrObjectShift)
+	s.e.loadReg(8, tmp, word(block.ObjectLen))
+	s.e.gopImm(amd64.Sub, 8, tmp, int64(k.size))
+	s.e.jcc(amd64.CondB, fault)
+	s.e.emit(amd64.Inst{Op: amd64.Cmp, W: 8, A: ptr, B: tmp})
+	s.e.jcc(amd64.CondA, fault)
+	// The address.
+	s.e.loadReg(4, tmp, word(block.ObjectStep))
+	s.e.gop(amd64.IMul, 8, ptr, tmp)
+	s.e.gopMem(amd64.Add, 8, ptr, word(block.ObjectBase))
+	s.e.loadReg(8, tmp, word(block.ObjectLane))
+	s.e.gop(amd64.IMul, 8, tmp, lane)
+	s.e.gop(amd64.Add, 8, ptr, tmp)
+	own := s.e.label()
+	s.e.emit(amd64.Inst{Op: amd64.Cmp, W: 4, Mem: amd64.Mem{Base: desc, Disp: descSpace}, Imm: int64(kir.Thread) + 1})
+	s.e.jcc(amd64.CondNE, own)
+	s.e.gop(amd64.Add, 8, ptr, regFrame)
+	s.e.bind(own)
+	val := s.valueSlot(k, lane)
+	switch k.kind {
+	case subLoad:
+		s.followLoad(k.size, tmp, amd64.Mem{Base: ptr}, val)
+	case subStore:
+		s.followStore(k.size, val, amd64.Mem{Base: ptr})
+	default:
+		if k.size > 1 {
+			s.e.emit(amd64.Inst{Op: amd64.Test, W: 8, A: ptr, Imm: int64(k.size - 1)})
+			s.e.jcc(amd64.CondNE, fault)
+		}
+		s.followAtomic(k, val)
+	}
+	s.e.emit(amd64.Inst{Op: amd64.BlsR, W: 4, Dst: mask, A: mask})
+	s.e.emit(amd64.Inst{Op: amd64.Test, W: 4, A: mask, B: mask})
+	s.e.jcc(amd64.CondNE, again)
+	s.e.loadReg(8, amd64.RSI, s.e.scratchMem(wordSI))
+	s.e.loadReg(8, amd64.RDI, s.e.scratchMem(wordDI))
+	s.e.emit(amd64.Inst{Op: amd64.Jmp, A: amd64.RDX})
+
+	s.e.bind(fault)
+	s.e.loadReg(8, ptr, slot)
+	s.e.storeReg(8, inBlock(block.FaultPointer), ptr)
+	s.e.storeReg(8, inBlock(block.FaultLane), lane)
+	s.e.loadReg(4, tmp, amd64.Mem{Base: desc, Disp: descID})
+	s.e.storeReg(8, inBlock(block.FaultInstr), tmp)
+	s.out.leave(block.ExitFault)
+}
+
+// emitAt emits subAtomicAt and subStoreAt for the lanes in RAX. Only RAX, RCX, RDX, R10 and R11 change.
+func (s *subroutines) emitAt(k subroutine) {
+	const mask, lane, ptr = amd64.RAX, amd64.RCX, amd64.R10
+	again := s.e.label()
+	s.e.storeReg(8, s.e.scratchMem(wordSI), amd64.RSI)
+	s.e.storeReg(8, s.e.scratchMem(wordDI), amd64.RDI)
+	idx := s.e.scratchMem(wordIndex)
+	idx.Index, idx.Scale = lane, 4
+	s.e.bind(again)
+	s.e.emit(amd64.Inst{Op: amd64.TZCnt, W: 4, Dst: lane, A: mask})
+	s.e.loadReg(4, ptr, idx)
+	s.e.gopMem(amd64.Add, 8, ptr, s.e.scratchMem(wordAddr))
+	if k.kind == subStoreAt {
+		s.followStore(k.size, s.valueSlot(k, lane), amd64.Mem{Base: ptr})
+	} else {
+		s.followAtomic(k, s.valueSlot(k, lane))
+	}
+	s.e.emit(amd64.Inst{Op: amd64.BlsR, W: 4, Dst: mask, A: mask})
+	s.e.emit(amd64.Inst{Op: amd64.Test, W: 4, A: mask, B: mask})
+	s.e.jcc(amd64.CondNE, again)
+	s.e.loadReg(8, amd64.RSI, s.e.scratchMem(wordSI))
+	s.e.loadReg(8, amd64.RDI, s.e.scratchMem(wordDI))
+	s.e.emit(amd64.Inst{Op: amd64.Jmp, A: amd64.RDX})
+}
+
+// emitAdd emits subAdd: RAX is the base of 32 bits, RCX the table of 32-bit offsets. Sums wrap in the index's type.
+func (s *subroutines) emitAdd(t kir.Type) {
+	const lane, sum = amd64.R10, amd64.R11
+	again := s.e.label()
+	s.e.gopImm(amd64.Mov, 4, lane, 0)
+	s.e.bind(again)
+	s.e.gopMem(amd64.Mov, 4, sum, amd64.Mem{Base: amd64.RCX, Index: lane, Scale: 4})
+	s.e.gop(amd64.Add, 4, sum, amd64.RAX)
+	switch t {
+	case kir.I8:
+		s.e.gop(amd64.MovSXB, 8, sum, sum)
+	case kir.U8, kir.Bool:
+		s.e.gop(amd64.MovZXB, 4, sum, sum)
+	case kir.I16:
+		s.e.gop(amd64.MovSXW, 8, sum, sum)
+	case kir.U16:
+		s.e.gop(amd64.MovZXW, 4, sum, sum)
+	case kir.I32:
+		s.e.gop(amd64.MovSXD, 8, sum, sum)
+	}
+	s.e.gopMem(amd64.IMul, 8, sum, s.e.scratchMem(wordScale))
+	m := s.e.scratchMem(scratchPtr)
+	m.Index, m.Scale = lane, 8
+	s.e.emit(amd64.Inst{Op: amd64.Add, W: 8, Mem: m, A: sum})
+	s.e.gopImm(amd64.Add, 4, lane, 1)
+	s.e.emit(amd64.Inst{Op: amd64.Cmp, W: 4, A: lane, Imm: int64(s.e.group)})
+	s.e.jcc(amd64.CondB, again)
+	s.e.emit(amd64.Inst{Op: amd64.Jmp, A: amd64.RDX})
+}
+
+// valueSlot is a lane's place in the table of values.
+func (s *subroutines) valueSlot(k subroutine, lane amd64.R) amd64.Mem {
+	m := s.e.scratchMem(scratchVal)
+	m.Index, m.Scale = lane, 4
+	if k.size == 8 {
+		m.Scale = 8
+	}
+	return m
+}
+
+// followLoad loads an element, zero-extended, to its slot.
+func (s *subroutines) followLoad(size int, tmp amd64.R, m, slot amd64.Mem) {
+	w := uint8(4)
+	switch size {
+	case 1:
+		s.e.gopMem(amd64.MovZXB, 4, tmp, m)
+	case 2:
+		s.e.gopMem(amd64.MovZXW, 4, tmp, m)
+	case 4:
+		s.e.loadReg(4, tmp, m)
+	default:
+		s.e.loadReg(8, tmp, m)
+		w = 8
+	}
+	s.e.storeReg(w, slot, tmp)
+}
+
+// followStore stores an element from its slot.
+func (s *subroutines) followStore(size int, slot, m amd64.Mem) {
+	s.e.loadReg(uint8(max(size, 4)), amd64.RDI, slot)
+	s.e.storeReg(uint8(size), m, amd64.RDI)
+}

@@ -1,0 +1,399 @@
+package x86
+
+import (
+	"github.com/mlxlua/mlxlua/metal/jit/amd64"
+	"github.com/mlxlua/mlxlua/metal/kir"
+)
+
+// vector emits the instructions that arithmetic on lanes is written with, on registers of one width. Each method
+// returns a new register unless it says something else.
+type vector struct {
+	e     *emitter
+	w     uint8 // bytes of a register that count: 16, 32 or 64
+	splat bool  // all lanes are equal, so that lane 0 stands for all of them
+}
+
+// emit appends an instruction.
+func (x vector) emit(i amd64.Inst) { x.e.emit(i) }
+
+// reg returns a new register.
+func (x vector) reg(c amd64.Class) amd64.R { return x.e.reg(c) }
+
+// avx512 reports whether the code is for processors with AVX-512.
+func (x vector) avx512() bool { return x.e.avx512() }
+
+// masks is what combines masks for this code.
+func (x vector) masks() masks { return masks{x.e} }
+
+// The kinds of arithmetic on these lanes.
+func (x vector) integers() integers       { return integers{x} }
+func (x vector) divisions() divisions     { return divisions{x} }
+func (x vector) floats() floats           { return floats{x} }
+func (x vector) comparisons() comparisons { return comparisons{x} }
+func (x vector) conversions() conversions { return conversions{x} }
+func (x vector) lanewise() lanewise       { return lanewise{x} }
+
+// ofSplats is the vector for values that are the same in all lanes.
+func (x vector) ofSplats() vector {
+	x.splat = true
+	return x
+}
+
+// halves is how many registers a part of a type takes.
+func (x vector) halves(t kir.Type) int {
+	if wide(t) && !x.splat {
+		return 2
+	}
+	return 1
+}
+
+// op1 computes op(a).
+func (x vector) op1(op amd64.Opcode, a amd64.R) amd64.R {
+	d := x.reg(amd64.Vec)
+	x.emit(amd64.Inst{Op: op, W: x.w, Dst: d, A: a})
+	return d
+}
+
+// op1Imm computes op(a, imm).
+func (x vector) op1Imm(op amd64.Opcode, a amd64.R, imm int64) amd64.R {
+	d := x.reg(amd64.Vec)
+	x.emit(amd64.Inst{Op: op, W: x.w, Dst: d, A: a, Imm: imm})
+	return d
+}
+
+// op2 computes op(a, b).
+func (x vector) op2(op amd64.Opcode, a, b amd64.R) amd64.R {
+	d := x.reg(amd64.Vec)
+	x.emit(amd64.Inst{Op: op, W: x.w, Dst: d, A: a, B: b})
+	return d
+}
+
+// op2Imm computes op(a, b, imm).
+func (x vector) op2Imm(op amd64.Opcode, a, b amd64.R, imm int64) amd64.R {
+	d := x.reg(amd64.Vec)
+	x.emit(amd64.Inst{Op: op, W: x.w, Dst: d, A: a, B: b, Imm: imm})
+	return d
+}
+
+// op2Mem computes op(a, memory); a may be 0.
+func (x vector) op2Mem(op amd64.Opcode, a amd64.R, m amd64.Mem) amd64.R {
+	d := x.reg(amd64.Vec)
+	x.emit(amd64.Inst{Op: op, W: x.w, Dst: d, A: a, Mem: m})
+	return d
+}
+
+// opX computes op(a, b); a constant b comes from memory. big: lanes of 64 bits.
+func (x vector) opX(op amd64.Opcode, a amd64.R, b operand, big bool) amd64.R {
+	if b.k {
+		return x.op2Mem(op, a, x.constMem(b.bits, big))
+	}
+	return x.op2(op, a, b.r)
+}
+
+// op2X computes op(a, b) with any operands; comm says that they may change places.
+func (x vector) op2X(op amd64.Opcode, a, b operand, big, comm bool) amd64.R {
+	if comm && a.k && !b.k {
+		a, b = b, a
+	}
+	return x.opX(op, x.in(a, big), b, big)
+}
+
+// masked is op2 in the lanes of k; the others are d's. It changes d.
+func (x vector) masked(op amd64.Opcode, d, a, b, k amd64.R) {
+	x.emit(amd64.Inst{Op: op, W: x.w, Dst: d, A: a, B: b, KM: k})
+}
+
+// shift shifts by a constant.
+func (x vector) shift(op amd64.Opcode, a amd64.R, n int) amd64.R { return x.op1Imm(op, a, int64(n)) }
+
+// and, or, xor and andNot work on all bits of a register. The lanes' size, 64 bits if big, matters to constants only.
+func (x vector) and(a amd64.R, b operand, big bool) amd64.R {
+	return x.opX(x.logic(amd64.VPAnd, amd64.VPAndD, amd64.VPAndQ, big), a, b, big)
+}
+
+func (x vector) or(a amd64.R, b operand, big bool) amd64.R {
+	return x.opX(x.logic(amd64.VPOr, amd64.VPOrD, amd64.VPOrQ, big), a, b, big)
+}
+
+func (x vector) xor(a amd64.R, b operand, big bool) amd64.R {
+	return x.opX(x.logic(amd64.VPXor, amd64.VPXorD, amd64.VPXorQ, big), a, b, big)
+}
+
+// andNot computes b &^ a.
+func (x vector) andNot(a amd64.R, b operand, big bool) amd64.R {
+	return x.opX(x.logic(amd64.VPAndN, amd64.VPAndND, amd64.VPAndNQ, big), a, b, big)
+}
+
+// logic chooses between AVX2's operation on all bits and AVX-512's two, by the size of lanes.
+func (x vector) logic(avx2, d, q amd64.Opcode, big bool) amd64.Opcode {
+	switch {
+	case !x.avx512():
+		return avx2
+	case big:
+		return q
+	}
+	return d
+}
+
+// move returns a copy.
+func (x vector) move(a amd64.R) amd64.R { return x.op1(amd64.VMovAPS, a) }
+
+// moveTo changes d to a, in the lanes of the mask k if it is not 0.
+func (x vector) moveTo(d, a, k amd64.R) {
+	x.emit(amd64.Inst{Op: amd64.VMovAPS, W: x.w, Dst: d, A: a, KM: k})
+}
+
+// moveUnit copies both registers of a part.
+func (x vector) moveUnit(r [2]amd64.R) (u unit) {
+	for h := range r {
+		if r[h] != 0 {
+			u.r[h] = x.move(r[h])
+		}
+	}
+	return u
+}
+
+// in returns an operand in a register.
+func (x vector) in(o operand, big bool) amd64.R {
+	if o.r != 0 {
+		return o.r
+	}
+	return x.load(o.bits, big)
+}
+
+// load returns a register with a constant in all lanes.
+func (x vector) load(bits uint64, big bool) amd64.R {
+	r := x.reg(amd64.Vec)
+	x.loadTo(r, bits, big)
+	return r
+}
+
+// loadTo puts a constant into all lanes of r.
+func (x vector) loadTo(r amd64.R, bits uint64, big bool) {
+	switch {
+	case bits == 0:
+		x.e.zeroReg(r)
+	case big:
+		x.emit(amd64.Inst{Op: amd64.VPBroadcastQ, W: x.w, Dst: r, Mem: x.pool(bits, 8)})
+	default:
+		x.emit(amd64.Inst{Op: amd64.VPBroadcastD, W: x.w, Dst: r, Mem: x.pool(bits, 4)})
+	}
+}
+
+// pool puts one number of size bytes into the pool of constants.
+func (x vector) pool(bits uint64, size int) amd64.Mem {
+	return amd64.Mem{Const: x.e.f.Const(appendBits(nil, bits, size))}
+}
+
+// constMem is a memory operand with a constant for every lane.
+func (x vector) constMem(bits uint64, big bool) amd64.Mem {
+	size := 4
+	if big {
+		size = 8
+	}
+	if x.avx512() {
+		m := x.pool(bits, size)
+		m.Bcast = true
+		return m
+	}
+	var b []byte
+	for len(b) < int(x.e.w) {
+		b = appendBits(b, bits, size)
+	}
+	return amd64.Mem{Const: x.e.f.Const(b)}
+}
+
+// repeated is a memory operand of a whole register that repeats bytes; for instructions that cannot broadcast.
+func (x vector) repeated(bytes []byte) amd64.Mem {
+	var b []byte
+	for len(b) < int(x.e.w) {
+		b = append(b, bytes...)
+	}
+	return amd64.Mem{Const: x.e.f.Const(b)}
+}
+
+// constLanes is a memory operand with a 32-bit constant for each lane of a register.
+func (x vector) constLanes(f func(l int) uint64) amd64.Mem {
+	var b []byte
+	for l := range x.e.per {
+		b = appendBits(b, f(l), 4)
+	}
+	return amd64.Mem{Const: x.e.f.Const(b)}
+}
+
+// constBytes is a memory operand that repeats n bytes.
+func (x vector) constBytes(n int, f func(n int) uint64) amd64.Mem {
+	var b []byte
+	for k := range n {
+		b = appendBits(b, f(k), 1)
+	}
+	return x.repeated(b)
+}
+
+// constant returns a splat of a constant's bits (a mask if it is a Bool).
+func (x vector) constant(t kir.Type, bits uint64) amd64.R {
+	if t == kir.Bool {
+		r := x.reg(amd64.GPR)
+		x.emit(amd64.Inst{Op: amd64.Mov, W: 4, Dst: r, Imm: int64(bits & 1)})
+		return x.masks().fromBool(r)
+	}
+	r := x.reg(amd64.Vec)
+	lane, size := laneBits(t, bits)
+	switch {
+	case lane == 0:
+		x.emit(amd64.Inst{Op: amd64.VXorPS, W: x.e.w, Dst: r, A: r, B: r})
+	case size == 8:
+		x.emit(amd64.Inst{Op: amd64.VPBroadcastQ, W: x.e.w, Dst: r,
+			Mem: amd64.Mem{Const: x.e.f.Const(appendBits(nil, lane, 8))}})
+	default:
+		x.emit(amd64.Inst{Op: amd64.VPBroadcastD, W: x.e.w, Dst: r,
+			Mem: amd64.Mem{Const: x.e.f.Const(appendBits(nil, lane, 4))}})
+	}
+	return r
+}
+
+// upper returns the upper half of a register's bytes as the lower half of another.
+func (x vector) upper(r amd64.R) amd64.R {
+	d := x.reg(amd64.Vec)
+	switch {
+	case x.w == 64:
+		x.emit(amd64.Inst{Op: amd64.VExtractI64X4, W: 64, Dst: d, A: r, Imm: 1})
+	case x.w == 32 && x.avx512():
+		x.emit(amd64.Inst{Op: amd64.VExtractI32X4, W: 32, Dst: d, A: r, Imm: 1})
+	case x.w == 32:
+		x.emit(amd64.Inst{Op: amd64.VExtractI128, W: 32, Dst: d, A: r, Imm: 1})
+	default:
+		x.emit(amd64.Inst{Op: amd64.VPShufD, W: 16, Dst: d, A: r, Imm: 0xee})
+	}
+	return d
+}
+
+// join puts the lower halves of two registers side by side.
+func (x vector) join(lo, hi amd64.R) amd64.R {
+	op := amd64.VInsertI128
+	if x.avx512() {
+		op = amd64.VInsertI64X4
+	}
+	return x.op2Imm(op, lo, hi, 1)
+}
+
+// first returns a register whose lanes all are lane 0 of r.
+func (x vector) first(r amd64.R, big bool) amd64.R {
+	return x.op1(by(big, amd64.VPBroadcastD, amd64.VPBroadcastQ), r)
+}
+
+// wider calls f on the lower and the upper half of 32-bit lanes to make 64-bit lanes of them. A splat has one half.
+func (x vector) wider(r amd64.R, f func(half amd64.R) amd64.R) [2]amd64.R {
+	u := [2]amd64.R{f(r)}
+	if !x.splat {
+		u[1] = f(x.upper(r))
+	}
+	return u
+}
+
+// narrower calls f, which makes 32-bit lanes in the lower half of a register of 64-bit lanes, on both halves of a
+// part.
+func (x vector) narrower(u [2]amd64.R, f func(amd64.R) amd64.R) amd64.R {
+	lo := f(u[0])
+	if x.splat {
+		return x.first(lo, false)
+	}
+	return x.join(lo, f(u[1]))
+}
+
+// evenDwords takes the low halves of the 64-bit lanes of two AVX2 registers.
+func (x vector) evenDwords(lo, hi amd64.R) amd64.R {
+	return x.op1Imm(amd64.VPermQ, x.op2Imm(amd64.VShufPS, lo, hi, 0x88), 0xd8)
+}
+
+// evens takes the dwords first, first+2, ... of two AVX-512 registers.
+func (x vector) evens(lo, hi amd64.R, first int) amd64.R {
+	var table []byte
+	for l := range 16 {
+		table = appendBits(table, uint64(2*l+first), 4)
+	}
+	d := x.reg(amd64.Vec)
+	x.emit(amd64.Inst{Op: amd64.VMovUPS, W: 64, Dst: d, Mem: x.repeated(table)})
+	x.emit(amd64.Inst{Op: amd64.VPermI2D, W: 64, Dst: d, A: lo, B: hi})
+	return d
+}
+
+// extend makes 64-bit lanes of the lower half of 32-bit integer lanes.
+func (x vector) extend(from kir.Type, r amd64.R) amd64.R {
+	if from.IsSigned() {
+		return x.op1(amd64.VPMovSXDQ, r)
+	}
+	return x.op1(amd64.VPMovZXDQ, r)
+}
+
+// lowHalves makes 32-bit lanes of the lower halves of 64-bit ones.
+func (x vector) lowHalves(r [2]amd64.R) amd64.R {
+	switch {
+	case x.splat:
+		return x.first(r[0], false)
+	case !x.avx512():
+		return x.evenDwords(r[0], r[1])
+	}
+	return x.evens(r[0], r[1], 0)
+}
+
+// lowWords packs 16-bit integers into the lower half of a register.
+func (x vector) lowWords(from kir.Type, v amd64.R) amd64.R {
+	if x.avx512() {
+		return x.op1(amd64.VPMovDW, v)
+	}
+	pack := amd64.VPackUSDW
+	if from.IsSigned() {
+		pack = amd64.VPackSSDW
+	}
+	return x.op1Imm(amd64.VPermQ, x.op2(pack, v, v), 0x08)
+}
+
+// blend takes b where the AVX2 mask k has ones, else a.
+func (x vector) blend(a, b, k amd64.R, big bool) amd64.R {
+	d := x.reg(amd64.Vec)
+	x.emit(amd64.Inst{Op: by(big, amd64.VBlendVPS, amd64.VBlendVPD), W: x.w, Dst: d, A: a, B: b, C: k})
+	return d
+}
+
+// cmpK compares floats to a mask register.
+func (x vector) cmpK(op amd64.Opcode, a, b amd64.R, predicate int64) amd64.R {
+	k := x.reg(amd64.Mask)
+	x.emit(amd64.Inst{Op: op, W: x.w, Dst: k, A: a, B: b, Imm: predicate})
+	return k
+}
+
+// nonzero makes a mask of the 32-bit lanes that are not zero; they must not be negative.
+func (x vector) nonzero(r amd64.R) amd64.R {
+	if x.avx512() {
+		k := x.reg(amd64.Mask)
+		x.emit(amd64.Inst{Op: amd64.VPTestMD, W: x.e.w, Dst: k, A: r, B: r})
+		return k
+	}
+	z := x.reg(amd64.Vec)
+	x.e.zeroReg(z)
+	return x.op2(amd64.VPCmpGtD, r, z)
+}
+
+// perLane computes a binary operation on one register by code that handles one lane of size bytes in memory.
+func (x vector) perLane(size int, a, b amd64.R, body func(a, b, result amd64.Mem)) amd64.R {
+	x.emit(amd64.Inst{Op: amd64.VMovUPS, W: x.w, Mem: x.e.scratchMem(scratchPtr), A: a})
+	x.emit(amd64.Inst{Op: amd64.VMovUPS, W: x.w, Mem: x.e.scratchMem(scratchVal), A: b})
+	d := x.reg(amd64.Vec)
+	if x.splat {
+		body(x.e.scratchMem(scratchPtr), x.e.scratchMem(scratchVal), x.e.scratchMem(scratchVal2))
+		x.emit(amd64.Inst{Op: by(size == 8, amd64.VPBroadcastD, amd64.VPBroadcastQ), W: x.w, Dst: d,
+			Mem: x.e.scratchMem(scratchVal2)})
+		return d
+	}
+	x.e.laneLoop(int(x.w)/size, size, func(at amd64.R) {
+		mem := func(off int) amd64.Mem {
+			m := x.e.scratchMem(off)
+			m.Index, m.Scale = at, 1
+			return m
+		}
+		body(mem(scratchPtr), mem(scratchVal), mem(scratchVal2))
+	})
+	x.emit(amd64.Inst{Op: amd64.VMovUPS, W: x.w, Dst: d, Mem: x.e.scratchMem(scratchVal2)})
+	return d
+}
