@@ -3,6 +3,7 @@ package msl
 import (
 	"embed"
 	"fmt"
+	std "github.com/mlxlua/mlxlua/metal/prelude"
 	"io/fs"
 	"runtime"
 	"sort"
@@ -10,7 +11,6 @@ import (
 	"sync"
 
 	"github.com/mlxlua/mlxlua/metal/kir"
-	std "github.com/mlxlua/mlxlua/metal/prelude"
 )
 
 // MathMode is the accuracy that a kernel asks of its arithmetic, as Metal's compile option of that name.

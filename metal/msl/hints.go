@@ -34,16 +34,6 @@ func hintOf(word string) string {
 	return ""
 }
 
-// stdHint says what to write instead of std::name.
-func (rs *resolver) stdHint(name string) string {
-	if metal := rs.c.lookup(rs.env, "metal"); metal != nil && metal.kind == eNamespace && name != "" {
-		if rs.c.find(metal.ns, name, 0) != nil || predeclared(name) != nil {
-			return "write metal::" + name
-		}
-	}
-	return hints["std"]
-}
-
 // syntaxHint looks at the line of an error, up to where it stands, for the mistakes that syntax errors come from.
 func (p *parser) syntaxHint() string {
 	at := p.toks[p.i]
