@@ -45,11 +45,13 @@ type function struct {
 	through bool
 }
 
+// param is a parameter. What every call reads of it stands together, before the rest.
 type param struct {
+	kind           sig.Kind
+	optional, made bool // made: its default is made for each call
+	convert        converter
+	value          any // the default's
 	sig.Param
-	kind    sig.Kind
-	convert converter
-	made    bool // its default is made for each call
 }
 
 // newFunction makes a function of a row.
@@ -70,7 +72,7 @@ func opFunction(op *sig.Func) *function {
 func (f *function) setParams(params []sig.Param) {
 	f.many = -1
 	for i, p := range params {
-		q := param{Param: p, kind: p.Kind(), convert: converterOf(p)}
+		q := param{Param: p, kind: p.Kind(), optional: p.Optional, value: p.Value, convert: converterOf(p)}
 		_, number := p.Value.(float64)
 		q.made = q.kind == sig.KindKey || number && q.kind != sig.KindNumber
 		if p.Many {
@@ -166,7 +168,13 @@ func (s *State) invoke(f *function) int {
 	a := s.newArgs(f)
 	a.collect()
 	a.convert()
-	n := a.push(f.run(a))
+	n := 1
+	result := f.run(a)
+	if x, ok := result.(*tensor.Array); ok {
+		s.L.Push(s.wrap(x))
+	} else {
+		n = a.push(result)
+	}
 	a.done()
 	return n
 }
@@ -365,10 +373,10 @@ func (a *args) convert() {
 			continue
 		}
 		if v == lua.LNil {
-			if !p.Optional {
+			if !p.optional {
 				a.fail("%s is missing; it takes %s", p.Name, a.names())
 			}
-			a.V[i] = p.Value
+			a.V[i] = p.value
 			late = late || p.made
 			continue
 		}

@@ -132,7 +132,7 @@ func (t *arrayType) run(name string, in ...*tensor.Array) lua.LValue {
 	}
 	a := s.newArgs(f)
 	for i := range f.params {
-		if a.V[i] = f.params[i].Value; i < len(in) {
+		if a.V[i] = f.params[i].value; i < len(in) {
 			a.V[i] = in[i]
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
-// Gen is a formula for an input's elements, which golden/formula.py shares. Its numbers are multiples of 1/16, so
+// Gen is a formula for an input's elements, which golden/golden.py shares. Its numbers are multiples of 1/16, so
 // that the half types hold them exactly.
 type Gen struct {
 	Kind   string

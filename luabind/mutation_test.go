@@ -1,0 +1,131 @@
+package luabind
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
+)
+
+// rowCalls are programs, by the functions that MLX has not, which are true as long as the function's parameters are in
+// their order and have their defaults.
+var rowCalls = map[string]string{
+	"item": `local x = mx.array("9007199254740993", mx.int64)
+		return x:item("string") == "9007199254740993" and mx.item{a = mx.array(2)} == 2`,
+	"tolist": `local x = mx.array({"9007199254740993"}, mx.int64)
+		return x:tolist("string")[1] == "9007199254740993" and mx.tolist{a = mx.array({2})}[1] == 2`,
+	"array":  `return mx.array(2, mx.int8).dtype == mx.int8`,
+	"stream": `return mx.stream{s = mx.cpu, f = function() return 3 end} == 3`,
+	"load": `local name = os.tmpname()
+		mx.save(name, mx.array({1, 2}))
+		os.rename(name .. ".npy", name)
+		local x = mx.load(name, "npy")
+		os.rename(name, name .. ".npy")
+		local y = mx.load{file = name .. ".npy"}
+		os.remove(name .. ".npy")
+		return x:tolist()[2] == 2 and y:tolist()[2] == 2`,
+	"compile": `local runs = 0
+		local function f(x) runs = runs + 1 return x * 2 end
+		local function after(options, ...)
+			runs = 0
+			local g = options and mx.compile(f, options) or mx.compile(f)
+			for _, x in ipairs{...} do mx.eval(g(x)) end
+			return runs
+		end
+		local two, three = mx.ones({2}), mx.ones({3})
+		local _, inputs = pcall(mx.compile, f, {inputs = {two}})
+		local _, outputs = pcall(mx.compile, f, {outputs = {two}})
+		return after(nil, two, three) == 2 and after({shapeless = true}, two, three) == 1 and after({check = true}, two) > 1
+			and tostring(inputs):find("inputs is") and tostring(outputs):find("outputs is") and true`,
+	"dim":     `return mx.dim(mx.ones({2, 3}), 1) == 3`,
+	"type":    `return mx.type() == "nil" and mx.type(mx.float32) == "dtype"`,
+	"complex": `return mx.complex(1).im == 0 and mx.complex(1, 2).im == 2`,
+	"check_nan": `local before = mx.check_nan(false)
+		mx.check_nan()
+		return mx.check_nan(before) == true`,
+	"metal.validate": `local before = mx.metal.validate(false)
+		mx.metal.validate()
+		return mx.metal.validate(before) == true`,
+	"timeline": `local name = os.tmpname()
+		local two = mx.timeline(name, function() return 2 end)
+		os.remove(name)
+		return two == 2`,
+}
+
+// rowMutants are a row's signatures with two parameters swapped, or with a default changed.
+func rowMutants(r row) map[string]string {
+	out := map[string]string{}
+	fields := strings.Fields(r.sig)
+	for j := range fields {
+		for i := range j {
+			swapped := strings.Fields(r.sig)
+			swapped[i], swapped[j] = swapped[j], swapped[i]
+			out[fmt.Sprintf("%s and %s swapped", fields[i], fields[j])] = strings.Join(swapped, " ")
+		}
+		name, def, ok := strings.Cut(fields[j], "=")
+		if bare, optional := strings.CutSuffix(fields[j], "?"); optional {
+			name, def, ok = bare, "", strings.HasSuffix(bare, ":string")
+		}
+		if !ok {
+			continue
+		}
+		other := map[string]string{"true": "false", "false": "true", "0": "1", "": "3", "[]": "[1]"}[def]
+		if other == "" {
+			other = "7"
+		}
+		changed := strings.Fields(r.sig)
+		changed[j] = name + "=" + other
+		out[changed[j]] = strings.Join(changed, " ")
+	}
+	return out
+}
+
+// TestRowMutants: whoever swaps two parameters of a function that is no op, or changes a default, hears of it: by MLX's
+// list, or, for functions that MLX has not, by a call.
+func TestRowMutants(t *testing.T) {
+	mutants, byList := 0, 0
+	for _, r := range allRows() {
+		m := sig.MLXName(r.name)
+		if otherwise[r.name] != "" { // its own parameters come behind MLX's
+			m = nil
+		}
+		for what, signature := range rowMutants(r) {
+			if _, err := sig.Parse(signature); err != nil { // it would not start
+				continue
+			}
+			mutants++
+			if m != nil && len(m.Calls) > 0 && m.Differs(sig.MustParse(signature)) != "" {
+				byList++
+				continue
+			}
+			mutant := r
+			mutant.sig = signature
+			require.True(t, rowDies(t, r, mutant), "%s: %s, and nothing finds it", r.name, what)
+		}
+	}
+	t.Logf("%d mutants: MLX's list finds %d, calls the rest", mutants, byList)
+	require.Greater(t, mutants, 40)
+	require.Greater(t, mutants, byList)
+}
+
+// rowDies reports whether the call of a function tells it from a mutant.
+func rowDies(t *testing.T, r, mutant row) bool {
+	t.Helper()
+	program := rowCalls[r.name]
+	if program == "" {
+		return false
+	}
+	run := func(r row) bool {
+		s := newTestState(t)
+		s.define(s.mx.within(r.name), newFunction(r))
+		s.mx.methods.RawSetString(r.name, s.mx.RawGetString(r.name))
+		out, err := s.Run(context.Background(), strings.NewReader("local mx = require('mx') "+program), r.name)
+		return err == nil && len(out) == 1 && out[0].String() == "true"
+	}
+	require.True(t, run(r), "the call of %s is wrong", r.name)
+	return !run(mutant)
+}
