@@ -95,7 +95,6 @@ const lawText = `
 	# Tests.
 	testify < TESTS
 	drivertest < metal_test, soft_test, apple_test, cuda_test, tensor_test, ops_test, compile_test, luabind_test, root_test
-	drivertest < fast_test
 	optest < ops_test, grad_test, compile_test
 	tensor, sig, optest, grad, soft, drivers < rooms_test
 	optest, grad, compile < conv_test, fast_test, fft_test, linalg_test, quant_test, random_test
