@@ -59,13 +59,13 @@ func otherDefault(p *sig.Param) (string, any) {
 	shape := tensor.Sizes(2)
 	others := map[sig.Kind][]any{
 		sig.KindArray: {2.0}, sig.KindOperand: {2.0}, sig.KindFloat: {2.0}, sig.KindInt: {1}, sig.KindAxis: {0},
-		sig.KindInts: {[]int{1}}, sig.KindAxes: {[]int{0}}, sig.KindIntLists: {&sig.IntLists{Lists: [][]int{{3}}}},
+		sig.KindInts: {[]int{1}, []int{2}}, sig.KindAxes: {[]int{0}}, sig.KindIntLists: {&sig.IntLists{Lists: [][]int{{3}}}},
 		sig.KindNumber: {2.0}, sig.KindBool: {true, false}, sig.KindString: {"none"},
 		sig.KindDType: {tensor.Float16, tensor.BFloat16}, sig.KindShape: {&shape},
 	}
 	for _, k := range p.Kinds {
 		for _, v := range others[k] {
-			if text := fmt.Sprint(v); text != p.Default {
+			if text := fmt.Sprint(v); text != p.Default && text != fmt.Sprint(p.Value) {
 				return text, v
 			}
 		}
@@ -125,6 +125,7 @@ var commutative = strings.Fields("add multiply maximum minimum equal not_equal l
 
 // same are other mutants that give the same results, and why: MLX's list finds them.
 var same = map[string]string{
+	"convolve: a and v swapped":                                        "a convolution is commutative",
 	"swapaxes: axis1 and axis2 swapped":                                "either is exchanged with the other",
 	`softmax: the default of precise is "true"`:                        "it always computes precisely",
 	`fast.scaled_dot_product_attention: the default of force_fused is`: "there is one kernel",

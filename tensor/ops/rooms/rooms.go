@@ -4,6 +4,7 @@ package rooms
 
 import (
 	_ "github.com/mlxlua/mlxlua/tensor/ops"        // the core
+	_ "github.com/mlxlua/mlxlua/tensor/ops/conv"   // convolutions
 	_ "github.com/mlxlua/mlxlua/tensor/ops/fast"   // mx.fast
 	_ "github.com/mlxlua/mlxlua/tensor/ops/linalg" // mx.linalg
 	_ "github.com/mlxlua/mlxlua/tensor/ops/quant"  // packed matrices

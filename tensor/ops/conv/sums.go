@@ -1,0 +1,177 @@
+package conv
+
+import (
+	_ "embed"
+	"math"
+
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit/panels"
+)
+
+// sums is what all three ops compute, as kernels see it: for each of some outer indices, groups and channels, and
+// for each place of y, the sum over taps and depth of products of elements of x and w, which may be any of the three
+// operands. Strides are in elements, and have any sign.
+type sums struct {
+	x, w, y                tensor.Operand
+	outer                  tensor.Shape
+	xOuter, wOuter, yOuter []int
+	groups, channels       int // channels of a group
+	depth                  int
+	xGroup, wGroup, yGroup int
+	wChannel, yChannel     int
+	xDepth, wDepth         int
+	wStart, yStart         int // of index 0
+	axes                   []step
+	zeros                  bool // there are elements of y that have no sum: they are 0
+}
+
+// step is a spatial dimension of sums: place o of y adds up, for all taps t, w's element t times x's element
+// (o * stride + t * dilation - low) / spacing, if that is whole and from first to end-1.
+type step struct {
+	out, taps                      int
+	stride, dilation, spacing, low int
+	first, end                     int
+	x, w, y                        int // strides
+}
+
+// strides splits those of an operand: of the batch, broadcast to one, and of the n dimensions after it.
+func strides(o tensor.Operand, batch tensor.Shape, n int) (outer, rest []int) {
+	lead := len(o.Shape) - n
+	rest = o.Strides[lead:]
+	o.Shape, o.Strides = o.Shape[:lead], o.Strides[:lead]
+	return kit.BroadcastOperand(o, batch).Strides, rest
+}
+
+func (v *window) operands(x, w, y tensor.Operand) (s *sums, xs, ws, ys []int) {
+	s = &sums{x: x, w: w, y: y, axes: make([]step, len(v.axes)), outer: append(v.batch.Clone(), 0)}
+	n := len(v.axes) + 2
+	for _, o := range []struct {
+		of          tensor.Operand
+		outer, rest *[]int
+	}{{x, &s.xOuter, &xs}, {w, &s.wOuter, &ws}, {y, &s.yOuter, &ys}} {
+		outer, rest := strides(o.of, v.batch, n)
+		*o.outer, *o.rest = append(append(make([]int, 0, len(outer)+1), outer...), 0), rest
+	}
+	return s, xs, ws, ys
+}
+
+// along sets the innermost of the outer dimensions.
+func (s *sums) along(size, x, w, y int) {
+	last := len(s.outer) - 1
+	s.outer[last], s.xOuter[last], s.wOuter[last], s.yOuter[last] = size, x, w, y
+}
+
+// forward makes y from x and w.
+func (v *window) forward(groups int, flip bool, x, w, y tensor.Operand) *sums {
+	s, xs, ws, ys := v.operands(x, w, y)
+	c := len(v.axes) + 1 // where channels are
+	s.along(v.examples, xs[0], 0, ys[0])
+	s.groups, s.channels, s.depth = groups, v.outs/groups, v.channels/groups
+	s.xGroup, s.wGroup, s.yGroup = s.depth*xs[c], s.channels*ws[0], s.channels*ys[c]
+	s.wChannel, s.yChannel, s.xDepth, s.wDepth = ws[0], ys[c], xs[c], ws[c]
+	for i, a := range v.axes {
+		s.axes[i] = step{out: a.out, taps: a.taps, stride: a.stride, dilation: a.dilation, spacing: a.spacing, low: a.low,
+			first: a.first, end: a.end, x: xs[i+1], w: ws[i+1], y: ys[i+1]}
+		if flip {
+			s.axes[i].w, s.wStart = -ws[i+1], s.wStart+(a.taps-1)*ws[i+1]
+		}
+	}
+	return s
+}
+
+// ofInput makes x from y and w: place i of x has all taps t and places o of y with
+// o * stride + t * dilation - low = i * spacing, that is, counting taps backwards, a window over y.
+func (v *window) ofInput(groups int, flip bool, y, w, x tensor.Operand) *sums {
+	s, ys, ws, xs := v.operands(y, w, x)
+	c := len(v.axes) + 1
+	s.along(v.examples, ys[0], 0, xs[0])
+	s.groups, s.channels, s.depth = groups, v.channels/groups, v.outs/groups
+	s.xGroup, s.wGroup, s.yGroup = s.depth*ys[c], s.depth*ws[0], s.channels*xs[c]
+	s.wChannel, s.yChannel, s.xDepth, s.wDepth = ws[c], xs[c], ys[c], ws[0]
+	for i, a := range v.axes {
+		reach := (a.taps - 1) * a.dilation
+		s.axes[i] = step{out: a.end - a.first, taps: a.taps, stride: a.spacing, dilation: a.dilation, spacing: a.stride,
+			low: reach - a.low - a.first*a.spacing, end: a.out, x: ys[i+1], w: ws[i+1], y: xs[i+1]}
+		if !flip {
+			s.axes[i].w, s.wStart = -ws[i+1], s.wStart+(a.taps-1)*ws[i+1]
+		}
+		s.yStart += a.first * xs[i+1]
+		s.zeros = s.zeros || a.end-a.first != a.in
+	}
+	return s
+}
+
+// ofWeight makes w from x and y: a window as large as y moves over x, by dilation, for as many steps as there are
+// taps.
+func (v *window) ofWeight(groups int, flip bool, x, y, w tensor.Operand) *sums {
+	s, xs, ys, ws := v.operands(x, y, w)
+	c := len(v.axes) + 1
+	each := v.channels / groups
+	s.along(each, xs[c], 0, ws[c])
+	s.groups, s.channels, s.depth = groups, v.outs/groups, v.examples
+	s.xGroup, s.wGroup, s.yGroup = each*xs[c], s.channels*ys[c], s.channels*ws[0]
+	s.wChannel, s.yChannel, s.xDepth, s.wDepth = ys[c], ws[0], xs[0], ys[0]
+	for i, a := range v.axes {
+		s.axes[i] = step{out: a.taps, taps: a.out, stride: a.dilation, dilation: a.stride, spacing: a.spacing, low: a.low,
+			first: a.first, end: a.end, x: xs[i+1], w: ys[i+1], y: ws[i+1]}
+		if flip {
+			s.axes[i].y, s.yStart = -ws[i+1], s.yStart+(a.taps-1)*ws[i+1]
+		}
+	}
+	return s
+}
+
+// places is how many places of y there are in a channel, and products the most products of a sum.
+func (s *sums) places() (places, products int) {
+	places, products = 1, s.depth
+	for _, a := range s.axes {
+		places *= a.out
+		products *= a.taps * min(a.end-a.first, 1)
+	}
+	return places, products
+}
+
+func (s *sums) run(r *tensor.Run) error {
+	places, products := s.places()
+	if s.zeros || products == 0 {
+		if err := r.Fill(s.y, make([]byte, s.y.DType.Size())); err != nil {
+			return err
+		}
+	}
+	if places == 0 || products == 0 { // all of y may be outside of the window
+		return nil
+	}
+	return s.direct(r)
+}
+
+//go:embed direct.metal
+var directText string
+
+var directKernels = kit.NewKernels[directVariant](panels.ArithmeticMSL, kit.StridesMSL, directText)
+
+type directVariant struct{ panels.Elements }
+
+// direct has a thread for each sum. It takes all windows, and is what the other ways of computing are compared with.
+func (s *sums) direct(r *tensor.Run) error {
+	axes := [3]step{}
+	for i := range axes {
+		axes[i] = step{out: 1, taps: 1, stride: 1, dilation: 1, spacing: 1, end: 1}
+	}
+	copy(axes[3-len(s.axes):], s.axes)
+	places, _ := s.places()
+	for _, n := range []int{places, s.outer.Size(), s.groups * s.channels, s.depth} {
+		if err := kit.CheckCount(n, math.MaxUint32, "places, examples or channels"); err != nil {
+			return err
+		}
+	}
+	dims := kit.Collapse(s.outer, s.xOuter, s.wOuter, s.yOuter)
+	p := kit.Params{}.Long(s.xGroup, s.wGroup, s.yGroup, s.wChannel, s.yChannel, s.xDepth, s.wDepth, s.wStart, s.yStart)
+	for _, a := range axes {
+		p = p.Long(a.stride, a.dilation, a.spacing, a.low, a.first, a.end, a.x, a.w, a.y).Uint(a.out, a.taps)
+	}
+	p = p.Uint(s.channels, s.depth, dims.N)
+	return directKernels.Launch(r, directVariant{panels.ElementsOf(s.y.DType)}, "direct",
+		kit.Tiles(s.groups*s.channels, places, s.outer.Size()), s.x.Arg(), s.w.Arg(), s.y.Arg(), p.Arg(), dims.Shape(),
+		dims.Strides(0), dims.Strides(1), dims.Strides(2))
+}
