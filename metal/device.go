@@ -97,6 +97,9 @@ func (d *Device) Info() Info { return d.info }
 // Driver is the device's driver; see Capability for its optional interfaces.
 func (d *Device) Driver() Driver { return d.driver }
 
+// Retains reports whether command buffers retain what is bound to them: always, but for tests and RetainEnv.
+func (d *Device) Retains() bool { return d.retain }
+
 // Capability returns the device's driver as the optional interface T, if it has it.
 func Capability[T any](d *Device) (T, bool) {
 	t, ok := d.driver.(T)

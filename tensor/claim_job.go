@@ -2,7 +2,6 @@ package tensor
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -11,7 +10,7 @@ import (
 
 // job is one evaluation: what a call of Eval asked for that nobody had asked for before.
 type job struct {
-	ctx    context.Context // done when the evaluation is over, or cancelled
+	ctx    context.Context // done when the evaluation is over, or stopped
 	cancel context.CancelCauseFunc
 
 	roots    []Value // what was asked for; nil once the job is claimed
@@ -20,43 +19,38 @@ type job struct {
 	tasks    atomic.Int64
 	bytes    atomic.Int64 // that its kernels write, or reduce
 	commands atomic.Int64
+	visited  uint64 // the claim that saw it last; guarded by schedMu
+
+	stopped atomic.Bool // nothing more of it is recorded, and what has not run is undone; set with jobs held
+
+	// Guarded by jobs:
+	deps       []*job // evaluations whose results this one waits for
+	dependents []*job // and those that wait for this one's
+	settled    bool   // all its segments are
 
 	mu        sync.Mutex
-	deps      []*job                 // evaluations whose results this one waits for
-	unsettled int                    // segments that are not settled: unclaimed before anyone knows how many there are
-	err       error                  // the first
-	over      chan struct{}          // closed when left is 0; made when first waited for
-	running   []*metal.CommandBuffer // committed, or about to be, and not ended
+	unsettled int           // segments that are not settled: unknownSegments before it is claimed
+	err       error         // the first
+	noMemory  error         // the error that stopped it, if that was the memory limit's
+	blockedOn *job          // it was stopped at once, because it needs what this one is undoing
+	chains    []streamChain // by stream
+	undone    []*Node       // to be lazy again
+	lost      []Value       // those of them that were asked for, for a Work that is waited for
+	ended     bool          // nothing of it is left to do
+	end       chan struct{} // closed then; made when first waited for
 }
 
-// watch has the evaluation's end by cancellation end a command buffer too, until forget.
-func (j *job) watch(cb *metal.CommandBuffer) {
-	j.mu.Lock()
-	j.running = append(j.running, cb)
-	j.mu.Unlock()
-	if j.ctx.Err() != nil {
-		cb.Cancel(context.Cause(j.ctx))
-	}
+// streamChain is the chain of a job's command buffers on one stream.
+type streamChain struct {
+	stream *Stream
+	chain  *metal.Chain
 }
 
-func (j *job) forget(cb *metal.CommandBuffer) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if i := slices.Index(j.running, cb); i >= 0 {
-		j.running = slices.Delete(j.running, i, i+1)
-	}
-}
+// jobs makes changes of what jobs wait for one step.
+var jobs sync.Mutex
 
-// stop cancels the evaluation.
-func (j *job) stop(cause error) {
-	j.cancel(cause)
-	j.mu.Lock()
-	running := slices.Clone(j.running)
-	j.mu.Unlock()
-	for _, cb := range running {
-		cb.Cancel(context.Cause(j.ctx))
-	}
-}
+// unknownSegments stands for a number of segments before the job is claimed.
+const unknownSegments = -1
 
 // segment is the part of a job that runs on one stream without a break.
 type segment struct {
@@ -77,6 +71,24 @@ type task struct {
 // reads are the inputs whose data the task reads.
 func (t *task) reads() []Value { return t.in[:t.from] }
 
+// chain is the job's chain on a stream.
+func (j *job) chain(s *Stream) *metal.Chain {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, c := range j.chains {
+		if c.stream == s {
+			return c.chain
+		}
+	}
+	c := &metal.Chain{}
+	if j.stopped.Load() {
+		c.Interrupt(context.Cause(j.ctx))
+	}
+	j.chains = append(j.chains, streamChain{s, c})
+	return c
+}
+
+// fail notes an error of the job's.
 func (j *job) fail(err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -85,29 +97,106 @@ func (j *job) fail(err error) {
 	}
 }
 
-// settled tells the job that a segment is done with.
-func (j *job) settled() {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.setUnsettled(j.unsettled - 1)
-}
-
-// setUnsettled notes how many segments are not settled. Called with mu held.
-func (j *job) setUnsettled(n int) {
-	if j.unsettled = n; n == 0 {
-		j.deps = nil
-		j.cancel(context.Canceled)
-		if j.over != nil {
-			close(j.over)
+// waitFor makes the job wait for others, where these are not over: it is a dependent of each. Where one of them is
+// being undone the job is stopped at once. Called with schedMu held, when the job's nodes are claimed.
+func (j *job) waitFor(deps []*job) {
+	jobs.Lock()
+	defer jobs.Unlock()
+	for _, d := range deps {
+		if d.stopped.Load() {
+			j.mu.Lock()
+			j.blockedOn = d
+			j.mu.Unlock()
+			j.stop(errBlocked)
+			return
+		}
+	}
+	for _, d := range deps {
+		if !d.settled {
+			j.deps, d.dependents = append(j.deps, d), append(d.dependents, j)
 		}
 	}
 }
 
-// unknownSegments is the left of a job before it is claimed.
-const unknownSegments = -1
+// setUnsettled notes how many segments are not settled.
+func (j *job) setUnsettled(n int) {
+	j.mu.Lock()
+	j.unsettled = n
+	j.mu.Unlock()
+	if n == 0 {
+		j.settle()
+	}
+}
 
-func (j *job) progress() (left int, err error) {
+// segmentSettled tells the job that a segment is done with.
+func (j *job) segmentSettled() {
+	j.mu.Lock()
+	j.unsettled--
+	last := j.unsettled == 0
+	j.mu.Unlock()
+	if last {
+		j.settle()
+	}
+}
+
+// settle ends the job when all its segments are settled. If it was stopped its nodes become lazy again, when nobody
+// looks at them any more who depends on them.
+func (j *job) settle() {
+	var undone []*job
+	jobs.Lock()
+	j.settled = true
+	for _, d := range j.deps {
+		for i, x := range d.dependents {
+			if x == j {
+				last := len(d.dependents) - 1
+				d.dependents[i], d.dependents[last] = d.dependents[last], nil
+				d.dependents = d.dependents[:last]
+				break
+			}
+		}
+		if d.stopped.Load() && d.settled && len(d.dependents) == 0 {
+			undone = append(undone, d)
+		}
+	}
+	j.deps = nil
+	stopped := j.stopped.Load()
+	if stopped && len(j.dependents) == 0 {
+		undone = append(undone, j)
+	}
+	jobs.Unlock()
+	j.cancel(context.Canceled)
+	if !stopped {
+		j.over()
+	}
+	for _, d := range undone {
+		d.giveBack()
+		d.over()
+	}
+}
+
+// over says that nothing is left to do.
+func (j *job) over() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.unsettled, j.err
+	if j.ended = true; j.end != nil {
+		close(j.end)
+	}
+}
+
+// waitEnd waits until nothing is left to do, or ctx is done: then it returns the context's cause.
+func (j *job) waitEnd(ctx context.Context) error {
+	j.mu.Lock()
+	if j.end == nil {
+		if j.end = make(chan struct{}); j.ended {
+			close(j.end)
+		}
+	}
+	end := j.end
+	j.mu.Unlock()
+	select {
+	case <-end:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }

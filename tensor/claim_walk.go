@@ -27,7 +27,7 @@ func (j *job) claim() {
 	w := &claimScratch
 	frames, segs := w.frames[:0], w.segs[:0]
 	var seg *segment
-	var last *job // that was found to be waited for
+	var deps []*job // that are waited for
 	tasks, deepest := spareTasks.get(), 0
 	for _, x := range j.roots {
 		next := x.Node // that the walk comes to
@@ -56,9 +56,9 @@ func (j *job) claim() {
 				segs = append(segs, seg)
 			}
 			for _, v := range n.in[:reads] {
-				if in := v.Node; in.seenBy != claimID && in.now() == Scheduled && in.seg.job != last {
-					last = in.seg.job
-					j.deps = append(j.deps, last)
+				if in := v.Node; in.seenBy != claimID && in.pending() && in.seg.job.visited != claimID {
+					in.seg.job.visited = claimID
+					deps = append(deps, in.seg.job)
 				}
 			}
 			n.seg, n.slot = seg, int32(len(tasks)-seg.first)
@@ -74,9 +74,8 @@ func (j *job) claim() {
 	}
 	j.roots = nil
 	j.tasks.Store(int64(len(tasks)))
-	j.mu.Lock()
+	j.waitFor(deps)
 	j.setUnsettled(len(segs))
-	j.mu.Unlock()
 	for i, s := range segs {
 		end := len(tasks)
 		if i+1 < len(segs) {

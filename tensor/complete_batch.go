@@ -25,14 +25,22 @@ type batch struct {
 	err  error
 }
 
-// settling is a node of a batch, what it read, and the commands that compute it.
+// settling is a node of a batch, what it reads, and the commands that compute it.
 type settling struct {
-	node        *Node
-	in          []Value
+	task
 	first, last int    // [first, last)
 	early       *error // a batch with the node's first commands leaves their error there, for the last batch
-	unfinished  bool   // this is not the batch with the last ones
+	kind        settlingKind
 }
+
+type settlingKind uint8
+
+const (
+	recorded   settlingKind = iota // all its commands are, the last of them in this batch
+	unfinished                     // more of its commands are in later batches
+	refused                        // it has failed while it was recorded
+	unrecorded                     // its job was stopped before it was recorded
+)
 
 type check struct {
 	node *Node
@@ -64,16 +72,17 @@ func (s *Stream) complete(b *batch, err error) {
 		s.mu.Unlock()
 		close(head.ended)
 		if head.last {
-			head.job.settled()
+			head.job.segmentSettled()
 		}
 	}
 }
 
 // settle makes the batch's nodes ready or failed.
 func (b *batch) settle() {
+	stop, ranError := interruption(b.err)
 	var failed map[*Node]error
 	for _, c := range b.checks {
-		if b.err == nil {
+		if ranError == nil {
 			if err := c.run(); err != nil {
 				if failed == nil {
 					failed = map[*Node]error{}
@@ -86,35 +95,49 @@ func (b *batch) settle() {
 		c.buf.Release()
 	}
 	var single []*metal.CommandError
-	if b.err != nil {
-		single = commandErrors(b.err)
+	if ranError != nil {
+		single = commandErrors(ranError)
 	}
 	validated := b.cb != nil && b.cb.Validating()
 	for i := range b.nodes {
 		sn := &b.nodes[i]
-		err := sn.inputError()
-		if err == nil {
-			if err = failed[sn.node]; err == nil && b.err != nil {
-				err = sn.commandError(b.err, single)
-			}
-			if err == nil && sn.early != nil {
-				err = *sn.early
-			}
-			if err == nil && validated && !sn.unfinished {
-				err = sn.node.uncovered()
-			}
-			if err != nil {
-				err = sn.node.runError(err)
+		var err error
+		if sn.kind < refused {
+			err = sn.outcome(stop)
+			if err == nil {
+				if err = failed[sn.node]; err == nil && ranError != nil {
+					err = sn.commandError(ranError, single)
+				}
+				if err == nil && validated && sn.kind == recorded {
+					err = sn.node.uncovered()
+				}
+				if err != nil {
+					err = sn.node.runError(err)
+				}
 			}
 		}
-		if sn.unfinished {
-			*sn.early = err
-		} else {
-			sn.node.settleLast(err)
-		}
+		sn.settle(b.job, err)
 		*sn = settling{}
 	}
 	b.nodes, b.checks, b.cb = b.nodes[:0], nil, nil
+}
+
+// settle does what the node's outcome asks for.
+func (sn *settling) settle(j *job, err error) {
+	switch {
+	case sn.kind == unfinished:
+		*sn.early = err
+		return
+	case sn.kind == unrecorded || err == errUndone:
+		sn.undo(j, sn.kind == recorded)
+		return
+	}
+	for _, v := range sn.reads() { // which have been read now
+		if v.Node.out[v.Out].readers.n.Add(-recordedReader) == 0 {
+			v.dropIfUnread()
+		}
+	}
+	sn.node.settleLast(err) // which forgets what it read
 }
 
 // spareLists are lists of a batch's nodes that are used again: at most as many as batches can be pending.

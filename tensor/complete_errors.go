@@ -6,14 +6,28 @@ import (
 	"github.com/mlxlua/mlxlua/metal"
 )
 
-// inputError is the error of the first failed input.
-func (sn *settling) inputError() error {
-	for _, v := range sn.in {
+// outcome is errUndone if the node was not computed, though nothing went wrong, and else the error of its first failed
+// input or of its commands in earlier batches. Stop is how the batch was interrupted, if it was.
+func (sn *settling) outcome(stop *metal.Interrupted) error {
+	for _, v := range sn.reads() {
+		if v.Node.now() == undone {
+			return errUndone
+		}
 		if err := v.Node.failure(); err != nil {
 			return err
 		}
 	}
-	return nil
+	if sn.early != nil && *sn.early != nil {
+		return *sn.early
+	}
+	if stop == nil {
+		return nil
+	}
+	missed, err := sn.missed(stop)
+	if missed && err == nil {
+		err = errUndone
+	}
+	return err
 }
 
 // commandError is the node's share of its command buffer's error: all of it, unless the driver says which commands

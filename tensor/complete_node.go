@@ -40,7 +40,7 @@ func (n *Node) settleHeld(err error) {
 		close(n.rare.done)
 	}
 	for i := range n.out {
-		if o := &n.out[i]; (o.dead || err != nil || n.unneeded(i)) && o.uses.Load() == 0 {
+		if o := &n.out[i]; (o.dead || o.spent || err != nil || n.unneeded(i)) && o.readers.none() {
 			n.drop(i)
 		}
 	}

@@ -6,32 +6,60 @@ import (
 )
 
 // Eval computes the arrays and what they depend on, and waits for them or for ctx. It returns the first error. When
-// ctx is done first, the work that it waits for is cancelled: its kernels stop, its arrays fail with the context's
-// cause, and other work goes on.
+// ctx is done first that is the context's cause, and what nobody else waits for is stopped: the arrays are lazy again,
+// with what was computed for them, and whoever reads them has them computed. An error of the memory limit leaves them
+// so, too.
 func Eval(ctx context.Context, xs ...*Array) error { return evaluate(ctx, "eval", xs...) }
 
 func evaluate(ctx context.Context, op string, xs ...*Array) error {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	j, err := submit(op, xs, true)
-	if err != nil {
-		return err
-	}
-	defer BeginSpan("wait", op).End(Place{})
-	for _, x := range xs {
-		if err := x.wait(ctx); err != nil {
-			if ctx.Err() != nil {
-				cancel(xs, context.Cause(ctx))
-			}
+	for {
+		j, err := submit(op, xs, true)
+		if err != nil {
 			return err
 		}
+		again, err := await(ctx, op, j, xs)
+		if err != nil {
+			return err
+		}
+		if !again {
+			if j != nil {
+				j.pay()
+			}
+			return nil
+		}
 	}
-	runtime.KeepAlive(xs)
-	if j != nil {
-		j.pay()
+}
+
+// await waits for arrays that were handed over, of which own is what the caller has handed over itself. Again says that
+// somebody else's evaluation had them and gave them up: they are to be handed over once more.
+func await(ctx context.Context, op string, own *job, xs []*Array) (again bool, err error) {
+	defer runtime.KeepAlive(xs)
+	w := waiter{ctx: ctx, xs: xs}
+	waiting := false
+	for _, x := range xs {
+		if x.node.now() < Ready && !waiting {
+			defer BeginSpan("wait", op).End(Place{})
+			waiting = true
+			w.begin()
+			defer w.end()
+		}
+		err := x.node.wait(ctx)
+		if err == errUndone {
+			again, err = true, x.node.lastJob().again(ctx, own)
+		}
+		switch {
+		case err == nil:
+		case ctx.Err() != nil && x.node.now() != Failed:
+			w.giveUp(own)
+			return false, context.Cause(ctx)
+		default:
+			return false, err
+		}
 	}
-	return nil
+	return again, nil
 }
 
 // Wait waits for an array that was handed over, and returns its error, or the context's cause when ctx is done
@@ -40,26 +68,70 @@ func (x *Array) Wait(ctx context.Context) error {
 	if err := x.readable("wait"); err != nil {
 		return err
 	}
-	if x.node.State() == Lazy {
-		return (&Ctx{Place: x.node.Place()}).Errorf("wait", "%s was not handed over by eval or async_eval",
-			x.describe())
-	}
-	return x.wait(ctx)
-}
-
-// wait waits until x's node is ready or failed.
-func (x *Array) wait(ctx context.Context) error {
-	return x.node.wait(ctx)
-}
-
-func (n *Node) wait(ctx context.Context) error {
 	if ctx == nil {
 		ctx = context.Background()
 	}
+	if err := x.notHandedOver(); err != nil {
+		return err
+	}
+	w := waiter{ctx: ctx, xs: []*Array{x}}
+	w.begin()
+	defer w.end()
+	for {
+		err := x.node.wait(ctx)
+		if err != errUndone {
+			return err
+		}
+		j := x.node.lastJob()
+		if err := j.again(ctx, j); err != nil {
+			return err
+		}
+		if _, err := submit("wait", w.xs, true); err != nil {
+			return err
+		}
+	}
+}
+
+// notHandedOver is the error of waiting for an array that is lazy, or will be since its evaluation was stopped.
+func (x *Array) notHandedOver() error {
+	n, c := x.node, &Ctx{Place: x.node.Place()}
+	n.State() // it may be an input of what was handed over
+	if n.now() == submitted {
+		return nil
+	}
+	schedMu.Lock()
+	defer schedMu.Unlock()
+	j := n.lastJob()
+	if n.pending() {
+		if j = n.seg.job; !j.stopped.Load() {
+			return nil
+		}
+	}
+	switch {
+	case n.now() >= Ready:
+		return nil
+	case j != nil:
+		return c.Errorf("wait", "the evaluation of %s was stopped: %w", x.describe(), context.Cause(j.ctx))
+	}
+	return c.Errorf("wait", "%s was not handed over by eval or async_eval", x.describe())
+}
+
+// lastJob is the last job that gave the node up, or nil.
+func (n *Node) lastJob() *job {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.rare == nil {
+		return nil
+	}
+	return n.rare.gaveUp
+}
+
+// wait waits until the node is ready or has failed, which is the error, or is lazy: then that is errUndone.
+func (n *Node) wait(ctx context.Context) error {
 	if n.now() < Ready {
 		n.mu.Lock()
 		var done chan struct{}
-		if n.now() < Ready {
+		if s := n.now(); s < Ready && s != Lazy {
 			if r := n.extra(); r.done == nil {
 				r.done = make(chan struct{})
 			}
@@ -74,34 +146,11 @@ func (n *Node) wait(ctx context.Context) error {
 			}
 		}
 	}
-	if n.now() == Failed {
+	switch n.now() {
+	case Ready:
+		return nil
+	case Failed:
 		return n.rare.err
 	}
-	return nil
-}
-
-// cancel stops the evaluations that xs wait for.
-func cancel(xs []*Array, cause error) {
-	seen := map[*job]bool{}
-	var todo []*job
-	claimAll(nil)
-	schedMu.Lock()
-	for _, x := range xs {
-		if x.node.now() == Scheduled {
-			todo = append(todo, x.node.seg.job)
-		}
-	}
-	schedMu.Unlock()
-	for len(todo) > 0 {
-		j := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if seen[j] {
-			continue
-		}
-		seen[j] = true
-		j.mu.Lock()
-		todo = append(todo, j.deps...)
-		j.mu.Unlock()
-		j.stop(cause)
-	}
+	return errUndone
 }

@@ -105,6 +105,9 @@ func Synchronize(ctx context.Context, streams ...*Stream) error {
 		ctx = context.Background()
 	}
 	claimAll(nil)
+	w := waiter{ctx: ctx}
+	w.begin()
+	defer w.end()
 	if len(streams) == 0 {
 		registry.Lock()
 		streams = append(streams, registry.streams...)

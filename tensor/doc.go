@@ -37,6 +37,7 @@
 //   - A cluster is a set of element-wise tasks, perhaps with the reduction that reads them, that one kernel computes.
 //   - A unit is what is recorded in one go: a cluster, or one task of any other kind.
 //   - A recorder turns a stream's segments into command buffers, unit by unit.
+//   - A chain (metal.Chain) is the command buffers of a job on a stream: interrupted together.
 //   - A batcher collects what is recorded into batches; a batch is a command buffer with the nodes that it computes.
 //   - An allocator finds the memory of what is recorded: from the units before, or from the device.
 //   - A temporary is a buffer that one unit needs and gives back.
@@ -47,5 +48,8 @@
 //   - A look (Look) is a holder's telling: what it does not reach is unreachable from then on.
 //   - An epoch is a look's number. An output has that of the last look that reached it.
 //   - To donate is to give an output the storage of an operand that nothing reads after it.
+//   - An output is spent when its last reader is recorded: its storage serves later calls. It is gone when that reader
+//     has run.
 //   - Settling makes a batch's nodes ready, or failed with their error.
+//   - Undoing takes back that a node was claimed, since its job was stopped before the node's commands had run.
 package tensor

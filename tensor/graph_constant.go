@@ -73,7 +73,7 @@ func constant(c *Ctx, spec Spec, v View) *Array {
 	n.out[0].spec = Spec{spec.Shape.Clone(), spec.DType}
 	n.out[0].data = v
 	if v.owner != nil {
-		v.owner.users.Add(1)
+		v.owner.hold()
 	}
 	n.adopt(c.holder())
 	if v.owner != nil && n.holder.lists(v.buf) {

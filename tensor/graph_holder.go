@@ -25,6 +25,7 @@ type Holder struct {
 	mu     sync.Mutex
 	closed bool
 	stored []storedOutput // what holds much memory
+	undone []*Node        // what is lazy again
 	dev    *metal.Device  // whose it was last
 	fresh  int64          // bytes listed since the last look
 	told   int64          // those of them that the device was told of: see late

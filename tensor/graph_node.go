@@ -18,8 +18,11 @@ const (
 	Failed                 // its error says why
 )
 
-// submitted is the state of a root of an evaluation that nobody has claimed: Scheduled to all but those who claim.
-const submitted State = -1
+// The states that are Scheduled to all but the engine.
+const (
+	submitted State = -1 // a root of an evaluation that nobody has claimed
+	undone    State = -2 // claimed, and not computed: it is lazy again when its evaluation is over
+)
 
 // String is the state's name.
 func (s State) String() string { return [...]string{"lazy", "scheduled", "ready", "failed"}[s] }
@@ -68,7 +71,8 @@ type Node struct {
 type rare struct {
 	prepared any // what the Prepare rule gave, for Run
 	err      error
-	done     chan struct{} // closed at Ready or Failed; made when first waited for
+	done     chan struct{} // closed at Ready or Failed, or when it is lazy again; made when first waited for
+	gaveUp   *job          // the last that claimed it and did not compute it
 }
 
 // extra is n.rare, made if need be. Called with mu held, or before the node is shared.
@@ -80,19 +84,33 @@ func (n *Node) extra() *rare {
 }
 
 type output struct {
-	spec   Spec
-	data   View                // set when its kernel is encoded, valid when ready
-	handle weak.Pointer[Array] // the Array on this output, to learn whether someone may still read it
-	weak   bool                // handle is set
-	dead   bool                // no one may: the handle was freed or dropped
-	gone   bool                // its data was given back, or never written, because no one could read it
-	filled bool                // one element in memory stands for all: see Rules.Fills; set with data
-	owners int32               // handles that Own made and nobody freed: beyond the first
-	asked  bool                // it was asked for when the node was claimed; never changed after that
-	uses   atomic.Int32        // nodes that have still to read it
+	spec    Spec
+	data    View                // set when its kernel is encoded, valid when ready
+	handle  weak.Pointer[Array] // the Array on this output, to learn whether someone may still read it
+	weak    bool                // handle is set
+	dead    bool                // no one may: the handle was freed or dropped
+	spent   bool                // its last reader is recorded: its storage serves later calls, unless the reader is undone
+	gone    bool                // its data was given back, or never written, because no one could read it
+	filled  bool                // one element in memory stands for all: see Rules.Fills; set with data
+	owners  int32               // handles that Own made and nobody freed: beyond the first
+	asked   bool                // it was asked for when the node was claimed; changed by claiming and undoing only
+	readers readers
 	// reached is the holder's last look that reached the output: see Holder.
 	reached atomic.Uint64
 }
+
+// readers counts the nodes that have still to read an output: those whose tasks are not recorded, which wait, and those
+// whose commands have not run.
+type readers struct{ n atomic.Int64 }
+
+// recordedReader is what a reader counts that is recorded; one that waits counts 1.
+const recordedReader = 1 << 32
+
+// waiting is the number of readers that are not recorded.
+func (r *readers) waiting() int32 { return int32(r.n.Load()) }
+
+// none reports whether there is no reader.
+func (r *readers) none() bool { return r.n.Load() == 0 }
 
 var nodeIDs atomic.Uint64
 
@@ -119,17 +137,27 @@ func (n *Node) State() State {
 	if n.now() == Lazy {
 		claimAll(nil) // it may be an input of what was handed over
 	}
-	if s := n.now(); s != submitted {
+	if s := n.now(); s >= Lazy {
 		return s
 	}
 	return Scheduled
 }
 
-// now is State where it does not matter what was handed over and not claimed: that is submitted, or Lazy as yet.
+// now is State where it does not matter what was handed over and not claimed: that is submitted, or Lazy as yet. It may
+// be undone.
 func (n *Node) now() State { return State(n.state.Load()) }
 
 // claimable reports whether an evaluation that depends on the node has to claim it.
-func (n *Node) claimable() bool { return n.now() <= Lazy }
+func (n *Node) claimable() bool {
+	s := n.now()
+	return s == Lazy || s == submitted
+}
+
+// pending reports whether an evaluation has claimed the node and is not done with it.
+func (n *Node) pending() bool {
+	s := n.now()
+	return s == Scheduled || s == undone
+}
 
 // ID is a number that later nodes exceed.
 func (n *Node) ID() uint64 { return n.id }

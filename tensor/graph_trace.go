@@ -76,10 +76,14 @@ func (t *Trace) keep(n *Node) bool {
 
 // forget lets go of the inputs of a node that was evaluated, if no other trace holds it.
 func (n *Node) forget() {
-	if n.inOpenTrace() || n.claimable() {
+	if n.inOpenTrace() {
 		return
 	}
 	n.mu.Lock()
+	if n.now() <= Lazy { // it reads them yet
+		n.mu.Unlock()
+		return
+	}
 	in := slices.Clone(n.in)
 	n.dropInputs()
 	n.mu.Unlock()

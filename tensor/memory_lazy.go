@@ -26,13 +26,37 @@ func (h *Holder) noteLazy(n *Node) {
 // lazyAVisit is how many nodes take as long to look at as a visit.
 const lazyAVisit = 8
 
+// noteUndone notes a node that is lazy again. Any goroutine may call it.
+func (h *Holder) noteUndone(n *Node) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.closed && len(h.undone) < mostLazy {
+		h.undone = append(h.undone, n)
+	}
+}
+
+func (h *Holder) takeUndone() []*Node {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	list := h.undone
+	h.undone = nil
+	return list
+}
+
 // buryLazy has nodes that nobody can ask for give up what they read. It says how long that took, in visits.
 func (h *Holder) buryLazy() int64 {
-	l := h.lazy.Load()
+	l, undone := h.lazy.Load(), h.takeUndone()
 	if l == nil {
-		return 0
+		if len(undone) == 0 {
+			return 0
+		}
+		l = &lazyNodes{}
+		h.lazy.Store(l)
 	}
 	list := l.list
+	if len(undone) > 0 {
+		list = append(undone, list...) // they are older
+	}
 	kept := len(list)                     // those from here on are kept
 	for i := len(list) - 1; i >= 0; i-- { // what reads comes before what is read
 		n := list[i]
@@ -77,7 +101,7 @@ func (n *Node) escaped() bool {
 // unread reports whether no node reads an output.
 func (n *Node) unread() bool {
 	for i := range n.out {
-		if n.out[i].uses.Load() != 0 {
+		if !n.out[i].readers.none() {
 			return false
 		}
 	}

@@ -135,6 +135,7 @@ func (h *Holder) giveBack() {
 func (h *Holder) weaken() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.undone = nil
 	h.lazy.Store(nil)
 	for i := range h.stored {
 		if s := &h.stored[i]; s.node != nil {
@@ -146,7 +147,7 @@ func (h *Holder) weaken() {
 // Close says that the holder will not look any more: its arrays are the collector's.
 func (h *Holder) Close() {
 	h.mu.Lock()
-	h.stored, h.closed = nil, true
+	h.stored, h.undone, h.closed = nil, nil, true
 	if h.told > 0 {
 		h.dev.Late(-h.told)
 	}

@@ -22,54 +22,55 @@ func (n *Node) release(i int) {
 		return
 	}
 	o.dead = true
-	if n.now() == Ready && o.uses.Load() == 0 {
+	if n.now() == Ready && o.readers.none() {
 		n.drop(i)
 	}
 }
 
-// drop gives an output's data back. Called with mu held.
+// drop gives an output's data back for good. Called with mu held.
 func (n *Node) drop(i int) {
-	if st := n.detach(i); st != nil {
+	if o := &n.out[i]; !o.gone {
+		o.gone = true
+		o.forget()
+	}
+}
+
+// forget gives an output's data back. Called with the node's mu held.
+func (o *output) forget() {
+	st := o.data.owner
+	o.data = View{}
+	if st == nil {
+		return
+	}
+	if !o.spent {
+		st.users.Add(-1)
+	}
+	if st.holders.Add(-1) == 0 {
 		if buf := st.take(); buf != nil {
 			buf.Release()
 		}
 	}
 }
 
-// detach forgets an output's data and returns its storage if no other output lies in it. Called with mu held.
-func (n *Node) detach(i int) *storage {
-	o := &n.out[i]
-	if o.gone {
-		return nil
-	}
-	o.gone = true
-	v := o.data
-	o.data = View{}
-	if v.owner != nil && v.owner.users.Add(-1) == 0 {
-		return v.owner
-	}
-	return nil
-}
-
-// addUses counts readers of the inputs that n reads.
-func addUses(n *Node, in []Value, by int32) {
+// addUses counts readers that wait of the inputs that n reads.
+func addUses(n *Node, in []Value, by int64) {
 	if len(in) == 0 {
 		return
 	}
 	for _, v := range in[:n.specFrom(len(in))] {
-		o := &v.Node.out[v.Out]
-		if o.uses.Add(by) == 0 {
+		if v.Node.out[v.Out].readers.n.Add(by) == 0 {
 			v.dropIfUnread()
 		}
 	}
 }
 
-// dropIfUnread gives the data of a dead output without readers back.
+// dropIfUnread gives the data of an output that has no readers back where nobody can read it.
 func (v Value) dropIfUnread() {
 	n := v.Node
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if o := &n.out[v.Out]; (o.dead || n.unneeded(v.Out)) && o.uses.Load() == 0 && n.now() == Ready {
+	o, s := &n.out[v.Out], n.now()
+	if o.readers.none() && (s == Failed || s == Ready && (o.dead || o.spent || n.unneeded(v.Out))) {
 		n.drop(v.Out)
 	}
 }

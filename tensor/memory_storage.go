@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"github.com/mlxlua/mlxlua/metal"
@@ -10,10 +11,12 @@ import (
 // sooner where the engine can prove that no one will read it again.
 type storage struct {
 	buf      *metal.Buffer
+	owning   sync.Mutex   // guards owned where a stream has given the outputs away
 	owned    *metal.Owned // nil while no one but the engine can reach the outputs: it gives the buffer back itself
 	dev      *metal.Device
 	stream   *Stream      // whose kernels wrote it; nil: the host did
-	users    atomic.Int32 // outputs that lie in it
+	users    atomic.Int32 // outputs that lie in it and are not spent
+	holders  atomic.Int32 // outputs that lie in it
 	pins     atomic.Int32 // host views that are open
 	shared   atomic.Bool  // another stream reads it too, or the host does when a command buffer has run
 	external bool         // someone outside holds the buffer: it must not be written
@@ -28,6 +31,8 @@ func newStorage(dev *metal.Device, buf *metal.Buffer, h *Holder) *storage {
 
 // own ties the buffer to the collector. Held says that a holder looks after it too, so that it need not come for it.
 func (st *storage) own(held bool) {
+	st.owning.Lock()
+	defer st.owning.Unlock()
 	switch {
 	case st.owned == nil && held:
 		st.owned = metal.HeldBy(st, st.buf)
@@ -38,9 +43,25 @@ func (st *storage) own(held bool) {
 	}
 }
 
+// hold notes that a further output lies in the storage.
+func (st *storage) hold() {
+	st.users.Add(1)
+	st.holders.Add(1)
+}
+
+// again makes a storage that nothing lies in any more as good as new: its node is computed a second time.
+func (st *storage) again() {
+	st.shared.Store(false)
+	st.owning.Lock()
+	st.owned = nil
+	st.owning.Unlock()
+}
+
 // take gives the reference on the buffer to the caller: no output lies in it any more. It is nil if that was done
 // before.
 func (st *storage) take() *metal.Buffer {
+	st.owning.Lock()
+	defer st.owning.Unlock()
 	if st.owned != nil {
 		return st.owned.Stop()
 	}

@@ -12,7 +12,7 @@ func (e *recorder) findLive() {
 			for k := range n.out {
 				o := &n.out[k]
 				at := p.base[i] + int32(k)
-				bound := !o.asked && o.uses.Load() == p.edges[at]
+				bound := !o.asked && o.readers.waiting() == p.edges[at]
 				p.live[at] = !bound || !(Value{n, k}).unheld(e.job.proof)
 				if bound && p.live[at] && o.weak && !e.job.proof.reachable(n, k) {
 					unproven += o.spec.NBytes()

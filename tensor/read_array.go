@@ -61,7 +61,7 @@ func (x *Array) HostView(ctx context.Context) (spec Spec, v View, release func()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	o := &n.out[x.out]
-	if o.gone {
+	if o.gone || o.spent {
 		if w := x.freed.Load(); w != nil {
 			return Spec{}, View{}, nil, x.freedError("item", *w)
 		}

@@ -23,6 +23,8 @@ type batcher struct {
 	place   Place   // and the line
 	first   int     // its first command in the batch
 	early   *error  // of its commands in earlier batches
+	whole   int     // the Unit of its commands
+	wholes  int     // Units so far
 }
 
 // The size of a command buffer: it is handed over when it is as large, so that memory comes back during long
@@ -47,14 +49,24 @@ func (q *batcher) open() *batch {
 func (q *batcher) encoder(label string) *metal.Encoder {
 	b := q.open()
 	if b.cb == nil {
-		b.cb = q.dev.NewCommandBuffer(q.s.index, "")
+		b.cb = q.job.chain(q.s).NewCommandBuffer(q.dev, q.s.index, "")
 	}
 	enc := b.cb.Encoder()
 	if b.cb.Validating() && q.place != (Place{}) {
 		label = strings.TrimSpace(label + " " + q.place.String())
 	}
 	enc.Label(label)
+	enc.Unit(q.whole)
 	return enc
+}
+
+// indivisible says that the commands of the unit that is being recorded overwrite what it reads: all of them run, or
+// none.
+func (q *batcher) indivisible() {
+	if q.whole == 0 {
+		q.wholes++
+		q.whole = q.wholes
+	}
 }
 
 // commands counts the commands of the batch so far.
@@ -115,11 +127,9 @@ func (q *batcher) commit(last bool) {
 	j.bytes.Add(b.bytes)
 	j.commands.Add(int64(b.commands))
 	cb.OnComplete(func(err error) {
-		j.forget(cb)
 		s.addRun(b)
 		s.complete(b, err)
 	})
-	j.watch(cb)
 	if err := cb.Commit(); err != nil {
 		return // it has ended, and its nodes with it
 	}
@@ -133,8 +143,8 @@ func (q *batcher) split(b *batch) {
 	}
 	for _, slot := range q.members {
 		t := &q.tasks[slot]
-		b.nodes = append(b.nodes, settling{node: t.node, in: t.reads(), first: q.first, last: b.cb.Encoder().Len(),
-			early: q.early, unfinished: true})
+		b.nodes = append(b.nodes, settling{task: *t, first: q.first, last: b.cb.Encoder().Len(), early: q.early,
+			kind: unfinished})
 	}
 }
 

@@ -74,6 +74,7 @@ func (e *recorder) donate(out Value, members []int32) bool {
 		o.buf.SetOrigin(out.Node.origin(0))
 		e.job.bytes.Add(need)
 		e.setData(out.Node, 0, View{buf: o.buf, owner: st, Strides: out.Spec().Shape.Strides()})
+		e.batcher.indivisible()
 		return true
 	}
 	return false
@@ -90,7 +91,7 @@ func (e *recorder) lastRead(v Value, members []int32) bool {
 		}
 	}
 	o := &v.Node.out[v.Out]
-	return o.uses.Load() == reads && (!o.asked || v.Node.now() >= Ready) && v.unheld(e.job.proof)
+	return o.readers.waiting() == reads && (!o.asked || v.Node.now() >= Ready) && v.unheld(e.job.proof)
 }
 
 // linear encodes the scratch's expression where all operands are contiguous or scalars.

@@ -16,7 +16,6 @@ type allocator struct {
 	pieces  []int           // that strides are cut from
 	temps   []*metal.Buffer // of the unit that is being recorded
 	lent    []*metal.Buffer // those of them that someone reads after the unit
-	short   bool            // there was no memory for the unit
 }
 
 // freeList holds buffers whose last reader is encoded: later calls of the stream may write to them at once, because
@@ -95,7 +94,6 @@ func (m *allocator) alloc(n int64, o *metal.Origin) (*metal.Buffer, error) {
 		return b, nil
 	}
 	b, err := m.fresh(n, o)
-	m.short = m.short || err != nil
 	if err == nil && m.dev.Validating() {
 		b.TrackWrites()
 	}
@@ -107,7 +105,7 @@ func (m *allocator) fresh(n int64, o *metal.Origin) (*metal.Buffer, error) {
 	if n >= leastFree {
 		if mem := m.dev.Memory(); mem.Active+n > mem.Limit/4*3 {
 			m.free.flush()
-			if m.batcher.batch != nil && m.batcher.batch.cb != nil {
+			if m.batcher.batch != nil && m.batcher.batch.cb != nil && m.batcher.whole == 0 {
 				m.batcher.commit(false)
 			}
 		}
@@ -181,9 +179,8 @@ func (e *recorder) allotIn(n *Node, i int, buf *metal.Buffer) {
 	case buf.Len() <= crowdBytes/2 && e.plan.live[int(e.plan.base[n.slot])+i]:
 		st = e.memory.crowd.next(e.dev, buf)
 	case i == 0:
-		st = &n.home // it may be the second try
-		st.shared.Store(false)
-		st.owned = nil
+		st = &n.home
+		st.again()
 	default:
 		st = &storage{}
 	}
@@ -230,7 +227,7 @@ func (n *Node) origin(i int) metal.Origin {
 // setData makes v the data of output i of a node of the segment.
 func (e *recorder) setData(n *Node, i int, v View) {
 	if st := v.owner; st != nil {
-		st.users.Add(1)
+		st.hold()
 		if e.plan.live[int(e.plan.base[n.slot])+i] {
 			held := n.holder.lists(v.buf) && n.out[i].reached.Load() != escaped
 			st.own(held)
@@ -248,7 +245,7 @@ func (e *recorder) setData(n *Node, i int, v View) {
 func (e *recorder) operand(v Value) (Operand, error) {
 	o := &v.Node.out[v.Out]
 	v.Node.mu.Lock()
-	data, gone := o.data, o.gone
+	data, gone := o.data, o.gone || o.spent
 	v.Node.mu.Unlock()
 	if gone {
 		return Operand{}, fmt.Errorf("the value of %v was dropped: it had been declared unread", v.Node)

@@ -167,6 +167,10 @@ func (e *recorder) update(t *task, r *Run) error {
 		o.buf.Len() == max(o.NBytes(), leastBuffer) && st.users.Load() == 1 && e.lastRead(v, []int32{n.slot}) &&
 		st.writable(e.s) {
 		e.setData(n, 0, View{buf: o.buf, owner: st, Strides: o.Shape.Strides()})
+		if mem := e.dev.Memory(); mem.Active > mem.Limit/2 && e.batcher.batch != nil {
+			e.batcher.commit(false) // its memory cannot come back while the unit is recorded
+		}
+		e.batcher.indivisible()
 		return nil
 	}
 	if err := e.allot(n, 0); err != nil {

@@ -42,15 +42,23 @@ func (e *recorder) beginSegment(seg *segment) {
 func (e *recorder) runSegment(seg *segment) {
 	e.beginSegment(seg)
 	defer e.endSegment(seg)
-	planning := e.span("plan", "plan")
-	e.makePlan()
-	e.refuseTooLarge()
-	planning.End(Place{})
-	for _, u := range e.plan.units {
-		e.recordUnit(u)
-		if e.batcher.full() {
-			e.batcher.commit(false)
+	if !e.job.stopped.Load() {
+		planning := e.span("plan", "plan")
+		e.makePlan()
+		e.refuseTooLarge()
+		planning.End(Place{})
+		for _, u := range e.plan.units {
+			if e.job.stopped.Load() {
+				break
+			}
+			e.recordUnit(u)
+			if e.batcher.full() {
+				e.batcher.commit(false)
+			}
 		}
+	}
+	if e.job.stopped.Load() {
+		e.leave()
 	}
 }
 
@@ -69,12 +77,16 @@ func (e *recorder) refuseTooLarge() {
 				continue
 			}
 			buf, err := e.dev.Alloc(e.job.ctx, bytes) // it says why
-			if err != nil {
-				n.settle(n.runError(err))
-				refused = true
-				break
+			switch {
+			case err == nil:
+				buf.Release()
+				continue
+			case e.stops([]int32{u.root}, err):
+				return
 			}
-			buf.Release()
+			n.settle(n.runError(err))
+			refused = true
+			break
 		}
 	}
 	if !refused {

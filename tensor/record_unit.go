@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
+
+	"github.com/mlxlua/mlxlua/metal"
 )
 
 // recordUnit encodes a recordUnit; its nodes fail with what goes wrong.
@@ -13,11 +14,10 @@ func (e *recorder) recordUnit(u unit) {
 	e.batcher.members = e.plan.members(u, e.batcher.members[:0])
 	members := e.batcher.members
 	if len(members) > 1 && e.anyFailed(members) {
-		e.recordSingly(members, nil)
+		e.recordSingly(members)
 		return
 	}
-	e.memory.short = false
-	e.batcher.first, e.batcher.early = e.batcher.commands(), nil
+	e.batcher.first, e.batcher.early, e.batcher.whole = e.batcher.commands(), nil, 0
 	err := e.seg.tasks[members[0]].node.failure()
 	if err == nil {
 		root := &e.seg.tasks[members[len(members)-1]]
@@ -30,13 +30,15 @@ func (e *recorder) recordUnit(u unit) {
 	}
 	if err != nil {
 		for _, slot := range members {
-			e.seg.tasks[slot].node.unplace()
+			e.seg.tasks[slot].unplace()
 		}
-		if len(members) > 1 {
-			if !e.memory.short {
-				err = nil
-			}
-			e.recordSingly(members, err) // what cannot be encoded fails alone
+		switch {
+		case e.stops(members, err):
+			e.batcher.members = e.batcher.members[:0]
+			e.memory.giveBack()
+			return
+		case len(members) > 1:
+			e.recordSingly(members) // what cannot be encoded fails alone
 			return
 		}
 	}
@@ -47,28 +49,25 @@ func (e *recorder) recordUnit(u unit) {
 	e.memory.giveBack()
 }
 
-// recordSingly records members one by one. Where there was no memory for them together (short is the error), the root
-// would not have any either, and steps that only lead to it would take more, and time, in vain: these fail at once.
-func (e *recorder) recordSingly(members []int32, short error) {
+// stops reports whether an error of recording members means that the job is stopped: it was before, or it is now, since
+// there is no memory.
+func (e *recorder) stops(members []int32, err error) bool {
+	if errors.Is(err, metal.ErrNoMemory) {
+		e.job.runOut(e.seg.tasks[members[len(members)-1]].node.runError(err))
+	}
+	return e.job.stopped.Load()
+}
+
+// recordSingly records members one by one.
+func (e *recorder) recordSingly(members []int32) {
 	members = append([]int32(nil), members...)
 	e.batcher.members = e.batcher.members[:0]
-	wanted := make([]bool, len(members))
-	for i := len(members) - 1; i >= 0; i-- {
-		slot := members[i]
-		wanted[i] = wanted[i] || short == nil || i < len(members)-1 && e.plan.live[e.plan.base[slot]]
-		for _, v := range e.seg.tasks[slot].reads() {
-			if k := slices.Index(members, v.Node.slot); wanted[i] && v.Node.seg == e.seg && k >= 0 {
-				wanted[k] = true
-			}
-		}
-	}
-	for i, slot := range members {
+	for _, slot := range members {
 		e.plan.next[slot] = -1
-		if wanted[i] {
-			e.recordUnit(unit{slot, slot})
-		} else {
-			e.finish(&e.seg.tasks[slot], short)
+		if e.job.stopped.Load() {
+			return
 		}
+		e.recordUnit(unit{slot, slot})
 	}
 }
 
@@ -129,6 +128,8 @@ func (e *recorder) await(t *task) error {
 			if err := n.wait(e.job.ctx); err != nil && n.now() != Failed {
 				return err
 			}
+		} else if n.now() == undone {
+			return errUndone
 		}
 		if err := n.failure(); err != nil {
 			return err
@@ -139,57 +140,67 @@ func (e *recorder) await(t *task) error {
 
 // finish records a task whose commands are encoded, or could not be, and lets go of what it read.
 func (e *recorder) finish(t *task, err error) {
+	b := e.batcher.open()
+	sn := settling{task: *t, first: e.batcher.first, last: e.batcher.commands(), early: e.batcher.early}
+	if err != nil {
+		sn.kind = refused
+	}
+	b.nodes = append(b.nodes, sn)
 	if err == nil {
-		b := e.batcher.open()
-		b.nodes = append(b.nodes, settling{node: t.node, in: t.reads(), first: e.batcher.first, last: e.batcher.commands(),
-			early: e.batcher.early})
 		for i := range t.node.out {
-			e.recycleUnread(Value{t.node, i})
+			e.spendUnread(Value{t.node, i})
 		}
 	}
 	for _, v := range t.reads() {
-		v.Node.out[v.Out].uses.Add(-1)
-		e.recycleUnread(v)
+		v.Node.out[v.Out].readers.n.Add(recordedReader - 1)
+		e.spendUnread(v)
 	}
 	if err != nil {
-		t.node.settleLast(t.node.runError(err))
+		t.node.settle(t.node.runError(err))
 	}
 	*t = task{} // a long segment must not keep what it has read
 }
 
-// unplace takes outputs back whose commands could not be encoded.
-func (n *Node) unplace() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for i := range n.out {
-		if st := n.detach(i); st != nil {
-			if buf := st.take(); buf != nil {
-				buf.Release()
-			}
+// leave records tasks as not recorded, since the job was stopped.
+func (e *recorder) leave() {
+	for i := range e.seg.tasks {
+		if t := &e.seg.tasks[i]; t.node != nil {
+			b := e.batcher.open()
+			b.nodes = append(b.nodes, settling{task: *t, kind: unrecorded})
+			*t = task{}
 		}
-		n.out[i].gone = false
 	}
 }
 
-// recycleUnread gives a value's storage back for later calls if no one will read the value.
-func (e *recorder) recycleUnread(v Value) {
+// unplace takes outputs back whose commands could not be encoded.
+func (t *task) unplace() {
+	n := t.node
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i := range n.out {
+		n.out[i].forget()
+	}
+}
+
+// spendUnread has later calls use a value's storage if no one will read the value. When all that read it have run, and
+// have not been undone, it is gone.
+func (e *recorder) spendUnread(v Value) {
 	o := &v.Node.out[v.Out]
-	if o.uses.Load() != 0 || o.asked && v.Node.now() < Ready || !v.unheld(e.job.proof) {
+	if o.readers.waiting() != 0 || o.asked && v.Node.now() < Ready || !v.unheld(e.job.proof) {
 		return
 	}
 	v.Node.mu.Lock()
-	st := v.Node.detach(v.Out)
+	st := o.data.owner
+	spend := !o.spent && !o.gone
+	o.spent = true
 	v.Node.mu.Unlock()
-	if st == nil {
-		return
+	if spend && st != nil && st.users.Add(-1) == 0 && st.writable(e.s) {
+		st.buf.Retain()
+		e.memory.recycle(st.buf)
 	}
-	writable := st.writable(e.s)
-	buf := st.take()
-	switch {
-	case buf == nil:
-	case writable:
-		e.memory.recycle(buf)
-	default:
-		buf.Release()
+	if !e.dev.Retains() { // nothing is kept, to see what that prevents
+		v.Node.mu.Lock()
+		v.Node.drop(v.Out)
+		v.Node.mu.Unlock()
 	}
 }

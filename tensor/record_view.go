@@ -23,7 +23,7 @@ func (e *recorder) viewRule(t *task) error {
 			return err
 		}
 		if in.owner != nil { // a user of its own, until the outputs have theirs
-			in.owner.users.Add(1)
+			in.owner.hold()
 			defer e.release(in.owner)
 		}
 		if out = e.blankOutputs(n, in.View); !n.op.view(specs, in.View, n.attrs, out) {
@@ -65,7 +65,8 @@ func (e *recorder) blankOutputs(n *Node, v View) []Operand {
 
 // release gives a user of a storage back.
 func (e *recorder) release(st *storage) {
-	if st.users.Add(-1) == 0 {
+	st.users.Add(-1)
+	if st.holders.Add(-1) == 0 {
 		if buf := st.take(); buf != nil {
 			e.memory.recycle(buf)
 		}

@@ -33,44 +33,6 @@ func Submit(xs ...*Array) (*Work, error) {
 	return &Work{j}, err
 }
 
-// Work is what a call of Submit handed over that had not been handed over before.
-type Work struct{ job *job }
-
-// Wait waits for all of the work, or ctx, and returns the work's first error, or the context's cause.
-func (w *Work) Wait(ctx context.Context) error {
-	if w.job == nil {
-		return nil
-	}
-	w.job.mu.Lock()
-	if w.job.over == nil {
-		if w.job.over = make(chan struct{}); w.job.unsettled == 0 {
-			close(w.job.over)
-		}
-	}
-	over := w.job.over
-	w.job.mu.Unlock()
-	select {
-	case <-over:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	_, err := w.Done()
-	return err
-}
-
-// Done reports whether all of the work has been done, and its first error so far.
-func (w *Work) Done() (bool, error) {
-	if w.job == nil {
-		return true, nil
-	}
-	left, err := w.job.progress()
-	if left == unknownSegments { // it may be nothing new
-		claimAll(nil)
-		left, err = w.job.progress()
-	}
-	return left == 0, err
-}
-
 // submit hands over what xs depend on. The job is nil if all of that was asked for before. With wait the caller has
 // nothing else to do: where the stream's goroutine is at work, the job is claimed on return.
 func submit(op string, xs []*Array, wait bool) (*job, error) {
@@ -93,30 +55,42 @@ func submit(op string, xs []*Array, wait bool) (*job, error) {
 	if err != nil && needsDefault(xs) {
 		return nil, &OpError{Op: op, Msg: err.Error(), Err: err}
 	}
-	j := &job{roots: make([]Value, 0, lazy), fallback: fallback, unsettled: unknownSegments}
+	roots := make([]Value, 0, lazy)
+	for _, x := range xs {
+		if x.node.now() == Lazy {
+			roots = append(roots, x.Value())
+		}
+	}
+	return submitValues(roots, fallback, wait), nil
+}
+
+// submitValues is submit for values that may be lazy: fallback is the stream of nodes that have none.
+func submitValues(roots []Value, fallback *Stream, wait bool) *job {
+	j := &job{fallback: fallback, unsettled: unknownSegments}
 	j.ctx, j.cancel = context.WithCancelCause(context.Background())
-	s := j.handOver(xs)
+	s := j.handOver(roots)
 	switch {
 	case s == nil: // others were faster
-		return nil, nil
+		return nil
 	case s.start():
 	case wait:
 		claimAll(nil)
 	default:
 		startHelper()
 	}
-	return j, nil
+	return j
 }
 
-// handOver puts the job in the line, with those of xs as roots that nobody asked for before. It gives the first one's
-// stream, or nil if there are none.
-func (j *job) handOver(xs []*Array) *Stream {
+// handOver puts the job in the line, with those of the values as roots that nobody asked for before; it takes the list
+// over. It gives the first one's stream, or nil if there are none.
+func (j *job) handOver(values []Value) *Stream {
 	handed.Lock()
 	defer handed.Unlock()
 	handed.unclaimed.Add(1) // first: who sees that a root was submitted sees that there is something to claim
-	for _, x := range xs {
-		if x.node.state.CompareAndSwap(int32(Lazy), int32(submitted)) {
-			j.roots = append(j.roots, x.Value())
+	j.roots = values[:0]
+	for _, v := range values {
+		if v.Node.state.CompareAndSwap(int32(Lazy), int32(submitted)) {
+			j.roots = append(j.roots, v)
 		}
 	}
 	if len(j.roots) == 0 {
