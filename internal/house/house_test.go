@@ -53,7 +53,7 @@ func TestMethods(t *testing.T) {
 		}
 	}
 	t.Logf("methods of types, from %d on:%s", maxMethods/3, table.String())
-	noFaults(t, checkMethods(gos, manyMethods))
+	noFaults(t, checkMethods(gos))
 }
 
 func TestDocs(t *testing.T) {

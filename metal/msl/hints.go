@@ -34,46 +34,6 @@ func hintOf(word string) string {
 	return ""
 }
 
-// syntaxHint looks at the line of an error, up to where it stands, for the mistakes that syntax errors come from.
-func (p *parser) syntaxHint() string {
-	at := p.toks[p.i]
-	from := p.i
-	for n := 0; from > 0 && p.toks[from-1].src == at.src && n < 20; n++ {
-		if p.toks[from].flags&fBOL != 0 && from < p.i {
-			break
-		}
-		if k := p.toks[from-1].kind; k == tSemi || k == tLBrace || k == tRBrace { // of the statement, no other
-			break
-		}
-		from--
-	}
-	var last *token
-	for i := from; i <= p.i+2 && i < len(p.toks); i++ {
-		t := &p.toks[i]
-		if t.kind == tIdent && (p.lookup(t.sym).kind == nkNone || t.text == "mem_flags") {
-			if h := hintOf(t.text); h != "" && !p.told[t.text] {
-				p.told = with(p.told, t.text)
-				return "'" + clip(t.text) + "': " + h
-			}
-		}
-		if i < p.i {
-			last = t
-		}
-	}
-	if last == nil || last.mac != 0 {
-		return ""
-	}
-	loc := p.f.locate(last)
-	end := int(loc.Col) - 1 + len(last.text)
-	if at.kind == kIf && end <= len(loc.Text) {
-		return "a choice between values is written c ? a : b"
-	}
-	if end <= len(loc.Text) && hidesEnd(strings.TrimSpace(loc.Text[end:])) {
-		return "// starts a comment; integers are divided by /, and floor(a / b) rounds floats down"
-	}
-	return ""
-}
-
 // hidesEnd reports whether a text is a comment that holds the end of a statement: it was meant as a division.
 func hidesEnd(s string) bool {
 	s, comment := strings.CutPrefix(s, "//")
@@ -87,14 +47,6 @@ func with(set map[string]bool, word string) map[string]bool {
 	}
 	set[word] = true
 	return set
-}
-
-// hinted adds a syntax hint to an error that has no note yet.
-func (p *parser) hinted(e *Error) *Error {
-	if e.Note == "" {
-		e.Note = p.syntaxHint()
-	}
-	return e
 }
 
 // usageOf returns ": write f(a, b)" for a builtin, or nothing.
@@ -161,4 +113,52 @@ func plural(n int, what string) string {
 		return "1 " + what
 	}
 	return itoa(n) + " " + what + "s"
+}
+
+// syntaxHint looks at the line of an error, up to where it stands, for the mistakes that syntax errors come from.
+func (p *cursor) syntaxHint() string {
+	at := p.toks[p.i]
+	from := p.i
+	for n := 0; from > 0 && p.toks[from-1].src == at.src && n < 20; n++ {
+		if p.toks[from].flags&fBOL != 0 && from < p.i {
+			break
+		}
+		if k := p.toks[from-1].kind; k == tSemi || k == tLBrace || k == tRBrace { // of the statement, no other
+			break
+		}
+		from--
+	}
+	var last *token
+	for i := from; i <= p.i+2 && i < len(p.toks); i++ {
+		t := &p.toks[i]
+		if t.kind == tIdent && (!p.declared(t.sym) || t.text == "mem_flags") {
+			if h := hintOf(t.text); h != "" && !p.told[t.text] {
+				p.told = with(p.told, t.text)
+				return "'" + clip(t.text) + "': " + h
+			}
+		}
+		if i < p.i {
+			last = t
+		}
+	}
+	if last == nil || last.mac != 0 {
+		return ""
+	}
+	loc := p.f.locate(last)
+	end := int(loc.Col) - 1 + len(last.text)
+	if at.kind == kIf && end <= len(loc.Text) {
+		return "a choice between values is written c ? a : b"
+	}
+	if end <= len(loc.Text) && hidesEnd(strings.TrimSpace(loc.Text[end:])) {
+		return "// starts a comment; integers are divided by /, and floor(a / b) rounds floats down"
+	}
+	return ""
+}
+
+// hinted adds a syntax hint to an error that has no note yet.
+func (p *cursor) hinted(e *Error) *Error {
+	if e.Note == "" {
+		e.Note = p.syntaxHint()
+	}
+	return e
 }

@@ -1,5 +1,17 @@
 package msl
 
+import "strings"
+
+// declaratorParser reads declarators: what is around a declared name.
+type declaratorParser struct {
+	in     *cursor
+	exprs  *exprParser
+	names  *nameParser
+	nodes  *nodes
+	scopes *scopes
+	types  *typeParser
+}
+
 // declMode says whether a declarator must, may or must not have a name.
 type declMode uint8
 
@@ -32,141 +44,125 @@ type fnSuffix struct {
 }
 
 // pointers reads * & && with their qualifiers.
-func (p *parser) pointers(t *TypeExpr) *TypeExpr {
-	for n := 0; !p.bad; n++ {
-		at := p.pos()
-		switch p.kind() {
+func (p *declaratorParser) pointers(t *TypeExpr) *TypeExpr {
+	for n := 0; !p.in.bad; n++ {
+		at := p.in.pos()
+		switch p.in.kind() {
 		case tMul:
-			p.advance()
-			ptr := p.newType(at, TypePointer)
+			p.in.advance()
+			ptr := p.nodes.newType(at, TypePointer)
 			ptr.Elem = t
-			for p.qualifier(&ptr.Quals) {
+			for p.types.qualifier(&ptr.Quals) {
 			}
 			t = ptr
 		case tAnd, tLAnd:
-			ref := p.newType(at, TypeReference)
-			ref.Elem, ref.RValue = t, p.kind() == tLAnd
-			p.advance()
-			for p.qualifier(&ref.Quals) {
+			ref := p.nodes.newType(at, TypeReference)
+			ref.Elem, ref.RValue = t, p.in.kind() == tLAnd
+			p.in.advance()
+			for p.types.qualifier(&ref.Quals) {
 			}
 			t = ref
 		default:
-			if p.kind() == tIdent && p.peek(1) == tColonColon && p.peek(2) == tMul {
-				p.errorf(NotInMetal, "pointers to members are not part of the Metal Shading Language")
+			if p.in.kind() == tIdent && p.in.peek(1) == tColonColon && p.in.peek(2) == tMul {
+				p.in.errorf(NotInMetal, "pointers to members are not part of the Metal Shading Language")
 			}
 			return t
 		}
 		if n > maxNest {
-			p.tooDeep("more than %d pointers on pointers", maxNest)
+			p.in.tooDeep("more than %d pointers on pointers", maxNest)
 		}
 	}
 	return t
 }
 
 // declarator reads a declarator of a thing whose type, so far, is base.
-func (p *parser) declarator(base *TypeExpr, mode declMode) (d declr) {
-	d.at = p.pos()
+func (p *declaratorParser) declarator(base *TypeExpr, mode declMode) (d declr) {
+	d.at = p.in.pos()
 	d.typ = base
 	p.declaratorIn(&d, base, mode, nil)
 	return d
 }
 
-// notAName says of a keyword that stands where the name is missed that it can be none.
-func (p *parser) notAName() string {
-	if p.i == 0 || p.kind() >= tKeyword || p.toks[p.i-1].kind < tKeyword {
-		return ""
-	}
-	return ": " + p.toks[p.i-1].name() + " cannot be one"
-}
-
 // declaratorIn reads a declarator. ready is given for constructors and conversion functions, whose names have been
 // read.
-func (p *parser) declaratorIn(d *declr, base *TypeExpr, mode declMode, ready *nameNode) {
-	if !p.enter() {
+func (p *declaratorParser) declaratorIn(d *declr, base *TypeExpr, mode declMode, ready *nameNode) {
+	if !p.in.enter() {
 		return
 	}
-	defer p.leave()
+	defer p.in.leave()
 	if ready == nil {
 		base = p.pointers(base)
 	}
-	if p.kind() == tEllipsis && mode == declMaybe && !d.pack {
-		p.advance()
+	if p.in.kind() == tEllipsis && mode == declMaybe && !d.pack {
+		p.in.advance()
 		d.pack = true
 	}
 	inner := -1
 	switch {
 	case ready != nil:
-	case p.kind() == tLParen && p.nestedDeclarator(mode):
-		inner = p.i
-		if !p.skipBalanced() {
-			p.errorf(BadDeclarator, "'(' without ')' in a declaration")
+	case p.in.kind() == tLParen && p.nestedDeclarator(mode):
+		inner = p.in.i
+		if !p.in.skipBalanced() {
+			p.in.errorf(BadDeclarator, "'(' without ')' in a declaration")
 			return
 		}
-	case mode != declAbstract && (p.kind() == tIdent || p.kind() == tColonColon || p.kind() == kOperator):
-		d.at = p.pos()
-		if p.kind() == tIdent && p.peek(1) != tColonColon && p.peek(1) != tLt {
-			d.sym = p.tok().sym
-			n := p.newName()
-			n.n = Name{Base: p.base(), NamePart: NamePart{PartAt: d.at, Ident: p.tok().text}}
+	case mode != declAbstract && (p.in.kind() == tIdent || p.in.kind() == tColonColon || p.in.kind() == kOperator):
+		d.at = p.in.pos()
+		if p.in.kind() == tIdent && p.in.peek(1) != tColonColon && p.in.peek(1) != tLt {
+			d.sym = p.in.tok().sym
+			n := p.nodes.newName()
+			n.n = Name{Base: p.in.base(), NamePart: NamePart{PartAt: d.at, Ident: p.in.tok().text}}
 			d.name = &n.n
-			p.advance()
+			p.in.advance()
 		} else {
 			d.sym = p.declaratorName(d)
 		}
 	case mode == declNamed:
-		if p.kind() == tTilde {
-			p.errorf(NotInMetal, "destructors are not part of the Metal Shading Language")
+		if p.in.kind() == tTilde {
+			p.in.errorf(NotInMetal, "destructors are not part of the Metal Shading Language")
 		} else {
-			p.errorf(BadDeclarator, "expected a name to declare, found %s%s", p.tok().name(), p.notAName())
+			p.in.errorf(BadDeclarator, "expected a name to declare, found %s%s", p.in.tok().name(), p.in.notAName())
 		}
 		return
 	}
 	direct := inner < 0 && (d.name != nil || ready != nil)
 	if direct {
-		d.attrs = p.attributes(d.attrs)
+		d.attrs = p.types.attributes(d.attrs)
 	}
 	typ := p.suffixes(d, base, mode, direct)
-	if inner >= 0 && !p.bad {
-		end := p.i
-		p.i = inner + 1
+	if inner >= 0 && !p.in.bad {
+		end := p.in.i
+		p.in.i = inner + 1
 		p.declaratorIn(d, typ, mode, nil)
-		p.expect(tRParen, "in a declaration")
-		if p.bad {
+		p.in.expect(tRParen, "in a declaration")
+		if p.in.bad {
 			return
 		}
-		p.i = end
+		p.in.i = end
 		return
 	}
 	d.typ = typ
 }
 
 // declaratorName reads a qualified or operator name, or one with template arguments.
-func (p *parser) declaratorName(d *declr) int32 {
-	if p.kind() == tIdent && p.peek(1) == tLt && !p.lookupTemplate() {
+func (p *declaratorParser) declaratorName(d *declr) int32 {
+	if p.in.kind() == tIdent && p.in.peek(1) == tLt && !p.scopes.lookupTemplate() {
 		// A new variable before a less-than: an error that the caller reports.
-		n := p.newName()
-		n.n = Name{Base: p.base(), NamePart: NamePart{PartAt: p.pos(), Ident: p.tok().text}}
+		n := p.nodes.newName()
+		n.n = Name{Base: p.in.base(), NamePart: NamePart{PartAt: p.in.pos(), Ident: p.in.tok().text}}
 		d.name = &n.n
-		sym := p.tok().sym
-		p.advance()
+		sym := p.in.tok().sym
+		p.in.advance()
 		return sym
 	}
-	n, info := p.name(false)
+	n, info := p.names.name(false)
 	d.name, d.info = &n.n, info
 	return 0
 }
 
-func (p *parser) lookupTemplate() bool {
-	switch p.lookup(p.tok().sym).kind {
-	case nkTypeTemplate, nkValueTemplate:
-		return true
-	}
-	return false
-}
-
 // nestedDeclarator decides whether the parenthesis at hand encloses a declarator: (*p), (&r)[4], (f).
-func (p *parser) nestedDeclarator(mode declMode) bool {
-	switch p.peek(1) {
+func (p *declaratorParser) nestedDeclarator(mode declMode) bool {
+	switch p.in.peek(1) {
 	case tMul, tAnd, tLAnd:
 		return true
 	case tLParen:
@@ -175,36 +171,36 @@ func (p *parser) nestedDeclarator(mode declMode) bool {
 		if mode == declNamed {
 			return true
 		}
-		return mode == declMaybe && !p.lookup(p.toks[p.i+1].sym).kind.isType()
+		return mode == declMaybe && !p.scopes.lookup(p.in.toks[p.in.i+1].sym).kind.isType()
 	}
 	return false
 }
 
 // suffixes reads [n] and (parameters) after a name and returns the type they make of t.
-func (p *parser) suffixes(d *declr, t *TypeExpr, mode declMode, direct bool) *TypeExpr {
-	if p.bad {
+func (p *declaratorParser) suffixes(d *declr, t *TypeExpr, mode declMode, direct bool) *TypeExpr {
+	if p.in.bad {
 		return t
 	}
-	at := p.pos()
-	switch p.kind() {
+	at := p.in.pos()
+	switch p.in.kind() {
 	case tLBrack:
-		if p.peek(1) == tLBrack { // an attribute
+		if p.in.peek(1) == tLBrack { // an attribute
 			return t
 		}
-		if !p.enter() {
+		if !p.in.enter() {
 			return t
 		}
-		defer p.leave()
-		arr := p.newType(at, TypeArray)
-		p.advance()
-		if p.kind() != tRBrack {
-			noGT := p.noGT
-			p.noGT = false
-			arr.X = p.expr()
-			p.noGT = noGT
+		defer p.in.leave()
+		arr := p.nodes.newType(at, TypeArray)
+		p.in.advance()
+		if p.in.kind() != tRBrack {
+			noGT := p.in.noGT
+			p.in.noGT = false
+			arr.X = p.exprs.expr()
+			p.in.noGT = noGT
 		}
-		if !p.accept(tRBrack) && !p.bad {
-			p.errorAfter(BadDeclarator, "expected ']' after the size of an array, found %s", p.tok().name())
+		if !p.in.accept(tRBrack) && !p.in.bad {
+			p.in.errorAfter(BadDeclarator, "expected ']' after the size of an array, found %s", p.in.tok().name())
 		}
 		arr.Elem = p.suffixes(d, t, mode, false)
 		return arr
@@ -212,14 +208,14 @@ func (p *parser) suffixes(d *declr, t *TypeExpr, mode declMode, direct bool) *Ty
 		if mode != declAbstract && direct && !p.paramsFollow(mode) {
 			return t
 		}
-		if mode == declAbstract && p.peek(1) != tRParen && !p.typeAfterParen() {
+		if mode == declAbstract && p.in.peek(1) != tRParen && !p.typeAfterParen() {
 			return t
 		}
-		if mode == declMaybe && !direct && d.name == nil && p.peek(1) != tRParen && !p.typeAfterParen() {
+		if mode == declMaybe && !direct && d.name == nil && p.in.peek(1) != tRParen && !p.typeAfterParen() {
 			return t
 		}
 		fn := &fnSuffix{}
-		ft := p.newType(at, TypeFunc)
+		ft := p.nodes.newType(at, TypeFunc)
 		p.fnParams(d, fn, direct)
 		ft.Elem, ft.Params, ft.Variadic, ft.Quals = t, fn.params, fn.variadic, fn.quals
 		if fn.trailing != nil {
@@ -233,58 +229,67 @@ func (p *parser) suffixes(d *declr, t *TypeExpr, mode declMode, direct bool) *Ty
 	return t
 }
 
-func (p *parser) typeAfterParen() bool {
-	p.i++
-	ok := p.typeStarts() || p.kind() == tEllipsis
-	p.i--
+func (p *declaratorParser) typeAfterParen() bool {
+	p.in.i++
+	ok := p.names.typeStarts() || p.in.kind() == tEllipsis
+	p.in.i--
 	return ok
 }
 
 // paramsFollow decides whether the parenthesis after a declared name holds parameters rather than an initialiser.
-func (p *parser) paramsFollow(mode declMode) bool {
+func (p *declaratorParser) paramsFollow(mode declMode) bool {
 	if mode == declMaybe {
 		return true
 	}
-	switch p.peek(1) {
+	switch p.in.peek(1) {
 	case tRParen, tEllipsis, kConst, kVoid, kDevice, kConstant, kThread, kThreadgroup, kStruct:
 		return true
 	case tLBrack:
-		return p.peek(2) == tLBrack
+		return p.in.peek(2) == tLBrack
 	}
 	if !p.typeAfterParen() {
 		// A parameter of an unknown type: `void f(foo x)`, `void f(foo *x)`.
-		return p.block == 0 && p.peek(1) == tIdent && (p.peek(2) == tIdent ||
-			(p.peek(2) == tMul || p.peek(2) == tAnd) && p.peek(3) == tIdent && (p.peek(4) == tComma || p.peek(4) == tRParen) &&
-				p.lookup(p.toks[p.i+1].sym).kind == nkNone)
+		if p.scopes.block > 0 || p.in.peek(1) != tIdent {
+			return false
+		}
+		switch p.in.peek(2) {
+		case tIdent:
+			return true
+		case tMul, tAnd:
+			end := p.in.peek(4)
+			return p.in.peek(3) == tIdent && (end == tComma || end == tRParen) &&
+				p.scopes.lookup(p.in.toks[p.in.i+1].sym).kind == nkNone
+		}
+		return false
 	}
-	if p.block == 0 && p.peek(2) != tLParen && p.peek(2) != tLBrace {
+	if p.scopes.block == 0 && p.in.peek(2) != tLParen && p.in.peek(2) != tLBrace {
 		return true
 	}
 	// In a block, or for something like float4 v(float(x), 1): parameters if they can be.
-	start := p.i
-	yes := p.try(func() bool {
+	start := p.in.i
+	yes := p.scopes.try(func() bool {
 		fn := &fnSuffix{}
 		p.fnParams(&declr{}, fn, false)
-		return p.kind() == tSemi || p.kind() == tLBrace || p.kind() == tComma || p.kind() == tColon
+		return p.in.kind() == tSemi || p.in.kind() == tLBrace || p.in.kind() == tComma || p.in.kind() == tColon
 	})
-	p.i = start
+	p.in.i = start
 	return yes
 }
 
 // fnParams reads (parameters) and what belongs to a function's type after them.
-func (p *parser) fnParams(d *declr, fn *fnSuffix, direct bool) {
-	m := p.push()
-	defer p.pop(m)
-	if direct && d.info.qualified && d.info.qual != nil && p.block == 0 {
-		p.scope = d.info.qual
-		p.level = max(p.level, p.scope.level+1)
+func (p *declaratorParser) fnParams(d *declr, fn *fnSuffix, direct bool) {
+	m := p.scopes.push()
+	defer p.scopes.pop(m)
+	if direct && d.info.qualified && d.info.qual != nil && p.scopes.block == 0 {
+		p.scopes.scope = d.info.qual
+		p.scopes.level = max(p.scopes.level, p.scopes.scope.level+1)
 	}
-	noGT := p.noGT
-	p.noGT = false
-	p.advance()
-	for p.kind() != tRParen && !p.bad {
-		if p.kind() == tEllipsis {
-			p.advance()
+	noGT := p.in.noGT
+	p.in.noGT = false
+	p.in.advance()
+	for p.in.kind() != tRParen && !p.in.bad {
+		if p.in.kind() == tEllipsis {
+			p.in.advance()
 			fn.variadic = true
 			break
 		}
@@ -293,70 +298,70 @@ func (p *parser) fnParams(d *declr, fn *fnSuffix, direct bool) {
 			break
 		}
 		if prm.Type.Kind == TypeBasic && prm.Type.Basic == "void" && prm.Name == "" && len(fn.params) == 0 &&
-			p.kind() == tRParen {
+			p.in.kind() == tRParen {
 			break
 		}
 		fn.params = append(fn.params, prm)
 		fn.syms = append(fn.syms, sym)
-		p.declareLocal(sym, entry{kind: nkValue})
-		if p.kind() == tEllipsis {
+		p.scopes.declareLocal(sym, entry{kind: nkValue})
+		if p.in.kind() == tEllipsis {
 			continue
 		}
-		if !p.accept(tComma) {
+		if !p.in.accept(tComma) {
 			break
 		}
-		if p.kind() == tRParen {
-			p.errorf(UnexpectedToken, "expected a parameter after ',', found ')'")
+		if p.in.kind() == tRParen {
+			p.in.errorf(UnexpectedToken, "expected a parameter after ',', found ')'")
 		}
 	}
-	p.noGT = noGT
-	p.expect(tRParen, "after the parameters")
-	for p.qualifier(&fn.quals) {
+	p.in.noGT = noGT
+	p.in.expect(tRParen, "after the parameters")
+	for p.types.qualifier(&fn.quals) {
 	}
-	if p.kind() == tAnd && direct {
-		p.advance()
+	if p.in.kind() == tAnd && direct {
+		p.in.advance()
 		fn.lref = true
-	} else if p.kind() == tLAnd && direct {
-		p.advance()
+	} else if p.in.kind() == tLAnd && direct {
+		p.in.advance()
 		fn.rref = true
 	}
-	if p.accept(kNoexcept) && p.kind() == tLParen {
-		p.skipBalanced()
+	if p.in.accept(kNoexcept) && p.in.kind() == tLParen {
+		p.in.skipBalanced()
 	}
-	if p.kind() == kThrow {
-		p.errorf(NotInMetal, "exceptions are not part of the Metal Shading Language")
+	if p.in.kind() == kThrow {
+		p.in.errorf(NotInMetal, "exceptions are not part of the Metal Shading Language")
 	}
 	if direct {
-		d.attrs = p.attributes(d.attrs)
+		d.attrs = p.types.attributes(d.attrs)
 	}
-	for p.kind() == tIdent && (p.tok().text == "override" || p.tok().text == "final") {
-		p.errorf(NotInMetal, "virtual functions are not part of the Metal Shading Language")
+	for p.in.kind() == tIdent && (p.in.tok().text == "override" || p.in.tok().text == "final") {
+		p.in.errorf(NotInMetal, "virtual functions are not part of the Metal Shading Language")
 	}
-	if p.accept(tArrow) {
+	if p.in.accept(tArrow) {
 		fn.trailing = p.trailingType()
 	}
 }
 
 // trailingType reads the type after ->.
-func (p *parser) trailingType() *TypeExpr {
-	t := p.typeID()
+func (p *declaratorParser) trailingType() *TypeExpr {
+	t := p.types.typeID()
 	t.Trailing = true
 	return t
 }
 
 // param reads one parameter; nil after an error.
-func (p *parser) param() (*ParamDecl, int32) {
-	at := p.pos()
-	attrs := p.attributes(nil)
-	sr := p.specifiers(inParam)
-	if p.bad {
+func (p *declaratorParser) param() (*ParamDecl, int32) {
+	at := p.in.pos()
+	attrs := p.types.attributes(nil)
+	sr := p.types.specifiers(inParam)
+	if p.in.bad {
 		return nil, 0
 	}
 	if sr.typ == nil {
-		if p.kind() == tIdent {
-			p.unknownType()
+		if p.in.kind() == tIdent {
+			p.types.unknownType()
 		} else {
-			p.errorf(UnexpectedToken, "expected a parameter, found %s", p.tok().name())
+			p.in.errorf(UnexpectedToken, "expected a parameter, found %s", p.in.tok().name())
 		}
 		return nil, 0
 	}
@@ -365,16 +370,16 @@ func (p *parser) param() (*ParamDecl, int32) {
 	prm.At = at
 	if d.name != nil {
 		if len(d.name.Quals) > 0 || d.name.HasArgs || d.name.Ident == "" {
-			p.errorAt(d.at, BadDeclarator, "this cannot be the name of a parameter")
+			p.in.errorAt(d.at, BadDeclarator, "this cannot be the name of a parameter")
 			return nil, 0
 		}
 		prm.Name = d.name.Ident
 		prm.At = d.at
 	}
-	prm.Attrs = p.attributes(prm.Attrs)
-	if p.accept(tAssign) {
-		prm.Default = p.initClause()
-		prm.Attrs = p.attributes(prm.Attrs)
+	prm.Attrs = p.types.attributes(prm.Attrs)
+	if p.in.accept(tAssign) {
+		prm.Default = p.exprs.initClause()
+		prm.Attrs = p.types.attributes(prm.Attrs)
 	}
 	if d.pack {
 		t := *prm.Type
@@ -382,4 +387,29 @@ func (p *parser) param() (*ParamDecl, int32) {
 		prm.Type = &t
 	}
 	return prm, d.sym
+}
+
+// vectorOf returns the type that a typedef or alias names if clang's ext_vector_type(n) stands among its attributes:
+// the vector of n components.
+func (p *declaratorParser) vectorOf(t *TypeExpr, lists ...[]Attr) *TypeExpr {
+	for _, list := range lists {
+		for i := range list {
+			switch a := &list[i]; strings.Trim(a.Name, "_") {
+			case "ext_vector_type":
+				if len(a.Args) != 1 {
+					p.in.errorAt(a.At, BadAttribute, "ext_vector_type takes the number of components")
+					return t
+				}
+				v := p.nodes.newType(a.At, TypeNamed)
+				v.Name = &Name{Base: Base{a.At}, Quals: []NamePart{{PartAt: a.At, Ident: "metal"}}, NamePart: NamePart{
+					PartAt: a.At, Ident: "vec", HasArgs: true, Args: []TemplateArg{{Type: t}, {X: a.Args[0]}},
+				}}
+				return v
+			case "vector_size":
+				p.in.errorAt(a.At, NotInMetal, "vector_size is not part of the Metal Shading Language: write vec<type, n>")
+				return t
+			}
+		}
+	}
+	return t
 }

@@ -1,5 +1,16 @@
 package msl
 
+// exprParser parses expressions.
+type exprParser struct {
+	in          *cursor
+	declarators *declaratorParser
+	names       *nameParser
+	nodes       *nodes
+	scopes      *scopes
+	stmts       *stmtParser
+	types       *typeParser
+}
+
 // binaryPrec is the precedence of a binary operator, 0 for other tokens; from || to *.
 var binaryPrec = [tKeyword + 1]int8{
 	tLOr: 1, tLAnd: 2, tOr: 3, tXor: 4, tAnd: 5, tEq: 6, tNe: 6, tLt: 7, tGt: 7, tLe: 7, tGe: 7, tShl: 8,
@@ -19,45 +30,35 @@ var assignTokens = map[tok]Op{
 }
 
 // expr parses an expression, commas included.
-func (p *parser) expr() Expr {
+func (p *exprParser) expr() Expr {
 	x := p.assignExpr()
-	for n := 0; p.kind() == tComma && p.peek(1) != tEllipsis && !p.bad; n++ {
+	for n := 0; p.in.kind() == tComma && p.in.peek(1) != tEllipsis && !p.in.bad; n++ {
 		if n > maxChain {
-			p.tooDeep("more than %d operators in one expression", maxChain)
+			p.in.tooDeep("more than %d operators in one expression", maxChain)
 		}
-		at := p.pos()
-		p.advance()
-		x = p.newBinary(at, OpComma, x, p.assignExpr())
+		at := p.in.pos()
+		p.in.advance()
+		x = p.nodes.newBinary(at, OpComma, x, p.assignExpr())
 	}
 	return x
 }
 
-func (p *parser) newBinary(at Pos, op Op, x, y Expr) Expr {
-	if len(p.bins) == 0 {
-		p.bins = make([]BinaryExpr, max(p.slab/2, 8))
-	}
-	b := &p.bins[0]
-	p.bins = p.bins[1:]
-	b.At, b.Op, b.X, b.Y = at, op, x, y
-	return b
-}
-
 // assignExpr parses an expression without commas.
-func (p *parser) assignExpr() Expr {
-	if p.kind() == kThrow {
-		p.errorf(NotInMetal, "exceptions are not part of the Metal Shading Language")
+func (p *exprParser) assignExpr() Expr {
+	if p.in.kind() == kThrow {
+		p.in.errorf(NotInMetal, "exceptions are not part of the Metal Shading Language")
 	}
 	x := p.condExpr()
-	k := p.kind()
+	k := p.in.kind()
 	if k < tAssign || k > tShrAssign {
 		return x
 	}
-	at, op := p.pos(), OpNone
+	at, op := p.in.pos(), OpNone
 	if k == tGt {
-		if p.noGT || p.shiftLength() != 3 {
+		if p.in.noGT || p.in.shiftLength() != 3 {
 			return x
 		}
-		p.i += 2
+		p.in.i += 2
 		op = OpShr
 	} else {
 		var ok bool
@@ -65,56 +66,56 @@ func (p *parser) assignExpr() Expr {
 			return x
 		}
 	}
-	if !p.enter() {
+	if !p.in.enter() {
 		return x
 	}
-	defer p.leave()
-	p.advance()
+	defer p.in.leave()
+	p.in.advance()
 	a := &AssignExpr{exprNode: exprNode{Base{at}}, Op: op, X: x}
 	a.Y = p.initClause()
 	return a
 }
 
 // condExpr parses an expression without commas and assignments, such as a constant.
-func (p *parser) condExpr() Expr {
+func (p *exprParser) condExpr() Expr {
 	x := p.binary(1)
-	if p.kind() != tQuestion || p.bad {
+	if p.in.kind() != tQuestion || p.in.bad {
 		return x
 	}
 	// A chain a ? b : c ? d : e is parsed in a loop: it may be longer than expressions may be deep.
-	first := &CondExpr{exprNode: exprNode{p.base()}, Cond: x}
+	first := &CondExpr{exprNode: exprNode{p.in.base()}, Cond: x}
 	last := first
 	for n := 0; ; n++ {
 		if n > maxChain {
-			p.tooDeep("more than %d ?: in one expression", maxChain)
+			p.in.tooDeep("more than %d ?: in one expression", maxChain)
 		}
-		p.advance()
-		noGT := p.noGT
-		p.noGT = false
-		if !p.enter() {
+		p.in.advance()
+		noGT := p.in.noGT
+		p.in.noGT = false
+		if !p.in.enter() {
 			return first
 		}
-		if p.kind() != tColon {
+		if p.in.kind() != tColon {
 			last.X = p.expr()
 		}
-		p.leave()
-		p.noGT = noGT
-		p.expect(tColon, "between the values of ?:")
-		if p.bad {
+		p.in.leave()
+		p.in.noGT = noGT
+		p.in.expect(tColon, "between the values of ?:")
+		if p.in.bad {
 			last.Y = p.badExpr()
 			return first
 		}
 		y := p.binary(1)
-		if p.kind() == tQuestion && !p.bad {
-			next := &CondExpr{exprNode: exprNode{p.base()}, Cond: y}
+		if p.in.kind() == tQuestion && !p.in.bad {
+			next := &CondExpr{exprNode: exprNode{p.in.base()}, Cond: y}
 			last.Y, last = next, next
 			continue
 		}
 		last.Y = y
-		if k := p.kind(); k == tAssign || k > tAssign && k <= tShrAssign {
+		if k := p.in.kind(); k == tAssign || k > tAssign && k <= tShrAssign {
 			if op, ok := assignTokens[k]; ok {
-				at := p.pos()
-				p.advance()
+				at := p.in.pos()
+				p.in.advance()
 				a := &AssignExpr{exprNode: exprNode{Base{at}}, Op: op, X: y}
 				a.Y = p.initClause()
 				last.Y = a
@@ -125,36 +126,36 @@ func (p *parser) condExpr() Expr {
 }
 
 // binary parses operands joined by operators of the precedence least and higher.
-func (p *parser) binary(least int8) Expr {
+func (p *exprParser) binary(least int8) Expr {
 	x := p.unary()
-	for n := 0; !p.bad; n++ {
-		k := p.kind()
+	for n := 0; !p.in.bad; n++ {
+		k := p.in.kind()
 		if k >= tKeyword {
 			return x
 		}
 		prec, op, length := binaryPrec[k], binaryOps[k], 1
 		if k == tGt {
-			if p.noGT {
+			if p.in.noGT {
 				return x
 			}
-			switch length = p.shiftLength(); length {
+			switch length = p.in.shiftLength(); length {
 			case 2:
 				prec, op = shiftPrec, OpShr
 			case 3:
 				return x
 			}
 		}
-		if prec == 0 || prec < least || p.peek(length) == tEllipsis {
+		if prec == 0 || prec < least || p.in.peek(length) == tEllipsis {
 			return x
 		}
 		if n > maxChain {
-			p.tooDeep("more than %d operators in one expression", maxChain)
+			p.in.tooDeep("more than %d operators in one expression", maxChain)
 			return x
 		}
-		at := p.pos()
-		p.i += length - 1
-		p.advance()
-		x = p.newBinary(at, op, x, p.binary(prec+1))
+		at := p.in.pos()
+		p.in.i += length - 1
+		p.in.advance()
+		x = p.nodes.newBinary(at, op, x, p.binary(prec+1))
 	}
 	return x
 }
@@ -164,60 +165,60 @@ var unaryOps = map[tok]Op{
 }
 
 // unary parses an operand with its prefix operators and casts.
-func (p *parser) unary() Expr {
-	switch k := p.kind(); k {
+func (p *exprParser) unary() Expr {
+	switch k := p.in.kind(); k {
 	case tIdent, tNumber:
 		return p.postfix(p.primary())
 	case tAdd, tSub, tTilde, tNot, tMul, tAnd, tInc, tDec:
-		if !p.enter() {
+		if !p.in.enter() {
 			return p.badExpr()
 		}
-		defer p.leave()
-		u := &UnaryExpr{exprNode: exprNode{p.base()}, Op: unaryOps[k]}
-		p.advance()
+		defer p.in.leave()
+		u := &UnaryExpr{exprNode: exprNode{p.in.base()}, Op: unaryOps[k]}
+		p.in.advance()
 		u.X = p.unary()
 		return u
 	case tLAnd:
-		p.errorf(NotInMetal, "the address of a label is not part of the Metal Shading Language")
+		p.in.errorf(NotInMetal, "the address of a label is not part of the Metal Shading Language")
 		return p.badExpr()
 	case kSizeof, kAlignof:
 		return p.sizeofExpr()
 	case kNew, kDelete, kTypeid, kDynamicCast, kThrow:
-		p.errorf(NotInMetal, "'%s' is not part of the Metal Shading Language", p.tok().text)
+		p.in.errorf(NotInMetal, "'%s' is not part of the Metal Shading Language", p.in.tok().text)
 		return p.badExpr()
 	case tLParen:
-		if !p.enter() {
+		if !p.in.enter() {
 			return p.badExpr()
 		}
-		defer p.leave()
+		defer p.in.leave()
 		return p.parenOrCast()
 	}
-	if !p.enter() {
+	if !p.in.enter() {
 		return p.badExpr()
 	}
-	defer p.leave()
+	defer p.in.leave()
 	return p.postfix(p.primary())
 }
 
-func (p *parser) badExpr() Expr { return &BadExpr{exprNode{p.base()}} }
+func (p *exprParser) badExpr() Expr { return &BadExpr{exprNode{p.in.base()}} }
 
 // parenOrCast parses what starts with a parenthesis: a cast, a fold, or an expression in parentheses.
-func (p *parser) parenOrCast() Expr {
-	at := p.base()
-	p.advance()
-	if p.typeStarts() {
+func (p *exprParser) parenOrCast() Expr {
+	at := p.in.base()
+	p.in.advance()
+	if p.names.typeStarts() {
 		var t *TypeExpr
-		ok := p.try(func() bool {
-			noGT := p.noGT
-			p.noGT = false
-			t = p.typeID()
-			p.noGT = noGT
+		ok := p.scopes.try(func() bool {
+			noGT := p.in.noGT
+			p.in.noGT = false
+			t = p.types.typeID()
+			p.in.noGT = noGT
 			// (float(half(x))) reads as the type of a function, to which nothing is cast.
-			return p.accept(tRParen) && t.Kind != TypeFunc
+			return p.in.accept(tRParen) && t.Kind != TypeFunc
 		})
 		if ok {
 			c := &CastExpr{exprNode: exprNode{at}, Kind: CastC, Type: t}
-			if p.kind() == tLBrace {
+			if p.in.kind() == tLBrace {
 				c.X = p.braceInit()
 				return p.postfix(c)
 			}
@@ -225,45 +226,45 @@ func (p *parser) parenOrCast() Expr {
 			return c
 		}
 	}
-	noGT := p.noGT
-	p.noGT = false
+	noGT := p.in.noGT
+	p.in.noGT = false
 	var x Expr
-	if p.kind() == tLBrace {
+	if p.in.kind() == tLBrace {
 		x = p.stmtExpr(at)
 	} else {
 		x = p.parenBody(at)
 	}
-	p.noGT = noGT
-	p.expect(tRParen, "to close a parenthesis")
+	p.in.noGT = noGT
+	p.in.expect(tRParen, "to close a parenthesis")
 	return p.postfix(x)
 }
 
 // stmtExpr parses { statements } in parentheses.
-func (p *parser) stmtExpr(at Base) Expr {
-	if p.block == 0 {
-		p.errorf(MisplacedStatement, "statements in parentheses stand outside a function")
+func (p *exprParser) stmtExpr(at Base) Expr {
+	if p.scopes.block == 0 {
+		p.in.errorf(MisplacedStatement, "statements in parentheses stand outside a function")
 		return p.badExpr()
 	}
-	return &StmtExpr{exprNode{at}, p.blockStmt()}
+	return &StmtExpr{exprNode{at}, p.stmts.blockStmt()}
 }
 
 // parenBody parses what stands in parentheses, which may be a fold.
-func (p *parser) parenBody(at Base) Expr {
-	if p.accept(tEllipsis) {
+func (p *exprParser) parenBody(at Base) Expr {
+	if p.in.accept(tEllipsis) {
 		f := &FoldExpr{exprNode: exprNode{at}}
 		f.Op = p.foldOp()
 		f.Y = p.unary()
 		return f
 	}
 	x := p.expr()
-	if next := p.foldLength(); next > 0 && p.peek(next) == tEllipsis {
+	if next := p.foldLength(); next > 0 && p.in.peek(next) == tEllipsis {
 		f := &FoldExpr{exprNode: exprNode{at}, X: x}
 		f.Op = p.foldOp()
-		p.advance()
-		if p.kind() != tRParen {
+		p.in.advance()
+		if p.in.kind() != tRParen {
 			again := p.foldOp()
-			if again != f.Op && !p.bad {
-				p.errorf(UnexpectedToken, "the two operators of a fold differ: '%s' and '%s'", f.Op, again)
+			if again != f.Op && !p.in.bad {
+				p.in.errorf(UnexpectedToken, "the two operators of a fold differ: '%s' and '%s'", f.Op, again)
 			}
 			f.Y = p.unary()
 		}
@@ -274,12 +275,12 @@ func (p *parser) parenBody(at Base) Expr {
 }
 
 // foldLength returns how many tokens the binary operator at hand has, 0 if there is none.
-func (p *parser) foldLength() int {
-	switch k := p.kind(); {
+func (p *exprParser) foldLength() int {
+	switch k := p.in.kind(); {
 	case k == tComma:
 		return 1
 	case k == tGt:
-		return p.shiftLength()
+		return p.in.shiftLength()
 	case k < tKeyword && binaryPrec[k] > 0:
 		return 1
 	}
@@ -287,46 +288,46 @@ func (p *parser) foldLength() int {
 }
 
 // foldOp reads the operator of a fold.
-func (p *parser) foldOp() Op {
+func (p *exprParser) foldOp() Op {
 	n := p.foldLength()
 	op := OpComma
 	switch {
 	case n == 0 || n == 3:
-		p.errorf(ExpectedExpression, "expected an operator beside '...', found %s", p.tok().name())
+		p.in.errorf(ExpectedExpression, "expected an operator beside '...', found %s", p.in.tok().name())
 		return OpNone
 	case n == 2:
 		op = OpShr
-	case p.kind() != tComma:
-		op = binaryOps[p.kind()]
+	case p.in.kind() != tComma:
+		op = binaryOps[p.in.kind()]
 	}
-	p.i += n - 1
-	p.advance()
+	p.in.i += n - 1
+	p.in.advance()
 	return op
 }
 
 // sizeofExpr parses sizeof and alignof.
-func (p *parser) sizeofExpr() Expr {
-	if !p.enter() {
+func (p *exprParser) sizeofExpr() Expr {
+	if !p.in.enter() {
 		return p.badExpr()
 	}
-	defer p.leave()
-	s := &SizeofExpr{exprNode: exprNode{p.base()}, Align: p.kind() == kAlignof}
-	p.advance()
-	if p.accept(tEllipsis) {
-		p.expect(tLParen, "after sizeof...")
-		s.Pack = p.tok().text
-		p.expect(tIdent, "after sizeof...(")
-		p.expect(tRParen, "after the operand of sizeof...")
+	defer p.in.leave()
+	s := &SizeofExpr{exprNode: exprNode{p.in.base()}, Align: p.in.kind() == kAlignof}
+	p.in.advance()
+	if p.in.accept(tEllipsis) {
+		p.in.expect(tLParen, "after sizeof...")
+		s.Pack = p.in.tok().text
+		p.in.expect(tIdent, "after sizeof...(")
+		p.in.expect(tRParen, "after the operand of sizeof...")
 		return s
 	}
-	if p.kind() == tLParen && p.typeAfterParen() {
-		ok := p.try(func() bool {
-			p.advance()
-			noGT := p.noGT
-			p.noGT = false
-			s.Type = p.typeID()
-			p.noGT = noGT
-			return p.accept(tRParen)
+	if p.in.kind() == tLParen && p.declarators.typeAfterParen() {
+		ok := p.scopes.try(func() bool {
+			p.in.advance()
+			noGT := p.in.noGT
+			p.in.noGT = false
+			s.Type = p.types.typeID()
+			p.in.noGT = noGT
+			return p.in.accept(tRParen)
 		})
 		if ok {
 			return s
@@ -338,43 +339,43 @@ func (p *parser) sizeofExpr() Expr {
 }
 
 // postfix parses calls, indices and members after x.
-func (p *parser) postfix(x Expr) Expr {
-	for n := 0; !p.bad; n++ {
+func (p *exprParser) postfix(x Expr) Expr {
+	for n := 0; !p.in.bad; n++ {
 		if n > maxChain {
-			p.tooDeep("more than %d operators in one expression", maxChain)
+			p.in.tooDeep("more than %d operators in one expression", maxChain)
 		}
-		at := p.base()
-		switch k := p.kind(); k {
+		at := p.in.base()
+		switch k := p.in.kind(); k {
 		case tLParen:
 			c := &CallExpr{exprNode: exprNode{Base{x.Pos()}}, Fun: x}
 			c.Args = p.callArgs()
 			x = c
 		case tLBrack:
-			if !p.enter() {
+			if !p.in.enter() {
 				return x
 			}
-			p.advance()
-			noGT := p.noGT
-			p.noGT = false
+			p.in.advance()
+			noGT := p.in.noGT
+			p.in.noGT = false
 			i := &IndexExpr{exprNode: exprNode{at}, X: x}
-			if p.kind() == tLBrace { // a list, for an operator[] of a class
+			if p.in.kind() == tLBrace { // a list, for an operator[] of a class
 				i.Index = p.braceInit()
 			} else {
 				i.Index = p.expr()
 			}
-			p.noGT = noGT
-			p.leave()
-			p.expect(tRBrack, "after an index")
+			p.in.noGT = noGT
+			p.in.leave()
+			p.in.expect(tRBrack, "after an index")
 			x = i
 		case tDot, tArrow:
-			p.advance()
+			p.in.advance()
 			m := &MemberExpr{exprNode: exprNode{at}, X: x, Arrow: k == tArrow}
 			m.Name = p.memberName()
 			x = m
 		case tDotStar, tArrowStar:
-			p.errorf(NotInMetal, "pointers to members are not part of the Metal Shading Language")
+			p.in.errorf(NotInMetal, "pointers to members are not part of the Metal Shading Language")
 		case tInc, tDec:
-			p.advance()
+			p.in.advance()
 			u := &PostfixExpr{exprNode: exprNode{at}, Op: unaryOps[k], X: x}
 			x = u
 		default:
@@ -385,148 +386,116 @@ func (p *parser) postfix(x Expr) Expr {
 }
 
 // memberName reads the name after . or ->.
-func (p *parser) memberName() *Name {
-	if p.kind() == kTemplate {
-		at := p.pos()
-		p.advance()
-		n := p.newName()
+func (p *exprParser) memberName() *Name {
+	if p.in.kind() == kTemplate {
+		at := p.in.pos()
+		p.in.advance()
+		n := p.nodes.newName()
 		n.n.At = at
-		n.n.NamePart = NamePart{PartAt: p.pos(), Ident: p.tok().text, Template: true}
-		if !p.expectName() {
+		n.n.NamePart = NamePart{PartAt: p.in.pos(), Ident: p.in.tok().text, Template: true}
+		if !p.in.expectName() {
 			return &n.n
 		}
-		if p.kind() == tLt {
-			n.n.Args, n.n.HasArgs = p.templateArgs(), true
+		if p.in.kind() == tLt {
+			n.n.Args, n.n.HasArgs = p.names.templateArgs(), true
 		}
 		return &n.n
 	}
-	if p.kind() == tIdent && p.peek(1) != tLt && p.peek(1) != tColonColon {
-		n := p.newName()
-		n.n = Name{Base: p.base(), NamePart: NamePart{PartAt: p.pos(), Ident: p.tok().text}}
-		p.advance()
+	if p.in.kind() == tIdent && p.in.peek(1) != tLt && p.in.peek(1) != tColonColon {
+		n := p.nodes.newName()
+		n.n = Name{Base: p.in.base(), NamePart: NamePart{PartAt: p.in.pos(), Ident: p.in.tok().text}}
+		p.in.advance()
 		return &n.n
 	}
-	n, _ := p.name(true)
+	n, _ := p.names.name(true)
 	return &n.n
 }
 
-func (p *parser) expectName() bool {
-	if p.kind() == tIdent {
-		p.advance()
-		return true
-	}
-	p.errorf(UnexpectedToken, "expected a name, found %s", p.tok().name())
-	return false
-}
-
 // callArgs reads arguments from ( to ).
-func (p *parser) callArgs() []Expr {
-	if !p.enter() {
+func (p *exprParser) callArgs() []Expr {
+	if !p.in.enter() {
 		return nil
 	}
-	p.advance()
-	noGT := p.noGT
-	p.noGT = false
+	p.in.advance()
+	noGT := p.in.noGT
+	p.in.noGT = false
 	var args []Expr
-	if p.kind() != tRParen {
+	if p.in.kind() != tRParen {
 		args = p.initClauses(tRParen)
 	}
-	p.noGT = noGT
-	p.leave()
-	p.expect(tRParen, "after the arguments")
+	p.in.noGT = noGT
+	p.in.leave()
+	p.in.expect(tRParen, "after the arguments")
 	return args
 }
 
 // initClauses reads expressions and braced lists up to the token end.
-func (p *parser) initClauses(end tok) []Expr {
+func (p *exprParser) initClauses(end tok) []Expr {
 	var buf [4]Expr
 	args := buf[:0]
-	for !p.bad {
+	for !p.in.bad {
 		var x Expr
-		if end == tRBrace && p.designatorFollows() {
+		if end == tRBrace && p.in.designatorFollows() {
 			x = p.designated()
 		} else {
 			x = p.initClause()
 		}
-		if p.kind() == tEllipsis {
-			pack := &PackExpr{exprNode: exprNode{p.base()}, X: x}
-			p.advance()
+		if p.in.kind() == tEllipsis {
+			pack := &PackExpr{exprNode: exprNode{p.in.base()}, X: x}
+			p.in.advance()
 			x = pack
 		}
 		args = append(args, x)
-		if !p.accept(tComma) || end == tRBrace && p.kind() == tRBrace {
+		if !p.in.accept(tComma) || end == tRBrace && p.in.kind() == tRBrace {
 			break
 		}
 	}
 	return append([]Expr(nil), args...)
 }
 
-// designatorFollows tells whether .name = x or [i] = x follows in a braced list.
-func (p *parser) designatorFollows() bool {
-	switch p.kind() {
-	case tDot:
-		return p.peek(1) == tIdent
-	case tLBrack:
-		depth := 0
-		for i := p.i; i+1 < len(p.toks); i++ {
-			switch p.toks[i].kind {
-			case tLBrack, tLParen, tLBrace:
-				depth++
-			case tRBrack, tRParen, tRBrace:
-				if depth--; depth == 0 {
-					return p.toks[i+1].kind == tAssign
-				}
-			case tSemi, tEOF:
-				return false
-			}
-		}
-	}
-	return false
-}
-
 // designated parses .name = x or [i] = x.
-func (p *parser) designated() Expr {
-	d := &DesignatedExpr{exprNode: exprNode{p.base()}}
-	if p.accept(tDot) {
-		d.Field = p.tok().text
-		p.advance()
+func (p *exprParser) designated() Expr {
+	d := &DesignatedExpr{exprNode: exprNode{p.in.base()}}
+	if p.in.accept(tDot) {
+		d.Field = p.in.tok().text
+		p.in.advance()
 	} else {
-		p.advance()
+		p.in.advance()
 		d.Index = p.condExpr()
-		if p.accept(tEllipsis) {
+		if p.in.accept(tEllipsis) {
 			d.Last = p.condExpr()
 		}
-		p.expect(tRBrack, "after the index of an element")
+		p.in.expect(tRBrack, "after the index of an element")
 	}
-	if p.kind() != tLBrace {
-		p.expect(tAssign, "after a designator")
+	if p.in.kind() != tLBrace {
+		p.in.expect(tAssign, "after a designator")
 	}
 	d.X = p.initClause()
 	return d
 }
 
 // initClause parses an expression without commas, or a braced list.
-func (p *parser) initClause() Expr {
-	if p.kind() == tLBrace {
+func (p *exprParser) initClause() Expr {
+	if p.in.kind() == tLBrace {
 		return p.braceInit()
 	}
 	return p.assignExpr()
 }
 
 // braceInit parses {a, b, ...}.
-func (p *parser) braceInit() *InitList {
-	l := &InitList{exprNode: exprNode{p.base()}}
-	if !p.enter() {
+func (p *exprParser) braceInit() *InitList {
+	l := &InitList{exprNode: exprNode{p.in.base()}}
+	if !p.in.enter() {
 		return l
 	}
-	defer p.leave()
-	p.advance()
-	noGT := p.noGT
-	p.noGT = false
-	if p.kind() != tRBrace {
+	defer p.in.leave()
+	p.in.advance()
+	noGT := p.in.noGT
+	p.in.noGT = false
+	if p.in.kind() != tRBrace {
 		l.Elems = p.initClauses(tRBrace)
 	}
-	p.noGT = noGT
-	p.expect(tRBrace, "at the end of a list")
+	p.in.noGT = noGT
+	p.in.expect(tRBrace, "at the end of a list")
 	return l
 }

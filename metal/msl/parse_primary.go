@@ -3,9 +3,9 @@ package msl
 import "strings"
 
 // primary parses a literal, a name, a construction, a cast with a keyword, or a lambda.
-func (p *parser) primary() Expr {
-	at := p.base()
-	switch k := p.kind(); k {
+func (p *exprParser) primary() Expr {
+	at := p.in.base()
+	switch k := p.in.kind(); k {
 	case tIdent:
 		return p.nameExpr()
 	case tNumber:
@@ -15,19 +15,19 @@ func (p *parser) primary() Expr {
 	case tString:
 		return p.stringLit()
 	case kTrue, kFalse:
-		p.advance()
+		p.in.advance()
 		return &BoolLit{exprNode{at}, k == kTrue}
 	case kNullptr:
-		p.advance()
+		p.in.advance()
 		return &NullptrLit{exprNode{at}}
 	case kThis:
-		p.advance()
+		p.in.advance()
 		return &ThisExpr{exprNode{at}}
 	case tColonColon, kOperator:
 		return p.nameExpr()
 	case kDecltype:
-		if p.nameIsValue() {
-			n, _ := p.name(false)
+		if p.names.nameIsValue() {
+			n, _ := p.names.name(false)
 			return &n.e
 		}
 		return p.construct()
@@ -38,100 +38,89 @@ func (p *parser) primary() Expr {
 	case tLBrack:
 		return p.lambda()
 	case tPragma:
-		p.errorf(MisplacedPragma, "a floating-point pragma stands here, in the middle of an expression")
+		p.in.errorf(MisplacedPragma, "a floating-point pragma stands here, in the middle of an expression")
 	case tLBrace:
-		p.errorf(ExpectedExpression, "a list in braces cannot stand here")
+		p.in.errorf(ExpectedExpression, "a list in braces cannot stand here")
 	default:
 		if isBasicType(k) {
 			return p.construct()
 		}
 		if k == kAuto {
-			p.errorf(TypeAsValue, "auto is no value")
+			p.in.errorf(TypeAsValue, "auto is no value")
 			break
 		}
-		if p.i > 0 {
-			p.errorf(ExpectedExpression, "expected an expression after '%s', found %s", clip(p.toks[p.i-1].text),
-				p.tok().name())
+		if p.in.i > 0 {
+			p.in.errorf(ExpectedExpression, "expected an expression after '%s', found %s", clip(p.in.toks[p.in.i-1].text),
+				p.in.tok().name())
 			break
 		}
-		p.errorf(ExpectedExpression, "expected an expression, found %s", p.tok().name())
+		p.in.errorf(ExpectedExpression, "expected an expression, found %s", p.in.tok().name())
 	}
 	return p.badExpr()
 }
 
-// nameIsValue tells whether decltype(x)::name stands at hand.
-func (p *parser) nameIsValue() bool {
-	yes := false
-	p.try(func() bool {
-		_, info := p.name(false)
-		yes = info.qualified && !info.kind.isType() && p.kind() != tLBrace
-		return false
-	})
-	return yes
-}
-
 // nameExpr parses a name: a value, or a type that is constructed.
-func (p *parser) nameExpr() Expr {
-	if p.kind() == tIdent && p.peek(1) != tColonColon && p.peek(1) != tLt {
-		if e := p.lookup(p.tok().sym); !e.kind.isType() {
-			if text := p.tok().text; e.kind == nkNone && p.peek(1) == tLParen && strings.HasPrefix(text, "__is_") {
+func (p *exprParser) nameExpr() Expr {
+	if p.in.kind() == tIdent && p.in.peek(1) != tColonColon && p.in.peek(1) != tLt {
+		if e := p.scopes.lookup(p.in.tok().sym); !e.kind.isType() {
+			if text := p.in.tok().text; e.kind == nkNone && p.in.peek(1) == tLParen && strings.HasPrefix(text, "__is_") {
 				return p.trait()
 			}
-			n := p.newName()
-			at := p.pos()
-			n.n.At, n.n.PartAt, n.n.Ident = at, at, p.tok().text
+			n := p.nodes.newName()
+			at := p.in.pos()
+			n.n.At, n.n.PartAt, n.n.Ident = at, at, p.in.tok().text
 			n.e.At, n.e.Name = at, &n.n
-			p.advance()
+			p.in.advance()
 			return &n.e
 		}
 		return p.construct()
 	}
-	n, info := p.name(false)
-	if !info.kind.isType() || p.bad {
+	n, info := p.names.name(false)
+	if !info.kind.isType() || p.in.bad {
 		return &n.e
 	}
-	t := p.newType(n.n.At, TypeNamed)
+	t := p.nodes.newType(n.n.At, TypeNamed)
 	t.Name = &n.n
 	return p.constructOf(t)
 }
 
 // trait parses __is_empty(T).
-func (p *parser) trait() Expr {
-	t := &TraitExpr{exprNode: exprNode{p.base()}, Name: p.tok().text}
-	p.advance()
-	p.advance()
-	noGT := p.noGT
-	p.noGT = false
-	for !p.bad {
-		t.Types = append(t.Types, p.typeID())
-		if !p.accept(tComma) {
+func (p *exprParser) trait() Expr {
+	t := &TraitExpr{exprNode: exprNode{p.in.base()}, Name: p.in.tok().text}
+	p.in.advance()
+	p.in.advance()
+	noGT := p.in.noGT
+	p.in.noGT = false
+	for !p.in.bad {
+		t.Types = append(t.Types, p.types.typeID())
+		if !p.in.accept(tComma) {
 			break
 		}
 	}
-	p.noGT = noGT
-	p.expect(tRParen, "after the types of "+t.Name)
+	p.in.noGT = noGT
+	p.in.expect(tRParen, "after the types of "+t.Name)
 	return t
 }
 
 // construct parses T(args) or T{args}.
-func (p *parser) construct() Expr {
-	at := p.pos()
+func (p *exprParser) construct() Expr {
+	at := p.in.pos()
 	var sr specResult
-	if isBasicType(p.kind()) {
+	if isBasicType(p.in.kind()) {
 		var b basicSet
-		for isBasicType(p.kind()) {
-			b.add(p.kind())
-			p.advance()
+		for isBasicType(p.in.kind()) {
+			b.add(p.in.kind())
+			p.in.advance()
 		}
-		sr.typ = p.newType(at, TypeBasic)
+		sr.typ = p.nodes.newType(at, TypeBasic)
 		if sr.typ.Basic = b.name(); sr.typ.Basic == "" {
-			p.errorAt(at, BadSpecifiers, "%s", b.problem())
+			p.in.errorAt(at, BadSpecifiers, "%s", b.problem())
 		}
 	} else {
-		ok := p.typeSpecifier(&sr, inTypeID)
+		ok := p.types.typeSpecifier(&sr, inTypeID)
 		if !ok || sr.typ == nil {
-			if !p.bad {
-				p.errorAt(at, ExpectedExpression, "expected an expression, found %s", p.f.token(at).name())
+			if !p.in.bad {
+				p.in.errorAt(at, ExpectedExpression, "expected an expression, found %s", p.in.f.token(at).name())
 			}
 			return p.badExpr()
 		}
@@ -139,16 +128,16 @@ func (p *parser) construct() Expr {
 	return p.constructOf(sr.typ)
 }
 
-func (p *parser) constructOf(t *TypeExpr) Expr {
+func (p *exprParser) constructOf(t *TypeExpr) Expr {
 	c := &ConstructExpr{exprNode: exprNode{Base{t.At}}, Type: t}
-	switch p.kind() {
+	switch p.in.kind() {
 	case tLParen:
 		c.Args = p.callArgs()
 	case tLBrace:
 		c.Args, c.Braced = p.braceInit().Elems, true
 	default:
-		p.errorAt(t.At, TypeAsValue, "'%s' is a type: expected '(' or '{' after it, found %s",
-			clip(p.f.token(t.At).text), p.tok().name())
+		p.in.errorAt(t.At, TypeAsValue, "'%s' is a type: expected '(' or '{' after it, found %s",
+			clip(p.in.f.token(t.At).text), p.in.tok().name())
 	}
 	return c
 }
@@ -158,47 +147,47 @@ var castKeywords = map[tok]CastKind{
 }
 
 // namedCast parses static_cast<T>(x) and its like.
-func (p *parser) namedCast() Expr {
-	c := &CastExpr{exprNode: exprNode{p.base()}, Kind: castKeywords[p.kind()]}
-	word := p.tok().text
-	p.advance()
-	if !p.expect(tLt, "after "+word) {
+func (p *exprParser) namedCast() Expr {
+	c := &CastExpr{exprNode: exprNode{p.in.base()}, Kind: castKeywords[p.in.kind()]}
+	word := p.in.tok().text
+	p.in.advance()
+	if !p.in.expect(tLt, "after "+word) {
 		return c
 	}
-	noGT := p.noGT
-	p.noGT = true
-	c.Type = p.typeID()
-	p.noGT = false
-	if p.expect(tGt, "after the type of "+word) && p.expect(tLParen, "after "+word+"<...>") {
+	noGT := p.in.noGT
+	p.in.noGT = true
+	c.Type = p.types.typeID()
+	p.in.noGT = false
+	if p.in.expect(tGt, "after the type of "+word) && p.in.expect(tLParen, "after "+word+"<...>") {
 		c.X = p.expr()
-		p.expect(tRParen, "after the operand of "+word)
+		p.in.expect(tRParen, "after the operand of "+word)
 	}
-	p.noGT = noGT
+	p.in.noGT = noGT
 	if c.X == nil {
 		c.X = p.badExpr()
 	}
 	return c
 }
 
-func (p *parser) numberLit() Expr {
-	at := exprNode{p.base()}
-	text := p.tok().text
+func (p *exprParser) numberLit() Expr {
+	at := exprNode{p.in.base()}
+	text := p.in.tok().text
 	n, msg := parseNumber(text)
 	if msg != "" {
-		p.errorf(BadNumber, "%s", msg)
-		p.advance()
+		p.in.errorf(BadNumber, "%s", msg)
+		p.in.advance()
 		return &BadExpr{at}
 	}
-	p.advance()
+	p.in.advance()
 	if n.float {
 		return &FloatLit{exprNode: at, Value: n.f, Text: n.text, Suffix: n.suffix}
 	}
 	return &IntLit{exprNode: at, Value: n.i, Decimal: n.decimal, Unsigned: n.unsigned, Long: n.long}
 }
 
-func (p *parser) charLit() Expr {
-	at := exprNode{p.base()}
-	b, msg := unescape(trimQuotes(p.tok().text))
+func (p *exprParser) charLit() Expr {
+	at := exprNode{p.in.base()}
+	b, msg := unescape(trimQuotes(p.in.tok().text))
 	if msg == "" && len(b) == 0 {
 		msg = "a character literal needs a character"
 	}
@@ -206,9 +195,9 @@ func (p *parser) charLit() Expr {
 		msg = "a character literal has at most four characters"
 	}
 	if msg != "" {
-		p.errorf(BadLiteral, "%s: %s", p.tok().name(), msg)
+		p.in.errorf(BadLiteral, "%s: %s", p.in.tok().name(), msg)
 	}
-	p.advance()
+	p.in.advance()
 	c := &CharLit{exprNode: at, Multi: len(b) > 1}
 	v := int32(0)
 	for _, x := range b {
@@ -222,96 +211,90 @@ func (p *parser) charLit() Expr {
 }
 
 // stringLit parses string literals that stand side by side as one.
-func (p *parser) stringLit() *StringLit {
-	s := &StringLit{exprNode: exprNode{p.base()}}
-	for p.kind() == tString {
-		b, msg := unescape(trimQuotes(p.tok().text))
+func (p *exprParser) stringLit() *StringLit {
+	s := &StringLit{exprNode: exprNode{p.in.base()}}
+	for p.in.kind() == tString {
+		b, msg := unescape(trimQuotes(p.in.tok().text))
 		if msg != "" {
-			p.errorf(BadLiteral, "%s: %s", p.tok().name(), msg)
+			p.in.errorf(BadLiteral, "%s: %s", p.in.tok().name(), msg)
 		}
 		s.Value += string(b)
-		p.advance()
+		p.in.advance()
 	}
 	return s
 }
 
 // lambda parses [captures](parameters) -> T { body }.
-func (p *parser) lambda() Expr {
-	l := &LambdaExpr{exprNode: exprNode{p.base()}}
-	p.advance()
-	for p.kind() != tRBrack && !p.bad {
+func (p *exprParser) lambda() Expr {
+	l := &LambdaExpr{exprNode: exprNode{p.in.base()}}
+	p.in.advance()
+	for p.in.kind() != tRBrack && !p.in.bad {
 		p.capture(l)
-		if !p.accept(tComma) {
+		if !p.in.accept(tComma) {
 			break
 		}
 	}
-	if !p.expect(tRBrack, "after the captures of a lambda") {
+	if !p.in.expect(tRBrack, "after the captures of a lambda") {
 		return l
 	}
-	m := p.push()
-	defer p.pop(m)
+	m := p.scopes.push()
+	defer p.scopes.pop(m)
 	for _, c := range l.Captures {
 		if c.Init != nil {
-			p.declareLocal(p.f.syms.sym(c.Name), entry{kind: nkValue})
+			p.scopes.declareLocal(p.in.f.syms.sym(c.Name), entry{kind: nkValue})
 		}
 	}
 	fn := &fnSuffix{}
-	if p.kind() == tLParen {
-		p.fnParams(&declr{}, fn, false)
+	if p.in.kind() == tLParen {
+		p.declarators.fnParams(&declr{}, fn, false)
 	}
 	l.Params, l.Ret = fn.params, fn.trailing
-	p.attributes(nil)
-	if p.accept(kMutable) {
+	p.types.attributes(nil)
+	if p.in.accept(kMutable) {
 		l.Mutable = true
 	}
-	p.accept(kConstexpr)
-	if l.Ret == nil && p.accept(tArrow) {
-		l.Ret = p.trailingType()
+	p.in.accept(kConstexpr)
+	if l.Ret == nil && p.in.accept(tArrow) {
+		l.Ret = p.declarators.trailingType()
 	}
 	for _, sym := range fn.syms {
-		p.declareLocal(sym, entry{kind: nkValue})
+		p.scopes.declareLocal(sym, entry{kind: nkValue})
 	}
-	if p.kind() != tLBrace || p.bad {
-		p.expect(tLBrace, "before the body of a lambda")
+	if p.in.kind() != tLBrace || p.in.bad {
+		p.in.expect(tLBrace, "before the body of a lambda")
 		return l
 	}
-	loops, switches, noGT, block, lateDepth := p.loops, p.switches, p.noGT, p.block, p.lateDepth
-	late, base := p.late, p.lateBase
-	p.loops, p.switches, p.noGT, p.lateDepth, p.late = 0, 0, false, 0, nil
-	p.block++
-	l.Body = p.blockStmt()
-	p.loops, p.switches, p.noGT, p.block, p.lateDepth = loops, switches, noGT, block, lateDepth
-	p.late, p.lateBase = late, base
+	p.stmts.function(func() { l.Body = p.stmts.blockStmt() })
 	return l
 }
 
 // capture reads one entry of a lambda's captures.
-func (p *parser) capture(l *LambdaExpr) {
-	c := Capture{At: p.pos()}
-	switch k := p.kind(); {
-	case k == tAnd && (p.peek(1) == tRBrack || p.peek(1) == tComma):
-		p.advance()
+func (p *exprParser) capture(l *LambdaExpr) {
+	c := Capture{At: p.in.pos()}
+	switch k := p.in.kind(); {
+	case k == tAnd && (p.in.peek(1) == tRBrack || p.in.peek(1) == tComma):
+		p.in.advance()
 		l.ByRef = true
 		return
 	case k == tAssign:
-		p.advance()
+		p.in.advance()
 		l.ByValue = true
 		return
 	case k == kThis:
-		p.advance()
+		p.in.advance()
 		c.Name = "this"
-	case k == tMul && p.peek(1) == kThis:
-		p.i += 2
+	case k == tMul && p.in.peek(1) == kThis:
+		p.in.i += 2
 		c.Name = "this"
 	default:
-		c.ByRef = p.accept(tAnd)
-		c.Name = p.tok().text
-		if !p.expectName() {
+		c.ByRef = p.in.accept(tAnd)
+		c.Name = p.in.tok().text
+		if !p.in.expectName() {
 			return
 		}
-		switch p.kind() {
+		switch p.in.kind() {
 		case tAssign:
-			p.advance()
+			p.in.advance()
 			c.Init = p.initClause()
 		case tLBrace:
 			c.Init = p.braceInit()
@@ -320,7 +303,7 @@ func (p *parser) capture(l *LambdaExpr) {
 				c.Init = args[0]
 			}
 		}
-		p.accept(tEllipsis)
+		p.in.accept(tEllipsis)
 	}
 	l.Captures = append(l.Captures, c)
 }

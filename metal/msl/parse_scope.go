@@ -41,11 +41,25 @@ type local struct {
 	e     entry
 }
 
+// scopes are the names that are known where the parser is.
+type scopes struct {
+	in          *cursor
+	scope       *scope
+	level       int32
+	locals      []local
+	bind        []int32 // by symbol: the index in locals, plus one
+	blockUsings []*scope
+	overlay     map[*scope]*scope // by namespace of the parent
+	block       int               // >0: in a function's body
+	memberTpl   map[int32]bool    // names of member templates
+	work        int               // tokens read in vain
+}
+
 // maxUsing bounds chains of using directives and bases, which may be cyclic.
 const maxUsing = 12
 
 // member finds a name in a scope, in what it extends, its bases and its using directives.
-func (p *parser) member(s *scope, sym int32, depth int) (entry, bool) {
+func (p *scopes) member(s *scope, sym int32, depth int) (entry, bool) {
 	if depth > maxUsing {
 		return entry{}, false
 	}
@@ -73,7 +87,7 @@ func (p *parser) member(s *scope, sym int32, depth int) (entry, bool) {
 }
 
 // lookup finds an unqualified name from the inside out.
-func (p *parser) lookup(sym int32) entry {
+func (p *scopes) lookup(sym int32) entry {
 	var l *local
 	if int(sym) < len(p.bind) && p.bind[sym] != 0 {
 		l = &p.locals[p.bind[sym]-1]
@@ -106,17 +120,17 @@ type mark struct {
 	locals, usings int
 }
 
-func (p *parser) mark() mark { return mark{p.scope, p.level, len(p.locals), len(p.blockUsings)} }
+func (p *scopes) mark() mark { return mark{p.scope, p.level, len(p.locals), len(p.blockUsings)} }
 
 // push opens a level for local names.
-func (p *parser) push() mark {
+func (p *scopes) push() mark {
 	m := p.mark()
 	p.level++
 	return m
 }
 
 // pop returns to an earlier state.
-func (p *parser) pop(m mark) {
+func (p *scopes) pop(m mark) {
 	for n := len(p.locals); n > m.locals; n-- {
 		l := &p.locals[n-1]
 		p.bind[l.sym] = l.prev
@@ -127,7 +141,7 @@ func (p *parser) pop(m mark) {
 }
 
 // declareLocal declares a parameter or a name of a block.
-func (p *parser) declareLocal(sym int32, e entry) {
+func (p *scopes) declareLocal(sym int32, e entry) {
 	if sym == 0 {
 		return
 	}
@@ -139,15 +153,15 @@ func (p *parser) declareLocal(sym int32, e entry) {
 }
 
 // declare declares a name where the parser is: in a block, or else in the namespace or class.
-func (p *parser) declare(sym int32, e entry) {
-	if sym == 0 || p.mute > 0 {
+func (p *scopes) declare(sym int32, e entry) {
+	if sym == 0 || p.in.mute > 0 {
 		return
 	}
 	if p.block > 0 {
 		p.declareLocal(sym, e)
 		return
 	}
-	if p.scope.owner != p.f {
+	if p.scope.owner != p.in.f {
 		return // a class of the prelude, entered to define a member
 	}
 	if p.scope.names == nil {
@@ -161,18 +175,18 @@ func (p *parser) declare(sym int32, e entry) {
 
 // within is the scope that the inside of a definition with a qualified name stands in. Of a namespace of the prelude it
 // is that with the unit around it, whose names are to be found there too.
-func (p *parser) within(qual *scope) *scope {
+func (p *scopes) within(qual *scope) *scope {
 	switch {
-	case qual.owner == p.f:
+	case qual.owner == p.in.f:
 		return qual
 	case p.overlay[qual] != nil:
 		return p.overlay[qual]
 	}
-	return &scope{parent: p.scope, lower: qual, owner: p.f, ns: qual.ns}
+	return &scope{parent: p.scope, lower: qual, owner: p.in.f, ns: qual.ns}
 }
 
 // openNamespace enters the namespace sym of the current one, making it or an overlay of it if need be.
-func (p *parser) openNamespace(sym int32, inline bool) {
+func (p *scopes) openNamespace(sym int32, inline bool) {
 	for q := p.scope; q != nil; q = q.lower {
 		e, ok := q.names[sym]
 		if !ok || e.kind != nkNamespace || e.scope == nil {
@@ -182,11 +196,11 @@ func (p *parser) openNamespace(sym int32, inline bool) {
 			p.scope = o
 			return
 		}
-		if e.scope.owner == p.f {
+		if e.scope.owner == p.in.f {
 			p.scope = e.scope
 			return
 		}
-		o := &scope{parent: p.scope, lower: e.scope, owner: p.f, ns: true}
+		o := &scope{parent: p.scope, lower: e.scope, owner: p.in.f, ns: true}
 		if p.overlay == nil {
 			p.overlay = map[*scope]*scope{}
 		}
@@ -195,7 +209,7 @@ func (p *parser) openNamespace(sym int32, inline bool) {
 		p.scope = o
 		return
 	}
-	s := &scope{parent: p.scope, owner: p.f, ns: true}
+	s := &scope{parent: p.scope, owner: p.in.f, ns: true}
 	if sym == 0 || inline {
 		p.scope.usings = append(p.scope.usings, s)
 	}
@@ -204,29 +218,91 @@ func (p *parser) openNamespace(sym int32, inline bool) {
 }
 
 // newGlobal makes the global scope of a unit: on top of its parent's, or with the predeclared names.
-func (p *parser) newGlobal() *scope {
-	g := &scope{owner: p.f, ns: true, names: map[int32]entry{}}
-	if par := p.f.Parent; par != nil {
+func (p *scopes) newGlobal() *scope {
+	g := &scope{owner: p.in.f, ns: true, names: map[int32]entry{}}
+	if par := p.in.f.Parent; par != nil {
 		g.lower = par.global
 		return g
 	}
-	metal := &scope{parent: g, owner: p.f, ns: true, names: map[int32]entry{}}
+	metal := &scope{parent: g, owner: p.in.f, ns: true, names: map[int32]entry{}}
 	for name := range builtinTypes {
-		if sym := p.f.syms.sym(name); sym > int32(len(keywords)) {
+		if sym := p.in.f.syms.sym(name); sym > int32(len(keywords)) {
 			g.names[sym] = entry{kind: nkType}
 			metal.names[sym] = entry{kind: nkType}
 		}
 	}
 	for name := range builtinTemplates {
-		sym := p.f.syms.sym(name)
+		sym := p.in.f.syms.sym(name)
 		g.names[sym] = entry{kind: nkTypeTemplate}
 		metal.names[sym] = entry{kind: nkTypeTemplate}
 	}
-	g.names[p.f.syms.sym("metal")] = entry{kind: nkNamespace, scope: metal}
+	g.names[p.in.f.syms.sym("metal")] = entry{kind: nkNamespace, scope: metal}
 	for _, name := range []string{"fast", "precise"} {
-		metal.names[p.f.syms.sym(name)] = entry{
-			kind: nkNamespace, scope: &scope{parent: metal, owner: p.f, ns: true, names: map[int32]entry{}},
+		metal.names[p.in.f.syms.sym(name)] = entry{
+			kind: nkNamespace, scope: &scope{parent: metal, owner: p.in.f, ns: true, names: map[int32]entry{}},
 		}
 	}
 	return g
+}
+
+// try runs parse without reporting errors. If parse returns false or there was an error, nothing has happened.
+func (p *scopes) try(parse func() bool) bool {
+	if p.in.bad {
+		return false
+	}
+	start, m, depth, noGT, block := p.in.i, p.mark(), p.in.depth, p.in.noGT, p.block
+	p.in.mute++
+	ok := parse() && !p.in.bad
+	p.in.mute--
+	p.in.bad = p.in.over
+	p.pop(m)
+	p.in.depth, p.in.noGT, p.block = depth, noGT, block
+	p.work += p.in.i - start + 1
+	if p.work > min(40*len(p.in.toks), 4<<20)+100000 {
+		p.in.tooDeep("the text is too complex: its declarations cannot be told from its expressions")
+		return false
+	}
+	if p.in.over {
+		return false
+	}
+	if !ok {
+		p.in.i = start
+	}
+	return ok
+}
+
+// declaredHere tells whether sym was declared in the scope at hand with the scope sc: a forward declaration.
+func (p *scopes) declaredHere(sym int32, sc *scope) bool {
+	if p.block > 0 {
+		return p.bind[sym] != 0 && p.locals[p.bind[sym]-1].level == p.level && p.lookup(sym).scope == sc
+	}
+	return p.scope.names[sym].scope == sc
+}
+
+// declareOutside declares a name that stands after template <...>: outside the level of its parameters.
+func (p *scopes) declareOutside(sym int32, e entry, tmpl bool) {
+	if !tmpl || p.block == 0 {
+		p.declare(sym, e)
+		return
+	}
+	p.level--
+	p.declare(sym, e)
+	p.level++
+}
+
+func (p *scopes) lookupTemplate() bool {
+	switch p.lookup(p.in.tok().sym).kind {
+	case nkTypeTemplate, nkValueTemplate:
+		return true
+	}
+	return false
+}
+
+func (p *scopes) isMemberTemplate(sym int32) bool {
+	for f := p.in.f; f != nil; f = f.Parent {
+		if f.memberTpl[sym] {
+			return true
+		}
+	}
+	return false
 }

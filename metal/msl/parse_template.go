@@ -1,19 +1,19 @@
 package msl
 
 // template parses a template, a specialisation or an explicit instantiation.
-func (p *parser) template(w where, out *[]Decl) {
-	at := p.base()
-	p.advance()
-	if p.kind() != tLt {
+func (p *declParser) template(w where, out *[]Decl) {
+	at := p.in.base()
+	p.in.advance()
+	if p.in.kind() != tLt {
 		p.instantiation(at, false, w, out)
 		return
 	}
-	m := p.mark()
-	defer p.pop(m)
+	m := p.scopes.mark()
+	defer p.scopes.pop(m)
 	t := &TemplateDecl{declNode: declNode{at}}
-	p.level++
+	p.scopes.level++
 	t.Params = p.templateParams()
-	if p.bad {
+	if p.in.bad {
 		return
 	}
 	t.Spec = len(t.Params) == 0
@@ -23,21 +23,21 @@ func (p *parser) template(w where, out *[]Decl) {
 	}
 	var decls []Decl
 	switch {
-	case p.kind() == kTemplate:
+	case p.in.kind() == kTemplate:
 		p.template(w, &decls)
-	case p.kind() == kUsing:
+	case p.in.kind() == kUsing:
 		p.using(w, true, &decls)
-	case p.kind() == tIdent && (p.tok().text == "requires" || p.tok().text == "concept"):
-		p.errorf(NotInMetal, "concepts are not part of the Metal Shading Language")
+	case p.in.kind() == tIdent && (p.in.tok().text == "requires" || p.in.tok().text == "concept"):
+		p.in.errorf(NotInMetal, "concepts are not part of the Metal Shading Language")
 		return
 	default:
 		p.simpleDeclaration(w, tc, &decls)
 	}
-	if p.bad {
+	if p.in.bad {
 		return
 	}
 	if len(decls) != 1 {
-		p.errorAt(at.At, BadTemplate, "a template declares one thing, not %d", len(decls))
+		p.in.errorAt(at.At, BadTemplate, "a template declares one thing, not %d", len(decls))
 		return
 	}
 	t.Decl = decls[0]
@@ -45,98 +45,99 @@ func (p *parser) template(w where, out *[]Decl) {
 }
 
 // instantiation parses an explicit instantiation, from behind the keyword template.
-func (p *parser) instantiation(at Base, extern bool, w where, out *[]Decl) {
+func (p *declParser) instantiation(at Base, extern bool, w where, out *[]Decl) {
 	if w != inNamespace {
-		p.errorf(BadTemplate, "expected '<' after template, found %s", p.tok().name())
+		p.in.errorf(BadTemplate, "expected '<' after template, found %s", p.in.tok().name())
 		return
 	}
 	var decls []Decl
 	p.simpleDeclaration(w, tmplInstantiate, &decls)
-	if p.bad {
+	if p.in.bad {
 		return
 	}
 	if len(decls) != 1 {
-		p.errorAt(at.At, BadTemplate, "an explicit instantiation names one thing, not %d", len(decls))
+		p.in.errorAt(at.At, BadTemplate, "an explicit instantiation names one thing, not %d", len(decls))
 		return
 	}
 	*out = append(*out, &InstantiateDecl{declNode: declNode{at}, Extern: extern, Decl: decls[0]})
 }
 
 // templateParams reads template parameters from < to >, declaring them.
-func (p *parser) templateParams() []*TemplateParam {
-	if !p.enter() {
+func (p *declParser) templateParams() []*TemplateParam {
+	if !p.in.enter() {
 		return nil
 	}
-	defer p.leave()
-	p.advance()
-	noGT := p.noGT
-	p.noGT = true
+	defer p.in.leave()
+	p.in.advance()
+	noGT := p.in.noGT
+	p.in.noGT = true
 	var list []*TemplateParam
-	for p.kind() != tGt && !p.bad {
+	for p.in.kind() != tGt && !p.in.bad {
 		list = append(list, p.templateParam())
-		if !p.accept(tComma) {
+		if !p.in.accept(tComma) {
 			break
 		}
 	}
-	p.noGT = noGT
-	p.expect(tGt, "after the template parameters")
+	p.in.noGT = noGT
+	p.in.expect(tGt, "after the template parameters")
 	return list
 }
 
 // templateParam reads one template parameter.
-func (p *parser) templateParam() *TemplateParam {
-	t := &TemplateParam{Base: p.base()}
-	switch k := p.kind(); {
+func (p *declParser) templateParam() *TemplateParam {
+	t := &TemplateParam{Base: p.in.base()}
+	switch k := p.in.kind(); {
 	case k == kTemplate:
-		p.advance()
-		if p.kind() != tLt {
-			p.expect(tLt, "after template")
+		p.in.advance()
+		if p.in.kind() != tLt {
+			p.in.expect(tLt, "after template")
 			return t
 		}
-		m := p.push()
+		m := p.scopes.push()
 		t.Templ = p.templateParams()
-		p.pop(m)
-		if t.Templ == nil && !p.bad {
+		p.scopes.pop(m)
+		if t.Templ == nil && !p.in.bad {
 			t.Templ = []*TemplateParam{}
 		}
-		if !p.accept(kClass) {
-			p.expect(kTypename, "after the parameters of a template parameter")
+		if !p.in.accept(kClass) {
+			p.in.expect(kTypename, "after the parameters of a template parameter")
 		}
 		p.templateParamName(t, nkTypeTemplate)
-		if p.accept(tAssign) {
-			t.DefaultType = p.typeID()
+		if p.in.accept(tAssign) {
+			t.DefaultType = p.types.typeID()
 		}
-	case k == kTypename && !(p.peek(1) == tIdent && p.peek(2) == tColonColon || p.peek(1) == tColonColon), k == kClass:
-		p.advance()
+	case k == kClass, k == kTypename && p.in.peek(1) != tColonColon &&
+		(p.in.peek(1) != tIdent || p.in.peek(2) != tColonColon):
+		p.in.advance()
 		t.TypeParam = true
 		p.templateParamName(t, nkType)
-		if p.accept(tAssign) {
-			t.DefaultType = p.typeID()
+		if p.in.accept(tAssign) {
+			t.DefaultType = p.types.typeID()
 		}
 	default:
-		sr := p.specifiers(inParam)
+		sr := p.types.specifiers(inParam)
 		if sr.typ == nil {
-			p.errorAt(t.At, BadTemplate, "expected a template parameter, found %s", p.f.token(t.At).name())
+			p.in.errorAt(t.At, BadTemplate, "expected a template parameter, found %s", p.in.f.token(t.At).name())
 			return t
 		}
-		d := p.declarator(sr.typ, declMaybe)
+		d := p.declarators.declarator(sr.typ, declMaybe)
 		t.ValueType, t.Pack = d.typ, d.pack
 		if d.name != nil {
 			t.Name, t.At = d.name.Ident, d.at
 		}
-		p.declareLocal(d.sym, entry{kind: nkValue})
-		if p.accept(tAssign) {
-			t.Default = p.condExpr()
+		p.scopes.declareLocal(d.sym, entry{kind: nkValue})
+		if p.in.accept(tAssign) {
+			t.Default = p.exprs.condExpr()
 		}
 	}
 	return t
 }
 
-func (p *parser) templateParamName(t *TemplateParam, kind nameKind) {
-	t.Pack = p.accept(tEllipsis)
-	if p.kind() == tIdent {
-		t.Name, t.At = p.tok().text, p.pos()
-		p.declareLocal(p.tok().sym, entry{kind: kind})
-		p.advance()
+func (p *declParser) templateParamName(t *TemplateParam, kind nameKind) {
+	t.Pack = p.in.accept(tEllipsis)
+	if p.in.kind() == tIdent {
+		t.Name, t.At = p.in.tok().text, p.in.pos()
+		p.scopes.declareLocal(p.in.tok().sym, entry{kind: kind})
+		p.in.advance()
 	}
 }

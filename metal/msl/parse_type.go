@@ -1,5 +1,18 @@
 package msl
 
+import "strings"
+
+// typeParser reads types and specifiers.
+type typeParser struct {
+	in          *cursor
+	classes     *classParser
+	declarators *declaratorParser
+	exprs       *exprParser
+	names       *nameParser
+	nodes       *nodes
+	scopes      *scopes
+}
+
 // where says what a sequence of specifiers belongs to: it decides what is allowed there.
 type where uint8
 
@@ -94,8 +107,8 @@ var spaceKeywords = map[tok]Space{
 }
 
 // qualifier reads a cv-qualifier or an address space into q.
-func (p *parser) qualifier(q *Quals) bool {
-	switch k := p.kind(); k {
+func (p *typeParser) qualifier(q *Quals) bool {
+	switch k := p.in.kind(); k {
 	case kConst:
 		q.Const = true
 	case kVolatile:
@@ -108,48 +121,29 @@ func (p *parser) qualifier(q *Quals) bool {
 		case q.Space == SpaceNone || q.Space == SpaceThread: // thread is what is meant without one: another wins
 			q.Space = s
 		case q.Space != s && s != SpaceThread:
-			p.errorf(BadSpecifiers, "two address spaces: %s and %s", q.Space, s)
+			p.in.errorf(BadSpecifiers, "two address spaces: %s and %s", q.Space, s)
 		}
 	case tIdent:
-		if p.tok().text != "coherent" || p.peek(1) != tLParen && !p.declWordFollows() {
+		if p.in.tok().text != "coherent" || p.in.peek(1) != tLParen && !p.in.declWordFollows() {
 			return false
 		}
 		q.Coherent = true
-		if p.peek(1) == tLParen {
-			p.advance()
-			p.skipBalanced()
+		if p.in.peek(1) == tLParen {
+			p.in.advance()
+			p.in.skipBalanced()
 			return true
 		}
 	default:
 		return false
 	}
-	p.advance()
+	p.in.advance()
 	return true
 }
 
-// declWordFollows tells whether the token after the current one continues a declaration's specifiers.
-func (p *parser) declWordFollows() bool {
-	switch k := p.peek(1); k {
-	case kDevice, kConst, kVolatile, kThreadgroup:
-		return true
-	}
-	return false
-}
-
-// declWordHere tells whether the current token starts a declaration and cannot continue one after a class.
-func (p *parser) declWordHere() bool {
-	switch k := p.kind(); k {
-	case kKernel, kTemplate, kStruct, kClass, kUnion, kEnum, kNamespace, kUsing, kTypedef, kInline, kStaticAssert:
-		return true
-	default:
-		return isBasicType(k)
-	}
-}
-
 // storage reads a specifier that is no part of the type.
-func (p *parser) storage(sr *specResult, w where) bool {
+func (p *typeParser) storage(sr *specResult, w where) bool {
 	s := &sr.specs
-	switch k := p.kind(); k {
+	switch k := p.in.kind(); k {
 	case kStatic:
 		s.Static = true
 	case kInline, kInlineGNU:
@@ -157,8 +151,8 @@ func (p *parser) storage(sr *specResult, w where) bool {
 	case kConstexpr:
 		s.Constexpr = true
 	case kExtern:
-		if p.peek(1) == tString {
-			p.errorf(BadSpecifiers, "extern \"C\" stands before a declaration outside functions and classes")
+		if p.in.peek(1) == tString {
+			p.in.errorf(BadSpecifiers, "extern \"C\" stands before a declaration outside functions and classes")
 			return false
 		}
 		s.Extern = true
@@ -171,68 +165,68 @@ func (p *parser) storage(sr *specResult, w where) bool {
 	case kKernel:
 		s.Kernel = true
 	case kVertex, kFragment:
-		s.Function = p.tok().text
+		s.Function = p.in.tok().text
 	case kTypedef:
 		sr.typedef = true
 	case kRegister:
 	case kThreadLocal, kVirtual:
-		p.errorf(NotInMetal, "'%s' is not part of the Metal Shading Language", p.tok().text)
+		p.in.errorf(NotInMetal, "'%s' is not part of the Metal Shading Language", p.in.tok().text)
 		return false
 	case kAlignas, kAttribute, tLBrack:
-		n := p.i
+		n := p.in.i
 		s.Attrs = p.attributes(s.Attrs)
-		sr.anything = sr.anything || p.i > n
-		return p.i > n
+		sr.anything = sr.anything || p.in.i > n
+		return p.in.i > n
 	default:
 		return false
 	}
-	if w == inTypeID || w == inConversion || w == inParam && p.kind() != kConstexpr && p.kind() != kRegister {
-		p.errorf(BadSpecifiers, "'%s' is not allowed here", p.tok().text)
+	if w == inTypeID || w == inConversion || w == inParam && p.in.kind() != kConstexpr && p.in.kind() != kRegister {
+		p.in.errorf(BadSpecifiers, "'%s' is not allowed here", p.in.tok().text)
 	}
-	p.advance()
+	p.in.advance()
 	return true
 }
 
 // specifiers reads declaration specifiers: storage, qualifiers and one type. typ is nil if there is no type.
-func (p *parser) specifiers(w where) (sr specResult) {
+func (p *typeParser) specifiers(w where) (sr specResult) {
 	var q Quals
 	var basic basicSet
-	start := p.i
-	for !p.bad {
-		k := p.kind()
+	start := p.in.i
+	for !p.in.bad {
+		k := p.in.kind()
 		switch {
 		case isBasicType(k):
 			if sr.typ != nil {
-				p.errorf(BadSpecifiers, "two types: '%s' comes after another one", p.tok().text)
+				p.in.errorf(BadSpecifiers, "two types: '%s' comes after another one", p.in.tok().text)
 				return sr
 			}
 			if basic.at == 0 {
-				basic.at = p.pos()
+				basic.at = p.in.pos()
 			}
 			basic.add(k)
-			p.advance()
+			p.in.advance()
 			continue
 		case p.qualifier(&q):
 			continue
 		case k != tLBrack && p.storage(&sr, w) || k == tLBrack && w != inTypeID && w != inConversion &&
-			p.peek(1) == tLBrack && p.storage(&sr, w):
+			p.in.peek(1) == tLBrack && p.storage(&sr, w):
 			continue
 		}
 		if sr.typ != nil || basic.at != 0 || !p.typeSpecifier(&sr, w) {
 			break
 		}
-		if sr.defines != nil && p.tok().flags&fBOL != 0 && w != inParam && w != inTypeID && p.declWordHere() {
-			p.expect(tSemi, "after a class or an enumeration")
+		if sr.defines != nil && p.in.tok().flags&fBOL != 0 && w != inParam && w != inTypeID && p.in.declWordHere() {
+			p.in.expect(tSemi, "after a class or an enumeration")
 		}
 	}
-	sr.anything = sr.anything || p.i > start
-	if p.bad {
+	sr.anything = sr.anything || p.in.i > start
+	if p.in.bad {
 		return sr
 	}
 	if basic.at != 0 {
-		sr.typ = p.newType(basic.at, TypeBasic)
+		sr.typ = p.nodes.newType(basic.at, TypeBasic)
 		if sr.typ.Basic = basic.name(); sr.typ.Basic == "" {
-			p.errorAt(basic.at, BadSpecifiers, "%s", basic.problem())
+			p.in.errorAt(basic.at, BadSpecifiers, "%s", basic.problem())
 		}
 	}
 	if sr.typ != nil && q != (Quals{}) {
@@ -254,25 +248,25 @@ func (p *parser) specifiers(w where) (sr specResult) {
 }
 
 // typeSpecifier reads a type that is no basic one; false if there is none.
-func (p *parser) typeSpecifier(sr *specResult, w where) bool {
-	at := p.pos()
-	switch k := p.kind(); k {
+func (p *typeParser) typeSpecifier(sr *specResult, w where) bool {
+	at := p.in.pos()
+	switch k := p.in.kind(); k {
 	case kAuto:
-		p.advance()
-		sr.typ = p.newType(at, TypeAuto)
+		p.in.advance()
+		sr.typ = p.nodes.newType(at, TypeAuto)
 	case kDecltype:
 		return p.decltypeSpecifier(sr)
 	case kTypename:
-		p.advance()
-		p.typename = true
-		n, _ := p.name(false)
+		p.in.advance()
+		p.names.typename = true
+		n, _ := p.names.name(false)
 		n.n.Typename = true
-		sr.typ = p.newType(at, TypeNamed)
+		sr.typ = p.nodes.newType(at, TypeNamed)
 		sr.typ.Name = &n.n
 	case kStruct, kClass, kUnion:
-		p.classSpecifier(sr, w)
+		p.classes.classSpecifier(sr, w)
 	case kEnum:
-		p.enumSpecifier(sr, w)
+		p.classes.enumSpecifier(sr, w)
 	case kOperator:
 		sr.conv = w == inClass
 		return false
@@ -281,27 +275,27 @@ func (p *parser) typeSpecifier(sr *specResult, w where) bool {
 			sr.ctor = true
 			return false
 		}
-		if k == tIdent && w == inNamespace && p.peek(1) == tLParen && p.guideFollows() {
+		if k == tIdent && w == inNamespace && p.in.peek(1) == tLParen && p.guideFollows() {
 			sr.guide = true
 			return false
 		}
-		if k == tIdent && p.peek(1) != tColonColon && p.peek(1) != tLt {
-			e := p.lookup(p.tok().sym)
+		if k == tIdent && p.in.peek(1) != tColonColon && p.in.peek(1) != tLt {
+			e := p.scopes.lookup(p.in.tok().sym)
 			if !e.kind.isType() {
 				return false
 			}
-			n := p.newName()
-			n.n = Name{Base: Base{at}, NamePart: NamePart{PartAt: at, Ident: p.tok().text}}
-			p.advance()
-			sr.typ, sr.scope = p.newType(at, TypeNamed), e.scope
+			n := p.nodes.newName()
+			n.n = Name{Base: Base{at}, NamePart: NamePart{PartAt: at, Ident: p.in.tok().text}}
+			p.in.advance()
+			sr.typ, sr.scope = p.nodes.newType(at, TypeNamed), e.scope
 			sr.typ.Name = &n.n
 			return true
 		}
-		n := p.typeName(sr)
+		n := p.names.typeName(sr)
 		if n == nil {
 			return false
 		}
-		sr.typ = p.newType(at, TypeNamed)
+		sr.typ = p.nodes.newType(at, TypeNamed)
 		sr.typ.Name = &n.n
 	default:
 		return false
@@ -309,70 +303,50 @@ func (p *parser) typeSpecifier(sr *specResult, w where) bool {
 	return true
 }
 
-// typeName reads a qualified name or one with template arguments if it is that of a type, and returns nil otherwise.
-func (p *parser) typeName(sr *specResult) *nameNode {
-	var n *nameNode
-	known := false // the name is a type's, whatever is wrong with its arguments
-	ok := p.try(func() bool {
-		var info nameInfo
-		n, info = p.name(false)
-		known, sr.scope = info.kind.isType(), info.scope
-		return known
-	})
-	if ok {
-		return n
-	}
-	if !known {
-		return nil
-	}
-	n, _ = p.name(false) // again, to report the error
-	return n
-}
-
 // decltypeSpecifier reads decltype(x), decltype(auto), or a type that decltype qualifies.
-func (p *parser) decltypeSpecifier(sr *specResult) bool {
-	at := p.pos()
-	if p.peek(1) == tLParen && p.peek(2) == kAuto {
-		p.i += 3
-		p.expect(tRParen, "after decltype(auto")
-		sr.typ = p.newType(at, TypeDecltype)
+func (p *typeParser) decltypeSpecifier(sr *specResult) bool {
+	at := p.in.pos()
+	if p.in.peek(1) == tLParen && p.in.peek(2) == kAuto {
+		p.in.i += 3
+		p.in.expect(tRParen, "after decltype(auto")
+		sr.typ = p.nodes.newType(at, TypeDecltype)
 		return true
 	}
-	n, info := p.name(false)
+	n, info := p.names.name(false)
 	if info.qualified {
-		sr.typ = p.newType(at, TypeNamed)
+		sr.typ = p.nodes.newType(at, TypeNamed)
 		sr.typ.Name = &n.n
 		return true
 	}
-	sr.typ = p.newType(at, TypeDecltype)
+	sr.typ = p.nodes.newType(at, TypeDecltype)
 	sr.typ.X = n.n.Decltype
 	return true
 }
 
 // constructorFollows tells whether the name at hand is that of a constructor: C( in the class C, C::C( outside.
-func (p *parser) constructorFollows(w where) bool {
+func (p *typeParser) constructorFollows(w where) bool {
 	yes := false
 	if w == inClass {
-		if p.class.sym == 0 || p.tok().sym != p.class.sym || p.kind() != tIdent {
+		if p.classes.class == 0 || p.in.tok().sym != p.classes.class || p.in.kind() != tIdent {
 			return false
 		}
-		if p.peek(1) == tLt { // C<T>() in the template C
-			p.try(func() bool {
-				p.name(false)
-				yes = !p.bad && p.kind() == tLParen
+		if p.in.peek(1) == tLt { // C<T>() in the template C
+			p.scopes.try(func() bool {
+				p.names.name(false)
+				yes = !p.in.bad && p.in.kind() == tLParen
 				return false
 			})
 		}
-		return yes || p.peek(1) == tLParen
+		return yes || p.in.peek(1) == tLParen
 	}
-	if p.peek(1) == tColonColon && (p.peek(2) != tIdent || p.peek(3) != tLParen && p.peek(3) != tColonColon) {
+	if p.in.peek(1) == tColonColon && (p.in.peek(2) != tIdent || p.in.peek(3) != tLParen && p.in.peek(3) != tColonColon) {
 		return false
 	}
-	if p.peek(1) == tColonColon || p.peek(1) == tLt {
-		p.try(func() bool {
-			n, _ := p.name(false)
+	if p.in.peek(1) == tColonColon || p.in.peek(1) == tLt {
+		p.scopes.try(func() bool {
+			n, _ := p.names.name(false)
 			if k := len(n.n.Quals); k > 0 && n.n.Ident != "" {
-				yes = !p.bad && n.n.Ident == n.n.Quals[k-1].Ident && p.kind() == tLParen
+				yes = !p.in.bad && n.n.Ident == n.n.Quals[k-1].Ident && p.in.kind() == tLParen
 			}
 			return false
 		})
@@ -381,65 +355,65 @@ func (p *parser) constructorFollows(w where) bool {
 }
 
 // guideFollows tells whether a deduction guide stands at hand: X(parameters) -> X<arguments>.
-func (p *parser) guideFollows() bool {
-	if p.lookup(p.tok().sym).kind != nkTypeTemplate {
+func (p *typeParser) guideFollows() bool {
+	if p.scopes.lookup(p.in.tok().sym).kind != nkTypeTemplate {
 		return false
 	}
 	yes := false
-	p.try(func() bool {
-		p.advance()
-		yes = p.skipBalanced() && p.kind() == tArrow
+	p.scopes.try(func() bool {
+		p.in.advance()
+		yes = p.in.skipBalanced() && p.in.kind() == tArrow
 		return false
 	})
 	return yes
 }
 
 // typeID reads a type without a name, as in casts and template arguments.
-func (p *parser) typeID() *TypeExpr {
-	at := p.pos()
+func (p *typeParser) typeID() *TypeExpr {
+	at := p.in.pos()
 	sr := p.specifiers(inTypeID)
 	if sr.typ == nil {
 		p.expectedType("a type")
-		return p.newType(at, TypeBad)
+		return p.nodes.newType(at, TypeBad)
 	}
-	d := p.declarator(sr.typ, declAbstract)
+	d := p.declarators.declarator(sr.typ, declAbstract)
 	return d.typ
 }
 
 // attributes reads [[...]], __attribute__((...)) and alignas(...), any number of them.
-func (p *parser) attributes(list []Attr) []Attr {
-	for !p.bad {
+func (p *typeParser) attributes(list []Attr) []Attr {
+	for !p.in.bad {
 		switch {
-		case p.kind() == tLBrack && p.peek(1) == tLBrack:
-			p.advance()
-			p.advance()
+		case p.in.kind() == tLBrack && p.in.peek(1) == tLBrack:
+			p.in.advance()
+			p.in.advance()
 			list = p.attributeList(list, tRBrack)
 			p.endAttribute(tRBrack)
 			p.endAttribute(tRBrack)
-		case p.kind() == kAttribute:
-			p.advance()
-			if p.kind() != tLParen || p.peek(1) != tLParen {
-				p.errorf(BadAttribute, "expected '((' after __attribute__")
+		case p.in.kind() == kAttribute:
+			p.in.advance()
+			if p.in.kind() != tLParen || p.in.peek(1) != tLParen {
+				p.in.errorf(BadAttribute, "expected '((' after __attribute__")
 				return list
 			}
-			p.advance()
-			p.advance()
+			p.in.advance()
+			p.in.advance()
 			list = p.attributeList(list, tRParen)
 			p.endAttribute(tRParen)
 			p.endAttribute(tRParen)
-		case p.kind() == kAlignas:
-			a := Attr{At: p.pos(), Name: "alignas"}
-			p.advance()
-			p.expect(tLParen, "after alignas")
-			if p.typeStarts() {
+		case p.in.kind() == kAlignas:
+			a := Attr{At: p.in.pos(), Name: "alignas"}
+			p.in.advance()
+			p.in.expect(tLParen, "after alignas")
+			if p.names.typeStarts() {
 				x := &SizeofExpr{Align: true}
-				x.At = p.pos()
+				x.At = p.in.pos()
 				x.Type = p.typeID()
 				a.Args = []Expr{x}
 			} else {
-				a.Args = []Expr{p.condExpr()}
+				a.Args = []Expr{p.exprs.condExpr()}
 			}
-			p.expect(tRParen, "after the operand of alignas")
+			p.in.expect(tRParen, "after the operand of alignas")
 			list = append(list, a)
 		default:
 			return list
@@ -448,47 +422,84 @@ func (p *parser) attributes(list []Attr) []Attr {
 	return list
 }
 
-func (p *parser) endAttribute(k tok) {
-	if !p.accept(k) && !p.bad {
-		p.errorf(BadAttribute, "expected '%s' at the end of an attribute, found %s", punctText[k], p.tok().name())
+func (p *typeParser) endAttribute(k tok) {
+	if !p.in.accept(k) && !p.in.bad {
+		p.in.errorf(BadAttribute, "expected '%s' at the end of an attribute, found %s", punctText[k], p.in.tok().name())
 	}
 }
 
-func (p *parser) attributeList(list []Attr, end tok) []Attr {
-	for p.kind() != end && !p.bad {
-		if p.accept(tComma) {
+func (p *typeParser) attributeList(list []Attr, end tok) []Attr {
+	for p.in.kind() != end && !p.in.bad {
+		if p.in.accept(tComma) {
 			continue
 		}
-		t := p.tok()
+		t := p.in.tok()
 		if t.kind != tIdent && t.kind < tKeyword {
-			p.errorf(BadAttribute, "expected the name of an attribute, found %s", t.name())
+			p.in.errorf(BadAttribute, "expected the name of an attribute, found %s", t.name())
 			return list
 		}
-		a := Attr{At: p.pos(), Name: t.text}
-		p.advance()
-		if p.kind() == tColonColon {
-			p.advance()
-			a.Name += "::" + p.tok().text
-			p.advance()
+		a := Attr{At: p.in.pos(), Name: t.text}
+		p.in.advance()
+		if p.in.kind() == tColonColon {
+			p.in.advance()
+			a.Name += "::" + p.in.tok().text
+			p.in.advance()
 		}
-		if p.kind() == tLParen {
-			p.advance()
+		if p.in.kind() == tLParen {
+			p.in.advance()
 			a.Args = []Expr{}
-			for p.kind() != tRParen && !p.bad {
-				if p.kind() == tRBrack || p.kind() == tEOF {
+			for p.in.kind() != tRParen && !p.in.bad {
+				if p.in.kind() == tRBrack || p.in.kind() == tEOF {
 					break
 				}
-				a.Args = append(a.Args, p.assignExpr())
-				if !p.accept(tComma) {
+				a.Args = append(a.Args, p.exprs.assignExpr())
+				if !p.in.accept(tComma) {
 					break
 				}
 			}
 			p.endAttribute(tRParen)
 		}
 		list = append(list, a)
-		if p.kind() != tComma && p.kind() != end && !p.bad {
-			p.errorf(BadAttribute, "expected ',' after an attribute, found %s", p.tok().name())
+		if p.in.kind() != tComma && p.in.kind() != end && !p.in.bad {
+			p.in.errorf(BadAttribute, "expected ',' after an attribute, found %s", p.in.tok().name())
 		}
 	}
 	return list
+}
+
+// noType reports a declaration without a type.
+func (p *typeParser) noType(sr *specResult) {
+	switch k := p.in.kind(); {
+	case k == tIdent && p.in.tok().sym != 0 && sr.anything && (p.in.peek(1) == tLParen || p.in.peek(1) == tAssign):
+		p.in.errorf(UnknownType, "%s has no type", p.in.tok().name())
+	case k == tIdent && p.scopes.lookup(p.in.tok().sym).kind == nkNone || k == tIdent && p.in.peek(1) == tColonColon:
+		p.unknownType()
+	case k == kGoto, k == kTry, k == kThrow, k == kNew, k == kDelete:
+		p.in.errorf(NotInMetal, "'%s' is not part of the Metal Shading Language", p.in.tok().text)
+	case k == tTilde:
+		p.in.errorf(NotInMetal, "destructors are not part of the Metal Shading Language")
+	case k == tIdent:
+		p.in.errorf(UnknownType, "%s is not a type", p.in.tok().name())
+	default:
+		p.in.errorf(UnexpectedToken, "expected a declaration, found %s", p.in.tok().name())
+	}
+}
+
+// unknownType reports the name at hand, which is that of no type.
+func (p *typeParser) unknownType() {
+	name := p.in.nameText()
+	if strings.TrimPrefix(name, "metal::") == "sampler" {
+		p.in.errorf(Unsupported, "samplers and textures are not supported: pass a buffer and index it")
+		return
+	}
+	p.in.errorf(UnknownType, "unknown type name '%s'", name)
+}
+
+// expectedType reports that there is no type where one must be.
+func (p *typeParser) expectedType(what string) {
+	if p.in.kind() == tIdent {
+		p.in.errorf(UnknownType, "expected %s: '%s' is not known as a type", what, p.in.nameText())
+		return
+	}
+	p.in.errorf(UnknownType, "expected %s, found %s", what, p.in.tok().name())
 }
