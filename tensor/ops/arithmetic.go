@@ -52,7 +52,7 @@ func init() {
 	})
 }
 
-var _ = sig.Binary("add", Add)
+var _ = sig.Binary("add", Add, sig.Commutative)
 
 // Add is a + b, element by element, in the operands' common dtype. Shapes are broadcast; integers wrap around; for
 // bool it is "or".
@@ -68,7 +68,7 @@ func Subtract(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return subtract.call(tensor.Call(ctx), a, b)
 }
 
-var _ = sig.Binary("multiply", Multiply)
+var _ = sig.Binary("multiply", Multiply, sig.Commutative)
 
 // Multiply is a * b, element by element, in the operands' common dtype. Shapes are broadcast; integers wrap around;
 // for bool it is "and".

@@ -209,7 +209,7 @@ func twoAxes(c *tensor.Ctx, op string, a *tensor.Array, first, second int) (i, j
 
 var _ = sig.Def("swapaxes", "a axis1:int axis2:int", func(a *sig.Args) any {
 	return SwapAxes(a.Array(0), a.Int(1), a.Int(2), a.Ctx)
-})
+}, sig.Same("axis1 and axis2 swapped", "either is exchanged with the other"))
 
 // SwapAxes is a view of a with two dimensions exchanged. Negative axes count from the end.
 func SwapAxes(a *tensor.Array, axis1, axis2 int, ctx ...*tensor.Ctx) *tensor.Array {

@@ -55,7 +55,7 @@ func init() {
 	minimum.define(row{Expr: pick("<"), Diff: []diff{masked(Less), masked(GreaterEqual)}})
 }
 
-var _ = sig.Binary("equal", Equal)
+var _ = sig.Binary("equal", Equal, sig.Commutative)
 
 // Equal is a == b, element by element, as bool; both are converted to their common dtype first, and shapes are
 // broadcast. NaN equals nothing.
@@ -63,7 +63,7 @@ func Equal(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return equal.call(tensor.Call(ctx), a, b)
 }
 
-var _ = sig.Binary("not_equal", NotEqual)
+var _ = sig.Binary("not_equal", NotEqual, sig.Commutative)
 
 // NotEqual is a != b, element by element, as bool; both are converted to their common dtype first, and shapes are
 // broadcast. NaN differs from everything.
@@ -100,7 +100,7 @@ func LessEqual(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return lessEqual.call(tensor.Call(ctx), a, b)
 }
 
-var _ = sig.Binary("maximum", Maximum)
+var _ = sig.Binary("maximum", Maximum, sig.Commutative)
 
 // Maximum is the larger of a and b, element by element, in the common dtype and shape; NaN where either is NaN.
 // Where they are equal the derivative goes to b.
@@ -108,7 +108,7 @@ func Maximum(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return maximum.call(tensor.Call(ctx), a, b)
 }
 
-var _ = sig.Binary("minimum", Minimum)
+var _ = sig.Binary("minimum", Minimum, sig.Commutative)
 
 // Minimum is the smaller of a and b, element by element, in the common dtype and shape; NaN where either is NaN.
 // Where they are equal the derivative goes to b.

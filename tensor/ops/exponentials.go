@@ -142,7 +142,7 @@ func Log10(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return logBase10.call(tensor.Call(ctx), a)
 }
 
-var _ = sig.Binary("logaddexp", LogAddExp)
+var _ = sig.Binary("logaddexp", LogAddExp, sig.Commutative)
 
 // LogAddExp is log(exp(a) + exp(b)), element by element, without overflow; shapes are broadcast. Integers and bool give
 // float32, other dtypes the common one.

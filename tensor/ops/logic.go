@@ -27,7 +27,7 @@ func LogicalNot(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 
 // truths declares a function of two truths: a number takes no dtype from the other operand.
 func truths(name string, f func(x, y *tensor.Array, c ...*tensor.Ctx) *tensor.Array) *sig.Func {
-	return sig.Def(name, "a b", func(a *sig.Args) any { return f(a.Array(0), a.Array(1), a.Ctx) })
+	return sig.Def(name, "a b", func(a *sig.Args) any { return f(a.Array(0), a.Array(1), a.Ctx) }, sig.Commutative)
 }
 
 var _ = truths("logical_and", LogicalAnd)

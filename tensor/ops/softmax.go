@@ -67,10 +67,9 @@ func softmaxTangent(c *tensor.Ctx, t, y *tensor.Array) *tensor.Array {
 	return AsType(Subtract(ty, Multiply(y, Sum(ty, []int{-1}, true, c), c), c), d, c)
 }
 
-// Softmax always computes as precise asks: half types in float32, rounded once.
 var _ = sig.Def("softmax", "a axis:axes? precise:bool=false", func(a *sig.Args) any {
 	return Softmax(a.Array(0), a.Ints(1), a.Ctx)
-})
+}, sig.Same("the default of precise", "it always computes as that asks: half types in float32, rounded once"))
 
 // Softmax is exp(a) / sum(exp(a)) along axes (nil: all; negative ones count from the end). The largest element is
 // subtracted first, so that nothing overflows. Integers and bool give float32, other dtypes their own; the half

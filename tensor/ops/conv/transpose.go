@@ -59,7 +59,7 @@ func ConvTranspose3D(input, weight *tensor.Array, stride, padding, dilation, out
 
 var _ = sig.Def("convolve", "a v mode:string=full", func(a *sig.Args) any {
 	return Convolve(a.Array(0), a.Array(1), a.Text(2), a.Ctx)
-})
+}, sig.Same("a and v swapped", "a convolution is commutative"))
 
 // Convolve is the convolution of a and v, of one dimension: element i is the sum of the products of elements whose
 // indices add up to i. Mode is "full" (all of them), "same" (as many as the longer operand has, from the middle) or

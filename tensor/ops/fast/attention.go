@@ -249,12 +249,11 @@ type AttentionOptions struct {
 
 var _ = sig.Def("fast.scaled_dot_product_attention",
 	"q k v scale:number mask:'causal'|array? sinks:array? force_fused:bool=false", func(a *sig.Args) any {
-		// There is one kernel, which is a fused one: force_fused asks for nothing else.
 		opt := AttentionOptions{Sinks: a.Array(5)}
 		opt.Mask, _ = sig.As[*tensor.Array](a, 4)
 		_, opt.Causal = sig.As[string](a, 4)
 		return ScaledDotProductAttention(a.Array(0), a.Array(1), a.Array(2), a.Number(3), opt, a.Ctx)
-	})
+	}, sig.Same("the default of force_fused", "there is one kernel, which is a fused one"))
 
 var attentionDType = kit.Floats("q, k and v have the common dtype")
 

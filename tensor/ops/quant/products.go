@@ -308,7 +308,7 @@ var _ = sig.Def("gather_qmm", "x w scales biases:array? lhs_indices:indices? rhs
 		}
 		return GatherQMM(a.Array(0), a.Array(1), a.Array(2), a.Array(3), GatherQMMCall{LHS: a.Array(4), RHS: a.Array(5),
 			NoTranspose: !a.Bool(6), SortedIndices: a.Bool(11), Quantization: q}, a.Ctx)
-	})
+	}, sig.Same("the default of sorted_indices", "the result does not depend on it"))
 
 // GatherQMM is a batch of products of matrices of x with packed matrices (see [QuantizedMatmul]), picked by indices:
 // lhs_indices names the matrices of x and rhs_indices those of w, which count as one batch each; both are broadcast

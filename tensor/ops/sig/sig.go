@@ -37,6 +37,9 @@ type Func struct {
 	// Doc is the Go function whose comment is the help, "Concatenate" or "linalg.Norm"; "": the one whose name is Name
 	// but for upper case and underscores.
 	Doc string
+	// Same are faults of the signature that would not change what calls give, and why: "a and b swapped", "the default of
+	// precise". Others, the tests demand, are found by a golden call.
+	Same map[string]string
 }
 
 // Table is a list of arrays as one result.
@@ -52,6 +55,19 @@ type Option func(f *Func)
 
 // Doc names the Go function whose comment is the help, if it is not named like the function.
 func Doc(name string) Option { return func(f *Func) { f.Doc = name } }
+
+// Same says that a fault of the signature would not change what calls give: see Func.
+func Same(fault, why string) Option {
+	return func(f *Func) {
+		if f.Same == nil {
+			f.Same = map[string]string{}
+		}
+		f.Same[fault] = why
+	}
+}
+
+// Commutative says that the operands a and b may change places.
+func Commutative(f *Func) { Same("a and b swapped", "it is commutative")(f) }
 
 // Def declares a function of mx, for a variable or an init function of its room. It panics if the signature is wrong or
 // the name is taken: signatures are part of the program.
