@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"flag"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -42,12 +43,20 @@ var readers = map[string]func(r io.Reader) (map[string]*tensor.Array, error){
 	},
 }
 
-// seeds are the whole files of a format.
+// found are files that once were read wrongly.
+var found = map[string][]string{
+	"npy": {"\x93NUMPY\x02\x00t\x00\n\x00\x00\x00d-"}, // memory was made for all of a header of which two bytes are there
+}
+
+// seeds are the whole files of a format, after those that were found.
 func seeds(t testing.TB, ext string) [][]byte {
 	files, err := filepath.Glob("testdata/*." + ext)
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	var out [][]byte
+	for _, s := range found[ext] {
+		out = append(out, []byte(s))
+	}
 	for _, file := range files {
 		b, err := os.ReadFile(file)
 		require.NoError(t, err)
@@ -66,16 +75,28 @@ func allocated() int64 {
 }
 
 // What reading may allocate: for each byte of the file, for each byte of the elements that it really has, and at all,
-// for what decompression and other parts of a program need.
+// for what decompression needs and the runtime counts in advance.
 const (
 	perByte    = 100
 	perElement = 4
-	atLeast    = 1 << 20
+	atLeast    = 512 << 10
 )
 
 // readDamaged reads a file that may be damaged: that is an error or gives arrays, and takes no more memory than the
 // file has a right to.
 func readDamaged(t testing.TB, ext string, b []byte) (ok bool) {
+	var complaint string
+	for range 3 { // others allocate too: what is there each time is the reader's
+		if ok, complaint = readOnce(t, ext, b); complaint == "" {
+			return ok
+		}
+	}
+	t.Error(complaint)
+	return ok
+}
+
+// readOnce is readDamaged, with what is to be said of memory.
+func readOnce(t testing.TB, ext string, b []byte) (ok bool, complaint string) {
 	before := allocated()
 	device.ResetPeak()
 	active := device.Memory().Active
@@ -93,12 +114,12 @@ func readDamaged(t testing.TB, ext string, b []byte) (ok bool) {
 	}
 	most := perByte*int64(len(b)) + perElement*total + atLeast
 	if n := allocated() - before; n > most {
-		t.Errorf("reading %d bytes with %d of elements allocated %d: %q", len(b), total, n, b)
+		complaint = fmt.Sprintf("reading %d bytes with %d of elements allocated %d: %q", len(b), total, n, b)
 	}
 	if n := device.Memory().Peak - active; n > most {
-		t.Errorf("reading %d bytes with %d of elements took %d of the device: %q", len(b), total, n, b)
+		complaint = fmt.Sprintf("reading %d bytes with %d of elements took %d of the device: %q", len(b), total, n, b)
 	}
-	return err == nil
+	return err == nil, complaint
 }
 
 // numbersInFiles are what lies at the edges of what files count with.

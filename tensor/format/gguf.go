@@ -69,7 +69,7 @@ func gguf(c *tensor.Ctx, f *contents) (map[string]*tensor.Array, map[string]any,
 	out := make(map[string]*tensor.Array, len(g.tensors))
 	for _, t := range g.tensors {
 		if err := t.addTo(out, c, f); err != nil {
-			return nil, nil, c.Errorf("load", "%s: tensor %q: %w", f.name, t.name, err)
+			return nil, nil, c.Errorf("load", "%s: tensor %.99q: %w", f.name, t.name, err)
 		}
 	}
 	return out, g.metadata, nil
@@ -169,9 +169,9 @@ func (g *ggufReader) entry() error {
 		return err
 	}
 	if g.metadata[key] != nil {
-		return fmt.Errorf("the metadata have %q twice", key)
+		return fmt.Errorf("the metadata have %.99q twice", key)
 	}
-	what := fmt.Sprintf("the metadata %q", key)
+	what := fmt.Sprintf("the metadata %.99q", key)
 	kind, err := g.u32(what)
 	if err != nil {
 		return err
@@ -267,13 +267,13 @@ func (g *ggufReader) tensor(i uint64) error {
 	if err != nil {
 		return err
 	}
-	what := fmt.Sprintf("what there is of tensor %q", name)
+	what := fmt.Sprintf("what there is of tensor %.99q", name)
 	rank, err := g.u32(what)
 	if err != nil {
 		return err
 	}
 	if rank > ggufMaxRank {
-		return fmt.Errorf("tensor %q has %d dimensions, at most %d are accepted", name, rank, ggufMaxRank)
+		return fmt.Errorf("tensor %.99q has %d dimensions, at most %d are accepted", name, rank, ggufMaxRank)
 	}
 	sizes := make([]uint64, rank)
 	for k := range sizes { // the last dimension comes first
@@ -291,7 +291,7 @@ func (g *ggufReader) tensor(i uint64) error {
 	}
 	t, err := newGGUFTensor(sizes, number, offset)
 	if err != nil {
-		return fmt.Errorf("tensor %q: %w", name, err)
+		return fmt.Errorf("tensor %.99q: %w", name, err)
 	}
 	t.name = name
 	g.tensors = append(g.tensors, t)
@@ -333,14 +333,14 @@ func (g *ggufReader) place() error {
 	if v, ok := g.metadata[alignmentKey]; ok {
 		x, ok := v.(*tensor.Array)
 		if !ok {
-			return fmt.Errorf("the metadata %q is no number", alignmentKey)
+			return fmt.Errorf("the metadata %.99q is no number", alignmentKey)
 		}
 		b, err := x.Bytes(context.Background())
 		if err != nil {
 			return err
 		}
 		if align, err = alignmentOf(x.Spec(), b); err != nil {
-			return fmt.Errorf("the metadata %q: %w", alignmentKey, err)
+			return fmt.Errorf("the metadata %.99q: %w", alignmentKey, err)
 		}
 	}
 	data := (int64(g.at) + align - 1) &^ (align - 1)
@@ -348,7 +348,7 @@ func (g *ggufReader) place() error {
 	byPlace := make([]placed, len(g.tensors))
 	for i, t := range g.tensors {
 		if t.end > room {
-			return fmt.Errorf("tensor %q lies at bytes %d to %d of the data, of which the file has %d: is it cut short?",
+			return fmt.Errorf("tensor %.99q lies at bytes %d to %d of the data, of which the file has %d: is it cut short?",
 				t.name, t.begin, t.end, room)
 		}
 		byPlace[i] = t.placed
@@ -358,7 +358,7 @@ func (g *ggufReader) place() error {
 	sortByPlace(byPlace)
 	for i := 1; i < len(byPlace); i++ {
 		if t, before := byPlace[i], byPlace[i-1]; t.begin < before.end {
-			return fmt.Errorf("tensor %q begins at byte %d of the data, within tensor %q", t.name, t.begin, before.name)
+			return fmt.Errorf("tensor %.99q begins at byte %d of the data, within tensor %.99q", t.name, t.begin, before.name)
 		}
 	}
 	return nil
@@ -368,7 +368,7 @@ func (g *ggufReader) place() error {
 func (t *ggufTensor) addTo(out map[string]*tensor.Array, c *tensor.Ctx, f *contents) error {
 	add := func(name string, x *tensor.Array) error {
 		if out[name] != nil {
-			return fmt.Errorf("two arrays are named %q", name)
+			return fmt.Errorf("two arrays are named %.99q", name)
 		}
 		out[name] = x
 		return nil

@@ -245,7 +245,11 @@ func TestGGUFErrors(t *testing.T) {
 		require.ErrorContains(t, err, c.want, c.name)
 		require.ErrorContains(t, err, "[load] the stream: ", c.name)
 	}
-	_, _, err := format.LoadGGUF("testdata/int16.npy")
+	long := ggufFile("GGUF", u(3), 1, 0, []string{strings.Repeat("x", 1<<20)}, u(9))
+	_, _, err := format.ReadGGUF(strings.NewReader(long))
+	require.EqualError(t, err, `[load] the stream: tensor "`+strings.Repeat("x", 99)+`" has 9 dimensions, at most 8 are `+
+		"accepted"+place(err), "a name may be as long as the file")
+	_, _, err = format.LoadGGUF("testdata/int16.npy")
 	require.EqualError(t, err, "[load] testdata/int16.npy: no .gguf file: it does not start with GGUF"+place(err))
 }
 

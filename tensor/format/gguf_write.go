@@ -33,14 +33,14 @@ func WriteGGUF(ctx context.Context, w io.Writer, arrays map[string]*tensor.Array
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {
 		g.text(key)
 		if err := g.value(ctx, key, metadata[key]); err != nil {
-			return fmt.Errorf("the metadata %q: %w", key, err)
+			return fmt.Errorf("the metadata %.99q: %w", key, err)
 		}
 	}
 	at := int64(0)
 	for _, name := range names {
 		n, err := g.tensor(name, arrays[name].Spec(), at)
 		if err != nil {
-			return fmt.Errorf("tensor %q: %w", name, err)
+			return fmt.Errorf("tensor %.99q: %w", name, err)
 		}
 		at += n + g.padding(n)
 	}
@@ -50,7 +50,7 @@ func WriteGGUF(ctx context.Context, w io.Writer, arrays map[string]*tensor.Array
 	}
 	for _, name := range names {
 		if err := writeElements(ctx, w, arrays[name]); err != nil {
-			return fmt.Errorf("tensor %q: %w", name, err)
+			return fmt.Errorf("tensor %.99q: %w", name, err)
 		}
 		if _, err := w.Write(make([]byte, g.padding(arrays[name].Spec().NBytes()))); err != nil {
 			return err

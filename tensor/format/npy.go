@@ -242,9 +242,12 @@ func readNPYHeader(r io.Reader) (npyHeader, error) {
 	if n > maxHeader {
 		return h, fmt.Errorf("the header's length is %d, at most %d is accepted", n, maxHeader)
 	}
-	text := make([]byte, n)
-	if _, err := io.ReadFull(r, text); err != nil {
-		return h, errors.New("the file ends within its header")
+	text, err := io.ReadAll(io.LimitReader(r, int64(n))) // it makes memory for what is there
+	if err == nil && len(text) < int(n) {
+		err = fmt.Errorf("the file ends within its header: %d of %d bytes are there", len(text), n)
+	}
+	if err != nil {
+		return h, err
 	}
 	p := headerParser{rest: string(text)}
 	if err := p.dict(&h); err != nil {
@@ -261,7 +264,7 @@ func (h *npyHeader) setType(descr string) error {
 	}
 	d, ok := npyTypes[name]
 	if !ok {
-		return fmt.Errorf("dtype %q has no counterpart here", descr)
+		return fmt.Errorf("dtype %.99q has no counterpart here", descr)
 	}
 	h.spec.DType = d
 	h.bigEndian = order == '>' && name[0] != 'V'
@@ -292,7 +295,7 @@ func (p *headerParser) expected(what string) error {
 	if len(near) > 24 {
 		near = near[:24]
 	}
-	return fmt.Errorf("%s expected at %q", what, near)
+	return fmt.Errorf("%s expected at %.99q", what, near)
 }
 
 func (p *headerParser) str() (string, error) {
@@ -324,7 +327,7 @@ func (p *headerParser) dict(h *npyHeader) error {
 			return p.expected(":")
 		}
 		if seen[key] {
-			return fmt.Errorf("%q comes twice", key)
+			return fmt.Errorf("%.99q comes twice", key)
 		}
 		seen[key] = true
 		if err := p.value(key, h); err != nil {
@@ -339,7 +342,7 @@ func (p *headerParser) dict(h *npyHeader) error {
 	}
 	for _, key := range []string{"descr", "fortran_order", "shape"} {
 		if !seen[key] {
-			return fmt.Errorf("%q is missing", key)
+			return fmt.Errorf("%.99q is missing", key)
 		}
 	}
 	if p.space(); p.rest != "" {
@@ -370,7 +373,7 @@ func (p *headerParser) value(key string, h *npyHeader) error {
 		h.spec.Shape = shape
 		return err
 	}
-	return fmt.Errorf("unknown key %q", key)
+	return fmt.Errorf("unknown key %.99q", key)
 }
 
 func (p *headerParser) tuple() (tensor.Shape, error) {

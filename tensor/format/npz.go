@@ -48,10 +48,10 @@ func npz(c *tensor.Ctx, f *contents) (map[string]*tensor.Array, error) {
 	for _, entry := range z.File {
 		name := strings.TrimSuffix(entry.Name, ".npy")
 		if out[name] != nil {
-			return nil, c.Errorf("load", "%s: two entries are named %q", f.name, name)
+			return nil, c.Errorf("load", "%s: two entries are named %.99q", f.name, name)
 		}
 		if out[name], err = npzEntry(c, f, entry); err != nil {
-			return nil, c.Errorf("load", "%s: entry %q: %w", f.name, entry.Name, err)
+			return nil, c.Errorf("load", "%s: entry %.99q: %w", f.name, entry.Name, err)
 		}
 	}
 	return out, nil
@@ -99,7 +99,7 @@ func npzEntry(c *tensor.Ctx, f *contents, entry *zip.File) (*tensor.Array, error
 	}
 	read := func(_ []byte, out []tensor.HostOperand) error {
 		if err := readEntry(entry, h, out[0].Bytes); err != nil {
-			return fmt.Errorf("%s: entry %q: %w", f.name, entry.Name, err)
+			return fmt.Errorf("%s: entry %.99q: %w", f.name, entry.Name, err)
 		}
 		return nil
 	}
@@ -165,7 +165,7 @@ func WriteNPZ(ctx context.Context, w io.Writer, arrays map[string]*tensor.Array,
 			err = WriteNPY(ctx, entry, arrays[name])
 		}
 		if err != nil {
-			return fmt.Errorf("array %q: %w", name, err)
+			return fmt.Errorf("array %.99q: %w", name, err)
 		}
 	}
 	return z.Close()

@@ -90,7 +90,7 @@ func safetensors(c *tensor.Ctx, f *contents) (map[string]*tensor.Array, map[stri
 	out := make(map[string]*tensor.Array, len(h.tensors))
 	for _, t := range h.tensors {
 		if out[t.name], err = f.array(c, t.spec, h.data+t.begin); err != nil {
-			return nil, nil, c.Errorf("load", "%s: tensor %q: %w", f.name, t.name, err)
+			return nil, nil, c.Errorf("load", "%s: tensor %.99q: %w", f.name, t.name, err)
 		}
 	}
 	return out, h.metadata, nil
@@ -160,7 +160,7 @@ func (h *safetensorsHeader) parse(text []byte) error {
 		}
 		name := key.(string) // of an object, they all are
 		if seen[name] {
-			return bad(fmt.Errorf("two tensors are named %q", name))
+			return bad(fmt.Errorf("two tensors are named %.99q", name))
 		}
 		seen[name] = true
 		if name == metadataKey {
@@ -171,7 +171,7 @@ func (h *safetensorsHeader) parse(text []byte) error {
 		}
 		t, err := parseTensor(d)
 		if err != nil {
-			return bad(fmt.Errorf("tensor %q: %w", name, err))
+			return bad(fmt.Errorf("tensor %.99q: %w", name, err))
 		}
 		t.name = name
 		h.tensors = append(h.tensors, t)
@@ -206,7 +206,7 @@ func parseTensor(d *json.Decoder) (placed, error) {
 	}
 	kind, ok := safetensorsTypes[*j.DType]
 	if !ok {
-		return t, fmt.Errorf("dtype %q has no counterpart here", *j.DType)
+		return t, fmt.Errorf("dtype %.99q has no counterpart here", *j.DType)
 	}
 	begin, end := j.Offsets[0], j.Offsets[1]
 	if begin > end || end > 1<<62 {
@@ -253,10 +253,10 @@ func (h *safetensorsHeader) checkPlaces(n int64) error {
 	for _, t := range byPlace {
 		switch {
 		case t.end > n:
-			return fmt.Errorf("tensor %q: data_offsets are %d and %d, and the file has %d bytes after its header: is it "+
+			return fmt.Errorf("tensor %.99q: data_offsets are %d and %d, and the file has %d bytes after its header: is it "+
 				"cut short?", t.name, t.begin, t.end, n)
 		case t.begin < at:
-			return fmt.Errorf("tensor %q begins at byte %d of the data, within tensor %q", t.name, t.begin, before)
+			return fmt.Errorf("tensor %.99q begins at byte %d of the data, within tensor %.99q", t.name, t.begin, before)
 		case t.begin > at:
 			return fmt.Errorf("bytes %d to %d of the data belong to no tensor", at, t.begin)
 		}
@@ -297,7 +297,7 @@ func WriteSafetensors(ctx context.Context, w io.Writer, arrays map[string]*tenso
 	}
 	for _, name := range names {
 		if err := writeElements(ctx, w, arrays[name]); err != nil {
-			return fmt.Errorf("tensor %q: %w", name, err)
+			return fmt.Errorf("tensor %.99q: %w", name, err)
 		}
 	}
 	return nil
@@ -368,7 +368,7 @@ func safetensorsHeaderOf(names []string, arrays map[string]*tensor.Array, metada
 // checkText refuses what is no text: JSON could not give it back.
 func checkText(what, text string) error {
 	if !utf8.ValidString(text) {
-		return fmt.Errorf("%s is not UTF-8: %q", what, text)
+		return fmt.Errorf("%s is not UTF-8: %.99q", what, text)
 	}
 	return nil
 }
