@@ -60,7 +60,11 @@ func (l *looks) libraries() {
 		tables = append(tables, m)
 	}
 	for _, t := range append(tables, s.L.G.Global) {
-		f := l.walker.Fix(t)
+		var gone []string
+		if t == s.L.GetGlobal(lua.StringLibName) {
+			gone = []string{"__index"} // lua51 has taken it away
+		}
+		f := l.walker.Fix(t, gone...)
 		f.Hide()
 		s.Fold(t, f.Show)
 	}
@@ -70,6 +74,10 @@ func (l *looks) libraries() {
 		}
 	}
 	l.walker.Skip(s.arrays.methods)
+	l.walker.FixAll(func() {
+		s.Roots(l.walker.Value)
+		l.value(s.metas[shapeKind])
+	})
 	l.walker.Plain = s.arrays.meta
 	for _, d := range s.dtypes {
 		l.dtypes = append(l.dtypes, d)
@@ -108,19 +116,22 @@ func (l *looks) array(x *tensor.Array) { l.look.Reach(x) }
 // ifDue looks if that is worth its time. The row that asks holds xs.
 func (l *looks) ifDue(xs ...*tensor.Array) {
 	if l.holder.Due() {
-		l.now(xs...)
+		l.run(true, xs)
 	}
 }
 
-// now looks, and reports whether it could. The row that asks holds xs.
-func (l *looks) now(xs ...*tensor.Array) bool {
+// now looks, whatever it takes, and reports whether it could.
+func (l *looks) now() bool { return l.run(false, nil) }
+
+// run looks and reports whether it could. The row that asks holds xs.
+func (l *looks) run(due bool, xs []*tensor.Array) bool {
 	s, w := l.s, &l.walker
 	if s.L.IsClosed() {
 		return false
 	}
 	w.Begin()
 	l.threads = s.Threads(l.threads[:0])
-	l.look = l.holder.BeginLook()
+	l.look = l.holder.BeginLook(due)
 	for _, x := range xs {
 		l.array(x)
 	}
@@ -130,17 +141,25 @@ func (l *looks) now(xs ...*tensor.Array) bool {
 		s.Roots(w.Value)
 		w.Value(s.metas[shapeKind])
 		for _, d := range l.dtypes {
-			w.Value(d)
+			if d.Env != w.Global || d.Metatable != s.metas[dtypeKind] {
+				w.Value(d)
+			}
 		}
 		l.array(s.random.Key())
 		l.outside()
 		known = w.End()
 	}
 	if !known {
-		l.holder.Missed(w.Visits())
+		if due {
+			l.holder.Missed(w.Visits())
+		}
 		return false
 	}
-	l.look.End(w.Visits(), s.where())
+	var at tensor.Place
+	if tensor.Poisoning() {
+		at = s.where()
+	}
+	l.look.End(w.Visits(), at)
 	return true
 }
 

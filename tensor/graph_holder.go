@@ -52,10 +52,10 @@ func (n *Node) adopt(h *Holder) {
 	for i := range n.out {
 		n.out[i].reached.Store(epoch)
 		if n.op.view == nil && n.op.updates == 0 {
-			h.pace.bytes += n.out[i].spec.NBytes()
+			h.pace.made.bytes += n.out[i].spec.NBytes()
 		}
 	}
-	h.pace.nodes++
+	h.pace.made.nodes++
 	h.noteLazy(n)
 }
 

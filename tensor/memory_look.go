@@ -14,12 +14,13 @@ import (
 type Look struct {
 	holder *Holder
 	epoch  uint64
+	asked  bool // by Due; others ask for looks whatever they take
 }
 
-// BeginLook begins a look.
-func (h *Holder) BeginLook() Look {
+// BeginLook begins a look: because Due said so, or because it is asked for whatever it takes.
+func (h *Holder) BeginLook(due bool) Look {
 	h.begun += 2
-	return Look{h, h.begun}
+	return Look{h, h.begun, due}
 }
 
 // Reach tells that the holder reaches x.
@@ -46,7 +47,7 @@ func (l Look) End(visits int64, at Place) {
 	}
 	h.inTime()
 	h.epoch.Store(l.epoch)
-	h.pace.looked(visits + h.buryLazy())
+	h.pace.looked(visits+h.buryLazy(), l.asked)
 	h.giveBack()
 }
 
@@ -189,78 +190,15 @@ func (s *holderSet) weaken() {
 	}
 }
 
-// Missed says that a look came to nothing after so many visits.
-func (h *Holder) Missed(visits int64) {
-	h.pace.cost += lookTime + visits*visitTime
-}
-
-// lookPace decides when a look is worth its time. It goes by counts alone, so that a program looks at the same places
-// whenever it runs: by what its evaluations had to do they pay for looks, which may take a small share of that.
-type lookPace struct {
-	nodes, bytes int64 // made since the last look, of which nothing is proven
-	asked        int64 // how often Due was asked since then
-	async        lookCount
-	cost         int64        // ns: of the last look, and of those that came to nothing since then
-	paid         atomic.Int64 // ns: what evaluations took since the last look
-}
-
-// lookCount is what was made, and not looked at, when something was handed over.
-type lookCount struct{ nodes, bytes int64 }
-
-// What things are taken to take, in ns. They are the least that was measured on two processors.
-const (
-	handTime    = 5000 // to hand something over
-	nodeTime    = 1200 // to build a node from Lua and to record it
-	commandTime = 1000 // to launch a kernel
-	byteShift   = 5    // 32 bytes a ns are written
-	visitTime   = 40   // to look at a table, an entry or a register
-	lookTime    = 1500 // to begin and end a look
-	lookShare   = 33   // looks take at most so small a part of the time
-)
-
-func taken(nodes, bytes int64) int64 { return nodes*nodeTime + bytes>>byteShift }
-
-// Due reports whether a look is worth its time, where something is about to be handed over. Looks come after 1, 2, 4, 8
-// ... times that it is asked: a program that does the same over and over looks at the same places each time.
-func (h *Holder) Due() bool {
-	p := &h.pace
-	p.asked++
-	if p.asked&(p.asked-1) == 0 && taken(p.nodes, p.bytes) >= p.cost && p.paid.Load()/lookShare >= p.cost {
-		return true
-	}
-	h.late()
-	return false
-}
-
-// looked notes that a look has ended that looked at so many things.
-func (p *lookPace) looked(visits int64) {
-	p.cost = lookTime + visits*visitTime
-	p.paid.Store(0)
-	p.nodes, p.bytes, p.asked, p.async = 0, 0, 0, lookCount{}
-}
-
-// HandedOver says that the holder has handed something over without waiting. That pays for looks as if it computed all
-// that was made since the last time: what it does compute is known too late for the same program to look at the same
-// places whenever it runs.
-func (h *Holder) HandedOver() {
-	p := &h.pace
-	p.paid.Add(handTime + taken(p.nodes-p.async.nodes, p.bytes-p.async.bytes))
-	p.async = lookCount{p.nodes, p.bytes}
-}
-
-// pay pays for looks what an evaluation that is over took.
-func (j *job) pay() {
-	if h := j.proof.holder; h != nil {
-		h.pace.paid.Add(handTime + taken(j.tasks.Load(), j.bytes.Load()) + j.commands.Load()*commandTime)
-	}
-}
-
 // poisoning is set in tests: to use an array that a look did not reach is an error.
 var poisoning atomic.Bool
 
 // Poison switches on or off that using an array which its holder has found unreachable is an error, and reports what
 // it was: for tests. No program can do that but by a bug of its holder's.
 func Poison(on bool) (before bool) { return poisoning.Swap(on) }
+
+// Poisoning reports whether Poison has switched it on.
+func Poisoning() bool { return poisoning.Load() }
 
 // poisoned says where a look has missed the array, if it has and arrays are poisoned.
 func (x *Array) poisoned(op string, c *Ctx) error {

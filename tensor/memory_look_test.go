@@ -12,7 +12,7 @@ import (
 
 // look is a holder's look that reaches xs.
 func look(h *tensor.Holder, xs ...*tensor.Array) {
-	l := h.BeginLook()
+	l := h.BeginLook(true)
 	for _, x := range xs {
 		l.Reach(x)
 	}
@@ -162,7 +162,7 @@ func TestPoison(t *testing.T) {
 	x := negOp.One(c, tensor.None{}, iota(64, 64))
 	y := negOp.One(c, tensor.None{}, x)
 	look(h, x, y)
-	l := h.BeginLook()
+	l := h.BeginLook(true)
 	l.Reach(y)
 	l.End(1, tensor.Place{File: "look.lua", Line: 5})
 	look(h, y)
@@ -205,7 +205,7 @@ func TestLooksAreDue(t *testing.T) {
 			y := step(c, i)
 			if h.Due() {
 				looks += fmt.Sprint(i, " ")
-				l := h.BeginLook()
+				l := h.BeginLook(true)
 				l.Reach(y)
 				l.End(visits, tensor.Place{})
 			}

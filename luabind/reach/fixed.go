@@ -15,8 +15,8 @@ type Fixed struct {
 
 // Fix has w know a table that every walk comes to, with entries that hold no array and lead to none as long as they are
 // what they are now: functions of Go without upvalues, strings, numbers. Other entries, and changed and added ones, are
-// walked.
-func (w *Walker) Fix(t *lua.LTable) *Fixed {
+// walked. Gone are the names of entries that it had once.
+func (w *Walker) Fix(t *lua.LTable, gone ...string) *Fixed {
 	f := &Fixed{w: w, t: t, keys: keysOf(t), last: lua.LNil}
 	known := true
 	for k, v := t.Next(number(t.Len())); k != lua.LNil; k, v = t.Next(k) {
@@ -24,6 +24,9 @@ func (w *Walker) Fix(t *lua.LTable) *Fixed {
 		known = known && ok
 		f.last = k
 		f.add(string(name), v)
+	}
+	for _, name := range gone {
+		f.add(name, lua.LNil)
 	}
 	if known && len(f.names) == f.keys { // else it has other keys, or some were removed
 		w.fixed = append(w.fixed, f)
@@ -47,7 +50,7 @@ func (f *Fixed) add(name string, v lua.LValue) {
 // inert reports whether nothing can be reached through v, whatever a script does.
 func (w *Walker) inert(v lua.LValue) bool {
 	switch v := v.(type) {
-	case lua.LString, lua.LNumber, lua.LBool:
+	case lua.LString, lua.LNumber, lua.LBool, *lua.LNilType:
 		return true
 	case *lua.LFunction:
 		return v.IsG && len(v.Upvalues) == 0 && v.Env == w.Global
@@ -58,7 +61,7 @@ func (w *Walker) inert(v lua.LValue) bool {
 // walk walks what has changed in the table.
 func (f *Fixed) walk() {
 	w := f.w
-	w.visits += 1 + int64(len(f.names))/2
+	w.visits += 1 + int64(len(f.names))
 	if mt, ok := f.t.Metatable.(*lua.LTable); ok {
 		w.table(mt)
 	}
@@ -76,7 +79,7 @@ func (f *Fixed) walk() {
 		return
 	}
 	for k, v := f.t.Next(f.last); k != lua.LNil; k, v = f.t.Next(k) {
-		w.visits++
+		w.visits += keyVisits
 		w.entry(k, v)
 	}
 }

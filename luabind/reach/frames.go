@@ -27,7 +27,7 @@ func (w *Walker) coroutine(L *lua.LState) {
 
 // thread walks a thread's environment, frames and registers. The Go function on top may be any that asks for the walk.
 func (w *Walker) thread(L *lua.LState, asks bool) bool {
-	w.visits++
+	w.visits += threadVisits
 	if L.Env != w.Global {
 		w.table(L.Env)
 	}
@@ -51,7 +51,7 @@ func (w *Walker) thread(L *lua.LState, asks bool) bool {
 	w.visits += int64(base + L.GetTop())
 	level := 0
 	for f := frame; f.IsValid(); f = f.Field(layout.parent).Elem() {
-		w.visits++
+		w.visits += frameVisits
 		fn := f.Field(layout.fn)
 		isGo := fn.Elem().Field(layout.isGo).Bool()
 		if isGo && !asks && !w.Through(fn.Elem().Field(layout.code).Pointer()) {

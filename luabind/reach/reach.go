@@ -31,6 +31,7 @@ type Walker struct {
 	fixed   []*Fixed
 	skipped []*lua.LTable
 	each    func(k, v lua.LValue) // entry
+	fixing  bool                  // FixAll is under way
 	unknown bool                  // something was reached that nobody can look into
 }
 
@@ -47,15 +48,24 @@ func (w *Walker) Begin() {
 	}
 }
 
+// FixAll is Fix for all tables that a walk has come to: told is called between its Begin and its End.
+func (w *Walker) FixAll(told func()) {
+	w.fixing = true
+	w.Begin()
+	told()
+	w.End()
+	w.fixing = false
+}
+
 // Skip has walks pass over a table that no script can come to or change, and that leads to no array.
 func (w *Walker) Skip(t *lua.LTable) { w.skipped = append(w.skipped, t) }
 
-// Visits is how many things the walk has looked at.
+// Visits is how much the walk has looked at: about one for each look at something in memory.
 func (w *Walker) Visits() int64 { return w.visits }
 
 // End walks what is left and reports whether all of it is known. Values that were on the way are forgotten.
 func (w *Walker) End() bool {
-	for _, f := range w.fixed {
+	for _, f := range w.fixed[:len(w.fixed):len(w.fixed)] {
 		f.walk()
 	}
 	w.drain()
@@ -66,7 +76,7 @@ func (w *Walker) End() bool {
 func (w *Walker) Value(v lua.LValue) {
 	switch v := v.(type) {
 	case *lua.LUserData:
-		w.visits++
+		w.visits += userdataVisits
 		if v.Env != w.Global && v.Env != nil {
 			w.Value(v.Env)
 		}
@@ -110,6 +120,9 @@ func (w *Walker) drain() {
 		w.todo = w.todo[:last]
 		switch v := v.(type) {
 		case *lua.LTable:
+			if w.fixing {
+				w.Fix(v)
+			}
 			w.entries(v)
 		case *lua.LFunction:
 			w.function(v)
@@ -125,7 +138,7 @@ func (w *Walker) drain() {
 
 // function walks what a function holds.
 func (w *Walker) function(f *lua.LFunction) {
-	w.visits += 1 + int64(len(f.Upvalues))
+	w.visits += functionVisits + upvalueVisits*int64(len(f.Upvalues))
 	if f.Env != w.Global {
 		w.table(f.Env)
 	}
@@ -142,16 +155,16 @@ func (w *Walker) entries(t *lua.LTable) {
 		w.table(mt)
 	}
 	n, keys := t.Len(), keysOf(t)
-	w.visits += 1 + int64(n)/elementsAVisit
+	w.visits += tableVisits + int64(n)/elementsAVisit
 	if keys > manyKeys { // out of the cache, where Next looks for each of them
-		w.visits += visitsAKey * int64(keys)
+		w.visits += manyKeyVisits * int64(keys)
 		if w.each == nil {
 			w.each = w.entry
 		}
 		t.ForEach(w.each)
 		return
 	}
-	w.visits += int64(keys)
+	w.visits += keyVisits * int64(keys)
 	for i := 1; i <= n; i++ {
 		w.Value(t.RawGetInt(i))
 	}
@@ -163,11 +176,19 @@ func (w *Walker) entries(t *lua.LTable) {
 	}
 }
 
-// What a walk of tables takes, in visits.
+// What a walk takes, in visits.
 const (
-	elementsAVisit = 8
-	manyKeys       = 1 << 10
-	visitsAKey     = 4 // where there are more
+	userdataVisits = 2
+	functionVisits = 2
+	upvalueVisits  = 2
+	tableVisits    = 4
+	keyVisits      = 3
+	manyKeyVisits  = 12 // where there are more than manyKeys
+	elementsAVisit = 4
+	threadVisits   = 16
+	frameVisits    = 4
+
+	manyKeys = 1 << 10
 )
 
 func (w *Walker) entry(k, v lua.LValue) {
