@@ -96,6 +96,7 @@ func (s *State) openFolding() {
 	}
 	unfolding(L.G.Global, "pairs", "next", "rawget", "rawset", "getmetatable", "setmetatable")
 	unfolding(s.library(lua.DebugLibName), "getmetatable", "setmetatable")
+	unfolding(s.library(lua.LoadLibName), "seeall") // writes into the metatable
 }
 
 // foldedIndex reads what a folded table does not show.

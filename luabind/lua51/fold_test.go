@@ -43,6 +43,10 @@ var folding = map[string]string{
 		assert(string.mine == 1 and string.upper("a") == "A")
 		local t = setmetatable({}, {__index = table})
 		assert(t.concat == table.concat)`,
+	"seeall": `
+		package.seeall(math)
+		assert(math.print == print and math.floor(1.5) == 1 and getmetatable(math).__index == _G)
+		assert(getmetatable(table) == nil and table.print == nil and string.upper("a") == "A")`,
 	"environments": `
 		local f = setfenv(function() return floor(2.5), pi, none end, math)
 		local a, b, c = f()
