@@ -30,6 +30,10 @@ func (s *State) openCoroutines() {
 		}
 		s.resumes++
 		defer func() { s.resumes-- }()
+		if returned(th) {
+			th.Dead = true
+			return append([]lua.LValue{lua.LTrue}, args...)
+		}
 		SetContext(th, L.Context())
 		top := L.GetTop()
 		L.Push(resume)
@@ -87,4 +91,12 @@ func (s *State) openCoroutines() {
 			}
 		}
 	}))
+}
+
+// returned reports whether the coroutine's body ended with "return coroutine.yield()", which leaves no frame to go on
+// with: what the yield gives is what the body returns.
+func returned(th *lua.LState) bool {
+	_, runs := th.GetStack(0)
+	_, begins := th.GetStack(-1)
+	return !th.Dead && !runs && !begins
 }

@@ -69,6 +69,23 @@ func TestExitStatus(t *testing.T) {
 	}
 }
 
+// What the yield that a coroutine's body ends with gives is what the body returns.
+func TestCoroutineReturnsYield(t *testing.T) {
+	out, err := run(newTestState(t), `
+		local co = coroutine.create(function(...) return coroutine.yield(...) end)
+		local ok, a, b = coroutine.resume(co, 1, 2)
+		assert(ok and a == 1 and b == 2 and coroutine.status(co) == "suspended")
+		ok, a, b = coroutine.resume(co, 3, 4)
+		assert(ok and a == 3 and b == 4 and coroutine.status(co) == "dead")
+		ok, a = coroutine.resume(co)
+		assert(not ok and a:find("dead"))
+		local f = coroutine.wrap(function() return coroutine.yield(5) end)
+		assert(f() == 5)
+		return f(6)`, "yields")
+	require.NoError(t, err)
+	require.Equal(t, []lua.LValue{lua.LNumber(6)}, out)
+}
+
 // Errors of Go code, the engine's own and the parser's pass the hooks of the host; without hooks they are strings
 // with their place.
 func TestHooks(t *testing.T) {
