@@ -83,8 +83,10 @@ func TestMissing(t *testing.T) {
 	missing := s.mx.missing(s.mx.LTable)
 	reference, err := os.ReadFile("../docs/reference.md")
 	require.NoError(t, err)
-	help := strings.Join(strings.Fields(s.mx.helpText(s.mx.LTable)), " ")
-	require.Contains(t, help, "MLX has and mx has not, so far: "+strings.Join(missing, ", "))
+	if len(missing) > 0 {
+		help := strings.Join(strings.Fields(s.mx.helpText(s.mx.LTable)), " ")
+		require.Contains(t, help, "MLX has and mx has not, so far: "+strings.Join(missing, ", "))
+	}
 	for _, name := range missing {
 		require.Contains(t, string(reference), name+"\n")
 		require.Nil(t, s.mx.funcs[name], name)

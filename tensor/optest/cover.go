@@ -26,8 +26,8 @@ func cover(op Subject) {
 
 // Main runs a package's tests and fails if an op or a function of mx that the package declares was covered by none of
 // them, unless another place covers it: elsewhere says which, by the name. A function is covered by a Subject of its
-// name, whatever words stand behind it, or by Call. Main is for TestMain, and gives the exit status. Where -run selects
-// tests, only those decide.
+// name, whatever words stand behind it, or by Call; one that takes no arrays needs golden data only. Main is for
+// TestMain, and gives the exit status. Where -run selects tests, only those decide.
 func Main(m *testing.M, elsewhere map[string]string) int {
 	pc, _, _, _ := runtime.Caller(1)
 	caller := runtime.FuncForPC(pc).Name()
@@ -49,7 +49,7 @@ func Main(m *testing.M, elsewhere map[string]string) int {
 	}
 	names := slices.Collect(maps.Keys(own))
 	for _, f := range sig.All() {
-		if f.Alias == "" && f.Room == strings.TrimSuffix(name, "_test") {
+		if f.Alias == "" && f.Room == strings.TrimSuffix(name, "_test") && slices.ContainsFunc(f.Params, fromArrays) {
 			names = append(names, f.Name)
 		}
 	}
@@ -59,6 +59,9 @@ func Main(m *testing.M, elsewhere map[string]string) int {
 	}
 	return status
 }
+
+// fromArrays reports whether a parameter takes arrays: functions without one have no derivatives, batches or layouts.
+func fromArrays(p sig.Param) bool { return takesArray(&p) || p.Is(sig.KindArrays) }
 
 func uncovered(names []string, elsewhere map[string]string) []string {
 	var out []string
