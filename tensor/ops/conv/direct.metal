@@ -1,5 +1,7 @@
 // A convolution as its definition reads: a thread adds up the products of one element of y.
 
+#pragma clang fp contract(off)
+
 struct Step {
     long stride, dilation, spacing, low; // place o of y, tap t: (o * stride + t * dilation - low) / spacing
     long first, end;                     // that x has
