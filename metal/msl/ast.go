@@ -173,7 +173,7 @@ type TypeKind uint8
 const (
 	TypeBad       TypeKind = iota
 	TypeBasic              // Basic: void, bool, char, uchar, short, ushort, int, uint, long, ulong, half, ...
-	TypeNamed              // Name; Tag if written `struct X`
+	TypeNamed              // Name
 	TypeAuto               // auto
 	TypeDecltype           // X; X is nil for decltype(auto)
 	TypePointer            // Elem
@@ -193,9 +193,7 @@ type TypeExpr struct {
 	Kind     TypeKind
 	Quals    Quals // of this level; qualifiers written on an array apply to its elements and are found there
 	RValue   bool
-	Tag      bool // elaborated: struct X, enum X
 	Pack     bool // Ts... : in parameters, template arguments and base lists
-	Variadic bool // TypeFunc with a C ellipsis
 	Trailing bool // a result type after ->, which sees the function's parameters
 	Basic    string
 	Name     *Name
@@ -419,8 +417,3 @@ const (
 	CastConst
 	CastAsType // as_type<T>(x): the same bits
 )
-
-var castText = [...]string{"cast", "static_cast", "reinterpret_cast", "const_cast", "as_type"}
-
-// String returns the cast's keyword, "cast" for (T)x.
-func (c CastKind) String() string { return castText[c] }

@@ -52,19 +52,16 @@ type (
 	// FuncDecl declares or defines a function, method, constructor or operator.
 	FuncDecl struct {
 		declNode
-		Specs    Specs
-		Name     *Name
-		Kind     FuncKind
-		Ret      *TypeExpr // nil for constructors and conversion functions (whose type is Name.Conv)
-		Params   []*ParamDecl
-		Variadic bool
-		Quals    Quals // methods: const, volatile, address space
-		LRef     bool  // methods: & qualified
-		RRef     bool  // methods: && qualified
-		Inits    []MemberInit
-		Body     *BlockStmt // nil for a declaration
-		Default  bool       // = default
-		Delete   bool       // = delete
+		Specs   Specs
+		Name    *Name
+		Kind    FuncKind
+		Ret     *TypeExpr // nil for constructors and conversion functions (whose type is Name.Conv)
+		Params  []*ParamDecl
+		Quals   Quals // methods: const, volatile, address space
+		Inits   []MemberInit
+		Body    *BlockStmt // nil for a declaration
+		Default bool       // = default
+		Delete  bool       // = delete
 	}
 
 	// StructDecl declares or defines a struct, class or union.
@@ -219,7 +216,6 @@ type (
 	BlockStmt struct {
 		stmtNode
 		List []Stmt
-		End  Pos // of the closing brace
 	}
 
 	// ExprStmt is X;

@@ -100,7 +100,7 @@ func (c *builtinCall) callMetal(name string, args []value) value {
 	if ent == nil || ent.kind != eFunc {
 		return c.mismatch()
 	}
-	fn := &overload{name: name, bi: ent.bi, env: c.calls.res.env}
+	fn := &overload{name: name, bi: ent.bi}
 	for _, f := range ent.funcs { // a unit's own overloads would lead back here
 		if !f.usr {
 			fn.funcs = append(fn.funcs, f)

@@ -60,7 +60,7 @@ func (cs *caller) callExpr(x *CallExpr) value {
 func (cs *caller) adlCall(ne *NameExpr, x *CallExpr) value {
 	args, ok := cs.exprs.args(x.Args)
 	if ok && len(ne.Name.Quals) == 0 {
-		fn := &overload{name: ne.Name.Ident, env: cs.res.env}
+		fn := &overload{name: ne.Name.Ident}
 		cs.choose.addADL(fn, ne, args)
 		if len(fn.funcs) > 0 {
 			if ne.Name.HasArgs {

@@ -19,7 +19,6 @@ type overload struct {
 	this    *value
 	targs   []targ
 	hasArgs bool
-	env     *env
 }
 
 // lambdaInfo is a lambda expression where it was evaluated, or a function that was handed on by its name.

@@ -12,7 +12,7 @@ func (c *compiler) structFor(d *StructDecl, e *env) *ctype {
 		st.name = d.Name.Ident
 	}
 	st.typ = &ctype{kind: tStruct, st: st}
-	st.scope = &env{kind: envClass, up: e, name: st.name, cls: st}
+	st.scope = &env{kind: envClass, up: e, cls: st}
 	c.structs[key] = st.typ
 	return st.typ
 }
@@ -141,7 +141,7 @@ func (c *compiler) complete(st *structInfo) {
 	rs := c.resolverIn(st.scope)
 	t := st.typ
 	t.align = 1
-	lay := layout{c: c, st: st}
+	lay := layout{st: st}
 	for _, a := range st.decl.Attrs {
 		switch a.Name {
 		case "packed", "__packed__":
@@ -228,7 +228,6 @@ func (c *compiler) addField(rs *resolver, lay *layout, d *VarDecl) {
 
 // layout places fields one after another, or all at the start of a union.
 type layout struct {
-	c      *compiler
 	st     *structInfo
 	align  int
 	packed bool // fields are not aligned

@@ -13,23 +13,10 @@ import (
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
-// MathMode is the accuracy that a kernel asks of its arithmetic, as Metal's compile option of that name.
-type MathMode uint8
-
-// The math modes. Metal's safe mode sets the FP contract to "on": a*b+c within one expression may round once, and
-// does here. The laxer modes permit more, of which nothing is used: infinities, NaNs and signed zeros are always
-// kept, and the three modes give equal results. Only #pragma clang fp contract(off) rounds every operation.
-const (
-	Fast MathMode = iota
-	Relaxed
-	Safe
-)
-
 // Options say how to compile.
 type Options struct {
-	Float64  bool // accept double, which Metal has not
-	Portable bool // refuse what the portable dialect of built-in kernels leaves out (see portable.go)
-	MathMode MathMode
+	Float64  bool     // accept double, which Metal has not
+	Portable bool     // refuse what the portable dialect of built-in kernels leaves out (see portable.go)
 	Defines  []Define // macros defined before the text
 	// FunctionConstants are the bits of function constants by their index. A kernel that uses one which is missing
 	// is an error.

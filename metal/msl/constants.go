@@ -119,7 +119,6 @@ func (ks *constants) globalPointer(ent *entity) (value, bool) {
 	case missing == nil || !missing.table:
 		return badValue, false
 	case ks.em.exec:
-		missing.at = ks.em.pos
 		panic(*missing)
 	}
 	ks.c.busy[ent] = true
@@ -296,13 +295,12 @@ type constants struct {
 // notConstant ends a constant evaluation.
 type notConstant struct {
 	why      string
-	at       Pos
 	reported bool
 	table    bool // the address of a constant is what is missing: kernels have it
 }
 
 // notConst ends the constant evaluation that is under way: why names what is not constant.
-func (em *emitter) notConst(why string) { panic(notConstant{why: why, at: em.pos}) }
+func (em *emitter) notConst(why string) { panic(notConstant{why: why}) }
 
 // evalOff runs f where nothing it emits is kept: for sizeof, decltype and types of what is not evaluated.
 func (ks *constants) evalOff(f func(h *generator)) {

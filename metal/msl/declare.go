@@ -64,7 +64,7 @@ func (c *compiler) openNamespace(e *env, d *NamespaceDecl) *env {
 	if x := e.own(name); x != nil && x.kind == eNamespace {
 		return x.ns
 	}
-	ns := &env{kind: envNamespace, up: e, name: name}
+	ns := &env{kind: envNamespace, up: e}
 	if e.frozen != nil {
 		if x := e.frozen.own(name); x != nil && x.kind == eNamespace {
 			ns.frozen = x.ns

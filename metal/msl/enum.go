@@ -9,7 +9,7 @@ func (c *compiler) enumFor(d *EnumDecl, e *env) *ctype {
 	if t := c.enums[enumKey{d, e}]; t != nil {
 		return t
 	}
-	en := &enumInfo{decl: d, name: "(unnamed enum)", scoped: d.Scoped}
+	en := &enumInfo{name: "(unnamed enum)", scoped: d.Scoped}
 	if d.Name != nil {
 		en.name = d.Name.Ident
 	}
@@ -26,7 +26,7 @@ func (c *compiler) enumFor(d *EnumDecl, e *env) *ctype {
 		c.chooseUnderlying(t, d, e)
 	}
 	t.size, t.align = t.kt.Size(), t.kt.Size()
-	en.scope = &env{kind: envClass, up: e, name: en.name}
+	en.scope = &env{kind: envClass, up: e}
 	for i := range d.Values {
 		en.scope.put(&entity{kind: eConst, name: d.Values[i].Name, enum: d, at: d.Values[i].At})
 	}

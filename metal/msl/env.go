@@ -81,7 +81,6 @@ const (
 type env struct {
 	kind   envKind
 	up     *env
-	name   string
 	names  map[string]*entity
 	list   []*entity // blocks and templates: few names
 	using  []*env    // using namespace

@@ -216,9 +216,6 @@ func TestContraction(t *testing.T) {
   out[3] = a * a - 1.00048828125f; out[4] = fma(a, a, -1.00048828125f);`
 	tiny := float32(math.Ldexp(1, -24))
 	require.Equal(t, []float32{tiny, 0, 0, tiny, tiny}, runLanes(t, "", body, 1, 5, msl.Options{}))
-	require.Equal(t, runLanes(t, "", body, 1, 5, msl.Options{}), runLanes(t, "", body, 1, 5,
-		msl.Options{MathMode: msl.Safe}),
-		"safe mode sets the contract to on")
 }
 
 // Threads that have returned do not hold up a barrier, and address spaces are deduced for auto.

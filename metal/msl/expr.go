@@ -200,7 +200,7 @@ func (xs *expressions) entityValue(ent *entity, x *NameExpr) value {
 		}
 		return xs.enumerator(ent)
 	case eFunc:
-		fn := &overload{name: ent.name, funcs: ent.funcs, bi: ent.bi, fast: ent.fast, env: ent.env}
+		fn := &overload{name: ent.name, funcs: ent.funcs, bi: ent.bi, fast: ent.fast}
 		if x.Name.HasArgs {
 			args, ok := xs.res.templateArgs(x.Name.Args)
 			if !ok {

@@ -230,7 +230,7 @@ func (xs *expressions) structMember(v value, x *MemberExpr) value {
 	if st.scope != nil {
 		if ent := xs.c.find(st.scope, key, 0); ent != nil {
 			if ent.kind == eFunc {
-				fn := &overload{name: key, funcs: ent.funcs, this: &v, env: st.scope}
+				fn := &overload{name: key, funcs: ent.funcs, this: &v}
 				if n.HasArgs {
 					args, ok := xs.res.templateArgs(n.Args)
 					if !ok {

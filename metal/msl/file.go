@@ -1,8 +1,6 @@
 package msl
 
 import (
-	"sort"
-
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
@@ -115,30 +113,4 @@ func (f *File) locate(t *token) Location {
 		l.Note = f.macros[t.mac-1].note(f)
 	}
 	return l
-}
-
-// Names returns the identifiers that the unit's global scope and those of its parents declare, sorted: for tools and
-// for suggestions in messages.
-func (f *File) Names() []string {
-	var names []string
-	seen := map[int32]bool{}
-	for s := f.global; s != nil; s = s.lower {
-		for n := range s.names {
-			if !seen[n] {
-				seen[n] = true
-				names = append(names, f.symName(n))
-			}
-		}
-	}
-	sort.Strings(names)
-	return names
-}
-
-func (f *File) symName(n int32) string {
-	for t := f.syms; t != nil; t = t.parent {
-		if n > t.base {
-			return t.names[n-t.base-1]
-		}
-	}
-	return ""
 }

@@ -211,7 +211,7 @@ func (mem *memory) constRegion(o *object) operand {
 		if o.name == stringName { // what a constant keeps of a text for a log is not read
 			return operand{ty: kir.PtrConstant}
 		}
-		panic(notConstant{why: "the address of a table", at: mem.em.pos, table: true})
+		panic(notConstant{why: "the address of a table", table: true})
 	}
 	if i, ok := mem.constMem[o]; ok {
 		return mem.em.leaf(kir.RegionAddr, kir.PtrConstant, 0, uint64(i))

@@ -160,7 +160,7 @@ func (p *classParser) classSpecifier(sr *specResult, w where) {
 		return
 	}
 	sr.typ = p.nodes.newType(at, TypeNamed)
-	sr.typ.Name, sr.typ.Tag = s.Name, true
+	sr.typ.Name = s.Name
 }
 
 // classBody reads the base list and the members of a class.
@@ -312,7 +312,7 @@ func (p *classParser) enumSpecifier(sr *specResult, w where) {
 		return
 	}
 	sr.typ = p.nodes.newType(at, TypeNamed)
-	sr.typ.Name, sr.typ.Tag = e.Name, true
+	sr.typ.Name = e.Name
 }
 
 // enumerators reads the body of an enumeration.

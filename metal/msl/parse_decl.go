@@ -476,7 +476,7 @@ func (p *declParser) initializer(v *VarDecl) {
 // if the declaration ends here: a body needs no semicolon.
 func (p *declParser) function(w where, tc tmplCtx, sr *specResult, d *declr, first bool, out *[]Decl) bool {
 	f := &FuncDecl{declNode: declNode{Base{d.at}}, Specs: sr.specs, Name: d.name, Params: d.fn.params}
-	f.Variadic, f.Quals, f.LRef, f.RRef = d.fn.variadic, d.fn.quals, d.fn.lref, d.fn.rref
+	f.Quals = d.fn.quals
 	f.Ret = d.typ.Elem
 	if len(d.attrs) > 0 {
 		f.Specs.Attrs = append(append([]Attr(nil), sr.specs.Attrs...), d.attrs...)

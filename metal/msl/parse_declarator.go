@@ -35,12 +35,10 @@ type declr struct {
 
 // fnSuffix is what follows the name of a function.
 type fnSuffix struct {
-	params     []*ParamDecl
-	variadic   bool
-	quals      Quals
-	lref, rref bool
-	trailing   *TypeExpr
-	syms       []int32
+	params   []*ParamDecl
+	quals    Quals
+	trailing *TypeExpr
+	syms     []int32
 }
 
 // pointers reads * & && with their qualifiers.
@@ -217,7 +215,7 @@ func (p *declaratorParser) suffixes(d *declr, t *TypeExpr, mode declMode, direct
 		fn := &fnSuffix{}
 		ft := p.nodes.newType(at, TypeFunc)
 		p.fnParams(d, fn, direct)
-		ft.Elem, ft.Params, ft.Variadic, ft.Quals = t, fn.params, fn.variadic, fn.quals
+		ft.Elem, ft.Params, ft.Quals = t, fn.params, fn.quals
 		if fn.trailing != nil {
 			ft.Elem = fn.trailing
 		}
@@ -290,7 +288,6 @@ func (p *declaratorParser) fnParams(d *declr, fn *fnSuffix, direct bool) {
 	for p.in.kind() != tRParen && !p.in.bad {
 		if p.in.kind() == tEllipsis {
 			p.in.advance()
-			fn.variadic = true
 			break
 		}
 		prm, sym := p.param()
@@ -318,12 +315,8 @@ func (p *declaratorParser) fnParams(d *declr, fn *fnSuffix, direct bool) {
 	p.in.expect(tRParen, "after the parameters")
 	for p.types.qualifier(&fn.quals) {
 	}
-	if p.in.kind() == tAnd && direct {
+	if direct && (p.in.kind() == tAnd || p.in.kind() == tLAnd) { // a method for objects or for temporaries: both here
 		p.in.advance()
-		fn.lref = true
-	} else if p.in.kind() == tLAnd && direct {
-		p.in.advance()
-		fn.rref = true
 	}
 	if p.in.accept(kNoexcept) && p.in.kind() == tLParen {
 		p.in.skipBalanced()

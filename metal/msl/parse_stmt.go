@@ -57,7 +57,6 @@ func (p *stmtParser) blockStmt() *BlockStmt {
 		p.in.recover(at, false)
 	}
 	b.List = append([]Stmt(nil), list...)
-	b.End = p.in.pos()
 	p.in.expect(tRBrace, "at the end of a block")
 	return b
 }
@@ -87,7 +86,7 @@ func (p *stmtParser) subStmt() Stmt {
 			return list[0]
 		}
 	}
-	return &BlockStmt{stmtNode: stmtNode{at}, List: list, End: p.in.pos()}
+	return &BlockStmt{stmtNode: stmtNode{at}, List: list}
 }
 
 // caseStmt parses case x: or default:.
@@ -487,7 +486,7 @@ func (p *stmtParser) switchStmt() Stmt {
 	p.around.switches--
 	b, ok := body.(*BlockStmt)
 	if !ok {
-		b = &BlockStmt{stmtNode: stmtNode{Base{body.Pos()}}, List: []Stmt{body}, End: p.in.pos()}
+		b = &BlockStmt{stmtNode: stmtNode{Base{body.Pos()}}, List: []Stmt{body}}
 	}
 	s.Body = b
 	return s

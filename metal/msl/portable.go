@@ -29,7 +29,6 @@ type escape struct {
 
 // uniformity is the state of the proof. What it holds only ever gets worse, so the rounds end.
 type uniformity struct {
-	k       *kir.Kernel
 	vals    []extent
 	vars    []extent
 	regions []extent // of thread memory: what it holds
@@ -59,7 +58,7 @@ func checkPortable(c *compiler, k *kir.Kernel) {
 		return
 	}
 	s := &uniformity{
-		k: k, vals: make([]extent, k.NumInstrs), vars: make([]extent, len(k.Vars)),
+		vals: make([]extent, k.NumInstrs), vars: make([]extent, len(k.Vars)),
 		regions: make([]extent, len(k.Regions)), loops: map[*kir.Instr]extent{},
 		atomVals: make([]bool, k.NumInstrs), atomVars: make([]bool, len(k.Vars)),
 		atomRegions: make([]bool, len(k.Regions)),

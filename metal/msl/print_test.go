@@ -202,7 +202,7 @@ func sexpr(x Expr) string {
 		}
 		return "(. " + sexpr(x.X) + " " + sname(x.Name) + ")"
 	case *CastExpr:
-		return "(" + x.Kind.String() + " " + stype(x.Type) + " " + sexpr(x.X) + ")"
+		return "(" + castWords[x.Kind] + " " + stype(x.Type) + " " + sexpr(x.X) + ")"
 	case *ConstructExpr:
 		if x.Braced {
 			return "(new " + stype(x.Type) + " {" + sexprs(x.Args) + "})"
@@ -499,3 +499,5 @@ func sfunc(d *FuncDecl) string {
 	}
 	return s + ")"
 }
+
+var castWords = [...]string{"cast", "static_cast", "reinterpret_cast", "const_cast", "as_type"}

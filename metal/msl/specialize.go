@@ -46,7 +46,7 @@ func (rs *resolver) instantiateType(tm *tmplInfo, args []targ, at Pos) (qtype, b
 	decl, _ := spec.Decl.(*StructDecl)
 	st := &structInfo{name: tm.name, decl: decl, args: args, tmpl: tm, union: decl.Key == "union"}
 	st.typ = &ctype{kind: tStruct, st: st}
-	st.scope = &env{kind: envClass, up: bind, name: tm.name, cls: st}
+	st.scope = &env{kind: envClass, up: bind, cls: st}
 	known.add(st, structArgs)
 	return qt(st.typ), true
 }

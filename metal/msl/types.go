@@ -103,7 +103,6 @@ type field struct {
 type enumInfo struct {
 	name   string
 	scoped bool
-	decl   *EnumDecl
 	scope  *env
 }
 

@@ -7,17 +7,11 @@ import (
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
-// compileMSL is the Compiler that a Driver has by itself.
+// compileMSL is the Compiler that a Driver has by itself. All math modes give the same bits, so the source's is not
+// handed on.
 func compileMSL(ctx context.Context, src metal.Source) (Text, error) {
-	mode := msl.Fast
-	switch src.Options.MathMode {
-	case metal.MathRelaxed:
-		mode = msl.Relaxed
-	case metal.MathSafe:
-		mode = msl.Safe
-	}
 	l, err := msl.Load(msl.Source{Name: src.Label, Text: src.Text}, msl.Options{
-		Float64: src.Options.Float64, Portable: src.Options.Portable, MathMode: mode,
+		Float64: src.Options.Float64, Portable: src.Options.Portable,
 		Stop: func() error { return context.Cause(ctx) },
 	})
 	if err != nil {
