@@ -320,22 +320,33 @@ func TestBudgetCollectsGarbage(t *testing.T) {
 	require.NotZero(t, d.Memory().Collections)
 }
 
-func TestBudgetWaitsForPendingCommandBuffers(t *testing.T) {
-	f := drivertest.NewFake()
-	d := open(t, f, metal.DeviceOptions{MemoryLimit: 20 * mib})
+// pending commits a command buffer that keeps 15 MiB until it completes.
+func pending(t *testing.T, d *metal.Device) {
 	a := alloc(t, d, 15*mib)
 	cb := d.NewCommandBuffer(0, "")
 	cb.AddTemporary(a)
 	a.Release()
 	require.NoError(t, cb.Commit())
+}
+
+// allocLater asks for 10 MiB, which may have to wait, gives them back and sends the error.
+func allocLater(ctx context.Context, d *metal.Device) <-chan error {
 	got := make(chan error)
 	go func() {
-		b, err := d.Alloc(bg, 10*mib)
+		b, err := d.Alloc(ctx, 10*mib)
 		if err == nil {
 			b.Release()
 		}
 		got <- err
 	}()
+	return got
+}
+
+func TestBudgetWaitsForPendingCommandBuffers(t *testing.T) {
+	f := drivertest.NewFake()
+	d := open(t, f, metal.DeviceOptions{MemoryLimit: 20 * mib})
+	pending(t, d)
+	got := allocLater(bg, d)
 	f.Complete(0, nil)
 	require.NoError(t, <-got)
 }
@@ -343,18 +354,10 @@ func TestBudgetWaitsForPendingCommandBuffers(t *testing.T) {
 func TestBudgetWaitIsCancelled(t *testing.T) {
 	f := drivertest.NewFake()
 	d := open(t, f, metal.DeviceOptions{MemoryLimit: 20 * mib})
-	a := alloc(t, d, 15*mib)
-	cb := d.NewCommandBuffer(0, "")
-	cb.AddTemporary(a)
-	a.Release()
-	require.NoError(t, cb.Commit())
+	pending(t, d)
 	ctx, cancel := context.WithCancelCause(bg)
 	why := errors.New("the user pressed Ctrl-C")
-	got := make(chan error)
-	go func() {
-		_, err := d.Alloc(ctx, 10*mib)
-		got <- err
-	}()
+	got := allocLater(ctx, d)
 	cancel(why)
 	require.ErrorIs(t, <-got, why)
 	f.Complete(0, nil)
@@ -380,14 +383,7 @@ func TestBudgetCollectsAgainAfterCompletion(t *testing.T) {
 	cb := d.NewCommandBuffer(0, "")
 	cb.AddTemporary(h.Buffer())
 	require.NoError(t, cb.Commit())
-	got := make(chan error)
-	go func() {
-		b, err := d.Alloc(bg, 10*mib)
-		if err == nil {
-			b.Release()
-		}
-		got <- err
-	}()
+	got := allocLater(bg, d)
 	<-started // collected in vain
 	release = true
 	f.Complete(0, nil)
@@ -493,19 +489,8 @@ func TestBudgetPrefersWaiting(t *testing.T) {
 	own := &owner{}
 	defer runtime.KeepAlive(own)
 	metal.OwnedBy(own, alloc(t, d, mib))
-	a := alloc(t, d, 15*mib)
-	cb := d.NewCommandBuffer(0, "")
-	cb.AddTemporary(a)
-	a.Release()
-	require.NoError(t, cb.Commit())
-	got := make(chan error)
-	go func() {
-		b, err := d.Alloc(bg, 10*mib)
-		if err == nil {
-			b.Release()
-		}
-		got <- err
-	}()
+	pending(t, d)
+	got := allocLater(bg, d)
 	f.Complete(0, nil)
 	require.NoError(t, <-got)
 	require.Zero(t, d.Memory().Collections)

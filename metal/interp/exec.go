@@ -118,11 +118,10 @@ func (f *frame) start(sg int) {
 }
 
 // run executes until the SIMD-group ends, waits, has used up its turn, or fails. There is at least one active lane
-// before
-// each instruction.
+// before each instruction.
 func (f *frame) run() {
 	code := f.exe.code
-	end, index, interrupt := &f.group.run.end, f.group.index, f.group.run.interrupt
+	progress, index := &f.group.run.progress, f.group.index
 	budget, unset := spinBudget, f.unset
 	for pc := f.pc; ; {
 		in := &code[pc]
@@ -190,7 +189,7 @@ func (f *frame) run() {
 				continue
 			}
 			pc = in.to
-			if end.Load() <= index || interrupt != nil && interrupt.Load() {
+			if progress.Over(index) {
 				f.state = stopped
 				return
 			}

@@ -93,14 +93,7 @@ func (o *oracle) instr(in *kir.Instr) (leave, error) {
 	case kir.Break, kir.Continue, kir.Return:
 		return leave{in.Op, in.Target}, nil
 	default:
-		at := in.Type
-		switch {
-		case in.Op == kir.Select:
-			at = in.Args[1].Type
-		case len(in.Args) > 0:
-			at = in.Args[0].Type
-		}
-		v, ok := kir.Eval(in.Op, in.Mode, in.Type, at, args...)
+		v, ok := in.Eval(args...)
 		if !ok {
 			return leave{}, fmt.Errorf("no value for %s %s", in.Op, in.Type)
 		}

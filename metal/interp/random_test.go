@@ -139,7 +139,7 @@ func (g *generator) expr() *kir.Instr {
 		}
 		n := 0
 		for try := 1; try <= 3; try++ {
-			if _, ok := kir.Eval(op, 0, t, t, make([]uint64, try)...); ok {
+			if _, ok := kir.Eval(op, t, t, make([]uint64, try)...); ok {
 				n = try
 			}
 		}

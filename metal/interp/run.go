@@ -1,7 +1,6 @@
 package interp
 
 import (
-	"errors"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -37,22 +36,16 @@ type Launch struct {
 
 // Run is a launch in execution: any number of goroutines may Work on it.
 type Run struct {
-	exe       *Executable
-	buffers   [][]byte
-	grid, tg  [3]int
-	groups    [3]int
-	total     int64
-	next      atomic.Int64
-	end       atomic.Int64 // threadgroups from this one on need not run
-	interrupt *atomic.Bool
-	tgParams  []int // byte offset in threadgroup memory of each Param, -1 for others
-	tgSizes   []int
-	tgBytes   int
-	shadow    *shadow
-
-	mu    sync.Mutex
-	err   error
-	errAt int64
+	exe      *Executable
+	buffers  [][]byte
+	grid, tg [3]int
+	groups   [3]int
+	total    int64
+	progress Progress
+	tgParams []int // byte offset in threadgroup memory of each Param, -1 for others
+	tgSizes  []int
+	tgBytes  int
+	shadow   *shadow
 }
 
 // Run executes a launch and waits for it. It returns a *Fault for what the kernel did wrong, ErrInterrupted, or an
@@ -79,13 +72,14 @@ func (p *Executable) Run(l Launch) error {
 
 // NewRun checks a launch and readies it. Buffers must stay valid until every Work has returned.
 func (p *Executable) NewRun(l Launch) (*Run, error) {
-	r := &Run{exe: p, buffers: l.Buffers, grid: l.Grid, tg: l.Threadgroup, interrupt: l.Interrupt}
+	r := &Run{exe: p, buffers: l.Buffers, grid: l.Grid, tg: l.Threadgroup}
 	var plan Plan
 	if err := plan.Check(p.kernel, &l); err != nil {
 		return nil, err
 	}
 	r.groups, r.total = plan.Groups, plan.Total
-	r.end.Store(r.total)
+	r.progress.Begin(r.total, l.Interrupt)
+	r.progress.SetWaits(p.waits)
 	r.tgParams, r.tgSizes, r.tgBytes = plan.Offsets, plan.Lengths, plan.Bytes
 	if l.Validate {
 		r.shadow = newShadow(p)
@@ -102,98 +96,52 @@ func (r *Run) Parallelism() (goroutines int, long bool) {
 	return int(min(r.total, 1<<16)), true
 }
 
-// Err returns how the launch ended; it is meaningful when every Work has returned. Of several faults it is the one in
-// the first threadgroup, however many worked, unless threadgroups may wait for each other: then all stop at once.
-func (r *Run) Err() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.err
-}
-
-func (r *Run) fail(err error, at int64) {
-	r.mu.Lock()
-	if r.err == nil || at < r.errAt {
-		r.err, r.errAt = err, at
-	}
-	if r.exe.waits || errors.Is(err, ErrInterrupted) {
-		at = 0
-	}
-	r.end.Store(min(at, r.end.Load()))
-	r.mu.Unlock()
-}
-
-// over reports whether threadgroup i need not run, or not go on: the launch is interrupted, or one before it had a
-// fault. If it is interrupted over records that.
-func (r *Run) over(i int64) bool {
-	if i >= r.end.Load() {
-		return true
-	}
-	if r.interrupt != nil && r.interrupt.Load() {
-		r.fail(ErrInterrupted, 1<<62)
-		return true
-	}
-	return false
-}
+// Err returns how the launch ended, as Progress.Err does.
+func (r *Run) Err() error { return r.progress.Err() }
 
 // turnTime is how long a worker goes on before other goroutines get a turn.
 const turnTime = 100 * time.Microsecond
 
 // Work executes threadgroups until none is left that no other worker has begun, the launch is interrupted or a kernel
 // faults. Threadgroups that wait for others are suspended, and others take turns with them.
-func (r *Run) Work() {
-	var alive []*group
-	idle := 0 // turns of all of them in which none ended
-	turn := time.Now()
-	for !r.over(0) {
-		// A turn for new threadgroups: as many may be suspended as are so already, so that threadgroups that
-		// all wait for each other are soon all begun, and a few long ones do not fill the memory.
-		quota := 1
-		if len(alive) > 0 {
-			quota = AliveQuota(len(alive), alive[0].bytes(), idle)
-			if err := StuckAlive(r.exe.kernel, len(alive), alive[0].bytes(), idle); err != nil {
-				r.fail(err, 0)
-				return
-			}
-		}
-		for quota > 0 {
-			i := r.next.Add(1) - 1
-			if i >= r.total || r.over(i) {
-				r.next.Store(r.total) // keeps the counter from running away
-				break
-			}
-			g := r.begin(i)
-			if g.step() {
-				r.finish(g)
-				if time.Since(turn) > turnTime { // whoever builds the next graph needs a processor too
-					runtime.Gosched()
-					turn = time.Now()
-				}
-			} else {
-				alive = append(alive, g)
-				quota--
-			}
-		}
-		if len(alive) == 0 {
-			if r.next.Load() >= r.total {
-				return
-			}
-			continue
-		}
-		rest := alive[:0]
-		for _, g := range alive {
-			if r.over(g.index) || !g.step() {
-				rest = append(rest, g)
-			} else {
-				r.finish(g)
-			}
-		}
-		if idle++; len(rest) < len(alive) {
-			idle = 0
-		}
-		alive = rest
-		runtime.Gosched() // what they wait for may be another worker's
-	}
+func (r *Run) Work() { TakeTurns(&r.progress, r.exe.kernel, &worker{run: r, turn: time.Now()}) }
+
+// worker is a goroutine's part in a Run.
+type worker struct {
+	run  *Run
+	turn time.Time // when other goroutines last got one
 }
+
+// Begin implements Turns.
+func (w *worker) Begin(i int64) (g *group, ended, ok bool) {
+	g = w.run.begin(i)
+	if ended = w.Turn(g, 0); ended && time.Since(w.turn) > turnTime { // who builds the next graph needs a processor too
+		w.Yield()
+		w.turn = time.Now()
+	}
+	return g, ended, true
+}
+
+// Turn implements Turns.
+func (w *worker) Turn(g *group, _ int) (ended bool) {
+	if !g.step() {
+		return false
+	}
+	w.run.finish(g)
+	return true
+}
+
+// Index implements Turns.
+func (w *worker) Index(g *group) int64 { return g.index }
+
+// Bytes implements Turns.
+func (w *worker) Bytes(g *group) int {
+	p := w.run.exe
+	return 8*len(g.mem) + len(g.frames)*(p.regBytes+p.threadBytes+1024)
+}
+
+// Yield implements Turns.
+func (w *worker) Yield() { runtime.Gosched() }
 
 // group is a threadgroup in execution.
 type group struct {
@@ -208,11 +156,6 @@ type group struct {
 	objs    []object
 	inited  []bool // under validation: bytes of mem that were written
 	races   groupRaces
-}
-
-func (g *group) bytes() int {
-	p := g.run.exe
-	return 8*len(g.mem) + len(g.frames)*(p.regBytes+p.threadBytes+1024)
 }
 
 // begin makes threadgroup i ready.
@@ -345,18 +288,16 @@ func (g *group) step() bool {
 		for _, f := range frames {
 			f.release()
 		}
-		if g.run.over(g.index) {
+		if g.run.progress.Over(g.index) {
 			return true
 		}
 	}
 }
 
-// stopped passes on why the frame stopped.
+// stopped passes on why the frame stopped, if by a fault.
 func (g *group) stopped(f *frame) bool {
 	if f.fault != nil {
-		g.run.fail(f.fault, g.index)
-	} else {
-		g.run.over(g.index)
+		g.run.progress.Fail(f.fault, g.index)
 	}
 	return true
 }

@@ -1,11 +1,9 @@
 package jit
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,24 +12,18 @@ import (
 
 // Run is a launch in execution: any number of goroutines may Work on it.
 type Run struct {
-	exe       *Executable
-	special   *specialization
-	plan      interp.Plan
-	buffers   [][]byte
-	grid, tg  [3]int
-	waits     bool
-	past      bool // much is written: past the cache
-	single    bool // one threadgroup a call
-	interrupt *atomic.Bool
-	next      atomic.Int64
-	last      atomic.Int64 // threadgroups from this one on need not run
-	nanos     atomic.Int64 // what a threadgroup takes, 0 if unknown
-	help      func()
-	helped    atomic.Bool
-
-	mu    sync.Mutex
-	err   error
-	errAt int64
+	exe      *Executable
+	special  *specialization
+	plan     interp.Plan
+	buffers  [][]byte
+	grid, tg [3]int
+	waits    bool
+	past     bool // much is written: past the cache
+	single   bool // one threadgroup a call
+	progress interp.Progress
+	nanos    atomic.Int64 // what a threadgroup takes, 0 if unknown
+	help     func()
+	helped   atomic.Bool
 }
 
 // NewRun checks a launch and readies it; the kernel is compiled for it if need be. Buffers must stay valid until
@@ -53,11 +45,9 @@ func (p *Executable) NewRun(l interp.Launch) (*Run, error) {
 		p.runs.Put(r)
 		return nil, err
 	}
-	r.buffers, r.grid, r.tg, r.interrupt, r.help = l.Buffers, l.Grid, l.Threadgroup, l.Interrupt, nil
-	r.err, r.errAt = nil, 0
+	r.buffers, r.grid, r.tg, r.help = l.Buffers, l.Grid, l.Threadgroup, nil
+	r.progress.Begin(r.plan.Total, l.Interrupt)
 	r.past = p.pastAlways || writesMuch(p.kernel, &l)
-	r.next.Store(0)
-	r.last.Store(r.plan.Total)
 	r.helped.Store(false)
 	r.nanos.Store(r.special.nanos.Load())
 	if r.plan.Total > 0 {
@@ -69,6 +59,7 @@ func (p *Executable) NewRun(l interp.Launch) (*Run, error) {
 			return nil, err
 		}
 		r.waits = v.code.Info.Waits
+		r.progress.SetWaits(r.waits)
 		r.single = r.waits || v.code.Info.Barriers || r.tgBytes(v) > 0
 	}
 	return r, nil
@@ -101,7 +92,8 @@ func (r *Run) compile() (first *variant, err error) {
 // Release lets another launch use the Run's memory. Every Work has returned, and nothing is asked of the Run any
 // more.
 func (r *Run) Release() {
-	r.buffers, r.interrupt, r.err, r.help = nil, nil, nil, nil
+	r.buffers, r.help = nil, nil
+	r.progress.Begin(0, nil) // lets go of what it holds
 	r.exe.runs.Put(r)
 }
 
@@ -126,38 +118,8 @@ func (r *Run) Parallelism() (goroutines int, lasting bool) {
 	return int(min(n, 1+each*r.plan.Total/int64(soon))), each*r.plan.Total >= int64(long)
 }
 
-// Err returns how the launch ended; it is meaningful when every Work has returned. Of several faults it is the one in
-// the first threadgroup, however many worked, unless threadgroups may wait for each other: then all stop at once.
-func (r *Run) Err() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.err
-}
-
-func (r *Run) fail(err error, at int64) {
-	r.mu.Lock()
-	if r.err == nil || at < r.errAt {
-		r.err, r.errAt = err, at
-	}
-	if r.waits || errors.Is(err, interp.ErrInterrupted) {
-		at = 0
-	}
-	r.last.Store(min(at, r.last.Load()))
-	r.mu.Unlock()
-}
-
-// over reports whether threadgroup i need not run, or not go on: the launch is interrupted, or one before it had a
-// fault. If it is interrupted over records that.
-func (r *Run) over(i int64) bool {
-	if i >= r.last.Load() {
-		return true
-	}
-	if r.interrupt != nil && r.interrupt.Load() {
-		r.fail(interp.ErrInterrupted, 1<<62)
-		return true
-	}
-	return false
-}
+// Err returns how the launch ended, as interp.Progress.Err does.
+func (r *Run) Err() error { return r.progress.Err() }
 
 // sizeOf is the size of the threadgroup at a position: smaller at the grid's edge.
 func (r *Run) sizeOf(pos [3]int) (size [3]int) {
@@ -190,16 +152,16 @@ func (r *Run) segment(i, n int64) (size [3]int, count int64) {
 // Work executes threadgroups until none is left that no other worker has begun, the launch is interrupted or a kernel
 // faults. Threadgroups that wait for others are suspended, and others take turns with them.
 func (r *Run) Work() {
-	if r.plan.Total == 0 || r.next.Load() >= r.plan.Total || r.over(0) {
+	if r.progress.Left() == 0 || r.progress.Over(0) {
 		return
 	}
-	w := worker{run: r, share: share{processor: &goProcessor}}
-	defer w.end(debug.SetPanicOnFault(true))
 	if r.waits {
-		w.takeTurns()
-	} else {
-		w.chunks()
+		r.takeTurns()
+		return
 	}
+	w := worker{run: r, share: share{processor: &goProcessor}} // stays on the stack
+	defer w.end(debug.SetPanicOnFault(true))
+	w.chunks()
 }
 
 // worker is a goroutine's part in a Run.
@@ -225,7 +187,7 @@ func (w *worker) end(faults bool) {
 		if a, ok := p.(interface{ Addr() uintptr }); ok {
 			err = fmt.Errorf("[%s] kernel fault at address %#x", r.exe.kernel.Name, a.Addr())
 		}
-		r.fail(err, w.inCode.at)
+		r.progress.Fail(err, w.inCode.at)
 	}
 	for _, g := range w.groups {
 		if g != nil {
@@ -254,7 +216,7 @@ func (w *worker) group(size [3]int) *group {
 	}
 	v, err := w.run.special.variant(size, w.run.stride(), w.run.past)
 	if err != nil {
-		w.run.fail(err, 0)
+		w.run.progress.Fail(err, 0)
 		return nil
 	}
 	if g := w.groups[n]; g != nil {
@@ -266,7 +228,7 @@ func (w *worker) group(size [3]int) *group {
 	}
 	g, err := w.run.group(v, size)
 	if err != nil {
-		w.run.fail(err, 0)
+		w.run.progress.Fail(err, 0)
 		return nil
 	}
 	w.groups[n] = g
@@ -285,19 +247,17 @@ func (w *worker) chunks() {
 	}
 	procs := int64(r.exe.procs)
 	var begun time.Time
-	for !r.over(0) {
+	for !r.progress.Over(0) {
 		// Towards the end chunks become smaller, so that all workers end together.
-		left := r.plan.Total - r.next.Load()
+		left := r.progress.Left()
 		n := max(1, min(size, left/(2*procs)))
 		if r.plan.Total <= n {
 			n = r.plan.Total
 		}
-		i := r.next.Add(n) - n
-		if i >= r.last.Load() {
-			r.next.Store(r.plan.Total) // keeps the counter from running away
+		i, n := r.progress.Take(n)
+		if n == 0 {
 			return
 		}
-		n = min(n, r.plan.Total-i)
 		start, away := time.Now(), w.away
 		if begun.IsZero() {
 			begun = start
@@ -311,7 +271,7 @@ func (w *worker) chunks() {
 		r.nanos.Store(each)
 		r.special.nanos.Store(each)
 		size = min(int64(callTime)/each+1, 8*size)
-		if r.help != nil && now.Sub(begun) > long/2 && r.next.Load() < r.plan.Total && r.helped.CompareAndSwap(false, true) {
+		if r.help != nil && now.Sub(begun) > long/2 && r.progress.Left() > 0 && r.helped.CompareAndSwap(false, true) {
 			r.help()
 		}
 		if took > callTime/2 {
@@ -323,7 +283,7 @@ func (w *worker) chunks() {
 // chunk executes n threadgroups from i on; false means that the launch is over.
 func (w *worker) chunk(i, n int64) bool {
 	r := w.run
-	for end := i + n; i < end && i < r.last.Load(); {
+	for end := i + n; i < end && !r.progress.Over(i); {
 		size, count := r.segment(i, end-i)
 		g := w.group(size)
 		if g == nil {
@@ -345,19 +305,19 @@ func (w *worker) repeat(met *group, end int64, size [3]int) bool {
 	i := met.index()
 	v, err := w.run.special.plain(size, w.run.stride(), w.run.past)
 	if err != nil {
-		w.run.fail(err, i)
+		w.run.progress.Fail(err, i)
 		return false
 	}
 	g, err := w.run.group(v, size)
 	if err != nil {
-		w.run.fail(err, i)
+		w.run.progress.Fail(err, i)
 		return false
 	}
 	defer g.release()
 	g.begin(i, size, int(end-i))
 	ended := w.finish(g)
 	if ended && !g.failed {
-		w.run.fail(met.again, i)
+		w.run.progress.Fail(met.again, i)
 	}
 	return ended
 }
@@ -373,7 +333,7 @@ func (w *worker) finish(g *group) bool {
 	if w.step(g, w.fuel) {
 		return true
 	}
-	for start := time.Now(); !w.run.over(g.index()); {
+	for start := time.Now(); !w.run.progress.Over(g.index()); {
 		if w.step(g, w.fuel) {
 			return true
 		}
@@ -384,64 +344,4 @@ func (w *worker) finish(g *group) bool {
 		start = w.yield(now, took)
 	}
 	return false
-}
-
-// takeTurns executes threadgroups that may wait for each other.
-func (w *worker) takeTurns() {
-	r, idle := w.run, 0 // turns of all suspended threadgroups in which none ended
-	for !r.over(0) {
-		// A turn for new threadgroups: as many may be suspended as are so already, so that threadgroups that
-		// all wait for each other are soon all begun, and a few long ones do not fill the memory.
-		quota := 1
-		if n := len(w.alive); n > 0 {
-			each := len(w.alive[0].mem)
-			quota = interp.AliveQuota(n, each, idle)
-			if err := interp.StuckAlive(r.exe.kernel, n, each, idle); err != nil {
-				r.fail(err, 0)
-				return
-			}
-		}
-		for quota > 0 {
-			i := r.next.Add(1) - 1
-			if i >= r.plan.Total || r.over(i) {
-				r.next.Store(r.plan.Total)
-				break
-			}
-			size, _ := r.segment(i, 1)
-			g := w.group(size)
-			if g == nil {
-				return
-			}
-			g.begin(i, size, 1)
-			if !w.step(g, turnFuel) {
-				for n := range w.groups {
-					if w.groups[n] == g {
-						w.groups[n] = nil // its block is its own until it ends
-					}
-				}
-				w.alive = append(w.alive, g)
-				quota--
-			}
-		}
-		if len(w.alive) == 0 {
-			if r.next.Load() >= r.plan.Total {
-				return
-			}
-			continue
-		}
-		rest, spend := w.alive[:0], max(leastTurn, int64(turnFuel)>>min(idle, 8))
-		for _, g := range w.alive {
-			if r.over(g.index()) || !w.step(g, spend) {
-				rest = append(rest, g)
-			} else {
-				g.release()
-			}
-		}
-		if idle++; len(rest) < len(w.alive) {
-			idle = 0
-		}
-		w.alive = rest
-		w.busy = time.Time{} // what they wait for may be another worker's
-		w.yield(time.Now(), 0)
-	}
 }

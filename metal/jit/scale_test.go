@@ -100,6 +100,6 @@ func fmin(a, b float32) float32 { return float32(evalFloat(kir.Min, a, b)) }
 func fmax(a, b float32) float32 { return float32(evalFloat(kir.Max, a, b)) }
 
 func evalFloat(op kir.Op, a, b float32) float64 {
-	r, _ := kir.Eval(op, kir.ModeNone, kir.F32, kir.F32, uint64(math.Float32bits(a)), uint64(math.Float32bits(b)))
+	r, _ := kir.Eval(op, kir.F32, kir.F32, uint64(math.Float32bits(a)), uint64(math.Float32bits(b)))
 	return kir.ToFloat64(kir.F32, r)
 }

@@ -219,7 +219,7 @@ func (g *group) step(spend int64) bool {
 			break
 		}
 		g.failed = true
-		g.run.fail(g.fault(), g.index())
+		g.run.progress.Fail(g.fault(), g.index())
 	}
 	return true
 }

@@ -143,7 +143,8 @@ func evalFloat(op Op, t Type, a [3]uint64) (uint64, bool) {
 	return FromFloat64(t, float64(r)), ok
 }
 
-func eval32(op Op, x, y, z float32) (float32, bool) {
+// arithmetic computes what rounds in its operands' own type.
+func arithmetic[T float32 | float64](op Op, x, y T) (T, bool) {
 	switch op {
 	case Add:
 		return x + y, true
@@ -153,6 +154,12 @@ func eval32(op Op, x, y, z float32) (float32, bool) {
 		return x * y, true
 	case Div:
 		return x / y, true
+	}
+	return 0, false
+}
+
+func eval32(op Op, x, y, z float32) (float32, bool) {
+	switch op {
 	case Fma:
 		return FMA32(x, y, z), true
 	case Sqrt: // the float64 root rounds to the correct float32: 53 >= 2*24+2
@@ -162,19 +169,11 @@ func eval32(op Op, x, y, z float32) (float32, bool) {
 		r, ok := eval64(op, float64(x), float64(y), 0)
 		return float32(r), ok
 	}
-	return 0, false
+	return arithmetic(op, x, y)
 }
 
 func eval64(op Op, x, y, z float64) (float64, bool) {
 	switch op {
-	case Add:
-		return x + y, true
-	case Sub:
-		return x - y, true
-	case Mul:
-		return x * y, true
-	case Div:
-		return x / y, true
 	case Rem:
 		return math.Mod(x, y), true
 	case Min:
@@ -202,7 +201,7 @@ func eval64(op Op, x, y, z float64) (float64, bool) {
 	case Scale:
 		return ScaleFloat(x, y), true
 	}
-	return 0, false
+	return arithmetic(op, x, y)
 }
 
 // ScaleFloat is Scale on float64, and on float32 if its result is rounded to that. Exponents past most are as good as

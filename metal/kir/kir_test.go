@@ -202,7 +202,31 @@ func TestPointers(t *testing.T) {
 	require.Equal(t, 3, PtrObject(p))
 	require.Equal(t, int64(-8), PtrOffset(p))
 	require.Equal(t, PtrParam(2), PtrMove(p, 8))
-	d, ok := Eval(PtrDiff, 0, I64, PtrDevice, PtrParam(0), p)
+	d, ok := Eval(PtrDiff, I64, PtrDevice, PtrParam(0), p)
 	require.True(t, ok)
 	require.Equal(t, uint64(8), d)
+}
+
+// TestSweep: what nothing uses goes, with what only it used; what has an effect stays, with what it needs and what
+// holds it.
+func TestSweep(t *testing.T) {
+	b := NewBuilder("k")
+	out := b.Param("out", Device, U32)
+	set, lost := b.Var("set", U32), b.Var("lost", U32)
+	b.Set(set, b.Const(U32, 3))
+	b.Set(lost, b.Op(Add, U32, b.Const(U32, 1), b.Const(U32, 2)))
+	b.If(b.Op(Lt, Bool, b.Get(set), b.Const(U32, 5)), func() {
+		b.Op(Store, Void, out, b.Get(set))
+	}, func() {
+		b.Set(lost, b.Const(U32, 7))
+	})
+	b.If(b.Op(Lt, Bool, b.Get(set), b.Const(U32, 6)), func() { b.Set(lost, b.Get(set)) }, nil)
+	k := b.Kernel()
+	Sweep(k, func(in *Instr) bool { return in.Op == Store })
+	k.Renumber()
+	require.NoError(t, k.Verify())
+	var ops []Op
+	k.Body.Walk(func(in *Instr) { ops = append(ops, in.Op) })
+	require.Equal(t, []Op{ParamAddr, Const, VarSet, VarGet, Const, Lt, If, VarGet, Store}, ops)
+	require.Nil(t, k.Body.Instrs[len(k.Body.Instrs)-1].Else)
 }

@@ -89,7 +89,7 @@ func ReduceLanes(mode Mode, t Type, group int, active uint32, v *[Lanes]uint64) 
 		g := v[base : base+group]
 		for d := group / 2; d > 0; d /= 2 {
 			for i := 0; i < d; i++ {
-				g[i], _ = Eval(op, ModeNone, t, t, g[i], g[i+d])
+				g[i], _ = Eval(op, t, t, g[i], g[i+d])
 			}
 		}
 		for i := range g {
@@ -113,7 +113,7 @@ func ScanLanes(op Op, mode Mode, t Type, group int, active uint32, v *[Lanes]uin
 		g := v[base : base+group]
 		for d := 1; d < group; d *= 2 {
 			for i := group - 1; i >= d; i-- { // downwards: lane i-d still holds the last step's value
-				g[i], _ = Eval(mode.Op(), ModeNone, t, t, g[i-d], g[i])
+				g[i], _ = Eval(mode.Op(), t, t, g[i-d], g[i])
 			}
 		}
 		if op == ScanInclusive {

@@ -42,12 +42,27 @@ import "math"
 //
 // Atomics of one instruction act in the order of lanes. Float Add, Sub, Min and Max act as the operations above.
 
+// OperandType is the type that a pure operation works on: that of its first operand, or of what a Select chooses from.
+func (in *Instr) OperandType() Type {
+	switch {
+	case in.Op == Select:
+		return in.Args[1].Type
+	case len(in.Args) == 0:
+		return in.Type
+	}
+	return in.Args[0].Type
+}
+
+// Eval computes a pure operation from the bits of its operands, as the function Eval does.
+func (in *Instr) Eval(args ...uint64) (bits uint64, ok bool) {
+	return Eval(in.Op, in.Type, in.OperandType(), args...)
+}
+
 // Eval returns the bits of one pure scalar operation on raw bits: Add to Bitcast, PtrAdd (by its two arguments) and
-// PtrDiff. t is the type of the result, argType that of args[0] (for Select of args[1]; only comparisons and
-// conversions need
-// it). ok is false if the operation is not pure or not defined on the type, or the number of arguments is wrong.
-// Bits above a type's width in args are ignored; the result is canonical.
-func Eval(op Op, _ Mode, t, argType Type, args ...uint64) (bits uint64, ok bool) {
+// PtrDiff. t is the type of the result, argType that of the operands (Instr.OperandType; only comparisons and
+// conversions need it). ok is false if the operation is not pure or not defined on the type, or the number of arguments
+// is wrong. Bits above a type's width in args are ignored; the result is canonical.
+func Eval(op Op, t, argType Type, args ...uint64) (bits uint64, ok bool) {
 	if t >= numTypes || argType >= numTypes || op >= numOps {
 		return 0, false
 	}

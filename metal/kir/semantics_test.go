@@ -138,27 +138,27 @@ func TestFloat32OpsAgainstExactArithmetic(t *testing.T) {
 			{Mul, new(big.Float).SetPrec(1000).Mul(bigF(a), bigF(b))},
 		} {
 			want, _ := c.res.Float32()
-			got, ok := Eval(c.op, 0, F32, F32, f(a), f(b))
+			got, ok := Eval(c.op, F32, F32, f(a), f(b))
 			if !ok || math.Float32frombits(uint32(got)) != want {
 				t.Fatalf("%s(%x, %x) = %#x, want %x", c.op, a, b, got, want)
 			}
 		}
 		if b != 0 { // the quotient q is right if |a - q*b| is at most half an ulp of q times |b|
 			want, _ := new(big.Float).SetPrec(200).Quo(bigF(a), bigF(b)).Float32()
-			got, _ := Eval(Div, 0, F32, F32, f(a), f(b))
+			got, _ := Eval(Div, F32, F32, f(a), f(b))
 			if math.Float32frombits(uint32(got)) != want {
 				t.Fatalf("div(%x, %x) = %#x, want %x", a, b, got, want)
 			}
 		}
 		n := r.IntN(700) - 350
 		want, _ := new(big.Float).SetMantExp(bigF(a), n).Float32()
-		got, ok := Eval(Scale, 0, F32, F32, f(a), f(float32(n)+r.Float32()/2))
+		got, ok := Eval(Scale, F32, F32, f(a), f(float32(n)+r.Float32()/2))
 		if !ok || math.Float32frombits(uint32(got)) != want {
 			t.Fatalf("scale(%x, %d) = %#x, want %x", a, n, got, want)
 		}
 		x := float32(math.Abs(float64(a)))
 		want, _ = new(big.Float).SetPrec(200).Sqrt(bigF(x)).Float32()
-		got, _ = Eval(Sqrt, 0, F32, F32, f(x))
+		got, _ = Eval(Sqrt, F32, F32, f(x))
 		if math.Float32frombits(uint32(got)) != want {
 			t.Fatalf("sqrt(%x) = %#x, want %x", x, got, want)
 		}
@@ -222,7 +222,7 @@ func TestIntegerOpsAgainstExactArithmetic(t *testing.T) {
 			case arith1, int1, bits1:
 				args = args[:1]
 			}
-			got, ok := Eval(op, 0, ty, ty, args...)
+			got, ok := Eval(op, ty, ty, args...)
 			if !ok || got != bits {
 				t.Fatalf("%s %s(%#x, %#x) = %#x %v, want %#x", op, ty, a, b, got, ok, bits)
 			}
@@ -230,22 +230,22 @@ func TestIntegerOpsAgainstExactArithmetic(t *testing.T) {
 		cmp := x.Cmp(y)
 		for op, w := range map[Op]bool{Eq: cmp == 0, Ne: cmp != 0, Lt: cmp < 0, Le: cmp <= 0, Gt: cmp > 0,
 			Ge: cmp >= 0} {
-			got, ok := Eval(op, 0, Bool, ty, a, b)
+			got, ok := Eval(op, Bool, ty, a, b)
 			if !ok || got != b2u(w) {
 				t.Fatalf("%s %s(%#x, %#x) = %d", op, ty, a, b, got)
 			}
 		}
 		for _, to := range types {
-			got, ok := Eval(Convert, 0, to, ty, a)
+			got, ok := Eval(Convert, to, ty, a)
 			if !ok || got != wrap(to, x) {
 				t.Fatalf("convert %s(%#x) to %s = %#x", ty, a, to, got)
 			}
 		}
 		wantF, _ := new(big.Float).SetInt(x).Float32()
-		gotF, _ := Eval(Convert, 0, F32, ty, a)
+		gotF, _ := Eval(Convert, F32, ty, a)
 		require.Equal(t, uint64(math.Float32bits(wantF)), gotF)
 		wantD, _ := new(big.Float).SetInt(x).Float64()
-		gotD, _ := Eval(Convert, 0, F64, ty, a)
+		gotD, _ := Eval(Convert, F64, ty, a)
 		require.Equal(t, math.Float64bits(wantD), gotD)
 	}
 }
@@ -264,7 +264,7 @@ func TestFloatToInteger(t *testing.T) {
 		{I32, float32(math.NaN()), 0}, {U64, float32(math.NaN()), 0}, {I64, float32(math.Inf(-1)), 1 << 63},
 		{Bool, float32(math.NaN()), 1}, {Bool, 0, 0}, {Bool, float32(math.Copysign(0, -1)), 0}, {Bool, 1e-45, 1},
 	} {
-		got, ok := Eval(Convert, 0, c.to, F32, uint64(math.Float32bits(c.f)))
+		got, ok := Eval(Convert, c.to, F32, uint64(math.Float32bits(c.f)))
 		require.True(t, ok)
 		require.Equal(t, c.want, got, "%v to %s", c.f, c.to)
 	}
@@ -278,7 +278,7 @@ func TestMinMaxAndSpecials(t *testing.T) {
 			for _, a := range args {
 				bits = append(bits, FromFloat64(ty, a))
 			}
-			r, ok := Eval(op, 0, ty, ty, bits...)
+			r, ok := Eval(op, ty, ty, bits...)
 			require.True(t, ok)
 			return ToFloat64(ty, r)
 		}
@@ -303,13 +303,13 @@ func TestMinMaxAndSpecials(t *testing.T) {
 	}
 	// One rounding of the float32 result: 2049 is no half, the tie goes to 2048.
 	one, two := FromFloat64(F16, 1), FromFloat64(F16, 2048)
-	r, _ := Eval(Add, 0, F16, F16, one, two)
+	r, _ := Eval(Add, F16, F16, one, two)
 	require.Equal(t, 2048.0, ToFloat64(F16, r))
 	// Denormals are kept.
-	r, _ = Eval(Mul, 0, F32, F32, uint64(math.Float32bits(0x1p-100)), uint64(math.Float32bits(0x1p-40)))
+	r, _ = Eval(Mul, F32, F32, uint64(math.Float32bits(0x1p-100)), uint64(math.Float32bits(0x1p-40)))
 	require.Equal(t, 0x1p-140, ToFloat64(F32, r))
 	// 0 times anything keeps its sign rules.
-	r, _ = Eval(Neg, 0, F32, F32, 0)
+	r, _ = Eval(Neg, F32, F32, 0)
 	require.Equal(t, uint64(0x80000000), r)
 }
 
@@ -325,7 +325,7 @@ func TestEvalRefuses(t *testing.T) {
 		{Op(250), F32, F32, 1, false}, {Add, Type(99), F32, 2, false}, {Bitcast, U32, U64, 1, false}, {Add, F32,
 			F32, 2, true},
 	} {
-		_, ok := Eval(c.op, 0, c.t, c.arg, make([]uint64, c.nargs)...)
+		_, ok := Eval(c.op, c.t, c.arg, make([]uint64, c.nargs)...)
 		require.Equal(t, c.accepted, ok, c.op.String())
 	}
 }

@@ -374,9 +374,9 @@ func (em *emitter) finish() {
 	}
 	em.k.Body.Instrs = append(append([]*kir.Instr(nil), em.head...), em.k.Body.Instrs...)
 	if !em.c.raw {
-		c.sweep()
+		kir.Sweep(em.k, isRoot)
 		if c.dropStores() {
-			c.sweep()
+			kir.Sweep(em.k, isRoot)
 		}
 		c.compact()
 	}

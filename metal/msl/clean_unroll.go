@@ -215,11 +215,7 @@ func (k *counter) eval(x *kir.Instr, val, next uint64) (uint64, bool) {
 		}
 		raw[i] = v
 	}
-	at := x.Args[0].Type
-	if x.Op == kir.Select {
-		at = x.Args[1].Type
-	}
-	return kir.Eval(x.Op, kir.ModeNone, x.Type, at, raw[:len(x.Args)]...)
+	return x.Eval(raw[:len(x.Args)]...)
 }
 
 // unroll writes the iterations of a loop one after the other.

@@ -14,7 +14,7 @@ func fold(op kir.Op, t kir.Type, args []operand) (operand, bool) {
 	if op == kir.Select {
 		at = args[1].ty
 	}
-	bits, ok := kir.Eval(op, kir.ModeNone, t, at, raw[:len(args)]...)
+	bits, ok := kir.Eval(op, t, at, raw[:len(args)]...)
 	return operand{ty: t, bits: bits}, ok
 }
 

@@ -131,11 +131,8 @@ func evalConst(op kir.Op, t kir.Type, args []*kir.Instr) (uint64, bool) {
 		}
 		bits[i] = a.Imm
 	}
-	from := args[0].Type
-	if op == kir.Select {
-		from = args[1].Type
-	}
-	return kir.Eval(op, kir.ModeNone, t, from, bits[:len(args)]...)
+	in := kir.Instr{Op: op, Type: t, Args: args}
+	return in.Eval(bits[:len(args)]...)
 }
 
 func (o *optimiser) constant(t kir.Type, bits uint64, pos kir.Pos) *kir.Instr {

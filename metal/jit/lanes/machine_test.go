@@ -323,17 +323,10 @@ func (m *machine) eval(in *kir.Instr, value func(*kir.Instr) uint64) uint64 {
 	for _, x := range in.Args {
 		args = append(args, value(x))
 	}
-	at := in.Type
-	switch {
-	case in.Op == kir.Select:
-		at = in.Args[1].Type
-	case len(in.Args) > 0:
-		at = in.Args[0].Type
-	}
 	if in.Op == kir.PtrAdd {
 		args[1] += in.Imm
 	}
-	v, ok := kir.Eval(in.Op, in.Mode, in.Type, at, args...)
+	v, ok := in.Eval(args...)
 	if !ok {
 		m.fail(in, "no value")
 	}
@@ -434,7 +427,7 @@ func (m *machine) access(in *kir.Instr, l int) {
 	}
 	v := m.vals[in.Args[1].ID][l]
 	if in.Op == kir.AtomicRMW {
-		v, _ = kir.Eval(in.Mode.Op(), 0, t, t, old, v)
+		v, _ = kir.Eval(in.Mode.Op(), t, t, old, v)
 	}
 	binary.LittleEndian.PutUint64(buf[:], v)
 	copy(mem[off:off+n], buf[:n])

@@ -145,11 +145,7 @@ func (c *counter) compute(in *kir.Instr) {
 		}
 		bits[i] = v
 	}
-	from := in.Args[0].Type
-	if in.Op == kir.Select {
-		from = in.Args[1].Type
-	}
-	if v, ok := kir.Eval(in.Op, kir.ModeNone, in.Type, from, bits[:len(in.Args)]...); ok {
+	if v, ok := in.Eval(bits[:len(in.Args)]...); ok {
 		c.vals[in] = v
 	}
 }

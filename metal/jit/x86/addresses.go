@@ -191,6 +191,17 @@ func (s *addresses) lengthOf(obj int) (exact, least int64) {
 	return -1, int64(s.k.Params[obj-1].MinBytes)
 }
 
+// length returns a register with an object's length in bytes.
+func (s *addresses) length(obj int) amd64.R {
+	r := s.e.reg(amd64.GPR)
+	if exact, _ := s.lengthOf(obj); exact >= 0 {
+		s.e.gopImm(amd64.Mov, 8, r, exact)
+	} else {
+		s.e.loadReg(8, r, s.objectWord(obj, block.ObjectLen))
+	}
+	return r
+}
+
 // check emits the range check of the bytes [l, l+need) of an object: it goes to cold if they are not all inside.
 func (s *addresses) check(obj int, l linear, need int64, cold amd64.Label) {
 	exact, least := s.lengthOf(obj)

@@ -254,7 +254,7 @@ func (c opCase) argT() kir.Type {
 func (c opCase) String() string { return fmt.Sprint(c.op, " ", c.t, " of ", c.args) }
 
 func (c opCase) want(a []uint64) uint64 {
-	w, _ := kir.Eval(c.op, kir.ModeNone, c.t, c.argT(), a...)
+	w, _ := kir.Eval(c.op, c.t, c.argT(), a...)
 	if c.op == kir.Bitcast && (c.argT() == kir.F16 || c.t == kir.F16) && isNaNBits(kir.F16, a[0]) {
 		w |= 0x200 // numbers of this type are kept as F32, which makes NaNs quiet
 	}
@@ -266,7 +266,7 @@ func opCases() []opCase {
 	var cases []opCase
 	all := append([]kir.Type{kir.Bool, kir.PtrDevice}, numberTypes...)
 	add := func(op kir.Op, t kir.Type, args ...kir.Type) {
-		if _, ok := kir.Eval(op, kir.ModeNone, t, opCase{op, t, args}.argT(), make([]uint64, len(args))...); ok {
+		if _, ok := kir.Eval(op, t, opCase{op, t, args}.argT(), make([]uint64, len(args))...); ok {
 			cases = append(cases, opCase{op, t, args})
 		}
 	}

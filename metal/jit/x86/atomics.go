@@ -85,7 +85,7 @@ func (s *atomics) atAddress(x *access, k subroutine) bool {
 		var offs []int32
 		m, offs = s.offs.place(x)
 		for p := range idx {
-			idx[p] = s.v.op2Mem(amd64.VMovUPS, 0, s.e.table(offs[p*s.e.per:(p+1)*s.e.per], 4))
+			idx[p] = s.v.loadLanes(offs[p*s.e.per : (p+1)*s.e.per])
 		}
 	}
 	at := s.e.lea(m)

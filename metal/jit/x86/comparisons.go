@@ -31,38 +31,18 @@ const (
 // comparisons compares lanes and chooses between them.
 type comparisons struct{ v vector }
 
-// floatPredicate is the predicate of a comparison of floats.
-func floatPredicate(op kir.Op) int64 {
-	switch op {
-	case kir.Eq:
-		return cmpEq
-	case kir.Ne:
-		return cmpNe
-	case kir.Lt:
-		return cmpLt
-	case kir.Le:
-		return cmpLe
-	case kir.Gt:
-		return cmpGt
-	}
-	return cmpGe
-}
-
-// intPredicate is the predicate of AVX-512's comparison of integers.
-func intPredicate(op kir.Op) int64 {
-	switch op {
-	case kir.Eq:
-		return icmpEq
-	case kir.Ne:
-		return icmpNe
-	case kir.Lt:
-		return icmpLt
-	case kir.Le:
-		return icmpLe
-	case kir.Gt:
-		return icmpGt
-	}
-	return icmpGe
+// conditions says how the processor names a comparison: of floats, of integers in AVX-512, of signed and of unsigned
+// general registers.
+var conditions = map[kir.Op]struct {
+	float, integer   int64
+	signed, unsigned amd64.Cond
+}{
+	kir.Eq: {cmpEq, icmpEq, amd64.CondE, amd64.CondE},
+	kir.Ne: {cmpNe, icmpNe, amd64.CondNE, amd64.CondNE},
+	kir.Lt: {cmpLt, icmpLt, amd64.CondL, amd64.CondB},
+	kir.Le: {cmpLe, icmpLe, amd64.CondLE, amd64.CondBE},
+	kir.Gt: {cmpGt, icmpGt, amd64.CondG, amd64.CondA},
+	kir.Ge: {cmpGe, icmpGe, amd64.CondGE, amd64.CondAE},
 }
 
 // mirrored is the comparison with its operands exchanged.
@@ -138,7 +118,7 @@ func (x comparisons) register(op kir.Op, t kir.Type, a, b operand) amd64.R {
 		return x.toMask(op, t, p, b)
 	case t.IsFloat():
 		d := x.v.reg(amd64.Vec)
-		i := amd64.Inst{Op: by(big, amd64.VCmpPS, amd64.VCmpPD), W: x.v.w, Dst: d, A: p, Imm: floatPredicate(op)}
+		i := amd64.Inst{Op: by(big, amd64.VCmpPS, amd64.VCmpPD), W: x.v.w, Dst: d, A: p, Imm: conditions[op].float}
 		if b.k {
 			i.Mem = x.v.constMem(b.bits, big)
 		} else {
@@ -156,15 +136,15 @@ func (x comparisons) toMask(op kir.Op, t kir.Type, p amd64.R, b operand) amd64.R
 	i := amd64.Inst{W: x.v.w, Dst: x.v.reg(amd64.Mask), A: p}
 	switch {
 	case t.IsFloat():
-		i.Op, i.Imm = by(big, amd64.VCmpPSK, amd64.VCmpPDK), floatPredicate(op)
+		i.Op, i.Imm = by(big, amd64.VCmpPSK, amd64.VCmpPDK), conditions[op].float
 	case b.k && b.bits == 0 && op == kir.Eq:
 		i.Op, i.B, b.k, b.r = by(big, amd64.VPTestNMD, amd64.VPTestNMQ), p, false, p
 	case b.k && b.bits == 0 && op == kir.Ne:
 		i.Op, i.B, b.k, b.r = by(big, amd64.VPTestMD, amd64.VPTestMQ), p, false, p
 	case t.IsSigned():
-		i.Op, i.Imm = by(big, amd64.VPCmpD, amd64.VPCmpQ), intPredicate(op)
+		i.Op, i.Imm = by(big, amd64.VPCmpD, amd64.VPCmpQ), conditions[op].integer
 	default:
-		i.Op, i.Imm = by(big, amd64.VPCmpUD, amd64.VPCmpUQ), intPredicate(op)
+		i.Op, i.Imm = by(big, amd64.VPCmpUD, amd64.VPCmpUQ), conditions[op].integer
 	}
 	if b.k {
 		i.Mem = x.v.constMem(b.bits, big)

@@ -257,16 +257,7 @@ func (s elements) gatherMask(mask amd64.R) amd64.R {
 
 // gatherWords loads a word of 4 bytes for each lane of a part by a 32-bit index.
 func (s elements) gatherWords(m amd64.Mem, idx, mask amd64.R) amd64.R {
-	d := s.v.reg(amd64.Vec)
-	k := s.gatherMask(mask)
-	s.v.e.zeroReg(d)
-	m.Index = idx
-	if s.v.avx512() {
-		s.v.emit(amd64.Inst{Op: amd64.VPGatherDDK, W: s.v.e.w, Dst: d, Mem: m, KM: k})
-	} else {
-		s.v.emit(amd64.Inst{Op: amd64.VPGatherDD, W: s.v.e.w, Dst: d, A: k, Mem: m})
-	}
-	return d
+	return s.gather(amd64.VPGatherDDK, amd64.VPGatherDD, m, idx, mask)
 }
 
 // gatherWide loads 8 bytes for each lane of half h of a part by a 32-bit index.
@@ -277,14 +268,19 @@ func (s elements) gatherWide(m amd64.Mem, idx amd64.R, h int, mask amd64.R) amd6
 	if mask != 0 {
 		mask = s.v.masks().half(mask, h)
 	}
+	return s.gather(amd64.VPGatherDQK, amd64.VPGatherDQ, m, idx, mask)
+}
+
+// gather loads the words at m for the lanes of a register of 32-bit indices; those that the mask leaves out are 0.
+func (s elements) gather(avx512, avx2 amd64.Opcode, m amd64.Mem, idx, mask amd64.R) amd64.R {
 	d := s.v.reg(amd64.Vec)
 	k := s.gatherMask(mask)
 	s.v.e.zeroReg(d)
 	m.Index = idx
 	if s.v.avx512() {
-		s.v.emit(amd64.Inst{Op: amd64.VPGatherDQK, W: s.v.e.w, Dst: d, Mem: m, KM: k})
+		s.v.emit(amd64.Inst{Op: avx512, W: s.v.e.w, Dst: d, Mem: m, KM: k})
 	} else {
-		s.v.emit(amd64.Inst{Op: amd64.VPGatherDQ, W: s.v.e.w, Dst: d, A: k, Mem: m})
+		s.v.emit(amd64.Inst{Op: avx2, W: s.v.e.w, Dst: d, A: k, Mem: m})
 	}
 	return d
 }

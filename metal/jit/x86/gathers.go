@@ -133,7 +133,7 @@ func (s *gathers) load(x *access) val {
 		}
 		v.setUnit(p, unit{r: [2]amd64.R{s.el.fromRaw(x.t, w)}})
 	}
-	s.mem.coldLoad(x, v)
+	s.mem.coldLoad(x, v, nil)
 	return v
 }
 

@@ -2,20 +2,13 @@ package x86
 
 import (
 	"github.com/mlxlua/mlxlua/metal/jit/amd64"
-	"github.com/mlxlua/mlxlua/metal/jit/block"
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
 // dynamicCheck checks the 64-bit offsets of an access and returns, for each part, offsets from the operand. Those of
 // elements of 1 and 2 bytes fit 31 bits.
 func (s *gathers) dynamicCheck(x *access) (m amd64.Mem, idx []unit) {
-	room := s.e.reg(amd64.GPR)
-	exact, _ := s.addr.lengthOf(x.a.Object)
-	if exact >= 0 {
-		s.e.gopImm(amd64.Mov, 8, room, exact)
-	} else {
-		s.e.loadReg(8, room, s.addr.objectWord(x.a.Object, block.ObjectLen))
-	}
+	room := s.addr.length(x.a.Object)
 	s.e.gopImm(amd64.Sub, 8, room, x.size)
 	s.e.jcc(amd64.CondB, x.slow)
 	if x.size < 4 { // offsets will have 32 bits
@@ -69,7 +62,7 @@ func (s *gathers) dynamicLoad(x *access) val {
 	v := val{typ: x.t}
 	if x.size < 4 {
 		s.dynamicWords(x, m, idx, &v)
-		s.mem.coldLoad(x, v)
+		s.mem.coldLoad(x, v, nil)
 		return v
 	}
 	for p, u := range idx {
@@ -106,7 +99,7 @@ func (s *gathers) dynamicLoad(x *access) val {
 		}
 		v.setUnit(p, unit{r: got})
 	}
-	s.mem.coldLoad(x, v)
+	s.mem.coldLoad(x, v, nil)
 	return v
 }
 

@@ -143,26 +143,10 @@ func (s general) compare(op kir.Op, t kir.Type, a, b operand) amd64.Cond {
 	default:
 		s.e.emit(amd64.Inst{Op: amd64.Cmp, W: w, A: r, B: s.in(b, t)})
 	}
-	signed := t.IsSigned()
-	pick := func(sc, uc amd64.Cond) amd64.Cond {
-		if signed {
-			return sc
-		}
-		return uc
+	if t.IsSigned() {
+		return conditions[op].signed
 	}
-	switch op {
-	case kir.Eq:
-		return amd64.CondE
-	case kir.Ne:
-		return amd64.CondNE
-	case kir.Lt:
-		return pick(amd64.CondL, amd64.CondB)
-	case kir.Le:
-		return pick(amd64.CondLE, amd64.CondBE)
-	case kir.Gt:
-		return pick(amd64.CondG, amd64.CondA)
-	}
-	return pick(amd64.CondGE, amd64.CondAE)
+	return conditions[op].unsigned
 }
 
 // choose computes Select.

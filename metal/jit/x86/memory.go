@@ -2,7 +2,6 @@ package x86
 
 import (
 	"github.com/mlxlua/mlxlua/metal/jit/amd64"
-	"github.com/mlxlua/mlxlua/metal/jit/block"
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
@@ -93,10 +92,13 @@ func (s *memory) slowStore(x *access) {
 	s.each.follow(x, subStore)
 }
 
-// coldLoad emits the lane-by-lane load out of line, into the registers of v.
-func (s *memory) coldLoad(x *access, v val) {
+// coldLoad emits the lane-by-lane load out of line, into the registers of v, with what begin emits before it.
+func (s *memory) coldLoad(x *access, v val, begin func()) {
 	s.e.f.ColdBegin()
 	s.e.bind(x.cold)
+	if begin != nil {
+		begin()
+	}
 	s.e.bind(x.slow)
 	s.each.pointers(x)
 	s.each.follow(x, subLoad)
@@ -141,13 +143,7 @@ func (s *memory) storeAt(x *access, m amd64.Mem, idx []amd64.R) {
 // inside the object, shifted right; at most 2^31-1. It goes to slow if that is less than nothing, or the uniform
 // part is negative.
 func (s *memory) limit(x *access, size, shift int64, slow amd64.Label) amd64.R {
-	room := s.e.reg(amd64.GPR)
-	exact, _ := s.addr.lengthOf(x.a.Object)
-	if exact >= 0 {
-		s.e.gopImm(amd64.Mov, 8, room, exact)
-	} else {
-		s.e.loadReg(8, room, s.addr.objectWord(x.a.Object, block.ObjectLen))
-	}
+	room := s.addr.length(x.a.Object)
 	if x.l.idx == 0 && x.l.disp >= 0 {
 		s.e.gopImm(amd64.Sub, 8, room, size+x.l.disp)
 		s.e.jcc(amd64.CondB, slow)

@@ -86,9 +86,10 @@ func (s *offsets) load(x *access) val {
 	}
 	s.mem.prefetch(x.i, m, int64(end))
 	v := s.loadOffsets(newWords(s.v, m, end), x.t, offs)
-	s.e.f.ColdBegin()
-	s.e.bind(x.cold)
-	if s.maskable(x, offs) {
+	s.mem.coldLoad(x, v, func() {
+		if !s.maskable(x, offs) {
+			return
+		}
 		s.checkActive(x)
 		m := s.mem.place(x, 0) // the other one's base is loaded after the check
 		c := val{typ: x.t}
@@ -97,13 +98,7 @@ func (s *offsets) load(x *access) val {
 		}
 		s.e.moveVal(v, c)
 		s.e.jump(x.done)
-	}
-	s.e.bind(x.slow)
-	s.each.pointers(x)
-	s.each.follow(x, subLoad)
-	s.e.moveVal(v, s.each.result(x))
-	s.e.jump(x.done)
-	s.e.f.ColdEnd()
+	})
 	return v
 }
 
@@ -121,7 +116,7 @@ func (s *offsets) checkActive(x *access) {
 	}
 	idx := make([]amd64.R, s.e.parts)
 	for p := range idx {
-		idx[p] = s.v.op2Mem(amd64.VMovUPS, 0, s.e.table(offs[p*s.e.per:(p+1)*s.e.per], 4))
+		idx[p] = s.v.loadLanes(offs[p*s.e.per : (p+1)*s.e.per])
 	}
 	s.mem.above(idx, room, x.slow)
 }
@@ -150,7 +145,7 @@ func (s *offsets) loadOffsets(g *wordLoad, t kir.Type, offs []int32) val {
 
 // loadWideAt loads one part of elements of 8 bytes at constant offsets.
 func (s *offsets) loadWideAt(m amd64.Mem, o []int32) unit {
-	idx := s.v.op2Mem(amd64.VMovUPS, 0, s.e.table(o, 4))
+	idx := s.v.loadLanes(o)
 	base := s.e.plainBase(m)
 	return unit{r: [2]amd64.R{s.el.gatherWide(base, idx, 0, 0), s.el.gatherWide(base, idx, 1, 0)}}
 }
@@ -262,7 +257,7 @@ func (s *offsets) storeParts(x *access, m amd64.Mem, offs []int32, masked bool) 
 func (s *offsets) scatterOffsets(x *access, m amd64.Mem, offs []int32) {
 	idx := make([]amd64.R, s.e.parts)
 	for p := range idx {
-		idx[p] = s.v.op2Mem(amd64.VMovUPS, 0, s.e.table(offs[p*s.e.per:(p+1)*s.e.per], 4))
+		idx[p] = s.v.loadLanes(offs[p*s.e.per : (p+1)*s.e.per])
 	}
 	if s.e.avx512() && x.size >= 4 {
 		base := s.e.plainBase(m)

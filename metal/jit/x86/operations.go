@@ -2,6 +2,7 @@ package x86
 
 import (
 	"math"
+	"slices"
 
 	"github.com/mlxlua/mlxlua/metal/jit/amd64"
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
@@ -159,14 +160,6 @@ func constsOf(i *kir.Instr) []*uint64 {
 	return c
 }
 
-// argType is the type of an operation's operands, where its result does not give it.
-func argType(i *kir.Instr) kir.Type {
-	if i.Op == kir.Select {
-		return i.Args[1].Type
-	}
-	return i.Args[0].Type
-}
-
 // compute selects a pure operation on numbers.
 func (s *operations) compute(i *kir.Instr) {
 	sh := s.info.Patterns[i.ID]
@@ -188,24 +181,16 @@ func (s *operations) compute(i *kir.Instr) {
 			return
 		}
 		s.vals.result(i, s.vectorOp(i, false))
-	case onlyScalars(i):
+	case !involves(i, kir.Type.IsFloat): // general registers serve
 		s.vals.result(i, val{typ: i.Type, base: s.vals.scalarOp(i)})
 	default: // a uniform float is involved
 		s.vals.result(i, s.vectorOp(i, true))
 	}
 }
 
-// onlyScalars reports whether neither operands nor result are floats, so that general registers serve.
-func onlyScalars(i *kir.Instr) bool {
-	if i.Type.IsFloat() {
-		return false
-	}
-	for _, a := range i.Args {
-		if a.Type.IsFloat() {
-			return false
-		}
-	}
-	return true
+// involves reports whether is holds for the type of an operand or of the result.
+func involves(i *kir.Instr, is func(kir.Type) bool) bool {
+	return is(i.Type) || slices.ContainsFunc(i.Args, func(a *kir.Instr) bool { return is(a.Type) })
 }
 
 // vectorOp computes i in vector registers: every part, or one splat.
@@ -231,14 +216,14 @@ func (s *operations) vectorOp(i *kir.Instr, splat bool) val {
 		for n := range args {
 			units[n] = unit{r: [2]amd64.R{args[n].vec[0]}}
 		}
-		v.vec[0] = s.v.ofSplats().lanewise().pure(i.Op, i.Type, argType(i), units, consts).r[0]
+		v.vec[0] = s.v.ofSplats().lanewise().pure(i.Op, i.Type, i.OperandType(), units, consts).r[0]
 		return v
 	}
 	for p := range s.e.parts {
 		for n := range args {
 			units[n] = args[n].unitOf(p)
 		}
-		v.setUnit(p, s.v.lanewise().pure(i.Op, i.Type, argType(i), units, consts))
+		v.setUnit(p, s.v.lanewise().pure(i.Op, i.Type, i.OperandType(), units, consts))
 	}
 	return v
 }

@@ -218,16 +218,3 @@ func (s *pointers) compare(i *kir.Instr, inLanes bool) {
 	}
 	s.vals.result(i, s.ops.onParts(i.Op, kir.Bool, kir.U64, x, y))
 }
-
-// usesPtr reports whether an operation's operands or result are pointers.
-func usesPtr(i *kir.Instr) bool {
-	if i.Type.IsPtr() {
-		return true
-	}
-	for _, a := range i.Args {
-		if a.Type.IsPtr() {
-			return true
-		}
-	}
-	return false
-}

@@ -118,32 +118,29 @@ func (s *polls) beforeTurn() {
 
 // yield gives up the group's turn, for the others of its threadgroup and for Go, and then goes back.
 func (s *polls) yield(back amd64.Label) {
-	again := s.e.label()
-	n := s.safepoints
-	s.safepoints++
-	s.e.f.SaveLive(n)
-	s.e.emit(amd64.Inst{Op: amd64.Lea, W: 8, Dst: amd64.RAX, Label: again})
-	s.e.storeReg(8, inFrame(block.FrameYield), amd64.RAX)
-	s.e.storeImm(inBlock(block.Yields), 1)
-	s.e.jump(s.next)
-	s.e.bind(again)
-	s.e.storeImm(inFrame(block.FrameYield), 0)
-	s.e.f.LoadLive(n)
+	s.giveUp(inFrame(block.FrameYield), inBlock(block.Yields), func() {
+		s.e.storeImm(inFrame(block.FrameYield), 0)
+	})
 	s.e.jump(back)
 }
 
 // barrier ends the group's phase.
 func (s *polls) barrier() {
+	s.giveUp(inFrame(block.FrameResume), inBlock(block.Alive), func() {})
+}
+
+// giveUp leaves the group's turn: place is where it goes on, flag a word that becomes 1, begin what it then does first.
+func (s *polls) giveUp(place, flag amd64.Mem, begin func()) {
 	again := s.e.label()
 	n := s.safepoints
 	s.safepoints++
 	s.e.f.SaveLive(n)
-	s.e.emit(amd64.Inst{Op: amd64.Lea, W: 8, Dst: amd64.RAX, Label: again})
-	s.e.storeReg(8, inFrame(block.FrameResume), amd64.RAX)
-	s.e.emit(amd64.Inst{Op: amd64.Mov, W: 4, Dst: amd64.RAX, Imm: 1})
-	s.e.storeReg(8, inBlock(block.Alive), amd64.RAX)
+	s.e.leaLabel(amd64.RAX, again)
+	s.e.storeReg(8, place, amd64.RAX)
+	s.e.storeImm(flag, 1)
 	s.e.jump(s.next)
 	s.e.bind(again)
+	begin()
 	s.e.f.LoadLive(n)
 }
 

@@ -61,7 +61,7 @@ func TestSpans(t *testing.T) {
 					}
 					args = append(args, v)
 				}
-				values[i], _ = kir.Eval(i.Op, i.Mode, i.Type, kir.F32, args...)
+				values[i], _ = kir.Eval(i.Op, i.Type, kir.F32, args...)
 			}
 			v := kir.ToFloat64(kir.F32, values[last])
 			require.True(t, v != v && s.nan || v >= s.lo && v <= s.hi, "%v of %#x is not in %v", v, bits, s)

@@ -141,7 +141,7 @@ func (s *selector) instr(i *kir.Instr) (ends bool) {
 		return true
 	default:
 		switch {
-		case usesPtr(i):
+		case involves(i, kir.Type.IsPtr):
 			s.pointers.operation(i)
 		case i.Op.Pure():
 			s.operations.compute(i)

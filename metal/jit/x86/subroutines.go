@@ -73,8 +73,7 @@ func (s *subroutines) emitAll() {
 func (s *subroutines) emitFollow(k subroutine) {
 	const mask, lane, ptr, entry, desc, tmp = amd64.RAX, amd64.RCX, amd64.R10, amd64.R11, amd64.RSI, amd64.RDI
 	again, fault := s.e.label(), s.e.label()
-	s.e.storeReg(8, s.e.scratchMem(wordSI), amd64.RSI)
-	s.e.storeReg(8, s.e.scratchMem(wordDI), amd64.RDI)
+	s.save()
 	s.e.gop(amd64.Mov, 8, desc, amd64.RCX)
 	slot := s.e.scratchMem(scratchPtr)
 	slot.Index, slot.Scale = lane, 8
@@ -128,12 +127,7 @@ func (s *subroutines) emitFollow(k subroutine) {
 		}
 		s.followAtomic(k, val)
 	}
-	s.e.emit(amd64.Inst{Op: amd64.BlsR, W: 4, Dst: mask, A: mask})
-	s.e.emit(amd64.Inst{Op: amd64.Test, W: 4, A: mask, B: mask})
-	s.e.jcc(amd64.CondNE, again)
-	s.e.loadReg(8, amd64.RSI, s.e.scratchMem(wordSI))
-	s.e.loadReg(8, amd64.RDI, s.e.scratchMem(wordDI))
-	s.e.emit(amd64.Inst{Op: amd64.Jmp, A: amd64.RDX})
+	s.nextLane(mask, again)
 
 	s.e.bind(fault)
 	s.e.loadReg(8, ptr, slot)
@@ -148,8 +142,7 @@ func (s *subroutines) emitFollow(k subroutine) {
 func (s *subroutines) emitAt(k subroutine) {
 	const mask, lane, ptr = amd64.RAX, amd64.RCX, amd64.R10
 	again := s.e.label()
-	s.e.storeReg(8, s.e.scratchMem(wordSI), amd64.RSI)
-	s.e.storeReg(8, s.e.scratchMem(wordDI), amd64.RDI)
+	s.save()
 	idx := s.e.scratchMem(wordIndex)
 	idx.Index, idx.Scale = lane, 4
 	s.e.bind(again)
@@ -161,6 +154,17 @@ func (s *subroutines) emitAt(k subroutine) {
 	} else {
 		s.followAtomic(k, s.valueSlot(k, lane))
 	}
+	s.nextLane(mask, again)
+}
+
+// save puts the registers that belong to the caller aside.
+func (s *subroutines) save() {
+	s.e.storeReg(8, s.e.scratchMem(wordSI), amd64.RSI)
+	s.e.storeReg(8, s.e.scratchMem(wordDI), amd64.RDI)
+}
+
+// nextLane takes the lowest lane out of the mask, goes to again while others are left, and then returns.
+func (s *subroutines) nextLane(mask amd64.R, again amd64.Label) {
 	s.e.emit(amd64.Inst{Op: amd64.BlsR, W: 4, Dst: mask, A: mask})
 	s.e.emit(amd64.Inst{Op: amd64.Test, W: 4, A: mask, B: mask})
 	s.e.jcc(amd64.CondNE, again)

@@ -58,8 +58,7 @@ func (s *entry) oneByOne(start amd64.Label) {
 	s.e.f.Loop()
 	s.e.bind(threadgroup)
 	s.e.loadReg(8, regFrame, inBlock(block.Frame0))
-	s.e.emit(amd64.Inst{Op: amd64.Mov, W: 4, Dst: amd64.RAX, Imm: 0})
-	s.e.storeReg(8, inBlock(block.Group), amd64.RAX)
+	s.e.storeImm(inBlock(block.Group), 0)
 	s.e.bind(next)
 	s.startGroup()
 	s.body()
@@ -153,11 +152,10 @@ func (s *entry) phases(start amd64.Label) {
 	s.e.bind(start)
 	// Every group begins with the body.
 	s.e.loadReg(8, regFrame, inBlock(block.Frame0))
-	s.e.emit(amd64.Inst{Op: amd64.Mov, W: 4, Dst: amd64.RAX, Imm: 0})
-	s.e.storeReg(8, inBlock(block.Group), amd64.RAX)
+	s.e.storeImm(inBlock(block.Group), 0)
 	s.e.bind(init)
 	s.startGroup()
-	s.e.emit(amd64.Inst{Op: amd64.Lea, W: 8, Dst: amd64.RAX, Label: begin})
+	s.e.leaLabel(amd64.RAX, begin)
 	s.e.storeReg(8, inFrame(block.FrameResume), amd64.RAX)
 	s.e.storeImm(inFrame(block.FrameYield), 0)
 	s.nextGroup(first)
@@ -199,7 +197,7 @@ func (s *entry) phases(start amd64.Label) {
 
 	s.e.bind(begin)
 	s.body()
-	s.e.emit(amd64.Inst{Op: amd64.Lea, W: 8, Dst: amd64.RAX, Label: next})
+	s.e.leaLabel(amd64.RAX, next)
 	s.e.storeReg(8, inFrame(block.FrameResume), amd64.RAX)
 	s.e.jump(next)
 }

@@ -137,7 +137,7 @@ func laneBits(t kir.Type, bits uint64) (lane uint64, size int) {
 	case kir.I16:
 		return uint64(uint32(int32(int16(bits)))), 4
 	case kir.F16:
-		f, _ := kir.Eval(kir.Convert, kir.ModeNone, kir.F32, t, bits)
+		f, _ := kir.Eval(kir.Convert, kir.F32, t, bits)
 		return f, 4
 	case kir.BF16:
 		return bits & t.Mask() << 16, 4

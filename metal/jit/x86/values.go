@@ -116,7 +116,7 @@ func (s *values) base(i *kir.Instr) amd64.R {
 	if v.vec[0] != 0 && s.info.Patterns[i.ID].Kind == lanes.Uniform {
 		return s.uniformBase(val{typ: i.Type, vec: v.vec, splat: v.splat})
 	}
-	if i.Op.Pure() && !usesPtr(i) {
+	if i.Op.Pure() && !involves(i, kir.Type.IsPtr) {
 		return s.scalarOp(i) // nobody had asked for it when i was selected
 	}
 	s.e.unsupported(i, "a base is wanted that does not exist")
@@ -137,7 +137,7 @@ func (s *values) scalarOp(i *kir.Instr) amd64.R {
 			args[n] = s.base(a)
 		}
 	}
-	r := s.g.pure(i.Op, i.Type, argType(i), args, consts)
+	r := s.g.pure(i.Op, i.Type, i.OperandType(), args, consts)
 	if adj := int64(s.info.Bias[i.ID]); adj != 0 {
 		w := uint8(4)
 		if wide(i.Type) {

@@ -230,6 +230,11 @@ func (x vector) constBytes(n int, f func(n int) uint64) amd64.Mem {
 	return x.repeated(b)
 }
 
+// loadLanes returns a register with a constant of 32 bits for each lane.
+func (x vector) loadLanes(words []int32) amd64.R {
+	return x.op2Mem(amd64.VMovUPS, 0, x.e.table(words, 4))
+}
+
 // constant returns a splat of a constant's bits (a mask if it is a Bool).
 func (x vector) constant(t kir.Type, bits uint64) amd64.R {
 	if t == kir.Bool {
