@@ -84,7 +84,7 @@ kernel void fields(device long* out [[buffer(0)]], constant Params* p [[buffer(1
 func TestParams(t *testing.T) {
 	kernels := kit.NewKernels[variant](paramsText)
 	for _, acc := range []tensor.DType{tensor.Float32, tensor.Float64} {
-		v := variant{ACC: acc, wholeRows: true, rows: 3, name: "40000", inner: inner{5}}
+		v := variant{ACC: acc, wholeRows: true, rows: 3, name: "40000", inner: inner{5}, unlike: new(int)}
 		require.Equal(t, acc == tensor.Float64, kernels.Source(v).Options.Float64)
 		got, err := results(func(r *tensor.Run) error {
 			params := kit.Params{}
