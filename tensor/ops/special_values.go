@@ -1,7 +1,10 @@
 package ops
 
 import (
+	"math"
+
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
@@ -43,4 +46,37 @@ var _ = sig.Unary("isfinite", IsFinite)
 // Integers always are.
 func IsFinite(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return isFinite.call(tensor.Call(ctx), a)
+}
+
+var _ = sig.Def("nan_to_num", "a:operand nan:number=0 posinf:number? neginf:number?", func(a *sig.Args) any {
+	return NaNToNum(a.Array(0), a.Number(1), a.NumberOrNone(2), a.NumberOrNone(3), a.Ctx)
+})
+
+// NaNToNum is a with nan in the place of NaN, posinf in that of inf and neginf in that of -inf, in a's dtype; integers
+// and bool stay. Where posinf or neginf is nil it is the dtype's greatest or least finite number; float64 and complex64
+// have none, as in MLX: there both must be given. Of complex64, NaN is what has a part that is NaN, and inf is inf+0i
+// alone. The gradient flows to the elements that stay.
+func NaNToNum(a *tensor.Array, nan float64, posinf, neginf *float64, ctx ...*tensor.Ctx) *tensor.Array {
+	const op = "nan_to_num"
+	c := tensor.Call(ctx)
+	if f := kit.Unusable(c, op, a); f != nil {
+		return f
+	}
+	d := a.DType()
+	if !d.IsInexact() {
+		return a
+	}
+	if (posinf == nil || neginf == nil) && (d == tensor.Float64 || d.IsComplex()) {
+		return tensor.Fail(c, op, "%v has no posinf and neginf of its own: give both", d)
+	}
+	or := func(v *float64, otherwise float64) *tensor.Array {
+		if v != nil {
+			otherwise = *v
+		}
+		return Number(otherwise, d, c)
+	}
+	inf := func(sign int) *tensor.Array { return Equal(a, Number(math.Inf(sign), d, c), c) }
+	x := Where(inf(-1), or(neginf, -d.MaxFinite()), a, c)
+	x = Where(inf(1), or(posinf, d.MaxFinite()), x, c)
+	return Where(IsNaN(a, c), Number(nan, d, c), x, c)
 }

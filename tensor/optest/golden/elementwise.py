@@ -232,6 +232,17 @@ def others():
     call("clip", In((12,), SPECIAL), In(()), In((12,)), dtypes=HALFS)
     call("clip", In((3, 4), DISTINCT), -0.5, 1, dtypes=FLOATS)
 
+    for x in (In((24,), SPECIAL), In((3, 4)), In(()), In((0, 3))):
+        call("nan_to_num", x, dtypes=ALL)
+        call("nan_to_num", x, 5, dtypes=ALL)
+        call("nan_to_num", x, nan=5, posinf=-6.5, dtypes=ALL)
+        call("nan_to_num", x, nan=5, neginf=7, dtypes=ALL)
+        call("nan_to_num", x, 5, -6.5, 7, dtypes=ALL)
+        call("nan_to_num", x, math.inf, math.nan, -math.inf, dtypes=ALL)
+    call("nan_to_num", In((24,), SPECIAL), 1e5, 1e5, -1e39, dtypes=HALFS)
+    for number in (3, 2.5, math.nan, -math.inf):
+        call("nan_to_num", number)
+
     for name in ("isclose", "allclose"):
         for equal_nan in (False, True):
             more = {"rtol": 0.5, "atol": 0.25, "equal_nan": equal_nan}
