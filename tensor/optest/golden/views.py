@@ -1,6 +1,6 @@
 """Golden data for views: python golden/views.py, in tensor/optest."""
 
-from golden import In, call, write
+from golden import ALL, In, call, write
 
 FEW = ["float32", "uint8", "complex64", "float16", "int64", "bool"]
 x = In((2, 3, 4))
@@ -42,4 +42,11 @@ for s in ([2, 3, 4], [1, 2, 1], [], [5]):
     for a, b in ((0, 1), (0, -1), (0, 3), (-4, 0), (2, 0), (1, 1)):
         call("swapaxes", y, a, b)
         call("moveaxis", y, a, b)
+for shape in ((2, 3, 4), (5,), (), (0, 3)):
+    y = In(shape)
+    call("roll", y, 2, dtypes=ALL)
+    call("roll", y, -7, -1, dtypes=ALL)
+    for axes in (None, 0, 1, -1, 3, -4, [], [1], [0, -1], [1, 1], [0, 3]):
+        for shift in (1, -3, 100, [], [1], [2, 5], [1, 2, 3]):
+            call("roll", y, shift, axes)
 write("views")
