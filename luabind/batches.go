@@ -14,10 +14,10 @@ import (
 // vmapCall is mx.vmap(fun, in_axes, out_axes): it returns a function. An axis given as a number holds for every array
 // in its place, also for all those in a tree.
 func vmapCall(a *args) any {
-	s, fn := a.s, a.callable(0)
-	inAxes, outAxes := a.raw[1], a.raw[2]
+	s := a.s
+	a.callable(0)
 	return s.transform(a.f.name, func(L *lua.LState) int {
-		c := s.call()
+		c, inAxes, outAxes := s.call(), transformed(L, 1), transformed(L, 2)
 		args := lua51.Args(L)
 		in := s.flattenAll("vmap", args)
 		axes, err := argumentAxes(inAxes, args)
@@ -39,7 +39,7 @@ func vmapCall(a *args) any {
 		if err != nil && flat == nil {
 			s.raise(c.Errorf("vmap", "out_axes %w", err))
 		}
-		f := &luaFunc{s: s, op: "vmap", fn: fn, args: args}
+		f := &luaFunc{s: s, op: "vmap", fn: transformed(L, 0), args: args}
 		outs, err := grad.VMap(f.call, axes, flat, c)(in)
 		if err != nil {
 			s.reraise(err)
@@ -120,7 +120,7 @@ func checkpointCall(a *args) any {
 	return s.transform(a.f.name, func(L *lua.LState) int {
 		args := lua51.Args(L)
 		in := s.flattenAll("checkpoint", args)
-		f := &luaFunc{s: s, op: "checkpoint", fn: fn, args: outlines(L, args), kept: true}
+		f := &luaFunc{s: s, op: "checkpoint", fn: transformed(L, 0), args: outlines(L, args), kept: true}
 		s.looks.traced.add(f)
 		outs, err := grad.Checkpoint(f.call, s.call())(in)
 		return f.push(outs, err)

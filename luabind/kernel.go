@@ -238,6 +238,8 @@ func (a *args) outputShape(i int, v lua.LValue) fast.OutputShape {
 // shapeCall is a Lua function of shapes that nodes refer to.
 type shapeCall struct{ fn *lua.LFunction }
 
+func (c *shapeCall) reached(l *looks) { l.value(c.fn) }
+
 // shapeFunc wraps a Lua function of the inputs' shapes. It runs on the goroutine of the state, when the kernel is
 // called or a call is replayed.
 func (s *State) shapeFunc(fn *lua.LFunction) *tensor.ShapeFunc {

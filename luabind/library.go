@@ -52,7 +52,7 @@ func (s *State) openLibrary() {
 		s.L.Push(s.mx.LTable)
 		s.L.Push(s.Func(func(L *lua.LState) int {
 			row, fn := s.libraryRow(m.name, L.CheckTable(1))
-			s.define(module, newFunction(row), fn)
+			s.define(s.mx.inner[m.name], newFunction(row), fn)
 			return 0
 		}))
 		s.L.Call(2, 0)

@@ -141,7 +141,8 @@ func (s *State) arrayTable(xs []*tensor.Array) *lua.LTable {
 
 // gradient is grad or value_and_grad: a function.
 func gradient(a *args, withValue bool) any {
-	g := &gradCall{s: a.s, name: a.f.name, fn: a.callable(0), withValue: withValue}
+	a.callable(0)
+	g := &gradCall{s: a.s, name: a.f.name, withValue: withValue}
 	switch v := a.raw[1].(type) {
 	case *lua.LNilType:
 		if a.raw[2] == lua.LNil {
@@ -195,6 +196,9 @@ func (s *State) transform(name string, f lua.LGFunction, args ...lua.LValue) *lu
 	return s.Func(f, up...)
 }
 
+// transformed is argument i of the transform whose function runs.
+func transformed(L *lua.LState, i int) lua.LValue { return L.Get(lua.UpvalueIndex(i + 2)) }
+
 // isTransform reports whether a function comes from transform.
 func isTransform(f *lua.LFunction) bool {
 	if !f.IsG || len(f.Upvalues) == 0 {
@@ -208,7 +212,6 @@ func isTransform(f *lua.LFunction) bool {
 type gradCall struct {
 	s         *State
 	name      string
-	fn        lua.LValue
 	argnums   []int
 	bare      bool // argnums was a number: the gradient is not in a table
 	argnames  []string
@@ -227,7 +230,7 @@ func (g *gradCall) call(L *lua.LState) int {
 	if err != nil {
 		s.raise(c.Errorf(g.name, "%w", err))
 	}
-	f := &luaFunc{s: s, op: g.name, fn: g.fn, args: args}
+	f := &luaFunc{s: s, op: g.name, fn: transformed(L, 0), args: args}
 	_, grads, err := grad.ValueAndGrad(func(in []*tensor.Array) ([]*tensor.Array, error) {
 		outs, err := f.call(in)
 		if err == nil && len(f.results) > 0 {

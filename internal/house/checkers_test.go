@@ -3,6 +3,9 @@ package house
 import (
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -308,4 +311,57 @@ func TestGitFile(t *testing.T) {
 	texts, _, err := readTree(tree)
 	require.NoError(t, err)
 	require.Equal(t, []textFile{{"a.md", "text\n"}}, texts)
+}
+
+func TestHoldsChecker(t *testing.T) {
+	fset := token.NewFileSet()
+	from, err := imports(fset, root, "luabind")
+	require.NoError(t, err)
+	faults := func(text string, allowed map[string]heldValue) []string {
+		t.Helper()
+		f, err := parser.ParseFile(fset, "x.go", `package x
+import (
+	lua "github.com/yuin/gopher-lua"
+	"`+modulePath+`/tensor"
+)
+var _ lua.LValue
+var _ *tensor.Array
+`+text, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		p := &typedPackage{dir: "x", fset: fset, files: []*ast.File{f}}
+		require.NoError(t, p.check(from))
+		return checkHolds([]*typedPackage{p}, allowed)
+	}
+	const field, captured = "type a struct{ v lua.LValue }\n", "f: a function captures "
+	for _, c := range []struct{ text, want string }{
+		{field, "the field a.v holds"},
+		{"type a struct{ v map[string][]*lua.LTable }", "the field a.v holds"},
+		{"type a struct{ v []any }", "the field a.v holds"},
+		{"type a struct{ *tensor.Array }", "the field a.Array holds"},
+		{"type l []*tensor.Array\ntype a struct{ v l }", "the field a.v holds"},
+		{"var v []*tensor.Array", "the variable v holds"},
+		{"func f(L *lua.LState, v lua.LValue) { L.NewFunction(func(*lua.LState) int { _ = v; return 0 }) }", captured + "v"},
+		{"func f(v *tensor.Array) func() { return func() { _ = v } }", captured + "v"},
+		{"type s struct{ g func() }\nfunc (x *s) f(v *tensor.Array) { x.g = func() { _ = v } }", "s." + captured + "v"},
+		{"type s struct{ g func() }\nfunc f(v *tensor.Array) s { return s{g: func() { _ = v }} }", captured + "v"},
+		{"func f(v *tensor.Array) func() { g := func() { _ = v }\nreturn func() { g() } }", captured + "v"},
+		{field + "func (x *a) m() {}\nfunc f(x *a) func() { return x.m }", captured + "x, whose field v"},
+		{field + "func f(x *a) func() { return func() { _ = x } }", captured + "x, whose field v"},
+	} {
+		require.Contains(t, strings.Join(faults(c.text, nil), "\n"), c.want, c.text)
+	}
+	for _, text := range []string{
+		"type a struct{ n int; f func(lua.LValue) }",
+		"func f(vs []lua.LValue) (n int) { each(vs, func(v lua.LValue) { n += len(vs) }); return n }\n" +
+			"func each(vs []lua.LValue, f func(lua.LValue)) {}",
+		field + "func (x *a) reached() { _ = x.v }\nfunc f(x *a) func() { return func() { _ = x } }",
+		"func f(L *lua.LState) { L.NewFunction(func(L *lua.LState) int { L.Push(lua.LNil); return 0 }) }",
+	} {
+		require.Empty(t, faults(text, nil), text)
+	}
+	held := field + "func f(x *a) func() { return func() { _ = x } }"
+	require.Len(t, faults(held, map[string]heldValue{"x.a.v": {passing, "used while nobody looks"}}), 1)
+	require.Empty(t, faults(held, map[string]heldValue{"x.a.*": {isRoot, "a root"}}))
+	require.Equal(t, []string{"x.b.v holds no Lua value any more: take it off the list"},
+		faults("type b struct{ v int }", map[string]heldValue{"x.b.v": {isRoot, "a root"}}))
 }

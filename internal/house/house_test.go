@@ -13,8 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const modulePath = "github.com/mlxlua/mlxlua"
-
 // root is the module's root folder.
 const root = "../.."
 
@@ -101,4 +99,11 @@ func TestLinks(t *testing.T) {
 		}
 	}
 	require.Positive(t, followed)
+}
+
+// TestHolds: no Go code keeps a Lua value or an array where a state's looks do not come to it.
+func TestHolds(t *testing.T) {
+	pkgs, err := loadTyped(root, "luabind", "luabind/lua51", "luabind/reach")
+	require.NoError(t, err)
+	noFaults(t, checkHolds(pkgs, heldCode))
 }

@@ -14,10 +14,11 @@ const (
 // function reads, for functions that stop at its end and count negative places from there.
 func (s *State) limitResults(lib *lua.LTable, field, name string, ends func(L *lua.LState) (int, int),
 	of func(L *lua.LState) int) {
-	plain, ok := lib.RawGetString(field).(*lua.LFunction)
+	f, ok := lib.RawGetString(field).(*lua.LFunction)
 	if !ok {
 		return
 	}
+	plain := f.GFunction
 	s.Method(lib, field, func(L *lua.LState) int {
 		first, last := ends(L)
 		if of != nil {
@@ -33,6 +34,6 @@ func (s *State) limitResults(lib *lua.LTable, field, name string, ends func(L *l
 		if last-first >= maxResults {
 			s.fail("%s: too many results: from %d to %d", name, first, last)
 		}
-		return plain.GFunction(L)
+		return plain(L)
 	})
 }
