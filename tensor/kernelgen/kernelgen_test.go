@@ -19,7 +19,7 @@ var types = []string{"bool", "uint8_t", "uint16_t", "uint32_t", "uint64_t", "int
 func compiles(t *testing.T, text string) {
 	t.Helper()
 	_, err := msl.Compile(msl.Source{Name: "test", Text: text},
-		msl.Options{MathMode: msl.Safe, Float64: strings.Contains(text, "double")})
+		msl.Options{Float64: strings.Contains(text, "double")})
 	require.NoError(t, err, "%s", text)
 }
 
