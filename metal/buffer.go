@@ -55,6 +55,10 @@ func (b *Buffer) cost() int64 {
 // Len is the length in bytes that was asked for.
 func (b *Buffer) Len() int64 { return int64(len(b.data)) }
 
+// Untouched reports whether the driver gave the buffer's memory for it, so that the system has still to find the pages
+// when they are written for the first time.
+func (b *Buffer) Untouched() bool { return b.blk.slot == 0 && b.blk.age == 0 && b.blk.mapping == nil }
+
 // ID numbers the buffers of a device from 1 in the order of their allocation; it is never used again.
 func (b *Buffer) ID() uint64 { return b.id }
 

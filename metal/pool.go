@@ -42,6 +42,7 @@ type block struct {
 	mapping *Mapping // of a file, whose pages the block is: then used counts its buffers, and it is in no list
 	align   int64    // of buffers in the mapping
 
+	age          int64  // numbers the times that a block was put into the cache; 0: never
 	older, newer *block // the list of free blocks by age
 }
 
@@ -63,6 +64,7 @@ type pool struct {
 	live     int
 	slabs    [slotKinds][]*block // slabs with room, by kind
 	idle     []*block            // free blocks by size
+	listed   int64               // times that a block was put into the cache
 	oldest   *block
 	newest   *block
 	first    *Buffer  // the oldest live buffer
@@ -259,13 +261,22 @@ func (p *pool) find(size int64) (*block, int64) {
 		}
 		need = slabSize(size)
 	}
+	// The youngest that fits: its pages are there, and perhaps in the processor's caches.
+	best := -1
 	i, _ := slices.BinarySearchFunc(p.idle, need, bySize)
-	if i < len(p.idle) && p.idle[i].size <= need+slack(need) {
-		b := p.idle[i]
-		p.unlist(i)
-		return b, 0
+	for i < len(p.idle) && p.idle[i].size <= need+slack(need) {
+		if best < 0 || p.idle[i].age > p.idle[best].age {
+			best = i
+		}
+		next, _ := slices.BinarySearchFunc(p.idle[i:], p.idle[i].size+1, bySize) // of one size the first is the youngest
+		i += next
 	}
-	return nil, need
+	if best < 0 {
+		return nil, need
+	}
+	b := p.idle[best]
+	p.unlist(best)
+	return b, 0
 }
 
 // grow gets a new block from the driver if the limit allows it, at the cost of the cache if need be. It returns nil
@@ -420,6 +431,8 @@ func bySize(b *block, n int64) int { return cmp.Compare(b.size, n) }
 func (p *pool) list(blk *block) {
 	i, _ := slices.BinarySearchFunc(p.idle, blk.size, bySize)
 	p.idle = slices.Insert(p.idle, i, blk)
+	p.listed++
+	blk.age = p.listed
 	blk.older, blk.newer = p.newest, nil
 	if p.newest != nil {
 		p.newest.newer = blk

@@ -181,6 +181,37 @@ func TestBigBuffersAreReusedTightly(t *testing.T) {
 	e.Release()
 }
 
+// TestTheYoungestBufferIsUsedAgain: of those that fit the one that was freed last, whatever its size.
+func TestTheYoungestBufferIsUsedAgain(t *testing.T) {
+	d := open(t, drivertest.NewFake(), metal.DeviceOptions{})
+	sizes := []int64{320 * kib, 336 * kib, 320 * kib, 352 * kib, 336 * kib, 512 * kib}
+	var all []*metal.Buffer
+	for _, n := range sizes {
+		b := alloc(t, d, n)
+		require.True(t, b.Untouched())
+		all = append(all, b)
+	}
+	where := func(b *metal.Buffer) *byte { return &b.Bytes()[0] }
+	order := []int{3, 0, 5, 4, 2, 1}
+	var freed []*byte
+	for _, i := range order {
+		freed = append(freed, where(all[i]))
+		all[i].Release()
+	}
+	for _, want := range []int{5, 4, 3, 1, 0} { // all but the largest one, youngest first
+		b := alloc(t, d, 320*kib)
+		require.Same(t, freed[want], where(b))
+		require.False(t, b.Untouched())
+		defer b.Release()
+	}
+	b := alloc(t, d, 320*kib)
+	require.True(t, b.Untouched(), "half of the largest would be wasted")
+	b.Release()
+	small := alloc(t, d, 100)
+	require.False(t, small.Untouched(), "it shares pages")
+	small.Release()
+}
+
 func TestGrowingSizesDoNotGrowTheCache(t *testing.T) {
 	f := drivertest.NewFake()
 	d := open(t, f, metal.DeviceOptions{CacheLimit: 32 * mib})

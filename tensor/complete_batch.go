@@ -16,6 +16,7 @@ type batch struct {
 	nodes  []settling
 	checks []check
 	bytes  int64 // written by its commands
+	fresh  int64 // those of them for which memory came from the pool
 
 	commands int
 	last     bool          // it ends a segment

@@ -182,6 +182,21 @@ func (s *Stream) loop() {
 	}
 }
 
+// pendingFresh is how many bytes from the pool the pending batches have. Called with mu held.
+func (s *Stream) pendingFresh() (n int64) {
+	for _, b := range s.pending {
+		n += b.fresh
+	}
+	return n
+}
+
+// busy reports whether the device has work of the stream's.
+func (s *Stream) busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.pending) > 0
+}
+
 // settleIdle tells Synchronize if all is done. Called with mu held.
 func (s *Stream) settleIdle() {
 	if s.idle != nil && !s.running && len(s.queue) == 0 && len(s.pending) == 0 {

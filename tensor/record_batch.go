@@ -34,7 +34,14 @@ const (
 	firstCommands = 16 // of an evaluation's first, when the device is idle
 	idleCommands  = 32 // of later ones: a device that is idle again is faster than its recorder
 	batchBytes    = 64 << 20
-	maxPending    = 16
+)
+
+// How far recording is ahead of the device. Small batches are many, so that the device has always work. Of large ones
+// there are a few: memory that is used again soon is in the processor's caches, and needs no new pages.
+const (
+	maxPending   = 16
+	leastPending = 3
+	pendingBytes = 16 << 20 // in fresh memory of more than leastPending batches
 )
 
 // open is the batch that is being filled.
@@ -88,10 +95,7 @@ func (q *batcher) full() bool {
 		least = idleCommands
 	}
 	if n >= least && n < batchCommands {
-		q.s.mu.Lock()
-		idle := len(q.s.pending) == 0
-		q.s.mu.Unlock()
-		if idle {
+		if !q.s.busy() {
 			return true
 		}
 	}
@@ -133,7 +137,7 @@ func (q *batcher) commit(last bool) {
 	if err := cb.Commit(); err != nil {
 		return // it has ended, and its nodes with it
 	}
-	q.throttle(maxPending)
+	q.throttle(maxPending, leastPending)
 }
 
 // split notes that a batch holds the first commands of the unit that is being recorded.
@@ -148,12 +152,13 @@ func (q *batcher) split(b *batch) {
 	}
 }
 
-// throttle waits until the stream has fewer than n batches pending.
-func (q *batcher) throttle(n int) {
+// throttle waits until the stream has fewer than most batches pending, and fewer than large ones if these have much
+// memory of their own.
+func (q *batcher) throttle(most, large int) {
 	for {
 		q.s.mu.Lock()
 		var ended chan struct{}
-		if len(q.s.pending) >= n {
+		if n := len(q.s.pending); n >= most || n >= large && q.s.pendingFresh() > pendingBytes {
 			ended = q.s.pending[0].ended
 		}
 		q.s.mu.Unlock()
@@ -170,7 +175,7 @@ func (q *batcher) drain() error {
 	if q.batch != nil {
 		q.commit(false)
 	}
-	q.throttle(1)
+	q.throttle(1, 1)
 	if q.job.ctx.Err() != nil {
 		return context.Cause(q.job.ctx)
 	}

@@ -264,6 +264,84 @@ func TestRunahead(t *testing.T) {
 	require.Equal(t, float32(15), floats(t, y)[15])
 }
 
+// TestRunaheadOfLargeBatches: of calls that write much only three are pending, whose memory serves those that follow.
+func TestRunaheadOfLargeBatches(t *testing.T) {
+	g, a, _ := withGate(t)
+	dev, err := tensor.MetalDevice(tensor.DefaultDevice())
+	require.NoError(t, err)
+	dev.SetValidate(false)
+	x := expand(iota(1), 1<<10, 2<<10)
+	base := dev.Memory().Active
+	var ys []*tensor.Array
+	for range 8 {
+		y := negOp.One(on(a), tensor.None{}, x)
+		require.NoError(t, tensor.AsyncEval(y))
+		tensor.Drop(y)
+		ys = append(ys, y)
+	}
+	for g.waiting(a) < 3 {
+		runtime.Gosched()
+	}
+	require.NoError(t, tensor.AsyncEval(negOp.One(on(a), tensor.None{}, iota(10))))
+	require.Equal(t, 3, g.waiting(a))
+	require.LessOrEqual(t, dev.Memory().Active-base, int64(4*8<<20), "and one that waits to follow")
+	g.open(a)
+	require.NoError(t, tensor.Synchronize(background))
+	require.Len(t, ys, 8)
+}
+
+// marked is a driver whose memory is not zero until somebody touches it.
+type marked struct{ gated }
+
+func (m *marked) Alloc(n int64) (metal.Memory, error) {
+	mem, err := m.gated.Alloc(n)
+	for i := range mem.Bytes {
+		mem.Bytes[i] = 1
+	}
+	return mem, err
+}
+
+// TestFirstTouch: memory that was never used is touched while the device is at work, and not where it waits for it.
+func TestFirstTouch(t *testing.T) {
+	m := &marked{gated{Driver: soft.New(soft.Options{}), closed: map[int]bool{}, held: map[int][]func(){}}}
+	dev, err := metal.NewDevice(m, metal.DeviceOptions{})
+	require.NoError(t, err)
+	dev.SetValidate(false)
+	tensor.SetDevice(dev)
+	defer func() {
+		tensor.SetDevice(device)
+		require.NoError(t, dev.Close())
+	}()
+	s := newStream(t)
+	m.closed[s.Index()] = true
+	touched := func() (pages int) {
+		body := func(r *tensor.Run) error {
+			for b := r.Out[0].Bytes(); len(b) > 0; b = b[4<<10:] {
+				pages += int(1 - b[0])
+			}
+			return nil
+		}
+		w, err := tensor.Submit(runOp.One(on(s), runAttrs{&body}, expand(iota(1), 2, 1<<19)))
+		require.NoError(t, err)
+		if m.waiting(s) == 0 {
+			require.NoError(t, w.Wait(background))
+		} else {
+			for s.Pending() < 2 {
+				runtime.Gosched()
+			}
+		}
+		return pages
+	}
+	require.Zero(t, touched(), "nothing runs meanwhile")
+	require.NoError(t, tensor.AsyncEval(negOp.One(on(s), tensor.None{}, iota(10))))
+	for m.waiting(s) == 0 {
+		runtime.Gosched()
+	}
+	require.Equal(t, 1<<10, touched())
+	m.open(s)
+	require.NoError(t, tensor.Synchronize(background))
+}
+
 // TestClaimsKeepLittle: after a deep graph, and after many evaluations that waited to be claimed, small ones have small
 // lists again, and no list keeps a node alive.
 func TestClaimsKeepLittle(t *testing.T) {
