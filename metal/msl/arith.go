@@ -12,12 +12,13 @@ type arithmetic struct {
 	contract bool // multiply and add may become fma
 }
 
-// arithC is arith with contraction: a product that is an operand of + or - in the same expression becomes an fma.
-func (ar *arithmetic) arithC(op Op, a, b value, xa, xb Expr, at Pos) value {
+// arithContracted is arith with contraction: a product that is an operand of + or - in the same expression becomes an
+// fma.
+func (ar *arithmetic) arithContracted(op Operator, a, b value, xa, xb Expr, at Pos) value {
 	if a.bad() || b.bad() {
 		return badValue
 	}
-	if ar.contract && (op == OpAdd || op == OpSub) {
+	if ar.contract && (op == OperatorAdd || op == OperatorSub) {
 		if isMulExpr(xa) || isMulExpr(xb) {
 			if r, ok := ar.fmaOf(op, a, b, isMulExpr(xa), isMulExpr(xb)); ok {
 				return r
@@ -28,7 +29,7 @@ func (ar *arithmetic) arithC(op Op, a, b value, xa, xb Expr, at Pos) value {
 }
 
 // fmaOf forms a*b+c per component where an operand is a product of the result's type.
-func (ar *arithmetic) fmaOf(op Op, a, b value, ma, mb bool) (value, bool) {
+func (ar *arithmetic) fmaOf(op Operator, a, b value, ma, mb bool) (value, bool) {
 	t, a, b, ok := ar.common(a, b)
 	if !ok {
 		return badValue, false
@@ -58,7 +59,7 @@ func (ar *arithmetic) fmaOf(op Op, a, b value, ma, mb bool) (value, bool) {
 	case ma && all(a):
 		for i, c := range a.comps {
 			z := b.comps[i]
-			if op == OpSub {
+			if op == OperatorSub {
 				z = neg(z)
 			}
 			r.comps = append(r.comps, ar.em.op(kir.Fma, e.kt, of(c.in.Args[0]), of(c.in.Args[1]), z))
@@ -66,7 +67,7 @@ func (ar *arithmetic) fmaOf(op Op, a, b value, ma, mb bool) (value, bool) {
 	case mb && all(b):
 		for i, c := range b.comps {
 			x := of(c.in.Args[0])
-			if op == OpSub {
+			if op == OperatorSub {
 				x = neg(x)
 			}
 			r.comps = append(r.comps, ar.em.op(kir.Fma, e.kt, x, of(c.in.Args[1]), a.comps[i]))
@@ -78,17 +79,17 @@ func (ar *arithmetic) fmaOf(op Op, a, b value, ma, mb bool) (value, bool) {
 }
 
 // arith evaluates a builtin binary operator on rvalues.
-func (ar *arithmetic) arith(op Op, a, b value, at Pos) value {
+func (ar *arithmetic) arith(op Operator, a, b value, at Pos) value {
 	if a.bad() || b.bad() {
 		return badValue
 	}
 	if a.q.T.kind == tPtr || b.q.T.kind == tPtr || a.q.T.kind == tNull || b.q.T.kind == tNull {
-		return ar.pointerOp(op, a, b, at)
+		return ar.pointerOperator(op, a, b, at)
 	}
-	if op == OpShl || op == OpShr {
+	if op == OperatorShl || op == OperatorShr {
 		return ar.shift(op, a, b, at)
 	}
-	isCmp := op >= OpEq && op <= OpGe
+	isCmp := op >= OperatorEq && op <= OperatorGe
 	if isCmp && a.q.T == b.q.T && a.q.T.kind == tEnum {
 		return rval(typeBool, ar.em.op(arithOps[op], kir.Bool, a.comps[0], b.comps[0]))
 	}
@@ -99,16 +100,16 @@ func (ar *arithmetic) arith(op Op, a, b value, at Pos) value {
 	}
 	e, n := t.shape()
 	switch op {
-	case OpRem:
+	case OperatorRem:
 		ok = !e.isFloat()
-	case OpAnd, OpOr, OpXor:
+	case OperatorAnd, OperatorOr, OperatorXor:
 		ok = !e.isFloat()
 	}
-	if !ok || e.isBool() && n > 1 && !isCmp && op != OpAnd && op != OpOr && op != OpXor {
+	if !ok || e.isBool() && n > 1 && !isCmp && op != OperatorAnd && op != OperatorOr && op != OperatorXor {
 		ar.badOperands(op, a, b, at)
 		return badValue
 	}
-	if (op == OpDiv || op == OpRem) && e.isInt() && n == 1 && isZero(cb.comps[0]) {
+	if (op == OperatorDiv || op == OperatorRem) && e.isInt() && n == 1 && isZero(cb.comps[0]) {
 		if ar.em.exec {
 			ar.em.notConst("a division by zero")
 		}
@@ -124,25 +125,25 @@ func (ar *arithmetic) arith(op Op, a, b value, at Pos) value {
 	return r
 }
 
-func (ar *arithmetic) badOperands(op Op, a, b value, at Pos) {
+func (ar *arithmetic) badOperands(op Operator, a, b value, at Pos) {
 	hint, ta, tb := "", a.q.T, b.q.T
 	e, _ := ta.shape()
 	f, _ := tb.shape()
 	switch {
-	case ta.kind == tPtr && tb.isScalar() && (op == OpAdd || op == OpSub):
+	case ta.kind == tPtr && tb.isScalar() && (op == OperatorAdd || op == OperatorSub):
 		hint = ": index the pointer, or write uint(...) around the offset"
 	case ta.kind == tPtr && f != nil || tb.kind == tPtr && e != nil:
 		hint = ": index the pointer"
-	case op == OpRem:
+	case op == OperatorRem:
 		hint = ": write fmod(a, b)"
-	case op == OpXor && e != nil && f != nil:
+	case op == OperatorXor && e != nil && f != nil:
 		hint = ": ^ works on the bits of integers; a power is pow(a, b)"
 	}
 	ar.c.errorf(BadOperands, at, "%s is not defined on %s and %s%s", op, a.q.T, b.q.T, hint)
 }
 
 // shift evaluates << and >>: the operands are promoted separately, the result has the type of the left one.
-func (ar *arithmetic) shift(op Op, a, b value, at Pos) value {
+func (ar *arithmetic) shift(op Operator, a, b value, at Pos) value {
 	ta, tb := a.q.T.unpacked(), b.q.T.unpacked()
 	ea, na := ta.shape()
 	eb, nb := tb.shape()
@@ -194,21 +195,21 @@ func (ar *arithmetic) index(v value, size int, at Pos) (operand, bool) {
 	return ar.em.op(kir.Mul, kir.I64, i, i64(int64(size))), true
 }
 
-// pointerOp evaluates + - and comparisons of pointers.
-func (ar *arithmetic) pointerOp(op Op, a, b value, at Pos) value {
+// pointerOperator evaluates + - and comparisons of pointers.
+func (ar *arithmetic) pointerOperator(op Operator, a, b value, at Pos) value {
 	ta, tb := a.q.T, b.q.T
 	switch {
-	case op == OpAdd && ta.kind == tPtr && tb.intLike():
+	case op == OperatorAdd && ta.kind == tPtr && tb.intLike():
 		return ar.pointerAdd(a, b, false, at)
-	case op == OpAdd && tb.kind == tPtr && ta.intLike():
+	case op == OperatorAdd && tb.kind == tPtr && ta.intLike():
 		return ar.pointerAdd(b, a, false, at)
-	case op == OpSub && ta.kind == tPtr && tb.intLike():
+	case op == OperatorSub && ta.kind == tPtr && tb.intLike():
 		return ar.pointerAdd(a, b, true, at)
-	case op == OpSub && ta.kind == tPtr && tb.kind == tPtr && ta.elem.T == tb.elem.T && ta.elem.T.size > 0 &&
+	case op == OperatorSub && ta.kind == tPtr && tb.kind == tPtr && ta.elem.T == tb.elem.T && ta.elem.T.size > 0 &&
 		ta.kirScalar() == tb.kirScalar():
 		d := ar.em.op(kir.PtrDiff, kir.I64, a.comps[0], b.comps[0])
 		return rval(typeLong, ar.em.op(kir.Div, kir.I64, d, i64(int64(ta.elem.T.size))))
-	case op >= OpEq && op <= OpGe:
+	case op >= OperatorEq && op <= OperatorGe:
 		x, y := a.comps[0], b.comps[0]
 		if ta.kind == tPtr && tb.kind == tPtr && x.ty != y.ty {
 			ar.c.errorf(AddressSpace, at, "%s compares pointers to different address spaces: %s and %s", op, ta, tb)
@@ -251,11 +252,11 @@ func (ar *arithmetic) vecLogical(x *BinaryExpr, a, b value) value {
 	}
 	_, n := a.q.T.shape()
 	if _, m := b.q.T.shape(); m != n {
-		ar.badOperands(x.Op, a, b, x.Pos())
+		ar.badOperands(x.Operator, a, b, x.Pos())
 		return badValue
 	}
 	op := kir.Or
-	if x.Op == OpLAnd {
+	if x.Operator == OperatorLAnd {
 		op = kir.And
 	}
 	r := value{k: vRight, q: qt(vecOf(typeBool, n))}
@@ -266,16 +267,16 @@ func (ar *arithmetic) vecLogical(x *BinaryExpr, a, b value) value {
 	return r
 }
 
-func (ar *arithmetic) arithUnary(op Op, v value, at Pos) value {
+func (ar *arithmetic) arithUnary(op Operator, v value, at Pos) value {
 	if v.bad() {
 		return badValue
 	}
 	t := v.q.T
-	if op == OpPlus && t.kind == tPtr {
+	if op == OperatorPlus && t.kind == tPtr {
 		return v
 	}
 	e, n := t.shape()
-	if n == 0 || op == OpNot && e.isFloat() {
+	if n == 0 || op == OperatorNot && e.isFloat() {
 		ar.c.errorf(BadOperands, at, "%s is not defined on %s", op, t)
 		return badValue
 	}
@@ -286,9 +287,9 @@ func (ar *arithmetic) arithUnary(op Op, v value, at Pos) value {
 	r := value{k: vRight, q: qt(v.q.T)}
 	for _, c := range v.comps {
 		switch op {
-		case OpNeg:
+		case OperatorNeg:
 			c = ar.em.op(kir.Neg, e.kt, c)
-		case OpNot:
+		case OperatorNot:
 			c = ar.em.op(kir.Not, e.kt, c)
 		}
 		r.comps = append(r.comps, c)
@@ -296,8 +297,9 @@ func (ar *arithmetic) arithUnary(op Op, v value, at Pos) value {
 	return r
 }
 
-var arithOps = map[Op]kir.Op{
-	OpAdd: kir.Add, OpSub: kir.Sub, OpMul: kir.Mul, OpDiv: kir.Div, OpRem: kir.Rem, OpAnd: kir.And, OpOr: kir.Or,
-	OpXor: kir.Xor, OpShl: kir.Shl, OpShr: kir.Shr, OpEq: kir.Eq, OpNe: kir.Ne, OpLt: kir.Lt, OpLe: kir.Le,
-	OpGt: kir.Gt, OpGe: kir.Ge,
+var arithOps = map[Operator]kir.Op{
+	OperatorAdd: kir.Add, OperatorSub: kir.Sub, OperatorMul: kir.Mul, OperatorDiv: kir.Div, OperatorRem: kir.Rem,
+	OperatorAnd: kir.And, OperatorOr: kir.Or, OperatorXor: kir.Xor, OperatorShl: kir.Shl, OperatorShr: kir.Shr,
+	OperatorEq: kir.Eq, OperatorNe: kir.Ne, OperatorLt: kir.Lt, OperatorLe: kir.Le, OperatorGt: kir.Gt,
+	OperatorGe: kir.Ge,
 }

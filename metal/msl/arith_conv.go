@@ -35,7 +35,7 @@ func (ar *arithmetic) convStd(v value, to *ctype) value {
 			return rval(to, operand{ty: to.kirScalar()})
 		}
 		p := v.comps[0]
-		if v.q.T.elem.T.kind == tStruct && to.elem.T.kind == tStruct {
+		if v.q.T.elem.T.kind == tClass && to.elem.T.kind == tClass {
 			if path, ok := derivesFrom(v.q.T.elem.T, to.elem.T); ok {
 				off := 0
 				for _, f := range path {
@@ -45,7 +45,7 @@ func (ar *arithmetic) convStd(v value, to *ctype) value {
 			}
 		}
 		return rval(to, p)
-	case tStruct:
+	case tClass:
 		path, ok := derivesFrom(v.q.T, to)
 		if !ok {
 			return badValue
@@ -142,7 +142,7 @@ func (ar *arithmetic) common(a, b value) (*ctype, value, value, bool) {
 func (ar *arithmetic) promote(v value) value {
 	v = ar.promoteBits(v)
 	t := v.q.T
-	if t.kind == tEnum && !t.en.scoped || t.isBool() || t.isInt() && t.size < 4 {
+	if t.kind == tEnum && !t.enum.scoped || t.isBool() || t.isInt() && t.size < 4 {
 		to := typeInt
 		if t.kind == tEnum && t.size >= 4 {
 			to = scalarTypes[t.kt]

@@ -46,66 +46,68 @@ type declNode struct{ Base }
 
 func (declNode) decl() {}
 
-// Op is an operator, of an expression or in the name of an operator function.
-type Op uint8
+// Operator is an operator, of an expression or in the name of an operator function.
+type Operator uint8
 
-// The operators. OpNone marks a plain assignment and the absence of an operator.
+// The operators. NoOperator marks a plain assignment and the absence of an operator.
 const (
-	OpNone Op = iota
-	OpAdd
-	OpSub
-	OpMul
-	OpDiv
-	OpRem
-	OpAnd
-	OpOr
-	OpXor
-	OpShl
-	OpShr
-	OpLAnd
-	OpLOr
-	OpEq
-	OpNe
-	OpLt
-	OpLe
-	OpGt
-	OpGe
-	OpComma
-	OpNot    // ~
-	OpLNot   // !
-	OpPlus   // unary +
-	OpNeg    // unary -
-	OpDeref  // unary *
-	OpAddrOf // unary &
-	OpInc    // ++, before or after its operand
-	OpDec    // --
-	OpAssign // =: only in names of operator functions
-	OpAddAssign
-	OpSubAssign
-	OpMulAssign
-	OpDivAssign
-	OpRemAssign
-	OpAndAssign
-	OpOrAssign
-	OpXorAssign
-	OpShlAssign
-	OpShrAssign
-	OpCall  // operator()
-	OpIndex // operator[]
-	OpArrow // operator->
+	NoOperator Operator = iota
+	OperatorAdd
+	OperatorSub
+	OperatorMul
+	OperatorDiv
+	OperatorRem
+	OperatorAnd
+	OperatorOr
+	OperatorXor
+	OperatorShl
+	OperatorShr
+	OperatorLAnd
+	OperatorLOr
+	OperatorEq
+	OperatorNe
+	OperatorLt
+	OperatorLe
+	OperatorGt
+	OperatorGe
+	OperatorComma
+	OperatorNot    // ~
+	OperatorLNot   // !
+	OperatorPlus   // unary +
+	OperatorNeg    // unary -
+	OperatorDeref  // unary *
+	OperatorAddrOf // unary &
+	OperatorInc    // ++, before or after its operand
+	OperatorDec    // --
+	OperatorAssign // =: only in names of operator functions
+	OperatorAddAssign
+	OperatorSubAssign
+	OperatorMulAssign
+	OperatorDivAssign
+	OperatorRemAssign
+	OperatorAndAssign
+	OperatorOrAssign
+	OperatorXorAssign
+	OperatorShlAssign
+	OperatorShrAssign
+	OperatorCall  // operator()
+	OperatorIndex // operator[]
+	OperatorArrow // operator->
 )
 
-var opText = [...]string{
-	OpNone: "", OpAdd: "+", OpSub: "-", OpMul: "*", OpDiv: "/", OpRem: "%", OpAnd: "&", OpOr: "|", OpXor: "^",
-	OpShl: "<<", OpShr: ">>", OpLAnd: "&&", OpLOr: "||", OpEq: "==", OpNe: "!=", OpLt: "<", OpLe: "<=", OpGt: ">",
-	OpGe: ">=", OpComma: ",", OpNot: "~", OpLNot: "!", OpPlus: "+", OpNeg: "-", OpDeref: "*", OpAddrOf: "&",
-	OpInc: "++", OpDec: "--", OpAssign: "=", OpAddAssign: "+=", OpSubAssign: "-=", OpMulAssign: "*=",
-	OpDivAssign: "/=", OpRemAssign: "%=", OpAndAssign: "&=", OpOrAssign: "|=", OpXorAssign: "^=",
-	OpShlAssign: "<<=", OpShrAssign: ">>=", OpCall: "()", OpIndex: "[]", OpArrow: "->",
+var operatorText = [...]string{
+	NoOperator: "", OperatorAdd: "+", OperatorSub: "-", OperatorMul: "*", OperatorDiv: "/", OperatorRem: "%",
+	OperatorAnd: "&", OperatorOr: "|", OperatorXor: "^", OperatorShl: "<<", OperatorShr: ">>", OperatorLAnd: "&&",
+	OperatorLOr: "||", OperatorEq: "==", OperatorNe: "!=", OperatorLt: "<", OperatorLe: "<=", OperatorGt: ">",
+	OperatorGe: ">=", OperatorComma: ",", OperatorNot: "~", OperatorLNot: "!", OperatorPlus: "+", OperatorNeg: "-",
+	OperatorDeref: "*", OperatorAddrOf: "&", OperatorInc: "++", OperatorDec: "--", OperatorAssign: "=",
+	OperatorAddAssign: "+=", OperatorSubAssign: "-=", OperatorMulAssign: "*=", OperatorDivAssign: "/=",
+	OperatorRemAssign: "%=", OperatorAndAssign: "&=", OperatorOrAssign: "|=", OperatorXorAssign: "^=",
+	OperatorShlAssign: "<<=", OperatorShrAssign: ">>=", OperatorCall: "()", OperatorIndex: "[]", OperatorArrow: "->",
 }
 
-// String returns the operator as it is spelt: OpNeg and OpSub are both "-".
-func (o Op) String() string { return opText[o] }
+// String returns the operator as it is spelt: OperatorNeg and OperatorSub are both "-".
+func (o Operator) String() string { return operatorText[o] }
 
 // A Name is a possibly qualified name: metal::fast::exp, vec<T, 4>, ::f, T::template g<int>, operator+.
 type Name struct {
@@ -123,7 +125,9 @@ type NamePart struct {
 	Template bool   // the keyword template stands before it
 	HasArgs  bool   // template arguments are given: Args may still be empty, as in f<>
 	Args     []TemplateArg
-	Op       Op        // operator function: operator+= has OpAddAssign; both + are OpAdd, both - OpSub, * OpMul, & OpAnd
+	// Operator is that of an operator function: operator+= has OperatorAddAssign. Unary operators have the names of the
+	// binary ones: both + are OperatorAdd, both - OperatorSub, both * OperatorMul, both & OperatorAnd.
+	Operator Operator
 	Conv     *TypeExpr // conversion function: operator float()
 	Decltype Expr      // decltype(x):: as the first qualifier
 }
@@ -180,7 +184,7 @@ const (
 	TypeReference          // Elem; RValue for &&
 	TypeArray              // Elem, X: the size, nil for []
 	TypeFunc               // Elem: the result; Params; Quals: what a method's own qualifiers are
-	TypeStruct             // Struct: defined where it is used
+	TypeClass              // Struct: defined where it is used
 	TypeEnum               // Enum: defined where it is used
 	TypeMemberPtr          // Elem; Name: the class (refused by the checks)
 )
@@ -200,7 +204,7 @@ type TypeExpr struct {
 	Elem     *TypeExpr
 	X        Expr
 	Params   []*ParamDecl
-	Struct   *StructDecl
+	Class    *ClassDecl
 	Enum     *EnumDecl
 }
 
@@ -264,32 +268,32 @@ type (
 		X Expr
 	}
 
-	// UnaryExpr is a prefix operator: OpPlus, OpNeg, OpNot, OpLNot, OpDeref, OpAddrOf, OpInc, OpDec.
+	// UnaryExpr is a prefix operator: one from OperatorNot to OperatorDec.
 	UnaryExpr struct {
 		exprNode
-		Op Op
-		X  Expr
+		Operator Operator
+		X        Expr
 	}
 
 	// PostfixExpr is X++ or X--.
 	PostfixExpr struct {
 		exprNode
-		Op Op
-		X  Expr
+		Operator Operator
+		X        Expr
 	}
 
-	// BinaryExpr is X Op Y: OpAdd to OpComma.
+	// BinaryExpr is X op Y: OperatorAdd to OperatorComma.
 	BinaryExpr struct {
 		exprNode
-		Op   Op
-		X, Y Expr
+		Operator Operator
+		X, Y     Expr
 	}
 
-	// AssignExpr is X = Y (OpNone) or X op= Y (OpAdd to OpShr). Y may be an InitList.
+	// AssignExpr is X = Y (NoOperator) or X op= Y (OperatorAdd to OperatorShr). Y may be an InitList.
 	AssignExpr struct {
 		exprNode
-		Op   Op
-		X, Y Expr
+		Operator Operator
+		X, Y     Expr
 	}
 
 	// CondExpr is Cond ? X : Y. Without X it is Cond's value, evaluated once.
@@ -393,8 +397,8 @@ type (
 	// FoldExpr is a fold: (X op ...) has Y nil, (... op Y) has X nil, (X op ... op Y) has both.
 	FoldExpr struct {
 		exprNode
-		Op   Op
-		X, Y Expr
+		Operator Operator
+		X, Y     Expr
 	}
 )
 

@@ -64,8 +64,8 @@ type (
 		Delete  bool       // = delete
 	}
 
-	// StructDecl declares or defines a struct, class or union.
-	StructDecl struct {
+	// ClassDecl declares or defines a struct, class or union.
+	ClassDecl struct {
 		declNode
 		Key      string // "struct", "class", "union"
 		Name     *Name  // nil if anonymous; HasArgs for specialisations

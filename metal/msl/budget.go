@@ -75,7 +75,7 @@ type argKey struct {
 	n    int
 }
 
-func keyOf(args []targ) instKey {
+func keyOf(args []boundArg) instKey {
 	k := instKey{n: len(args)}
 	for i, at := range []*argKey{&k.a, &k.b, &k.c} {
 		if i < len(args) {
@@ -88,7 +88,7 @@ func keyOf(args []targ) instKey {
 	return k
 }
 
-func (a *targ) key() argKey {
+func (a *boundArg) key() argKey {
 	if n := len(a.pack); n > 0 {
 		k := a.pack[n-1].key()
 		k.n = n
@@ -101,13 +101,13 @@ func (a *targ) key() argKey {
 const longList = 12
 
 // find returns the instance with the arguments; argsOf gives those of an instance.
-func (x *instances[T]) find(args []targ, argsOf func(T) []targ) (inst T, ok bool) {
+func (x *instances[T]) find(args []boundArg, argsOf func(T) []boundArg) (inst T, ok bool) {
 	list := x.list
 	if x.byKey != nil {
 		list = x.byKey[keyOf(args)]
 	}
 	for _, in := range list {
-		if sameTargs(argsOf(in), args) {
+		if sameArgs(argsOf(in), args) {
 			return in, true
 		}
 	}
@@ -115,7 +115,7 @@ func (x *instances[T]) find(args []targ, argsOf func(T) []targ) (inst T, ok bool
 }
 
 // add enters an instance that find has not found.
-func (x *instances[T]) add(in T, argsOf func(T) []targ) {
+func (x *instances[T]) add(in T, argsOf func(T) []boundArg) {
 	x.list = append(x.list, in)
 	if x.byKey == nil && len(x.list) > longList {
 		x.byKey = map[instKey][]T{}
@@ -130,8 +130,8 @@ func (x *instances[T]) add(in T, argsOf func(T) []targ) {
 	}
 }
 
-func structArgs(s *structInfo) []targ { return s.args }
-func funcArgs(f *funcInst) []targ     { return f.args }
+func classArgs(s *classInfo) []boundArg { return s.args }
+func funcArgs(f *funcInst) []boundArg   { return f.args }
 
 // countInstance counts an instance of a template.
 func (c *compiler) countInstance(at Pos) {

@@ -164,8 +164,12 @@ func mustPrelude(t *testing.T) *frozen {
 // Instances are found by all their arguments, however many there are.
 func TestInstances(t *testing.T) {
 	var x instances[*funcInst]
-	arg := func(n int) targ { return targ{isVal: true, vt: typeInt, val: operand{ty: typeInt.kt, bits: uint64(n)}} }
-	args := func(i int) []targ { return []targ{arg(0), arg(1), arg(2), arg(i % 7), arg(i / 7), {q: qt(typeInt)}} }
+	arg := func(n int) boundArg {
+		return boundArg{isVal: true, vt: typeInt, val: operand{ty: typeInt.kt, bits: uint64(n)}}
+	}
+	args := func(i int) []boundArg {
+		return []boundArg{arg(0), arg(1), arg(2), arg(i % 7), arg(i / 7), {q: qt(typeInt)}}
+	}
 	for i := range 100 {
 		_, ok := x.find(args(i), funcArgs)
 		require.False(t, ok)

@@ -58,7 +58,7 @@ func anyArgs([]value, *overload) bool { return true }
 
 // callBuiltin checks the number of arguments and runs a builtin.
 func (cs *caller) callBuiltin(fn *overload, args []value, at Pos) value {
-	b := fn.bi
+	b := fn.builtin
 	if len(args) < b.min || len(args) > b.max {
 		cs.c.errorf(ArgCount, at, "'%s' takes %s, not %d%s", b.name, countText(b.min, b.max), len(args), usageOf(b.name))
 		return badValue
@@ -92,19 +92,19 @@ func (c *builtinCall) mismatch() value {
 	return badValue
 }
 
-// class says which scalar types a builtin works on.
-type class uint8
+// numberKind says which scalar types a builtin works on.
+type numberKind uint8
 
 const (
-	anyNum   class = iota // integers, floats
-	intOnly               // integers
-	floatCls              // floats; integers convert to float
-	withBool              // integers, floats and bool
+	anyNumber    numberKind = iota // integers, floats
+	integersOnly                   // integers
+	floatsOnly                     // floats; integers convert to float
+	withBool                       // integers, floats and bool
 )
 
 // unify reads arguments and brings them to one type: the usual arithmetic conversions without promotion of equal
 // small types, scalars spread over vectors. It returns the type and the values, ok false after an error.
-func (c *builtinCall) unify(args []value, cls class) (*ctype, []value, bool) {
+func (c *builtinCall) unify(args []value, kind numberKind) (*ctype, []value, bool) {
 	vals := make([]value, len(args))
 	n := 1
 	var e *ctype
@@ -113,7 +113,7 @@ func (c *builtinCall) unify(args []value, cls class) (*ctype, []value, bool) {
 		if v.bad() {
 			return nil, nil, false
 		}
-		if v.q.T.kind == tEnum && !v.q.T.en.scoped {
+		if v.q.T.kind == tEnum && !v.q.T.enum.scoped {
 			v = c.arith.promote(v)
 		}
 		et, en := v.q.T.shape()
@@ -140,8 +140,8 @@ func (c *builtinCall) unify(args []value, cls class) (*ctype, []value, bool) {
 			}
 		}
 	}
-	switch cls {
-	case floatCls:
+	switch kind {
+	case floatsOnly:
 		if !e.isFloat() {
 			if n > 1 {
 				c.mismatch()
@@ -149,7 +149,7 @@ func (c *builtinCall) unify(args []value, cls class) (*ctype, []value, bool) {
 			}
 			e = typeFloat
 		}
-	case intOnly:
+	case integersOnly:
 		if e.isBool() {
 			e = typeInt
 		}
@@ -157,7 +157,7 @@ func (c *builtinCall) unify(args []value, cls class) (*ctype, []value, bool) {
 			c.mismatch()
 			return nil, nil, false
 		}
-	case anyNum:
+	case anyNumber:
 		if e.isBool() {
 			e = typeInt
 		}
@@ -189,10 +189,10 @@ func compwise(t *ctype, vals []value, f func(e kir.Type, x []operand) operand) v
 	return r
 }
 
-// direct adds a builtin that is one operation of kir on each component.
-func direct(name string, nargs int, cls class, op kir.Op) {
+// directBuiltin adds a builtin that is one operation of kir on each component.
+func directBuiltin(name string, nargs int, kind numberKind, op kir.Op) {
 	addBuiltin(name, nargs, nargs, func(c *builtinCall) value {
-		t, vals, ok := c.unify(c.args, cls)
+		t, vals, ok := c.unify(c.args, kind)
 		if !ok {
 			return badValue
 		}
@@ -213,10 +213,10 @@ func isIdentityOnInts(op kir.Op) bool {
 	return false
 }
 
-// apply adds a builtin made of several operations on each component.
-func apply(name string, nargs int, cls class, f func(em *emitter, e kir.Type, x []operand) operand) {
+// applyBuiltin adds a builtin made of several operations on each component.
+func applyBuiltin(name string, nargs int, kind numberKind, f func(em *emitter, e kir.Type, x []operand) operand) {
 	addBuiltin(name, nargs, nargs, func(c *builtinCall) value {
-		t, vals, ok := c.unify(c.args, cls)
+		t, vals, ok := c.unify(c.args, kind)
 		if !ok {
 			return badValue
 		}
@@ -224,10 +224,10 @@ func apply(name string, nargs int, cls class, f func(em *emitter, e kir.Type, x 
 	})
 }
 
-// predicate adds a builtin from numbers to bool.
-func predicate(name string, f func(em *emitter, e kir.Type, x operand) operand) {
+// predicateBuiltin adds a builtin from numbers to bool.
+func predicateBuiltin(name string, f func(em *emitter, e kir.Type, x operand) operand) {
 	addBuiltin(name, 1, 1, func(c *builtinCall) value {
-		t, vals, ok := c.unify(c.args, floatCls)
+		t, vals, ok := c.unify(c.args, floatsOnly)
 		if !ok {
 			return badValue
 		}
@@ -244,50 +244,56 @@ func init() {
 	simdBuiltins()
 	atomicBuiltins()
 	matrixBuiltins()
-	otherBuiltins()
+	barrierBuiltins()
 	internalNames()
 }
 
 func mathBuiltins() {
-	direct("sqrt", 1, floatCls, kir.Sqrt)
-	direct("fma", 3, floatCls, kir.Fma)
-	direct("floor", 1, floatCls, kir.Floor)
-	direct("ceil", 1, floatCls, kir.Ceil)
-	direct("trunc", 1, floatCls, kir.Trunc)
-	direct("rint", 1, floatCls, kir.Rint)
-	direct(internalPrefix+"scale", 2, floatCls, kir.Scale) // for the library
-	direct("fabs", 1, floatCls, kir.Abs)
-	direct("fmod", 2, floatCls, kir.Rem)
-	direct("fmin", 2, floatCls, kir.Min)
-	direct("fmax", 2, floatCls, kir.Max)
-	direct("min", 2, anyNum, kir.Min)
-	direct("max", 2, anyNum, kir.Max)
-	apply("abs", 1, anyNum, func(em *emitter, e kir.Type, x []operand) operand {
+	directBuiltin("sqrt", 1, floatsOnly, kir.Sqrt)
+	directBuiltin("fma", 3, floatsOnly, kir.Fma)
+	directBuiltin("floor", 1, floatsOnly, kir.Floor)
+	directBuiltin("ceil", 1, floatsOnly, kir.Ceil)
+	directBuiltin("trunc", 1, floatsOnly, kir.Trunc)
+	directBuiltin("rint", 1, floatsOnly, kir.Rint)
+	directBuiltin(internalPrefix+"scale", 2, floatsOnly, kir.Scale) // for the library
+	directBuiltin("fabs", 1, floatsOnly, kir.Abs)
+	directBuiltin("fmod", 2, floatsOnly, kir.Rem)
+	directBuiltin("fmin", 2, floatsOnly, kir.Min)
+	directBuiltin("fmax", 2, floatsOnly, kir.Max)
+	directBuiltin("min", 2, anyNumber, kir.Min)
+	directBuiltin("max", 2, anyNumber, kir.Max)
+	applyBuiltin("abs", 1, anyNumber, func(em *emitter, e kir.Type, x []operand) operand {
 		if !e.IsSigned() {
 			return x[0]
 		}
 		return em.op(kir.Abs, e, x[0])
 	})
-	apply("clamp", 3, anyNum, func(em *emitter, e kir.Type, x []operand) operand {
+	applyBuiltin("clamp", 3, anyNumber, func(em *emitter, e kir.Type, x []operand) operand {
 		return em.op(kir.Min, e, em.op(kir.Max, e, x[0], x[1]), x[2])
 	})
-	apply("saturate", 1, floatCls, func(em *emitter, e kir.Type, x []operand) operand {
+	applyBuiltin("saturate", 1, floatsOnly, func(em *emitter, e kir.Type, x []operand) operand {
 		return em.op(kir.Min, e, em.op(kir.Max, e, x[0], fconst(e, 0)), fconst(e, 1))
 	})
-	predicate("isnan", func(em *emitter, e kir.Type, x operand) operand { return em.op(kir.Ne, kir.Bool, x, x) })
+	predicateBuiltin("isnan", func(em *emitter, e kir.Type, x operand) operand { return em.op(kir.Ne, kir.Bool, x, x) })
 	inf := func(em *emitter, e kir.Type) operand { return em.op(kir.Div, e, fconst(e, 1), fconst(e, 0)) }
-	predicate("isinf", func(em *emitter, e kir.Type, x operand) operand {
+	predicateBuiltin("isinf", func(em *emitter, e kir.Type, x operand) operand {
 		return em.op(kir.Eq, kir.Bool, em.op(kir.Abs, e, x), inf(em, e))
 	})
-	predicate("isfinite", func(em *emitter, e kir.Type, x operand) operand {
+	predicateBuiltin("isfinite", func(em *emitter, e kir.Type, x operand) operand {
 		return em.op(kir.Lt, kir.Bool, em.op(kir.Abs, e, x), inf(em, e))
 	})
-	predicate("signbit", func(em *emitter, e kir.Type, x operand) operand {
+	predicateBuiltin("signbit", func(em *emitter, e kir.Type, x operand) operand {
 		u := uintOf(e.Size())
 		sign := em.op(kir.Shr, u, em.bitcast(x, u), constant(u, uint64(e.Bits()-1)))
 		return em.op(kir.Ne, kir.Bool, sign, operand{ty: u})
 	})
 	addBuiltin("select", 3, 3, selectBuiltin)
+	addBuiltin("as_type", 1, 1, func(c *builtinCall) value {
+		if len(c.fn.args) != 1 || c.fn.args[0].q.T == nil {
+			return c.mismatch()
+		}
+		return c.arith.asType(c.conv.toArith(c.mem.rvalue(c.args[0])), c.fn.args[0].q.T, c.at)
+	}).accept = anyArgs
 	for _, name := range []string{"any", "all"} {
 		op := kir.Or
 		if name == "all" {
@@ -343,11 +349,11 @@ func (t *ctype) kirElem() kir.Type {
 }
 
 func intBuiltins() {
-	direct("popcount", 1, intOnly, kir.Popcount)
-	direct("clz", 1, intOnly, kir.Clz)
-	direct("ctz", 1, intOnly, kir.Ctz)
-	direct("reverse_bits", 1, intOnly, kir.BitReverse)
-	direct("mulhi", 2, intOnly, kir.MulHi)
+	directBuiltin("popcount", 1, integersOnly, kir.Popcount)
+	directBuiltin("clz", 1, integersOnly, kir.Clz)
+	directBuiltin("ctz", 1, integersOnly, kir.Ctz)
+	directBuiltin("reverse_bits", 1, integersOnly, kir.BitReverse)
+	directBuiltin("mulhi", 2, integersOnly, kir.MulHi)
 	// Clang's names, which some headers use.
 	builtins["__builtin_ctz"], builtins["__builtin_clz"] = builtins["ctz"], builtins["clz"]
 	builtins["__builtin_popcount"] = builtins["popcount"]

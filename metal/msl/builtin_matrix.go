@@ -90,8 +90,8 @@ func matrixBuiltins() {
 	addBuiltin("simdgroup_multiply_accumulate", 4, 4, acc).accept = anyArgs
 	addBuiltin("make_filled_simdgroup_matrix", 1, 1, func(c *builtinCall) value {
 		e := typeFloat
-		if len(c.fn.targs) > 0 && c.fn.targs[0].q.T != nil {
-			e = c.fn.targs[0].q.T
+		if len(c.fn.args) > 0 && c.fn.args[0].q.T != nil {
+			e = c.fn.args[0].q.T
 		} else if et, n := c.args[0].q.T.shape(); n == 1 && et.isFloat() {
 			e = et
 		}

@@ -100,9 +100,9 @@ func (c *builtinCall) callMetal(name string, args []value) value {
 	if ent == nil || ent.kind != eFunc {
 		return c.mismatch()
 	}
-	fn := &overload{name: name, bi: ent.bi}
+	fn := &overload{name: name, builtin: ent.builtin}
 	for _, f := range ent.funcs { // a unit's own overloads would lead back here
-		if !f.usr {
+		if !f.ofUnit {
 			fn.funcs = append(fn.funcs, f)
 		}
 	}

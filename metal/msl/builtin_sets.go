@@ -182,11 +182,11 @@ func compareRanks(a, b []rank) int {
 
 // ofLibrary reports whether a set holds functions of namespace metal.
 func (fn *overload) ofLibrary() bool {
-	if fn.bi != nil {
+	if fn.builtin != nil {
 		return true
 	}
 	for _, f := range fn.funcs {
-		if !f.usr && f.cls == nil && inMetal(f.env) {
+		if !f.ofUnit && f.class == nil && inMetal(f.env) {
 			return true
 		}
 	}
@@ -199,13 +199,13 @@ func (fn *overload) forWide() *overload {
 		return fn
 	}
 	own := *fn
-	own.bi, own.funcs = nil, slices.DeleteFunc(slices.Clone(fn.funcs), func(f *funcEnt) bool { return !f.usr })
+	own.builtin, own.funcs = nil, slices.DeleteFunc(slices.Clone(fn.funcs), func(f *funcEnt) bool { return !f.ofUnit })
 	return &own
 }
 
 // ofUnit reports whether a set holds functions of the unit.
 func (fn *overload) ofUnit() bool {
-	return slices.ContainsFunc(fn.funcs, func(f *funcEnt) bool { return f.usr })
+	return slices.ContainsFunc(fn.funcs, func(f *funcEnt) bool { return f.ofUnit })
 }
 
 // asChosen converts arguments to the parameters of the overload chosen.

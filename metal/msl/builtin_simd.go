@@ -31,7 +31,7 @@ func (c *builtinCall) laneValue(i int, reduce bool) (value, bool) {
 	if !reduce {
 		return v, true
 	}
-	if v.q.T.kind == tStruct {
+	if v.q.T.kind == tClass {
 		v = c.conv.toArith(v)
 	}
 	e, n := v.q.T.shape()

@@ -20,9 +20,9 @@ type caller struct {
 	stmts  *statements
 }
 
-// inl is a call that is being inlined.
-type inl struct {
-	up     *inl
+// frame is a call that is being inlined.
+type frame struct {
+	up     *frame
 	inst   *funcInst
 	block  *kir.Instr // the block that a return leaves
 	broke  bool       // some return leaves it
@@ -65,11 +65,11 @@ func (cs *caller) call(inst *funcInst, args []value, this *value, at Pos) value 
 		cs.c.errorf(Unsupported, at, "the kernel %s cannot be called: put what both need in a function", cs.c.signature(f))
 		return badValue
 	}
-	if cs.em.unevaluated && inst.ret.T.kind != tAuto && f.lam == nil {
+	if cs.em.unevaluated && inst.ret.T.kind != tAuto && f.lambda == nil {
 		return cs.unevaluatedCall(inst)
 	}
 	cs.c.used[f] = true
-	if decl.Specs.Constexpr && !cs.em.exec && len(args) > 0 && f.cls == nil {
+	if decl.Specs.Constexpr && !cs.em.exec && len(args) > 0 && f.class == nil {
 		if v, ok := cs.constCall(inst, args, at); ok {
 			return v
 		}
@@ -79,10 +79,10 @@ func (cs *caller) call(inst *funcInst, args []value, this *value, at Pos) value 
 	}
 	defer func() { cs.nest.calls-- }()
 
-	blk, outer, up, contract, labels := cs.em.blk, cs.res.env, cs.stmts.fr, cs.arith.contract, cs.stmts.labels
-	fr := &inl{up: up, inst: inst, ret: inst.ret, ptr: -1, labels: len(cs.stmts.labels)}
+	blk, outer, up, contract, labels := cs.em.blk, cs.res.env, cs.stmts.frame, cs.arith.contract, cs.stmts.labels
+	fr := &frame{up: up, inst: inst, ret: inst.ret, ptr: -1, labels: len(cs.stmts.labels)}
 	e := &env{kind: envFunc, up: scope}
-	if this != nil && f.cls != nil && !decl.Specs.Static {
+	if this != nil && f.class != nil && !decl.Specs.Static {
 		t := *this
 		if t = cs.mem.placed(t); !t.isLvalue() {
 			t = cs.mem.temp(t)
@@ -96,7 +96,7 @@ func (cs *caller) call(inst *funcInst, args []value, this *value, at Pos) value 
 		return badValue
 	}
 	fr.block, fr.scope = &kir.Instr{Op: kir.BlockOp}, e
-	cs.res.env, cs.stmts.fr, cs.arith.contract = e, fr, contractOf(f)
+	cs.res.env, cs.stmts.frame, cs.arith.contract = e, fr, contractOf(f)
 	cs.stmts.labels = cs.stmts.labels[:len(cs.stmts.labels):len(cs.stmts.labels)]
 	var fl flow
 	inner := &kir.Block{}
@@ -105,7 +105,7 @@ func (cs *caller) call(inst *funcInst, args []value, this *value, at Pos) value 
 		cs.ctor.memberInits(e.this, decl)
 	}
 	fl = cs.stmts.block(body, true)
-	cs.em.blk, cs.res.env, cs.stmts.fr, cs.arith.contract, cs.stmts.labels = blk, outer, up, contract, labels
+	cs.em.blk, cs.res.env, cs.stmts.frame, cs.arith.contract, cs.stmts.labels = blk, outer, up, contract, labels
 	if !cs.em.exec {
 		if fr.again != nil {
 			inner = fr.repeat(inner)
@@ -125,7 +125,7 @@ func (cs *caller) call(inst *funcInst, args []value, this *value, at Pos) value 
 // enterCall refuses recursion and nesting without end.
 func (cs *caller) enterCall(inst *funcInst, at Pos) bool {
 	if !cs.em.exec {
-		for fr := cs.stmts.fr; fr != nil; fr = fr.up {
+		for fr := cs.stmts.frame; fr != nil; fr = fr.up {
 			if fr.inst == inst {
 				cs.c.errorf(Recursion, at, "%s calls itself: Metal has no recursion", cs.c.signature(inst.f))
 				return false
@@ -210,7 +210,7 @@ func (cs *caller) bindParam(t qtype, v value, name string, at Pos) (value, bool)
 }
 
 // result returns what an inlined call yields.
-func (cs *caller) result(fr *inl, fl flow, f *funcEnt, at Pos) value {
+func (cs *caller) result(fr *frame, fl flow, f *funcEnt, at Pos) value {
 	switch {
 	case fr.has:
 		return fr.direct

@@ -40,11 +40,11 @@ func (cs *caller) callExpr(x *CallExpr) value {
 		fv.fn = &cp
 		cs.choose.addADL(fv.fn, fx, args)
 		return cs.callOverload(fv.fn, args, x.Fun.Pos())
-	case fv.q.T.kind == tStruct:
-		if fv.q.T.st.lambda != nil {
-			return cs.callLambda(fv.q.T.st.lambda, args, x.Pos())
+	case fv.q.T.kind == tClass:
+		if fv.q.T.class.lambda != nil {
+			return cs.callLambda(fv.q.T.class.lambda, args, x.Pos())
 		}
-		if r, ok := cs.operatorCall(OpCall, append([]value{fv}, args...), x.Pos(), false); ok {
+		if r, ok := cs.operatorCall(OperatorCall, append([]value{fv}, args...), x.Pos(), false); ok {
 			return r
 		}
 	}
@@ -64,7 +64,7 @@ func (cs *caller) adlCall(ne *NameExpr, x *CallExpr) value {
 		cs.choose.addADL(fn, ne, args)
 		if len(fn.funcs) > 0 {
 			if ne.Name.HasArgs {
-				if fn.targs, ok = cs.res.templateArgs(ne.Name.Args); !ok {
+				if fn.args, ok = cs.res.templateArgs(ne.Name.Args); !ok {
 					return badValue
 				}
 				fn.hasArgs = true
@@ -79,7 +79,7 @@ func (cs *caller) adlCall(ne *NameExpr, x *CallExpr) value {
 // callOverload calls the best function of a set.
 func (cs *caller) callOverload(fn *overload, args []value, at Pos) value {
 	if slices.ContainsFunc(args, func(a value) bool { return a.q.T.isWide() }) {
-		if fn = fn.forWide(); fn.bi == nil && len(fn.funcs) == 0 {
+		if fn = fn.forWide(); fn.builtin == nil && len(fn.funcs) == 0 {
 			return cs.c.noWide(fn, args, at)
 		}
 	}
@@ -87,12 +87,12 @@ func (cs *caller) callOverload(fn *overload, args []value, at Pos) value {
 	var why string
 	own := false
 	c, set := cs.choose.chooseSet(fn, args)
-	if !set && (len(fn.funcs) > 0 || fn.bi == nil) || set && fn.ofUnit() {
+	if !set && (len(fn.funcs) > 0 || fn.builtin == nil) || set && fn.ofUnit() {
 		inst, why = cs.choose.resolve(fn.funcs, fn, args, fn.this, false)
 		// A unit's own overload in namespace metal, as for a half type, is one among the library's.
-		own = inst != nil && inst.f.usr && !(inMetal(inst.f.env) && !cs.choose.exactCall(inst, args))
-		if own && fn.bi != nil && !set && len(args) > 0 && cs.choose.convRank(&args[0], inst.params[0].q) > rankQual &&
-			fn.bi.accepts(args, fn) {
+		own = inst != nil && inst.f.ofUnit && !(inMetal(inst.f.env) && !cs.choose.exactCall(inst, args))
+		if own && fn.builtin != nil && !set && len(args) > 0 && cs.choose.convRank(&args[0], inst.params[0].q) > rankQual &&
+			fn.builtin.accepts(args, fn) {
 			own = false // the library's takes any type as it is
 		}
 	}
@@ -105,20 +105,20 @@ func (cs *caller) callOverload(fn *overload, args []value, at Pos) value {
 			if len(fn.funcs) > 0 {
 				inst, why = cs.choose.resolve(fn.funcs, fn, args, fn.this, false)
 			}
-		case inst == nil || !inst.f.usr:
+		case inst == nil || !inst.f.ofUnit:
 			cs.choose.ambiguousCall(c, fn, args, at)
 			return badValue
 		default:
 			own = true
 		}
 	}
-	if len(fn.funcs) == 0 && fn.bi != nil {
+	if len(fn.funcs) == 0 && fn.builtin != nil {
 		return cs.callBuiltin(fn, args, at)
 	}
-	if fn.bi != nil && !own && (inst == nil || !cs.choose.exactCall(inst, args)) && fn.bi.accepts(args, fn) {
+	if fn.builtin != nil && !own && (inst == nil || !cs.choose.exactCall(inst, args)) && fn.builtin.accepts(args, fn) {
 		return cs.callBuiltin(fn, args, at)
 	}
-	if inst == nil || !inst.f.usr {
+	if inst == nil || !inst.f.ofUnit {
 		if r, ok := cs.liftCall(fn, inst, args, at); ok {
 			return r
 		}
@@ -179,9 +179,9 @@ func (cs *caller) callLambda(l *lambdaInfo, args []value, at Pos) value {
 
 // operatorCall calls the operator function for operands, if there is one; then ok is true. With quiet set,
 // operands that fit none leave the operator to its builtin meaning.
-func (cs *caller) operatorCall(op Op, args []value, at Pos, quiet bool) (r value, ok bool) {
+func (cs *caller) operatorCall(op Operator, args []value, at Pos, quiet bool) (r value, ok bool) {
 	key := operatorKey(op)
-	if args[0].q.T.kind == tStruct {
+	if args[0].q.T.kind == tClass {
 		ms := cs.c.methods(args[0].q.T, key)
 		if len(ms) > 0 {
 			inst, why := cs.choose.resolve(ms, nil, args[1:], &args[0], false)
@@ -194,7 +194,7 @@ func (cs *caller) operatorCall(op Op, args []value, at Pos, quiet bool) (r value
 			if inst != nil {
 				return cs.call(inst, args[1:], &args[0], at), true
 			}
-			if op == OpAssign && len(args) == 2 && (args[1].q.T == args[0].q.T || args[1].k == vList) {
+			if op == OperatorAssign && len(args) == 2 && (args[1].q.T == args[0].q.T || args[1].k == vList) {
 				return badValue, false // the implicit copy assignment
 			}
 			if quiet && cs.choose.convertsToArith(args) {
@@ -204,7 +204,7 @@ func (cs *caller) operatorCall(op Op, args []value, at Pos, quiet bool) (r value
 			return badValue, true
 		}
 	}
-	if op == OpAssign || op == OpCall || op == OpIndex || op == OpArrow {
+	if op == OperatorAssign || op == OperatorCall || op == OperatorIndex || op == OperatorArrow {
 		return badValue, false
 	}
 	funcs := cs.choose.operatorCands(op, args)
@@ -222,7 +222,7 @@ func (cs *caller) operatorCall(op Op, args []value, at Pos, quiet bool) (r value
 	return badValue, false
 }
 
-func (cs *caller) tryOperator(op Op, a value, y Expr, at Pos) (value, bool) {
+func (cs *caller) tryOperator(op Operator, a value, y Expr, at Pos) (value, bool) {
 	if len(cs.choose.operatorCands(op, []value{a})) == 0 {
 		return badValue, false
 	}

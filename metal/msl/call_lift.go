@@ -19,7 +19,7 @@ func (cs *caller) liftCall(fn *overload, inst *funcInst, args []value, at Pos) (
 	n := 1
 	var elem *ctype
 	for i := range args {
-		if args[i].q.T.kind == tStruct || args[i].k == vList {
+		if args[i].q.T.kind == tClass || args[i].k == vList {
 			return badValue, false
 		}
 		e, m := args[i].q.T.shape()
@@ -95,7 +95,7 @@ func (ch *chooser) liftable(fn *overload, args []value) *funcInst {
 
 func (ch *chooser) liftableTo(fn *overload, args []value, elem *ctype) *funcInst {
 	for _, f := range fn.funcs {
-		if f.usr || f.tmpl != nil || f.cls != nil || len(f.decl.Params) != len(args) || f.decl.Ret == nil {
+		if f.ofUnit || f.tmpl != nil || f.class != nil || len(f.decl.Params) != len(args) || f.decl.Ret == nil {
 			continue
 		}
 		inst := ch.instFor(f, nil)

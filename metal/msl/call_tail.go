@@ -7,19 +7,19 @@ import (
 // tailCall runs a function's call of itself as the last thing it does, where it returns nothing: its parameters get
 // new values and the body starts again. Metal has no other recursion. It reports whether the call was one.
 func (cs *caller) tailCall(x Expr) bool {
-	fr := cs.stmts.fr
+	fr := cs.stmts.frame
 	call, ok := stripParens(x).(*CallExpr)
 	if !ok || fr == nil || fr.kernel || cs.em.exec || cs.em.unevaluated || fr.scope == nil || fr.ret.T.kind != tVoid {
 		return false
 	}
 	ne, ok := stripParens(call.Fun).(*NameExpr)
 	f := fr.inst.f
-	if !ok || len(ne.Name.Quals) > 0 || f.lam != nil || ne.Name.Ident != f.decl.Name.Ident || f.decl.Kind != FuncPlain {
+	if !ok || len(ne.Name.Quals) > 0 || f.lambda != nil || ne.Name.Ident != f.decl.Name.Ident || f.decl.Kind != FuncPlain {
 		return false
 	}
 	same := false
 	good := cs.c.trial(func() {
-		cs.consts.evalOff(func(h *generator) { same = h.calls.callee(ne, call) == fr.inst })
+		cs.consts.unevaluated(func(h *generator) { same = h.calls.callee(ne, call) == fr.inst })
 	})
 	if !good || !same {
 		return false
@@ -57,7 +57,7 @@ func (cs *caller) callee(ne *NameExpr, call *CallExpr) *funcInst {
 	}
 	fv := cs.exprs.entityValue(ent, ne)
 	args, ok := cs.exprs.args(call.Args)
-	if !ok || fv.k != vFuncs || fv.fn.bi != nil {
+	if !ok || fv.k != vFuncs || fv.fn.builtin != nil {
 		return nil
 	}
 	inst, _ := cs.choose.resolve(fv.fn.funcs, fv.fn, args, fv.fn.this, false)
@@ -65,7 +65,7 @@ func (cs *caller) callee(ne *NameExpr, call *CallExpr) *funcInst {
 }
 
 // variables returns the parameters of a call if each is a variable of its own, nil if not.
-func (fr *inl) variables() []value {
+func (fr *frame) variables() []value {
 	vals := make([]value, 0, len(fr.inst.params))
 	for i := range fr.inst.params {
 		p := &fr.inst.params[i]
@@ -83,7 +83,7 @@ func (fr *inl) variables() []value {
 }
 
 // repeat puts the body of a function that a tail call starts again into a loop.
-func (fr *inl) repeat(body *kir.Block) *kir.Block {
+func (fr *frame) repeat(body *kir.Block) *kir.Block {
 	loop := &kir.Instr{Op: kir.Loop}
 	if n := len(body.Instrs); n == 0 || body.Instrs[n-1].Op != kir.Break {
 		body.Instrs = append(body.Instrs, &kir.Instr{Op: kir.Break, Target: loop})

@@ -55,7 +55,7 @@ func (cv *converter) explicitConv(v value, t qtype, cStyle bool, at Pos) value {
 		cv.noConversion(&v, t, at, "a cast")
 		return badValue
 	}
-	if v.q.T.kind == tStruct {
+	if v.q.T.kind == tClass {
 		if v.q.T == to {
 			return cv.mem.load(v)
 		}
@@ -70,7 +70,7 @@ func (cv *converter) explicitConv(v value, t qtype, cStyle bool, at Pos) value {
 			return cv.explicitConv(r, t, cStyle, at)
 		}
 	}
-	if to.kind == tStruct {
+	if to.kind == tClass {
 		return cv.ctor.constructFrom(to, []value{v}, at)
 	}
 	v = cv.mem.rvalue(v)

@@ -14,10 +14,10 @@ func (c *compiler) chooserIn(e *env) *chooser { return &chooser{c: c, res: c.res
 type overload struct {
 	name    string
 	funcs   []*funcEnt
-	bi      *builtin
+	builtin *builtin
 	fast    uint8 // 1: metal::fast, 2: metal::precise
 	this    *value
-	targs   []targ
+	args    []boundArg
 	hasArgs bool
 }
 
@@ -29,8 +29,8 @@ type lambdaInfo struct {
 	env  *env
 }
 
-// cand is a function that overload resolution considers.
-type cand struct {
+// candidate is a function that overload resolution considers.
+type candidate struct {
 	inst  *funcInst
 	ranks []rank
 	this  rank
@@ -39,15 +39,15 @@ type cand struct {
 
 // resolve picks the best function for arguments. If there is none it returns nil and says why, one line a candidate.
 func (ch *chooser) resolve(funcs []*funcEnt, ov *overload, args []value, this *value, quiet bool) (*funcInst, string) {
-	var best *cand
-	var tied *cand
+	var best *candidate
+	var tied *candidate
 	var why string
 	tie := false
 	if n := len(funcs); n > 16 {
 		ch.c.spend(*ch.res.at, n/2)
 	}
 	for _, f := range funcs {
-		if !f.usr && !ch.c.opt.Float64 && f.decl.takesDouble() {
+		if !f.ofUnit && !ch.c.opt.Float64 && f.decl.takesDouble() {
 			continue
 		}
 		cd, reason := ch.candidate(f, ov, args, this)
@@ -86,7 +86,7 @@ func (ch *chooser) resolve(funcs []*funcEnt, ov *overload, args []value, this *v
 }
 
 func sameParams(a, b *funcInst) bool {
-	if len(a.params) != len(b.params) || a.f.cls != b.f.cls {
+	if len(a.params) != len(b.params) || a.f.class != b.f.class {
 		return false
 	}
 	for i := range a.params {
@@ -99,7 +99,7 @@ func sameParams(a, b *funcInst) bool {
 }
 
 // compare returns -1 if a is the better candidate, 1 if b is, 0 if neither.
-func compare(a, b *cand) int {
+func compare(a, b *candidate) int {
 	if b == nil {
 		return -1
 	}
@@ -125,16 +125,16 @@ func compare(a, b *cand) int {
 		return -1
 	case a.spec < b.spec:
 		return 1
-	case a.inst.f.usr && !b.inst.f.usr: // a kernel's own function hides one of the prelude
+	case a.inst.f.ofUnit && !b.inst.f.ofUnit: // a kernel's own function hides one of the prelude
 		return -1
-	case b.inst.f.usr && !a.inst.f.usr:
+	case b.inst.f.ofUnit && !a.inst.f.ofUnit:
 		return 1
 	}
 	return 0
 }
 
 // candidate checks one function against arguments; reason says why it does not fit.
-func (ch *chooser) candidate(f *funcEnt, ov *overload, args []value, this *value) (*cand, string) {
+func (ch *chooser) candidate(f *funcEnt, ov *overload, args []value, this *value) (*candidate, string) {
 	np := len(f.decl.Params)
 	variadic := false
 	for _, p := range f.decl.Params {
@@ -166,8 +166,8 @@ func (ch *chooser) candidate(f *funcEnt, ov *overload, args []value, this *value
 	if len(args) > len(inst.params) || len(args) < inst.min {
 		return nil, argCount(f, len(args))
 	}
-	cd := &cand{inst: inst, spec: spec, ranks: make([]rank, len(args))}
-	if f.cls != nil && !f.decl.Specs.Static && f.decl.Kind != FuncConstructor && f.lam == nil {
+	cd := &candidate{inst: inst, spec: spec, ranks: make([]rank, len(args))}
+	if f.class != nil && !f.decl.Specs.Static && f.decl.Kind != FuncConstructor && f.lambda == nil {
 		if this == nil {
 			return nil, "it needs an object"
 		}

@@ -3,7 +3,7 @@ package msl
 // functionObject turns the name of one function into a value that can be handed on and called: what a pointer to it is
 // elsewhere.
 func (ch *chooser) functionObject(v value) value {
-	if v.k != vFuncs || v.fn.bi != nil || v.fn.this != nil {
+	if v.k != vFuncs || v.fn.builtin != nil || v.fn.this != nil {
 		return v
 	}
 	switch {
@@ -17,14 +17,14 @@ func (ch *chooser) functionObject(v value) value {
 		return v
 	}
 	f := v.fn.funcs[0]
-	if f.cls != nil || f.tmpl != nil && !v.fn.hasArgs {
+	if f.class != nil || f.tmpl != nil && !v.fn.hasArgs {
 		return v
 	}
 	t := ch.c.funcTypes[f]
 	if t == nil || v.fn.hasArgs {
-		st := &structInfo{name: "function " + v.fn.name, lambda: &lambdaInfo{over: v.fn}, state: 2, declared: true}
-		t = &ctype{kind: tStruct, st: st, size: 1, align: 1}
-		st.typ = t
+		cls := &classInfo{name: "function " + v.fn.name, lambda: &lambdaInfo{over: v.fn}, state: 2, declared: true}
+		t = &ctype{kind: tClass, class: cls, size: 1, align: 1}
+		cls.typ = t
 		if !v.fn.hasArgs {
 			ch.c.funcTypes[f] = t
 		}
@@ -47,11 +47,11 @@ func (ch *chooser) adl(funcs []*funcEnt, name string, args []value) []*funcEnt {
 		if t.kind == tPtr {
 			t = t.elem.T
 		}
-		if t.kind != tStruct || t.st.scope == nil || t.st.lambda != nil {
+		if t.kind != tClass || t.class.scope == nil || t.class.lambda != nil {
 			continue
 		}
-		funcs = ch.addFriends(funcs, name, t.st)
-		ns := t.st.scope.namespaceOf()
+		funcs = ch.addFriends(funcs, name, t.class)
+		ns := t.class.scope.namespaceOf()
 		if ns == nil {
 			continue
 		}
@@ -74,10 +74,10 @@ func (ch *chooser) adl(funcs []*funcEnt, name string, args []value) []*funcEnt {
 }
 
 // addFriends adds the friends of a class and of its bases.
-func (ch *chooser) addFriends(funcs []*funcEnt, name string, st *structInfo) []*funcEnt {
-	ch.c.declareMembers(st)
+func (ch *chooser) addFriends(funcs []*funcEnt, name string, cls *classInfo) []*funcEnt {
+	ch.c.declareMembers(cls)
 next:
-	for _, f := range st.friends[name] {
+	for _, f := range cls.friends[name] {
 		for _, o := range funcs {
 			if o == f {
 				continue next
@@ -85,9 +85,9 @@ next:
 		}
 		funcs = append(funcs[:len(funcs):len(funcs)], f)
 	}
-	for _, b := range st.bases {
-		if b.kind == tStruct {
-			funcs = ch.addFriends(funcs, name, b.st)
+	for _, b := range cls.bases {
+		if b.kind == tClass {
+			funcs = ch.addFriends(funcs, name, b.class)
 		}
 	}
 	return funcs
@@ -95,12 +95,12 @@ next:
 
 // operatorCands collects the operator functions that may apply: methods of the first operand, functions in scope
 // and in the namespaces of the operands' classes.
-func (ch *chooser) operatorCands(op Op, args []value) []*funcEnt {
+func (ch *chooser) operatorCands(op Operator, args []value) []*funcEnt {
 	key := operatorKey(op)
 	var funcs []*funcEnt
 	if ent := ch.lookupOperator(key); ent != nil {
 		for _, f := range ent.funcs {
-			if f.cls == nil {
+			if f.class == nil {
 				funcs = append(funcs, f)
 			}
 		}
@@ -115,7 +115,7 @@ func (ch *chooser) lookupOperator(key string) *entity {
 			continue
 		}
 		if x := ch.c.find(e, key, 0); x != nil && x.kind == eFunc {
-			all = mergeEnts(all, x)
+			all = mergeEntities(all, x)
 		}
 	}
 	return all
@@ -125,7 +125,7 @@ func (ch *chooser) lookupOperator(key string) *entity {
 func (ch *chooser) convertsToArith(args []value) bool {
 	for i := range args {
 		t := args[i].q.T
-		if t.kind == tStruct && len(ch.c.methods(t, "(conversion)")) == 0 {
+		if t.kind == tClass && len(ch.c.methods(t, "(conversion)")) == 0 {
 			return false
 		}
 	}

@@ -5,12 +5,12 @@ import "slices"
 // deduceClass finds a class template's arguments as C++17 does: from an object of such a class, from the deduction
 // guides and from the constructors of the primary template. An aggregate needs a guide.
 func (ch *chooser) deduceClass(tm *tmplInfo, args []value, at Pos) qtype {
-	if len(args) == 1 && args[0].k != vList && args[0].q.T.kind == tStruct {
-		for st := args[0].q.T.st; ; st = st.bases[0].st {
-			if st.tmpl == tm {
-				return qt(st.typ)
+	if len(args) == 1 && args[0].k != vList && args[0].q.T.kind == tClass {
+		for cls := args[0].q.T.class; ; cls = cls.bases[0].class {
+			if cls.tmpl == tm {
+				return qt(cls.typ)
 			}
-			if len(st.bases) == 0 || st.bases[0].kind != tStruct {
+			if len(cls.bases) == 0 || cls.bases[0].kind != tClass {
 				break
 			}
 		}
@@ -44,7 +44,7 @@ func (ch *chooser) deduceClass(tm *tmplInfo, args []value, at Pos) qtype {
 		return badType
 	}
 	t := inst.ret
-	if t.T.kind != tBad && (t.T.kind != tStruct || t.T.st.tmpl != tm) {
+	if t.T.kind != tBad && (t.T.kind != tClass || t.T.class.tmpl != tm) {
 		ch.c.errorf(BadTemplateArgs, at, "the deduction guide yields %s, which is no '%s'", t, tm.name)
 		return badType
 	}
@@ -61,7 +61,7 @@ func (ch *chooser) ctorGuides(tm *tmplInfo) []*funcEnt {
 		return list
 	}
 	var list []*funcEnt
-	st := tm.decl.Decl.(*StructDecl)
+	st := tm.decl.Decl.(*ClassDecl)
 	params, ret := guideResult(tm, st.Pos())
 	for _, m := range st.Members {
 		all := params
@@ -75,7 +75,7 @@ func (ch *chooser) ctorGuides(tm *tmplInfo) []*funcEnt {
 		}
 		guide := &FuncDecl{declNode: f.declNode, Kind: FuncGuide, Name: f.Name, Params: f.Params, Ret: ret}
 		list = append(list, &funcEnt{
-			decl: guide, env: tm.env, usr: true, tmpl: &TemplateDecl{declNode: f.declNode, Params: all, Decl: guide},
+			decl: guide, env: tm.env, ofUnit: true, tmpl: &TemplateDecl{declNode: f.declNode, Params: all, Decl: guide},
 		})
 	}
 	ch.c.guides[tm] = list

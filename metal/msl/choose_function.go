@@ -5,7 +5,7 @@ package msl
 // instances returns the functions that an overloaded name with its template arguments may mean where a function of the
 // type sig is wanted, which may be nil; all is false if there may be more, whose types are known at a call only.
 func (ch *chooser) instances(fn *overload, sig *funcSig) (list []*funcInst, all bool) {
-	all = fn.bi == nil
+	all = fn.builtin == nil
 	for _, f := range fn.funcs {
 		if f.tmpl == nil {
 			if inst := ch.instFor(f, nil); inst != nil && !fn.hasArgs {
@@ -14,7 +14,7 @@ func (ch *chooser) instances(fn *overload, sig *funcSig) (list []*funcInst, all 
 			continue
 		}
 		d := newDeduction(ch.c, f.tmpl.Params, f.env)
-		if !ch.res.explicitArgs(d, fn.targs) || sig != nil && len(sig.params) != len(f.decl.Params) && !f.decl.hasPack() {
+		if !ch.res.explicitArgs(d, fn.args) || sig != nil && len(sig.params) != len(f.decl.Params) && !f.decl.hasPack() {
 			continue
 		}
 		for i := range f.decl.Params {
@@ -36,10 +36,10 @@ func (ch *chooser) instances(fn *overload, sig *funcSig) (list []*funcInst, all 
 // isFunctionFor reports whether a value is a function that a parameter of the type to, a pointer or reference to
 // functions, can be.
 func (ch *chooser) isFunctionFor(v *value, to qtype) bool {
-	if to.T.kind != tPtr && to.T.kind != tRef || to.T.elem.T.kind != tFunc || v.q.T.kind != tStruct {
+	if to.T.kind != tPtr && to.T.kind != tRef || to.T.elem.T.kind != tFunc || v.q.T.kind != tClass {
 		return false
 	}
-	l, sig := v.q.T.st.lambda, to.T.elem.T.sig
+	l, sig := v.q.T.class.lambda, to.T.elem.T.sig
 	if l == nil || l.over == nil {
 		return false
 	}
@@ -54,7 +54,7 @@ func (ch *chooser) isFunctionFor(v *value, to qtype) bool {
 
 // isFunction reports whether a value is a function: then it is what a pointer to it points to, too.
 func (v *value) isFunction() bool {
-	return v.q.T != nil && v.q.T.kind == tStruct && v.q.T.st.lambda != nil && v.q.T.st.lambda.over != nil
+	return v.q.T != nil && v.q.T.kind == tClass && v.q.T.class.lambda != nil && v.q.T.class.lambda.over != nil
 }
 
 // takesFunction reports whether a parameter is a pointer or reference to functions.
@@ -99,7 +99,7 @@ func (ch *chooser) onlyInstance(fn *overload) *overload {
 				return
 			}
 			d := newDeduction(ch.c, f.tmpl.Params, f.env)
-			if !ch.res.explicitArgs(d, fn.targs) {
+			if !ch.res.explicitArgs(d, fn.args) {
 				return
 			}
 			_, full := ch.res.fill(d, f.decl.Pos())

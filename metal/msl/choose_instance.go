@@ -6,7 +6,7 @@ type funcInst struct {
 	env    *env // the template's parameters, or what encloses the function
 	params []paramInst
 	ret    qtype // its T is typeAuto while it is to be deduced
-	args   []targ
+	args   []boundArg
 	min    int // parameters without default
 }
 
@@ -19,11 +19,11 @@ type paramInst struct {
 
 // instFor returns the instance of a function for template arguments, making it on first use. It reports what is
 // wrong with its signature and returns nil.
-func (ch *chooser) instFor(f *funcEnt, args []targ) *funcInst {
-	known := ch.c.finsts[f]
+func (ch *chooser) instFor(f *funcEnt, args []boundArg) *funcInst {
+	known := ch.c.funcInsts[f]
 	if known == nil {
 		known = &instances[*funcInst]{}
-		ch.c.finsts[f] = known
+		ch.c.funcInsts[f] = known
 	}
 	if in, ok := known.find(args, funcArgs); ok {
 		return in
@@ -68,7 +68,7 @@ func (ch *chooser) instFor(f *funcEnt, args []targ) *funcInst {
 		inst.ret = rs.typeOf(f.decl.Name.Conv)
 	case f.decl.Ret == nil:
 		inst.ret = qt(typeVoid)
-		if f.lam != nil {
+		if f.lambda != nil {
 			inst.ret = qt(typeAuto)
 		}
 	default:
@@ -90,7 +90,7 @@ func (f *funcEnt) paramDefault(i int) Expr {
 }
 
 // explicitSpec returns the full specialisation of a function template for arguments.
-func (ch *chooser) explicitSpec(f *funcEnt, args []targ) *funcEnt {
+func (ch *chooser) explicitSpec(f *funcEnt, args []boundArg) *funcEnt {
 	for _, list := range [][]*funcEnt{f.specs, ch.c.extraSpecs[f]} {
 		for _, s := range list {
 			if ch.specMatches(f, s, args) {
@@ -101,7 +101,7 @@ func (ch *chooser) explicitSpec(f *funcEnt, args []targ) *funcEnt {
 	return nil
 }
 
-func (ch *chooser) specMatches(f, s *funcEnt, args []targ) bool {
+func (ch *chooser) specMatches(f, s *funcEnt, args []boundArg) bool {
 	match := false
 	ok := ch.c.trial(func() {
 		h := ch.c.resolverIn(s.env)
@@ -115,7 +115,7 @@ func (ch *chooser) specMatches(f, s *funcEnt, args []targ) bool {
 					got[i].vt, got[i].val = args[i].vt, convertConst(got[i].val, args[i].val.ty)
 				}
 			}
-			if !sameTargs(got, args[:len(got)]) {
+			if !sameArgs(got, args[:len(got)]) {
 				return
 			}
 		}
@@ -139,8 +139,8 @@ func (ch *chooser) deduceCall(f *funcEnt, ov *overload, args []value) (*funcInst
 	d := newDeduction(ch.c, f.tmpl.Params, f.env)
 	if ov != nil && ov.hasArgs {
 		var fits bool
-		if !ch.c.trial(func() { fits = ch.res.explicitArgs(d, ov.targs) }) || !fits {
-			return nil, "the template arguments " + argsString(ov.targs) + " do not fit"
+		if !ch.c.trial(func() { fits = ch.res.explicitArgs(d, ov.args) }) || !fits {
+			return nil, "the template arguments " + argsString(ov.args) + " do not fit"
 		}
 	}
 	ai := 0

@@ -57,7 +57,7 @@ func (ch *chooser) stdRank(v *value, from, to *ctype) rank {
 		case tScalar:
 			return arithRank(from.kt, to.kt)
 		case tEnum:
-			if from.en.scoped {
+			if from.enum.scoped {
 				return rankNone
 			}
 			if to.kt == from.kt {
@@ -83,8 +83,8 @@ func (ch *chooser) stdRank(v *value, from, to *ctype) rank {
 		if from.kind == tPtr {
 			return ch.ptrRank(from.elem, to.elem)
 		}
-	case tStruct:
-		if from.kind == tStruct {
+	case tClass:
+		if from.kind == tClass {
 			if _, ok := derivesFrom(from, to); ok {
 				return rankConversion
 			}
@@ -131,7 +131,7 @@ func (ch *chooser) ptrRank(from, to qtype) rank {
 		return r
 	case to.T.kind == tVoid:
 		return rankConversion
-	case from.T.kind == tStruct && to.T.kind == tStruct:
+	case from.T.kind == tClass && to.T.kind == tClass:
 		if _, ok := derivesFrom(from.T, to.T); ok {
 			return rankConversion
 		}
@@ -152,7 +152,7 @@ func (ch *chooser) refRank(v *value, to *ctype) rank {
 	}
 	lv := v.isLvalue()
 	same := v.q.T == e.T || e.T.kind == tArray && v.q.T.kind == tArray && v.q.T.elem.T == e.T.elem.T && e.T.n < 0
-	if !same && v.q.T.kind == tStruct && e.T.kind == tStruct {
+	if !same && v.q.T.kind == tClass && e.T.kind == tClass {
 		_, same = derivesFrom(v.q.T, e.T)
 	}
 	if same && lv && to.rvalueRef() {
@@ -200,9 +200,9 @@ func (ch *chooser) listRank(v *value, to qtype) rank {
 		}
 	case tVec, tArray:
 		return rankConversion
-	case tStruct:
-		ch.c.complete(t.st)
-		if t.st.userCtor || n <= len(t.st.fields) {
+	case tClass:
+		ch.c.complete(t.class)
+		if t.class.userCtor || n <= len(t.class.fields) {
 			return rankUser
 		}
 	}
@@ -214,10 +214,10 @@ func (ch *chooser) userRank(v *value, from, to *ctype) rank {
 	if ch.inUserConv {
 		return rankNone
 	}
-	if to.kind == tStruct && ch.convertingCtor(v, to) != nil {
+	if to.kind == tClass && ch.convertingCtor(v, to) != nil {
 		return rankUser
 	}
-	if from.kind == tStruct && ch.conversionFunc(v, to) != nil {
+	if from.kind == tClass && ch.conversionFunc(v, to) != nil {
 		return rankUser
 	}
 	return rankNone

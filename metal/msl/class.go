@@ -1,117 +1,117 @@
 package msl
 
-// structFor returns the type of a class declared in e: one type for each scope that the declaration is reached
+// classFor returns the type of a class declared in e: one type for each scope that the declaration is reached
 // through, so that a class inside a template is another one in each instance.
-func (c *compiler) structFor(d *StructDecl, e *env) *ctype {
-	key := structKey{d, e}
-	if t := c.structs[key]; t != nil {
+func (c *compiler) classFor(d *ClassDecl, e *env) *ctype {
+	key := classKey{d, e}
+	if t := c.classes[key]; t != nil {
 		return t
 	}
-	st := &structInfo{name: "(unnamed " + d.Key + ")", decl: d, union: d.Key == "union"}
+	cls := &classInfo{name: "(unnamed " + d.Key + ")", decl: d, union: d.Key == "union"}
 	if d.Name != nil {
-		st.name = d.Name.Ident
+		cls.name = d.Name.Ident
 	}
-	st.typ = &ctype{kind: tStruct, st: st}
-	st.scope = &env{kind: envClass, up: e, cls: st}
-	c.structs[key] = st.typ
-	return st.typ
+	cls.typ = &ctype{kind: tClass, class: cls}
+	cls.scope = &env{kind: envClass, up: e, class: cls}
+	c.classes[key] = cls.typ
+	return cls.typ
 }
 
-type structKey struct {
-	d *StructDecl
+type classKey struct {
+	d *ClassDecl
 	e *env
 }
 
 // declareMembers enters a class's members into its scope.
-func (c *compiler) declareMembers(st *structInfo) {
-	if st.declared || st.decl == nil || !st.decl.Complete {
+func (c *compiler) declareMembers(cls *classInfo) {
+	if cls.declared || cls.decl == nil || !cls.decl.Complete {
 		return
 	}
-	st.declared = true
-	if st.name != "" {
-		st.scope.put(&entity{kind: eType, name: st.name, ty: qt(st.typ), tmpl: st.tmpl})
+	cls.declared = true
+	if cls.name != "" {
+		cls.scope.put(&entity{kind: eType, name: cls.name, ty: qt(cls.typ), tmpl: cls.tmpl})
 	}
-	for _, m := range st.decl.Members {
+	for _, m := range cls.decl.Members {
 		switch d := m.(type) {
 		case *FuncDecl:
 			if d.Kind == FuncConstructor {
-				st.userCtor = st.userCtor || !d.Default
+				cls.userCtor = cls.userCtor || !d.Default
 			}
-			c.declareMethod(st, d, nil)
+			c.declareMethod(cls, d, nil)
 		case *TemplateDecl:
 			if f, ok := d.Decl.(*FuncDecl); ok {
 				if f.Kind == FuncConstructor {
-					st.userCtor = true
+					cls.userCtor = true
 				}
-				c.declareMethod(st, f, d)
+				c.declareMethod(cls, f, d)
 			} else {
-				c.declareTemplate(st.scope, d)
+				c.declareTemplate(cls.scope, d)
 			}
 		case *VarDecl:
-			c.declareMemberVar(st, d)
+			c.declareMemberVar(cls, d)
 		case *StaticAssertDecl:
-			st.asserts = append(st.asserts, d)
-		case *StructDecl:
+			cls.asserts = append(cls.asserts, d)
+		case *ClassDecl:
 			if d.Anonymous {
 				for _, x := range d.Members {
 					if f, ok := x.(*VarDecl); ok {
-						c.declareMemberVar(st, f)
+						c.declareMemberVar(cls, f)
 					}
 				}
 				continue
 			}
-			c.declare(st.scope, m)
+			c.declare(cls.scope, m)
 		case *UsingDecl:
-			if !c.inheritCtors(st, d) {
-				c.declare(st.scope, m)
+			if !c.inheritCtors(cls, d) {
+				c.declare(cls.scope, m)
 			}
 		case *EnumDecl, *AliasDecl:
-			c.declare(st.scope, m)
+			c.declare(cls.scope, m)
 		}
 	}
 }
 
 // inheritCtors notes using Base::Base, which makes a base's constructors the class's own; it returns false for other
 // declarations with using.
-func (c *compiler) inheritCtors(st *structInfo, d *UsingDecl) bool {
+func (c *compiler) inheritCtors(cls *classInfo, d *UsingDecl) bool {
 	n := len(d.Name.Quals)
-	if n == 0 || d.Name.Op != OpNone || d.Name.Quals[n-1].Ident != d.Name.Ident {
+	if n == 0 || d.Name.Operator != NoOperator || d.Name.Quals[n-1].Ident != d.Name.Ident {
 		return false
 	}
-	st.inherits = append(st.inherits, d.Name.Ident)
-	st.userCtor = true
+	cls.inherits = append(cls.inherits, d.Name.Ident)
+	cls.userCtor = true
 	return true
 }
 
 // declareMemberVar enters a field or a static member into the scope of its class.
-func (c *compiler) declareMemberVar(st *structInfo, d *VarDecl) {
+func (c *compiler) declareMemberVar(cls *classInfo, d *VarDecl) {
 	if !d.Field {
-		c.declareVar(st.scope, d)
+		c.declareVar(cls.scope, d)
 		return
 	}
 	if d.Name != nil {
-		st.scope.put(&entity{kind: eVar, name: d.Name.Ident, vdecl: d, at: d.Pos()})
+		cls.scope.put(&entity{kind: eVar, name: d.Name.Ident, vdecl: d, at: d.Pos()})
 	}
 }
 
-func (c *compiler) declareMethod(st *structInfo, d *FuncDecl, tmpl *TemplateDecl) {
+func (c *compiler) declareMethod(cls *classInfo, d *FuncDecl, tmpl *TemplateDecl) {
 	if d.Name == nil {
 		return
 	}
-	f := &funcEnt{decl: d, env: st.scope, tmpl: tmpl, cls: st, usr: !c.inPrelude(d.Pos())}
-	f.noContract = st.noContract || !f.usr
+	f := &funcEnt{decl: d, env: cls.scope, tmpl: tmpl, class: cls, ofUnit: !c.inPrelude(d.Pos())}
+	f.noContract = cls.noContract || !f.ofUnit
 	name := funcKey(d)
 	if d.Specs.Friend {
 		if d.Body != nil { // else the definition is found where it stands
-			if st.friends == nil {
-				st.friends = map[string][]*funcEnt{}
+			if cls.friends == nil {
+				cls.friends = map[string][]*funcEnt{}
 			}
-			f.cls = nil
-			st.friends[name] = append(st.friends[name], f)
+			f.class = nil
+			cls.friends[name] = append(cls.friends[name], f)
 		}
 		return
 	}
-	if old := st.scope.own(name); old != nil && old.kind == eFunc {
+	if old := cls.scope.own(name); old != nil && old.kind == eFunc {
 		if tmpl != nil && tmpl.Spec {
 			if p := primaryOf(old, d); p != nil {
 				p.specs = append(p.specs, f)
@@ -121,28 +121,28 @@ func (c *compiler) declareMethod(st *structInfo, d *FuncDecl, tmpl *TemplateDecl
 		old.funcs = append(old.funcs, f)
 		return
 	}
-	st.scope.put(&entity{kind: eFunc, name: name, funcs: []*funcEnt{f}, at: d.Pos()})
+	cls.scope.put(&entity{kind: eFunc, name: name, funcs: []*funcEnt{f}, at: d.Pos()})
 }
 
 // complete lays a class out: its bases and fields in order, each aligned. It does nothing for a class without a body.
-func (c *compiler) complete(st *structInfo) {
-	if st.state != 0 || st.lambda != nil {
+func (c *compiler) complete(cls *classInfo) {
+	if cls.state != 0 || cls.lambda != nil {
 		return
 	}
-	if st.decl == nil || !st.decl.Complete {
+	if cls.decl == nil || !cls.decl.Complete {
 		return
 	}
-	st.state = 1
-	if !c.enter(st.decl.Pos()) {
+	cls.state = 1
+	if !c.enter(cls.decl.Pos()) {
 		return
 	}
 	defer c.leave()
-	c.declareMembers(st)
-	rs := c.resolverIn(st.scope)
-	t := st.typ
+	c.declareMembers(cls)
+	rs := c.resolverIn(cls.scope)
+	t := cls.typ
 	t.align = 1
-	lay := layout{st: st}
-	for _, a := range st.decl.Attrs {
+	lay := layout{st: cls}
+	for _, a := range cls.decl.Attrs {
 		switch a.Name {
 		case "packed", "__packed__":
 			lay.packed = true
@@ -150,26 +150,26 @@ func (c *compiler) complete(st *structInfo) {
 			t.align = max(t.align, rs.alignment(&a))
 		}
 	}
-	for _, b := range st.decl.Bases {
+	for _, b := range cls.decl.Bases {
 		bt := rs.typeOf(b.Type).T
 		switch {
 		case bt.kind == tBad:
-		case bt.kind != tStruct || !c.isComplete(bt):
-			c.errorf(Incomplete, st.decl.Pos(), "the base class %s is no complete class", bt)
+		case bt.kind != tClass || !c.isComplete(bt):
+			c.errorf(Incomplete, cls.decl.Pos(), "the base class %s is no complete class", bt)
 		default:
-			st.bases = append(st.bases, bt)
+			cls.bases = append(cls.bases, bt)
 			lay.add(field{q: qt(bt), base: true})
 		}
 	}
-	for _, m := range st.decl.Members {
+	for _, m := range cls.decl.Members {
 		switch d := m.(type) {
 		case *VarDecl:
 			if d.Field {
 				c.addField(rs, &lay, d)
 			}
-		case *StructDecl:
+		case *ClassDecl:
 			if d.Anonymous {
-				at := c.structFor(d, st.scope)
+				at := c.classFor(d, cls.scope)
 				if c.isComplete(at) {
 					lay.add(field{q: qt(at), anon: true})
 				}
@@ -181,11 +181,11 @@ func (c *compiler) complete(st *structInfo) {
 	}
 	t.size = alignUp(t.size, t.align)
 	if t.size > maxBytes {
-		c.fatal(TooLarge, st.decl.Pos(), "the class %s is larger than %d bytes", st, maxBytes)
+		c.fatal(TooLarge, cls.decl.Pos(), "the class %s is larger than %d bytes", cls, maxBytes)
 	}
-	st.state = 2
-	for _, a := range st.asserts {
-		c.staticAssert(a, st.scope)
+	cls.state = 2
+	for _, a := range cls.asserts {
+		c.staticAssert(a, cls.scope)
 	}
 }
 
@@ -228,7 +228,7 @@ func (c *compiler) addField(rs *resolver, lay *layout, d *VarDecl) {
 
 // layout places fields one after another, or all at the start of a union.
 type layout struct {
-	st     *structInfo
+	st     *classInfo
 	align  int
 	packed bool // fields are not aligned
 	bits   int  // bits taken, if the last field is a bit-field: t.size holds them rounded up
@@ -247,7 +247,7 @@ func (l *layout) add(f field) {
 		t.size = max(t.size, ft.size)
 		t.comps = -1
 	} else {
-		if !(f.base && len(ft.st.fields) == 0) { // an empty base takes no room
+		if !(f.base && len(ft.class.fields) == 0) { // an empty base takes no room
 			f.off = alignUp(t.size, align)
 			t.size = min(f.off+ft.size, maxBytes+1)
 		}
@@ -264,17 +264,17 @@ func (l *layout) add(f field) {
 func alignUp(n, a int) int { return (n + a - 1) / a * a }
 
 // fieldPath finds a field by name, through bases and anonymous members; path lists the fields on the way.
-func (st *structInfo) fieldPath(name string, path []*field) []*field {
-	for i := range st.fields {
-		f := &st.fields[i]
+func (cls *classInfo) fieldPath(name string, path []*field) []*field {
+	for i := range cls.fields {
+		f := &cls.fields[i]
 		if f.name == name && !f.base && !f.anon {
 			return append(path, f)
 		}
 	}
-	for i := range st.fields {
-		f := &st.fields[i]
+	for i := range cls.fields {
+		f := &cls.fields[i]
 		if f.base || f.anon {
-			if p := f.q.T.st.fieldPath(name, append(path, f)); p != nil {
+			if p := f.q.T.class.fieldPath(name, append(path, f)); p != nil {
 				return p
 			}
 		}
@@ -284,21 +284,21 @@ func (st *structInfo) fieldPath(name string, path []*field) []*field {
 
 // methods returns the functions of a name in a class, its bases included.
 func (c *compiler) methods(t *ctype, name string) []*funcEnt {
-	if t.kind != tStruct {
+	if t.kind != tClass {
 		return nil
 	}
-	c.declareMembers(t.st)
-	c.complete(t.st)
-	if t.st.scope == nil {
+	c.declareMembers(t.class)
+	c.complete(t.class)
+	if t.class.scope == nil {
 		return nil
 	}
 	if name == "(constructor)" {
-		if x := t.st.scope.own(name); x != nil {
+		if x := t.class.scope.own(name); x != nil {
 			return x.funcs
 		}
 		return nil
 	}
-	if x := c.find(t.st.scope, name, 0); x != nil && x.kind == eFunc {
+	if x := c.find(t.class.scope, name, 0); x != nil && x.kind == eFunc {
 		return x.funcs
 	}
 	return nil
@@ -312,26 +312,26 @@ func (c *compiler) needsInit(t *ctype) bool {
 		return true
 	case tArray:
 		return c.needsInit(t.elem.T)
-	case tStruct:
-		c.complete(t.st)
-		if t.st.union {
+	case tClass:
+		c.complete(t.class)
+		if t.class.union {
 			return false
 		}
-		if t.st.userCtor || t.st.lambda != nil {
-			return t.st.userCtor
+		if t.class.userCtor || t.class.lambda != nil {
+			return t.class.userCtor
 		}
-		if t.st.state == 2 && t.st.inits != 0 {
-			return t.st.inits == 1
+		if t.class.state == 2 && t.class.inits != 0 {
+			return t.class.inits == 1
 		}
-		t.st.inits = 2
-		for i := range t.st.fields {
-			f := &t.st.fields[i]
+		t.class.inits = 2
+		for i := range t.class.fields {
+			f := &t.class.fields[i]
 			if f.decl != nil && f.decl.Init != nil || c.needsInit(f.q.T) {
-				t.st.inits = 1
+				t.class.inits = 1
 				break
 			}
 		}
-		return t.st.inits == 1
+		return t.class.inits == 1
 	}
 	return false
 }
@@ -342,11 +342,11 @@ func derivesFrom(t, base *ctype) (path []*field, found bool) {
 	if t == base {
 		return nil, true
 	}
-	if t.kind != tStruct || base.kind != tStruct {
+	if t.kind != tClass || base.kind != tClass {
 		return nil, false
 	}
-	for i := range t.st.fields {
-		f := &t.st.fields[i]
+	for i := range t.class.fields {
+		f := &t.class.fields[i]
 		if f.base {
 			if p, ok := derivesFrom(f.q.T, base); ok {
 				return append([]*field{f}, p...), true

@@ -258,7 +258,7 @@ func (c *cleaner) clobber(in *kir.Instr) {
 
 // loadInstr drops a load that repeats one after which the memory has not changed.
 func (c *cleaner) loadInstr(in *kir.Instr) {
-	if c.em.vol[in] {
+	if c.em.volatiles[in] {
 		c.put(in)
 		return
 	}

@@ -235,7 +235,7 @@ func (c *cleaner) unroll(in *kir.Instr, u *unrolling) []*kir.Instr {
 		in.Target = around
 	}
 	var out []*kir.Instr
-	cl := cloner{c: c, vol: c.em.vol}
+	cl := cloner{c: c, vol: c.em.volatiles}
 	for trip := range u.trips + 1 {
 		for _, x := range in.Body.Instrs {
 			if x != u.exit {

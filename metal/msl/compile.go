@@ -132,18 +132,18 @@ type compiler struct {
 	instCount  int              // instances of templates
 	failed     map[*funcEnt]int // kernels with errors, by their template
 
-	types    typeTable
-	structs  map[structKey]*ctype
-	enums    map[enumKey]*ctype
-	enumVals map[enumValKey]operand
-	resolved map[*entity]qtype
-	globals  map[*entity]value
-	images   []image          // the memory of constants
-	busy     map[*entity]bool // types and constants being worked out
-	insts    map[*tmplInfo]*instances[*structInfo]
-	varInsts map[*tmplInfo][]varInst
-	finsts   map[*funcEnt]*instances[*funcInst]
-	guides   map[*tmplInfo][]*funcEnt // of constructors
+	types     typeTable
+	classes   map[classKey]*ctype
+	enums     map[enumKey]*ctype
+	enumVals  map[enumValKey]operand
+	resolved  map[*entity]qtype
+	globals   map[*entity]value
+	images    []image          // the memory of constants
+	busy      map[*entity]bool // types and constants being worked out
+	insts     map[*tmplInfo]*instances[*classInfo]
+	varInsts  map[*tmplInfo][]varInst
+	funcInsts map[*funcEnt]*instances[*funcInst]
+	guides    map[*tmplInfo][]*funcEnt // of constructors
 	// funcTypes are the types of the functions that are handed on as values.
 	funcTypes map[*funcEnt]*ctype
 	used      map[*funcEnt]bool
@@ -163,11 +163,11 @@ type compiler struct {
 func newCompiler(f *File, opt Options) *compiler {
 	c := &compiler{
 		file: f, opt: opt, types: typeTable{byKey: map[typeKey]*ctype{}},
-		structs: map[structKey]*ctype{}, enums: map[enumKey]*ctype{},
+		classes: map[classKey]*ctype{}, enums: map[enumKey]*ctype{},
 		enumVals: map[enumValKey]operand{}, resolved: map[*entity]qtype{}, globals: map[*entity]value{},
 		busy:  map[*entity]bool{},
-		insts: map[*tmplInfo]*instances[*structInfo]{}, varInsts: map[*tmplInfo][]varInst{},
-		finsts: map[*funcEnt]*instances[*funcInst]{}, guides: map[*tmplInfo][]*funcEnt{},
+		insts: map[*tmplInfo]*instances[*classInfo]{}, varInsts: map[*tmplInfo][]varInst{},
+		funcInsts: map[*funcEnt]*instances[*funcInst]{}, guides: map[*tmplInfo][]*funcEnt{},
 		funcTypes: map[*funcEnt]*ctype{},
 		used:      map[*funcEnt]bool{}, overlay: map[*env]*env{}, extraTmpl: map[*tmplInfo][]*TemplateDecl{},
 		extraSpecs: map[*funcEnt][]*funcEnt{}, members: map[memberKey][]memberDef{},
@@ -250,20 +250,20 @@ func (c *compiler) signature(f *funcEnt) string {
 	var b strings.Builder
 	d := f.decl
 	switch {
-	case f.lam != nil:
+	case f.lambda != nil:
 		b.WriteString("the lambda")
-	case f.cls != nil:
-		b.WriteString(f.cls.String() + "::")
+	case f.class != nil:
+		b.WriteString(f.class.String() + "::")
 	}
 	switch d.Kind {
 	case FuncConstructor:
-		b.WriteString(f.cls.name)
+		b.WriteString(f.class.name)
 	case FuncConversion:
 		b.WriteString("operator " + typeText(d.Name.Conv))
 	case FuncOperator:
-		b.WriteString(operatorKey(d.Name.Op))
+		b.WriteString(operatorKey(d.Name.Operator))
 	default:
-		if f.lam == nil {
+		if f.lambda == nil {
 			b.WriteString(d.Name.Ident)
 		}
 	}
@@ -335,10 +335,10 @@ func exprText(x Expr) string {
 // memberSpec finds the explicit specialisation of a method for its class: template <> void C<float>::f() {...}.
 func (c *compiler) memberSpec(inst *funcInst) *memberDef {
 	f := inst.f
-	if f.cls == nil || f.cls.args == nil || len(c.members) == 0 {
+	if f.class == nil || f.class.args == nil || len(c.members) == 0 {
 		return nil
 	}
-	list := c.members[memberKey{f.cls.name, funcKey(f.decl)}]
+	list := c.members[memberKey{f.class.name, funcKey(f.decl)}]
 	for i := range list {
 		d := &list[i]
 		qual := &d.decl.Name.Quals[len(d.decl.Name.Quals)-1]
@@ -353,7 +353,7 @@ func (c *compiler) memberSpec(inst *funcInst) *memberDef {
 			rs := c.resolverIn(d.env)
 			if ent := rs.resolveEntity(&n); ent != nil {
 				t, ok := rs.entityType(ent, &n)
-				same = ok && t.T == f.cls.typ
+				same = ok && t.T == f.class.typ
 			}
 		}) || !same {
 			continue
@@ -370,9 +370,9 @@ func (c *compiler) memberSpec(inst *funcInst) *memberDef {
 func (c *compiler) definition(inst *funcInst) *memberDef {
 	f := inst.f
 	name := funcKey(f.decl)
-	if f.cls != nil {
-		for i := range c.members[memberKey{f.cls.name, name}] {
-			d := &c.members[memberKey{f.cls.name, name}][i]
+	if f.class != nil {
+		for i := range c.members[memberKey{f.class.name, name}] {
+			d := &c.members[memberKey{f.class.name, name}][i]
 			if len(d.decl.Params) == len(f.decl.Params) && d.decl.Quals.Const == f.decl.Quals.Const &&
 				d.decl.Quals.Space == f.decl.Quals.Space && d.decl.Body != nil && !(d.tmpl != nil && d.tmpl.Spec) {
 				def := *d

@@ -63,7 +63,7 @@ func (ks *constants) constInt(x Expr, what string) (int64, bool) {
 	if !ok {
 		return 0, false
 	}
-	if v.q.T.kind == tStruct {
+	if v.q.T.kind == tClass {
 		ok = ks.evalConst(func(h *generator) { v = h.conv.toArith(v) }, x.Pos(), what)
 	}
 	if !ok || !v.q.T.intLike() && v.q.T.kind != tEnum {
@@ -92,7 +92,7 @@ func (ks *constants) globalVar(ent *entity) value {
 		return badValue
 	}
 	defer c.leave()
-	v := c.evaluatorIn(ent.env).consts.constantDecl(ent.vdecl, ent.env.cls != nil)
+	v := c.evaluatorIn(ent.env).consts.constantDecl(ent.vdecl, ent.env.class != nil)
 	if !v.bad() || c.trials == 0 { // what a trial finds wrong is reported when it counts
 		c.globals[ent] = v
 	}
@@ -232,7 +232,7 @@ func (ks *constants) varTemplate(ent *entity, x *NameExpr) (value, bool) {
 		return badValue, true
 	}
 	for _, in := range ks.c.varInsts[tm] {
-		if sameTargs(in.args, args) {
+		if sameArgs(in.args, args) {
 			return in.val, true
 		}
 	}
@@ -251,7 +251,7 @@ func (ks *constants) varTemplate(ent *entity, x *NameExpr) (value, bool) {
 }
 
 type varInst struct {
-	args []targ
+	args []boundArg
 	val  value
 }
 
@@ -302,10 +302,10 @@ type notConstant struct {
 // notConst ends the constant evaluation that is under way: why names what is not constant.
 func (em *emitter) notConst(why string) { panic(notConstant{why: why}) }
 
-// evalOff runs f where nothing it emits is kept: for sizeof, decltype and types of what is not evaluated.
-func (ks *constants) evalOff(f func(h *generator)) {
+// unevaluated runs f where nothing it emits is kept: for sizeof, decltype and types of what is not evaluated.
+func (ks *constants) unevaluated(f func(h *generator)) {
 	h := newGenerator(ks.c, "unevaluated", ks.res.env)
-	h.stmts.fr, h.em.pos, h.nest.depth, h.nest.calls = ks.stmts.fr, ks.em.pos, ks.nest.depth, ks.nest.calls
+	h.stmts.frame, h.em.pos, h.nest.depth, h.nest.calls = ks.stmts.frame, ks.em.pos, ks.nest.depth, ks.nest.calls
 	h.em.unevaluated = true
 	h.arith.contract = false
 	// Names in f mean g's variables: their numbers have to mean the same in h, and h's own come after them.

@@ -56,10 +56,10 @@ func (ct *constructor) constructParen(t qtype, args []value, at Pos) value {
 		return badValue
 	}
 	switch t.T.kind {
-	case tStruct:
+	case tClass:
 		return ct.constructFrom(t.T, args, at)
 	case tVec:
-		if len(args) == 1 && args[0].q.T.kind != tVec && args[0].q.T.kind != tStruct && args[0].k != vList {
+		if len(args) == 1 && args[0].q.T.kind != tVec && args[0].q.T.kind != tClass && args[0].k != vList {
 			return ct.conv.explicitConv(args[0], t, true, at)
 		}
 		return ct.makeVec(t.T, args, at)
@@ -92,7 +92,7 @@ func (ct *constructor) makeVec(t *ctype, args []value, at Pos) value {
 	}
 	r := value{k: vRight, q: qt(t)}
 	for _, a := range args {
-		if a.q.T.kind == tStruct {
+		if a.q.T.kind == tClass {
 			a = ct.conv.toArith(a)
 		}
 		a = ct.mem.rvalue(a)
@@ -120,7 +120,7 @@ func (ct *constructor) makeVec(t *ctype, args []value, at Pos) value {
 
 // construct calls a constructor for a new object and returns it.
 func (ct *constructor) construct(t *ctype, inst *funcInst, args []value, at Pos) value {
-	o := ct.mem.newObject(t.st.name, qt(t))
+	o := ct.mem.newObject(t.class.name, qt(t))
 	this := objVal(o)
 	if r := ct.calls.call(inst, args, &this, at); r.k == vBad {
 		return badValue
@@ -163,13 +163,13 @@ func (ct *constructor) constructFrom(t *ctype, args []value, at Pos) value {
 		if v, ok := ct.constructInherited(t, args, at); ok {
 			return v
 		}
-		if t.st.userCtor {
-			if len(args) == 1 && args[0].q.T.kind == tStruct {
+		if t.class.userCtor {
+			if len(args) == 1 && args[0].q.T.kind == tClass {
 				if ci := ct.choose.conversionFunc(&args[0], t); ci != nil {
 					return ct.mem.rvalue(ct.calls.call(ci, nil, &args[0], at))
 				}
 			}
-			ct.calls.noMatch(&overload{name: t.st.name, funcs: fs}, args, why, at)
+			ct.calls.noMatch(&overload{name: t.class.name, funcs: fs}, args, why, at)
 			return badValue
 		}
 	}
@@ -179,7 +179,7 @@ func (ct *constructor) constructFrom(t *ctype, args []value, at Pos) value {
 	if v, ok := ct.constructInherited(t, args, at); ok {
 		return v
 	}
-	if len(args) == 1 && args[0].q.T.kind == tStruct {
+	if len(args) == 1 && args[0].q.T.kind == tClass {
 		if ci := ct.choose.conversionFunc(&args[0], t); ci != nil {
 			return ct.mem.rvalue(ct.calls.call(ci, nil, &args[0], at))
 		}
@@ -190,9 +190,9 @@ func (ct *constructor) constructFrom(t *ctype, args []value, at Pos) value {
 
 // constructInherited makes a class object by a constructor that it has from a base; ok is false if none fits.
 func (ct *constructor) constructInherited(t *ctype, args []value, at Pos) (v value, ok bool) {
-	for i := range t.st.fields {
-		f := &t.st.fields[i]
-		if !f.base || !slices.Contains(t.st.inherits, f.q.T.st.name) {
+	for i := range t.class.fields {
+		f := &t.class.fields[i]
+		if !f.base || !slices.Contains(t.class.inherits, f.q.T.class.name) {
 			continue
 		}
 		this := value{k: vSlot, q: f.q, obj: &object{q: f.q}}
@@ -200,7 +200,7 @@ func (ct *constructor) constructInherited(t *ctype, args []value, at Pos) (v val
 		if inst == nil {
 			continue
 		}
-		o := ct.mem.newObject(t.st.name, qt(t))
+		o := ct.mem.newObject(t.class.name, qt(t))
 		lv := objVal(o)
 		base := ct.mem.member(lv, []*field{f})
 		if r := ct.calls.call(inst, args, &base, at); r.k == vBad {
@@ -235,9 +235,9 @@ func (ct *constructor) defaultValue(t *ctype, at Pos) value {
 // initFields initialises the fields of an object by their default initialisers, zero for others, except those in
 // done.
 func (ct *constructor) initFields(v value, done map[*field]bool, at Pos) {
-	st := v.q.T.st
-	for i := range st.fields {
-		f := &st.fields[i]
+	cls := v.q.T.class
+	for i := range cls.fields {
+		f := &cls.fields[i]
 		if done[f] {
 			continue
 		}
@@ -252,7 +252,7 @@ func (ct *constructor) initFields(v value, done map[*field]bool, at Pos) {
 		case done != nil && !ct.c.needsInit(f.q.T) && !ct.em.exec: // a constructor leaves it uninitialised
 		default:
 			if f.q.T.kind == tRef {
-				ct.c.errorf(Uninitialised, at, "the reference '%s' of %s is not bound to an object", f.name, st)
+				ct.c.errorf(Uninitialised, at, "the reference '%s' of %s is not bound to an object", f.name, cls)
 				continue
 			}
 			x := ct.defaultInit(f.q.T, at)
@@ -266,7 +266,7 @@ func (ct *constructor) initFields(v value, done map[*field]bool, at Pos) {
 // defaultMember evaluates the default initialiser of a field of the object v, whose other members it may name.
 func (ct *constructor) defaultMember(v value, f *field) value {
 	saved := ct.res.env
-	ct.res.env = &env{kind: envFunc, up: v.q.T.st.scope, this: &v}
+	ct.res.env = &env{kind: envFunc, up: v.q.T.class.scope, this: &v}
 	defer func() { ct.res.env = saved }()
 	return ct.fieldInit(f, f.decl.Init, f.decl.Pos(), "a default member initialiser")
 }
@@ -274,7 +274,7 @@ func (ct *constructor) defaultMember(v value, f *field) value {
 // defaultInit is the default value of any type.
 func (ct *constructor) defaultInit(t *ctype, at Pos) value {
 	switch {
-	case t.kind == tStruct && ct.c.needsInit(t):
+	case t.kind == tClass && ct.c.needsInit(t):
 		return ct.constructFrom(t, nil, at)
 	case t.kind == tArray && ct.c.needsInit(t) && t.comps >= 0 && !ct.mem.inMemory(t):
 		r := value{k: vRight, q: qt(t)}
@@ -297,12 +297,12 @@ func (ct *constructor) memberInits(this *value, d *FuncDecl) {
 	}
 	t := *this
 	t.q.Const = false
-	st := t.q.T.st
+	cls := t.q.T.class
 	done := map[*field]bool{}
 	for i := range d.Inits {
 		m := &d.Inits[i]
 		ct.em.at(m.At)
-		path, ft := ct.initTarget(st, m)
+		path, ft := ct.initTarget(cls, m)
 		if ft.T == nil {
 			continue
 		}
@@ -332,7 +332,7 @@ func (ct *constructor) memberInits(this *value, d *FuncDecl) {
 			if !ok {
 				continue
 			}
-			if len(args) == 1 && ft.T.kind != tStruct && ft.T.kind != tVec && ft.T.kind != tArray {
+			if len(args) == 1 && ft.T.kind != tClass && ft.T.kind != tVec && ft.T.kind != tArray {
 				x = ct.conv.convertTo(args[0], ft.bare(), m.At, "a member initialiser")
 			} else {
 				x = ct.constructParen(ft.bare(), args, m.At)
@@ -346,16 +346,16 @@ func (ct *constructor) memberInits(this *value, d *FuncDecl) {
 		fv.q.Const = false
 		ct.mem.store(fv, ct.mem.load(x))
 	}
-	if st.union {
+	if cls.union {
 		return
 	}
 	ct.initFields(t, done, d.Pos())
 }
 
 // initTarget finds the field or base class that an entry of an initialiser list names.
-func (ct *constructor) initTarget(st *structInfo, m *MemberInit) ([]*field, qtype) {
+func (ct *constructor) initTarget(cls *classInfo, m *MemberInit) ([]*field, qtype) {
 	if !m.Name.HasArgs && len(m.Name.Quals) == 0 {
-		if path := st.fieldPath(m.Name.Ident, nil); path != nil {
+		if path := cls.fieldPath(m.Name.Ident, nil); path != nil {
 			return path, path[len(path)-1].q
 		}
 	}
@@ -364,16 +364,16 @@ func (ct *constructor) initTarget(st *structInfo, m *MemberInit) ([]*field, qtyp
 		return nil, qtype{}
 	}
 	if bt, ok := ct.res.entityType(ent, m.Name); ok {
-		if bt.T == st.typ {
+		if bt.T == cls.typ {
 			return nil, bt
 		}
-		for i := range st.fields {
-			if st.fields[i].base && st.fields[i].q.T == bt.T {
-				return []*field{&st.fields[i]}, bt
+		for i := range cls.fields {
+			if cls.fields[i].base && cls.fields[i].q.T == bt.T {
+				return []*field{&cls.fields[i]}, bt
 			}
 		}
 	}
-	ct.c.errorf(NoMember, m.At, "the class %s has no field or base class '%s'", st, m.Name.Ident)
+	ct.c.errorf(NoMember, m.At, "the class %s has no field or base class '%s'", cls, m.Name.Ident)
 	return nil, qtype{}
 }
 
@@ -419,11 +419,11 @@ func (c *compiler) unassignable(t *ctype) string {
 	for t.kind == tArray {
 		t = t.elem.T
 	}
-	if t.kind != tStruct {
+	if t.kind != tClass {
 		return ""
 	}
-	for i := range t.st.fields {
-		f := &t.st.fields[i]
+	for i := range t.class.fields {
+		f := &t.class.fields[i]
 		switch {
 		case f.q.T.kind == tRef:
 			return "the reference '" + f.name + "'"

@@ -140,12 +140,12 @@ func (cv *converter) convertTo(v value, to qtype, at Pos, what string) value {
 	if r := cv.choose.stdRank(&v, from.T, to.T); r != rankNone {
 		return cv.arith.convStd(v, to.T)
 	}
-	if to.T.kind == tStruct {
+	if to.T.kind == tClass {
 		if inst := cv.choose.convertingCtor(&v, to.T); inst != nil {
 			return cv.ctor.construct(to.T, inst, []value{v}, at)
 		}
 	}
-	if from.T.kind == tStruct {
+	if from.T.kind == tClass {
 		if inst := cv.choose.conversionFunc(&v, to.T); inst != nil {
 			r := cv.calls.call(inst, []value{}, &v, at)
 			if r.bad() {
@@ -196,7 +196,7 @@ func (cv *converter) condition(v value, at Pos) operand {
 		cv.c.errorf(TypeMismatch, at, "a condition of type %s: use any() or all()", v.q.T)
 		return boolConst(false)
 	}
-	if v.q.T.kind == tEnum && v.q.T.en.scoped {
+	if v.q.T.kind == tEnum && v.q.T.enum.scoped {
 		cv.c.errorf(TypeMismatch, at, "a condition of type %s", v.q.T)
 		return boolConst(false)
 	}
@@ -212,7 +212,7 @@ func (cv *converter) toArith(v value) value {
 	if v.bad() {
 		return v
 	}
-	if v.q.T.kind == tStruct {
+	if v.q.T.kind == tClass {
 		var best *funcInst
 		for _, f := range cv.c.methods(v.q.T, "(conversion)") {
 			if f.tmpl != nil || f.decl.Specs.Explicit {
@@ -245,7 +245,7 @@ func (cv *converter) toArith(v value) value {
 }
 
 func (cv *converter) toPointer(v value) value {
-	if v.q.T.kind == tStruct {
+	if v.q.T.kind == tClass {
 		return cv.toArith(v)
 	}
 	return v

@@ -14,8 +14,8 @@ func (c *compiler) declare(e *env, d Decl) {
 		c.declareVar(e, d)
 	case *FuncDecl:
 		c.declareFunc(e, d, nil)
-	case *StructDecl:
-		c.declareStruct(e, d)
+	case *ClassDecl:
+		c.declareClass(e, d)
 	case *EnumDecl:
 		c.declareEnum(e, d)
 	case *AliasDecl:
@@ -121,7 +121,7 @@ func (c *compiler) declareUsing(e *env, d *UsingDecl) {
 	}
 	y := *x
 	if old := e.own(x.name); old != nil && old.kind == eFunc && x.kind == eFunc {
-		y = *mergeEnts(old, x)
+		y = *mergeEntities(old, x)
 	}
 	e.put(&y)
 }
@@ -187,25 +187,25 @@ func (c *compiler) declareType(e *env, x *entity) {
 	}
 }
 
-func (c *compiler) declareStruct(e *env, d *StructDecl) {
+func (c *compiler) declareClass(e *env, d *ClassDecl) {
 	if d.Name == nil || d.Name.HasArgs {
 		return
 	}
 	name := d.Name.Ident
-	if old := e.own(name); old != nil && old.strukt != nil {
-		if old.strukt.Complete && d.Complete && old.strukt != d {
+	if old := e.own(name); old != nil && old.class != nil {
+		if old.class.Complete && d.Complete && old.class != d {
 			c.redefined(name, d.Pos(), old)
 			return
 		}
-		if d.Complete && !old.strukt.Complete {
-			old.strukt = d
+		if d.Complete && !old.class.Complete {
+			old.class = d
 		}
 		return
 	}
 	if e.frozen != nil && !d.Complete && c.find(e.frozen, name, 0) != nil {
 		return
 	}
-	c.declareType(e, &entity{kind: eType, name: name, strukt: d, at: d.Pos()})
+	c.declareType(e, &entity{kind: eType, name: name, class: d, at: d.Pos()})
 }
 
 func (c *compiler) declareEnum(e *env, d *EnumDecl) {
@@ -226,7 +226,7 @@ func (c *compiler) declareFunc(e *env, d *FuncDecl, tmpl *TemplateDecl) {
 	if d.Name == nil {
 		return
 	}
-	f := &funcEnt{decl: d, env: e, tmpl: tmpl, cls: e.cls, usr: !c.freezing, noContract: c.noContract}
+	f := &funcEnt{decl: d, env: e, tmpl: tmpl, class: e.class, ofUnit: !c.freezing, noContract: c.noContract}
 	if len(d.Name.Quals) > 0 {
 		c.defineMember(e, d, tmpl)
 		return
@@ -245,7 +245,7 @@ func (c *compiler) declareFunc(e *env, d *FuncDecl, tmpl *TemplateDecl) {
 			}
 		}
 		old.funcs = append(old.funcs, f)
-	case old.kind == eType && (old.strukt != nil || old.enum != nil): // a function hides a class of the same name
+	case old.kind == eType && (old.class != nil || old.enum != nil): // a function hides a class of the same name
 		e.put(&entity{kind: eFunc, name: name, funcs: []*funcEnt{f}, at: d.Pos(), hidden: old})
 	default:
 		c.redefined(name, d.Pos(), old)
@@ -277,14 +277,14 @@ func funcKey(d *FuncDecl) string {
 	case FuncConversion:
 		return "(conversion)"
 	case FuncOperator:
-		return operatorKey(d.Name.Op)
+		return operatorKey(d.Name.Operator)
 	case FuncGuide:
 		return guidePrefix + d.Name.Ident
 	}
 	return d.Name.Ident
 }
 
-func operatorKey(op Op) string { return "operator" + op.String() }
+func operatorKey(op Operator) string { return "operator" + op.String() }
 
 // defineMember records the definition of a method outside its class.
 func (c *compiler) defineMember(e *env, d *FuncDecl, tmpl *TemplateDecl) {
@@ -305,7 +305,7 @@ func (c *compiler) declareTemplate(e *env, d *TemplateDecl) {
 	switch x := d.Decl.(type) {
 	case *FuncDecl:
 		c.declareFunc(e, x, d)
-	case *StructDecl:
+	case *ClassDecl:
 		if x.Name == nil {
 			return
 		}

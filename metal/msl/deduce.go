@@ -20,13 +20,13 @@ func (d *deduction) param(n *Name) int {
 }
 
 // bindAt records an argument; inPack appends it to a pack. It reports whether it agrees with what was found before.
-func (d *deduction) bindAt(i int, a targ, inPack bool) bool {
+func (d *deduction) bindAt(i int, a boundArg, inPack bool) bool {
 	if d.params[i].Pack {
 		if !inPack {
 			return true
 		}
 		if pack := d.got[i].pack; d.elem < len(pack) { // named twice in what is expanded
-			return sameTargs(pack[d.elem:d.elem+1], []targ{a})
+			return sameArgs(pack[d.elem:d.elem+1], []boundArg{a})
 		}
 		d.got[i].pack = append(d.got[i].pack, a)
 		return true
@@ -42,7 +42,7 @@ func (d *deduction) bindAt(i int, a targ, inPack bool) bool {
 		return true
 	}
 	if d.set[i] {
-		return sameTargs([]targ{d.got[i]}, []targ{a})
+		return sameArgs([]boundArg{d.got[i]}, []boundArg{a})
 	}
 	d.got[i], d.set[i] = a, true
 	return true
@@ -53,7 +53,7 @@ func (d *deduction) bindAt(i int, a targ, inPack bool) bool {
 func (d *deduction) typ(p *TypeExpr, a qtype, inPack bool) bool {
 	switch p.Kind {
 	case TypeNamed:
-		return d.named(p, a, inPack)
+		return d.namedType(p, a, inPack)
 	case TypePointer:
 		if a.T.kind != tPtr {
 			return !d.dependent(p)
@@ -70,7 +70,7 @@ func (d *deduction) typ(p *TypeExpr, a qtype, inPack bool) bool {
 		}
 		if ne, ok := p.X.(*NameExpr); ok {
 			if i := d.param(ne.Name); i >= 0 {
-				n := targ{isVal: true, val: operand{ty: kir.I32, bits: uint64(a.T.n)}, vt: typeInt}
+				n := boundArg{isVal: true, val: operand{ty: kir.I32, bits: uint64(a.T.n)}, vt: typeInt}
 				if !d.bindAt(i, n, inPack) {
 					return false
 				}
@@ -94,7 +94,7 @@ func (d *deduction) dependent(p *TypeExpr) bool {
 	return found
 }
 
-func (d *deduction) named(p *TypeExpr, a qtype, inPack bool) bool {
+func (d *deduction) namedType(p *TypeExpr, a qtype, inPack bool) bool {
 	n := p.Name
 	if i := d.param(n); i >= 0 && !n.HasArgs {
 		if d.params[i].Templ != nil {
@@ -113,17 +113,17 @@ func (d *deduction) named(p *TypeExpr, a qtype, inPack bool) bool {
 			a.Vol = false
 		}
 		a.Space = a.Space.normal()
-		return d.bindAt(i, targ{q: a}, inPack)
+		return d.bindAt(i, boundArg{q: a}, inPack)
 	}
 	if !n.HasArgs || len(n.Quals) > 0 && d.qualDependent(n) {
 		return true // no parameter can be deduced from it
 	}
 	if i := d.param(n); i >= 0 && d.params[i].Templ != nil {
-		if a.T.kind != tStruct || a.T.st.tmpl == nil {
+		if a.T.kind != tClass || a.T.class.tmpl == nil {
 			return false
 		}
-		ent := &entity{kind: eTemplate, name: a.T.st.name, tmpl: a.T.st.tmpl}
-		return d.bindAt(i, targ{tmpl: ent}, inPack) && d.args(n.Args, a.T.st.args, inPack)
+		ent := &entity{kind: eTemplate, name: a.T.class.name, tmpl: a.T.class.tmpl}
+		return d.bindAt(i, boundArg{tmpl: ent}, inPack) && d.args(n.Args, a.T.class.args, inPack)
 	}
 	ent := d.c.resolverIn(d.env).resolveQuiet(n)
 	if ent == nil || ent.kind != eTemplate {
@@ -137,17 +137,17 @@ func (d *deduction) named(p *TypeExpr, a qtype, inPack bool) bool {
 			return d.alias(al, ent.tmpl, n, a, inPack)
 		}
 	}
-	if a.T.kind != tStruct {
+	if a.T.kind != tClass {
 		return false
 	}
-	for st := a.T.st; ; { // the class or one of its bases
-		if st.tmpl == ent.tmpl {
-			return d.args(n.Args, st.args, inPack)
+	for cls := a.T.class; ; { // the class or one of its bases
+		if cls.tmpl == ent.tmpl {
+			return d.args(n.Args, cls.args, inPack)
 		}
-		if len(st.bases) == 0 || st.bases[0].kind != tStruct {
+		if len(cls.bases) == 0 || cls.bases[0].kind != tClass {
 			return false
 		}
-		st = st.bases[0].st
+		cls = cls.bases[0].class
 	}
 }
 
@@ -183,20 +183,22 @@ func (d *deduction) qualDependent(n *Name) bool {
 
 // builtinArgs matches vec<T, N> and its like.
 func (d *deduction) builtinArgs(built string, n *Name, t *ctype, inPack bool) bool {
-	num := func(v int) targ { return targ{isVal: true, val: operand{ty: kir.I32, bits: uint64(v)}, vt: typeInt} }
+	num := func(v int) boundArg {
+		return boundArg{isVal: true, val: operand{ty: kir.I32, bits: uint64(v)}, vt: typeInt}
+	}
 	switch {
 	case (built == "vec" && !t.packed || built == "packed_vec" && t.packed) && t.kind == tVec:
-		return d.args(n.Args, []targ{{q: t.elem}, num(t.n)}, inPack)
+		return d.args(n.Args, []boundArg{{q: t.elem}, num(t.n)}, inPack)
 	case built == "atomic" && t.kind == tAtomic:
-		return d.args(n.Args, []targ{{q: t.elem}}, inPack)
+		return d.args(n.Args, []boundArg{{q: t.elem}}, inPack)
 	case built == "simdgroup_matrix" && t.kind == tSimdMat:
-		return d.args(n.Args, []targ{{q: t.elem}, num(8), num(8)}, inPack)
+		return d.args(n.Args, []boundArg{{q: t.elem}, num(8), num(8)}, inPack)
 	}
 	return false
 }
 
 // args matches a list of argument patterns with arguments.
-func (d *deduction) args(pats []TemplateArg, args []targ, inPack bool) bool {
+func (d *deduction) args(pats []TemplateArg, args []boundArg, inPack bool) bool {
 	flat := flattenPacks(args)
 	for i := range pats {
 		p := &pats[i]
@@ -229,7 +231,7 @@ func (d *deduction) markPacks(p *TemplateArg) {
 	})
 }
 
-func (d *deduction) arg(p *TemplateArg, a targ, inPack bool) bool {
+func (d *deduction) arg(p *TemplateArg, a boundArg, inPack bool) bool {
 	if p.Type != nil {
 		if i := d.param(p.Type.Name); i >= 0 && p.Type.Kind == TypeNamed && !p.Type.Name.HasArgs {
 			switch {
@@ -257,7 +259,7 @@ func (d *deduction) arg(p *TemplateArg, a targ, inPack bool) bool {
 type deduction struct {
 	c      *compiler
 	params []*TemplateParam
-	got    []targ
+	got    []boundArg
 	set    []bool
 	fixed  []bool // given explicitly: nothing is deduced for it
 	env    *env   // where the template is declared, for names that are no parameters
@@ -265,7 +267,7 @@ type deduction struct {
 }
 
 func newDeduction(c *compiler, params []*TemplateParam, e *env) *deduction {
-	d := &deduction{c: c, params: params, got: make([]targ, len(params)), set: make([]bool, len(params)), env: e}
+	d := &deduction{c: c, params: params, got: make([]boundArg, len(params)), set: make([]bool, len(params)), env: e}
 	for i, p := range params {
 		d.got[i].isPack = p.Pack
 	}
@@ -293,10 +295,10 @@ func (d *deduction) resetPack(p *TypeExpr, args []value) {
 // function matches the type of a parameter, a pointer or reference to functions, with that of a function. ok is false
 // if they are something else.
 func (d *deduction) function(p *TypeExpr, t *ctype) (fits, ok bool) {
-	if p.Kind != TypePointer && p.Kind != TypeReference || p.Elem.Kind != TypeFunc || t.kind != tStruct {
+	if p.Kind != TypePointer && p.Kind != TypeReference || p.Elem.Kind != TypeFunc || t.kind != tClass {
 		return false, false
 	}
-	l := t.st.lambda
+	l := t.class.lambda
 	if l == nil || l.over == nil {
 		return false, false
 	}
@@ -316,8 +318,8 @@ func (d *deduction) function(p *TypeExpr, t *ctype) (fits, ok bool) {
 	return d.typ(f.Elem, inst.ret, false), true
 }
 
-func flattenPacks(args []targ) []targ {
-	var out []targ
+func flattenPacks(args []boundArg) []boundArg {
+	var out []boundArg
 	for _, a := range args {
 		if a.isPack {
 			out = append(out, a.pack...)

@@ -15,8 +15,8 @@ type emitter struct {
 	// unevaluated says that what is emitted is thrown away: the operand of sizeof or decltype, code that never runs.
 	unevaluated bool
 
-	pos Pos
-	kp  kir.Pos // of pos
+	pos    Pos
+	kirPos kir.Pos // of pos
 
 	// consts holds the kernel's constants, which stand at its top, by type and bits.
 	consts map[constKey]*kir.Instr
@@ -25,8 +25,8 @@ type emitter struct {
 	leaves map[leafKey]operand
 
 	// wishes says what a pragma asks of a Loop; vol marks loads of volatile memory.
-	wishes map[*kir.Instr]uint8
-	vol    map[*kir.Instr]bool
+	wishes    map[*kir.Instr]uint8
+	volatiles map[*kir.Instr]bool
 
 	loops int // loops around what is emitted
 }
@@ -50,7 +50,7 @@ func (em *emitter) at(p Pos) {
 	if p != em.pos {
 		em.pos = p
 		if !em.exec {
-			em.kp = em.c.kirPos(p)
+			em.kirPos = em.c.kirPos(p)
 		}
 	}
 }
@@ -67,7 +67,7 @@ func (em *emitter) instr(o operand) *kir.Instr {
 	if in := em.consts[key]; in != nil {
 		return in
 	}
-	in := &kir.Instr{Op: kir.Const, Type: o.ty, Imm: o.bits, Pos: em.kp}
+	in := &kir.Instr{Op: kir.Const, Type: o.ty, Imm: o.bits, Pos: em.kirPos}
 	if o.ty == kir.Void {
 		in.Type = kir.I32
 	}
@@ -80,7 +80,7 @@ func (em *emitter) emit(in *kir.Instr) operand {
 	if em.exec {
 		em.notConst("an operation at run time")
 	}
-	in.Pos = em.kp
+	in.Pos = em.kirPos
 	em.c.instrs++
 	if em.c.instrs > maxInstrs {
 		em.c.fatal(TooLarge, em.pos, "the kernel has more than %d instructions once its calls are inlined", maxInstrs)
@@ -101,7 +101,7 @@ func (em *emitter) leaf(op kir.Op, t kir.Type, mode kir.Mode, imm uint64) operan
 	if o, ok := em.leaves[key]; ok {
 		return o
 	}
-	in := &kir.Instr{Op: op, Type: t, Mode: mode, Imm: imm, Pos: em.kp}
+	in := &kir.Instr{Op: op, Type: t, Mode: mode, Imm: imm, Pos: em.kirPos}
 	o := operand{in: in, ty: t}
 	em.leaves[key] = o
 	em.head = append(em.head, in)
@@ -214,7 +214,7 @@ func (em *emitter) newRegion(r kir.Region) (int, operand) {
 	if em.exec {
 		em.notConst("the address of a variable")
 	}
-	r.Pos = em.kp
+	r.Pos = em.kirPos
 	if r.Align < 1 {
 		r.Align = 1
 	}

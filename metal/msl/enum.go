@@ -13,7 +13,7 @@ func (c *compiler) enumFor(d *EnumDecl, e *env) *ctype {
 	if d.Name != nil {
 		en.name = d.Name.Ident
 	}
-	t := &ctype{kind: tEnum, kt: kir.I32, en: en, comps: 1}
+	t := &ctype{kind: tEnum, kt: kir.I32, enum: en, comps: 1}
 	c.enums[enumKey{d, e}] = t
 	if d.Underlying != nil {
 		u := c.resolverIn(e).typeOf(d.Underlying)

@@ -1,5 +1,10 @@
 package msl
 
+import (
+	"cmp"
+	"slices"
+)
+
 // entKind says what an entity is.
 type entKind uint8
 
@@ -27,34 +32,34 @@ type entity struct {
 	isRef bool     // eVar: declared as a reference
 	addr  bool     // eConst: the name stands for the address of val
 
-	funcs []*funcEnt // eFunc
-	bi    *builtin   // eFunc: a predeclared function of that name as well
-	fast  uint8      // of bi: reached through metal::fast or metal::precise
+	funcs   []*funcEnt // eFunc
+	builtin *builtin   // eFunc: a predeclared function of that name as well
+	fast    uint8      // of builtin: reached through metal::fast or metal::precise
 
 	ty     qtype // eType, resolved
 	alias  *AliasDecl
-	strukt *StructDecl
+	class  *ClassDecl
 	hidden *entity // a class of the same name as this function
 	enum   *EnumDecl
 
 	tmpl *tmplInfo // eTemplate
 	ns   *env      // eNamespace
 
-	targs []targ  // ePack: a template's
-	vals  []value // ePack: a function's
+	boundArgs []boundArg // ePack: a template's
+	vals      []value    // ePack: a function's
 }
 
 // funcEnt is one function or function template.
 type funcEnt struct {
-	decl  *FuncDecl
-	env   *env          // what encloses it
-	tmpl  *TemplateDecl // nil if it is no template
-	specs []*funcEnt    // explicit specialisations
-	cls   *structInfo   // the class of a method
-	usr   bool          // of the unit, not of the prelude
+	decl   *FuncDecl
+	env    *env          // what encloses it
+	tmpl   *TemplateDecl // nil if it is no template
+	specs  []*funcEnt    // explicit specialisations
+	class  *classInfo    // the class of a method
+	ofUnit bool          // of the unit, not of the prelude
 	// noContract says that #pragma clang fp contract(off) was in effect.
 	noContract bool
-	lam        *lambdaInfo
+	lambda     *lambdaInfo
 }
 
 // tmplInfo is a class, alias or variable template.
@@ -85,7 +90,7 @@ type env struct {
 	list   []*entity // blocks and templates: few names
 	using  []*env    // using namespace
 	frozen *env      // the same namespace in the prelude
-	cls    *structInfo
+	class  *classInfo
 	this   *value // envFunc of a method
 	metal  uint8  // 1: namespace metal, 2: metal::fast, 3: metal::precise
 }
@@ -136,14 +141,14 @@ func (e *env) own(name string) *entity {
 func (c *compiler) find(e *env, name string, depth int) *entity {
 	x := e.own(name)
 	if o := c.overlay[e]; o != nil {
-		x = mergeEnts(x, o.own(name))
+		x = mergeEntities(x, o.own(name))
 	}
 	if e.frozen != nil && (x == nil || x.kind == eFunc) {
-		x = mergeEnts(x, c.find(e.frozen, name, depth))
+		x = mergeEntities(x, c.find(e.frozen, name, depth))
 	}
 	if e.metal != 0 && (x == nil || x.kind == eFunc) {
 		if b := builtins[name]; b != nil {
-			x = mergeEnts(x, &entity{kind: eFunc, name: name, env: e, bi: b, fast: e.metal - 1})
+			x = mergeEntities(x, &entity{kind: eFunc, name: name, env: e, builtin: b, fast: e.metal - 1})
 		} else if x == nil && e.metal == 1 && name == "vec" {
 			return predeclared(name)
 		}
@@ -151,14 +156,14 @@ func (c *compiler) find(e *env, name string, depth int) *entity {
 	if depth < 8 && (x == nil || x.kind == eFunc) {
 		for _, u := range e.using {
 			if u != e {
-				x = mergeEnts(x, c.find(u, name, depth+1))
+				x = mergeEntities(x, c.find(u, name, depth+1))
 			}
 		}
 	}
-	if x == nil && e.cls != nil {
-		for _, b := range e.cls.bases {
-			if b.kind == tStruct && depth < 32 {
-				if y := c.find(b.st.scope, name, depth+1); y != nil {
+	if x == nil && e.class != nil {
+		for _, b := range e.class.bases {
+			if b.kind == tClass && depth < 32 {
+				if y := c.find(b.class.scope, name, depth+1); y != nil {
 					return y
 				}
 			}
@@ -167,39 +172,27 @@ func (c *compiler) find(e *env, name string, depth int) *entity {
 	return x
 }
 
-// mergeEnts joins two results of a lookup: functions of one name overload each other, otherwise the first wins.
-func mergeEnts(x, y *entity) *entity {
-	if x == nil || y == x {
-		return y2(x, y)
-	}
-	if y == nil || x.kind != eFunc || y.kind != eFunc {
+// mergeEntities joins two results of a lookup: functions of one name overload each other, otherwise the first wins.
+func mergeEntities(x, y *entity) *entity {
+	switch {
+	case x == nil:
+		return y
+	case y == nil || y == x || x.kind != eFunc || y.kind != eFunc:
 		return x
 	}
-	m := &entity{kind: eFunc, name: x.name, env: x.env, at: x.at, bi: x.bi, fast: x.fast, hidden: x.hidden}
-	if m.hidden == nil {
-		m.hidden = y.hidden
+	m := &entity{
+		kind: eFunc, name: x.name, env: x.env, at: x.at, builtin: x.builtin, fast: x.fast, hidden: cmp.Or(x.hidden, y.hidden),
 	}
 	m.funcs = append(m.funcs, x.funcs...)
 	for _, f := range y.funcs {
-		dup := false
-		for _, o := range x.funcs {
-			dup = dup || o == f
-		}
-		if !dup {
+		if !slices.Contains(x.funcs, f) {
 			m.funcs = append(m.funcs, f)
 		}
 	}
-	if m.bi == nil {
-		m.bi, m.fast = y.bi, y.fast
+	if m.builtin == nil {
+		m.builtin, m.fast = y.builtin, y.fast
 	}
 	return m
-}
-
-func y2(x, y *entity) *entity {
-	if x == nil {
-		return y
-	}
-	return x
 }
 
 func (c *compiler) lookup(e *env, name string) *entity {
@@ -255,9 +248,9 @@ func (s *nearest) visit(e *env, depth int) {
 	for _, x := range e.list {
 		s.try(x.name)
 	}
-	if e.cls != nil {
-		for i := range e.cls.fields {
-			s.try(e.cls.fields[i].name)
+	if e.class != nil {
+		for i := range e.class.fields {
+			s.try(e.class.fields[i].name)
 		}
 	}
 	if e.frozen != nil {

@@ -58,7 +58,7 @@ func (xs *expressions) expr(x Expr) value {
 	case *UnaryExpr:
 		return xs.unary(x)
 	case *PostfixExpr:
-		return xs.incDec(x.X, x.Op, true, x.Pos())
+		return xs.incDec(x.X, x.Operator, true, x.Pos())
 	case *BinaryExpr:
 		return xs.binary(x)
 	case *AssignExpr:
@@ -200,15 +200,15 @@ func (xs *expressions) entityValue(ent *entity, x *NameExpr) value {
 		}
 		return xs.enumerator(ent)
 	case eFunc:
-		fn := &overload{name: ent.name, funcs: ent.funcs, bi: ent.bi, fast: ent.fast}
+		fn := &overload{name: ent.name, funcs: ent.funcs, builtin: ent.builtin, fast: ent.fast}
 		if x.Name.HasArgs {
 			args, ok := xs.res.templateArgs(x.Name.Args)
 			if !ok {
 				return badValue
 			}
-			fn.targs, fn.hasArgs = args, true
+			fn.args, fn.hasArgs = args, true
 		}
-		if len(ent.funcs) > 0 && ent.funcs[0].cls != nil {
+		if len(ent.funcs) > 0 && ent.funcs[0].class != nil {
 			if this, ok := xs.res.thisObject(); ok {
 				fn.this = &this
 			}
@@ -242,7 +242,7 @@ func (xs *expressions) fieldOfThis(ent *entity, x *NameExpr) value {
 		xs.c.errorf(Undeclared, x.Pos(), "the field '%s' needs an object", ent.name)
 		return badValue
 	}
-	path := this.q.T.st.fieldPath(ent.name, nil)
+	path := this.q.T.class.fieldPath(ent.name, nil)
 	if path == nil {
 		xs.c.errorf(NoMember, x.Pos(), "the class %s has no field '%s'", this.q.T, ent.name)
 		return badValue
@@ -251,8 +251,8 @@ func (xs *expressions) fieldOfThis(ent *entity, x *NameExpr) value {
 }
 
 func fieldType(ent *entity) qtype {
-	if ent.env != nil && ent.env.cls != nil {
-		if p := ent.env.cls.fieldPath(ent.name, nil); p != nil {
+	if ent.env != nil && ent.env.class != nil {
+		if p := ent.env.class.fieldPath(ent.name, nil); p != nil {
 			return p[len(p)-1].q
 		}
 	}
@@ -262,7 +262,7 @@ func fieldType(ent *entity) qtype {
 func (xs *expressions) enumerator(ent *entity) value {
 	e := ent.env
 	outer := e
-	if e.kind == envClass && e.cls == nil { // the enumeration's own scope
+	if e.kind == envClass && e.class == nil { // the enumeration's own scope
 		outer = e.up
 	}
 	t := xs.c.enumFor(ent.enum, outer)

@@ -14,8 +14,8 @@ func (xs *expressions) indexExpr(x *IndexExpr) value {
 	if v.bad() || i.bad() {
 		return badValue
 	}
-	if v.q.T.kind == tStruct {
-		if r, ok := xs.calls.operatorCall(OpIndex, []value{v, i}, x.Pos(), true); ok {
+	if v.q.T.kind == tClass {
+		if r, ok := xs.calls.operatorCall(OperatorIndex, []value{v, i}, x.Pos(), true); ok {
 			return r
 		}
 		v = xs.conv.toPointer(xs.mem.rvalue(v))
@@ -155,8 +155,8 @@ func (xs *expressions) memberExpr(x *MemberExpr) value {
 			return badValue
 		}
 		if x.Arrow {
-			if v.q.T.kind == tStruct {
-				if r, ok := xs.calls.operatorCall(OpArrow, []value{v}, x.Pos(), true); ok {
+			if v.q.T.kind == tClass {
+				if r, ok := xs.calls.operatorCall(OperatorArrow, []value{v}, x.Pos(), true); ok {
 					v = r
 				}
 			}
@@ -184,12 +184,12 @@ func (xs *expressions) selectMember(v value, x *MemberExpr) value {
 		return xs.swizzle(v, name, x.Name.Pos())
 	case tSimdMat:
 		if name == "thread_elements" {
-			return value{k: vFuncs, q: qt(typeVoid), fn: &overload{name: name, this: &v, bi: threadElements}}
+			return value{k: vFuncs, q: qt(typeVoid), fn: &overload{name: name, this: &v, builtin: threadElements}}
 		}
-	case tStruct:
-		return xs.structMember(v, x)
+	case tClass:
+		return xs.classMember(v, x)
 	case tPtr:
-		if v.q.T.elem.T.kind == tStruct {
+		if v.q.T.elem.T.kind == tClass {
 			xs.c.errorf(NoMember, x.Pos(), "%s is a pointer: use -> instead of .", v.q.T)
 			return badValue
 		}
@@ -209,14 +209,14 @@ func (xs *expressions) selectMember(v value, x *MemberExpr) value {
 	return badValue
 }
 
-func (xs *expressions) structMember(v value, x *MemberExpr) value {
-	st := v.q.T.st
-	xs.c.declareMembers(st)
-	xs.c.complete(st)
+func (xs *expressions) classMember(v value, x *MemberExpr) value {
+	cls := v.q.T.class
+	xs.c.declareMembers(cls)
+	xs.c.complete(cls)
 	n := x.Name
 	name := n.Ident
-	if n.Conv == nil && n.Op == OpNone {
-		if path := st.fieldPath(name, nil); path != nil {
+	if n.Conv == nil && n.Operator == NoOperator {
+		if path := cls.fieldPath(name, nil); path != nil {
 			return xs.mem.member(v, path)
 		}
 	}
@@ -224,11 +224,11 @@ func (xs *expressions) structMember(v value, x *MemberExpr) value {
 	switch {
 	case n.Conv != nil:
 		key = "(conversion)"
-	case n.Op != OpNone:
-		key = operatorKey(n.Op)
+	case n.Operator != NoOperator:
+		key = operatorKey(n.Operator)
 	}
-	if st.scope != nil {
-		if ent := xs.c.find(st.scope, key, 0); ent != nil {
+	if cls.scope != nil {
+		if ent := xs.c.find(cls.scope, key, 0); ent != nil {
 			if ent.kind == eFunc {
 				fn := &overload{name: key, funcs: ent.funcs, this: &v}
 				if n.HasArgs {
@@ -236,21 +236,21 @@ func (xs *expressions) structMember(v value, x *MemberExpr) value {
 					if !ok {
 						return badValue
 					}
-					fn.targs, fn.hasArgs = args, true
+					fn.args, fn.hasArgs = args, true
 				}
 				return value{k: vFuncs, q: qt(typeVoid), fn: fn}
 			}
 			saved := xs.res.env
-			xs.res.env = st.scope
+			xs.res.env = cls.scope
 			r := xs.entityValue(ent, &NameExpr{exprNode{Base{x.Pos()}}, &Name{Base: n.Base, NamePart: n.NamePart}})
 			xs.res.env = saved
 			return r
 		}
 	}
 	best, bestD := "", 1+len(name)/3
-	for i := range st.fields {
-		if d := editDistance(name, st.fields[i].name, bestD); d < bestD {
-			best, bestD = st.fields[i].name, d
+	for i := range cls.fields {
+		if d := editDistance(name, cls.fields[i].name, bestD); d < bestD {
+			best, bestD = cls.fields[i].name, d
 		}
 	}
 	if best != "" {

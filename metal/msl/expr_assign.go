@@ -6,10 +6,10 @@ import (
 
 // unary evaluates a prefix operator.
 func (xs *expressions) unary(x *UnaryExpr) value {
-	switch x.Op {
-	case OpInc, OpDec:
-		return xs.incDec(x.X, x.Op, false, x.Pos())
-	case OpDeref:
+	switch x.Operator {
+	case OperatorInc, OperatorDec:
+		return xs.incDec(x.X, x.Operator, false, x.Pos())
+	case OperatorDeref:
 		if _, ok := stripParens(x.X).(*ThisExpr); ok {
 			if v, ok := xs.res.thisObject(); ok {
 				return v
@@ -17,13 +17,13 @@ func (xs *expressions) unary(x *UnaryExpr) value {
 		}
 	}
 	var v value
-	if x.Op == OpAddrOf {
+	if x.Operator == OperatorAddrOf {
 		v = xs.place(x.X)
 	} else {
 		v = xs.expr(x.X)
 	}
 	xs.em.at(x.Pos())
-	if x.Op == OpDeref || x.Op == OpAddrOf {
+	if x.Operator == OperatorDeref || x.Operator == OperatorAddrOf {
 		if v = xs.choose.functionObject(v); v.isFunction() {
 			return v
 		}
@@ -31,15 +31,15 @@ func (xs *expressions) unary(x *UnaryExpr) value {
 	if v.bad() {
 		return badValue
 	}
-	if v.q.T.kind == tStruct {
-		if r, ok := xs.calls.operatorCall(x.Op, []value{v}, x.Pos(), x.Op == OpAddrOf); ok {
+	if v.q.T.kind == tClass {
+		if r, ok := xs.calls.operatorCall(x.Operator, []value{v}, x.Pos(), x.Operator == OperatorAddrOf); ok {
 			return r
 		}
 	}
-	switch x.Op {
-	case OpAddrOf:
+	switch x.Operator {
+	case OperatorAddrOf:
 		return xs.mem.addressOf(v, x.Pos())
-	case OpDeref:
+	case OperatorDeref:
 		p := xs.conv.toPointer(xs.mem.rvalue(v))
 		if p.bad() {
 			return badValue
@@ -53,7 +53,7 @@ func (xs *expressions) unary(x *UnaryExpr) value {
 			return badValue
 		}
 		return xs.mem.deref(p, operand{}, x.Pos())
-	case OpLNot:
+	case OperatorLNot:
 		if e, n := v.q.T.shape(); n > 1 {
 			v = xs.mem.rvalue(v)
 			r := value{k: vRight, q: qt(vecOf(typeBool, n))}
@@ -64,17 +64,17 @@ func (xs *expressions) unary(x *UnaryExpr) value {
 		}
 		return rval(typeBool, xs.em.not(xs.conv.condition(v, x.Pos())))
 	}
-	return xs.arith.arithUnary(x.Op, xs.conv.toArith(xs.mem.rvalue(v)), x.Pos())
+	return xs.arith.arithUnary(x.Operator, xs.conv.toArith(xs.mem.rvalue(v)), x.Pos())
 }
 
 // incDec evaluates ++ and --.
-func (xs *expressions) incDec(x Expr, op Op, post bool, at Pos) value {
+func (xs *expressions) incDec(x Expr, op Operator, post bool, at Pos) value {
 	v := xs.place(x)
 	xs.em.at(at)
 	if v.bad() {
 		return badValue
 	}
-	if v.q.T.kind == tStruct {
+	if v.q.T.kind == tClass {
 		args := []value{v}
 		if post {
 			args = append(args, intVal(typeInt, 0))
@@ -91,9 +91,9 @@ func (xs *expressions) incDec(x Expr, op Op, post bool, at Pos) value {
 		return badValue
 	}
 	one := intVal(typeInt, 1)
-	bop := OpAdd
-	if op == OpDec {
-		bop = OpSub
+	bop := OperatorAdd
+	if op == OperatorDec {
+		bop = OperatorSub
 	}
 	if old.q.T.isBool() {
 		xs.c.errorf(BadOperands, at, "%s is not defined on bool", op)
@@ -118,22 +118,22 @@ func (xs *expressions) assign(x *AssignExpr) value {
 		xs.expr(x.Y)
 		return badValue
 	}
-	if l.q.T.kind == tStruct {
+	if l.q.T.kind == tClass {
 		r := xs.expr(x.Y)
 		xs.em.at(x.Pos())
 		if r.bad() {
 			return badValue
 		}
-		if v, ok := xs.calls.operatorCall(assignOps[x.Op], []value{l, r}, x.Pos(), x.Op == OpNone); ok {
+		if v, ok := xs.calls.operatorCall(assignOperators[x.Operator], []value{l, r}, x.Pos(), x.Operator == NoOperator); ok {
 			return v
 		}
-		if x.Op == OpNone {
+		if x.Operator == NoOperator {
 			return xs.assignTo(l, r, x.Pos())
 		}
-		xs.c.errorf(BadOperands, x.Pos(), "%s= is not defined on %s and %s", x.Op, l.q.T, r.q.T)
+		xs.c.errorf(BadOperands, x.Pos(), "%s= is not defined on %s and %s", x.Operator, l.q.T, r.q.T)
 		return badValue
 	}
-	if x.Op == OpNone {
+	if x.Operator == NoOperator {
 		r := xs.expr(x.Y)
 		xs.em.at(x.Pos())
 		return xs.assignTo(l, r, x.Pos())
@@ -143,14 +143,14 @@ func (xs *expressions) assign(x *AssignExpr) value {
 	if r.bad() || !xs.mem.assignable(l, x.Pos()) {
 		return badValue
 	}
-	if r.q.T.kind == tStruct {
-		if v, ok := xs.calls.operatorCall(assignOps[x.Op], []value{l, r}, x.Pos(), true); ok {
+	if r.q.T.kind == tClass {
+		if v, ok := xs.calls.operatorCall(assignOperators[x.Operator], []value{l, r}, x.Pos(), true); ok {
 			return v
 		}
 	}
 	r = xs.conv.toArith(xs.mem.rvalue(r))
 	old := xs.mem.rvalue(l)
-	nv := xs.conv.backTo(xs.arith.arithC(x.Op, old, r, nil, x.Y, x.Pos()), l.q, x.Pos())
+	nv := xs.conv.backTo(xs.arith.arithContracted(x.Operator, old, r, nil, x.Y, x.Pos()), l.q, x.Pos())
 	if nv.bad() {
 		return badValue
 	}
@@ -158,10 +158,12 @@ func (xs *expressions) assign(x *AssignExpr) value {
 	return l
 }
 
-// assignOps maps the operation of a compound assignment to its operator function.
-var assignOps = [...]Op{
-	OpNone: OpAssign, OpAdd: OpAddAssign, OpSub: OpSubAssign, OpMul: OpMulAssign, OpDiv: OpDivAssign, OpRem: OpRemAssign,
-	OpAnd: OpAndAssign, OpOr: OpOrAssign, OpXor: OpXorAssign, OpShl: OpShlAssign, OpShr: OpShrAssign,
+// assignOperators maps the operation of a compound assignment to its operator function.
+var assignOperators = [...]Operator{
+	NoOperator: OperatorAssign, OperatorAdd: OperatorAddAssign, OperatorSub: OperatorSubAssign,
+	OperatorMul: OperatorMulAssign, OperatorDiv: OperatorDivAssign, OperatorRem: OperatorRemAssign,
+	OperatorAnd: OperatorAndAssign, OperatorOr: OperatorOrAssign, OperatorXor: OperatorXorAssign,
+	OperatorShl: OperatorShlAssign, OperatorShr: OperatorShrAssign,
 }
 
 func (xs *expressions) assignTo(l, r value, at Pos) value {

@@ -6,11 +6,11 @@ import (
 
 // binary evaluates X op Y.
 func (xs *expressions) binary(x *BinaryExpr) value {
-	switch x.Op {
-	case OpComma:
+	switch x.Operator {
+	case OperatorComma:
 		xs.expr(x.X)
 		return xs.expr(x.Y)
-	case OpLAnd, OpLOr:
+	case OperatorLAnd, OperatorLOr:
 		return xs.logical(x)
 	}
 	a := xs.expr(x.X)
@@ -19,29 +19,29 @@ func (xs *expressions) binary(x *BinaryExpr) value {
 	if a.bad() || b.bad() {
 		return badValue
 	}
-	return xs.binaryOp(x.Op, a, b, x.X, x.Y, x.Pos())
+	return xs.binaryOperator(x.Operator, a, b, x.X, x.Y, x.Pos())
 }
 
-func (xs *expressions) binaryOp(op Op, a, b value, xa, xb Expr, at Pos) value {
-	if a.q.T.kind == tStruct || b.q.T.kind == tStruct || a.q.T.kind == tEnum || b.q.T.kind == tEnum {
+func (xs *expressions) binaryOperator(op Operator, a, b value, xa, xb Expr, at Pos) value {
+	if a.q.T.kind == tClass || b.q.T.kind == tClass || a.q.T.kind == tEnum || b.q.T.kind == tEnum {
 		if r, ok := xs.calls.operatorCall(op, []value{a, b}, at, true); ok {
 			return r
 		}
-		if a.q.T.kind == tStruct {
+		if a.q.T.kind == tClass {
 			a = xs.conv.toArith(a)
 		}
-		if b.q.T.kind == tStruct {
+		if b.q.T.kind == tClass {
 			b = xs.conv.toArith(b)
 		}
 	}
-	if op == OpMul && a.q.T.kind == tSimdMat && b.q.T.kind == tSimdMat {
+	if op == OperatorMul && a.q.T.kind == tSimdMat && b.q.T.kind == tSimdMat {
 		return matrixProduct(xs.mem, a, b)
 	}
 	if a.k == vList || b.k == vList {
 		xs.c.errorf(BadOperands, at, "a braced list is no operand of %s", op)
 		return badValue
 	}
-	return xs.arith.arithC(op, xs.mem.rvalue(a), xs.mem.rvalue(b), xa, xb, at)
+	return xs.arith.arithContracted(op, xs.mem.rvalue(a), xs.mem.rvalue(b), xa, xb, at)
 }
 
 // isMulExpr reports whether an operand is written as a product, so that an addition may contract it to fma.
@@ -50,7 +50,7 @@ func isMulExpr(x Expr) bool {
 		return false
 	}
 	b, ok := stripParens(x).(*BinaryExpr)
-	return ok && b.Op == OpMul
+	return ok && b.Operator == OperatorMul
 }
 
 // logical evaluates && and ||: the right side only if the left does not decide, unless it has no effect and cannot
@@ -61,13 +61,13 @@ func (xs *expressions) logical(x *BinaryExpr) value {
 		bv := xs.expr(x.Y)
 		return xs.arith.vecLogical(x, xs.mem.rvalue(av), xs.mem.rvalue(bv))
 	}
-	if av.q.T.kind == tStruct {
-		if r, ok := xs.calls.tryOperator(x.Op, av, x.Y, x.Pos()); ok {
+	if av.q.T.kind == tClass {
+		if r, ok := xs.calls.tryOperator(x.Operator, av, x.Y, x.Pos()); ok {
 			return r
 		}
 	}
 	a := xs.conv.condition(av, x.X.Pos())
-	isAnd := x.Op == OpLAnd
+	isAnd := x.Operator == OperatorLAnd
 	if a.isConst() {
 		if (a.bits != 0) != isAnd {
 			if !xs.em.exec {
@@ -88,7 +88,7 @@ func (xs *expressions) logical(x *BinaryExpr) value {
 	})
 	xs.em.at(x.Pos())
 	if vecRight {
-		xs.c.errorf(BadOperands, x.Pos(), "%s is not defined on %s and a vector", x.Op, av.q.T)
+		xs.c.errorf(BadOperands, x.Pos(), "%s is not defined on %s and a vector", x.Operator, av.q.T)
 		return badValue
 	}
 	op := kir.Or

@@ -115,7 +115,7 @@ func (y *conditional) evaluated() value {
 	xs, f, a, b := y.xs, &y.fork, &y.fork.a, &y.fork.b
 	a.object = xs.expr(y.x)
 	known := xs.c.trial(func() {
-		xs.consts.evalOff(func(h *generator) { h.exprs.evalSide(b, y.y) })
+		xs.consts.unevaluated(func(h *generator) { h.exprs.evalSide(b, y.y) })
 	}) && !b.v.bad() && b.v.k != vVoid
 	if known && !a.object.bad() {
 		if q, ok := f.object(); ok {

@@ -37,15 +37,15 @@ func (xs *expressions) foldExpr(x *FoldExpr) value {
 		items = append(items, item{init, saved})
 	}
 	if len(items) == 0 {
-		switch x.Op {
-		case OpLAnd:
+		switch x.Operator {
+		case OperatorLAnd:
 			return rval(typeBool, boolConst(true))
-		case OpLOr:
+		case OperatorLOr:
 			return rval(typeBool, boolConst(false))
-		case OpComma:
+		case OperatorComma:
 			return voidValue
 		}
-		xs.c.errorf(BadTemplateArgs, x.Pos(), "a fold over an empty pack has no value for %s", x.Op)
+		xs.c.errorf(BadTemplateArgs, x.Pos(), "a fold over an empty pack has no value for %s", x.Operator)
 		return badValue
 	}
 	eval := func(i int) value {
@@ -55,12 +55,12 @@ func (xs *expressions) foldExpr(x *FoldExpr) value {
 		return v
 	}
 	apply := func(a, b value) value {
-		switch x.Op {
-		case OpComma:
+		switch x.Operator {
+		case OperatorComma:
 			return b
-		case OpLAnd, OpLOr:
+		case OperatorLAnd, OperatorLOr:
 			op := kir.And
-			if x.Op == OpLOr {
+			if x.Operator == OperatorLOr {
 				op = kir.Or
 			}
 			return rval(typeBool, xs.em.op(op, kir.Bool, xs.conv.condition(a, x.Pos()), xs.conv.condition(b, x.Pos())))
@@ -68,13 +68,13 @@ func (xs *expressions) foldExpr(x *FoldExpr) value {
 		if a.bad() || b.bad() {
 			return badValue
 		}
-		return xs.binaryOp(x.Op, a, b, nil, nil, x.Pos())
+		return xs.binaryOperator(x.Operator, a, b, nil, nil, x.Pos())
 	}
 	vals := make([]value, len(items))
 	for i := range items {
 		vals[i] = eval(i)
 	}
-	if left || x.Op == OpComma {
+	if left || x.Operator == OperatorComma {
 		r := vals[0]
 		for _, v := range vals[1:] {
 			r = apply(r, v)

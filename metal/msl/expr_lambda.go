@@ -42,10 +42,10 @@ func (xs *expressions) lambdaExpr(x *LambdaExpr) value {
 	li := &lambdaInfo{x: x, env: e}
 	decl := &FuncDecl{declNode: declNode{x.Base}, Name: &Name{Base: x.Base, NamePart: NamePart{Ident: "lambda"}}}
 	decl.Params, decl.Body, decl.Ret = x.Params, x.Body, x.Ret
-	li.fn = &funcEnt{decl: decl, env: e, lam: li, usr: true}
-	st := &structInfo{name: "lambda", lambda: li, state: 2, declared: true}
-	st.typ = &ctype{kind: tStruct, st: st, size: 1, align: 1}
-	return value{k: vRight, q: qt(st.typ)}
+	li.fn = &funcEnt{decl: decl, env: e, lambda: li, ofUnit: true}
+	cls := &classInfo{name: "lambda", lambda: li, state: 2, declared: true}
+	cls.typ = &ctype{kind: tClass, class: cls, size: 1, align: 1}
+	return value{k: vRight, q: qt(cls.typ)}
 }
 
 func (xs *expressions) captureCopy(e *env, name string, v value, fixed bool) {
@@ -80,11 +80,11 @@ func (xs *expressions) captureUsed(e *env, x *LambdaExpr) {
 // stmtExpr runs the statements of ({ ... }) and returns the value of the last one, if that is an expression. What jumps
 // out of it leaves what it stands in.
 func (xs *expressions) stmtExpr(x *StmtExpr) value {
-	if xs.em.unevaluated && xs.stmts.fr != nil { // a return in what is not evaluated does not return
-		fr := *xs.stmts.fr
-		saved := xs.stmts.fr
-		xs.stmts.fr = &fr
-		defer func() { xs.stmts.fr = saved }()
+	if xs.em.unevaluated && xs.stmts.frame != nil { // a return in what is not evaluated does not return
+		fr := *xs.stmts.frame
+		saved := xs.stmts.frame
+		xs.stmts.frame = &fr
+		defer func() { xs.stmts.frame = saved }()
 	}
 	list := x.Body.List
 	var last *ExprStmt

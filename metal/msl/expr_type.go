@@ -8,7 +8,7 @@ func (xs *expressions) sizeofExpr(x *SizeofExpr) value {
 			xs.c.errorf(BadTemplateArgs, x.Pos(), "'%s' is no parameter pack", x.Pack)
 			return badValue
 		}
-		return intVal(typeUlong, int64(len(ent.targs)+len(ent.vals)))
+		return intVal(typeUlong, int64(len(ent.boundArgs)+len(ent.vals)))
 	}
 	var t qtype
 	if x.Type != nil {
@@ -35,7 +35,7 @@ func (xs *expressions) sizeofExpr(x *SizeofExpr) value {
 // lvalueType returns the type of an expression that is not evaluated, without references.
 func (xs *expressions) lvalueType(x Expr) (qtype, bool) {
 	var v value
-	xs.consts.evalOff(func(h *generator) { v = h.exprs.expr(x) })
+	xs.consts.unevaluated(func(h *generator) { v = h.exprs.expr(x) })
 	if v.k == vType {
 		return v.q, true
 	}
@@ -46,7 +46,7 @@ func (xs *expressions) lvalueType(x Expr) (qtype, bool) {
 func (xs *expressions) quietType(x Expr) (qtype, bool) {
 	var t qtype
 	ok := xs.c.trial(func() {
-		xs.consts.evalOff(func(h *generator) {
+		xs.consts.unevaluated(func(h *generator) {
 			v := h.mem.rvalue(h.exprs.expr(x))
 			t = v.q
 		})
@@ -67,7 +67,7 @@ func (xs *expressions) decltype(x Expr) qtype {
 		return t
 	}
 	var v value
-	xs.consts.evalOff(func(h *generator) { v = h.exprs.expr(x) })
+	xs.consts.unevaluated(func(h *generator) { v = h.exprs.expr(x) })
 	switch {
 	case v.bad():
 		return badType
@@ -91,7 +91,7 @@ func (xs *expressions) decltypeName(x *NameExpr) qtype {
 		return badType
 	}
 	var v value
-	xs.consts.evalOff(func(h *generator) { v = h.exprs.entityValue(ent, x) })
+	xs.consts.unevaluated(func(h *generator) { v = h.exprs.entityValue(ent, x) })
 	if v.bad() {
 		return badType
 	}

@@ -47,11 +47,11 @@ func (n *nesting) leave() { n.depth-- }
 func newGenerator(c *compiler, name string, e *env) *generator {
 	g := generatorFor(c, e, emitter{
 		k: &kir.Kernel{Name: name, Body: &kir.Block{}}, consts: map[constKey]*kir.Instr{},
-		leaves: map[leafKey]operand{}, wishes: map[*kir.Instr]uint8{}, vol: map[*kir.Instr]bool{},
+		leaves: map[leafKey]operand{}, wishes: map[*kir.Instr]uint8{}, volatiles: map[*kir.Instr]bool{},
 	})
 	g.em.blk = g.em.k.Body
 	g.mem.regionOf, g.mem.constMem = map[*object]int{}, map[*object]int{}
-	g.mem.varMem, g.mem.never = map[uint64]varHome{}, map[uint64]bool{}
+	g.mem.demoted, g.mem.unsetVars = map[uint64]varHome{}, map[uint64]bool{}
 	g.arith.contract = true
 	return g
 }

@@ -44,7 +44,7 @@ func (c *compiler) kernel(inst *funcInst, name string, specs *Specs) *kir.Kernel
 	}
 	g.kernelAttrs(specs)
 	before := c.errCount()
-	fr := &inl{inst: inst, ret: qt(typeVoid), kernel: true, ptr: -1}
+	fr := &frame{inst: inst, ret: qt(typeVoid), kernel: true, ptr: -1}
 	e := &env{kind: envFunc, up: inst.env}
 	pb := &paramBinder{g: g, e: e, usedBuf: map[int]string{}, usedTG: map[int]string{}}
 	for i := range inst.params {
@@ -53,7 +53,7 @@ func (c *compiler) kernel(inst *funcInst, name string, specs *Specs) *kir.Kernel
 	for i := range inst.params {
 		pb.bind(&inst.params[i])
 	}
-	g.res.env, g.stmts.fr, g.arith.contract = e, fr, contractOf(f)
+	g.res.env, g.stmts.frame, g.arith.contract = e, fr, contractOf(f)
 	g.stmts.block(f.decl.Body, true)
 	if c.errCount() != before {
 		c.failed[f]++
@@ -193,7 +193,7 @@ func (c *compiler) explicitInst(p pendingInst) (en kernelEntry, ok bool) {
 // instantiated.
 func (c *compiler) checkUnused() {
 	for _, f := range c.order {
-		if f.tmpl != nil || c.used[f] || f.decl.Body == nil || isKernel(&f.decl.Specs) || !f.usr {
+		if f.tmpl != nil || c.used[f] || f.decl.Body == nil || isKernel(&f.decl.Specs) || !f.ofUnit {
 			continue
 		}
 		inst := c.chooserIn(f.env).instFor(f, nil)

@@ -161,7 +161,7 @@ func (b *paramBinder) buffer(p *paramInst, t *ctype) value {
 	if e.T.kind == tArray {
 		kp.ElemSize = max(e.T.elem.T.size, 1)
 	}
-	if kp.Elem == kir.U64 && e.T.kind == tStruct {
+	if kp.Elem == kir.U64 && e.T.kind == tClass {
 		kp.Elem = kir.U8
 	}
 	kp.Part = hasParts(e.T)

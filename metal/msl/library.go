@@ -22,7 +22,7 @@ type Library struct {
 	entries []kernelEntry
 	files   []string
 	names   []string
-	made    []made
+	made    []madeKernel
 	left    int // kernels that are not made
 }
 
@@ -34,8 +34,8 @@ type kernelEntry struct {
 	at    Pos
 }
 
-// made is what an entry has become, with all nil while nobody has asked.
-type made struct {
+// madeKernel is what an entry has become, with all nil while nobody has asked.
+type madeKernel struct {
 	k   *kir.Kernel
 	err error
 }
@@ -119,7 +119,7 @@ func (l *Library) read(eager int) (err error) {
 	l.c, l.entries = c, c.findEntries()
 	if l.made == nil {
 		l.files = f.Files()
-		l.made, l.left = make([]made, len(l.entries)), len(l.entries)
+		l.made, l.left = make([]madeKernel, len(l.entries)), len(l.entries)
 		for _, en := range l.entries {
 			l.names = append(l.names, en.name)
 		}

@@ -15,7 +15,7 @@ func (li *listInit) initList(l *InitList, t qtype, at Pos) value {
 			li.c.errorf(Incomplete, at, "an object of the incomplete type %s", t)
 			return badValue
 		}
-		if t.T.kind == tStruct && t.T.st.union {
+		if t.T.kind == tClass && t.T.class.union {
 			return li.designatedUnion(l, t, at)
 		}
 		if l = li.placeDesignated(l, t.T, at); l == nil {
@@ -29,7 +29,7 @@ func (li *listInit) initList(l *InitList, t qtype, at Pos) value {
 		li.c.errorf(Incomplete, at, "an object of the incomplete type %s", t)
 		return badValue
 	}
-	if t.T.kind == tStruct && !t.T.st.union {
+	if t.T.kind == tClass && !t.T.class.union {
 		if r, done := li.listConstruct(l, t.T, at); done {
 			return r
 		}
@@ -46,7 +46,7 @@ func (li *listInit) initList(l *InitList, t qtype, at Pos) value {
 		return li.listScalar(l.Elems[0], t, at)
 	case tVec:
 		return li.listVec(l, t.T, at)
-	case tStruct, tArray:
+	case tClass, tArray:
 		return li.listAggregate(l, t, at)
 	}
 	li.c.errorf(TypeMismatch, at, "a braced list is no value of type %s", t)
@@ -73,7 +73,7 @@ func (li *listInit) expandElems(elems []Expr) []Expr {
 // listConstruct tries the constructors of a class for the elements of a list, and copies.
 func (li *listInit) listConstruct(l *InitList, t *ctype, at Pos) (value, bool) {
 	fs := li.c.methods(t, "(constructor)")
-	if t.st.userCtor || len(fs) > 0 && len(l.Elems) == 0 {
+	if t.class.userCtor || len(fs) > 0 && len(l.Elems) == 0 {
 		args, ok := li.exprs.args(l.Elems)
 		if !ok {
 			return badValue, true
@@ -82,7 +82,7 @@ func (li *listInit) listConstruct(l *InitList, t *ctype, at Pos) (value, bool) {
 	}
 	if len(l.Elems) == 1 {
 		if _, isList := l.Elems[0].(*InitList); !isList {
-			if et, ok := li.exprs.quietType(l.Elems[0]); ok && et.T.kind == tStruct {
+			if et, ok := li.exprs.quietType(l.Elems[0]); ok && et.T.kind == tClass {
 				if _, base := derivesFrom(et.T, t); base {
 					return li.conv.convertTo(li.exprs.expr(l.Elems[0]), qt(t), at, "a braced list"), true
 				}
@@ -119,7 +119,7 @@ func (li *listInit) listVec(l *InitList, t *ctype, at Pos) value {
 				return badValue
 			}
 		}
-		if args[i].q.T.kind == tStruct {
+		if args[i].q.T.kind == tClass {
 			args[i] = li.conv.toArith(args[i])
 		}
 		_, n := args[i].q.T.shape()
@@ -188,17 +188,17 @@ func (t *ctype) parts(f func(q qtype, comp, off int, fd *field) bool) {
 		}
 		return
 	}
-	for i := range t.st.fields {
-		fd := &t.st.fields[i]
-		if !f(fd.q, fd.comp, fd.off, fd) || t.st.union {
+	for i := range t.class.fields {
+		fd := &t.class.fields[i]
+		if !f(fd.q, fd.comp, fd.off, fd) || t.class.union {
 			return
 		}
 	}
 }
 
-// one evaluates the next initialiser for a part of type q of the object whole, which is bad where no part has a default
-// one. descend says that it starts an aggregate without braces of its own.
-func (li *listInit) one(cur *listCursor, whole value, q qtype, fd *field, at Pos) (v value, descend bool) {
+// element evaluates the next initialiser for a part of type q of the object whole, which is bad where no part has a
+// default one. descend says that it starts an aggregate without braces of its own.
+func (li *listInit) element(cur *listCursor, whole value, q qtype, fd *field, at Pos) (v value, descend bool) {
 	left := false // out by designators
 	if cur.i < len(cur.elems) {
 		_, left = cur.elems[cur.i].(*leftOut)
@@ -223,7 +223,7 @@ func (li *listInit) one(cur *listCursor, whole value, q qtype, fd *field, at Pos
 		cur.i++
 		return li.initList(inner, q.bare(), inner.Pos()), false
 	}
-	if q.T.kind == tArray || q.T.kind == tStruct && !q.T.st.userCtor && q.T.st.lambda == nil {
+	if q.T.kind == tArray || q.T.kind == tClass && !q.T.class.userCtor && q.T.class.lambda == nil {
 		et, ok := li.exprs.quietType(x)
 		if q.T.kind == tArray || !ok || et.T != q.T && !li.choose.convertsTo(x, et, q) {
 			return value{}, true
@@ -246,7 +246,7 @@ func (li *listInit) one(cur *listCursor, whole value, q qtype, fd *field, at Pos
 func (li *listInit) fillAggregate(cur *listCursor, t qtype, at Pos, put func([]operand)) bool {
 	ok := true
 	t.T.parts(func(q qtype, _, _ int, fd *field) bool {
-		v, descend := li.one(cur, badValue, q, fd, at)
+		v, descend := li.element(cur, badValue, q, fd, at)
 		if descend {
 			ok = li.fillAggregate(cur, q, at, put) && ok
 			return ok
@@ -274,7 +274,7 @@ func (li *listInit) fillObject(cur *listCursor, lv value, at Pos) bool {
 		if fd != nil && fd.bits.width > 0 {
 			p.k, p.bits = vBits, fd.bits
 		}
-		v, descend := li.one(cur, lv, q, fd, at)
+		v, descend := li.element(cur, lv, q, fd, at)
 		if descend {
 			ok = li.fillObject(cur, p, at) && ok
 			return ok

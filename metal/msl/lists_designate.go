@@ -24,8 +24,8 @@ func (li *listInit) placeDesignated(l *InitList, t *ctype, at Pos) *InitList {
 		most = maxDesignated + 1
 	case t.kind == tArray:
 		most = t.n
-	case t.kind == tStruct && !t.st.userCtor && t.st.lambda == nil:
-		most = len(t.st.fields)
+	case t.kind == tClass && !t.class.userCtor && t.class.lambda == nil:
+		most = len(t.class.fields)
 	default:
 		li.c.errorf(BadInit, at, "designators need an aggregate, not %s", t)
 		return nil
@@ -93,9 +93,9 @@ func (li *listInit) designatedPart(d *DesignatedExpr, t *ctype) int {
 		}
 		return int(n)
 	}
-	if t.kind == tStruct {
-		for i := range t.st.fields {
-			if t.st.fields[i].name == d.Field {
+	if t.kind == tClass {
+		for i := range t.class.fields {
+			if t.class.fields[i].name == d.Field {
 				return i
 			}
 		}
@@ -117,7 +117,7 @@ func (li *listInit) designatedUnion(l *InitList, t qtype, at Pos) value {
 	}
 	lv := objVal(li.mem.newObject("list", t.bare()))
 	li.mem.clearMem(lv)
-	f := li.mem.member(lv, []*field{&t.T.st.fields[i]})
+	f := li.mem.member(lv, []*field{&t.T.class.fields[i]})
 	one := &InitList{l.exprNode, []Expr{d.X}}
 	if inner, ok := d.X.(*InitList); ok {
 		one = inner

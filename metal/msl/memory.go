@@ -12,9 +12,9 @@ type memory struct {
 
 	regionOf map[*object]int
 	constMem map[*object]int // the regions of constants
-	// varMem says where variables live whose object got an address after they were first used.
-	varMem map[uint64]varHome
-	never  map[uint64]bool // variables that nothing sets: see unset
+	// demoted says where variables live whose object got an address after they were first used.
+	demoted   map[uint64]varHome
+	unsetVars map[uint64]bool // variables that nothing sets: see unset
 }
 
 // varHome is the place in a Thread region of a variable whose address was taken.
@@ -25,7 +25,7 @@ type varHome struct {
 
 // demote rewrites the accesses to variables that have moved to memory.
 func (mem *memory) demote() {
-	if len(mem.varMem) == 0 {
+	if len(mem.demoted) == 0 {
 		return
 	}
 	addr := func(b *[]*kir.Instr, h varHome, pos kir.Pos) *kir.Instr {
@@ -48,8 +48,8 @@ func (mem *memory) demote() {
 			walk(in.Body)
 			walk(in.Else)
 			if in.Op == kir.VarGet || in.Op == kir.VarSet {
-				if h, ok := mem.varMem[in.Imm]; ok {
-					if in.Op == kir.VarSet && in.Args[0].Op == kir.VarGet && mem.never[in.Args[0].Imm] {
+				if h, ok := mem.demoted[in.Imm]; ok {
+					if in.Op == kir.VarSet && in.Args[0].Op == kir.VarGet && mem.unsetVars[in.Args[0].Imm] {
 						continue // memory keeps its bytes from round to round
 					}
 					p := addr(&out, h, in.Pos)
@@ -89,7 +89,7 @@ func (mem *memory) unset(o *object) {
 		if !ok {
 			v = mem.em.newVar(like.Name, like.Type)
 			mem.em.k.Vars[v] = like
-			never[like.Type], mem.never[uint64(v)] = v, true
+			never[like.Type], mem.unsetVars[uint64(v)] = v, true
 		}
 		mem.em.varSet(s.v, mem.em.varGet(v))
 	}
@@ -177,7 +177,7 @@ func (mem *memory) toMemory(v value) value {
 		mem.regionFor(o)
 		offs := o.q.T.compOffsets(nil, 0)
 		for i, s := range o.slots {
-			mem.varMem[uint64(s.v)] = varHome{mem.regionOf[o], int64(offs[i])}
+			mem.demoted[uint64(s.v)] = varHome{mem.regionOf[o], int64(offs[i])}
 		}
 	}
 	return value{k: vMem, q: v.q, ptr: o.ptr, imm: o.imm + int64(off)}

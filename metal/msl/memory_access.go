@@ -19,8 +19,8 @@ func (mem *memory) load(v value) value {
 		return v
 	}
 	t := v.q.T
-	if t.kind == tStruct {
-		mem.c.complete(t.st)
+	if t.kind == tClass {
+		mem.c.complete(t.class)
 	}
 	r := value{k: vRight, q: v.q.bare()}
 	switch v.k {
@@ -37,7 +37,7 @@ func (mem *memory) load(v value) value {
 			v.tmp = true
 			return v
 		}
-		if t.kind == tStruct && t.comps == 0 {
+		if t.kind == tClass && t.comps == 0 {
 			return r
 		}
 		r.comps = mem.loadComps(v)
@@ -89,7 +89,7 @@ func (mem *memory) loadAt(t kir.Type, p operand, volatile bool) operand {
 	}
 	o := mem.em.emit(&kir.Instr{Op: kir.Load, Type: t, Args: []*kir.Instr{mem.em.instr(p)}})
 	if volatile {
-		mem.em.vol[o.in] = true
+		mem.em.volatiles[o.in] = true
 	}
 	return o
 }

@@ -35,7 +35,7 @@ type lateBody struct {
 }
 
 // postpone skips a method's initialiser list and body, to be parsed at the end of the outermost class.
-func (p *classParser) postpone(f *FuncDecl, d *declr) {
+func (p *classParser) postpone(f *FuncDecl, d *declared) {
 	p.late.bodies = append(p.late.bodies, lateBody{
 		f: f, start: p.in.i, syms: d.fn.syms, class: p.class,
 		scope: p.scopes.scope, level: p.scopes.level, block: p.scopes.block,
@@ -94,7 +94,7 @@ func (p *classParser) parseLate(list []lateBody) {
 func (p *classParser) classSpecifier(sr *specResult, w where) {
 	tc := p.pendingTmpl
 	p.pendingTmpl = tmplNone
-	s := &StructDecl{declNode: declNode{p.in.base()}, Key: p.in.tok().text}
+	s := &ClassDecl{declNode: declNode{p.in.base()}, Key: p.in.tok().text}
 	at := p.in.pos()
 	p.in.advance()
 	s.Attrs = p.types.attributes(nil)
@@ -155,8 +155,8 @@ func (p *classParser) classSpecifier(sr *specResult, w where) {
 		sr.defines = s
 	}
 	if s.Name == nil {
-		sr.typ = p.nodes.newType(at, TypeStruct)
-		sr.typ.Struct = s
+		sr.typ = p.nodes.newType(at, TypeClass)
+		sr.typ.Class = s
 		return
 	}
 	sr.typ = p.nodes.newType(at, TypeNamed)
@@ -164,7 +164,7 @@ func (p *classParser) classSpecifier(sr *specResult, w where) {
 }
 
 // classBody reads the base list and the members of a class.
-func (p *classParser) classBody(s *StructDecl, sc *scope, info nameInfo) {
+func (p *classParser) classBody(s *ClassDecl, sc *scope, info nameInfo) {
 	if !p.in.enter() {
 		return
 	}
@@ -212,7 +212,7 @@ func (p *classParser) classBody(s *StructDecl, sc *scope, info nameInfo) {
 }
 
 // bases reads the base classes.
-func (p *classParser) bases(s *StructDecl, sc *scope) {
+func (p *classParser) bases(s *ClassDecl, sc *scope) {
 	for !p.in.bad {
 		var b BaseClass
 		for p.in.kind() == kPublic || p.in.kind() == kPrivate || p.in.kind() == kProtected || p.in.kind() == kVirtual {
@@ -241,7 +241,7 @@ func (p *classParser) bases(s *StructDecl, sc *scope) {
 }
 
 // classMember parses one member declaration.
-func (p *classParser) classMember(s *StructDecl) {
+func (p *classParser) classMember(s *ClassDecl) {
 	switch k := p.in.kind(); k {
 	case kPublic, kProtected, kPrivate:
 		s.Members = append(s.Members, &AccessDecl{declNode: declNode{p.in.base()}, Access: p.in.tok().text})

@@ -274,7 +274,7 @@ func (p *declParser) simpleDeclaration(w where, tc tmplCtx, out *[]Decl) {
 			*out = append(*out, sr.defines)
 		}
 	}
-	if p.in.kind() == tSemi && (sr.defines != nil || sr.typ == nil || !sr.special() && sr.typ.Kind != TypeStruct) {
+	if p.in.kind() == tSemi && (sr.defines != nil || sr.typ == nil || !sr.special() && sr.typ.Kind != TypeClass) {
 		p.emptyDeclaration(w, &sr)
 		return
 	}
@@ -287,7 +287,7 @@ func (p *declParser) simpleDeclaration(w where, tc tmplCtx, out *[]Decl) {
 		return
 	}
 	for first := true; !p.in.bad; first = false {
-		var d declr
+		var d declared
 		switch {
 		case sr.special():
 			p.specialDeclarator(&sr, &d)
@@ -352,14 +352,14 @@ func (p *declParser) boundNames(sr *specResult, at Base) (v *VarDecl, names []*N
 
 // attachAttrs gives a class the attributes that stand before it.
 func (p *declParser) attachAttrs(sr *specResult) {
-	if s, ok := sr.defines.(*StructDecl); ok && len(sr.specs.Attrs) > 0 {
+	if s, ok := sr.defines.(*ClassDecl); ok && len(sr.specs.Attrs) > 0 {
 		s.Attrs = append(s.Attrs, sr.specs.Attrs...)
 	}
 }
 
 // emptyDeclaration handles specifiers followed by a semicolon.
 func (p *declParser) emptyDeclaration(w where, sr *specResult) {
-	if s, ok := sr.defines.(*StructDecl); ok && s.Name == nil && s.Complete {
+	if s, ok := sr.defines.(*ClassDecl); ok && s.Name == nil && s.Complete {
 		if w != inClass && s.Key != "union" {
 			p.in.errorAt(s.At, BadClass, "a %s without a name declares nothing here", s.Key)
 			return
@@ -379,7 +379,7 @@ func (p *declParser) emptyDeclaration(w where, sr *specResult) {
 }
 
 // specialDeclarator reads the declarator of a constructor or a conversion function.
-func (p *declParser) specialDeclarator(sr *specResult, d *declr) {
+func (p *declParser) specialDeclarator(sr *specResult, d *declared) {
 	d.at = p.in.pos()
 	n, info := p.names.name(false)
 	d.name, d.info = &n.n, info
@@ -395,7 +395,7 @@ func (p *declParser) specialDeclarator(sr *specResult, d *declr) {
 }
 
 // variable makes a VarDecl or AliasDecl of a declarator and reads its initialiser.
-func (p *declParser) variable(w where, tc tmplCtx, sr *specResult, d *declr, at Base, out *[]Decl) bool {
+func (p *declParser) variable(w where, tc tmplCtx, sr *specResult, d *declared, at Base, out *[]Decl) bool {
 	if sr.special() {
 		p.in.errorAt(d.at, BadDeclarator, "this is no function")
 		return false
@@ -474,7 +474,7 @@ func (p *declParser) initializer(v *VarDecl) {
 
 // function makes a FuncDecl of a declarator and reads its body, now or when the class is complete. It returns true
 // if the declaration ends here: a body needs no semicolon.
-func (p *declParser) function(w where, tc tmplCtx, sr *specResult, d *declr, first bool, out *[]Decl) bool {
+func (p *declParser) function(w where, tc tmplCtx, sr *specResult, d *declared, first bool, out *[]Decl) bool {
 	f := &FuncDecl{declNode: declNode{Base{d.at}}, Specs: sr.specs, Name: d.name, Params: d.fn.params}
 	f.Quals = d.fn.quals
 	f.Ret = d.typ.Elem
@@ -491,7 +491,7 @@ func (p *declParser) function(w where, tc tmplCtx, sr *specResult, d *declr, fir
 		f.Kind = FuncGuide
 	case d.name.Conv != nil:
 		f.Kind, f.Ret = FuncConversion, nil
-	case d.name.Op != OpNone:
+	case d.name.Operator != NoOperator:
 		f.Kind = FuncOperator
 	}
 	if d.sym != 0 && tc != tmplInstantiate && tc != tmplSpecial && !sr.specs.Friend {

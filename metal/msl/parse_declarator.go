@@ -21,8 +21,8 @@ const (
 	declAbstract
 )
 
-// declr is what a declarator declares.
-type declr struct {
+// declared is what a declarator declares.
+type declared struct {
 	at    Pos
 	name  *Name
 	sym   int32
@@ -74,7 +74,7 @@ func (p *declaratorParser) pointers(t *TypeExpr) *TypeExpr {
 }
 
 // declarator reads a declarator of a thing whose type, so far, is base.
-func (p *declaratorParser) declarator(base *TypeExpr, mode declMode) (d declr) {
+func (p *declaratorParser) declarator(base *TypeExpr, mode declMode) (d declared) {
 	d.at = p.in.pos()
 	d.typ = base
 	p.declaratorIn(&d, base, mode, nil)
@@ -83,7 +83,7 @@ func (p *declaratorParser) declarator(base *TypeExpr, mode declMode) (d declr) {
 
 // declaratorIn reads a declarator. ready is given for constructors and conversion functions, whose names have been
 // read.
-func (p *declaratorParser) declaratorIn(d *declr, base *TypeExpr, mode declMode, ready *nameNode) {
+func (p *declaratorParser) declaratorIn(d *declared, base *TypeExpr, mode declMode, ready *nameNode) {
 	if !p.in.enter() {
 		return
 	}
@@ -143,7 +143,7 @@ func (p *declaratorParser) declaratorIn(d *declr, base *TypeExpr, mode declMode,
 }
 
 // declaratorName reads a qualified or operator name, or one with template arguments.
-func (p *declaratorParser) declaratorName(d *declr) int32 {
+func (p *declaratorParser) declaratorName(d *declared) int32 {
 	if p.in.kind() == tIdent && p.in.peek(1) == tLt && !p.scopes.lookupTemplate() {
 		// A new variable before a less-than: an error that the caller reports.
 		n := p.nodes.newName()
@@ -175,7 +175,7 @@ func (p *declaratorParser) nestedDeclarator(mode declMode) bool {
 }
 
 // suffixes reads [n] and (parameters) after a name and returns the type they make of t.
-func (p *declaratorParser) suffixes(d *declr, t *TypeExpr, mode declMode, direct bool) *TypeExpr {
+func (p *declaratorParser) suffixes(d *declared, t *TypeExpr, mode declMode, direct bool) *TypeExpr {
 	if p.in.bad {
 		return t
 	}
@@ -267,7 +267,7 @@ func (p *declaratorParser) paramsFollow(mode declMode) bool {
 	start := p.in.i
 	yes := p.scopes.try(func() bool {
 		fn := &fnSuffix{}
-		p.fnParams(&declr{}, fn, false)
+		p.fnParams(&declared{}, fn, false)
 		return p.in.kind() == tSemi || p.in.kind() == tLBrace || p.in.kind() == tComma || p.in.kind() == tColon
 	})
 	p.in.i = start
@@ -275,7 +275,7 @@ func (p *declaratorParser) paramsFollow(mode declMode) bool {
 }
 
 // fnParams reads (parameters) and what belongs to a function's type after them.
-func (p *declaratorParser) fnParams(d *declr, fn *fnSuffix, direct bool) {
+func (p *declaratorParser) fnParams(d *declared, fn *fnSuffix, direct bool) {
 	m := p.scopes.push()
 	defer p.scopes.pop(m)
 	if direct && d.info.qualified && d.info.qual != nil && p.scopes.block == 0 {

@@ -19,14 +19,16 @@ var binaryPrec = [tKeyword + 1]int8{
 
 const shiftPrec = 8
 
-var binaryOps = [tKeyword]Op{
-	tLOr: OpLOr, tLAnd: OpLAnd, tOr: OpOr, tXor: OpXor, tAnd: OpAnd, tEq: OpEq, tNe: OpNe, tLt: OpLt, tGt: OpGt,
-	tLe: OpLe, tGe: OpGe, tShl: OpShl, tAdd: OpAdd, tSub: OpSub, tMul: OpMul, tDiv: OpDiv, tRem: OpRem,
+var binaryOperators = [tKeyword]Operator{
+	tLOr: OperatorLOr, tLAnd: OperatorLAnd, tOr: OperatorOr, tXor: OperatorXor, tAnd: OperatorAnd, tEq: OperatorEq,
+	tNe: OperatorNe, tLt: OperatorLt, tGt: OperatorGt, tLe: OperatorLe, tGe: OperatorGe, tShl: OperatorShl,
+	tAdd: OperatorAdd, tSub: OperatorSub, tMul: OperatorMul, tDiv: OperatorDiv, tRem: OperatorRem,
 }
 
-var assignTokens = map[tok]Op{
-	tAssign: OpNone, tAddAssign: OpAdd, tSubAssign: OpSub, tMulAssign: OpMul, tDivAssign: OpDiv, tRemAssign: OpRem,
-	tAndAssign: OpAnd, tOrAssign: OpOr, tXorAssign: OpXor, tShlAssign: OpShl,
+var assignTokens = map[tok]Operator{
+	tAssign: NoOperator, tAddAssign: OperatorAdd, tSubAssign: OperatorSub, tMulAssign: OperatorMul,
+	tDivAssign: OperatorDiv, tRemAssign: OperatorRem, tAndAssign: OperatorAnd, tOrAssign: OperatorOr,
+	tXorAssign: OperatorXor, tShlAssign: OperatorShl,
 }
 
 // expr parses an expression, commas included.
@@ -38,7 +40,7 @@ func (p *exprParser) expr() Expr {
 		}
 		at := p.in.pos()
 		p.in.advance()
-		x = p.nodes.newBinary(at, OpComma, x, p.assignExpr())
+		x = p.nodes.newBinary(at, OperatorComma, x, p.assignExpr())
 	}
 	return x
 }
@@ -53,13 +55,13 @@ func (p *exprParser) assignExpr() Expr {
 	if k < tAssign || k > tShrAssign {
 		return x
 	}
-	at, op := p.in.pos(), OpNone
+	at, op := p.in.pos(), NoOperator
 	if k == tGt {
 		if p.in.noGT || p.in.shiftLength() != 3 {
 			return x
 		}
 		p.in.i += 2
-		op = OpShr
+		op = OperatorShr
 	} else {
 		var ok bool
 		if op, ok = assignTokens[k]; !ok {
@@ -71,7 +73,7 @@ func (p *exprParser) assignExpr() Expr {
 	}
 	defer p.in.leave()
 	p.in.advance()
-	a := &AssignExpr{exprNode: exprNode{Base{at}}, Op: op, X: x}
+	a := &AssignExpr{exprNode: exprNode{Base{at}}, Operator: op, X: x}
 	a.Y = p.initClause()
 	return a
 }
@@ -116,7 +118,7 @@ func (p *exprParser) condExpr() Expr {
 			if op, ok := assignTokens[k]; ok {
 				at := p.in.pos()
 				p.in.advance()
-				a := &AssignExpr{exprNode: exprNode{Base{at}}, Op: op, X: y}
+				a := &AssignExpr{exprNode: exprNode{Base{at}}, Operator: op, X: y}
 				a.Y = p.initClause()
 				last.Y = a
 			}
@@ -133,14 +135,14 @@ func (p *exprParser) binary(least int8) Expr {
 		if k >= tKeyword {
 			return x
 		}
-		prec, op, length := binaryPrec[k], binaryOps[k], 1
+		prec, op, length := binaryPrec[k], binaryOperators[k], 1
 		if k == tGt {
 			if p.in.noGT {
 				return x
 			}
 			switch length = p.in.shiftLength(); length {
 			case 2:
-				prec, op = shiftPrec, OpShr
+				prec, op = shiftPrec, OperatorShr
 			case 3:
 				return x
 			}
@@ -160,8 +162,9 @@ func (p *exprParser) binary(least int8) Expr {
 	return x
 }
 
-var unaryOps = map[tok]Op{
-	tAdd: OpPlus, tSub: OpNeg, tTilde: OpNot, tNot: OpLNot, tMul: OpDeref, tAnd: OpAddrOf, tInc: OpInc, tDec: OpDec,
+var unaryOperators = map[tok]Operator{
+	tAdd: OperatorPlus, tSub: OperatorNeg, tTilde: OperatorNot, tNot: OperatorLNot, tMul: OperatorDeref,
+	tAnd: OperatorAddrOf, tInc: OperatorInc, tDec: OperatorDec,
 }
 
 // unary parses an operand with its prefix operators and casts.
@@ -174,7 +177,7 @@ func (p *exprParser) unary() Expr {
 			return p.badExpr()
 		}
 		defer p.in.leave()
-		u := &UnaryExpr{exprNode: exprNode{p.in.base()}, Op: unaryOps[k]}
+		u := &UnaryExpr{exprNode: exprNode{p.in.base()}, Operator: unaryOperators[k]}
 		p.in.advance()
 		u.X = p.unary()
 		return u
@@ -252,19 +255,19 @@ func (p *exprParser) stmtExpr(at Base) Expr {
 func (p *exprParser) parenBody(at Base) Expr {
 	if p.in.accept(tEllipsis) {
 		f := &FoldExpr{exprNode: exprNode{at}}
-		f.Op = p.foldOp()
+		f.Operator = p.foldOperator()
 		f.Y = p.unary()
 		return f
 	}
 	x := p.expr()
 	if next := p.foldLength(); next > 0 && p.in.peek(next) == tEllipsis {
 		f := &FoldExpr{exprNode: exprNode{at}, X: x}
-		f.Op = p.foldOp()
+		f.Operator = p.foldOperator()
 		p.in.advance()
 		if p.in.kind() != tRParen {
-			again := p.foldOp()
-			if again != f.Op && !p.in.bad {
-				p.in.errorf(UnexpectedToken, "the two operators of a fold differ: '%s' and '%s'", f.Op, again)
+			again := p.foldOperator()
+			if again != f.Operator && !p.in.bad {
+				p.in.errorf(UnexpectedToken, "the two operators of a fold differ: '%s' and '%s'", f.Operator, again)
 			}
 			f.Y = p.unary()
 		}
@@ -287,18 +290,18 @@ func (p *exprParser) foldLength() int {
 	return 0
 }
 
-// foldOp reads the operator of a fold.
-func (p *exprParser) foldOp() Op {
+// foldOperator reads the operator of a fold.
+func (p *exprParser) foldOperator() Operator {
 	n := p.foldLength()
-	op := OpComma
+	op := OperatorComma
 	switch {
 	case n == 0 || n == 3:
 		p.in.errorf(ExpectedExpression, "expected an operator beside '...', found %s", p.in.tok().name())
-		return OpNone
+		return NoOperator
 	case n == 2:
-		op = OpShr
+		op = OperatorShr
 	case p.in.kind() != tComma:
-		op = binaryOps[p.in.kind()]
+		op = binaryOperators[p.in.kind()]
 	}
 	p.in.i += n - 1
 	p.in.advance()
@@ -376,7 +379,7 @@ func (p *exprParser) postfix(x Expr) Expr {
 			p.in.errorf(NotInMetal, "pointers to members are not part of the Metal Shading Language")
 		case tInc, tDec:
 			p.in.advance()
-			u := &PostfixExpr{exprNode: exprNode{at}, Op: unaryOps[k], X: x}
+			u := &PostfixExpr{exprNode: exprNode{at}, Operator: unaryOperators[k], X: x}
 			x = u
 		default:
 			return x

@@ -169,13 +169,14 @@ func (p *nameParser) templateArg() (a TemplateArg) {
 	return a
 }
 
-var operatorTokens = map[tok]Op{
-	tAdd: OpAdd, tSub: OpSub, tMul: OpMul, tDiv: OpDiv, tRem: OpRem, tAnd: OpAnd, tOr: OpOr, tXor: OpXor,
-	tShl: OpShl, tLAnd: OpLAnd, tLOr: OpLOr, tEq: OpEq, tNe: OpNe, tLt: OpLt, tGt: OpGt, tLe: OpLe, tGe: OpGe,
-	tComma: OpComma, tTilde: OpNot, tNot: OpLNot, tInc: OpInc, tDec: OpDec, tAssign: OpAssign,
-	tAddAssign: OpAddAssign, tSubAssign: OpSubAssign, tMulAssign: OpMulAssign, tDivAssign: OpDivAssign,
-	tRemAssign: OpRemAssign, tAndAssign: OpAndAssign, tOrAssign: OpOrAssign, tXorAssign: OpXorAssign,
-	tShlAssign: OpShlAssign, tArrow: OpArrow,
+var operatorTokens = map[tok]Operator{
+	tAdd: OperatorAdd, tSub: OperatorSub, tMul: OperatorMul, tDiv: OperatorDiv, tRem: OperatorRem, tAnd: OperatorAnd,
+	tOr: OperatorOr, tXor: OperatorXor, tShl: OperatorShl, tLAnd: OperatorLAnd, tLOr: OperatorLOr, tEq: OperatorEq,
+	tNe: OperatorNe, tLt: OperatorLt, tGt: OperatorGt, tLe: OperatorLe, tGe: OperatorGe, tComma: OperatorComma,
+	tTilde: OperatorNot, tNot: OperatorLNot, tInc: OperatorInc, tDec: OperatorDec, tAssign: OperatorAssign,
+	tAddAssign: OperatorAddAssign, tSubAssign: OperatorSubAssign, tMulAssign: OperatorMulAssign,
+	tDivAssign: OperatorDivAssign, tRemAssign: OperatorRemAssign, tAndAssign: OperatorAndAssign,
+	tOrAssign: OperatorOrAssign, tXorAssign: OperatorXorAssign, tShlAssign: OperatorShlAssign, tArrow: OperatorArrow,
 }
 
 // operatorName reads operator+, operator(), operator[] or operator T.
@@ -183,10 +184,10 @@ func (p *nameParser) operatorName(part *NamePart) {
 	p.in.advance()
 	switch k := p.in.kind(); k {
 	case tLParen, tLBrack:
-		part.Op = OpCall
+		part.Operator = OperatorCall
 		closing := tRParen
 		if k == tLBrack {
-			part.Op, closing = OpIndex, tRBrack
+			part.Operator, closing = OperatorIndex, tRBrack
 		}
 		p.in.advance()
 		p.in.expect(closing, "in the name of an operator")
@@ -200,19 +201,19 @@ func (p *nameParser) operatorName(part *NamePart) {
 	case tGt:
 		switch n := p.in.shiftLength(); n {
 		case 3:
-			part.Op = OpShrAssign
+			part.Operator = OperatorShrAssign
 			p.in.i += 2
 		case 2:
-			part.Op = OpShr
+			part.Operator = OperatorShr
 			p.in.i++
 		default:
-			part.Op = OpGt
+			part.Operator = OperatorGt
 		}
 		p.in.advance()
 		return
 	default:
 		if op, ok := operatorTokens[k]; ok {
-			part.Op = op
+			part.Operator = op
 			p.in.advance()
 			return
 		}

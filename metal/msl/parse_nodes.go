@@ -36,12 +36,12 @@ func (p *nodes) newType(at Pos, kind TypeKind) *TypeExpr {
 	return t
 }
 
-func (p *nodes) newBinary(at Pos, op Op, x, y Expr) Expr {
+func (p *nodes) newBinary(at Pos, op Operator, x, y Expr) Expr {
 	if len(p.bins) == 0 {
 		p.bins = make([]BinaryExpr, max(p.slab/2, 8))
 	}
 	b := &p.bins[0]
 	p.bins = p.bins[1:]
-	b.At, b.Op, b.X, b.Y = at, op, x, y
+	b.At, b.Operator, b.X, b.Y = at, op, x, y
 	return b
 }

@@ -246,7 +246,7 @@ func (p *exprParser) lambda() Expr {
 	}
 	fn := &fnSuffix{}
 	if p.in.kind() == tLParen {
-		p.declarators.fnParams(&declr{}, fn, false)
+		p.declarators.fnParams(&declared{}, fn, false)
 	}
 	l.Params, l.Ret = fn.params, fn.trailing
 	p.types.attributes(nil)

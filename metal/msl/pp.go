@@ -108,30 +108,30 @@ type cond struct {
 	at       token
 }
 
-// frame is an #include in progress.
-type frame struct {
+// inclusion is an #include in progress.
+type inclusion struct {
 	scan  *scanner
 	conds int
 }
 
 // preproc turns the texts of a unit into one sequence of tokens.
 type preproc struct {
-	f        *File
-	include  func(string) (string, bool)
-	syms     *symtab
-	scan     *scanner
-	frames   []frame
-	conds    []cond
-	condBase int    // conds of the including texts
-	pend     []ptok // to be read before the scanner goes on, the last one first
-	isolated int    // >0: reading a macro argument: the end of pend is the end
-	out      []token
-	work     int
-	counter  int
-	dead     bool // a limit was hit: nothing more is read
-	included map[string]bool
-	errs     *ErrorList
-	wish     uint8 // what a pragma right before asks of a loop
+	f          *File
+	include    func(string) (string, bool)
+	syms       *symtab
+	scan       *scanner
+	inclusions []inclusion
+	conds      []cond
+	condBase   int    // conds of the including texts
+	pend       []ptok // to be read before the scanner goes on, the last one first
+	isolated   int    // >0: reading a macro argument: the end of pend is the end
+	out        []token
+	work       int
+	counter    int
+	dead       bool // a limit was hit: nothing more is read
+	included   map[string]bool
+	errs       *ErrorList
+	wish       uint8 // what a pragma right before asks of a loop
 
 	symDefined, symVAArgs, symVAOpt, symHasInclude, symPragma int32
 }
@@ -318,12 +318,12 @@ func (p *preproc) scanNext() token {
 				p.errorf(UnbalancedIf, &c.at, "#if without #endif")
 			}
 			p.conds = p.conds[:p.condBase]
-			n := len(p.frames)
+			n := len(p.inclusions)
 			if n == 0 || p.dead {
 				return t
 			}
-			p.scan, p.condBase = p.frames[n-1].scan, p.frames[n-1].conds
-			p.frames = p.frames[:n-1]
+			p.scan, p.condBase = p.inclusions[n-1].scan, p.inclusions[n-1].conds
+			p.inclusions = p.inclusions[:n-1]
 		default:
 			return t
 		}

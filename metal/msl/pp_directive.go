@@ -409,7 +409,7 @@ func (p *preproc) includeDirective(d *token, rest []token) {
 		p.errorf(IncludeNotFound, d, "'%s' is no Metal header, and was not found", clip(name))
 		return
 	}
-	if len(p.frames) >= maxInclude {
+	if len(p.inclusions) >= maxInclude {
 		p.die(d, "#include nests more than %d deep", maxInclude)
 		return
 	}
@@ -418,6 +418,6 @@ func (p *preproc) includeDirective(d *token, rest []token) {
 	if sc == nil {
 		return
 	}
-	p.frames = append(p.frames, frame{scan: p.scan, conds: p.condBase})
+	p.inclusions = append(p.inclusions, inclusion{scan: p.scan, conds: p.condBase})
 	p.scan, p.condBase = sc, len(p.conds)
 }

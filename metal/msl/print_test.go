@@ -39,8 +39,8 @@ func spart(q NamePart) string {
 		s = "decltype(" + sexpr(q.Decltype) + ")"
 	case q.Conv != nil:
 		s = "operator " + stype(q.Conv)
-	case q.Op != OpNone:
-		s = "operator" + q.Op.String()
+	case q.Operator != NoOperator:
+		s = "operator" + q.Operator.String()
 	}
 	if q.Template {
 		s = "template " + s
@@ -112,8 +112,8 @@ func stype(t *TypeExpr) string {
 		s = "array[" + n + "](" + stype(t.Elem) + ")"
 	case TypeFunc:
 		s = "func(" + sparams(t.Params) + ")->" + stype(t.Elem)
-	case TypeStruct:
-		s = sdecl(t.Struct)
+	case TypeClass:
+		s = sdecl(t.Class)
 	case TypeEnum:
 		s = sdecl(t.Enum)
 	}
@@ -183,13 +183,13 @@ func sexpr(x Expr) string {
 	case *ParenExpr:
 		return sexpr(x.X)
 	case *UnaryExpr:
-		return "(" + x.Op.String() + " " + sexpr(x.X) + ")"
+		return "(" + x.Operator.String() + " " + sexpr(x.X) + ")"
 	case *PostfixExpr:
-		return "(post" + x.Op.String() + " " + sexpr(x.X) + ")"
+		return "(post" + x.Operator.String() + " " + sexpr(x.X) + ")"
 	case *BinaryExpr:
-		return "(" + x.Op.String() + " " + sexpr(x.X) + " " + sexpr(x.Y) + ")"
+		return "(" + x.Operator.String() + " " + sexpr(x.X) + " " + sexpr(x.Y) + ")"
 	case *AssignExpr:
-		return "(" + x.Op.String() + "= " + sexpr(x.X) + " " + sexpr(x.Y) + ")"
+		return "(" + x.Operator.String() + "= " + sexpr(x.X) + " " + sexpr(x.Y) + ")"
 	case *CondExpr:
 		return "(? " + sexpr(x.Cond) + " " + sexpr(x.X) + " " + sexpr(x.Y) + ")"
 	case *CallExpr:
@@ -240,7 +240,7 @@ func sexpr(x Expr) string {
 	case *PackExpr:
 		return sexpr(x.X) + "..."
 	case *FoldExpr:
-		return "(fold " + x.Op.String() + " " + sexpr(x.X) + " " + sexpr(x.Y) + ")"
+		return "(fold " + x.Operator.String() + " " + sexpr(x.X) + " " + sexpr(x.Y) + ")"
 	}
 	return fmt.Sprintf("%T", x)
 }
@@ -393,7 +393,7 @@ func sdecl(d Decl) string {
 		return s + ")"
 	case *FuncDecl:
 		return sfunc(d)
-	case *StructDecl:
+	case *ClassDecl:
 		s := "(" + d.Key + " " + sname(d.Name) + sattrs(d.Attrs)
 		for _, b := range d.Bases {
 			s += " :" + b.Access + " " + stype(b.Type)

@@ -75,8 +75,8 @@ func (rs *resolver) resolveName(n *Name) *entity {
 		switch {
 		case n.Conv != nil:
 			key = "(conversion)"
-		case n.Op != OpNone:
-			key = operatorKey(n.Op)
+		case n.Operator != NoOperator:
+			key = operatorKey(n.Operator)
 		}
 	}
 	if len(n.Quals) == 0 {
@@ -170,12 +170,12 @@ func (rs *resolver) qualEnv(n *Name) *env {
 // classEnv returns the scope of a class or enumeration that is followed by ::.
 func (rs *resolver) classEnv(t *ctype, n *Name) *env {
 	switch t.kind {
-	case tStruct:
-		rs.c.declareMembers(t.st)
-		rs.c.complete(t.st)
-		return t.st.scope
+	case tClass:
+		rs.c.declareMembers(t.class)
+		rs.c.complete(t.class)
+		return t.class.scope
 	case tEnum:
-		return t.en.scope
+		return t.enum.scope
 	case tBad:
 		return nil
 	}
@@ -185,8 +185,8 @@ func (rs *resolver) classEnv(t *ctype, n *Name) *env {
 
 func (rs *resolver) undeclared(n *Name) {
 	name := n.Ident
-	if name == "" && n.Op != OpNone {
-		name = operatorKey(n.Op)
+	if name == "" && n.Operator != NoOperator {
+		name = operatorKey(n.Operator)
 	}
 	if len(n.Quals) > 0 {
 		text := ""
@@ -239,8 +239,8 @@ func nameText(n *Name) string {
 	if len(n.Quals) > 0 {
 		s = qualText(n.Quals) + "::"
 	}
-	if n.Ident == "" && n.Op != OpNone {
-		return s + operatorKey(n.Op)
+	if n.Ident == "" && n.Operator != NoOperator {
+		return s + operatorKey(n.Operator)
 	}
 	return s + n.Ident
 }
@@ -267,10 +267,10 @@ func (rs *resolver) thisObject() (value, bool) {
 }
 
 // enclosingInstance returns the innermost class in scope that is an instance of the template.
-func (rs *resolver) enclosingInstance(tm *tmplInfo) *structInfo {
+func (rs *resolver) enclosingInstance(tm *tmplInfo) *classInfo {
 	for e := rs.env; e != nil; e = e.up {
-		if e.kind == envClass && e.cls != nil && e.cls.name == tm.name && e.cls.args != nil {
-			return e.cls
+		if e.kind == envClass && e.class != nil && e.class.name == tm.name && e.class.args != nil {
+			return e.class
 		}
 	}
 	return nil

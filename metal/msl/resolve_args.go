@@ -3,8 +3,8 @@ package msl
 import "reflect"
 
 // templateArgs evaluates template arguments as written; packs are expanded.
-func (rs *resolver) templateArgs(list []TemplateArg) ([]targ, bool) {
-	out := make([]targ, 0, len(list))
+func (rs *resolver) templateArgs(list []TemplateArg) ([]boundArg, bool) {
+	out := make([]boundArg, 0, len(list))
 	ok := true
 	for i := range list {
 		a := &list[i]
@@ -23,34 +23,34 @@ func (rs *resolver) templateArgs(list []TemplateArg) ([]targ, bool) {
 	return out, ok
 }
 
-func (rs *resolver) templateArg(a *TemplateArg) (targ, bool) {
+func (rs *resolver) templateArg(a *TemplateArg) (boundArg, bool) {
 	if a.Type != nil {
 		if a.Type.Kind == TypeNamed {
 			ent := rs.resolveEntity(a.Type.Name)
 			switch {
 			case ent == nil:
-				return targ{}, false
+				return boundArg{}, false
 			case ent.kind == eTemplate && !a.Type.Name.HasArgs && rs.enclosingInstance(ent.tmpl) == nil:
-				return targ{tmpl: ent}, true
+				return boundArg{tmpl: ent}, true
 			case ent.kind == eConst || ent.kind == eVar: // the parser took a value for a type
 				return rs.valueArg(&NameExpr{exprNode{a.Type.Base}, a.Type.Name})
 			}
 		}
 		t := rs.typeOf(a.Type)
-		return targ{q: t}, t.T.kind != tBad
+		return boundArg{q: t}, t.T.kind != tBad
 	}
 	if ne, ok := a.X.(*NameExpr); ok { // a type may have been taken for a value
 		if ent := rs.resolveQuiet(ne.Name); ent != nil {
 			switch {
 			case ent.kind == eType:
 				t := rs.c.typeEntity(ent)
-				return targ{q: t}, t.T.kind != tBad
+				return boundArg{q: t}, t.T.kind != tBad
 			case ent.kind == eTemplate && !ne.Name.HasArgs:
-				return targ{tmpl: ent}, true
+				return boundArg{tmpl: ent}, true
 			case ent.kind == eTemplate && ent.tmpl.decl != nil:
 				if _, isVar := ent.tmpl.decl.Decl.(*VarDecl); !isVar {
 					t, _ := rs.entityType(ent, ne.Name)
-					return targ{q: t}, t.T.kind != tBad
+					return boundArg{q: t}, t.T.kind != tBad
 				}
 			}
 		}
@@ -59,33 +59,33 @@ func (rs *resolver) templateArg(a *TemplateArg) (targ, bool) {
 	return rs.valueArg(a.X)
 }
 
-func (rs *resolver) valueArg(x Expr) (targ, bool) {
+func (rs *resolver) valueArg(x Expr) (boundArg, bool) {
 	if ne, ok := stripParens(x).(*NameExpr); ok {
 		if ent := rs.resolveQuiet(ne.Name); ent != nil && (ent.kind == eFunc || ent.kind == eConst && ent.val.k == vFuncs) {
 			v := rs.eval().exprs.entityValue(ent, ne)
-			return targ{fn: v.fn}, !v.bad()
+			return boundArg{fn: v.fn}, !v.bad()
 		}
 		rs.badQual = false
 	}
 	if o, addr := rs.constObject(x); o != nil {
-		return targ{obj: o, addr: addr}, true
+		return boundArg{obj: o, addr: addr}, true
 	}
-	if u, is := stripParens(x).(*UnaryExpr); is && u.Op == OpAddrOf {
+	if u, is := stripParens(x).(*UnaryExpr); is && u.Operator == OperatorAddrOf {
 		if o := rs.wholeOf(u.X); o != nil {
 			rs.c.errorf(BadTemplateArgs, x.Pos(), "a template argument points to a part of '%s': C++ has none such before "+
 				"C++20. Pass the whole and an index", o.name)
-			return targ{}, false
+			return boundArg{}, false
 		}
 	}
 	v, ok := rs.eval().consts.constExpr(x, "a template argument")
 	if !ok || v.bad() {
-		return targ{}, false
+		return boundArg{}, false
 	}
 	if len(v.comps) != 1 || !v.q.T.isScalar() {
 		rs.c.errorf(BadTemplateArgs, x.Pos(), "a template argument of type %s is neither a type nor a number", v.q)
-		return targ{}, false
+		return boundArg{}, false
 	}
-	return targ{isVal: true, val: v.comps[0], vt: v.q.T}, true
+	return boundArg{isVal: true, val: v.comps[0], vt: v.q.T}, true
 }
 
 // wholeOf returns the constant that an expression names a part of, nil if it names none.
@@ -112,7 +112,7 @@ func (rs *resolver) wholeOf(x Expr) *object {
 // address it takes; nil for other arguments.
 func (rs *resolver) constObject(x Expr) (o *object, addr bool) {
 	x = stripParens(x)
-	if u, ok := x.(*UnaryExpr); ok && u.Op == OpAddrOf {
+	if u, ok := x.(*UnaryExpr); ok && u.Operator == OperatorAddrOf {
 		x, addr = stripParens(u.X), true
 	}
 	ne, ok := x.(*NameExpr)
@@ -129,7 +129,7 @@ func (rs *resolver) constObject(x Expr) (o *object, addr bool) {
 		return nil, false
 	}
 	if addr = addr || ent.addr; !addr && v.q.T.kind != tArray &&
-		(v.q.T.kind != tStruct || len(rs.c.methods(v.q.T, "(conversion)")) > 0) {
+		(v.q.T.kind != tClass || len(rs.c.methods(v.q.T, "(conversion)")) > 0) {
 		return nil, false
 	}
 	return v.obj, addr
@@ -166,7 +166,7 @@ func (rs *resolver) fill(d *deduction, at Pos) (missing string, ok bool) {
 			if p.Templ != nil {
 				if p.DefaultType.Kind == TypeNamed {
 					if ent := h.resolveEntity(p.DefaultType.Name); ent != nil && ent.kind == eTemplate {
-						d.got[i] = targ{tmpl: ent}
+						d.got[i] = boundArg{tmpl: ent}
 						d.set[i] = true
 						continue
 					}
@@ -190,7 +190,7 @@ func (rs *resolver) fill(d *deduction, at Pos) (missing string, ok bool) {
 }
 
 // fitsParam reports whether an object can be the argument of a pointer or reference parameter; no number can.
-func (rs *resolver) fitsParam(a *targ, p *TemplateParam) bool {
+func (rs *resolver) fitsParam(a *boundArg, p *TemplateParam) bool {
 	if a.tmpl != nil || a.isPack {
 		return false
 	}
@@ -218,7 +218,7 @@ func (rs *resolver) fitsParam(a *targ, p *TemplateParam) bool {
 }
 
 // convertValueArg converts a value argument to its parameter's type.
-func (rs *resolver) convertValueArg(a targ, p *TemplateParam) targ {
+func (rs *resolver) convertValueArg(a boundArg, p *TemplateParam) boundArg {
 	if p.ValueType == nil || !a.isVal {
 		return a
 	}
@@ -231,7 +231,7 @@ func (rs *resolver) convertValueArg(a targ, p *TemplateParam) targ {
 }
 
 // explicitArgs assigns arguments given in angle brackets to parameters.
-func (rs *resolver) explicitArgs(d *deduction, args []targ) bool {
+func (rs *resolver) explicitArgs(d *deduction, args []boundArg) bool {
 	for i := 0; i < len(args); i++ {
 		if i >= len(d.params) {
 			return false
@@ -279,7 +279,7 @@ func (rs *resolver) packsIn(x any) (packs []*entity, n int) {
 			}
 		}
 		packs = append(packs, ent)
-		l := len(ent.targs) + len(ent.vals)
+		l := len(ent.boundArgs) + len(ent.vals)
 		bad = bad || n >= 0 && l != n
 		n = l
 	})
@@ -309,8 +309,8 @@ func (rs *resolver) expandPack(x any, f func()) {
 	for i := range n {
 		e := &env{kind: envBlock, up: saved}
 		for _, p := range packs {
-			if p.targs != nil {
-				e.put(targEntity(p.name, p.targs[i]))
+			if p.boundArgs != nil {
+				e.put(argEntity(p.name, p.boundArgs[i]))
 			} else {
 				e.put(&entity{kind: eVar, name: p.name, local: true, val: p.vals[i]})
 			}
@@ -322,7 +322,7 @@ func (rs *resolver) expandPack(x any, f func()) {
 }
 
 // bindEnv makes the scope in which a template's parameters stand for their arguments.
-func bindEnv(up *env, params []*TemplateParam, args []targ) *env {
+func bindEnv(up *env, params []*TemplateParam, args []boundArg) *env {
 	e := &env{kind: envTemplate, up: up}
 	for i, p := range params {
 		if i >= len(args) {
@@ -331,15 +331,15 @@ func bindEnv(up *env, params []*TemplateParam, args []targ) *env {
 		if p.Name == "" {
 			continue
 		}
-		e.put(targEntity(p.Name, args[i]))
+		e.put(argEntity(p.Name, args[i]))
 	}
 	return e
 }
 
-func targEntity(name string, a targ) *entity {
+func argEntity(name string, a boundArg) *entity {
 	switch {
 	case a.isPack:
-		return &entity{kind: ePack, name: name, targs: a.pack}
+		return &entity{kind: ePack, name: name, boundArgs: a.pack}
 	case a.fn != nil:
 		return &entity{kind: eConst, name: name, local: true, val: value{k: vFuncs, q: qt(typeVoid), fn: a.fn}}
 	case a.isVal:
@@ -354,7 +354,7 @@ func targEntity(name string, a targ) *entity {
 
 func specArgs(s *TemplateDecl) []TemplateArg {
 	switch x := s.Decl.(type) {
-	case *StructDecl:
+	case *ClassDecl:
 		return x.Name.Args
 	case *VarDecl:
 		return x.Name.Args

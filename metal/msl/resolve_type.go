@@ -65,8 +65,8 @@ func (rs *resolver) typeNoQuals(x *TypeExpr) qtype {
 			sig.params = append(sig.params, qt(rs.c.types.paramType(rs.typeOf(p.Type)).T))
 		}
 		return qt(rs.c.types.funcOf(sig))
-	case TypeStruct:
-		return qt(rs.c.structFor(x.Struct, rs.env))
+	case TypeClass:
+		return qt(rs.c.classFor(x.Class, rs.env))
 	case TypeEnum:
 		return qt(rs.c.enumFor(x.Enum, rs.env))
 	case TypeMemberPtr:
@@ -158,8 +158,8 @@ func (rs *resolver) entityType(x *entity, n *Name) (qtype, bool) {
 		return rs.c.typeEntity(x), true
 	case eTemplate:
 		if !n.HasArgs {
-			if st := rs.enclosingInstance(x.tmpl); st != nil {
-				return qt(st.typ), true
+			if cls := rs.enclosingInstance(x.tmpl); cls != nil {
+				return qt(cls.typ), true
 			}
 			if x.tmpl.built == "" && !allDefaulted(x.tmpl.decl) {
 				rs.c.errorf(BadTemplateArgs, n.Pos(), "the template '%s' needs its arguments here", x.name)
@@ -209,8 +209,8 @@ func (c *compiler) typeEntity(x *entity) qtype {
 		}
 		defer c.leave()
 		t = c.resolverIn(x.env).typeOf(x.alias.Type)
-	case x.strukt != nil:
-		t = qt(c.structFor(x.strukt, x.env))
+	case x.class != nil:
+		t = qt(c.classFor(x.class, x.env))
 	case x.enum != nil:
 		t = qt(c.enumFor(x.enum, x.env))
 	default:
@@ -231,7 +231,7 @@ func (rs *resolver) placeholder(x *TypeExpr) *tmplInfo {
 		rs.badQual = false
 		return nil
 	}
-	if _, isClass := ent.tmpl.decl.Decl.(*StructDecl); !isClass {
+	if _, isClass := ent.tmpl.decl.Decl.(*ClassDecl); !isClass {
 		return nil
 	}
 	return ent.tmpl

@@ -2,7 +2,7 @@ package msl
 
 // instantiateType returns the type that a class or alias template gives for arguments; ok is false for a variable
 // template.
-func (rs *resolver) instantiateType(tm *tmplInfo, args []targ, at Pos) (qtype, bool) {
+func (rs *resolver) instantiateType(tm *tmplInfo, args []boundArg, at Pos) (qtype, bool) {
 	if tm.built != "" {
 		if isTexture(tm.built) {
 			rs.c.errorf(Unsupported, at, "textures are not supported: '%s'; pass a buffer and index it", tm.built)
@@ -35,24 +35,24 @@ func (rs *resolver) instantiateType(tm *tmplInfo, args []targ, at Pos) (qtype, b
 	}
 	known := rs.c.insts[tm]
 	if known == nil {
-		known = &instances[*structInfo]{}
+		known = &instances[*classInfo]{}
 		rs.c.insts[tm] = known
 	}
-	if st, ok := known.find(args, structArgs); ok {
-		return qt(st.typ), true
+	if cls, ok := known.find(args, classArgs); ok {
+		return qt(cls.typ), true
 	}
 	rs.c.countInstance(at)
 	spec, bind := rs.chooseSpec(tm, args)
-	decl, _ := spec.Decl.(*StructDecl)
-	st := &structInfo{name: tm.name, decl: decl, args: args, tmpl: tm, union: decl.Key == "union"}
-	st.typ = &ctype{kind: tStruct, st: st}
-	st.scope = &env{kind: envClass, up: bind, cls: st}
-	known.add(st, structArgs)
-	return qt(st.typ), true
+	decl, _ := spec.Decl.(*ClassDecl)
+	cls := &classInfo{name: tm.name, decl: decl, args: args, tmpl: tm, union: decl.Key == "union"}
+	cls.typ = &ctype{kind: tClass, class: cls}
+	cls.scope = &env{kind: envClass, up: bind, class: cls}
+	known.add(cls, classArgs)
+	return qt(cls.typ), true
 }
 
 // completeArgs checks the number and kinds of a template's arguments and adds defaults.
-func (rs *resolver) completeArgs(tm *tmplInfo, args []targ, at Pos) ([]targ, bool) {
+func (rs *resolver) completeArgs(tm *tmplInfo, args []boundArg, at Pos) ([]boundArg, bool) {
 	d := newDeduction(rs.c, tm.decl.Params, tm.env)
 	if !rs.explicitArgs(d, flattenPacks(args)) {
 		rs.c.errorf(BadTemplateArgs, at, "the arguments %s do not fit the template '%s'", argsString(args), tm.name)
@@ -66,7 +66,7 @@ func (rs *resolver) completeArgs(tm *tmplInfo, args []targ, at Pos) ([]targ, boo
 }
 
 // chooseSpec picks the most specialised declaration of a template that fits, and the scope with its parameters.
-func (rs *resolver) chooseSpec(tm *tmplInfo, args []targ) (*TemplateDecl, *env) {
+func (rs *resolver) chooseSpec(tm *tmplInfo, args []boundArg) (*TemplateDecl, *env) {
 	best, bestEnv, bestScore := tm.decl, bindEnv(tm.env, tm.decl.Params, args), -1
 	flat := flattenPacks(args)
 	for _, list := range [][]*TemplateDecl{tm.specs, rs.c.extraTmpl[tm]} {
@@ -97,7 +97,7 @@ func (rs *resolver) chooseSpec(tm *tmplInfo, args []targ) (*TemplateDecl, *env) 
 
 // specFits substitutes what was deduced into the patterns, adds the default arguments of the template that they leave
 // out, and compares.
-func (rs *resolver) specFits(tm *tmplInfo, pats []TemplateArg, args []targ, bind *env) bool {
+func (rs *resolver) specFits(tm *tmplInfo, pats []TemplateArg, args []boundArg, bind *env) bool {
 	fits := false
 	ok := rs.c.trial(func() {
 		h := rs.c.resolverIn(bind)
@@ -117,7 +117,7 @@ func (rs *resolver) specFits(tm *tmplInfo, pats []TemplateArg, args []targ, bind
 				got[i].vt, got[i].val = args[i].vt, convertConst(got[i].val, args[i].val.ty)
 			}
 		}
-		fits = sameTargs(got, args)
+		fits = sameArgs(got, args)
 	})
 	return ok && fits
 }

@@ -20,7 +20,7 @@ type statements struct {
 	res    *resolver
 	vars   *variables
 
-	fr     *inl
+	frame  *frame
 	labels []*jumpScope
 }
 
@@ -139,9 +139,9 @@ func (ss *statements) pragma(s *PragmaStmt) {
 
 // nested emits f into a block of its own, one level deeper than the function's body.
 func (ss *statements) nested(f func()) *kir.Block {
-	if ss.fr != nil {
-		ss.fr.depth++
-		defer func() { ss.fr.depth-- }()
+	if ss.frame != nil {
+		ss.frame.depth++
+		defer func() { ss.frame.depth-- }()
 	}
 	return ss.em.inBlock(f)
 }
@@ -178,7 +178,7 @@ func (ss *statements) ifStmt(s *IfStmt, tail bool) flow {
 		return ss.scoped(take, tail)
 	}
 	in := &kir.Instr{Op: kir.If, Args: []*kir.Instr{ss.em.instr(c)}}
-	kp := ss.em.kp
+	kp := ss.em.kirPos
 	f1, f2 := fNext, fNext
 	in.Body = ss.nested(func() { f1 = ss.scoped(s.Then, tail) })
 	if s.Else != nil {
@@ -187,7 +187,7 @@ func (ss *statements) ifStmt(s *IfStmt, tail bool) flow {
 			in.Else = nil
 		}
 	}
-	ss.em.kp = kp
+	ss.em.kirPos = kp
 	ss.em.structured(in)
 	ss.em.pos = 0
 	if f1 != fNext && f2 != fNext {
@@ -218,8 +218,8 @@ func (ss *statements) condVar(d *VarDecl) operand {
 
 func (ss *statements) jump(at Pos, brk bool) flow {
 	low := 0
-	if ss.fr != nil {
-		low = ss.fr.labels
+	if ss.frame != nil {
+		low = ss.frame.labels
 	}
 	for i := len(ss.labels) - 1; i >= low; i-- {
 		js := ss.labels[i]
@@ -254,7 +254,7 @@ func (ss *statements) jump(at Pos, brk bool) flow {
 // returnStmt leaves the function. At its end a value is handed over directly; elsewhere through a variable and a
 // Break.
 func (ss *statements) returnStmt(s *ReturnStmt, tail bool) flow {
-	fr := ss.fr
+	fr := ss.frame
 	if fr == nil {
 		ss.c.errorf(MisplacedStatement, s.Pos(), "return stands outside a function")
 		return fReturn
@@ -283,7 +283,7 @@ func (ss *statements) returnStmt(s *ReturnStmt, tail bool) flow {
 	return fReturn
 }
 
-func (ss *statements) setResult(fr *inl, v value, s *ReturnStmt, tail bool) {
+func (ss *statements) setResult(fr *frame, v value, s *ReturnStmt, tail bool) {
 	if v.bad() && s.X != nil {
 		fr.has, fr.direct = true, badValue
 		return
@@ -335,7 +335,7 @@ func (ss *statements) setResult(fr *inl, v value, s *ReturnStmt, tail bool) {
 }
 
 // refResult returns a reference: the object itself at the function's end, else its address.
-func (ss *statements) refResult(fr *inl, v value, s *ReturnStmt, tail bool) {
+func (ss *statements) refResult(fr *frame, v value, s *ReturnStmt, tail bool) {
 	b := ss.conv.bindRef(fr.ret, v, s.Pos())
 	if b.bad() {
 		fr.has, fr.direct = true, badValue

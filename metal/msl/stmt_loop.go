@@ -39,7 +39,7 @@ func (ss *statements) loop(p loopParts) flow {
 		js.cont = in
 	}
 	endless := false
-	kp := ss.em.kp
+	kp := ss.em.kirPos
 	test := func() {
 		var c operand
 		switch {
@@ -81,7 +81,7 @@ func (ss *statements) loop(p loopParts) flow {
 			test()
 		}
 	})
-	ss.em.kp = kp
+	ss.em.kirPos = kp
 	ss.em.structured(in)
 	ss.em.pos = 0
 	if endless && !js.broke {
@@ -146,7 +146,7 @@ func (ss *statements) rangeForStmt(s *RangeForStmt) flow {
 	at := Base{s.Pos()}
 	name := func(n string) Expr { return &NameExpr{exprNode{at}, &Name{Base: at, NamePart: NamePart{Ident: n}}} }
 	step := name(stepName)
-	loop := &ForStmt{stmtNode: stmtNode{at}, Unroll: s.Unroll, Post: &UnaryExpr{exprNode{at}, OpInc, step}}
+	loop := &ForStmt{stmtNode: stmtNode{at}, Unroll: s.Unroll, Post: &UnaryExpr{exprNode{at}, OperatorInc, step}}
 	v := *s.Var
 	v.Style = InitCopy
 	switch r.q.T.kind {
@@ -155,9 +155,9 @@ func (ss *statements) rangeForStmt(s *RangeForStmt) flow {
 		ss.mem.store(objVal(o), intVal(typeInt, 0))
 		ss.res.env.put(&entity{kind: eVar, name: stepName, local: true, val: objVal(o), at: s.Pos()})
 		end := &IntLit{exprNode: exprNode{at}, Value: uint64(r.q.T.n), Decimal: true}
-		loop.Cond = &BinaryExpr{exprNode{at}, OpLt, step, end}
+		loop.Cond = &BinaryExpr{exprNode{at}, OperatorLt, step, end}
 		v.Init = &IndexExpr{exprNode{at}, name(rangeName), step}
-	case tStruct:
+	case tClass:
 		for i, m := range [2]string{"begin", "end"} {
 			f := &MemberExpr{exprNode: exprNode{at}, X: name(rangeName), Name: &Name{Base: at, NamePart: NamePart{Ident: m}}}
 			p := ss.mem.rvalue(ss.exprs.expr(&CallExpr{exprNode: exprNode{at}, Fun: f}))
@@ -168,8 +168,8 @@ func (ss *statements) rangeForStmt(s *RangeForStmt) flow {
 			home := ss.mem.newLocal(n, p.q.bare(), ss.mem.load(p))
 			ss.res.env.put(&entity{kind: eVar, name: n, local: true, val: home, at: s.Pos()})
 		}
-		loop.Cond = &BinaryExpr{exprNode{at}, OpNe, step, name(endName)}
-		v.Init = &UnaryExpr{exprNode{at}, OpDeref, step}
+		loop.Cond = &BinaryExpr{exprNode{at}, OperatorNe, step, name(endName)}
+		v.Init = &UnaryExpr{exprNode{at}, OperatorDeref, step}
 	default:
 		ss.c.errorf(BadOperands, s.Range.Pos(), "for cannot run over a value of type %s", r.q)
 		return fNext
@@ -203,9 +203,9 @@ func (ss *statements) rangeValue(s *RangeForStmt) value {
 	if v.bad() {
 		return badValue
 	}
-	if v.q.T.kind == tStruct {
-		ss.c.complete(v.q.T.st)
-		if path := v.q.T.st.fieldPath("__elems", nil); path != nil {
+	if v.q.T.kind == tClass {
+		ss.c.complete(v.q.T.class)
+		if path := v.q.T.class.fieldPath("__elems", nil); path != nil {
 			v = ss.mem.member(v, path)
 		}
 	}

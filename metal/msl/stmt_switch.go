@@ -20,7 +20,7 @@ func (ss *statements) switchStmt(s *SwitchStmt) flow {
 	} else {
 		v = ss.mem.rvalue(ss.exprs.expr(s.Cond))
 	}
-	if v.q.T != nil && v.q.T.kind == tStruct {
+	if v.q.T != nil && v.q.T.kind == tClass {
 		v = ss.conv.toArith(v)
 	}
 	if v.bad() || v.q.T == nil {
@@ -139,7 +139,7 @@ func (ss *statements) emitSwitch(s *SwitchStmt, v value, cases []caseLabel, def 
 		blocks[i] = &kir.Instr{Op: kir.BlockOp}
 	}
 	x := v.comps[0]
-	kp := ss.em.kp
+	kp := ss.em.kirPos
 	cur := ss.nested(func() {
 		for i, c := range cases {
 			if c.def {
@@ -176,7 +176,7 @@ func (ss *statements) emitSwitch(s *SwitchStmt, v value, cases []caseLabel, def 
 	}
 	ss.labels = ss.labels[:len(ss.labels)-1]
 	out.Body = cur
-	ss.em.kp = kp
+	ss.em.kirPos = kp
 	ss.em.structured(out)
 	if def >= 0 && last == fReturn && !js.broke {
 		return fReturn

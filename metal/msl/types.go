@@ -21,8 +21,8 @@ const (
 	tArray   // elem, n; n is -1 for an array of unknown size
 	tPtr     // elem: the pointee with its qualifiers
 	tRef     // elem
-	tStruct  // st; unions and lambdas too
-	tEnum    // en; kt is the underlying type
+	tClass   // class; unions and lambdas too
+	tEnum    // enum; kt is the underlying type
 	tAtomic  // elem.T
 	tSimdMat // elem.T: an 8x8 matrix spread over the SIMD-group, two elements a lane
 	tNull    // of nullptr
@@ -38,8 +38,8 @@ type ctype struct {
 	packed bool
 	elem   qtype
 	n      int
-	st     *structInfo
-	en     *enumInfo
+	class  *classInfo
+	enum   *enumInfo
 	sig    *funcSig
 
 	size, align int
@@ -62,11 +62,11 @@ type funcSig struct {
 	unknown bool    // of a set of functions: ret and params mean nothing
 }
 
-// structInfo is a class: an instance if it comes from a template.
-type structInfo struct {
+// classInfo is a class: an instance if it comes from a template.
+type classInfo struct {
 	name   string
-	decl   *StructDecl
-	args   []targ
+	decl   *ClassDecl
+	args   []boundArg
 	tmpl   *tmplInfo // of an instance
 	scope  *env      // of its members; its parents hold the template's arguments and what encloses the class
 	fields []field
@@ -197,7 +197,7 @@ func (t *ctype) isInt() bool    { return t.kind == tScalar && t.kt.IsInt() }
 func (t *ctype) isFloat() bool  { return t.kind == tScalar && t.kt.IsFloat() }
 func (t *ctype) isBool() bool   { return t.kind == tScalar && t.kt == kir.Bool }
 func (t *ctype) isUnscopedEnum() bool {
-	return t.kind == tEnum && !t.en.scoped
+	return t.kind == tEnum && !t.enum.scoped
 }
 
 // intLike reports whether the type takes part in integer arithmetic after promotion.
@@ -326,10 +326,10 @@ func (t *ctype) String() string {
 		return t.elem.String() + "*"
 	case tRef:
 		return t.elem.String() + "&"
-	case tStruct:
-		return t.st.String()
+	case tClass:
+		return t.class.String()
 	case tEnum:
-		return t.en.name
+		return t.enum.name
 	case tAtomic:
 		return "atomic<" + t.elem.T.String() + ">"
 	case tSimdMat:
@@ -349,7 +349,7 @@ func (t *ctype) String() string {
 }
 
 // String returns the class's name with its template arguments.
-func (s *structInfo) String() string {
+func (s *classInfo) String() string {
 	if s.args == nil {
 		return s.name
 	}
@@ -470,9 +470,9 @@ func (c *compiler) isComplete(t *ctype) bool {
 		return false
 	case tArray:
 		return t.n >= 0 && c.isComplete(t.elem.T)
-	case tStruct:
-		c.complete(t.st)
-		return t.st.state == 2
+	case tClass:
+		c.complete(t.class)
+		return t.class.state == 2
 	}
 	return true
 }
@@ -488,9 +488,9 @@ func (t *ctype) compTypes(dst []kir.Type) []kir.Type {
 		for range t.n {
 			dst = t.elem.T.compTypes(dst)
 		}
-	case tStruct:
-		for i := range t.st.fields {
-			dst = t.st.fields[i].q.T.compTypes(dst)
+	case tClass:
+		for i := range t.class.fields {
+			dst = t.class.fields[i].q.T.compTypes(dst)
 		}
 	case tVoid, tBad, tFunc, tAuto:
 	default:
@@ -510,9 +510,9 @@ func (t *ctype) compOffsets(dst []int, at int) []int {
 		for i := range t.n {
 			dst = t.elem.T.compOffsets(dst, at+i*t.elem.T.size)
 		}
-	case tStruct:
-		for i := range t.st.fields {
-			f := &t.st.fields[i]
+	case tClass:
+		for i := range t.class.fields {
+			f := &t.class.fields[i]
 			dst = f.q.T.compOffsets(dst, at+f.off)
 		}
 	case tVoid, tBad, tFunc, tAuto:
@@ -527,7 +527,7 @@ func (t *ctype) firstScalar() kir.Type {
 	switch t.kind {
 	case tArray, tVec, tSimdMat:
 		return t.elem.T.firstScalar()
-	case tStruct, tVoid, tBad, tFunc, tAuto, tRef:
+	case tClass, tVoid, tBad, tFunc, tAuto, tRef:
 		return kir.U8
 	}
 	return t.kirScalar()

@@ -71,7 +71,7 @@ func isTexture(name string) bool {
 }
 
 // builtinTemplate instantiates a predeclared class template; the message says what is wrong with the arguments.
-func builtinTemplate(name string, args []targ) (*ctype, string) {
+func builtinTemplate(name string, args []boundArg) (*ctype, string) {
 	if len(args) == 0 || args[0].q.T == nil {
 		return nil, name + " needs a type as its first argument"
 	}
@@ -110,8 +110,8 @@ func builtinTemplate(name string, args []targ) (*ctype, string) {
 	return nil, "simdgroup_matrix is 8 by 8 of half, bfloat or float, not " + argsString(args)
 }
 
-// targ is a template argument: a type, a value, a template or a pack of arguments.
-type targ struct {
+// boundArg is a template argument: a type, a value, a template or a pack of arguments.
+type boundArg struct {
 	q      qtype // a type if q.T != nil
 	isVal  bool
 	val    operand // a value, of type vt
@@ -121,10 +121,10 @@ type targ struct {
 	obj    *object   // a constant that a pointer or reference parameter names
 	addr   bool      // of obj: its address was taken
 	isPack bool
-	pack   []targ
+	pack   []boundArg
 }
 
-func argsString(args []targ) string {
+func argsString(args []boundArg) string {
 	var parts []string
 	for _, a := range args {
 		parts = append(parts, a.String())
@@ -133,7 +133,7 @@ func argsString(args []targ) string {
 }
 
 // String returns the argument as messages show it.
-func (a targ) String() string {
+func (a boundArg) String() string {
 	switch {
 	case a.isPack:
 		s := argsString(a.pack)
@@ -154,8 +154,8 @@ func (a targ) String() string {
 	return "?"
 }
 
-// sameTargs reports whether two lists are the same arguments.
-func sameTargs(a, b []targ) bool {
+// sameArgs reports whether two lists are the same arguments.
+func sameArgs(a, b []boundArg) bool {
 	if len(a) != len(b) {
 		return false
 	}
@@ -164,7 +164,7 @@ func sameTargs(a, b []targ) bool {
 		if x.isVal != y.isVal || x.isPack != y.isPack || x.tmpl != y.tmpl || x.obj != y.obj || x.addr != y.addr ||
 			x.vt != y.vt || x.val.bits != y.val.bits ||
 			x.q.T != y.q.T || !x.q.sameCV(y.q) || x.q.Space.normal() != y.q.Space.normal() ||
-			!sameTargs(x.pack, y.pack) || !sameFns(x.fn, y.fn) {
+			!sameArgs(x.pack, y.pack) || !sameFns(x.fn, y.fn) {
 			return false
 		}
 	}
@@ -175,7 +175,7 @@ func sameFns(a, b *overload) bool {
 	if a == nil || b == nil || a == b {
 		return a == b
 	}
-	if len(a.funcs) != len(b.funcs) || a.bi != b.bi || !sameTargs(a.targs, b.targs) {
+	if len(a.funcs) != len(b.funcs) || a.builtin != b.builtin || !sameArgs(a.args, b.args) {
 		return false
 	}
 	for i := range a.funcs {

@@ -232,5 +232,5 @@ func hasParts(t *ctype) bool {
 	for t.kind == tArray {
 		t = t.elem.T
 	}
-	return t.kind == tStruct || t.kind == tVec || t.kind == tSimdMat
+	return t.kind == tClass || t.kind == tVec || t.kind == tSimdMat
 }

@@ -33,11 +33,11 @@ func (vs *variables) localDecl(d Decl) {
 		vs.bindings(d)
 	case *AliasDecl:
 		vs.res.env.put(&entity{kind: eType, name: d.Name, ty: vs.res.typeOf(d.Type), at: d.Pos()})
-	case *StructDecl:
+	case *ClassDecl:
 		if d.Name != nil {
-			vs.res.env.put(&entity{kind: eType, name: d.Name.Ident, strukt: d, at: d.Pos()})
+			vs.res.env.put(&entity{kind: eType, name: d.Name.Ident, class: d, at: d.Pos()})
 			if d.Complete {
-				vs.c.isComplete(vs.c.structFor(d, vs.res.env))
+				vs.c.isComplete(vs.c.classFor(d, vs.res.env))
 			}
 		}
 	case *EnumDecl:
@@ -171,7 +171,7 @@ func (vs *variables) defaultVar(d *VarDecl, name string, t qtype) value {
 	case !vs.c.isComplete(t.T):
 		vs.c.errorf(Incomplete, d.Pos(), "the variable '%s' has the incomplete type %s", name, t)
 		return badValue
-	case t.Const && !vs.c.needsInit(t.T) && t.T.kind != tStruct:
+	case t.Const && !vs.c.needsInit(t.T) && t.T.kind != tClass:
 		vs.c.errorf(Uninitialised, d.Pos(), "the constant '%s' has no value", name)
 		return badValue
 	}
@@ -263,7 +263,7 @@ func (vs *variables) constVar(d *VarDecl, name string, t qtype) (value, bool) {
 		}
 		return vs.mem.stableRef(vs.conv.bindRef(t, v, d.Pos())), true
 	}
-	if d.Style == InitNone && !vs.c.needsInit(t.T) && t.T.kind != tStruct {
+	if d.Style == InitNone && !vs.c.needsInit(t.T) && t.T.kind != tClass {
 		vs.c.errorf(Uninitialised, d.Pos(), "the constant '%s' has no value", name)
 		return badValue, false
 	}
@@ -300,7 +300,7 @@ func (vs *variables) constVar(d *VarDecl, name string, t qtype) (value, bool) {
 
 // threadgroupVar declares a variable in threadgroup memory: in the body of a kernel only.
 func (vs *variables) threadgroupVar(d *VarDecl, name string, t qtype) value {
-	if vs.stmts.fr == nil || !vs.stmts.fr.kernel {
+	if vs.stmts.frame == nil || !vs.stmts.frame.kernel {
 		vs.c.errorf(ThreadgroupScope, d.Pos(), "the threadgroup variable '%s' must be declared in the body of a kernel", name)
 		return badValue
 	}
@@ -361,7 +361,7 @@ func (vs *variables) varType(d *VarDecl) (*VarDecl, qtype) {
 	var args []value
 	ok := false
 	if d.Specs.Constexpr || d.Type.Quals.Space == SpaceConstant || vs.em.exec { // its value is evaluated as a constant
-		vs.consts.evalOff(func(h *generator) { args, ok = h.exprs.args(list) })
+		vs.consts.unevaluated(func(h *generator) { args, ok = h.exprs.args(list) })
 	} else if args, ok = vs.exprs.args(list); ok {
 		list = heldExprs(list, args, d.Pos())
 		held := *d

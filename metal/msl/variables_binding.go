@@ -56,12 +56,12 @@ func (vs *variables) boundParts(v value, at Pos) (parts []value, ok bool) {
 			parts = append(parts, vs.mem.part(v, e, i*e.T.comps, i*e.T.size))
 		}
 		return parts, true
-	case tStruct:
-		if t.st.union || t.st.lambda != nil {
+	case tClass:
+		if t.class.union || t.class.lambda != nil {
 			break
 		}
-		for i := range t.st.fields {
-			f := &t.st.fields[i]
+		for i := range t.class.fields {
+			f := &t.class.fields[i]
 			if f.base || f.anon {
 				vs.c.errorf(Unsupported, at, "a structured binding of %s, whose members are not all its own", t)
 				return nil, false

@@ -3,9 +3,9 @@ package msl_test
 import "testing"
 
 // What kernels of libraries that ship for Metal rely on, in kernels of their own.
-func TestSeenKernels(t *testing.T) { runKernels(t, seenKernels) }
+func TestShippedKernels(t *testing.T) { runKernels(t, shippedKernels) }
 
-var seenKernels = []kernelCase{
+var shippedKernels = []kernelCase{
 	{name: "a deleted template with specialisations", grid: one, want: []int32{7, 20, 3}, text: `
 template <typename A, typename B> inline B conv(A v) = delete;
 template <> inline float conv<float, float>(float v) { return v; }
