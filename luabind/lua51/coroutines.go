@@ -78,18 +78,12 @@ func (s *State) openCoroutines() {
 		}, newCoroutine(L)))
 		return 1
 	})
-	// A yield below a Go function would return into the middle of it: an error, as in Lua 5.1.
 	plain := yield.(*lua.LFunction).GFunction
 	lib.RawSetString("yield", s.L.NewFunction(func(L *lua.LState) int {
-		for level := 1; ; level++ {
-			dbg, ok := L.GetStack(level)
-			if !ok {
-				return plain(L)
-			}
-			if _, err := L.GetInfo("S", dbg, lua.LNil); err == nil && dbg.What == "G" {
-				L.RaiseError("attempt to yield across a function that is not Lua's")
-			}
+		if err := unyielding(L); err != nil {
+			L.RaiseError("%s", err.Error())
 		}
+		return plain(L)
 	}))
 }
 

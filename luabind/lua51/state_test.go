@@ -86,6 +86,50 @@ func TestCoroutineReturnsYield(t *testing.T) {
 	require.Equal(t, []lua.LValue{lua.LNumber(6)}, out)
 }
 
+// A yield that a metamethod, an iterator or a function of Go's would have to outlive is an error, in the coroutine.
+func TestYieldsAcross(t *testing.T) {
+	for text, want := range map[string]string{
+		`return setmetatable({}, {__index = function() coroutine.yield(3) end}).foo`:             "metamethod",
+		`return setmetatable({}, {__add = function() return (coroutine.yield(3)) end}) + 1`:      "metamethod",
+		`local t = setmetatable({}, {__lt = function() coroutine.yield() end}) return t < t`:     "metamethod",
+		`return setmetatable({}, {__concat = function() return (coroutine.yield()) end}) .. "x"`: "metamethod",
+		`setmetatable({}, {__newindex = function() coroutine.yield(3) end}).foo = 1`:             "metamethod",
+		`for x in coroutine.yield, 2 do end`:                                                     "iterator",
+		`for x in function() local x = coroutine.yield() return x end do end`:                    "iterator",
+		`table.sort({3, 2, 1}, function() coroutine.yield() end)`:                                "not Lua's",
+		`return (string.gsub("x", "x", function() coroutine.yield() end))`:                       "not Lua's",
+	} {
+		out, err := run(newTestState(t), `
+			local co = coroutine.create(function() `+text+` end)
+			local ok, message = coroutine.resume(co)
+			assert(coroutine.status(co) == "dead")
+			return ok, message`, "yields")
+		require.NoError(t, err, text)
+		require.Equal(t, lua.LFalse, out[0], text)
+		require.Contains(t, out[1].String(), "attempt to yield across", text)
+		require.Contains(t, out[1].String(), want, text)
+	}
+}
+
+// Functions that call each other, tail calls and iterators that resume coroutines yield as ever.
+func TestYieldsBelowCalls(t *testing.T) {
+	out, err := run(newTestState(t), `
+		local object = setmetatable({}, {__call = function(_, x) return coroutine.yield(x) + 1 end})
+		local function deep(n, x) if n == 0 then return (object(x)) end local y = deep(n - 1, x) return y + 1 end
+		local function tail(n, x) if n == 0 then return coroutine.yield(x) end return tail(n - 1, x) end
+		local f = coroutine.wrap(function()
+			local sum = deep(50, 1)
+			for i in coroutine.wrap(function() for i = 1, 3 do coroutine.yield(i) end end) do sum = sum + coroutine.yield(i) end
+			return sum + tail(1000, 4)
+		end)
+		assert(f() == 1)
+		for i = 1, 3 do assert(f(100) == i) end
+		assert(f(100) == 4)
+		return f(7)`, "yields")
+	require.NoError(t, err)
+	require.Equal(t, []lua.LValue{lua.LNumber(100 + 1 + 50 + 300 + 7)}, out)
+}
+
 // Errors of Go code, the engine's own and the parser's pass the hooks of the host; without hooks they are strings
 // with their place.
 func TestHooks(t *testing.T) {
