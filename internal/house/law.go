@@ -45,6 +45,7 @@ const lawText = `
 	cuda        = metal/cuda, metal/cuda/...
 	drivers     = metal/drivers
 	drivertest  = metal/drivertest
+	kerneltest  = metal/kerneltest
 	scripts     = scripts, scripts/...
 	examples    = examples, examples/...
 	docs        = docs
@@ -107,6 +108,8 @@ const lawText = `
 	msl, kir < interp_test, jit_test, prelude_test
 	prelude, interp < msl_test, jit_test
 	jit < msl_test
+	kerneltest < interp_test, jit_test, msl_test
+	msl, interp < kerneltest_test
 	soft, drivers < drivertest_test, tensor_test, ops_test, grad_test, compile_test, luabind_test, examples_test
 	msl, metal < kernelgen_test
 
@@ -132,7 +135,7 @@ const lawText = `
 	cgo !< conv, fast, fft, linalg, quant, random
 	cgo !< sig, rooms, docs
 	cgo !< root, cmd, luabind, tensor, kernelgen, kit, ops, grad, optest, format, compile, scripts, examples, house
-	cgo !< metal, prelude, kir, msl, interp, jit, soft, apple, cuda, drivers, drivertest
+	cgo !< metal, prelude, kir, msl, interp, jit, soft, apple, cuda, drivers, drivertest, kerneltest
 	metal !< kir, msl, prelude, interp, jit
 	msl, kir, interp, jit, soft, apple, cuda !< metal
 	kir, msl, interp, jit !< kit, conv, fast, fft, linalg, quant, random

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
@@ -36,8 +37,9 @@ func prepare(t testing.TB, b *kir.Builder) *Executable {
 
 func run1(t testing.TB, b *kir.Builder, grid, tg int, buffers ...[]byte) {
 	t.Helper()
-	require.NoError(t, prepare(t, b).Run(Launch{Grid: [3]int{grid, 1, 1}, Threadgroup: [3]int{tg, 1, 1},
-		Buffers: buffers}))
+	require.NoError(t, kerneltest.Run(prepare(t, b).NewRun,
+		Launch{Grid: [3]int{grid, 1, 1}, Threadgroup: [3]int{tg, 1, 1},
+			Buffers: buffers}, 0))
 }
 
 // kernel1 starts a kernel with one U32 output and the thread's position.
@@ -102,8 +104,8 @@ func TestBarriersInLoopsAndEarlyReturn(t *testing.T) {
 	p := prepare(t, b)
 	for _, validate := range []bool{false, true} {
 		clear(res)
-		require.NoError(t, p.Run(Launch{Grid: [3]int{n, 1, 1}, Threadgroup: [3]int{tg, 1, 1},
-			Buffers: [][]byte{res}, Validate: validate}))
+		require.NoError(t, kerneltest.Run(p.NewRun, Launch{Grid: [3]int{n, 1, 1}, Threadgroup: [3]int{tg, 1, 1},
+			Buffers: [][]byte{res}, Validate: validate}, 0))
 		require.Equal(t, []uint32{tg * (tg + 1) / 2, n*(n+1)/2 - tg*(tg+1)/2}, toU32(res))
 	}
 }
@@ -209,7 +211,8 @@ func TestBuiltinsInEdgeThreadgroups(t *testing.T) {
 		}
 	}
 	res := make([]byte, 7*5*3*64*4)
-	require.NoError(t, prepare(t, b).Run(Launch{Grid: grid, Threadgroup: tg, Buffers: [][]byte{res}}))
+	require.NoError(t, kerneltest.Run(prepare(t, b).NewRun,
+		Launch{Grid: grid, Threadgroup: tg, Buffers: [][]byte{res}}, 0))
 	got := toU32(res)
 	for z := range 3 {
 		for y := range 5 {
@@ -263,8 +266,9 @@ func TestAtomicsAcrossWorkers(t *testing.T) {
 	ticket := rmw(7, kir.ModeAdd, b.Int(kir.U32, 1))
 	b.Store(out, b.Op(kir.Add, kir.U32, ticket, b.Int(kir.U32, 8)), b.Int(kir.U32, 1))
 	res := make([]byte, (8+n)*4)
-	require.NoError(t, prepare(t, b).Run(Launch{Grid: [3]int{n, 1, 1}, Threadgroup: [3]int{100, 1, 1},
-		Buffers: [][]byte{res}, Workers: 4}))
+	require.NoError(t, kerneltest.Run(prepare(t, b).NewRun,
+		Launch{Grid: [3]int{n, 1, 1}, Threadgroup: [3]int{100, 1, 1},
+			Buffers: [][]byte{res}}, 4))
 	got := toU32(res)
 	var xor, or, sum uint32
 	for i := uint32(0); i < n; i++ {
@@ -302,8 +306,9 @@ func TestGridWideBarrier(t *testing.T) {
 	p := prepare(t, b)
 	for _, workers := range []int{1, 3} {
 		res := make([]byte, 2*groups*40*4)
-		require.NoError(t, p.Run(Launch{Grid: [3]int{groups * 40, 1, 1}, Threadgroup: [3]int{40, 1, 1},
-			Buffers: [][]byte{u32s(0), res}, Workers: workers}))
+		require.NoError(t, kerneltest.Run(p.NewRun,
+			Launch{Grid: [3]int{groups * 40, 1, 1}, Threadgroup: [3]int{40, 1, 1},
+				Buffers: [][]byte{u32s(0), res}}, workers))
 		for i, v := range toU32(res)[groups*40:] {
 			require.Equal(t, uint32(groups*40-1-i), v)
 		}
@@ -341,12 +346,12 @@ func TestEndlessLoopsAreInterrupted(t *testing.T) {
 		p := prepare(t, b)
 		var stop atomic.Bool
 		l := Launch{Grid: [3]int{1000, 1, 1}, Threadgroup: [3]int{64, 1, 1}, Buffers: [][]byte{u32s(0)},
-			Interrupt: &stop, Workers: 2}
+			Interrupt: &stop}
 		stop.Store(true)
-		require.ErrorIs(t, p.Run(l), ErrInterrupted)
+		require.ErrorIs(t, kerneltest.Run(p.NewRun, l, 2), ErrInterrupted)
 		stop.Store(false)
 		ended := make(chan error)
-		go func() { ended <- p.Run(l) }()
+		go func() { ended <- kerneltest.Run(p.NewRun, l, 2) }()
 		// It has begun when the kernel has written, and cannot end by itself.
 		word := l.Buffers[0]
 		for loadFlag(word) == 0 {
@@ -404,8 +409,8 @@ func TestFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, out, tid := kernel1("k")
 			c.build(b, out, tid)
-			err := prepare(t, b).Run(Launch{Grid: [3]int{8, 1, 1}, Threadgroup: [3]int{8, 1, 1},
-				Buffers: [][]byte{make([]byte, 256)}})
+			err := kerneltest.Run(prepare(t, b).NewRun, Launch{Grid: [3]int{8, 1, 1}, Threadgroup: [3]int{8, 1, 1},
+				Buffers: [][]byte{make([]byte, 256)}}, 0)
 			var f *Fault
 			require.ErrorAs(t, err, &f)
 			require.Equal(t, c.want, f.Error())
@@ -419,8 +424,8 @@ func TestTheFirstThreadgroupsFaultIsReported(t *testing.T) {
 	b.Store(out, tid, tid)
 	p := prepare(t, b)
 	for range 20 {
-		err := p.Run(Launch{Grid: [3]int{640, 1, 1}, Threadgroup: [3]int{64, 1, 1}, Buffers: [][]byte{nil},
-			Workers: 1})
+		err := kerneltest.Run(p.NewRun,
+			Launch{Grid: [3]int{640, 1, 1}, Threadgroup: [3]int{64, 1, 1}, Buffers: [][]byte{nil}}, 1)
 		var f *Fault
 		require.ErrorAs(t, err, &f)
 		require.Equal(t, int64(0), f.Index)
@@ -437,7 +442,7 @@ func TestLaunchErrors(t *testing.T) {
 	p := prepare(t, b)
 	good := Launch{Grid: [3]int{2, 1, 1}, Threadgroup: [3]int{1, 1, 1}, Buffers: [][]byte{make([]byte, 8), nil},
 		ThreadgroupBytes: []int{0, 16}}
-	require.NoError(t, p.Run(good))
+	require.NoError(t, kerneltest.Run(p.NewRun, good, 0))
 	short := [][]byte{make([]byte, 4), nil}
 	large := [3]int{64, 32, 1}
 	for want, change := range map[string]func(*Launch){
@@ -451,11 +456,11 @@ func TestLaunchErrors(t *testing.T) {
 	} {
 		l := good
 		change(&l)
-		require.EqualError(t, p.Run(l), want)
+		require.EqualError(t, kerneltest.Run(p.NewRun, l, 0), want)
 	}
 	empty := good
 	empty.Grid[1] = 0
-	require.NoError(t, p.Run(empty))
+	require.NoError(t, kerneltest.Run(p.NewRun, empty, 0))
 }
 
 func TestThreadRegionsAndDynamicThreadgroupMemory(t *testing.T) {
@@ -480,13 +485,14 @@ func TestThreadRegionsAndDynamicThreadgroupMemory(t *testing.T) {
 	l := Launch{Grid: [3]int{64, 1, 1}, Threadgroup: [3]int{64, 1, 1}, Buffers: [][]byte{res, nil},
 		ThreadgroupBytes: []int{0, 256}}
 	p := prepare(t, b)
-	require.NoError(t, p.Run(l))
+	require.NoError(t, kerneltest.Run(p.NewRun, l, 0))
 	for i, v := range toU32(res) {
 		j := i ^ 33
 		require.Equal(t, uint32(j+100+100*(j&1)), v)
 	}
 	l.Validate = true // the sum reads what was never written
-	require.EqualError(t, p.Run(l), "[k] read of thread memory arr[0] before anything was written to it (source:7:3)")
+	require.EqualError(t, kerneltest.Run(p.NewRun,
+		l, 0), "[k] read of thread memory arr[0] before anything was written to it (source:7:3)")
 }
 
 func TestPrepareRefusesBadKernels(t *testing.T) {
@@ -519,9 +525,9 @@ func BenchmarkLanes(bm *testing.B) {
 	p := prepare(bm, b)
 	const n = 1 << 14
 	l := Launch{Grid: [3]int{n, 1, 1}, Threadgroup: [3]int{256, 1, 1}, Buffers: [][]byte{make([]byte, rounds*4),
-		make([]byte, n*4)}, Workers: 1}
+		make([]byte, n*4)}}
 	for bm.Loop() {
-		if err := p.Run(l); err != nil {
+		if err := kerneltest.Run(p.NewRun, l, 1); err != nil {
 			bm.Fatal(err)
 		}
 	}

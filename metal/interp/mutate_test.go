@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
@@ -65,10 +66,10 @@ func TestMutatedKernels(t *testing.T) {
 		ran++
 		var stop atomic.Bool
 		timer := time.AfterFunc(50*time.Millisecond, func() { stop.Store(true) })
-		err = p.Run(Launch{Grid: [3]int{70, 1, 1}, Threadgroup: [3]int{40, 1, 1}, Interrupt: &stop,
+		err = kerneltest.Run(p.NewRun, Launch{Grid: [3]int{70, 1, 1}, Threadgroup: [3]int{40, 1, 1}, Interrupt: &stop,
 			Validate: i%2 == 0,
 			Buffers: [][]byte{make([]byte, inBytes), make([]byte,
-				70*outSlots*8)}, ThreadgroupBytes: []int{inBytes, inBytes}})
+				70*outSlots*8)}, ThreadgroupBytes: []int{inBytes, inBytes}}, 0)
 		timer.Stop()
 		if err != nil {
 			require.NotEmpty(t, err.Error())

@@ -109,9 +109,6 @@ func Prepare(k *kir.Kernel, files []string) (*Executable, error) {
 	return p.exe, nil
 }
 
-// Kernel returns the kernel the Executable was made of.
-func (p *Executable) Kernel() *kir.Kernel { return p.kernel }
-
 // preparer flattens a kernel in two walks in the same order. The first finds each value's last use; the second emits
 // instructions and gives registers to values, again and again the same few, so that they stay in the first-level
 // cache.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
@@ -195,8 +196,9 @@ func TestRaces(t *testing.T) {
 					flags: b.Region("flags", kir.Threadgroup, kir.U32, 4), bools: b.Region("bools", kir.Threadgroup, kir.Bool, 4),
 					lane: b.Builtin(kir.ThreadIndexInSimdgroup, 0), sg: b.Builtin(kir.SimdgroupIndexInThreadgroup, 0),
 					group: b.Builtin(kir.ThreadgroupPositionInGrid, 0)})
-				err := prepare(t, b).Run(Launch{Grid: [3]int{128, 1, 1}, Threadgroup: [3]int{64, 1, 1},
-					Buffers: [][]byte{make([]byte, 130*4)}, Workers: 1, Validate: true})
+				err := kerneltest.Run(prepare(t, b).NewRun,
+					Launch{Grid: [3]int{128, 1, 1}, Threadgroup: [3]int{64, 1, 1},
+						Buffers: [][]byte{make([]byte, 130*4)}, Validate: true}, 1)
 				if c.want == "" {
 					require.NoError(t, err)
 				} else {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
@@ -260,8 +261,8 @@ func TestRandomPrograms(t *testing.T) {
 		got := make([]byte, len(want))
 		p, err := Prepare(k, nil)
 		require.NoError(t, err, "seed %d\n%s", seed, k)
-		require.NoError(t, p.Run(Launch{Grid: [3]int{threads, 1, 1}, Threadgroup: [3]int{40, 1, 1},
-			Buffers: [][]byte{in, got}}))
+		require.NoError(t, kerneltest.Run(p.NewRun, Launch{Grid: [3]int{threads, 1, 1}, Threadgroup: [3]int{40, 1, 1},
+			Buffers: [][]byte{in, got}}, 0))
 		if !bytes.Equal(want, got) {
 			for i := range want {
 				if want[i] != got[i] {

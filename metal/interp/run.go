@@ -2,7 +2,6 @@ package interp
 
 import (
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -24,8 +23,6 @@ type Launch struct {
 	ThreadgroupBytes []int
 	// Interrupt, if not nil, stops the launch soon after it becomes true; it then ends with ErrInterrupted.
 	Interrupt *atomic.Bool
-	// Workers is how many goroutines Executable.Run uses; 0 means one for each processor.
-	Workers int
 	// Written says under Validate of each byte of a buffer whether it was ever written: reads of others are faults, and
 	// writes are noted there. It is in the order of Buffers; nil, or an entry of nil, watches nothing.
 	Written [][]bool
@@ -46,28 +43,6 @@ type Run struct {
 	tgSizes  []int
 	tgBytes  int
 	shadow   *shadow
-}
-
-// Run executes a launch and waits for it. It returns a *Fault for what the kernel did wrong, ErrInterrupted, or an
-// error that says what is wrong with the launch.
-func (p *Executable) Run(l Launch) error {
-	r, err := p.NewRun(l)
-	if err != nil {
-		return err
-	}
-	n := l.Workers
-	if n <= 0 {
-		n = runtime.GOMAXPROCS(0)
-	}
-	most, _ := r.Parallelism()
-	n = min(n, most)
-	var wg sync.WaitGroup
-	for i := 1; i < n; i++ {
-		wg.Go(r.Work)
-	}
-	r.Work()
-	wg.Wait()
-	return r.Err()
 }
 
 // NewRun checks a launch and readies it. Buffers must stay valid until every Work has returned.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
@@ -108,11 +109,11 @@ func TestValidation(t *testing.T) {
 			c.build(b, p)
 			exe := prepare(t, b)
 			l := Launch{Grid: [3]int{128, 1, 1}, Threadgroup: [3]int{64, 1, 1}, Buffers: [][]byte{make([]byte,
-				128*4)}, Workers: 1}
-			require.NoError(t, exe.Run(l))
+				128*4)}}
+			require.NoError(t, kerneltest.Run(exe.NewRun, l, 1))
 			l.Validate = true
 			l.Buffers[0] = make([]byte, 128*4)
-			err := exe.Run(l)
+			err := kerneltest.Run(exe.NewRun, l, 1)
 			if c.want == "" {
 				require.NoError(t, err)
 			} else {

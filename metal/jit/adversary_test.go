@@ -66,8 +66,8 @@ func TestWildKernels(t *testing.T) {
 				for k := range m {
 					m[k] = byte(k * 7)
 				}
-				err := r.Run(interp.Launch{Grid: line(n), Threadgroup: line(n), Workers: 1,
-					Buffers: [][]byte{m[128:256:256], m[512:576:576], m[700:700:700]}})
+				err := r(interp.Launch{Grid: line(n), Threadgroup: line(n),
+					Buffers: [][]byte{m[128:256:256], m[512:576:576], m[700:700:700]}}, 1)
 				var f *interp.Fault
 				require.True(t, err == nil || errors.As(err, &f), "%s: %v", body, err)
 				for k, b := range m {

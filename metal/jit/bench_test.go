@@ -16,6 +16,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
+	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
@@ -46,14 +47,13 @@ func words(v ...uint32) []byte {
 
 // measure runs a launch often and returns the median seconds of one.
 func measure(b *testing.B, p *Executable, l interp.Launch, repeat int) float64 {
-	l.Workers = 1
 	t := seconds(9, func() {
 		for range repeat {
-			require.NoError(b, p.Run(l))
+			require.NoError(b, kerneltest.Run(p.NewRun, l, 1))
 		}
 	}) / float64(repeat)
 	for b.Loop() {
-		require.NoError(b, p.Run(l))
+		require.NoError(b, kerneltest.Run(p.NewRun, l, 1))
 	}
 	return t
 }
@@ -95,12 +95,12 @@ func BenchmarkGelu(b *testing.B) {
 	}{{"4M", 4 << 20, 1}, {"L2", 16 << 10, 64}} {
 		b.Run(size.name, func(b *testing.B) {
 			n := size.n
-			l := interp.Launch{Grid: [3]int{n, 1, 1}, Threadgroup: [3]int{256, 1, 1}, Workers: 1,
+			l := interp.Launch{Grid: [3]int{n, 1, 1}, Threadgroup: [3]int{256, 1, 1},
 				Buffers: [][]byte{floatBytes(b, n), floatBytes(b, n), floatBytes(b, n), floatBytes(b, n)}}
 			turn := func(p *Executable) float64 {
 				return seconds(1, func() {
 					for range size.repeat {
-						require.NoError(b, p.Run(l))
+						require.NoError(b, kerneltest.Run(p.NewRun, l, 1))
 					}
 				}) / float64(size.repeat)
 			}
@@ -122,7 +122,7 @@ func BenchmarkGelu(b *testing.B) {
 				}
 			}
 			for b.Loop() {
-				require.NoError(b, programs[len(programs)-1].Run(l))
+				require.NoError(b, kerneltest.Run(programs[len(programs)-1].NewRun, l, 1))
 			}
 			roof := float64(16*n) / median(copying)
 			if size.name == "L2" { // where Go's copying is not the quickest
@@ -287,9 +287,9 @@ func BenchmarkQmv(b *testing.B) {
 				turn := 0
 				run := func() {
 					turn = (turn + 1) % copies
-					require.NoError(b, p.Run(interp.Launch{Grid: [3]int{N / 8 * threads, 1, 1},
-						Threadgroup: [3]int{threads, 1, 1}, Workers: 1,
-						Buffers: [][]byte{w[turn*N*K/2 : (turn+1)*N*K/2], scales, biases, x, out}}))
+					require.NoError(b, kerneltest.Run(p.NewRun, interp.Launch{Grid: [3]int{N / 8 * threads, 1, 1},
+						Threadgroup: [3]int{threads, 1, 1},
+						Buffers:     [][]byte{w[turn*N*K/2 : (turn+1)*N*K/2], scales, biases, x, out}}, 1))
 				}
 				t := seconds(17, run)
 				for b.Loop() {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/jit"
+	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
@@ -46,17 +47,17 @@ func TestManyValues(t *testing.T) {
 			for k := range a {
 				a[k] = byte(k%4*21 - k/4%2) // floats of about 4e-3
 			}
-			err := r.Run(interp.Launch{Grid: line(64), Threadgroup: line(64), Buffers: [][]byte{o, a}})
+			err := r(interp.Launch{Grid: line(64), Threadgroup: line(64), Buffers: [][]byte{o, a}}, 0)
 			return o, err
 		}
 		for _, l := range levels(t) {
 			p, err := jit.Prepare(m.Kernels[0], m.Files, jit.Options{Level: l})
 			require.NoError(t, err)
-			got, err := run(p)
+			got, err := run(runs(p.NewRun))
 			require.NoError(t, err)
 			ref, err := interp.Prepare(m.Kernels[0], m.Files)
 			require.NoError(t, err)
-			want, err := run(ref)
+			want, err := run(runs(ref.NewRun))
 			require.NoError(t, err)
 			require.Equal(t, want, got)
 		}
@@ -78,7 +79,8 @@ func TestDeepBlocks(t *testing.T) {
 		p, err := jit.Prepare(&k, m.Files, jit.Options{Level: l})
 		require.NoError(t, err)
 		o := make([]byte, 4*64)
-		require.NoError(t, p.Run(interp.Launch{Grid: line(64), Threadgroup: line(64), Buffers: [][]byte{o}}))
+		require.NoError(t, kerneltest.Run(p.NewRun,
+			interp.Launch{Grid: line(64), Threadgroup: line(64), Buffers: [][]byte{o}}, 0))
 		for _, v := range u32s(o) {
 			require.Equal(t, uint32(1), v)
 		}

@@ -56,11 +56,11 @@ func TestEndlessKernelsStop(t *testing.T) {
 		k := m.Kernels[0]
 		ref, err := interp.Prepare(k, m.Files)
 		require.NoError(t, err)
-		all := []runner{ref}
+		all := []runner{runs(ref.NewRun)}
 		for _, level := range l {
 			p, err := jit.Prepare(k, m.Files, jit.Options{Level: level, PairAlways: true})
 			require.NoError(t, err)
-			all = append(all, p)
+			all = append(all, runs(p.NewRun))
 		}
 		for n, r := range all {
 			for _, launch := range [][2]int{{64, 64}, {1 << 16, 48}} {
@@ -76,8 +76,8 @@ func stopsSoon(t *testing.T, r runner, launch [2]int, body string, n int) {
 	ended := make(chan error, 1)
 	time.AfterFunc(time.Millisecond, func() { stop.Store(true) })
 	go func() {
-		ended <- r.Run(interp.Launch{Grid: [3]int{launch[0], 1, 1}, Threadgroup: [3]int{launch[1], 1, 1},
-			Buffers: [][]byte{o, a}, Interrupt: &stop})
+		ended <- r(interp.Launch{Grid: [3]int{launch[0], 1, 1}, Threadgroup: [3]int{launch[1], 1, 1},
+			Buffers: [][]byte{o, a}, Interrupt: &stop}, 0)
 	}()
 	select {
 	case err := <-ended:

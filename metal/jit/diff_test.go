@@ -18,7 +18,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/jit"
-	"github.com/mlxlua/mlxlua/metal/jit/difftest"
+	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
@@ -52,28 +52,31 @@ func levels(tb testing.TB) []jit.Level {
 	return []jit.Level{jit.AVX512, jit.AVX2}
 }
 
-// runner is what executors have in common.
-type runner interface {
-	Run(interp.Launch) error
+// runner executes launches on so many goroutines, one for each processor if that is 0.
+type runner func(l interp.Launch, workers int) error
+
+// runs returns the runner of an executable, of any executor.
+func runs[R kerneltest.Running](newRun func(interp.Launch) (R, error)) runner {
+	return func(l interp.Launch, workers int) error { return kerneltest.Run(newRun, l, workers) }
 }
 
 // execute runs a case on buffers that the kernel has some of, and returns those.
-func execute(c *difftest.Case, k *kir.Kernel, r runner, all [][]byte) ([][]byte, error) {
+func execute[R kerneltest.Running](
+	c *kerneltest.Case, k *kir.Kernel, newRun func(interp.Launch) (R, error), all [][]byte,
+) ([][]byte, error) {
 	b, fixed := make([][]byte, len(k.Params)), make([]bool, len(k.Params))
 	for i, p := range k.Params {
-		b[i], fixed[i] = all[p.Index%len(all)], difftest.Fixed(p.Index%len(all))
+		b[i], fixed[i] = all[p.Index%len(all)], kerneltest.Fixed(p.Index%len(all))
 	}
 	var late atomic.Bool
 	l := interp.Launch{Grid: c.Grid, Threadgroup: c.Threadgroup, Buffers: b, Fixed: fixed, Interrupt: &late}
-	if p, ok := r.(*jit.Executable); ok { // patience is not for compiling
-		run, err := p.NewRun(l)
-		if err != nil {
-			return nil, err
-		}
-		run.Release()
-	}
-	defer time.AfterFunc(patience, func() { late.Store(true) }).Stop()
-	err := r.Run(l)
+	var timer *time.Timer
+	err := kerneltest.Run(func(l interp.Launch) (R, error) {
+		r, err := newRun(l) // patience is not for compiling
+		timer = time.AfterFunc(patience, func() { late.Store(true) })
+		return r, err
+	}, l, 0)
+	timer.Stop()
 	return b, err
 }
 
@@ -129,7 +132,7 @@ func label(o jit.Options) string {
 
 // compare runs a case on the reference executor and on machine code of some variants, and returns how they differ.
 // Machine code's buffers lie between pages that cannot be touched.
-func compare(c *difftest.Case, variants []jit.Options) error {
+func compare(c *kerneltest.Case, variants []jit.Options) error {
 	mod, err := msl.Compile(msl.Source{Name: "k", Text: c.Text}, msl.Options{Float64: true})
 	if err == nil && len(mod.Kernels) != 1 {
 		err = fmt.Errorf("%d kernels", len(mod.Kernels))
@@ -150,7 +153,7 @@ func compare(c *difftest.Case, variants []jit.Options) error {
 		f = new(fenced)
 	}
 	defer func() { fences <- f }()
-	want, err := execute(c, k, ref, clones(start))
+	want, err := execute(c, k, ref.NewRun, clones(start))
 	var fault *interp.Fault
 	if err != nil && !errors.As(err, &fault) {
 		return fmt.Errorf("%w: interp: %w", errText, err)
@@ -160,7 +163,7 @@ func compare(c *difftest.Case, variants []jit.Options) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", label(o), err)
 		}
-		got, err := execute(c, k, p, f.place(c.Seed, start))
+		got, err := execute(c, k, p.NewRun, f.place(c.Seed, start))
 		if fault != nil {
 			if f := (*interp.Fault)(nil); !errors.As(err, &f) {
 				return fmt.Errorf("%s: %v, want a fault like %w", label(o), err, fault)
@@ -202,7 +205,7 @@ func TestCases(t *testing.T) {
 	for _, f := range files {
 		text, err := os.ReadFile(f)
 		require.NoError(t, err)
-		c, err := difftest.Parse(string(text))
+		c, err := kerneltest.Parse(string(text))
 		require.NoError(t, err)
 		if err := compare(c, l); err != nil {
 			t.Errorf("%s: %v", f, err)
@@ -211,13 +214,13 @@ func TestCases(t *testing.T) {
 }
 
 // find reports a difference, and keeps the shortest program that still has one.
-func find(t *testing.T, c *difftest.Case, l []jit.Options, err error) {
+func find(t *testing.T, c *kerneltest.Case, l []jit.Options, err error) {
 	t.Errorf("seed %d: %v", c.Seed, err)
 	if errors.Is(err, errText) {
 		return // the generator's fault
 	}
 	patience = time.Second // thousands of attempts follow
-	small := difftest.Reduce(c, func(try *difftest.Case) bool {
+	small := kerneltest.Reduce(c, func(try *kerneltest.Case) bool {
 		err := compare(try, l)
 		return err != nil && !errors.Is(err, errText)
 	})
@@ -251,7 +254,7 @@ func TestRandomPrograms(t *testing.T) {
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			for !over() {
-				c := difftest.New(next.Add(1) - 1)
+				c := kerneltest.New(next.Add(1) - 1)
 				err := compare(c, turn(c.Seed, l))
 				var list msl.ErrorList
 				if errors.As(err, &list) && list[0].Code == msl.TooLarge { // loops of macros and calls, all written out
@@ -281,7 +284,7 @@ func FuzzPrograms(f *testing.F) {
 	l := variants(levels(f))
 	f.Add(uint64(1))
 	f.Fuzz(func(t *testing.T, seed uint64) {
-		if err := compare(difftest.New(seed), l); err != nil {
+		if err := compare(kerneltest.New(seed), l); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 	})

@@ -8,7 +8,6 @@ import (
 	"github.com/mlxlua/mlxlua/metal/jit/native"
 	"github.com/mlxlua/mlxlua/metal/jit/x86"
 
-	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/jit/amd64"
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
@@ -100,32 +99,4 @@ func Prepare(k *kir.Kernel, files []string, o Options) (*Executable, error) {
 		procs: runtime.GOMAXPROCS(0)}
 	p.root.exe = p
 	return p, nil
-}
-
-// Kernel returns the kernel the Executable was made of.
-func (p *Executable) Kernel() *kir.Kernel { return p.kernel }
-
-// Run executes a launch and waits for it. It returns an *interp.Fault for what the kernel did wrong,
-// interp.ErrInterrupted, an *Unsupported if it cannot be compiled, or an error that says what is wrong with the
-// launch.
-func (p *Executable) Run(l interp.Launch) error {
-	r, err := p.NewRun(l)
-	if err != nil {
-		return err
-	}
-	n := l.Workers
-	if n <= 0 {
-		n = p.procs
-	}
-	most, _ := r.Parallelism()
-	n = min(n, most)
-	var wg sync.WaitGroup
-	for i := 1; i < n; i++ {
-		wg.Go(r.Work)
-	}
-	r.Work()
-	wg.Wait()
-	err = r.Err()
-	r.Release()
-	return err
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/mlxlua/mlxlua/metal/jit/amd64"
 	"github.com/mlxlua/mlxlua/metal/jit/block"
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
+	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
@@ -65,7 +66,7 @@ func TestFaultsOfTheProcessorAreErrors(t *testing.T) {
 			var room [200]byte
 			room[n%200] = 1
 			if n == 0 {
-				return p.Run(one())
+				return kerneltest.Run(p.NewRun, one(), 0)
 			}
 			err := deep(n - 1)
 			runtime.KeepAlive(&room)
@@ -120,8 +121,8 @@ func TestBugsOfTheCompiler(t *testing.T) {
 			BeforeCompile: func(_ *kir.Kernel, paired bool) error { return before(paired) }})
 		require.NoError(t, err)
 		from, to := bytes.Repeat([]byte{1, 2, 3, 4}, 128), make([]byte, 512)
-		return to, p.Run(interp.Launch{Grid: [3]int{128, 1, 1}, Threadgroup: [3]int{64, 1, 1},
-			Buffers: [][]byte{from, to}})
+		return to, kerneltest.Run(p.NewRun, interp.Launch{Grid: [3]int{128, 1, 1}, Threadgroup: [3]int{64, 1, 1},
+			Buffers: [][]byte{from, to}}, 0)
 	}
 	for _, where := range []bool{false, true} {
 		if where && best < AVX512 {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua/metal/interp"
+	"github.com/mlxlua/mlxlua/metal/kerneltest"
 )
 
 const longKernels = `
@@ -53,8 +54,8 @@ func TestLongStops(t *testing.T) {
 			var stop atomic.Bool
 			at := make(chan time.Time, 1)
 			time.AfterFunc(5*time.Millisecond, func() { at <- time.Now(); stop.Store(true) })
-			err := p.Run(interp.Launch{Grid: line(1024), Threadgroup: line(1024), Workers: 1, Interrupt: &stop,
-				Buffers: [][]byte{make([]byte, 4096)}})
+			err := kerneltest.Run(p.NewRun, interp.Launch{Grid: line(1024), Threadgroup: line(1024), Interrupt: &stop,
+				Buffers: [][]byte{make([]byte, 4096)}}, 1)
 			require.ErrorIs(t, err, interp.ErrInterrupted, "%s %s", l, name)
 			require.Less(t, time.Since(<-at), 2*time.Second, "%s %s", l, name)
 		}
@@ -79,9 +80,11 @@ func TestLeavesAndGoesOn(t *testing.T) {
 	for _, l := range levels(t) {
 		p := programs(t, longKernels, l)
 		out := make([]byte, 4*2*n)
-		require.NoError(t, p["phases"].Run(interp.Launch{Grid: line(2 * n), Threadgroup: line(n), Buffers: [][]byte{out}}))
+		require.NoError(t, kerneltest.Run(p["phases"].NewRun,
+			interp.Launch{Grid: line(2 * n), Threadgroup: line(n), Buffers: [][]byte{out}}, 0))
 		require.Equal(t, append(append([]uint32(nil), sums...), sums...), u32s(out))
-		require.NoError(t, p["nested"].Run(interp.Launch{Grid: line(n), Threadgroup: line(n), Buffers: [][]byte{out[:4*n]}}))
+		require.NoError(t, kerneltest.Run(p["nested"].NewRun,
+			interp.Launch{Grid: line(n), Threadgroup: line(n), Buffers: [][]byte{out[:4*n]}}, 0))
 		// In the end the start is forgotten: x is the sum of c/2^(29-c), which float32 holds but for the last bits.
 		want := float32(0)
 		for r := range 60 {

@@ -58,7 +58,7 @@ func (c memCase) run(r runner) ([][]byte, error) {
 	for i, b := range c.buffers {
 		bufs[i] = append([]byte(nil), b...)
 	}
-	err := r.Run(interp.Launch{Grid: c.grid, Threadgroup: c.tg, Buffers: bufs, ThreadgroupBytes: c.tgBytes, Workers: 1})
+	err := r(interp.Launch{Grid: c.grid, Threadgroup: c.tg, Buffers: bufs, ThreadgroupBytes: c.tgBytes}, 1)
 	return bufs, err
 }
 
@@ -73,11 +73,11 @@ func (c memCase) check(t *testing.T) {
 	}
 	ref, err := interp.Prepare(k, mod.Files)
 	require.NoError(t, err)
-	want, wantErr := c.run(ref)
+	want, wantErr := c.run(runs(ref.NewRun))
 	for _, l := range levels(t) {
 		p, err := jit.Prepare(k, mod.Files, jit.Options{Level: l})
 		require.NoError(t, err, "%s %s", c.name, l)
-		got, err := c.run(p)
+		got, err := c.run(runs(p.NewRun))
 		if wantErr != nil {
 			require.EqualError(t, err, wantErr.Error(), "%s %s\n%s", c.name, l, c.text)
 			continue

@@ -22,11 +22,11 @@ func executors(t *testing.T, text string) map[string]runner {
 	k := m.Kernels[0]
 	ref, err := interp.Prepare(k, m.Files)
 	require.NoError(t, err)
-	all := map[string]runner{"interp": ref}
+	all := map[string]runner{"interp": runs(ref.NewRun)}
 	for _, l := range levels(t) {
 		p, err := jit.Prepare(k, m.Files, jit.Options{Level: l, PairAlways: true})
 		require.NoError(t, err)
-		all[l.String()] = p
+		all[l.String()] = runs(p.NewRun)
 	}
 	return all
 }
@@ -47,8 +47,8 @@ func TestTheFirstThreadgroupsFaultIsReported(t *testing.T) {
 			binary.LittleEndian.PutUint32(rounds, 3000)
 		}
 		for range 5 {
-			err := r.Run(interp.Launch{Grid: line(64 * 500), Threadgroup: line(64), Workers: 4,
-				Buffers: [][]byte{make([]byte, 256), rounds}})
+			err := r(interp.Launch{Grid: line(64 * 500), Threadgroup: line(64),
+				Buffers: [][]byte{make([]byte, 256), rounds}}, 4)
 			var f *interp.Fault
 			require.ErrorAs(t, err, &f, name)
 			require.Equal(t, int64(1000037), f.Index, name)
@@ -67,8 +67,8 @@ func TestManyThreadgroupsWaitForEachOther(t *testing.T) {
 	}`) {
 		out := make([]byte, 4*groups)
 		start := time.Now()
-		require.NoError(t, r.Run(interp.Launch{Grid: line(groups), Threadgroup: line(1), Workers: 2,
-			Buffers: [][]byte{make([]byte, 4), out, bytesOf(groups)}}))
+		require.NoError(t, r(interp.Launch{Grid: line(groups), Threadgroup: line(1),
+			Buffers: [][]byte{make([]byte, 4), out, bytesOf(groups)}}, 2))
 		for i, v := range u32s(out) {
 			require.Equal(t, uint32(i+1), v)
 		}
@@ -83,16 +83,16 @@ func TestHugeGridsCanBeStopped(t *testing.T) {
 			for _, tg := range [][3]int{line(1), line(1024), {1, 32, 32}} {
 				var stop atomic.Bool
 				defer time.AfterFunc(2*time.Millisecond, func() { stop.Store(true) }).Stop()
-				err := r.Run(interp.Launch{Grid: grid, Threadgroup: tg, Interrupt: &stop})
+				err := r(interp.Launch{Grid: grid, Threadgroup: tg, Interrupt: &stop}, 0)
 				if stop.Load() {
 					require.ErrorIs(t, err, interp.ErrInterrupted, name)
 				}
 			}
 		}
 		huge := [3]int{math.MaxUint32, math.MaxUint32, math.MaxUint32}
-		err := r.Run(interp.Launch{Grid: huge, Threadgroup: line(1)})
+		err := r(interp.Launch{Grid: huge, Threadgroup: line(1)}, 0)
 		require.EqualError(t, err, "[k] grid is out of range: [4294967295 4294967295 4294967295]", name)
-		require.Error(t, r.Run(interp.Launch{Grid: [3]int{1 << 32, 1, 1}, Threadgroup: line(1)}), name)
-		require.Error(t, r.Run(interp.Launch{Grid: [3]int{-1, 1, 1}, Threadgroup: line(1)}), name)
+		require.Error(t, r(interp.Launch{Grid: [3]int{1 << 32, 1, 1}, Threadgroup: line(1)}, 0), name)
+		require.Error(t, r(interp.Launch{Grid: [3]int{-1, 1, 1}, Threadgroup: line(1)}, 0), name)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua/metal/interp"
-	"github.com/mlxlua/mlxlua/metal/jit/difftest"
+	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
@@ -35,14 +35,14 @@ func runBoth(t *testing.T, text string, grid, tg [3]int, buffers func() [][]byte
 		for i, p := range k.Params {
 			b[i] = all[p.Index]
 		}
-		return interp.Launch{Grid: grid, Threadgroup: tg, Workers: 1, Buffers: b}
+		return interp.Launch{Grid: grid, Threadgroup: tg, Buffers: b}
 	}
 	ref, err := interp.Prepare(k, m.Files)
 	require.NoError(t, err)
 	p, err := Prepare(k, m.Files, Options{Level: AVX512, PairAlways: true})
 	require.NoError(t, err)
 	want, got := launch(), launch()
-	if e, f := ref.Run(want), p.Run(got); e != nil || f != nil {
+	if e, f := kerneltest.Run(ref.NewRun, want, 0), kerneltest.Run(p.NewRun, got, 0); e != nil || f != nil {
 		require.Error(t, e)
 		require.Error(t, f)
 		require.Equal(t, e.Error(), f.Error(), text)
@@ -151,7 +151,7 @@ func TestPairsRandom(t *testing.T) {
 		first = uint64(start.UnixNano())
 	}
 	for seed := first; paired < 15 && long == 0 || time.Since(start) < long; seed++ {
-		c := difftest.New(seed)
+		c := kerneltest.New(seed)
 		_, body, found := strings.Cut(c.Text, "\nkernel void ")
 		require.True(t, found)
 		if strings.Contains(body, "threadgroup ") || strings.Contains(body, "atomic_fetch") {

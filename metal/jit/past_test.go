@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua/metal/interp"
+	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
@@ -50,8 +51,9 @@ func TestPastTheCache(t *testing.T) {
 					n := threads * each
 					mem, err := native.Map(offset + n*size + 64)
 					require.NoError(t, err)
-					require.NoError(t, p.Run(interp.Launch{Grid: [3]int{threads, 1, 1}, Threadgroup: [3]int{128, 1, 1},
-						Buffers: [][]byte{mem[offset : offset+n*size]}}))
+					require.NoError(t, kerneltest.Run(p.NewRun,
+						interp.Launch{Grid: [3]int{threads, 1, 1}, Threadgroup: [3]int{128, 1, 1},
+							Buffers: [][]byte{mem[offset : offset+n*size]}}, 0))
 					for i := range n {
 						var word [8]byte
 						copy(word[:size], mem[offset+i*size:])

@@ -27,7 +27,7 @@ type Run struct {
 }
 
 // NewRun checks a launch and readies it; the kernel is compiled for it if need be. Buffers must stay valid until
-// every Work has returned. Launch.Validate and Launch.Workers have no meaning here.
+// every Work has returned. Launch.Validate has no meaning here.
 func (p *Executable) NewRun(l interp.Launch) (*Run, error) {
 	if err := p.root.ready(); err != nil {
 		return nil, err

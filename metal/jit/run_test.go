@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"runtime/pprof"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,6 +17,8 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/jit"
+	"github.com/mlxlua/mlxlua/metal/kerneltest"
+	"github.com/mlxlua/mlxlua/metal/kir"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
@@ -110,23 +111,25 @@ func TestLaunches(t *testing.T) {
 		for _, n := range []int{1, 7, 8, 16, 31, 32, 33, 100, 1000, 70_001} {
 			for _, tg := range []int{1, 7, 32, 64, 1000, 1024} {
 				out := make([]byte, 4*n)
-				require.NoError(t, p["add"].Run(interp.Launch{Grid: line(n), Threadgroup: line(tg),
-					Buffers: [][]byte{iota32(n), out, bytesOf(5)}}))
+				require.NoError(t, kerneltest.Run(p["add"].NewRun, interp.Launch{Grid: line(n), Threadgroup: line(tg),
+					Buffers: [][]byte{iota32(n), out, bytesOf(5)}}, 0))
 				for i, v := range u32s(out) {
 					require.Equal(t, uint32(i+5), v, "grid %d threadgroup %d", n, tg)
 				}
 				a := iota32(n)
 				out = make([]byte, 4*((n+tg-1)/tg))
-				require.NoError(t, p["total"].Run(interp.Launch{Grid: line(n), Threadgroup: line(tg),
-					Buffers: [][]byte{a, out, nil}, ThreadgroupBytes: []int{0, 0, 4 * tg}}))
+				require.NoError(t, kerneltest.Run(p["total"].NewRun,
+					interp.Launch{Grid: line(n), Threadgroup: line(tg),
+						Buffers: [][]byte{a, out, nil}, ThreadgroupBytes: []int{0, 0, 4 * tg}}, 0))
 				for g, v := range u32s(out) {
 					lo, hi := g*tg, min(n, g*tg+tg)
 					require.Equal(t, uint32((lo+hi-1)*(hi-lo)/2), v, "grid %d threadgroup %d", n, tg)
 				}
 			}
 		}
-		require.NoError(t, p["endless"].Run(interp.Launch{Grid: [3]int{4, 0, 1}, Threadgroup: line(4),
-			Buffers: [][]byte{nil}}))
+		require.NoError(t, kerneltest.Run(p["endless"].NewRun,
+			interp.Launch{Grid: [3]int{4, 0, 1}, Threadgroup: line(4),
+				Buffers: [][]byte{nil}}, 0))
 	})
 }
 
@@ -136,7 +139,8 @@ func TestBoxes(t *testing.T) {
 		for _, tg := range [][3]int{{4, 3, 2}, {8, 2, 2}, {32, 2, 1}, {16, 1, 3}, {5, 5, 5}} {
 			grid := [3]int{37, 7, 5}
 			out := make([]byte, 4*37*7*5)
-			require.NoError(t, p["box"].Run(interp.Launch{Grid: grid, Threadgroup: tg, Buffers: [][]byte{out}}))
+			require.NoError(t, kerneltest.Run(p["box"].NewRun,
+				interp.Launch{Grid: grid, Threadgroup: tg, Buffers: [][]byte{out}}, 0))
 			for i, v := range u32s(out) {
 				x, y, z := i%37, i/37%7, i/37/7
 				size := min(tg[0], 37-x/tg[0]*tg[0])
@@ -150,8 +154,9 @@ func TestMemoryBeginsAsZero(t *testing.T) {
 	each(t, func(t *testing.T, p map[string]*jit.Executable) {
 		for range 3 {
 			out := make([]byte, 4*64*50)
-			require.NoError(t, p["clean"].Run(interp.Launch{Grid: line(64 * 50), Threadgroup: line(64),
-				Buffers: [][]byte{out}}))
+			require.NoError(t, kerneltest.Run(p["clean"].NewRun,
+				interp.Launch{Grid: line(64 * 50), Threadgroup: line(64),
+					Buffers: [][]byte{out}}, 0))
 			require.Equal(t, make([]byte, len(out)), out)
 		}
 	})
@@ -163,8 +168,8 @@ func TestThreadgroupsThatWait(t *testing.T) {
 		const n = 100
 		for workers := 1; workers <= 3; workers++ {
 			turn, out := make([]byte, 4), make([]byte, 4*n)
-			require.NoError(t, p["chain"].Run(interp.Launch{Grid: line(n), Threadgroup: line(1), Workers: workers,
-				Buffers: [][]byte{turn, out}}))
+			require.NoError(t, kerneltest.Run(p["chain"].NewRun, interp.Launch{Grid: line(n), Threadgroup: line(1),
+				Buffers: [][]byte{turn, out}}, workers))
 			for g, v := range u32s(out) {
 				require.Equal(t, uint32(3*g), v)
 			}
@@ -177,8 +182,9 @@ func TestInterrupt(t *testing.T) {
 		var stop atomic.Bool
 		time.AfterFunc(5*time.Millisecond, func() { stop.Store(true) })
 		start := time.Now()
-		err := p["endless"].Run(interp.Launch{Grid: line(100), Threadgroup: line(10), Interrupt: &stop,
-			Buffers: [][]byte{make([]byte, 4)}})
+		err := kerneltest.Run(p["endless"].NewRun,
+			interp.Launch{Grid: line(100), Threadgroup: line(10), Interrupt: &stop,
+				Buffers: [][]byte{make([]byte, 4)}}, 0)
 		require.ErrorIs(t, err, interp.ErrInterrupted)
 		require.Less(t, time.Since(start), time.Second)
 	})
@@ -186,10 +192,13 @@ func TestInterrupt(t *testing.T) {
 
 // TestBadLaunches: the same errors as the reference executor's.
 func TestBadLaunches(t *testing.T) {
+	mod, err := msl.Compile(msl.Source{Name: "t", Text: kernels}, msl.Options{})
+	require.NoError(t, err)
+	add := mod.Kernels[slices.IndexFunc(mod.Kernels, func(k *kir.Kernel) bool { return k.Name == "add" })]
+	ref, err := interp.Prepare(add, mod.Files)
+	require.NoError(t, err)
 	each(t, func(t *testing.T, p map[string]*jit.Executable) {
 		k := p["add"]
-		ref, err := interp.Prepare(k.Kernel(), nil)
-		require.NoError(t, err)
 		good := [][]byte{make([]byte, 40), make([]byte, 40), make([]byte, 4)}
 		for _, l := range []interp.Launch{
 			{Grid: line(-1), Threadgroup: line(1), Buffers: good},
@@ -198,14 +207,15 @@ func TestBadLaunches(t *testing.T) {
 			{Grid: line(10), Threadgroup: [3]int{64, 32, 1}, Buffers: good},
 			{Grid: line(10), Threadgroup: line(10), Buffers: good[:2]},
 			{Grid: line(10), Threadgroup: line(10), Buffers: [][]byte{good[0], good[1], nil}},
-			{Grid: line(10), Threadgroup: line(10), Buffers: [][]byte{good[0][:36], good[1], good[2]}, Workers: 1},
-			{Grid: line(10), Threadgroup: line(10), Buffers: [][]byte{good[0], good[1][:20], good[2]}, Workers: 1},
+			{Grid: line(10), Threadgroup: line(10), Buffers: [][]byte{good[0][:36], good[1], good[2]}},
+			{Grid: line(10), Threadgroup: line(10), Buffers: [][]byte{good[0], good[1][:20], good[2]}},
 		} {
-			want := ref.Run(l)
+			want := kerneltest.Run(ref.NewRun, l, 0)
 			require.Error(t, want)
-			require.EqualError(t, k.Run(l), strings.Replace(want.Error(), "source:", "t:", 1))
+			require.EqualError(t, kerneltest.Run(k.NewRun, l, 0), want.Error())
 		}
-		require.NoError(t, k.Run(interp.Launch{Grid: line(10), Threadgroup: line(10), Buffers: good}))
+		require.NoError(t, kerneltest.Run(k.NewRun,
+			interp.Launch{Grid: line(10), Threadgroup: line(10), Buffers: good}, 0))
 	})
 }
 
@@ -217,8 +227,8 @@ func TestConcurrentFirstUse(t *testing.T) {
 		for w := range 16 {
 			wg.Go(func() {
 				out := make([]byte, 400)
-				err := p["add"].Run(interp.Launch{Grid: line(100), Threadgroup: line(1 + w), Workers: 1,
-					Buffers: [][]byte{iota32(100), out, bytesOf(uint32(w))}})
+				err := kerneltest.Run(p["add"].NewRun, interp.Launch{Grid: line(100), Threadgroup: line(1 + w),
+					Buffers: [][]byte{iota32(100), out, bytesOf(uint32(w))}}, 1)
 				for i, v := range u32s(out) {
 					if err == nil && v != uint32(i+w) {
 						err = fmt.Errorf("out[%d] is %d", i, v)
@@ -285,16 +295,16 @@ func soakLevel(t *testing.T, level jit.Level, d time.Duration) {
 func soakOnce(p map[string]*jit.Executable, n, w int, faults *atomic.Int64) error {
 	a, out := iota32(n), make([]byte, 4*n)
 	if n%5 == 0 {
-		err := p["add"].Run(interp.Launch{Grid: line(n + 1), Threadgroup: line(32), Workers: 1 + w%2,
-			Buffers: [][]byte{a, out, bytesOf(1)}})
+		err := kerneltest.Run(p["add"].NewRun, interp.Launch{Grid: line(n + 1), Threadgroup: line(32),
+			Buffers: [][]byte{a, out, bytesOf(1)}}, 1+w%2)
 		if err == nil {
 			return fmt.Errorf("no fault with %d elements", n)
 		}
 		faults.Add(1)
 		return nil
 	}
-	err := p["add"].Run(interp.Launch{Grid: line(n), Threadgroup: line(64), Workers: 1 + w%2,
-		Buffers: [][]byte{a, out, bytesOf(uint32(w))}})
+	err := kerneltest.Run(p["add"].NewRun, interp.Launch{Grid: line(n), Threadgroup: line(64),
+		Buffers: [][]byte{a, out, bytesOf(uint32(w))}}, 1+w%2)
 	for i, v := range u32s(out) {
 		if err == nil && v != uint32(i+w) {
 			err = fmt.Errorf("out[%d] of %d is %d, want %d", i, n, v, i+w)
@@ -304,8 +314,8 @@ func soakOnce(p map[string]*jit.Executable, n, w int, faults *atomic.Int64) erro
 		return err
 	}
 	sums := make([]byte, 4*((n+63)/64))
-	err = p["total"].Run(interp.Launch{Grid: line(n), Threadgroup: line(64), Workers: 1,
-		Buffers: [][]byte{a, sums, nil}, ThreadgroupBytes: []int{0, 0, 256}})
+	err = kerneltest.Run(p["total"].NewRun, interp.Launch{Grid: line(n), Threadgroup: line(64),
+		Buffers: [][]byte{a, sums, nil}, ThreadgroupBytes: []int{0, 0, 256}}, 1)
 	for g, v := range u32s(sums) {
 		lo, hi := g*64, min(n, g*64+64)
 		if want := uint32((lo + hi - 1) * (hi - lo) / 2); err == nil && v != want {
@@ -321,10 +331,10 @@ func BenchmarkEmptyLaunch(b *testing.B) {
 	out := make([]byte, 4)
 	for _, workers := range []int{1, 2} {
 		b.Run(fmt.Sprint(workers), func(b *testing.B) {
-			l := interp.Launch{Grid: line(64), Threadgroup: line(32), Buffers: [][]byte{out}, Workers: workers}
+			l := interp.Launch{Grid: line(64), Threadgroup: line(32), Buffers: [][]byte{out}}
 			b.ReportAllocs()
 			for b.Loop() {
-				require.NoError(b, p.Run(l))
+				require.NoError(b, kerneltest.Run(p.NewRun, l, workers))
 			}
 		})
 	}
@@ -343,8 +353,9 @@ func BenchmarkCollectionLatency(b *testing.B) {
 				var wg sync.WaitGroup
 				for range workers {
 					wg.Go(func() {
-						_ = p.Run(interp.Launch{Grid: line(64), Threadgroup: line(64), Workers: 1, Interrupt: &stop,
-							Buffers: [][]byte{make([]byte, 4*64), bytesOf(1 << 31)}}) // interrupted
+						_ = kerneltest.Run(p.NewRun,
+							interp.Launch{Grid: line(64), Threadgroup: line(64), Interrupt: &stop,
+								Buffers: [][]byte{make([]byte, 4*64), bytesOf(1 << 31)}}, 1) // interrupted
 					})
 				}
 				time.Sleep(time.Millisecond)
@@ -377,8 +388,8 @@ func BenchmarkCancellation(b *testing.B) {
 		var stop atomic.Bool
 		at := make(chan time.Time, 1)
 		time.AfterFunc(time.Millisecond, func() { at <- time.Now(); stop.Store(true) })
-		err := p.Run(interp.Launch{Grid: line(64), Threadgroup: line(64), Workers: 1, Interrupt: &stop,
-			Buffers: [][]byte{out, bytesOf(1 << 31)}})
+		err := kerneltest.Run(p.NewRun, interp.Launch{Grid: line(64), Threadgroup: line(64), Interrupt: &stop,
+			Buffers: [][]byte{out, bytesOf(1 << 31)}}, 1)
 		took += time.Since(<-at)
 		require.ErrorIs(b, err, interp.ErrInterrupted)
 	}
@@ -401,8 +412,9 @@ kernel void k(device uint *out [[buffer(0)]], uint sg [[simdgroup_index_in_threa
 		var late atomic.Bool
 		timer := time.AfterFunc(patience, func() { late.Store(true) })
 		out := make([]byte, 4*128*3)
-		require.NoError(t, programs(t, text, l)["k"].Run(interp.Launch{Grid: line(128 * 3), Threadgroup: line(128),
-			Buffers: [][]byte{out}, Interrupt: &late}))
+		require.NoError(t, kerneltest.Run(programs(t, text, l)["k"].NewRun,
+			interp.Launch{Grid: line(128 * 3), Threadgroup: line(128),
+				Buffers: [][]byte{out}, Interrupt: &late}, 0))
 		timer.Stop()
 		for i, v := range u32s(out) {
 			require.Equal(t, uint32(i%128/32+1), v)

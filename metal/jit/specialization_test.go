@@ -12,6 +12,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
+	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
@@ -79,12 +80,12 @@ func TestSpecializations(t *testing.T) {
 	ref, err := interp.Prepare(p.kernel, p.files)
 	require.NoError(t, err)
 	run := func(l interp.Launch) *specialization {
-		require.NoError(t, p.Run(l))
+		require.NoError(t, kerneltest.Run(p.NewRun, l, 0))
 		f, err := p.specialize(&l)
 		require.NoError(t, err)
 		got := append([]byte(nil), l.Buffers[4]...)
 		clear(l.Buffers[4])
-		require.NoError(t, ref.Run(l))
+		require.NoError(t, kerneltest.Run(ref.NewRun, l, 0))
 		require.Equal(t, l.Buffers[4], got)
 		return f
 	}
@@ -105,8 +106,8 @@ func TestSpecializations(t *testing.T) {
 	l := specializedLaunch(true, []int{24, 48}, 48, 1)
 	l.Buffers[2] = l.Buffers[2][:8] // too short: the word is not there
 	var got, want *interp.Fault
-	require.ErrorAs(t, p.Run(l), &got)
-	require.ErrorAs(t, ref.Run(l), &want)
+	require.ErrorAs(t, kerneltest.Run(p.NewRun, l, 0), &got)
+	require.ErrorAs(t, kerneltest.Run(ref.NewRun, l, 0), &want)
 	require.Equal(t, want.Error(), got.Error())
 	require.Equal(t, "strides", p.kernel.Params[got.Param].Name)
 }
@@ -129,11 +130,11 @@ func TestSpecializationsThatCannotBeMade(t *testing.T) {
 	ref, err := interp.Prepare(p.kernel, p.files)
 	require.NoError(t, err)
 	l := specializedLaunch(true, []int{24, 48}, 48, 1)
-	require.NoError(t, p.Run(l))
+	require.NoError(t, kerneltest.Run(p.NewRun, l, 0))
 	require.Positive(t, refused)
 	got := append([]byte(nil), l.Buffers[4]...)
 	clear(l.Buffers[4])
-	require.NoError(t, ref.Run(l))
+	require.NoError(t, kerneltest.Run(ref.NewRun, l, 0))
 	require.Equal(t, l.Buffers[4], got)
 }
 
@@ -155,10 +156,10 @@ func TestMostSpecializations(t *testing.T) {
 	for _, s := range shapes {
 		for _, strides := range [][]int64{{1, 3, 5, 7}, {9, 1, 0, 0}, {0, 1, 1, 1}} {
 			l := specializedLaunch(true, s, strides[:len(s)]...)
-			require.NoError(t, p.Run(l))
+			require.NoError(t, kerneltest.Run(p.NewRun, l, 0))
 			got := append([]byte(nil), l.Buffers[4]...)
 			clear(l.Buffers[4])
-			require.NoError(t, ref.Run(l))
+			require.NoError(t, kerneltest.Run(ref.NewRun, l, 0))
 			require.Equal(t, l.Buffers[4], got, "%v %v", s, strides)
 		}
 	}
@@ -194,7 +195,7 @@ func TestFactsAreFree(t *testing.T) {
 		t.Skip(err)
 	}
 	p, l := prepare(t, specializedText, best), specializedLaunch(true, []int{24, 48}, 48, 1)
-	require.NoError(t, p.Run(l))
+	require.NoError(t, kerneltest.Run(p.NewRun, l, 0))
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		if f, err := p.specialize(&l); err != nil || f == &p.root {
 			panic("no specialization")

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua/metal/interp"
+	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
@@ -75,13 +76,13 @@ func TestStridedInputs(t *testing.T) {
 						for _, s := range strides(shape[0], shape[1]) {
 							in := data[:size*elements]
 							out := make([]byte, size*shape[0]*shape[1])
-							l := interp.Launch{Grid: [3]int{shape[1], shape[0], 1}, Threadgroup: [3]int{32, 4, 1}, Workers: 1,
+							l := interp.Launch{Grid: [3]int{shape[1], shape[0], 1}, Threadgroup: [3]int{32, 4, 1},
 								Buffers: [][]byte{in, words(uint32(shape[0]), uint32(shape[1])), longs(s[0], s[1]), words(2),
 									longs(elements / 2), out}, Fixed: make([]bool, 6)}
 							for i := 1; i < 5; i++ {
 								l.Fixed[i] = n != 3 || s[0] > 0
 							}
-							require.NoError(t, p.Run(l))
+							require.NoError(t, kerneltest.Run(p.NewRun, l, 1))
 							want := make([]byte, 0, len(out))
 							for y := range int64(shape[0]) {
 								for x := range int64(shape[1]) {
@@ -117,21 +118,21 @@ func TestStrayStrides(t *testing.T) {
 				require.NoError(t, err)
 				for _, s := range [][2]int64{{1 << 40, 1}, {1, 1 << 31}, {1 << 32, 1 << 32}, {1 << 61, 1 << 62}, {-1 << 31, 1},
 					{0, -1 << 40}, {1<<63 - 1, 1}, {40, 1}, {0, -9}, {1, 1<<32 + 1}, {1<<32 - 1, 1}, {-1 << 63, 0}} {
-					launch := func(r interface{ Run(interp.Launch) error }, fixed bool) ([]byte, error) {
+					launch := func(run func(interp.Launch) error, fixed bool) ([]byte, error) {
 						out := make([]byte, 64*4*size)
-						l := interp.Launch{Grid: [3]int{64, 4, 1}, Threadgroup: [3]int{32, 2, 1}, Workers: 1,
+						l := interp.Launch{Grid: [3]int{64, 4, 1}, Threadgroup: [3]int{32, 2, 1},
 							Buffers: [][]byte{in[:1024*size/8], words(4, 64), longs(s[0], s[1]), words(2), longs(3), out}}
 						if fixed {
 							l.Fixed = []bool{false, true, true, true, true, false}
 						}
-						return out, r.Run(l)
+						return out, run(l)
 					}
-					want, fault := launch(ref, true)
+					want, fault := launch(onOne(ref.NewRun), true)
 					for level := AVX2; level <= best; level++ {
 						p, err := Prepare(m.Kernels[0], m.Files, Options{Level: level})
 						require.NoError(t, err)
 						for _, fixed := range []bool{false, true} {
-							got, err := launch(p, fixed)
+							got, err := launch(onOne(p.NewRun), fixed)
 							what := fmt.Sprintf("%s of %s by %s, %s, %v, fixed %v", name, elem, index, level, s, fixed)
 							if fault == nil {
 								require.NoError(t, err, what)
@@ -177,9 +178,10 @@ func TestFarStrides(t *testing.T) {
 				p, err := Prepare(m.Kernels[0], m.Files, Options{Level: level})
 				require.NoError(t, err)
 				out := make([]byte, 32*size)
-				require.NoError(t, p.Run(interp.Launch{Grid: [3]int{32, 1, 1}, Threadgroup: [3]int{32, 1, 1},
-					Buffers: [][]byte{mem, words(1, 32), longs(1, stride), words(2), longs(7), out},
-					Fixed:   []bool{false, fixed, fixed, fixed, fixed, false}}))
+				require.NoError(t, kerneltest.Run(p.NewRun,
+					interp.Launch{Grid: [3]int{32, 1, 1}, Threadgroup: [3]int{32, 1, 1},
+						Buffers: [][]byte{mem, words(1, 32), longs(1, stride), words(2), longs(7), out},
+						Fixed:   []bool{false, fixed, fixed, fixed, fixed, false}}, 0))
 				for x := range int64(32) {
 					for k := range size {
 						require.Equal(t, byte(3*x+k), out[x*size+k], "%s %s lane %d", elem, level, x)
@@ -227,14 +229,14 @@ kernel void k(device const T *in [[buffer(0)]], device const long *at [[buffer(1
 					at = append(at, x)
 				}
 				out := make([]byte, size*37)
-				l := interp.Launch{Grid: [3]int{37, 1, 1}, Threadgroup: [3]int{64, 1, 1}, Workers: 1,
+				l := interp.Launch{Grid: [3]int{37, 1, 1}, Threadgroup: [3]int{64, 1, 1},
 					Buffers: [][]byte{in, longs(at...), out}}
-				require.NoError(t, p.Run(l))
+				require.NoError(t, kerneltest.Run(p.NewRun, l, 1))
 				require.True(t, bytes.Equal(want, out), "%s %s, %d elements", elem, level, n)
 				at[5] = int64(n)
 				l.Buffers[1] = longs(at...)
 				var f *interp.Fault
-				require.ErrorAs(t, p.Run(l), &f)
+				require.ErrorAs(t, kerneltest.Run(p.NewRun, l, 1), &f)
 			}
 		}
 	}
@@ -278,8 +280,9 @@ kernel void k(device const long *a [[buffer(0)]], constant long &b [[buffer(1)]]
 			require.NoError(t, err)
 			for _, b := range edges {
 				out := make([]byte, 48*len(a))
-				require.NoError(t, p.Run(interp.Launch{Grid: [3]int{len(a), 1, 1}, Threadgroup: [3]int{64, 1, 1},
-					Buffers: [][]byte{longs(a...), longs(b), out}}))
+				require.NoError(t, kerneltest.Run(p.NewRun,
+					interp.Launch{Grid: [3]int{len(a), 1, 1}, Threadgroup: [3]int{64, 1, 1},
+						Buffers: [][]byte{longs(a...), longs(b), out}}, 0))
 				for i, x := range a {
 					q1, r1 := divided(typ, x, b)
 					q2, r2 := divided(typ, narrowed(typ, x)+1, b)
@@ -320,4 +323,9 @@ func divided(typ string, a, b int64) (q, r int64) {
 		return int64(uint64(a) / uint64(b)), int64(uint64(a) % uint64(b))
 	}
 	return narrowed(typ, a/b), narrowed(typ, a%b)
+}
+
+// onOne runs launches on one goroutine.
+func onOne[R kerneltest.Running](newRun func(interp.Launch) (R, error)) func(interp.Launch) error {
+	return func(l interp.Launch) error { return kerneltest.Run(newRun, l, 1) }
 }

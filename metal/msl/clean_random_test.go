@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua/metal/interp"
+	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
@@ -310,7 +311,8 @@ func execute(t *testing.T, mod *kir.Module) string {
 		in[4*i] = byte(i*37 + 11)
 		in[4*i+3] = byte(i & 1 * 0xff)
 	}
-	err = prog.Run(interp.Launch{Grid: [3]int{32, 1, 1}, Threadgroup: [3]int{32, 1, 1}, Buffers: [][]byte{out, in}})
+	err = kerneltest.Run(prog.NewRun,
+		interp.Launch{Grid: [3]int{32, 1, 1}, Threadgroup: [3]int{32, 1, 1}, Buffers: [][]byte{out, in}}, 0)
 	require.NoError(t, err)
 	return fmt.Sprintf("%x", out)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/jit"
+	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
@@ -41,13 +42,13 @@ func (e executors) Run(l interp.Launch) error {
 			copies[i] = append(copies[i], bytes.Clone(b))
 		}
 	}
-	if err := e.ref.Run(l); err != nil {
+	if err := kerneltest.Run(e.ref.NewRun, l, 0); err != nil {
 		return err
 	}
 	for i, p := range e.jits {
 		again := l
 		again.Buffers = copies[i]
-		if err := p.Run(again); err != nil {
+		if err := kerneltest.Run(p.NewRun, again, 0); err != nil {
 			return err
 		}
 		for n := range l.Buffers {

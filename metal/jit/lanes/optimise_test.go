@@ -9,6 +9,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
+	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
@@ -27,8 +28,9 @@ func run(t *testing.T, k *kir.Kernel, threads, width int, in []byte) []byte {
 	p, err := interp.Prepare(k, nil)
 	require.NoError(t, err, "%s", k)
 	out := make([]byte, threads*outSlots*8)
-	require.NoError(t, p.Run(interp.Launch{Grid: [3]int{threads, 1, 1}, Threadgroup: [3]int{width, 1, 1},
-		Buffers: [][]byte{in, out}}))
+	require.NoError(t, kerneltest.Run(p.NewRun,
+		interp.Launch{Grid: [3]int{threads, 1, 1}, Threadgroup: [3]int{width, 1, 1},
+			Buffers: [][]byte{in, out}}, 0))
 	return out
 }
 

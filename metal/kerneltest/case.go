@@ -1,7 +1,7 @@
-// Package difftest makes random kernels for comparing executors: Metal texts that end, and whose result depends on
+// Package kerneltest makes random kernels for comparing executors: Metal texts that end, and whose result depends on
 // nothing but their inputs (no races, no use of the order in which atomics happen, no payloads of NaNs). All stay in
 // bounds but for a few, which fault on every executor or on none.
-package difftest
+package kerneltest
 
 import (
 	"encoding/binary"
@@ -218,7 +218,7 @@ func Parse(file string) (*Case, error) {
 	_, err := fmt.Sscanf(first, "// grid %d %d %d threadgroup %d %d %d seed %d", &c.Grid[0], &c.Grid[1], &c.Grid[2],
 		&c.Threadgroup[0], &c.Threadgroup[1], &c.Threadgroup[2], &c.Seed)
 	if err != nil {
-		return nil, fmt.Errorf("[difftest] the first line does not say how to launch: %q", first)
+		return nil, fmt.Errorf("[kerneltest] the first line does not say how to launch: %q", first)
 	}
 	return c, nil
 }
@@ -235,7 +235,7 @@ var shapes = [][2][3]int{
 
 // New makes the random case of a seed.
 func New(seed uint64) *Case {
-	g := &gen{r: rand.New(rand.NewPCG(seed, 1))}
+	g := &generator{r: rand.New(rand.NewPCG(seed, 1))}
 	s := shapes[g.n(len(shapes))]
 	return &Case{Seed: seed, Text: g.program(s[1]), Grid: s[0], Threadgroup: s[1]}
 }

@@ -1,9 +1,9 @@
-package difftest
+package kerneltest
 
 import "fmt"
 
 // target picks a variable that may be assigned, "" if there is none.
-func (g *gen) target() (name, typ string) {
+func (g *generator) target() (name, typ string) {
 	for range 8 {
 		if len(g.scope) == 0 {
 			break
@@ -16,7 +16,7 @@ func (g *gen) target() (name, typ string) {
 }
 
 // stmt writes a statement.
-func (g *gen) stmt() {
+func (g *generator) stmt() {
 	if g.depth > 6 {
 		g.assign()
 		return
@@ -62,7 +62,7 @@ func (g *gen) stmt() {
 	}
 }
 
-func (g *gen) assign() {
+func (g *generator) assign() {
 	name, t := g.target()
 	if name == "" {
 		return
@@ -85,7 +85,7 @@ func (g *gen) assign() {
 }
 
 // cond is a condition; sometimes one that is the same for all threads.
-func (g *gen) cond() (text string, even bool) {
+func (g *generator) cond() (text string, even bool) {
 	if g.chance(25) && !g.inFunc {
 		return g.pick("ci[3] > 20", "(ci[5] & 1) == 0", "cf[7] < 0.5f", "tgp.x > 0", "tgs.x > 16", "gs3.y > 2"), true
 	}
@@ -93,14 +93,14 @@ func (g *gen) cond() (text string, even bool) {
 }
 
 // inside writes a block's statements under a control flow that may part threads.
-func (g *gen) inside(even bool, n int) {
+func (g *generator) inside(even bool, n int) {
 	was := g.even
 	g.even = g.even && even
 	g.block(n)
 	g.even = was
 }
 
-func (g *gen) ifStmt() {
+func (g *generator) ifStmt() {
 	c, even := g.cond()
 	g.open("if (%s)", c)
 	g.inside(even, 1+g.n(4))
@@ -113,7 +113,7 @@ func (g *gen) ifStmt() {
 }
 
 // loop writes a loop that ends: counted, or left when a counter or a condition says so.
-func (g *gen) loop() {
+func (g *generator) loop() {
 	i := g.fresh("i")
 	most := 1 + g.n(9)
 	if g.rounds*most > 300 {
@@ -165,7 +165,7 @@ func (g *gen) loop() {
 }
 
 // escape writes a conditional break, continue or return.
-func (g *gen) escape() {
+func (g *generator) escape() {
 	in := len(g.loops) > 0 && g.loops[len(g.loops)-1] != ""
 	switch {
 	case in && g.chance(80):
@@ -180,7 +180,7 @@ func (g *gen) escape() {
 	}
 }
 
-func (g *gen) switchStmt() {
+func (g *generator) switchStmt() {
 	g.open("switch (%s & 3)", g.expr("int", 1))
 	for c := range 2 + g.n(3) {
 		if c == 3 && g.chance(50) {
@@ -199,7 +199,7 @@ func (g *gen) switchStmt() {
 }
 
 // atomic writes an atomic operation whose order nobody sees.
-func (g *gen) atomic() {
+func (g *generator) atomic() {
 	switch g.n(5) {
 	case 4:
 		g.flag()
@@ -239,7 +239,7 @@ func (g *gen) atomic() {
 }
 
 // flag writes an operation on an atomic byte: one of a thread's own, or one that all threads set alike.
-func (g *gen) flag() {
+func (g *generator) flag() {
 	if g.chance(40) {
 		at, to := g.index(4), "true"
 		if g.chance(50) {
@@ -273,7 +273,7 @@ func (g *gen) flag() {
 
 // exchange writes to threadgroup memory, waits, reads what other threads wrote, and waits again: in one line, so that
 // Reduce does not take its barriers.
-func (g *gen) exchange() {
+func (g *generator) exchange() {
 	if g.wild && g.chance(30) {
 		g.line("ti[%s ? tid : uint(%s) | 4096] = 1;", g.expr("bool", 1), g.expr("int", 2))
 	}
@@ -310,7 +310,7 @@ func (g *gen) exchange() {
 
 // matrix multiplies matrices of 8 x 8 that a SIMD-group holds, and reads what comes out: no NaN, because which of two
 // operands' NaNs a sum passes on is not laid down.
-func (g *gen) matrix(x string) {
+func (g *generator) matrix(x string) {
 	const barrier = "threadgroup_barrier(mem_flags::mem_threadgroup);"
 	g.line("%s float %s = 0; { simdgroup_float8x8 ma, mb, mc; simdgroup_load(ma, gf + (ci[%d] & 31), %d); "+
 		"simdgroup_load(mb, gf + %d, 8, ulong2(0, 0), %s); mc = make_filled_simdgroup_matrix<float, 8, 8>(%d.5f); "+
@@ -321,7 +321,7 @@ func (g *gen) matrix(x string) {
 }
 
 // stray is an access that may be out of range.
-func (g *gen) stray() {
+func (g *generator) stray() {
 	i := g.expr("int", 2)
 	switch g.n(7) {
 	case 0:

@@ -1,10 +1,10 @@
-package difftest
+package kerneltest
 
 import "fmt"
 
 // special writes what few random statements come to, and many kernels consist of: loops over rows of memory, packed
 // numbers, functions that take pointers, loops of compare-exchange.
-func (g *gen) special() {
+func (g *generator) special() {
 	if g.inFunc {
 		g.pointers()
 		return
@@ -30,12 +30,12 @@ func (g *gen) special() {
 }
 
 // row is the number of a row of the large inputs: the same for a SIMD-group, or not.
-func (g *gen) row() string {
+func (g *generator) row() string {
 	return g.pick("(sg & 63)", "(gp.y & 63)", "((tgp.x * 3 + sg) & 63)", "(gid & 63)", "5", "63", "(gid / 32 & 63)")
 }
 
 // rowSum writes a loop in which the lanes of a SIMD-group go through a row together.
-func (g *gen) rowSum() {
+func (g *generator) rowSum() {
 	if g.rounds > 4 {
 		g.assign()
 		return
@@ -93,7 +93,7 @@ func (g *gen) rowSum() {
 }
 
 // packed writes a product with numbers of 4, 8 or 2 bits.
-func (g *gen) packed() {
+func (g *generator) packed() {
 	if g.rounds > 2 {
 		g.assign()
 		return
@@ -145,7 +145,7 @@ func (g *gen) packed() {
 
 // perThread writes loads of neighbouring elements by threads that are a stride apart: of up to 1 KiB, also up to the
 // last element.
-func (g *gen) perThread() {
+func (g *generator) perThread() {
 	stride := []int{1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 17, 20, 32, 48, 64, 100, 128, 200, 255, 256}[g.n(20)]
 	from, typ := "gm", "float"
 	switch g.n(4) {
@@ -200,7 +200,7 @@ func canonical(x, typ string) string {
 }
 
 // runs writes runs of neighbouring elements, one for each thread.
-func (g *gen) runs() {
+func (g *generator) runs() {
 	n, e := 1+g.n(each), func() string { return fmt.Sprintf("canon(%s)", g.expr("float", 1)) }
 	base := fmt.Sprintf("om[gid * %d + ", each)
 	switch g.n(5) {
@@ -224,7 +224,7 @@ func (g *gen) runs() {
 // compareExchange writes a loop that changes a word another thread may change meanwhile, in a way whose order does not
 // matter, or a word of its own. How often the loop runs, and for which lanes, depends on the other threads then: what
 // it changes the word by is found before, because it may come from functions of the SIMD-group.
-func (g *gen) compareExchange() {
+func (g *generator) compareExchange() {
 	if g.rounds > 8 {
 		g.atomic()
 		return
@@ -266,7 +266,7 @@ func (g *gen) compareExchange() {
 }
 
 // long writes a loop that few threads go through thousands of times.
-func (g *gen) long() {
+func (g *generator) long() {
 	if g.rounds > 1 {
 		g.assign()
 		return
@@ -287,7 +287,7 @@ func (g *gen) long() {
 }
 
 // pointers writes calls of functions that take pointers and references.
-func (g *gen) pointers() {
+func (g *generator) pointers() {
 	x := g.fresh("d")
 	k := g.n(4)
 	if g.inFunc || g.rounds > 8 {

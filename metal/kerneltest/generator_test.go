@@ -1,4 +1,4 @@
-package difftest_test
+package kerneltest_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua/metal/interp"
-	"github.com/mlxlua/mlxlua/metal/jit/difftest"
+	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
@@ -20,7 +20,7 @@ func TestProgramsCompileAndEnd(t *testing.T) {
 		programs = 30
 	}
 	for seed := range programs {
-		c := difftest.New(seed)
+		c := kerneltest.New(seed)
 		mod, err := msl.Compile(msl.Source{Name: "k", Text: c.Text}, msl.Options{Float64: true})
 		if err != nil {
 			t.Errorf("seed %d: %v", seed, err)
@@ -32,7 +32,8 @@ func TestProgramsCompileAndEnd(t *testing.T) {
 		for workers := 1; workers <= 2; workers++ {
 			b := c.Buffers()
 			start := time.Now()
-			err = p.Run(interp.Launch{Grid: c.Grid, Threadgroup: c.Threadgroup, Buffers: b, Workers: workers})
+			err = kerneltest.Run(p.NewRun,
+				interp.Launch{Grid: c.Grid, Threadgroup: c.Threadgroup, Buffers: b}, workers)
 			var fault *interp.Fault
 			if errors.As(err, &fault) {
 				faults++

@@ -1,15 +1,15 @@
-package difftest
+package kerneltest
 
 import "fmt"
 
 // position is a number below 64 that mostly follows the lanes.
-func (g *gen) position() string {
+func (g *generator) position() string {
 	return g.pick("(gp.x & 63)", "lane", "(tid & 63)", "(gp.x & 31)", "(gp.y & 63)", "(gid & 63)", "(tp.x & 15)", "5u",
 		"(lane ^ 3)", "((0u + "+g.expr("uint", 0)+") & 63)")
 }
 
 // strided writes loads and stores by the words that a launch gives with it.
-func (g *gen) strided() {
+func (g *generator) strided() {
 	from := g.pick("gm", "gw", "gq", "((device const uchar *)gw)", "((device const ulong *)gm)")
 	typ := map[string]string{"gm": "float", "gw": "uint", "gq": "half"}[from]
 	wide := g.pick("long", "long", "int", "uint", "ulong") // what indices are computed in

@@ -1,4 +1,4 @@
-package difftest
+package kerneltest
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// gen writes one program.
-type gen struct {
+// generator writes one program.
+type generator struct {
 	r      *rand.Rand
 	b      strings.Builder
 	depth  int      // of blocks
@@ -37,16 +37,19 @@ type fn struct {
 	params       []string // "&" before the type of a reference
 }
 
-func (g *gen) n(n int) int                { return g.r.IntN(n) }
-func (g *gen) chance(percent int) bool    { return g.r.IntN(100) < percent }
-func (g *gen) pick(from ...string) string { return from[g.r.IntN(len(from))] }
-func (g *gen) fresh(prefix string) string { g.names++; return fmt.Sprintf("%s%d", prefix, g.names) }
-func (g *gen) line(f string, args ...any) {
+func (g *generator) n(n int) int                { return g.r.IntN(n) }
+func (g *generator) chance(percent int) bool    { return g.r.IntN(100) < percent }
+func (g *generator) pick(from ...string) string { return from[g.r.IntN(len(from))] }
+func (g *generator) fresh(prefix string) string {
+	g.names++
+	return fmt.Sprintf("%s%d", prefix, g.names)
+}
+func (g *generator) line(f string, args ...any) {
 	g.b.WriteString(strings.Repeat("  ", g.depth))
 	fmt.Fprintf(&g.b, f+"\n", args...)
 }
-func (g *gen) open(f string, args ...any)  { g.line(f+" {", args...); g.depth++ }
-func (g *gen) close(f string, args ...any) { g.depth--; g.line("}"+f, args...) }
+func (g *generator) open(f string, args ...any)  { g.line(f+" {", args...); g.depth++ }
+func (g *generator) close(f string, args ...any) { g.depth--; g.line("}"+f, args...) }
 
 var (
 	intTypes   = []string{"char", "uchar", "short", "ushort", "int", "uint", "long", "ulong"}
@@ -73,7 +76,7 @@ func vecOf(t string) (elem string, n int) {
 }
 
 // scalarType picks a type, the usual ones more often.
-func (g *gen) scalarType() string {
+func (g *generator) scalarType() string {
 	switch g.n(10) {
 	case 0, 1, 2:
 		return g.pick("int", "uint")
@@ -118,7 +121,7 @@ template <typename T> void swapIf(bool c, thread T &a, thread T &b) { if (c) { T
 `
 
 // program writes the whole text.
-func (g *gen) program(threadgroup [3]int) string {
+func (g *generator) program(threadgroup [3]int) string {
 	g.b.WriteString(header)
 	g.rounds = 1
 	for range g.n(4) {
@@ -167,7 +170,7 @@ func (g *gen) program(threadgroup [3]int) string {
 }
 
 // results stores what the variables hold.
-func (g *gen) results() {
+func (g *generator) results() {
 	var at [4]int
 	for _, l := range g.scope {
 		e, n := vecOf(l.typ)
@@ -187,7 +190,7 @@ func (g *gen) results() {
 }
 
 // put stores a value into the outputs, mixing what does not fit.
-func (g *gen) put(t, v string, at *[4]int) {
+func (g *generator) put(t, v string, at *[4]int) {
 	out, kind, width := "oi", 0, "int"
 	switch {
 	case t == "float", t == "bfloat":
@@ -218,7 +221,7 @@ func (g *gen) put(t, v string, at *[4]int) {
 }
 
 // helper writes a function.
-func (g *gen) helper() {
+func (g *generator) helper() {
 	f := fn{name: g.fresh("f"), result: g.scalarType()}
 	if g.chance(15) {
 		f.result = g.pick(vecTypes...)
@@ -250,7 +253,7 @@ func (g *gen) helper() {
 }
 
 // declare introduces a variable.
-func (g *gen) declare() {
+func (g *generator) declare() {
 	switch k := g.n(20); {
 	case k < 2:
 		t, name, n := g.pick("int", "float", "uint", "half", "uchar", "long"), g.fresh("a"), 1<<g.n(4)
@@ -279,13 +282,13 @@ func (g *gen) declare() {
 }
 
 // stmts writes statements in a scope of their own variables, which end with it unless it is the outermost.
-func (g *gen) stmts(n int) {
+func (g *generator) stmts(n int) {
 	for range n {
 		g.stmt()
 	}
 }
 
-func (g *gen) block(n int) {
+func (g *generator) block(n int) {
 	vars, arrays := len(g.scope), len(g.arrays)
 	g.stmts(n)
 	g.scope, g.arrays = g.scope[:vars], g.arrays[:arrays]

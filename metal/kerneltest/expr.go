@@ -1,4 +1,4 @@
-package difftest
+package kerneltest
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 )
 
 // index is an expression from 0 to n-1; n is a power of two.
-func (g *gen) index(n int) string {
+func (g *generator) index(n int) string {
 	if g.nest >= 2 || g.chance(30) {
 		return fmt.Sprint(g.n(n))
 	}
@@ -16,7 +16,7 @@ func (g *gen) index(n int) string {
 }
 
 // variable returns a variable of the type, "" if there is none.
-func (g *gen) variable(t string) string {
+func (g *generator) variable(t string) string {
 	var have []string
 	for _, l := range g.scope {
 		if l.typ == t {
@@ -32,7 +32,7 @@ func (g *gen) variable(t string) string {
 	return g.pick(have...)
 }
 
-func (g *gen) literal(t string) string {
+func (g *generator) literal(t string) string {
 	switch {
 	case t == "bool":
 		return g.pick("true", "false")
@@ -51,7 +51,7 @@ func (g *gen) literal(t string) string {
 }
 
 // load reads an input.
-func (g *gen) load(t string) string {
+func (g *generator) load(t string) string {
 	if g.chance(g.tables()) {
 		return g.table(t)
 	}
@@ -95,7 +95,7 @@ func (g *gen) load(t string) string {
 }
 
 // tables is how often, of 100 loads, one is from a table of the program.
-func (g *gen) tables() int {
+func (g *generator) tables() int {
 	if g.inFunc {
 		return 40
 	}
@@ -103,7 +103,7 @@ func (g *gen) tables() int {
 }
 
 // table reads a table of the program.
-func (g *gen) table(t string) string {
+func (g *generator) table(t string) string {
 	switch g.n(5) {
 	case 0:
 		return fmt.Sprintf("%s(tableFloats[%s])", t, g.index(8))
@@ -116,7 +116,7 @@ func (g *gen) table(t string) string {
 }
 
 // expr is an expression of the type.
-func (g *gen) expr(t string, depth int) string {
+func (g *generator) expr(t string, depth int) string {
 	if e, n := vecOf(t); n > 1 {
 		return g.vector(t, e, n, depth)
 	}
@@ -159,7 +159,7 @@ func (g *gen) expr(t string, depth int) string {
 	return g.float(t, depth)
 }
 
-func (g *gen) call(depth int) string {
+func (g *generator) call(depth int) string {
 	f := g.funcs[g.n(len(g.funcs))]
 	if _, n := vecOf(f.result); n > 1 {
 		return ""
@@ -190,7 +190,7 @@ func (g *gen) call(depth int) string {
 	return f.name + "(" + strings.Join(args, ", ") + ")"
 }
 
-func (g *gen) boolean(depth int) string {
+func (g *generator) boolean(depth int) string {
 	t := g.scalarType()
 	a, b := g.expr(t, depth-1), g.expr(t, depth-1)
 	switch g.n(8) {
@@ -208,7 +208,7 @@ func (g *gen) boolean(depth int) string {
 	return fmt.Sprintf("(%s %s %s)", a, g.pick("<", "<=", ">", ">=", "==", "!="), b)
 }
 
-func (g *gen) integer(t string, depth int) string {
+func (g *generator) integer(t string, depth int) string {
 	a, b := g.expr(t, depth-1), g.expr(t, depth-1)
 	switch g.n(22) {
 	case 0, 1, 2, 3:
@@ -250,7 +250,7 @@ func (g *gen) integer(t string, depth int) string {
 	return fmt.Sprintf("select(%s, %s, %s)", a, b, g.expr("bool", depth-1))
 }
 
-func (g *gen) float(t string, depth int) string {
+func (g *generator) float(t string, depth int) string {
 	a, b, w := g.expr(t, depth-1), g.expr(t, depth-1), "float"
 	if t == "double" {
 		w = t
@@ -296,7 +296,7 @@ func (g *gen) float(t string, depth int) string {
 var vectorBuffers = map[string]string{"half4": "gh", "uchar4": "gb", "bfloat4": "gz", "half2": "gh", "ulong2": "gw"}
 
 // vector is an expression of a vector type.
-func (g *gen) vector(t, e string, n, depth int) string {
+func (g *generator) vector(t, e string, n, depth int) string {
 	if v := g.variable(t); v != "" && (depth <= 0 || g.chance(30)) {
 		return v
 	}
@@ -325,7 +325,7 @@ func (g *gen) vector(t, e string, n, depth int) string {
 }
 
 // collective is an expression over the lanes that are active.
-func (g *gen) collective(t string, depth int) string {
+func (g *generator) collective(t string, depth int) string {
 	if g.chance(15) {
 		c := g.expr("bool", depth-1)
 		switch g.n(4) {
