@@ -53,15 +53,15 @@ var compileRows = []row{
 		help: "The compiled fun: traced when it is called, replayed where a call's dtypes and structure are those " +
 			"of a trace, and with shapeless at other shapes too. Arrays that fun reaches through its upvalues " +
 			"and the random state are inputs by themselves; numbers, functions and kernels there are part of a " +
-			"trace's key. inputs and outputs are refused. Assignments that fun makes happen when it is traced " +
-			"only: state that changes is an argument and a result. A size read by x.shape is a guard: where it " +
-			"differs, fun is traced again. f:explain() tells captures, traces and their reasons, and the kernels before " +
-			"and after fusion; check runs both ways and compares.",
+			"trace's key. inputs and outputs take mx.random.state and nothing else. Assignments that fun makes " +
+			"happen when it is traced only: state that changes is an argument and a result. A size read by x.shape " +
+			"is a guard: where it differs, fun is traced again. f:explain() tells captures, traces and their " +
+			"reasons, and the kernels before and after fusion; check runs both ways and compares.",
 		call: func(a *args) any {
-			if !isEmpty(a.raw[1]) {
+			if !isImplicit(a.raw[1]) {
 				a.fail("inputs is not needed: arrays that the function reaches through its upvalues are inputs by themselves")
 			}
-			if !isEmpty(a.raw[2]) {
+			if !isImplicit(a.raw[2]) {
 				a.fail("outputs is not needed: the function returns state that changes beside its results")
 			}
 			k := &compiledFunction{s: a.s, fn: a.callable(0), results: map[string][]lua.LValue{},
@@ -77,14 +77,16 @@ var compileRows = []row{
 		call: func(a *args) any { compile.Enable(); return nil }},
 }
 
-// isEmpty reports whether v is nil or an empty table.
-func isEmpty(v lua.LValue) bool {
+// isImplicit reports whether v names nothing that is not an input and an output by itself: it is nil, mx.random.state,
+// or a table of such values.
+func isImplicit(v lua.LValue) bool {
 	t, ok := v.(*lua.LTable)
 	if !ok {
-		return v == lua.LNil
+		return v == lua.LNil || isRandomState(v)
 	}
-	k, _ := t.Next(lua.LNil)
-	return k == lua.LNil
+	implicit := true
+	t.ForEach(func(_, v lua.LValue) { implicit = implicit && isRandomState(v) })
+	return implicit
 }
 
 // captures lists the captured arrays and the random key: the inputs beside the arguments.

@@ -24,10 +24,7 @@ var instead = map[string]string{
 	"vecdot": "(a * b):sum(-1)", "trace": "mx.where(mx.equal(mx.eye(#a), 1), a, 0):sum()",
 	"trunc": "mx.sign(a) * mx.floor(mx.abs(a))",
 
-	"random.categorical": "mx.argmax(a - mx.log(-mx.log(mx.random.uniform(0, 1, a.shape))), -1)",
-	"random.gumbel":      "-mx.log(-mx.log(mx.random.uniform(0, 1, a.shape)))",
-	"random.permutation": "mx.argsort(mx.random.bits({n}))",
-	"linalg.norm":        "mx.sqrt(mx.square(a):sum())",
+	"linalg.norm": "mx.sqrt(mx.square(a):sum())",
 }
 
 // notYet says of a name of MLX that mx does not have what to write in its place; of other names it is "".

@@ -94,6 +94,7 @@ func (m *module) open() {
 	s.arrays.open()
 	m.addMethods()
 	m.addConstants()
+	m.openRandomState()
 	s.Method(m.LTable, "dims", s.dims)
 	m.addHelp()
 	m.refuseUnknown()

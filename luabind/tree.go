@@ -40,6 +40,9 @@ func (w *treeWalk) add(v lua.LValue, depth int) error {
 	}
 	t, ok := v.(*lua.LTable)
 	if !ok {
+		if state, ok := unwrap[*randomState](v); ok && w.once { // to evaluate, not to pass on
+			w.out = append(w.out, state.s.random.Key())
+		}
 		return nil
 	}
 	if depth == maxDepth {

@@ -79,6 +79,8 @@ func typeName(v lua.LValue) string {
 		return "device"
 	case *tensor.Stream:
 		return "stream"
+	case *randomState:
+		return randomStateKind
 	}
 	return "userdata"
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
-var _ = sig.Def("random.normal", "shape:shape=[] dtype:dtype=float32 loc:array? scale:array? key:key?",
+var _ = sig.Def("random.normal", "shape:shape=[] dtype:dtype=float32 loc:operand? scale:operand? key:key?",
 	func(a *sig.Args) any {
 		return Normal(a.Shape(0), a.DType(1), a.Array(2), a.Array(3), a.Array(4), a.Ctx)
 	})
@@ -30,9 +30,8 @@ func Normal(shape tensor.ShapeArg, d tensor.DType, loc, scale, key *tensor.Array
 			return x
 		}
 	}
-	low, high := scalarOf(c, math.Nextafter32(-1, 0)), scalarOf(c, 1)
 	uniform := func(shape tensor.ShapeArg) *tensor.Array {
-		return kit.FailedAs(c, op, Uniform(low, high, shape, tensor.Float32, key, c))
+		return kit.FailedAs(c, op, Uniform(belowZero(c), scalarOf(c, 1), shape, tensor.Float32, key, c))
 	}
 	var x *tensor.Array
 	if d.IsComplex() {
@@ -59,3 +58,6 @@ func Normal(shape tensor.ShapeArg, d tensor.DType, loc, scale, key *tensor.Array
 	}
 	return x
 }
+
+// belowZero is -1, rounded up: the lower bound of uniform numbers whose erfinv and logarithm are finite.
+func belowZero(c *tensor.Ctx) *tensor.Array { return scalarOf(c, math.Nextafter32(-1, 0)) }

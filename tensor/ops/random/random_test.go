@@ -108,6 +108,74 @@ func TestDistributions(t *testing.T) {
 	}
 }
 
+// TestNoise: what is made of uniform numbers by functions follows a shape, and gradients flow to bounds only.
+func TestNoise(t *testing.T) {
+	const drawn = "one distribution is drawn in another way than several: sizes are guards"
+	key := random.Key(3)
+	like := optest.In("n,m", optest.Uniform(-2, 2))
+	bounds := []optest.Input{optest.In("3", optest.Uniform(-2, -1)), optest.In("2,1", optest.Uniform(1, 2))}
+	for _, s := range []optest.Subject{
+		{Name: "gumbel", NonDiff: true, Cases: []optest.Case{{Inputs: []optest.Input{like}}},
+			Fn: optest.One(func(in []*array) *array {
+				return random.Gumbel(tensor.ShapeOf(in[0]), tensor.Float32, key)
+			})},
+		{Name: "laplace", NonDiff: true, Cases: []optest.Case{{Inputs: []optest.Input{like}}},
+			Fn: optest.One(func(in []*array) *array {
+				return random.Laplace(tensor.ShapeOf(in[0]), tensor.Float32, 1, 2, key)
+			})},
+		{Name: "truncated_normal", Cases: []optest.Case{{Inputs: bounds}}, DTypes: optest.FloatTypes[:2],
+			FD: optest.FloatTypes[0], Fn: optest.Call("random.truncated_normal", "shape", []any{2, 3}, "key", key)},
+		{Name: "permutation", Cases: []optest.Case{{Inputs: []optest.Input{like}}},
+			Fn: optest.Call("random.permutation", "axis", 1, "key", key)},
+		{Name: "categorical", Cases: []optest.Case{{Inputs: []optest.Input{like}}}, DTypes: optest.FloatTypes[:2],
+			FD: optest.FloatTypes[0], NoReplay: drawn, Fn: optest.Call("random.categorical", "key", key)},
+		{Name: "categorical samples", Cases: []optest.Case{{Inputs: []optest.Input{like}}},
+			DTypes: optest.FloatTypes[:1], FD: optest.FloatTypes[0], NoReplay: drawn,
+			Fn: optest.Call("random.categorical", "axis", 0, "num_samples", 7, "key", key),
+			Bad: []optest.Bad{
+				{Name: "axis", Make: func() *array {
+					return random.Categorical(ops.Zeros(tensor.Sizes(3), tensor.Float32), 1, tensor.Sizes(), key)
+				}, Text: "[random_categorical] axis 1 is out of range for an array with 1 dimension"},
+				{Name: "rank", Make: func() *array {
+					return random.Categorical(ops.Zeros(tensor.Sizes(3, 4), tensor.Float32), -1, tensor.Sizes(), key)
+				}, Text: "[random_categorical] logits (3, 4) without axis -1 have more dimensions than shape ()"},
+				{Name: "shape", Make: func() *array {
+					return random.Categorical(ops.Zeros(tensor.Sizes(3, 4), tensor.Float32), -1, tensor.Sizes(2), key)
+				}, Text: "[random_categorical]"},
+				{Name: "gumbel", Make: func() *array { return random.Gumbel(tensor.Sizes(2), tensor.Int32, key) },
+					Text: "[random_gumbel] dtype is int32, want float32, float16 or bfloat16"},
+				{Name: "permutation", Make: func() *array {
+					return random.Permutation(ops.Zeros(tensor.Sizes(3), tensor.Float32), 2, key)
+				}, Text: "[random_permutation] axis 2 is out of range"},
+			}},
+	} {
+		s.Ops = []string{"random_bits"}
+		optest.Run(t, s)
+	}
+}
+
+// TestCategoricalFrequencies: indices are drawn as often as the softmax says, of one distribution and of several.
+func TestCategoricalFrequencies(t *testing.T) {
+	optest.Open(t)
+	const n = 1 << 14
+	p := []float64{0.1, 0, 0.6, 0.3}
+	logits := ops.Log(ops.FromFloats(p, []int{4}, tensor.Float32))
+	for _, x := range []*array{
+		random.Categorical(logits, -1, tensor.Sizes(n), random.Key(2)),
+		random.Categorical(ops.BroadcastTo(logits, tensor.Sizes(n, 4)), -1, tensor.Sizes(n), random.Key(2)),
+	} {
+		drawn, err := ops.ToSlice[uint32](t.Context(), x)
+		require.NoError(t, err)
+		counts := make([]float64, len(p))
+		for _, i := range drawn {
+			counts[i]++
+		}
+		for i := range p {
+			require.InDelta(t, p[i]*n, counts[i], 5*math.Sqrt(n*p[i]*(1-p[i])), "index %d", i)
+		}
+	}
+}
+
 // TestRandomState: one seed gives one sequence, whose keys differ, and Set goes back to a place in it.
 func TestRandomState(t *testing.T) {
 	optest.Open(t)

@@ -3,7 +3,7 @@ close."""
 
 import mlx.core as mx
 
-from golden import Dtype, In, call, write
+from golden import ALL, FEW, Dtype, In, call, write
 
 SEEDS = [0, 1, 42, 2**32 + 7, 2**64 - 1]
 FLOATS = ["float32", "float16", "bfloat16"]
@@ -47,4 +47,60 @@ call("random.bernoulli", In((2, 3), ("uniform", 0, 1)), key=key)
 call("random.bernoulli", In((3,), ("uniform", 0, 1)), [2, 3], key)
 call("random.uniform", 0, 1, [3], Dtype("int32"), key=key)
 call("random.uniform", In((4,)), 1, [3], key=key)
+
+NOISE = [1e-5, 1e-5]
+for name in ("gumbel", "laplace"):
+    for d in [*FLOATS, "float64", "int32", "complex64"]:
+        call("random." + name, [2, 3], Dtype(d), key=key, tol=NOISE)
+    call("random." + name, key=key, tol=NOISE)
+    call("random." + name, [0, 3], key=key)
+for d in FLOATS:
+    call("random.laplace", [7], Dtype(d), 3, 0.5, key=key, tol=NOISE)
+    call("random.truncated_normal", -1, In((3,), ("uniform", 0, 2)), [2, 3], Dtype(d), key, tol=NOISE)
+call("random.laplace", [7], loc=-1.5, key=key, tol=NOISE)
+for d in ("float64", "int32", "complex64"):
+    call("random.truncated_normal", -1, 1, [2], Dtype(d), key)
+call("random.truncated_normal", In((3, 1)), In((2,), ("uniform", 0, 2)), key=key, tol=NOISE, dtypes=[*FLOATS, "int32"])
+call("random.truncated_normal", 2.0, -2.0, [3], key=key)
+call("random.truncated_normal", -0.5, 1.5, key=key, tol=NOISE)
+call("random.truncated_normal", In((3, 1)), In((2,)), [2], key=key)
+call("random.truncated_normal", In((3,)), In((2,)), key=key)
+
+for n in (0, 1, 5, 40):
+    call("random.permutation", n, key=key)
+    call("random.permutation", In((n, 3)), key=key)
+call("random.permutation", -1, key=key)
+for axis in (0, 1, -1, 2, -3):
+    call("random.permutation", In((3, 7), ("ints", 0, 20)), axis, key=key, dtypes=FEW if axis == -1 else ["int32"])
+call("random.permutation", In(()), key=key)
+
+REAL = [d for d in ALL if d != "complex64"]
+for seed in SEEDS[:3]:
+    for shape in ((4, 6), (1, 6), (6,)):
+        key = In.of(mx.random.key(seed))
+        call("random.categorical", In(shape), key=key, dtypes=REAL if seed == 0 else ["float32"])
+        call("random.categorical", In(shape), -1, num_samples=9, key=key, dtypes=REAL if seed == 0 else ["float32"])
+        call("random.categorical", In(shape), 0, num_samples=3, key=key)
+        call("random.categorical", In(shape), -1, [2, shape[0]], key=key)
+key = In.of(mx.random.key(8))
+call("random.categorical", In((2, 3, 4)), 1, key=key)
+call("random.categorical", In((2, 3, 4)), 1, [5, 2, 4], key)
+call("random.categorical", In((2, 1, 4)), 0, [5, 3, 4], key)
+call("random.categorical", In((1, 1, 5)), -1, [3, 2], key)
+# No samples of several distributions, and samples of none, are empty here, as those of a single one are: MLX's argmax
+# refuses them.
+call("random.categorical", In((4,)), -1, num_samples=0, key=key)
+for shape in ((5,), (2, 5)):
+    call("random.categorical", In(shape, ("special", 0, 0)), num_samples=6, key=key)
+inf = float("inf")
+call("random.categorical", In((3,), data=[inf, 0, inf], dtype="float32"), num_samples=8, key=key)
+call("random.categorical", In((3,), data=[-inf, -inf, -inf], dtype="float32"), num_samples=8, key=key)
+call("random.categorical", In((3,), data=[-inf, 0, -inf], dtype="float32"), num_samples=8, key=key)
+for shape in ((), (0,), (3, 0)):
+    call("random.categorical", In(shape), key=key)
+call("random.categorical", In((4,)), num_samples=-1, key=key)
+call("random.categorical", In((4,)), shape=[2], num_samples=2, key=key)
+call("random.categorical", In((4, 3)), 2, key=key)
+call("random.categorical", In((4, 3)), -1, [3], key)
+call("random.categorical", In((4, 3)), -1, [], key)
 write("randoms")

@@ -1,0 +1,58 @@
+package luabind
+
+import (
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+// randomState is mx.random.state: a list of one array, the key that the random functions take the next ones from.
+type randomState struct{ s *State }
+
+const randomStateKind = "random_state"
+
+// String is what scripts call it: its key may be unknown in a trace.
+func (*randomState) String() string { return "mx.random.state" }
+
+// openRandomState makes mx.random.state: state[1] reads the key, state[1] = key sets it, #state is 1.
+func (m *module) openRandomState() {
+	s := m.s
+	mt := s.meta(randomStateKind)
+	s.setToString(mt, randomStateKind)
+	first := func(L *lua.LState) {
+		if n, ok := L.Get(2).(lua.LNumber); !ok || n != 1 {
+			s.raise(s.call().Errorf("random.state", "there is no element %s: it has one, state[1]", L.Get(2).String()))
+		}
+	}
+	s.Method(mt, "__len", func(L *lua.LState) int {
+		L.Push(lua.LNumber(1))
+		return 1
+	})
+	s.Method(mt, "__index", func(L *lua.LState) int {
+		first(L)
+		L.Push(s.wrap(s.random.Key().Own())) // the state's own handle: what the script gets is another one
+		return 1
+	})
+	s.Method(mt, "__newindex", func(L *lua.LState) int {
+		first(L)
+		key, ok := array(L.Get(3))
+		if !ok {
+			s.raise(s.call().Errorf("random.state", "a key is an array, not a %s", typeName(L.Get(3))))
+		}
+		if err := key.Err(); err != nil {
+			s.raise(err)
+		}
+		if spec := key.Spec(); len(spec.Shape) != 1 || spec.Shape[0] != 2 || spec.DType != tensor.Uint32 {
+			s.raise(s.call().Errorf("random.state", "key is %v, want uint32 (2,)", spec))
+		}
+		s.random.Set(key.Own())
+		return 0
+	})
+	m.inner["random"].RawSetString("state", s.userdata(randomStateKind, &randomState{s}))
+}
+
+// isRandomState reports whether v is mx.random.state.
+func isRandomState(v lua.LValue) bool {
+	_, ok := unwrap[*randomState](v)
+	return ok
+}
