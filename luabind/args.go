@@ -213,6 +213,12 @@ func (a *args) push(result any) int {
 		return n
 	case sig.Table:
 		L.Push(a.s.arrayTable(r))
+	case sig.Lists:
+		list := L.CreateTable(len(r), 0)
+		for _, v := range r {
+			list.Append(a.s.shapeTable(v))
+		}
+		L.Push(list)
 	case lua.LValue:
 		L.Push(r)
 	case bool:

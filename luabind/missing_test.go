@@ -12,7 +12,6 @@ import (
 
 // answersOfMLX are what MLX's functions give for the arrays of TestInstead, as it prints them.
 var answersOfMLX = map[string]string{
-	"addmm":         "array([14, 8, 22.25], dtype=float32)",
 	"array_equal":   "array(False, dtype=bool)",
 	"atleast_1d":    "array([1, -2, 3.5], dtype=float32)",
 	"count_nonzero": "array(3, dtype=int32)",
@@ -22,14 +21,12 @@ var answersOfMLX = map[string]string{
 	"divmod":        "array([4, -1, 1], dtype=float32)",
 	"flip":          "array([3.5, -2, 1], dtype=float32)",
 	"gather_mm":     "array([[[8, 10]],\n       [[4, 6]]], dtype=float32)",
-	"inner":         "array(14.25, dtype=float32)",
 	"isneginf":      "array([False, False, False], dtype=bool)",
 	"isposinf":      "array([False, False, False], dtype=bool)",
 	"left_shift":    "array([12, -20], dtype=int32)",
 	"linspace":      "array([0, 1], dtype=float32)",
 	"logical_xor":   "array([False, False, False], dtype=bool)",
 	"nan_to_num":    "array([1, -2, 3.5], dtype=float32)",
-	"outer":         "array([[4, 1, 3.5],\n       [-8, -2, -7],\n       [14, 3.5, 12.25]], dtype=float32)",
 	"pad":           "array([0, 1, -2, 3.5], dtype=float32)",
 	"radians":       "array([0.0174533, -0.0349066, 0.0610865], dtype=float32)",
 	"repeat":        "array([1, 1, -2, -2, 3.5, 3.5], dtype=float32)",
@@ -40,7 +37,6 @@ var answersOfMLX = map[string]string{
 	"tri":           "array([[1, 0],\n       [1, 1]], dtype=float32)",
 	"trunc":         "array([1, -2, 3], dtype=float32)",
 	"unflatten":     "array([[1, -2],\n       [3.5, 0.25]], dtype=float32)",
-	"vecdot":        "array(14.25, dtype=float32)",
 	"linalg.norm":   "array(4.15331, dtype=float32)",
 }
 
@@ -48,7 +44,6 @@ var answersOfMLX = map[string]string{
 func TestInstead(t *testing.T) {
 	s := newTestState(t)
 	other := map[string]string{
-		"addmm":      "b, c = mx.array({{1, 0, 0}, {0, -2, 0}, {0, 0, 3.5}}), 10; a = mx.array({4, 1, 3.5})",
 		"left_shift": "a = mx.array({3, -5}, mx.int32)", "right_shift": "a = mx.array({3, -5}, mx.int32)",
 		"trace":     "a = mx.array({{1, 2}, {3, 4}})",
 		"unflatten": "a = mx.array({1, -2, 3.5, 0.25})", "divmod": "a, b = b, a",

@@ -168,6 +168,7 @@ func makeCall(find Signatures, name string, args []GoldenArg, in []*tensor.Array
 	}
 	var pos []any
 	byName := map[string]any{}
+	many := slices.IndexFunc(f.Params, func(p sig.Param) bool { return p.Many })
 	for _, a := range args {
 		v, err := argument(find, a.Value, in, named)
 		if err != nil {
@@ -179,7 +180,7 @@ func makeCall(find Signatures, name string, args []GoldenArg, in []*tensor.Array
 			return nil, fmt.Errorf("%s has no parameter %s", name, a.Name)
 		case f.Params[i].Many:
 			pos = append(pos, v.([]any)...)
-		case !named && i == len(pos): // those between that are left out make the rest named
+		case (!named || i < many) && i == len(pos): // those between that are left out make the rest named
 			pos = append(pos, v)
 		default:
 			byName[a.Name] = v

@@ -104,6 +104,14 @@ func flat(result any) ([]*tensor.Array, error) {
 		return []*tensor.Array{shapeArray(r)}, nil
 	case tensor.DType:
 		return []*tensor.Array{ops.Zeros(tensor.Sizes(), r)}, nil
+	case string:
+		return []*tensor.Array{ops.FromSlice([]byte(r), []int{len(r)})}, nil
+	case sig.Lists:
+		var out []*tensor.Array
+		for _, v := range r {
+			out = append(out, shapeArray(v))
+		}
+		return out, nil
 	}
 	return nil, fmt.Errorf("BUG: a result of type %T", result)
 }

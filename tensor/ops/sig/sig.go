@@ -28,7 +28,7 @@ type Func struct {
 	Params []Param
 	// Call makes the result of a call whose arguments are converted: an array or an error that says what is wrong, nil
 	// for none, a bool, an int, a float64, a string or a dtype, a tensor.Shape, a []*tensor.Array for several results, a
-	// Table for a list of arrays, Several for results of several kinds.
+	// Table for a list of arrays, Lists for a list of lists of integers, Several for results of several kinds.
 	Call func(a *Args) any
 	// Alias is the name of the function that this one is a second name of, or "".
 	Alias string
@@ -44,6 +44,9 @@ type Func struct {
 
 // Table is a list of arrays as one result.
 type Table []*tensor.Array
+
+// Lists is a list of lists of integers as one result.
+type Lists [][]int
 
 // Several are results of several kinds, each as Func.Call says.
 type Several []any
