@@ -107,7 +107,9 @@ const peakSource = `
 const peakFlops = 2 * 10 * 4096 * 1024
 
 // BenchmarkProducts is each row's milliseconds and its share of the limit.
-func BenchmarkProducts(b *testing.B) {
+func BenchmarkProducts(b *testing.B) { benchmarkProducts(b, productRows()) }
+
+func benchmarkProducts(b *testing.B, rows []productRow) {
 	peak, err := fast.NewMetalKernel(fast.KernelConfig{Name: "peak", InputNames: []string{"x"},
 		OutputNames: []string{"out"},
 		Source:      peakSource})
@@ -128,7 +130,7 @@ func BenchmarkProducts(b *testing.B) {
 					Threadgroup: fast.Threads(128), OutputShapes: []fast.OutputShape{{Dims: tensor.Sizes(1024)}},
 					OutputDTypes: []tensor.DType{tensor.Float32}})[0]
 			}
-			for _, row := range productRows() {
+			for _, row := range rows {
 				b.Run(row.name+"/threads="+strconv.Itoa(n), func(b *testing.B) {
 					f := row.make(func(shape ...int) *tensor.Array { return noiseOf(b, shape...) })
 					call(f)

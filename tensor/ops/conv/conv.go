@@ -122,7 +122,10 @@ func define(op *tensor.OpOf[attrs], k rule) {
 			for i := range 2 {
 				if g.Want[i] {
 					op, in := k.gradient(i, g.Cot[0], conjugate(g.Ctx, g.In[1-i]), g.In)
-					grads[i] = ops.SumTo(op.One(g.Ctx, g.Attrs, in...), tensor.ShapeOf(g.In[i]), g.Ctx)
+					grads[i] = op.One(g.Ctx, g.Attrs, in...)
+					if grads[i].NDim() > g.Attrs.Spatial+2 { // it has a batch, which may be of the other operand alone
+						grads[i] = ops.SumTo(grads[i], tensor.ShapeOf(g.In[i]), g.Ctx)
+					}
 				}
 			}
 			return grads

@@ -18,16 +18,18 @@ struct Sums {
     uint ndim;            // of the outer dimensions
 };
 
-// Where tap t lies in x for place o of y; -1 if it meets no element.
+// Where tap t lies in x for place o of y: NONE between two elements, OUTSIDE if it meets a zero that x is padded with.
+#define NONE -2
+#define OUTSIDE -1
 inline long place_of(constant Step& s, uint o, uint t) {
     long at = long(o) * s.stride + long(t) * s.dilation - s.low;
     if (s.spacing != 1) {
-        if (at < 0 || at % s.spacing != 0) {
-            return -1;
+        if (at % s.spacing != 0) {
+            return NONE;
         }
         at = at / s.spacing;
     }
-    return at < s.first || at >= s.end ? -1 : at;
+    return at < s.first || at >= s.end ? OUTSIDE : at;
 }
 
 kernel void direct(const device T* x [[buffer(0)]],
@@ -51,23 +53,28 @@ kernel void direct(const device T* x [[buffer(0)]],
     ACC sum = ZERO;
     for (uint t0 = 0; t0 < m.axes[0].taps; t0++) {
         long x0 = place_of(m.axes[0], at0, t0);
-        if (x0 < 0) {
+        if (x0 == NONE) {
             continue;
         }
         for (uint t1 = 0; t1 < m.axes[1].taps; t1++) {
             long x1 = place_of(m.axes[1], at1, t1);
-            if (x1 < 0) {
+            if (x1 == NONE) {
                 continue;
             }
             for (uint t2 = 0; t2 < m.axes[2].taps; t2++) {
                 long x2 = place_of(m.axes[2], at2, t2);
-                if (x2 < 0) {
+                if (x2 == NONE) {
                     continue;
                 }
                 const device T* a = from + (x0 * m.axes[0].x + x1 * m.axes[1].x + x2 * m.axes[2].x);
                 const device T* b = by + (t0 * m.axes[0].w + t1 * m.axes[1].w + t2 * m.axes[2].w);
+                bool has = x0 != OUTSIDE && x1 != OUTSIDE && x2 != OUTSIDE;
                 for (uint c = 0; c < m.depth; c++) {
-                    sum = FMA(ACC(a[c * m.x_depth]), ACC(b[c * m.w_depth]), sum);
+                    ACC v = ZERO;
+                    if (has) {
+                        v = ACC(a[c * m.x_depth]);
+                    }
+                    sum = FMA(v, ACC(b[c * m.w_depth]), sum);
                 }
             }
         }

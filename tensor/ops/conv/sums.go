@@ -132,17 +132,52 @@ func (s *sums) places() (places, products int) {
 	return places, products
 }
 
+// way is a way of computing sums without spacing.
+type way interface {
+	run(r *tensor.Run) error
+	cycles() float64 // about how long it takes
+}
+
+// choose gives the way to make a pass; tests have others.
+var choose = (*sums).quickest
+
+// quickest is the way that takes the fewest cycles.
+func (s *sums) quickest() way {
+	var best way = direct{s}
+	if t := s.tiled(); t != nil && t.cycles() < best.cycles() {
+		best = t
+	}
+	if g := s.acrossGroups(); g != nil && g.cycles() < best.cycles() {
+		best = g
+	}
+	return best
+}
+
 func (s *sums) run(r *tensor.Run) error {
 	places, products := s.places()
-	if s.zeros || products == 0 {
+	passes := s.passes()
+	made := 0 // of places
+	for _, p := range passes {
+		n, _ := p.places()
+		made += n
+	}
+	if s.zeros || products == 0 || passes != nil && made < places {
 		if err := r.Fill(s.y, make([]byte, s.y.DType.Size())); err != nil {
 			return err
 		}
 	}
-	if places == 0 || products == 0 { // all of y may be outside of the window
+	switch {
+	case places == 0 || products == 0: // all of y may be outside of the window
 		return nil
+	case passes == nil:
+		return direct{s}.run(r)
 	}
-	return s.direct(r)
+	for _, p := range passes {
+		if err := choose(p).run(r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 //go:embed direct.metal
@@ -153,7 +188,14 @@ var directKernels = kit.NewKernels[directVariant](panels.ArithmeticMSL, kit.Stri
 type directVariant struct{ panels.Elements }
 
 // direct has a thread for each sum. It takes all windows, and is what the other ways of computing are compared with.
-func (s *sums) direct(r *tensor.Run) error {
+type direct struct{ *sums }
+
+func (s direct) cycles() float64 {
+	places, products := s.places()
+	return 2 * float64(places) * float64(products) * float64(s.outer.Size()*s.groups*s.channels)
+}
+
+func (s direct) run(r *tensor.Run) error {
 	axes := [3]step{}
 	for i := range axes {
 		axes[i] = step{out: 1, taps: 1, stride: 1, dilation: 1, spacing: 1, end: 1}
