@@ -8,22 +8,16 @@ import (
 
 // instead are expressions to write for names of MLX's until mx has them. An entry for one that it has says nothing.
 var instead = map[string]string{
-	"array_equal": "mx.all(mx.equal(a, b))", "atleast_1d": "a:reshape(-1)",
+	"atleast_1d":    "a:reshape(-1)",
 	"count_nonzero": "mx.not_equal(a, 0):sum()",
-	"degrees":       "a * (180 / math.pi)", "diag": "mx.where(mx.equal(mx.eye(#a), 1), a, 0)",
-	"diff":   `a["1:"] - a[":-1"]`,
-	"divmod": "mx.floor_divide(a, b), mx.remainder(a, b)", "flip": `a["::-1"]`,
-	"gather_mm": "mx.matmul(a, w[index])", "isneginf": "mx.equal(a, -math.huge)",
-	"isposinf": "mx.equal(a, math.huge)", "left_shift": "a * 2 ^ n", "linspace": "mx.arange(n) / (n - 1)",
-	"logical_xor": "mx.not_equal(mx.not_equal(a, 0), mx.not_equal(b, 0))",
-	"nan_to_num":  "mx.where(mx.isnan(a), 0, a)",
-	"pad":         "mx.concatenate({mx.zeros({1}), a}, 0)",
-	"radians":     "a * (math.pi / 180)", "repeat": "mx.broadcast_to(mx.expand_dims(a, 1), {#a, n}):flatten()",
-	"right_shift": "mx.floor_divide(a, 2 ^ n)", "roll": `mx.concatenate({a["-1:"], a[":-1"]}, 0)`,
-	"tile": "mx.concatenate({a, a}, 0)", "tri": "mx.tril(mx.ones({n, n}))", "unflatten": "a:reshape(-1, n)",
-	"trace": "mx.where(mx.equal(mx.eye(#a), 1), a, 0):sum()",
-	"trunc": "mx.sign(a) * mx.floor(mx.abs(a))",
-
+	"diag":          "mx.where(mx.equal(mx.eye(#a), 1), a, 0)",
+	"diff":          `a["1:"] - a[":-1"]`,
+	"flip":          `a["::-1"]`,
+	"gather_mm":     "mx.matmul(a, w[index])", "linspace": "mx.arange(n) / (n - 1)",
+	"pad":    "mx.concatenate({mx.zeros({1}), a}, 0)",
+	"repeat": "mx.broadcast_to(mx.expand_dims(a, 1), {#a, n}):flatten()",
+	"tile":   "mx.concatenate({a, a}, 0)", "tri": "mx.tril(mx.ones({n, n}))", "unflatten": "a:reshape(-1, n)",
+	"trace":       "mx.where(mx.equal(mx.eye(#a), 1), a, 0):sum()",
 	"linalg.norm": "mx.sqrt(mx.square(a):sum())",
 }
 

@@ -12,30 +12,18 @@ import (
 
 // answersOfMLX are what MLX's functions give for the arrays of TestInstead, as it prints them.
 var answersOfMLX = map[string]string{
-	"array_equal":   "array(False, dtype=bool)",
 	"atleast_1d":    "array([1, -2, 3.5], dtype=float32)",
 	"count_nonzero": "array(3, dtype=int32)",
-	"degrees":       "array([57.2958, -114.592, 200.535], dtype=float32)",
 	"diag":          "array([[1, 0, 0],\n       [0, -2, 0],\n       [0, 0, 3.5]], dtype=float32)",
 	"diff":          "array([-3, 5.5], dtype=float32)",
-	"divmod":        "array([4, -1, 1], dtype=float32)",
 	"flip":          "array([3.5, -2, 1], dtype=float32)",
 	"gather_mm":     "array([[[8, 10]],\n       [[4, 6]]], dtype=float32)",
-	"isneginf":      "array([False, False, False], dtype=bool)",
-	"isposinf":      "array([False, False, False], dtype=bool)",
-	"left_shift":    "array([12, -20], dtype=int32)",
 	"linspace":      "array([0, 1], dtype=float32)",
-	"logical_xor":   "array([False, False, False], dtype=bool)",
-	"nan_to_num":    "array([1, -2, 3.5], dtype=float32)",
 	"pad":           "array([0, 1, -2, 3.5], dtype=float32)",
-	"radians":       "array([0.0174533, -0.0349066, 0.0610865], dtype=float32)",
 	"repeat":        "array([1, 1, -2, -2, 3.5, 3.5], dtype=float32)",
-	"right_shift":   "array([0, -2], dtype=int32)",
-	"roll":          "array([3.5, 1, -2], dtype=float32)",
 	"tile":          "array([1, -2, 3.5, 1, -2, 3.5], dtype=float32)",
 	"trace":         "array(5, dtype=float32)",
 	"tri":           "array([[1, 0],\n       [1, 1]], dtype=float32)",
-	"trunc":         "array([1, -2, 3], dtype=float32)",
 	"unflatten":     "array([[1, -2],\n       [3.5, 0.25]], dtype=float32)",
 	"linalg.norm":   "array(4.15331, dtype=float32)",
 }
@@ -44,9 +32,8 @@ var answersOfMLX = map[string]string{
 func TestInstead(t *testing.T) {
 	s := newTestState(t)
 	other := map[string]string{
-		"left_shift": "a = mx.array({3, -5}, mx.int32)", "right_shift": "a = mx.array({3, -5}, mx.int32)",
 		"trace":     "a = mx.array({{1, 2}, {3, 4}})",
-		"unflatten": "a = mx.array({1, -2, 3.5, 0.25})", "divmod": "a, b = b, a",
+		"unflatten": "a = mx.array({1, -2, 3.5, 0.25})",
 		"gather_mm": `a, index = mx.ones({2, 1, 2}), mx.array({2, 0}, mx.int32)
 			w = mx.array({{{1, 2}, {3, 4}}, {{2, 3}, {4, 5}}, {{3, 4}, {5, 6}}})`,
 	}

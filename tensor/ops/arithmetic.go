@@ -99,3 +99,20 @@ var _ = sig.Binary("remainder", Remainder)
 func Remainder(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return remainder.call(tensor.Call(ctx), a, b)
 }
+
+var _ = sig.Def("divmod", "a:operand b:operand", func(a *sig.Args) any {
+	quotient, rest := DivMod(a.Array(0), a.Array(1), a.Ctx)
+	return []*tensor.Array{quotient, rest}
+})
+
+// DivMod is two arrays, what [FloorDivide] and what [Remainder] give: a is b times the first one plus the second one.
+// Complex64 is an error.
+func DivMod(a, b *tensor.Array, ctx ...*tensor.Ctx) (quotient, rest *tensor.Array) {
+	const op = "divmod"
+	c := tensor.Call(ctx)
+	in, f := Convert(c, op, kit.Refuse(kit.AnyDType, ": complex numbers have no order", tensor.Complex64), a, b)
+	if f != nil {
+		return f, f
+	}
+	return kit.FailedAs(c, op, FloorDivide(in[0], in[1], c)), kit.FailedAs(c, op, Remainder(in[0], in[1], c))
+}

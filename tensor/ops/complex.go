@@ -49,6 +49,7 @@ func partTangent(part func(*tensor.Array, ...*tensor.Ctx) *tensor.Array) func(*t
 }
 
 var _ = sig.Unary("conjugate", Conjugate)
+var _ = sig.Alias("conj", "conjugate")
 
 // Conjugate changes the sign of the imaginary part of each element of a complex64 array; other arrays stay.
 func Conjugate(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {

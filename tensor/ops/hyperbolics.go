@@ -74,6 +74,7 @@ func Tanh(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 }
 
 var _ = sig.Unary("arcsinh", ArcSinh)
+var _ = sig.Alias("asinh", "arcsinh")
 
 // ArcSinh is the number whose hyperbolic sine each element is. Integers and bool give float32, other dtypes their own.
 func ArcSinh(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
@@ -81,6 +82,7 @@ func ArcSinh(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 }
 
 var _ = sig.Unary("arccosh", ArcCosh)
+var _ = sig.Alias("acosh", "arccosh")
 
 // ArcCosh is the positive number whose hyperbolic cosine each element is: NaN below 1. Integers and bool give float32,
 // other dtypes their own.
@@ -89,6 +91,7 @@ func ArcCosh(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 }
 
 var _ = sig.Unary("arctanh", ArcTanh)
+var _ = sig.Alias("atanh", "arctanh")
 
 // ArcTanh is the number whose hyperbolic tangent each element is: inf at 1, -inf at -1, NaN outside. Integers and bool
 // give float32, other dtypes their own.

@@ -10,12 +10,14 @@ var (
 	logicalNot = unaryOp("logical_not")
 	logicalAnd = binaryOp("logical_and")
 	logicalOr  = binaryOp("logical_or")
+	logicalXor = binaryOp("logical_xor")
 )
 
 func init() {
 	logicalNot.define(row{Arg: kit.AsBool, Expr: exprs{Any: "!$0"}})
 	logicalAnd.define(row{Arg: kit.AsBool, Expr: exprs{Any: "$0 && $1"}})
 	logicalOr.define(row{Arg: kit.AsBool, Expr: exprs{Any: "$0 || $1"}})
+	logicalXor.define(row{Arg: kit.AsBool, Expr: exprs{Any: "$0 != $1"}})
 }
 
 var _ = sig.Unary("logical_not", LogicalNot)
@@ -42,4 +44,12 @@ var _ = truths("logical_or", LogicalOr)
 // LogicalOr is true where a or b is not zero, as bool. Shapes are broadcast; NaN counts as true.
 func LogicalOr(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return logicalOr.call(tensor.Call(ctx), a, b)
+}
+
+var _ = truths("logical_xor", LogicalXor)
+
+// LogicalXor is true where one of a and b is zero and the other one is not, as bool. Shapes are broadcast; NaN counts
+// as true.
+func LogicalXor(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
+	return logicalXor.call(tensor.Call(ctx), a, b)
 }

@@ -8,5 +8,5 @@ import (
 
 func TestLogic(t *testing.T) {
 	optest.Flat(t, "logical_not", uniform)
-	optest.Flat(t, "logical_and logical_or", uniform, uniform)
+	optest.Flat(t, "logical_and logical_or logical_xor", uniform, uniform)
 }

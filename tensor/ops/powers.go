@@ -90,6 +90,7 @@ func Reciprocal(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 }
 
 var _ = sig.Binary("power", Power)
+var _ = sig.Alias("pow", "power")
 
 // Power is a to the power of b, element by element, in the operands' common dtype. Shapes are broadcast. Integers
 // wrap around, and give 0 for negative exponents. Floats follow C's pow: NaN for a negative base and an exponent

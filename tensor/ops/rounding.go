@@ -7,8 +7,9 @@ import (
 )
 
 var (
-	floor   = unaryOp("floor")
-	ceiling = unaryOp("ceil")
+	floor    = unaryOp("floor")
+	ceiling  = unaryOp("ceil")
+	truncate = unaryOp("trunc")
 )
 
 func init() {
@@ -19,6 +20,10 @@ func init() {
 	ceiling.define(row{
 		Arg:  kit.Refuse(kit.AnyDType, "", tensor.Complex64),
 		Expr: exprs{Any: "$0", Float: "metal::ceil($0)"},
+	})
+	truncate.define(row{
+		Arg:  kit.Refuse(kit.AnyDType, "", tensor.Complex64),
+		Expr: exprs{Any: "$0", Float: "metal::trunc($0)"},
 	})
 }
 
@@ -33,4 +38,11 @@ var _ = sig.Unary("ceil", Ceil)
 // Ceil is the least whole number that is not below each element, in a's dtype; integers stay. Complex64 is an error.
 func Ceil(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return ceiling.call(tensor.Call(ctx), a)
+}
+
+var _ = sig.Unary("trunc", Trunc)
+
+// Trunc is each element without its fraction, in a's dtype; integers stay. Complex64 is an error.
+func Trunc(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
+	return truncate.call(tensor.Call(ctx), a)
 }

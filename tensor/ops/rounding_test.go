@@ -6,4 +6,4 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/optest"
 )
 
-func TestRounding(t *testing.T) { optest.Flat(t, "floor ceil", uniform) }
+func TestRounding(t *testing.T) { optest.Flat(t, "floor ceil trunc", uniform) }

@@ -229,6 +229,7 @@ func cumulate(name string, typed bool,
 }
 
 var _ = cumulate("cumsum", true, CumSum)
+var _ = sig.Alias("cumulative_sum", "cumsum")
 
 // CumSum is the sums of a's elements along an axis (nil: of the flattened array) up to each, with reverse from the
 // end;
@@ -239,6 +240,7 @@ func CumSum(a *tensor.Array, axis *int, reverse, inclusive bool, ctx ...*tensor.
 }
 
 var _ = cumulate("cumprod", true, CumProd)
+var _ = sig.Alias("cumulative_prod", "cumprod")
 
 // CumProd is the products of a's elements along an axis up to each, in a's dtype: see [CumSum]. Without inclusive the
 // first is 1. The gradient is right beside zeros too; second derivatives take the zeros as constants.

@@ -60,3 +60,13 @@ var _ = sig.Unary("sign", Sign)
 
 // Sign is 1, 0 or -1 by each element's sign, in a's dtype; a/|a| for complex64 (0 at 0). NaN gives 0.
 func Sign(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array { return sign.call(tensor.Call(ctx), a) }
+
+var _ = sig.Unary("positive", Positive)
+
+// Positive is a as it is.
+func Positive(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
+	if f := kit.Unusable(tensor.Call(ctx), "positive", a); f != nil {
+		return f
+	}
+	return a
+}

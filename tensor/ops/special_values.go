@@ -12,6 +12,8 @@ var (
 	isNaN    = unaryOp("isnan")
 	isInf    = unaryOp("isinf")
 	isFinite = unaryOp("isfinite")
+	isPosInf = unaryOp("isposinf")
+	isNegInf = unaryOp("isneginf")
 )
 
 func init() {
@@ -28,6 +30,12 @@ func init() {
 		Expr: exprs{Any: "true", Float: "metal::isfinite($0)",
 			Complex: "metal::isfinite($0.real) && metal::isfinite($0.imag)"},
 	})
+	signed := func(relation string) exprs {
+		return exprs{Any: "false", Float: "metal::isinf($0) && $0 " + relation + " 0",
+			Complex: "metal::isinf($0.real) && $0.real " + relation + " 0 && $0.imag == 0"}
+	}
+	isPosInf.define(row{Out: toBool, Expr: signed(">")})
+	isNegInf.define(row{Out: toBool, Expr: signed("<")})
 }
 
 var _ = sig.Unary("isnan", IsNaN)
@@ -46,6 +54,20 @@ var _ = sig.Unary("isfinite", IsFinite)
 // Integers always are.
 func IsFinite(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return isFinite.call(tensor.Call(ctx), a)
+}
+
+var _ = sig.Unary("isposinf", IsPosInf)
+
+// IsPosInf reports of each element whether it is inf, as bool. Integers never are; of complex64, inf+0i is.
+func IsPosInf(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
+	return isPosInf.call(tensor.Call(ctx), a)
+}
+
+var _ = sig.Unary("isneginf", IsNegInf)
+
+// IsNegInf reports of each element whether it is -inf, as bool. Integers never are; of complex64, -inf+0i is.
+func IsNegInf(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
+	return isNegInf.call(tensor.Call(ctx), a)
 }
 
 var _ = sig.Def("nan_to_num", "a:operand nan:number=0 posinf:number? neginf:number?", func(a *sig.Args) any {

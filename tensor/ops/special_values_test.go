@@ -8,7 +8,9 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/optest"
 )
 
-func TestSpecialValues(t *testing.T) { optest.Flat(t, "isnan isinf isfinite", uniform) }
+func TestSpecialValues(t *testing.T) {
+	optest.Flat(t, "isnan isinf isfinite isposinf isneginf", uniform)
+}
 
 func TestNaNToNum(t *testing.T) {
 	cases := inputs(uniform, "n,m", "", "0,n")

@@ -90,6 +90,7 @@ var _ = sig.Unary("tan", Tan)
 func Tan(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array { return tangent.call(tensor.Call(ctx), a) }
 
 var _ = sig.Unary("arcsin", ArcSin)
+var _ = sig.Alias("asin", "arcsin")
 
 // ArcSin is the angle, in radians, whose sine each element is: between -pi/2 and pi/2, NaN outside [-1, 1]. Integers
 // and bool give float32, other dtypes their own.
@@ -98,6 +99,7 @@ func ArcSin(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 }
 
 var _ = sig.Unary("arccos", ArcCos)
+var _ = sig.Alias("acos", "arccos")
 
 // ArcCos is the angle, in radians, whose cosine each element is: between 0 and pi, NaN outside [-1, 1]. Integers and
 // bool give float32, other dtypes their own.
@@ -106,6 +108,7 @@ func ArcCos(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 }
 
 var _ = sig.Unary("arctan", ArcTan)
+var _ = sig.Alias("atan", "arctan")
 
 // ArcTan is the angle, in radians, whose tangent each element is: between -pi/2 and pi/2; [ArcTan2] knows the quadrant
 // too. Integers and bool give float32, other dtypes their own.
@@ -114,6 +117,7 @@ func ArcTan(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 }
 
 var _ = sig.Binary("arctan2", ArcTan2)
+var _ = sig.Alias("atan2", "arctan2")
 
 // ArcTan2 is the angle of the point (b, a), element by element, in radians from -pi to pi: the arc tangent of a/b in
 // the quadrant of the two signs, 0 or pi with a's sign where a is 0. Shapes are broadcast. Integers and bool give
