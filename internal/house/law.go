@@ -64,7 +64,7 @@ const lawText = `
 	testify     = github.com/stretchr/testify/...
 
 	# The back ends: kir never leaves metal/, and metal's core never sees a kernel language.
-	kir < msl, interp, jit
+	kir < msl, interp, jit, kerneltest
 	interp < jit
 	prelude < msl, kernelgen
 	metal, kir, msl, interp, jit < soft

@@ -12,6 +12,10 @@ import (
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
+var arithTypes = []kir.Type{
+	kir.Bool, kir.I8, kir.U8, kir.I16, kir.U16, kir.I32, kir.U32, kir.I64, kir.U64, kir.F16, kir.BF16, kir.F32, kir.F64,
+}
+
 func u32s(v ...uint32) []byte {
 	b := make([]byte, 4*len(v))
 	for i, x := range v {

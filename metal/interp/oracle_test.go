@@ -2,17 +2,26 @@ package interp
 
 import (
 	"encoding/binary"
+	"errors"
+	"flag"
 	"fmt"
+	"testing"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/msl"
 )
+
+var programs = flag.Int("programs", 200, "random programs to run")
 
 // oracle executes one thread at a time by walking the kernel: no masks, no registers, no flattening. It knows no
 // convergent operations, no atomics and no threadgroup memory.
 type oracle struct {
 	k       *kir.Kernel
-	buffers [][]byte
-	tid     uint32
+	launch  Launch
+	thread  int // its number, threadgroup after threadgroup
 	vals    []uint64
 	vars    []uint64
 	regions [][]byte
@@ -24,12 +33,14 @@ type leave struct {
 	target *kir.Instr
 }
 
-func runOracle(k *kir.Kernel, threads int, buffers [][]byte) error {
-	for t := range threads {
-		o := &oracle{k: k, buffers: buffers, tid: uint32(t), vals: make([]uint64, k.NumInstrs),
-			vars: make([]uint64, len(k.Vars))}
+// runOracle launches a kernel in one dimension.
+func runOracle(k *kir.Kernel, l Launch) error {
+	for t := range l.Grid[0] {
+		o := &oracle{k: k, launch: l, thread: t, vals: make([]uint64, k.NumInstrs), vars: make([]uint64, len(k.Vars))}
 		for _, r := range k.Regions {
-			o.regions = append(o.regions, make([]byte, r.Size))
+			mem := make([]byte, r.Size)
+			copy(mem, r.Data)
+			o.regions = append(o.regions, mem)
 		}
 		if _, err := o.block(k.Body); err != nil {
 			return fmt.Errorf("thread %d: %w", t, err)
@@ -59,8 +70,8 @@ func (o *oracle) instr(in *kir.Instr) (leave, error) {
 	switch in.Op {
 	case kir.Const:
 		o.vals[in.ID] = in.Imm
-	case kir.Builtin: // only thread_position_in_grid.x
-		o.vals[in.ID] = uint64(o.tid)
+	case kir.Builtin:
+		o.vals[in.ID] = uint64(o.builtin(in.Mode, int(in.Imm)))
 	case kir.VarGet:
 		o.vals[in.ID] = o.vars[in.Imm]
 	case kir.VarSet:
@@ -102,13 +113,45 @@ func (o *oracle) instr(in *kir.Instr) (leave, error) {
 	return leave{}, nil
 }
 
+// builtin returns a position or size.
+func (o *oracle) builtin(m kir.Mode, c int) int {
+	asked, grid := o.launch.Threadgroup[0], o.launch.Grid[0]
+	group, i := o.thread/asked, o.thread%asked
+	size := min(asked, grid-group*asked)
+	at := func(x int) int { return []int{x, 0, 0}[c] }
+	of := func(n int) int { return []int{n, 1, 1}[c] }
+	switch m {
+	case kir.ThreadPositionInGrid:
+		return at(o.thread)
+	case kir.ThreadPositionInThreadgroup:
+		return at(i)
+	case kir.ThreadgroupPositionInGrid:
+		return at(group)
+	case kir.ThreadsPerThreadgroup:
+		return of(size)
+	case kir.ThreadsPerGrid:
+		return of(grid)
+	case kir.ThreadIndexInThreadgroup:
+		return i
+	case kir.ThreadIndexInSimdgroup:
+		return i % 32
+	case kir.SimdgroupIndexInThreadgroup:
+		return i / 32
+	case kir.SimdgroupsPerThreadgroup:
+		return (size + 31) / 32
+	case kir.QuadgroupIndexInThreadgroup:
+		return i / 4
+	}
+	panic("the oracle does not know this position")
+}
+
 func (o *oracle) access(in *kir.Instr, args []uint64) error {
 	ob, off := kir.PtrObject(args[0])-1, kir.PtrOffset(args[0])
 	mem := []byte(nil)
-	if ob < len(o.buffers) {
-		mem = o.buffers[ob]
+	if n := len(o.launch.Buffers); ob < n {
+		mem = o.launch.Buffers[ob]
 	} else {
-		mem = o.regions[ob-len(o.buffers)]
+		mem = o.regions[ob-n]
 	}
 	t := in.Type
 	if in.Op == kir.Store {
@@ -131,4 +174,58 @@ func (o *oracle) access(in *kir.Instr, args []uint64) error {
 	}
 	o.vals[in.ID] = v
 	return nil
+}
+
+// compile compiles the program of a seed; nil if it is too large, because all its calls are written out.
+func compile(t *testing.T, c *kerneltest.Case) *kir.Kernel {
+	mod, err := msl.Compile(msl.Source{Name: "k", Text: c.Text}, msl.Options{Float64: true})
+	var list msl.ErrorList
+	if errors.As(err, &list) && list[0].Code == msl.TooLarge {
+		return nil
+	}
+	require.NoError(t, err, "seed %d\n%s", c.Seed, c.Text)
+	return mod.Kernels[0]
+}
+
+// TestRandomPrograms compares the SIMD-group executor with one thread at a time, on programs as they are and varied.
+func TestRandomPrograms(t *testing.T) {
+	n, faults, equal := uint64(*programs), 0, 0
+	if testing.Short() {
+		n /= 4
+	}
+	for seed := range n {
+		c := kerneltest.New(seed, kerneltest.Threads)
+		c.Grid, c.Threadgroup = [3]int{77, 1, 1}, [3]int{40, 1, 1}
+		k := compile(t, c)
+		for varied := 0; varied < 3 && k != nil; varied++ {
+			if varied > 0 {
+				kerneltest.Vary(4*seed+uint64(varied), k)
+			}
+			l := Launch{Grid: c.Grid, Threadgroup: c.Threadgroup}
+			l.Buffers, l.Fixed = kerneltest.Bind(k, c.Buffers())
+			wanted := runOracle(k, l)
+			want := l.Buffers
+			l.Buffers, _ = kerneltest.Bind(k, c.Buffers())
+			p, err := Prepare(k, nil)
+			require.NoError(t, err, "seed %d, %d\n%s", seed, varied, k)
+			err = kerneltest.Run(p.NewRun, l, 1)
+			if wanted != nil {
+				require.Error(t, err, "seed %d, %d: want %v\n%s", seed, varied, wanted, k)
+				require.NotZero(t, varied, "seed %d: %v\n%s", seed, wanted, c.Text)
+				faults++
+				continue
+			}
+			require.NoError(t, err, "seed %d, %d\n%s", seed, varied, k)
+			for i := range want {
+				for at := range want[i] {
+					if want[i][at] != l.Buffers[i][at] {
+						t.Fatalf("seed %d, %d: byte %d of %s is %#x, want %#x\n%s", seed, varied, at, k.Params[i].Name,
+							l.Buffers[i][at], want[i][at], k)
+					}
+				}
+			}
+			equal++
+		}
+	}
+	require.Less(t, 20*faults, equal, "most do not fault")
 }

@@ -64,10 +64,7 @@ func runs[R kerneltest.Running](newRun func(interp.Launch) (R, error)) runner {
 func execute[R kerneltest.Running](
 	c *kerneltest.Case, k *kir.Kernel, newRun func(interp.Launch) (R, error), all [][]byte,
 ) ([][]byte, error) {
-	b, fixed := make([][]byte, len(k.Params)), make([]bool, len(k.Params))
-	for i, p := range k.Params {
-		b[i], fixed[i] = all[p.Index%len(all)], kerneltest.Fixed(p.Index%len(all))
-	}
+	b, fixed := kerneltest.Bind(k, all)
 	var late atomic.Bool
 	l := interp.Launch{Grid: c.Grid, Threadgroup: c.Threadgroup, Buffers: b, Fixed: fixed, Interrupt: &late}
 	var timer *time.Timer
@@ -254,7 +251,7 @@ func TestRandomPrograms(t *testing.T) {
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			for !over() {
-				c := kerneltest.New(next.Add(1) - 1)
+				c := kerneltest.New(next.Add(1)-1, kerneltest.Threadgroups)
 				err := compare(c, turn(c.Seed, l))
 				var list msl.ErrorList
 				if errors.As(err, &list) && list[0].Code == msl.TooLarge { // loops of macros and calls, all written out
@@ -284,7 +281,7 @@ func FuzzPrograms(f *testing.F) {
 	l := variants(levels(f))
 	f.Add(uint64(1))
 	f.Fuzz(func(t *testing.T, seed uint64) {
-		if err := compare(kerneltest.New(seed), l); err != nil {
+		if err := compare(kerneltest.New(seed, kerneltest.Threadgroups), l); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 	})

@@ -151,7 +151,7 @@ func TestPairsRandom(t *testing.T) {
 		first = uint64(start.UnixNano())
 	}
 	for seed := first; paired < 15 && long == 0 || time.Since(start) < long; seed++ {
-		c := kerneltest.New(seed)
+		c := kerneltest.New(seed, kerneltest.Threadgroups)
 		_, body, found := strings.Cut(c.Text, "\nkernel void ")
 		require.True(t, found)
 		if strings.Contains(body, "threadgroup ") || strings.Contains(body, "atomic_fetch") {

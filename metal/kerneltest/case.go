@@ -1,6 +1,6 @@
 // Package kerneltest makes random kernels for comparing executors: Metal texts that end, and whose result depends on
 // nothing but their inputs (no races, no use of the order in which atomics happen, no payloads of NaNs). All stay in
-// bounds but for a few, which fault on every executor or on none.
+// bounds but for a few that reach Threadgroups, which fault on every executor or on none.
 package kerneltest
 
 import (
@@ -9,9 +9,21 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
+
+	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
-// Case is a kernel named k and how to launch it.
+// Reach is how far the threads of a program work together.
+type Reach int
+
+// The reaches.
+const (
+	Threads      Reach = iota // each thread works on its own
+	Simdgroups                // and the lanes of a SIMD-group exchange values
+	Threadgroups              // and threads share memory, wait for each other, and change memory atomically
+)
+
+// Case is a kernel named k and how to launch it. One that does not reach Threadgroups may be given another launch.
 type Case struct {
 	Seed        uint64 // of the contents of the buffers, and of the text unless it was changed by hand
 	Text        string
@@ -21,50 +33,49 @@ type Case struct {
 
 // Limits of a Case, which its text relies on.
 const (
-	maxThreads = 2100 // of a grid
-	slots      = 16   // elements of each output for every thread
-	inputs     = 256  // elements of the device inputs
-	constants  = 64   // elements of the constant inputs
-	structs    = 32   // elements of the input of structures
-	counters   = 16   // shared atomics
-	rows       = 64   // of the large inputs: more than a SIMD-group's lanes
-	rowWords   = 256  // 4-byte words of such a row: a stride of 1 KiB
-	odd        = 3    // more elements at its end, so that it does not end where a vector does
-	each       = 12   // floats of the output of runs for every thread
+	slots     = 16  // elements of each output for every thread
+	inputs    = 256 // elements of the device inputs
+	constants = 64  // elements of the constant inputs
+	structs   = 32  // elements of the input of structures
+	counters  = 16  // shared atomics
+	rows      = 64  // of the large inputs: more than a SIMD-group's lanes
+	rowWords  = 256 // 4-byte words of such a row: a stride of 1 KiB
+	odd       = 3   // more elements at its end, so that it does not end where a vector does
+	each      = 12  // floats of the output of runs for every thread
 )
 
 // buffers are the parameters, in the order of Buffers.
 var buffers = []struct {
-	param string
-	bytes int
-	input bool
-	align int // of its offset
+	param  string
+	bytes  int
+	thread int // more bytes for each thread of the grid
+	align  int // of its offset
 }{
-	{"device const int *gi", 4 * inputs, true, 4},
-	{"device const float *gf", 4 * inputs, true, 4},
-	{"constant int *ci", 4 * constants, true, 4},
-	{"constant float *cf", 4 * constants, true, 4},
-	{"device const S *gs", 24 * structs, true, 4},
-	{"device const half *gh", 2 * inputs, true, 2},
-	{"device const uchar *gb", inputs, true, 1},
-	{"device int *oi", 4 * slots * maxThreads, false, 4},
-	{"device float *of", 4 * slots * maxThreads, false, 4},
-	{"device ulong *ol", 8 * slots * maxThreads, false, 8},
-	{"device half *oh", 2 * slots * maxThreads, false, 2},
-	{"device uchar *ob", slots * maxThreads, false, 1},
-	{"device atomic_uint *au", 4 * counters, false, 4},
-	{"device atomic_int *ai", 4 * counters, false, 4},
-	{"device atomic_uint *own", 4 * maxThreads, false, 4},
-	{"device const float *gm", 4 * large, true, 4},
-	{"device const uint *gw", 4 * large, true, 4},
-	{"device const half *gq", 2 * large, true, 2},
-	{"device const bfloat *gz", 2 * inputs, true, 2},
-	{"device float *om", 4 * each * maxThreads, false, 4},
-	{"device atomic_float *fa", 4 * counters, false, 4},
-	{"device atomic_bool *fl", counters + maxThreads, false, 1},
-	{"constant long *ws", 8 * wordCount, true, 8},
-	{"constant int *wd", 4 * wordCount, true, 4},
-	{"constant int &wn", 4, true, 4},
+	{"device const int *gi", 4 * inputs, 0, 4},
+	{"device const float *gf", 4 * inputs, 0, 4},
+	{"constant int *ci", 4 * constants, 0, 4},
+	{"constant float *cf", 4 * constants, 0, 4},
+	{"device const S *gs", 24 * structs, 0, 4},
+	{"device const half *gh", 2 * inputs, 0, 2},
+	{"device const uchar *gb", inputs, 0, 1},
+	{"device int *oi", 0, 4 * slots, 4},
+	{"device float *of", 0, 4 * slots, 4},
+	{"device ulong *ol", 0, 8 * slots, 8},
+	{"device half *oh", 0, 2 * slots, 2},
+	{"device uchar *ob", 0, slots, 1},
+	{"device atomic_uint *au", 4 * counters, 0, 4},
+	{"device atomic_int *ai", 4 * counters, 0, 4},
+	{"device atomic_uint *own", 0, 4, 4},
+	{"device const float *gm", 4 * large, 0, 4},
+	{"device const uint *gw", 4 * large, 0, 4},
+	{"device const half *gq", 2 * large, 0, 2},
+	{"device const bfloat *gz", 2 * inputs, 0, 2},
+	{"device float *om", 0, 4 * each, 4},
+	{"device atomic_float *fa", 4 * counters, 0, 4},
+	{"device atomic_bool *fl", counters, 1, 1},
+	{"constant long *ws", 8 * wordCount, 0, 8},
+	{"constant int *wd", 4 * wordCount, 0, 4},
+	{"constant int &wn", 4, 0, 4},
 }
 
 // The words that programs index by: strides ws, sizes wd, the number of dimensions wn. A launch gives their bytes with
@@ -124,8 +135,9 @@ func (c *Case) Buffers() [][]byte {
 	r := rand.New(rand.NewPCG(c.Seed, 3))
 	all := make([][]byte, len(buffers))
 	for i, b := range buffers {
-		all[i] = make([]byte, b.bytes+64)[b.align*int(c.Seed+uint64(i))%64:][:b.bytes] // bound at any offset that is allowed
-		if !b.input {
+		size := b.bytes + b.thread*c.Grid[0]*c.Grid[1]*c.Grid[2]
+		all[i] = make([]byte, size+64)[b.align*int(c.Seed+uint64(i))%64:][:size] // bound at any offset that is allowed
+		if !strings.Contains(b.param, "const") {
 			continue
 		}
 		width, float := 4, strings.Contains(b.param, "float")
@@ -157,6 +169,16 @@ func (c *Case) Buffers() [][]byte {
 		}
 	}
 	return all
+}
+
+// Bind returns those of the contents of buffers that a kernel has as parameters, and which of them a launch gives with
+// it.
+func Bind(k *kir.Kernel, all [][]byte) (bound [][]byte, fixed []bool) {
+	for _, p := range k.Params {
+		i := p.Index % len(all)
+		bound, fixed = append(bound, all[i]), append(fixed, Fixed(i))
+	}
+	return bound, fixed
 }
 
 // fill writes the elements of a large input: numbers that many of can be added up without becoming NaN.
@@ -234,8 +256,8 @@ var shapes = [][2][3]int{
 }
 
 // New makes the random case of a seed.
-func New(seed uint64) *Case {
-	g := &generator{r: rand.New(rand.NewPCG(seed, 1))}
+func New(seed uint64, reach Reach) *Case {
+	g := &generator{text: &text{r: rand.New(rand.NewPCG(seed, 1))}, reach: reach}
 	s := shapes[g.n(len(shapes))]
 	return &Case{Seed: seed, Text: g.program(s[1]), Grid: s[0], Threadgroup: s[1]}
 }

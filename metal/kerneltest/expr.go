@@ -2,6 +2,7 @@ package kerneltest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -144,10 +145,13 @@ func (g *generator) expr(t string, depth int) string {
 		if c := g.call(depth); c != "" {
 			return fmt.Sprintf("%s(%s)", t, c)
 		}
-	case k < 26:
+	case k < 26 && g.reach > Threads:
 		return g.collective(t, depth)
 	case k < 36 && t != "bool":
 		from := g.scalarType()
+		if g.chance(30) {
+			from = g.pick(append(floatTypes, intTypes...)...)
+		}
 		return fmt.Sprintf("%s(%s)", t, g.expr(from, depth-1))
 	}
 	switch {
@@ -193,61 +197,110 @@ func (g *generator) call(depth int) string {
 func (g *generator) boolean(depth int) string {
 	t := g.scalarType()
 	a, b := g.expr(t, depth-1), g.expr(t, depth-1)
-	switch g.n(8) {
-	case 0:
-		return fmt.Sprintf("(%s %s %s)", g.expr("bool", depth-1), g.pick("&&", "||", "!=", "=="), g.expr("bool",
-			depth-1))
+	switch g.n(10) {
+	case 0, 3:
+		return fmt.Sprintf("(%s %s %s)", g.expr("bool", depth-1), g.pick("&&", "||", "!=", "==", "^", "&", "|"),
+			g.expr("bool", depth-1))
+	case 4:
+		return fmt.Sprintf("(%s ? %s : %s)", g.expr("bool", depth-1), g.expr("bool", depth-1), g.expr("bool", 0))
 	case 1:
 		return fmt.Sprintf("!(%s)", g.expr("bool", depth-1))
 	case 2:
 		return fmt.Sprintf("%s(%s)", g.pick("isnan", "isinf", "isfinite"), g.expr("float", depth-1))
 	}
-	if t == "bool" {
-		return fmt.Sprintf("(%s == %s)", a, b)
-	}
 	return fmt.Sprintf("(%s %s %s)", a, g.pick("<", "<=", ">", ">=", "==", "!="), b)
 }
 
+// divisors are numbers that divisions by are done in ways of their own.
+var divisors = []string{"2", "8", "10", "7", "3", "-3", "100", "1", "16", "64", "641", "32767", "65535", "-1",
+	"1000000007", "0x7fffffff", "0x80000001u"}
+
 func (g *generator) integer(t string, depth int) string {
 	a, b := g.expr(t, depth-1), g.expr(t, depth-1)
-	switch g.n(22) {
-	case 0, 1, 2, 3:
+	switch g.n(28) {
+	case 0, 1, 2:
 		return fmt.Sprintf("%s(%s + %s)", t, a, b)
-	case 4, 5:
+	case 3, 4:
 		return fmt.Sprintf("%s(%s - %s)", t, a, b)
-	case 6, 7:
+	case 5, 6:
 		return fmt.Sprintf("%s(%s * %s)", t, a, b)
+	case 7:
+		return fmt.Sprintf("%s(%s %s %s)", t, a, g.pick("/", "%"), b)
 	case 8:
 		return fmt.Sprintf("%s(%s %s (%s | %s(1)))", t, a, g.pick("/", "%"), b, t)
-	case 9:
-		return fmt.Sprintf("%s(%s %s %s(%s))", t, a, g.pick("/", "%"), t, g.pick("2", "8", "10", "7", "3", "-3",
-			"100"))
-	case 10, 11, 12:
+	case 9, 10:
+		return fmt.Sprintf("%s(%s %s %s(%s))", t, a, g.pick("/", "%"), g.pick(t, t, "int", "uint"), g.pick(divisors...))
+	case 11, 12:
 		return fmt.Sprintf("%s(%s %s %s)", t, a, g.pick("&", "|", "^"), b)
 	case 13:
 		return fmt.Sprintf("%s(%s %s %d)", t, a, g.pick("<<", ">>"), g.n(8))
 	case 14:
 		return fmt.Sprintf("%s(%s %s (%s & %s(7)))", t, a, g.pick("<<", ">>"), b, t)
 	case 15:
+		return fmt.Sprintf("%s(%s %s %s)", t, a, g.pick("<<", ">>"), b)
+	case 16:
 		return fmt.Sprintf("%s(%s(%s, %s))", t, g.pick("min", "max", "absdiff", "addsat", "subsat", "rotate",
 			"mulhi", "hadd", "rhadd"), a, b)
-	case 16:
-		return fmt.Sprintf("%s(%s(%s))", t, g.pick("popcount", "clz", "ctz", "reverse_bits", "abs"), a)
 	case 17:
-		return fmt.Sprintf("%s(%s%s)", t, g.pick("~", "-"), a)
+		return fmt.Sprintf("%s(%s(%s))", t, g.pick("popcount", "clz", "ctz", "reverse_bits", "abs"), a)
 	case 18:
-		return fmt.Sprintf("clamp(%s, %s(-3), %s(100))", a, t, t)
+		return fmt.Sprintf("%s(%s%s)", t, g.pick("~", "-", "- -", "~~", "-~"), a)
 	case 19:
-		if t == "int" || t == "uint" {
-			return fmt.Sprintf("as_type<%s>(canon(%s))", t, g.expr("float", depth-1))
-		}
-		if t == "ushort" {
-			return fmt.Sprintf("as_type<ushort>(canon(%s))", g.expr("half", depth-1))
-		}
-	case 20:
+		return fmt.Sprintf("clamp(%s, %s(-3), %s(100))", a, t, t)
+	case 20, 21:
+		return g.bits(t, depth)
+	case 22:
 		return fmt.Sprintf("poly<%s, %d>(%s, %s)", t, 1+g.n(4), a, b)
+	case 23, 24: // constants, one after the other
+		op, x := g.pick("+", "-", "*", "&", "|", "^", "<<", ">>"), fmt.Sprintf("%s(%s)", t, g.constant())
+		if g.chance(50) {
+			a = fmt.Sprintf("%s(%s %s %s(%s))", t, a, g.pick(op, "+", "*"), t, g.constant())
+		}
+		return fmt.Sprintf("%s(%s %s %s)", t, a, op, x)
+	case 25: // one value twice
+		if v := g.variable(t); v != "" {
+			return fmt.Sprintf("%s(%s %s %s)", t, v, g.pick("-", "^", "&", "|", "+", "<", "==", "/", "%"), v)
+		}
+	case 26: // cut and made longer again
+		via := g.pick(intTypes...)
+		return fmt.Sprintf("%s(%s(%s(%s)))", t, g.pick(intTypes...), via, a)
 	}
 	return fmt.Sprintf("select(%s, %s, %s)", a, b, g.expr("bool", depth-1))
+}
+
+// constant is a number that operations may be simpler with.
+func (g *generator) constant() string {
+	switch g.n(4) {
+	case 0:
+		return fmt.Sprint(1 << g.n(7))
+	case 1: // SIMD-groups
+		return fmt.Sprint(32 * (g.n(9) - 2))
+	case 2:
+		return g.pick("0", "1", "-1", "2", "255", "65535", "-2", "0x7fffffff")
+	}
+	return fmt.Sprint(g.n(70) - 6)
+}
+
+// sameBits are the types of each size.
+var sameBits = [][]string{{"char", "uchar"}, {"short", "ushort", "half", "bfloat"},
+	{"int", "uint", "float", "int", "uint"}, {"long", "ulong", "double"}}
+
+// bits is the bits of a value of another type, all NaNs alike.
+func (g *generator) bits(t string, depth int) string {
+	for _, list := range sameBits {
+		if !slices.Contains(list, t) {
+			continue
+		}
+		from := g.pick(list...)
+		if from == t {
+			from = list[0]
+		}
+		if t == "uint" && g.chance(30) {
+			return fmt.Sprintf("as_type<uint>(%s)", g.expr(g.pick("uchar4", "char4", "ushort2", "short2"), depth-1))
+		}
+		return fmt.Sprintf("as_type<%s>(canon(%s))", t, g.expr(from, depth-1))
+	}
+	return g.literal(t)
 }
 
 func (g *generator) float(t string, depth int) string {
@@ -255,7 +308,12 @@ func (g *generator) float(t string, depth int) string {
 	if t == "double" {
 		w = t
 	}
-	switch g.n(20) {
+	switch g.n(22) {
+	case 20: // by constants that make it simpler
+		return fmt.Sprintf("%s(%s %s %s(%s))", t, a, g.pick("/", "/", "*", "+", "-"), t, g.pick("2.0f", "0.5f",
+			"3.0f", "-4.0f", "1.0f", "-1.0f", "0.0f", "-0.0f"))
+	case 21:
+		return fmt.Sprintf("%s(%s %s -(%s))", t, a, g.pick("+", "-"), b)
 	case 0, 1, 2, 3:
 		return fmt.Sprintf("%s(%s + %s)", t, a, b)
 	case 4, 5:
@@ -283,45 +341,11 @@ func (g *generator) float(t string, depth int) string {
 			return fmt.Sprintf("%s(%s(%s(%s), %s(%s)))", t, g.pick("fmod", "pow"), w, a, w, b)
 		}
 	case 17:
-		if t == "float" {
-			return fmt.Sprintf("as_type<float>(%s & 0x7f7fffff)", g.expr("int", depth-1))
-		}
+		return g.bits(t, depth)
 	case 18:
 		return fmt.Sprintf("%s(poly<float, %d>(%s, %s))", t, 1+g.n(4), a, b)
 	}
 	return fmt.Sprintf("select(%s, %s, %s)", a, b, g.expr("bool", depth-1))
-}
-
-// vectorBuffers are the buffers that are read as vectors of a type.
-var vectorBuffers = map[string]string{"half4": "gh", "uchar4": "gb", "bfloat4": "gz", "half2": "gh", "ulong2": "gw"}
-
-// vector is an expression of a vector type.
-func (g *generator) vector(t, e string, n, depth int) string {
-	if v := g.variable(t); v != "" && (depth <= 0 || g.chance(30)) {
-		return v
-	}
-	k := g.n(6)
-	if depth <= 0 {
-		k = g.n(2)
-	}
-	switch k {
-	case 0:
-		return fmt.Sprintf("%s(%s)", t, g.expr(e, depth-1))
-	case 1, 2:
-		parts := make([]string, n)
-		for i := range parts {
-			parts[i] = g.expr(e, min(depth-1, 1))
-		}
-		return t + "(" + strings.Join(parts, ", ") + ")"
-	case 3:
-		if from := vectorBuffers[t]; from != "" && !g.inFunc {
-			return fmt.Sprintf("((device const %s *)%s)[%s]", t, from, g.pick("gid & 63", "lane", "3", g.index(64)))
-		}
-		if !g.inFunc && (t == "float4" || t == "int4") {
-			return fmt.Sprintf("((device const %s *)g%c)[%s]", t, e[0], g.pick("gid & 63", "lane", "3", g.index(64)))
-		}
-	}
-	return fmt.Sprintf("(%s %s %s)", g.vector(t, e, n, depth-1), g.pick("+", "-", "*"), g.vector(t, e, n, depth-1))
 }
 
 // collective is an expression over the lanes that are active.

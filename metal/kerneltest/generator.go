@@ -2,20 +2,17 @@ package kerneltest
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strings"
 )
 
 // generator writes one program.
 type generator struct {
-	r      *rand.Rand
-	b      strings.Builder
-	depth  int      // of blocks
+	*text
+	reach  Reach
 	scope  []local  // variables in scope
 	arrays []local  // thread arrays in scope
 	tgs    []local  // threadgroup arrays: readable between two barriers
 	funcs  []fn     // helpers so far
-	names  int      // for fresh names
 	rounds int      // how often the current place may run
 	loops  []string // the loops around: "" if lanes may not leave them early
 	inFunc bool     // no buffers, no positions
@@ -37,25 +34,11 @@ type fn struct {
 	params       []string // "&" before the type of a reference
 }
 
-func (g *generator) n(n int) int                { return g.r.IntN(n) }
-func (g *generator) chance(percent int) bool    { return g.r.IntN(100) < percent }
-func (g *generator) pick(from ...string) string { return from[g.r.IntN(len(from))] }
-func (g *generator) fresh(prefix string) string {
-	g.names++
-	return fmt.Sprintf("%s%d", prefix, g.names)
-}
-func (g *generator) line(f string, args ...any) {
-	g.b.WriteString(strings.Repeat("  ", g.depth))
-	fmt.Fprintf(&g.b, f+"\n", args...)
-}
-func (g *generator) open(f string, args ...any)  { g.line(f+" {", args...); g.depth++ }
-func (g *generator) close(f string, args ...any) { g.depth--; g.line("}"+f, args...) }
-
 var (
 	intTypes   = []string{"char", "uchar", "short", "ushort", "int", "uint", "long", "ulong"}
 	floatTypes = []string{"half", "bfloat", "float", "double"}
 	vecTypes   = []string{"int2", "int4", "uint3", "float2", "float3", "float4", "half4", "short2", "uchar4",
-		"half2", "bfloat4", "half3", "ushort4", "ulong2"}
+		"half2", "bfloat4", "half3", "ushort4", "ulong2", "char2", "char4", "uchar2", "short4", "ushort2", "bfloat2", "long2"}
 )
 
 func isInt(t string) bool {
@@ -139,9 +122,9 @@ func (g *generator) program(threadgroup [3]int) string {
 		g.scope = append(g.scope, local{name: v, typ: "uint", fixed: true})
 	}
 	g.even = true
-	g.wild = g.chance(8)
+	g.wild = g.chance(8) && g.reach == Threadgroups
 	threads := threadgroup[0] * threadgroup[1] * threadgroup[2]
-	if g.chance(60) {
+	if g.chance(60) && g.reach == Threadgroups {
 		g.line("threadgroup int ti[%d];", threads)
 		g.line("threadgroup float tf[%d];", threads)
 		if g.chance(50) {
@@ -244,11 +227,9 @@ func (g *generator) helper() {
 	g.stmts(2 + g.n(4))
 	g.line("return %s;", g.expr(f.result, 2))
 	g.close("")
-	names, b, calls := g.names, g.b.String(), g.calls
-	*g = saved //nolint:govet // the builder is replaced below
-	g.b = strings.Builder{}
-	g.b.WriteString(b)
-	g.names, g.calls = names, calls
+	calls := g.calls
+	*g = saved
+	g.calls = calls
 	g.funcs = append(g.funcs, f)
 }
 

@@ -20,7 +20,8 @@ func TestProgramsCompileAndEnd(t *testing.T) {
 		programs = 30
 	}
 	for seed := range programs {
-		c := kerneltest.New(seed)
+		reach := min(kerneltest.Reach(seed%4), kerneltest.Threadgroups)
+		c := kerneltest.New(seed, reach)
 		mod, err := msl.Compile(msl.Source{Name: "k", Text: c.Text}, msl.Options{Float64: true})
 		if err != nil {
 			t.Errorf("seed %d: %v", seed, err)
@@ -36,6 +37,7 @@ func TestProgramsCompileAndEnd(t *testing.T) {
 				interp.Launch{Grid: c.Grid, Threadgroup: c.Threadgroup, Buffers: b}, workers)
 			var fault *interp.Fault
 			if errors.As(err, &fault) {
+				require.Equal(t, kerneltest.Threadgroups, reach, "seed %d: %v", seed, err)
 				faults++
 				break
 			}

@@ -9,20 +9,20 @@ func (g *generator) special() {
 		g.pointers()
 		return
 	}
-	switch g.n(16) {
-	case 12, 13, 14:
+	switch k := g.n(16); {
+	case k >= 12 && k < 15:
 		g.strided()
-	case 0, 1, 2:
+	case k < 3:
 		g.rowSum()
-	case 3, 4:
+	case k < 5:
 		g.packed()
-	case 5, 6:
+	case k < 7:
 		g.perThread()
-	case 7:
+	case k == 7:
 		g.runs()
-	case 8:
+	case k == 8 && g.reach == Threadgroups:
 		g.compareExchange()
-	case 9:
+	case k == 9:
 		g.long()
 	default:
 		g.pointers()
@@ -86,7 +86,7 @@ func (g *generator) rowSum() {
 		g.line("if (%s) break;", g.expr("bool", 1))
 	}
 	g.close("")
-	if g.chance(60) {
+	if g.chance(60) && g.reach > Threads {
 		g.line("%s = simd_%s(%s);", x, g.pick("sum", "max", "prefix_exclusive_sum"), x)
 	}
 	g.scope = append(g.scope, local{name: x, typ: typ})
@@ -137,7 +137,7 @@ func (g *generator) packed() {
 			x, scale)
 	}
 	g.close("")
-	if g.chance(60) {
+	if g.chance(60) && g.reach > Threads {
 		g.line("%s = simd_sum(%s);", x, x)
 	}
 	g.scope = append(g.scope, local{name: x, typ: "float"})
@@ -265,21 +265,24 @@ func (g *generator) compareExchange() {
 	}
 }
 
-// long writes a loop that few threads go through thousands of times.
+// long writes a loop that few threads go through often.
 func (g *generator) long() {
 	if g.rounds > 1 {
 		g.assign()
 		return
 	}
-	x, i := g.fresh("w"), g.fresh("i")
+	x, i, rounds := g.fresh("w"), g.fresh("i"), 100+g.n(100)
+	if g.reach == Threadgroups { // longer than an executor works without a pause
+		rounds += g.n(5000)
+	}
 	g.line("uint %s = uint(%s);", x, g.expr("uint", 1))
 	g.open("for (int %s = 0; %s < (%s ? %d : 3); ++%s)", i, i, g.pick("gid < 33", "gid == 7", "tgp.x == 0 && sg == 0",
-		"lane == 5"), 500+g.n(5000), i)
+		"lane == 5"), rounds, i)
 	g.line("%s = %s * 1664525u + gw[%s & %d] + uint(%s);", x, x, x, rows*rowWords-1, i)
 	if g.chance(40) {
 		g.line("if (%s > 0xfff00000u) %s;", x, g.pick("break", "continue"))
 	}
-	if g.chance(30) {
+	if g.chance(30) && g.reach > Threads {
 		g.line("%s ^= simd_%s(%s);", x, g.pick("sum", "min", "max"), x)
 	}
 	g.close("")

@@ -26,6 +26,8 @@ func (g *generator) stmt() {
 		g.stray()
 	case g.chance(9):
 		g.special()
+	case g.chance(10):
+		g.odd()
 	case k < 30:
 		g.assign()
 	case k < 42:
@@ -41,7 +43,7 @@ func (g *generator) stmt() {
 	case k < 84 && len(g.arrays) > 0:
 		a := g.arrays[g.n(len(g.arrays))]
 		g.line("%s[%s] %s %s;", a.name, g.index(a.len), g.pick("=", "=", "+="), g.expr(a.typ, 2))
-	case k < 90 && !g.inFunc:
+	case k < 90 && !g.inFunc && g.reach == Threadgroups:
 		g.atomic()
 	case k < 95 && !g.inFunc && g.even && len(g.tgs) > 0:
 		g.exchange()

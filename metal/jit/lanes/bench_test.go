@@ -4,22 +4,21 @@ import (
 	"testing"
 
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
+	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
-// large is a kernel of some 3000 instructions, most of them reached by loops.
-func large() *kir.Kernel {
-	g := newGenerator(1)
-	g.cross, g.budget = true, 1400
-	g.stmts(1)
-	for g.budget > 0 {
-		g.stmts(20)
+// large is a random kernel of some 3000 instructions.
+func large(b *testing.B) *kir.Kernel {
+	for seed := uint64(0); ; seed++ {
+		if k := random(b, kerneltest.New(seed, kerneltest.Simdgroups)); k != nil && k.NumInstrs > 2500 && k.NumInstrs < 3500 {
+			return k
+		}
 	}
-	return g.Kernel()
 }
 
 func BenchmarkOptimise(b *testing.B) {
-	k := large()
+	k := large(b)
 	b.ReportMetric(float64(k.NumInstrs), "instrs")
 	for b.Loop() {
 		lanes.Optimise(k)
@@ -27,7 +26,7 @@ func BenchmarkOptimise(b *testing.B) {
 }
 
 func BenchmarkAnalyse(b *testing.B) {
-	k := lanes.Optimise(large())
+	k := lanes.Optimise(large(b))
 	b.ReportMetric(float64(k.NumInstrs), "instrs")
 	for b.Loop() {
 		lanes.Analyse(k, 32, lanes.Geometry{Row: true, Aligned: true})
