@@ -45,18 +45,36 @@ func checkReplay(t *testing.T, op Subject) {
 			a, b := c.arrays(op.DTypes[0], from), c.arrays(op.DTypes[0], to)
 			what := fmt.Sprintf("case %d from %v to %v", ci, from, to)
 			replay(t, op, f, a, b, what)
-			if op.NonDiff || !op.DTypes[0].IsInexact() {
+			if op.NonDiff || !op.DTypes[0].IsInexact() || !op.differentiable() {
 				continue
 			}
 			// The cotangents are inputs too: their shapes follow.
 			n := len(a)
 			g := func(in []*tensor.Array) ([]*tensor.Array, error) {
-				_, grads, err := grad.VJP(f, in[:n:n], in[n:])
-				return grads, err
+				return inexactGradients(f, in[:n:n], in[n:])
 			}
 			replay(t, op, g, append(a, cotsFor(t, op, a)...), append(b, cotsFor(t, op, b)...), "gradient of "+what)
 		}
 	}
+}
+
+// inexactGradients are the gradients of f's inputs of inexact dtypes: of others they are zero, or asking is an error.
+func inexactGradients(f grad.Func, in, cots []*tensor.Array) ([]*tensor.Array, error) {
+	var places []int
+	var by []*tensor.Array
+	for i, x := range in {
+		if x.DType().IsInexact() {
+			places, by = append(places, i), append(by, x)
+		}
+	}
+	_, grads, err := grad.VJP(func(x []*tensor.Array) ([]*tensor.Array, error) {
+		all := slices.Clone(in)
+		for k, i := range places {
+			all[i] = x[k]
+		}
+		return f(all)
+	}, by, cots)
+	return grads, err
 }
 
 func cotsFor(t *testing.T, op Subject, in []*tensor.Array) []*tensor.Array {

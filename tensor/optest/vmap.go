@@ -34,8 +34,7 @@ func checkVMap(t *testing.T, op Subject) {
 				out := op.Fn(in)[i]
 				cots[i] = array(tensor.Spec{Shape: s.Shape, DType: out.DType()}, p.cots[i])
 			}
-			_, grads, err := grad.VJP(f, in, cots)
-			return grads, err
+			return inexactGradients(f, in, cots)
 		}
 		first := make([]int, len(specs))
 		for i, in := range c.Inputs {

@@ -29,9 +29,12 @@ var (
 )
 
 func init() {
-	dtype := func(in []tensor.Spec, _ productAttrs, outs []tensor.DType) ([]tensor.DType, error) {
+	dtype := func(in []tensor.Spec, a productAttrs, outs []tensor.DType) ([]tensor.DType, error) {
 		if err := kit.CheckIndices(in[4:]); err != nil {
 			return nil, err
+		}
+		if a.Mode != affine {
+			return kit.OneDTypeOf(outs, in[0])
 		}
 		return kit.OneDTypeOf(outs, in[0], in[2], in[3])
 	}
@@ -106,6 +109,9 @@ func productJVP(op *tensor.OpOf[productAttrs]) func(g *tensor.JVP[productAttrs])
 		var sum *tensor.Array
 		if g.Tan[0] != nil {
 			sum = op.One(g.Ctx, g.Attrs, in(g.Tan[0], g.In[2], g.In[3])...)
+		}
+		if g.Attrs.Mode != affine {
+			return []*tensor.Array{sum}
 		}
 		if t := ops.WithZeros(g.Ctx, g.Tan[2:4], g.In[2:4]); t != nil {
 			sum = ops.AddTerm(g.Ctx, sum, op.One(g.Ctx, g.Attrs, in(g.In[0], t[0], t[1])...))
@@ -216,17 +222,26 @@ func product(c *tensor.Ctx, op string, x, w, scales, biases *tensor.Array, q Qua
 	if f := kit.Unusable(c, op, x); f != nil {
 		return nil, a, f
 	}
-	a, f := packed(c, op, w, scales, biases, q)
+	biases, a, f := packed(c, op, w, scales, biases, q)
+	if f == nil {
+		f = checkGlobal(c, op, a, q.GlobalScale)
+	}
 	if f != nil {
 		return nil, a, f
 	}
-	in, f = ops.Convert(c, op, func(d tensor.DType) (tensor.DType, error) {
+	rule := func(d tensor.DType) (tensor.DType, error) {
 		if !d.IsFloat() {
 			return d, fmt.Errorf("x has dtype %v, want a real one", x.DType())
 		}
 		return d, nil
-	}, x, scales, biases)
-	if f != nil {
+	}
+	if a.Mode != affine {
+		if in, f = ops.Convert(c, op, rule, x); f != nil {
+			return nil, a, f
+		}
+		return append(in, w, scales, biases), a, nil
+	}
+	if in, f = ops.Convert(c, op, rule, x, scales, biases); f != nil {
 		return nil, a, f
 	}
 	return slices.Insert(in, 1, w), a, nil
@@ -243,13 +258,18 @@ var _ = sig.Def("quantized_matmul",
 	})
 
 // QuantizedMatmul is x times the transpose of the matrix that w, scales and biases pack (see [Quantize]), or times the
-// matrix itself if transpose is false, in the common dtype of x, scales and biases, added up in float32 (float64 for
-// float64). Dimensions before the last two are a batch and are broadcast. Shapes that do not fit, a complex x and
-// unknown quantizations are errors. Gradients flow to x, scales and biases.
+// matrix itself if transpose is false, in the common dtype of x, scales and biases (modes without biases: in x's),
+// added up in float32 (float64 for float64). Dimensions before the last two are a batch and are broadcast. Shapes that
+// do not fit, a complex x and unknown quantizations are errors. Gradients flow to x, scales and biases.
 func QuantizedMatmul(x, w, scales, biases *tensor.Array, transpose bool, q Quantization,
 	ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "quantized_matmul"
 	c := tensor.Call(ctx)
+	if q.GlobalScale != nil {
+		return withFactor(c, op, x, q, nil, func(x *tensor.Array, q Quantization) *tensor.Array {
+			return QuantizedMatmul(x, w, scales, biases, transpose, q, c)
+		})
+	}
 	in, a, f := product(c, op, x, w, scales, biases, q)
 	if f != nil {
 		return f
@@ -286,6 +306,38 @@ func batchShape(x *tensor.Array) tensor.ShapeArg {
 	return tensor.Concat(dims...)
 }
 
+// withFactor is a product of x with a packed matrix, times the global scale of q, or with rhs that of each matrix that
+// rhs names. Products of half types are in float32 before: without the factor they may be larger than the type can
+// hold.
+func withFactor(c *tensor.Ctx, op string, x *tensor.Array, q Quantization, rhs *tensor.Array,
+	product func(x *tensor.Array, q Quantization) *tensor.Array) *tensor.Array {
+	a, err := q.resolve()
+	if err != nil {
+		return tensor.Fail(c, op, "%w", err)
+	}
+	f := kit.Unusable(c, op, x)
+	if f == nil {
+		f = checkGlobal(c, op, a, q.GlobalScale)
+	}
+	if f != nil {
+		return f
+	}
+	d, factor := x.DType(), q.GlobalScale
+	if rhs != nil {
+		factor = ops.ExpandDims(ops.Take(factor, rhs, new(0), c), []int{-2, -1}, c)
+	} else {
+		factor = ops.Reshape(factor, tensor.Sizes(), c)
+	}
+	wide := kit.Accumulator(d)
+	q.GlobalScale = nil
+	y := product(ops.AsType(x, wide, c), q)
+	factor = ops.Divide(factor, ops.Number(greatestProduct, tensor.Float32, c), c)
+	return kit.FailedAs(c, op, ops.AsType(ops.Multiply(y, ops.AsType(factor, wide, c), c), d, c))
+}
+
+// greatestProduct is that of an element and a scale in nvfp4.
+const greatestProduct = 6 * 448
+
 // GatherQMMCall are the optional arguments of GatherQMM.
 type GatherQMMCall struct {
 	// LHS and RHS are integer indices of the matrices of x and of the packed ones, whose batch dimensions count as
@@ -313,14 +365,39 @@ var _ = sig.Def("gather_qmm", "x w scales biases:array? lhs_indices:indices? rhs
 // GatherQMM is a batch of products of matrices of x with packed matrices (see [QuantizedMatmul]), picked by indices:
 // lhs_indices names the matrices of x and rhs_indices those of w, which count as one batch each; both are broadcast
 // against each other and give the result its batch, and without one of them all matrices are taken in their order.
-// Negative indices count from the end; one that is out of range is an error when the result is computed. X and w need
-// two dimensions or more. Gradients flow to x, scales and biases; they add up where an index stands twice.
+// Negative indices count from the end; one that is out of range is an error when the result is computed. With an index
+// x and w need two dimensions or more; without one this is [QuantizedMatmul]. global_scale, in mode "nvfp4", holds a
+// global scale (see [Quantize]) for each packed matrix. sorted_indices promises an order of rhs_indices, on which the
+// result does not depend. Gradients flow to x, scales and biases; they add up where an index stands twice.
 func GatherQMM(x, w, scales, biases *tensor.Array, call GatherQMMCall, ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "gather_qmm"
 	c := tensor.Call(ctx)
+	if call.GlobalScale != nil {
+		rhs := call.RHS
+		if f := kit.Unusable(c, op, w, call.GlobalScale); f != nil {
+			return f
+		}
+		if call.GlobalScale.NDim() > 0 {
+			if rhs == nil {
+				rhs = numberMatrices(c, w)
+			}
+			perMatrix := tensor.Concat(batchShape(w), tensor.Sizes(1))
+			call.GlobalScale = ops.Flatten(ops.Reshape(call.GlobalScale, perMatrix, c), 0, -1, c)
+		} else {
+			rhs = nil
+		}
+		return withFactor(c, op, x, call.Quantization, rhs, func(x *tensor.Array, q Quantization) *tensor.Array {
+			without := call
+			without.Quantization = q
+			return GatherQMM(x, w, scales, biases, without, c)
+		})
+	}
 	in, a, f := product(c, op, x, w, scales, biases, call.Quantization)
 	if f != nil {
 		return f
+	}
+	if call.LHS == nil && call.RHS == nil {
+		return kit.FailedAs(c, op, batchedProduct(c, productAttrs{a, !call.NoTranspose, false}, in))
 	}
 	for i, index := range []*tensor.Array{call.RHS, call.LHS} {
 		if index == nil {

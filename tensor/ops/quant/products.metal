@@ -36,28 +36,35 @@ struct Places {
 // for the word first.
 #define COLS 4u
 #define PER (32 / BITS)
+#if AFFINE
+#define BARE(e) bare += v[e];
+#define ADD_BARE(i) sum[c] = metal::fma(ACC(bias[c][(i) / WORDS]), bare, sum[c]);
+#else
+#define BARE(e)
+#define ADD_BARE(i) dot = dot * UNIT;
+#endif
 #define ADD_WORDS(i)                                                                \
     ACC v[PER];                                                                     \
     ACC bare = ACC(0);                                                              \
     for (uint e = 0; e < PER; e++) {                                                \
         v[e] = ACC(x0[(i) * PER + e]);                                              \
-        bare += v[e];                                                               \
+        BARE(e)                                                                     \
     }                                                                               \
     for (uint c = 0; c < COLS; c++) {                                               \
         uint q = line[c][i];                                                        \
         ACC dot = ACC(0);                                                           \
         for (uint e = 0; e < PER; e++) {                                            \
-            dot = metal::fma(v[e], ACC((q >> (e * BITS)) & MASK), dot);             \
+            dot = metal::fma(v[e], VALUE((q >> (e * BITS)) & MASK), dot);           \
         }                                                                           \
-        sum[c] = metal::fma(ACC(bias[c][(i) / WORDS]), bare, sum[c]);               \
-        sum[c] = metal::fma(ACC(scale[c][(i) / WORDS]), dot, sum[c]);               \
+        ADD_BARE(i)                                                                 \
+        sum[c] = metal::fma(scale_of(scale[c][(i) / WORDS]), dot, sum[c]);          \
     }
 #endif
 
 kernel void product(const device T* x [[buffer(0)]],
                     const device uint* packed [[buffer(1)]],
-                    const device T* scales [[buffer(2)]],
-                    const device T* biases [[buffer(3)]],
+                    const device SCALE_T* scales [[buffer(2)]],
+                    const device SCALE_T* biases [[buffer(3)]],
                     device T* out [[buffer(4)]],
                     constant Product& m [[buffer(5)]],
 #if GATHERED
@@ -106,15 +113,19 @@ kernel void product(const device T* x [[buffer(0)]],
     const device T* x0 = x_matrix + ulong(row) * m.depth;
 #if DOTS
     const device uint* line[COLS];
-    const device T* scale[COLS];
+    const device SCALE_T* scale[COLS];
+#if AFFINE
     const device T* bias[COLS];
+#endif
     ACC sum[COLS];
     uint col = p.y * COLS;
     for (uint c = 0; c < COLS; c++) {
         ulong first = g + ulong(min(col + c, m.cols - 1)) * m.groups;
         line[c] = packed + first * WORDS;
         scale[c] = scales + first;
+#if AFFINE
         bias[c] = biases + first;
+#endif
         sum[c] = ACC(0);
     }
     uint words = m.groups * WORDS;
@@ -150,14 +161,16 @@ kernel void product(const device T* x [[buffer(0)]],
     const device uint* from = packed + g * WORDS;
     uint k = 0;
     for (uint group = 0; group < m.groups; group++) {
-        ACC scale = ACC(scales[g + group]);
+        ACC scale = scale_of(scales[g + group]);
+#if AFFINE
         ACC bias = ACC(biases[g + group]);
+#endif
 #if 32 % BITS == 0
         for (int word = 0; word < WORDS; word++) {
             uint q = from[0];
             from++;
             for (int i = 0; i < 32 / BITS; i++) {
-                ACC v = scale * ACC(q & MASK) + bias;
+                ACC v = ELEMENT(scale, bias, q & MASK);
                 q = q >> BITS;
                 ADD(v)
                 k++;
@@ -172,7 +185,7 @@ kernel void product(const device T* x [[buffer(0)]],
                 from++;
                 have += 32;
             }
-            ACC v = scale * ACC(uint(pending) & MASK) + bias;
+            ACC v = ELEMENT(scale, bias, uint(pending) & MASK);
             pending = pending >> BITS;
             have -= BITS;
             ADD(v)
@@ -193,7 +206,7 @@ kernel void product(const device T* x [[buffer(0)]],
             q = q | (from[1] << (32 - shift));
         }
 #endif
-        ACC v = ACC(scales[g]) * ACC(q & MASK) + ACC(biases[g]);
+        ACC v = ELEMENT(scale_of(scales[g]), ACC(biases[g]), q & MASK);
         ADD(v)
         g += m.groups;
     }

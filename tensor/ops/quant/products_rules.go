@@ -16,14 +16,27 @@ func weightGradient(c *tensor.Ctx, a productAttrs, x, cot *tensor.Array) *tensor
 	return ops.Matmul(ops.SwapAxes(x, -1, -2, c), cot, c)
 }
 
+// bitGradients are failures in the place of gradients by what has whole numbers of bits: packed words, and scales of
+// modes that have them in bytes.
+func bitGradients(g *tensor.VJP[productAttrs], op string) []*tensor.Array {
+	grads := make([]*tensor.Array, len(g.In))
+	if g.Want[1] {
+		grads[1] = tensor.Fail(g.Ctx, op, "there is no gradient by the packed matrix")
+	}
+	if m := g.Attrs.Mode; g.Want[2] && m != affine {
+		grads[2] = tensor.Fail(g.Ctx, op, "there is no gradient by the scales of mode %s", formats[m].name)
+	}
+	return grads
+}
+
 func quantizedMatmulVJP(g *tensor.VJP[productAttrs]) []*tensor.Array {
-	grads := make([]*tensor.Array, 4)
+	grads := bitGradients(g, "quantized_matmul")
 	cot, c := g.Cot[0], g.Ctx
 	if g.Want[0] {
 		a := productAttrs{g.Attrs.quantAttrs, !g.Attrs.Transpose, false}
 		grads[0] = quantizedMatmul.One(c, a, cot, g.In[1], g.In[2], g.In[3])
 	}
-	if g.Want[2] || g.Want[3] {
+	if g.Attrs.Mode == affine && (g.Want[2] || g.Want[3]) {
 		dw := weightGradient(c, g.Attrs, asMatrix(c, g.In[0]), asMatrix(c, cot))
 		grads[2], grads[3] = groupGradients(c, g.Attrs.quantAttrs, g.In[1], g.In[2], dw)
 	}
@@ -68,7 +81,7 @@ func flatBatch(c *tensor.Ctx, x *tensor.Array) *tensor.Array {
 }
 
 func gatherQMMVJP(g *tensor.VJP[productAttrs]) []*tensor.Array {
-	grads := make([]*tensor.Array, 6)
+	grads := bitGradients(g, "gather_qmm")
 	cot, c := g.Cot[0], g.Ctx
 	x, w, scales, biases := g.In[0], g.In[1], g.In[2], g.In[3]
 	lhs, rhs := ops.BroadcastTo(g.In[5], batchShape(cot), c), ops.BroadcastTo(g.In[4], batchShape(cot), c)
@@ -82,7 +95,7 @@ func gatherQMMVJP(g *tensor.VJP[productAttrs]) []*tensor.Array {
 		each := gatherQMM.One(c, a, cot, w, scales, biases, rhs, numberMatrices(c, cot))
 		grads[0] = addUp(x, each, lhs)
 	}
-	if g.Want[2] || g.Want[3] {
+	if g.Attrs.Mode == affine && (g.Want[2] || g.Want[3]) {
 		pick := func(y, index *tensor.Array) *tensor.Array { return ops.Take(flatBatch(c, y), index, new(0), c) }
 		dw := weightGradient(c, g.Attrs, pick(x, lhs), cot)
 		byScale, byBias := groupGradients(c, g.Attrs.quantAttrs, pick(w, rhs), pick(scales, rhs), dw)

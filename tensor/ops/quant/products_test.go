@@ -2,6 +2,7 @@ package quant_test
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,11 +23,14 @@ func near(t *testing.T, got, x, w *array) {
 	largest := optest.Values32(t, ops.AsType(ops.Max(ops.Abs(w), nil, false), tensor.Float32))[0]
 	shape := x.Shape()
 	relative := 2 * float64(shape[len(shape)-1]+2) * 0x1p-24 * 4 * largest
-	once := map[tensor.DType]float64{tensor.Float32: 0x1p-24, tensor.BFloat16: 0x1p-8}[got.DType()]
+	rounding := map[tensor.DType]float64{tensor.Float32: 0x1p-24, tensor.BFloat16: 0x1p-8, tensor.Float16: 0x1p-11}
+	once := rounding[got.DType()]
 	cols := got.Shape()[got.NDim()-1]
 	for i, v := range optest.Values32(t, ops.AsType(got, tensor.Float32)) {
 		least := relative*size[i/cols] + once*max(want[i], -want[i])
-		require.InDelta(t, want[i], v, least, "%v, element %d, x %v, w %v", got.DType(), i, shape, w.Shape())
+		if !(math.Abs(want[i]-v) <= least) {
+			t.Fatalf("%v, element %d, x %v, w %v: %v, want %v, to %v", got.DType(), i, shape, w.Shape(), v, want[i], least)
+		}
 	}
 }
 
@@ -34,11 +38,14 @@ func near(t *testing.T, got, x, w *array) {
 func TestQuantizedNearExact(t *testing.T) {
 	optest.OnlyValues(t)
 	optest.Open(t)
-	for _, bits := range []int{1, 3, 4, 8} {
+	for i, q := range []quant.Quantization{{Bits: 1}, {Bits: 3}, {Bits: 4}, {Bits: 8}, {Mode: "mxfp4"}, {Mode: "mxfp8"},
+		{Mode: "nvfp4"}} {
 		for _, rows := range []int{1, 8, 9, 70} {
 			for _, d := range []tensor.DType{tensor.Float32, tensor.BFloat16, tensor.Float64} {
-				q := quant.Quantization{Bits: bits, GroupSize: []int{32, 64, 128}[(bits+rows)%3]}
-				p := quant.Quantize(optest.Noise(d, 133, 1280), q)
+				if q.Mode == "" {
+					q.GroupSize = []int{32, 64, 128}[(i+rows)%3]
+				}
+				p := pack(optest.Noise(d, 133, 1280), q)
 				plain := quant.Dequantize(p[0], p[1], p[2], q, new(tensor.Float64))
 				x := optest.Noise(d, rows, 1280)
 				near(t, quant.QuantizedMatmul(x, p[0], p[1], p[2], true, q), x, ops.SwapAxes(plain, 0, 1))
@@ -47,6 +54,12 @@ func TestQuantizedNearExact(t *testing.T) {
 			}
 		}
 	}
+}
+
+// pack is what Quantize gives: the packed matrix, scales, and biases, which are nil where the mode has none.
+func pack(w *array, q quant.Quantization) [3]*array {
+	p := quant.Quantize(w, q)
+	return [3]*array(append(p, nil)[:3])
 }
 
 // wholes are small whole numbers of either sign, as floats.

@@ -135,10 +135,11 @@ func TestQuantizedProducts(t *testing.T) {
 	optest.Fails(t, quant.GatherQMM(half, p[0], p[1], p[2], quant.GatherQMMCall{}),
 		"[gather_qmm] inner dimensions differ: x (2, 3, 64)")
 	q := func(q quant.Quantization) *array { return quant.Quantize(w, q)[0] }
-	optest.Fails(t, q(quant.Quantization{Bits: 7}), "[quantize] bits is 7, want 1, 2, 3, 4, 5, 6 or 8")
-	optest.Fails(t, q(quant.Quantization{GroupSize: 16}), "[quantize] group_size is 16, want 32, 64 or 128")
-	optest.Fails(t, q(quant.Quantization{Mode: "mxfp4"}), `[quantize] mode "mxfp4" is not supported, want affine`)
-	optest.Fails(t, q(quant.Quantization{Mode: "none"}), `[quantize] unknown mode "none"`)
+	const modes = "affine, mxfp4, mxfp8 or nvfp4"
+	optest.Fails(t, q(quant.Quantization{Bits: 7}), "[quantize] bits is 7, want 1, 2, 3, 4, 5, 6 or 8 for mode affine")
+	optest.Fails(t, q(quant.Quantization{GroupSize: 16}),
+		"[quantize] group_size is 16, want 32, 64 or 128 for mode affine")
+	optest.Fails(t, q(quant.Quantization{Mode: "none"}), `[quantize] unknown mode "none", want `+modes)
 	optest.Fails(t, quant.Quantize(ops.Zeros(tensor.Sizes(2, 65), tensor.Float32), quant.Quantization{})[1],
 		"[quantize] the last dimension of shape (2, 65) is no multiple of group_size=64")
 	optest.Fails(t, quant.Quantize(ops.Zeros(tensor.Sizes(64), tensor.Float32), quant.Quantization{})[2],

@@ -29,8 +29,8 @@ inline uint bits_at(SPACE uint* from, uint bit) {
 }
 
 kernel void unpack(const device uint* packed [[buffer(0)]],
-                   const device T* scales [[buffer(1)]],
-                   const device T* biases [[buffer(2)]],
+                   const device SCALE_T* scales [[buffer(1)]],
+                   const device SCALE_T* biases [[buffer(2)]],
                    device ACC* out [[buffer(3)]],
                    constant Unpack& m [[buffer(4)]],
                    uint3 group [[threadgroup_position_in_grid]],
@@ -55,21 +55,23 @@ kernel void unpack(const device uint* packed [[buffer(0)]],
         uint c = task % (PANEL / 32) * 32 + lane;
         ulong at = ulong(min(first + c, m.cols - 1)) * m.groups + start + g;
         ACC inside = ACC(first + c < m.cols ? 1 : 0);
-        ACC scale = ACC(scales[at]) * inside;
+        ACC scale = scale_of(scales[at]) * inside;
+#if AFFINE
         ACC bias = ACC(biases[at]) * inside;
+#endif
         threadgroup uint* words = part + c * (GROUPS * WORDS + 1) + g * WORDS;
         device ACC* to = out + ((ulong(group.z) * m.depth + (start + g) * GROUP) * PANEL + c);
 #if 32 % BITS == 0
         for (uint w = 0; w < WORDS; w++) {
             uint q = words[w];
             for (uint e = 0; e < 32 / BITS; e++) {
-                to[e * PANEL] = scale * ACC((q >> (e * BITS)) & MASK) + bias;
+                to[e * PANEL] = ELEMENT(scale, bias, (q >> (e * BITS)) & MASK);
             }
             to += 32 / BITS * PANEL;
         }
 #else
         for (uint k = 0; k < GROUP; k++) {
-            to[k * PANEL] = scale * ACC(bits_at(words, k * BITS) & MASK) + bias;
+            to[k * PANEL] = ELEMENT(scale, bias, bits_at(words, k * BITS) & MASK);
         }
 #endif
     }
@@ -82,7 +84,7 @@ kernel void unpack(const device uint* packed [[buffer(0)]],
         uint bit = col % GROUP * BITS;
         for (uint k = group.y * 64 + simd; k < end; k += 8) {
             ulong g = ulong(k) * m.groups + col / GROUP;
-            ACC v = ACC(scales[g]) * ACC(bits_at(packed + g * WORDS, bit) & MASK) + ACC(biases[g]);
+            ACC v = ELEMENT(scale_of(scales[g]), ACC(biases[g]), bits_at(packed + g * WORDS, bit) & MASK);
             out[(ulong(group.z) * m.depth + k) * PANEL + c] = v * inside;
         }
     }
