@@ -71,7 +71,7 @@ func (t *arrayType) open() {
 	s.Method(mt, "__tostring", func(L *lua.LState) int {
 		x, _ := array(L.Get(1))
 		s.looks.ifDue(x)
-		text, err := printed(s.Context(), x)
+		text, err := printed(s.Context(), x, s.precision)
 		if err != nil {
 			s.raise(err)
 		}
@@ -85,7 +85,7 @@ func (t *arrayType) open() {
 }
 
 // properties are the names that property knows.
-var properties = []string{"shape", "dtype", "ndim", "size", "nbytes", "itemsize", "T", "real", "imag"}
+var properties = []string{"shape", "dtype", "ndim", "size", "nbytes", "itemsize", "T", "mT", "real", "imag"}
 
 // receiver is the array whose method op is called.
 func (t *arrayType) receiver(op string, v lua.LValue) *tensor.Array {
@@ -115,6 +115,8 @@ func (t *arrayType) property(x *tensor.Array, name string) lua.LValue {
 		return lua.LNumber(spec.DType.Size())
 	case "T":
 		return t.run("transpose", x)
+	case "mT":
+		return s.wrap(ops.SwapAxes(x, -2, -1, s.call()))
 	case "real":
 		return t.run("real", x)
 	case "imag":

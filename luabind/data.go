@@ -300,14 +300,14 @@ func (s *State) tolist(x *tensor.Array, asText bool) lua.LValue {
 
 const complexKind = "complex"
 
-// printed is an array as MLX prints it. It reads what it prints and no more: arrays may be large.
-func printed(ctx context.Context, x *tensor.Array) (string, error) {
+// printed is an array as MLX prints it with that precision. It reads what it prints and no more: arrays may be large.
+func printed(ctx context.Context, x *tensor.Array, precision int) (string, error) {
 	spec, view, release, err := x.HostView(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer release()
-	p := arrayPrinter{spec: spec, bytes: view.Bytes(), strides: view.Strides}
+	p := arrayPrinter{spec: spec, bytes: view.Bytes(), strides: view.Strides, precision: precision}
 	p.out.WriteString("array(")
 	err = view.Guard(func() error {
 		p.level(0, view.OffsetBytes)
@@ -319,10 +319,11 @@ func printed(ctx context.Context, x *tensor.Array) (string, error) {
 
 // arrayPrinter writes the elements of an array.
 type arrayPrinter struct {
-	spec    tensor.Spec
-	bytes   []byte
-	strides []int // in elements
-	out     strings.Builder
+	spec      tensor.Spec
+	bytes     []byte
+	strides   []int // in elements
+	precision int   // places after the point, or shortest
+	out       strings.Builder
 }
 
 // edge is how many elements are printed at either end of a dimension that has more than twice as many.
@@ -368,10 +369,10 @@ func (p *arrayPrinter) element(at int64) {
 	case d == tensor.Bool:
 		p.out.WriteString("False")
 	case d == tensor.Complex64:
-		p.out.WriteString(complexParts(b).String())
+		p.out.WriteString(complexParts(b).text(p.precision))
 	case d.IsInteger():
 		p.out.WriteString(element(b, d, true).String())
 	default:
-		p.out.WriteString(formatFloat(float(b, d)))
+		p.out.WriteString(formatFloat(float(b, d), p.precision))
 	}
 }

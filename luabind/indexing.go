@@ -71,19 +71,19 @@ func parseSlice(text string) ([]ops.Part, error) {
 				if end == "" || end == "None" {
 					continue
 				}
-				v, err := strconv.Atoi(end)
+				v, err := strconv.ParseInt(end, 10, 32)
 				if err != nil {
 					return nil, bad
 				}
-				n[j] = v
+				n[j] = int(v)
 			}
 			out = append(out, ops.Span(n[0], n[1], n[2]))
 		default:
-			v, err := strconv.Atoi(field)
+			v, err := strconv.ParseInt(field, 10, 32)
 			if err != nil {
 				return nil, bad
 			}
-			out = append(out, ops.At(v))
+			out = append(out, ops.At(int(v)))
 		}
 	}
 	return out, nil

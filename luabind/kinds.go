@@ -383,16 +383,20 @@ func toTable(_ *args, v lua.LValue) (any, error) {
 type complexNumber complex64
 
 // String is MLX's text of the number: 1+2j.
-func (c complexNumber) String() string {
+func (c complexNumber) String() string { return c.text(shortest) }
+
+// text is the number's text with that many places after the point.
+func (c complexNumber) text(precision int) string {
 	re, im := real(complex64(c)), imag(complex64(c))
 	if im >= 0 || im != im {
-		return formatFloat(float64(re)) + "+" + formatFloat(float64(im)) + "j"
+		return formatFloat(float64(re), precision) + "+" + formatFloat(float64(im), precision) + "j"
 	}
-	return formatFloat(float64(re)) + "-" + formatFloat(-float64(im)) + "j"
+	return formatFloat(float64(re), precision) + "-" + formatFloat(-float64(im), precision) + "j"
 }
 
-// formatFloat is a number as C++ streams print it: six significant digits, %g.
-func formatFloat(v float64) string {
+// formatFloat is a number as C++ streams print it: with that many places after the point; where precision is shortest,
+// six significant digits, %g.
+func formatFloat(v float64, precision int) string {
 	switch {
 	case math.IsNaN(v):
 		if math.Signbit(v) {
@@ -403,6 +407,9 @@ func formatFloat(v float64) string {
 		return "inf"
 	case math.IsInf(v, -1):
 		return "-inf"
+	}
+	if precision != shortest {
+		return strconv.FormatFloat(v, 'f', precision, 64)
 	}
 	return strconv.FormatFloat(v, 'g', 6, 64)
 }

@@ -47,7 +47,15 @@ func NewManual() Manual {
 var never = map[string]string{
 	"cuda": "kernels are Metal's", "fast.cuda_kernel": "kernels are Metal's",
 	"fast.precompiled_cuda_kernel": "kernels are Metal's", "from_dlpack": "Python's protocol of sharing memory",
-	"get_array_buffer_size": "a test's look at MLX's allocator",
+
+	// Types of Python's.
+	"ArrayAt": "x:at(i) makes one", "ArrayIterator": "x:rows() iterates", "ArrayLike": "a name for Python's type checkers",
+	"DeviceType": "mx.cpu and mx.gpu are devices", "Dtype": "mx.float32 is one, of mx.type \"dtype\"",
+	"DtypeCategory": "mx.floating is one", "FunctionExporter": "mx.exporter makes one",
+	"PrintOptions": "mx.get_printoptions() is a table", "Stream": "mx.new_stream makes one",
+	"StreamContext":     "mx.stream(s, f) runs f with a stream",
+	"ThreadLocalStream": "mx.new_thread_local_stream makes a stream",
+	"distributed.Group": "mx.distributed.init makes one",
 }
 
 // missing are the names of MLX's that mx has not: with those of its modules if t is mx, else those of the module t.
@@ -58,8 +66,7 @@ func (m *module) missing(t *lua.LTable) []string {
 		if !qualified {
 			module, last = "", name
 		}
-		what := sig.MLXName(name).What
-		if never[name] != "" || never[module] != "" || what == "type" || what == "EnumType" { // Python's types
+		if never[name] != "" || never[module] != "" {
 			continue
 		}
 		var in *lua.LTable

@@ -40,8 +40,6 @@ func (m *module) notYet(prefix, name string) string {
 		return " yet; write the step out: docs/lua.md has one, in section 7"
 	case prefix == "" && name == "core":
 		return "; mx itself is MLX's mlx.core"
-	case known != nil && known.What == "type":
-		return ""
 	case known != nil && never[strings.TrimSuffix(prefix, ".")] == "" && never[prefix+name] == "":
 		return " yet; docs/reference.md lists what MLX has and mx has not"
 	case known != nil:

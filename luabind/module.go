@@ -24,8 +24,9 @@ const (
 // allRows are the rows of the functions that are no ops.
 func allRows() []row {
 	var all []row
-	all = append(append(all, coreRows...), fileRows...)
-	for _, rows := range [][]row{transformRows, kernelRows, evalRows, streamRows, memoryRows, compileRows, scopeRows} {
+	all = append(append(append(all, coreRows...), fileRows...), dtypeRows...)
+	for _, rows := range [][]row{transformRows, kernelRows, evalRows, streamRows, memoryRows, compileRows, scopeRows,
+		deviceRows, printRows, metalMemory()} {
 		for _, r := range rows {
 			r.host, r.keeps = true, true
 			all = append(all, r)
@@ -136,7 +137,7 @@ func (s *State) setToString(mt *lua.LTable, kind string) {
 // openNames makes the metatables of values that print as their name: dtypes, devices, streams, complex numbers. Kernels
 // and other functions that are values get their text too.
 func (s *State) openNames() {
-	for _, kind := range []string{dtypeKind, deviceKind, streamKind, complexKind} {
+	for _, kind := range []string{dtypeKind, deviceKind, streamKind, complexKind, categoryKind} {
 		mt := s.meta(kind)
 		s.setToString(mt, kind)
 		s.Method(mt, "__concat", func(L *lua.LState) int {
@@ -155,6 +156,18 @@ func (s *State) openNames() {
 		d, _ := unwrap[tensor.DType](L.Get(1))
 		if L.Get(2).String() == "size" {
 			L.Push(lua.LNumber(d.Size()))
+			return 1
+		}
+		return 0
+	})
+	s.Method(s.meta(deviceKind), "__index", func(L *lua.LState) int {
+		d, _ := unwrap[tensor.DeviceID](L.Get(1))
+		switch L.Get(2).String() {
+		case "type":
+			L.Push(s.userdata(deviceKind, tensor.DeviceID{Kind: d.Kind}))
+			return 1
+		case "index":
+			L.Push(lua.LNumber(d.Index))
 			return 1
 		}
 		return 0
@@ -203,6 +216,9 @@ func (m *module) addConstants() {
 	for name, v := range map[string]float64{"inf": math.Inf(1), "nan": math.NaN(), "pi": math.Pi, "e": math.E,
 		"euler_gamma": 0.57721566490153286060651209008240243} {
 		m.RawSetString(name, lua.LNumber(v))
+	}
+	for c := range above {
+		m.RawSetString(string(c), s.userdata(categoryKind, c))
 	}
 	m.RawSetString("newaxis", lua.LFalse)
 	m.RawSetString("cpu", s.userdata(deviceKind, tensor.DeviceID{Kind: tensor.CPU}))

@@ -41,6 +41,10 @@ var rowCalls = map[string]string{
 		local _, outputs = pcall(mx.compile, f, {outputs = {two}})
 		return after(nil, two, three) == 2 and after({shapeless = true}, two, three) == 1 and after({check = true}, two) > 1
 			and tostring(inputs):find("inputs is") and tostring(outputs):find("outputs is") and true`,
+	"Device": `return mx.Device(mx.cpu) == mx.cpu and mx.Device(mx.cpu, 2).index == 2`,
+	"printoptions": `local function text() return tostring(mx.array(0.125)) end
+		return mx.printoptions(2, text) == "array(0.12, dtype=float32)"
+			and mx.printoptions{f = text} == "array(0.125, dtype=float32)"`,
 	"dim":     `return mx.dim(mx.ones({2, 3}), 1) == 3`,
 	"type":    `return mx.type() == "nil" and mx.type(mx.float32) == "dtype"`,
 	"complex": `return mx.complex(1).im == 0 and mx.complex(1, 2).im == 2`,

@@ -74,7 +74,7 @@ func (m *module) hint(prefix, name string, in *lua.LTable) string {
 // elsewhere are names of functions in PyTorch, in NumPy and in MLX that mx has under another name. One that mx has too
 // is not looked for here.
 var elsewhere = map[string]string{
-	"tensor": "array", "asarray": "array", "cat": "concatenate", "hstack": "concatenate", "vstack": "concatenate",
+	"tensor": "array", "cat": "concatenate", "hstack": "concatenate", "vstack": "concatenate",
 	"unsqueeze": "expand_dims", "permute": "transpose", "permute_dims": "transpose", "ravel": "flatten",
 	"gather": "take_along_axis",
 	"sub":    "subtract", "mul": "multiply", "div": "divide", "neg": "negative",

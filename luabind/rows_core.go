@@ -17,26 +17,15 @@ var coreRows = []row{
 		help: "An array of val: a number, true or false, mx.complex(re, im), a string of digits (a 64-bit integer), a " +
 			"nested table of such, or an array. Without a dtype numbers make float32, booleans bool, complex values " +
 			"complex64.",
+		call: makeArray},
+	{name: "asarray", sig: "a:any dtype:dtype? copy:bool?",
+		help: "The array that a is if it has that dtype, else one that mx.array makes of it. copy = false is an error, as " +
+			"no array shares its memory with what it is made of.",
 		call: func(a *args) any {
-			if x, ok := array(a.raw[0]); ok {
-				return ops.AsType(x, a.DTypeOr(1, x.DType()), a.Ctx)
+			if a.raw[2] == lua.LFalse {
+				a.fail("a is %s: no array shares memory with it, and copy is false", describe(a.raw[0]))
 			}
-			d := tensor.Float32
-			switch v := a.raw[0].(type) {
-			case lua.LBool:
-				d = tensor.Bool
-			case *lua.LUserData:
-				if _, ok := v.Value.(complexNumber); ok {
-					d = tensor.Complex64
-				}
-			case *lua.LTable:
-				d = tableDType(v)
-			}
-			x, err := arrayOf(a.Ctx, a.raw[0], a.DTypeOr(1, d), false)
-			if err != nil {
-				a.fail("val %v", err)
-			}
-			return x
+			return makeArray(a)
 		}},
 	{name: "item", sig: "a form:string?", host: true,
 		help: "The value of an array of one element: a number or a boolean, for complex64 two numbers; it is evaluated. " +
@@ -95,6 +84,29 @@ var coreRows = []row{
 		help: "A table of an integer dtype's min, max, bits and dtype. Limits beyond 2^53 are strings.", call: iinfo},
 	{name: "finfo", sig: "dtype:dtype", host: true,
 		help: "A table of a floating-point dtype's min, max, eps, smallest_normal, bits and dtype.", call: finfo},
+}
+
+// makeArray makes an array of argument 0, of the dtype that argument 1 is.
+func makeArray(a *args) any {
+	if x, ok := array(a.raw[0]); ok {
+		return ops.AsType(x, a.DTypeOr(1, x.DType()), a.Ctx)
+	}
+	d := tensor.Float32
+	switch v := a.raw[0].(type) {
+	case lua.LBool:
+		d = tensor.Bool
+	case *lua.LUserData:
+		if _, ok := v.Value.(complexNumber); ok {
+			d = tensor.Complex64
+		}
+	case *lua.LTable:
+		d = tableDType(v)
+	}
+	x, err := arrayOf(a.Ctx, a.raw[0], a.DTypeOr(1, d), false)
+	if err != nil {
+		a.fail("%s %v", a.f.params[0].Name, err)
+	}
+	return x
 }
 
 var clockStart = time.Now()

@@ -70,17 +70,7 @@ var streamRows = []row{
 			"Lua state's operations.", call: setStream},
 	{name: "new_stream", sig: "device:value",
 		help: "A new stream on a device: a queue of work that runs beside that of other streams.",
-		call: func(a *args) any {
-			d, ok := unwrap[tensor.DeviceID](a.raw[0])
-			if !ok {
-				a.fail("device is %s, want a device such as mx.cpu", describe(a.raw[0]))
-			}
-			st, err := tensor.NewStream(d)
-			if err != nil {
-				a.s.raise(err)
-			}
-			return a.s.userdata(streamKind, st)
-		}},
+		call: newStream},
 	{name: "stream", sig: "s:value f:any",
 		help: "Calls f with s, a stream or a device, as the default of its operations, gives its results, and puts " +
 			"the old default back, also after an error.", call: withStream, through: true},
@@ -130,13 +120,5 @@ func withStream(a *args) any {
 	old := s.stream
 	s.stream = st
 	defer func() { s.stream = old }()
-	top := s.L.GetTop()
-	s.L.Push(fn)
-	s.L.Call(0, lua.MultRet)
-	var out values
-	for i := top + 1; i <= s.L.GetTop(); i++ {
-		out = append(out, s.L.Get(i))
-	}
-	s.L.SetTop(top)
-	return out
+	return s.results(fn)
 }

@@ -2,11 +2,13 @@ package luabind
 
 import (
 	"math"
+	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
 // memoryRow is a row of a figure of the default device's memory, in bytes.
@@ -96,6 +98,20 @@ var memoryRows = []row{
 		call: timelineCall, through: true},
 }
 
+// metalMemory are the functions of memory under the names below mx.metal that they had first.
+func metalMemory() []row {
+	var out []row
+	for _, r := range append(memoryRows[:len(memoryRows):len(memoryRows)], deviceRows...) {
+		switch name := "metal." + r.name; {
+		case r.name == "is_available" || r.name == "device_info": // others, of the same names
+		case sig.MLXName(name) != nil && !strings.Contains(r.name, "."):
+			r.name, r.help = name, "The same as mx."+r.name+"."
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
 // liveMemory is mx.memory.live().
 func liveMemory(a *args) any {
 	d := a.device()
@@ -146,14 +162,7 @@ func timelineCall(a *args) any {
 			_ = end()
 		}
 	}()
-	top := s.L.GetTop()
-	s.L.Push(fn)
-	s.L.Call(0, lua.MultRet)
-	var out values
-	for i := top + 1; i <= s.L.GetTop(); i++ {
-		out = append(out, s.L.Get(i))
-	}
-	s.L.SetTop(top)
+	out := s.results(fn)
 	if err := end(); err != nil {
 		s.raise(err)
 	}

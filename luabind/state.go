@@ -31,6 +31,10 @@ type State struct {
 	metas  map[string]*lua.LTable // metatables of the other userdata, by kind
 	files  bool                   // whether scripts may read files
 
+	precision int        // of printed arrays: places after the point, or shortest
+	wired     float64    // the limit of mx.set_wired_limit
+	recording *recording // of mx.metal.start_capture; nil: none is under way
+
 	tracer    *lua.LFunction // the message handler of the host's calls
 	capturer  *capturer      // of captures, where none is under way
 	scopes    scopes
@@ -52,7 +56,7 @@ type Options struct {
 
 // New opens a Lua state with mx loaded: require("mx") gives it, and it is a global.
 func New(opt Options) *State {
-	s := &State{random: random.NewState(opt.Seed), metas: map[string]*lua.LTable{},
+	s := &State{random: random.NewState(opt.Seed), precision: shortest, metas: map[string]*lua.LTable{},
 		dtypes: map[tensor.DType]*lua.LUserData{}}
 	s.files = opt.Libraries
 	s.State = lua51.New(lua51.Options{Seed: opt.Seed, Libraries: opt.Libraries, Stdout: opt.Stdout,

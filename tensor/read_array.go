@@ -91,6 +91,35 @@ func (x *Array) HostView(ctx context.Context) (spec Spec, v View, release func()
 	return Spec{o.spec.Shape.Clone(), o.spec.DType}, v, release, nil
 }
 
+// BufferBytes is the size of the buffers that arrays lie in, each counted once; of small constants, which lie in none,
+// it is that of their elements. It fails if an array is not evaluated.
+func BufferBytes(xs ...*Array) (bytes int64, err error) {
+	seen := map[any]bool{}
+	for _, x := range xs {
+		if err := x.readable("get_array_buffer_size"); err != nil {
+			return 0, err
+		}
+		if x.State() != Ready {
+			c := &Ctx{Place: x.node.Place()}
+			return 0, c.Errorf("get_array_buffer_size", "%v is not evaluated", x.describe())
+		}
+		_, v, release, err := x.HostView(context.Background())
+		if err != nil {
+			return 0, err
+		}
+		switch {
+		case v.buf != nil && !seen[v.buf]:
+			seen[v.buf] = true
+			bytes += v.buf.Len()
+		case v.buf == nil && len(v.inline) > 0 && !seen[&v.inline[0]]:
+			seen[&v.inline[0]] = true
+			bytes += int64(len(v.inline))
+		}
+		release()
+	}
+	return bytes, nil
+}
+
 // unwritten says under validation which elements of an output no kernel has written. Of outputs whose elements do not
 // lie side by side it knows nothing.
 func (o *output) unwritten() error {

@@ -190,7 +190,7 @@ func combine(c *tensor.Ctx, m scatterMode, a, u *tensor.Array) *tensor.Array {
 // maskedUpdate changes the elements of x where a mask of its leading dimensions is true.
 func maskedUpdate(c *tensor.Ctx, op string, x, mask *tensor.Array, m scatterMode, y *tensor.Array) *tensor.Array {
 	trailing := x.NDim() - mask.NDim()
-	if trailing < 0 || mask.NDim() == 0 {
+	if trailing < 0 {
 		return tensor.Fail(c, op, "a mask with %s for an array with %d", tensor.Count(mask.NDim(), "dimension"), x.NDim())
 	}
 	u := AsType(y, x.DType(), c)
@@ -202,9 +202,12 @@ func maskedUpdate(c *tensor.Ctx, op string, x, mask *tensor.Array, m scatterMode
 		if err != nil {
 			return tensor.FailWith(c, op, err)
 		}
-		if n == 1 {
+		switch {
+		case n == 1:
 			u = Squeeze(u, []int{0}, c)
-		} else {
+		case mask.NDim() == 0:
+			return tensor.Fail(c, op, "updates are %d for the one place of a mask without dimensions", n)
+		default:
 			u = gather.One(c, gatherAttrs{op, tensor.MakeInts([]int{0}), 0}, u, maskRank.One(c, tensor.None{}, mask))
 		}
 	}

@@ -1,0 +1,105 @@
+package luabind
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	lua "github.com/yuin/gopher-lua"
+)
+
+// Devices are counted and compared, streams are made on them.
+func TestDevices(t *testing.T) {
+	s := newTestState(t)
+	for script, want := range map[string]string{
+		"mx.Device(mx.cpu)":                                          "Device(cpu, 0)",
+		"mx.Device(mx.gpu, 3)":                                       "Device(gpu, 3)",
+		"mx.Device(mx.gpu, 3).type == mx.gpu":                        "true",
+		"mx.Device(mx.gpu, 3).index":                                 "3",
+		"mx.Device(mx.cpu) == mx.default_device()":                   "true",
+		"mx.device_count(mx.cpu)":                                    "1",
+		"mx.is_available(mx.Device(mx.cpu, 1))":                      "false",
+		"mx.is_available(mx.cpu)":                                    "true",
+		"mx.new_thread_local_stream(mx.cpu).device":                  "Device(cpu, 0)",
+		"mx.new_thread_unsafe_stream(mx.cpu).device":                 "Device(cpu, 0)",
+		"mx.new_stream(mx.cpu) == mx.default_stream(mx.cpu)":         "false",
+		"mx.set_wired_limit(100) + mx.metal.set_wired_limit(0)":      "100",
+		"mx.metal.get_peak_memory() == mx.get_peak_memory()":         "true",
+		"mx.asarray({1, 2}, mx.int32)":                               "array([1, 2], dtype=int32)",
+		"mx.asarray(mx.ones({1}, mx.int8), {copy = true})":           "array([1], dtype=int8)",
+		"mx.ones({2, 3}):view(mx.uint16).shape":                      "(2, 6)",
+		"mx.left_shift(mx.array({1, 2}, mx.uint8), 3)":               "array([8, 16], dtype=uint8)",
+		"(select(2, mx.divmod(mx.array({7, 8}), 4)))":                "array([3, 0], dtype=float32)",
+		"mx.depends({mx.ones({1}), mx.zeros({1})}, mx.ones({2}))[2]": "array([0], dtype=float32)",
+		"mx.array_equal(mx.ones({2}), 1) ":                           "array(False, dtype=bool)",
+		"mx.array(2.55):round(1)":                                    "array(2.6, dtype=float32)",
+	} {
+		require.Equal(t, want, asked(t, s, "return tostring((%s))", script).String(), script)
+	}
+	got := asked(t, s, `mx.set_default_stream(mx.new_stream(mx.cpu)) mx.clear_streams()
+		return mx.default_stream(mx.cpu) == mx.default_stream(mx.default_device())`)
+	require.Equal(t, lua.LTrue, got)
+	for script, want := range map[string]string{
+		"mx.Device('cpu')":                         `[Device] type is the string "cpu", want a device such as mx.cpu`,
+		"mx.device_count(1)":                       "[device_count] device_type is the number 1, want a device",
+		"mx.new_stream(mx.Device(mx.cpu, 9))":      "[new_stream] no device Device(cpu, 9) is open",
+		"mx.set_wired_limit(-1)":                   "[set_wired_limit] limit is -1, want a number of bytes",
+		"mx.asarray(mx.ones({1}), {copy = false})": "[asarray] a is an array float32 (1,): no array shares memory",
+	} {
+		_, err := s.Run(context.Background(), strings.NewReader("local mx = require('mx') "+script), "devices")
+		require.ErrorContains(t, err, want, script)
+	}
+}
+
+// Each buffer counts once, whatever arrays lie in it.
+func TestBufferSizes(t *testing.T) {
+	s := newTestState(t)
+	require.Equal(t, lua.LNumber(12000), asked(t, s, `local x, y = mx.arange(1000) + 0.5, mx.arange(2000) + 0.5
+		mx.eval(x, y)
+		local z = x["::2"] mx.eval(z)
+		return mx.get_array_buffer_size(x, {y, {a = z}, 3})`))
+	_, err := s.Run(context.Background(), strings.NewReader("mx.get_array_buffer_size(mx.arange(1000) + 1)"), "sizes")
+	require.ErrorContains(t, err, "[get_array_buffer_size]")
+	require.ErrorContains(t, err, "is not evaluated")
+}
+
+// A capture is a timeline that ends with another call.
+func TestCapture(t *testing.T) {
+	s := newTestState(t)
+	path := filepath.Join(t.TempDir(), "capture.json")
+	asked(t, s, `mx.metal.start_capture(%q) mx.eval(mx.arange(3000) * 2)
+		assert(not pcall(mx.metal.start_capture, "other")) mx.metal.stop_capture() return 1`, path)
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var timeline struct{ TraceEvents []struct{ Name string } }
+	require.NoError(t, json.Unmarshal(text, &timeline))
+	require.NotEmpty(t, timeline.TraceEvents)
+	for script, want := range map[string]string{
+		"mx.metal.stop_capture()":                "[metal.stop_capture] no capture is under way",
+		"mx.metal.start_capture('" + path + "')": "exists",
+	} {
+		_, err := s.Run(context.Background(), strings.NewReader("local mx = require('mx') "+script), "capture")
+		require.ErrorContains(t, err, want, script)
+	}
+}
+
+// A mask without dimensions stands for all elements or none, as in MLX.
+func TestMaskOfOneElement(t *testing.T) {
+	s := newTestState(t)
+	for script, want := range map[string]string{
+		"mx.array(false)] = 5":                      "array([[0, 0, 0],\n       [0, 0, 0]], dtype=float32)",
+		"mx.array(true)] = mx.array({1, 2, 3})":     "array([[1, 2, 3],\n       [1, 2, 3]], dtype=float32)",
+		"mx.array(true)] = mx.array({{{1, 2, 3}}})": "array([[1, 2, 3],\n       [1, 2, 3]], dtype=float32)",
+	} {
+		require.Equal(t, want, asked(t, s, "local x = mx.zeros({2, 3}) x[%s return tostring(x)", script).String())
+	}
+	script := "mx.zeros({2, 3})[mx.array(true)] = mx.zeros({2, 2, 3})"
+	_, err := s.Run(context.Background(), strings.NewReader(script), "mask")
+	require.ErrorContains(t, err, "updates are 2 for the one place of a mask without dimensions")
+	_, err = s.Run(context.Background(), strings.NewReader("return mx.zeros({2, 3})[':4294967296']"), "slice")
+	require.ErrorContains(t, err, "is no integer, slice")
+}
