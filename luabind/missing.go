@@ -17,8 +17,7 @@ var instead = map[string]string{
 	"pad":    "mx.concatenate({mx.zeros({1}), a}, 0)",
 	"repeat": "mx.broadcast_to(mx.expand_dims(a, 1), {#a, n}):flatten()",
 	"tile":   "mx.concatenate({a, a}, 0)", "tri": "mx.tril(mx.ones({n, n}))", "unflatten": "a:reshape(-1, n)",
-	"trace":       "mx.where(mx.equal(mx.eye(#a), 1), a, 0):sum()",
-	"linalg.norm": "mx.sqrt(mx.square(a):sum())",
+	"trace": "mx.where(mx.equal(mx.eye(#a), 1), a, 0):sum()",
 }
 
 // notYet says of a name of MLX that mx does not have what to write in its place; of other names it is "".

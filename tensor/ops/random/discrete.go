@@ -52,5 +52,5 @@ func Bernoulli(p *tensor.Array, shape tensor.ShapeArg, key *tensor.Array, ctx ..
 	}
 	zero, one := ops.Number(0, tensor.Float32, c), ops.Number(1, tensor.Float32, c)
 	u := kit.FailedAs(c, op, Uniform(zero, one, shape, tensor.Float32, key, c))
-	return ops.BroadcastTo(ops.Less(u, p, c), tensor.ShapeOf(u), c)
+	return kit.FailedAs(c, op, ops.BroadcastTo(ops.Less(u, p, c), tensor.ShapeOf(u), c))
 }
