@@ -26,7 +26,7 @@ struct Pack {
 };
 
 // A SIMD-group packs all rows of one place along the axes and of up to SPAN places along depth.
-#define SPAN 16u
+#define SPAN 32u
 kernel void pack(const device T* x [[buffer(0)]],
                  device ACC* out [[buffer(1)]],
                  constant Pack& m [[buffer(2)]],

@@ -15,7 +15,7 @@ var tilesText string
 var tileKernels = kit.NewKernels[tileVariant](panels.ArithmeticMSL, kit.StridesMSL, tilesText)
 
 // span is SPAN in the kernels.
-const span = 16
+const span = 32
 
 // run packs x and w, and makes the tiles.
 func (t *tiles) run(r *tensor.Run) error {
