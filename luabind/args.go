@@ -263,6 +263,12 @@ func (a *args) collect() {
 	for n > most && L.Get(n) == lua.LNil {
 		n--
 	}
+	if n == most+1 && !f.host && f.many < 0 { // MLX's last parameter is the stream
+		if k := typeName(L.Get(n)); k == "stream" || k == "device" {
+			a.stream(L.Get(n))
+			n--
+		}
+	}
 	var list *lua.LTable
 	if n > most && f.spread() {
 		if list = numbersFrom(L, most, n); list != nil {
@@ -327,8 +333,15 @@ func (a *args) isKeywords(t *lua.LTable, i int) bool {
 
 // keywords puts the entries of a keyword table in their places.
 func (a *args) keywords(t *lua.LTable, positional int) {
+	ddof := slices.IndexFunc(a.f.params, func(p param) bool { return p.Name == "ddof" })
+	if v := t.RawGetString("correction"); v != lua.LNil && ddof >= 0 { // Python's standard for arrays has that name
+		defer func() { a.raw[ddof] = v }()
+	}
 	t.ForEach(func(k, v lua.LValue) {
 		name := k.String()
+		if name == "correction" && ddof >= 0 {
+			return
+		}
 		if name == "stream" && !a.f.host {
 			a.stream(v)
 			return

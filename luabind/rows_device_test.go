@@ -23,6 +23,9 @@ func TestDevices(t *testing.T) {
 		"mx.Device(mx.cpu) == mx.default_device()":                   "true",
 		"mx.device_count(mx.cpu)":                                    "1",
 		"mx.is_available(mx.Device(mx.cpu, 1))":                      "false",
+		"mx.ones({1}):astype(mx.int8, mx.cpu)":                       "array([1], dtype=int8)",
+		"mx.array({1, 2, 4}):std{correction = 1}":                    "array(1.52753, dtype=float32)",
+		"mx.array({1, 2, 4}):var{ddof = 2, correction = 0}":          "array(1.55556, dtype=float32)",
 		"mx.is_available(mx.cpu)":                                    "true",
 		"mx.new_thread_local_stream(mx.cpu).device":                  "Device(cpu, 0)",
 		"mx.new_thread_unsafe_stream(mx.cpu).device":                 "Device(cpu, 0)",
@@ -44,6 +47,9 @@ func TestDevices(t *testing.T) {
 		return mx.default_stream(mx.cpu) == mx.default_stream(mx.default_device())`)
 	require.Equal(t, lua.LTrue, got)
 	for script, want := range map[string]string{
+		"mx.add(mx.ones({1}), 1, 2)":               "[add] got 3 arguments, it takes 2: a, b, stream",
+		"mx.dim(mx.ones({1}), 0, mx.cpu)":          "[dim] got 3 arguments, it takes 2: a, axis",
+		"mx.ones({1}, nil, mx.Device(mx.cpu, 7))":  "[ones] stream is Device(cpu, 7): no device",
 		"mx.Device('cpu')":                         `[Device] type is the string "cpu", want a device such as mx.cpu`,
 		"mx.device_count(1)":                       "[device_count] device_type is the number 1, want a device",
 		"mx.new_stream(mx.Device(mx.cpu, 9))":      "[new_stream] no device Device(cpu, 9) is open",
