@@ -130,16 +130,23 @@ var (
 	intOnes    = []kir.Op{kir.Neg, kir.Abs, kir.Not, kir.Popcount, kir.Clz, kir.Ctz, kir.BitReverse}
 	floatPairs = []kir.Op{kir.Add, kir.Sub, kir.Mul, kir.Div, kir.Rem, kir.Min, kir.Max, kir.Scale, kir.Fma}
 	floatOnes  = []kir.Op{kir.Neg, kir.Abs, kir.Sqrt, kir.Floor, kir.Ceil, kir.Trunc, kir.Rint}
-	boolPairs  = []kir.Op{kir.And, kir.Or, kir.Xor}
+	boolPairs  = []kir.Op{kir.And, kir.Or, kir.Xor, kir.Eq, kir.Ne, kir.Lt, kir.Le, kir.Gt, kir.Ge}
 	orders     = []kir.Op{kir.Eq, kir.Ne, kir.Lt, kir.Le, kir.Gt, kir.Ge}
 )
 
 // change changes an operation or an operand, or nothing.
 func (v *varier) change(out []*kir.Instr, in *kir.Instr) []*kir.Instr {
-	if v.r.IntN(6) == 0 {
+	switch v.r.IntN(12) {
+	case 0, 1:
 		v.operation(in)
+	case 2, 3:
+		out = v.more(out, in)
 	}
 	if v.r.IntN(4) != 0 {
+		return out
+	}
+	if x := in.Args[0]; len(in.Args) == 2 && x.Type.IsInt() && in.Args[1].Type == x.Type && v.r.IntN(6) == 0 {
+		in.Args = []*kir.Instr{x, x}
 		return out
 	}
 	i := v.r.IntN(len(in.Args))
@@ -157,14 +164,30 @@ func (v *varier) change(out []*kir.Instr, in *kir.Instr) []*kir.Instr {
 	return append(out, c)
 }
 
+// more puts an operation after one: what comes of narrow conversions is rarely computed with as it is.
+func (v *varier) more(out []*kir.Instr, in *kir.Instr) []*kir.Instr {
+	if !in.Type.IsInt() && (in.Op != kir.Convert || !in.Type.IsArith()) {
+		return out
+	}
+	first := *in
+	c := &kir.Instr{Op: kir.Const, Type: in.Type, Imm: v.number(in.Type) & in.Type.Mask(), Pos: in.Pos}
+	in.Mode, in.Imm, in.Args = kir.ModeNone, 0, [][]*kir.Instr{{&first}, {&first, &first}, {&first, c}}[v.r.IntN(3)]
+	in.Op = kir.Add
+	v.operation(in)
+	return append(out, &first, c)
+}
+
 // operation gives an instruction another operation.
 func (v *varier) operation(in *kir.Instr) {
 	t, list := in.Type, []kir.Op(nil)
 	if len(in.Args) == 1 && in.Args[0].Type != t {
 		return
 	}
+	if len(in.Args) == 2 && t.IsArith() && in.Args[0].Type == t && v.r.IntN(4) == 0 {
+		in.Args = in.Args[:1]
+	}
 	switch compare := in.Op >= kir.Eq && in.Op <= kir.Ge; {
-	case compare && !in.Args[0].Type.IsPtr() && in.Args[0] != in.Args[1]:
+	case compare && !in.Args[0].Type.IsPtr() && (in.Args[0] != in.Args[1] || in.Args[0].Type.IsInt()):
 		list = orders
 	case compare || in.Op == kir.Select || in.Op == kir.Convert || in.Op == kir.Bitcast:
 		return
