@@ -59,9 +59,6 @@ func (b *Buffer) Len() int64 { return int64(len(b.data)) }
 // when they are written for the first time.
 func (b *Buffer) Untouched() bool { return b.blk.slot == 0 && b.blk.age == 0 && b.blk.mapping == nil }
 
-// ID numbers the buffers of a device from 1 in the order of their allocation; it is never used again.
-func (b *Buffer) ID() uint64 { return b.id }
-
 // Bytes is the host's view of the buffer. It is valid until the last Release, and nil after the device was closed.
 // Reading what a command buffer writes is right only after that has completed.
 func (b *Buffer) Bytes() []byte {
@@ -107,9 +104,6 @@ func (b *Buffer) Release() {
 
 // Live reports whether the buffer still has references.
 func (b *Buffer) Live() bool { return b.refs.Load() > 0 }
-
-// Refs is the number of references, for tests and reports.
-func (b *Buffer) Refs() int { return int(b.refs.Load()) }
 
 // String is how messages name the buffer: the op and line that it was made for, number, size.
 func (b *Buffer) String() string {

@@ -164,20 +164,6 @@ func (cb *CommandBuffer) usePipeline(p *Pipeline) {
 	}
 }
 
-// AddTemporary retains a buffer until the command buffer has ended, whether it is bound or not, once; the caller keeps
-// its own reference. On a command buffer that has ended it does nothing.
-func (cb *CommandBuffer) AddTemporary(b *Buffer) {
-	cb.mu.Lock()
-	defer cb.mu.Unlock()
-	if cb.status > StatusCommitted {
-		return
-	}
-	if u := cb.use(b); !u.retained {
-		b.Retain()
-		u.retained = true
-	}
-}
-
 // OnComplete has f called once with the command buffer's error, after its end and after everything that it retained
 // was released; at once if it has ended. F must not block, nor wait for the command buffer.
 func (cb *CommandBuffer) OnComplete(f func(error)) {
@@ -298,19 +284,4 @@ func (cb *CommandBuffer) Cancel(err error) {
 	case !ended:
 		cb.chain.Interrupt(err)
 	}
-}
-
-// Buffers lists the buffers that the command buffer uses, by ID; none after its end. For tests and reports.
-func (cb *CommandBuffer) Buffers() []*Buffer {
-	cb.mu.Lock()
-	defer cb.mu.Unlock()
-	if cb.rec == nil {
-		return nil
-	}
-	out := make([]*Buffer, 0, cb.rec.uses.n)
-	for i := range cb.rec.uses.n {
-		out = append(out, cb.rec.uses.use(i).buf)
-	}
-	slices.SortFunc(out, func(a, b *Buffer) int { return int(a.id) - int(b.id) })
-	return out
 }

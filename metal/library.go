@@ -32,9 +32,6 @@ type Library struct {
 	freed     atomic.Bool // by Ablations.ClearOnMismatch only
 }
 
-// Key identifies the library.
-func (l *Library) Key() Key { return l.key }
-
 // Source is what it was compiled from.
 func (l *Library) Source() Source { return l.src }
 

@@ -66,9 +66,6 @@ func (m *Mapping) Name() string { return m.name }
 // Len is the file's size in bytes when it was mapped.
 func (m *Mapping) Len() int64 { return int64(len(m.data)) }
 
-// Refs is the number of references, for tests and reports.
-func (m *Mapping) Refs() int { return int(m.refs.Load()) }
-
 // Retain adds a reference; the caller holds one.
 func (m *Mapping) Retain() {
 	if m.refs.Add(1) <= 1 {

@@ -39,9 +39,6 @@ func ownedBy[T any](owner *T, b *Buffer, held bool) *Owned {
 
 func releaseOwned(o *Owned) { o.Release() }
 
-// Buffer is the buffer that is owned, or nil once Release or Stop was called.
-func (o *Owned) Buffer() *Buffer { return o.buf.Load() }
-
 // Unhold has the buffer of HeldBy count as one of OwnedBy.
 func (o *Owned) Unhold() {
 	if b := o.buf.Load(); b != nil {

@@ -103,3 +103,6 @@ func Scratch() (longest, limit, refer int) {
 	}
 	return max(cap(claimScratch.frames), cap(claimScratch.segs), cap(spareJobs)), maxSpare, refer
 }
+
+// MakeDims is a Dims of numbers only.
+func MakeDims(n ...int) Dims { d, _ := Sizes(n...).Bind(nil); return d }

@@ -109,9 +109,6 @@ type dim struct {
 	input int // else axis n, or allAxes, of input input-1
 }
 
-// MakeDims is a Dims of numbers only.
-func MakeDims(n ...int) Dims { d, _ := Sizes(n...).Bind(nil); return d }
-
 // parts appends the parts to out.
 func (d Dims) parts(out []dim) []dim {
 	if d == (Dims{}) {

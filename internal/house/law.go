@@ -110,7 +110,7 @@ const lawText = `
 	msl, kir < interp_test, jit_test, prelude_test
 	prelude, interp < msl_test, jit_test
 	jit < msl_test
-	kerneltest < interp_test, jit_test, msl_test
+	kerneltest < kir_test, interp_test, jit_test, msl_test, soft_test
 	msl, interp < kerneltest_test
 	soft, drivers < drivertest_test, tensor_test, ops_test, grad_test, compile_test, luabind_test, examples_test
 	msl, metal < kernelgen_test

@@ -32,14 +32,14 @@ func toU32(b []byte) []uint32 {
 	return v
 }
 
-func prepare(t testing.TB, b *kir.Builder) *Executable {
+func prepare(t testing.TB, b *kerneltest.Builder) *Executable {
 	t.Helper()
 	p, err := Prepare(b.Kernel(), []string{"source"})
 	require.NoError(t, err, "%s", b.K)
 	return p
 }
 
-func run1(t testing.TB, b *kir.Builder, grid, tg int, buffers ...[]byte) {
+func run1(t testing.TB, b *kerneltest.Builder, grid, tg int, buffers ...[]byte) {
 	t.Helper()
 	require.NoError(t, kerneltest.Run(prepare(t, b).NewRun,
 		Launch{Grid: [3]int{grid, 1, 1}, Threadgroup: [3]int{tg, 1, 1},
@@ -47,8 +47,8 @@ func run1(t testing.TB, b *kir.Builder, grid, tg int, buffers ...[]byte) {
 }
 
 // kernel1 starts a kernel with one U32 output and the thread's position.
-func kernel1(name string) (b *kir.Builder, out, tid *kir.Instr) {
-	b = kir.NewBuilder(name)
+func kernel1(name string) (b *kerneltest.Builder, out, tid *kir.Instr) {
+	b = kerneltest.NewBuilder(name)
 	b.Pos = kir.Pos{Line: 7, Col: 3}
 	return b, b.Param("out", kir.Device, kir.U32), b.Builtin(kir.ThreadPositionInGrid, 0)
 }
@@ -171,7 +171,7 @@ func TestGroupOpsAgainstTheTable(t *testing.T) {
 					if !ok || ty == kir.Bool && mode < kir.ModeAnd {
 						continue
 					}
-					b := kir.NewBuilder("group")
+					b := kerneltest.NewBuilder("group")
 					src := b.Param("in", kir.Constant, kir.U64)
 					out := b.Param("out", kir.Device, kir.U64)
 					lane := b.Builtin(kir.ThreadIndexInSimdgroup, 0)
@@ -200,7 +200,7 @@ func TestBuiltinsInEdgeThreadgroups(t *testing.T) {
 	for m := kir.ThreadPositionInGrid; m <= kir.GridSize; m++ {
 		modes = append(modes, m)
 	}
-	b := kir.NewBuilder("builtins")
+	b := kerneltest.NewBuilder("builtins")
 	out := b.Param("out", kir.Device, kir.U32)
 	grid, tg := [3]int{7, 5, 3}, [3]int{4, 4, 2}
 	pos := func(c int) *kir.Instr { return b.Builtin(kir.ThreadPositionInGrid, c) }
@@ -246,7 +246,7 @@ func TestBuiltinsInEdgeThreadgroups(t *testing.T) {
 
 func TestAtomicsAcrossWorkers(t *testing.T) {
 	const n = 20000
-	b := kir.NewBuilder("atomics")
+	b := kerneltest.NewBuilder("atomics")
 	out := b.Param("out", kir.Device, kir.U32)
 	tid := b.Builtin(kir.ThreadPositionInGrid, 0)
 	at := func(i int64) *kir.Instr { return b.Index(out, b.Int(kir.U32, i), 4) }
@@ -288,7 +288,7 @@ func TestAtomicsAcrossWorkers(t *testing.T) {
 // TestGridWideBarrier has all threadgroups wait for each other, far more of them than workers.
 func TestGridWideBarrier(t *testing.T) {
 	const groups = 300
-	b := kir.NewBuilder("gridbarrier")
+	b := kerneltest.NewBuilder("gridbarrier")
 	count := b.Param("count", kir.Device, kir.U32)
 	out := b.Param("out", kir.Device, kir.U32)
 	tid := b.Builtin(kir.ThreadPositionInGrid, 0)
@@ -369,44 +369,44 @@ func TestEndlessLoopsAreInterrupted(t *testing.T) {
 func loadFlag(b []byte) uint32 { return atomic.LoadUint32((*uint32)(ptrOf(b))) }
 
 func TestFaults(t *testing.T) {
-	type build func(b *kir.Builder, out, tid *kir.Instr)
+	type build func(b *kerneltest.Builder, out, tid *kir.Instr)
 	for name, c := range map[string]struct {
 		build build
 		want  string
 		index int64
 	}{
-		"read past the end": {func(b *kir.Builder, out, tid *kir.Instr) {
+		"read past the end": {func(b *kerneltest.Builder, out, tid *kir.Instr) {
 			b.Load(kir.U32, out, b.Op(kir.Add, kir.U32, tid, b.Int(kir.U32, 60)))
 		}, `[k] read of out[64] is out of range: out has 64 elements (source:7:3)`, 64},
-		"write below": {func(b *kir.Builder, out, tid *kir.Instr) {
+		"write below": {func(b *kerneltest.Builder, out, tid *kir.Instr) {
 			b.Store(out, b.Op(kir.Sub, kir.I64, b.Op(kir.Convert, kir.I64, tid), b.Int(kir.I64, 1)), tid)
 		}, `[k] write of out[-1] is out of range: out has 64 elements (source:7:3)`, -1},
-		"half outside": {func(b *kir.Builder, out, tid *kir.Instr) {
+		"half outside": {func(b *kerneltest.Builder, out, tid *kir.Instr) {
 			b.Op(kir.Load, kir.U64, b.Index(out, b.Op(kir.Add, kir.U32, tid, b.Int(kir.U32, 59)), 4))
 		}, `[k] read of 8 bytes at out[63] is out of range: out has 64 elements (source:7:3)`, 63},
-		"threadgroup": {func(b *kir.Builder, out, tid *kir.Instr) {
+		"threadgroup": {func(b *kerneltest.Builder, out, tid *kir.Instr) {
 			b.Store(b.Region("tile", kir.Threadgroup, kir.F32, 3), tid, b.Float(1))
 		}, `[k] write of tile[3] is out of range: tile has 3 elements (source:7:3)`, 3},
-		"thread": {func(b *kir.Builder, out, tid *kir.Instr) {
+		"thread": {func(b *kerneltest.Builder, out, tid *kir.Instr) {
 			b.Store(b.Region("acc", kir.Thread, kir.F32, 2), tid, b.Float(1))
 		}, `[k] write of acc[2] is out of range: acc has 2 elements (source:7:3)`, 2},
-		"null": {func(b *kir.Builder, out, tid *kir.Instr) {
+		"null": {func(b *kerneltest.Builder, out, tid *kir.Instr) {
 			b.Op(kir.Load, kir.U32, b.Const(kir.PtrDevice, 0))
 		}, `[k] read through a null pointer (source:7:3)`, 0},
-		"no object": {func(b *kir.Builder, out, tid *kir.Instr) {
+		"no object": {func(b *kerneltest.Builder, out, tid *kir.Instr) {
 			b.Op(kir.Store, kir.Void, b.Const(kir.PtrDevice, kir.PtrParam(9)), tid)
 		}, `[k] write through a pointer to no object: 0xa000000000000 (source:7:3)`, 0},
-		"space": {func(b *kir.Builder, out, tid *kir.Instr) {
+		"space": {func(b *kerneltest.Builder, out, tid *kir.Instr) {
 			b.Op(kir.Load, kir.U32, b.Op(kir.Bitcast, kir.PtrThread, b.Op(kir.Bitcast, kir.U64, out)))
 		}, `[k] read of device memory through a pointer to thread memory: out (source:7:3)`, 0},
-		"misaligned": {func(b *kir.Builder, out, tid *kir.Instr) {
+		"misaligned": {func(b *kerneltest.Builder, out, tid *kir.Instr) {
 			p := b.Op(kir.PtrAdd, kir.PtrDevice, out, b.Int(kir.I64, 6))
 			b.Op(kir.AtomicLoad, kir.U32, p)
 		}, `[k] atomic access is not aligned: byte 6 of out (source:7:3)`, 1},
-		"atomic outside": {func(b *kir.Builder, out, tid *kir.Instr) {
+		"atomic outside": {func(b *kerneltest.Builder, out, tid *kir.Instr) {
 			b.Op(kir.AtomicStore, kir.Void, b.Index(out, b.Int(kir.U32, 64), 4), tid)
 		}, `[k] atomic access of out[64] is out of range: out has 64 elements (source:7:3)`, 64},
-		"bool": {func(b *kir.Builder, out, tid *kir.Instr) {
+		"bool": {func(b *kerneltest.Builder, out, tid *kir.Instr) {
 			b.Op(kir.Load, kir.Bool, b.Index(out, b.Int(kir.U32, 256), 1))
 		}, `[k] read of out[64] is out of range: out has 64 elements (source:7:3)`, 64},
 	} {
@@ -514,7 +514,7 @@ func TestPrepareRefusesBadKernels(t *testing.T) {
 
 // BenchmarkLanes times one lane of one instruction in a loop of arithmetic and loads.
 func BenchmarkLanes(bm *testing.B) {
-	b := kir.NewBuilder("bench")
+	b := kerneltest.NewBuilder("bench")
 	in := b.Param("in", kir.Constant, kir.F32)
 	out := b.Param("out", kir.Device, kir.F32)
 	tid := b.Builtin(kir.ThreadPositionInGrid, 0)

@@ -11,7 +11,7 @@ import (
 
 // raceParts is what the kernels of race cases are made of.
 type raceParts struct {
-	*kir.Builder
+	*kerneltest.Builder
 	out, tid, tile, flags, bools, lane, sg, group *kir.Instr
 }
 

@@ -15,19 +15,19 @@ func ptrOf(b []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b))
 // TestValidation: each kernel runs without validation; with it, the fault is found or there is none.
 func TestValidation(t *testing.T) {
 	type parts struct{ out, tid, tile, lane, sg *kir.Instr }
-	u := func(b *kir.Builder, n int64) *kir.Instr { return b.Int(kir.U32, n) }
+	u := func(b *kerneltest.Builder, n int64) *kir.Instr { return b.Int(kir.U32, n) }
 	for name, c := range map[string]struct {
-		build func(b *kir.Builder, p parts)
+		build func(b *kerneltest.Builder, p parts)
 		want  string // "" if the kernel is right
 	}{
-		"uninitialised threadgroup memory": {func(b *kir.Builder, p parts) {
+		"uninitialised threadgroup memory": {func(b *kerneltest.Builder, p parts) {
 			b.Store(p.out, p.tid, b.Load(kir.U32, p.tile, p.tid))
 		}, "[k] read of threadgroup memory tile[0] before anything was written to it (source:7:3)"},
-		"missing barrier": {func(b *kir.Builder, p parts) {
+		"missing barrier": {func(b *kerneltest.Builder, p parts) {
 			b.Store(p.tile, p.tid, p.tid)
 			b.Store(p.out, p.tid, b.Load(kir.U32, p.tile, b.Op(kir.Xor, kir.U32, p.tid, u(b, 32))))
 		}, "[k] read of threadgroup memory tile[32] before anything was written to it (source:7:3)"},
-		"missing second barrier": {func(b *kir.Builder, p parts) {
+		"missing second barrier": {func(b *kerneltest.Builder, p parts) {
 			b.Store(p.tile, p.tid, p.tid)
 			b.Barrier(kir.MemThreadgroup)
 			b.Store(p.out, p.tid, b.Load(kir.U32, p.tile, b.Op(kir.Xor, kir.U32, p.tid, u(b, 32))))
@@ -35,7 +35,7 @@ func TestValidation(t *testing.T) {
 		}, "[k] race on threadgroup memory: read of tile[0], which another SIMD-group wrote" +
 			" with no barrier between them" +
 			" (source:7:3)"},
-		"barrier that orders other memory": {func(b *kir.Builder, p parts) {
+		"barrier that orders other memory": {func(b *kerneltest.Builder, p parts) {
 			b.Store(p.tile, p.tid, p.tid)
 			b.Barrier(kir.MemThreadgroup)
 			b.Store(p.tile, b.Op(kir.Xor, kir.U32, p.tid, u(b, 32)), u(b, 5))
@@ -44,52 +44,52 @@ func TestValidation(t *testing.T) {
 		}, "[k] race on threadgroup memory: read of tile[0], which another SIMD-group wrote" +
 			" with no barrier between them" +
 			" (source:7:3)"},
-		"right barriers": {func(b *kir.Builder, p parts) {
+		"right barriers": {func(b *kerneltest.Builder, p parts) {
 			b.Store(p.tile, p.tid, p.tid)
 			b.Barrier(kir.MemThreadgroup)
 			v := b.Load(kir.U32, p.tile, b.Op(kir.Xor, kir.U32, p.tid, u(b, 32)))
 			b.Barrier(kir.MemThreadgroup)
 			b.Store(p.tile, p.tid, v)
 		}, ""},
-		"all write the same": {func(b *kir.Builder, p parts) {
+		"all write the same": {func(b *kerneltest.Builder, p parts) {
 			b.Store(p.tile, u(b, 0), u(b, 3))
 			b.Store(p.out, u(b, 0), u(b, 4))
 		}, ""},
-		"device race": {func(b *kir.Builder, p parts) {
+		"device race": {func(b *kerneltest.Builder, p parts) {
 			b.Store(p.out, u(b, 0), p.tid)
 		}, "[k] race on device memory: write of out[0], which another thread of the SIMD-group wrote" +
 			" with no barrier between them (source:7:3)"},
-		"device race of SIMD-groups": {func(b *kir.Builder, p parts) {
+		"device race of SIMD-groups": {func(b *kerneltest.Builder, p parts) {
 			b.Store(p.out, u(b, 0), p.sg)
 		}, "[k] race on device memory: write of out[0], which another SIMD-group wrote" +
 			" with no barrier between them (source:7:3)"},
-		"device race between threadgroups": {func(b *kir.Builder, p parts) {
+		"device race between threadgroups": {func(b *kerneltest.Builder, p parts) {
 			b.If(b.Op(kir.Eq, kir.Bool, p.lane, u(b, 0)), func() {
 				b.Store(p.out, b.Op(kir.And, kir.U32, p.sg, u(b, 1)), b.Op(kir.Add, kir.U32, p.tid, u(b, 1)))
 			}, nil)
 		}, "[k] race on device memory: write of out[0], which another threadgroup wrote" +
 			" with no barrier between them (source:7:3)"},
-		"lanes in step": {func(b *kir.Builder, p parts) {
+		"lanes in step": {func(b *kerneltest.Builder, p parts) {
 			b.Store(p.tile, p.tid, p.tid)
 			b.Append(&kir.Instr{Op: kir.SimdBarrier, Mode: kir.MemThreadgroup})
 			b.Store(p.out, p.tid, b.Load(kir.U32, p.tile, b.Op(kir.Xor, kir.U32, p.tid, u(b, 1))))
 		}, ""},
-		"barrier in divergent flow": {func(b *kir.Builder, p parts) {
+		"barrier in divergent flow": {func(b *kerneltest.Builder, p parts) {
 			b.If(b.Op(kir.Lt, kir.Bool, p.lane, u(b, 5)), func() { b.Barrier(kir.MemNone) }, nil)
 		}, "[k] barrier is not reached by all threads: 27 of the 32 threads of" +
 			" SIMD-group 0 are elsewhere (source:7:3)"},
-		"two barriers": {func(b *kir.Builder, p parts) {
+		"two barriers": {func(b *kerneltest.Builder, p parts) {
 			b.If(b.Op(kir.Eq, kir.Bool, p.sg, u(b, 0)), func() { b.Barrier(kir.MemNone) }, func() {
 				b.Pos.Line = 9
 				b.Barrier(kir.MemNone)
 			})
 		}, "[k] SIMD-group 1 waits at this barrier while SIMD-group 0 waits at another, line 7 (source:9:3)"},
-		"barrier after return": {func(b *kir.Builder, p parts) {
+		"barrier after return": {func(b *kerneltest.Builder, p parts) {
 			b.If(b.Op(kir.Lt, kir.Bool, p.lane, u(b, 5)), func() { b.Op(kir.Return, kir.Void) }, nil)
 			b.Barrier(kir.MemNone)
 			b.Store(p.out, p.tid, p.tid)
 		}, ""},
-		"atomics initialise": {func(b *kir.Builder, p parts) {
+		"atomics initialise": {func(b *kerneltest.Builder, p parts) {
 			b.If(b.Op(kir.Eq, kir.Bool, p.lane, u(b, 0)), func() {
 				b.Op(kir.AtomicStore, kir.Void, p.tile, u(b, 0))
 			}, nil)
@@ -97,7 +97,7 @@ func TestValidation(t *testing.T) {
 			b.Append(&kir.Instr{Op: kir.AtomicRMW, Mode: kir.ModeAdd, Type: kir.U32, Args: []*kir.Instr{p.tile,
 				u(b, 1)}})
 		}, ""},
-		"atomic on uninitialised memory": {func(b *kir.Builder, p parts) {
+		"atomic on uninitialised memory": {func(b *kerneltest.Builder, p parts) {
 			b.Append(&kir.Instr{Op: kir.AtomicRMW, Mode: kir.ModeAdd, Type: kir.U32, Args: []*kir.Instr{p.tile,
 				u(b, 1)}})
 		}, "[k] atomic access of threadgroup memory tile[0] before anything was written to it (source:7:3)"},

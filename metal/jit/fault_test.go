@@ -27,7 +27,7 @@ func byHand(t *testing.T, text ...byte) *Executable {
 	if _, why := Best(); why != nil {
 		t.Skip(why)
 	}
-	b := kir.NewBuilder("hand")
+	b := kerneltest.NewBuilder("hand")
 	k := b.Kernel()
 	p, err := Prepare(k, nil, Options{})
 	require.NoError(t, err)
@@ -107,7 +107,7 @@ func TestBugsOfTheCompiler(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	b := kir.NewBuilder("copy")
+	b := kerneltest.NewBuilder("copy")
 	in, out := b.Param("in", kir.Device, kir.U32), b.Param("out", kir.Device, kir.U32)
 	b.K.Params[0].Write, b.K.Params[0].Atomic = false, false
 	b.K.Params[1].Read, b.K.Params[1].Atomic = false, false

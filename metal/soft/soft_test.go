@@ -12,6 +12,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/metal/interp"
+	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
@@ -19,7 +20,7 @@ import (
 var kernels = map[string]func() *kir.Kernel{
 	// out[i] = in[i] + k
 	"addk": func() *kir.Kernel {
-		b := kir.NewBuilder("addk")
+		b := kerneltest.NewBuilder("addk")
 		in, k := b.Param("in", kir.Device, kir.U32), b.Param("k", kir.Constant, kir.U32)
 		out := b.Param("out", kir.Device, kir.U32)
 		b.K.Params[0].Write, b.K.Params[0].Atomic, b.K.Params[1].MinBytes = false, false, 4
@@ -30,7 +31,7 @@ var kernels = map[string]func() *kir.Kernel{
 	},
 	// out[i] = in[i*s]
 	"strided": func() *kir.Kernel {
-		b := kir.NewBuilder("strided")
+		b := kerneltest.NewBuilder("strided")
 		in, s := b.Param("in", kir.Device, kir.U32), b.Param("s", kir.Constant, kir.U32)
 		out := b.Param("out", kir.Device, kir.U32)
 		b.K.Params[0].Write, b.K.Params[0].Atomic = false, false
@@ -41,7 +42,7 @@ var kernels = map[string]func() *kir.Kernel{
 	},
 	// adds to a word forever
 	"endless": func() *kir.Kernel {
-		b := kir.NewBuilder("endless")
+		b := kerneltest.NewBuilder("endless")
 		out := b.Param("out", kir.Device, kir.U32)
 		b.Loop(func(*kir.Instr) {
 			one := b.Int(kir.U32, 1)
@@ -51,7 +52,7 @@ var kernels = map[string]func() *kir.Kernel{
 	},
 	// out[group] = the sum of the threadgroup's positions, by way of dynamic memory
 	"sum": func() *kir.Kernel {
-		b := kir.NewBuilder("sum")
+		b := kerneltest.NewBuilder("sum")
 		out := b.Param("out", kir.Device, kir.U32)
 		b.K.Params = append(b.K.Params, kir.Param{Name: "tile", Space: kir.Threadgroup, Elem: kir.U32, ElemSize: 4})
 		tile := b.Append(&kir.Instr{Op: kir.ParamAddr, Type: kir.PtrThreadgroup, Imm: 1})
@@ -71,7 +72,7 @@ var kernels = map[string]func() *kir.Kernel{
 	},
 	// reads tile before anything was written
 	"uninit": func() *kir.Kernel {
-		b := kir.NewBuilder("uninit")
+		b := kerneltest.NewBuilder("uninit")
 		out := b.Param("out", kir.Device, kir.U32)
 		i := b.Builtin(kir.ThreadPositionInGrid, 0)
 		b.Store(out, i, b.Load(kir.U32, b.Region("tile", kir.Threadgroup, kir.U32, 64), i))

@@ -3,24 +3,23 @@ package amd64
 // Cond is a condition on the flags, as Jcc, SetCC and CMov take it. Its number is the processor's.
 type Cond uint8
 
-// The conditions. Above and Below compare unsigned numbers, Greater and Less signed ones.
+// The conditions, but for those of overflow, 0 and 1. Above and Below compare unsigned numbers, Greater and Less signed
+// ones.
 const (
-	CondO  Cond = iota // overflow
-	CondNO             // no overflow
-	CondB              // below; carry
-	CondAE             // above or equal; no carry
-	CondE              // equal; zero
-	CondNE             // not equal; not zero
-	CondBE             // below or equal
-	CondA              // above
-	CondS              // negative
-	CondNS             // not negative
-	CondP              // parity; unordered
-	CondNP             // no parity; ordered
-	CondL              // less
-	CondGE             // greater or equal
-	CondLE             // less or equal
-	CondG              // greater
+	CondB  Cond = 2 + iota // below; carry
+	CondAE                 // above or equal; no carry
+	CondE                  // equal; zero
+	CondNE                 // not equal; not zero
+	CondBE                 // below or equal
+	CondA                  // above
+	CondS                  // negative
+	CondNS                 // not negative
+	_                      // parity
+	_                      // no parity
+	CondL                  // less
+	CondGE                 // greater or equal
+	CondLE                 // less or equal
+	CondG                  // greater
 )
 
 var condNames = [16]string{"o", "no", "b", "ae", "e", "ne", "be", "a", "s", "ns", "p", "np", "l", "ge", "le", "g"}

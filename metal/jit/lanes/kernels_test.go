@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
+	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
@@ -346,7 +347,7 @@ func TestWaits(t *testing.T) {
 
 // TestRepeatedSums looks at addresses that name one value again and again.
 func TestRepeatedSums(t *testing.T) {
-	b := kir.NewBuilder("sums")
+	b := kerneltest.NewBuilder("sums")
 	in := b.Param("in", kir.Device, kir.U8)
 	x := b.Op(kir.Convert, kir.I64, b.Builtin(kir.ThreadIndexInSimdgroup, 0))
 	for range 60 {

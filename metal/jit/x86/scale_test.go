@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
@@ -18,7 +19,7 @@ func TestSpans(t *testing.T) {
 	numbers := edges(kir.F32)
 	bounded := 0
 	for range 3000 {
-		b := kir.NewBuilder("k")
+		b := kerneltest.NewBuilder("k")
 		constant := func() *kir.Instr {
 			return b.Float(float32(r.IntN(9)-4) * math.Float32frombits(uint32(r.IntN(40)+108)<<23))
 		}
@@ -69,7 +70,7 @@ func TestSpans(t *testing.T) {
 		}
 	}
 	require.Greater(t, bounded, 300)
-	b := kir.NewBuilder("k")
+	b := kerneltest.NewBuilder("k")
 	x := b.Op(kir.Max, kir.F32, b.Get(b.Var("x", kir.F32)), b.Float(-150))
 	y := b.Op(kir.Min, kir.F32, b.Op(kir.Fma, kir.F32, x, b.Float(2), b.Float(12582912)), b.Float(12583041))
 	n := b.Op(kir.Sub, kir.F32, y, b.Float(12582912))
