@@ -145,7 +145,7 @@ func (f *frame) describe(ob int) (name string, elem int64) {
 	return name, elem
 }
 
-// floorDiv is the index of the element that a byte offset falls into, also of a negative one.
+// floorDiv returns the index of the element that a byte offset falls into, also of a negative one.
 func floorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {

@@ -9,8 +9,7 @@ import (
 )
 
 // laneFunc executes one instruction on all lanes of a SIMD-group. Pure operations compute every lane, active or
-// not: no
-// operation traps, and a value of an inactive lane is never observed.
+// not: no operation traps, and a value of an inactive lane is never observed.
 type laneFunc func(f *frame, in *inst)
 
 const (

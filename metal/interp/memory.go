@@ -20,10 +20,8 @@ type object struct {
 const strictAlign = runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" && runtime.GOARCH != "386"
 
 // The accessors below touch memory that kernels may share between threadgroups without order: what a racy kernel
-// reads is
-// then unspecified, as on a GPU, but the process must not stop. Hence go:norace: the race detector watches mlxlua,
-// not the
-// kernels it runs.
+// reads is then unspecified, as on a GPU, but the process must not stop. Hence go:norace: the race detector watches
+// mlxlua, not the kernels that it runs.
 
 //go:norace
 func load[T unsignedInt](f *frame, in *inst) {
@@ -93,7 +91,7 @@ func store[T unsignedInt](f *frame, in *inst) {
 	}
 }
 
-// bytesOf is the bytes of a register, lane after lane.
+// bytesOf returns the bytes of a register, lane after lane.
 func bytesOf[T unsignedInt](v *[lanes]T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v))
 }

@@ -111,8 +111,7 @@ func Prepare(k *kir.Kernel, files []string) (*Executable, error) {
 
 // preparer flattens a kernel in two walks in the same order. The first finds each value's last use; the second emits
 // instructions and gives registers to values, again and again the same few, so that they stay in the first-level
-// cache.
-// Positions count instructions and ends of constructs in walk order.
+// cache. Positions count instructions and ends of constructs in walk order.
 type preparer struct {
 	exe *Executable
 	k   *kir.Kernel
@@ -264,7 +263,7 @@ func (p *preparer) analyse(b *kir.Block) {
 	}
 }
 
-// isAlias says that the value has the bits of its operand, so that they share a register.
+// isAlias reports whether the value has the bits of its operand, so that they share a register.
 func isAlias(in *kir.Instr) bool {
 	if in.Op == kir.Bitcast {
 		return true
@@ -294,7 +293,7 @@ func (p *preparer) use(v *kir.Instr) {
 	p.last[v.ID] = p.pos
 }
 
-// readsOnly says that every use of a VarGet comes before anything may change the variable, so that no copy is needed.
+// readsOnly reports whether every use of a VarGet comes before anything may change the variable: then it needs no copy.
 func (p *preparer) readsOnly(after []*kir.Instr, get *kir.Instr) bool {
 	const window = 48 // enough for expressions; a bound keeps long blocks linear
 	left := p.uses[get.ID]

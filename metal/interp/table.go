@@ -8,8 +8,8 @@ const (
 )
 
 // lane holds the function of each pure operation by the type it works on: the result's, or the operands' for
-// comparisons.
-// F16 and BF16 have few rows: prepare.go computes them in F32. Gt and Ge are Lt and Le with their operands exchanged.
+// comparisons. F16 and BF16 have few rows: prepare.go computes them in F32. Gt and Ge are Lt and Le with their operands
+// exchanged.
 var lane = makeLane()
 
 // convs holds the functions of Convert: from, to. Conversions from and to F16 and BF16 go through F32.

@@ -85,10 +85,10 @@ func TakeTurns[G any](p *Progress, k *kir.Kernel, w Turns[G]) {
 	}
 }
 
-// aliveQuota is how many threadgroups a worker should begin in its next turn, that has alive suspended ones of so many
-// bytes each, of which none has ended in the last idle turns. As many as there are, so that the work until all have
-// begun is in proportion to their number, whether they wait or not; but 1 where that would fill the memory with
-// threadgroups that only take long, and 0 where it is full.
+// aliveQuota returns how many threadgroups a worker should begin in its next turn. The worker has alive suspended ones
+// of so many bytes each, and none of them has ended in the last idle turns. It begins as many as it has, so that the
+// work until all have begun is in proportion to their number, whether they wait or not; but 1 where that would fill the
+// memory with threadgroups that only take long, and 0 where the memory is full.
 func aliveQuota(alive, each, idle int) int {
 	switch {
 	case alive*each > maxAlive:
@@ -99,8 +99,7 @@ func aliveQuota(alive, each, idle int) int {
 	return max(1, min(alive, maxAlive/max(1, each)))
 }
 
-// stuckAlive returns the error of a launch whose suspended threadgroups fill the memory and do not end, nil if that is
-// not so.
+// stuckAlive returns the error of a launch whose suspended threadgroups fill the memory and do not end, else nil.
 func stuckAlive(k *kir.Kernel, alive, each, idle int) error {
 	if idle <= maxIdle || alive*each <= maxAlive {
 		return nil

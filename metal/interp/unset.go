@@ -102,7 +102,7 @@ func (u *unset) pure(f *frame, in *inst) {
 	u.lanes[d], u.why[d] = all, why
 }
 
-// shuffled is which lanes get an unset value from another.
+// shuffled returns the lanes that get an unset value from another.
 func (u *unset) shuffled(f *frame, in *inst, from uint32) (out uint32) {
 	index, g := at[uint32](f, in.b), in.c-1
 	for i := range index {
@@ -111,8 +111,8 @@ func (u *unset) shuffled(f *frame, in *inst, from uint32) (out uint32) {
 	return out
 }
 
-// together is which lanes an operation of the whole group makes unset: all of those where one active lane is, or for
-// BroadcastFirst where the first is.
+// together returns the lanes that an operation of the whole group makes unset: all of those where one active lane is,
+// or for BroadcastFirst where the first is.
 func (u *unset) together(f *frame, in *inst, un uint32) (out uint32) {
 	group := allLanes >> (lanes - in.c)
 	for base := uint32(0); base < lanes; base += in.c {
@@ -141,7 +141,7 @@ func (u *unset) depends(f *frame, in *inst, reg uint32) bool {
 	return true
 }
 
-// decides is depends for a branch.
+// decides fails the frame if a branch depends on an unset value.
 func (u *unset) decides(f *frame, in *inst) bool {
 	if !u.depends(f, in, in.a) {
 		return false

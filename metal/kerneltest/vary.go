@@ -166,13 +166,16 @@ func (v *varier) change(out []*kir.Instr, in *kir.Instr) []*kir.Instr {
 
 // more puts an operation after one: what comes of narrow conversions is rarely computed with as it is.
 func (v *varier) more(out []*kir.Instr, in *kir.Instr) []*kir.Instr {
-	if !in.Type.IsInt() && (in.Op != kir.Convert || !in.Type.IsArith()) {
+	isBool := in.Type == kir.Bool && in.Op != kir.Not && !in.Args[0].Type.IsFloat() // not of x != x ? NAN : x
+	if !in.Type.IsInt() && !isBool && (in.Op != kir.Convert || !in.Type.IsArith()) {
 		return out
 	}
 	first := *in
 	c := &kir.Instr{Op: kir.Const, Type: in.Type, Imm: v.number(in.Type) & in.Type.Mask(), Pos: in.Pos}
 	in.Mode, in.Imm, in.Args = kir.ModeNone, 0, [][]*kir.Instr{{&first}, {&first, &first}, {&first, c}}[v.r.IntN(3)]
-	in.Op = kir.Add
+	if in.Op = kir.Add; isBool {
+		in.Op, in.Args = kir.Xor, []*kir.Instr{&first, c}
+	}
 	v.operation(in)
 	return append(out, &first, c)
 }

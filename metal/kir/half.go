@@ -50,8 +50,7 @@ func FMA32(a, b, c float32) float32 {
 	z := float64(c)
 	s := p + z
 	u := math.Float64bits(s)
-	// Rounding s again to float32 errs only if s lies on a tie of float32 while the true sum does not. For results
-	// that
+	// Rounding s again to float32 errs only if s lies on a tie of float32 while the true sum does not. For results that
 	// are normal in float32 the tie is one pattern of the low 29 bits; denormal results take the slow way.
 	if exp := u >> 52 & 0x7ff; u&(1<<29-1) != 1<<28 && exp > 1023-126 {
 		return float32(s)

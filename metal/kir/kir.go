@@ -79,9 +79,8 @@ type Kernel struct {
 	NumInstrs int
 }
 
-// Param is a buffer that the caller binds, or dynamic threadgroup memory. Read, Write and Atomic are reflection:
-// what the
-// kernel may do to it (conservative: a pointer whose origin is lost counts for every parameter of its space).
+// Param is a buffer that the caller binds, or dynamic threadgroup memory. Read, Write and Atomic are reflection: what
+// the kernel may do to it (conservative: a pointer whose origin is lost counts for every parameter of its space).
 type Param struct {
 	Name  string
 	Index int   // [[buffer(n)]], or [[threadgroup(n)]] if Space is Threadgroup
@@ -104,11 +103,10 @@ type Var struct {
 	Unset, Part bool
 }
 
-// Region is addressed memory of a fixed size: one per lane (Thread), one per threadgroup (Threadgroup), or
-// one for all (Constant, with its bytes in Data). Thread and Threadgroup regions are uninitialised at entry:
-// executors fill them with zero, a validating one reports reads before writes. A Thread region declared inside a
-// loop keeps its
-// bytes between iterations.
+// Region is addressed memory of a fixed size: one per lane (Thread), one per threadgroup (Threadgroup), or one for all
+// (Constant, with its bytes in Data). Thread and Threadgroup regions are uninitialised at entry: executors fill them
+// with zero, a validating one reports reads before writes. A Thread region declared inside a loop keeps its bytes
+// between iterations.
 type Region struct {
 	Name        string
 	Space       Space

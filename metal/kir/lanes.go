@@ -4,8 +4,7 @@ package kir
 const Lanes = 32
 
 // Identity returns the bits that leave every value of the type as it is under Reduce's or a scan's operation, and
-// whether
-// there is one: see semantics.go. For float Add it is -0.
+// whether there is one: see semantics.go. For float Add it is -0.
 func Identity(mode Mode, t Type) (uint64, bool) {
 	m := t.Mask()
 	switch mode {
@@ -77,9 +76,8 @@ func (m Mode) Op() Op {
 	return Invalid
 }
 
-// ReduceLanes does Reduce on the lanes of one SIMD-group: v[i] of lanes in active becomes the result, others become
-// 0. group is
-// 32 or 4. It reports false if the mode is not defined on the type.
+// ReduceLanes does Reduce on the lanes of one SIMD-group: v[i] of lanes in active becomes the result, others become 0.
+// group is 32 or 4. It reports false if the mode is not defined on the type.
 func ReduceLanes(mode Mode, t Type, group int, active uint32, v *[Lanes]uint64) bool {
 	if !fillIdentity(mode, t, group, active, v) {
 		return false

@@ -61,8 +61,7 @@ const (
 
 	// Memory. Addresses need no alignment beyond what executors can do unaligned, except atomics (natural alignment).
 	// PtrAdd: Args: pointer, I64 byte offset; result pointer of the same type: the low 48 bits move by the sum of
-	// Args[1]
-	// and int64(Imm).
+	// Args[1] and int64(Imm).
 	PtrAdd
 	PtrDiff // Args: two pointers of one type; result I64: byte difference
 	Load    // Args: pointer
@@ -80,8 +79,7 @@ const (
 	ScanInclusive // Mode: ModeAdd or ModeMul
 	ScanExclusive // lane 0 of the active ones gets the identity
 	// Shuffle: Args: value, U32 lane; the value of that lane of the group (modulo 32; of the quad: modulo 4); an
-	// inactive
-	// lane gives zero.
+	// inactive lane gives zero.
 	Shuffle
 	Ballot         // Args: Bool; T U64: bit i is set where lane i is active and true; Imm is 32
 	BroadcastFirst // Args: value; the value of the lowest active lane

@@ -151,8 +151,7 @@ var modeNames = [...]string{
 }
 
 // String returns the mode's name: the operation's (add, min, ...) or the builtin's Metal attribute. The flags of
-// barriers share
-// the small numbers and print as operations; Print writes those itself.
+// barriers share the small numbers and print as operations; Print writes those itself.
 func (m Mode) String() string {
 	if int(m) < len(modeNames) {
 		return modeNames[m]

@@ -18,9 +18,8 @@ func (m *Module) String() string {
 	return b.String()
 }
 
-// String returns the kernel as text: declarations, then one instruction a line, indented by nesting. The text is
-// for people
-// and tests; nothing reads it back.
+// String returns the kernel as text: declarations, then one instruction a line, indented by nesting. The text is for
+// people and tests; nothing reads it back.
 func (k *Kernel) String() string {
 	var b strings.Builder
 	printKernel(&b, k, nil)

@@ -2,8 +2,7 @@ package kir
 
 // Sweep removes what has no effect: instructions whose results nothing uses, settings of variables that nothing reads,
 // empty Else blocks. stays reports whether an instruction stays for what it does (a Store, and all else that its caller
-// wants to keep); VarSet is not asked. IDs number the
-// instructions that there were.
+// wants to keep); VarSet is not asked. IDs number the instructions that there were.
 func Sweep(k *Kernel, stays func(*Instr) bool) {
 	k.Renumber()
 	s := &sweeper{

@@ -18,9 +18,8 @@ const (
 // maxErrors bounds how many faults of a kernel Verify lists.
 const maxErrors = 20
 
-// Verify checks every kernel of the module; the error joins all that is wrong, at most 20 lines per kernel.
-// Executors rely
-// on what it checks: types, scopes, targets, indices, modes and dense IDs.
+// Verify checks every kernel of the module; the error joins all that is wrong, at most 20 lines per kernel. Executors
+// rely on what it checks: types, scopes, targets, indices, modes and dense IDs.
 func (m *Module) Verify() error {
 	if m == nil {
 		return errors.New("[kir] nil module")

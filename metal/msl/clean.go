@@ -357,9 +357,9 @@ func (c *cleaner) mergePtr(in *kir.Instr) {
 	}
 }
 
-// finish completes a kernel whose variables have been demoted. It is cleaned: values
-// replace the variables that hold them, short loops are unrolled, arrays whose indices turn out to be constant
-// become variables, what repeats or has no use goes. Last, reflection is computed.
+// finish cleans a kernel whose variables have been demoted: values replace the variables that hold them, short loops
+// are unrolled, arrays whose indices turn out to be constant become variables, what repeats or has no use goes. Last,
+// it computes the reflection.
 func (em *emitter) finish() {
 	c := &cleaner{em: em, k: em.k}
 	for range maxRounds {

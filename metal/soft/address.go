@@ -2,5 +2,5 @@ package soft
 
 import "unsafe"
 
-// addressOf is where a slice's memory begins.
+// addressOf returns where a slice's memory begins.
 func addressOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }

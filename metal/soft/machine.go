@@ -10,7 +10,8 @@ import (
 // fallbackMemory is what a machine is taken to have that does not tell.
 const fallbackMemory = 8 << 30
 
-// machineMemory is the bytes of memory the process may use: the smaller of the RAM and any limit on its control group.
+// machineMemory returns how many bytes of memory the process may use: the smaller of the RAM and any limit on its
+// control group.
 func machineMemory() int64 {
 	n := physicalMemory()
 	if n <= 0 {
@@ -19,7 +20,7 @@ func machineMemory() int64 {
 	return limited(n, cgroupLimits())
 }
 
-// limited is the smallest of n and the positive limits.
+// limited returns the smallest of n and the positive limits.
 func limited(n int64, limits []int64) int64 {
 	for _, l := range limits {
 		if l > 0 && l < n {
@@ -29,7 +30,7 @@ func limited(n int64, limits []int64) int64 {
 	return n
 }
 
-// cgroupLimits are the memory limits of the control groups that the process is in, outermost last.
+// cgroupLimits returns the memory limits of the control groups that the process is in, outermost last.
 func cgroupLimits() []int64 {
 	if runtime.GOOS != "linux" {
 		return nil

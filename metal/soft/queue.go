@@ -144,8 +144,8 @@ func (d *Driver) execute(cb *metal.CommandBuffer) (err error) {
 	return errors.Join(failed...)
 }
 
-// interrupted is the error of a command buffer of which the first commands have run, the ones listed too, and one of
-// them perhaps midway.
+// interrupted returns the error of a command buffer of which the first commands have run, the ones listed too, and one
+// of them perhaps midway.
 func interrupted(cb *metal.CommandBuffer, first int, listed []int, midway int, failed []error) error {
 	ran := make([]bool, len(cb.Commands()))
 	for i := range first {
@@ -157,7 +157,7 @@ func interrupted(cb *metal.CommandBuffer, first int, listed []int, midway int, f
 	return cb.Interrupted(ran, midway, errors.Join(failed...))
 }
 
-// rangeBytes is the host's view of a range.
+// rangeBytes returns the host's view of a range.
 func rangeBytes(r metal.Range) ([]byte, error) {
 	if r.Buf == nil {
 		return nil, nil
