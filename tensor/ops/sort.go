@@ -3,7 +3,7 @@ package ops
 import (
 	_ "embed"
 	"errors"
-	"math"
+	"fmt"
 
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
@@ -19,14 +19,18 @@ var (
 	sortKernels = kit.NewKernels[sortVariant](sortText)
 )
 
-// sortVariant is the dtype of keys, and whether their places are sorted instead.
+// sortVariant is the dtype of keys, whether their places are sorted instead, and which pass it is.
 type sortVariant struct {
-	T     tensor.DType
-	index bool
+	keys               tensor.DType
+	index, first, last bool
 }
 
-// Macros defines the order of keys.
-func (v sortVariant) Macros() string { return "#define BEFORE(a, b) " + orderOf(v.T) + "\n" }
+// Macros defines the type of keys and their order.
+func (v sortVariant) Macros() string {
+	word := kit.Bits(v.keys)
+	return fmt.Sprintf("#define K %[1]s\n#define MOST_RANKED %[2]d\ninline %[1]s ordered(%[1]s x) {\n%[3]s}\n", word,
+		ranked(v.keys), orderOf(v.keys))
+}
 
 func init() {
 	shape := func(in []tensor.Spec, _ tensor.None, outs []tensor.Shape) ([]tensor.Shape, error) {
@@ -72,7 +76,7 @@ func runSort(r *tensor.Run) error {
 	if err != nil {
 		return err
 	}
-	return sortRows(r, x, false, x, out)
+	return sortRows(r, x, false, out)
 }
 
 func runArgSort(r *tensor.Run) error {
@@ -80,12 +84,12 @@ func runArgSort(r *tensor.Run) error {
 	if err != nil {
 		return err
 	}
-	return sortRows(r, x, true, x, r.Out[0])
+	return sortRows(r, x, true, r.Out[0])
 }
 
-// counted reports whether rows of n keys are sorted in one pass, by counting for each key those before it: where rows
-// are short, or where there is so little to do that the passes of merging would cost more than they save.
-func counted(n, rows int) bool { return n <= 64 || n <= 1024 && rows <= 1<<15/n }
+// ranked is the most keys of a row that is sorted by counting for each key those before it: with more, passes over
+// their digits are faster, of which there is one for each byte.
+func ranked(keys tensor.DType) int { return min(128*keys.Size(), 512) }
 
 // argsortRows is the order of row-contiguous keys along their last axis, as uint32.
 func argsortRows(r *tensor.Run, keys tensor.Operand) (tensor.Operand, error) {
@@ -93,68 +97,133 @@ func argsortRows(r *tensor.Run, keys tensor.Operand) (tensor.Operand, error) {
 	if err != nil {
 		return out, err
 	}
-	return out, sortRows(r, keys, true, keys, out)
+	return out, sortRows(r, keys, true, out)
 }
 
-// sortRows sorts the rows of keys, or their places (index), into out: short ones by counting, others by merging.
+// chunkLength is about how many keys of a long row one SIMD-group sorts by a digit.
+const chunkLength = 1 << 13
+
+// sortRows sorts the rows of keys, or their places (index), into out: short ones by counting, others digit by digit.
 // Nothing is empty.
-func sortRows(r *tensor.Run, keys tensor.Operand, index bool, from, out tensor.Operand) error {
+func sortRows(r *tensor.Run, keys tensor.Operand, index bool, out tensor.Operand) error {
 	n := keys.Shape[len(keys.Shape)-1]
 	rows := keys.Shape.Size() / n
-	// Places are counted in 32 bits, up to twice a run's length.
-	if err := kit.CheckCount(n, math.MaxInt32, "elements of a row"); err != nil {
+	if err := kit.CheckRows(rows, n); err != nil {
 		return err
 	}
-	v, over := sortVariant{keys.DType, index}, kit.Plane(n, rows)
-	if counted(n, rows) {
-		return sortKernels.Launch(r, v, "count_ranks", over, keys.Arg(), out.Arg(), kit.Uint(n))
+	v := sortVariant{keys: keys.DType, index: index}
+	switch {
+	case n <= 16:
+		return sortKernels.Launch(r, v, "rank_keys", kit.Plane(n, rows), keys.Arg(), out.Arg(), kit.Uint(n))
+	case n <= ranked(keys.DType):
+		return sortKernels.Launch(r, v, "rank_rows", kit.Simds(rows, 1, 4), keys.Arg(), out.Arg(), kit.Uint(n))
 	}
-	temp, err := r.Temp(out.Spec)
-	if err != nil {
-		return err
+	chunks := (n + chunkLength - 1) / chunkLength
+	if rows >= 64 {
+		chunks = 1 // there is enough to share
 	}
-	passes := 0
-	for width := 1; width < n; width *= 2 {
-		passes++
-	}
-	to, next := out, temp // the last pass writes to out
-	if passes%2 == 0 {
-		to, next = temp, out
-	}
-	for width := 1; width < n; width *= 2 {
-		first := 0
-		if width == 1 {
-			first = 1
-		}
-		args := []tensor.Arg{from.Arg(), to.Arg(), kit.Params{}.Uint(n, width, first).Arg()}
-		if index {
-			if width == 1 { // the places are not read in the first pass, but something must be bound
-				args[0] = next.Arg()
-			}
-			args = append(args, keys.Arg())
-		}
-		if err := sortKernels.Launch(r, v, "merge_pass", over, args...); err != nil {
+	s := sorting{Run: r, n: n, rows: rows, chunks: chunks, index: index, keys: keys, out: out}
+	var err error
+	if chunks > 1 {
+		if s.counts, err = r.Temp(tensor.Spec{Shape: tensor.Shape{rows, 256, chunks}, DType: tensor.Uint32}); err != nil {
 			return err
 		}
-		from, to, next = to, next, to
+	}
+	if s.temp, err = r.Temp(out.Spec); err != nil {
+		return err
+	}
+	if index {
+		for i := range s.moved {
+			if s.moved[i], err = r.Temp(keys.Spec); err != nil {
+				return err
+			}
+		}
+	}
+	passes := keys.DType.Size()
+	for pass := range passes {
+		if err := s.pass(pass, passes); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// orderOf says in MSL whether key a comes before key b: NaN comes after all numbers, complex numbers are ordered by
-// their real parts, then by their imaginary ones.
+// sorting is the sort of rows by digits.
+type sorting struct {
+	*tensor.Run
+	n, rows, chunks int
+	index           bool
+	keys, out       tensor.Operand
+	counts, temp    tensor.Operand
+	moved           [2]tensor.Operand // keys beside their places
+}
+
+// pass sorts by one digit: from where the pass before wrote to where the next one reads, or the result is.
+func (s *sorting) pass(pass, passes int) error {
+	v := sortVariant{keys: s.keys.DType, index: s.index}
+	to, from := s.out, s.temp
+	if (passes-pass)%2 == 0 {
+		to, from = from, to
+	}
+	keys, places, moved := from, from, to
+	if s.index {
+		v.first, v.last = pass == 0, pass == passes-1
+		keys, moved = s.moved[(pass+1)%2], s.moved[pass%2]
+	}
+	if pass == 0 {
+		keys = s.keys
+	}
+	if !s.index {
+		places, moved = keys, to // something must be bound
+	}
+	length := s.n
+	if s.chunks > 1 {
+		length = chunkLength
+	}
+	params := kit.Params{}.Uint(s.n, length, s.chunks, 8*pass).Arg()
+	if s.chunks == 1 {
+		return sortKernels.Launch(s.Run, v, "sort_rows", kit.Simds(s.rows, 1, 1), keys.Arg(), places.Arg(), moved.Arg(),
+			to.Arg(), params)
+	}
+	over := kit.Simds(s.chunks, s.rows, 1)
+	counting := v
+	counting.first, counting.last = false, false
+	if err := sortKernels.Launch(s.Run, counting, "count_digits", over, keys.Arg(), s.counts.Arg(), params); err != nil {
+		return err
+	}
+	err := sortKernels.Launch(s.Run, counting, "add_counts", kit.Simds(s.rows, 1, 1), s.counts.Arg(), params)
+	if err != nil {
+		return err
+	}
+	return sortKernels.Launch(s.Run, v, "move_keys", over, keys.Arg(), places.Arg(), s.counts.Arg(), moved.Arg(), to.Arg(),
+		params)
+}
+
+// orderOf is MSL that returns an unsigned number of x, the bits of a key of dtype d, which has the order of the keys
+// and is the same for equal ones: NaN comes after all numbers, complex numbers are ordered by their real parts, then by
+// their imaginary ones.
 func orderOf(d tensor.DType) string {
+	word := kit.Bits(d)
+	bits := 8 * d.Size()
+	float := func(x, word string, bits int, infinity uint64) string { // nan and key of the number with bits x
+		sign := fmt.Sprintf("%s(%#xul)", word, uint64(1)<<(bits-1))
+		return fmt.Sprintf("bool nan_%[1]s = %[2]s(%[1]s & %[2]s(~%[3]s)) > %[2]s(%#[4]xul);\n"+
+			"%[2]s key_%[1]s = %[2]s(%[1]s & %[2]s(~%[3]s)) == 0 ? %[3]s : "+
+			"(%[1]s & %[3]s) != 0 ? %[2]s(~%[1]s) : %[2]s(%[1]s | %[3]s);\n", x, word, sign, infinity)
+	}
+	infinities := map[tensor.DType]uint64{tensor.Float16: 0x7C00, tensor.BFloat16: 0x7F80, tensor.Float32: 0x7F800000,
+		tensor.Float64: 0x7FF << 52}
 	switch {
 	case d.IsFloat():
-		return "((a) < (b) || ((b) != (b) && (a) == (a)))"
+		return float("x", word, bits, infinities[d]) + "return nan_x ? " + word + "(~" + word + "(0)) : key_x;\n"
 	case d.IsComplex():
-		nan := func(v string) string {
-			return "((" + v + ").real != (" + v + ").real || (" + v + ").imag != (" + v + ").imag)"
-		}
-		return "(!" + nan("a") + " && (" + nan("b") + " || (a).real < (b).real || " +
-			"((a).real == (b).real && (a).imag < (b).imag)))"
+		return "uint re = uint(x);\nuint im = uint(x >> 32);\n" + float("re", "uint", 32, infinities[tensor.Float32]) +
+			float("im", "uint", 32, infinities[tensor.Float32]) +
+			"return nan_re || nan_im ? ~0ul : (ulong(key_re) << 32) | key_im;\n"
+	case d.IsSigned():
+		return fmt.Sprintf("return %s(x ^ %s(%#xul));\n", word, word, uint64(1)<<(bits-1))
 	}
-	return "((a) < (b))"
+	return "return x;\n"
 }
 
 // alongLast calls an op of the last axis along another one; nil: along the flattened array.

@@ -1,6 +1,7 @@
 package ops_test
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -11,12 +12,11 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/optest"
 )
 
-// TestSortManyRows: whether rows are sorted by counting or by merging depends on how many there are, their order does
-// not.
+// TestSortManyRows: how rows are cut into chunks depends on how many there are, their order does not.
 func TestSortManyRows(t *testing.T) {
 	optest.Open(t)
-	for _, n := range []int{64, 65, 300} {
-		const rows = 512
+	for _, n := range []int{16, 17, 65, 600, 9000} {
+		const rows = 70
 		keys := make([]int32, rows*n)
 		for i := range keys {
 			keys[i] = int32(uint32(i*2654435761) >> 20 % 97)
@@ -101,7 +101,7 @@ func TestSorts(t *testing.T) {
 // TestSortStable: equal keys keep their order, in rows of lengths around powers of two and past a threadgroup.
 func TestSortStable(t *testing.T) {
 	optest.Open(t)
-	for _, n := range []int{1, 2, 3, 31, 32, 33, 255, 256, 257, 1000, 4097} {
+	for _, n := range []int{1, 2, 3, 16, 17, 31, 32, 33, 127, 128, 129, 255, 256, 257, 1000, 4097, 16385} {
 		keys := make([]uint8, 2*n)
 		for i := range keys {
 			keys[i] = uint8(uint32(i*2654435761) >> 13 % 5)
@@ -121,4 +121,75 @@ func TestSortStable(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestSortKeys sorts keys of every dtype, in rows of one chunk and of several, as slices.SortStableFunc does: negative
+// ones, NaN of both signs, infinities, and zeros of both signs, which are equal.
+func TestSortKeys(t *testing.T) {
+	optest.OnlyValues(t)
+	optest.Open(t)
+	for _, d := range []tensor.DType{tensor.Bool, tensor.Uint8, tensor.Uint16, tensor.Uint32, tensor.Uint64, tensor.Int8,
+		tensor.Int16, tensor.Int32, tensor.Int64, tensor.Float16, tensor.BFloat16, tensor.Float32, tensor.Float64,
+		tensor.Complex64} {
+		for _, n := range []int{100, 1500, 17000} {
+			seed := uint32(n)
+			number := func() float64 {
+				seed = seed*1664525 + 1013904223
+				if d.IsInexact() && seed>>28 == 0 {
+					return []float64{0, math.Copysign(0, -1), math.NaN(), math.Inf(1), math.Inf(-1),
+						math.Copysign(math.NaN(), -1)}[seed>>20%6]
+				}
+				v := float64(int32(seed)>>16) / 4
+				if d.IsUnsigned() {
+					v = math.Abs(v)
+				}
+				return math.Trunc(math.Mod(v, 100)) * math.Ldexp(1, int(seed>>8%uint32(min(d.Size()*4, 24))))
+			}
+			keys := make([][2]float64, n)
+			flat := make([]float64, n)
+			imag := make([]float64, n)
+			for i := range keys {
+				flat[i] = number()
+				if d.IsComplex() {
+					imag[i] = number()
+				}
+			}
+			x := ops.AsType(ops.FromSlice(flat, []int{n}), d)
+			if d.IsComplex() {
+				// Not by arithmetic, which would mix the parts.
+				v := make([]complex64, n)
+				for i := range v {
+					v[i] = complex(float32(flat[i]), float32(imag[i]))
+				}
+				x = ops.FromSlice(v, []int{n})
+			} else {
+				flat = optest.Values32(t, ops.AsType(x, tensor.Float32)) // as they are in that dtype
+			}
+			want := make([]float64, n)
+			for i := range keys {
+				keys[i], want[i] = [2]float64{flat[i], imag[i]}, float64(i)
+			}
+			nan := func(k [2]float64) bool { return math.IsNaN(k[0]) || math.IsNaN(k[1]) }
+			slices.SortStableFunc(want, func(i, j float64) int {
+				a, b := keys[int(i)], keys[int(j)]
+				switch {
+				case nan(a) || nan(b):
+					return btoi(nan(a)) - btoi(nan(b))
+				case a[0] != b[0]:
+					return btoi(a[0] > b[0]) - btoi(a[0] < b[0])
+				}
+				return btoi(a[1] > b[1]) - btoi(a[1] < b[1])
+			})
+			order := ops.ArgSort(x, new(0))
+			require.Equal(t, want, optest.Values32(t, order), "%v, %d keys", d, n)
+			require.Equal(t, optest.Bytes(t, ops.Take(x, order, nil)), optest.Bytes(t, ops.Sort(x, new(0))), "%v, %d keys", d, n)
+		}
+	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
