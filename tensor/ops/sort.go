@@ -27,9 +27,12 @@ type sortVariant struct {
 
 // Macros defines the type of keys and their order.
 func (v sortVariant) Macros() string {
-	word := kit.Bits(v.keys)
-	return fmt.Sprintf("#define K %[1]s\n#define MOST_RANKED %[2]d\ninline %[1]s ordered(%[1]s x) {\n%[3]s}\n", word,
-		ranked(v.keys), orderOf(v.keys))
+	return fmt.Sprintf("#define MOST_RANKED %d\n", ranked(v.keys)) + orderMSL(v.keys)
+}
+
+// orderMSL defines K, the bits of keys of dtype d, and ordered(x), by which they are compared.
+func orderMSL(d tensor.DType) string {
+	return fmt.Sprintf("#define K %[1]s\ninline %[1]s ordered(%[1]s x) {\n%[2]s}\n", kit.Bits(d), orderOf(d))
 }
 
 func init() {
