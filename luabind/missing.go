@@ -12,11 +12,11 @@ var instead = map[string]string{
 
 	"diag": "mx.where(mx.equal(mx.eye(#a), 1), a, 0)",
 
-	"flip":      `a["::-1"]`,
-	"gather_mm": "mx.matmul(a, w[index])", "linspace": "mx.arange(n) / (n - 1)",
-	"pad":    "mx.concatenate({mx.zeros({1}), a}, 0)",
-	"repeat": "mx.broadcast_to(mx.expand_dims(a, 1), {#a, n}):flatten()",
-	"tile":   "mx.concatenate({a, a}, 0)", "tri": "mx.tril(mx.ones({n, n}))", "unflatten": "a:reshape(-1, n)",
+	"flip":     `a["::-1"]`,
+	"linspace": "mx.arange(n) / (n - 1)",
+	"pad":      "mx.concatenate({mx.zeros({1}), a}, 0)",
+	"repeat":   "mx.broadcast_to(mx.expand_dims(a, 1), {#a, n}):flatten()",
+	"tile":     "mx.concatenate({a, a}, 0)", "tri": "mx.tril(mx.ones({n, n}))", "unflatten": "a:reshape(-1, n)",
 	"trace": "mx.where(mx.equal(mx.eye(#a), 1), a, 0):sum()",
 }
 

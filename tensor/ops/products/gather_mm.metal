@@ -1,0 +1,101 @@
+// A batch of products of matrices of a and b that indices pick. T is the element type, ACC the type to add up in. A
+// SIMD-group makes ROWS rows of some columns: with DOTS of COLS columns, where lane l adds up the places l, l + 32, ...
+// along depth in their order and then the lanes are added; else of 32 * COLS columns, in the order of depth.
+
+#pragma clang fp contract(off)
+
+struct Picked {
+    long a_row, a_depth, a_matrix; // strides in elements
+    long b_depth, b_col, b_matrix;
+    long of_a, of_b;               // matrices
+    uint rows, depth, cols, blocks;
+    uint ndim;                     // of the batch
+};
+
+kernel void gather_mm(const device T* a [[buffer(0)]],
+                      const device T* b [[buffer(1)]],
+                      device T* out [[buffer(2)]],
+                      const device LHS* lhs [[buffer(3)]],
+                      const device RHS* rhs [[buffer(4)]],
+                      constant Picked& m [[buffer(5)]],
+                      constant uint* shape [[buffer(6)]],
+                      constant long* lhs_strides [[buffer(7)]],
+                      constant long* rhs_strides [[buffer(8)]],
+                      device atomic_uint* bad [[buffer(9)]],
+                      uint3 p [[thread_position_in_grid]],
+                      uint lane [[thread_index_in_simdgroup]]) {
+    uint place = p.z / m.blocks;
+    uint row = (p.z % m.blocks) * ROWS;
+    uint rest = place;
+    long left = 0;
+    long right = 0;
+    for (int d = int(m.ndim) - 1; d >= 0; d--) {
+        uint n = shape[d];
+        long i = long(rest % n);
+        rest = rest / n;
+        left += i * lhs_strides[d];
+        right += i * rhs_strides[d];
+    }
+    const device T* x = a + checked_index(lhs[left], m.of_a, bad) * m.a_matrix;
+    const device T* w = b + checked_index(rhs[right], m.of_b, bad + 1) * m.b_matrix;
+    const device T* line[ROWS];
+    ACC sum[ROWS][COLS];
+    for (uint r = 0; r < ROWS; r++) {
+        line[r] = x + long(min(row + r, m.rows - 1)) * m.a_row;
+        for (uint c = 0; c < COLS; c++) {
+            sum[r][c] = ACC(0);
+        }
+    }
+    device T* to = out + (ulong(place) * m.rows + row) * m.cols;
+#if DOTS
+    uint col = p.y * COLS;
+    const device T* from[COLS];
+    for (uint c = 0; c < COLS; c++) {
+        from[c] = w + long(min(col + c, m.cols - 1)) * m.b_col;
+    }
+    for (uint k = lane; k < m.depth; k += 32) {
+        ACC v[COLS];
+        for (uint c = 0; c < COLS; c++) {
+            v[c] = ACC(from[c][long(k) * m.b_depth]);
+        }
+        for (uint r = 0; r < ROWS; r++) {
+            ACC e = ACC(line[r][long(k) * m.a_depth]);
+            for (uint c = 0; c < COLS; c++) {
+                sum[r][c] = metal::fma(e, v[c], sum[r][c]);
+            }
+        }
+    }
+    for (uint r = 0; r < ROWS; r++) {
+        ACC all = ACC(0);
+        for (uint c = 0; c < COLS; c++) {
+            ACC s = simd_sum(sum[r][c]);
+            all = lane == c ? s : all;
+        }
+        if (lane < uint(COLS) && col + lane < m.cols && row + r < m.rows) {
+            to[r * m.cols + col + lane] = T(all);
+        }
+    }
+#else
+    uint col = p.y * (32 * COLS) + lane;
+    for (uint k = 0; k < m.depth; k++) {
+        const device T* from = w + long(k) * m.b_depth;
+        ACC v[COLS];
+        for (uint c = 0; c < COLS; c++) {
+            v[c] = ACC(from[long(min(col + 32 * c, m.cols - 1)) * m.b_col]);
+        }
+        for (uint r = 0; r < ROWS; r++) {
+            ACC e = ACC(line[r][long(k) * m.a_depth]);
+            for (uint c = 0; c < COLS; c++) {
+                sum[r][c] = metal::fma(e, v[c], sum[r][c]);
+            }
+        }
+    }
+    for (uint r = 0; r < ROWS; r++) {
+        for (uint c = 0; c < COLS; c++) {
+            if (row + r < m.rows && col + 32 * c < m.cols) {
+                to[r * m.cols + col + 32 * c] = T(sum[r][c]);
+            }
+        }
+    }
+#endif
+}

@@ -1,0 +1,77 @@
+package products_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/ops/products"
+	"github.com/mlxlua/mlxlua/tensor/optest"
+)
+
+func TestGatherMM(t *testing.T) {
+	of, with, indices := optest.Of, optest.With, optest.Indices
+	gather := func(name string, dtypes []tensor.DType, f func(in []*array) *array, cases ...optest.Case) {
+		optest.Run(t, optest.Subject{
+			Name: "gather_mm" + name, Ops: []string{"gather_mm"}, DTypes: dtypes, Fn: optest.One(f), Cases: cases, Second: true,
+			Tol: near,
+		})
+	}
+	gather("", optest.FloatTypes, func(in []*array) *array { return products.GatherMM(in[0], in[1], in[2], in[3]) },
+		with(of("2,n,k", "3,k,m"), indices("2,1", 2), indices("4", 3)),
+		with(of("n,k", "2,2,k,m"), indices("1", 1), indices("3", 4)))
+	gather(" turned", optest.FloatTypes[:2], func(in []*array) *array {
+		return products.GatherMM(in[0], ops.SwapAxes(in[1], -1, -2), nil, in[2])
+	}, with(of("3,1,k", "2,m,k"), indices("3", 2)))
+	gather(" in order", optest.FloatTypes[:1], func(in []*array) *array {
+		return products.GatherMM(in[0], in[1], in[2], nil)
+	}, with(of("2,2,n,5", "3,5,2"), indices("3", 4)))
+	z := optest.Zeros
+	index := func(v ...int32) *array { return ops.FromSlice(v, []int{len(v)}) }
+	optest.Fails(t, products.GatherMM(z(2, 3, 4), z(2, 5, 6), index(0), nil),
+		"[gather_mm] inner dimensions differ: a (2, 3, 4), b (2, 5, 6)")
+	optest.Fails(t, products.GatherMM(z(2, 3, 4), z(2, 4, 6), index(0, 1), index(0, 1, 1)),
+		"[gather_mm] lhs_indices and rhs")
+	optest.Fails(t, products.GatherMM(z(2, 3, 4), z(2, 4, 6), z(1), nil), "[gather_mm] indices have dtype float32")
+	optest.Fails(t, products.GatherMM(z(2, 3, 4), z(2, 4, 6), index(1, 2), index(0, 0)),
+		"[gather_mm] index 2 of lhs_indices is out of range for 2 matrices")
+	optest.Fails(t, products.GatherMM(z(2, 3, 4), z(2, 4, 6), nil, index(0, -3)),
+		"[gather_mm] index -3 of rhs_indices is out of range for 2 matrices")
+}
+
+// TestGatherMMShapes: products of every number of rows and layout of b are those of the picked matrices.
+func TestGatherMMShapes(t *testing.T) {
+	optest.OnlyValues(t)
+	optest.Open(t)
+	lhs, rhs := ops.FromSlice([]int32{1, 0, 1}, []int{3}), ops.FromSlice([]int32{3, 3, 0}, []int{3})
+	pick := func(x, i *array) *array { return ops.Take(x, i, new(0)) }
+	for _, rows := range []int{1, 2, 3, 8, 9, 20} {
+		for _, cols := range []int{1, 5, 64, 130, 300} {
+			for _, turned := range []bool{false, true} {
+				a, b := optest.Noise(tensor.Float32, 2, rows, 45), optest.Noise(tensor.Float32, 4, 45, cols)
+				if turned {
+					a = ops.SwapAxes(optest.Noise(tensor.Float32, 2, 45, rows), 1, 2)
+					b = ops.SwapAxes(optest.Noise(tensor.Float32, 4, cols, 45), 1, 2)
+				}
+				want := optest.Values32(t, ops.Matmul(pick(a, lhs), pick(b, rhs)))
+				require.InDeltaSlice(t, want, optest.Values32(t, products.GatherMM(a, b, lhs, rhs)), 1e-3)
+			}
+		}
+	}
+}
+
+func TestBlockMaskedMM(t *testing.T) {
+	run(t, "block_masked_mm", optest.FloatTypes, func(in []*array) *array {
+		return products.BlockMaskedMM(in[0], in[1], 32, in[2], in[3], in[4])
+	}, optest.Of("2,33", "33,3", "1,1", "1,2", "2,1"))
+	run(t, "block_masked_mm one", optest.FloatTypes[:1], func(in []*array) *array {
+		return products.BlockMaskedMM(in[0], in[1], 64, nil, ops.Greater(in[2], ops.Number(0, tensor.Float32)), nil)
+	}, optest.With(optest.Of("n,k", "2,k,m"), optest.In("1,1", optest.Uniform(-2, 2)).Const()))
+	z := optest.Zeros
+	optest.Fails(t, products.BlockMaskedMM(z(40, 3), z(3, 5), 16, z(2, 1), nil, nil), "[block_masked_mm] block_size is 16")
+	optest.Fails(t, products.BlockMaskedMM(z(40, 3), z(3, 5), 32, z(3, 1), nil, nil),
+		"[block_masked_mm] mask_out is for blocks of 32 rows and columns of (40, 5): shape (3, 1) does not")
+	optest.Fails(t, products.BlockMaskedMM(z(40, 3), z(4, 5), 32, z(2, 1), nil, nil), "[block_masked_mm] inner dimensions")
+}

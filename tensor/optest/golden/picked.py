@@ -1,0 +1,41 @@
+"""Golden data for gather_mm and block_masked_mm: python golden/picked.py, in tensor/optest."""
+
+from golden import FLOATS, In, call, ints, write
+
+TOL = [1e-5, 4e-5]
+
+
+def index(*values, shape=None, dtype="uint32"):
+    return In(shape or (len(values),), data=list(values), dtype=dtype)
+
+
+# MLX's CPU computes no half types here.
+PLAIN = ["float32"]
+for a, b, lhs, rhs in (((2, 3, 5), (4, 5, 6), index(1, 0, 1), index(3, 3, 0)), ((3, 5), (4, 5, 6), None, index(2)),
+                       ((4, 1, 7), (3, 7, 35), None, index(2, 0, 2, 1)), ((2, 2, 9, 33), (5, 33, 3), index(3, 0), None),
+                       ((5,), (4, 5, 6), index(0, 0), index(1, 2)), ((2, 3, 5), (5,), index(1), index(0)),
+                       ((2, 3, 5), (4, 5, 6), index(1, 0, shape=(2, 1)), index(3, 2, 0, dtype="int32")),
+                       ((2, 20, 40), (3, 40, 70), index(0, 1), index(2, 1)), ((2, 3, 0), (2, 0, 4), index(0), index(1))):
+    if lhs is not None and rhs is None and a == (2, 2, 9, 33):
+        lhs = index(3, 0, 1, 1, 2)
+    call("gather_mm", In(a), In(b), lhs, rhs, dtypes=PLAIN, tol=TOL)
+call("gather_mm", In((3, 5)), In((5, 4)), dtypes=[*FLOATS, "int32"], tol=TOL)
+call("gather_mm", In((4, 2, 5)), In((3, 5, 6)), rhs_indices=index(0, 1, 1, 2), sorted_indices=True, tol=TOL)
+for a, b in (((2, 3, 5), (4, 6, 5)), ((), (4, 5, 6))):
+    call("gather_mm", In(a), In(b), index(0), index(1))
+call("gather_mm", In((2, 3, 5)), In((2, 5, 4)), index(0), index(1), dtypes=["int32", "complex64", "bool"])
+call("gather_mm", In((2, 3, 5)), In((2, 5, 4)), index(0, 1), index(0, 1, 1))
+
+a, b = In((70, 40)), In((40, 66))
+out, left, right = (In(s, ints(0, 1), "bool") for s in ((2, 2), (2, 1), (1, 2)))
+call("block_masked_mm", a, b, 64, out, left, right, tol=TOL)
+call("block_masked_mm", a, b, mask_lhs=left, tol=TOL)
+call("block_masked_mm", a, b, 32, In((3, 3)), In((3, 2)), In((2, 3)), tol=TOL)
+call("block_masked_mm", In((2, 3, 40)), In((40, 5)), 32, None, None, In((2, 2, 1)), tol=TOL)
+call("block_masked_mm", In((3, 5)), In((5, 4)), tol=TOL)
+call("block_masked_mm", In((40,)), In((40, 50)), 32, In((2,)), tol=TOL)
+call("block_masked_mm", a, b, 16, out)
+call("block_masked_mm", a, b, 64, In((3, 2)))
+call("block_masked_mm", a, In((41, 66)), 64, out)
+call("block_masked_mm", In((3, 5)), In((5, 4)), 64, In((1, 1)), dtypes=["int32", "complex64"])
+write("picked")
