@@ -80,13 +80,21 @@ func TestView(t *testing.T) {
 		"[view] a scalar of float32 has 4 bytes, an element of int8 takes 1")
 }
 
-// Bytes of a bool are 0 or 1, whatever they were made of.
+// A bool whose byte is neither 0 nor 1 is true to every kernel, and its byte stays.
 func TestViewAsBool(t *testing.T) {
 	optest.Open(t)
-	x := ops.FromSlice([]uint16{0x0200, 0, 0x0101}, []int{3})
-	got, err := ops.View(x, tensor.Bool).Bytes(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []byte{0, 1, 0, 0, 1, 1}, got)
+	x := ops.View(ops.FromSlice([]uint16{0x0200, 0, 0x0101}, []int{3}), tensor.Bool)
+	bytes := func(x *array) []byte {
+		b, err := x.Bytes(t.Context())
+		require.NoError(t, err)
+		return b
+	}
+	want := ops.FromSlice([]bool{false, true, false, false, true, true}, []int{6})
+	require.Equal(t, []byte{0, 2, 0, 0, 1, 1}, bytes(ops.View(x, tensor.Uint8)))
+	require.Equal(t, []byte{1}, bytes(ops.ArrayEqual(x, want, false)))
+	require.Equal(t, bytes(want), bytes(ops.AsType(x, tensor.Uint8)))
+	require.Equal(t, bytes(want), bytes(ops.LogicalAnd(x, want)))
+	require.Equal(t, bytes(ops.Sum(ops.AsType(want, tensor.Int32), nil, false)), bytes(ops.Sum(x, nil, false)))
 }
 
 func TestFP8(t *testing.T) {

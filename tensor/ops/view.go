@@ -76,7 +76,7 @@ var _ = sig.Def("view", "a dtype:dtype", func(a *sig.Args) any { return View(a.A
 
 // View is the bytes of a read as elements of dtype: the last dimension's size changes as the elements' does. It is an
 // error where the bytes of the last dimension are no whole number of elements, and of a scalar where the sizes differ.
-// As bool every byte but 0 is true. It has no derivative.
+// Bytes stay also as bool, where all but 0 are true. It has no derivative.
 func View(a *tensor.Array, dtype tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	if f := kit.Unusable(c, "view", a); f != nil {
@@ -84,10 +84,6 @@ func View(a *tensor.Array, dtype tensor.DType, ctx ...*tensor.Ctx) *tensor.Array
 	}
 	if a.DType() == dtype {
 		return a
-	}
-	if dtype == tensor.Bool { // kernels rely on a bool's byte being 0 or 1
-		x := View(a, tensor.Uint8, c)
-		return NotEqual(x, Number(0, tensor.Uint8, c), c)
 	}
 	return view.One(c, viewAttrs{dtype}, a)
 }

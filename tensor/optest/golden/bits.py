@@ -89,7 +89,7 @@ def equal():
 
 def views():
     for to in ALL:
-        if to == "bool":  # as bool MLX keeps bytes that are neither 0 nor 1
+        if to == "bool":  # whose bytes may be neither 0 nor 1: TestViewAsBool
             continue
         for d in ALL:
             call("view", In((2, 8), WIDE), Dtype(to), dtypes=[d])
