@@ -18,6 +18,13 @@ func Vary(seed uint64, k *kir.Kernel) {
 			v.keep(in.Args[0], true)
 		}
 	})
+	for _, in := range k.Body.Instrs {
+		if in.Op == kir.Builtin {
+			v.positions = append(v.positions, in)
+		} else if in.Op != kir.ParamAddr && in.Op != kir.RegionAddr && in.Op != kir.Const {
+			break
+		}
+	}
 	v.block(k.Body, 0)
 	k.Renumber()
 }
@@ -27,6 +34,8 @@ type varier struct {
 	k    *kir.Kernel
 	sets [][]*kir.Instr // by variable
 	kept map[*kir.Instr]bool
+	// positions are the positions and sizes that the kernel has ready where its work begins.
+	positions []*kir.Instr
 }
 
 // rounds bounds the rounds of a loop, by how many are around it.
@@ -171,6 +180,9 @@ func (v *varier) more(out []*kir.Instr, in *kir.Instr) []*kir.Instr {
 		return out
 	}
 	first := *in
+	if in.Type.IsInt() && len(v.positions) > 0 && v.r.IntN(3) == 0 {
+		first = kir.Instr{Op: kir.Convert, Type: in.Type, Args: v.positions[v.r.IntN(len(v.positions)):][:1:1], Pos: in.Pos}
+	}
 	c := &kir.Instr{Op: kir.Const, Type: in.Type, Imm: v.number(in.Type) & in.Type.Mask(), Pos: in.Pos}
 	in.Mode, in.Imm, in.Args = kir.ModeNone, 0, [][]*kir.Instr{{&first}, {&first, &first}, {&first, c}}[v.r.IntN(3)]
 	if in.Op = kir.Add; isBool {
