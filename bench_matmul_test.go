@@ -49,15 +49,23 @@ func dense(m, k, n int, turnA, turnB bool, d tensor.DType) productRow {
 	}
 }
 
-// packed is x W^T for an x of m rows and a W of n rows of k elements of so many bits.
-func packed(m, k, n, bits int) productRow {
-	q := quant.Quantization{GroupSize: 64, Bits: bits}
+// packed is x W^T for an x of m rows and a W of n rows of k elements of so many bits, or of a mode of floats.
+func packed(m, k, n, bits int, mode ...string) productRow {
+	q := quant.Quantization{Bits: bits}
 	size := float64(k) * float64(n)
+	name, perGroup := strconv.Itoa(bits)+"bit", size/64*8
+	switch {
+	case len(mode) == 0:
+	case mode[0] == "nvfp4":
+		q.Mode, name, perGroup = mode[0], mode[0], size/16
+	default:
+		q.Mode, name, perGroup = mode[0], mode[0], size/32
+	}
 	return productRow{
-		name: strconv.Itoa(bits) + "bit_" + strconv.Itoa(m) + "x" + strconv.Itoa(k) + "x" + strconv.Itoa(n),
-		read: m <= 4, flops: 2 * float64(m) * size, bytes: size*float64(bits)/8 + size/64*8,
+		name: name + "_" + strconv.Itoa(m) + "x" + strconv.Itoa(k) + "x" + strconv.Itoa(n),
+		read: m <= 4, flops: 2 * float64(m) * size, bytes: size*float64(bits)/8 + perGroup,
 		make: func(array func(shape ...int) *tensor.Array) func() *tensor.Array {
-			x, w := array(m, k), quant.Quantize(array(n, k), q)
+			x, w := array(m, k), append(quant.Quantize(array(n, k), q), nil)
 			return func() *tensor.Array { return quant.QuantizedMatmul(x, w[0], w[1], w[2], true, q) }
 		},
 	}
@@ -91,6 +99,13 @@ func productRows() []productRow {
 	}
 	rows = append(rows, dense(1024, 1024, 1024, false, true, h), packed(1, 4096, 4096, 4), packed(1, 4096, 4096, 8),
 		packed(8, 4096, 4096, 4), packed(64, 4096, 4096, 4))
+	for _, bits := range []int{1, 2, 3, 5, 6} {
+		rows = append(rows, packed(1, 4096, 4096, bits))
+	}
+	for _, m := range []int{1, 64} {
+		rows = append(rows, packed(m, 4096, 4096, 4, "mxfp4"), packed(m, 4096, 4096, 8, "mxfp8"),
+			packed(m, 4096, 4096, 4, "nvfp4"))
+	}
 	return append(rows, attention(512, 512, 64), attention(1, 4096, 128))
 }
 

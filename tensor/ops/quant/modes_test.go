@@ -149,6 +149,26 @@ func TestFloatFormats(t *testing.T) {
 	}
 }
 
+// TestNaNInProducts multiplies with packed matrices of which one element is the NaN of 8 bits: the results that it
+// takes part in are NaN, in each way to compute them, and no others.
+func TestNaNInProducts(t *testing.T) {
+	optest.Open(t)
+	const rows, depth = 5, 96
+	for k := range 8 {
+		w := make([]uint32, rows*depth/4)
+		w[depth/4+k] = []uint32{0x7f, 0xff00, 0x7f0000, 0x7fffffff}[k%4]
+		scales := ops.Full(tensor.Sizes(rows, depth/32), ops.Number(127, tensor.Uint8), tensor.Uint8)
+		for _, n := range []int{1, 3, 40} {
+			x := optest.Noise(tensor.Float32, n, depth)
+			y := quant.QuantizedMatmul(x, ops.FromSlice(w, []int{rows, depth / 4}), scales, nil, true,
+				quant.Quantization{Mode: "mxfp8"})
+			for i, v := range optest.Values32(t, y) {
+				require.Equal(t, i%rows == 1, v != v, "word %d, %d rows, element %d: %v", k, n, i, v)
+			}
+		}
+	}
+}
+
 // TestFloatExtremes packs what MLX packs wrongly: groups whose scale is below the least one, whose elements are far
 // above the greatest, and that are not finite.
 func TestFloatExtremes(t *testing.T) {

@@ -123,12 +123,24 @@ func productJVP(op *tensor.OpOf[productAttrs]) func(g *tensor.JVP[productAttrs])
 // fewDots is the most rows that are multiplied one by one with words of a packed matrix.
 const fewDots = 8
 
-// productVariant chooses a kernel: rows are those of a thread's tile; with dots a SIMD-group makes some columns of a
+// dotCols is how many columns of a row a SIMD-group makes at once, as measured: with more of them the registers do not
+// hold what a lane needs.
+func (a quantAttrs) dotCols() int {
+	switch {
+	case a.Mode == mxfp8:
+		return 1
+	case a.Bits == 6:
+		return 2
+	}
+	return 4
+}
+
+// productVariant chooses a kernel: rows are those of a thread's tile; with dots a SIMD-group makes cols columns of a
 // row. LHS and RHS are the dtypes of a gathered product's indices.
 type productVariant struct {
 	productAttrs
 	T, ACC         tensor.DType
-	rows           int
+	rows, cols     int
 	gathered, dots bool
 	LHS, RHS       tensor.DType
 }
@@ -151,9 +163,12 @@ func runProduct(r *tensor.Run, a productAttrs, rows, batch int, at *places) erro
 	}
 	cols := out.Shape[len(out.Shape)-1]
 	v := productVariant{productAttrs: a, T: out.DType, ACC: kit.Accumulator(out.DType), rows: 4}
-	v.dots = a.Transpose && 32%a.Bits == 0 && rows <= fewDots && rows*batch <= math.MaxUint32
+	v.dots = a.Transpose && rows <= fewDots && rows*batch <= math.MaxUint32
 	if v.dots || rows == 1 {
 		v.rows = 1
+	}
+	if v.dots {
+		v.cols = a.dotCols()
 	}
 	if at != nil {
 		v.gathered, v.RHS, v.LHS = true, r.In[4].DType, r.In[5].DType
@@ -167,7 +182,7 @@ func runProduct(r *tensor.Run, a productAttrs, rows, batch int, at *places) erro
 	}
 	over := kit.Tiles(cols, (rows+v.rows-1)/v.rows, batch)
 	if v.dots {
-		over = kit.Simds((cols+3)/4, rows*batch, 8)
+		over = kit.Simds((cols+v.cols-1)/v.cols, rows*batch, 8)
 	}
 	return productKernels.Launch(r, v, "product", over, args...)
 }

@@ -1,6 +1,6 @@
 // Products with packed matrices (see quantize.metal): out = x W^T, where a row of W is packed along depth
 // (TRANSPOSE), or x W, where it is packed along the columns. With DOTS a SIMD-group makes COLS columns of a row: lane
-// l takes the words l, l + 32, ... along depth in their order, then the lanes are added. Otherwise a thread makes one
+// l takes the units l, l + 32, ... along depth in their order, then the lanes are added. Otherwise a thread makes one
 // column of a tile of ROWS (1 or 4) rows: it unpacks each element of W once, as scale * q + bias, and adds up in the
 // order of depth. With GATHERED, place z of the batch multiplies matrix lhs of x by packed matrix rhs: indices of types
 // LHS and RHS, in arrays that the batch steps through with strides. IN_ORDER: the place in x's batch is the index.
@@ -32,32 +32,61 @@ struct Places {
 #endif
 
 #if DOTS
-// The elements of word i of each column, times those of x: what a column's scale and bias are multiplied by is added up
-// for the word first.
-#define COLS 4u
-#define PER (32 / BITS)
+// The elements of unit i of each column, times those of x: what a column's scale and bias are multiplied by is added up
+// for the unit first. A unit is as many words as begin and end with an element.
+#if 32 % BITS == 0
+#define UNIT_WORDS 1
+#elif BITS == 6
+#define UNIT_WORDS 3
+#else
+#define UNIT_WORDS BITS
+#endif
+#define PER (UNIT_WORDS * 32 / BITS)
 #if AFFINE
 #define BARE(e) bare += v[e];
-#define ADD_BARE(i) sum[c] = metal::fma(ACC(bias[c][(i) / WORDS]), bare, sum[c]);
-#else
+#define ADD_BARE(g) total = metal::fma(ACC(bias[c][g]), bare, total);
+#define DOT_VALUE(q) ACC((q) & MASK)
+#elif BITS == 4
+// Lane l holds the value of the element l & 15.
 #define BARE(e)
-#define ADD_BARE(i) dot = dot * UNIT;
+#define ADD_BARE(g)
+#define DOT_VALUE(q) simd_shuffle(table, ushort((q) & MASK))
+#else
+// The NaN among elements is looked for in whole words.
+#define BARE(e)
+#define ADD_BARE(g) dot = ((q[0] & 0x7f7f7f7fu) + 0x01010101u) & 0x80808080u ? ACC(NAN) : dot * UNIT;
+#define DOT_VALUE(q) half_of((((q) & 127) << 7) | (((q) & 128) << 8))
 #endif
-#define ADD_WORDS(i)                                                                \
+#if 32 % BITS == 0
+#define Q(e) (q[0] >> ((e) * BITS))
+#else
+#define Q(e) unit_bits(q, (e) * BITS)
+
+inline uint unit_bits(thread const uint* q, uint bit) {
+    uint low = q[bit / 32] >> (bit % 32);
+    return bit % 32 + BITS > 32 ? low | (q[bit / 32 + 1] << (32 - bit % 32)) : low;
+}
+#endif
+#define ADD_UNIT(i, inside)                                                         \
     ACC v[PER];                                                                     \
     ACC bare = ACC(0);                                                              \
     for (uint e = 0; e < PER; e++) {                                                \
         v[e] = ACC(x0[(i) * PER + e]);                                              \
         BARE(e)                                                                     \
     }                                                                               \
-    for (uint c = 0; c < COLS; c++) {                                               \
-        uint q = line[c][i];                                                        \
+    for (uint c = 0; c < uint(COLS); c++) {                                         \
+        uint q[UNIT_WORDS + 1];                                                     \
+        for (uint k = 0; k < UNIT_WORDS; k++) {                                     \
+            q[k] = line[c][(i) * UNIT_WORDS + k];                                   \
+        }                                                                           \
         ACC dot = ACC(0);                                                           \
         for (uint e = 0; e < PER; e++) {                                            \
-            dot = metal::fma(v[e], VALUE((q >> (e * BITS)) & MASK), dot);           \
+            dot = metal::fma(v[e], DOT_VALUE(Q(e)), dot);                           \
         }                                                                           \
-        ADD_BARE(i)                                                                 \
-        sum[c] = metal::fma(scale_of(scale[c][(i) / WORDS]), dot, sum[c]);          \
+        ACC total = sum[c];                                                         \
+        ADD_BARE((i) * PER / GROUP)                                                 \
+        total = metal::fma(scale_of(scale[c][(i) * PER / GROUP]), dot, total);      \
+        sum[c] = inside ? total : sum[c];                                           \
     }
 #endif
 
@@ -118,8 +147,8 @@ kernel void product(const device T* x [[buffer(0)]],
     const device T* bias[COLS];
 #endif
     ACC sum[COLS];
-    uint col = p.y * COLS;
-    for (uint c = 0; c < COLS; c++) {
+    uint col = p.y * uint(COLS);
+    for (uint c = 0; c < uint(COLS); c++) {
         ulong first = g + ulong(min(col + c, m.cols - 1)) * m.groups;
         line[c] = packed + first * WORDS;
         scale[c] = scales + first;
@@ -128,21 +157,25 @@ kernel void product(const device T* x [[buffer(0)]],
 #endif
         sum[c] = ACC(0);
     }
-    uint words = m.groups * WORDS;
-    uint whole = words / 32 * 32;
-    for (uint w = 0; w < whole; w += 32) {
-        ADD_WORDS(w + lane)
+#if !AFFINE && BITS == 4
+    ACC table = VALUE(lane & 15) * UNIT;
+#endif
+    uint units = m.groups * (GROUP / PER);
+    uint whole = units / 32 * 32;
+    for (uint u = 0; u < whole; u += 32) {
+        ADD_UNIT(u + lane, true)
     }
-    uint rest_of_row = whole + lane;
-    if (rest_of_row < words) {
-        ADD_WORDS(rest_of_row)
+    if (whole < units) { // all lanes run: a shuffle reads those that have no unit left, too
+        bool inside = whole + lane < units;
+        uint u = inside ? whole + lane : whole;
+        ADD_UNIT(u, inside)
     }
     ACC all = ACC(0);
-    for (uint c = 0; c < COLS; c++) {
+    for (uint c = 0; c < uint(COLS); c++) {
         ACC total = simd_sum(sum[c]);
         all = lane == c ? total : all;
     }
-    if (lane < COLS && col + lane < m.cols) {
+    if (lane < uint(COLS) && col + lane < m.cols) {
         out[(ulong(place) * m.rows + row) * m.cols + col + lane] = T(all);
     }
 #else
