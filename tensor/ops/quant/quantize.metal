@@ -8,6 +8,8 @@
 #define GREATEST_PRODUCT 2688.0f // 6 * 448
 
 #if AFFINE
+#define BLOCK 32 // elements of which the words are whole, and whose places are constants
+
 kernel void quantize(const device T* w [[buffer(0)]],
                      device uint* packed [[buffer(1)]],
                      device T* scales [[buffer(2)]],
@@ -16,10 +18,12 @@ kernel void quantize(const device T* w [[buffer(0)]],
     const device T* x = w + ulong(g) * GROUP;
     ACC low = ACC(x[0]);
     ACC high = low;
-    for (int i = 1; i < GROUP; i++) {
-        ACC v = ACC(x[i]);
-        low = v < low ? v : low;
-        high = v > high ? v : high;
+    for (int first = 0; first < GROUP; first += BLOCK) {
+        for (int i = 0; i < BLOCK; i++) {
+            ACC v = ACC(x[first + i]);
+            low = v < low ? v : low;
+            high = v > high ? v : high;
+        }
     }
     ACC least = ACC(1e-7f);
     ACC scale = (high - low) / ACC(MASK);
@@ -39,21 +43,26 @@ kernel void quantize(const device T* w [[buffer(0)]],
     scales[g] = T(scale);
     biases[g] = T(bias);
     device uint* to = packed + ulong(g) * WORDS;
-    ulong pending = 0;
-    int have = 0;
-    int word = 0;
-    for (int i = 0; i < GROUP; i++) {
-        ACC q = metal::rint((ACC(x[i]) - bias) / scale);
-        q = q > ACC(0) ? q : ACC(0);
-        q = q < ACC(MASK) ? q : ACC(MASK);
-        pending = pending | (ulong(uint(q)) << have);
-        have += BITS;
-        if (have >= 32) {
-            to[word] = uint(pending);
-            word++;
-            pending = pending >> 32;
-            have -= 32;
+    for (int first = 0; first < GROUP; first += BLOCK) {
+        uint words[BLOCK * BITS / 32];
+        for (int k = 0; k < BLOCK * BITS / 32; k++) {
+            words[k] = 0;
         }
+        for (int i = 0; i < BLOCK; i++) {
+            ACC v = metal::rint((ACC(x[first + i]) - bias) / scale);
+            v = v > ACC(0) ? v : ACC(0);
+            v = v < ACC(MASK) ? v : ACC(MASK);
+            uint q = uint(v);
+            int bit = i * BITS;
+            words[bit / 32] |= q << (bit % 32);
+            if (bit % 32 + BITS > 32) {
+                words[bit / 32 + 1] |= q >> (32 - bit % 32);
+            }
+        }
+        for (int k = 0; k < BLOCK * BITS / 32; k++) {
+            to[k] = words[k];
+        }
+        to += BLOCK * BITS / 32;
     }
 }
 #else
