@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +28,7 @@ type eagerProgram struct {
 	name, setup, round string
 	rounds             int
 	most               float64 // MiB at the peak
+	heap               bool    // beside 1 GiB of pointers of the program's own
 }
 
 const (
@@ -64,23 +66,25 @@ const (
 )
 
 var eagerPrograms = []eagerProgram{
-	{"result dropped", eagerArray, `local y = mx.exp(a) mx.eval(y)`, 300, 40},
-	{"result dropped, freed", eagerArray, `local y = mx.exp(a) mx.eval(y) y:free()`, 300, 40},
-	{"running sum", eagerArray + `s = a`, `s = s * 0.5 + a mx.eval(s)`, 3000, 40},
+	{"result dropped", eagerArray, `local y = mx.exp(a) mx.eval(y)`, 300, 40, false},
+	{"result dropped, big heap", eagerArray, `local y = mx.exp(a) mx.eval(y)`, 300, 40, true},
+	{"result dropped, freed", eagerArray, `local y = mx.exp(a) mx.eval(y) y:free()`, 300, 40, false},
+	{"running sum", eagerArray + `s = a`, `s = s * 0.5 + a mx.eval(s)`, 3000, 40, false},
 	{"running sum, freed", eagerArray + `s = a * 1`,
-		`local h = s * 0.5 local r = h + a h:free() s:free() s = r mx.eval(s)`, 3000, 40},
-	{"index assignment", eagerArray + `y = a * 1 mx.eval(y)`, `y[0] = i mx.eval(y)`, 100, 40},
-	{"function of steps", eagerGelu, `local y = f(a) mx.eval(y)`, 30, 40},
-	{"function of steps, compiled", eagerGelu + `f = mx.compile(f)`, `local y = f(a) mx.eval(y)`, 30, 40},
-	{"variance", eagerArray, `local y = mx.var(a) mx.eval(y)`, 20, 40},
-	{"variance, freed", eagerArray, `local y = mx.var(a) mx.eval(y) y:free()`, 20, 40},
-	{"async", `a = mx.sin(mx.arange(1024 * 1024):astype(mx.float32))`, `local y = mx.exp(a) mx.async_eval(y)`, 2000, 80},
-	{"training", eagerMLP, `mx.eval(step(), p, m)`, 1500, 0},
-	{"training, one step", eagerMLP, `collectgarbage() mx.eval(step(), p, m)`, 20, 0},
+		`local h = s * 0.5 local r = h + a h:free() s:free() s = r mx.eval(s)`, 3000, 40, false},
+	{"index assignment", eagerArray + `y = a * 1 mx.eval(y)`, `y[0] = i mx.eval(y)`, 100, 40, false},
+	{"function of steps", eagerGelu, `local y = f(a) mx.eval(y)`, 30, 40, false},
+	{"function of steps, compiled", eagerGelu + `f = mx.compile(f)`, `local y = f(a) mx.eval(y)`, 30, 40, false},
+	{"variance", eagerArray, `local y = mx.var(a) mx.eval(y)`, 20, 40, false},
+	{"variance, freed", eagerArray, `local y = mx.var(a) mx.eval(y) y:free()`, 20, 40, false},
+	{"async", `a = mx.sin(mx.arange(1024 * 1024):astype(mx.float32))`, `local y = mx.exp(a) mx.async_eval(y)`, 2000, 80, false},
+	{"training", eagerMLP, `mx.eval(step(), p, m)`, 1500, 0, false},
+	{"training, big heap", eagerMLP, `mx.eval(step(), p, m)`, 1500, 0, true},
+	{"training, one step", eagerMLP, `collectgarbage() mx.eval(step(), p, m)`, 20, 0, false},
 	{"training, loss read now and then", eagerMLP,
-		`local l = step() mx.eval(p, m) if i % 100 == 0 then l:item() end`, 1500, 0},
-	{"hybrid", "--eager", `local x = forward() mx.eval(x)`, 100, 0},
-	{"hybrid, compiled", "--compiled", `local x = forward() mx.eval(x)`, 100, 0},
+		`local l = step() mx.eval(p, m) if i % 100 == 0 then l:item() end`, 1500, 0, false},
+	{"hybrid", "--eager", `local x = forward() mx.eval(x)`, 100, 0, false},
+	{"hybrid, compiled", "--compiled", `local x = forward() mx.eval(x)`, 100, 0, false},
 }
 
 // eagerResult is what a process says of its program.
@@ -89,6 +93,9 @@ type eagerResult struct {
 	Round       float64 // ms
 	Collections int64   // garbage collections that the engine asked for
 }
+
+// eagerTarget is what the pointers of a big heap point at.
+var eagerTarget int
 
 // eagerVariable names the program that a process of this test runs.
 const eagerVariable = "MLXLUA_TEST_EAGER"
@@ -133,11 +140,20 @@ func (p *eagerProgram) run(t *testing.T) eagerResult {
 	}
 	call("rounds", lua.LNumber(3))
 	call("begin")
+	var heap [][]*int
+	for p.heap && len(heap) < 1<<10 {
+		heap = append(heap, make([]*int, 1<<20/8))
+		for i := range heap[len(heap)-1] {
+			heap[len(heap)-1][i] = &eagerTarget
+		}
+	}
+	runtime.GC()
 	dev := defaultDevice()
 	collections, start := dev.Memory().Collections, time.Now()
 	call("rounds", lua.LNumber(p.rounds))
 	took := time.Since(start)
 	m := dev.Memory()
+	runtime.KeepAlive(heap)
 	return eagerResult{Peak: float64(m.Peak) / (1 << 20), Round: took.Seconds() * 1e3 / float64(p.rounds),
 		Collections: m.Collections - collections}
 }
@@ -166,6 +182,9 @@ func TestEagerMemory(t *testing.T) {
 	}
 	peaks := map[string]float64{}
 	for _, p := range eagerPrograms {
+		if p.heap {
+			continue // what it is compared with is a time
+		}
 		r := eager(t, p.name)
 		peaks[p.name] = r.Peak
 		if p.most > 0 {
