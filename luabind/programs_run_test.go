@@ -114,7 +114,8 @@ func TestRandomPrograms(t *testing.T) {
 					}
 				}, none, nil)
 				if err != nil || err2 != nil || got != want || strings.Contains(text, "\nlook()") && looks == 0 {
-					t.Errorf("seed %d, %d looks:\n%s\nfails with %v and %v, or gives\n%s\nand\n%s", seed, looks, text, err, err2, want, got)
+					t.Errorf("seed %d, %d looks:\n%s\nfails with %v and %v, or gives\n%s\nand\n%s",
+						seed, looks, text, err, err2, want, got)
 				}
 			}
 		})

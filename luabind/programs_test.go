@@ -8,7 +8,8 @@ import (
 )
 
 // program writes a random Lua program whose arrays are 2 x 2 and hide wherever Lua has a place for them: variables,
-// tables and their keys, closures, coroutines, varargs, metatables, transforms, errors, and what a Go program was given.
+// tables and their keys, closures, coroutines, varargs, metatables, transforms, errors, and what a Go program was
+// given.
 //
 // The program calls, beside mx: see(x), which notes the array x and returns it; out(x), which reads it; look(), at any
 // point; host(f, ...), a Go function that calls f; give(name, v) and taken(name), by which a Go program holds values.
@@ -154,7 +155,8 @@ func (p *program) statement() {
 // write is a statement that writes to a table: %[1]s, its field: %[2]s, a value: %[3]s.
 func (p *program) write(format string) {
 	if tables := p.tables[p.tabs0:]; len(tables) > 0 {
-		p.line("%s", fmt.Sprintf(format+"%.0[1]s%.0[2]s%.0[3]s", pick(p, tables), pick(p, []string{"x", "y", "z"}), p.value()))
+		field := pick(p, []string{"x", "y", "z"})
+		p.line("%s", fmt.Sprintf(format+"%.0[1]s%.0[2]s%.0[3]s", pick(p, tables), field, p.value()))
 	}
 }
 
@@ -318,8 +320,8 @@ func nestedStatements() []func(p *program) {
 		},
 		func(p *program) {
 			if p.pure == 0 {
-				p.line("do local s = {%s, %s, %s} table.sort(s, function(p, q) look() return mx.sum(p):item() < mx.sum(q):item() end) "+
-					"out(s[1]) end", p.value(), p.value(), p.value())
+				p.line("do local s = {%s, %s, %s} table.sort(s, function(p, q) look() "+
+					"return mx.sum(p):item() < mx.sum(q):item() end) out(s[1]) end", p.value(), p.value(), p.value())
 			}
 		},
 		func(p *program) {
@@ -336,18 +338,21 @@ func nestedStatements() []func(p *program) {
 var secrets = [][2]string{
 	{"%[1]s = coroutine.create(function(y) look() y = coroutine.yield(y) look() return %[2]s end)",
 		"do local ok, y = coroutine.resume(%[1]s, %[3]s) assert(ok or y:find('dead'), y) if ok and y then out(y) end end"},
-	{"%[1]s = coroutine.wrap(function(y) look() while true do y = coroutine.yield(y + %[2]s) look() end end)", "out(%[1]s(%[3]s))"},
+	{"%[1]s = coroutine.wrap(function(y) look() while true do y = coroutine.yield(y + %[2]s) look() end end)",
+		"out(%[1]s(%[3]s))"},
 	{"%[1]s = mx.compile(function(y) return y + %[2]s end)", "out(%[1]s(%[3]s))"},
 	{"%[1]s = mx.compile(mx.grad(function(y) return mx.sum(y * %[2]s) end))", "out(%[1]s(%[3]s))"},
 	{"%[1]s = mx.grad(function(y) look() return mx.sum(y * %[2]s) end)", "out(%[1]s(%[3]s))"},
 	{"%[1]s = mx.vmap(function(y) look() return y * %[2]s end)", "out(%[1]s(%[3]s))"},
-	{"%[1]s = mx.checkpoint(function(y) return mx.sin(y) * %[2]s end)", "out(mx.grad(function(y) return mx.sum(%[1]s(y)) end)(%[3]s))"},
+	{"%[1]s = mx.checkpoint(function(y) return mx.sin(y) * %[2]s end)",
+		"out(mx.grad(function(y) return mx.sum(%[1]s(y)) end)(%[3]s))"},
 	{"give('%[1]s', function() look() return %[2]s end)", "out(taken('%[1]s'))"},
 	{"give('%[1]s', {x = {%[2]s}})", "out(taken('%[1]s'))"},
 	{"%[1]s = setmetatable({}, {__call = function(self, y) setmetatable(self, nil) look() return y + %[2]s end})",
 		"if getmetatable(%[1]s) then out(%[1]s(%[3]s)) end"},
 	{"%[1]s = {xpcall, error, function(e) look() out(%[2]s) end}",
-		"if %[1]s then local call, f, g = unpack(%[1]s) %[1]s = nil call(f, (function() local h = g g = nil return h end)()) end"},
+		"if %[1]s then local call, f, g = unpack(%[1]s) %[1]s = nil " +
+			"call(f, (function() local h = g g = nil return h end)()) end"},
 	{"%[1]s = (' '):rep(3):gmatch('%%s') %[1]s = {%[1]s, %[2]s}", "%[1]s[1]() out(%[1]s[2])"},
 	{"%[1]s = {[%[2]s] = true}", "out((next(%[1]s)))"},
 	{"%[1]s = {} %[1]s[{%[2]s}] = 1", "out(next(%[1]s)[1])"},

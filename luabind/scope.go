@@ -89,7 +89,7 @@ func (o *scopes) end(depth int, c *tensor.Ctx) {
 	ended := (*o)[depth:]
 	*o = (*o)[:depth]
 	var made []*tensor.Array
-	traced := false
+	traced, kept := false, ended[0].kept
 	for _, sc := range ended {
 		for _, w := range sc.made {
 			if x := w.Value(); x != nil {
@@ -98,8 +98,9 @@ func (o *scopes) end(depth int, c *tensor.Ctx) {
 			}
 		}
 	}
+	clear(ended)
 	for _, x := range made {
-		if traced || ended[0].kept[x.Value()] {
+		if traced || kept[x.Value()] {
 			o.watch(x) // now it is up to the scope around
 		} else {
 			x.Free(c)

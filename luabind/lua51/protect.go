@@ -40,7 +40,9 @@ func (s *State) Protect(message lua.LValue, fn lua.LValue, args ...lua.LValue) (
 	s.L = th
 	defer func() {
 		s.L = caller
-		s.protected = s.protected[:len(s.protected)-1]
+		last := len(s.protected) - 1
+		s.protected[last] = protection{}
+		s.protected = s.protected[:last]
 		th.SetTop(0)
 		s.spares = append(s.spares, th)
 	}()

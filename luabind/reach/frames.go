@@ -12,6 +12,7 @@ func (w *Walker) Threads(running []*lua.LState) bool {
 	for i, L := range running {
 		w.seen.add(address(L))
 		if !w.thread(L, i == 0) {
+			w.forget()
 			return false
 		}
 	}

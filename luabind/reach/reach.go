@@ -132,6 +132,11 @@ func (w *Walker) drain() {
 			w.UserData(v)
 		}
 	}
+	w.forget()
+}
+
+// forget lets go of the values that are not walked.
+func (w *Walker) forget() {
 	clear(w.todo)
 	w.todo = w.todo[:0]
 }
