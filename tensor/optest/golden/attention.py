@@ -24,6 +24,23 @@ for n, (q, k, v) in enumerate(SHAPES):
         call(NAME, *qkv, scale=0.25, mask=In(shape, ints(0, 1), "bool"), tol=TOL)
     for shape in (scores, (k[2],)):
         call(NAME, *qkv, scale=0.25, mask=In(shape), tol=TOL)
+q, k, v = In((2, 4, 3, 4)), In((2, 2, 5, 4)), In((2, 2, 5, 2))
+for sinks in (None, In((4,))):
+    for mask in (None, "causal", *(In(m, ints(0, 1), "bool") for m in ((2, 1, 1, 5), (2, 4, 3, 1), (1, 1, 3, 5), ())),
+                 *(In(m) for m in ((2, 1, 3, 5), (4, 1, 5), (3, 1), (1,)))):
+        call(NAME, q, k, v, scale=0.5, mask=mask, sinks=sinks, tol=TOL)
+for d in ("float16", "bfloat16", "float64", "int32", "uint8", "complex64"):  # what promotes to float32, and what does not
+    call(NAME, q, k, v, scale=0.5, mask=In((3, 5), dtype=d), tol=TOL)
+    call(NAME, q, k, v, scale=0.5, sinks=In((4,), dtype=d), tol=TOL)
+call(NAME, In((1, 1, 3, 4)), In((1, 1, 2, 4)), In((1, 1, 2, 4)), scale=1.0, mask="causal", tol=TOL)  # more queries than keys
+for shape in ((2, 3, 3, 5), (2, 2, 3, 5), (3, 4, 3, 5), (1, 2, 4, 3, 5), (4,)):
+    call(NAME, q, k, v, scale=0.5, mask=In(shape))
+for shape in ((3,), (1, 4), ()):
+    call(NAME, q, k, v, scale=0.5, sinks=In(shape))
+for d in ("int32", "bool", "complex64"):
+    call(NAME, In((1, 1, 2, 4)), In((1, 1, 3, 4)), In((1, 1, 3, 4)), scale=1.0, dtypes=[d])
+call(NAME, In((1, 3, 2, 4)), In((1, 2, 3, 4)), In((1, 2, 3, 4)), scale=1.0)
+call(NAME, In((1, 2, 4)), In((1, 2, 4)), In((1, 2, 4)), scale=1.0)
 call(NAME, In((1, 1, 2, 4)), In((1, 1, 3, 4)), In((1, 1, 3, 4)), scale=1.0, mask="full")
 call(NAME, In((1, 1, 2, 4)), In((1, 1, 3, 5)), In((1, 1, 3, 4)), scale=1.0)
 write("attention")
