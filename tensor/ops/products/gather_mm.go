@@ -23,7 +23,7 @@ var (
 type gatherVariant struct {
 	T, ACC, LHS, RHS tensor.DType
 	rows, cols       int
-	dots             bool
+	dots, unit       bool
 }
 
 func init() {
@@ -98,6 +98,7 @@ func runGatherMM(r *tensor.Run, _ tensor.None) error {
 	}
 	v.cols = max(8/v.rows, 2)
 	v.dots = stepB[0] == 1 && stepB[1] != 1
+	v.unit = stepB[1] == 1
 	blocks := (rows + v.rows - 1) / v.rows
 	if err := kit.CheckCount(batch.Size(), math.MaxUint32/blocks, "matrices"); err != nil {
 		return err

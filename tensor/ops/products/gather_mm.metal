@@ -12,6 +12,37 @@ struct Picked {
     uint ndim;                     // of the batch
 };
 
+#if !DOTS
+#if UNIT
+#define B_AT(c) (c)
+#else
+#define B_AT(c) (long(c) * m.b_col)
+#endif
+
+// Adds up all products of the rows at line; columns are in range, all of them or those that are checked.
+template <bool whole>
+void add_all(thread ACC (&sum)[ROWS][COLS], thread const device T* (&line)[ROWS], const device T* w, constant Picked& m,
+             uint col) {
+    const device T* from = w + B_AT(col);
+    for (uint k = 0; k < m.depth; k++) {
+        ACC v[COLS];
+        for (uint c = 0; c < COLS; c++) {
+            v[c] = ACC(0);
+            if (whole || col + 32 * c < m.cols) {
+                v[c] = ACC(from[B_AT(32 * c)]);
+            }
+        }
+        for (uint r = 0; r < ROWS; r++) {
+            ACC e = ACC(line[r][long(k) * m.a_depth]);
+            for (uint c = 0; c < COLS; c++) {
+                sum[r][c] = metal::fma(e, v[c], sum[r][c]);
+            }
+        }
+        from += m.b_depth;
+    }
+}
+#endif
+
 kernel void gather_mm(const device T* a [[buffer(0)]],
                       const device T* b [[buffer(1)]],
                       device T* out [[buffer(2)]],
@@ -76,19 +107,12 @@ kernel void gather_mm(const device T* a [[buffer(0)]],
         }
     }
 #else
-    uint col = p.y * (32 * COLS) + lane;
-    for (uint k = 0; k < m.depth; k++) {
-        const device T* from = w + long(k) * m.b_depth;
-        ACC v[COLS];
-        for (uint c = 0; c < COLS; c++) {
-            v[c] = ACC(from[long(min(col + 32 * c, m.cols - 1)) * m.b_col]);
-        }
-        for (uint r = 0; r < ROWS; r++) {
-            ACC e = ACC(line[r][long(k) * m.a_depth]);
-            for (uint c = 0; c < COLS; c++) {
-                sum[r][c] = metal::fma(e, v[c], sum[r][c]);
-            }
-        }
+    uint first = p.y * (32 * COLS);
+    uint col = first + lane;
+    if (first + 32 * COLS <= m.cols) {
+        add_all<true>(sum, line, w, m, col);
+    } else {
+        add_all<false>(sum, line, w, m, col);
     }
     for (uint r = 0; r < ROWS; r++) {
         for (uint c = 0; c < COLS; c++) {
