@@ -7,18 +7,7 @@ import (
 )
 
 // instead are expressions to write for names of MLX's until mx has them. An entry for one that it has says nothing.
-var instead = map[string]string{
-	"atleast_1d": "a:reshape(-1)",
-
-	"diag": "mx.where(mx.equal(mx.eye(#a), 1), a, 0)",
-
-	"flip":     `a["::-1"]`,
-	"linspace": "mx.arange(n) / (n - 1)",
-	"pad":      "mx.concatenate({mx.zeros({1}), a}, 0)",
-	"repeat":   "mx.broadcast_to(mx.expand_dims(a, 1), {#a, n}):flatten()",
-	"tile":     "mx.concatenate({a, a}, 0)", "tri": "mx.tril(mx.ones({n, n}))", "unflatten": "a:reshape(-1, n)",
-	"trace": "mx.where(mx.equal(mx.eye(#a), 1), a, 0):sum()",
-}
+var instead = map[string]string{}
 
 // notYet says of a name of MLX that mx does not have what to write in its place; of other names it is "".
 func (m *module) notYet(prefix, name string) string {

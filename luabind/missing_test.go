@@ -11,26 +11,12 @@ import (
 )
 
 // answersOfMLX are what MLX's functions give for the arrays of TestInstead, as it prints them.
-var answersOfMLX = map[string]string{
-	"atleast_1d": "array([1, -2, 3.5], dtype=float32)",
-	"diag":       "array([[1, 0, 0],\n       [0, -2, 0],\n       [0, 0, 3.5]], dtype=float32)",
-	"flip":       "array([3.5, -2, 1], dtype=float32)",
-	"linspace":   "array([0, 1], dtype=float32)",
-	"pad":        "array([0, 1, -2, 3.5], dtype=float32)",
-	"repeat":     "array([1, 1, -2, -2, 3.5, 3.5], dtype=float32)",
-	"tile":       "array([1, -2, 3.5, 1, -2, 3.5], dtype=float32)",
-	"trace":      "array(5, dtype=float32)",
-	"tri":        "array([[1, 0],\n       [1, 1]], dtype=float32)",
-	"unflatten":  "array([[1, -2],\n       [3.5, 0.25]], dtype=float32)",
-}
+var answersOfMLX = map[string]string{}
 
 // What an error says to write for a missing name gives what MLX gives for a and b, or what else stands for them here.
 func TestInstead(t *testing.T) {
 	s := newTestState(t)
-	other := map[string]string{
-		"trace":     "a = mx.array({{1, 2}, {3, 4}})",
-		"unflatten": "a = mx.array({1, -2, 3.5, 0.25})",
-	}
+	other := map[string]string{}
 	for name, text := range instead {
 		if s.mx.funcs[name] != nil { // it is there: nobody is told
 			continue

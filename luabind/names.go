@@ -75,12 +75,12 @@ func (m *module) hint(prefix, name string, in *lua.LTable) string {
 // is not looked for here.
 var elsewhere = map[string]string{
 	"tensor": "array", "cat": "concatenate", "hstack": "concatenate", "vstack": "concatenate",
-	"unsqueeze": "expand_dims", "permute": "transpose", "permute_dims": "transpose", "ravel": "flatten",
+	"unsqueeze": "expand_dims", "permute": "transpose", "ravel": "flatten",
 	"gather": "take_along_axis",
 	"sub":    "subtract", "mul": "multiply", "div": "divide", "neg": "negative",
 	"mm": "matmul", "bmm": "matmul", "dot": "matmul", "mod": "remainder", "fmod": "remainder",
 	"eq": "equal", "ne": "not_equal", "gt": "greater", "ge": "greater_equal", "lt": "less", "le": "less_equal",
-	"conj": "conjugate", "identity": "eye", "matrix_transpose": "swapaxes",
+	"conj":  "conjugate",
 	"clamp": "clip", "amax": "max", "amin": "min",
 	"detach": "stop_gradient", "cast": "astype", "to": "astype", "numpy": "tolist",
 	"rand": "random.uniform", "randn": "random.normal", "randint": "random.randint", "manual_seed": "random.seed",

@@ -160,6 +160,8 @@ var _ = sig.Def("transpose", "a axes:axes...?", func(a *sig.Args) any {
 	return Transpose(a.Array(0), a.Ints(1), a.Ctx)
 })
 
+var _ = sig.Alias("permute_dims", "transpose")
+
 // Transpose is a view of a whose dimension i is a's dimension axes[i]. Without axes the dimensions are reversed. Each
 // axis must occur once, negative ones count from the end.
 func Transpose(a *tensor.Array, axes []int, ctx ...*tensor.Ctx) *tensor.Array {
@@ -221,6 +223,21 @@ func SwapAxes(a *tensor.Array, axis1, axis2 int, ctx ...*tensor.Ctx) *tensor.Arr
 	perm := kit.Identity(a.NDim())
 	perm[i], perm[j] = j, i
 	return Transpose(a, perm, c)
+}
+
+var _ = sig.Def("matrix_transpose", "a", func(a *sig.Args) any { return MatrixTranspose(a.Array(0), a.Ctx) })
+
+// MatrixTranspose is a view of a whose last two dimensions are exchanged. An array of fewer than two is an error.
+func MatrixTranspose(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
+	const op = "matrix_transpose"
+	c := tensor.Call(ctx)
+	if f := kit.Unusable(c, op, a); f != nil {
+		return f
+	}
+	if a.NDim() < 2 {
+		return tensor.Fail(c, op, "an array with %s is no matrix: it needs 2 or more", tensor.Count(a.NDim(), "dimension"))
+	}
+	return SwapAxes(a, -2, -1, c)
 }
 
 var _ = sig.Def("moveaxis", "a source:int destination:int", func(a *sig.Args) any {

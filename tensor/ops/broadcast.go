@@ -29,13 +29,7 @@ func init() {
 		DType:    kit.SameDType[shapeAttrs],
 		SpecFrom: afterFirst[shapeAttrs],
 		View: func(in []tensor.Spec, v tensor.View, _ shapeAttrs, out []tensor.Operand) bool {
-			to, strides := out[0].Shape, out[0].Strides
-			lead := len(to) - len(in[0].Shape)
-			for i, n := range in[0].Shape {
-				if n == to[lead+i] {
-					strides[lead+i] = v.Strides[i]
-				}
-			}
+			broadcastStrides(in[0].Shape, v, &out[0])
 			return true
 		},
 		Gradient: func(g *tensor.VJP[shapeAttrs]) *tensor.Array {
@@ -82,6 +76,16 @@ func init() {
 		},
 		VMap: vmapSumTo,
 	})
+}
+
+// broadcastStrides are the strides of a view of shape from in the shape that it is broadcast to.
+func broadcastStrides(from tensor.Shape, v tensor.View, out *tensor.Operand) {
+	lead := len(out.Shape) - len(from)
+	for i, n := range from {
+		if n == out.Shape[lead+i] {
+			out.Strides[lead+i] = v.Strides[i]
+		}
+	}
 }
 
 // vmapSumTo sums per example: the batch axis stands before the dimensions that the sum drops.

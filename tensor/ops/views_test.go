@@ -33,6 +33,12 @@ func TestViews(t *testing.T) {
 	view("swapaxes", "transpose", threes, "axis1", 0, "axis2", -1)
 	view("expand_dims", "expand_dims", all, "axis", []any{0, -1})
 	view("squeeze", "squeeze", inputs(uniform, "1,n,1"), "axis", []any{0, 2})
+	view("flip", "flip", all)
+	view("flip some", "flip", threes, "axis", []any{0, -1})
+	view("unflatten", "unflatten", inputs(uniform, "n,m,6", "6"), "axis", -1, "shape", []any{3, -1})
+	view("matrix_transpose", "transpose", threes)
+	view("diagonal", "diagonal", inputs(uniform, "n,m", "n,m,2", "0,n"))
+	view("diagonal some", "diagonal", inputs(uniform, "n,m,2", "n,4,2"), "offset", -1, "axis1", 2, "axis2", 0)
 	view("broadcast_to", "broadcast_to", inputs(uniform, "3,1", ""), "shape", []any{2, 3, 4})
 }
 
@@ -181,6 +187,20 @@ func TestBadViews(t *testing.T) {
 			"[zeros] shape (1073741824, 1073741824, 1073741824) of int8"},
 		{ops.Full(tensor.Sizes(-1), ops.Number(1, tensor.Int8), tensor.Int8),
 			"[full] negative dimension in shape (-1,)"},
+		{ops.Unflatten(x, 1, tensor.Sizes(2, -1)), "[unflatten] axis 1 of shape (2, 3) cannot take the sizes (2, -1)"},
+		{ops.Unflatten(x, 1, tensor.Sizes(huge, huge, huge)), "[unflatten] axis 1 of shape (2, 3)"},
+		{ops.Unflatten(x, 0, tensor.Sizes()), "[unflatten] no sizes are given"},
+		{ops.MatrixTranspose(ops.Number(1, ints32)), "[matrix_transpose] an array with 0 dimensions is no matrix"},
+		{ops.Diagonal(x, 0, 1, -1), "[diagonal] axis1 1 and axis2 -1 are one axis"},
+		{ops.Diagonal(x, 0, 0, 2), "[diagonal] axis 2 is out of range"},
+		{ops.Trace(x, 0, 0, -2, ints32), "[trace] axis1 0 and axis2 -2 are one axis"},
+		{ops.Diag(ops.Number(1, ints32), 0), "[diag] an array with 0 dimensions, want 1 or 2"},
+		{ops.Repeat(x, -1, nil), "[repeat] -1 repeats, want 0 or more"},
+		{ops.Repeat(x, 2, axis(2)), "[repeat] axis 2 is out of range"},
+		{ops.Tile(x, []int{1, -2}), "[tile] reps are (1, -2), want 0 or more"},
+		{ops.Unstack(x, 2)[0], "[unstack] axis 2 is out of range"},
+		{ops.BroadcastArrays([]*array{x, optest.Zeros(2)})[0], "[broadcast_arrays] shapes (2, 3) and (2,)"},
+		{ops.Meshgrid([]*array{x}, false, "yx")[0], "[meshgrid] indexing is \"yx\""},
 		{ops.SwapAxes(x, 0, 2), "[swapaxes] axis 2 is out of range"},
 		{ops.FromSlice(counting(6, 0, 1), []int{4}), "[array] 6 elements do not fill shape (4,)"},
 		{ops.Number(256, tensor.Uint8), "[array] 256 does not fit uint8"},

@@ -180,7 +180,7 @@ func makeCall(find Signatures, name string, args []GoldenArg, in []*tensor.Array
 			return nil, fmt.Errorf("%s has no parameter %s", name, a.Name)
 		case f.Params[i].Many:
 			pos = append(pos, v.([]any)...)
-		case (!named || i < many) && i == len(pos): // those between that are left out make the rest named
+		case i == len(pos) && (i < many || many < 0 && !named): // those between that are left out make the rest named
 			pos = append(pos, v)
 		default:
 			byName[a.Name] = v

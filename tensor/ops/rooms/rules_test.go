@@ -68,6 +68,9 @@ func rules(t *testing.T, trace *tensor.Trace, r ruled) {
 	}
 	outs, err := r.f(in)
 	require.NoError(t, err, r)
+	if len(outs) == 0 { // of unstack, along a dimension of size 0
+		return
+	}
 	require.NoError(t, outs[0].Err(), r)
 	if outs[0].DType().IsInexact() && r.in[0].DType.IsInexact() && r.call.Fn != "view" { // which has no derivative
 		derivatives(t, r, in, outs)

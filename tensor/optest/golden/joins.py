@@ -20,6 +20,10 @@ for shape in ((3, 4), (5,), (2, 0)):
 call("split", In((4, 3)), 2)
 call("split", In((4, 3)), [1])
 call("split", In((4, 3)), 3)
+for shape in ((3, 4), (5,), (2, 0), (0, 2), ()):
+    call("unstack", In(shape), dtypes=FEW)
+    call("unstack", In(shape), axis=-1)
+    call("unstack", In(shape), axis=1)
 
 # Refusals.
 call("concatenate", [])

@@ -49,4 +49,17 @@ for shape in ((2, 3, 4), (5,), (), (0, 3)):
     for axes in (None, 0, 1, -1, 3, -4, [], [1], [0, -1], [1, 1], [0, 3]):
         for shift in (1, -3, 100, [], [1], [2, 5], [1, 2, 3]):
             call("roll", y, shift, axes)
+for shape in ((2, 3, 4), (), (3,), (0, 2)):
+    y = In(shape)
+    call("flip", y, dtypes=ALL)
+    for axis in (0, -1, 1, [], [0, 1], [-1, 0], 3, [0, 4]):
+        call("flip", y, axis, dtypes=["float32", "uint8"])
+    call("matrix_transpose", y, dtypes=ALL)
+    call("permute_dims", y, dtypes=FEW)
+    for axis, to in ((0, [1, -1]), (-1, [2, 2]), (1, [3]), (0, [2, 1]), (0, []), (0, [-1, -1]), (1, [2, -1]), (2, [-1, 4]),
+                     (3, [1, 1]), (-1, [1, 2, 2]), (0, [1, 0])):  # of (0, [0, -1]) MLX dies
+        call("unflatten", y, axis, to)
+call("permute_dims", x, [2, 0, 1], dtypes=ALL)
+call("permute_dims", x, [0, 1])
+call("unflatten", In((2, 6)), 1, [3, -1], dtypes=ALL)
 write("views")
