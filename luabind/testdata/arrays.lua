@@ -80,3 +80,10 @@ fails("-1 does not fit uint32", function() return mx.array({1}, mx.uint32) + -1 
 local shared = {1}
 for _ = 1, 40 do shared = {shared, shared} end
 fails("more than the memory limit", mx.array, shared)
+
+-- Views of several arrays and lists of views; a slice whose place is an array's.
+local a, b = mx.broadcast_arrays(mx.array({1, 2}), mx.zeros({3, 1}))
+assert(#mx.unstack(a) == 3 and b.shape[2] == 2 and mx.broadcast_shapes({6, 7}, {5, 6, 1})[1] == 5)
+assert(mx.atleast_2d(1).ndim == 2 and #mx.atleast_1d(1, a) == 2)
+local at = mx.slice_update(mx.zeros({4}), mx.ones({2}), mx.array({1}, mx.int32), {0})
+assert(tostring(at) == "array([0, 1, 1, 0], dtype=float32)" and mx.slice(at, {2}, {0}, {1}):item() == 1)

@@ -55,6 +55,8 @@ var _ = sig.Def("zeros", "shape:shape dtype:dtype=float32", func(a *sig.Args) an
 	return Zeros(a.Shape(0), a.DType(1), a.Ctx)
 })
 
+var _ = sig.Alias("empty", "zeros")
+
 // Zeros is an array of zeros. It costs no memory: all elements share one zero's bytes.
 func Zeros(shape tensor.ShapeArg, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
@@ -88,6 +90,8 @@ func FullLike(a, vals *tensor.Array, dtype tensor.DType, ctx ...*tensor.Ctx) *te
 var _ = sig.Def("zeros_like", "a dtype:dtype?", func(a *sig.Args) any {
 	return Zeros(tensor.ShapeOf(a.Array(0)), a.DTypeOr(1, a.Array(0).DType()), a.Ctx)
 })
+
+var _ = sig.Alias("empty_like", "zeros_like")
 
 // ZerosLike is zeros of a's shape, and of its dtype unless a script gives another.
 func ZerosLike(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {

@@ -125,14 +125,19 @@ func runGather(r *tensor.Run, a gatherAttrs) error {
 	if err != nil {
 		return err
 	}
-	count, slice := offsets.Shape.Size(), rest.Shape.Size()
+	return gatherSlices(r, rest, offsets, out, rest.Shape[a.Dest:].Size())
+}
+
+// gatherSlices copies the slices of an array that begin at those offsets to out, where inner elements of each lie side
+// by side; x is the slice at offset 0.
+func gatherSlices(r *tensor.Run, x, offsets, out tensor.Operand, inner int) error {
+	count, slice := offsets.Shape.Size(), x.Shape.Size()
 	if err := kit.CheckRows(count, slice); err != nil {
 		return err
 	}
-	dims := kit.Collapse(rest.Shape, rest.Strides)
+	dims := kit.Collapse(x.Shape, x.Strides)
 	return gatherKernels.Launch(r, gatherVariant{kit.Bits(x.DType)}, "gather", kit.Plane(slice, count), x.Arg(),
-		offsets.Arg(), out.Arg(), dims.Shape(), dims.Strides(0), dims.Rank(), kit.Uint(count),
-		kit.Uint(rest.Shape[a.Dest:].Size()))
+		offsets.Arg(), out.Arg(), dims.Shape(), dims.Strides(0), dims.Rank(), kit.Uint(count), kit.Uint(inner))
 }
 
 // indexOffsets is, for each element of the indices' common shape, the offset in elements of the slice of x that the

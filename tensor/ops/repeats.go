@@ -27,7 +27,7 @@ var _ = sig.Def("repeat", "array repeats:int axis:axis?", func(a *sig.Args) any 
 	return Repeat(a.Array(0), a.Int(1), a.Axis(2), a.Ctx)
 })
 
-// Repeat has each slice of array along an axis (nil: each element of the flattened array) that many times, one after
+// Repeat has each part of array along an axis (nil: each element of the flattened array) that many times, one after
 // the other. A negative number of repeats is an error.
 func Repeat(array *tensor.Array, repeats int, axis *int, ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "repeat"

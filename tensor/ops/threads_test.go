@@ -67,7 +67,7 @@ func manyOps(t *testing.T) map[string]*array {
 			x, y = ops.AsType(x, tensor.Int32), ops.AsType(y, tensor.Int32)
 		}
 		switch name := f.Params[len(f.Params)-1].Name; {
-		case len(f.Params) == 1: // element by element
+		case len(f.Params) == 1 && f.Params[0].Is(sig.KindArray): // element by element
 			call("", x)
 		case len(f.Params) == 2 && name == "b":
 			call("", x, ops.Slice(y, []ops.Part{ops.Span(3, 4, 1)}))

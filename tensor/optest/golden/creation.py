@@ -43,4 +43,27 @@ for n, m, k in ((3, 3, 0), (2, 4, 1), (4, 2, -1), (3, 2, 5), (0, 2, 0), (2, 3, -
     call("eye", n, m, k)
 call("eye", 3)
 call("eye", 2, k=1)
+for d in ALL:
+    call("empty", [0, 3], Dtype(d))
+    call("empty", [3, 0])
+    call("empty_like", In((0, 2)), dtypes=[d])
+    call("empty_like", In((3, 0)), Dtype(d))
+    call("identity", 2, Dtype(d))
+    call("tri", 2, 3, 1, Dtype(d))
+    call("linspace", -1, 3.5, 4, True, Dtype(d), tol=[0, 1e-5]) if d[0] != "u" else None
+    call("linspace", 1, 100, 7, False, Dtype(d))
+call("identity", 3)
+for n, m, k in ((3, 3, 0), (2, 4, -1), (4, 2, 9), (3, 2, -5), (0, 2, 0), (2, 0, 0)):
+    call("tri", n, m, k)
+call("tri", 3)
+call("tri", 2, k=1)
+for num in (0, 1, 2, 5, -1):
+    call("linspace", 2, 5, num)
+    call("linspace", 2.5, -5, num, endpoint=False)
+    call("linspace", 0, 1, num=num, dtype=Dtype("int32"))
+call("linspace", 0, 1)
+call("linspace", 0, 1, endpoint=False)
+for window in ("bartlett", "blackman", "hamming", "hanning"):
+    for m in (-3, 0, 1, 2, 7, 20):
+        call(window, m, tol=[0, 1e-6])
 write("creation")
