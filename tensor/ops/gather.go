@@ -30,8 +30,12 @@ var (
 )
 
 type (
-	gatherVariant struct{ T string } // the unsigned integers of the elements' size
-	indexVariant  struct{ IDX tensor.DType }
+	// gatherVariant is unsigned integers, which are ratio elements each.
+	gatherVariant struct {
+		T     string
+		ratio int
+	}
+	indexVariant struct{ IDX tensor.DType }
 )
 
 func init() {
@@ -125,18 +129,34 @@ func runGather(r *tensor.Run, a gatherAttrs) error {
 	if err != nil {
 		return err
 	}
-	return gatherSlices(r, rest, offsets, out, rest.Shape[a.Dest:].Size())
+	step := 0 // lowest bits that are 0 in all strides are so in offsets
+	for _, axis := range a.Axes.Slice() {
+		step |= x.Strides[axis]
+	}
+	return gatherSlices(r, rest, offsets, out, rest.Shape[a.Dest:].Size(), step)
 }
 
+// leastRow is how many elements a slice has at least that a SIMD-group copies.
+const leastRow = 32
+
 // gatherSlices copies the slices of an array that begin at those offsets to out, where inner elements of each lie side
-// by side; x is the slice at offset 0.
-func gatherSlices(r *tensor.Run, x, offsets, out tensor.Operand, inner int) error {
+// by side; x is the slice at offset 0. A power of two that divides step divides all offsets.
+func gatherSlices(r *tensor.Run, x, offsets, out tensor.Operand, inner, step int) error {
 	count, slice := offsets.Shape.Size(), x.Shape.Size()
 	if err := kit.CheckRows(count, slice); err != nil {
 		return err
 	}
+	shape, steps := kit.Merge(x.Shape, x.Strides)
+	if len(shape) == 1 && steps[0][0] == 1 && inner == slice && slice >= leastRow {
+		t, size, ratio := kit.Bits(x.DType), x.DType.Size(), 1
+		if wide := 8 / size; step%wide == 0 && slice%wide == 0 && x.OffsetBytes%8 == 0 && out.OffsetBytes%8 == 0 {
+			t, ratio = "ulong", wide
+		}
+		return gatherKernels.Launch(r, gatherVariant{t, ratio}, "gather_rows", kit.Rows(count), x.Arg(), offsets.Arg(),
+			out.Arg(), kit.Uint(slice/ratio))
+	}
 	dims := kit.Collapse(x.Shape, x.Strides)
-	return gatherKernels.Launch(r, gatherVariant{kit.Bits(x.DType)}, "gather", kit.Plane(slice, count), x.Arg(),
+	return gatherKernels.Launch(r, gatherVariant{kit.Bits(x.DType), 1}, "gather", kit.Plane(slice, count), x.Arg(),
 		offsets.Arg(), out.Arg(), dims.Shape(), dims.Strides(0), dims.Rank(), kit.Uint(count), kit.Uint(inner))
 }
 

@@ -17,3 +17,29 @@ kernel void gather(const device T* x [[buffer(0)]],
     ulong after = p.x % inner;
     out[(before * count + p.y) * inner + after] = x[at];
 }
+
+// The same where a slice is n neighbours in x and in out: a SIMD-group copies each. An element of T is RATIO of those
+// that the offsets count.
+kernel void gather_rows(const device T* x [[buffer(0)]],
+                        const device long* offsets [[buffer(1)]],
+                        device T* out [[buffer(2)]],
+                        constant uint& n [[buffer(3)]],
+                        uint2 p [[thread_position_in_grid]],
+                        uint lane [[thread_index_in_simdgroup]]) {
+    const device T* from = x + offsets[p.y] / RATIO;
+    device T* to = out + ulong(p.y) * n;
+    uint whole = n / 128 * 128;
+    for (uint i = lane; i < whole; i += 128) {
+        T a = from[i];
+        T b = from[i + 32];
+        T c = from[i + 64];
+        T d = from[i + 96];
+        to[i] = a;
+        to[i + 32] = b;
+        to[i + 64] = c;
+        to[i + 96] = d;
+    }
+    for (uint i = whole + lane; i < n; i += 32) {
+        to[i] = from[i];
+    }
+}

@@ -192,3 +192,30 @@ func TestIndexErrors(t *testing.T) {
 		"[index_add] index 2 is out of range for axis 0 with size 2")
 	optest.Fails(t, ops.IndexUpdate(x, nil, "grow", x), `"grow" is no update`)
 }
+
+// TestGatherRows: rows that lie in one piece are copied as wide elements where they begin and end at multiples of them.
+func TestGatherRows(t *testing.T) {
+	optest.Open(t)
+	rows := []int32{3, 0, -1, 3, 2}
+	index := ops.FromSlice(rows, []int{len(rows)})
+	for _, d := range []tensor.DType{tensor.Uint8, tensor.Float16, tensor.Float32, tensor.Complex64} {
+		for _, n := range []int{31, 32, 33, 36, 128, 260, 300} {
+			for _, from := range []int{0, 1, 2} {
+				wide := ops.AsType(optest.Noise(tensor.Float32, 4, n+from), d)
+				require.NoError(t, tensor.Eval(t.Context(), wide))
+				x := ops.Slice(wide, []ops.Part{ops.Whole(), ops.Span(from, ops.None, 1)})
+				all, err := x.Bytes(t.Context())
+				require.NoError(t, err)
+				var want []byte
+				for _, i := range rows {
+					size := n * d.Size()
+					at := (int(i) + 4) % 4 * size
+					want = append(want, all[at:at+size]...)
+				}
+				got, err := ops.Take(x, index, axis(0)).Bytes(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, want, got, "%v, %d of %d", d, n, n+from)
+			}
+		}
+	}
+}
