@@ -69,6 +69,8 @@ fails("there is no mx.clamp; mx.clip does that$", function() return mx.clamp end
 fails("there is no mx.randn; mx.random.normal does that$", function() return mx.randn end)
 fails("there is no mx.random.randn; mx.random.normal does that$", function() return mx.random.randn end)
 fails("there is no mx.nn.matmul; there is mx.matmul$", function() return mx.nn.matmul end)
+fails("there is no mx.linalg.nrom; did you mean norm", function() return mx.linalg.nrom end)
+fails("there is no mx.linalg.jordan; help%(mx.linalg%) lists what there is$", function() return mx.linalg.jordan end)
 -- what Python counts from 0, and what is a call elsewhere
 local shape = mx.zeros({2, 3}).shape
 fails("%[shape%] there is no dimension 0: .* x.shape%[1%] is the first, and x:dim%(0%)", function() return shape[0] end)

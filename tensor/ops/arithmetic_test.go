@@ -36,3 +36,13 @@ func TestDivisions(t *testing.T) {
 		})
 	}
 }
+
+func TestQuotientAndRest(t *testing.T) {
+	optest.Elementwise(t, "positive", uniform)
+	optest.Run(t, optest.Subject{
+		Name: "divmod", Ops: []string{"floor_divide", "remainder"}, Fn: optest.Call("divmod"),
+		DTypes: except(tensor.Complex64, tensor.Bool, tensor.Uint8, tensor.Int32),
+		Cases: []optest.Case{{Inputs: []optest.Input{optest.In("n,m", optest.Distinct(0.0625)),
+			optest.In("m", optest.Ints(3, 3))}}},
+	})
+}
