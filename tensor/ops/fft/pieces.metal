@@ -1,6 +1,9 @@
 // What stands around the stages of long transforms. KIND and INVERSE are those of the whole transform, as in
 // transform.metal. A transform's numbers lie `apart` from each other; ROWS says that this is 1. Then x counts them,
 // else transforms side by side, and y numbers; z counts the batch.
+
+#pragma clang fp contract(off)
+
 #if ROWS
 #define NUMBER at.x
 #define PLACE(t) (t)

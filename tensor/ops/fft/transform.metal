@@ -10,6 +10,8 @@
 // that half and real. INVERSE says that angles grow: the inverse transform is the forward one of numbers whose
 // parts have changed places.
 
+#pragma clang fp contract(off)
+
 #define ROOM 2048 // numbers of a tile
 #define MOST_STAGES 12
 

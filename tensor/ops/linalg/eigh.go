@@ -117,7 +117,7 @@ func eighComplexAt(h *tensor.HostCall, attrs eighAttrs, w *workspace, i, n int) 
 		a[r*n+r] = complex(real(a[r*n+r]), 0)
 	}
 	for _, v := range a {
-		if v-v != 0 {
+		if cmplx.IsNaN(v) || cmplx.IsInf(v) {
 			return notFinite(h.In[0], i)
 		}
 	}
