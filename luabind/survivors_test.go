@@ -265,9 +265,9 @@ func survivors(text string) (found map[string]int, missed int, err error) {
 // has cleared, and by nothing of ours.
 func TestSurvivors(t *testing.T) {
 	withDevice(t, metal.DeviceOptions{})
-	n := *programs / 3
+	n := *programs / 10 // going over the whole state takes as long as ten programs
 	if testing.Short() {
-		n /= 4
+		n /= 3
 	}
 	total := map[string]int{}
 	for seed := range n {
