@@ -6,9 +6,6 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
-// instead are expressions to write for names of MLX's until mx has them. An entry for one that it has says nothing.
-var instead = map[string]string{}
-
 // notYet says of a name of MLX that mx does not have what to write in its place; of other names it is "".
 func (m *module) notYet(prefix, name string) string {
 	known := sig.MLXName(prefix + name)
@@ -16,8 +13,6 @@ func (m *module) notYet(prefix, name string) string {
 		known = sig.MLXName("array." + name)
 	}
 	switch {
-	case known != nil && instead[prefix+name] != "":
-		return " yet; write " + instead[prefix+name]
 	case known != nil && m.funcs[known.SecondOf] != nil:
 		return "; mx." + known.SecondOf + " does that"
 	case known != nil && m.funcs[elsewhere[name]] != nil:

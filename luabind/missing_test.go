@@ -10,25 +10,6 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// answersOfMLX are what MLX's functions give for the arrays of TestInstead, as it prints them.
-var answersOfMLX = map[string]string{}
-
-// What an error says to write for a missing name gives what MLX gives for a and b, or what else stands for them here.
-func TestInstead(t *testing.T) {
-	s := newTestState(t)
-	other := map[string]string{}
-	for name, text := range instead {
-		if s.mx.funcs[name] != nil { // it is there: nobody is told
-			continue
-		}
-		script := "local mx = require('mx') mx.random.seed(5) a, b, n = mx.array({1, -2, 3.5}), mx.array({4, 1, 3.5}), 2 " +
-			other[name] + " result = tostring((select(1, " + text + ")))"
-		_, err := s.Run(context.Background(), strings.NewReader(script), name)
-		require.NoError(t, err, name)
-		require.Equal(t, answersOfMLX[name], s.L.GetGlobal("result").String(), name)
-	}
-}
-
 // What MLX has and mx has not: its names are errors that say so, help lists them, and the manual does.
 func TestMissing(t *testing.T) {
 	s := newTestState(t)
@@ -71,24 +52,5 @@ func TestMissing(t *testing.T) {
 		"return mx.ones({2}):unsqueeze()": "; mx.expand_dims does that",
 	} {
 		fails(script, want)
-	}
-}
-
-// A hint says what it says as long as the name is missing.
-func TestHints(t *testing.T) {
-	s := newTestState(t)
-	for name, want := range map[string]string{
-		"acos":   "; mx.arccos does that",
-		"median": " yet; docs/reference.md lists what MLX has and mx has not", "conj": "; mx.conjugate does that",
-	} {
-		module, last, qualified := strings.Cut(name, ".")
-		if !qualified {
-			module, last = "", name
-		} else {
-			module += "."
-		}
-		if hint := s.mx.notYet(module, last); s.mx.funcs[name] == nil {
-			require.True(t, strings.HasPrefix(hint, want), "%s: %s", name, hint)
-		}
 	}
 }

@@ -78,6 +78,24 @@ func matrices(r *tensor.Run, i int) (o tensor.Operand, count, stride int, err er
 	return o, o.Shape[:n].Size(), stride, nil
 }
 
+// chooseRows chooses the kernel that makes rows of products with the matrices of b: a SIMD-group makes blocks of rows,
+// and of each some columns.
+func chooseRows(b tensor.Operand, d tensor.DType, rows int) (v gatherVariant, blocks, columns int) {
+	step := b.Strides[len(b.Strides)-2:]
+	v = gatherVariant{T: d, ACC: kit.Accumulator(d), rows: 1}
+	for v.rows < min(rows, 8) {
+		v.rows *= 2
+	}
+	v.cols = max(8/v.rows, 2)
+	v.dots = step[0] == 1 && step[1] != 1
+	v.unit = step[1] == 1
+	columns = v.cols
+	if !v.dots {
+		columns *= 32
+	}
+	return v, (rows + v.rows - 1) / v.rows, columns
+}
+
 func runGatherMM(r *tensor.Run, _ tensor.None) error {
 	out := r.Out[0]
 	last := len(out.Shape) - 1
@@ -90,16 +108,8 @@ func runGatherMM(r *tensor.Run, _ tensor.None) error {
 	if err != nil {
 		return err
 	}
-	stepA, stepB := a.Strides[len(a.Shape)-2:], b.Strides[len(b.Shape)-2:]
-	depth := a.Shape[len(a.Shape)-1]
-	v := gatherVariant{T: out.DType, ACC: kit.Accumulator(out.DType), LHS: r.In[2].DType, RHS: r.In[3].DType, rows: 1}
-	for v.rows < min(rows, 8) {
-		v.rows *= 2
-	}
-	v.cols = max(8/v.rows, 2)
-	v.dots = stepB[0] == 1 && stepB[1] != 1
-	v.unit = stepB[1] == 1
-	blocks := (rows + v.rows - 1) / v.rows
+	v, blocks, each := chooseRows(b, out.DType, rows)
+	v.LHS, v.RHS = r.In[2].DType, r.In[3].DType
 	if err := kit.CheckCount(batch.Size(), math.MaxUint32/blocks, "matrices"); err != nil {
 		return err
 	}
@@ -109,12 +119,9 @@ func runGatherMM(r *tensor.Run, _ tensor.None) error {
 	if err != nil {
 		return err
 	}
+	stepA, stepB := a.Strides[len(a.Shape)-2:], b.Strides[len(b.Shape)-2:]
 	params := kit.Params{}.Long(stepA[0], stepA[1], strideA, stepB[0], stepB[1], strideB, ofA, ofB).
-		Uint(rows, depth, cols, blocks, dims.N)
-	each := v.cols
-	if !v.dots {
-		each *= 32
-	}
+		Uint(rows, a.Shape[len(a.Shape)-1], cols, blocks, dims.N)
 	err = gatherKernels.Launch(r, v, "gather_mm", kit.Simds((cols+each-1)/each, batch.Size()*blocks, 8), a.Arg(), b.Arg(),
 		out.Arg(), lhs.Arg(), rhs.Arg(), params.Arg(), dims.Shape(), dims.Strides(0), dims.Strides(1), notes.Arg(0))
 	if err != nil {

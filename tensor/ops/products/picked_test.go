@@ -75,3 +75,34 @@ func TestBlockMaskedMM(t *testing.T) {
 		"[block_masked_mm] mask_out is for blocks of 32 rows and columns of (40, 5): shape (3, 1) does not")
 	optest.Fails(t, products.BlockMaskedMM(z(40, 3), z(4, 5), 32, z(2, 1), nil, nil), "[block_masked_mm] inner dimensions")
 }
+
+func TestSegmentedMM(t *testing.T) {
+	segments := func(v ...int32) *array { return ops.FromSlice(v, []int{len(v) / 2, 2}) }
+	of, with := optest.Of, optest.With
+	segmented := func(name string, dtypes []tensor.DType, f func(in []*array) *array, cases ...optest.Case) {
+		optest.Run(t, optest.Subject{
+			Name: "segmented_mm" + name, Ops: []string{"segmented_mm"}, DTypes: dtypes, Fn: optest.One(f), Cases: cases,
+			Second: true, Tol: near,
+		})
+	}
+	segmented("", optest.FloatTypes, func(in []*array) *array {
+		return products.SegmentedMM(in[0], in[1], segments(0, 2, 1, 5, 3, 3, 4, 1))
+	}, of("n,5", "5,m"))
+	segmented(" given", optest.FloatTypes[:1], func(in []*array) *array {
+		return products.SegmentedMM(in[0], ops.SwapAxes(in[1], 0, 1), ops.Abs(in[2]))
+	}, with(of("n,40", "m,40"), optest.Indices("2,3,2", 40)), with(of("2,3", "33,3"), optest.Indices("2", 3)))
+	z := optest.Zeros
+	optest.Fails(t, products.SegmentedMM(z(2, 3, 3), z(2, 3, 3), segments(0, 1)),
+		"[segmented_mm] a and b need two dimensions: a (2, 3, 3), b (2, 3, 3)")
+	optest.Fails(t, products.SegmentedMM(z(2, 3), z(4, 3), segments(0, 1)),
+		"[segmented_mm] inner dimensions differ: a (2, 3), b (4, 3)")
+	optest.Fails(t, products.SegmentedMM(z(2, 3), z(3, 3), ops.FromSlice([]int32{0, 1, 2}, []int{1, 3})),
+		"[segmented_mm] segments need a start and an end each in their last dimension: shape (1, 3)")
+	optest.Fails(t, products.SegmentedMM(z(2, 3), z(3, 3), ops.FromSlice([]int32{2}, nil)),
+		"[segmented_mm] segments need a start and an end each in their last dimension: shape ()")
+	optest.Fails(t, products.SegmentedMM(z(2, 3), z(3, 3), z(2)), "[segmented_mm] indices have dtype float32")
+	optest.Fails(t, products.SegmentedMM(z(2, 3), z(3, 3), segments(0, 4)),
+		"[segmented_mm] the end 4 of a segment is out of range for 3 columns of a")
+	optest.Fails(t, products.SegmentedMM(z(2, 3), z(3, 3), segments(0, 1, -1, 2)),
+		"[segmented_mm] the start -1 of a segment is out of range for 3 columns of a")
+}

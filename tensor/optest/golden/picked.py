@@ -1,4 +1,6 @@
-"""Golden data for gather_mm and block_masked_mm: python golden/picked.py, in tensor/optest."""
+"""Golden data for gather_mm, block_masked_mm and segmented_mm: python golden/picked.py, in tensor/optest."""
+
+import numpy as np
 
 from golden import FLOATS, In, call, ints, write
 
@@ -38,4 +40,24 @@ call("block_masked_mm", a, b, 16, out)
 call("block_masked_mm", a, b, 64, In((3, 2)))
 call("block_masked_mm", a, In((41, 66)), 64, out)
 call("block_masked_mm", In((3, 5)), In((5, 4)), 64, In((1, 1)), dtypes=["int32", "complex64"])
+
+segments = In((2, 3, 2), data=[0, 5, 5, 9, 3, 3, 4, 2, 1, 8, 9, 9], dtype="int32")
+a, b = In((3, 9)), In((9, 4))
+call("segmented_mm", a, b, segments, dtypes=["float32", "float64"], tol=TOL)
+
+
+def each_segment(a, b, segments):
+    ends = segments.reshape(-1, 2).astype(int)
+    return np.stack([a[:, i:j] @ b[i:j] for i, j in ends]).reshape(*segments.shape[:-1], a.shape[0], b.shape[1])
+
+
+# MLX's CPU steps from row to row by the segment's length where it computes half types.
+call("segmented_mm", a, b, segments, dtypes=["float16", "bfloat16"], truth=each_segment, ulp=1, tol=TOL)
+call("segmented_mm", In((9, 40)), In((40, 70)), index(3, 33), tol=TOL)
+for shapes in (((0, 9), (9, 4)), ((3, 0), (0, 4))):
+    call("segmented_mm", *[In(s) for s in shapes], index(0, 0, shape=(1, 2), dtype="uint8"), tol=TOL)
+call("segmented_mm", In((3, 9)), In((9, 4)), In((0, 2), ints(0, 1), "uint32"), tol=TOL)
+call("segmented_mm", In((3, 9)), In((9, 4)), In((3,), ints(0, 1), "uint32"))
+call("segmented_mm", In((2, 3, 3)), In((2, 3, 3)), index(0, 3))
+call("segmented_mm", In((3, 9)), In((9, 4)), index(0, 5), dtypes=["int32", "complex64", "bool"])
 write("picked")
