@@ -23,8 +23,7 @@ const (
 
 // allRows are the rows of the functions that are no ops.
 func allRows() []row {
-	var all []row
-	all = append(append(append(all, coreRows...), fileRows...), dtypeRows...)
+	all := slices.Concat(coreRows, fileRows, dtypeRows, distributedRows)
 	for _, rows := range [][]row{transformRows, kernelRows, evalRows, streamRows, memoryRows, compileRows, scopeRows,
 		deviceRows, printRows, metalMemory()} {
 		for _, r := range rows {
@@ -54,6 +53,7 @@ func (s *State) openMX() {
 	s.openCustom()
 	s.openKernels()
 	s.openCompiled()
+	s.openGroups()
 	s.openNames()
 	mx := s.L.NewTable()
 	s.mx = &module{LTable: mx, s: s, methods: s.L.NewTable(), funcs: map[string]*function{},
