@@ -47,7 +47,7 @@ func (k *compiledFunction) reached(l *looks) {
 	k.f.Constants(l.array)
 }
 
-// compileRow is the row of mx.compile.
+// compileRows are the row of mx.compile.
 var compileRows = []row{
 	{name: "compile", sig: "fun:any inputs:list? outputs:list? shapeless:bool=false check:bool=false",
 		help: "The compiled fun: traced when it is called, replayed where a call's dtypes and structure are those " +

@@ -15,7 +15,7 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
-// thousand builds a graph of 1,000 primitives, and defines a busy one that keeps the stream at work for long.
+// thousand builds a graph of 1,000 nodes, and defines a busy one that keeps the stream at work for long.
 const thousand = `
 local x = mx.ones({8, 8})
 local long = mx.ones({1024, 256})
@@ -85,7 +85,7 @@ func median(d []time.Duration) time.Duration {
 
 func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
 
-// BenchmarkFireBuild is the time that Lua takes to build 1,000 primitives: alone, and while the stream is at work.
+// BenchmarkFireBuild is the time that Lua takes to build 1,000 nodes: alone, and while the stream is at work.
 func BenchmarkFireBuild(b *testing.B) {
 	p := newBenchState(b, false)
 	var alone, beside []time.Duration
@@ -107,7 +107,7 @@ func BenchmarkFireBuild(b *testing.B) {
 	}
 }
 
-// BenchmarkFireAsync is how long async_eval of 1,000 primitives takes to return, and async_eval and wait together in
+// BenchmarkFireAsync is how long async_eval of 1,000 nodes takes to return, and async_eval and wait together in
 // proportion to eval, on a device that runs nothing and on the processor.
 func BenchmarkFireAsync(b *testing.B) {
 	for _, idle := range []bool{true, false} {

@@ -54,8 +54,8 @@ func (h *hybridStep) build(b *testing.B) []*tensor.Array {
 	return arrays
 }
 
-// primitives counts the calls of ops in a graph that was not evaluated.
-func primitives(roots []*tensor.Array) int {
+// nodesOf counts the calls of ops in a graph that was not evaluated.
+func nodesOf(roots []*tensor.Array) int {
 	n := 0
 	for _, node := range tensor.Order(roots, func(n *tensor.Node) bool { return n.State() != tensor.Lazy }) {
 		if !node.IsConstant() {
@@ -95,7 +95,7 @@ func onIdleDevice(b *testing.B, opt metal.DeviceOptions) {
 
 // BenchmarkHybridAsync is how long it takes to build a step, also while the stream is at work; how long async_eval
 // takes to return; and async_eval and wait together in proportion to eval. On a device that runs nothing eval is
-// planning and encoding: ns/primitive is of that.
+// planning and recording: ns/node is of that.
 func BenchmarkHybridAsync(b *testing.B) {
 	for _, mode := range hybridModes {
 		for _, idle := range []bool{true, false} {
@@ -112,7 +112,7 @@ func BenchmarkHybridAsync(b *testing.B) {
 func benchHybrid(b *testing.B, h *hybridStep, idle bool) {
 	ctx := context.Background()
 	var alone, beside, returns, together, eval []time.Duration
-	prims := primitives(h.build(b))
+	nodes := nodesOf(h.build(b))
 	async := func() {
 		start := time.Now()
 		x := h.build(b)
@@ -148,13 +148,13 @@ func benchHybrid(b *testing.B, h *hybridStep, idle bool) {
 		runtime.KeepAlive(z)
 	}
 	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(float64(prims), "primitives")
+	b.ReportMetric(float64(nodes), "nodes")
 	b.ReportMetric(micros(slices.Min(alone)), "us/build")
 	b.ReportMetric(micros(slices.Min(returns)), "us/async_eval")
 	b.ReportMetric(micros(slices.Min(eval)), "us/eval")
 	b.ReportMetric(float64(slices.Min(together))/float64(slices.Min(eval)), "async+wait/eval")
 	if idle {
-		b.ReportMetric(1000*micros(slices.Min(eval))/float64(prims), "ns/primitive")
+		b.ReportMetric(1000*micros(slices.Min(eval))/float64(nodes), "ns/node")
 	} else if len(beside) > 0 {
 		b.ReportMetric(float64(slices.Min(beside))/float64(slices.Min(alone)), "build-beside/build")
 		b.ReportMetric(float64(median(beside))/float64(median(alone)), "p50-beside/build")
@@ -187,8 +187,8 @@ func BenchmarkHybridStep(b *testing.B) {
 	}
 }
 
-// BenchmarkHybridRetention is what retaining costs: the time of planning and encoding a step with and without it, taken
-// in turns on devices that run nothing, and the difference as a part of a step's time.
+// BenchmarkHybridRetention is what retaining costs: the time of planning and recording a step with and without it, in
+// turns on devices that run nothing, and the difference as a part of a step's time.
 func BenchmarkHybridRetention(b *testing.B) {
 	model := hybridModel(b, hybridText(b, false), hybridLayers(40)...)
 	type subject struct {
@@ -224,7 +224,7 @@ func BenchmarkHybridRetention(b *testing.B) {
 	}
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(micros(cpu.best), "us/step")
-	b.ReportMetric(micros(with.best), "us/encode")
-	b.ReportMetric(micros(without.best), "us/encode-unretained")
+	b.ReportMetric(micros(with.best), "us/record")
+	b.ReportMetric(micros(without.best), "us/record-unretained")
 	b.ReportMetric(100*float64(with.best-without.best)/float64(cpu.best), "%step")
 }

@@ -21,18 +21,18 @@ func allocated(f func()) (objects, bytes uint64) {
 }
 
 // BenchmarkObjects is what Go's collector gets to do: the objects and bytes that building a graph, and planning and
-// encoding it, allocate for each primitive. Both hardly differ from run to run, whatever else the machine does.
+// recording it, allocate for each node. Both hardly differ from run to run, whatever else the machine does.
 //
 //	go test ./luabind -run '^$' -bench Objects -benchtime 10x
 func BenchmarkObjects(b *testing.B) {
 	count := func(b *testing.B, build func() []*tensor.Array) {
 		var total [4]uint64
-		prims := 0
+		nodes := 0
 		require.NoError(b, tensor.Eval(context.Background(), build()...)) // compiles
 		for b.Loop() {
 			var x []*tensor.Array
 			objects, bytes := allocated(func() { x = build() })
-			prims = primitives(x)
+			nodes = nodesOf(x)
 			evalObjects, evalBytes := allocated(func() { require.NoError(b, tensor.Eval(context.Background(), x...)) })
 			for i, n := range [4]uint64{objects, bytes, evalObjects, evalBytes} {
 				total[i] += n
@@ -40,7 +40,7 @@ func BenchmarkObjects(b *testing.B) {
 		}
 		b.ReportMetric(0, "ns/op")
 		for i, unit := range [4]string{"build-objects", "build-bytes", "eval-objects", "eval-bytes"} {
-			b.ReportMetric(float64(total[i])/float64(b.N*prims), unit)
+			b.ReportMetric(float64(total[i])/float64(b.N*nodes), unit)
 		}
 	}
 	b.Run("thousand", func(b *testing.B) {
@@ -60,7 +60,7 @@ func BenchmarkObjects(b *testing.B) {
 }
 
 // TestObjects holds the figures of BenchmarkObjects to bounds: a call from Lua makes the array's node, its Lua value
-// and the place of its line, and what tables and attributes the script's own line asks for; planning and encoding make
+// and the place of its line, and what tables and attributes the script's own line asks for; planning and recording make
 // what watches an array that only the collector can know to be dead.
 func TestObjects(t *testing.T) {
 	p := newBenchState(t, true)
@@ -75,7 +75,7 @@ func TestObjects(t *testing.T) {
 			}
 		}
 	}
-	for k, most := range [4]uint64{6000, 750_000, 4500, 650_000} { // of 1,000 primitives
+	for k, most := range [4]uint64{6000, 750_000, 4500, 650_000} { // of 1,000 nodes
 		require.LessOrEqual(t, best[k], most, "objects and bytes of building, of evaluating: %v", best)
 	}
 }

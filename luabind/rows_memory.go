@@ -93,7 +93,7 @@ var memoryRows = []row{
 		"and the element's index. Evaluation is slow meanwhile.",
 		call: func(a *args) any { return lua.LBool(tensor.CheckNaN(a.Bool(0))) }},
 	{name: "timeline", sig: "file:string f:any", help: "Calls f, gives its results, and writes to a file when calls " +
-		"were built, walked, planned, encoded, compiled, run and waited for, on every stream, also after an error. " +
+		"were built, claimed, planned, recorded, compiled, run and waited for, on every stream, also after an error. " +
 		"Chrome's about:tracing and Perfetto show it. The file is there as a whole or not at all.",
 		call: timelineCall, through: true},
 }

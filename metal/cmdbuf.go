@@ -67,9 +67,6 @@ func (cb *CommandBuffer) Encoder() *Encoder { return &cb.enc }
 // ID numbers the command buffers of a device from 1.
 func (cb *CommandBuffer) ID() uint64 { return cb.id }
 
-// Queue is the queue that it was made for.
-func (cb *CommandBuffer) Queue() int { return cb.queue }
-
 // Label is the name that it was given.
 func (cb *CommandBuffer) Label() string { return cb.label }
 

@@ -69,8 +69,8 @@ func BenchmarkAsyncEval(b *testing.B) {
 	}
 }
 
-// BenchmarkEncode plans, encodes and settles 1,000 calls that were built before: it reports nanoseconds a call.
-func BenchmarkEncode(b *testing.B) {
+// BenchmarkRecord plans, records and settles 1,000 calls that were built before: it reports nanoseconds a call.
+func BenchmarkRecord(b *testing.B) {
 	for _, drop := range []bool{false, true} {
 		b.Run(map[bool]string{false: "held", true: "dropped"}[drop], func(b *testing.B) {
 			c := &tensor.Ctx{Stream: idleStream(b)}
@@ -89,8 +89,8 @@ func BenchmarkEncode(b *testing.B) {
 	}
 }
 
-// BenchmarkRetention is what the retention of bound buffers costs of planning and encoding: nanoseconds a call with it,
-// without it, and the difference in percent.
+// BenchmarkRetention is what the retention of bound buffers costs of planning and recording: nanoseconds a call with
+// it, without it, and the difference in percent.
 func BenchmarkRetention(b *testing.B) {
 	var took [2][]time.Duration
 	var ctxs [2]*tensor.Ctx
@@ -118,7 +118,7 @@ func BenchmarkRetention(b *testing.B) {
 	b.ReportMetric(100*(p50[0]-p50[1])/p50[1], "%")
 }
 
-// BenchmarkEngine builds, plans, encodes and settles 1,000 calls.
+// BenchmarkEngine builds, plans, records and settles 1,000 calls.
 func BenchmarkEngine(b *testing.B) {
 	for _, drop := range []bool{false, true} {
 		b.Run(map[bool]string{false: "held", true: "dropped"}[drop], func(b *testing.B) {

@@ -178,7 +178,7 @@ func claimAll(s *Stream) {
 	handed.jobs = spareJobs[:0]
 	handed.Unlock()
 	if len(jobs) > 0 {
-		defer beginWalk(s).End(Place{})
+		defer beginClaiming(s).End(Place{})
 	}
 	for _, j := range jobs {
 		j.claim()
@@ -187,10 +187,10 @@ func claimAll(s *Stream) {
 	spareJobs = emptied(jobs)
 }
 
-// beginWalk begins the span of claiming on the goroutine of s, or on the running one where s is nil.
-func beginWalk(s *Stream) Span {
+// beginClaiming begins the span of claiming on the goroutine of s, or on the running one where s is nil.
+func beginClaiming(s *Stream) Span {
 	if s != nil {
-		return s.enc.span("walk", "graph")
+		return s.recorder.span("claim", "graph")
 	}
-	return BeginSpan("walk", "graph")
+	return BeginSpan("claim", "graph")
 }

@@ -24,8 +24,8 @@ type Stream struct {
 
 	settling sync.Mutex // held while batches are settled
 	spare    spareLists
-	pace     pace     // of the stream's goroutine, as enc
-	enc      recorder // of the stream's goroutine
+	pace     pace     // of the stream's goroutine, as recorder
+	recorder recorder // of the stream's goroutine
 }
 
 // NewStream makes a stream. It fails if the device is not open.
@@ -45,7 +45,7 @@ func newStream(d DeviceID) (*Stream, error) {
 		return nil, err
 	}
 	s := &Stream{device: d, index: len(registry.streams), dev: dev}
-	s.enc.init(s)
+	s.recorder.init(s)
 	registry.streams = append(registry.streams, s)
 	return s, nil
 }
@@ -172,7 +172,7 @@ func deepStack(i int) byte {
 	return frame[i]
 }
 
-// loop claims evaluations, and plans and encodes segments, until there are none.
+// loop claims evaluations, and plans and records segments, until there are none.
 func (s *Stream) loop() {
 	for {
 		claimAll(s)
@@ -191,7 +191,7 @@ func (s *Stream) loop() {
 		s.queue[0] = nil
 		s.queue = s.queue[1:]
 		s.mu.Unlock()
-		s.enc.runSegment(seg)
+		s.recorder.runSegment(seg)
 	}
 }
 

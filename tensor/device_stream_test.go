@@ -225,10 +225,10 @@ func TestTimeline(t *testing.T) {
 			require.Equal(t, "test.lua:7", e.Args["line"])
 			require.Contains(t, []string{"test_add", "test_sum", "test_neg"}, e.Name)
 			require.Contains(t, tracks[e.TID], "goroutine ")
-		case "walk": // whoever is first goes over the graph
+		case "claim": // whoever is first goes over the graph
 			require.Equal(t, "graph", e.Name)
 			require.Regexp(t, `^goroutine \d+$|^Stream\(Device\(cpu, 0\), \d+\) planning$`, tracks[e.TID])
-		case "plan", "encode", "compile":
+		case "plan", "record", "compile":
 			require.Regexp(t, `^Stream\(Device\(cpu, 0\), \d+\) planning$`, tracks[e.TID])
 		case "run":
 			require.Regexp(t, `^Stream\(Device\(cpu, 0\), \d+\) device$`, tracks[e.TID])
@@ -240,13 +240,13 @@ func TestTimeline(t *testing.T) {
 		}
 	}
 	require.Equal(t, 3, count["build"])
-	require.Equal(t, []int{1, 1, 1, 1}, []int{count["walk"], count["plan"], count["run"], count["wait"]})
-	require.Positive(t, count["encode"])
+	require.Equal(t, []int{1, 1, 1, 1}, []int{count["claim"], count["plan"], count["run"], count["wait"]})
+	require.Positive(t, count["record"])
 	require.Positive(t, count["compile"], "a new device has nothing compiled")
-	require.Less(t, first["build"], first["walk"])
-	require.Less(t, first["walk"], first["plan"])
-	require.Less(t, first["plan"], first["encode"])
-	require.Less(t, first["encode"], first["run"])
+	require.Less(t, first["build"], first["claim"])
+	require.Less(t, first["claim"], first["plan"])
+	require.Less(t, first["plan"], first["record"])
+	require.Less(t, first["record"], first["run"])
 	require.ErrorContains(t, line.Save(filepath.Join(t.TempDir(), "none", "trace.json")), "[timeline] ")
 	require.EqualError(t, line.Save(""), `[timeline] "" is no name of a file`)
 	dir := t.TempDir()

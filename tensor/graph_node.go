@@ -85,7 +85,7 @@ func (n *Node) extra() *rare {
 
 type output struct {
 	spec    Spec
-	data    View                // set when its kernel is encoded, valid when ready
+	data    View                // set when its kernel is recorded, valid when ready
 	handle  weak.Pointer[Array] // the Array on this output, to learn whether someone may still read it
 	weak    bool                // handle is set
 	dead    bool                // no one may: the handle was freed or dropped
@@ -184,7 +184,7 @@ func (n *Node) Inputs() []Value {
 	return append([]Value(nil), n.in...)
 }
 
-// SpecFrom is the index of the first input of which only shape and dtype are read.
+// specFrom is the index of the first input of which only shape and dtype are read.
 func (n *Node) specFrom(in int) int {
 	if n.op.specFrom == nil {
 		return in

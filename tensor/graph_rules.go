@@ -39,7 +39,7 @@ type Rules[A comparable] struct {
 	// Fills marks a View op that makes an array of one value: of an input of one element. Its output costs no memory,
 	// and neither do views of it; Run.Dense gives all its elements.
 	Fills bool
-	// Run encodes kernels. It is called where an output has elements, and of a Partial op in any case.
+	// Run records kernels. It is called where an output has elements, and of a Partial op in any case.
 	Run func(r *Run, a A) error
 	// Host computes on the host, in Go, on contiguous bytes.
 	Host func(h *HostCall, a A) error

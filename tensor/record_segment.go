@@ -38,7 +38,7 @@ func (e *recorder) beginSegment(seg *segment) {
 	e.batcher.job, e.batcher.tasks, e.batcher.begun = seg.job, seg.tasks, false
 }
 
-// runSegment plans and encodes a segment.
+// runSegment plans and records a segment.
 func (e *recorder) runSegment(seg *segment) {
 	e.beginSegment(seg)
 	defer e.endSegment(seg)

@@ -9,7 +9,7 @@ import (
 	"github.com/mlxlua/mlxlua/metal"
 )
 
-// recordUnit encodes a recordUnit; its nodes fail with what goes wrong.
+// recordUnit records a unit; its nodes fail with what goes wrong.
 func (e *recorder) recordUnit(u unit) {
 	e.batcher.members = e.plan.members(u, e.batcher.members[:0])
 	members := e.batcher.members
@@ -21,11 +21,11 @@ func (e *recorder) recordUnit(u unit) {
 	err := e.seg.tasks[members[0]].node.failure()
 	if err == nil {
 		root := &e.seg.tasks[members[len(members)-1]]
-		encoding := e.span("encode", root.node.op.name)
-		if err = e.encode(members); err == nil && e.plan.single {
+		recording := e.span("record", root.node.op.name)
+		if err = e.recordMembers(members); err == nil && e.plan.single {
 			err = e.inspect(root)
 		}
-		encoding.End(root.node.Place())
+		recording.End(root.node.Place())
 		e.kernel.begin()
 	}
 	if err != nil {
@@ -38,7 +38,7 @@ func (e *recorder) recordUnit(u unit) {
 			e.memory.giveBack()
 			return
 		case len(members) > 1:
-			e.recordSingly(members) // what cannot be encoded fails alone
+			e.recordSingly(members) // what cannot be recorded fails alone
 			return
 		}
 	}
@@ -85,8 +85,8 @@ func (e *recorder) anyFailed(members []int32) bool {
 	return false
 }
 
-// encode encodes the members' commands.
-func (e *recorder) encode(members []int32) (err error) {
+// recordMembers records the members' commands.
+func (e *recorder) recordMembers(members []int32) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("BUG: executing the op panicked: %v\n%s", r, debug.Stack())
@@ -138,7 +138,7 @@ func (e *recorder) await(t *task) error {
 	return nil
 }
 
-// finish records a task whose commands are encoded, or could not be, and lets go of what it read.
+// finish records a task whose commands are recorded, or could not be, and lets go of what it read.
 func (e *recorder) finish(t *task, err error) {
 	b := e.batcher.open()
 	sn := settling{task: *t, first: e.batcher.first, last: e.batcher.commands(), early: e.batcher.early}
@@ -172,7 +172,7 @@ func (e *recorder) leave() {
 	}
 }
 
-// unplace takes outputs back whose commands could not be encoded.
+// unplace takes outputs back whose commands could not be recorded.
 func (t *task) unplace() {
 	n := t.node
 	n.mu.Lock()

@@ -103,7 +103,7 @@ func worse(a, b float64) float64 {
 	return b
 }
 
-// realPart is an element of a floating-point dtype, a complex one's realPart part.
+// realPart is an element of a floating-point dtype, a complex one's real part.
 func realPart(d DType, b []byte) float64 {
 	switch d {
 	case Float64:

@@ -289,7 +289,7 @@ func TestHazardsOfSlices(t *testing.T) {
 	}
 }
 
-// TestRetentionOfTheEngine: without retention, what the engine gives back when its last reader is encoded is gone
+// TestRetentionOfTheEngine: without retention, what the engine gives back when its last reader is recorded is gone
 // before the command buffer runs, and validation says so every time.
 func TestRetentionOfTheEngine(t *testing.T) {
 	for _, off := range []bool{false, true} {

@@ -12,7 +12,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua/tensor"
 )
+
+// Arrays that a look misses are poisoned: a script that uses one fails.
+func init() { tensor.Poison(true) }
 
 // result is what a run of the program gave.
 type result struct {
@@ -330,7 +335,7 @@ func TestTraceOption(t *testing.T) {
 		for _, e := range trace.TraceEvents {
 			seen[e.Cat] = true
 		}
-		for _, cat := range []string{"Lua", "build", "plan", "encode", "run", "wait"} {
+		for _, cat := range []string{"Lua", "build", "plan", "record", "run", "wait"} {
 			require.True(t, seen[cat], cat)
 		}
 		files, err := os.ReadDir(dir)

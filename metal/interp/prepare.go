@@ -31,7 +31,7 @@ const (
 type inst struct {
 	fn         laneFunc
 	kind       kind
-	spin       bool // LoopBack of a loop that may wait for other threadgroups
+	spin       bool // kindLoopBack of a loop that may wait for other threadgroups
 	space      kir.Space
 	mode       kir.Mode
 	op         kir.Op
@@ -40,7 +40,7 @@ type inst struct {
 	d, a, b, c uint32
 	imm        uint64 // as Instr.Imm; Store: the size in bytes
 	slot       int32  // index in frame.masks
-	to         int32  // where to go on when the branch is empty; LoopBack: the body's first instruction
+	to         int32  // where to go on when the branch is empty; kindLoopBack: the body's first instruction
 	end        int32  // the end of the innermost enclosing construct: where to go on when no lane is left
 	pos        kir.Pos
 }

@@ -71,7 +71,7 @@ type (
 		Name     *Name  // nil if anonymous; HasArgs for specialisations
 		Attrs    []Attr
 		Bases    []BaseClass
-		Members  []Decl // VarDecl, FuncDecl, TemplateDecl, AliasDecl, StructDecl, EnumDecl, UsingDecl, AccessDecl, ...
+		Members  []Decl // VarDecl, FuncDecl, TemplateDecl, AliasDecl, ClassDecl, EnumDecl, UsingDecl, AccessDecl, ...
 		Complete bool   // has a body
 		// Anonymous is set for a member `union {...};` whose fields belong to the enclosing class.
 		Anonymous bool
@@ -128,7 +128,7 @@ type (
 	}
 
 	// TemplateDecl is template <...> Decl. A full specialisation, template <>, has Spec set and no parameters.
-	// Decl is a FuncDecl, StructDecl, VarDecl, AliasDecl or, for members of class templates, a TemplateDecl.
+	// Decl is a FuncDecl, ClassDecl, VarDecl, AliasDecl or, for members of class templates, a TemplateDecl.
 	TemplateDecl struct {
 		declNode
 		Params []*TemplateParam
@@ -140,7 +140,7 @@ type (
 	InstantiateDecl struct {
 		declNode
 		Extern bool
-		Decl   Decl // FuncDecl, StructDecl, or VarDecl for `decltype(f<float>) f<float>`
+		Decl   Decl // FuncDecl, ClassDecl, or VarDecl for `decltype(f<float>) f<float>`
 	}
 
 	// StaticAssertDecl is static_assert(Cond, Msg).

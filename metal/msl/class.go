@@ -304,7 +304,7 @@ func (c *compiler) methods(t *ctype, name string) []*funcEnt {
 	return nil
 }
 
-// usesDefaultCtor reports whether a class without constructors of its own still needs code to make an object: for
+// needsInit reports whether a class without constructors of its own still needs code to make an object: for
 // default member initialisers or fields that have constructors.
 func (c *compiler) needsInit(t *ctype) bool {
 	switch t.kind {

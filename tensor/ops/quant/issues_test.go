@@ -88,7 +88,7 @@ func TestIssue3887(t *testing.T) {
 	}
 }
 
-// TestIssue4055 multiplies with rows that are cut out of packed matrices; in TestIssue4370 such rows are unpacked.
+// TestIssue4055 multiplies with rows that are cut out of packed matrices, and unpacks such rows (issue 4370).
 func TestIssue4055(t *testing.T) {
 	optest.Open(t)
 	for _, q := range []quant.Quantization{{}, {Mode: "nvfp4"}} {
