@@ -15,7 +15,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua"
+	"github.com/mlxlua/mlxlua/tensor"
 )
+
+// TestMain has arrays poisoned that a look misses: a script or a program that uses one fails.
+func TestMain(m *testing.M) {
+	tensor.Poison(true)
+	os.Exit(m.Run())
+}
 
 // A script defines a function, Go hands it an array and reads the result.
 func Example() {

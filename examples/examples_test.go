@@ -3,6 +3,7 @@ package examples
 
 import (
 	"bytes"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -10,7 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua"
+	"github.com/mlxlua/mlxlua/tensor"
 )
+
+// TestMain has arrays poisoned that a look misses: a script that uses one fails.
+func TestMain(m *testing.M) {
+	tensor.Poison(true)
+	os.Exit(m.Run())
+}
 
 // arguments make scripts that take long by themselves short.
 var arguments = map[string][]any{"hybrid_moe.lua": {"--layers", "4", "--steps", "2", "--batches", "1,3"}}
