@@ -3,8 +3,6 @@ package luabind
 import (
 	"weak"
 
-	lua "github.com/yuin/gopher-lua"
-
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 )
@@ -72,14 +70,7 @@ func scopeCall(a *args) any {
 	sc := &scope{since: since, kept: map[tensor.Value]bool{}}
 	s.scopes = append(s.scopes, sc)
 	defer s.scopes.end(len(s.scopes)-1, a.Ctx)
-	top := s.L.GetTop()
-	s.L.Push(fn)
-	s.L.Call(0, lua.MultRet)
-	var out values
-	for i := top + 1; i <= s.L.GetTop(); i++ {
-		out = append(out, s.L.Get(i))
-	}
-	s.L.SetTop(top)
+	out := s.results(fn)
 	sc.keep(s.arraysIn("scope", out))
 	return out
 }

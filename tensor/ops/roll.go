@@ -26,10 +26,10 @@ func init() {
 			}
 			n := x.Shape[axis]
 			k := (a.Shift%n + n) % n
-			if err := copyPart(r, out, x, axis, k, 0, n-k); err != nil {
+			if err := kit.CopyPart(r, out, x, axis, k, 0, n-k); err != nil {
 				return err
 			}
-			return copyPart(r, out, x, axis, 0, n-k, k)
+			return kit.CopyPart(r, out, x, axis, 0, n-k, k)
 		},
 		Gradient: func(g *tensor.VJP[rollAttrs]) *tensor.Array {
 			return roll.One(g.Ctx, rollAttrs{-g.Attrs.Shift, g.Attrs.Axis}, g.Cot[0])
@@ -40,20 +40,6 @@ func init() {
 			return []*tensor.Array{roll.One(g.Ctx, rollAttrs{g.Attrs.Shift, axis + 1}, FrontOf(g, 0, 0))}, []int{0}
 		},
 	})
-}
-
-// copyPart copies n places of src along an axis, from place from on, to those of dst from place to on.
-func copyPart(r *tensor.Run, dst, src tensor.Operand, axis, to, from, n int) error {
-	if n == 0 {
-		return nil
-	}
-	part := func(v tensor.Operand, start int) tensor.Operand {
-		v.Shape = v.Shape.Clone()
-		v.Shape[axis] = n
-		v.OffsetBytes += int64(start) * int64(v.Strides[axis]) * int64(v.DType.Size())
-		return v
-	}
-	return r.CopyTo(part(dst, to), part(src, from))
 }
 
 var _ = sig.Def("roll", "a shift:int|ints axis:int|ints?", func(a *sig.Args) any {

@@ -125,7 +125,7 @@ func init() {
 				}
 			}
 			n := min(x.Shape[axis], out.Shape[axis])
-			return copyPart(r, out, x, axis, 0, 0, n)
+			return kit.CopyPart(r, out, x, axis, 0, 0, n)
 		},
 		Gradient: func(g *tensor.VJP[axisAttrs]) *tensor.Array {
 			return fit.One(g.Ctx, g.Attrs, g.Cot[0], g.In[0])
@@ -152,20 +152,6 @@ func fronts[A comparable](g *tensor.VMap[A]) []*tensor.Array {
 func pastBatch[A comparable](g *tensor.VMap[A], axis int) int {
 	axis, _ = tensor.Axis(axis, kit.ExampleRank(g, 0))
 	return axis + 1
-}
-
-// copyPart copies n places of src along an axis, from place from on, to those of dst from place to on.
-func copyPart(r *tensor.Run, dst, src tensor.Operand, axis, to, from, n int) error {
-	if n == 0 {
-		return nil
-	}
-	part := func(v tensor.Operand, start int) tensor.Operand {
-		v.Shape = v.Shape.Clone()
-		v.Shape[axis] = n
-		v.OffsetBytes += int64(start) * int64(v.Strides[axis]) * int64(v.DType.Size())
-		return v
-	}
-	return r.CopyTo(part(dst, to), part(src, from))
 }
 
 // length is the axis of a transform, how many numbers the input has there, and the length of the transform.

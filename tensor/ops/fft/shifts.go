@@ -33,10 +33,10 @@ func init() {
 			if a.Inverse {
 				k = n - k
 			}
-			if err := copyPart(r, out, x, axis, k, 0, n-k); err != nil {
+			if err := kit.CopyPart(r, out, x, axis, k, 0, n-k); err != nil {
 				return err
 			}
-			return copyPart(r, out, x, axis, 0, n-k, k)
+			return kit.CopyPart(r, out, x, axis, 0, n-k, k)
 		},
 		Gradient: func(g *tensor.VJP[shiftAttrs]) *tensor.Array {
 			return shift.One(g.Ctx, shiftAttrs{g.Attrs.Axis, !g.Attrs.Inverse}, g.Cot[0])

@@ -31,6 +31,20 @@ func BroadcastOperand(o tensor.Operand, to tensor.Shape) tensor.Operand {
 	return o
 }
 
+// CopyPart copies n places of src along an axis, from place from on, to those of dst from place to on.
+func CopyPart(r *tensor.Run, dst, src tensor.Operand, axis, to, from, n int) error {
+	if n == 0 {
+		return nil
+	}
+	part := func(v tensor.Operand, start int) tensor.Operand {
+		v.Shape = v.Shape.Clone()
+		v.Shape[axis] = n
+		v.OffsetBytes += int64(start) * int64(v.Strides[axis]) * int64(v.DType.Size())
+		return v
+	}
+	return r.CopyTo(part(dst, to), part(src, from))
+}
+
 // StridesMSL is offset_of in MSL, for kernels that step through Dims.
 //
 //go:embed strides.metal
