@@ -55,9 +55,15 @@ func (s *State) openLibrary() {
 			s.define(s.mx.inner[m.name], newFunction(row), fn)
 			return 0
 		}))
-		s.L.Call(2, 0)
+		s.L.Push(s.Func(func(L *lua.LState) int {
+			s.raise(s.call().Errorf(m.name+"."+L.CheckString(1), "%s", L.CheckString(2)))
+			return 0
+		}))
+		s.L.Call(3, 0)
 		loaded.RawSetString("mx."+m.name, module)
-		s.L.SetGlobal(m.name, module)
+		if m.name == "nn" {
+			s.L.SetGlobal(m.name, module)
+		}
 	}
 }
 
@@ -72,7 +78,15 @@ func (s *State) libraryRow(module string, t *lua.LTable) (row, lua.LValue) {
 			for i := range a.V {
 				L.Push(a.lua(i))
 			}
-			L.Call(len(a.V), lua.MultRet)
+			n := len(a.V)
+			if a.f.many >= 0 {
+				L.SetTop(top + 1 + a.f.many)
+				n = a.f.many + len(a.rest)
+				for _, v := range a.rest {
+					L.Push(v)
+				}
+			}
+			L.Call(n, lua.MultRet)
 			var out values
 			for i := top + 1; i <= L.GetTop(); i++ {
 				out = append(out, L.Get(i))
@@ -105,4 +119,13 @@ func (a *args) lua(i int) lua.LValue {
 		return t
 	}
 	return lua.LNil
+}
+
+// libraryModules names the modules.
+func libraryModules() []string {
+	var names []string
+	for _, m := range library() {
+		names = append(names, m.name)
+	}
+	return names
 }

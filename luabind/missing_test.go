@@ -42,7 +42,7 @@ func TestMissing(t *testing.T) {
 	}
 	for script, want := range map[string]string{
 		"return mx.nn.Linear":             "no mx.nn.Linear yet; mx.nn has functions only",
-		"return mx.optimizers":            "no mx.optimizers yet; write the step out",
+		"return mx.optimizers.Adm":        "no mx.optimizers.Adm; did you mean Adam?",
 		"return mx.core":                  "mx itself is MLX's mlx.core",
 		"return mx.nn['']":                "no mx.nn.; help(mx.nn)",
 		"return mx.ones({2}):conjugat()":  "; did you mean conjugate?",

@@ -57,7 +57,7 @@ func (s *State) openMX() {
 	s.openNames()
 	mx := s.L.NewTable()
 	s.mx = &module{LTable: mx, s: s, methods: s.L.NewTable(), funcs: map[string]*function{},
-		help: map[*lua.LFunction]*function{}, modules: []string{"nn"}, inner: map[string]*lua.LTable{}}
+		help: map[*lua.LFunction]*function{}, modules: libraryModules(), inner: map[string]*lua.LTable{}}
 	s.arrays = &arrayType{s: s, meta: s.meta(arrayKind), methods: s.mx.methods}
 	s.mx.open()
 	loaded := s.L.GetField(s.L.GetGlobal("package"), "loaded").(*lua.LTable)
