@@ -89,9 +89,6 @@ func (a *Args) Bool(i int) bool { return get[bool](a, i) }
 // Text is argument i, a string, or "".
 func (a *Args) Text(i int) string { return get[string](a, i) }
 
-// Texts is argument i, a list of strings, or nil.
-func (a *Args) Texts(i int) []string { return get[[]string](a, i) }
-
 // Fill is argument i, what an array is filled with.
 func (a *Args) Fill(i int) *Fill { return get[*Fill](a, i) }
 
