@@ -19,22 +19,12 @@ var (
 )
 
 func init() {
-	reshape.Define(tensor.Rules[shapeAttrs]{
+	reshape.Define(inOrder(tensor.Rules[shapeAttrs]{
 		Shape: func(in []tensor.Spec, a shapeAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			s, err := reshaped(in, a)
 			return append(outs, s), err
 		},
-		DType:    kit.SameDType[shapeAttrs],
 		SpecFrom: afterFirst[shapeAttrs],
-		View: func(in []tensor.Spec, v tensor.View, _ shapeAttrs, out []tensor.Operand) bool {
-			return reshapeView(in[0].Shape, v.Strides, &out[0])
-		},
-		Gradient: func(g *tensor.VJP[shapeAttrs]) *tensor.Array {
-			return Reshape(g.Cot[0], tensor.ShapeOf(g.In[0]), g.Ctx)
-		},
-		Tangent: func(g *tensor.JVP[shapeAttrs]) *tensor.Array {
-			return Reshape(g.Tan[0], tensor.ShapeOf(g.Out[0]), g.Ctx)
-		},
 		VMap: func(g *tensor.VMap[shapeAttrs]) ([]*tensor.Array, []int) {
 			to, _, err := kit.Unbound(g, g.Attrs.Shape)
 			if err != nil {
@@ -43,22 +33,12 @@ func init() {
 			x := FrontOf(g, 0, 0)
 			return []*tensor.Array{Reshape(x, tensor.Concat(tensor.DimOf(x, 0), to), g.Ctx)}, []int{0}
 		},
-	})
+	}))
 
-	flatten.Define(tensor.Rules[flattenAttrs]{
+	flatten.Define(inOrder(tensor.Rules[flattenAttrs]{
 		Shape: func(in []tensor.Spec, a flattenAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			s, err := flattened(in[0].Shape, a)
 			return append(outs, s), err
-		},
-		DType: kit.SameDType[flattenAttrs],
-		View: func(in []tensor.Spec, v tensor.View, _ flattenAttrs, out []tensor.Operand) bool {
-			return reshapeView(in[0].Shape, v.Strides, &out[0])
-		},
-		Gradient: func(g *tensor.VJP[flattenAttrs]) *tensor.Array {
-			return Reshape(g.Cot[0], tensor.ShapeOf(g.In[0]), g.Ctx)
-		},
-		Tangent: func(g *tensor.JVP[flattenAttrs]) *tensor.Array {
-			return Flatten(g.Tan[0], g.Attrs.Start, g.Attrs.End, g.Ctx)
 		},
 		VMap: func(g *tensor.VMap[flattenAttrs]) ([]*tensor.Array, []int) {
 			x := FrontOf(g, 0, 0)
@@ -69,7 +49,18 @@ func init() {
 			start, end, _ := flattenRange(g.Attrs, rank)
 			return []*tensor.Array{Flatten(x, start+1, end+1, g.Ctx)}, []int{0}
 		},
-	})
+	}))
+}
+
+// inOrder adds what ops share whose output has the elements of input 0 in their order.
+func inOrder[A comparable](r tensor.Rules[A]) tensor.Rules[A] {
+	r.DType = kit.SameDType[A]
+	r.View = func(in []tensor.Spec, v tensor.View, _ A, out []tensor.Operand) bool {
+		return reshapeView(in[0].Shape, v.Strides, &out[0])
+	}
+	r.Gradient = func(g *tensor.VJP[A]) *tensor.Array { return Reshape(g.Cot[0], tensor.ShapeOf(g.In[0]), g.Ctx) }
+	r.Tangent = func(g *tensor.JVP[A]) *tensor.Array { return Reshape(g.Tan[0], tensor.ShapeOf(g.Out[0]), g.Ctx) }
+	return r
 }
 
 // reshaped is reshape's output shape: a -1 is inferred.

@@ -20,22 +20,12 @@ type unflattenAttrs struct {
 var unflatten = tensor.Declare[unflattenAttrs]("unflatten")
 
 func init() {
-	unflatten.Define(tensor.Rules[unflattenAttrs]{
+	unflatten.Define(inOrder(tensor.Rules[unflattenAttrs]{
 		Shape: func(in []tensor.Spec, a unflattenAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
 			s, err := unflattened(in, a)
 			return append(outs, s), err
 		},
-		DType:    kit.SameDType[unflattenAttrs],
 		SpecFrom: afterFirst[unflattenAttrs],
-		View: func(in []tensor.Spec, v tensor.View, _ unflattenAttrs, out []tensor.Operand) bool {
-			return reshapeView(in[0].Shape, v.Strides, &out[0])
-		},
-		Gradient: func(g *tensor.VJP[unflattenAttrs]) *tensor.Array {
-			return Reshape(g.Cot[0], tensor.ShapeOf(g.In[0]), g.Ctx)
-		},
-		Tangent: func(g *tensor.JVP[unflattenAttrs]) *tensor.Array {
-			return Reshape(g.Tan[0], tensor.ShapeOf(g.Out[0]), g.Ctx)
-		},
 		VMap: func(g *tensor.VMap[unflattenAttrs]) ([]*tensor.Array, []int) {
 			to, _, err := kit.Unbound(g, g.Attrs.Shape)
 			if err != nil {
@@ -44,7 +34,7 @@ func init() {
 			axis, _ := tensor.Axis(g.Attrs.Axis, kit.ExampleRank(g, 0))
 			return []*tensor.Array{Unflatten(FrontOf(g, 0, 0), axis+1, to, g.Ctx)}, []int{0}
 		},
-	})
+	}))
 }
 
 // unflattened is unflatten's output shape: a -1 is inferred.
