@@ -8,6 +8,7 @@ import (
 )
 
 //go:generate sh -c "cd .. && go run ./internal/house/docsgen >docs/new.md && mv docs/new.md docs/reference.md"
+//go:generate sh -c "cd .. && go test ./internal/house/docsgen -run CoveragePage -write"
 
 //go:embed reference.md
 var reference string

@@ -1,6 +1,7 @@
 package luabind
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -15,6 +16,8 @@ type Manual struct {
 	Functions []ManualEntry
 	// Missing are MLX's names that mx has not, sorted.
 	Missing []string
+	// Never are MLX's names that mx will not have, and why.
+	Never map[string]string
 }
 
 // ManualEntry is a function of mx.
@@ -39,7 +42,7 @@ func NewManual() Manual {
 		}
 		return strings.Compare(a.Name, b.Name)
 	})
-	m.Missing = s.mx.missing(s.mx.LTable)
+	m.Missing, m.Never = s.mx.missing(s.mx.LTable), maps.Clone(never)
 	return m
 }
 

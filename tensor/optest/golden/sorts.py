@@ -47,6 +47,7 @@ for shape in ((3, 7), (300,)):
 for name in ("partition", "argpartition"):
     partition(name, In((7, 3), DISTINCT), 4, ["float32"], axis=0)
     partition(name, In((3, 7), DISTINCT), -3, ["float32"])
+    call(name, In((3, 1)), 0, dtypes=ALL)  # one order only
     call(name, In((3, 4)), 4)
     call(name, In((3, 4)), 0, axis=5)
 for shape, gen in (((3, 7), DISTINCT), ((300,), DISTINCT), ((2, 40), ints(0, 9))):
