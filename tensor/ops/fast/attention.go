@@ -130,8 +130,9 @@ func runAttention(r *tensor.Run, a attentionAttrs) error {
 	if keys == 0 {
 		return r.Fill(out, make([]byte, out.DType.Size()))
 	}
-	if max(heads/kvHeads*queries, keys, depth, width) > math.MaxInt32-64 {
-		return fmt.Errorf("q %v, k %v and v %v are too large", q.Shape, k.Shape, v.Shape)
+	const what = "queries of heads that share keys, keys, or elements of one"
+	if err := kit.CheckCount(max(heads/kvHeads*queries, keys, depth, width), math.MaxInt32-64, what); err != nil {
+		return err
 	}
 	o.mask = tensor.Operand{View: tensor.View{Strides: make([]int, 4)}}
 	next := 3
@@ -170,8 +171,8 @@ func attendFew(r *tensor.Run, a attentionAttrs, o attentionOperands) error {
 	groups := heads / kvHeads
 	tile := planAttention(groups*queries, depth, width)
 	batches := q.Shape[0] * kvHeads * tile.chunks
-	if batches > math.MaxUint32 {
-		return fmt.Errorf("q %v, k %v and v %v are too large", q.Shape, k.Shape, v.Shape)
+	if err := kit.CheckCount(batches, math.MaxUint32, "heads of keys in parts"); err != nil {
+		return err
 	}
 	params := kit.Params{}.Long(q.Strides[:3]...).Long(k.Strides[:3]...).Long(v.Strides[:3]...).Long(o.mask.Strides...).
 		Long(o.sinkStride).Uint(groups, kvHeads, queries, keys, depth, width, tile.chunks).

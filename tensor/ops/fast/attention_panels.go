@@ -2,7 +2,6 @@ package fast
 
 import (
 	_ "embed"
-	"fmt"
 	"math"
 
 	"github.com/mlxlua/mlxlua/tensor"
@@ -47,8 +46,8 @@ func attendMany(r *tensor.Run, a attentionAttrs, o attentionOperands) error {
 	share, simds := min((width+31)/32, 8), 4
 	chunk := 32 * share
 	chunks, tiles := (width+chunk-1)/chunk, (queries+7)/8
-	if heads*chunks > math.MaxUint32/batch {
-		return fmt.Errorf("q %v, k %v and v %v are too large", o.q.Shape, o.k.Shape, o.v.Shape)
+	if err := kit.CheckCount(heads*chunks, math.MaxUint32/batch, "heads in parts"); err != nil {
+		return err
 	}
 	variant := manyQueriesVariant{kindOf(out.DType, a), panels.Width(out.DType), share, simds, width%chunk == 0}
 	params := kit.Params{}.Long(qs...).Long(ks...).Long(o.v.Strides[:3]...).Long(o.mask.Strides...).Long(o.sinkStride).

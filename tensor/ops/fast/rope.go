@@ -97,8 +97,11 @@ func runRope(r *tensor.Run, a ropeAttrs) error {
 	examples, positions, size := x.Shape[0], x.Shape[rank-2], x.Shape[rank-1]
 	heads := x.Shape[1 : rank-2].Size()
 	blocks := (heads + ropeHeads - 1) / ropeHeads
-	if max(positions, size, heads) > math.MaxInt32 || blocks*examples > math.MaxUint32 {
-		return fmt.Errorf("x has shape %v, the most elements along a dimension are %d", x.Shape, math.MaxInt32)
+	if err := kit.CheckCount(max(positions, size, heads), math.MaxInt32, "elements along a dimension"); err != nil {
+		return err
+	}
+	if err := kit.CheckCount(blocks*examples, math.MaxUint32, "parts of examples"); err != nil {
+		return err
 	}
 	d, acc := out.DType, kit.Accumulator(out.DType)
 	freqs := len(r.In) > 2

@@ -3,7 +3,6 @@ package panels
 
 import (
 	_ "embed"
-	"fmt"
 	"math"
 
 	"github.com/mlxlua/mlxlua/tensor"
@@ -56,10 +55,7 @@ func (p *Product) variant(turn, unit bool) variant {
 
 // Deep checks that a launch of so many threadgroups deep can be numbered.
 func (p *Product) Deep(matrices, each int) (int, error) {
-	if matrices > math.MaxUint32/each {
-		return 0, fmt.Errorf("a batch of %d matrices in %d parts each, the most parts are %d", matrices, each, math.MaxUint32)
-	}
-	return matrices * each, nil
+	return matrices * each, kit.CheckCount(matrices, math.MaxUint32/each, "matrices of a batch")
 }
 
 // Distinct is the part of a batch that holds different matrices.
