@@ -529,3 +529,33 @@ func TestInterruptionsKeepNothing(t *testing.T) {
 	dev.Collect(background)
 	require.Zero(t, dev.Memory().Active, "%d buffers", dev.Memory().Buffers)
 }
+
+// TestWorkThatNobodyAsksForAnyMore: a Work whose arrays were given up, and then found unreachable, is done without an
+// error.
+func TestWorkThatNobodyAsksForAnyMore(t *testing.T) {
+	began := make(chan struct{})
+	body := func(h *tensor.HostCall) error {
+		close(began)
+		<-h.Context().Done()
+		return h.Context().Err()
+	}
+	x := hostOp.One(ctx(), hostAttrs{&body}, iota(64))
+	c, cancel := context.WithCancelCause(background)
+	ended := make(chan error)
+	go func() { ended <- tensor.Eval(c, x) }()
+	<-began
+	h, of := holding()
+	w, err := tensor.Submit(negOp.One(of, tensor.None{}, x))
+	require.NoError(t, err)
+	release := tensor.AboutToGiveUp(w)
+	_, _ = w.Done() // claims it
+	cancel(errors.New("stopped by the test"))
+	require.ErrorContains(t, <-ended, "stopped by the test")
+	require.Eventually(t, func() bool { done, _ := w.Done(); return done }, time.Minute, time.Millisecond)
+	release()
+	look(h)
+	require.NoError(t, w.Wait(background))
+	done, err := w.Done()
+	require.NoError(t, err)
+	require.True(t, done)
+}

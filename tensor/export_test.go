@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"context"
 	"runtime"
 	"slices"
 
@@ -106,3 +107,10 @@ func Scratch() (longest, limit, refer int) {
 
 // MakeDims is a Dims of numbers only.
 func MakeDims(n ...int) Dims { d, _ := Sizes(n...).Bind(nil); return d }
+
+// AboutToGiveUp makes it seem as if a call waited for w, until release is called.
+func AboutToGiveUp(w *Work) (release func()) {
+	waiting := &waiter{ctx: context.Background(), job: w.job}
+	waiting.begin()
+	return waiting.end
+}

@@ -59,13 +59,13 @@ func (j *job) progress() (done, unclaimed bool, err error) {
 }
 
 // stillLost is what the job has given up of what was asked for, without what others have had computed since, and the
-// first error of the job or of these.
+// first error of the job or of these. What was found unreachable since then is nobody's loss, and no error.
 func (j *job) stillLost() ([]Value, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.lost = slices.DeleteFunc(j.lost, func(v Value) bool {
 		err := v.Node.failure()
-		if j.err == nil {
+		if j.err == nil && err != buried.err {
 			j.err = err
 		}
 		return v.Node.now() >= Ready
