@@ -57,7 +57,7 @@ func Open(opt Options) (*State, error) {
 var ErrClosed = luabind.ErrClosed
 
 // Close ends the state; any goroutine may call it, also twice. Calls under way run to their end, later ones fail with
-// ErrClosed. Arrays that Go still holds stay usable.
+// ErrClosed. Arrays that Go still holds stay usable; the memory of those that only scripts held comes back.
 func (s *State) Close() {
 	if !s.zero() {
 		s.s.Close()

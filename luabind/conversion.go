@@ -14,6 +14,7 @@ import (
 // ToLua turns a Go value into a Lua value: nil, bool, integers, floats, string, *tensor.Array, tensor.DType, Func,
 // []any and map[string]any of such, nested as deep as maxDepth.
 func (s *State) ToLua(v any) (lua.LValue, error) {
+	defer s.life.hold()()
 	out, err := conversion{s: s}.toLua(v)
 	s.looks.give(out)
 	return out, err
@@ -22,7 +23,10 @@ func (s *State) ToLua(v any) (lua.LValue, error) {
 // ToGo turns a Lua value into a Go value: nil, bool, float64, string, *tensor.Array, tensor.DType; a table into []any
 // if it is a sequence, else into map[string]any of its string keys; a Lua function into a Func, which is for the
 // state's goroutine; anything else stays a Lua value.
-func (s *State) ToGo(v lua.LValue) any { return conversion{s: s}.toGo(v) }
+func (s *State) ToGo(v lua.LValue) any {
+	defer s.life.hold()()
+	return conversion{s: s}.toGo(v)
+}
 
 // ToGoAll is ToGo for several values.
 func (s *State) ToGoAll(vs []lua.LValue) []any {

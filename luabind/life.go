@@ -29,6 +29,14 @@ func (l *life) enter() error {
 	return nil
 }
 
+// hold keeps close from ending the state until release is called, for what may be done with a closed state too.
+func (l *life) hold() (release func()) {
+	if l.enter() != nil {
+		return func() {}
+	}
+	return l.leave
+}
+
 // leave ends a call, and the state with it if that is what close waits for.
 func (l *life) leave() {
 	l.mu.Lock()

@@ -163,6 +163,21 @@ func (l *looks) run(due bool, xs []*tensor.Array) bool {
 	return true
 }
 
+// close is the last look, when the state is closed: only what Go programs hold, and what nodes refer to, can be reached
+// from then on. What they hold may be read later; what scripts held is given back at once.
+func (l *looks) close() {
+	w := &l.walker
+	w.Unfix()
+	w.Begin()
+	l.look = l.holder.BeginLook(false)
+	l.functions = weakSet[lua.LFunction]{} // nobody can call them
+	l.outside()
+	if w.End() {
+		l.look.End(w.Visits(), tensor.Place{})
+	}
+	l.holder.Close()
+}
+
 // protect calls a Lua function from Go code that holds arrays meanwhile.
 func (l *looks) protect(fn lua.LValue, args ...lua.LValue) ([]lua.LValue, error) {
 	l.tracing++

@@ -2,6 +2,8 @@ package luabind
 
 import (
 	"context"
+	"encoding/binary"
+	"math"
 	"runtime"
 	"strings"
 	"testing"
@@ -338,4 +340,43 @@ func TestCollectGarbage(t *testing.T) {
 		collectgarbage()
 		assert(mx.get_active_memory() == 0)
 		assert(collectgarbage("count") < before - 1024)`))
+}
+
+// TestClosedStatesGiveBack: a closed state's arrays take no memory, though the program has the state yet, but for those
+// that Go holds: arrays, what its tables hold, and what lazy arrays need.
+func TestClosedStatesGiveBack(t *testing.T) {
+	ctx := context.Background()
+	dev, _ := withDevice(t, metal.DeviceOptions{})
+	s := New(Options{})
+	out, err := s.Run(ctx, strings.NewReader(`
+		held = {}
+		for i = 1, 8 do held[i] = mx.full({256, 256}, i) * 1 end
+		mx.eval(held)
+		local f = mx.custom_function(function(x) return x * held[3] end)
+		waits = mx.exp(held[4])
+		mx.async_eval(mx.sin(waits))
+		local hidden = held[6] * 1
+		mx.eval(hidden)
+		given = function() return hidden end
+		return held[1], {x = held[2]}, held[8] + 1, f(held[5])`), "closed.lua")
+	require.NoError(t, err)
+	x, lazy := s.ToGo(out[0]).(*tensor.Array), s.ToGo(out[2]).(*tensor.Array)
+	f := s.Global("given")
+	require.NoError(t, tensor.Synchronize(ctx))
+	require.Positive(t, dev.Memory().Active)
+	s.Close()
+	runtime.KeepAlive(f)
+	const one = 256 * 256 * 4
+	require.EqualValues(t, 5*one, dev.Memory().Active, "held[1], [2], [3] and [5], and [8]; nobody asks for the others")
+	first := func(x any, want float32) {
+		t.Helper()
+		b, err := x.(*tensor.Array).Bytes(ctx)
+		require.NoError(t, err)
+		require.Equal(t, want, math.Float32frombits(binary.LittleEndian.Uint32(b)))
+	}
+	first(x, 1)
+	first(s.ToGo(out[1]).(map[string]any)["x"], 2)
+	first(lazy, 9)
+	first(s.ToGo(out[3]), 15)
+	runtime.KeepAlive(s)
 }

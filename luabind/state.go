@@ -61,7 +61,10 @@ func New(opt Options) *State {
 	s.files = opt.Libraries
 	s.State = lua51.New(lua51.Options{Seed: opt.Seed, Libraries: opt.Libraries, Stdout: opt.Stdout,
 		Raise: s.raise, Explain: explain, SyntaxHint: syntaxHint})
-	s.life.end = func() { s.L.Close() }
+	s.life.end = func() {
+		s.L.Close()
+		s.looks.close()
+	}
 	s.looks.open(s)
 	s.openCollector()
 	s.openMX()

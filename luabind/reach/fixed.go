@@ -34,6 +34,9 @@ func (w *Walker) Fix(t *lua.LTable, gone ...string) *Fixed {
 	return f
 }
 
+// Unfix has w walk all tables like any other, from the next walk on, and only where it comes to them.
+func (w *Walker) Unfix() { w.fixed = nil }
+
 // Hide says that the entries are gone until Show says otherwise.
 func (f *Fixed) Hide() { f.names, f.values = nil, nil }
 
