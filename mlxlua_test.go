@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -318,4 +319,50 @@ func TestNilContext(t *testing.T) {
 	out, err := s.Run(none, "script", `return mx.array({1, 2}):sum():item()`)
 	require.NoError(t, err)
 	require.Equal(t, []any{3.0}, out)
+}
+
+// TestCloseAtAnyMoment: a state that another goroutine closes leaves what it gave to the program right, also what the
+// program was converting then.
+func TestCloseAtAnyMoment(t *testing.T) {
+	var mu sync.Mutex
+	var got []any
+	var wg sync.WaitGroup
+	for i := range 24 {
+		s, err := mlxlua.Open(mlxlua.Options{})
+		require.NoError(t, err)
+		wg.Go(func() {
+			time.Sleep(time.Duration(i) * time.Millisecond)
+			s.Close()
+		})
+		wg.Go(func() {
+			for {
+				out, err := s.Run(t.Context(), "closed.lua", `held = held or {}
+					local x = mx.ones({64, 64}) * 2
+					held[#held + 1] = x
+					mx.async_eval(x + 1)
+					return x, {x * 2, {y = mx.exp(x) * 0}}`)
+				if errors.Is(err, mlxlua.ErrClosed) {
+					return
+				}
+				if err == nil {
+					err = s.Set("t", out[1])
+				}
+				if err != nil && !errors.Is(err, mlxlua.ErrClosed) {
+					t.Error(err)
+					return
+				}
+				list := out[1].([]any)
+				mu.Lock()
+				got = append(got, out[0], list[0], list[1].(map[string]any)["y"])
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	require.NotEmpty(t, got)
+	for i, x := range got {
+		v, err := mlxlua.ToSlice[float32](t.Context(), x.(*mlxlua.Array))
+		require.NoError(t, err)
+		require.Equal(t, [...]float32{2, 4, 0}[i%3], v[77])
+	}
 }
