@@ -208,7 +208,7 @@ func runPage(t *testing.T, page string) string {
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
 	var out bytes.Buffer
-	s := open(t, mlxlua.Options{Stdout: &out})
+	s := open(t, mlxlua.Options{Stdout: &out, Libraries: true})
 	source, inside, blocks := "", false, 0
 	for line := range strings.Lines(string(text)) {
 		switch {
@@ -236,6 +236,10 @@ func TestGuide(t *testing.T) {
 	sum := "array([[3],\n       [12]], dtype=int32)"
 	require.Contains(t, out, sum+"\t"+sum+"\t"+sum+"\n")
 	require.Contains(t, out, "array([30, 10], dtype=float32)\n")
+}
+
+func TestGuideToNN(t *testing.T) {
+	require.Contains(t, runPage(t, "docs/nn.md"), "MLP(\n  (l1): Linear(input_dims=2, output_dims=32, bias=True)\n")
 }
 
 func TestREADME(t *testing.T) {

@@ -151,8 +151,9 @@ func (a *args) wrong(name string, err error) {
 	a.fail("%s %w", name, err)
 }
 
-// define puts a function into its module's table. A row finds its upvalues on the stack of the running thread.
-func (s *State) define(module *lua.LTable, f *function, upvalues ...lua.LValue) {
+// define puts a function into its module's table, and returns it as Lua has it. A row finds its upvalues on the stack
+// of the running thread.
+func (s *State) define(module *lua.LTable, f *function, upvalues ...lua.LValue) *lua.LFunction {
 	make := s.Func
 	if f.through {
 		make = s.Through
@@ -161,6 +162,7 @@ func (s *State) define(module *lua.LTable, f *function, upvalues ...lua.LValue) 
 	s.mx.funcs[f.name] = f
 	s.mx.help[fn] = f
 	module.RawSetString(f.name[strings.LastIndexByte(f.name, '.')+1:], fn)
+	return fn
 }
 
 // invoke runs a function on the arguments on the stack.

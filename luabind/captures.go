@@ -270,8 +270,11 @@ func (w *capturer) table(t *lua.LTable, at trail, depth int) {
 	w.entries(t, at, depth+1, (*capturer).walk)
 }
 
-// isModule reports whether t is mx, one of its modules, a library of Lua, or the table of globals.
+// isModule reports whether t is mx, one of its modules or the classes there, a library of Lua, or the table of globals.
 func (w *capturer) isModule(t *lua.LTable) bool {
+	if w.s.mx.classes[t] != nil {
+		return true
+	}
 	if len(w.modules) == 0 {
 		w.findModules()
 	}

@@ -42,6 +42,9 @@ func (m *module) helpText(v lua.LValue) string {
 		}
 		return "a function of the script"
 	case *lua.LTable:
+		if f := m.classOf(v); f != nil {
+			return f.usage() + "\n" + f.text()
+		}
 		var names []string
 		for name := range m.funcs {
 			if m.within(name) == v {
@@ -66,6 +69,15 @@ func (m *module) helpText(v lua.LValue) string {
 			wrapped("Methods, called as x:sum(): "+strings.Join(methods, ", "))
 	}
 	return describe(v)
+}
+
+// classOf is what makes objects of a class of mx, from the class or an object of it; nil of other tables.
+func (m *module) classOf(t *lua.LTable) *function {
+	if f := m.classes[t]; f != nil {
+		return f
+	}
+	class, _ := t.Metatable.(*lua.LTable)
+	return m.classes[class]
 }
 
 // overview names what mx holds beside functions.

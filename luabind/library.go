@@ -1,7 +1,9 @@
 package luabind
 
 import (
+	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -9,6 +11,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/luabind/lua51"
 	"github.com/mlxlua/mlxlua/scripts"
+	"github.com/mlxlua/mlxlua/tensor"
 )
 
 // libraryPrefix begins the names of the standard library's chunks. Errors name the lines that call the library, not its
@@ -18,53 +21,136 @@ const libraryPrefix = "mlxlua:"
 // libraryModule is a module of mx that is written in Lua.
 type libraryModule struct {
 	name  string
+	files []libraryFile // in the order of their names
+}
+
+// libraryFile is a file of a module, compiled.
+type libraryFile struct {
+	name  string
 	proto *lua.FunctionProto
 }
 
 // library is the modules of package scripts, compiled once for all states. It panics on a wrong one: they are part of
 // the program.
 var library = sync.OnceValue(func() []libraryModule {
-	files, err := scripts.Files.ReadDir(".")
+	var out []libraryModule
+	err := fs.WalkDir(scripts.Files, ".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := scripts.Files.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		proto, err := lua51.Compile(strings.NewReader(string(text)), libraryPrefix+file)
+		if err != nil {
+			return err
+		}
+		name := strings.TrimSuffix(file, path.Ext(file))
+		module, inner, folder := strings.Cut(name, "/")
+		if n := len(out); n == 0 || out[n-1].name != module {
+			out = append(out, libraryModule{name: module})
+		}
+		if !folder {
+			inner = module
+		}
+		m := &out[len(out)-1]
+		m.files = append(m.files, libraryFile{inner, proto})
+		return nil
+	})
 	if err != nil {
 		panic("BUG: scripts: " + err.Error())
 	}
-	var out []libraryModule
-	for _, f := range files {
-		text, err := scripts.Files.ReadFile(f.Name())
-		if err != nil {
-			panic("BUG: scripts: " + err.Error())
-		}
-		proto, err := lua51.Compile(strings.NewReader(string(text)), libraryPrefix+f.Name())
-		if err != nil {
-			panic("BUG: scripts: " + err.Error())
-		}
-		out = append(out, libraryModule{strings.TrimSuffix(f.Name(), path.Ext(f.Name())), proto})
-	}
 	return out
 })
+
+// libraryModules are the names of the modules that are written in Lua.
+func libraryModules() (names []string) {
+	for _, m := range library() {
+		names = append(names, m.name)
+	}
+	return names
+}
 
 // openLibrary runs the modules: each fills a table inside of mx, which is a global and what require("mx.name") gives.
 func (s *State) openLibrary() {
 	loaded := s.L.GetField(s.L.GetGlobal("package"), "loaded").(*lua.LTable)
 	for _, m := range library() {
+		s.runLibrary(m)
 		module := s.mx.inner[m.name]
-		s.L.Push(s.L.NewFunctionFromProto(m.proto))
-		s.L.Push(s.mx.LTable)
-		s.L.Push(s.Func(func(L *lua.LState) int {
-			row, fn := s.libraryRow(m.name, L.CheckTable(1))
-			s.define(s.mx.inner[m.name], newFunction(row), fn)
-			return 0
-		}))
-		s.L.Push(s.Func(func(L *lua.LState) int {
-			s.raise(s.call().Errorf(m.name+"."+L.CheckString(1), "%s", L.CheckString(2)))
-			return 0
-		}))
-		s.L.Call(3, 0)
 		loaded.RawSetString("mx."+m.name, module)
 		if m.name == "nn" {
 			s.L.SetGlobal(m.name, module)
 		}
 	}
+	for name, module := range s.mx.inner {
+		if strings.Contains(name, ".") { // one that a module written in Lua has inside
+			loaded.RawSetString("mx."+name, module)
+		}
+	}
+}
+
+// runLibrary runs the files of a module. What they are run with is in a table, so that the state knows of it: mx,
+// define, fail and use; and under a file's name what the file returned.
+func (s *State) runLibrary(m libraryModule) {
+	with := s.L.NewTable()
+	with.Append(s.mx.LTable)
+	with.Append(s.Func(func(L *lua.LState) int {
+		L.Push(s.defineLibrary(m.name, L.CheckTable(1)))
+		return 1
+	}))
+	with.Append(s.Func(func(L *lua.LState) int {
+		s.raise(s.call().Errorf(m.name+"."+L.CheckString(1), "%s", L.CheckString(2)))
+		return 0
+	}))
+	with.Append(s.Func(func(L *lua.LState) int {
+		L.Push(s.runFile(m, L.CheckString(1), L.Get(lua.UpvalueIndex(1)).(*lua.LTable)))
+		return 1
+	}, with))
+	for _, f := range m.files {
+		s.runFile(m, f.name, with)
+	}
+}
+
+// runFile runs a file of a module, unless it has run, and gives what it returned.
+func (s *State) runFile(m libraryModule, name string, with *lua.LTable) lua.LValue {
+	if v := with.RawGetString(name); v != lua.LNil {
+		return v
+	}
+	i := slices.IndexFunc(m.files, func(f libraryFile) bool { return f.name == name })
+	if i < 0 {
+		panic("BUG: scripts: " + m.name + " has no file " + name)
+	}
+	s.L.Push(s.L.NewFunctionFromProto(m.files[i].proto))
+	n := with.Len()
+	for i := range n {
+		s.L.Push(with.RawGetInt(i + 1))
+	}
+	s.L.Call(n, 1)
+	v := s.L.Get(-1)
+	s.L.Pop(1)
+	if v == lua.LNil {
+		v = lua.LTrue
+	}
+	with.RawSetString(name, v)
+	return v
+}
+
+// defineLibrary makes a function that a module describes, and returns it. A description with a class describes the
+// function that makes objects of it: the module's entry is the class.
+func (s *State) defineLibrary(module string, t *lua.LTable) *lua.LFunction {
+	row, fn := s.libraryRow(module, t)
+	in := row.name[:strings.LastIndexByte(row.name, '.')]
+	if s.mx.inner[in] == nil {
+		s.mx.addInner(in)
+	}
+	f := newFunction(row)
+	made := s.define(s.mx.inner[in], f, fn)
+	if class, ok := t.RawGetString("class").(*lua.LTable); ok {
+		s.mx.classes[class] = f
+		s.mx.inner[in].RawSetString(row.name[len(in)+1:], class)
+	}
+	return made
 }
 
 // libraryRow is the row of a function that a module describes, and the function, its upvalue.
@@ -76,17 +162,15 @@ func (s *State) libraryRow(module string, t *lua.LTable) (row, lua.LValue) {
 			L.Push(L.Get(lua.UpvalueIndex(1)))
 			top := L.GetTop() - 1
 			for i := range a.V {
-				L.Push(a.lua(i))
-			}
-			n := len(a.V)
-			if a.f.many >= 0 {
-				L.SetTop(top + 1 + a.f.many)
-				n = a.f.many + len(a.rest)
+				if i != a.f.many {
+					L.Push(a.lua(i))
+					continue
+				}
 				for _, v := range a.rest {
 					L.Push(v)
 				}
 			}
-			L.Call(n, lua.MultRet)
+			L.Call(L.GetTop()-top-1, lua.MultRet)
 			var out values
 			for i := top + 1; i <= L.GetTop(); i++ {
 				out = append(out, L.Get(i))
@@ -111,7 +195,12 @@ func (a *args) lua(i int) lua.LValue {
 		return lua.LNumber(v)
 	case string:
 		return lua.LString(v)
-	case []int: // of an axis
+	case tensor.DType:
+		return a.s.dtype(v)
+	case []int: // of axes, or of settings of which each has one
+		if len(v) == 1 {
+			return lua.LNumber(v[0])
+		}
 		t := a.s.L.CreateTable(len(v), 0)
 		for _, n := range v {
 			t.Append(lua.LNumber(n))
@@ -119,13 +208,4 @@ func (a *args) lua(i int) lua.LValue {
 		return t
 	}
 	return lua.LNil
-}
-
-// libraryModules names the modules.
-func libraryModules() []string {
-	var names []string
-	for _, m := range library() {
-		names = append(names, m.name)
-	}
-	return names
 }

@@ -16,10 +16,20 @@ func TestLibraryHelp(t *testing.T) {
 		names := keysOf(module)
 		require.NotEmpty(t, names)
 		for _, name := range names {
-			fn, ok := module.RawGetString(name).(*lua.LFunction)
-			require.True(t, ok, name)
-			require.NotNil(t, s.mx.help[fn], name)
-			require.NotEmpty(t, s.mx.help[fn].help, name)
+			var f *function
+			switch v := module.RawGetString(name).(type) {
+			case *lua.LFunction:
+				f = s.mx.help[v]
+			case *lua.LTable:
+				if s.mx.inner[m.name+"."+name] == v {
+					require.Contains(t, s.mx.helpText(v), "mx."+m.name+"."+name+".")
+					continue
+				}
+				f = s.mx.classes[v]
+			}
+			require.NotNil(t, f, name)
+			require.NotEmpty(t, f.help, name)
+			require.Contains(t, s.mx.helpText(module.RawGetString(name)), f.usage())
 		}
 		require.Contains(t, s.mx.helpText(module), "mx."+m.name+".")
 	}

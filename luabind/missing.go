@@ -17,8 +17,6 @@ func (m *module) notYet(prefix, name string) string {
 		return "; mx." + known.SecondOf + " does that"
 	case known != nil && m.funcs[elsewhere[name]] != nil:
 		return "; mx." + elsewhere[name] + " does that"
-	case prefix == "nn." && name != "" && name[0] >= 'A' && name[0] <= 'Z': // a layer
-		return " yet; mx.nn has functions only: write layers out, as in matmul(x, w.T) + b"
 	case prefix == "" && name == "core":
 		return "; mx itself is MLX's mlx.core"
 	case known != nil && never[strings.TrimSuffix(prefix, ".")] == "" && never[prefix+name] == "":

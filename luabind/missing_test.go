@@ -41,7 +41,8 @@ func TestMissing(t *testing.T) {
 		}
 	}
 	for script, want := range map[string]string{
-		"return mx.nn.Linear":             "no mx.nn.Linear yet; mx.nn has functions only",
+		"return mx.nn.Lineer":             "no mx.nn.Lineer; did you mean Linear?",
+		"return mx.nn.losses.l2_loss":     "no mx.nn.losses.l2_loss; did you mean l1_loss?",
 		"return mx.optimizers.Adm":        "no mx.optimizers.Adm; did you mean Adam?",
 		"return mx.core":                  "mx itself is MLX's mlx.core",
 		"return mx.nn['']":                "no mx.nn.; help(mx.nn)",

@@ -57,7 +57,8 @@ func (s *State) openMX() {
 	s.openNames()
 	mx := s.L.NewTable()
 	s.mx = &module{LTable: mx, s: s, methods: s.L.NewTable(), funcs: map[string]*function{},
-		help: map[*lua.LFunction]*function{}, modules: libraryModules(), inner: map[string]*lua.LTable{}}
+		help: map[*lua.LFunction]*function{}, classes: map[*lua.LTable]*function{}, modules: libraryModules(),
+		inner: map[string]*lua.LTable{}}
 	s.arrays = &arrayType{s: s, meta: s.meta(arrayKind), methods: s.mx.methods}
 	s.mx.open()
 	loaded := s.L.GetField(s.L.GetGlobal("package"), "loaded").(*lua.LTable)
@@ -74,6 +75,7 @@ type module struct {
 	inner   map[string]*lua.LTable       // their tables
 	funcs   map[string]*function         // by full name: "softmax", "random.uniform"
 	help    map[*lua.LFunction]*function // by what a script has
+	classes map[*lua.LTable]*function    // of modules written in Lua: what makes their objects
 }
 
 // open makes what the module holds.
@@ -104,10 +106,20 @@ func (m *module) open() {
 
 // within is the table that a function's full name puts it into: mx, or a module inside of it.
 func (m *module) within(name string) *lua.LTable {
-	if module, _, ok := strings.Cut(name, "."); ok {
-		return m.inner[module]
+	if i := strings.LastIndexByte(name, '.'); i >= 0 {
+		return m.inner[name[:i]]
 	}
 	return m.LTable
+}
+
+// addInner makes a module inside of another one: nn.losses.
+func (m *module) addInner(name string) {
+	t, last := m.s.L.NewTable(), name[strings.LastIndexByte(name, '.')+1:]
+	m.within(name).RawSetString(last, t)
+	m.inner[name] = t
+	m.modules = append(m.modules, name)
+	slices.Sort(m.modules)
+	m.refuseUnknownIn(t, name+".")
 }
 
 // addMethods makes the functions whose first parameter is an array methods.

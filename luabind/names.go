@@ -1,6 +1,7 @@
 package luabind
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -103,13 +104,14 @@ func keysOf(t *lua.LTable) []string {
 
 // suggest proposes the known name that was probably meant, or returns "".
 func suggest(name string, known []string) string {
-	best, distance := "", 3
-	if len(name) < 6 { // two of a few letters are another word
+	best, distance := "", 3 // of several as near, the one whose case fits better, else the first
+	if len(name) < 6 {      // two of a few letters are another word
 		distance = 2
 	}
 	for _, k := range known {
 		d := editDistance(strings.ToLower(name), strings.ToLower(k))
-		if d < distance || d == distance && best != "" && k < best {
+		if d < distance || d == distance && best != "" &&
+			cmp.Or(cmp.Compare(editDistance(name, k), editDistance(name, best)), cmp.Compare(k, best)) < 0 {
 			best, distance = k, d
 		}
 	}

@@ -1,11 +1,14 @@
-// Package scripts is the standard library written in Lua: each file is a module of mx. It is run with mx and two
-// functions. define makes a function of the module from a description: its name, its parameters (sig, as in luabind's
-// rows), its help, and the Lua function that is called with them. fail(op, text) raises an error of the module.
+// Package scripts is the standard library written in Lua: each file is a module of mx, and so is each folder, whose
+// files make one module together. A file is run with mx and three functions. define makes a function of the module from
+// a description: its name, its parameters (sig, as in luabind's rows), its help, and the Lua function that is called
+// with them; where that makes objects of a class, the class too, which is then the module's entry. define returns what
+// it made. fail(name, text) raises an error in the name of a function. use(name) runs another file of the folder, once,
+// and returns what that one returns.
 package scripts
 
 import "embed"
 
-// Files holds the modules: nn.lua is mx.nn.
+// Files holds the modules: the files under nn are mx.nn.
 //
-//go:embed *.lua
+//go:embed nn *.lua
 var Files embed.FS

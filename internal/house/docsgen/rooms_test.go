@@ -49,7 +49,11 @@ func TestHelpSpeaksLua(t *testing.T) {
 		goNames = append(goNames, name[strings.IndexByte(name, '.')+1:])
 	}
 	require.Contains(t, goNames, "LogicalNot")
-	for _, f := range luabind.NewManual().Functions {
+	manual := luabind.NewManual().Functions
+	goNames = slices.DeleteFunc(goNames, func(name string) bool { // layers of mx.nn may be named
+		return slices.ContainsFunc(manual, func(f luabind.ManualEntry) bool { return f.Name == "nn."+name })
+	})
+	for _, f := range manual {
 		text := f.Help
 		if op := sig.Lookup(f.Name); op != nil {
 			text, err = r.text(op)

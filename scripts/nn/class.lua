@@ -1,0 +1,118 @@
+-- The classes of mx.nn. An object is a plain table with its class as metatable: its parameters, its layers and its
+-- settings are its fields, so that it is a tree as every table is. Two fields are the module's own: training, a
+-- boolean,
+-- and _no_grad, the names of the frozen parameters.
+local mx, define = ...
+
+local kind = mx.type
+local Module = {__name = "Module", __module = true}
+
+-- is_module reports whether v is an object of one of the classes.
+local function is_module(v)
+  if type(v) ~= "table" then return false end
+  local class = getmetatable(v)
+  return type(class) == "table" and rawget(class, "__module") == true
+end
+
+local function is_array(v) return type(v) == "userdata" and kind(v) == "array" end
+
+-- is_tree reports whether a field holds parameters or layers: tables of nothing but numbers and the like are
+-- settings,
+-- as Python's tuples are, and so are objects of other classes.
+local function is_tree(v)
+  if type(v) ~= "table" then return false end
+  local class = getmetatable(v)
+  if class ~= nil then return is_module(v) end
+  if next(v) == nil then return true end
+  for _, e in pairs(v) do
+    if type(e) == "table" or type(e) == "userdata" then return true end
+  end
+  return false
+end
+
+local function construct(class, ...)
+  local self = setmetatable({training = true, _no_grad = {}}, class)
+  class.init(self, ...)
+  return self
+end
+
+local function call(self, ...) return self:forward(...) end
+
+local printing = {} -- text.lua sets printing.text
+
+local function text(self) return printing.text(self) end
+
+-- enter makes c a class below another one.
+local function enter(c, parent)
+  c.__call, c.__tostring = call, text
+  c.__index = function(self, key)
+    if key == "state" then return self end
+    return c[key]
+  end
+  local function name() return "class " .. c.__name end
+  return setmetatable(c, {__index = parent, __call = construct, __tostring = name})
+end
+
+enter(Module, nil)
+
+function Module.init() end
+
+local function class(name, parent)
+  return enter({__name = name, __module = true}, parent or Module)
+end
+
+define{
+  name = "class", sig = "name:string parent:table?",
+  help = "A class of modules with that name: function C:init(...) ... end fills a new object's fields, function " ..
+    "C:forward(...) ... end is what calling the object does, and C(...) makes one. It has what nn.Module has, " ..
+    "or what " ..
+    "parent has: C:init of a class below nn.Linear begins with nn.Linear.init(self, 4, 2).",
+  call = class,
+}
+
+define{
+  name = "Module", sig = "", class = Module,
+  help = "What all layers and models are: a table whose fields are arrays (parameters), other modules, plain " ..
+    "tables of " ..
+    "these, and settings. Make a class of your own by nn.class. Methods as in MLX: parameters, " ..
+    "trainable_parameters, " ..
+    "children, leaf_modules, modules, named_modules, update, update_modules, apply, apply_to_modules, " ..
+    "filter_and_map, " ..
+    "freeze, unfreeze, train, eval, set_dtype, load_weights, save_weights. m.training is false after m:eval(); " ..
+    "m.state " ..
+    "is m itself.",
+  call = function() return construct(Module) end,
+}
+
+-- layer makes a class of mx.nn of its description: name, sig and help are those of its constructor, init is told the
+-- constructor's arguments, forward is what calling an object does, repr is what an object's text says of it.
+local function layer(d)
+  local c = class(d.name, d.parent)
+  local init, object = d.init or function() end, nil
+  local make = define{
+    name = d.name, sig = d.sig or "", help = d.help, class = c,
+    call = function(...)
+      local self = object
+      object = nil
+      init(self, ...)
+    end,
+  }
+  c.init = function(self, ...)
+    object = self
+    make(...)
+  end
+  c.forward, c._extra_repr = d.forward, d.repr
+  return c
+end
+
+-- is_keywords reports whether the last argument of a call is a table of keywords.
+local function is_keywords(t) return type(t) == "table" and getmetatable(t) == nil and #t == 0 end
+
+-- option is the value of a parameter that stands alone: given in its place, or as a keyword.
+local function option(t, name)
+  if is_keywords(t) then return t[name] end
+  return t
+end
+
+return {Module = Module, layer = layer, is_module = is_module, is_array = is_array, is_tree = is_tree,
+  is_keywords = is_keywords, option = option, printing = printing}

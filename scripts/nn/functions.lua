@@ -1,0 +1,49 @@
+-- Gradients of models.
+local mx, define = ...
+
+define{
+  name = "value_and_grad", sig = "model:any fn:any",
+  help = "The function that calls fn with its arguments and gives what fn returns, whose first result is the " ..
+    "loss, a " ..
+    "scalar array, and then the gradients of the loss by the model's trainable parameters: a tree as " ..
+    "model:trainable_parameters() is. fn reaches the model as any function does.",
+  call = function(model, fn)
+    local with_gradients = mx.value_and_grad(function(parameters, ...)
+      model:update(parameters)
+      return fn(...)
+    end)
+    -- The model has its own parameters again when the call ends, also by an error.
+    local function restored(parameters, ok, ...)
+      model:update(parameters)
+      if not ok then error((...), 0) end
+      return ...
+    end
+    return function(...)
+      local parameters = model:trainable_parameters()
+      return restored(parameters, pcall(with_gradients, parameters, ...))
+    end
+  end,
+}
+
+define{
+  name = "checkpoint", sig = "module:any fn:any?",
+  help = "fn, or else the module, as a function whose intermediate values are not kept for its gradient but " ..
+    "computed " ..
+    "again there: the gradient by the module's trainable parameters and by the arguments.",
+  call = function(module, fn)
+    fn = fn or module
+    local checkpointed = mx.checkpoint(function(parameters, ...)
+      module:update(parameters)
+      return fn(...)
+    end)
+    local function restored(parameters, ok, ...)
+      module:update(parameters)
+      if not ok then error((...), 0) end
+      return ...
+    end
+    return function(...)
+      local parameters = module:trainable_parameters()
+      return restored(parameters, pcall(checkpointed, parameters, ...))
+    end
+  end,
+}

@@ -1,0 +1,207 @@
+-- What every module can do with its parameters and layers.
+local mx, _, fail, use = ...
+
+local class = use("class")
+local Module, is_module, is_array, is_tree = class.Module, class.is_module, class.is_array, class.is_tree
+
+-- members are a table's names and values in the order of their making; of a module, its parameters and layers only.
+local function members(t)
+  local names, values = {}, {}
+  local module = is_module(t)
+  for k, v in pairs(t) do
+    if not module or k ~= "_no_grad" and (is_array(v) or is_tree(v)) then
+      names[#names + 1], values[#values + 1] = k, v
+    end
+  end
+  return names, values
+end
+
+-- member is the name that a path has for a key: lists count from 0 there, as in MLX's files.
+local function member(path, key)
+  if type(key) == "number" then key = key - 1 end
+  if path == "" then return tostring(key) end
+  return path .. "." .. tostring(key)
+end
+
+function Module.is_module(v) return is_module(v) end
+
+function Module.valid_child_filter(_, _, value) return type(value) == "table" end
+
+function Module.valid_parameter_filter(_, key, value)
+  return (type(value) == "table" or is_array(value)) and key:sub(1, 1) ~= "_"
+end
+
+function Module.trainable_parameter_filter(module, key, value)
+  return Module.valid_parameter_filter(module, key, value) and not module._no_grad[key]
+end
+
+local function same(v) return v end
+
+local function not_a_table(_, _, v) return type(v) ~= "table" end
+
+-- mapped is a value of a module, filtered and mapped; path names it in there.
+local function mapped(module, path, value, filter, map, is_leaf)
+  if is_leaf(module, path, value) then return map(value) end
+  if is_module(value) then return value:filter_and_map(filter, map, is_leaf) end
+  local out = {}
+  for k, v in pairs(value) do
+    local name = member(path, k)
+    if filter(module, name, v) then
+      out[k] = mapped(module, name, v, filter, map, is_leaf)
+    else
+      out[k] = {}
+    end
+  end
+  return out
+end
+
+-- filter_and_map is a tree of what filter(module, name, value) is true of, with map(value) for each value of which
+-- is_leaf(module, name, value) is true: those that are no tables.
+function Module:filter_and_map(filter, map, is_leaf)
+  map, is_leaf = map or same, is_leaf or not_a_table
+  local out = {}
+  local names, values = members(self)
+  for i, name in ipairs(names) do
+    local path = member("", name)
+    if filter(self, path, values[i]) then
+      out[name] = mapped(self, path, values[i], filter, map, is_leaf)
+    end
+  end
+  return out
+end
+
+function Module:parameters() return self:filter_and_map(Module.valid_parameter_filter) end
+
+function Module:trainable_parameters() return self:filter_and_map(Module.trainable_parameter_filter) end
+
+function Module:children()
+  return self:filter_and_map(Module.valid_child_filter, nil, function(_, _, v) return is_module(v) end)
+end
+
+-- below appends the names and objects of the modules that t holds directly or in plain tables.
+local function below(t, path, names, found)
+  local keys, values = members(t)
+  for i, k in ipairs(keys) do
+    local name, v = member(path, k), values[i]
+    if is_module(v) then
+      names[#names + 1], found[#found + 1] = name, v
+    elseif type(v) == "table" then
+      below(v, name, names, found)
+    end
+  end
+  return names, found
+end
+
+function Module:leaf_modules()
+  return self:filter_and_map(Module.valid_child_filter, nil, function(_, _, v)
+    return is_module(v) and #below(v, "", {}, {}) == 0
+  end)
+end
+
+-- apply_to_modules calls f(name, module) for the module, whose name is "", and for all below it.
+function Module:apply_to_modules(f)
+  local names, found = {""}, {self}
+  while #found > 0 do
+    local name, m = table.remove(names), table.remove(found)
+    f(name, m)
+    below(m, name, names, found)
+  end
+  return self
+end
+
+function Module:modules()
+  local out = {}
+  self:apply_to_modules(function(_, m) out[#out + 1] = m end)
+  return out
+end
+
+-- named_modules is a table of pairs {name, module}.
+function Module:named_modules()
+  local out = {}
+  self:apply_to_modules(function(name, m) out[#out + 1] = {name, m} end)
+  return out
+end
+
+-- absent fails for a name of a tree that its destination does not have.
+local function absent(op, what, dst, key)
+  if type(key) == "number" then
+    fail(op, ("the list has %d elements, not element %d"):format(#dst, key))
+  end
+  fail(op, ("the module has no %s %q"):format(what, tostring(key)))
+end
+
+local function update(dst, parameters, strict)
+  local names, values = members(parameters)
+  for i, k in ipairs(names) do
+    local now, new = rawget(dst, k), values[i]
+    if is_array(now) then
+      if is_array(new) or not strict then
+        dst[k] = new
+      elseif type(new) ~= "table" or next(new) ~= nil then
+        fail("Module.update", ("%s is a %s, want an array"):format(tostring(k), mx.type(new)))
+      end
+    elseif type(now) == "table" and type(new) == "table" then
+      update(now, new, strict)
+    elseif strict then
+      if type(now) == "table" then
+        fail("Module.update", ("%s is a %s, want a table"):format(tostring(k), mx.type(new)))
+      end
+      absent("Module.update", "parameter", dst, k)
+    end
+  end
+end
+
+-- update replaces the parameters that a tree of them has. With strict = false, names that the module has not are
+-- passed
+-- over.
+function Module:update(parameters, strict)
+  strict = class.option(strict, "strict")
+  if type(parameters) ~= "table" then
+    fail("Module.update", ("parameters is a %s, want a table"):format(mx.type(parameters)))
+  end
+  update(self, parameters, strict ~= false)
+  return self
+end
+
+local function update_modules(dst, modules, strict)
+  local names, values = members(modules)
+  for i, k in ipairs(names) do
+    local now, new = rawget(dst, k), values[i]
+    if is_module(now) and is_module(new) then
+      dst[k] = new
+    elseif type(now) == "table" and type(new) == "table" then
+      update_modules(now, new, strict)
+    elseif strict and now == nil then
+      absent("Module.update_modules", "module", dst, k)
+    elseif strict and (type(new) ~= "table" or next(new) ~= nil) then
+      fail("Module.update_modules", ("%s is a %s, want a module"):format(tostring(k), mx.type(new)))
+    end
+  end
+end
+
+-- update_modules replaces the modules that a tree of them has.
+function Module:update_modules(modules, strict)
+  strict = class.option(strict, "strict")
+  update_modules(self, modules, strict ~= false)
+  return self
+end
+
+-- apply replaces each parameter x by f(x); those of which filter(module, name, x) is true.
+function Module:apply(f, filter)
+  return self:update(self:filter_and_map(class.option(filter, "filter_fn") or Module.valid_parameter_filter, f))
+end
+
+-- flat lists a tree's arrays by their names in files: {name, array, the table that has it, its key there}.
+local function flat(t, path, out)
+  for k, v in pairs(t) do
+    local name = member(path, k)
+    if is_array(v) then
+      out[#out + 1] = {name, v, t, k}
+    elseif type(v) == "table" then
+      flat(v, name, out)
+    end
+  end
+  return out
+end
+
+return {below = below, flat = flat}
