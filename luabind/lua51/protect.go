@@ -120,7 +120,21 @@ func errorValue(err error) lua.LValue {
 	return lua.LString(err.Error())
 }
 
-// openProtected replaces pcall, xpcall, error and debug.traceback.
+// assert is Lua's assert: gopher-lua's takes no number as the message, and needs no value.
+func assert(L *lua.LState) int {
+	L.CheckAny(1)
+	if lua.LVAsBool(L.Get(1)) {
+		return L.GetTop()
+	}
+	message := "assertion failed!"
+	if L.Get(2) != lua.LNil {
+		message = L.CheckString(2)
+	}
+	L.RaiseError("%s", message)
+	return 0
+}
+
+// openProtected replaces pcall, xpcall, error, assert and debug.traceback.
 func (s *State) openProtected() {
 	L := s.L
 	s.handler = s.Func(s.handle)
@@ -156,6 +170,7 @@ func (s *State) openProtected() {
 		L.Error(L.Get(1), L.OptInt(2, 1))
 		return 0
 	}))
+	L.SetGlobal("assert", L.NewFunction(assert))
 	s.Method(s.library(lua.DebugLibName), "traceback", func(L *lua.LState) int {
 		text := s.Traceback()
 		if L.GetTop() > 0 && L.Get(1) != lua.LNil {

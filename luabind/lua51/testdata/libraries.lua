@@ -121,3 +121,12 @@ assert(table.concat({}) == "" and table.concat({1}, ", ") == "1")
 assert(loadstring("return 1 + 1")() == 2)
 ok, e = loadstring("return +")
 assert(not ok and e:find("EOF|syntax") or e:find("unexpected") or #e > 0)
+-- assert takes a number as its message, and needs a value
+do
+	local ok, e = pcall(assert, false, 42)
+	assert(not ok and e:find("42$"), e)
+	fails("string expected, got table", assert, false, {})
+	fails("value expected", assert)
+	assert(select("#", assert(1, nil, 3)) == 3)
+	fails("100%% %%d$", assert, nil, "100% %d")
+end
