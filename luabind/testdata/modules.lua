@@ -178,3 +178,29 @@ assert(names(q:trainable_parameters()) == "layers.0.bias layers.1.bias layers.1.
 local tied = nn.Embedding(8, 64)
 local quantized = tied:to_quantized{group_size = 32, bits = 8}
 assert(mx.allclose(quantized:as_linear(mx.ones({1, 64})), tied:as_linear(mx.ones({1, 64})), 0, 0.1):item())
+
+-- sharded layers of one process are what they are made of
+local whole = nn.Linear(64, 32)
+local some = mx.random.normal({2, 64})
+for _, name in ipairs{"AllToShardedLinear", "ShardedToAllLinear"} do
+  assert(mx.allclose(nn[name].from_linear(whole, {segments = {0.5}})(some), whole(some)):item())
+  local part = nn["Quantized" .. name].from_quantized_linear(whole:to_quantized())
+  assert(mx.allclose(part(some), whole:to_quantized()(some)):item())
+  assert(names(part:unfreeze():trainable_parameters()) == "")
+end
+local tree = {w = some}
+assert(nn.average_gradients(tree) == tree)
+
+-- QQLinear quantizes its weight when it leaves training mode, and its product in both (MLX has it on GPUs only)
+for mode, group in pairs{nvfp4 = 16, mxfp8 = 32} do
+  local qq = nn.Linear(64, 32, false):to_quantized{mode = mode, quantize_input = true}
+  local w, product = qq.weight, qq(some)
+  assert(qq.scales == nil and tostring(qq):match("%(input_dims=64, output_dims=32, group_size=" .. group .. ","))
+  qq:eval()
+  assert(qq.weight.dtype == mx.uint32 and tostring(qq):match("%(input_dims=64, output_dims=32,"))
+  assert(mx.allclose(qq(some), product, 1e-4, 1e-5):item())
+  local back = mx.dequantize(mx.quantize(w, {mode = mode}), {scales = qq.scales, mode = mode})
+  assert(mx.array_equal(qq:train().weight, back):item() and qq.scales == nil)
+end
+fails("a layer with a bias cannot be one", whole.to_quantized, whole, {mode = "mxfp8", quantize_input = true})
+fails("modes nvfp4 and mxfp8 only", whole.to_quantized, whole, {quantize_input = true})

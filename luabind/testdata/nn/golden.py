@@ -216,6 +216,11 @@ for mode, group, bits in (("affine", 64, 4), ("affine", 32, 8), ("mxfp4", None, 
     layer(L("Sequential", L("Embedding", 6, 64), L("Linear", 64, 32), L("ReLU"), L("Linear", 32, 64, bias=False)) |
           {"quantize": {"mode": mode} | ({"group_size": 32, "bits": bits} if group else {})}, I(6, 5))
 
+for kind in ("AllToSharded", "ShardedToAll"):  # of the one process that there is
+    layer(L(kind + "Linear", 4, 6), F(3, 4))
+    layer(L(kind + "Linear", 5, 2, bias=False), F(2, 3, 5))
+    layer(L("Quantized" + kind + "Linear", 64, 32), F(3, 64))
+    layer(L("Quantized" + kind + "Linear", 128, 32, bias=False, group_size=32, bits=8), F(2, 128))
 for axis in (-1, 1):
     loss("cross_entropy", F(4, 5, scale=3.0), I(5, 4), axis=axis)
 loss("cross_entropy", F(2, 5, 3), I(5, 2, 3), axis=1, label_smoothing=0.25)
