@@ -44,23 +44,41 @@ func (t *trail) String() string {
 // maxReach bounds how deep the tables and functions that a compiled function reaches may be nested.
 const maxReach = 10_000
 
-// captures walks the upvalues of a function, the functions and tables in them, and what those hold. Arrays become
-// captures; scalars, the functions' code and the structure become the key. It walks the functions among the call's
-// arguments too; the arrays there are inputs already. The order depends on the structure only. The key names some
-// objects by their addresses: captures adds them to held, if there is one, since while they live no other object can
-// have their address.
-func captures(s *State, fn lua.LValue, args []lua.LValue, held *[]any) (found []capture, key string) {
+// reachedTable is a table that a function reaches, and the path by which it was found.
+type reachedTable struct {
+	at trail
+	t  *lua.LTable
+}
+
+// noted is what a walk meets beside arrays.
+type noted struct {
+	objects []any // that the key names by address: while they live, no other object can have it
+	tables  []reachedTable
+	protos  []*lua.FunctionProto
+}
+
+// captures walks the upvalues of a function, the functions and tables in them, what those hold, and the roots. Arrays
+// become captures; scalars, the functions' code and the structure become the key. It walks the functions among the
+// call's arguments too; the arrays there are inputs already. The order depends on the structure only. What else it
+// meets it adds to n, if there is one.
+func captures(s *State, fn lua.LValue, args, roots []lua.LValue, n *noted) (found []capture, key string) {
 	w := s.capturer
 	if s.capturer = nil; w == nil {
 		w = &capturer{s: s, seen: map[lua.LValue]int{}}
 	}
-	w.found, w.key, w.held = make([]capture, 0, w.expected), w.key[:0], held
+	w.found, w.key, w.noted = make([]capture, 0, w.expected), w.key[:0], n
 	for i, v := range args {
 		w.argument(v, trail{key: lua.LString("argument " + strconv.Itoa(i+1))})
 		w.key = append(w.key, ';')
 	}
 	w.walk(fn, trail{}, 0)
+	for _, v := range roots {
+		w.walk(v, trail{key: lua.LString("state")}, 0)
+	}
 	found, key = w.found, string(w.key)
+	if n != nil {
+		n.protos = append(n.protos, w.protos...)
+	}
 	w.expected = len(found)
 	w.end()
 	s.capturer = w
@@ -77,7 +95,7 @@ type capturer struct {
 	found    []capture
 	expected int // how many were found the last time
 	key      []byte
-	held     *[]any
+	noted    *noted
 }
 
 // end forgets all objects.
@@ -86,7 +104,7 @@ func (w *capturer) end() {
 	clear(w.protos)
 	clear(w.modules)
 	clear(w.keys[:cap(w.keys)])
-	w.protos, w.modules, w.keys, w.found, w.held = w.protos[:0], w.modules[:0], w.keys[:0], nil, nil
+	w.protos, w.modules, w.keys, w.found, w.noted = w.protos[:0], w.modules[:0], w.keys[:0], nil, nil
 }
 
 // argument writes the structure of an argument, and walks the functions in it. Its tables contain no cycles.
@@ -153,8 +171,8 @@ func (w *capturer) scalar(v lua.LValue) {
 func (w *capturer) object(p any) {
 	w.key = append(w.key, '@')
 	w.key = append(strconv.AppendUint(w.key, uint64(reflect.ValueOf(p).Pointer()), 16), ';')
-	if w.held != nil {
-		*w.held = append(*w.held, p)
+	if w.noted != nil {
+		w.noted.objects = append(w.noted.objects, p)
 	}
 }
 
@@ -204,6 +222,9 @@ func (w *capturer) userdata(v *lua.LUserData, at trail, depth int) {
 	case *compiledFunction:
 		w.key = append(w.key, 'c')
 		w.walk(x.fn, at, depth+1)
+		for _, v := range x.state.roots {
+			w.walk(v, at, depth+1)
+		}
 	case *customFunction:
 		w.key = append(w.key, 'u')
 		for _, f := range []lua.LValue{x.fn, x.vjp, x.jvp, x.vmap} {
@@ -266,6 +287,9 @@ func (w *capturer) table(t *lua.LTable, at trail, depth int) {
 	}
 	if w.again(t) {
 		return
+	}
+	if w.noted != nil {
+		w.noted.tables = append(w.noted.tables, reachedTable{at, t})
 	}
 	w.entries(t, at, depth+1, (*capturer).walk)
 }

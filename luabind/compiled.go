@@ -13,18 +13,21 @@ import (
 )
 
 // compiledFunction is what mx.compile returns. Its traced function's inputs are the arrays of the call's arguments,
-// then the captures, then the random state's key; its outputs are the arrays of the results, then the new key.
+// then the captures, then the random state's key; its outputs are the arrays of the results, then those that it writes
+// into the trees of outputs, a marker, and the new key.
 type compiledFunction struct {
 	s  *State
 	fn lua.LValue
 	f  *compile.Function
 
-	// The call under way. results is by the structure of its arguments, captures and scalars: replays do not run the
-	// function.
+	// The call under way.
 	args     []lua.LValue
 	captured []capture
-	key      string
-	results  map[string][]lua.LValue
+	key      string // the structure of arguments, captures and scalars
+	state    compiledState
+
+	traces map[*tensor.Array]*traced // replays do not run the function
+	recent []*tensor.Array           // the markers of the traces made last
 
 	// settled maps the key that holds after a trace to the trace's own, where the function changed scalars that are
 	// guards: such writes happen at trace time only, so that the next call finds what the trace left.
@@ -41,9 +44,10 @@ func (k *compiledFunction) reached(l *looks) {
 	for _, c := range k.captured {
 		l.value(c.ud)
 	}
-	for _, vs := range k.results {
-		l.values(vs)
+	for _, t := range k.traces {
+		t.reached(l)
 	}
+	k.state.reached(l)
 	k.f.Constants(l.array)
 }
 
@@ -53,19 +57,19 @@ var compileRows = []row{
 		help: "The compiled fun: traced when it is called, replayed where a call's dtypes and structure are those " +
 			"of a trace, and with shapeless at other shapes too. Arrays that fun reaches through its upvalues " +
 			"and the random state are inputs by themselves; numbers, functions and kernels there are part of a " +
-			"trace's key. inputs and outputs take mx.random.state and nothing else. Assignments that fun makes " +
-			"happen when it is traced only: state that changes is an argument and a result. A size read by x.shape " +
+			"trace's key. inputs are tables of arrays that fun reaches in another way, such as globals; outputs are " +
+			"tables, such as a model and an optimizer's state, that fun changes: what it writes there is written at each " +
+			"call. Other assignments happen when fun is traced only. A size read by x.shape " +
 			"is a guard: where it differs, fun is traced again. f:explain() tells captures, traces and their " +
 			"reasons, and the kernels before and after fusion; check runs both ways and compares.",
 		call: func(a *args) any {
-			if !isImplicit(a.raw[1]) {
-				a.fail("inputs is not needed: arrays that the function reaches through its upvalues are inputs by themselves")
+			for i := 1; i <= 2; i++ {
+				if _, ok := a.raw[i].(*lua.LTable); !ok && a.raw[i] != lua.LNil && !isRandomState(a.raw[i]) {
+					a.fail("%s is %s, want a table of arrays, or of tables of them", a.f.params[i].Name, describe(a.raw[i]))
+				}
 			}
-			if !isImplicit(a.raw[2]) {
-				a.fail("outputs is not needed: the function returns state that changes beside its results")
-			}
-			k := &compiledFunction{s: a.s, fn: a.callable(0), results: map[string][]lua.LValue{},
-				settled: map[string]string{}, held: map[string][]any{}}
+			k := &compiledFunction{s: a.s, fn: a.callable(0), traces: map[*tensor.Array]*traced{},
+				settled: map[string]string{}, held: map[string][]any{}, state: newCompiledState(a.raw[1], a.raw[2])}
 			k.f = compile.New(k.trace, compile.Options{Shapeless: a.Bool(3), Check: a.Bool(4),
 				Captures: k.captures, CaptureNames: k.captureNames, Key: func() string { return k.key }, Forget: k.forget,
 				Place: a.s.where, Context: a.s.Context})
@@ -75,18 +79,6 @@ var compileRows = []row{
 		call: func(a *args) any { compile.Disable(); return nil }},
 	{name: "enable_compile", sig: "", help: "Undoes disable_compile.",
 		call: func(a *args) any { compile.Enable(); return nil }},
-}
-
-// isImplicit reports whether v names nothing that is not an input and an output by itself: it is nil, mx.random.state,
-// or a table of such values.
-func isImplicit(v lua.LValue) bool {
-	t, ok := v.(*lua.LTable)
-	if !ok {
-		return v == lua.LNil || isRandomState(v)
-	}
-	implicit := true
-	t.ForEach(func(_, v lua.LValue) { implicit = implicit && isRandomState(v) })
-	return implicit
 }
 
 // captures lists the captured arrays and the random key: the inputs beside the arguments.
@@ -114,8 +106,8 @@ func (k *compiledFunction) captureNames() []string {
 // trace runs the Lua function with its captured objects holding the inputs of the trace.
 func (k *compiledFunction) trace(in []*tensor.Array) ([]*tensor.Array, error) {
 	s := k.s
-	var held []any
-	k.look(&held)
+	met := &noted{}
+	k.look(met)
 	n := len(in) - len(k.captured) - 1
 	old := k.captures()
 	swap := func(xs []*tensor.Array) {
@@ -126,44 +118,57 @@ func (k *compiledFunction) trace(in []*tensor.Array) ([]*tensor.Array, error) {
 	}
 	swap(in[n:])
 	defer swap(old)
+	st := k.beginState(met, in[n:len(in)-1])
+	if last := len(in) - 1; in[last] != old[len(old)-1] { // not disabled
+		st.since = in[0].Value().Node.ID()
+	}
 	f := &luaFunc{s: s, op: "compile", fn: k.fn, args: k.args}
 	outs, err := f.call(in[:n])
 	if err != nil {
 		return nil, err
 	}
-	k.results[k.key] = outlines(s.L, f.results)
-	if _, after := k.look(&held); after != k.key {
+	state, err := st.end()
+	if err != nil {
+		return nil, err
+	}
+	marker := k.mark(&traced{results: outlines(s.L, f.results), program: st.program})
+	if _, after := k.look(met); after != k.key {
 		k.settled[after] = k.key
 	}
-	k.held[k.key] = held
-	return append(slices.Clone(outs), s.random.Key()), nil
+	k.state.undo() // what late has comes when the call has succeeded: f may run again, to be compared
+	k.held[k.key] = met.objects
+	return append(append(slices.Clone(outs), state...), marker, s.random.Key()), nil
 }
 
 // forget drops what is kept for a key whose traces have been evicted.
 func (k *compiledFunction) forget(key string) {
-	delete(k.results, key)
 	delete(k.held, key)
 	maps.DeleteFunc(k.settled, func(_, traced string) bool { return traced == key })
 }
 
 // look finds the captures as they are now, and the key: the structure of the arguments, all scalars and all code.
-func (k *compiledFunction) look(held *[]any) ([]capture, string) {
-	return captures(k.s, k.fn, k.args, held)
+func (k *compiledFunction) look(n *noted) ([]capture, string) {
+	return captures(k.s, k.fn, k.args, k.state.roots, n)
 }
 
 // call calls the compiled function with the arguments on the stack.
 func (k *compiledFunction) call(L *lua.LState) int {
 	s := k.s
 	saved := *k
-	defer func() { k.args, k.captured, k.key = saved.args, saved.captured, saved.key }()
+	defer func() {
+		k.args, k.captured, k.key = saved.args, saved.captured, saved.key
+		k.state.led, k.state.before, k.state.late = saved.state.led, saved.state.before, saved.state.late
+	}()
 	k.args = lua51.Args(L)[1:]
 	in := s.flattenAll("compile", k.args)
 	k.captured, k.key = k.look(nil)
 	if traced, ok := k.settled[k.key]; ok {
 		k.key = traced
 	}
+	k.state.led, k.state.before, k.state.late = k.state.leads(), nil, nil
 	outs, err := k.f.Call(s.call(), in...)
 	if err != nil {
+		k.state.undo()
 		var own *luaFailure
 		if errors.As(err, &own) {
 			err = own
@@ -171,8 +176,14 @@ func (k *compiledFunction) call(L *lua.LState) int {
 		s.reraise(err)
 	}
 	last := len(outs) - 1
+	t := k.traces[outs[last-1]]
+	first := last - 1 - t.program.arrays // of the state
+	results := s.rebuildAll(t.results, outs[:first])
+	k.write(&t.program, outs[first:last-1])
+	for _, b := range k.state.late {
+		b.restore()
+	}
 	s.random.Set(outs[last])
-	results := s.rebuildAll(k.results[k.key], outs[:last])
 	for _, v := range results {
 		L.Push(v)
 	}

@@ -41,6 +41,11 @@ var interruptibles = map[string]struct {
 		local f = mx.compile(function(a) return mx.softmax(a * 2 + mx.sin(a), -1) * 3 end)
 		s = {mx.arange(6000):reshape({20, 300}) / 6000}
 		function step(i) s[i + 1] = f(s[i]) + s[i] * 0.1 mx.eval(s[i + 1]) end`},
+	"a compiled function with state": {20, `
+		local p = {{w = mx.arange(6000):reshape({20, 300}) / 6000}}
+		local f = mx.compile(function() p[1].w = mx.softmax(p[1].w * 2 + mx.sin(p[1].w), -1) * 3 end, {outputs = p})
+		s = {p[1].w}
+		function step(i) p[1].w = s[i] f() s[i + 1] = p[1].w mx.eval(s[i + 1]) end`},
 	"a user's kernel": {12, `
 		local k = mx.fast.metal_kernel{name = "mix", input_names = {"a", "b"}, output_names = {"out"}, source = [[
 		  uint i = thread_position_in_grid.x;

@@ -37,8 +37,8 @@ var rowCalls = map[string]string{
 			return runs
 		end
 		local two, three = mx.ones({2}), mx.ones({3})
-		local _, inputs = pcall(mx.compile, f, {inputs = {two}})
-		local _, outputs = pcall(mx.compile, f, {outputs = {two}})
+		local _, inputs = pcall(mx.compile, f, {inputs = two})
+		local _, outputs = pcall(mx.compile, f, {outputs = two})
 		return after(nil, two, three) == 2 and after({shapeless = true}, two, three) == 1 and after({check = true}, two) > 1
 			and tostring(inputs):find("inputs is") and tostring(outputs):find("outputs is") and true`,
 	"Device": `return mx.Device(mx.cpu) == mx.cpu and mx.Device(mx.cpu, 2).index == 2`,

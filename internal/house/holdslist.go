@@ -29,12 +29,18 @@ var heldCode = map[string]heldValue{
 	"luabind/reach.Walker.skipped":              {isRoot, "tables that scripts cannot come to"},
 	"luabind/reach.Fixed.*":                     {isRoot, "every look compares it"},
 	"luabind.compiledFunction.held":             {isRoot, "kept for their addresses: nobody looks into them"},
+	"luabind.compiledFunction.recent":           {isRoot, "markers: nobody reads them"},
 
 	// What is used while nobody looks.
 	"luabind.args.*":            {passing, "what a row is called with is on its stack"},
 	"luabind.capture.ud":        {passing, "compiledFunction.captured tells of those of a call under way"},
 	"luabind.trail.key":         {passing, "a key on the way of a walk, and after that for messages"},
 	"luabind.capturer.*":        {passing, "a walk of what a function reaches, during which no Lua code runs"},
+	"luabind.reachedTable.t":    {passing, "of a trace, below which nobody looks"},
+	"luabind.noted.objects":     {passing, "of a trace, below which nobody looks"},
+	"luabind.led.*":             {passing, "of a call of a compiled function, below which nobody looks"},
+	"luabind.tableBefore.*":     {passing, "of a trace, below which nobody looks"},
+	"luabind.stateTrace.*":      {passing, "a trace, below which nobody looks"},
 	"luabind.choice.*":          {passing, "arguments of a gradient, below which nobody looks"},
 	"luabind.replacement.*":     {passing, "trees are filled without a call of Lua"},
 	"luabind.outline.*":         {passing, "outlines are made without a call of Lua"},

@@ -42,7 +42,16 @@ same(mx.compile(mx.grad(function(x) return mx.sum(x * x) end))(mx.array({1, 2}))
 -- an empty table: no keywords
 same(mx.compile(function(x) return x + 1 end, {})(mx.zeros({2})), {1, 1})
 same(mx.compile(function(x) return x + 1 end, {}, {}, {shapeless = true})(mx.zeros({2})), {1, 1})
-fails("inputs is not needed", mx.compile, function(x) return x end, {mx.ones({1})})
+same(mx.compile(function(x) return x end, {mx.ones({1})})(mx.ones({1})), {1})
+fails("outputs is an array float32 (1,), want a table", mx.compile, function(x) return x end, {outputs = mx.ones({1})})
+-- traces of one structure may give results of different ones
+do
+  local f = mx.compile(function(x) if x:dim(0) > 2 then return {a = x + 1} end return {b = x, c = x * 2} end)
+  for _, n in ipairs({2, 3, 2, 3}) do
+    local got = f(mx.ones({n}))
+    assert((got.a ~= nil) == (n > 2) and (got.b ~= nil) == (n <= 2) and (got.c ~= nil) == (n <= 2))
+  end
+end
 fails("[grad] argnums and argnames are empty", mx.grad, function(x) return x:sum() end, {})
 -- errors
 fails("not known while f is traced", mx.compile(function(x) return x:item() end), mx.array(1))
