@@ -36,6 +36,9 @@ inline complex64_t complex_log(complex64_t z) {
   return complex64_t(re, metal::atan2(z.imag, z.real));
 }
 
+// z times a real number: an infinite part leaves the other one what it is.
+inline complex64_t complex_scale(complex64_t z, float by) { return complex64_t(z.real * by, z.imag * by); }
+
 inline complex64_t complex_sqrt(complex64_t z) {
   if (z.real == 0.0f && z.imag == 0.0f) {
     return complex64_t(0.0f, z.imag);

@@ -46,13 +46,13 @@ func init() {
 	logBase2.define(row{
 		Arg: kit.Inexact,
 		Expr: exprs{Float: "metal::log2($0)",
-			Complex: "complex_log($0) * complex64_t(1.44269504f, 0.0f)"},
+			Complex: "complex_scale(complex_log($0), 1.44269504f)"},
 		Diff: scaledBy(math.Log2E, inverse),
 	})
 	logBase10.define(row{
 		Arg: kit.Inexact,
 		Expr: exprs{Float: "metal::log10($0)",
-			Complex: "complex_log($0) * complex64_t(0.434294482f, 0.0f)"},
+			Complex: "complex_scale(complex_log($0), 0.434294482f)"},
 		Diff: scaledBy(math.Log10E, inverse),
 	})
 	sigmoid.define(row{

@@ -264,7 +264,12 @@ var _ = sig.Def("pad", "a:operand pad_width:intlists mode:string=constant consta
 		list, rank := a.IntLists(1), x.NDim()
 		pairs := list.Lists
 		if list.Depth < 2 {
-			pairs = [][]int{{list.Lists[0][0], list.Lists[0][len(list.Lists[0])-1]}}
+			switch w := pairs[0]; len(w) {
+			case 0: // {}: the pairs of a scalar
+				pairs = nil
+			case 1, 2:
+				pairs = [][]int{{w[0], w[len(w)-1]}}
+			}
 		}
 		if len(pairs) == 1 {
 			pairs = slices.Repeat(pairs, rank)

@@ -117,6 +117,11 @@ def unary():
                 close(op, d, x)
 
 
+    infinite = mx.array([0, complex(-math.inf, 0), complex(0, math.inf), complex(math.inf, 1)], mx.complex64)
+    for op in ("log", "log2", "log10"):
+        call(op, In.of(infinite), ulp=2)
+
+
 def exact(op, d, x):
     if d == "complex64" and op in ("abs", "sign"):
         truth(op, np.abs if op == "abs" else lambda z: np.where(z == 0, 0, z / np.where(z == 0, 1, np.abs(z))), 4, x)
