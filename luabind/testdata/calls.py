@@ -2,7 +2,8 @@
 
 A line is a Lua expression, the error it may have in units of the dtype's precision, and MLX's result: "error", or each
 output's dtype, shape and elements. Calls run in child processes, because some arguments end MLX's process; such calls
-are left out, like those that MLX says it has not implemented.
+are left out, like those that MLX says it has not implemented, and lines longer than 100 times SIZE. callspecs.py has the
+functions whose arguments need more than their names say, callnames.py all others of MLX's list.
 """
 
 import math
@@ -15,15 +16,21 @@ import mlx.core as mx
 import mlx.nn as nn
 import numpy as np
 
-from callspecs import SPECS
+import callnames
+from callspecs import NAMES, SPECS
 from calltext import ALL, LIMITS, Arr, Dtype, lua, python
 
 
 LARGEST = int(sys.argv[3])
+SPECS += callnames.specs(NAMES)
+mx.disable_compile()  # it would have a C++ compiler compile the functions of nn
 # MLX's gradients of these fail, or lead through casts to bool where one element is reduced.
-NO_GRAD = "full astype logcumsumexp all any".split()
+NO_GRAD = """full astype logcumsumexp all any where diag diagonal trace hadamard_transform addmm linalg.solve conv_general conv_transpose1d
+conv_transpose2d conv_transpose3d fft.irfft fft.irfft2 fft.irfftn""".split()
 # MLX's batches of these are wrong where the operands differ in rank, or give another result.
-NO_VMAP = "equal not_equal greater greater_equal less less_equal logical_and logical_or linalg.tri_inv argmax argmin take expand_dims sum prod".split()
+NO_VMAP = """equal not_equal greater greater_equal less less_equal logical_and logical_or linalg.tri_inv argmax argmin take expand_dims sum prod
+bitwise_and bitwise_or bitwise_xor left_shift right_shift bitwise_left_shift bitwise_right_shift logical_xor divmod slice slice_update addmm
+linalg.solve linalg.solve_triangular linalg.cholesky_inv put_along_axis""".split()
 
 
 class Gen:
@@ -64,11 +71,11 @@ class Gen:
             return self.pick([math.inf, -math.inf, math.nan, 0.0, -0.0, 2.0**60, -(2.0**60), 2.0**-40, 1000.0])
         return self.int(-12, 12) / 4
 
-    def array(self, shape=None, dtype=None, wild=None, values=None):
+    def array(self, shape=None, dtype=None, wild=None, values=None, layout=None):
         shape = self.shape() if shape is None else list(shape)
         dtype = dtype or self.dtype()
         wild = self.chance(0.2) if wild is None else wild
-        layout = self.pick(["", "", "", "transpose", "step", "negative", "row"])
+        layout = self.pick(["", "", "", "transpose", "step", "negative", "row"]) if layout is None else layout
         base = list(shape)
         if layout == "transpose" and len(shape) > 1:
             base.reverse()
@@ -149,12 +156,12 @@ def make(seed):
     kwargs = {k: v for k, v in kwargs.items() if v is not None and lua(v) != "nil"} | {k: v for k, v in kwargs.items() if k == "base"}
     texts, words = [lua(a) for a in args], {k: lua(v) for k, v in kwargs.items()}
     pargs, pkw = [python(a) for a in args], {k: python(v) for k, v in kwargs.items()}
-    f, full = resolve(name), "mx." + name
+    f, full = resolve(name), callnames.LUA.get(name, "mx." + name)
     where = [i for i, a in enumerate(args) if isinstance(a, Arr)]
     way = g.pick(["plain", "plain", "plain", "method", "compile", "shapeless", "grad", "jvp", "vmap"])
     if not where or name.startswith("random."):
         way = "plain"
-    if way == "method" and where[0] == 0 and "." not in name and name not in ("real", "imag"):
+    if way == "method" and where[0] == 0 and "." not in name and name not in ("real", "imag", "repeat", *callnames.LISTED):
         return call_text(texts[0] + ":" + name, texts[1:], words), tol, lambda: f(*pargs, **pkw)
     if way in ("compile", "shapeless"):
         params = [f"x{i}" if i in where else t for i, t in enumerate(texts)]
@@ -218,6 +225,8 @@ def record(seed):
         if not all(isinstance(y, mx.array) for y in ys):
             return None
         mx.eval(ys)
+        if not ys:
+            return None
         result = "; ".join(output(y) for y in ys)
     except (ValueError, RuntimeError, TypeError, IndexError, OverflowError) as e:
         message = str(e).lower()
@@ -242,7 +251,7 @@ def main(count, seed):
                     out.write("begin\n")
                     out.flush()
                     line = record(f"{seed} {i}")
-                    if line:
+                    if line and len(line) < 100 * LARGEST:
                         out.write(line + "\n")
             os._exit(0)
         os.close(write)

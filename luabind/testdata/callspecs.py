@@ -493,3 +493,9 @@ SPECS = (
         with_array("broadcast_to", lambda g, x: ([[g.int(0, 3)] * g.int(0, 1) + [g.int(2, 3) if n == 1 and g.chance(0.5) else n for n in x.mx.shape]], {})),
     ]
 )
+# The functions that they call; callnames.py has the others.
+NAMES = set(" ".join([EXACT, CLOSE, BINARY, BINARY_CLOSE, REDUCE, SCANS]).split()) | set(
+    "concatenate concat stack sort argsort take_along_axis put_along_axis tril triu fast.rms_norm fast.layer_norm where clip isclose allclose "
+    "take matmul fast.rope fast.scaled_dot_product_attention random.uniform random.normal random.randint random.bernoulli random.split "
+    "random.key zeros ones full full_like eye arange quantize dequantize quantized_matmul gather_qmm astype linalg.tri_inv topk softmax reshape "
+    "squeeze flatten transpose swapaxes moveaxis split expand_dims broadcast_to std var".split())

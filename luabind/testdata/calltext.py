@@ -17,6 +17,13 @@ class Arr:
     def __init__(self, value, text):
         self.mx, self.text = value, text
 
+    def dtype(self):
+        return str(self.mx.dtype).removeprefix("mlx.core.").rstrip("_")
+
+    def only(self, dtype):
+        """The array in that dtype."""
+        return Arr(self.mx.astype(getattr(mx, dtype)), f"{self.text}:astype(mx.{dtype})")
+
 
 class Raw:
     """A Python value with a Lua text of its own."""
