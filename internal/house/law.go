@@ -100,7 +100,7 @@ const lawText = `
 	drivertest < metal_test, soft_test, apple_test, cuda_test, tensor_test, ops_test, compile_test, luabind_test, root_test
 	optest < ops_test, grad_test, compile_test
 	tensor, ops, optest, grad, compile < docsgen_test
-	tensor, sig, optest, grad, soft, drivers < rooms_test
+	metal, tensor, ops, sig, optest, grad, soft, drivers < rooms_test
 	optest, grad, compile < conv_test, fast_test, fft_test, linalg_test, products_test, quant_test, random_test
 	soft, drivers < kit_test, conv_test, fast_test, fft_test, linalg_test, products_test, quant_test, random_test
 	conv, fast, fft, linalg, products, quant, random < ops_test
