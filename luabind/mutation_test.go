@@ -37,10 +37,11 @@ var rowCalls = map[string]string{
 			return runs
 		end
 		local two, three = mx.ones({2}), mx.ones({3})
-		local _, inputs = pcall(mx.compile, f, {inputs = two})
-		local _, outputs = pcall(mx.compile, f, {outputs = two})
+		local state = {n = mx.array(0)}
+		local count = mx.compile(function() state.n = state.n + 1 end, {outputs = state})
+		count() count()
 		return after(nil, two, three) == 2 and after({shapeless = true}, two, three) == 1 and after({check = true}, two) > 1
-			and tostring(inputs):find("inputs is") and tostring(outputs):find("outputs is") and true`,
+			and state.n:item() == 2`,
 	"Device": `return mx.Device(mx.cpu) == mx.cpu and mx.Device(mx.cpu, 2).index == 2`,
 	"printoptions": `local function text() return tostring(mx.array(0.125)) end
 		return mx.printoptions(2, text) == "array(0.12, dtype=float32)"
