@@ -303,7 +303,7 @@ func zeros(specs []tensor.Spec, size func(n int) int) []*tensor.Array {
 }
 
 // pending are names that have no function yet: the list only shrinks.
-var pending = []string{"distributed", "export_function", "export_to_dot", "exporter", "import_function"}
+var pending = []string{"export_function", "export_to_dot", "exporter", "import_function"}
 
 // others are the sections after the table: functions that are no ops, names that are no functions, and names that mx
 // will not have. Together with the table they hold every name of MLX's.
