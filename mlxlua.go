@@ -42,7 +42,8 @@ type Array = tensor.Array
 // Func is a Go function that scripts can call, see State.Set.
 type Func = luabind.Func
 
-// ScriptError is a script's error: the message with op, values and line, and Lua's traceback.
+// ScriptError is a script's error: the message with op, values and line, the value that error was called with, and
+// Lua's traceback.
 type ScriptError = luabind.ScriptError
 
 // Open opens the device, unless that was done before, and a Lua state.
@@ -67,27 +68,29 @@ func (s *State) Close() {
 func (s *State) zero() bool { return s == nil || s.s == nil }
 
 // Run runs Lua source text; name stands in messages. The results are Go values: nil, bool, float64, string, *Array,
-// []any, map[string]any, Func. A cancelled ctx stops the script and its kernels. Errors are *ScriptError.
+// []any, map[string]any, Func. A table that occurs twice is one value twice; one that holds itself, or that is neither
+// a list nor a map of names, is an error. A cancelled ctx stops the script and its kernels. Errors are *ScriptError.
 func (s *State) Run(ctx context.Context, name, source string, args ...any) ([]any, error) {
-	in, err := s.toLua(args)
+	in, err := s.toLua(ctx, args)
 	if err != nil {
 		return nil, err
 	}
-	out, err := s.s.Run(ctx, strings.NewReader(source), name, in...)
-	return s.s.ToGoAll(out), err
+	return s.s.Results(ctx)(s.s.Run(ctx, strings.NewReader(source), name, in...))
 }
 
 // RunFile runs a script file; see Run.
 func (s *State) RunFile(ctx context.Context, path string, args ...any) ([]any, error) {
-	in, err := s.toLua(args)
+	in, err := s.toLua(ctx, args)
 	if err != nil {
 		return nil, err
 	}
-	out, err := s.s.RunFile(ctx, path, in...)
-	return s.s.ToGoAll(out), err
+	return s.s.Results(ctx)(s.s.RunFile(ctx, path, in...))
 }
 
-// Set sets a global variable: nil, bool, int, float64, string, *Array, a dtype, Func, []any and map[string]any of such.
+// Set sets a global variable: to nil, a bool, a number of any type, a string, an *Array, a dtype, a Func; to a []byte,
+// which becomes a string; or to slices, maps with keys that are strings or integers, structs (by the names of their
+// exported fields, or of `lua:"name"` tags) and pointers to such, which become tables. What has no counterpart in Lua
+// is an error: integers beyond 2^53 that float64 has not, values that hold themselves.
 func (s *State) Set(name string, v any) error {
 	if s.zero() {
 		return fmt.Errorf("[set] %s: %w", name, ErrClosed)
@@ -102,12 +105,17 @@ func (s *State) Set(name string, v any) error {
 	return nil
 }
 
-// Get is a global variable's value, as Run's results; nil after Close.
+// Get is a global variable's value, as Run's results; nil after Close. Of a table that no Go value can carry it is the
+// error that says why.
 func (s *State) Get(name string) any {
 	if s.zero() {
 		return nil
 	}
-	return s.s.ToGo(s.s.Global(name))
+	v, err := s.s.ToGo(context.Background(), s.s.Global(name))
+	if err != nil {
+		return fmt.Errorf("[get] %s: %w", name, err)
+	}
+	return v
 }
 
 // Call calls a global Lua function; see Run.
@@ -115,7 +123,7 @@ func (s *State) Call(ctx context.Context, function string, args ...any) ([]any, 
 	if s.zero() {
 		return nil, fmt.Errorf("[call] %s: %w", function, ErrClosed)
 	}
-	f, ok := s.s.ToGo(s.s.Global(function)).(Func)
+	f, ok := s.Get(function).(Func)
 	if !ok && s.s.Closed() {
 		return nil, fmt.Errorf("[call] %s: %w", function, ErrClosed)
 	}
@@ -125,16 +133,13 @@ func (s *State) Call(ctx context.Context, function string, args ...any) ([]any, 
 	return f(ctx, args)
 }
 
-func (s *State) toLua(vs []any) ([]luabind.Value, error) {
+func (s *State) toLua(ctx context.Context, vs []any) ([]luabind.Value, error) {
 	if s.zero() {
 		return nil, fmt.Errorf("[run] %w", ErrClosed)
 	}
-	out := make([]luabind.Value, len(vs))
-	for i, v := range vs {
-		var err error
-		if out[i], err = s.s.ToLua(v); err != nil {
-			return nil, fmt.Errorf("[run] argument %d: %w", i+1, err)
-		}
+	out, err := s.s.ToLuaAll(ctx, vs)
+	if err != nil {
+		return nil, fmt.Errorf("[run] argument %w", err)
 	}
 	return out, nil
 }

@@ -87,7 +87,6 @@ func TestValues(t *testing.T) {
 	_, err = s.Call(ctx, "nothing")
 	require.ErrorContains(t, err, `no global function "nothing"`)
 	require.ErrorContains(t, s.Set("bad", mlxlua.FromSlice([]float32{1}, 2)), "(mlxlua_test.go:")
-	require.ErrorContains(t, s.Set("bad", []int{1}), "type []int has no counterpart in Lua: want an array")
 }
 
 // Lua functions are Go functions and the other way round, also within each other.
@@ -295,11 +294,11 @@ func TestValuesWithoutCounterpart(t *testing.T) {
 	loop := map[string]any{}
 	loop["list"] = []any{loop}
 	require.ErrorContains(t, s.Set("x", loop),
-		"[set] x: a Go value is nested deeper than 200 levels: does it hold itself?")
+		`[set] x: ["list"][0]: a Go value of type map[string]interface {} holds itself`)
 	require.ErrorContains(t, s.Set("x", (*mlxlua.Array)(nil)), "[set] x: a nil *Array has no counterpart in Lua")
 	require.ErrorContains(t, s.Set("x", mlxlua.Func(nil)), "[set] x: a nil Func has no counterpart in Lua")
 	_, err := s.Run(context.Background(), "script", `return x`, loop)
-	require.ErrorContains(t, err, "[run] argument 1: a Go value is nested deeper")
+	require.ErrorContains(t, err, `[run] argument 1["list"][0]: a Go value of type map`)
 }
 
 // Globals are read as they are: a script that makes unset ones an error does not reach into the host.

@@ -160,7 +160,7 @@ func callOutputs(s *State, code string) ([]*tensor.Array, error) {
 			}
 		}
 	}
-	walk(s.ToGoAll(values))
+	walk(toGoAll(s, values))
 	return out, tensor.Eval(ctx, out...)
 }
 

@@ -11,187 +11,231 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
-// ToLua turns a Go value into a Lua value: nil, bool, integers, floats, string, *tensor.Array, tensor.DType, Func,
-// []any and map[string]any of such, nested as deep as maxDepth.
-func (s *State) ToLua(v any) (lua.LValue, error) {
-	defer s.life.hold()()
-	out, err := conversion{s: s}.toLua(v)
-	s.looks.give(out)
-	return out, err
-}
-
 // ToGo turns a Lua value into a Go value: nil, bool, float64, string, *tensor.Array, tensor.DType; a table into []any
-// if it is a sequence, else into map[string]any of its string keys; a Lua function into a Func, which is for the
-// state's goroutine; anything else stays a Lua value.
-func (s *State) ToGo(v lua.LValue) any {
+// if it has items, else into map[string]any of its names; a Lua function into a Func, which is for the state's
+// goroutine; anything else stays a Lua value. A table in many places is one Go value in all of them. A table
+// that holds itself, that has items and names, or keys that are neither, is an error, and so is a done context.
+func (s *State) ToGo(ctx context.Context, v lua.LValue) (any, error) {
 	defer s.life.hold()()
-	return conversion{s: s}.toGo(v)
+	c := outward{s: s, ctx: ctx}
+	return c.value(v, 0)
 }
 
-// ToGoAll is ToGo for several values.
-func (s *State) ToGoAll(vs []lua.LValue) []any {
+// ToGoAll is ToGo for several values, which are numbered in its errors: what is what one of them is.
+func (s *State) ToGoAll(ctx context.Context, what string, vs []lua.LValue) ([]any, error) {
 	if vs == nil {
-		return nil
+		return nil, nil
 	}
+	defer s.life.hold()()
+	c := outward{s: s, ctx: ctx}
 	out := make([]any, len(vs))
 	for i, v := range vs {
-		out[i] = s.ToGo(v)
+		var err error
+		if out[i], err = c.value(v, 0); err != nil {
+			return nil, under(fmt.Sprintf("%s %d", what, i+1), err)
+		}
 	}
-	return out
+	return out, nil
 }
 
-// conversion turns values of Go into values of Lua, and back.
-type conversion struct {
-	s     *State
-	depth int // of tables, or of Go's lists and maps, around the value
+// carryError is an error of a conversion, with the way to the value.
+type carryError struct {
+	way   string // such as result 1.layers[2]
+	cause error
 }
 
-// deeper is the conversion of what a table, a list or a map holds.
-func (c conversion) deeper() conversion { return conversion{c.s, c.depth + 1} }
+// Error names the value and what is wrong.
+func (e *carryError) Error() string { return e.way + ": " + e.cause.Error() }
 
-func (c conversion) toLua(v any) (lua.LValue, error) {
-	s := c.s
-	if c.depth > maxDepth {
-		return nil, fmt.Errorf("a Go value is nested deeper than %d levels: does it hold itself?", maxDepth)
+// Unwrap is what is wrong.
+func (e *carryError) Unwrap() error { return e.cause }
+
+// under puts a key in front of the way to a value.
+func under(key string, err error) error {
+	if e, ok := err.(*carryError); ok {
+		return &carryError{key + e.way, e.cause}
 	}
-	switch v := v.(type) {
-	case nil:
-		return lua.LNil, nil
-	case lua.LValue:
-		return v, nil
-	case bool:
-		return lua.LBool(v), nil
-	case int:
-		return lua.LNumber(v), nil
-	case int32:
-		return lua.LNumber(v), nil
-	case int64:
-		return lua.LNumber(v), nil
-	case float32:
-		return lua.LNumber(v), nil
-	case float64:
-		return lua.LNumber(v), nil
-	case string:
-		return lua.LString(v), nil
-	case tensor.DType:
-		return s.dtype(v), nil
-	case *tensor.Array:
-		if v == nil {
-			return nil, errors.New("a nil *Array has no counterpart in Lua: want an array, or nil itself")
-		}
-		if err := v.Err(); err != nil {
-			return nil, err
-		}
-		x := v.Own()
-		x.Share()
-		return s.arrays.box(x), nil
-	case Func:
-		if v == nil {
-			return nil, errors.New("a nil Func has no counterpart in Lua: want a function, or nil itself")
-		}
-		return goFunction(s, v), nil
-	case []any:
-		t := s.L.CreateTable(len(v), 0)
-		for i, x := range v {
-			item, err := c.deeper().toLua(x)
-			if err != nil {
-				return nil, err
-			}
-			t.RawSetInt(i+1, item)
-		}
-		return t, nil
-	case map[string]any:
-		t := s.L.CreateTable(0, len(v))
-		for k, x := range v {
-			item, err := c.deeper().toLua(x)
-			if err != nil {
-				return nil, err
-			}
-			t.RawSetString(k, item)
-		}
-		return t, nil
-	}
-	return nil, fmt.Errorf("a Go value of type %T has no counterpart in Lua: "+
-		"want an array, a dtype, a number, a string, a bool, a Func, []any or map[string]any", v)
+	return &carryError{key, err}
 }
 
-func (c conversion) toGo(v lua.LValue) any {
+// pollConversions is how many entries are converted between two looks at the context.
+const pollConversions = 1024
+
+// stopped is the error of a conversion whose context is done.
+func stopped(ctx context.Context, entries int) error {
+	if entries%pollConversions != 0 || ctx == nil || ctx.Err() == nil {
+		return nil
+	}
+	return fmt.Errorf("interrupted: %w", context.Cause(ctx))
+}
+
+// outward turns values of Lua into values of Go.
+type outward struct {
+	s       *State
+	ctx     context.Context
+	entries int
+	tables  map[*lua.LTable]any // what each became; nil: it is under way
+}
+
+func (c *outward) value(v lua.LValue, depth int) (any, error) {
 	switch v := v.(type) {
 	case *lua.LNilType:
-		return nil
+		return nil, nil
 	case lua.LBool:
-		return bool(v)
+		return bool(v), nil
 	case lua.LNumber:
-		return float64(v)
+		return float64(v), nil
 	case lua.LString:
-		return string(v)
+		return string(v), nil
 	case *lua.LUserData:
 		switch x := v.Value.(type) {
 		case *tensor.Array:
 			x.Escape()
-			return x
+			return x, nil
 		case tensor.DType:
-			return x
+			return x, nil
 		}
 		c.s.looks.give(v)
-		return v
+		return v, nil
 	case *lua.LFunction:
 		c.s.looks.give(v)
-		return Func(func(ctx context.Context, args []any) ([]any, error) {
-			in := make([]lua.LValue, len(args))
-			for i, a := range args {
-				var err error
-				if in[i], err = c.s.ToLua(a); err != nil {
-					return nil, err
-				}
-			}
-			out, err := c.s.Call(ctx, v, in...)
-			return c.s.ToGoAll(out), err
-		})
+		return luaFunction(c.s, v), nil
 	case *lua.LTable:
-		return c.table(v)
+		return c.table(v, depth)
 	}
 	c.s.looks.give(v)
-	return v
+	return v, nil
 }
 
-func (c conversion) table(t *lua.LTable) any {
-	if c.depth == maxDepth {
-		c.s.looks.give(t)
-		return t
+// table is a table's list or map, made once.
+func (c *outward) table(t *lua.LTable, depth int) (any, error) {
+	if made, ok := c.tables[t]; ok {
+		if made == nil {
+			return nil, errors.New("the table holds itself: Go's lists and maps are trees")
+		}
+		return made, nil
 	}
+	if depth == maxDepth {
+		return nil, fmt.Errorf("tables are nested deeper than %d levels", maxDepth)
+	}
+	if c.tables == nil {
+		c.tables = map[*lua.LTable]any{}
+	}
+	c.tables[t] = nil
 	c.s.Unfold(t)
+	var made any
+	var err error
 	if n := t.Len(); n > 0 {
-		out := make([]any, n)
-		for i := range out {
-			out[i] = c.deeper().toGo(t.RawGetInt(i + 1))
-		}
-		return out
+		made, err = c.list(t, n, depth)
+	} else {
+		made, err = c.names(t, depth)
 	}
-	out := map[string]any{}
-	t.ForEach(func(k, v lua.LValue) {
-		if name, ok := k.(lua.LString); ok {
-			out[string(name)] = c.deeper().toGo(v)
+	c.tables[t] = made
+	return made, err
+}
+
+func (c *outward) list(t *lua.LTable, n, depth int) (any, error) {
+	out := make([]any, n)
+	for k, v := t.Next(lua.LNil); k != lua.LNil; k, v = t.Next(k) {
+		if err := stopped(c.ctx, c.entries); err != nil {
+			return nil, err
 		}
-	})
-	return out
+		c.entries++
+		i := 0
+		if f, ok := k.(lua.LNumber); ok && float64(f) == float64(int(f)) {
+			i = int(f)
+		}
+		if i < 1 || i > n {
+			return nil, fmt.Errorf("a table has the items 1 to %d and the key %s: Go gets a list or a map", n, keyText(k))
+		}
+		x, err := c.value(v, depth+1)
+		if err != nil {
+			return nil, under(fmt.Sprintf("[%d]", i), err)
+		}
+		out[i-1] = x
+	}
+	return out, nil
+}
+
+func (c *outward) names(t *lua.LTable, depth int) (any, error) {
+	out := map[string]any{}
+	for k, v := t.Next(lua.LNil); k != lua.LNil; k, v = t.Next(k) {
+		if err := stopped(c.ctx, c.entries); err != nil {
+			return nil, err
+		}
+		c.entries++
+		name, ok := k.(lua.LString)
+		if !ok {
+			return nil, fmt.Errorf("a table has the key %s: Go gets lists of items from 1 on, and maps of names", keyText(k))
+		}
+		x, err := c.value(v, depth+1)
+		if err != nil {
+			return nil, under("["+quote(string(name))+"]", err)
+		}
+		out[string(name)] = x
+	}
+	return out, nil
+}
+
+// keyText is a table's key in messages.
+func keyText(k lua.LValue) string {
+	switch k := k.(type) {
+	case lua.LString:
+		return quote(string(k))
+	case lua.LNumber, lua.LBool:
+		return k.String()
+	}
+	return describe(k)
+}
+
+// luaFunction is a Lua function as Go sees it.
+func luaFunction(s *State, f *lua.LFunction) Func {
+	return func(ctx context.Context, args []any) ([]any, error) {
+		in, err := s.ToLuaAll(ctx, args)
+		if err != nil {
+			return nil, fmt.Errorf("[call] argument %w", err)
+		}
+		return s.Results(ctx)(s.Call(ctx, f, in...))
+	}
+}
+
+// Results turns what Run and Call give into Go values; its errors are *ScriptError.
+func (s *State) Results(ctx context.Context) func(vs []lua.LValue, err error) ([]any, error) {
+	return func(vs []lua.LValue, err error) ([]any, error) {
+		if err != nil {
+			return nil, err
+		}
+		out, err := s.ToGoAll(ctx, "result", vs)
+		if err != nil {
+			e := &ScriptError{Message: err.Error(), Cause: err}
+			if ctx != nil && ctx.Err() != nil {
+				e.Cause = ctx.Err()
+			}
+			return nil, e
+		}
+		return out, nil
+	}
 }
 
 // goFunction is a Go function as Lua sees it. Its errors and panics become Lua errors.
 func goFunction(s *State, f Func) *lua.LFunction {
 	return s.Func(func(L *lua.LState) int {
-		out, err := callGo(s.Context(), f, s.ToGoAll(lua51.Args(L)))
+		args, err := s.ToGoAll(s.Context(), "argument", lua51.Args(L))
 		if err != nil {
 			s.raise(err)
 		}
-		for _, x := range out {
-			v, err := s.ToLua(x)
-			if err != nil {
-				s.raise(err)
-			}
+		out, err := callGo(s.Context(), f, args)
+		if err != nil {
+			s.raise(err)
+		}
+		results, err := s.ToLuaAll(s.Context(), out)
+		if err != nil {
+			s.raise(fmt.Errorf("a Go function's result %w", err))
+		}
+		for _, v := range results {
 			L.Push(v)
 		}
-		return len(out)
+		return len(results)
 	})
 }
 

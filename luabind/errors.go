@@ -1,8 +1,10 @@
 package luabind
 
 import (
+	"context"
 	"errors"
 	"strings"
+	"time"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -13,6 +15,9 @@ import (
 // ScriptError is an error that a script did not catch.
 type ScriptError struct {
 	Message   string // with the op, the values and the line
+	Value     any    // what error was called with, as ToGo makes it; of what has no Go value, the Lua value
+	File      string // the script's line that raised it, or where a text is no Lua: "" if there is none
+	Line      int
 	Traceback string // Lua's, innermost call first; "" for what is not a run-time error
 	Exit      *int   // the status of an os.exit that was called
 	Cause     error  // the engine's error or the context's, if there is one
@@ -29,13 +34,17 @@ func (e *ScriptError) Unwrap() error { return e.Cause }
 type luaError struct {
 	message, op, traceback string
 	cause                  error
+	value                  lua.LValue // what a script called error with; nil: a binding raised it
+	place                  tensor.Place
 }
+
+func (e *luaError) reached(l *looks) { l.value(e.value) }
 
 const errorKind = "error"
 
 // raise raises err as a Lua error; it does not return.
 func (s *State) raise(err error) {
-	e := &luaError{message: err.Error(), cause: err, traceback: s.Traceback()}
+	e := &luaError{message: err.Error(), cause: err, traceback: s.Traceback(), place: s.where()}
 	s.work.tell(err)
 	var oe *tensor.OpError
 	if errors.As(err, &oe) {
@@ -57,11 +66,23 @@ func (s *State) traceback(L *lua.LState) int {
 	v := explain(L, L.Get(1))
 	if _, ok := unwrap[*luaError](v); !ok {
 		if _, exits := lua51.ExitStatus(v); !exits {
-			v = s.userdata(errorKind, &luaError{message: lua51.Text(L, v), traceback: s.Traceback()})
+			v = s.userdata(errorKind, &luaError{message: errorText(L, v), traceback: s.Traceback(), value: v,
+				place: s.where()})
 		}
 	}
 	L.Push(v)
 	return 1
+}
+
+// errorText is the text of the value that error was called with.
+func errorText(L *lua.LState, v lua.LValue) string {
+	if t, ok := v.(*lua.LTable); ok && L.GetMetaField(v, "__tostring") == lua.LNil {
+		if text, ok := t.RawGetString("message").(lua.LString); ok {
+			return string(text)
+		}
+		return "(error object is a table value)"
+	}
+	return lua51.Text(L, v)
 }
 
 // scriptError turns what PCall gives into a ScriptError.
@@ -74,13 +95,41 @@ func (s *State) scriptError(err error) *ScriptError {
 		return &ScriptError{Message: "os.exit was called", Exit: &status}
 	}
 	if e, ok := unwrap[*luaError](api.Object); ok {
-		return &ScriptError{Message: e.message, Traceback: e.traceback, Cause: e.cause}
+		out := &ScriptError{Message: e.message, Traceback: e.traceback, Cause: e.cause,
+			File: e.place.File, Line: e.place.Line}
+		if e.value != nil {
+			out.Value = s.carried(e.value)
+		}
+		return out
 	}
 	msg := api.Error()
 	if api.Object != nil && api.Object != lua.LNil {
 		msg = lua51.Text(s.L, api.Object)
 	}
 	return &ScriptError{Message: msg, Traceback: api.StackTrace}
+}
+
+// carried is an error's value as a Go value, or itself. It is wanted after a deadline too: it takes a time of its own,
+// which is short.
+func (s *State) carried(v lua.LValue) any {
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	out, err := s.ToGo(ctx, v)
+	if err != nil {
+		s.looks.give(v)
+		return v
+	}
+	return out
+}
+
+// syntaxFailure is a text that does not compile as a ScriptError.
+func syntaxFailure(err error) *ScriptError {
+	e := &ScriptError{Message: err.Error(), Cause: err}
+	var se *lua51.SyntaxError
+	if errors.As(err, &se) {
+		e.File, e.Line = se.Chunk, se.Line
+	}
+	return e
 }
 
 // openErrors makes the metatable of error objects.

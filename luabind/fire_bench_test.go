@@ -73,7 +73,7 @@ func (p *benchState) call(b testing.TB, f lua.LValue) (*tensor.Array, time.Durat
 	out, err := p.s.Call(context.Background(), f)
 	took := time.Since(start)
 	require.NoError(b, err)
-	x, ok := p.s.ToGo(out[0]).(*tensor.Array)
+	x, ok := toGo(p.s, out[0]).(*tensor.Array)
 	require.True(b, ok)
 	return x, took
 }

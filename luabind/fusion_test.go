@@ -103,7 +103,7 @@ func TestFusionOfTheQuickstart(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, results, 5)
 		for _, r := range results {
-			b, err := s.ToGo(r).(*tensor.Array).Bytes(t.Context())
+			b, err := toGo(s, r).(*tensor.Array).Bytes(t.Context())
 			require.NoError(t, err)
 			require.NotEmpty(t, b)
 			out.Write(b)

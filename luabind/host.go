@@ -43,7 +43,7 @@ func (s *State) Eval(ctx context.Context, src string) (out []lua.LValue, incompl
 	if err != nil {
 		begun := isIncomplete(err) // of an expression: x +
 		if proto, err = s.Compile(newReader(src), name); err != nil {
-			return nil, begun || isIncomplete(err), &ScriptError{Message: err.Error()}
+			return nil, begun || isIncomplete(err), syntaxFailure(err)
 		}
 	}
 	out, err = s.Call(ctx, s.L.NewFunctionFromProto(proto))

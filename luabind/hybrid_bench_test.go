@@ -49,7 +49,7 @@ func (h *hybridStep) build(b *testing.B) []*tensor.Array {
 	list := out[0].(*lua.LTable)
 	arrays := make([]*tensor.Array, list.Len())
 	for i := range arrays {
-		arrays[i] = h.s.ToGo(list.RawGetInt(i + 1)).(*tensor.Array)
+		arrays[i] = toGo(h.s, list.RawGetInt(i+1)).(*tensor.Array)
 	}
 	return arrays
 }

@@ -102,7 +102,7 @@ func hybridModel(t testing.TB, text string, args ...lua.LValue) any {
 	require.NoError(t, err)
 	out, err := s.Call(t.Context(), s.Global("weights_of"))
 	require.NoError(t, err)
-	return mapArrays(s.ToGo(out[0]), func(v any) any {
+	return mapArrays(toGo(s, out[0]), func(v any) any {
 		x, ok := v.(*tensor.Array)
 		if !ok {
 			return v
@@ -173,7 +173,7 @@ func callArray(s *State, name string, args ...lua.LValue) (*tensor.Array, error)
 	if err != nil {
 		return nil, err
 	}
-	return s.ToGo(out[0]).(*tensor.Array), nil
+	return toGo(s, out[0]).(*tensor.Array), nil
 }
 
 func hybridLayers(n int) []lua.LValue {

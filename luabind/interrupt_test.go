@@ -109,7 +109,7 @@ func walkOn(name string, limit func() context.Context) ([]byte, int, error) {
 	w := interruptibles[name]
 	run := func(c context.Context, source string) ([]any, error) {
 		out, err := st.Run(c, strings.NewReader(source), name)
-		return st.ToGoAll(out), err
+		return toGoAll(st, out), err
 	}
 	if _, err := run(context.Background(), "mx = require('mx')\n"+w.source); err != nil {
 		return nil, 0, err
@@ -219,7 +219,7 @@ func TestCtrlCInTheTrainingLoop(t *testing.T) {
 	defer st.Close()
 	run := func(c context.Context, source string) ([]any, error) {
 		out, err := st.Run(c, strings.NewReader(source), "train.lua")
-		return st.ToGoAll(out), err
+		return toGoAll(st, out), err
 	}
 	_, err := run(context.Background(), `
 		mx = require("mx")

@@ -278,32 +278,32 @@ func TestGoPrograms(t *testing.T) {
 		local co = coroutine.create(function() local x = f() coroutine.yield() return x end)
 		coroutine.resume(co)
 		return f(), {f(), {x = f()}}, function() return hidden end, co, f()`)
-	lists := s.ToGo(out[1]).([]any)
+	lists := toGo(s, out[1]).([]any)
 	sum(lists[0])
 	sum(lists[1].(map[string]any)["x"])
-	sum(s.ToGo(out[0]))
-	sum(s.ToGo(out[0]))
-	got, err := s.ToGo(out[2]).(Func)(ctx, nil)
+	sum(toGo(s, out[0]))
+	sum(toGo(s, out[0]))
+	got, err := toGo(s, out[2]).(Func)(ctx, nil)
 	require.NoError(t, err)
 	sum(got[0])
 	co := run(`local ok, x = coroutine.resume(...) assert(ok) return x`, out[3])
-	sum(s.ToGo(co[0]))
+	sum(toGo(s, co[0]))
 	runtime.KeepAlive(out)
 
 	// A table of the host's that Lua fills.
 	table, err := s.ToLua(map[string]any{})
 	require.NoError(t, err)
 	run(`local t = ... t.x = mx.exp(mx.ones({4})) t.y = {mx.sin(t.x)}`, table)
-	filled := s.ToGo(table).(map[string]any)
+	filled := toGo(s, table).(map[string]any)
 	sum(filled["x"])
 	sum(filled["y"].([]any)[0])
 	require.NoError(t, s.SetGlobal("given", table))
 	run(`given.z = mx.exp(mx.ones({4})) given = nil`)
-	sum(s.ToGo(table).(map[string]any)["z"])
+	sum(toGo(s, table).(map[string]any)["z"])
 	run(`held = {mx.exp(mx.ones({4}))}`)
 	held := s.Global("held")
 	run(`held = nil`)
-	sum(s.ToGo(held).([]any)[0])
+	sum(toGo(s, held).([]any)[0])
 
 	// Functions of the host's: what they are given, they may keep; what they give belongs to them too.
 	var kept []any
@@ -321,7 +321,7 @@ func TestGoPrograms(t *testing.T) {
 
 	// An array that a Go program evaluates: what led to it is not stored.
 	dev, _ := withDevice(t, metal.DeviceOptions{})
-	x := s.ToGo(run(`local x = mx.ones({256, 1024}) * 1.5 return mx.exp(mx.sin(x) * 0.5)`)[0]).(*tensor.Array)
+	x := toGo(s, run(`local x = mx.ones({256, 1024}) * 1.5 return mx.exp(mx.sin(x) * 0.5)`)[0]).(*tensor.Array)
 	dev.ResetPeak()
 	require.NoError(t, tensor.Eval(ctx, x))
 	require.LessOrEqual(t, dev.Memory().Peak, int64(1<<20+4096))
@@ -360,7 +360,7 @@ func TestClosedStatesGiveBack(t *testing.T) {
 		given = function() return hidden end
 		return held[1], {x = held[2]}, held[8] + 1, f(held[5])`), "closed.lua")
 	require.NoError(t, err)
-	x, lazy := s.ToGo(out[0]).(*tensor.Array), s.ToGo(out[2]).(*tensor.Array)
+	x, lazy := toGo(s, out[0]).(*tensor.Array), toGo(s, out[2]).(*tensor.Array)
 	f := s.Global("given")
 	require.NoError(t, tensor.Synchronize(ctx))
 	require.Positive(t, dev.Memory().Active)
@@ -375,8 +375,8 @@ func TestClosedStatesGiveBack(t *testing.T) {
 		require.Equal(t, want, math.Float32frombits(binary.LittleEndian.Uint32(b)))
 	}
 	first(x, 1)
-	first(s.ToGo(out[1]).(map[string]any)["x"], 2)
+	first(toGo(s, out[1]).(map[string]any)["x"], 2)
 	first(lazy, 9)
-	first(s.ToGo(out[3]), 15)
+	first(toGo(s, out[3]), 15)
 	runtime.KeepAlive(s)
 }

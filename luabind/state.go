@@ -78,7 +78,7 @@ func New(opt Options) *State {
 func (s *State) Run(ctx context.Context, src io.Reader, name string, args ...lua.LValue) ([]lua.LValue, error) {
 	proto, err := s.Compile(src, name)
 	if err != nil {
-		return nil, &ScriptError{Message: err.Error()}
+		return nil, syntaxFailure(err)
 	}
 	return s.Call(ctx, s.L.NewFunctionFromProto(proto), args...)
 }

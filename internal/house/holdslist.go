@@ -46,6 +46,10 @@ var heldCode = map[string]heldValue{
 	"luabind.outline.*":         {passing, "outlines are made without a call of Lua"},
 	"luabind.treeWalk.*":        {passing, "trees are walked without a call of Lua"},
 	"luabind.shown.within":      {passing, "values are shown by the host, or by functions below which nobody looks"},
+	"luabind.outward.tables":    {passing, "conversions run no Lua"},
+	"luabind.inward.made":       {passing, "conversions run no Lua"},
+	"luabind.luaFunction.f":     {isRoot, "given to a Go program: looks.functions"},
+	"luabind.ScriptError.Value": {isRoot, "given to a Go program: State.carried"},
 	"luabind.looks.threads":     {isRoot, "a look's list, empty when it is over"},
 	"luabind/reach.Walker.todo": {isRoot, "what a walk has yet to look at, empty when it is over"},
 }

@@ -1,0 +1,276 @@
+package luabind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+// ToLua turns a Go value into a Lua value: nil, bools, numbers of every type (complex ones rounded to
+// complex64), strings, *tensor.Array, tensor.DType, Func;
+// []byte, as a string; other slices and arrays, as tables; maps with keys that are strings or integers; structs, as
+// tables of their exported fields by name, or by the name of a `lua:"name"` tag, "-" for none; pointers to any of
+// these. An integer that float64 cannot hold is an error. A slice, map or pointer that occurs in many places is one
+// table in all of them; one that holds itself is an error.
+func (s *State) ToLua(v any) (lua.LValue, error) {
+	defer s.life.hold()()
+	c := inward{s: s, ctx: context.Background()}
+	out, err := c.any(v)
+	s.looks.give(out)
+	return out, err
+}
+
+// ToLuaAll is ToLua for several values, which its errors number; a done context stops it.
+func (s *State) ToLuaAll(ctx context.Context, vs []any) ([]lua.LValue, error) {
+	defer s.life.hold()()
+	c := inward{s: s, ctx: ctx}
+	out := make([]lua.LValue, len(vs))
+	for i, v := range vs {
+		var err error
+		if out[i], err = c.any(v); err != nil {
+			return nil, under(strconv.Itoa(i+1), err)
+		}
+	}
+	s.looks.give(out...)
+	return out, nil
+}
+
+// inward turns values of Go into values of Lua.
+type inward struct {
+	s       *State
+	ctx     context.Context
+	depth   int // of slices, maps and structs around the value
+	entries int
+	made    map[reference]*lua.LTable // of what is shared; nil: it is under way
+}
+
+// reference is what tells shared values of Go from equal ones.
+type reference struct {
+	kind reflect.Type
+	at   uintptr
+	n    int // of a slice
+}
+
+// any turns a value of a known type; value does the others by reflection.
+func (c *inward) any(v any) (lua.LValue, error) {
+	if err := stopped(c.ctx, c.entries); err != nil {
+		return nil, err
+	}
+	c.entries++
+	switch v := v.(type) {
+	case nil:
+		return lua.LNil, nil
+	case lua.LValue:
+		return v, nil
+	case float64:
+		return lua.LNumber(v), nil
+	case string:
+		return lua.LString(v), nil
+	case []byte:
+		return lua.LString(v), nil
+	case tensor.DType:
+		return c.s.dtype(v), nil
+	case *tensor.Array:
+		if v == nil {
+			return nil, errors.New("a nil *Array has no counterpart in Lua: want an array, or nil itself")
+		}
+		if err := v.Err(); err != nil {
+			return nil, err
+		}
+		x := v.Own()
+		x.Share()
+		return c.s.arrays.box(x), nil
+	case Func:
+		if v == nil {
+			return nil, errors.New("a nil Func has no counterpart in Lua: want a function, or nil itself")
+		}
+		return goFunction(c.s, v), nil
+	}
+	return c.value(reflect.ValueOf(v))
+}
+
+func (c *inward) value(v reflect.Value) (lua.LValue, error) {
+	switch v.Kind() {
+	case reflect.Bool:
+		return lua.LBool(v.Bool()), nil
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		n := v.Int()
+		return exactly(v, lua.LNumber(n), n >= -mostExact && n <= mostExact || int64(float64(n)) == n && n != maxInt)
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		n := v.Uint()
+		return exactly(v, lua.LNumber(n), n <= mostExact || n < 1<<63 && uint64(float64(n)) == n)
+	case reflect.Float32, reflect.Float64:
+		return lua.LNumber(v.Float()), nil
+	case reflect.Complex64, reflect.Complex128:
+		return c.s.userdata(complexKind, complexNumber(v.Complex())), nil
+	case reflect.String:
+		return lua.LString(v.String()), nil
+	case reflect.Interface:
+		if v.IsNil() {
+			return lua.LNil, nil
+		}
+		return c.any(v.Interface())
+	case reflect.Slice:
+		if v.Type().Elem() == reflect.TypeFor[byte]() {
+			return lua.LString(v.Bytes()), nil
+		}
+		return c.shared(v, v.Len(), c.list)
+	case reflect.Array:
+		return c.list(v)
+	case reflect.Map:
+		return c.shared(v, 1, c.table)
+	case reflect.Struct:
+		return c.fields(v)
+	case reflect.Pointer:
+		if v.IsNil() {
+			return lua.LNil, nil
+		}
+		if v.Elem().Kind() == reflect.Struct {
+			return c.shared(v, 1, func(p reflect.Value) (lua.LValue, error) { return c.element(p.Elem()) })
+		}
+		return c.element(v.Elem())
+	}
+	return nil, without(v)
+}
+
+const (
+	mostExact = 1 << 53 // up to this float64 holds every integer
+	maxInt    = 1<<63 - 1
+)
+
+// exactly is a number, if that is what the Go integer is.
+func exactly(v reflect.Value, n lua.LNumber, exact bool) (lua.LValue, error) {
+	if !exact {
+		return nil, fmt.Errorf("the %s %v is no number of Lua, which has float64 only: "+
+			"pass it as a string, or in an array of that dtype", v.Type(), v)
+	}
+	return n, nil
+}
+
+func without(v reflect.Value) error {
+	return fmt.Errorf("a Go value of type %s has no counterpart in Lua: want an array, a dtype, a number, a string, "+
+		"a bool, a Func, or slices, maps and structs of such", v.Type())
+}
+
+// element turns a value into which another leads.
+func (c *inward) element(v reflect.Value) (lua.LValue, error) {
+	if c.depth == maxDepth {
+		return nil, fmt.Errorf("a Go value is nested deeper than %d levels", maxDepth)
+	}
+	c.depth++
+	defer func() { c.depth-- }()
+	if !v.CanInterface() {
+		return nil, without(v)
+	}
+	return c.any(v.Interface())
+}
+
+// shared makes the table of a slice, map or pointer, once for all places where it occurs.
+func (c *inward) shared(v reflect.Value, n int, fill func(v reflect.Value) (lua.LValue, error)) (lua.LValue, error) {
+	if v.IsNil() || n == 0 {
+		return fill(v)
+	}
+	key := reference{v.Type(), v.Pointer(), n}
+	if t, ok := c.made[key]; ok {
+		if t == nil {
+			return nil, fmt.Errorf("a Go value of type %s holds itself", v.Type())
+		}
+		return t, nil
+	}
+	if c.made == nil {
+		c.made = map[reference]*lua.LTable{}
+	}
+	c.made[key] = nil
+	out, err := fill(v)
+	if err != nil {
+		return nil, err
+	}
+	if t, ok := out.(*lua.LTable); ok {
+		c.made[key] = t
+	} else {
+		delete(c.made, key)
+	}
+	return out, nil
+}
+
+func (c *inward) list(v reflect.Value) (lua.LValue, error) {
+	t := c.s.L.CreateTable(v.Len(), 0)
+	for i := range v.Len() {
+		item, err := c.element(v.Index(i))
+		if err != nil {
+			return nil, under(fmt.Sprintf("[%d]", i), err)
+		}
+		t.RawSetInt(i+1, item)
+	}
+	return t, nil
+}
+
+func (c *inward) table(v reflect.Value) (lua.LValue, error) {
+	t := c.s.L.CreateTable(0, v.Len())
+	for each := v.MapRange(); each.Next(); {
+		key, err := c.key(each.Key())
+		if err != nil {
+			return nil, err
+		}
+		item, err := c.element(each.Value())
+		if err != nil {
+			return nil, under("["+keyText(key)+"]", err)
+		}
+		t.RawSet(key, item)
+	}
+	return t, nil
+}
+
+// key turns a map's key, which is a string or an integer.
+func (c *inward) key(v reflect.Value) (lua.LValue, error) {
+	if v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	switch v.Kind() {
+	case reflect.String, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint,
+		reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return c.value(v)
+	case reflect.Invalid:
+		return nil, errors.New("a Go map has the key nil: want strings or integers")
+	}
+	return nil, fmt.Errorf("a Go map has keys of type %s: want strings or integers", v.Type())
+}
+
+// fields is the table of a struct's exported fields. Those of an embedded struct are its own, as in Go.
+func (c *inward) fields(v reflect.Value) (lua.LValue, error) {
+	t := c.s.L.NewTable()
+	found := false
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		name := f.Name
+		tag, tagged := f.Tag.Lookup("lua")
+		if tagged {
+			name = tag
+		}
+		if !f.IsExported() || f.Anonymous && !tagged && f.Type.Kind() == reflect.Struct {
+			continue
+		}
+		found = true
+		if tag == "-" {
+			continue
+		}
+		field, err := v.FieldByIndexErr(f.Index)
+		if err != nil {
+			continue // of an embedded pointer that is nil
+		}
+		item, err := c.element(field)
+		if err != nil {
+			return nil, under("."+f.Name, err)
+		}
+		t.RawSetString(name, item)
+	}
+	if !found {
+		return nil, fmt.Errorf("a Go value of type %s has no counterpart in Lua: it has no exported fields", v.Type())
+	}
+	return t, nil
+}

@@ -1,0 +1,218 @@
+package luabind
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	lua "github.com/yuin/gopher-lua"
+)
+
+// toGo is a value that Go's values can carry.
+func toGo(s *State, v lua.LValue) any {
+	out, err := s.ToGo(context.Background(), v)
+	if err != nil {
+		panic(err)
+	}
+	return out
+}
+
+func toGoAll(s *State, vs []lua.LValue) []any {
+	out, err := s.ToGoAll(context.Background(), "result", vs)
+	if err != nil {
+		panic(err)
+	}
+	return out
+}
+
+// results runs a script and carries its results to Go.
+func results(ctx context.Context, s *State, source string) ([]any, error) {
+	return s.Results(ctx)(s.Run(ctx, strings.NewReader(source), "script"))
+}
+
+// TestSharedTablesStayShared: a table in 2^60 places is one Go value, and comes back as one table.
+func TestSharedTablesStayShared(t *testing.T) {
+	s := New(Options{})
+	defer s.Close()
+	out, err := results(t.Context(), s,
+		`local t = {} for i = 1, 60 do t = {t, x and t or t} end return t, {a = t, b = t}`)
+	require.NoError(t, err)
+	depth := 0
+	for list, ok := out[0].([]any); ok; list, ok = list[0].([]any) {
+		require.Len(t, list, 2)
+		depth++
+		if next, ok := list[0].([]any); ok {
+			require.Same(t, &next[0], &list[1].([]any)[0])
+		}
+	}
+	require.Equal(t, 60, depth)
+	back, err := s.ToLua(out)
+	require.NoError(t, err)
+	require.NoError(t, s.SetGlobal("back", back))
+	same, err := results(t.Context(), s,
+		`return back[2].a == back[1] and back[2].b == back[1] and back[1][1] == back[1][2]`)
+	require.NoError(t, err)
+	require.Equal(t, []any{true}, same)
+}
+
+// TestWhatGoCannotCarry: tables that are no lists and no maps of names are errors that say where they are and why.
+func TestWhatGoCannotCarry(t *testing.T) {
+	s := New(Options{})
+	defer s.Close()
+	for source, want := range map[string]string{
+		`return _G`: "holds itself",
+		`local t = {} t.a = {1, {b = t}} return 1, t`:         `result 2["a"][2]["b"]: the table holds itself`,
+		`return {1, 2, x = 3}`:                                `result 1: a table has the items 1 to 2 and the key "x"`,
+		`return {1, 2, [2.5] = 3}`:                            `the items 1 to 2 and the key 2.5`,
+		`return {[true] = 1}`:                                 `result 1: a table has the key true`,
+		`return {[-1] = 1}`:                                   `result 1: a table has the key -1`,
+		`local t = {} for i = 1, 201 do t = {t} end return t`: `tables are nested deeper than 200 levels`,
+	} {
+		_, err := results(t.Context(), s, source)
+		require.ErrorContains(t, err, want, source)
+		var se *ScriptError
+		require.ErrorAs(t, err, &se, source)
+	}
+	require.NoError(t, s.SetGlobal("f", goFunction(s, func(context.Context, []any) ([]any, error) { return nil, nil })))
+	_, err := results(t.Context(), s, `f(1, {1, x = 2})`)
+	require.ErrorContains(t, err, `script:1: argument 2: a table has the items 1 to 1 and the key "x"`)
+	out, err := results(t.Context(), s, `return {1, nil, 3}, {}`)
+	require.NoError(t, err)
+	require.Equal(t, []any{[]any{1.0, nil, 3.0}, map[string]any{}}, out)
+}
+
+// TestConversionsEndWithTheContext: a done context ends a conversion, either way.
+func TestConversionsEndWithTheContext(t *testing.T) {
+	s := New(Options{})
+	defer s.Close()
+	out, err := s.Run(t.Context(), strings.NewReader(`local t = {} for i = 1, 3e5 do t[i] = {i} end return t`),
+		"script")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = s.Results(ctx)(out, nil)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = s.ToLuaAll(ctx, []any{make([]int, 1e6)})
+	require.ErrorIs(t, err, context.Canceled)
+	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	large := make([]any, 1<<22)
+	for i := range large {
+		large[i] = []int{i}
+	}
+	begun := time.Now()
+	_, err = s.ToLuaAll(ctx, []any{large})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Less(t, time.Since(begun), time.Second)
+}
+
+type celsius float32
+
+type inner struct{ Level uint8 }
+
+type settings struct {
+	inner
+	inner2  int
+	Name    string   `lua:"name"`
+	Skipped chan int `lua:"-"`
+	Rates   []float32
+	Next    *settings
+}
+
+// TestGoValuesInLua: what Go's types become.
+func TestGoValuesInLua(t *testing.T) {
+	s := New(Options{})
+	defer s.Close()
+	shared := &settings{Name: "shared"}
+	for _, c := range []struct {
+		v    any
+		want string
+	}{
+		{int8(-3), "v == -3"},
+		{int16(-300), "v == -300"},
+		{uint8(255), "v == 255"},
+		{uint16(65535), "v == 65535"},
+		{uint32(1<<32 - 1), "v == 4294967295"},
+		{uint64(1 << 53), "v == 2^53"},
+		{int64(-1 << 60), "v == -2^60"},
+		{uint(7), "v == 7"},
+		{celsius(0.5), "v == 0.5"},
+		{time.Duration(5), "v == 5"},
+		{complex64(complex(1, 2)), "v.re == 1 and v.im == 2"},
+		{complex(3, 4), "v.re == 3 and v.im == 4"},
+		{[]byte("a\x00b"), `v == "a\0b"`},
+		{[]int{1, 2}, "#v == 2 and v[2] == 2"},
+		{[3]bool{true}, "#v == 3 and v[1] and not v[2]"},
+		{[]string{"a"}, `v[1] == "a"`}, {[][]float64{{1}, {2, 3}}, "v[2][2] == 3"}, {[]int(nil), "#v == 0"},
+		{map[string]int{"a": 1}, "v.a == 1"},
+		{map[int]string{7: "x"}, `v[7] == "x"`},
+		{map[any]any{"k": 1, 2: "two"}, `v.k == 1 and v[2] == "two"`},
+		{(*settings)(nil), "v == nil"},
+		{shared, `v.name == "shared" and v.Next == nil and v.Level == 0 and v.Skipped == nil`},
+		{settings{inner: inner{9}, Rates: []float32{0.25}, Next: shared},
+			`v.Level == 9 and v.Rates[1] == 0.25 and v.Next.name == "shared"`},
+		{[]*settings{shared, shared}, "v[1] == v[2]"},
+		{[]any{nil, 1}, "v[1] == nil and v[2] == 1"},
+	} {
+		v, err := s.ToLua(c.v)
+		require.NoError(t, err, "%T", c.v)
+		require.NoError(t, s.SetGlobal("v", v))
+		out, err := results(t.Context(), s, "return "+c.want)
+		require.NoError(t, err, c.want)
+		require.Equal(t, []any{true}, out, "%T %s", c.v, c.want)
+	}
+	loop := &settings{}
+	loop.Next = loop
+	list := []any{nil}
+	list[0] = list
+	for want, v := range map[string]any{
+		"the int64 9007199254740993 is no number of Lua":      int64(1<<53 + 1),
+		"the uint64 18446744073709551615 is no number":        ^uint64(0),
+		".Next: a Go value of type *luabind.settings holds":   loop,
+		"[0]: a Go value of type []interface {} holds itself": list,
+		"keys of type bool":                                              map[bool]int{true: 1},
+		`["c"]: a Go value of type chan int`:                             map[string]any{"c": make(chan int)},
+		"time.Time has no counterpart in Lua: it has no exported fields": time.Now(),
+	} {
+		_, err := s.ToLua(v)
+		require.ErrorContains(t, err, want)
+	}
+	_, err := s.ToLuaAll(t.Context(), []any{1, []any{func() {}}})
+	require.ErrorContains(t, err, "2[0]: a Go value of type func()")
+}
+
+// TestErrorValues: an error that a script raises reaches the host with its value and its line.
+func TestErrorValues(t *testing.T) {
+	s := New(Options{})
+	defer s.Close()
+	for _, c := range []struct {
+		source, message string
+		value           any
+		line            int
+	}{
+		{"local x = 1\nerror({code = 5})", "(error object is a table value)", map[string]any{"code": 5.0}, 2},
+		{"error({code = 5, message = 'no rows'})", "no rows", map[string]any{"code": 5.0, "message": "no rows"}, 1},
+		{"error(setmetatable({}, {__tostring = function() return 'text' end}))", "text", map[string]any{}, 1},
+		{"\n\nerror('plain', 0)", "plain", "plain", 3},
+		{"error('placed')", "script:1: placed", "script:1: placed", 1},
+		{"error(42)", "42", 42.0, 1},
+		{"\nreturn mx.ones({2}) + mx.ones({3})", "", nil, 2},
+		{"return 1 +\n* 2", "", nil, 2},
+	} {
+		_, err := results(t.Context(), s, c.source)
+		var se *ScriptError
+		require.ErrorAs(t, err, &se, c.source)
+		if c.message != "" {
+			require.Equal(t, c.message, se.Message, c.source)
+		}
+		require.Equal(t, c.value, se.Value, c.source)
+		require.Equal(t, "script", se.File, c.source)
+		require.Equal(t, c.line, se.Line, c.source)
+	}
+	_, err := results(t.Context(), s, "local t = {} t.t = t error(t)")
+	var se *ScriptError
+	require.ErrorAs(t, err, &se)
+	require.IsType(t, &lua.LTable{}, se.Value, "no Go value can carry it")
+}
