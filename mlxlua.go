@@ -10,10 +10,13 @@
 package mlxlua
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
+	"time"
 
 	"github.com/mlxlua/mlxlua/luabind"
 	"github.com/mlxlua/mlxlua/tensor"
@@ -30,7 +33,27 @@ type Options struct {
 	Libraries bool
 	// Stdout is where print writes; nil means os.Stdout.
 	Stdout io.Writer
+
+	// Sandbox is for scripts of strangers: whatever Libraries says there are no files, processes, debug library or
+	// bytecode, and functions that change what all states share are refused. MemoryLimit and SourceLimit are then
+	// 256 MiB and 1 MiB unless they are given; TimeLimit and InstructionLimit, or a context with a deadline,
+	// are the host's to set.
+	Sandbox bool
+	// Modules is where require looks for modules: a.b is a/b.lua or a/b/init.lua there. With Libraries it has no effect.
+	Modules fs.FS
+	// MemoryLimit bounds the bytes of a script's strings, tables, functions and coroutines. Arrays are bounded by the
+	// device's limit.
+	MemoryLimit int64
+	// InstructionLimit bounds the Lua instructions of one call: Run, RunFile or Call.
+	InstructionLimit int64
+	// TimeLimit bounds the time of one call.
+	TimeLimit time.Duration
+	// SourceLimit bounds the bytes of a text that is compiled, also by load.
+	SourceLimit int64
 }
+
+// ErrLimit is what the error of a call wraps that one of Options' limits ended.
+var ErrLimit = luabind.ErrLimit
 
 // State is a Lua state with the module mx. It belongs to one goroutine at a time; a program may have as many as it
 // likes, and they share the device. Open makes it; the zero State, and nil, are closed.
@@ -51,7 +74,13 @@ func Open(opt Options) (*State, error) {
 	if err := OpenDevice(opt.Device); err != nil {
 		return nil, err
 	}
-	return &State{luabind.New(luabind.Options{Seed: opt.Seed, Libraries: opt.Libraries, Stdout: opt.Stdout})}, nil
+	if opt.Sandbox {
+		opt.MemoryLimit = cmp.Or(opt.MemoryLimit, 256<<20)
+		opt.SourceLimit = cmp.Or(opt.SourceLimit, 1<<20)
+	}
+	return &State{luabind.New(luabind.Options{Seed: opt.Seed, Libraries: opt.Libraries, Stdout: opt.Stdout,
+		Sandbox: opt.Sandbox, Modules: opt.Modules, Time: opt.TimeLimit, Limits: luabind.Limits{Memory: opt.MemoryLimit,
+			Instructions: opt.InstructionLimit, Source: opt.SourceLimit}})}, nil
 }
 
 // ErrClosed is the error of whatever is asked of a State after Close.
@@ -75,7 +104,7 @@ func (s *State) Run(ctx context.Context, name, source string, args ...any) ([]an
 	if err != nil {
 		return nil, err
 	}
-	return s.s.Results(ctx)(s.s.Run(ctx, strings.NewReader(source), name, in...))
+	return luabind.Results(ctx, s.s)(s.s.Run(ctx, strings.NewReader(source), name, in...))
 }
 
 // RunFile runs a script file; see Run.
@@ -84,7 +113,7 @@ func (s *State) RunFile(ctx context.Context, path string, args ...any) ([]any, e
 	if err != nil {
 		return nil, err
 	}
-	return s.s.Results(ctx)(s.s.RunFile(ctx, path, in...))
+	return luabind.Results(ctx, s.s)(s.s.RunFile(ctx, path, in...))
 }
 
 // Set sets a global variable: to nil, a bool, a number of any type, a string, an *Array, a dtype, a Func; to a []byte,

@@ -195,12 +195,12 @@ func luaFunction(s *State, f *lua.LFunction) Func {
 		if err != nil {
 			return nil, fmt.Errorf("[call] argument %w", err)
 		}
-		return s.Results(ctx)(s.Call(ctx, f, in...))
+		return Results(ctx, s)(s.Call(ctx, f, in...))
 	}
 }
 
 // Results turns what Run and Call give into Go values; its errors are *ScriptError.
-func (s *State) Results(ctx context.Context) func(vs []lua.LValue, err error) ([]any, error) {
+func Results(ctx context.Context, s *State) func(vs []lua.LValue, err error) ([]any, error) {
 	return func(vs []lua.LValue, err error) ([]any, error) {
 		if err != nil {
 			return nil, err

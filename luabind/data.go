@@ -275,6 +275,7 @@ func (s *State) tolist(x *tensor.Array, asText bool) lua.LValue {
 				float64(n)*luaValueBytes, limit))
 		}
 	}
+	s.Charge(2 * luaValueBytes * int64(x.Spec().Shape.Size()))
 	b, spec := s.bytes(x), x.Spec()
 	size := spec.DType.Size()
 	var level func(dim int) lua.LValue

@@ -98,7 +98,7 @@ func (s *State) scriptError(err error) *ScriptError {
 		out := &ScriptError{Message: e.message, Traceback: e.traceback, Cause: e.cause,
 			File: e.place.File, Line: e.place.Line}
 		if e.value != nil {
-			out.Value = s.carried(e.value)
+			out.Value = carried(s, e.value)
 		}
 		return out
 	}
@@ -111,7 +111,7 @@ func (s *State) scriptError(err error) *ScriptError {
 
 // carried is an error's value as a Go value, or itself. It is wanted after a deadline too: it takes a time of its own,
 // which is short.
-func (s *State) carried(v lua.LValue) any {
+func carried(s *State, v lua.LValue) any {
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	out, err := s.ToGo(ctx, v)
@@ -125,6 +125,9 @@ func (s *State) carried(v lua.LValue) any {
 // syntaxFailure is a text that does not compile as a ScriptError.
 func syntaxFailure(err error) *ScriptError {
 	e := &ScriptError{Message: err.Error(), Cause: err}
+	if errors.Is(err, lua51.ErrLimit) {
+		return e
+	}
 	var se *lua51.SyntaxError
 	if errors.As(err, &se) {
 		e.File, e.Line = se.Chunk, se.Line

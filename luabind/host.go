@@ -39,10 +39,10 @@ func (s *State) SetGlobal(name string, v lua.LValue) error {
 // as statements. incomplete says that the text is the beginning of something longer.
 func (s *State) Eval(ctx context.Context, src string) (out []lua.LValue, incomplete bool, err error) {
 	const name = "stdin"
-	proto, err := s.Compile(newReader("return "+src), name)
+	proto, err := s.Compile(ctx, newReader("return "+src), name)
 	if err != nil {
 		begun := isIncomplete(err) // of an expression: x +
-		if proto, err = s.Compile(newReader(src), name); err != nil {
+		if proto, err = s.Compile(ctx, newReader(src), name); err != nil {
 			return nil, begun || isIncomplete(err), syntaxFailure(err)
 		}
 	}

@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -22,6 +24,7 @@ import (
 // State is a Lua state with the module mx. It belongs to one goroutine at a time.
 type State struct {
 	*lua51.State
+	opt    Options
 	random *random.State
 	stream *tensor.Stream // the default stream of ops; nil: the device's
 
@@ -51,15 +54,28 @@ type Options struct {
 	// Libraries says whether Lua's io and os libraries and file loading are there. The rest of the standard library
 	// always is.
 	Libraries bool
-	Stdout    io.Writer // where print writes; nil: os.Stdout
+	// Sandbox is for scripts of strangers: there are no files, processes, debug library or bytecode, whatever Libraries
+	// says, and what concerns the whole process is refused.
+	Sandbox bool
+	Modules fs.FS         // where require looks for modules, a.b at a/b.lua; nil: nowhere
+	Limits  Limits        // of Lua's memory, of instructions, of source text
+	Time    time.Duration // that a call from the host may take; 0: as long as its context allows
+	Stdout  io.Writer     // where print writes; nil: os.Stdout
 }
+
+// Limits bound what scripts take.
+type Limits = lua51.Limits
+
+// ErrLimit is what errors of limits wrap.
+var ErrLimit = lua51.ErrLimit
 
 // New opens a Lua state with mx loaded: require("mx") gives it, and it is a global.
 func New(opt Options) *State {
-	s := &State{random: random.NewState(opt.Seed), precision: shortest, metas: map[string]*lua.LTable{},
+	s := &State{opt: opt, random: random.NewState(opt.Seed), precision: shortest, metas: map[string]*lua.LTable{},
 		dtypes: map[tensor.DType]*lua.LUserData{}}
-	s.files = opt.Libraries
+	s.files = opt.Libraries && !opt.Sandbox
 	s.State = lua51.New(lua51.Options{Seed: opt.Seed, Libraries: opt.Libraries, Stdout: opt.Stdout,
+		Sandbox: opt.Sandbox, Modules: opt.Modules, Limits: opt.Limits,
 		Raise: s.raise, Explain: explain, SyntaxHint: syntaxHint})
 	s.life.end = func() {
 		s.L.Close()
@@ -68,6 +84,9 @@ func New(opt Options) *State {
 	s.looks.open(s)
 	s.openCollector()
 	s.openMX()
+	if opt.Sandbox {
+		refuseShared(s)
+	}
 	s.tracer = s.Func(s.traceback)
 	s.looks.libraries()
 	return s
@@ -76,7 +95,12 @@ func New(opt Options) *State {
 // Run compiles and runs a chunk with arguments and gives its results. A cancelled context stops Lua code and the
 // device's work alike; a nil one is context.Background(). The error is a *ScriptError, ErrClosed after Close.
 func (s *State) Run(ctx context.Context, src io.Reader, name string, args ...lua.LValue) ([]lua.LValue, error) {
-	proto, err := s.Compile(src, name)
+	if s.opt.Time > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = withDeadline(ctx, s)
+		defer cancel()
+	}
+	proto, err := s.Compile(ctx, src, name)
 	if err != nil {
 		return nil, syntaxFailure(err)
 	}
@@ -106,8 +130,15 @@ func (s *State) Call(ctx context.Context, fn lua.LValue, args ...lua.LValue) (ou
 	if ctx == nil {
 		ctx = context.Background()
 	}
+	ctx, cancel := withDeadline(ctx, s)
+	defer cancel()
 	outer := s.L.Context()
-	if ctx.Done() != nil {
+	ctx, stepping, end := metered(ctx, s)
+	defer end()
+	if stepping != nil {
+		lua51.SetContext(s.L, stepping)
+		defer lua51.SetContext(s.L, outer)
+	} else if ctx.Done() != nil {
 		lua51.SetContext(s.L, ctx)
 		defer lua51.SetContext(s.L, outer)
 	}
@@ -123,13 +154,47 @@ func (s *State) Call(ctx context.Context, fn lua.LValue, args ...lua.LValue) (ou
 	if s.Idle() {
 		s.looks.ifDue()
 	}
+	if reached := s.Broken(); reached != nil {
+		e := &ScriptError{Message: reached.Error(), Cause: reached}
+		if err != nil {
+			se := s.scriptError(err)
+			e.File, e.Line, e.Traceback = se.File, se.Line, se.Traceback
+		}
+		return nil, e
+	}
 	if err == nil {
 		return out, nil
 	}
 	if exit := s.scriptError(err); ctx.Err() == nil || exit.Exit != nil {
 		return nil, exit
 	}
+	if cause := context.Cause(ctx); errors.Is(cause, lua51.ErrLimit) {
+		return nil, &ScriptError{Message: cause.Error(), Cause: cause}
+	}
 	return nil, &ScriptError{Message: "interrupted: " + context.Cause(ctx).Error(), Cause: ctx.Err()}
+}
+
+// errTime is the cause of a context that Options.Time ended.
+var errTime = fmt.Errorf("[limits] the time of the call is over: %w", lua51.ErrLimit)
+
+// withDeadline is ctx with the state's limit of time, for calls that are not within another.
+func withDeadline(ctx context.Context, s *State) (context.Context, context.CancelFunc) {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	if s.opt.Time <= 0 || !s.Idle() {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, s.opt.Time, errTime)
+}
+
+// metered is the context of a call, and, where there are limits, the one that Lua code runs under.
+func metered(ctx context.Context, s *State) (plain, stepping context.Context, end func()) {
+	stepping, end = s.Metered(ctx)
+	if stepping == ctx {
+		return ctx, nil, end
+	}
+	return lua51.Plain(stepping), stepping, end
 }
 
 // panicError is a panic that crossed protect: an error raised in too deep a call, or a bug.

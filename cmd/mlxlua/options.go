@@ -15,6 +15,7 @@ const usage = `usage: mlxlua [options] [script [args]]
   --             stop handling options
   --device NAME  auto (default) or cpu; a device that is missing is an error
   --seed N       seed of the random numbers
+  --sandbox      run scripts without files, processes and the debug library, in 256 MiB of Lua's memory
   --trace FILE   write a timeline for Chrome's about:tracing when the run ends
   --check-nan    stop at the first operation that makes a NaN or an infinity
   --version      print the version and exit
@@ -32,6 +33,7 @@ type options struct {
 	seed        uint64
 	trace       string
 	checkNaN    bool
+	sandbox     bool
 	hasScript   bool
 	script      string
 	args        []string
@@ -121,6 +123,8 @@ func (o *options) flag(a string, rest []string) ([]string, error) {
 	switch name {
 	case "-i":
 		o.interactive = true
+	case "--sandbox":
+		o.sandbox = true
 	case "--check-nan":
 		o.checkNaN = true
 	case "-v":

@@ -49,7 +49,9 @@ var heldCode = map[string]heldValue{
 	"luabind.outward.tables":    {passing, "conversions run no Lua"},
 	"luabind.inward.made":       {passing, "conversions run no Lua"},
 	"luabind.luaFunction.f":     {isRoot, "given to a Go program: looks.functions"},
-	"luabind.ScriptError.Value": {isRoot, "given to a Go program: State.carried"},
+	"luabind.ScriptError.Value": {isRoot, "given to a Go program: carried"},
+	"luabind/lua51.measuring.*": {passing, "live runs no Lua"},
+	"luabind/lua51.stepper.L":   {isRoot, "the thread that runs under it: State.Threads"},
 	"luabind.looks.threads":     {isRoot, "a look's list, empty when it is over"},
 	"luabind/reach.Walker.todo": {isRoot, "what a walk has yet to look at, empty when it is over"},
 }

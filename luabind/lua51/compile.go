@@ -1,6 +1,7 @@
 package lua51
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -23,18 +24,27 @@ const maxNesting = 10000
 // dofile, the REPL), because gopher-lua v1.1.2 miscompiles some valid programs and panics on others; compile_test.go
 // and rewrite_test.go show each. The syntax tree is rewritten into an equal one that compiles correctly; what cannot be
 // is an error. A text that is no program is a *SyntaxError.
-func Compile(src io.Reader, name string) (proto *lua.FunctionProto, err error) {
+func Compile(src io.Reader, name string) (*lua.FunctionProto, error) {
+	return compile(context.Background(), src, name, 0)
+}
+
+// compile is Compile for a text of at most so many bytes, 0 for any number, as long as the context is not done.
+func compile(ctx context.Context, src io.Reader, name string, most int64) (proto *lua.FunctionProto, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			proto, err = nil, fmt.Errorf("%s: cannot be compiled: %v", name, p)
 		}
 	}()
 	var text strings.Builder
-	stmts, err := parse.Parse(io.TeeReader(src, &text), name)
+	source := &boundedReader{ctx: ctx, src: src, most: most}
+	stmts, err := parse.Parse(io.TeeReader(source, &text), name)
+	if source.err != nil {
+		return nil, fmt.Errorf("%s: %w", name, source.err)
+	}
 	if err != nil {
 		return nil, syntaxError(err, name, text.String())
 	}
-	m := &mender{name: name}
+	m := &mender{name: name, ctx: ctx}
 	stmts = m.block(stmts)
 	if m.err != nil {
 		return nil, m.err
@@ -42,9 +52,41 @@ func Compile(src io.Reader, name string) (proto *lua.FunctionProto, err error) {
 	return lua.Compile(stmts, name)
 }
 
-// Compile is Compile with the state's hints at what is wrong.
-func (s *State) Compile(src io.Reader, name string) (*lua.FunctionProto, error) {
-	proto, err := Compile(src, name)
+// boundedReader ends a text that is too long, and any text once its context is done: the parser sees no other errors
+// than the end.
+type boundedReader struct {
+	ctx        context.Context
+	src        io.Reader
+	read, most int64
+	err        error
+}
+
+// Read reads at most 4 KiB between two looks at the context.
+func (b *boundedReader) Read(into []byte) (int, error) {
+	const piece = 4096
+	if b.err == nil && b.ctx.Err() != nil {
+		b.err = fmt.Errorf("interrupted: %w", context.Cause(b.ctx))
+	}
+	if b.err != nil {
+		return 0, io.EOF
+	}
+	n, err := b.src.Read(into[:min(len(into), piece)])
+	if b.read += int64(n); b.most > 0 && b.read > b.most {
+		b.err = limitError("the source text has more than %d bytes, which is the limit", b.most)
+		return 0, io.EOF
+	}
+	if err != nil && err != io.EOF {
+		b.err, err = err, io.EOF
+	}
+	return n, err
+}
+
+// Compile is Compile with the state's hints at what is wrong, its limit of the text, and a context.
+func (s *State) Compile(ctx context.Context, src io.Reader, name string) (*lua.FunctionProto, error) {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	proto, err := compile(ctx, src, name, s.opt.Limits.Source)
 	if se, ok := err.(*SyntaxError); ok && s.opt.SyntaxHint != nil {
 		se.Hint = s.opt.SyntaxHint(se)
 	}
@@ -93,6 +135,8 @@ func syntaxError(err error, name, text string) error {
 // take the distance of that jump for a label (its issue 540); loops over iterators initialise generator, state and
 // control (514); only a register is ever the object of an assignment to a field (310, 524); and what rewrite.go says.
 type mender struct {
+	ctx   context.Context
+	seen  int
 	name  string
 	depth int
 	err   error
@@ -108,6 +152,9 @@ func (m *mender) fail(line int, format string, args ...any) {
 // enter counts one level of nesting, and reports whether there is room for it.
 func (m *mender) enter(line int) bool {
 	m.depth++
+	if m.seen++; m.seen%pollEvery == 0 && m.ctx.Err() != nil && m.err == nil {
+		m.err = fmt.Errorf("%s: interrupted: %w", m.name, context.Cause(m.ctx))
+	}
 	if m.depth > maxNesting {
 		m.fail(line, "chunk is nested more than %d levels deep", maxNesting)
 	}

@@ -14,6 +14,7 @@ func (s *State) openCoroutines() {
 	create := lib.RawGetString("create")
 	newCoroutine := func(L *lua.LState) *lua.LState {
 		fn := L.CheckFunction(1)
+		s.Charge(coroutineBytes)
 		ctx := L.Context()
 		SetContext(L, nil)
 		defer SetContext(L, ctx)

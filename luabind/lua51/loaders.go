@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -15,7 +16,7 @@ func (s *State) replaceLoaders() {
 	L := s.L
 	load := func(src io.Reader, name string) int {
 		L := s.L
-		proto, err := s.Compile(src, name)
+		proto, err := s.Compile(s.Context(), src, name)
 		if err != nil {
 			L.Push(lua.LNil)
 			L.Push(lua.LString(err.Error()))
@@ -45,6 +46,9 @@ func (s *State) replaceLoaders() {
 				break
 			}
 			b.WriteString(string(piece))
+			if most := s.opt.Limits.Source; most > 0 && int64(b.Len()) > most {
+				s.raise(limitError("the source text has more than %d bytes, which is the limit", most))
+			}
 		}
 		return load(strings.NewReader(b.String()), name)
 	}))
@@ -52,6 +56,7 @@ func (s *State) replaceLoaders() {
 		for _, name := range []string{"dofile", "loadfile"} {
 			L.SetGlobal(name, lua.LNil)
 		}
+		searchModules(s, load)
 		return
 	}
 	loadFile := func(L *lua.LState, path string) int {
@@ -81,6 +86,37 @@ func (s *State) replaceLoaders() {
 	}))
 	s.replaceSearcher(loadFile)
 	s.replaceExit()
+}
+
+// searchModules makes require look for files in Options.Modules only: a.b is a/b.lua or a/b/init.lua there.
+func searchModules(s *State, load func(src io.Reader, name string) int) {
+	loaders, ok := s.L.GetField(s.L.GetGlobal("package"), "loaders").(*lua.LTable)
+	if !ok {
+		return
+	}
+	loaders.RawSetInt(2, s.Func(func(L *lua.LState) int {
+		name := L.CheckString(1)
+		file := strings.ReplaceAll(name, ".", "/")
+		var tried strings.Builder
+		for _, candidate := range []string{file + ".lua", file + "/init.lua"} {
+			if s.opt.Modules == nil || !fs.ValidPath(candidate) {
+				continue
+			}
+			f, err := s.opt.Modules.Open(candidate)
+			if err != nil {
+				fmt.Fprintf(&tried, "\n\tno module file '%s'", candidate)
+				continue
+			}
+			defer f.Close()
+			if load(f, candidate) == 2 {
+				L.Error(lua.LString(fmt.Sprintf("error loading module '%s' from file '%s':\n\t%s", name, candidate,
+					L.Get(-1))), 0)
+			}
+			return 1
+		}
+		L.Push(lua.LString(tried.String()))
+		return 1
+	}))
 }
 
 // replaceSearcher makes require compile files through Compile.

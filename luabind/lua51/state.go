@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"runtime"
@@ -23,6 +24,9 @@ type Options struct {
 	// Libraries says whether Lua's io and os libraries and file loading are there. The rest of the standard library
 	// always is.
 	Libraries bool
+	Sandbox   bool      // leaves out what scripts of strangers should not have, Libraries too: see openSandbox
+	Limits    Limits    // of what scripts take
+	Modules   fs.FS     // where require looks for modules; nil: nowhere, but for the files that Libraries allow
 	Stdout    io.Writer // where print writes; nil: os.Stdout
 
 	// Raise raises an error of Go code as a Lua error and does not return; nil: as a string with its place.
@@ -39,6 +43,7 @@ type State struct {
 	L *lua.LState // the thread that runs: the main one, that of a protected call, or a coroutine's
 
 	opt      Options
+	meter    *meter // nil: there are no limits
 	patterns map[patternKey]*pattern
 
 	handler   *lua.LFunction // the message handler of every protected call
@@ -63,14 +68,22 @@ func New(opt Options) *State {
 	if opt.Stdout == nil {
 		opt.Stdout = os.Stdout
 	}
+	opt.Libraries = opt.Libraries && !opt.Sandbox
 	s := &State{L: L, opt: opt}
 	s.openLibraries()
+	if opt.Limits != (Limits{}) {
+		s.meter = &meter{s: s, limits: opt.Limits}
+	}
 	return s
 }
 
 // Context is the context of the running call.
 func (s *State) Context() context.Context {
-	if c := s.L.Context(); c != nil {
+	switch c := s.L.Context().(type) {
+	case nil:
+	case *stepper: // which is for the virtual machine
+		return c.Context
+	default:
 		return c
 	}
 	return context.Background()
@@ -78,6 +91,9 @@ func (s *State) Context() context.Context {
 
 // SetContext gives a thread a context, or none where ctx is nil.
 func SetContext(L *lua.LState, ctx context.Context) {
+	if p, ok := ctx.(*stepper); ok {
+		ctx = p.on(L)
+	}
 	if ctx == nil {
 		L.RemoveContext()
 	} else {
@@ -140,6 +156,9 @@ func (s *State) fail(format string, v ...any) { s.L.RaiseError("%s", fmt.Sprintf
 
 // poll ends a library function whose context is done.
 func (s *State) poll() {
+	if err := s.Broken(); err != nil {
+		s.raise(err)
+	}
 	if err := s.Context().Err(); err != nil {
 		s.fail("%v", err)
 	}
@@ -199,6 +218,7 @@ func (s *State) openLibraries() {
 	s.openMathRandom()
 	s.openMetatables()
 	s.openFolding()
+	openSandbox(s)
 	s.L.SetGlobal("print", s.Through(func(L *lua.LState) int {
 		var line strings.Builder
 		for i := 1; i <= L.GetTop(); i++ {

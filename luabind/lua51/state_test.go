@@ -1,6 +1,7 @@
 package lua51
 
 import (
+	"context"
 	"errors"
 	"os"
 	"strings"
@@ -19,7 +20,7 @@ func newTestState(t *testing.T) *State {
 
 // run compiles and runs a chunk as a host does.
 func run(s *State, src, name string) ([]lua.LValue, error) {
-	proto, err := s.Compile(strings.NewReader(src), name)
+	proto, err := s.Compile(context.Background(), strings.NewReader(src), name)
 	if err != nil {
 		return nil, err
 	}

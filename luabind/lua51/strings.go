@@ -16,9 +16,23 @@ func (s *State) boundStrings() {
 	lib.RawSetString("gfind", s.Method(lib, "gmatch", s.stringGMatch))
 	s.Method(lib, "gsub", s.stringGSub)
 	s.Method(lib, "format", s.stringFormat)
+	if s.opt.Limits.Memory > 0 {
+		charged(s, lib, "upper", "lower", "reverse")
+	}
 	s.limitResults(lib, "byte", "string.byte", func(L *lua.LState) (int, int) {
 		return L.OptInt(2, 1), L.OptInt(3, L.OptInt(2, 1))
 	}, func(L *lua.LState) int { return len(L.CheckString(1)) })
+}
+
+// charged has a function of the string library, whose result is about as long as its argument, counted.
+func charged(s *State, lib *lua.LTable, names ...string) {
+	for _, name := range names {
+		plain := lib.RawGetString(name).(*lua.LFunction).GFunction
+		s.Method(lib, name, func(L *lua.LState) int {
+			s.Charge(stringBytes + 2*int64(len(L.CheckString(1))))
+			return plain(L)
+		})
+	}
 }
 
 func (s *State) stringRep(L *lua.LState) int {
@@ -26,6 +40,7 @@ func (s *State) stringRep(L *lua.LState) int {
 	if float64(len(text))*n > maxString {
 		s.fail("string.rep: %v times %d bytes are more than %d", n, len(text), maxString)
 	}
+	s.Charge(int64(max(float64(len(text))*n, 0)))
 	L.Push(lua.LString(strings.Repeat(text, max(int(n), 0)*min(len(text), 1))))
 	return 1
 }
@@ -36,6 +51,11 @@ type patternKey struct {
 	anchors bool
 }
 
+const (
+	patternBytes = 64   // of an item, of which a pattern has at most one for each of its bytes
+	longPattern  = 1024 // bytes of patterns that are not kept
+)
+
 // pattern is a pattern argument, read before or now.
 func (s *State) pattern(text string, anchors bool) *pattern {
 	const most = 256 // patterns kept
@@ -43,9 +63,13 @@ func (s *State) pattern(text string, anchors bool) *pattern {
 	if p := s.patterns[k]; p != nil {
 		return p
 	}
+	s.Charge(patternBytes * int64(len(text)))
 	p, err := parsePattern(text, anchors)
 	if err != nil {
 		s.L.RaiseError("%s", err.Error())
+	}
+	if len(text) > longPattern {
+		return p
 	}
 	if len(s.patterns) >= most || s.patterns == nil {
 		s.patterns = map[patternKey]*pattern{}
@@ -141,9 +165,17 @@ func (s *State) stringGSub(L *lua.LState) int {
 	}
 	most := L.OptInt(4, math.MaxInt)
 	var out strings.Builder
-	at, count := 0, 0
+	at, count, charged := 0, 0, 0
+	if s.meter != nil {
+		held := s.meter.held
+		defer func() { s.meter.held = held }()
+	}
 	for count < most {
 		m.step()
+		if out.Len() > 2*charged+pollEvery {
+			hold(s, int64(2*(out.Len()-charged)))
+			charged = out.Len()
+		}
 		end := m.at(at)
 		if end >= 0 {
 			count++

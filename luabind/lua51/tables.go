@@ -12,15 +12,31 @@ func (s *State) boundTables() {
 	lib := s.library(lua.TabLibName)
 	s.Method(lib, "concat", s.tableConcat)
 	s.Method(lib, "sort", s.tableSort)
+	if s.opt.Limits.Memory > 0 {
+		countEntries(s, lib, "insert")
+		countEntries(s, s.L.G.Global, "rawset")
+	}
 	s.limitResults(s.L.G.Global, "unpack", "unpack", func(L *lua.LState) (int, int) {
 		return L.OptInt(2, 1), L.OptInt(3, L.CheckTable(1).Len())
 	}, nil)
+}
+
+// countEntries has a function that sets an entry of a table, by its first two arguments, counted.
+func countEntries(s *State, lib *lua.LTable, name string) {
+	plain := lib.RawGetString(name).(*lua.LFunction).GFunction
+	s.Method(lib, name, func(L *lua.LState) int {
+		if t, ok := L.Get(1).(*lua.LTable); ok {
+			s.Charge(2*elementBytes + entryBytes(t, L.Get(2)))
+		}
+		return plain(L)
+	})
 }
 
 func (s *State) tableConcat(L *lua.LState) int {
 	t, sep := L.CheckTable(1), L.OptString(2, "")
 	first, last := L.OptInt(3, 1), L.OptInt(4, t.Len())
 	var b strings.Builder
+	charged := 0
 	for i := first; i <= last; i++ {
 		v := t.RawGetInt(i)
 		switch v.(type) {
@@ -34,6 +50,10 @@ func (s *State) tableConcat(L *lua.LState) int {
 		}
 		if b.Len() > maxString {
 			s.fail("table.concat: the result has more than %d bytes", maxString)
+		}
+		if b.Len() > charged+pollEvery {
+			s.Charge(int64(2 * (b.Len() - charged)))
+			charged = b.Len()
 		}
 		if i%pollEvery == 0 {
 			s.poll()
@@ -50,6 +70,7 @@ func (s *State) tableSort(L *lua.LState) int {
 	if L.Get(2) != lua.LNil {
 		before = L.CheckFunction(2)
 	}
+	defer hold(s, elementBytes*int64(t.Len()))()
 	list := make([]lua.LValue, t.Len())
 	for i := range list {
 		list[i] = t.RawGetInt(i + 1)

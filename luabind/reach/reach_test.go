@@ -103,7 +103,7 @@ func (s *state) reached() string {
 
 // run runs a chunk in the state.
 func (s *state) run(text string) error {
-	proto, err := s.Compile(strings.NewReader(text), "test.lua")
+	proto, err := s.Compile(context.Background(), strings.NewReader(text), "test.lua")
 	if err != nil {
 		return err
 	}

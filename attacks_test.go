@@ -1,0 +1,249 @@
+package mlxlua_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua"
+)
+
+// attack is a script that wants more than its sandbox has, and what it gets: a limit, or an error with a text.
+type attack struct{ name, source, want string }
+
+const limit = "[limits]"
+
+var attacks = []attack{
+	// Memory.
+	{"doubling", `local s = "x" for i = 1, 40 do s = s .. s end`, limit},
+	{"doubling and catching",
+		`while true do pcall(function() local s = "x" for i = 1, 40 do s = s .. s end end) end`, limit},
+	{"long chains", `local s = ("x"):rep(2^20) while true do s = s..s..s..s..s..s..s..s..s..s end`, limit},
+	{"a list of strings", `local t = {} while true do t[#t+1] = ("x"):rep(1e6) .. #t end`, limit},
+	{"coroutines", `local t = {} for i = 1, 200000 do t[i] = coroutine.create(function() end) end`, limit},
+	{"coroutines under way", `local t = {} for i = 1, 200000 do
+		t[i] = coroutine.wrap(function() coroutine.yield() end) t[i]() end`, limit},
+	{"coroutines with stacks", `local l = {} for i = 1, 1e5 do l[i] = i end local t = {} while true do
+		local c = coroutine.wrap(function(...) coroutine.yield() return ... end) c(unpack(l)) t[#t+1] = c end`, limit},
+	{"tables", `local t while true do t = {t} end`, limit},
+	{"tables of names", `local t = {} for i = 1, 1e9 do t["k" .. i] = i end`, limit},
+	{"tables of numbers", `local t = {} for i = 1, 1e9 do t[i] = i end`, limit},
+	{"tables of fractions", `local t = {} for i = 1, 1e9 do t[i + 0.5] = i end`, limit},
+	{"a far element", `local t = {} t[60000000] = 1`, limit},
+	{"far elements in a variable",
+		`local n = 60000000 for i = 1, 100 do local t = {} t[n] = 1 _G["t" .. i] = t end`, limit},
+	{"a far element by rawset", `rawset({}, 60000000, 1)`, limit},
+	{"a far element by insert", `table.insert({}, 60000000, 1)`, limit},
+	{"globals", `local n = 0 while true do n = n + 1 _G["g" .. n] = n end`, limit},
+	{"closures", `local f while true do local g = f f = function() return g end end`, limit},
+	{"closures with variables", `local l = {} while true do local a, b, c = 1, 2, 3
+		l[#l+1] = function() a = b + c return a end end`, limit},
+	{"rep", `local t = {} for i = 1, 1e6 do t[i] = ("x"):rep(2^24) end`, limit},
+	{"one rep", `return ("x"):rep(2^28)`, limit},
+	{"gsub", `local s = ("x"):rep(2^16) while true do s = s:gsub("x", "xx") end`, limit},
+	{"gsub within gsub",
+		`local function f(n) local s = ("x"):rep(2^20) return (s:gsub("x$", function() return f(n + 1) end)) end
+		return f(1)`, ""},
+	{"gsub of long replacements", `local r = ("y"):rep(1e6) return (("x"):rep(1e6):gsub("x", r))`, limit},
+	{"concat",
+		`local t = {} for i = 1, 1000 do t[i] = ("x"):rep(1e5) end return table.concat(t, ("y"):rep(1e5))`, limit},
+	{"format", `local s = ("x"):rep(2^20) while true do s = ("%s%s"):format(s, s) end`, limit},
+	{"upper", `local s, t = ("x"):rep(2^20), {} while true do t[#t+1] = s:upper() end`, limit},
+	{"patterns", `local s = ("a"):rep(4e6) return s:find(s .. "b*")`, limit},
+	{"many patterns", `for i = 1, 1e6 do ("x"):find(("a"):rep(1e5) .. i .. "b*") end`, limit},
+	{"varargs", `local function f(...) return f(1, 2, 3, 4, 5, 6, 7, 8, ...) end f()`, ""},
+	{"recursion", `local function f() return 1 + f() end f()`, "stack overflow"},
+	{"recursion and catching", `local function f() pcall(f) return 1 + f() end f()`, ""},
+	{"a list of an array", `local x = mx.zeros({20000000}) local t = x:tolist()`, limit},
+	{"arrays without end", `local t = {} while true do t[#t+1] = mx.ones({64}) end`, limit},
+	{"errors without end",
+		`local e while true do local was = e local _, x = pcall(error, {was}) e = x end`, limit},
+	{"metatables", `local t while true do t = setmetatable({}, {__index = t}) end`, limit},
+	{"gmatch",
+		`local t = {} while true do t[#t+1] = ("x"):rep(1e5):gmatch("x") t[#t+1] = ("y"):rep(1e5) .. #t end`, limit},
+	{"loaded texts",
+		`local t = {} while true do t[#t+1] = loadstring("return '" .. ("x"):rep(1e5) .. #t .. "'")() end`, limit},
+	{"a tostring that grows", `local s = "" while true do s = s .. tostring(s) .. "x" end`, limit},
+	// Time.
+	{"a loop", `while true do end`, limit},
+	{"a loop that catches", `while true do pcall(function() while true do end end) end`, limit},
+	{"a loop in a handler", `xpcall(error, function() while true do end end)`, limit},
+	{"a loop in a coroutine", `coroutine.wrap(function() while true do end end)()`, limit},
+	{"goto", `::a:: goto a`, limit},
+	{"a slow pattern", `return (("a"):rep(30)):find(("a*"):rep(30) .. "b")`, limit},
+	{"a slow search", `return (("a"):rep(1e6)):find((".-"):rep(8) .. "b")`, limit},
+	{"a slow sort", `local t = {} for i = 1, 1e5 do t[i] = i end
+		table.sort(t, function(a, b) for i = 1, 1e5 do end return a < b end)`, limit},
+	{"a loop in a metamethod",
+		`return #setmetatable({}, {__index = function() while true do end end}).x`, limit},
+	{"tail calls", `local function f() return f() end f()`, limit},
+	{"a kernel without end",
+		`local k = mx.fast.metal_kernel{name = "spin", input_names = {"x"}, output_names = {"out"},
+		source = "float v = x[0]; while (v < 1.0f) { v = v * 0.5f; } out[thread_position_in_grid.x] = v;"}
+		mx.eval(k{inputs = {mx.zeros({64})}, grid = {64, 1, 1}, threadgroup = {32, 1, 1}, output_shapes = {{64}},
+		output_dtypes = {mx.float32}})`, limit},
+	// Texts.
+	{"a long text", `assert(loadstring("return 1" .. ("+1"):rep(1e6)))`, limit},
+	{"a long text in pieces", `local n = 0 return load(function() n = n + 1 return " x = 1 " end)`, limit},
+	{"a deep text", `return loadstring("return " .. ("("):rep(3e5) .. "1")()`, ""},
+	{"deep blocks", `return loadstring(("do "):rep(1e5) .. ("end "):rep(1e5))()`, ""},
+	{"bytecode", `return loadstring("\27Lua\81\0\1\4\8\4\8\0")()`, ""},
+	// What is not there.
+	{"io", `return io.open("/etc/passwd")`, "nil"},
+	{"os", `os.execute("true")`, "nil"},
+	{"dofile", `dofile("/etc/passwd")`, "non-function"},
+	{"debug", `return debug.getregistry()`, "nil"},
+	{"debug by require", `return require("debug").getregistry()`, "not found"},
+	{"loadlib", `package.loadlib("libc.so", "system")`, "non-function"},
+	{"a path of its own", `package.path = "/etc/?" return require("passwd")`, "not found"},
+	{"a module outside", `return require("../secret")`, "not found"},
+	{"the host's limits", `mx.set_memory_limit(1)`, "sandbox"},
+	{"reading arrays", `return mx.load("/etc/passwd", "npy")`, "no access to files"},
+	{"writing arrays", `mx.save("x.npy", mx.ones({2}))`, "no access to files"},
+	{"dump", `return string.dump(function() end)`, "non-function"},
+	// Results.
+	{"globals as a result", `return _G`, "holds itself"},
+	{"a wide tree", `local t = {} for i = 1, 60 do t = {t, t} end return t, {1, x = 2}`, "result 2"},
+}
+
+// TestAttacks: each attack ends in an error that the host sees, soon, and the host goes on.
+func TestAttacks(t *testing.T) {
+	require.GreaterOrEqual(t, len(attacks), 60)
+	for _, a := range attacks {
+		t.Run(a.name, func(t *testing.T) {
+			s := open(t, mlxlua.Options{Sandbox: true, MemoryLimit: 32 << 20, TimeLimit: 300 * time.Millisecond,
+				SourceLimit: 256 << 10, Modules: fstest.MapFS{"m/n.lua": {Data: []byte("return 7")}}})
+			begun := time.Now()
+			_, err := s.Run(context.Background(), "attack", a.source)
+			took := time.Since(begun)
+			require.ErrorContains(t, err, a.want)
+			if a.want == limit && !strings.Contains(err.Error(), "source text") {
+				require.ErrorIs(t, err, mlxlua.ErrLimit)
+			}
+			require.Less(t, took, 2*time.Second)
+			out, err := s.Run(context.Background(), "after", `return require("m.n") + 1`)
+			if errors.Is(err, mlxlua.ErrLimit) {
+				return // its globals fill the memory
+			}
+			require.NoError(t, err)
+			require.Equal(t, []any{8.0}, out)
+		})
+	}
+}
+
+var fuzz = flag.Int("attacks", 0, "how many random attacks TestRandomAttacks makes")
+
+// TestRandomAttacks: random scripts out of dangerous pieces end soon, whatever they come to, and the host goes on.
+func TestRandomAttacks(t *testing.T) {
+	values := []string{`s`, `s .. s`, `t`, `{t, s}`, `#s`, `s:rep(7)`, `s:upper()`, `n * 3`,
+		`function() return s, t end`,
+		`coroutine.create(f)`, `coroutine.wrap(f)`, `table.concat({s, s, s}, s)`, `s:gsub(".", "%0%0")`,
+		`("%s%s"):format(s, s)`,
+		`{unpack(t)}`, `setmetatable({}, {__index = t})`, `loadstring("return " .. n)`, `mx.ones({8})`, `tostring(t) .. s`,
+		`t[n]`}
+	steps := []string{`s = tostring(V)`, `t[#t + 1] = V`, `t[n] = V`, `n = n * 2 + 1`, `t["k" .. n] = V`, `t = {t, V}`,
+		`pcall(f, V)`, `local x = V`, `f = function() t[#t + 1] = V if n < 1e9 then n = n + 1 return f() end end`,
+		`table.sort(t, function(a, b) n = n + 1 return n % 3 == 0 end)`, `table.insert(t, 1, V)`, `s = s .. s`,
+		`for i = 1, 1e5 do local y = V end`, `pcall(coroutine.wrap(function() f(V) end))`, `_G["g" .. n] = V`,
+		`s = (s:gsub("x", function() n = n + 1 return s:sub(1, 9) end))`, `xpcall(f, function() return V end)`, `f(V)`}
+	for seed := range *fuzz {
+		r := rand.New(rand.NewPCG(uint64(seed), 7))
+		var b strings.Builder
+		b.WriteString("local s, t, n = 'x', {}, 1 local f = function() end while true do\n")
+		for range 2 + r.IntN(8) {
+			step := strings.ReplaceAll(steps[r.IntN(len(steps))], "V", values[r.IntN(len(values))])
+			b.WriteString("do " + step + " end\n")
+		}
+		b.WriteString("end")
+		s, err := mlxlua.Open(mlxlua.Options{Sandbox: true, MemoryLimit: 32 << 20, TimeLimit: 200 * time.Millisecond})
+		require.NoError(t, err)
+		begun := time.Now()
+		_, err = s.Run(context.Background(), "random", b.String())
+		require.Error(t, err, b.String())
+		require.Less(t, time.Since(begun), 2*time.Second, "seed %d\n%s", seed, b.String())
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		require.Less(t, m.Sys, uint64(2<<30), "seed %d\n%s", seed, b.String())
+		s.Close()
+	}
+}
+
+// TestInstructionLimit: each call has as many instructions.
+func TestInstructionLimit(t *testing.T) {
+	s := open(t, mlxlua.Options{InstructionLimit: 10000})
+	for range 3 {
+		_, err := s.Run(context.Background(), "short", `for i = 1, 1000 do end`)
+		require.NoError(t, err)
+	}
+	_, err := s.Run(context.Background(), "long", `for i = 1, 100000 do end`)
+	require.ErrorIs(t, err, mlxlua.ErrLimit)
+	_, err = s.Run(context.Background(), "short", `for i = 1, 1000 do end`)
+	require.NoError(t, err)
+}
+
+// TestGarbageIsNoMemory: what a script drops does not count, however much it makes.
+func TestGarbageIsNoMemory(t *testing.T) {
+	s := open(t, mlxlua.Options{Sandbox: true, MemoryLimit: 16 << 20})
+	out, err := s.Run(context.Background(), "garbage", `
+		local keep = {}
+		for i = 1, 3000 do
+			local s = ("x"):rep(1e5) .. i
+			keep[i % 50 + 1] = s:sub(1, 1000) .. i
+			local t = {} for j = 1, 20 do t[j] = {j} end
+			coroutine.wrap(function() coroutine.yield() end)()
+		end
+		return #keep`)
+	require.NoError(t, err)
+	require.Equal(t, []any{50.0}, out)
+}
+
+// TestParsingEndsWithTheContext: so does the parser, within a text that takes seconds.
+func TestParsingEndsWithTheContext(t *testing.T) {
+	s := open(t, mlxlua.Options{})
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	begun := time.Now()
+	_, err := s.Run(ctx, "long", "return 1"+strings.Repeat("+1", 20e6))
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Less(t, time.Since(begun), time.Second)
+}
+
+// A host runs a script of a stranger: it gets no files, 16 MiB and a second.
+func ExampleOptions_sandbox() {
+	state, err := mlxlua.Open(mlxlua.Options{Sandbox: true, MemoryLimit: 16 << 20, TimeLimit: time.Second})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer state.Close()
+	_, err = state.Run(context.Background(), "stranger", `local s = "x" for i = 1, 40 do s = s .. s end`)
+	fmt.Println(errors.Is(err, mlxlua.ErrLimit))
+	out, err := state.Run(context.Background(), "stranger", `return io, 6 * 7`)
+	fmt.Println(out, err)
+	// Output:
+	// true
+	// [<nil> 42] <nil>
+}
+
+// require finds modules in any fs.FS, such as an embed.FS.
+func ExampleOptions_modules() {
+	modules := fstest.MapFS{"geometry/area.lua": {Data: []byte("return {square = function(a) return a * a end}")}}
+	state, err := mlxlua.Open(mlxlua.Options{Modules: modules})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer state.Close()
+	out, err := state.Run(context.Background(), "main", `return require("geometry.area").square(3)`)
+	fmt.Println(out, err)
+	// Output: [9] <nil>
+}

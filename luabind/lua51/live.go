@@ -1,0 +1,115 @@
+package lua51
+
+import (
+	"reflect"
+	"unsafe"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// live measures what a state's values take: all that globals, the registry, basic metatables and the threads under way
+// reach, running among them. What hangs on userdata counts for nothing: arrays are the device's.
+func live(s *State, running *lua.LState) int64 {
+	m := measuring{seen: map[any]struct{}{}}
+	m.value(running)
+	s.Roots(m.value)
+	for _, th := range s.Threads(nil) {
+		m.value(th)
+	}
+	for _, f := range s.folds {
+		m.bytes += keyBytes * int64(len(f.hidden))
+	}
+	for len(m.todo) > 0 {
+		last := len(m.todo) - 1
+		v := m.todo[last]
+		m.todo = m.todo[:last]
+		m.inside(v)
+	}
+	return m.bytes
+}
+
+type measuring struct {
+	seen  map[any]struct{} // tables, functions, threads, userdata; of strings where their bytes are
+	todo  []lua.LValue
+	bytes int64
+}
+
+// shortString is the length up to which a string counts wherever it stands, as if it had bytes of its own.
+const shortString = 32
+
+func (m *measuring) value(v lua.LValue) {
+	switch v := v.(type) {
+	case lua.LString:
+		m.text(string(v))
+		return
+	case *lua.LTable, *lua.LFunction, *lua.LState, *lua.LUserData:
+	default:
+		return
+	}
+	if reflect.ValueOf(v).IsNil() {
+		return
+	}
+	if _, ok := m.seen[v]; !ok {
+		m.seen[v] = struct{}{}
+		m.todo = append(m.todo, v)
+	}
+}
+
+func (m *measuring) text(text string) {
+	if len(text) > shortString {
+		at := unsafe.StringData(text)
+		if _, ok := m.seen[at]; ok {
+			return
+		}
+		m.seen[at] = struct{}{}
+	}
+	m.bytes += int64(len(text))
+}
+
+func (m *measuring) inside(v lua.LValue) {
+	switch v := v.(type) {
+	case *lua.LTable:
+		t := reflect.ValueOf(v).Elem()
+		keys := t.FieldByIndex(frameFields.keys).Len()
+		m.bytes += tableBytes + elementBytes*int64(t.FieldByIndex(frameFields.array).Cap()) + keyBytes*int64(keys)
+		m.value(v.Metatable)
+		v.ForEach(func(k, x lua.LValue) {
+			m.value(k)
+			m.value(x)
+		})
+	case *lua.LFunction:
+		m.bytes += functionBytes + upvalueBytes*int64(len(v.Upvalues))
+		m.value(v.Env)
+		for _, up := range v.Upvalues {
+			if up != nil {
+				m.value(up.Value())
+			}
+		}
+	case *lua.LUserData:
+		m.bytes += userdataBytes
+		m.value(v.Env)
+		m.value(v.Metatable)
+	case *lua.LState:
+		m.thread(v)
+	}
+}
+
+// thread measures a thread's registers.
+func (m *measuring) thread(L *lua.LState) {
+	m.bytes += coroutineBytes
+	m.value(L.Env)
+	if L.Dead || L.IsClosed() {
+		return
+	}
+	top, ok := L.GetStack(0)
+	if !ok {
+		return
+	}
+	frame := reflect.ValueOf(L).Elem().FieldByIndex(frameFields.current).Elem()
+	base := int(frame.FieldByIndex(frameFields.localBase).Int())
+	m.bytes += elementBytes * int64(base+L.GetTop())
+	for no := L.GetTop(); no > -base; no-- {
+		_, v := L.GetLocal(top, no) // any register of the thread, by a number that may be negative
+		m.value(v)
+	}
+}

@@ -1,0 +1,278 @@
+package lua51
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// Limits bound what a script may take; 0 is no limit.
+type Limits struct {
+	Memory       int64 // bytes of what its values take in Lua: strings, tables, functions, coroutines, stacks
+	Instructions int64 // of the virtual machine, in one call from the host
+	Source       int64 // bytes of a text to compile
+}
+
+// ErrLimit is what errors of limits wrap.
+var ErrLimit = errors.New("a limit was reached")
+
+// limitError says which limit was reached.
+func limitError(format string, v ...any) error {
+	return fmt.Errorf("[limits] "+format+": %w", append(v, ErrLimit)...)
+}
+
+// meter counts what the scripts of a state take. gopher-lua asks the context before each instruction whether it is
+// done, so a context of the meter's own sees every instruction before it runs: it counts them, and what those that make
+// something are about to take. When as much has been made as there may be room for, it measures what is alive.
+type meter struct {
+	s      *State
+	limits Limits
+	steps  int64
+	made   int64 // bytes since the last measuring
+	room   int64 // how many may be made before the next
+	held   int64 // bytes that Go functions under way hold and no measuring sees
+	broken error // the limit that was reached: it ends all of the call from the host
+	cancel context.CancelCauseFunc
+	calls  int // from the host, in each other
+}
+
+// over is the channel of a context that is done.
+var over = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// Metered is the context for a call from the host, and what ends it. Without limits it is ctx.
+func (s *State) Metered(ctx context.Context) (inner context.Context, end func()) {
+	m := s.meter
+	if m == nil {
+		return ctx, func() {}
+	}
+	outer := m.cancel
+	plain, cancel := context.WithCancelCause(ctx)
+	if m.calls == 0 {
+		m.steps, m.broken, m.held = 0, nil, 0
+	}
+	m.calls++
+	m.cancel = cancel
+	return newStepper(m, plain, s.L), func() {
+		m.calls--
+		m.cancel = outer
+		cancel(nil)
+	}
+}
+
+// Plain is the context for Go code that runs under a metered one.
+func Plain(ctx context.Context) context.Context {
+	if p, ok := ctx.(*stepper); ok {
+		return p.Context
+	}
+	return ctx
+}
+
+// Broken is the limit that the call under way, or the last one, has reached; nil: none.
+func (s *State) Broken() error {
+	if s.meter == nil {
+		return nil
+	}
+	return s.meter.broken
+}
+
+// Charge tells that a Go function is about to make so many bytes for the script; past the limit it raises an error.
+func (s *State) Charge(bytes int64) {
+	if m := s.meter; m != nil {
+		m.charge(s.L, bytes)
+		if m.broken != nil {
+			s.raise(m.broken)
+		}
+	}
+}
+
+// hold is Charge for bytes that the function holds until it releases them.
+func hold(s *State, bytes int64) (release func()) {
+	m := s.meter
+	if m == nil {
+		return func() {}
+	}
+	s.Charge(bytes)
+	m.held += bytes
+	return func() { m.held -= bytes }
+}
+
+// charge counts bytes that are about to be made.
+func (m *meter) charge(L *lua.LState, bytes int64) {
+	if m.limits.Memory == 0 || m.broken != nil {
+		return
+	}
+	if m.made += bytes; m.made <= m.room && bytes >= 0 {
+		return
+	}
+	live := live(m.s, L) + m.held
+	if bytes < 0 || live+bytes > m.limits.Memory {
+		m.trip(limitError("the script's memory is full: %d bytes are in use, it asks for %d, the limit is %d", live, bytes,
+			m.limits.Memory))
+		return
+	}
+	m.made = bytes
+	m.room = max(m.limits.Memory-live, m.limits.Memory/8)
+}
+
+func (m *meter) trip(err error) {
+	m.broken = err
+	if m.cancel != nil {
+		m.cancel(err)
+	}
+}
+
+// stepper is the meter's context on one thread.
+type stepper struct {
+	context.Context
+	m     *meter
+	L     *lua.LState
+	frame reflect.Value // the thread's running frame
+	top   int           // the most registers that were counted
+}
+
+func newStepper(m *meter, plain context.Context, L *lua.LState) *stepper {
+	return &stepper{Context: plain, m: m, L: L, frame: reflect.ValueOf(L).Elem().FieldByIndex(frameFields.current)}
+}
+
+// on is the context for another thread.
+func (p *stepper) on(L *lua.LState) *stepper {
+	if p.L == L {
+		return p
+	}
+	return newStepper(p.m, p.Context, L)
+}
+
+// Done is asked by the virtual machine before each instruction.
+func (p *stepper) Done() <-chan struct{} {
+	m := p.m
+	m.steps++
+	if m.broken == nil {
+		if m.limits.Instructions > 0 && m.steps > m.limits.Instructions {
+			m.trip(limitError("the script ran %d instructions, which is the limit", m.limits.Instructions))
+		} else if m.limits.Memory > 0 {
+			p.weigh()
+		}
+	}
+	if m.broken != nil {
+		return over
+	}
+	return p.Context.Done()
+}
+
+// Err is the limit that was reached, or the context's error.
+func (p *stepper) Err() error {
+	if p.m.broken != nil {
+		return p.m.broken
+	}
+	return p.Context.Err()
+}
+
+// frameFields is where gopher-lua keeps what an instruction works on. Reading it gives numbers only.
+var frameFields = func() (f struct {
+	current, fn, pc, localBase, proto, code, constants, array, keys []int
+}) {
+	at := func(t reflect.Type, name string) []int {
+		field, ok := t.FieldByName(name)
+		if !ok {
+			panic("BUG: " + t.String() + " has no field " + name)
+		}
+		return field.Index
+	}
+	state, function := reflect.TypeFor[lua.LState](), reflect.TypeFor[lua.LFunction]()
+	proto := reflect.TypeFor[lua.FunctionProto]()
+	f.current = at(state, "currentFrame")
+	frame := state.FieldByIndex(f.current).Type.Elem()
+	f.fn, f.pc, f.localBase = at(frame, "Fn"), at(frame, "Pc"), at(frame, "LocalBase")
+	f.proto, f.code, f.constants = at(function, "Proto"), at(proto, "Code"), at(proto, "Constants")
+	table := reflect.TypeFor[lua.LTable]()
+	f.array, f.keys = at(table, "array"), at(table, "keys")
+	return f
+}()
+
+// What things take, in bytes and rather more than less: Go's allocator rounds up, and its maps keep room.
+const (
+	tableBytes     = 136
+	elementBytes   = 16
+	keyBytes       = 160
+	functionBytes  = 120
+	upvalueBytes   = 56
+	userdataBytes  = 72
+	stringBytes    = 32
+	coroutineBytes = 44 << 10
+)
+
+// weigh counts what the instruction that is about to run will make.
+func (p *stepper) weigh() {
+	frame := p.frame.Elem()
+	proto := frame.FieldByIndex(frameFields.fn).Elem().FieldByIndex(frameFields.proto).Elem()
+	pc := int(frame.FieldByIndex(frameFields.pc).Int()) - 1
+	inst := uint32(proto.FieldByIndex(frameFields.code).Index(pc).Uint())
+	a, b, c := int(inst>>18)&0xff, int(inst&0x1ff), int(inst>>9)&0x1ff
+	switch int(inst >> 26) {
+	case lua.OP_CONCAT:
+		bytes := int64(stringBytes)
+		for i := b; i <= c; i++ {
+			if text, ok := p.L.Get(i + 1).(lua.LString); ok {
+				bytes += int64(len(text))
+			} else {
+				bytes += stringBytes
+			}
+		}
+		p.m.charge(p.L, bytes)
+	case lua.OP_NEWTABLE:
+		p.m.charge(p.L, tableBytes+elementBytes*int64(b)+keyBytes*int64(c))
+	case lua.OP_CLOSURE:
+		p.m.charge(p.L, functionBytes+8*upvalueBytes)
+	case lua.OP_SETLIST:
+		if b == 0 {
+			b = p.L.GetTop() - a
+		}
+		p.m.charge(p.L, elementBytes*int64(b))
+	case lua.OP_SETTABLE:
+		if t, ok := p.L.Get(a + 1).(*lua.LTable); ok {
+			p.entry(t, p.operand(proto, b))
+		}
+	case lua.OP_SETTABLEKS, lua.OP_SETGLOBAL:
+		p.m.charge(p.L, stringBytes)
+	case lua.OP_CALL, lua.OP_TAILCALL, lua.OP_VARARG, lua.OP_TFORLOOP:
+		top := int(frame.FieldByIndex(frameFields.localBase).Int()) + p.L.GetTop()
+		if top > p.top {
+			p.m.charge(p.L, elementBytes*int64(top-p.top))
+			p.top = top
+		}
+	}
+}
+
+// operand is a register's value, or a constant that is a number; others are nil.
+func (p *stepper) operand(proto reflect.Value, rk int) lua.LValue {
+	if rk < 1<<8 {
+		return p.L.Get(rk + 1)
+	}
+	k := proto.FieldByIndex(frameFields.constants).Index(rk - 1<<8).Elem()
+	if k.Kind() == reflect.Float64 {
+		return lua.LNumber(k.Float())
+	}
+	return lua.LNil
+}
+
+// entry counts a table's entry: all those before it too, where it becomes an element far behind the last.
+func (p *stepper) entry(t *lua.LTable, key lua.LValue) { p.m.charge(p.L, entryBytes(t, key)) }
+
+func entryBytes(t *lua.LTable, key lua.LValue) int64 {
+	n, ok := key.(lua.LNumber)
+	if !ok || n < 1 || n >= lua.LNumber(lua.MaxArrayIndex) || n != lua.LNumber(int(n)) {
+		if ok || t.RawGet(key) == lua.LNil {
+			return keyBytes
+		}
+		return 0
+	}
+	more := int64(n) - int64(reflect.ValueOf(t).Elem().FieldByIndex(frameFields.array).Len())
+	return max(more, 0) * 2 * elementBytes
+}
