@@ -237,6 +237,16 @@ func (m *module) addConstants() {
 	m.RawSetString("gpu", s.userdata(deviceKind, tensor.DeviceID{Kind: tensor.GPU}))
 }
 
+// toWorkStream is toStream for work: where no GPU is open, what a script sends to mx.gpu runs on the default device,
+// whose kernels are the same. Questions about mx.gpu are answered truly.
+func toWorkStream(v lua.LValue) (*tensor.Stream, error) {
+	gpu := tensor.DeviceID{Kind: tensor.GPU}
+	if d, ok := unwrap[tensor.DeviceID](v); ok && d == gpu && !isOpen(gpu) {
+		return tensor.DefaultStream(tensor.DefaultDevice())
+	}
+	return toStream(v)
+}
+
 // toStream turns a stream into itself, and a device into its default stream.
 func toStream(v lua.LValue) (*tensor.Stream, error) {
 	if st, ok := unwrap[*tensor.Stream](v); ok {

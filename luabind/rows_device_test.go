@@ -36,6 +36,11 @@ func TestDevices(t *testing.T) {
 		"mx.asarray(mx.ones({1}, mx.int8), {copy = true})":           "array([1], dtype=int8)",
 		"mx.ones({2, 3}):view(mx.uint16).shape":                      "(2, 6)",
 		"mx.left_shift(mx.array({1, 2}, mx.uint8), 3)":               "array([8, 16], dtype=uint8)",
+		"mx.add(mx.ones({1}), 1, mx.gpu)":                            "array([2], dtype=float32)",
+		"mx.ones({2}, {stream = mx.gpu})":                            "array([1, 1], dtype=float32)",
+		"mx.stream(mx.gpu, mx.default_device)":                       "Device(cpu, 0)",
+		"mx.synchronize(mx.gpu)":                                     "nil",
+		"mx.is_available(mx.gpu) or mx.device_count(mx.gpu)":         "0",
 		"(select(2, mx.divmod(mx.array({7, 8}), 4)))":                "array([3, 0], dtype=float32)",
 		"mx.depends({mx.ones({1}), mx.zeros({1})}, mx.ones({2}))[2]": "array([0], dtype=float32)",
 		"mx.array_equal(mx.ones({2}), 1) ":                           "array(False, dtype=bool)",
@@ -53,12 +58,43 @@ func TestDevices(t *testing.T) {
 		"mx.Device('cpu')":                         `[Device] type is the string "cpu", want a device such as mx.cpu`,
 		"mx.device_count(1)":                       "[device_count] device_type is the number 1, want a device",
 		"mx.new_stream(mx.Device(mx.cpu, 9))":      "[new_stream] no device Device(cpu, 9) is open",
+		"mx.set_default_device(mx.gpu)":            "[set_default_device] device is Device(gpu, 0): no device",
+		"mx.new_stream(mx.gpu)":                    "[new_stream] no device Device(gpu, 0) is open",
+		"mx.default_stream(mx.gpu)":                "[default_stream] no device Device(gpu, 0) is open",
+		"mx.add(1, 1, mx.Device(mx.gpu, 1))":       "[add] stream is Device(gpu, 1): no device",
 		"mx.set_wired_limit(-1)":                   "[set_wired_limit] limit is -1, want a number of bytes",
 		"mx.asarray(mx.ones({1}), {copy = false})": "[asarray] a is an array float32 (1,): no array shares memory",
 	} {
 		_, err := s.Run(context.Background(), strings.NewReader("local mx = require('mx') "+script), "devices")
 		require.ErrorContains(t, err, want, script)
 	}
+}
+
+// A range may have its stop alone by name.
+func TestArangeByName(t *testing.T) {
+	s := newTestState(t)
+	for script, want := range map[string]string{
+		"mx.arange{stop = 2, step = 0.5}":       "array([0, 0.5, 1, 1.5], dtype=float32)",
+		"mx.arange{stop = 3}":                   "array([0, 1, 2], dtype=int32)",
+		"mx.arange(-3, {step = -1})":            "array([0, -1, -2], dtype=int32)",
+		"mx.arange{stop = 2, step = 2^40}":      "array([0], dtype=int64)",
+		"mx.arange(0, -10, -math.huge)":         "array([0], dtype=float32)",
+		"mx.arange{start = 1, stop = 3}":        "array([1, 2], dtype=int32)",
+		"select(2, pcall(mx.arange, {step=1}))": "asked:1: [arange] stop is missing",
+	} {
+		require.Equal(t, want, asked(t, s, "return tostring((%s))", script).String(), script)
+	}
+}
+
+// A function that is transformed and returns an argument that it is not differentiated by returns that very value: to
+// free the one is to free the other, and neither by surprise.
+func TestLentArgumentsStay(t *testing.T) {
+	s := newTestState(t)
+	got := asked(t, s, `local x, y, seen = mx.ones({2}), mx.ones({2})
+		local values = mx.value_and_grad(function(x, y) seen = y return (x * y):sum(), y, x end)(x, y)
+		local free = values[3] x:free()
+		return rawequal(values[2], y) and rawequal(seen, y) and mx.sum(free):item() == 2`)
+	require.Equal(t, lua.LTrue, got)
 }
 
 // Each buffer counts once, whatever arrays lie in it.

@@ -73,14 +73,15 @@ var streamRows = []row{
 		call: newStream},
 	{name: "stream", sig: "s:value f:any",
 		help: "Calls f with s, a stream or a device, as the default of its operations, gives its results, and puts " +
-			"the old default back, also after an error.", call: withStream, through: true},
+			"the old default back, also after an error. Where no GPU is open, work for mx.gpu runs on the default device, " +
+			"here and wherever an operation is given a stream; mx.is_available(mx.gpu) tells.", call: withStream, through: true},
 	{name: "synchronize", sig: "stream:value?",
 		help: "Waits until a stream (none given: all) has done the work that it was given so far. " +
 			"The first error of what this script handed over to mx.async_eval is raised, unless it was already.",
 		call: func(a *args) any {
 			var streams []*tensor.Stream
 			if a.raw[0] != lua.LNil {
-				st, err := toStream(a.raw[0])
+				st, err := toWorkStream(a.raw[0])
 				if err != nil {
 					a.fail("stream %v", err)
 				}
@@ -112,7 +113,7 @@ func setStream(a *args) any {
 // withStream runs a function with a stream as the state's default, which is put back also after an error.
 func withStream(a *args) any {
 	s := a.s
-	st, err := toStream(a.raw[0])
+	st, err := toWorkStream(a.raw[0])
 	if err != nil {
 		a.fail("s %v", err)
 	}

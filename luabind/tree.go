@@ -185,9 +185,10 @@ func (s *State) rebuildAll(vs []lua.LValue, xs []*tensor.Array) []lua.LValue {
 	return r.trees(vs)
 }
 
-// lendAll is rebuildAll for the arguments of a script's function.
+// lendAll is rebuildAll for the arguments of a script's function. A value that holds its array already stays: the
+// function gets what the script passed, and may return it.
 func (s *State) lendAll(vs []lua.LValue, xs []*tensor.Array) []lua.LValue {
-	r := replacement{L: s.L, arrays: xs, value: s.lend}
+	r := replacement{L: s.L, arrays: xs, value: s.lend, same: true}
 	return r.trees(vs)
 }
 
@@ -196,6 +197,7 @@ type replacement struct {
 	L      *lua.LState
 	arrays []*tensor.Array                // those that are left; a nil one leaves the old one
 	value  func(*tensor.Array) lua.LValue // wrap for results, lend for a function's arguments
+	same   bool                           // the old one stays also where it is the new one
 }
 
 func (r *replacement) trees(vs []lua.LValue) []lua.LValue {
@@ -210,6 +212,9 @@ func (r *replacement) tree(v lua.LValue) lua.LValue {
 	if isLeaf(v) {
 		x := r.arrays[0]
 		if r.arrays = r.arrays[1:]; x == nil {
+			return v
+		}
+		if old, ok := array(v); ok && r.same && old == x {
 			return v
 		}
 		return r.value(x)

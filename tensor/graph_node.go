@@ -195,6 +195,11 @@ func (n *Node) specFrom(in int) int {
 // SpecOnly reports whether only shape and dtype of input i are read.
 func (n *Node) SpecOnly(i, inputs int) bool { return i >= n.specFrom(inputs) }
 
+// IsIndex reports whether input i of several is read as indices.
+func (n *Node) IsIndex(i, inputs int) bool {
+	return n.op.indicesFrom != nil && i >= n.op.indicesFrom(n.attrs, inputs) && !n.SpecOnly(i, inputs)
+}
+
 // Fixed reports whether the call's attributes fit its inputs' present shapes only.
 func (n *Node) Fixed() bool { return n.op.fixed != nil && n.op.fixed(n.attrs) }
 

@@ -32,10 +32,12 @@ type Op struct {
 	noMerge           bool
 	partial           bool
 	fills             bool
+	constant          bool // all derivatives are zero
 	updates           int
 	shape             func(in []Spec, a any, outs []Shape) ([]Shape, error)
 	dtype             func(in []Spec, a any, outs []DType) ([]DType, error)
 	specFrom          func(a any, n int) int
+	indicesFrom       func(a any, n int) int
 	prepare           func(in []Spec, a any) (any, error)
 	fixed             func(a any) bool
 	writes            func(a any) bool
@@ -51,6 +53,9 @@ type Op struct {
 
 // Name is the op's name, as MLX calls it.
 func (p *Op) Name() string { return p.name }
+
+// IsFlat reports whether all derivatives of the op are zero, or it has none.
+func (p *Op) IsFlat() bool { return p.vjp == nil || p.constant }
 
 // Package is the import path of the package whose initialisation declared the op.
 func (p *Op) Package() string {
@@ -109,6 +114,9 @@ func (o *OpOf[A]) Define(r Rules[A]) {
 	if r.SpecFrom != nil {
 		p.specFrom = func(a any, n int) int { return r.SpecFrom(a.(A), n) }
 	}
+	if r.IndicesFrom != nil {
+		p.indicesFrom = func(a any, n int) int { return r.IndicesFrom(a.(A), n) }
+	}
 	if r.Prepare != nil {
 		p.prepare = func(in []Spec, a any) (any, error) { return r.Prepare(in, a.(A)) }
 	}
@@ -143,6 +151,7 @@ func defineDerivatives[A comparable](p *Op, r Rules[A]) {
 	vjp, jvp := r.VJP, r.JVP
 	switch {
 	case r.Constant:
+		p.constant = true
 		vjp = func(*VJP[A]) []*Array { return nil }
 		jvp = func(*JVP[A]) []*Array { return nil }
 	case r.Gradient != nil:

@@ -18,6 +18,10 @@ type Rules[A comparable] struct {
 	// SpecFrom says from which of n inputs on only shape and dtype are read: the engine does not compute those for
 	// this op. Nil: all inputs are read.
 	SpecFrom func(a A, n int) int
+	// IndicesFrom says from which of n inputs on those that are read are indices: they choose elements, and have no
+	// derivative. Transforms refuse to differentiate by an integer argument of a function that is one of them. Nil:
+	// none is.
+	IndicesFrom func(a A, n int) int
 	// NoMerge marks an impure op: two calls with equal attributes and inputs are not one.
 	NoMerge bool
 	// Writes says that a call's kernel may change its inputs' bytes: a user's kernel that casts const away. What such

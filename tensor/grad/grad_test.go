@@ -354,3 +354,87 @@ func TestDeepGraphs(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "float32 ()", g[0].Spec().String())
 }
+
+// Indices choose elements: by an integer argument among them there is no derivative, and MLX too says so. Indices
+// that no argument's integers reach are constants.
+func TestIndicesHaveNoDerivative(t *testing.T) {
+	x, i := vec(3, 1, 2), ops.FromSlice([]int32{1, 0}, []int{2})
+	unit, axis := num(1), 0
+	for name, f := range map[string]grad.Func{
+		"take": two(func(x, i *array) *array { return ops.Take(x, i, nil) }),
+		"along": two(func(x, i *array) *array {
+			return ops.TakeAlongAxis(x, ops.Add(i, ops.Number(0, tensor.Int32)), &axis)
+		}),
+		"put": two(func(x, i *array) *array { return ops.PutAlongAxis(x, i, unit, &axis) }),
+		"slice": two(func(x, i *array) *array {
+			return ops.DynamicSlice(x, ops.Max(i, []int{0}, true), []int{0}, tensor.Sizes(1))
+		}),
+		"checkpoint": grad.Checkpoint(two(func(x, i *array) *array { return ops.Take(x, i, nil) })),
+	} {
+		loss := func(in []*array) ([]*array, error) {
+			out, err := f(in)
+			if err != nil {
+				return nil, err
+			}
+			return arrays{ops.Sum(out[0], nil, false)}, nil
+		}
+		_, err := grad.Grad(loss, nil)(arrays{x, i})
+		require.NoError(t, err, name)
+		_, _, err = grad.VJP(loss, arrays{x, i}, arrays{unit})
+		require.ErrorContains(t, err, "stop_gradient", name)
+		_, _, err = grad.JVP(loss, arrays{x, i}, arrays{x, i})
+		require.ErrorContains(t, err, "stop_gradient", name)
+		_, _, err = grad.JVP(loss, arrays{x, i}, arrays{x, nil})
+		require.NoError(t, err, name)
+		_, _, err = grad.VJP(func(in []*array) ([]*array, error) {
+			return loss(arrays{in[0], ops.StopGradient(in[1])})
+		}, arrays{x, i}, arrays{unit})
+		require.NoError(t, err, name)
+	}
+	sorted := func(x *array) *array { return ops.Multiply(ops.Take(x, ops.ArgSort(x, &axis), nil), vec(1, 2, 3)) }
+	g, err := grad.Grad(func(in []*array) ([]*array, error) {
+		return arrays{ops.Sum(sorted(in[0]), nil, false)}, nil
+	}, nil)(arrays{x})
+	require.NoError(t, err)
+	near(t, []float64{3, 1, 2}, g[0])
+	_, tans, err := grad.JVP(one(sorted), arrays{x}, arrays{vec(1, 10, 100)})
+	require.NoError(t, err)
+	near(t, []float64{10, 200, 3}, tans[0])
+}
+
+// A tangent of bools has the tangents' dtype, so that a script can compute with it.
+func TestTangentsOfBools(t *testing.T) {
+	x := vec(1, -2)
+	for name, f := range map[string]func(a, b *array, ctx ...*tensor.Ctx) *array{
+		"greater": ops.Greater, "equal": ops.Equal, "logical_and": ops.LogicalAnd,
+	} {
+		_, tans, err := grad.JVP(one(func(x *array) *array { return f(x, num(0)) }), arrays{x}, arrays{x})
+		require.NoError(t, err, name)
+		near(t, []float64{0, 0}, ops.Negative(tans[0]), name)
+	}
+}
+
+// TestProdGradient: the products of the others, where the whole product overflows or is 0, and along several axes.
+func TestProdGradient(t *testing.T) {
+	product := func(axes ...int) grad.Func {
+		return one(func(x *array) *array { return ops.Sum(ops.Prod(x, axes, false), nil, false) })
+	}
+	of := func(x *array, axes ...int) *array {
+		g, err := grad.Grad(product(axes...), nil)(arrays{x})
+		require.NoError(t, err)
+		return g[0]
+	}
+	near(t, []float64{1e20, 1e30}, of(vec(1e30, 1e20), 0))
+	near(t, []float64{1e-30, 1e-20}, of(vec(1e-20, 1e-30), 0))
+	near(t, []float64{6, 0, 0, 0}, of(vec(0, 1, 2, 3), 0))
+	near(t, []float64{24, 12, 8, 6}, of(mat(2, 1, 2, 3, 4)))
+	x := ops.FromSlice([]float32{1, 2, 3, 4, 5, 6, 7, 8}, []int{2, 2, 2})
+	near(t, []float64{60, 30, 224, 168, 12, 10, 96, 84}, of(x, 2, 0))
+	// the second derivative by the first element
+	g, err := grad.Grad(func(in []*array) ([]*array, error) {
+		g, err := grad.Grad(product(0), nil)(in)
+		return arrays{ops.Sum(ops.Multiply(g[0], vec(1, 0, 0)), nil, false)}, err
+	}, nil)(arrays{vec(2, 0, 3)})
+	require.NoError(t, err)
+	near(t, []float64{0, 3, 0}, g[0])
+}

@@ -9,7 +9,8 @@ import (
 
 // JVP calls f and gives its outputs and the Jacobian-vector product for each output: tangents has one vector for
 // each primal, of its shape, converted to its dtype; nil means zero. The products have the outputs' shapes and
-// dtypes.
+// dtypes, but those of bool have the tangents' dtype. An integer primal that is used as indices is an error, as it is
+// for VJP.
 func JVP(f Func, primals, tangents []*tensor.Array, ctx ...*tensor.Ctx) (outs, tans []*tensor.Array, err error) {
 	c := tensor.Call(ctx)
 	if len(primals) != len(tangents) {
@@ -38,24 +39,38 @@ func JVP(f Func, primals, tangents []*tensor.Array, ctx ...*tensor.Ctx) (outs, t
 	}
 	for i, t := range tans {
 		if t == nil {
-			tans[i] = ops.ZerosLike(outs[i], c)
+			tans[i] = noTangent(c, outs[i], tangents)
 		}
 	}
 	return outs, tans, nil
 }
 
+// noTangent is the tangent of an output that does not depend on the inputs, or has no derivative: zeros. That of bool
+// has the dtype of the tangents given: a script may go on to compute with it, and bool has no negative.
+func noTangent(c *tensor.Ctx, out *tensor.Array, tangents []*tensor.Array) *tensor.Array {
+	d := out.DType()
+	for _, t := range tangents {
+		if t != nil && out.DType() == tensor.Bool {
+			d = tensor.Promote(d, t.DType())
+		}
+	}
+	return ops.Zeros(tensor.ShapeOf(out), d, c)
+}
+
 // forward is a walk from inputs to outputs with tangents.
 type forward struct {
-	tans   map[tensor.Value]*tensor.Array
-	holder *tensor.Holder
+	tans    map[tensor.Value]*tensor.Array
+	holder  *tensor.Holder
+	watched inputs
 }
 
 // pushforward gives the tangents of outs, nil for zero, from those of ins.
 func pushforward(c *tensor.Ctx, trace *tensor.Trace, ins, tangents, outs []*tensor.Array) ([]*tensor.Array, error) {
-	f := &forward{map[tensor.Value]*tensor.Array{}, c.Holder}
+	f := &forward{map[tensor.Value]*tensor.Array{}, c.Holder, inputs{}}
 	for i, x := range ins {
 		if tangents[i] != nil {
 			f.tans[x.Value()] = tangents[i]
+			f.watched[x.Value().Node] = true
 		}
 	}
 	nodes := nodesOf(trace, outs, 0)
@@ -84,18 +99,23 @@ func pushforward(c *tensor.Ctx, trace *tensor.Trace, ins, tangents, outs []*tens
 }
 
 func (f *forward) node(n *tensor.Node) error {
-	values := n.Inputs()
+	c, values := ctxOf(f.holder, n), n.Inputs()
 	tans, any := make([]*tensor.Array, len(values)), false
 	for i, v := range values {
-		if !n.SpecOnly(i, len(values)) {
-			tans[i] = f.tans[v]
-			any = any || tans[i] != nil
+		if f.tans[v] == nil || n.SpecOnly(i, len(values)) {
+			continue
 		}
+		if n.IsIndex(i, len(values)) {
+			if f.watched.reaches(v) {
+				return indexed(c, "jvp", n)
+			}
+			continue
+		}
+		tans[i], any = f.tans[v], true
 	}
 	if !any {
 		return nil
 	}
-	c := ctxOf(f.holder, n)
 	var out []*tensor.Array
 	var err error
 	switch {

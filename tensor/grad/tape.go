@@ -73,22 +73,60 @@ func discrete(n *tensor.Node) bool {
 
 // reverse is a walk from outputs to inputs that gathers cotangents.
 type reverse struct {
-	trace  *tensor.Trace
-	cots   map[tensor.Value]*tensor.Array
-	holder *tensor.Holder
+	trace   *tensor.Trace
+	cots    map[tensor.Value]*tensor.Array
+	holder  *tensor.Holder
+	watched inputs
+}
+
+// inputs are the nodes of what is differentiated by.
+type inputs map[*tensor.Node]bool
+
+// reaches reports whether integers are computed from integers that are differentiated by, with a derivative that is
+// not zero.
+func (in inputs) reaches(v tensor.Value) bool {
+	seen, stack := map[*tensor.Node]bool{}, []tensor.Value{v}
+	for len(stack) > 0 {
+		v := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		n := v.Node
+		if seen[n] || v.Spec().DType.IsInexact() {
+			continue
+		}
+		seen[n] = true
+		switch {
+		case in[n]:
+			return true
+		case n.Op().IsFlat():
+			continue
+		}
+		values := n.Inputs()
+		for i, v := range values {
+			if !n.SpecOnly(i, len(values)) && (i == 0 || n.Op() != recomputeOp.Op()) {
+				stack = append(stack, v)
+			}
+		}
+	}
+	return false
+}
+
+// indexed is the error of differentiating by indices. Zeros would hide that they choose elements.
+func indexed(c *tensor.Ctx, transform string, n *tensor.Node) error {
+	return c.Errorf(transform, "%s has no derivative by its indices, which are, or come from, an integer argument that "+
+		"the function is differentiated by: pass them through mx.stop_gradient", n.Op().Name())
 }
 
 // pullback gives the cotangents of ins, nil for zero, from those of outs.
 func pullback(c *tensor.Ctx, trace *tensor.Trace, outs, cots, ins []*tensor.Array) ([]*tensor.Array, error) {
-	r := &reverse{trace, map[tensor.Value]*tensor.Array{}, c.Holder}
+	stop := inputs{}
+	for _, x := range ins {
+		stop[x.Value().Node] = true
+	}
+	r := &reverse{trace, map[tensor.Value]*tensor.Array{}, c.Holder, stop}
 	for i, x := range outs {
 		if cots[i] != nil && trace.DependsOn(x) {
 			r.add(c, x.Value(), cots[i])
 		}
-	}
-	stop := map[*tensor.Node]bool{}
-	for _, x := range ins {
-		stop[x.Value().Node] = true
 	}
 	if err := r.walk(nodesOf(trace, outs, 0), stop); err != nil {
 		return nil, err
@@ -108,7 +146,7 @@ func (r *reverse) add(c *tensor.Ctx, v tensor.Value, g *tensor.Array) {
 }
 
 // walk handles nodes from the last to the first: when a node's turn comes, all that reads it has been handled.
-func (r *reverse) walk(nodes []*tensor.Node, stop map[*tensor.Node]bool) error {
+func (r *reverse) walk(nodes []*tensor.Node, stop inputs) error {
 	groups := groupsOf(nodes)
 	for _, n := range slices.Backward(nodes) {
 		if stop[n] {
@@ -149,6 +187,12 @@ func (r *reverse) node(n *tensor.Node) error {
 	want, in := make([]bool, len(values)), handles(c, values)
 	for i, v := range values {
 		want[i] = r.trace.Has(v.Node) && !n.SpecOnly(i, len(values))
+		if want[i] && n.IsIndex(i, len(values)) {
+			if r.watched.reaches(v) {
+				return indexed(c, "vjp", n)
+			}
+			want[i] = false
+		}
 	}
 	grads, err := n.CallVJP(c, in, outputs(c, n), cots, want)
 	if err != nil {

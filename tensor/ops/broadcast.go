@@ -117,8 +117,11 @@ func addedAxes(from, to tensor.Shape) []int {
 	return axes
 }
 
-// afterFirst is the SpecFrom rule of an op that reads input 0 only.
+// afterFirst is the SpecFrom rule of an op that reads input 0 only, and the IndicesFrom rule of one that indexes it.
 func afterFirst[A any](A, int) int { return 1 }
+
+// afterSecond is the IndicesFrom rule of an op that writes input 1 to places in input 0.
+func afterSecond[A any](A, int) int { return 2 }
 
 var _ = sig.Def("broadcast_to", "a shape:shape", func(a *sig.Args) any {
 	return BroadcastTo(a.Array(0), a.Shape(1), a.Ctx)

@@ -129,6 +129,20 @@ func TestFilled(t *testing.T) {
 	require.Equal(t, []byte{3, 0}, optest.Bytes(t, ops.Size(like, []int{-1}, tensor.Int16)))
 }
 
+// A step that is infinite towards stop goes beyond it at once, as in MLX; one away from it has nothing to pass.
+func TestArangeInfiniteStep(t *testing.T) {
+	optest.Open(t)
+	inf := math.Inf(1)
+	for _, d := range []tensor.DType{tensor.Float32, tensor.Int32, tensor.Float64} {
+		require.Equal(t, []float64{3}, optest.Values32(t, ops.AsType(ops.Arange(3, 10, inf, d), tensor.Float32)))
+		require.Equal(t, []float64{3}, optest.Values32(t, ops.AsType(ops.Arange(3, -10, -inf, d), tensor.Float32)))
+		require.Empty(t, optest.Values32(t, ops.AsType(ops.Arange(10, 0, inf, d), tensor.Float32)))
+	}
+	for _, step := range []float64{1, inf} {
+		require.ErrorContains(t, ops.Arange(0, inf, step, tensor.Float32).Err(), "[arange] has no length from 0 to +Inf")
+	}
+}
+
 func TestArangeDType(t *testing.T) {
 	require.Equal(t, tensor.Int32, ops.ArangeDType(0, 5, 1))
 	require.Equal(t, tensor.Float32, ops.ArangeDType(0, 5, 0.5))

@@ -181,8 +181,11 @@ func arangeLen(start, stop, step float64) (int, error) {
 		return 0, errors.New("step is 0")
 	}
 	n := math.Ceil((stop - start) / step)
+	if n == 0 && math.IsInf(step, 0) && step > 0 == (stop > start) && stop != start {
+		n = 1 // a step beyond stop
+	}
 	switch {
-	case math.IsNaN(n) || math.IsInf(n, 0) || math.IsInf(start, 0) || math.IsInf(step, 0):
+	case math.IsNaN(n) || math.IsInf(n, 0) || math.IsInf(start, 0):
 		return 0, fmt.Errorf("has no length from %v to %v by %v", start, stop, step)
 	case n > math.MaxInt32:
 		return 0, fmt.Errorf("has %v elements from %v to %v by %v, more than 2147483647", n, start, stop, step)
@@ -195,6 +198,9 @@ func arangeLen(start, stop, step float64) (int, error) {
 func runArange(r *tensor.Run, a arangeAttrs) error {
 	out := r.Out[0]
 	n := out.Shape.Size()
+	if n == 1 {
+		a.Step = tensor.MakeF64(0) // 0 times an infinite one is NaN
+	}
 	counter := tensor.Float32
 	start, step := tensor.Const(float32(a.Start.Float())), tensor.Const(float32(a.Step.Float()))
 	switch {
@@ -222,10 +228,13 @@ func wholePart(v float64) int64 {
 	return int64(v)
 }
 
-var _ = sig.Def("arange", "start:number stop:number? step:number? dtype:dtype?", func(a *sig.Args) any {
-	start, stop, step := 0.0, a.Number(0), 1.0
-	if a.Given(1) {
-		start, stop = a.Number(0), a.Number(1)
+var _ = sig.Def("arange", "start:number? stop:number? step:number? dtype:dtype?", func(a *sig.Args) any {
+	start, stop, step := a.Number(0), a.Number(1), 1.0
+	if !a.Given(1) {
+		if !a.Given(0) {
+			return tensor.Fail(a.Ctx, "arange", "stop is missing")
+		}
+		start, stop = 0, start
 	}
 	if a.Given(2) {
 		step = a.Number(2)
@@ -234,9 +243,9 @@ var _ = sig.Def("arange", "start:number stop:number? step:number? dtype:dtype?",
 })
 
 // Arange is the numbers start, start+step, ... before stop, along one axis: ceil((stop-start)/step) of them, none if
-// that is negative; in a script one number is the stop of a range from 0. Element i is start + i*step, computed in
-// 64-bit integers or floats and rounded to dtype once. A step of 0, a bool dtype, and infinite or more than 2^31-1
-// elements are errors.
+// that is negative, and start alone if step is infinite towards stop; in a script one number is the stop of a range
+// from 0, and so is a stop given by name alone. Element i is start + i*step, computed in 64-bit integers or floats and
+// rounded to dtype once. A step of 0, a bool dtype, and infinite or more than 2^31-1 elements are errors.
 func Arange(start, stop, step float64, dtype tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
 	a := arangeAttrs{tensor.MakeF64(start), tensor.MakeF64(stop), tensor.MakeF64(step), dtype}
 	return arange.One(tensor.Call(ctx), a)

@@ -46,9 +46,10 @@ func init() {
 			}
 			return append(outs, slices.Concat(in[0].Shape[:a.Batch], size)), nil
 		},
-		DType:    kit.SameDType[dynamicAttrs],
-		SpecFrom: func(dynamicAttrs, int) int { return 2 },
-		Run:      runDynamicSlice,
+		DType:       kit.SameDType[dynamicAttrs],
+		SpecFrom:    func(dynamicAttrs, int) int { return 2 },
+		IndicesFrom: afterFirst[dynamicAttrs],
+		Run:         runDynamicSlice,
 		Gradient: func(g *tensor.VJP[dynamicAttrs]) *tensor.Array {
 			zeros := Zeros(tensor.ShapeOf(g.In[0]), g.Cot[0].DType(), g.Ctx)
 			return dynamicUpdate.One(g.Ctx, g.Attrs.update(), zeros, g.Cot[0], g.In[1])
@@ -85,8 +86,9 @@ func init() {
 		DType: func(in []tensor.Spec, _ dynamicAttrs, outs []tensor.DType) ([]tensor.DType, error) {
 			return kit.OneDTypeOf(outs, in[:2]...)
 		},
-		Updates: 1,
-		Run:     runDynamicUpdate,
+		IndicesFrom: afterSecond[dynamicAttrs],
+		Updates:     1,
+		Run:         runDynamicUpdate,
 		VJP: func(g *tensor.VJP[dynamicAttrs]) []*tensor.Array {
 			grads := make([]*tensor.Array, 3)
 			cot, start := g.Cot[0], g.In[2]

@@ -47,7 +47,8 @@ func init() {
 		DType: func(in []tensor.Spec, _ gatherAttrs, outs []tensor.DType) ([]tensor.DType, error) {
 			return append(outs, in[0].DType), kit.CheckIndices(in[1:])
 		},
-		Run: runGather,
+		IndicesFrom: afterFirst[gatherAttrs],
+		Run:         runGather,
 		Gradient: func(g *tensor.VJP[gatherAttrs]) *tensor.Array {
 			zeros := Zeros(tensor.ShapeOf(g.In[0]), g.Cot[0].DType(), g.Ctx)
 			in := append([]*tensor.Array{zeros, g.Cot[0]}, g.In[1:]...)

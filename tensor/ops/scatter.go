@@ -73,10 +73,11 @@ func init() {
 			}
 			return kit.OneDTypeOf(outs, in[:2]...)
 		},
-		Updates: 1,
-		Run:     runScatter,
-		VJP:     scatterVJP,
-		JVP:     scatterJVP,
+		IndicesFrom: afterSecond[scatterAttrs],
+		Updates:     1,
+		Run:         runScatter,
+		VJP:         scatterVJP,
+		JVP:         scatterJVP,
 		VMap: func(g *tensor.VMap[scatterAttrs]) ([]*tensor.Array, []int) {
 			x, u := FrontOf(g, 0, 0), FrontOf(g, 1, 0)
 			index, a, batched := batchIndices(g, 2, g.Attrs.gatherAttrs)

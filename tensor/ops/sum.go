@@ -1,6 +1,8 @@
 package ops
 
 import (
+	"slices"
+
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/kernelgen"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
@@ -58,17 +60,37 @@ func sumReducer(d, out tensor.DType) kernelgen.Reducer {
 		Finish: conversion(acc, out)}
 }
 
-// prodOfOthers is for each element of x the product of the others along the axes. Zeros are told apart so that
-// nothing is divided by them: beside one zero only its own product is not zero, beside two none is.
+// prodOfOthers is for each element the product of the others along axes (counted from 0): of those before it and those
+// after it. Dividing the whole product by it would be wrong beside zeros, and where the whole overflows.
 func prodOfOthers(c *tensor.Ctx, x *tensor.Array, axes []int) *tensor.Array {
-	zero := Number(0, x.DType(), c)
-	isZero := Equal(x, zero, c)
-	nonZero := Where(isZero, Number(1, x.DType(), c), x, c)
-	all := Prod(nonZero, axes, true, c) // of the elements that are not zero
-	zeros := Sum(isZero, axes, true, c)
-	none := Equal(zeros, Number(0, zeros.DType(), c), c)
-	lone := LogicalAnd(isZero, Equal(zeros, Number(1, zeros.DType(), c), c), c)
-	return Where(none, Divide(all, nonZero, c), Where(lone, all, zero, c), c)
+	if len(axes) == 0 {
+		return OnesLike(x, c)
+	}
+	d := accumulated(x.DType())
+	y, axis := AsType(x, kit.Accumulator(d), c), axes[0]
+	rows, order := y, []int(nil)
+	if len(axes) > 1 { // the last ones, as one
+		for i := range x.NDim() {
+			if !slices.Contains(axes, i) {
+				order = append(order, i)
+			}
+		}
+		first := len(order)
+		order = append(order, axes...)
+		y = Transpose(y, order, c)
+		rows, axis = Flatten(y, first, -1, c), first
+	}
+	before := cumProd.One(c, scanAttrs{Axis: axis, Exclusive: true}, rows)
+	after := cumProd.One(c, scanAttrs{Axis: axis, Exclusive: true, Reverse: true}, rows)
+	others := Multiply(before, after, c)
+	if order != nil {
+		back := make([]int, len(order))
+		for to, from := range order {
+			back[from] = to
+		}
+		others = Transpose(Reshape(others, tensor.ShapeOf(y), c), back, c)
+	}
+	return AsType(others, d, c)
 }
 
 var _ = sig.Reduce("sum", Sum)
@@ -83,8 +105,8 @@ func Sum(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *tensor
 var _ = sig.Reduce("prod", Prod)
 
 // Prod multiplies a's elements along axes (nil: all; negative ones count from the end). With keepdims the reduced
-// dimensions stay as ones. The dtype is as for [Sum]; the product of no elements is 1. The gradient is right beside
-// zeros too; second derivatives take the zeros as constants.
+// dimensions stay as ones. The dtype is as for [Sum]; the product of no elements is 1. The gradient and
+// the second derivative are right beside zeros too.
 func Prod(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *tensor.Array {
 	return callReduction(tensor.Call(ctx), prod, a, axes, keepdims)
 }

@@ -45,9 +45,10 @@ func init() {
 			}
 			return kit.OneDTypeOf(outs, in[:2]...)
 		},
-		Run:  runGatherMM,
-		VJP:  gatherVJP,
-		VMap: gatherVMap,
+		IndicesFrom: func(tensor.None, int) int { return 2 },
+		Run:         runGatherMM,
+		VJP:         gatherVJP,
+		VMap:        gatherVMap,
 		JVP: func(g *tensor.JVP[tensor.None]) []*tensor.Array {
 			var sum *tensor.Array
 			if g.Tan[0] != nil {

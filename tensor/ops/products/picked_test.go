@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/grad"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/ops/products"
 	"github.com/mlxlua/mlxlua/tensor/optest"
@@ -39,6 +40,20 @@ func TestGatherMM(t *testing.T) {
 		"[gather_mm] index 2 of lhs_indices is out of range for 2 matrices")
 	optest.Fails(t, products.GatherMM(z(2, 3, 4), z(2, 4, 6), nil, index(0, -3)),
 		"[gather_mm] index -3 of rhs_indices is out of range for 2 matrices")
+}
+
+// Products of segments and of picked matrices are not differentiated by integers that pick.
+func TestPickersHaveNoDerivative(t *testing.T) {
+	a, index := optest.Zeros(2, 2, 2), ops.FromSlice([]int32{1, 0}, []int{1, 2})
+	for op, f := range map[string]func(i *array) *array{
+		"gather_mm":    func(i *array) *array { return products.GatherMM(a, a, nil, ops.Flatten(i, 0, -1)) },
+		"segmented_mm": func(i *array) *array { return products.SegmentedMM(ops.Flatten(a, 0, 1), ops.Flatten(a, 1, 2), i) },
+	} {
+		_, _, err := grad.VJP(func(in []*array) ([]*array, error) {
+			return []*array{ops.Sum(f(in[0]), nil, false)}, nil
+		}, []*array{index}, []*array{ops.Number(1, tensor.Float32)})
+		require.ErrorContains(t, err, "[vjp] "+op+" has no derivative by its indices", op)
+	}
 }
 
 // TestGatherMMShapes: products of every number of rows and layout of b are those of the picked matrices.

@@ -38,6 +38,7 @@ func init() {
 			}
 			return append(outs, append(append(batch.Clone(), segments[n:last]...), a[n], b[n+1])), err
 		},
+		IndicesFrom: func(segmentedAttrs, int) int { return 2 },
 		DType: func(in []tensor.Spec, _ segmentedAttrs, outs []tensor.DType) ([]tensor.DType, error) {
 			if err := kit.CheckIndex(in[2].DType); err != nil {
 				return nil, err

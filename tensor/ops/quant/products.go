@@ -76,10 +76,11 @@ func init() {
 			}
 			return n
 		},
-		Run:  runGatherQMM,
-		VJP:  gatherQMMVJP,
-		JVP:  productJVP(gatherQMM),
-		VMap: gatherQMMVMap,
+		IndicesFrom: func(productAttrs, int) int { return 4 },
+		Run:         runGatherQMM,
+		VJP:         gatherQMMVJP,
+		JVP:         productJVP(gatherQMM),
+		VMap:        gatherQMMVMap,
 	})
 }
 

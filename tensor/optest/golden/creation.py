@@ -12,6 +12,7 @@ for d in ALL[1:]:
         if not (d[0] == "u" and step < 0) and (d in INTS or start == int(start)):
             call("arange", start, stop, step, dtype=Dtype(d), ulp=0)
 call("arange", 5)  # from 0
+call("arange", 0, 5, 2, omit=["start"])
 call("arange", 2, 7, 1, omit=["step"])
 call("arange", 2.5, 7, 1, omit=["step"])
 for d in ALL:
