@@ -148,7 +148,7 @@ func (fn *Function) replay(c *tensor.Ctx, in []*tensor.Array) ([]*tensor.Array, 
 		fn.mu.Unlock()
 		for _, e := range fitting {
 			tried[e] = true
-			outs, err := e.plan.run(c.Holder, in)
+			outs, err := e.plan.run(c, in)
 			if err == nil {
 				fn.noteHit(e)
 				return outs, nil
@@ -203,11 +203,11 @@ func (fn *Function) traceAndReplay(c *tensor.Ctx, in []*tensor.Array, f *flight,
 		fn.mu.Unlock()
 		close(f.landed)
 	}()
-	p, err := fn.trace(c, in)
+	p, err := (&traced{f: fn.f, in: f.sig.specs, place: fn.opt.Place}).trace(c)
 	if err != nil {
 		return nil, err
 	}
-	outs, err := p.run(c.Holder, in)
+	outs, err := p.run(c, in)
 	if err != nil {
 		return nil, err
 	}

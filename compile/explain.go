@@ -111,7 +111,7 @@ func (e *entry) explainKernels(b *strings.Builder) {
 	for i, s := range e.sig.specs {
 		in[i] = t.Placeholder(&tensor.Ctx{}, s)
 	}
-	outs, err := e.plan.run(nil, in)
+	outs, err := e.plan.run(&tensor.Ctx{}, in)
 	if err != nil {
 		fmt.Fprintf(b, "  kernels: %v\n", err)
 		return
@@ -158,7 +158,7 @@ func nbytes(specs []tensor.Spec) (n int64) {
 func (p *plan) opsText() string {
 	names := make([]string, len(p.steps))
 	for i, s := range p.steps {
-		names[i] = s.node.Op().Name()
+		names[i] = s.call.Op.Name()
 	}
 	return strings.Join(names, " ")
 }

@@ -13,7 +13,7 @@ func (m *misfit) Error() string { return m.reason }
 
 // run replays the plan: it makes new nodes on other inputs. It evaluates nothing. An error means that the plan does
 // not fit: a guard fails, or a Shape rule refuses; then the function must be traced again.
-func (p *plan) run(h *tensor.Holder, in []*tensor.Array) ([]*tensor.Array, error) {
+func (p *plan) run(c *tensor.Ctx, in []*tensor.Array) ([]*tensor.Array, error) {
 	slots := 0
 	if n := len(p.steps); n > 0 {
 		slots = p.steps[n-1].first + len(p.steps[n-1].given)
@@ -56,11 +56,11 @@ func (p *plan) run(h *tensor.Holder, in []*tensor.Array) ([]*tensor.Array, error
 		for k, want := range s.specs {
 			if have := args[k].Spec(); !have.Shape.Equal(want.Shape) {
 				return nil, &misfit{fmt.Sprintf("%s (%s) was called with numbers that fit an input of shape %v; now it is %v",
-					s.node.Op().Name(), s.node.Place(), want.Shape, have.Shape)}
+					s.call.Op.Name(), s.call.Place(), want.Shape, have.Shape)}
 			}
 		}
 		outs := values[s.first:][:len(s.given)]
-		s.node.ReplayInto(h, outs, args)
+		s.call.Into(c, outs, args)
 		for _, y := range outs {
 			if err := y.Err(); err != nil {
 				return nil, err

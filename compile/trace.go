@@ -22,7 +22,7 @@ type plan struct {
 
 // step is a call of an op on refs. Its outputs are the slots from first on.
 type step struct {
-	node  *tensor.Node
+	call  tensor.Replayed
 	in    []ref
 	first int
 	given []bool // which outputs are outputs of the plan
@@ -44,9 +44,17 @@ type guard struct {
 	where string
 }
 
+// traced is a function to trace.
+type traced struct {
+	f      func([]*tensor.Array) ([]*tensor.Array, error)
+	in     []tensor.Spec
+	place  func() tensor.Place // the line that runs; nil: unknown
+	export bool                // what stands for an input of its own is replaced by that
+}
+
 // trace runs the function on placeholders and records what it builds.
-func (fn *Function) trace(c *tensor.Ctx, in []*tensor.Array) (*plan, error) {
-	r := &tracer{c: c, refs: map[tensor.Value]ref{}, known: map[stepKey]int{}, small: map[string]ref{},
+func (fn *traced) trace(c *tensor.Ctx) (*plan, error) {
+	r := &tracer{c: c, export: fn.export, refs: map[tensor.Value]ref{}, known: map[stepKey]int{}, small: map[string]ref{},
 		written: map[*tensor.Node]bool{}, plan: &plan{}}
 	type read struct {
 		x     *tensor.Array
@@ -63,15 +71,15 @@ func (fn *Function) trace(c *tensor.Ctx, in []*tensor.Array) (*plan, error) {
 		}
 		seen[k] = true
 		where := ""
-		if fn.opt.Place != nil {
-			where = fn.opt.Place().String()
+		if fn.place != nil {
+			where = fn.place().String()
 		}
 		reads = append(reads, read{x, axis, where})
 	})
 	defer r.trace.End()
-	args := make([]*tensor.Array, len(in))
-	for i, x := range in {
-		args[i] = r.trace.Placeholder(c, x.Spec())
+	args := make([]*tensor.Array, len(fn.in))
+	for i, s := range fn.in {
+		args[i] = r.trace.Placeholder(c, s)
 		r.refs[args[i].Value()] = ref{'i', i}
 	}
 	outs, err := fn.f(args)
@@ -124,6 +132,7 @@ type tracer struct {
 	written  map[*tensor.Node]bool
 	slots    int
 	recorded int
+	export   bool
 }
 
 // stepKey is equal for calls that give equal results.
@@ -184,13 +193,17 @@ func (r *tracer) node(n *tensor.Node) {
 		b.WriteByte(at.kind)
 		b.WriteString(strconv.Itoa(at.i))
 	}
+	if s, ok := n.Attrs().(tensor.StandIn); ok && r.export {
+		r.refs[tensor.Value{Node: n}] = in[s.StandsFor()]
+		return
+	}
 	key := stepKey{n.Op(), n.Attrs(), n.Stream(), b.String()}
 	alone := !n.CanMerge() || r.written[n]
 	first, ok := r.known[key]
 	if !ok || alone {
 		first = r.slots
 		r.slots += n.NumOut()
-		s := step{node: n, in: in, first: first, given: make([]bool, n.NumOut())}
+		s := step{call: n.Replayed(), in: in, first: first, given: make([]bool, n.NumOut())}
 		if n.Fixed() {
 			for _, v := range values {
 				s.specs = append(s.specs, v.Spec())

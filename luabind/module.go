@@ -25,7 +25,7 @@ const (
 func allRows() []row {
 	all := slices.Concat(coreRows, fileRows, dtypeRows, distributedRows)
 	for _, rows := range [][]row{transformRows, kernelRows, evalRows, streamRows, memoryRows, compileRows, scopeRows,
-		deviceRows, printRows, metalMemory()} {
+		exportRows, deviceRows, printRows, metalMemory()} {
 		for _, r := range rows {
 			r.host, r.keeps = true, true
 			all = append(all, r)
@@ -53,7 +53,8 @@ func (s *State) openMX() {
 	s.openCustom()
 	s.openKernels()
 	s.openCompiled()
-	s.openGroups()
+	openGroups(s)
+	openExported(s)
 	s.openNames()
 	mx := s.L.NewTable()
 	s.mx = &module{LTable: mx, s: s, methods: s.L.NewTable(), funcs: map[string]*function{},

@@ -11,6 +11,8 @@ import (
 // otherwise are the functions whose parameters differ from those of MLX's function of that name, and why.
 var otherwise = map[string]string{
 	"compile":          "check is beside MLX's parameters",
+	"export_function":  "the keyword arguments are a table among args",
+	"export_to_dot":    "the keyword arguments are a table among args",
 	"printoptions":     "the function that runs with the options stands for what Python puts into a with statement",
 	"savez":            "the keyword arguments are a table among args",
 	"savez_compressed": "the keyword arguments are a table among args",

@@ -80,7 +80,7 @@ func (a *args) groupArg(i int) {
 }
 
 // openGroups makes the metatable of groups.
-func (s *State) openGroups() {
+func openGroups(s *State) {
 	mt := s.meta(groupKind)
 	s.setToString(mt, groupKind)
 	methods := s.L.NewTable()

@@ -141,10 +141,32 @@ func (n *Node) Replay(c *Ctx, in []*Array) []*Array {
 	return handlesOf(apply(c, n.op, n.attrs, in))
 }
 
-// ReplayInto is Replay on the node's stream and from its line, for a holder (nil: none), with the outputs put into out,
-// one for each of the node's. Where the call cannot be made each of them is the failed array.
-func (n *Node) ReplayInto(h *Holder, out, in []*Array) {
-	first, others := apply(&Ctx{Stream: n.stream, Place: n.Place(), Holder: h}, n.op, n.attrs, in)
+// Replayed is a call without its inputs: what a replay makes again on others.
+type Replayed struct {
+	Op     *Op
+	Attrs  any
+	Stream *Stream // nil: the replay's
+	place  compactPlace
+}
+
+// Replayed is the node's call.
+func (n *Node) Replayed() Replayed { return Replayed{n.op, n.attrs, n.stream, n.place} }
+
+// Place is the line that made the call: zero where it is not known.
+func (k *Replayed) Place() Place { return k.place.place() }
+
+// Into makes the call again, with the outputs put into out, one for each. It runs on the call's stream and comes from
+// its line, if it has them, else on those of c, whose holder has the outputs. Where the call cannot be made each of
+// them is the failed array.
+func (k *Replayed) Into(c *Ctx, out, in []*Array) {
+	at := Ctx{Stream: k.Stream, Place: k.Place(), Holder: c.Holder}
+	if at.Stream == nil {
+		at.Stream = c.Stream
+	}
+	if k.place == (compactPlace{}) {
+		at.Place = c.Place
+	}
+	first, others := apply(&at, k.Op, k.Attrs, in)
 	for i := range out {
 		out[i] = first
 	}

@@ -25,7 +25,8 @@ func (s Spec) String() string { return s.DType.String() + " " + s.Shape.String()
 // Op is an op as the engine sees it, without the type of its attributes.
 type Op struct {
 	name     string
-	declared []uintptr // by whom
+	declared []uintptr    // by whom
+	attrs    reflect.Type // of its attributes; nil for what is no op
 	defined  bool
 	// What messages call memory that a call needs:
 	temporary, copied string
@@ -83,7 +84,7 @@ func Declare[A comparable](name string) *OpOf[A] {
 	}
 	callers := make([]uintptr, 16)
 	callers = callers[:runtime.Callers(2, callers)]
-	o := &OpOf[A]{Op{name: name, declared: callers, temporary: "a temporary of " + name,
+	o := &OpOf[A]{Op{name: name, declared: callers, attrs: reflect.TypeFor[A](), temporary: "a temporary of " + name,
 		copied: "a contiguous copy for " + name}}
 	ops[name] = &o.op
 	return o

@@ -71,9 +71,9 @@ func (s ShapeArg) Numbers() ([]int, bool) {
 // op passes them as its last inputs, and its Rules say (SpecFrom) that only their shapes are read.
 func (s ShapeArg) Bind(in []*Array) (Dims, []*Array) {
 	operands := len(in)
-	key := dims{n: len(s.parts)}
-	var rest []byte
-	for i, p := range s.parts {
+	few := [8]dim{}
+	parts := few[:0]
+	for _, p := range s.parts {
 		d := dim{n: p.n}
 		if p.of != nil {
 			k := slices.Index(in[operands:], p.of) + operands
@@ -83,14 +83,9 @@ func (s ShapeArg) Bind(in []*Array) (Dims, []*Array) {
 			}
 			d = dim{n: p.axis, input: k + 1}
 		}
-		if i < len(key.few) {
-			key.few[i] = d
-			continue
-		}
-		rest = binary.AppendVarint(binary.AppendVarint(rest, int64(d.n)), int64(d.input))
+		parts = append(parts, d)
 	}
-	key.rest = string(rest)
-	return Dims{unique.Make(key)}, in
+	return makeDims(parts), in
 }
 
 // Dims is a bound ShapeArg: a comparable attribute.

@@ -35,6 +35,7 @@ const lawText = `
 	optest      = tensor/optest
 	format      = tensor/format, tensor/format/...
 	compile     = compile
+	export      = export
 	metal       = metal
 	prelude     = metal/prelude
 	kir         = metal/kir
@@ -82,6 +83,7 @@ const lawText = `
 	metal, kernelgen, tensor, kit, ops < conv, fast, fft, linalg, products, quant, random
 	linalg < random
 	metal, tensor, kernelgen < compile
+	tensor, format, compile < export < luabind, root
 	ops, sig, grad, compile < optest
 	metal, tensor < optest
 
@@ -105,6 +107,7 @@ const lawText = `
 	soft, drivers < kit_test, conv_test, fast_test, fft_test, linalg_test, products_test, quant_test, random_test
 	conv, fast, fft, linalg, products, quant, random < ops_test
 	ops, grad < compile_test
+	ops, sig, fast, rooms, grad, optest < export_test
 	testify < optest
 	soft, drivers < format_test
 	grad, compile < ops_test
@@ -138,7 +141,7 @@ const lawText = `
 	quant  !< conv, fast, fft, linalg, products, random
 	random !< conv, fast, fft, linalg, products, quant
 	cgo !< conv, fast, fft, linalg, products, quant, random
-	cgo !< sig, rooms, docs
+	cgo !< sig, rooms, docs, export
 	cgo !< root, cmd, luabind, tensor, kernelgen, kit, ops, grad, optest, format, compile, scripts, examples, house
 	cgo !< metal, prelude, kir, msl, interp, jit, soft, apple, cuda, drivers, drivertest, kerneltest
 	metal !< kir, msl, prelude, interp, jit
@@ -149,6 +152,7 @@ const lawText = `
 	ops, grad !< compile, tensor, kernelgen, kit
 	kit, ops, conv, fast, fft, linalg, products, quant, random, rooms, luabind !< sig
 	rooms !< ops, conv, fast, fft, linalg, products, quant, random
+	export !< tensor, kernelgen, format, kit, ops, grad, compile, sig, rooms
 	gopher-lua !< root, tensor, kit, ops, grad, compile, metal
 	metal, kernelgen, tensor, format, kit, ops, grad, compile, scripts, luabind !< lua51, reach
 	conv, fast, fft, linalg, products, quant, random !< lua51, reach

@@ -19,7 +19,7 @@ func SaveGGUF(ctx context.Context, path string, arrays map[string]*tensor.Array,
 	if err := evaluate(ctx, arrays); err != nil {
 		return err
 	}
-	return writeFile("save_gguf", path, func(w io.Writer) error { return WriteGGUF(ctx, w, arrays, metadata) })
+	return WriteFile("save_gguf", path, func(w io.Writer) error { return WriteGGUF(ctx, w, arrays, metadata) })
 }
 
 // WriteGGUF is SaveGGUF to a stream.

@@ -72,7 +72,7 @@ func SaveNPY(ctx context.Context, path string, x *tensor.Array) error {
 	if err := tensor.Eval(ctx, x); err != nil {
 		return err
 	}
-	return writeFile("save", path, func(w io.Writer) error { return WriteNPY(ctx, w, x) })
+	return WriteFile("save", path, func(w io.Writer) error { return WriteNPY(ctx, w, x) })
 }
 
 // WriteNPY evaluates an array and writes it as a .npy stream.

@@ -143,7 +143,7 @@ func SaveNPZ(ctx context.Context, path string, arrays map[string]*tensor.Array, 
 	if err := evaluate(ctx, arrays); err != nil {
 		return err
 	}
-	return writeFile("savez", path, func(w io.Writer) error { return WriteNPZ(ctx, w, arrays, compressed) })
+	return WriteFile("savez", path, func(w io.Writer) error { return WriteNPZ(ctx, w, arrays, compressed) })
 }
 
 // oldest is the time of entries, the first that ZIP archives know: the same arrays make the same file.

@@ -275,7 +275,7 @@ func SaveSafetensors(ctx context.Context, path string, arrays map[string]*tensor
 	if err := evaluate(ctx, arrays); err != nil {
 		return err
 	}
-	return writeFile("save_safetensors", path, func(w io.Writer) error {
+	return WriteFile("save_safetensors", path, func(w io.Writer) error {
 		return WriteSafetensors(ctx, w, arrays, metadata)
 	})
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
-// writeFile has write make a file's contents under a name of its own beside path, waits until the disk has them, and
+// WriteFile has write make a file's contents under a name of its own beside path, waits until the disk has them, and
 // then gives it the name: at no time is there half a file of that name, even if the machine fails. It replaces a file
 // that is there, with its permissions; what is no regular file, such as a pipe, is written to. Errors name op and path.
-func writeFile(op, path string, write func(w io.Writer) error) error {
+func WriteFile(op, path string, write func(w io.Writer) error) error {
 	target, mode := path, os.FileMode(0o666)
 	old, err := os.Stat(path)
 	if err == nil && !old.IsDir() && !old.Mode().IsRegular() {

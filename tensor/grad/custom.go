@@ -50,6 +50,9 @@ type customAttrs struct {
 	primals, index int
 }
 
+// StandsFor implements tensor.StandIn: what is exported is F.
+func (customAttrs) StandsFor() int { return 0 }
+
 var customOp = tensor.Declare[customAttrs]("custom_function")
 
 // recomputeOp is the identity of its first input, once the others are there. It keeps a value that is computed

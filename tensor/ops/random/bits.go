@@ -21,8 +21,8 @@ var bitsKernels = kit.NewKernels[kit.Plain](bitsText)
 
 // bitsAttrs is a call of random.bits: each key of the input gives an array of this shape.
 type bitsAttrs struct {
-	shape tensor.Dims
-	width int // bytes of an element
+	Shape tensor.Dims
+	Width int // bytes of an element
 }
 
 var randomBitsOp = tensor.Declare[bitsAttrs]("random_bits")
@@ -32,7 +32,7 @@ var bitsDTypes = map[int]tensor.DType{1: tensor.Uint8, 2: tensor.Uint16, 4: tens
 func init() {
 	randomBitsOp.Define(tensor.Rules[bitsAttrs]{
 		Shape: func(in []tensor.Spec, a bitsAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
-			per, err := a.shape.Shape(in)
+			per, err := a.Shape.Shape(in)
 			if err != nil {
 				return nil, err
 			}
@@ -43,9 +43,9 @@ func init() {
 			return append(outs, append(k[:len(k)-1].Clone(), per...)), nil
 		},
 		DType: func(in []tensor.Spec, a bitsAttrs, outs []tensor.DType) ([]tensor.DType, error) {
-			d, ok := bitsDTypes[a.width]
+			d, ok := bitsDTypes[a.Width]
 			if !ok {
-				return nil, fmt.Errorf("width is %d, want 1, 2 or 4 bytes", a.width)
+				return nil, fmt.Errorf("width is %d, want 1, 2 or 4 bytes", a.Width)
 			}
 			if in[0].DType != tensor.Uint32 {
 				return nil, fmt.Errorf("key has dtype %v, want uint32", in[0].DType)
@@ -57,7 +57,7 @@ func init() {
 		Constant: true,
 		VMap: func(g *tensor.VMap[bitsAttrs]) ([]*tensor.Array, []int) {
 			// Only the key is read: shapes follow the inputs without their batch axes.
-			shape, _, err := kit.Unbound(g, g.Attrs.shape)
+			shape, _, err := kit.Unbound(g, g.Attrs.Shape)
 			if err != nil {
 				return []*tensor.Array{tensor.Fail(g.Ctx, "random_bits", "%w", err)}, []int{0}
 			}
@@ -66,7 +66,7 @@ func init() {
 				key, axis = ops.MoveAxis(key, axis, 0, g.Ctx), 0
 			}
 			dims, in := shape.Bind([]*tensor.Array{key})
-			return []*tensor.Array{randomBitsOp.One(g.Ctx, bitsAttrs{dims, g.Attrs.width}, in...)}, []int{axis}
+			return []*tensor.Array{randomBitsOp.One(g.Ctx, bitsAttrs{dims, g.Attrs.Width}, in...)}, []int{axis}
 		},
 	})
 }
@@ -77,7 +77,7 @@ func runRandomBits(r *tensor.Run, a bitsAttrs) error {
 		return err
 	}
 	count := keys.Shape.Size() / 2
-	perKey := r.Out[0].Shape.Size() / count * a.width
+	perKey := r.Out[0].Shape.Size() / count * a.Width
 	words := (perKey + 3) / 4
 	if words > math.MaxUint32 {
 		return fmt.Errorf("%d bytes from one key, the most are %d", perKey, 4*math.MaxUint32)
