@@ -36,6 +36,13 @@ type Options struct {
 	Forget func(key string)
 	// Place is the line that runs, asked when a dimension is read; for Explain.
 	Place func() tensor.Place
+	// Warn, if there is one, is told once when call upon call was traced again: why the last one was, and what to write
+	// instead. It must not call the Function.
+	Warn func(text string)
+	// InputName names an input of the call under way, and KeyChange says what differs in its Key from that of the last
+	// trace ("" if nobody knows); for Warn. Nil: inputs have numbers.
+	InputName func(i int) string
+	KeyChange func() string
 	// Context bounds the evaluations that Check needs; nil: nothing does.
 	Context func() context.Context
 }
@@ -52,6 +59,8 @@ type Function struct {
 	traces   int
 	hits     int
 	evicted  int
+	again    int // traces since the last replay of an earlier one, but the first
+	warned   bool
 	history  []string // why each trace was made
 	captures []string
 }
@@ -219,6 +228,7 @@ func (fn *Function) noteHit(e *entry) {
 	fn.mu.Lock()
 	defer fn.mu.Unlock()
 	fn.hits++
+	fn.again = 0
 	if i := slices.Index(fn.entries, e); i >= 0 {
 		fn.entries = append(slices.Delete(fn.entries, i, i+1), e)
 	}

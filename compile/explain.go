@@ -14,7 +14,7 @@ const maxHistory = 32
 
 // noteTrace records why a trace was made. Called with mu held, before the entry joins the cache.
 func (fn *Function) noteTrace(e *entry, fault error) {
-	reason := "the first call"
+	reason, again := "the first call", fn.traces > 1
 	if fault != nil {
 		var m *misfit
 		if reason = fault.Error(); !errors.As(fault, &m) {
@@ -24,6 +24,9 @@ func (fn *Function) noteTrace(e *entry, fault error) {
 		reason = fn.entries[n-1].sig.difference(e.sig)
 	} else if fn.evicted > 0 {
 		reason = "earlier traces were evicted"
+	}
+	if again && !e.plan.foreign {
+		fn.warn(e, fault)
 	}
 	line := fmt.Sprintf("%s; inputs %s", reason, e.sig)
 	if e.plan.foreign {

@@ -2,6 +2,7 @@ package luabind
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -34,6 +35,8 @@ type compiledFunction struct {
 	settled map[string]string
 	// held keeps alive the objects that a trace's key names by their addresses.
 	held map[string][]any
+	// plain says what the arguments that are no arrays were in the last trace, and before.
+	plain, plainBefore []string
 }
 
 const compiledKind = "compiled"
@@ -72,7 +75,8 @@ var compileRows = []row{
 				settled: map[string]string{}, held: map[string][]any{}, state: newCompiledState(a.raw[1], a.raw[2])}
 			k.f = compile.New(k.trace, compile.Options{Shapeless: a.Bool(3), Check: a.Bool(4),
 				Captures: k.captures, CaptureNames: k.captureNames, Key: func() string { return k.key }, Forget: k.forget,
-				Place: a.s.where, Context: a.s.Context})
+				Place: a.s.where, Context: a.s.Context, Warn: a.s.warn,
+				InputName: k.inputName, KeyChange: k.keyChange})
 			return a.s.userdata(compiledKind, k)
 		}},
 	{name: "disable_compile", sig: "", help: "Makes all compiled functions run as if they were not compiled.",
@@ -118,6 +122,10 @@ func (k *compiledFunction) trace(in []*tensor.Array) ([]*tensor.Array, error) {
 	}
 	swap(in[n:])
 	defer swap(old)
+	k.plainBefore, k.plain = k.plain, nil
+	for _, v := range k.args {
+		k.plain = append(k.plain, describe(v))
+	}
 	st := k.beginState(met, in[n:len(in)-1])
 	if last := len(in) - 1; in[last] != old[len(old)-1] { // not disabled
 		st.since = in[0].Value().Node.ID()
@@ -138,6 +146,34 @@ func (k *compiledFunction) trace(in []*tensor.Array) ([]*tensor.Array, error) {
 	k.state.undo() // what late has comes when the call has succeeded: f may run again, to be compared
 	k.held[k.key] = met.objects
 	return append(append(slices.Clone(outs), state...), marker, s.random.Key()), nil
+}
+
+// inputName names an input of the call under way as a script does.
+func (k *compiledFunction) inputName(i int) string {
+	for n, v := range k.args {
+		count := leafCount(v)
+		if i < count {
+			if count == 1 && typeName(v) == "array" {
+				return fmt.Sprintf("argument %d", n+1)
+			}
+			return fmt.Sprintf("array %d in argument %d", i+1, n+1)
+		}
+		i -= count
+	}
+	if i < len(k.captured) {
+		return "the captured array " + k.captured[i].at.String()
+	}
+	return "mx.random's key"
+}
+
+// keyChange says which argument that is no array differs from that of the trace before.
+func (k *compiledFunction) keyChange() string {
+	for i, now := range k.plain {
+		if i < len(k.plainBefore) && k.plainBefore[i] != now {
+			return fmt.Sprintf("argument %d is %s, not %s", i+1, now, k.plainBefore[i])
+		}
+	}
+	return "what stands in its tables or upvalues changed"
 }
 
 // forget drops what is kept for a key whose traces have been evicted.

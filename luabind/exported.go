@@ -14,7 +14,7 @@ import (
 
 // exportRows are the functions that write functions and graphs to files, and read functions.
 var exportRows = []row{
-	{name: "export_function", sig: "file_or_callback:any fun:any args:tree... shapeless:bool=false metadata:string?",
+	{name: "export_function", sig: "file_or_callback:any fun:any args:tree...",
 		help: "Calls fun with stand-ins for args and writes what it computes to a file, which mx.import_function reads. " +
 			"The args are arrays, or one table of arrays; a table of arrays by name at the end goes to fun as its last " +
 			"argument. fun returns arrays, or one table of them. With shapeless (in the table at the end, like metadata, " +

@@ -58,7 +58,7 @@ var never = map[string]string{
 	"PrintOptions": "mx.get_printoptions() is a table", "Stream": "mx.new_stream makes one",
 	"StreamContext":     "mx.stream(s, f) runs f with a stream",
 	"ThreadLocalStream": "mx.new_thread_local_stream makes a stream",
-	"distributed.Group": "mx.distributed.init makes one",
+	"distributed.Group": "mx.distributed.init makes one; it is what mx.type says of one",
 }
 
 // missing are the names of MLX's that mx has not: with those of its modules if t is mx, else those of the module t.

@@ -234,6 +234,7 @@ func (m *module) addConstants() {
 		m.RawSetString(string(c), s.userdata(categoryKind, c))
 	}
 	m.RawSetString("newaxis", lua.LFalse)
+	m.inner["distributed"].RawSetString("Group", lua.LString(groupKind))
 	m.RawSetString("cpu", s.userdata(deviceKind, tensor.DeviceID{Kind: tensor.CPU}))
 	m.RawSetString("gpu", s.userdata(deviceKind, tensor.DeviceID{Kind: tensor.GPU}))
 }

@@ -42,6 +42,17 @@ var rowCalls = map[string]string{
 		count() count()
 		return after(nil, two, three) == 2 and after({shapeless = true}, two, three) == 1 and after({check = true}, two) > 1
 			and state.n:item() == 2`,
+	"export_function": `local name = os.tmpname()
+		mx.export_function(name, function(x) return x * 2 end, mx.array(3))
+		local y = mx.import_function(name)(mx.array(4))[1]
+		os.remove(name)
+		local _, err = pcall(mx.export_function, 3, print)
+		return y:item() == 8 and tostring(err):find("file_or_callback is", 1, true) and true`,
+	"export_to_dot": `local name = os.tmpname()
+		mx.export_to_dot(name, mx.exp(mx.array(3)))
+		local text = io.open(name):read("*a")
+		os.remove(name)
+		return text:find("exp", 1, true) and true`,
 	"Device": `return mx.Device(mx.cpu) == mx.cpu and mx.Device(mx.cpu, 2).index == 2`,
 	"printoptions": `local function text() return tostring(mx.array(0.125)) end
 		return mx.printoptions(2, text) == "array(0.12, dtype=float32)"

@@ -15,6 +15,7 @@ func TestDistributed(t *testing.T) {
 		"d.init():rank()": "0",
 		"d.init():size()": "1",
 		"d.init{backend = 'mpi'}:split(3, -1):size()":             "1",
+		"mx.type(d.init()) == d.Group":                            "true",
 		"d.is_available()":                                        "false",
 		"d.is_available('mpi')":                                   "false",
 		"d.all_sum(mx.array({1, 2}), {group = d.init()})":         "array([1, 2], dtype=float32)",

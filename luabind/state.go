@@ -33,6 +33,7 @@ type State struct {
 	dtypes map[tensor.DType]*lua.LUserData
 	metas  map[string]*lua.LTable // metatables of the other userdata, by kind
 	files  bool                   // whether scripts may read files
+	warn   func(text string)      // tells of something that is slow
 
 	precision int        // of printed arrays: places after the point, or shortest
 	wired     float64    // the limit of mx.set_wired_limit
@@ -61,6 +62,7 @@ type Options struct {
 	Limits  Limits        // of Lua's memory, of instructions, of source text
 	Time    time.Duration // that a call from the host may take; 0: as long as its context allows
 	Stdout  io.Writer     // where print writes; nil: os.Stdout
+	Stderr  io.Writer     // where warnings go; nil: os.Stderr
 }
 
 // Limits bound what scripts take.
@@ -74,6 +76,13 @@ func New(opt Options) *State {
 	s := &State{opt: opt, random: random.NewState(opt.Seed), precision: shortest, metas: map[string]*lua.LTable{},
 		dtypes: map[tensor.DType]*lua.LUserData{}}
 	s.files = opt.Libraries && !opt.Sandbox
+	s.warn = func(text string) {
+		w := opt.Stderr
+		if w == nil {
+			w = os.Stderr
+		}
+		fmt.Fprintf(w, "warning: %s: %s\n", s.where(), text)
+	}
 	s.State = lua51.New(lua51.Options{Seed: opt.Seed, Libraries: opt.Libraries, Stdout: opt.Stdout,
 		Sandbox: opt.Sandbox, Modules: opt.Modules, Limits: opt.Limits,
 		Raise: s.raise, Explain: explain, SyntaxHint: syntaxHint})

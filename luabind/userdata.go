@@ -79,6 +79,8 @@ func typeName(v lua.LValue) string {
 		return "device"
 	case *tensor.Stream:
 		return "stream"
+	case group:
+		return groupKind
 	case *randomState:
 		return randomStateKind
 	}

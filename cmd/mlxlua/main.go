@@ -74,7 +74,7 @@ func open(o *options, argv []string, stdin *os.File, stdout, stderr io.Writer) (
 	if err := mlxlua.OpenDevice(o.device); err != nil {
 		return nil, err
 	}
-	opt := luabind.Options{Seed: o.seed, Libraries: true, Stdout: stdout, Sandbox: o.sandbox}
+	opt := luabind.Options{Seed: o.seed, Libraries: true, Stdout: stdout, Stderr: stderr, Sandbox: o.sandbox}
 	if o.sandbox {
 		opt.Limits = luabind.Limits{Memory: 256 << 20, Source: 1 << 20}
 	}

@@ -1,0 +1,50 @@
+package luabind
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A compiled function that is traced again and again says once which argument changed, and what to write.
+func TestRetraceWarning(t *testing.T) {
+	for script, want := range map[string]string{
+		"local f = mx.compile(function(x) return x + 1 end) for i = 1, 9 do f(mx.zeros({i})) end": "each of the last 4 " +
+			"calls, now because argument 1 has shape (5,), not (4,): compile the function with shapeless = true",
+		"local f = mx.compile(function(x, n) return x + n end) for i = 1, 9 do f(mx.zeros({2}), i) end": "argument 2 is " +
+			"the number 5, not the number 4: pass a number that changes as an array",
+		"local f = mx.compile(function(t) return t.a * t.x.shape[1] end, {shapeless = true})\n" +
+			"for i = 1, 9 do f{a = mx.zeros({1}), x = mx.zeros({i})} end": "dimension 0 of input 1, read at warn:1, was",
+		"local f = mx.compile(function(x) return x + 1 end) for i = 1, 9 do f(mx.zeros({i})) f(mx.zeros({i})) end": "",
+	} {
+		var out bytes.Buffer
+		s := newTestState(t)
+		s.warn = func(text string) { out.WriteString(text + "\n") }
+		_, err := s.Run(context.Background(), strings.NewReader("local mx = require('mx') "+script), "warn")
+		require.NoError(t, err)
+		if want == "" {
+			require.Empty(t, out.String(), script)
+			continue
+		}
+		require.Contains(t, out.String(), want, script)
+		require.Equal(t, 1, strings.Count(out.String(), "\n"))
+	}
+}
+
+// --check-nan finds the op, its line and the first bad index inside of a compiled function, in a replay too.
+func TestCheckNaNInCompiledFunctions(t *testing.T) {
+	s := newTestState(t)
+	got := asked(t, s, `mx.check_nan(true)
+		local f = mx.compile(function(x)
+			local y = x * 2
+			return mx.log(y) + 1
+		end)
+		mx.eval(f(mx.array({1, 2, 3})))
+		local _, err = pcall(mx.eval, f(mx.array({1, 2, -3})))
+		mx.check_nan(false)
+		return tostring(err)`)
+	require.Contains(t, got.String(), "asked:4: [log] the output has a NaN at index (2,), and its inputs have none")
+}
