@@ -163,7 +163,7 @@ func TestREPL(t *testing.T) {
 		"{t = {...}}\nmodule mx.fast: help(mx.fast) lists its functions\n{}\n3\n\n", ""}, got)
 	got = runProgram(t, "t = {}; for i = 1, 22 do t[i] = i end\nt\nhelp(mx.ones(2))\nhelp(mx)\n", "-i")
 	require.Contains(t, got.out, " 19, 20, ... 2 more}\nan array float32 (2,)\nProperties: shape, dtype, ")
-	require.Contains(t, got.out, "Modules, each with a help of its own: mx.fast, ")
+	require.Contains(t, got.out, "Modules, each with a help of its own: mx.distributed, mx.fast, ")
 	got = runProgram(t, "exit\nquit()\nquit = 1\nquit\nfunction exit() error('own') end\nexit()\n", "-i")
 	require.Equal(t, "Ctrl-D ends the session\n1\n\n", got.out)
 	require.Contains(t, got.stderr, "Ctrl-D ends the session\n")
