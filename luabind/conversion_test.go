@@ -114,7 +114,7 @@ type inner struct{ Level uint8 }
 
 type settings struct {
 	inner
-	inner2  int
+	hidden  int
 	Name    string   `lua:"name"`
 	Skipped chan int `lua:"-"`
 	Rates   []float32
@@ -125,7 +125,7 @@ type settings struct {
 func TestGoValuesInLua(t *testing.T) {
 	s := New(Options{})
 	defer s.Close()
-	shared := &settings{Name: "shared"}
+	shared := &settings{Name: "shared", hidden: 1}
 	for _, c := range []struct {
 		v    any
 		want string
@@ -150,7 +150,7 @@ func TestGoValuesInLua(t *testing.T) {
 		{map[int]string{7: "x"}, `v[7] == "x"`},
 		{map[any]any{"k": 1, 2: "two"}, `v.k == 1 and v[2] == "two"`},
 		{(*settings)(nil), "v == nil"},
-		{shared, `v.name == "shared" and v.Next == nil and v.Level == 0 and v.Skipped == nil`},
+		{shared, `v.name == "shared" and v.Next == nil and v.Level == 0 and v.Skipped == nil and v.hidden == nil`},
 		{settings{inner: inner{9}, Rates: []float32{0.25}, Next: shared},
 			`v.Level == 9 and v.Rates[1] == 0.25 and v.Next.name == "shared"`},
 		{[]*settings{shared, shared}, "v[1] == v[2]"},
