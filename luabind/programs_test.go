@@ -7,12 +7,13 @@ import (
 	"strings"
 )
 
-// program writes a random Lua program whose arrays are 2 x 2 and hide wherever Lua has a place for them: variables,
+// program writes a random Lua program whose arrays are squares and hide wherever Lua has a place for them: variables,
 // tables and their keys, closures, coroutines, varargs, metatables, transforms, errors, and what a Go program was
 // given.
 //
-// The program calls, beside mx: see(x), which notes the array x and returns it; out(x), which reads it; look(), at any
-// point; host(f, ...), a Go function that calls f; give(name, v) and taken(name), by which a Go program holds values.
+// The program has the arrays' side and calls, beside mx: see(x), which notes the array x and returns it; out(x), which
+// reads it; look(), at any point; host(f, ...), a Go function that calls f; give(name, v) and taken(name), by which a
+// Go program holds values.
 type program struct {
 	*rand.Rand
 	text   strings.Builder
@@ -380,8 +381,8 @@ func (p *program) secret() {
 	}
 }
 
-// vmapped is a function of batches whose examples are 2 x 2 too.
-const vmapped = "(function(f) local g = mx.vmap(function(x) return f(mx.broadcast_to(x, {2, 2})) end) " +
+// vmapped is a function of batches whose examples are squares too.
+const vmapped = "(function(f) local g = mx.vmap(function(x) return f(mx.broadcast_to(x, {side, side})) end) " +
 	"return function(x) return mx.mean(g(x), 0) end end)(%s)"
 
 // transform makes a function of a function, and calls it.

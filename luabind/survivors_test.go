@@ -229,7 +229,7 @@ func survivors(text string) (found map[string]int, missed int, err error) {
 	found = map[string]int{}
 	var made []weak.Pointer[tensor.Array]
 	see := func(x *tensor.Array) { made = append(made, weak.Make(x)) }
-	_, err = runProgram(text, func(s *State) { s.looks.now() }, see, func(s *State) {
+	_, err = runProgram(text, 2, func(s *State) { s.looks.now() }, see, func(s *State) {
 		if !s.looks.now() {
 			missed++
 			return
