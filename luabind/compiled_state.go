@@ -357,9 +357,11 @@ func (t *stateTrace) ours(x *tensor.Array) bool {
 	return t.since > 0 && tensor.Traced(x) && x.Value().Node.ID() >= t.since
 }
 
-// elsewhere is an error if the function has left an array of the trace where outputs does not lead.
+// elsewhere is an error if the function has left an array of the trace where outputs does not lead. A function without
+// inputs and outputs may add one, as to a table of what it has made: to use it after the trace is an error. But one
+// that takes an array's place is state that its author has forgotten to name.
 func (t *stateTrace) elsewhere() error {
-	led := &t.k.state.led
+	led, named := &t.k.state.led, len(t.k.state.roots) > 0
 	for _, b := range t.before {
 		if _, ok := led.number[b.t]; ok {
 			continue
@@ -370,10 +372,14 @@ func (t *stateTrace) elsewhere() error {
 			if !ok || unchanged(now, b.was(key)) {
 				continue
 			}
-			if x, ok := ud.Value.(*tensor.Array); ok && t.ours(x) {
+			_, replaced := array(b.was(key))
+			if x, ok := ud.Value.(*tensor.Array); ok && (named || replaced) && t.ours(x) {
 				return t.astray(trail{&b.at, key}, x)
 			}
 		}
+	}
+	if !named {
+		return nil
 	}
 	found, _ := t.k.look(nil)
 	after := t.k.state.leads()

@@ -167,7 +167,13 @@ assert(other.deep.mean == nil)
 same(stats.mean, 0)
 fails("[compile] last[1] is set to an array of the trace, made at testdata/compile_state.lua:169", mx.compile(function(x)
   last = {x + 1}
-end), mx.array(1))
+end, {inputs = stats}), mx.array(1))
+last = {kept = mx.array(2)}
+mx.compile(function(x) last.made = {x + 1} last[1] = x * 2 return x end)(mx.array(1)) -- what f adds without inputs and outputs
+fails("belongs to a compile trace that has ended", function() return last.made[1] + 1 end)
+fails("[compile] last.kept is set to an array of the trace", mx.compile(function(x) last.kept = last.kept + x end),
+  mx.array(1))
+same(last.kept, 2)
 fails("[compile] other.deep.x is set to an array of the trace", mx.compile(function() other.deep.x = stats.mean end,
   {inputs = stats}))
 fails("[compile] stats.mean is set to an array of the trace", mx.compile(function(x) stats.mean["..."] = x end),
