@@ -189,7 +189,7 @@ func TestCollectionsFindListedArrays(t *testing.T) {
 			runtime.GC()
 		}
 		device.Collect(background)
-		require.Equal(t, before, device.Memory().Active)
+		require.LessOrEqual(t, device.Memory().Active, before) // which may have had other tests' garbage
 		look(h)
 		runtime.KeepAlive(c)
 	}
