@@ -223,6 +223,15 @@ func plan(n int) error {
 	return tensor.Eval(context.Background(), xs...)
 }
 
+// overwriting is a program that goes as deep as any, and leaves numbers in the registers and frames it has used.
+const overwriting = `
+	local function deep(n, a, b, c, d, e, f, g, h)
+		local i, j, k, l, m, o, p, q
+		if n > 0 then return 1 + deep(n - 1, 0, 0, 0, 0, 0, 0, 0, 0) end
+		return 0
+	end
+	return deep(180), pcall(deep, 180), coroutine.wrap(function() return deep(180) end)()`
+
 // survivors runs a program, looks, collects, and says what keeps the arrays that a look has found unreachable and that
 // are still there.
 func survivors(text string) (found map[string]int, missed int, err error) {
@@ -240,6 +249,7 @@ func survivors(text string) (found map[string]int, missed int, err error) {
 		runtime.GC()
 		runtime.GC()
 		at := causes(s)
+		var unnamed []weak.Pointer[tensor.Array]
 		for _, w := range made {
 			x := w.Value()
 			if x == nil || x.State() == tensor.Failed { // a look has buried it: it keeps nothing else
@@ -250,11 +260,29 @@ func survivors(text string) (found map[string]int, missed int, err error) {
 			}
 			switch cause, ok := at[reflect.ValueOf(x).Pointer()]; {
 			case !ok:
-				found["nothing that was found"]++
+				unnamed = append(unnamed, w)
 			case cause == "":
 				found["what a script can come to"]++
 			default:
 				found[cause]++
+			}
+		}
+		at = nil
+		if len(unnamed) == 0 {
+			return
+		}
+		_, err := s.Run(context.Background(), strings.NewReader(overwriting), "overwriting.lua")
+		if err != nil {
+			panic(err)
+		}
+		for range 3 { // a pool gives up what it holds in the second one
+			runtime.GC()
+		}
+		for _, w := range unnamed {
+			if w.Value() == nil {
+				found["frames that gopher-lua pools"]++
+			} else {
+				found["nothing that was found"]++
 			}
 		}
 	})
@@ -279,7 +307,8 @@ func TestSurvivors(t *testing.T) {
 			total[cause] += n
 			switch cause {
 			case "registers above the top", "frames that were popped", "keys that were removed", "threads that have ended",
-				"slack after elements that were removed", "nodes of other arrays", "storage that views share":
+				"slack after elements that were removed", "nodes of other arrays", "storage that views share",
+				"frames that gopher-lua pools":
 			default:
 				t.Errorf("seed %d: %d arrays are kept by %s", seed, n, cause)
 			}
