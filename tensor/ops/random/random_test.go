@@ -127,15 +127,6 @@ func TestNoise(t *testing.T) {
 			FD: optest.FloatTypes[0], Fn: optest.Call("random.truncated_normal", "shape", []any{2, 3}, "key", key)},
 		{Name: "permutation", Cases: []optest.Case{{Inputs: []optest.Input{like}}},
 			Fn: optest.Call("random.permutation", "axis", 1, "key", key)},
-		{Name: "multivariate_normal", Cases: []optest.Case{{Inputs: []optest.Input{optest.In("n,3", optest.Uniform(-2, 2))}}},
-			DTypes: optest.FloatTypes[:1], FD: optest.FloatTypes[0], Fn: optest.One(func(in []*array) *array {
-				cov := ops.FromSlice([]float32{3, 1, 0, 1, 2, 0, 0, 0, 1}, []int{3, 3})
-				return random.MultivariateNormal(in[0], cov, tensor.Sizes(), tensor.Float32, key)
-			}),
-			Bad: []optest.Bad{{Name: "sizes", Make: func() *array {
-				zeros := func(n ...int) *array { return ops.Zeros(tensor.Sizes(n...), tensor.Float32) }
-				return random.MultivariateNormal(zeros(2), zeros(3, 3), tensor.Sizes(), tensor.Float32, key)
-			}, Text: "[random_multivariate_normal] mean has shape (2,) and cov (3, 3)"}}},
 		{Name: "categorical", Cases: []optest.Case{{Inputs: []optest.Input{like}}}, DTypes: optest.FloatTypes[:2],
 			FD: optest.FloatTypes[0], NoReplay: drawn, Fn: optest.Call("random.categorical", "key", key)},
 		{Name: "categorical samples", Cases: []optest.Case{{Inputs: []optest.Input{like}}},
@@ -160,20 +151,6 @@ func TestNoise(t *testing.T) {
 	} {
 		s.Ops = []string{"random_bits"}
 		optest.Run(t, s)
-	}
-}
-
-// TestCovariance: many vectors have the covariance that was asked for.
-func TestCovariance(t *testing.T) {
-	optest.Open(t)
-	const n = 1 << 14
-	cov := []float32{3, 1, 1, 2}
-	x := random.MultivariateNormal(ops.FromSlice([]float32{5, -1}, []int{2}), ops.FromSlice(cov, []int{2, 2}),
-		tensor.Sizes(n), tensor.Float32, random.Key(4))
-	x = ops.Subtract(x, ops.FromSlice([]float32{5, -1}, []int{2}))
-	got := optest.Values32(t, ops.Matmul(ops.SwapAxes(x, 0, 1), x))
-	for i, want := range cov {
-		require.InDelta(t, want, got[i]/n, 0.15, "element %d", i)
 	}
 }
 

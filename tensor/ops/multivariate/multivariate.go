@@ -1,24 +1,26 @@
-package random
+// Package multivariate draws vectors of jointly normal numbers. It stands on two leaves, random and linalg, so that
+// neither needs the other.
+package multivariate
 
 import (
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 	"github.com/mlxlua/mlxlua/tensor/ops/linalg"
+	"github.com/mlxlua/mlxlua/tensor/ops/random"
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
 var _ = sig.Def("random.multivariate_normal", "mean cov shape:shape=[] dtype:dtype=float32 key:key?",
 	func(a *sig.Args) any {
-		return MultivariateNormal(a.Array(0), a.Array(1), a.Shape(2), a.DType(3), a.Array(4), a.Ctx)
-	})
+		return Normal(a.Array(0), a.Array(1), a.Shape(2), a.DType(3), a.Array(4), a.Ctx)
+	}, sig.Doc("Normal"))
 
-// MultivariateNormal is vectors of jointly normal numbers with that mean and covariance, from a key: mean's last
-// dimension and the last two of cov are the vectors', the others are broadcast with shape, and dtype must be float32.
-// As in MLX, numbers of [Normal] are multiplied by U diag(sqrt(S)) Vt of cov's [linalg.SVD]; they are MLX's for the
-// same key, up to rounding. cov is not checked to be symmetric. Sizes that do not fit are errors. Gradients flow to
-// mean and cov.
-func MultivariateNormal(mean, cov *tensor.Array, shape tensor.ShapeArg, d tensor.DType, key *tensor.Array,
+// Normal is vectors of jointly normal numbers with that mean and covariance, from a key: mean's last dimension and the
+// last two of cov are the vectors', the others are broadcast with shape, and dtype must be float32. As in MLX, numbers
+// of [random.Normal] are multiplied by U diag(sqrt(S)) Vt of cov's [linalg.SVD]; they are MLX's for the same key, up to
+// rounding. cov is not checked to be symmetric. Sizes that do not fit are errors. Gradients flow to mean and cov.
+func Normal(mean, cov *tensor.Array, shape tensor.ShapeArg, d tensor.DType, key *tensor.Array,
 	ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "random_multivariate_normal"
 	c := tensor.Call(ctx)
@@ -50,7 +52,7 @@ func MultivariateNormal(mean, cov *tensor.Array, shape tensor.ShapeArg, d tensor
 	}
 	root := ops.ExpandDims(ops.Sqrt(f[1], c), []int{-2}, c)
 	deviation := ops.Matmul(ops.Multiply(f[0], root, c), f[2], c)
-	x := Normal(tensor.ShapeOf(like), d, nil, nil, key, c)
+	x := random.Normal(tensor.ShapeOf(like), d, nil, nil, key, c)
 	if x.Err() != nil {
 		return kit.FailedAs(c, op, x)
 	}
