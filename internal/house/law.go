@@ -37,6 +37,7 @@ const lawText = `
 	format      = tensor/format, tensor/format/...
 	compile     = compile
 	export      = export
+	picture     = picture
 	metal       = metal
 	prelude     = metal/prelude
 	kir         = metal/kir
@@ -95,6 +96,7 @@ const lawText = `
 	tensor, ops, grad, compile, scripts < luabind < root < cmd, examples
 	conv, fast, fft, linalg, products, quant, random < luabind, root, cmd, examples
 	metal, format < luabind, root, cmd
+	picture < luabind
 	sig, rooms, docs < luabind
 	sig, luabind, docs < docsgen
 
@@ -146,7 +148,8 @@ const lawText = `
 	multivariate !< ops, grad, compile, tensor, kernelgen, kit, sig, luabind, lua51, reach
 	cgo, kir, msl, interp, jit !< multivariate
 	cgo !< conv, fast, fft, linalg, products, quant, random
-	cgo !< sig, rooms, docs, export
+	cgo !< sig, rooms, docs, export, picture
+	metal, tensor, ops, format, luabind, gopher-lua !< picture
 	cgo !< root, cmd, luabind, tensor, kernelgen, kit, ops, grad, optest, format, compile, scripts, examples, house
 	cgo !< metal, prelude, kir, msl, interp, jit, soft, apple, cuda, drivers, drivertest, kerneltest
 	metal !< kir, msl, prelude, interp, jit
