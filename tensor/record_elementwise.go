@@ -131,7 +131,7 @@ func (e *recorder) general(label string, shape Shape, outs []Operand) error {
 	k.all = append(append(k.all[:0], k.ops...), outs...)
 	all := k.all
 	layout := k.arrange(shape, all)
-	layout.Plan()
+	layout.PlanLanes(len(outs))
 	for i := range k.expr.Operands {
 		if k.expr.Operands[i].Class != kernelgen.Scalar {
 			k.expr.Operands[i].Class = layout.Class(i)
@@ -143,6 +143,7 @@ func (e *recorder) general(label string, shape Shape, outs []Operand) error {
 			k.expr.Out[i] = kernelgen.Strided
 		}
 	}
+	k.expr.Fold, k.expr.Rows = layout.Fold(k.expr.Fold.Strides), layout.Rows()
 	wide := layout.Wide()
 	e.key = append(e.key[:0], 'g')
 	if wide {

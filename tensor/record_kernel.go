@@ -34,6 +34,7 @@ const maxTexts = 4096
 func (k *kernelScratch) begin() {
 	k.expr.Operands, k.expr.Steps = k.expr.Operands[:0], k.expr.Steps[:0]
 	k.expr.Outputs, k.expr.Out = k.expr.Outputs[:0], k.expr.Out[:0]
+	k.expr.Fold.Size, k.expr.Rows = 0, false
 	clear(k.values)
 	clear(k.ops)
 	clear(k.outs)

@@ -35,8 +35,9 @@ func indices(shape tensor.Shape, f func(index []int)) {
 }
 
 func TestLayouts(t *testing.T) {
-	for _, shape := range [][]int{{}, {1}, {5}, {40}, {3, 4}, {33, 7}, {2, 3, 4}, {70, 3}, {2, 3, 4, 5}, {300,
-		2, 2}, {2, 1, 600}} {
+	for _, shape := range [][]int{{}, {1}, {5}, {40}, {3, 4}, {33, 7}, {2, 3, 4}, {70, 3}, {2, 3, 4, 5}, {1500, 3},
+		{2, 3000}, {7, 30, 40}, {900, 5, 2}, {300,
+			2, 2}, {2, 1, 600}} {
 		t.Run(fmt.Sprint(shape), func(t *testing.T) {
 			x := iota(shape...)
 			y := trans(iota(reversed(shape)...))

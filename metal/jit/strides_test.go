@@ -99,6 +99,37 @@ func TestStridedInputs(t *testing.T) {
 	}
 }
 
+// TestSpreadStores: stores of lanes that lie a constant stride apart write their elements and leave the others alone.
+func TestSpreadStores(t *testing.T) {
+	best, err := Best()
+	if err != nil {
+		t.Skip(err)
+	}
+	const rows, columns = 8, 96
+	in := noise(4*rows*columns, 3)
+	for _, stride := range []int{-9, -3, -2, -1, 2, 3, 4, 7, 8, 17} {
+		text := fmt.Sprintf(`kernel void k(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
+              uint2 gp [[thread_position_in_grid]], uint2 gs [[threads_per_grid]]) {
+    out[%d + int(gp.y * gs.x) * %d + int(gp.x) * %d] = in[gp.y * gs.x + gp.x];
+}`, 20*columns*rows, stride, stride)
+		m, err := msl.Compile(msl.Source{Name: "k", Text: text}, msl.Options{})
+		require.NoError(t, err)
+		for level := AVX2; level <= best; level++ {
+			p, err := Prepare(m.Kernels[0], m.Files, Options{Level: level})
+			require.NoError(t, err)
+			for _, width := range []int{columns, columns - 5} {
+				out, want := noise(4*40*rows*columns, 4), noise(4*40*rows*columns, 4)
+				l := interp.Launch{Grid: [3]int{width, rows, 1}, Threadgroup: [3]int{32, 4, 1}, Buffers: [][]byte{in, out}}
+				require.NoError(t, kerneltest.Run(p.NewRun, l, 1))
+				for i := range rows * width {
+					copy(want[4*(20*columns*rows+i*stride):], in[4*i:4*i+4])
+				}
+				require.True(t, bytes.Equal(want, out), "stride %d of %d columns, %s", stride, width, level)
+			}
+		}
+	}
+}
+
 // TestStrayStrides: indices that leave the buffer, and that wrap in their type, do so on machine code as they do on the
 // reference executor, whether the strides are known or not.
 func TestStrayStrides(t *testing.T) {

@@ -15,7 +15,7 @@ const (
 	Scalar               // one element for all, in constant memory
 	Unit                 // neighbours are next to each other
 	Repeat               // neighbours read one element
-	Strided              // neighbours are a stride apart
+	Strided              // neighbours are a stride apart; see also Near
 )
 
 // Operand is an array that a kernel reads.
@@ -37,7 +37,16 @@ type Expression struct {
 	Operands []Operand
 	Steps    []Step
 	Outputs  []int   // values that are written, each to its own buffer
-	Out      []Class // their classes: Linear, Unit or Strided
+	Out      []Class // their classes: Linear, Unit, Strided or Near
+	Fold     Fold    // of a general kernel
+	Rows     bool    // a SIMD-group of a general kernel takes several rows
+}
+
+// Fold is a short dimension that every lane goes through: Size is 0 where there is none. The strides of
+// operands and outputs along it are in elements.
+type Fold struct {
+	Size    int
+	Strides []int
 }
 
 // Key appends to b text that tells expressions apart: two expressions of equal keys print alike.
@@ -63,6 +72,17 @@ func (p *Expression) Key(b []byte) []byte {
 		b = append(b, '>')
 		b = strconv.AppendInt(b, int64(o), 10)
 		b = append(b, '0'+byte(p.Out[i]))
+	}
+	if p.Fold.Size > 0 {
+		b = append(b, '*')
+		b = strconv.AppendInt(b, int64(p.Fold.Size), 10)
+		for _, s := range p.Fold.Strides {
+			b = append(b, ',')
+			b = strconv.AppendInt(b, int64(s), 10)
+		}
+	}
+	if p.Rows {
+		b = append(b, '=')
 	}
 	return b
 }
@@ -125,7 +145,8 @@ func expand(text string, arg func(n int) string, index string) string {
 type printer struct {
 	strings.Builder
 	params int
-	wide   bool // indices are 64 bits
+	wide   bool   // indices are 64 bits
+	suffix string // of the names of values that are printed several times
 }
 
 func (w *printer) line(parts ...string) {
@@ -183,7 +204,7 @@ const positions = `    uint group [[threadgroup_position_in_grid]],
 `
 
 // value is the name of a value's variable.
-func value(v int) string { return "v" + strconv.Itoa(v) }
+func (w *printer) value(v int) string { return "v" + strconv.Itoa(v) + w.suffix }
 
 // steps prints the computation of all steps.
 func (w *printer) steps(p *Expression, indent string) {
@@ -193,8 +214,8 @@ func (w *printer) steps(p *Expression, indent string) {
 			if n >= len(s.Args) {
 				return "missing_operand_" + strconv.Itoa(n)
 			}
-			return value(s.Args[n])
+			return w.value(s.Args[n])
 		}, "x")
-		w.line(indent, "const ", s.Type, " ", value(len(p.Operands)+i), " = static_cast<", s.Type, ">(", text, ");")
+		w.line(indent, "const ", s.Type, " ", w.value(len(p.Operands)+i), " = static_cast<", s.Type, ">(", text, ");")
 	}
 }

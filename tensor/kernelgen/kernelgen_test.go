@@ -44,6 +44,20 @@ func TestElementwiseTextsCompile(t *testing.T) {
 	}
 }
 
+// Small strides, folds and rows are written into the kernel.
+func TestPlannedTextsCompile(t *testing.T) {
+	for _, typ := range types {
+		for bits := range 8 {
+			p := program(typ, kernelgen.Near(bits-4), kernelgen.Near(2))
+			if bits&1 != 0 {
+				p.Fold = kernelgen.Fold{Size: 3, Strides: []int{0, 0, 1, 7}}
+			}
+			p.Rows = bits&2 != 0
+			compiles(t, kernelgen.PrintGeneral(p, bits&4 != 0))
+		}
+	}
+}
+
 func TestTileTextsCompile(t *testing.T) {
 	for _, typ := range types {
 		for _, wide := range []bool{false, true} {
@@ -132,33 +146,54 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// walk lists what the general kernel does: for each run and lane element, each array's element number.
-func walk(numbers []int, arrays int) [][]int {
-	n, perRow, nd := numbers[0], numbers[1], numbers[2]
-	sizes, blocks := numbers[3:3+nd], numbers[3+nd:]
-	rows := 1
-	for _, s := range sizes {
-		rows *= s
+// walk lists what the general kernel does: for each run and element, each array's element number.
+func walk(l *kernelgen.Layout, arrays int) [][]int {
+	numbers := l.General(nil, func(int) bool { return false })
+	n, perRow, of := numbers[0], numbers[1], numbers[2:]
+	rows, per, runs := 1, 1, 1
+	if l.Rows() {
+		rows, per, runs, of = of[0], of[1], of[2], of[3:]
 	}
+	nd := of[0]
+	sizes, blocks, width := of[1:1+nd], of[1+nd:], 2+nd
+	if l.Rows() {
+		width++
+	}
+	outer := 1
+	for _, s := range sizes {
+		outer *= s
+	}
+	fold := l.Fold(nil)
 	var out [][]int
-	for run := range rows * perRow {
+	for run := range outer * runs * perRow {
 		row, first := run/perRow, run%perRow*kernelgen.RunLength
-		base := make([]int, arrays)
-		for k := range arrays {
-			b := blocks[k*(2+nd):]
-			base[k] = b[0]
-			rest := row
-			for d := nd - 1; d >= 0; d-- {
-				base[k] += rest % sizes[d] * b[2+d]
-				rest /= sizes[d]
-			}
-		}
-		for x := first; x < min(n, first+kernelgen.RunLength); x++ {
-			at := make([]int, arrays)
+		top := row % runs * per
+		for at := top; at < min(rows, top+per); at++ {
+			base := make([]int, arrays)
 			for k := range arrays {
-				at[k] = base[k] + x*blocks[k*(2+nd)+1]
+				b := blocks[k*width:]
+				base[k] = b[0]
+				if l.Rows() {
+					base[k] += at * b[2+nd]
+				}
+				rest := row / runs
+				for d := nd - 1; d >= 0; d-- {
+					base[k] += rest % sizes[d] * b[2+d]
+					rest /= sizes[d]
+				}
 			}
-			out = append(out, at)
+			for x := first; x < min(n, first+kernelgen.RunLength); x++ {
+				for f := range max(fold.Size, 1) {
+					at := make([]int, arrays)
+					for k := range arrays {
+						at[k] = base[k] + x*blocks[k*width+1]
+						if fold.Size > 0 {
+							at[k] += f * fold.Strides[k]
+						}
+					}
+					out = append(out, at)
+				}
+			}
 		}
 	}
 	return out
@@ -173,7 +208,7 @@ func TestLayoutsMeetTheSameElements(t *testing.T) {
 		step := 1
 		for range rank {
 			n := []int{1, 2, 3, 5, 40, 300}[r.IntN(6)]
-			if step*n > 4000 {
+			if step*n > 20000 {
 				n = 2
 			}
 			l.Shape = append([]int{n}, l.Shape...)
@@ -192,19 +227,24 @@ func TestLayoutsMeetTheSameElements(t *testing.T) {
 			want[fmt.Sprint([]int{a, b})]++
 		}
 		shape := append([]int(nil), l.Shape...)
-		l.Plan()
+		l.PlanLanes(1)
 		got := map[string]int{}
-		for _, at := range walk(l.General(nil, func(int) bool { return false }), 2) {
+		for _, at := range walk(&l, 2) {
 			got[fmt.Sprint(at)]++
 		}
 		require.Equal(t, want, got, "shape %v, planned as %+v", shape, l)
-		require.Equal(t, l.Runs(), runs(l.Shape))
+		require.Equal(t, l.Runs(), runs(&l))
 	}
 }
 
-func runs(shape []int) int {
-	n := (shape[len(shape)-1] + kernelgen.RunLength - 1) / kernelgen.RunLength
-	for _, d := range shape[:len(shape)-1] {
+// runs counts the runs that the numbers speak of.
+func runs(l *kernelgen.Layout) int {
+	numbers := l.General(nil, func(int) bool { return true })
+	n, at := numbers[1], 2
+	if l.Rows() {
+		n, at = n*numbers[4], 5
+	}
+	for _, d := range numbers[at+1:] {
 		n *= d
 	}
 	return n

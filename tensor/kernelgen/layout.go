@@ -8,6 +8,8 @@ type Layout struct {
 	Shape   []int
 	Strides [][]int // by array, in elements
 	Base    []int
+	// What PlanLanes found: how many of the last dimensions a SIMD-group goes through besides the lanes' one.
+	fold, rows bool
 }
 
 // Collapse drops dimensions of size 1 and merges those that all arrays walk through as if they were one, in place;
@@ -86,9 +88,6 @@ func (l *Layout) Plan() {
 	}
 }
 
-// Class is the class of array k in a general kernel.
-func (l *Layout) Class(k int) Class { return classOf(l.Strides[k][len(l.Shape)-1]) }
-
 func classOf(stride int) Class {
 	switch stride {
 	case 0:
@@ -97,16 +96,6 @@ func classOf(stride int) Class {
 		return Unit
 	}
 	return Strided
-}
-
-// Runs is the number of runs: SIMD-groups to launch.
-func (l *Layout) Runs() int {
-	last := len(l.Shape) - 1
-	n := (l.Shape[last] + RunLength - 1) / RunLength
-	for _, d := range l.Shape[:last] {
-		n *= d
-	}
-	return n
 }
 
 // Wide reports whether some index is past 31 bits.
@@ -130,20 +119,4 @@ func (l *Layout) Wide() bool {
 		}
 	}
 	return false
-}
-
-// General are the numbers for the general kernel: the size of the lanes' dimension, runs in it, the number of outer
-// dimensions and their sizes; then for each array that is not Scalar its base, its stride along the lanes, and its
-// outer strides. They are appended to out.
-func (l *Layout) General(out []int, scalar func(k int) bool) []int {
-	last := len(l.Shape) - 1
-	out = append(out, l.Shape[last], (l.Shape[last]+RunLength-1)/RunLength, last)
-	out = append(out, l.Shape[:last]...)
-	for k, st := range l.Strides {
-		if !scalar(k) {
-			out = append(out, l.Base[k], st[last])
-			out = append(out, st[:last]...)
-		}
-	}
-	return out
 }

@@ -114,7 +114,7 @@ func (w *reducePrinter) operandBlocks() {
 	for k, o := range w.r.Expr.Operands {
 		classes = append(classes, o.Class)
 		if o.Class == Scalar {
-			w.line("  const ", o.Type, " ", value(k), " = a", itoa(k), ";")
+			w.line("  const ", o.Type, " ", w.value(k), " = a", itoa(k), ";")
 		} else {
 			arrays++
 		}
@@ -204,14 +204,14 @@ func (w *reducePrinter) element(indent string) string {
 		if o.Class == Scalar {
 			continue
 		}
-		at := element("a", k, k, o.Class, "x")
+		at := element("a", k, k, o.Class, "")
 		if w.r.Pass.Deep {
 			at = "a" + itoa(k) + "[j" + itoa(k) + " + rest * " + block(k, classes, "2 + nd") + "[2 + p[4]]]"
 		}
-		w.line(indent, "const ", o.Type, " ", value(k), " = ", at, ";")
+		w.line(indent, "const ", o.Type, " ", w.value(k), " = ", at, ";")
 	}
 	w.steps(p, indent)
-	return value(len(p.Operands) + len(p.Steps) - 1)
+	return w.value(len(p.Operands) + len(p.Steps) - 1)
 }
 
 // combine is the Combine expression of two accumulators.

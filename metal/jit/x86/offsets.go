@@ -1,6 +1,8 @@
 package x86
 
 import (
+	"slices"
+
 	"github.com/mlxlua/mlxlua/metal/jit/amd64"
 	"github.com/mlxlua/mlxlua/metal/jit/block"
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
@@ -255,6 +257,10 @@ func (s *offsets) storeParts(x *access, m amd64.Mem, offs []int32, masked bool) 
 
 // scatterOffsets stores to constant offsets that are not consecutive.
 func (s *offsets) scatterOffsets(x *access, m amd64.Mem, offs []int32) {
+	if s.on.all && x.size == 4 && s.storeSpread(x, m, offs) {
+		s.mem.coldStore(x, nil)
+		return
+	}
 	idx := make([]amd64.R, s.e.parts)
 	for p := range idx {
 		idx[p] = s.v.loadLanes(offs[p*s.e.per : (p+1)*s.e.per])
@@ -268,4 +274,59 @@ func (s *offsets) scatterOffsets(x *access, m amd64.Mem, offs []int32) {
 		s.mem.storeAt(x, m, idx)
 	}
 	s.mem.coldStore(x, nil)
+}
+
+// storeSpread stores the words of all lanes to constant offsets that are near each other: vectors under masks.
+// It does nothing and returns false where the offsets are too far apart, or two lanes' are the same.
+func (s *offsets) storeSpread(x *access, m amd64.Mem, offs []int32) bool {
+	type window struct {
+		from int32
+		lane []int32 // of each word
+		on   int64   // words that lanes store
+	}
+	parts := make([][]window, s.e.parts)
+	for p := range parts {
+		o := offs[p*s.e.per : (p+1)*s.e.per]
+		low := slices.Min(o)
+		byPlace := make([]window, (slices.Max(o)-low)/int32(s.e.w)+1)
+		if len(byPlace) > maxWindows {
+			return false
+		}
+		for l, at := range o {
+			k, word := (at-low)/int32(s.e.w), (at-low)%int32(s.e.w)/4
+			w := &byPlace[k]
+			if w.lane == nil {
+				w.from, w.lane = low+k*int32(s.e.w), make([]int32, s.e.per)
+			}
+			if at%4 != low%4 || w.on>>word&1 != 0 {
+				return false
+			}
+			w.lane[word] = int32(l)
+			w.on |= 1 << word
+		}
+		parts[p] = slices.DeleteFunc(byPlace, func(w window) bool { return w.on == 0 })
+	}
+	for p, windows := range parts {
+		for _, w := range windows {
+			idx := s.v.op2Mem(amd64.VMovUPS, 0, s.e.table(w.lane, 4))
+			r := s.v.op2(amd64.VPermPS, idx, x.v.unitOf(p).r[0])
+			s.el.storeFull(amd64.VMovUPS, amd64.VPMaskMovDSt, plus(m, w.from), r, s.wordsOn(w.on))
+		}
+	}
+	return true
+}
+
+// wordsOn makes the mask of the words whose bits are set.
+func (s *offsets) wordsOn(bits int64) amd64.R {
+	if s.e.avx512() {
+		k := s.e.reg(amd64.Mask)
+		s.e.gopImm(amd64.Mov, 4, amd64.RAX, bits)
+		s.e.emit(amd64.Inst{Op: amd64.KMov, W: 2, Dst: k, A: amd64.RAX})
+		return k
+	}
+	on := make([]int32, s.e.per)
+	for l := range on {
+		on[l] = -int32(bits >> l & 1)
+	}
+	return s.v.op2Mem(amd64.VMovUPS, 0, s.e.table(on, 4))
 }
