@@ -65,6 +65,7 @@ func (s *State) openMX() {
 	loaded := s.L.GetField(s.L.GetGlobal("package"), "loaded").(*lua.LTable)
 	loaded.RawSetString("mx", mx)
 	s.L.SetGlobal("mx", mx)
+	s.openPackages()
 }
 
 // module is the module mx of a state. It knows what mx holds, for help, completion and hints.

@@ -12,3 +12,9 @@ import "embed"
 //
 //go:embed nn *.lua
 var Files embed.FS
+
+// Packages holds what require finds beside the modules of mx: ordinary Lua files, which users may copy, and which
+// require each other. Package lm is model scripts: see docs/lm.md.
+//
+//go:embed lm
+var Packages embed.FS

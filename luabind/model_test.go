@@ -1,0 +1,46 @@
+package luabind
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	lua "github.com/yuin/gopher-lua"
+)
+
+// The scripts of scripts/lm answer as transformers does: check.lua compares logits in float32.
+func TestModelsAnswerAsTransformers(t *testing.T) {
+	files, err := filepath.Glob("testdata/lm/*.json")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	folder, err := filepath.Abs("testdata/lm")
+	require.NoError(t, err)
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".json")
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			s := New(Options{Libraries: true, Stdout: &out})
+			defer s.Close()
+			_, err := s.RunFile(t.Context(), filepath.Join(folder, "check.lua"), lua.LString(folder),
+				lua.LString(name), lua.LString(filepath.Join(t.TempDir(), "model")))
+			require.NoError(t, err)
+			require.Contains(t, out.String(), name)
+			t.Log(out.String())
+		})
+	}
+}
+
+// The golden files are small: weights are drawn anew, never kept.
+func TestGoldenModelsAreSmall(t *testing.T) {
+	var total int64
+	err := filepath.Walk("testdata/lm", func(_ string, info os.FileInfo, err error) error {
+		if err == nil && !info.IsDir() {
+			total += info.Size()
+		}
+		return err
+	})
+	require.NoError(t, err)
+	require.Less(t, total, int64(1<<20))
+}

@@ -1,0 +1,107 @@
+"""Makes the golden files beside it: tiny models of transformers and what they answer.
+
+    python generate.py [name...]
+
+Needs transformers 5.23, torch and safetensors. For each model NAME.json holds config.json and the names and shapes of
+the weights as save_pretrained writes them, NAME.safetensors two prompts and the logits after each of their tokens in
+float32. The weights themselves are not kept: every element is drawn anew by fill, here and in weights.lua alike.
+"""
+
+import json
+import os
+import sys
+import tempfile
+
+import numpy as np
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+import transformers
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+COMMON = dict(hidden_size=64, num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=2, head_dim=16,
+              intermediate_size=96, vocab_size=128, max_position_embeddings=512, bos_token_id=0, eos_token_id=1,
+              pad_token_id=0)
+MOE = dict(num_experts=8, num_experts_per_tok=3, moe_intermediate_size=32, norm_topk_prob=True)
+LINEAR = dict(linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=32, linear_value_head_dim=16,
+              linear_conv_kernel_dim=4)
+HALVES = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}
+LLAMA3 = {"rope_type": "llama3", "rope_theta": 10000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+          "original_max_position_embeddings": 64}
+YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 8.0, "beta_fast": 32.0, "beta_slow": 1.0,
+        "original_max_position_embeddings": 64}
+
+MODELS = {
+    "llama": ("Llama", dict(COMMON, rope_parameters=LLAMA3, attention_bias=True, mlp_bias=True)),
+    "llama_linear": ("Llama", dict(COMMON, tie_word_embeddings=True,
+                                   rope_parameters={"rope_type": "linear", "rope_theta": 10000.0, "factor": 4.0})),
+    "llama_dynamic": ("Llama", dict(COMMON, max_position_embeddings=16,
+                                    rope_parameters={"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 2.0})),
+    "llama_yarn": ("Llama", dict(COMMON, rope_parameters=YARN)),
+    "llama_longrope": ("Llama", dict(COMMON, max_position_embeddings=64, rope_parameters={
+        "rope_type": "longrope", "rope_theta": 10000.0, "original_max_position_embeddings": 32,
+        "short_factor": [1 + 0.1 * i for i in range(8)], "long_factor": [1.5 + 0.5 * i for i in range(8)]})),
+    "mistral": ("Mistral", dict(COMMON, sliding_window=8)),
+    "qwen3": ("Qwen3", dict(COMMON)),
+    "qwen3_moe": ("Qwen3Moe", dict(COMMON, **MOE, mlp_only_layers=[1])),
+    "qwen3_next": ("Qwen3Next", dict(COMMON, **MOE, **LINEAR, shared_expert_intermediate_size=32,
+                                     rope_parameters=HALVES)),
+    "qwen3_5": ("Qwen3_5Text", dict(COMMON, **LINEAR, rope_parameters=HALVES)),
+    "qwen3_5_moe": ("Qwen3_5MoeText", dict(COMMON, **MOE, **LINEAR, shared_expert_intermediate_size=32,
+                                           rope_parameters=HALVES)),
+    "gemma3": ("Gemma3Text", dict(COMMON, num_hidden_layers=6, sliding_window=8, query_pre_attn_scalar=16,
+                                  tie_word_embeddings=True)),
+    "gpt_oss": ("GptOss", dict(COMMON, num_local_experts=8, num_experts_per_tok=3, sliding_window=8,
+                               rope_parameters=dict(YARN, truncate=False))),
+    "deepseek_v3": ("DeepseekV3", dict(
+        {k: v for k, v in COMMON.items() if k != "head_dim"}, num_key_value_heads=4, q_lora_rank=24, kv_lora_rank=32,
+        qk_nope_head_dim=16, qk_rope_head_dim=8, v_head_dim=16, n_routed_experts=8, num_experts_per_tok=3, n_group=4,
+        topk_group=2, n_shared_experts=1, first_k_dense_replace=1, moe_intermediate_size=32, norm_topk_prob=True,
+        routed_scaling_factor=1.5, rope_parameters=dict(YARN, mscale=1.0, mscale_all_dim=0.7))),
+}
+
+
+def fill(name, shape):
+    """The weight of a name: matrices of +-0.14, vectors of 0.5 +- 0.3, from a hash of the name and the place."""
+    seed = 0
+    for c in name.encode():
+        seed = (seed * 31 + c) % 2147483647
+    x = np.arange(int(np.prod(shape)), dtype=np.uint32) * np.uint32(2654435761) + np.uint32(seed)
+    x = (x ^ (x >> np.uint32(15))) * np.uint32(2246822519)
+    x = (x ^ (x >> np.uint32(13))) * np.uint32(3266489917)
+    x = x ^ (x >> np.uint32(16))
+    u = (x >> np.uint32(8)).astype(np.float32) * np.float32(2**-23) - np.float32(1)
+    y = u * np.float32(0.14) if len(shape) > 1 else u * np.float32(0.3) + np.float32(0.5)
+    return y.reshape(shape)
+
+
+def make(name):
+    kind, settings = MODELS[name]
+    config = getattr(transformers, kind + "Config")(**settings)
+    config._attn_implementation = "eager"
+    model = getattr(transformers, kind.removesuffix("Text") + "ForCausalLM")(config).eval()
+    with tempfile.TemporaryDirectory() as d:
+        model.save_pretrained(d)
+        path = os.path.join(d, "model.safetensors")
+        with safe_open(path, "np") as f:
+            shapes = {k: f.get_slice(k).get_shape() for k in f.keys()}
+        save_file({k: torch.from_numpy(fill(k, s)) for k, s in shapes.items()}, path, {"format": "pt"})
+        config_json = json.load(open(os.path.join(d, "config.json")))
+        model = type(model).from_pretrained(d, dtype=torch.float32, attn_implementation="eager").eval()
+    out = {}
+    rng = np.random.RandomState(7)
+    for key, length in ("long", 24), ("short", 13):
+        tokens = rng.randint(2, 128, (1, length))
+        with torch.no_grad():
+            logits = model(torch.tensor(tokens)).logits[0]
+        out[key + ".tokens"] = torch.tensor(tokens[0], dtype=torch.int32)
+        out[key + ".logits"] = logits.float().contiguous()
+    save_file(out, os.path.join(HERE, name + ".safetensors"))
+    with open(os.path.join(HERE, name + ".json"), "w") as f:
+        json.dump({"config": config_json, "shapes": shapes}, f, sort_keys=True, separators=(",", ":"))
+    print(name, "range", float(out["long.logits"].abs().max()), "weights", len(shapes))
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or MODELS:
+        make(name)

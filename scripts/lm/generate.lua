@@ -1,0 +1,126 @@
+-- From a model to tokens: prefill in chunks, steps under mx.compile, the next step built while one runs.
+local mx = require("mx")
+local cache, layers = require("lm.cache"), require("lm.layers")
+
+local generate = {}
+
+-- padded is a batch of lists of tokens as an array (batch, longest), filled at the left with 0, and how much of that.
+function generate.padded(lists)
+  local longest, rows, padding = 0, {}, {}
+  for _, list in ipairs(lists) do longest = math.max(longest, #list) end
+  for i, list in ipairs(lists) do
+    local row, pad = {}, longest - #list
+    for j = 1, longest do row[j] = j > pad and list[j - pad] or 0 end
+    rows[i], padding[i] = row, pad
+  end
+  return mx.array(rows, mx.int32), padding
+end
+
+-- prefill runs tokens (batch, length) through a model in chunks and gives the scores (batch, vocabulary) after the
+-- last.
+-- progress(done, all) is called after each chunk.
+function generate.prefill(model, tokens, caches, chunk, progress)
+  chunk = chunk or 2048
+  local length = tokens:dim(1)
+  local from = 0
+  caches:resting()
+  while length - from > 1 do
+    local to = math.min(from + chunk, length - 1)
+    model(tokens:index(":", ("%d:%d"):format(from, to)), caches)
+    mx.eval(caches:arrays())
+    mx.clear_cache()
+    from = to
+    if progress then progress(from, length) end
+  end
+  local scores = model(tokens:index(":", ("%d:%d"):format(from, length)), caches):index(":", -1)
+  if progress then progress(length, length) end
+  return scores
+end
+
+-- step is a model's decoding step, compiled: step(tokens (batch), caches) gives the scores (batch, vocabulary) after
+-- them. One trace serves all positions, sizes of batches and sizes of caches of one layout.
+function generate.step(model)
+  if model._step then return model._step end
+  local steps = {}
+  local function make(layout)
+    return mx.compile(function(tokens, tree)
+      layers.in_step = true
+      local view = cache.traced(layout, tree)
+      local scores = model(mx.expand_dims(tokens, 1), view)
+      layers.in_step = false
+      return mx.squeeze(scores, 1), view:tree()
+    end, {shapeless = true})
+  end
+  model._step = function(tokens, caches)
+    local key = {}
+    for i, kind in ipairs(caches.layout) do key[i] = ("%s%s"):format(kind.kind, tostring(kind.window)) end
+    key = table.concat(key, " ")
+    steps[key] = steps[key] or make(caches.layout)
+    local scores, tree = steps[key](tokens, caches:decoding())
+    caches:advance(tree)
+    return scores, tree, steps[key]
+  end
+  return model._step
+end
+
+local function greedy(scores) return mx.argmax(scores, -1) end
+
+-- stream is an iterator over the tokens that a model says after a prompt: tokens (length) or (batch, length), or a
+-- list. It gives the token's number (of a batch a table of them) and the scores. Options: caches, max_tokens,
+-- sampler(scores) that gives tokens, processors: functions (tokens so far, scores) that give other scores; chunk,
+-- progress.
+function generate.stream(model, prompt, o)
+  o = o or {}
+  local padding
+  if type(prompt) == "table" then
+    if type(prompt[1]) == "table" then
+      prompt, padding = generate.padded(prompt)
+    else
+      prompt = mx.array(prompt, mx.int32)
+    end
+  end
+  local batched = prompt.ndim == 2
+  if not batched then prompt = mx.expand_dims(prompt, 0) end
+  local caches = o.caches or require("lm").caches(model, {padding = padding})
+  local step, sampler = generate.step(model), o.sampler or greedy
+  local history
+  local function choose(scores)
+    for _, f in ipairs(o.processors or {}) do scores = f(history, scores) end
+    return sampler(scores), scores
+  end
+  if o.processors and #o.processors > 0 then history = prompt end
+  local left, token, scores, next_token, next_scores = o.max_tokens or 256, nil, nil, nil, nil
+  local function follow(y)
+    if history then history = mx.concatenate({history, mx.expand_dims(y, 1)}, 1) end
+    local next_y, s = choose((step(y, caches)))
+    mx.async_eval(next_y, caches:arrays())
+    return next_y, s
+  end
+  local count = 0
+  return function()
+    if left <= 0 then return nil end
+    if not token then
+      token, scores = choose(generate.prefill(model, prompt, caches, o.chunk, o.progress))
+      mx.async_eval(token)
+    else
+      token, scores = next_token, next_scores
+    end
+    left, count = left - 1, count + 1
+    if left > 0 then next_token, next_scores = follow(token) end
+    if count % 256 == 0 then mx.clear_cache() end
+    if batched then return token:tolist(), scores end
+    return token:item(), scores
+  end, caches
+end
+
+-- generate is the list of tokens that a model says after a prompt, up to one of o.stop, a table {[token] = true}.
+function generate.generate(model, prompt, o)
+  local out = {}
+  for token in generate.stream(model, prompt, o) do
+    if o and o.stop and o.stop[token] then break end
+    out[#out + 1] = token
+  end
+  return out
+end
+
+return generate

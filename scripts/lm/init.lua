@@ -1,0 +1,123 @@
+-- Language models: a directory as transformers or mlx-lm write it becomes text. See docs/lm.md.
+local mx, nn = require("mx"), require("mx.nn")
+local host, Config, Weights = require("lm.host"), require("lm.config"), require("lm.weights")
+local cache, generate = require("lm.cache"), require("lm.generate")
+
+local lm = {}
+
+-- models are the scripts of the families, by config.json's model_type: names of modules, or what those return.
+lm.models = {
+  llama = "lm.models.llama", mistral = "lm.models.llama",
+}
+
+-- register enters a model script of one's own, or replaces one: a module's name, or a class with a constructor (w,
+-- config), forward(tokens, caches) and layout().
+function lm.register(model_type, model) lm.models[model_type] = model end
+
+-- script is the class of a model_type.
+local function script(model_type)
+  local model = lm.models[model_type]
+  if type(model) == "string" then model = require(model) end
+  if model then return model end
+  local known = {}
+  for name in pairs(lm.models) do known[#known + 1] = name end
+  table.sort(known)
+  error(("lm: config.json: model_type = %s is not built; these are: %s"):format(model_type,
+    table.concat(known, ", ")), 0)
+end
+
+-- found is the directory that a name stands for: itself, or a repository in the cache of huggingface_hub.
+local function found(name)
+  if host.kind(name) == "directory" then return name end
+  local looked = {name}
+  local home = os.getenv("HOME") or ""
+  local hub = os.getenv("HF_HUB_CACHE") or (os.getenv("HF_HOME") or home .. "/.cache/huggingface") .. "/hub"
+  if name:match("^[%w%._-]+/[%w%._-]+$") then
+    local repository = hub .. "/models--" .. name:gsub("/", "--")
+    local f = io.open(repository .. "/refs/main", "rb")
+    local commit = f and f:read("*a"):match("%S+")
+    if f then f:close() end
+    local snapshot = repository .. "/snapshots/" .. (commit or "")
+    if commit and host.kind(snapshot) == "directory" then return snapshot end
+    looked[2] = snapshot
+  end
+  error(("lm: there is no model %s: looked for the directories %s; nothing is downloaded"):format(name,
+    table.concat(looked, " and ")), 0)
+end
+lm.find = found
+
+-- quantization is what config.json says of packed weights.
+local function quantization(config)
+  local q = config:get("quantization")
+  local foreign = config:get("quantization_config")
+  if q or not foreign then return q end
+  local method = foreign.quant_method
+  if method == nil and foreign.group_size then return foreign end
+  if method == "mxfp4" then return {mode = "mxfp4"} end
+  if method == "fp8" then
+    local block = foreign.weight_block_size
+    if block and block[1] == 128 and block[2] == 128 then return nil end
+    error("lm: config.json: quantization_config.weight_block_size is built for blocks of 128 by 128 only", 0)
+  end
+  error(("lm: config.json: quantization_config.quant_method = %s is not built; these are: mxfp4, fp8"):format(
+    tostring(method)), 0)
+end
+
+-- build makes a model of its weights, a table of arrays by name, and its Config.
+function lm.build(arrays, config, options)
+  options = options or {}
+  local class = script(config.model_type)
+  local packing = quantization(config)
+  if class.names then
+    arrays, packing = Weights.rename(arrays, packing, function(name) return class.names(name, config) end)
+  end
+  if class.sanitize then arrays = class.sanitize(arrays, config) end
+  local w = Weights.new(arrays, packing)
+  local model = class(w, config)
+  config:ignore(options.ignore)
+  config:check()
+  w:check()
+  model.config = config
+  model:eval()
+  return model
+end
+
+-- load is the model of a directory. Options: progress(done, all) is called as files are opened, ignore lists keys of
+-- config.json to leave out of account, dtype converts the weights that are floats.
+function lm.load(name, options)
+  options = options or {}
+  local dir = found(name)
+  local config = Config.read(dir)
+  local model = lm.build(Weights.load(dir, options.progress), config, options)
+  if options.dtype then model:set_dtype(options.dtype) end
+  model.directory = dir
+  return model
+end
+
+-- caches is a Caches for a model. Options: padding, for a batch of prompts of several lengths; kv_bits, kv_group_size;
+-- max_kv, the number of tokens that are remembered.
+function lm.caches(model, options)
+  options = options or {}
+  local layout = model:layout()
+  for _, kind in ipairs(layout) do
+    if kind.kind == "kv" then
+      if options.kv_bits then
+        kind.kind, kind.bits, kind.group_size = "packed", options.kv_bits, options.kv_group_size
+      end
+      if options.max_kv and not kind.window then
+        kind.window, kind.keep = options.max_kv, math.min(4, options.max_kv - 2)
+      end
+    end
+  end
+  if options.file then return cache.load(layout, options.file) end
+  return cache.Caches(layout, options.padding)
+end
+
+-- save writes a model as a directory that lm.load and mlx-lm read, whole or not at all.
+function lm.save(model, dir, options) require("lm.save").directory(model, dir, nil, (options or {}).progress) end
+
+lm.Config, lm.Weights, lm.padded = Config, Weights, generate.padded
+lm.step, lm.stream, lm.generate, lm.prefill = generate.step, generate.stream, generate.generate, generate.prefill
+lm.mx, lm.nn = mx, nn
+
+return lm

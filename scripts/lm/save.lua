@@ -1,0 +1,86 @@
+-- A model written as a directory, by the names of its layers, as mlx-lm reads it.
+local mx, nn, host = require("mx"), require("mx.nn"), require("lm.host")
+
+local save = {}
+
+local function fail(text, ...) error(("lm: " .. text):format(...), 0) end
+
+local function try(ok, why, ...)
+  if not ok then fail("%s", why) end
+  return ok, why, ...
+end
+
+-- weights are a model's arrays by their names.
+function save.weights(model)
+  local out = {}
+  local function walk(t, path)
+    for k, v in pairs(t) do
+      local name = path .. tostring(type(k) == "number" and k - 1 or k)
+      if mx.type(v) == "array" then
+        out[name] = v
+      elseif type(v) == "table" then
+        walk(v, name .. ".")
+      end
+    end
+  end
+  walk(model:parameters(), "")
+  return out
+end
+
+local shard = 5 * 2 ^ 30 -- bytes of a file, at most, unless one array is larger
+
+-- shards distributes arrays over files.
+local function shards(arrays)
+  local names, out, size, total = {}, {{}}, 0, 0
+  for name in pairs(arrays) do names[#names + 1] = name end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    local n = arrays[name].nbytes
+    if size + n > shard and size > 0 then
+      out[#out + 1], size = {}, 0
+    end
+    out[#out][name], size, total = arrays[name], size + n, total + n
+  end
+  return out, total
+end
+
+-- beside are the files of a directory that belong to a model and are not its weights.
+local beside = {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+  "generation_config.json", "chat_template.jinja", "chat_template.json", "vocab.json", "merges.txt",
+  "preprocessor_config.json"}
+
+-- directory writes a model to a directory that is not there, or all of it not at all. progress(done, all) is called
+-- after each file of weights; changes are keys that config.json gets, host.null takes one away.
+function save.directory(model, dir, changes, progress)
+  if host.kind(dir) then fail("%s is there already", dir) end
+  local begun = dir .. ".begun"
+  host.remove(begun)
+  try(host.mkdir(begun))
+  local ok, why = pcall(function()
+    local files, total = shards(save.weights(model))
+    local map = {}
+    for i, arrays in ipairs(files) do
+      local name = #files == 1 and "model.safetensors" or ("model-%05d-of-%05d.safetensors"):format(i, #files)
+      mx.save_safetensors(begun .. "/" .. name, arrays, {format = "mlx"})
+      for k in pairs(arrays) do map[k] = name end
+      if progress then progress(i, #files) end
+    end
+    local index = {metadata = {total_size = total}, weight_map = map}
+    try(host.write(begun .. "/model.safetensors.index.json", try(host.encode(index, "    "))))
+    local config = {}
+    for k, v in pairs(model.config.raw) do config[k] = v end
+    for k, v in pairs(changes or {}) do config[k] = v ~= host.null and v or nil end
+    try(host.write(begun .. "/config.json", try(host.encode(config, "    "))))
+    for _, name in ipairs(beside) do
+      local from = (model.directory or "") .. "/" .. name
+      if model.directory and host.kind(from) then try(host.copy(from, begun .. "/" .. name)) end
+    end
+    try(host.rename(begun, dir))
+  end)
+  if not ok then
+    host.remove(begun)
+    error(why, 0)
+  end
+end
+
+return save
