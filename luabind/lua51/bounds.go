@@ -1,6 +1,10 @@
 package lua51
 
-import lua "github.com/yuin/gopher-lua"
+import (
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
 
 // The context is polled between Lua instructions only, so one call of a library function may not take long: what can
 // is bounded, or polls by itself.
@@ -37,3 +41,53 @@ func (s *State) limitResults(lib *lua.LTable, field, name string, ends func(L *l
 		return plain(L)
 	})
 }
+
+// longText is a text that a library function makes piece by piece. It is at most maxString bytes long, and counts as
+// held, with the room that it grew into, until end.
+type longText struct {
+	s       *State
+	name    string // of the function
+	text    strings.Builder
+	counted int   // bytes of the text
+	held    int64 // by the functions around this one
+}
+
+func (s *State) longText(name string) *longText {
+	t := &longText{s: s, name: name}
+	if s.meter != nil {
+		t.held = s.meter.held
+	}
+	return t
+}
+
+// end says that the function is done, with an error too.
+func (t *longText) end() {
+	if t.s.meter != nil {
+		t.s.meter.held = t.held
+	}
+}
+
+func (t *longText) add(text string) {
+	t.count(len(text))
+	t.text.WriteString(text)
+}
+
+func (t *longText) addByte(c byte) {
+	t.count(1)
+	t.text.WriteByte(c)
+}
+
+func (t *longText) count(more int) {
+	length := t.text.Len() + more
+	if length <= t.counted+pollEvery {
+		return
+	}
+	if length > maxString {
+		t.s.fail("%s: the result has more than %d bytes", t.name, maxString)
+	}
+	hold(t.s, 2*int64(length-t.counted))
+	t.counted = length
+	t.s.poll()
+}
+
+func (t *longText) value() lua.LString { return lua.LString(t.text.String()) }

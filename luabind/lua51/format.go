@@ -13,18 +13,19 @@ import (
 // stringFormat is string.format with C's defaults and rounding.
 func (s *State) stringFormat(L *lua.LState) int {
 	text := L.CheckString(1)
-	var out strings.Builder
+	out := s.longText("string.format")
+	defer out.end()
 	arg := 1
 	for {
 		i := strings.IndexByte(text, '%')
 		if i < 0 {
-			out.WriteString(text)
+			out.add(text)
 			break
 		}
-		out.WriteString(text[:i])
+		out.add(text[:i])
 		text = text[i+1:]
 		if strings.HasPrefix(text, "%") {
-			out.WriteByte('%')
+			out.addByte('%')
 			text = text[1:]
 			continue
 		}
@@ -34,12 +35,13 @@ func (s *State) stringFormat(L *lua.LState) int {
 		}
 		text = text[spec.length:]
 		arg++
-		out.WriteString(s.formatted(L, arg, spec))
-		if out.Len() > maxString {
-			s.fail("string.format: the result has more than %d bytes", maxString)
+		if spec.verb == 'q' {
+			out.addQuoted(L.CheckString(arg))
+		} else {
+			out.add(s.formatted(L, arg, spec))
 		}
 	}
-	L.Push(lua.LString(out.String()))
+	L.Push(out.value())
 	return 1
 }
 
@@ -85,7 +87,7 @@ func readDirective(text string) (d directive, err error) {
 	return d, err
 }
 
-// formatted is one converted argument.
+// formatted is one converted argument, of any verb but q.
 func (s *State) formatted(L *lua.LState, arg int, d directive) string {
 	has := func(flag string) bool { return strings.Contains(d.flags, flag) }
 	pad := func(text string) string {
@@ -132,8 +134,6 @@ func (s *State) formatted(L *lua.LState, arg int, d directive) string {
 			precision = 6
 		}
 		return pad(fmt.Sprintf(layout(precision, string(rune(d.verb))), v))
-	case 'q':
-		return quoted(L.CheckString(arg))
 	case 's':
 		if arg > L.GetTop() {
 			L.ArgError(arg, "string expected, got no value")
@@ -148,23 +148,21 @@ func (s *State) formatted(L *lua.LState, arg int, d directive) string {
 	return ""
 }
 
-// quoted is a string as Lua reads it.
-func quoted(text string) string {
-	var b strings.Builder
-	b.WriteByte('"')
+// addQuoted adds a string as Lua reads it.
+func (t *longText) addQuoted(text string) {
+	t.addByte('"')
 	for i := range len(text) {
 		switch c := text[i]; c {
 		case '"', '\\', '\n':
-			b.WriteByte('\\')
-			b.WriteByte(c)
+			t.addByte('\\')
+			t.addByte(c)
 		case '\r':
-			b.WriteString("\\r")
+			t.add("\\r")
 		case 0:
-			b.WriteString("\\000")
+			t.add("\\000")
 		default:
-			b.WriteByte(c)
+			t.addByte(c)
 		}
 	}
-	b.WriteByte('"')
-	return b.String()
+	t.addByte('"')
 }

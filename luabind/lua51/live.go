@@ -2,7 +2,6 @@ package lua51
 
 import (
 	"reflect"
-	"unsafe"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -57,7 +56,7 @@ func (m *measuring) value(v lua.LValue) {
 
 func (m *measuring) text(text string) {
 	if len(text) > shortString {
-		at := unsafe.StringData(text)
+		at := reflect.ValueOf(text).Pointer()
 		if _, ok := m.seen[at]; ok {
 			return
 		}
@@ -105,8 +104,7 @@ func (m *measuring) thread(L *lua.LState) {
 	if !ok {
 		return
 	}
-	frame := reflect.ValueOf(L).Elem().FieldByIndex(frameFields.current).Elem()
-	base := int(frame.FieldByIndex(frameFields.localBase).Int())
+	base := frame{current(L).Elem()}.base()
 	m.bytes += elementBytes * int64(base+L.GetTop())
 	for no := L.GetTop(); no > -base; no-- {
 		_, v := L.GetLocal(top, no) // any register of the thread, by a number that may be negative

@@ -133,12 +133,12 @@ type stepper struct {
 	context.Context
 	m     *meter
 	L     *lua.LState
-	frame reflect.Value // the thread's running frame
+	frame reflect.Value // the variable with the thread's running frame
 	top   int           // the most registers that were counted
 }
 
 func newStepper(m *meter, plain context.Context, L *lua.LState) *stepper {
-	return &stepper{Context: plain, m: m, L: L, frame: reflect.ValueOf(L).Elem().FieldByIndex(frameFields.current)}
+	return &stepper{Context: plain, m: m, L: L, frame: current(L)}
 }
 
 // on is the context for another thread.
@@ -174,28 +174,6 @@ func (p *stepper) Err() error {
 	return p.Context.Err()
 }
 
-// frameFields is where gopher-lua keeps what an instruction works on. Reading it gives numbers only.
-var frameFields = func() (f struct {
-	current, fn, pc, localBase, proto, code, constants, array, keys []int
-}) {
-	at := func(t reflect.Type, name string) []int {
-		field, ok := t.FieldByName(name)
-		if !ok {
-			panic("BUG: " + t.String() + " has no field " + name)
-		}
-		return field.Index
-	}
-	state, function := reflect.TypeFor[lua.LState](), reflect.TypeFor[lua.LFunction]()
-	proto := reflect.TypeFor[lua.FunctionProto]()
-	f.current = at(state, "currentFrame")
-	frame := state.FieldByIndex(f.current).Type.Elem()
-	f.fn, f.pc, f.localBase = at(frame, "Fn"), at(frame, "Pc"), at(frame, "LocalBase")
-	f.proto, f.code, f.constants = at(function, "Proto"), at(proto, "Code"), at(proto, "Constants")
-	table := reflect.TypeFor[lua.LTable]()
-	f.array, f.keys = at(table, "array"), at(table, "keys")
-	return f
-}()
-
 // What things take, in bytes and rather more than less: Go's allocator rounds up, and its maps keep room.
 const (
 	tableBytes     = 136
@@ -210,12 +188,9 @@ const (
 
 // weigh counts what the instruction that is about to run will make.
 func (p *stepper) weigh() {
-	frame := p.frame.Elem()
-	proto := frame.FieldByIndex(frameFields.fn).Elem().FieldByIndex(frameFields.proto).Elem()
-	pc := int(frame.FieldByIndex(frameFields.pc).Int()) - 1
-	inst := uint32(proto.FieldByIndex(frameFields.code).Index(pc).Uint())
-	a, b, c := int(inst>>18)&0xff, int(inst&0x1ff), int(inst>>9)&0x1ff
-	switch int(inst >> 26) {
+	frame := frame{p.frame.Elem()}
+	op, a, b, c := frame.instruction()
+	switch op {
 	case lua.OP_CONCAT:
 		bytes := int64(stringBytes)
 		for i := b; i <= c; i++ {
@@ -237,12 +212,12 @@ func (p *stepper) weigh() {
 		p.m.charge(p.L, elementBytes*int64(b))
 	case lua.OP_SETTABLE:
 		if t, ok := p.L.Get(a + 1).(*lua.LTable); ok {
-			p.entry(t, p.operand(proto, b))
+			p.entry(t, p.operand(frame, b))
 		}
 	case lua.OP_SETTABLEKS, lua.OP_SETGLOBAL:
 		p.m.charge(p.L, stringBytes)
 	case lua.OP_CALL, lua.OP_TAILCALL, lua.OP_VARARG, lua.OP_TFORLOOP:
-		top := int(frame.FieldByIndex(frameFields.localBase).Int()) + p.L.GetTop()
+		top := frame.base() + p.L.GetTop()
 		if top > p.top {
 			p.m.charge(p.L, elementBytes*int64(top-p.top))
 			p.top = top
@@ -251,11 +226,11 @@ func (p *stepper) weigh() {
 }
 
 // operand is a register's value, or a constant that is a number; others are nil.
-func (p *stepper) operand(proto reflect.Value, rk int) lua.LValue {
+func (p *stepper) operand(f frame, rk int) lua.LValue {
 	if rk < 1<<8 {
 		return p.L.Get(rk + 1)
 	}
-	k := proto.FieldByIndex(frameFields.constants).Index(rk - 1<<8).Elem()
+	k := f.proto().FieldByIndex(frameFields.constants).Index(rk - 1<<8).Elem()
 	if k.Kind() == reflect.Float64 {
 		return lua.LNumber(k.Float())
 	}

@@ -164,28 +164,21 @@ func (s *State) stringGSub(L *lua.LState) int {
 		L.ArgError(3, "string/function/table expected")
 	}
 	most := L.OptInt(4, math.MaxInt)
-	var out strings.Builder
-	at, count, charged := 0, 0, 0
-	if s.meter != nil {
-		held := s.meter.held
-		defer func() { s.meter.held = held }()
-	}
+	out := s.longText("string.gsub")
+	defer out.end()
+	at, count := 0, 0
 	for count < most {
 		m.step()
-		if out.Len() > 2*charged+pollEvery {
-			hold(s, int64(2*(out.Len()-charged)))
-			charged = out.Len()
-		}
 		end := m.at(at)
 		if end >= 0 {
 			count++
-			s.replacement(&out, m, at, end, repl)
+			s.replacement(out, m, at, end, repl)
 		}
 		switch {
 		case end > at:
 			at = end
 		case at < len(text):
-			out.WriteByte(text[at])
+			out.addByte(text[at])
 			at++
 		default:
 			at++
@@ -193,20 +186,17 @@ func (s *State) stringGSub(L *lua.LState) int {
 		if at > len(text) || m.anchored {
 			break
 		}
-		if out.Len() > maxString {
-			s.fail("string.gsub: the result has more than %d bytes", maxString)
-		}
 	}
 	if at < len(text) {
-		out.WriteString(text[at:])
+		out.add(text[at:])
 	}
-	L.Push(lua.LString(out.String()))
+	L.Push(out.value())
 	L.Push(lua.LNumber(count))
 	return 2
 }
 
 // replacement writes what stands for a match.
-func (s *State) replacement(out *strings.Builder, m *matching, from, to int, repl lua.LValue) {
+func (s *State) replacement(out *longText, m *matching, from, to int, repl lua.LValue) {
 	L := s.L
 	whole := m.text[from:to]
 	first := lua.LValue(lua.LString(whole))
@@ -229,33 +219,33 @@ func (s *State) replacement(out *strings.Builder, m *matching, from, to int, rep
 	}
 	switch v := v.(type) {
 	case lua.LString, lua.LNumber:
-		out.WriteString(v.String())
+		out.add(v.String())
 	default:
 		if lua.LVAsBool(v) {
 			s.fail("invalid replacement value (a %s)", v.Type())
 		}
-		out.WriteString(whole)
+		out.add(whole)
 	}
 }
 
 // template writes a replacement string, in which %0 to %9 are captures.
-func (s *State) template(out *strings.Builder, m *matching, whole, text string) {
+func (s *State) template(out *longText, m *matching, whole, text string) {
 	for i := 0; i < len(text); i++ {
 		c := text[i]
 		if c != '%' || i+1 == len(text) {
-			out.WriteByte(c)
+			out.addByte(c)
 			continue
 		}
 		i++
 		switch c = text[i]; {
 		case !isDigit(c):
-			out.WriteByte(c)
+			out.addByte(c)
 		case c == '0' || c == '1' && m.captures == 0:
-			out.WriteString(whole)
+			out.add(whole)
 		case int(c-'0') > m.captures:
 			s.fail("invalid capture index %%%c", c)
 		default:
-			out.WriteString(captureValue(m, int(c-'1')).String())
+			out.add(captureValue(m, int(c-'1')).String())
 		}
 	}
 }

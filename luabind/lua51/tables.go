@@ -2,7 +2,6 @@ package lua51
 
 import (
 	"sort"
-	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -35,8 +34,8 @@ func countEntries(s *State, lib *lua.LTable, name string) {
 func (s *State) tableConcat(L *lua.LState) int {
 	t, sep := L.CheckTable(1), L.OptString(2, "")
 	first, last := L.OptInt(3, 1), L.OptInt(4, t.Len())
-	var b strings.Builder
-	charged := 0
+	out := s.longText("table.concat")
+	defer out.end()
 	for i := first; i <= last; i++ {
 		v := t.RawGetInt(i)
 		switch v.(type) {
@@ -44,22 +43,15 @@ func (s *State) tableConcat(L *lua.LState) int {
 		default:
 			s.fail("invalid value (%s) at index %d in table for 'concat'", v.Type(), i)
 		}
-		b.WriteString(v.String())
+		out.add(v.String())
 		if i < last {
-			b.WriteString(sep)
-		}
-		if b.Len() > maxString {
-			s.fail("table.concat: the result has more than %d bytes", maxString)
-		}
-		if b.Len() > charged+pollEvery {
-			s.Charge(int64(2 * (b.Len() - charged)))
-			charged = b.Len()
+			out.add(sep)
 		}
 		if i%pollEvery == 0 {
 			s.poll()
 		}
 	}
-	L.Push(lua.LString(b.String()))
+	L.Push(out.value())
 	return 1
 }
 

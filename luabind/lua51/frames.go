@@ -1,0 +1,67 @@
+package lua51
+
+import (
+	"reflect"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// frameFields is where gopher-lua keeps a thread's frames, and what an instruction works on. Its API shows frames one
+// at a time and counts them from the top; this reads them in place. Fields that are not exported give numbers only.
+var frameFields = func() (f struct {
+	current, parent, fn, pc, localBase, isGo, proto, code, constants, array, keys []int
+}) {
+	at := func(t reflect.Type, name string) []int {
+		field, ok := t.FieldByName(name)
+		if !ok {
+			panic("BUG: " + t.String() + " has no field " + name)
+		}
+		return field.Index
+	}
+	state, function := reflect.TypeFor[lua.LState](), reflect.TypeFor[lua.LFunction]()
+	proto := reflect.TypeFor[lua.FunctionProto]()
+	f.current = at(state, "currentFrame")
+	frame := state.FieldByIndex(f.current).Type.Elem()
+	f.parent, f.fn, f.pc, f.localBase = at(frame, "Parent"), at(frame, "Fn"), at(frame, "Pc"), at(frame, "LocalBase")
+	f.isGo, f.proto = at(function, "IsG"), at(function, "Proto")
+	f.code, f.constants = at(proto, "Code"), at(proto, "Constants")
+	table := reflect.TypeFor[lua.LTable]()
+	f.array, f.keys = at(table, "array"), at(table, "keys")
+	return f
+}()
+
+// frame is a frame of a thread.
+type frame struct{ v reflect.Value }
+
+// current is the variable in which a thread has its running frame.
+func current(L *lua.LState) reflect.Value {
+	return reflect.ValueOf(L).Elem().FieldByIndex(frameFields.current)
+}
+
+// frameIn is the frame that a variable has now; false: none.
+func frameIn(v reflect.Value) (frame, bool) {
+	if v.IsNil() {
+		return frame{}, false
+	}
+	return frame{v.Elem()}, true
+}
+
+// parent is the frame that called this one; false: none.
+func (f frame) parent() (frame, bool) { return frameIn(f.v.FieldByIndex(frameFields.parent)) }
+
+// base is the number of the frame's first register, counted from the thread's first.
+func (f frame) base() int { return int(f.v.FieldByIndex(frameFields.localBase).Int()) }
+
+func (f frame) function() reflect.Value { return f.v.FieldByIndex(frameFields.fn).Elem() }
+
+func (f frame) isGo() bool { return f.function().FieldByIndex(frameFields.isGo).Bool() }
+
+// proto is the prototype of the frame's function, which is Lua's.
+func (f frame) proto() reflect.Value { return f.function().FieldByIndex(frameFields.proto).Elem() }
+
+// instruction is the one that the frame runs, or is about to run: the operation is the highest 6 of its 32 bits.
+func (f frame) instruction() (op, a, b, c int) {
+	pc := int(f.v.FieldByIndex(frameFields.pc).Int()) - 1 // of the instruction behind it
+	inst := uint32(f.proto().FieldByIndex(frameFields.code).Index(pc).Uint())
+	return int(inst >> 26), int(inst>>18) & 0xff, int(inst & 0x1ff), int(inst>>9) & 0x1ff
+}
