@@ -35,8 +35,8 @@ type collector struct {
 
 	owned    int64 // bytes of buffers that Owned handles hold, and that only the collector can find dead
 	held     int64 // bytes of those that somebody else finds dead: HeldBy
-	late     int64 // the part of held that nobody has looked at when it was time: Late
-	base     int64 // the least that owned and late were since the last collection
+	late     int64 // bytes that nobody has looked at when it was time: Late
+	base     int64 // the least that unseen was since the last collection
 	busy     bool  // a paced collection was started
 	begun    int64 // collections begun
 	runs     int64 // and finished
@@ -137,7 +137,7 @@ func (p *pool) disown(b *Buffer) {
 	if b.owners--; b.owners == 0 {
 		*p.side(b) -= b.cost()
 		b.held = false
-		p.base = min(p.base, p.owned+p.late)
+		p.base = min(p.base, p.unseen())
 	}
 	p.mu.Unlock()
 }
@@ -160,12 +160,12 @@ func (p *pool) unhold(b *Buffer) {
 }
 
 // Late says that so many bytes more of what HeldBy has taken over were not looked at when it was time (fewer where n is
-// negative), so that collections are paced by them too.
+// negative), given back since or not, so that collections are paced by them too.
 func (d *Device) Late(n int64) {
 	p := d.pool
 	p.mu.Lock()
 	p.late += n
-	p.base = min(p.base, p.owned+p.late)
+	p.base = min(p.base, p.unseen())
 	run := p.due()
 	p.mu.Unlock()
 	if run {
@@ -173,9 +173,13 @@ func (d *Device) Late(n int64) {
 	}
 }
 
+// unseen is how many bytes may be garbage that only the collector can find. What came back by itself may still count as
+// late, so no more than what is held does. Called with mu held.
+func (c *collector) unseen() int64 { return c.owned + min(c.late, c.held) }
+
 // due reports whether a paced collection should start, and notes that it does. Called with mu held.
 func (p *pool) due() bool {
-	if grown := p.owned + p.late - p.base; grown <= max(paceMin, (p.base+p.held)/2) || p.busy || p.closed.Load() ||
+	if grown := p.unseen() - p.base; grown <= max(paceMin, (p.base+p.held)/2) || p.busy || p.closed.Load() ||
 		p.now().Before(p.notBefore) {
 		return false
 	}
@@ -242,7 +246,7 @@ func (p *pool) collectOnce(ctx context.Context) {
 	p.lastEnd, p.lastTook = end, end.Sub(start)
 	p.lastHeap = p.heap()
 	p.spent += p.lastTook
-	p.base = p.owned + p.late
+	p.base = p.unseen()
 }
 
 // waitCleanups returns when all clean-ups that the collector has queued so far were executed: the runtime counts both.

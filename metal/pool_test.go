@@ -593,7 +593,12 @@ func TestHeldMemory(t *testing.T) {
 		hours.Add(1)
 	}
 	hours.Add(1)
-	for range 10 {
+	hold(32 * mib)
+	d.Late(200 * mib)
+	require.Never(t, func() bool { return d.Memory().Collections > 0 }, 50*time.Millisecond, time.Millisecond,
+		"most of what was late has come back since")
+	d.Late(-200 * mib)
+	for range 9 {
 		hold(32 * mib)
 	}
 	require.EqualValues(t, 320*mib, d.Memory().Owned)
