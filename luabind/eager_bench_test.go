@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -99,11 +98,8 @@ type eagerResult struct {
 // eagerTarget is what the pointers of a big heap point at.
 var eagerTarget int
 
-// The environment variables name the program that a process of this test runs, and the part of its rounds.
-const (
-	eagerVariable = "MLXLUA_TEST_EAGER"
-	eagerPart     = "MLXLUA_TEST_EAGER_PART"
-)
+// eagerVariable is the environment variable that names the program which a process of this test runs.
+const eagerVariable = "MLXLUA_TEST_EAGER"
 
 // TestEagerProcess is the process.
 func TestEagerProcess(t *testing.T) {
@@ -115,9 +111,6 @@ func TestEagerProcess(t *testing.T) {
 		if p.name != name {
 			continue
 		}
-		part, err := strconv.Atoi(os.Getenv(eagerPart))
-		require.NoError(t, err)
-		p.rounds = max(p.rounds/part, 10)
 		b, err := json.Marshal(p.run(t))
 		require.NoError(t, err)
 		fmt.Printf("eager %s\n", b)
@@ -166,11 +159,11 @@ func (p *eagerProgram) run(t *testing.T) eagerResult {
 		Collections: m.Collections - collections}
 }
 
-// eager runs a program in a process, for that part of its rounds.
-func eager(t testing.TB, name string, part int) (r eagerResult) {
+// eager runs a program in a process.
+func eager(t testing.TB, name string) (r eagerResult) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestEagerProcess$")
-	cmd.Env = append(os.Environ(), eagerVariable+"="+name, eagerPart+"="+strconv.Itoa(part))
+	cmd.Env = append(os.Environ(), eagerVariable+"="+name)
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	for line := range strings.Lines(string(out)) {
@@ -193,7 +186,7 @@ func TestEagerMemory(t *testing.T) {
 		if p.heap {
 			continue // what it is compared with is a time
 		}
-		r := eager(t, p.name, 6)
+		r := eager(t, p.name)
 		peaks[p.name] = r.Peak
 		if p.most > 0 {
 			require.LessOrEqual(t, r.Peak, p.most, p.name)
@@ -213,7 +206,7 @@ func BenchmarkEager(b *testing.B) {
 		b.Run(p.name, func(b *testing.B) {
 			var best eagerResult
 			for i := range b.N {
-				if r := eager(b, p.name, 1); i == 0 || r.Round < best.Round {
+				if r := eager(b, p.name); i == 0 || r.Round < best.Round {
 					best = r
 				}
 			}
