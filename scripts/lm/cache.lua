@@ -154,6 +154,20 @@ function QuantizedKV:product(q, parts, mask, o)
   return mx.unflatten(mx.flatten(mx.quantized_matmul(scores, v[1], how(v, false)), 1, 2), 1, {heads})
 end
 
+-- LatentKV keeps one array for all heads: keys, of which the first rank elements are the values.
+local LatentKV = nn.class("LatentKV", KV)
+
+function LatentKV:init(kind)
+  KV.init(self, kind)
+  self.rank = kind.rank
+end
+
+function LatentKV.pack(_, k) return {k} end
+
+function LatentKV:product(q, parts, mask, o)
+  return KV.product(self, q, {parts[1], parts[1]:index("...", "0:" .. self.rank)}, mask, o)
+end
+
 -- Recurrent layers --------------------------------------------------------------------------------------------------
 
 -- State keeps arrays by number that do not grow: nil before the first token.
@@ -169,7 +183,7 @@ function State.trim(_, _, count) return count == 0 end
 -- All layers --------------------------------------------------------------------------------------------------------
 
 local Caches = nn.class("Caches")
-local kinds = {kv = KV, packed = QuantizedKV, state = State}
+local kinds = {kv = KV, packed = QuantizedKV, latent = LatentKV, state = State}
 
 -- init: layout has a table for each layer: {kind = "kv", window, keep}, {kind = "packed", group_size, bits} or {kind =
 -- "state"}. padding says how many tokens at the left of each example of a batch are none: {2, 0, 5}.

@@ -36,7 +36,7 @@ function Config.new(raw)
   local text = raw.text_config
   self.settings = {}
   for k, v in pairs(raw) do
-    if k ~= "text_config" and not (text and k == "model_type") then self.settings[k] = v end
+    if k ~= "text_config" then self.settings[k] = v end
   end
   for k, v in pairs(text or {}) do self.settings[k] = v end
   self.model_type = self:need("model_type")
@@ -88,9 +88,9 @@ function Config:only(key, ...)
 end
 
 -- act is the activation function that a key names.
-function Config:act(key)
+function Config:act(key, default)
   local nn = require("mx.nn")
-  local v = self:get(key, "silu")
+  local v = self:get(key, default or "silu")
   local known = {silu = nn.silu, swish = nn.silu, gelu = nn.gelu, gelu_pytorch_tanh = nn.gelu_approx,
     gelu_new = nn.gelu_approx, relu = nn.relu}
   if not known[v] then fail("%s = %s is not built; these are: silu, gelu, gelu_pytorch_tanh, relu", key, v) end
@@ -108,7 +108,7 @@ end
 
 -- rope is what config says of rotary embeddings, {rope_type, rope_theta, ...}, for layers of a type where it differs by
 -- type. transformers 5 has all of it in rope_parameters, 4 in rope_theta and rope_scaling.
-function Config:rope(layer_type, theta_key)
+function Config:rope(layer_type, theta_key, default)
   local nested = self:get("rope_parameters")
   local out = {}
   if nested then
@@ -126,7 +126,7 @@ function Config:rope(layer_type, theta_key)
     out.rope_theta = self:get(theta_key or "rope_theta")
   end
   out.rope_type = out.rope_type or out.type or "default"
-  out.rope_theta = out.rope_theta or self:get("rope_theta", 10000)
+  out.rope_theta = out.rope_theta or default or self:get("rope_theta", 10000)
   out.partial_rotary_factor = out.partial_rotary_factor or self:get("partial_rotary_factor")
   out.max_position_embeddings = self:get("max_position_embeddings")
   out.original_max_position_embeddings = out.original_max_position_embeddings

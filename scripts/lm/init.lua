@@ -8,6 +8,11 @@ local lm = {}
 -- models are the scripts of the families, by config.json's model_type: names of modules, or what those return.
 lm.models = {
   llama = "lm.models.llama", mistral = "lm.models.llama",
+  gemma3 = "lm.models.gemma3", gemma3_text = "lm.models.gemma3", gpt_oss = "lm.models.gpt_oss",
+  deepseek_v3 = "lm.models.deepseek_v3",
+  qwen3 = "lm.models.qwen3", qwen3_moe = "lm.models.qwen3",
+  qwen3_next = "lm.models.qwen3_next", qwen3_5 = "lm.models.qwen3_next", qwen3_5_text = "lm.models.qwen3_next",
+  qwen3_5_moe = "lm.models.qwen3_next", qwen3_5_moe_text = "lm.models.qwen3_next",
 }
 
 -- register enters a model script of one's own, or replaces one: a module's name, or a class with a constructor (w,
@@ -71,6 +76,7 @@ function lm.build(arrays, config, options)
   if class.names then
     arrays, packing = Weights.rename(arrays, packing, function(name) return class.names(name, config) end)
   end
+  arrays = Weights.from_fp8(arrays)
   if class.sanitize then arrays = class.sanitize(arrays, config) end
   local w = Weights.new(arrays, packing)
   local model = class(w, config)

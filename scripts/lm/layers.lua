@@ -51,6 +51,12 @@ function QuantizedLinear:to_plain()
   return out
 end
 
+-- MultiLinear is a Linear for each head, (heads, outputs, inputs), of x (batch, heads, tokens, inputs).
+local MultiLinear = nn.class("MultiLinear")
+function MultiLinear:init(weight) self.weight = weight end
+function MultiLinear:forward(x) return mx.matmul(x, mx.swapaxes(self.weight, -1, -2)) end
+MultiLinear.to_quantized = Linear.to_quantized
+
 -- Embedding is rows of its weight; as_linear is x times the transposed weight.
 local Embedding = nn.class("Embedding")
 function Embedding:init(weight) self.weight = weight end
@@ -155,7 +161,8 @@ function SwitchGLU:forward(x, indices)
   return mx.reshape(y[back], mx.dims(shape, {y, -1}))
 end
 
-for name, class in pairs{Linear = Linear, QuantizedLinear = QuantizedLinear, Embedding = Embedding,
+for name, class in pairs{Linear = Linear, MultiLinear = MultiLinear, QuantizedLinear = QuantizedLinear,
+  Embedding = Embedding,
   QuantizedEmbedding = QuantizedEmbedding, SwitchLinear = SwitchLinear, QuantizedSwitchLinear = QuantizedSwitchLinear,
   RMSNorm = RMSNorm, GemmaNorm = GemmaNorm, GLU = GLU, SwitchGLU = SwitchGLU} do
   layers[name] = class

@@ -117,27 +117,23 @@ function Weights:packed(layer, name, shape)
   return layer
 end
 
--- floats is a weight that may be kept in eight bits with a scale for each block of 128 by 128.
-function Weights:floats(name, shape)
-  local w = self:array(name, shape)
-  local scales = self:find(name .. "_scale_inv")
-  if not scales then return w end
-  if w.dtype == mx.uint8 then w = mx.from_fp8(w, mx.bfloat16) end
-  local rows, columns = w:dim(0), w:dim(1)
-  local spread = mx.repeat_(mx.repeat_(scales, 128, 0), 128, 1)
-  return (w * mx.slice(spread, mx.array({0, 0}, mx.int32), {0, 1}, {rows, columns})):astype(mx.bfloat16)
-end
-
 -- linear is the layer of a name: a Linear, or a QuantizedLinear where there are scales.
 function Weights:linear(name, inputs, outputs, bias)
   local layer
   if self:has(name .. ".scales") then
     layer = self:packed(layers.QuantizedLinear(), name, {outputs, inputs})
   else
-    layer = layers.Linear(self:floats(name .. ".weight", {outputs, inputs}))
+    layer = layers.Linear(self:array(name .. ".weight", {outputs, inputs}))
   end
   if bias then layer.bias = self:array(name .. ".bias", {outputs}) end
   return layer
+end
+
+-- multi is a linear layer for each head.
+function Weights:multi(name, heads, inputs, outputs)
+  local shape = {heads, outputs, inputs}
+  if self:has(name .. ".scales") then return self:packed(layers.QuantizedLinear(), name, shape) end
+  return layers.MultiLinear(self:array(name .. ".weight", shape))
 end
 
 function Weights:embedding(name, count, dims)
@@ -192,6 +188,26 @@ function Weights.rename(arrays, quantization, f)
     q[k] = v
   end
   return all(arrays), q
+end
+
+-- from_fp8 makes bfloat16 of weights that are kept in eight bits, with a scale for each block of 128 by 128.
+function Weights.from_fp8(arrays)
+  local scaled = {}
+  for name in pairs(arrays) do scaled[#scaled + 1] = name:match("^(.*)_scale_inv$") end
+  for _, name in ipairs(scaled) do
+    local w, scales = arrays[name], arrays[name .. "_scale_inv"]
+    if not w or w.ndim ~= 2 then fail("%s_scale_inv has no matrix %s", name, name) end
+    if w.dtype == mx.uint8 then w = mx.from_fp8(w, mx.float32) end
+    local rows, columns = w.shape[1], w.shape[2]
+    local want = {math.ceil(rows / 128), math.ceil(columns / 128)}
+    if scales.shape[1] ~= want[1] or scales.shape[2] ~= want[2] then
+      fail("%s_scale_inv has the shape (%s), want (%d, %d)", name, table.concat(scales.shape, ", "), unpack(want))
+    end
+    scales = mx["repeat"](mx["repeat"](scales:astype(mx.float32), 128, 0), 128, 1)
+    arrays[name] = (w * scales:index("0:" .. rows, "0:" .. columns)):astype(mx.bfloat16)
+    arrays[name .. "_scale_inv"] = nil
+  end
+  return arrays
 end
 
 -- stack_experts makes one array of those of a layer's experts: prefix.experts.0.gate_proj.weight and so on become

@@ -1,0 +1,84 @@
+-- What all decoder models have around their layers: an embedding, a norm, scores of the next token.
+local nn = require("mx.nn")
+local layers = require("lm.layers")
+
+-- Decoder is the class of models: a class below it calls Decoder.init(self, w, c, Layer). Settings of c: vocab_size,
+-- hidden_size, eps, layers (how many), tied (whether the scores come from the embedding), last_norm (the method of
+-- weights that makes the last norm, "norm" unless it is given), and layout, each layer's cache: see lm.cache.
+local Decoder = nn.class("Decoder")
+
+function Decoder:init(w, c, Layer)
+  self.model = {embed_tokens = w:embedding("model.embed_tokens", c.vocab_size, c.hidden_size), layers = {}}
+  for i = 1, c.layers do self.model.layers[i] = Layer(w:at("model.layers." .. i - 1), c, i) end
+  self.model.norm = w[c.last_norm or "norm"](w, "model.norm", c.hidden_size, c.eps)
+  if not c.tied then self.lm_head = w:linear("lm_head", c.hidden_size, c.vocab_size) end
+  self._layout = c.layout
+end
+
+-- layout is what each layer's cache is like.
+function Decoder:layout()
+  local out = {}
+  for i, kind in ipairs(self._layout) do
+    out[i] = {}
+    for k, v in pairs(kind) do out[i][k] = v end
+  end
+  return out
+end
+
+function Decoder:embed(tokens) return self.model.embed_tokens(tokens) end
+
+-- forward gives the scores of the next token after each of tokens (batch, length).
+function Decoder:forward(tokens, caches)
+  caches:start(tokens)
+  local x = self:embed(tokens)
+  for i, layer in ipairs(self.model.layers) do x = layer(x, caches, caches.layers[i]) end
+  caches:done()
+  x = self.model.norm(x)
+  if self.lm_head then return self.lm_head(x) end
+  return self.model.embed_tokens:as_linear(x)
+end
+
+-- names gives a weight the name that the layers have, or nil if it is of no use.
+function Decoder.names(name, config)
+  if name:match("rotary_emb%.inv_freq$") or name:match("^mtp%.") or name:match("^model%.mtp") then return nil end
+  if name:match("^lm_head%.") and config:get("tie_word_embeddings") then return nil end
+  return name
+end
+
+-- settings are what most models need of config.json.
+function Decoder.settings(config)
+  local c = {
+    hidden_size = config:need("hidden_size"), heads = config:need("num_attention_heads"),
+    layers = config:need("num_hidden_layers"), vocab_size = config:need("vocab_size"),
+    eps = config:get("rms_norm_eps", 1e-6), attention_bias = config:get("attention_bias", false),
+    tied = config:get("tie_word_embeddings", false),
+  }
+  c.kv_heads = config:get("num_key_value_heads", c.heads)
+  c.head_dim = config:get("head_dim", c.hidden_size / c.heads)
+  return c
+end
+
+-- layout_of is the layout for layer types: attention in full or in a window, or a recurrent state.
+function Decoder.layout_of(types, window)
+  local known = {full_attention = {kind = "kv"}, sliding_attention = {kind = "kv", window = window},
+    linear_attention = {kind = "state"}}
+  local out = {}
+  for i, name in ipairs(types) do
+    if not known[name] then error(("lm: config.json: layer_types has %s, which is not built"):format(name), 0) end
+    out[i] = known[name]
+  end
+  return out
+end
+
+-- attend is attention of projected queries, keys and values (batch, tokens, heads, size), turned by their positions.
+function Decoder.attend(caches, cache, q, k, v, rope, options)
+  local position = caches:position()
+  local function turned(x)
+    x = x:swapaxes(1, 2)
+    if rope then x = rope(x, position) end
+    return x
+  end
+  return layers.joined(cache:attend(caches, turned(q), turned(k), v:swapaxes(1, 2), options))
+end
+
+return Decoder

@@ -1,0 +1,59 @@
+-- Mixtures of experts as Qwen has them: a softmax over all experts, the best k of each token, with or without one that
+-- is always there.
+local mx, nn = require("mx"), require("mx.nn")
+local layers, Weights = require("lm.layers"), require("lm.weights")
+
+local moe = {}
+
+-- settings are those of a mixture, and which layers have one: sparse(i), i from 1.
+function moe.settings(config)
+  local m = {
+    experts = config:need("num_experts", "num_local_experts"), chosen = config:need("num_experts_per_tok"),
+    hidden = config:need("moe_intermediate_size"), norm = config:get("norm_topk_prob", false),
+    shared = config:get("shared_expert_intermediate_size"), act = config:act("hidden_act"),
+  }
+  local every, dense = config:get("decoder_sparse_step", 1), {}
+  for _, i in ipairs(config:get("mlp_only_layers", {})) do dense[i + 1] = true end
+  return m, function(i) return m.experts > 0 and not dense[i] and i % every == 0 end
+end
+
+-- stack brings the experts' weights into one array for each layer.
+function moe.stack(arrays, config)
+  return Weights.stack_experts(arrays, config:need("num_experts", "num_local_experts"))
+end
+
+-- pack_more says that the layers which choose experts are packed less than the others: see lm.quantize.
+function moe.pack_more(path)
+  if path:match("mlp%.gate$") or path:match("shared_expert_gate$") then return {group_size = 64, bits = 8} end
+  return true
+end
+
+local SparseMoE = nn.class("SparseMoE")
+
+function SparseMoE:init(w, dims, m)
+  self.chosen, self.norm = m.chosen, m.norm
+  self.gate = w:linear("gate", dims, m.experts)
+  local act = m.act
+  self.switch_mlp = layers.SwitchGLU(w:at("switch_mlp"), m.experts, dims, m.hidden,
+    function(gate, up) return act(gate) * up end)
+  if m.shared then
+    self.shared_expert = layers.GLU(w:at("shared_expert"), dims, m.shared, act)
+    self.shared_expert_gate = w:linear("shared_expert_gate", dims, 1)
+  end
+end
+
+-- best are the indices of the k largest elements along the last axis, in any order.
+function moe.best(x, k) return mx.argpartition(-x, k - 1, -1):index("...", "0:" .. k) end
+
+function SparseMoE:forward(x)
+  local shares = mx.softmax(self.gate(x), -1, {precise = true})
+  local which = mx.stop_gradient(moe.best(shares, self.chosen))
+  shares = mx.take_along_axis(shares, which, -1)
+  if self.norm then shares = shares / shares:sum(-1, true) end
+  local y = (self.switch_mlp(x, which) * mx.expand_dims(shares, -1)):sum(-2)
+  if not self.shared_expert then return y end
+  return y + mx.sigmoid(self.shared_expert_gate(x)) * self.shared_expert(x)
+end
+
+moe.SparseMoE = SparseMoE
+return moe
