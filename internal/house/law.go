@@ -50,6 +50,7 @@ const lawText = `
 	drivers     = metal/drivers
 	drivertest  = metal/drivertest
 	kerneltest  = metal/kerneltest
+	text        = text, text/...
 	scripts     = scripts, scripts/...
 	examples    = examples, examples/...
 	docs        = docs
@@ -64,6 +65,8 @@ const lawText = `
 	readline    = github.com/ergochat/readline
 	gonum       = gonum.org/v1/gonum/...
 	x/sys       = golang.org/x/sys/...
+	x/text      = golang.org/x/text/...
+	regexp2     = github.com/dlclark/regexp2
 	testify     = github.com/stretchr/testify/...
 
 	# The back ends: kir never leaves metal/, and metal's core never sees a kernel language.
@@ -93,7 +96,7 @@ const lawText = `
 	# tensors.
 	lua51, reach < luabind
 	lua51 < reach_test
-	tensor, ops, grad, compile, scripts < luabind < root < cmd, examples
+	tensor, ops, grad, compile, scripts, text < luabind < root < cmd, examples
 	conv, fast, fft, linalg, products, quant, random < luabind, root, cmd, examples
 	metal, format < luabind, root, cmd
 	picture < luabind
@@ -128,6 +131,7 @@ const lawText = `
 	gopher-lua < lua51, reach, luabind, cmd
 	readline < cmd
 	gonum < fft_test, linalg
+	x/text, regexp2 < text
 	x/sys < soft, format, cmd
 	unsafe < mapping, interp, jit, soft, apple, cuda, fake
 
@@ -147,8 +151,9 @@ const lawText = `
 	multivariate !< ops, grad, compile, tensor, kernelgen, kit, sig, luabind, lua51, reach
 	cgo, kir, msl, interp, jit !< multivariate
 	cgo !< conv, fast, fft, linalg, products, quant, random
-	cgo !< sig, rooms, docs, export, picture
+	cgo !< sig, rooms, docs, export, picture, text
 	metal, tensor, ops, format, luabind, gopher-lua !< picture
+	metal, kir, msl, kernelgen, tensor, format, kit, ops, grad, compile, scripts, luabind !< text
 	cgo !< root, cmd, luabind, tensor, kernelgen, kit, ops, grad, optest, format, compile, scripts, examples, house
 	cgo !< metal, prelude, kir, msl, interp, jit, soft, apple, cuda, drivers, drivertest, kerneltest
 	metal !< kir, msl, prelude, interp, jit

@@ -1,0 +1,113 @@
+package tokenizer
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// section reads one object of a tokenizer.json, key by key. It remembers the first error, and the keys that were read,
+// so that finish can name those that nobody knows.
+type section struct {
+	path string
+	keys map[string]json.RawMessage
+	read map[string]bool
+	err  error
+}
+
+func openSection(path string, raw json.RawMessage) *section {
+	s := &section{path: path, read: map[string]bool{}}
+	if err := json.Unmarshal(raw, &s.keys); err != nil {
+		s.err = fmt.Errorf("[tokenizer] %s is no object: %w", path, err)
+	}
+	return s
+}
+
+// fail remembers an error about this section.
+func (s *section) fail(format string, args ...any) {
+	if s.err == nil {
+		s.err = fmt.Errorf("[tokenizer] "+s.path+": "+format, args...)
+	}
+}
+
+// has reports whether a key is there and not null.
+func (s *section) has(key string) bool {
+	s.read[key] = true
+	raw, ok := s.keys[key]
+	return ok && !bytes.Equal(bytes.TrimSpace(raw), []byte("null"))
+}
+
+// value reads a key into a variable; without the key, or with null, the variable stays as it is.
+func (s *section) value(key string, to any) {
+	if !s.has(key) {
+		return
+	}
+	if err := json.Unmarshal(s.keys[key], to); err != nil {
+		s.fail("%s: %v", key, err)
+	}
+}
+
+// need is value for a key that must be there.
+func (s *section) need(key string, to any) {
+	if !s.has(key) {
+		s.fail("there is no %q", key)
+	}
+	s.value(key, to)
+}
+
+// char reads a key that holds one character.
+func (s *section) char(key string, r *rune) {
+	var text string
+	s.need(key, &text)
+	c, n := utf8.DecodeRuneInString(text)
+	if n != len(text) || n == 0 {
+		s.fail("%s is one character, not %q", key, text)
+	}
+	*r = c
+}
+
+// list is the array of sections behind a key.
+func (s *section) list(key string) []*section {
+	var raw []json.RawMessage
+	s.need(key, &raw)
+	out := make([]*section, len(raw))
+	for i, r := range raw {
+		out[i] = openSection(fmt.Sprintf("%s.%s[%d]", s.path, key, i), r)
+	}
+	return out
+}
+
+// kind reads the key "type".
+func (s *section) kind() string {
+	var kind string
+	s.need("type", &kind)
+	return kind
+}
+
+// ignore marks keys as known that change nothing here.
+func (s *section) ignore(keys ...string) {
+	for _, k := range keys {
+		s.read[k] = true
+	}
+}
+
+// finish is the first error, or that a key is unknown.
+func (s *section) finish() error {
+	if s.err != nil {
+		return s.err
+	}
+	var unknown []string
+	for _, k := range slices.Sorted(maps.Keys(s.keys)) {
+		if !s.read[k] {
+			unknown = append(unknown, fmt.Sprintf("%q", k))
+		}
+	}
+	if unknown != nil {
+		s.fail("does not know the key %s", strings.Join(unknown, ", "))
+	}
+	return s.err
+}
