@@ -71,7 +71,9 @@ func (s signature) String() string {
 }
 
 // Explain says in words what was traced and why, what each trace computes in which kernels, and how the cache fares.
-func (fn *Function) Explain() string {
+// With source it also gives the text of each kernel that is printed for fused ops, for inputs that lie in row-major
+// order.
+func (fn *Function) Explain(source bool) string {
 	s := fn.Stats()
 	var b strings.Builder
 	kind := "for each shape"
@@ -100,14 +102,14 @@ func (fn *Function) Explain() string {
 			fmt.Fprintf(&b, "  guard: %s\n", strings.TrimSuffix(g.describe(g.size), fmt.Sprintf(", is %d", g.size)))
 		}
 		fmt.Fprintf(&b, "  ops: %s\n", e.plan.opsText())
-		e.explainKernels(&b)
+		e.explainKernels(&b, source)
 	}
 	return b.String()
 }
 
 // explainKernels lists what a replay at the entry's shapes runs, without and with the fusion of ops. The shapes'
 // functions run, as in any replay.
-func (e *entry) explainKernels(b *strings.Builder) {
+func (e *entry) explainKernels(b *strings.Builder, source bool) {
 	t := tensor.NewTrace("compile", nil)
 	defer t.End()
 	in := make([]*tensor.Array, len(e.sig.specs))
@@ -119,14 +121,14 @@ func (e *entry) explainKernels(b *strings.Builder) {
 		fmt.Fprintf(b, "  kernels: %v\n", err)
 		return
 	}
-	kernelsText(b, "before fusion", tensor.PlannedKernels(outs, false))
-	kernelsText(b, "after fusion", tensor.PlannedKernels(outs, true))
+	kernelsText(b, "before fusion", tensor.PlannedKernels(outs, false), false)
+	kernelsText(b, "after fusion", tensor.PlannedKernels(outs, true), source)
 }
 
-// kernelsText lists kernels, equal ones once.
-func kernelsText(b *strings.Builder, when string, kernels []tensor.PlannedKernel) {
+// kernelsText lists kernels, equal ones once, with source each with its text.
+func kernelsText(b *strings.Builder, when string, kernels []tensor.PlannedKernel, source bool) {
 	var lines []string
-	times := map[string]int{}
+	times, texts := map[string]int{}, map[string]string{}
 	var read, written int64
 	for _, k := range kernels {
 		in, out := nbytes(k.In), nbytes(k.Out)
@@ -137,17 +139,31 @@ func kernelsText(b *strings.Builder, when string, kernels []tensor.PlannedKernel
 		}
 		line := fmt.Sprintf("%s%s: %s, %d bytes read, %d written, %s", strings.Join(k.Ops, "+"), host,
 			tensor.Count(len(k.In), "input"), in, out, tensor.Count(k.Elements, "element"))
+		if source && k.Text != "" {
+			texts[line+k.Text] = k.Text
+			line += k.Text
+		}
 		if times[line]++; times[line] == 1 {
 			lines = append(lines, line)
 		}
 	}
 	fmt.Fprintf(b, "  %s: %s, %d bytes read, %d written\n", when, tensor.Count(len(kernels), "kernel"), read, written)
 	for _, line := range lines {
+		about := strings.TrimSuffix(line, texts[line])
 		if n := times[line]; n > 1 {
-			line = fmt.Sprintf("%d times %s", n, line)
+			about = fmt.Sprintf("%d times %s", n, about)
 		}
-		fmt.Fprintf(b, "    %s\n", line)
+		fmt.Fprintf(b, "    %s\n%s", about, indented(texts[line]))
 	}
+}
+
+// indented is a kernel's text as it stands below its line.
+func indented(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString("      | " + strings.TrimRight(line, "\n") + "\n")
+	}
+	return b.String()
 }
 
 func nbytes(specs []tensor.Spec) (n int64) {

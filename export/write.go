@@ -2,6 +2,7 @@ package export
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -103,9 +104,9 @@ func (f *File) Save(ctx context.Context, path string) error {
 	return format.WriteFile("export_function", path, func(w io.Writer) error { return f.Write(ctx, w) })
 }
 
-// Write writes what Save writes. Constants are evaluated; those that several traces share are written once.
+// Write writes what Save writes. Constants are evaluated; equal ones are written once.
 func (f *File) Write(ctx context.Context, w io.Writer) error {
-	out := &writer{w: w, consts: map[tensor.Value]int{}, ops: map[*tensor.Op]int{}, equal: map[string]int{}}
+	out := &writer{w: w, consts: map[tensor.Value]int{}, ops: map[*tensor.Op]int{}, equal: map[contents]int{}}
 	out.write(binary.LittleEndian.AppendUint32([]byte(magic), version))
 	out.pad()
 	var traces []byte
@@ -141,8 +142,8 @@ type writer struct {
 	written   int64
 	err       error
 	consts    map[tensor.Value]int
-	equal     map[string]int // small constants by content
-	next      int            // how many have been written
+	equal     map[contents]int
+	next      int // how many have been written
 	ops       map[*tensor.Op]int
 	constText []byte
 	opText    []byte
@@ -161,11 +162,15 @@ func (w *writer) pad() {
 	w.write(make([]byte, (alignment-w.written%alignment)%alignment))
 }
 
-// smallest is the size in bytes up to which equal constants are one.
-const smallest = 64
+// contents are equal for equal constants.
+type contents struct {
+	spec string
+	hash [sha256.Size]byte
+}
 
-// constant is the number of a constant, which is written unless it has been.
-func (w *writer) constant(ctx context.Context, x *tensor.Array) (int, error) {
+// constant is the number of a constant, which is written unless it, or an equal one, has been. One that stands apart is
+// no other one, equal or not.
+func (w *writer) constant(ctx context.Context, x *tensor.Array, apart bool) (int, error) {
 	if i, ok := w.consts[x.Value()]; ok {
 		return i, nil
 	}
@@ -173,18 +178,15 @@ func (w *writer) constant(ctx context.Context, x *tensor.Array) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	key := ""
-	if len(b) <= smallest {
-		key = fmt.Sprintf("%v %x", x.Spec(), b)
-		if i, ok := w.equal[key]; ok {
-			w.consts[x.Value()] = i
-			return i, nil
-		}
+	key := contents{fmt.Sprint(x.Spec()), sha256.Sum256(b)}
+	if i, ok := w.equal[key]; ok && !apart {
+		w.consts[x.Value()] = i
+		return i, nil
 	}
 	i := w.next
 	w.next++
 	w.consts[x.Value()] = i
-	if key != "" {
+	if !apart {
 		w.equal[key] = i
 	}
 	w.write(b)
@@ -218,9 +220,11 @@ func (w *writer) trace(ctx context.Context, b []byte, t *Trace) ([]byte, error) 
 	b = appendSpecs(b, t.Outputs)
 	g := t.Program.Graph(len(t.Inputs))
 	consts := make([]int, len(g.Consts))
+	writes := func(s compile.Step) bool { return s.Op.MayWrite(s.Attrs) }
+	apart := slices.ContainsFunc(g.Steps, writes) // some call may change the bytes of one
 	var err error
 	for i, x := range g.Consts {
-		if consts[i], err = w.constant(ctx, x); err != nil {
+		if consts[i], err = w.constant(ctx, x, apart); err != nil {
 			return nil, err
 		}
 	}

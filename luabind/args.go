@@ -280,6 +280,7 @@ func (a *args) collect() {
 	if n > most {
 		a.fail("got %s, it takes %d: %s", tensor.Count(n, "argument"), most, a.names())
 	}
+	a.Positional = n
 	a.raw = cleared(a.raw, len(f.params))
 	for i := range a.raw {
 		a.raw[i] = lua.LNil

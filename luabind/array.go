@@ -1,6 +1,7 @@
 package luabind
 
 import (
+	"math"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -195,12 +196,16 @@ func (t *arrayType) setIndex(L *lua.LState) int {
 	return 0
 }
 
-// operand converts a value that is put into x: an array, a number, or a nested table of numbers.
+// operand converts a value that is put into x: an array, a number, or a nested table of numbers. NaN and infinities
+// become the integers that astype makes of them, as those in an array do.
 func (t *arrayType) operand(x *tensor.Array, v lua.LValue) *tensor.Array {
 	if y, ok := array(v); ok {
 		return y
 	}
 	c := t.s.call()
+	if n, ok := v.(lua.LNumber); ok && x.DType().IsInteger() && (n != n || math.IsInf(float64(n), 0)) {
+		return ops.AsType(ops.Number(float64(n), tensor.Float32, c), x.DType(), c)
+	}
 	y, err := arrayOf(c, v, x.DType(), false)
 	if err != nil {
 		t.s.raise(c.Errorf("array", "the value %v", err))

@@ -64,7 +64,8 @@ var compileRows = []row{
 			"tables, such as a model and an optimizer's state, that fun changes: what it writes there is written at each " +
 			"call. Other assignments happen when fun is traced only. A size read by x.shape " +
 			"is a guard: where it differs, fun is traced again. f:explain() tells captures, traces and their " +
-			"reasons, and the kernels before and after fusion; check runs both ways and compares.",
+			"reasons, and the kernels before and after fusion; f:explain{source = true} also the text of those that are " +
+			"printed for fused operations. check runs both ways and compares.",
 		call: func(a *args) any {
 			for i := 1; i <= 2; i++ {
 				if _, ok := a.raw[i].(*lua.LTable); !ok && a.raw[i] != lua.LNil && !isRandomState(a.raw[i]) {
@@ -226,6 +227,26 @@ func (k *compiledFunction) call(L *lua.LState) int {
 	return len(results)
 }
 
+// wantsSource reads the arguments of explain.
+func wantsSource(s *State, args []lua.LValue) bool {
+	if len(args) == 0 {
+		return false
+	}
+	t, ok := args[0].(*lua.LTable)
+	if !ok || len(args) > 1 {
+		s.raise(s.call().Errorf("explain", "got %s, it takes {source = true} or nothing", describe(args[0])))
+	}
+	source := false
+	t.ForEach(func(k, v lua.LValue) {
+		flag, ok := v.(lua.LBool)
+		if k != lua.LString("source") || !ok {
+			s.raise(s.call().Errorf("explain", "got %s = %s, it takes source = true or false", k, describe(v)))
+		}
+		source = bool(flag)
+	})
+	return source
+}
+
 // openCompiled makes the metatable of compiled functions.
 func (s *State) openCompiled() {
 	mt := s.meta(compiledKind)
@@ -238,9 +259,9 @@ func (s *State) openCompiled() {
 	s.Method(methods, "explain", func(L *lua.LState) int {
 		k, ok := unwrap[*compiledFunction](L.Get(1))
 		if !ok {
-			s.raise(s.call().Errorf("explain", "call it as f:explain()"))
+			s.raise(s.call().Errorf("explain", "call it as f:explain(), or f:explain{source = true}"))
 		}
-		text := k.f.Explain()
+		text := k.f.Explain(wantsSource(s, lua51.Args(L)[1:]))
 		for _, name := range frozenGlobals(s, k.fn) {
 			text += "frozen: global " + name + ", read when a trace is made\n"
 		}

@@ -28,6 +28,12 @@ import (
 type counter struct {
 	metal.Driver
 	dispatches atomic.Int64 // and copies and fills
+	texts      sync.Map     // of the libraries that were compiled
+}
+
+func (c *counter) Compile(ctx context.Context, src metal.Source) (metal.Module, error) {
+	c.texts.Store(src.Text, true)
+	return c.Driver.Compile(ctx, src)
 }
 
 func (c *counter) Submit(queue int, cb *metal.CommandBuffer, done func(error)) {

@@ -90,6 +90,40 @@ mx.eval(f(x, w)) -- constants are computed once`)
 	}
 }
 
+// TestExplainSource: the kernels that f:explain{source = true} shows are those that the device was given: in one line,
+// strided, a reduction with what is computed on the way, of wide and of 64-bit elements, and over views.
+func TestExplainSource(t *testing.T) {
+	_, drv := withDevice(t, metal.DeviceOptions{})
+	s := New(Options{})
+	defer s.Close()
+	got := asked(t, s, `local f = mx.compile(function(x, w)
+		return mx.tanh(x) + 1, mx.exp(x.T * 2 + w), mx.sum(mx.abs(x.T["::-1"] - w), 0), mx.max(x * 2, 1),
+			x:astype(mx.float64) * 2, (x["1:, ::2"] + 1):astype(mx.int64) * 2, mx.matmul(x, x.T)
+	end)
+	mx.eval(f(mx.ones({3, 40}) + 0, mx.ones({3}) + 0))
+	return f:explain{source = true}`).String()
+	shown, text := 0, ""
+	for line := range strings.Lines(got + "end") {
+		if part, ok := strings.CutPrefix(line, "      | "); ok {
+			text += part
+			continue
+		}
+		if text != "" {
+			_, ran := drv.texts.Load(text)
+			require.True(t, ran, "the device was not given\n%s", text)
+			shown++
+		}
+		text = ""
+	}
+	require.GreaterOrEqual(t, shown, 6, got)
+	plain := asked(t, s, `local f = mx.compile(mx.exp) f(mx.ones({2})) return f:explain()`)
+	require.NotContains(t, plain.String(), "kernel]]")
+	for _, call := range []string{"f:explain(1)", "f:explain{source = 1}", "f:explain{text = true}"} {
+		got := asked(t, s, `local f = mx.compile(mx.exp) return tostring(select(2, pcall(function() return %s end)))`, call)
+		require.Contains(t, got.String(), "[explain] got ", call)
+	}
+}
+
 // TestFusionOfTheQuickstart: it prints the same, and what it computes are the same bytes.
 func TestFusionOfTheQuickstart(t *testing.T) {
 	text, err := os.ReadFile("../examples/quickstart.lua")

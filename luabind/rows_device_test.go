@@ -74,16 +74,42 @@ func TestDevices(t *testing.T) {
 func TestArangeByName(t *testing.T) {
 	s := newTestState(t)
 	for script, want := range map[string]string{
-		"mx.arange{stop = 2, step = 0.5}":       "array([0, 0.5, 1, 1.5], dtype=float32)",
-		"mx.arange{stop = 3}":                   "array([0, 1, 2], dtype=int32)",
-		"mx.arange(-3, {step = -1})":            "array([0, -1, -2], dtype=int32)",
-		"mx.arange{stop = 2, step = 2^40}":      "array([0], dtype=int64)",
-		"mx.arange(0, -10, -math.huge)":         "array([0], dtype=float32)",
-		"mx.arange{start = 1, stop = 3}":        "array([1, 2], dtype=int32)",
-		"select(2, pcall(mx.arange, {step=1}))": "asked:1: [arange] stop is missing",
+		"mx.arange{stop = 2, step = 0.5}":        "array([0, 0.5, 1, 1.5], dtype=float32)",
+		"mx.arange{stop = 3}":                    "array([0, 1, 2], dtype=int32)",
+		"mx.arange(-3, {step = -1})":             "array([0, -1, -2], dtype=int32)",
+		"mx.arange{stop = 2, step = 2^40}":       "array([0], dtype=int64)",
+		"mx.arange(0, -10, -math.huge)":          "array([0], dtype=float32)",
+		"mx.arange{start = 1, stop = 3}":         "array([1, 2], dtype=int32)",
+		"select(2, pcall(mx.arange, {step=1}))":  "asked:1: [arange] stop is missing",
+		"select(2, pcall(mx.arange, {start=1}))": "asked:1: [arange] start is 1, and stop is missing",
 	} {
 		require.Equal(t, want, asked(t, s, "return tostring((%s))", script).String(), script)
 	}
+}
+
+// NaN and infinities that are assigned to integers become what astype makes of them.
+func TestAssignedNaN(t *testing.T) {
+	s := newTestState(t)
+	for _, d := range []string{"int8", "uint8", "int32", "uint32", "int64", "uint64"} {
+		got := asked(t, s, `local x = mx.zeros({4}, mx.%[1]s)
+			x[0], x[1], x[2] = mx.nan, mx.inf, -mx.inf
+			x = x:at(3):set(mx.nan)
+			return mx.array_equal(x, mx.array({mx.nan, mx.inf, -mx.inf, mx.nan}):astype(mx.%[1]s)):item()`, d)
+		require.Equal(t, lua.LTrue, got, d)
+	}
+}
+
+// async_eval has no place in a function that a transform calls, as in MLX; eval may stand where it is differentiated.
+func TestAsyncEvalInTransforms(t *testing.T) {
+	s := newTestState(t)
+	for _, transform := range []string{"grad", "vmap", "compile"} {
+		got := asked(t, s, `local ok, e = pcall(mx.%s(function(x) local y = x + 1 mx.async_eval(y) return y:sum() end),
+			mx.ones({2})) return not ok and tostring(e)`, transform)
+		require.Contains(t, got.String(), "[async_eval] not in a function that is differentiated, mapped or compiled")
+	}
+	got := asked(t, s, `local f = mx.grad(function(x) local y = x + 1 mx.eval(y) return (y * y):sum() end)
+		return f(mx.array({2})):item()`)
+	require.Equal(t, lua.LNumber(6), got)
 }
 
 // A function that is transformed and returns an argument that it is not differentiated by returns that very value: to

@@ -2,6 +2,7 @@ package luabind
 
 import (
 	lua "github.com/yuin/gopher-lua"
+	"slices"
 
 	"github.com/mlxlua/mlxlua/tensor"
 )
@@ -21,10 +22,15 @@ var evalRows = []row{
 		}},
 	{name: "async_eval", sig: "args:tree...",
 		help: "Hands the arrays in any number of trees over to their streams and returns at once, unless 128 earlier " +
-			"calls are unfinished: then it waits for half of those. Errors are raised where a value is read, and those of " +
+			"calls are unfinished: then it waits for half of those. It has no place in a function that is differentiated, " +
+			"mapped or compiled. Errors are raised where a value is read, and those of " +
 			"values that nobody read by mx.synchronize or where the program ends.",
 		call: func(a *args) any {
 			xs := a.s.arraysIn("async_eval", a.rest)
+			if slices.ContainsFunc(xs, tensor.Traced) {
+				a.fail("not in a function that is differentiated, mapped or compiled: to have a value while a function is " +
+					"differentiated, call mx.eval")
+			}
 			a.s.looks.ifDue(xs...)
 			w, err := tensor.Submit(xs...)
 			if err != nil {

@@ -55,8 +55,8 @@ type Op struct {
 // Name is the op's name, as MLX calls it.
 func (p *Op) Name() string { return p.name }
 
-// IsFlat reports whether all derivatives of the op are zero, or it has none.
-func (p *Op) IsFlat() bool { return p.vjp == nil || p.constant }
+// MayWrite reports whether a call with those attributes may change its inputs' bytes.
+func (p *Op) MayWrite(attrs any) bool { return p.writes != nil && p.writes(attrs) }
 
 // Package is the import path of the package whose initialisation declared the op.
 func (p *Op) Package() string {

@@ -8,6 +8,9 @@ type PlannedKernel struct {
 	In   []Spec   // the arrays that it reads, each once
 	Out  []Spec   // the arrays that it writes
 	Host bool     // Go code computes it, not a kernel
+	// Text is the kernel, if it was printed for these ops: MSL for placeholders that lie in row-major order. Of a
+	// reduction in several passes it is the first one. "" for ops with kernels of their own.
+	Text string
 	// Elements is how many elements the ops go over: those of the largest output, or of what is reduced. How many
 	// threads share them depends on layouts.
 	Elements int
@@ -37,11 +40,13 @@ func PlannedKernels(xs []*Array, fused bool) []PlannedKernel {
 	}
 	p.makeUnits(seg)
 	var kernels []PlannedKernel
+	texts := newPreview(seg, p)
 	for _, u := range p.units {
 		if seg.tasks[u.root].node.op.view != nil {
 			continue
 		}
 		k := p.kernel(seg, u)
+		k.Text = texts.text(u)
 		if slices.ContainsFunc(k.Out, func(s Spec) bool { return s.Shape.Size() > 0 }) { // else nothing is launched
 			kernels = append(kernels, k)
 		}

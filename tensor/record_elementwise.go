@@ -20,16 +20,9 @@ func (e *recorder) elementwise(members []int32) error {
 		}
 		return nil
 	}
-	if err := e.addSteps(members, shape); err != nil {
+	linear, err := e.expression(members, shape)
+	if err != nil {
 		return err
-	}
-	for i, slot := range members {
-		t := &e.seg.tasks[slot]
-		if t.node == root || e.plan.live[e.plan.base[slot]] {
-			k.expr.Outputs = append(k.expr.Outputs, len(k.values)+i)
-			k.expr.Out = append(k.expr.Out, kernelgen.Linear)
-			k.outs = append(k.outs, Value{t.node, 0})
-		}
 	}
 	for _, v := range k.outs {
 		if e.donate(v, members) {
@@ -39,10 +32,6 @@ func (e *recorder) elementwise(members []int32) error {
 			return err
 		}
 	}
-	linear := shape.Size() <= math.MaxInt32-kernelgen.RunLength
-	for _, o := range k.expr.Operands {
-		linear = linear && o.Class != kernelgen.Strided
-	}
 	if linear {
 		return e.linear(root.op.name, shape)
 	}
@@ -51,6 +40,28 @@ func (e *recorder) elementwise(members []int32) error {
 		k.outOps = append(k.outOps, Operand{v.Spec(), v.Node.out[0].data})
 	}
 	return e.general(root.op.name, shape, k.outOps)
+}
+
+// expression fills the scratch with the members' expression and its outputs. It reports whether the kernel may go over
+// elements in one line.
+func (e *recorder) expression(members []int32, shape Shape) (linear bool, err error) {
+	k := &e.kernel
+	if err := e.addSteps(members, shape); err != nil {
+		return false, err
+	}
+	last := len(members) - 1
+	for i, slot := range members {
+		if i == last || e.plan.live[e.plan.base[slot]] {
+			k.expr.Outputs = append(k.expr.Outputs, len(k.values)+i)
+			k.expr.Out = append(k.expr.Out, kernelgen.Linear)
+			k.outs = append(k.outs, Value{e.seg.tasks[slot].node, 0})
+		}
+	}
+	linear = shape.Size() <= math.MaxInt32-kernelgen.RunLength
+	for _, o := range k.expr.Operands {
+		linear = linear && o.Class != kernelgen.Strided
+	}
+	return linear, nil
 }
 
 // donate gives an output of the cluster the storage of an operand that the cluster is the last to read. Each thread
@@ -125,12 +136,10 @@ func (e *recorder) linear(label string, shape Shape) error {
 	return enc.Dispatch(threads((n+kernelgen.RunLength-1)/kernelgen.RunLength*32), groupSize)
 }
 
-// general encodes the scratch's expression over operands and outputs of any strides.
-func (e *recorder) general(label string, shape Shape, outs []Operand) error {
-	k := &e.kernel
+// strided is the layout of the scratch's operands and of outputs; the expression gets their classes in it.
+func (k *kernelScratch) strided(shape Shape, outs []Operand) *kernelgen.Layout {
 	k.all = append(append(k.all[:0], k.ops...), outs...)
-	all := k.all
-	layout := k.arrange(shape, all)
+	layout := k.arrange(shape, k.all)
 	layout.PlanLanes(len(outs))
 	for i := range k.expr.Operands {
 		if k.expr.Operands[i].Class != kernelgen.Scalar {
@@ -144,7 +153,14 @@ func (e *recorder) general(label string, shape Shape, outs []Operand) error {
 		}
 	}
 	k.expr.Fold, k.expr.Rows = layout.Fold(k.expr.Fold.Strides), layout.Rows()
-	wide := layout.Wide()
+	return layout
+}
+
+// general encodes the scratch's expression over operands and outputs of any strides.
+func (e *recorder) general(label string, shape Shape, outs []Operand) error {
+	k := &e.kernel
+	layout := k.strided(shape, outs)
+	all, wide := k.all, layout.Wide()
 	e.key = append(e.key[:0], 'g')
 	if wide {
 		e.key[0] = 'w'

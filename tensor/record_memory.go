@@ -270,6 +270,9 @@ func (e *recorder) setData(n *Node, i int, v View) {
 // operand is where an input's elements lie, in memory that this device can read.
 func (e *recorder) operand(v Value) (Operand, error) {
 	o := &v.Node.out[v.Out]
+	if e.preview != nil {
+		return Operand{o.spec, e.preview.view(v)}, nil
+	}
 	v.Node.mu.Lock()
 	data, gone := o.data, o.gone || o.spent
 	v.Node.mu.Unlock()

@@ -8,6 +8,22 @@ import (
 
 // reduce encodes a reduction, with the element-wise members that only it reads computed on the way.
 func (e *recorder) reduce(members []int32) error {
+	root := e.seg.tasks[members[len(members)-1]].node
+	shape, err := e.reduction(members)
+	if err != nil {
+		return err
+	}
+	out := root.out[0].spec
+	e.job.bytes.Add(Spec{shape, e.kernel.specs[0].DType}.NBytes())
+	if err := e.allot(root, 0); err != nil || out.Shape.Size() == 0 {
+		return err
+	}
+	return e.passes(root.op.name, shape, Operand{out, root.out[0].data})
+}
+
+// reduction fills the scratch with a reduction and what is computed on the way, and gives the shape that it goes over.
+// If it has outputs, its first pass is planned.
+func (e *recorder) reduction(members []int32) (Shape, error) {
 	k := &e.kernel
 	root := &e.seg.tasks[members[len(members)-1]]
 	k.specs = k.specs[:0]
@@ -15,10 +31,9 @@ func (e *recorder) reduce(members []int32) error {
 		k.specs = append(k.specs, v.Spec())
 	}
 	specs := k.specs
-	e.job.bytes.Add(specs[0].NBytes())
 	axes, reducer, err := root.node.op.reduce(root.node.attrs, specs)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	shape := specs[0].Shape
 	k.reduced = resize(k.reduced, len(shape))
@@ -40,24 +55,33 @@ func (e *recorder) reduce(members []int32) error {
 	}
 	out := root.node.out[0].spec
 	if outputs != out.Shape.Size() {
-		return fmt.Errorf("BUG: reducing axes %v of %v does not give %v", axes, shape, out.Shape)
+		return nil, fmt.Errorf("BUG: reducing axes %v of %v does not give %v", axes, shape, out.Shape)
 	}
 	if err := e.addSteps(members[:len(members)-1], shape); err != nil {
-		return err
+		return nil, err
 	}
 	if len(members) == 1 {
 		if err := e.addOperand(root.in[0], shape); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if err := e.allot(root.node, 0); err != nil || outputs == 0 {
-		return err
+	if outputs > 0 {
+		k.plan.Plan(k.arrange(shape, k.ops), reduced)
+		pass := kernelgen.FirstPass(outputs, elements, inner, reducer.Acc)
+		k.red = kernelgen.Reduction{Expr: k.expr, Reducer: reducer, OutType: out.DType.MSL(), Pass: pass}
 	}
-	k.plan.Plan(k.arrange(shape, k.ops), reduced)
-	pass := kernelgen.FirstPass(outputs, elements, inner, reducer.Acc)
-	k.red = kernelgen.Reduction{Expr: k.expr, Reducer: reducer, OutType: out.DType.MSL(), Pass: pass}
-	data := root.node.out[0].data
-	return e.passes(root.node.op.name, shape, Operand{out, data})
+	return shape, nil
+}
+
+// beginPass fits the scratch's next pass to how its operands lie.
+func (k *kernelScratch) beginPass() {
+	red, plan := &k.red, &k.plan
+	red.Pass = red.Pass.For(plan, len(red.Expr.Steps))
+	for i := range plan.Strides {
+		if red.Expr.Operands[i].Class != kernelgen.Scalar {
+			red.Expr.Operands[i].Class = plan.Class(i)
+		}
+	}
 }
 
 // passes encodes the kernels of the scratch's reduction: one, or more through temporaries for long ones.
@@ -65,13 +89,8 @@ func (e *recorder) passes(label string, shape Shape, out Operand) error {
 	k := &e.kernel
 	red, plan, ops := &k.red, &k.plan, k.ops
 	for {
+		k.beginPass()
 		pass := &red.Pass
-		*pass = pass.For(plan, len(red.Expr.Steps))
-		for i := range plan.Strides {
-			if red.Expr.Operands[i].Class != kernelgen.Scalar {
-				red.Expr.Operands[i].Class = plan.Class(i)
-			}
-		}
 		next, again := pass.NextPass()
 		to := out
 		if again {

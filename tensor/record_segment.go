@@ -23,6 +23,8 @@ type recorder struct {
 	kernel kernelScratch
 	spare  kernelScratch // for a copy that a rule makes while its own kernel is being prepared
 	rule   Run           // of the Run rule that is being executed
+
+	preview *preview // what is recorded is not to run: nil otherwise
 }
 
 func (e *recorder) init(s *Stream) {

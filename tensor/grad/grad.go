@@ -16,8 +16,8 @@ type Func = func(in []*tensor.Array) ([]*tensor.Array, error)
 // VJP calls f and gives its outputs and, for each primal, the vector-Jacobian product with the cotangents: one for
 // each output, of its shape, converted to its dtype; nil means zero. The products have the primals' shapes and
 // dtypes; where nothing depends on a primal they are zeros. As in MLX integers are no obstacle: their products are
-// integers too. But where they choose elements, as indices, there is no derivative by them, and an error says so; only
-// integers that are computed from floats, or with a derivative of zero (argsort), may choose.
+// integers too. But there is no derivative by indices, which choose elements: where they are computed from a primal,
+// in whatever way, an error says so, unless [ops.StopGradient] stands between.
 func VJP(f Func, primals, cotangents []*tensor.Array, ctx ...*tensor.Ctx) (outs, grads []*tensor.Array, err error) {
 	c := tensor.Call(ctx)
 	outs, grads, err = vjp(c, "vjp", f, primals, nil, func(outs []*tensor.Array) ([]*tensor.Array, error) {

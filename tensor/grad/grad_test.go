@@ -391,15 +391,56 @@ func TestIndicesHaveNoDerivative(t *testing.T) {
 		}, arrays{x, i}, arrays{unit})
 		require.NoError(t, err, name)
 	}
-	sorted := func(x *array) *array { return ops.Multiply(ops.Take(x, ops.ArgSort(x, &axis), nil), vec(1, 2, 3)) }
-	g, err := grad.Grad(func(in []*array) ([]*array, error) {
-		return arrays{ops.Sum(sorted(in[0]), nil, false)}, nil
-	}, nil)(arrays{x})
-	require.NoError(t, err)
-	near(t, []float64{3, 1, 2}, g[0])
-	_, tans, err := grad.JVP(one(sorted), arrays{x}, arrays{vec(1, 10, 100)})
-	require.NoError(t, err)
-	near(t, []float64{10, 200, 3}, tans[0])
+}
+
+// TestComputedIndices: indices that are computed from what a function is differentiated by are an error, floats in
+// between or not, but where stop_gradient stands on the way; MLX 0.32.4 refuses these and takes the last two. What
+// chooses elements by itself, as sort does, has derivatives, also twice.
+func TestComputedIndices(t *testing.T) {
+	x, axis, weights := vec(3, 1, 2), 0, vec(1, 2, 3)
+	by := func(index func(x *array) *array) grad.Func {
+		return one(func(x *array) *array {
+			return ops.Sum(ops.Multiply(ops.Take(x, index(x), nil), weights), nil, false)
+		})
+	}
+	order := func(x *array) *array { return ops.ArgSort(x, &axis) }
+	for name, f := range map[string]grad.Func{
+		"argsort": by(order),
+		"argmax":  by(func(x *array) *array { return ops.ArgMax(x, nil, true) }),
+		"cast": by(func(x *array) *array {
+			return ops.Subtract(ops.AsType(x, tensor.Int32), ops.Number(1, tensor.Int32))
+		}),
+		"back": by(func(x *array) *array { return ops.AsType(ops.AsType(order(x), tensor.Float32), tensor.Int32) }),
+	} {
+		_, err := grad.Grad(f, nil)(arrays{x})
+		require.ErrorContains(t, err, "stop_gradient", name)
+		_, _, err = grad.JVP(f, arrays{x}, arrays{x})
+		require.ErrorContains(t, err, "stop_gradient", name)
+		_, err = grad.Grad(grad.Checkpoint(f), nil)(arrays{x})
+		require.ErrorContains(t, err, "stop_gradient", name)
+	}
+	for name, f := range map[string]grad.Func{
+		"after":  by(func(x *array) *array { return ops.StopGradient(order(x)) }),
+		"before": by(func(x *array) *array { return order(ops.StopGradient(x)) }),
+		"sort": one(func(x *array) *array {
+			return ops.Sum(ops.Multiply(ops.Sort(x, &axis), weights), nil, false)
+		}),
+	} {
+		g, err := grad.Grad(f, nil)(arrays{x})
+		require.NoError(t, err, name)
+		near(t, []float64{3, 1, 2}, g[0], name)
+		_, tans, err := grad.JVP(f, arrays{x}, arrays{vec(1, 10, 100)})
+		require.NoError(t, err, name)
+		near(t, []float64{213}, tans[0], name)
+		_, err = grad.Grad(func(in []*array) ([]*array, error) {
+			g, err := grad.Grad(f, nil)(in)
+			if err != nil {
+				return nil, err
+			}
+			return arrays{ops.Sum(ops.Square(g[0]), nil, false)}, nil
+		}, nil)(arrays{x})
+		require.NoError(t, err, name)
+	}
 }
 
 // A tangent of bools has the tangents' dtype, so that a script can compute with it.

@@ -61,16 +61,16 @@ func noTangent(c *tensor.Ctx, out *tensor.Array, tangents []*tensor.Array) *tens
 type forward struct {
 	tans    map[tensor.Value]*tensor.Array
 	holder  *tensor.Holder
-	watched inputs
+	watched *watched
 }
 
 // pushforward gives the tangents of outs, nil for zero, from those of ins.
 func pushforward(c *tensor.Ctx, trace *tensor.Trace, ins, tangents, outs []*tensor.Array) ([]*tensor.Array, error) {
-	f := &forward{map[tensor.Value]*tensor.Array{}, c.Holder, inputs{}}
+	f := &forward{map[tensor.Value]*tensor.Array{}, c.Holder, watchedIn(trace, nil)}
 	for i, x := range ins {
 		if tangents[i] != nil {
 			f.tans[x.Value()] = tangents[i]
-			f.watched[x.Value().Node] = true
+			f.watched.inputs[x.Value().Node] = true
 		}
 	}
 	nodes := nodesOf(trace, outs, 0)
@@ -102,16 +102,15 @@ func (f *forward) node(n *tensor.Node) error {
 	c, values := ctxOf(f.holder, n), n.Inputs()
 	tans, any := make([]*tensor.Array, len(values)), false
 	for i, v := range values {
-		if f.tans[v] == nil || n.SpecOnly(i, len(values)) {
-			continue
-		}
-		if n.IsIndex(i, len(values)) {
-			if f.watched.reaches(v) {
+		switch {
+		case n.SpecOnly(i, len(values)):
+		case n.IsIndex(i, len(values)):
+			if f.watched.reachedFrom(v) {
 				return indexed(c, "jvp", n)
 			}
-			continue
+		case f.tans[v] != nil:
+			tans[i], any = f.tans[v], true
 		}
-		tans[i], any = f.tans[v], true
 	}
 	if !any {
 		return nil

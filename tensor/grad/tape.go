@@ -76,34 +76,41 @@ type reverse struct {
 	trace   *tensor.Trace
 	cots    map[tensor.Value]*tensor.Array
 	holder  *tensor.Holder
-	watched inputs
+	watched *watched
 }
 
-// inputs are the nodes of what is differentiated by.
-type inputs map[*tensor.Node]bool
+// watched are the nodes of what is differentiated by.
+type watched struct {
+	trace  *tensor.Trace
+	inputs map[*tensor.Node]bool
+	apart  map[*tensor.Node]bool // nodes that are not computed from one, as far as is known
+}
 
-// reaches reports whether integers are computed from integers that are differentiated by, with a derivative that is
-// not zero.
-func (in inputs) reaches(v tensor.Value) bool {
-	seen, stack := map[*tensor.Node]bool{}, []tensor.Value{v}
+func watchedIn(trace *tensor.Trace, xs []*tensor.Array) *watched {
+	w := &watched{trace, map[*tensor.Node]bool{}, map[*tensor.Node]bool{}}
+	for _, x := range xs {
+		w.inputs[x.Value().Node] = true
+	}
+	return w
+}
+
+// reachedFrom reports whether v is computed from what is differentiated by, other than through stop_gradient.
+func (w *watched) reachedFrom(v tensor.Value) bool {
+	stack := []*tensor.Node{v.Node}
 	for len(stack) > 0 {
-		v := stack[len(stack)-1]
+		n := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		n := v.Node
-		if seen[n] || v.Spec().DType.IsInexact() {
-			continue
-		}
-		seen[n] = true
-		switch {
-		case in[n]:
+		if w.inputs[n] {
 			return true
-		case n.Op().IsFlat():
+		}
+		if w.apart[n] || !w.trace.Has(n) || ops.StopsGradient(n.Op()) {
 			continue
 		}
+		w.apart[n] = true
 		values := n.Inputs()
 		for i, v := range values {
 			if !n.SpecOnly(i, len(values)) && (i == 0 || n.Op() != recomputeOp.Op()) {
-				stack = append(stack, v)
+				stack = append(stack, v.Node)
 			}
 		}
 	}
@@ -112,23 +119,19 @@ func (in inputs) reaches(v tensor.Value) bool {
 
 // indexed is the error of differentiating by indices. Zeros would hide that they choose elements.
 func indexed(c *tensor.Ctx, transform string, n *tensor.Node) error {
-	return c.Errorf(transform, "%s has no derivative by its indices, which are, or come from, an integer argument that "+
-		"the function is differentiated by: pass them through mx.stop_gradient", n.Op().Name())
+	return c.Errorf(transform, "%s has no derivative by its indices, which are computed from what the function is "+
+		"differentiated by: pass them through mx.stop_gradient", n.Op().Name())
 }
 
 // pullback gives the cotangents of ins, nil for zero, from those of outs.
 func pullback(c *tensor.Ctx, trace *tensor.Trace, outs, cots, ins []*tensor.Array) ([]*tensor.Array, error) {
-	stop := inputs{}
-	for _, x := range ins {
-		stop[x.Value().Node] = true
-	}
-	r := &reverse{trace, map[tensor.Value]*tensor.Array{}, c.Holder, stop}
+	r := &reverse{trace, map[tensor.Value]*tensor.Array{}, c.Holder, watchedIn(trace, ins)}
 	for i, x := range outs {
 		if cots[i] != nil && trace.DependsOn(x) {
 			r.add(c, x.Value(), cots[i])
 		}
 	}
-	if err := r.walk(nodesOf(trace, outs, 0), stop); err != nil {
+	if err := r.walk(nodesOf(trace, outs, 0), r.watched.inputs); err != nil {
 		return nil, err
 	}
 	grads := make([]*tensor.Array, len(ins))
@@ -146,7 +149,7 @@ func (r *reverse) add(c *tensor.Ctx, v tensor.Value, g *tensor.Array) {
 }
 
 // walk handles nodes from the last to the first: when a node's turn comes, all that reads it has been handled.
-func (r *reverse) walk(nodes []*tensor.Node, stop inputs) error {
+func (r *reverse) walk(nodes []*tensor.Node, stop map[*tensor.Node]bool) error {
 	groups := groupsOf(nodes)
 	for _, n := range slices.Backward(nodes) {
 		if stop[n] {
@@ -188,7 +191,7 @@ func (r *reverse) node(n *tensor.Node) error {
 	for i, v := range values {
 		want[i] = r.trace.Has(v.Node) && !n.SpecOnly(i, len(values))
 		if want[i] && n.IsIndex(i, len(values)) {
-			if r.watched.reaches(v) {
+			if r.watched.reachedFrom(v) {
 				return indexed(c, "vjp", n)
 			}
 			want[i] = false

@@ -231,8 +231,11 @@ func wholePart(v float64) int64 {
 var _ = sig.Def("arange", "start:number? stop:number? step:number? dtype:dtype?", func(a *sig.Args) any {
 	start, stop, step := a.Number(0), a.Number(1), 1.0
 	if !a.Given(1) {
-		if !a.Given(0) {
+		switch {
+		case !a.Given(0):
 			return tensor.Fail(a.Ctx, "arange", "stop is missing")
+		case a.Positional == 0:
+			return tensor.Fail(a.Ctx, "arange", "start is %v, and stop is missing", start)
 		}
 		start, stop = 0, start
 	}
@@ -240,7 +243,7 @@ var _ = sig.Def("arange", "start:number? stop:number? step:number? dtype:dtype?"
 		step = a.Number(2)
 	}
 	return Arange(start, stop, step, a.DTypeOr(3, ArangeDType(start, stop, step)), a.Ctx)
-})
+}, sig.Overloaded)
 
 // Arange is the numbers start, start+step, ... before stop, along one axis: ceil((stop-start)/step) of them, none if
 // that is negative, and start alone if step is infinite towards stop; in a script one number is the stop of a range

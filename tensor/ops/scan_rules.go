@@ -52,7 +52,7 @@ func cumExtremumGradient(op *tensor.OpOf[scanAttrs], g *tensor.VJP[scanAttrs]) *
 	known := LogicalAnd(GreaterEqual(last, Number(0, tensor.Int32, c), c),
 		Less(last, Number(1<<31-1, tensor.Int32, c), c), c)
 	zero := Number(0, cot.DType(), c)
-	last = Where(known, last, Number(0, tensor.Int32, c), c)
+	last = StopGradient(Where(known, last, Number(0, tensor.Int32, c), c), c)
 	to, index, attrs, fail := alongAxis(c, op.Op().Name(), Zeros(tensor.ShapeOf(x), cot.DType(), c), last, &axis)
 	if fail != nil {
 		return fail

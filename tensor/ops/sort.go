@@ -54,10 +54,12 @@ func defineSort[A comparable](sorted, order *tensor.OpOf[A],
 		Run:   func(r *tensor.Run, _ A) error { return runSort(r) },
 		Gradient: func(g *tensor.VJP[A]) *tensor.Array {
 			zeros := Zeros(tensor.ShapeOf(g.In[0]), g.Cot[0].DType(), g.Ctx)
-			return PutAlongAxis(zeros, order.One(g.Ctx, g.Attrs, g.In[0]), g.Cot[0], new(-1), g.Ctx)
+			by := StopGradient(order.One(g.Ctx, g.Attrs, g.In[0]), g.Ctx)
+			return PutAlongAxis(zeros, by, g.Cot[0], new(-1), g.Ctx)
 		},
 		Tangent: func(g *tensor.JVP[A]) *tensor.Array {
-			return TakeAlongAxis(g.Tan[0], order.One(g.Ctx, g.Attrs, g.In[0]), new(-1), g.Ctx)
+			by := StopGradient(order.One(g.Ctx, g.Attrs, g.In[0]), g.Ctx)
+			return TakeAlongAxis(g.Tan[0], by, new(-1), g.Ctx)
 		},
 		VMap: BatchFirst(sorted),
 	})

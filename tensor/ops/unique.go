@@ -48,12 +48,12 @@ func Unique(a *tensor.Array, size int, fill *tensor.Array, ctx ...*tensor.Ctx) [
 	}
 	i32 := func(v int) *tensor.Array { return Number(float64(v), tensor.Int32, c) }
 	x := Flatten(a, 0, -1, c)
-	order := ArgSort(x, new(0), c)
+	order := StopGradient(ArgSort(x, new(0), c), c)
 	sorted := Take(x, order, nil, c)
 	place := IotaAlong(c, x, 0)
 	before := Take(sorted, Maximum(Subtract(place, i32(1), c), i32(0), c), nil, c)
 	isFirst := Equal(place, i32(0), c)
-	isNew := LogicalOr(isFirst, NotEqual(sorted, before, c), c)
+	isNew := StopGradient(LogicalOr(isFirst, NotEqual(sorted, before, c), c), c)
 	number := Subtract(CumSum(AsType(isNew, tensor.Int32, c), new(0), false, true, c), i32(1), c)
 	// What has no place goes to one behind the last one, which is cut off.
 	slot := ByArray(Where(isNew, Minimum(number, i32(size), c), i32(size), c))

@@ -132,7 +132,11 @@ func AsType(a *tensor.Array, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
 
 var _ = sig.Unary("stop_gradient", StopGradient)
 
-// StopGradient is a, through which no gradient flows.
+// StopsGradient reports whether op is that of [StopGradient].
+func StopsGradient(op *tensor.Op) bool { return op == stopGradient.Op() }
+
+// StopGradient is a, through which no gradient flows. What comes out may choose elements, as indices: indices that are
+// computed from what a function is differentiated by in another way are an error.
 func StopGradient(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
 	return stopGradient.One(c, tensor.None{}, a)

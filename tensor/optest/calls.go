@@ -169,6 +169,10 @@ func makeCall(find Signatures, name string, args []GoldenArg, in []*tensor.Array
 	var pos []any
 	byName := map[string]any{}
 	many := slices.IndexFunc(f.Params, func(p sig.Param) bool { return p.Many })
+	second := func(a GoldenArg) bool { return a.Name == f.Params[1].Name }
+	if f.Overloaded && !slices.ContainsFunc(args, second) { // the first argument has no name
+		named = false
+	}
 	for _, a := range args {
 		v, err := argument(find, a.Value, in, named)
 		if err != nil {

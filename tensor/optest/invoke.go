@@ -19,7 +19,7 @@ func Invoke(f *sig.Func, pos []any, named map[string]any) (outs []*tensor.Array,
 			err = fmt.Errorf("BUG: %s: %v", f.Name, p)
 		}
 	}()
-	a := &sig.Args{Ctx: tensor.Call(nil), V: make([]any, len(f.Params))}
+	a := &sig.Args{Ctx: tensor.Call(nil), V: make([]any, len(f.Params)), Positional: len(pos)}
 	given := make([]bool, len(f.Params))
 	raw := make([]any, len(f.Params))
 	for i, v := range pos {

@@ -147,7 +147,8 @@ func luGradient(c *tensor.Ctx, place, l, u, gl, gu *tensor.Array) *tensor.Array 
 	sum = ops.Add(sum, mul(down, byL(gu2)), c)
 	sum = ops.Add(sum, mul(byU(gl2), right), c)
 	rows := -2
-	return ops.TakeAlongAxis(sum, ops.ExpandDims(place, []int{-1}, c), &rows, c)
+	place = ops.StopGradient(ops.ExpandDims(place, []int{-1}, c), c)
+	return ops.TakeAlongAxis(sum, place, &rows, c)
 }
 
 var _ = sig.Def("linalg.lu", "a", func(a *sig.Args) any { return LU(a.Array(0), a.Ctx) })

@@ -9,6 +9,8 @@ type Args struct {
 	Ctx *tensor.Ctx
 	// V are the values by parameter, in the types that Kind names; nil where an optional one was not given.
 	V []any
+	// Positional is how many arguments were given by position.
+	Positional int
 }
 
 // Fill is what an array is filled with: a number, or an array, whose values are broadcast.

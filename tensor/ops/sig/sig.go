@@ -40,6 +40,9 @@ type Func struct {
 	// Same are faults of the signature that would not change what calls give, and why: "a and b swapped", "the default of
 	// precise". Others, the tests demand, are found by a golden call.
 	Same map[string]string
+	// Overloaded says that one argument alone, by position, is the second parameter: arange(5). The first one's name is
+	// no name for it.
+	Overloaded bool
 }
 
 // Table is a list of arrays as one result.
@@ -58,6 +61,9 @@ type Option func(f *Func)
 
 // Doc names the Go function whose comment is the help, if it is not named like the function.
 func Doc(name string) Option { return func(f *Func) { f.Doc = name } }
+
+// Overloaded says that one argument alone, by position, is the second parameter.
+func Overloaded(f *Func) { f.Overloaded = true }
 
 // Same says that a fault of the signature would not change what calls give: see Func.
 func Same(fault, why string) Option {

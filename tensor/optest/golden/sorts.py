@@ -31,7 +31,7 @@ def partition(name, x, kth, dtypes, **axis):
     n = x.shape[axis.get("axis", -1) if axis.get("axis", -1) is not None else 0]
     y = Of(name, x, kth, **axis)
     if name == "argpartition":
-        y = Of("take_along_axis", x, y, **(axis or {"axis": -1}))
+        y = Of("take_along_axis", x, Of("stop_gradient", y), **(axis or {"axis": -1}))
     at = axis.get("axis", -1)
     part = lambda lo, hi: Of("take", y, In((hi - lo,), data=list(range(lo, hi)), dtype="int32"), axis=at)  # noqa: E731
     kth %= n
