@@ -320,10 +320,18 @@ func (w *reducePrinter) addElement(indent string) {
 
 // acrossLanes combines the accumulators of a SIMD-group in a tree; lane 0 has the result.
 func (w *reducePrinter) acrossLanes() {
-	acc := w.r.Reducer.Acc
-	if shuffles[acc] {
+	acc, down := w.r.Reducer.Acc, w.r.Reducer.Down
+	switch {
+	case down != "":
+	case shuffles[acc]:
+		down = "simd_shuffle_down($0, $1)"
+	case acc == "bool":
+		down = "simd_shuffle_down(uint($0), $1) != 0"
+	}
+	if down != "" {
+		other := expand(down, func(n int) string { return [...]string{"acc", "d"}[n] }, "")
 		w.line("  for (ushort d = 16; d > 0; d >>= 1) {")
-		w.line("    const ", acc, " other = simd_shuffle_down(acc, d);")
+		w.line("    const ", acc, " other = ", other, ";")
 		w.line("    acc = ", w.combine("acc", "other"), ";")
 		w.line("  }")
 		return

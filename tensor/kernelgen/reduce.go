@@ -248,7 +248,7 @@ func (l *ReduceLayout) Wide(p Pass) bool {
 func (r *Reduction) Key(b []byte) []byte {
 	b = r.Expr.Key(b)
 	for _, s := range []string{r.OutType, r.Reducer.Acc, r.Reducer.Header, r.Reducer.Init, r.Reducer.Load,
-		r.Reducer.Next, r.Reducer.Combine, r.Reducer.Finish} {
+		r.Reducer.Next, r.Reducer.Combine, r.Reducer.Finish, r.Reducer.Down} {
 		b = append(b, '|')
 		b = append(b, s...)
 	}

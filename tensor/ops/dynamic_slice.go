@@ -235,7 +235,7 @@ func runDynamicSlice(r *tensor.Run, a dynamicAttrs) error {
 	}
 	one := x
 	one.Shape, one.Strides = size, x.Strides[a.Batch:]
-	return gatherSlices(r, one, offsets, out, size.Size(), 1)
+	return gatherSlices(r, one, offsets, out, 0, 1)
 }
 
 // oneBatch is x's shape and strides, and the shape of another array, with all dimensions of the batch as one.

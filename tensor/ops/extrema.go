@@ -102,7 +102,21 @@ inline ACC ACC_pick(ACC a, ACC b) {
 `)
 	return kernelgen.Reducer{Acc: acc, Header: header, Init: acc + "_make(" + limit + ", 0u)",
 		Load: acc + "_make($0, uint($i))", Next: acc + "_next($0, $1)", Combine: acc + "_pick($0, $1)",
-		Finish: "$0.index"}
+		Finish: "$0.index", Down: positionDown(acc, d)}
+}
+
+// positionDown is how lanes pass a position on, if its value is a number of at most 32 bits.
+func positionDown(acc string, d tensor.DType) string {
+	by := "int"
+	switch {
+	case d.Size() > 4:
+		return ""
+	case d.IsFloat():
+		by = "float"
+	case d.Size() == 4:
+		by = d.MSL()
+	}
+	return acc + "_make(" + d.MSL() + "(simd_shuffle_down(" + by + "($0.value), $1)), simd_shuffle_down($0.index, $1))"
 }
 
 var _ = sig.Reduce("max", Max)

@@ -134,16 +134,16 @@ func runGather(r *tensor.Run, a gatherAttrs) error {
 	for _, axis := range a.Axes.Slice() {
 		step |= x.Strides[axis]
 	}
-	return gatherSlices(r, rest, offsets, out, rest.Shape[a.Dest:].Size(), step)
+	return gatherSlices(r, rest, offsets, out, a.Dest, step)
 }
 
 // leastRow is how many elements a slice has at least that a SIMD-group copies.
 const leastRow = 32
 
-// gatherSlices copies the slices of an array that begin at those offsets to out, where inner elements of each lie side
-// by side; x is the slice at offset 0. A power of two that divides step divides all offsets.
-func gatherSlices(r *tensor.Run, x, offsets, out tensor.Operand, inner, step int) error {
-	count, slice := offsets.Shape.Size(), x.Shape.Size()
+// gatherSlices copies the slices of an array that begin at those offsets to out, where their dimensions from dest on
+// stand behind those of the offsets; x is the slice at offset 0. A power of two that divides step divides all offsets.
+func gatherSlices(r *tensor.Run, x, offsets, out tensor.Operand, dest, step int) error {
+	count, slice, inner := offsets.Shape.Size(), x.Shape.Size(), x.Shape[dest:].Size()
 	if err := kit.CheckRows(count, slice); err != nil {
 		return err
 	}
@@ -155,6 +155,12 @@ func gatherSlices(r *tensor.Run, x, offsets, out tensor.Operand, inner, step int
 		}
 		return gatherKernels.Launch(r, gatherVariant{t, ratio}, "gather_rows", kit.Rows(count), x.Arg(), offsets.Arg(),
 			out.Arg(), kit.Uint(slice/ratio))
+	}
+	if v := (gatherVariant{kit.Bits(x.DType), 1}); inner < leastRow && count*inner <= math.MaxInt32 {
+		before, after := kit.Collapse(x.Shape[:dest], x.Strides[:dest]), kit.Collapse(x.Shape[dest:], x.Strides[dest:])
+		return gatherKernels.Launch(r, v, "gather_across", kit.Plane(count*inner, slice/inner), x.Arg(), offsets.Arg(),
+			out.Arg(), before.Shape(), before.Strides(0), before.Rank(), after.Shape(), after.Strides(0), after.Rank(),
+			kit.Uint(count), kit.Uint(inner))
 	}
 	dims := kit.Collapse(x.Shape, x.Strides)
 	return gatherKernels.Launch(r, gatherVariant{kit.Bits(x.DType), 1}, "gather", kit.Plane(slice, count), x.Arg(),

@@ -43,3 +43,27 @@ kernel void gather_rows(const device T* x [[buffer(0)]],
         to[i] = from[i];
     }
 }
+
+// The same where fewer elements of a slice lie side by side than there are lanes: neighbouring threads take the
+// elements of neighbouring slices that stand in one place before the indices' dimensions.
+kernel void gather_across(const device T* x [[buffer(0)]],
+                          const device long* offsets [[buffer(1)]],
+                          device T* out [[buffer(2)]],
+                          constant uint* before [[buffer(3)]],
+                          constant long* before_strides [[buffer(4)]],
+                          constant int& before_ndim [[buffer(5)]],
+                          constant uint* after [[buffer(6)]],
+                          constant long* after_strides [[buffer(7)]],
+                          constant int& after_ndim [[buffer(8)]],
+                          constant uint& count [[buffer(9)]],
+                          constant uint& inner [[buffer(10)]],
+                          uint2 p [[thread_position_in_grid]]) {
+    const device T* from = x + offset_of(p.y, before, before_strides, before_ndim);
+    ulong to = ulong(p.y) * count * inner + p.x;
+    if (inner == 1) {
+        out[to] = from[offsets[p.x]];
+        return;
+    }
+    uint slice = p.x / inner;
+    out[to] = from[offsets[slice] + offset_of(p.x - slice * inner, after, after_strides, after_ndim)];
+}

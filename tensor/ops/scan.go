@@ -3,6 +3,7 @@ package ops
 import (
 	_ "embed"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/mlxlua/mlxlua/tensor"
@@ -149,11 +150,16 @@ func scanSizes(s tensor.Shape, axis int) (n, outer, inner int, err error) {
 	return n, outer, inner, kit.CheckRows(max(outer, inner), n)
 }
 
+// Rows of at most mostShort elements have a kernel for their length, if there are at least leastShort: it must be
+// compiled.
+const mostShort, leastShort = 16, 1024
+
 // scanVariant chooses a kernel of scans; a linear one combines by no scanner.
 type scanVariant struct {
 	T, ACC                     tensor.DType
 	reverse, exclusive, linear bool
 	by                         *scanner
+	short                      int // the length of rows, if there is a kernel for that
 }
 
 // Macros defines how elements are combined.
@@ -179,7 +185,11 @@ func runScan(r *tensor.Run, a scanAttrs, s *scanner) error {
 	if err != nil {
 		return err
 	}
-	v := scanVariant{x.DType, scanAccumulator(x.DType), a.Reverse, a.Exclusive, false, s}
+	v := scanVariant{T: x.DType, ACC: scanAccumulator(x.DType), reverse: a.Reverse, exclusive: a.Exclusive, by: s}
+	if inner == 1 && n <= mostShort && outer >= leastShort && outer*n <= math.MaxInt32 {
+		v.short = n
+		return scanKernels.Launch(r, v, "scan_short", kit.Line(outer), x.Arg(), out.Arg())
+	}
 	if inner == 1 {
 		return scanKernels.Launch(r, v, "scan_rows", kit.Rows(outer), x.Arg(), out.Arg(), kit.Uint(n))
 	}

@@ -63,6 +63,40 @@ kernel void scan_rows(const device T* x [[buffer(0)]],
     }
 }
 
+#if SHORT
+
+// Rows of SHORT elements, one thread each: neighbouring threads read neighbouring rows.
+kernel void scan_short(const device T* x [[buffer(0)]],
+                       device T* out [[buffer(1)]],
+                       uint row [[thread_position_in_grid]]) {
+    const device T* from = x + row * SHORT;
+    device T* to = out + row * SHORT;
+    T v[SHORT];
+    for (uint i = 0; i < SHORT; i++) {
+        v[i] = from[i];
+    }
+    ACC acc = INIT;
+    for (uint i = 0; i < SHORT; i++) {
+#if REVERSE
+        uint at = SHORT - 1 - i;
+#else
+        uint at = i;
+#endif
+        ACC both = COMBINE(acc, ACC(v[at]));
+#if EXCLUSIVE
+        v[at] = T(acc);
+#else
+        v[at] = T(both);
+#endif
+        acc = both;
+    }
+    for (uint i = 0; i < SHORT; i++) {
+        to[i] = v[i];
+    }
+}
+
+#endif
+
 // Columns: scans of n elements that lie `inner` apart, one thread each, neighbours beside each other.
 kernel void scan_columns(const device T* x [[buffer(0)]],
                          device T* out [[buffer(1)]],

@@ -3,6 +3,9 @@ package ops_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/optest"
 )
@@ -69,6 +72,25 @@ func TestCumProdZeros(t *testing.T) {
 				NoReplay: "see cumprod", NoVMap: "see cumprod",
 				Fn: optest.One(func(in []*array) *array { return ops.CumProd(in[0], new(1), reverse, inclusive) }),
 			})
+		}
+	}
+}
+
+// TestShortScans: many short rows, which threads scan one by one, give what columns give.
+func TestShortScans(t *testing.T) {
+	optest.OnlyValues(t)
+	optest.Open(t)
+	for _, d := range []tensor.DType{tensor.Float32, tensor.Float16, tensor.Int8, tensor.Int64} {
+		for _, n := range []int{1, 3, 7, 16} {
+			x := optest.Noise(d, 1100, n)
+			turned := ops.Contiguous(ops.Transpose(x, nil), false)
+			for _, reverse := range []bool{false, true} {
+				for _, inclusive := range []bool{false, true} {
+					rows := ops.CumSum(x, axis(1), reverse, inclusive)
+					columns := ops.Contiguous(ops.Transpose(ops.CumSum(turned, axis(0), reverse, inclusive), nil), false)
+					require.Equal(t, optest.Bytes(t, columns), optest.Bytes(t, rows), "%v, %d, %v, %v", d, n, reverse, inclusive)
+				}
+			}
 		}
 	}
 }

@@ -115,7 +115,13 @@ func define(op *tensor.OpOf[attrs], k rule) {
 			if err != nil {
 				return err
 			}
-			return k.sums(v, a.Groups, a.Flip, r.In[0], r.In[1], r.Out[0]).run(r)
+			var in [2]tensor.Operand
+			for i := range in {
+				if in[i], err = withoutRepeats(r, i, a.Spatial+2); err != nil {
+					return err
+				}
+			}
+			return k.sums(v, a.Groups, a.Flip, in[0], in[1], r.Out[0]).run(r)
 		},
 		VJP: func(g *tensor.VJP[attrs]) []*tensor.Array {
 			grads := make([]*tensor.Array, len(g.In))
@@ -159,6 +165,18 @@ func define(op *tensor.OpOf[attrs], k rule) {
 			return []*tensor.Array{op.One(g.Ctx, g.Attrs, in...)}, []int{axis}
 		},
 	})
+}
+
+// withoutRepeats is operand i, copied if one element stands for several along its last n dimensions: no way to compute
+// knows such layouts, and the cotangent of a sum is one.
+func withoutRepeats(r *tensor.Run, i, n int) (tensor.Operand, error) {
+	x := r.In[i]
+	for d := len(x.Shape) - n; d < len(x.Shape); d++ {
+		if x.Shape[d] > 1 && x.Strides[d] == 0 {
+			return r.Contiguous(i)
+		}
+	}
+	return x, nil
 }
 
 // conjugate is x, conjugated if it is complex.

@@ -46,6 +46,7 @@ func TestConv(t *testing.T) {
 	run(t, "conv2d padded", conv2d([]int{2, 1}, []int{1, 3}, []int{1, 2}, 1), of("1,n,m,2", "3,3,2,2"))
 	run(t, "conv2d groups", conv2d([]int{2}, []int{1}, nil, 3), of("1,n,4,6", "3,3,3,2"))
 	run(t, "conv2d depthwise", conv2d(nil, []int{1}, nil, 8), of("1,n,3,8", "8,3,3,1"))
+	run(t, "conv2d patches", conv2d([]int{3, 2}, nil, nil, 1), of("1,6,4,m", "3,3,2,m"))
 	conv3d := func(stride, padding, dilation []int) func(x, w *array) *array {
 		return func(x, w *array) *array { return conv.Conv3D(x, w, stride, padding, dilation, 1) }
 	}

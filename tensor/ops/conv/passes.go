@@ -9,6 +9,7 @@ const mostPasses = 64
 // would be too many. Where x's elements lie apart, place o of y meets some of the taps only, and which ones repeats
 // itself: each pass has the places that meet the same ones.
 func (s *sums) passes() []*sums {
+	s = s.merged()
 	list := []*sums{s}
 	for i, a := range s.axes {
 		if a.spacing == 1 {
@@ -35,6 +36,26 @@ func (s *sums) passes() []*sums {
 		list = next
 	}
 	return list
+}
+
+// merged is s with the last axis as channels, where each place meets one tap, each tap meets the places of one
+// phase, and taps and phases lie one after the other as channels do. That is so where windows lie side by side, as
+// patches do.
+func (s *sums) merged() *sums {
+	last := len(s.axes) - 1
+	a := s.axes[last]
+	n := a.spacing
+	if n == 1 || a.stride != 1 || a.dilation != 1 || a.taps != n || a.out%n != 0 || (a.low+1)%n != 0 ||
+		-a.w != s.channels*s.wChannel || a.y != s.channels*s.yChannel {
+		return s
+	}
+	m := *s
+	m.wStart += (n - 1) * a.w
+	m.channels *= n
+	m.axes = slices.Clone(s.axes)
+	m.axes[last] = step{out: a.out / n, taps: 1, stride: 1, dilation: 1, spacing: 1, low: (a.low+1)/n - 1, first: a.first,
+		end: a.end, x: a.x, w: 0, y: n * a.y}
+	return &m
 }
 
 // phase is the axis for places phase, phase + period and so on, without spacing, and where the first of their taps is

@@ -35,6 +35,8 @@ var problems = []problem{
 		PaddingLow: []int{1, 2}, PaddingHigh: []int{0, 2}, Groups: 70}},
 	{[]int{3, 40, 33}, []int{33, 5, 1}, conv.Options{InputDilation: []int{2}, PaddingLow: []int{4}, Groups: 33,
 		Flip: true}},
+	{[]int{2, 36, 30, 5}, []int{17, 12, 10, 5}, conv.Options{Stride: []int{12, 10}, Groups: 1}}, // patches
+	{[]int{2, 32, 40, 3}, []int{9, 8, 10, 3}, conv.Options{Stride: []int{8, 10}, Groups: 1, Flip: true}},
 	{[]int{1, 9, 3}, []int{4, 3, 3}, conv.Options{PaddingLow: []int{-2}, PaddingHigh: []int{-1}, Groups: 1}},
 }
 
