@@ -44,3 +44,13 @@ func TestGoldenModelsAreSmall(t *testing.T) {
 	require.NoError(t, err)
 	require.Less(t, total, int64(1<<20))
 }
+
+// Packed models, GGUF files, packed and bounded caches.
+func TestModelsPacked(t *testing.T) {
+	folder, err := filepath.Abs("testdata/lm")
+	require.NoError(t, err)
+	s := New(Options{Libraries: true, Stdout: &strings.Builder{}})
+	defer s.Close()
+	_, err = s.RunFile(t.Context(), filepath.Join(folder, "packing.lua"), lua.LString(folder), lua.LString(t.TempDir()))
+	require.NoError(t, err)
+}

@@ -70,7 +70,8 @@ end
 function Config:need(key, ...)
   local v
   for _, name in ipairs{key, ...} do
-    if v == nil then v = self:get(name) end
+    local found = self:get(name)
+    if v == nil then v = found end
   end
   if v == nil then fail("%s is missing", key) end
   return v
@@ -131,6 +132,37 @@ function Config:rope(layer_type, theta_key, default)
   out.max_position_embeddings = self:get("max_position_embeddings")
   out.original_max_position_embeddings = out.original_max_position_embeddings
     or self:get("original_max_position_embeddings")
+  return out
+end
+
+-- portable is config.json with the keys of both dialects, for programs that know one of them.
+function Config:portable()
+  local out = {}
+  for k, v in pairs(self.raw) do out[k] = v end
+  local into = out
+  if out.text_config then
+    into = {}
+    for k, v in pairs(out.text_config) do into[k] = v end
+    out.text_config = into
+  end
+  local function set(key, value)
+    if into[key] == nil and value ~= nil and value ~= host.null then into[key] = value end
+  end
+  local rope = into.rope_parameters
+  if rope and rope.full_attention then
+    set("rope_theta", rope.full_attention.rope_theta)
+    set("rope_local_base_freq", rope.sliding_attention and rope.sliding_attention.rope_theta)
+    rope = rope.full_attention
+  elseif rope then
+    set("rope_theta", rope.rope_theta)
+    set("partial_rotary_factor", rope.partial_rotary_factor)
+  end
+  if rope and (rope.rope_type or "default") ~= "default" then set("rope_scaling", rope) end
+  set("sliding_window_pattern", into._sliding_window_pattern)
+  if self.model_type:match("^qwen3") then
+    set("num_experts", into.num_local_experts)
+    if not out.text_config then out.model_type = out.model_type:gsub("^(qwen3_5.*)_text$", "%1") end
+  end
   return out
 end
 

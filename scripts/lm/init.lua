@@ -1,7 +1,8 @@
 -- Language models: a directory as transformers or mlx-lm write it becomes text. See docs/lm.md.
 local mx, nn = require("mx"), require("mx.nn")
+local sample = require("lm.sample")
 local host, Config, Weights = require("lm.host"), require("lm.config"), require("lm.weights")
-local cache, generate = require("lm.cache"), require("lm.generate")
+local cache, generate, quantize = require("lm.cache"), require("lm.generate"), require("lm.quantize")
 
 local lm = {}
 
@@ -88,14 +89,22 @@ function lm.build(arrays, config, options)
   return model
 end
 
--- load is the model of a directory. Options: progress(done, all) is called as files are opened, ignore lists keys of
--- config.json to leave out of account, dtype converts the weights that are floats.
+-- load is the model of a directory, or of a .gguf file. Options: progress(done, all) is called as files are opened,
+-- ignore lists keys of config.json to leave out of account, dtype converts the weights that are floats.
 function lm.load(name, options)
   options = options or {}
-  local dir = found(name)
-  local config = Config.read(dir)
-  local model = lm.build(Weights.load(dir, options.progress), config, options)
-  if options.dtype then model:set_dtype(options.dtype) end
+  local dir, arrays, config = name, nil, nil
+  if name:match("%.gguf$") then
+    local settings
+    arrays, settings = require("lm.gguf").load(name)
+    config, dir = Config.new(settings), nil
+  else
+    dir = found(name)
+    config = Config.read(dir)
+    arrays = Weights.load(dir, options.progress)
+  end
+  local model = lm.build(arrays, config, options)
+  if options.dtype then quantize.cast(model, options.dtype) end
   model.directory = dir
   return model
 end
@@ -120,8 +129,10 @@ function lm.caches(model, options)
 end
 
 -- save writes a model as a directory that lm.load and mlx-lm read, whole or not at all.
-function lm.save(model, dir, options) require("lm.save").directory(model, dir, nil, (options or {}).progress) end
+function lm.save(model, dir, options) require("lm.save").directory(model, dir, (options or {}).progress) end
 
+lm.sampler, lm.processors = sample.sampler, sample.processors
+lm.quantize, lm.dequantize, lm.cast = quantize.model, quantize.unpack, quantize.cast
 lm.Config, lm.Weights, lm.padded = Config, Weights, generate.padded
 lm.step, lm.stream, lm.generate, lm.prefill = generate.step, generate.stream, generate.generate, generate.prefill
 lm.mx, lm.nn = mx, nn

@@ -55,7 +55,16 @@ end
 local MultiLinear = nn.class("MultiLinear")
 function MultiLinear:init(weight) self.weight = weight end
 function MultiLinear:forward(x) return mx.matmul(x, mx.swapaxes(self.weight, -1, -2)) end
-MultiLinear.to_quantized = Linear.to_quantized
+
+local QuantizedMultiLinear = nn.class("QuantizedMultiLinear", QuantizedLinear)
+
+function MultiLinear:to_quantized(how)
+  local out = QuantizedMultiLinear()
+  pack(out, self.weight, how)
+  return out
+end
+
+function QuantizedMultiLinear:to_plain() return MultiLinear(unpacked(self)) end
 
 -- Embedding is rows of its weight; as_linear is x times the transposed weight.
 local Embedding = nn.class("Embedding")
@@ -161,10 +170,10 @@ function SwitchGLU:forward(x, indices)
   return mx.reshape(y[back], mx.dims(shape, {y, -1}))
 end
 
-for name, class in pairs{Linear = Linear, MultiLinear = MultiLinear, QuantizedLinear = QuantizedLinear,
-  Embedding = Embedding,
-  QuantizedEmbedding = QuantizedEmbedding, SwitchLinear = SwitchLinear, QuantizedSwitchLinear = QuantizedSwitchLinear,
-  RMSNorm = RMSNorm, GemmaNorm = GemmaNorm, GLU = GLU, SwitchGLU = SwitchGLU} do
+for name, class in pairs{Linear = Linear, QuantizedLinear = QuantizedLinear, MultiLinear = MultiLinear,
+  QuantizedMultiLinear = QuantizedMultiLinear, Embedding = Embedding, QuantizedEmbedding = QuantizedEmbedding,
+  SwitchLinear = SwitchLinear, QuantizedSwitchLinear = QuantizedSwitchLinear, RMSNorm = RMSNorm,
+  GemmaNorm = GemmaNorm, GLU = GLU, SwitchGLU = SwitchGLU} do
   layers[name] = class
 end
 

@@ -82,6 +82,11 @@ function kinds.proportional(dims, s)
   return plain(dims, s.rope_theta, function(i, v) return i < turned and v * factor or math.huge end)
 end
 
+-- factors has a factor for each wavelength: so GGUF files keep llama3.
+function kinds.factors(dims, s)
+  return plain(dims, s.rope_theta, function(i, v) return v * s.factors[i + 1] end)
+end
+
 -- dynamic stretches the base with the length of the context, once it is beyond the model's.
 function kinds.dynamic(dims, s)
   need(s, "factor")

@@ -1,5 +1,5 @@
 -- A model written as a directory, by the names of its layers, as mlx-lm reads it.
-local mx, nn, host = require("mx"), require("mx.nn"), require("lm.host")
+local mx, host, quantize = require("mx"), require("lm.host"), require("lm.quantize")
 
 local save = {}
 
@@ -23,7 +23,7 @@ function save.weights(model)
       end
     end
   end
-  walk(model:parameters(), "")
+  walk(model:parameters(), model.saved_below or "")
   return out
 end
 
@@ -50,8 +50,8 @@ local beside = {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.j
   "preprocessor_config.json"}
 
 -- directory writes a model to a directory that is not there, or all of it not at all. progress(done, all) is called
--- after each file of weights; changes are keys that config.json gets, host.null takes one away.
-function save.directory(model, dir, changes, progress)
+-- after each file of weights.
+function save.directory(model, dir, progress)
   if host.kind(dir) then fail("%s is there already", dir) end
   local begun = dir .. ".begun"
   host.remove(begun)
@@ -67,9 +67,9 @@ function save.directory(model, dir, changes, progress)
     end
     local index = {metadata = {total_size = total}, weight_map = map}
     try(host.write(begun .. "/model.safetensors.index.json", try(host.encode(index, "    "))))
-    local config = {}
-    for k, v in pairs(model.config.raw) do config[k] = v end
-    for k, v in pairs(changes or {}) do config[k] = v ~= host.null and v or nil end
+    local config = model.config:portable()
+    config.quantization = quantize.settings(model, model.saved_below)
+    config.quantization_config = config.quantization
     try(host.write(begun .. "/config.json", try(host.encode(config, "    "))))
     for _, name in ipairs(beside) do
       local from = (model.directory or "") .. "/" .. name

@@ -132,7 +132,7 @@ end
 -- multi is a linear layer for each head.
 function Weights:multi(name, heads, inputs, outputs)
   local shape = {heads, outputs, inputs}
-  if self:has(name .. ".scales") then return self:packed(layers.QuantizedLinear(), name, shape) end
+  if self:has(name .. ".scales") then return self:packed(layers.QuantizedMultiLinear(), name, shape) end
   return layers.MultiLinear(self:array(name .. ".weight", shape))
 end
 

@@ -1,0 +1,131 @@
+-- packing.lua FOLDER DIRECTORY: packed models are what their unpacked weights are, rows that are no multiple of a group
+-- are refused by name, and a GGUF file is the model that was written into it.
+local mx, lm, host = require("mx"), require("lm"), require("lm.host")
+local folder, dir = ...
+package.path = folder .. "/?.lua;" .. package.path
+local weights = require("weights")
+
+local tokens = mx.array({{3, 77, 12, 91, 64, 9, 33}}, mx.int32)
+local function scores(model) return model(tokens, lm.caches(model)) end
+local function worst(a, b) return mx.max(mx.abs(a - b)):item() end
+
+-- A Llama and a Qwen3-MoE with rows that groups of 128 divide.
+local function shapes(moe)
+  local out = {["model.embed_tokens.weight"] = {96, 128}, ["model.norm.weight"] = {128}, ["lm_head.weight"] = {96, 128}}
+  for i = 0, 1 do
+    local function put(name, ...) out[("model.layers.%d.%s.weight"):format(i, name)] = {...} end
+    put("input_layernorm", 128)
+    put("post_attention_layernorm", 128)
+    for _, n in ipairs{"q", "o"} do put("self_attn." .. n .. "_proj", 128, 128) end
+    for _, n in ipairs{"k", "v"} do put("self_attn." .. n .. "_proj", 64, 128) end
+    if moe then
+      put("self_attn.q_norm", 32)
+      put("self_attn.k_norm", 32)
+      put("mlp.gate", 4, 128)
+      for _, n in ipairs{"gate", "up"} do put("mlp.switch_mlp." .. n .. "_proj", 4, 128, 128) end
+      put("mlp.switch_mlp.down_proj", 4, 128, 128)
+    else
+      for _, n in ipairs{"gate", "up"} do put("mlp." .. n .. "_proj", 256, 128) end
+      put("mlp.down_proj", 128, 256)
+    end
+  end
+  return out
+end
+local function config(moe)
+  return {model_type = moe and "qwen3_moe" or "llama", hidden_size = 128, num_hidden_layers = 2, num_attention_heads = 4,
+    num_key_value_heads = 2, head_dim = 32, intermediate_size = 256, vocab_size = 96, rms_norm_eps = 1e-6,
+    num_experts = moe and 4 or nil, num_experts_per_tok = moe and 2 or nil, moe_intermediate_size = moe and 128 or nil,
+    norm_topk_prob = moe or nil, rope_theta = 10000}
+end
+
+for _, moe in ipairs{false, true} do
+  local from = dir .. (moe and "/moe" or "/dense")
+  weights.write(from, weights.arrays{shapes = shapes(moe)}, config(moe))
+  local plain = scores(lm.load(from))
+  for i, how in ipairs{
+    {bits = 4, group_size = 32}, {bits = 4, group_size = 64}, {bits = 4, group_size = 128}, {bits = 8, group_size = 64},
+    {bits = 2, group_size = 32}, {bits = 3, group_size = 64}, {bits = 6, group_size = 128}, {mode = "mxfp4"},
+    {mode = "nvfp4"}, {mode = "mxfp8"}, {recipe = "mixed_3_6"},
+  } do
+    local model, to = lm.load(from), ("%s-%d"):format(from, i)
+    local count = lm.quantize(model, how)
+    assert(count == 2 + 2 * (moe and 8 or 7), count)
+    lm.save(model, to)
+    local again = lm.load(to)
+    local packed = scores(again)
+    assert(worst(packed, scores(model)) == 0)
+    assert(worst(packed, plain) > 1e-4) -- it is packed
+    assert(lm.dequantize(again) == count)
+    local d = worst(packed, scores(again))
+    assert(d <= 1e-5, ("%s %s %s: %g"):format(how.mode or "affine", tostring(how.bits), tostring(how.group_size), d))
+    lm.save(again, to .. "-plain")
+    local ok, text = pcall(function() return io.open(to .. "-plain/config.json"):read("*a") end)
+    assert(ok and not text:find("quantization", 1, true))
+    assert(worst(packed, scores(lm.load(to .. "-plain"))) <= 1e-5)
+  end
+end
+
+-- Rows that are no multiple of a group.
+local golden = weights.golden(folder, "llama")
+weights.write(dir .. "/odd", weights.arrays(golden), golden.config)
+local odd = lm.load(dir .. "/odd")
+local ok, why = pcall(lm.quantize, odd, {bits = 4, group_size = 64})
+assert(not ok and tostring(why):find("model.layers.%d.mlp.down_proj.weight has rows of 96 elements, which are no " ..
+  "multiple of a group of 64"), why)
+
+-- Packed keys and values: near the others, and the same in a compiled step as at rest.
+local model = lm.load(dir .. "/dense")
+local plain = scores(model)
+local c = lm.caches(model, {kv_bits = 8, kv_group_size = 32})
+local packed = model(tokens, c)
+assert(worst(packed, plain) < 2e-2 and worst(packed, plain) > 0)
+c = lm.caches(model, {kv_bits = 8, kv_group_size = 32})
+model(tokens:index(":", "0:4"), c)
+for i = 4, 6 do assert(worst(lm.step(model)(tokens:index(":", i), c), packed:index(":", i)) < 1e-5) end
+
+-- At most so many tokens remembered: the first four and the last ones.
+local long = mx.arange(40):expand_dims(0) * 7 % 96
+local function kept(size, compiled)
+  local caches, out = lm.caches(model, {max_kv = size}), {}
+  model(long:index(":", "0:9"), caches)
+  for i = 9, 39 do
+    out[#out + 1] = compiled and lm.step(model)(long:index(":", i), caches) or
+      model(long:index(":", i):expand_dims(1), caches):squeeze(1)
+  end
+  return mx.stack(out, 1)
+end
+assert(worst(kept(64, true), kept(64, false)) < 1e-5)
+assert(worst(kept(16, true), kept(16, false)) < 1e-5)
+assert(worst(kept(16, true), kept(64, true)) > 1e-3)
+
+-- GGUF: names, settings, and the rows of queries and keys in llama.cpp's order.
+local arrays, n = {}, {}
+local inner = {["self_attn.q_proj"] = "attn_q", ["self_attn.k_proj"] = "attn_k", ["self_attn.v_proj"] = "attn_v",
+  ["self_attn.o_proj"] = "attn_output", ["mlp.gate_proj"] = "ffn_gate", ["mlp.up_proj"] = "ffn_up",
+  ["mlp.down_proj"] = "ffn_down", input_layernorm = "attn_norm", post_attention_layernorm = "ffn_norm"}
+for name, x in pairs(weights.arrays{shapes = shapes(false)}) do
+  local i, what = name:match("^model%.layers%.(%d+)%.(.*)%.weight$")
+  local new = i and ("blk.%s.%s.weight"):format(i, inner[what]) or
+    ({["model.embed_tokens.weight"] = "token_embd.weight", ["model.norm.weight"] = "output_norm.weight",
+      ["lm_head.weight"] = "output.weight"})[name]
+  local heads = ({["self_attn.q_proj"] = 4, ["self_attn.k_proj"] = 2})[what]
+  if heads then x = x:unflatten(0, {heads, 2, -1}):swapaxes(1, 2):flatten(0, 2) end
+  arrays[new] = x
+end
+local function int(v) return mx.array(v, mx.int32) end
+for k, v in pairs{embedding_length = int(128), block_count = int(2), ["attention.head_count"] = int(4),
+  ["attention.head_count_kv"] = int(2), feed_forward_length = int(256), context_length = int(512),
+  ["attention.layer_norm_rms_epsilon"] = mx.array(1e-6), ["rope.freq_base"] = mx.array(10000)} do
+  n["llama." .. k] = v
+end
+n["general.architecture"] = "llama"
+mx.save_gguf(dir .. "/model.gguf", arrays, n)
+local from_gguf = lm.load(dir .. "/model.gguf")
+assert(worst(scores(from_gguf), plain) < 1e-6)
+lm.save(from_gguf, dir .. "/from_gguf")
+assert(worst(scores(lm.load(dir .. "/from_gguf")), plain) < 1e-6)
+n["general.architecture"] = "mamba"
+mx.save_gguf(dir .. "/mamba.gguf", arrays, n)
+ok, why = pcall(lm.load, dir .. "/mamba.gguf")
+assert(not ok and tostring(why):find("general.architecture = mamba of a GGUF file is not built", 1, true), why)
+print("packing")
