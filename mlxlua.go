@@ -27,6 +27,9 @@ import (
 type Options struct {
 	// Device is "auto" or "" for the best there is, or "cpu". One that is missing is an error.
 	Device string
+	// Threads is how many threads run kernels, 0 for one for each processor. All states share the device: it has the
+	// threads that the first Open asks for, and to ask for others later is an error.
+	Threads int
 	// Seed starts the state's random numbers.
 	Seed uint64
 	// Libraries opens Lua's io and os libraries and lets scripts load files.
@@ -35,19 +38,26 @@ type Options struct {
 	Stdout io.Writer
 
 	// Sandbox is for scripts of strangers: whatever Libraries says there are no files, processes, debug library or
-	// bytecode, and functions that change what all states share are refused. MemoryLimit and SourceLimit are then
-	// 256 MiB and 1 MiB unless they are given; TimeLimit and InstructionLimit, or a context with a deadline,
-	// are the host's to set.
+	// bytecode, and functions that change or tell what all states share are refused. MemoryLimit, ArrayLimit and
+	// SourceLimit are then 256 MiB, 1 GiB and 1 MiB unless they are given; TimeLimit and InstructionLimit, or a context
+	// with a deadline, are the host's to set. What a script hands over to mx.async_eval is waited for when the call ends.
 	Sandbox bool
-	// Modules is where require looks for modules: a.b is a/b.lua or a/b/init.lua there. With Libraries it has no effect.
+	// ReadFiles and WriteFiles are the files and folders that scripts may read and write by mx.load, mx.save and the like
+	// without Libraries; symbolic links that lead out of them are refused. With Libraries they have no effect.
+	ReadFiles, WriteFiles []string
+	// Modules is where require looks for modules, and nowhere else: a.b is a/b.lua or a/b/init.lua there. With Libraries
+	// it has no effect.
 	Modules fs.FS
-	// MemoryLimit bounds the bytes of a script's strings, tables, functions and coroutines. Arrays are bounded by the
-	// device's limit.
+	// MemoryLimit bounds the bytes of a script's strings, tables, functions and coroutines, and of graphs that were not
+	// evaluated. A call that reaches it ends.
 	MemoryLimit int64
+	// ArrayLimit bounds the bytes of device memory that a script's arrays hold. What does not fit is an error that the
+	// script can catch, as that of the device's own limit.
+	ArrayLimit int64
 	// InstructionLimit bounds the Lua instructions of one call: Run, RunFile or Call.
 	InstructionLimit int64
-	// TimeLimit bounds the time of one call.
-	TimeLimit time.Duration
+	// TimeLimit bounds the time of one call, and KernelTimeLimit the time that the device works for it.
+	TimeLimit, KernelTimeLimit time.Duration
 	// SourceLimit bounds the bytes of a text that is compiled, also by load.
 	SourceLimit int64
 }
@@ -71,16 +81,18 @@ type ScriptError = luabind.ScriptError
 
 // Open opens the device, unless that was done before, and a Lua state.
 func Open(opt Options) (*State, error) {
-	if err := OpenDevice(opt.Device); err != nil {
+	if err := openDevice(opt.Device, opt.Threads); err != nil {
 		return nil, err
 	}
 	if opt.Sandbox {
+		opt.ArrayLimit = cmp.Or(opt.ArrayLimit, 1<<30)
 		opt.MemoryLimit = cmp.Or(opt.MemoryLimit, 256<<20)
 		opt.SourceLimit = cmp.Or(opt.SourceLimit, 1<<20)
 	}
+	limits := luabind.Limits{Arrays: opt.ArrayLimit, Time: opt.TimeLimit, Kernels: opt.KernelTimeLimit}
+	limits.Memory, limits.Instructions, limits.Source = opt.MemoryLimit, opt.InstructionLimit, opt.SourceLimit
 	return &State{luabind.New(luabind.Options{Seed: opt.Seed, Libraries: opt.Libraries, Stdout: opt.Stdout,
-		Sandbox: opt.Sandbox, Modules: opt.Modules, Time: opt.TimeLimit, Limits: luabind.Limits{Memory: opt.MemoryLimit,
-			Instructions: opt.InstructionLimit, Source: opt.SourceLimit}})}, nil
+		Sandbox: opt.Sandbox, Read: opt.ReadFiles, Write: opt.WriteFiles, Modules: opt.Modules, Limits: limits})}, nil
 }
 
 // ErrClosed is the error of whatever is asked of a State after Close.

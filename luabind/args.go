@@ -513,7 +513,7 @@ func (a *args) fill(i int) *sig.Fill {
 			d = a.DTypeOr(j, d)
 		}
 	}
-	x, err := arrayOf(a.Ctx, a.raw[i], d, false)
+	x, err := arrayOf(a.s.Context(), a.Ctx, a.raw[i], d, false)
 	if err != nil {
 		a.fail("%s %v", a.f.params[i].Name, err)
 	}

@@ -206,7 +206,7 @@ func (t *arrayType) operand(x *tensor.Array, v lua.LValue) *tensor.Array {
 	if n, ok := v.(lua.LNumber); ok && x.DType().IsInteger() && (n != n || math.IsInf(float64(n), 0)) {
 		return ops.AsType(ops.Number(float64(n), tensor.Float32, c), x.DType(), c)
 	}
-	y, err := arrayOf(c, v, x.DType(), false)
+	y, err := arrayOf(t.s.Context(), c, v, x.DType(), false)
 	if err != nil {
 		t.s.raise(c.Errorf("array", "the value %v", err))
 	}

@@ -16,8 +16,8 @@ import (
 
 // arrayOf makes an array of a number, a bool, a complex value, a string (64-bit integers), or a nested table of such.
 // With integral set, a number that is no integer is an error: the data are indices.
-func arrayOf(c *tensor.Ctx, v lua.LValue, d tensor.DType, integral bool) (*tensor.Array, error) {
-	b := arrayBuilder{dtype: d, integral: integral}
+func arrayOf(ctx context.Context, c *tensor.Ctx, v lua.LValue, d tensor.DType, integral bool) (*tensor.Array, error) {
+	b := arrayBuilder{ctx: ctx, dtype: d, integral: integral}
 	if err := b.shapeOf(v); err != nil {
 		return nil, err
 	}
@@ -35,6 +35,8 @@ func arrayOf(c *tensor.Ctx, v lua.LValue, d tensor.DType, integral bool) (*tenso
 }
 
 type arrayBuilder struct {
+	ctx      context.Context
+	entries  int
 	dtype    tensor.DType
 	integral bool
 	shape    []int
@@ -83,6 +85,10 @@ func (b *arrayBuilder) add(v lua.LValue, depth int) error {
 			tensor.Shape(b.shape))
 	}
 	for i := 1; i <= t.Len(); i++ {
+		if err := stopped(b.ctx, b.entries); err != nil {
+			return err
+		}
+		b.entries++
 		if err := b.add(t.RawGetInt(i), depth+1); err != nil {
 			return err
 		}
@@ -277,7 +283,7 @@ func (s *State) tolist(x *tensor.Array, asText bool) lua.LValue {
 	}
 	s.Charge(2 * luaValueBytes * int64(x.Spec().Shape.Size()))
 	b, spec := s.bytes(x), x.Spec()
-	size := spec.DType.Size()
+	size, made := spec.DType.Size(), 0
 	var level func(dim int) lua.LValue
 	level = func(dim int) lua.LValue {
 		if dim == len(spec.Shape) {
@@ -292,6 +298,10 @@ func (s *State) tolist(x *tensor.Array, asText bool) lua.LValue {
 		}
 		t := s.L.CreateTable(spec.Shape[dim], 0)
 		for range spec.Shape[dim] {
+			if err := stopped(s.Context(), made); err != nil {
+				s.raise(err)
+			}
+			made++
 			t.Append(level(dim + 1))
 		}
 		return t

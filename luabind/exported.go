@@ -28,8 +28,7 @@ var exportRows = []row{
 		help: "A value e that is called with the inputs of mx.export_function, as often as there are inputs of different " +
 			"shapes, dtypes or names to export fun for; e:close() writes the file.",
 		call: func(a *args) any {
-			a.filesAllowed()
-			e := &exporter{s: a.s, path: a.Text(0), fn: a.callable(1)}
+			e := &exporter{s: a.s, path: a.writable(a.Text(0)), fn: a.callable(1)}
 			e.file.Shapeless = a.Bool(2)
 			if a.Given(3) {
 				e.file.Metadata = a.Text(3)
@@ -41,8 +40,7 @@ var exportRows = []row{
 			"of arrays by name where it was exported with one; it returns a table of arrays, and is differentiated, " +
 			"batched and compiled as others are. With return_metadata the metadata is a second result.",
 		call: func(a *args) any {
-			a.filesAllowed()
-			file, err := export.Load(a.Text(0))
+			file, err := export.Load(a.readable())
 			if err != nil {
 				a.s.raise(err)
 			}
@@ -56,7 +54,7 @@ var exportRows = []row{
 		help: "Writes the graph that arrays, or trees of them, depend on to a file in Graphviz's language: what is not " +
 			"evaluated. A table at the end that has names for keys names arrays in it.",
 		call: func(a *args) any {
-			a.filesAllowed()
+			path := a.writable(a.Text(0))
 			arrays, names := a.s.arraysIn("export_to_dot", a.rest), map[tensor.Value]string{}
 			for _, v := range a.rest {
 				if t, ok := v.(*lua.LTable); ok {
@@ -67,7 +65,7 @@ var exportRows = []row{
 					}
 				}
 			}
-			return a.saved(format.WriteFile("export_to_dot", a.Text(0), func(w io.Writer) error {
+			return a.saved(format.WriteFile("export_to_dot", path, func(w io.Writer) error {
 				return export.Dot(w, arrays, names)
 			}))
 		}},
@@ -230,8 +228,7 @@ func exportFunction(a *args) any {
 		return true
 	})
 	if path, ok := a.raw[0].(lua.LString); ok {
-		a.filesAllowed()
-		e.path = string(path)
+		e.path = a.writable(string(path))
 		e.record(in)
 		e.save()
 		return nil

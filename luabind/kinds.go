@@ -130,7 +130,7 @@ func toArray(a *args, v lua.LValue) (any, error) {
 // toIndices is for arrays of indices: a table of integers is an int32 array; floats are refused.
 func toIndices(a *args, v lua.LValue) (any, error) {
 	if t, ok := v.(*lua.LTable); ok {
-		x, err := arrayOf(a.Ctx, t, tensor.Int32, true)
+		x, err := arrayOf(a.s.Context(), a.Ctx, t, tensor.Int32, true)
 		if err != nil {
 			return nil, err
 		}

@@ -102,7 +102,7 @@ func makeArray(a *args) any {
 	case *lua.LTable:
 		d = tableDType(v)
 	}
-	x, err := arrayOf(a.Ctx, a.raw[0], a.DTypeOr(1, d), false)
+	x, err := arrayOf(a.s.Context(), a.Ctx, a.raw[0], a.DTypeOr(1, d), false)
 	if err != nil {
 		a.fail("%s %v", a.f.params[0].Name, err)
 	}

@@ -23,8 +23,7 @@ var fileRows = []row{
 			"mx.quantized_matmul takes in groups of 32: of type Q4_0, Q4_1 or Q8_0 x.weight, x.scales and x.biases, of " +
 			"type MXFP4 the first two, for the mode \"mxfp4\". All other quantised types are float16.",
 		call: func(a *args) any {
-			a.filesAllowed()
-			path, ext := a.Text(0), ""
+			path, ext := a.readable(), ""
 			if a.Given(1) {
 				ext = a.Text(1)
 			} else if e := filepath.Ext(path); e != "" {
@@ -90,20 +89,13 @@ var fileRows = []row{
 		}},
 }
 
-// filesAllowed refuses the call where scripts may not use files.
-func (a *args) filesAllowed() {
-	if !a.s.files {
-		a.fail("this state has no access to files")
-	}
-}
-
 // newFile is argument 0, the path of a file to write, with its extension.
 func (a *args) newFile(ext string) string {
-	a.filesAllowed()
-	if path := a.Text(0); strings.HasSuffix(path, ext) {
-		return path
+	path := a.Text(0)
+	if !strings.HasSuffix(path, ext) {
+		path += ext
 	}
-	return a.Text(0) + ext
+	return a.writable(path)
 }
 
 // saved is the result of a function that has written a file: none, or its error.

@@ -12,7 +12,6 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
-	"time"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -27,13 +26,16 @@ type State struct {
 	opt    Options
 	random *random.State
 	stream *tensor.Stream // the default stream of ops; nil: the device's
+	own    *tensor.Stream // the stream of a state in a sandbox
 
-	mx     *module
-	arrays *arrayType
-	dtypes map[tensor.DType]*lua.LUserData
-	metas  map[string]*lua.LTable // metatables of the other userdata, by kind
-	files  bool                   // whether scripts may read files
-	warn   func(text string)      // tells of something that is slow
+	mx      *module
+	arrays  *arrayType
+	dtypes  map[tensor.DType]*lua.LUserData
+	metas   map[string]*lua.LTable // metatables of the other userdata, by kind
+	files   bool                   // whether scripts may use all files
+	allowed allowedFiles           // those that they may use otherwise
+	bounds  bounds
+	warn    func(text string) // tells of something that is slow
 
 	precision int        // of printed arrays: places after the point, or shortest
 	wired     float64    // the limit of mx.set_wired_limit
@@ -58,24 +60,19 @@ type Options struct {
 	// Sandbox is for scripts of strangers: there are no files, processes, debug library or bytecode, whatever Libraries
 	// says, and what concerns the whole process is refused.
 	Sandbox bool
-	Modules fs.FS         // where require looks for modules, a.b at a/b.lua; nil: nowhere
-	Limits  Limits        // of Lua's memory, of instructions, of source text
-	Time    time.Duration // that a call from the host may take; 0: as long as its context allows
-	Stdout  io.Writer     // where print writes; nil: os.Stdout
-	Stderr  io.Writer     // where warnings go; nil: os.Stderr
+	// Read and Write are the files and folders that the functions of mx may read and write without Libraries.
+	Read, Write []string
+	Modules     fs.FS     // where require looks for modules, a.b at a/b.lua; nil: nowhere
+	Limits      Limits    // of what scripts take
+	Stdout      io.Writer // where print writes; nil: os.Stdout
+	Stderr      io.Writer // where warnings go; nil: os.Stderr
 }
-
-// Limits bound what scripts take.
-type Limits = lua51.Limits
-
-// ErrLimit is what errors of limits wrap.
-var ErrLimit = lua51.ErrLimit
 
 // New opens a Lua state with mx loaded: require("mx") gives it, and it is a global.
 func New(opt Options) *State {
 	s := &State{opt: opt, random: random.NewState(opt.Seed), precision: shortest, metas: map[string]*lua.LTable{},
 		dtypes: map[tensor.DType]*lua.LUserData{}}
-	s.files = opt.Libraries && !opt.Sandbox
+	s.files, s.allowed = opt.Libraries && !opt.Sandbox, allow(opt.Read, opt.Write)
 	s.warn = func(text string) {
 		w := opt.Stderr
 		if w == nil {
@@ -84,17 +81,19 @@ func New(opt Options) *State {
 		fmt.Fprintf(w, "warning: %s: %s\n", s.where(), text)
 	}
 	s.State = lua51.New(lua51.Options{Seed: opt.Seed, Libraries: opt.Libraries, Stdout: opt.Stdout,
-		Sandbox: opt.Sandbox, Modules: opt.Modules, Limits: opt.Limits,
+		Sandbox: opt.Sandbox, Modules: opt.Modules, Limits: opt.Limits.Limits, Weigh: weigh,
 		Raise: s.raise, Explain: explain, SyntaxHint: syntaxHint})
 	s.life.end = func() {
 		s.L.Close()
 		s.looks.close()
+		giveStream(s)
 	}
 	s.looks.open(s)
 	s.openCollector()
 	s.openMX()
 	if opt.Sandbox {
 		refuseShared(s)
+		takeStream(s)
 	}
 	s.tracer = s.Func(s.traceback)
 	s.looks.libraries()
@@ -104,11 +103,8 @@ func New(opt Options) *State {
 // Run compiles and runs a chunk with arguments and gives its results. A cancelled context stops Lua code and the
 // device's work alike; a nil one is context.Background(). The error is a *ScriptError, ErrClosed after Close.
 func (s *State) Run(ctx context.Context, src io.Reader, name string, args ...lua.LValue) ([]lua.LValue, error) {
-	if s.opt.Time > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = withDeadline(ctx, s)
-		defer cancel()
-	}
+	ctx, cancel := s.bounds.begin(ctx, s)
+	defer cancel()
 	proto, err := s.Compile(ctx, src, name)
 	if err != nil {
 		return nil, syntaxFailure(err)
@@ -136,10 +132,7 @@ func (s *State) Call(ctx context.Context, fn lua.LValue, args ...lua.LValue) (ou
 		return nil, err
 	}
 	defer s.life.leave()
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	ctx, cancel := withDeadline(ctx, s)
+	ctx, cancel := s.bounds.begin(ctx, s)
 	defer cancel()
 	outer := s.L.Context()
 	ctx, stepping, end := metered(ctx, s)
@@ -159,6 +152,7 @@ func (s *State) Call(ctx context.Context, fn lua.LValue, args ...lua.LValue) (ou
 	s.looks.give(fn)
 	s.looks.give(args...)
 	out, err = s.Protect(s.tracer, fn, args...)
+	err = settle(ctx, s, err)
 	s.looks.give(out...)
 	if s.Idle() {
 		s.looks.ifDue()
@@ -181,20 +175,6 @@ func (s *State) Call(ctx context.Context, fn lua.LValue, args ...lua.LValue) (ou
 		return nil, &ScriptError{Message: cause.Error(), Cause: cause}
 	}
 	return nil, &ScriptError{Message: "interrupted: " + context.Cause(ctx).Error(), Cause: ctx.Err()}
-}
-
-// errTime is the cause of a context that Options.Time ended.
-var errTime = fmt.Errorf("[limits] the time of the call is over: %w", lua51.ErrLimit)
-
-// withDeadline is ctx with the state's limit of time, for calls that are not within another.
-func withDeadline(ctx context.Context, s *State) (context.Context, context.CancelFunc) {
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	if s.opt.Time <= 0 || !s.Idle() {
-		return ctx, func() {}
-	}
-	return context.WithTimeoutCause(ctx, s.opt.Time, errTime)
 }
 
 // metered is the context of a call, and, where there are limits, the one that Lua code runs under.

@@ -48,6 +48,7 @@ func (s *State) wrap(x *tensor.Array) lua.LValue {
 		s.scopes.note(own)
 	}
 	s.scopes.watch(own)
+	chargeNodes(s)
 	return s.arrays.box(own)
 }
 

@@ -94,6 +94,15 @@ func (h *handedOver) failure() error {
 	return err
 }
 
+// stop ends what is unfinished, but for what others wait for, because of an error that the script's host learns of.
+func (h *handedOver) stop(failed error) {
+	for _, w := range h.running {
+		w.Stop(failed)
+	}
+	clear(h.running)
+	h.running, h.raised, h.failed = h.running[:0], nil, nil
+}
+
 // Finish waits for what scripts handed over to mx.async_eval, or ctx, and returns its first error that no script was
 // told of. A host that never reads what a script left behind calls it to learn how that ended.
 func (s *State) Finish(ctx context.Context) error {

@@ -46,6 +46,7 @@ type CommandBuffer struct {
 	status Status
 	err    error
 	rec    *records // nil after the end
+	began  []func()
 	after  []func(error)
 	timing Timing
 }
@@ -113,10 +114,22 @@ func (cb *CommandBuffer) Timing() Timing {
 	return cb.timing
 }
 
-// Started notes that the first command begins. For drivers, for the sake of Timing.
+// Started notes that the first command begins. For drivers, for the sake of Timing and OnStart.
 func (cb *CommandBuffer) Started() {
 	cb.mu.Lock()
 	cb.timing.Start = time.Now()
+	began := cb.began
+	cb.mu.Unlock()
+	for _, f := range began {
+		f()
+	}
+}
+
+// OnStart has f called when the driver says that the first command begins. F must not block. It is for open command
+// buffers.
+func (cb *CommandBuffer) OnStart(f func()) {
+	cb.mu.Lock()
+	cb.began = append(cb.began, f)
 	cb.mu.Unlock()
 }
 

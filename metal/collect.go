@@ -282,8 +282,10 @@ func waitCleanups(ctx context.Context) {
 // reclaim is the state of one allocation that waits.
 type reclaim struct {
 	collected bool
-	completed int64 // pool.completed at the last collection
-	events    int64 // pool.events before the last try
+	completed int64    // pool.completed at the last collection
+	events    int64    // pool.events before the last try
+	account   *Account // that has to have room; nil: none
+	until     int64    // what pool.completed is when the command buffers have completed that were pending at first
 }
 
 // reclaim is called with mu held when there is no room. It returns nil when it is worth trying again, after a
@@ -297,15 +299,18 @@ func (p *pool) reclaim(ctx context.Context, r *reclaim, n int64, failed error) e
 	}
 	// What command buffers kept alive until they completed may be garbage now: then once more. Where a collection costs
 	// much, what they give back by themselves may do.
-	again := p.pending == 0 && p.completed != r.completed
-	if p.owned+p.held > 0 && (!r.collected || again) && (p.pending == 0 || p.affordable(p.cost())) {
+	quiet, again := p.pending == 0, p.pending == 0 && p.completed != r.completed
+	if r.account != nil && p.completed >= r.until { // what others have pending gives nothing to the account
+		quiet, again = true, r.completed < r.until
+	}
+	if p.owned+p.held > 0 && (!r.collected || again) && (quiet || p.affordable(p.cost())) {
 		r.collected, r.completed = true, p.completed
 		p.mu.Unlock()
 		p.collectNow(ctx)
 		p.mu.Lock()
 		return nil
 	}
-	if p.pending > 0 {
+	if !quiet {
 		ch := p.change
 		p.waiting++
 		p.mu.Unlock()

@@ -31,6 +31,8 @@ type Origin struct {
 	Place Place  // of the call
 	Shape []int  // of the array that lies in it; nil for memory that an op needs while it runs
 	Type  string // of its elements
+
+	Account *Account // that the buffer is charged to; nil: none
 }
 
 // String is "op made at file:line".
@@ -41,11 +43,29 @@ func (o Origin) String() string {
 	return o.Op
 }
 
-// SetOrigin says what the buffer is used for from now on.
+// SetOrigin says what the buffer is used for from now on, and charges it to the origin's account whatever that holds.
 func (b *Buffer) SetOrigin(o Origin) {
 	b.pool.mu.Lock()
-	b.origin = o
+	b.assign(&o)
 	b.pool.mu.Unlock()
+}
+
+// Assign is SetOrigin, unless the origin's account has no room for the buffer: then it does nothing and is false.
+func (b *Buffer) Assign(o *Origin) bool {
+	b.pool.mu.Lock()
+	defer b.pool.mu.Unlock()
+	if o.Account != b.origin.Account && !o.Account.fits(b.cost()) {
+		return false
+	}
+	b.assign(o)
+	return true
+}
+
+// assign is SetOrigin with the pool's mu held.
+func (b *Buffer) assign(o *Origin) {
+	b.origin.Account.charge(-b.cost())
+	b.origin = *o
+	b.origin.Account.charge(b.cost())
 }
 
 // Origin is what SetOrigin said last.

@@ -216,13 +216,23 @@ func (p *pool) alloc(ctx context.Context, n int64, o *Origin) (*Buffer, error) {
 		return nil, p.tooLarge(n)
 	}
 	size := sizeClass(n)
-	var wait reclaim
+	wait := reclaim{until: p.completed + int64(p.pending)}
+	if o != nil {
+		wait.account = o.Account
+	}
 	for {
 		if p.closed.Load() {
 			p.mu.Unlock()
 			return nil, errClosed("alloc")
 		}
 		wait.events = p.events
+		if !wait.account.fits(size) {
+			if err := p.reclaim(ctx, &wait, n, wait.account.refuse(n)); err != nil {
+				p.mu.Unlock()
+				return nil, err
+			}
+			continue
+		}
 		blk, need := p.find(size)
 		var failed error
 		if blk == nil {
@@ -234,7 +244,7 @@ func (p *pool) alloc(ctx context.Context, n int64, o *Origin) (*Buffer, error) {
 		if blk != nil {
 			b := p.place(blk, n, size)
 			if o != nil {
-				b.origin = *o
+				b.assign(o)
 			}
 			p.poison(b)
 			run := p.due()
@@ -380,6 +390,7 @@ func (p *pool) free(b *Buffer) {
 		return
 	}
 	p.active -= b.cost()
+	b.origin.Account.charge(-b.cost())
 	p.live--
 	p.unlink(b)
 	if p.closed.Load() {

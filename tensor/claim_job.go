@@ -31,7 +31,7 @@ type job struct {
 	mu        sync.Mutex
 	unsettled int           // segments that are not settled: unknownSegments before it is claimed
 	err       error         // the first
-	noMemory  error         // the error that stopped it, if that was the memory limit's
+	noMemory  error         // the error that stopped it, if that was a limit's
 	blockedOn *job          // it was stopped at once, because it needs what this one is undoing
 	chains    []streamChain // by stream
 	undone    []*Node       // to be lazy again

@@ -130,7 +130,7 @@ func (j *job) stop(cause error) {
 	}
 }
 
-// runOut stops the job because the memory limit does not hold what it needs.
+// runOut stops the job because a limit, of memory or of its holder's kernels, does not hold what it needs.
 func (j *job) runOut(err error) {
 	schedMu.Lock()
 	defer schedMu.Unlock()

@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"context"
 	"slices"
 
 	"github.com/mlxlua/mlxlua/metal"
@@ -24,13 +25,12 @@ func FromBytes(c *Ctx, spec Spec, b []byte) *Array {
 	if len(b) <= inlineBytes || dev == nil {
 		v.inline = slices.Clone(b)
 	} else {
-		buf, err := dev.AllocCopy(b)
+		buf, err := dev.AllocFor(context.Background(), int64(len(b)), &metal.Origin{Op: op, Place: c.place(),
+			Shape: spec.Shape.Clone(), Type: spec.DType.String(), Account: c.holder().account()})
 		if err != nil {
 			return failed(c, op, c.Errorf(op, "%w", err))
 		}
-		w := c.place()
-		buf.SetOrigin(metal.Origin{Op: op, Place: w, Shape: spec.Shape.Clone(),
-			Type: spec.DType.String()})
+		copy(buf.Bytes(), b)
 		v.buf, v.owner = buf, newStorage(dev, buf, c.holder())
 	}
 	return constant(c, spec, v)

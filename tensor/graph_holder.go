@@ -22,6 +22,9 @@ type Holder struct {
 	pace  lookPace
 	lazy  atomic.Pointer[lazyNodes] // what nobody may ask for: see buryLazy
 
+	limits HolderLimits
+	nodes  int64 // made so far
+
 	mu     sync.Mutex
 	closed bool
 	stored []storedOutput // what holds much memory
@@ -32,9 +35,9 @@ type Holder struct {
 	missed []Place        // while poisoning: where the looks were, from the first one on
 }
 
-// NewHolder makes a holder.
-func NewHolder() *Holder {
-	h := &Holder{}
+// NewHolder makes a holder, whose arrays are bounded by the limits.
+func NewHolder(limits HolderLimits) *Holder {
+	h := &Holder{limits: limits}
 	holders.add(h)
 	return h
 }
@@ -56,6 +59,7 @@ func (n *Node) adopt(h *Holder) {
 		}
 	}
 	h.pace.made.nodes++
+	h.nodes++
 	h.noteLazy(n)
 }
 

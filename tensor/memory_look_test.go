@@ -21,7 +21,7 @@ func look(h *tensor.Holder, xs ...*tensor.Array) {
 
 // holding is a new holder and the Ctx of its calls.
 func holding() (*tensor.Holder, *tensor.Ctx) {
-	h := tensor.NewHolder()
+	h := tensor.NewHolder(tensor.HolderLimits{})
 	return h, &tensor.Ctx{Place: tensor.Place{File: "test.lua", Line: 7}, Holder: h}
 }
 

@@ -21,10 +21,11 @@ type batcher struct {
 	members []int32 // its slots
 	op      *Op     // that the last of them calls
 	place   Place   // and the line
-	first   int     // its first command in the batch
-	early   *error  // of its commands in earlier batches
-	whole   int     // the Unit of its commands
-	wholes  int     // Units so far
+	account *metal.Account
+	first   int    // its first command in the batch
+	early   *error // of its commands in earlier batches
+	whole   int    // the Unit of its commands
+	wholes  int    // Units so far
 }
 
 // The size of a command buffer: it is handed over when it is as large, so that memory comes back during long
@@ -130,6 +131,7 @@ func (q *batcher) commit(last bool) {
 	b.commands = cb.Encoder().Len()
 	j.bytes.Add(b.bytes)
 	j.commands.Add(int64(b.commands))
+	b.timed()
 	cb.OnComplete(func(err error) {
 		s.addRun(b)
 		s.complete(b, err)

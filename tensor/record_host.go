@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"time"
 )
 
 // HostOperand is an input or output of a Host rule: Bytes are its elements in row-major order. Inputs must not be
@@ -73,7 +74,7 @@ func (e *recorder) hostRule(t *task) error {
 			clear(h.Out[i].Bytes)
 		}
 	}
-	return callHost(t.node, h)
+	return e.callHost(t.node, h)
 }
 
 // hostAtOnce computes a node that reads nothing but specs: what is encoded goes on meanwhile, and small outputs are
@@ -103,7 +104,7 @@ func (e *recorder) hostAtOnce(t *task, h *HostCall) error {
 		clear(h.Out[i].Bytes)
 		e.setData(t.node, i, views[i])
 	}
-	if err := callHost(t.node, h); err != nil {
+	if err := e.callHost(t.node, h); err != nil {
 		return err
 	}
 	for i, v := range views {
@@ -114,7 +115,16 @@ func (e *recorder) hostAtOnce(t *task, h *HostCall) error {
 	return nil
 }
 
-func callHost(n *Node, h *HostCall) (err error) {
+func (e *recorder) callHost(n *Node, h *HostCall) (err error) {
+	if k := n.holder.kernels(); k != nil {
+		j := e.job
+		timer := time.AfterFunc(k.left(), func() { j.overrun(k) })
+		begun := time.Now()
+		defer func() {
+			timer.Stop()
+			k.charge(time.Since(begun))
+		}()
+	}
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // an input may be a file's bytes
 	defer func() {
 		if r := recover(); r != nil {

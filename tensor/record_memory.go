@@ -90,8 +90,10 @@ func (m *allocator) alloc(n int64, o *metal.Origin) (*metal.Buffer, error) {
 				return nil, err
 			}
 		}
-		b.SetOrigin(*o)
-		return b, nil
+		if b.Assign(o) {
+			return b, nil
+		}
+		b.Release()
 	}
 	b, err := m.fresh(n, o)
 	if err == nil && m.dev.Validating() {
@@ -103,7 +105,7 @@ func (m *allocator) alloc(n int64, o *metal.Origin) (*metal.Buffer, error) {
 // fresh is alloc without the free list: no command that is encoded refers to the buffer.
 func (m *allocator) fresh(n int64, o *metal.Origin) (*metal.Buffer, error) {
 	if n >= leastFree {
-		if mem := m.dev.Memory(); mem.Active+n > mem.Limit/4*3 {
+		if mem := m.dev.Memory(); mem.Active+n > mem.Limit/4*3 || o.Account.Near(n) {
 			m.free.flush()
 			if m.batcher.batch != nil && m.batcher.batch.cb != nil && m.batcher.whole == 0 {
 				m.batcher.commit(false)
@@ -177,13 +179,24 @@ func (m *allocator) giveBack() {
 
 // upload puts inline bytes into a temporary buffer.
 func (m *allocator) upload(v View) (View, error) {
-	buf, err := m.dev.AllocCopy(append(make([]byte, 0, max(len(v.inline), leastBuffer)), v.inline...))
+	buf, err := m.copied(append(make([]byte, 0, max(len(v.inline), leastBuffer)), v.inline...))
 	if err != nil {
 		return View{}, err
 	}
-	m.temps = append(m.temps, buf)
 	v.buf, v.inline = buf, nil
 	return v, nil
+}
+
+// copied is a temporary buffer with the contents of b.
+func (m *allocator) copied(b []byte) (*metal.Buffer, error) {
+	origin := m.origin(m.batcher.op.temporary)
+	buf, err := m.dev.AllocFor(m.batcher.job.ctx, int64(len(b)), &origin)
+	if err != nil {
+		return nil, err
+	}
+	copy(buf.Bytes(), b)
+	m.temps = append(m.temps, buf)
+	return buf, nil
 }
 
 // allot allocates output i of a node, row-contiguous.
@@ -240,14 +253,14 @@ const stridesPiece = 32
 
 // origin is what messages say of memory that the call being recorded needs for what.
 func (m *allocator) origin(what string) metal.Origin {
-	return metal.Origin{Op: what, Place: m.batcher.place}
+	return metal.Origin{Op: what, Place: m.batcher.place, Account: m.batcher.account}
 }
 
 // origin is what messages say of the buffer of output i.
 func (n *Node) origin(i int) metal.Origin {
 	s := n.out[i].spec
 	return metal.Origin{Op: n.op.name, Place: n.Place(), Shape: s.Shape,
-		Type: s.DType.String()}
+		Type: s.DType.String(), Account: n.holder.account()}
 }
 
 // setData makes v the data of output i of a node of the segment.
@@ -288,11 +301,10 @@ func (e *recorder) operand(v Value) (Operand, error) {
 	if st := data.owner; st != nil && st.stream != e.s {
 		st.shared.Store(true)
 		if st.dev != nil && st.dev != e.dev {
-			foreign, err := e.dev.AllocCopy(data.buf.Bytes())
+			foreign, err := e.memory.copied(data.buf.Bytes())
 			if err != nil {
 				return Operand{}, err
 			}
-			e.memory.temps = append(e.memory.temps, foreign)
 			data.buf, data.owner = foreign, nil
 		}
 	}

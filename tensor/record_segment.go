@@ -75,10 +75,11 @@ func (e *recorder) refuseTooLarge() {
 		}
 		for i := range n.out {
 			bytes := n.out[i].spec.NBytes()
-			if bytes <= limit {
+			if a := n.holder.account(); bytes <= limit && (a == nil || bytes <= a.Limit()) {
 				continue
 			}
-			buf, err := e.dev.Alloc(e.job.ctx, bytes) // it says why
+			origin := n.origin(i)
+			buf, err := e.dev.AllocFor(e.job.ctx, bytes, &origin) // it says why
 			switch {
 			case err == nil:
 				buf.Release()

@@ -101,7 +101,7 @@ func (e *recorder) recordMembers(members []int32) (err error) {
 		}
 	}
 	root := &e.seg.tasks[members[len(members)-1]]
-	e.batcher.op, e.batcher.place = root.node.op, root.node.Place()
+	e.batcher.op, e.batcher.place, e.batcher.account = root.node.op, root.node.Place(), root.node.holder.account()
 	switch p := root.node.op; {
 	case p.expr != nil:
 		return e.elementwise(members)

@@ -39,6 +39,17 @@ func (w *Work) Wait(ctx context.Context) error {
 	}
 }
 
+// Stop ends the work with a cause, but for what somebody waits for: its arrays are lazy then.
+func (w *Work) Stop(cause error) {
+	if w.job == nil {
+		return
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(cause)
+	gone := waiter{ctx: ctx, job: w.job}
+	gone.giveUp(nil)
+}
+
 // Done reports whether all of the work has been done, and its first error so far.
 func (w *Work) Done() (bool, error) {
 	if w.job == nil {

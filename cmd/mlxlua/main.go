@@ -74,9 +74,9 @@ func open(o *options, argv []string, stdin *os.File, stdout, stderr io.Writer) (
 	if err := mlxlua.OpenDevice(o.device); err != nil {
 		return nil, err
 	}
-	opt := luabind.Options{Seed: o.seed, Libraries: true, Stdout: stdout, Stderr: stderr, Sandbox: o.sandbox}
-	if o.sandbox {
-		opt.Limits = luabind.Limits{Memory: 256 << 20, Source: 1 << 20}
+	opt := luabind.Options{Seed: o.seed, Libraries: true, Stdout: stdout, Stderr: stderr}
+	if err := o.limits.apply(&opt, o.sandbox); err != nil {
+		return nil, err
 	}
 	s := luabind.New(opt)
 	return &program{s: s, o: o, argv: argv, stdin: stdin, stdout: stdout, stderr: stderr}, nil

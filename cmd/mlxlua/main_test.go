@@ -369,3 +369,39 @@ func TestUnreadFailure(t *testing.T) {
 	require.Equal(t, result{0, "", ""}, runProgram(t, "", "--check-nan", script(t, text+"pcall(mx.synchronize)")))
 	require.Equal(t, result{0, "", ""}, runProgram(t, "", "--check-nan", script(t, text+"os.exit(0)")))
 }
+
+// The sandbox has the limits that it is given, and only the files.
+func TestSandboxOptions(t *testing.T) {
+	t.Setenv("LUA_INIT", "")
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "m.lua"), []byte("return 7"), 0o600))
+	save := "mx.save([[" + filepath.Join(dir, "x.npy") + "]], mx.ones({2}))"
+	for _, c := range []struct {
+		argv []string
+		want string // in the output; status 1 where it is an error
+	}{
+		{[]string{"--sandbox", "-e", "print(io, os)"}, "nil\tnil"},
+		{[]string{"--sandbox", "--max-memory", "1M", "-e", "local s = 'x' while true do s = s .. s end"}, "memory is full"},
+		{[]string{"--max-memory=1M", "-e", "local s = 'x' while true do s = s .. s end"}, "memory is full"},
+		{[]string{"--sandbox", "--max-arrays", "1M", "-e", "mx.eval(mx.random.normal({1e6}))"}, "the limit is 1.05 MB"},
+		{[]string{"--max-instructions", "1000", "-e", "while true do end"}, "ran 1000 instructions"},
+		{[]string{"--max-time", "50ms", "-e", "while true do end"}, "time of the call is over"},
+		{[]string{"--max-kernel-time", "1us", "-e",
+			"local x = mx.random.normal({300, 300}) while true do x = mx.matmul(x, x) mx.eval(x) end"}, "kernels is over"},
+		{[]string{"--max-source", "1K", "-e", "x = 1" + strings.Repeat(" ", 2000)}, "source text has more"},
+		{[]string{"--sandbox", "--modules", dir, "-e", "print(require('m'))"}, "7"},
+		{[]string{"--sandbox", "-e", save}, "no access to files"},
+		{[]string{"--sandbox", "--allow-read", dir, "-e", save}, "no access to files"},
+		{[]string{"--sandbox", "--allow-write", dir, "-e", save, "-e", "print('saved')"}, "saved"},
+		{[]string{"--allow-write", dir, "-e", save}, "--allow-write is for --sandbox"},
+		{[]string{"--allow-read", filepath.Join(dir, "missing")}, "--allow-read"},
+		{[]string{"--max-memory", "lots"}, "want a positive number"},
+		{[]string{"--max-memory", ""}, "want a positive number"},
+		{[]string{"--max-arrays", "9999999999G"}, "want a positive number"},
+		{[]string{"--max-time", "5"}, "want a time"},
+	} {
+		got := runProgram(t, "", c.argv...)
+		require.Contains(t, got.out+got.stderr, c.want, c.argv)
+		require.Equal(t, got.stderr != "", got.status != 0, c.argv)
+	}
+}

@@ -16,6 +16,12 @@ const usage = `usage: mlxlua [options] [script [args]]
   --device NAME  auto (default) or cpu; a device that is missing is an error
   --seed N       seed of the random numbers
   --sandbox      run scripts without files, processes and the debug library, in 256 MiB of Lua's memory
+                 and 1 GiB of arrays
+  --allow-read PATH, --allow-write PATH, --modules DIR
+                 what scripts in the sandbox may mx.load, mx.save and require
+  --max-memory SIZE, --max-arrays SIZE, --max-source SIZE, --max-instructions N,
+  --max-time DURATION, --max-kernel-time DURATION
+                 limits of a script, such as 64M, 1000000, 2.5s
   --trace FILE   write a timeline for Chrome's about:tracing when the run ends
   --check-nan    stop at the first operation that makes a NaN or an infinity
   --version      print the version and exit
@@ -34,6 +40,7 @@ type options struct {
 	trace       string
 	checkNaN    bool
 	sandbox     bool
+	limits      limits
 	hasScript   bool
 	script      string
 	args        []string
@@ -91,6 +98,12 @@ func (o *options) flag(a string, rest []string) ([]string, error) {
 		return nil
 	}
 	var err error
+	if set := o.limits.option(name); set != nil {
+		if err = take(); err == nil {
+			err = set(value)
+		}
+		return rest, err
+	}
 	switch name {
 	case "-e", "-l":
 		if err = take(); err == nil {

@@ -10,7 +10,7 @@ import (
 // is bounded, or polls by itself.
 const (
 	maxString  = 1 << 28 // bytes of the longest string that a library function makes
-	maxResults = 1 << 20 // values that unpack and string.byte give
+	maxResults = 1 << 18 // values that unpack and string.byte give: more registers grow in steps that take long
 	pollEvery  = 1 << 12
 )
 

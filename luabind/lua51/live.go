@@ -7,9 +7,12 @@ import (
 )
 
 // live measures what a state's values take: all that globals, the registry, basic metatables and the threads under way
-// reach, running among them. What hangs on userdata counts for nothing: arrays are the device's.
+// reach, running among them, and what Options.Weigh says of userdata. Elements of arrays are the device's.
 func live(s *State, running *lua.LState) int64 {
 	m := measuring{seen: map[any]struct{}{}}
+	if s.opt.Weigh != nil {
+		m.behind = s.opt.Weigh()
+	}
 	m.value(running)
 	s.Roots(m.value)
 	for _, th := range s.Threads(nil) {
@@ -31,6 +34,8 @@ type measuring struct {
 	seen  map[any]struct{} // tables, functions, threads, userdata; of strings where their bytes are
 	todo  []lua.LValue
 	bytes int64
+
+	behind func(ud *lua.LUserData) int64 // what hangs on userdata; nil: nothing
 }
 
 // shortString is the length up to which a string counts wherever it stands, as if it had bytes of its own.
@@ -85,7 +90,9 @@ func (m *measuring) inside(v lua.LValue) {
 			}
 		}
 	case *lua.LUserData:
-		m.bytes += userdataBytes
+		if m.bytes += userdataBytes; m.behind != nil {
+			m.bytes += m.behind(v)
+		}
 		m.value(v.Env)
 		m.value(v.Metatable)
 	case *lua.LState:

@@ -1,7 +1,6 @@
 package lua51
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -29,13 +28,37 @@ func (s *State) openToNumber() {
 	}))
 }
 
-// decimal is a number as Lua writes it, without the names of infinity and not-a-number.
-var decimal = regexp.MustCompile(`^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$`)
+// isDecimal reports whether text is a number as Lua writes it, without the names of infinity and not-a-number.
+func isDecimal(text string) bool {
+	digits := func() bool {
+		rest := strings.TrimLeft(text, "0123456789")
+		some := len(rest) < len(text)
+		text = rest
+		return some
+	}
+	sign := func() {
+		if text != "" && (text[0] == '-' || text[0] == '+') {
+			text = text[1:]
+		}
+	}
+	sign()
+	some := digits()
+	if strings.HasPrefix(text, ".") {
+		text = text[1:]
+		some = digits() || some
+	}
+	if some && text != "" && (text[0] == 'e' || text[0] == 'E') {
+		text = text[1:]
+		sign()
+		some = digits()
+	}
+	return some && text == ""
+}
 
 // readNumber reads text as Lua's manual says: a number of base 10 as in source text, others as integers.
 func readNumber(text string, base int) (lua.LNumber, bool) {
 	text = strings.Trim(text, " \t\n\v\f\r")
-	if base == 10 && decimal.MatchString(text) {
+	if base == 10 && isDecimal(text) {
 		v, err := strconv.ParseFloat(text, 64)
 		return lua.LNumber(v), err == nil || v != 0 // too large a number is infinity
 	}

@@ -13,6 +13,8 @@ import (
 type Options struct {
 	// Name is a driver's name, one of Names, or "auto": the first that works. "" is "auto".
 	Name string
+	// Threads is how many threads of the processor run kernels; 0: one for each processor.
+	Threads int
 	// Device is for the device model: limits, validation.
 	Device metal.DeviceOptions
 }
@@ -20,7 +22,7 @@ type Options struct {
 // driver is an entry of the list: how a driver of that name is opened. An error says why it cannot be used here.
 type driver struct {
 	name string
-	open func() (metal.Driver, error)
+	open func(o Options) (metal.Driver, error)
 }
 
 // Names lists this system's drivers, in the order in which "auto" tries them.
@@ -47,7 +49,7 @@ func Open(o Options) (*metal.Device, error) {
 		if name != "auto" && name != d.name {
 			continue
 		}
-		drv, err := d.open()
+		drv, err := d.open(o)
 		if err == nil {
 			return metal.NewDevice(drv, o.Device)
 		}

@@ -8,6 +8,6 @@ import (
 // list is the drivers of this system, the preferred one first.
 func list() []driver {
 	return []driver{
-		{"cpu", func() (metal.Driver, error) { return soft.New(soft.Options{}), nil }},
+		{"cpu", func(o Options) (metal.Driver, error) { return soft.New(soft.Options{Workers: o.Threads}), nil }},
 	}
 }

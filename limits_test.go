@@ -1,0 +1,206 @@
+package mlxlua_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua"
+)
+
+// endless is a kernel that never ends, and what calls it.
+const endless = `local k = mx.fast.metal_kernel{name = "spin", input_names = {"x"}, output_names = {"out"},
+	source = "float v = x[0]; while (v < 1.0f) { v = v * 0.5f; } out[thread_position_in_grid.x] = v;"}
+	local y = k{inputs = {mx.zeros({64})}, grid = {64, 1, 1}, threadgroup = {32, 1, 1}, output_shapes = {{64}},
+	output_dtypes = {mx.float32}}[1] `
+
+// TestArrayLimits: what arrays take of the device's memory, and graphs of the host's, is bounded for each state.
+func TestArrayLimits(t *testing.T) {
+	for _, c := range []struct{ name, source, want string }{
+		{"kept arrays", `local t = {} while true do t[#t+1] = mx.eval(mx.ones({1e6})) or 1 t[#t] = mx.ones({1e6}) + #t
+			mx.eval(t) end`, "the script's arrays take"},
+		{"one array", `mx.eval(mx.random.normal({5e6}))`, "the script's arrays take"},
+		{"arrays of data", `local t, s = {}, {} for i = 1, 1e5 do s[i] = i end
+			while true do t[#t+1] = mx.array(s) end`, "the script's arrays take"},
+		{"handed over", `kept = {} for i = 1, 20 do kept[i] = mx.random.normal({1e6}) mx.async_eval(kept[i]) end`,
+			"the script's arrays take"},
+		{"temporary memory", `mx.eval(mx.sort(mx.random.normal({4e6})))`, "the script's arrays take"},
+		{"a graph", `local x = mx.ones({2}) while true do x = x + 1 end`, "the script's memory is full"},
+		{"a wide graph", `local x = mx.ones({2}) local t = {} while true do t[#t % 10 + 1] = mx.sin(x) x = x + t[1] end`,
+			"the script's memory is full"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := open(t, mlxlua.Options{Sandbox: true, ArrayLimit: 16 << 20, MemoryLimit: 16 << 20, TimeLimit: time.Minute})
+			_, err := s.Run(t.Context(), "greedy", c.source)
+			require.ErrorContains(t, err, c.want)
+			require.ErrorIs(t, err, mlxlua.ErrLimit)
+			out, err := s.Run(t.Context(), "after", `return mx.sum(mx.ones({1e6})):item()`)
+			require.NoError(t, err)
+			require.Equal(t, []any{1e6}, out)
+		})
+	}
+}
+
+// TestArrayGarbageIsNoMemory: arrays that a script drops do not count, however many it makes, and graphs that have run
+// neither; nor do others' arrays.
+func TestArrayGarbageIsNoMemory(t *testing.T) {
+	other := open(t, mlxlua.Options{})
+	_, err := other.Run(t.Context(), "other", `kept = mx.ones({1e7}) + 1 mx.eval(kept)`)
+	require.NoError(t, err)
+	s := open(t, mlxlua.Options{Sandbox: true, ArrayLimit: 24 << 20, MemoryLimit: 4 << 20})
+	out, err := s.Run(t.Context(), "garbage", `
+		local x = mx.zeros({1e6})
+		for i = 1, 100 do x = x + mx.ones({1e6}) mx.eval(x) end
+		local y = mx.zeros({4})
+		for i = 1, 30000 do y = y + 1 if i % 100 == 0 then mx.eval(y) end end
+		return x:max():item(), y:max():item()`)
+	require.NoError(t, err)
+	require.Equal(t, []any{100.0, 30000.0}, out)
+}
+
+// TestArrayLimitIsCaught: a script that asks for too much may go on with less.
+func TestArrayLimitIsCaught(t *testing.T) {
+	s := open(t, mlxlua.Options{ArrayLimit: 16 << 20})
+	out, err := s.Run(t.Context(), "careful", `
+		local ok, err = pcall(function() mx.eval(mx.ones({1e8}) + 1) end)
+		return ok, tostring(err):match("%[limits%]"), mx.sum(mx.ones({1e6}) + 1):item()`)
+	require.NoError(t, err)
+	require.Equal(t, []any{false, "[limits]", 2e6}, out)
+}
+
+// TestKernelLimits: kernels end with the limit of their time, or with the call's, also those that are handed over and
+// never looked at; then the device is free for others.
+func TestKernelLimits(t *testing.T) {
+	for _, c := range []struct {
+		name, source string
+		opt          mlxlua.Options
+	}{
+		{"kernel time", endless + `mx.eval(y)`, mlxlua.Options{KernelTimeLimit: 100 * time.Millisecond}},
+		{"kernel time, caught", endless + `while true do pcall(mx.eval, y) end`,
+			mlxlua.Options{KernelTimeLimit: 100 * time.Millisecond}},
+		{"kernel time, many small ones", `local x = mx.random.normal({200, 200})
+			while true do x = mx.sin(mx.matmul(x, x)) mx.eval(x) end`, mlxlua.Options{KernelTimeLimit: 50 * time.Millisecond}},
+		{"handed over", endless + `mx.async_eval(y)`, mlxlua.Options{KernelTimeLimit: 100 * time.Millisecond}},
+		{"handed over, call's time", endless + `mx.async_eval(y)`, mlxlua.Options{TimeLimit: 100 * time.Millisecond}},
+		{"handed over, then an error", endless + `mx.async_eval(y) while true do end`,
+			mlxlua.Options{TimeLimit: 100 * time.Millisecond}},
+		{"a decomposition", `mx.eval(mx.linalg.svd(mx.random.normal({1500, 1500})))`,
+			mlxlua.Options{KernelTimeLimit: 50 * time.Millisecond}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.opt.Sandbox = true
+			s := open(t, c.opt)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			begun := time.Now()
+			_, err := s.Run(ctx, "endless", c.source)
+			t.Log(time.Since(begun))
+			require.ErrorIs(t, err, mlxlua.ErrLimit)
+			require.NoError(t, ctx.Err())
+			s.Close()
+			after := open(t, mlxlua.Options{})
+			_, err = after.Run(ctx, "after", `mx.synchronize() assert(mx.sum(mx.ones({100})):item() == 100)`)
+			require.NoError(t, err)
+		})
+	}
+}
+
+// TestAllowedFiles: scripts in a sandbox use the files and folders that they may, and no link leads out of these.
+func TestAllowedFiles(t *testing.T) {
+	dir := t.TempDir()
+	secret, data, results := filepath.Join(dir, "secret"), filepath.Join(dir, "data"), filepath.Join(dir, "results")
+	for _, d := range []string{secret, data, results} {
+		require.NoError(t, os.Mkdir(d, 0o755))
+	}
+	host := open(t, mlxlua.Options{Libraries: true})
+	require.NoError(t, host.Set("dir", dir))
+	_, err := host.Run(t.Context(), "host", `for _, d in ipairs{"secret", "data"} do
+		mx.save(dir .. "/" .. d .. "/x.npy", mx.arange(3)) end`)
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(filepath.Join(secret, "x.npy"), filepath.Join(data, "link.npy")))
+	require.NoError(t, os.Symlink(secret, filepath.Join(results, "out")))
+	require.NoError(t, os.Symlink(filepath.Join(secret, "new.npy"), filepath.Join(results, "link.npy")))
+	s := open(t, mlxlua.Options{Sandbox: true, ReadFiles: []string{data, filepath.Join(dir, "missing")},
+		WriteFiles: []string{results}})
+	require.NoError(t, s.Set("dir", dir))
+	for _, c := range []struct{ source, want string }{
+		{`return mx.load(dir .. "/data/x.npy"):tolist()`, ""},
+		{`return mx.load(dir .. "/results/../data/x.npy"):tolist()`, ""},
+		{`return mx.load(dir .. "/data/y.npy")`, "there is no file"},
+		{`return mx.load(dir .. "/data")`, "is no file"},
+		{`return mx.load(dir .. "/secret/x.npy")`, "may not read"},
+		{`return mx.load(dir .. "/secret/y.npy")`, "may not read"},
+		{`return mx.load(dir .. "/data/../secret/x.npy")`, "may not read"},
+		{`return mx.load(dir .. "/data/link.npy")`, "may not read"},
+		{`return mx.load(dir .. "/missing/x.npy")`, "may not read"},
+		{`return mx.load("/etc/passwd", "npy")`, "may not read"},
+		{`return mx.import_function("/etc/passwd")`, "may not read"},
+		{`mx.save(dir .. "/results/y.npy", mx.ones({2}))`, ""},
+		{`mx.save_safetensors(dir .. "/results/y", {x = mx.ones({2})})`, ""},
+		{`mx.export_to_dot(dir .. "/results/y.dot", mx.ones({2}) + 1)`, ""},
+		{`mx.export_function(dir .. "/results/f.mlxfn", mx.sin, mx.ones({2}))`, ""},
+		{`mx.save(dir .. "/data/y.npy", mx.ones({2}))`, "may not write"},
+		{`mx.save(dir .. "/results/out/y.npy", mx.ones({2}))`, "may not write"},
+		{`mx.save(dir .. "/results/link.npy", mx.ones({2}))`, "may not write"},
+		{`mx.savez(dir .. "/results/../data/y.npz", mx.ones({2}))`, "may not write"},
+		{`mx.save_gguf("y", {x = mx.ones({2})})`, "may not write"},
+		{`mx.export_to_dot("y.dot", mx.ones({2}) + 1)`, "may not write"},
+		{`mx.export_function("f.mlxfn", mx.sin, mx.ones({2}))`, "may not write"},
+		{`mx.exporter("f.mlxfn", mx.sin)`, "may not write"},
+		{`mx.timeline(dir .. "/results/t.json", function() end)`, "sandbox"},
+		{`mx.metal.start_capture(dir .. "/results/t.json")`, "sandbox"},
+		{`return dofile(dir .. "/data/x.lua")`, "non-function"},
+	} {
+		_, err := s.Run(t.Context(), "files", c.source)
+		if c.want == "" {
+			require.NoError(t, err, c.source)
+		} else {
+			require.ErrorContains(t, err, c.want, c.source)
+		}
+	}
+	found, err := filepath.Glob(filepath.Join(secret, "*"))
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+}
+
+// TestModulesAreNoFiles: without libraries require looks in Modules only, whatever a script says of paths.
+func TestModulesAreNoFiles(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "passwords.lua"), []byte("return 'secret'"), 0o600))
+	t.Chdir(dir)
+	for _, opt := range []mlxlua.Options{{}, {Sandbox: true}, {Sandbox: true, Libraries: true}} {
+		s := open(t, opt)
+		require.NoError(t, s.Set("dir", dir))
+		for _, source := range []string{
+			`return require("passwords")`,
+			`package = package or {} package.path = dir .. "/?.lua;?.lua" return require("passwords")`,
+			`package.cpath = dir .. "/?.lua" return require("passwords")`,
+			`return require("./passwords")`, `return require(dir .. "/passwords")`,
+			`return package.loaders[2]("passwords")()`,
+			`return (loadfile or function() error("not found") end)("passwords.lua")()`,
+		} {
+			_, err := s.Run(t.Context(), "thief", source)
+			require.Error(t, err, source)
+			require.NotContains(t, err.Error(), "secret")
+		}
+	}
+	s := open(t, mlxlua.Options{Libraries: true})
+	out, err := s.Run(t.Context(), "friend", `return require("passwords")`)
+	require.NoError(t, err)
+	require.Equal(t, []any{"secret"}, out)
+}
+
+// TestSharedIsRefused: what a script in a sandbox has of the functions that concern all states says no.
+func TestSharedIsRefused(t *testing.T) {
+	s := open(t, mlxlua.Options{Sandbox: true})
+	for _, call := range []string{"mx.new_stream(mx.cpu)", "mx.clear_cache()", "mx.metal.clear_cache()",
+		"mx.memory.live()", "mx.set_wired_limit(0)", "mx.metal.set_memory_limit(1)", "mx.metal.validate(true)",
+		"mx.clear_streams()", "mx.timeline('t.json', function() end)"} {
+		_, err := s.Run(t.Context(), "shared", call)
+		require.ErrorContains(t, err, "cannot change or see what all scripts share", call)
+	}
+}

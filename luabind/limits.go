@@ -1,0 +1,153 @@
+package luabind
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mlxlua/mlxlua/luabind/lua51"
+	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+// Limits bound what scripts take; 0 is no limit.
+type Limits struct {
+	lua51.Limits
+	Arrays  int64         // bytes of the device's memory that the scripts' arrays hold
+	Time    time.Duration // that a call from the host may take; 0: as long as its context allows
+	Kernels time.Duration // that the device may work for one call from the host
+}
+
+// ErrLimit is what errors of limits wrap.
+var ErrLimit = lua51.ErrLimit
+
+var (
+	// errTime is the cause of a context that Limits.Time ended.
+	errTime    = fmt.Errorf("[limits] the time of the call is over: %w", lua51.ErrLimit)
+	errKernels = fmt.Errorf("[limits] the time of the call's kernels is over: %w", lua51.ErrLimit)
+)
+
+// bounds are the limits of a state that are not Lua's own.
+type bounds struct {
+	kernels *tensor.KernelTime // nil: no limit
+	charged int64              // nodes that Lua's memory was charged for
+
+	mu  sync.Mutex
+	end context.CancelCauseFunc // of the host's call under way
+}
+
+// holderLimits are the limits of a state's arrays.
+func (b *bounds) holderLimits(l Limits) (out tensor.HolderLimits) {
+	if l.Arrays > 0 {
+		out.Memory = metal.NewAccount(l.Arrays, lua51.ErrLimit)
+	}
+	if l.Kernels > 0 {
+		b.kernels = tensor.NewKernelTime(l.Kernels, errKernels, func() {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			if b.end != nil {
+				b.end(errKernels)
+			}
+		})
+		out.Kernels = b.kernels
+	}
+	return out
+}
+
+// begin is ctx with the limits of time, for calls that are not within another.
+func (b *bounds) begin(ctx context.Context, s *State) (context.Context, context.CancelFunc) {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	if !s.Idle() {
+		return ctx, func() {}
+	}
+	end := func() {}
+	if d := s.opt.Limits.Time; d > 0 {
+		ctx, end = context.WithTimeoutCause(ctx, d, errTime)
+	}
+	if b.kernels == nil {
+		return ctx, end
+	}
+	b.kernels.Reset()
+	ctx, cancel := context.WithCancelCause(ctx)
+	b.mu.Lock()
+	b.end = cancel
+	b.mu.Unlock()
+	return ctx, func() {
+		b.mu.Lock()
+		b.end = nil
+		b.mu.Unlock()
+		cancel(nil)
+		end()
+	}
+}
+
+// chargeNodes charges Lua's memory for the nodes that were made since the last call. What of them has run, or is
+// garbage, counts no more when live memory is measured: see weigh.
+func chargeNodes(s *State) {
+	made := s.looks.holder.Made()
+	s.Charge((made - s.bounds.charged) * tensor.NodeBytes)
+	s.bounds.charged = made
+}
+
+// weigh begins a measuring of live memory: it gives what hangs on userdata, in bytes.
+func weigh() func(ud *lua.LUserData) int64 {
+	var g tensor.Graph
+	return func(ud *lua.LUserData) int64 {
+		x, _ := ud.Value.(*tensor.Array)
+		return g.Behind(x) * tensor.NodeBytes
+	}
+}
+
+// settle ends what a script in a sandbox has handed over to mx.async_eval when the host's call ends: it waits, and
+// where ctx is done or the call has failed it stops what still runs.
+func settle(ctx context.Context, s *State, failed error) error {
+	if !s.opt.Sandbox || !s.Idle() {
+		return failed
+	}
+	if failed == nil {
+		failed = s.Finish(ctx)
+	}
+	if failed != nil {
+		s.work.stop(failed)
+	}
+	return failed
+}
+
+// spareStreams are the streams of closed states in sandboxes: streams last as long as the program.
+var spareStreams struct {
+	sync.Mutex
+	list []*tensor.Stream
+}
+
+// takeStream gives a state in a sandbox a stream of its own on the default device, so that it does not wait for others'
+// kernels. Without a device there is none.
+func takeStream(s *State) {
+	spareStreams.Lock()
+	defer spareStreams.Unlock()
+	d := tensor.DefaultDevice()
+	for i, st := range spareStreams.list {
+		if st.Device() == d {
+			spareStreams.list = append(spareStreams.list[:i], spareStreams.list[i+1:]...)
+			s.own = st
+			break
+		}
+	}
+	if s.own == nil {
+		s.own, _ = tensor.NewStream(d)
+	}
+	s.stream = s.own
+}
+
+// giveStream gives the state's own stream back.
+func giveStream(s *State) {
+	if s.own != nil {
+		spareStreams.Lock()
+		defer spareStreams.Unlock()
+		spareStreams.list = append(spareStreams.list, s.own)
+	}
+}

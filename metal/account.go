@@ -1,0 +1,43 @@
+package metal
+
+import (
+	"fmt"
+	"sync/atomic"
+)
+
+// Account bounds what one user of a device holds of its memory: the buffers whose Origin names it. It may be used with
+// several devices, and by any goroutine.
+type Account struct {
+	limit   int64
+	refusal error
+	used    atomic.Int64
+}
+
+// NewAccount is an account of so many bytes. An allocation that does not fit, even after a collection, is an error that
+// wraps refusal and is ErrNoMemory.
+func NewAccount(limit int64, refusal error) *Account { return &Account{limit: limit, refusal: refusal} }
+
+// Limit is the most bytes that the account may hold.
+func (a *Account) Limit() int64 { return a.limit }
+
+// Used is how many bytes are held, rounding included.
+func (a *Account) Used() int64 { return a.used.Load() }
+
+// Near reports whether n bytes more would leave less than a quarter of the account free.
+func (a *Account) Near(n int64) bool { return a != nil && a.Used()+n > a.limit/4*3 }
+
+// fits reports whether a buffer of that size may be charged.
+func (a *Account) fits(size int64) bool { return a == nil || a.Used()+size <= a.limit }
+
+// charge adds bytes, which may be negative.
+func (a *Account) charge(bytes int64) {
+	if a != nil {
+		a.used.Add(bytes)
+	}
+}
+
+// refuse is the error of an allocation that does not fit.
+func (a *Account) refuse(n int64) error {
+	return &noMemory{fmt.Errorf("[limits] the script's arrays take %s, it asks for %s, the limit is %s: %w",
+		formatBytes(a.Used()), formatBytes(n), formatBytes(a.limit), a.refusal)}
+}

@@ -1,0 +1,118 @@
+package tensor
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/mlxlua/mlxlua/metal"
+)
+
+// HolderLimits bound what a holder's arrays take. The zero value bounds nothing.
+type HolderLimits struct {
+	Memory  *metal.Account // that their buffers are charged to; nil: none
+	Kernels *KernelTime    // that the run of what they need is charged to; nil: none
+}
+
+// KernelTime bounds how long a device works for a holder between two calls of Reset.
+type KernelTime struct {
+	limit   time.Duration
+	refusal error
+	over    func()
+	used    atomic.Int64 // nanoseconds
+}
+
+// NewKernelTime is a KernelTime. What is evaluated when the time is over fails with refusal and stays lazy; over is
+// called then, from any goroutine.
+func NewKernelTime(limit time.Duration, refusal error, over func()) *KernelTime {
+	return &KernelTime{limit: limit, refusal: refusal, over: over}
+}
+
+// Reset begins anew.
+func (k *KernelTime) Reset() { k.used.Store(0) }
+
+// left is how much time there is.
+func (k *KernelTime) left() time.Duration { return k.limit - time.Duration(k.used.Load()) }
+
+// charge adds time that was taken.
+func (k *KernelTime) charge(d time.Duration) { k.used.Add(int64(max(d, 0))) }
+
+// account is what the holder's buffers are charged to, nil for none. The holder may be nil.
+func (h *Holder) account() *metal.Account {
+	if h == nil {
+		return nil
+	}
+	return h.limits.Memory
+}
+
+// kernels is what the holder's command buffers are charged to, nil for nothing. The holder may be nil.
+func (h *Holder) kernels() *KernelTime {
+	if h == nil {
+		return nil
+	}
+	return h.limits.Kernels
+}
+
+// Account is what the holder's buffers are charged to; nil: nothing.
+func (h *Holder) Account() *metal.Account { return h.limits.Memory }
+
+// Made is how many nodes the holder has made so far.
+func (h *Holder) Made() int64 { return h.nodes }
+
+// NodeBytes is about what a node takes in memory before it has run, besides its outputs' elements.
+const NodeBytes = 640
+
+// Graph counts nodes that have not run.
+type Graph struct{ seen map[*Node]struct{} }
+
+// Behind is how many nodes stand behind x that have not been handed over and were not counted before.
+func (g *Graph) Behind(x *Array) (nodes int64) {
+	if x == nil || x.node == nil || x.node.now() != Lazy {
+		return 0
+	}
+	if g.seen == nil {
+		g.seen = map[*Node]struct{}{}
+	}
+	for todo := []*Node{x.node}; len(todo) > 0; {
+		n := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if _, ok := g.seen[n]; ok || n.now() != Lazy {
+			continue
+		}
+		g.seen[n] = struct{}{}
+		nodes++
+		for _, v := range n.Inputs() {
+			todo = append(todo, v.Node)
+		}
+	}
+	return nodes
+}
+
+// timed has the batch's run charged to what bounds the kernels of its job: past that it is stopped.
+func (b *batch) timed() {
+	k := b.job.proof.holder.kernels()
+	if k == nil || b.cb == nil {
+		return
+	}
+	var timer *time.Timer
+	b.cb.OnStart(func() {
+		if left := k.left(); left > 0 {
+			timer = time.AfterFunc(left, func() { b.job.overrun(k) })
+		} else {
+			go b.job.overrun(k)
+		}
+	})
+	b.cb.OnComplete(func(error) {
+		if timer != nil {
+			timer.Stop()
+		}
+		when := b.cb.Timing()
+		k.charge(when.End.Sub(when.Start))
+	})
+}
+
+// overrun stops the job because the time of its holder's kernels is over.
+func (j *job) overrun(k *KernelTime) {
+	k.charge(k.left())
+	j.runOut(k.refusal)
+	k.over()
+}
