@@ -167,9 +167,37 @@ func gatherVJP(g *tensor.VJP[tensor.None]) []*tensor.Array {
 		grads[0] = addUp(a, gatherMM.One(c, tensor.None{}, cot, turned(b), numbers(c, cot), rhs), lhs)
 	}
 	if g.Want[1] {
-		grads[1] = addUp(b, gatherMM.One(c, tensor.None{}, turned(a), cot, lhs, numbers(c, cot)), rhs)
+		grads[1] = gatherGradient(c, a, b, cot, lhs, rhs)
 	}
 	return grads
+}
+
+// gatherGradient is the gradient of b. The rows of all matrices of a and cotangents that meet one matrix of b are put
+// one after the other; what they multiply to is a segment of one product. So nothing as large as the products of single
+// matrices is ever stored.
+func gatherGradient(c *tensor.Ctx, a, b, cot, lhs, rhs *tensor.Array) *tensor.Array {
+	list := func(x *tensor.Array) *tensor.Array { // of matrices
+		if x.NDim() == 2 {
+			return ops.ExpandDims(x, []int{0}, c)
+		}
+		return ops.Flatten(x, 0, -3, c)
+	}
+	long := func(x *tensor.Array) *tensor.Array { return ops.AsType(x, tensor.Int64, c) }
+	of := list(b)
+	index := long(ops.Flatten(rhs, 0, -1, c))
+	fromEnd := ops.Add(index, ops.Size(of, []int{0}, tensor.Int64, c), c)
+	index = ops.Where(ops.Less(index, ops.Number(0, tensor.Int64, c), c), fromEnd, index, c)
+	order := ops.ArgSort(index, new(0), c)
+	pick := func(x, index *tensor.Array) *tensor.Array { return ops.Take(x, index, new(0), c) }
+	rows := ops.Flatten(pick(list(a), pick(ops.Flatten(lhs, 0, -1, c), order)), 0, 1, c)
+	cots := ops.Flatten(pick(list(cot), order), 0, 1, c)
+	sorted, each := pick(index, order), long(ops.Iota(c, tensor.DimOf(of, 0)))
+	end := func(side string) *tensor.Array {
+		return ops.Multiply(long(ops.SearchSorted(sorted, each, side, c)), ops.Size(cot, []int{-2}, tensor.Int64, c), c)
+	}
+	segments := ops.Stack([]*tensor.Array{end("left"), end("right")}, -1, c)
+	y := segmentedMM.One(c, segmentedAttrs{}, ops.Transpose(rows, nil, c), cots, segments)
+	return ops.Reshape(y, tensor.ShapeOf(b), c)
 }
 
 // gatherVMap makes of each example's indices indices into the matrices of all.
