@@ -23,6 +23,7 @@ type kernelScratch struct {
 	dtypes  []DType
 	specs   []Spec // of a reduction's inputs
 	reduced []bool // which dimensions it reduces
+	rest    []bool // which ones it reduces in a second step
 	red     kernelgen.Reduction
 	plan    kernelgen.ReduceLayout
 }

@@ -66,11 +66,25 @@ func (e *recorder) reduction(members []int32) (Shape, error) {
 		}
 	}
 	if outputs > 0 {
+		pass := k.firstPass(shape, outputs, elements, inner, reducer.Acc)
 		k.plan.Plan(k.arrange(shape, k.ops), reduced)
-		pass := kernelgen.FirstPass(outputs, elements, inner, reducer.Acc)
 		k.red = kernelgen.Reduction{Expr: k.expr, Reducer: reducer, OutType: out.DType.MSL(), Pass: pass}
 	}
 	return shape, nil
+}
+
+// firstPass chooses a reduction's first kernel. If that reduces the last axes alone, k.reduced become these, and
+// k.rest says which of the others are left.
+func (k *kernelScratch) firstPass(shape Shape, outputs, elements int, inner bool, acc string) kernelgen.Pass {
+	k.rest = k.rest[:0]
+	first, trailing, split := kernelgen.Split(shape, k.reduced, acc)
+	if !split {
+		return kernelgen.FirstPass(outputs, elements, inner, acc)
+	}
+	at := len(shape) - trailing
+	k.rest = append(k.rest, k.reduced[:at]...)
+	clear(k.reduced[:at])
+	return first
 }
 
 // beginPass fits the scratch's next pass to how its operands lie.
@@ -93,7 +107,7 @@ func (e *recorder) passes(label string, shape Shape, out Operand) error {
 		pass := &red.Pass
 		next, again := pass.NextPass()
 		to := out
-		if again {
+		if again || pass.Raw {
 			acc := kernelgen.AccSize(red.Reducer.Acc)
 			origin := e.memory.origin(e.batcher.op.temporary)
 			buf, err := e.memory.alloc(int64(pass.Outputs)*int64(pass.Parts)*int64(acc), &origin)
@@ -103,23 +117,43 @@ func (e *recorder) passes(label string, shape Shape, out Operand) error {
 			e.memory.temps = append(e.memory.temps, buf)
 			to = Operand{View: View{buf: buf}}
 		}
-		if err := e.pass(label, shape, ops, to); err != nil || !again {
+		if err := e.pass(label, shape, ops, to); err != nil || !again && !pass.Raw {
 			return err
 		}
 		// The accumulators are the next pass's elements.
 		acc := red.Reducer.Acc
+		if pass.Raw {
+			next = k.planRest(shape[:len(k.rest)])
+		}
 		*red = kernelgen.Reduction{Reducer: red.Reducer, OutType: red.OutType, Pass: next}
 		red.Reducer.Load = "$0"
 		red.Expr.Operands = []kernelgen.Operand{{Type: acc}}
-		stride := []int{next.Reduced, 1}
-		if next.Spread == kernelgen.Lane {
-			stride = []int{1, next.Outputs}
+		if again {
+			stride := []int{next.Reduced, 1}
+			if next.Spread == kernelgen.Lane {
+				stride = []int{1, next.Outputs}
+			}
+			l := kernelgen.Layout{Shape: []int{next.Outputs, next.Reduced}, Strides: [][]int{stride}, Base: []int{0}}
+			plan.Plan(&l, []bool{false, true})
 		}
-		l := kernelgen.Layout{Shape: []int{next.Outputs, next.Reduced}, Strides: [][]int{stride}, Base: []int{0}}
-		plan.Plan(&l, []bool{false, true})
 		ops = []Operand{{View: to.View}}
 		shape = nil
 	}
+}
+
+// planRest plans the reduction of accumulators of that shape along the axes that the first step left.
+func (k *kernelScratch) planRest(shape Shape) kernelgen.Pass {
+	outputs, elements := 1, 1
+	for d, n := range shape {
+		if k.rest[d] {
+			elements *= n
+		} else {
+			outputs *= n
+		}
+	}
+	l := kernelgen.Layout{Shape: shape.Clone(), Strides: [][]int{shape.Strides()}, Base: []int{0}}
+	k.plan.Plan(&l, k.rest)
+	return kernelgen.FirstPass(outputs, elements, false, k.red.Reducer.Acc)
 }
 
 // pass encodes one kernel of the scratch's reduction. A nil shape says that the only operand is a whole buffer.

@@ -6,7 +6,7 @@ import "strconv"
 var shuffles = map[string]bool{"float": true, "int": true, "uint": true, "int32_t": true, "uint32_t": true}
 
 // PrintReduce prints the kernel of a pass. Its parameters are the operands, the output (accumulators, if Pass.Parts
-// is more than 1) and the numbers that ReduceLayout.Numbers gives, as int, or as long if Pass.Wide. Launch
+// is more than 1, or Pass.Raw) and the numbers that ReduceLayout.Numbers gives, as int, or as long if Pass.Wide. Launch
 // Pass.Threads threads in threadgroups of GroupThreads. Sums are trees: a chain of a few elements in each thread,
 // then pairs of chains, then lanes, then SIMD-groups.
 func PrintReduce(r *Reduction) string {
@@ -18,7 +18,7 @@ func PrintReduce(r *Reduction) string {
 	}
 	w.line("[[kernel]] void ", ReduceEntry, "(")
 	w.operands(p)
-	raw := r.Pass.Parts > 1
+	raw := r.Pass.Parts > 1 || r.Pass.Raw
 	if raw {
 		w.param("device " + r.Reducer.Acc + "* out")
 	} else {

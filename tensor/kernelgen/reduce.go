@@ -35,6 +35,7 @@ type Pass struct {
 	Wide    bool   // 64-bit indices
 	Along   bool   // with Lane a SIMD-group's outputs lie along the innermost kept dimension, Inner long
 	Strips  bool   // then a thread does laneStrips outputs, 32 apart: memory is touched in longer runs
+	Raw     bool   // accumulators are written, whatever Parts is: there are other axes to reduce
 	Unit    uint64 // then bit k says that operand k has stride 1 there
 	Outputs int    // of the whole reduction
 	Reduced int    // elements for each output in this pass
@@ -90,6 +91,31 @@ func FirstPass(outputs, reduced int, inner bool, acc string) Pass {
 	}
 	p.finish()
 	return p
+}
+
+// leastSplit is how many elements a row has at least for Split.
+const leastSplit = 32
+
+// Split is the first of two steps of a reduction of several axes that are not neighbours, of which the innermost
+// ones are rows of so many elements: it reduces these, so that no index is divided, and leaves accumulators. It is
+// chosen by shape and axes alone; ok is false if it is of no use.
+func Split(shape []int, reduced []bool, acc string) (p Pass, trailing int, ok bool) {
+	at := len(shape)
+	row, rows := 1, 1
+	for ; at > 0 && (reduced[at-1] || shape[at-1] == 1); at-- {
+		row *= shape[at-1]
+	}
+	apart := false
+	for d, n := range shape[:at] {
+		rows *= n
+		apart = apart || reduced[d] && n > 1
+	}
+	if !apart || rows == 0 || row < leastSplit || AccSize(acc) == 0 {
+		return p, 0, false
+	}
+	p = FirstPass(rows, row, true, acc)
+	p.Raw = true
+	return p, len(shape) - at, p.Parts == 1
 }
 
 func (p *Pass) finish() {
@@ -259,8 +285,8 @@ func (r *Reduction) Key(b []byte) []byte {
 		return '0'
 	}
 	p := r.Pass
-	b = append(b, '|', '0'+byte(p.Spread), flag(p.Parts > 1), flag(p.Short), flag(p.Tall), flag(p.Deep), flag(p.Wide),
-		flag(p.Along), flag(p.Strips))
+	b = append(b, '|', '0'+byte(p.Spread), flag(p.Parts > 1 || p.Raw), flag(p.Short), flag(p.Tall), flag(p.Deep),
+		flag(p.Wide), flag(p.Along), flag(p.Strips))
 	return strconv.AppendUint(b, p.Unit, 16)
 }
 
