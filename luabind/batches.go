@@ -8,7 +8,6 @@ import (
 	"github.com/mlxlua/mlxlua/luabind/lua51"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/grad"
-	"github.com/mlxlua/mlxlua/tensor/ops"
 )
 
 // vmapCall is mx.vmap(fun, in_axes, out_axes): it returns a function. An axis given as a number holds for every array
@@ -24,30 +23,17 @@ func vmapCall(a *args) any {
 		if err != nil {
 			s.raise(c.Errorf("vmap", "in_axes %w", err))
 		}
-		var flat []int // nil: all outputs get theirs at 0, and a number given moves it
-		if t, ok := outAxes.(*lua.LTable); ok {
-			flat = []int{}
-			for i := 1; i <= t.Len(); i++ {
-				axis, err := oneAxis(t.RawGetInt(i))
-				if err != nil {
-					s.raise(c.Errorf("vmap", "out_axes[%d] %w", i, err))
-				}
-				flat = append(flat, axis)
-			}
-		}
-		move, err := oneAxis(outAxes)
-		if err != nil && flat == nil {
-			s.raise(c.Errorf("vmap", "out_axes %w", err))
-		}
 		f := &luaFunc{s: s, op: "vmap", fn: transformed(L, 0), args: args}
-		outs, err := grad.VMap(f.call, axes, flat, c)(in)
+		to := func() ([]int, error) {
+			axes, err := resultAxes(outAxes, f.results)
+			if err != nil {
+				return nil, c.Errorf("vmap", "out_axes %w", err)
+			}
+			return axes, nil
+		}
+		outs, err := grad.VMapTo(f.call, axes, to, c)(in)
 		if err != nil {
 			s.reraise(err)
-		}
-		if flat == nil && move != 0 {
-			for i := range outs {
-				outs[i] = ops.MoveAxis(outs[i], 0, move, c)
-			}
 		}
 		results := s.rebuildAll(f.results, outs)
 		for _, v := range results {
@@ -79,8 +65,8 @@ func argumentAxes(axes lua.LValue, args []lua.LValue) ([]int, error) {
 		of := axes
 		if t, ok := axes.(*lua.LTable); ok {
 			if t.Len() != len(args) {
-				return nil, fmt.Errorf("has %d entries, the call has %s", t.Len(),
-					tensor.Count(len(args), "argument"))
+				return nil, fmt.Errorf("has %d entries for %s", t.Len(),
+					tensor.Count(len(args), "value"))
 			}
 			of = t.RawGetInt(i + 1)
 		}
@@ -92,6 +78,22 @@ func argumentAxes(axes lua.LValue, args []lua.LValue) ([]int, error) {
 	return out, nil
 }
 
+// resultAxes spreads out_axes over the leaves of the results: a table has an entry for each result, or is like the only
+// one.
+func resultAxes(axes lua.LValue, results []lua.LValue) ([]int, error) {
+	list, ok := axes.(*lua.LTable)
+	if !ok || len(results) != 1 {
+		return argumentAxes(axes, results)
+	}
+	_, tree := results[0].(*lua.LTable)
+	_, inner := list.RawGetInt(1).(*lua.LTable)
+	if !tree || inner && list.Len() == 1 && len(keysOf(list)) == 0 {
+		return argumentAxes(axes, results)
+	}
+	return spreadAxes(axes, results[0], []int{})
+}
+
+// spreadAxes appends the axes of a tree's arrays to out. Where axes is a table, it has entries of the tree's.
 func spreadAxes(axes, tree lua.LValue, out []int) ([]int, error) {
 	if _, ok := array(tree); ok {
 		axis, err := oneAxis(axes)
@@ -100,6 +102,13 @@ func spreadAxes(axes, tree lua.LValue, out []int) ([]int, error) {
 	t, ok := tree.(*lua.LTable)
 	if !ok {
 		return out, nil
+	}
+	if list, ok := axes.(*lua.LTable); ok {
+		for _, k := range orderedKeys(list, nil) {
+			if t.RawGet(k) == lua.LNil {
+				return nil, fmt.Errorf("has an entry %s, and the table that it is for has none", quote(k.String()))
+			}
+		}
 	}
 	for _, k := range orderedKeys(t, nil) {
 		of := axes

@@ -28,11 +28,28 @@ var precision = map[tensor.DType]float64{
 
 // TestCalls makes random calls from Lua, which MLX answered: the same dtypes, shapes and values, or an error in both.
 func TestCalls(t *testing.T) {
-	text, err := os.ReadFile(*callsFile)
-	require.NoError(t, err)
 	s := newTestState(t)
+	require.Greater(t, makeCalls(t, s, *callsFile), 1000)
+}
+
+var nestedFile = flag.String("nested", "testdata/nested.txt",
+	"the calls that TestNestedTransforms makes, by testdata/nested.py")
+
+// TestNestedTransforms makes calls of random nested transforms (vmap of grad of compile ...), which MLX answered.
+func TestNestedTransforms(t *testing.T) {
+	s := newTestState(t)
+	_, err := s.Run(t.Context(), strings.NewReader("weights = {require('mx').array(1.5)}"), "nested")
+	require.NoError(t, err)
+	require.Greater(t, makeCalls(t, s, *nestedFile), 100)
+}
+
+// makeCalls makes the calls in a file and gives their number.
+func makeCalls(t *testing.T, s *State, file string) (made int) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
 	s.L.SetGlobal("nz", lua.LNumber(math.Copysign(0, -1))) // a Lua program's constants do not tell 0 from -0
-	made, wrong := 0, 0
+	wrong := 0
 	for n, line := range strings.Split(strings.TrimSuffix(string(text), "\n"), "\n") {
 		if strings.HasPrefix(line, "#") {
 			continue
@@ -47,7 +64,7 @@ func TestCalls(t *testing.T) {
 			wrong++
 		}
 	}
-	require.Greater(t, made, 1000)
+	return made
 }
 
 // TestEmptyTables: an empty table after a call's arguments holds no keywords, unless an empty list is a value of the

@@ -88,8 +88,9 @@ var transformRows = []row{
 		}},
 	{name: "vmap", sig: "fun:any in_axes:list=0 out_axes:list=0",
 		help: "fun over a batch: the function takes arrays with a batch axis more (in_axes: an axis, or a table of " +
-			"one for each argument, false for none; nil: 0), fun sees them without it, and the results have it " +
-			"at out_axes.", call: vmapCall},
+			"one for each argument, false for none; nil: 0; for the arrays of a tree one axis, or a table like the tree), " +
+			"fun sees them without it, and the results have it at out_axes, which is like in_axes, or like the only result.",
+		call: vmapCall},
 	{name: "checkpoint", sig: "fun:any",
 		help: "fun, whose intermediate values are not kept for its gradient but computed again there.",
 		call: checkpointCall},

@@ -1,6 +1,7 @@
 package grad
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -313,18 +314,39 @@ func (b *batch) group(g *group) (bool, error) {
 	if err := firstError(c, "custom_function", "output", outs); err != nil {
 		return false, err
 	}
-	for i, n := range g.nodes {
-		axis := outAxes[i]
-		if s := outs[i].Spec().Shape; axis == NoAxis {
-			axis = -1
-		} else if a, err := tensor.Axis(axis, len(s)); err != nil {
-			return false, c.Errorf("custom_function", "its vmap gave batch axis %d for an output of shape %v", axis, s)
-		} else {
-			axis = a
+	for i, y := range outs {
+		axis, err := b.fits(c, y, outAxes[i], g.inputs[p+i].Spec())
+		if err != nil {
+			return false, err
 		}
-		b.to[tensor.Value{Node: n}] = batched{outs[i], axis}
+		if n := g.nodes[i]; n != nil {
+			b.to[tensor.Value{Node: n}] = batched{y, axis}
+		}
 	}
 	return true, nil
+}
+
+// fits checks what a custom function's vmap gave for an output, of which the function gives one for each call, and
+// gives its batch axis (-1: none).
+func (b *batch) fits(c *tensor.Ctx, y *tensor.Array, axis int, one tensor.Spec) (int, error) {
+	have, want := y.Spec(), one.Shape
+	where := "no batch axis"
+	if axis == NoAxis {
+		axis = -1
+	} else {
+		at, err := tensor.Axis(axis, len(have.Shape))
+		if err != nil {
+			return 0, c.Errorf("custom_function", "its vmap gave batch axis %d for an output of shape %v", axis, have.Shape)
+		}
+		where = fmt.Sprintf("batch axis %d", axis)
+		axis = at
+		want = slices.Insert(want.Clone(), min(at, len(want)), b.size)
+	}
+	if !have.Shape.Equal(want) || have.DType != one.DType {
+		return 0, c.Errorf("custom_function", "its vmap gave an output %v with %s, want %v: the function's output is %v, "+
+			"and the batch has %d", have, where, tensor.Spec{Shape: want, DType: one.DType}, one, b.size)
+	}
+	return axis, nil
 }
 
 // over is the custom function over a batch, for its transforms: the primals' batch axes are given, the outputs' are 0.

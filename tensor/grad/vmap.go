@@ -16,8 +16,14 @@ const NoAxis = math.MinInt
 // outputs (an output that does not depend on the batch is repeated). nil means 0 for all. All batch axes must have
 // one size.
 func VMap(f Func, inAxes, outAxes []int, ctx ...*tensor.Ctx) Func {
+	outAxes = slices.Clone(outAxes)
+	return VMapTo(f, inAxes, func() ([]int, error) { return outAxes, nil }, tensor.Call(ctx))
+}
+
+// VMapTo is as VMap, and asks for the outputs' axes when f has been called: they may depend on what f has returned.
+func VMapTo(f Func, inAxes []int, outAxes func() ([]int, error), ctx ...*tensor.Ctx) Func {
 	c := tensor.Call(ctx)
-	inAxes, outAxes = slices.Clone(inAxes), slices.Clone(outAxes)
+	inAxes = slices.Clone(inAxes)
 	return func(in []*tensor.Array) ([]*tensor.Array, error) {
 		axes, size, err := batchAxes(c, in, inAxes)
 		if err != nil {
@@ -41,11 +47,15 @@ func VMap(f Func, inAxes, outAxes []int, ctx ...*tensor.Ctx) Func {
 		if err != nil {
 			return nil, err
 		}
+		to, err := outAxes()
+		if err != nil {
+			return nil, err
+		}
 		b.closed = true
 		if err := b.run(trace, outs); err != nil {
 			return nil, err
 		}
-		return b.outputs(c, outs, outAxes)
+		return b.outputs(c, outs, to)
 	}
 }
 
