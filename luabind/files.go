@@ -43,8 +43,10 @@ func within(allowed []string, path string) bool {
 }
 
 // readable is the path of a file that the call may read: argument 0.
-func (a *args) readable() string {
-	path := a.Text(0)
+func (a *args) readable() string { return a.readablePath(a.Text(0)) }
+
+// readablePath is the path of a file that the call may read, of which path is the name.
+func (a *args) readablePath(path string) string {
 	if a.s.files {
 		return path
 	}

@@ -11,17 +11,25 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A state without Lua's io library reads and writes no files by way of mx either.
+// A state without Lua's io library, or in a sandbox, reads and writes no files by way of mx either.
 func TestNoFilesWithoutLibraries(t *testing.T) {
-	s := New(Options{Stdout: &strings.Builder{}})
-	t.Cleanup(s.Close)
+	plain := New(Options{Stdout: &strings.Builder{}})
+	t.Cleanup(plain.Close)
+	sandbox := New(Options{Stdout: &strings.Builder{}, Libraries: true, Sandbox: true})
+	t.Cleanup(sandbox.Close)
 	for name, call := range map[string]string{
 		"load": `mx.load("../tensor/format/testdata/int16.npy")`, "save": `mx.save("a", mx.ones(1))`,
 		"savez": `mx.savez("a", mx.ones(1))`, "savez_compressed": `mx.savez_compressed("a", mx.ones(1))`,
 		"save_safetensors": `mx.save_safetensors("a", {a = mx.ones(1)})`, "save_gguf": `mx.save_gguf("a", {a = mx.ones(1)})`,
+		"data.load_csv":   `mx.data.load_csv("../tensor/format/testdata/table.csv")`,
+		"data.load_idx":   `mx.data.load_idx("../tensor/format/testdata/digits.idx")`,
+		"data.load_image": `mx.data.load_image("../picture/testdata/rgb.png")`,
+		"data.save_image": `mx.data.save_image("a", mx.ones({1, 1}))`,
 	} {
-		_, err := s.Run(context.Background(), strings.NewReader(call), "files")
-		require.ErrorContains(t, err, "["+name+"] this state has no access to files")
+		for _, s := range []*State{plain, sandbox} {
+			_, err := s.Run(context.Background(), strings.NewReader(call), "files")
+			require.ErrorContains(t, err, "["+name+"] this state has no access to files")
+		}
 	}
 }
 

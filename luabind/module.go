@@ -23,7 +23,7 @@ const (
 
 // allRows are the rows of the functions that are no ops.
 func allRows() []row {
-	all := slices.Concat(coreRows, fileRows, dtypeRows, distributedRows)
+	all := slices.Concat(coreRows, fileRows, dataRows, imageRows, trainRows, dtypeRows, distributedRows)
 	for _, rows := range [][]row{transformRows, kernelRows, evalRows, streamRows, memoryRows, compileRows, scopeRows,
 		exportRows, deviceRows, printRows, metalMemory()} {
 		for _, r := range rows {

@@ -53,7 +53,26 @@ var rowCalls = map[string]string{
 		local text = io.open(name):read("*a")
 		os.remove(name)
 		return text:find("exp", 1, true) and true`,
-	"Device": `return mx.Device(mx.cpu) == mx.cpu and mx.Device(mx.cpu, 2).index == 2`,
+	"data.load_csv": `local name = os.tmpname()
+		local file = io.open(name, "w")
+		file:write("1;-\n")
+		file:close()
+		local list = mx.data.load_csv(name, false, ";", {mx.int8}, {"-"})
+		file = io.open(name, "w")
+		file:write("a,b\n1,2\n")
+		file:close()
+		local t = mx.data.load_csv(name)
+		os.remove(name)
+		return list[1].dtype == mx.int8 and list[2].dtype == mx.float32 and t.b:item() == 2`,
+	"data.load_image": `return mx.data.load_image("../picture/testdata/rgb.png", 1):dim(2) == 1`,
+	"data.save_image": `local name = os.tmpname()
+		mx.data.save_image(name, mx.zeros({1, 1}))
+		os.rename(name .. ".png", name)
+		os.remove(name)
+		return true`,
+	"data.draw_image": `return mx.data.draw_image(mx.zeros({2, 4}), 2, false) == "  \n"`,
+	"train.status":    `mx.train.status("a line", true) return true`,
+	"Device":          `return mx.Device(mx.cpu) == mx.cpu and mx.Device(mx.cpu, 2).index == 2`,
 	"printoptions": `local function text() return tostring(mx.array(0.125)) end
 		return mx.printoptions(2, text) == "array(0.12, dtype=float32)"
 			and mx.printoptions{f = text} == "array(0.125, dtype=float32)"`,

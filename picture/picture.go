@@ -36,11 +36,16 @@ const (
 
 // ReadSize reads the header of a PNG or JPEG file. It fails where Read does because of the header alone.
 func ReadSize(path string) (Size, error) {
-	data, err := load(path)
+	f, err := os.Open(path)
 	if err != nil {
-		return Size{}, err
+		return Size{}, fmt.Errorf("cannot open %s: %w", path, cause(err))
 	}
-	size, err := sizeOf(data)
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil || !st.Mode().IsRegular() {
+		return Size{}, fmt.Errorf("cannot read %s: it is no regular file", path)
+	}
+	size, err := sizeOf(f, st.Size())
 	if err != nil {
 		return Size{}, fmt.Errorf("%s: %w", path, err)
 	}
@@ -90,9 +95,9 @@ func cause(err error) error {
 	return err
 }
 
-// sizeOf is what the header of a file says, if that can be.
-func sizeOf(data []byte) (Size, error) {
-	c, kind, err := image.DecodeConfig(bytes.NewReader(data))
+// sizeOf is what the header of a file of that many bytes says, if that can be.
+func sizeOf(r io.Reader, length int64) (Size, error) {
+	c, kind, err := image.DecodeConfig(r)
 	if errors.Is(err, image.ErrFormat) {
 		return Size{}, errors.New("it is neither a PNG nor a JPEG file")
 	}
@@ -105,8 +110,12 @@ func sizeOf(data []byte) (Size, error) {
 	if c.Width > maxPixels/c.Height {
 		return Size{}, fmt.Errorf("the picture has %d x %d pixels, which are more than %d", c.Height, c.Width, maxPixels)
 	}
-	if pixels := c.Width * c.Height; pixels/8 > maxPerByte*len(data) || kind == "jpeg" && pixels > maxPerByte*len(data) {
-		return Size{}, fmt.Errorf("the header says %d x %d pixels, which %d bytes cannot hold", c.Height, c.Width, len(data))
+	pixels, most := int64(c.Width)*int64(c.Height), maxPerByte*length
+	if kind == "png" {
+		pixels /= 8 // a sample may be a bit
+	}
+	if pixels > most {
+		return Size{}, fmt.Errorf("the header says %d x %d pixels, which %d bytes cannot hold", c.Height, c.Width, length)
 	}
 	return Size{c.Height, c.Width, channelsOf(c.ColorModel)}, nil
 }
@@ -139,7 +148,7 @@ func channelsOf(m color.Model) int {
 
 // decode is the picture in a file's bytes.
 func decode(data []byte, channels int) (*Picture, error) {
-	size, err := sizeOf(data)
+	size, err := sizeOf(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		return nil, err
 	}

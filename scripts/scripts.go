@@ -8,9 +8,9 @@ package scripts
 
 import "embed"
 
-// Files holds the modules: the files under nn are mx.nn.
+// Files holds the modules: the files under nn are mx.nn, and so on.
 //
-//go:embed nn *.lua
+//go:embed data nn train *.lua
 var Files embed.FS
 
 // Packages holds what require finds beside the modules of mx: ordinary Lua files, which users may copy, and which

@@ -35,5 +35,7 @@ with open("want.txt", "w") as out:
         for channels in (0, 1, 3, 4):
             c = channels or own
             rgba = m.convert("RGBA")
-            a = np.asarray(rgba)[..., :c] if c > 1 else np.asarray(Image.fromarray(np.asarray(rgba)[..., :3]).convert("L"))
+            a = np.asarray(rgba)[..., :c]
+            if c == 1:
+                a = np.asarray(Image.fromarray(np.asarray(rgba)[..., :3]).convert("L"))
             out.write(f"{name} {channels} {m.height} {m.width} {np.ascontiguousarray(a).tobytes().hex()}\n")

@@ -1,5 +1,5 @@
 // Package format reads and writes arrays in the file formats of others: NumPy's .npy and .npz, .safetensors, and
-// .gguf.
+// .gguf. It reads CSV and IDX.
 //
 // Files are mapped: what is read when a file is loaded is its header. The elements of an array are read when somebody
 // needs them, and where the device allows it they are never copied: the array lies in the file's pages. So a file must
