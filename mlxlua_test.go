@@ -241,6 +241,11 @@ func TestGuideToNN(t *testing.T) {
 	require.Contains(t, runPage(t, "docs/nn.md"), "MLP(\n  (l1): Linear(input_dims=2, output_dims=32, bias=True)\n")
 }
 
+// The blocks train a model, and assert how good it is.
+func TestGuideToTraining(t *testing.T) {
+	require.Contains(t, runPage(t, "docs/train.md"), "array([60, nan], dtype=float32)\tDoe, Jane\n")
+}
+
 func TestREADME(t *testing.T) {
 	out := runPage(t, "README.md")
 	// the fitted weights, to the two digits that 200 steps give

@@ -3,9 +3,12 @@ package examples
 
 import (
 	"bytes"
+	"compress/gzip"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,7 +24,15 @@ func TestMain(m *testing.M) {
 }
 
 // arguments make scripts that take long by themselves short.
-var arguments = map[string][]any{"hybrid_moe.lua": {"--layers", "4", "--steps", "2", "--batches", "1,3"}}
+var arguments = map[string][]any{
+	"hybrid_moe.lua":  {"--layers", "4", "--steps", "2", "--batches", "1,3"},
+	"digits.lua":      {"--samples", "600", "--epochs", "1"},
+	"gpt.lua":         {"--text", "4000", "--epochs", "1", "--size", "8"},
+	"lora.lua":        {"--text", "3000", "--epochs", "1"},
+	"nbody.lua":       {"--bodies", "256", "--steps", "6"},
+	"grid_sample.lua": {"--steps", "10"},
+	"life.lua":        {"40"},
+}
 
 // Every script runs to its end: a failed check of its own is an error, an exit with a status too.
 func TestScripts(t *testing.T) {
@@ -40,6 +51,53 @@ func TestScripts(t *testing.T) {
 			require.NotContains(t, out.String(), "nan")
 		})
 	}
+}
+
+// Most of the digits that the example draws are read right after its six epochs.
+func TestDigits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
+	var out bytes.Buffer
+	s, err := mlxlua.Open(mlxlua.Options{Libraries: true, Stdout: &out})
+	require.NoError(t, err)
+	defer s.Close()
+	_, err = s.RunFile(t.Context(), "digits.lua")
+	require.NoError(t, err, out.String())
+	result := regexp.MustCompile(`([0-9.]+) % of the test's digits are read right, after ([0-9.]+) s`).
+		FindStringSubmatch(out.String())
+	require.NotNil(t, result, out.String())
+	t.Log(result[0])
+	right, err := strconv.ParseFloat(result[1], 64)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, right, 97.0)
+}
+
+// The digits example reads MNIST's files, plain and compressed: here of 40 pictures, of which 20 are all black and of
+// label 0, 20 white and of label 1.
+func TestDigitsOfMNIST(t *testing.T) {
+	dir := t.TempDir()
+	images, labels := []byte{0, 0, 8, 3, 0, 0, 0, 40, 0, 0, 0, 28, 0, 0, 0, 28}, []byte{0, 0, 8, 1, 0, 0, 0, 40}
+	for i := range 40 {
+		labels = append(labels, byte(i%2))
+		images = append(images, bytes.Repeat([]byte{byte(255 * (i % 2))}, 784)...)
+	}
+	for _, set := range []string{"train", "t10k"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, set+"-images-idx3-ubyte"), images, 0o600))
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		_, err := w.Write(labels)
+		require.NoError(t, err)
+		require.NoError(t, w.Close())
+		require.NoError(t, os.WriteFile(filepath.Join(dir, set+"-labels-idx1-ubyte.gz"), b.Bytes(), 0o600))
+	}
+	var out bytes.Buffer
+	s, err := mlxlua.Open(mlxlua.Options{Libraries: true, Stdout: &out})
+	require.NoError(t, err)
+	defer s.Close()
+	_, err = s.RunFile(t.Context(), "digits.lua", "--mnist", dir)
+	require.NoError(t, err, out.String())
+	require.Contains(t, out.String(), "100.00 % of the test's digits are read right")
 }
 
 // The hybrid model's step is the same eager and compiled: of both the largest difference from plain operations is
