@@ -218,13 +218,13 @@ func (call *customCall) rules() *grad.Custom {
 	if k.vjp != nil {
 		c.VJP = func(in, cots, outs []*tensor.Array) ([]*tensor.Array, error) {
 			g := &luaFunc{s: s, op: "custom_function", fn: k.vjp}
-			return g.apply(primals(in), outputs(cots), outputs(outs))
+			return g.derivatives("vjp", "a gradient for each primal", primals(in), outputs(cots), outputs(outs))
 		}
 	}
 	if k.jvp != nil {
 		c.JVP = func(in, tans []*tensor.Array) ([]*tensor.Array, error) {
 			g := &luaFunc{s: s, op: "custom_function", fn: k.jvp}
-			return g.apply(primals(in), primals(tans))
+			return g.derivatives("jvp", "a tangent for each output", primals(in), primals(tans))
 		}
 	}
 	if k.vmap != nil {
@@ -253,6 +253,21 @@ func (f *luaFunc) apply(args ...lua.LValue) ([]*tensor.Array, error) {
 		return nil, f.s.call().Errorf(f.op, "%w", err)
 	}
 	return f.call(in)
+}
+
+// derivatives is apply for a rule of that name, which may give arrays, and trees of them, only.
+func (f *luaFunc) derivatives(rule, want string, args ...lua.LValue) ([]*tensor.Array, error) {
+	out, err := f.apply(args...)
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range f.results {
+		_, isArray := array(v)
+		if _, isTree := v.(*lua.LTable); !isArray && !isTree {
+			return nil, f.s.call().Errorf(f.op, "result %d of its %s is %s, want %s, arrays", i+1, rule, describe(v), want)
+		}
+	}
+	return out, nil
 }
 
 // batched returns what a custom vmap returned: the outputs, and their axes.

@@ -21,10 +21,14 @@ var hints = []struct{ part, hint string }{
 }
 
 // explain adds what to do to an error of the Lua engine.
-func explain(L *lua.LState, v lua.LValue) lua.LValue {
+func explain(s *State, L *lua.LState, v lua.LValue) lua.LValue {
 	text, ok := v.(lua.LString)
 	if !ok {
 		return v
+	}
+	if n := len(s.transforming); n > 0 && strings.Contains(string(text), lua51.YieldAcross) &&
+		!strings.HasSuffix(string(text), noYield) {
+		return text + lua.LString("; the function that mx."+s.transforming[n-1]+noYield)
 	}
 	for _, h := range hints {
 		if strings.Contains(string(text), h.part) && !strings.HasSuffix(string(text), h.hint) {
@@ -33,6 +37,9 @@ func explain(L *lua.LState, v lua.LValue) lua.LValue {
 	}
 	return nameCalls(L, text)
 }
+
+// noYield ends a hint of what a function of a transform cannot do.
+const noYield = " calls runs in one go, and cannot yield"
 
 // nameCalls adds the names of what the line calls to an error that does not say which call failed.
 func nameCalls(L *lua.LState, text lua.LString) lua.LValue {
@@ -120,6 +127,27 @@ var pythonCalls = map[string]string{
 	"max": "math.max(a, b), or mx.max(x) of arrays", "min": "math.min(a, b), or mx.min(x) of arrays",
 }
 
+// pythonIndex is an index of several parts, as Python writes it: a[0, 1:].
+var pythonIndex = regexp.MustCompile(`([\w.]+)\[([^\[\]"]*,[^\[\]"]*)\]`)
+
+// severalParts says how an index of several parts is written, where a line has one; else it is "".
+func severalParts(line string) string {
+	m := pythonIndex.FindStringSubmatch(line)
+	if m == nil {
+		return ""
+	}
+	if _, err := parseSlice(strings.TrimSpace(m[2])); err == nil {
+		return fmt.Sprintf("; an index of several parts is a text: %s[\"%s\"]", m[1], strings.TrimSpace(m[2]))
+	}
+	parts := strings.Split(m[2], ",")
+	for i, part := range parts {
+		if parts[i] = strings.TrimSpace(part); strings.ContainsAny(part, ":.") || parts[i] == "None" {
+			parts[i] = `"` + parts[i] + `"`
+		}
+	}
+	return fmt.Sprintf("; an index of several parts is %s:index(%s)", m[1], strings.Join(parts, ", "))
+}
+
 // What Python's slices, lists, tuples, dicts and keyword arguments look like.
 var (
 	pythonSlice = regexp.MustCompile(`\[[^\]"]*:`)
@@ -136,6 +164,11 @@ func syntaxOfOthers(token, text string, line int) string {
 	lines := strings.Split(text, "\n")
 	if token == "" || line < 1 || line > len(lines) {
 		return ""
+	}
+	if token == "," || token == ":" {
+		if hint := severalParts(lines[line-1]); hint != "" {
+			return hint
+		}
 	}
 	switch {
 	case token == ":" && pythonSlice.MatchString(lines[line-1]):

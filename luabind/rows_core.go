@@ -16,7 +16,8 @@ var coreRows = []row{
 	{name: "array", sig: "val:any dtype:dtype?",
 		help: "An array of val: a number, true or false, mx.complex(re, im), a string of digits (a 64-bit integer), a " +
 			"nested table of such, or an array. Without a dtype numbers make float32, booleans bool, complex values " +
-			"complex64.",
+			"complex64. A table that holds arrays is stacked: mx.array({x, y}); numbers beside arrays " +
+			"take their dtype.",
 		call: makeArray},
 	{name: "asarray", sig: "a:any dtype:dtype? copy:bool?",
 		help: "The array that a is if it has that dtype, else one that mx.array makes of it. copy = false is an error, as " +
@@ -57,9 +58,13 @@ var coreRows = []row{
 			a.Array(0).Free(a.Ctx)
 			return nil
 		}},
-	{name: "complex", sig: "re:number im:number=0", host: true,
-		help: "A complex value, for mx.array and as an operand; it has the fields re and im.", call: func(a *args) any {
-			z := complexNumber(complex(float32(a.Number(0)), float32(a.Number(1))))
+	{name: "complex", sig: "re:operand im:operand=0",
+		help: "A complex value, for mx.array and as an operand; it has the fields re and im. Of an array re or im it is " +
+			"the array re + im*1j, of complex64.", call: func(a *args) any {
+			if z := complexArray(a); z != nil {
+				return z
+			}
+			z := complexNumber(complex(a.complexPart(0), a.complexPart(1)))
 			return a.s.userdata(complexKind, z)
 		}},
 	{name: "type", sig: "v:any?", host: true,
@@ -90,6 +95,14 @@ var coreRows = []row{
 func makeArray(a *args) any {
 	if x, ok := array(a.raw[0]); ok {
 		return ops.AsType(x, a.DTypeOr(1, x.DType()), a.Ctx)
+	}
+	if holdsArray(a.raw[0]) {
+		st := stacker{a: a}
+		if a.Given(1) {
+			st.given = true
+			st.dtype = a.DType(1)
+		}
+		return st.stack(a.raw[0].(*lua.LTable), 0)
 	}
 	d := tensor.Float32
 	switch v := a.raw[0].(type) {

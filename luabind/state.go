@@ -35,16 +35,19 @@ type State struct {
 	files   bool                   // whether scripts may use all files
 	allowed allowedFiles           // those that they may use otherwise
 	bounds  bounds
-	warn    func(text string) // tells of something that is slow
+	warn    func(text string)     // tells of something that is slow, or surely not meant
+	told    map[tensor.Place]bool // lines whose condition the script was told of
 
 	precision int        // of printed arrays: places after the point, or shortest
 	wired     float64    // the limit of mx.set_wired_limit
 	recording *recording // of mx.metal.start_capture; nil: none is under way
 
-	tracer    *lua.LFunction // the message handler of the host's calls
-	capturer  *capturer      // of captures, where none is under way
-	scopes    scopes
-	spareArgs []*args // of calls that have ended, for the next ones
+	tracer   *lua.LFunction // the message handler of the host's calls
+	capturer *capturer      // of captures, where none is under way
+	scopes   scopes
+	// transforming are the transforms whose functions are under way, outermost first.
+	transforming []string
+	spareArgs    []*args // of calls that have ended, for the next ones
 
 	work  handedOver
 	looks looks
@@ -64,6 +67,7 @@ type Options struct {
 	Read, Write []string
 	Modules     fs.FS     // where require looks for modules, a.b at a/b.lua; nil: nowhere
 	Limits      Limits    // of what scripts take
+	Strict      bool      // a condition that is an array, which is always true, is an error instead of a warning
 	Stdout      io.Writer // where print writes; nil: os.Stdout
 	Stderr      io.Writer // where warnings go; nil: os.Stderr
 }
@@ -82,7 +86,9 @@ func New(opt Options) *State {
 	}
 	s.State = lua51.New(lua51.Options{Seed: opt.Seed, Libraries: opt.Libraries, Stdout: opt.Stdout,
 		Sandbox: opt.Sandbox, Modules: opt.Modules, Limits: opt.Limits.Limits, Weigh: weigh,
-		Raise: s.raise, Explain: explain, SyntaxHint: syntaxHint})
+		Raise: s.raise, SyntaxHint: syntaxHint, Sure: "mx",
+		Explain:   func(L *lua.LState, v lua.LValue) lua.LValue { return explain(s, L, v) },
+		Condition: func(v lua.LValue, call bool) { condition(s, v, call) }})
 	s.life.end = func() {
 		s.L.Close()
 		s.looks.close()

@@ -31,6 +31,8 @@ func (f *luaFunc) reached(l *looks) {
 
 // call is a grad.Func. Lua errors keep their value: they pass through the transform as luaFailure.
 func (f *luaFunc) call(in []*tensor.Array) ([]*tensor.Array, error) {
+	f.s.transforming = append(f.s.transforming, f.op)
+	defer func() { f.s.transforming = f.s.transforming[:len(f.s.transforming)-1] }()
 	results, err := f.s.looks.protect(f.fn, f.s.lendAll(f.args, in)...)
 	if err != nil {
 		return nil, &luaFailure{err}

@@ -47,7 +47,13 @@ func (cb *CommandBuffer) track(i int) {
 	c := &cb.commands()[i]
 	c.accesses(func(a access, r Range) {
 		s := r.Buf.shadow.Load()
-		if s == nil || a&accWrite == 0 {
+		if s == nil {
+			return
+		}
+		if a == 0 && s.writer == "" {
+			s.writer = c.place(i) // a kernel that does not touch what is bound for it, such as one without a body
+		}
+		if a&accWrite == 0 {
 			return
 		}
 		w := s.written[r.Offset : r.Offset+r.Bytes]

@@ -131,6 +131,9 @@ func (o *output) unwritten() error {
 	if at < 0 {
 		return nil
 	}
+	if writer == "" {
+		writer = "any kernel"
+	}
 	return fmt.Errorf("%d of the %d elements of %v were never written, the first at %d, by %s", (bytes+size-1)/size,
 		o.spec.Shape.Size(), o.spec, at/size, writer)
 }

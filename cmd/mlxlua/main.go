@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 
@@ -53,7 +54,7 @@ func run(argv []string, stdin *os.File, stdout, stderr io.Writer) int {
 
 // traced is run, with a timeline of it.
 func (p *program) traced() int {
-	t, err := tensor.StartTimeline()
+	t, err := startTrace(p.o.trace)
 	if err != nil {
 		fmt.Fprintf(p.stderr, "mlxlua: %v\n", err)
 		return 1
@@ -69,12 +70,28 @@ func (p *program) traced() int {
 	return status
 }
 
+// startTrace starts a timeline that will be written to a file. That it can be is found out now, not when the run is
+// over.
+func startTrace(path string) (*tensor.Timeline, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("--trace %s: is a folder", path)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return nil, fmt.Errorf("--trace %s: %w", path, errors.Unwrap(err))
+	}
+	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
+		return nil, fmt.Errorf("--trace %s: %w", path, err)
+	}
+	return tensor.StartTimeline()
+}
+
 // open opens the device and the Lua state of a run.
 func open(o *options, argv []string, stdin *os.File, stdout, stderr io.Writer) (*program, error) {
 	if err := mlxlua.OpenDevice(o.device); err != nil {
 		return nil, err
 	}
-	opt := luabind.Options{Seed: o.seed, Libraries: true, Stdout: stdout, Stderr: stderr}
+	opt := luabind.Options{Seed: o.seed, Libraries: true, Stdout: stdout, Stderr: stderr, Strict: o.strict}
 	if err := o.limits.apply(&opt, o.sandbox); err != nil {
 		return nil, err
 	}

@@ -76,6 +76,9 @@ func TestOptions(t *testing.T) {
 			"local a = mx.random.uniform():item() mx.random.seed(3) print(a == mx.random.uniform():item())"},
 			result{0, "true\n", ""}},
 		{"--seed=N", "", []string{"--seed=18446744073709551615", "-e", "print(1)"}, result{0, "1\n", ""}},
+		{"an array as a condition", "", []string{"-e", "if mx.any(mx.ones(2)) then print(1) end"},
+			result{0, "1\n", "warning: " +
+				"(command line):1: the condition is an array bool (), and Lua takes any array for true; its value is x:item()\n"}},
 		{"--device cpu", "", []string{"--device", "cpu", "-e", "print(mx.default_device())"},
 			result{0, "Device(cpu, 0)\n", ""}},
 	} {
@@ -96,6 +99,8 @@ func TestFailures(t *testing.T) {
 		{"error object", []string{"-e", "mx.zeros({2}) .. mx.zeros({3}) + mx.zeros({2})"}, []string{"mlxlua: "}},
 		{"op", []string{"-e", "local x = mx.zeros({2}) + mx.zeros({3})"},
 			[]string{"(command line):1: [add] shapes (2,) and (3,) cannot be broadcast", "stack traceback:"}},
+		{"strict", []string{"--strict", "-e", "if mx.any(mx.ones(2)) then print(1) end"},
+			[]string{"(command line):1: [condition] the condition is an array bool ()"}},
 		{"syntax", []string{"-e", "x ="}, []string{"mlxlua: ", "(command line)"}},
 		{"no such script", []string{"/no/such/file.lua"}, []string{"cannot open /no/such/file.lua", "no such file"}},
 		{"no such module", []string{"-l", "nosuchmodule"}, []string{"module nosuchmodule not found"}},
@@ -345,7 +350,10 @@ func TestTraceOption(t *testing.T) {
 	}
 	got := runProgram(t, "", "--trace", filepath.Join(dir, "none", "run.json"), "-e", "print(1)")
 	require.Equal(t, 1, got.status)
-	require.Contains(t, got.stderr, "mlxlua: [timeline] ")
+	require.Empty(t, got.out, "the run does not begin")
+	require.Regexp(t, `^mlxlua: --trace .*run.json: no such file`, got.stderr)
+	require.Equal(t, result{1, "", "mlxlua: --trace " + dir + ": is a folder\n"},
+		runProgram(t, "", "--trace", dir, "-e", "print(1)"))
 	require.Contains(t, runProgram(t, "", "--trace").stderr, "--trace needs an argument")
 }
 

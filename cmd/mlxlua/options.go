@@ -23,6 +23,7 @@ const usage = `usage: mlxlua [options] [script [args]]
   --max-time DURATION, --max-kernel-time DURATION
                  limits of a script, such as 64M, 1000000, 2.5s
   --trace FILE   write a timeline for Chrome's about:tracing when the run ends
+  --strict       a condition that is an array, which is always true, is an error instead of a warning
   --check-nan    stop at the first operation that makes a NaN or an infinity
   --version      print the version and exit
   --help         print this and exit
@@ -41,6 +42,7 @@ type options struct {
 	checkNaN    bool
 	sandbox     bool
 	limits      limits
+	strict      bool
 	hasScript   bool
 	script      string
 	args        []string
@@ -138,6 +140,8 @@ func (o *options) flag(a string, rest []string) ([]string, error) {
 		o.interactive = true
 	case "--sandbox":
 		o.sandbox = true
+	case "--strict":
+		o.strict = true
 	case "--check-nan":
 		o.checkNaN = true
 	case "-v":

@@ -25,11 +25,13 @@ const maxNesting = 10000
 // and rewrite_test.go show each. The syntax tree is rewritten into an equal one that compiles correctly; what cannot be
 // is an error. A text that is no program is a *SyntaxError.
 func Compile(src io.Reader, name string) (*lua.FunctionProto, error) {
-	return compile(context.Background(), src, name, 0)
+	return compile(context.Background(), src, name, 0, nil)
 }
 
-// compile is Compile for a text of at most so many bytes, 0 for any number, as long as the context is not done.
-func compile(ctx context.Context, src io.Reader, name string, most int64) (proto *lua.FunctionProto, err error) {
+// compile is Compile for a text of at most so many bytes, 0 for any number, as long as the context is not done. With
+// options that look at conditions, these show themselves: see seeConditions.
+func compile(ctx context.Context, src io.Reader, name string, most int64, opt *Options) (proto *lua.FunctionProto,
+	err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			proto, err = nil, fmt.Errorf("%s: cannot be compiled: %v", name, p)
@@ -45,6 +47,9 @@ func compile(ctx context.Context, src io.Reader, name string, most int64) (proto
 		return nil, syntaxError(err, name, text.String())
 	}
 	m := &mender{name: name, ctx: ctx}
+	if opt != nil && opt.Condition != nil {
+		m.conditions = newConditions(ctx, stmts, opt.Sure)
+	}
 	stmts = m.block(stmts)
 	if m.err != nil {
 		return nil, m.err
@@ -86,7 +91,10 @@ func (s *State) Compile(ctx context.Context, src io.Reader, name string) (*lua.F
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	proto, err := compile(ctx, src, name, s.opt.Limits.Source)
+	proto, err := compile(ctx, src, name, s.opt.Limits.Source, &s.opt)
+	if err == nil && s.opt.Condition != nil {
+		seeConditions(s, proto)
+	}
 	if se, ok := err.(*SyntaxError); ok && s.opt.SyntaxHint != nil {
 		se.Hint = s.opt.SyntaxHint(se)
 	}
@@ -135,11 +143,12 @@ func syntaxError(err error, name, text string) error {
 // take the distance of that jump for a label (its issue 540); loops over iterators initialise generator, state and
 // control (514); only a register is ever the object of an assignment to a field (310, 524); and what rewrite.go says.
 type mender struct {
-	ctx   context.Context
-	seen  int
-	name  string
-	depth int
-	err   error
+	ctx         context.Context
+	seen        int
+	name        string
+	depth       int
+	err         error
+	*conditions // nil: they do not show themselves
 }
 
 // fail keeps the first error.
@@ -319,6 +328,7 @@ func (m *mender) expr(e ast.Expr) ast.Expr {
 		m.exprs(e.Args)
 	case *ast.LogicalOpExpr:
 		e.Lhs, e.Rhs = m.expr(e.Lhs), m.expr(e.Rhs)
+		e.Lhs = m.operand(e)
 		return foldLogical(e)
 	case *ast.RelationalOpExpr:
 		e.Lhs, e.Rhs = m.expr(e.Lhs), m.expr(e.Rhs)
@@ -331,7 +341,7 @@ func (m *mender) expr(e ast.Expr) ast.Expr {
 	case *ast.UnaryLenOpExpr:
 		e.Expr = m.expr(e.Expr)
 	case *ast.UnaryNotOpExpr:
-		e.Expr = m.expr(e.Expr)
+		e.Expr = m.shown(m.expr(e.Expr))
 		if truth, ok := constantTruth(e.Expr); ok {
 			return boolean(!truth, e.Line())
 		}
@@ -362,7 +372,7 @@ func (m *mender) table(t *ast.TableExpr) {
 // condition mends the condition of if, while and repeat. A constantly false one would compile to a lone jump; it
 // becomes the comparison 1 == 0.
 func (m *mender) condition(e ast.Expr) ast.Expr {
-	e = m.expr(e)
+	e = m.shown(m.expr(e))
 	if truth, ok := constantTruth(e); !ok || truth {
 		return e
 	}

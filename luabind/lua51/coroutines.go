@@ -81,7 +81,7 @@ func (s *State) openCoroutines() {
 	})
 	plain := yield.(*lua.LFunction).GFunction
 	lib.RawSetString("yield", s.L.NewFunction(func(L *lua.LState) int {
-		if err := unyielding(L); err != nil {
+		if err := unyielding(s, L); err != nil {
 			L.RaiseError("%s", err.Error())
 		}
 		return plain(L)

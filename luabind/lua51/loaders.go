@@ -27,7 +27,7 @@ func (s *State) replaceLoaders() {
 	}
 	loadString := func(L *lua.LState) int {
 		text := L.CheckString(1)
-		return load(strings.NewReader(text), L.OptString(2, text))
+		return load(strings.NewReader(text), chunkName(L.OptString(2, text)))
 	}
 	L.SetGlobal("loadstring", s.Func(loadString))
 	L.SetGlobal("load", s.Func(func(L *lua.LState) int {
@@ -50,7 +50,7 @@ func (s *State) replaceLoaders() {
 				s.raise(limitError("the source text has more than %d bytes, which is the limit", most))
 			}
 		}
-		return load(strings.NewReader(b.String()), name)
+		return load(strings.NewReader(b.String()), chunkName(name))
 	}))
 	if !s.opt.Libraries {
 		for _, name := range []string{"dofile", "loadfile"} {
@@ -86,6 +86,35 @@ func (s *State) replaceLoaders() {
 	}))
 	s.replaceSearcher(loadFile)
 	s.replaceExit()
+}
+
+// How many bytes Lua 5.1 shows of a chunk's name, of that of a file, and of a text.
+const (
+	shownName = 59
+	shownFile = 52
+	shownText = 43
+)
+
+// chunkName is how messages call the chunk of a text that load or loadstring got: what stands after "=" or "@", else
+// the first line of the text, cut where it is long, as Lua 5.1 does.
+func chunkName(source string) string {
+	if name, ok := strings.CutPrefix(source, "="); ok {
+		return name[:min(len(name), shownName)]
+	}
+	if name, ok := strings.CutPrefix(source, "@"); ok {
+		if len(name) > shownFile {
+			name = "..." + name[len(name)-shownFile:]
+		}
+		return name
+	}
+	line := source[:min(len(source), shownText)]
+	if end := strings.IndexAny(line, "\r\n"); end >= 0 {
+		line = line[:end]
+	}
+	if len(line) < len(source) {
+		line += "..."
+	}
+	return `[string "` + line + `"]`
 }
 
 // searchModules makes require look for files in Options.Modules only: a.b is a/b.lua or a/b/init.lua there.

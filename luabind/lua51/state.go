@@ -38,6 +38,12 @@ type Options struct {
 	Weigh func() func(ud *lua.LUserData) int64
 	// SyntaxHint is what a host adds to the text of a syntax error, or "". nil: nothing.
 	SyntaxHint func(err *SyntaxError) string
+	// Condition sees a userdata that is a condition of the running line: the operand of if, while, until, not, and the
+	// left one of `and` and `or`. What `a and b or c` gives where a holds is none. call: it is what a call gave that is
+	// not asked for nil, as it is in `found(k) or made(k)`; else it may be what a name or field holds, those that the
+	// chunk gives a call's result somewhere. nil: conditions are not looked at.
+	Condition func(v lua.LValue, call bool)
+	Sure      string // the module whose functions never give nil
 }
 
 // State is a state of gopher-lua that behaves as Lua 5.1. It belongs to one goroutine at a time.
@@ -48,11 +54,12 @@ type State struct {
 	meter    *meter // nil: there are no limits
 	patterns map[patternKey]*pattern
 
-	handler   *lua.LFunction // the message handler of every protected call
-	protected []protection   // the protected calls under way, outermost first
-	spares    []*lua.LState  // threads for the next protected calls
-	resumes   int            // coroutines that are resumed within each other
-	nested    int            // Go functions under way, in each other
+	handler   *lua.LFunction    // the message handler of every protected call
+	seers     [2]*lua.LFunction // of conditions: names', and calls'
+	protected []protection      // the protected calls under way, outermost first
+	spares    []*lua.LState     // threads for the next protected calls
+	resumes   int               // coroutines that are resumed within each other
+	nested    int               // Go functions under way, in each other
 
 	folds   map[*lua.LTable]*fold         // the folded tables
 	folding *lua.LTable                   // their metatable

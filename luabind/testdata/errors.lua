@@ -90,8 +90,8 @@ local function refused(pattern, text)
   local f, why = loadstring(text, "chunk")
   assert(f == nil and why:find(pattern), why)
 end
-refused("^chunk:2: syntax error near '='$", "x = 1\ny = = 2")
-refused("^chunk: syntax error at EOF$", "x = ")
+refused("^%[string \"chunk\"%]:2: syntax error near '='$", "x = 1\ny = = 2")
+refused("^%[string \"chunk\"%]: syntax error at EOF$", "x = ")
 -- Python's and C's syntax
 for text, hint in pairs({
   ["x = a @ b"] = "no @: write mx.matmul%(a, b%)$", ["x = a // b"] = "no //: write mx.floor_divide",
@@ -103,9 +103,9 @@ for text, hint in pairs({
   ["f(lambda x: x)"] = "no lambda: write function%(x%) return", ["f((2, 3))"] = "; a tuple is written {1, 2}",
   ["x = {1: 2}"] = "; a dict is written", ["# text"] = "no #: comments begin", ["x = a ? b : c"] = "no %?: write a and b or c",
   ["x = [1, 2]"] = "; a list is written {1, 2}$", ["y = f(x, axis=1)"] = "; keywords go into a table",
-  ["x = a b c"] = "^chunk:1: [^;]*$", ["f() = 1 -- a != b"] = "^chunk:1: [^;]*$",
+  ["x = a b c"] = "^%[string \"chunk\"%]:1: [^;]*$", ["f() = 1 -- a != b"] = "^%[string \"chunk\"%]:1: [^;]*$",
 }) do refused(hint, text) end
-refused("^chunk:4: syntax error near 'w'; if line 3 is in a text", [==[
+refused("^%[string \"chunk\"%]:4: syntax error near 'w'; if line 3 is in a text", [==[
 k = {source = [[
   uint i = 0;
   float v = a[b[i]];

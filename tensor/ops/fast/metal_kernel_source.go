@@ -234,6 +234,9 @@ func runKernel(r *tensor.Run, a kernelAttrs) error {
 	if l.grid.Count() == 0 {
 		return nil
 	}
+	if err := writesInput(r, d, k, p); err != nil {
+		return err
+	}
 	args := make([]tensor.Arg, len(k.binds))
 	for i, bind := range k.binds {
 		switch bind.what {
@@ -250,6 +253,22 @@ func runKernel(r *tensor.Run, a kernelAttrs) error {
 		}
 	}
 	return r.Dispatch(p, l.grid, l.group, args...)
+}
+
+// writesInput says under validation that a kernel writes to an input, which its text can by a cast only: other
+// arrays, and other evaluations, may use the input's memory.
+func writesInput(r *tensor.Run, d kernelDecl, k kernelSource, p *metal.Pipeline) error {
+	if !r.Device().Validating() {
+		return nil
+	}
+	params := p.Params()
+	for i, bind := range k.binds {
+		if bind.what == bindInput && params[i].Write {
+			return fmt.Errorf("[validate] kernel %s writes to its input %s through a cast: declare what it writes as an output",
+				d.name, params[i].Name)
+		}
+	}
+	return nil
 }
 
 func toInt32(v []int) []int32 {
