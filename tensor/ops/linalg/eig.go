@@ -22,15 +22,7 @@ var eig = tensor.Declare[eigAttrs]("eig")
 func init() {
 	eig.Define(tensor.Rules[eigAttrs]{
 		Shape: func(in []tensor.Spec, a eigAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
-			n, err := squareMatrix(in)
-			if err != nil {
-				return nil, err
-			}
-			outs = append(outs, batchOf(in[0].Shape, n))
-			if a.Vectors {
-				outs = append(outs, in[0].Shape)
-			}
-			return outs, nil
+			return eigenShapes(in, a.Vectors, outs)
 		},
 		DType: func(in []tensor.Spec, a eigAttrs, outs []tensor.DType) ([]tensor.DType, error) {
 			_, _, err := real64OrComplex(in)
@@ -341,4 +333,17 @@ var _ = sig.Def("linalg.eigvals", "a", func(a *sig.Args) any { return EigVals(a.
 // EigVals is the eigenvalues that [Eig] gives, alone, as complex64.
 func EigVals(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return asMatrices(tensor.Call(ctx), eig, eigAttrs{false}, a)[0]
+}
+
+// eigenShapes are the shapes of the eigenvalues of square matrices and, with vectors, of their eigenvectors.
+func eigenShapes(in []tensor.Spec, vectors bool, outs []tensor.Shape) ([]tensor.Shape, error) {
+	n, err := squareMatrix(in)
+	if err != nil {
+		return nil, err
+	}
+	outs = append(outs, batchOf(in[0].Shape, n))
+	if vectors {
+		outs = append(outs, in[0].Shape)
+	}
+	return outs, nil
 }

@@ -22,15 +22,7 @@ var eigh = tensor.Declare[eighAttrs]("eigh")
 func init() {
 	eigh.Define(tensor.Rules[eighAttrs]{
 		Shape: func(in []tensor.Spec, a eighAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
-			n, err := squareMatrix(in)
-			if err != nil {
-				return nil, err
-			}
-			outs = append(outs, batchOf(in[0].Shape, n))
-			if a.Vectors {
-				outs = append(outs, in[0].Shape)
-			}
-			return outs, nil
+			return eigenShapes(in, a.Vectors, outs)
 		},
 		DType: func(in []tensor.Spec, a eighAttrs, outs []tensor.DType) ([]tensor.DType, error) {
 			d, abs, err := real64OrComplex(in)
