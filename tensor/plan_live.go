@@ -2,8 +2,8 @@ package tensor
 
 // findLive decides which outputs of the segment must be written because someone may read them later. Where that hangs
 // on handles that may be garbage, it first collects garbage if that costs less than writing.
-func (e *recorder) findLive() {
-	p, tasks := &e.plan, e.seg.tasks
+func (rec *recorder) findLive() {
+	p, tasks := &rec.plan, rec.seg.tasks
 	var unproven int64
 	scan := func() {
 		unproven = 0
@@ -13,18 +13,18 @@ func (e *recorder) findLive() {
 				o := &n.out[k]
 				at := p.base[i] + int32(k)
 				bound := !o.asked && o.readers.waiting() == p.edges[at]
-				p.live[at] = !bound || !(Value{n, k}).unheld(e.job.proof)
-				if bound && p.live[at] && o.weak && !e.job.proof.reachable(n, k) {
+				p.live[at] = !bound || !(Value{n, k}).unheld(rec.job.proof)
+				if bound && p.live[at] && o.weak && !rec.job.proof.reachable(n, k) {
 					unproven += o.spec.NBytes()
 				}
 			}
 		}
 	}
 	scan()
-	if unproven > 0 && e.s.collect(e, unproven) {
+	if unproven > 0 && rec.s.collect(rec, unproven) {
 		before := unproven
 		scan()
-		e.s.pace.learn(before, before-unproven)
+		rec.s.pace.learn(before, before-unproven)
 	}
 }
 

@@ -61,12 +61,12 @@ func resize[T any](s []T, n int) []T {
 }
 
 // makePlan fills the plan: which outputs someone may read later, and what is encoded as one.
-func (e *recorder) makePlan() {
-	p, seg := &e.plan, e.seg
+func (rec *recorder) makePlan() {
+	p, seg := &rec.plan, rec.seg
 	p.single = checkNaN.Load()
 	p.fuse = fuse.Load() && !p.single
 	p.countReaders(seg)
-	e.findLive()
+	rec.findLive()
 	p.makeUnits(seg)
 }
 

@@ -9,24 +9,24 @@ import (
 )
 
 // contiguous copies an operand to a temporary.
-func (e *recorder) contiguous(o Operand) (Operand, error) {
-	to, err := e.memory.temp(o.Spec)
+func (rec *recorder) contiguous(o Operand) (Operand, error) {
+	to, err := rec.memory.temp(o.Spec)
 	if err != nil {
 		return Operand{}, err
 	}
-	return to, e.copyTo(to, o)
+	return to, rec.copyTo(to, o)
 }
 
 // copied copies an operand to a storage of its own.
-func (e *recorder) copied(o Operand) (Operand, error) {
-	origin := e.memory.origin(e.batcher.op.copied)
-	buf, err := e.memory.alloc(o.NBytes(), &origin)
+func (rec *recorder) copied(o Operand) (Operand, error) {
+	origin := rec.memory.origin(rec.batcher.op.copied)
+	buf, err := rec.memory.alloc(o.NBytes(), &origin)
 	if err != nil {
 		return Operand{}, err
 	}
-	st := &storage{dev: e.dev, stream: e.s, buf: buf}
+	st := &storage{dev: rec.dev, stream: rec.s, buf: buf}
 	to := Operand{o.Spec, View{buf: buf, owner: st, Strides: o.Shape.Strides()}}
-	if err := e.copyTo(to, o); err != nil {
+	if err := rec.copyTo(to, o); err != nil {
 		buf.Release()
 		return Operand{}, err
 	}
@@ -34,7 +34,7 @@ func (e *recorder) copied(o Operand) (Operand, error) {
 }
 
 // copyTo encodes a copy with broadcasting and conversion.
-func (e *recorder) copyTo(dst, src Operand) error {
+func (rec *recorder) copyTo(dst, src Operand) error {
 	if s, err := Broadcast(src.Shape, dst.Shape); err != nil || !s.Equal(dst.Shape) {
 		return fmt.Errorf("an array of shape %v cannot be copied to shape %v", src.Shape, dst.Shape)
 	}
@@ -47,29 +47,29 @@ func (e *recorder) copyTo(dst, src Operand) error {
 	src.View = src.broadcast(src.Shape, dst.Shape)
 	n := dst.NBytes()
 	if dst.DType == src.DType && src.buf != nil && src.Contiguous(dst.Shape) && dst.RowContiguous() {
-		return e.batcher.encoder("copy").Copy(metal.Range{Buf: dst.buf, Offset: dst.OffsetBytes, Bytes: n},
+		return rec.batcher.encoder("copy").Copy(metal.Range{Buf: dst.buf, Offset: dst.OffsetBytes, Bytes: n},
 			metal.Range{Buf: src.buf, Offset: src.OffsetBytes, Bytes: n})
 	}
-	k := &e.kernel
-	*k, e.spare = e.spare, *k
+	k := &rec.kernel
+	*k, rec.spare = rec.spare, *k
 	defer func() {
 		k.begin()
-		*k, e.spare = e.spare, *k
+		*k, rec.spare = rec.spare, *k
 	}()
 	k.ops = []Operand{src}
-	if done, err := e.tiled(dst, src); done || err != nil {
+	if done, err := rec.tiled(dst, src); done || err != nil {
 		return err
 	}
 	k.expr.Operands = []kernelgen.Operand{{Type: src.DType.MSL(), Class: classIn(src.View, dst.Shape)}}
 	k.expr.Steps = []kernelgen.Step{{Op: "copy", Type: dst.DType.MSL(), Text: conversion(src.DType, dst.DType),
 		Args: []int{0}}}
 	k.expr.Outputs, k.expr.Out = []int{1}, []kernelgen.Class{kernelgen.Linear}
-	return e.general("copy", dst.Shape, []Operand{dst})
+	return rec.general("copy", dst.Shape, []Operand{dst})
 }
 
 // tiled encodes a copy between layouts that run along different dimensions, if it is one and long enough.
-func (e *recorder) tiled(dst, src Operand) (done bool, err error) {
-	layout := e.kernel.arrange(dst.Shape, []Operand{src, dst})
+func (rec *recorder) tiled(dst, src Operand) (done bool, err error) {
+	layout := rec.kernel.arrange(dst.Shape, []Operand{src, dst})
 	layout.Plan()
 	t, ok := layout.Tile(src.DType.Size())
 	if !ok {
@@ -77,23 +77,23 @@ func (e *recorder) tiled(dst, src Operand) (done bool, err error) {
 	}
 	list, wide := t.Numbers()
 	from, to, element := src.DType.MSL(), dst.DType.MSL(), conversion(src.DType, dst.DType)
-	e.key = fmt.Appendf(e.key[:0], "t %s %s %s %v", from, to, element, wide)
-	source := e.source("copy", from == "double" || to == "double", func() string {
+	rec.key = fmt.Appendf(rec.key[:0], "t %s %s %s %v", from, to, element, wide)
+	source := rec.source("copy", from == "double" || to == "double", func() string {
 		return kernelgen.PrintTile(from, to, element, src.DType.Size(), wide)
 	})
-	p, err := e.pipeline(source, kernelgen.TileEntry)
+	p, err := rec.pipeline(source, kernelgen.TileEntry)
 	if err != nil {
 		return false, err
 	}
-	numbers, err := e.numbers(list, wide)
+	numbers, err := rec.numbers(list, wide)
 	if err != nil {
 		return false, err
 	}
-	enc := e.batcher.encoder("copy")
+	enc := rec.batcher.encoder("copy")
 	enc.SetPipeline(p)
 	bindSpan(enc, 0, src, dst.Shape)
 	bindSpan(enc, 1, dst, dst.Shape)
-	bind(enc, 2, numbers, 0, int64(len(e.kernel.numbers)))
+	bind(enc, 2, numbers, 0, int64(len(rec.kernel.numbers)))
 	return true, enc.Dispatch(threads(t.Threads()), groupSize)
 }
 

@@ -9,52 +9,52 @@ import (
 
 // elementwise encodes a cluster of element-wise nodes as one kernel. It writes what someone may read: the root, and
 // members that are live or that others of the segment read.
-func (e *recorder) elementwise(members []int32) error {
-	k := &e.kernel
-	root := e.seg.tasks[members[len(members)-1]].node
+func (rec *recorder) elementwise(members []int32) error {
+	k := &rec.kernel
+	root := rec.seg.tasks[members[len(members)-1]].node
 	shape := root.out[0].spec.Shape
 	if shape.Size() == 0 {
 		for _, slot := range members {
-			n := e.seg.tasks[slot].node
-			e.setData(n, 0, View{inline: []byte{}, Strides: n.out[0].spec.Shape.Strides()})
+			n := rec.seg.tasks[slot].node
+			rec.setData(n, 0, View{inline: []byte{}, Strides: n.out[0].spec.Shape.Strides()})
 		}
 		return nil
 	}
-	linear, err := e.expression(members, shape)
+	linear, err := rec.expression(members, shape)
 	if err != nil {
 		return err
 	}
 	for _, v := range k.outs {
-		if e.donate(v, members) {
+		if rec.donate(v, members) {
 			continue
 		}
-		if err := e.allot(v.Node, 0); err != nil {
+		if err := rec.allot(v.Node, 0); err != nil {
 			return err
 		}
 	}
 	if linear {
-		return e.linear(root.op.name, shape)
+		return rec.linear(root.op.name, shape)
 	}
 	k.outOps = k.outOps[:0]
 	for _, v := range k.outs {
 		k.outOps = append(k.outOps, Operand{v.Spec(), v.Node.out[0].data})
 	}
-	return e.general(root.op.name, shape, k.outOps)
+	return rec.general(root.op.name, shape, k.outOps)
 }
 
 // expression fills the scratch with the members' expression and its outputs. It reports whether the kernel may go over
 // elements in one line.
-func (e *recorder) expression(members []int32, shape Shape) (linear bool, err error) {
-	k := &e.kernel
-	if err := e.addSteps(members, shape); err != nil {
+func (rec *recorder) expression(members []int32, shape Shape) (linear bool, err error) {
+	k := &rec.kernel
+	if err := rec.addSteps(members, shape); err != nil {
 		return false, err
 	}
 	last := len(members) - 1
 	for i, slot := range members {
-		if i == last || e.plan.live[e.plan.base[slot]] {
+		if i == last || rec.plan.live[rec.plan.base[slot]] {
 			k.expr.Outputs = append(k.expr.Outputs, len(k.values)+i)
 			k.expr.Out = append(k.expr.Out, kernelgen.Linear)
-			k.outs = append(k.outs, Value{e.seg.tasks[slot].node, 0})
+			k.outs = append(k.outs, Value{rec.seg.tasks[slot].node, 0})
 		}
 	}
 	linear = shape.Size() <= math.MaxInt32-kernelgen.RunLength
@@ -66,9 +66,9 @@ func (e *recorder) expression(members []int32, shape Shape) (linear bool, err er
 
 // donate gives an output of the cluster the storage of an operand that the cluster is the last to read. Each thread
 // reads an element before it writes the one in its place.
-func (e *recorder) donate(out Value, members []int32) bool {
-	k := &e.kernel
-	if e.plan.single {
+func (rec *recorder) donate(out Value, members []int32) bool {
+	k := &rec.kernel
+	if rec.plan.single {
 		return false // the operand is still to be looked at
 	}
 	need := out.Spec().NBytes()
@@ -79,42 +79,42 @@ func (e *recorder) donate(out Value, members []int32) bool {
 			v.Spec().NBytes() != need || o.buf.Len() != max(need, leastBuffer) || st.users.Load() != 1 {
 			continue
 		}
-		if !e.lastRead(v, members) || !st.writable(e.s) { // in this order: without a handle no host view opens any more
+		if !rec.lastRead(v, members) || !st.writable(rec.s) { // in this order: without a handle no host view opens any more
 			continue
 		}
 		o.buf.SetOrigin(out.Node.origin(0))
-		e.job.bytes.Add(need)
-		e.setData(out.Node, 0, View{buf: o.buf, owner: st, Strides: out.Spec().Shape.Strides()})
-		e.batcher.indivisible()
+		rec.job.bytes.Add(need)
+		rec.setData(out.Node, 0, View{buf: o.buf, owner: st, Strides: out.Spec().Shape.Strides()})
+		rec.batcher.indivisible()
 		return true
 	}
 	return false
 }
 
 // lastRead reports whether nothing reads the value after the members have.
-func (e *recorder) lastRead(v Value, members []int32) bool {
+func (rec *recorder) lastRead(v Value, members []int32) bool {
 	var reads int32
 	for _, slot := range members {
-		for _, r := range e.seg.tasks[slot].reads() {
+		for _, r := range rec.seg.tasks[slot].reads() {
 			if r == v {
 				reads++
 			}
 		}
 	}
 	o := &v.Node.out[v.Out]
-	return o.readers.waiting() == reads && (!o.asked || v.Node.now() >= Ready) && v.unheld(e.job.proof)
+	return o.readers.waiting() == reads && (!o.asked || v.Node.now() >= Ready) && v.unheld(rec.job.proof)
 }
 
 // linear encodes the scratch's expression where all operands are contiguous or scalars.
-func (e *recorder) linear(label string, shape Shape) error {
-	k := &e.kernel
-	e.key = k.expr.Key(append(e.key[:0], 'l'))
-	src := e.source(label, k.expr.Float64(), func() string { return kernelgen.PrintLinear(&k.expr) })
-	p, err := e.pipeline(src, kernelgen.LinearEntry)
+func (rec *recorder) linear(label string, shape Shape) error {
+	k := &rec.kernel
+	rec.key = k.expr.Key(append(rec.key[:0], 'l'))
+	src := rec.source(label, k.expr.Float64(), func() string { return kernelgen.PrintLinear(&k.expr) })
+	p, err := rec.pipeline(src, kernelgen.LinearEntry)
 	if err != nil {
 		return err
 	}
-	enc := e.batcher.encoder(label)
+	enc := rec.batcher.encoder(label)
 	enc.SetPipeline(p)
 	at := 0
 	for i, o := range k.ops {
@@ -157,26 +157,26 @@ func (k *kernelScratch) strided(shape Shape, outs []Operand) *kernelgen.Layout {
 }
 
 // general encodes the scratch's expression over operands and outputs of any strides.
-func (e *recorder) general(label string, shape Shape, outs []Operand) error {
-	k := &e.kernel
+func (rec *recorder) general(label string, shape Shape, outs []Operand) error {
+	k := &rec.kernel
 	layout := k.strided(shape, outs)
 	all, wide := k.all, layout.Wide()
-	e.key = append(e.key[:0], 'g')
+	rec.key = append(rec.key[:0], 'g')
 	if wide {
-		e.key[0] = 'w'
+		rec.key[0] = 'w'
 	}
-	e.key = k.expr.Key(e.key)
-	src := e.source(label, k.expr.Float64(), func() string { return kernelgen.PrintGeneral(&k.expr, wide) })
-	p, err := e.pipeline(src, kernelgen.GeneralEntry)
+	rec.key = k.expr.Key(rec.key)
+	src := rec.source(label, k.expr.Float64(), func() string { return kernelgen.PrintGeneral(&k.expr, wide) })
+	p, err := rec.pipeline(src, kernelgen.GeneralEntry)
 	if err != nil {
 		return err
 	}
 	scalar := func(i int) bool { return i < len(k.ops) && k.expr.Operands[i].Class == kernelgen.Scalar }
-	numbers, err := e.numbers(layout.General(k.list[:0], scalar), wide)
+	numbers, err := rec.numbers(layout.General(k.list[:0], scalar), wide)
 	if err != nil {
 		return err
 	}
-	enc := e.batcher.encoder(label)
+	enc := rec.batcher.encoder(label)
 	enc.SetPipeline(p)
 	for i, o := range all {
 		if scalar(i) {

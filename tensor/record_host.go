@@ -26,10 +26,10 @@ type HostCall struct {
 func (h *HostCall) Context() context.Context { return h.ctx }
 
 // hostRule computes a node in Go: it waits for all that was encoded before, unless the node reads no input's elements.
-func (e *recorder) hostRule(t *task) error {
-	h := &HostCall{ctx: e.job.ctx, In: make([]HostOperand, len(t.in))}
+func (rec *recorder) hostRule(t *task) error {
+	h := &HostCall{ctx: rec.job.ctx, In: make([]HostOperand, len(t.in))}
 	if t.from == 0 {
-		return e.hostAtOnce(t, h)
+		return rec.hostAtOnce(t, h)
 	}
 	views := make([]View, len(t.in))
 	for i, v := range t.in {
@@ -37,18 +37,18 @@ func (e *recorder) hostRule(t *task) error {
 		if i >= t.from || v.Spec().Shape.Size() == 0 {
 			continue
 		}
-		o, err := e.operand(v)
+		o, err := rec.operand(v)
 		if err != nil {
 			return err
 		}
 		if !o.RowContiguous() {
-			if o, err = e.contiguous(o); err != nil {
+			if o, err = rec.contiguous(o); err != nil {
 				return err
 			}
 		}
 		views[i] = o.View
 	}
-	if err := e.batcher.drain(); err != nil {
+	if err := rec.batcher.drain(); err != nil {
 		return err
 	}
 	for i, v := range t.reads() {
@@ -63,23 +63,23 @@ func (e *recorder) hostRule(t *task) error {
 	for i := range t.node.out {
 		o := &t.node.out[i]
 		origin := t.node.origin(i)
-		buf, err := e.memory.fresh(max(o.spec.NBytes(), leastBuffer), &origin) // the host writes to it, not a command
+		buf, err := rec.memory.fresh(max(o.spec.NBytes(), leastBuffer), &origin) // the host writes to it, not a command
 		if err != nil {
 			return err
 		}
-		e.allotIn(t.node, i, buf)
+		rec.allotIn(t.node, i, buf)
 		h.Out[i].Spec = o.spec
 		if n := o.spec.NBytes(); n > 0 {
 			h.Out[i].Bytes = o.data.Bytes()[o.data.OffsetBytes:][:n:n]
 			clear(h.Out[i].Bytes)
 		}
 	}
-	return e.callHost(t.node, h)
+	return rec.callHost(t.node, h)
 }
 
 // hostAtOnce computes a node that reads nothing but specs: what is encoded goes on meanwhile, and small outputs are
 // constants of later kernels.
-func (e *recorder) hostAtOnce(t *task, h *HostCall) error {
+func (rec *recorder) hostAtOnce(t *task, h *HostCall) error {
 	for i, v := range t.in {
 		h.In[i].Spec = v.Spec()
 	}
@@ -95,29 +95,29 @@ func (e *recorder) hostAtOnce(t *task, h *HostCall) error {
 			continue
 		}
 		origin := t.node.origin(i)
-		buf, err := e.memory.fresh(n, &origin) // no buffer of the free list: kernels may have still to read those
+		buf, err := rec.memory.fresh(n, &origin) // no buffer of the free list: kernels may have still to read those
 		if err != nil {
 			return err
 		}
-		views[i].buf, views[i].owner = buf, &storage{dev: e.dev, stream: e.s, buf: buf}
+		views[i].buf, views[i].owner = buf, &storage{dev: rec.dev, stream: rec.s, buf: buf}
 		h.Out[i].Bytes = buf.Bytes()[:n:n]
 		clear(h.Out[i].Bytes)
-		e.setData(t.node, i, views[i])
+		rec.setData(t.node, i, views[i])
 	}
-	if err := e.callHost(t.node, h); err != nil {
+	if err := rec.callHost(t.node, h); err != nil {
 		return err
 	}
 	for i, v := range views {
 		if v.buf == nil {
-			e.setData(t.node, i, v)
+			rec.setData(t.node, i, v)
 		}
 	}
 	return nil
 }
 
-func (e *recorder) callHost(n *Node, h *HostCall) (err error) {
+func (rec *recorder) callHost(n *Node, h *HostCall) (err error) {
 	if k := n.holder.kernels(); k != nil {
-		j := e.job
+		j := rec.job
 		timer := time.AfterFunc(k.left(), func() { j.overrun(k) })
 		begun := time.Now()
 		defer func() {

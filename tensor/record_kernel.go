@@ -74,12 +74,12 @@ func (k *kernelScratch) arrange(shape Shape, ops []Operand) *kernelgen.Layout {
 }
 
 // addOperand makes a value an operand of the expression, unless it is one already: its number is its place in k.values.
-func (e *recorder) addOperand(v Value, shape Shape) error {
-	k := &e.kernel
+func (rec *recorder) addOperand(v Value, shape Shape) error {
+	k := &rec.kernel
 	if slices.Contains(k.values, v) {
 		return nil
 	}
-	o, err := e.operand(v)
+	o, err := rec.operand(v)
 	if err != nil {
 		return err
 	}
@@ -107,8 +107,8 @@ func classIn(v View, shape Shape) kernelgen.Class {
 }
 
 // addSteps fills the scratch with the members' expressions: first all operands, then the steps.
-func (e *recorder) addSteps(members []int32, shape Shape) error {
-	k, p := &e.kernel, &e.plan
+func (rec *recorder) addSteps(members []int32, shape Shape) error {
+	k, p := &rec.kernel, &rec.plan
 	for _, slot := range members {
 		p.step[slot] = 0
 	}
@@ -118,20 +118,20 @@ func (e *recorder) addSteps(members []int32, shape Shape) error {
 		}
 	}()
 	for _, slot := range members {
-		for _, v := range e.seg.tasks[slot].reads() {
-			if e.stepOf(v) == notMember {
-				if err := e.addOperand(v, shape); err != nil {
+		for _, v := range rec.seg.tasks[slot].reads() {
+			if rec.stepOf(v) == notMember {
+				if err := rec.addOperand(v, shape); err != nil {
 					return err
 				}
 			}
 		}
 	}
 	for i, slot := range members {
-		t := &e.seg.tasks[slot]
+		t := &rec.seg.tasks[slot]
 		args := k.cut(t.from)
 		k.dtypes = k.dtypes[:0]
 		for j, v := range t.reads() {
-			if args[j] = e.stepOf(v); args[j] == notMember {
+			if args[j] = rec.stepOf(v); args[j] == notMember {
 				args[j] = slices.Index(k.values, v)
 			}
 			k.dtypes = append(k.dtypes, v.Spec().DType)
@@ -144,24 +144,24 @@ func (e *recorder) addSteps(members []int32, shape Shape) error {
 }
 
 // stepOf is the place in the expression of a value that a member computes, else notMember.
-func (e *recorder) stepOf(v Value) int {
-	if v.Node.seg != e.seg {
+func (rec *recorder) stepOf(v Value) int {
+	if v.Node.seg != rec.seg {
 		return notMember
 	}
-	return int(e.plan.step[v.Node.slot])
+	return int(rec.plan.step[v.Node.slot])
 }
 
 // source is the kernel of the scratch's key, printed on first use.
-func (e *recorder) source(label string, float64s bool, print func() string) metal.Source {
-	if src, ok := e.texts[string(e.key)]; ok {
+func (rec *recorder) source(label string, float64s bool, print func() string) metal.Source {
+	if src, ok := rec.texts[string(rec.key)]; ok {
 		return src
 	}
-	if len(e.texts) >= maxTexts {
-		clear(e.texts)
+	if len(rec.texts) >= maxTexts {
+		clear(rec.texts)
 	}
 	src := metal.Source{Label: label, Text: print(),
 		Options: metal.Options{MathMode: metal.MathSafe, Float64: float64s, Portable: true}}
-	e.texts[string(e.key)] = src
+	rec.texts[string(rec.key)] = src
 	return src
 }
 
@@ -185,8 +185,8 @@ func bindSpan(enc *metal.Encoder, param int, o Operand, shape Shape) {
 }
 
 // numbers are int or long arguments: inline, or in a temporary buffer where they are many.
-func (e *recorder) numbers(v []int, wide bool) (View, error) {
-	k := &e.kernel
+func (rec *recorder) numbers(v []int, wide bool) (View, error) {
+	k := &rec.kernel
 	k.list, k.numbers = v, k.numbers[:0]
 	for _, x := range v {
 		if wide {
@@ -196,20 +196,20 @@ func (e *recorder) numbers(v []int, wide bool) (View, error) {
 		}
 	}
 	view := View{inline: k.numbers}
-	if len(k.numbers) > e.dev.Info().Limits.InlineBytes {
-		return e.memory.upload(view)
+	if len(k.numbers) > rec.dev.Info().Limits.InlineBytes {
+		return rec.memory.upload(view)
 	}
 	return view, nil
 }
 
 // pipeline compiles, or finds, a kernel.
-func (e *recorder) pipeline(src metal.Source, entry string) (*metal.Pipeline, error) {
+func (rec *recorder) pipeline(src metal.Source, entry string) (*metal.Pipeline, error) {
 	var compiling Span
-	if timeline.Load() != nil && !e.dev.LibraryCached(src) {
-		compiling = e.span("compile", src.Label)
+	if timeline.Load() != nil && !rec.dev.LibraryCached(src) {
+		compiling = rec.span("compile", src.Label)
 	}
-	lib, err := e.dev.Library(e.job.ctx, src)
-	compiling.End(e.batcher.place)
+	lib, err := rec.dev.Library(rec.job.ctx, src)
+	compiling.End(rec.batcher.place)
 	if err != nil {
 		return nil, err
 	}

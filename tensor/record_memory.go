@@ -200,31 +200,31 @@ func (m *allocator) copied(b []byte) (*metal.Buffer, error) {
 }
 
 // allot allocates output i of a node, row-contiguous.
-func (e *recorder) allot(n *Node, i int) error {
+func (rec *recorder) allot(n *Node, i int) error {
 	origin := n.origin(i)
-	buf, err := e.memory.alloc(n.out[i].spec.NBytes(), &origin)
+	buf, err := rec.memory.alloc(n.out[i].spec.NBytes(), &origin)
 	if err != nil {
 		return err
 	}
-	e.allotIn(n, i, buf)
+	rec.allotIn(n, i, buf)
 	return nil
 }
 
 // allotIn makes a buffer output i of a node, whose origin it has.
-func (e *recorder) allotIn(n *Node, i int, buf *metal.Buffer) {
+func (rec *recorder) allotIn(n *Node, i int, buf *metal.Buffer) {
 	o := &n.out[i]
 	var st *storage
 	switch {
-	case buf.Len() <= crowdBytes/2 && e.plan.live[int(e.plan.base[n.slot])+i]:
-		st = e.memory.crowd.next(e.dev, buf)
+	case buf.Len() <= crowdBytes/2 && rec.plan.live[int(rec.plan.base[n.slot])+i]:
+		st = rec.memory.crowd.next(rec.dev, buf)
 	case i == 0:
 		st = &n.home
 		st.again()
 	default:
 		st = &storage{}
 	}
-	st.buf, st.dev, st.stream = buf, e.dev, e.s
-	e.setData(n, i, View{buf: buf, owner: st, Strides: e.memory.strides(o.spec.Shape)})
+	st.buf, st.dev, st.stream = buf, rec.dev, rec.s
+	rec.setData(n, i, View{buf: buf, owner: st, Strides: rec.memory.strides(o.spec.Shape)})
 }
 
 // strides is Shape.Strides, cut from a piece that a few arrays share.
@@ -264,10 +264,10 @@ func (n *Node) origin(i int) metal.Origin {
 }
 
 // setData makes v the data of output i of a node of the segment.
-func (e *recorder) setData(n *Node, i int, v View) {
+func (rec *recorder) setData(n *Node, i int, v View) {
 	if st := v.owner; st != nil {
 		st.hold()
-		if e.plan.live[int(e.plan.base[n.slot])+i] {
+		if rec.plan.live[int(rec.plan.base[n.slot])+i] {
 			held := n.holder.lists(v.buf) && n.out[i].reached.Load() != escaped
 			st.own(held)
 			if held {
@@ -281,10 +281,10 @@ func (e *recorder) setData(n *Node, i int, v View) {
 }
 
 // operand is where an input's elements lie, in memory that this device can read.
-func (e *recorder) operand(v Value) (Operand, error) {
+func (rec *recorder) operand(v Value) (Operand, error) {
 	o := &v.Node.out[v.Out]
-	if e.preview != nil {
-		return Operand{o.spec, e.preview.view(v)}, nil
+	if rec.preview != nil {
+		return Operand{o.spec, rec.preview.view(v)}, nil
 	}
 	v.Node.mu.Lock()
 	data, gone := o.data, o.gone || o.spent
@@ -294,14 +294,14 @@ func (e *recorder) operand(v Value) (Operand, error) {
 	}
 	if data.buf == nil && len(data.inline) > inlineBytes {
 		var err error
-		if data, err = e.memory.upload(data); err != nil {
+		if data, err = rec.memory.upload(data); err != nil {
 			return Operand{}, err
 		}
 	}
-	if st := data.owner; st != nil && st.stream != e.s {
+	if st := data.owner; st != nil && st.stream != rec.s {
 		st.shared.Store(true)
-		if st.dev != nil && st.dev != e.dev {
-			foreign, err := e.memory.copied(data.buf.Bytes())
+		if st.dev != nil && st.dev != rec.dev {
+			foreign, err := rec.memory.copied(data.buf.Bytes())
 			if err != nil {
 				return Operand{}, err
 			}

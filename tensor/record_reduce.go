@@ -7,25 +7,25 @@ import (
 )
 
 // reduce encodes a reduction, with the element-wise members that only it reads computed on the way.
-func (e *recorder) reduce(members []int32) error {
-	root := e.seg.tasks[members[len(members)-1]].node
-	shape, err := e.reduction(members)
+func (rec *recorder) reduce(members []int32) error {
+	root := rec.seg.tasks[members[len(members)-1]].node
+	shape, err := rec.reduction(members)
 	if err != nil {
 		return err
 	}
 	out := root.out[0].spec
-	e.job.bytes.Add(Spec{shape, e.kernel.specs[0].DType}.NBytes())
-	if err := e.allot(root, 0); err != nil || out.Shape.Size() == 0 {
+	rec.job.bytes.Add(Spec{shape, rec.kernel.specs[0].DType}.NBytes())
+	if err := rec.allot(root, 0); err != nil || out.Shape.Size() == 0 {
 		return err
 	}
-	return e.passes(root.op.name, shape, Operand{out, root.out[0].data})
+	return rec.passes(root.op.name, shape, Operand{out, root.out[0].data})
 }
 
 // reduction fills the scratch with a reduction and what is computed on the way, and gives the shape that it goes over.
 // If it has outputs, its first pass is planned.
-func (e *recorder) reduction(members []int32) (Shape, error) {
-	k := &e.kernel
-	root := &e.seg.tasks[members[len(members)-1]]
+func (rec *recorder) reduction(members []int32) (Shape, error) {
+	k := &rec.kernel
+	root := &rec.seg.tasks[members[len(members)-1]]
 	k.specs = k.specs[:0]
 	for _, v := range root.in {
 		k.specs = append(k.specs, v.Spec())
@@ -57,11 +57,11 @@ func (e *recorder) reduction(members []int32) (Shape, error) {
 	if outputs != out.Shape.Size() {
 		return nil, fmt.Errorf("BUG: reducing axes %v of %v does not give %v", axes, shape, out.Shape)
 	}
-	if err := e.addSteps(members[:len(members)-1], shape); err != nil {
+	if err := rec.addSteps(members[:len(members)-1], shape); err != nil {
 		return nil, err
 	}
 	if len(members) == 1 {
-		if err := e.addOperand(root.in[0], shape); err != nil {
+		if err := rec.addOperand(root.in[0], shape); err != nil {
 			return nil, err
 		}
 	}
@@ -99,8 +99,8 @@ func (k *kernelScratch) beginPass() {
 }
 
 // passes encodes the kernels of the scratch's reduction: one, or more through temporaries for long ones.
-func (e *recorder) passes(label string, shape Shape, out Operand) error {
-	k := &e.kernel
+func (rec *recorder) passes(label string, shape Shape, out Operand) error {
+	k := &rec.kernel
 	red, plan, ops := &k.red, &k.plan, k.ops
 	for {
 		k.beginPass()
@@ -109,15 +109,15 @@ func (e *recorder) passes(label string, shape Shape, out Operand) error {
 		to := out
 		if again || pass.Raw {
 			acc := kernelgen.AccSize(red.Reducer.Acc)
-			origin := e.memory.origin(e.batcher.op.temporary)
-			buf, err := e.memory.alloc(int64(pass.Outputs)*int64(pass.Parts)*int64(acc), &origin)
+			origin := rec.memory.origin(rec.batcher.op.temporary)
+			buf, err := rec.memory.alloc(int64(pass.Outputs)*int64(pass.Parts)*int64(acc), &origin)
 			if err != nil {
 				return err
 			}
-			e.memory.temps = append(e.memory.temps, buf)
+			rec.memory.temps = append(rec.memory.temps, buf)
 			to = Operand{View: View{buf: buf}}
 		}
-		if err := e.pass(label, shape, ops, to); err != nil || !again && !pass.Raw {
+		if err := rec.pass(label, shape, ops, to); err != nil || !again && !pass.Raw {
 			return err
 		}
 		// The accumulators are the next pass's elements.
@@ -157,22 +157,22 @@ func (k *kernelScratch) planRest(shape Shape) kernelgen.Pass {
 }
 
 // pass encodes one kernel of the scratch's reduction. A nil shape says that the only operand is a whole buffer.
-func (e *recorder) pass(label string, shape Shape, ops []Operand, to Operand) error {
-	k := &e.kernel
+func (rec *recorder) pass(label string, shape Shape, ops []Operand, to Operand) error {
+	k := &rec.kernel
 	red, plan := &k.red, &k.plan
-	e.key = red.Key(append(e.key[:0], 'r'))
+	rec.key = red.Key(append(rec.key[:0], 'r'))
 	float64s := red.Expr.Float64() || red.OutType == "double" || red.Reducer.Acc == "double"
-	src := e.source(label, float64s, func() string { return kernelgen.PrintReduce(red) })
-	p, err := e.pipeline(src, kernelgen.ReduceEntry)
+	src := rec.source(label, float64s, func() string { return kernelgen.PrintReduce(red) })
+	p, err := rec.pipeline(src, kernelgen.ReduceEntry)
 	if err != nil {
 		return err
 	}
 	scalar := func(i int) bool { return red.Expr.Operands[i].Class == kernelgen.Scalar }
-	numbers, err := e.numbers(plan.Numbers(k.list[:0], red.Pass, scalar), red.Pass.Wide)
+	numbers, err := rec.numbers(plan.Numbers(k.list[:0], red.Pass, scalar), red.Pass.Wide)
 	if err != nil {
 		return err
 	}
-	enc := e.batcher.encoder(label)
+	enc := rec.batcher.encoder(label)
 	enc.SetPipeline(p)
 	for i, o := range ops {
 		switch {

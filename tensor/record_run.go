@@ -110,15 +110,15 @@ func (r *Run) Dispatch(p *metal.Pipeline, grid, threadgroup metal.Size, args ...
 func (r *Run) Check(o Operand, f func(b []byte) error) { r.e.checkAtEnd(r.node, o, f) }
 
 // runRule runs a Run rule.
-func (e *recorder) runRule(t *task) error {
+func (rec *recorder) runRule(t *task) error {
 	n := t.node
-	r := &e.rule // no rule keeps it
+	r := &rec.rule // no rule keeps it
 	defer func() {
 		clear(r.In)
 		clear(r.Out)
 		*r = Run{In: r.In[:0], Out: r.Out[:0]}
 	}()
-	*r = Run{e: e, node: n, in: t.in, In: resize(r.In, len(t.in)), Out: resize(r.Out, len(n.out))}
+	*r = Run{e: rec, node: n, in: t.in, In: resize(r.In, len(t.in)), Out: resize(r.Out, len(n.out))}
 	if n.op.prepare != nil {
 		r.Prepared = n.rare.prepared
 	}
@@ -127,9 +127,9 @@ func (e *recorder) runRule(t *task) error {
 		if i >= t.from {
 			continue
 		}
-		o, err := e.operand(v)
+		o, err := rec.operand(v)
 		if err == nil && slices.ContainsFunc(o.Strides, func(s int) bool { return s < 0 }) {
-			o, err = e.contiguous(o)
+			o, err = rec.contiguous(o)
 		}
 		if err != nil {
 			return err
@@ -138,10 +138,10 @@ func (e *recorder) runRule(t *task) error {
 	}
 	for i := range n.out {
 		if i == 0 && n.op.updates > 0 {
-			if err := e.update(t, r); err != nil {
+			if err := rec.update(t, r); err != nil {
 				return err
 			}
-		} else if err := e.allot(n, i); err != nil {
+		} else if err := rec.allot(n, i); err != nil {
 			return err
 		}
 		r.Out[i] = Operand{n.out[i].spec, n.out[i].data}
@@ -155,7 +155,7 @@ func (e *recorder) runRule(t *task) error {
 
 // update makes output 0 a copy of the input that the op changes in place, or its storage where nothing else reads
 // it.
-func (e *recorder) update(t *task, r *Run) error {
+func (rec *recorder) update(t *task, r *Run) error {
 	n := t.node
 	i := n.op.updates - 1
 	if i >= t.from || !r.In[i].Shape.Equal(n.out[0].spec.Shape) {
@@ -163,24 +163,24 @@ func (e *recorder) update(t *task, r *Run) error {
 	}
 	v, o := t.in[i], r.In[i]
 	st := o.owner
-	if st != nil && !e.plan.single && o.RowContiguous() && o.OffsetBytes == 0 && o.DType == n.out[0].spec.DType &&
-		o.buf.Len() == max(o.NBytes(), leastBuffer) && st.users.Load() == 1 && e.lastRead(v, []int32{n.slot}) &&
-		st.writable(e.s) {
-		e.setData(n, 0, View{buf: o.buf, owner: st, Strides: o.Shape.Strides()})
-		if mem := e.dev.Memory(); mem.Active > mem.Limit/2 && e.batcher.batch != nil {
-			e.batcher.commit(false) // its memory cannot come back while the unit is recorded
+	if st != nil && !rec.plan.single && o.RowContiguous() && o.OffsetBytes == 0 && o.DType == n.out[0].spec.DType &&
+		o.buf.Len() == max(o.NBytes(), leastBuffer) && st.users.Load() == 1 && rec.lastRead(v, []int32{n.slot}) &&
+		st.writable(rec.s) {
+		rec.setData(n, 0, View{buf: o.buf, owner: st, Strides: o.Shape.Strides()})
+		if mem := rec.dev.Memory(); mem.Active > mem.Limit/2 && rec.batcher.batch != nil {
+			rec.batcher.commit(false) // its memory cannot come back while the unit is recorded
 		}
-		e.batcher.indivisible()
+		rec.batcher.indivisible()
 		return nil
 	}
-	if err := e.allot(n, 0); err != nil {
+	if err := rec.allot(n, 0); err != nil {
 		return err
 	}
-	return e.copyTo(Operand{n.out[0].spec, n.out[0].data}, o)
+	return rec.copyTo(Operand{n.out[0].spec, n.out[0].data}, o)
 }
 
 // dispatch binds arguments and encodes a launch.
-func (e *recorder) dispatch(label string, p *metal.Pipeline, grid, threadgroup metal.Size, args []Arg) error {
+func (rec *recorder) dispatch(label string, p *metal.Pipeline, grid, threadgroup metal.Size, args []Arg) error {
 	if len(args) != len(p.Params()) {
 		return fmt.Errorf("kernel %s has %d parameters, %d were given", p.Name(), len(p.Params()), len(args))
 	}
@@ -188,14 +188,14 @@ func (e *recorder) dispatch(label string, p *metal.Pipeline, grid, threadgroup m
 		if a := &args[i]; a.kind == argBad {
 			return fmt.Errorf("kernel %s, argument %d: %s", p.Name(), i, string(a.view.inline))
 		} else if a.kind == argView && a.view.buf == nil && p.Params()[i].Write {
-			v, err := e.memory.upload(a.view)
+			v, err := rec.memory.upload(a.view)
 			if err != nil {
 				return err
 			}
 			a.view = v
 		}
 	}
-	enc := e.batcher.encoder(label)
+	enc := rec.batcher.encoder(label)
 	enc.SetPipeline(p)
 	for i := range args {
 		a := &args[i]
@@ -223,15 +223,15 @@ func (e *recorder) dispatch(label string, p *metal.Pipeline, grid, threadgroup m
 }
 
 // checkAtEnd has f called with a result's bytes when the batch has run: until then no later command may write to them.
-func (e *recorder) checkAtEnd(n *Node, o Operand, f func([]byte) error) {
+func (rec *recorder) checkAtEnd(n *Node, o Operand, f func([]byte) error) {
 	if o.buf == nil {
 		return
 	}
 	o.buf.Retain()
-	e.memory.lend(o.buf)
+	rec.memory.lend(o.buf)
 	if o.owner != nil {
 		o.owner.shared.Store(true)
 	}
-	b := e.batcher.open()
+	b := rec.batcher.open()
 	b.checks = append(b.checks, check{n, o.buf, o.OffsetBytes, o.NBytes(), f})
 }

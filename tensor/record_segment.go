@@ -27,49 +27,49 @@ type recorder struct {
 	preview *preview // what is recorded is not to run: nil otherwise
 }
 
-func (e *recorder) init(s *Stream) {
-	e.s, e.dev = s, s.dev
-	e.batcher = batcher{s: s, dev: s.dev}
-	e.memory = allocator{dev: s.dev, batcher: &e.batcher}
-	e.texts = map[string]metal.Source{}
+func (rec *recorder) init(s *Stream) {
+	rec.s, rec.dev = s, s.dev
+	rec.batcher = batcher{s: s, dev: s.dev}
+	rec.memory = allocator{dev: s.dev, batcher: &rec.batcher}
+	rec.texts = map[string]metal.Source{}
 }
 
 // beginSegment makes the segment the one that is recorded.
-func (e *recorder) beginSegment(seg *segment) {
-	e.seg, e.job = seg, seg.job
-	e.batcher.job, e.batcher.tasks, e.batcher.begun = seg.job, seg.tasks, false
+func (rec *recorder) beginSegment(seg *segment) {
+	rec.seg, rec.job = seg, seg.job
+	rec.batcher.job, rec.batcher.tasks, rec.batcher.begun = seg.job, seg.tasks, false
 }
 
 // runSegment plans and records a segment.
-func (e *recorder) runSegment(seg *segment) {
-	e.beginSegment(seg)
-	defer e.endSegment(seg)
-	if !e.job.stopped.Load() {
-		planning := e.span("plan", "plan")
-		e.makePlan()
-		e.refuseTooLarge()
+func (rec *recorder) runSegment(seg *segment) {
+	rec.beginSegment(seg)
+	defer rec.endSegment(seg)
+	if !rec.job.stopped.Load() {
+		planning := rec.span("plan", "plan")
+		rec.makePlan()
+		rec.refuseTooLarge()
 		planning.End(Place{})
-		for _, u := range e.plan.units {
-			if e.job.stopped.Load() {
+		for _, u := range rec.plan.units {
+			if rec.job.stopped.Load() {
 				break
 			}
-			e.recordUnit(u)
-			if e.batcher.full() {
-				e.batcher.commit(false)
+			rec.recordUnit(u)
+			if rec.batcher.full() {
+				rec.batcher.commit(false)
 			}
 		}
 	}
-	if e.job.stopped.Load() {
-		e.leave()
+	if rec.job.stopped.Load() {
+		rec.leave()
 	}
 }
 
 // refuseTooLarge fails what cannot fit in memory before anything runs: nobody should wait for the rest to learn of it.
-func (e *recorder) refuseTooLarge() {
-	limit := e.dev.Memory().Limit
+func (rec *recorder) refuseTooLarge() {
+	limit := rec.dev.Memory().Limit
 	refused := false
-	for _, u := range e.plan.units {
-		n := e.seg.tasks[u.root].node
+	for _, u := range rec.plan.units {
+		n := rec.seg.tasks[u.root].node
 		if n.op.view != nil {
 			continue
 		}
@@ -79,12 +79,12 @@ func (e *recorder) refuseTooLarge() {
 				continue
 			}
 			origin := n.origin(i)
-			buf, err := e.dev.AllocFor(e.job.ctx, bytes, &origin) // it says why
+			buf, err := rec.dev.AllocFor(rec.job.ctx, bytes, &origin) // it says why
 			switch {
 			case err == nil:
 				buf.Release()
 				continue
-			case e.stops([]int32{u.root}, err):
+			case rec.stops([]int32{u.root}, err):
 				return
 			}
 			n.settle(n.runError(err))
@@ -95,8 +95,8 @@ func (e *recorder) refuseTooLarge() {
 	if !refused {
 		return
 	}
-	for i := range e.seg.tasks {
-		t := &e.seg.tasks[i]
+	for i := range rec.seg.tasks {
+		t := &rec.seg.tasks[i]
 		for _, v := range t.reads() {
 			if err := v.Node.failure(); err != nil {
 				t.node.settle(err)
@@ -107,7 +107,7 @@ func (e *recorder) refuseTooLarge() {
 }
 
 // endSegment hands the rest of a segment over; what a bug left undone fails.
-func (e *recorder) endSegment(seg *segment) {
+func (rec *recorder) endSegment(seg *segment) {
 	if r := recover(); r != nil {
 		err := fmt.Errorf("BUG: planning panicked: %v\n%s", r, debug.Stack())
 		for i := range seg.tasks {
@@ -116,14 +116,14 @@ func (e *recorder) endSegment(seg *segment) {
 			}
 		}
 	}
-	e.batcher.members, e.batcher.early = e.batcher.members[:0], nil
-	e.memory.free.flush()
-	e.memory.crowd = crowd{} // evaluations do not keep each other's memory
-	e.batcher.commit(true)
+	rec.batcher.members, rec.batcher.early = rec.batcher.members[:0], nil
+	rec.memory.free.flush()
+	rec.memory.crowd = crowd{} // evaluations do not keep each other's memory
+	rec.batcher.commit(true)
 	tasks := seg.tasks
 	seg.tasks = nil // the nodes hold on to seg
 	if seg.whole {
 		spareTasks.put(tasks)
 	}
-	e.seg, e.job, e.batcher.job, e.batcher.tasks = nil, nil, nil, nil
+	rec.seg, rec.job, rec.batcher.job, rec.batcher.tasks = nil, nil, nil, nil
 }

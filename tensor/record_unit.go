@@ -10,73 +10,73 @@ import (
 )
 
 // recordUnit records a unit; its nodes fail with what goes wrong.
-func (e *recorder) recordUnit(u unit) {
-	e.batcher.members = e.plan.members(u, e.batcher.members[:0])
-	members := e.batcher.members
-	if len(members) > 1 && e.anyFailed(members) {
-		e.recordSingly(members)
+func (rec *recorder) recordUnit(u unit) {
+	rec.batcher.members = rec.plan.members(u, rec.batcher.members[:0])
+	members := rec.batcher.members
+	if len(members) > 1 && rec.anyFailed(members) {
+		rec.recordSingly(members)
 		return
 	}
-	e.batcher.first, e.batcher.early, e.batcher.whole = e.batcher.commands(), nil, 0
-	err := e.seg.tasks[members[0]].node.failure()
+	rec.batcher.first, rec.batcher.early, rec.batcher.whole = rec.batcher.commands(), nil, 0
+	err := rec.seg.tasks[members[0]].node.failure()
 	if err == nil {
-		root := &e.seg.tasks[members[len(members)-1]]
-		recording := e.span("record", root.node.op.name)
-		if err = e.recordMembers(members); err == nil && e.plan.single {
-			err = e.inspect(root)
+		root := &rec.seg.tasks[members[len(members)-1]]
+		recording := rec.span("record", root.node.op.name)
+		if err = rec.recordMembers(members); err == nil && rec.plan.single {
+			err = rec.inspect(root)
 		}
 		recording.End(root.node.Place())
-		e.kernel.begin()
+		rec.kernel.begin()
 	}
 	if err != nil {
 		for _, slot := range members {
-			e.seg.tasks[slot].unplace()
+			rec.seg.tasks[slot].unplace()
 		}
 		switch {
-		case e.stops(members, err):
-			e.batcher.members = e.batcher.members[:0]
-			e.memory.giveBack()
+		case rec.stops(members, err):
+			rec.batcher.members = rec.batcher.members[:0]
+			rec.memory.giveBack()
 			return
 		case len(members) > 1:
-			e.recordSingly(members) // what cannot be recorded fails alone
+			rec.recordSingly(members) // what cannot be recorded fails alone
 			return
 		}
 	}
-	e.batcher.members = e.batcher.members[:0]
+	rec.batcher.members = rec.batcher.members[:0]
 	for _, slot := range members {
-		e.finish(&e.seg.tasks[slot], err)
+		rec.finish(&rec.seg.tasks[slot], err)
 	}
-	e.memory.giveBack()
+	rec.memory.giveBack()
 }
 
 // stops reports whether an error of recording members means that the job is stopped: it was before, or it is now, since
 // there is no memory.
-func (e *recorder) stops(members []int32, err error) bool {
+func (rec *recorder) stops(members []int32, err error) bool {
 	if errors.Is(err, metal.ErrNoMemory) {
-		e.job.runOut(e.seg.tasks[members[len(members)-1]].node.runError(err))
+		rec.job.runOut(rec.seg.tasks[members[len(members)-1]].node.runError(err))
 	}
-	return e.job.stopped.Load()
+	return rec.job.stopped.Load()
 }
 
 // recordSingly records members one by one.
-func (e *recorder) recordSingly(members []int32) {
+func (rec *recorder) recordSingly(members []int32) {
 	members = append([]int32(nil), members...)
-	e.batcher.members = e.batcher.members[:0]
+	rec.batcher.members = rec.batcher.members[:0]
 	for _, slot := range members {
-		e.plan.next[slot] = -1
-		if e.job.stopped.Load() {
+		rec.plan.next[slot] = -1
+		if rec.job.stopped.Load() {
 			return
 		}
-		e.recordUnit(unit{slot, slot})
+		rec.recordUnit(unit{slot, slot})
 	}
 }
 
-func (e *recorder) anyFailed(members []int32) bool {
+func (rec *recorder) anyFailed(members []int32) bool {
 	for _, slot := range members {
-		if e.seg.tasks[slot].node.now() == Failed {
+		if rec.seg.tasks[slot].node.now() == Failed {
 			return true
 		}
-		for _, v := range e.seg.tasks[slot].reads() {
+		for _, v := range rec.seg.tasks[slot].reads() {
 			if v.Node.now() == Failed {
 				return true
 			}
@@ -86,46 +86,46 @@ func (e *recorder) anyFailed(members []int32) bool {
 }
 
 // recordMembers records the members' commands.
-func (e *recorder) recordMembers(members []int32) (err error) {
+func (rec *recorder) recordMembers(members []int32) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("BUG: executing the op panicked: %v\n%s", r, debug.Stack())
 		}
 	}()
-	if e.job.ctx.Err() != nil {
-		return context.Cause(e.job.ctx)
+	if rec.job.ctx.Err() != nil {
+		return context.Cause(rec.job.ctx)
 	}
 	for _, slot := range members {
-		if err := e.await(&e.seg.tasks[slot]); err != nil {
+		if err := rec.await(&rec.seg.tasks[slot]); err != nil {
 			return err
 		}
 	}
-	root := &e.seg.tasks[members[len(members)-1]]
-	e.batcher.op, e.batcher.place, e.batcher.account = root.node.op, root.node.Place(), root.node.holder.account()
+	root := &rec.seg.tasks[members[len(members)-1]]
+	rec.batcher.op, rec.batcher.place, rec.batcher.account = root.node.op, root.node.Place(), root.node.holder.account()
 	switch p := root.node.op; {
 	case p.expr != nil:
-		return e.elementwise(members)
+		return rec.elementwise(members)
 	case p.reduce != nil:
-		return e.reduce(members)
+		return rec.reduce(members)
 	case p.view != nil:
-		return e.viewRule(root)
+		return rec.viewRule(root)
 	case p.run != nil:
-		return e.runRule(root)
+		return rec.runRule(root)
 	case p.host != nil:
-		return e.hostRule(root)
+		return rec.hostRule(root)
 	}
 	return errors.New("BUG: the op has no executor")
 }
 
 // await waits for inputs that other streams compute, and returns the error of a failed input.
-func (e *recorder) await(t *task) error {
+func (rec *recorder) await(t *task) error {
 	for _, v := range t.reads() {
 		n := v.Node
-		if n.now() == Scheduled && n.runs != e.s {
-			if e.batcher.batch != nil {
-				e.batcher.commit(false)
+		if n.now() == Scheduled && n.runs != rec.s {
+			if rec.batcher.batch != nil {
+				rec.batcher.commit(false)
 			}
-			if err := n.wait(e.job.ctx); err != nil && n.now() != Failed {
+			if err := n.wait(rec.job.ctx); err != nil && n.now() != Failed {
 				return err
 			}
 		} else if n.now() == undone {
@@ -139,21 +139,21 @@ func (e *recorder) await(t *task) error {
 }
 
 // finish records a task whose commands are recorded, or could not be, and lets go of what it read.
-func (e *recorder) finish(t *task, err error) {
-	b := e.batcher.open()
-	sn := settling{task: *t, first: e.batcher.first, last: e.batcher.commands(), early: e.batcher.early}
+func (rec *recorder) finish(t *task, err error) {
+	b := rec.batcher.open()
+	sn := settling{task: *t, first: rec.batcher.first, last: rec.batcher.commands(), early: rec.batcher.early}
 	if err != nil {
 		sn.kind = refused
 	}
 	b.nodes = append(b.nodes, sn)
 	if err == nil {
 		for i := range t.node.out {
-			e.spendUnread(Value{t.node, i})
+			rec.spendUnread(Value{t.node, i})
 		}
 	}
 	for _, v := range t.reads() {
 		v.Node.out[v.Out].readers.n.Add(recordedReader - 1)
-		e.spendUnread(v)
+		rec.spendUnread(v)
 	}
 	if err != nil {
 		t.node.settle(t.node.runError(err))
@@ -162,10 +162,10 @@ func (e *recorder) finish(t *task, err error) {
 }
 
 // leave records tasks as not recorded, since the job was stopped.
-func (e *recorder) leave() {
-	for i := range e.seg.tasks {
-		if t := &e.seg.tasks[i]; t.node != nil {
-			b := e.batcher.open()
+func (rec *recorder) leave() {
+	for i := range rec.seg.tasks {
+		if t := &rec.seg.tasks[i]; t.node != nil {
+			b := rec.batcher.open()
 			b.nodes = append(b.nodes, settling{task: *t, kind: unrecorded})
 			*t = task{}
 		}
@@ -184,9 +184,9 @@ func (t *task) unplace() {
 
 // spendUnread has later calls use a value's storage if no one will read the value. When all that read it have run, and
 // have not been undone, it is gone.
-func (e *recorder) spendUnread(v Value) {
+func (rec *recorder) spendUnread(v Value) {
 	o := &v.Node.out[v.Out]
-	if o.readers.waiting() != 0 || o.asked && v.Node.now() < Ready || !v.unheld(e.job.proof) {
+	if o.readers.waiting() != 0 || o.asked && v.Node.now() < Ready || !v.unheld(rec.job.proof) {
 		return
 	}
 	v.Node.mu.Lock()
@@ -194,11 +194,11 @@ func (e *recorder) spendUnread(v Value) {
 	spend := !o.spent && !o.gone
 	o.spent = true
 	v.Node.mu.Unlock()
-	if spend && st != nil && st.users.Add(-1) == 0 && st.writable(e.s) {
+	if spend && st != nil && st.users.Add(-1) == 0 && st.writable(rec.s) {
 		st.buf.Retain()
-		e.memory.recycle(st.buf)
+		rec.memory.recycle(st.buf)
 	}
-	if !e.dev.Retains() { // nothing is kept, to see what that prevents
+	if !rec.dev.Retains() { // nothing is kept, to see what that prevents
 		v.Node.mu.Lock()
 		v.Node.drop(v.Out)
 		v.Node.mu.Unlock()

@@ -6,27 +6,27 @@ import (
 )
 
 // viewRule gives a node views of its input's bytes; where the rule cannot, of a contiguous copy.
-func (e *recorder) viewRule(t *task) error {
-	n, k := t.node, &e.kernel
+func (rec *recorder) viewRule(t *task) error {
+	n, k := t.node, &rec.kernel
 	k.specs = k.specs[:0]
 	for _, v := range t.in {
 		k.specs = append(k.specs, v.Spec())
 	}
 	specs := k.specs
-	in, err := e.operand(t.in[0])
+	in, err := rec.operand(t.in[0])
 	if err != nil {
 		return err
 	}
-	out := e.blankOutputs(n, in.View)
+	out := rec.blankOutputs(n, in.View)
 	if !n.op.view(specs, in.View, n.attrs, out) {
-		if in, err = e.copied(in); err != nil {
+		if in, err = rec.copied(in); err != nil {
 			return err
 		}
 		if in.owner != nil { // a user of its own, until the outputs have theirs
 			in.owner.hold()
-			defer e.release(in.owner)
+			defer rec.release(in.owner)
 		}
-		if out = e.blankOutputs(n, in.View); !n.op.view(specs, in.View, n.attrs, out) {
+		if out = rec.blankOutputs(n, in.View); !n.op.view(specs, in.View, n.attrs, out) {
 			return errors.New("BUG: the View rule refuses a contiguous input")
 		}
 	}
@@ -43,32 +43,32 @@ func (e *recorder) viewRule(t *task) error {
 		}
 		if v.owner == nil && v.buf != nil { // a temporary of this call: another device's bytes, or an uploaded constant
 			v.buf.Retain()
-			e.memory.lend(v.buf)
-			v.owner = &storage{dev: e.dev, stream: e.s, buf: v.buf, external: true}
+			rec.memory.lend(v.buf)
+			v.owner = &storage{dev: rec.dev, stream: rec.s, buf: v.buf, external: true}
 		}
-		e.setData(n, i, v)
+		rec.setData(n, i, v)
 	}
 	return nil
 }
 
 // blankOutputs is the outputs of a node as its View rule finds them.
-func (e *recorder) blankOutputs(n *Node, v View) []Operand {
-	out := resize(e.kernel.outOps, len(n.out))
-	e.kernel.outOps = out
+func (rec *recorder) blankOutputs(n *Node, v View) []Operand {
+	out := resize(rec.kernel.outOps, len(n.out))
+	rec.kernel.outOps = out
 	for i := range out {
 		out[i].Spec = n.out[i].spec
 		out[i].OffsetBytes = v.OffsetBytes
-		out[i].Strides = e.memory.cut(len(out[i].Shape))
+		out[i].Strides = rec.memory.cut(len(out[i].Shape))
 	}
 	return out
 }
 
 // release gives a user of a storage back.
-func (e *recorder) release(st *storage) {
+func (rec *recorder) release(st *storage) {
 	st.users.Add(-1)
 	if st.holders.Add(-1) == 0 {
 		if buf := st.take(); buf != nil {
-			e.memory.recycle(buf)
+			rec.memory.recycle(buf)
 		}
 	}
 }
