@@ -121,3 +121,19 @@ func TestEmbed(t *testing.T) {
 	// x w = [[4, -1], [10, -1]]; exp(-5) = 0.0067, exp(-11) = 1.7e-5
 	require.Equal(t, "scored 2 rows\n  0.9933  0.0067\n  1.0000  0.0000\n", string(out))
 }
+
+// The program with a language model prints an answer of 20 tokens.
+func TestLMEmbed(t *testing.T) {
+	folder, err := filepath.Abs("../luabind/testdata/lm")
+	require.NoError(t, err)
+	dir := filepath.Join(t.TempDir(), "tiny")
+	s, err := mlxlua.Open(mlxlua.Options{Libraries: true, Stdout: &bytes.Buffer{}})
+	require.NoError(t, err)
+	defer s.Close()
+	_, err = s.RunFile(t.Context(), filepath.Join(folder, "tiny.lua"), folder, dir,
+		"../text/tokenizer/testdata/llama3.json")
+	require.NoError(t, err)
+	out, err := exec.CommandContext(t.Context(), "go", "run", "./lm_embed", dir, "hello there").CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.Regexp(t, "(?s)^.{12,}\n20 tokens\n$", string(out))
+}

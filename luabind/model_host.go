@@ -34,6 +34,8 @@ func openModelHost(s *State) lua.LValue {
 			v.Metatable = jsonArray(L)
 			return v, nil
 		},
+		"tokenizer": openTokenizer(s),
+
 		"kind":   onFiles(s, pathKind),
 		"files":  onFiles(s, pathFiles),
 		"mkdir":  onPaths(s, func(p []string) error { return os.MkdirAll(p[0], 0o755) }),

@@ -24,6 +24,9 @@ func main() { os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr)) }
 
 // run is the program: it gives the exit status.
 func run(argv []string, stdin *os.File, stdout, stderr io.Writer) int {
+	if len(argv) > 1 && argv[1] == "lm" {
+		return runModels(argv[2:], stdin, stdout, stderr)
+	}
 	o, err := parseArgs(argv[1:])
 	if err != nil {
 		fmt.Fprintf(stderr, "mlxlua: %v\n%s", err, usage)

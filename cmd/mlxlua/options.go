@@ -7,6 +7,7 @@ import (
 )
 
 const usage = `usage: mlxlua [options] [script [args]]
+       mlxlua lm COMMAND [options]   runs language models: mlxlua lm --help
   -e STAT        execute string STAT
   -l NAME        require library NAME
   -i             enter the REPL after the script

@@ -67,8 +67,8 @@ local function greedy(scores) return mx.argmax(scores, -1) end
 
 -- stream is an iterator over the tokens that a model says after a prompt: tokens (length) or (batch, length), or a
 -- list. It gives the token's number (of a batch a table of them) and the scores. Options: caches, max_tokens,
--- sampler(scores) that gives tokens, processors: functions (tokens so far, scores) that give other scores; chunk,
--- progress.
+-- sampler(scores) that gives tokens, processors: functions (tokens so far, scores) that give other scores; context, the
+-- list of tokens that these see before the answer, unless it is the prompt; chunk, progress.
 function generate.stream(model, prompt, o)
   o = o or {}
   local padding
@@ -88,7 +88,9 @@ function generate.stream(model, prompt, o)
     for _, f in ipairs(o.processors or {}) do scores = f(history, scores) end
     return sampler(scores), scores
   end
-  if o.processors and #o.processors > 0 then history = prompt end
+  if o.processors and #o.processors > 0 then
+    history = o.context and mx.array({o.context}, mx.int32) or prompt
+  end
   local left, token, scores, next_token, next_scores = o.max_tokens or 256, nil, nil, nil, nil
   local function follow(y)
     if history then history = mx.concatenate({history, mx.expand_dims(y, 1)}, 1) end

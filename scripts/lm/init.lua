@@ -1,6 +1,6 @@
 -- Language models: a directory as transformers or mlx-lm write it becomes text. See docs/lm.md.
 local mx, nn = require("mx"), require("mx.nn")
-local sample = require("lm.sample")
+local sample, measure = require("lm.sample"), require("lm.measure")
 local host, Config, Weights = require("lm.host"), require("lm.config"), require("lm.weights")
 local cache, generate, quantize = require("lm.cache"), require("lm.generate"), require("lm.quantize")
 
@@ -131,6 +131,17 @@ end
 -- save writes a model as a directory that lm.load and mlx-lm read, whole or not at all.
 function lm.save(model, dir, options) require("lm.save").directory(model, dir, (options or {}).progress) end
 
+-- open is a model with its tokenizer: see lm.text.
+function lm.open(model, directory)
+  if type(model) == "string" then model = lm.load(model) end
+  return require("lm.text").open(model, directory)
+end
+
+-- packing is config.json's quantization of a model, nil if no layer is packed; weights are its arrays by name.
+function lm.packing(model) return require("lm.quantize").settings(model, model.saved_below) end
+function lm.weights(model) return require("lm.save").weights(model) end
+
+lm.size, lm.perplexity = measure.size, measure.perplexity
 lm.sampler, lm.processors = sample.sampler, sample.processors
 lm.quantize, lm.dequantize, lm.cast = quantize.model, quantize.unpack, quantize.cast
 lm.Config, lm.Weights, lm.padded = Config, Weights, generate.padded

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// tinyModel is a model directory with random weights and a small tokenizer.
+func tinyModel(t *testing.T) string {
+	t.Helper()
+	folder, err := filepath.Abs("../../luabind/testdata/lm")
+	require.NoError(t, err)
+	dir := filepath.Join(t.TempDir(), "tiny")
+	_, stderr, status := command(t, nil, filepath.Join(folder, "tiny.lua"), folder, dir,
+		"../../text/tokenizer/testdata/llama3.json")
+	require.Zero(t, status, stderr)
+	return dir
+}
+
+// command runs the program on arguments with a text as standard input.
+func command(t *testing.T, input *string, args ...string) (stdout, stderr string, status int) {
+	t.Helper()
+	in, err := os.CreateTemp(t.TempDir(), "in")
+	require.NoError(t, err)
+	defer in.Close()
+	if input != nil {
+		_, err = in.WriteString(*input)
+		require.NoError(t, err)
+		_, err = in.Seek(0, io.SeekStart)
+		require.NoError(t, err)
+	}
+	var out, errs bytes.Buffer
+	status = run(append([]string{"mlxlua"}, args...), in, &out, &errs)
+	return out.String(), errs.String(), status
+}
+
+func TestModelCommands(t *testing.T) {
+	dir := tinyModel(t)
+	answer := func(args ...string) string {
+		out, errs, status := command(t, nil, append([]string{"lm", "generate", "--model", dir, "-m", "12",
+			"--verbose", "false"}, args...)...)
+		require.Zero(t, status, errs)
+		require.Empty(t, errs)
+		return out
+	}
+	greedy := answer("-p", "hello there")
+	require.Greater(t, len(greedy), 12)
+	require.Equal(t, greedy, answer("--prompt=hello there", "--seed", "3"))
+	drawn := answer("-p", "hello there", "--temp", "1", "--seed", "3")
+	require.NotEqual(t, greedy, drawn)
+	require.Equal(t, drawn, answer("-p", "hello there", "--temp", "1", "--seed", "3"))
+	require.NotEqual(t, drawn, answer("-p", "hello there", "--temp", "1", "--seed", "4"))
+
+	// A prompt from a file and from standard input, in pieces, from a file of what was made of it.
+	file := filepath.Join(t.TempDir(), "prompt")
+	require.NoError(t, os.WriteFile(file, []byte("hello there"), 0o644))
+	require.Equal(t, greedy, answer("--prompt-file", file, "--prefill-step-size", "1"))
+	text := "hello there"
+	out, _, status := command(t, &text, "lm", "generate", "--model", dir, "-m", "12", "--verbose", "false", "-p", "-")
+	require.Zero(t, status)
+	require.Equal(t, greedy, out)
+	cached := filepath.Join(t.TempDir(), "prompt.safetensors")
+	for range 2 {
+		require.Equal(t, greedy, answer("-p", "hello there", "--prompt-cache-file", cached))
+	}
+	_, errs, status := command(t, nil, "lm", "generate", "--model", dir, "-p", "other", "--prompt-cache-file", cached)
+	require.Equal(t, 1, status)
+	require.Contains(t, errs, "is of a prompt that differs at token")
+
+	// A text that ends the answer is not part of it.
+	stop := strings.TrimSpace(greedy)[3:6]
+	require.Equal(t, greedy[:strings.Index(greedy, stop)]+"\n", answer("-p", "hello there", "--stop", stop))
+
+	// Figures.
+	out, _, _ = command(t, nil, "lm", "generate", "--model", dir, "-m", "12", "-p", "hello there")
+	require.Contains(t, out, "==========\n"+greedy+"==========\nPrompt: ")
+	require.Contains(t, out, "Generation: 12 tokens, ")
+	require.Contains(t, out, "Peak memory: ")
+
+	// Packed, and back.
+	packed := filepath.Join(t.TempDir(), "packed")
+	out, errs, status = command(t, nil, "lm", "quantize", "--model", dir, "--mlx-path", packed, "--q-group-size", "32",
+		"--q-bits", "8")
+	require.Zero(t, status, errs)
+	require.Contains(t, out, "bits per weight")
+	require.FileExists(t, filepath.Join(packed, "tokenizer.json"))
+	out, _, _ = command(t, nil, "lm", "show", "--model", packed, "--tensors")
+	require.Contains(t, out, "packed: 8 bits in groups of 32, affine")
+	require.Contains(t, out, "model.layers.1.mlp.down_proj.scales")
+	_, errs, status = command(t, nil, "lm", "convert", "--model", dir, "--mlx-path", packed)
+	require.Equal(t, 1, status)
+	require.Contains(t, errs, "is there already")
+	_, errs, status = command(t, nil, "lm", "convert", "-q", "--model", dir, "--mlx-path", packed+"2")
+	require.Equal(t, 1, status)
+	require.Contains(t, errs, "down_proj.weight has rows of 96 elements")
+	left, err := filepath.Glob(packed + "2*")
+	require.NoError(t, err)
+	require.Empty(t, left)
+
+	// What is wrong is said in a line.
+	for text, args := range map[string][]string{
+		"there is no command nope":             {"nope"},
+		"unrecognized argument --foo":          {"generate", "--foo"},
+		"--temp warm: want a number":           {"generate", "--temp", "warm"},
+		"--model is needed":                    {"generate", "-p", "x"},
+		"there is no model a/b: looked for":    {"generate", "--model", "a/b", "-p", "x"},
+		"--data-path is needed":                {"perplexity", "--model", dir},
+		"temp = -1, want a number from 0":      {"generate", "--model", dir, "-p", "x", "--temp", "-1"},
+		"want float16, bfloat16 or float32":    {"convert", "--model", dir, "--dtype", "int8"},
+		"--quantize and --dequantize exclude ": {"convert", "--model", dir, "-q", "-d"},
+	} {
+		_, errs, status := command(t, nil, append([]string{"lm"}, args...)...)
+		require.Equal(t, 1, status, text)
+		require.Contains(t, errs, text)
+		require.Equal(t, 1, strings.Count(errs, "\n"), errs)
+	}
+}
+
+// The perplexity of a text is that of its tokens' log-probabilities, which the logits of one pass give.
+func TestModelPerplexity(t *testing.T) {
+	dir := tinyModel(t)
+	text := strings.Repeat("hello there, how are you? ", 20)
+	file := filepath.Join(t.TempDir(), "text")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+	out, errs, status := command(t, nil, "lm", "perplexity", "--model", dir, "--data-path", file, "--sequence-length",
+		"16", "--batch-size", "3")
+	require.Zero(t, status, errs)
+	script := filepath.Join(t.TempDir(), "perplexity.lua")
+	require.NoError(t, os.WriteFile(script, []byte(`
+local mx, lm = require("mx"), require("lm")
+local dir, text = ...
+local s = lm.open(dir)
+local ids, sum, n = s:tokens(text), 0, 0
+for from = 0, math.floor(#ids / 16) - 1 do
+  local row = {unpack(ids, from * 16 + 1, from * 16 + 16)}
+  local p = mx.softmax(s.model(mx.array({row}, mx.int32), lm.caches(s.model))[0], -1):tolist()
+  for i = 1, 15 do sum, n = sum - math.log(p[i][row[i + 1] + 1]), n + 1 end
+end
+print(("%.17g %d"):format(math.exp(sum / n), n))`), 0o644))
+	want, errs, status := command(t, nil, script, dir, text)
+	require.Zero(t, status, errs)
+	var wantValue, value, slack float64
+	var wantTokens, tokens int
+	_, err := fmt.Sscan(want, &wantValue, &wantTokens)
+	require.NoError(t, err)
+	_, err = fmt.Sscanf(out, "Perplexity: %f +- %f\nTokens: %d,", &value, &slack, &tokens)
+	require.NoError(t, err)
+	require.InEpsilon(t, wantValue, value, 1e-5)
+	require.Equal(t, wantTokens, tokens)
+}
+
+// A chat remembers what was said: three lines are three answers, r begins anew, q ends it.
+func TestModelChat(t *testing.T) {
+	dir := tinyModel(t)
+	lines := "hello\nhow are you\nr\nhello\nq\nnever said\n"
+	out, errs, status := command(t, &lines, "lm", "chat", "--model", dir, "-m", "6")
+	require.Zero(t, status, errs)
+	answers := strings.Split(strings.TrimRight(out, "\n"), "\n")
+	require.GreaterOrEqual(t, len(answers), 3)
+	require.Equal(t, answers[0], answers[len(answers)-1])
+}
+
+// interrupting is a writer that sends the process Ctrl-C at its n-th write.
+type interrupting struct {
+	text bytes.Buffer
+	left int
+}
+
+func (w *interrupting) Write(p []byte) (int, error) {
+	if w.left--; w.left == 0 {
+		if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+			return 0, err
+		}
+	}
+	return w.text.Write(p)
+}
+
+// Ctrl-C ends an answer, not the program: what was said and the figures are there.
+func TestModelInterrupt(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no signals to oneself")
+	}
+	dir := tinyModel(t)
+	out, errs := &interrupting{left: 4}, &bytes.Buffer{}
+	in, err := os.Open(os.DevNull)
+	require.NoError(t, err)
+	defer in.Close()
+	status := run([]string{"mlxlua", "lm", "generate", "--model", dir, "-p", "hello", "-m", "100000"}, in, out, errs)
+	require.Equal(t, 130, status, errs.String())
+	require.Contains(t, out.text.String(), "Generation: ")
+	require.NotContains(t, out.text.String(), "Generation: 100000")
+}

@@ -1,0 +1,106 @@
+package luabind
+
+import (
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mlxlua/mlxlua/text/tokenizer"
+)
+
+// openTokenizer is a model directory's tokenizer as a table of functions: encode(text, special) gives a list of
+// numbers, decode(list, skip_special) a text, stream(skip_special) a table of push(number) and finish() for text while
+// it comes, id(token) and token(id) what the other is, or nil. Its fields are what the directory says beside: bos, eos,
+// chat_template and templates.
+func openTokenizer(s *State) hostFunction {
+	return onFiles(s, func(L *lua.LState) (lua.LValue, error) {
+		tok, config, err := tokenizer.Open(L.CheckString(1))
+		if err != nil {
+			return nil, err
+		}
+		t := L.NewTable()
+		for name, v := range map[string]string{"bos": config.BOS, "eos": config.EOS, "pad": config.PAD,
+			"unk": config.UNK, "chat_template": config.ChatTemplate} {
+			if v != "" {
+				t.RawSetString(name, lua.LString(v))
+			}
+		}
+		templates := L.NewTable()
+		for name, v := range config.Templates {
+			templates.RawSetString(name, lua.LString(v))
+		}
+		t.RawSetString("templates", templates)
+		t.RawSetString("size", lua.LNumber(tok.Size()))
+		for name, f := range map[string]lua.LGFunction{
+			"encode": func(L *lua.LState) int { return encodeText(L, tok) },
+			"decode": func(L *lua.LState) int {
+				ids, err := tokenNumbers(L.CheckTable(1))
+				if err != "" {
+					L.ArgError(1, err)
+				}
+				L.Push(lua.LString(tok.Decode(ids, L.OptBool(2, false))))
+				return 1
+			},
+			"stream": func(L *lua.LState) int {
+				L.Push(tokenStream(s, tok.Stream(L.OptBool(1, false))))
+				return 1
+			},
+			"id": func(L *lua.LState) int {
+				if id, ok := tok.ID(L.CheckString(1)); ok {
+					L.Push(lua.LNumber(id))
+					return 1
+				}
+				return 0
+			},
+			"token": func(L *lua.LState) int {
+				if text, ok := tok.Token(int32(L.CheckInt(1))); ok {
+					L.Push(lua.LString(text))
+					return 1
+				}
+				return 0
+			},
+		} {
+			t.RawSetString(name, s.Func(f))
+		}
+		return t, nil
+	})
+}
+
+func encodeText(L *lua.LState, tok *tokenizer.Tokenizer) int {
+	ids, err := tok.Encode(L.CheckString(1), L.OptBool(2, true))
+	if err != nil {
+		L.Push(lua.LNil)
+		L.Push(lua.LString(err.Error()))
+		return 2
+	}
+	out := L.CreateTable(len(ids), 0)
+	for _, id := range ids {
+		out.Append(lua.LNumber(id))
+	}
+	L.Push(out)
+	return 1
+}
+
+// tokenNumbers are a list's numbers, and what is wrong with it.
+func tokenNumbers(t *lua.LTable) (ids []int32, wrong string) {
+	for i := 1; i <= t.Len(); i++ {
+		n, ok := t.RawGetInt(i).(lua.LNumber)
+		if !ok || float64(n) != float64(int32(n)) {
+			return nil, "element " + describe(t.RawGetInt(i)) + " is no token's number"
+		}
+		ids = append(ids, int32(n))
+	}
+	return ids, ""
+}
+
+// tokenStream is a stream of tokens that become text.
+func tokenStream(s *State, stream *tokenizer.Stream) lua.LValue {
+	t := s.L.NewTable()
+	t.RawSetString("push", s.Func(func(L *lua.LState) int {
+		L.Push(lua.LString(stream.Push(int32(L.CheckInt(1)))))
+		return 1
+	}))
+	t.RawSetString("finish", s.Func(func(L *lua.LState) int {
+		L.Push(lua.LString(stream.Finish()))
+		return 1
+	}))
+	return t
+}

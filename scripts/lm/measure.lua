@@ -1,0 +1,53 @@
+-- What a model weighs, and how well it foretells a text.
+local mx, nn = require("mx"), require("mx.nn")
+
+local measure = {}
+
+-- size is a model's bytes and its number of weights, in which a packed one counts as one.
+function measure.size(model)
+  local bytes, count = 0, 0
+  for name, x in pairs(require("lm.save").weights(model)) do
+    bytes = bytes + x.nbytes
+    local packed = name:match("%.scales$") or name:match("%.biases$")
+    if not packed then count = count + (x.dtype == mx.uint32 and 0 or x.size) end
+  end
+  require("lm.quantize").replace(model, "", function(_, layer)
+    if layer.to_plain then count = count + layer.weight.size * 32 / layer.bits end
+  end)
+  return bytes, count
+end
+
+-- perplexity is exp of the mean negative log-probability of a list of tokens, cut into sequences of options.length, of
+-- which each begins anew: {perplexity, error (standard), tokens, seconds}. options.batch sequences are computed
+-- at once; options.samples are the most that are read.
+function measure.perplexity(model, tokens, o)
+  local count = math.floor(#tokens / o.length)
+  if count == 0 then
+    error(("lm.perplexity: %d tokens are less than a sequence of %d"):format(#tokens, o.length), 0)
+  end
+  count = math.min(count, o.samples or count)
+  local rows = {}
+  for i = 1, count do
+    local row = {}
+    for j = 1, o.length do row[j] = tokens[(i - 1) * o.length + j] end
+    rows[i] = row
+  end
+  local all = mx.array(rows, mx.int32)
+  local started, losses = mx.clock(), {}
+  for from = 0, count - 1, o.batch do
+    local part = all[("%d:%d"):format(from, math.min(from + o.batch, count))]
+    local scores = model(part:index(":", ":-1"), require("lm").caches(model)):astype(mx.float32)
+    local loss = nn.losses.cross_entropy(scores, part:index(":", "1:"))
+    mx.eval(loss)
+    losses[#losses + 1] = loss:flatten()
+    if o.progress then o.progress(math.min(from + o.batch, count), count) end
+    if o.interrupted and o.interrupted() then break end
+  end
+  losses = mx.concatenate(losses, 0)
+  local n, mean = losses.size, losses:mean():item()
+  local deviation = mx.sqrt(mx.var(losses, {ddof = 1})):item()
+  return {perplexity = math.exp(mean), error = math.exp(mean) * deviation / math.sqrt(n), tokens = n,
+    seconds = mx.clock() - started}
+end
+
+return measure
