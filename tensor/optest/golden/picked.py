@@ -34,7 +34,7 @@ call("block_masked_mm", a, b, 64, out, left, right, tol=TOL)
 call("block_masked_mm", a, b, mask_lhs=left, tol=TOL)
 call("block_masked_mm", a, b, 32, In((3, 3)), In((3, 2)), In((2, 3)), tol=TOL)
 call("block_masked_mm", In((2, 3, 40)), In((40, 5)), 32, None, None, In((2, 2, 1)), tol=TOL)
-call("block_masked_mm", In((3, 5)), In((5, 4)), tol=TOL)
+call("block_masked_mm", In((3, 5)), In((5, 4)), dtypes=FLOATS, tol=TOL)  # with masks MLX has float32 only
 call("block_masked_mm", In((40,)), In((40, 50)), 32, In((2,)), tol=TOL)
 call("block_masked_mm", a, b, 16, out)
 call("block_masked_mm", a, b, 64, In((3, 2)))
