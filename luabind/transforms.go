@@ -33,7 +33,11 @@ func (f *luaFunc) reached(l *looks) {
 func (f *luaFunc) call(in []*tensor.Array) ([]*tensor.Array, error) {
 	f.s.transforming = append(f.s.transforming, f.op)
 	defer func() { f.s.transforming = f.s.transforming[:len(f.s.transforming)-1] }()
-	results, err := f.s.looks.protect(f.fn, f.s.lendAll(f.args, in)...)
+	lend := f.s.lendTrees
+	if f.kept || f.op == "compile" { // args are not the script's, or writes happen at trace time only
+		lend = f.s.lendAll
+	}
+	results, err := f.s.looks.protect(f.fn, lend(f.args, in)...)
 	if err != nil {
 		return nil, &luaFailure{err}
 	}

@@ -192,12 +192,20 @@ func (s *State) lendAll(vs []lua.LValue, xs []*tensor.Array) []lua.LValue {
 	return r.trees(vs)
 }
 
+// lendTrees is lendAll; a table of which nothing changes stays too: what the function writes there lasts, as in a call
+// without a transform.
+func (s *State) lendTrees(vs []lua.LValue, xs []*tensor.Array) []lua.LValue {
+	r := replacement{L: s.L, arrays: xs, value: s.lend, same: true, tables: true}
+	return r.trees(vs)
+}
+
 // replacement replaces the arrays of trees, in the order in which flatten lists them.
 type replacement struct {
 	L      *lua.LState
 	arrays []*tensor.Array                // those that are left; a nil one leaves the old one
 	value  func(*tensor.Array) lua.LValue // wrap for results, lend for a function's arguments
 	same   bool                           // the old one stays also where it is the new one
+	tables bool                           // and so do tables of which nothing changes
 }
 
 func (r *replacement) trees(vs []lua.LValue) []lua.LValue {
@@ -223,10 +231,16 @@ func (r *replacement) tree(v lua.LValue) lua.LValue {
 	if !ok {
 		return v
 	}
-	out := r.L.NewTable()
+	out, changed := r.L.NewTable(), false
 	out.Metatable = t.Metatable
 	for _, k := range orderedKeys(t, nil) {
-		out.RawSet(k, r.tree(t.RawGet(k)))
+		old := t.RawGet(k)
+		now := r.tree(old)
+		changed = changed || !unchanged(old, now)
+		out.RawSet(k, now)
+	}
+	if r.tables && !changed {
+		return t
 	}
 	return out
 }

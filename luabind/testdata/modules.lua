@@ -153,6 +153,27 @@ l:freeze{keys = "bias"}
 loss, grads = nn.value_and_grad(l, function(x) return l(x):sum() end)(mx.ones({1, 2}))
 assert(grads.bias == nil)
 
+-- the model may be an argument of f, as MLX's users write it; f is given the model itself
+local norm = nn.BatchNorm(2)
+loss, grads = nn.value_and_grad(norm, function(model, a)
+  assert(model == norm)
+  return (model(a) * mx.array({{1, 2}, {3, 4}})):sum()
+end)(norm, mx.array({{1, 2}, {5, 1}}))
+same(grads.bias, {4, 6})
+same(norm.running_mean, {0.3, 0.15})
+
+-- keywords of a call, by their names
+local attention, a = nn.MultiHeadAttention(4, 2), mx.random.normal({1, 3, 4})
+local causal = nn.MultiHeadAttention.create_additive_causal_mask(3)
+assert(mx.array_equal(attention(a, a, {values = a, mask = causal}), attention(a, a, a, causal)):item())
+local decoder = nn.TransformerDecoder(1, 4, 2)
+assert(mx.array_equal(decoder(a, a, {x_mask = causal}), decoder(a, a, causal)):item())
+fails('[nn.TransformerDecoder] unknown keyword "mask"; it takes x, memory, x_mask, memory_mask', decoder, a, a, {mask = causal})
+fails("[nn.MultiHeadAttention] keys is given twice", attention, a, a, a, {keys = a})
+fails('[nn.Module.update] unknown keyword "strickt"; it takes strict', l.update, l, {}, {strickt = false})
+fails("[nn.RNN] nonlinearity is a string, want a function", nn.RNN, 2, 3, {nonlinearity = "tanh"})
+same(nn.log_softmax(mx.full({1, 2}, 1e8)), {{-0.6931472, -0.6931472}})
+
 -- a compiled function sees new parameters, and is traced again for the other mode
 local net = nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.5))
 local f = mx.compile(function(x) return net(x) end)

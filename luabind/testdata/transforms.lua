@@ -66,3 +66,14 @@ fails("must return a scalar", mx.grad(function(a) return a end), x)
 fails("no such keyword", mx.grad(f, nil, {"k"}), x, y)
 fails("argnums has 5", mx.grad(f, 5), x, y)
 fails("boom", mx.grad(function() error("boom") end), x)
+
+-- a function is given the tables themselves of which no array is differentiated or mapped: what it writes there lasts
+local notes = {scale = mx.array(2), deep = {}}
+local function noting(x, t)
+  assert(t == notes)
+  t.deep.calls = (t.deep.calls or 0) + 1
+  return x * t.scale
+end
+same(mx.grad(noting)(mx.array(3), notes), 2)
+same(mx.vmap(noting, {0, false})(mx.array({1, 2}), notes), {2, 4})
+assert(notes.deep.calls == 2)

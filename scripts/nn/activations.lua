@@ -45,7 +45,10 @@ define{
 
 define{
   name = "log_softmax", sig = "x axis:axes=-1", help = "x - log(sum(exp(x))) along an axis, without overflow.",
-  call = function(x, axis) return x - mx.logsumexp(x, axis, true) end,
+  call = function(x, axis)
+    x = x - mx.stop_gradient(mx.max(x, axis, true)) -- beside a large number the logarithm would be rounded away
+    return x - mx.logsumexp(x, axis, true)
+  end,
 }
 
 define{

@@ -2,7 +2,7 @@
 -- settings are its fields, so that it is a tree as every table is. Two fields are the module's own: training, a
 -- boolean,
 -- and _no_grad, the names of the frozen parameters.
-local mx, define = ...
+local mx, define, fail = ...
 
 local kind = mx.type
 local Module = {__name = "Module", __module = true}
@@ -84,8 +84,56 @@ define{
   call = function() return construct(Module) end,
 }
 
+-- is_keywords reports whether an argument is a table of keywords.
+local function is_keywords(t) return type(t) == "table" and getmetatable(t) == nil and #t == 0 end
+
+-- unknown fails for a keyword that a function does not have.
+local function unknown(op, key, names)
+  fail(op, ("unknown keyword %q; it takes %s"):format(tostring(key), table.concat(names, ", ")))
+end
+
+-- spread are the arguments of a call, those in a last table of keywords in the places that names gives them.
+local function spread(op, names, ...)
+  local n = select("#", ...)
+  if n == 0 or not is_keywords((select(n, ...))) then return ... end
+  local out = {...}
+  local keywords, places = out[n], {}
+  out[n] = nil
+  for i, name in ipairs(names) do places[name] = i end
+  for k, v in pairs(keywords) do
+    local i = places[k]
+    if not i then unknown(op, k, names) end
+    if i < n then fail(op, k .. " is given twice") end
+    out[i] = v
+  end
+  return unpack(out, 1, #names)
+end
+
+-- listed are the names in a text.
+local function listed(text)
+  local out = {}
+  for name in text:gmatch("%S+") do out[#out + 1] = name end
+  return out
+end
+
+-- taking is f(first, ...), whose other arguments may come by their names too.
+local function taking(op, text, f)
+  local names = listed(text)
+  return function(first, ...) return f(first, spread(op, names, ...)) end
+end
+
+-- option is the value of a parameter that stands alone: given in its place, or as a keyword.
+local function option(op, t, name)
+  if not is_keywords(t) then return t end
+  for k in pairs(t) do
+    if k ~= name then unknown(op, k, {name}) end
+  end
+  return t[name]
+end
+
 -- layer makes a class of mx.nn of its description: name, sig and help are those of its constructor, init is told the
--- constructor's arguments, forward is what calling an object does, repr is what an object's text says of it.
+-- constructor's arguments, forward is what calling an object does, with the parameters takes, repr is what an object's
+-- text says of it.
 local function layer(d)
   local c = class(d.name, d.parent)
   local init, object = d.init or function() end, nil
@@ -101,18 +149,9 @@ local function layer(d)
     object = self
     make(...)
   end
-  c.forward, c._extra_repr = d.forward, d.repr
+  c.forward, c._extra_repr = d.takes and taking(d.name, d.takes, d.forward) or d.forward, d.repr
   return c
 end
 
--- is_keywords reports whether the last argument of a call is a table of keywords.
-local function is_keywords(t) return type(t) == "table" and getmetatable(t) == nil and #t == 0 end
-
--- option is the value of a parameter that stands alone: given in its place, or as a keyword.
-local function option(t, name)
-  if is_keywords(t) then return t[name] end
-  return t
-end
-
 return {Module = Module, layer = layer, is_module = is_module, is_array = is_array, is_tree = is_tree,
-  is_keywords = is_keywords, option = option, printing = printing}
+  taking = taking, option = option, printing = printing}

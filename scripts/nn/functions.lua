@@ -8,10 +8,6 @@ define{
     "scalar array, and then the gradients of the loss by the model's trainable parameters: a tree as " ..
     "model:trainable_parameters() is. fn reaches the model as any function does.",
   call = function(model, fn)
-    local with_gradients = mx.value_and_grad(function(parameters, ...)
-      model:update(parameters)
-      return fn(...)
-    end)
     -- The model has its own parameters again when the call ends, also by an error.
     local function restored(parameters, ok, ...)
       model:update(parameters)
@@ -19,8 +15,14 @@ define{
       return ...
     end
     return function(...)
+      local args, n = {...}, select("#", ...)
+      -- fn is given the arguments themselves: the model may be one of them, and mx.value_and_grad would copy it.
+      local with_gradients = mx.value_and_grad(function(parameters)
+        model:update(parameters)
+        return fn(unpack(args, 1, n))
+      end)
       local parameters = model:trainable_parameters()
-      return restored(parameters, pcall(with_gradients, parameters, ...))
+      return restored(parameters, pcall(with_gradients, parameters))
     end
   end,
 }

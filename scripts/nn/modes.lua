@@ -60,7 +60,7 @@ function Module:_set_training_mode(mode) self.training = mode end
 
 -- train sets the module and all below it in training mode, or out of it: train(false).
 function Module:train(mode)
-  mode = class.option(mode, "mode")
+  mode = class.option("Module.train", mode, "mode")
   return self:apply_to_modules(function(_, m) m:_set_training_mode(mode ~= false) end)
 end
 
@@ -68,7 +68,7 @@ function Module:eval() return self:train(false) end
 
 -- set_dtype casts the parameters whose dtype predicate is true of: the floating-point ones; false: all.
 function Module:set_dtype(dtype, predicate)
-  predicate = class.option(predicate, "predicate")
+  predicate = class.option("Module.set_dtype", predicate, "predicate")
   if predicate == nil then
     predicate = function(d) return mx.issubdtype(d, mx.floating) end
   end

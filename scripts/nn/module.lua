@@ -155,7 +155,7 @@ end
 -- passed
 -- over.
 function Module:update(parameters, strict)
-  strict = class.option(strict, "strict")
+  strict = class.option("Module.update", strict, "strict")
   if type(parameters) ~= "table" then
     fail("Module.update", ("parameters is a %s, want a table"):format(mx.type(parameters)))
   end
@@ -181,14 +181,15 @@ end
 
 -- update_modules replaces the modules that a tree of them has.
 function Module:update_modules(modules, strict)
-  strict = class.option(strict, "strict")
+  strict = class.option("Module.update_modules", strict, "strict")
   update_modules(self, modules, strict ~= false)
   return self
 end
 
 -- apply replaces each parameter x by f(x); those of which filter(module, name, x) is true.
 function Module:apply(f, filter)
-  return self:update(self:filter_and_map(class.option(filter, "filter_fn") or Module.valid_parameter_filter, f))
+  filter = class.option("Module.apply", filter, "filter_fn") or Module.valid_parameter_filter
+  return self:update(self:filter_and_map(filter, f))
 end
 
 -- flat lists a tree's arrays by their names in files: {name, array, the table that has it, its key there}.

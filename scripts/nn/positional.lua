@@ -12,9 +12,10 @@ layer{
   init = function(self, dims, traditional, base, scale)
     self.dims, self.traditional, self.base, self.scale = dims, traditional, base, scale
   end,
+  takes = "x offset",
   forward = function(self, x, offset)
     return mx.fast.rope(x, self.dims, {traditional = self.traditional, base = self.base, scale = self.scale,
-      offset = class.option(offset, "offset") or 0})
+      offset = offset or 0})
   end,
   repr = function(self) return described(self, "dims traditional=") end,
 }
@@ -64,8 +65,8 @@ local ALiBi = layer{
   help = "Attention scores (N, heads, L, S) plus a bias that falls with the distance, in each head by a slope " ..
     "of its own; " ..
     "alibi(scores, offset, mask) also adds a mask.",
+  takes = "attention_scores offset mask",
   forward = function(_, scores, offset, mask)
-    if class.is_keywords(offset) then offset, mask = offset.offset, offset.mask end
     offset = offset or 0
     local bias = mx.nn.ALiBi.create_alibi_matrix(scores:dim(-2) + offset, scores:dim(-1), scores:dim(1), offset,
       scores.dtype)
@@ -74,12 +75,17 @@ local ALiBi = layer{
   end,
 }
 
+-- create_alibi_slope are the heads' slopes, (num_heads, 1, 1).
 function ALiBi.create_alibi_slope(num_heads, dtype)
+  dtype = class.option("ALiBi.create_alibi_slope", dtype, "dtype")
   return mx.array(slopes(num_heads), dtype or mx.float32):reshape({num_heads, 1, 1})
 end
 
-function ALiBi.create_alibi_matrix(q_sequence_length, k_sequence_length, num_heads, offset, dtype)
+-- create_alibi_matrix is the bias, (1, num_heads, L, S), of the places from offset on.
+local matrix = "k_sequence_length num_heads offset dtype"
+ALiBi.create_alibi_matrix = class.taking("ALiBi.create_alibi_matrix", matrix, function(
+    q_sequence_length, k_sequence_length, num_heads, offset, dtype)
   local from, to = mx.arange(offset or 0, q_sequence_length), mx.arange(0, k_sequence_length)
   local distance = -mx.abs(mx.expand_dims(from, 1) - mx.expand_dims(to, 0))
   return (mx.expand_dims(distance, {0, 1}) * ALiBi.create_alibi_slope(num_heads, dtype)):astype(dtype or mx.float32)
-end
+end)

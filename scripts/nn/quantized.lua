@@ -50,13 +50,16 @@ end
 -- as_linear is x times the transposed weight.
 QuantizedEmbedding.as_linear = product
 
+local places = "group_size bits mode" -- of what makes a layer of another one
+
 -- from_embedding is an Embedding quantized.
-function QuantizedEmbedding.from_embedding(embedding, group_size, bits, mode)
+QuantizedEmbedding.from_embedding = class.taking("QuantizedEmbedding.from_embedding", places, function(
+    embedding, group_size, bits, mode)
   local w = embedding.weight
   local self = mx.nn.QuantizedEmbedding(w:dim(0), w:dim(1), group_size, bits, mode)
   set(self, w, self.group_size, self.bits, self.mode)
   return self
-end
+end)
 
 local QuantizedLinear = layer{
   name = "QuantizedLinear", sig = "input_dims:int output_dims:int bias:bool=true" .. settings,
@@ -83,13 +86,14 @@ local QuantizedLinear = layer{
 }
 
 -- from_linear is a Linear quantized.
-function QuantizedLinear.from_linear(linear, group_size, bits, mode)
+QuantizedLinear.from_linear = class.taking("QuantizedLinear.from_linear", places, function(
+    linear, group_size, bits, mode)
   local w = linear.weight
   local self = mx.nn.QuantizedLinear(w:dim(1), w:dim(0), false, group_size, bits, mode)
   set(self, w, self.group_size, self.bits, self.mode)
   self.bias = linear.bias
   return self
-end
+end)
 
 local QQLinear = layer{
   name = "QQLinear", sig = "input_dims:int output_dims:int group_size:int? bits:int? mode:string=nvfp4",
@@ -135,14 +139,14 @@ function QQLinear:_set_training_mode(mode)
 end
 
 -- from_linear is a Linear without bias quantized.
-function QQLinear.from_linear(linear, group_size, bits, mode)
+QQLinear.from_linear = class.taking("QQLinear.from_linear", places, function(linear, group_size, bits, mode)
   if linear.bias then fail("QQLinear.from_linear", "a layer with a bias cannot be one") end
   local w = linear.weight
   local self = mx.nn.QQLinear(w:dim(1), w:dim(0), group_size, bits, mode or "nvfp4")
   self.weight = w
   self:train(linear.training)
   return self
-end
+end)
 
 define{
   name = "quantize",

@@ -1,5 +1,5 @@
 -- Recurrent layers. Each takes arrays (..., L, D) and gives the states of all steps, (..., L, H).
-local mx, _, _, use = ...
+local mx, _, fail, use = ...
 
 local class, text = use("class"), use("text")
 local layer, described = class.layer, text.described
@@ -16,6 +16,11 @@ end
 -- steps are the slices of x along its last axis but one.
 local function steps(x) return mx.unstack(x, -2) end
 
+local function callable(f)
+  local class = getmetatable(f)
+  return type(f) == "function" or type(class) == "table" and class.__call ~= nil
+end
+
 layer{
   name = "RNN", sig = "input_size:int hidden_size:int bias:bool=true nonlinearity:any?",
   help = "h' = nonlinearity(x * Wxh^T + h * Whh^T + bias), step by step, from h = hidden or 0: rnn(x, hidden). " ..
@@ -24,14 +29,18 @@ layer{
     "nonlinearity " ..
     "is mx.nn.tanh unless it is given.",
   init = function(self, input_size, hidden_size, bias, nonlinearity)
-    self.nonlinearity = nonlinearity or mx.nn.tanh
+    nonlinearity = nonlinearity or mx.nn.tanh
+    if not callable(nonlinearity) then
+      fail("RNN", ("nonlinearity is a %s, want a function"):format(mx.type(nonlinearity)))
+    end
+    self.nonlinearity = nonlinearity
     local scale = 1 / math.sqrt(hidden_size)
     self.hidden_size = hidden_size
     self.Wxh, self.Whh = uniform(scale, hidden_size, input_size), uniform(scale, hidden_size, hidden_size)
     if bias then self.bias = uniform(scale, hidden_size) end
   end,
+  takes = "x hidden",
   forward = function(self, x, hidden)
-    hidden = class.option(hidden, "hidden")
     local out, recurrent = {}, self.Whh.T
     for i, h in ipairs(steps(projected(self.bias, x, self.Wxh))) do
       if hidden then h = mx.addmm(h, hidden, recurrent) end
@@ -59,8 +68,8 @@ layer{
     self.Wx, self.Wh = uniform(scale, 3 * hidden_size, input_size), uniform(scale, 3 * hidden_size, hidden_size)
     if bias then self.b, self.bhn = uniform(scale, 3 * hidden_size), uniform(scale, hidden_size) end
   end,
+  takes = "x hidden",
   forward = function(self, x, hidden)
-    hidden = class.option(hidden, "hidden")
     local out, recurrent = {}, self.Wh.T
     for i, gates in ipairs(steps(projected(self.b, x, self.Wx))) do
       local r, z, n = unpack(mx.split(gates, 3, -1))
@@ -99,9 +108,8 @@ layer{
     self.Wx, self.Wh = uniform(scale, 4 * hidden_size, input_size), uniform(scale, 4 * hidden_size, hidden_size)
     if bias then self.bias = uniform(scale, 4 * hidden_size) end
   end,
+  takes = "x hidden cell",
   forward = function(self, x, hidden, cell)
-    if class.is_keywords(hidden) then hidden, cell = hidden.hidden, hidden.cell end
-    cell = class.option(cell, "cell")
     local states, cells, recurrent = {}, {}, self.Wh.T
     for t, gates in ipairs(steps(projected(self.bias, x, self.Wx))) do
       if hidden then gates = mx.addmm(gates, hidden, recurrent) end

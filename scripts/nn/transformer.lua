@@ -33,9 +33,9 @@ local MultiHeadAttention = layer{
     self.value_proj = nn.Linear(value_input_dims or key_input_dims, value_dims, bias)
     self.out_proj = nn.Linear(value_dims, value_output_dims or dims, bias)
   end,
+  takes = "queries keys values mask",
   forward = function(self, queries, keys, values, mask)
     local n = self.num_heads
-    mask = class.option(mask, "mask")
     queries, keys, values = heads(self.query_proj(queries), n), heads(self.key_proj(keys), n),
       heads(self.value_proj(values), n)
     local out = mx.fast.scaled_dot_product_attention(queries, keys, values, math.sqrt(1 / queries:dim(-1)), mask)
@@ -46,7 +46,7 @@ local MultiHeadAttention = layer{
 -- create_additive_causal_mask is a mask (N, N) that is the lowest number of the dtype where a place would see a
 -- later one.
 function MultiHeadAttention.create_additive_causal_mask(N, dtype)
-  dtype = class.option(dtype, "dtype") or mx.float32
+  dtype = class.option("MultiHeadAttention.create_additive_causal_mask", dtype, "dtype") or mx.float32
   local places = mx.arange(N)
   return mx.less(mx.expand_dims(places, 1), mx.expand_dims(places, 0)):astype(dtype) * mx.finfo(dtype).min
 end
@@ -72,6 +72,7 @@ layer{
     self.dropout2 = nn.Dropout(dropout)
     self.activation, self.norm_first = activation or nn.relu, norm_first
   end,
+  takes = "x mask",
   forward = function(self, x, mask)
     if self.norm_first then
       local y = self.ln1(x)
@@ -101,6 +102,7 @@ layer{
     self.dropout3 = nn.Dropout(dropout)
     self.activation, self.norm_first = activation or nn.relu, norm_first
   end,
+  takes = "x memory x_mask memory_mask",
   forward = function(self, x, memory, x_mask, memory_mask)
     if self.norm_first then
       local y = self.ln1(x)
@@ -115,7 +117,7 @@ layer{
 }
 
 -- stack makes a class of layers one after the other, and a LayerNorm at the end.
-local function stack(name, of, help)
+local function stack(name, of, takes, help)
   layer{
     name = name, sig = "num_layers:int dims:int num_heads:int" .. settings .. " checkpoint:bool=false", help = help,
     init = function(self, num_layers, dims, num_heads, mlp_dims, dropout, activation, norm_first, checkpoint)
@@ -126,6 +128,7 @@ local function stack(name, of, help)
       self.ln = nn.LayerNorm(dims)
       self.checkpoint = checkpoint
     end,
+    takes = takes,
     forward = function(self, x, ...)
       for _, m in ipairs(self.layers) do
         if self.checkpoint then m = nn.checkpoint(m) end
@@ -136,11 +139,11 @@ local function stack(name, of, help)
   }
 end
 
-stack("TransformerEncoder", "TransformerEncoderLayer",
+stack("TransformerEncoder", "TransformerEncoderLayer", "x mask",
   "num_layers TransformerEncoderLayers and a LayerNorm: encoder(x, mask). With checkpoint the layers' " ..
   "intermediate " ..
   "values are computed again for the gradient.")
-stack("TransformerDecoder", "TransformerDecoderLayer",
+stack("TransformerDecoder", "TransformerDecoderLayer", "x memory x_mask memory_mask",
   "num_layers TransformerDecoderLayers and a LayerNorm: decoder(x, memory, x_mask, memory_mask). With " ..
   "checkpoint the " ..
   "layers' intermediate values are computed again for the gradient.")
@@ -159,6 +162,7 @@ layer{
     self.decoder = decoder or
       nn.TransformerDecoder(decoders, dims, num_heads, mlp_dims, dropout, activation, norm_first, checkpoint)
   end,
+  takes = "src tgt src_mask tgt_mask memory_mask",
   forward = function(self, src, tgt, src_mask, tgt_mask, memory_mask)
     return self.decoder(tgt, self.encoder(src, src_mask), tgt_mask, memory_mask)
   end,

@@ -29,7 +29,7 @@ local function size(x) return "(" .. table.concat(x.shape, ", ") .. ")" end
 -- list of
 -- {name, array}. They must be the module's, all of them, of the same shapes; with strict = false, what fits is taken.
 function Module:load_weights(weights, strict)
-  strict = class.option(strict, "strict")
+  strict = class.option("Module.load_weights", strict, "strict")
   local new, now, holders = named(weights), {}, {}
   local function gather(t, path)
     for k, v in pairs(t) do
