@@ -74,6 +74,7 @@ func TestEmptyTables(t *testing.T) {
 	require.NoError(t, err)
 	s := newTestState(t)
 	s.L.SetGlobal("nz", lua.LNumber(math.Copysign(0, -1)))
+	loadLibrary(s)
 	names := map[string]int{}
 	for name, f := range s.mx.funcs {
 		if f.many >= 0 {

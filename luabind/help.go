@@ -31,6 +31,7 @@ func (m *module) addHelp() {
 
 // helpText is what help says of a value.
 func (m *module) helpText(v lua.LValue) string {
+	loadLibrary(m.s)
 	switch v := v.(type) {
 	case lua.LString:
 		if f := m.funcs[strings.TrimPrefix(string(v), "mx.")]; f != nil {

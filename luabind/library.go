@@ -72,27 +72,105 @@ func libraryModules() (names []string) {
 	return names
 }
 
-// openLibrary runs the modules: each fills a table inside of mx, which is a global and what require("mx.name") gives.
+// libraryInner are the modules inside of those that are written in Lua.
+var libraryInner = map[string][]string{"nn": {"init", "losses"}}
+
+// openLibrary makes the modules' tables inside of mx, which require("mx.name") gives; nn is a global too. What is in
+// them is loaded when a script first uses something of it: all of it is half of what opening a state takes.
 func (s *State) openLibrary() {
 	loaded := s.L.GetField(s.L.GetGlobal("package"), "loaded").(*lua.LTable)
 	for _, m := range library() {
-		s.runLibrary(m)
-		module := s.mx.inner[m.name]
-		loaded.RawSetString("mx."+m.name, module)
-		if m.name == "nn" {
-			s.L.SetGlobal(m.name, module)
+		for _, inner := range libraryInner[m.name] {
+			s.mx.addInner(m.name + "." + inner)
 		}
-	}
-	for name, module := range s.mx.inner {
-		if strings.Contains(name, ".") { // one that a module written in Lua has inside
+		w := writtenModule{s, m}
+		for name, module := range w.tables() {
 			loaded.RawSetString("mx."+name, module)
 		}
+		w.delay()
+	}
+	s.L.SetGlobal("nn", s.mx.inner["nn"])
+}
+
+// writtenModule is a module that is written in Lua, in a state.
+type writtenModule struct {
+	s *State
+	libraryModule
+}
+
+// tables are the module's table and those of the modules inside of it, by their names.
+func (m writtenModule) tables() map[string]*lua.LTable {
+	s := m.s
+	tables := map[string]*lua.LTable{m.name: s.mx.inner[m.name]}
+	for _, inner := range libraryInner[m.name] {
+		tables[m.name+"."+inner] = s.mx.inner[m.name+"."+inner]
+	}
+	return tables
+}
+
+// delay has the module loaded when it is first used.
+func (m writtenModule) delay() {
+	for _, t := range m.tables() {
+		m.s.Delay(t, m.load)
 	}
 }
 
-// runLibrary runs the files of a module. What they are run with is in a table, so that the state knows of it: mx,
+// load fills the module's tables. A script's limits and its cancellation do not end it half-way. If something else
+// does, such as calls that are nested too deep, the module is as it was before, and its next use loads it.
+func (m writtenModule) load() {
+	s, tables := m.s, m.tables()
+	done, before := false, map[*lua.LTable][]string{} // functions of Go
+	for _, t := range tables {
+		s.Plain(t)
+		before[t] = keysOf(t)
+	}
+	for _, inner := range libraryInner[m.name] {
+		tables[m.name].RawSetString(inner, tables[m.name+"."+inner])
+	}
+	defer func() {
+		if done {
+			return
+		}
+		for _, t := range tables {
+			for _, name := range keysOf(t) {
+				if !slices.Contains(before[t], name) {
+					t.RawSetString(name, lua.LNil)
+				}
+			}
+		}
+		m.delay()
+	}()
+	L, ctx, quiet := s.L, s.L.Context(), s.Quiet
+	lua51.SetContext(L, nil)
+	s.Quiet = true
+	defer func() {
+		s.Quiet = quiet
+		lua51.SetContext(L, ctx)
+	}()
+	_, err := s.Protect(nil, s.Func(func(*lua.LState) int {
+		m.run()
+		return 0
+	}))
+	if err != nil {
+		s.reraise(&luaFailure{err})
+	}
+	done = true
+	for _, t := range tables {
+		s.looks.library(t)
+	}
+}
+
+// loadLibrary loads all modules.
+func loadLibrary(s *State) {
+	for _, m := range library() {
+		s.Entry(s.mx.inner[m.name], "")
+	}
+}
+
+// run runs the module's files. What they are run with is in a table, so that the state knows of it: mx,
 // define, fail and use; and under a file's name what the file returned.
-func (s *State) runLibrary(m libraryModule) {
+func (m writtenModule) run() {
+	s := m.s
 	with := s.L.NewTable()
 	with.Append(s.mx.LTable)
 	with.Append(s.Func(func(L *lua.LState) int {
@@ -104,16 +182,22 @@ func (s *State) runLibrary(m libraryModule) {
 		return 0
 	}))
 	with.Append(s.Func(func(L *lua.LState) int {
-		L.Push(s.runFile(m, L.CheckString(1), L.Get(lua.UpvalueIndex(1)).(*lua.LTable)))
+		name := L.CheckString(1)
+		if module, ok := strings.CutPrefix(name, "mx."); ok {
+			L.Push(s.mx.inner[module])
+		} else {
+			L.Push(m.runFile(name, L.Get(lua.UpvalueIndex(1)).(*lua.LTable)))
+		}
 		return 1
 	}, with))
 	for _, f := range m.files {
-		s.runFile(m, f.name, with)
+		m.runFile(f.name, with)
 	}
 }
 
-// runFile runs a file of a module, unless it has run, and gives what it returned.
-func (s *State) runFile(m libraryModule, name string, with *lua.LTable) lua.LValue {
+// runFile runs a file of the module, unless it has run, and gives what it returned.
+func (m writtenModule) runFile(name string, with *lua.LTable) lua.LValue {
+	s := m.s
 	if v := with.RawGetString(name); v != lua.LNil {
 		return v
 	}
@@ -142,7 +226,7 @@ func (s *State) defineLibrary(module string, t *lua.LTable) *lua.LFunction {
 	row, fn := s.libraryRow(module, t)
 	in := row.name[:strings.LastIndexByte(row.name, '.')]
 	if s.mx.inner[in] == nil {
-		s.mx.addInner(in)
+		panic("BUG: scripts: " + row.name + ": libraryInner has no module " + in)
 	}
 	f := newFunction(row)
 	made := s.define(s.mx.inner[in], f, fn)

@@ -56,17 +56,24 @@ func (l *looks) libraries() {
 			tables = append(tables, t)
 		}
 	}
+	written := map[*lua.LTable]bool{} // in Lua, and not loaded yet
+	for _, m := range library() {
+		for _, t := range (writtenModule{s, m}).tables() {
+			written[t] = true
+			l.walker.Fix(t, s.Hidden(t)...).Hide()
+		}
+	}
 	for _, m := range s.mx.inner {
-		tables = append(tables, m)
+		if !written[m] {
+			tables = append(tables, m)
+		}
 	}
 	for _, t := range append(tables, s.L.G.Global) {
-		var gone []string
 		if t == s.L.GetGlobal(lua.StringLibName) {
-			gone = []string{"__index"} // lua51 has taken it away
+			l.library(t, "__index") // lua51 has taken it away
+		} else {
+			l.library(t)
 		}
-		f := l.walker.Fix(t, gone...)
-		f.Hide()
-		s.Fold(t, f.Show)
 	}
 	for kind, mt := range s.metas {
 		if kind != shapeKind { // a script has that one by getmetatable
@@ -82,6 +89,13 @@ func (l *looks) libraries() {
 	for _, d := range s.dtypes {
 		l.dtypes = append(l.dtypes, d)
 	}
+}
+
+// library has the walks compare what scripts have used of a table.
+func (l *looks) library(t *lua.LTable, gone ...string) {
+	f := l.walker.Fix(t, gone...)
+	f.Hide()
+	l.s.Fold(t, f.Show)
 }
 
 // leaf tells the look of an array, and reports whether the userdata holds no Lua values.

@@ -31,6 +31,7 @@ type ManualEntry struct {
 func NewManual() Manual {
 	s := New(Options{Libraries: true})
 	defer s.Close()
+	loadLibrary(s)
 	var m Manual
 	for name, f := range s.mx.funcs {
 		m.Functions = append(m.Functions, ManualEntry{name, f.usage(), wrapped(f.help)})

@@ -114,10 +114,9 @@ func (m *module) within(name string) *lua.LTable {
 	return m.LTable
 }
 
-// addInner makes a module inside of another one: nn.losses.
+// addInner makes a module inside of another one, nn.losses, which is not entered there yet.
 func (m *module) addInner(name string) {
-	t, last := m.s.L.NewTable(), name[strings.LastIndexByte(name, '.')+1:]
-	m.within(name).RawSetString(last, t)
+	t := m.s.L.NewTable()
 	m.inner[name] = t
 	m.modules = append(m.modules, name)
 	slices.Sort(m.modules)

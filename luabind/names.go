@@ -57,6 +57,7 @@ func (m *module) refuseUnknownIn(module *lua.LTable, prefix string) {
 
 // hint says what a name that a module does not have may have meant.
 func (m *module) hint(prefix, name string, in *lua.LTable) string {
+	loadLibrary(m.s)
 	if hint := m.notYet(prefix, name); hint != "" {
 		return hint
 	}

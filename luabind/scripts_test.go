@@ -139,6 +139,7 @@ func TestRows(t *testing.T) {
 // What a name of another library stands for exists.
 func TestElsewhere(t *testing.T) {
 	s := newTestState(t)
+	loadLibrary(s)
 	for name, here := range elsewhere {
 		require.NotNil(t, s.mx.funcs[here], "%s for %s", here, name)
 	}

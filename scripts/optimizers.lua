@@ -1,6 +1,7 @@
 -- mx.optimizers: optimizers and schedules, by their definitions in MLX. An optimizer is a table with a class; its state
 -- is a tree of arrays beside the tree of parameters.
-local mx, define, fail = ...
+local mx, define, fail, use = ...
+local utils = use("mx.utils")
 
 -- Schedules: functions of the step, which is an array of integers in an optimizer's state, or a number.
 
@@ -81,13 +82,13 @@ define{
     "was.",
   call = function(grads, max_norm)
     if max_norm < 0 then fail("clip_grad_norm", ("max_norm is %g, want at least 0"):format(max_norm)) end
-    local squares = mx.utils.tree_reduce(function(sum, g)
+    local squares = utils.tree_reduce(function(sum, g)
       if g.dtype == mx.float16 then g = g:astype(mx.float32) end -- where the squares do not overflow
       return sum + g:square():sum()
     end, grads, float(0))
     local norm = mx.sqrt(squares)
     local scale = mx.minimum(max_norm / (norm + 1e-6), 1)
-    return mx.utils.tree_map(function(g)
+    return utils.tree_map(function(g)
       if mx.issubdtype(g.dtype, mx.floating) then return (g * scale):astype(g.dtype) end
       return g * scale
     end, grads), norm
@@ -131,7 +132,7 @@ end
 function Optimizer:init(parameters)
   if type(parameters) == "table" then
     beside(parameters, self._state)
-    mx.utils.tree_map(function(p, state)
+    utils.tree_map(function(p, state)
       if next(state) == nil then self:init_single(p, state) end
       return state
     end, parameters, self._state)
@@ -157,7 +158,7 @@ function Optimizer:apply_gradients(gradients, parameters)
   local state = self._state
   for name, schedule in pairs(self._schedulers) do state[name] = self:scheduled(schedule) end
   state.step = state.step + 1
-  return mx.utils.tree_map(function(g, p, s) return self:apply_single(g, p, s) end, gradients, parameters, state)
+  return utils.tree_map(function(g, p, s) return self:apply_single(g, p, s) end, gradients, parameters, state)
 end
 
 -- assign writes a tree into another one.
@@ -587,12 +588,12 @@ function MultiOptimizer:parts(tree)
   if #self.optimizers == 1 then return {tree} end
   local parts = {}
   for i = 1, #self.optimizers do parts[i] = {} end
-  for _, leaf in ipairs(mx.utils.tree_flatten(tree)) do
+  for _, leaf in ipairs(utils.tree_flatten(tree)) do
     local i = 1
     while self.filters[i] and not self.filters[i](leaf[1], leaf[2]) do i = i + 1 end
     table.insert(parts[i], leaf)
   end
-  for i, leaves in ipairs(parts) do parts[i] = mx.utils.tree_unflatten(leaves) end
+  for i, leaves in ipairs(parts) do parts[i] = utils.tree_unflatten(leaves) end
   return parts
 end
 
@@ -603,7 +604,7 @@ end
 function MultiOptimizer:apply_gradients(gradients, parameters)
   local tree = {}
   for i, part in ipairs(self:parts(gradients)) do
-    tree = mx.utils.tree_merge(tree, self.optimizers[i]:apply_gradients(part, parameters))
+    tree = utils.tree_merge(tree, self.optimizers[i]:apply_gradients(part, parameters))
   end
   return tree
 end

@@ -3,7 +3,8 @@
 // a description: its name, its parameters (sig, as in luabind's rows), its help, and the Lua function that is called
 // with them; where that makes objects of a class, the class too, which is then the module's entry. define returns what
 // it made. fail(name, text) raises an error in the name of a function. use(name) runs another file of the folder, once,
-// and returns what that one returns.
+// and returns what that one returns; use("mx.utils") is a module, whatever a script has set mx.utils to. A module is
+// run when a script first uses something of it.
 package scripts
 
 import "embed"

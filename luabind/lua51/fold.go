@@ -7,18 +7,26 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
+// Folds are the tables of a state that hide their entries.
+type Folds struct {
+	folds   map[*lua.LTable]*fold
+	folding *lua.LTable // their metatable
+	Quiet   bool        // what is read does not appear: libraries are being loaded, whose code is no script's
+}
+
 // fold is what a folded table hides.
 type fold struct {
 	hidden    map[string]lua.LValue
 	metatable lua.LValue // that the table has for scripts
 	used      func(name string)
+	fill      func() // makes the entries before the first of them is used; nil: they are there
 }
 
 // Fold hides the entries of a library whose keys are strings until a script uses them, so that whoever looks at all
 // that a script can change has little to look at. Scripts see no difference: what is read or written appears, and what
 // goes over the table, such as pairs, finds all of it. Used is told of entries that appear, after they did.
-func (s *State) Fold(t *lua.LTable, used func(name string)) {
-	f := &fold{map[string]lua.LValue{}, t.Metatable, used}
+func (s *Folds) Fold(t *lua.LTable, used func(name string)) {
+	f := &fold{hidden: map[string]lua.LValue{}, metatable: t.Metatable, used: used}
 	t.ForEach(func(k, v lua.LValue) {
 		if name, ok := k.(lua.LString); ok {
 			f.hidden[string(name)] = v
@@ -34,9 +42,40 @@ func (s *State) Fold(t *lua.LTable, used func(name string)) {
 	t.Metatable = s.folding
 }
 
+// Delay folds a table that fill will make entries of. It is called before anything is done with the table, which is as
+// it was before Delay when Plain has been called; then it folds the table, or delays it again.
+func (s *Folds) Delay(t *lua.LTable, fill func()) {
+	s.Fold(t, func(string) {})
+	s.folds[t].fill = fill
+}
+
+// Hidden are the names that a table hides.
+func (s *Folds) Hidden(t *lua.LTable) []string {
+	if f := s.folds[t]; f != nil {
+		return slices.Collect(maps.Keys(f.hidden))
+	}
+	return nil
+}
+
+// Plain ends what Delay began, without making the entries.
+func (s *Folds) Plain(t *lua.LTable) {
+	if f := s.folds[t]; f != nil {
+		f.fill = nil
+		s.Unfold(t)
+	}
+}
+
+// folded is what a table hides, with its entries made; nil: it hides nothing.
+func (s *Folds) folded(t *lua.LTable) *fold {
+	if f := s.folds[t]; f != nil && f.fill != nil {
+		f.fill()
+	}
+	return s.folds[t]
+}
+
 // Unfold ends what Fold began.
-func (s *State) Unfold(t *lua.LTable) {
-	f := s.folds[t]
+func (s *Folds) Unfold(t *lua.LTable) {
+	f := s.folded(t)
 	if f == nil {
 		return
 	}
@@ -49,8 +88,8 @@ func (s *State) Unfold(t *lua.LTable) {
 }
 
 // Entry is what a table has under a name, whether it shows or not.
-func (s *State) Entry(t *lua.LTable, name string) lua.LValue {
-	if f := s.folds[t]; f != nil {
+func (s *Folds) Entry(t *lua.LTable, name string) lua.LValue {
+	if f := s.folded(t); f != nil {
 		if v, ok := f.hidden[name]; ok {
 			return v
 		}
@@ -59,8 +98,8 @@ func (s *State) Entry(t *lua.LTable, name string) lua.LValue {
 }
 
 // SetEntry sets what a table has under a name.
-func (s *State) SetEntry(t *lua.LTable, name string, v lua.LValue) {
-	f := s.folds[t]
+func (s *Folds) SetEntry(t *lua.LTable, name string, v lua.LValue) {
+	f := s.folded(t)
 	t.RawSetString(name, v)
 	if f == nil {
 		return
@@ -100,12 +139,14 @@ func (s *State) openFolding() {
 }
 
 // foldedIndex reads what a folded table does not show.
-func (s *State) foldedIndex(L *lua.LState) int {
+func (s *Folds) foldedIndex(L *lua.LState) int {
 	t, key := L.CheckTable(1), L.Get(2)
-	f := s.folds[t]
+	f := s.folded(t)
 	if name, ok := key.(lua.LString); ok && f != nil {
 		if v, ok := f.hidden[string(name)]; ok {
-			s.SetEntry(t, string(name), v)
+			if !s.Quiet {
+				s.SetEntry(t, string(name), v)
+			}
 			L.Push(v)
 			return 1
 		}
@@ -132,12 +173,13 @@ func (s *State) foldedIndex(L *lua.LState) int {
 }
 
 // foldedNewIndex sets what a folded table does not show. Libraries have no __newindex of their own.
-func (s *State) foldedNewIndex(L *lua.LState) int {
+func (s *Folds) foldedNewIndex(L *lua.LState) int {
 	t, key, v := L.CheckTable(1), L.Get(2), L.Get(3)
 	if name, ok := key.(lua.LString); ok {
 		s.SetEntry(t, string(name), v)
 		return 0
 	}
+	s.folded(t)
 	L.RawSet(t, key, v)
 	return 0
 }

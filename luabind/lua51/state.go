@@ -48,6 +48,7 @@ type Options struct {
 
 // State is a state of gopher-lua that behaves as Lua 5.1. It belongs to one goroutine at a time.
 type State struct {
+	Folds
 	L *lua.LState // the thread that runs: the main one, that of a protected call, or a coroutine's
 
 	opt      Options
@@ -61,8 +62,6 @@ type State struct {
 	resumes   int               // coroutines that are resumed within each other
 	nested    int               // Go functions under way, in each other
 
-	folds   map[*lua.LTable]*fold         // the folded tables
-	folding *lua.LTable                   // their metatable
 	passing map[uintptr]bool              // what Passes says yes to
 	basic   map[lua.LValueType]lua.LValue // the metatables of types without one for each value
 }

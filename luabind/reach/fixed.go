@@ -1,6 +1,10 @@
 package reach
 
-import lua "github.com/yuin/gopher-lua"
+import (
+	"slices"
+
+	lua "github.com/yuin/gopher-lua"
+)
 
 // Fixed is a table that hardly ever changes and holds hardly anything but Go's functions: a library. Its entries are
 // compared with what they were, which takes a fraction of the time that walking takes.
@@ -15,8 +19,9 @@ type Fixed struct {
 
 // Fix has w know a table that every walk comes to, with entries that hold no array and lead to none as long as they are
 // what they are now: functions of Go without upvalues, strings, numbers. Other entries, and changed and added ones, are
-// walked. Gone are the names of entries that it had once.
+// walked. Gone are the names of entries that it had once. A table may be fixed again when it has other entries.
 func (w *Walker) Fix(t *lua.LTable, gone ...string) *Fixed {
+	w.fixed = slices.DeleteFunc(w.fixed, func(f *Fixed) bool { return f.t == t }) // as the table was
 	f := &Fixed{w: w, t: t, keys: keysOf(t), last: lua.LNil}
 	known := true
 	for k, v := t.Next(number(t.Len())); k != lua.LNil; k, v = t.Next(k) {

@@ -3,7 +3,7 @@ local mx, _, fail, use = ...
 
 local layer = use("class").layer
 use("activations")
-local nn = mx.nn
+local nn = use("mx.nn")
 
 for name, f in pairs{
   Sigmoid = "sigmoid", Mish = "mish", ReLU = "relu", ReLU2 = "relu2", ReLU6 = "relu6", Softmax = "softmax",

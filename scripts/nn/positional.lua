@@ -1,5 +1,6 @@
 -- Positions in a sequence.
 local mx, _, fail, use = ...
+local nn = use("mx.nn")
 
 local class, text = use("class"), use("text")
 local layer, described = class.layer, text.described
@@ -68,7 +69,7 @@ local ALiBi = layer{
   takes = "attention_scores offset mask",
   forward = function(_, scores, offset, mask)
     offset = offset or 0
-    local bias = mx.nn.ALiBi.create_alibi_matrix(scores:dim(-2) + offset, scores:dim(-1), scores:dim(1), offset,
+    local bias = nn.ALiBi.create_alibi_matrix(scores:dim(-2) + offset, scores:dim(-1), scores:dim(1), offset,
       scores.dtype)
     if mask then bias = bias + mask end
     return scores + bias

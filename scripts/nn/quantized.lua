@@ -1,5 +1,6 @@
 -- Layers with quantized weights.
 local mx, define, fail, use = ...
+local nn = use("mx.nn")
 
 local class, text = use("class"), use("text")
 local layer, described = class.layer, text.described
@@ -56,7 +57,7 @@ local places = "group_size bits mode" -- of what makes a layer of another one
 QuantizedEmbedding.from_embedding = class.taking("QuantizedEmbedding.from_embedding", places, function(
     embedding, group_size, bits, mode)
   local w = embedding.weight
-  local self = mx.nn.QuantizedEmbedding(w:dim(0), w:dim(1), group_size, bits, mode)
+  local self = nn.QuantizedEmbedding(w:dim(0), w:dim(1), group_size, bits, mode)
   set(self, w, self.group_size, self.bits, self.mode)
   return self
 end)
@@ -89,7 +90,7 @@ local QuantizedLinear = layer{
 QuantizedLinear.from_linear = class.taking("QuantizedLinear.from_linear", places, function(
     linear, group_size, bits, mode)
   local w = linear.weight
-  local self = mx.nn.QuantizedLinear(w:dim(1), w:dim(0), false, group_size, bits, mode)
+  local self = nn.QuantizedLinear(w:dim(1), w:dim(0), false, group_size, bits, mode)
   set(self, w, self.group_size, self.bits, self.mode)
   self.bias = linear.bias
   return self
@@ -142,7 +143,7 @@ end
 QQLinear.from_linear = class.taking("QQLinear.from_linear", places, function(linear, group_size, bits, mode)
   if linear.bias then fail("QQLinear.from_linear", "a layer with a bias cannot be one") end
   local w = linear.weight
-  local self = mx.nn.QQLinear(w:dim(1), w:dim(0), group_size, bits, mode or "nvfp4")
+  local self = nn.QQLinear(w:dim(1), w:dim(0), group_size, bits, mode or "nvfp4")
   self.weight = w
   self:train(linear.training)
   return self

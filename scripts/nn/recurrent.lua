@@ -1,5 +1,6 @@
 -- Recurrent layers. Each takes arrays (..., L, D) and gives the states of all steps, (..., L, H).
 local mx, _, fail, use = ...
+local nn = use("mx.nn")
 
 local class, text = use("class"), use("text")
 local layer, described = class.layer, text.described
@@ -29,7 +30,7 @@ layer{
     "nonlinearity " ..
     "is mx.nn.tanh unless it is given.",
   init = function(self, input_size, hidden_size, bias, nonlinearity)
-    nonlinearity = nonlinearity or mx.nn.tanh
+    nonlinearity = nonlinearity or nn.tanh
     if not callable(nonlinearity) then
       fail("RNN", ("nonlinearity is a %s, want a function"):format(mx.type(nonlinearity)))
     end

@@ -1,5 +1,6 @@
 -- Linear layers of which each process of a group has a part.
 local mx, define, fail, use = ...
+local nn, utils = use("mx.nn"), use("mx.utils")
 
 local class, text = use("class"), use("text")
 local layer, described, Module = class.layer, text.described, class.Module
@@ -117,7 +118,7 @@ for _, kind in ipairs(kinds) do
   function Sharded.from_linear(linear, keywords)
     local segments, group = settings(keywords)
     local w = linear.weight
-    local self = mx.nn[name](w:dim(1), w:dim(0), linear.bias ~= nil, group)
+    local self = nn[name](w:dim(1), w:dim(0), linear.bias ~= nil, group)
     return self:update(sharded(linear:parameters(), outputs, segments, group))
   end
 
@@ -158,7 +159,7 @@ for _, kind in ipairs(kinds) do
   function Quantized.from_quantized_linear(linear, keywords)
     local segments, group = settings(keywords)
     local w = linear.weight
-    local self = mx.nn[quantized](w:dim(1) * 32 / linear.bits, w:dim(0), linear.bias ~= nil, linear.group_size,
+    local self = nn[quantized](w:dim(1) * 32 / linear.bits, w:dim(0), linear.bias ~= nil, linear.group_size,
       linear.bits, linear.mode, group)
     return self:update(sharded(linear:parameters(), outputs, segments, group))
   end
@@ -172,6 +173,6 @@ define{
     group = group or mx.distributed.init()
     local n = group:size()
     if n == 1 then return gradients end
-    return mx.utils.tree_map(function(g) return mx.distributed.all_sum(g, {group = group}) / n end, gradients)
+    return utils.tree_map(function(g) return mx.distributed.all_sum(g, {group = group}) / n end, gradients)
   end,
 }

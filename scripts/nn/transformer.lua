@@ -8,7 +8,7 @@ use("normalization")
 use("dropout")
 use("activations")
 use("functions")
-local nn = mx.nn
+local nn = use("mx.nn")
 
 local function heads(x, n) return mx.unflatten(x, -1, {n, -1}):transpose({0, 2, 1, 3}) end
 
