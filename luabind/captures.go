@@ -52,9 +52,17 @@ type reachedTable struct {
 
 // noted is what a walk meets beside arrays.
 type noted struct {
-	objects []any // that the key names by address: while they live, no other object can have it
-	tables  []reachedTable
-	protos  []*lua.FunctionProto
+	objects  []any // that the key names by address: while they live, no other object can have it
+	tables   []reachedTable
+	upvalues []reachedUpvalue
+	protos   []*lua.FunctionProto
+}
+
+// reachedUpvalue is a variable that a function reaches, and what it held.
+type reachedUpvalue struct {
+	at trail
+	up *lua.Upvalue
+	v  lua.LValue
 }
 
 // captures walks the upvalues of a function, the functions and tables in them, what those hold, and the roots. Arrays
@@ -96,6 +104,7 @@ type capturer struct {
 	expected int // how many were found the last time
 	key      []byte
 	noted    *noted
+	shallow  bool // what is nested too deep is passed over
 }
 
 // end forgets all objects.
@@ -178,6 +187,9 @@ func (w *capturer) object(p any) {
 
 func (w *capturer) walk(v lua.LValue, at trail, depth int) {
 	if depth > maxReach {
+		if w.shallow {
+			return
+		}
 		w.s.raise(w.s.call().Errorf("compile", "what the function reaches is nested deeper than %d levels", maxReach))
 	}
 	switch v := v.(type) {
@@ -264,7 +276,11 @@ func (w *capturer) function(v *lua.LFunction, at trail, depth int) {
 		if i < len(v.Proto.DbgUpvalues) {
 			name = v.Proto.DbgUpvalues[i]
 		}
-		w.walk(up.Value(), trail{from, lua.LString(name)}, depth+1)
+		at := trail{from, lua.LString(name)}
+		if w.noted != nil {
+			w.noted.upvalues = append(w.noted.upvalues, reachedUpvalue{at, up, up.Value()})
+		}
+		w.walk(up.Value(), at, depth+1)
 	}
 }
 
@@ -327,6 +343,46 @@ func (w *capturer) findModules() {
 var libraryNames = []string{lua.LoadLibName, lua.TabLibName, lua.StringLibName, lua.MathLibName, lua.CoroutineLibName,
 	lua.DebugLibName, lua.IoLibName, lua.OsLibName}
 
+// globalName is the global that an instruction reads; "" if it reads none.
+func globalName(p *lua.FunctionProto, code uint32) string {
+	const opcodeShift, constantBits = 26, 1<<18 - 1
+	if int(code>>opcodeShift) != lua.OP_GETGLOBAL {
+		return ""
+	}
+	return p.Constants[code&constantBits].String()
+}
+
+// noteGlobals adds to n the tables and the variables of functions that its functions reach through globals: they are
+// no captures, but what is written there is put back or refused as elsewhere.
+func (k *compiledFunction) noteGlobals(n *noted) {
+	found := &noted{}
+	w := capturer{s: k.s, seen: map[lua.LValue]int{}, protos: slices.Clone(n.protos), noted: found, shallow: true}
+	for _, r := range n.tables {
+		w.seen[r.t] = len(w.seen)
+	}
+	done := map[string]bool{}
+	for len(w.protos) > 0 {
+		p := w.protos[0]
+		w.protos = append(w.protos[1:], p.FunctionPrototypes...)
+		for _, code := range p.Code {
+			name := globalName(p, code)
+			if name == "" || done[name] {
+				continue
+			}
+			done[name] = true
+			switch v := k.s.L.G.Global.RawGetString(name).(type) {
+			case *lua.LTable:
+				w.walk(v, trail{key: lua.LString(name)}, 0)
+			case *lua.LFunction:
+				if !v.IsG {
+					w.walk(v, trail{key: lua.LString(name)}, 0)
+				}
+			}
+		}
+	}
+	n.tables, n.upvalues = append(n.tables, found.tables...), append(n.upvalues, found.upvalues...)
+}
+
 // frozenGlobals names the globals that a function reads, or one that it captures: a trace keeps the values they had
 // when it was made. Lua's libraries and their functions do not count, but os and io do.
 func frozenGlobals(s *State, fn lua.LValue) []string {
@@ -337,11 +393,10 @@ func frozenGlobals(s *State, fn lua.LValue) []string {
 		p := w.protos[0]
 		w.protos = append(w.protos[1:], p.FunctionPrototypes...)
 		for _, code := range p.Code {
-			const opcodeShift, constantBits = 26, 1<<18 - 1
-			if int(code>>opcodeShift) != lua.OP_GETGLOBAL {
+			name := globalName(p, code)
+			if name == "" {
 				continue
 			}
-			name := p.Constants[code&constantBits].String()
 			switch v := s.L.GetGlobal(name).(type) {
 			case *lua.LFunction:
 				if v.IsG {

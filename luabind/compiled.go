@@ -134,10 +134,13 @@ func (k *compiledFunction) trace(in []*tensor.Array) ([]*tensor.Array, error) {
 	f := &luaFunc{s: s, op: "compile", fn: k.fn, args: k.args}
 	outs, err := f.call(in[:n])
 	if err != nil {
+		k.state.failed()
 		return nil, err
 	}
+	st.results = outs
 	state, err := st.end()
 	if err != nil {
+		k.state.failed()
 		return nil, err
 	}
 	marker := k.mark(&traced{results: outlines(s.L, f.results), program: st.program})
@@ -194,7 +197,7 @@ func (k *compiledFunction) call(L *lua.LState) int {
 	saved := *k
 	defer func() {
 		k.args, k.captured, k.key = saved.args, saved.captured, saved.key
-		k.state.led, k.state.before, k.state.late = saved.state.led, saved.state.before, saved.state.late
+		k.state = saved.state
 	}()
 	k.args = lua51.Args(L)[1:]
 	in := s.flattenAll("compile", k.args)
@@ -202,7 +205,7 @@ func (k *compiledFunction) call(L *lua.LState) int {
 	if traced, ok := k.settled[k.key]; ok {
 		k.key = traced
 	}
-	k.state.led, k.state.before, k.state.late = k.state.leads(), nil, nil
+	k.state = compiledState{roots: k.state.roots, outputs: k.state.outputs, led: k.state.leads()}
 	outs, err := k.f.Call(s.call(), in...)
 	if err != nil {
 		k.state.undo()

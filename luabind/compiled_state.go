@@ -2,6 +2,7 @@ package luabind
 
 import (
 	"fmt"
+	"slices"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -16,9 +17,11 @@ type compiledState struct {
 	outputs lua.LValue   // nil: none
 
 	// Of the call under way:
-	led    led
-	before []*tableBefore // tables as they were before its trace; none: there was no trace
-	late   []*tableBefore // tables that outputs does not lead to, as the trace left them
+	led      led
+	before   []*tableBefore // tables as they were before its trace; none: there was no trace
+	globals  *tableBefore
+	upvalues []reachedUpvalue
+	late     []*tableBefore // tables that outputs does not lead to, as the trace left them
 }
 
 func (st *compiledState) reached(l *looks) {
@@ -30,6 +33,26 @@ func (st *compiledState) reached(l *looks) {
 func (st *compiledState) undo() {
 	for _, b := range st.before {
 		b.restore()
+	}
+}
+
+// failed puts back what the trace that ends wrote without success: what undo does, and the globals and variables that
+// hold arrays of the trace in the place of what they held. Other globals may be what libraries show of themselves, and
+// other variables a count of the calls.
+func (st *compiledState) failed() {
+	st.undo()
+	if st.globals == nil {
+		return
+	}
+	for _, key := range st.globals.changed() {
+		if x, ok := array(st.globals.t.RawGet(key)); ok && tensor.Traced(x) {
+			st.globals.t.RawSet(key, st.globals.was(key))
+		}
+	}
+	for _, u := range st.upvalues {
+		if x, ok := array(u.up.Value()); ok && u.up.Value() != u.v && tensor.Traced(x) {
+			u.up.SetValue(u.v)
+		}
 	}
 }
 
@@ -191,6 +214,16 @@ func (b *tableBefore) was(k lua.LValue) lua.LValue {
 	return lua.LNil
 }
 
+// changed are the keys whose values are others than they were, or new.
+func (b *tableBefore) changed() (keys []lua.LValue) {
+	for k, v := b.t.Next(lua.LNil); k != lua.LNil; k, v = b.t.Next(k) {
+		if !unchanged(v, b.was(k)) {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
 // restore makes the table what it was.
 func (b *tableBefore) restore() {
 	var gone []lua.LValue
@@ -223,8 +256,10 @@ type stateTrace struct {
 	noted   *noted
 	since   uint64 // the number of the trace's first node; 0: compiling is disabled
 	before  []*tableBefore
+	globals *tableBefore
 	capture map[*lua.LUserData]int
 	in      []*tensor.Array // that stand for the captures
+	results []*tensor.Array
 
 	program stateProgram
 	arrays  map[*lua.LUserData]int
@@ -239,10 +274,12 @@ func (k *compiledFunction) beginState(n *noted, in []*tensor.Array) *stateTrace 
 	for i, c := range k.captured {
 		t.capture[c.ud] = i
 	}
+	t.globals = newTableBefore(reachedTable{t: k.s.L.G.Global})
+	k.noteGlobals(n)
 	for _, r := range n.tables {
 		t.before = append(t.before, newTableBefore(r))
 	}
-	k.state.before = t.before
+	k.state.before, k.state.globals, k.state.upvalues = t.before, t.globals, n.upvalues
 	return t
 }
 
@@ -359,9 +396,13 @@ func (t *stateTrace) ours(x *tensor.Array) bool {
 
 // elsewhere is an error if the function has left an array of the trace where outputs does not lead. A function without
 // inputs and outputs may add one, as to a table of what it has made: to use it after the trace is an error. But one
-// that takes an array's place is state that its author has forgotten to name.
+// that takes an array's place in a table, or is a global, is state that its author has forgotten to name. A variable,
+// and a global that is returned too, may well be set to the results of the call.
 func (t *stateTrace) elsewhere() error {
 	led, named := &t.k.state.led, len(t.k.state.roots) > 0
+	if err := t.variables(named); err != nil {
+		return err
+	}
 	for _, b := range t.before {
 		if _, ok := led.number[b.t]; ok {
 			continue
@@ -387,6 +428,39 @@ func (t *stateTrace) elsewhere() error {
 		x := c.ud.Value.(*tensor.Array)
 		if _, captured := t.capture[c.ud]; !captured && !after.arrays[c.ud] && t.ours(x) {
 			return t.astray(c.at, x)
+		}
+	}
+	known := map[*lua.LTable]bool{}
+	for _, b := range t.before {
+		known[b.t] = true
+	}
+	now := &noted{protos: t.noted.protos}
+	t.k.noteGlobals(now)
+	for _, r := range now.tables {
+		if _, ok := after.number[r.t]; ok || known[r.t] {
+			continue
+		}
+		for _, key := range orderedKeys(r.t, nil) {
+			if x, ok := array(r.t.RawGet(key)); ok && t.ours(x) {
+				return t.astray(trail{&r.at, key}, x)
+			}
+		}
+	}
+	return nil
+}
+
+// variables is elsewhere for globals and for the variables that functions share.
+func (t *stateTrace) variables(named bool) error {
+	for _, key := range t.globals.changed() {
+		x, ok := array(t.globals.t.RawGet(key))
+		if ok && t.ours(x) && (named || !slices.Contains(t.results, x)) {
+			return t.astray(trail{key: key}, x)
+		}
+	}
+	for _, u := range t.noted.upvalues {
+		now := u.up.Value()
+		if x, ok := array(now); named && ok && now != u.v && t.ours(x) {
+			return t.astray(u.at, x)
 		}
 	}
 	return nil

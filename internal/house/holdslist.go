@@ -39,6 +39,7 @@ var heldCode = map[string]heldValue{
 	"luabind.capturer.*":        {passing, "a walk of what a function reaches, during which no Lua code runs"},
 	"luabind.stacker.*":         {passing, "an array is made of a table without a call of Lua"},
 	"luabind.reachedTable.t":    {passing, "of a trace, below which nobody looks"},
+	"luabind.reachedUpvalue.*":  {passing, "of a trace, below which nobody looks"},
 	"luabind.noted.objects":     {passing, "of a trace, below which nobody looks"},
 	"luabind.led.*":             {passing, "of a call of a compiled function, below which nobody looks"},
 	"luabind.tableBefore.*":     {passing, "of a trace, below which nobody looks"},

@@ -11,6 +11,7 @@ func (s *State) boundTables() {
 	lib := s.library(lua.TabLibName)
 	s.Method(lib, "concat", s.tableConcat)
 	s.Method(lib, "sort", s.tableSort)
+	s.Method(lib, "remove", tableRemove)
 	if s.opt.Limits.Memory > 0 {
 		countEntries(s, lib, "insert")
 		countEntries(s, s.L.G.Global, "rawset")
@@ -18,6 +19,19 @@ func (s *State) boundTables() {
 	s.limitResults(s.L.G.Global, "unpack", "unpack", func(L *lua.LState) (int, int) {
 		return L.OptInt(2, 1), L.OptInt(3, L.CheckTable(1).Len())
 	}, nil)
+}
+
+// tableRemove is table.remove. gopher-lua's takes the last slot of a table's array, which may be an empty one, and it
+// takes that for places before the first, too.
+func tableRemove(L *lua.LState) int {
+	t := L.CheckTable(1)
+	last := t.Len()
+	at := L.OptInt(2, last)
+	if at < 1 || at > last {
+		return 0
+	}
+	L.Push(t.Remove(at))
+	return 1
 }
 
 // countEntries has a function that sets an entry of a table, by its first two arguments, counted.

@@ -246,3 +246,47 @@ fails("memory limit", mx.eval, big)
 mx.set_memory_limit(limit)
 same(big.w[0][0], 4)
 same(big.m[0][0], 2.5)
+
+-- a global, or a variable that functions share, is no place for an array of a trace; after the error each is what it was
+GLOBAL_TABLE, GLOBAL_ARRAY = {deep = {}}, mx.array(7)
+function GLOBAL_HELPER(x) GLOBAL_TABLE.deep.sum = x * 2 end
+local shared, box = mx.array(1), {v = mx.array(1)}
+local leaks = {
+  ["LEAKED is set to an array of the trace, made at testdata/compile_state.lua:%d+"] = function(x) LEAKED = x + 1 return x end,
+  ["GLOBAL_ARRAY is set"] = function(x) GLOBAL_ARRAY = GLOBAL_ARRAY * x return x end,
+}
+local strict = {
+  ["shared is set to an array of the trace, made at"] = function(x) shared = shared + x return x end,
+  ["GLOBAL_TABLE.deep.sum is set to an array of the trace, made at"] = function(x) GLOBAL_HELPER(x) return x end,
+  ["GLOBAL_TABLE.new.list[1] is set"] = function(x) GLOBAL_TABLE.new = {list = {x * 3}} return x end,
+  ["fresh is set"] = (function()
+    local fresh
+    return function(x) fresh = x * 2 return x, fresh end
+  end)(),
+}
+for _, case in ipairs({{leaks, nil}, {leaks, box}, {strict, box}}) do
+  for message, f in pairs(case[1]) do
+    local compiled = mx.compile(function(x)
+      box.v = case[2] and box.v + 1 or box.v
+      return f(x)
+    end, {outputs = case[2]})
+    fails(message, compiled, mx.array(2))
+    assert(rawget(_G, "LEAKED") == nil and GLOBAL_ARRAY:item() == 7 and shared:item() == 1 and box.v:item() == 1)
+    assert(GLOBAL_TABLE.deep.sum == nil and GLOBAL_TABLE.new == nil)
+  end
+end
+GLOBAL_TABLE.w = mx.array(1)
+local good = mx.compile(function(x) GLOBAL_TABLE.w = GLOBAL_TABLE.w * x GLOBAL_TABLE.by = {x} end, {outputs = GLOBAL_TABLE})
+for i = 1, 3 do good(mx.array(2)) end
+same(GLOBAL_TABLE.w, 8)
+same(GLOBAL_TABLE.by[1], 2)
+local through = mx.compile(function(x) shared = x return shared * 2, shared end) -- a variable that the caller sets
+for i = 1, 3 do
+  local twice
+  twice, shared = through(shared)
+  same(twice, 2)
+end
+local global = mx.compile(function(x) GLOBAL_ARRAY = x * 2 return GLOBAL_ARRAY end)
+for i = 1, 3 do GLOBAL_ARRAY = global(mx.array(i)) end
+same(GLOBAL_ARRAY, 6)
+LEAKED, GLOBAL_TABLE, GLOBAL_ARRAY, GLOBAL_HELPER, GLOBAL_MODEL = nil, nil, nil, nil, nil

@@ -130,11 +130,15 @@ fails("metal_kernel has no gradient: give it one with custom_function", function
       output_dtypes = {mx.float32}}:sum()
   end)(x)
 end)
-KEPT = {n = mx.array(0)} -- that compile does not see
-local count = mx.compile(function(v) KEPT.n = KEPT.n + v; return KEPT.n end)
+KEPT = {n = mx.array(0)}
+fails("[compile] KEPT.n is set to an array of the trace, made at testdata/errors.lua:", mx.compile(function(v)
+  KEPT.n = KEPT.n + v
+  return KEPT.n
+end), mx.array(1))
+local count = mx.compile(function(v) KEPT[#KEPT + 1] = v + 1 return v end)
 fails("belongs to a compile trace that has ended: return it from the function instead of keeping it", function()
   count(mx.array(1))
-  return KEPT.n + 1
+  return KEPT[1] + 1
 end)
 fails("belongs to a compile trace that has ended: return it from the function", function() mx.eval(KEPT) end)
 -- functions of Go and Lua that call each other without end
