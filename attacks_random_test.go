@@ -102,7 +102,7 @@ func randomAttack(seed uint64) string {
 // to, and the host goes on.
 func TestRandomAttacks(t *testing.T) {
 	host := open(t, mlxlua.Options{})
-	count, errors, slowest := 0, 0, time.Duration(0)
+	count, errors, slowest, slow := 0, 0, time.Duration(0), uint64(0)
 	for begun := time.Now(); time.Since(begun) < *attackTime; count++ {
 		seed := *attackSeed + uint64(count)
 		source := randomAttack(seed)
@@ -119,7 +119,9 @@ func TestRandomAttacks(t *testing.T) {
 		}
 		require.NotContains(t, err.Error(), "BUG", "seed %d\n%s", seed, source)
 		require.Less(t, took, 20*time.Second, "seed %d\n%s", seed, source) // a bound for a hang, not for a busy machine
-		slowest = max(slowest, took)
+		if took > slowest {
+			slowest, slow = took, seed
+		}
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		require.Less(t, m.Sys, uint64(2<<30), "seed %d\n%s", seed, source)
@@ -128,5 +130,6 @@ func TestRandomAttacks(t *testing.T) {
 		require.NoError(t, err, "after seed %d", seed)
 		require.Equal(t, []any{2000.0}, out)
 	}
-	t.Logf("%d attacks, %d of them with an error of their own before a limit, the slowest took %v", count, errors, slowest)
+	t.Logf("%d attacks, %d of them with an error of their own before a limit, the slowest, %d, took %v", count,
+		errors, slow, slowest)
 }

@@ -75,6 +75,9 @@ type Array = tensor.Array
 // Func is a Go function that scripts can call, see State.Set.
 type Func = luabind.Func
 
+// GoError is the error of a Go function that a script has called, with its place; errors.As finds it in a ScriptError.
+type GoError = luabind.GoError
+
 // ScriptError is a script's error: the message with op, values and line, the value that error was called with, and
 // Lua's traceback.
 type ScriptError = luabind.ScriptError

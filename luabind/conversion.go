@@ -242,8 +242,16 @@ func goFunction(s *State, f Func) *lua.LFunction {
 func callGo(ctx context.Context, f Func, args []any) (out []any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("a Go function panicked: %v", p)
+			e := goError(f, fmt.Errorf("a Go function panicked: %v", p))
+			if cause, ok := p.(error); ok {
+				e.Err = fmt.Errorf("a Go function panicked: %w", cause)
+			}
+			e.panicked()
+			err = e
 		}
 	}()
-	return f(ctx, args)
+	if out, err = f(ctx, args); err != nil {
+		return nil, goError(f, err)
+	}
+	return out, nil
 }

@@ -18,9 +18,10 @@ type ScriptError struct {
 	Value     any    // what error was called with, as ToGo makes it; of what has no Go value, the Lua value
 	File      string // the script's line that raised it, or where a text is no Lua: "" if there is none
 	Line      int
-	Traceback string // Lua's, innermost call first; "" for what is not a run-time error
-	Exit      *int   // the status of an os.exit that was called
-	Cause     error  // the engine's error or the context's, if there is one
+	Traceback string   // Lua's, innermost call first; "" for what is not a run-time error
+	Exit      *int     // the status of an os.exit that was called
+	Go        *GoError // the Go function that the script called and that has failed, if that was it
+	Cause     error    // the engine's error or the context's, if there is one
 }
 
 // Error is the message.
@@ -97,8 +98,16 @@ func (s *State) scriptError(err error) *ScriptError {
 	if e, ok := unwrap[*luaError](api.Object); ok {
 		out := &ScriptError{Message: e.message, Traceback: e.traceback, Cause: e.cause,
 			File: e.place.File, Line: e.place.Line}
-		if e.value != nil {
+		var inner *ScriptError
+		switch {
+		case e.value != nil:
 			out.Value = carried(s, e.value)
+		case errors.As(e.cause, &inner): // of a script that a Go function has called
+			out.Value = inner.Value
+		}
+		var g *GoError
+		if errors.As(e.cause, &g) {
+			out.Go = g
 		}
 		return out
 	}

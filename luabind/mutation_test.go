@@ -89,6 +89,8 @@ var rowCalls = map[string]string{
 		local two = mx.timeline(name, function() return 2 end)
 		os.remove(name)
 		return two == 2`,
+	"profile": `local p, two = mx.profile(function() return 2 end, 1)
+		return two == 2 and #p.rows == 0`,
 }
 
 // rowMutants are a row's signatures with two parameters swapped, or with a default changed.

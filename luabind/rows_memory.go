@@ -96,6 +96,7 @@ var memoryRows = []row{
 		"were built, claimed, planned, recorded, compiled, run and waited for, on every stream, also after an error. " +
 		"Chrome's about:tracing and Perfetto show it. The file is there as a whole or not at all.",
 		call: timelineCall, through: true},
+	profileRow,
 }
 
 // metalMemory are the functions of memory under the names below mx.metal that they had first.

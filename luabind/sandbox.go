@@ -11,7 +11,7 @@ var shared = []string{
 	"check_nan", "clear_cache", "clear_streams", "disable_compile", "enable_compile", "memory.live", "metal.clear_cache",
 	"metal.reset_peak_memory", "metal.set_cache_limit", "metal.set_memory_limit", "metal.start_capture",
 	"metal.stop_capture", "metal.validate", "new_stream", "new_thread_local_stream", "new_thread_unsafe_stream",
-	"reset_peak_memory", "set_cache_limit", "set_memory_limit", "set_wired_limit", "timeline",
+	"profile", "reset_peak_memory", "set_cache_limit", "set_memory_limit", "set_wired_limit", "timeline",
 }
 
 // refuseShared has the functions that change the process refuse their calls.

@@ -47,6 +47,7 @@ type CommandBuffer struct {
 	err    error
 	rec    *records // nil after the end
 	began  []func()
+	took   []CommandTime // nil: nobody measures
 	after  []func(error)
 	timing Timing
 }
@@ -123,6 +124,49 @@ func (cb *CommandBuffer) Started() {
 	for _, f := range began {
 		f()
 	}
+}
+
+// CommandTime is how long a command ran.
+type CommandTime struct {
+	Kernel string // "" of what is no dispatch
+	Took   time.Duration
+}
+
+// Measure has the driver measure each command. It is for open command buffers.
+func (cb *CommandBuffer) Measure() {
+	cb.mu.Lock()
+	cb.took = []CommandTime{}
+	cb.mu.Unlock()
+}
+
+// Measures reports whether commands are measured. For drivers.
+func (cb *CommandBuffer) Measures() bool {
+	cb.mu.Lock()
+	defer cb.mu.Unlock()
+	return cb.took != nil
+}
+
+// Ran notes how long command i ran. For drivers, where Measures says so.
+func (cb *CommandBuffer) Ran(i int, took time.Duration) {
+	cb.mu.Lock()
+	defer cb.mu.Unlock()
+	cmds := cb.commands()
+	if len(cb.took) < len(cmds) {
+		cb.took = append(cb.took, make([]CommandTime, len(cmds)-len(cb.took))...)
+	}
+	t := CommandTime{Took: took}
+	if p := cmds[i].Pipeline; p != nil {
+		t.Kernel = p.Name()
+	}
+	cb.took[i] = t
+}
+
+// Took is what Ran has noted, by command; it is right once the command buffer has ended, and shorter than the commands
+// where a driver does not measure.
+func (cb *CommandBuffer) Took() []CommandTime {
+	cb.mu.Lock()
+	defer cb.mu.Unlock()
+	return cb.took
 }
 
 // OnStart has f called when the driver says that the first command begins. F must not block. It is for open command

@@ -24,7 +24,8 @@ type Driver interface {
 	// the driver calls done exactly once, from any goroutine, not before Submit was called. Command buffers of one queue
 	// run in the order of their submission, also after one that failed; those of different queues may overlap. The driver
 	// calls cb.Started when it begins. Right before command i it calls cb.StopBefore(i), and where that says so ends the
-	// command buffer with cb.Interrupted; then cb.Check(i), whose error ends it too. A command under way is stopped soon
+	// command buffer with cb.Interrupted; then cb.Check(i), whose error ends it too. Where cb.Measures
+	// it tells cb.Ran how long each command took, if it can. A command under way is stopped soon
 	// after cb.Interrupt(i) becomes true, which ends the command buffer with cb.Interrupted as well.
 	Submit(queue int, cb *CommandBuffer, done func(error))
 	// Close waits for submitted work and frees everything.

@@ -47,6 +47,7 @@ type Op struct {
 	view              func(in []Spec, v View, a any, out []Operand) bool
 	run               func(r *Run, a any) error
 	host              func(h *HostCall, a any) error
+	flops             func(in, out []Spec, a any) float64
 	vjp               func(c *Ctx, n *Node, in, out, cot []*Array, want []bool) []*Array
 	jvp               func(c *Ctx, n *Node, in, out, tan []*Array) []*Array
 	vmap              func(c *Ctx, n *Node, in []*Array, axes []int, size int) ([]*Array, []int)
@@ -114,6 +115,9 @@ func (o *OpOf[A]) Define(r Rules[A]) {
 	p.dtype = func(in []Spec, a any, outs []DType) ([]DType, error) { return r.DType(in, a.(A), outs) }
 	if r.SpecFrom != nil {
 		p.specFrom = func(a any, n int) int { return r.SpecFrom(a.(A), n) }
+	}
+	if r.Flops != nil {
+		p.flops = func(in, out []Spec, a any) float64 { return r.Flops(in, out, a.(A)) }
 	}
 	if r.IndicesFrom != nil {
 		p.indicesFrom = func(a any, n int) int { return r.IndicesFrom(a.(A), n) }

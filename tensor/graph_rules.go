@@ -48,6 +48,10 @@ type Rules[A comparable] struct {
 	// Host computes on the host, in Go, on contiguous bytes.
 	Host func(h *HostCall, a A) error
 
+	// Flops says for profiles how many operations on numbers a call takes. Nil: one for each element of the output of
+	// an Expr and of the input of a Reduce, and an unknown number for others.
+	Flops func(in, out []Spec, a A) float64
+
 	// Prepare runs where a Node is made, on the caller's goroutine (in a replay too); Run finds its result in
 	// Prepared. It is for what must not run on a stream: a user's shape functions.
 	Prepare func(in []Spec, a A) (any, error)

@@ -58,6 +58,9 @@ func (q *batcher) encoder(label string) *metal.Encoder {
 	b := q.open()
 	if b.cb == nil {
 		b.cb = q.job.chain(q.s).NewCommandBuffer(q.dev, q.s.index, "")
+		if profile.Load() != nil {
+			b.cb.Measure()
+		}
 	}
 	enc := b.cb.Encoder()
 	if b.cb.Validating() && q.place != (Place{}) {

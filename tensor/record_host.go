@@ -74,7 +74,7 @@ func (rec *recorder) hostRule(t *task) error {
 			clear(h.Out[i].Bytes)
 		}
 	}
-	return rec.callHost(t.node, h)
+	return rec.callHost(t, h)
 }
 
 // hostAtOnce computes a node that reads nothing but specs: what is encoded goes on meanwhile, and small outputs are
@@ -104,7 +104,7 @@ func (rec *recorder) hostAtOnce(t *task, h *HostCall) error {
 		clear(h.Out[i].Bytes)
 		rec.setData(t.node, i, views[i])
 	}
-	if err := rec.callHost(t.node, h); err != nil {
+	if err := rec.callHost(t, h); err != nil {
 		return err
 	}
 	for i, v := range views {
@@ -115,7 +115,12 @@ func (rec *recorder) hostAtOnce(t *task, h *HostCall) error {
 	return nil
 }
 
-func (rec *recorder) callHost(n *Node, h *HostCall) (err error) {
+func (rec *recorder) callHost(t *task, h *HostCall) (err error) {
+	n := t.node
+	if p := profile.Load(); p != nil {
+		begun := time.Now()
+		defer func() { p.addHost(t, time.Since(begun)) }()
+	}
 	if k := n.holder.kernels(); k != nil {
 		j := rec.job
 		timer := time.AfterFunc(k.left(), func() { j.overrun(k) })

@@ -3,6 +3,7 @@ package tensor
 import (
 	"encoding/binary"
 	"slices"
+	"time"
 
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor/kernelgen"
@@ -208,8 +209,16 @@ func (rec *recorder) pipeline(src metal.Source, entry string) (*metal.Pipeline, 
 	if timeline.Load() != nil && !rec.dev.LibraryCached(src) {
 		compiling = rec.span("compile", src.Label)
 	}
+	var begun time.Time
+	p := profile.Load()
+	if p != nil && !rec.dev.LibraryCached(src) {
+		begun = time.Now()
+	}
 	lib, err := rec.dev.Library(rec.job.ctx, src)
 	compiling.End(rec.batcher.place)
+	if !begun.IsZero() {
+		p.add(profileKey{src.Label, "compile", rec.batcher.place}, 1, time.Since(begun), 0, 0)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -198,8 +198,11 @@ func (rec *recorder) span(category, name string) Span {
 	return t.begin(rec.s.String()+" planning", category, name)
 }
 
-// addRun records the run of a batch's command buffer.
+// addRun records the run of a batch's command buffer, on the timeline and in the profile.
 func (s *Stream) addRun(b *batch) {
+	if p := profile.Load(); p != nil && b.cb != nil {
+		p.addBatch(b)
+	}
 	t := timeline.Load()
 	if t == nil || b.cb == nil {
 		return

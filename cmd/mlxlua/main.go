@@ -49,14 +49,33 @@ func run(argv []string, stdin *os.File, stdout, stderr io.Writer) int {
 		}
 	}
 	tensor.CheckNaN(o.checkNaN)
-	if o.trace == "" {
-		return p.run()
+	if o.profile {
+		return p.profiled()
 	}
 	return p.traced()
 }
 
-// traced is run, with a timeline of it.
+// profiled is traced, with a profile of it on standard error.
+func (p *program) profiled() int {
+	measured, err := tensor.StartProfile()
+	if err != nil {
+		fmt.Fprintf(p.stderr, "mlxlua: %v\n", err)
+		return 1
+	}
+	status := p.traced()
+	measured.Stop()
+	fmt.Fprint(p.stderr, measured.Text(profileRows))
+	return status
+}
+
+// profileRows is how many rows --profile prints.
+const profileRows = 40
+
+// traced is run, with a timeline of it where one is asked for.
 func (p *program) traced() int {
+	if p.o.trace == "" {
+		return p.run()
+	}
 	t, err := startTrace(p.o.trace)
 	if err != nil {
 		fmt.Fprintf(p.stderr, "mlxlua: %v\n", err)

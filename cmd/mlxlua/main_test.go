@@ -168,7 +168,7 @@ func TestREPL(t *testing.T) {
 		"{t = {...}}\nmodule mx.fast: help(mx.fast) lists its functions\n{}\n3\n\n", ""}, got)
 	got = runProgram(t, "t = {}; for i = 1, 22 do t[i] = i end\nt\nhelp(mx.ones(2))\nhelp(mx)\n", "-i")
 	require.Contains(t, got.out, " 19, 20, ... 2 more}\nan array float32 (2,)\nProperties: shape, dtype, ")
-	require.Contains(t, got.out, "Modules, each with a help of its own: mx.distributed, mx.fast, ")
+	require.Contains(t, got.out, "Modules, each with a help of its own: mx.data, mx.distributed, mx.fast, ")
 	got = runProgram(t, "exit\nquit()\nquit = 1\nquit\nfunction exit() error('own') end\nexit()\n", "-i")
 	require.Equal(t, "Ctrl-D ends the session\n1\n\n", got.out)
 	require.Contains(t, got.stderr, "Ctrl-D ends the session\n")
@@ -412,4 +412,20 @@ func TestSandboxOptions(t *testing.T) {
 		require.Contains(t, got.out+got.stderr, c.want, c.argv)
 		require.Equal(t, got.stderr != "", got.status != 0, c.argv)
 	}
+}
+
+// --profile prints where the time went when the run has ended, also beside a timeline and after an error.
+func TestProfileOption(t *testing.T) {
+	t.Setenv("LUA_INIT", "")
+	trace := filepath.Join(t.TempDir(), "trace.json")
+	got := runProgram(t, "", "--profile", "--trace", trace,
+		script(t, "mx.eval(mx.matmul(mx.ones({8, 8}), mx.ones({8, 8})))"))
+	require.Zero(t, got.status)
+	require.Contains(t, got.stderr, "GFLOP/s")
+	require.Contains(t, got.stderr, "script.lua:1")
+	require.FileExists(t, trace)
+	got = runProgram(t, "", "--profile", "-e", "error('stopped')")
+	require.Equal(t, 1, got.status)
+	require.Contains(t, got.stderr, "stopped")
+	require.Contains(t, got.stderr, "in all")
 }

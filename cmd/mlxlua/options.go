@@ -25,6 +25,7 @@ const usage = `usage: mlxlua [options] [script [args]]
                  limits of a script, such as 64M, 1000000, 2.5s
   --trace FILE   write a timeline for Chrome's about:tracing when the run ends
   --strict       a condition that is an array, which is always true, is an error instead of a warning
+  --profile      print where the time went, by op, kernel and line, when the run ends
   --check-nan    stop at the first operation that makes a NaN or an infinity
   --version      print the version and exit
   --help         print this and exit
@@ -41,6 +42,7 @@ type options struct {
 	seed        uint64
 	trace       string
 	checkNaN    bool
+	profile     bool
 	sandbox     bool
 	limits      limits
 	strict      bool
@@ -143,6 +145,8 @@ func (o *options) flag(a string, rest []string) ([]string, error) {
 		o.sandbox = true
 	case "--strict":
 		o.strict = true
+	case "--profile":
+		o.profile = true
 	case "--check-nan":
 		o.checkNaN = true
 	case "-v":

@@ -1,32 +1,42 @@
-// Command embed shows a Go program that hands arrays and a function to a script and reads its result.
+// Command embed shows what Go programs do with mlxlua: one hands arrays and a function to a script and reads its
+// result; with -http it serves users' scripts, each in a sandbox of its own under limits (see handler.go).
 package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"log"
+	"net/http"
 	"os"
 	"time"
 
 	"github.com/mlxlua/mlxlua"
 )
 
-const script = `
-local mx = require("mx")
-function score(x, w)
-  local y = mx.softmax(mx.matmul(x, w), -1)
-  report("scored " .. #x .. " rows")
-  return y
-end
-`
-
 func main() {
-	if err := run(os.Stdout); err != nil {
+	address := flag.String("http", "", "serve users' scripts at this address, such as localhost:8080")
+	scripts := flag.String("scripts", "embed/scripts", "the folder of score.lua, which is watched")
+	flag.Parse()
+	files := os.DirFS(*scripts)
+	var err error
+	if *address == "" {
+		err = run(os.Stdout)
+	} else {
+		var h *Handler
+		if h, err = NewHandler(context.Background(), files, log.Printf); err == nil {
+			defer h.Close()
+			server := &http.Server{Addr: *address, Handler: h, ReadHeaderTimeout: 5 * time.Second}
+			err = server.ListenAndServe()
+		}
+	}
+	if err != nil {
 		log.Fatal(err)
 	}
 }
 
+// run hands arrays and a function to a script.
 func run(out io.Writer) error {
 	state, err := mlxlua.Open(mlxlua.Options{Stdout: out})
 	if err != nil {
@@ -43,7 +53,7 @@ func run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if _, err := state.Run(ctx, "score", script); err != nil {
+	if _, err := state.Run(ctx, "score", scoreText); err != nil {
 		return err
 	}
 	x := mlxlua.FromSlice([]float32{1, 2, 3, 4, 5, 6}, 2, 3)

@@ -28,6 +28,11 @@ func Compile(src io.Reader, name string) (*lua.FunctionProto, error) {
 	return compile(context.Background(), src, name, 0, nil)
 }
 
+// CompileContext is Compile as long as the context is not done.
+func CompileContext(ctx context.Context, src io.Reader, name string) (*lua.FunctionProto, error) {
+	return compile(ctx, src, name, 0, nil)
+}
+
 // compile is Compile for a text of at most so many bytes, 0 for any number, as long as the context is not done. With
 // options that look at conditions, these show themselves: see seeConditions.
 func compile(ctx context.Context, src io.Reader, name string, most int64, opt *Options) (proto *lua.FunctionProto,

@@ -189,6 +189,9 @@ func Text(L *lua.LState, v lua.LValue) string {
 	return L.ToStringMeta(v).String()
 }
 
+// SetOutput has print write to w from now on.
+func SetOutput(s *State, w io.Writer) { s.opt.Stdout = w }
+
 // Write prints text; an error of the output is the script's.
 func (s *State) Write(text string) {
 	if _, err := io.WriteString(s.opt.Stdout, text); err != nil {

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/metal/interp"
@@ -107,6 +108,7 @@ func (d *Driver) execute(cb *metal.CommandBuffer) (err error) {
 	cb.Started()
 	cmds := cb.Commands()
 	x.launch.Validate = cb.Validating()
+	measures := cb.Measures()
 	var order *rand.Rand
 	if cb.Validating() {
 		order = rand.New(rand.NewPCG(cb.ID(), 1))
@@ -132,7 +134,15 @@ func (d *Driver) execute(cb *metal.CommandBuffer) (err error) {
 				return err
 			}
 			x.launch.Interrupt = cb.Interrupt(k)
-			if err := x.command(&cmds[k]); err != nil {
+			begun := time.Time{}
+			if measures {
+				begun = time.Now()
+			}
+			err := x.command(&cmds[k])
+			if measures {
+				cb.Ran(k, time.Since(begun))
+			}
+			if err != nil {
 				if f := x.launch.Interrupt; f != nil && f.Load() && errors.Is(err, interp.ErrInterrupted) {
 					return interrupted(cb, i, at[:n], k, failed)
 				}

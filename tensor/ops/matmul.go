@@ -21,6 +21,7 @@ func init() {
 		},
 		DType: kit.OneDType[tensor.None],
 		Run:   runMatmul,
+		Flops: kit.ProductFlops[tensor.None],
 		VJP: func(g *tensor.VJP[tensor.None]) []*tensor.Array {
 			grads := make([]*tensor.Array, 2)
 			c, a, b := g.Ctx, g.In[0], g.In[1]

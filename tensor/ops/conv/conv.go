@@ -106,6 +106,16 @@ func define(op *tensor.OpOf[attrs], k rule) {
 			return kit.OneDTypeOf(outs, in[:2]...)
 		},
 		SpecFrom: func(attrs, int) int { return 2 },
+		Flops: func(in, out []tensor.Spec, a attrs) float64 { // a product and a sum for each tap of each output's element
+			w, y := in[1].Shape, out[0].Shape
+			switch op {
+			case ofInput:
+				y = in[0].Shape
+			case ofWeight:
+				w, y = out[0].Shape, in[1].Shape
+			}
+			return 2 * float64(y.Size()) * float64(w[len(w)-a.Spatial-1:].Size())
+		},
 		Run: func(r *tensor.Run, a attrs) error {
 			specs := make([]tensor.Spec, len(r.In))
 			for i, x := range r.In {

@@ -50,6 +50,9 @@ func init() {
 			s[3] = in[2].Shape[3]
 			return append(outs, s), nil
 		},
+		Flops: func(in, out []tensor.Spec, _ attentionAttrs) float64 { // two products, each along all keys
+			return 2 * float64(in[0].Shape.Size()+out[0].Shape.Size()) * float64(in[1].Shape[2])
+		},
 		DType: func(in []tensor.Spec, a attentionAttrs, outs []tensor.DType) ([]tensor.DType, error) {
 			if a.Mask == boolMask {
 				in = slices.Delete(slices.Clone(in), 3, 4)

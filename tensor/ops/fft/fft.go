@@ -65,6 +65,18 @@ func init() {
 			}
 			return append(outs, s), nil
 		},
+		Flops: func(in, _ []tensor.Spec, a attrs) float64 { // the usual count: 5 n log2 n for n complex numbers
+			_, axis, n, err := a.length(in)
+			if err != nil || n < 2 {
+				return 0
+			}
+			times := float64(in[0].Shape.Size()) / float64(max(in[0].Shape[axis], 1))
+			flops := 5 * times * float64(n) * math.Log2(float64(n))
+			if a.Kind == realToComplex || a.Kind == complexToReal {
+				flops /= 2
+			}
+			return flops
+		},
 		DType: func(_ []tensor.Spec, a attrs, outs []tensor.DType) ([]tensor.DType, error) {
 			if a.Kind == complexToReal {
 				return append(outs, tensor.Float32), nil

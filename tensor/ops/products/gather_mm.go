@@ -39,6 +39,7 @@ func init() {
 			}
 			return append(outs, append(batch, a[len(a)-2], b[len(b)-1])), nil
 		},
+		Flops: kit.ProductFlops[tensor.None],
 		DType: func(in []tensor.Spec, _ tensor.None, outs []tensor.DType) ([]tensor.DType, error) {
 			if err := kit.CheckIndices(in[2:]); err != nil {
 				return nil, err

@@ -49,6 +49,7 @@ func init() {
 		},
 		DType: dtype,
 		Run:   runQuantizedMatmul,
+		Flops: kit.ProductFlops[productAttrs],
 		VJP:   quantizedMatmulVJP,
 		JVP:   productJVP(quantizedMatmul),
 		VMap:  quantizedMatmulVMap,
@@ -69,6 +70,7 @@ func init() {
 			}
 			return append(outs, append(batch, x[len(x)-2], cols)), nil
 		},
+		Flops: kit.ProductFlops[productAttrs],
 		DType: dtype,
 		SpecFrom: func(a productAttrs, n int) int {
 			if a.InOrder {

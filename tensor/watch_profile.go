@@ -1,0 +1,210 @@
+package tensor
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mlxlua/mlxlua/metal"
+)
+
+// Profile adds up where the time of evaluations goes: for each op or fused ops, kernel and line of a program. There is
+// one at a time; it sees all goroutines of the process.
+type Profile struct {
+	start time.Time
+
+	mu   sync.Mutex
+	rows map[profileKey]*ProfileRow
+	took time.Duration // from start to Stop
+	over bool
+}
+
+// profileKey is what the rows of a profile are told apart by.
+type profileKey struct {
+	op, kernel string
+	place      Place
+}
+
+// ProfileRow is what calls of one kind took.
+type ProfileRow struct {
+	Op     string // what was called; of fused ops all, the last one first
+	Kernel string // that ran; "host" for Go code, "copy or fill", "compile" for the time that texts of kernels took
+	Place  Place  // of the call, of the last one of fused ops
+	Calls  int
+	Time   time.Duration
+	Bytes  int64   // that the calls read and wrote
+	Flops  float64 // operations on numbers; 0: unknown
+}
+
+var profile atomic.Pointer[Profile]
+
+// StartProfile begins to measure. It is an error if another Profile is being measured.
+func StartProfile() (*Profile, error) {
+	p := &Profile{start: time.Now(), rows: map[profileKey]*ProfileRow{}}
+	if !profile.CompareAndSwap(nil, p) {
+		return nil, errors.New("[profile] another profile is being measured")
+	}
+	return p, nil
+}
+
+// Stop ends the measuring. What runs then is left out: see Synchronize.
+func (p *Profile) Stop() {
+	profile.CompareAndSwap(p, nil)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.over {
+		p.over, p.took = true, time.Since(p.start)
+	}
+}
+
+// Took is the time from start to Stop.
+func (p *Profile) Took() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.took
+}
+
+// Rows are the rows, the one with the longest time first.
+func (p *Profile) Rows() []ProfileRow {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out []ProfileRow
+	for _, r := range slices.Collect(maps.Values(p.rows)) {
+		out = append(out, *r)
+	}
+	slices.SortFunc(out, func(a, b ProfileRow) int {
+		return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Op, b.Op), cmp.Compare(a.Kernel, b.Kernel),
+			cmp.Compare(a.Place.String(), b.Place.String()))
+	})
+	return out
+}
+
+// add adds a call to its row.
+func (p *Profile) add(k profileKey, calls int, took time.Duration, bytes int64, flops float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
+		return
+	}
+	r := p.rows[k]
+	if r == nil {
+		r = &ProfileRow{Op: k.op, Kernel: k.kernel, Place: k.place}
+		p.rows[k] = r
+	}
+	r.Calls += calls
+	r.Time += took
+	r.Bytes += bytes
+	r.Flops += flops
+}
+
+// addBatch adds a batch whose commands have run, before its nodes are settled.
+func (p *Profile) addBatch(b *batch) {
+	took := b.cb.Took()
+	for i := 0; i < len(b.nodes); {
+		j := i + 1
+		for j < len(b.nodes) && b.nodes[j].first == b.nodes[i].first && b.nodes[j].last == b.nodes[i].last {
+			j++
+		}
+		p.addUnit(b.nodes[i:j], took)
+		i = j
+	}
+}
+
+// addUnit adds the commands that fused nodes share. The kernel is the one that took longest.
+func (p *Profile) addUnit(nodes []settling, took []metal.CommandTime) {
+	first, last := nodes[0].first, min(nodes[0].last, len(took))
+	if first >= last {
+		return
+	}
+	var total, longest time.Duration
+	kernel := ""
+	for _, t := range took[first:last] {
+		total += t.Took
+		if t.Kernel != "" && t.Took >= longest {
+			kernel, longest = t.Kernel, t.Took
+		}
+	}
+	if kernel == "" {
+		kernel = "copy or fill"
+	}
+	root := nodes[len(nodes)-1].node
+	key := profileKey{root.op.name, kernel, root.Place()}
+	inside, stored := map[*Node]bool{}, map[Value]bool{}
+	var flops float64
+	for i := range nodes {
+		inside[nodes[i].node] = true
+		flops += nodes[i].flops()
+	}
+	if len(nodes) > 1 {
+		names := make([]string, len(nodes))
+		for i := range nodes {
+			names[len(nodes)-1-i] = nodes[i].node.op.name
+		}
+		key.op = strings.Join(names, "+")
+	}
+	var bytes int64
+	for i := range nodes {
+		for _, v := range nodes[i].reads() {
+			if !inside[v.Node] && !stored[v] {
+				stored[v] = true
+				bytes += v.Spec().NBytes()
+			}
+		}
+		bytes += written(nodes[i].node, nodes[i].node == root)
+	}
+	calls := 1
+	if nodes[0].kind == unfinished {
+		calls, bytes, flops = 0, 0, 0 // the rest comes with a later batch
+	}
+	p.add(key, calls, total, bytes, flops)
+}
+
+// written is how many bytes of outputs a node has stored, or of all where that is known.
+func written(n *Node, all bool) (bytes int64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i := range n.out {
+		if o := &n.out[i]; all || o.data.buf != nil {
+			bytes += o.spec.NBytes()
+		}
+	}
+	return bytes
+}
+
+// flops is how many operations on numbers the task takes; 0 if that is unknown.
+func (t *task) flops() float64 {
+	n := t.node
+	switch {
+	case n.op.flops != nil:
+		in, out := make([]Spec, len(t.in)), make([]Spec, len(n.out))
+		for i, v := range t.in {
+			in[i] = v.Spec()
+		}
+		for i := range n.out {
+			out[i] = n.out[i].spec
+		}
+		return n.op.flops(in, out, n.attrs)
+	case n.op.expr != nil:
+		return float64(n.out[0].spec.Shape.Size())
+	case n.op.reduce != nil:
+		return float64(t.in[0].Spec().Shape.Size())
+	}
+	return 0
+}
+
+// addHost adds a call that Go code computed.
+func (p *Profile) addHost(t *task, took time.Duration) {
+	var bytes int64
+	for _, v := range t.reads() {
+		bytes += v.Spec().NBytes()
+	}
+	for i := range t.node.out {
+		bytes += t.node.out[i].spec.NBytes()
+	}
+	p.add(profileKey{t.node.op.name, "host", t.node.Place()}, 1, took, bytes, t.flops())
+}
