@@ -84,7 +84,14 @@ func (b *bpeWord) mergeLong(merges *pairs) {
 	for i := range n {
 		s := &b.symbols[i]
 		s.prev, s.next = i-1, i+1
-		b.push(merges, i)
+	}
+	for i := range n {
+		if b.rate(merges, i, i+1); b.symbols[i].rank != unranked {
+			b.heap = append(b.heap, b.pair(i))
+		}
+	}
+	for k := len(b.heap)/2 - 1; k >= 0; k-- {
+		b.sink(k, b.heap[k], len(b.heap))
 	}
 	for len(b.heap) > 0 {
 		top := b.pop()
@@ -116,22 +123,30 @@ func (b *bpeWord) mergeLong(merges *pairs) {
 	b.symbols = kept
 }
 
+// pair is what the heap holds of symbol i and its successor.
+func (b *bpeWord) pair(i int32) bpePair {
+	s := &b.symbols[i]
+	return bpePair{uint64(uint32(s.rank))<<32 | uint64(uint32(i)), s.joined}
+}
+
 // push rates the pair that begins at symbol i, and puts it into the heap if it is a merge.
 func (b *bpeWord) push(merges *pairs, i int32) {
 	b.rate(merges, i, b.symbols[i].next)
-	s := b.symbols[i]
-	if s.rank == unranked {
+	if b.symbols[i].rank == unranked {
 		return
 	}
-	b.heap = append(b.heap, bpePair{uint64(uint32(s.rank))<<32 | uint64(uint32(i)), s.joined})
-	for k := len(b.heap) - 1; k > 0; {
+	added := b.pair(i)
+	k := len(b.heap)
+	b.heap = append(b.heap, added)
+	for k > 0 {
 		up := (k - 1) / 2
-		if b.heap[up].key <= b.heap[k].key {
+		if b.heap[up].key <= added.key {
 			break
 		}
-		b.heap[up], b.heap[k] = b.heap[k], b.heap[up]
+		b.heap[k] = b.heap[up]
 		k = up
 	}
+	b.heap[k] = added
 }
 
 func (b *bpeWord) pop() bpePair {
@@ -139,25 +154,30 @@ func (b *bpeWord) pop() bpePair {
 	last := len(b.heap) - 1
 	moved := b.heap[last]
 	b.heap = b.heap[:last]
-	k := 0
-	for {
-		child := 2*k + 1
-		if child >= last {
-			break
-		}
-		if child+1 < last && b.heap[child+1].key < b.heap[child].key {
-			child++
-		}
-		if moved.key <= b.heap[child].key {
-			break
-		}
-		b.heap[k] = b.heap[child]
-		k = child
-	}
 	if last > 0 {
-		b.heap[k] = moved
+		b.sink(0, moved, last)
 	}
 	return top
+}
+
+// sink puts a pair into the heap of n pairs, at place k or below it.
+func (b *bpeWord) sink(k int, pair bpePair, n int) {
+	heap := b.heap[:n]
+	for {
+		child := 2*k + 1
+		if child >= n {
+			break
+		}
+		if child+1 < n && heap[child+1].key < heap[child].key {
+			child++
+		}
+		if pair.key <= heap[child].key {
+			break
+		}
+		heap[k] = heap[child]
+		k = child
+	}
+	heap[k] = pair
 }
 
 // tokens appends what the word has become.

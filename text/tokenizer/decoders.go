@@ -164,8 +164,40 @@ func decodeCTC(pad, delimiter string, tidy bool, next decoder) decoder {
 	}}
 }
 
+// replaceText writes by for every text old. It holds back what could be the beginning of old.
+type replaceText struct {
+	next    decoder
+	old, by string
+	held    string
+}
+
+func (d *replaceText) part(s string, last bool) {
+	s = d.held + s
+	d.held = ""
+	end := 0 // of the last match
+	for i := strings.Index(s, d.old); i >= 0; i = strings.Index(s[end:], d.old) {
+		end += i + len(d.old)
+	}
+	if !last {
+		for from := max(end, len(s)-len(d.old)+1); from < len(s); from++ {
+			if strings.HasPrefix(d.old, s[from:]) {
+				s, d.held = s[:from], s[from:]
+				break
+			}
+		}
+	}
+	if s != "" || last {
+		d.next.part(strings.ReplaceAll(s, d.old, d.by), last)
+	}
+}
+
+func (d *replaceText) finish() { d.next.finish() }
+
 // decodeReplace writes by for every match of a pattern.
 func decodeReplace(p *pattern, by string, next decoder) decoder {
+	if p.literal != "" {
+		return &replaceText{next: next, old: p.literal, by: by}
+	}
 	return tokenDecoder(next, func(token string) string {
 		var out strings.Builder
 		err := p.each(token, func(from, to int, match bool) {

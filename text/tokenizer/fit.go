@@ -179,6 +179,11 @@ func (p *padding) fill(all []*Encoding) {
 // join puts encodings one behind the other.
 func join(parts ...*Encoding) *Encoding {
 	out := &Encoding{}
+	n := 0
+	for _, e := range parts {
+		n += len(e.IDs)
+	}
+	out.IDs = make([]int32, 0, n)
 	for _, e := range parts {
 		out.IDs = append(out.IDs, e.IDs...)
 		out.Types = append(out.Types, e.Types...)

@@ -244,7 +244,8 @@ type replace struct {
 }
 
 func (n *replace) normalize(w *worker, p piece) piece {
-	if lit := n.pattern.literal; lit != "" && !strings.Contains(p.s, lit) {
+	if lit := n.pattern.literal; lit != "" && (!w.track || !strings.Contains(p.s, lit)) {
+		p.s = strings.ReplaceAll(p.s, lit, n.by)
 		return p
 	}
 	e := edit(p, w.track)

@@ -46,12 +46,15 @@ func (n unicodeForm) stretch(e *edits, s string) {
 		e.at += len(s)
 		return
 	}
+	var out []changed
+	var buf []byte
 	for len(s) > 0 {
 		size := n.segment(s)
 		if now := s[:size]; n.form.IsNormalString(now) {
 			e.keep(size)
 		} else {
-			for _, c := range n.byDefinition(now) {
+			out, buf = n.byDefinition(now, out[:0], buf)
+			for _, c := range out {
 				e.put(c.r, c.change)
 			}
 		}
@@ -98,18 +101,18 @@ type changed struct {
 	change int
 }
 
-// byDefinition normalizes in steps: decompose, order, compose (Unicode, section 3.11).
-func (n unicodeForm) byDefinition(s string) []changed {
+// byDefinition normalizes in steps: decompose, order, compose (Unicode, section 3.11). It appends to out, and uses buf.
+func (n unicodeForm) byDefinition(s string, out []changed, buf []byte) ([]changed, []byte) {
 	apart := norm.NFD
 	if n.form == norm.NFKC || n.form == norm.NFKD {
 		apart = norm.NFKD
 	}
-	var out []changed
 	for i, r := range s {
-		first := 0
-		for _, d := range apart.String(s[i : i+utf8.RuneLen(r)]) {
-			out = append(out, changed{d, norm.NFD.PropertiesString(string(d)).CCC(), first})
-			first = 1
+		buf = apart.AppendString(buf[:0], s[i:i+utf8.RuneLen(r)])
+		for at, first := 0, 0; at < len(buf); first = 1 {
+			d, size := utf8.DecodeRune(buf[at:])
+			out = append(out, changed{d, norm.NFD.Properties(buf[at:]).CCC(), first})
+			at += size
 		}
 	}
 	for i := 0; i < len(out); i++ {
@@ -121,9 +124,9 @@ func (n unicodeForm) byDefinition(s string) []changed {
 		i = j
 	}
 	if n.form == norm.NFD || n.form == norm.NFKD {
-		return out
+		return out, buf
 	}
-	return compose(out)
+	return compose(out), buf
 }
 
 // compose joins each starter with the marks after it that no equal or higher mark blocks.

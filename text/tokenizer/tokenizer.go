@@ -17,7 +17,8 @@ type Tokenizer struct {
 	truncation  *truncation
 	padding     *padding
 	decoders    []decoderSpec
-	needSpans   bool // whether a stage asks where a piece begins in the text
+	needSpans   bool      // whether a stage asks where a piece begins in the text
+	frames      [2]*frame // without and with special tokens; nil where Encode goes the long way
 	idle        sync.Pool
 }
 
@@ -99,6 +100,7 @@ func (t *Tokenizer) prepare() {
 			t.needSpans = true
 		}
 	}
+	t.frames = [2]*frame{t.frameOf(false), t.frameOf(true)}
 	t.needSpans = t.needSpans && len(t.normalizers)+len(t.splitters) > 1
 }
 
@@ -146,11 +148,46 @@ func readModel(s *section) (model, error) {
 // text. What is not UTF-8 in the text counts as U+FFFD. Text that contains the content of an added token, special or
 // not, becomes that token.
 func (t *Tokenizer) Encode(text string, special bool) ([]int32, error) {
-	e, err := t.encode([]string{text}, special, false)
-	if err != nil {
+	f := t.frames[0]
+	if special {
+		f = t.frames[1]
+	}
+	if f == nil {
+		e, err := t.encode([]string{text}, special, false)
+		if err != nil {
+			return nil, err
+		}
+		return e.IDs, nil
+	}
+	w := t.idle.Get().(*worker)
+	defer t.idle.Put(w)
+	w.track = t.needSpans
+	w.ids = append(w.ids[:0], f.before...)
+	if err := w.encode(text); err != nil {
 		return nil, err
 	}
-	return e.IDs, nil
+	ids := make([]int32, 0, len(w.ids)+len(f.after))
+	return append(append(ids, w.ids...), f.after...), nil
+}
+
+// frame is what the post-processor puts around the ids of a text.
+type frame struct{ before, after []int32 }
+
+// frameOf asks the post-processor with a text of one token; nil if there is more to do than to put something around it.
+func (t *Tokenizer) frameOf(special bool) *frame {
+	const marker = -7
+	if t.truncation != nil || t.padding != nil {
+		return nil
+	}
+	e, err := t.process([]*Encoding{{IDs: []int32{marker}}}, special)
+	if err != nil {
+		return nil
+	}
+	at := slices.Index(e.IDs, marker)
+	if at < 0 || slices.Contains(e.IDs[at+1:], marker) {
+		return nil
+	}
+	return &frame{e.IDs[:at], e.IDs[at+1:]}
 }
 
 // EncodeFull gives all there is to know about the tokens of a text; see Encode.
@@ -185,6 +222,7 @@ func (t *Tokenizer) encode(texts []string, special, spans bool) (*Encoding, erro
 	w.track = spans || t.needSpans
 	parts := make([]*Encoding, len(texts))
 	for i, text := range texts {
+		w.ids, w.spans, w.values = nil, nil, nil
 		if err := w.encode(text); err != nil {
 			return nil, err
 		}

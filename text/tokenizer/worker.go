@@ -21,12 +21,11 @@ type worker struct {
 	best   []viterbi
 }
 
-// encode puts the ids of a text into w.ids.
+// encode adds the ids of a text to w.ids.
 func (w *worker) encode(text string) error {
 	t := w.t
-	w.err, w.ids, w.spans, w.values = nil, nil, nil, nil
+	w.err, w.spans, w.values = nil, w.spans[:0], w.values[:0]
 	text = valid(text)
-	w.ids = make([]int32, 0, len(text)/4+8)
 	t.added.raw.split(piece{s: text}, func(p piece) {
 		for _, n := range t.normalizers {
 			if p.s == "" {
