@@ -246,6 +246,9 @@ func TestGuideToTraining(t *testing.T) {
 	require.Contains(t, runPage(t, "docs/train.md"), "array([60, nan], dtype=float32)\tDoe, Jane\n")
 }
 
+// What the page says of differences from MLX is so.
+func TestDifferences(t *testing.T) { runPage(t, "docs/differences.md") }
+
 func TestREADME(t *testing.T) {
 	out := runPage(t, "README.md")
 	// the fitted weights, to the two digits that 200 steps give
