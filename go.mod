@@ -4,10 +4,11 @@ go 1.26.0
 
 require (
 	github.com/dlclark/regexp2 v1.12.0
-	github.com/ergochat/readline v0.1.3
+	github.com/rivo/uniseg v0.4.7
 	github.com/stretchr/testify v1.12.1
 	github.com/yuin/gopher-lua v1.1.2
 	golang.org/x/sys v0.49.0
+	golang.org/x/term v0.47.0
 	golang.org/x/text v0.43.0
 	gonum.org/v1/gonum v0.17.0
 )

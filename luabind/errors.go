@@ -14,14 +14,17 @@ import (
 
 // ScriptError is an error that a script did not catch.
 type ScriptError struct {
-	Message   string // with the op, the values and the line
-	Value     any    // what error was called with, as ToGo makes it; of what has no Go value, the Lua value
-	File      string // the script's line that raised it, or where a text is no Lua: "" if there is none
-	Line      int
-	Traceback string   // Lua's, innermost call first; "" for what is not a run-time error
-	Exit      *int     // the status of an os.exit that was called
-	Go        *GoError // the Go function that the script called and that has failed, if that was it
-	Cause     error    // the engine's error or the context's, if there is one
+	Message string // with the op, the values and the line
+	Value   any    // what error was called with, as ToGo makes it; of what has no Go value, the Lua value
+	File    string // the script's line that raised it, or where a text is no Lua: "" if there is none
+	Line    int
+	// Column and Length say what on the line is wrong, in bytes, where a text is no Lua: Column counts from 1; 0:
+	// nobody knows.
+	Column, Length int
+	Traceback      string   // Lua's, innermost call first; "" for what is not a run-time error
+	Exit           *int     // the status of an os.exit that was called
+	Go             *GoError // the Go function that the script called and that has failed, if that was it
+	Cause          error    // the engine's error or the context's, if there is one
 }
 
 // Error is the message.
@@ -139,7 +142,7 @@ func syntaxFailure(err error) *ScriptError {
 	}
 	var se *lua51.SyntaxError
 	if errors.As(err, &se) {
-		e.File, e.Line = se.Chunk, se.Line
+		e.File, e.Line, e.Column, e.Length = se.Chunk, se.Line, se.Column, len(se.Token)
 	}
 	return e
 }

@@ -18,7 +18,7 @@ import (
 func (m *module) addHelp() {
 	s := m.s
 	help := s.Func(func(L *lua.LState) int {
-		text := "help(mx) lists the functions of a module, help(mx.softmax) or help(\"softmax\") explains one."
+		text := helpOfHelp
 		if L.GetTop() > 0 {
 			text = m.helpText(L.Get(1))
 		}
@@ -28,6 +28,10 @@ func (m *module) addHelp() {
 	s.L.SetGlobal("help", help)
 	m.RawSetString("help", help)
 }
+
+// helpOfHelp is what help() says.
+const helpOfHelp = `help(mx) lists the functions of mx, help(mx.fast) those of a module;
+help(mx.softmax) or help("softmax") explains one, help(x) an array. docs/lua.md says how to write MLX's Python in Lua.`
 
 // helpText is what help says of a value.
 func (m *module) helpText(v lua.LValue) string {

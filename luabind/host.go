@@ -71,6 +71,13 @@ func (s *State) Require(ctx context.Context, name string) error {
 	return err
 }
 
-// Names lists what could follow a prefix in a REPL: globals, and the entries of tables and methods of arrays after a
-// dot or colon.
-func (s *State) Names(prefix string) []string { return s.mx.complete(s.State, prefix) }
+// IsBegun reports whether a text is the beginning of a line of a REPL which goes on in the next one: see Eval.
+func IsBegun(s *State, src string) bool {
+	_, err := s.Compile(context.Background(), newReader("return "+src), "stdin")
+	if err == nil {
+		return false
+	}
+	begun := isIncomplete(err)
+	_, err = s.Compile(context.Background(), newReader(src), "stdin")
+	return err != nil && (begun || isIncomplete(err))
+}

@@ -8,12 +8,18 @@ import (
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mlxlua/mlxlua/tensor"
 )
 
 // What a REPL shows of a table.
 const (
 	shownEntries = 20 // of one table
 	shownDepth   = 4  // of tables in tables
+	// How many elements an array may have to be shown as print does: more are elided, by MLX, and told of by their
+	// shape.
+	shownElements       = 1000
+	shownElementsWithin = 50 // in a table
 )
 
 // Show is a value as a REPL shows it: a table with what it holds, everything else as print does. Reading an array
@@ -35,8 +41,17 @@ type shown struct {
 // value shows a value.
 func (sh *shown) value(v lua.LValue) error {
 	if text, ok := v.(lua.LString); ok && len(sh.within) > 0 {
-		fmt.Fprintf(&sh.out, "%q", string(text))
+		sh.out.WriteString(quote(string(text)))
 		return nil
+	}
+	if x, ok := array(v); ok && x.Size() > sh.most() {
+		return sh.large(v, x)
+	}
+	if f, ok := v.(*lua.LFunction); ok {
+		if known := sh.s.mx.help[f]; known != nil {
+			sh.out.WriteString("function " + known.usage())
+			return nil
+		}
 	}
 	t, ok := v.(*lua.LTable)
 	if !ok || sh.s.L.GetMetaField(t, "__tostring") != lua.LNil {
@@ -55,6 +70,25 @@ func (sh *shown) value(v lua.LValue) error {
 	sh.within = append(sh.within, t)
 	defer func() { sh.within = sh.within[:len(sh.within)-1] }()
 	return sh.table(t)
+}
+
+// most is how many elements an array may have here.
+func (sh *shown) most() int {
+	if len(sh.within) > 0 {
+		return shownElementsWithin
+	}
+	return shownElements
+}
+
+// large shows an array of many elements: its dtype and shape, and unless a table holds it the text that print gives.
+func (sh *shown) large(v lua.LValue, x *tensor.Array) error {
+	if len(sh.within) > 0 {
+		fmt.Fprintf(&sh.out, "array %v", x.Spec())
+		return nil
+	}
+	text, err := sh.s.Text(sh.ctx, v)
+	fmt.Fprintf(&sh.out, "%s  shape %v", text, x.Shape())
+	return err
 }
 
 // table shows what a table holds.

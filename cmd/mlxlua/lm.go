@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mlxlua/mlxlua"
+	"github.com/mlxlua/mlxlua/cmd/mlxlua/edit"
 	"github.com/mlxlua/mlxlua/luabind"
 )
 
@@ -25,7 +26,7 @@ func runModels(arguments []string, stdin *os.File, stdout, stderr io.Writer) int
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	var asked atomic.Bool
-	defer interrupts(&asked, func() { cancel(errInterrupted) })()
+	defer interrupts(&asked, func() { cancel(edit.ErrInterrupted) })()
 
 	p := &program{s: s, o: &options{}, stdin: stdin, stdout: stdout, stderr: stderr}
 	if err := p.modelHost(&asked, stderr); err != nil {
@@ -75,7 +76,7 @@ func interrupts(asked *atomic.Bool, cancel func()) func() {
 
 // modelHost sets the global lm_host: what scripts/lm/cli.lua takes from the program.
 func (p *program) modelHost(asked *atomic.Bool, stderr io.Writer) error {
-	var in lineReader
+	var in entryReader
 	host := map[string]any{
 		"terminal": isTerminalWriter(stderr),
 		"write": luabind.Func(func(_ context.Context, args []any) ([]any, error) {
@@ -95,12 +96,9 @@ func (p *program) modelHost(asked *atomic.Bool, stderr io.Writer) error {
 		}),
 		"ask": luabind.Func(func(_ context.Context, args []any) ([]any, error) {
 			if in == nil {
-				var err error
-				if in, err = p.lines(); err != nil {
-					return nil, err
-				}
+				in = p.entries("questions", nil)
 			}
-			text, err := in.line(fmt.Sprint(args...))
+			text, err := in.next(fmt.Sprint(args...), func(string) bool { return true })
 			asked.Store(false)
 			switch {
 			case err == nil:
@@ -108,7 +106,7 @@ func (p *program) modelHost(asked *atomic.Bool, stderr io.Writer) error {
 				return []any{text}, nil
 			case errors.Is(err, io.EOF):
 				return []any{nil}, nil
-			case errors.Is(err, errInterrupted):
+			case errors.Is(err, edit.ErrInterrupted):
 				return []any{""}, nil
 			}
 			return nil, err

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -36,6 +35,14 @@ func run(argv []string, stdin *os.File, stdout, stderr io.Writer) int {
 		fmt.Fprint(stdout, usage)
 		return 0
 	}
+	if o.newScript != "" {
+		if err := newScript(o.newScript); err != nil {
+			fmt.Fprintf(stderr, "mlxlua: %v\n", err)
+			return 1
+		}
+		fmt.Fprintf(stdout, "wrote %s: mlxlua %s runs it\n", o.newScript, o.newScript)
+		return 0
+	}
 	p, err := open(o, argv, stdin, stdout, stderr)
 	if err != nil {
 		fmt.Fprintf(stderr, "mlxlua: %v\n", err)
@@ -47,6 +54,9 @@ func run(argv []string, stdin *os.File, stdout, stderr io.Writer) int {
 		if o.onlyVersion() {
 			return 0
 		}
+	}
+	if o.doctor {
+		return p.doctor()
 	}
 	tensor.CheckNaN(o.checkNaN)
 	if o.profile {
@@ -118,7 +128,8 @@ func open(o *options, argv []string, stdin *os.File, stdout, stderr io.Writer) (
 		return nil, err
 	}
 	s := luabind.New(opt)
-	return &program{s: s, o: o, argv: argv, stdin: stdin, stdout: stdout, stderr: stderr}, nil
+	return &program{s: s, o: o, argv: argv, stdin: stdin, stdout: stdout, stderr: stderr,
+		colors: showsColors(stdout) && showsColors(stderr)}, nil
 }
 
 // program is one run of mlxlua.
@@ -129,6 +140,7 @@ type program struct {
 	stdin          *os.File
 	stdout, stderr io.Writer
 	exited         bool // by os.exit
+	colors         bool // whether what it writes is painted
 }
 
 // run does what the options say. Work that a script handed over and never looked at is waited for: its failure is the
@@ -174,6 +186,9 @@ func (p *program) perform() int {
 		return 0
 	case terminal:
 		fmt.Fprintln(p.stdout, versionText())
+		fmt.Fprintln(p.stdout,
+			p.paint(dim, "help explains mx, ?mx.softmax a function; Tab completes; Ctrl-D ends the session"))
+		p.startUp()
 		return p.repl()
 	}
 	p.o.script = "-"
@@ -214,7 +229,7 @@ func (p *program) setArg() {
 // init runs LUA_INIT: source text, or a file if it starts with @.
 func (p *program) init() (int, bool) {
 	text := os.Getenv("LUA_INIT")
-	if text == "" {
+	if text == "" || p.o.ignoreEnvironment {
 		return 0, true
 	}
 	return p.report(p.interruptible(func(ctx context.Context) error {
@@ -262,7 +277,10 @@ func (p *program) report(err error) (status int, ok bool) {
 		p.exited = true
 		return *se.Exit, false
 	}
-	fmt.Fprintf(p.stderr, "mlxlua: %v\n", err)
+	fmt.Fprintf(p.stderr, "mlxlua: %v\n", p.paint(red, err.Error()))
+	if text := excerpt(err, nil); text != "" {
+		fmt.Fprintln(p.stderr, text)
+	}
 	if se != nil && se.Traceback != "" {
 		fmt.Fprintln(p.stderr, se.Traceback)
 	}
@@ -279,13 +297,4 @@ func exits(err error) bool {
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
-// versionText is the version, the Lua dialect, and what runs the kernels.
-func versionText() string {
-	version := "(development)"
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		version = info.Main.Version
-	}
-	return fmt.Sprintf("mlxlua %s  %s, %s", version, "Lua 5.1 (gopher-lua)", mlxlua.DeviceText())
 }

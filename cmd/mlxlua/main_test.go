@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/cmd/mlxlua/edit"
+	"github.com/mlxlua/mlxlua/luabind"
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
@@ -79,6 +81,7 @@ func TestOptions(t *testing.T) {
 		{"an array as a condition", "", []string{"-e", "if mx.any(mx.ones(2)) then print(1) end"},
 			result{0, "1\n", "warning: " +
 				"(command line):1: the condition is an array bool (), and Lua takes any array for true; its value is x:item()\n"}},
+		{"-E", "", []string{"-E", "-e", "print(from_init)"}, result{0, "nil\n", ""}},
 		{"--device cpu", "", []string{"--device", "cpu", "-e", "print(mx.default_device())"},
 			result{0, "Device(cpu, 0)\n", ""}},
 	} {
@@ -168,7 +171,7 @@ func TestREPL(t *testing.T) {
 		"{t = {...}}\nmodule mx.fast: help(mx.fast) lists its functions\n{}\n3\n\n", ""}, got)
 	got = runProgram(t, "t = {}; for i = 1, 22 do t[i] = i end\nt\nhelp(mx.ones(2))\nhelp(mx)\n", "-i")
 	require.Contains(t, got.out, " 19, 20, ... 2 more}\nan array float32 (2,)\nProperties: shape, dtype, ")
-	require.Contains(t, got.out, "Modules, each with a help of its own: mx.data, mx.distributed, mx.fast, ")
+	require.Contains(t, got.out, "Modules, each with a help of its own: ")
 	got = runProgram(t, "exit\nquit()\nquit = 1\nquit\nfunction exit() error('own') end\nexit()\n", "-i")
 	require.Equal(t, "Ctrl-D ends the session\n1\n\n", got.out)
 	require.Contains(t, got.stderr, "Ctrl-D ends the session\n")
@@ -185,36 +188,38 @@ func TestREPLUnfinishedInputs(t *testing.T) {
 	t.Setenv("LUA_INIT", "")
 	got := runProgram(t, "x = \"abc\n1 + 1\n2 + 2\n", "-i")
 	require.Equal(t, 0, got.status)
-	require.Contains(t, got.stderr, "stdin:2: unterminated string near 'abc'")
-	require.Equal(t, "4\n\n", got.out)
+	require.Contains(t, got.stderr, "unterminated string")
+	require.Equal(t, "2\n4\n\n", got.out)
 	require.Equal(t, "a\nb\n\n", runProgram(t, "\"a\\\nb\"\n", "-i").out, "a backslash continues a string")
 	require.Equal(t, result{0, "\n", "stdin: syntax error at EOF\n"}, runProgram(t, "f(\n", "-i"))
 	require.Equal(t, "100000\n\n", runProgram(t, "#\""+strings.Repeat("a", 100000)+"\"", "-i").out)
 }
 
-// keys is a REPL's input that a test writes; each line may come with an action.
+// keys is a REPL's input that a test writes.
 type keys struct {
 	lines []string
-	at    map[int]func()
-	next  int
+	at    int
 	kept  []string
 }
 
-func (k *keys) line(string) (string, error) {
-	if k.next == len(k.lines) {
-		return "", io.EOF
+func (k *keys) next(_ string, ends func(string) bool) (string, error) {
+	var entry string
+	for {
+		if k.at == len(k.lines) {
+			return entry, io.EOF
+		}
+		k.at++
+		line := k.lines[k.at-1]
+		if line == "^C" {
+			return "", edit.ErrInterrupted
+		}
+		if entry += line; ends(entry) {
+			return entry, nil
+		}
+		entry += "\n"
 	}
-	k.next++
-	if do := k.at[k.next-1]; do != nil {
-		do()
-	}
-	if k.lines[k.next-1] == "^C" {
-		return "", errInterrupted
-	}
-	return k.lines[k.next-1], nil
 }
 func (k *keys) remember(input string) { k.kept = append(k.kept, input) }
-func (k *keys) close()                {}
 
 // printed is an output that calls a function when a text has been printed.
 type printed struct {
@@ -290,29 +295,146 @@ func TestCoroutineAcrossInputs(t *testing.T) {
 	require.Equal(t, result{0, "1\n2\n\n", ""}, got)
 }
 
-// The completer offers globals, members of modules, and methods of arrays.
+// Completion offers globals, members of modules, methods and properties of arrays, and keywords of functions.
 func TestCompletion(t *testing.T) {
 	p, err := open(&options{device: "cpu"}, []string{"mlxlua"}, os.Stdin, io.Discard, io.Discard)
 	require.NoError(t, err)
 	defer p.s.Close()
-	_, err = p.s.Run(t.Context(), strings.NewReader("xs = mx.ones({2})"), "test")
+	_, err = p.s.Run(t.Context(), strings.NewReader(`xs = mx.ones({2}) t = {x = xs, n = {deep = 1}}
+		k = mx.fast.metal_kernel{name = "k", input_names = {"a"}, output_names = {"o"}, source = "o[0] = a[0];"}`), "test")
 	require.NoError(t, err)
-	for text, want := range map[string]string{"print(mx.soft": "max", "mx.random.unif": "orm", "xs:resh": "ape",
-		"coro": "utine"} {
-		got, n := completer{p.s}.Do([]rune(text), len([]rune(text)))
-		require.Len(t, got, 1, text)
-		require.Equal(t, want, string(got[0]))
-		require.Positive(t, n)
+	for typed, want := range map[string][]string{
+		"print(mx.soft": {"mx.softmax"}, "mx.random.unif": {"mx.random.uniform"}, "xs:resh": {"xs:reshape"},
+		"coro": {"coroutine"}, "xs.dty": {"xs.dtype"}, "xs:dty": nil, "t.x:resh": {"t.x:reshape"}, "t.n.d": {"t.n.deep"},
+		"nosuch.thing": nil, "x = 1 +": nil,
+		"mx.softmax{ax": {"axis = "}, "mx.sum(xs, {keep": {"keepdims = "}, "mx.sum(xs, {axis = 0, ke": {"keepdims = "},
+		"xs:sum({a": {"axis = "}, "mx.softmax{axis = 1, ax": nil, "mx.softmax{axis = cor": {"coroutine"},
+		"mx.sum(xs, {":             {"a = ", "axis = ", "keepdims = ", "stream = "},
+		"xs:sum{":                  {"axis = ", "keepdims = ", "stream = "},
+		"k{inputs = {xs}, output_": {"output_dtypes = ", "output_shapes = "},
+		"mx.nn.Linear{in":          {"input_dims = "}, "print({a": nil, "f('mx.softmax{', {ax": nil,
+		"for i = 1, 2 do\n  mx.cumsum(xs, {\n    rev": {"reverse = "},
+	} {
+		got, n := luabind.Completions(p.s, typed)
+		if len(want) == 0 && typed != "nosuch.thing" && typed != "x = 1 +" {
+			for _, w := range got {
+				require.NotContains(t, w, " = ", typed)
+			}
+			continue
+		}
+		if typed == "x = 1 +" {
+			require.Contains(t, got, "mx")
+			continue
+		}
+		require.Equal(t, want, got, typed)
+		if len(got) > 0 {
+			require.True(t, strings.HasPrefix(got[0], typed[len(typed)-n:]), typed)
+		}
 	}
-	got, _ := completer{p.s}.Do([]rune("nosuch.thing"), 12)
-	require.Empty(t, got)
 }
 
-// An input of several lines is one entry of the history where one line means the same.
-func TestHistoryEntries(t *testing.T) {
-	require.Equal(t, []string{"for i = 1, 2 do print(i) end"}, entries("for i = 1, 2 do\nprint(i) end"))
-	require.Equal(t, []string{"f() -- no", "g()"}, entries("f() -- no\ng()"))
-	require.Equal(t, []string{"s = [[a", "b]]"}, entries("s = [[a\nb]]"))
+// Help, times, and what a session knows of itself.
+func TestREPLCommands(t *testing.T) {
+	t.Setenv("LUA_INIT", "")
+	session := func(lines ...string) result { return runProgram(t, strings.Join(lines, "\n")+"\n", "-i") }
+	for _, ask := range []string{"?mx.softmax", "mx.softmax?", "? mx.softmax", "help(mx.softmax)"} {
+		require.Contains(t, session(ask).out, "mx.softmax(a, axis=nil, precise=false)\nsoftmax is exp", ask)
+	}
+	for _, ask := range []string{"help", "?", "help()"} {
+		require.Contains(t, session(ask).out, "help(mx) lists the functions of mx", ask)
+	}
+	require.Equal(t, "function mx.exp(a)\n\n", session("mx.exp").out)
+	require.Regexp(t, `^array\(\[2, 2\], dtype=float32\)\ntook [0-9.]+ (us|ms|s)\n\n$`, session("time mx.ones(2) * 2").out)
+	require.Regexp(t, `^took [0-9.]+ (us|ms|s)\n\n$`, session("time for i = 1, 3 do", "local x = i", "end").out)
+	require.Equal(t, "7\n\n", session("time = 7", "time").out, "it is a name, too")
+	require.Equal(t, "5\n6\n\n", session("2 + 3", "ans + 1", "ans;").out)
+	require.Equal(t, "no global was set in this session\nn                number 3\n"+
+		"x                array float32 (2, 3), 24 B\n\n",
+		session("who()", "x = mx.ones({2, 3}); n = 3", "who()").out)
+	require.Contains(t, session("mx.zeros({30, 40})").out, "dtype=float32)  shape (30, 40)\n")
+	require.Equal(t, "{a = array float32 (30, 40), b = array([1, 1], dtype=float32)}\n\n",
+		session("{a = mx.zeros({30, 40}), b = mx.ones(2)}").out)
+	require.Equal(t, "float32 (5,), 5 elements, 20 B\nmin 1, max 4, mean 2.33333, std 1.24722 of the finite ones; 1 NaN, "+
+		"1 infinite\nint32 (3,), 3 elements, 12 B\nmin 0, max 2, mean 1, std 0.816497\n\n",
+		session("describe(mx.array({1, 2, 4, mx.nan, -mx.inf}))", "describe(mx.arange(3))").out)
+	require.Contains(t, session("describe(3)").stderr, "[describe] a is the number 3, want an array")
+}
+
+// Errors show their line, and where in it.
+func TestExcerpts(t *testing.T) {
+	t.Setenv("LUA_INIT", "")
+	for entry, want := range map[string]string{
+		"local x = = 2":                       "  local x = = 2\n            ^\n",
+		"print('é') x x":                      "  print('é') x x\n               ^\n",
+		"local y = mx.softmax(mx.ones(2), 7)": "  local y = mx.softmax(mx.ones(2), 7)\n               ^^^^^^^\n",
+		"do\nlocal z = 1\n\terror('x')\nend":  "  \terror('x')\n",
+		"error('one line')":                   "",
+	} {
+		got := runProgram(t, entry+"\n", "-i").stderr
+		message, rest, _ := strings.Cut(got, "\n")
+		require.NotEmpty(t, message)
+		require.NotContains(t, got, "\x1b", "what is no terminal gets no colours")
+		require.Equal(t, want, rest, entry)
+	}
+	path := script(t, "local x = mx.ones(2)\nlocal y = mx.reshape(x, {3})\n")
+	require.Contains(t, runProgram(t, "", path).stderr,
+		"  local y = mx.reshape(x, {3})\n               ^^^^^^^\nstack traceback:")
+}
+
+// The doctor checks what it says; what it says of an executor is the device's own word.
+func TestDoctor(t *testing.T) {
+	t.Setenv("LUA_INIT", "")
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	got := runProgram(t, "", "doctor")
+	require.Equal(t, 0, got.status, got.stderr)
+	for _, want := range []string{"program            mlxlua ", "device             Device(cpu, 0): ", "kernels run as ",
+		"threads ", "memory ", "self-check         passed: ", "terminal           none", "history, and init.lua"} {
+		require.Contains(t, got.out, want)
+	}
+	require.Equal(t, "AVX2 machine code, in executable pages", kernelsRunAs("Some CPU, 4 threads, AVX2 machine code"))
+	t.Setenv("MLXLUA_JIT", "0")
+	require.Equal(t, "interpreter, because MLXLUA_JIT is 0", kernelsRunAs("Some CPU, 4 threads, interpreter"))
+}
+
+// A broken device fails the check: here a function of mx that it uses is another one.
+func TestDoctorFinds(t *testing.T) {
+	for broken, want := range map[string]string{
+		"local real = mx.softmax mx.softmax = function(...) return real(...) * 1.001 end": "the rows of softmax",
+		"mx.matmul = function(a) return a + 1 end":                                        "a product with the identity",
+		"mx.grad = function(f) return function(x) return x end end":                       "the gradient of v^3",
+		`local n, real = 0, mx.fast.metal_kernel
+		mx.fast.metal_kernel = function(t) local k = real(t) return function(call)
+			n = n + 1 return k(call) + n end end`: "is not what the interpreter gives",
+	} {
+		var out bytes.Buffer
+		p, err := open(&options{device: "cpu"}, []string{"mlxlua"}, os.Stdin, &out, io.Discard)
+		require.NoError(t, err)
+		_, err = p.s.Run(t.Context(), strings.NewReader(broken), "broken")
+		require.NoError(t, err)
+		require.Equal(t, 1, p.doctor())
+		require.Contains(t, out.String(), "FAILED: ")
+		require.Contains(t, out.String(), want)
+		p.s.Close()
+	}
+}
+
+// A new script runs, and is never written over a file.
+func TestNew(t *testing.T) {
+	t.Setenv("LUA_INIT", "")
+	dir := t.TempDir()
+	path := filepath.Join(dir, "first.lua")
+	require.Equal(t, result{0, "wrote " + path + ": mlxlua " + path + " runs it\n", ""}, runProgram(t, "", "new", path))
+	got := runProgram(t, "", path)
+	require.Equal(t, 0, got.status, got.stderr)
+	require.Regexp(t, `step 300: loss 0\.0[0-9]+\n9[5-9]\.[0-9] % of the points`, got.out)
+	require.NoError(t, os.WriteFile(path, []byte("mine"), 0o600))
+	require.Equal(t, result{1, "", "mlxlua: new: " + path + " is there already\n"}, runProgram(t, "", "new", path))
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "mine", string(text))
+	require.Contains(t, runProgram(t, "", "new", filepath.Join(dir, "none", "x.lua")).stderr, "no such file")
+	require.Contains(t, runProgram(t, "", "new").stderr, "new needs the name of a file")
+	require.Contains(t, runProgram(t, "", "new", dir).stderr, "is there already")
 }
 
 // TestTraceOption: the timeline is there after a good run and after a failed one, and nothing else is left beside it.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -8,9 +9,12 @@ import (
 
 const usage = `usage: mlxlua [options] [script [args]]
        mlxlua lm COMMAND [options]   runs language models: mlxlua lm --help
+       mlxlua doctor       say what works here, and check it
+       mlxlua new FILE     write a script to begin with
   -e STAT        execute string STAT
   -l NAME        require library NAME
   -i             enter the REPL after the script
+  -E             ignore LUA_INIT and the REPL's start-up file
   -v             print the version
   -              execute standard input
   --             stop handling options
@@ -30,6 +34,8 @@ const usage = `usage: mlxlua [options] [script [args]]
   --version      print the version and exit
   --help         print this and exit
 Without a script, options or input from elsewhere, mlxlua is a REPL.
+The exit status is that of os.exit; 0: all went well; 1: an error of the script, of an option or of a file, or
+of work that the script handed over and never looked at.
 `
 
 // options are the program's arguments.
@@ -46,10 +52,14 @@ type options struct {
 	sandbox     bool
 	limits      limits
 	strict      bool
-	hasScript   bool
-	script      string
-	args        []string
-	exitVersion bool // --version
+	doctor      bool
+	newScript   string // the file that "new" writes
+	// ignoreEnvironment is -E: neither LUA_INIT nor the start-up file are run.
+	ignoreEnvironment bool
+	hasScript         bool
+	script            string
+	args              []string
+	exitVersion       bool // --version
 }
 
 type action struct {
@@ -65,6 +75,9 @@ func (o *options) onlyVersion() bool {
 // parseArgs reads the arguments after the program's name.
 func parseArgs(argv []string) (*options, error) {
 	o := &options{device: "auto"}
+	if done, err := o.command(argv); done || err != nil {
+		return o, err
+	}
 	for len(argv) > 0 {
 		a := argv[0]
 		if a == "-" || !strings.HasPrefix(a, "-") {
@@ -84,6 +97,22 @@ func parseArgs(argv []string) (*options, error) {
 		}
 	}
 	return o, nil
+}
+
+// command reads one of the commands that are no scripts. A script of that name is run as ./doctor.
+func (o *options) command(argv []string) (bool, error) {
+	switch {
+	case len(argv) == 1 && argv[0] == "doctor":
+		o.doctor = true
+		return true, nil
+	case len(argv) > 0 && argv[0] == "new":
+		if len(argv) != 2 || argv[1] == "" {
+			return false, errors.New("new needs the name of a file to write")
+		}
+		o.newScript = argv[1]
+		return true, nil
+	}
+	return false, nil
 }
 
 // flag reads one option and gives the arguments that are left.
@@ -143,6 +172,8 @@ func (o *options) flag(a string, rest []string) ([]string, error) {
 		o.interactive = true
 	case "--sandbox":
 		o.sandbox = true
+	case "-E":
+		o.ignoreEnvironment = true
 	case "--strict":
 		o.strict = true
 	case "--profile":

@@ -10,53 +10,59 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"time"
 
-	"github.com/ergochat/readline"
+	lua "github.com/yuin/gopher-lua"
+	"golang.org/x/term"
 
+	"github.com/mlxlua/mlxlua/cmd/mlxlua/edit"
 	"github.com/mlxlua/mlxlua/luabind"
 )
 
-// lineReader gives the lines of a REPL.
-type lineReader interface {
-	// line reads a line after a prompt; io.EOF ends the session, errInterrupted drops what was typed so far.
-	line(prompt string) (string, error)
-	// remember puts an input, which may have several lines, into the history.
-	remember(input string)
-	close()
+// entryReader gives the entries of a REPL.
+type entryReader interface {
+	// next waits for an entry behind a prompt, whose end it finds by ends; io.EOF ends the session,
+	// edit.ErrInterrupted drops what was typed.
+	next(prompt string, ends func(entry string) bool) (string, error)
+	// remember puts an entry into the history.
+	remember(entry string)
 }
 
 // repl reads, runs and prints until the input ends.
 func (p *program) repl() int {
-	in, err := p.lines()
-	if err != nil {
-		fmt.Fprintf(p.stderr, "mlxlua: %v\n", err)
-		return 1
+	luabind.OpenREPL(p.s)
+	return p.loop(p.entries("history", func(before string) ([]string, int) { return luabind.Completions(p.s, before) }))
+}
+
+// startUp runs the start-up file of sessions, if there is one. Its error is told, and the session begins.
+func (p *program) startUp() {
+	path := configFile("init.lua")
+	if p.o.ignoreEnvironment || path == "" {
+		return
 	}
-	defer in.close()
-	return p.loop(in)
+	if _, err := os.Stat(path); err != nil {
+		return
+	}
+	p.tell(p.interruptible(func(ctx context.Context) error {
+		_, err := p.s.RunFile(ctx, path)
+		return err
+	}), nil)
 }
 
 // loop is the REPL on an input; it gives the exit status.
-func (p *program) loop(in lineReader) int {
+func (p *program) loop(in entryReader) int {
 	// A Ctrl-C between two inputs, while the terminal is not the editor's, ends nothing.
 	idle := make(chan os.Signal, 1)
 	signal.Notify(idle, os.Interrupt)
 	defer signal.Stop(idle)
-	var pending strings.Builder
-	var missing error // why what is pending is incomplete
 	for {
-		prompt := "> "
-		if pending.Len() > 0 {
-			prompt = ">> "
-		}
-		text, err := in.line(prompt)
+		entry, err := in.next("> ", p.ends)
 		switch {
-		case errors.Is(err, errInterrupted):
-			pending.Reset()
+		case errors.Is(err, edit.ErrInterrupted):
 			continue
 		case errors.Is(err, io.EOF):
-			if pending.Len() > 0 {
-				fmt.Fprintln(p.stderr, missing)
+			if strings.TrimSpace(entry) != "" { // it is begun, and that is what is wrong with it
+				p.evaluate(parseCommand(entry))
 			}
 			fmt.Fprintln(p.stdout)
 			return 0
@@ -64,70 +70,121 @@ func (p *program) loop(in lineReader) int {
 			fmt.Fprintf(p.stderr, "mlxlua: cannot read the input: %v\n", err)
 			return 1
 		}
-		if pending.Len() > 0 {
-			pending.WriteByte('\n')
-		}
-		pending.WriteString(text)
-		src := strings.TrimPrefix(pending.String(), "=")
-		if strings.TrimSpace(src) == "" {
-			pending.Reset()
+		if strings.TrimSpace(entry) == "" {
 			continue
 		}
-		var status int
-		var exit bool
-		if status, exit, missing = p.evaluate(src); missing != nil {
-			continue
-		}
-		in.remember(pending.String())
-		pending.Reset()
-		if exit {
+		in.remember(entry)
+		if status, exit := p.evaluate(parseCommand(entry)); exit {
 			return status
 		}
 	}
 }
 
-// evaluate runs an input and prints its values. Errors are printed and the session goes on; os.exit ends it. missing
-// says why the input is only the beginning of one, which is not printed.
-func (p *program) evaluate(src string) (status int, exit bool, missing error) {
-	incomplete := false
+// ends reports whether an entry is whole.
+func (p *program) ends(entry string) bool { return !luabind.IsBegun(p.s, parseCommand(entry).src) }
+
+// request is what an entry asks for.
+type request struct {
+	src   string
+	timed bool // the time it takes is told
+	quiet bool // its values are not printed
+}
+
+// parseCommand reads what is no Lua in an entry: ?name and name? ask for help, "time" before an expression for its
+// time; = before one is what older versions of Lua need. A semicolon at the end keeps values from being printed.
+func parseCommand(entry string) request {
+	c := request{src: entry}
+	text := strings.TrimSpace(entry)
+	if rest, ok := strings.CutPrefix(text, "time "); ok && !strings.HasPrefix(strings.TrimSpace(rest), "=") {
+		c.timed, text = true, strings.TrimSpace(rest)
+		c.src = text
+	}
+	name, asked := strings.CutPrefix(text, "?")
+	if !asked {
+		name, asked = strings.CutSuffix(text, "?")
+	}
+	switch name = strings.TrimSpace(name); {
+	case asked && name == "", !c.timed && text == "help":
+		c.src = "help()"
+	case asked && !strings.ContainsAny(name, "\n\"'"):
+		c.src = "help(" + name + ")"
+	default:
+		c.src = strings.TrimPrefix(c.src, "=")
+		c.quiet = strings.HasSuffix(text, ";")
+	}
+	return c
+}
+
+// evaluate runs an entry and prints its values, the last of which is then the global ans. Errors are printed and the
+// session goes on; os.exit ends it.
+func (p *program) evaluate(c request) (status int, exit bool) {
+	var took time.Duration
 	err := p.interruptible(func(ctx context.Context) error {
-		values, begun, err := p.s.Eval(ctx, src)
+		began := time.Now()
+		values, _, err := p.s.Eval(ctx, c.src)
+		if err == nil && c.timed {
+			err = luabind.EvalAll(ctx, p.s, values)
+		}
+		took = time.Since(began)
 		if err != nil {
-			incomplete = begun
 			return err
 		}
-		var texts []string
-		for _, v := range values {
-			text, err := p.s.Show(ctx, v)
-			if err != nil {
-				return err
-			}
-			texts = append(texts, text)
-		}
-		if leaves(src) && strings.Join(texts, "") == "nil" {
-			texts = []string{howToLeave}
-		}
-		if len(texts) > 0 {
-			fmt.Fprintln(p.stdout, strings.Join(texts, "\t"))
-		}
-		return nil
+		return p.show(ctx, c, values)
 	})
-	if err == nil {
-		return 0, false, nil
+	if c.timed && err == nil {
+		fmt.Fprintf(p.stdout, "%s\n", p.paint(dim, "took "+durationText(took)))
 	}
-	if incomplete {
-		return 0, false, err
+	if err == nil {
+		return 0, false
 	}
 	var se *luabind.ScriptError
 	if errors.As(err, &se) && se.Exit != nil {
 		p.exited = true
-		return *se.Exit, true, nil
+		return *se.Exit, true
 	}
-	if leaves(src) && strings.Contains(err.Error(), "attempt to call a non-function") {
+	if leaves(c.src) && strings.Contains(err.Error(), "attempt to call a non-function") {
 		err = errors.New(howToLeave)
 	}
-	fmt.Fprintln(p.stderr, err)
-	return 0, false, nil
+	p.tell(err, strings.Split(c.src, "\n"))
+	return 0, false
+}
+
+// show prints the values of an entry.
+func (p *program) show(ctx context.Context, c request, values []lua.LValue) error {
+	var texts []string
+	for _, v := range values {
+		if c.quiet {
+			break
+		}
+		text, err := p.s.Show(ctx, v)
+		if err != nil {
+			return err
+		}
+		texts = append(texts, text)
+	}
+	if len(values) > 0 && values[0] != lua.LNil {
+		if err := p.s.SetGlobal("ans", values[0]); err != nil {
+			return err
+		}
+	}
+	if leaves(c.src) && strings.Join(texts, "") == "nil" {
+		texts = []string{howToLeave}
+	}
+	if len(texts) > 0 {
+		fmt.Fprintln(p.stdout, strings.Join(texts, "\t"))
+	}
+	return nil
+}
+
+// durationText is a time with three digits.
+func durationText(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return fmt.Sprintf("%.3g us", float64(d)/float64(time.Microsecond))
+	case d < time.Second:
+		return fmt.Sprintf("%.3g ms", float64(d)/float64(time.Millisecond))
+	}
+	return fmt.Sprintf("%.3g s", d.Seconds())
 }
 
 const howToLeave = "Ctrl-D ends the session"
@@ -138,22 +195,20 @@ func leaves(src string) bool {
 	return name == "exit" || name == "quit"
 }
 
-// lines is an editor with history on a terminal, and plain lines elsewhere.
-func (p *program) lines() (lineReader, error) {
+// entries is an editor on a terminal, with a history in a file of that name, and plain lines elsewhere.
+func (p *program) entries(history string, complete func(before string) ([]string, int)) entryReader {
 	if !isTerminal(p.stdin) {
-		return &plainLines{bufio.NewReader(p.stdin)}, nil
+		return &plainLines{bufio.NewReader(p.stdin)}
 	}
-	tty := throughCursorAnswers(os.Stdin, os.Stdout)
-	rl, err := readline.NewFromConfig(&readline.Config{HistoryFile: historyFile(), DisableAutoSaveHistory: true,
-		AutoComplete: completer{p.s}, Undo: true, Stdin: tty, Stdout: tty})
-	if err != nil {
-		return nil, err
-	}
-	return &editor{rl}, nil
+	t := &terminal{history: edit.OpenHistory(configFile(history))}
+	t.editor = edit.New(edit.Options{In: p.stdin, Out: p.stdout, History: t.history, Color: p.colors, Size: terminalSize,
+		Complete: complete})
+	return t
 }
 
-// historyFile is where inputs are kept between sessions, or "" if there is no place for them.
-func historyFile() string {
+// configFile is where a file of the user's is that belongs to mlxlua, in a folder that is there, or "" if there is no
+// place for it.
+func configFile(name string) string {
 	dir, err := os.UserConfigDir()
 	if err != nil {
 		return ""
@@ -162,71 +217,52 @@ func historyFile() string {
 	if os.MkdirAll(dir, 0o700) != nil {
 		return ""
 	}
-	return filepath.Join(dir, "history")
+	return filepath.Join(dir, name)
 }
 
-type editor struct{ rl *readline.Instance }
-
-func (e *editor) line(prompt string) (string, error) {
-	e.rl.SetPrompt(prompt)
-	text, err := e.rl.ReadLine()
-	if errors.Is(err, readline.ErrInterrupt) {
-		return "", errInterrupted
+// terminalSize is the size of the terminal, which some do not tell.
+func terminalSize() (columns, rows int) {
+	columns, rows, err := term.GetSize(int(os.Stdout.Fd()))
+	if err != nil || columns < 8 || rows < 2 {
+		return 80, 24
 	}
-	return text, err
+	return columns, rows
 }
 
-func (e *editor) remember(input string) {
-	for _, entry := range entries(input) {
-		_ = e.rl.SaveToHistory(entry) // a history that cannot be written is no error of the session
-	}
+// terminal reads entries from a terminal, which is in raw mode only while one is edited.
+type terminal struct {
+	editor  *edit.Editor
+	history *edit.History
 }
 
-// entries are an input's entries in the history, whose entries are lines: several lines are one, unless a comment or a
-// long string makes them mean something else on one line.
-func entries(input string) []string {
-	for _, sign := range []string{"--", "[[", "[="} {
-		if strings.Contains(input, sign) {
-			return strings.Split(input, "\n")
-		}
-	}
-	return []string{strings.ReplaceAll(input, "\n", " ")}
-}
-
-func (e *editor) close() { _ = e.rl.Close() } // the terminal is restored or gone
-
-// completer offers globals, entries of tables and methods.
-type completer struct{ s *luabind.State }
-
-// Do gives the completions of the word before the cursor: what is missing of each, and the word's length.
-func (c completer) Do(line []rune, pos int) ([][]rune, int) {
-	start := pos
-	for start > 0 && isPathRune(line[start-1]) {
-		start--
-	}
-	word := string(line[start:pos])
-	var out [][]rune
-	for _, name := range c.s.Names(word) {
-		out = append(out, []rune(name[len(word):]))
-	}
-	return out, len(word)
-}
-
-// isPathRune reports whether a rune can stand in a name with dots and colons.
-func isPathRune(r rune) bool {
-	return r == '.' || r == ':' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
-}
-
-// plainLines reads lines of any length from a pipe.
-type plainLines struct{ in *bufio.Reader }
-
-func (l *plainLines) line(string) (string, error) {
-	text, err := l.in.ReadString('\n')
-	if err != nil && text == "" {
+func (t *terminal) next(prompt string, ends func(entry string) bool) (string, error) {
+	fd := int(os.Stdin.Fd())
+	state, err := term.MakeRaw(fd)
+	if err != nil {
 		return "", err
 	}
-	return strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r"), nil
+	defer func() { _ = term.Restore(fd, state) }() // the terminal is restored or gone
+	return t.editor.Read(prompt, ends)
+}
+
+func (t *terminal) remember(entry string) { t.history.Add(entry) }
+
+// plainLines reads entries from a pipe, of lines of any length.
+type plainLines struct{ in *bufio.Reader }
+
+func (l *plainLines) next(_ string, ends func(entry string) bool) (string, error) {
+	var entry strings.Builder
+	for {
+		text, err := l.in.ReadString('\n')
+		if err != nil && text == "" {
+			return entry.String(), err
+		}
+		entry.WriteString(strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r"))
+		if strings.TrimSpace(entry.String()) == "" || ends(entry.String()) {
+			return entry.String(), nil
+		}
+		entry.WriteByte('\n')
+	}
 }
 
 func (l *plainLines) remember(string) {}
-func (l *plainLines) close()          {}

@@ -3,11 +3,9 @@ package main
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -26,8 +24,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// terminal opens a pseudo-terminal of 24 lines of 80 columns: the side of the keyboard and screen, and the program's.
-func terminal(t *testing.T) (screen, program *os.File) {
+// pseudoTerminal opens a pseudo-terminal of 24 lines of 80 columns: the side of the keyboard and screen, and the
+// program's.
+func pseudoTerminal(t *testing.T) (screen, program *os.File) {
 	t.Helper()
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
@@ -44,18 +43,14 @@ func terminal(t *testing.T) (screen, program *os.File) {
 	return screen, program
 }
 
-// On a terminal the REPL edits lines, completes names, keeps a history, and Ctrl-C stops what runs and nothing else.
+// On a terminal the REPL edits entries, completes names, keeps a history, paints, runs a start-up file, and Ctrl-C
+// stops what runs and nothing else.
 func TestTerminal(t *testing.T) {
-	for _, answers := range []bool{true, false} {
-		t.Run(fmt.Sprintf("answers %v", answers), func(t *testing.T) { useTerminal(t, answers) })
-	}
-}
-
-// useTerminal plays a terminal and who sits at it. A terminal answers when it is asked where the cursor is; the REPL
-// serves others too.
-func useTerminal(t *testing.T, answers bool) {
-	screen, tty := terminal(t)
+	screen, tty := pseudoTerminal(t)
 	home := t.TempDir()
+	require.NoError(t, os.MkdirAll(home+"/mlxlua", 0o700))
+	require.NoError(t, os.WriteFile(home+"/mlxlua/init.lua", []byte("started = 'from init.lua'"), 0o600))
+	t.Setenv("NO_COLOR", "")
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), asProgram+"=1", "LUA_INIT=", "HOME="+home, "XDG_CONFIG_HOME="+home, "TERM=xterm")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
@@ -70,9 +65,6 @@ func useTerminal(t *testing.T, answers bool) {
 			n, err := screen.Read(b)
 			if err != nil {
 				return // EIO: the program has ended
-			}
-			if answers && bytes.Contains(b[:n], []byte("\x1b[6n")) {
-				_, _ = screen.WriteString("\x1b[24;1R")
 			}
 			chunks <- b[:n]
 		}
@@ -112,17 +104,17 @@ func useTerminal(t *testing.T, answers bool) {
 		wait("> ")
 	}
 	answer("mlxlua ")
+	keys("started\r")
+	answer("from init.lua\r\n")
 	keys("6 * 7\r")
 	answer("42\r\n")
 	// Home as multiplexers send it, then across characters that take two columns: what was typed is what counts.
 	keys("#'語日本'\x1b[1~1 + \x1b[4~\x1b[D\x1b[D\x1b[D漢\x7f\x1b[D字\r")
 	answer("13\r\n")
-	keys("for i = 1, 1 do\r")
-	answer("\n")
-	keys("print(i + 100) end\r")
+	keys("for i = 1, 1 do\rprint(i + 100) end\r")
 	answer("101\r\n")
 	keys("mx.softm\t({1})\r") // completed to softmax, which wants an array
-	answer("[softmax] a is a table, want an array")
+	answer("\x1b[31mstdin:1: [softmax] a is a table, want an array")
 	keys("print('go' .. 'ing') while true do end\r")
 	wait("going\r\n")
 	keys("\x03")
@@ -131,8 +123,12 @@ func useTerminal(t *testing.T, answers bool) {
 	answer("^C")
 	keys("mx.arange(3)\r")
 	answer("array([0, 1, 2], dtype=int32)")
-	keys("\x1b[A\x1b[A\x1b[A\x1b[A\r") // four inputs up: the loop over one line
+	keys("\x1b[A\x1b[A\x1b[A\x1b[A\x1b[A\r") // four entries up, the last of two lines: the loop
 	answer("101\r\n")
+	keys("\x126 *\r") // searched for
+	answer("42\r\n")
+	keys("\x1b[200~x = {\r  5}\r\x1b[201~\rx[1]\r") // pasted
+	answer("5\r\n")
 	keys("\x04")
 	for open := true; open; {
 		select {
@@ -147,8 +143,7 @@ func useTerminal(t *testing.T, answers bool) {
 	require.False(t, errors.As(err, &exit), "%v", err)
 	history, err := os.ReadFile(home + "/mlxlua/history")
 	require.NoError(t, err)
-	lines := strings.Split(strings.TrimSpace(string(history)), "\n")
-	require.Equal(t, "6 * 7", lines[0])
-	require.Contains(t, lines, "for i = 1, 1 do print(i + 100) end")
+	require.Contains(t, string(history), "\n6 * 7\n")
+	require.Contains(t, string(history), "\nfor i = 1, 1 do\n\tprint(i + 100) end\n")
 	require.NotContains(t, string(history), "half an inp")
 }

@@ -62,7 +62,8 @@ const lawText = `
 	cgo         = C
 	gopher-lua  = github.com/yuin/gopher-lua/...
 	purego      = github.com/ebitengine/purego/...
-	readline    = github.com/ergochat/readline
+	uniseg      = github.com/rivo/uniseg
+	x/term      = golang.org/x/term
 	gonum       = gonum.org/v1/gonum/...
 	x/sys       = golang.org/x/sys/...
 	x/text      = golang.org/x/text/...
@@ -129,7 +130,7 @@ const lawText = `
 	# Who may use what of others.
 	purego < apple, cuda
 	gopher-lua < lua51, reach, luabind, cmd
-	readline < cmd
+	uniseg, x/term < cmd
 	gonum < fft_test, linalg
 	x/text, regexp2 < text
 	x/sys < soft, format, cmd

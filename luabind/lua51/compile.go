@@ -110,6 +110,7 @@ func (s *State) Compile(ctx context.Context, src io.Reader, name string) (*lua.F
 type SyntaxError struct {
 	Chunk   string // the chunk's name
 	Line    int    // counts from 1; 0: the text ends too early
+	Column  int    // counts from 1, in bytes: where the token is that the parser stopped at; 0: nobody knows
 	Message string // what the parser says
 	Token   string // what the parser stopped at, or ""
 	Text    string // the whole text
@@ -140,6 +141,13 @@ func syntaxError(err error, name, text string) error {
 	e := &SyntaxError{Chunk: name, Line: pe.Pos.Line, Message: strings.TrimSpace(pe.Message), Token: pe.Token, Text: text}
 	if pe.Pos.Line == parse.EOF {
 		e.Line, e.Token = 0, ""
+		return e
+	}
+	if lines := strings.Split(text, "\n"); e.Line <= len(lines) && e.Token != "" {
+		// The parser tells about where it stands.
+		line := lines[e.Line-1]
+		about := min(max(pe.Pos.Column, 0)+len(e.Token), len(line))
+		e.Column = 1 + strings.LastIndex(line[:about], e.Token)
 	}
 	return e
 }
