@@ -105,7 +105,7 @@ func (e *Encoding) cut(n int, left bool) {
 		from, to = len(e.IDs)-n, len(e.IDs)
 	}
 	e.IDs = e.IDs[from:to]
-	if e.Types != nil {
+	if e.full {
 		e.Types, e.Spans, e.Special, e.Mask = e.Types[from:to], e.Spans[from:to], e.Special[from:to], e.Mask[from:to]
 		e.values = e.values[from:to]
 	}
@@ -131,7 +131,7 @@ func readPadding(s *section) (*padding, error) {
 	s.value("pad_token", &token)
 	var fixed struct{ Fixed *int }
 	switch json.Unmarshal(strategy, &fixed); {
-	case fixed.Fixed != nil && *fixed.Fixed >= 0 && *fixed.Fixed <= 1<<24:
+	case fixed.Fixed != nil && *fixed.Fixed >= 0 && *fixed.Fixed <= 1<<20:
 		p.fixed = *fixed.Fixed
 	case string(strategy) != `"BatchLongest"`:
 		s.fail("does not know the strategy %s", strategy)
@@ -140,7 +140,7 @@ func readPadding(s *section) (*padding, error) {
 	if direction != "Left" && direction != "Right" {
 		s.fail("does not know the direction %q", direction)
 	}
-	if p.multiple < 0 || p.multiple > 1<<24 {
+	if p.multiple < 0 || p.multiple > 1<<20 {
 		s.fail("pad_to_multiple_of is %d", p.multiple)
 	}
 	return p, s.finish()
@@ -166,7 +166,7 @@ func (p *padding) fill(all []*Encoding) {
 		for i := range ids {
 			ids[i] = p.id
 		}
-		pad := extra(ids, p.kind, e.Types != nil)
+		pad := extra(ids, p.kind, e.full)
 		clear(pad.Mask)
 		first, second := e, pad
 		if p.left {
@@ -182,6 +182,7 @@ func join(parts ...*Encoding) *Encoding {
 	n := 0
 	for _, e := range parts {
 		n += len(e.IDs)
+		out.full = out.full || e.full
 	}
 	out.IDs = make([]int32, 0, n)
 	for _, e := range parts {

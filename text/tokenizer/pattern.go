@@ -18,8 +18,8 @@ type pattern struct {
 	any     *regexp2.Regexp // with look-around
 }
 
-// patternTime bounds one search by a pattern that backtracks.
-const patternTime = 10 * time.Second
+// patternTime bounds the search for one match by a pattern that backtracks.
+const patternTime = 2 * time.Second
 
 // foreignSyntax are marks of Oniguruma's syntax that other engines read differently.
 var foreignSyntax = []string{

@@ -130,7 +130,7 @@ func (f *framed) process(parts []*Encoding, special bool) ([]*Encoding, error) {
 		case f.roberta:
 			before = []int32{f.sep}
 		}
-		out = append(out, extra(before, kind, e.Types != nil), e, extra([]int32{f.sep}, kind, e.Types != nil))
+		out = append(out, extra(before, kind, e.full), e, extra([]int32{f.sep}, kind, e.full))
 	}
 	return out, nil
 }
@@ -250,7 +250,7 @@ func (t *template) process(parts []*Encoding, special bool) ([]*Encoding, error)
 	if len(parts) > 2 {
 		return nil, fmt.Errorf("[tokenizer] post_processor: a template cannot follow what has added tokens already")
 	}
-	spans := parts[0].Types != nil
+	spans := parts[0].full
 	var out []*Encoding
 	for _, p := range t.pieces(len(parts) == 2) {
 		switch {

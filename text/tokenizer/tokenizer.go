@@ -32,6 +32,7 @@ type Encoding struct {
 	Special []bool // tokens that were added: [CLS] and its like, and padding
 	Mask    []bool // false for padding
 
+	full   bool     // there is more than ids
 	text   string   // what the spans count in
 	values []string // the tokens as text
 }
@@ -248,6 +249,7 @@ func (t *Tokenizer) encode(texts []string, special, spans bool) (*Encoding, erro
 // fill gives an encoding the slices that are the same for all its tokens.
 func (e *Encoding) fill(kind int32) {
 	n := len(e.IDs)
+	e.full = true
 	e.Types, e.Special, e.Mask = make([]int32, n), make([]bool, n), make([]bool, n)
 	for i := range n {
 		e.Types[i], e.Mask[i] = kind, true

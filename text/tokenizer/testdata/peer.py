@@ -2,6 +2,7 @@
 
     python3 testdata/peer.py train           writes testdata/KIND.json (needs sentencepiece 0.2.1 too)
     python3 testdata/peer.py golden          writes testdata/golden.json: what Python makes of some odd strings
+    python3 testdata/peer.py pairs           writes testdata/pairs/golden.json: pairs of texts, truncated and padded
     python3 testdata/peer.py run KIND N SEED prints what Python makes of N odd strings, a JSON array a line
     python3 testdata/peer.py speed KIND      prints the MB/s of Python, encoding the training text line by line
 
@@ -115,8 +116,13 @@ def sp_bpe(**kw):
     trainer = T.BpeTrainer(vocab_size=760, special_tokens=["<unk>", "<s>", "</s>"] + SPBYTES, limit_alphabet=120,
                            show_progress=False, max_token_length=12)
 
+    normal = kw.pop("then", None)  # a normalizer in place of the pre-tokenizer that training needs
+
     def after(text):  # the bytes are tokens of the model, not added ones
         raw = json.loads(text)
+        if normal:
+            raw["pre_tokenizer"] = None
+            raw["normalizer"] = json.loads(normal.__getstate__())
         raw["added_tokens"] = [a for a in raw["added_tokens"] if not a["content"].startswith("<0x")]
         return json.dumps(raw)
 
@@ -183,6 +189,8 @@ def kinds():
         "bytes-normal": lambda: byte_bpe(P.Split(Regex(r"\w+|[^\w\s]+|\s+"), "isolated"), norm=N.ByteLevel()),
         "llama2": lambda: sp_bpe(norm=N.Sequence([N.Prepend("▁"), N.Replace(" ", "▁")]), dec=sp_decoder,
                                  post=frame("<s> $A", "<s> $A <s>:1 $B:1")),
+        "llama2-words": lambda: sp_bpe(pre=P.Metaspace(prepend_scheme="always", **metaspace), dec=sp_decoder,
+                                       then=N.Sequence([N.Prepend("▁"), N.Replace(" ", "▁")])),
         "gemma": lambda: sp_bpe(norm=N.Replace(" ", "▁"), pre=P.Split(" ", "merged_with_previous"),
                                 dec=D.Sequence([D.Replace("▁", " "), D.ByteFallback(), D.Fuse()]),
                                 post=frame("<s> $A", "<s> $A <s>:1 $B:1")),
@@ -292,6 +300,38 @@ def answer(t, raw):
     return [base64.b64encode(raw).decode(), e.ids, spans, t.decode(e.ids, skip_special_tokens=False), t.decode(e.ids)]
 
 
+TRUNCATIONS = [None] + [
+    {"direction": d, "max_length": n, "strategy": s, "stride": 0}
+    for d, n, s in [("Right", 9, "LongestFirst"), ("Left", 9, "LongestFirst"), ("Right", 12, "OnlyFirst"), ("Left", 14, "OnlySecond"),
+                    ("Right", 4, "LongestFirst"), ("Right", 5, "LongestFirst")]]
+PADDINGS = [None] + [
+    {"strategy": s, "direction": d, "pad_to_multiple_of": m, "pad_id": 3, "pad_type_id": 1, "pad_token": "x"}
+    for s, d, m in [("BatchLongest", "Right", 8), ({"Fixed": 16}, "Left", None), ({"Fixed": 5}, "Right", None)]]
+
+
+def pairs():
+    """[kind, truncation, padding, texts, special, encodings or null]; an encoding is [ids, types, mask, special, spans]."""
+    rng = random.Random(3)
+    for kind in ("llama3", "roberta", "bert", "xlmr", "gpt2", "wordlevel"):
+        with open(os.path.join(HERE, kind + ".json"), encoding="utf-8") as f:
+            raw = json.load(f)
+        for _ in range(24):
+            raw["truncation"], raw["padding"] = rng.choice(TRUNCATIONS), rng.choice(PADDINGS)
+            t = Tokenizer.from_str(json.dumps(raw))
+            texts = [" ".join(rng.choice(["the", "array", "don't", "x=y", "1234", "<s>"]) for _ in range(rng.randint(0, 9)))
+                     for _ in range(rng.choice([1, 2, 2, 3]))]
+            special = rng.random() < 0.8
+            try:
+                if len(texts) == 2:
+                    out = [t.encode(*texts, add_special_tokens=special)]
+                else:
+                    out = t.encode_batch(texts, add_special_tokens=special)
+            except BaseException:
+                out = None
+            yield [kind, raw["truncation"], raw["padding"], texts, special, out and [
+                [e.ids, e.type_ids, e.attention_mask, e.special_tokens_mask, [x for o in e.offsets for x in o]] for e in out]]
+
+
 def main():
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     what = sys.argv[1]
@@ -313,6 +353,10 @@ def main():
         with open(os.path.join(HERE, "golden.json"), "w", encoding="utf-8") as f:
             f.write("{\n" + ",\n".join(f"{json.dumps(k)}: [\n" + ",\n".join(
                 json.dumps(a, ensure_ascii=True, separators=(",", ":")) for a in v) + "]" for k, v in out.items()) + "}\n")
+    elif what == "pairs":
+        os.makedirs(os.path.join(HERE, "pairs"), exist_ok=True)
+        with open(os.path.join(HERE, "pairs", "golden.json"), "w", encoding="utf-8") as f:
+            f.write("[\n" + ",\n".join(json.dumps(x, separators=(",", ":")) for x in pairs()) + "]\n")
     elif what == "run":
         t = Tokenizer.from_file(os.path.join(HERE, sys.argv[2] + ".json"))
         rng = random.Random(int(sys.argv[4]))
