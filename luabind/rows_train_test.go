@@ -17,6 +17,14 @@ func TestStatus(t *testing.T) {
 	require.Equal(t, "\rone\x1b[K\r"+strings.Repeat("ü", 79)+"\x1b[K\rtwo [2J lines\x1b[K\n", out.String())
 
 	out.Reset()
+	stands := true
+	for _, text := range []string{"a", "b"} {
+		_, err := besideStatus{&stands, &out, &out}.Write([]byte(text))
+		require.NoError(t, err)
+	}
+	require.Equal(t, "\r\x1b[Kab", out.String(), "what is printed takes the line's place")
+
+	out.Reset()
 	s := New(Options{Stdout: &strings.Builder{}, Stderr: &out})
 	t.Cleanup(s.Close)
 	_, err := s.Run(context.Background(), strings.NewReader(`

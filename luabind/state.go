@@ -36,6 +36,7 @@ type State struct {
 	allowed allowedFiles           // those that they may use otherwise
 	bounds  bounds
 	warn    func(text string)     // tells of something that is slow, or surely not meant
+	status  bool                  // whether a line of mx.train.status stands on a terminal
 	told    map[tensor.Place]bool // lines whose condition the script was told of
 
 	precision int        // of printed arrays: places after the point, or shortest
@@ -84,7 +85,7 @@ func New(opt Options) *State {
 		}
 		fmt.Fprintf(w, "warning: %s: %s\n", s.where(), text)
 	}
-	s.State = lua51.New(lua51.Options{Seed: opt.Seed, Libraries: opt.Libraries, Stdout: opt.Stdout,
+	s.State = lua51.New(lua51.Options{Seed: opt.Seed, Libraries: opt.Libraries, Stdout: printStream(s),
 		Sandbox: opt.Sandbox, Modules: opt.Modules, Limits: opt.Limits.Limits, Weigh: weigh,
 		Raise: s.raise, SyntaxHint: syntaxHint, Sure: "mx",
 		Explain:   func(L *lua.LState, v lua.LValue) lua.LValue { return explain(s, L, v) },

@@ -157,6 +157,7 @@ fails("shuffle needs to know all samples", DataLoader, count(2), 1, {shuffle = t
 fails("needs the first samples again", DataLoader, count(2), 1, {last = "pad"})
 fails("key is given, and there is nothing random", DataLoader, x, 1, {key = mx.random.key(0)})
 fails("collate_fn makes batches of single samples", DataLoader, x, 1, {collate_fn = print})
+fails("for x, y in loader() do", function() for _ in DataLoader(x) do end end)
 fails("want an iterator", DataLoader(function() return 3 end))
 fails("state is no state", function() left.state = {} end)
 fails("only one of both has a key", function() left.state = {epoch = 0, batch = 0} end)

@@ -117,7 +117,10 @@ function Loader:_maker()
 end
 
 -- __call starts an epoch, or goes on in one that a state says: for x, y in loader() do ... end
-function Loader.__call(self)
+function Loader.__call(self, ...)
+  if select("#", ...) > 0 then -- as the iterator of a loop
+    fail("DataLoader", "call the loader for each epoch: for x, y in loader() do ... end")
+  end
   if not self._resumed and self.batch > 0 then self:_next_epoch() end -- the last loop was left early
   self._resumed, self._last = false, false
   local run = {} -- a second call of the loader ends the first one's epoch
