@@ -272,10 +272,9 @@ func (m *bpe) byteSymbols(b *bpeWord, s string) error {
 // mergeList reads merges in both forms: "a b" and ["a", "b"].
 type mergeList [][2]string
 
-// UnmarshalJSON reads the list.
-func (l *mergeList) UnmarshalJSON(raw []byte) error {
-	var pairs [][2]string
-	if json.Unmarshal(raw, &pairs) == nil {
+// readJSON reads the list.
+func (l *mergeList) readJSON(raw []byte) error {
+	if pairs, ok := readPairs(raw); ok {
 		*l = pairs
 		return nil
 	}

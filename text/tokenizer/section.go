@@ -1,7 +1,6 @@
 package tokenizer
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -19,11 +18,14 @@ type section struct {
 	err  error
 }
 
+// openSection begins to read an object, which is valid JSON.
 func openSection(path string, raw json.RawMessage) *section {
 	s := &section{path: path, read: map[string]bool{}}
-	if err := json.Unmarshal(raw, &s.keys); err != nil {
+	keys, err := splitObject(raw)
+	if err != nil {
 		s.err = fmt.Errorf("[tokenizer] %s is no object: %w", path, err)
 	}
+	s.keys = keys
 	return s
 }
 
@@ -38,7 +40,7 @@ func (s *section) fail(format string, args ...any) {
 func (s *section) has(key string) bool {
 	s.read[key] = true
 	raw, ok := s.keys[key]
-	return ok && !bytes.Equal(bytes.TrimSpace(raw), []byte("null"))
+	return ok && !isNull(raw)
 }
 
 // value reads a key into a variable; without the key, or with null, the variable stays as it is.
@@ -46,7 +48,13 @@ func (s *section) value(key string, to any) {
 	if !s.has(key) {
 		return
 	}
-	if err := json.Unmarshal(s.keys[key], to); err != nil {
+	var err error
+	if large, ok := to.(interface{ readJSON(raw []byte) error }); ok {
+		err = large.readJSON(s.keys[key])
+	} else {
+		err = json.Unmarshal(s.keys[key], to)
+	}
+	if err != nil {
 		s.fail("%s: %v", key, err)
 	}
 }

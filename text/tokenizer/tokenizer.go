@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -48,6 +49,9 @@ func New(raw []byte) (*Tokenizer, error) { return newTokenizer(raw, nil) }
 
 // newTokenizer is New with added tokens that the file does not list.
 func newTokenizer(raw []byte, more []AddedToken) (*Tokenizer, error) {
+	if !json.Valid(raw) {
+		return nil, fmt.Errorf("[tokenizer] tokenizer.json: %w", json.Unmarshal(raw, new(any)))
+	}
 	s := openSection("tokenizer.json", raw)
 	t := &Tokenizer{}
 	t.idle.New = func() any { return &worker{t: t} }

@@ -1,7 +1,6 @@
 package tokenizer
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 )
@@ -26,9 +25,9 @@ type vocabulary struct {
 	names map[int32]string
 }
 
-// UnmarshalJSON reads {"token": id, ...}.
-func (v *vocabulary) UnmarshalJSON(raw []byte) error {
-	if err := json.Unmarshal(raw, &v.ids); err != nil {
+// readJSON reads {"token": id, ...}.
+func (v *vocabulary) readJSON(raw []byte) (err error) {
+	if v.ids, err = readIDs(raw); err != nil {
 		return fmt.Errorf("is no map of tokens to ids from 0 to %d: %w", math.MaxInt32, err)
 	}
 	v.names = make(map[int32]string, len(v.ids))
