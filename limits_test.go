@@ -171,6 +171,18 @@ func TestAllowedFiles(t *testing.T) {
 			require.ErrorContains(t, err, c.want, c.source)
 		}
 	}
+	s = open(t, mlxlua.Options{Sandbox: true, ReadFiles: []string{results}, WriteFiles: []string{results}})
+	require.NoError(t, s.Set("dir", dir))
+	for epochs := range 3 { // a training that goes on where the last call left it
+		out, err := s.Run(t.Context(), "train", `local epochs, steps = ..., 0
+			local function loss(m, x) return mx.mean(m(x)) end
+			local history = mx.train.fit(mx.nn.Linear(1, 1), mx.optimizers.SGD(0.1), loss,
+				mx.data.DataLoader(mx.ones({4, 1}), 2), {epochs = epochs, checkpoint = dir .. "/results/c.safetensors",
+				resume = true, callbacks = {step = function() steps = steps + 1 end}})
+			return #history, steps`, float64(epochs+1))
+		require.NoError(t, err)
+		require.Equal(t, []any{float64(epochs + 1), 2.0}, out)
+	}
 	found, err := filepath.Glob(filepath.Join(secret, "*"))
 	require.NoError(t, err)
 	require.Len(t, found, 1)

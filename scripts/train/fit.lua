@@ -125,12 +125,21 @@ local function save(run)
     loader = is_loader(run.data) and run.data or nil, fit = run.at, history = run.history})
 end
 
+-- exists reports whether there is a file. A script without Lua's io library asks mx.load.
+local function exists(file)
+  if io then
+    local f = io.open(file, "rb")
+    if f then f:close() end
+    return f ~= nil
+  end
+  local ok, why = pcall(mx.load, file, {format = "safetensors"})
+  return ok or not tostring(why):find("there is no file", 1, true)
+end
+
 -- resume takes a run up where its checkpoint left it, if there is one.
 local function resume(run)
   local file = run.checkpoint
-  local there = io and io.open(file, "rb")
-  if not there then return end
-  there:close()
+  if not exists(file) then return end
   local loader = is_loader(run.data) and run.data or nil
   local rest = mx.train.load_checkpoint(file, {model = run.model, optimizer = run.optimizer, loader = loader})
   if type(rest.fit) ~= "table" then fail("fit", file .. " is a checkpoint of something else") end
