@@ -35,6 +35,7 @@ func openModelHost(s *State) lua.LValue {
 			return v, nil
 		},
 		"tokenizer": openTokenizer(s),
+		"render":    func(L *lua.LState) (lua.LValue, error) { return renderChat(s, L) },
 
 		"kind":   onFiles(s, pathKind),
 		"files":  onFiles(s, pathFiles),

@@ -1,8 +1,11 @@
 package luabind
 
 import (
+	"errors"
+
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/text/template"
 	"github.com/mlxlua/mlxlua/text/tokenizer"
 )
 
@@ -103,4 +106,43 @@ func tokenStream(s *State, stream *tokenizer.Stream) lua.LValue {
 		return 1
 	}))
 	return t
+}
+
+// renderChat is a conversation as a text: of a chat template, an object of the template's variables with the list
+// messages in it, whether the answer begins at the end, and a list of tools, "" for none. All but the third are JSON.
+func renderChat(s *State, L *lua.LState) (lua.LValue, error) {
+	t, err := template.Parse(L.CheckString(1))
+	if err != nil {
+		return nil, err
+	}
+	v, err := template.ParseJSON([]byte(L.CheckString(2)))
+	if err != nil {
+		return nil, err
+	}
+	chat := template.Chat{AddGenerationPrompt: L.CheckBool(3), Arguments: template.NewDict()}
+	vars, ok := v.(*template.Dict)
+	if !ok {
+		return nil, errors.New("the variables of a chat template are no JSON object")
+	}
+	for _, key := range vars.Keys() {
+		value, _ := vars.Get(key)
+		if key != "messages" {
+			chat.Arguments.Set(key, value)
+		} else if chat.Messages, ok = value.(*template.List); !ok {
+			return nil, errors.New("the messages of a conversation are no list")
+		}
+	}
+	if chat.Messages == nil {
+		return nil, errors.New("a conversation needs messages")
+	}
+	if tools := L.OptString(4, ""); tools != "" {
+		if v, err = template.ParseJSON([]byte(tools)); err != nil {
+			return nil, err
+		}
+		if chat.Tools, ok = v.(*template.List); !ok {
+			return nil, errors.New("the tools of a conversation are no list")
+		}
+	}
+	text, err := t.Apply(s.Context(), chat, template.Options{})
+	return lua.LString(text), err
 }

@@ -67,7 +67,7 @@ end
 
 local function load(host, o)
   if not o.model then fail("--model is needed") end
-  return lm.load(o.model, {progress = bar(host, "loading"), ignore = o.ignore_key})
+  return lm.load(o.model, {progress = bar(host, "loading"), ignore = o.ignore_key, lazy = o.mlx_path ~= nil})
 end
 
 -- answering is the options of Session.answer by a command's.

@@ -90,7 +90,9 @@ function lm.build(arrays, config, options)
 end
 
 -- load is the model of a directory, or of a .gguf file. Options: progress(done, all) is called as files are opened,
--- ignore lists keys of config.json to leave out of account, dtype converts the weights that are floats.
+-- ignore lists keys of config.json to leave out of account, dtype converts the weights that are floats. What
+-- is computed of weights, such as experts in one array, is computed now, unless lazy says later; all others stay in
+-- their files' pages until they are used.
 function lm.load(name, options)
   options = options or {}
   local dir, arrays, config = name, nil, nil
@@ -106,6 +108,7 @@ function lm.load(name, options)
   local model = lm.build(arrays, config, options)
   if options.dtype then quantize.cast(model, options.dtype) end
   model.directory = dir
+  if not options.lazy then mx.eval(model:parameters()) end
   return model
 end
 

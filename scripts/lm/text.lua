@@ -51,17 +51,18 @@ function Session:template(name)
 end
 
 -- rendered is a conversation, a list of {role = ..., content = ...}, as a text by the chat template. options.arguments
--- are further variables of the template; options.continue leaves the last message open, for the model to go on with.
+-- are further variables of the template; options.tools is a list of tools, or its JSON, which keeps the order of keys;
+-- options.continue leaves the last message open, for the model to go on with.
 function Session:rendered(messages, options)
   options = options or {}
   local template = options.template or self:template()
   if not template then fail("%s has no chat template", self.model.directory or "the model") end
-  local values = {messages = messages, add_generation_prompt = not options.continue,
-    bos_token = self.tokenizer.bos, eos_token = self.tokenizer.eos, pad_token = self.tokenizer.pad,
-    unk_token = self.tokenizer.unk}
+  local values = {messages = host.list(messages), bos_token = self.tokenizer.bos, eos_token = self.tokenizer.eos,
+    pad_token = self.tokenizer.pad, unk_token = self.tokenizer.unk}
   for k, v in pairs(options.arguments or {}) do values[k] = v end
-  if not host.render then fail("chat templates are not built: use --ignore-chat-template, or session:tokens") end
-  local text, why = host.render(template, host.encode(values))
+  local tools = options.tools or ""
+  if type(tools) == "table" then tools = host.encode(host.list(tools)) end
+  local text, why = host.render(template, host.encode(values), not options.continue, tools)
   if not text then fail("chat template: %s", why) end
   if options.continue then
     local last = messages[#messages].content
