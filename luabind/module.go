@@ -25,7 +25,7 @@ const (
 func allRows() []row {
 	all := slices.Concat(coreRows, fileRows, dataRows, imageRows, trainRows, dtypeRows, distributedRows)
 	for _, rows := range [][]row{transformRows, kernelRows, evalRows, streamRows, memoryRows, compileRows, scopeRows,
-		exportRows, deviceRows, printRows, metalMemory()} {
+		exportRows, deviceRows, printRows, plotRows, metalMemory()} {
 		for _, r := range rows {
 			r.host, r.keeps = true, true
 			all = append(all, r)

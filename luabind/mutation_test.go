@@ -11,6 +11,22 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
+// plotCall begins programs that call functions of mx.plot and look at the file.
+const plotCall = `local function drawn(name, t)
+	t.file = os.tmpname() .. ".svg"
+	mx.plot[name](t)
+	local file = io.open(t.file)
+	local text = file:read("*a")
+	file:close()
+	os.remove(t.file)
+	return text
+end
+local function bare(name)
+	mx.plot[name]({1, 2})
+	local text = drawn(name, {x = {1, 2}})
+	return not (text:find('y="24.00"') or text:find('y="388.00"') or text:find('x="590.00"'))
+end `
+
 // rowCalls are programs, by the functions that MLX has not, which are true as long as the function's parameters are in
 // their order and have their defaults.
 var rowCalls = map[string]string{
@@ -64,6 +80,26 @@ var rowCalls = map[string]string{
 		local t = mx.data.load_csv(name)
 		os.remove(name)
 		return list[1].dtype == mx.int8 and list[2].dtype == mx.float32 and t.b:item() == 2`,
+	"plot.line": plotCall + `
+		local text = drawn("line", {x = {1, 2}, y = {0, 4}, title = "T", xlabel = "X", ylabel = "Y", labels = {"L"}})
+		return text:find('y="24.00"[^>]*>T<') and text:find('y="388.00"[^>]*>X<') and text:find('x="8.00"[^>]*>Y<') and
+			text:find('x="590.00"[^>]*>L<') and text:find('x="58.00"[^>]*>4<') and
+			bare("line") and bare("scatter")`,
+	"plot.scatter": plotCall + `
+		local text = drawn("scatter", {x = {1, 2}, y = {0, 4}, title = "T", xlabel = "X", ylabel = "Y", labels = {"L"}})
+		return text:find('y="24.00"[^>]*>T<') and text:find('y="388.00"[^>]*>X<') and text:find('x="8.00"[^>]*>Y<') and
+			text:find('x="590.00"[^>]*>L<') and text:find('x="58.00"[^>]*>4<') and
+			bare("line") and bare("scatter")`,
+	"plot.hist": plotCall + `
+		local text = drawn("hist", {x = {1, 2}, title = "T", xlabel = "X"})
+		return text:find('y="24.00"[^>]*>T<') and text:find('y="388.00"[^>]*>X<') and
+			select(2, text:gsub("<rect", "")) == 11 and
+			bare("hist")`,
+	"plot.image": `local ok, why = pcall(mx.plot.image, {x = mx.ones({2, 2}), low = 3, high = 2})
+		mx.plot.image(mx.ones({2, 2}) * 100)
+		mx.plot.image(mx.ones({2, 2}) * -100)
+		return tostring(why):find("low is 3, above high, 2", 1, true) and
+			not pcall(mx.plot.image, {x = mx.ones({2, 2}), file = "no"})`,
 	"data.load_image": `return mx.data.load_image("../picture/testdata/rgb.png", 1):dim(2) == 1`,
 	"data.save_image": `local name = os.tmpname()
 		mx.data.save_image(name, mx.zeros({1, 1}))

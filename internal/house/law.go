@@ -38,6 +38,7 @@ const lawText = `
 	compile     = compile
 	export      = export
 	picture     = picture
+	plot        = plot
 	metal       = metal
 	prelude     = metal/prelude
 	kir         = metal/kir
@@ -66,6 +67,7 @@ const lawText = `
 	x/term      = golang.org/x/term
 	gonum       = gonum.org/v1/gonum/...
 	x/sys       = golang.org/x/sys/...
+	x/image     = golang.org/x/image/...
 	x/text      = golang.org/x/text/...
 	regexp2     = github.com/dlclark/regexp2
 	testify     = github.com/stretchr/testify/...
@@ -100,7 +102,8 @@ const lawText = `
 	tensor, ops, grad, compile, scripts, text < luabind < root < cmd, examples
 	conv, fast, fft, linalg, products, quant, random < luabind, root, cmd, examples
 	metal, format < luabind, root, cmd
-	picture < luabind
+	picture, plot < luabind
+	x/image < plot
 	sig, rooms, docs < luabind
 	sig, luabind, docs < docsgen
 
@@ -152,8 +155,8 @@ const lawText = `
 	multivariate !< ops, grad, compile, tensor, kernelgen, kit, sig, luabind, lua51, reach
 	cgo, kir, msl, interp, jit !< multivariate
 	cgo !< conv, fast, fft, linalg, products, quant, random
-	cgo !< sig, rooms, docs, export, picture, text
-	metal, tensor, ops, format, luabind, gopher-lua !< picture
+	cgo !< sig, rooms, docs, export, picture, plot, text
+	metal, tensor, ops, format, luabind, gopher-lua !< picture, plot
 	metal, kir, msl, kernelgen, tensor, format, kit, ops, grad, compile, scripts, luabind !< text
 	cgo !< root, cmd, luabind, tensor, kernelgen, kit, ops, grad, optest, format, compile, scripts, examples, house
 	cgo !< metal, prelude, kir, msl, interp, jit, soft, apple, cuda, drivers, drivertest, kerneltest
