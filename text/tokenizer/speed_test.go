@@ -36,7 +36,7 @@ func BenchmarkEncode(b *testing.B) {
 	text := prose(b)
 	lines := strings.Split(text, "\n")
 	for _, kind := range []string{
-		"gpt2", "llama3", "qwen2", "o200k", "deepseek", "llama2", "gemma", "xlmr", "albert", "bert",
+		"gpt2", "llama3", "qwen2", "o200k", "deepseek", "llama2", "llama2-words", "gemma", "xlmr", "albert", "bert",
 	} {
 		b.Run(kind, func(b *testing.B) {
 			tok := load(b, kind)
