@@ -45,12 +45,17 @@ func TestGoldenModelsAreSmall(t *testing.T) {
 	require.Less(t, total, int64(1<<20))
 }
 
-// Packed models, GGUF files, packed and bounded caches.
-func TestModelsPacked(t *testing.T) {
+// Packed models, GGUF files, packed and bounded caches; keys of transformers 4, foreign weights, what is not built.
+func TestModelFiles(t *testing.T) {
 	folder, err := filepath.Abs("testdata/lm")
 	require.NoError(t, err)
-	s := New(Options{Libraries: true, Stdout: &strings.Builder{}})
-	defer s.Close()
-	_, err = s.RunFile(t.Context(), filepath.Join(folder, "packing.lua"), lua.LString(folder), lua.LString(t.TempDir()))
-	require.NoError(t, err)
+	for _, name := range []string{"packing", "dialects"} {
+		t.Run(name, func(t *testing.T) {
+			s := New(Options{Libraries: true, Stdout: &strings.Builder{}})
+			defer s.Close()
+			_, err := s.RunFile(t.Context(), filepath.Join(folder, name+".lua"), lua.LString(folder),
+				lua.LString(t.TempDir()))
+			require.NoError(t, err)
+		})
+	}
 }

@@ -1,0 +1,95 @@
+-- dialects.lua FOLDER DIRECTORY: what directories differ in: keys of transformers 4, weights in foreign forms, and
+-- settings and weights that are not built.
+local mx, lm, host = require("mx"), require("lm"), require("lm.host")
+local folder, dir = ...
+package.path = folder .. "/?.lua;" .. package.path
+local weights = require("weights")
+
+local function worst(a, b) return mx.max(mx.abs(a - b)):item() end
+local function scores(model, tokens) return model(mx.expand_dims(tokens, 0), lm.caches(model))[0] end
+local function copy(t)
+  local out = {}
+  for k, v in pairs(t) do out[k] = v end
+  return out
+end
+
+-- The keys of transformers 4.
+local golden = weights.golden(folder, "llama")
+local arrays, tokens = weights.arrays(golden), golden["long.tokens"]
+local old = copy(golden.config)
+old.rope_scaling, old.rope_theta, old.rope_parameters = old.rope_parameters, old.rope_parameters.rope_theta, nil
+local model = lm.load(weights.write(dir .. "/old", arrays, old))
+assert(worst(scores(model, tokens), golden["long.logits"]) < 2e-5)
+lm.save(model, dir .. "/both") -- keys of both
+local saved = copy(lm.Config.read(dir .. "/both").raw)
+assert(saved.rope_scaling.rope_type == "llama3")
+old = copy(golden.config)
+old.rope_parameters = {rope_type = "default", rope_theta = 10000}
+assert(worst(scores(lm.load(weights.write(dir .. "/plain", arrays, old)), tokens), golden["long.logits"]) > 1e-3)
+
+-- What is not built has its name in the error.
+local count = 0
+local function refused(text, changes, more)
+  local config, all = copy(golden.config), copy(arrays)
+  for k, v in pairs(changes or {}) do config[k] = v end
+  for k, v in pairs(more or {}) do all[k] = v or nil end
+  count = count + 1
+  local ok, why = pcall(lm.load, weights.write(("%s/refused%d"):format(dir, count), all, config))
+  assert(not ok and tostring(why):find(text, 1, true), tostring(why))
+end
+refused("attn_logit_softcapping asks for something that llama models do not have", {attn_logit_softcapping = 50})
+refused("rope_type = spiral is not built", {rope_parameters = {rope_type = "spiral", rope_theta = 10}})
+refused("factor is missing for rope_type linear", {rope_parameters = {rope_type = "linear", rope_theta = 10}})
+refused("hidden_act = tanhshrink is not built", {hidden_act = "tanhshrink"})
+refused("model_type = nobody is not built", {model_type = "nobody"})
+refused("hidden_size is missing", {hidden_size = host.null})
+refused("quantization_config.quant_method = awq is not built", {quantization_config = {quant_method = "awq"}})
+refused("quantization_config.weight_block_size", {quantization_config = {quant_method = "fp8",
+  weight_block_size = host.list{64, 64}}})
+refused("layer_types has chunked_attention", {layer_types = host.list{"chunked_attention", "full_attention",
+  "full_attention", "full_attention"}})
+refused("model.norm.weight is missing", {}, {["model.norm.weight"] = false})
+refused("1 weights belong to no layer: model.layers.9.x.weight", {}, {["model.layers.9.x.weight"] = mx.zeros({2})})
+refused("model.norm.weight has the shape (3), config.json says (64)", {}, {["model.norm.weight"] = mx.zeros({3})})
+local ok, why = pcall(lm.load, dir .. "/nowhere")
+assert(not ok and tostring(why):find("looked for the directories " .. dir .. "/nowhere", 1, true), why)
+local config = copy(golden.config)
+config.attn_logit_softcapping = 50
+assert(lm.load(weights.write(dir .. "/ignored", arrays, config), {ignore = {"attn_logit_softcapping"}}))
+
+-- Floats of eight bits with a scale for each block.
+local eight, plain = copy(arrays), copy(arrays)
+for _, name in ipairs{"model.layers.0.self_attn.q_proj.weight", "model.layers.2.mlp.down_proj.weight"} do
+  eight[name] = mx.to_fp8(arrays[name])
+  eight[name .. "_scale_inv"] = mx.full({1, 1}, 0.5)
+  plain[name] = (mx.from_fp8(eight[name], mx.float32) * 0.5):astype(mx.bfloat16)
+end
+config = copy(golden.config)
+config.quantization_config = {quant_method = "fp8", weight_block_size = host.list{128, 128}}
+local a = scores(lm.load(weights.write(dir .. "/eight", eight, config)), tokens)
+local b = scores(lm.load(weights.write(dir .. "/eight_plain", plain, golden.config)), tokens)
+assert(worst(a, b) == 0 and worst(a, golden["long.logits"]) > 1e-3)
+
+-- gpt-oss' experts in mxfp4: blocks of bytes, in which the rows of gate and up alternate.
+golden = weights.golden(folder, "gpt_oss")
+arrays = weights.arrays(golden)
+local foreign, unpacked = copy(arrays), copy(arrays)
+for name, x in pairs(arrays) do
+  if name:match("experts%.%l+_?%l*_proj$") then
+    local rows = x:swapaxes(-1, -2)
+    local w, s = mx.quantize(rows, {mode = "mxfp4"})
+    unpacked[name] = mx.dequantize(w, {scales = s, mode = "mxfp4"}):astype(mx.float32):swapaxes(-1, -2)
+    foreign[name] = nil
+    foreign[name .. "_blocks"], foreign[name .. "_scales"] = mx.view(w, mx.uint8):unflatten(-1, {-1, 16}), s
+  end
+end
+config = copy(golden.config)
+config.quantization_config = {quant_method = "mxfp4"}
+model = lm.load(weights.write(dir .. "/mxfp4", foreign, config))
+assert(lm.packing(model).mode == "mxfp4")
+a = scores(model, golden["long.tokens"])
+b = scores(lm.load(weights.write(dir .. "/mxfp4_plain", unpacked, golden.config)), golden["long.tokens"])
+assert(worst(a, b) <= 1e-5 and worst(a, golden["long.logits"]) > 1e-3)
+lm.save(model, dir .. "/mxfp4_saved")
+assert(worst(a, scores(lm.load(dir .. "/mxfp4_saved"), golden["long.tokens"])) == 0)
+print("dialects")
