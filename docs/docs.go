@@ -2,31 +2,42 @@
 package docs
 
 import (
-	_ "embed"
+	"embed"
+	"io/fs"
 	"strings"
 	"sync"
 )
 
-//go:generate sh -c "cd .. && go run ./internal/house/docsgen >docs/new.md && mv docs/new.md docs/reference.md"
+//go:generate sh -c "cd .. && go run ./internal/house/docsgen -write docs/manual"
 //go:generate sh -c "cd .. && go test ./internal/house/docsgen -run CoveragePage -write"
 
-//go:embed reference.md
-var reference string
+//go:embed manual/*.md
+var manual embed.FS
 
 // What the manual's entries look like: a heading, and in a block the usage on one line and the text.
 const (
-	heading = "\n### mx."
+	heading = "\n## mx."
 	opening = "\n\n```text\n"
 	closing = "\n```\n"
 )
 
 var texts = sync.OnceValue(func() map[string]string {
 	out := map[string]string{}
-	for _, part := range strings.Split(reference, heading)[1:] {
-		name, rest, _ := strings.Cut(part, opening)
-		text, _, _ := strings.Cut(rest, closing)
-		_, text, _ = strings.Cut(text, "\n") // the usage
-		out[name] = text
+	pages, err := fs.Glob(manual, "manual/*.md")
+	if err != nil {
+		panic(err)
+	}
+	for _, p := range pages {
+		page, err := manual.ReadFile(p)
+		if err != nil {
+			panic(err)
+		}
+		for _, part := range strings.Split(string(page), heading)[1:] {
+			name, rest, _ := strings.Cut(part, opening)
+			text, _, _ := strings.Cut(rest, closing)
+			_, text, _ = strings.Cut(text, "\n") // the usage
+			out[name] = text
+		}
 	}
 	return out
 })

@@ -20,7 +20,7 @@ func (m *module) notYet(prefix, name string) string {
 	case prefix == "" && name == "core":
 		return "; mx itself is MLX's mlx.core"
 	case known != nil && never[strings.TrimSuffix(prefix, ".")] == "" && never[prefix+name] == "":
-		return " yet; docs/reference.md lists what MLX has and mx has not"
+		return " yet; docs/manual/missing.md lists what MLX has and mx has not"
 	case known != nil:
 		return ": " + never[prefix+name]
 	}

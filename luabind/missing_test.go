@@ -19,7 +19,7 @@ func TestMissing(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	missing := s.mx.missing(s.mx.LTable)
-	reference, err := os.ReadFile("../docs/reference.md")
+	reference, err := os.ReadFile("../docs/manual/missing.md")
 	require.NoError(t, err)
 	if len(missing) > 0 {
 		help := strings.Join(strings.Fields(s.mx.helpText(s.mx.LTable)), " ")

@@ -43,6 +43,13 @@ func run(argv []string, stdin *os.File, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stdout, "wrote %s: mlxlua %s runs it\n", o.newScript, o.newScript)
 		return 0
 	}
+	if o.emitTypes != "" {
+		if err := emitTypes(o.emitTypes); err != nil {
+			fmt.Fprintf(stderr, "mlxlua: --emit-types: %v\n", err)
+			return 1
+		}
+		return 0
+	}
 	p, err := open(o, argv, stdin, stdout, stderr)
 	if err != nil {
 		fmt.Fprintf(stderr, "mlxlua: %v\n", err)

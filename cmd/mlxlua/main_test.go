@@ -551,3 +551,18 @@ func TestProfileOption(t *testing.T) {
 	require.Contains(t, got.stderr, "stopped")
 	require.Contains(t, got.stderr, "in all")
 }
+
+// --emit-types writes annotations to a folder, which is made, and says why it cannot.
+func TestEmitTypes(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "types", "lua")
+	for range 2 {
+		require.Equal(t, result{}, runProgram(t, "", "--emit-types", dir))
+		text, err := os.ReadFile(filepath.Join(dir, "mx.lua"))
+		require.NoError(t, err)
+		require.Contains(t, string(text), "function mx.softmax(a, axis, precise, ...) end")
+	}
+	got := runProgram(t, "", "--emit-types", filepath.Join(dir, "mx.lua"))
+	require.Equal(t, 1, got.status)
+	require.Contains(t, got.stderr, "--emit-types")
+	require.Equal(t, 1, runProgram(t, "", "--emit-types=").status)
+}

@@ -30,6 +30,8 @@ const usage = `usage: mlxlua [options] [script [args]]
   --trace FILE   write a timeline for Chrome's about:tracing when the run ends
   --strict       a condition that is an array, which is always true, is an error instead of a warning
   --profile      print where the time went, by op, kernel and line, when the run ends
+  --emit-types DIR
+                 write mx.lua, annotations for the Lua language server, to a folder and exit
   --check-nan    stop at the first operation that makes a NaN or an infinity
   --version      print the version and exit
   --help         print this and exit
@@ -49,6 +51,7 @@ type options struct {
 	trace       string
 	checkNaN    bool
 	profile     bool
+	emitTypes   string
 	sandbox     bool
 	limits      limits
 	strict      bool
@@ -147,6 +150,13 @@ func (o *options) flag(a string, rest []string) ([]string, error) {
 	case "--device":
 		if err = take(); err == nil {
 			o.device = value
+		}
+		return rest, err
+	case "--emit-types":
+		if err = take(); err == nil {
+			if o.emitTypes = value; value == "" {
+				err = fmt.Errorf("--emit-types needs the name of a folder")
+			}
 		}
 		return rest, err
 	case "--trace":

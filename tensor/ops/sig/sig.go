@@ -43,6 +43,8 @@ type Func struct {
 	// Overloaded says that one argument alone, by position, is the second parameter: arange(5). The first one's name is
 	// no name for it.
 	Overloaded bool
+
+	elementwise bool
 }
 
 // Table is a list of arrays as one result.
@@ -134,6 +136,14 @@ func Lookup(name string) *Func {
 	return f
 }
 
+// Elementwise reports whether the function was declared by Unary or Binary.
+func (f *Func) Elementwise() bool {
+	if f.Alias != "" {
+		return Lookup(f.Alias).Elementwise()
+	}
+	return f.elementwise
+}
+
 // All are the functions of all rooms that the program imports, sorted by name. Nobody may change them.
 func All() []*Func {
 	out := make([]*Func, 0, len(funcs))
@@ -146,12 +156,16 @@ func All() []*Func {
 
 // Unary declares an element-wise function of one array.
 func Unary(name string, f func(*tensor.Array, ...*tensor.Ctx) *tensor.Array, options ...Option) *Func {
-	return Def(name, "a", func(a *Args) any { return f(a.Array(0), a.Ctx) }, options...)
+	d := Def(name, "a", func(a *Args) any { return f(a.Array(0), a.Ctx) }, options...)
+	d.elementwise = true
+	return d
 }
 
 // Binary declares an element-wise function of two operands.
 func Binary(name string, f func(x, y *tensor.Array, c ...*tensor.Ctx) *tensor.Array, options ...Option) *Func {
-	return Def(name, "a:operand b:operand", func(a *Args) any { return f(a.Array(0), a.Array(1), a.Ctx) }, options...)
+	d := Def(name, "a:operand b:operand", func(a *Args) any { return f(a.Array(0), a.Array(1), a.Ctx) }, options...)
+	d.elementwise = true
+	return d
 }
 
 // Reduce declares a reduction along axes, all if none are given.
