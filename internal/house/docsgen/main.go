@@ -84,6 +84,7 @@ func (p *page) text(r *rooms) (string, error) {
 			if text, err = r.text(op); err != nil {
 				return "", err
 			}
+			text += example(op)
 		}
 		if text == "" {
 			return "", fmt.Errorf("%s has no help", f.Name)
@@ -91,6 +92,14 @@ func (p *page) text(r *rooms) (string, error) {
 		b.WriteString(docs.Entry(f.Name, f.Usage, text))
 	}
 	return b.String(), nil
+}
+
+// example is what the help of a function ends with, if there is an example of its use.
+func example(f *sig.Func) string {
+	if f.Example == "" {
+		return ""
+	}
+	return "\n\n> " + f.Example + "\n" + f.Output
 }
 
 // missingPage lists MLX's names that mx has not.
