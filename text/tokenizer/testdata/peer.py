@@ -230,7 +230,7 @@ def corpus():
                 text.append(f.read())
     text = "".join(text)[:400_000]
     rng = random.Random(17)
-    words = ["".join(rng.choice(script) for _ in range(rng.randint(1, 6))) for script in SCRIPTS for _ in range(60)]
+    words = ["".join(rng.choice(script) for _ in range(rng.randint(1, 6))) for script in SCRIPTS for _ in range(36)]
     rng.shuffle(words)
     return text.split("\n") + [" ".join(words[i : i + 9]) for i in range(0, len(words), 9)]
 
@@ -348,7 +348,7 @@ def main():
             print(name, os.path.getsize(f.name))
     elif what == "golden":
         rng = random.Random(1)
-        out = {name: [answer(Tokenizer.from_file(os.path.join(HERE, name + ".json")), s) for s in [odd(rng) for _ in range(60)]
+        out = {name: [answer(Tokenizer.from_file(os.path.join(HERE, name + ".json")), s) for s in [odd(rng) for _ in range(36)]
                       if len(s) < 200] for name in kinds()}
         with open(os.path.join(HERE, "golden.json"), "w", encoding="utf-8") as f:
             f.write("{\n" + ",\n".join(f"{json.dumps(k)}: [\n" + ",\n".join(
