@@ -130,15 +130,20 @@ func (w *capturer) argument(v lua.LValue, at trail) {
 	w.entries(t, at, 0, func(w *capturer, v lua.LValue, at trail, _ int) { w.argument(v, at) })
 }
 
-// entries writes a table's keys, has visit write its values, and walks its metatable.
+// entries writes a table's keys, but those that go on from the one before; has visit write its values; and walks its
+// metatable.
 func (w *capturer) entries(t *lua.LTable, at trail, depth int, visit func(*capturer, lua.LValue, trail, int)) {
 	w.key = append(w.key, '{')
 	from := new(trail)
 	*from = at
-	first, named := w.ordered(t)
+	first := len(w.keys)
+	w.keys = orderedKeys(t, w.keys)
+	next := lua.LNumber(1) // of the elements counted from 1, which need no keys
 	for i, last := first, len(w.keys); i < last; i++ {
 		k := w.keys[i]
-		if i >= named {
+		if n, ok := k.(lua.LNumber); ok && n == next {
+			next++
+		} else {
 			w.scalar(k)
 		}
 		visit(w, t.RawGet(k), trail{from, k}, depth)
@@ -149,14 +154,6 @@ func (w *capturer) entries(t *lua.LTable, at trail, depth int, visit func(*captu
 		w.walk(mt, at, depth)
 	}
 	w.key = append(w.key, '}')
-}
-
-// ordered appends the keys of a table to w.keys. It returns the place of the first one there, and the place of the
-// first one that is no element counted from 1.
-func (w *capturer) ordered(t *lua.LTable) (first, named int) {
-	first = len(w.keys)
-	w.keys = orderedKeys(t, w.keys)
-	return first, first + t.Len()
 }
 
 // scalar writes the value of something that holds no arrays, or which object it is where it has no value.

@@ -199,10 +199,10 @@ type tableBefore struct {
 
 func newTableBefore(r reachedTable) *tableBefore {
 	b := &tableBefore{at: r.at, t: r.t, meta: r.t.Metatable, entries: map[lua.LValue]lua.LValue{}}
-	for k, v := r.t.Next(lua.LNil); k != lua.LNil; k, v = r.t.Next(k) {
+	r.t.ForEach(func(k, v lua.LValue) {
 		b.keys = append(b.keys, k)
 		b.entries[k] = v
-	}
+	})
 	return b
 }
 
@@ -216,22 +216,23 @@ func (b *tableBefore) was(k lua.LValue) lua.LValue {
 
 // changed are the keys whose values are others than they were, or new.
 func (b *tableBefore) changed() (keys []lua.LValue) {
-	for k, v := b.t.Next(lua.LNil); k != lua.LNil; k, v = b.t.Next(k) {
+	b.t.ForEach(func(k, v lua.LValue) {
 		if !unchanged(v, b.was(k)) {
 			keys = append(keys, k)
 		}
-	}
+	})
+	slices.SortFunc(keys, compareKeys)
 	return keys
 }
 
 // restore makes the table what it was.
 func (b *tableBefore) restore() {
 	var gone []lua.LValue
-	for k, _ := b.t.Next(lua.LNil); k != lua.LNil; k, _ = b.t.Next(k) {
+	b.t.ForEach(func(k, _ lua.LValue) {
 		if _, ok := b.entries[k]; !ok {
 			gone = append(gone, k)
 		}
-	}
+	})
 	for _, k := range gone {
 		b.t.RawSet(k, lua.LNil)
 	}

@@ -8,6 +8,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/luabind/reach"
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
@@ -111,29 +112,66 @@ func (s *State) arraysIn(op string, vs []lua.LValue) []*tensor.Array {
 	return w.out
 }
 
-// orderedKeys appends a table's keys in the order of trees: 1..n, other numbers, false and true, strings by bytes, and
-// then keys without an order, as the table has them.
+// orderedKeys appends a table's keys in the order of trees: those of 1..n that hold something, other numbers, false and
+// true, strings by bytes, and then keys without an order, as the table has them.
 func orderedKeys(t *lua.LTable, keys []lua.LValue) []lua.LValue {
 	n := t.Len()
 	for i := 1; i <= n; i++ {
-		keys = append(keys, lua.LNumber(i))
+		if t.RawGetInt(i) != lua.LNil {
+			keys = append(keys, lua.LNumber(i))
+		}
 	}
-	names, strings := len(keys), true
-	var last lua.LValue = lua.LNil // of the elements counted from 1
-	if n > 0 {
-		last = lua.LNumber(n)
-	}
-	for k, _ := t.Next(last); k != lua.LNil; k, _ = t.Next(k) {
-		_, isString := k.(lua.LString)
-		strings = strings && isString
-		keys = append(keys, k)
-	}
+	names := len(keys)
+	keys, strings := keysBehind(t, n, keys)
 	if strings { // nearly always
 		slices.SortFunc(keys[names:], func(a, b lua.LValue) int { return cmp.Compare(a.(lua.LString), b.(lua.LString)) })
 	} else {
 		slices.SortStableFunc(keys[names:], compareKeys)
 	}
 	return keys
+}
+
+// manyKeys are so many that a table is asked for those that it still has: Next passes over all that were removed too.
+const manyKeys = 256
+
+// keysBehind appends the keys of a table but 1..n; those that compareKeys does not order are in the order in which they
+// were set first. Strings is whether there are no others than strings.
+func keysBehind(t *lua.LTable, n int, keys []lua.LValue) (all []lua.LValue, strings bool) {
+	strings = true
+	add := func(k, _ lua.LValue) {
+		_, isString := k.(lua.LString)
+		strings = strings && isString
+		keys = append(keys, k)
+	}
+	if reach.Keys(t) <= manyKeys {
+		var last lua.LValue = lua.LNil
+		if n > 0 {
+			last = lua.LNumber(n)
+		}
+		for k, v := t.Next(last); k != lua.LNil; k, v = t.Next(k) {
+			add(k, v)
+		}
+		return keys, strings
+	}
+	type placed struct {
+		key   lua.LValue
+		place int
+	}
+	var objects []placed
+	t.ForEach(func(k, v lua.LValue) {
+		switch i, number := k.(lua.LNumber); {
+		case number && i >= 1 && i <= lua.LNumber(n) && i == lua.LNumber(int(i)):
+		case keyRank(k) == objectKey:
+			objects = append(objects, placed{k, reach.Place(t, k)})
+		default:
+			add(k, v)
+		}
+	})
+	slices.SortFunc(objects, func(a, b placed) int { return cmp.Compare(a.place, b.place) })
+	for _, o := range objects {
+		add(o.key, nil)
+	}
+	return keys, strings
 }
 
 // compareKeys is the order of keys beside 1..n.
@@ -167,8 +205,11 @@ func keyRank(k lua.LValue) int {
 	case lua.LString:
 		return 2
 	}
-	return 3
+	return objectKey
 }
+
+// objectKey is the rank of keys without an order.
+const objectKey = 3
 
 // flattenAll is flatten; an error is raised in the name of op.
 func (s *State) flattenAll(op string, vs []lua.LValue) []*tensor.Array {

@@ -22,7 +22,7 @@ type Fixed struct {
 // walked. Gone are the names of entries that it had once. A table may be fixed again when it has other entries.
 func (w *Walker) Fix(t *lua.LTable, gone ...string) *Fixed {
 	w.fixed = slices.DeleteFunc(w.fixed, func(f *Fixed) bool { return f.t == t }) // as the table was
-	f := &Fixed{w: w, t: t, keys: keysOf(t), last: lua.LNil}
+	f := &Fixed{w: w, t: t, keys: Keys(t), last: lua.LNil}
 	known := true
 	for k, v := t.Next(number(t.Len())); k != lua.LNil; k, v = t.Next(k) {
 		name, ok := k.(lua.LString)
@@ -83,7 +83,7 @@ func (f *Fixed) walk() {
 	for i := 1; i <= n; i++ {
 		w.Value(f.t.RawGetInt(i))
 	}
-	if keysOf(f.t) == f.keys {
+	if Keys(f.t) == f.keys {
 		return
 	}
 	for k, v := f.t.Next(f.last); k != lua.LNil; k, v = f.t.Next(k) {

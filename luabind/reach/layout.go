@@ -12,7 +12,7 @@ var layout = struct {
 	frame                                  int // of a Debug
 	fn, parent, base, localBase, tailCalls int // of a frame
 	isGo, code                             int // of a function
-	keys                                   int // of a table
+	keys, places                           int // of a table
 }{}
 
 func init() {
@@ -24,7 +24,8 @@ func init() {
 	layout.tailCalls = field(frame, "TailCall")
 	function := reflect.TypeFor[lua.LFunction]()
 	layout.isGo, layout.code = field(function, "IsG"), field(function, "GFunction")
-	layout.keys = field(reflect.TypeFor[lua.LTable](), "keys")
+	table := reflect.TypeFor[lua.LTable]()
+	layout.keys, layout.places = field(table, "keys"), field(table, "k2i")
 }
 
 // field is the number of a field, which the pinned gopher-lua has.
@@ -36,8 +37,14 @@ func field(t reflect.Type, name string) int {
 	return f.Index[0]
 }
 
-// keysOf is how many keys a table has behind its array, and had: those that were removed are among them.
-func keysOf(t *lua.LTable) int { return reflect.ValueOf(t).Elem().Field(layout.keys).Len() }
+// Keys is how many keys a table has behind its array, and had: those that were removed are among them. Where they are
+// many, ForEach, which takes time for what there is, is faster than Next.
+func Keys(t *lua.LTable) int { return reflect.ValueOf(t).Elem().Field(layout.keys).Len() }
+
+// Place is where a key that a table has behind its array stands among them, in the order in which they were first set.
+func Place(t *lua.LTable, k lua.LValue) int {
+	return int(reflect.ValueOf(t).Elem().Field(layout.places).MapIndex(reflect.ValueOf(&k).Elem()).Int())
+}
 
 // address is where an object is.
 func address[T lua.LTable | lua.LFunction | lua.LState | lua.LUserData](p *T) uintptr {

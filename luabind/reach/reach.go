@@ -159,7 +159,7 @@ func (w *Walker) entries(t *lua.LTable) {
 	if mt, ok := t.Metatable.(*lua.LTable); ok {
 		w.table(mt)
 	}
-	n, keys := t.Len(), keysOf(t)
+	n, keys := t.Len(), Keys(t)
 	w.visits += tableVisits + int64(n)/elementsAVisit
 	if keys > manyKeys { // out of the cache, where Next looks for each of them
 		w.visits += manyKeyVisits * int64(keys)
