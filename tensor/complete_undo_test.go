@@ -432,6 +432,29 @@ func TestMemoryThatIsShortIsNoLoss(t *testing.T) {
 	last.Free(ctx())
 }
 
+// TestRefusedBesideUndone: what no buffer can hold has failed before anything runs, and stays so when the rest is given
+// back because memory is short.
+func TestRefusedBesideUndone(t *testing.T) {
+	_, dev := withDevice(t, metal.DeviceOptions{})
+	const n = 1 << 18 // 1 MiB
+	x := mul(iota(n), array([]float32{0.5}, 1))
+	eval(t, x)
+	limit := dev.SetMemoryLimit(dev.Memory().Active + 4<<20)
+	parts := []*tensor.Array{neg(x)}
+	for range 8 {
+		parts = append(parts, trans(add(trans(reshape(parts[len(parts)-1], 512, 512)), array([]float32{1}, 1))))
+	}
+	last := reshape(parts[len(parts)-1], n)
+	huge := add(reshape(last, n, 1), reshape(x, 1, n)) // 256 GiB
+	err := tensor.Eval(background, append(parts, huge)...)
+	require.Error(t, err)
+	require.NoError(t, tensor.Synchronize(background))
+	require.ErrorContains(t, huge.Err(), "[test_add] [alloc] 275 GB is more than the largest buffer")
+	dev.SetMemoryLimit(limit)
+	require.Equal(t, float32(6.5), floats(t, last)[3], "the rest is computed when there is room")
+	require.NoError(t, tensor.Synchronize(background))
+}
+
 // TestAKernelThatWritesItsInputsIsLost: it cannot run a second time, and says so.
 func TestAKernelThatWritesItsInputsIsLost(t *testing.T) {
 	const scribble = `[[kernel]] void scribble(device const float* a [[buffer(0)]], device float* o [[buffer(1)]],

@@ -161,10 +161,16 @@ func (rec *recorder) finish(t *task, err error) {
 	*t = task{} // a long segment must not keep what it has read
 }
 
-// leave records tasks as not recorded, since the job was stopped.
+// leave records tasks as not recorded, since the job was stopped. What has failed before it could be recorded stays so.
 func (rec *recorder) leave() {
 	for i := range rec.seg.tasks {
-		if t := &rec.seg.tasks[i]; t.node != nil {
+		t := &rec.seg.tasks[i]
+		if t.node == nil {
+			continue
+		}
+		if err := t.node.failure(); err != nil {
+			rec.finish(t, err)
+		} else {
 			b := rec.batcher.open()
 			b.nodes = append(b.nodes, settling{task: *t, kind: unrecorded})
 			*t = task{}
