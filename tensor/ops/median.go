@@ -9,6 +9,30 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
+// middleAttrs: of an even number of elements, the upper one of both middle ones, or the lower one.
+type middleAttrs struct{ Upper bool }
+
+var (
+	// Both keep one element of the last axis.
+	middleOp  = tensor.Declare[middleAttrs]("middle")
+	argMiddle = tensor.Declare[middleAttrs]("argmiddle")
+)
+
+func init() {
+	defineOrder(middleOp, argMiddle,
+		func(in []tensor.Spec, _ middleAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
+			return append(outs, withLast(in[0].Shape, 1)), nil
+		},
+		func(r *tensor.Run, keys tensor.Operand, a middleAttrs, index bool) error {
+			n := keys.Shape[len(keys.Shape)-1]
+			at := (n - 1) / 2
+			if a.Upper {
+				at = n / 2
+			}
+			return selectRows(r, keys, at, keptPlaces{at, 1}, index, r.Out[0])
+		})
+}
+
 var _ = sig.Reduce("median", Median, sig.Example(`mx.median(mx.array({{1, 2}, {3, 5}}), 1)`,
 	`array([1.5, 4], dtype=float32)`))
 
@@ -49,8 +73,10 @@ func Median(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *ten
 	n, two := Size(x, last, tensor.Int32, c), Number(2, tensor.Int32, c)
 	upper := FloorDivide(n, two, c)
 	lower := FloorDivide(Subtract(n, Number(1, tensor.Int32, c), c), two, c)
-	sorted := Sort(x, new(-1), c)
-	high, low := Take(sorted, upper, new(-1), c), Take(sorted, lower, new(-1), c)
+	middle := func(upper bool) *tensor.Array {
+		return Squeeze(middleOp.One(c, middleAttrs{upper}, x), last, c)
+	}
+	high, low := middle(true), middle(false)
 	y := Where(Equal(upper, lower, c), high, Multiply(Add(low, high, c), Scalar(0.5, x, c), c), c)
 	y = Where(Any(IsNaN(x, c), last, false, c), Scalar(math.NaN(), x, c), y, c)
 	if keepdims && len(reduced) > 0 {

@@ -14,9 +14,11 @@ var (
 	// Both sort along the last axis.
 	sortOp  = tensor.Declare[tensor.None]("sort")
 	argSort = tensor.Declare[tensor.None]("argsort")
+	//go:embed digits.metal
+	digitsText string
 	//go:embed sort.metal
 	sortText    string
-	sortKernels = kit.NewKernels[sortVariant](sortText)
+	sortKernels = kit.NewKernels[sortVariant](digitsText + sortText)
 )
 
 // sortVariant is the dtype of keys, whether their places are sorted instead, and which pass it is.
@@ -42,16 +44,32 @@ func init() {
 		}
 		return append(outs, in[0].Shape), nil
 	}
-	defineSort(sortOp, argSort, shape)
+	defineOrder(sortOp, argSort, shape, func(r *tensor.Run, x tensor.Operand, _ tensor.None, index bool) error {
+		return sortRows(r, x, index, r.Out[0])
+	})
 }
 
-// defineSort gives an op that orders elements along the last axis, and the op of their order, their rules.
-func defineSort[A comparable](sorted, order *tensor.OpOf[A],
-	shape func([]tensor.Spec, A, []tensor.Shape) ([]tensor.Shape, error)) {
+// defineOrder gives an op of elements in an order along the last axis, and the op of their places, their rules. Run
+// gets row-contiguous keys, and whether to write places.
+func defineOrder[A comparable](sorted, order *tensor.OpOf[A],
+	shape func([]tensor.Spec, A, []tensor.Shape) ([]tensor.Shape, error),
+	run func(r *tensor.Run, keys tensor.Operand, attrs A, index bool) error) {
+	rule := func(index bool) func(*tensor.Run, A) error {
+		return func(r *tensor.Run, attrs A) error {
+			if in := r.In[0].Shape; !index && in[len(in)-1] == 1 {
+				return r.CopyTo(r.Out[0], r.In[0])
+			}
+			keys, err := r.Contiguous(0)
+			if err != nil {
+				return err
+			}
+			return run(r, keys, attrs, index)
+		}
+	}
 	sorted.Define(tensor.Rules[A]{
 		Shape: shape,
 		DType: kit.SameDType[A],
-		Run:   func(r *tensor.Run, _ A) error { return runSort(r) },
+		Run:   rule(false),
 		Gradient: func(g *tensor.VJP[A]) *tensor.Array {
 			zeros := Zeros(tensor.ShapeOf(g.In[0]), g.Cot[0].DType(), g.Ctx)
 			by := StopGradient(order.One(g.Ctx, g.Attrs, g.In[0]), g.Ctx)
@@ -66,30 +84,10 @@ func defineSort[A comparable](sorted, order *tensor.OpOf[A],
 	order.Define(tensor.Rules[A]{
 		Shape:    shape,
 		DType:    kit.Always[A](tensor.Uint32),
-		Run:      func(r *tensor.Run, _ A) error { return runArgSort(r) },
+		Run:      rule(true),
 		Constant: true,
 		VMap:     BatchFirst(order),
 	})
-}
-
-func runSort(r *tensor.Run) error {
-	x, out := r.In[0], r.Out[0]
-	if out.Shape[len(out.Shape)-1] == 1 {
-		return r.CopyTo(out, x)
-	}
-	x, err := r.Contiguous(0)
-	if err != nil {
-		return err
-	}
-	return sortRows(r, x, false, out)
-}
-
-func runArgSort(r *tensor.Run) error {
-	x, err := r.Contiguous(0)
-	if err != nil {
-		return err
-	}
-	return sortRows(r, x, true, r.Out[0])
 }
 
 // ranked is the most keys of a row that is sorted by counting for each key those before it: with more, passes over
@@ -116,17 +114,10 @@ func sortRows(r *tensor.Run, keys tensor.Operand, index bool, out tensor.Operand
 	if err := kit.CheckRows(rows, n); err != nil {
 		return err
 	}
-	v := sortVariant{keys: keys.DType, index: index}
-	switch {
-	case n <= 16:
-		return sortKernels.Launch(r, v, "rank_keys", kit.Plane(n, rows), keys.Arg(), out.Arg(), kit.Uint(n))
-	case n <= ranked(keys.DType):
-		return sortKernels.Launch(r, v, "rank_rows", kit.Simds(rows, 1, 4), keys.Arg(), out.Arg(), kit.Uint(n))
+	if n <= ranked(keys.DType) {
+		return rankRows(r, keys, keptPlaces{0, n}, index, out)
 	}
-	chunks := (n + chunkLength - 1) / chunkLength
-	if rows >= 64 {
-		chunks = 1 // there is enough to share
-	}
+	chunks := chunksOf(rows, n)
 	s := sorting{Run: r, n: n, rows: rows, chunks: chunks, index: index, keys: keys, out: out}
 	var err error
 	if chunks > 1 {
@@ -151,6 +142,27 @@ func sortRows(r *tensor.Run, keys tensor.Operand, index bool, out tensor.Operand
 		}
 	}
 	return nil
+}
+
+// chunksOf is in how many chunks each of several rows of n keys is cut.
+func chunksOf(rows, n int) int {
+	if rows >= 64 {
+		return 1 // there is enough to share
+	}
+	return (n + chunkLength - 1) / chunkLength
+}
+
+// rankRows sorts rows of at most as many keys as [ranked] says by counting, and puts a window of their order into out.
+func rankRows(r *tensor.Run, keys tensor.Operand, w keptPlaces, index bool, out tensor.Operand) error {
+	rows, n, err := kit.RowsOf(keys.Shape)
+	if err != nil {
+		return err
+	}
+	v := sortVariant{keys: keys.DType, index: index}
+	if n <= 16 {
+		return sortKernels.Launch(r, v, "rank_keys", kit.Plane(n, rows), keys.Arg(), out.Arg(), w.arg(n))
+	}
+	return sortKernels.Launch(r, v, "rank_rows", kit.Simds(rows, 1, 4), keys.Arg(), out.Arg(), w.arg(n))
 }
 
 // sorting is the sort of rows by digits.

@@ -1,40 +1,13 @@
-// A stable radix sort of rows of n keys, 8 bits of the keys' order in a pass, the lowest first. K is an unsigned type
-// of the keys' size; ordered(x) is an unsigned number that has the order of key x, and is the same for equal keys. With
-// INDEX the keys' places in their rows are sorted: they move along with the keys. A row is cut into chunks of `length`
-// keys, each the work of one SIMD-group.
+// A stable radix sort of rows of n keys, a digit (digits.metal) in a pass, the lowest first. With INDEX the keys'
+// places in their rows are sorted: they move along with the keys. A row is cut into chunks of `length` keys, each the
+// work of one SIMD-group.
 
 #pragma clang fp contract(off)
-
-#if INDEX
-#define RESULT uint
-#else
-#define RESULT K
-#endif
 
 struct Sort {
     uint n, length, chunks; // of a row
     uint shift;             // of the pass' bits
 };
-
-inline uint digit_of(K x, uint shift) { return uint(ordered(x) >> shift) & 255u; }
-
-// The lanes of the mask `valid` that have this lane's digit.
-inline uint peers_of(uint digit, uint valid) {
-    uint peers = valid;
-    for (uint b = 0; b < 8; b++) {
-        bool set = ((digit >> b) & 1u) != 0;
-        uint votes = uint(ulong(simd_ballot(set)));
-        peers = peers & (set ? votes : ~votes);
-    }
-    return peers;
-}
-
-inline void clear(threadgroup uint* table, uint lane) {
-    for (uint d = lane; d < 256; d += 32) {
-        table[d] = 0;
-    }
-    simdgroup_barrier(mem_flags::mem_threadgroup);
-}
 
 // Counts the digits of up to 32 keys from i on, those before end.
 template <bool whole>
@@ -172,13 +145,19 @@ kernel void sort_rows(const device K* keys [[buffer(0)]],
     move_all(table, keys + row, places + row, to_keys + row, to + row, 0, m.n, m.shift, lane);
 }
 
+// What a row keeps of its keys in order: `count` of them, from place `from` on.
+struct Window {
+    uint n, from, count;
+};
+
 // Rows of up to 16 keys: the thread of a key counts the keys that come before it, and those that are equal and stand
 // before it.
 kernel void rank_keys(const device K* all_keys [[buffer(0)]],
                       device RESULT* to [[buffer(1)]],
-                      constant uint& n [[buffer(2)]],
+                      constant Window& w [[buffer(2)]],
                       uint2 p [[thread_position_in_grid]]) {
     uint i = p.x;
+    uint n = w.n;
     ulong row = ulong(p.y) * n;
     const device K* keys = all_keys + row;
     K me = keys[i];
@@ -189,22 +168,26 @@ kernel void rank_keys(const device K* all_keys [[buffer(0)]],
         bool before = k < i ? other <= key : other < key;
         rank += before ? 1u : 0u;
     }
+    if (rank - w.from < w.count) {
+        device RESULT* at = to + ulong(p.y) * w.count + (rank - w.from);
 #if INDEX
-    to[row + rank] = i;
+        *at = i;
 #else
-    to[row + rank] = me;
+        *at = me;
 #endif
+    }
 }
 
 // Rows of up to MOST_RANKED keys: a SIMD-group counts likewise for a row, 32 keys at a time.
 kernel void rank_rows(const device K* all_keys [[buffer(0)]],
                       device RESULT* to [[buffer(1)]],
-                      constant uint& n [[buffer(2)]],
+                      constant Window& w [[buffer(2)]],
                       uint2 p [[thread_position_in_grid]],
                       uint lane [[thread_index_in_simdgroup]],
                       uint group [[simdgroup_index_in_threadgroup]]) {
     threadgroup K table[4 * MOST_RANKED];
     threadgroup K* order = table + group * MOST_RANKED;
+    uint n = w.n;
     ulong row = ulong(p.y) * n;
     const device K* keys = all_keys + row;
     for (uint i = lane; i < n; i += 32) {
@@ -226,11 +209,12 @@ kernel void rank_rows(const device K* all_keys [[buffer(0)]],
         for (uint k = end; k < n; k++) {
             rank += order[k] < key ? 1u : 0u;
         }
-        if (i < n) {
+        if (i < n && rank - w.from < w.count) {
+            device RESULT* at = to + ulong(p.y) * w.count + (rank - w.from);
 #if INDEX
-            to[row + rank] = i;
+            *at = i;
 #else
-            to[row + rank] = keys[i];
+            *at = keys[i];
 #endif
         }
     }

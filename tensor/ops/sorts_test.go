@@ -61,7 +61,7 @@ func TestPartitions(t *testing.T) {
 	})
 	topK := func(name string, k int, axis *int, sort *int, dims ...string) {
 		optest.Run(t, optest.Subject{
-			Name: name, Ops: []string{"partition"}, Second: true, Cases: inputs(d, dims...),
+			Name: name, Ops: []string{"topk"}, Second: true, Cases: inputs(d, dims...),
 			Fn: optest.One(func(in []*array) *array {
 				y := ops.TopK(in[0], k, axis)
 				if k > 0 {
@@ -124,63 +124,72 @@ func TestSortStable(t *testing.T) {
 	}
 }
 
-// TestSortKeys sorts keys of every dtype, in rows of one chunk and of several, as slices.SortStableFunc does: negative
-// ones, NaN of both signs, infinities, and zeros of both signs, which are equal.
+// keyDTypes are all dtypes of keys.
+var keyDTypes = []tensor.DType{tensor.Bool, tensor.Uint8, tensor.Uint16, tensor.Uint32, tensor.Uint64, tensor.Int8,
+	tensor.Int16, tensor.Int32, tensor.Int64, tensor.Float16, tensor.BFloat16, tensor.Float32, tensor.Float64,
+	tensor.Complex64}
+
+// manyKeys are n keys of a dtype, many of them equal: negative ones, NaN of both signs, infinities, and zeros of both
+// signs, which are equal; and their stable order, by slices.SortStableFunc.
+func manyKeys(t *testing.T, d tensor.DType, n int) (x *array, order []float64) {
+	seed := uint32(n)
+	number := func() float64 {
+		seed = seed*1664525 + 1013904223
+		if d.IsInexact() && seed>>28 == 0 {
+			return []float64{0, math.Copysign(0, -1), math.NaN(), math.Inf(1), math.Inf(-1),
+				math.Copysign(math.NaN(), -1)}[seed>>20%6]
+		}
+		v := float64(int32(seed)>>16) / 4
+		if d.IsUnsigned() {
+			v = math.Abs(v)
+		}
+		return math.Trunc(math.Mod(v, 100)) * math.Ldexp(1, int(seed>>8%uint32(min(d.Size()*4, 24))))
+	}
+	keys := make([][2]float64, n)
+	flat := make([]float64, n)
+	imag := make([]float64, n)
+	for i := range keys {
+		flat[i] = number()
+		if d.IsComplex() {
+			imag[i] = number()
+		}
+	}
+	x = ops.AsType(ops.FromSlice(flat, []int{n}), d)
+	if d.IsComplex() {
+		// Not by arithmetic, which would mix the parts.
+		v := make([]complex64, n)
+		for i := range v {
+			v[i] = complex(float32(flat[i]), float32(imag[i]))
+		}
+		x = ops.FromSlice(v, []int{n})
+	} else {
+		flat = optest.Values32(t, ops.AsType(x, tensor.Float32)) // as they are in that dtype
+	}
+	order = make([]float64, n)
+	for i := range keys {
+		keys[i], order[i] = [2]float64{flat[i], imag[i]}, float64(i)
+	}
+	nan := func(k [2]float64) bool { return math.IsNaN(k[0]) || math.IsNaN(k[1]) }
+	slices.SortStableFunc(order, func(i, j float64) int {
+		a, b := keys[int(i)], keys[int(j)]
+		switch {
+		case nan(a) || nan(b):
+			return btoi(nan(a)) - btoi(nan(b))
+		case a[0] != b[0]:
+			return btoi(a[0] > b[0]) - btoi(a[0] < b[0])
+		}
+		return btoi(a[1] > b[1]) - btoi(a[1] < b[1])
+	})
+	return x, order
+}
+
+// TestSortKeys sorts keys of every dtype, in rows of one chunk and of several.
 func TestSortKeys(t *testing.T) {
 	optest.OnlyValues(t)
 	optest.Open(t)
-	for _, d := range []tensor.DType{tensor.Bool, tensor.Uint8, tensor.Uint16, tensor.Uint32, tensor.Uint64, tensor.Int8,
-		tensor.Int16, tensor.Int32, tensor.Int64, tensor.Float16, tensor.BFloat16, tensor.Float32, tensor.Float64,
-		tensor.Complex64} {
+	for _, d := range keyDTypes {
 		for _, n := range []int{100, 1500, 17000} {
-			seed := uint32(n)
-			number := func() float64 {
-				seed = seed*1664525 + 1013904223
-				if d.IsInexact() && seed>>28 == 0 {
-					return []float64{0, math.Copysign(0, -1), math.NaN(), math.Inf(1), math.Inf(-1),
-						math.Copysign(math.NaN(), -1)}[seed>>20%6]
-				}
-				v := float64(int32(seed)>>16) / 4
-				if d.IsUnsigned() {
-					v = math.Abs(v)
-				}
-				return math.Trunc(math.Mod(v, 100)) * math.Ldexp(1, int(seed>>8%uint32(min(d.Size()*4, 24))))
-			}
-			keys := make([][2]float64, n)
-			flat := make([]float64, n)
-			imag := make([]float64, n)
-			for i := range keys {
-				flat[i] = number()
-				if d.IsComplex() {
-					imag[i] = number()
-				}
-			}
-			x := ops.AsType(ops.FromSlice(flat, []int{n}), d)
-			if d.IsComplex() {
-				// Not by arithmetic, which would mix the parts.
-				v := make([]complex64, n)
-				for i := range v {
-					v[i] = complex(float32(flat[i]), float32(imag[i]))
-				}
-				x = ops.FromSlice(v, []int{n})
-			} else {
-				flat = optest.Values32(t, ops.AsType(x, tensor.Float32)) // as they are in that dtype
-			}
-			want := make([]float64, n)
-			for i := range keys {
-				keys[i], want[i] = [2]float64{flat[i], imag[i]}, float64(i)
-			}
-			nan := func(k [2]float64) bool { return math.IsNaN(k[0]) || math.IsNaN(k[1]) }
-			slices.SortStableFunc(want, func(i, j float64) int {
-				a, b := keys[int(i)], keys[int(j)]
-				switch {
-				case nan(a) || nan(b):
-					return btoi(nan(a)) - btoi(nan(b))
-				case a[0] != b[0]:
-					return btoi(a[0] > b[0]) - btoi(a[0] < b[0])
-				}
-				return btoi(a[1] > b[1]) - btoi(a[1] < b[1])
-			})
+			x, want := manyKeys(t, d, n)
 			order := ops.ArgSort(x, new(0))
 			require.Equal(t, want, optest.Values32(t, order), "%v, %d keys", d, n)
 			require.Equal(t, optest.Bytes(t, ops.Take(x, order, nil)), optest.Bytes(t, ops.Sort(x, new(0))), "%v, %d keys", d, n)

@@ -98,6 +98,11 @@ func manyOps(t *testing.T) map[string]*array {
 	}
 	all["cumsum of many"] = ops.CumSum(big, new(0), false, true)
 	all["sort of many"] = ops.Sort(big, new(0))
+	for name, rows := range map[string]*array{"rows": x, "one row": big, "ties": ops.Floor(big)} {
+		all["topk of "+name], all["median of "+name] = ops.TopK(rows, 5, new(-1)), ops.Median(rows, []int{-1}, false)
+		all["partition of "+name] = ops.Partition(rows, 99, new(-1))
+		all["argpartition of "+name] = ops.ArgPartition(rows, 99, new(-1))
+	}
 	all["argsort of ties"] = ops.ArgSort(ops.Floor(big), new(0))
 	for _, d := range []tensor.DType{tensor.Float32, tensor.BFloat16} {
 		a, b, v := optest.Noise(d, 2, 70, 300), optest.Noise(d, 300, 150), optest.Noise(d, 4096)
