@@ -38,6 +38,7 @@ const typesHead = `---@meta
 func Types() string {
 	s := New(Options{Libraries: true})
 	defer s.Close()
+	loadLibrary(s)
 	var b strings.Builder
 	b.WriteString(typesHead)
 	writeArrayClass(&b, s)

@@ -53,6 +53,7 @@ func TestTypes(t *testing.T) {
 	}
 	s := New(Options{Libraries: true})
 	defer s.Close()
+	loadLibrary(s)
 	require.Len(t, found, len(s.mx.funcs))
 	for name := range s.mx.funcs {
 		require.Contains(t, found, name)
@@ -60,6 +61,7 @@ func TestTypes(t *testing.T) {
 	require.Equal(t, []string{"a", "axis", "precise", "..."}, found["softmax"])
 	require.Contains(t, text, "---@field precise? boolean\n")
 	require.Contains(t, text, "---@class mx.nn\n")
+	require.Contains(t, found, "utils.tree_flatten") // of a module that is loaded when it is used
 }
 
 // TestTypesKnowTheExamples: whatever the examples and the modules written in Lua call of mx is declared.
