@@ -23,12 +23,14 @@ func CrossEntropy(logits, targets *tensor.Array, ctx ...*tensor.Ctx) *tensor.Arr
 		return f
 	}
 	d := logits.DType()
+	if f := kit.Floats("logits have dtype").Refused(c, op, d); f != nil {
+		return f
+	}
+	if f := kit.Integers("targets have dtype").Refused(c, op, targets.DType()); f != nil {
+		return f
+	}
 	x, t := logits.Spec().Shape, targets.Spec().Shape
 	switch {
-	case !d.IsFloat():
-		return tensor.Fail(c, op, "logits have dtype %v, want a floating-point one", d)
-	case !targets.DType().IsInteger():
-		return tensor.Fail(c, op, "targets have dtype %v, want integers: indices of classes", targets.DType())
 	case len(x) == 0:
 		return tensor.Fail(c, op, "logits are a scalar, want at least 1 dimension")
 	case !t.Equal(x[:len(x)-1]):

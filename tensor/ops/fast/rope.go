@@ -252,11 +252,9 @@ var _ = sig.Def("fast.rope",
 func RoPE(a *tensor.Array, opt RoPEOptions, ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "rope"
 	c := tensor.Call(ctx)
-	if f := kit.Unusable(c, op, a); f != nil {
+	in, f := ops.Convert(c, op, kit.Floats("a has dtype"), a)
+	if f != nil {
 		return f
-	}
-	if !a.DType().IsFloat() {
-		return tensor.Fail(c, op, "a has dtype %v, want a floating-point one", a.DType())
 	}
 	if (opt.Base == nil) == (opt.Freqs == nil) {
 		return tensor.Fail(c, op, "want either base or freqs, not both or none")
@@ -267,10 +265,10 @@ func RoPE(a *tensor.Array, opt RoPEOptions, ctx ...*tensor.Ctx) *tensor.Array {
 	if f := kit.Unusable(c, op, opt.Offset); f != nil {
 		return f
 	}
-	if d := opt.Offset.DType(); !d.IsInteger() {
-		return tensor.Fail(c, op, "offset has dtype %v, want integers", d)
+	if f := kit.Integers("offset has dtype").Refused(c, op, opt.Offset.DType()); f != nil {
+		return f
 	}
-	in := []*tensor.Array{a, ops.AsType(opt.Offset, tensor.Int32, c)}
+	in = append(in, ops.AsType(opt.Offset, tensor.Int32, c))
 	attrs := ropeAttrs{Dims: opt.Dims, Traditional: opt.Traditional, Scale: tensor.MakeF64(opt.Scale)}
 	if opt.Base != nil {
 		attrs.Base = tensor.MakeF64(*opt.Base)

@@ -40,6 +40,25 @@ func Floats(subject string) DTypeRule {
 	}
 }
 
+// Integers takes integer dtypes; subject says whose dtype it is: "targets have dtype".
+func Integers(subject string) DTypeRule {
+	return func(d tensor.DType) (tensor.DType, error) {
+		if !d.IsInteger() {
+			return d, fmt.Errorf("%s %v, want integers", subject, d)
+		}
+		return d, nil
+	}
+}
+
+// Refused is an array with the error of a dtype that the rule refuses, and nil if it takes d: for an op that does not
+// convert by the rule.
+func (rule DTypeRule) Refused(c *tensor.Ctx, op string, d tensor.DType) *tensor.Array {
+	if _, err := rule(d); err != nil {
+		return tensor.Fail(c, op, "%w", err)
+	}
+	return nil
+}
+
 // SameDType is the DType rule of an op whose output has input 0's dtype.
 func SameDType[A comparable](in []tensor.Spec, _ A, outs []tensor.DType) ([]tensor.DType, error) {
 	return append(outs, in[0].DType), nil

@@ -190,9 +190,8 @@ func packed(c *tensor.Ctx, op string, w, scales, biases *tensor.Array, q Quantiz
 		return nil, a, f
 	}
 	for i, x := range []*tensor.Array{scales, biases} {
-		if !x.DType().IsFloat() {
-			return nil, a, tensor.Fail(c, op, "%s have dtype %v, want a real floating-point one",
-				[]string{"scales", "biases"}[i], x.DType())
+		if f := kit.Floats([]string{"scales", "biases"}[i]+" have dtype").Refused(c, op, x.DType()); f != nil {
+			return nil, a, f
 		}
 	}
 	return biases, a, nil

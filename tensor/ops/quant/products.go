@@ -247,12 +247,7 @@ func product(c *tensor.Ctx, op string, x, w, scales, biases *tensor.Array, q Qua
 	if f != nil {
 		return nil, a, f
 	}
-	rule := func(d tensor.DType) (tensor.DType, error) {
-		if !d.IsFloat() {
-			return d, fmt.Errorf("x has dtype %v, want a real one", x.DType())
-		}
-		return d, nil
-	}
+	rule := kit.Floats("x has dtype")
 	if a.Mode != affine {
 		if in, f = ops.Convert(c, op, rule, x); f != nil {
 			return nil, a, f
@@ -363,9 +358,6 @@ type GatherQMMCall struct {
 	LHS, RHS *tensor.Array
 	// NoTranspose multiplies with the packed matrices themselves instead of their transposes.
 	NoTranspose bool
-	// SortedIndices promises that RHS is in ascending order, which permits faster kernels. The result does not
-	// depend on it.
-	SortedIndices bool
 	Quantization
 }
 
@@ -377,16 +369,17 @@ var _ = sig.Def("gather_qmm", "x w scales biases:array? lhs_indices:indices? rhs
 			return err
 		}
 		return GatherQMM(a.Array(0), a.Array(1), a.Array(2), a.Array(3), GatherQMMCall{LHS: a.Array(4), RHS: a.Array(5),
-			NoTranspose: !a.Bool(6), SortedIndices: a.Bool(11), Quantization: q}, a.Ctx)
-	}, sig.Same("the default of sorted_indices", "the result does not depend on it"))
+			NoTranspose: !a.Bool(6), Quantization: q}, a.Ctx)
+	}, sig.Same("the default of sorted_indices", "each product is made alone: no kernel needs an order of them"))
 
 // GatherQMM is a batch of products of matrices of x with packed matrices (see [QuantizedMatmul]), picked by indices:
 // lhs_indices names the matrices of x and rhs_indices those of w, which count as one batch each; both are broadcast
 // against each other and give the result its batch, and without one of them all matrices are taken in their order.
 // Negative indices count from the end; one that is out of range is an error when the result is computed. With an index
 // x and w need two dimensions or more; without one this is [QuantizedMatmul]. global_scale, in mode "nvfp4", holds a
-// global scale (see [Quantize]) for each packed matrix. sorted_indices promises an order of rhs_indices, on which the
-// result does not depend. Gradients flow to x, scales and biases; they add up where an index stands twice.
+// global scale (see [Quantize]) for each packed matrix. sorted_indices promises an order of rhs_indices, on which
+// neither result nor speed depends, as in mx.gather_mm. Gradients flow to x, scales and biases; they add up where an
+// index stands twice.
 func GatherQMM(x, w, scales, biases *tensor.Array, call GatherQMMCall, ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "gather_qmm"
 	c := tensor.Call(ctx)

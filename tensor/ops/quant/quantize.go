@@ -58,9 +58,9 @@ func init() {
 			return outs, err
 		},
 		DType: func(in []tensor.Spec, a quantAttrs, outs []tensor.DType) ([]tensor.DType, error) {
-			d := in[0].DType
-			if !d.IsFloat() {
-				return nil, fmt.Errorf("does not take dtype %v, want a real floating-point one", d)
+			d, err := kit.Floats("w has dtype")(in[0].DType)
+			if err != nil {
+				return nil, err
 			}
 			if a.Mode != affine {
 				return append(outs, tensor.Uint32, tensor.Uint8), nil
@@ -277,8 +277,8 @@ func Dequantize(w, scales, biases *tensor.Array, q Quantization, dtype *tensor.D
 	if dtype != nil {
 		out = *dtype
 	}
-	if !out.IsFloat() {
-		return tensor.Fail(c, op, "the result's dtype is %v, want a real floating-point one", out)
+	if f := kit.Floats("the result's dtype is").Refused(c, op, out); f != nil {
+		return f
 	}
 	in = slices.Insert(in, 0, w)
 	if q.GlobalScale != nil {

@@ -70,11 +70,11 @@ func newValuesCall(c *tensor.Ctx, op string, x, w, scales, globalX, globalW *ten
 	if v.Mode == affine {
 		return v, tensor.Fail(c, op, "mode affine is not for products of two packed operands, want nvfp4, mxfp8 or mxfp4")
 	}
-	for i, y := range []*tensor.Array{x, w} {
-		if !y.DType().IsFloat() && (i == 0 || y.DType() != tensor.Uint32) {
-			return v, tensor.Fail(c, op, "%s has dtype %v, want a real floating-point one%s", []string{"x", "w"}[i], y.DType(),
-				[]string{"", ", or uint32 for packed words"}[i])
-		}
+	if f := kit.Floats("x has dtype").Refused(c, op, x.DType()); f != nil {
+		return v, f
+	}
+	if d := w.DType(); d != tensor.Uint32 && !d.IsFloat() {
+		return v, tensor.Fail(c, op, "w has dtype %v, want a floating-point one, or uint32 for packed words", d)
 	}
 	switch packed := w.DType() == tensor.Uint32; {
 	case packed && scales == nil:
@@ -158,10 +158,10 @@ var _ = sig.Def("gather_qqmm", "x w scales:array? lhs_indices:indices? rhs_indic
 		}
 		return GatherQQMM(a.Array(0), a.Array(1), a.Array(3), a.Array(4), QQMMCall{q, a.Array(2), a.Array(8), a.Array(9)},
 			a.Ctx)
-	}, sig.Same("the default of sorted_indices", "the result does not depend on it"))
+	}, sig.Same("the default of sorted_indices", "each product is made alone: no kernel needs an order of them"))
 
 // GatherQQMM is a batch of the products of [QQMM]: lhs_indices picks matrices of x and rhs_indices those of w, as in
-// [GatherQMM]. sorted_indices promises an order of rhs_indices, on which the result does not depend.
+// [GatherQMM]. sorted_indices promises an order of rhs_indices, on which neither result nor speed depends.
 func GatherQQMM(x, w, lhs, rhs *tensor.Array, call QQMMCall, ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "gather_qqmm"
 	c := tensor.Call(ctx)

@@ -47,8 +47,8 @@ func Bernoulli(p *tensor.Array, shape tensor.ShapeArg, key *tensor.Array, ctx ..
 	if f := kit.Unusable(c, op, p); f != nil {
 		return f
 	}
-	if !p.DType().IsFloat() {
-		return tensor.Fail(c, op, "p has dtype %v, want a real floating-point one", p.DType())
+	if f := kit.Floats("p has dtype").Refused(c, op, p.DType()); f != nil {
+		return f
 	}
 	zero, one := ops.Number(0, tensor.Float32, c), ops.Number(1, tensor.Float32, c)
 	u := kit.FailedAs(c, op, Uniform(zero, one, shape, tensor.Float32, key, c))

@@ -35,8 +35,8 @@ func Laplace(shape tensor.ShapeArg, d tensor.DType, loc, scale float64, key *ten
 	ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "random_laplace"
 	c := tensor.Call(ctx)
-	if !d.IsFloat() {
-		return tensor.Fail(c, op, "dtype is %v, want a real floating-point one", d)
+	if f := kit.Floats("dtype is").Refused(c, op, d); f != nil {
+		return f
 	}
 	u := kit.FailedAs(c, op, Uniform(belowZero(c), scalarOf(c, 1), shape, tensor.Float32, key, c))
 	x := ops.Multiply(ops.Sign(u, c), ops.Log1p(ops.Multiply(ops.Number(-1, d, c), ops.Abs(u, c), c), c), c)
@@ -77,9 +77,6 @@ func TruncatedNormal(lower, upper *tensor.Array, shape tensor.ShapeArg, d tensor
 	c := tensor.Call(ctx)
 	if f := kit.Unusable(c, truncatedName, lower, upper); f != nil {
 		return f
-	}
-	if !d.IsFloat() {
-		return tensor.Fail(c, truncatedName, "dtype is %v, want float32, float16 or bfloat16", d)
 	}
 	root := ops.Number(math.Sqrt2, d, c)
 	lo, hi := ops.AsType(lower, d, c), ops.AsType(upper, d, c)

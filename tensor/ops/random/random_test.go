@@ -59,7 +59,7 @@ func TestRandomOp(t *testing.T) {
 			}, Text: "[random_randint]"},
 			{Name: "bernoulli", Make: func() *array {
 				return random.Bernoulli(ops.Number(1, tensor.Int32), tensor.Sizes(3), random.Key(0))
-			}, Text: "[random_bernoulli] p has dtype int32, want a real floating-point one"},
+			}, Text: "[random_bernoulli] p has dtype int32, want a floating-point one"},
 			{Name: "normal", Make: func() *array {
 				return random.Normal(tensor.Sizes(3), tensor.Int32, nil, nil, random.Key(0))
 			}, Text: "[random_normal] dtype is int32, want a floating-point one or complex64"},
