@@ -68,7 +68,8 @@ func (n *Node) runError(err error) error {
 }
 
 // uncovered is the error of a built-in kernel that left parts of an output as they were: threads that never ran. Users'
-// kernels may do that; who reads those parts learns of it.
+// kernels may do that; who reads those parts learns of it. Of outputs that are spent nothing is known: later commands
+// may be writing to their storage by now.
 func (n *Node) uncovered() error {
 	if n.op.partial || n.op.view != nil {
 		return nil
@@ -76,7 +77,7 @@ func (n *Node) uncovered() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for i := range n.out {
-		if o := &n.out[i]; !o.gone {
+		if o := &n.out[i]; !o.gone && !o.spent {
 			if err := o.unwritten(); err != nil {
 				return fmt.Errorf("[validate] BUG: %w", err)
 			}
