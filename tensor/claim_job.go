@@ -18,6 +18,7 @@ type job struct {
 	proof    proof   // what the roots' holder knew
 	tasks    atomic.Int64
 	bytes    atomic.Int64 // that its kernels write, or reduce
+	flops    atomic.Int64 // of what says how many it takes: Rules.Flops
 	commands atomic.Int64
 	visited  uint64 // the claim that saw it last; guarded by schedMu
 

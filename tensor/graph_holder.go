@@ -59,6 +59,7 @@ func (n *Node) adopt(h *Holder) {
 		}
 	}
 	h.pace.made.nodes++
+	h.pace.made.flops += countedFlops(n, n.in)
 	h.nodes++
 	h.noteLazy(n)
 }

@@ -48,8 +48,8 @@ type Rules[A comparable] struct {
 	// Host computes on the host, in Go, on contiguous bytes.
 	Host func(h *HostCall, a A) error
 
-	// Flops says for profiles how many operations on numbers a call takes. Nil: one for each element of the output of
-	// an Expr and of the input of a Reduce, and an unknown number for others.
+	// Flops says for profiles, and for the pace of looks, how many operations on numbers a call takes. Nil: one for each
+	// element of the output of an Expr and of the input of a Reduce, and an unknown number for others.
 	Flops func(in, out []Spec, a A) float64
 
 	// Prepare runs where a Node is made, on the caller's goroutine (in a replay too); Run finds its result in

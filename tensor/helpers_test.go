@@ -109,7 +109,10 @@ type (
 	}
 )
 
-func elementwise(name, expr string) *tensor.OpOf[tensor.None] {
+func elementwise(name, expr string) *tensor.OpOf[tensor.None] { return working(name, expr, nil) }
+
+// working is elementwise for an op that says how many operations it takes.
+func working(name, expr string, flops func(in, out []tensor.Spec, _ tensor.None) float64) *tensor.OpOf[tensor.None] {
 	op := tensor.Declare[tensor.None](name)
 	op.Define(tensor.Rules[tensor.None]{
 		Shape: func(in []tensor.Spec, _ tensor.None, outs []tensor.Shape) ([]tensor.Shape, error) {
@@ -124,6 +127,7 @@ func elementwise(name, expr string) *tensor.OpOf[tensor.None] {
 		},
 		DType: first[tensor.None],
 		Expr:  func(tensor.None, []tensor.DType) string { return expr },
+		Flops: flops,
 	})
 	return op
 }
@@ -140,6 +144,7 @@ var (
 	addOp      = elementwise("test_add", "$0 + $1")
 	mulOp      = elementwise("test_mul", "$0 * $1")
 	negOp      = elementwise("test_neg", "-$0")
+	workOp     = working("test_work", "$0", func(_, _ []tensor.Spec, _ tensor.None) float64 { return 1e9 })
 	muladdOp   = elementwise("test_muladd", "$0 * $1 + $2")
 	castOp     = tensor.Declare[dtypeAttrs]("test_cast")
 	sumOp      = tensor.Declare[axesAttrs]("test_sum")

@@ -236,6 +236,8 @@ func TestLooksAreDue(t *testing.T) {
 		return broadcast.One(c, dimsAttrs{tensor.MakeDims(1<<20, 1<<10, 8)}, small)
 	}
 	require.LessOrEqual(t, len(run(100, 100, views)), len(run(100, 100, little)))
+	product := func(c *tensor.Ctx, _ int) *tensor.Array { return workOp.One(c, tensor.None{}, small) }
+	require.Greater(t, len(run(100_000, 100, product)), len(run(100_000, 100, little)), "what takes long pays for looks")
 }
 
 // TestLooksBuryWhatNobodyAsksFor: what lazy nodes read that nobody can ask for is not kept for them, however many of

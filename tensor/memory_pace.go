@@ -15,7 +15,7 @@ type lookPace struct {
 }
 
 // madeCount is what a holder has made, and not looked at.
-type madeCount struct{ nodes, bytes int64 }
+type madeCount struct{ nodes, bytes, flops int64 }
 
 // What things are taken to take, in ns: about the least that was measured on two processors.
 const (
@@ -23,6 +23,7 @@ const (
 	nodeTime    = 1200 // to build a node from Lua and to record it
 	commandTime = 1000 // to launch a kernel
 	byteShift   = 5    // 32 bytes a ns are written
+	flopShift   = 8    // 256 operations a ns, where an op says how many it takes: products, convolutions
 	visitTime   = 15   // for a visit, a part of them to what has left the cache
 	lookTime    = 1500 // to begin and end a look
 	lookShare   = 33   // looks take at most so small a part of the time
@@ -30,7 +31,7 @@ const (
 
 // taken is how long what was made since some earlier time takes to build and to compute.
 func (m madeCount) taken(since madeCount) int64 {
-	return (m.nodes-since.nodes)*nodeTime + (m.bytes-since.bytes)>>byteShift
+	return (m.nodes-since.nodes)*nodeTime + (m.bytes-since.bytes)>>byteShift + (m.flops-since.flops)>>flopShift
 }
 
 // Due reports whether a look is worth its time, where something is about to be handed over. It is if evaluations have
@@ -70,7 +71,7 @@ func (h *Holder) HandedOver() { h.pace.paid.Add(handTime + h.pace.fresh) }
 // pay pays for looks what an evaluation that is over took.
 func (j *job) pay() {
 	if h := j.proof.holder; h != nil {
-		made := madeCount{j.tasks.Load(), j.bytes.Load()}
+		made := madeCount{j.tasks.Load(), j.bytes.Load(), j.flops.Load()}
 		h.pace.paid.Add(handTime + made.taken(madeCount{}) + j.commands.Load()*commandTime)
 	}
 }

@@ -102,6 +102,7 @@ func (rec *recorder) recordMembers(members []int32) (err error) {
 	}
 	root := &rec.seg.tasks[members[len(members)-1]]
 	rec.batcher.op, rec.batcher.place, rec.batcher.account = root.node.op, root.node.Place(), root.node.holder.account()
+	rec.job.flops.Add(countedFlops(root.node, root.in))
 	switch p := root.node.op; {
 	case p.expr != nil:
 		return rec.elementwise(members)

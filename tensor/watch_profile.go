@@ -181,20 +181,30 @@ func (t *task) flops() float64 {
 	n := t.node
 	switch {
 	case n.op.flops != nil:
-		in, out := make([]Spec, len(t.in)), make([]Spec, len(n.out))
-		for i, v := range t.in {
-			in[i] = v.Spec()
-		}
-		for i := range n.out {
-			out[i] = n.out[i].spec
-		}
-		return n.op.flops(in, out, n.attrs)
+		return float64(countedFlops(n, t.in))
 	case n.op.expr != nil:
 		return float64(n.out[0].spec.Shape.Size())
 	case n.op.reduce != nil:
 		return float64(t.in[0].Spec().Shape.Size())
 	}
 	return 0
+}
+
+// countedFlops is how many operations on numbers a node takes by its op's own rule, from these inputs; 0 if the op has
+// none.
+func countedFlops(n *Node, inputs []Value) int64 {
+	if n.op.flops == nil {
+		return 0
+	}
+	in, out := make([]Spec, len(inputs)), make([]Spec, len(n.out))
+	for i, v := range inputs {
+		in[i] = v.Spec()
+	}
+	for i := range n.out {
+		out[i] = n.out[i].spec
+	}
+	const most = 1 << 50 // so that sums do not overflow
+	return int64(min(n.op.flops(in, out, n.attrs), most))
 }
 
 // addHost adds a call that Go code computed.
