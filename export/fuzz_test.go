@@ -55,6 +55,13 @@ func allocated() uint64 {
 	return sample[0].Value.Uint64()
 }
 
+// allocating is how many bytes the process allocates while f runs.
+func allocating(f func()) uint64 {
+	before := allocated()
+	f()
+	return allocated() - before
+}
+
 // mostAllocated bounds what reading a file of so many bytes, and calling what it holds, may allocate. Small objects are
 // counted when a span of theirs is full, so that a count may be late by some hundred KiB.
 func mostAllocated(size int) uint64 { return 2<<20 + 64*uint64(size) }
@@ -139,9 +146,11 @@ func TestDamagedFiles(t *testing.T) {
 			}
 		}
 		b = sealed(b, about)
-		before := allocated()
-		tryDamaged(t, b)
-		if n := allocated() - before; n > mostAllocated(len(b)) {
+		n := allocating(func() { tryDamaged(t, b) })
+		if n > mostAllocated(len(b)) { // the first call may have compiled a kernel
+			n = allocating(func() { tryDamaged(t, b) })
+		}
+		if n > mostAllocated(len(b)) {
 			t.Fatalf("a file of %d bytes had %d bytes allocated:\n%q", len(b), n, b)
 		}
 	}
