@@ -178,6 +178,7 @@ func eager(t testing.TB, name string) (r eagerResult) {
 
 // TestEagerMemory: eager loops hold what compiled ones or careful ones do, and no collection is forced.
 func TestEagerMemory(t *testing.T) {
+	onlyMemory(t)
 	if testing.Short() {
 		t.Skip("a dozen processes")
 	}

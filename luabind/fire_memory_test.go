@@ -111,6 +111,7 @@ func steps() int {
 // TestFireMemory: after some steps, each gives the device as many commands as the one before, and what is alive when
 // the garbage is gone stays the same.
 func TestFireMemory(t *testing.T) {
+	onlyMemory(t)
 	for _, c := range steppers {
 		t.Run(c.name, func(t *testing.T) {
 			dev, drv := withDevice(t, metal.DeviceOptions{})

@@ -247,6 +247,7 @@ func requireFinite(t testing.TB, b []byte) {
 // TestHybridMemory: sequences that end and begin again, of which only the scores are asked for. A period of them gives
 // the device as many commands, and leaves as much memory, as every other.
 func TestHybridMemory(t *testing.T) {
+	onlyMemory(t)
 	const (
 		period = 25              // steps of a sequence
 		most   = int64(16 << 20) // bytes: the limit, so that what comes back late comes back when it is reached

@@ -64,6 +64,7 @@ var loops = []struct {
 
 // TestLoops: what a script does not hold any more takes no memory, and collections are not what finds that out.
 func TestLoops(t *testing.T) {
+	onlyMemory(t)
 	for _, l := range loops {
 		t.Run(l.name, func(t *testing.T) {
 			dev, _ := withDevice(t, metal.DeviceOptions{})

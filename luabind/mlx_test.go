@@ -16,6 +16,7 @@ import (
 // MLX's own tests of layers, losses, optimizers, initialisers, trees and Upsample, in Lua. testdata/mlx/values.py makes
 // what they compare with, and the list of their names.
 func TestMLX(t *testing.T) {
+	onlyValues(t)
 	text, err := os.ReadFile("testdata/mlx/values.json")
 	require.NoError(t, err)
 	var golden struct {

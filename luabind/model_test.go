@@ -14,6 +14,7 @@ import (
 
 // The scripts of scripts/lm answer as transformers does: check.lua compares logits in float32.
 func TestModelsAnswerAsTransformers(t *testing.T) {
+	onlyValues(t)
 	files, err := filepath.Glob("testdata/lm/*.json")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)

@@ -61,6 +61,7 @@ local function made(text) return assert(loadstring("local optim = ... return opt
 
 // Schedules, ten steps of each optimizer, and clipped gradients are MLX's.
 func TestOptimizersAsMLX(t *testing.T) {
+	onlyValues(t)
 	s := newTestState(t)
 	golden, err := s.ToLua(optimizersGolden(t))
 	require.NoError(t, err)

@@ -193,6 +193,7 @@ end
 // TestShapelessFunctions: a shapeless trace of a random function, replayed at random other shapes, gives the eager
 // function's bytes, and the function runs once.
 func TestShapelessFunctions(t *testing.T) {
+	onlyValues(t)
 	s := newTestState(t)
 	failures, bad := 0, 0
 	for seed := range uint64(*shapelessCount) {

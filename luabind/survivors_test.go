@@ -294,8 +294,9 @@ func survivors(text string) (found map[string]int, missed int, err error) {
 // TestSurvivors: what a look finds unreachable and Go's collector does not is kept by places in gopher-lua that nothing
 // has cleared, and by nothing of ours.
 func TestSurvivors(t *testing.T) {
+	onlyMemory(t)
 	withDevice(t, metal.DeviceOptions{})
-	n := *programs / 3 // going over the whole state takes as long as ten programs
+	n := *programs / 10 // going over the whole state takes as long as ten programs
 	if testing.Short() {
 		n /= 3
 	}

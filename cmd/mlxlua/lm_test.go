@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -177,7 +176,7 @@ type interrupting struct {
 
 func (w *interrupting) Write(p []byte) (int, error) {
 	if w.left--; w.left == 0 {
-		if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+		if err := interruptSelf(); err != nil {
 			return 0, err
 		}
 	}

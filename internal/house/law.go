@@ -110,7 +110,7 @@ const lawText = `
 	# Tests.
 	testify < TESTS
 	drivertest < metal_test, soft_test, apple_test, cuda_test, tensor_test, ops_test, compile_test, luabind_test, root_test
-	optest < ops_test, grad_test, compile_test
+	optest < ops_test, grad_test, compile_test, luabind_test
 	tensor, ops, optest, grad, compile < docsgen_test
 	metal, tensor, ops, sig, optest, grad, soft, drivers < rooms_test
 	optest, grad, compile < conv_test, fast_test, fft_test, linalg_test, products_test, quant_test, random_test

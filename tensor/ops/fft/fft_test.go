@@ -48,6 +48,7 @@ func run(t *testing.T, name, op string, f func(x *array) *array, dims ...string)
 func of(n int) *int { return &n }
 
 func TestOneAxis(t *testing.T) {
+	optest.OnlyValues(t)
 	type function = func(a *array, n *int, axis int, norm fft.Norm, ctx ...*tensor.Ctx) *array
 	for name, f := range map[string]function{"fft": fft.FFT, "ifft": fft.IFFT, "rfft": fft.RFFT, "irfft": fft.IRFFT} {
 		one := func(n *int, axis int, norm fft.Norm) func(x *array) *array {
@@ -145,6 +146,7 @@ func requireNear(t *testing.T, want, got []complex128, n int, what string) {
 // passes, and those that become convolutions, forward, back, of real numbers, and along a dimension that is not the
 // last.
 func TestLengths(t *testing.T) {
+	optest.OnlyValues(t)
 	optest.Open(t)
 	lengths := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 25, 29, 31, 32, 37, 49, 64, 77, 96, 100, 127, 128, 135, 243,
 		256, 289, 512, 600, 961, 1009, 1024, 1331, 1536, 2048, 2049, 2187, 3125, 4004, 4096, 5184, 8192, 10007, 65536}
@@ -178,6 +180,7 @@ func TestLengths(t *testing.T) {
 
 // TestDimensions compares transforms along the middle of three dimensions with those of rows.
 func TestDimensions(t *testing.T) {
+	optest.OnlyValues(t)
 	optest.Open(t)
 	for _, s := range [][3]int{{2, 16, 3}, {1, 60, 40}, {2, 128, 9}, {3, 300, 2}, {1, 300, 33}, {2, 41, 5}, {1, 2100, 2},
 		{40, 5, 1}, {3, 1, 7}} {
