@@ -90,6 +90,8 @@ func TestKernelLimits(t *testing.T) {
 			mlxlua.Options{TimeLimit: 100 * time.Millisecond}},
 		{"a decomposition", `mx.eval(mx.linalg.svd(mx.random.normal({1500, 1500})))`,
 			mlxlua.Options{KernelTimeLimit: 50 * time.Millisecond}},
+		{"a decomposition, call's time", `mx.eval(mx.linalg.svd(mx.random.normal({1500, 1500}, {stream = mx.cpu}),
+			{stream = mx.cpu}))`, mlxlua.Options{TimeLimit: 50 * time.Millisecond}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.opt.Sandbox = true
@@ -106,6 +108,30 @@ func TestKernelLimits(t *testing.T) {
 			_, err = after.Run(ctx, "after", `mx.synchronize() assert(mx.sum(mx.ones({100})):item() == 100)`)
 			require.NoError(t, err)
 		})
+	}
+}
+
+// TestDecompositionsAreLeft: a decomposition of seconds is left by whoever gives up, and the device is free for others
+// at once.
+func TestDecompositionsAreLeft(t *testing.T) {
+	s, other := open(t, mlxlua.Options{}), open(t, mlxlua.Options{})
+	_, err := s.Run(t.Context(), "before", `x = mx.random.normal({300, 300}) mx.eval(x)`)
+	require.NoError(t, err)
+	const wanted = 100 * time.Millisecond
+	for _, call := range []string{"svd(x)", "eigh(x)", "eig(x)", "pinv(x)"} {
+		least := time.Hour
+		for tries := 0; tries < 5 && least > wanted; tries++ {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+			defer cancel()
+			end, _ := ctx.Deadline()
+			_, err = s.Run(ctx, "long", `mx.eval(mx.linalg.`+call+`)`)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			_, err = other.Run(t.Context(), "other", `mx.synchronize() assert(mx.sum(mx.ones({100})):item() == 100)`)
+			require.NoError(t, err)
+			least = min(least, time.Since(end))
+		}
+		t.Log(call, least)
+		require.Less(t, least, wanted, call)
 	}
 }
 

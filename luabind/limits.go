@@ -32,7 +32,7 @@ var (
 
 // bounds are the limits of a state that are not Lua's own.
 type bounds struct {
-	kernels *tensor.KernelTime // nil: no limit
+	kernels *tensor.KernelTime // nil: no limit of time
 	charged int64              // nodes that Lua's memory was charged for
 
 	mu  sync.Mutex
@@ -44,7 +44,7 @@ func (b *bounds) holderLimits(l Limits) (out tensor.HolderLimits) {
 	if l.Arrays > 0 {
 		out.Memory = metal.NewAccount(l.Arrays, lua51.ErrLimit)
 	}
-	if l.Kernels > 0 {
+	if l.Kernels > 0 || l.Time > 0 {
 		b.kernels = tensor.NewKernelTime(l.Kernels, errKernels, func() {
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -72,7 +72,8 @@ func (b *bounds) begin(ctx context.Context, s *State) (context.Context, context.
 	if b.kernels == nil {
 		return ctx, end
 	}
-	b.kernels.Reset()
+	until, _ := ctx.Deadline()
+	b.kernels.Reset(until)
 	ctx, cancel := context.WithCancelCause(ctx)
 	b.mu.Lock()
 	b.end = cancel

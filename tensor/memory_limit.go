@@ -19,18 +19,43 @@ type KernelTime struct {
 	refusal error
 	over    func()
 	used    atomic.Int64 // nanoseconds
+	until   atomic.Int64 // when the holder's work ends anyway, in Unix nanoseconds; 0: unknown
 }
 
 // NewKernelTime is a KernelTime. What is evaluated when the time is over fails with refusal and stays lazy; over is
-// called then, from any goroutine.
+// called then, from any goroutine. A limit of 0 is none.
 func NewKernelTime(limit time.Duration, refusal error, over func()) *KernelTime {
 	return &KernelTime{limit: limit, refusal: refusal, over: over}
 }
 
-// Reset begins anew.
-func (k *KernelTime) Reset() { k.used.Store(0) }
+// Reset begins anew. What is evaluated from now on is of no use after until, unless that is zero: what certainly takes
+// longer is not begun.
+func (k *KernelTime) Reset(until time.Time) {
+	k.used.Store(0)
+	if until.IsZero() {
+		k.until.Store(0)
+	} else {
+		k.until.Store(until.UnixNano())
+	}
+}
 
-// left is how much time there is.
+// bounded reports whether there is a limit.
+func (k *KernelTime) bounded() bool { return k.limit > 0 }
+
+// end is when what begins now, and goes on without a break, is over; zero: it is not bounded.
+func (k *KernelTime) end(now time.Time) (end time.Time) {
+	if k.bounded() {
+		end = now.Add(k.left())
+	}
+	if ns := k.until.Load(); ns != 0 {
+		if until := time.Unix(0, ns); end.IsZero() || until.Before(end) {
+			end = until
+		}
+	}
+	return end
+}
+
+// left is how much time there is where that is bounded.
 func (k *KernelTime) left() time.Duration { return k.limit - time.Duration(k.used.Load()) }
 
 // charge adds time that was taken.
@@ -90,7 +115,7 @@ func (g *Graph) Behind(x *Array) (nodes int64) {
 // timed has the batch's run charged to what bounds the kernels of its job: past that it is stopped.
 func (b *batch) timed() {
 	k := b.job.proof.holder.kernels()
-	if k == nil || b.cb == nil {
+	if k == nil || !k.bounded() || b.cb == nil {
 		return
 	}
 	var timer *time.Timer

@@ -2,9 +2,9 @@ package tensor
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 	"time"
+
+	"github.com/mlxlua/mlxlua/metal"
 )
 
 // HostOperand is an input or output of a Host rule: Bytes are its elements in row-major order. Inputs must not be
@@ -19,7 +19,9 @@ type HostCall struct {
 	In  []HostOperand
 	Out []HostOperand // zeroed
 
-	ctx context.Context
+	ctx     context.Context
+	until   time.Time       // when limits end the evaluation; zero: they do not
+	buffers []*metal.Buffer // in which In and Out lie
 }
 
 // Context is done when the evaluation is cancelled.
@@ -47,6 +49,9 @@ func (rec *recorder) hostRule(t *task) error {
 			}
 		}
 		views[i] = o.View
+		if o.buf != nil {
+			h.buffers = append(h.buffers, o.buf)
+		}
 	}
 	if err := rec.batcher.drain(); err != nil {
 		return err
@@ -68,6 +73,7 @@ func (rec *recorder) hostRule(t *task) error {
 			return err
 		}
 		rec.allotIn(t.node, i, buf)
+		h.buffers = append(h.buffers, buf)
 		h.Out[i].Spec = o.spec
 		if n := o.spec.NBytes(); n > 0 {
 			h.Out[i].Bytes = o.data.Bytes()[o.data.OffsetBytes:][:n:n]
@@ -100,6 +106,7 @@ func (rec *recorder) hostAtOnce(t *task, h *HostCall) error {
 			return err
 		}
 		views[i].buf, views[i].owner = buf, &storage{dev: rec.dev, stream: rec.s, buf: buf}
+		h.buffers = append(h.buffers, buf)
 		h.Out[i].Bytes = buf.Bytes()[:n:n]
 		clear(h.Out[i].Bytes)
 		rec.setData(t.node, i, views[i])
@@ -115,7 +122,7 @@ func (rec *recorder) hostAtOnce(t *task, h *HostCall) error {
 	return nil
 }
 
-func (rec *recorder) callHost(t *task, h *HostCall) (err error) {
+func (rec *recorder) callHost(t *task, h *HostCall) error {
 	n := t.node
 	if p := profile.Load(); p != nil {
 		begun := time.Now()
@@ -123,18 +130,13 @@ func (rec *recorder) callHost(t *task, h *HostCall) (err error) {
 	}
 	if k := n.holder.kernels(); k != nil {
 		j := rec.job
-		timer := time.AfterFunc(k.left(), func() { j.overrun(k) })
 		begun := time.Now()
-		defer func() {
-			timer.Stop()
-			k.charge(time.Since(begun))
-		}()
-	}
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // an input may be a file's bytes
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("BUG: the rule panicked: %v\n%s", r, debug.Stack())
+		h.until = k.end(begun)
+		if k.bounded() {
+			timer := time.AfterFunc(k.left(), func() { j.overrun(k) })
+			defer timer.Stop()
 		}
-	}()
-	return n.op.host(h, n.attrs)
+		defer func() { k.charge(time.Since(begun)) }()
+	}
+	return protected(func() error { return n.op.host(h, n.attrs) })
 }

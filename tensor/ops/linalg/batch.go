@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/mlxlua/mlxlua/tensor"
 )
@@ -135,13 +136,29 @@ func storeInts(x tensor.HostOperand, i int, a []int) {
 	}
 }
 
-// leastShare is how many multiplications a goroutine is worth.
-const leastShare = 1 << 16
+const (
+	// leastShare is how many multiplications a goroutine is worth.
+	leastShare = 1 << 16
+	// longMatrix is how many multiplications take so long that an evaluation which is stopped does not wait for them.
+	longMatrix = 1 << 24
+	// mostPerSecond is how many multiplications no processor does in a second: four times what the fastest function
+	// here does.
+	mostPerSecond = 16e9
+)
 
 // overBatch calls f for each of count matrices, each of which takes about cost multiplications: the cores share the
-// batch. It stops where f fails, with the error of the first matrix that did, and between two matrices where the
-// evaluation is cancelled.
+// batch. It stops where f fails, with the error of the first matrix that did, and where the evaluation is cancelled:
+// between two matrices, or within one that takes long.
 func overBatch(h *tensor.HostCall, count int, cost float64, f func(w *workspace, i int) error) error {
+	if cost < longMatrix {
+		return shareBatch(h, count, cost, f)
+	}
+	least := cost / (mostPerSecond * float64(runtime.GOMAXPROCS(0))) // of the first matrix, with all processors at it
+	return h.Aside(time.Duration(least*float64(time.Second)), func() error { return shareBatch(h, count, cost, f) })
+}
+
+// shareBatch is overBatch on the caller's goroutine.
+func shareBatch(h *tensor.HostCall, count int, cost float64, f func(w *workspace, i int) error) error {
 	workers := min(runtime.GOMAXPROCS(0), count, 1+int(float64(count)*cost/leastShare))
 	if workers <= 1 {
 		return share(h, &workspace{}, 0, count, f)

@@ -88,7 +88,7 @@ func init() {
 func eachDeterminant(h *tensor.HostCall, f func(i int, sign, log float64, diagonal []float64)) error {
 	s := h.In[0].Shape
 	n := s[len(s)-1]
-	return overBatch(h, batchOf(s).Size(), cube(n), func(w *workspace, i int) error {
+	return overBatch(h, batchOf(s).Size(), cube(n)/3, func(w *workspace, i int) error {
 		sign, log, diagonal := determinant(w, w.load(h.In[0], i, n*n), n)
 		f(i, sign, log, diagonal)
 		return nil

@@ -56,7 +56,11 @@ func eigHost(h *tensor.HostCall, attrs eigAttrs) error {
 	if n == 0 {
 		return nil
 	}
-	return overBatch(h, batchOf(x.Shape).Size(), 20*cube(n), func(w *workspace, i int) error {
+	cost := 5 * cube(n)
+	if attrs.Vectors {
+		cost = 20 * cube(n)
+	}
+	return overBatch(h, batchOf(x.Shape).Size(), cost, func(w *workspace, i int) error {
 		var (
 			values, vectors []complex128
 			ok              bool

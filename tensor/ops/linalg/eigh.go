@@ -51,7 +51,11 @@ func eighHost(h *tensor.HostCall, attrs eighAttrs) error {
 	if n == 0 {
 		return nil
 	}
-	return overBatch(h, batchOf(x.Shape).Size(), 4*cube(n), func(w *workspace, i int) error {
+	cost := cube(n)
+	if attrs.Vectors {
+		cost = 4 * cube(n)
+	}
+	return overBatch(h, batchOf(x.Shape).Size(), cost, func(w *workspace, i int) error {
 		if x.DType.IsComplex() {
 			return eighComplexAt(h, attrs, w, i, n)
 		}

@@ -95,7 +95,7 @@ func init() {
 func eachFactored(h *tensor.HostCall, f func(w *workspace, i, m, n int, a []float64, pivots []int)) error {
 	s := h.In[0].Shape
 	m, n := s[len(s)-2], s[len(s)-1]
-	cost := float64(m) * float64(n) * float64(min(m, n))
+	cost := float64(m) * float64(n) * float64(min(m, n)) / 3
 	return overBatch(h, batchOf(s).Size(), cost, func(w *workspace, i int) error {
 		a := w.load(h.In[0], i, m*n)
 		_, pivots := factor(w, a, m, n)

@@ -120,7 +120,10 @@ func solveHost(h *tensor.HostCall, attrs solveAttrs) error {
 	n, k := s[len(s)-2], s[len(s)-1]
 	batch := batchOf(s)
 	ofA, ofB := places(batch, batchOf(a.Shape)), places(batch, batchOf(b.Shape))
-	cost := cube(n) + float64(n)*float64(n)*float64(k)
+	cost := float64(n) * float64(n) * float64(k) / 2
+	if attrs.Part == wholeMatrix {
+		cost = cube(n)/3 + 2*cost
+	}
 	if n == 0 || k == 0 {
 		return nil
 	}

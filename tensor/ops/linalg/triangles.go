@@ -74,7 +74,7 @@ func eachSquare(h *tensor.HostCall, f func(w *workspace, i, n int, a []float64) 
 	if n == 0 {
 		return nil
 	}
-	return overBatch(h, s.Size()/(n*n), cube(n), func(w *workspace, i int) error {
+	return overBatch(h, s.Size()/(n*n), cube(n)/6, func(w *workspace, i int) error {
 		a := w.load(h.In[0], i, n*n)
 		if err := f(w, i, n, a); err != nil {
 			return err
@@ -84,7 +84,7 @@ func eachSquare(h *tensor.HostCall, f func(w *workspace, i, n int, a []float64) 
 	})
 }
 
-// cube is what an algorithm for n x n matrices costs.
+// cube is n^3: what algorithms for n x n matrices cost is a multiple of that.
 func cube(n int) float64 { return float64(n) * float64(n) * float64(n) }
 
 // factorDefinite makes the lower triangle of a its factor, and reports whether there is one. Where a matrix is
