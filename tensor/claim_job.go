@@ -72,6 +72,18 @@ type task struct {
 // reads are the inputs whose data the task reads.
 func (t *task) reads() []Value { return t.in[:t.from] }
 
+// same reports whether the task's output is its input: see Rules.Same.
+func (t *task) same() bool {
+	if !t.node.op.same {
+		return false
+	}
+	in, out := t.in[0].Spec(), t.node.out[0].spec
+	return in.DType == out.DType && in.Shape.Equal(out.Shape)
+}
+
+// elementwise reports whether the task is computed by an expression of its operands' elements.
+func (t *task) elementwise() bool { return t.node.op.expr != nil || t.same() }
+
 // chain is the job's chain on a stream.
 func (j *job) chain(s *Stream) *metal.Chain {
 	j.mu.Lock()

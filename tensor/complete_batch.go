@@ -109,7 +109,7 @@ func (b *batch) settle() {
 				if err = failed[sn.node]; err == nil && ranError != nil {
 					err = sn.commandError(ranError, single)
 				}
-				if err == nil && validated && sn.kind == recorded {
+				if err == nil && validated && sn.kind == recorded && !sn.same() {
 					err = sn.node.uncovered()
 				}
 				if err != nil {

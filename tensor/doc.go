@@ -8,7 +8,7 @@
 //	device    where calls run: the opened devices and their streams
 //	submit    handing arrays over to be computed
 //	claim     going over the graph behind them and taking what nobody has taken
-//	plan      deciding what is stored, and what is computed in one kernel
+//	plan      deciding what is stored, what is computed in one kernel, and in which order
 //	record    turning that into command buffers
 //	memory    the buffers behind arrays, from the record stage until nobody can read them
 //	complete  what becomes of nodes when the commands have run

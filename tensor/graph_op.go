@@ -33,6 +33,7 @@ type Op struct {
 	noMerge           bool
 	partial           bool
 	fills             bool
+	same              bool
 	constant          bool // all derivatives are zero
 	updates           int
 	shape             func(in []Spec, a any, outs []Shape) ([]Shape, error)
@@ -110,7 +111,7 @@ func (o *OpOf[A]) Define(r Rules[A]) {
 		panic(fmt.Sprintf("BUG: op %s: %v", p.name, err))
 	}
 	p.defined, p.noMerge, p.partial, p.updates = true, r.NoMerge, r.Partial, r.Updates
-	p.fills = r.Fills
+	p.fills, p.same = r.Fills, r.Same
 	p.shape = func(in []Spec, a any, outs []Shape) ([]Shape, error) { return r.Shape(in, a.(A), outs) }
 	p.dtype = func(in []Spec, a any, outs []DType) ([]DType, error) { return r.DType(in, a.(A), outs) }
 	if r.SpecFrom != nil {
@@ -218,6 +219,8 @@ func checkRules[A comparable](p *Op, r Rules[A]) error {
 		return fmt.Errorf("the Prepare rule needs Run")
 	case r.Fills && r.View == nil:
 		return fmt.Errorf("the Fills rule needs View")
+	case r.Same && r.Reduce == nil:
+		return fmt.Errorf("the Same rule needs Reduce")
 	case r.VJP != nil && r.Gradient != nil || r.JVP != nil && r.Tangent != nil:
 		return fmt.Errorf("two rules for one derivative")
 	case r.Constant && (r.VJP != nil || r.Gradient != nil || r.JVP != nil || r.Tangent != nil):

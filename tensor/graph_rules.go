@@ -35,6 +35,8 @@ type Rules[A comparable] struct {
 	// Reduce executes a reduction of input 0 over axes (counted from 0, sorted) into output 0. A reduction over no
 	// axes is element-wise: Finish of Load.
 	Reduce func(a A, in []Spec) (axes []int, r kernelgen.Reducer, err error)
+	// Same marks a Reduce op whose output is input 0 where it has its shape and dtype: then there is nothing to execute.
+	Same bool
 	// View executes without a kernel: it makes each output a view of input 0's bytes, which lie as v says, or gives
 	// false where that needs a contiguous input; then it is called again with a contiguous copy, and must succeed. It
 	// finds in out each output's Spec, v's OffsetBytes and as many Strides, all 0, as the output has dimensions: it

@@ -42,7 +42,7 @@ func PlannedKernels(xs []*Array, fused bool) []PlannedKernel {
 	var kernels []PlannedKernel
 	texts := newPreview(seg, p)
 	for _, u := range p.units {
-		if seg.tasks[u.root].node.op.view != nil {
+		if p.isView(seg, u) {
 			continue
 		}
 		k := p.kernel(seg, u)
@@ -52,6 +52,16 @@ func PlannedKernels(xs []*Array, fused bool) []PlannedKernel {
 		}
 	}
 	return kernels
+}
+
+// isView reports whether a unit computes nothing.
+func (p *plan) isView(seg *segment, u unit) bool {
+	for _, slot := range p.members(u, nil) {
+		if !seg.tasks[slot].isView() {
+			return false
+		}
+	}
+	return true
 }
 
 // computed lists the nodes that an evaluation of xs computes, each after its inputs: what only gives its shape and

@@ -28,7 +28,7 @@ func (w *preview) view(v Value) View {
 			lies.Strides = data.Strides
 		}
 		n.mu.Unlock()
-	case n.op.view != nil && len(n.in) > 0:
+	case (n.op.view != nil || n.op.same) && len(n.in) > 0:
 		w.follow(n)
 		if seen, ok := w.views[v]; ok {
 			return seen
@@ -53,7 +53,7 @@ func (w *preview) follow(n *Node) {
 		out[i].Spec = n.out[i].spec
 		out[i].Strides = make([]int, len(n.out[i].spec.Shape))
 	}
-	if n.op.view(specs, in, n.attrs, out) {
+	if t := (task{n, values, len(values)}); t.isView() && t.view(specs, in, out) {
 		for i := range out {
 			w.views[Value{n, i}] = View{Strides: out[i].Strides}
 		}
@@ -64,13 +64,14 @@ func (w *preview) follow(n *Node) {
 func (w *preview) text(u unit) string {
 	e := w.recorder
 	members := e.plan.members(u, nil)
-	root := e.seg.tasks[members[len(members)-1]].node
+	last := &e.seg.tasks[members[len(members)-1]]
+	root := last.node
 	k := &e.kernel
 	defer k.begin()
 	shape := root.out[0].spec.Shape
 	switch {
 	case shape.Size() == 0:
-	case root.op.expr != nil:
+	case last.elementwise():
 		linear, err := e.expression(members, shape)
 		if err != nil {
 			return ""

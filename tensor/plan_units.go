@@ -41,6 +41,7 @@ type plan struct {
 	units   []unit
 	step    []int32 // the member's place in the kernel that is being recorded: notMember if it is none of its members
 	seen    []Value // of exact
+	order   order
 }
 
 // notMember is the place of slots outside of the unit that is being recorded.
@@ -68,6 +69,7 @@ func (rec *recorder) makePlan() {
 	p.countReaders(seg)
 	rec.findLive()
 	p.makeUnits(seg)
+	p.orderUnits(seg, rec.job.proof)
 }
 
 // countReaders numbers the outputs of the segment and counts their readers in it. None is live so far.
@@ -127,7 +129,7 @@ func (p *plan) makeUnits(seg *segment) {
 func (p *plan) join(tasks []task, i int32) {
 	t := &tasks[i]
 	c := p.reader[i]
-	if c >= 0 && p.fuse && t.node.op.expr != nil && p.fits(tasks, i, c) {
+	if c >= 0 && p.fuse && t.elementwise() && p.fits(tasks, i, c) {
 		p.cluster[i] = c
 		p.next[i], p.first[c] = p.first[c], i
 		p.ops[c]++
@@ -184,7 +186,7 @@ func (p *plan) fits(tasks []task, i, c int32) bool {
 	}
 	shape := t.node.out[0].spec.Shape
 	switch {
-	case root.node.op.expr != nil:
+	case root.elementwise():
 		return shape.Equal(root.node.out[0].spec.Shape)
 	case root.node.op.reduce != nil: // its kernel writes nothing but its output
 		return !p.live[p.base[i]] && shape.Equal(root.in[0].Spec().Shape)

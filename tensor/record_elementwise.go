@@ -10,6 +10,14 @@ import (
 // elementwise encodes a cluster of element-wise nodes as one kernel. It writes what someone may read: the root, and
 // members that are live or that others of the segment read.
 func (rec *recorder) elementwise(members []int32) error {
+	if rec.nothing(members) {
+		for _, slot := range members {
+			if err := rec.viewRule(&rec.seg.tasks[slot]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	k := &rec.kernel
 	root := rec.seg.tasks[members[len(members)-1]].node
 	shape := root.out[0].spec.Shape
@@ -40,6 +48,16 @@ func (rec *recorder) elementwise(members []int32) error {
 		k.outOps = append(k.outOps, Operand{v.Spec(), v.Node.out[0].data})
 	}
 	return rec.general(root.op.name, shape, k.outOps)
+}
+
+// nothing reports whether all that the members compute is their one input.
+func (rec *recorder) nothing(members []int32) bool {
+	for _, slot := range members {
+		if !rec.seg.tasks[slot].same() {
+			return false
+		}
+	}
+	return true
 }
 
 // expression fills the scratch with the members' expression and its outputs. It reports whether the kernel may go over

@@ -137,9 +137,13 @@ func (rec *recorder) addSteps(members []int32, shape Shape) error {
 			}
 			k.dtypes = append(k.dtypes, v.Spec().DType)
 		}
+		text := "$0"
+		if t.node.op.expr != nil {
+			text = t.node.op.expr(t.node.attrs, k.dtypes)
+		}
 		p.step[slot] = int32(len(k.values) + i)
 		k.expr.Steps = append(k.expr.Steps, kernelgen.Step{Op: t.node.op.name, Type: t.node.out[0].spec.DType.MSL(),
-			Text: t.node.op.expr(t.node.attrs, k.dtypes), Args: args})
+			Text: text, Args: args})
 	}
 	return nil
 }

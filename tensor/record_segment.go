@@ -69,10 +69,10 @@ func (rec *recorder) refuseTooLarge() {
 	limit := rec.dev.Memory().Limit
 	refused := false
 	for _, u := range rec.plan.units {
-		n := rec.seg.tasks[u.root].node
-		if n.op.view != nil {
+		if rec.seg.tasks[u.root].isView() {
 			continue
 		}
+		n := rec.seg.tasks[u.root].node
 		for i := range n.out {
 			bytes := n.out[i].spec.NBytes()
 			if a := n.holder.account(); bytes <= limit && (a == nil || bytes <= a.Limit()) {

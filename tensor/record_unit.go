@@ -104,7 +104,7 @@ func (rec *recorder) recordMembers(members []int32) (err error) {
 	rec.batcher.op, rec.batcher.place, rec.batcher.account = root.node.op, root.node.Place(), root.node.holder.account()
 	rec.job.flops.Add(countedFlops(root.node, root.in))
 	switch p := root.node.op; {
-	case p.expr != nil:
+	case root.elementwise():
 		return rec.elementwise(members)
 	case p.reduce != nil:
 		return rec.reduce(members)

@@ -18,7 +18,7 @@ func (rec *recorder) viewRule(t *task) error {
 		return err
 	}
 	out := rec.blankOutputs(n, in.View)
-	if !n.op.view(specs, in.View, n.attrs, out) {
+	if !t.view(specs, in.View, out) {
 		if in, err = rec.copied(in); err != nil {
 			return err
 		}
@@ -26,7 +26,7 @@ func (rec *recorder) viewRule(t *task) error {
 			in.owner.hold()
 			defer rec.release(in.owner)
 		}
-		if out = rec.blankOutputs(n, in.View); !n.op.view(specs, in.View, n.attrs, out) {
+		if out = rec.blankOutputs(n, in.View); !t.view(specs, in.View, out) {
 			return errors.New("BUG: the View rule refuses a contiguous input")
 		}
 	}
@@ -50,6 +50,18 @@ func (rec *recorder) viewRule(t *task) error {
 	}
 	return nil
 }
+
+// view is the View rule of the task's op, or of an op that gives its input.
+func (t *task) view(specs []Spec, in View, out []Operand) bool {
+	if t.same() {
+		copy(out[0].Strides, in.Strides)
+		return true
+	}
+	return t.node.op.view(specs, in, t.node.attrs, out)
+}
+
+// isView reports whether the task's outputs are views of its first input's bytes, where these lie well.
+func (t *task) isView() bool { return t.node.op.view != nil || t.same() }
 
 // blankOutputs is the outputs of a node as its View rule finds them.
 func (rec *recorder) blankOutputs(n *Node, v View) []Operand {

@@ -19,7 +19,7 @@ func CheckNaN(on bool) (before bool) { return checkNaN.Swap(on) }
 // inspect fails a call that made a NaN or an infinity, once it has run.
 func (rec *recorder) inspect(t *task) error {
 	n := t.node
-	if n.op.view != nil {
+	if t.isView() {
 		return nil
 	}
 	if err := rec.batcher.drain(); err != nil {

@@ -68,6 +68,7 @@ func init() {
 			}
 			return addedAxes(to, in[0].Shape), sumReducer(in[0].DType, in[0].DType), nil
 		},
+		Same: true,
 		Gradient: func(g *tensor.VJP[shapeAttrs]) *tensor.Array {
 			return BroadcastTo(g.Cot[0], tensor.ShapeOf(g.In[0]), g.Ctx)
 		},
