@@ -14,7 +14,8 @@ import (
 //go:embed manual/*.md
 var manual embed.FS
 
-// What the manual's entries look like: a heading, and in a block the usage on one line and the text.
+// What the manual's entries look like: a heading, and in a block the usage on one line and the text, which ends with an
+// example.
 const (
 	heading = "\n## mx."
 	opening = "\n\n```text\n"

@@ -136,12 +136,12 @@ func (p *param) luaDefault() string {
 	return strings.NewReplacer("[", "{", "]", "}").Replace(p.Default)
 }
 
-// text is the function's help: a row's own, or what the manual says of an op.
+// text is the function's help: what the manual says of it.
 func (f *function) text() string {
-	if f.help != "" {
-		return wrapped(f.help)
+	if text := docs.Help(f.name); text != "" {
+		return text
 	}
-	return docs.Help(f.name)
+	return wrapped(f.help) // until the manual is made anew
 }
 
 // wrapped is a text in lines of at most 80 columns, as the comments of Go functions are.

@@ -25,8 +25,7 @@ func init() {
 	define(anyTrue, "false", "$0 || $1")
 }
 
-var _ = sig.Reduce("all", All, sig.Example(`mx.all(mx.array({{1, 0}, {2, 3}}), 1)`,
-	`array([False, True], dtype=bool)`))
+var _ = sig.Reduce("all", All)
 
 // All reports whether all of a's elements along axes (nil: all axes; negative ones count from the end) are not zero, as
 // bool: MLX's all. With keepdims the reduced dimensions stay as ones. Of no elements it is true.
@@ -34,8 +33,7 @@ func All(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *tensor
 	return callReduction(tensor.Call(ctx), all, a, axes, keepdims)
 }
 
-var _ = sig.Reduce("any", Any, sig.Example(`mx.any(mx.array({{0, 0}, {2, 3}}), 1)`,
-	`array([False, True], dtype=bool)`))
+var _ = sig.Reduce("any", Any)
 
 // Any reports whether one of a's elements along axes (nil: all axes; negative ones count from the end) is not zero, as
 // bool: MLX's any. With keepdims the reduced dimensions stay as ones. Of no elements it is false.

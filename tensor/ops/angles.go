@@ -8,8 +8,7 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
-var _ = sig.Unary("degrees", Degrees, sig.Example(`mx.degrees(mx.array({0, 1, 2}))`,
-	`array([0, 57.2958, 114.592], dtype=float32)`))
+var _ = sig.Unary("degrees", Degrees)
 
 // Degrees converts angles from radians to degrees, element by element: see also [Radians]. Integers and bool give
 // float32, other dtypes their own.
@@ -17,8 +16,7 @@ func Degrees(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return scaledAngle(tensor.Call(ctx), "degrees", a, 180/math.Pi)
 }
 
-var _ = sig.Unary("radians", Radians, sig.Example(`mx.radians(mx.array({0, 90, 180}))`,
-	`array([0, 1.5708, 3.14159], dtype=float32)`))
+var _ = sig.Unary("radians", Radians)
 
 // Radians converts angles from degrees to radians, element by element: see also [Degrees]. Integers and bool give
 // float32, other dtypes their own.

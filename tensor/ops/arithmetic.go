@@ -52,9 +52,7 @@ func init() {
 	})
 }
 
-var _ = sig.Binary("add", Add, sig.Commutative,
-	sig.Example(`mx.add(mx.array({1, 2, 3}), mx.array({4, 2, 0.5}))`,
-		`array([5, 4, 3.5], dtype=float32)`))
+var _ = sig.Binary("add", Add, sig.Commutative)
 
 // Add is a + b, element by element, in the operands' common dtype. Shapes are broadcast; integers wrap around; for
 // bool it is "or".
@@ -62,8 +60,7 @@ func Add(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return add.call(tensor.Call(ctx), a, b)
 }
 
-var _ = sig.Binary("subtract", Subtract, sig.Example(`mx.subtract(mx.array({1, 2, 3}), mx.array({4, 2, 0.5}))`,
-	`array([-3, 0, 2.5], dtype=float32)`))
+var _ = sig.Binary("subtract", Subtract)
 
 // Subtract is a - b, element by element, in the operands' common dtype. Shapes are broadcast; integers wrap around;
 // for bool it is "exclusive or".
@@ -71,9 +68,7 @@ func Subtract(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return subtract.call(tensor.Call(ctx), a, b)
 }
 
-var _ = sig.Binary("multiply", Multiply, sig.Commutative,
-	sig.Example(`mx.multiply(mx.array({1, 2, 3}), mx.array({4, 2, 0.5}))`,
-		`array([4, 4, 1.5], dtype=float32)`))
+var _ = sig.Binary("multiply", Multiply, sig.Commutative)
 
 // Multiply is a * b, element by element, in the operands' common dtype. Shapes are broadcast; integers wrap around;
 // for bool it is "and".
@@ -81,8 +76,7 @@ func Multiply(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return multiply.call(tensor.Call(ctx), a, b)
 }
 
-var _ = sig.Binary("divide", Divide, sig.Example(`mx.divide(mx.array({1, 2, 3}), mx.array({4, 2, 0.5}))`,
-	`array([0.25, 1, 6], dtype=float32)`))
+var _ = sig.Binary("divide", Divide)
 
 // Divide is the true quotient a / b, element by element: integers and bool give float32, other dtypes their common
 // one. Shapes are broadcast. Division by zero gives infinities or NaN.
@@ -90,9 +84,7 @@ func Divide(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return divide.call(tensor.Call(ctx), a, b)
 }
 
-var _ = sig.Binary("floor_divide", FloorDivide,
-	sig.Example(`mx.floor_divide(mx.array({7, -7, 6}), mx.array({2, 2, -4}))`,
-		`array([3, -4, -2], dtype=float32)`))
+var _ = sig.Binary("floor_divide", FloorDivide)
 
 // FloorDivide is floor(a / b), element by element, in the operands' common dtype: integers round towards minus
 // infinity, as in Python. Shapes are broadcast. Complex64 is an error. Its derivative is zero.
@@ -100,9 +92,7 @@ func FloorDivide(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return floorDivide.call(tensor.Call(ctx), a, b)
 }
 
-var _ = sig.Binary("remainder", Remainder,
-	sig.Example(`mx.remainder(mx.array({7, -7, 6}), mx.array({2, 2, -4}))`,
-		`array([1, 1, -2], dtype=float32)`))
+var _ = sig.Binary("remainder", Remainder)
 
 // Remainder is a - b * floor(a / b), element by element, in the operands' common dtype: it has the sign of b, as in
 // Python. Shapes are broadcast. Complex64 is an error. Floats give NaN for b = 0.

@@ -158,10 +158,7 @@ func callAxes(c *tensor.Ctx, op *tensor.OpOf[axesAttrs], a *tensor.Array, axes [
 
 var _ = sig.Def("transpose", "a axes:axes...?", func(a *sig.Args) any {
 	return Transpose(a.Array(0), a.Ints(1), a.Ctx)
-}, sig.Example(`mx.transpose(mx.array({{3, 1, 2}, {6, 5, 4}}))`,
-	`array([[3, 6],
-       [1, 5],
-       [2, 4]], dtype=float32)`))
+})
 
 var _ = sig.Alias("permute_dims", "transpose")
 
@@ -171,9 +168,7 @@ func Transpose(a *tensor.Array, axes []int, ctx ...*tensor.Ctx) *tensor.Array {
 	return callAxes(tensor.Call(ctx), transpose, a, axes)
 }
 
-var _ = sig.Def("expand_dims", "a axis:axes", func(a *sig.Args) any { return ExpandDims(a.Array(0), a.Ints(1), a.Ctx) },
-	sig.Example(`mx.expand_dims(mx.array({1, 2}), 0)`,
-		`array([[1, 2]], dtype=float32)`))
+var _ = sig.Def("expand_dims", "a axis:axes", func(a *sig.Args) any { return ExpandDims(a.Array(0), a.Ints(1), a.Ctx) })
 
 // ExpandDims is a view of a with new dimensions of size 1 at those axes of the result, negative ones from the end.
 // A repeated axis is an error.
@@ -181,9 +176,7 @@ func ExpandDims(a *tensor.Array, axes []int, ctx ...*tensor.Ctx) *tensor.Array {
 	return callAxes(tensor.Call(ctx), expandDims, a, axes)
 }
 
-var _ = sig.Def("squeeze", "a axis:axes?", func(a *sig.Args) any { return Squeeze(a.Array(0), a.Ints(1), a.Ctx) },
-	sig.Example(`mx.squeeze(mx.array({{1, 2}}))`,
-		`array([1, 2], dtype=float32)`))
+var _ = sig.Def("squeeze", "a axis:axes?", func(a *sig.Args) any { return Squeeze(a.Array(0), a.Ints(1), a.Ctx) })
 
 // Squeeze is a view of a without those dimensions, whose sizes must be 1. Without axes all dimensions of size 1 go:
 // the shape is then read, so that compile guards it.
@@ -218,11 +211,7 @@ func twoAxes(c *tensor.Ctx, op string, a *tensor.Array, first, second int) (i, j
 
 var _ = sig.Def("swapaxes", "a axis1:int axis2:int", func(a *sig.Args) any {
 	return SwapAxes(a.Array(0), a.Int(1), a.Int(2), a.Ctx)
-}, sig.Same("axis1 and axis2 swapped", "either is exchanged with the other"),
-	sig.Example(`mx.swapaxes(mx.array({{3, 1, 2}, {6, 5, 4}}), 0, 1)`,
-		`array([[3, 6],
-       [1, 5],
-       [2, 4]], dtype=float32)`))
+}, sig.Same("axis1 and axis2 swapped", "either is exchanged with the other"))
 
 // SwapAxes is a view of a with two dimensions exchanged. Negative axes count from the end.
 func SwapAxes(a *tensor.Array, axis1, axis2 int, ctx ...*tensor.Ctx) *tensor.Array {
@@ -253,10 +242,7 @@ func MatrixTranspose(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 
 var _ = sig.Def("moveaxis", "a source:int destination:int", func(a *sig.Args) any {
 	return MoveAxis(a.Array(0), a.Int(1), a.Int(2), a.Ctx)
-}, sig.Example(`mx.moveaxis(mx.array({{3, 1, 2}, {6, 5, 4}}), 0, 1)`,
-	`array([[3, 6],
-       [1, 5],
-       [2, 4]], dtype=float32)`))
+})
 
 // MoveAxis is a view of a with its dimension source at the place destination; the others keep their order. Negative
 // axes count from the end.

@@ -43,9 +43,7 @@ func init() {
 		Int: within + "$0 >> $1 : ($0 < 0 ? -1 : 0)"}})
 }
 
-var _ = sig.Binary("bitwise_and", BitwiseAnd, sig.Commutative,
-	sig.Example(`mx.bitwise_and(mx.array({1, 6, 12}, mx.int32), mx.array({3, 3, 10}, mx.int32))`,
-		`array([1, 2, 8], dtype=int32)`))
+var _ = sig.Binary("bitwise_and", BitwiseAnd, sig.Commutative)
 
 // BitwiseAnd has the bits that both a and b have, element by element, in the operands' common dtype, which must be an
 // integer's or bool. Shapes are broadcast.
@@ -53,9 +51,7 @@ func BitwiseAnd(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return bitwiseAnd.call(tensor.Call(ctx), a, b)
 }
 
-var _ = sig.Binary("bitwise_or", BitwiseOr, sig.Commutative,
-	sig.Example(`mx.bitwise_or(mx.array({1, 6, 12}, mx.int32), mx.array({3, 3, 10}, mx.int32))`,
-		`array([3, 7, 14], dtype=int32)`))
+var _ = sig.Binary("bitwise_or", BitwiseOr, sig.Commutative)
 
 // BitwiseOr has the bits that a or b has, element by element, in the operands' common dtype, which must be an
 // integer's or bool. Shapes are broadcast.
@@ -63,9 +59,7 @@ func BitwiseOr(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return bitwiseOr.call(tensor.Call(ctx), a, b)
 }
 
-var _ = sig.Binary("bitwise_xor", BitwiseXor, sig.Commutative,
-	sig.Example(`mx.bitwise_xor(mx.array({1, 6, 12}, mx.int32), mx.array({3, 3, 10}, mx.int32))`,
-		`array([2, 5, 6], dtype=int32)`))
+var _ = sig.Binary("bitwise_xor", BitwiseXor, sig.Commutative)
 
 // BitwiseXor has the bits that one of a and b has, element by element, in the operands' common dtype, which must be an
 // integer's or bool. Shapes are broadcast.
@@ -73,9 +67,7 @@ func BitwiseXor(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return bitwiseXor.call(tensor.Call(ctx), a, b)
 }
 
-var _ = sig.Unary("bitwise_invert", BitwiseInvert,
-	sig.Example(`mx.bitwise_invert(mx.array({0, 1, 5}, mx.int32))`,
-		`array([-1, -2, -6], dtype=int32)`))
+var _ = sig.Unary("bitwise_invert", BitwiseInvert)
 
 // BitwiseInvert has the bits that a has not, element by element, in a's dtype, which must be an integer's or bool: of
 // bool it is [LogicalNot].
@@ -83,9 +75,7 @@ func BitwiseInvert(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return bitwiseInvert.call(tensor.Call(ctx), a)
 }
 
-var _ = sig.Binary("left_shift", LeftShift,
-	sig.Example(`mx.left_shift(mx.array({1, 16, 5}, mx.int32), mx.array({1, 2, 3}, mx.int32))`,
-		`array([2, 64, 40], dtype=int32)`))
+var _ = sig.Binary("left_shift", LeftShift)
 var _ = sig.Alias("bitwise_left_shift", "left_shift")
 
 // LeftShift moves the bits of each element of a by b places to the left, in the operands' common dtype, which must be
@@ -95,9 +85,7 @@ func LeftShift(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return leftShift.call(tensor.Call(ctx), a, b)
 }
 
-var _ = sig.Binary("right_shift", RightShift,
-	sig.Example(`mx.right_shift(mx.array({1, 16, 5}, mx.int32), mx.array({1, 2, 3}, mx.int32))`,
-		`array([0, 4, 0], dtype=int32)`))
+var _ = sig.Binary("right_shift", RightShift)
 var _ = sig.Alias("bitwise_right_shift", "right_shift")
 
 // RightShift moves the bits of each element of a by b places to the right, in the operands' common dtype, which must be

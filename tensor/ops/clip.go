@@ -7,8 +7,7 @@ import (
 
 var _ = sig.Def("clip", "a:operand a_min:operand? a_max:operand?", func(a *sig.Args) any {
 	return Clip(a.Array(0), a.Array(1), a.Array(2), a.Ctx)
-}, sig.Example(`mx.clip(mx.array({-2, 0.5, 3}), -1, 1)`,
-	`array([-1, 0.5, 1], dtype=float32)`))
+})
 
 // Clip is a with its elements raised to the lower bound where they are below, then lowered to the upper one where they
 // are above: to the upper one where the bounds are the wrong way round. One of them may be nil, for none; both is an

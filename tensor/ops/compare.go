@@ -55,9 +55,7 @@ func init() {
 	minimum.define(row{Expr: pick("<"), Diff: []diff{masked(Less), masked(GreaterEqual)}})
 }
 
-var _ = sig.Binary("equal", Equal, sig.Commutative,
-	sig.Example(`mx.equal(mx.array({1, 2, 3}), mx.array({3, 2, 1}))`,
-		`array([False, True, False], dtype=bool)`))
+var _ = sig.Binary("equal", Equal, sig.Commutative)
 
 // Equal is a == b, element by element, as bool; both are converted to their common dtype first, and shapes are
 // broadcast. NaN equals nothing.
@@ -65,9 +63,7 @@ func Equal(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return equal.call(tensor.Call(ctx), a, b)
 }
 
-var _ = sig.Binary("not_equal", NotEqual, sig.Commutative,
-	sig.Example(`mx.not_equal(mx.array({1, 2, 3}), mx.array({3, 2, 1}))`,
-		`array([True, False, True], dtype=bool)`))
+var _ = sig.Binary("not_equal", NotEqual, sig.Commutative)
 
 // NotEqual is a != b, element by element, as bool; both are converted to their common dtype first, and shapes are
 // broadcast. NaN differs from everything.
@@ -75,8 +71,7 @@ func NotEqual(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return notEqual.call(tensor.Call(ctx), a, b)
 }
 
-var _ = sig.Binary("greater", Greater, sig.Example(`mx.greater(mx.array({1, 2, 3}), mx.array({3, 2, 1}))`,
-	`array([False, False, True], dtype=bool)`))
+var _ = sig.Binary("greater", Greater)
 
 // Greater is a > b, element by element, as bool, in the common dtype and shape. Complex numbers compare by their real
 // parts, then by their imaginary ones; so in all comparisons. With NaN it is false.
@@ -84,35 +79,28 @@ func Greater(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return greater.call(tensor.Call(ctx), a, b)
 }
 
-var _ = sig.Binary("greater_equal", GreaterEqual,
-	sig.Example(`mx.greater_equal(mx.array({1, 2, 3}), mx.array({3, 2, 1}))`,
-		`array([False, True, True], dtype=bool)`))
+var _ = sig.Binary("greater_equal", GreaterEqual)
 
 // GreaterEqual is a >= b, element by element, as bool: see [Greater].
 func GreaterEqual(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return greaterEqual.call(tensor.Call(ctx), a, b)
 }
 
-var _ = sig.Binary("less", Less, sig.Example(`mx.less(mx.array({1, 2, 3}), mx.array({3, 2, 1}))`,
-	`array([True, False, False], dtype=bool)`))
+var _ = sig.Binary("less", Less)
 
 // Less is a < b, element by element, as bool: see [Greater].
 func Less(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return less.call(tensor.Call(ctx), a, b)
 }
 
-var _ = sig.Binary("less_equal", LessEqual,
-	sig.Example(`mx.less_equal(mx.array({1, 2, 3}), mx.array({3, 2, 1}))`,
-		`array([True, True, False], dtype=bool)`))
+var _ = sig.Binary("less_equal", LessEqual)
 
 // LessEqual is a <= b, element by element, as bool: see [Greater].
 func LessEqual(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return lessEqual.call(tensor.Call(ctx), a, b)
 }
 
-var _ = sig.Binary("maximum", Maximum, sig.Commutative,
-	sig.Example(`mx.maximum(mx.array({1, 2, 3}), mx.array({4, 2, 0.5}))`,
-		`array([4, 2, 3], dtype=float32)`))
+var _ = sig.Binary("maximum", Maximum, sig.Commutative)
 
 // Maximum is the larger of a and b, element by element, in the common dtype and shape; NaN where either is NaN.
 // Where they are equal the derivative goes to b.
@@ -120,9 +108,7 @@ func Maximum(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return maximum.call(tensor.Call(ctx), a, b)
 }
 
-var _ = sig.Binary("minimum", Minimum, sig.Commutative,
-	sig.Example(`mx.minimum(mx.array({1, 2, 3}), mx.array({4, 2, 0.5}))`,
-		`array([1, 2, 0.5], dtype=float32)`))
+var _ = sig.Binary("minimum", Minimum, sig.Commutative)
 
 // Minimum is the smaller of a and b, element by element, in the common dtype and shape; NaN where either is NaN.
 // Where they are equal the derivative goes to b.

@@ -48,9 +48,7 @@ func partTangent(part func(*tensor.Array, ...*tensor.Ctx) *tensor.Array) func(*t
 	return func(g *tensor.JVP[tensor.None]) *tensor.Array { return part(g.Tan[0], g.Ctx) }
 }
 
-var _ = sig.Unary("conjugate", Conjugate,
-	sig.Example(`mx.conjugate(mx.array({mx.complex(1, 2)}, mx.complex64))`,
-		`array([1-2j], dtype=complex64)`))
+var _ = sig.Unary("conjugate", Conjugate)
 var _ = sig.Alias("conj", "conjugate")
 
 // Conjugate changes the sign of the imaginary part of each element of a complex64 array; other arrays stay.
@@ -58,14 +56,12 @@ func Conjugate(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return conjugate.call(tensor.Call(ctx), a)
 }
 
-var _ = sig.Unary("real", Real, sig.Example(`mx.real(mx.array({mx.complex(1, 2)}, mx.complex64))`,
-	`array([1], dtype=float32)`))
+var _ = sig.Unary("real", Real)
 
 // Real is the real part of each element: float32 for complex64; other arrays stay as they are.
 func Real(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array { return realOf.call(tensor.Call(ctx), a) }
 
-var _ = sig.Unary("imag", Imag, sig.Example(`mx.imag(mx.array({mx.complex(1, 2)}, mx.complex64))`,
-	`array([2], dtype=float32)`))
+var _ = sig.Unary("imag", Imag)
 
 // Imag is the imaginary part of each element: float32 for complex64; zeros of a's dtype for other arrays.
 func Imag(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array { return imagOf.call(tensor.Call(ctx), a) }

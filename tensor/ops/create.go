@@ -26,9 +26,7 @@ func filling(a *sig.Args, i int, d tensor.DType) *tensor.Array {
 var _ = sig.Def("full", "shape:shape vals:fill dtype:dtype?", func(a *sig.Args) any {
 	d := a.DTypeOr(2, a.Fill(1).DType(tensor.Float32))
 	return Full(a.Shape(0), filling(a, 1, d), d, a.Ctx)
-}, sig.Example(`mx.full({2, 2}, 0.5)`,
-	`array([[0.5, 0.5],
-       [0.5, 0.5]], dtype=float32)`))
+})
 
 // Full is an array of that shape whose elements are those of vals, converted to dtype and broadcast. It costs no
 // memory: all elements share the bytes of vals. A shape with a negative size, one that vals does not broadcast to, and
@@ -55,9 +53,7 @@ func fill(c *tensor.Ctx, name string, shape tensor.ShapeArg, value *tensor.Array
 
 var _ = sig.Def("zeros", "shape:shape dtype:dtype=float32", func(a *sig.Args) any {
 	return Zeros(a.Shape(0), a.DType(1), a.Ctx)
-}, sig.Example(`mx.zeros({2, 3})`,
-	`array([[0, 0, 0],
-       [0, 0, 0]], dtype=float32)`))
+})
 
 var _ = sig.Alias("empty", "zeros")
 
@@ -69,9 +65,7 @@ func Zeros(shape tensor.ShapeArg, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Ar
 
 var _ = sig.Def("ones", "shape:shape dtype:dtype=float32", func(a *sig.Args) any {
 	return Ones(a.Shape(0), a.DType(1), a.Ctx)
-}, sig.Example(`mx.ones({2, 3})`,
-	`array([[1, 1, 1],
-       [1, 1, 1]], dtype=float32)`))
+})
 
 // Ones is an array of ones. It costs no memory: all elements share one one's bytes.
 func Ones(shape tensor.ShapeArg, d tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
@@ -95,9 +89,7 @@ func FullLike(a, vals *tensor.Array, dtype tensor.DType, ctx ...*tensor.Ctx) *te
 
 var _ = sig.Def("zeros_like", "a dtype:dtype?", func(a *sig.Args) any {
 	return Zeros(tensor.ShapeOf(a.Array(0)), a.DTypeOr(1, a.Array(0).DType()), a.Ctx)
-}, sig.Example(`mx.zeros_like(mx.array({{3, 1, 2}, {6, 5, 4}}))`,
-	`array([[0, 0, 0],
-       [0, 0, 0]], dtype=float32)`))
+})
 
 var _ = sig.Alias("empty_like", "zeros_like")
 
@@ -112,9 +104,7 @@ func ZerosLike(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 
 var _ = sig.Def("ones_like", "a dtype:dtype?", func(a *sig.Args) any {
 	return Ones(tensor.ShapeOf(a.Array(0)), a.DTypeOr(1, a.Array(0).DType()), a.Ctx)
-}, sig.Example(`mx.ones_like(mx.array({{3, 1, 2}, {6, 5, 4}}))`,
-	`array([[1, 1, 1],
-       [1, 1, 1]], dtype=float32)`))
+})
 
 // OnesLike is ones of a's shape, and of its dtype unless a script gives another.
 func OnesLike(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
@@ -131,10 +121,7 @@ var _ = sig.Def("eye", "n:int m:int? k:int=0 dtype:dtype=float32", func(a *sig.A
 		cols = a.Int(1)
 	}
 	return Eye(a.Int(0), cols, a.Int(2), a.DType(3), a.Ctx)
-}, sig.Example(`mx.eye(3)`,
-	`array([[1, 0, 0],
-       [0, 1, 0],
-       [0, 0, 1]], dtype=float32)`))
+})
 
 // Eye is a matrix of n rows and m columns (in a script n, where m is nil) with ones on the k-th diagonal (above the
 // main one if k > 0) and zeros elsewhere.
@@ -256,8 +243,7 @@ var _ = sig.Def("arange", "start:number? stop:number? step:number? dtype:dtype?"
 		step = a.Number(2)
 	}
 	return Arange(start, stop, step, a.DTypeOr(3, ArangeDType(start, stop, step)), a.Ctx)
-}, sig.Overloaded, sig.Example(`mx.arange(2, 10, 3)`,
-	`array([2, 5, 8], dtype=int32)`))
+}, sig.Overloaded)
 
 // Arange is the numbers start, start+step, ... before stop, along one axis: ceil((stop-start)/step) of them, none if
 // that is negative, and start alone if step is infinite towards stop; in a script one number is the stop of a range

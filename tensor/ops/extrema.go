@@ -119,8 +119,7 @@ func positionDown(acc string, d tensor.DType) string {
 	return acc + "_make(" + d.MSL() + "(simd_shuffle_down(" + by + "($0.value), $1)), simd_shuffle_down($0.index, $1))"
 }
 
-var _ = sig.Reduce("max", Max, sig.Example(`mx.max(mx.array({{1, 2}, {3, 5}}), 1)`,
-	`array([2, 5], dtype=float32)`))
+var _ = sig.Reduce("max", Max)
 
 // Max is the largest of a's elements along axes (nil: all; negative ones count from the end), NaN if one is NaN, in
 // a's dtype. With keepdims the reduced dimensions stay as ones. An axis without elements is an error. Equal
@@ -136,8 +135,7 @@ func MaxOrLowest(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx)
 	return callReduction(tensor.Call(ctx), maxOrLowest, a, axes, keepdims)
 }
 
-var _ = sig.Reduce("min", Min, sig.Example(`mx.min(mx.array({{1, 2}, {3, 5}}), 1)`,
-	`array([1, 3], dtype=float32)`))
+var _ = sig.Reduce("min", Min)
 
 // Min is the smallest of a's elements along axes: see [Max].
 func Min(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *tensor.Array {

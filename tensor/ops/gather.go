@@ -222,8 +222,7 @@ func indexOffsets(r *tensor.Run, x tensor.Operand, index []tensor.Operand, a gat
 
 var _ = sig.Def("take", "a indices:indices axis:axis?", func(a *sig.Args) any {
 	return Take(a.Array(0), a.Array(1), a.Axis(2), a.Ctx)
-}, sig.Example(`mx.take(mx.array({5, 6, 7}), mx.array({2, 0}, mx.int32))`,
-	`array([7, 5], dtype=float32)`))
+})
 
 // Take is the slices of a at those indices along an axis (nil: a is flattened first), whose dimension is replaced
 // by the indices' dimensions. Indices are integers; negative ones count from the end; one that is out of range is

@@ -8,8 +8,7 @@ import (
 var _ = sig.Def("linspace", "start:number stop:number num:int=50 endpoint:bool=true dtype:dtype=float32",
 	func(a *sig.Args) any {
 		return Linspace(a.Number(0), a.Number(1), a.Int(2), a.Bool(3), a.DType(4), a.Ctx)
-	}, sig.Example(`mx.linspace(0, 1, 5)`,
-		`array([0, 0.25, 0.5, 0.75, 1], dtype=float32)`))
+	})
 
 // Linspace is num numbers from start to stop at equal distances: the last one is stop, or without endpoint the one
 // before it. Element i is start*(1-t) + stop*t for t = i/(num-1), without endpoint i/num, in float32 (float64 if dtype

@@ -20,8 +20,7 @@ func init() {
 	logicalXor.define(row{Arg: kit.AsBool, Expr: exprs{Any: "$0 != $1"}})
 }
 
-var _ = sig.Unary("logical_not", LogicalNot, sig.Example(`mx.logical_not(mx.array({0, 1, 2}))`,
-	`array([True, False, False], dtype=bool)`))
+var _ = sig.Unary("logical_not", LogicalNot)
 
 // LogicalNot is true where an element is zero, as bool. NaN counts as true.
 func LogicalNot(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {

@@ -67,10 +67,7 @@ func matrices(a, b tensor.Shape) (batch, ma, mb tensor.Shape, err error) {
 	return batch, ma, mb, err
 }
 
-var _ = sig.Binary("matmul", Matmul,
-	sig.Example(`mx.matmul(mx.array({{1, 2}, {3, 4}}), mx.array({{1, 0.5}, {0, 1}}))`,
-		`array([[1, 2.5],
-       [3, 5.5]], dtype=float32)`))
+var _ = sig.Binary("matmul", Matmul)
 
 // Matmul is the matrix product of a and b in their common dtype, which must be a floating-point or complex one.
 // Dimensions before the last two are a batch and are broadcast. An a of one dimension is a row, a b of one

@@ -7,9 +7,7 @@ import (
 
 var _ = sig.Def("identity", "n:int dtype:dtype=float32", func(a *sig.Args) any {
 	return Identity(a.Int(0), a.DType(1), a.Ctx)
-}, sig.Example(`mx.identity(2)`,
-	`array([[1, 0],
-       [0, 1]], dtype=float32)`))
+})
 
 // Identity is a square matrix of n rows with ones on the main diagonal and zeros elsewhere: see [Eye].
 func Identity(n int, dtype tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
@@ -22,10 +20,7 @@ var _ = sig.Def("tri", "n:int m:int? k:int=0 dtype:dtype?", func(a *sig.Args) an
 		cols = a.Int(1)
 	}
 	return Tri(a.Int(0), cols, a.Int(2), a.DTypeOr(3, tensor.Float32), a.Ctx)
-}, sig.Example(`mx.tri(3)`,
-	`array([[1, 0, 0],
-       [1, 1, 0],
-       [1, 1, 1]], dtype=float32)`))
+})
 
 // Tri is a matrix of n rows and m columns (in a script n, where m is nil) with ones on the k-th diagonal and below it,
 // and zeros above (above the main diagonal k is positive); in a script of float32, where dtype is nil. Negative

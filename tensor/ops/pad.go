@@ -275,8 +275,7 @@ var _ = sig.Def("pad", "a:operand pad_width:intlists mode:string=constant consta
 			pairs = slices.Repeat(pairs, rank)
 		}
 		return Pad(x, pairs, a.Text(2), a.Array(3), a.Ctx)
-	}, sig.Example(`mx.pad(mx.array({1, 2}), 1)`,
-		`array([0, 1, 2, 0], dtype=float32)`))
+	})
 
 // Pad is a with elements before and behind its own along each dimension, as many as pad_width says: a pair for each
 // dimension; one pair, or one number for both of it, stands for all. Mode "constant" puts constant_values there, a

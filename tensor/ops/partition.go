@@ -85,8 +85,7 @@ func ArgPartition(a *tensor.Array, kth int, axis *int, ctx ...*tensor.Ctx) *tens
 
 var _ = sig.Def("topk", "a k:int axis:axis=-1", func(a *sig.Args) any {
 	return TopK(a.Array(0), a.Int(1), a.Axis(2), a.Ctx)
-}, sig.Example(`mx.topk(mx.array({3, 1, 2, 4}), 1)`,
-	`array([4], dtype=float32)`))
+})
 
 // TopK is the k largest of a's elements along an axis (nil: of the flattened array), in ascending order, in the order
 // of [Sort]. A negative k, and one that is larger than the axis, are errors.

@@ -59,16 +59,14 @@ func powerByExponent(c *tensor.Ctx, t *tensor.Array, p point) *tensor.Array {
 	return Where(Equal(p.Out, zero, c), AsType(zero, d.DType(), c), d, c)
 }
 
-var _ = sig.Unary("square", Square, sig.Example(`mx.square(mx.array({-2, 0, 0.5}))`,
-	`array([4, 0, 0.25], dtype=float32)`))
+var _ = sig.Unary("square", Square)
 
 // Square is a*a, element by element, in a's dtype; integers wrap around.
 func Square(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return square.call(tensor.Call(ctx), a)
 }
 
-var _ = sig.Unary("sqrt", Sqrt, sig.Example(`mx.sqrt(mx.array({1, 2, 4}))`,
-	`array([1, 1.41421, 2], dtype=float32)`))
+var _ = sig.Unary("sqrt", Sqrt)
 
 // Sqrt is the square root of each element, correctly rounded: NaN below 0, the principal branch for complex64.
 // Integers and bool give float32, other dtypes their own. The derivative is 1/(2 sqrt(a)).
@@ -76,8 +74,7 @@ func Sqrt(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return squareRoot.call(tensor.Call(ctx), a)
 }
 
-var _ = sig.Unary("rsqrt", Rsqrt, sig.Example(`mx.rsqrt(mx.array({1, 2, 4}))`,
-	`array([1, 0.707107, 0.5], dtype=float32)`))
+var _ = sig.Unary("rsqrt", Rsqrt)
 
 // Rsqrt is 1/sqrt(a), element by element: inf at 0, NaN for negative numbers. Integers and bool give float32, other
 // dtypes their own.
@@ -85,16 +82,14 @@ func Rsqrt(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return rootInverse.call(tensor.Call(ctx), a)
 }
 
-var _ = sig.Unary("reciprocal", Reciprocal, sig.Example(`mx.reciprocal(mx.array({1, 2, 4}))`,
-	`array([1, 0.5, 0.25], dtype=float32)`))
+var _ = sig.Unary("reciprocal", Reciprocal)
 
 // Reciprocal is 1/a, element by element: inf at 0. Integers and bool give float32, other dtypes their own.
 func Reciprocal(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return reciprocal.call(tensor.Call(ctx), a)
 }
 
-var _ = sig.Binary("power", Power, sig.Example(`mx.power(mx.array({1, 2, 3}), mx.array({4, 2, 0.5}))`,
-	`array([1, 4, 1.73205], dtype=float32)`))
+var _ = sig.Binary("power", Power)
 var _ = sig.Alias("pow", "power")
 
 // Power is a to the power of b, element by element, in the operands' common dtype. Shapes are broadcast. Integers

@@ -25,8 +25,7 @@ func repeated(c *tensor.Ctx, x *tensor.Array, places, n []int) *tensor.Array {
 
 var _ = sig.Def("repeat", "array repeats:int axis:axis?", func(a *sig.Args) any {
 	return Repeat(a.Array(0), a.Int(1), a.Axis(2), a.Ctx)
-}, sig.Example(`mx['repeat'](mx.array({1, 2}), 2)`,
-	`array([1, 1, 2, 2], dtype=float32)`))
+})
 
 // Repeat has each part of array along an axis (nil: each element of the flattened array) that many times, one after
 // the other. A negative number of repeats is an error.
@@ -55,9 +54,7 @@ func Repeat(array *tensor.Array, repeats int, axis *int, ctx ...*tensor.Ctx) *te
 	return kit.FailedAs(c, op, Flatten(x, along, along+1, c))
 }
 
-var _ = sig.Def("tile", "a reps:ints", func(a *sig.Args) any { return Tile(a.Array(0), a.Ints(1), a.Ctx) },
-	sig.Example(`mx.tile(mx.array({1, 2}), 2)`,
-		`array([1, 2, 1, 2], dtype=float32)`))
+var _ = sig.Def("tile", "a reps:ints", func(a *sig.Args) any { return Tile(a.Array(0), a.Ints(1), a.Ctx) })
 
 // Tile puts copies of a beside each other, reps[i] of them along dimension i. The last number belongs to the last
 // dimension: missing ones are 1, and for further ones a gets leading dimensions of size 1. Negative numbers are errors.

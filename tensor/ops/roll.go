@@ -64,8 +64,7 @@ var _ = sig.Def("roll", "a shift:int|ints axis:int|ints?", func(a *sig.Args) any
 		}
 	}
 	return Roll(a.Array(0), shift, axes, a.Ctx)
-}, sig.Example(`mx.roll(mx.array({1, 2, 3}), 1)`,
-	`array([3, 1, 2], dtype=float32)`))
+})
 
 // Roll moves a's elements shift places towards the end of an axis; those that leave it come in again at its start. A
 // negative shift moves them towards the start. Of several axes each has its own shift, or all have the one number; an

@@ -106,9 +106,7 @@ func roundedInteger(decimals int, d tensor.DType) string {
 	return t + "((" + below + " + (" + up + " ? 1 : 0)) * " + s + ")"
 }
 
-var _ = sig.Def("round", "a decimals:int=0", func(a *sig.Args) any { return Round(a.Array(0), a.Int(1), a.Ctx) },
-	sig.Example(`mx.round(mx.array({0.5, 1.5, 2.4}))`,
-		`array([0, 2, 2], dtype=float32)`))
+var _ = sig.Def("round", "a decimals:int=0", func(a *sig.Args) any { return Round(a.Array(0), a.Int(1), a.Ctx) })
 
 // Round rounds each element to decimals places after the point, or with negative decimals to a multiple of a power of
 // ten, in a's dtype; of two equally near numbers it takes the one whose last place is even. The parts of complex64 are

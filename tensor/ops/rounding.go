@@ -27,23 +27,20 @@ func init() {
 	})
 }
 
-var _ = sig.Unary("floor", Floor, sig.Example(`mx.floor(mx.array({-1.5, 0.5, 2}))`,
-	`array([-2, 0, 2], dtype=float32)`))
+var _ = sig.Unary("floor", Floor)
 
 // Floor is the greatest whole number that is not above each element, in a's dtype; integers stay. Complex64 is an
 // error.
 func Floor(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array { return floor.call(tensor.Call(ctx), a) }
 
-var _ = sig.Unary("ceil", Ceil, sig.Example(`mx.ceil(mx.array({-1.5, 0.5, 2}))`,
-	`array([-1, 1, 2], dtype=float32)`))
+var _ = sig.Unary("ceil", Ceil)
 
 // Ceil is the least whole number that is not below each element, in a's dtype; integers stay. Complex64 is an error.
 func Ceil(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return ceiling.call(tensor.Call(ctx), a)
 }
 
-var _ = sig.Unary("trunc", Trunc, sig.Example(`mx.trunc(mx.array({-1.5, 0.5, 2}))`,
-	`array([-1, 0, 2], dtype=float32)`))
+var _ = sig.Unary("trunc", Trunc)
 
 // Trunc is each element without its fraction, in a's dtype; integers stay. Complex64 is an error.
 func Trunc(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {

@@ -41,16 +41,14 @@ func absTangent(g *tensor.JVP[tensor.None]) *tensor.Array {
 	return AsType(t, g.Out[0].DType(), g.Ctx)
 }
 
-var _ = sig.Unary("negative", Negative, sig.Example(`mx.negative(mx.array({-2, 0, 0.5}))`,
-	`array([2, -0, -0.5], dtype=float32)`))
+var _ = sig.Unary("negative", Negative)
 
 // Negative is -a, element by element, in a's dtype; unsigned integers wrap around. Bool is an error: see [LogicalNot].
 func Negative(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return negative.call(tensor.Call(ctx), a)
 }
 
-var _ = sig.Unary("abs", Abs, sig.Example(`mx.abs(mx.array({-2, 0, 0.5}))`,
-	`array([2, 0, 0.5], dtype=float32)`))
+var _ = sig.Unary("abs", Abs)
 
 // Abs is the absolute value of each element, in a's dtype; of complex64, the modulus as float32. The smallest signed
 // integer stays itself. The derivative at 0 is 0.
@@ -58,14 +56,12 @@ func Abs(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return absolute.call(tensor.Call(ctx), a)
 }
 
-var _ = sig.Unary("sign", Sign, sig.Example(`mx.sign(mx.array({-2, 0, 0.5}))`,
-	`array([-1, 0, 1], dtype=float32)`))
+var _ = sig.Unary("sign", Sign)
 
 // Sign is 1, 0 or -1 by each element's sign, in a's dtype; a/|a| for complex64 (0 at 0). NaN gives 0.
 func Sign(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array { return sign.call(tensor.Call(ctx), a) }
 
-var _ = sig.Unary("positive", Positive, sig.Example(`mx.positive(mx.array({-2, 0, 0.5}))`,
-	`array([-2, 0, 0.5], dtype=float32)`))
+var _ = sig.Unary("positive", Positive)
 
 // Positive is a as it is.
 func Positive(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {

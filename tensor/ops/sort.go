@@ -264,10 +264,7 @@ func byAxis(c *tensor.Ctx, op string, a *tensor.Array, axis *int,
 	return MoveAxis(f(MoveAxis(a, at, -1, c)), -1, at, c)
 }
 
-var _ = sig.Def("sort", "a axis:axis=-1", func(a *sig.Args) any { return Sort(a.Array(0), a.Axis(1), a.Ctx) },
-	sig.Example(`mx.sort(mx.array({{3, 1, 2}, {6, 5, 4}}), -1)`,
-		`array([[1, 2, 3],
-       [4, 5, 6]], dtype=float32)`))
+var _ = sig.Def("sort", "a axis:axis=-1", func(a *sig.Args) any { return Sort(a.Array(0), a.Axis(1), a.Ctx) })
 
 // Sort is a with its elements in ascending order along an axis; nil: the flattened array's. Equal elements keep
 // their order, NaN comes last, complex numbers are ordered by their real parts, then by their imaginary ones. A
@@ -276,10 +273,7 @@ func Sort(a *tensor.Array, axis *int, ctx ...*tensor.Ctx) *tensor.Array {
 	return alongLast(tensor.Call(ctx), sortOp, tensor.None{}, a, axis)
 }
 
-var _ = sig.Def("argsort", "a axis:axis=-1", func(a *sig.Args) any { return ArgSort(a.Array(0), a.Axis(1), a.Ctx) },
-	sig.Example(`mx.argsort(mx.array({{3, 1, 2}, {6, 5, 4}}), -1)`,
-		`array([[1, 2, 0],
-       [2, 1, 0]], dtype=uint32)`))
+var _ = sig.Def("argsort", "a axis:axis=-1", func(a *sig.Args) any { return ArgSort(a.Array(0), a.Axis(1), a.Ctx) })
 
 // ArgSort is the indices, as uint32, that [TakeAlongAxis] sorts a with along an axis; nil: the flattened array's. The
 // order is that of [Sort]. No gradient flows.

@@ -93,8 +93,7 @@ func prodOfOthers(c *tensor.Ctx, x *tensor.Array, axes []int) *tensor.Array {
 	return AsType(others, d, c)
 }
 
-var _ = sig.Reduce("sum", Sum, sig.Example(`mx.sum(mx.array({{1, 2}, {3, 5}}), 1)`,
-	`array([3, 8], dtype=float32)`))
+var _ = sig.Reduce("sum", Sum)
 
 // Sum adds a's elements along axes (nil: all; negative ones count from the end). With keepdims the summed
 // dimensions stay as ones. The dtype is a's, but 32 bits for smaller integers (int32 for bool); the half types are
@@ -103,8 +102,7 @@ func Sum(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *tensor
 	return callReduction(tensor.Call(ctx), sum, a, axes, keepdims)
 }
 
-var _ = sig.Reduce("prod", Prod, sig.Example(`mx.prod(mx.array({{1, 2}, {3, 5}}), 1)`,
-	`array([2, 15], dtype=float32)`))
+var _ = sig.Reduce("prod", Prod)
 
 // Prod multiplies a's elements along axes (nil: all; negative ones count from the end). With keepdims the reduced
 // dimensions stay as ones. The dtype is as for [Sum]; the product of no elements is 1. The gradient and
@@ -113,8 +111,7 @@ func Prod(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *tenso
 	return callReduction(tensor.Call(ctx), prod, a, axes, keepdims)
 }
 
-var _ = sig.Reduce("mean", Mean, sig.Example(`mx.mean(mx.array({{1, 2}, {3, 5}}), 1)`,
-	`array([1.5, 4], dtype=float32)`))
+var _ = sig.Reduce("mean", Mean)
 
 // Mean is the arithmetic mean of a's elements along axes (nil: all; negative ones count from the end). With
 // keepdims the reduced dimensions stay as ones. Integers and bool give float32, other dtypes their own; the half

@@ -104,10 +104,7 @@ func alongAxis(c *tensor.Ctx, op string, a, indices *tensor.Array, axis *int) (x
 
 var _ = sig.Def("take_along_axis", "a indices:indices axis:axis=-1", func(a *sig.Args) any {
 	return TakeAlongAxis(a.Array(0), a.Array(1), a.Axis(2), a.Ctx)
-},
-	sig.Example(`mx.take_along_axis(mx.array({{3, 1, 2}, {6, 5, 4}}), mx.argsort(mx.array({{3, 1, 2}, {6, 5, 4}}), 1), 1)`,
-		`array([[1, 2, 3],
-       [4, 5, 6]], dtype=float32)`))
+})
 
 // TakeAlongAxis is for each of the indices, in their shape, the element of a at that index along an axis and at the
 // same place along the other axes, which are broadcast; with an axis of nil, a is flattened and indices have one

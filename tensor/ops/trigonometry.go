@@ -74,26 +74,22 @@ func over(f func(square, one *tensor.Array, c *tensor.Ctx) *tensor.Array) diff {
 	}
 }
 
-var _ = sig.Unary("sin", Sin, sig.Example(`mx.sin(mx.array({0, 0.5, 1}))`,
-	`array([0, 0.479426, 0.841471], dtype=float32)`))
+var _ = sig.Unary("sin", Sin)
 
 // Sin is the sine of each element, in radians. Integers and bool give float32, other dtypes their own.
 func Sin(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array { return sine.call(tensor.Call(ctx), a) }
 
-var _ = sig.Unary("cos", Cos, sig.Example(`mx.cos(mx.array({0, 0.5, 1}))`,
-	`array([1, 0.877583, 0.540302], dtype=float32)`))
+var _ = sig.Unary("cos", Cos)
 
 // Cos is the cosine of each element, in radians. Integers and bool give float32, other dtypes their own.
 func Cos(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array { return cosine.call(tensor.Call(ctx), a) }
 
-var _ = sig.Unary("tan", Tan, sig.Example(`mx.tan(mx.array({0, 0.5, 1}))`,
-	`array([0, 0.546302, 1.55741], dtype=float32)`))
+var _ = sig.Unary("tan", Tan)
 
 // Tan is the tangent of each element, in radians. Integers and bool give float32, other dtypes their own.
 func Tan(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array { return tangent.call(tensor.Call(ctx), a) }
 
-var _ = sig.Unary("arcsin", ArcSin, sig.Example(`mx.arcsin(mx.array({0, 0.25, 0.5}))`,
-	`array([0, 0.25268, 0.523599], dtype=float32)`))
+var _ = sig.Unary("arcsin", ArcSin)
 var _ = sig.Alias("asin", "arcsin")
 
 // ArcSin is the angle, in radians, whose sine each element is: between -pi/2 and pi/2, NaN outside [-1, 1]. Integers
@@ -102,8 +98,7 @@ func ArcSin(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return arcSine.call(tensor.Call(ctx), a)
 }
 
-var _ = sig.Unary("arccos", ArcCos, sig.Example(`mx.arccos(mx.array({0, 0.25, 0.5}))`,
-	`array([1.5708, 1.31812, 1.0472], dtype=float32)`))
+var _ = sig.Unary("arccos", ArcCos)
 var _ = sig.Alias("acos", "arccos")
 
 // ArcCos is the angle, in radians, whose cosine each element is: between 0 and pi, NaN outside [-1, 1]. Integers and
@@ -112,8 +107,7 @@ func ArcCos(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return arcCosine.call(tensor.Call(ctx), a)
 }
 
-var _ = sig.Unary("arctan", ArcTan, sig.Example(`mx.arctan(mx.array({0, 0.5, 1}))`,
-	`array([0, 0.463648, 0.785398], dtype=float32)`))
+var _ = sig.Unary("arctan", ArcTan)
 var _ = sig.Alias("atan", "arctan")
 
 // ArcTan is the angle, in radians, whose tangent each element is: between -pi/2 and pi/2; [ArcTan2] knows the quadrant
@@ -122,8 +116,7 @@ func ArcTan(a *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	return arcTangent.call(tensor.Call(ctx), a)
 }
 
-var _ = sig.Binary("arctan2", ArcTan2, sig.Example(`mx.arctan2(mx.array({1, 1, -1}), mx.array({1, -1, 0.5}))`,
-	`array([0.785398, 2.35619, -1.10715], dtype=float32)`))
+var _ = sig.Binary("arctan2", ArcTan2)
 var _ = sig.Alias("atan2", "arctan2")
 
 // ArcTan2 is the angle of the point (b, a), element by element, in radians from -pi to pi: the arc tangent of a/b in

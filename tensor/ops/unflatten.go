@@ -75,9 +75,7 @@ func unflattened(in []tensor.Spec, a unflattenAttrs) (tensor.Shape, error) {
 
 var _ = sig.Def("unflatten", "a axis:int shape:shape", func(a *sig.Args) any {
 	return Unflatten(a.Array(0), a.Int(1), a.Shape(2), a.Ctx)
-}, sig.Example(`mx.unflatten(mx.array({1, 2, 3, 4}), 0, {2, 2})`,
-	`array([[1, 2],
-       [3, 4]], dtype=float32)`))
+})
 
 // Unflatten makes the dimension at axis (negative: from the end) several, of the sizes in shape, whose product is its
 // size. One of them may be -1: it is inferred. It undoes [Flatten]. Sizes that do not fit are an error.

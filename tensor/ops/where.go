@@ -95,8 +95,7 @@ func sameShape[A any](in []tensor.Spec, _ A, outs []tensor.Shape) ([]tensor.Shap
 
 var _ = sig.Def("where", "condition x:operand y:operand", func(a *sig.Args) any {
 	return Where(a.Array(0), a.Array(1), a.Array(2), a.Ctx)
-}, sig.Example(`mx.where(mx.array({1, 0, 2}), mx.array({1, 2, 3}), mx.array({9, 9, 9}))`,
-	`array([1, 9, 3], dtype=float32)`))
+})
 
 // Where is x where condition is true and y elsewhere, element by element, in the common dtype of x and y and the
 // common shape of all three. A condition that is not bool counts as true where it is not zero. No gradient flows into

@@ -1,7 +1,7 @@
 // Command docsgen makes docs/manual, the manual of mx's functions: of ops, the comments of their Go functions in Lua's
-// words, of other functions what luabind says of them; and MLX's names that mx has not. It prints the page that it is
-// given, or with -write writes all pages to a folder. Run it in the module's root. See docs/docs.go for what makes
-// help() of it.
+// words, of other functions what luabind says of them, with the examples of docs/examples; and MLX's names that mx has
+// not. It prints the page that it is given, or with -write writes all pages to a folder. Run it in the module's root.
+// See docs/docs.go for what makes help() of it.
 package main
 
 import (
@@ -73,8 +73,8 @@ func pages(manual luabind.Manual) []page {
 	return out
 }
 
-// text is the page.
-func (p *page) text(r *rooms) (string, error) {
+// text is the page, with these examples.
+func (p *page) text(r *rooms, examples map[string]string) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, head, p.name, p.title, p.about)
 	for _, f := range p.functions {
@@ -84,22 +84,16 @@ func (p *page) text(r *rooms) (string, error) {
 			if text, err = r.text(op); err != nil {
 				return "", err
 			}
-			text += example(op)
 		}
 		if text == "" {
 			return "", fmt.Errorf("%s has no help", f.Name)
 		}
+		if example := exampleOf(examples, f.Name); example != "" {
+			text += "\n\n" + example
+		}
 		b.WriteString(docs.Entry(f.Name, f.Usage, text))
 	}
 	return b.String(), nil
-}
-
-// example is what the help of a function ends with, if there is an example of its use.
-func example(f *sig.Func) string {
-	if f.Example == "" {
-		return ""
-	}
-	return "\n\n> " + f.Example + "\n" + f.Output
 }
 
 // missingPage lists MLX's names that mx has not.
@@ -151,10 +145,14 @@ func manual() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	examples, err := readExamples("docs/examples")
+	if err != nil {
+		return nil, err
+	}
 	all := pages(m)
 	out := map[string]string{"README": contents(all), "missing": missingPage(m)}
 	for _, p := range all {
-		if out[p.name], err = p.text(r); err != nil {
+		if out[p.name], err = p.text(r, examples); err != nil {
 			return nil, err
 		}
 	}

@@ -66,6 +66,7 @@ func TestHelpSpeaksLua(t *testing.T) {
 			require.NotContains(t, goNames, word, "help of %s", f.Name)
 		}
 		require.Empty(t, goWords.FindString(text), "help of %s", f.Name)
+		require.NotRegexp(t, `\[[A-Z]\w+\]`, text, "help of %s has a link that names no function of its room", f.Name)
 		sentences := regexp.MustCompile(`[.:;]\s+`).Split(strings.Join(strings.Fields(text), " "), -1)
 		for _, s := range sentences {
 			for i, word := range strings.Fields(s) {

@@ -11,12 +11,11 @@ import (
 
 var _ = sig.Def("addmm", "c a b alpha:number=1 beta:number=1", func(a *sig.Args) any {
 	return AddMM(a.Array(0), a.Array(1), a.Array(2), a.Number(3), a.Number(4), a.Ctx)
-}, sig.Example(`mx.addmm(mx.array({1, 1}), mx.array({{1, 2}}), mx.array({{1, 0}, {0, 1}}))`,
-	`array([[2, 3]], dtype=float32)`))
+})
 
-// AddMM is alpha times the product of a and b (see [Matmul]) plus beta times c, in their common dtype, which must be a
-// floating-point or complex one. c must broadcast to the product's shape. Half types are added in float32 and rounded
-// once after the product, once in the end.
+// AddMM is alpha times the product of a and b (see [ops.Matmul]) plus beta times c, in their common dtype, which must
+// be a floating-point or complex one. c must broadcast to the product's shape. Half types are added in float32 and
+// rounded once after the product, once in the end.
 func AddMM(c, a, b *tensor.Array, alpha, beta float64, ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "addmm"
 	at := tensor.Call(ctx)

@@ -12,11 +12,11 @@ var _ = sig.Def("block_masked_mm",
 		return BlockMaskedMM(a.Array(0), a.Array(1), a.Int(2), a.Array(3), a.Array(4), a.Array(5), a.Ctx)
 	})
 
-// BlockMaskedMM is the product of a and b (see [Matmul]) with masks for blocks of block_size rows and columns, 32 or
-// 64: of the result (mask_out), of a (mask_lhs) and of b (mask_rhs). A mask has a row for each row of blocks, of which
-// the last ones may be smaller, or broadcasts to that. Blocks are 0 where a mask of bool is false, and are multiplied
-// by masks of other dtypes. The common dtype of a and b must be a real floating-point one if there is a mask. Gradients
-// flow to a and b, and to masks that are not bool.
+// BlockMaskedMM is the product of a and b (see [ops.Matmul]) with masks for blocks of block_size rows and columns, 32
+// or 64: of the result (mask_out), of a (mask_lhs) and of b (mask_rhs). A mask has a row for each row of blocks, of
+// which the last ones may be smaller, or broadcasts to that. Blocks are 0 where a mask of bool is false, and are
+// multiplied by masks of other dtypes. The common dtype of a and b must be a real floating-point one if there is a
+// mask. Gradients flow to a and b, and to masks that are not bool.
 func BlockMaskedMM(a, b *tensor.Array, blockSize int, maskOut, maskLHS, maskRHS *tensor.Array,
 	ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "block_masked_mm"

@@ -245,9 +245,9 @@ var _ = sig.Def("gather_mm", "a b lhs_indices:indices? rhs_indices:indices? sort
 // GatherMM is a batch of products of matrices of a and b, picked by indices: lhs_indices names the matrices of a and
 // rhs_indices those of b, of which all dimensions before the last two count as one; both are broadcast against each
 // other and give the result its batch. Without one of them all matrices are taken in their order, without both it is
-// [Matmul]. Negative indices count from the end; one that is out of range is an error when the result is computed. An
-// a of one dimension is a row, a b of one dimension a column. The common dtype must be a real floating-point one; half
-// types are added up in float32. MLX's kernels need sorted_indices, a promise that rhs_indices ascend, to read
+// [ops.Matmul]. Negative indices count from the end; one that is out of range is an error when the result is computed.
+// An a of one dimension is a row, a b of one dimension a column. The common dtype must be a real floating-point one;
+// half types are added up in float32. MLX's kernels need sorted_indices, a promise that rhs_indices ascend, to read
 // each matrix once; here each product is made alone, and neither result nor speed depends on the promise, though
 // neighbours with one matrix find it in the cache. Gradients flow to a and b; they add up where an index stands twice.
 func GatherMM(a, b, lhs, rhs *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {

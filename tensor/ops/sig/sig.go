@@ -43,8 +43,6 @@ type Func struct {
 	// Overloaded says that one argument alone, by position, is the second parameter: arange(5). The first one's name is
 	// no name for it.
 	Overloaded bool
-	// Example is a call in Lua, and Output what print shows of its result: "" for none. MLX prints the same of its own.
-	Example, Output string
 
 	elementwise bool
 }
@@ -77,11 +75,6 @@ func Same(fault, why string) Option {
 		}
 		f.Same[fault] = why
 	}
-}
-
-// Example is a call in Lua, and what print shows of its result. Help and manual show it, and a test runs it.
-func Example(code, output string) Option {
-	return func(f *Func) { f.Example, f.Output = code, output }
 }
 
 // Commutative says that the operands a and b may change places.
