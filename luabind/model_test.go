@@ -1,6 +1,7 @@
 package luabind
 
 import (
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,25 +13,103 @@ import (
 	"github.com/mlxlua/mlxlua/metal"
 )
 
+var allModels = flag.Bool("models", false, "run the tests of language models for all families and in full: minutes")
+
 // The scripts of scripts/lm answer as transformers does: check.lua compares logits in float32.
 func TestModelsAnswerAsTransformers(t *testing.T) {
 	onlyValues(t)
-	files, err := filepath.Glob("testdata/lm/*.json")
+	names, more := goldenModels(t, ""), []string(nil)
+	if testing.Short() {
+		names, more = []string{"cohere", "deepseek_v3", "gemma2", "gpt_oss", "llama", "qwen3_next"}, []string{"short"}
+	}
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			out := runModel(t, "check.lua", name, filepath.Join(t.TempDir(), "model"), more...)
+			require.Contains(t, out, name)
+			t.Log(out)
+		})
+	}
+}
+
+// goldenModels are the names of the golden files of a folder of testdata/lm.
+func goldenModels(t *testing.T, folder string) (names []string) {
+	files, err := filepath.Glob(filepath.Join("testdata/lm", folder, "*.json"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
+	for _, file := range files {
+		names = append(names, strings.TrimSuffix(filepath.Base(file), ".json"))
+	}
+	return names
+}
+
+// runModel runs a script of testdata/lm on the folder's path, a golden file's name, the directory of a model and more
+// arguments. It gives what the script prints.
+func runModel(t *testing.T, script, name, dir string, more ...string) string {
 	folder, err := filepath.Abs("testdata/lm")
 	require.NoError(t, err)
-	for _, file := range files {
-		name := strings.TrimSuffix(filepath.Base(file), ".json")
+	args := []lua.LValue{lua.LString(folder), lua.LString(name), lua.LString(dir)}
+	for _, a := range more {
+		args = append(args, lua.LString(a))
+	}
+	var out strings.Builder
+	s := New(Options{Libraries: true, Stdout: &out})
+	defer s.Close()
+	_, err = s.RunFile(t.Context(), filepath.Join(folder, script), args...)
+	require.NoError(t, err)
+	return out.String()
+}
+
+// Models say what mlx-lm says, in floats and packed, and answer packed as their unpacked weights do: see said.lua. In
+// full that is 200 tokens of every family: -models.
+func TestModelsSayWhatMLXSays(t *testing.T) {
+	names, count := []string{"llama", "qwen3_next", "deepseek_v3"}, "4"
+	switch {
+	case *allModels:
+		names, count = goldenModels(t, "peer"), "200"
+	case testing.Short():
+		t.Skip("it shows no kernel that other short tests do not")
+	}
+	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
-			var out strings.Builder
-			s := New(Options{Libraries: true, Stdout: &out})
-			defer s.Close()
-			_, err := s.RunFile(t.Context(), filepath.Join(folder, "check.lua"), lua.LString(folder),
-				lua.LString(name), lua.LString(filepath.Join(t.TempDir(), "model")))
-			require.NoError(t, err)
-			require.Contains(t, out.String(), name)
-			t.Log(out.String())
+			require.Contains(t, runModel(t, "said.lua", name, filepath.Join(t.TempDir(), "model"), count), name)
+		})
+	}
+}
+
+// Packed and bounded caches: see caches.lua. In full that is every family: -models.
+func TestModelCaches(t *testing.T) {
+	names := []string{"gemma2", "deepseek_v3"}
+	switch {
+	case *allModels:
+		names = goldenModels(t, "peer")
+	case testing.Short():
+		t.Skip("it shows no kernel that other short tests do not")
+	}
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			require.Contains(t, runModel(t, "caches.lua", name, filepath.Join(t.TempDir(), "model")), name)
+		})
+	}
+}
+
+// Decoding in batches of 16, 17 and 32 passes the validation of the device model, replays one trace and answers as
+// transformers does. In full that is every family ten times, in minutes: -models.
+func TestModelsUnderValidation(t *testing.T) {
+	if testing.Short() {
+		t.Skip("validation executes kernels slowly")
+	}
+	names, steps, runs := []string{"qwen3_next"}, []string{"17", "2", "3"}, 1
+	if *allModels {
+		names, steps, runs = goldenModels(t, ""), []string{"16 17 32", "7", "9"}, 10 // windows of 8 are full at the end
+	}
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "model")
+			runModel(t, "batches.lua", name, dir)
+			withDevice(t, metal.DeviceOptions{Validate: true})
+			for range runs {
+				t.Log(runModel(t, "batches.lua", name, dir, steps...))
+			}
 		})
 	}
 }
@@ -50,7 +129,7 @@ func TestLazyExpertsUnderValidation(t *testing.T) {
 		local golden = weights.golden(folder, "qwen3_moe")
 		weights.write(dir, weights.arrays(golden), golden.config)
 		local model = lm.load(dir, {lazy = true})
-		mx.eval(model(mx.arange(96):reshape({16, 6}) % 50, lm.caches(model)))`), "lazy.lua", lua.LString(folder),
+		mx.eval(model(mx.arange(24):reshape({4, 6}) % 50, lm.caches(model)))`), "lazy.lua", lua.LString(folder),
 		lua.LString(filepath.Join(t.TempDir(), "model")))
 	require.NoError(t, err)
 }

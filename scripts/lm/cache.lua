@@ -24,8 +24,37 @@ end
 -- pack is what is kept of keys and values, unpacked is that as the two again.
 function KV.pack(_, k, v) return {k, v} end
 
+-- by_hand is attention in plain operations: q (batch, heads, tokens, size) with keys and values of fewer heads, by
+-- times_k(q) and times_v(shares), in which q and shares have a dimension more, (batch, kv_heads, heads of each, ...).
+local function by_hand(q, kv_heads, mask, o, times_k, times_v)
+  local heads = q:dim(1)
+  q = mx.unflatten(q * o.scale, 1, {kv_heads, -1})
+  local scores = times_k(q)
+  if o.softcap then scores = mx.tanh(scores / o.softcap) * o.softcap end
+  if mask == "causal" then
+    local L, S = scores:dim(-2), scores:dim(-1)
+    mask = mx.greater_equal(mx.expand_dims(mx.arange(S - L, S), 1), mx.arange(S))
+  elseif mask and mask.ndim == 4 then -- one for each example
+    mask = mx.expand_dims(mask, 1)
+  end
+  if mask then scores = mx.where(mask, scores, mx.array(mx.finfo(scores.dtype).min, scores.dtype)) end
+  if o.sinks then
+    local sinks = mx.expand_dims(mx.unflatten(o.sinks:astype(scores.dtype), 0, {kv_heads, -1}), {0, 3, 4})
+    local shape = mx.dims({scores, 0}, {scores, 1}, {scores, 2}, {scores, 3}, 1)
+    scores = mx.concatenate({mx.broadcast_to(sinks, shape), scores}, -1)
+  end
+  local shares = mx.softmax(scores, -1, {precise = true})
+  if o.sinks then shares = shares:index("...", "1:") end
+  return mx.unflatten(mx.flatten(times_v(shares), 1, 2), 1, {heads})
+end
+
 function KV.product(_, q, parts, mask, o)
-  return mx.fast.scaled_dot_product_attention(q, parts[1], parts[2], {scale = o.scale, mask = mask, sinks = o.sinks})
+  local k, v = parts[1], parts[2]
+  if o.softcap then
+    return by_hand(q, k:dim(1), mask, o, function(x) return mx.matmul(x, mx.expand_dims(k, 2):swapaxes(-1, -2)) end,
+      function(x) return mx.matmul(x, mx.expand_dims(v, 2)) end)
+  end
+  return mx.fast.scaled_dot_product_attention(q, k, v, {scale = o.scale, mask = mask, sinks = o.sinks})
 end
 
 -- places are the positions of what is kept at rest after n tokens: a first and a last run.
@@ -133,25 +162,18 @@ function QuantizedKV:pack(k, v)
   return {a, b, c, mx.quantize(v, self.how)}
 end
 
+-- times is the product of x with packed rows w, scales and biases (batch, kv_heads, tokens, ...), or those transposed.
+function QuantizedKV:times(w, scales, biases, transpose)
+  w, scales, biases = mx.expand_dims(w, 2), mx.expand_dims(scales, 2), mx.expand_dims(biases, 2)
+  return function(x)
+    return mx.quantized_matmul(x, w, {scales = scales, biases = biases, transpose = transpose,
+      group_size = self.how.group_size, bits = self.how.bits})
+  end
+end
+
 function QuantizedKV:product(q, parts, mask, o)
-  if o.sinks then fail("packed keys and values do not go with attention sinks: leave kv_bits out") end
-  local k, v = {}, {}
-  for i = 1, 3 do k[i], v[i] = mx.expand_dims(parts[i], 2), mx.expand_dims(parts[i + 3], 2) end
-  local heads = q:dim(1)
-  q = mx.unflatten(q * o.scale, 1, {parts[1]:dim(1), -1})
-  local function how(t, transpose)
-    return {scales = t[2], biases = t[3], transpose = transpose, group_size = self.how.group_size, bits = self.how.bits}
-  end
-  local scores = mx.quantized_matmul(q, k[1], how(k, true))
-  if mask == "causal" then
-    local L, S = scores:dim(-2), scores:dim(-1)
-    mask = mx.greater_equal(mx.expand_dims(mx.arange(S - L, S), 1), mx.arange(S))
-  elseif mask then
-    mask = mx.expand_dims(mask, 1)
-  end
-  if mask then scores = mx.where(mask, scores, mx.array(mx.finfo(scores.dtype).min, scores.dtype)) end
-  scores = mx.softmax(scores, -1, {precise = true})
-  return mx.unflatten(mx.flatten(mx.quantized_matmul(scores, v[1], how(v, false)), 1, 2), 1, {heads})
+  return by_hand(q, parts[1]:dim(1), mask, o, self:times(parts[1], parts[2], parts[3], true),
+    self:times(parts[4], parts[5], parts[6], false))
 end
 
 -- LatentKV keeps one array for all heads: keys, of which the first rank elements are the values.
@@ -166,6 +188,33 @@ function LatentKV.pack(_, k) return {k} end
 
 function LatentKV:product(q, parts, mask, o)
   return KV.product(self, q, {parts[1], parts[1]:index("...", "0:" .. self.rank)}, mask, o)
+end
+
+-- QuantizedLatentKV keeps that array packed. Its first rank elements are the first groups of each row.
+local QuantizedLatentKV = nn.class("QuantizedLatentKV", QuantizedKV)
+
+function QuantizedLatentKV:init(kind)
+  QuantizedKV.init(self, kind)
+  self.rank = kind.rank
+end
+
+function QuantizedLatentKV:pack(k)
+  for _, size in ipairs{self.rank, k:dim(-1)} do
+    if size % self.how.group_size ~= 0 then
+      fail("keys of %d elements, %d of them latent, cannot be packed in groups of %d: see kv_group_size", k:dim(-1),
+        self.rank, self.how.group_size)
+    end
+  end
+  return {mx.quantize(k, self.how)}
+end
+
+function QuantizedLatentKV:product(q, parts, mask, o)
+  local w, scales, biases = unpack(parts)
+  local function first(x, n) return x:index("...", ("0:%d"):format(n)) end
+  local groups = self.rank / self.how.group_size
+  local values = first(w, self.rank * self.how.bits / 32)
+  return by_hand(q, 1, mask, o, self:times(w, scales, biases, true),
+    self:times(values, first(scales, groups), first(biases, groups), false))
 end
 
 -- Recurrent layers --------------------------------------------------------------------------------------------------
@@ -183,10 +232,12 @@ function State.trim(_, _, count) return count == 0 end
 -- All layers --------------------------------------------------------------------------------------------------------
 
 local Caches = nn.class("Caches")
-local kinds = {kv = KV, packed = QuantizedKV, latent = LatentKV, state = State}
+local kinds = {kv = KV, packed = QuantizedKV, latent = LatentKV, packed_latent = QuantizedLatentKV,
+  state = State}
 
--- init: layout has a table for each layer: {kind = "kv", window, keep}, {kind = "packed", group_size, bits} or {kind =
--- "state"}. padding says how many tokens at the left of each example of a batch are none: {2, 0, 5}.
+-- init: layout has a table for each layer: {kind = "kv", window, keep}, {kind = "packed", group_size, bits}, {kind =
+-- "latent", rank}, {kind = "packed_latent", rank, group_size, bits} or {kind = "state"}. padding says how many tokens
+-- at the left of each example of a batch are none: {2, 0, 5}.
 function Caches:init(layout, padding)
   self.layout, self.offset, self.layers, self.size = layout, 0, {}, 0
   for i, kind in ipairs(layout) do self.layers[i] = kinds[kind.kind](kind) end

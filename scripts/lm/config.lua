@@ -12,7 +12,7 @@ local idle = {}
 for key in ([[
      architectures model_type _name_or_path name_or_path transformers_version torch_dtype dtype auto_map use_cache
   id2label   label2id bos_token_id eos_token_id pad_token_id initializer_range attention_dropout hidden_dropout
-  resid_pdrop embd_pdrop   embedding_dropout router_aux_loss_coef output_router_logits router_jitter_noise
+  resid_pdrop embd_pdrop embedding_dropout router_aux_loss_coef output_router_logits router_jitter_noise
   aux_loss_alpha seq_aux pretraining_tp   rope_theta rope_scaling rope_parameters rope_local_base_freq
   partial_rotary_factor max_position_embeddings   quantization quantization_config chunk_size_feed_forward
   return_dict output_hidden_states output_attentions   is_encoder_decoder problem_type gradient_checkpointing
@@ -25,7 +25,7 @@ for key in ([[
   torchscript pruned_heads   task_specific_params finetuning_task tie_encoder_decoder cross_attention_hidden_size
   add_cross_attention prefix   sep_token_id decoder_start_token_id tie_word_embeddings experts_per_token head_dim
   output_gate_type attn_output_gate   max_length min_length do_sample temperature top_k top_p quantization_bits
-  keys_to_ignore_at_inference
+  keys_to_ignore_at_inference residual_dropout
 ]]):gmatch("%S+") do
   idle[key] = true
 end
@@ -130,8 +130,8 @@ function Config:rope(layer_type, theta_key, default)
   out.rope_theta = out.rope_theta or default or self:get("rope_theta", 10000)
   out.partial_rotary_factor = out.partial_rotary_factor or self:get("partial_rotary_factor")
   out.max_position_embeddings = self:get("max_position_embeddings")
-  out.original_max_position_embeddings = out.original_max_position_embeddings
-    or self:get("original_max_position_embeddings")
+  local original = self:get("original_max_position_embeddings")
+  out.original_max_position_embeddings = out.original_max_position_embeddings or original
   return out
 end
 
@@ -157,7 +157,12 @@ function Config:portable()
     set("rope_theta", rope.rope_theta)
     set("partial_rotary_factor", rope.partial_rotary_factor)
   end
-  if rope and (rope.rope_type or "default") ~= "default" then set("rope_scaling", rope) end
+  if rope and (rope.rope_type or "default") ~= "default" then
+    local scaling = {type = rope.rope_type} -- its older name
+    for k, v in pairs(rope) do scaling[k] = v end
+    set("rope_scaling", scaling)
+    set("original_max_position_embeddings", rope.original_max_position_embeddings)
+  end
   set("sliding_window_pattern", into._sliding_window_pattern)
   if self.model_type:match("^qwen3") then
     set("num_experts", into.num_local_experts)

@@ -70,6 +70,17 @@ function Decoder.layout_of(types, window)
   return out
 end
 
+-- late_windows is the layout that Qwen2 and Qwen3 ask for: windows, if any, in the layers from max_window_layers on.
+function Decoder.late_windows(config, count)
+  local window = config:get("use_sliding_window", false) and config:get("sliding_window")
+  config:get("sliding_window")
+  local first = config:get("max_window_layers", count)
+  local types = config:layer_types(count, function(i)
+    return window and i > first and "sliding_attention" or "full_attention"
+  end)
+  return Decoder.layout_of(types, window)
+end
+
 -- attend is attention of projected queries, keys and values (batch, tokens, heads, size), turned by their positions.
 function Decoder.attend(caches, cache, q, k, v, rope, options)
   local position = caches:position()

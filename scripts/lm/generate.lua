@@ -53,7 +53,9 @@ function generate.step(model)
   end
   model._step = function(tokens, caches)
     local key = {}
-    for i, kind in ipairs(caches.layout) do key[i] = ("%s%s"):format(kind.kind, tostring(kind.window)) end
+    for _, kind in ipairs(caches.layout) do
+      for _, name in ipairs{"kind", "window", "keep", "bits", "group_size"} do key[#key + 1] = tostring(kind[name]) end
+    end
     key = table.concat(key, " ")
     steps[key] = steps[key] or make(caches.layout)
     local scores, tree = steps[key](tokens, caches:decoding())

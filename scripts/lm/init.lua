@@ -7,14 +7,16 @@ local cache, generate, quantize = require("lm.cache"), require("lm.generate"), r
 local lm = {}
 
 -- models are the scripts of the families, by config.json's model_type: names of modules, or what those return.
-lm.models = {
-  llama = "lm.models.llama", mistral = "lm.models.llama",
-  gemma3 = "lm.models.gemma3", gemma3_text = "lm.models.gemma3", gpt_oss = "lm.models.gpt_oss",
-  deepseek_v3 = "lm.models.deepseek_v3",
-  qwen3 = "lm.models.qwen3", qwen3_moe = "lm.models.qwen3",
-  qwen3_next = "lm.models.qwen3_next", qwen3_5 = "lm.models.qwen3_next", qwen3_5_text = "lm.models.qwen3_next",
-  qwen3_5_moe = "lm.models.qwen3_next", qwen3_5_moe_text = "lm.models.qwen3_next",
-}
+lm.models = {}
+for file, types in pairs{
+  cohere = "cohere cohere2", deepseek_v3 = "deepseek_v3", ernie4_5 = "ernie4_5", gemma = "gemma gemma2",
+  gemma3 = "gemma3 gemma3_text", glm4 = "glm glm4", gpt_oss = "gpt_oss", granite = "granite",
+  llama = "llama mistral seed_oss smollm3", mixtral = "mixtral", olmo2 = "olmo2", phi3 = "phi3",
+  qwen2 = "qwen2 qwen2_moe", qwen3 = "qwen3 qwen3_moe",
+  qwen3_next = "qwen3_next qwen3_5 qwen3_5_text qwen3_5_moe qwen3_5_moe_text",
+} do
+  for model_type in types:gmatch("%S+") do lm.models[model_type] = "lm.models." .. file end
+end
 
 -- register enters a model script of one's own, or replaces one: a module's name, or a class with a constructor (w,
 -- config), forward(tokens, caches) and layout().
@@ -116,13 +118,15 @@ end
 -- max_kv, the number of tokens that are remembered.
 function lm.caches(model, options)
   options = options or {}
+  if (options.max_kv or 2) < 2 then error(("lm: max_kv = %d, want at least 2"):format(options.max_kv), 0) end
   local layout = model:layout()
   for _, kind in ipairs(layout) do
-    if kind.kind == "kv" then
+    if kind.kind == "kv" or kind.kind == "latent" then
       if options.kv_bits then
-        kind.kind, kind.bits, kind.group_size = "packed", options.kv_bits, options.kv_group_size
+        kind.kind = kind.kind == "kv" and "packed" or "packed_latent"
+        kind.bits, kind.group_size = options.kv_bits, options.kv_group_size
       end
-      if options.max_kv and not kind.window then
+      if options.max_kv and (kind.window or math.huge) > options.max_kv then
         kind.window, kind.keep = options.max_kv, math.min(4, options.max_kv - 2)
       end
     end

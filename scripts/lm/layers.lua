@@ -130,6 +130,11 @@ local GemmaNorm = nn.class("GemmaNorm")
 function GemmaNorm:init(weight, eps) self.weight, self.eps = weight, eps end
 function GemmaNorm:forward(x) return mx.fast.rms_norm(x, 1 + self.weight, self.eps) end
 
+-- LayerNorm scales to mean 0 and variance 1 and multiplies by the weight.
+local LayerNorm = nn.class("LayerNorm")
+function LayerNorm:init(weight, eps) self.weight, self.eps = weight, eps end
+function LayerNorm:forward(x) return mx.fast.layer_norm(x, self.weight, nil, self.eps) end
+
 -- GLU is down(act(gate(x)) * up(x)), the feed-forward part of most models.
 local GLU = nn.class("MLP")
 function GLU:init(w, inputs, hidden, act, bias)
@@ -139,6 +144,18 @@ function GLU:init(w, inputs, hidden, act, bias)
   self.act = act or nn.silu
 end
 function GLU:forward(x) return self.down_proj(self.act(self.gate_proj(x)) * self.up_proj(x)) end
+
+-- FusedGLU is a GLU whose gate and up are one matrix.
+local FusedGLU = nn.class("MLP")
+function FusedGLU:init(w, inputs, hidden, act, bias)
+  self.gate_up_proj = w:linear("gate_up_proj", inputs, 2 * hidden, bias)
+  self.down_proj = w:linear("down_proj", hidden, inputs, bias)
+  self.act = act or nn.silu
+end
+function FusedGLU:forward(x)
+  local gate, up = unpack(mx.split(self.gate_up_proj(x), 2, -1))
+  return self.down_proj(self.act(gate) * up)
+end
 
 -- SwitchGLU is a GLU for each expert; indices (..., k) say which experts a row of x goes to. From 64 on, rows are
 -- sorted by expert, so that each expert's weights are read once.
@@ -173,7 +190,7 @@ end
 for name, class in pairs{Linear = Linear, QuantizedLinear = QuantizedLinear, MultiLinear = MultiLinear,
   QuantizedMultiLinear = QuantizedMultiLinear, Embedding = Embedding, QuantizedEmbedding = QuantizedEmbedding,
   SwitchLinear = SwitchLinear, QuantizedSwitchLinear = QuantizedSwitchLinear, RMSNorm = RMSNorm,
-  GemmaNorm = GemmaNorm, GLU = GLU, SwitchGLU = SwitchGLU} do
+  GemmaNorm = GemmaNorm, LayerNorm = LayerNorm, GLU = GLU, FusedGLU = FusedGLU, SwitchGLU = SwitchGLU} do
   layers[name] = class
 end
 

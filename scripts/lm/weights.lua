@@ -157,6 +157,8 @@ function Weights:norm(name, dims, eps) return layers.RMSNorm(self:array(name .. 
 
 function Weights:gemma_norm(name, dims, eps) return layers.GemmaNorm(self:array(name .. ".weight", {dims}), eps) end
 
+function Weights:layer_norm(name, dims, eps) return layers.LayerNorm(self:array(name .. ".weight", {dims}), eps) end
+
 -- check fails for arrays that no layer took.
 function Weights:check()
   local left = {}

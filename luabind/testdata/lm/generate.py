@@ -22,6 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 COMMON = dict(hidden_size=64, num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=2, head_dim=16,
               intermediate_size=96, vocab_size=128, max_position_embeddings=512, bos_token_id=0, eos_token_id=1,
               pad_token_id=0)
+UNSAID = {k: v for k, v in COMMON.items() if k != "head_dim"}  # the size of a head follows
 MOE = dict(num_experts=8, num_experts_per_tok=3, moe_intermediate_size=32, norm_topk_prob=True)
 LINEAR = dict(linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=32, linear_value_head_dim=16,
               linear_conv_kernel_dim=4)
@@ -54,10 +55,31 @@ MODELS = {
     "gpt_oss": ("GptOss", dict(COMMON, num_local_experts=8, num_experts_per_tok=3, sliding_window=8,
                                rope_parameters=dict(YARN, truncate=False))),
     "deepseek_v3": ("DeepseekV3", dict(
-        {k: v for k, v in COMMON.items() if k != "head_dim"}, num_key_value_heads=4, q_lora_rank=24, kv_lora_rank=32,
+        UNSAID, num_key_value_heads=4, q_lora_rank=24, kv_lora_rank=32,
         qk_nope_head_dim=16, qk_rope_head_dim=8, v_head_dim=16, n_routed_experts=8, num_experts_per_tok=3, n_group=4,
         topk_group=2, n_shared_experts=1, first_k_dense_replace=1, moe_intermediate_size=32, norm_topk_prob=True,
         routed_scaling_factor=1.5, rope_parameters=dict(YARN, mscale=1.0, mscale_all_dim=0.7))),
+    "qwen2": ("Qwen2", dict(COMMON, use_sliding_window=True, sliding_window=8, max_window_layers=2)),
+    "qwen2_moe": ("Qwen2Moe", dict(COMMON, **MOE, mlp_only_layers=[1], shared_expert_intermediate_size=48)),
+    "phi3": ("Phi3", dict(UNSAID, max_position_embeddings=64,
+                          original_max_position_embeddings=32, rope_parameters={
+        "rope_type": "longrope", "rope_theta": 10000.0, "original_max_position_embeddings": 32,
+        "short_factor": [1 + 0.1 * i for i in range(8)], "long_factor": [1.5 + 0.5 * i for i in range(8)]})),
+    "gemma": ("Gemma", dict(COMMON, num_key_value_heads=1)),
+    "gemma2": ("Gemma2", dict(COMMON, sliding_window=8, query_pre_attn_scalar=24, attn_logit_softcapping=2.0,
+                              final_logit_softcapping=3.0)),
+    "olmo2": ("Olmo2", dict(UNSAID)),
+    "smollm3": ("SmolLM3", dict(COMMON, no_rope_layer_interval=2)),
+    "granite": ("Granite", dict(UNSAID, embedding_multiplier=6.0,
+                                attention_multiplier=0.3, residual_multiplier=0.4, logits_scaling=2.5)),
+    "mixtral": ("Mixtral", dict(COMMON, num_local_experts=6, num_experts_per_tok=2)),
+    "glm": ("Glm", dict(COMMON, attention_bias=True, rope_parameters=HALVES)),
+    "glm4": ("Glm4", dict(COMMON, attention_bias=True, rope_parameters=HALVES)),
+    "cohere": ("Cohere", dict(UNSAID, use_qk_norm=True,
+                              logit_scale=0.3)),
+    "cohere2": ("Cohere2", dict(COMMON, sliding_window=8, logit_scale=0.3, layer_norm_eps=1e-5)),
+    "ernie4_5": ("Ernie4_5", dict(COMMON, use_bias=True)),
+    "seed_oss": ("SeedOss", dict(COMMON, attention_bias=True, attention_out_bias=False)),
 }
 
 
@@ -75,19 +97,24 @@ def fill(name, shape):
     return y.reshape(shape)
 
 
-def make(name):
-    kind, settings = MODELS[name]
+def save(kind, settings, d):
+    """Writes a model with drawn weights to a directory; gives its class, config.json and the shapes of its weights."""
     config = getattr(transformers, kind + "Config")(**settings)
     config._attn_implementation = "eager"
     model = getattr(transformers, kind.removesuffix("Text") + "ForCausalLM")(config).eval()
+    model.save_pretrained(d)
+    path = os.path.join(d, "model.safetensors")
+    with safe_open(path, "np") as f:
+        shapes = {k: f.get_slice(k).get_shape() for k in f.keys()}
+    save_file({k: torch.from_numpy(fill(k, s)) for k, s in shapes.items()}, path, {"format": "pt"})
+    return type(model), json.load(open(os.path.join(d, "config.json"))), shapes
+
+
+def make(name):
+    kind, settings = MODELS[name]
     with tempfile.TemporaryDirectory() as d:
-        model.save_pretrained(d)
-        path = os.path.join(d, "model.safetensors")
-        with safe_open(path, "np") as f:
-            shapes = {k: f.get_slice(k).get_shape() for k in f.keys()}
-        save_file({k: torch.from_numpy(fill(k, s)) for k, s in shapes.items()}, path, {"format": "pt"})
-        config_json = json.load(open(os.path.join(d, "config.json")))
-        model = type(model).from_pretrained(d, dtype=torch.float32, attn_implementation="eager").eval()
+        cls, config_json, shapes = save(kind, settings, d)
+        model = cls.from_pretrained(d, dtype=torch.float32, attn_implementation="eager").eval()
     out = {}
     rng = np.random.RandomState(7)
     for key, length in ("long", 24), ("short", 13):

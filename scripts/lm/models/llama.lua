@@ -1,33 +1,42 @@
--- Llama, and Mistral, which is Llama with a window of attention.
+-- Llama, Mistral and SmolLM3: the plain decoder model. Scripts of families that are near to it take its parts.
 local nn = require("mx.nn")
 local Decoder, layers, rope = require("lm.decoder"), require("lm.layers"), require("lm.rope")
 
 local Attention = nn.class("Attention")
 
-function Attention:init(w, c)
-  local dims, bias = c.hidden_size, c.attention_bias
-  self.heads, self.kv_heads, self.scale = c.heads, c.kv_heads, c.head_dim ^ -0.5
-  self.q_proj = w:linear("q_proj", dims, c.heads * c.head_dim, bias)
-  self.k_proj = w:linear("k_proj", dims, c.kv_heads * c.head_dim, bias)
-  self.v_proj = w:linear("v_proj", dims, c.kv_heads * c.head_dim, bias)
-  self.o_proj = w:linear("o_proj", c.heads * c.head_dim, dims, bias)
-  self.rope = rope.RoPE(c.head_dim, c.rope, c.rope_traditional)
+function Attention:init(w, c, i)
+  local dims = c.hidden_size
+  self.heads, self.kv_heads = c.heads, c.kv_heads
+  self.options = {scale = c.scale or c.head_dim ^ -0.5, softcap = c.softcap}
+  self.q_proj = w:linear("q_proj", dims, c.heads * c.head_dim, c.attention_bias)
+  self.k_proj = w:linear("k_proj", dims, c.kv_heads * c.head_dim, c.attention_bias)
+  self.v_proj = w:linear("v_proj", dims, c.kv_heads * c.head_dim, c.attention_bias)
+  self.o_proj = w:linear("o_proj", c.heads * c.head_dim, dims, c.output_bias)
+  if c.turned[i] then self.rope = rope.RoPE(c.head_dim, c.rope, c.interleaved) end
+end
+
+-- project gives queries, keys and values (batch, tokens, heads, size).
+function Attention:project(x)
+  return self.q_proj(x):unflatten(-1, {self.heads, -1}), self.k_proj(x):unflatten(-1, {self.kv_heads, -1}),
+    self.v_proj(x):unflatten(-1, {self.kv_heads, -1})
 end
 
 function Attention:forward(x, caches, cache)
-  local q = self.q_proj(x):unflatten(-1, {self.heads, -1})
-  local k = self.k_proj(x):unflatten(-1, {self.kv_heads, -1})
-  local v = self.v_proj(x):unflatten(-1, {self.kv_heads, -1})
-  return self.o_proj(Decoder.attend(caches, cache, q, k, v, self.rope, {scale = self.scale}))
+  local q, k, v = self:project(x)
+  return self.o_proj(Decoder.attend(caches, cache, q, k, v, self.rope, self.options))
 end
 
 local Layer = nn.class("Layer")
 
-function Layer:init(w, c)
-  self.self_attn = Attention(w:at("self_attn"), c)
-  self.mlp = layers.GLU(w:at("mlp"), c.hidden_size, c.intermediate_size, c.act, c.mlp_bias)
-  self.input_layernorm = w:norm("input_layernorm", c.hidden_size, c.eps)
-  self.post_attention_layernorm = w:norm("post_attention_layernorm", c.hidden_size, c.eps)
+function Layer:init(w, c, i)
+  self.self_attn = (c.Attention or Attention)(w:at("self_attn"), c, i)
+  self:feed(w, c, i)
+  for _, name in ipairs(c.norms) do self[name] = w[c.norm](w, name, c.hidden_size, c.eps) end
+end
+
+-- feed makes the feed-forward part.
+function Layer:feed(w, c)
+  self.mlp = (c.MLP or layers.GLU)(w:at("mlp"), c.hidden_size, c.intermediate_size, c.act, c.mlp_bias)
 end
 
 function Layer:forward(x, caches, cache)
@@ -37,15 +46,31 @@ end
 
 local Model = nn.class("Model", Decoder)
 
-function Model:init(w, config)
+-- settings are what the parts above take. A family changes them: scale and softcap of attention, Attention and MLP
+-- (classes), norms (their names in a layer) and norm (which method of weights makes them), turned (which layers have
+-- rotary embeddings) and interleaved.
+function Model.settings(config)
   local c = Decoder.settings(config)
-  c.intermediate_size, c.act = config:need("intermediate_size"), config:act("hidden_act")
-  c.mlp_bias, c.rope_traditional = config:get("mlp_bias", false), config:get("rope_traditional", false)
-  c.rope = config:rope()
+  c.intermediate_size = config:need("intermediate_size")
+  c.act = config:act(config:get("hidden_activation") and "hidden_activation" or "hidden_act")
+  c.output_bias = config:get("attention_out_bias", c.attention_bias)
+  c.mlp_bias, c.interleaved = config:get("mlp_bias", false), config:get("rope_traditional", false)
+  c.rope, c.norm, c.norms = config:rope(), "norm", {"input_layernorm", "post_attention_layernorm"}
   local window = config:get("sliding_window")
-  local types = config:layer_types(c.layers, function() return window and "sliding_attention" or "full_attention" end)
-  c.layout = Decoder.layout_of(types, window)
-  Decoder.init(self, w, c, Layer)
+  c.layout = Decoder.layout_of(config:layer_types(c.layers, function()
+    return window and "sliding_attention" or "full_attention"
+  end), window)
+  local every, listed = config:get("no_rope_layer_interval"), config:get("no_rope_layers")
+  c.turned = {}
+  for i = 1, c.layers do
+    c.turned[i] = true
+    if every then c.turned[i] = i % every ~= 0 end
+    if listed then c.turned[i] = listed[i] ~= 0 end
+  end
+  return c
 end
 
+function Model:init(w, config) Decoder.init(self, w, Model.settings(config), Layer) end
+
+Model.Attention, Model.Layer = Attention, Layer
 return Model

@@ -47,13 +47,7 @@ function Model:init(w, config)
   local c = Decoder.settings(config)
   c.intermediate_size, c.act, c.rope = config:need("intermediate_size"), config:act("hidden_act"), config:rope()
   if config.model_type == "qwen3_moe" then c.moe, c.sparse = moe.settings(config) end
-  local window = config:get("use_sliding_window", false) and config:get("sliding_window")
-  config:get("sliding_window")
-  local first = config:get("max_window_layers", c.layers)
-  local types = config:layer_types(c.layers, function(i)
-    return window and i > first and "sliding_attention" or "full_attention"
-  end)
-  c.layout = Decoder.layout_of(types, window)
+  c.layout = Decoder.late_windows(config, c.layers)
   Decoder.init(self, w, c, Layer)
 end
 

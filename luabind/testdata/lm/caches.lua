@@ -1,0 +1,68 @@
+-- caches.lua FOLDER NAME DIRECTORY: with a model of peer/, keys and values that are kept in few bits answer nearly as
+-- others do, the more bits the nearer; and with them or with a bound of what is remembered a compiled step answers as a
+-- call at rest, in a padded batch as alone.
+local mx, lm = require("mx"), require("lm")
+local folder, name, dir = ...
+package.path = folder .. "/?.lua;" .. package.path
+local weights = require("weights")
+
+local golden = weights.golden(folder .. "/peer", name)
+weights.write(dir, weights.arrays(golden), golden.config)
+local model = lm.load(dir)
+local step = lm.step(model)
+local tokens = (mx.arange(24) * 37 + 5) % 128
+local first = 14
+
+local function worst(a, b) return mx.max(mx.abs(a - b)):item() end
+
+-- rest and compiled are the scores of the tokens after the first ones, in calls of one token and in steps; beside, in a
+-- batch with a shorter prompt.
+local function rest(o)
+  local caches, out = lm.caches(model, o), {}
+  model(mx.expand_dims(tokens["0:" .. first], 0), caches)
+  for i = first, 23 do out[#out + 1] = model(tokens:index(i):reshape({1, 1}), caches)[0] end
+  return mx.concatenate(out, 0)
+end
+local function compiled(o)
+  local caches, out = lm.caches(model, o), {}
+  model(mx.expand_dims(tokens["0:" .. first], 0), caches)
+  for i = first, 23 do out[#out + 1] = step(tokens:index(i):reshape({1}), caches) end
+  return mx.concatenate(out, 0)
+end
+local function beside(o)
+  local rows, padding = lm.padded{tokens["0:" .. first]:tolist(), {9, 8, 7}}
+  local all = {padding = padding}
+  for k, v in pairs(o) do all[k] = v end
+  local caches, out = lm.caches(model, all), {}
+  model(rows, caches)
+  for i = first, 23 do out[#out + 1] = step(mx.stack({tokens:index(i), tokens:index(i)}, 0), caches)["0:1"] end
+  return mx.concatenate(out, 0)
+end
+
+local function check(what, o, alone)
+  local a = rest(o)
+  local b = compiled(o)
+  local c = alone or beside(o)
+  for kind, d in pairs{["a step"] = worst(a, b), ["a batch"] = worst(a, c)} do
+    if not (d <= 2e-5) then error(("%s, %s: %s is %g from a call at rest"):format(name, what, kind, d), 0) end
+  end
+  return a
+end
+
+local attention = false
+for _, kind in ipairs(model:layout()) do attention = attention or kind.kind ~= "state" end
+assert(attention)
+local plain = check("plain", {})
+local eight = check("8 bits", {kv_bits = 8, kv_group_size = 32})
+local four = check("4 bits", {kv_bits = 4, kv_group_size = 32})
+local range = mx.max(mx.abs(plain)):item()
+local far8, far4 = worst(eight, plain) / range, worst(four, plain) / range
+if not (far8 > 0 and far8 < 2e-2 and far4 > far8 and far4 < 0.5) then
+  error(("%s: packed keys and values are %g and %g of the range away"):format(name, far8, far4), 0)
+end
+local kept = check("max_kv", {max_kv = 16}, rest({max_kv = 16})) -- what padding pushes out differs
+assert(worst(check("max_kv, wide", {max_kv = 64}, plain), plain) <= 2e-5)
+assert(worst(kept, plain) > 1e-5, name)
+local both = {max_kv = 16, kv_bits = 8, kv_group_size = 32}
+check("max_kv, 8 bits", both, rest(both))
+print(name)

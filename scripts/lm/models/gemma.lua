@@ -1,0 +1,47 @@
+-- Gemma and Gemma 2: norms that multiply by 1 + w, and an embedding that is scaled. Gemma 2 has four norms a layer,
+-- attention in a window in every second layer, and bounds its scores by tanh.
+local mx, nn = require("mx"), require("mx.nn")
+local Decoder, Llama = require("lm.decoder"), require("lm.models.llama")
+
+local Layer = nn.class("Layer", Llama.Layer)
+
+function Layer:forward(x, caches, cache)
+  if not self.pre_feedforward_layernorm then return Llama.Layer.forward(self, x, caches, cache) end
+  x = x + self.post_attention_layernorm(self.self_attn(self.input_layernorm(x), caches, cache))
+  return x + self.post_feedforward_layernorm(self.mlp(self.pre_feedforward_layernorm(x)))
+end
+
+local Model = nn.class("Model", Decoder)
+
+function Model:init(w, config)
+  local c = Llama.settings(config)
+  c.norm, c.last_norm, c.tied = "gemma_norm", "gemma_norm", config:get("tie_word_embeddings", true)
+  local act = config:get("hidden_act", "gelu") -- by which these files mean its approximation
+  if act == "gelu" and not config:get("hidden_activation") then c.act = nn.gelu_approx end
+  if config.model_type == "gemma2" then
+    for _, name in ipairs{"pre_feedforward_layernorm", "post_feedforward_layernorm"} do table.insert(c.norms, name) end
+    c.scale, c.softcap = config:get("query_pre_attn_scalar", 256) ^ -0.5, config:get("attn_logit_softcapping")
+    local window = config:get("sliding_window", 4096)
+    c.layout = Decoder.layout_of(config:layer_types(c.layers, function(i)
+      return i % 2 == 1 and "sliding_attention" or "full_attention"
+    end), window)
+    self.softcap = config:get("final_logit_softcapping")
+  else
+    config:only("use_bidirectional_attention", false)
+  end
+  Decoder.init(self, w, c, Layer)
+  self.embed_scale = c.hidden_size ^ 0.5
+end
+
+-- embed: the scale is rounded to the weights' dtype, as in training.
+function Model:embed(tokens)
+  local x = self.model.embed_tokens(tokens)
+  return x * mx.array(self.embed_scale, x.dtype)
+end
+
+function Model:forward(tokens, caches)
+  local scores = Decoder.forward(self, tokens, caches)
+  return self.softcap and mx.tanh(scores / self.softcap) * self.softcap or scores
+end
+
+return Model
