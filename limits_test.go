@@ -1,10 +1,13 @@
 package mlxlua_test
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -212,6 +215,94 @@ func TestAllowedFiles(t *testing.T) {
 	found, err := filepath.Glob(filepath.Join(secret, "*"))
 	require.NoError(t, err)
 	require.Len(t, found, 1)
+}
+
+// TestWriteLimit: the files that a state writes have so many bytes together; one that is too long is not there, and one
+// that is replaced counts no more.
+func TestWriteLimit(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, mlxlua.Options{Sandbox: true, WriteFiles: []string{dir}, WriteLimit: 64 << 10})
+	require.NoError(t, s.Set("dir", dir))
+	run := func(source string) error {
+		_, err := s.Run(t.Context(), "files", source)
+		return err
+	}
+	for range 9 {
+		require.NoError(t, run(`mx.save(dir .. "/a", mx.ones({5000}))`))
+	}
+	require.NoError(t, run(`mx.savez_compressed(dir .. "/b", mx.zeros({1e7}))`))
+	names := func() (out []string) {
+		entries, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		for _, e := range entries {
+			out = append(out, e.Name())
+		}
+		return out
+	}
+	before := names()
+	for _, source := range []string{
+		`mx.save(dir .. "/c", mx.ones({10000}))`, `mx.save(dir .. "/a", mx.ones({20000}))`,
+		`mx.savez(dir .. "/c", mx.ones({10000}), mx.ones({10000}))`,
+		`mx.savez_compressed(dir .. "/c", mx.random.normal({20000}))`,
+		`mx.save_safetensors(dir .. "/c", {x = mx.ones({20000})})`, `mx.save_gguf(dir .. "/c", {x = mx.ones({20000})})`,
+		`mx.export_function(dir .. "/c", function(x) return x + mx.arange(20000) end, mx.ones({20000}))`,
+		`local x = mx.ones({2}) for i = 1, 3000 do x = x + i end mx.export_to_dot(dir .. "/c", x)`,
+		`mx.data.save_image(dir .. "/c", mx.random.uniform(0, 1, {300, 300}))`,
+		`local t = {} for i = 1, 20000 do t[i] = i * i % 7 end mx.plot.line(t, {file = dir .. "/c.svg"})`,
+		`mx.train.save_checkpoint(dir .. "/c.safetensors", {step = 1, model = {x = mx.ones({20000})}})`,
+	} {
+		err := run(source)
+		require.ErrorIs(t, err, mlxlua.ErrLimit, source)
+		require.ErrorContains(t, err, "[limits]", source)
+		require.Equal(t, before, names(), source)
+	}
+	require.ErrorIs(t, run(`for i = 1, 100 do mx.save(dir .. "/" .. i, mx.ones({1})) end`), mlxlua.ErrLimit)
+	require.Less(t, len(names()), 20)
+	require.NoError(t, run(`mx.save(dir .. "/a", mx.ones({5}))`))
+	out, err := s.Run(t.Context(), "files", `mx.save(dir .. "/b1", mx.ones({2000})) `+
+		`return pcall(mx.save, dir .. "/b2", mx.ones({20000}))`)
+	require.NoError(t, err, "what was replaced has given room")
+	require.Equal(t, false, out[0])
+}
+
+// TestWarningsHaveTheirWriter: a state warns of conditions that are arrays where the host says, also in texts that were
+// compiled for many states, once for each line and a hundred times at most.
+func TestWarningsHaveTheirWriter(t *testing.T) {
+	const text = "local x = mx.array({1, 2})\nif mx.any(x) then return 1 end"
+	script, err := mlxlua.LoadScript(t.Context(), mlxlua.ScriptOptions{Name: "shared.lua",
+		Files: fstest.MapFS{"shared.lua": {Data: []byte(text)}}})
+	require.NoError(t, err)
+	for name, run := range map[string]func(s *mlxlua.State) ([]any, error){
+		"shared.lua:2": func(s *mlxlua.State) ([]any, error) { return script.Run(t.Context(), s) },
+		"own:2":        func(s *mlxlua.State) ([]any, error) { return s.Run(t.Context(), "own", text) },
+	} {
+		var printed, warned, later bytes.Buffer
+		s := open(t, mlxlua.Options{Stdout: &printed, Stderr: &warned})
+		for range 2 {
+			out, err := run(s)
+			require.NoError(t, err)
+			require.Equal(t, []any{1.0}, out)
+		}
+		require.Contains(t, warned.String(), "warning: "+name+": the condition is an array")
+		require.Equal(t, 1, strings.Count(warned.String(), "\n"))
+		require.Empty(t, printed.String())
+
+		s = open(t, mlxlua.Options{Sandbox: true, Stdout: &printed})
+		s.SetStdout(&later)
+		_, err := run(s)
+		require.NoError(t, err)
+		require.Contains(t, later.String(), "warning: "+name)
+
+		s = open(t, mlxlua.Options{Strict: true, Stderr: &warned})
+		_, err = run(s)
+		require.ErrorContains(t, err, "[condition]")
+	}
+	var warned bytes.Buffer
+	s := open(t, mlxlua.Options{Sandbox: true, Stdout: &warned})
+	_, err = s.Run(t.Context(), "many", `for i = 1, 1000 do
+		loadstring("if mx.any(mx.zeros({2})) then end", "n" .. i)() end`)
+	require.NoError(t, err)
+	require.Equal(t, 101, strings.Count(warned.String(), "\n"))
 }
 
 // TestModulesAreNoFiles: without libraries require looks in Modules only, whatever a script says of paths.

@@ -36,15 +36,24 @@ type Options struct {
 	Libraries bool
 	// Stdout is where print writes; nil means os.Stdout.
 	Stdout io.Writer
+	// Stderr is where warnings go, such as that a condition is an array; nil means os.Stderr, and in a sandbox where print
+	// writes. A state gives a hundred at most.
+	Stderr io.Writer
+	// Strict makes an error of such a condition.
+	Strict bool
 
 	// Sandbox is for scripts of strangers: whatever Libraries says there are no files, processes, debug library or
-	// bytecode, and functions that change or tell what all states share are refused. MemoryLimit, ArrayLimit and
-	// SourceLimit are then 256 MiB, 1 GiB and 1 MiB unless they are given; TimeLimit and InstructionLimit, or a context
-	// with a deadline, are the host's to set. What a script hands over to mx.async_eval is waited for when the call ends.
+	// bytecode, and functions that change or tell what all states share are refused. MemoryLimit, ArrayLimit, WriteLimit
+	// and SourceLimit are then 256 MiB, 1 GiB, 1 GiB and 1 MiB unless they are given; TimeLimit and InstructionLimit, or a
+	// context with a deadline, are the host's to set. What a script hands over to mx.async_eval is waited for when the
+	// call ends.
 	Sandbox bool
 	// ReadFiles and WriteFiles are the files and folders that scripts may read and write by mx.load, mx.save and the like
 	// without Libraries; symbolic links that lead out of them are refused. With Libraries they have no effect.
 	ReadFiles, WriteFiles []string
+	// WriteLimit bounds the bytes that the files have together which a state writes so. One that is replaced counts no
+	// more, and one of a few bytes counts as 4 KiB.
+	WriteLimit int64
 	// Modules is where require looks for modules, and nowhere else: a.b is a/b.lua or a/b/init.lua there. With Libraries
 	// it has no effect.
 	Modules fs.FS
@@ -90,12 +99,14 @@ func Open(opt Options) (*State, error) {
 	if opt.Sandbox {
 		opt.ArrayLimit = cmp.Or(opt.ArrayLimit, 1<<30)
 		opt.MemoryLimit = cmp.Or(opt.MemoryLimit, 256<<20)
+		opt.WriteLimit = cmp.Or(opt.WriteLimit, 1<<30)
 		opt.SourceLimit = cmp.Or(opt.SourceLimit, 1<<20)
 	}
 	limits := luabind.Limits{Arrays: opt.ArrayLimit, Time: opt.TimeLimit, Kernels: opt.KernelTimeLimit}
 	limits.Memory, limits.Instructions, limits.Source = opt.MemoryLimit, opt.InstructionLimit, opt.SourceLimit
-	return &State{luabind.New(luabind.Options{Seed: opt.Seed, Libraries: opt.Libraries, Stdout: opt.Stdout,
-		Sandbox: opt.Sandbox, Read: opt.ReadFiles, Write: opt.WriteFiles, Modules: opt.Modules, Limits: limits})}, nil
+	return &State{luabind.New(luabind.Options{Seed: opt.Seed, Libraries: opt.Libraries, Strict: opt.Strict,
+		Stdout: opt.Stdout, Stderr: opt.Stderr, Sandbox: opt.Sandbox, Read: opt.ReadFiles, Write: opt.WriteFiles,
+		WriteBytes: opt.WriteLimit, Modules: opt.Modules, Limits: limits})}, nil
 }
 
 // ErrClosed is the error of whatever is asked of a State after Close.

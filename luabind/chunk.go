@@ -21,7 +21,7 @@ func CompileChunk(ctx context.Context, src io.Reader, name string) (*Chunk, erro
 	if err != nil {
 		return nil, &ScriptError{Message: "cannot read " + name + ": " + err.Error(), Cause: err}
 	}
-	proto, err := lua51.CompileContext(ctx, src, name)
+	proto, err := lua51.CompileShared(ctx, src, name, sureModule, syntaxHint)
 	if err != nil {
 		return nil, syntaxFailure(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/mlxlua/mlxlua/export"
 	"github.com/mlxlua/mlxlua/luabind/lua51"
 	"github.com/mlxlua/mlxlua/tensor"
-	"github.com/mlxlua/mlxlua/tensor/format"
 )
 
 // exportRows are the functions that write functions and graphs to files, and read functions.
@@ -65,9 +64,7 @@ var exportRows = []row{
 					}
 				}
 			}
-			return a.saved(format.WriteFile("export_to_dot", path, func(w io.Writer) error {
-				return export.Dot(w, arrays, names)
-			}))
+			return a.save(path, func(w io.Writer) error { return export.Dot(w, arrays, names) })
 		}},
 }
 
@@ -110,7 +107,9 @@ func (e *exporter) record(in export.Inputs) {
 // save writes the file.
 func (e *exporter) save() {
 	e.closed = true
-	err := e.file.Save(e.s.Context(), e.path)
+	err := e.s.written.file("export_function", e.path, func(w io.Writer) error {
+		return e.file.Write(e.s.Context(), w)
+	})
 	if e.file.Traces = nil; err != nil {
 		e.s.raise(err)
 	}

@@ -2,8 +2,13 @@ package luabind
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/mlxlua/mlxlua/luabind/lua51"
+	"github.com/mlxlua/mlxlua/tensor/format"
 )
 
 // allowedFiles are the files and folders that a state may use without Lua's io library, as the system knows them:
@@ -83,6 +88,58 @@ func (a *args) writable(path string) string {
 	}
 	a.fail("this state may not write %q", path)
 	return ""
+}
+
+// written are the files that a state without Lua's io library has written, by their paths without links.
+type written struct {
+	unbounded bool
+	most      int64 // bytes
+	bytes     map[string]int64
+	total     int64 // that they have together
+}
+
+// leastFile is what a file counts for at least: a block of a file system.
+const leastFile = 4 << 10
+
+// file writes a file to where writable has said that it may be, of as many bytes as the state's files may still have.
+func (t *written) file(op, path string, fill func(w io.Writer) error) error {
+	if t.unbounded {
+		return format.WriteFile(op, path, fill)
+	}
+	w := &boundedWriter{left: t.most - t.total + t.bytes[path]}
+	w.refusal = fmt.Errorf("[limits] the file has more than %d bytes, and all files of the script may have %d: %w",
+		max(w.left, 0), t.most, lua51.ErrLimit)
+	before := w.left
+	err := format.WriteFile(op, path, func(to io.Writer) error {
+		if w.to = to; w.left < leastFile {
+			return w.refusal
+		}
+		return fill(w)
+	})
+	if err == nil {
+		if t.bytes == nil {
+			t.bytes = map[string]int64{}
+		}
+		n := max(before-w.left, leastFile)
+		t.total += n - t.bytes[path]
+		t.bytes[path] = n
+	}
+	return err
+}
+
+// boundedWriter writes so many bytes at most.
+type boundedWriter struct {
+	to      io.Writer
+	left    int64
+	refusal error
+}
+
+// Write writes all of b, or nothing.
+func (w *boundedWriter) Write(b []byte) (int, error) {
+	if w.left -= int64(len(b)); w.left < 0 {
+		return 0, w.refusal
+	}
+	return w.to.Write(b)
 }
 
 // someFiles refuses the call where scripts may use no files at all.

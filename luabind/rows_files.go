@@ -1,7 +1,9 @@
 package luabind
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 
@@ -35,7 +37,8 @@ var fileRows = []row{
 		help: "Evaluates an array and writes it to a .npy file, as NumPy and MLX read it; a name without that extension " +
 			"gets it. A file that is there is replaced when all has been written.",
 		call: func(a *args) any {
-			return a.saved(format.SaveNPY(a.s.Context(), a.newFile(".npy"), a.Array(1)))
+			return a.saveArrays(a.newFile(".npy"), map[string]*tensor.Array{"": a.Array(1)},
+				func(ctx context.Context, w io.Writer) error { return format.WriteNPY(ctx, w, a.Array(1)) })
 		}},
 	{name: "savez", sig: "file:string args:tree...",
 		help: "Evaluates arrays and writes them to a .npz file, as NumPy and MLX read it; a name without that extension " +
@@ -59,7 +62,9 @@ var fileRows = []row{
 				metadata[key] = string(text)
 				return nil
 			})
-			return a.saved(format.SaveSafetensors(a.s.Context(), path, arrays, metadata))
+			return a.saveArrays(path, arrays, func(ctx context.Context, w io.Writer) error {
+				return format.WriteSafetensors(ctx, w, arrays, metadata)
+			})
 		}},
 	{name: "save_gguf", sig: "file:string arrays:table metadata:table?",
 		help: "Evaluates the arrays of a table (floats but complex64, signed integers) and writes them to a .gguf file " +
@@ -85,7 +90,9 @@ var fileRows = []row{
 				}
 				return wrong(v, "an array, a string or a table of strings")
 			})
-			return a.saved(format.SaveGGUF(a.s.Context(), path, arrays, metadata))
+			return a.saveArrays(path, arrays, func(ctx context.Context, w io.Writer) error {
+				return format.WriteGGUF(ctx, w, arrays, metadata)
+			})
 		}},
 }
 
@@ -98,12 +105,22 @@ func (a *args) newFile(ext string) string {
 	return a.writable(path)
 }
 
-// saved is the result of a function that has written a file: none, or its error.
-func (a *args) saved(err error) any {
-	if err != nil {
+// save writes a file, and gives the result of a function that does: none.
+func (a *args) save(path string, fill func(w io.Writer) error) any {
+	if err := a.s.written.file(a.f.name, path, fill); err != nil {
 		a.s.raise(err)
 	}
 	return nil
+}
+
+// saveArrays is save of arrays, which it evaluates before there is a file.
+func (a *args) saveArrays(path string, arrays map[string]*tensor.Array,
+	fill func(ctx context.Context, w io.Writer) error) any {
+	ctx := a.s.Context()
+	if err := format.Evaluate(ctx, arrays); err != nil {
+		a.s.raise(err)
+	}
+	return a.save(path, func(w io.Writer) error { return fill(ctx, w) })
 }
 
 // load is what is in a file of that format.
@@ -183,7 +200,9 @@ func (a *args) savez(compressed bool) any {
 		}
 		arrays[name] = x.(*tensor.Array)
 	}
-	return a.saved(format.SaveNPZ(a.s.Context(), path, arrays, compressed))
+	return a.saveArrays(path, arrays, func(ctx context.Context, w io.Writer) error {
+		return format.WriteNPZ(ctx, w, arrays, compressed)
+	})
 }
 
 // named is argument i, a table of arrays by name.

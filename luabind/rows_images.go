@@ -33,7 +33,7 @@ var imageRows = []row{
 			"all has been written.",
 		call: func(a *args) any {
 			path := a.newFile(".png")
-			return a.saved(format.WriteFile(a.f.name, path, a.picture(1).WritePNG))
+			return a.save(path, a.picture(1).WritePNG)
 		}},
 	{name: "data.draw_image", sig: "image columns:int? color:bool?", host: true,
 		help: "A text that shows a picture, as mx.data.save_image takes it, on a terminal: each character is two " +

@@ -13,7 +13,6 @@ import (
 	"github.com/mlxlua/mlxlua/picture"
 	"github.com/mlxlua/mlxlua/plot"
 	"github.com/mlxlua/mlxlua/tensor"
-	"github.com/mlxlua/mlxlua/tensor/format"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 )
 
@@ -171,7 +170,7 @@ func (a *args) drawn(f *plot.Figure, i int) any {
 	default:
 		a.fail("file is %s, want a name that ends in .png or .svg", quote(path))
 	}
-	return a.saved(format.WriteFile(a.f.name, a.writable(a.Text(i)), write))
+	return a.save(a.writable(a.Text(i)), write)
 }
 
 // textColumns is how wide text may be: as the environment's COLUMNS says, or 80.
@@ -206,7 +205,7 @@ func plotImage(a *args) any {
 	if strings.ToLower(filepath.Ext(path)) != ".png" {
 		a.fail("file is %s, want a name that ends in .png", quote(path))
 	}
-	return a.saved(format.WriteFile(a.f.name, a.writable(path), enlarged(p).WritePNG))
+	return a.save(a.writable(path), enlarged(p).WritePNG)
 }
 
 // heat is a matrix in colours. What is no number is grey.

@@ -28,16 +28,17 @@ type State struct {
 	stream *tensor.Stream // the default stream of ops; nil: the device's
 	own    *tensor.Stream // the stream of a state in a sandbox
 
-	mx      *module
-	arrays  *arrayType
-	dtypes  map[tensor.DType]*lua.LUserData
-	metas   map[string]*lua.LTable // metatables of the other userdata, by kind
-	files   bool                   // whether scripts may use all files
-	allowed allowedFiles           // those that they may use otherwise
-	bounds  bounds
-	warn    func(text string)     // tells of something that is slow, or surely not meant
-	status  bool                  // whether a line of mx.train.status stands on a terminal
-	told    map[tensor.Place]bool // lines whose condition the script was told of
+	mx       *module
+	arrays   *arrayType
+	dtypes   map[tensor.DType]*lua.LUserData
+	metas    map[string]*lua.LTable // metatables of the other userdata, by kind
+	files    bool                   // whether scripts may use all files
+	allowed  allowedFiles           // those that they may use otherwise
+	bounds   bounds
+	warn     func(text string) // tells of something that is slow, or surely not meant
+	status   bool              // whether a line of mx.train.status stands on a terminal
+	warnings warnings
+	written  written // by scripts
 
 	precision int        // of printed arrays: places after the point, or shortest
 	wired     float64    // the limit of mx.set_wired_limit
@@ -66,11 +67,12 @@ type Options struct {
 	Sandbox bool
 	// Read and Write are the files and folders that the functions of mx may read and write without Libraries.
 	Read, Write []string
+	WriteBytes  int64     // that those files may have together; 0: any number
 	Modules     fs.FS     // where require looks for modules, a.b at a/b.lua; nil: nowhere
 	Limits      Limits    // of what scripts take
 	Strict      bool      // a condition that is an array, which is always true, is an error instead of a warning
 	Stdout      io.Writer // where print writes; nil: os.Stdout
-	Stderr      io.Writer // where warnings go; nil: os.Stderr
+	Stderr      io.Writer // where warnings go; nil: os.Stderr, in a sandbox where print writes
 }
 
 // New opens a Lua state with mx loaded: require("mx") gives it, and it is a global.
@@ -78,16 +80,12 @@ func New(opt Options) *State {
 	s := &State{opt: opt, random: random.NewState(opt.Seed), precision: shortest, metas: map[string]*lua.LTable{},
 		dtypes: map[tensor.DType]*lua.LUserData{}}
 	s.files, s.allowed = opt.Libraries && !opt.Sandbox, allow(opt.Read, opt.Write)
-	s.warn = func(text string) {
-		w := opt.Stderr
-		if w == nil {
-			w = os.Stderr
-		}
-		fmt.Fprintf(w, "warning: %s: %s\n", s.where(), text)
-	}
+	s.warnings.s = s
+	s.warn = s.warnings.give
+	s.written.unbounded, s.written.most = s.files || opt.WriteBytes == 0, opt.WriteBytes
 	s.State = lua51.New(lua51.Options{Seed: opt.Seed, Libraries: opt.Libraries, Stdout: printStream(s),
 		Sandbox: opt.Sandbox, Modules: opt.Modules, Limits: opt.Limits.Limits, Weigh: weigh,
-		Raise: s.raise, SyntaxHint: syntaxHint, Sure: "mx",
+		Raise: s.raise, SyntaxHint: syntaxHint, Sure: sureModule,
 		Explain:   func(L *lua.LState, v lua.LValue) lua.LValue { return explain(s, L, v) },
 		Condition: func(v lua.LValue, call bool) { condition(s, v, call) }})
 	s.life.end = func() {

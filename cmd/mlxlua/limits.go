@@ -16,6 +16,7 @@ import (
 type limits struct {
 	read, write, modules   []string
 	memory, arrays, source int64
+	written                int64
 	instructions           int64
 	time, kernelTime       time.Duration
 	onlySandbox            string // an option that needs --sandbox
@@ -57,6 +58,9 @@ func (l *limits) option(name string) func(value string) error {
 		return size(&l.memory)
 	case "--max-arrays":
 		return size(&l.arrays)
+	case "--max-written":
+		l.onlySandbox = name
+		return size(&l.written)
 	case "--max-source":
 		return size(&l.source)
 	case "--max-instructions":
@@ -91,9 +95,10 @@ func (l *limits) apply(opt *luabind.Options, sandbox bool) error {
 	}
 	if sandbox {
 		l.memory, l.arrays = cmp.Or(l.memory, 256<<20), cmp.Or(l.arrays, 1<<30)
-		l.source = cmp.Or(l.source, 1<<20)
+		l.source, l.written = cmp.Or(l.source, 1<<20), cmp.Or(l.written, 1<<30)
 	}
 	opt.Sandbox, opt.Read, opt.Write = sandbox, l.read, l.write
+	opt.WriteBytes = l.written
 	opt.Limits.Memory, opt.Limits.Instructions, opt.Limits.Source = l.memory, l.instructions, l.source
 	opt.Limits.Arrays, opt.Limits.Time, opt.Limits.Kernels = l.arrays, l.time, l.kernelTime
 	if n := len(l.modules); n > 0 {

@@ -523,6 +523,8 @@ func TestSandboxOptions(t *testing.T) {
 		{[]string{"--sandbox", "-e", save}, "no access to files"},
 		{[]string{"--sandbox", "--allow-read", dir, "-e", save}, "no access to files"},
 		{[]string{"--sandbox", "--allow-write", dir, "-e", save, "-e", "print('saved')"}, "saved"},
+		{[]string{"--sandbox", "--allow-write", dir, "--max-written", "1K", "-e", save}, "may have 1024"},
+		{[]string{"--max-written", "1K", "-e", save}, "--max-written is for --sandbox"},
 		{[]string{"--allow-write", dir, "-e", save}, "--allow-write is for --sandbox"},
 		{[]string{"--allow-read", filepath.Join(dir, "missing")}, "--allow-read"},
 		{[]string{"--max-memory", "lots"}, "want a positive number"},

@@ -24,8 +24,8 @@ const usage = `usage: mlxlua [options] [script [args]]
                  and 1 GiB of arrays
   --allow-read PATH, --allow-write PATH, --modules DIR
                  what scripts in the sandbox may mx.load, mx.save and require
-  --max-memory SIZE, --max-arrays SIZE, --max-source SIZE, --max-instructions N,
-  --max-time DURATION, --max-kernel-time DURATION
+  --max-memory SIZE, --max-arrays SIZE, --max-source SIZE, --max-written SIZE,
+  --max-instructions N, --max-time DURATION, --max-kernel-time DURATION
                  limits of a script, such as 64M, 1000000, 2.5s
   --trace FILE   write a timeline for Chrome's about:tracing when the run ends
   --strict       a condition that is an array, which is always true, is an error instead of a warning

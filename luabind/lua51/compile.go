@@ -28,14 +28,25 @@ func Compile(src io.Reader, name string) (*lua.FunctionProto, error) {
 	return compile(context.Background(), src, name, 0, nil)
 }
 
-// CompileContext is Compile as long as the context is not done.
-func CompileContext(ctx context.Context, src io.Reader, name string) (*lua.FunctionProto, error) {
-	return compile(ctx, src, name, 0, nil)
+// CompileShared is Compile as long as the context is not done, for any number of states: conditions show themselves to
+// those whose Options look at them. Sure is Options.Sure, and hint is Options.SyntaxHint.
+func CompileShared(ctx context.Context, src io.Reader, name, sure string, hint func(err *SyntaxError) string,
+) (*lua.FunctionProto, error) {
+	proto, err := compile(ctx, src, name, 0, &sure)
+	return proto, hinted(err, hint)
 }
 
-// compile is Compile for a text of at most so many bytes, 0 for any number, as long as the context is not done. With
-// options that look at conditions, these show themselves: see seeConditions.
-func compile(ctx context.Context, src io.Reader, name string, most int64, opt *Options) (proto *lua.FunctionProto,
+// hinted is an error with the hint of a host, which may be nil.
+func hinted(err error, hint func(err *SyntaxError) string) error {
+	if se, ok := err.(*SyntaxError); ok && hint != nil {
+		se.Hint = hint(se)
+	}
+	return err
+}
+
+// compile is Compile for a text of at most so many bytes, 0 for any number, as long as the context is not done. Where
+// sure is not nil, which is Options.Sure, conditions show themselves: see seeConditions.
+func compile(ctx context.Context, src io.Reader, name string, most int64, sure *string) (proto *lua.FunctionProto,
 	err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -52,14 +63,18 @@ func compile(ctx context.Context, src io.Reader, name string, most int64, opt *O
 		return nil, syntaxError(err, name, text.String())
 	}
 	m := &mender{name: name, ctx: ctx}
-	if opt != nil && opt.Condition != nil {
-		m.conditions = newConditions(ctx, stmts, opt.Sure)
+	if sure != nil {
+		m.conditions = newConditions(ctx, stmts, *sure)
 	}
 	stmts = m.block(stmts)
 	if m.err != nil {
 		return nil, m.err
 	}
-	return lua.Compile(stmts, name)
+	proto, err = lua.Compile(stmts, name)
+	if err == nil && m.conditions != nil {
+		seeConditions(proto)
+	}
+	return proto, err
 }
 
 // boundedReader ends a text that is too long, and any text once its context is done: the parser sees no other errors
@@ -96,14 +111,12 @@ func (s *State) Compile(ctx context.Context, src io.Reader, name string) (*lua.F
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	proto, err := compile(ctx, src, name, s.opt.Limits.Source, &s.opt)
-	if err == nil && s.opt.Condition != nil {
-		seeConditions(s, proto)
+	var sure *string
+	if s.opt.Condition != nil {
+		sure = &s.opt.Sure
 	}
-	if se, ok := err.(*SyntaxError); ok && s.opt.SyntaxHint != nil {
-		se.Hint = s.opt.SyntaxHint(se)
-	}
-	return proto, err
+	proto, err := compile(ctx, src, name, s.opt.Limits.Source, sure)
+	return proto, hinted(err, s.opt.SyntaxHint)
 }
 
 // SyntaxError says where a text is no Lua program, and why.

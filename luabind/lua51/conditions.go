@@ -163,37 +163,49 @@ func (c *conditions) showing(sees string, e ast.Expr) ast.Expr {
 }
 
 // seeConditions puts the functions that see conditions into a chunk, where their texts stand for them.
-func seeConditions(s *State, p *lua.FunctionProto) {
+func seeConditions(p *lua.FunctionProto) {
 	for i, v := range p.Constants {
 		switch v {
 		case lua.LString(seesCall):
-			p.Constants[i] = seer(s, true)
+			p.Constants[i] = callSeer
 		case lua.LString(seesName):
-			p.Constants[i] = seer(s, false)
+			p.Constants[i] = nameSeer
 		}
 	}
 	for _, inner := range p.FunctionPrototypes {
-		seeConditions(s, inner)
+		seeConditions(inner)
 	}
 }
 
+// The functions that see conditions, of all states: a chunk may be run by any.
+var callSeer, nameSeer = seer(true), seer(false)
+
 // seer is the function that sees conditions of a kind, and gives them back. What is no userdata it lets pass at once.
-func seer(s *State, call bool) *lua.LFunction {
-	i := 0
-	if call {
-		i = 1
-	}
-	if s.seers[i] == nil {
-		see := s.onCaller(func(L *lua.LState) int {
+func seer(call bool) *lua.LFunction {
+	return &lua.LFunction{IsG: true, Env: &lua.LTable{}, GFunction: func(L *lua.LState) int {
+		if _, ok := L.Get(1).(*lua.LUserData); !ok {
+			return 1
+		}
+		s := stateOf(L)
+		if s == nil || s.opt.Condition == nil {
+			return 1
+		}
+		return s.onCaller(func(L *lua.LState) int {
 			s.opt.Condition(L.Get(1), call)
 			return 1
-		})
-		s.seers[i] = s.L.NewFunction(func(L *lua.LState) int {
-			if _, ok := L.Get(1).(*lua.LUserData); ok {
-				return see(L)
-			}
-			return 1
-		})
+		})(L)
+	}}
+}
+
+// stateKey is where the registry of a state of gopher-lua has the State.
+const stateKey = "lua51.State"
+
+// stateOf is the State of a thread, or nil.
+func stateOf(L *lua.LState) *State {
+	ud, ok := L.G.Registry.RawGetString(stateKey).(*lua.LUserData)
+	if !ok {
+		return nil
 	}
-	return s.seers[i]
+	s, _ := ud.Value.(*State)
+	return s
 }

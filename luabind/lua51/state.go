@@ -55,12 +55,11 @@ type State struct {
 	meter    *meter // nil: there are no limits
 	patterns map[patternKey]*pattern
 
-	handler   *lua.LFunction    // the message handler of every protected call
-	seers     [2]*lua.LFunction // of conditions: names', and calls'
-	protected []protection      // the protected calls under way, outermost first
-	spares    []*lua.LState     // threads for the next protected calls
-	resumes   int               // coroutines that are resumed within each other
-	nested    int               // Go functions under way, in each other
+	handler   *lua.LFunction // the message handler of every protected call
+	protected []protection   // the protected calls under way, outermost first
+	spares    []*lua.LState  // threads for the next protected calls
+	resumes   int            // coroutines that are resumed within each other
+	nested    int            // Go functions under way, in each other
 
 	passing map[uintptr]bool              // what Passes says yes to
 	basic   map[lua.LValueType]lua.LValue // the metatables of types without one for each value
@@ -78,6 +77,7 @@ func New(opt Options) *State {
 	}
 	opt.Libraries = opt.Libraries && !opt.Sandbox
 	s := &State{L: L, opt: opt}
+	L.G.Registry.RawSetString(stateKey, &lua.LUserData{Value: s})
 	s.openLibraries()
 	if opt.Limits != (Limits{}) {
 		s.meter = &meter{s: s, limits: opt.Limits}
@@ -191,6 +191,9 @@ func Text(L *lua.LState, v lua.LValue) string {
 
 // SetOutput has print write to w from now on.
 func SetOutput(s *State, w io.Writer) { s.opt.Stdout = w }
+
+// Output is where print writes.
+func Output(s *State) io.Writer { return s.opt.Stdout }
 
 // Write prints text; an error of the output is the script's.
 func (s *State) Write(text string) {

@@ -16,7 +16,7 @@ import (
 // float64 and signed integers. Metadata, which may be nil, are what LoadGGUF gives: arrays of at most one dimension
 // (bool, integers, float32), strings and []string. The file appears, or is replaced, when all of it has been written.
 func SaveGGUF(ctx context.Context, path string, arrays map[string]*tensor.Array, metadata map[string]any) error {
-	if err := evaluate(ctx, arrays); err != nil {
+	if err := Evaluate(ctx, arrays); err != nil {
 		return err
 	}
 	return WriteFile("save_gguf", path, func(w io.Writer) error { return WriteGGUF(ctx, w, arrays, metadata) })

@@ -140,7 +140,7 @@ func readEntry(entry *zip.File, h npyHeader, out []byte) error {
 // SaveNPZ evaluates arrays and writes them to a .npz file by their names, as NumPy's savez does, or its
 // savez_compressed. The file appears, or is replaced, when all of it has been written.
 func SaveNPZ(ctx context.Context, path string, arrays map[string]*tensor.Array, compressed bool) error {
-	if err := evaluate(ctx, arrays); err != nil {
+	if err := Evaluate(ctx, arrays); err != nil {
 		return err
 	}
 	return WriteFile("savez", path, func(w io.Writer) error { return WriteNPZ(ctx, w, arrays, compressed) })
@@ -171,8 +171,8 @@ func WriteNPZ(ctx context.Context, w io.Writer, arrays map[string]*tensor.Array,
 	return z.Close()
 }
 
-// evaluate computes arrays, all at once.
-func evaluate(ctx context.Context, arrays map[string]*tensor.Array) error {
+// Evaluate computes arrays, all at once.
+func Evaluate(ctx context.Context, arrays map[string]*tensor.Array) error {
 	var all []*tensor.Array
 	for _, name := range slices.Sorted(maps.Keys(arrays)) {
 		all = append(all, arrays[name])

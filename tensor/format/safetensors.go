@@ -272,7 +272,7 @@ func (h *safetensorsHeader) checkPlaces(n int64) error {
 // nil. The file appears, or is replaced, when all of it has been written.
 func SaveSafetensors(ctx context.Context, path string, arrays map[string]*tensor.Array, metadata map[string]string,
 ) error {
-	if err := evaluate(ctx, arrays); err != nil {
+	if err := Evaluate(ctx, arrays); err != nil {
 		return err
 	}
 	return WriteFile("save_safetensors", path, func(w io.Writer) error {
