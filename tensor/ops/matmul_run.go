@@ -15,6 +15,10 @@ var fewRowsText string
 // with more.
 const fewRows = 16
 
+// leastDirect is the fewest rows and columns of a product of small matrices that fill the lanes and registers of a
+// kernel for those.
+const leastDirect = 8
+
 // matrixProduct is a batch of products of matrices.
 type matrixProduct struct {
 	panels.Product
@@ -40,6 +44,14 @@ func runMatmul(r *tensor.Run, _ tensor.None) error {
 	size := panels.Product{Run: r, DType: a.DType, Batch: batch, Rows: ma[0], Depth: ma[1], Cols: mb[1]}
 	p := &matrixProduct{size, split(a), split(b)}
 	p.fold()
+	if done, err := p.Tiny(p.a, p.b); done {
+		return err
+	}
+	if min(p.Rows, p.Cols) >= leastDirect {
+		if done, err := p.Direct(p.a, p.b); done {
+			return err
+		}
+	}
 	if min(p.Rows, p.Cols) <= fewRows {
 		return p.fewRows()
 	}

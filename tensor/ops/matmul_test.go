@@ -121,6 +121,12 @@ func TestMatmulNearExact(t *testing.T) {
 		{plain(3, 2, 20, 31), plain(31, 40)}, {plain(3, 2, 20, 31), plain(2, 31, 40)}, {plain(3, 1, 20, 31),
 			turned(1, 5, 40, 31)}, {plain(2, 1, 3, 640), plain(4, 640, 33)}, {strided(2, 3, 4, 66), strided(3, 33, 24)},
 		{plain(70, 1, 31), plain(31, 40)}, {turned(2, 31, 40), plain(31, 50)}, {plain(20, 1), plain(1, 70)},
+		// many matrices of a few elements, and what is just not that
+		{plain(545, 3, 2), plain(545, 2, 5)}, {turned(513, 5, 4), plain(513, 5, 8)}, {plain(8, 8), plain(4, 130, 8, 8)},
+		{strided(512, 2, 12), turned(512, 2, 6)}, {plain(514, 1, 3, 3), plain(514, 2, 3, 3)}, {plain(511, 2, 2), plain(2, 2)},
+		// small ones where they lie: some rows and columns twice, some lanes idle, columns that are turned
+		{plain(3, 9, 70), plain(3, 70, 9)}, {turned(3, 33, 40), plain(3, 33, 50)}, {plain(66, 17, 33), turned(66, 35, 33)},
+		{strided(32, 9, 90), turned(32, 9, 45)},
 	} {
 		for _, d := range []tensor.DType{tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Float64, tensor.Complex64} {
 			var in [2]*array
