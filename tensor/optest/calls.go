@@ -1,6 +1,7 @@
 package optest
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -323,4 +324,59 @@ func finite(v float64) float64 {
 
 func within(want, got, distance float64) bool {
 	return got == want || math.Abs(got-want) <= distance || math.IsNaN(want) && math.IsNaN(got)
+}
+
+// Layouts are the names of the layouts that Laid knows: none of them is row-major order.
+func Layouts() []string {
+	names := make([]string, len(layouts))
+	for i, l := range layouts {
+		names[i] = l.name
+	}
+	return names
+}
+
+// Laid are the inputs of a case in a layout. If it repeats the first row of an input for all, plain are arrays of the
+// same elements in row-major order; otherwise it is nil, and the elements are those of the case. Laid gives nothing for
+// integers that float64 does not hold, nor for NaNs of several kinds.
+func (c *GoldenCall) Laid(t *testing.T, i int, name string) (laid, plain []*tensor.Array) {
+	t.Helper()
+	l := layouts[slices.Index(Layouts(), name)]
+	for _, x := range c.Inputs(t, i) {
+		b, err := x.Bytes(t.Context())
+		require.NoError(t, err)
+		s := x.Spec()
+		v := decode(s.DType, b)
+		if !bytes.Equal(encode(s.DType, v), b) {
+			return nil, nil
+		}
+		if l.repeated {
+			v = firstRows(s.Shape, v)
+			plain = append(plain, array(s, v))
+		}
+		laid = append(laid, l.make(s, v))
+	}
+	return laid, plain
+}
+
+// Alike compares results of the call with results that are right, such as those of other layouts: nil if neither has
+// errors that the other has not, and the elements are as close as Compare wants them.
+func (c *GoldenCall) Alike(t *testing.T, want, got []*tensor.Array) error {
+	t.Helper()
+	if len(want) != len(got) {
+		return fmt.Errorf("%d outputs, want %d", len(got), len(want))
+	}
+	for k := range want {
+		w, wantErr := want[k].Bytes(t.Context())
+		g, err := got[k].Bytes(t.Context())
+		if (wantErr == nil) != (err == nil) {
+			return fmt.Errorf("output %d: %w, want %w", k, err, wantErr)
+		}
+		if err != nil {
+			continue
+		}
+		if diff := c.differ(result{want[k].Spec(), w}, result{got[k].Spec(), g}); diff != nil {
+			return fmt.Errorf("output %d: %w", k, diff)
+		}
+	}
+	return nil
 }

@@ -31,7 +31,11 @@ writes this page anew and fails where a cell would be a gap.
 
 - *dtypes* are those of the first array (of functions that take none: of the result) for which a golden call has a
   result: *all* are bool, the eight integer types, float16, bfloat16, float32, float64 and complex64; *real* all but
-  complex64; *inexact* the four floats and complex64; *floats* the four; *ints* the eight.
+  complex64; *inexact* the four floats and complex64; *floats* the four; *ints* the eight. Of every other dtype of
+  every array golden calls have MLX's refusal: TestGoldenDTypes, in tensor/ops/rooms, lists exceptions with reasons.
+- Each function's calls, one for each of the dtypes, have MLX's results in six layouts beside the contiguous one
+  too (strided, reversed, both, transposed, at an offset, broadcast):
+  go test ./tensor/ops/rooms -run GoldenLayouts -layouts.
 - *grad*, *jvp*, *vmap*: a golden call builds that. "0": the derivative is zero wherever there is one. "-": there is
   nothing to derive, or to batch: no array of a floating-point or complex dtype goes in or comes out, or none at all.
 - *replay*: after a shapeless trace at a golden call's shape, a call at a second shape runs the trace again. "guard":

@@ -118,7 +118,7 @@ func (o STFTOptions) frames(c *tensor.Ctx, op string, size int) (framesAttrs, *t
 		return a, nil, tensor.Fail(c, op, "the window has shape %v, want one dimension", w.Spec().Shape)
 	case w != nil:
 		length = w.Shape()[0]
-		if !w.DType().IsComplex() {
+		if d := w.DType(); !d.IsComplex() && d != tensor.Float64 {
 			w = ops.AsType(w, tensor.Float32, c)
 		}
 	case o.WinLength != nil:
@@ -156,9 +156,10 @@ const leastEnvelope = 1e-8
 
 // ISTFT is the inverse of [STFT]: the frames of a matrix (..., frequencies, frames) are transformed back,
 // multiplied by the window and added up where they stood, and the sums are divided by those of the squared window.
-// The result is (..., numbers), float32: of complex numbers the real parts. N_fft is 2 (frequencies - 1) if it is
-// not given, or without onesided their number. With center half a frame is cut off at both ends; with length the
-// result is so long: what is not there is 0. The other arguments are as in [STFT]; a complex window is an error.
+// The result is (..., numbers), of complex numbers the real parts: float32, or float64 if the window is. N_fft is 2
+// (frequencies - 1) if it is not given, or without onesided their number. With center half a frame is cut off at
+// both ends; with length the result is so long: what is not there is 0. The other arguments are as in [STFT]; a
+// complex window is an error.
 func ISTFT(x *tensor.Array, o STFTOptions, ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "istft"
 	c := tensor.Call(ctx)
@@ -198,7 +199,7 @@ func ISTFT(x *tensor.Array, o STFTOptions, ctx ...*tensor.Ctx) *tensor.Array {
 	}
 	sums := overlapAdd.One(c, a, ops.Multiply(y, window, c))
 	squares := ops.BroadcastTo(ops.Square(window, c), tensor.Concat(tensor.DimOf(x, -1), tensor.Sizes(size)), c)
-	envelope := ops.Maximum(overlapAdd.One(c, a, squares), ops.Number(leastEnvelope, tensor.Float32, c), c)
+	envelope := ops.Maximum(overlapAdd.One(c, a, squares), ops.Number(leastEnvelope, window.DType(), c), c)
 	y = ops.Divide(sums, envelope, c)
 	from, to := 0, ops.None
 	if !o.NoCenter {
@@ -212,7 +213,7 @@ func ISTFT(x *tensor.Array, o STFTOptions, ctx ...*tensor.Ctx) *tensor.Array {
 	}
 	y = ops.Slice(y, []ops.Part{ops.Ellipsis(), ops.Span(from, to, 1)}, c)
 	if o.Length != nil && y.Err() == nil {
-		row := ops.Zeros(tensor.Sizes(max(*o.Length, 0)), tensor.Float32, c)
+		row := ops.Zeros(tensor.Sizes(max(*o.Length, 0)), y.DType(), c)
 		lead := make([]tensor.ShapeArg, y.NDim())
 		for i := range lead {
 			lead[i] = tensor.DimOf(y, i)

@@ -210,7 +210,7 @@ def arguments(name, args, kwargs, ins, omit=()):
 
 
 # What one function refuses and another one computes: these are no verdicts of MLX's on the arguments.
-UNDONE = ("implement", "nyi", "unable to infer primitive")
+UNDONE = ("implement", "nyi", "unable to infer primitive", "::eval_cpu] only supports", "::eval] currently only supports")
 CALLS = {}  # by what is recorded of them but their cases
 
 

@@ -1,8 +1,9 @@
 """Golden data for gather_mm, block_masked_mm and segmented_mm: python golden/picked.py, in tensor/optest."""
 
+import mlx.core as mx
 import numpy as np
 
-from golden import FLOATS, In, call, ints, write
+from golden import FLOATS, HALFS, In, call, ints, write
 
 TOL = [1e-5, 4e-5]
 
@@ -22,6 +23,17 @@ for a, b, lhs, rhs in (((2, 3, 5), (4, 5, 6), index(1, 0, 1), index(3, 3, 0)), (
         lhs = index(3, 0, 1, 1, 2)
     call("gather_mm", In(a), In(b), lhs, rhs, dtypes=PLAIN, tol=TOL)
 call("gather_mm", In((3, 5)), In((5, 4)), dtypes=[*FLOATS, "int32"], tol=TOL)
+
+
+# Of other dtypes, what MLX computes of float32, rounded.
+def in_floats(f):
+    def rounded(a, *rest, **named):
+        more = [x.astype(mx.float32) if isinstance(x, mx.array) and x.dtype == a.dtype else x for x in rest]
+        return f(a.astype(mx.float32), *more, **named).astype(a.dtype)
+    return rounded
+
+
+call("gather_mm", In((2, 3, 5)), In((4, 5, 6)), index(1, 0, 1), index(3, 3, 0), dtypes=HALFS, via=in_floats(mx.gather_mm), tol=TOL)
 call("gather_mm", In((4, 2, 5)), In((3, 5, 6)), rhs_indices=index(0, 1, 1, 2), sorted_indices=True, tol=TOL)
 for a, b in (((2, 3, 5), (4, 6, 5)), ((), (4, 5, 6))):
     call("gather_mm", In(a), In(b), index(0), index(1))
@@ -32,6 +44,10 @@ a, b = In((70, 40)), In((40, 66))
 out, left, right = (In(s, ints(0, 1), "bool") for s in ((2, 2), (2, 1), (1, 2)))
 call("block_masked_mm", a, b, 64, out, left, right, tol=TOL)
 call("block_masked_mm", a, b, mask_lhs=left, tol=TOL)
+call("block_masked_mm", In((3, 40)), In((40, 5)), 32, In((1, 1)), In((1, 2)), In((2, 1)), dtypes=HALFS,
+     via=in_floats(mx.block_masked_mm), tol=TOL)
+call("block_masked_mm", In((3, 40)), In((40, 5)), 32, In((1, 1), dtype="bool"), In((1, 2), dtype="bool"),
+     In((2, 1), dtype="bool"), dtypes=HALFS, via=in_floats(mx.block_masked_mm), tol=TOL)
 call("block_masked_mm", a, b, 32, In((3, 3)), In((3, 2)), In((2, 3)), tol=TOL)
 call("block_masked_mm", In((2, 3, 40)), In((40, 5)), 32, None, None, In((2, 2, 1)), tol=TOL)
 call("block_masked_mm", In((3, 5)), In((5, 4)), dtypes=FLOATS, tol=TOL)  # with masks MLX has float32 only

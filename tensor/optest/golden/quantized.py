@@ -2,7 +2,7 @@
 
 import mlx.core as mx
 
-from golden import DISTINCT, FLOATS, HALFS, WIDE, Dtype, In, call, ints, write
+from golden import ALL, DISTINCT, FLOATS, HALFS, WIDE, Dtype, In, call, ints, write
 
 
 # What MLX's CPU refuses to compute or computes for one row only, by the definition: of what unpacking gives.
@@ -29,6 +29,25 @@ def gather_qqmm(x, w, scales=None, lhs=None, rhs=None, group_size=None, bits=Non
 def gather_qmm(x, w, scales, rhs_indices, mode, global_scale):
     y = mx.gather_qmm(x, w, scales, rhs_indices=rhs_indices, mode=mode)
     return y * global_scale[rhs_indices][..., None, None] / 2688
+
+
+# Of half types MLX's CPU adds products up in these, and it has none of float64. Here they are added up in float32, or
+# in float64, and the sum is rounded.
+def wide(x, dtype):
+    return x.astype(dtype) if x is not None and mx.issubdtype(x.dtype, mx.floating) else x
+
+
+def product(x, w, scales, biases=None, mode="affine", rhs_indices=None, **sizes):
+    multiply = mx.quantized_matmul if rhs_indices is None else mx.gather_qmm
+    which = {} if rhs_indices is None else {"rhs_indices": rhs_indices}
+    like = multiply(x, w, scales, biases, mode=mode, **which, **sizes)
+    if like.dtype == mx.float64:
+        scales, biases = wide(scales, mx.float64), wide(biases, mx.float64)
+        w = mx.dequantize(w, scales, biases, mode=mode, dtype=mx.float64, **sizes)
+        return x.astype(mx.float64) @ (w if rhs_indices is None else w[rhs_indices]).swapaxes(-1, -2)
+    mx.eval(like)
+    scales, biases = wide(scales, mx.float32), wide(biases, mx.float32)
+    return multiply(wide(x, mx.float32), w, scales, biases, mode=mode, **which, **sizes).astype(like.dtype)
 
 
 BITS = ints(0, 1 << 31)
@@ -114,4 +133,43 @@ call("qqmm", In((4, 64)), *packed, mode="nvfp4", global_scale_x=factor, global_s
      via=qqmm, tol=[1e-5, 4e-5])
 call("gather_qqmm", In((2, 3, 64)), *experts, None, indices, mode="nvfp4", global_scale_x=factor,
      global_scale_w=In((), data=2000.0, dtype="float32"), via=gather_qqmm, tol=[1e-5, 4e-5])
+# All dtypes, of the numbers multiplied and of the scales, of the packed numbers, and of the indices.
+four = {"group_size": 32, "bits": 4}
+words, scale, code = In((2, 3, 8), BITS, "uint32"), In((2, 3, 2), dtype="float32"), In((2, 3, 2), ints(120, 128), "uint8")
+x = In((2, 2, 64))
+own = In((2, 3, 2))
+for name in ("quantized_matmul", "gather_qmm"):
+    which = {"rhs_indices": In((2,), data=[1, 0], dtype="uint32")} if name == "gather_qmm" else {}
+    call(name, x, words, own, own, dtypes=ALL, via=product, **four, **which)
+    call(name, x, words, scale, scale, dtypes=ALL, via=product, **four, **which)
+    call(name, x, words, code, dtypes=ALL, via=product, mode="mxfp4", **which)
+    call(name, In((2, 2, 64), dtype="float32"), In((2, 3, 8), ints(0, 100)), scale, scale, dtypes=ALL, via=product, **four,
+         **which)
+for name in ("lhs_indices", "rhs_indices"):
+    call("gather_qmm", In((2, 2, 64), dtype="float32"), words, scale, scale, **{name: In((3,), ints(0, 1))}, dtypes=ALL,
+         **four, tol=[1e-5, 4e-5])
+
+
+def typed(name, compute):
+    """Of what MLX's function gives without computing it, the dtype and the refusals."""
+    return lambda *args, **named: compute(*args, **named).astype(getattr(mx, name)(*args, **named).dtype)
+
+
+few, codes = In((2, 32)), In((2, 2), ints(40, 63), "uint8")
+packed = In((2, 4), NO_NAN, "uint32")
+for name, via in (("qqmm", typed("qqmm", qqmm)), ("gather_qqmm", typed("gather_qqmm", gather_qqmm))):
+    close = {"via": via, "tol": [1e-5, 4e-5]}
+    call(name, few, packed, codes, dtypes=[d for d in ALL if d != "float64"], **close)  # which mlxlua takes too
+    call(name, In((2, 32), dtype="float32"), In((2, 4), ints(0, 63)), codes, dtypes=[d for d in ALL if d != "uint32"], **close)
+    call(name, In((2, 32), dtype="float32"), packed, In((2, 2), ints(40, 63)), dtypes=ALL, **close)
+    for factor in ("global_scale_x", "global_scale_w"):
+        other = "global_scale_w" if factor == "global_scale_x" else "global_scale_x"
+        call(name, In((2, 32), dtype="float32"), packed, codes, dtypes=ALL, **close,
+             **{factor: In((), ints(7, 7)), other: In((), data=9.0, dtype="float32")})
+call("gather_qmm", In((2, 3, 64), dtype="float32"), *experts, rhs_indices=indices, mode="nvfp4",
+     global_scale=In((3,), ints(7, 9)), dtypes=[d for d in ALL if d != "float32"])
+for name in ("lhs", "rhs"):
+    call("gather_qqmm", In((2, 1, 32), dtype="float32"), In((2, 2, 4), NO_NAN, "uint32"), In((2, 2, 2), ints(40, 63), "uint8"),
+         *([None] if name == "rhs" else []), In((2,), ints(0, 1)), dtypes=ALL, via=typed("gather_qqmm", gather_qqmm),
+         tol=[1e-5, 4e-5])
 write("quantized")

@@ -84,9 +84,9 @@ for seed in SEEDS[:3]:
         call("random.categorical", In(shape), -1, [2, shape[0]], key=key)
 key = In.of(mx.random.key(8))
 call("random.categorical", In((2, 3, 4)), 1, key=key)
-call("random.categorical", In((2, 3, 4)), 1, [5, 2, 4], key)
-call("random.categorical", In((2, 1, 4)), 0, [5, 3, 4], key)
-call("random.categorical", In((1, 1, 5)), -1, [3, 2], key)
+call("random.categorical", In((2, 3, 4)), 1, [5, 2, 4], key=key)
+call("random.categorical", In((2, 1, 4)), 0, [5, 3, 4], key=key)
+call("random.categorical", In((1, 1, 5)), -1, [3, 2], key=key)
 # No samples of several distributions, and samples of none, are empty here, as those of a single one are: MLX's argmax
 # refuses them.
 call("random.categorical", In((4,)), -1, num_samples=0, key=key)
@@ -101,8 +101,8 @@ for shape in ((), (0,), (3, 0)):
 call("random.categorical", In((4,)), num_samples=-1, key=key)
 call("random.categorical", In((4,)), shape=[2], num_samples=2, key=key)
 call("random.categorical", In((4, 3)), 2, key=key)
-call("random.categorical", In((4, 3)), -1, [3], key)
-call("random.categorical", In((4, 3)), -1, [], key)
+call("random.categorical", In((4, 3)), -1, [3], key=key)
+call("random.categorical", In((4, 3)), -1, [], key=key)
 
 key = In.of(mx.random.key(9))
 cov = In((2, 2), data=[[2, 0.5], [0.5, 1]], dtype="float32")

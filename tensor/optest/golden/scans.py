@@ -1,5 +1,7 @@
 """Golden data for scans: python golden/scans.py, in tensor/optest."""
 
+import numpy as np
+
 from golden import ALL, DISTINCT, FLOATS, SPECIAL, U, Dtype, In, call, ints, write
 
 for name in ("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp"):
@@ -23,6 +25,7 @@ for name in ("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp"):
     for x in (In((3, 5)), In(())):
         call(name, x, dtypes=dtypes, tol=tol)
     call(name, In((2, 3)), axis=2)
+call("logcumsumexp", In((3, 5)), -1, dtypes=["float64"], truth=lambda x, _: np.log(np.cumsum(np.exp(x), -1)))
 for name in ("cumsum", "cumprod"):
     call(name, In((3, 5)), axis=1, dtype=Dtype("float32"), dtypes=["int8", "int32", "float32"])
     call(name, In((3, 5)), dtype=Dtype("int32"), dtypes=["float32", "uint8"])
