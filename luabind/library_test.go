@@ -37,7 +37,8 @@ func TestLibraryHelp(t *testing.T) {
 		}
 		require.Contains(t, s.mx.helpText(module), "mx."+m.name+".")
 	}
-	require.Equal(t, "mx.nn.leaky_relu(x, negative_slope=0.01)\nmax(negative_slope * x, x), element by element.",
+	require.Equal(t, "mx.nn.leaky_relu(x, negative_slope=0.01)\nmax(negative_slope * x, x), element by element.\n\n"+
+		"> nn.leaky_relu(mx.array({-2, 3}))\narray([-0.02, 3], dtype=float32)",
 		s.mx.helpText(lua.LString("nn.leaky_relu")))
 }
 

@@ -57,7 +57,8 @@ var memoryRows = []row{
 		return lua.LBool(err == nil)
 	}},
 	{name: "metal.device_info", sig: "", help: "A table that describes the default device: device_name, architecture, " +
-		"version, memory_size, max_buffer_length, max_threadgroup_memory and max_threads_per_threadgroup.", call: deviceInfo},
+		"version, memory_size, threads, max_buffer_length, max_threadgroup_memory and " +
+		"max_threads_per_threadgroup.", call: deviceInfo},
 	{name: "device_info", sig: "d:value?", help: "The same as mx.metal.device_info, of a device if one is given.",
 		call: func(a *args) any {
 			if a.raw[0] == lua.LNil {
@@ -128,13 +129,13 @@ func liveMemory(a *args) any {
 			fields["line"] = place
 		}
 		if b.Origin.Shape != nil {
-			shape := make([]any, len(b.Origin.Shape))
-			for i, n := range b.Origin.Shape {
-				shape[i] = n
-			}
-			fields["shape"], fields["dtype"] = shape, b.Origin.Type
+			fields["dtype"] = b.Origin.Type
 		}
-		out.Append(a.s.record(fields))
+		of := a.s.record(fields)
+		if b.Origin.Shape != nil {
+			of.RawSetString("shape", a.s.shapeTable(b.Origin.Shape))
+		}
+		out.Append(of)
 	}
 	return out
 }

@@ -124,7 +124,11 @@ func writeFunction(b *strings.Builder, f *function) {
 		}
 		b.WriteString("\n")
 	}
-	for _, line := range strings.Split(f.text(), "\n") {
+	text, example, found := strings.Cut(f.text(), "\n\n> ")
+	if found {
+		text += "\n\n```lua\n> " + example + "\n```"
+	}
+	for _, line := range strings.Split(text, "\n") {
 		b.WriteString(strings.TrimRight("--- "+line, " ") + "\n")
 	}
 	var names []string

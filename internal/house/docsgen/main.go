@@ -117,7 +117,8 @@ func contents(all []page) string {
 	fmt.Fprintf(&b, head, "README", "The functions of mx",
 		"What help() says of each function. Every op takes the keyword "+
 			"stream too. [From Python to Lua](../lua.md) tells\nhow calls are written; functions whose first parameter is "+
-			"an array are methods of arrays as well.")
+			"an array are methods of arrays as well. Examples show\nwhat the REPL does: lines of Lua behind \"> \", and what "+
+			"they give below. nn is mx.nn there.")
 	for _, p := range all {
 		fmt.Fprintf(&b, "\n## [%s](%s.md)\n\n%s\n\n", p.title, p.name, p.about)
 		line := ""
