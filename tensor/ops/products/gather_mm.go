@@ -3,11 +3,11 @@ package products
 import (
 	_ "embed"
 	"fmt"
-	"math"
 
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit/panels"
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
@@ -63,21 +63,30 @@ func init() {
 	})
 }
 
-// matrices are an operand with one stride from each of its matrices to the next: a copy of it where it has none.
-func matrices(r *tensor.Run, i int) (o tensor.Operand, count, stride int, err error) {
-	o = r.In[i]
+// gathered is an operand of a gathered product: so many matrices, a stride apart, that indices pick.
+type gathered struct {
+	tensor.Operand
+	of, stride int
+	step       []int // from one row or column to the next
+	index      tensor.Operand
+}
+
+// newGathered is input i, picked by input i + 2 for that batch: a copy of it where its matrices are not a stride apart.
+func newGathered(r *tensor.Run, i int, batch tensor.Shape) (g gathered, err error) {
+	o := r.In[i]
 	n := len(o.Shape) - 2
 	shape, strides := kit.Merge(o.Shape[:n], o.Strides[:n])
 	if len(shape) > 1 {
 		if o, err = r.Contiguous(i); err != nil {
-			return o, 0, 0, err
+			return g, err
 		}
 		shape, strides = kit.Merge(o.Shape[:n], o.Strides[:n])
 	}
+	g = gathered{Operand: o, of: o.Shape[:n].Size(), step: o.Strides[n:], index: kit.BroadcastOperand(r.In[i+2], batch)}
 	if len(shape) == 1 {
-		stride = strides[0][0]
+		g.stride = strides[0][0]
 	}
-	return o, o.Shape[:n].Size(), stride, nil
+	return g, nil
 }
 
 // chooseRows chooses the kernel that makes rows of products with the matrices of b: a SIMD-group makes blocks of rows,
@@ -98,42 +107,72 @@ func chooseRows(b tensor.Operand, d tensor.DType, rows int) (v gatherVariant, bl
 	return v, (rows + v.rows - 1) / v.rows, columns
 }
 
+// fewRows is the most rows, or columns, of products that read the matrices where they lie.
+const fewRows = 16
+
 func runGatherMM(r *tensor.Run, _ tensor.None) error {
-	out := r.Out[0]
-	last := len(out.Shape) - 1
-	batch, rows, cols := out.Shape[:last-1], out.Shape[last-1], out.Shape[last]
-	a, ofA, strideA, err := matrices(r, 0)
+	last := len(r.Out[0].Shape) - 1
+	batch := r.Out[0].Shape[:last-1]
+	a, err := newGathered(r, 0, batch)
 	if err != nil {
 		return err
 	}
-	b, ofB, strideB, err := matrices(r, 1)
+	b, err := newGathered(r, 1, batch)
 	if err != nil {
 		return err
 	}
-	v, blocks, each := chooseRows(b, out.DType, rows)
-	v.LHS, v.RHS = r.In[2].DType, r.In[3].DType
-	if err := kit.CheckCount(batch.Size(), math.MaxUint32/blocks, "matrices"); err != nil {
-		return err
-	}
-	lhs, rhs := kit.BroadcastOperand(r.In[2], batch), kit.BroadcastOperand(r.In[3], batch)
-	dims := kit.Collapse(batch, lhs.Strides, rhs.Strides)
 	notes, err := kit.NewNotes(r, 2)
 	if err != nil {
 		return err
 	}
-	stepA, stepB := a.Strides[len(a.Shape)-2:], b.Strides[len(b.Shape)-2:]
-	params := kit.Params{}.Long(stepA[0], stepA[1], strideA, stepB[0], stepB[1], strideB, ofA, ofB).
-		Uint(rows, a.Shape[len(a.Shape)-1], cols, blocks, dims.N)
-	err = gatherKernels.Launch(r, v, "gather_mm", kit.Simds((cols+each-1)/each, batch.Size()*blocks, 8), a.Arg(), b.Arg(),
-		out.Arg(), lhs.Arg(), rhs.Arg(), params.Arg(), dims.Shape(), dims.Strides(0), dims.Strides(1), notes.Arg(0))
+	p := &panels.Product{Run: r, DType: r.Out[0].DType, Batch: tensor.Shape{batch.Size()}, Rows: r.Out[0].Shape[last-1],
+		Depth: a.Shape[len(a.Shape)-1], Cols: r.Out[0].Shape[last]}
+	if min(p.Rows, p.Cols) > fewRows && min(p.Depth, a.of, b.of, batch.Size()) > 0 {
+		err = gatherPanels(p, a, b, notes)
+	} else {
+		err = gatherRows(p, batch, a, b, notes)
+	}
 	if err != nil {
 		return err
 	}
 	notes.Check(r.OpName(), func(i int, index string) string {
 		return fmt.Sprintf("index %s of %s is out of range for %d matrices", index,
-			[...]string{"lhs_indices", "rhs_indices"}[i], [...]int{ofA, ofB}[i])
+			[...]string{"lhs_indices", "rhs_indices"}[i], [...]int{a.of, b.of}[i])
 	})
 	return nil
+}
+
+// gatherRows multiplies the matrices where they lie.
+func gatherRows(p *panels.Product, batch tensor.Shape, a, b gathered, notes kit.Notes) error {
+	v, blocks, each := chooseRows(b.Operand, p.DType, p.Rows)
+	v.LHS, v.RHS = a.index.DType, b.index.DType
+	deep, err := p.Deep(batch.Size(), blocks)
+	if err != nil {
+		return err
+	}
+	dims := kit.Collapse(batch, a.index.Strides, b.index.Strides)
+	params := kit.Params{}.Long(a.step[0], a.step[1], a.stride, b.step[0], b.step[1], b.stride, a.of, b.of).
+		Uint(p.Rows, p.Depth, p.Cols, blocks, dims.N)
+	return gatherKernels.Launch(p.Run, v, "gather_mm", kit.Simds((p.Cols+each-1)/each, deep, 8), a.Arg(), b.Arg(),
+		p.Out[0].Arg(), a.index.Arg(), b.index.Arg(), params.Arg(), dims.Shape(), dims.Strides(0), dims.Strides(1),
+		notes.Arg(0))
+}
+
+// gatherPanels packs the matrices that are picked and multiplies them.
+func gatherPanels(p *panels.Product, a, b gathered, notes kit.Notes) error {
+	var packed [2]panels.Picked
+	for i, g := range [2]gathered{a, b} {
+		by, err := panels.NewPicks(p.Run, g.index, false, g.of, notes.Arg(i))
+		if err != nil {
+			return err
+		}
+		x := panels.Matrices{Operand: g.Operand, Step: [2]int{g.step[i], g.step[1-i]}} // columns of b, rows of a
+		x.Shape, x.Strides = tensor.Shape{g.of}, []int{g.stride}
+		if packed[i], err = p.PackPicked(x, [...]int{p.Rows, p.Cols}[i], by); err != nil {
+			return err
+		}
+	}
+	return p.MultiplyPicked(packed[0], packed[1], 0, p.Batch.Size())
 }
 
 // batchShape is the dimensions of x before its matrices.

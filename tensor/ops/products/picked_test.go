@@ -40,6 +40,8 @@ func TestGatherMM(t *testing.T) {
 		"[gather_mm] index 2 of lhs_indices is out of range for 2 matrices")
 	optest.Fails(t, products.GatherMM(z(2, 3, 4), z(2, 4, 6), nil, index(0, -3)),
 		"[gather_mm] index -3 of rhs_indices is out of range for 2 matrices")
+	optest.Fails(t, products.GatherMM(z(2, 20, 4), z(2, 4, 20), nil, index(2, -1)),
+		"[gather_mm] index 2 of rhs_indices is out of range for 2 matrices")
 }
 
 // Products of segments and of picked matrices are not differentiated by integers that pick.

@@ -224,3 +224,15 @@ func TestBatchedGlobalScale(t *testing.T) {
 		}
 	}
 }
+
+// TestGatherUnpackedApart: of packed matrices so large that one is unpacked at a time, each product takes its own.
+func TestGatherUnpackedApart(t *testing.T) {
+	optest.OnlyValues(t)
+	optest.Open(t)
+	q := quant.Quantization{Bits: 4, GroupSize: 64}
+	p := pack(optest.Noise(tensor.Float64, 3, 1100, 1024), q)
+	x, rhs := optest.Noise(tensor.Float64, 4, 9, 1024), ops.FromSlice([]int32{2, 0, 1, -1}, []int{4})
+	plain := ops.SwapAxes(quant.Dequantize(p[0], p[1], p[2], q, new(tensor.Float64)), -1, -2)
+	near(t, quant.GatherQMM(x, p[0], p[1], p[2], quant.GatherQMMCall{RHS: rhs, Quantization: q}), x,
+		ops.Take(plain, rhs, new(0)))
+}

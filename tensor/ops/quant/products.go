@@ -9,6 +9,7 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit/panels"
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
@@ -201,8 +202,13 @@ func runGatherQMM(r *tensor.Run, a productAttrs) error {
 	if err != nil {
 		return err
 	}
-	at := newPlaces(r, a, batch, notes, kit.Params{}.Long(ofX, packed, x[len(x)-2:].Size()))
-	if err := runProduct(r, a, x[len(x)-2], batch.Size(), &at); err != nil {
+	if x[len(x)-2] > fewDots && min(out.Size(), x[len(x)-1], ofX, packed) > 0 {
+		err = runGatherPanels(r, a, batch, [2]int{ofX, packed}, notes)
+	} else {
+		at := newPlaces(r, a, batch, notes, kit.Params{}.Long(ofX, packed, x[len(x)-2:].Size()))
+		err = runProduct(r, a, x[len(x)-2], batch.Size(), &at)
+	}
+	if err != nil {
 		return err
 	}
 	notes.Check(r.OpName(), func(i int, index string) string {
@@ -210,6 +216,23 @@ func runGatherQMM(r *tensor.Run, a productAttrs) error {
 			[...]string{"lhs_indices", "rhs_indices"}[i], [...]int{ofX, packed}[i])
 	})
 	return nil
+}
+
+// runGatherPanels reads the indices of a product of many rows and makes it by panels.
+func runGatherPanels(r *tensor.Run, a productAttrs, batch tensor.Shape, of [2]int, notes kit.Notes) error {
+	var picks [2]panels.Picks
+	lhs := r.In[5]
+	if a.InOrder {
+		lhs.Strides = lhs.Shape.Strides()
+	}
+	for i, index := range [2]tensor.Operand{lhs, r.In[4]} {
+		var err error
+		index = kit.BroadcastOperand(index, batch)
+		if picks[i], err = panels.NewPicks(r, index, a.InOrder && i == 0, of[i], notes.Arg(i)); err != nil {
+			return err
+		}
+	}
+	return gatherPanels(r, a, picks)
 }
 
 // places are the arguments that say which matrices a gathered product multiplies.

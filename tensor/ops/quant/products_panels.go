@@ -19,6 +19,7 @@ type unpackVariant struct {
 	T, ACC        tensor.DType
 	panel, groups int
 	transpose     bool
+	pick          bool
 }
 
 // panelGroups are the groups of a column that a threadgroup unpacks: up to 32 words lie along depth.
@@ -54,21 +55,86 @@ func runQuantizedMatmul(r *tensor.Run, a productAttrs) error {
 	if err != nil {
 		return err
 	}
-	v := unpackVariant{a.quantAttrs, out.DType, acc, panel, a.panelGroups(), a.Transpose}
-	along := 64
-	if a.Transpose {
-		along = v.groups * a.Group
-	}
-	groups := in[2].Shape[len(in[2].Shape)-1]
+	u := a.unpacker(in, p)
 	for first := 0; first < count; first += each {
 		n := min(each, count-first)
-		params := kit.Params{}.Uint(depth, cols, groups, first)
-		err := unpackKernels.Launch(r, v, "unpack", kit.Simds((depth+along-1)/along*8, n, 8), in[1].Arg(), in[2].Arg(),
-			in[3].Arg(), pb.Arg(), params.Arg())
-		if err != nil {
+		if err := u.unpack(pb, n, first, 0, nil); err != nil {
 			return err
 		}
 		if err := p.Multiply(pa, pb, sa, nil, first, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unpacker unpacks panels of packed matrices for a product.
+type unpacker struct {
+	v      unpackVariant
+	in     []tensor.Operand
+	p      *panels.Product
+	groups tensor.Shape // of a packed matrix
+	along  int          // places along depth that a threadgroup unpacks
+}
+
+func (a productAttrs) unpacker(in []tensor.Operand, p *panels.Product) unpacker {
+	u := unpacker{unpackVariant{a.quantAttrs, p.DType, kit.Accumulator(p.DType), panels.Width(p.DType), a.panelGroups(),
+		a.Transpose, false}, in, p, in[2].Shape[len(in[2].Shape)-2:], 64}
+	if a.Transpose {
+		u.along = u.v.groups * a.Group
+	}
+	return u
+}
+
+// unpack unpacks n panels of a matrix from the first on; with picks all of the matrices that are picked from start on.
+func (u unpacker) unpack(to tensor.Operand, n, first, start int, picks *tensor.Operand) error {
+	panel := u.v.panel
+	params := kit.Params{}.Uint(u.p.Depth, u.p.Cols, u.groups[1], first, (u.p.Cols+panel-1)/panel, start).
+		Long(u.groups.Size())
+	args := []tensor.Arg{u.in[1].Arg(), u.in[2].Arg(), u.in[3].Arg(), to.Arg(), params.Arg()}
+	if picks != nil {
+		u.v.pick, args = true, append(args, picks.Arg())
+	}
+	over := kit.Simds((u.p.Depth+u.along-1)/u.along*8, n, 8)
+	return unpackKernels.Launch(u.p.Run, u.v, "unpack", over, args...)
+}
+
+// unpackedMatrices is about how many bytes of picked matrices are unpacked at once.
+const unpackedMatrices = 8 << 20
+
+// gatherPanels multiplies picked matrices of many rows: some packed ones at a time are unpacked.
+func gatherPanels(r *tensor.Run, a productAttrs, picks [2]panels.Picks) error {
+	in, err := r.AllContiguous(4)
+	if err != nil {
+		return err
+	}
+	x, out := in[0].Shape[len(in[0].Shape)-2:], r.Out[0]
+	last := len(out.Shape) - 1
+	n := out.Shape[:last-1].Size()
+	p := &panels.Product{Run: r, DType: out.DType, Batch: tensor.Shape{n}, Rows: x[0], Depth: x[1], Cols: out.Shape[last]}
+	m := panels.Matrices{Operand: in[0], Step: [2]int{p.Depth, 1}}
+	m.Shape, m.Strides = tensor.Shape{picks[0].Of}, []int{x.Size()}
+	pa, err := p.PackPicked(m, p.Rows, picks[0])
+	if err != nil {
+		return err
+	}
+	panel, acc := panels.Width(p.DType), kit.Accumulator(p.DType)
+	count := (p.Cols + panel - 1) / panel
+	each := min(max(unpackedMatrices/(p.Depth*count*panel*acc.Size()), 1), n)
+	pb, err := r.Temp(tensor.Spec{Shape: tensor.Shape{each, count, p.Depth, panel}, DType: acc})
+	if err != nil {
+		return err
+	}
+	u := a.unpacker(in, p)
+	for start := 0; start < n; start += each {
+		now := min(each, n-start)
+		if _, err := p.Deep(now, count); err != nil {
+			return err
+		}
+		if err := u.unpack(pb, now*count, 0, start, &picks[1].Numbers); err != nil {
+			return err
+		}
+		if err := p.MultiplyPicked(pa, panels.Picked{Packed: pb, Picks: picks[1]}, start, now); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 // Unpack lays a packed matrix (see quantize.metal) out in the panels of panels.metal: PANEL columns of the matrix to
 // multiply with for each place along depth side by side, zero past the last column. TRANSPOSE says that a row of the
-// packed matrix is packed along depth, otherwise along the columns.
+// packed matrix is packed along depth, otherwise along the columns. PICK: panels of several matrices that are picked
+// are unpacked.
 
 #pragma clang fp contract(off)
 
@@ -8,6 +9,9 @@ struct Unpack {
     uint depth, cols;
     uint groups; // of a row of the packed matrix
     uint first;  // panel
+    uint panels; // of a matrix, of which picks are picked from start on
+    uint start;
+    long matrix; // groups of a packed matrix
 };
 
 #if TRANSPOSE
@@ -33,10 +37,21 @@ kernel void unpack(const device uint* packed [[buffer(0)]],
                    const device SCALE_T* biases [[buffer(2)]],
                    device ACC* out [[buffer(3)]],
                    constant Unpack& m [[buffer(4)]],
+#if PICK
+                   const device uint* picks [[buffer(5)]],
+#endif
                    uint3 group [[threadgroup_position_in_grid]],
                    uint lane [[thread_index_in_simdgroup]],
                    uint simd [[simdgroup_index_in_threadgroup]]) {
+#if PICK
+    uint first = group.z % m.panels * PANEL;
+    long from_group = long(picks[m.start + group.z / m.panels]) * m.matrix;
+    packed += from_group * WORDS;
+    scales += from_group;
+    biases += from_group;
+#else
     uint first = (m.first + group.z) * PANEL;
+#endif
 #if TRANSPOSE
     // A threadgroup of 8 SIMD-groups unpacks GROUPS groups of each column. Lanes load neighbours of a row of packed
     // words, which lie along depth, and unpack those of neighbouring columns.

@@ -43,14 +43,15 @@ var ArithmeticMSL string
 // variant chooses a kernel.
 type variant struct {
 	Elements
-	panel      int
-	turn, unit bool
+	panel        int
+	turn, unit   bool
+	pickA, pickB bool
 }
 
 var kernels = kit.NewKernels[variant](ArithmeticMSL, kit.StridesMSL, panelsText)
 
 func (p *Product) variant(turn, unit bool) variant {
-	return variant{ElementsOf(p.DType), Width(p.DType), turn, unit}
+	return variant{Elements: ElementsOf(p.DType), panel: Width(p.DType), turn: turn, unit: unit}
 }
 
 // Deep checks that a launch of so many threadgroups deep can be numbered.
@@ -86,7 +87,7 @@ func (p *Product) Multiply(a, b tensor.Operand, sa, sb []int, first, count int) 
 		return err
 	}
 	dims := kit.Collapse(p.Batch, sa, sb)
-	params := kit.Params{}.Uint(p.Rows, p.Cols, p.Depth, (p.Rows+panel-1)/panel, count, first, dims.N)
+	params := kit.Params{}.Uint(p.Rows, p.Cols, p.Depth, (p.Rows+panel-1)/panel, count, first, 0, dims.N)
 	return kernels.Launch(p.Run, p.variant(false, false), "product", kit.Simds((p.Rows+7)/8, deep, 8), a.Arg(), b.Arg(),
 		p.Out[0].Arg(), params.Arg(), dims.Shape(), dims.Strides(0), dims.Strides(1))
 }
@@ -95,21 +96,31 @@ func (p *Product) Multiply(a, b tensor.Operand, sa, sb []int, first, count int) 
 // batch in matrices.
 func (p *Product) Pack(x Matrices, size int) (packed tensor.Operand, strides []int, err error) {
 	kept, steps := Distinct(x)
+	packed, err = p.pack(x, kept, steps, size, nil)
+	whole := tensor.Operand{Spec: tensor.Spec{Shape: kept}, View: tensor.View{Strides: kept.Strides()}}
+	return packed, kit.BroadcastOperand(whole, p.Batch).Strides, err
+}
+
+// pack packs a batch of matrices, steps of elements apart; with picks those whose numbers stand there.
+func (p *Product) pack(x Matrices, batch tensor.Shape, steps []int, size int, picks *tensor.Operand) (tensor.Operand,
+	error) {
 	panel := Width(p.DType)
-	n, panels := kept.Size(), (size+panel-1)/panel
-	deep, err := p.Deep(n, panels)
+	panels := (size + panel - 1) / panel
+	deep, err := p.Deep(batch.Size(), panels)
 	if err != nil {
-		return packed, nil, err
+		return tensor.Operand{}, err
 	}
-	packed, err = p.Temp(tensor.Spec{Shape: tensor.Shape{deep, p.Depth, panel}, DType: kit.Accumulator(p.DType)})
+	packed, err := p.Temp(tensor.Spec{Shape: tensor.Shape{deep, p.Depth, panel}, DType: kit.Accumulator(p.DType)})
 	if err != nil {
-		return packed, nil, err
+		return packed, err
 	}
 	unit := x.Step[0] == 1
-	dims := kit.Collapse(kept, steps)
+	v := p.variant(!unit && x.Step[1] == 1, unit)
+	dims := kit.Collapse(batch, steps)
 	params := kit.Params{}.Long(x.Step[:]...).Uint(size, p.Depth, panels, dims.N)
-	whole := tensor.Operand{Spec: tensor.Spec{Shape: kept}, View: tensor.View{Strides: kept.Strides()}}
-	return packed, kit.BroadcastOperand(whole, p.Batch).Strides,
-		kernels.Launch(p.Run, p.variant(!unit && x.Step[1] == 1, unit), "pack", kit.Simds((p.Depth+63)/64*8, deep, 8),
-			x.Arg(), packed.Arg(), params.Arg(), dims.Shape(), dims.Strides(0))
+	args := []tensor.Arg{x.Arg(), packed.Arg(), params.Arg(), dims.Shape(), dims.Strides(0)}
+	if picks != nil {
+		v.pickA, args = true, append(args, picks.Arg())
+	}
+	return packed, kernels.Launch(p.Run, v, "pack", kit.Simds((p.Depth+63)/64*8, deep, 8), args...)
 }

@@ -2,7 +2,7 @@
 // columns of b, for each place along depth side by side, in the type to add up in, and zero past the last one. So
 // product reads both operands one after the other whatever their layouts and types were. T is the element type, ACC the
 // type to add up in, ZERO its zero, FMA(a, b, c) a * b + c in it. Products are added in the order of depth, for every
-// element alike.
+// element alike. PICK_A and PICK_B: a matrix of the result takes the matrix of a, of b, that stands in picks.
 
 #pragma clang fp contract(off)
 
@@ -21,10 +21,16 @@ kernel void pack(const device T* x [[buffer(0)]],
                  constant Pack& m [[buffer(2)]],
                  constant uint* shape [[buffer(3)]],
                  constant long* strides [[buffer(4)]],
+#if PICK_A
+                 const device uint* picks [[buffer(5)]],
+#endif
                  uint3 group [[threadgroup_position_in_grid]],
                  uint2 t [[thread_position_in_threadgroup]]) {
     uint lane = t.x;
     uint matrix = group.z / m.panels;
+#if PICK_A
+    matrix = picks[matrix];
+#endif
     uint first = (group.z % m.panels) * PANEL;
     uint count = min(m.size - first, uint(PANEL));
     uint start = group.y * SPAN;
@@ -77,6 +83,7 @@ struct Product {
     uint rows, cols, depth;
     uint a_panels, b_panels; // of a matrix
     uint first;              // b holds panels of one matrix, from this one on; else 0
+    uint start;              // the first matrix of the result to make; b's are counted from there
     uint ndim;               // of the batch
 };
 
@@ -92,12 +99,26 @@ kernel void product(const device ACC* a [[buffer(0)]],
                     constant uint* shape [[buffer(4)]],
                     constant long* a_batch [[buffer(5)]],
                     constant long* b_batch [[buffer(6)]],
+#if PICK_A || PICK_B
+                    const device uint* a_picks [[buffer(7)]],
+                    const device uint* b_picks [[buffer(8)]],
+#endif
                     uint3 p [[thread_position_in_grid]]) {
-    uint matrix = p.z / m.b_panels;
+    uint matrix = p.z / m.b_panels + m.start;
     uint panel = p.z % m.b_panels; // that b has
     uint row = p.y * ROWS;
-    ulong of_a = ulong(offset_of(matrix, shape, a_batch, m.ndim)) * m.a_panels + row / PANEL;
-    ulong of_b = ulong(offset_of(matrix, shape, b_batch, m.ndim)) * m.b_panels + panel;
+#if PICK_A
+    ulong of_a = a_picks[matrix];
+#else
+    ulong of_a = ulong(offset_of(matrix, shape, a_batch, m.ndim));
+#endif
+#if PICK_B
+    ulong of_b = b_picks[matrix];
+#else
+    ulong of_b = ulong(offset_of(p.z / m.b_panels, shape, b_batch, m.ndim));
+#endif
+    of_a = of_a * m.a_panels + row / PANEL;
+    of_b = of_b * m.b_panels + panel;
     const device ACC* x = a + (of_a * m.depth * PANEL + row % PANEL);
     const device ACC* y = b + (of_b * m.depth * PANEL + p.x);
     ACC sum[ROWS][COLS];
