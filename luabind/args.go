@@ -40,6 +40,7 @@ type function struct {
 	call    func(a *args) any // of a row
 	many    int               // which parameter takes any number of arguments; -1: none
 	help    string
+	written string // the usage, if the parameters do not say it
 	host    bool
 	keeps   bool
 	through bool

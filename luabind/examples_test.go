@@ -24,7 +24,12 @@ func TestExamples(t *testing.T) {
 	defer s.Close()
 	loadLibrary(s)
 	t.Chdir(t.TempDir())
-	for _, name := range slices.Sorted(maps.Keys(s.mx.funcs)) {
+	names := slices.Collect(maps.Keys(s.mx.funcs))
+	for _, f := range plain {
+		names = append(names, f.name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
 		help := s.mx.helpText(lua.LString(name))
 		_, example, found := strings.Cut(help, "\n\n> ")
 		if !found {

@@ -27,6 +27,7 @@ func (m *module) addHelp() {
 	})
 	s.L.SetGlobal("help", help)
 	m.RawSetString("help", help)
+	m.addPlain()
 }
 
 // helpOfHelp is what help() says.
@@ -38,7 +39,7 @@ func (m *module) helpText(v lua.LValue) string {
 	loadLibrary(m.s)
 	switch v := v.(type) {
 	case lua.LString:
-		if f := m.funcs[strings.TrimPrefix(string(v), "mx.")]; f != nil {
+		if f := m.named(strings.TrimPrefix(string(v), "mx.")); f != nil {
 			return f.usage() + "\n" + f.text()
 		}
 	case *lua.LFunction:
@@ -55,6 +56,9 @@ func (m *module) helpText(v lua.LValue) string {
 			if m.within(name) == v {
 				names = append(names, m.funcs[name].usage())
 			}
+		}
+		if v == m.LTable {
+			names = append(names, m.named("dims").usage())
 		}
 		sort.Strings(names)
 		if v == m.LTable {
@@ -105,6 +109,9 @@ func (m *module) overview() string {
 
 // usage is a function's signature as it is written in Lua.
 func (f *function) usage() string {
+	if f.written != "" {
+		return f.written
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "mx.%s(", f.name)
 	for i, p := range f.params {

@@ -9,6 +9,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/mlxlua/mlxlua/luabind/lua51"
+	"github.com/mlxlua/mlxlua/metal"
 )
 
 // Every function of the modules that are written in Lua comes from a description: it has parameters and help.
@@ -110,6 +111,7 @@ func TestLibraryIsLoadedWhenUsed(t *testing.T) {
 
 // A cancelled call that first uses a module loads it, and what a script puts into a loaded one stays reached.
 func TestLibraryIsWhole(t *testing.T) {
+	withDevice(t, metal.DeviceOptions{}) // mx.memory.live() tells of this test's arrays alone
 	s := newTestState(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	s.L.SetGlobal("cancel", s.L.NewFunction(func(*lua.LState) int {

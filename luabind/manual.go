@@ -33,8 +33,8 @@ func NewManual() Manual {
 	defer s.Close()
 	loadLibrary(s)
 	var m Manual
-	for name, f := range s.mx.funcs {
-		m.Functions = append(m.Functions, ManualEntry{name, f.usage(), wrapped(f.help)})
+	for _, f := range slices.AppendSeq(slices.Clone(plain), maps.Values(s.mx.funcs)) {
+		m.Functions = append(m.Functions, ManualEntry{f.name, f.usage(), wrapped(f.help)})
 	}
 	slices.SortFunc(m.Functions, func(a, b ManualEntry) int {
 		i, j := strings.LastIndexByte(a.Name, '.'), strings.LastIndexByte(b.Name, '.')

@@ -34,6 +34,8 @@ var groups = []page{
 	{name: "reductions", title: "Reductions",
 		about: "Functions that make one value of all elements, or of those along axes."},
 	{name: "arrays", title: "Arrays", about: "Making arrays, their shapes, indices and products."},
+	{name: "array", title: "Methods of arrays",
+		about: "What is written behind an array only. Functions whose first parameter is an array are its methods too."},
 	{name: "programs", title: "Programs", about: "Evaluation, transforms, compiled functions, devices, memory and files."},
 }
 
