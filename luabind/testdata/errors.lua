@@ -169,3 +169,7 @@ assert(tostring(mx.fast.metal_kernel{name = "half", input_names = {"x", "y"}, ou
   "metal_kernel half(x, y) -> out")
 assert(tostring(mx.compile(print)) == "compiled" and tostring(mx.custom_function(print)) == "custom_function")
 assert(tostring(mx.zeros({2}):at(0)) == "at")
+-- reductions of nothing name the function that was called
+for _, name in ipairs({"max", "min", "argmax", "logsumexp"}) do
+  fails("%[" .. name .. "%] cannot reduce axis 0 of shape %(0, 3%)", mx[name], mx.zeros({0, 3}), 0)
+end

@@ -77,3 +77,14 @@ end
 same(mx.grad(noting)(mx.array(3), notes), 2)
 same(mx.vmap(noting, {0, false})(mx.array({1, 2}), notes), {2, 4})
 assert(notes.deep.calls == 2)
+do -- the tangent of equal greatest elements is the gradient's product with it, and that of nothing is empty
+  local x, t = mx.array({2, 1, 2}), mx.array({1, 8, 4})
+  local _, tangent = mx.jvp(mx.max, {x}, {t})
+  assert(tangent[1]:item() == 2.5 and (mx.grad(mx.max)(x) * t):sum():item() == 2.5)
+  local none = mx.zeros({0, 3})
+  local function last(f) return function(a) return f(a, {axis = -1}) end end
+  for _, f in ipairs({mx.max, mx.softmax}) do
+    local _, empty = mx.jvp(last(f), {none}, {none})
+    assert(empty[1].size == 0)
+  end
+end

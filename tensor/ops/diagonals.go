@@ -80,67 +80,11 @@ var (
 type diagonalMatrixAttrs struct{ Offset int }
 
 func init() {
-	diagonal.Define(tensor.Rules[diagonalAttrs]{
-		Shape: func(in []tensor.Spec, a diagonalAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
-			s, err := a.shape(in[0].Shape)
-			return append(outs, s), err
-		},
-		DType: kit.SameDType[diagonalAttrs],
-		View: func(_ []tensor.Spec, v tensor.View, a diagonalAttrs, out []tensor.Operand) bool {
-			a.view(v.Strides, &out[0])
-			return true
-		},
-		Gradient: func(g *tensor.VJP[diagonalAttrs]) *tensor.Array {
-			zeros := Zeros(tensor.ShapeOf(g.In[0]), g.Cot[0].DType(), g.Ctx)
-			return diagonalUpdate.One(g.Ctx, g.Attrs, zeros, g.Cot[0])
-		},
-		Tangent: func(g *tensor.JVP[diagonalAttrs]) *tensor.Array { return diagonal.One(g.Ctx, g.Attrs, g.Tan[0]) },
-		VMap: func(g *tensor.VMap[diagonalAttrs]) ([]*tensor.Array, []int) {
-			a := g.Attrs.batched(kit.ExampleRank(g, 0))
-			return []*tensor.Array{diagonal.One(g.Ctx, a, FrontOf(g, 0, 0))}, []int{0}
-		},
-	})
-
-	diagonalUpdate.Define(tensor.Rules[diagonalAttrs]{
-		Shape: func(in []tensor.Spec, a diagonalAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
-			s, err := a.shape(in[0].Shape)
-			if err != nil {
-				return nil, err
-			}
-			return append(outs, in[0].Shape), kit.CheckBroadcast(in[1].Shape, s)
-		},
-		DType:   kit.OneDType[diagonalAttrs],
-		Updates: 1,
-		Run: func(r *tensor.Run, a diagonalAttrs) error {
-			out := r.Out[0]
-			to := out
-			var err error
-			if to.Shape, err = a.shape(out.Shape); err != nil || to.Shape.Size() == 0 {
-				return err
-			}
-			to.Strides = make([]int, len(to.Shape))
-			a.view(out.Strides, &to)
-			return r.CopyTo(to, kit.BroadcastOperand(r.In[1], to.Shape))
-		},
-		VJP: func(g *tensor.VJP[diagonalAttrs]) []*tensor.Array {
-			grads := make([]*tensor.Array, 2)
-			if g.Want[0] {
-				grads[0] = diagonalUpdate.One(g.Ctx, g.Attrs, g.Cot[0], Number(0, g.Cot[0].DType(), g.Ctx))
-			}
-			if g.Want[1] {
-				grads[1] = SumTo(diagonal.One(g.Ctx, g.Attrs, g.Cot[0]), tensor.ShapeOf(g.In[1]), g.Ctx)
-			}
-			return grads
-		},
-		JVP: func(g *tensor.JVP[diagonalAttrs]) []*tensor.Array {
-			return []*tensor.Array{diagonalUpdate.One(g.Ctx, g.Attrs, WithZeros(g.Ctx, g.Tan, g.In)...)}
-		},
-		VMap: func(g *tensor.VMap[diagonalAttrs]) ([]*tensor.Array, []int) {
-			rank := kit.ExampleRank(g, 0)
-			x, u := FrontOf(g, 0, 0), FrontOf(g, 1, rank-1)
-			return []*tensor.Array{diagonalUpdate.One(g.Ctx, g.Attrs.batched(rank), x, u)}, []int{0}
-		},
-	})
+	partOps[diagonalAttrs]{see: diagonal, update: diagonalUpdate, fewer: 1,
+		shape:   func(s tensor.Shape, a diagonalAttrs) (tensor.Shape, error) { return a.shape(s) },
+		place:   func(_ tensor.Shape, strides []int, a diagonalAttrs, v *tensor.Operand) { a.view(strides, v) },
+		batched: diagonalAttrs.batched,
+	}.define()
 
 	diagonalMatrix.Define(tensor.Rules[diagonalMatrixAttrs]{
 		Shape: func(in []tensor.Spec, a diagonalMatrixAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {

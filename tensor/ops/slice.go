@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
@@ -152,81 +151,14 @@ var (
 )
 
 func init() {
-	slice.Define(tensor.Rules[sliceAttrs]{
-		Shape: func(in []tensor.Spec, a sliceAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
-			s, err := region(in[0].Shape, a)
-			return append(outs, s), err
+	partOps[sliceAttrs]{see: slice, update: sliceUpdate, shape: region,
+		place: func(s tensor.Shape, strides []int, a sliceAttrs, v *tensor.Operand) {
+			copy(v.Strides, strides)
+			regionView(s, a, v)
 		},
-		DType: kit.SameDType[sliceAttrs],
-		View: func(in []tensor.Spec, v tensor.View, a sliceAttrs, out []tensor.Operand) bool {
-			copy(out[0].Strides, v.Strides)
-			regionView(in[0].Shape, a, &out[0])
-			return true
-		},
-		Gradient: func(g *tensor.VJP[sliceAttrs]) *tensor.Array {
-			zeros := Zeros(tensor.ShapeOf(g.In[0]), g.Cot[0].DType(), g.Ctx)
-			return sliceUpdate.One(g.Ctx, g.Attrs, zeros, g.Cot[0])
-		},
-		Tangent: func(g *tensor.JVP[sliceAttrs]) *tensor.Array {
-			return slice.One(g.Ctx, g.Attrs, g.Tan[0])
-		},
-		VMap: func(g *tensor.VMap[sliceAttrs]) ([]*tensor.Array, []int) {
-			return []*tensor.Array{slice.One(g.Ctx, batchParts(g.Attrs), FrontOf(g, 0, 0))}, []int{0}
-		},
-	})
-
-	sliceUpdate.Define(tensor.Rules[sliceAttrs]{
-		Shape: func(in []tensor.Spec, a sliceAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
-			s, err := region(in[0].Shape, a)
-			if err != nil {
-				return nil, err
-			}
-			return append(outs, in[0].Shape), kit.CheckBroadcast(in[1].Shape, s)
-		},
-		DType:   kit.OneDType[sliceAttrs],
-		Updates: 1,
-		Run: func(r *tensor.Run, a sliceAttrs) error {
-			out, update := r.Out[0], r.In[1]
-			to := out
-			to.Shape, _ = region(out.Shape, a)
-			to.Strides = slices.Clone(out.Strides)
-			regionView(out.Shape, a, &to)
-			if to.Shape.Size() == 0 {
-				return nil
-			}
-			strides := make([]int, len(to.Shape))
-			lead := len(to.Shape) - len(update.Shape)
-			for i, n := range update.Shape {
-				if n == to.Shape[lead+i] {
-					strides[lead+i] = update.Strides[i]
-				}
-			}
-			update.Shape, update.Strides = to.Shape, strides
-			return r.CopyTo(to, update)
-		},
-		VJP: func(g *tensor.VJP[sliceAttrs]) []*tensor.Array {
-			grads := make([]*tensor.Array, 2)
-			if g.Want[0] {
-				grads[0] = sliceUpdate.One(g.Ctx, g.Attrs, g.Cot[0], Number(0, g.Cot[0].DType(), g.Ctx))
-			}
-			if g.Want[1] {
-				grads[1] = SumTo(slice.One(g.Ctx, g.Attrs, g.Cot[0]), tensor.ShapeOf(g.In[1]), g.Ctx)
-			}
-			return grads
-		},
-		JVP: func(g *tensor.JVP[sliceAttrs]) []*tensor.Array {
-			return []*tensor.Array{sliceUpdate.One(g.Ctx, g.Attrs, WithZeros(g.Ctx, g.Tan, g.In)...)}
-		},
-		VMap: func(g *tensor.VMap[sliceAttrs]) ([]*tensor.Array, []int) {
-			x := FrontOf(g, 0, 0)
-			u := FrontOf(g, 1, x.NDim()-1)
-			return []*tensor.Array{sliceUpdate.One(g.Ctx, batchParts(g.Attrs), x, u)}, []int{0}
-		},
-	})
+		batched: func(a sliceAttrs, _ int) sliceAttrs { return packParts(a.parts([]Part{Whole()})) },
+	}.define()
 }
-
-// batchParts is the slice of a batch whose batch axis is first.
-func batchParts(a sliceAttrs) sliceAttrs { return packParts(a.parts([]Part{Whole()})) }
 
 // expandParts gives one At or Span for each leading dimension of an array of that rank, the dimensions that At
 // drops, and the new dimensions' positions in the result.

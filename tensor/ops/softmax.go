@@ -111,5 +111,5 @@ func LogSumExp(a *tensor.Array, axes []int, keepdims bool, ctx ...*tensor.Ctx) *
 		dropped, _ := tensor.Axes(axes, a.NDim())
 		y = Squeeze(y, dropped, c)
 	}
-	return AsType(y, d, c)
+	return kit.FailedAs(c, "logsumexp", AsType(y, d, c))
 }
