@@ -19,11 +19,12 @@ import (
 
 // imageRows are the functions of mx.data for pictures.
 var imageRows = []row{
-	{name: "data.load_image", sig: "file:any channels:int?",
+	{name: "data.load_image", sig: "file:any channels:int? size:ints?",
 		help: "The picture in a PNG or JPEG file, as uint8 of shape (height, width, channels): 1 for grey, 3 for " +
 			"red, green, blue, 4 with alpha, as it is in the file or as channels says. Of a list of files whose " +
-			"pictures are of one size, an array of shape (files, height, width, channels). Headers are read at " +
-			"once, the rest when the array is used, by its stream: mx.async_eval reads ahead. " +
+			"pictures are of one size, an array of shape (files, height, width, channels). With size, {height, width}, " +
+			"pictures are resized to it: bilinear, and averaged where they become smaller. Headers are read at once, " +
+			"the rest when the array is used, by its stream: mx.async_eval reads ahead. " +
 			"Samples of 16 bits lose the lower 8.",
 		call: loadImage},
 	{name: "data.save_image", sig: "file:string image", host: true,
@@ -96,7 +97,18 @@ func loadImage(a *args) any {
 	if a.Given(1) && channels != 1 && channels != 3 && channels != 4 {
 		a.fail("channels is %d, want 1, 3 or 4", channels)
 	}
-	size, err := commonSize(files, channels)
+	var resized *picture.Size
+	if a.Given(2) {
+		to := a.Ints(2)
+		if len(to) != 2 {
+			a.fail("size has %s, want height and width", tensor.Count(len(to), "number"))
+		}
+		if err := picture.CheckSize(to[0], to[1]); err != nil {
+			a.fail("size is {%d, %d}: %w", to[0], to[1], err)
+		}
+		resized = &picture.Size{Height: to[0], Width: to[1]}
+	}
+	size, err := commonSize(files, channels, resized)
 	if err != nil {
 		a.fail("%w", err)
 	}
@@ -105,12 +117,13 @@ func loadImage(a *args) any {
 		shape = append(tensor.Shape{len(files)}, shape...)
 	}
 	return format.Deferred(a.Ctx, tensor.Spec{Shape: shape, DType: tensor.Uint8}, func(dst []byte) error {
-		return readImages(files, size, dst)
+		return readImages(files, size, resized != nil, dst)
 	})
 }
 
-// commonSize is the size of the pictures in files, if all have one.
-func commonSize(files []string, channels int) (picture.Size, error) {
+// commonSize is the size of the pictures in files, if all have one. Where they are resized that is known but for the
+// channels.
+func commonSize(files []string, channels int, resized *picture.Size) (picture.Size, error) {
 	var first picture.Size
 	for i, file := range files {
 		size, err := picture.ReadSize(file)
@@ -119,6 +132,9 @@ func commonSize(files []string, channels int) (picture.Size, error) {
 		}
 		if channels != 0 {
 			size.Channels = channels
+		}
+		if resized != nil {
+			size.Height, size.Width = resized.Height, resized.Width
 		}
 		if i == 0 {
 			first = size
@@ -131,8 +147,8 @@ func commonSize(files []string, channels int) (picture.Size, error) {
 	return first, nil
 }
 
-// readImages reads pictures of that size one behind the other to dst, some at a time.
-func readImages(files []string, size picture.Size, dst []byte) error {
+// readImages reads pictures of that size, or resizes them to it, one behind the other to dst, some at a time.
+func readImages(files []string, size picture.Size, resize bool, dst []byte) error {
 	each := size.Height * size.Width * size.Channels
 	var next atomic.Int64
 	var readers sync.WaitGroup
@@ -141,6 +157,9 @@ func readImages(files []string, size picture.Size, dst []byte) error {
 		readers.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(files); i = int(next.Add(1)) - 1 {
 				p, err := picture.Read(files[i], size.Channels)
+				if err == nil && resize {
+					p, err = p.Resize(size.Height, size.Width)
+				}
 				if err == nil && (p.Height != size.Height || p.Width != size.Width) {
 					err = fmt.Errorf("%s has changed since its header was read", files[i])
 				}

@@ -227,8 +227,8 @@ func luma(r, g, b byte) byte {
 
 // check says why p is no picture.
 func (p *Picture) check() error {
-	if p.Height <= 0 || p.Width <= 0 || p.Width > maxPixels/p.Height {
-		return fmt.Errorf("the picture has %d x %d pixels, want 1 to %d", p.Height, p.Width, maxPixels)
+	if err := CheckSize(p.Height, p.Width); err != nil {
+		return err
 	}
 	if p.Channels != 1 && p.Channels != 3 && p.Channels != 4 {
 		return fmt.Errorf("the picture has %d channels, want 1, 3 or 4", p.Channels)

@@ -103,7 +103,7 @@ const lawText = `
 	conv, fast, fft, linalg, products, quant, random < luabind, root, cmd, examples
 	metal, format < luabind, root, cmd
 	picture, plot < luabind
-	x/image < plot
+	x/image < plot, picture
 	sig, rooms, docs < luabind
 	sig, luabind, docs < docsgen
 

@@ -243,6 +243,14 @@ end
 assert(batches == 2)
 fails("rgb.png has 5 x 7 pixels of 3 channels, " .. pictures .. "rgb.jpg has 16 x 24 of 3 channels", data.load_image,
   {pictures .. "rgb.png", pictures .. "rgb.jpg"})
+local small = data.load_image({pictures .. "rgb.png", pictures .. "rgb.jpg"}, {size = {4, 6}})
+assert(small.shape == mx.zeros({2, 4, 6, 3}).shape)
+assert(mx.array_equal(small[1], data.load_image(pictures .. "rgb.jpg", 3, {4, 6})):item())
+for images in DataLoader(data.ImageFiles({pictures .. "rgb.png", pictures .. "rgb.jpg"}, 3, {4, 6}), 2)() do
+  assert(mx.array_equal(images, small):item())
+end
+fails("[data.load_image] size has 1 number, want height and width", data.load_image, files, {size = {3}})
+fails("[data.load_image] size is {0, 3}: the picture has 0 x 3 pixels", data.load_image, files, {size = {0, 3}})
 fails("[data.load_image] channels is 2", data.load_image, files, 2)
 fails("file is an empty list", data.load_image, {})
 fails("file is the number 3, want a table of strings", data.load_image, 3)

@@ -1,6 +1,7 @@
 """Writes small pictures with Pillow, and what Pillow reads of them: python make.py
 
-Each line of want.txt is a file, the channels asked for, height, width, and the samples in hexadecimal digits.
+Each line of want.txt is a file, the channels asked for, height, width, and the samples in hexadecimal digits. Each line
+of resized.txt is the same of the file's picture resized to that height and width, bilinear.
 """
 import numpy as np
 from PIL import Image
@@ -39,3 +40,9 @@ with open("want.txt", "w") as out:
             if c == 1:
                 a = np.asarray(Image.fromarray(np.asarray(rgba)[..., :3]).convert("L"))
             out.write(f"{name} {channels} {m.height} {m.width} {np.ascontiguousarray(a).tobytes().hex()}\n")
+
+with open("resized.txt", "w") as out:
+    for name, own in [("grey.png", 1), ("rgb.png", 3), ("rgba.png", 4), ("rgb.jpg", 3)]:
+        for height, width in [(5, 7), (3, 3), (11, 4), (2, 20), (1, 1)]:
+            m = Image.open(name).resize((width, height), Image.Resampling.BILINEAR)
+            out.write(f"{name} {own} {height} {width} {np.asarray(m).tobytes().hex()}\n")

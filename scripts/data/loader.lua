@@ -219,15 +219,15 @@ function Files:size() return #self.files end
 function Files:batch(indices)
   local names = {}
   for i, k in ipairs(indices) do names[i] = self.files[k + 1] end
-  return mx.data.load_image(names, self.channels)
+  return mx.data.load_image(names, self.channels, self.to)
 end
 
 define{
-  name = "ImageFiles", sig = "files:strings channels:int?",
+  name = "ImageFiles", sig = "files:strings channels:int? size:ints?",
   help = "The pictures in a list of PNG and JPEG files as a column of a dataset: DataLoader({ImageFiles(files), " ..
     "labels}, 32) gives uint8 arrays of shape (32, height, width, channels), as mx.data.load_image does, and reads " ..
-    "ahead. The pictures of a batch have one size.",
-  call = function(files, channels)
-    return setmetatable({files = files, channels = channels}, Files)
+    "ahead. The pictures of a batch have one size, which size, {height, width}, gives them.",
+  call = function(files, channels, size)
+    return setmetatable({files = files, channels = channels, to = size}, Files)
   end,
 }
