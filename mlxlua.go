@@ -36,8 +36,9 @@ type Options struct {
 	Libraries bool
 	// Stdout is where print writes; nil means os.Stdout.
 	Stdout io.Writer
-	// Stderr is where warnings go, such as that a condition is an array; nil means os.Stderr, and in a sandbox where print
-	// writes. A state gives a hundred at most.
+	// Stderr is where warnings go, such as that a condition is an array, and the lines of mx.train's progress. Nil means
+	// os.Stderr; in a sandbox that warnings go where print writes, and that there is no progress. A state gives a hundred
+	// warnings at most.
 	Stderr io.Writer
 	// Strict makes an error of such a condition.
 	Strict bool

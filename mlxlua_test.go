@@ -206,8 +206,8 @@ func runPage(t *testing.T, page string) string {
 	t.Helper()
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
-	var out bytes.Buffer
-	s := open(t, mlxlua.Options{Stdout: &out, Libraries: true})
+	var out, progress bytes.Buffer
+	s := open(t, mlxlua.Options{Stdout: &out, Stderr: &progress, Libraries: true})
 	source, inside, blocks := "", false, 0
 	for line := range strings.Lines(string(text)) {
 		switch {
@@ -226,6 +226,7 @@ func runPage(t *testing.T, page string) string {
 	require.NotZero(t, blocks)
 	_, err = s.Run(t.Context(), page, source)
 	require.NoError(t, err)
+	require.Equal(t, strings.Contains(source, "train.fit"), strings.Contains(progress.String(), " steps in "))
 	return out.String()
 }
 

@@ -4,6 +4,7 @@ package examples
 import (
 	"bytes"
 	"compress/gzip"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,7 +43,7 @@ func TestScripts(t *testing.T) {
 	for _, file := range files {
 		t.Run(file, func(t *testing.T) {
 			var out bytes.Buffer
-			s, err := mlxlua.Open(mlxlua.Options{Libraries: true, Stdout: &out})
+			s, err := mlxlua.Open(mlxlua.Options{Libraries: true, Stdout: &out, Stderr: io.Discard})
 			require.NoError(t, err)
 			defer s.Close()
 			_, err = s.RunFile(t.Context(), file, arguments[file]...)
@@ -59,7 +60,7 @@ func TestDigits(t *testing.T) {
 		t.Skip("some seconds")
 	}
 	var out bytes.Buffer
-	s, err := mlxlua.Open(mlxlua.Options{Libraries: true, Stdout: &out})
+	s, err := mlxlua.Open(mlxlua.Options{Libraries: true, Stdout: &out, Stderr: io.Discard})
 	require.NoError(t, err)
 	defer s.Close()
 	_, err = s.RunFile(t.Context(), "digits.lua")
@@ -92,7 +93,7 @@ func TestDigitsOfMNIST(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, set+"-labels-idx1-ubyte.gz"), b.Bytes(), 0o600))
 	}
 	var out bytes.Buffer
-	s, err := mlxlua.Open(mlxlua.Options{Libraries: true, Stdout: &out})
+	s, err := mlxlua.Open(mlxlua.Options{Libraries: true, Stdout: &out, Stderr: io.Discard})
 	require.NoError(t, err)
 	defer s.Close()
 	_, err = s.RunFile(t.Context(), "digits.lua", "--mnist", dir)
@@ -104,7 +105,7 @@ func TestDigitsOfMNIST(t *testing.T) {
 // printed, and more than 1e-4 is an exit with status 1.
 func TestHybridEager(t *testing.T) {
 	var out bytes.Buffer
-	s, err := mlxlua.Open(mlxlua.Options{Libraries: true, Stdout: &out})
+	s, err := mlxlua.Open(mlxlua.Options{Libraries: true, Stdout: &out, Stderr: io.Discard})
 	require.NoError(t, err)
 	defer s.Close()
 	_, err = s.RunFile(t.Context(), "hybrid_moe.lua", "--eager", "--layers", "4", "--steps", "2", "--batches", "2")

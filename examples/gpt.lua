@@ -1,10 +1,10 @@
 -- Trains a small GPT on this project's own documents, character by character, and has it write:
--- mlxlua examples/gpt.lua [--epochs 3] [--size 16] [--save FILE.safetensors]
+-- mlxlua examples/gpt.lua [--epochs 3] [--size 8] [--save FILE.safetensors]
 local here = debug.getinfo(1, "S").source:match("^@?(.*[/\\])") or "./"
 local mx, optim, train = require("mx"), require("mx.optimizers"), require("mx.train")
 local gpt = dofile(here .. "gpt/model.lua")
 
-local options = {epochs = 3, size = 16, text = 1e9, save = ""}
+local options = {epochs = 3, size = 8, text = 1e9, save = ""}
 local given = {...}
 for i = 1, #given, 2 do
   local name = given[i]:match("^%-%-(%a+)$")
@@ -22,11 +22,15 @@ mx.random.seed(0)
 local model = gpt.new()
 local parameters = 0
 for _, leaf in ipairs(mx.utils.tree_flatten(model:parameters())) do parameters = parameters + leaf[2].size end
-local loader = gpt.batches(text, 64, options.size)
+local loader = gpt.batches(text, options.size)
 print(("%d characters, %d parameters, %d steps an epoch"):format(#text, parameters, loader:size()))
 
-local schedule = optim.cosine_decay(3e-3, options.epochs * loader:size())
-local history = train.fit(model, optim.AdamW(schedule), gpt.loss, loader, {epochs = options.epochs, max_norm = 1})
+local steps = options.epochs * loader:size()
+local warm = math.min(60, math.floor(steps / 10))
+local schedule = optim.join_schedules(
+  {optim.linear_schedule(0, 3e-3, warm), optim.cosine_decay(3e-3, steps - warm)}, {warm})
+local history = train.fit(model, optim.AdamW(schedule, {betas = {0.9, 0.99}}), gpt.loss, loader,
+  {epochs = options.epochs, max_norm = 1})
 print(("loss %.3f; an even guess among all characters would have %.3f"):format(history[#history].loss, math.log(96)))
 
 -- What the caches give is what the whole text gives.

@@ -51,11 +51,12 @@ if options.base ~= "" then
   model:load_weights(options.base)
 else
   print("learning English first")
-  train.fit(model, optim.AdamW(3e-3), gpt.loss, gpt.batches(read("README.md", "docs/lua.md", "RATIONALE.md"), 64, 16))
+  train.fit(model, optim.AdamW(2e-3, {betas = {0.9, 0.99}}), gpt.loss,
+    gpt.batches(read("README.md", "docs/lua.md", "RATIONALE.md"), 8))
 end
 
 local lua = read("scripts/utils.lua", "scripts/optimizers.lua", "scripts/nn/linear.lua")
-local loader = gpt.batches(lua, 64, 16)
+local loader = gpt.batches(lua, 8)
 local before = train.evaluate(model, loader, {loss = gpt.loss}).loss
 
 model:freeze()

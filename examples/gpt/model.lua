@@ -10,16 +10,22 @@ function Attention:init(width, heads)
   self.rope = nn.RoPE(width / heads)
 end
 
--- With a cache, x are the tokens behind those that the cache holds the keys and values of.
+-- A model that was trained on windows of this many characters knows nothing of what is further back.
+local window = 64
+
+-- With a cache, x are the tokens behind those that it has seen; it holds the keys and values of the last of them.
 function Attention:forward(x, cache)
   local function split(y) return y:reshape(mx.dims({x, 0}, {x, 1}, self.heads, -1)):transpose(0, 2, 1, 3) end
-  local seen = cache and cache.keys and cache.keys:dim(2) or 0
+  local seen = cache and cache.seen or 0
   local queries, keys = self.rope(split(self.query(x)), seen), self.rope(split(self.key(x)), seen)
   local values = split(self.value(x))
   if seen > 0 then
     keys, values = mx.concatenate({cache.keys, keys}, 2), mx.concatenate({cache.values, values}, 2)
   end
-  if cache then cache.keys, cache.values = keys, values end
+  if cache then
+    local last = ("..., -%d:, :"):format(window - 1)
+    cache.keys, cache.values, cache.seen = keys[last], values[last], seen + x:dim(1)
+  end
   local y = mx.fast.scaled_dot_product_attention(queries, keys, values,
     {scale = (x:dim(2) / self.heads) ^ -0.5, mask = "causal"})
   return self.out(y:transpose(0, 2, 1, 3):reshape(mx.dims({x, 0}, {x, 1}, -1)))
@@ -76,8 +82,8 @@ local function read(file)
 end
 
 -- batches is a loader of pairs of windows of a text, the second one character further on.
-local function batches(text, length, size)
-  local tokens = encode(text)
+local function batches(text, size)
+  local tokens, length = encode(text), window
   local starts = mx.arange(0, #tokens - length - 1, length / 2)
   return data.DataLoader(starts, size, {shuffle = true, last = "drop", transform = function(start)
     local places = start[":, None"] + mx.arange(length)
