@@ -125,7 +125,11 @@ func (k *compiledFunction) trace(in []*tensor.Array) ([]*tensor.Array, error) {
 	defer swap(old)
 	k.plainBefore, k.plain = k.plain, nil
 	for _, v := range k.args {
-		k.plain = append(k.plain, describe(v))
+		text := "an array" // of whatever shape and dtype: those are no part of the key
+		if _, ok := array(v); !ok {
+			text = describe(v)
+		}
+		k.plain = append(k.plain, text)
 	}
 	st := k.beginState(met, in[n:len(in)-1])
 	if last := len(in) - 1; in[last] != old[len(old)-1] { // not disabled
