@@ -35,7 +35,15 @@ func openModelHost(s *State) lua.LValue {
 			return v, nil
 		},
 		"tokenizer": openTokenizer(s),
-		"render":    func(L *lua.LState) (lua.LValue, error) { return renderChat(s, L) },
+		"gguf_tokenizer": onFiles(s, func(L *lua.LState) (lua.LValue, error) {
+			g, err := readGGUF(s.Context(), L.CheckString(1))
+			if err != nil {
+				return nil, err
+			}
+			raw, err := g.JSON()
+			return lua.LString(raw), err
+		}),
+		"render": func(L *lua.LState) (lua.LValue, error) { return renderChat(s, L) },
 
 		"kind":   onFiles(s, pathKind),
 		"files":  onFiles(s, pathFiles),

@@ -1,21 +1,32 @@
 package luabind
 
 import (
+	"context"
 	"errors"
+	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/format"
+	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/text/template"
 	"github.com/mlxlua/mlxlua/text/tokenizer"
 )
 
-// openTokenizer is a model directory's tokenizer as a table of functions: encode(text, special) gives a list of
-// numbers, decode(list, skip_special) a text, stream(skip_special) a table of push(number) and finish() for text while
-// it comes, id(token) and token(id) what the other is, or nil. Its fields are what the directory says beside: bos, eos,
-// chat_template and templates.
+// openTokenizer is the tokenizer of a model directory or of a .gguf file as a table of functions: encode(text, special)
+// gives a list of numbers, decode(list, skip_special) a text, stream(skip_special) a table of push(number) and finish()
+// for text while it comes, id(token) and token(id) what the other is, or nil. Its fields are what is said beside: bos,
+// eos, chat_template and templates.
 func openTokenizer(s *State) hostFunction {
 	return onFiles(s, func(L *lua.LState) (lua.LValue, error) {
-		tok, config, err := tokenizer.Open(L.CheckString(1))
+		open := tokenizer.Open
+		if strings.HasSuffix(L.CheckString(1), ".gguf") {
+			open = func(path string) (*tokenizer.Tokenizer, *tokenizer.Config, error) {
+				return ggufTokenizer(s.Context(), path)
+			}
+		}
+		tok, config, err := open(L.CheckString(1))
 		if err != nil {
 			return nil, err
 		}
@@ -65,6 +76,61 @@ func openTokenizer(s *State) hostFunction {
 		}
 		return t, nil
 	})
+}
+
+// ggufTokenizer is the tokenizer that a .gguf file describes itself.
+func ggufTokenizer(ctx context.Context, path string) (*tokenizer.Tokenizer, *tokenizer.Config, error) {
+	g, err := readGGUF(ctx, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	return tokenizer.FromGGUF(g)
+}
+
+// readGGUF is what a .gguf file says of its tokenizer.
+func readGGUF(ctx context.Context, path string) (*tokenizer.GGUF, error) {
+	_, about, err := format.LoadGGUF(path)
+	if err != nil {
+		return nil, err
+	}
+	const prefix = "tokenizer.ggml."
+	text := func(key string) string { v, _ := about[key].(string); return v }
+	list := func(key string) []string { v, _ := about[prefix+key].([]string); return v }
+	id := func(key string) int32 {
+		if v := numbersOf[int32](ctx, about[prefix+key]); len(v) == 1 {
+			return v[0]
+		}
+		return -1
+	}
+	flag := func(key string) *bool {
+		v := numbersOf[bool](ctx, about[prefix+key])
+		if len(v) != 1 {
+			return nil
+		}
+		return &v[0]
+	}
+	return &tokenizer.GGUF{
+		Model: text(prefix + "model"), Pre: text(prefix + "pre"), Tokens: list("tokens"), Merges: list("merges"),
+		Scores: numbersOf[float32](ctx, about[prefix+"scores"]),
+		Types:  numbersOf[int32](ctx, about[prefix+"token_type"]),
+		BOS:    id("bos_token_id"), EOS: id("eos_token_id"), UNK: id("unknown_token_id"), PAD: id("padding_token_id"),
+		AddBOS: flag("add_bos_token"), AddEOS: flag("add_eos_token"), AddSpacePrefix: flag("add_space_prefix"),
+		ChatTemplate: text("tokenizer.chat_template"),
+	}, nil
+}
+
+// numbersOf are the numbers of a .gguf file's metadata, none if it is something else.
+func numbersOf[T int32 | float32 | bool](ctx context.Context, v any) []T {
+	x, ok := v.(*tensor.Array)
+	if !ok {
+		return nil
+	}
+	like := ops.FromSlice([]T{}, []int{0})
+	out, err := ops.ToSlice[T](ctx, ops.AsType(x, like.DType()))
+	if err != nil {
+		return nil
+	}
+	return out
 }
 
 func encodeText(L *lua.LState, tok *tokenizer.Tokenizer) int {

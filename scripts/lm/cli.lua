@@ -20,7 +20,7 @@ end
 
 local model_rows = {
   {"model", "text", "a model directory, a .gguf file, or a repository in Hugging Face's cache"},
-  {"tokenizer", "text", "a directory with another tokenizer; needed for a .gguf file"},
+  {"tokenizer", "text", "a directory or a .gguf file with another tokenizer"},
   {"ignore-key", "text", "a key of config.json to leave out of account; may be repeated", many = true},
 }
 local sampling_rows = {

@@ -6,7 +6,8 @@ local gguf = {}
 local function fail(text, ...) error(("lm: " .. text):format(...), 0) end
 
 -- types are config.json's model_type by GGUF's architecture.
-local types = {llama = "llama", qwen3 = "qwen3", qwen3moe = "qwen3_moe"}
+local types = {llama = "llama", qwen2 = "qwen2", qwen2moe = "qwen2_moe", qwen3 = "qwen3", qwen3moe = "qwen3_moe",
+  gemma2 = "gemma2", gemma3 = "gemma3_text", phi3 = "phi3"}
 
 local names = {
   ["token_embd"] = "model.embed_tokens", ["output_norm"] = "model.norm", ["output"] = "lm_head",
@@ -14,17 +15,28 @@ local names = {
 local inner = {
   attn_norm = "input_layernorm", attn_q = "self_attn.q_proj", attn_k = "self_attn.k_proj", attn_v = "self_attn.v_proj",
   attn_output = "self_attn.o_proj", attn_q_norm = "self_attn.q_norm", attn_k_norm = "self_attn.k_norm",
-  ffn_norm = "post_attention_layernorm", ffn_gate = "mlp.gate_proj", ffn_up = "mlp.up_proj", ffn_down = "mlp.down_proj",
-  ffn_gate_inp = "mlp.gate", ffn_gate_exps = "mlp.switch_mlp.gate_proj", ffn_up_exps = "mlp.switch_mlp.up_proj",
-  ffn_down_exps = "mlp.switch_mlp.down_proj",
+  attn_qkv = "self_attn.qkv_proj", ffn_norm = "post_attention_layernorm", ffn_gate = "mlp.gate_proj",
+  ffn_up = "mlp.up_proj", ffn_down = "mlp.down_proj", ffn_gate_inp = "mlp.gate",
+  ffn_gate_exps = "mlp.switch_mlp.gate_proj", ffn_up_exps = "mlp.switch_mlp.up_proj",
+  ffn_down_exps = "mlp.switch_mlp.down_proj", ffn_gate_inp_shexp = "mlp.shared_expert_gate",
+  ffn_gate_shexp = "mlp.shared_expert.gate_proj", ffn_up_shexp = "mlp.shared_expert.up_proj",
+  ffn_down_shexp = "mlp.shared_expert.down_proj",
 }
+-- others are the names in which an architecture differs.
+local others = {
+  gemma2 = {post_attention_norm = "post_attention_layernorm", ffn_norm = "pre_feedforward_layernorm",
+    post_ffw_norm = "post_feedforward_layernorm"},
+  phi3 = {ffn_up = "mlp.gate_up_proj"},
+}
+others.gemma3 = others.gemma2
 
 -- renamed is a weight's name in transformers' files; nil: it is not one.
-local function renamed(name)
+local function renamed(name, arch)
   local base, kind = name:match("^(.*)%.(%a+)$")
   if not base then return nil end
   local i, what = base:match("^blk%.(%d+)%.(.+)$")
-  local new = names[base] or i and inner[what] and ("model.layers.%s.%s"):format(i, inner[what])
+  what = what and (others[arch] and others[arch][what] or inner[what])
+  local new = names[base] or what and ("model.layers.%s.%s"):format(i, what)
   return new and new .. "." .. kind
 end
 
@@ -40,13 +52,33 @@ local function item(about, key)
   return v
 end
 
--- config is what config.json would say.
-local function config(about, arrays)
-  local arch = about["general.architecture"]
-  local model_type = types[arch]
-  if not model_type then
-    fail("general.architecture = %s of a GGUF file is not built; these are: llama, qwen3, qwen3moe", tostring(arch))
-  end
+-- more are the settings that an architecture has beside those of all; get reads the file's, out has those of all.
+local more = {}
+
+function more.qwen2moe(out, get)
+  out.norm_topk_prob, out.qkv_bias = false, true
+  out.shared_expert_intermediate_size = get("expert_shared_feed_forward_length")
+end
+
+function more.qwen3moe(out) out.norm_topk_prob = true end
+
+function more.gemma2(out, get, biggest)
+  out.attn_logit_softcapping = get("attn_logit_softcapping") or 50
+  out.final_logit_softcapping = get("final_logit_softcapping") or 30
+  -- the files do not say it, but for the biggest model of the family it is another
+  out.query_pre_attn_scalar = out.num_hidden_layers == (biggest or 46) and out.hidden_size / out.num_attention_heads
+    or out.head_dim
+  out.hidden_activation = "gelu_pytorch_tanh"
+end
+
+function more.gemma3(out, get)
+  more.gemma2(out, get, 62)
+  out.attn_logit_softcapping, out.final_logit_softcapping = nil, nil
+  out.rope_local_base_freq = get("rope.freq_base_swa") or 10000
+end
+
+-- config is what config.json would say; arch is the architecture.
+local function config(arch, about, arrays)
   local function get(key) return item(about, arch .. "." .. key) end
   local function need(key)
     local v = get(key)
@@ -55,22 +87,24 @@ local function config(about, arrays)
   end
   local heads, hidden = need("attention.head_count"), need("embedding_length")
   local out = {
-    model_type = model_type, hidden_size = hidden, num_hidden_layers = need("block_count"),
+    model_type = types[arch], hidden_size = hidden, num_hidden_layers = need("block_count"),
     num_attention_heads = heads, num_key_value_heads = get("attention.head_count_kv") or heads,
     head_dim = get("attention.key_length") or hidden / heads, intermediate_size = need("feed_forward_length"),
     rms_norm_eps = get("attention.layer_norm_rms_epsilon") or 1e-6, max_position_embeddings = get("context_length"),
     vocab_size = arrays["model.embed_tokens.weight"]:dim(0), rope_theta = get("rope.freq_base") or 10000,
     num_experts = get("expert_count"), num_experts_per_tok = get("expert_used_count"),
-    moe_intermediate_size = get("expert_feed_forward_length"),
-    sliding_window = get("attention.sliding_window"),
+    moe_intermediate_size = get("expert_feed_forward_length"), sliding_window = get("attention.sliding_window"),
     tie_word_embeddings = arrays["lm_head.weight"] == nil,
     attention_bias = arrays["model.layers.0.self_attn.q_proj.bias"] ~= nil,
     mlp_bias = arrays["model.layers.0.mlp.up_proj.bias"] ~= nil,
     bos_token_id = item(about, "tokenizer.ggml.bos_token_id"),
-    eos_token_id = item(about, "tokenizer.ggml.eos_token_id"),
   }
-  if model_type == "qwen3_moe" then
-    out.norm_topk_prob, out.mlp_only_layers = true, {}
+  for _, key in ipairs{"eos_token_id", "eot_token_id"} do
+    out.eos_token_id = out.eos_token_id or {}
+    table.insert(out.eos_token_id, item(about, "tokenizer.ggml." .. key))
+  end
+  if out.num_experts then
+    out.mlp_only_layers = {}
     for i = 0, out.num_hidden_layers - 1 do
       if not arrays[("model.layers.%d.mlp.gate.weight"):format(i)] then table.insert(out.mlp_only_layers, i) end
     end
@@ -78,7 +112,35 @@ local function config(about, arrays)
   local scaling = get("rope.scaling.type")
   if scaling and scaling ~= "none" then
     out.rope_scaling = {rope_type = scaling, factor = get("rope.scaling.factor"),
-      original_max_position_embeddings = get("rope.scaling.original_context_length")}
+      original_max_position_embeddings = get("rope.scaling.original_context_length"),
+      attention_factor = get("rope.scaling.attn_factor")}
+  end
+  if more[arch] then more[arch](out, get) end
+  return out
+end
+
+-- factors are what a file has of rotary factors, an array for each: llama3's, or longrope's two lists.
+local function factors(c, found, about, arch)
+  local all, short, long = found["rope_freqs.weight"], found["rope_factors_short.weight"],
+    found["rope_factors_long.weight"]
+  if all then c.rope_scaling = {rope_type = "factors", factors = all:tolist()} end
+  if long then
+    c.rope_scaling = {rope_type = "longrope", short_factor = (short or long):tolist(), long_factor = long:tolist(),
+      attention_factor = item(about, arch .. ".rope.scaling.attn_factor"),
+      original_max_position_embeddings = item(about, arch .. ".rope.scaling.original_context_length")}
+  end
+end
+
+-- packing is config.json's quantization for what the file has packed.
+local function packing(arrays)
+  local out = {group_size = 32, bits = 4}
+  for name, scales in pairs(arrays) do
+    local path = name:match("^(.*)%.scales$")
+    if path then
+      local mode = arrays[path .. ".biases"] and "affine" or "mxfp4"
+      local bits = arrays[path .. ".weight"]:dim(-1) / scales:dim(-1)
+      out[path] = {group_size = 32, bits = bits, mode = mode}
+    end
   end
   return out
 end
@@ -86,33 +148,32 @@ end
 -- load opens a GGUF file: its arrays by transformers' names, what config.json would say, and the file's own settings.
 function gguf.load(file)
   local found, about = mx.load(file, {format = "gguf", return_metadata = true})
+  local arch = about["general.architecture"]
+  if not types[arch] then
+    local known = {}
+    for name in pairs(types) do known[#known + 1] = name end
+    table.sort(known)
+    fail("general.architecture = %s of a GGUF file is not built; these are: %s", tostring(arch),
+      table.concat(known, ", "))
+  end
   local arrays, left = {}, {}
   for name, x in pairs(found) do
-    local new = renamed(name)
-    if new then arrays[new] = x elseif name ~= "rope_freqs.weight" then left[#left + 1] = name end
+    local new = renamed(name, arch)
+    if new then arrays[new] = x elseif not name:match("^rope_f") then left[#left + 1] = name end
   end
   table.sort(left)
   if #left > 0 then fail("%s: no layer is known for %s", file, table.concat(left, ", ")) end
   if not arrays["model.embed_tokens.weight"] then fail("%s has no token_embd.weight", file) end
-  local c = config(about, arrays)
-  if found["rope_freqs.weight"] then
-    c.rope_scaling = {rope_type = "factors", factors = found["rope_freqs.weight"]:tolist()}
+  local c = config(arch, about, arrays)
+  factors(c, found, about, arch)
+  if arch == "llama" and c.num_experts then fail("a GGUF file of Mixtral is not built: %s", file) end
+  for name, x in pairs(arrays) do
+    local which = arch == "llama" and name:match("self_attn%.([qk])_proj%.")
+    if which then arrays[name] = unpermuted(x, which == "q" and c.num_attention_heads or c.num_key_value_heads) end
+    if name:match("shared_expert_gate%.weight") and x.ndim == 1 then arrays[name] = mx.expand_dims(x, 0) end
+    if arch:match("^gemma") and name:match("norm%.weight$") then arrays[name] = x - 1 end
   end
-  if c.model_type == "llama" then
-    for name, x in pairs(arrays) do
-      local which = name:match("self_attn%.([qk])_proj%.")
-      if which then arrays[name] = unpermuted(x, which == "q" and c.num_attention_heads or c.num_key_value_heads) end
-    end
-  end
-  c.quantization = {group_size = 32, bits = 4}
-  for name, scales in pairs(arrays) do
-    local path = name:match("^(.*)%.scales$")
-    if path then
-      local mode = arrays[path .. ".biases"] and "affine" or "mxfp4"
-      local bits = arrays[path .. ".weight"]:dim(-1) / scales:dim(-1)
-      c.quantization[path] = {group_size = 32, bits = bits, mode = mode}
-    end
-  end
+  c.quantization = packing(arrays)
   return arrays, c, about
 end
 

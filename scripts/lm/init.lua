@@ -101,7 +101,7 @@ function lm.load(name, options)
   if name:match("%.gguf$") then
     local settings
     arrays, settings = require("lm.gguf").load(name)
-    config, dir = Config.new(settings), nil
+    config = Config.new(settings)
   else
     dir = found(name)
     config = Config.read(dir)

@@ -49,6 +49,16 @@ local beside = {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.j
   "generation_config.json", "chat_template.jinja", "chat_template.json", "vocab.json", "merges.txt",
   "preprocessor_config.json"}
 
+-- write_tokenizer writes what a .gguf file has of a tokenizer; it may have none.
+local function write_tokenizer(file, dir)
+  local tokenizer = host.tokenizer(file)
+  if not tokenizer then return end
+  local config = {tokenizer_class = "PreTrainedTokenizerFast", bos_token = tokenizer.bos, eos_token = tokenizer.eos,
+    pad_token = tokenizer.pad, unk_token = tokenizer.unk, chat_template = tokenizer.chat_template}
+  try(host.write(dir .. "/tokenizer.json", try(host.gguf_tokenizer(file))))
+  try(host.write(dir .. "/tokenizer_config.json", try(host.encode(config, "  "))))
+end
+
 -- directory writes a model to a directory that is not there, or all of it not at all. progress(done, all) is called
 -- after each file of weights.
 function save.directory(model, dir, progress)
@@ -75,6 +85,7 @@ function save.directory(model, dir, progress)
       local from = (model.directory or "") .. "/" .. name
       if model.directory and host.kind(from) then try(host.copy(from, begun .. "/" .. name)) end
     end
+    if (model.directory or ""):match("%.gguf$") then write_tokenizer(model.directory, begun) end
     try(host.rename(begun, dir))
   end)
   if not ok then

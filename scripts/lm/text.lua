@@ -32,10 +32,10 @@ local function ends(model, tokenizer)
   return out
 end
 
--- open is a Session of a model, with the tokenizer of its directory or of another one.
+-- open is a Session of a model, with the tokenizer of its directory or .gguf file, or of another one.
 function Session.open(model, directory)
   directory = directory or model.directory
-  if not directory then fail("a .gguf file has no tokenizer here: name a directory that has one") end
+  if not directory then fail("the model is of no directory: name one that has a tokenizer") end
   local tokenizer, why = host.tokenizer(directory)
   if not tokenizer then fail("%s: %s", directory, why) end
   local self = setmetatable({model = model, tokenizer = tokenizer}, Session)

@@ -1,0 +1,160 @@
+"""Makes the golden files of gguf/: what transformers answers to .gguf files, which it unpacks by the package gguf.
+
+    python gguf_models.py [name...]
+
+Needs what generate.py needs and gguf 0.19. For each file NAME.json holds its metadata and its tensors, by name, shape
+and type, and NAME.safetensors the answer to TOKENS. What is in the tensors is drawn anew by the name and the type, here
+and in model_gguf_test.go alike: see data.
+"""
+
+import json
+import os
+import sys
+import tempfile
+
+import gguf
+import numpy as np
+import torch
+import transformers
+from safetensors.torch import save_file
+
+from generate import HERE, fill
+
+TOKENS = [3, 41, 12, 60, 33, 9, 27]
+WORDS = 64
+# The numbers that a block of a type begins with, as halves, and where; all else in it is drawn.
+SCALES = {
+    "Q8_0": {0: 0x1400}, "Q4_0": {0: 0x2400}, "Q4_1": {0: 0x2400, 2: 0xB000}, "Q5_0": {0: 0x2000},
+    "Q5_1": {0: 0x2000, 2: 0xB000}, "Q4_K": {0: 0x0800, 2: 0x1400}, "Q5_K": {0: 0x0400, 2: 0x1400},
+    "Q6_K": {208: 0x0200},
+}
+
+
+def drawn(name, n):
+    """n bytes by a name: the first digits of fill's numbers."""
+    return ((fill(name, (n, 1)).ravel() / np.float32(0.14) + np.float32(1)) * np.float32(128)).astype(np.uint8)
+
+
+def data(name, shape, kind):
+    """The bytes of a tensor."""
+    if kind in ("F32", "F16", "BF16"):
+        x = fill(name, shape)
+        if kind == "F32":
+            return x
+        if kind == "F16":
+            return x.astype(np.float16)
+        return (x.view(np.uint32) >> 16).astype(np.uint16).view(np.uint8).reshape(*shape[:-1], -1)
+    block, size = gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType[kind]]
+    count = int(np.prod(shape)) // block
+    b = drawn(name, count * size).reshape(count, size)
+    for at, half in SCALES[kind].items():
+        b[:, at], b[:, at + 1] = half & 255, half >> 8
+    return b.reshape(*shape[:-1], -1)
+
+
+def model(arch, layers, hidden, heads, kv_heads, size, inner, more=(), kind="F32", tied=False, experts=0, names=None,
+          **about):
+    """A file: metadata and tensors."""
+    meta = {"block_count": layers, "context_length": 128, "embedding_length": hidden, "feed_forward_length": inner,
+            "attention.head_count": heads, "attention.head_count_kv": kv_heads, "attention.key_length": size,
+            "attention.value_length": size, "attention.layer_norm_rms_epsilon": 1e-6, "rope.freq_base": 10000.0,
+            "rope.dimension_count": size, "vocab_size": WORDS, **about}
+    meta = {"general.architecture": arch, **{f"{arch}.{k}": v for k, v in meta.items()}}
+    tensors = [("token_embd.weight", [WORDS, hidden], kind), ("output_norm.weight", [hidden], "F32")]
+    if not tied:
+        tensors.append(("output.weight", [WORDS, hidden], kind))
+    shapes = {"attn_norm": [hidden], "ffn_norm": [hidden], "attn_q": [heads * size, hidden],
+              "attn_k": [kv_heads * size, hidden], "attn_v": [kv_heads * size, hidden],
+              "attn_output": [hidden, heads * size]}
+    if experts:
+        shapes |= {"ffn_gate_inp": [experts, hidden], "ffn_gate_exps": [experts, inner, hidden],
+                   "ffn_up_exps": [experts, inner, hidden], "ffn_down_exps": [experts, hidden, inner]}
+    else:
+        shapes |= {"ffn_gate": [inner, hidden], "ffn_up": [inner, hidden], "ffn_down": [hidden, inner]}
+    shapes |= names or {}
+    for i in range(layers):
+        for name, shape in shapes.items():
+            if shape is None:
+                continue
+            base, end = name if isinstance(name, tuple) else (name, "weight")
+            plain = len(shape) == 1 or base == "ffn_gate_inp"
+            tensors.append((f"blk.{i}.{base}.{end}", shape, "F32" if plain else kind))
+    return meta, tensors + list(more)
+
+
+def biases(hidden, kv):
+    return {("attn_q", "bias"): [hidden], ("attn_k", "bias"): [kv], ("attn_v", "bias"): [kv]}
+
+
+FOUR = {"post_attention_norm": [64], "post_ffw_norm": [64]}
+SHARED = {"ffn_gate_inp_shexp": [64], "ffn_gate_shexp": [32, 64], "ffn_up_shexp": [32, 64], "ffn_down_shexp": [64, 32]}
+FUSED = {"attn_q": None, "attn_k": None, "attn_v": None, "ffn_gate": None, "attn_qkv": [128, 64], "ffn_up": [192, 64]}
+NORMS = {"attn_q_norm": [16], "attn_k_norm": [16]}
+FACTORS = [("rope_factors_short.weight", [8], "F32"), ("rope_factors_long.weight", [8], "F32")]
+CASES = {kind: model("llama", 1, 256, 4, 2, 64, 256, kind=kind)
+         for kind in ("F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q4_K", "Q5_K", "Q6_K")}
+CASES |= {
+    "qwen2": model("qwen2", 2, 64, 4, 2, 16, 96, names=biases(64, 32), tied=True),
+    "qwen2moe": model("qwen2moe", 2, 64, 4, 2, 16, 32, names=biases(64, 32) | SHARED, experts=4, expert_count=4,
+                      expert_used_count=2, expert_feed_forward_length=32, expert_shared_feed_forward_length=32),
+    "qwen3": model("qwen3", 2, 64, 4, 2, 16, 96, names=NORMS),
+    "qwen3moe": model("qwen3moe", 2, 64, 4, 2, 16, 32, names=NORMS, experts=4, expert_count=4, expert_used_count=2,
+                      expert_feed_forward_length=32),
+    "gemma2": model("gemma2", 2, 64, 2, 1, 256, 96, names=FOUR, tied=True,
+                    **{"attention.sliding_window": 4, "attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0}),
+    "gemma3": model("gemma3", 6, 64, 2, 1, 256, 96, names=FOUR | {"attn_q_norm": [256], "attn_k_norm": [256]},
+                    tied=True, **{"attention.sliding_window": 4, "rope.freq_base": 1000000.0}),
+    "phi3": model("phi3", 2, 64, 4, 2, 16, 96, names=FUSED),
+    "phi3_long": model("phi3", 2, 64, 4, 2, 16, 96, names=FUSED, more=FACTORS,
+                       **{"rope.scaling.original_context_length": 64, "rope.scaling.attn_factor": 1.0801234}),
+}
+
+
+def write(path, meta, tensors):
+    w = gguf.GGUFWriter(path, meta["general.architecture"])
+    for key, value in meta.items():
+        if key != "general.architecture":
+            (w.add_uint32 if isinstance(value, int) else w.add_float32)(key, value)
+    # transformers asks for a tokenizer, if only for its size
+    w.add_token_list([str(i) for i in range(WORDS)])
+    for name, shape, kind in tensors:
+        w.add_tensor(name, data(name, shape, kind), raw_dtype=gguf.GGMLQuantizationType[kind])
+    w.write_header_to_file()
+    w.write_kv_data_to_file()
+    w.write_tensors_to_file()
+    w.close()
+
+
+def make(name):
+    meta, tensors = CASES[name]
+    with tempfile.TemporaryDirectory() as d:
+        write(d + "/m.gguf", meta, tensors)
+        config = transformers.AutoConfig.from_pretrained(d, gguf_file="m.gguf")
+        config._attn_implementation = "eager"
+        arch = meta["general.architecture"]
+        if arch in ("qwen2moe", "qwen3moe"):
+            config.moe_intermediate_size = 32
+        config.pad_token_id = None
+        if arch == "qwen3":
+            config.head_dim = 16
+        if arch == "qwen2moe":
+            config.shared_expert_intermediate_size = 32
+        if name == "phi3_long":
+            config.max_position_embeddings, config.original_max_position_embeddings = 128, 64
+            config.rope_parameters = {
+                "rope_type": "longrope", "rope_theta": 10000.0, "original_max_position_embeddings": 64,
+                "attention_factor": 1.0801234, "short_factor": fill("rope_factors_short.weight", (8,)).tolist(),
+                "long_factor": fill("rope_factors_long.weight", (8,)).tolist()}
+        m = transformers.AutoModelForCausalLM.from_pretrained(
+            d, gguf_file="m.gguf", config=config, dtype=torch.float32, attn_implementation="eager").eval()
+        with torch.no_grad():
+            logits = m(torch.tensor([TOKENS])).logits[0].float().contiguous()
+    with open(os.path.join(HERE, "gguf", name + ".json"), "w") as f:
+        json.dump({"metadata": meta, "tensors": tensors}, f, separators=(",", ":"))
+    save_file({"logits": logits}, os.path.join(HERE, "gguf", name + ".safetensors"))
+    print(name, "range", float(logits.abs().max()), flush=True)
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or CASES:
+        make(name)
