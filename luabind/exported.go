@@ -25,7 +25,8 @@ var exportRows = []row{
 		call: exportFunction},
 	{name: "exporter", sig: "file:string fun:any shapeless:bool=false metadata:string?",
 		help: "A value e that is called with the inputs of mx.export_function, as often as there are inputs of different " +
-			"shapes, dtypes or names to export fun for; e:close() writes the file.",
+			"shapes, dtypes or names to export fun for; e:close() writes the file. shapeless and metadata are those " +
+			"of mx.export_function.",
 		call: func(a *args) any {
 			e := &exporter{s: a.s, path: a.writable(a.Text(0)), fn: a.callable(1)}
 			e.file.Shapeless = a.Bool(2)

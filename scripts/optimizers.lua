@@ -274,7 +274,7 @@ define{
   sig = "learning_rate:value momentum:number=0 weight_decay:number=0 dampening:number=0 nesterov:bool=false",
   help = "Stochastic gradient descent: v = momentum * v + (1 - dampening) * g, and the parameter goes down by " ..
     "learning_rate * v. learning_rate is a number or a schedule; weight_decay times the parameter is added to the " ..
-    "gradient.",
+    "gradient. With nesterov the step is learning_rate * (g + momentum * v).",
   call = function(learning_rate, momentum, weight_decay, dampening, nesterov)
     if nesterov and (momentum <= 0 or dampening ~= 0) then
       fail("SGD", ("nesterov wants momentum and no dampening: momentum is %g, dampening %g"):format(momentum,
@@ -433,7 +433,8 @@ end
 define{
   name = "Lion", sig = "learning_rate:value betas:list? weight_decay:number=0",
   help = "The parameter goes down by learning_rate * sign(beta1 * m + (1 - beta1) * g), where m is a running " ..
-    "average of g with beta2. betas is {0.9, 0.99} if left out.",
+    "average of g with beta2. betas is {0.9, 0.99} if left out. Before, it is multiplied by 1 - learning_rate * " ..
+    "weight_decay.",
   call = function(learning_rate, betas, weight_decay)
     betas = two("Lion", betas, {0.9, 0.99})
     local o = new(Lion, {betas = betas, weight_decay = weight_decay})
@@ -501,7 +502,9 @@ define{
   help = "Adam whose v has a row and a column in the place of a matrix. eps is {1e-30, 1e-3} if left out: what is " ..
     "added to g^2, and the least scale of a parameter. With relative_step the learning rate is the smaller of " ..
     "1e-2, or 1e-6 * step with warmup_init, and 1 / sqrt(step); with scale_parameter it is multiplied by the root " ..
-    "mean square of the parameter. Steps whose root mean square is above clip_threshold are scaled down to it.",
+    "mean square of the parameter. Steps whose root mean square is above clip_threshold are scaled down to it. v " ..
+    "has the coefficient 1 - step ^ decay_rate; with beta_1 steps are a running average; the parameter is " ..
+    "multiplied by 1 - learning_rate * weight_decay before each.",
   call = function(learning_rate, eps, clip_threshold, decay_rate, beta_1, weight_decay, scale_parameter, relative_step,
       warmup_init)
     if learning_rate == nil and not relative_step then
@@ -550,8 +553,10 @@ define{
   name = "Muon",
   sig = "learning_rate:value momentum:number=0.95 weight_decay:number=0.01 nesterov:bool=true ns_steps:int=5",
   help = "v = momentum * v + (1 - momentum) * g; a matrix goes down by learning_rate times the orthogonal matrix " ..
-    "nearest to v, which ns_steps of a Newton-Schulz iteration find. An array of more dimensions is a matrix of " ..
-    "its first one; one of fewer goes down by learning_rate * v.",
+    "nearest to v, or with nesterov to momentum * v + (1 - momentum) * g, which ns_steps of a Newton-Schulz " ..
+    "iteration find, and times sqrt(rows / columns) if it is high. An array of more dimensions is a matrix of its " ..
+    "first one; one of fewer goes down by learning_rate times that itself. weight_decay times the parameter is " ..
+    "added to the gradient.",
   call = function(learning_rate, momentum, weight_decay, nesterov, ns_steps)
     local o = new(Muon, {momentum = momentum, weight_decay = weight_decay, nesterov = nesterov, ns_steps = ns_steps})
     o:setting("learning_rate", learning_rate)

@@ -34,5 +34,7 @@ end
 dropout("Dropout", 0, "In training, each element becomes 0 with the probability p, and the others are divided " ..
   "by 1 - p; " ..
   "in evaluation nothing changes. The random numbers are mx.random's.")
-dropout("Dropout2d", 2, "Dropout of whole channels: of arrays (N, H, W, C) or (H, W, C).")
-dropout("Dropout3d", 3, "Dropout of whole channels: of arrays (N, D, H, W, C) or (D, H, W, C).")
+dropout("Dropout2d", 2, "Dropout of whole channels, each with the probability p: of arrays (N, H, W, C) or " ..
+  "(H, W, C).")
+dropout("Dropout3d", 3, "Dropout of whole channels, each with the probability p: of arrays (N, D, H, W, C) or " ..
+  "(D, H, W, C).")

@@ -48,9 +48,9 @@ end
 
 loss({
   name = "cross_entropy", sig = "logits targets weights:array? axis:int=-1 label_smoothing:number=0.0",
-  help = "logsumexp(logits) less the target's logit, along an axis. targets are the targets' numbers, without " ..
-    "the axis, " ..
-    "or probabilities, with it.",
+  help = "logsumexp(logits) less the target's logit, along an axis. targets are the targets' numbers, without the " ..
+    "axis, or probabilities, with it, of which label_smoothing spreads that share evenly. The losses are " ..
+    "multiplied by weights.",
   call = function(logits, targets, weights, axis, smoothing)
     if smoothing < 0 or smoothing >= 1 then
       fail("losses.cross_entropy", ("label_smoothing is %g, want a number in [0, 1)"):format(smoothing))
@@ -74,7 +74,7 @@ loss({
   name = "binary_cross_entropy", sig = "inputs targets weights:array? with_logits:bool=true",
   help = "-(t * log(p) + (1 - t) * log(1 - p)) for targets t, where p is sigmoid(inputs), or with with_logits = " ..
     "false " ..
-    "inputs themselves, whose logarithms are at least -100.",
+    "inputs themselves, whose logarithms are at least -100. The losses are multiplied by weights.",
   call = function(inputs, targets, weights, with_logits)
     same("binary_cross_entropy", "inputs", inputs, "targets", targets)
     local y

@@ -153,7 +153,8 @@ define{
   name = "quantize",
   sig = "model:any group_size:int? bits:int? mode:string=affine quantize_input:bool=false class_predicate:function?",
   help = "Replaces the layers of a model that have a method to_quantized (Linear, Embedding) by quantized ones. " ..
-    "class_predicate(name, layer) may pick among all layers: by true, or by a table of keywords for to_quantized.",
+    "class_predicate(name, layer) may pick among all layers: by true, or by a table of keywords for to_quantized. " ..
+    "group_size, bits and mode are those of mx.quantize; with quantize_input a Linear becomes a QQLinear.",
   call = function(model, group_size, bits, mode, quantize_input, predicate)
     local function one(name, m)
       local chosen

@@ -20,7 +20,9 @@ local MultiHeadAttention = layer{
     "dims) and " ..
     "(N, S, dims), each through a Linear (query_proj, key_proj, value_proj), then through out_proj. mask is " ..
     "added to " ..
-    "the scores, or a boolean array that says what is attended to, or \"causal\".",
+    "the scores, or a boolean array that says what is attended to, or \"causal\". queries, keys and values may have " ..
+    "sizes of their own (..._input_dims; values those of keys), their Linear value_dims and the result " ..
+    "value_output_dims outputs: dims where they are left out. With bias the Linears have one.",
   init = function(self, dims, num_heads, query_input_dims, key_input_dims, value_input_dims, value_dims,
                   value_output_dims, bias)
     if dims % num_heads ~= 0 then
@@ -58,9 +60,10 @@ local settings = " mlp_dims:int? dropout:number=0.0 activation:any? norm_first:b
 
 layer{
   name = "TransformerEncoderLayer", sig = "dims:int num_heads:int" .. settings,
-  help = "Self-attention and two Linears with the activation (mx.nn.relu) between, mlp_dims (4 * dims) wide, " ..
-    "each added " ..
-    "to what it was given and normalized (LayerNorm) before, or with norm_first = false after: layer(x, mask).",
+  help = "Self-attention and two Linears with the activation (mx.nn.relu) between, mlp_dims (4 * dims) wide, each " ..
+    "added to what it was given and normalized (LayerNorm) before, or with norm_first = false after: layer(x, " ..
+    "mask). dims is the size of x's last dimension, num_heads that of MultiHeadAttention; a Dropout of dropout " ..
+    "comes behind attention and behind the activation.",
   init = function(self, dims, num_heads, mlp_dims, dropout, activation, norm_first)
     mlp_dims = mlp_dims or 4 * dims
     self.attention = nn.MultiHeadAttention(dims, num_heads)
@@ -154,7 +157,8 @@ layer{
     "dropout:number=0.0 activation:any? custom_encoder:any? custom_decoder:any? norm_first:bool=true " ..
     "checkpoint:bool=false",
   help = "A TransformerEncoder and a TransformerDecoder that attends to what it gives: model(src, tgt, src_mask, " ..
-    "tgt_mask, memory_mask).",
+    "tgt_mask, memory_mask). They have num_encoder_layers and num_decoder_layers layers, unless custom_encoder and " ..
+    "custom_decoder stand for them; the other arguments are theirs.",
   init = function(self, dims, num_heads, encoders, decoders, mlp_dims, dropout, activation, encoder, decoder,
                   norm_first, checkpoint)
     self.encoder = encoder or

@@ -156,7 +156,7 @@ var _ = sig.Def("trace", "a offset:int=0 axis1:int=0 axis2:int=1 dtype:dtype?", 
 })
 
 // Trace is the sum of the elements of [Diagonal], converted to dtype (nil: a's own) before they are added up, as [Sum]
-// does it. Errors are Diagonal's.
+// does it. Errors are those of [Diagonal].
 func Trace(a *tensor.Array, offset, axis1, axis2 int, dtype tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "trace"
 	c := tensor.Call(ctx)

@@ -26,6 +26,7 @@ func repeated(c *tensor.Ctx, x *tensor.Array, places, n []int) *tensor.Array {
 var _ = sig.Def("repeat", "array repeats:int axis:axis?", func(a *sig.Args) any {
 	return Repeat(a.Array(0), a.Int(1), a.Axis(2), a.Ctx)
 })
+var _ = sig.Alias("repeat_", "repeat") // repeat is a word of Lua's
 
 // Repeat has each part of array along an axis (nil: each element of the flattened array) that many times, one after
 // the other. A negative number of repeats is an error.

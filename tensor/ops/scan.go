@@ -241,10 +241,10 @@ func cumulate(name string, typed bool,
 var _ = cumulate("cumsum", true, CumSum)
 var _ = sig.Alias("cumulative_sum", "cumsum")
 
-// CumSum is the sums of a's elements along an axis (nil: of the flattened array) up to each, with reverse from the
-// end;
-// without inclusive each element itself is left out, and the first sum is 0. The dtype is a's, int32 for bool;
-// integers wrap around; the half types are added up in float32. An axis out of range is an error.
+// CumSum is the sums of a's elements along an axis (nil: of the flattened array) up to each, with reverse from the end;
+// without inclusive each element itself is left out, and the first sum is 0. The dtype is a's, int32 for bool; integers
+// wrap around; the half types are added up in float32. In a script a is converted first to a dtype that is given. An
+// axis out of range is an error.
 func CumSum(a *tensor.Array, axis *int, reverse, inclusive bool, ctx ...*tensor.Ctx) *tensor.Array {
 	return callScan(tensor.Call(ctx), cumSum, countBools, a, axis, reverse, inclusive)
 }
@@ -252,8 +252,9 @@ func CumSum(a *tensor.Array, axis *int, reverse, inclusive bool, ctx ...*tensor.
 var _ = cumulate("cumprod", true, CumProd)
 var _ = sig.Alias("cumulative_prod", "cumprod")
 
-// CumProd is the products of a's elements along an axis up to each, in a's dtype: see [CumSum]. Without inclusive the
-// first is 1. The gradient is right beside zeros too; second derivatives take the zeros as constants.
+// CumProd is the products of a's elements along an axis up to each, in a's dtype or one that a script gives: see
+// [CumSum]. Without inclusive the first is 1. The gradient is right beside zeros too; second derivatives take the zeros
+// as constants.
 func CumProd(a *tensor.Array, axis *int, reverse, inclusive bool, ctx ...*tensor.Ctx) *tensor.Array {
 	return callScan(tensor.Call(ctx), cumProd, kit.AnyDType, a, axis, reverse, inclusive)
 }

@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
@@ -153,8 +154,17 @@ func (r *rooms) text(f *sig.Func) (string, error) {
 			return "", fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	out := (&comment.Printer{TextWidth: 80}).Text(d)
-	return strings.TrimSpace(string(out)), nil
+	out := strings.TrimSpace(string((&comment.Printer{TextWidth: 80}).Text(d)))
+	if slices.ContainsFunc(f.Params, noneIsFalse) {
+		out = strings.NewReplacer("nil:", "false:", "an axis of nil", "an axis of false").Replace(out)
+	}
+	return out, nil
+}
+
+// noneIsFalse reports whether a parameter takes MLX's None, which is nil in Go's comments, and nil is its default in
+// Lua: a script says false.
+func noneIsFalse(p sig.Param) bool {
+	return p.Value != nil && (slices.Contains(p.Kinds, sig.KindAxis) || slices.Contains(p.Kinds, sig.KindAxes))
 }
 
 // links turns the links of a paragraph or list into names of mx.

@@ -58,6 +58,9 @@ func TestHelpSpeaksLua(t *testing.T) {
 		if op := sig.Lookup(f.Name); op != nil {
 			text, err = r.text(op)
 			require.NoError(t, err, f.Name)
+			if slices.ContainsFunc(op.Params, noneIsFalse) {
+				require.NotRegexp(t, `\bnil\b`, text, "help of %s: nil is the default", f.Name)
+			}
 			first, _, _ := strings.Cut(text, " ")
 			require.Equal(t, f.Name, first)
 		}
@@ -66,6 +69,7 @@ func TestHelpSpeaksLua(t *testing.T) {
 			require.NotContains(t, goNames, word, "help of %s", f.Name)
 		}
 		require.Empty(t, goWords.FindString(text), "help of %s", f.Name)
+		require.NotRegexp(t, `\b[a-z]+[A-Z]\w*`, text, "help of %s names no parameter of Lua's so", f.Name)
 		require.NotRegexp(t, `\[[A-Z]\w+\]`, text, "help of %s has a link that names no function of its room", f.Name)
 		sentences := regexp.MustCompile(`[.:;]\s+`).Split(strings.Join(strings.Fields(text), " "), -1)
 		for _, s := range sentences {

@@ -130,9 +130,9 @@ var _ = sig.Def("conv_general", "input weight stride:ints=1 padding:intlists=0 k
 })
 
 // ConvGeneral is [Conv1D], [Conv2D] or [Conv3D] as the input has 3, 4 or 5 dimensions, with paddings of their own
-// before and after each example (in scripts padding is a number, a list, or a list of two lists), with
-// input_dilation, how far apart the input's elements lie, with zeros between them, and with flip, which turns windows
-// round: what mathematics calls a convolution.
+// before and after each example (in scripts padding is a number, a list, or a list of two lists), with kernel_dilation,
+// which is their dilation, with input_dilation, how far apart the input's elements lie, with zeros between them, and
+// with flip, which turns windows round: what mathematics calls a convolution.
 func ConvGeneral(input, weight *tensor.Array, o Options, ctx ...*tensor.Ctx) *tensor.Array {
 	return call(tensor.Call(ctx), "conv_general", input, weight, attrs{Stride: tensor.MakeInts(o.Stride),
 		Low: tensor.MakeInts(o.PaddingLow), High: tensor.MakeInts(o.PaddingHigh),

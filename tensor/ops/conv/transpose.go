@@ -24,11 +24,11 @@ var _ = sig.Def("conv_transpose1d",
 		return ConvTranspose1D(a.Array(0), a.Array(1), a.Int(2), a.Int(3), a.Int(4), a.Int(5), a.Int(6), a.Ctx)
 	})
 
-// ConvTranspose1D spreads each element of input, of shape (examples, length, channels), over a window of the output:
-// it adds its products with weight, of shape (outputs, taps, channels / groups). Windows of neighbours are stride
-// apart, taps dilation; padding takes that many places away at both ends, and outputPadding adds places at the end.
-// Dtypes, groups and errors are those of [Conv1D]. A padding that is larger than the window takes elements of the
-// input away, as in MLX.
+// ConvTranspose1D spreads each element of input, of shape (examples, length, channels), over a window of the output: it
+// adds its products with weight, of shape (outputs, taps, channels / groups). Windows of neighbours are stride apart,
+// taps dilation; padding takes that many places away at both ends, and output_padding adds places at the end. Dtypes,
+// groups and errors are those of [Conv1D]. A padding that is larger than the window takes elements of the input away,
+// as in MLX.
 func ConvTranspose1D(input, weight *tensor.Array, stride, padding, dilation, outputPadding, groups int,
 	ctx ...*tensor.Ctx) *tensor.Array {
 	return transpose(tensor.Call(ctx), "conv_transpose1d", 1, input, weight, []int{stride}, []int{padding},

@@ -263,10 +263,13 @@ var attentionDType = kit.Floats("q, k and v have the common dtype")
 
 // ScaledDotProductAttention is softmax(scale * q k^T + mask) v, without an array of the scores. Q is (examples, heads,
 // queries, depth), k and v are (examples, kv_heads, keys, depth) and (examples, kv_heads, keys, width); heads is a
-// multiple of kv_heads, and neighbouring heads share their keys. The dtype is the common one of q, k and v and must be
-// floating-point; the half types are computed in float32 and rounded once. A query that sees no key sees all alike;
-// without keys the result is 0. Shapes that do not fit, a mask or sinks whose dtype does not promote to the result's,
-// and both kinds of mask are errors. Gradients flow to q, k, v, an added mask and the sinks.
+// multiple of kv_heads, and neighbouring heads share their keys. In scripts mask is an array that broadcasts to
+// (examples, heads, queries, keys), of bool (true: the query sees the key) or to be added to the scores, or "causal":
+// then query i of L sees the first S - L + i + 1 of S keys. Sinks hold a score for each head, of a key whose value is
+// 0. There is one kernel, which is fused: force_fused changes nothing. The dtype is the common one of q, k and v and
+// must be floating-point; the half types are computed in float32 and rounded once. A query that sees no key sees all
+// alike; without keys the result is 0. Shapes that do not fit, a mask or sinks whose dtype does not promote to the
+// result's, and both kinds of mask are errors. Gradients flow to q, k, v, an added mask and the sinks.
 func ScaledDotProductAttention(q, k, v *tensor.Array, scale float64, opt AttentionOptions,
 	ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "scaled_dot_product_attention"

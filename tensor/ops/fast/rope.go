@@ -245,10 +245,13 @@ var _ = sig.Def("fast.rope",
 	})
 
 // RoPE is rotary positional encoding of a, whose shape is (examples, ..., positions, elements): pairs of elements of a
-// row are turned by an angle that grows with the position. The dtype is a's and must be floating-point; the half types
-// are computed in float32 and rounded once. Fewer than three dimensions, a dims that is odd, below 2 or more than the
-// last dimension, an offset that is no integer or of another shape, and both or none of base and freqs are errors.
-// Gradients flow to a and to freqs.
+// row are turned by an angle that grows with the position. The first dims elements of a row are turned, neighbours as a
+// pair if traditional is true, else element i with element i + dims/2; pair i by base^(-2i/dims) at each position, or
+// by the reciprocal of element i of freqs. The position is offset (none: 0; an integer, or one for each example) plus
+// the place in the row of positions, times scale. The dtype is a's and must be floating-point; the half types are
+// computed in float32 and rounded once. Fewer than three dimensions, a dims that is odd, below 2 or more than the last
+// dimension, an offset that is no integer or of another shape, and both or none of base and freqs are errors. Gradients
+// flow to a and to freqs.
 func RoPE(a *tensor.Array, opt RoPEOptions, ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "rope"
 	c := tensor.Call(ctx)
