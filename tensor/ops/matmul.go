@@ -29,7 +29,7 @@ func init() {
 				grads[0] = SumTo(matmul.One(c, tensor.None{}, g.Cot[0], adjoint(c, b)), tensor.ShapeOf(a), c)
 			}
 			if g.Want[1] {
-				grads[1] = SumTo(matmul.One(c, tensor.None{}, adjoint(c, a), g.Cot[0]), tensor.ShapeOf(b), c)
+				grads[1] = sharedGradient(c, a, b, g.Cot[0])
 			}
 			return grads
 		},
@@ -49,6 +49,15 @@ func init() {
 			return []*tensor.Array{y}, []int{0}
 		},
 	})
+}
+
+// sharedGradient is the gradient of a b by b. If b is one matrix for a batch, that is one product of all rows of a and
+// of the cotangent: a product for each example would be as large as b, to be added up.
+func sharedGradient(c *tensor.Ctx, a, b, cot *tensor.Array) *tensor.Array {
+	if b.NDim() == 2 && a.NDim() > 2 {
+		return matmul.One(c, tensor.None{}, adjoint(c, Flatten(a, 0, -2, c)), Flatten(cot, 0, -2, c))
+	}
+	return SumTo(matmul.One(c, tensor.None{}, adjoint(c, a), cot), tensor.ShapeOf(b), c)
 }
 
 // adjoint is x with its last two dimensions exchanged, and conjugated.

@@ -193,7 +193,7 @@ func TestMatmul(t *testing.T) {
 		Fn: optest.One(func(in []*array) *array { return ops.Matmul(in[0], in[1]) }),
 		Cases: []optest.Case{optest.Of("n,k", "k,m"), optest.Of("k", "k,m"), optest.Of("n,k", "k"), optest.Of("k", "k"),
 			optest.Of("n,1,2,k", "3,k,m"),
-			optest.Of("5,k", "k,m")},
+			optest.Of("5,k", "k,m"), optest.Of("2,n,k", "k,m")},
 		Refuse: []tensor.DType{tensor.Int32, tensor.Bool},
 		Bad: []optest.Bad{
 			{Name: "inner", Make: func() *array { return ops.Matmul(zeros(f, 3, 4), zeros(f, 5, 2)) },
