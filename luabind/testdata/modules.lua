@@ -117,6 +117,19 @@ end
 fails("neither a .npz nor a .safetensors file", m.save_weights, m, "weights.bin")
 local l = nn.Linear(2, 3)
 fails("1 parameters are missing: bias", l.load_weights, l, {weight = mx.ones({3, 2})})
+do -- a function among the layers has no parameters
+  local net = nn.Sequential(nn.Linear(2, 3), function(x) return x * 2 end, nn.Linear(3, 1))
+  local _, grads = nn.value_and_grad(net, function(x) return mx.sum(net(x)) end)(mx.ones({4, 2}))
+  assert(mx.array_equal(grads.layers[3].bias, mx.array({4})):item())
+  net:update(grads)
+  assert(mx.array_equal(net.layers[3].bias, mx.array({4})):item() and type(net.layers[2]) == "function")
+  local wide, small = nn.Sequential(nn.Linear(32, 32)), nn.Sequential(nn.Linear(32, 32))
+  nn.quantize(small, 32)
+  local quantized = mx.utils.tree_flatten(small:parameters())
+  fails("not in the module: layers.0.biases, layers.0.scales; the weights are of a quantized model: call nn.quantize",
+    wide.load_weights, wide, quantized)
+end
+
 fails("1 parameters are not in the module: extra", l.load_weights, l,
   {{"weight", mx.ones({3, 2})}, {"bias", mx.ones({3})}, {"extra", mx.ones({1})}})
 fails("weight has the shape (2, 3), want (3, 2)", l.load_weights, l, {weight = mx.ones({2, 3}), bias = mx.ones({3})})

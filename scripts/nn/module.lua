@@ -142,7 +142,7 @@ local function update(dst, parameters, strict)
       end
     elseif type(now) == "table" and type(new) == "table" then
       update(now, new, strict)
-    elseif strict then
+    elseif strict and (now == nil or type(new) ~= "table" or next(new) ~= nil) then -- {} stands for what has none
       if type(now) == "table" then
         fail("Module.update", ("%s is a %s, want a table"):format(tostring(k), mx.type(new)))
       end

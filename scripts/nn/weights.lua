@@ -13,14 +13,22 @@ local function named(weights)
   return out
 end
 
--- missing fails for the names of a that b has not.
-local function missing(a, b, text)
-  local out = {}
+-- The most names that an error lists.
+local most_names = 12
+
+-- missing fails for the names of a that b has not; mixed is what to say where one of them is quantized.
+local function missing(a, b, text, mixed)
+  local out, quantized = {}, false
   for name in pairs(a) do
-    if b[name] == nil then out[#out + 1] = name end
+    if b[name] == nil then
+      out[#out + 1] = name
+      quantized = quantized or name:find("%.?scales$") and b[(name:gsub("scales$", "weight"))] ~= nil
+    end
   end
+  if #out == 0 then return end
   table.sort(out)
-  if #out > 0 then fail("Module.load_weights", text:format(#out, table.concat(out, ", "))) end
+  local listed = table.concat(out, ", ", 1, math.min(#out, most_names)) .. (#out > most_names and ", ..." or "")
+  fail("Module.load_weights", text:format(#out, listed) .. (quantized and mixed or ""))
 end
 
 local function size(x) return "(" .. table.concat(x.shape, ", ") .. ")" end
@@ -45,8 +53,9 @@ function Module:load_weights(weights, strict)
   if strict ~= false then
     local parameters = {}
     for _, p in ipairs(walk.flat(self:parameters(), "", {})) do parameters[p[1]] = p[2] end
-    missing(new, parameters, "%d parameters are not in the module: %s")
-    missing(parameters, new, "%d parameters are missing: %s")
+    missing(new, parameters, "%d parameters are not in the module: %s",
+      "; the weights are of a quantized model: call nn.quantize(module, ...) first, as it was for them")
+    missing(parameters, new, "%d parameters are missing: %s", "; the module is quantized, and the weights are not")
     for name, x in pairs(parameters) do
       if not class.is_array(new[name]) then
         fail("Module.load_weights", ("%s is a %s, want an array"):format(name, mx.type(new[name])))
