@@ -94,6 +94,14 @@ var attacks = []attack{
 	{"a deep text", `return loadstring("return " .. ("("):rep(3e5) .. "1")()`, ""},
 	{"deep blocks", `return loadstring(("do "):rep(1e5) .. ("end "):rep(1e5))()`, ""},
 	{"bytecode", `return loadstring("\27Lua\81\0\1\4\8\4\8\0")()`, ""},
+	{"many constants", `local t = {} for i = 1, 25000 do t[i] = "x=" .. i .. "." end
+		assert(loadstring(table.concat(t, " ")))`, "too many constants"},
+	{"many gotos", `assert(loadstring(("goto a "):rep(30000) .. " ::a::"))`, "gotos and labels"},
+	{"many labels", `local t = {} for i = 1, 20000 do t[i] = "::a" .. i .. "::" end
+		assert(loadstring(table.concat(t, " ")))`, "gotos and labels"},
+	{"many functions", `assert(loadstring(("function f() end "):rep(15000)))`, "functions"},
+	{"a table in many places as an array", `local a, b, c = {}, {}, {} for i = 1, 1000 do a[i] = 1 end
+		for i = 1, 1000 do b[i] = a end for i = 1, 1000 do c[i] = b end return mx.array(c)`, "the script's arrays take"},
 	// What is not there.
 	{"io", `return io.open("/etc/passwd")`, "nil"},
 	{"os", `os.execute("true")`, "nil"},
@@ -135,6 +143,17 @@ func TestAttacks(t *testing.T) {
 			require.Equal(t, []any{8.0}, out)
 		})
 	}
+}
+
+// TestLargeTextsAreNoAttacks: a text of data, and one of many functions, are compiled in a sandbox.
+func TestLargeTextsAreNoAttacks(t *testing.T) {
+	s := open(t, mlxlua.Options{Sandbox: true})
+	out, err := s.Run(t.Context(), "large", `local t = {} for i = 1, 15000 do t[i] = "'name" .. i .. "'" end
+		local data = loadstring("return {" .. table.concat(t, ",") .. "}")()
+		assert(loadstring(("function f(x) return x + 1 end "):rep(5000)))()
+		return #data, data[15000], f(1)`)
+	require.NoError(t, err)
+	require.Equal(t, []any{15000.0, "name15000", 2.0}, out)
 }
 
 // TestInstructionLimit: each call has as many instructions.

@@ -217,6 +217,26 @@ func TestAllowedFiles(t *testing.T) {
 	require.Len(t, found, 1)
 }
 
+// TestLongFilesAreRead: what the texts of a CSV file take counts as memory while it is read, and the time of the
+// call ends that.
+func TestLongFilesAreRead(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "long.csv")
+	require.NoError(t, os.WriteFile(file, bytes.Repeat([]byte("1,2,3\n"), 1e6), 0o600))
+	for want, opt := range map[string]mlxlua.Options{
+		"the script's memory is full":  {MemoryLimit: 16 << 20},
+		"the time of the call is over": {TimeLimit: 10 * time.Millisecond},
+	} {
+		opt.Sandbox, opt.ReadFiles = true, []string{dir}
+		s := open(t, opt)
+		begun := time.Now()
+		_, err := s.Run(t.Context(), "long", `mx.data.load_csv(...)`, file)
+		require.ErrorIs(t, err, mlxlua.ErrLimit)
+		require.ErrorContains(t, err, want)
+		require.Less(t, time.Since(begun), time.Second)
+	}
+}
+
 // TestWriteLimit: the files that a state writes have so many bytes together; one that is too long is not there, and one
 // that is replaced counts no more.
 func TestWriteLimit(t *testing.T) {

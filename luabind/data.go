@@ -28,6 +28,11 @@ func arrayOf(ctx context.Context, c *tensor.Ctx, v lua.LValue, d tensor.DType, i
 	if err := tensor.Fits(tensor.Spec{Shape: b.shape, DType: d}); err != nil {
 		return nil, err
 	}
+	if c.Holder != nil {
+		if err := c.Holder.Account().Check(tensor.Spec{Shape: b.shape, DType: d}.NBytes()); err != nil {
+			return nil, err
+		}
+	}
 	if err := b.add(v, 0); err != nil {
 		return nil, err
 	}

@@ -96,7 +96,7 @@ func makeArray(a *args) any {
 	if x, ok := array(a.raw[0]); ok {
 		return ops.AsType(x, a.DTypeOr(1, x.DType()), a.Ctx)
 	}
-	if holdsArray(a.raw[0]) {
+	if holdsArray(a.s.Context(), a.raw[0]) {
 		st := stacker{a: a}
 		if a.Given(1) {
 			st.given = true

@@ -8,6 +8,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/luabind/lua51"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/format"
 )
@@ -63,6 +64,9 @@ func loadCSV(a *args) any {
 	if a.Given(4) {
 		o.Missing = a.V[4].([]string)
 	}
+	held := lua51.Hold(a.s.State)
+	defer held.End()
+	o.Held = held.Add
 	columns, err := format.LoadCSV(file, o)
 	if err != nil {
 		a.fail("%w", err)

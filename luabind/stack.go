@@ -1,6 +1,7 @@
 package luabind
 
 import (
+	"context"
 	"math"
 
 	lua "github.com/yuin/gopher-lua"
@@ -9,29 +10,42 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/ops"
 )
 
-// holdsArray reports whether a nested table holds an array.
-func holdsArray(v lua.LValue) bool {
-	seen := map[*lua.LTable]bool{}
-	var holds func(v lua.LValue) bool
-	holds = func(v lua.LValue) bool {
-		if _, ok := array(v); ok {
-			return true
-		}
-		t, ok := v.(*lua.LTable)
-		if !ok || seen[t] || len(seen) > 0 && t.Metatable != lua.LNil {
-			return false
-		}
-		seen[t] = true
-		for i := 1; i <= t.Len(); i++ {
-			if holds(t.RawGetInt(i)) {
-				return true
+// holdsArray reports whether a nested table holds an array, as far down as tables can be arrays, as long as the context
+// is not done.
+func holdsArray(ctx context.Context, v lua.LValue) bool {
+	const short = 16 // tables so short that going over one again costs nothing, unless it holds tables
+	seen, steps := map[*lua.LTable]bool{}, 0
+	var holds func(t *lua.LTable, depth int) bool
+	holds = func(t *lua.LTable, depth int) bool {
+		n := t.Len()
+		mark := n > short
+		for i := 1; i <= n; i++ {
+			if steps++; steps%visitsPerPoll == 0 && ctx.Err() != nil {
+				return false // which the caller comes to
 			}
+			switch v := t.RawGetInt(i).(type) {
+			case *lua.LUserData:
+				if _, ok := array(v); ok {
+					return true
+				}
+			case *lua.LTable:
+				mark = true
+				if depth < maxRank && !seen[v] && v.Metatable == lua.LNil && holds(v, depth+1) {
+					return true
+				}
+			}
+		}
+		if mark {
+			seen[t] = true
 		}
 		return false
 	}
-	_, isTable := v.(*lua.LTable)
-	return isTable && holds(v)
+	t, ok := v.(*lua.LTable)
+	return ok && holds(t, 0)
 }
+
+// visitsPerPoll is how many values a walk of tables visits between two looks at the context.
+const visitsPerPoll = 1 << 12
 
 // stacker makes an array of a nested table that holds arrays, as MLX does: it stacks what the items make. Numbers
 // beside arrays are operands: whole ones take the arrays' dtype.
@@ -77,7 +91,7 @@ func (s *stacker) item(v lua.LValue, depth int) *tensor.Array {
 		}
 		return x
 	}
-	if t, ok := v.(*lua.LTable); ok && holdsArray(t) {
+	if t, ok := v.(*lua.LTable); ok && holdsArray(s.a.s.Context(), t) {
 		return s.stack(t, depth+1)
 	}
 	d := s.dtype
@@ -94,19 +108,19 @@ func (s *stacker) item(v lua.LValue, depth int) *tensor.Array {
 // ofNumbers is the dtype of numbers beside the arrays of a nested table.
 func (s *stacker) ofNumbers(v lua.LValue) tensor.DType {
 	d, seen := tensor.Bool, map[*lua.LTable]bool{}
-	var visit func(v lua.LValue)
-	visit = func(v lua.LValue) {
+	var visit func(v lua.LValue, depth int)
+	visit = func(v lua.LValue, depth int) {
 		if x, ok := array(v); ok {
 			d = tensor.Promote(d, x.DType())
 		}
-		if t, ok := v.(*lua.LTable); ok && !seen[t] {
+		if t, ok := v.(*lua.LTable); ok && !seen[t] && depth < maxRank {
 			seen[t] = true
 			for i := 1; i <= t.Len(); i++ {
-				visit(t.RawGetInt(i))
+				visit(t.RawGetInt(i), depth+1)
 			}
 		}
 	}
-	visit(v)
+	visit(v, 0)
 	if d == tensor.Bool {
 		return tensor.Int32 // as a Python int beside bools
 	}

@@ -29,6 +29,14 @@ func (a *Account) Near(n int64) bool { return a != nil && a.Used()+n > a.limit/4
 // fits reports whether a buffer of that size may be charged.
 func (a *Account) fits(size int64) bool { return a == nil || a.Used()+size <= a.limit }
 
+// Check is the error of what takes n bytes if that is more than the account may hold at all.
+func (a *Account) Check(n int64) error {
+	if a == nil || n <= a.limit {
+		return nil
+	}
+	return a.refuse(n)
+}
+
 // charge adds bytes, which may be negative.
 func (a *Account) charge(bytes int64) {
 	if a != nil {

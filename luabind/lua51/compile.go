@@ -50,7 +50,7 @@ func compile(ctx context.Context, src io.Reader, name string, most int64, sure *
 	err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			proto, err = nil, fmt.Errorf("%s: cannot be compiled: %v", name, p)
+			proto, err = nil, cannotCompile(name, p)
 		}
 	}()
 	var text strings.Builder
@@ -62,6 +62,11 @@ func compile(ctx context.Context, src io.Reader, name string, most int64, sure *
 	if err != nil {
 		return nil, syntaxError(err, name, text.String())
 	}
+	if most > 0 {
+		if err := weigh(ctx, stmts); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
 	m := &mender{name: name, ctx: ctx}
 	if sure != nil {
 		m.conditions = newConditions(ctx, stmts, *sure)
@@ -70,11 +75,21 @@ func compile(ctx context.Context, src io.Reader, name string, most int64, sure *
 	if m.err != nil {
 		return nil, m.err
 	}
-	proto, err = lua.Compile(stmts, name)
+	proto, err = generate(ctx, stmts, name, text.Len())
 	if err == nil && m.conditions != nil {
 		seeConditions(proto)
 	}
 	return proto, err
+}
+
+// cannotCompile is the error of a text that gopher-lua panics on.
+func cannotCompile(name string, p any) error {
+	return fmt.Errorf("%s: cannot be compiled: %v", name, p)
+}
+
+// interruptedText is the error of a text whose compilation a context has ended.
+func interruptedText(ctx context.Context, name string) error {
+	return fmt.Errorf("%s: interrupted: %w", name, context.Cause(ctx))
 }
 
 // boundedReader ends a text that is too long, and any text once its context is done: the parser sees no other errors
@@ -188,7 +203,7 @@ func (m *mender) fail(line int, format string, args ...any) {
 func (m *mender) enter(line int) bool {
 	m.depth++
 	if m.seen++; m.seen%pollEvery == 0 && m.ctx.Err() != nil && m.err == nil {
-		m.err = fmt.Errorf("%s: interrupted: %w", m.name, context.Cause(m.ctx))
+		m.err = interruptedText(m.ctx, m.name)
 	}
 	if m.depth > maxNesting {
 		m.fail(line, "chunk is nested more than %d levels deep", maxNesting)

@@ -103,6 +103,40 @@ func hold(s *State, bytes int64) (release func()) {
 	return func() { m.held -= bytes }
 }
 
+// Holding counts what a Go function holds that no measuring sees.
+type Holding struct {
+	s    *State
+	held int64 // by the functions around this one
+}
+
+// Hold begins a Holding of a function that runs.
+func Hold(s *State) *Holding {
+	h := &Holding{s: s}
+	if s.meter != nil {
+		h.held = s.meter.held
+	}
+	return h
+}
+
+// Add counts further bytes. It is an error past the limit of memory, and where the context is done.
+func (h *Holding) Add(bytes int64) error {
+	if m := h.s.meter; m != nil {
+		m.charge(h.s.L, bytes)
+		if m.broken != nil {
+			return m.broken
+		}
+		m.held += bytes
+	}
+	return h.s.Context().Err()
+}
+
+// End says that nothing is held any more.
+func (h *Holding) End() {
+	if h.s.meter != nil {
+		h.s.meter.held = h.held
+	}
+}
+
 // charge counts bytes that are about to be made.
 func (m *meter) charge(L *lua.LState, bytes int64) {
 	if m.limits.Memory == 0 || m.broken != nil {

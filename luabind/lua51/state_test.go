@@ -28,6 +28,19 @@ func run(s *State, src, name string) ([]lua.LValue, error) {
 }
 
 // The libraries do what the manual says.
+// What is no ASCII letter stays as it is, as in C's locale; gopher-lua reads UTF-8, and breaks other texts.
+func TestBytewiseStrings(t *testing.T) {
+	s := New(Options{})
+	defer s.L.Close()
+	require.NoError(t, s.L.DoString(`
+		assert(("a\195\169\255z"):upper() == "A\195\169\255Z")
+		assert(("A\195\137\255Z"):lower() == "a\195\137\255z")
+		assert(("a\0\255z"):reverse() == "z\255\0a" and (""):reverse() == "" and (""):upper() == "")
+		local long = ("ab\255"):rep(5000)
+		assert(long:upper() == ("AB\255"):rep(5000) and long:reverse() == ("\255ba"):rep(5000))
+		assert(("x"):rep(0/0) == "" and ("x"):rep(-1) == "" and (""):rep(1/0) == "" and ("ab"):rep(2.7) == "abab")`))
+}
+
 func TestLibraries(t *testing.T) {
 	s := newTestState(t)
 	const fails = `

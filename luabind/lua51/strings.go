@@ -2,6 +2,7 @@ package lua51
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -16,32 +17,63 @@ func (s *State) boundStrings() {
 	lib.RawSetString("gfind", s.Method(lib, "gmatch", s.stringGMatch))
 	s.Method(lib, "gsub", s.stringGSub)
 	s.Method(lib, "format", s.stringFormat)
-	if s.opt.Limits.Memory > 0 {
-		charged(s, lib, "upper", "lower", "reverse")
-	}
+	s.bytewise(lib, "upper", func(piece []byte) {
+		for i, c := range piece {
+			if 'a' <= c && c <= 'z' {
+				piece[i] = c - 'a' + 'A'
+			}
+		}
+	})
+	s.bytewise(lib, "lower", func(piece []byte) {
+		for i, c := range piece {
+			if 'A' <= c && c <= 'Z' {
+				piece[i] = c - 'A' + 'a'
+			}
+		}
+	})
+	s.bytewise(lib, "reverse", nil)
 	s.limitResults(lib, "byte", "string.byte", func(L *lua.LState) (int, int) {
 		return L.OptInt(2, 1), L.OptInt(3, L.OptInt(2, 1))
 	}, func(L *lua.LState) int { return len(L.CheckString(1)) })
 }
 
-// charged has a function of the string library, whose result is about as long as its argument, counted.
-func charged(s *State, lib *lua.LTable, names ...string) {
-	for _, name := range names {
-		plain := lib.RawGetString(name).(*lua.LFunction).GFunction
-		s.Method(lib, name, func(L *lua.LState) int {
-			s.Charge(stringBytes + 2*int64(len(L.CheckString(1))))
-			return plain(L)
-		})
-	}
+// bytewise is a function of the string library that changes each byte, or reverses their order where change is nil.
+// gopher-lua's change what is no ASCII, also texts that are no UTF-8.
+func (s *State) bytewise(lib *lua.LTable, name string, change func(piece []byte)) {
+	s.Method(lib, name, func(L *lua.LState) int {
+		text := L.CheckString(1)
+		s.Charge(stringBytes + 2*int64(len(text)))
+		var out strings.Builder
+		out.Grow(len(text))
+		piece := make([]byte, min(len(text), pollEvery))
+		for at := 0; at < len(text); at += len(piece) {
+			s.poll()
+			piece = piece[:min(len(piece), len(text)-at)]
+			if change != nil {
+				copy(piece, text[at:])
+				change(piece)
+			} else {
+				copy(piece, text[len(text)-at-len(piece):])
+				slices.Reverse(piece)
+			}
+			out.Write(piece)
+		}
+		L.Push(lua.LString(out.String()))
+		return 1
+	})
 }
 
 func (s *State) stringRep(L *lua.LState) int {
 	text, n := L.CheckString(1), float64(L.CheckNumber(2))
+	if len(text) == 0 || !(n >= 1) { // NaN too
+		L.Push(lua.LString(""))
+		return 1
+	}
 	if float64(len(text))*n > maxString {
 		s.fail("string.rep: %v times %d bytes are more than %d", n, len(text), maxString)
 	}
-	s.Charge(int64(max(float64(len(text))*n, 0)))
-	L.Push(lua.LString(strings.Repeat(text, max(int(n), 0)*min(len(text), 1))))
+	s.Charge(int64(float64(len(text)) * n))
+	L.Push(lua.LString(strings.Repeat(text, int(n))))
 	return 1
 }
 

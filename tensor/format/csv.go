@@ -25,6 +25,9 @@ type CSVOptions struct {
 	// Types are the columns' types by name, or by number from 1 on where there is no header. A column that is not named
 	// has the first of these that all its values fit: bool (true, false), int32, int64, float32, text.
 	Types map[string]CSVType
+	// Held, unless it is nil, is told now and then how many bytes more the texts take that were read; its error ends the
+	// reading.
+	Held func(bytes int64) error
 }
 
 // CSVType is a column's type: a dtype, or text.
@@ -81,12 +84,17 @@ func ReadCSV(r io.Reader, o CSVOptions) ([]CSVColumn, error) {
 		if err := t.add(record); err != nil {
 			return nil, err
 		}
+		if err := t.hold(record); err != nil {
+			return nil, err
+		}
 	}
 	if t.columns == nil {
 		return nil, errors.New("the file is empty")
 	}
 	for i := range t.columns {
-		t.columns[i].finish(o.Missing)
+		if err := t.columns[i].finish(&o); err != nil {
+			return nil, err
+		}
 	}
 	out := make([]CSVColumn, len(t.columns))
 	for i := range out {
@@ -109,6 +117,7 @@ type csvTable struct {
 	o       CSVOptions
 	r       *csv.Reader
 	columns []csvColumn
+	held    int64 // bytes that Held was not told of yet
 }
 
 // csvColumn is a column as it is read: texts.
@@ -141,6 +150,23 @@ func (t *csvTable) add(record []string) error {
 		c.Texts = append(c.Texts, record[i]) // it shares its memory with its record's other fields
 	}
 	return nil
+}
+
+// csvPiece is how many bytes are read, or texts looked at, between two calls of Held.
+const csvPiece = 1 << 16
+
+// hold counts what the texts of a record take.
+func (t *csvTable) hold(record []string) error {
+	const text = 2 * 16 // a string, in a slice that has room for as many
+	for _, field := range record {
+		t.held += text + int64(len(field))
+	}
+	if t.held < csvPiece || t.o.Held == nil {
+		return nil
+	}
+	held := t.held
+	t.held = 0
+	return t.o.Held(held)
 }
 
 // begin makes the columns of the first record.
@@ -183,38 +209,47 @@ func (t *csvTable) refuse(d tensor.DType, field string) string {
 }
 
 // finish makes numbers of the texts if they are such, or are to be.
-func (c *csvColumn) finish(missing []string) {
+func (c *csvColumn) finish(o *CSVOptions) error {
 	if c.given != nil && c.given.Text {
-		return
+		return nil
 	}
 	types := []tensor.DType{tensor.Bool, tensor.Int32, tensor.Int64, tensor.Float32}
 	if c.given != nil {
 		types = []tensor.DType{c.given.DType}
 	}
 	for _, d := range types {
-		if b, ok := c.encoded(d, missing); ok {
+		b, ok, err := c.encoded(d, o)
+		if err != nil {
+			return err
+		}
+		if ok {
 			c.DType, c.Bytes, c.Texts = d, b, nil
-			return
+			return nil
 		}
 	}
+	return nil
 }
 
 // encoded is the texts as numbers of a dtype, if all are such.
-func (c *csvColumn) encoded(d tensor.DType, missing []string) ([]byte, bool) {
-	out := make([]byte, 0, len(c.Texts)*d.Size())
-	for _, text := range c.Texts {
-		if slices.Contains(missing, text) {
+func (c *csvColumn) encoded(d tensor.DType, o *CSVOptions) (out []byte, ok bool, err error) {
+	out = make([]byte, 0, len(c.Texts)*d.Size())
+	for i, text := range c.Texts {
+		if i%csvPiece == 0 && o.Held != nil {
+			if err := o.Held(0); err != nil {
+				return nil, false, err
+			}
+		}
+		if slices.Contains(o.Missing, text) {
 			if !d.IsFloat() {
-				return nil, false
+				return nil, false, nil
 			}
 			text = "nan"
 		}
-		var ok bool
 		if out, ok = appendField(out, d, text); !ok {
-			return nil, false
+			return nil, false, nil
 		}
 	}
-	return out, true
+	return out, true, nil
 }
 
 // appendField appends a field as an element of a dtype, if it is one.
