@@ -19,8 +19,11 @@ func (m *module) addHelp() {
 	s := m.s
 	help := s.Func(func(L *lua.LState) int {
 		text := helpOfHelp
-		if L.GetTop() > 0 {
-			text = m.helpText(L.Get(1))
+		switch what := L.Get(1); {
+		case L.GetTop() == 2 && what == lua.LNil: // a name that the REPL was asked for, and that has no value
+			text = m.helpText(L.Get(2))
+		case L.GetTop() > 0:
+			text = m.helpText(what)
 		}
 		s.Write(text + "\n")
 		return 0
@@ -42,6 +45,7 @@ func (m *module) helpText(v lua.LValue) string {
 		if f := m.named(strings.TrimPrefix(string(v), "mx.")); f != nil {
 			return f.usage() + "\n" + f.text()
 		}
+		return m.like(string(v))
 	case *lua.LFunction:
 		if f := m.help[v]; f != nil {
 			return f.usage() + "\n" + f.text()
@@ -78,6 +82,25 @@ func (m *module) helpText(v lua.LValue) string {
 			wrapped("Methods, called as x:sum(): "+strings.Join(methods, ", "))
 	}
 	return describe(v)
+}
+
+// like lists the functions whose names hold a text.
+func (m *module) like(text string) string {
+	const most = 20
+	var names []string
+	for name, f := range m.funcs {
+		if text != "" && strings.Contains(strings.ToLower(name), strings.ToLower(text)) {
+			names = append(names, f.usage())
+		}
+	}
+	sort.Strings(names)
+	switch n := len(names); {
+	case n == 0:
+		return fmt.Sprintf("there is no %s; help(mx) lists what there is", quote(text))
+	case n > most:
+		names = append(names[:most], fmt.Sprintf("and %d others", n-most))
+	}
+	return strings.Join(names, "\n")
 }
 
 // classOf is what makes objects of a class of mx, from the class or an object of it; nil of other tables.

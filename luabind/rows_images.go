@@ -6,7 +6,6 @@ import (
 	"math"
 	"os"
 	"runtime"
-	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -38,19 +37,16 @@ var imageRows = []row{
 		}},
 	{name: "data.draw_image", sig: "image columns:int? color:bool?", host: true,
 		help: "A text that shows a picture, as mx.data.save_image takes it, on a terminal: each character is two " +
-			"pixels high. A picture wider than columns (the terminal's, as the environment's COLUMNS says, or 80) " +
+			"pixels high. A picture wider than columns (as the environment's COLUMNS says, or the terminal, or 80) " +
 			"is made smaller. With color, which is true if print writes to a terminal and the environment has no " +
 			"NO_COLOR, it is made of half blocks in 24-bit colours; else of blocks and shades, brighter where the " +
 			"picture is.",
 		call: func(a *args) any {
-			columns := 80
-			if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
-				columns = n
-			}
+			columns := textColumns(a.s)
 			if a.Given(1) {
 				columns = a.Int(1)
 			}
-			color := isTerminal(a.s.opt.Stdout, os.Stdout) && os.Getenv("NO_COLOR") == ""
+			color := paints(a.s)
 			if a.Given(2) {
 				color = a.Bool(2)
 			}

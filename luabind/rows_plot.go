@@ -155,7 +155,7 @@ func (a *args) plotted(points bool) any {
 func (a *args) drawn(f *plot.Figure, i int) any {
 	const rows, pixelsPerPoint = 16, 2
 	if !a.Given(i) {
-		text, err := f.Text(textColumns(), rows, paints(a.s))
+		text, err := f.Text(textColumns(a.s), rows, paints(a.s))
 		if err != nil {
 			a.fail("%w", err)
 		}
@@ -173,10 +173,13 @@ func (a *args) drawn(f *plot.Figure, i int) any {
 	return a.save(a.writable(a.Text(i)), write)
 }
 
-// textColumns is how wide text may be: as the environment's COLUMNS says, or 80.
-func textColumns() int {
+// textColumns is how wide text may be: as the environment's COLUMNS says, or the host, or 80.
+func textColumns(s *State) int {
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
 		return n
+	}
+	if s.opt.Columns != nil {
+		return s.opt.Columns()
 	}
 	return 80
 }
@@ -194,7 +197,7 @@ func plotImage(a *args) any {
 		p = a.picture(0)
 	}
 	if !a.Given(3) {
-		text, err := p.Text(textColumns(), paints(a.s))
+		text, err := p.Text(textColumns(a.s), paints(a.s))
 		if err != nil {
 			a.fail("%w", err)
 		}

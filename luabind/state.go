@@ -73,6 +73,8 @@ type Options struct {
 	Strict      bool      // a condition that is an array, which is always true, is an error instead of a warning
 	Stdout      io.Writer // where print writes; nil: os.Stdout
 	Stderr      io.Writer // where warnings go; nil: os.Stderr, in a sandbox where print writes
+	// Columns is how wide what is drawn as text may be where the environment does not say; nil: 80.
+	Columns func() int
 }
 
 // New opens a Lua state with mx loaded: require("mx") gives it, and it is a global.

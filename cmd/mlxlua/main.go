@@ -11,6 +11,9 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -130,7 +133,11 @@ func open(o *options, argv []string, stdin *os.File, stdout, stderr io.Writer) (
 	if err := mlxlua.OpenDevice(o.device); err != nil {
 		return nil, err
 	}
-	opt := luabind.Options{Seed: o.seed, Libraries: true, Stdout: stdout, Stderr: stderr, Strict: o.strict}
+	opt := luabind.Options{Seed: o.seed, Libraries: true, Stdout: stdout, Stderr: stderr, Strict: o.strict,
+		Columns: func() int {
+			columns, _ := terminalSize()
+			return columns
+		}}
 	if err := o.limits.apply(&opt, o.sandbox); err != nil {
 		return nil, err
 	}
@@ -147,6 +154,7 @@ type program struct {
 	stdin          *os.File
 	stdout, stderr io.Writer
 	exited         bool // by os.exit
+	terminated     atomic.Bool
 	colors         bool // whether what it writes is painted
 }
 
@@ -182,7 +190,7 @@ func (p *program) perform() int {
 	terminal := isTerminal(p.stdin)
 	if p.o.hasScript {
 		err := p.interruptible(p.script)
-		if status, ok := p.report(err); !ok && (exits(err) || !p.o.interactive) {
+		if status, ok := p.report(err); !ok && (exits(err) || err == errTerminated || !p.o.interactive) {
 			return status
 		}
 	}
@@ -249,20 +257,38 @@ func (p *program) init() (int, bool) {
 	}))
 }
 
+// errTerminated is the cause of a context that SIGTERM cancelled, and statusTerminated what the program ends with then:
+// that of shells for a program that the signal has ended. What does not end for so long is left as it is.
+var errTerminated = errors.New("terminated")
+
+const (
+	statusTerminated = 128 + 15
+	terminationGrace = 2 * time.Second
+)
+
 // errInterrupted is the cause of a context that Ctrl-C cancelled.
 var errInterrupted = errors.New("Ctrl-C")
 
-// interruptible runs f with a context that Ctrl-C cancels.
+// interruptible runs f with a context that Ctrl-C cancels, and SIGTERM, after which the program ends: no file is half
+// written.
 func (p *program) interruptible(f func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	done := make(chan struct{})
 	go func() {
 		select {
-		case <-signals:
+		case s := <-signals:
 			signal.Stop(signals) // where something is stuck, a second one ends a script
-			cancel(errInterrupted)
+			if s == os.Interrupt {
+				cancel(errInterrupted)
+				return
+			}
+			p.terminated.Store(true)
+			stuck := time.AfterFunc(terminationGrace, func() { os.Exit(statusTerminated) })
+			cancel(errTerminated)
+			<-done
+			stuck.Stop()
 		case <-done:
 		}
 	}()
@@ -271,13 +297,20 @@ func (p *program) interruptible(f func(ctx context.Context) error) error {
 		close(done)
 		cancel(nil)
 	}()
-	return f(ctx)
+	err := f(ctx)
+	if p.terminated.Load() {
+		return errTerminated
+	}
+	return err
 }
 
 // report prints an error as the lua program does. ok: the program goes on, else status is its exit status.
 func (p *program) report(err error) (status int, ok bool) {
 	if err == nil {
 		return 0, true
+	}
+	if err == errTerminated {
+		return statusTerminated, false
 	}
 	var se *luabind.ScriptError
 	if errors.As(err, &se) && se.Exit != nil {

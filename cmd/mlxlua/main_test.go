@@ -7,9 +7,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -46,6 +49,52 @@ func script(t *testing.T, text string) string {
 	path := filepath.Join(t.TempDir(), "script.lua")
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
+}
+
+// SIGTERM ends a script that catches errors, and one that writes a file: of which nothing stays but what is whole.
+func TestTermination(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no signals to oneself")
+	}
+	t.Setenv("LUA_INIT", "")
+	folder := t.TempDir()
+	for _, source := range []string{
+		`print("go") while true do pcall(function() while true do end end) end`,
+		`local x, file = mx.ones({1e7}), [[` + filepath.Join(folder, "x.npy") + `]] mx.eval(x) print("go")
+			while true do mx.save(file, x) end`,
+	} {
+		var errs bytes.Buffer
+		self, err := os.FindProcess(os.Getpid())
+		require.NoError(t, err)
+		terminate := func() { _ = self.Signal(syscall.SIGTERM) }
+		out := &printed{when: "go\n", do: func() { time.AfterFunc(20*time.Millisecond, terminate) }}
+		require.Equal(t, 143, run([]string{"mlxlua", "-e", source}, os.Stdin, out, &errs))
+		require.Empty(t, errs.String())
+	}
+	entries, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	for _, e := range entries {
+		require.Equal(t, "x.npy", e.Name())
+	}
+}
+
+// help finds functions by a part of their names, also where the REPL is asked for a name that has no value.
+func TestHelpFinds(t *testing.T) {
+	t.Setenv("LUA_INIT", "")
+	for entry, want := range map[string]string{
+		"?softmax":       "mx.softmax(a, axis=nil, precise=false)",
+		"?segmen":        "mx.segmented_mm(",
+		`help("segmen")`: "mx.segmented_mm(",
+		"?nosuch":        `there is no "nosuch"; help(mx) lists what there is`,
+		"x = 3\n?x":      "3",
+		"?print":         "a function of the script",
+		`help("s")`:      "others",
+		"help(nil)":      "nil",
+		"?mx.nosuch":     "there is no mx.nosuch",
+	} {
+		got := runProgram(t, entry+"\n", "-i")
+		require.Contains(t, got.out+got.stderr, want, entry)
+	}
 }
 
 // The options do what those of the standard lua program do.

@@ -37,7 +37,7 @@ const usage = `usage: mlxlua [options] [script [args]]
   --help         print this and exit
 Without a script, options or input from elsewhere, mlxlua is a REPL.
 The exit status is that of os.exit; 0: all went well; 1: an error of the script, of an option or of a file, or
-of work that the script handed over and never looked at.
+of work that the script handed over and never looked at; 143: SIGTERM, after which no file stays half written.
 `
 
 // options are the program's arguments.

@@ -55,7 +55,7 @@ func (p *program) loop(in entryReader) int {
 	idle := make(chan os.Signal, 1)
 	signal.Notify(idle, os.Interrupt)
 	defer signal.Stop(idle)
-	for {
+	for !p.terminated.Load() {
 		entry, err := in.next("> ", p.ends)
 		switch {
 		case errors.Is(err, edit.ErrInterrupted):
@@ -78,6 +78,7 @@ func (p *program) loop(in entryReader) int {
 			return status
 		}
 	}
+	return statusTerminated
 }
 
 // ends reports whether an entry is whole.
@@ -106,6 +107,8 @@ func parseCommand(entry string) request {
 	switch name = strings.TrimSpace(name); {
 	case asked && name == "", !c.timed && text == "help":
 		c.src = "help()"
+	case asked && isName(name):
+		c.src = "help(" + name + ", \"" + name + "\")"
 	case asked && !strings.ContainsAny(name, "\n\"'"):
 		c.src = "help(" + name + ")"
 	default:
@@ -113,6 +116,16 @@ func parseCommand(entry string) request {
 		c.quiet = strings.HasSuffix(text, ";")
 	}
 	return c
+}
+
+// isName reports whether a text is a name of Lua's.
+func isName(text string) bool {
+	for i, c := range text {
+		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return text != ""
 }
 
 // evaluate runs an entry and prints its values, the last of which is then the global ans. Errors are printed and the
