@@ -67,9 +67,9 @@ func init() {
 			}
 			return append(outs, tensor.Uint32, d, d), nil
 		},
-		Run:      runQuantize,
-		Constant: true,
-		VMap:     batchFactors(quantize, 1),
+		Run:  runQuantize,
+		VJP:  quantizeGradient,
+		VMap: batchFactors(quantize, 1),
 	})
 	dequantize.Define(tensor.Rules[dequantAttrs]{
 		Shape: func(in []tensor.Spec, a dequantAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
@@ -145,7 +145,7 @@ func factorArgs(r *tensor.Run, i, groups int) ([]tensor.Arg, error) {
 func groupGradients(c *tensor.Ctx, a quantAttrs, w, scales, cot *tensor.Array) (byScale, byBias *tensor.Array) {
 	d := scales.DType()
 	q := dequantize.One(c, dequantAttrs{a, d}, w, ops.OnesLike(scales, c), ops.ZerosLike(scales, c))
-	groups := tensor.Concat(tensor.ShapeOf(scales), tensor.Sizes(a.Group))
+	groups := groupsShape(scales, a)
 	sum := func(x *tensor.Array) *tensor.Array { return ops.Sum(ops.Reshape(x, groups, c), []int{-1}, false, c) }
 	cot = ops.AsType(cot, d, c)
 	return sum(ops.Multiply(cot, q, c)), sum(cot)
@@ -215,7 +215,8 @@ var _ = sig.Def("quantize", "w group_size:int? bits:int? mode:string=affine glob
 // 1.5, 2, 3, 4 and 6 with signs; scales that are powers of two), "mxfp8" (32; floats e4m3, see mx.from_fp8; powers of
 // two) and "nvfp4" (16; floats of 4 bits; scales e4m3). In nvfp4 global_scale, a float32 such as the greatest magnitude
 // in w, sets the range of scales: elements have the factor global_scale / 2688 too. Others are errors. Values are
-// MLX's. A group with inf or NaN has a scale that unpacks to inf or NaN. No gradient flows.
+// MLX's. A group with inf or NaN has a scale that unpacks to inf or NaN. In mode affine gradients
+// of scales and biases flow to the ends of each group's range, which they are made of; packed numbers have none.
 func Quantize(w *tensor.Array, q Quantization, ctx ...*tensor.Ctx) []*tensor.Array {
 	const op = "quantize"
 	c := tensor.Call(ctx)
