@@ -19,6 +19,8 @@ const (
 	complexToComplex kind = iota
 	realToComplex         // of the spectrum comes the half that has the rest as its mirror image
 	complexToReal         // of such a half
+	half                  // of such a half, to complex numbers whose parts are the real ones: within one transform
+	conjugatedHalf        // the same of its conjugate
 )
 
 // scaling is what a result is multiplied by.

@@ -148,8 +148,8 @@ func requireNear(t *testing.T, want, got []complex128, n int, what string) {
 func TestLengths(t *testing.T) {
 	optest.OnlyValues(t)
 	optest.Open(t)
-	lengths := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 25, 29, 31, 32, 37, 49, 64, 77, 96, 100, 127, 128, 135, 243,
-		256, 289, 512, 600, 961, 1009, 1024, 1331, 1536, 2048, 2049, 2187, 3125, 4004, 4096, 5184, 8192, 10007, 65536}
+	lengths := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 25, 32, 49, 61, 64, 77, 96, 100, 127, 128, 135, 243,
+		256, 289, 512, 600, 1009, 1024, 1331, 1536, 2048, 2049, 2187, 3125, 4004, 4096, 5184, 8192, 10007, 65536}
 	if testing.Short() {
 		lengths = lengths[:len(lengths)-3]
 	}
@@ -182,7 +182,7 @@ func TestLengths(t *testing.T) {
 func TestDimensions(t *testing.T) {
 	optest.OnlyValues(t)
 	optest.Open(t)
-	for _, s := range [][3]int{{2, 16, 3}, {1, 60, 40}, {2, 128, 9}, {3, 300, 2}, {1, 300, 33}, {2, 41, 5}, {1, 2100, 2},
+	for _, s := range [][3]int{{2, 16, 3}, {1, 60, 40}, {2, 128, 9}, {3, 320, 2}, {1, 320, 33}, {2, 67, 5}, {1, 2100, 2},
 		{40, 5, 1}, {3, 1, 7}} {
 		x := ops.FromSlice(numbers(s[0]*s[1]*s[2], 2), s[:])
 		rows := ops.SwapAxes(x, 1, 2)

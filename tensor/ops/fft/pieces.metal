@@ -151,11 +151,9 @@ kernel void unpack(const device float2* in [[buffer(0)]],
 #endif
 }
 
-// Transforms of real numbers by one of half as many complex ones, whose real parts are the even numbers and whose
-// imaginary parts the odd ones. `length` is half the whole, circle the roots of the whole's order.
-
 #if KIND == 1
-// Half a spectrum of the transform of the complex numbers.
+// Half a spectrum of real numbers of the transform of half as many complex ones, whose real parts are the even numbers
+// and whose imaginary parts the odd ones. `length` is half the whole, circle the roots of the whole's order.
 kernel void untangle(const device float2* in [[buffer(0)]],
                      device float2* out [[buffer(1)]],
                      constant Piece& m [[buffer(2)]],
@@ -171,37 +169,5 @@ kernel void untangle(const device float2* in [[buffer(0)]],
     a.im = -a.im;
 #endif
     out[ulong(at.z) * (m.length + 1) + k] = float2(weight * a.re, weight * a.im);
-}
-#endif
-
-#if KIND == 2
-// A number of half a spectrum, which is `known` long.
-inline Number of_half(const device float2* row, uint k, constant Piece& m) {
-    if (k >= m.known) {
-        return {0.0f, 0.0f};
-    }
-    float2 v = row[k];
-    bool single = k == 0 || k == m.length;
-#if INVERSE
-    float im = v.y;
-#else
-    float im = -v.y;
-#endif
-    return {single ? v.x : m.inner * v.x, single ? 0.0f : m.inner * im};
-}
-
-// The complex numbers whose inverse transform is that of half a spectrum.
-kernel void tangle(const device float2* in [[buffer(0)]],
-                   device float2* out [[buffer(1)]],
-                   constant Piece& m [[buffer(2)]],
-                   const device float2* circle [[buffer(3)]],
-                   uint3 at [[thread_position_in_grid]]) {
-    const uint k = at.x;
-    const device float2* row = in + ulong(at.z) * m.in_length;
-    Number a = of_half(row, k, m), b = of_half(row, m.length - k, m);
-    float2 w = circle[k];
-    Number even = {a.re + b.re, a.im - b.im};
-    Number odd = times(Number{a.re - b.re, a.im + b.im}, Number{w.x, -w.y});
-    out[ulong(at.z) * m.length + k] = float2(even.re - odd.im, even.im + odd.re);
 }
 #endif

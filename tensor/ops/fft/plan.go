@@ -8,7 +8,7 @@ const (
 	widest         = 32            // transforms of a tile
 	leastAlongside = 8             // transforms of a tile that read whole cache lines
 	stageLength    = room / widest // numbers of transforms in such a tile
-	longestRadix   = 31            // beyond, a convolution takes fewer operations
+	longestRadix   = 61            // beyond, there are more numbers than a kernel holds, and a convolution serves
 	longest        = 1 << 28       // numbers of a transform
 	mostSideBySide = 1 << 30       // numbers that kernels count in 32 bits
 )
@@ -77,17 +77,18 @@ func split(n int) []int {
 	}
 }
 
-// convolutionLength is the least length of at least n numbers whose factors are 2, 3 and 5.
+// convolutionLength is a length of at least n numbers whose factors are 2, 3 and 5: of those up to 2 n the one whose
+// stages touch the fewest numbers.
 func convolutionLength(n int) int {
-	best := 0
+	best, least := 0, 0
 	for p5 := 1; p5 < 2*n; p5 *= 5 {
 		for p3 := p5; p3 < 2*n; p3 *= 3 {
 			m := p3
 			for m < n {
 				m *= 2
 			}
-			if best == 0 || m < best {
-				best = m
+			if cost := m * len(radices(m)); best == 0 || cost < least {
+				best, least = m, cost
 			}
 		}
 	}

@@ -2,7 +2,9 @@ package fft
 
 import (
 	_ "embed"
+	"fmt"
 	"math"
+	"strings"
 
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
@@ -12,6 +14,8 @@ import (
 var (
 	//go:embed numbers.metal
 	numbersText string
+	//go:embed stages.metal
+	stagesText string
 	//go:embed transform.metal
 	transformText string
 	//go:embed pieces.metal
@@ -29,7 +33,26 @@ type tileVariant struct {
 	tile   int
 	inRows bool
 	out    layout
+	// convolve: the whole transform is a convolution, in one pass
+	convolve bool
+	odd      uint64 // a bit for each radix that has no kernel text of its own
 }
+
+// Macros are the stages of those radices: a length without them does without their code, which is long.
+func (v tileVariant) Macros() string {
+	var b strings.Builder
+	b.WriteString("#define ODD_STAGES")
+	for r := range 64 {
+		if v.odd>>r&1 != 0 {
+			fmt.Fprintf(&b, " case %d: odd_stage<Odd<%d>>(x, y, s, step, roots, m.table, lane); break;", r, r)
+		}
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+// isOdd reports whether a radix is one of the above.
+func isOdd(r int) bool { return r > 5 && r != 8 }
 
 // pieceVariant chooses kernels around the stages: whether a transform's numbers lie side by side.
 type pieceVariant struct {
@@ -48,7 +71,7 @@ const (
 
 var (
 	pieceKernels = kit.NewKernels[pieceVariant](numbersText, piecesText)
-	tileKernels  = kit.NewKernels[tileVariant](numbersText, transformText)
+	tileKernels  = kit.NewKernels[tileVariant](numbersText, stagesText, transformText)
 )
 
 // job is a transform along one dimension that is being encoded: n numbers, outer of them times inner side by side. The
@@ -91,7 +114,7 @@ func (j *job) table(n int) (table, error) {
 		t.stages = append(t.stages, tileStage{r, n / (r * count), count, t.size})
 		runs = append(runs, run{count, r * count, t.size, (r - 1) * count})
 		t.size += (r - 1) * count
-		if r > 5 && r != 8 { // the sums of any_stage go round the circle
+		if isOdd(r) { // their sums go round the circle
 			runs = append(runs, run{r, r, t.size, r})
 			t.size += r
 		}
@@ -124,6 +147,8 @@ type pass struct {
 	outLow, outHigh, outElement int
 	low, whole, order           int
 	scale, weight               float64
+	more                        []tensor.Arg // the roots of the whole; of a convolution the chirp and the filter
+	convolve                    bool
 }
 
 func (j *job) pass(p pass) error {
@@ -131,12 +156,18 @@ func (j *job) pass(p pass) error {
 	if err != nil {
 		return err
 	}
-	v := tileVariant{variant: p.variant, tile: tileWidth(p.length, p.transforms), inRows: p.rows, out: otherLayout}
+	v := tileVariant{variant: p.variant, tile: tileWidth(p.length, p.transforms), inRows: p.rows, out: otherLayout,
+		convolve: p.convolve}
 	switch {
 	case p.outElement == 1:
 		v.out = rowsLayout
 	case p.low%v.tile == 0 || p.low >= p.transforms:
 		v.out = columnsLayout
+	}
+	for _, s := range t.stages {
+		if isOdd(s.radix) {
+			v.odd |= 1 << s.radix
+		}
 	}
 	b := kit.Params{}.Long(p.inOuter, p.outOuter).Uint(p.inIndex, p.inElement, p.outLow, p.outHigh, p.outElement, p.low,
 		p.transforms, p.length, p.known, p.whole, p.order, t.size, len(t.stages)).Float(tensor.Float32, p.scale, p.weight)
@@ -149,7 +180,8 @@ func (j *job) pass(p pass) error {
 	}
 	tiles := (p.transforms + v.tile - 1) / v.tile
 	grid := kit.Grid{Threads: metal.Size{X: 32 * tiles, Y: p.outer, Z: 1}, Group: metal.Size{X: 32, Y: 1, Z: 1}}
-	return tileKernels.Launch(j.Run, v, "transform", grid, p.in.Arg(), p.out.Arg(), b.Arg(), t.roots.Arg())
+	args := append([]tensor.Arg{p.in.Arg(), p.out.Arg(), b.Arg(), t.roots.Arg()}, p.more...)
+	return tileKernels.Launch(j.Run, v, "transform", grid, args...)
 }
 
 // encode chooses how to transform.
@@ -171,7 +203,7 @@ func (j *job) encode() error {
 	case j.fitsTile(j.n):
 		return j.atOnce()
 	case j.kind == complexToComplex && j.inLength == j.n:
-		return j.stages(j.inverse, j.in, j.out, j.n, j.scale)
+		return j.stages(complexes(j.inverse), j.in, j.out, j.n, j.scale)
 	}
 	x, err := j.pack(j.n, nil)
 	if err != nil {
@@ -181,7 +213,7 @@ func (j *job) encode() error {
 	if err != nil {
 		return err
 	}
-	if err := j.stages(false, x, y, j.n, 1); err != nil {
+	if err := j.stages(complexes(false), x, y, j.n, 1); err != nil {
 		return err
 	}
 	return j.unpack(y, j.n, nil)
@@ -215,20 +247,21 @@ func (j *job) half() error {
 	if err := pieceKernels.Launch(j.Run, pieceVariant{}, "circle", kit.Line(h+1), roots.Arg(), kit.Uint(j.n)); err != nil {
 		return err
 	}
-	between, err := j.complexes(j.outer * h)
-	if err != nil {
-		return err
-	}
 	if j.kind == realToComplex {
-		if err := j.stages(false, j.in, between, h, 1); err != nil {
+		between, err := j.complexes(j.outer * h)
+		if err != nil {
+			return err
+		}
+		if err := j.stages(complexes(false), j.in, between, h, 1); err != nil {
 			return err
 		}
 		return j.piece("untangle", between, j.out, h+1, h, &roots)
 	}
-	if err := j.piece("tangle", j.in, between, h, h, &roots); err != nil {
-		return err
+	from := source{variant: variant{half, true}, circle: &roots}
+	if !j.inverse {
+		from.kind = conjugatedHalf
 	}
-	return j.stages(true, between, j.out, h, j.scale)
+	return j.stages(from, j.in, j.out, h, j.scale)
 }
 
 // atOnce transforms in one pass.
@@ -248,8 +281,16 @@ func (j *job) alongside(p *pass) {
 	}
 }
 
+// source is what stages begin with: complex numbers, or half a spectrum and the roots of the whole's order.
+type source struct {
+	variant
+	circle *tensor.Operand
+}
+
+func complexes(inverse bool) source { return source{variant: variant{inverse: inverse}} }
+
 // stages transforms rows of n complex numbers in as many passes as it takes. The input must not be the output.
-func (j *job) stages(inverse bool, in, out tensor.Operand, n int, scale float64) error {
+func (j *job) stages(from source, in, out tensor.Operand, n int, scale float64) error {
 	lengths := []int{n}
 	if !j.fitsTile(n) {
 		lengths = split(n)
@@ -268,13 +309,17 @@ func (j *job) stages(inverse bool, in, out tensor.Operand, n int, scale float64)
 		if (len(lengths)-i)%2 == 0 {
 			to = between
 		}
-		p := pass{variant: variant{inverse: inverse}, in: in, out: to, outer: j.outer, inOuter: row, outOuter: row,
+		p := pass{variant: variant{inverse: from.inverse}, in: in, out: to, outer: j.outer, inOuter: row, outOuter: row,
 			transforms: row / length, length: length, known: length, inElement: row / length, rows: row == length, outLow: 1,
 			outHigh: length * apart, outElement: apart, low: apart, scale: 1}
 		if i < len(lengths)-1 {
 			p.order = left
 		} else {
 			p.scale = scale
+		}
+		if i == 0 && from.circle != nil {
+			p.variant, p.inOuter, p.known, p.whole, p.weight = from.variant, j.inLength, j.known, j.n, j.weight
+			p.more = []tensor.Arg{from.circle.Arg()}
 		}
 		if row == length {
 			j.alongside(&p)
@@ -342,6 +387,12 @@ func (j *job) convolve() error {
 	if err != nil {
 		return err
 	}
+	if j.inner == 1 && length <= room {
+		return j.pass(pass{variant: j.variant, in: j.in, out: j.out, outer: j.outer, inOuter: j.inLength,
+			outOuter: j.outLength, transforms: 1, length: length, known: j.known, rows: true, inElement: 1, outLow: 1,
+			outElement: 1, low: 1, whole: j.n, scale: j.scale / float64(length), weight: j.weight,
+			more: []tensor.Arg{chirp.Arg(), filter.Arg()}, convolve: true})
+	}
 	x, err := j.pack(length, &chirp)
 	if err != nil {
 		return err
@@ -350,13 +401,13 @@ func (j *job) convolve() error {
 	if err != nil {
 		return err
 	}
-	if err := j.stages(false, x, y, length, 1); err != nil {
+	if err := j.stages(complexes(false), x, y, length, 1); err != nil {
 		return err
 	}
 	if err := j.piece("multiply", y, filter, length, length, nil); err != nil {
 		return err
 	}
-	if err := j.stages(true, y, x, length, 1/float64(length)); err != nil {
+	if err := j.stages(complexes(true), y, x, length, 1/float64(length)); err != nil {
 		return err
 	}
 	return j.unpack(x, length, &chirp)
@@ -379,5 +430,5 @@ func (j *job) filter(chirp tensor.Operand, length int) (tensor.Operand, error) {
 	}
 	one := *j
 	one.outer, one.inner = 1, 1
-	return y, one.stages(false, x, y, length, 1)
+	return y, one.stages(complexes(false), x, y, length, 1)
 }

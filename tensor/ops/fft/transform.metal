@@ -8,19 +8,13 @@
 // neighbouring transforms do; OUT is 0 for this in the output, 1 for neighbouring transforms, 2 where nothing is
 // known. KIND says what comes in and goes out: 0 complex and complex, 1 real and the first half of the spectrum, 2
 // that half and real. INVERSE says that angles grow: the inverse transform is the forward one of numbers whose
-// parts have changed places.
+// parts have changed places. ODD_STAGES are the cases of the other radices that the length has.
+//
+// KIND 3 and 4 begin the inverse transform of half a spectrum, as half as many complex numbers, whose real parts are
+// the even numbers and whose imaginary parts the odd ones (Press and others, "Numerical Recipes", section 12.3): of 4
+// the half is conjugated. CONVOLVE makes a transform of `whole` numbers as a convolution of m.length ones with filter.
 
 #pragma clang fp contract(off)
-
-#define ROOM 2048 // numbers of a tile
-#define MOST_STAGES 12
-
-// Stage of the transform of a tile: of radix many numbers, which lie `apart` from each other. Before it there are
-// transforms of `count` numbers each.
-struct Stage {
-    uint radix, apart, count;
-    uint roots; // where its roots of unity begin in the table
-};
 
 struct Transform {
     ulong in_outer, out_outer;      // strides of the batch
@@ -39,191 +33,28 @@ struct Transform {
     Stage stage[MOST_STAGES];
 };
 
-inline Number load(const threadgroup float* from, uint at) { return {from[at], from[ROOM + at]}; }
-inline void store(threadgroup float* to, uint at, Number a) {
-    to[at] = a.re;
-    to[ROOM + at] = a.im;
-}
-inline Number root_at(const device float* roots, uint table, uint at) { return {roots[at], roots[table + at]}; }
-
-inline void of2(thread Number& a, thread Number& b) {
-    Number d = minus(a, b);
-    a = plus(a, b);
-    b = d;
-}
-inline void of4(thread Number& a, thread Number& b, thread Number& c, thread Number& d) {
-    Number ac = plus(a, c), ca = minus(a, c), bd = plus(b, d), db = turned(minus(b, d));
-    a = plus(ac, bd);
-    b = plus(ca, db);
-    c = minus(ac, bd);
-    d = minus(ca, db);
-}
-
-// One transform of `radix` numbers: input j is at from[j * apart], and is multiplied by the root j - 1 (at roots[(j
-// - 1) * count]) if ROOTS; result k goes to to[k * step].
-#define INPUT(j) \
-    Number x##j = load(from, j * apart); \
-    if (ROOTS) { x##j = times(x##j, root_at(roots, table, (j - 1) * count)); }
-
-#define ARGUMENTS const threadgroup float* from, uint apart, threadgroup float* to, uint step, \
-    const device float* roots, uint table, uint count
-
-struct Radix2 {
-    static constexpr uint radix = 2;
-    template <bool ROOTS> static void run(ARGUMENTS) {
-        Number x0 = load(from, 0);
-        INPUT(1)
-        store(to, 0, plus(x0, x1));
-        store(to, step, minus(x0, x1));
-    }
-};
-
-struct Radix3 {
-    static constexpr uint radix = 3;
-    template <bool ROOTS> static void run(ARGUMENTS) {
-        Number x0 = load(from, 0);
-        INPUT(1)
-        INPUT(2)
-        Number s = plus(x1, x2), d = turned(minus(x1, x2));
-        Number c = more(x0, s, -0.5f);
-        store(to, 0, plus(x0, s));
-        store(to, step, more(c, d, 0.8660254037844386f));
-        store(to, 2 * step, more(c, d, -0.8660254037844386f));
-    }
-};
-
-struct Radix4 {
-    static constexpr uint radix = 4;
-    template <bool ROOTS> static void run(ARGUMENTS) {
-        Number x0 = load(from, 0);
-        INPUT(1)
-        INPUT(2)
-        INPUT(3)
-        of4(x0, x1, x2, x3);
-        store(to, 0, x0);
-        store(to, step, x1);
-        store(to, 2 * step, x2);
-        store(to, 3 * step, x3);
-    }
-};
-
-struct Radix5 {
-    static constexpr uint radix = 5;
-    template <bool ROOTS> static void run(ARGUMENTS) {
-        Number x0 = load(from, 0);
-        INPUT(1)
-        INPUT(2)
-        INPUT(3)
-        INPUT(4)
-        const float c1 = 0.30901699437494745f, c2 = -0.8090169943749475f;
-        const float s1 = 0.9510565162951535f, s2 = 0.5877852522924731f;
-        Number p = plus(x1, x4), q = plus(x2, x3);
-        Number u = turned(minus(x1, x4)), v = turned(minus(x2, x3));
-        Number a = more(more(x0, p, c1), q, c2), b = more(more(x0, p, c2), q, c1);
-        Number c = {metal::fma(v.re, s2, u.re * s1), metal::fma(v.im, s2, u.im * s1)};
-        Number d = {metal::fma(v.re, -s1, u.re * s2), metal::fma(v.im, -s1, u.im * s2)};
-        store(to, 0, plus(x0, plus(p, q)));
-        store(to, step, plus(a, c));
-        store(to, 2 * step, plus(b, d));
-        store(to, 3 * step, minus(b, d));
-        store(to, 4 * step, minus(a, c));
-    }
-};
-
-struct Radix8 {
-    static constexpr uint radix = 8;
-    template <bool ROOTS> static void run(ARGUMENTS) {
-        Number x0 = load(from, 0);
-        INPUT(1)
-        INPUT(2)
-        INPUT(3)
-        INPUT(4)
-        INPUT(5)
-        INPUT(6)
-        INPUT(7)
-        of4(x0, x2, x4, x6);
-        of4(x1, x3, x5, x7);
-        const float h = 0.7071067811865476f;
-        x3 = {h * (x3.re + x3.im), h * (x3.im - x3.re)};
-        x5 = turned(x5);
-        x7 = {h * (x7.im - x7.re), -h * (x7.re + x7.im)};
-        of2(x0, x1);
-        of2(x2, x3);
-        of2(x4, x5);
-        of2(x6, x7);
-        store(to, 0, x0);
-        store(to, step, x2);
-        store(to, 2 * step, x4);
-        store(to, 3 * step, x6);
-        store(to, 4 * step, x1);
-        store(to, 5 * step, x3);
-        store(to, 6 * step, x5);
-        store(to, 7 * step, x7);
-    }
-};
-
-// All transforms of a stage. Results of those with the same j lie side by side.
-template <typename R>
-inline void stage(const threadgroup float* from, threadgroup float* to, constant Stage& m, uint step,
-                  const device float* all, uint table, uint lane) {
-    const device float* roots = all + m.roots;
-    const uint apart = m.apart, count = m.count;
-    if (count == 1) {
-        for (uint q = lane; q < apart; q += 32) {
-            R::template run<false>(from + q, apart, to + q, step, roots, table, count);
-        }
-#if TILE == 1
-    } else if (apart == 1) {
-        for (uint p = lane; p < count; p += 32) {
-            R::template run<true>(from + R::radix * p, 1, to + p, step, roots + p, table, count);
-        }
-#endif
-    } else if (apart >= 32) {
-        for (uint p = 0; p < count; p++) {
-            for (uint q = lane; q < apart; q += 32) {
-                R::template run<true>(from + (p * R::radix * apart + q), apart, to + (p * apart + q), step, roots + p,
-                                      table, count);
-            }
-        }
-    } else {
-        uint p = lane / apart;
-        uint q = lane - p * apart;
-        const uint more_p = 32 / apart, more_q = 32 - more_p * apart;
-        for (uint i = lane; i < step; i += 32) {
-            R::template run<true>(from + (p * R::radix * apart + q), apart, to + i, step, roots + p, table, count);
-            q += more_q;
-            p += more_p;
-            bool over = q >= apart;
-            q = over ? q - apart : q;
-            p = over ? p + 1 : p;
+// Runs all stages on the numbers at room + from; the result is where that says.
+inline uint all_stages(threadgroup float* room, uint from, constant Transform& m, const device float* roots,
+                       uint lane) {
+    const uint size = m.length * TILE;
+    for (uint k = 0; k < m.stages; k++) {
+        simdgroup_barrier(mem_flags::mem_threadgroup);
+        const threadgroup float* x = room + from;
+        from = 2 * ROOM - from;
+        threadgroup float* y = room + from;
+        constant Stage& s = m.stage[k];
+        uint step = size / s.radix;
+        switch (s.radix) {
+        case 8: stage<Radix8>(x, y, s, step, roots, m.table, lane); break;
+        case 4: stage<Radix4>(x, y, s, step, roots, m.table, lane); break;
+        case 2: stage<Radix2>(x, y, s, step, roots, m.table, lane); break;
+        case 3: stage<Radix3>(x, y, s, step, roots, m.table, lane); break;
+        case 5: stage<Radix5>(x, y, s, step, roots, m.table, lane); break;
+        ODD_STAGES
         }
     }
-}
-
-// A stage of any radix, a sum for each result: the roots of order radix stand after those of the stage.
-inline void any_stage(const threadgroup float* from, threadgroup float* to, constant Stage& m, uint step,
-                      const device float* all, uint table, uint lane) {
-    const uint radix = m.radix, apart = m.apart, count = m.count;
-    const device float* circle = all + (m.roots + (radix - 1) * count);
-    for (uint i = lane; i < step; i += 32) {
-        uint p = i / apart;
-        const threadgroup float* x = from + (p * radix * apart + (i - p * apart));
-        const device float* roots = all + (m.roots + p);
-        Number first = load(x, 0);
-        for (uint k = 0; k < radix; k++) {
-            Number sum = first;
-            uint turn = 0;
-            for (uint j = 1; j < radix; j++) {
-                turn += k;
-                turn = turn >= radix ? turn - radix : turn;
-                Number a = times(load(x, j * apart), root_at(roots, table, (j - 1) * count));
-                Number w = root_at(circle, table, turn);
-                sum.re = metal::fma(a.re, w.re, metal::fma(-a.im, w.im, sum.re));
-                sum.im = metal::fma(a.re, w.im, metal::fma(a.im, w.re, sum.im));
-            }
-            store(to, k * step + i, sum);
-        }
-    }
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    return from;
 }
 
 #if KIND == 1
@@ -235,6 +66,33 @@ typedef float2 IN;
 typedef float RESULT;
 #else
 typedef float2 RESULT;
+#endif
+
+#if KIND >= 3
+// Number k of half a spectrum at in.
+inline Number of_half(const device float2* in, uint k, constant Transform& m) {
+    if (k >= m.known) {
+        return {0.0f, 0.0f};
+    }
+    float2 v = in[k];
+    bool single = k == 0 || 2 * k == m.whole; // the frequency of a real number
+    float im = KIND == 3 ? v.y : -v.y;
+    return {single ? v.x : m.inner * v.x, single ? 0.0f : m.inner * im};
+}
+
+// Number k of the complex ones whose transform is that of the half at in, its parts exchanged.
+inline Number taken_half(const device float2* in, uint k, constant Transform& m, const device float2* circle) {
+    Number a = of_half(in, k, m), b = of_half(in, m.whole / 2 - k, m);
+    float2 w = circle[k];
+    Number even = {a.re + b.re, a.im - b.im};
+    Number odd = times(Number{a.re - b.re, a.im + b.im}, Number{w.x, -w.y});
+    return {even.im + odd.re, even.re - odd.im};
+}
+#define TAKEN(t, row, at) taken_half(in + (row), at, m, chirp)
+#elif CONVOLVE
+#define TAKEN(t, row, at) chirped(in, t, m, chirp)
+#else
+#define TAKEN(t, row, at) taken(in, t, (row) + (at), m)
 #endif
 
 // Number t of a transform, which lies at in[at].
@@ -266,6 +124,17 @@ inline Number taken(const device IN* in, uint t, uint at, constant Transform& m)
     return a;
 }
 
+#if CONVOLVE
+// Number t of what becomes a convolution.
+inline Number chirped(const device IN* in, uint t, constant Transform& m, const device float2* chirp) {
+    if (t >= m.whole) {
+        return {0.0f, 0.0f};
+    }
+    float2 w = chirp[t];
+    return times(taken(in, t, t, m), Number{w.x, w.y});
+}
+#endif
+
 // Writes result t of a transform to out[at], multiplied by a root if there is an order.
 inline void give(device RESULT* out, Number a, uint t, uint at, uint power, constant Transform& m) {
     if (m.order != 0) {
@@ -288,6 +157,12 @@ kernel void transform(const device IN* all_in [[buffer(0)]],
                       device RESULT* all_out [[buffer(1)]],
                       constant Transform& m [[buffer(2)]],
                       const device float* roots [[buffer(3)]],
+#if CONVOLVE || KIND >= 3
+                      const device float2* chirp [[buffer(4)]], // or the roots of order `whole`
+#endif
+#if CONVOLVE
+                      const device float2* filter [[buffer(5)]],
+#endif
                       uint2 group [[threadgroup_position_in_grid]],
                       uint lane [[thread_index_in_simdgroup]]) {
     threadgroup float room[4 * ROOM];
@@ -295,52 +170,79 @@ kernel void transform(const device IN* all_in [[buffer(0)]],
     const uint column = lane % TILE; // of the tile
     const uint size = m.length * TILE;
 
-#if IN_ROWS
-    for (uint b = 0; b < TILE; b++) {
-        const uint row = min(first + b, m.transforms - 1);
-        const device IN* in = all_in + (ulong(group.y) * m.in_outer + row * m.in_index);
-        for (uint t = lane; t < m.length; t += 32) {
-            Number a = taken(in, t, t, m);
-            store(room, t * TILE + b, a);
-        }
+#if IN_ROWS && TILE == 1
+    const device IN* in = all_in + (ulong(group.y) * m.in_outer + first * m.in_index);
+    for (uint t = lane; t < m.length; t += 32) {
+        Number a = TAKEN(t, 0, t);
+        store(room, t, a);
+    }
+#elif IN_ROWS
+    const device IN* in = all_in + (ulong(group.y) * m.in_outer + first * m.in_index);
+    const uint row = min(column, m.transforms - 1 - first) * m.in_index;
+    for (uint t = 0; t < m.length; t++) {
+        Number a = TAKEN(t, row, t);
+        store(room, t * TILE + column, a);
     }
 #else
+#if KIND >= 3
+    const device IN* in = all_in + ulong(group.y) * m.in_outer;
+    const uint place = first + column;
+#else
     const device IN* in = all_in + (ulong(group.y) * m.in_outer + first);
+    const uint place = column;
+#endif
     for (uint e = lane; e < size; e += 32) {
         Number a = {0.0f, 0.0f};
         if (first + column < m.transforms) {
-            a = taken(in, e / TILE, e / TILE * m.in_element + column, m);
+            a = TAKEN(e / TILE, 0, e / TILE * m.in_element + place);
         }
         store(room, e, a);
     }
 #endif
 
-    uint from = 0;
-    for (uint k = 0; k < m.stages; k++) {
-        simdgroup_barrier(mem_flags::mem_threadgroup);
-        const threadgroup float* x = room + from;
-        from = 2 * ROOM - from;
-        threadgroup float* y = room + from;
-        constant Stage& s = m.stage[k];
-        uint step = size / s.radix;
-        switch (s.radix) {
-        case 8: stage<Radix8>(x, y, s, step, roots, m.table, lane); break;
-        case 4: stage<Radix4>(x, y, s, step, roots, m.table, lane); break;
-        case 2: stage<Radix2>(x, y, s, step, roots, m.table, lane); break;
-        case 3: stage<Radix3>(x, y, s, step, roots, m.table, lane); break;
-        case 5: stage<Radix5>(x, y, s, step, roots, m.table, lane); break;
-        default: any_stage(x, y, s, step, roots, m.table, lane);
-        }
+    uint from = all_stages(room, 0, m, roots, lane);
+#if CONVOLVE
+    for (uint t = lane; t < m.length; t += 32) { // parts change places for the transform back
+        Number a = load(room + from, t);
+        float2 w = filter[t];
+        a = times(a, Number{w.x, w.y});
+        store(room + from, t, Number{a.im, a.re});
+    }
+    from = all_stages(room, from, m, roots, lane);
+    for (uint t = lane; t < m.whole; t += 32) {
+        Number a = load(room + from, t);
+        float2 w = chirp[t];
+        store(room + from, t, times(Number{a.im, a.re}, Number{w.x, w.y}));
     }
     simdgroup_barrier(mem_flags::mem_threadgroup);
+#endif
 
     const threadgroup float* y = room + from;
 #if KIND == 1
     const uint given = m.whole / 2 + 1;
+#elif CONVOLVE
+    const uint given = m.whole;
 #else
     const uint given = m.length;
 #endif
 #if OUT == 0
+#if TILE > 1
+    if (m.low >= m.transforms && m.out_low == given) { // one row after the other
+        device RESULT* out = all_out + (ulong(group.y) * m.out_outer + first * given);
+        const uint end = min(m.transforms - first, uint(TILE)) * given;
+        const uint more_b = 32 / given, more_t = 32 - more_b * given;
+        uint b = lane / given, t = lane - b * given;
+        for (uint e = lane; e < end; e += 32) {
+            give(out, load(y, t * TILE + b), t, e, 0, m);
+            t += more_t;
+            b += more_b;
+            bool over = t >= given;
+            t = over ? t - given : t;
+            b = over ? b + 1 : b;
+        }
+        return;
+    }
+#endif
     for (uint b = 0; b < TILE && first + b < m.transforms; b++) {
         uint high = (first + b) / m.low;
         uint low = first + b - high * m.low;
