@@ -287,3 +287,16 @@ func TestPassesCoverAllElements(t *testing.T) {
 		}
 	}
 }
+
+// TestTilesTurn: a copy goes through tiles if it turns a matrix, not if it repeats a column.
+func TestTilesTurn(t *testing.T) {
+	for _, c := range []struct {
+		from  []int
+		tiles bool
+	}{{[]int{1, 100}, true}, {[]int{1, 0}, false}, {[]int{100, 1}, false}} {
+		l := kernelgen.Layout{Shape: []int{100, 100}, Strides: [][]int{c.from, {100, 1}}, Base: []int{0, 0}}
+		l.Plan()
+		_, ok := l.Tile(4)
+		require.Equal(t, c.tiles, ok, "%v", c.from)
+	}
+}

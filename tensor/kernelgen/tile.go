@@ -30,7 +30,8 @@ type Tile struct {
 }
 
 // Tile reports whether a copy from array 0 to array 1 of a planned layout should go through tiles of elements of size
-// bytes: array 1 runs along the last dimension, array 0 along another one, and both are long enough.
+// bytes: array 1 runs along the last dimension, array 0 along another one, both are long enough, and array 0 is not
+// broadcast along the last dimension, where it has nothing to turn.
 func (l *Layout) Tile(size int) (Tile, bool) {
 	last := len(l.Shape) - 1
 	if len(l.Strides) != 2 || size > 8 || l.Strides[1][last] != 1 || l.Shape[last] < leastTile {
@@ -43,7 +44,7 @@ func (l *Layout) Tile(size int) (Tile, bool) {
 			across = d
 		}
 	}
-	if across < 0 || l.Strides[0][last] == 1 || total < leastCopy {
+	if across < 0 || l.Strides[0][last] == 0 || l.Strides[0][last] == 1 || total < leastCopy {
 		return Tile{}, false
 	}
 	rows, columns, side := l.Shape[last], l.Shape[across], tileSide(size)
