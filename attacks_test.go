@@ -115,6 +115,17 @@ var attacks = []attack{
 	{"reading arrays", `return mx.load("/etc/passwd", "npy")`, "no access to files"},
 	{"writing arrays", `mx.save("x.npy", mx.ones({2}))`, "no access to files"},
 	{"dump", `return string.dump(function() end)`, "non-function"},
+	// Errors.
+	{"an error whose text fails", `error(setmetatable({}, {__tostring = function(s) error(s) end}))`, "(error object is"},
+	{"an error whose text fails, in a coroutine", `coroutine.wrap(function()
+		error(setmetatable({}, {__tostring = function(s) error(s) end})) end)()`, "(error object is"},
+	{"an error whose text fails, in a handler", `xpcall(function() error("x") end, function()
+		error(setmetatable({}, {__tostring = function(s) error(s) end})) end) error({})`, "(error object is"},
+	{"an error whose text fails, in a kernel's grid", `local k = mx.fast.metal_kernel{name = "k", input_names = {"x"},
+		output_names = {"o"}, source = "o[0] = x[0];"} local e = setmetatable({}, {__tostring = function(s) error(s) end})
+		k{inputs = {mx.ones({1})}, grid = function() error(e) end, threadgroup = {1, 1, 1}, output_shapes = {{1}},
+		output_dtypes = {mx.float32}}`, "(error object is"},
+	{"an error whose text is endless", `error(setmetatable({}, {__tostring = function() while true do end end}))`, limit},
 	// Results.
 	{"globals as a result", `return _G`, "holds itself"},
 	{"a wide tree", `local t = {} for i = 1, 60 do t = {t, t} end return t, {1, x = 2}`, "result 2"},

@@ -56,7 +56,7 @@ type Options struct {
 	// more, and one of a few bytes counts as 4 KiB.
 	WriteLimit int64
 	// Modules is where require looks for modules, and nowhere else: a.b is a/b.lua or a/b/init.lua there. With Libraries
-	// it has no effect.
+	// it has no effect. Links in os.DirFS's folder lead out of it; in that of an os.Root they do not.
 	Modules fs.FS
 	// MemoryLimit bounds the bytes of a script's strings, tables, functions and coroutines, and of graphs that were not
 	// evaluated. A call that reaches it ends.

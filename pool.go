@@ -24,6 +24,7 @@ type Pool struct {
 
 	mu      sync.Mutex
 	ready   []*State
+	used    map[*State]struct{} // states that Get gave
 	making  int
 	version int // of what the states begin with
 	closed  bool
@@ -120,6 +121,12 @@ func (p *Pool) Get(ctx context.Context) (*State, error) {
 		p.free()
 		return nil, err
 	}
+	p.mu.Lock()
+	if p.used == nil {
+		p.used = map[*State]struct{}{}
+	}
+	p.used[s] = struct{}{}
+	p.mu.Unlock()
 	p.fill()
 	return s, nil
 }
@@ -148,10 +155,17 @@ func (p *Pool) free() {
 	}
 }
 
-// Put takes back a state that Get gave: it is closed. What Go holds of its arrays stays usable.
+// Put takes back a state that Get gave: it is closed. What Go holds of its arrays stays usable. A state that the pool
+// has not given, or has back, is only closed.
 func (p *Pool) Put(s *State) {
 	s.Close()
-	p.free()
+	p.mu.Lock()
+	_, used := p.used[s]
+	delete(p.used, s)
+	p.mu.Unlock()
+	if used {
+		p.free()
+	}
 }
 
 // Do calls f with a state of the pool.

@@ -157,6 +157,27 @@ func TestPoolBounds(t *testing.T) {
 	require.ErrorIs(t, pool.Renew(t.Context()), mlxlua.ErrPoolClosed)
 }
 
+// TestPoolPutTwice: a state that comes back twice, or is none, gives room for one user only; and so does one whose user
+// panics.
+func TestPoolPutTwice(t *testing.T) {
+	p, err := mlxlua.NewPool(t.Context(), mlxlua.PoolOptions{Most: 1})
+	require.NoError(t, err)
+	defer p.Close()
+	require.Panics(t, func() { _ = p.Do(t.Context(), func(*mlxlua.State) error { panic("a user's") }) })
+	s, err := p.Get(t.Context())
+	require.NoError(t, err)
+	for range 3 {
+		p.Put(s)
+		p.Put(nil)
+	}
+	_, err = p.Get(t.Context())
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	_, err = p.Get(ctx)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
 // TestPoolRenew: users after Renew get states that begin with the new script; one that fails leaves the old.
 func TestPoolRenew(t *testing.T) {
 	files := fstest.MapFS{"main.lua": {Data: []byte("answer = 1")}}

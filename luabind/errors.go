@@ -70,7 +70,7 @@ func (s *State) traceback(L *lua.LState) int {
 	v := explain(s, L, L.Get(1))
 	if _, ok := unwrap[*luaError](v); !ok {
 		if _, exits := lua51.ExitStatus(v); !exits {
-			v = s.userdata(errorKind, &luaError{message: errorText(L, v), traceback: s.Traceback(), value: v,
+			v = s.userdata(errorKind, &luaError{message: errorText(s, v), traceback: s.Traceback(), value: v,
 				place: s.where()})
 		}
 	}
@@ -79,14 +79,29 @@ func (s *State) traceback(L *lua.LState) int {
 }
 
 // errorText is the text of the value that error was called with.
-func errorText(L *lua.LState, v lua.LValue) string {
-	if t, ok := v.(*lua.LTable); ok && L.GetMetaField(v, "__tostring") == lua.LNil {
+func errorText(s *State, v lua.LValue) string {
+	if t, ok := v.(*lua.LTable); ok && s.L.GetMetaField(v, "__tostring") == lua.LNil {
 		if text, ok := t.RawGetString("message").(lua.LString); ok {
 			return string(text)
 		}
-		return "(error object is a table value)"
+		return noText(v)
 	}
-	return lua51.Text(L, v)
+	return safeText(s, v)
+}
+
+// noText stands for an error's value that has no text.
+func noText(v lua.LValue) string { return "(error object is a " + v.Type().String() + " value)" }
+
+// safeText is the text of a value whose __tostring may fail.
+func safeText(s *State, v lua.LValue) string {
+	out, err := s.Protect(nil, s.Func(func(L *lua.LState) int {
+		L.Push(lua.LString(lua51.Text(L, L.Get(1))))
+		return 1
+	}), v)
+	if err != nil || len(out) != 1 {
+		return noText(v)
+	}
+	return out[0].String()
 }
 
 // scriptError turns what PCall gives into a ScriptError.
@@ -116,7 +131,7 @@ func (s *State) scriptError(err error) *ScriptError {
 	}
 	msg := api.Error()
 	if api.Object != nil && api.Object != lua.LNil {
-		msg = lua51.Text(s.L, api.Object)
+		msg = safeText(s, api.Object)
 	}
 	return &ScriptError{Message: msg, Traceback: api.StackTrace}
 }
