@@ -33,7 +33,7 @@ var coreRows = []row{
 			"form = \"string\" gives 64-bit integers as strings, exactly.", call: func(a *args) any {
 			v, err := a.s.item(a.Array(0), a.asText(1))
 			if err != nil {
-				a.fail("%v", err)
+				a.fail("%w", err)
 			}
 			return v
 		}},
@@ -47,7 +47,7 @@ var coreRows = []row{
 			"this dimension is then a guard.", call: func(a *args) any {
 			n, err := a.Array(0).Dim(a.Int(1))
 			if err != nil {
-				a.fail("%v", err)
+				a.fail("%w", err)
 			}
 			return lua.LNumber(n)
 		}},
@@ -117,7 +117,7 @@ func makeArray(a *args) any {
 	}
 	x, err := arrayOf(a.s.Context(), a.Ctx, a.raw[0], a.DTypeOr(1, d), false)
 	if err != nil {
-		a.fail("%s %v", a.f.params[0].Name, err)
+		a.fail("%s %w", a.f.params[0].Name, err)
 	}
 	return x
 }

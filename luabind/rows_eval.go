@@ -64,7 +64,7 @@ var streamRows = []row{
 			}
 			st, err := tensor.DefaultStream(d)
 			if err != nil {
-				a.fail("%v", err)
+				a.fail("%w", err)
 			}
 			return a.s.userdata(streamKind, st)
 		}},
@@ -107,7 +107,7 @@ var streamRows = []row{
 func setStream(a *args) any {
 	st, err := toStream(a.raw[0])
 	if err != nil {
-		a.fail("%s %v", a.f.params[0].Name, err)
+		a.fail("%s %w", a.f.params[0].Name, err)
 	}
 	if main, err := tensor.DefaultStream(tensor.DefaultDevice()); err == nil && main == st {
 		st = nil

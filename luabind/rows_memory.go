@@ -70,7 +70,7 @@ var memoryRows = []row{
 			}
 			device, err := tensor.MetalDevice(d)
 			if err != nil {
-				a.fail("%v", err)
+				a.fail("%w", err)
 			}
 			return a.infoOf(device)
 		}},
@@ -175,7 +175,7 @@ func timelineCall(a *args) any {
 func (a *args) device() *metal.Device {
 	d, err := tensor.MetalDevice(tensor.DefaultDevice())
 	if err != nil {
-		a.fail("%v", err)
+		a.fail("%w", err)
 	}
 	return d
 }

@@ -100,7 +100,7 @@ func (s *stacker) item(v lua.LValue, depth int) *tensor.Array {
 	}
 	x, err := arrayOf(s.a.s.Context(), s.a.Ctx, v, d, false)
 	if err != nil {
-		s.a.fail("val %v", err)
+		s.a.fail("val %w", err)
 	}
 	return x
 }
