@@ -93,23 +93,21 @@ func TestModelCaches(t *testing.T) {
 }
 
 // Decoding in batches of 16, 17 and 32 passes the validation of the device model, replays one trace and answers as
-// transformers does. In full that is every family ten times, in minutes: -models.
+// transformers does. In full that is every family, in minutes: -models, and -count 10 for ten times.
 func TestModelsUnderValidation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("validation executes kernels slowly")
 	}
-	names, steps, runs := []string{"qwen3_next"}, []string{"17", "2", "3"}, 1
+	names, steps := []string{"qwen3_next"}, []string{"17", "2", "3"}
 	if *allModels {
-		names, steps, runs = goldenModels(t, ""), []string{"16 17 32", "7", "9"}, 10 // windows of 8 are full at the end
+		names, steps = goldenModels(t, ""), []string{"16 17 32", "7", "9"} // windows of 8 are full at the end
 	}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "model")
 			runModel(t, "batches.lua", name, dir)
 			withDevice(t, metal.DeviceOptions{Validate: true})
-			for range runs {
-				t.Log(runModel(t, "batches.lua", name, dir, steps...))
-			}
+			t.Log(runModel(t, "batches.lua", name, dir, steps...))
 		})
 	}
 }
@@ -160,4 +158,36 @@ func TestModelFiles(t *testing.T) {
 			require.NoError(t, err)
 		})
 	}
+}
+
+// JSON that scripts read is an error or comes back as it was written, never a panic.
+func FuzzJSON(f *testing.F) {
+	for _, text := range []string{`{"a": [1, -2.5e3, null, true, "\u00e9\n"], "b": {}, "c": []}`, `[`, `{"a"}`, `1e999`,
+		`"\ud800"`, `[[[[]]]]`, `nul`, `{"a":1}x`} {
+		f.Add(text)
+	}
+	s := New(Options{Libraries: true, Stdout: &strings.Builder{}})
+	f.Cleanup(s.Close)
+	_, err := s.Run(f.Context(), strings.NewReader(`
+		local host, Config = require("lm.host"), require("lm.config")
+		function through(text)
+			local v, why = host.decode(text)
+			if v == nil then
+				assert(type(why) == "string")
+				return
+			end
+			local written, wrong = host.encode(v)
+			if not written then return end
+			local again = assert(host.decode(written))
+			assert(host.encode(again) == written, written)
+			if type(v) == "table" then pcall(Config.new, v) end
+		end`), "json.lua")
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, text string) {
+		v, err := s.ToLua(text)
+		require.NoError(t, err)
+		require.NoError(t, s.SetGlobal("text", v))
+		_, err = s.Run(t.Context(), strings.NewReader("through(text)"), "text.lua")
+		require.NoError(t, err)
+	})
 }

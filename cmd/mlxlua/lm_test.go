@@ -198,3 +198,54 @@ func TestModelInterrupt(t *testing.T) {
 	require.Contains(t, out.text.String(), "Generation: ")
 	require.NotContains(t, out.text.String(), "Generation: 100000")
 }
+
+// The commands and scripts of docs/lm.md run as they stand, with a tiny model as DIR and Llama's script as my_model.
+func TestModelPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/lm.md")
+	require.NoError(t, err)
+	dir, work := tinyModel(t), t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "tokenizer_config.json"), []byte(
+		`{"chat_template": "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"}`), 0o644))
+	text := filepath.Join(work, "text.txt")
+	require.NoError(t, os.WriteFile(text, []byte(strings.Repeat("hello there, how are you? ", 200)), 0o644))
+	llama, err := os.ReadFile("../../scripts/lm/models/llama.lua")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(work, "my_model.lua"), llama, 0o644))
+	config, err := os.ReadFile(filepath.Join(dir, "config.json"))
+	require.NoError(t, err)
+	mine := filepath.Join(work, "MINE")
+	require.NoError(t, os.CopyFS(mine, os.DirFS(dir)))
+	config = bytes.ReplaceAll(config, []byte(`"llama"`), []byte(`"mine"`))
+	require.NoError(t, os.WriteFile(filepath.Join(mine, "config.json"), config, 0o644))
+	places := strings.NewReplacer("DIR", dir, "text.txt", text, "MINE", mine)
+	said, commands, scripts, script := "hello\nq\n", 0, 0, ""
+	for line := range strings.Lines(string(page)) {
+		if args, ok := strings.CutPrefix(line, "    mlxlua "); ok {
+			commands++
+			fields := []string{}
+			for i, part := range strings.Split(strings.TrimSpace(places.Replace(args)), `"`) {
+				if i%2 == 1 {
+					fields = append(fields, part)
+				} else {
+					fields = append(fields, strings.Fields(part)...)
+				}
+			}
+			_, errs, status := command(t, &said, fields...)
+			require.Zero(t, status, line+errs)
+		}
+		switch {
+		case line == "```lua\n":
+			script = fmt.Sprintf("package.path = %q .. package.path\n", work+"/?.lua;")
+		case line == "```\n" && script != "":
+			scripts++
+			file := filepath.Join(work, "block.lua")
+			require.NoError(t, os.WriteFile(file, []byte(script), 0o644))
+			_, errs, status := command(t, nil, file)
+			require.Zero(t, status, script+errs)
+			script = ""
+		case script != "":
+			script += places.Replace(line)
+		}
+	}
+	require.Equal(t, []int{5, 3}, []int{commands, scripts})
+}
