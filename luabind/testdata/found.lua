@@ -62,3 +62,16 @@ for value, x in pairs(made) do
   want[13], want[14] = 4, 1
   same(o, want)
 end
+
+for mode, want in pairs({safe = 0, relaxed = 0, fast = 1}) do -- Metal's compiler defines __FAST_MATH__ in that mode
+  local kernel = mx.fast.metal_kernel({name = "math_mode", input_names = {"x"}, output_names = {"out"},
+    compile_options = {math_mode = mode}, source = [[
+      #if defined(__FAST_MATH__) && __FAST_MATH__
+      out[thread_position_in_grid.x] = 1;
+      #else
+      out[thread_position_in_grid.x] = 0;
+      #endif]]})
+  local y = kernel({inputs = {mx.zeros({4})}, grid = {4, 1, 1}, threadgroup = {4, 1, 1}, output_shapes = {{4}},
+    output_dtypes = {mx.float32}})
+  assert(y:sum():item() == 4 * want, mode)
+end
