@@ -24,12 +24,10 @@ var _ = sig.Def("tri", "n:int m:int? k:int=0 dtype:dtype?", func(a *sig.Args) an
 
 // Tri is a matrix of n rows and m columns (in a script n, where m is nil) with ones on the k-th diagonal and below it,
 // and zeros above (above the main diagonal k is positive); in a script of float32, where dtype is nil. Negative
-// numbers of rows or columns are errors.
+// numbers of rows or columns are none.
 func Tri(n, m, k int, dtype tensor.DType, ctx ...*tensor.Ctx) *tensor.Array {
 	c := tensor.Call(ctx)
-	if n < 0 || m < 0 {
-		return tensor.Fail(c, "tri", "negative dimension in shape %v", tensor.Shape{n, m})
-	}
+	n, m = max(n, 0), max(m, 0)
 	row := Arange(0, float64(n), 1, tensor.Int64, c)
 	col := Arange(float64(-k), float64(m)-float64(k), 1, tensor.Int64, c)
 	column := ExpandDims(row, []int{1}, c)

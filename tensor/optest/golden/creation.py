@@ -54,7 +54,8 @@ for d in ALL:
     call("linspace", -1, 3.5, 4, True, Dtype(d), tol=[0, 1e-5]) if d[0] != "u" else None
     call("linspace", 1, 100, 7, False, Dtype(d))
 call("identity", 3)
-for n, m, k in ((3, 3, 0), (2, 4, -1), (4, 2, 9), (3, 2, -5), (0, 2, 0), (2, 0, 0)):
+for n, m, k in ((3, 3, 0), (2, 4, -1), (4, 2, 9), (3, 2, -5), (0, 2, 0), (2, 0, 0), (-1, 3, 0), (2, -1, 0),
+                (-2, -3, 1)):
     call("tri", n, m, k)
 call("tri", 3)
 call("tri", 2, k=1)
