@@ -110,7 +110,7 @@ var attacks = []attack{
 	{"debug by require", `return require("debug").getregistry()`, "not found"},
 	{"loadlib", `package.loadlib("libc.so", "system")`, "non-function"},
 	{"a path of its own", `package.path = "/etc/?" return require("passwd")`, "not found"},
-	{"a module outside", `return require("../secret")`, "not found"},
+	{"a module outside", `return require("../secret")`, "not found:\n\tno field package.preload['../secret']\n\tno package '../secret'"},
 	{"the host's limits", `mx.set_memory_limit(1)`, "sandbox"},
 	{"reading arrays", `return mx.load("/etc/passwd", "npy")`, "no access to files"},
 	{"writing arrays", `mx.save("x.npy", mx.ones({2}))`, "no access to files"},
@@ -128,7 +128,10 @@ var attacks = []attack{
 	{"an error whose text is endless", `error(setmetatable({}, {__tostring = function() while true do end end}))`, limit},
 	// Results.
 	{"globals as a result", `return _G`, "holds itself"},
-	{"a wide tree", `local t = {} for i = 1, 60 do t = {t, t} end return t, {1, x = 2}`, "result 2"},
+	{"a wide tree", `local t = {} for i = 1, 60 do t = {t, t} end return t`, "[limits] Go would get more"},
+	{"a wide tree as an error", `local t = {} for i = 1, 60 do t = {t, t} end error(t)`, "(error object is"},
+	{"a long text in many places", `local s, t = ("x"):rep(1e6), {} for i = 1, 1e5 do t[i] = s end return t`,
+		"[limits] Go would get more"},
 }
 
 // TestAttacks: each attack ends in an error that the host sees, soon, and the host goes on.

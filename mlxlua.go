@@ -59,7 +59,8 @@ type Options struct {
 	// it has no effect. Links in os.DirFS's folder lead out of it; in that of an os.Root they do not.
 	Modules fs.FS
 	// MemoryLimit bounds the bytes of a script's strings, tables, functions and coroutines, and of graphs that were not
-	// evaluated. A call that reaches it ends.
+	// evaluated. A call that reaches it ends. It also bounds what Go gets of one call, with what stands in many places
+	// counted in each, so that hosts can write results as JSON.
 	MemoryLimit int64
 	// ArrayLimit bounds the bytes of device memory that a script's arrays hold. What does not fit is an error that the
 	// script can catch, as that of the device's own limit.
@@ -123,9 +124,10 @@ func (s *State) Close() {
 
 func (s *State) zero() bool { return s == nil || s.s == nil }
 
-// Run runs Lua source text; name stands in messages. The results are Go values: nil, bool, float64, string, *Array,
-// []any, map[string]any, Func. A table that occurs twice is one value twice; one that holds itself, or that is neither
-// a list nor a map of names, is an error. A cancelled ctx stops the script and its kernels. Errors are *ScriptError.
+// Run runs Lua source text; name stands in messages. The results are Go values: nil, bool, float64, complex64, string,
+// *Array, []any, map[string]any, Func. A table that occurs twice is one value twice; one that holds itself, or that is
+// neither a list nor a map of names, is an error. A cancelled ctx stops the script and its kernels. Errors are
+// *ScriptError.
 func (s *State) Run(ctx context.Context, name, source string, args ...any) ([]any, error) {
 	in, err := s.toLua(ctx, args)
 	if err != nil {

@@ -62,7 +62,7 @@ func condition(s *State, v lua.LValue, call bool) {
 	}
 	hint := "mx.any(x):item() and mx.all(x):item() are conditions, and so is x ~= nil"
 	if truth {
-		hint = "its value is x:item()"
+		hint = "item() gives its value, as in mx.any(x):item()"
 	}
 	text := fmt.Sprintf("the condition is %s, and Lua takes any array for true; %s", describe(v), hint)
 	if s.opt.Strict {

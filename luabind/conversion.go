@@ -11,10 +11,11 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
-// ToGo turns a Lua value into a Go value: nil, bool, float64, string, *tensor.Array, tensor.DType; a table into []any
-// if it has items, else into map[string]any of its names; a Lua function into a Func, which is for the state's
-// goroutine; anything else stays a Lua value. A table in many places is one Go value in all of them. A table
-// that holds itself, that has items and names, or keys that are neither, is an error, and so is a done context.
+// ToGo turns a Lua value into a Go value: nil, bool, float64, complex64, string, *tensor.Array, tensor.DType; a table
+// into []any if it has items, else into map[string]any of its names; a Lua function into a Func, which is for the
+// state's goroutine; anything else stays a Lua value. A table in many places is one Go value in all of them. A table
+// that holds itself, that has items and names, or keys that are neither, is an error, and so is a done context. Where
+// Limits.Memory is given, what would take more bytes than that if nothing were shared is an error that wraps ErrLimit.
 func (s *State) ToGo(ctx context.Context, v lua.LValue) (any, error) {
 	defer s.life.hold()()
 	c := outward{s: s, ctx: ctx}
@@ -74,10 +75,34 @@ type outward struct {
 	s       *State
 	ctx     context.Context
 	entries int
-	tables  map[*lua.LTable]any // what each became; nil: it is under way
+	tables  map[*lua.LTable]carried
+	bytes   int64 // of what was carried so far, if each place had a copy of its own
+}
+
+// carried is what a table became.
+type carried struct {
+	made  any   // nil: it is under way
+	bytes int64 // of a copy of it
+}
+
+// placeBytes is what one value takes in a list, and one name or one value in a map.
+const placeBytes = 16
+
+// count counts n bytes. Hosts walk what they get as a tree, to write JSON for instance: a script under a limit must not
+// hand over one that is larger than the limit, by a table that stands in 2^n places.
+func (c *outward) count(n int64) error {
+	c.bytes += n
+	if most := c.s.opt.Limits.Memory; most > 0 && c.bytes > most {
+		return fmt.Errorf("[limits] Go would get more than %d bytes, counting what stands in many places in each: %w",
+			most, ErrLimit)
+	}
+	return nil
 }
 
 func (c *outward) value(v lua.LValue, depth int) (any, error) {
+	if err := c.count(placeBytes); err != nil {
+		return nil, err
+	}
 	switch v := v.(type) {
 	case *lua.LNilType:
 		return nil, nil
@@ -86,7 +111,7 @@ func (c *outward) value(v lua.LValue, depth int) (any, error) {
 	case lua.LNumber:
 		return float64(v), nil
 	case lua.LString:
-		return string(v), nil
+		return string(v), c.count(int64(len(v)))
 	case *lua.LUserData:
 		switch x := v.Value.(type) {
 		case *tensor.Array:
@@ -94,6 +119,8 @@ func (c *outward) value(v lua.LValue, depth int) (any, error) {
 			return x, nil
 		case tensor.DType:
 			return x, nil
+		case complexNumber:
+			return complex64(x), nil
 		}
 		c.s.looks.give(v)
 		return v, nil
@@ -109,19 +136,20 @@ func (c *outward) value(v lua.LValue, depth int) (any, error) {
 
 // table is a table's list or map, made once.
 func (c *outward) table(t *lua.LTable, depth int) (any, error) {
-	if made, ok := c.tables[t]; ok {
-		if made == nil {
+	if before, ok := c.tables[t]; ok {
+		if before.made == nil {
 			return nil, errors.New("the table holds itself: Go's lists and maps are trees")
 		}
-		return made, nil
+		return before.made, c.count(before.bytes)
 	}
 	if depth == maxDepth {
 		return nil, fmt.Errorf("tables are nested deeper than %d levels", maxDepth)
 	}
 	if c.tables == nil {
-		c.tables = map[*lua.LTable]any{}
+		c.tables = map[*lua.LTable]carried{}
 	}
-	c.tables[t] = nil
+	c.tables[t] = carried{}
+	before := c.bytes
 	c.s.Unfold(t)
 	var made any
 	var err error
@@ -130,7 +158,7 @@ func (c *outward) table(t *lua.LTable, depth int) (any, error) {
 	} else {
 		made, err = c.names(t, depth)
 	}
-	c.tables[t] = made
+	c.tables[t] = carried{made, c.bytes - before}
 	return made, err
 }
 
@@ -167,6 +195,9 @@ func (c *outward) names(t *lua.LTable, depth int) (any, error) {
 		name, ok := k.(lua.LString)
 		if !ok {
 			return nil, fmt.Errorf("a table has the key %s: Go gets lists of items from 1 on, and maps of names", keyText(k))
+		}
+		if err := c.count(placeBytes + int64(len(name))); err != nil {
+			return nil, err
 		}
 		x, err := c.value(v, depth+1)
 		if err != nil {

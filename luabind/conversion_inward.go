@@ -242,7 +242,18 @@ func (c *inward) key(v reflect.Value) (lua.LValue, error) {
 	return nil, fmt.Errorf("a Go map has keys of type %s: want strings or integers", v.Type())
 }
 
-// fields is the table of a struct's exported fields. Those of an embedded struct are its own, as in Go.
+// missing reports whether a field holds no array or no function: a layer's bias, say. An argument that is nil is an
+// error instead, as it is a mistake of the caller's more often than not.
+func missing(field reflect.Value) bool {
+	switch field.Type() {
+	case reflect.TypeFor[*tensor.Array](), reflect.TypeFor[Func]():
+		return field.IsNil()
+	}
+	return false
+}
+
+// fields is the table of a struct's exported fields. Those of an embedded struct are its own, as in Go, and a field that
+// is nil is nil in Lua.
 func (c *inward) fields(v reflect.Value) (lua.LValue, error) {
 	t := c.s.L.NewTable()
 	found := false
@@ -262,6 +273,9 @@ func (c *inward) fields(v reflect.Value) (lua.LValue, error) {
 		field, err := v.FieldByIndexErr(f.Index)
 		if err != nil {
 			continue // of an embedded pointer that is nil
+		}
+		if missing(field) {
+			continue
 		}
 		item, err := c.element(field)
 		if err != nil {

@@ -8,6 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mlxlua/mlxlua/luabind/lua51"
+	"github.com/mlxlua/mlxlua/tensor"
 )
 
 // toGo is a value that Go's values can carry.
@@ -55,6 +58,37 @@ func TestSharedTablesStayShared(t *testing.T) {
 		`return back[2].a == back[1] and back[2].b == back[1] and back[1][1] == back[1][2]`)
 	require.NoError(t, err)
 	require.Equal(t, []any{true}, same)
+}
+
+// TestSharedTablesUnderALimit: what a host may write as a tree is no larger than the limit of memory, also where it is
+// small because it is shared, as a result, as an argument of a Go function, and as what error was called with.
+func TestSharedTablesUnderALimit(t *testing.T) {
+	s := New(Options{Limits: Limits{Limits: lua51.Limits{Memory: 8 << 20}}})
+	defer s.Close()
+	called := false
+	f, err := s.ToLua(func(context.Context, []any) ([]any, error) { called = true; return nil, nil })
+	require.NoError(t, err)
+	require.NoError(t, s.SetGlobal("f", f))
+	for _, tree := range []string{
+		`local t = {1} for i = 1, 60 do t = {t, t} end `,
+		`local t = {a = 1} for i = 1, 60 do t = {a = t, b = t} end `,
+		`local x, t = ("x"):rep(1e5), {} for i = 1, 100 do t[i] = x end `,
+		`local x, t = {[("x"):rep(1e5)] = 1}, {} for i = 1, 100 do t[i] = x end `,
+	} {
+		_, err := results(t.Context(), s, tree+"return t")
+		require.ErrorIs(t, err, ErrLimit, tree)
+		require.ErrorContains(t, err, "result 1")
+		_, err = results(t.Context(), s, tree+"f(t)")
+		require.ErrorIs(t, err, ErrLimit, tree)
+		require.False(t, called)
+		_, err = results(t.Context(), s, tree+"error(t)")
+		var se *ScriptError
+		require.ErrorAs(t, err, &se)
+		require.IsType(t, &lua.LTable{}, se.Value)
+	}
+	out, err := results(t.Context(), s, `local t = {1} for i = 1, 12 do t = {t, t} end return t, ("x"):rep(2^20)`)
+	require.NoError(t, err)
+	require.Len(t, out, 2)
 }
 
 // TestWhatGoCannotCarry: tables that are no lists and no maps of names are errors that say where they are and why.
@@ -155,6 +189,11 @@ func TestGoValuesInLua(t *testing.T) {
 			`v.Level == 9 and v.Rates[1] == 0.25 and v.Next.name == "shared"`},
 		{[]*settings{shared, shared}, "v[1] == v[2]"},
 		{[]any{nil, 1}, "v[1] == nil and v[2] == 1"},
+		{struct {
+			Bias *tensor.Array
+			Then Func
+			N    int
+		}{N: 1}, "v.Bias == nil and v.Then == nil and v.N == 1"},
 	} {
 		v, err := s.ToLua(c.v)
 		require.NoError(t, err, "%T", c.v)
@@ -163,6 +202,9 @@ func TestGoValuesInLua(t *testing.T) {
 		require.NoError(t, err, c.want)
 		require.Equal(t, []any{true}, out, "%T %s", c.v, c.want)
 	}
+	number, err := s.ToLua([]complex128{complex(1, 2)})
+	require.NoError(t, err)
+	require.Equal(t, []any{complex64(complex(1, 2))}, toGo(s, number), "what goes in comes out")
 	loop := &settings{}
 	loop.Next = loop
 	list := []any{nil}
@@ -179,7 +221,7 @@ func TestGoValuesInLua(t *testing.T) {
 		_, err := s.ToLua(v)
 		require.ErrorContains(t, err, want)
 	}
-	_, err := s.ToLuaAll(t.Context(), []any{1, []any{func() {}}})
+	_, err = s.ToLuaAll(t.Context(), []any{1, []any{func() {}}})
 	require.ErrorContains(t, err, "2[0]: a Go value of type func()")
 }
 

@@ -119,7 +119,7 @@ func (s *State) scriptError(err error) *ScriptError {
 		var inner *ScriptError
 		switch {
 		case e.value != nil:
-			out.Value = carried(s, e.value)
+			out.Value = errorValue(s, e.value)
 		case errors.As(e.cause, &inner): // of a script that a Go function has called
 			out.Value = inner.Value
 		}
@@ -136,9 +136,9 @@ func (s *State) scriptError(err error) *ScriptError {
 	return &ScriptError{Message: msg, Traceback: api.StackTrace}
 }
 
-// carried is an error's value as a Go value, or itself. It is wanted after a deadline too: it takes a time of its own,
+// errorValue is an error's value as a Go value, or itself. It is wanted after a deadline too: it takes a time of its own,
 // which is short.
-func carried(s *State, v lua.LValue) any {
+func errorValue(s *State, v lua.LValue) any {
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	out, err := s.ToGo(ctx, v)

@@ -32,7 +32,7 @@ func (s *State) openPackages() {
 		}
 		proto := packaged(name)
 		if proto == nil {
-			L.Push(lua.LString("\n\tno package '" + name + "' in the program"))
+			L.Push(lua.LString("no package '" + name + "' in the program"))
 			return 1
 		}
 		L.Push(L.NewFunctionFromProto(proto))

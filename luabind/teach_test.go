@@ -120,7 +120,8 @@ if a:sum({axis = 0, keepdims = true}) then end`
 	defer s.Close()
 	_, err := s.Run(context.Background(), strings.NewReader(script), "c.lua")
 	require.NoError(t, err)
-	told := "the condition is an array bool (), and Lua takes any array for true; its value is x:item()\n"
+	told := "the condition is an array bool (), and Lua takes any array for true; " +
+		"item() gives its value, as in mx.any(x):item()\n"
 	require.Equal(t, "warning: c.lua:2: "+told+"warning: c.lua:8: "+told+"warning: c.lua:10: "+told+
 		"warning: c.lua:11: the condition is an array float32 (1,), and Lua takes any array for true; "+
 		"mx.any(x):item() and mx.all(x):item() are conditions, and so is x ~= nil\n", out.String())

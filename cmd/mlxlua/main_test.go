@@ -129,7 +129,8 @@ func TestOptions(t *testing.T) {
 		{"--seed=N", "", []string{"--seed=18446744073709551615", "-e", "print(1)"}, result{0, "1\n", ""}},
 		{"an array as a condition", "", []string{"-e", "if mx.any(mx.ones(2)) then print(1) end"},
 			result{0, "1\n", "warning: " +
-				"(command line):1: the condition is an array bool (), and Lua takes any array for true; its value is x:item()\n"}},
+				"(command line):1: the condition is an array bool (), and Lua takes any array for true; " +
+				"item() gives its value, as in mx.any(x):item()\n"}},
 		{"-E", "", []string{"-E", "-e", "print(from_init)"}, result{0, "nil\n", ""}},
 		{"--device cpu", "", []string{"--device", "cpu", "-e", "print(mx.default_device())"},
 			result{0, "Device(cpu, 0)\n", ""}},
@@ -406,6 +407,8 @@ func TestREPLCommands(t *testing.T) {
 	require.Equal(t, "float32 (5,), 5 elements, 20 B\nmin 1, max 4, mean 2.33333, std 1.24722 of the finite ones; 1 NaN, "+
 		"1 infinite\nint32 (3,), 3 elements, 12 B\nmin 0, max 2, mean 1, std 0.816497\n\n",
 		session("describe(mx.array({1, 2, 4, mx.nan, -mx.inf}))", "describe(mx.arange(3))").out)
+	require.Equal(t, "(error object is a table value): {code = 5}\n", session("error({code = 5})").stderr)
+	require.Equal(t, "(error object is a table value): {1, x = 2}\n", session("error({1, x = 2})").stderr)
 	require.Contains(t, session("describe(3)").stderr, "[describe] a is the number 3, want an array")
 }
 

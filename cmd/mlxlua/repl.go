@@ -158,8 +158,27 @@ func (p *program) evaluate(c request) (status int, exit bool) {
 	if leaves(c.src) && strings.Contains(err.Error(), "attempt to call a non-function") {
 		err = errors.New(howToLeave)
 	}
-	p.tell(err, strings.Split(c.src, "\n"))
+	p.tell(p.withValue(err), strings.Split(c.src, "\n"))
 	return 0, false
+}
+
+// withValue is an error that also shows the table that a script called error with, if its message does not say more.
+func (p *program) withValue(err error) error {
+	var se *luabind.ScriptError
+	if !errors.As(err, &se) || !strings.HasSuffix(se.Message, "(error object is a table value)") {
+		return err
+	}
+	v, failed := p.s.ToLua(se.Value)
+	if failed != nil {
+		return err
+	}
+	text, failed := p.s.Show(context.Background(), v)
+	if failed != nil {
+		return err
+	}
+	told := *se
+	told.Message += ": " + text
+	return &told
 }
 
 // show prints the values of an entry.

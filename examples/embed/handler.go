@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"math"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/mlxlua/mlxlua"
@@ -130,8 +131,8 @@ func perform(ctx context.Context, s *mlxlua.State, source string) Reply {
 	if err == nil {
 		results, err = plain(ctx, s, results)
 	}
-	if err == nil {
-		_, err = json.Marshal(results)
+	if err == nil && !writable(results) {
+		err = errors.New("a result holds what json has not")
 	}
 	if err == nil {
 		return Reply{Results: results, Output: out.text.String()}
@@ -140,7 +141,7 @@ func perform(ctx context.Context, s *mlxlua.State, source string) Reply {
 	var failure *mlxlua.ScriptError
 	if errors.As(err, &failure) {
 		reply.File, reply.Line = failure.File, failure.Line
-		if _, err := json.Marshal(failure.Value); err == nil {
+		if writable(failure.Value) {
 			reply.Value = failure.Value
 		}
 	}
@@ -164,6 +165,27 @@ func plain(ctx context.Context, s *mlxlua.State, results []any) ([]any, error) {
 		}
 	}
 	return results, nil
+}
+
+// writable reports whether JSON has a value: not what stayed a value of Lua, which encoding/json would take apart, nor
+// NaN within a list. The state's MemoryLimit bounds how much there is to look at.
+func writable(v any) bool {
+	switch v := v.(type) {
+	case nil, bool, string:
+		return true
+	case float64:
+		return !math.IsNaN(v) && !math.IsInf(v, 0)
+	case []any:
+		return !slices.ContainsFunc(v, func(item any) bool { return !writable(item) })
+	case map[string]any:
+		for _, item := range v {
+			if !writable(item) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
 }
 
 // boundedOutput keeps what a script prints, up to outputLimit: more is the script's error.

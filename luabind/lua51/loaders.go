@@ -143,7 +143,7 @@ func searchModules(s *State, load func(src io.Reader, name string) int) {
 			}
 			return 1
 		}
-		L.Push(lua.LString(tried.String()))
+		L.Push(lua.LString(strings.TrimPrefix(tried.String(), "\n\t"))) // require begins the line
 		return 1
 	}))
 }
@@ -172,7 +172,7 @@ func (s *State) replaceSearcher(loadFile func(L *lua.LState, path string) int) {
 			}
 			return 1
 		}
-		L.Push(lua.LString(tried.String()))
+		L.Push(lua.LString(strings.TrimPrefix(tried.String(), "\n\t"))) // require begins the line
 		return 1
 	}))
 }
