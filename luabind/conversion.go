@@ -75,14 +75,9 @@ type outward struct {
 	s       *State
 	ctx     context.Context
 	entries int
-	tables  map[*lua.LTable]carried
-	bytes   int64 // of what was carried so far, if each place had a copy of its own
-}
-
-// carried is what a table became.
-type carried struct {
-	made  any   // nil: it is under way
-	bytes int64 // of a copy of it
+	tables  map[*lua.LTable]any   // what each became; nil: it is under way
+	bytes   int64                 // of what was carried so far, if each place had a copy of its own
+	copies  map[*lua.LTable]int64 // bytes of a table's copy
 }
 
 // placeBytes is what one value takes in a list, and one name or one value in a map.
@@ -136,19 +131,19 @@ func (c *outward) value(v lua.LValue, depth int) (any, error) {
 
 // table is a table's list or map, made once.
 func (c *outward) table(t *lua.LTable, depth int) (any, error) {
-	if before, ok := c.tables[t]; ok {
-		if before.made == nil {
+	if made, ok := c.tables[t]; ok {
+		if made == nil {
 			return nil, errors.New("the table holds itself: Go's lists and maps are trees")
 		}
-		return before.made, c.count(before.bytes)
+		return made, c.count(c.copies[t])
 	}
 	if depth == maxDepth {
 		return nil, fmt.Errorf("tables are nested deeper than %d levels", maxDepth)
 	}
 	if c.tables == nil {
-		c.tables = map[*lua.LTable]carried{}
+		c.tables, c.copies = map[*lua.LTable]any{}, map[*lua.LTable]int64{}
 	}
-	c.tables[t] = carried{}
+	c.tables[t] = nil
 	before := c.bytes
 	c.s.Unfold(t)
 	var made any
@@ -158,7 +153,7 @@ func (c *outward) table(t *lua.LTable, depth int) (any, error) {
 	} else {
 		made, err = c.names(t, depth)
 	}
-	c.tables[t] = carried{made, c.bytes - before}
+	c.tables[t], c.copies[t] = made, c.bytes-before
 	return made, err
 }
 

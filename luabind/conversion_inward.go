@@ -252,8 +252,8 @@ func missing(field reflect.Value) bool {
 	return false
 }
 
-// fields is the table of a struct's exported fields. Those of an embedded struct are its own, as in Go, and a field that
-// is nil is nil in Lua.
+// fields is the table of a struct's exported fields. Those of an embedded struct are its own, as in Go, and a field
+// that is nil is nil in Lua.
 func (c *inward) fields(v reflect.Value) (lua.LValue, error) {
 	t := c.s.L.NewTable()
 	found := false

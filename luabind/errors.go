@@ -136,8 +136,8 @@ func (s *State) scriptError(err error) *ScriptError {
 	return &ScriptError{Message: msg, Traceback: api.StackTrace}
 }
 
-// errorValue is an error's value as a Go value, or itself. It is wanted after a deadline too: it takes a time of its own,
-// which is short.
+// errorValue is an error's value as a Go value, or itself. It is wanted after a deadline too: it takes a time of its
+// own, which is short.
 func errorValue(s *State, v lua.LValue) any {
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()

@@ -51,6 +51,7 @@ var heldCode = map[string]heldValue{
 	"luabind.treeWalk.*":        {passing, "trees are walked without a call of Lua"},
 	"luabind.shown.within":      {passing, "values are shown by the host, or by functions below which nobody looks"},
 	"luabind.outward.tables":    {passing, "conversions run no Lua"},
+	"luabind.outward.copies":    {passing, "conversions run no Lua"},
 	"luabind.inward.made":       {passing, "conversions run no Lua"},
 	"luabind.luaFunction.f":     {isRoot, "given to a Go program: looks.functions"},
 	"luabind.ScriptError.Value": {isRoot, "given to a Go program: carried"},
