@@ -273,3 +273,33 @@ fails("cut short|damaged", function()
   for images in DataLoader(data.ImageFiles({file}))() do images:tolist() end
 end)
 os.remove(file)
+
+-- A dataset's own functions: collate_fn may give several values; one that gives nothing, or not what it should, is an
+-- error, and no batch without some of its samples.
+local function numbers(get, n) return {size = function() return n or 3 end, get = function(_, i) return get(i) end} end
+local function first(...)
+  for a, b in DataLoader(...)() do return a, b end
+end
+local function whole(i) return {n = i} end
+local two, three = first(numbers(whole), 2, {collate_fn = function(samples) return mx.array({#samples}), {"x", "y"} end})
+assert(two:item() == 2 and three[2] == "y")
+fails("collate_fn gave nothing", first, numbers(whole), 2, {collate_fn = function() end})
+fails("transform gave nothing", first, x, 2, {transform = function() end})
+fails("get(0) gave nothing, want a sample: they are counted from 0", first, numbers(function(i) return ({1, 2})[i] end))
+fails("sample 0 of a batch has no b, sample 1 has one", first,
+  numbers(function(i) return {a = 1, b = i > 0 and 1 or nil} end), 3)
+fails("sample 1 of a batch is a number, sample 0 a table", first, numbers(function(i) return i == 0 and {} or 1 end), 3)
+fails("size() gave nil, want the number of samples", first, {size = function() end, get = whole})
+fails("size() gave 2.5", first, numbers(whole, 2.5))
+
+-- A loop that lost its loader to another one says so; one that was left, or has ended, does not.
+local shared = DataLoader(x, 5)
+fails("another loop over this loader began within this one", function()
+  for _ in shared() do
+    for _ in shared() do break end
+  end
+end)
+for _ in shared() do break end
+local again, passed = shared(), 0
+while again() do passed = passed + 1 end
+assert(passed == 2 and again() == nil and again() == nil)

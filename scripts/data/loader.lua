@@ -109,6 +109,9 @@ function Loader:_maker()
     local batch, n = make(at)
     if batch == nil or not transform then return batch, n end
     local values = {transform(spread(batch))}
+    if values[1] == nil then
+      fail("DataLoader", "transform gave nothing, want the values of a batch: does it return them?")
+    end
     return #values == 1 and values[1] or values, n
   end
   if not self._draws then return whole end
@@ -123,7 +126,7 @@ function Loader.__call(self, ...)
   end
   if not self._resumed and self.batch > 0 then self:_next_epoch() end -- the last loop was left early
   self._resumed, self._last = false, false
-  local run = {} -- a second call of the loader ends the first one's epoch
+  local run, done = {}, false -- a second call of the loader ends the first one's epoch
   rawset(self, "_run", run)
   local batch_of, at = self:_maker(), self.batch
   if not self._source.n then
@@ -146,11 +149,15 @@ function Loader.__call(self, ...)
   end
   fill()
   return function()
-    if self._run ~= run then return nil end
+    if done then return nil end
+    if self._run ~= run then
+      fail("DataLoader", "another loop over this loader began within this one, which cannot go on: make a second one")
+    end
     local entry = table.remove(queue, 1)
     if entry == nil then
       self:_next_epoch()
       rawset(self, "_run", nil)
+      done = true
       return nil
     end
     fill()
@@ -176,7 +183,8 @@ local make = define{
     "mx.data.ImageFiles, tables of such; a batch is then the same table of their rows, and of a list {x, y} its " ..
     "values one by one. Or it is an object with the methods size() and get(i), i from 0; or a function that is " ..
     "called for each epoch and gives an iterator over samples, as function() return io.lines(file) end. Samples " ..
-    "are put together by collate_fn, which is given a list of them; without it arrays are stacked, numbers become " ..
+    "are put together by collate_fn, which is given a list of them and gives a batch, or its values: x, y; without " ..
+    "it arrays are stacked, numbers become " ..
     "an array and strings a list. With shuffle each epoch has an order of its own, which depends on the key alone " ..
     "(without one the state's random numbers make it). last says what happens to a last batch that is not full: it " ..
     "is kept, dropped, or padded with the epoch's first samples; loader.valid is the number of the batch's own " ..

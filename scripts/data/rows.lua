@@ -45,8 +45,17 @@ local function text_column(texts)
   end}
 end
 
+-- samples_of is the number of samples of an object.
+local function samples_of(object)
+  local n = object:size()
+  if type(n) ~= "number" or n < 0 or n % 1 ~= 0 then
+    fail("DataLoader", ("size() gave %s, want the number of samples"):format(tostring(n)))
+  end
+  return n
+end
+
 local function object_column(object)
-  return {n = object:size(), batch = function(pick) return object:batch(pick:list()) end}
+  return {n = samples_of(object), batch = function(pick) return object:batch(pick:list()) end}
 end
 
 -- column is the source of one value of a batch, or nil for a table of columns.
@@ -91,6 +100,16 @@ local function stack(samples)
   if is_array(first) then return mx.stack(samples, 0) end
   if type(first) == "number" or type(first) == "boolean" then return mx.array(samples) end
   if type(first) ~= "table" then return samples end
+  for i, one in ipairs(samples) do
+    if type(one) ~= "table" then
+      fail("DataLoader", ("sample %d of a batch is a %s, sample 0 a table"):format(i - 1, mx.type(one)))
+    end
+    for k in pairs(one) do
+      if first[k] == nil then
+        fail("DataLoader", ("sample 0 of a batch has no %s, sample %d has one"):format(tostring(k), i - 1))
+      end
+    end
+  end
   local out = {}
   for k in pairs(first) do
     local values = {}
@@ -109,12 +128,25 @@ local function sample(...)
   return (...)
 end
 
+-- together makes a batch of samples.
+local function together(collate, samples)
+  if not collate then return stack(samples) end
+  local batch = sample(collate(samples))
+  if batch == nil then fail("DataLoader", "collate_fn gave nothing, want a batch: does it return one?") end
+  return batch
+end
+
 -- items is the source of an object with size() and get(i).
 local function items(object, collate)
-  return {n = object:size(), batch = function(pick)
+  return {n = samples_of(object), batch = function(pick)
     local samples = {}
-    for i, k in ipairs(pick:list()) do samples[i] = sample(object:get(k)) end
-    return (collate or stack)(samples)
+    for i, k in ipairs(pick:list()) do
+      samples[i] = sample(object:get(k))
+      if samples[i] == nil then
+        fail("DataLoader", ("get(%d) gave nothing, want a sample: they are counted from 0"):format(k))
+      end
+    end
+    return together(collate, samples)
   end}
 end
 
@@ -139,7 +171,7 @@ local function stream(make, collate)
         if s == nil then iterator = nil else samples[#samples + 1] = s end
       end
       if #samples == 0 then return nil, 0 end
-      return (collate or stack)(samples), #samples
+      return together(collate, samples), #samples
     end
   end
   return source
