@@ -89,6 +89,8 @@ local before = bytes(other)
 fails("parameters are not in the module|has the shape", train.load_checkpoint, file, {model = nn.Linear(2, 2)})
 fails("has no part optimizer", train.load_checkpoint, file, {model = other.model, optimizer = other.optimizer})
 fails("parts.n is a number, want a module", train.load_checkpoint, file, {n = 3})
+fails("has the state of the optimizer AdamW for opt, which is of the class SGD", train.load_checkpoint, file,
+  {opt = optim.SGD(0.1, {momentum = 0.9})})
 fails("has no part optimizer", fit, other, {checkpoint = file, resume = true})
 local same_parts = {model = other.model, optimizer = other.optimizer, loader = other.loader}
 train.save_checkpoint(file, same_parts)

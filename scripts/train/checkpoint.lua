@@ -20,6 +20,11 @@ local function tree(v)
   return v
 end
 
+-- rule is the name of an optimizer's class; nil for other parts.
+local function rule(v)
+  if has_state(v) and type(v.class) == "string" then return v.class end
+end
+
 -- encode is a value that is no array as text.
 local function encode(path, v)
   if type(v) == "number" then return "n" .. ("%.17g"):format(v) end
@@ -51,6 +56,7 @@ define{
       if type(name) ~= "string" or name:find(".", 1, true) then
         fail("save_checkpoint", ("parts has the key %s, want names without dots"):format(tostring(name)))
       end
+      texts[mark .. ".rule." .. name] = rule(part)
       for _, leaf in ipairs(mx.utils.tree_flatten(tree(part), "." .. name)) do
         local path, v = leaf[1], leaf[2]
         if is_array(v) then arrays[path] = v else texts[path] = encode(path, v) end
@@ -59,6 +65,16 @@ define{
     mx.save_safetensors(file, arrays, texts)
   end,
 }
+
+-- rules_in takes out of a file's texts which part is the state of an optimizer of which class.
+local function rules_in(texts)
+  local out, start = {}, mark .. ".rule."
+  for path, text in pairs(texts) do
+    if path:sub(1, #start) == start then out[path:sub(#start + 1)] = text end
+  end
+  for name in pairs(out) do texts[start .. name] = nil end
+  return out
+end
 
 -- sorted is the leaves of a checkpoint by the names of the parts: lists of pairs {path in the part, leaf}.
 local function sorted(arrays, texts)
@@ -80,7 +96,8 @@ define{
   help = "Reads a file of save_checkpoint: gives the modules, optimizers and loaders in parts, by the names that " ..
     "they were saved under, what they had, and the random numbers their state. The result is a table of all other " ..
     "parts that the file has. What is done after that gives the same bytes as if there had been no break. It is an " ..
-    "error if a part, or a parameter of a module, is missing in the file, and then nothing is changed.",
+    "error if a part, or a parameter of a module, is missing in the file, or an optimizer is of another class, and " ..
+    "then nothing is changed.",
   call = function(file, parts)
     local arrays, texts = mx.load(file, {format = "safetensors", return_metadata = true})
     local random = mark .. ".random"
@@ -90,6 +107,7 @@ define{
     mx.eval(arrays) -- what cannot be read is told before anything is changed
     local key = arrays[random]
     arrays[random], texts[mark] = nil, nil
+    local rules = rules_in(texts)
     local saved, states = sorted(arrays, texts), {}
     for name, part in pairs(parts or {}) do
       if not is_module(part) and not has_state(part) then
@@ -98,6 +116,10 @@ define{
       end
       if not saved[name] and next(mx.utils.tree_flatten(tree(part))) ~= nil then
         fail("load_checkpoint", ("%s has no part %s"):format(file, tostring(name)))
+      end
+      if rules[name] and rules[name] ~= rule(part) then
+        fail("load_checkpoint", ("%s has the state of the optimizer %s for %s, which is of the class %s"):format(file,
+          rules[name], name, rule(part) or mx.type(part)))
       end
     end
     local before = {}
