@@ -121,6 +121,13 @@ function Optimizer:apply_single()
   fail(self.class, "it has no apply_single(gradient, parameter, state), which gives the new parameter")
 end
 
+-- own fails for a method that was called of something else than an optimizer: with a dot in the place of a colon.
+local function own(self, method)
+  if type(self) ~= "table" or type(self.apply_gradients) ~= "function" then
+    fail("Optimizer." .. method, "the first argument is no optimizer: call it with a colon, opt:" .. method .. "(...)")
+  end
+end
+
 -- beside makes a table in state for each parameter and for each table of parameters.
 local function beside(parameters, state)
   for k, p in pairs(parameters) do
@@ -130,6 +137,7 @@ local function beside(parameters, state)
 end
 
 function Optimizer:init(parameters)
+  own(self, "init")
   if type(parameters) == "table" then
     beside(parameters, self._state)
     utils.tree_map(function(p, state)
@@ -154,8 +162,12 @@ function Optimizer:scheduled(schedule)
 end
 
 function Optimizer:apply_gradients(gradients, parameters)
-  if not self._initialized then self:init(gradients) end
+  own(self, "apply_gradients")
   local state = self._state
+  if state.step == nil then
+    fail(self.class, "state has no step: it is no state of an optimizer; to begin anew make a new one")
+  end
+  if not self._initialized then self:init(gradients) end
   for name, schedule in pairs(self._schedulers) do state[name] = self:scheduled(schedule) end
   state.step = state.step + 1
   return utils.tree_map(function(g, p, s) return self:apply_single(g, p, s) end, gradients, parameters, state)
@@ -169,6 +181,7 @@ local function assign(into, tree)
 end
 
 function Optimizer:update(model, gradients)
+  own(self, "update")
   local new = self:apply_gradients(gradients, model)
   if type(model.update) == "function" then model:update(new) else assign(model, new) end
 end
@@ -224,6 +237,7 @@ end
 -- two are the coefficients of running averages.
 local function two(op, betas, default)
   betas = betas or default
+  if type(betas) ~= "table" then fail(op, ("betas is %s, want two numbers: {0.9, 0.99}"):format(tostring(betas))) end
   for i = 1, 2 do
     local b = betas[i]
     if type(b) ~= "number" or not (b >= 0 and b < 1) then

@@ -161,6 +161,7 @@ local loss, grads = nn.value_and_grad(l, function(x) return l(x):sum(), l(x) end
 assert(l.weight == before and #loss == 2)
 same(grads.weight, {{1, 1}, {1, 1}, {1, 1}})
 fails("stop", nn.value_and_grad(l, function() error("stop") end), mx.ones({1}))
+fails("model is a function, want a module; it comes before fn", nn.value_and_grad, function() end, l)
 assert(l.weight == before)
 l:freeze{keys = "bias"}
 loss, grads = nn.value_and_grad(l, function(x) return l(x):sum() end)(mx.ones({1, 2}))
@@ -238,3 +239,12 @@ for mode, group in pairs{nvfp4 = 16, mxfp8 = 32} do
 end
 fails("a layer with a bias cannot be one", whole.to_quantized, whole, {mode = "mxfp8", quantize_input = true})
 fails("modes nvfp4 and mxfp8 only", whole.to_quantized, whole, {quantize_input = true})
+
+-- a dot in the place of a colon, and a class without forward
+for _, name in ipairs{"parameters", "trainable_parameters", "freeze", "unfreeze", "train", "eval", "modules"} do
+  fails("testdata/modules.lua:.*Module." .. name .. "%] the first argument is no module: call it with a colon, model:",
+    function() l[name]() end)
+end
+fails("[nn.Module.load_weights] the first argument is no module", l.load_weights, "absent.npz")
+fails("[nn.Module.apply] the first argument is no module", l.apply, function(p) return p end)
+fails("[nn.Module] Still has no method forward", nn.class("Still")(), mx.ones({1}))

@@ -159,3 +159,15 @@ fails("[optimizers.linear_schedule] steps is 0, want at least 1", optim.linear_s
 fails("[optimizers.join_schedules] schedules is empty, want at least 1", optim.join_schedules, {}, {})
 fails("[optimizers.join_schedules] boundaries has 2 steps, want 1 for 2 schedules", optim.join_schedules, {math.sin, math.sin}, {1, 2})
 fails("[optimizers.SGD] state is a number, want a table", function() optim.SGD(1).state = 1 end)
+
+-- a dot in the place of a colon, betas that are one number, and a state that is none
+local plain = optim.Adam(0.1)
+fails("[optimizers.Optimizer.update] the first argument is no optimizer: call it with a colon, opt:update(...)",
+  plain.update, {w = mx.ones({1})}, {w = mx.ones({1})})
+fails("[optimizers.Optimizer.init] the first argument is no optimizer", plain.init, {w = mx.ones({1})})
+fails("[optimizers.Adam] betas is 0.9, want two numbers", optim.Adam, 0.1, {betas = 0.9})
+plain.state = {}
+fails("[optimizers.Adam] state has no step", plain.update, plain, {w = mx.ones({1})}, {w = mx.ones({1})})
+local both, tree = optim.MultiOptimizer{optim.SGD(1)}, {w = mx.ones({1})}
+both:update(tree, {w = mx.ones({1})})
+assert(tree.w:item() == 0)

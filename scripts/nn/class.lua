@@ -36,7 +36,13 @@ local function construct(class, ...)
   return self
 end
 
-local function call(self, ...) return self:forward(...) end
+local function call(self, ...)
+  local forward = self.forward
+  if forward == nil then
+    fail("Module", ("%s has no method forward(...), which is what a call does"):format(getmetatable(self).__name))
+  end
+  return forward(self, ...)
+end
 
 local printing = {} -- text.lua sets printing.text
 

@@ -1,5 +1,7 @@
 -- Gradients of models.
-local mx, define = ...
+local mx, define, fail, use = ...
+
+local is_module = use("class").is_module
 
 define{
   name = "value_and_grad", sig = "model:any fn:any",
@@ -8,6 +10,9 @@ define{
     "scalar array, and then the gradients of the loss by the model's trainable parameters: a tree as " ..
     "model:trainable_parameters() is. fn reaches the model as any function does.",
   call = function(model, fn)
+    if not is_module(model) then
+      fail("value_and_grad", ("model is a %s, want a module; it comes before fn"):format(mx.type(model)))
+    end
     -- The model has its own parameters again when the call ends, also by an error.
     local function restored(parameters, ok, ...)
       model:update(parameters)
