@@ -131,7 +131,7 @@ var attacks = []attack{
 	{"globals as a result", `return _G`, "holds itself"},
 	{"a wide tree", `local t = {} for i = 1, 60 do t = {t, t} end return t`, "[limits] Go would get more"},
 	{"a wide tree as an error", `local t = {} for i = 1, 60 do t = {t, t} end error(t)`, "(error object is"},
-	{"a long text in many places", `local s, t = ("x"):rep(1e6), {} for i = 1, 1e5 do t[i] = s end return t`,
+	{"a long text in many places", `local s, t = ("x"):rep(1e6), {} for i = 1, 1000 do t[i] = s end return t`,
 		"[limits] Go would get more"},
 }
 

@@ -233,7 +233,7 @@ func TestLongFilesAreRead(t *testing.T) {
 		_, err := s.Run(t.Context(), "long", `mx.data.load_csv(...)`, file)
 		require.ErrorIs(t, err, mlxlua.ErrLimit)
 		require.ErrorContains(t, err, want)
-		require.Less(t, time.Since(begun), time.Second)
+		require.Less(t, time.Since(begun), 10*time.Second) // the race detector and a busy machine are slow
 	}
 }
 

@@ -464,21 +464,21 @@ func TestAKernelThatWritesItsInputsIsLost(t *testing.T) {
   while (n == 0) { x[i] = x[i] + 1.0f; if (x[i] < -1.0f) break; }
   o[i] = x[i];
 }`
-	for _, begun := range []bool{false, true} {
+	for _, begun := range []time.Duration{0, 50 * time.Millisecond, 5 * time.Second} { // a busy machine begins late
 		x := iota(8)
 		eval(t, x)
 		y := writingKernel(x, scribble, "scribble")
 		z := neg(y)
 		c, cancel := context.WithCancelCause(background)
 		stopped := errors.New("stopped by the user")
-		if begun {
-			time.AfterFunc(50*time.Millisecond, func() { cancel(stopped) })
+		if begun > 0 {
+			time.AfterFunc(begun, func() { cancel(stopped) })
 		} else {
 			cancel(stopped)
 		}
 		require.ErrorIs(t, tensor.Eval(c, z), stopped)
 		require.NoError(t, tensor.Synchronize(background))
-		if !begun {
+		if y.Err() == nil && begun < time.Second { // the kernel had not begun
 			require.Equal(t, tensor.Lazy, z.State())
 			continue
 		}
@@ -487,6 +487,7 @@ func TestAKernelThatWritesItsInputsIsLost(t *testing.T) {
 		require.Equal(t, y.Err(), tensor.Eval(background, z))
 		_, err := x.Bytes(background)
 		require.NoError(t, err)
+		return
 	}
 }
 

@@ -48,7 +48,6 @@ func run(t *testing.T, name, op string, f func(x *array) *array, dims ...string)
 func of(n int) *int { return &n }
 
 func TestOneAxis(t *testing.T) {
-	optest.OnlyValues(t)
 	type function = func(a *array, n *int, axis int, norm fft.Norm, ctx ...*tensor.Ctx) *array
 	for name, f := range map[string]function{"fft": fft.FFT, "ifft": fft.IFFT, "rfft": fft.RFFT, "irfft": fft.IRFFT} {
 		one := func(n *int, axis int, norm fft.Norm) func(x *array) *array {
@@ -146,7 +145,6 @@ func requireNear(t *testing.T, want, got []complex128, n int, what string) {
 // passes, and those that become convolutions, forward, back, of real numbers, and along a dimension that is not the
 // last.
 func TestLengths(t *testing.T) {
-	optest.OnlyValues(t)
 	optest.Open(t)
 	lengths := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 25, 32, 49, 61, 64, 77, 96, 100, 127, 128, 135, 243,
 		256, 289, 512, 600, 1009, 1024, 1331, 1536, 2048, 2049, 2187, 3125, 4004, 4096, 5184, 8192, 10007, 65536}
@@ -180,7 +178,6 @@ func TestLengths(t *testing.T) {
 
 // TestDimensions compares transforms along the middle of three dimensions with those of rows.
 func TestDimensions(t *testing.T) {
-	optest.OnlyValues(t)
 	optest.Open(t)
 	for _, s := range [][3]int{{2, 16, 3}, {1, 60, 40}, {2, 128, 9}, {3, 320, 2}, {1, 320, 33}, {2, 67, 5}, {1, 2100, 2},
 		{40, 5, 1}, {3, 1, 7}} {

@@ -46,7 +46,6 @@ func inputs(dims ...string) []optest.Case {
 
 // TestSolutions: inverses, solutions and determinants, by layouts, derivatives, batches and replays.
 func TestSolutions(t *testing.T) {
-	optest.OnlyValues(t)
 	square := inputs("m,m", "b,m,m")
 	sides := func(a, b string) optest.Case {
 		return optest.Case{Inputs: []optest.Input{optest.In(a, optest.Uniform(-1, 1)), optest.In(b, optest.Uniform(-1, 1))}}
@@ -83,7 +82,6 @@ func TestSolutions(t *testing.T) {
 // TestFactors: what decompositions give, by layouts, derivatives, batches and replays. Where signs, phases or bases
 // are open the functions are of what does not depend on them.
 func TestFactors(t *testing.T) {
-	optest.OnlyValues(t)
 	any := inputs("m,m", "5,3", "b,2,4")
 	square := inputs("m,m", "b,m,m")
 	symmetric := func(x *array) *array { x = regular(x); return ops.Add(x, transpose(x)) }

@@ -94,7 +94,6 @@ func largest(t *testing.T, x *tensor.Array) float64 {
 // TestIdentities: factors multiply to what they are the factors of, of matrices with and without equal eigenvalues,
 // and of those that the cores share.
 func TestIdentities(t *testing.T) {
-	optest.OnlyValues(t)
 	optest.Open(t)
 	near := func(what string, x, y *tensor.Array, tol float64) {
 		t.Helper()
