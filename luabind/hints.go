@@ -17,6 +17,7 @@ var hints = []struct{ part, hint string }{
 	{": attempt to compare number with userdata", "an array is compared element by element by name: mx.less(a, b)"},
 	{" to ipairs (table expected, got userdata)", "for row in x:rows() do ... end goes through an array"},
 	{" to pairs (table expected, got userdata)", "for row in x:rows() do ... end goes through an array"},
+	{": attempt to index a non-table object(function) ", "methods are called with a colon: x:at(i), not x.at[i]"},
 	{" (number expected, got userdata)", "x:item() is the number in an array of one element; mx has functions of arrays"},
 }
 

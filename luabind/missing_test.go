@@ -51,6 +51,8 @@ func TestMissing(t *testing.T) {
 		"return mx.from_dlpack":           "no mx.from_dlpack: Python's protocol",
 		"return mx.softmx":                "no mx.softmx; did you mean softmax?",
 		"return mx.ones({2}):unsqueeze()": "; mx.expand_dims does that",
+		"return mx.null":                  "no mx.null; false stands for None in a list, as in in_axes = {0, false}",
+		"return mx.ones({2}).at[{0}]":     "methods are called with a colon: x:at(i), not x.at[i]",
 	} {
 		fails(script, want)
 	}

@@ -3,6 +3,7 @@ package luabind
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -60,6 +61,9 @@ func (m *module) hint(prefix, name string, in *lua.LTable) string {
 	loadLibrary(m.s)
 	if hint := m.notYet(prefix, name); hint != "" {
 		return hint
+	}
+	if slices.Contains([]string{"none", "None", "null", "nil"}, name) {
+		return "; false stands for None in a list, as in in_axes = {0, false}, and nil elsewhere"
 	}
 	if here := elsewhere[name]; here != "" {
 		return "; mx." + here + " does that"
