@@ -13,6 +13,9 @@ import (
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/format"
 )
 
 // openModelHost makes the package lm.host: what the scripts of scripts/lm need that Lua does not have. JSON's null is
@@ -52,6 +55,7 @@ func openModelHost(s *State) lua.LValue {
 		"remove": onPaths(s, func(p []string) error { return os.RemoveAll(p[0]) }),
 		"copy":   onPaths(s, func(p []string) error { return copyFile(p[0], p[1]) }),
 		"write":  onPaths(s, func(p []string) error { return os.WriteFile(p[0], []byte(p[1]), 0o644) }),
+		"save":   onFiles(s, func(L *lua.LState) (lua.LValue, error) { return lua.LTrue, saveWeights(s, L) }),
 	} {
 		t.RawSetString(name, s.Func(func(L *lua.LState) int {
 			v, err := f(L)
@@ -136,6 +140,31 @@ func copyFile(from, to string) error {
 	}
 	_, err = io.Copy(out, in)
 	return errors.Join(err, out.Close())
+}
+
+// saveWeights is save(path, arrays, metadata, written): it writes a .safetensors file of a table of arrays by name,
+// which it evaluates one after the other, and calls written(name) after each.
+func saveWeights(s *State, L *lua.LState) error {
+	arrays, metadata := map[string]*tensor.Array{}, map[string]string{}
+	var wrong error
+	L.CheckTable(2).ForEach(func(k, v lua.LValue) {
+		x, ok := array(v)
+		if !ok {
+			wrong = fmt.Errorf("%s is %s, want an array", k, describe(v))
+		}
+		arrays[k.String()] = x
+	})
+	if wrong != nil {
+		return wrong
+	}
+	L.CheckTable(3).ForEach(func(k, v lua.LValue) { metadata[k.String()] = v.String() })
+	written := L.CheckFunction(4)
+	return format.WriteFile("save", L.CheckString(1), func(w io.Writer) error {
+		return format.StreamSafetensors(s.Context(), w, arrays, metadata, func(name string) error {
+			_, err := s.looks.protect(written, lua.LString(name))
+			return err
+		})
+	})
 }
 
 // decodeJSON is a JSON text as Lua values.

@@ -8,13 +8,14 @@ local commands, order = {}, {"generate", "chat", "convert", "quantize", "perplex
 
 local function fail(text, ...) error({usage = text:format(...)}, 0) end
 
--- bar gives a function (done, all) that shows progress in one line, and takes the line away when all is done.
-local function bar(host, label)
+-- bar gives a function (done, all) that shows progress in one line, and takes the line away when all is done. unit says
+-- what is counted, and how many make one.
+local function bar(host, label, unit, size)
   if not host.terminal then return nil end
   return function(done, all)
     if done >= all then return host.note("\r\27[K") end
-    local n = math.floor(30 * done / all)
-    host.note(("\r%s [%s%s] %d/%d"):format(label, ("#"):rep(n), (" "):rep(30 - n), done, all))
+    local n, of = math.floor(30 * done / all), size or 1
+    host.note(("\r%s [%s%s] %d/%d%s"):format(label, ("#"):rep(n), (" "):rep(30 - n), done / of, all / of, unit or ""))
   end
 end
 
@@ -238,8 +239,8 @@ local function convert(host, o)
       recipe = o.quant_predicate})
     if count == 0 then fail("%s is packed already", o.model) end
   end
-  lm.save(model, o.mlx_path, {progress = bar(host, "writing")})
   local bytes, count = lm.size(model)
+  lm.save(model, o.mlx_path, {progress = bar(host, "writing", " MB", 1e6), consume = true})
   host.write(("%s: %.2f GB, %.3f bits per weight\n"):format(o.mlx_path, bytes / 1e9, 8 * bytes / count))
   return 0
 end

@@ -135,8 +135,8 @@ function lm.caches(model, options)
   return cache.Caches(layout, options.padding)
 end
 
--- save writes a model as a directory that lm.load and mlx-lm read, whole or not at all.
-function lm.save(model, dir, options) require("lm.save").directory(model, dir, (options or {}).progress) end
+-- save writes a model as a directory that lm.load and mlx-lm read, whole or not at all: see lm.save for its options.
+function lm.save(model, dir, options) require("lm.save").directory(model, dir, options or {}) end
 
 -- open is a model with its tokenizer: see lm.text.
 function lm.open(model, directory)

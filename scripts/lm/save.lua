@@ -59,21 +59,33 @@ local function write_tokenizer(file, dir)
   try(host.write(dir .. "/tokenizer_config.json", try(host.encode(config, "  "))))
 end
 
--- directory writes a model to a directory that is not there, or all of it not at all. progress(done, all) is called
--- after each file of weights.
-function save.directory(model, dir, progress)
+-- uses counts under how many names each array is saved.
+local function uses(arrays)
+  local out = {}
+  for _, x in pairs(arrays) do out[x] = (out[x] or 0) + 1 end
+  return out
+end
+
+-- directory writes a model to a directory that is not there, or all of it not at all: array by array, each computed
+-- when it is its turn. Options: progress(done, all), in bytes, is called after each; consume frees each, so that a
+-- model that is packed or converted on the way needs no memory of its own; the model is of no use after that.
+function save.directory(model, dir, options)
   if host.kind(dir) then fail("%s is there already", dir) end
   local begun = dir .. ".begun"
   host.remove(begun)
   try(host.mkdir(begun))
   local ok, why = pcall(function()
-    local files, total = shards(save.weights(model))
-    local map = {}
+    local all = save.weights(model)
+    local files, total = shards(all)
+    local map, done, left = {}, 0, uses(all)
     for i, arrays in ipairs(files) do
       local name = #files == 1 and "model.safetensors" or ("model-%05d-of-%05d.safetensors"):format(i, #files)
-      mx.save_safetensors(begun .. "/" .. name, arrays, {format = "mlx"})
-      for k in pairs(arrays) do map[k] = name end
-      if progress then progress(i, #files) end
+      try(host.save(begun .. "/" .. name, arrays, {format = "mlx"}, function(key)
+        local x = arrays[key]
+        map[key], done, left[x] = name, done + x.nbytes, left[x] - 1
+        if options.progress then options.progress(done, total) end
+        if options.consume and left[x] == 0 then x:free() end
+      end))
     end
     local index = {metadata = {total_size = total}, weight_map = map}
     try(host.write(begun .. "/model.safetensors.index.json", try(host.encode(index, "    "))))

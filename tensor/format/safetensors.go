@@ -303,6 +303,45 @@ func WriteSafetensors(ctx context.Context, w io.Writer, arrays map[string]*tenso
 	return nil
 }
 
+// StreamSafetensors is WriteSafetensors of arrays that need not fit into memory together: it evaluates one after the
+// other, and the next one while it writes. written, which may be nil, is called after each array, and can free it. They
+// lie in the file in the order of their names, but for those whose bytes are no multiple of 8, which come last.
+func StreamSafetensors(ctx context.Context, w io.Writer, arrays map[string]*tensor.Array, metadata map[string]string,
+	written func(name string) error) error {
+	names := slices.Sorted(maps.Keys(arrays))
+	alignment := func(name string) int {
+		if x := arrays[name]; x.Spec().NBytes()%8 != 0 {
+			return x.DType().Size()
+		}
+		return 8
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(alignment(b), alignment(a)) })
+	header, err := safetensorsHeaderOf(names, arrays, metadata)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(header); err != nil {
+		return err
+	}
+	for i, name := range names {
+		if err := tensor.Eval(ctx, arrays[name]); err != nil {
+			return fmt.Errorf("tensor %.99q: %w", name, err)
+		}
+		if i+1 < len(names) { // its error is told in its turn
+			_ = tensor.AsyncEval(arrays[names[i+1]])
+		}
+		if err := writeElements(ctx, w, arrays[name]); err != nil {
+			return fmt.Errorf("tensor %.99q: %w", name, err)
+		}
+		if written != nil {
+			if err := written(name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // safetensorsHeaderOf is all of a file before the elements.
 func safetensorsHeaderOf(names []string, arrays map[string]*tensor.Array, metadata map[string]string) ([]byte, error) {
 	out := bytes.NewBuffer(make([]byte, 8)) // the length is filled in at the end

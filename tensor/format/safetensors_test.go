@@ -3,10 +3,13 @@ package format_test
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -182,4 +185,60 @@ func TestShortenedSafetensors(t *testing.T) {
 	require.NoError(t, os.Truncate(path, 100))
 	_, err = got["a"].Bytes(t.Context())
 	require.ErrorContains(t, err, path+" cannot be read at byte ")
+}
+
+// Arrays that are written one after the other are all there, in the order of their names, each aligned; the next one is
+// made no sooner than its predecessor is written, but for one.
+func TestStreamSafetensors(t *testing.T) {
+	arrays, made := map[string]*tensor.Array{}, map[string]*atomic.Bool{}
+	want := map[string][]byte{}
+	for i, spec := range []tensor.Spec{
+		{Shape: tensor.Shape{3}, DType: tensor.Uint8}, {Shape: tensor.Shape{4}, DType: tensor.Float16},
+		{Shape: tensor.Shape{3}, DType: tensor.Float32}, {Shape: tensor.Shape{2}, DType: tensor.Float32},
+		{Shape: tensor.Shape{5}, DType: tensor.Float16}, {Shape: tensor.Shape{}, DType: tensor.Float64},
+		{Shape: tensor.Shape{0, 2}, DType: tensor.Bool}, {Shape: tensor.Shape{8}, DType: tensor.Int8},
+	} {
+		name, flag := string(rune('a'+i)), &atomic.Bool{}
+		want[name] = bytes.Repeat([]byte{byte(i + 1)}, int(spec.NBytes()))
+		made[name] = flag
+		arrays[name] = format.Deferred(&tensor.Ctx{}, spec, func(dst []byte) error {
+			flag.Store(true)
+			for k := range dst {
+				dst[k] = byte(i + 1)
+			}
+			return nil
+		})
+	}
+	var b bytes.Buffer
+	var order string
+	err := format.StreamSafetensors(t.Context(), &b, arrays, map[string]string{"format": "mlx"}, func(name string) error {
+		if order += name; order == "b" {
+			require.False(t, made["f"].Load() || made["h"].Load())
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, "bdfghcea", order) // at last those of 12, 10 and 3 bytes
+
+	got, metadata, err := format.ReadSafetensors(bytes.NewReader(b.Bytes()))
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"format": "mlx"}, metadata)
+	require.Len(t, got, len(want))
+	for name, x := range got {
+		raw, err := x.Bytes(t.Context())
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(want[name], raw), name)
+	}
+	header := b.Bytes()[8 : 8+binary.LittleEndian.Uint64(b.Bytes())]
+	var places map[string]struct {
+		DataOffsets [2]int `json:"data_offsets"`
+	}
+	require.NoError(t, json.Unmarshal(bytes.Replace(header, []byte(`"__metadata__":{"format":"mlx"},`), nil, 1), &places))
+	for name, p := range places {
+		require.Zero(t, p.DataOffsets[0]%max(arrays[name].DType().Size(), 1), name)
+	}
+
+	stop := errors.New("stop")
+	err = format.StreamSafetensors(t.Context(), &b, arrays, nil, func(string) error { return stop })
+	require.ErrorIs(t, err, stop)
 }

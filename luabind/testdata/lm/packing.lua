@@ -60,6 +60,32 @@ for _, moe in ipairs{false, true} do
   assert(worst(packed, scores(lm.load(to .. "-plain"))) <= 1e-5)
 end
 
+-- A model that is packed on the way to its file is never in memory as a whole, and its file is the same.
+do
+  local from, how = dir .. "/dense", {bits = 8, group_size = 32}
+  local model = lm.load(from, {lazy = true})
+  lm.quantize(model, how)
+  local bytes = lm.size(model)
+  local count, last, all = 0, 0, nil
+  mx.clear_cache()
+  mx.reset_peak_memory()
+  local before = mx.get_active_memory()
+  lm.save(model, from .. "-consumed", {consume = true, progress = function(done, total)
+    assert(done > last and done <= total)
+    count, last, all = count + 1, done, total
+  end})
+  assert(count > 30 and last == all and all == bytes)
+  local peak = mx.get_peak_memory() - before
+  assert(peak < bytes / 2, ("%d bytes for %d of the file"):format(peak, bytes))
+  model = lm.load(from)
+  lm.quantize(model, how)
+  lm.save(model, from .. "-kept")
+  assert(worst(scores(lm.load(from .. "-consumed")), scores(model)) == 0)
+  local a = assert(io.open(from .. "-consumed/model.safetensors", "rb")):read("*a")
+  local b = assert(io.open(from .. "-kept/model.safetensors", "rb")):read("*a")
+  assert(a == b)
+end
+
 -- Rows that are no multiple of a group.
 local golden = weights.golden(folder, "llama")
 weights.write(dir .. "/odd", weights.arrays(golden), golden.config)
