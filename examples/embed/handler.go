@@ -3,7 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"math"
 	"net/http"
+	"os"
 	"slices"
 	"time"
 
@@ -19,6 +20,17 @@ import (
 
 //go:embed scripts/score.lua
 var scoreText string
+
+//go:embed scripts
+var scripts embed.FS
+
+// scoreFiles is a folder with score.lua, "" for the one that is part of the program: so it runs from anywhere.
+func scoreFiles(folder string) (fs.FS, error) {
+	if folder == "" {
+		return fs.Sub(scripts, "scripts")
+	}
+	return os.DirFS(folder), nil
+}
 
 // The limits of a user's script.
 const (

@@ -135,6 +135,20 @@ func TestHandlerReloads(t *testing.T) {
 	require.ErrorContains(t, err, "score.lua")
 }
 
+// TestScoreFiles: score.lua is part of the program, and a folder takes its place.
+func TestScoreFiles(t *testing.T) {
+	files, err := scoreFiles("")
+	require.NoError(t, err)
+	require.NoError(t, fstest.TestFS(files, "score.lua"))
+	h, err := NewHandler(t.Context(), files, t.Logf)
+	require.NoError(t, err)
+	h.Close()
+	files, err = scoreFiles(t.TempDir())
+	require.NoError(t, err)
+	_, err = NewHandler(t.Context(), files, t.Logf)
+	require.ErrorContains(t, err, "score.lua")
+}
+
 // TestHandlerManyUsers: users at once see nothing of each other, also beside those who want too much.
 func TestHandlerManyUsers(t *testing.T) {
 	s := serve(t)

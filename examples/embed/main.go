@@ -17,23 +17,32 @@ import (
 
 func main() {
 	address := flag.String("http", "", "serve users' scripts at this address, such as localhost:8080")
-	scripts := flag.String("scripts", "embed/scripts", "the folder of score.lua, which is watched")
+	folder := flag.String("scripts", "", "the folder of score.lua, which is watched; by default the one in the program")
 	flag.Parse()
-	files := os.DirFS(*scripts)
 	var err error
 	if *address == "" {
 		err = run(os.Stdout)
 	} else {
-		var h *Handler
-		if h, err = NewHandler(context.Background(), files, log.Printf); err == nil {
-			defer h.Close()
-			server := &http.Server{Addr: *address, Handler: h, ReadHeaderTimeout: 5 * time.Second}
-			err = server.ListenAndServe()
-		}
+		err = listen(*address, *folder)
 	}
 	if err != nil {
 		log.Fatal(err)
 	}
+}
+
+// listen serves users' scripts until the process ends; folder is where score.lua is, "" for the one in the program.
+func listen(address, folder string) error {
+	files, err := scoreFiles(folder)
+	if err != nil {
+		return err
+	}
+	h, err := NewHandler(context.Background(), files, log.Printf)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	server := &http.Server{Addr: address, Handler: h, ReadHeaderTimeout: 5 * time.Second}
+	return server.ListenAndServe()
 }
 
 // run hands arrays and a function to a script.
