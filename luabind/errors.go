@@ -25,6 +25,8 @@ type ScriptError struct {
 	Exit           *int     // the status of an os.exit that was called
 	Go             *GoError // the Go function that the script called and that has failed, if that was it
 	Cause          error    // the engine's error or the context's, if there is one
+
+	bytes int64 // that Value takes
 }
 
 // Error is the message.
@@ -48,7 +50,7 @@ const errorKind = "error"
 
 // raise raises err as a Lua error; it does not return.
 func (s *State) raise(err error) {
-	e := &luaError{message: err.Error(), cause: err, traceback: s.Traceback(), place: s.where()}
+	e := &luaError{message: tensor.Brief(err.Error()), cause: err, traceback: s.Traceback(), place: s.where()}
 	s.work.tell(err)
 	var oe *tensor.OpError
 	if errors.As(err, &oe) {
@@ -119,9 +121,9 @@ func (s *State) scriptError(err error) *ScriptError {
 		var inner *ScriptError
 		switch {
 		case e.value != nil:
-			out.Value = errorValue(s, e.value)
+			out.Value, out.bytes = errorValue(s, e.value)
 		case errors.As(e.cause, &inner): // of a script that a Go function has called
-			out.Value = inner.Value
+			out.Value, out.bytes = inner.Value, inner.bytes
 		}
 		var g *GoError
 		if errors.As(e.cause, &g) {
@@ -136,17 +138,19 @@ func (s *State) scriptError(err error) *ScriptError {
 	return &ScriptError{Message: msg, Traceback: api.StackTrace}
 }
 
-// errorValue is an error's value as a Go value, or itself. It is wanted after a deadline too: it takes a time of its
-// own, which is short.
-func errorValue(s *State, v lua.LValue) any {
+// errorValue is an error's value as a Go value, or itself, and the bytes that it takes. It is wanted after a deadline
+// too: it takes a time of its own, which is short.
+func errorValue(s *State, v lua.LValue) (any, int64) {
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	out, err := s.ToGo(ctx, v)
+	defer s.life.hold()()
+	c := outward{s: s, ctx: ctx}
+	out, err := c.value(v, 0)
 	if err != nil {
 		s.looks.give(v)
-		return v
+		return v, placeBytes
 	}
-	return out
+	return out, c.bytes
 }
 
 // syntaxFailure is a text that does not compile as a ScriptError.

@@ -62,6 +62,28 @@ func TestErrorsTeach(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestLongTextsInErrors: an error shows the begin and the end of what is too long to read.
+func TestLongTextsInErrors(t *testing.T) {
+	s := newTestState(t)
+	for script, want := range map[string][2]string{
+		`mx.einsum(long, mx.ones({2}))`:       {`[einsum] subscripts "aaaa`, `operand 0 has shape (2,)`},
+		`mx.pad(mx.ones({2}), 1, long)`:       {`[pad] mode is "aaaa`, `aaa", want "constant", "edge"`},
+		`mx.nn[long]`:                         {`[mx] there is no mx.nn.aaaa`, `aaaa`},
+		`mx.save(long .. ".npy", mx.ones(2))`: {`[save] cannot create aaaa`, `too long`},
+		`mx.transpose(mx.ones({2}), all)`:     {`[transpose] axes (3, 3, 3`, ` 3)`},
+		`mx.nn.Upsample(2, long)`:             {`[nn.Upsample] mode is "aaaa`, `a", want`},
+	} {
+		_, err := s.Run(context.Background(), strings.NewReader(
+			"long, all = ('a'):rep(1e4), {} for i = 1, 1e4 do all[i] = 3 end return "+script), "long")
+		require.Error(t, err, script)
+		text := err.Error()
+		require.Less(t, len(text), 1100, script)
+		require.Contains(t, text, want[0])
+		require.Contains(t, text, want[1])
+		require.Contains(t, text, " bytes ... ")
+	}
+}
+
 // A table of arrays is what MLX 0.32.4's mx.array makes of the list.
 func TestArrayOfArrays(t *testing.T) {
 	s := newTestState(t)

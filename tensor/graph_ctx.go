@@ -122,5 +122,28 @@ func (c *Ctx) Errorf(op, format string, args ...any) *OpError {
 	if c != nil {
 		where = c.Place
 	}
-	return &OpError{Op: op, Msg: err.Error(), Place: where, Err: err}
+	return &OpError{Op: op, Msg: Brief(err.Error()), Place: where, Err: err}
+}
+
+// What Brief leaves of a line that is longer than mostLine bytes.
+const (
+	mostLine = 1000
+	lineHead = 500
+	lineTail = 300
+)
+
+// Brief is a message without the middles of its long lines: whoever gives an op a text, a name or a shape of a million
+// bytes reads where it begins, and what is wrong with it.
+func Brief(message string) string {
+	if len(message) <= mostLine {
+		return message
+	}
+	lines := strings.Split(message, "\n")
+	for i, line := range lines {
+		if cut := len(line) - lineHead - lineTail; len(line) > mostLine {
+			lines[i] = fmt.Sprintf("%s ... %d bytes ... %s", strings.ToValidUTF8(line[:lineHead], ""), cut,
+				strings.ToValidUTF8(line[lineHead+cut:], ""))
+		}
+	}
+	return strings.Join(lines, "\n")
 }
