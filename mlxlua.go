@@ -125,9 +125,9 @@ func (s *State) Close() {
 func (s *State) zero() bool { return s == nil || s.s == nil }
 
 // Run runs Lua source text; name stands in messages. The results are Go values: nil, bool, float64, complex64, string,
-// *Array, []any, map[string]any, Func. A table that occurs twice is one value twice; one that holds itself, or that is
-// neither a list nor a map of names, is an error. A cancelled ctx stops the script and its kernels. Errors are
-// *ScriptError.
+// *Array, []any, map[string]any, Func. An error that pcall gave is what error was called with, or its message. A table
+// that occurs twice is one value twice; one that holds itself, or that is neither a list nor a map of names, is an
+// error. A cancelled ctx stops the script and its kernels. Errors are *ScriptError.
 func (s *State) Run(ctx context.Context, name, source string, args ...any) ([]any, error) {
 	in, err := s.toLua(ctx, args)
 	if err != nil {
@@ -176,16 +176,16 @@ func (s *State) Get(name string) any {
 	return v
 }
 
-// Call calls a global Lua function; see Run.
+// Call calls a global Lua function, or what else can be called: a compiled function, a kernel, a layer; see Run.
 func (s *State) Call(ctx context.Context, function string, args ...any) ([]any, error) {
 	if s.zero() {
 		return nil, fmt.Errorf("[call] %s: %w", function, ErrClosed)
 	}
-	f, ok := s.Get(function).(Func)
-	if !ok && s.s.Closed() {
+	f := s.s.Function(function)
+	if f == nil && s.s.Closed() {
 		return nil, fmt.Errorf("[call] %s: %w", function, ErrClosed)
 	}
-	if !ok {
+	if f == nil {
 		return nil, fmt.Errorf("[call] there is no global function %q", function)
 	}
 	return f(ctx, args)

@@ -112,6 +112,13 @@ func TestFunctions(t *testing.T) {
 	require.ErrorAs(t, err, &se)
 	require.Contains(t, se.Message, "nested:1:")
 	require.Contains(t, se.Traceback, "nested:1")
+	_, err = s.Run(ctx, "step", "step = mx.compile(function(x) return x:sum() end)")
+	require.NoError(t, err)
+	out, err = s.Call(ctx, "step", mlxlua.FromSlice([]float32{1, 2}, 2))
+	require.NoError(t, err)
+	sum, err := mlxlua.ToSlice[float32](ctx, out[0].(*mlxlua.Array))
+	require.NoError(t, err)
+	require.Equal(t, []float32{3}, sum)
 }
 
 // An error says where, and the state goes on; a script without Libraries has no files.

@@ -12,9 +12,10 @@ import (
 )
 
 // ToGo turns a Lua value into a Go value: nil, bool, float64, complex64, string, *tensor.Array, tensor.DType; a table
-// into []any if it has items, else into map[string]any of its names; a Lua function into a Func, which is for the
-// state's goroutine; anything else stays a Lua value. A table in many places is one Go value in all of them. A table
-// that holds itself, that has items and names, or keys that are neither, is an error, and so is a done context. Where
+// into []any if it has items, else into map[string]any of its names; a Lua function, and what mx.compile and the like
+// give, into a Func, which is for the state's goroutine; an error that pcall gave into what error was called with, or
+// its message; anything else stays a Lua value. A table in many places is one Go value in all of them. A table that
+// holds itself, that has items and names, or keys that are neither, is an error, and so is a done context. Where
 // Limits.Memory is given, what would take more bytes than that if nothing were shared is an error that wraps ErrLimit.
 func (s *State) ToGo(ctx context.Context, v lua.LValue) (any, error) {
 	defer s.life.hold()()
@@ -116,8 +117,13 @@ func (c *outward) value(v lua.LValue, depth int) (any, error) {
 			return x, nil
 		case complexNumber:
 			return complex64(x), nil
+		case *luaError:
+			return c.caught(x, depth)
 		}
 		c.s.looks.give(v)
+		if c.s.L.GetMetaField(v, "__call") != lua.LNil {
+			return luaFunction(c.s, v), nil
+		}
 		return v, nil
 	case *lua.LFunction:
 		c.s.looks.give(v)
@@ -127,6 +133,19 @@ func (c *outward) value(v lua.LValue, depth int) (any, error) {
 	}
 	c.s.looks.give(v)
 	return v, nil
+}
+
+// caught is an error that a script caught: what error was called with, also in a script that a Go function has called,
+// else the message.
+func (c *outward) caught(e *luaError, depth int) (any, error) {
+	var inner *ScriptError
+	switch {
+	case e.value != nil:
+		return c.value(e.value, depth)
+	case errors.As(e.cause, &inner) && inner.Value != nil:
+		return inner.Value, c.count(inner.bytes)
+	}
+	return e.message, c.count(int64(len(e.message)))
 }
 
 // table is a table's list or map, made once.
@@ -214,8 +233,8 @@ func keyText(k lua.LValue) string {
 	return describe(k)
 }
 
-// luaFunction is a Lua function as Go sees it.
-func luaFunction(s *State, f *lua.LFunction) Func {
+// luaFunction is a Lua function, or another value that can be called, as Go sees it.
+func luaFunction(s *State, f lua.LValue) Func {
 	return func(ctx context.Context, args []any) ([]any, error) {
 		in, err := s.ToLuaAll(ctx, args)
 		if err != nil {

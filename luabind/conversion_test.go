@@ -2,6 +2,7 @@ package luabind
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/luabind/lua51"
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops"
 )
 
 // toGo is a value that Go's values can carry.
@@ -223,6 +225,59 @@ func TestGoValuesInLua(t *testing.T) {
 	}
 	_, err = s.ToLuaAll(t.Context(), []any{1, []any{func() {}}})
 	require.ErrorContains(t, err, "2[0]: a Go value of type func()")
+}
+
+// TestCaughtErrors: what pcall gives Go instead of results is what error was called with, or the message.
+func TestCaughtErrors(t *testing.T) {
+	s := New(Options{Limits: Limits{Limits: lua51.Limits{Memory: 8 << 20}}})
+	defer s.Close()
+	for name, f := range map[string]Func{
+		"refuse": func(context.Context, []any) ([]any, error) { return nil, errors.New("refused") },
+		"apply":  func(ctx context.Context, args []any) ([]any, error) { return args[0].(Func)(ctx, args[1:]) },
+	} {
+		v, err := s.ToLua(f)
+		require.NoError(t, err)
+		require.NoError(t, s.SetGlobal(name, v))
+	}
+	const broken = "script:1: [add] shapes (2,) and (3,) cannot be broadcast"
+	for source, want := range map[string]any{
+		`pcall(function() return mx.ones({2}) + mx.ones({3}) end)`:                              broken,
+		`coroutine.resume(coroutine.create(function() return mx.ones({2}) + mx.ones({3}) end))`: broken,
+		`pcall(refuse)`:                                     "script:1: refused",
+		`pcall(error, {code = 5})`:                          map[string]any{"code": 5.0},
+		`pcall(apply, function() error({code = 7}) end)`:    map[string]any{"code": 7.0},
+		`pcall(apply, function() error("seven") end)`:       "script:1: seven",
+		`pcall(apply, apply, function() error({1, 2}) end)`: []any{1.0, 2.0},
+	} {
+		out, err := results(t.Context(), s, "return "+source)
+		require.NoError(t, err, source)
+		require.Equal(t, []any{false, want}, out, source)
+	}
+	_, err := results(t.Context(), s, `local _, e = pcall(apply, function() error({("x"):rep(1e6)}) end)
+		return {e, e, e, e, e, e, e, e, e}`)
+	require.ErrorIs(t, err, ErrLimit, "what stands in nine places is counted nine times")
+}
+
+// TestWhatCanBeCalled: compiled functions, kernels and other objects that can be called are functions to Go.
+func TestWhatCanBeCalled(t *testing.T) {
+	s := New(Options{})
+	defer s.Close()
+	out, err := results(t.Context(), s, `
+		function square(x) return x * x end
+		compiled, layer, number = mx.compile(square), mx.nn.Linear(2, 3), 1
+		return compiled, mx.custom_function(square)`)
+	require.NoError(t, err)
+	x := ops.FromSlice([]float32{3}, nil, nil)
+	for _, f := range append(out, s.Function("square"), s.Function("compiled")) {
+		y, err := f.(Func)(t.Context(), []any{x})
+		require.NoError(t, err)
+		v, err := ops.ToSlice[float32](t.Context(), y[0].(*tensor.Array))
+		require.NoError(t, err)
+		require.Equal(t, []float32{9}, v)
+	}
+	require.NotNil(t, s.Function("layer"))
+	require.Nil(t, s.Function("number"))
+	require.Nil(t, s.Function("nothing"))
 }
 
 // TestErrorValues: an error that a script raises reaches the host with its value and its line.

@@ -24,6 +24,17 @@ func (s *State) Global(name string) lua.LValue {
 	return v
 }
 
+// Function is what a global variable holds that can be called: a function, a compiled one, a layer; nil if there is no
+// such.
+func (s *State) Function(name string) Func {
+	v := s.Global(name)
+	defer s.life.hold()()
+	if _, ok := v.(*lua.LFunction); ok || s.L.GetMetaField(v, "__call") != lua.LNil {
+		return luaFunction(s, v)
+	}
+	return nil
+}
+
 // SetGlobal sets a global variable. After Close it is ErrClosed.
 func (s *State) SetGlobal(name string, v lua.LValue) error {
 	if err := s.life.enter(); err != nil {
