@@ -196,19 +196,38 @@ func syntaxOfOthers(token, text string, line int) string {
 	return ""
 }
 
-// lineThatEndsText returns the number of the first line, up to a limit, that may end a text between [[ and ]] too
-// early: a line of a kernel with a nested index, as in a[b[i]]. It is 0 if there is none.
+// lineThatEndsText returns the number of the last line, up to a limit, whose ]] seems to end a text between [[ and ]]
+// too early: it closes two brackets of that line, as in a[b[i]] and in [[fallthrough]]. It is 0 if there is none.
 func lineThatEndsText(text string, limit int) int {
-	opened := false
-	for i, line := range strings.Split(text, "\n") {
-		if i >= limit {
+	found, line := 0, 1
+	for line <= limit {
+		begin := strings.IndexAny(text, `-["'`)
+		if begin < 0 {
 			break
 		}
-		before, _, found := strings.Cut(line, "]]")
-		if opened && found && !strings.Contains(before, "[[") && strings.Count(before, "[") >= 2 {
-			return i + 1
+		line += strings.Count(text[:begin], "\n")
+		text = text[begin:]
+		m := luaTexts.FindStringSubmatch(text)
+		if m == nil {
+			m = []string{text[:1]}
+		} else if m[1] != "" {
+			end := strings.Index(text[len(m[0]):], "]"+m[2]+"]")
+			if end < 0 {
+				break
+			}
+			inside := text[len(m[0]) : len(m[0])+end]
+			last := inside[strings.LastIndexByte(inside, '\n')+1:]
+			at := line + strings.Count(inside, "\n")
+			if m[0] == "[[" && at <= limit && strings.Count(last, "[")-strings.Count(last, "]") >= 2 {
+				found = at
+			}
+			m[0] += inside
 		}
-		opened = opened || strings.Contains(line, "[[")
+		line += strings.Count(m[0], "\n")
+		text = text[len(m[0]):]
 	}
-	return 0
+	return found
 }
+
+// luaTexts is the beginning of a text or comment between long brackets, or a whole other text or comment.
+var luaTexts = regexp.MustCompile(`^(?:(?:--)?(\[(=*)\[)|--[^\n]*|"(?:\\[\s\S]|[^"\\\n])*"|'(?:\\[\s\S]|[^'\\\n])*')`)

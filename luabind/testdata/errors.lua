@@ -112,6 +112,12 @@ k = {source = [[
   float w = 1;
   o[i] = v;
 ]]}]==])
+refused("; if line 3 is in a text", [==[
+s = "[[" -- [[ y[z[1]]
+k = {source = [[ switch (i) {
+    case 0: o[i] = 1; [[fallthrough]];
+]]}]==])
+refused("^%[string \"chunk\"%]:2: syntax error near '='$", "x = [[ a[b[1] ]\n]] = 2")
 -- a kernel's attributes are in its signature only where they are named, and are suggested all the same
 fails("'thread_position_in_gird' is not declared: did you mean 'thread_position_in_grid'%?", function()
   mx.eval(launch(mx.fast.metal_kernel{name = "typo", input_names = {"x"}, output_names = {"out"},
