@@ -417,6 +417,9 @@ func (a *args) convert() {
 		}
 		x, err := p.convert(a, v)
 		if err != nil {
+			if s := a.shapeMeant(i); s != "" {
+				err = fmt.Errorf("%w; a shape goes by name: {shape = %s}", err, s)
+			}
 			a.wrong(p.Name, err)
 		}
 		a.V[i] = x
@@ -473,6 +476,24 @@ func (a *args) convertRest(p *param) any {
 		return arrays
 	}
 	return others
+}
+
+// shapeMeant is argument i as a text where it is a list of numbers and a later parameter takes a shape, which some of
+// NumPy's functions take first; else "".
+func (a *args) shapeMeant(i int) string {
+	list, ok := a.raw[i].(*lua.LTable)
+	if !ok || !slices.ContainsFunc(a.f.params[i+1:], func(p param) bool { return p.kind == sig.KindShape }) {
+		return ""
+	}
+	var dims []string
+	for j := range list.Len() {
+		n, ok := list.RawGetInt(j + 1).(lua.LNumber)
+		if !ok {
+			return ""
+		}
+		dims = append(dims, n.String())
+	}
+	return "{" + strings.Join(dims, ", ") + "}"
 }
 
 // weak converts a number among operands: it takes the dtype that MLX's Python scalars take beside arrays.

@@ -41,18 +41,19 @@ func TestMissing(t *testing.T) {
 		}
 	}
 	for script, want := range map[string]string{
-		"return mx.nn.Lineer":             "no mx.nn.Lineer; did you mean Linear?",
-		"return mx.nn.losses.l2_loss":     "no mx.nn.losses.l2_loss; did you mean l1_loss?",
-		"return mx.optimizers.Adm":        "no mx.optimizers.Adm; did you mean Adam?",
-		"return mx.core":                  "mx itself is MLX's mlx.core",
-		"return mx.nn['']":                "no mx.nn.; help(mx.nn)",
-		"return mx.ones({2}):conjugat()":  "; did you mean conjugate?",
-		"return mx.cuda":                  "no mx.cuda: kernels are Metal's",
-		"return mx.from_dlpack":           "no mx.from_dlpack: Python's protocol",
-		"return mx.softmx":                "no mx.softmx; did you mean softmax?",
-		"return mx.ones({2}):unsqueeze()": "; mx.expand_dims does that",
-		"return mx.null":                  "no mx.null; false stands for None in a list, as in in_axes = {0, false}",
-		"return mx.ones({2}).at[{0}]":     "methods are called with a colon: x:at(i), not x.at[i]",
+		"return mx.nn.Lineer":              "no mx.nn.Lineer; did you mean Linear?",
+		"return mx.nn.losses.l2_loss":      "no mx.nn.losses.l2_loss; did you mean l1_loss?",
+		"return mx.optimizers.Adm":         "no mx.optimizers.Adm; did you mean Adam?",
+		"return mx.core":                   "mx itself is MLX's mlx.core",
+		"return mx.nn['']":                 "no mx.nn.; help(mx.nn)",
+		"return mx.ones({2}):conjugat()":   "; did you mean conjugate?",
+		"return mx.cuda":                   "no mx.cuda: kernels are Metal's",
+		"return mx.from_dlpack":            "no mx.from_dlpack: Python's protocol",
+		"return mx.softmx":                 "no mx.softmx; did you mean softmax?",
+		"return mx.ones({2}):unsqueeze()":  "; mx.expand_dims does that",
+		"return mx.random.uniform({2, 3})": "low is a table, want an array; a shape goes by name: {shape = {2, 3}}",
+		"return mx.null":                   "no mx.null; false stands for None in a list, as in in_axes = {0, false}",
+		"return mx.ones({2}).at[{0}]":      "methods are called with a colon: x:at(i), not x.at[i]",
 	} {
 		fails(script, want)
 	}
