@@ -34,6 +34,7 @@ const (
 	nonspacing                    // what BertNormalizer drops as an accent
 	combining                     // what StripAccents drops
 	newline                       // [\r\n]
+	han                           // \p{Han}
 	gcbControl
 	gcbExtend
 	gcbSpacing
@@ -44,11 +45,14 @@ const (
 
 var classNames = map[string]class{
 	"Lu": upper, "Ll": lower, "Lt": title, "Lm": modifier, "Lo": otherLetter, "L": 0, "M": mark, "N": number,
-	"P": punctuation, "S": symbol, "space": space, "word": word, "numeric": numeric, "punctuation": bertPunct,
+	"P": punctuation, "S": symbol, "Han": han, "space": space, "word": word, "numeric": numeric, "punctuation": bertPunct,
 	"unclean": unclean, "nonspacing": nonspacing, "combining": combining, "graphemeControl": gcbControl,
 	"graphemeExtend": gcbExtend, "graphemeSpacingMark": gcbSpacing, "graphemePrepend": gcbPrepend}
 
 const pageBits = 8
+
+// patternsOnly begins the lines of unicode.txt that patterns without a scanner ask for: see namedSet.
+const patternsOnly = "only"
 
 // classTable gives the classes of every character: pages of 256, equal pages kept once.
 type classTable struct {
@@ -64,7 +68,7 @@ var classes = sync.OnceValue(func() *classTable {
 		name, rest, _ := strings.Cut(line, " ")
 		bit, known := classNames[name]
 		switch {
-		case name == "#" || name == "scripts":
+		case name == "#" || name == "scripts" || strings.HasPrefix(name, patternsOnly):
 		case name == "lower":
 			t.readSmall(rest)
 		case !known:
@@ -163,6 +167,18 @@ func (t *classTable) run(s string, i int, of class) int {
 	for i < len(s) {
 		c, n := t.at(s, i)
 		if c&of == 0 {
+			break
+		}
+		i += n
+	}
+	return i
+}
+
+// runBut is run without characters of the classes not.
+func (t *classTable) runBut(s string, i int, of, not class) int {
+	for i < len(s) {
+		c, n := t.at(s, i)
+		if c&of == 0 || c&not != 0 {
 			break
 		}
 		i += n

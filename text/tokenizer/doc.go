@@ -6,7 +6,7 @@
 //
 //	file                                stage                                    files
 //	normalizer                          changes characters                       normal*.go
-//	pre_tokenizer                       splits into words                        split*.go, scan*.go, pattern.go
+//	pre_tokenizer                       splits into words                        split*.go, scan*.go, pattern*.go
 //	model                               splits a word into tokens                bpe*.go, unigram.go, wordpiece.go
 //	truncation, post_processor, padding cuts, adds [CLS] and its like, fills up  process.go, fit.go
 //	decoder                             makes text of tokens                     decode.go, decoders.go

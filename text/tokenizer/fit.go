@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// truncation cuts encodings that are too long.
+// truncation cuts encodings that are too long, and drops what it cuts off: in Python that is e.overflowing.
 type truncation struct {
 	length   int
 	left     bool // cut at the beginning
@@ -18,13 +18,16 @@ func readTruncation(s *section) (*truncation, error) {
 	s.need("max_length", &t.length)
 	s.value("strategy", &t.strategy)
 	s.value("direction", &direction)
-	s.ignore("stride") // how much the rests that are cut off overlap: they are dropped here
+	stride := 0
+	s.value("stride", &stride)
 	t.left = direction == "Left"
 	switch {
 	case direction != "Left" && direction != "Right":
 		s.fail("does not know the direction %q", direction)
 	case t.strategy != "LongestFirst" && t.strategy != "OnlyFirst" && t.strategy != "OnlySecond":
 		s.fail("does not know the strategy %q", t.strategy)
+	case stride != 0: // it matters to who reads all of a text piece by piece
+		s.fail("stride is %d: the rests of a text, which would overlap by it, are not given", stride)
 	case t.length < 0:
 		s.fail("max_length is %d", t.length)
 	}

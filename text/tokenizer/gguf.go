@@ -64,7 +64,9 @@ var ggufSplits = func() map[string]ggufSplit {
 		"tekken":                                {patterns: []string{casesTekken}, whole: true, bos: true},
 		"gpt-2 phi-2 mpt olmo jais roberta-bpe": {patterns: []string{gpt2Pattern}},
 		"smollm starcoder refact command-r codeshell": {patterns: []string{`\p{N}`, gpt2Pattern}},
-		"deepseek-v3 hunyuan-dense":                   {patterns: []string{`\p{N}{1,3}`, cjkPattern, deepSeekWord}},
+		"kimi-k2":                      {patterns: []string{kimiPattern}},
+		"bloom poro-chat gpt3-finnish": {patterns: []string{bloomPattern}},
+		"deepseek-v3 hunyuan-dense":    {patterns: []string{`\p{N}{1,3}`, cjkPattern, deepSeekWord}},
 	} {
 		for name := range strings.FieldsSeq(names) {
 			out[name] = s

@@ -13,6 +13,7 @@ import (
 // A pattern covers a text with matches and what is between them.
 type pattern struct {
 	literal string
+	text    string // of the file, for messages
 	scan    scanner
 	linear  *regexp.Regexp  // where Go's own syntax means the same: it never takes long
 	any     *regexp2.Regexp // with look-around
@@ -20,11 +21,6 @@ type pattern struct {
 
 // patternTime bounds the search for one match by a pattern that backtracks.
 const patternTime = 2 * time.Second
-
-// foreignSyntax are marks of Oniguruma's syntax that other engines read differently.
-var foreignSyntax = []string{
-	"&&", `\h`, `\H`, `\R`, `\X`, `\K`, `\G`, `\y`, `\Y`, `\g`, `\k`, "(?~", "(?m", "(?#", "?+", "*+", "++",
-}
 
 // readPattern reads the key pattern: {"String": "..."} or {"Regex": "..."}.
 func readPattern(s *section) *pattern {
@@ -51,18 +47,20 @@ func (p *pattern) compile(text string) error {
 	if p.scan = scanners[text]; p.scan != nil {
 		return nil
 	}
-	for _, mark := range foreignSyntax {
-		if strings.Contains(strings.ReplaceAll(text, `\\`, ""), mark) {
-			return fmt.Errorf("%s is not supported", mark)
-		}
-	}
-	if nested(text) {
-		return fmt.Errorf("a class of characters within a class is not supported")
-	}
-	if plain(text) {
-		re, err := regexp.Compile(text)
-		p.linear = re
+	p.text = text
+	text, linear, err := translated(text)
+	if err != nil {
 		return err
+	}
+	return p.compileTranslated(text, linear)
+}
+
+func (p *pattern) compileTranslated(text string, linear bool) error {
+	if linear {
+		if re, err := regexp.Compile(text); err == nil {
+			p.linear = re
+			return nil
+		}
 	}
 	re, err := regexp2.Compile(text, regexp2.Multiline)
 	if err != nil {
@@ -71,48 +69,6 @@ func (p *pattern) compile(text string) error {
 	re.MatchTimeout = patternTime
 	p.any = re
 	return nil
-}
-
-// nested reports whether a class of characters contains another one, which Oniguruma unites and others do not.
-func nested(text string) bool {
-	inside := false
-	for i := 0; i < len(text); i++ {
-		switch {
-		case text[i] == '\\':
-			i++
-		case text[i] == '[' && inside:
-			return true
-		case text[i] == '[':
-			inside = true
-			if strings.HasPrefix(text[i+1:], "^]") || strings.HasPrefix(text[i+1:], "]") {
-				i += 2
-			}
-		case text[i] == ']':
-			inside = false
-		}
-	}
-	return false
-}
-
-// plain reports whether a pattern uses only what Go's regexp and Oniguruma agree on, down to the Unicode classes.
-func plain(text string) bool {
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			if i++; i == len(text) || !strings.ContainsRune(`pPrnt\.*+?()[]{}|^$/-`, rune(text[i])) {
-				return false
-			}
-		case '.', '$', '^':
-			if text[i] != '^' || i == 0 || text[i-1] != '[' {
-				return false
-			}
-		case '(':
-			if strings.HasPrefix(text[i:], "(?") {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // each covers s, in order, with matches and what is between them. Matches can be empty.
@@ -180,7 +136,7 @@ func (p *pattern) backtrack(s string, found func(from, to int)) error {
 		last = to
 	}
 	if err != nil {
-		return fmt.Errorf("[tokenizer] pattern %s: %w", p.any, err)
+		return fmt.Errorf("[tokenizer] pattern %s: %w", p.text, err)
 	}
 	return nil
 }

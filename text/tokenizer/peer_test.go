@@ -99,7 +99,7 @@ func TestGolden(t *testing.T) {
 	require.NoError(t, err)
 	var kinds map[string][]answer
 	require.NoError(t, json.Unmarshal(raw, &kinds))
-	require.Len(t, kinds, 23)
+	require.Len(t, kinds, 25)
 	for kind, answers := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			tok := load(t, kind)

@@ -18,7 +18,14 @@ const (
 	lowerCase    = `[\p{Ll}\p{Lm}\p{Lo}\p{M}]`
 	upperWord    = `[^\r\n\p{L}\p{N}]?` + upperCase + `*` + lowerCase + `+`
 	capsWord     = `[^\r\n\p{L}\p{N}]?` + upperCase + `+` + lowerCase + `*`
-	cjkPattern   = `[一-龥\u3040-ゟ゠-ヿ]+`
+	notHan       = `&&[^\p{Han}]]`
+	kimiUpper    = `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}` + notHan
+	kimiLower    = `[\p{Ll}\p{Lm}\p{Lo}\p{M}` + notHan
+	kimiPattern  = `[\p{Han}]+|[^\r\n\p{L}\p{N}]?` + kimiUpper + `*` + kimiLower + `+` + contractions +
+		`?|[^\r\n\p{L}\p{N}]?` + kimiUpper + `+` + kimiLower + `*` + contractions +
+		`?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|` + blanks
+	cjkPattern   = "[一-龥\u3040-ゟ゠-ヿ]+" // the first one of Hiragana has no character
+	bloomPattern = ` ?[^(\s|[.,!?…。，、।۔،])]+`
 	asciiPunct   = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 )
 
@@ -34,9 +41,14 @@ var scanners = map[string]scanner{
 		blanks: scanWords(1, mark),
 	// o200k, gpt-oss
 	upperWord + contractions + `?|` + capsWord + contractions +
-		`?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|` + blanks: scanCase(3, true),
+		`?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|` + blanks: scanCase(caseRules{digits: 3, suffix: true, slash: true}),
 	// Mistral
-	upperWord + `|` + capsWord + `|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|` + blanks: scanCase(1, false),
+	upperWord + `|` + capsWord + `|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|` + blanks: scanCase(caseRules{digits: 1,
+		slash: true}),
+	// Kimi K2
+	kimiPattern: scanCase(caseRules{digits: 3, suffix: true, han: true}),
+	// Bloom
+	bloomPattern: scanBloom,
 	// DeepSeek 3
 	"[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|" +
 		`[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|` + blanks: scanDeepSeek,
@@ -182,20 +194,35 @@ func others(c *classTable, s string, i int, not class) int {
 	return i
 }
 
+// caseRules are what the patterns that begin a word at a capital letter differ in.
+type caseRules struct {
+	digits int  // of a number, at most
+	suffix bool // a word may end in 's and its like
+	slash  bool // belongs to the other characters before it, as line ends do
+	han    bool // Chinese characters are words of their own
+}
+
 // scanCase is the pattern of o200k, which begins a word at a capital letter.
-func scanCase(digits int, suffix bool) scanner {
+func scanCase(rules caseRules) scanner {
+	var not class
+	if rules.han {
+		not = han
+	}
 	return func(c *classTable, s string, i int) int {
-		if end := caseWord(c, s, i); end > i {
-			if suffix {
+		if end := c.run(s, i, not); end > i {
+			return end
+		}
+		if end := caseWord(c, s, i, not); end > i {
+			if rules.suffix {
 				return contraction(s, end, true)
 			}
 			return end
 		}
 		if c.is(s, i, number) {
-			return numbers(c, s, i, digits)
+			return numbers(c, s, i, rules.digits)
 		}
 		if end := others(c, s, i, space|letter|number); end > i {
-			for end < len(s) && (s[end] == '\r' || s[end] == '\n' || s[end] == '/') {
+			for end < len(s) && (s[end] == '\r' || s[end] == '\n' || rules.slash && s[end] == '/') {
 				end++
 			}
 			return end
@@ -209,30 +236,30 @@ const (
 	small   = lower | modifier | otherLetter | mark
 )
 
-// caseWord is the end of upperWord|capsWord at s[i:], or i.
-func caseWord(c *classTable, s string, i int) int {
+// caseWord is the end of upperWord|capsWord at s[i:], or i: a word has no characters of not.
+func caseWord(c *classTable, s string, i int, not class) int {
 	is, n := c.at(s, i)
 	starts := []int{i}
 	if is&(letter|number|newline) == 0 { // the character before the word is tried first, then without it
 		starts = []int{i + n, i}
 	}
 	for _, j := range starts {
-		if end := capitalsThenSmall(c, s, j); end > j {
+		if end := capitalsThenSmall(c, s, j, not); end > j {
 			return end
 		}
 	}
 	for _, j := range starts {
-		if k := c.run(s, j, capital); k > j {
-			return c.run(s, k, small)
+		if k := c.runBut(s, j, capital, not); k > j {
+			return c.runBut(s, k, small, not)
 		}
 	}
 	return i
 }
 
 // capitalsThenSmall is the end of upperCase*lowerCase+ at s[j:], or j.
-func capitalsThenSmall(c *classTable, s string, j int) int {
-	k := c.run(s, j, capital)
-	if end := c.run(s, k, small); end > k {
+func capitalsThenSmall(c *classTable, s string, j int, not class) int {
+	k := c.runBut(s, j, capital, not)
+	if end := c.runBut(s, k, small, not); end > k {
 		return end
 	}
 	for k > j { // give back capitals, until one counts as a small letter too
@@ -243,6 +270,26 @@ func capitalsThenSmall(c *classTable, s string, j int) int {
 		k -= n
 	}
 	return j
+}
+
+// scanBloom is the end of bloomPattern at s[i:]: the parentheses and the bar are members of its class, too.
+func scanBloom(c *classTable, s string, i int) int {
+	j := i
+	if s[j] == ' ' {
+		j++
+	}
+	end := j
+	for end < len(s) {
+		is, n := c.at(s, end)
+		if is&space != 0 || strings.Contains("(|).,!?…。，、।۔،", s[end:end+n]) {
+			break
+		}
+		end += n
+	}
+	if end == j {
+		return i
+	}
+	return end
 }
 
 func scanDeepSeek(c *classTable, s string, i int) int {

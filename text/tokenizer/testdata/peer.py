@@ -3,6 +3,7 @@
     python3 testdata/peer.py train           writes testdata/KIND.json (needs sentencepiece 0.2.1 too)
     python3 testdata/peer.py golden          writes testdata/golden.json: what Python makes of some odd strings
     python3 testdata/peer.py pairs           writes testdata/pairs/golden.json: pairs of texts, truncated and padded
+    python3 testdata/peer.py patterns        writes testdata/pairs/patterns.json: what patterns find
     python3 testdata/peer.py run KIND N SEED prints what Python makes of N odd strings, a JSON array a line
     python3 testdata/peer.py speed KIND      prints the MB/s of Python, encoding the training text line by line
 
@@ -39,6 +40,12 @@ QWEN35 = CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M
 WORD, CAPS = rf"[^\r\n\p{{L}}\p{{N}}]?{UP}*{LOW}+", rf"[^\r\n\p{{L}}\p{{N}}]?{UP}+{LOW}*"
 O200K = (f"{WORD}{CONTRACTIONS}?|{CAPS}{CONTRACTIONS}?" + r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|" + BLANKS)
 TEKKEN = f"{WORD}|{CAPS}" + r"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|" + BLANKS
+HAN = r"&&[^\p{Han}]]"
+KIMI_UP, KIMI_LOW = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}" + HAN, r"[\p{Ll}\p{Lm}\p{Lo}\p{M}" + HAN
+KIMI = (rf"[\p{{Han}}]+|[^\r\n\p{{L}}\p{{N}}]?{KIMI_UP}*{KIMI_LOW}+{CONTRACTIONS}?|[^\r\n\p{{L}}\p{{N}}]?{KIMI_UP}+{KIMI_LOW}*"
+        rf"{CONTRACTIONS}?|\p{{N}}{{1,3}}| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*|" + BLANKS)
+BLOOM = r" ?[^(\s|[.,!?…。，、।۔،])]+"
+GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 DEEPSEEK = (
     r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|" + BLANKS
 ).replace('\\"', '"')
@@ -219,6 +226,8 @@ def kinds():
                                               P.Split(Regex("[aeiou]"), "merged_with_previous"), P.Digits(True),
                                               P.FixedLength(7), P.ByteLevel(add_prefix_space=False, use_regex=False)]),
                                   norm=N.Sequence([N.NFKC(), N.Strip(True, False), N.Prepend("x")])),
+        "kimi": lambda: byte_bpe(bytes_split(KIMI), ignore_merges=True),
+        "bloom": lambda: byte_bpe(bytes_split(BLOOM), post=lambda t: O.ByteLevel(trim_offsets=False)),
     }
 
 
@@ -332,6 +341,34 @@ def pairs():
                 [e.ids, e.type_ids, e.attention_mask, e.special_tokens_mask, [x for o in e.offsets for x in o]] for e in out]]
 
 
+# Patterns that have a scanner, and that have none.
+PATTERNS = [
+    GPT2, CL100K, QWEN2, QWEN35, O200K, TEKKEN, DEEPSEEK, CLIP, r"<\|startoftext\|>|<\|endoftext\|>|" + CLIP, r"\p{N}{1,3}", r"\p{N}",
+    "[一-龥\u3040-ゟ゠-ヿ]+", KIMI, BLOOM,
+    r"(?i:[sdmt]|ll|ve|re)", r"(?i:[^sk])", r"\p{Han}+|\P{Han}", r"[\p{L}&&\p{Latin}&&[^a-f]]+", r"[^\p{L}&&\w]+", r"[[a-z][0-9]_]+",
+    r"\w+|[^\w\s]+|\s+", r"\b", r"\B.", r"\d{2,}?|\D{3}", r"(?<=\p{Lu})(?=\p{Ll})", r"(?>a+)b|[\x20-\x{7e}]\u0301?", r"[]a]|[a\]-]|\[",
+    r"\p{^L}\p{Mn}*", r"(?:a|b){1,2}|\p{Nd}|\p{nl}|\p{Sm}", r"^.|.$", r"[\p{Hiragana}\p{Katakana}ー]+|\p{Cyrillic}+", r"\A\s*|\s*\z", "é|\\.|'", r"(?i:don't)"]
+
+
+def patterns():
+    rng = random.Random(5)
+    for pattern in PATTERNS:
+        split = P.Split(Regex(pattern), "isolated", invert=False)
+        mark = P.Split(Regex(pattern), "removed")
+        texts, found = [], []
+        while len(texts) < 24:
+            text = odd(rng).decode("utf-8", "replace")
+            if len(text) > 60:
+                continue
+            at = [0]
+            for c in text:
+                at.append(at[-1] + len(c.encode("utf-8")))
+            between = {tuple(o) for _, o in mark.pre_tokenize_str(text)}
+            texts.append(text)
+            found.append([at[x] for _, o in split.pre_tokenize_str(text) if tuple(o) not in between for x in o])
+        yield {"pattern": pattern, "texts": texts, "found": found}
+
+
 def main():
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     what = sys.argv[1]
@@ -357,6 +394,9 @@ def main():
         os.makedirs(os.path.join(HERE, "pairs"), exist_ok=True)
         with open(os.path.join(HERE, "pairs", "golden.json"), "w", encoding="utf-8") as f:
             f.write("[\n" + ",\n".join(json.dumps(x, separators=(",", ":")) for x in pairs()) + "]\n")
+    elif what == "patterns":
+        with open(os.path.join(HERE, "pairs", "patterns.json"), "w", encoding="utf-8") as f:
+            f.write("[\n" + ",\n".join(json.dumps(x, separators=(",", ":")) for x in patterns()) + "]\n")
     elif what == "run":
         t = Tokenizer.from_file(os.path.join(HERE, sys.argv[2] + ".json"))
         rng = random.Random(int(sys.argv[4]))

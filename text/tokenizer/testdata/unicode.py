@@ -70,8 +70,13 @@ def lowercase():
 LATE = {0x1C89, *range(0xA7CB, 0xA7DD), *range(0x10D50, 0x10D66), *range(0x16EA0, 0x16EB9)}
 
 print("# Written by testdata/unicode.py; see there.")
-for category in "L Lu Ll Lt Lm Lo M N P S".split():
+for category in "L Lu Ll Lt Lm Lo M N P S Han".split():
     line(category, removed(P.Split(Regex(r"\p{%s}" % category), "removed")))
+for category in ("Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Z Zs Cc Cf Arabic Cyrillic Devanagari Greek Hangul "
+                 "Hebrew Hiragana Katakana Latin Thai").split():
+    line("only" + category, removed(P.Split(Regex(r"\p{%s}" % category), "removed")))  # in patterns without a scanner
+for letter in "wds":
+    line("only" + letter, removed(P.Split(Regex(r"\%s" % letter), "removed")))
 line("space", removed(P.WhitespaceSplit()))
 line("word", pieces(P.Whitespace(), 1))
 line("numeric", pieces(P.Digits(True), 3))
