@@ -51,6 +51,7 @@ type Op struct {
 	flops             func(in, out []Spec, a any) float64
 	vjp               func(c *Ctx, n *Node, in, out, cot []*Array, want []bool) []*Array
 	jvp               func(c *Ctx, n *Node, in, out, tan []*Array) []*Array
+	formula           func(c *Ctx, n *Node, in []*Array) []*Array
 	vmap              func(c *Ctx, n *Node, in []*Array, axes []int, size int) ([]*Array, []int)
 }
 
@@ -145,6 +146,9 @@ func (o *OpOf[A]) Define(r Rules[A]) {
 		p.host = func(h *HostCall, a any) error { return r.Host(h, a.(A)) }
 	}
 	defineDerivatives(p, r)
+	if r.Formula != nil {
+		p.formula = func(c *Ctx, n *Node, in []*Array) []*Array { return r.Formula(c, n.attrs.(A), in) }
+	}
 	if r.VMap != nil {
 		p.vmap = func(c *Ctx, n *Node, in []*Array, axes []int, size int) ([]*Array, []int) {
 			return r.VMap(&VMap[A]{c, n.attrs.(A), in, axes, size})

@@ -80,6 +80,9 @@ type Rules[A comparable] struct {
 	Tangent  func(g *JVP[A]) *Array
 	// Constant says, in place of VJP and JVP, that all derivatives are zero.
 	Constant bool
+	// Formula gives the outputs as other ops compute them: an op that is a fused form of these needs no rules of its own
+	// for derivatives and batches, which are then the formula's.
+	Formula func(c *Ctx, a A, in []*Array) []*Array
 	// VMap gives the outputs of the op over a batch, and each output's batch axis. Element-wise ops need none.
 	VMap func(g *VMap[A]) (out []*Array, axes []int)
 }

@@ -15,6 +15,9 @@ func (n *Node) HasJVP() bool { return n.op.jvp != nil }
 // HasVMap reports whether the node's op has a batching rule.
 func (n *Node) HasVMap() bool { return n.op.vmap != nil }
 
+// HasFormula reports whether other ops can compute what this one does.
+func (p *Op) HasFormula() bool { return p.formula != nil }
+
 // IsElementwise reports whether the op is an expression of its broadcast operands: it needs no batching rule.
 func (n *Node) IsElementwise() bool { return n.op.expr != nil }
 
@@ -72,6 +75,25 @@ func (n *Node) CallVMap(c *Ctx, in []*Array, axes []int, size int) (out []*Array
 			len(outAxes), len(n.out))
 	}
 	return out, outAxes, nil
+}
+
+// CallFormula gives the outputs of a node that calls the op, as other ops compute them from inputs. It fails if the op
+// has no formula.
+func (p *Op) CallFormula(c *Ctx, n *Node, in []*Array) (out []*Array, err error) {
+	if p.formula == nil {
+		return nil, c.Errorf(p.name, "it has no formula")
+	}
+	defer n.recoverRule(c, "formula", &err)
+	out = p.formula(c, n, in)
+	if len(out) != len(n.out) {
+		return nil, c.Errorf(p.name, "BUG: the formula gave %d outputs, want %d", len(out), len(n.out))
+	}
+	for _, x := range out {
+		if x.Err() != nil {
+			return nil, x.Err()
+		}
+	}
+	return out, nil
 }
 
 // recoverRule turns a rule's panic into an error: no panic crosses the API.

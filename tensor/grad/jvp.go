@@ -120,6 +120,8 @@ func (f *forward) node(n *tensor.Node) error {
 	switch {
 	case n.HasJVP():
 		out, err = n.CallJVP(c, handles(c, values), outputs(c, n), tans)
+	case n.Op().HasFormula():
+		_, out, err = JVP(formulaOf(c, n), handles(c, values), tans, c)
 	case n.HasVJP():
 		out, err = transpose(c, n, handles(c, values), tans)
 	case discrete(n):

@@ -180,7 +180,7 @@ func (r *reverse) node(n *tensor.Node) error {
 		return nil
 	}
 	c := ctxOf(r.holder, n)
-	if !n.HasVJP() {
+	if !n.HasVJP() && !n.Op().HasFormula() {
 		if discrete(n) {
 			return nil
 		}
@@ -197,7 +197,7 @@ func (r *reverse) node(n *tensor.Node) error {
 			want[i] = false
 		}
 	}
-	grads, err := n.CallVJP(c, in, outputs(c, n), cots, want)
+	grads, err := nodeVJP(c, n, in, cots, want)
 	if err != nil {
 		return err
 	}
@@ -215,6 +215,35 @@ func (r *reverse) node(n *tensor.Node) error {
 		r.add(c, values[i], g)
 	}
 	return nil
+}
+
+// nodeVJP gives the gradients of a node's inputs by its op's rule, or by its formula.
+func nodeVJP(c *tensor.Ctx, n *tensor.Node, in, cots []*tensor.Array, want []bool) ([]*tensor.Array, error) {
+	if n.HasVJP() {
+		return n.CallVJP(c, in, outputs(c, n), cots, want)
+	}
+	var argnums []int
+	for i, w := range want {
+		if w {
+			argnums = append(argnums, i)
+		}
+	}
+	grads := make([]*tensor.Array, len(in))
+	if len(argnums) == 0 {
+		return grads, nil
+	}
+	_, some, err := vjp(c, "vjp", formulaOf(c, n), in, argnums, func([]*tensor.Array) ([]*tensor.Array, error) {
+		return cots, nil
+	})
+	for i, g := range some {
+		grads[argnums[i]] = g
+	}
+	return grads, err
+}
+
+// formulaOf is a node's op as a function of other ops.
+func formulaOf(c *tensor.Ctx, n *tensor.Node) Func {
+	return func(in []*tensor.Array) ([]*tensor.Array, error) { return n.Op().CallFormula(c, n, in) }
 }
 
 // fit is what a rule gave, or what is wrong with it. Derivatives of integers and bool are computed in the dtypes that

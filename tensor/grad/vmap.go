@@ -187,6 +187,9 @@ func (b *batch) node(n *tensor.Node) error {
 		var axis int
 		in, axis = alignBatch(c, in, axes)
 		out, outAxes = n.Replay(c, in), []int{axis}
+	case n.Op().HasFormula():
+		out, err = VMap(formulaOf(c, n), batchAxesOf(axes), nil, c)(in)
+		outAxes = make([]int, len(out))
 	default:
 		err = c.Errorf("vmap", "%s has no batching rule: give it one with custom_function", n.Op().Name())
 	}
@@ -212,6 +215,17 @@ func (b *batch) node(n *tensor.Node) error {
 		b.to[v] = batched{y, outAxes[i]}
 	}
 	return nil
+}
+
+// batchAxesOf turns the axes of a rule, where -1 is none, into those of VMap.
+func batchAxesOf(axes []int) []int {
+	out := slices.Clone(axes)
+	for i, axis := range out {
+		if axis < 0 {
+			out[i] = NoAxis
+		}
+	}
+	return out
 }
 
 // alignBatch makes operands that broadcast against each other do so over a batch too, and gives the result's batch

@@ -112,29 +112,6 @@ func normTangent(c *tensor.Ctx, t, y, scale *tensor.Array, rms bool) *tensor.Arr
 	return ops.Multiply(scale, d, c)
 }
 
-func normVJP(g *tensor.VJP[normAttrs], rms bool) []*tensor.Array {
-	grads := make([]*tensor.Array, len(g.In))
-	c, d := g.Ctx, g.In[0].DType()
-	acc := kit.Accumulator(d)
-	y, scale := normalised(c, g.In[0], g.Attrs.Eps, acc, rms)
-	cot := ops.AsType(g.Cot[0], acc, c)
-	t := cot
-	if g.Attrs.Weight {
-		t = ops.Multiply(t, ops.AsType(g.In[1], acc, c), c)
-	}
-	if g.Want[0] {
-		grads[0] = ops.AsType(normTangent(c, t, y, scale, rms), d, c)
-	}
-	last := len(g.In) - 1
-	if g.Attrs.Weight && g.Want[1] {
-		grads[1] = ops.AsType(ops.SumTo(ops.Multiply(cot, y, c), tensor.ShapeOf(g.In[1]), c), d, c)
-	}
-	if g.Attrs.Bias && g.Want[last] {
-		grads[last] = ops.AsType(ops.SumTo(cot, tensor.ShapeOf(g.In[last]), c), d, c)
-	}
-	return grads
-}
-
 func normJVP(g *tensor.JVP[normAttrs], rms bool) []*tensor.Array {
 	c, d := g.Ctx, g.In[0].DType()
 	acc := kit.Accumulator(d)
