@@ -49,12 +49,11 @@ func weigh(c *tensor.Ctx, in []*tensor.Array, a attentionAttrs) *weighed {
 		scores = ops.Where(w.mask, scores, ops.Number(-acc.MaxFinite(), acc, c), c)
 	}
 	last := []int{-1}
-	top := ops.MaxOrLowest(scores, last, true, c)
 	if !a.Sinks {
-		e := ops.Exp(ops.Subtract(scores, ops.StopGradient(top, c), c), c)
-		w.weights = ops.Divide(e, ops.Sum(e, last, true, c), c)
+		w.weights = ops.Softmax(scores, last, c)
 		return w
 	}
+	top := ops.MaxOrLowest(scores, last, true, c)
 	s := ops.AsType(in[len(in)-1], acc, c)
 	s = ops.Reshape(s, tensor.Concat(tensor.DimOf(s, 0), tensor.DimOf(k, 1), tensor.Sizes(-1, 1, 1)), c)
 	top = ops.StopGradient(ops.Maximum(top, s, c), c)
