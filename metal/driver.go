@@ -39,6 +39,8 @@ type Info struct {
 	Version string // driver and toolchain: part of every library key
 	// Float64 says that kernels may use double (Source.Options.Float64).
 	Float64 bool
+	// PairDots says that kernels may call __metal_pair_dot, and that it takes no longer than one fma.
+	PairDots bool
 	// TracksWrites says that kernels of validated command buffers keep Range.Written of what they are bound to.
 	TracksWrites bool
 	// Threads is how many of its execution units can run threadgroups at once.

@@ -201,6 +201,13 @@ func fma32(f *frame, in *inst) {
 	}
 }
 
+func pairDot(f *frame, in *inst) {
+	d, a, b, c := at[float32](f, in.d), at[uint32](f, in.a), at[uint32](f, in.b), at[float32](f, in.c)
+	for i := range d {
+		d[i] = kir.PairDot32(a[i], b[i], c[i])
+	}
+}
+
 func fma64(f *frame, in *inst) {
 	d, a, b, c := at[float64](f, in.d), at[float64](f, in.a), at[float64](f, in.b), at[float64](f, in.c)
 	for i := range d {

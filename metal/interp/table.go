@@ -36,6 +36,7 @@ func makeLane() (t [maxOps][maxTypes]laneFunc) {
 	floats[float64](&t, kir.F64)
 	t[kir.Fma][kir.F32] = fma32
 	t[kir.Fma][kir.F64] = fma64
+	t[kir.PairDot][kir.F32] = pairDot
 	patterns[uint8](&t, kir.I8, kir.U8)
 	patterns[uint16](&t, kir.I16, kir.U16, kir.F16, kir.BF16)
 	patterns[uint32](&t, kir.I32, kir.U32, kir.F32)

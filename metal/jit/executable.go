@@ -17,8 +17,9 @@ type Level = amd64.Level
 
 // The levels, as Options.Level takes them.
 const (
-	AVX2   = amd64.AVX2
-	AVX512 = amd64.AVX512
+	AVX2       = amd64.AVX2
+	AVX512     = amd64.AVX512
+	AVX512BF16 = amd64.AVX512BF16
 )
 
 // Unsupported is the error of a kernel that cannot become machine code; interp can run it.

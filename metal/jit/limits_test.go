@@ -66,7 +66,7 @@ func median(x []float64) float64 {
 }
 
 func vecLevel() uint8 {
-	if amd64.Detect() == amd64.AVX512 {
+	if amd64.Detect() >= amd64.AVX512 {
 		return 64
 	}
 	return 32

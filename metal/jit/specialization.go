@@ -148,7 +148,7 @@ func (f *specialization) ready() error {
 			f.kernel = lanes.Specialise(from.kernel, from.words, from.loads, f.facts)
 		}
 		f.group = x86.Together(f.kernel, p.level)
-		f.wide = f.group < kir.Lanes && p.level == AVX512 && x86.StraightOn(f.kernel) && !f.facts.Has(lanes.By16)
+		f.wide = f.group < kir.Lanes && p.level >= AVX512 && x86.StraightOn(f.kernel) && !f.facts.Has(lanes.By16)
 		f.words, f.loads = lanes.Words(f.kernel)
 	})
 	return f.err
@@ -157,7 +157,7 @@ func (f *specialization) ready() error {
 // variant returns the best code for threadgroups of a size; their first threads' x are multiples of stride, and past
 // says that the launch writes past the cache.
 func (f *specialization) variant(size [3]int, stride int, past bool) (*variant, error) {
-	if f.exe.level == AVX512 && f.group == kir.Lanes && stride%kir.Lanes == 0 {
+	if f.exe.level >= AVX512 && f.group == kir.Lanes && stride%kir.Lanes == 0 {
 		by := lanes.PairBy(0)
 		switch {
 		case size[0] == kir.Lanes && size[1]%2 == 0:

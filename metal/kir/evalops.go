@@ -133,6 +133,9 @@ func evalFloat(op Op, t Type, a [3]uint64) (uint64, bool) {
 		return (a[0] ^ sign) & m, true
 	case Abs:
 		return a[0] & m &^ sign, true
+	case PairDot:
+		r := PairDot32(uint32(a[0]), uint32(a[1]), math.Float32frombits(uint32(a[2])))
+		return uint64(math.Float32bits(r)), true
 	}
 	x, y, z := ToFloat64(t, a[0]), ToFloat64(t, a[1]), ToFloat64(t, a[2])
 	if t == F64 {

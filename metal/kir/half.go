@@ -72,3 +72,34 @@ func FMA32(a, b, c float32) float32 {
 	}
 	return float32(s)
 }
+
+// PairDot32 is PairDot.
+func PairDot32(a, b uint32, c float32) float32 {
+	high := flushedFMA(math.Float32frombits(a&^0xffff), math.Float32frombits(b&^0xffff), c)
+	return flushedFMA(math.Float32frombits(a<<16), math.Float32frombits(b<<16), high)
+}
+
+// flushedFMA returns a*b+c rounded once to float32, of BF16 a and b, with denormals as zeros.
+func flushedFMA(a, b, c float32) float32 {
+	a, b, c = flushed(a), flushed(b), flushed(c)
+	r := FMA32(a, b, c)
+	const least = 0x1p-126
+	if !(r >= -least && r <= least) {
+		return r
+	}
+	// What float32's precision rounds to a number below the least normal one. Products of BF16 have 16 bits, so float64
+	// holds every sum that is near.
+	s := float64(float64(a)*float64(b)) + float64(c)
+	if s != 0 && math.Abs(s) < least-0x1p-151 {
+		return float32(math.Copysign(0, s))
+	}
+	return r
+}
+
+// flushed is x, or a zero of its sign if x is denormal.
+func flushed(x float32) float32 {
+	if u := math.Float32bits(x); u&0x7f800000 == 0 {
+		return math.Float32frombits(u & (1 << 31))
+	}
+	return x
+}

@@ -28,6 +28,8 @@ const (
 	Max
 	MulHi // integers: the high half of the double-width product
 	Fma   // floats: a*b+c rounded once (F16, BF16: float32's fma, then rounded)
+	// PairDot: F32; Args: a, b, c; a and b hold two BF16 each: c + a.high*b.high + a.low*b.low, denormals being zeros.
+	PairDot
 	Sqrt
 	Floor
 	Ceil

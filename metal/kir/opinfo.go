@@ -14,6 +14,7 @@ const (
 	float1                    // one operand of T, T a float type
 	float2                    // two
 	float3                    // three
+	single3                   // three, T F32
 	compare                   // two operands of one type, T Bool
 	noOperands                // no operand, T Void
 )
@@ -42,6 +43,7 @@ var opDescs = [numOps]opDesc{
 	Max:            {"max", arith2},
 	MulHi:          {"mulhi", int2},
 	Fma:            {"fma", float3},
+	PairDot:        {"pair.dot", single3},
 	Sqrt:           {"sqrt", float1},
 	Floor:          {"floor", float1},
 	Ceil:           {"ceil", float1},

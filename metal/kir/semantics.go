@@ -18,6 +18,11 @@ import "math"
 // Scale is a * 2^floor(n), rounded once: NaN if either is, and with infinite n what it is with a large one: 0,
 // infinity, or a itself if that is 0 or infinite.
 //
+// PairDot reads the bits of a and b as two BF16 each. It is two Fma, the first of the upper halves and c, the second of
+// the lower halves and what came of the first. In these, and nowhere else, a denormal operand counts as a zero of its
+// sign, and so does a result that would be below 2^-126 if it were rounded with any exponent. It is what processors
+// have as one instruction. Where nothing is denormal it equals the two Fma.
+//
 // Convert:
 //
 //	to Bool               true unless zero (NaN is true)
@@ -109,6 +114,8 @@ func Eval(op Op, t, argType Type, args ...uint64) (bits uint64, ok bool) {
 		n, fits = int(d.kind-bits1)+1, t.IsInt() || t == Bool
 	case float1, float2, float3:
 		n, fits = int(d.kind-float1)+1, t.IsFloat()
+	case single3:
+		n, fits = 3, t == F32
 	case compare:
 		n, fits = 2, t == Bool && argType != Void
 	}

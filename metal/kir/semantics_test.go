@@ -124,6 +124,48 @@ func TestFMA32IsCorrectlyRounded(t *testing.T) {
 	require.True(t, math.Signbit(float64(FMA32(-1, 0, float32(math.Copysign(0, -1))))))
 }
 
+// TestPairDot compares with exact arithmetic that rounds to 24 bits whatever the exponent, and drops what is below the
+// least normal number.
+func TestPairDot(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	normal := func(x float32) *big.Float {
+		if math.Abs(float64(x)) < 0x1p-126 {
+			return bigF(float32(math.Copysign(0, float64(x))))
+		}
+		return bigF(x)
+	}
+	step := func(a, b, c float32) float32 {
+		sum := new(big.Float).SetPrec(1000).Mul(normal(a), normal(b))
+		sum.Add(sum, normal(c)).SetMode(big.ToNearestEven).SetPrec(24)
+		want, _ := sum.Float32()
+		return flushed(want) // denormal only where sum is below 2^-126
+	}
+	tiny := 0
+	for range 300000 {
+		a, b, c := randF32(r), randF32(r), randF32(r)
+		if r.IntN(2) == 0 { // products near the least normal number
+			exponents := func() uint32 { return uint32(63+r.IntN(3))<<23 | uint32(63+r.IntN(3))<<7 }
+			a = math.Float32frombits(r.Uint32()&0x807f807f | exponents())
+			b = math.Float32frombits(r.Uint32()&0x807f807f | exponents())
+			c = math.Float32frombits(math.Float32bits(c)&0x807fffff | uint32(r.IntN(4))<<23)
+		}
+		u, v := math.Float32bits(a), math.Float32bits(b)
+		if u>>7&0xff == 0xff || v>>7&0xff == 0xff {
+			continue // infinities and NaNs: metal/jit/x86 compares them with the processor
+		}
+		high := step(math.Float32frombits(u&^0xffff), math.Float32frombits(v&^0xffff), c)
+		if math.IsInf(float64(high), 0) {
+			continue
+		}
+		want := step(math.Float32frombits(u<<16), math.Float32frombits(v<<16), high)
+		require.Equal(t, want, PairDot32(u, v, c), "%#x %#x %x", u, v, c)
+		if want == 0 {
+			tiny++
+		}
+	}
+	require.Greater(t, tiny, 1000)
+}
+
 func TestFloat32OpsAgainstExactArithmetic(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	f := func(x float32) uint64 { return uint64(math.Float32bits(x)) }

@@ -206,6 +206,8 @@ func (v *verifier) instr(in *Instr, depth int) {
 		v.operands(in, int(opDescs[in.Op].kind-bits1)+1, in.Type.IsInt() || in.Type == Bool)
 	case float1, float2, float3:
 		v.operands(in, int(opDescs[in.Op].kind-float1)+1, in.Type.IsFloat())
+	case single3:
+		v.operands(in, 3, in.Type == F32)
 	case compare:
 		if v.argc(in, 2) && (in.Type != Bool || in.Args[0].Type != in.Args[1].Type) {
 			v.errorf("compares %s with %s to %s", in.Args[0].Type, in.Args[1].Type, in.Type)

@@ -256,6 +256,17 @@ func mathBuiltins() {
 	directBuiltin("trunc", 1, floatsOnly, kir.Trunc)
 	directBuiltin("rint", 1, floatsOnly, kir.Rint)
 	directBuiltin(internalPrefix+"scale", 2, floatsOnly, kir.Scale) // for the library
+	// c + a.high * b.high + a.low * b.low, of floats a and b that hold two bfloats each; for metal.Info.PairDots
+	addBuiltin(internalPrefix+"pair_dot", 3, 3, func(c *builtinCall) value {
+		t, vals, ok := c.unify(c.args, floatsOnly)
+		if !ok {
+			return badValue
+		}
+		if e, _ := t.shape(); e != typeFloat {
+			return c.mismatch()
+		}
+		return compwise(t, vals, func(e kir.Type, x []operand) operand { return c.em.op(kir.PairDot, e, x...) })
+	})
 	directBuiltin("fabs", 1, floatsOnly, kir.Abs)
 	directBuiltin("fmod", 2, floatsOnly, kir.Rem)
 	directBuiltin("fmin", 2, floatsOnly, kir.Min)

@@ -19,6 +19,7 @@ func TestInternalNames(t *testing.T) {
 		{"__metal_fabs(-2.5f, __METAL_MAYBE_FAST_MATH__)", f(2.5)},
 		{"__metal_fmax(1.0f, 3.0f, __METAL_FAST_MATH__) + __metal_fmin3(4.0f, 2.0f, 9.0f, __METAL_PRECISE_MATH__)", f(5)},
 		{"__metal_fma(2.0f, 3.0f, 4.0f)", f(10)},
+		{"__metal_pair_dot(as_type<float>(0x40003f80u), as_type<float>(0x40404080u), 0.5f)", f(10.5)}, // 2 * 3 + 1 * 4
 		{"__metal_sqrt(16.0f, 0) + __metal_floor(1.75f, 0) + __metal_rint(2.5f, 0)", f(7)},
 		{"__metal_ldexp(3.0f, 4, 0) + __metal_pow(2.0f, 3.0f, 0)", f(56)},
 		{"__metal_nextafter(1.0f, 2.0f)", f(float64(math.Nextafter32(1, 2)))},

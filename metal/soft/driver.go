@@ -22,9 +22,10 @@ type Options struct {
 	Workers int
 	// Memory replaces the machine's memory as the device's; 0 means the smaller of the RAM and the process's limit.
 	Memory int64
-	// Executor is "interp" for the interpreter, "avx2" or "avx512" for machine code of that level; "" is what the
-	// environment variable MLXLUA_JIT says (0, avx2 or avx512), or the best there is. Where the processor lacks the
-	// level the interpreter runs kernels, for an unknown value the best there is does; Info.Name says so.
+	// Executor is "interp" for the interpreter, "avx2", "avx512" or "avx512bf16" for machine code of that level; "" is
+	// what the environment variable MLXLUA_JIT says (0, avx2, avx512 or avx512bf16), or the best there is. Where the
+	// processor lacks the level the interpreter runs kernels, for an unknown value the best there is does; Info.Name
+	// says so.
 	Executor string
 	// Compiler replaces the MSL compiler.
 	Compiler Compiler
@@ -77,7 +78,7 @@ func newDriver(o Options, e executor) *Driver {
 		executor: e,
 		info: metal.Info{
 			Name: fmt.Sprintf("%s, %d threads, %s", processorName(), n,
-				e.name), Kind: "cpu", Version: Version, Float64: true,
+				e.name), Kind: "cpu", Version: Version, Float64: true, PairDots: e.opt.Level == jit.AVX512BF16,
 			TracksWrites: true, Threads: n, Memory: mem, Limits: metal.MetalLimits(mem),
 		},
 		compile: o.Compiler, pool: newWorkers(n - 1), queues: map[int]*queue{}, memory: map[*byte][]byte{},

@@ -36,10 +36,12 @@ func chooseExecutor(option, env string, best jit.Level, why error) executor {
 		level = jit.AVX2
 	case "avx512":
 		level = jit.AVX512
+	case "avx512bf16":
+		level = jit.AVX512BF16
 	default:
-		note = fmt.Sprintf(" (MLXLUA_JIT=%s means nothing: 0, avx2 or avx512)", asked)
+		note = fmt.Sprintf(" (MLXLUA_JIT=%s means nothing: 0, avx2, avx512 or avx512bf16)", asked)
 		if option != "" {
-			note = fmt.Sprintf(" (the executor %q means nothing: interp, avx2 or avx512)", asked)
+			note = fmt.Sprintf(" (the executor %q means nothing: interp, avx2, avx512 or avx512bf16)", asked)
 		}
 	}
 	switch {

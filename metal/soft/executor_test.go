@@ -37,15 +37,18 @@ func TestTheNameSaysWhatRunsKernels(t *testing.T) {
 		{"", "avx2", jit.AVX512, nil, jit.AVX2, "AVX2 machine code"},
 		{"avx2", "0", jit.AVX512, nil, jit.AVX2, "AVX2 machine code"},
 		{"", "avx512", jit.AVX512, nil, jit.AVX512, "AVX-512 machine code"},
+		{"", "avx512", jit.AVX512BF16, nil, jit.AVX512, "AVX-512 machine code"},
+		{"", "avx512bf16", jit.AVX512BF16, nil, jit.AVX512BF16, "AVX-512 BF16 machine code"},
+		{"", "avx512bf16", jit.AVX512, nil, 0, "interpreter (no AVX-512 BF16 on this processor)"},
 		{"", "avx512", jit.AVX2, nil, 0, "interpreter (no AVX-512 on this processor)"},
 		{"avx512", "", jit.AVX2, nil, 0, "interpreter (no AVX-512 on this processor)"},
 		{"", "avx2", 0, refused, 0, "interpreter (pages of machine code are refused: permission denied)"},
 		{"", "bogus", jit.AVX512, nil, jit.AVX512,
-			"AVX-512 machine code (MLXLUA_JIT=bogus means nothing: 0, avx2 or avx512)"},
+			"AVX-512 machine code (MLXLUA_JIT=bogus means nothing: 0, avx2, avx512 or avx512bf16)"},
 		{"", "bogus", 0, refused, 0, "interpreter (pages of machine code are refused: permission denied) " +
-			"(MLXLUA_JIT=bogus means nothing: 0, avx2 or avx512)"},
+			"(MLXLUA_JIT=bogus means nothing: 0, avx2, avx512 or avx512bf16)"},
 		{"bogus", "0", jit.AVX2, nil, jit.AVX2,
-			`AVX2 machine code (the executor "bogus" means nothing: interp, avx2 or avx512)`},
+			`AVX2 machine code (the executor "bogus" means nothing: interp, avx2, avx512 or avx512bf16)`},
 	} {
 		e := chooseExecutor(c.option, c.env, c.best, c.why)
 		require.Equal(t, c.name, e.name)
@@ -54,7 +57,7 @@ func TestTheNameSaysWhatRunsKernels(t *testing.T) {
 	t.Setenv("MLXLUA_JIT", "bogus")
 	d := New(Options{})
 	defer d.Close()
-	require.Contains(t, d.Info().Name, "MLXLUA_JIT=bogus means nothing: 0, avx2 or avx512")
+	require.Contains(t, d.Info().Name, "MLXLUA_JIT=bogus means nothing: 0, avx2, avx512 or avx512bf16")
 	t.Setenv("MLXLUA_JIT", "0")
 	e := New(Options{})
 	defer e.Close()

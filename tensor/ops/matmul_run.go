@@ -149,6 +149,7 @@ func (p *matrixProduct) copied(w panels.Matrices, cols int) (panels.Matrices, er
 
 // panels packs both operands and multiplies them.
 func (p *matrixProduct) panels() error {
+	p.UsePairs()
 	panel, b := panels.Width(p.DType), p.b
 	b.Step[0], b.Step[1] = b.Step[1], b.Step[0]
 	pa, sa, err := p.Pack(p.a, p.Rows)

@@ -4,11 +4,12 @@ package amd64
 type Level uint8
 
 // The levels. AVX2 stands for x86-64-v3 (AVX2, FMA, F16C, BMI1 and 2, LZCNT, MOVBE), AVX512 for x86-64-v4
-// (AVX-512 F, BW, CD, DQ, VL).
+// (AVX-512 F, BW, CD, DQ, VL), AVX512BF16 for that and AVX-512 BF16.
 const (
 	NoLevel Level = iota
 	AVX2
 	AVX512
+	AVX512BF16
 )
 
 // String returns the level's name.
@@ -18,6 +19,8 @@ func (l Level) String() string {
 		return "AVX2"
 	case AVX512:
 		return "AVX-512"
+	case AVX512BF16:
+		return "AVX-512 BF16"
 	}
 	return "none"
 }

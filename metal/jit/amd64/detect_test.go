@@ -36,6 +36,9 @@ func TestDetect(t *testing.T) {
 		want = AVX2
 		if all("avx512f avx512bw avx512cd avx512dq avx512vl") {
 			want = AVX512
+			if all("avx512_bf16") {
+				want = AVX512BF16
+			}
 		}
 	}
 	require.Equal(t, want, Detect())

@@ -74,6 +74,7 @@ const (
 	Cdq
 	PrefetchT0
 	PrefetchW
+	LdMXCSR
 
 	// The x87, whose registers are a stack.
 	FLd
@@ -126,6 +127,7 @@ const (
 	VFMSub213PD
 	VFNMAdd231PS
 	VFNMAdd231PD
+	VDPBF16PS // Dst + A*B of pairs of BF16
 
 	// Comparisons: to vectors (predicates 0 to 31 in Imm), to masks (names with K), to the flags.
 	VCmpPS

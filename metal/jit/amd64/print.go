@@ -382,7 +382,7 @@ func (i *Inst) generalText(r *row) string {
 	case formX87:
 		add(i.mem(w))
 	case formPref:
-		add(i.mem(1))
+		add(i.mem(r.enc.bytesOf(uint8(w))))
 	}
 	if len(ops) == 0 {
 		return name

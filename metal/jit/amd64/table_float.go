@@ -32,6 +32,7 @@ var floats = [...]row{
 	VFMSub213PD:  {"vfmsub213pd", formTVM, 0xaa, 0, 0, q38 | vw1},
 	VFNMAdd231PS: {"vfnmadd231ps", formTVM, 0xbc, 0, 0, i38 | comm},
 	VFNMAdd231PD: {"vfnmadd231pd", formTVM, 0xbc, 0, 0, q38 | vw1 | comm},
+	VDPBF16PS:    {"vdpbf16ps", formTVM, 0x52, 0, 0, m38 | pF3 | evexOnly},
 
 	// Comparisons: to vectors (predicates 0 to 31 in Imm), to masks (names with K), to the flags.
 	VCmpPS:  {"vcmpps", formRVMI, 0xc2, 0, 0, ps | vexOnly | fvm},

@@ -70,6 +70,7 @@ var general = [...]row{
 	Cdq:        {"cdq", formG0, 0x99, 0, 0, 0},
 	PrefetchT0: {"prefetcht0", formPref, 0x18, 0, 1, t1},
 	PrefetchW:  {"prefetchw", formPref, 0x0d, 0, 1, t1},
+	LdMXCSR:    {"ldmxcsr", formPref, 0xae, 0, 2, t4},
 
 	// The x87, whose registers are a stack.
 	FLd:    {"fld", formX87, 0xd9, 0xdd, 0, 0},

@@ -56,7 +56,7 @@ func Compile(k *kir.Kernel, o Options) (*Code, error) {
 	if e.err != nil {
 		return nil, e.err
 	}
-	if o.Level == amd64.AVX512 {
+	if o.Level >= amd64.AVX512 {
 		hoist(f)
 	}
 	peephole(f, e.w)

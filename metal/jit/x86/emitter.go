@@ -30,7 +30,7 @@ func newEmitter(f *amd64.Func, level amd64.Level, group int, kernel string, scra
 }
 
 // avx512 reports whether the code is for processors with AVX-512; else they have AVX2.
-func (s *emitter) avx512() bool { return s.level == amd64.AVX512 }
+func (s *emitter) avx512() bool { return s.level >= amd64.AVX512 }
 
 // pick chooses an operation by the instruction set.
 func (s *emitter) pick(avx512, avx2 amd64.Opcode) amd64.Opcode {

@@ -56,6 +56,8 @@ func (x floats) op(op kir.Op, t kir.Type, a [3]operand) amd64.R {
 		return x.rounded(t, x.v.op2X(by(big, amd64.VDivPS, amd64.VDivPD), a[0], a[1], big, false))
 	case kir.Fma:
 		return x.rounded(t, x.fma(a, big))
+	case kir.PairDot:
+		return x.pairDot(a)
 	case kir.Sqrt:
 		return x.rounded(t, x.v.op1(by(big, amd64.VSqrtPS, amd64.VSqrtPD), x.v.in(a[0], big)))
 	case kir.Floor:
@@ -104,6 +106,36 @@ func (x floats) fma(a [3]operand, big bool) amd64.R {
 		x.v.emit(amd64.Inst{Op: by(big, amd64.VFMAdd231PS, amd64.VFMAdd231PD), W: x.v.w, Dst: d, A: p.r, B: q.r})
 	}
 	return d
+}
+
+// Values of MXCSR: as Go has it, and with denormal operands and results as zeros.
+const (
+	ordinaryMXCSR = 0x1f80
+	flushingMXCSR = ordinaryMXCSR | 1<<15 | 1<<6
+)
+
+// pairDot adds the products of the upper and then of the lower halves of a[0] and a[1] to a[2]. Only the arithmetic
+// stands between the two changes of MXCSR: nothing there can fault or leave.
+func (x floats) pairDot(a [3]operand) amd64.R {
+	p, q, d := x.v.in(a[0], false), x.v.in(a[1], false), x.v.reg(amd64.Vec)
+	x.v.moveTo(d, x.v.in(a[2], false), 0)
+	if x.v.e.level >= amd64.AVX512BF16 {
+		x.v.emit(amd64.Inst{Op: amd64.VDPBF16PS, W: x.v.w, Dst: d, A: p, B: q})
+		return d
+	}
+	upper := konst(0xffff0000)
+	halves := [2][2]amd64.R{{x.v.and(p, upper, false), x.v.and(q, upper, false)},
+		{x.v.shift(amd64.VPSllD, p, 16), x.v.shift(amd64.VPSllD, q, 16)}}
+	x.setMXCSR(flushingMXCSR)
+	for _, h := range halves {
+		x.v.emit(amd64.Inst{Op: amd64.VFMAdd231PS, W: x.v.w, Dst: d, A: h[0], B: h[1]})
+	}
+	x.setMXCSR(ordinaryMXCSR)
+	return d
+}
+
+func (x floats) setMXCSR(bits uint64) {
+	x.v.emit(amd64.Inst{Op: amd64.LdMXCSR, Mem: amd64.Mem{Const: x.v.e.f.Const(appendBits(nil, bits, 4))}})
 }
 
 // toIntegral rounds to a whole number.

@@ -12,9 +12,9 @@ import (
 func Together(k *kir.Kernel, level amd64.Level) int {
 	crosses, simd := survey(k.Body)
 	switch {
-	case crosses || simd && (level == amd64.AVX512 || carries(k) <= fewCarried):
+	case crosses || simd && (level >= amd64.AVX512 || carries(k) <= fewCarried):
 		return kir.Lanes
-	case level == amd64.AVX512:
+	case level >= amd64.AVX512:
 		return 16
 	}
 	return 8

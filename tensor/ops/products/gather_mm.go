@@ -160,6 +160,7 @@ func gatherRows(p *panels.Product, batch tensor.Shape, a, b gathered, notes kit.
 
 // gatherPanels packs the matrices that are picked and multiplies them.
 func gatherPanels(p *panels.Product, a, b gathered, notes kit.Notes) error {
+	p.UsePairs()
 	var packed [2]panels.Picked
 	for i, g := range [2]gathered{a, b} {
 		by, err := panels.NewPicks(p.Run, g.index, false, g.of, notes.Arg(i))

@@ -12,6 +12,12 @@ import (
 //go:embed panels.metal
 var panelsText string
 
+//go:embed pairs.metal
+var pairsText string
+
+//go:embed product.metal
+var productText string
+
 // Matrices are an operand of a product: a batch of them, of rows and columns that steps of elements apart.
 type Matrices struct {
 	tensor.Operand // Shape and Strides are those of the batch
@@ -24,7 +30,12 @@ type Product struct {
 	DType             tensor.DType
 	Batch             tensor.Shape
 	Rows, Depth, Cols int
+	Pairs             bool // both operands are packed in pairs along depth: see UsePairs
 }
+
+// UsePairs has bfloat16 operands packed in pairs where the device multiplies those in one instruction. The results are
+// those of other panels, to the byte.
+func (p *Product) UsePairs() { p.Pairs = p.DType == tensor.BFloat16 && p.Info().PairDots }
 
 // Elements are what a product is computed in: the dtype of its elements, and the one to add up in.
 type Elements struct {
@@ -45,13 +56,14 @@ type variant struct {
 	Elements
 	panel        int
 	turn, unit   bool
+	pairs        bool
 	pickA, pickB bool
 }
 
-var kernels = kit.NewKernels[variant](ArithmeticMSL, kit.StridesMSL, panelsText)
+var kernels = kit.NewKernels[variant](ArithmeticMSL, kit.StridesMSL, panelsText, pairsText, productText)
 
 func (p *Product) variant(turn, unit bool) variant {
-	return variant{Elements: ElementsOf(p.DType), panel: Width(p.DType), turn: turn, unit: unit}
+	return variant{Elements: ElementsOf(p.DType), panel: Width(p.DType), turn: turn, unit: unit, pairs: p.Pairs}
 }
 
 // Deep checks that a launch of so many threadgroups deep can be numbered.
@@ -92,6 +104,18 @@ func (p *Product) Multiply(a, b tensor.Operand, sa, sb []int, first, count int) 
 		p.Out[0].Arg(), params.Arg(), dims.Shape(), dims.Strides(0), dims.Strides(1))
 }
 
+// pairSpan is the places along depth for which panels of pairs have one number.
+const pairSpan = 128
+
+// words are the elements of a panel.
+func (p *Product) words() int {
+	if !p.Pairs {
+		return p.Depth * Width(p.DType)
+	}
+	spans := (p.Depth + pairSpan - 1) / pairSpan
+	return (p.Depth+1)/2*Width(p.DType) + (spans+15)/16*16
+}
+
 // Pack lays the different matrices of an operand of size rows by depth out in panels, and returns the strides of its
 // batch in matrices.
 func (p *Product) Pack(x Matrices, size int) (packed tensor.Operand, strides []int, err error) {
@@ -110,17 +134,20 @@ func (p *Product) pack(x Matrices, batch tensor.Shape, steps []int, size int, pi
 	if err != nil {
 		return tensor.Operand{}, err
 	}
-	packed, err := p.Temp(tensor.Spec{Shape: tensor.Shape{deep, p.Depth, panel}, DType: kit.Accumulator(p.DType)})
+	packed, err := p.Temp(tensor.Spec{Shape: tensor.Shape{deep, p.words()}, DType: kit.Accumulator(p.DType)})
 	if err != nil {
 		return packed, err
 	}
-	unit := x.Step[0] == 1
+	unit, entry, span := x.Step[0] == 1, "pack", 64
 	v := p.variant(!unit && x.Step[1] == 1, unit)
+	if p.Pairs {
+		entry, span = "pack_pairs", pairSpan
+	}
 	dims := kit.Collapse(batch, steps)
 	params := kit.Params{}.Long(x.Step[:]...).Uint(size, p.Depth, panels, dims.N)
 	args := []tensor.Arg{x.Arg(), packed.Arg(), params.Arg(), dims.Shape(), dims.Strides(0)}
 	if picks != nil {
 		v.pickA, args = true, append(args, picks.Arg())
 	}
-	return packed, kernels.Launch(p.Run, v, "pack", kit.Simds((p.Depth+63)/64*8, deep, 8), args...)
+	return packed, kernels.Launch(p.Run, v, entry, kit.Simds((p.Depth+span-1)/span*8, deep, 8), args...)
 }
