@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,22 +24,37 @@ func TestExamples(t *testing.T) {
 	s := New(Options{Libraries: true, Stderr: io.Discard})
 	defer s.Close()
 	loadLibrary(s)
+	folder, err := filepath.Abs("testdata/lm")
+	require.NoError(t, err)
 	t.Chdir(t.TempDir())
 	names := slices.Collect(maps.Keys(s.mx.funcs))
 	for _, f := range plain {
 		names = append(names, f.name)
 	}
 	slices.Sort(names)
+	tinyModel(t, s, folder)
+	names = append(names, docs.Package("lm", "")...)
 	for _, name := range names {
 		help := s.mx.helpText(lua.LString(name))
 		_, example, found := strings.Cut(help, "\n\n> ")
 		if !found {
-			t.Errorf("mx.%s has no example in docs/examples", name)
+			if docs.Full(name) != name { // of packages some need no example, or a large model
+				t.Errorf("mx.%s has no example in docs/examples", name)
+			}
 			continue
 		}
 		require.Contains(t, docs.Help(name), example)
 		runExample(t, s, name, "> "+example)
 	}
+}
+
+// tinyModel makes tiny, a model directory, and has the global lm.
+func tinyModel(t *testing.T, s *State, folder string) {
+	t.Helper()
+	out, err := s.RunFile(t.Context(), filepath.Join(folder, "tiny.lua"), lua.LString(folder), lua.LString("tiny"),
+		lua.LString(filepath.Join(folder, "../../../text/tokenizer/testdata/llama3.json")))
+	require.NoError(t, err, out)
+	require.NoError(t, s.Require(t.Context(), "lm"))
 }
 
 // assigned are the globals that an entry sets.
@@ -52,7 +68,7 @@ func runExample(t *testing.T, s *State, name, example string) {
 	before := keysOf(globals)
 	for _, m := range assigned.FindAllStringSubmatch(example, -1) {
 		for _, k := range strings.Split(m[1], ", ") {
-			require.NotContains(t, before, k, "mx.%s: the example takes a global of Lua's", name)
+			require.NotContains(t, before, k, "%s: the example takes a global of Lua's", docs.Full(name))
 		}
 	}
 	for _, entry := range strings.Split("\n"+example, "\n> ")[1:] {
@@ -62,7 +78,7 @@ func runExample(t *testing.T, s *State, name, example string) {
 			line, want, _ = strings.Cut(want, "\n")
 			code += "\n" + line[3:]
 		}
-		require.Equal(t, want, enter(t, s, code), "mx.%s: %s", name, code)
+		require.Equal(t, want, enter(t, s, code), "%s: %s", docs.Full(name), code)
 	}
 	for _, k := range keysOf(globals) {
 		if !slices.Contains(before, k) {

@@ -35,13 +35,17 @@ func (m *module) addHelp() {
 
 // helpOfHelp is what help() says.
 const helpOfHelp = `help(mx) lists the functions of mx, help(mx.fast) those of a module;
-help(mx.softmax) or help("softmax") explains one, help(x) an array. docs/lua.md says how to write MLX's Python in Lua.`
+help(mx.softmax) or help("softmax") explains one, help(x) an array, help("lm") the
+package of language models. docs/lua.md says how to write MLX's Python in Lua.`
 
 // helpText is what help says of a value.
 func (m *module) helpText(v lua.LValue) string {
 	loadLibrary(m.s)
 	switch v := v.(type) {
 	case lua.LString:
+		if text := packageHelp(string(v)); text != "" {
+			return text
+		}
 		if f := m.named(strings.TrimPrefix(string(v), "mx.")); f != nil {
 			return f.usage() + "\n" + f.text()
 		}
@@ -50,8 +54,14 @@ func (m *module) helpText(v lua.LValue) string {
 		if f := m.help[v]; f != nil {
 			return f.usage() + "\n" + f.text()
 		}
+		if name := inPackage(m.s, v); name != "" {
+			return packageHelp(name)
+		}
 		return "a function of the script"
 	case *lua.LTable:
+		if name := inPackage(m.s, v); name != "" {
+			return packageHelp(name)
+		}
 		if f := m.classOf(v); f != nil {
 			return f.usage() + "\n" + f.text()
 		}
@@ -93,6 +103,11 @@ func (m *module) like(text string) string {
 			names = append(names, f.usage())
 		}
 	}
+	for _, full := range docs.Package("lm", text) {
+		if text != "" {
+			names = append(names, docs.Usage(full))
+		}
+	}
 	sort.Strings(names)
 	switch n := len(names); {
 	case n == 0:
@@ -127,6 +142,7 @@ func (m *module) overview() string {
 		}
 	}
 	return wrapped("Modules, each with a help of its own: "+strings.Join(modules, ", ")) + "\n" +
+		"Packages: help(\"lm\"), language models\n" +
 		wrapped("Dtypes: "+strings.Join(dtypes, ", "))
 }
 

@@ -14,15 +14,17 @@ import (
 type Manual struct {
 	// Functions are sorted by module, then by name.
 	Functions []ManualEntry
+	// Packages are the functions of the packages that come with the program, sorted: those of lm, then of its objects.
+	Packages []ManualEntry
 	// Missing are MLX's names that mx has not, sorted.
 	Missing []string
 	// Never are MLX's names that mx will not have, and why.
 	Never map[string]string
 }
 
-// ManualEntry is a function of mx.
+// ManualEntry is a function of mx, or of a package.
 type ManualEntry struct {
-	Name  string // below mx: "softmax", "random.normal"
+	Name  string // below mx: "softmax", "random.normal"; of a package with its name: "lm.load", "lm.Session.answer"
 	Usage string // "mx.softmax(a, axis=nil)"
 	Help  string // "" if it is an op, whose help is its Go function's comment
 }
@@ -36,15 +38,20 @@ func NewManual() Manual {
 	for _, f := range slices.AppendSeq(slices.Clone(plain), maps.Values(s.mx.funcs)) {
 		m.Functions = append(m.Functions, ManualEntry{f.name, f.usage(), wrapped(f.help)})
 	}
-	slices.SortFunc(m.Functions, func(a, b ManualEntry) int {
-		i, j := strings.LastIndexByte(a.Name, '.'), strings.LastIndexByte(b.Name, '.')
-		if c := strings.Compare(a.Name[:i+1], b.Name[:j+1]); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Name, b.Name)
-	})
+	m.Packages = packageEntries(s)
+	slices.SortFunc(m.Functions, byModule)
+	slices.SortFunc(m.Packages, byModule)
 	m.Missing, m.Never = s.mx.missing(s.mx.LTable), maps.Clone(never)
 	return m
+}
+
+// byModule orders entries by module, then by name.
+func byModule(a, b ManualEntry) int {
+	i, j := strings.LastIndexByte(a.Name, '.'), strings.LastIndexByte(b.Name, '.')
+	if c := strings.Compare(a.Name[:i+1], b.Name[:j+1]); c != 0 {
+		return c
+	}
+	return strings.Compare(a.Name, b.Name)
 }
 
 // never are MLX's names that mx will not have, and why.

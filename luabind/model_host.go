@@ -66,7 +66,7 @@ func openModelHost(s *State) lua.LValue {
 			}
 			L.Push(v)
 			return 1
-		}, t))
+		}, t, lua.LString("lm.host."+name))) // its name is for help
 	}
 	return t
 }

@@ -72,7 +72,7 @@ func openTokenizer(s *State) hostFunction {
 				return 0
 			},
 		} {
-			t.RawSetString(name, s.Func(f))
+			t.RawSetString(name, s.Func(f, lua.LString("lm.tokenizer."+name)))
 		}
 		return t, nil
 	})

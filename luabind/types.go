@@ -34,8 +34,8 @@ const typesHead = `---@meta
 
 `
 
-// Types are annotations of mx for the Lua language server: a text of Lua that only declares.
-func Types() string {
+// mxTypes are annotations of mx for the Lua language server: a text of Lua that only declares.
+func mxTypes() string {
 	s := New(Options{Libraries: true})
 	defer s.Close()
 	loadLibrary(s)

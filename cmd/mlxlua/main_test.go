@@ -82,15 +82,22 @@ func TestTermination(t *testing.T) {
 func TestHelpFinds(t *testing.T) {
 	t.Setenv("LUA_INIT", "")
 	for entry, want := range map[string]string{
-		"?softmax":       "mx.softmax(a, axis=nil, precise=false)",
-		"?segmen":        "mx.segmented_mm(",
-		`help("segmen")`: "mx.segmented_mm(",
-		"?nosuch":        `there is no "nosuch"; help(mx) lists what there is`,
-		"x = 3\n?x":      "3",
-		"?print":         "a function of the script",
-		`help("s")`:      "others",
-		"help(nil)":      "nil",
-		"?mx.nosuch":     "there is no mx.nosuch",
+		"?softmax":                          "mx.softmax(a, axis=nil, precise=false)",
+		"?segmen":                           "mx.segmented_mm(",
+		`help("segmen")`:                    "mx.segmented_mm(",
+		"?nosuch":                           `there is no "nosuch"; help(mx) lists what there is`,
+		"x = 3\n?x":                         "3",
+		"?print":                            "a function of the script",
+		`help("s")`:                         "others",
+		"help(nil)":                         "nil",
+		"?mx.nosuch":                        "there is no mx.nosuch",
+		"?lm.load":                          "lm.load(name, options)\nload is the model of a directory",
+		"lm.load?":                          "lm.load(name, options)\n",
+		"?lm":                               "lm.generate(model, prompt, options)\n",
+		"?lm.Session":                       "session:answer(prompt, options)\n",
+		"?nn.Linear:to":                     "there is no",
+		"x = mx.ones(2)\n?x:sum":            "mx.sum(a, ",
+		"lm = require('lm')\nhelp(lm.open)": "open is a Session",
 	} {
 		got := runProgram(t, entry+"\n", "-i")
 		require.Contains(t, got.out+got.stderr, want, entry)
@@ -615,6 +622,8 @@ func TestEmitTypes(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, string(text), "function mx.softmax(a, axis, precise, ...) end")
 	}
+	require.FileExists(t, filepath.Join(dir, "lm.lua"))
+	require.FileExists(t, filepath.Join(dir, "lm", "host.lua"))
 	got := runProgram(t, "", "--emit-types", filepath.Join(dir, "mx.lua"))
 	require.Equal(t, 1, got.status)
 	require.Contains(t, got.stderr, "--emit-types")

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -104,10 +105,12 @@ func parseCommand(entry string) request {
 	if !asked {
 		name, asked = strings.CutSuffix(text, "?")
 	}
-	switch name = strings.TrimSpace(name); {
+	switch name = methodName.ReplaceAllString(strings.TrimSpace(name), "$1.$2"); {
 	case asked && name == "", !c.timed && text == "help":
 		c.src = "help()"
-	case asked && isName(name):
+	case asked && luabind.InPackage(name): // which need not be loaded
+		c.src = "help(\"" + name + "\")"
+	case asked && names.MatchString(name):
 		c.src = "help(" + name + ", \"" + name + "\")"
 	case asked && !strings.ContainsAny(name, "\n\"'"):
 		c.src = "help(" + name + ")"
@@ -118,15 +121,11 @@ func parseCommand(entry string) request {
 	return c
 }
 
-// isName reports whether a text is a name of Lua's.
-func isName(text string) bool {
-	for i, c := range text {
-		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
-			return false
-		}
-	}
-	return text != ""
-}
+// methodName is a method as it is called, session:answer, which is the field session.answer.
+var methodName = regexp.MustCompile(`^([\w.]+):(\w+)$`)
+
+// names are a name of Lua's, or several with points between them.
+var names = regexp.MustCompile(`^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$`)
 
 // evaluate runs an entry and prints its values, the last of which is then the global ans. Errors are printed and the
 // session goes on; os.exit ends it.

@@ -9,13 +9,21 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/format"
 )
 
-// emitTypes writes the annotations of mx for the Lua language server to mx.lua in a folder, which is made if need be.
+// emitTypes writes the annotations of mx and of the packages for the Lua language server to files in a folder, which is
+// made if need be: mx.lua, lm.lua and so on, where require would look for them.
 func emitTypes(folder string) error {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return err
+	for name, text := range luabind.TypeFiles() {
+		path := filepath.Join(folder, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		err := format.WriteFile("emit-types", path, func(w io.Writer) error {
+			_, err := io.WriteString(w, text)
+			return err
+		})
+		if err != nil {
+			return err
+		}
 	}
-	return format.WriteFile("emit-types", filepath.Join(folder, "mx.lua"), func(w io.Writer) error {
-		_, err := io.WriteString(w, luabind.Types())
-		return err
-	})
+	return nil
 }

@@ -4,7 +4,8 @@ local cache, layers = require("lm.cache"), require("lm.layers")
 
 local generate = {}
 
--- padded is a batch of lists of tokens as an array (batch, longest), filled at the left with 0, and how much of that.
+-- padded is a batch of lists of tokens as an array (batch, longest), filled at the left with 0, and a list of how much
+-- of each row that is.
 function generate.padded(lists)
   local longest, rows, padding = 0, {}, {}
   for _, list in ipairs(lists) do longest = math.max(longest, #list) end
@@ -17,8 +18,7 @@ function generate.padded(lists)
 end
 
 -- prefill runs tokens (batch, length) through a model in chunks and gives the scores (batch, vocabulary) after the
--- last.
--- progress(done, all) is called after each chunk.
+-- last; chunk is 2048 tokens unless it is given. progress(done, all) is called after each chunk.
 function generate.prefill(model, tokens, caches, chunk, progress)
   chunk = chunk or 2048
   local length = tokens:dim(1)
@@ -71,8 +71,8 @@ local function greedy(scores) return mx.argmax(scores, -1) end
 -- list. It gives the token's number (of a batch a table of them) and the scores. Options: caches, max_tokens,
 -- sampler(scores) that gives tokens, processors: functions (tokens so far, scores) that give other scores; context, the
 -- list of tokens that these see before the answer, unless it is the prompt; chunk, progress.
-function generate.stream(model, prompt, o)
-  o = o or {}
+function generate.stream(model, prompt, options)
+  local o = options or {}
   local padding
   if type(prompt) == "table" then
     if type(prompt[1]) == "table" then
@@ -117,11 +117,12 @@ function generate.stream(model, prompt, o)
   end, caches
 end
 
--- generate is the list of tokens that a model says after a prompt, up to one of o.stop, a table {[token] = true}.
-function generate.generate(model, prompt, o)
-  local out = {}
+-- generate is the list of tokens that a model says after a prompt, up to one of options.stop, a table
+-- {[token] = true}. The other options are those of lm.stream.
+function generate.generate(model, prompt, options)
+  local out, o = {}, options or {}
   for token in generate.stream(model, prompt, o) do
-    if o and o.stop and o.stop[token] then break end
+    if o.stop and o.stop[token] then break end
     out[#out + 1] = token
   end
   return out

@@ -34,7 +34,8 @@ local function script(model_type)
     table.concat(known, ", ")), 0)
 end
 
--- found is the directory that a name stands for: itself, or a repository in the cache of huggingface_hub.
+-- found is the directory that a name stands for: itself, or a repository in the cache of huggingface_hub. Nothing is
+-- downloaded: of what is not there it is an error.
 local function found(name)
   if host.kind(name) == "directory" then return name end
   local looked = {name}
@@ -135,17 +136,22 @@ function lm.caches(model, options)
   return cache.Caches(layout, options.padding)
 end
 
--- save writes a model as a directory that lm.load and mlx-lm read, whole or not at all: see lm.save for its options.
+-- save writes a model as a directory that lm.load and mlx-lm read, which is not there yet, whole or not at all.
+-- Options: progress(done, all), in bytes, is called after each array; consume frees each, so that a model that is
+-- packed or converted on the way needs no memory of its own; the model is of no use after that.
 function lm.save(model, dir, options) require("lm.save").directory(model, dir, options or {}) end
 
--- open is a model with its tokenizer: see lm.text.
+-- open is a Session: a model, or the one that lm.load makes of a directory or file, with its tokenizer, or that of
+-- another directory. A session has conversations and answers.
 function lm.open(model, directory)
   if type(model) == "string" then model = lm.load(model) end
   return require("lm.text").open(model, directory)
 end
 
--- packing is config.json's quantization of a model, nil if no layer is packed; weights are its arrays by name.
+-- packing is config.json's quantization of a model, nil if no layer is packed.
 function lm.packing(model) return require("lm.quantize").settings(model, model.saved_below) end
+
+-- weights is a table of a model's arrays by their names, as they are saved.
 function lm.weights(model) return require("lm.save").weights(model) end
 
 lm.size, lm.perplexity = measure.size, measure.perplexity

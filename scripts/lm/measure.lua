@@ -20,7 +20,8 @@ end
 -- perplexity is exp of the mean negative log-probability of a list of tokens, cut into sequences of options.length, of
 -- which each begins anew: {perplexity, error (standard), tokens, seconds}. options.batch sequences are computed
 -- at once; options.samples are the most that are read.
-function measure.perplexity(model, tokens, o)
+function measure.perplexity(model, tokens, options)
+  local o = options
   local count = math.floor(#tokens / o.length)
   if count == 0 then
     error(("lm.perplexity: %d tokens are less than a sequence of %d"):format(#tokens, o.length), 0)

@@ -38,9 +38,9 @@ end
 
 -- model packs the layers of a model that can be, in place. Options: bits, group_size, mode ("affine", "mxfp4", "nvfp4",
 -- "mxfp8"), recipe, predicate(path, layer) that gives true, false or such options for one layer. A row that is no
--- multiple of a group is an error that names the weight.
-function quantize.model(model, o)
-  o = o or {}
+-- multiple of a group is an error that names the weight. It gives how many layers were packed.
+function quantize.model(model, options)
+  local o = options or {}
   local mode = o.mode or "affine"
   if not sizes[mode] then fail("mode = %s is not known; these are: affine, mxfp4, nvfp4, mxfp8", mode) end
   local group_size = o.group_size or sizes[mode][1]
@@ -66,7 +66,7 @@ function quantize.model(model, o)
   return count
 end
 
--- unpack makes floats of packed layers, in place.
+-- unpack makes floats of packed layers, in place, and gives how many there were.
 function quantize.unpack(model)
   local count = 0
   replace(model, "", function(_, layer)

@@ -55,8 +55,8 @@ end
 -- sampler gives a function from scores (batch, vocabulary) to tokens (batch). Options: temp (0, the default: the best
 -- token), top_p, min_p, min_tokens_to_keep, xtc_probability, xtc_threshold, xtc_special_tokens, top_k. Filters apply in
 -- this order, before the temperature.
-function sample.sampler(o)
-  o = o or {}
+function sample.sampler(options)
+  local o = options or {}
   local temp = within(o, "temp", 0, math.huge, 0)
   local p, low, k = within(o, "top_p", 0, 1, 0), within(o, "min_p", 0, 1, 0), within(o, "top_k", 0, 2 ^ 31, 0)
   local keep = within(o, "min_tokens_to_keep", 1, 2 ^ 31, 1)
@@ -83,8 +83,8 @@ end
 -- processors are functions (tokens so far, scores) that give other scores. Options: logit_bias, a table {[token] =
 -- number}; repetition_penalty, presence_penalty, frequency_penalty, each for what is in the last
 -- <name>_context_size tokens, 20 unless it is given: repetition_context_size and so on.
-function sample.processors(o)
-  o = o or {}
+function sample.processors(options)
+  local o = options or {}
   local out = {}
   if o.logit_bias and next(o.logit_bias) then
     local ids, values = {}, {}

@@ -66,9 +66,7 @@ local function uses(arrays)
   return out
 end
 
--- directory writes a model to a directory that is not there, or all of it not at all: array by array, each computed
--- when it is its turn. Options: progress(done, all), in bytes, is called after each; consume frees each, so that a
--- model that is packed or converted on the way needs no memory of its own; the model is of no use after that.
+-- directory is lm.save: it writes array by array, each computed when it is its turn.
 function save.directory(model, dir, options)
   if host.kind(dir) then fail("%s is there already", dir) end
   local begun = dir .. ".begun"

@@ -43,7 +43,7 @@ function Session.open(model, directory)
   return self
 end
 
--- template is the chat template that there is, or nil.
+-- template is the chat template that there is, or nil; with a name that one of several, or an error.
 function Session:template(name)
   local t = self.tokenizer
   if name then return t.templates[name] or fail("there is no chat template %s", name) end
@@ -135,8 +135,8 @@ end
 -- answer is an iterator over the pieces of text that the model says after a prompt, a list of tokens. Options: those of
 -- lm.sampler and lm.processors; max_tokens; stop, a list of texts; ends, further tokens that end the answer;
 -- interrupted(), which ends it when it is true; progress(done, all) of the prompt; caches and seen, from an answer
--- before (see resume); chunk, kv_bits, kv_group_size, max_kv. It fills options.figures: prompt_tokens, prompt_seconds,
--- tokens, seconds, reason; and options.caches and options.seen for the next answer.
+-- before, of whose tokens none is read again; chunk, kv_bits, kv_group_size, max_kv. It fills options.figures:
+-- prompt_tokens, prompt_seconds, tokens, seconds, reason; and options.caches and options.seen for the next answer.
 function Session:answer(prompt, options)
   local o = options
   if #prompt == 0 then fail("the prompt is empty") end

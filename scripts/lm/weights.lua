@@ -78,7 +78,7 @@ end
 -- has reports whether there is an array of that name below the path.
 function Weights:has(name) return self.root.arrays[self.path .. name] ~= nil end
 
--- array is find of what must be there.
+-- array is an array below the path that must be there: see w:find.
 function Weights:array(name, ...)
   local x = self:find(name, ...)
   if x == nil then fail("the weight %s%s is missing", self.path, name) end
@@ -136,6 +136,7 @@ function Weights:multi(name, heads, inputs, outputs)
   return layers.MultiLinear(self:array(name .. ".weight", shape))
 end
 
+-- embedding is a table of rows, from which the layer of that name takes those of its input.
 function Weights:embedding(name, count, dims)
   if self:has(name .. ".scales") then return self:packed(layers.QuantizedEmbedding(), name, {count, dims}) end
   return layers.Embedding(self:array(name .. ".weight", {count, dims}))
@@ -153,10 +154,13 @@ function Weights:switch(name, experts, inputs, outputs, bias)
   return layer
 end
 
+-- norm is the layer of a name that scales to a mean square of 1 and multiplies by the weight.
 function Weights:norm(name, dims, eps) return layers.RMSNorm(self:array(name .. ".weight", {dims}), eps) end
 
+-- gemma_norm is norm with 1 added to the weight.
 function Weights:gemma_norm(name, dims, eps) return layers.GemmaNorm(self:array(name .. ".weight", {dims}), eps) end
 
+-- layer_norm is the layer of a name that scales to mean 0 and variance 1 and multiplies by the weight.
 function Weights:layer_norm(name, dims, eps) return layers.LayerNorm(self:array(name .. ".weight", {dims}), eps) end
 
 -- check fails for arrays that no layer took.

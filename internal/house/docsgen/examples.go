@@ -6,11 +6,12 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/mlxlua/mlxlua/docs"
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
-// exampleHead begins the example of a function in the files of docs/examples, up to its name.
-const exampleHead = "## mx."
+// exampleHead begins the example of a function in the files of docs/examples, up to its full name.
+const exampleHead = "## "
 
 // readExamples reads the examples in a folder's files, by function. An example is what a REPL would show: lines of Lua
 // behind "> ", or ">> " where an entry goes on, and below each entry what it gives.
@@ -27,12 +28,13 @@ func readExamples(folder string) (map[string]string, error) {
 		}
 		for _, part := range strings.Split("\n"+string(text), "\n"+exampleHead)[1:] {
 			name, example, _ := strings.Cut(part, "\n")
+			name = strings.TrimPrefix(name, "mx.")
 			example = strings.TrimRight(example, "\n")
 			switch {
 			case out[name] != "":
-				return nil, fmt.Errorf("%s: mx.%s has two examples", file, name)
+				return nil, fmt.Errorf("%s: %s has two examples", file, docs.Full(name))
 			case !strings.HasPrefix(example, "> "):
-				return nil, fmt.Errorf("%s: the example of mx.%s does not begin with \"> \"", file, name)
+				return nil, fmt.Errorf("%s: the example of %s does not begin with \"> \"", file, docs.Full(name))
 			}
 			out[name] = example
 		}

@@ -39,6 +39,12 @@ var groups = []page{
 	{name: "programs", title: "Programs", about: "Evaluation, transforms, compiled functions, devices, memory and files."},
 }
 
+// packages are the pages of the packages that come with the program.
+var packages = []page{{name: "lm", title: "The package lm",
+	about: "What `lm = require(\"lm\")` gives, and its objects: session stands for what lm.open makes,\n" +
+		"tokenizer for its field of that name, config and w for what model scripts get, host for\n" +
+		"`require(\"lm.host\")`. [Language models](../lm.md) explains them. tiny is a model directory."}}
+
 // products take two operands as element-wise functions do, and are none.
 var products = map[string]bool{"inner": true, "matmul": true, "outer": true}
 
@@ -71,6 +77,14 @@ func pages(manual luabind.Manual) []page {
 			out = append(out, page{name: name, title: "mx." + name, about: "The functions of the module mx." + name + "."})
 		}
 		out[i].functions = append(out[i].functions, f)
+	}
+	for _, p := range packages {
+		for _, f := range manual.Packages {
+			if strings.HasPrefix(f.Name, p.name+".") {
+				p.functions = append(p.functions, f)
+			}
+		}
+		out = append(out, p)
 	}
 	return out
 }
@@ -126,6 +140,9 @@ func contents(all []page) string {
 		line := ""
 		for i, f := range p.functions {
 			word := f.Name[strings.LastIndexByte(f.Name, '.')+1:]
+			if docs.Full(f.Name) == f.Name { // of a package, which has functions of objects too
+				word = strings.TrimPrefix(f.Name, p.name+".")
+			}
 			if i < len(p.functions)-1 {
 				word += ","
 			}
