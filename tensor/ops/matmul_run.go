@@ -150,15 +150,11 @@ func (p *matrixProduct) copied(w panels.Matrices, cols int) (panels.Matrices, er
 // panels packs both operands and multiplies them.
 func (p *matrixProduct) panels() error {
 	p.UsePairs()
-	panel, b := panels.Width(p.DType), p.b
+	b := p.b
 	b.Step[0], b.Step[1] = b.Step[1], b.Step[0]
 	pa, sa, err := p.Pack(p.a, p.Rows)
 	if err != nil {
 		return err
 	}
-	pb, sb, err := p.Pack(b, p.Cols)
-	if err != nil {
-		return err
-	}
-	return p.Multiply(pa, pb, sa, sb, 0, (p.Cols+panel-1)/panel)
+	return p.MultiplyBy(pa, sa, b)
 }

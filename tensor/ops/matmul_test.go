@@ -234,3 +234,31 @@ func TestMatmulBudget(t *testing.T) {
 		}
 	}
 }
+
+// TestStrips: a matrix that is packed a strip at a time gives the bytes of its columns alone, whatever its layout.
+func TestStrips(t *testing.T) {
+	const rows, depth, cols = 17, 2100, 301
+	optest.Open(t)
+	part := func(x *array, from, to int) *array {
+		return ops.Slice(x, []ops.Part{ops.Whole(), ops.Span(from, to, 1)})
+	}
+	for _, d := range []tensor.DType{tensor.Float32, tensor.BFloat16, tensor.Float16} {
+		a := optest.Noise(d, rows, depth)
+		for name, b := range map[string]*array{
+			"by rows":    optest.Noise(d, depth, cols),
+			"by columns": ops.Transpose(optest.Noise(d, cols, depth), nil),
+			"part":       part(optest.Noise(d, depth, cols+9), 5, cols+5),
+			"backwards":  ops.Slice(optest.Noise(d, depth, cols), []ops.Part{ops.Whole(), ops.Span(ops.None, ops.None, -1)}),
+		} {
+			whole := ops.Matmul(a, b)
+			for from := 0; from < cols; from += 64 {
+				to := min(from+64, cols)
+				if to-from < 17 {
+					from, to = cols-64, cols // fewer columns are added in another order
+				}
+				require.Equal(t, optest.Bytes(t, ops.Matmul(a, part(b, from, to))), optest.Bytes(t, part(whole, from, to)),
+					"%v %s, columns from %d", d, name, from)
+			}
+		}
+	}
+}

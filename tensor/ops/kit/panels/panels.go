@@ -120,23 +120,63 @@ func (p *Product) words() int {
 // batch in matrices.
 func (p *Product) Pack(x Matrices, size int) (packed tensor.Operand, strides []int, err error) {
 	kept, steps := Distinct(x)
-	packed, err = p.pack(x, kept, steps, size, nil)
+	if packed, err = p.Room(kept.Size(), (size+Width(p.DType)-1)/Width(p.DType)); err == nil {
+		err = p.pack(x, packed, kept, steps, size, nil)
+	}
 	whole := tensor.Operand{Spec: tensor.Spec{Shape: kept}, View: tensor.View{Strides: kept.Strides()}}
 	return packed, kit.BroadcastOperand(whole, p.Batch).Strides, err
 }
 
+// Room is memory for so many panels of so many matrices.
+func (p *Product) Room(matrices, panels int) (tensor.Operand, error) {
+	deep, err := p.Deep(matrices, panels)
+	if err != nil {
+		return tensor.Operand{}, err
+	}
+	return p.Temp(tensor.Spec{Shape: tensor.Shape{deep, p.words()}, DType: kit.Accumulator(p.DType)})
+}
+
+// strip is about how many bytes of panels are packed at once where one matrix has many: they stay in the cache until
+// they have been multiplied with.
+const strip = 1 << 20
+
+// MultiplyBy multiplies packed rows by b, which it packs: one matrix a strip at a time.
+func (p *Product) MultiplyBy(a tensor.Operand, sa []int, b Matrices) error {
+	panel := Width(p.DType)
+	count := (p.Cols + panel - 1) / panel
+	each := max(strip/(p.words()*kit.Accumulator(p.DType).Size()), 1)
+	if p.Batch.Size() > 1 || count <= each {
+		pb, sb, err := p.Pack(b, p.Cols)
+		if err != nil {
+			return err
+		}
+		return p.Multiply(a, pb, sa, sb, 0, count)
+	}
+	pb, err := p.Room(1, each)
+	if err != nil {
+		return err
+	}
+	for first := 0; first < count; first += each {
+		n := min(each, count-first)
+		if err := p.pack(b, pb, nil, nil, min(n*panel, p.Cols-first*panel), nil); err != nil {
+			return err
+		}
+		if err := p.Multiply(a, pb, sa, make([]int, len(p.Batch)), first, n); err != nil {
+			return err
+		}
+		b.OffsetBytes += int64(n*panel*b.Step[0]) * int64(b.DType.Size())
+	}
+	return nil
+}
+
 // pack packs a batch of matrices, steps of elements apart; with picks those whose numbers stand there.
-func (p *Product) pack(x Matrices, batch tensor.Shape, steps []int, size int, picks *tensor.Operand) (tensor.Operand,
-	error) {
+func (p *Product) pack(x Matrices, packed tensor.Operand, batch tensor.Shape, steps []int, size int,
+	picks *tensor.Operand) error {
 	panel := Width(p.DType)
 	panels := (size + panel - 1) / panel
 	deep, err := p.Deep(batch.Size(), panels)
 	if err != nil {
-		return tensor.Operand{}, err
-	}
-	packed, err := p.Temp(tensor.Spec{Shape: tensor.Shape{deep, p.words()}, DType: kit.Accumulator(p.DType)})
-	if err != nil {
-		return packed, err
+		return err
 	}
 	unit, entry, span := x.Step[0] == 1, "pack", 64
 	v := p.variant(!unit && x.Step[1] == 1, unit)
@@ -149,5 +189,5 @@ func (p *Product) pack(x Matrices, batch tensor.Shape, steps []int, size int, pi
 	if picks != nil {
 		v.pickA, args = true, append(args, picks.Arg())
 	}
-	return packed, kernels.Launch(p.Run, v, entry, kit.Simds((p.Depth+span-1)/span*8, deep, 8), args...)
+	return kernels.Launch(p.Run, v, entry, kit.Simds((p.Depth+span-1)/span*8, deep, 8), args...)
 }

@@ -56,9 +56,16 @@ kernel void pack(const device T* x [[buffer(0)]],
         }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint k = t.y; k < end; k += 8) {
-        for (uint c = 0; c < uint(PANEL); c += 32) {
-            to[k * PANEL + c + lane] = part[(c + lane) * (SPAN + 1) + k];
+    for (uint c = 0; c < uint(PANEL); c += 32) { // eight neighbours of each row at once: they are turned in registers
+        const threadgroup ACC* row = part + ((c + lane) * (SPAN + 1) + 8 * t.y);
+        ACC v[8];
+        for (uint u = 0; u < 8; u++) {
+            v[u] = row[u];
+        }
+        for (uint u = 0; u < 8; u++) {
+            if (8 * t.y + u < end) {
+                to[(8 * t.y + u) * PANEL + c + lane] = v[u];
+            }
         }
     }
 #else

@@ -50,13 +50,15 @@ type Picked struct {
 
 // PackPicked packs matrices that are picked of x, or all of them if these are fewer. The batch of x has one dimension.
 func (p *Product) PackPicked(x Matrices, size int, by Picks) (Picked, error) {
-	all := by.Of <= p.Batch.Size()
+	batch, picks, all := p.Batch, &by.Numbers, by.Of <= p.Batch.Size()
 	if all {
-		packed, err := p.pack(x, x.Shape, x.Strides, size, nil)
-		return Picked{packed, by, true}, err
+		batch, picks = x.Shape, nil
 	}
-	packed, err := p.pack(x, p.Batch, x.Strides, size, &by.Numbers)
-	return Picked{packed, by, false}, err
+	packed, err := p.Room(batch.Size(), (size+Width(p.DType)-1)/Width(p.DType))
+	if err == nil {
+		err = p.pack(x, packed, batch, x.Strides, size, picks)
+	}
+	return Picked{packed, by, all}, err
 }
 
 // MultiplyPicked multiplies packed operands for count matrices of a batch of one dimension, from start on. The matrices
