@@ -24,7 +24,7 @@ for key in ([[
   vision_soft_tokens_per_image   mamba_ssm_dtype attn_implementation _attn_implementation_autoset tf_legacy_loss
   torchscript pruned_heads   task_specific_params finetuning_task tie_encoder_decoder cross_attention_hidden_size
   add_cross_attention prefix   sep_token_id decoder_start_token_id tie_word_embeddings experts_per_token head_dim
-  output_gate_type attn_output_gate   max_length min_length do_sample temperature top_k top_p quantization_bits
+  attn_output_gate is_decoder   max_length min_length do_sample temperature top_k top_p quantization_bits
   keys_to_ignore_at_inference residual_dropout
 ]]):gmatch("%S+") do
   idle[key] = true
@@ -34,6 +34,8 @@ end
 function Config.new(raw)
   local self = setmetatable({raw = raw, taken = {}}, Config)
   local text = raw.text_config
+  if text == host.null then text = nil end
+  if text ~= nil and type(text) ~= "table" then fail("text_config is a %s, want an object", type(text)) end
   self.settings = {}
   for k, v in pairs(raw) do
     if k ~= "text_config" then self.settings[k] = v end
@@ -60,6 +62,7 @@ function Config:get(key, default)
   self.taken[key] = true
   local v = self.settings[key]
   if v == nil or v == host.null then return default end
+  if type(v) == "string" and tonumber(v) then fail("%s is the text %q, want a number", key, v) end
   if default ~= nil and type(v) ~= type(default) then
     fail("%s is a %s, want a %s", key, type(v), type(default))
   end
@@ -107,23 +110,35 @@ function Config:layer_types(count, every)
   return out
 end
 
+-- rope_keys are what rotary settings can say.
+local rope_keys = {}
+for key in ([[rope_type type rope_theta factor low_freq_factor high_freq_factor original_max_position_embeddings
+  max_position_embeddings beta_fast beta_slow attention_factor mscale mscale_all_dim truncate short_factor long_factor
+  partial_rotary_factor mrope_section mrope_interleaved finetuned factors]]):gmatch("%S+") do
+  rope_keys[key] = true
+end
+
+-- rotary copies rotary settings: what they say and rope_keys do not have is an error.
+local function rotary(key, settings)
+  if type(settings) ~= "table" then fail("%s is a %s, want an object", key, type(settings)) end
+  local out = {}
+  for k, v in pairs(settings) do
+    if not rope_keys[k] then fail("%s.%s is not built", key, tostring(k)) end
+    if type(v) == "string" and tonumber(v) then fail("%s.%s is the text %q, want a number", key, k, v) end
+    if v ~= host.null then out[k] = v end
+  end
+  return out
+end
+
 -- rope is what config says of rotary embeddings, {rope_type, rope_theta, ...}, for layers of a type where it differs by
 -- type. transformers 5 has all of it in rope_parameters, 4 in rope_theta and rope_scaling.
 function Config:rope(layer_type, theta_key, default)
   local nested = self:get("rope_parameters")
   local out = {}
   if nested then
-    nested = layer_type and nested[layer_type] or nested
-    for k, v in pairs(nested) do
-      if v ~= host.null then out[k] = v end
-    end
+    out = rotary("rope_parameters", type(nested) == "table" and layer_type and nested[layer_type] or nested)
   else
-    local scaling = self:get("rope_scaling")
-    if theta_key ~= "rope_local_base_freq" then
-      for k, v in pairs(scaling or {}) do
-        if v ~= host.null then out[k] = v end
-      end
-    end
+    if theta_key ~= "rope_local_base_freq" then out = rotary("rope_scaling", self:get("rope_scaling", {})) end
     out.rope_theta = self:get(theta_key or "rope_theta")
   end
   out.rope_type = out.rope_type or out.type or "default"

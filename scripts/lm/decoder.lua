@@ -8,6 +8,12 @@ local layers = require("lm.layers")
 local Decoder = nn.class("Decoder")
 
 function Decoder:init(w, c, Layer)
+  for _, kind in ipairs(c.layout) do
+    local window = kind.window
+    if kind.windowed and (type(window) ~= "number" or window < 1 or window ~= math.floor(window)) then
+      error(("lm: config.json: sliding_window = %s, want a positive integer"):format(tostring(window)), 0)
+    end
+  end
   self.model = {embed_tokens = w:embedding("model.embed_tokens", c.vocab_size, c.hidden_size), layers = {}}
   for i = 1, c.layers do self.model.layers[i] = Layer(w:at("model.layers." .. i - 1), c, i) end
   self.model.norm = w[c.last_norm or "norm"](w, "model.norm", c.hidden_size, c.eps)
@@ -60,7 +66,7 @@ end
 
 -- layout_of is the layout for layer types: attention in full or in a window, or a recurrent state.
 function Decoder.layout_of(types, window)
-  local known = {full_attention = {kind = "kv"}, sliding_attention = {kind = "kv", window = window},
+  local known = {full_attention = {kind = "kv"}, sliding_attention = {kind = "kv", window = window, windowed = true},
     linear_attention = {kind = "state"}}
   local out = {}
   for i, name in ipairs(types) do

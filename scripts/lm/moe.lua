@@ -5,13 +5,22 @@ local layers, Weights = require("lm.layers"), require("lm.weights")
 
 local moe = {}
 
+-- chosen is how many experts a token goes to.
+function moe.chosen(config, experts, ...)
+  local n = config:need("num_experts_per_tok", ...)
+  if n < 1 or n > experts then
+    error(("lm: config.json: num_experts_per_tok = %s of %s experts"):format(tostring(n), tostring(experts)), 0)
+  end
+  return n
+end
+
 -- settings are those of a mixture, and which layers have one: sparse(i), i from 1.
 function moe.settings(config)
   local m = {
-    experts = config:need("num_experts", "num_local_experts"), chosen = config:need("num_experts_per_tok"),
-    hidden = config:need("moe_intermediate_size"), norm = config:get("norm_topk_prob", false),
+    experts = config:need("num_experts", "num_local_experts"), hidden = config:need("moe_intermediate_size"), norm = config:get("norm_topk_prob", false),
     shared = config:get("shared_expert_intermediate_size"), act = config:act("hidden_act"),
   }
+  m.chosen = m.experts > 0 and moe.chosen(config, m.experts)
   local every, dense = config:get("decoder_sparse_step", 1), {}
   for _, i in ipairs(config:get("mlp_only_layers", {})) do dense[i + 1] = true end
   return m, function(i) return m.experts > 0 and not dense[i] and i % every == 0 end

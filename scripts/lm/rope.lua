@@ -103,6 +103,7 @@ function RoPE:init(dims, s, interleaved)
   if s.mrope_section and not s.text_only then fail("mrope_section is not built") end
   local share = s.partial_rotary_factor
   if share and s.rope_type ~= "proportional" then dims = math.floor(dims * share) end
+  if dims < 2 or dims % 2 ~= 0 then fail("an even number of a head's elements is turned, not %s", tostring(dims)) end
   local freqs, scale, long = kind(dims, s)
   self.dims, self.scale, self.interleaved, self.rope_type = dims, scale or 1, interleaved or false, s.rope_type
   self._freqs = mx.array(freqs)

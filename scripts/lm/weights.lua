@@ -85,6 +85,16 @@ function Weights:array(name, ...)
   return x
 end
 
+-- floats is array of a layer's weight that is not packed.
+function Weights:floats(name, shape)
+  local x = self:array(name, shape)
+  if not mx.issubdtype(x.dtype, mx.floating) then
+    fail("%s%s is of %s, want floats: is it packed in a way that config.json does not say?", self.path, name,
+      tostring(x.dtype))
+  end
+  return x
+end
+
 local sizes = {affine = {64, 4}, mxfp4 = {32, 4}, nvfp4 = {16, 4}, mxfp8 = {32, 8}}
 
 -- packing is how the weights of a path are packed.
@@ -123,7 +133,7 @@ function Weights:linear(name, inputs, outputs, bias)
   if self:has(name .. ".scales") then
     layer = self:packed(layers.QuantizedLinear(), name, {outputs, inputs})
   else
-    layer = layers.Linear(self:array(name .. ".weight", {outputs, inputs}))
+    layer = layers.Linear(self:floats(name .. ".weight", {outputs, inputs}))
   end
   if bias then layer.bias = self:array(name .. ".bias", {outputs}) end
   return layer
@@ -133,13 +143,13 @@ end
 function Weights:multi(name, heads, inputs, outputs)
   local shape = {heads, outputs, inputs}
   if self:has(name .. ".scales") then return self:packed(layers.QuantizedMultiLinear(), name, shape) end
-  return layers.MultiLinear(self:array(name .. ".weight", shape))
+  return layers.MultiLinear(self:floats(name .. ".weight", shape))
 end
 
 -- embedding is a table of rows, from which the layer of that name takes those of its input.
 function Weights:embedding(name, count, dims)
   if self:has(name .. ".scales") then return self:packed(layers.QuantizedEmbedding(), name, {count, dims}) end
-  return layers.Embedding(self:array(name .. ".weight", {count, dims}))
+  return layers.Embedding(self:floats(name .. ".weight", {count, dims}))
 end
 
 -- switch is a linear layer for each expert, in one array.
@@ -148,20 +158,20 @@ function Weights:switch(name, experts, inputs, outputs, bias)
   if self:has(name .. ".scales") then
     layer = self:packed(layers.QuantizedSwitchLinear(), name, {experts, outputs, inputs})
   else
-    layer = layers.SwitchLinear(self:array(name .. ".weight", {experts, outputs, inputs}))
+    layer = layers.SwitchLinear(self:floats(name .. ".weight", {experts, outputs, inputs}))
   end
   if bias then layer.bias = self:array(name .. ".bias", {experts, outputs}) end
   return layer
 end
 
 -- norm is the layer of a name that scales to a mean square of 1 and multiplies by the weight.
-function Weights:norm(name, dims, eps) return layers.RMSNorm(self:array(name .. ".weight", {dims}), eps) end
+function Weights:norm(name, dims, eps) return layers.RMSNorm(self:floats(name .. ".weight", {dims}), eps) end
 
 -- gemma_norm is norm with 1 added to the weight.
-function Weights:gemma_norm(name, dims, eps) return layers.GemmaNorm(self:array(name .. ".weight", {dims}), eps) end
+function Weights:gemma_norm(name, dims, eps) return layers.GemmaNorm(self:floats(name .. ".weight", {dims}), eps) end
 
 -- layer_norm is the layer of a name that scales to mean 0 and variance 1 and multiplies by the weight.
-function Weights:layer_norm(name, dims, eps) return layers.LayerNorm(self:array(name .. ".weight", {dims}), eps) end
+function Weights:layer_norm(name, dims, eps) return layers.LayerNorm(self:floats(name .. ".weight", {dims}), eps) end
 
 -- check fails for arrays that no layer took.
 function Weights:check()

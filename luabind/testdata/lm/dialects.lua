@@ -51,11 +51,33 @@ refused("layer_types has chunked_attention", {layer_types = host.list{"chunked_a
 refused("model.norm.weight is missing", {}, {["model.norm.weight"] = false})
 refused("1 weights belong to no layer: model.layers.9.x.weight", {}, {["model.layers.9.x.weight"] = mx.zeros({2})})
 refused("model.norm.weight has the shape (3), config.json says (64)", {}, {["model.norm.weight"] = mx.zeros({3})})
+refused("rope_parameters.wibble is not built", {rope_parameters = {rope_type = "default", wibble = 3}})
+refused("rope_parameters is a number, want an object", {rope_parameters = 3})
+refused("rope_parameters.rope_theta is the text \"1e4\"", {rope_parameters = {rope_theta = "1e4"}})
+refused("an even number of a head's elements is turned, not 3", {rope_parameters = {rope_theta = 1e4,
+  partial_rotary_factor = 0.2}})
+refused("hidden_size is the text \"64\", want a number", {hidden_size = "64"})
+refused("text_config is a number, want an object", {text_config = 3})
+refused("sliding_window asks for something that llama models do not have", {sliding_window = 8})
+local types = host.list{"sliding_attention", "full_attention", "full_attention", "full_attention"}
+refused("sliding_window = nil, want a positive integer", {layer_types = types})
+refused("sliding_window = 0, want a positive integer", {model_type = "mistral", sliding_window = 0})
+refused("model.norm.weight is of uint8, want floats", {}, {["model.norm.weight"] = mx.zeros({64}, mx.uint8)})
+refused("up_proj.weight is of int8, want floats", {}, {["model.layers.0.mlp.up_proj.weight"] = mx.zeros({96, 64}, mx.int8)})
 local ok, why = pcall(lm.load, dir .. "/nowhere")
 assert(not ok and tostring(why):find("looked for the directories " .. dir .. "/nowhere", 1, true), why)
 local config = copy(golden.config)
 config.attn_logit_softcapping = 50
 assert(lm.load(weights.write(dir .. "/ignored", arrays, config), {ignore = {"attn_logit_softcapping"}}))
+
+-- As many experts for each token as there are, and no more.
+do
+  local moe = weights.golden(folder, "mixtral")
+  local all = weights.arrays(moe)
+  moe.config.num_experts_per_tok = 7
+  local fits, text = pcall(lm.load, weights.write(dir .. "/chosen", all, moe.config))
+  assert(not fits and text:find("num_experts_per_tok = 7 of 6 experts", 1, true), text)
+end
 
 -- Floats of eight bits with a scale for each block.
 local eight, plain = copy(arrays), copy(arrays)

@@ -109,7 +109,8 @@ function Model:init(w, config)
   c.scale = (c.nope + c.turned) ^ -0.5
   local all = c.rope.mscale_all_dim
   if all and all ~= 0 and c.rope.factor then c.scale = c.scale * rope.attention_scale(c.rope.factor, all) ^ 2 end
-  c.experts, c.chosen = config:get("n_routed_experts"), config:need("num_experts_per_tok")
+  c.experts = config:get("n_routed_experts")
+  c.chosen = moe.chosen(config, c.experts or math.huge)
   c.groups, c.chosen_groups = config:get("n_group", 1), config:get("topk_group", 1)
   c.norm, c.factor = config:get("norm_topk_prob", true), config:get("routed_scaling_factor", 1)
   c.shared, c.hidden = config:get("n_shared_experts", 0), config:get("moe_intermediate_size")

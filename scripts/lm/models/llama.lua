@@ -46,6 +46,8 @@ end
 
 local Model = nn.class("Model", Decoder)
 
+local windowed = {mistral = true, mixtral = true, phi3 = true}
+
 -- settings are what the parts above take. A family changes them: scale and softcap of attention, Attention and MLP
 -- (classes), norms (their names in a layer) and norm (which method of weights makes them), turned (which layers have
 -- rotary embeddings) and interleaved.
@@ -56,7 +58,9 @@ function Model.settings(config)
   c.output_bias = config:get("attention_out_bias", c.attention_bias)
   c.mlp_bias, c.interleaved = config:get("mlp_bias", false), config:get("rope_traditional", false)
   c.rope, c.norm, c.norms = config:rope(), "norm", {"input_layernorm", "post_attention_layernorm"}
-  local window = config:get("sliding_window")
+  -- others of transformers' families have windows only where layer_types says so
+  local windows = config:get("layer_types") or windowed[config.model_type]
+  local window = windows and config:get("sliding_window")
   c.layout = Decoder.layout_of(config:layer_types(c.layers, function()
     return window and "sliding_attention" or "full_attention"
   end), window)

@@ -32,7 +32,8 @@ local Model = nn.class("Model", Decoder)
 
 function Model:init(w, config)
   local c = Llama.settings(config)
-  c.experts, c.chosen = config:need("num_local_experts"), config:need("num_experts_per_tok")
+  c.experts = config:need("num_local_experts")
+  c.chosen = moe.chosen(config, c.experts)
   Decoder.init(self, w, c, Layer)
 end
 

@@ -129,6 +129,7 @@ function Model:init(w, config)
   c.rope.partial_rotary_factor = c.rope.partial_rotary_factor or 0.25
   c.rope.text_only = true -- a text has one position, whatever sections mrope has
   config:only("attn_output_gate", true)
+  config:only("output_gate_type", "swish", "silu")
   if sparse(config) then c.moe, c.sparse = moe.settings(config) end
   c.delta = {
     key_heads = config:need("linear_num_key_heads"), value_heads = config:need("linear_num_value_heads"),
