@@ -161,10 +161,14 @@ func TestSizeFaults(t *testing.T) {
 		archive string
 		want    []string
 	}{
-		"file fits":     {"\n-- a/a.go --\npackage a\n" + lines(799, "//"), nil},
-		"file long":     {"\n-- a/a.go --\npackage a\n" + lines(800, "//"), []string{"a/a.go: 801 lines, at most 800"}},
-		"metal fits":    {"\n-- a/a.metal --\n" + lines(400, "//"), nil},
-		"metal long":    {"\n-- a/a.metal --\n" + lines(401, "//"), []string{"a/a.metal: 401 lines, at most 400"}},
+		"file fits":   {"\n-- a/a.go --\npackage a\n" + lines(799, "//"), nil},
+		"file long":   {"\n-- a/a.go --\npackage a\n" + lines(800, "//"), []string{"a/a.go: 801 lines, at most 800"}},
+		"metal fits":  {"\n-- a/a.metal --\n" + lines(400, "//"), nil},
+		"metal long":  {"\n-- a/a.metal --\n" + lines(401, "//"), []string{"a/a.metal: 401 lines, at most 400"}},
+		"script fits": {"\n-- scripts/lm/a.lua --\n" + lines(300, "--"), nil},
+		"script long": {"\n-- scripts/lm/a.lua --\n" + lines(301, "--"),
+			[]string{"scripts/lm/a.lua: 301 lines, at most 300"}},
+		"other script":  {"\n-- scripts/a.lua --\n" + lines(500, "--"), nil},
 		"generated":     {"\n-- a/a_gen.go --\npackage a\n" + lines(2000, "//"), nil},
 		"line fits":     {"\n-- a.lua --\n" + strings.Repeat("é", 120) + "\n", nil},
 		"line long":     {"\n-- a.lua --\n\n" + strings.Repeat("x", 121), []string{"a.lua:2: 121 columns, at most 120"}},

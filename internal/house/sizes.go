@@ -13,6 +13,7 @@ const (
 	maxGoLines    = 800
 	maxFuncLines  = 120
 	maxMetalLines = 400
+	maxModelLines = 300 // of the scripts in scripts/lm, which users read and copy
 	maxColumns    = 120
 )
 
@@ -27,6 +28,9 @@ func checkSizes(texts []textFile, gos []goFile) []string {
 		generated := strings.HasSuffix(f.path, "_gen.go")
 		lines := splitLines(f.text)
 		limit := map[string]int{".go": maxGoLines, ".metal": maxMetalLines}[ext]
+		if ext == ".lua" && strings.HasPrefix(f.path, "scripts/lm/") {
+			limit = maxModelLines
+		}
 		if limit > 0 && len(lines) > limit && !generated {
 			faults = append(faults, fmt.Sprintf("%s: %d lines, at most %d", f.path, len(lines), limit))
 		}

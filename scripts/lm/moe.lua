@@ -17,7 +17,8 @@ end
 -- settings are those of a mixture, and which layers have one: sparse(i), i from 1.
 function moe.settings(config)
   local m = {
-    experts = config:need("num_experts", "num_local_experts"), hidden = config:need("moe_intermediate_size"), norm = config:get("norm_topk_prob", false),
+    experts = config:need("num_experts", "num_local_experts"), hidden = config:need("moe_intermediate_size"),
+    norm = config:get("norm_topk_prob", false),
     shared = config:get("shared_expert_intermediate_size"), act = config:act("hidden_act"),
   }
   m.chosen = m.experts > 0 and moe.chosen(config, m.experts)

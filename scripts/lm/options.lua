@@ -23,7 +23,8 @@ end
 function kinds.text(_, text) return text end
 
 function kinds.boolean(name, text)
-  local v = ({["true"] = true, t = true, ["1"] = true, yes = true, ["false"] = false, f = false, ["0"] = false, no = false})[text:lower()]
+  local v = ({["true"] = true, t = true, ["1"] = true, yes = true, ["false"] = false, f = false, ["0"] = false,
+    no = false})[text:lower()]
   if v == nil then fail("%s %s: want true or false", name, text) end
   return v
 end

@@ -85,7 +85,7 @@ function Weights:array(name, ...)
   return x
 end
 
--- floats is array of a layer's weight that is not packed.
+-- floats is an array of floats: a layer's weight that is not packed.
 function Weights:floats(name, shape)
   local x = self:array(name, shape)
   if not mx.issubdtype(x.dtype, mx.floating) then

@@ -1,0 +1,52 @@
+-- What the commands of `mlxlua lm` share: see lm.cli.
+local lm = require("lm")
+
+local command = {}
+
+-- fail ends a command with a message.
+local function fail(text, ...) error({usage = text:format(...)}, 0) end
+command.fail = fail
+
+-- bar gives a function (done, all) that shows progress in one line, and takes the line away when all is done. unit says
+-- what is counted, and how many make one.
+function command.bar(host, label, unit, size)
+  if not host.terminal then return nil end
+  return function(done, all)
+    if done >= all then return host.note("\r\27[K") end
+    local n, of = math.floor(30 * done / all), size or 1
+    host.note(("\r%s [%s%s] %d/%d%s"):format(label, ("#"):rep(n), (" "):rep(30 - n), done / of, all / of, unit or ""))
+  end
+end
+
+-- model are the options that say which model.
+command.model = {
+  {"model", "text", "a model directory, a .gguf file, or a repository in Hugging Face's cache"},
+  {"tokenizer", "text", "a directory or a .gguf file with another tokenizer"},
+  {"ignore-key", "text", "a key of config.json to leave out of account; may be repeated", many = true},
+}
+
+-- with joins lists of options.
+function command.with(...)
+  local out = {}
+  for _, rows in ipairs{...} do
+    for _, row in ipairs(rows) do out[#out + 1] = row end
+  end
+  return out
+end
+
+-- read is all of a file.
+function command.read(path)
+  local f, why = io.open(path, "rb")
+  if not f then fail("%s", why) end
+  local text = f:read("*a")
+  f:close()
+  return text
+end
+
+-- load is the model of a command's options.
+function command.load(host, o)
+  if not o.model then fail("--model is needed") end
+  return lm.load(o.model, {progress = command.bar(host, "loading"), ignore = o.ignore_key, lazy = o.mlx_path ~= nil})
+end
+
+return command
