@@ -105,6 +105,8 @@ func (d *Driver) execute(cb *metal.CommandBuffer) (err error) {
 		d.spare.Put(x)
 	}()
 	var failed []error
+	d.pool.busy.Add(1)
+	defer d.pool.busy.Add(-1)
 	cb.Started()
 	cmds := cb.Commands()
 	x.launch.Validate = cb.Validating()

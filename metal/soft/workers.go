@@ -15,6 +15,7 @@ type workers struct {
 	wake    chan struct{} // one for each sleeper to be woken
 
 	asleep atomic.Int32 // changed with mu held only
+	busy   atomic.Int32 // command buffers in execution
 
 	mu     sync.Mutex
 	open   []*task
@@ -33,8 +34,14 @@ type task struct {
 	ended   chan struct{} // gets one then
 }
 
-// spinTime is how long to look out for work, or for the end of what others do, before going to sleep.
-const spinTime = 20 * time.Microsecond
+// How long to look out for work, or for the end of what others do, before going to sleep: the longer time while a
+// command buffer is in execution, of which the next commands come soon. Between the long kernels of a training step are
+// some of a few us each, which one goroutine runs; whoever slept meanwhile would miss those of some 50 us behind them,
+// as to be woken takes as long.
+const (
+	spinTime = 20 * time.Microsecond
+	busySpin = 200 * time.Microsecond
+)
 
 func newWorkers(n int) *workers {
 	w := &workers{n: n, wake: make(chan struct{}, n)}
@@ -45,11 +52,14 @@ func newWorkers(n int) *workers {
 }
 
 // spin waits until the condition holds, for a while, and reports whether it does. Other goroutines get their turns.
-func spin(ready func() bool) bool {
+func (w *workers) spin(ready func() bool) bool {
 	if ready() {
 		return true
 	}
-	for start := time.Now(); time.Since(start) < spinTime; runtime.Gosched() {
+	for start := time.Now(); ; runtime.Gosched() {
+		if waited := time.Since(start); waited >= busySpin || waited >= spinTime && w.busy.Load() == 0 {
+			break
+		}
 		for range 100 {
 			if ready() {
 				return true
@@ -68,7 +78,7 @@ func (w *workers) serve() {
 			w.leave(t)
 			continue
 		}
-		if spin(func() bool { return w.changes.Load() != seen }) {
+		if w.spin(func() bool { return w.changes.Load() != seen }) {
 			continue
 		}
 		w.mu.Lock()
@@ -146,7 +156,7 @@ func (w *workers) end(t *task) {
 		}
 	}
 	w.mu.Unlock()
-	if t.joined.Load() == 0 || spin(func() bool { return t.joined.Load() == 0 }) {
+	if t.joined.Load() == 0 || w.spin(func() bool { return t.joined.Load() == 0 }) {
 		return
 	}
 	t.sleeps.Store(true)
