@@ -7,7 +7,9 @@ local function fail(text, ...) error(("lm: " .. text):format(...), 0) end
 
 -- types are config.json's model_type by GGUF's architecture.
 local types = {llama = "llama", qwen2 = "qwen2", qwen2moe = "qwen2_moe", qwen3 = "qwen3", qwen3moe = "qwen3_moe",
-  gemma2 = "gemma2", gemma3 = "gemma3_text", phi3 = "phi3"}
+  gemma = "gemma", gemma2 = "gemma2", gemma3 = "gemma3_text", phi3 = "phi3", granite = "granite", olmo2 = "olmo2",
+  smollm3 = "smollm3", glm4 = "glm4", cohere2 = "cohere2", ["command-r"] = "cohere", seed_oss = "seed_oss"}
+local permuted = {llama = true, granite = true, smollm3 = true} -- see unpermuted
 
 local names = {
   ["token_embd"] = "model.embed_tokens", ["output_norm"] = "model.norm", ["output"] = "lm_head",
@@ -27,6 +29,12 @@ local others = {
   gemma2 = {post_attention_norm = "post_attention_layernorm", ffn_norm = "pre_feedforward_layernorm",
     post_ffw_norm = "post_feedforward_layernorm"},
   phi3 = {ffn_up = "mlp.gate_up_proj"},
+  olmo2 = {post_attention_norm = "post_attention_layernorm", post_ffw_norm = "post_feedforward_layernorm"},
+  seed_oss = {post_attention_norm = "post_attention_layernorm"},
+  glm4 = {post_attention_norm = "post_self_attn_layernorm", ffn_up = "mlp.gate_up_proj",
+    post_ffw_norm = "post_mlp_layernorm"},
+  llama = {ffn_gate_inp = "block_sparse_moe.gate", ffn_gate_exps = "block_sparse_moe.switch_mlp.gate_proj",
+    ffn_up_exps = "block_sparse_moe.switch_mlp.up_proj", ffn_down_exps = "block_sparse_moe.switch_mlp.down_proj"},
 }
 others.gemma3 = others.gemma2
 
@@ -62,6 +70,31 @@ end
 
 function more.qwen3moe(out) out.norm_topk_prob = true end
 
+-- the files of Mixtral say llama, as those of Mistral do
+function more.llama(out)
+  if out.num_experts then
+    out.model_type, out.num_local_experts = "mixtral", out.num_experts
+    out.num_experts, out.mlp_only_layers = nil, nil
+  elseif out.sliding_window then
+    out.model_type = "mistral"
+  end
+end
+
+function more.granite(out, get)
+  out.attention_multiplier, out.embedding_multiplier = get("attention.scale"), get("embedding_scale")
+  out.residual_multiplier, out.logits_scaling = get("residual_scale"), get("logit_scale")
+end
+
+function more.smollm3(out) out.no_rope_layer_interval = 4 end
+
+function more.cohere2(out, get)
+  out.layer_norm_eps, out.rms_norm_eps = get("attention.layer_norm_epsilon"), nil
+  out.logit_scale = get("logit_scale")
+end
+more["command-r"] = more.cohere2
+
+function more.gemma(out) out.hidden_activation = "gelu_pytorch_tanh" end
+
 function more.gemma2(out, get, biggest)
   out.attn_logit_softcapping = get("attn_logit_softcapping") or 50
   out.final_logit_softcapping = get("final_logit_softcapping") or 30
@@ -86,16 +119,20 @@ local function config(arch, about, arrays)
     return v
   end
   local heads, hidden = need("attention.head_count"), need("embedding_length")
+  local first = "model.layers.0.self_attn."
+  local size, turned = get("attention.key_length") or hidden / heads, get("rope.dimension_count")
   local out = {
     model_type = types[arch], hidden_size = hidden, num_hidden_layers = need("block_count"),
     num_attention_heads = heads, num_key_value_heads = get("attention.head_count_kv") or heads,
-    head_dim = get("attention.key_length") or hidden / heads, intermediate_size = need("feed_forward_length"),
+    head_dim = size, partial_rotary_factor = turned and turned ~= size and turned / size or nil,
+    intermediate_size = need("feed_forward_length"),
     rms_norm_eps = get("attention.layer_norm_rms_epsilon") or 1e-6, max_position_embeddings = get("context_length"),
     vocab_size = arrays["model.embed_tokens.weight"]:dim(0), rope_theta = get("rope.freq_base") or 10000,
     num_experts = get("expert_count"), num_experts_per_tok = get("expert_used_count"),
     moe_intermediate_size = get("expert_feed_forward_length"), sliding_window = get("attention.sliding_window"),
     tie_word_embeddings = arrays["lm_head.weight"] == nil,
-    attention_bias = arrays["model.layers.0.self_attn.q_proj.bias"] ~= nil,
+    attention_bias = arrays[first .. "q_proj.bias"] ~= nil, attention_out_bias = arrays[first .. "o_proj.bias"] ~= nil,
+    use_qk_norm = arch == "command-r" and arrays[first .. "q_norm.weight"] ~= nil,
     mlp_bias = arrays["model.layers.0.mlp.up_proj.bias"] ~= nil,
     bos_token_id = item(about, "tokenizer.ggml.bos_token_id"),
   }
@@ -166,9 +203,8 @@ function gguf.load(file)
   if not arrays["model.embed_tokens.weight"] then fail("%s has no token_embd.weight", file) end
   local c = config(arch, about, arrays)
   factors(c, found, about, arch)
-  if arch == "llama" and c.num_experts then fail("a GGUF file of Mixtral is not built: %s", file) end
   for name, x in pairs(arrays) do
-    local which = arch == "llama" and name:match("self_attn%.([qk])_proj%.")
+    local which = permuted[arch] and name:match("self_attn%.([qk])_proj%.")
     if which then arrays[name] = unpermuted(x, which == "q" and c.num_attention_heads or c.num_key_value_heads) end
     if name:match("shared_expert_gate%.weight") and x.ndim == 1 then arrays[name] = mx.expand_dims(x, 0) end
     if arch:match("^gemma") and name:match("norm%.weight$") then arrays[name] = x - 1 end

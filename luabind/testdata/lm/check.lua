@@ -13,6 +13,7 @@ local long, short = golden["long.tokens"], golden["short.tokens"]
 local worst = 0
 
 local function near(how, got, want)
+  if want:dim(-1) < got:dim(-1) then got = got:index("...", "0:" .. want:dim(-1)) end -- not all words were kept
   local d = mx.max(mx.abs(got - want)):item()
   if not (d <= 2e-5) then error(("%s: %s: the worst difference is %g"):format(name, how, d), 0) end
   worst = math.max(worst, d)

@@ -4,7 +4,7 @@
 
 Needs transformers 5.23, torch and safetensors. For each model NAME.json holds config.json and the names and shapes of
 the weights as save_pretrained writes them, NAME.safetensors two prompts and the logits after each of their tokens in
-float32. The weights themselves are not kept: every element is drawn anew by fill, here and in weights.lua alike.
+float32, after the short one of 32 words only. The weights themselves are not kept: every element is drawn anew by fill, here and in weights.lua alike.
 """
 
 import json
@@ -122,7 +122,7 @@ def make(name):
         with torch.no_grad():
             logits = model(torch.tensor(tokens)).logits[0]
         out[key + ".tokens"] = torch.tensor(tokens[0], dtype=torch.int32)
-        out[key + ".logits"] = logits.float().contiguous()
+        out[key + ".logits"] = logits.float()[:, :None if key == "long" else 32].contiguous()  # files are to be small
     save_file(out, os.path.join(HERE, name + ".safetensors"))
     with open(os.path.join(HERE, name + ".json"), "w") as f:
         json.dump({"config": config_json, "shapes": shapes}, f, sort_keys=True, separators=(",", ":"))

@@ -110,6 +110,75 @@ CASES |= {
 }
 
 
+# Architectures that transformers does not read: the class of transformers, its settings, and what the file says beside
+# what all say. Names are those of the package gguf; what llama.cpp's converter does to weights is undone by whole.
+HALVES = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}
+SMALL = dict(hidden_size=64, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, intermediate_size=96,
+             vocab_size=WORDS, max_position_embeddings=128, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+             rope_parameters={"rope_type": "default", "rope_theta": 10000.0})
+EPS = {"attention.layer_norm_epsilon": 1e-5, "attention.layer_norm_rms_epsilon": None}
+OTHERS = {
+    "mixtral": ("Mixtral", dict(num_local_experts=4, num_experts_per_tok=2, rms_norm_eps=1e-6), "llama",
+                {"expert_count": 4, "expert_used_count": 2}),
+    "granite": ("Granite", dict(rms_norm_eps=1e-6, embedding_multiplier=6.5, attention_multiplier=0.3, logits_scaling=2.5,
+                                residual_multiplier=0.4), "granite",
+                {"attention.scale": 0.3, "embedding_scale": 6.5, "residual_scale": 0.4, "logit_scale": 2.5}),
+    "olmo2": ("Olmo2", dict(rms_norm_eps=1e-6), "olmo2", {}),
+    "smollm3": ("SmolLM3", dict(num_hidden_layers=4, no_rope_layer_interval=4, tie_word_embeddings=True), "smollm3",
+                {"block_count": 4}),
+    "glm4": ("Glm4", dict(head_dim=16, attention_bias=True, rms_norm_eps=1e-6, rope_parameters=HALVES), "glm4",
+             {"rope.dimension_count": 8}),
+    "command-r": ("Cohere", dict(use_qk_norm=True, logit_scale=0.3, layer_norm_eps=1e-5), "command-r",
+                  {"logit_scale": 0.3, **EPS}),
+    "cohere2": ("Cohere2", dict(num_hidden_layers=4, head_dim=16, sliding_window=4, logit_scale=0.3, layer_norm_eps=1e-5),
+                "cohere2", {"block_count": 4, "logit_scale": 0.3, "attention.sliding_window": 4, **EPS}),
+    "seed_oss": ("SeedOss", dict(head_dim=16, attention_bias=True, attention_out_bias=False), "seed_oss", {}),
+    "gemma": ("Gemma", dict(head_dim=16, tie_word_embeddings=True), "gemma", {}),
+}
+
+
+def whole(name):
+    """A file of OTHERS, and the model that answers for it: metadata, tensors, model."""
+    kind, settings, arch, more = OTHERS[name]
+    config = getattr(transformers, kind + "Config")(**dict(SMALL, **settings))
+    config._attn_implementation = "eager"
+    m = getattr(transformers, kind + "ForCausalLM")(config).eval()
+    number = next(k for k, v in gguf.MODEL_ARCH_NAMES.items() if v == arch)
+    names = gguf.get_tensor_name_map(number, config.num_hidden_layers)
+    tensors, weights = [], {}
+
+    def tensor(name, shape):
+        tensors.append((name, list(shape), "F32"))
+        return torch.from_numpy(data(name, list(shape), "F32"))
+
+    for key, old in m.state_dict().items():
+        if key == "lm_head.weight" and config.tie_word_embeddings:
+            continue
+        layer = ".".join(key.split(".")[1:3]).replace("layers", "blk")
+        if key.endswith("experts.gate_up_proj"):
+            e, rows, columns = old.shape
+            weights[key] = torch.cat([tensor(f"{layer}.ffn_{part}_exps.weight", (e, rows // 2, columns))
+                                      for part in ("gate", "up")], 1)
+            continue
+        if key.endswith("experts.down_proj"):
+            weights[key] = tensor(f"{layer}.ffn_down_exps.weight", old.shape)
+            continue
+        new = names.get_name(key.replace("mlp.gate.weight", "block_sparse_moe.gate.weight"), (".weight", ".bias"))
+        assert new, key
+        x = tensor(new, old.shape)
+        heads = {"q_proj.weight": 4, "k_proj.weight": 2}.get(".".join(key.split(".")[-2:]))
+        if heads and arch in ("llama", "granite", "smollm3"):  # its permute takes the halves of a head as pairs
+            x = x.reshape(heads, -1, 2, x.shape[-1]).transpose(1, 2).reshape(old.shape)
+        if arch == "gemma" and key.endswith("norm.weight"):
+            x = x - 1
+        weights[key] = x
+    missing = m.load_state_dict(weights, strict=False)
+    assert not missing.unexpected_keys and set(missing.missing_keys) <= {"lm_head.weight"}, missing
+    meta, _ = model(arch, 2, 64, 4, 2, 16, 96)
+    meta |= {f"{arch}.{k}": v for k, v in more.items()}
+    return {k: v for k, v in meta.items() if v is not None}, tensors, m
+
+
 def write(path, meta, tensors):
     w = gguf.GGUFWriter(path, meta["general.architecture"])
     for key, value in meta.items():
@@ -126,7 +195,21 @@ def write(path, meta, tensors):
 
 
 def make(name):
-    meta, tensors = CASES[name]
+    if name in OTHERS:
+        meta, tensors, m = whole(name)
+    else:
+        meta, tensors = CASES[name]
+        m = read(name, meta, tensors)
+    with torch.no_grad():
+        logits = m(torch.tensor([TOKENS])).logits[0].float().contiguous()
+    with open(os.path.join(HERE, "gguf", name + ".json"), "w") as f:
+        json.dump({"metadata": meta, "tensors": tensors}, f, separators=(",", ":"))
+    save_file({"logits": logits}, os.path.join(HERE, "gguf", name + ".safetensors"))
+    print(name, "range", float(logits.abs().max()), flush=True)
+
+
+def read(name, meta, tensors):
+    """What transformers makes of a file."""
     with tempfile.TemporaryDirectory() as d:
         write(d + "/m.gguf", meta, tensors)
         config = transformers.AutoConfig.from_pretrained(d, gguf_file="m.gguf")
@@ -145,16 +228,10 @@ def make(name):
                 "rope_type": "longrope", "rope_theta": 10000.0, "original_max_position_embeddings": 64,
                 "attention_factor": 1.0801234, "short_factor": fill("rope_factors_short.weight", (8,)).tolist(),
                 "long_factor": fill("rope_factors_long.weight", (8,)).tolist()}
-        m = transformers.AutoModelForCausalLM.from_pretrained(
+        return transformers.AutoModelForCausalLM.from_pretrained(
             d, gguf_file="m.gguf", config=config, dtype=torch.float32, attn_implementation="eager").eval()
-        with torch.no_grad():
-            logits = m(torch.tensor([TOKENS])).logits[0].float().contiguous()
-    with open(os.path.join(HERE, "gguf", name + ".json"), "w") as f:
-        json.dump({"metadata": meta, "tensors": tensors}, f, separators=(",", ":"))
-    save_file({"logits": logits}, os.path.join(HERE, "gguf", name + ".safetensors"))
-    print(name, "range", float(logits.abs().max()), flush=True)
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or CASES:
+    for name in sys.argv[1:] or [*CASES, *OTHERS]:
         make(name)
