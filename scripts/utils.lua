@@ -12,12 +12,15 @@ end
 
 -- keys are a table's keys in the order of trees: 1..n, then the others.
 local function keys(t)
-  local out, list = {}, true
+  local out, n, list, names = {}, 0, true, true
   for k in pairs(t) do
-    out[#out + 1] = k
-    list = list and k == #out
+    n = n + 1
+    out[n] = k
+    list = list and k == n
+    names = names and type(k) == "string"
   end
-  if not list then table.sort(out, order) end
+  if list then return out end
+  if names then table.sort(out) else table.sort(out, order) end
   return out
 end
 
@@ -33,6 +36,13 @@ local function below(path, k)
   return path .. "." .. step(k)
 end
 
+-- written is the path that a chain of keys leads to: {up = the chain before, key = the last one}, or {path = what all
+-- paths begin with}. Where nobody asks for paths, chains cost less.
+local function written(chain)
+  if chain.key == nil then return chain.path end
+  return below(written(chain.up), chain.key)
+end
+
 -- options takes the keywords of a function that takes any number of trees off its arguments: a last table in which
 -- there is nothing but a function is_leaf and a string path.
 local function options(rest)
@@ -45,19 +55,19 @@ local function options(rest)
   return last
 end
 
--- map is tree_map; call is given the path first.
-local function map(op, call, is_leaf, path, tree, rest)
-  if type(tree) ~= "table" or is_leaf and is_leaf(tree) then return call(path, tree, unpack(rest, 1, rest.n)) end
+-- map is tree_map; call is given the chain of keys first.
+local function map(op, call, is_leaf, chain, tree, rest)
+  if type(tree) ~= "table" or is_leaf and is_leaf(tree) then return call(chain, tree, unpack(rest, 1, rest.n)) end
   local out = {}
   for _, k in ipairs(keys(tree)) do
-    local at, inner = below(path, k), {n = rest.n}
+    local at, inner = {up = chain, key = k}, {n = rest.n}
     for i = 1, rest.n do
       if type(rest[i]) ~= "table" then
         fail(op, ("tree %d has %s at %s, where the first tree has a table"):format(i + 1, mx.type(rest[i]),
-          path or "its root"))
+          written(chain) or "its root"))
       end
       inner[i] = rest[i][k]
-      if inner[i] == nil then fail(op, ("tree %d has nothing at %s"):format(i + 1, at)) end
+      if inner[i] == nil then fail(op, ("tree %d has nothing at %s"):format(i + 1, written(at))) end
     end
     out[k] = map(op, call, is_leaf, at, tree[k], inner)
   end
@@ -73,7 +83,7 @@ define{
     local rest = {...}
     local is_leaf = options(rest).is_leaf
     rest.n = #rest
-    return map("tree_map", function(_, ...) return fn(...) end, is_leaf, nil, tree, rest)
+    return map("tree_map", function(_, ...) return fn(...) end, is_leaf, {}, tree, rest)
   end,
 }
 
@@ -85,7 +95,8 @@ define{
     local rest = {...}
     local o = options(rest)
     rest.n = #rest
-    return map("tree_map_with_path", fn, o.is_leaf, o.path, tree, rest)
+    local function call(chain, ...) return fn(written(chain), ...) end
+    return map("tree_map_with_path", call, o.is_leaf, {path = o.path}, tree, rest)
   end,
 }
 

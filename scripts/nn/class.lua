@@ -14,7 +14,9 @@ local function is_module(v)
   return type(class) == "table" and rawget(class, "__module") == true
 end
 
-local function is_array(v) return type(v) == "userdata" and kind(v) == "array" end
+-- A step asks this of each parameter several times: an array's metatable, which says "array", is found sooner than its
+-- kind.
+local function is_array(v) return getmetatable(v) == "array" and kind(v) == "array" end
 
 -- is_tree reports whether a field holds parameters or layers: tables of nothing but numbers and the like are
 -- settings,

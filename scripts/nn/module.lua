@@ -23,25 +23,33 @@ local function member(path, key)
   return path .. "." .. tostring(key)
 end
 
+-- private reports whether a name begins with an underscore, as "`" follows "_".
+local function private(name) return name >= "_" and name < "`" end
+
 function Module.is_module(v) return is_module(v) end
 
 function Module.valid_child_filter(_, _, value) return type(value) == "table" end
 
 function Module.valid_parameter_filter(_, key, value)
-  return (type(value) == "table" or is_array(value)) and key:sub(1, 1) ~= "_"
+  return (type(value) == "table" or is_array(value)) and not private(key)
 end
 
 function Module.trainable_parameter_filter(module, key, value)
   return Module.valid_parameter_filter(module, key, value) and not module._no_grad[key]
 end
 
+local valid, trainable = Module.valid_parameter_filter, Module.trainable_parameter_filter
+
 local function same(v) return v end
 
 local function not_a_table(_, _, v) return type(v) ~= "table" end
 
+local parameters_of
+
 -- mapped is a value of a module, filtered and mapped; path names it in there.
 local function mapped(module, path, value, filter, map, is_leaf)
   if is_leaf(module, path, value) then return map(value) end
+  if map == same and is_leaf == not_a_table and is_module(value) then return parameters_of(value, filter) end
   if is_module(value) then return value:filter_and_map(filter, map, is_leaf) end
   local out = {}
   for k, v in pairs(value) do
@@ -70,9 +78,34 @@ function Module:filter_and_map(filter, map, is_leaf)
   return out
 end
 
-function Module:parameters() return self:filter_and_map(Module.valid_parameter_filter) end
+local filtered = Module.filter_and_map
 
-function Module:trainable_parameters() return self:filter_and_map(Module.trainable_parameter_filter) end
+-- parameters_of is module:filter_and_map(filter), where the filter is valid or trainable: each step asks for these, and
+-- needs no path to an array for it.
+function parameters_of(module, filter)
+  if filter ~= valid and filter ~= trainable or module.filter_and_map ~= filtered then
+    return module:filter_and_map(filter)
+  end
+  local out, frozen = {}, filter == trainable and module._no_grad or {}
+  for k, v in pairs(module) do
+    local array = is_array(v)
+    if array or k ~= "_no_grad" and is_tree(v) then
+      local name = type(k) == "string" and k or member("", k)
+      if private(name) or frozen[name] then
+        -- it is left out
+      elseif array then
+        out[k] = v
+      else
+        out[k] = mapped(module, name, v, filter, same, not_a_table)
+      end
+    end
+  end
+  return out
+end
+
+function Module:parameters() return parameters_of(self, Module.valid_parameter_filter) end
+
+function Module:trainable_parameters() return parameters_of(self, Module.trainable_parameter_filter) end
 
 function Module:children()
   return self:filter_and_map(Module.valid_child_filter, nil, function(_, _, v) return is_module(v) end)
@@ -131,10 +164,12 @@ local function absent(op, what, dst, key)
 end
 
 local function update(dst, parameters, strict)
-  local names, values = members(parameters)
-  for i, k in ipairs(names) do
-    local now, new = rawget(dst, k), values[i]
-    if is_array(now) then
+  local module = is_module(parameters)
+  for k, new in pairs(parameters) do
+    local now = rawget(dst, k)
+    if module and (k == "_no_grad" or not is_array(new) and not is_tree(new)) then
+      -- it is a setting
+    elseif is_array(now) then
       if is_array(new) or not strict then
         dst[k] = new
       elseif type(new) ~= "table" or next(new) ~= nil then
