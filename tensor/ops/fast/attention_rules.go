@@ -63,6 +63,12 @@ func weigh(c *tensor.Ctx, in []*tensor.Array, a attentionAttrs) *weighed {
 	return w
 }
 
+// shared adds up what the heads of a group have for x, keys or values that they share. Where a group is one head there
+// is nothing to add.
+func (w *weighed) shared(c *tensor.Ctx, heads, x *tensor.Array) *tensor.Array {
+	return ops.Squeeze(ops.SumTo(heads, tensor.ShapeOf(x), c), []int{2}, c)
+}
+
 func attentionVJP(g *tensor.VJP[attentionAttrs]) []*tensor.Array {
 	grads := make([]*tensor.Array, len(g.In))
 	c, a, d := g.Ctx, g.Attrs, g.In[0].DType()
@@ -71,7 +77,7 @@ func attentionVJP(g *tensor.VJP[attentionAttrs]) []*tensor.Array {
 	cot := w.heads(c, ops.AsType(g.Cot[0], acc, c), g.In[1])
 	set := func(i int, x *tensor.Array) { grads[i] = ops.AsType(x, d, c) }
 	if g.Want[2] {
-		set(2, ops.Sum(ops.Matmul(ops.SwapAxes(w.weights, -1, -2, c), cot, c), []int{2}, false, c))
+		set(2, w.shared(c, ops.Matmul(ops.SwapAxes(w.weights, -1, -2, c), cot, c), w.v))
 	}
 	dw := ops.Matmul(cot, ops.SwapAxes(w.v, -1, -2, c), c)
 	mean := ops.Sum(ops.Multiply(dw, w.weights, c), []int{-1}, true, c)
@@ -84,7 +90,7 @@ func attentionVJP(g *tensor.VJP[attentionAttrs]) []*tensor.Array {
 		set(0, ops.Reshape(dq, tensor.ShapeOf(g.In[0]), c))
 	}
 	if g.Want[1] {
-		set(1, ops.Sum(ops.Matmul(ops.SwapAxes(scores, -1, -2, c), w.q, c), []int{2}, false, c))
+		set(1, w.shared(c, ops.Matmul(ops.SwapAxes(scores, -1, -2, c), w.q, c), w.k))
 	}
 	if a.Mask == addedMask && g.Want[3] {
 		x := ops.Flatten(scores, 1, 2, c)
