@@ -42,8 +42,12 @@ func (d *Driver) Submit(n int, cb *metal.CommandBuffer, done func(error)) {
 	d.mu.Unlock()
 }
 
-// serve runs a queue's command buffers until there are none.
+// serve runs a queue's command buffers until there are none. That one has ended is told, in order, while the next one
+// runs: who is told has much to do, and processors would wait for it. Only an error is told first, and what validation
+// finds.
 func (d *Driver) serve(n int, q *queue) {
+	telling := make(chan struct{}, 1) // holds something while nobody is told
+	telling <- struct{}{}
 	for {
 		d.mu.Lock()
 		if len(q.jobs) == 0 {
@@ -55,8 +59,20 @@ func (d *Driver) serve(n int, q *queue) {
 		q.jobs[0] = job{}
 		q.jobs = q.jobs[1:]
 		d.mu.Unlock()
-		j.done(d.execute(j.cb))
-		d.busy.Done()
+		err := d.execute(j.cb)
+		<-telling
+		tell := func() {
+			j.done(err)
+			d.busy.Done()
+			telling <- struct{}{}
+		}
+		if d.mu.Lock(); err == nil && len(q.jobs) > 0 && !j.cb.Validating() {
+			go tell()
+			d.mu.Unlock()
+			continue
+		}
+		d.mu.Unlock()
+		tell()
 	}
 }
 
