@@ -35,6 +35,7 @@ const (
 	firstCommands = 16 // of an evaluation's first, when the device is idle
 	idleCommands  = 32 // of later ones: a device that is idle again is faster than its recorder
 	batchBytes    = 64 << 20
+	idleBytes     = 512 << 10 // when the device is idle: writing as much takes longer than recording the next commands
 )
 
 // How far recording is ahead of the device. Small batches are many, so that the device has always work. Of large ones
@@ -98,10 +99,8 @@ func (q *batcher) full() bool {
 	if q.begun {
 		least = idleCommands
 	}
-	if n >= least && n < batchCommands {
-		if !q.s.busy() {
-			return true
-		}
+	if n < batchCommands && (n >= least || q.batch.bytes >= idleBytes) && !q.s.busy() {
+		return true
 	}
 	return n >= batchCommands || q.batch.bytes >= batchBytes
 }
