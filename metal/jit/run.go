@@ -111,12 +111,30 @@ const (
 // would come too late; and whether the launch is so long that they would not even if they slept.
 func (r *Run) Parallelism() (goroutines int, lasting bool) {
 	n := min(r.plan.Total, 1<<16)
-	each := r.nanos.Load()
-	if each <= 0 || r.waits { // nothing is known, or threadgroups need each other
+	took := r.Estimate()
+	if took <= 0 { // nothing is known, or threadgroups need each other
 		return int(n), true
 	}
-	return int(min(n, 1+each*r.plan.Total/int64(soon))), each*r.plan.Total >= int64(long)
+	goroutines, lasting = Parallelism(took)
+	return int(min(n, int64(goroutines))), lasting
 }
+
+// Parallelism is Run.Parallelism for launches side by side that take so long, all threadgroups one after another.
+func Parallelism(took time.Duration) (goroutines int, lasting bool) {
+	return int(min(1+took/soon, 1<<16)), took >= long
+}
+
+// Estimate is how long the launch may take, all threadgroups one after another, going by the last one; 0 if nothing is
+// known of it, or threadgroups wait for each other.
+func (r *Run) Estimate() time.Duration {
+	if r.waits {
+		return 0
+	}
+	return time.Duration(r.nanos.Load() * r.plan.Total)
+}
+
+// Each is how many nanoseconds a threadgroup may take, going by the last launch; 0 if nothing is known.
+func (r *Run) Each() int64 { return r.nanos.Load() }
 
 // Err returns how the launch ended, as interp.Progress.Err does.
 func (r *Run) Err() error { return r.progress.Err() }

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/jit"
@@ -110,31 +111,53 @@ func unsupported(err error) bool {
 	return errors.As(err, &u)
 }
 
-// perform runs a launch on this goroutine and the workers.
-func (x *execution) perform(name string, r run) error {
-	x.run, x.name = r, name
-	j, compiled := r.(*jit.Run)
-	if compiled {
-		j.OnLong(x.task.callAll)
-	}
-	goroutines, long := r.Parallelism()
+// perform runs launches on this goroutine and the workers. Its error is a panic's; how the launches have ended they
+// tell themselves.
+func (x *execution) perform(name string, runs []run) error {
+	x.runs, x.name = runs, name
+	goroutines, long := x.parallelism()
 	x.d.pool.run(x.task, goroutines-1, long)
-	x.run = nil
+	x.runs = nil
 	if e := x.bug.Swap(nil); e != nil {
 		return *e
 	}
+	return nil
+}
+
+// parallelism is how many goroutines may usefully work on the launches at once, and whether those who sleep should.
+func (x *execution) parallelism() (goroutines int, long bool) {
+	var took time.Duration
+	for _, r := range x.runs {
+		j, compiled := r.(*jit.Run)
+		if compiled {
+			j.OnLong(x.task.callAll)
+			took += j.Estimate()
+		}
+		n, lasting := r.Parallelism()
+		goroutines, long = goroutines+n, long || lasting
+	}
+	if len(x.runs) > 1 && !long {
+		return jit.Parallelism(took)
+	}
+	return goroutines, long
+}
+
+// ended is how a launch has ended. It is over then.
+func ended(r run) error {
 	err := r.Err()
-	if compiled {
+	if j, compiled := r.(*jit.Run); compiled {
 		j.Release()
 	}
 	return err
 }
 
-// work is one goroutine's share of the launch.
+// work is one goroutine's share of the launches.
 func (x *execution) work() {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer x.caught()
-	x.run.Work()
+	for _, r := range x.runs {
+		r.Work()
+	}
 }
 
 // caught turns the panic of a launch into its error. Memory that is bound but cannot be read is that of a file that was

@@ -83,9 +83,11 @@ type execution struct {
 	launch interp.Launch
 	at     []int // the commands up to the next barrier, in the order of their execution
 	task   *task // calls work
+	sides  []*side
+	list   []run
 
-	// Of the launch under way:
-	run  run
+	// Of the launches under way:
+	runs []run
 	name string
 	bug  atomic.Pointer[error]
 }
@@ -103,7 +105,13 @@ func (x *execution) done() {
 	clear(l.Written[:cap(l.Written)])
 	*l = interp.Launch{Buffers: l.Buffers[:0], Fixed: l.Fixed[:0], ThreadgroupBytes: l.ThreadgroupBytes[:0],
 		Written: l.Written[:0]}
-	x.run, x.name = nil, ""
+	for _, s := range x.sides {
+		clear(s.launch.Buffers[:cap(s.launch.Buffers)])
+		*s = side{launch: interp.Launch{Buffers: s.launch.Buffers[:0], Fixed: s.launch.Fixed[:0],
+			ThreadgroupBytes: s.launch.ThreadgroupBytes[:0], Written: s.launch.Written[:0]}}
+	}
+	clear(x.list[:cap(x.list)])
+	x.runs, x.name = nil, ""
 	x.bug.Store(nil)
 }
 
@@ -144,7 +152,19 @@ func (d *Driver) execute(cb *metal.CommandBuffer) (err error) {
 		if order != nil && !slices.ContainsFunc(cmds[i:j], func(c metal.Command) bool { return c.Unit != 0 }) {
 			order.Shuffle(len(at), func(a, b int) { at[a], at[b] = at[b], at[a] })
 		}
-		for n, k := range at {
+		together := order == nil && !measures && d.pool.n > 0
+		for n := 0; n < len(at); n++ {
+			k := at[n]
+			if together {
+				m, end, err := x.beside(cb, cmds, i, at[:n], at[n:], &failed)
+				if end {
+					return err
+				}
+				if m > 0 {
+					n += m - 1
+					continue
+				}
+			}
 			if cb.StopBefore(k) {
 				return interrupted(cb, i, at[:n], -1, failed)
 			}
@@ -238,11 +258,26 @@ func fill(b, pattern []byte) {
 
 // dispatch runs a kernel on this goroutine and the workers.
 func (x *execution) dispatch(c *metal.Command) error {
+	r, err := ready(c, &x.launch)
+	if err != nil {
+		return err
+	}
+	x.list = append(x.list[:0], r)
+	if err = x.perform(c.Pipeline.Name(), x.list); err == nil {
+		err = ended(r)
+	}
+	if err != nil && x.launch.Validate {
+		return explain(c, err)
+	}
+	return err
+}
+
+// ready makes a launch of a command. L, whose lists it uses, is for the launch until that has ended.
+func ready(c *metal.Command, l *interp.Launch) (run, error) {
 	m, ok := c.Pipeline.Library().Module().(*module)
 	if !ok {
-		return fmt.Errorf("[%s] the kernel was compiled by another driver", c.Pipeline.Name())
+		return nil, fmt.Errorf("[%s] the kernel was compiled by another driver", c.Pipeline.Name())
 	}
-	l := &x.launch
 	l.Grid = [3]int{c.Grid.X, c.Grid.Y, c.Grid.Z}
 	l.Threadgroup = [3]int{c.Threadgroup.X, c.Threadgroup.Y, c.Threadgroup.Z}
 	l.Buffers, l.Fixed, l.ThreadgroupBytes = l.Buffers[:0], l.Fixed[:0], l.ThreadgroupBytes[:0]
@@ -252,7 +287,7 @@ func (x *execution) dispatch(c *metal.Command) error {
 		if a.Buffer.Buf != nil {
 			var err error
 			if b, err = rangeBytes(a.Buffer); err != nil {
-				return err
+				return nil, err
 			}
 			if l.Validate {
 				written = a.Buffer.Written()
@@ -261,14 +296,7 @@ func (x *execution) dispatch(c *metal.Command) error {
 		l.Buffers, l.ThreadgroupBytes = append(l.Buffers, b), append(l.ThreadgroupBytes, a.TGBytes)
 		l.Fixed, l.Written = append(l.Fixed, a.Buffer.Buf == nil), append(l.Written, written)
 	}
-	r, err := m.executables[c.Pipeline.Index()].Load().start(l)
-	if err != nil {
-		return err
-	}
-	if err = x.perform(c.Pipeline.Name(), r); err != nil && l.Validate {
-		return explain(c, err)
-	}
-	return err
+	return m.executables[c.Pipeline.Index()].Load().start(l)
 }
 
 // explain adds to the fault of a buffer's access whose memory that is, and if nothing wrote it who should have.

@@ -1,0 +1,123 @@
+package soft
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua/metal"
+)
+
+// builtIn is pipeline for a kernel that counts as a built-in one.
+func builtIn(t *testing.T, dev *metal.Device, name string) *metal.Pipeline {
+	t.Helper()
+	lib, err := dev.Library(context.Background(),
+		metal.Source{Label: name, Text: name, Options: metal.Options{Portable: true}})
+	require.NoError(t, err)
+	p, err := lib.Pipeline(name)
+	require.NoError(t, err)
+	return p
+}
+
+// strided encodes out[i] = in[i*s], which is a fault where in is too short.
+func strided(e *metal.Encoder, p *metal.Pipeline, in, out *metal.Buffer, s uint32) error {
+	e.SetPipeline(p)
+	e.SetBuffer(0, in, 0)
+	e.SetBytes(1, u32Bytes(s))
+	e.SetBuffer(2, out, 0)
+	n := int(out.Len() / 4)
+	return e.Dispatch(x(n), x(min(n, 64)))
+}
+
+// TestSideBySide: kernels, copies and fills between two barriers, more than run side by side, each do what they do
+// alone; those that fail say so and stop no other.
+func TestSideBySide(t *testing.T) {
+	dev := newDevice(t)
+	add, stride := builtIn(t, dev, "addk"), builtIn(t, dev, "strided")
+	const n = 3000
+	in := alloc(t, dev, 4*n)
+	for i := range n {
+		binary.LittleEndian.PutUint32(in.Bytes()[4*i:], uint32(i))
+	}
+	outs := make([]*metal.Buffer, 2*mostBeside+3)
+	for i := range outs {
+		outs[i] = alloc(t, dev, 4*n)
+	}
+	bad := map[int]bool{2: true, mostBeside + 4: true}
+	for range 5 { // from the second time on it is known how long they take
+		cb := dev.NewCommandBuffer(0, "")
+		e := cb.Encoder()
+		for i, out := range outs {
+			clear(out.Bytes())
+			switch {
+			case i == 5:
+				require.NoError(t, e.Copy(out.All(), in.All()))
+			case i == 7:
+				require.NoError(t, e.Fill(out.All(), u32Bytes(9)))
+			case bad[i]:
+				require.NoError(t, strided(e, stride, in, out, 2))
+			default:
+				require.NoError(t, addK(e, add, in, out, uint32(i)))
+			}
+		}
+		require.Equal(t, len(outs), e.Len(), "there is no barrier between them")
+		sum := alloc(t, dev, 4*n)
+		require.NoError(t, addK(e, add, outs[0], sum, 1))
+		require.NoError(t, cb.Commit())
+		err := cb.Wait(context.Background())
+		failed := map[int]bool{}
+		for _, err := range err.(interface{ Unwrap() []error }).Unwrap() {
+			var ce *metal.CommandError
+			require.True(t, errors.As(err, &ce))
+			failed[ce.Index] = true
+		}
+		require.Equal(t, bad, failed)
+		for i, out := range append(outs, sum) {
+			plus, last := uint32(i), uint32(n-1)
+			switch {
+			case bad[i]:
+				continue
+			case i == 5:
+				plus = 0
+			case i == 7:
+				plus, last = 9, 0
+			case i == len(outs):
+				plus = 1
+			}
+			require.Equal(t, u32Bytes(last+plus), out.Bytes()[4*(n-1):], "command %d", i)
+		}
+	}
+}
+
+// TestSideBySideInterrupted: an interruption stops what runs then, and the error says of the others that they ran.
+func TestSideBySideInterrupted(t *testing.T) {
+	dev := newDevice(t)
+	add, endless := builtIn(t, dev, "addk"), builtIn(t, dev, "endless")
+	in, first, second, sum := alloc(t, dev, 4000), alloc(t, dev, 4000), alloc(t, dev, 4000), alloc(t, dev, 4000)
+	clear(in.Bytes())
+	var chain metal.Chain
+	cb := chain.NewCommandBuffer(dev, 0, "")
+	e := cb.Encoder()
+	require.NoError(t, addK(e, add, in, first, 3))
+	e.SetPipeline(endless)
+	e.SetBuffer(0, alloc(t, dev, 4), 0)
+	require.NoError(t, e.Dispatch(x(1), x(1)))
+	require.NoError(t, addK(e, add, in, second, 4))
+	require.NoError(t, addK(e, add, first, sum, 1)) // behind a barrier
+	require.NoError(t, cb.Commit())
+	time.AfterFunc(5*time.Millisecond, func() { chain.Interrupt(errors.New("enough")) })
+	var stop *metal.Interrupted
+	require.ErrorAs(t, cb.Wait(context.Background()), &stop)
+	require.False(t, stop.Ran[1])
+	require.False(t, stop.Ran[len(stop.Ran)-1])
+	for i, out := range map[int]*metal.Buffer{0: first, 2: second} {
+		if stop.Ran[i] {
+			require.Equal(t, u32Bytes(uint32(3+i/2)), out.Bytes()[:4])
+		}
+	}
+	require.True(t, stop.Midway == -1 || !stop.Ran[stop.Midway], "%+v", stop)
+}
