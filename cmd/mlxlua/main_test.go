@@ -245,10 +245,12 @@ func TestREPLUnfinishedInputs(t *testing.T) {
 	t.Setenv("LUA_INIT", "")
 	got := runProgram(t, "x = \"abc\n1 + 1\n2 + 2\n", "-i")
 	require.Equal(t, 0, got.status)
-	require.Contains(t, got.stderr, "unterminated string")
+	require.Equal(t, "stdin:1: unterminated string near '\"abc'\n  x = \"abc\n      ^^^^\n", got.stderr)
 	require.Equal(t, "2\n4\n\n", got.out)
 	require.Equal(t, "a\nb\n\n", runProgram(t, "\"a\\\nb\"\n", "-i").out, "a backslash continues a string")
 	require.Equal(t, result{0, "\n", "stdin: syntax error at EOF\n"}, runProgram(t, "f(\n", "-i"))
+	require.Equal(t, "stdin:2: unterminated multiline string near '[[abc'\n  x = [[abc\n      ^^^^^\n",
+		runProgram(t, "do\nx = [[abc\ny = 1\n", "-i").stderr, "it could go on, until the input ended")
 	require.Equal(t, "100000\n\n", runProgram(t, "#\""+strings.Repeat("a", 100000)+"\"", "-i").out)
 }
 

@@ -143,6 +143,7 @@ type SyntaxError struct {
 	Token   string // what the parser stopped at, or ""
 	Text    string // the whole text
 	Hint    string // what a host adds, see Options.SyntaxHint
+	early   bool   // the text ends within the token
 }
 
 // Error is the message with its place.
@@ -158,7 +159,7 @@ func (e *SyntaxError) Error() string {
 }
 
 // AtEnd reports whether the text ends too early, so that more of it may mend it.
-func (e *SyntaxError) AtEnd() bool { return e.Line == 0 }
+func (e *SyntaxError) AtEnd() bool { return e.Line == 0 || e.early }
 
 // syntaxError is the parser's error as a SyntaxError.
 func syntaxError(err error, name, text string) error {
@@ -167,6 +168,12 @@ func syntaxError(err error, name, text string) error {
 		return err
 	}
 	e := &SyntaxError{Chunk: name, Line: pe.Pos.Line, Message: strings.TrimSpace(pe.Message), Token: pe.Token, Text: text}
+	if strings.Contains(e.Message, "unterminated") || strings.Contains(e.Message, "comment") {
+		if at := unclosed(text); at >= 0 {
+			e.begins(at, pe.Pos.Line == parse.EOF)
+			return e
+		}
+	}
 	if pe.Pos.Line == parse.EOF {
 		e.Line, e.Token = 0, ""
 		return e

@@ -184,6 +184,28 @@ func TestCompileErrors(t *testing.T) {
 	}
 }
 
+// A string or a comment that nothing ends is named by the place where it begins.
+func TestUnclosed(t *testing.T) {
+	for src, want := range map[string]SyntaxError{
+		`x = "abc`:                               {Line: 1, Column: 5, Token: `"abc`, early: true},
+		"y = 1\n  x = 'it\\'s --\n z = 2 'b'":    {Line: 2, Column: 7, Token: `'it\'s --`},
+		"x = [==[ a ]] ]=]\nmore":                {Line: 1, Column: 5, Token: "[==[ a ]] ]=]", early: true},
+		"f('--', [[\"]], \"'\") -- it's\n--[[ a": {Line: 2, Column: 1, Token: "--[[ a", early: true},
+		"--[[ a ]] x = \"\\\n\\\"":               {Line: 1, Column: 15, Token: `"\`, early: true},
+		"\nx = \"a\r\n":                          {Line: 2, Column: 5, Token: `"a`},
+		"x = 'é" + strings.Repeat("é", 40):       {Line: 1, Column: 5, Token: "'" + strings.Repeat("é", 19), early: true},
+	} {
+		_, err := Compile(strings.NewReader(src), "chunk")
+		var e *SyntaxError
+		require.ErrorAs(t, err, &e, src)
+		require.Equal(t, []any{want.Line, want.Column, want.Token, want.early},
+			[]any{e.Line, e.Column, e.Token, e.AtEnd()}, src)
+	}
+	for _, src := range []string{"--", "#!it's\nx = 1", "a[[[x]]]", "x = '\\''", `s = "[["`, "--[=x\ny = 1"} {
+		require.Negative(t, unclosed(src), src)
+	}
+}
+
 // Issue 521: a context is polled between instructions only. A library function of Go never looks at it, however long it
 // runs, so luabind must replace those whose time or memory a script can choose: string.rep, format, find, match,
 // gmatch and gsub, table.concat, table.sort and unpack.
