@@ -39,6 +39,10 @@ var attackValues = []string{`s`, `s .. s`, `t`, `{t, s}`, `#s`, `s:rep(7)`, `s:r
 	`mx.compile(function(y) return mx.sin(y) * n end)(x)`, `mx.stop_gradient(x)`, `mx.as_strided(x, {n}, {0})`,
 	`k{inputs = {x}, grid = {n, 1, 1}, threadgroup = {32, 1, 1}, output_shapes = {{n % 1e5}},
 		output_dtypes = {mx.float32}}[1]`,
+	`require("lm.host").encode(t)`, `require("lm.host").decode(s)`,
+	`require("lm.host").decode("[" .. ("[],"):rep(n) .. "1]")`,
+	`require("lm.host").render(s, "{}", true)`, `mx.plot.line(x)`, `mx.plot.hist(x, n)`, `mx.plot.image(t)`, `help(s)`,
+	`mx.einsum(s, x, x)`, `mx.expand_dims(x, t)`, `x[s]`, `mx.reshape(x, t)`,
 	`mx.utils.tree_flatten(t)`, `mx.utils.tree_map(function(v) return v end, t)`, `mx.load("/etc/passwd", "npy")`,
 	`require("m" .. n)`, `getfenv(0)`, `_G`, `mx`, `debug`, `io`, `help(mx)`, `mx.scope(function() return x + 1 end)`}
 

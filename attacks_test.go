@@ -102,6 +102,25 @@ var attacks = []attack{
 	{"many functions", `assert(loadstring(("function f() end "):rep(15000)))`, limit},
 	{"a table in many places as an array", `local a, b, c = {}, {}, {} for i = 1, 1000 do a[i] = 1 end
 		for i = 1, 1000 do b[i] = a end for i = 1, 1000 do c[i] = b end return mx.array(c)`, limit},
+	// Functions of Go's that walk what a script gives them.
+	{"a JSON text of many tables", `return require("lm.host").decode("[" .. ("[],"):rep(2^20) .. "1]")`, limit},
+	{"a deep JSON text", `assert(require("lm.host").decode(("["):rep(1e6)))`, "nested more than 100 deep"},
+	{"a table in many places as JSON", `local t = {1} for i = 1, 60 do t = {t, t} end
+		return require("lm.host").encode(t)`, limit},
+	{"a long text in many places as JSON", `local s, t = ("x"):rep(2^20), {} for i = 1, 1000 do t[i] = s end
+		return require("lm.host").encode(t)`, limit},
+	{"a deep template", `assert(require("lm.host").render("{{ " .. ("("):rep(1e5) .. (")"):rep(1e5) .. " }}",
+		'{"messages": []}', false))`, "nested more than 200 deep"},
+	{"bars without end", `mx.plot.hist({1, 2}, 1e9)`, "bins is 1000000000, want at most"},
+	{"a plot of many numbers", `mx.plot.line(mx.zeros({1e7}))`, limit},
+	{"a plot without end", `while true do mx.plot.scatter(mx.random.normal({2e5}), mx.zeros({2e5})) end`, limit},
+	{"a large picture", `mx.data.draw_image(mx.zeros({10000, 10000}, mx.uint8))`, limit},
+	{"many dimensions", `local t = {} for i = 1, 1e4 do t[i] = 1 end mx.eval(mx.tile(mx.ones({2}), t))`,
+		"an array of 10000 dimensions: at most 1024 are possible"},
+	{"an index of many parts", `return mx.ones({1})[("None,"):rep(1e5) .. "0"]`,
+		"an array of 100000 dimensions: at most 1024 are possible"},
+	{"many operands", `local t = {} for i = 1, 3000 do t[i] = mx.ones({2}) end
+		return mx.einsum_path(("a,"):rep(2999) .. "a->a", unpack(t))`, "at most 128 can be put in order"},
 	// What is not there.
 	{"io", `return io.open("/etc/passwd")`, "nil"},
 	{"os", `os.execute("true")`, "nil"},

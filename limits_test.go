@@ -362,3 +362,17 @@ func TestSharedIsRefused(t *testing.T) {
 		require.ErrorContains(t, err, "cannot change or see what all scripts share", call)
 	}
 }
+
+// TestOptionsThatCannotBe: limits below zero, and empty paths, which would be the working directory.
+func TestOptionsThatCannotBe(t *testing.T) {
+	for want, o := range map[string]mlxlua.Options{
+		"[options] MemoryLimit is -5":              {MemoryLimit: -5},
+		"[options] TimeLimit is -1000000000":       {TimeLimit: -time.Second},
+		"[options] KernelTimeLimit is -1":          {KernelTimeLimit: -1},
+		"ReadFiles or WriteFiles has an empty":     {Sandbox: true, ReadFiles: []string{"a", ""}},
+		"ReadFiles or WriteFiles has an empty pat": {WriteFiles: []string{""}},
+	} {
+		_, err := mlxlua.Open(o)
+		require.ErrorContains(t, err, want)
+	}
+}

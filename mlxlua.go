@@ -12,9 +12,11 @@ package mlxlua
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,6 +75,21 @@ type Options struct {
 	SourceLimit int64
 }
 
+// check refuses limits that cannot be meant, and paths that stand for the working directory by mistake.
+func (opt *Options) check() error {
+	for name, n := range map[string]int64{"WriteLimit": opt.WriteLimit, "MemoryLimit": opt.MemoryLimit,
+		"ArrayLimit": opt.ArrayLimit, "InstructionLimit": opt.InstructionLimit, "SourceLimit": opt.SourceLimit,
+		"TimeLimit": int64(opt.TimeLimit), "KernelTimeLimit": int64(opt.KernelTimeLimit)} {
+		if n < 0 {
+			return fmt.Errorf("[options] %s is %d: want 0, for none or the sandbox's, or more", name, n)
+		}
+	}
+	if slices.Contains(opt.ReadFiles, "") || slices.Contains(opt.WriteFiles, "") {
+		return errors.New(`[options] ReadFiles or WriteFiles has an empty path: want files or folders, "." for this one`)
+	}
+	return nil
+}
+
 // ErrLimit is what the error of a call wraps that one of Options' limits ended.
 var ErrLimit = luabind.ErrLimit
 
@@ -95,6 +112,9 @@ type ScriptError = luabind.ScriptError
 
 // Open opens the device, unless that was done before, and a Lua state.
 func Open(opt Options) (*State, error) {
+	if err := opt.check(); err != nil {
+		return nil, err
+	}
 	if err := openDevice(opt.Device, opt.Threads); err != nil {
 		return nil, err
 	}

@@ -64,10 +64,10 @@ func Help(name string) string { return entries()[Full(name)].text }
 // Usage is how a function is called, by the manual, or "".
 func Usage(name string) string { return entries()[Full(name)].usage }
 
-// Package lists the functions of a package, "lm", whose names hold a text, sorted.
+// Package lists the functions of a package, "lm", whose names hold a text in lower case, sorted.
 func Package(name, text string) (names []string) {
 	for full := range entries() {
-		if strings.HasPrefix(full, name+".") && strings.Contains(strings.ToLower(full), strings.ToLower(text)) {
+		if strings.HasPrefix(full, name+".") && strings.Contains(strings.ToLower(full), text) {
 			names = append(names, full)
 		}
 	}

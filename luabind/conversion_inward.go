@@ -222,6 +222,9 @@ func (c *inward) table(v reflect.Value) (lua.LValue, error) {
 		if err != nil {
 			return nil, under("["+keyText(key)+"]", err)
 		}
+		if t.RawGet(key) != lua.LNil { // of a map[any]any
+			return nil, fmt.Errorf("two keys of a Go map are %s in Lua", keyText(key))
+		}
 		t.RawSet(key, item)
 	}
 	return t, nil
@@ -280,6 +283,9 @@ func (c *inward) fields(v reflect.Value) (lua.LValue, error) {
 		item, err := c.element(field)
 		if err != nil {
 			return nil, under("."+f.Name, err)
+		}
+		if t.RawGetString(name) != lua.LNil {
+			return nil, fmt.Errorf("two fields of a Go value of type %s have the name %s in Lua", v.Type(), quote(name))
 		}
 		t.RawSetString(name, item)
 	}

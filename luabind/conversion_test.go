@@ -219,6 +219,11 @@ func TestGoValuesInLua(t *testing.T) {
 		"keys of type bool":                                              map[bool]int{true: 1},
 		`["c"]: a Go value of type chan int`:                             map[string]any{"c": make(chan int)},
 		"time.Time has no counterpart in Lua: it has no exported fields": time.Now(),
+		"two keys of a Go map are 1 in Lua":                              map[any]any{1: "a", uint8(1): "b"},
+		`have the name "x" in Lua`: struct {
+			A int `lua:"x"`
+			B int `lua:"x"`
+		}{1, 2},
 	} {
 		_, err := s.ToLua(v)
 		require.ErrorContains(t, err, want)

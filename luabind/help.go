@@ -98,13 +98,14 @@ func (m *module) helpText(v lua.LValue) string {
 func (m *module) like(text string) string {
 	const most = 20
 	var names []string
-	for name, f := range m.funcs {
-		if text != "" && strings.Contains(strings.ToLower(name), strings.ToLower(text)) {
-			names = append(names, f.usage())
+	if text != "" && len(text) <= mostQuoted {
+		lower := strings.ToLower(text)
+		for name, f := range m.funcs {
+			if strings.Contains(strings.ToLower(name), lower) {
+				names = append(names, f.usage())
+			}
 		}
-	}
-	for _, full := range docs.Package("lm", text) {
-		if text != "" {
+		for _, full := range docs.Package("lm", lower) {
 			names = append(names, docs.Usage(full))
 		}
 	}

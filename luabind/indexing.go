@@ -52,6 +52,9 @@ func (t *arrayType) parts(keys []lua.LValue) []ops.Part {
 // parseSlice reads Python's index text: integers, start:stop:step, "..." and None, separated by commas.
 func parseSlice(text string) ([]ops.Part, error) {
 	var out []ops.Part
+	if err := tensor.CheckDims(strings.Count(text, ",")); err != nil {
+		return nil, fmt.Errorf("the index %s: %w", quote(text), err)
+	}
 	for i, field := range strings.Split(text, ",") {
 		field = strings.TrimSpace(field)
 		bad := fmt.Errorf("the index %s: part %d, %s, is no integer, slice, ... or None", quote(text), i, quote(field))

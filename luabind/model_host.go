@@ -14,6 +14,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/luabind/lua51"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/format"
 )
@@ -26,11 +27,10 @@ func openModelHost(s *State) lua.LValue {
 	t.RawSetString("null", s.L.NewUserData())
 	t.RawSetString("array", array)
 	for name, f := range map[string]hostFunction{
-		"decode": func(L *lua.LState) (lua.LValue, error) { return decodeJSON(L, L.CheckString(1)) },
+		"decode": func(L *lua.LState) (lua.LValue, error) { return decodeJSON(s, L, L.CheckString(1)) },
 		"encode": func(L *lua.LState) (lua.LValue, error) {
-			var b bytes.Buffer
-			err := encodeJSON(L, &b, L.CheckAny(1), L.OptString(2, ""), "\n", 0)
-			return lua.LString(b.String()), err
+			text, err := encodedJSON(s, L, L.CheckAny(1), L.OptString(2, ""))
+			return lua.LString(text), err
 		},
 		"list": func(L *lua.LState) (lua.LValue, error) {
 			v := L.CheckTable(1)
@@ -60,6 +60,9 @@ func openModelHost(s *State) lua.LValue {
 		t.RawSetString(name, s.Func(func(L *lua.LState) int {
 			v, err := f(L)
 			if err != nil {
+				if errors.Is(err, ErrLimit) || s.Context().Err() != nil {
+					s.raise(err)
+				}
 				L.Push(lua.LNil)
 				L.Push(lua.LString(err.Error()))
 				return 2
@@ -167,14 +170,32 @@ func saveWeights(s *State, L *lua.LState) error {
 	})
 }
 
+// mostNestedJSON is how deep a JSON text may be nested.
+const mostNestedJSON = 100
+
+var errNestedJSON = fmt.Errorf("JSON: the value is nested more than %d deep", mostNestedJSON)
+
+// jsonReader reads a JSON text as Lua values, which it counts as the script's.
+type jsonReader struct {
+	*json.Decoder
+	taken *lua51.Holding
+}
+
+// What a value takes in a table, and a table by itself.
+const (
+	jsonValueBytes = 64
+	jsonTableBytes = 160
+)
+
 // decodeJSON is a JSON text as Lua values.
-func decodeJSON(L *lua.LState, text string) (lua.LValue, error) {
-	d := json.NewDecoder(strings.NewReader(text))
-	d.UseNumber()
-	v, err := jsonValue(L, d)
+func decodeJSON(s *State, L *lua.LState, text string) (lua.LValue, error) {
+	r := &jsonReader{json.NewDecoder(strings.NewReader(text)), lua51.Hold(s.State)}
+	defer r.taken.End()
+	r.UseNumber()
+	v, err := r.value(L, 0)
 	if err == nil {
-		if _, end := d.Token(); end != io.EOF {
-			err = fmt.Errorf("there is more after the value, at byte %d", d.InputOffset())
+		if _, end := r.Token(); end != io.EOF {
+			err = fmt.Errorf("there is more after the value, at byte %d", r.InputOffset())
 		}
 	}
 	if err != nil {
@@ -183,10 +204,13 @@ func decodeJSON(L *lua.LState, text string) (lua.LValue, error) {
 	return v, nil
 }
 
-// jsonValue reads one value.
-func jsonValue(L *lua.LState, d *json.Decoder) (lua.LValue, error) {
-	token, err := d.Token()
+// value reads one value.
+func (r *jsonReader) value(L *lua.LState, depth int) (lua.LValue, error) {
+	token, err := r.Token()
 	if err != nil {
+		return nil, err
+	}
+	if err := r.taken.Add(jsonValueBytes); err != nil {
 		return nil, err
 	}
 	switch v := token.(type) {
@@ -195,106 +219,146 @@ func jsonValue(L *lua.LState, d *json.Decoder) (lua.LValue, error) {
 	case bool:
 		return lua.LBool(v), nil
 	case string:
-		return lua.LString(v), nil
+		return lua.LString(v), r.taken.Add(int64(len(v)))
 	case json.Number:
 		n, err := v.Float64()
 		return lua.LNumber(n), err
 	case json.Delim:
-		return jsonCollection(L, d, v)
+		if depth == mostNestedJSON {
+			return nil, errNestedJSON
+		}
+		return r.collection(L, v, depth+1)
 	}
 	return nil, fmt.Errorf("unexpected %v", token)
 }
 
-// jsonCollection reads what follows an opening bracket.
-func jsonCollection(L *lua.LState, d *json.Decoder, open json.Delim) (lua.LValue, error) {
+// collection reads what follows an opening bracket.
+func (r *jsonReader) collection(L *lua.LState, open json.Delim, depth int) (lua.LValue, error) {
+	if err := r.taken.Add(jsonTableBytes); err != nil {
+		return nil, err
+	}
 	t := L.NewTable()
 	if open == '[' {
 		t.Metatable = jsonArray(L)
 	}
-	for d.More() {
-		var key lua.LString
+	for r.More() {
+		var key string
 		if open == '{' {
-			token, err := d.Token()
+			token, err := r.Token()
 			if err != nil {
 				return nil, err
 			}
-			key = lua.LString(token.(string))
+			key = token.(string)
+			if err := r.taken.Add(jsonTableBytes + int64(len(key))); err != nil {
+				return nil, err
+			}
 		}
-		v, err := jsonValue(L, d)
+		v, err := r.value(L, depth)
 		if err != nil {
 			return nil, err
 		}
 		if open == '{' {
-			t.RawSetString(string(key), v)
+			t.RawSetString(key, v)
 		} else {
 			t.Append(v)
 		}
 	}
-	_, err := d.Token()
+	_, err := r.Token()
 	return t, err
 }
 
-// encodeJSON writes a value as JSON: the keys of a table are sorted; indent is what each level is moved by, "" for one
+// jsonWriter writes Lua values as JSON. What it has written is the script's.
+type jsonWriter struct {
+	bytes.Buffer
+	taken   *lua51.Holding
+	counted int // bytes
+}
+
+// encodedJSON is a value as JSON: the keys of a table are sorted; indent is what each level is moved by, "" for one
 // line.
-func encodeJSON(L *lua.LState, b *bytes.Buffer, v lua.LValue, indent, line string, depth int) error {
-	if depth > 100 {
-		return errors.New("JSON: the value is nested more than 100 deep")
+func encodedJSON(s *State, L *lua.LState, v lua.LValue, indent string) (string, error) {
+	w := &jsonWriter{taken: lua51.Hold(s.State)}
+	defer w.taken.End()
+	if err := w.value(L, v, indent, "\n", 0); err != nil {
+		return "", err
+	}
+	return w.String(), nil
+}
+
+// value writes a value, whose lines begin with line.
+func (w *jsonWriter) value(L *lua.LState, v lua.LValue, indent, line string, depth int) error {
+	if depth > mostNestedJSON {
+		return errNestedJSON
+	}
+	if err := w.count(v); err != nil {
+		return err
 	}
 	switch v := v.(type) {
 	case lua.LBool:
-		b.WriteString(v.String())
+		w.WriteString(v.String())
 	case lua.LNumber:
-		return encodeNumber(b, float64(v))
+		return w.number(float64(v))
 	case lua.LString:
-		e := json.NewEncoder(b)
+		e := json.NewEncoder(&w.Buffer)
 		e.SetEscapeHTML(false)
 		if err := e.Encode(string(v)); err != nil {
 			return err
 		}
-		b.Truncate(b.Len() - 1) // the encoder's line end
+		w.Truncate(w.Len() - 1) // the encoder's line end
 	case *lua.LTable:
-		return encodeTable(L, b, v, indent, line, depth)
+		return w.table(L, v, indent, line, depth)
 	default:
 		if v != jsonNull(L) {
 			return fmt.Errorf("JSON: a %s cannot be written", v.Type())
 		}
-		b.WriteString("null")
+		w.WriteString("null")
 	}
 	return nil
 }
 
-func encodeNumber(b *bytes.Buffer, v float64) error {
+// count counts what was written, and what a value is about to take at least.
+func (w *jsonWriter) count(v lua.LValue) error {
+	n := w.Len()
+	if s, ok := v.(lua.LString); ok {
+		n += len(s)
+	}
+	more := n - w.counted
+	w.counted = n
+	return w.taken.Add(int64(2 * more)) // the buffer, and the text
+}
+
+func (w *jsonWriter) number(v float64) error {
 	switch {
 	case math.IsNaN(v) || math.IsInf(v, 0):
 		return fmt.Errorf("JSON: the number %v cannot be written", v)
 	case v == math.Trunc(v) && math.Abs(v) < 1<<53:
-		b.WriteString(strconv.FormatInt(int64(v), 10))
+		w.WriteString(strconv.FormatInt(int64(v), 10))
 	default:
-		b.WriteString(strconv.FormatFloat(v, 'g', -1, 64))
+		w.WriteString(strconv.FormatFloat(v, 'g', -1, 64))
 	}
 	return nil
 }
 
-func encodeTable(L *lua.LState, b *bytes.Buffer, t *lua.LTable, indent, line string, depth int) error {
+func (w *jsonWriter) table(L *lua.LState, t *lua.LTable, indent, line string, depth int) error {
 	inner, separator := line+indent, ","
 	if indent == "" {
 		inner, line, separator = "", "", ", "
 	}
 	if t.Metatable == jsonArray(L) || t.Len() > 0 {
-		b.WriteByte('[')
+		w.WriteByte('[')
 		for i := 1; i <= t.Len(); i++ {
 			if i > 1 {
-				b.WriteString(separator)
+				w.WriteString(separator)
 			}
-			b.WriteString(inner)
-			if err := encodeJSON(L, b, t.RawGetInt(i), indent, inner, depth+1); err != nil {
+			w.WriteString(inner)
+			if err := w.value(L, t.RawGetInt(i), indent, inner, depth+1); err != nil {
 				return err
 			}
 		}
 		if t.Len() > 0 {
-			b.WriteString(line)
+			w.WriteString(line)
 		}
-		b.WriteByte(']')
+		w.WriteByte(']')
 		return nil
 	}
 	var keys []string
@@ -305,23 +369,23 @@ func encodeTable(L *lua.LState, b *bytes.Buffer, t *lua.LTable, indent, line str
 		keys = append(keys, k.String())
 	}
 	slices.Sort(keys)
-	b.WriteByte('{')
+	w.WriteByte('{')
 	for i, k := range keys {
 		if i > 0 {
-			b.WriteString(separator)
+			w.WriteString(separator)
 		}
-		b.WriteString(inner)
-		if err := encodeJSON(L, b, lua.LString(k), "", "", depth+1); err != nil {
+		w.WriteString(inner)
+		if err := w.value(L, lua.LString(k), "", "", depth+1); err != nil {
 			return err
 		}
-		b.WriteString(": ")
-		if err := encodeJSON(L, b, t.RawGetString(k), indent, inner, depth+1); err != nil {
+		w.WriteString(": ")
+		if err := w.value(L, t.RawGetString(k), indent, inner, depth+1); err != nil {
 			return err
 		}
 	}
 	if len(keys) > 0 {
-		b.WriteString(line)
+		w.WriteString(line)
 	}
-	b.WriteByte('}')
+	w.WriteByte('}')
 	return nil
 }

@@ -74,6 +74,9 @@ func inPackage(s *State, v lua.LValue) string {
 
 // packageHelp is what help says of a name in a package, "lm.load" or "lm.Session"; "" if it is none.
 func packageHelp(name string) string {
+	if len(name) > mostQuoted {
+		return ""
+	}
 	if text := docs.Help(name); text != "" && docs.Full(name) == name {
 		return docs.Usage(name) + "\n" + text
 	}

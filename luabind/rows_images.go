@@ -50,7 +50,7 @@ var imageRows = []row{
 			if a.Given(2) {
 				color = a.Bool(2)
 			}
-			text, err := a.picture(0).Text(columns, color)
+			text, err := a.picture(0).Text(columns, color, a.s.Context().Err)
 			if err != nil {
 				a.fail("%w", err)
 			}
@@ -188,6 +188,7 @@ func (a *args) picture(i int) *picture.Picture {
 	if len(spec.Shape) == 3 {
 		p.Channels = spec.Shape[2]
 	}
+	a.s.Charge(int64(2*spec.Shape.Size()) * int64(spec.DType.Size()))
 	p.Samples = samples(a.s.bytes(x), spec.DType)
 	return p
 }

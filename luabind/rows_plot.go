@@ -30,8 +30,8 @@ var plotRows = []row{
 	{name: "plot.scatter", sig: "x:list y:list?" + plotOptions, host: true,
 		help: "As mx.plot.line, but draws the points alone.", call: func(a *args) any { return a.plotted(true) }},
 	{name: "plot.hist", sig: "x:list bins:int=10 title:string? xlabel:string? file:string?", host: true,
-		help: "Draws how many elements of an array, or a table of numbers, lie in each of so many equal bins between " +
-			"the least and the greatest one, as mx.plot.line does.",
+		help: "Draws how many elements of an array, or a table of numbers, lie in each of so many equal bins, 2^20 at " +
+			"most, between the least and the greatest one, as mx.plot.line does.",
 		call: func(a *args) any {
 			bars, err := plot.Histogram(a.numbers(0, a.raw[0]), a.Int(1))
 			if err != nil {
@@ -55,6 +55,12 @@ func (a *args) textOr(i int) string {
 	return a.Text(i)
 }
 
+// mostPlotted is how many numbers a plot takes, and plottedBytes what one takes while it is drawn.
+const (
+	mostPlotted  = 1 << 24
+	plottedBytes = 40
+)
+
 // numbers are the elements of an array, or a table of numbers, as float64. It evaluates the array.
 func (a *args) numbers(i int, v lua.LValue) []float64 {
 	x, ok := array(v)
@@ -67,6 +73,11 @@ func (a *args) numbers(i int, v lua.LValue) []float64 {
 	if x.DType() == tensor.Complex64 {
 		a.fail("%s is %s, want real numbers", a.f.params[i].Name, describe(v))
 	}
+	n := x.Shape().Size()
+	if n > mostPlotted {
+		a.fail("%s has %d numbers, at most %d are drawn: take every n-th, or means", a.f.params[i].Name, n, mostPlotted)
+	}
+	a.s.Charge(int64(n) * plottedBytes)
 	out, err := ops.ToSlice[float64](a.s.Context(), ops.AsType(x, tensor.Float64, a.Ctx))
 	if err != nil {
 		a.s.raise(err)
@@ -154,6 +165,7 @@ func (a *args) plotted(points bool) any {
 // drawn writes a figure to the file that argument i names, or prints it.
 func (a *args) drawn(f *plot.Figure, i int) any {
 	const rows, pixelsPerPoint = 16, 2
+	f.Stop = a.s.Context().Err
 	if !a.Given(i) {
 		text, err := f.Text(textColumns(a.s), rows, paints(a.s))
 		if err != nil {
@@ -197,7 +209,7 @@ func plotImage(a *args) any {
 		p = a.picture(0)
 	}
 	if !a.Given(3) {
-		text, err := p.Text(textColumns(a.s), paints(a.s))
+		text, err := p.Text(textColumns(a.s), paints(a.s), a.s.Context().Err)
 		if err != nil {
 			a.fail("%w", err)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"hash/crc32"
 	"image"
 	"image/color"
@@ -167,23 +168,38 @@ func TestText(t *testing.T) {
 		255, 0, 0, 0, 255, 0,
 		0, 0, 255, 255, 255, 255,
 		9, 8, 7, 9, 8, 7}}
-	text, err := p.Text(80, true)
+	text, err := p.Text(80, true, nil)
 	require.NoError(t, err)
 	require.Equal(t, "\x1b[38;2;255;0;0m\x1b[48;2;0;0;255m▀\x1b[38;2;0;255;0m\x1b[48;2;255;255;255m▀\x1b[0m\n"+
 		"\x1b[38;2;9;8;7m\x1b[48;2;0;0;0m▀▀\x1b[0m\n", text)
 
 	p = &picture.Picture{Height: 2, Width: 5, Channels: 1, Samples: []byte{255, 255, 0, 0, 120, 255, 0, 255, 0, 120}}
-	text, err = p.Text(80, false)
+	text, err = p.Text(80, false, nil)
 	require.NoError(t, err)
 	require.Equal(t, "█▀▄ ▒\n", text)
 
 	// Four pixels become one: their average; what is transparent is black.
 	p = &picture.Picture{Height: 2, Width: 2, Channels: 4, Samples: []byte{
 		200, 0, 0, 255, 100, 0, 0, 255, 200, 200, 200, 0, 100, 0, 0, 255}}
-	text, err = p.Text(1, true)
+	text, err = p.Text(1, true, nil)
 	require.NoError(t, err)
 	require.Equal(t, "\x1b[38;2;100;0;0m\x1b[48;2;0;0;0m▀\x1b[0m\n", text)
 
-	_, err = p.Text(0, true)
+	_, err = p.Text(0, true, nil)
 	require.ErrorContains(t, err, "columns is 0")
+}
+
+// What asks for an end ends a text.
+func TestTextStops(t *testing.T) {
+	end := errors.New("enough")
+	p := &picture.Picture{Height: 4, Width: 1, Channels: 1, Samples: make([]byte, 4)}
+	lines := 0
+	_, err := p.Text(80, false, func() error {
+		if lines++; lines > 1 {
+			return end
+		}
+		return nil
+	})
+	require.ErrorIs(t, err, end)
+	require.Equal(t, 2, lines)
 }

@@ -8,8 +8,8 @@ import (
 // Text draws the picture for a terminal, each character two pixels high, in at most columns columns: a larger picture
 // is made smaller by averages. With color the characters are half blocks in 24-bit colours, by the escape sequences of
 // ISO 8613-6; without, blocks and shades that are brighter where the picture is. Alpha lets black through. Each line
-// ends with a newline.
-func (p *Picture) Text(columns int, color bool) (string, error) {
+// ends with a newline. stop, where it is not nil, is asked before each line: an error ends the work.
+func (p *Picture) Text(columns int, color bool, stop func() error) (string, error) {
 	if err := p.check(); err != nil {
 		return "", err
 	}
@@ -22,6 +22,11 @@ func (p *Picture) Text(columns int, color bool) (string, error) {
 	}
 	var out strings.Builder
 	for y := 0; y < h; y += 2 {
+		if stop != nil {
+			if err := stop(); err != nil {
+				return "", err
+			}
+		}
 		var before [2]rgb
 		for x := range w {
 			cell := [2]rgb{p.average(x, y, w, h), {}}

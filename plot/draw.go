@@ -36,7 +36,7 @@ var (
 // canvas is what a figure is drawn on, in points from the upper left corner.
 type canvas interface {
 	line(points [][2]float64, width float64, c color.NRGBA)
-	disc(x, y, radius float64, c color.NRGBA)
+	discs(points [][2]float64, radius float64, c color.NRGBA)
 	box(x0, y0, x1, y1 float64, c color.NRGBA)
 	// text writes a text whose begin, middle or end, by anchor 0, 0.5 or 1, is at x, on a base line at y.
 	text(x, y, anchor float64, text string)
@@ -67,16 +67,22 @@ func (f *Figure) draw(on canvas) error {
 		on.box(x0+0.5, y0, x1-0.5, y1, palette[0])
 	}
 	for i, s := range f.Series {
-		for _, run := range s.runs() {
-			points := make([][2]float64, len(run))
+		c := palette[i%len(palette)]
+		for run := range s.runs() {
 			for j, p := range run {
-				points[j][0], points[j][1] = place(p[0], p[1])
-				if s.Points || len(run) == 1 {
-					on.disc(points[j][0], points[j][1], 2.5, palette[i%len(palette)])
-				}
+				run[j][0], run[j][1] = place(p[0], p[1])
 			}
-			if !s.Points {
-				on.line(points, 1.6, palette[i%len(palette)])
+			for from := 0; from < len(run); from += pollPoints {
+				if err := f.stopped(from); err != nil {
+					return err
+				}
+				to := min(from+pollPoints, len(run))
+				if s.Points || len(run) == 1 {
+					on.discs(run[from:to], 2.5, c)
+				}
+				if !s.Points {
+					on.line(run[max(from-1, 0):min(to+1, len(run))], 1.6, c)
+				}
 			}
 		}
 	}
@@ -120,8 +126,10 @@ func (s *svg) line(points [][2]float64, width float64, c color.NRGBA) {
 	s.WriteString("\"/>\n")
 }
 
-func (s *svg) disc(x, y, radius float64, c color.NRGBA) {
-	fmt.Fprintf(s, "<circle cx=\"%.2f\" cy=\"%.2f\" r=\"%g\" fill=\"%s\"/>\n", x, y, radius, hex(c))
+func (s *svg) discs(points [][2]float64, radius float64, c color.NRGBA) {
+	for _, p := range points {
+		fmt.Fprintf(s, "<circle cx=\"%.2f\" cy=\"%.2f\" r=\"%g\" fill=\"%s\"/>\n", p[0], p[1], radius, hex(c))
+	}
 }
 
 func (s *svg) box(x0, y0, x1, y1 float64, c color.NRGBA) {
@@ -209,12 +217,7 @@ func (p *pixels) line(points [][2]float64, width float64, c color.NRGBA) {
 			polygons = append(polygons, round(b[0], b[1], width/2))
 		}
 	}
-	const most = 4096 // pieces that are filled at once
-	for len(polygons) > 0 {
-		n := min(len(polygons), most)
-		p.fill(c, polygons[:n]...)
-		polygons = polygons[n:]
-	}
+	p.fill(c, polygons...)
 }
 
 // round is a polygon that looks like a circle, and goes around as the pieces of lines do.
@@ -228,7 +231,13 @@ func round(x, y, radius float64) [][2]float64 {
 	return out
 }
 
-func (p *pixels) disc(x, y, radius float64, c color.NRGBA) { p.fill(c, round(x, y, radius)) }
+func (p *pixels) discs(points [][2]float64, radius float64, c color.NRGBA) {
+	polygons := make([][][2]float64, len(points))
+	for i, q := range points {
+		polygons[i] = round(q[0], q[1], radius)
+	}
+	p.fill(c, polygons...)
+}
 
 func (p *pixels) box(x0, y0, x1, y1 float64, c color.NRGBA) {
 	p.fill(c, [][2]float64{{x0, y0}, {x1, y0}, {x1, y1}, {x0, y1}})

@@ -3,6 +3,7 @@ package plot
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"strconv"
 	"strings"
@@ -20,6 +21,19 @@ type Figure struct {
 	Title, XLabel, YLabel string
 	Series                []Series
 	Bars                  []Bar
+	// Stop is asked now and then while the figure is drawn: an error ends that. nil: nothing does.
+	Stop func() error
+}
+
+// pollPoints is how many points are drawn between two questions of Stop's.
+const pollPoints = 1 << 12
+
+// stopped asks Stop at each so many points.
+func (f *Figure) stopped(points int) error {
+	if f.Stop == nil || points%pollPoints != 0 {
+		return nil
+	}
+	return f.Stop()
 }
 
 // Bar is a bar of a histogram: how many values lie from Low to High.
@@ -29,10 +43,13 @@ type Bar struct {
 }
 
 // Histogram counts values in bins of equal width between the least and the greatest one; each bin has its lower end,
-// the last one both. Values that are not finite are left out. Bins must be at least 1.
+// the last one both. Values that are not finite are left out. Bins are 1 to 2^20.
 func Histogram(values []float64, bins int) ([]Bar, error) {
 	if bins < 1 {
 		return nil, fmt.Errorf("bins is %d, want at least 1", bins)
+	}
+	if bins > maxBins {
+		return nil, fmt.Errorf("bins is %d, want at most %d", bins, maxBins)
 	}
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, v := range values {
@@ -47,13 +64,18 @@ func Histogram(values []float64, bins int) ([]Bar, error) {
 		low, high = low-0.5, high+0.5
 	}
 	bars := make([]Bar, bins)
+	scale := 1.0
+	if math.IsInf(high-low, 0) { // of smaller numbers all is finite
+		scale = 0.25 / maxBins
+	}
+	width := high*scale - low*scale
+	edge := func(i int) float64 { return (low*scale + width*float64(i)/float64(bins)) / scale }
 	for i := range bars {
-		bars[i].Low = low + (high-low)*float64(i)/float64(bins)
-		bars[i].High = low + (high-low)*float64(i+1)/float64(bins)
+		bars[i].Low, bars[i].High = edge(i), edge(i+1)
 	}
 	for _, v := range values {
 		if finite(v) {
-			i := min(int(float64(bins)*((v-low)/(high-low))), bins-1)
+			i := min(int(float64(bins)*((v*scale-low*scale)/width)), bins-1)
 			switch { // the edges are rounded
 			case v < bars[i].Low && i > 0:
 				i--
@@ -65,6 +87,9 @@ func Histogram(values []float64, bins int) ([]Bar, error) {
 	}
 	return bars, nil
 }
+
+// maxBins is how many bars a histogram may have.
+const maxBins = 1 << 20
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
@@ -123,6 +148,9 @@ func (f *Figure) axes(aboutX, aboutY int) (x, y axis, err error) {
 			return x, y, fmt.Errorf("series %d has %d numbers for x and %d for y", i+1, len(s.X), len(s.Y))
 		}
 		for j := range s.X {
+			if err := f.stopped(j); err != nil {
+				return x, y, err
+			}
 			if finite(s.X[j]) && finite(s.Y[j]) {
 				xl, xh, yl, yh = min(xl, s.X[j]), max(xh, s.X[j]), min(yl, s.Y[j]), max(yh, s.Y[j])
 			}
@@ -138,21 +166,23 @@ func (f *Figure) axes(aboutX, aboutY int) (x, y axis, err error) {
 }
 
 // runs are the parts of a line between numbers that are not finite.
-func (s *Series) runs() (out [][][2]float64) {
-	var run [][2]float64
-	for i := range s.X {
-		if finite(s.X[i]) && finite(s.Y[i]) {
-			run = append(run, [2]float64{s.X[i], s.Y[i]})
-			continue
+func (s *Series) runs() iter.Seq[[][2]float64] {
+	return func(yield func([][2]float64) bool) {
+		var run [][2]float64
+		for i := range s.X {
+			if finite(s.X[i]) && finite(s.Y[i]) {
+				run = append(run, [2]float64{s.X[i], s.Y[i]})
+				continue
+			}
+			if len(run) > 0 && !yield(run) {
+				return
+			}
+			run = run[:0]
 		}
-		if run != nil {
-			out, run = append(out, run), nil
+		if len(run) > 0 {
+			yield(run)
 		}
 	}
-	if run != nil {
-		out = append(out, run)
-	}
-	return out
 }
 
 // labels are the series' labels, if there are any.

@@ -3,11 +3,14 @@ package plot
 import (
 	"bytes"
 	"encoding/xml"
+	"errors"
 	"image/png"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
@@ -109,10 +112,65 @@ func TestText(t *testing.T) {
 	require.Equal(t, "1 │████▊ 1\n2 │█████████▌ 2\n3 │████▊ 1\n4 │███████████████████ 4\n5 │\n", text)
 }
 
+func collected(s *Series) (out [][][2]float64) {
+	for run := range s.runs() {
+		out = append(out, slices.Clone(run))
+	}
+	return out
+}
+
+// What asks for an end ends a drawing, in each form; the first question comes before the work.
+func TestStop(t *testing.T) {
+	end := errors.New("enough")
+	for _, points := range []bool{false, true} {
+		f := waves(1 << 16)
+		asked := 0
+		f.Stop = func() error {
+			if asked++; asked > 20 {
+				return end
+			}
+			return nil
+		}
+		for i := range f.Series {
+			f.Series[i].Points = points
+		}
+		for name, draw := range map[string]func() error{
+			"text": func() error { _, err := f.Text(60, 10, false); return err },
+			"svg":  func() error { return f.SVG(io.Discard) },
+			"png":  func() error { return f.PNG(io.Discard, 1) },
+		} {
+			asked = 0
+			require.ErrorIs(t, draw(), end, name)
+			require.Equal(t, 21, asked, name)
+		}
+	}
+}
+
+// Many points are drawn by the thousand.
+func TestManyPoints(t *testing.T) {
+	f := waves(20000)
+	for i := range f.Series {
+		f.Series[i].Points = true
+	}
+	begun := time.Now()
+	require.NoError(t, f.PNG(io.Discard, 2))
+	require.Less(t, time.Since(begun), 5*time.Second)
+}
+
+// Numbers whose difference is none have a histogram, too; how many bars there are is bounded.
+func TestHistogramOfWideRanges(t *testing.T) {
+	end, half := math.Ldexp(1.5, 1023), math.Ldexp(1.5, 1022)
+	bars, err := Histogram([]float64{-end, end, 0, -end}, 4)
+	require.NoError(t, err)
+	require.Equal(t, []Bar{{-end, -half, 2}, {-half, 0, 0}, {0, half, 1}, {half, end, 1}}, bars)
+	_, err = Histogram([]float64{1, 2}, 1e9)
+	require.EqualError(t, err, "bins is 1000000000, want at most 1048576")
+}
+
 // A line is where its numbers are not finite: in two parts; there must be something to draw.
 func TestGaps(t *testing.T) {
 	s := Series{X: []float64{0, 1, 2, 3, 4}, Y: []float64{1, 2, math.NaN(), 3, math.Inf(1)}}
-	require.Equal(t, [][][2]float64{{{0, 1}, {1, 2}}, {{3, 3}}}, s.runs())
+	require.Equal(t, [][][2]float64{{{0, 1}, {1, 2}}, {{3, 3}}}, collected(&s))
 	for _, f := range []*Figure{{}, {Series: []Series{{X: []float64{1}, Y: []float64{math.NaN()}}}}} {
 		_, err := f.Text(60, 10, false)
 		require.ErrorContains(t, err, "no point whose numbers are finite")

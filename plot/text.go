@@ -27,8 +27,11 @@ func (f *Figure) Text(columns, rows int, color bool) (string, error) {
 	}
 	g := newGrid(columns-widest-2, rows)
 	for i, s := range f.Series {
-		for _, run := range s.runs() {
+		for run := range s.runs() {
 			for j, p := range run {
+				if err := f.stopped(j); err != nil {
+					return "", err
+				}
 				if s.Points || j == 0 {
 					g.dot(x.at(p[0]), y.at(p[1]), i)
 				} else {

@@ -45,8 +45,22 @@ func (s Shape) String() string {
 	return b.String()
 }
 
-// Check refuses negative dimensions and shapes whose element count or byte count overflows.
+// MaxDims is how many dimensions an array may have.
+const MaxDims = 1024
+
+// CheckDims refuses to have more dimensions than MaxDims: ops that walk lists of axes ask before they begin.
+func CheckDims(n int) error {
+	if n > MaxDims {
+		return fmt.Errorf("an array of %d dimensions: at most %d are possible", n, MaxDims)
+	}
+	return nil
+}
+
+// Check refuses negative dimensions, too many of them, and shapes whose element count or byte count overflows.
 func (s Shape) Check(d DType) error {
+	if err := CheckDims(len(s)); err != nil {
+		return err
+	}
 	n := int64(d.Size())
 	for _, dim := range s {
 		if dim < 0 {

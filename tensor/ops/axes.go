@@ -78,7 +78,11 @@ func init() {
 	transpose.Define(t)
 
 	e := permuteView(func(in tensor.Shape, a axesAttrs) ([]int, error) {
-		added, err := addedPositions(a.Axes.Slice(), len(in))
+		axes := a.Axes.Slice()
+		if err := tensor.CheckDims(len(in) + len(axes)); err != nil {
+			return nil, err
+		}
+		added, err := addedPositions(axes, len(in))
 		from := make([]int, 0, len(in)+len(added))
 		for k := 0; len(from) < len(in)+len(added); {
 			if slices.Contains(added, len(from)) {

@@ -209,14 +209,14 @@ var operators = []string{
 
 // inside adds the tokens of a tag up to its end.
 func (l *lexer) inside(end string, kind tokenKind) {
-	begin, open := l.pos, ""
+	begin, open := l.pos, []byte(nil) // the brackets that wait for their ends
 	for {
 		l.pos = len(l.source) - len(strings.TrimLeftFunc(l.source[l.pos:], unicode.IsSpace))
 		rest := l.source[l.pos:]
 		if rest == "" {
 			l.fail(begin-2, "a tag has no end %s", end)
 		}
-		if open == "" {
+		if len(open) == 0 {
 			sign := byte(0)
 			if rest[0] == '-' || rest[0] == '+' && kind == blockEnd {
 				sign = rest[0]
@@ -254,20 +254,20 @@ func (l *lexer) inside(end string, kind tokenKind) {
 }
 
 // operator adds an operator, and keeps account of the brackets that are open.
-func (l *lexer) operator(rest, open string) string {
+func (l *lexer) operator(rest string, open []byte) []byte {
 	for _, op := range operators {
 		if !strings.HasPrefix(rest, op) {
 			continue
 		}
 		switch op {
 		case "(", "[", "{":
-			open += map[string]string{"(": ")", "[": "]", "{": "}"}[op]
+			open = append(open, map[string]byte{"(": ')', "[": ']', "{": '}'}[op])
 		case ")", "]", "}":
-			if open == "" {
+			if len(open) == 0 {
 				l.fail(l.pos, "unexpected '%s'", op)
 			}
-			if want := open[len(open)-1:]; want != op {
-				l.fail(l.pos, "unexpected '%s', expected '%s'", op, want)
+			if want := open[len(open)-1]; want != op[0] {
+				l.fail(l.pos, "unexpected '%s', expected '%c'", op, want)
 			}
 			open = open[:len(open)-1]
 		}

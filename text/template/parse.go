@@ -6,7 +6,7 @@ import (
 )
 
 // maxSource bounds the source of a template, in bytes.
-const maxSource = 4 << 20
+const maxSource = 1 << 20
 
 // maxDepth bounds how deep a template is nested as it is written.
 const maxDepth = 200
@@ -27,7 +27,7 @@ func Parse(source string) (t *Template, err error) {
 		}
 	}()
 	if len(source) > maxSource {
-		return nil, &Error{Line: 1, Column: 1, Message: "a template has at most 4 MiB"}
+		return nil, &Error{Line: 1, Column: 1, Message: "a template has at most 1 MiB"}
 	}
 	source = strings.ToValidUTF8(source, "\uFFFD")
 	source = strings.ReplaceAll(strings.ReplaceAll(source, "\r\n", "\n"), "\r", "\n")

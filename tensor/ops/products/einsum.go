@@ -19,8 +19,8 @@ var _ = sig.Def("einsum", "subscripts:string operands:array...", func(a *sig.Arg
 // dimensions of the result, and the products are summed over all others. A letter that an operand has twice is its
 // diagonal. An ellipsis, "...", stands for any number of dimensions, which are aligned at their ends. Without an arrow
 // the result has the ellipsis' dimensions and the letters that stand once, sorted. Dimensions of size 1 are broadcast.
-// Of three operands or more, two at a time are multiplied, in the order that [EinsumPath] gives. Subscripts that do not
-// fit the operands are errors, as are sums of products of integers: convert them with astype.
+// Of three operands or more, at most 128, two at a time are multiplied, in the order that [EinsumPath] gives.
+// Subscripts that do not fit the operands are errors, as are sums of products of integers: convert them with astype.
 func Einsum(subscripts string, operands []*tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "einsum"
 	c := tensor.Call(ctx)
@@ -40,10 +40,16 @@ func Einsum(subscripts string, operands []*tensor.Array, ctx ...*tensor.Ctx) *te
 	return kit.FailedAs(c, op, arrays[0])
 }
 
+// maxOperands bounds the search for an order, which takes time by the square of the operands and more.
+const maxOperands = 128
+
 // readEquation reads subscripts beside operands that can be used.
 func readEquation(c *tensor.Ctx, op, subscripts string, operands []*tensor.Array) (e equation, fail *tensor.Array) {
 	if len(operands) == 0 {
 		return e, tensor.Fail(c, op, "there is no operand for subscripts %q", subscripts)
+	}
+	if n := len(operands); n > maxOperands {
+		return e, tensor.Fail(c, op, "there are %d operands, at most %d can be put in order", n, maxOperands)
 	}
 	if f := kit.Unusable(c, op, operands...); f != nil {
 		return e, f

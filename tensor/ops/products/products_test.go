@@ -2,6 +2,7 @@ package products_test
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/mlxlua/mlxlua/tensor"
@@ -56,6 +57,7 @@ func TestEinsum(t *testing.T) {
 	bad("ab", `subscripts "ab" are for 2 dimensions, operand 0 has shape (2,)`, []int{2})
 	bad("a2", `subscripts are letters and ellipses, but "a2" has "2"`, []int{2, 2})
 	bad("...a...", `a subscript has one ellipsis at most: "...a..."`, []int{2, 2})
+	bad(strings.Repeat("a,", 128)+"a", "there are 129 operands, at most 128 can be put in order", make([][]int, 129)...)
 	bad("aa", `dimensions of operand 0, of shape (2, 3), have one name, "a", and sizes 2 and 3`, []int{2, 3})
 	bad("ab->bb", `the result of "ab->bb" has "b" twice`, []int{2, 3})
 	bad("ab->c", `the result of "ab->c" has "c", which no operand has`, []int{2, 3})
