@@ -150,8 +150,9 @@ function Config:rope(layer_type, theta_key, default)
   return out
 end
 
--- portable is config.json with the keys of both dialects, for programs that know one of them.
-function Config:portable()
+-- portable is config.json with the keys of both dialects, for programs that know one of them, and with what they take
+-- for granted in different ways: tied says whether the scores come from the embedding.
+function Config:portable(tied)
   local out = {}
   for k, v in pairs(self.raw) do out[k] = v end
   local into = out
@@ -163,6 +164,7 @@ function Config:portable()
   local function set(key, value)
     if into[key] == nil and value ~= nil and value ~= host.null then into[key] = value end
   end
+  set("tie_word_embeddings", tied)
   local rope = into.rope_parameters
   if rope and rope.full_attention then
     set("rope_theta", rope.full_attention.rope_theta)

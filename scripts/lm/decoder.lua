@@ -3,8 +3,9 @@ local nn = require("mx.nn")
 local layers = require("lm.layers")
 
 -- Decoder is the class of models: a class below it calls Decoder.init(self, w, c, Layer). Settings of c: vocab_size,
--- hidden_size, eps, layers (how many), tied (whether the scores come from the embedding), last_norm (the method of
--- weights that makes the last norm, "norm" unless it is given), and layout, each layer's cache: see lm.cache.
+-- hidden_size, eps, layers (how many), tied (whether the scores come from the embedding), norm (the method of weights
+-- that makes norms, "norm" unless it is given), norm_bias (whether they have one), and layout, each layer's cache: see
+-- lm.cache.
 local Decoder = nn.class("Decoder")
 
 function Decoder:init(w, c, Layer)
@@ -16,7 +17,7 @@ function Decoder:init(w, c, Layer)
   end
   self.model = {embed_tokens = w:embedding("model.embed_tokens", c.vocab_size, c.hidden_size), layers = {}}
   for i = 1, c.layers do self.model.layers[i] = Layer(w:at("model.layers." .. i - 1), c, i) end
-  self.model.norm = w[c.last_norm or "norm"](w, "model.norm", c.hidden_size, c.eps)
+  self.model.norm = w[c.norm or "norm"](w, "model.norm", c.hidden_size, c.eps, c.norm_bias)
   if not c.tied then self.lm_head = w:linear("lm_head", c.hidden_size, c.vocab_size) end
   self._layout = c.layout
 end

@@ -8,7 +8,8 @@ local function fail(text, ...) error(("lm: " .. text):format(...), 0) end
 -- types are config.json's model_type by GGUF's architecture.
 local types = {llama = "llama", qwen2 = "qwen2", qwen2moe = "qwen2_moe", qwen3 = "qwen3", qwen3moe = "qwen3_moe",
   gemma = "gemma", gemma2 = "gemma2", gemma3 = "gemma3_text", phi3 = "phi3", granite = "granite", olmo2 = "olmo2",
-  smollm3 = "smollm3", glm4 = "glm4", cohere2 = "cohere2", ["command-r"] = "cohere", seed_oss = "seed_oss"}
+  smollm3 = "smollm3", glm4 = "glm4", cohere2 = "cohere2", ["command-r"] = "cohere", seed_oss = "seed_oss",
+  starcoder2 = "starcoder2", stablelm = "stablelm"}
 local permuted = {llama = true, granite = true, smollm3 = true} -- see unpermuted
 
 local names = {
@@ -30,6 +31,7 @@ local others = {
     post_ffw_norm = "post_feedforward_layernorm"},
   phi3 = {ffn_up = "mlp.gate_up_proj"},
   olmo2 = {post_attention_norm = "post_attention_layernorm", post_ffw_norm = "post_feedforward_layernorm"},
+  starcoder2 = {ffn_up = "mlp.c_fc", ffn_down = "mlp.c_proj"},
   seed_oss = {post_attention_norm = "post_attention_layernorm"},
   glm4 = {post_attention_norm = "post_self_attn_layernorm", ffn_up = "mlp.gate_up_proj",
     post_ffw_norm = "post_mlp_layernorm"},
@@ -92,6 +94,19 @@ function more.cohere2(out, get)
   out.logit_scale = get("logit_scale")
 end
 more["command-r"] = more.cohere2
+
+function more.starcoder2(out, get)
+  out.norm_epsilon, out.rms_norm_eps = get("attention.layer_norm_epsilon"), nil
+  out.use_bias, out.hidden_act = out.attention_bias, "gelu_pytorch_tanh"
+  out.attention_bias, out.attention_out_bias, out.mlp_bias = nil, nil, nil
+end
+
+function more.stablelm(out, get)
+  out.layer_norm_eps, out.rms_norm_eps = get("attention.layer_norm_epsilon"), nil
+  out.use_qkv_bias, out.attention_bias = out.attention_bias, nil
+  out.use_parallel_residual = get("use_parallel_residual")
+  out.partial_rotary_factor = out.partial_rotary_factor or 1
+end
 
 function more.gemma(out) out.hidden_activation = "gelu_pytorch_tanh" end
 

@@ -13,6 +13,7 @@ for file, types in pairs{
   gemma3 = "gemma3 gemma3_text", glm4 = "glm glm4", gpt_oss = "gpt_oss", granite = "granite",
   llama = "llama mistral seed_oss smollm3", mixtral = "mixtral", olmo2 = "olmo2", phi3 = "phi3",
   qwen2 = "qwen2 qwen2_moe", qwen3 = "qwen3 qwen3_moe",
+  stablelm = "stablelm", starcoder2 = "starcoder2",
   qwen3_next = "qwen3_next qwen3_5 qwen3_5_text qwen3_5_moe qwen3_5_moe_text",
 } do
   for model_type in types:gmatch("%S+") do lm.models[model_type] = "lm.models." .. file end

@@ -130,10 +130,10 @@ local GemmaNorm = nn.class("GemmaNorm")
 function GemmaNorm:init(weight, eps) self.weight, self.eps = weight, eps end
 function GemmaNorm:forward(x) return mx.fast.rms_norm(x, 1 + self.weight, self.eps) end
 
--- LayerNorm scales to mean 0 and variance 1 and multiplies by the weight.
+-- LayerNorm scales to mean 0 and variance 1, multiplies by the weight and adds its bias, if it has one.
 local LayerNorm = nn.class("LayerNorm")
-function LayerNorm:init(weight, eps) self.weight, self.eps = weight, eps end
-function LayerNorm:forward(x) return mx.fast.layer_norm(x, self.weight, nil, self.eps) end
+function LayerNorm:init(weight, eps, bias) self.weight, self.eps, self.bias = weight, eps, bias end
+function LayerNorm:forward(x) return mx.fast.layer_norm(x, self.weight, self.bias, self.eps) end
 
 -- GLU is down(act(gate(x)) * up(x)), the feed-forward part of most models.
 local GLU = nn.class("MLP")

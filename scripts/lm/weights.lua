@@ -170,8 +170,11 @@ function Weights:norm(name, dims, eps) return layers.RMSNorm(self:floats(name ..
 -- gemma_norm is norm with 1 added to the weight.
 function Weights:gemma_norm(name, dims, eps) return layers.GemmaNorm(self:floats(name .. ".weight", {dims}), eps) end
 
--- layer_norm is the layer of a name that scales to mean 0 and variance 1 and multiplies by the weight.
-function Weights:layer_norm(name, dims, eps) return layers.LayerNorm(self:floats(name .. ".weight", {dims}), eps) end
+-- layer_norm is the layer of a name that scales to mean 0 and variance 1, multiplies by the weight and, where bias is
+-- true, adds its bias.
+function Weights:layer_norm(name, dims, eps, bias)
+  return layers.LayerNorm(self:floats(name .. ".weight", {dims}), eps, bias and self:array(name .. ".bias", {dims}))
+end
 
 -- check fails for arrays that no layer took.
 function Weights:check()

@@ -78,6 +78,9 @@ MODELS = {
     "cohere": ("Cohere", dict(UNSAID, use_qk_norm=True,
                               logit_scale=0.3)),
     "cohere2": ("Cohere2", dict(COMMON, sliding_window=8, logit_scale=0.3, layer_norm_eps=1e-5)),
+    "starcoder2": ("Starcoder2", dict(UNSAID, sliding_window=8)),
+    "stablelm": ("StableLm", dict(UNSAID, use_qkv_bias=True)),
+    "stablelm_parallel": ("StableLm", dict(UNSAID, use_parallel_residual=True)),
     "ernie4_5": ("Ernie4_5", dict(COMMON, use_bias=True)),
     "seed_oss": ("SeedOss", dict(COMMON, attention_bias=True, attention_out_bias=False)),
 }

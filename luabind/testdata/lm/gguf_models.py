@@ -133,6 +133,9 @@ OTHERS = {
     "cohere2": ("Cohere2", dict(num_hidden_layers=4, head_dim=16, sliding_window=4, logit_scale=0.3, layer_norm_eps=1e-5),
                 "cohere2", {"block_count": 4, "logit_scale": 0.3, "attention.sliding_window": 4, **EPS}),
     "seed_oss": ("SeedOss", dict(head_dim=16, attention_bias=True, attention_out_bias=False), "seed_oss", {}),
+    "starcoder2": ("Starcoder2", dict(norm_epsilon=1e-5), "starcoder2", EPS),
+    "stablelm": ("StableLm", dict(use_qkv_bias=True, layer_norm_eps=1e-5, rope_parameters=dict(
+        HALVES, partial_rotary_factor=0.25)), "stablelm", {"rope.dimension_count": 4, **EPS}),
     "gemma": ("Gemma", dict(head_dim=16, tie_word_embeddings=True), "gemma", {}),
 }
 

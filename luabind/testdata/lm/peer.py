@@ -43,7 +43,7 @@ LONG = {"rope_type": "longrope", "rope_theta": 10000.0, "original_max_position_e
         "short_factor": [1.5 + 0.5 * i for i in range(16)], "long_factor": [1.5 + 0.5 * i for i in range(16)]}
 # What differs from generate.py's models. mlx-lm leaves out the windows of mistral and gemma2, yarn's truncate
 # (gpt_oss), the factors for short texts (phi3), which layers are dense and whether shares are normalised (qwen2_moe),
-# that glm turns half a head and gemma's activation, and rounds the root of gemma's hidden_size, which is 16 here.
+# that glm turns half a head and the activation of gemma and starcoder2, and rounds the root of gemma's hidden_size, which is 16 here.
 CHANGES = {
     "llama": WIDE, "mistral": dict(WIDE, sliding_window=None), "qwen3": WIDE, "qwen3_moe": EXPERTS,
     "qwen3_next": dict(EXPERTS, **HYBRID, shared_expert_intermediate_size=128), "qwen3_5": dict(WIDE, **HYBRID),
@@ -60,6 +60,7 @@ CHANGES = {
         WIDE, rope_parameters=dict(generate.HALVES, partial_rotary_factor=1.0)),
     "glm4": WIDE, "cohere": UNSAID,
     "cohere2": dict(WINDOWS, sliding_window_pattern=2), "ernie4_5": WIDE, "seed_oss": WIDE,
+    "starcoder2": dict(UNSAID, sliding_window=None, hidden_act="gelu"), "stablelm": UNSAID,
 }
 
 

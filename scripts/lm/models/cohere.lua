@@ -36,7 +36,7 @@ local Model = nn.class("Model", Decoder)
 function Model:init(w, config)
   local c = Llama.settings(config)
   c.eps, c.norms = config:get("layer_norm_eps", 1e-5), {"input_layernorm"}
-  c.norm, c.last_norm = "layer_norm", "layer_norm"
+  c.norm = "layer_norm"
   c.Attention, c.head_norms, c.interleaved = Attention, config:get("use_qk_norm", false), true
   c.tied = config:get("tie_word_embeddings", true)
   config:only("layer_norm_bias", false)

@@ -40,7 +40,7 @@ local Experts = nn.class("Experts")
 
 function Experts:init(w, c)
   self.chosen, self.groups, self.chosen_groups = c.chosen, c.groups, c.chosen_groups
-  self.norm, self.factor = c.norm, c.factor
+  self.norm, self.factor = c.norm_shares, c.factor
   self.gate = {weight = w:array("gate.weight", {c.experts, c.hidden_size}),
     e_score_correction_bias = w:array("gate.e_score_correction_bias", {c.experts})}
   local act = c.act
@@ -112,7 +112,7 @@ function Model:init(w, config)
   c.experts = config:get("n_routed_experts")
   c.chosen = moe.chosen(config, c.experts or math.huge)
   c.groups, c.chosen_groups = config:get("n_group", 1), config:get("topk_group", 1)
-  c.norm, c.factor = config:get("norm_topk_prob", true), config:get("routed_scaling_factor", 1)
+  c.norm_shares, c.factor = config:get("norm_topk_prob", true), config:get("routed_scaling_factor", 1)
   c.shared, c.hidden = config:get("n_shared_experts", 0), config:get("moe_intermediate_size")
   c.dense, c.every = config:get("first_k_dense_replace", 0), config:get("moe_layer_freq", 1)
   config:only("scoring_func", "sigmoid")

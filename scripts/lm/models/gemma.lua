@@ -15,7 +15,7 @@ local Model = nn.class("Model", Decoder)
 
 function Model:init(w, config)
   local c = Llama.settings(config)
-  c.norm, c.last_norm, c.tied = "gemma_norm", "gemma_norm", config:get("tie_word_embeddings", true)
+  c.norm, c.tied = "gemma_norm", config:get("tie_word_embeddings", true)
   local act = config:get("hidden_act", "gelu") -- by which these files mean its approximation
   if act == "gelu" and not config:get("hidden_activation") then c.act = nn.gelu_approx end
   if config.model_type == "gemma2" then

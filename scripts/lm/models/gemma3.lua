@@ -46,7 +46,7 @@ function Model:init(w, config)
     layers = config:get("num_hidden_layers", 26), vocab_size = config:get("vocab_size", 262208),
     intermediate_size = config:get("intermediate_size", 9216), eps = config:get("rms_norm_eps", 1e-6),
     attention_bias = config:get("attention_bias", false), tied = not w:has("lm_head.weight"),
-    query_scale = config:get("query_pre_attn_scalar", 256), last_norm = "gemma_norm",
+    query_scale = config:get("query_pre_attn_scalar", 256), norm = "gemma_norm",
   }
   config:get("tie_word_embeddings")
   c.act = config:act(config:get("hidden_activation") and "hidden_activation" or "hidden_act", "gelu_pytorch_tanh")

@@ -31,7 +31,7 @@ local Layer = nn.class("Layer")
 function Layer:init(w, c, i)
   self.self_attn = (c.Attention or Attention)(w:at("self_attn"), c, i)
   self:feed(w, c, i)
-  for _, name in ipairs(c.norms) do self[name] = w[c.norm](w, name, c.hidden_size, c.eps) end
+  for _, name in ipairs(c.norms) do self[name] = w[c.norm](w, name, c.hidden_size, c.eps, c.norm_bias) end
 end
 
 -- feed makes the feed-forward part.
@@ -46,11 +46,12 @@ end
 
 local Model = nn.class("Model", Decoder)
 
-local windowed = {mistral = true, mixtral = true, phi3 = true}
+local windowed = {mistral = true, mixtral = true, phi3 = true, starcoder2 = true}
 
 -- settings are what the parts above take. A family changes them: scale and softcap of attention, Attention and MLP
--- (classes), norms (their names in a layer) and norm (which method of weights makes them), turned (which layers have
--- rotary embeddings) and interleaved.
+-- (classes), norms (their names in a layer), norm (which method of weights makes them: "norm", "layer_norm" or
+-- "gemma_norm") and norm_bias, turned (which layers have rotary embeddings) and interleaved (neighbours are turned, not
+-- halves).
 function Model.settings(config)
   local c = Decoder.settings(config)
   c.intermediate_size = config:need("intermediate_size")
