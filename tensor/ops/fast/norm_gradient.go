@@ -58,7 +58,7 @@ func init() {
 type normGradientVariant struct {
 	T, ACC, Out                   tensor.DType
 	rms, weight, ofWeight, ofBias bool
-	strip                         int
+	strip, each                   int
 }
 
 // normStrip is how many rows a lane adds up: so many that what it stores is little, and so few that rounding is.
@@ -75,7 +75,7 @@ func runNormGradient(r *tensor.Run, a normGradientAttrs) error {
 		return err
 	}
 	acc := kit.Accumulator(d)
-	v := normGradientVariant{d, acc, acc, a.RMS, a.Weight, a.OfWeight, a.OfBias, normStrip}
+	v := normGradientVariant{d, acc, acc, a.RMS, a.Weight, a.OfWeight, a.OfBias, normStrip, kit.EachLane(n)}
 	if rows == 0 { // sums of nothing
 		return r.Fill(r.Out[1], make([]byte, d.Size()))
 	}

@@ -1,6 +1,7 @@
 // Gradients of normalised rows (see norms.metal) of n elements. T is the element type, ACC the type to compute in. RMS
 // divides by the root of the mean square, otherwise the mean is subtracted first and the divisor is the standard
 // deviation. WEIGHT says that x has one, OF_WEIGHT and OF_BIAS whose gradients are wanted; OUT is the type of sums.
+// EACH is as there.
 //
 // With y the normalised row, s what it was multiplied by and t the cotangent times the weight, the gradient of x is
 // s * (t - y * mean(t * y) - mean(t)), without the last term if RMS (Ba, Kiros, Hinton, "Layer Normalization", 2016).
@@ -8,6 +9,9 @@
 #pragma clang fp contract(off)
 
 #define PARAMETERS (OF_WEIGHT + OF_BIAS)
+
+// The chain that element e of a lane's is added to.
+#define FOUR(e) ((e) < EACH / 4 * 4 ? (e) % 4 : 0)
 
 #if WEIGHT
 #define WEIGHED(i) (ACC(cot[i]) * ACC(weight[i]))
@@ -40,6 +44,42 @@ kernel void norm_gradient_rows(const device T* x [[buffer(0)]],
     const device T* from = x + ulong(p.y) * n;
     const device T* cot = cotangent + ulong(p.y) * n;
     device T* to = out + ulong(p.y) * n;
+#if EACH
+    // Rows of 32 * EACH elements stay in registers: each element is loaded once.
+    ACC v[EACH];
+    ACC t[EACH];
+    ACC m[4] = {0, 0, 0, 0};
+    for (uint e = 0; e < EACH; e++) {
+        uint i = lane + 32 * e;
+        v[e] = ACC(from[i]);
+        t[e] = WEIGHED(i);
+        m[FOUR(e)] += v[e];
+    }
+#if RMS
+    ACC mean = 0;
+#else
+    ACC mean = simd_sum((m[0] + m[1]) + (m[2] + m[3])) / ACC(32 * EACH);
+#endif
+    ACC s[4] = {0, 0, 0, 0};
+    ACC a[4] = {0, 0, 0, 0};
+    ACC b[4] = {0, 0, 0, 0};
+    for (uint e = 0; e < EACH; e++) {
+        v[e] = v[e] - mean;
+        s[FOUR(e)] = metal::fma(v[e], v[e], s[FOUR(e)]);
+        a[FOUR(e)] += t[e];
+        b[FOUR(e)] = metal::fma(t[e], v[e], b[FOUR(e)]);
+    }
+    ACC scale = 1 / metal::sqrt(simd_sum((s[0] + s[1]) + (s[2] + s[3])) / ACC(32 * EACH) + eps);
+    ACC along = simd_sum((b[0] + b[1]) + (b[2] + b[3])) * scale / ACC(32 * EACH);
+#if RMS
+    ACC middle = 0;
+#else
+    ACC middle = simd_sum((a[0] + a[1]) + (a[2] + a[3])) / ACC(32 * EACH);
+#endif
+    for (uint e = 0; e < EACH; e++) {
+        to[lane + 32 * e] = T(scale * ((t[e] - v[e] * scale * along) - middle));
+    }
+#else
     uint whole = n - n % 128;
 #if RMS
     ACC mean = 0;
@@ -91,6 +131,7 @@ kernel void norm_gradient_rows(const device T* x [[buffer(0)]],
         ACC y = (ACC(from[i]) - mean) * scale;
         to[i] = T(scale * ((WEIGHED(i) - y * along) - middle));
     }
+#endif
 #if OF_WEIGHT
     if (lane == 0) {
         row[2 * ulong(p.y)] = mean;

@@ -13,10 +13,10 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/optest"
 )
 
-// layerGradientIn64 is the gradient of sum(cot * layer_norm(x, w, b)) for rows of n elements in float64, by the chain
-// rule. With rms nothing is subtracted from the rows.
-func layerGradientIn64(x, cot, w []float64, n int, eps float64, rms bool) (dx, dw, db []float64) {
-	dx, dw, db = make([]float64, len(x)), make([]float64, n), make([]float64, n)
+// layerGradientIn64 is layer_norm(x, w, 0) for rows of n elements in float64, by the definition, and its gradient with
+// that cotangent, by the chain rule. With rms nothing is subtracted from the rows.
+func layerGradientIn64(x, cot, w []float64, n int, eps float64, rms bool) (out, dx, dw, db []float64) {
+	out, dx, dw, db = make([]float64, len(x)), make([]float64, len(x)), make([]float64, n), make([]float64, n)
 	for at := 0; at < len(x); at += n {
 		mean, square := 0.0, 0.0
 		for _, v := range x[at : at+n] {
@@ -32,6 +32,7 @@ func layerGradientIn64(x, cot, w []float64, n int, eps float64, rms bool) (dx, d
 		along, middle := 0.0, 0.0
 		for i, v := range x[at : at+n] {
 			y, c := (v-mean)*scale, cot[at+i]
+			out[at+i] = y * w[i]
 			dw[i] += c * y
 			db[i] += c
 			along += c * w[i] * y / float64(n)
@@ -44,14 +45,16 @@ func layerGradientIn64(x, cot, w []float64, n int, eps float64, rms bool) (dx, d
 			dx[at+i] = scale * (cot[at+i]*w[i] - (v-mean)*scale*along - middle)
 		}
 	}
-	return dx, dw, db
+	return out, dx, dw, db
 }
 
-// TestNormGradients: rows that are several strips, and strips of strips, of lengths around those that lanes share.
+// TestNormGradients: norms and their gradients, of rows that are several strips, and strips of strips, and of lengths
+// that stay in registers and others.
 func TestNormGradients(t *testing.T) {
 	optest.Open(t)
 	const eps = 1e-3
-	for _, size := range [][2]int{{1, 40}, {3, 128}, {65, 33}, {4097, 5}, {0, 4}} {
+	for _, size := range [][2]int{{1, 40}, {3, 128}, {3, 160}, {2, 32}, {2, 256}, {3, 288}, {65, 33}, {4097, 5},
+		{0, 4}} {
 		rows, n := size[0], size[1]
 		x, cot, w := make([]float64, rows*n), make([]float64, rows*n), make([]float64, n)
 		for i := range x {
@@ -65,19 +68,19 @@ func TestNormGradients(t *testing.T) {
 		}
 		in := []*tensor.Array{array(x, rows, n), array(w, n), array(make([]float64, n), n)}
 		for _, rms := range []bool{false, true} {
-			_, grads, err := grad.VJP(func(in []*tensor.Array) ([]*tensor.Array, error) {
+			outs, grads, err := grad.VJP(func(in []*tensor.Array) ([]*tensor.Array, error) {
 				if rms {
 					return []*tensor.Array{fast.RMSNorm(in[0], in[1], eps)}, nil
 				}
 				return []*tensor.Array{fast.LayerNorm(in[0], in[1], in[2], eps)}, nil
 			}, in, []*tensor.Array{array(cot, rows, n)})
 			require.NoError(t, err)
-			dx, dw, db := layerGradientIn64(x, cot, w, n, eps, rms)
+			out, dx, dw, db := layerGradientIn64(x, cot, w, n, eps, rms)
 			if rms {
 				clear(db)
 			}
-			for i, want := range [][]float64{dx, dw, db} {
-				got := optest.Values32(t, grads[i])
+			for i, want := range [][]float64{dx, dw, db, out} {
+				got := optest.Values32(t, append(grads, outs...)[i])
 				require.Len(t, got, len(want))
 				for k, v := range want {
 					require.InDelta(t, v, got[k], 2e-6*float64(max(rows, 4)), "rows %d, n %d, rms %v: gradient %d", rows, n, rms, i)

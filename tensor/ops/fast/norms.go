@@ -68,9 +68,11 @@ func (a normAttrs) parameters() []string {
 	return names
 }
 
+// normVariant chooses a kernel. Each is how many elements of a row a lane has, 0 if rows do not stay in registers.
 type normVariant struct {
 	T, ACC            tensor.DType
 	rms, weight, bias bool
+	each              int
 }
 
 func runNorm(r *tensor.Run, a normAttrs, rms bool) error {
@@ -88,7 +90,8 @@ func runNorm(r *tensor.Run, a normAttrs, rms bool) error {
 	for _, x := range in[1:] {
 		args = append(args, x.Arg())
 	}
-	return normKernels.Launch(r, normVariant{out.DType, acc, rms, a.Weight, a.Bias}, "norm_rows", kit.Rows(rows), args...)
+	v := normVariant{out.DType, acc, rms, a.Weight, a.Bias, kit.EachLane(n)}
+	return normKernels.Launch(r, v, "norm_rows", kit.Rows(rows), args...)
 }
 
 // normalised is x without its parameters' effect, in dtype acc, and what it was multiplied by.

@@ -1,8 +1,12 @@
 // Normalisation of rows of n elements, one SIMD-group each, whose lanes touch neighbouring elements. T is the element
 // type, ACC the type to compute in. RMS divides by the root of the mean square, otherwise the mean is subtracted first
-// and the divisor is the standard deviation. WEIGHT and BIAS say whether there are such.
+// and the divisor is the standard deviation. WEIGHT and BIAS say whether there are such. EACH is n / 32 where a row
+// stays in registers, otherwise 0; the sums are the same.
 
 #pragma clang fp contract(off)
+
+// The chain that element e of a lane's is added to.
+#define FOUR(e) ((e) < EACH / 4 * 4 ? (e) % 4 : 0)
 
 kernel void norm_rows(const device T* x [[buffer(0)]],
                       device T* out [[buffer(1)]],
@@ -18,6 +22,39 @@ kernel void norm_rows(const device T* x [[buffer(0)]],
     uint lane = p.x;
     const device T* from = x + ulong(p.y) * n;
     device T* to = out + ulong(p.y) * n;
+#if EACH
+    // Rows of 32 * EACH elements stay in registers: each element is loaded once.
+    ACC v[EACH];
+    for (uint e = 0; e < EACH; e++) {
+        v[e] = ACC(from[lane + 32 * e]);
+    }
+#if RMS
+    ACC mean = 0;
+#else
+    ACC m[4] = {0, 0, 0, 0};
+    for (uint e = 0; e < EACH; e++) {
+        m[FOUR(e)] += v[e];
+    }
+    ACC mean = simd_sum((m[0] + m[1]) + (m[2] + m[3])) / ACC(32 * EACH);
+#endif
+    ACC s[4] = {0, 0, 0, 0};
+    for (uint e = 0; e < EACH; e++) {
+        v[e] = v[e] - mean;
+        s[FOUR(e)] = metal::fma(v[e], v[e], s[FOUR(e)]);
+    }
+    ACC scale = 1 / metal::sqrt(simd_sum((s[0] + s[1]) + (s[2] + s[3])) / ACC(32 * EACH) + eps);
+    for (uint e = 0; e < EACH; e++) {
+        uint i = lane + 32 * e;
+        ACC y = v[e] * scale;
+#if WEIGHT
+        y = y * ACC(weight[i]);
+#endif
+#if BIAS
+        y = y + ACC(bias[i]);
+#endif
+        to[i] = T(y);
+    }
+#else
     uint whole = n - n % 128;
 #if RMS
     ACC mean = 0;
@@ -66,4 +103,5 @@ kernel void norm_rows(const device T* x [[buffer(0)]],
 #endif
         to[i] = T(v);
     }
+#endif
 }

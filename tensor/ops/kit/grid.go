@@ -40,6 +40,16 @@ func Simds(y, z, each int) Grid {
 // Rows is a SIMD-group for each of n rows.
 func Rows(n int) Grid { return Simds(n, 1, 8) }
 
+// EachLane is how many elements a lane of a SIMD-group has of a row of n that stays in registers: 0 where they are
+// many, or not the same for all.
+func EachLane(n int) int {
+	const most = 8
+	if n%32 != 0 || n > most*32 {
+		return 0
+	}
+	return n / 32
+}
+
 // CheckCount refuses n things where kernels count at most so many; what names them.
 func CheckCount(n, most int, what string) error {
 	if n > most {
