@@ -335,6 +335,44 @@ func TestScriptWatch(t *testing.T) {
 	<-over
 }
 
+// growingFiles is a file system of one file, w.lua, of which each look sees the next of some texts.
+type growingFiles struct{ texts []string }
+
+// Open opens the file as it is now.
+func (f *growingFiles) Open(name string) (fs.File, error) {
+	text := f.texts[0]
+	if len(f.texts) > 1 {
+		f.texts = f.texts[1:]
+	}
+	return fstest.MapFS{"w.lua": {Data: []byte(text)}}.Open(name)
+}
+
+// TestScriptHalfWritten: a file that is being written is no new version before it is whole, though its beginning is a
+// program.
+func TestScriptHalfWritten(t *testing.T) {
+	files := &growingFiles{texts: []string{"return 1"}}
+	script, err := mlxlua.LoadScript(t.Context(), mlxlua.ScriptOptions{Files: files, Name: "w.lua"})
+	require.NoError(t, err)
+	files.texts = []string{"", "return 2", "return 2 + 3"}
+	changed, err := script.Refresh(t.Context())
+	require.NoError(t, err)
+	require.True(t, changed)
+	require.Equal(t, 2, script.Version())
+	out, err := script.Run(t.Context(), open(t, mlxlua.Options{}))
+	require.NoError(t, err)
+	require.Equal(t, []any{5.0}, out)
+	files.texts = []string{"", "return 2 + 3"}
+	changed, err = script.Refresh(t.Context())
+	require.NoError(t, err)
+	require.False(t, changed, "it was written as it is")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	files.texts = []string{"return 6"}
+	_, err = script.Refresh(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, 2, script.Version())
+}
+
 type codeError struct{ code int }
 
 func (e *codeError) Error() string { return fmt.Sprint("code ", e.code) }

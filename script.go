@@ -48,8 +48,9 @@ func LoadScript(ctx context.Context, opt ScriptOptions) (*Script, error) {
 	return s, nil
 }
 
-// Refresh compiles the file anew if its text has changed, and reports whether there is a new version. A file that
-// cannot be read or compiled, or that Try refuses, is an error, and the version before stays the one that runs.
+// Refresh compiles the file anew if its text has changed, and reports whether there is a new version. A text that is
+// still being written is waited for. A file that cannot be read or compiled, or that Try refuses, is an error, and the
+// version before stays the one that runs.
 func (s *Script) Refresh(ctx context.Context) (changed bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,6 +59,11 @@ func (s *Script) Refresh(ctx context.Context) (changed bool, err error) {
 		return false, fmt.Errorf("[script] %w", err)
 	}
 	old := s.current.Load()
+	if old != nil {
+		if text, err = s.settled(ctx, text, old); err != nil {
+			return false, err
+		}
+	}
 	if old != nil && bytes.Equal(text, old.text) {
 		s.broken = nil
 		return false, nil
@@ -83,6 +89,40 @@ func (s *Script) Refresh(ctx context.Context) (changed bool, err error) {
 	s.current.Store(next)
 	s.broken = nil
 	return true, nil
+}
+
+// settleTime is how long a new text must stay before it counts, as editors empty a file before they write it, and
+// mostLooks how often that is asked of a file which does not stay.
+const (
+	settleTime = 10 * time.Millisecond
+	mostLooks  = 100
+)
+
+// settled is the file's text, read again until it has stopped to change, if it is not the one that runs, nor one that
+// was refused. It needs mu.
+func (s *Script) settled(ctx context.Context, text []byte, old *version) ([]byte, error) {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	for range mostLooks {
+		if bytes.Equal(text, old.text) || s.broken != nil && bytes.Equal(text, s.broken) {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("[script] %w", context.Cause(ctx))
+		case <-time.After(settleTime):
+		}
+		again, err := fs.ReadFile(s.opt.Files, s.opt.Name)
+		if err != nil {
+			return nil, fmt.Errorf("[script] %w", err)
+		}
+		if bytes.Equal(again, text) {
+			break
+		}
+		text = again
+	}
+	return text, nil
 }
 
 // Watch looks every so often whether the file has changed, until ctx is done. Tell is called with nil after a new
