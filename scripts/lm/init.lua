@@ -38,7 +38,9 @@ end
 -- found is the directory that a name stands for: itself, or a repository in the cache of huggingface_hub. Nothing is
 -- downloaded: of what is not there it is an error.
 local function found(name)
-  if host.kind(name) == "directory" then return name end
+  local kind, why = host.kind(name)
+  if kind == "directory" then return name end
+  if not (os and io) then error(("lm: %s: %s"):format(name, why or "it is no directory"), 0) end
   local looked = {name}
   local home = os.getenv("HOME") or ""
   local hub = os.getenv("HF_HUB_CACHE") or (os.getenv("HF_HOME") or home .. "/.cache/huggingface") .. "/hub"
