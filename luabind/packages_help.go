@@ -18,7 +18,11 @@ import (
 // packageTables are the tables whose functions help knows, by their names in the manual: the package itself, and the
 // classes of what it makes.
 func packageTables(s *State) map[string]*lua.LTable {
-	loaded, ok := s.L.GetField(s.L.GetGlobal("package"), "loaded").(*lua.LTable)
+	library, ok := s.Entry(s.L.G.Global, "package").(*lua.LTable)
+	if !ok {
+		return nil
+	}
+	loaded, ok := s.Entry(library, "loaded").(*lua.LTable)
 	if !ok {
 		return nil
 	}

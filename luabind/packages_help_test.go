@@ -47,6 +47,8 @@ func TestPackagesHaveHelp(t *testing.T) {
 	require.NotContains(t, s.mx.helpText(s.Global("lm")), "session:answer")
 	require.Contains(t, s.mx.helpText(lua.LString("perplex")), "lm.perplexity(model, tokens, options)")
 	require.Contains(t, s.mx.helpText(s.mx.LTable), `Packages: help("lm")`)
+	_, err = s.Run(t.Context(), strings.NewReader(`package.loaded = 1 package = nil`), "packages")
+	require.NoError(t, err)
 	require.Equal(t, "a function of the script", s.mx.helpText(s.Func(func(*lua.LState) int { return 0 })))
 }
 
