@@ -44,6 +44,17 @@ func TestGatherMM(t *testing.T) {
 		"[gather_mm] index 2 of rhs_indices is out of range for 2 matrices")
 }
 
+// One pick of several matrices is that matrix, in panels too.
+func TestGatherMMPicksOne(t *testing.T) {
+	optest.Open(t)
+	index := func(v int32) *array { return ops.FromSlice([]int32{v}, []int{1}) }
+	for _, d := range []tensor.DType{tensor.Float32, tensor.BFloat16} {
+		a, b := optest.Noise(d, 3, 20, 150), optest.Noise(d, 4, 150, 70)
+		want := ops.Matmul(ops.Take(a, index(2), new(0)), ops.Take(b, index(1), new(0)))
+		require.Equal(t, optest.Bytes(t, want), optest.Bytes(t, products.GatherMM(a, b, index(2), index(1))), d)
+	}
+}
+
 // Products of segments and of picked matrices are not differentiated by integers that pick.
 func TestPickersHaveNoDerivative(t *testing.T) {
 	a, index := optest.Zeros(2, 2, 2), ops.FromSlice([]int32{1, 0}, []int{1, 2})

@@ -184,6 +184,9 @@ func (p *Product) pack(x Matrices, packed tensor.Operand, batch tensor.Shape, st
 		entry, span = "pack_pairs", pairSpan
 	}
 	dims := kit.Collapse(batch, steps)
+	if picks != nil {
+		dims = kit.Collapse(x.Shape, x.Strides) // a pick counts among all of x, not among those picked
+	}
 	params := kit.Params{}.Long(x.Step[:]...).Uint(size, p.Depth, panels, dims.N)
 	args := []tensor.Arg{x.Arg(), packed.Arg(), params.Arg(), dims.Shape(), dims.Strides(0)}
 	if picks != nil {
