@@ -223,11 +223,14 @@ func (k *compiledFunction) call(L *lua.LState) int {
 	t := k.traces[outs[last-1]]
 	first := last - 1 - t.program.arrays // of the state
 	results := s.rebuildAll(t.results, outs[:first])
-	k.write(&t.program, outs[first:last-1])
+	change := &stateChange{new: slices.Clone(outs[:first])}
+	k.write(&t.program, outs[first:last-1], change)
 	for _, b := range k.state.late {
 		b.restore()
 	}
+	change.random(s.random.Key(), outs[last])
 	s.random.Set(outs[last])
+	s.changes.remember(s, change)
 	for _, v := range results {
 		L.Push(v)
 	}

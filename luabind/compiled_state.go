@@ -514,8 +514,8 @@ func (t trail) name() string {
 }
 
 // write runs a program on what outputs leads to, with the arrays of a replay. It changes nothing before all arrays are
-// known to be good.
-func (k *compiledFunction) write(p *stateProgram, arrays []*tensor.Array) {
+// known to be good. It notes in change what it changes.
+func (k *compiledFunction) write(p *stateProgram, arrays []*tensor.Array, change *stateChange) {
 	s := k.s
 	boxes := make([]lua.LValue, len(arrays))
 	for i, x := range arrays {
@@ -545,9 +545,14 @@ func (k *compiledFunction) write(p *stateProgram, arrays []*tensor.Array) {
 		}
 	}
 	for _, w := range p.writes {
-		k.state.led.tables[w.table].RawSet(w.key, value(w.value))
+		t, now := k.state.led.tables[w.table], value(w.value)
+		change.entry(t, w.key, t.RawGet(w.key), now)
+		t.RawSet(w.key, now)
 	}
 	for _, w := range p.inPlace {
-		k.captured[w.capture].ud.Value = boxes[w.array].(*lua.LUserData).Value
+		ud := k.captured[w.capture].ud
+		was := ud.Value.(*tensor.Array)
+		ud.Value = boxes[w.array].(*lua.LUserData).Value
+		change.variable(ud, was)
 	}
 }

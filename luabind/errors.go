@@ -52,6 +52,7 @@ const errorKind = "error"
 func (s *State) raise(err error) {
 	e := &luaError{message: tensor.Brief(err.Error()), cause: err, traceback: s.Traceback(), place: s.where()}
 	s.work.tell(err)
+	s.changes.rollBack(s)
 	var oe *tensor.OpError
 	if errors.As(err, &oe) {
 		e.op = oe.Op

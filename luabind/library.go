@@ -168,7 +168,7 @@ func loadLibrary(s *State) {
 }
 
 // run runs the module's files. What they are run with is in a table, so that the state knows of it: mx,
-// define, fail and use; and under a file's name what the file returned.
+// define, fail, use and changing; and under a file's name what the file returned.
 func (m writtenModule) run() {
 	s := m.s
 	with := s.L.NewTable()
@@ -190,6 +190,7 @@ func (m writtenModule) run() {
 		}
 		return 1
 	}, with))
+	with.Append(changing(s))
 	for _, f := range m.files {
 		m.runFile(f.name, with)
 	}

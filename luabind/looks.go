@@ -208,6 +208,7 @@ func (l *looks) outside() {
 	l.traced.each(func(f *luaFunc) { f.reached(l) })
 	l.custom.each(func(c *customCall) { c.reached(l) })
 	l.shapes.each(func(c *shapeCall) { c.reached(l) })
+	l.s.changes.reached(l)
 }
 
 // give notes values that a Go program may hold from now on. What it reaches by a table or function that it was given is

@@ -51,9 +51,11 @@ type State struct {
 	transforming []string
 	spareArgs    []*args // of calls that have ended, for the next ones
 
-	work  handedOver
-	looks looks
-	life  life
+	work handedOver
+	// changes are what the script's state may go back to.
+	changes changes
+	looks   looks
+	life    life
 }
 
 // Options are what a State is opened with.
@@ -92,6 +94,7 @@ func New(opt Options) *State {
 		Condition: func(v lua.LValue, call bool) { condition(s, v, call) }})
 	s.life.end = func() {
 		s.L.Close()
+		s.changes.forget()
 		s.looks.close()
 		giveStream(s)
 	}

@@ -62,6 +62,7 @@ func (e *luaFailure) Error() string { return e.err.Error() }
 func (s *State) reraise(err error) {
 	if f, ok := err.(*luaFailure); ok {
 		if api, ok := f.err.(*lua.ApiError); ok && api.Object != nil && api.Object != lua.LNil {
+			s.changes.rollBack(s)
 			s.L.Error(api.Object, 0)
 		}
 		s.raise(f.err)

@@ -109,5 +109,6 @@ func (s *State) Finish(ctx context.Context) error {
 	if err := s.work.wait(ctx, len(s.work.running)); err != nil {
 		return err
 	}
+	s.changes.rollBack(s)
 	return s.work.failure()
 }

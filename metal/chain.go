@@ -13,8 +13,11 @@ import (
 type Chain struct {
 	interrupted atomic.Bool
 	broken      bool // a command buffer ended early; of the queue's turn in the driver
+	failed      bool // a command has; of the queue's turn, too
 
 	mu    sync.Mutex
+	gates []func(failed bool) error
+	open  int                     // how many of them are
 	cause error                   // of the interruption
 	ctx   context.Context         // nil until somebody asks for it: few do
 	stop  context.CancelCauseFunc // of ctx
@@ -25,6 +28,7 @@ type Chain struct {
 func (ch *Chain) NewCommandBuffer(d *Device, queue int, label string) *CommandBuffer {
 	cb := d.NewCommandBuffer(queue, label)
 	cb.chain = ch
+	cb.enc.gates = ch.gated()
 	return cb
 }
 
@@ -73,10 +77,53 @@ func (cb *CommandBuffer) Context() context.Context {
 	return ch.ctx
 }
 
+// Gate has the commands that follow, in this command buffer and in later ones of its chain, run only if pass returns no
+// error: it is called once, by whoever runs the commands, when all those before have run, and is told whether one of
+// the chain's has failed. Its error interrupts the chain.
+func (e *Encoder) Gate(pass func(failed bool) error) error {
+	if e.n > 0 {
+		if err := e.Barrier(); err != nil {
+			return err
+		}
+	}
+	ch := e.cb.chain
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	ch.gates = append(ch.gates, pass)
+	e.gates = len(ch.gates)
+	return nil
+}
+
+// openGates opens the first n gates, up to one that does not open.
+func (ch *Chain) openGates(n int) {
+	for n > 0 && !ch.interrupted.Load() {
+		ch.mu.Lock()
+		if ch.open >= n {
+			ch.mu.Unlock()
+			return
+		}
+		pass := ch.gates[ch.open]
+		ch.gates[ch.open] = nil
+		ch.open++
+		ch.mu.Unlock()
+		if err := pass(ch.failed); err != nil {
+			ch.Interrupt(err)
+		}
+	}
+}
+
+// gated is how many gates the next command of the chain is behind.
+func (ch *Chain) gated() int {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	return len(ch.gates)
+}
+
 // StopBefore reports whether a driver has to end the command buffer without running command i, and notes that the
 // command begins where it does not. Barriers are not asked about.
 func (cb *CommandBuffer) StopBefore(i int) bool {
 	ch, unit := cb.chain, cb.commands()[i].Unit
+	ch.openGates(cb.commands()[i].Gates)
 	if !ch.broken && (!ch.interrupted.Load() || unit != 0 && unit == cb.unit) {
 		cb.unit = unit
 		return false

@@ -23,10 +23,10 @@ type Driver interface {
 	// Submit starts the commands of cb, which must not change any more, and returns. When they have run, or have failed,
 	// the driver calls done exactly once, from any goroutine, not before Submit was called. Command buffers of one queue
 	// run in the order of their submission, also after one that failed; those of different queues may overlap. The driver
-	// calls cb.Started when it begins. Right before command i it calls cb.StopBefore(i), and where that says so ends the
-	// command buffer with cb.Interrupted; then cb.Check(i), whose error ends it too. Where cb.Measures
-	// it tells cb.Ran how long each command took, if it can. A command under way is stopped soon
-	// after cb.Interrupt(i) becomes true, which ends the command buffer with cb.Interrupted as well.
+	// calls cb.Started when it begins. Right before command i, when those before the last barrier have ended, it calls
+	// cb.StopBefore(i), and where that says so ends the command buffer with cb.Interrupted; then cb.Check(i), whose error
+	// ends it too. Where cb.Measures it tells cb.Ran how long each command took, if it can. A command under way is stopped
+	// soon after cb.Interrupt(i) becomes true, which ends the command buffer with cb.Interrupted as well.
 	Submit(queue int, cb *CommandBuffer, done func(error))
 	// Close waits for submitted work and frees everything.
 	Close() error
@@ -151,6 +151,8 @@ type Command struct {
 	// Unit is not 0 for a command that cannot be repeated, since it overwrites what it, or a later command of that Unit,
 	// reads. The commands of a Unit follow each other; once the first has begun all of them run to their end.
 	Unit int
+	// Gates is how many of the chain's gates have to be open before the command may run: see Encoder.Gate.
+	Gates int
 
 	// Dispatch.
 	Pipeline    *Pipeline

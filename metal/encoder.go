@@ -17,6 +17,7 @@ type Encoder struct {
 	err     error // of the bindings for p
 	label   string
 	unit    int
+	gates   int // the commands that follow are behind
 	epoch   int
 	n       int       // commands so far
 	over    bool      // the command buffer was committed
@@ -250,7 +251,8 @@ func (e *Encoder) Dispatch(grid, tg Size) error {
 		e.note(i, p.access[i], &e.args[i].Buffer)
 	}
 	cb.add(&Command{
-		Kind: CmdDispatch, Label: e.label, Unit: e.unit, Pipeline: p, Args: cb.rec.keepArgs(e.args), Grid: grid,
+		Kind: CmdDispatch, Label: e.label, Unit: e.unit, Gates: e.gates, Pipeline: p,
+		Args: cb.rec.keepArgs(e.args), Grid: grid,
 		Threadgroup: Size{min(tg.X, grid.X), min(tg.Y, grid.Y), min(tg.Z, grid.Z)},
 	})
 	return nil
@@ -355,7 +357,7 @@ func (e *Encoder) transfer(op string, c Command) error {
 	e.barrierIfDue()
 	e.note(0, accRead, &c.Src)
 	e.note(1, accWrite, &c.Dst)
-	c.Label, c.Unit = e.label, e.unit
+	c.Label, c.Unit, c.Gates = e.label, e.unit, e.gates
 	cb.add(&c)
 	return nil
 }

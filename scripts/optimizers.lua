@@ -1,6 +1,6 @@
 -- mx.optimizers: optimizers and schedules, by their definitions in MLX. An optimizer is a table with a class; its state
 -- is a tree of arrays beside the tree of parameters.
-local mx, define, fail, use = ...
+local mx, define, fail, use, changing = ...
 local utils = use("mx.utils")
 
 -- Schedules: functions of the step, which is an array of integers in an optimizer's state, or a number.
@@ -136,6 +136,17 @@ local function beside(parameters, state)
   end
 end
 
+-- bare reports whether a state has nothing for the first of the parameters: that of a step that failed may be gone.
+local function bare(parameters, state)
+  while type(parameters) == "table" do
+    local k, p = next(parameters)
+    if k == nil then return false end
+    parameters, state = p, state[k]
+    if state == nil then return true end
+  end
+  return false
+end
+
 function Optimizer:init(parameters)
   own(self, "init")
   if type(parameters) == "table" then
@@ -167,7 +178,7 @@ function Optimizer:apply_gradients(gradients, parameters)
   if state.step == nil then
     fail(self.class, "state has no step: it is no state of an optimizer; to begin anew make a new one")
   end
-  if not self._initialized then self:init(gradients) end
+  if not self._initialized or bare(gradients, state) then self:init(gradients) end
   for name, schedule in pairs(self._schedulers) do state[name] = self:scheduled(schedule) end
   state.step = state.step + 1
   return utils.tree_map(function(g, p, s) return self:apply_single(g, p, s) end, gradients, parameters, state)
@@ -180,10 +191,20 @@ local function assign(into, tree)
   end
 end
 
-function Optimizer:update(model, gradients)
-  own(self, "update")
+local function update(self, model, gradients)
   local new = self:apply_gradients(gradients, model)
   if type(model.update) == "function" then model:update(new) else assign(model, new) end
+end
+
+-- ended ends a call that has written into tables: after an error they are as before.
+local function ended(changed, ok, ...)
+  changed(ok)
+  if not ok then error((...), 0) end
+end
+
+function Optimizer:update(model, gradients)
+  own(self, "update")
+  return ended(changing(self, model), pcall(update, self, model, gradients))
 end
 
 -- setting enters a hyperparameter in the state: a number, an array, or a schedule of either.

@@ -24,6 +24,9 @@ type job struct {
 
 	stopped atomic.Bool // nothing more of it is recorded, and what has not run is undone; set with jobs held
 
+	changes  []*Change  // that it computes new values of; of claiming
+	fallible []fallible // its nodes that may fail, and those of evaluations that it waits for; of claiming
+
 	// Guarded by jobs:
 	deps       []*job // evaluations whose results this one waits for
 	dependents []*job // and those that wait for this one's
@@ -33,6 +36,7 @@ type job struct {
 	unsettled int           // segments that are not settled: unknownSegments before it is claimed
 	err       error         // the first
 	noMemory  error         // the error that stopped it, if that was a limit's
+	ranOutAt  uint64        // the number of the node that it stopped at; the largest: none
 	blockedOn *job          // it was stopped at once, because it needs what this one is undoing
 	chains    []streamChain // by stream
 	undone    []*Node       // to be lazy again
@@ -179,9 +183,11 @@ func (j *job) settle() {
 	jobs.Unlock()
 	j.cancel(context.Canceled)
 	if !stopped {
+		j.evaluated()
 		j.over()
 	}
 	for _, d := range undone {
+		d.evaluated()
 		d.giveBack()
 		d.over()
 	}

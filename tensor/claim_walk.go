@@ -56,13 +56,20 @@ func (j *job) claim() {
 				segs = append(segs, seg)
 			}
 			for _, v := range n.in[:reads] {
-				if in := v.Node; in.seenBy != claimID && in.pending() && in.seg.job.visited != claimID {
+				in := v.Node
+				if in.seenBy == claimID {
+					continue
+				}
+				if in.pending() && in.seg.job.visited != claimID {
 					in.seg.job.visited = claimID
 					deps = append(deps, in.seg.job)
+				} else if in.now() == Failed {
+					doubtChanges(n, in.id)
 				}
 			}
 			n.seg, n.slot = seg, int32(len(tasks)-seg.first)
 			tasks = append(tasks, task{n, n.in, reads})
+			j.foresee(&tasks[len(tasks)-1])
 			n.state.Store(int32(Scheduled))
 			n.yieldInputs(&tasks[len(tasks)-1])
 		}
@@ -74,6 +81,9 @@ func (j *job) claim() {
 	}
 	j.roots = nil
 	j.tasks.Store(int64(len(tasks)))
+	for _, d := range deps {
+		j.fallible = append(j.fallible, d.unforeseen()...)
+	}
 	j.waitFor(deps)
 	j.setUnsettled(len(segs))
 	for i, s := range segs {

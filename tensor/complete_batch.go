@@ -14,7 +14,7 @@ type batch struct {
 	cb     *metal.CommandBuffer // nil if there is nothing to run
 	job    *job
 	nodes  []settling
-	checks []check
+	checks []*check
 	bytes  int64 // written by its commands
 	fresh  int64 // those of them for which memory came from the pool
 
@@ -42,14 +42,6 @@ const (
 	refused                        // it has failed while it was recorded
 	unrecorded                     // its job was stopped before it was recorded
 )
-
-type check struct {
-	node *Node
-	buf  *metal.Buffer
-	at   int64
-	n    int64
-	f    func([]byte) error
-}
 
 // complete notes that a batch's commands have run, or failed, and settles the oldest batches that have.
 func (s *Stream) complete(b *batch, err error) {
@@ -84,7 +76,7 @@ func (b *batch) settle() {
 	var failed map[*Node]error
 	for _, c := range b.checks {
 		if ranError == nil {
-			if err := c.run(); err != nil {
+			if err := c.result(); err != nil {
 				if failed == nil {
 					failed = map[*Node]error{}
 				}
@@ -93,7 +85,7 @@ func (b *batch) settle() {
 				}
 			}
 		}
-		c.buf.Release()
+		c.end()
 	}
 	var single []*metal.CommandError
 	if ranError != nil {

@@ -31,6 +31,7 @@ func (n *Node) settleHeld(err error) {
 	state := Ready
 	if err != nil {
 		n.extra().err, state = err, Failed
+		doubtChanges(n, n.id)
 		if n.seg != nil {
 			n.seg.job.fail(err)
 		}

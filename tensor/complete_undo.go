@@ -130,8 +130,9 @@ func (j *job) stop(cause error) {
 	}
 }
 
-// runOut stops the job because a limit, of memory or of its holder's kernels, does not hold what it needs.
-func (j *job) runOut(err error) {
+// runOut stops the job because a limit, of memory or of its holder's kernels, does not hold what it needs for the node
+// of that number.
+func (j *job) runOut(err error, at uint64) {
 	schedMu.Lock()
 	defer schedMu.Unlock()
 	jobs.Lock()
@@ -141,7 +142,7 @@ func (j *job) runOut(err error) {
 	}
 	j.fail(err)
 	j.mu.Lock()
-	j.noMemory = err
+	j.noMemory, j.ranOutAt = err, at
 	j.mu.Unlock()
 	j.stopAll(err)
 }

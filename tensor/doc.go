@@ -51,5 +51,8 @@
 //   - An output is spent when its last reader is recorded: its storage serves later calls. It is gone when that reader
 //     has run.
 //   - Settling makes a batch's nodes ready, or failed with their error.
+//   - A change (Change) is new values that take the place of old ones in what a program holds. The old ones are kept
+//     until the new ones cannot fail.
+//   - A gate is a place in a chain: the commands behind it run if nothing has failed that would make a change undone.
 //   - Undoing takes back that a node was claimed, since its job was stopped before the node's commands had run.
 package tensor

@@ -61,6 +61,8 @@ type Node struct {
 	place compactPlace
 	rare  *rare
 
+	changes atomic.Pointer[nodeChanges] // that its outputs are values of; stored with mu held
+
 	// Few large objects are made, watched and looked at faster than many small ones:
 	single [1]output // out, where there is one
 	home   storage   // the first output's, where it has one of its own
@@ -124,10 +126,13 @@ func (n *Node) array(i int) *Array {
 	}
 	a := &Array{node: n, out: int32(i)}
 	if o.weak {
-		o.handle = weak.Make(a)
+		o.watch(a)
 	}
 	return a
 }
+
+// watch makes a the handle that tells whether somebody may still read the output.
+func (o *output) watch(a *Array) { o.handle = weak.Make(a) }
 
 // weakBytes is the size from which an output watches its handle: below, writing it costs less than asking.
 const weakBytes = 1 << 20

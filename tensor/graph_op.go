@@ -40,6 +40,7 @@ type Op struct {
 	dtype             func(in []Spec, a any, outs []DType) ([]DType, error)
 	specFrom          func(a any, n int) int
 	indicesFrom       func(a any, n int) int
+	bounds            func(in []Spec, a any, bounds []int) []int
 	prepare           func(in []Spec, a any) (any, error)
 	fixed             func(a any) bool
 	writes            func(a any) bool
@@ -123,6 +124,9 @@ func (o *OpOf[A]) Define(r Rules[A]) {
 	}
 	if r.IndicesFrom != nil {
 		p.indicesFrom = func(a any, n int) int { return r.IndicesFrom(a.(A), n) }
+	}
+	if r.Bounds != nil {
+		p.bounds = func(in []Spec, a any, bounds []int) []int { return r.Bounds(in, a.(A), bounds) }
 	}
 	if r.Prepare != nil {
 		p.prepare = func(in []Spec, a any) (any, error) { return r.Prepare(in, a.(A)) }
@@ -221,6 +225,8 @@ func checkRules[A comparable](p *Op, r Rules[A]) error {
 		return fmt.Errorf("the Updates rule needs Run")
 	case r.Prepare != nil && r.Run == nil:
 		return fmt.Errorf("the Prepare rule needs Run")
+	case r.Bounds != nil && r.IndicesFrom == nil:
+		return fmt.Errorf("the Bounds rule needs IndicesFrom")
 	case r.Fills && r.View == nil:
 		return fmt.Errorf("the Fills rule needs View")
 	case r.Same && r.Reduce == nil:

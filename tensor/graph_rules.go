@@ -22,6 +22,10 @@ type Rules[A comparable] struct {
 	// derivative. Transforms refuse to differentiate by an integer argument of a function that is one of them. Nil:
 	// none is.
 	IndicesFrom func(a A, n int) int
+	// Bounds appends to bounds, which is empty, of how many elements each of the inputs from IndicesFrom on has indices.
+	// A call of an op with this rule fails when it is computed only if one is out of range: two calls that have the same
+	// indices of as many elements fail alike. Nil: calls with indices fail in a way of their own.
+	Bounds func(in []Spec, a A, bounds []int) []int
 	// NoMerge marks an impure op: two calls with equal attributes and inputs are not one.
 	NoMerge bool
 	// Writes says that a call's kernel may change its inputs' bytes: a user's kernel that casts const away. What such

@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -138,6 +139,6 @@ func (b *batch) timed() {
 // overrun stops the job because the time of its holder's kernels is over.
 func (j *job) overrun(k *KernelTime) {
 	k.charge(k.left())
-	j.runOut(k.refusal)
+	j.runOut(k.refusal, math.MaxUint64)
 	k.over()
 }

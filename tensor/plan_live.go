@@ -13,7 +13,7 @@ func (rec *recorder) findLive() {
 				o := &n.out[k]
 				at := p.base[i] + int32(k)
 				bound := !o.asked && o.readers.waiting() == p.edges[at]
-				p.live[at] = !bound || !(Value{n, k}).unheld(rec.job.proof)
+				p.live[at] = !bound || !(Value{n, k}).unheld(rec.job.proof) || (Value{n, k}).changing()
 				if bound && p.live[at] && o.weak && !rec.job.proof.reachable(n, k) {
 					unproven += o.spec.NBytes()
 				}

@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/mlxlua/mlxlua/metal"
@@ -16,6 +17,8 @@ type batcher struct {
 	tasks []task // of the segment that is being recorded
 	batch *batch // that is being filled, if there is one
 	begun bool   // a batch of the segment was handed over
+
+	checks []*check // that no gate has seen
 
 	// The unit that is being recorded:
 	members []int32 // its slots
@@ -115,6 +118,7 @@ func (q *batcher) commit(last bool) {
 		b = q.open()
 	}
 	q.batch, q.begun = nil, true
+	q.checks = slices.DeleteFunc(q.checks, (*check).over)
 	b.last = last
 	if len(q.members) > 0 && b.cb != nil && b.cb.Encoder().Len() > q.first {
 		q.split(b)

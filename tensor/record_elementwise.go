@@ -120,7 +120,8 @@ func (rec *recorder) lastRead(v Value, members []int32) bool {
 		}
 	}
 	o := &v.Node.out[v.Out]
-	return o.readers.waiting() == reads && (!o.asked || v.Node.now() >= Ready) && v.unheld(rec.job.proof)
+	return o.readers.waiting() == reads && (!o.asked || v.Node.now() >= Ready) && v.unheld(rec.job.proof) &&
+		rec.maySpend(v)
 }
 
 // linear encodes the scratch's expression where all operands are contiguous or scalars.

@@ -232,6 +232,10 @@ func (rec *recorder) checkAtEnd(n *Node, o Operand, f func([]byte) error) {
 	if o.owner != nil {
 		o.owner.shared.Store(true)
 	}
+	c := &check{node: n, buf: o.buf, at: o.OffsetBytes, n: o.NBytes(), f: f}
 	b := rec.batcher.open()
-	b.checks = append(b.checks, check{n, o.buf, o.OffsetBytes, o.NBytes(), f})
+	b.checks = append(b.checks, c)
+	if changes.n.Load() > 0 {
+		rec.batcher.checks = append(rec.batcher.checks, c)
+	}
 }

@@ -24,6 +24,9 @@ type recorder struct {
 	spare  kernelScratch // for a copy that a rule makes while its own kernel is being prepared
 	rule   Run           // of the Run rule that is being executed
 
+	gated []*Change    // changes that what is recorded next is behind a gate of
+	known []indexCheck // scratch of foreseen
+
 	preview *preview // what is recorded is not to run: nil otherwise
 }
 
@@ -37,6 +40,8 @@ func (rec *recorder) init(s *Stream) {
 // beginSegment makes the segment the one that is recorded.
 func (rec *recorder) beginSegment(seg *segment) {
 	rec.seg, rec.job = seg, seg.job
+	clear(rec.gated)
+	rec.gated = rec.gated[:0]
 	rec.batcher.job, rec.batcher.tasks, rec.batcher.begun = seg.job, seg.tasks, false
 }
 

@@ -53,7 +53,8 @@ func (rec *recorder) recordUnit(u unit) {
 // there is no memory.
 func (rec *recorder) stops(members []int32, err error) bool {
 	if errors.Is(err, metal.ErrNoMemory) {
-		rec.job.runOut(rec.seg.tasks[members[len(members)-1]].node.runError(err))
+		n := rec.seg.tasks[members[len(members)-1]].node
+		rec.job.runOut(n.runError(err), n.id)
 	}
 	return rec.job.stopped.Load()
 }
@@ -193,7 +194,7 @@ func (t *task) unplace() {
 // have not been undone, it is gone.
 func (rec *recorder) spendUnread(v Value) {
 	o := &v.Node.out[v.Out]
-	if o.readers.waiting() != 0 || o.asked && v.Node.now() < Ready || !v.unheld(rec.job.proof) {
+	if o.readers.waiting() != 0 || o.asked && v.Node.now() < Ready || !v.unheld(rec.job.proof) || !rec.maySpend(v) {
 		return
 	}
 	v.Node.mu.Lock()
@@ -205,7 +206,7 @@ func (rec *recorder) spendUnread(v Value) {
 		st.buf.Retain()
 		rec.memory.recycle(st.buf)
 	}
-	if !rec.dev.Retains() { // nothing is kept, to see what that prevents
+	if !rec.dev.Retains() && !v.changing() { // nothing is kept, to see what that prevents
 		v.Node.mu.Lock()
 		v.Node.drop(v.Out)
 		v.Node.mu.Unlock()

@@ -28,6 +28,7 @@ var cases = []testCase{
 	{name: "twelve weights", run: caseTwelveWeights},
 	{name: "cancel", run: caseCancel},
 	{name: "interruption", run: caseInterruption},
+	{name: "gates", run: caseGates},
 	{name: "faults", run: caseFaults},
 	{name: "limits", run: caseLimits},
 	{name: "edges of the limits", run: caseEdges},
@@ -454,6 +455,47 @@ func caseInterruption(b *bench) {
 		must.Equal(b.t, slices.Repeat([]uint32{1<<ran - 1}, 1000), read(x))
 	}
 	release(x, y, flag)
+}
+
+// caseGates: commands behind a gate run if it opens, and are asked for it once, when those before have run.
+func caseGates(b *bench) {
+	why := errors.New("it is shut")
+	x := b.zeros(1000)
+	for shut := range 3 { // the gate that does not open; 2: both do
+		clean := b.begin()
+		must.NoError(b.t, clean.Encoder().Fill(x.All(), []byte{0}))
+		b.finish(clean)
+		var chain metal.Chain
+		asked := [2]int{}
+		gate := func(cb *metal.CommandBuffer, n int) {
+			must.NoError(b.t, cb.Encoder().Gate(func(failed bool) error {
+				asked[n]++
+				must.Equal(b.t, false, failed)
+				must.Equal(b.t, slices.Repeat([]uint32{[]uint32{1, 7}[n]}, 1000), read(x))
+				if n == shut {
+					return why
+				}
+				return nil
+			}))
+		}
+		first, second := b.chained(&chain), b.chained(&chain)
+		twice := func(cb *metal.CommandBuffer) { b.encode(cb, "twice_plus_one", threads(1000), threads(10), buf("x", x)) }
+		twice(first)
+		gate(first, 0)
+		twice(first)
+		twice(first)
+		gate(second, 1) // nothing of its own command buffer is before it
+		twice(second)
+		twice(second)
+		must.NoError(b.t, first.Commit())
+		must.NoError(b.t, second.Commit())
+		err1, err2 := first.Wait(bg), second.Wait(bg)
+		must.Equal(b.t, [2]int{1, min(shut, 1)}, asked)
+		must.Equal(b.t, shut == 0, errors.Is(err1, why))
+		must.Equal(b.t, shut <= 1, errors.Is(err2, why))
+		must.Equal(b.t, slices.Repeat([]uint32{[]uint32{1, 7, 31}[shut]}, 1000), read(x))
+	}
+	release(x)
 }
 
 // caseFaults: accesses out of bounds are errors that name kernel and buffer; neighbours in memory stay untouched, and

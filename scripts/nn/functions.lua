@@ -1,5 +1,5 @@
 -- Gradients of models.
-local mx, define, fail, use = ...
+local mx, define, fail, use, changing = ...
 
 local is_module = use("class").is_module
 
@@ -14,8 +14,9 @@ define{
       fail("value_and_grad", ("model is a %s, want a module; it comes before fn"):format(mx.type(model)))
     end
     -- The model has its own parameters again when the call ends, also by an error.
-    local function restored(parameters, ok, ...)
+    local function restored(parameters, changed, ok, ...)
       model:update(parameters)
+      changed(ok, (...))
       if not ok then error((...), 0) end
       return ...
     end
@@ -27,7 +28,7 @@ define{
         return fn(unpack(args, 1, n))
       end)
       local parameters = model:trainable_parameters()
-      return restored(parameters, pcall(with_gradients, parameters))
+      return restored(parameters, changing(model), pcall(with_gradients, parameters))
     end
   end,
 }
@@ -43,14 +44,15 @@ define{
       module:update(parameters)
       return fn(...)
     end)
-    local function restored(parameters, ok, ...)
+    local function restored(parameters, changed, ok, ...)
       module:update(parameters)
+      changed(ok, ...)
       if not ok then error((...), 0) end
       return ...
     end
     return function(...)
       local parameters = module:trainable_parameters()
-      return restored(parameters, pcall(checkpointed, parameters, ...))
+      return restored(parameters, changing(module), pcall(checkpointed, parameters, ...))
     end
   end,
 }

@@ -48,6 +48,7 @@ func init() {
 			return append(outs, in[0].DType), kit.CheckIndices(in[1:])
 		},
 		IndicesFrom: afterFirst[gatherAttrs],
+		Bounds:      gatherBounds,
 		Run:         runGather,
 		Gradient: func(g *tensor.VJP[gatherAttrs]) *tensor.Array {
 			zeros := Zeros(tensor.ShapeOf(g.In[0]), g.Cot[0].DType(), g.Ctx)
@@ -92,6 +93,14 @@ func batchIndices[A comparable](g *tensor.VMap[A], i int, a gatherAttrs) (index 
 		index = append(index, FrontOf(g, k, rank))
 	}
 	return index, gatherAttrs{a.Op, tensor.MakeInts(append([]int{0}, axes...)), a.Dest}, true
+}
+
+// gatherBounds is the Bounds rule of an op that indexes the first input.
+func gatherBounds(in []tensor.Spec, a gatherAttrs, bounds []int) []int {
+	for _, axis := range a.Axes.Slice() {
+		bounds = append(bounds, in[0].Shape[axis])
+	}
+	return bounds
 }
 
 // gatherShape is the shape of a gather from an array of shape s.

@@ -74,10 +74,13 @@ func init() {
 			return kit.OneDTypeOf(outs, in[:2]...)
 		},
 		IndicesFrom: afterSecond[scatterAttrs],
-		Updates:     1,
-		Run:         runScatter,
-		VJP:         scatterVJP,
-		JVP:         scatterJVP,
+		Bounds: func(in []tensor.Spec, a scatterAttrs, bounds []int) []int {
+			return gatherBounds(in, a.gatherAttrs, bounds)
+		},
+		Updates: 1,
+		Run:     runScatter,
+		VJP:     scatterVJP,
+		JVP:     scatterJVP,
 		VMap: func(g *tensor.VMap[scatterAttrs]) ([]*tensor.Array, []int) {
 			x, u := FrontOf(g, 0, 0), FrontOf(g, 1, 0)
 			index, a, batched := batchIndices(g, 2, g.Attrs.gatherAttrs)

@@ -47,6 +47,7 @@ func init() {
 			return kit.OneDTypeOf(outs, in[:2]...)
 		},
 		IndicesFrom: func(tensor.None, int) int { return 2 },
+		Bounds:      matrices,
 		Run:         runGatherMM,
 		VJP:         gatherVJP,
 		VMap:        gatherVMap,
@@ -328,4 +329,12 @@ func GatherMM(a, b, lhs, rhs *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 		y = ops.Squeeze(y, dropped, c)
 	}
 	return y
+}
+
+// matrices is the Bounds rule of gather_mm: how many matrices there are on either side.
+func matrices(in []tensor.Spec, _ tensor.None, bounds []int) []int {
+	for _, x := range in[:2] {
+		bounds = append(bounds, x.Shape[:len(x.Shape)-2].Size())
+	}
+	return bounds
 }

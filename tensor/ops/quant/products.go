@@ -80,10 +80,14 @@ func init() {
 			return n
 		},
 		IndicesFrom: func(productAttrs, int) int { return 4 },
-		Run:         runGatherQMM,
-		VJP:         gatherQMMVJP,
-		JVP:         productJVP(gatherQMM),
-		VMap:        gatherQMMVMap,
+		Bounds: func(in []tensor.Spec, _ productAttrs, bounds []int) []int {
+			x, w := in[0].Shape, in[1].Shape
+			return append(bounds, w[:len(w)-2].Size(), x[:len(x)-2].Size())
+		},
+		Run:  runGatherQMM,
+		VJP:  gatherQMMVJP,
+		JVP:  productJVP(gatherQMM),
+		VMap: gatherQMMVMap,
 	})
 }
 

@@ -1,0 +1,554 @@
+package tensor
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mlxlua/mlxlua/metal"
+)
+
+// Change is that new values take the place of old ones in what a program holds, as those of a training step do. The
+// program drops the old ones, and their memory is the new ones'. But should computing the new ones fail the program
+// wants the old ones back. So they are kept until what may fail has not:
+//
+//   - A change counts as a reader of the old values: nobody gives their memory back.
+//   - Their memory serves later calls only when all calls are recorded that were made before the change and can fail,
+//     and those calls' commands are behind a gate (metal.Encoder.Gate): it opens if nothing has failed so far. Then the
+//     old values are gone, and the change is over. Else the evaluation is stopped there; what has not run is undone.
+//   - A change is doubted when a call has failed that was made before it. Then the old values are never written over.
+//
+// What can fail is known when an evaluation is planned: calls on the host, those that check indices, and users' kernels
+// under validation. What fails in another way after the gate has opened takes the old values with it.
+type Change struct {
+	made     uint64 // the last node before the change
+	holder   *Holder
+	old, new []Value
+
+	over    atomic.Bool // the old values are not kept any more
+	doubted atomic.Bool
+
+	mu   sync.Mutex
+	root uint64 // of doubts: the first node that has failed
+	jobs []*job // that have claimed a new value
+}
+
+// nodeChanges are the changes that a node's outputs are old and new values of. They are not changed: see alterChanges.
+type nodeChanges struct {
+	old []oldOutput
+	new []*Change
+}
+
+type oldOutput struct {
+	out    int
+	change *Change
+}
+
+// changes are those that are not over.
+var changes struct {
+	n atomic.Int32
+	sync.Mutex
+	list []*Change
+}
+
+// NewChange notes that new arrays take the place of old ones that h holds, which are kept until the new ones are known
+// not to fail. It is nil if there is nothing to keep: arrays of a trace are not.
+func NewChange(h *Holder, old, new []*Array) *Change {
+	c := &Change{holder: h, made: nodeIDs.Load()}
+	for _, x := range new {
+		if Traced(x) {
+			return nil
+		}
+		c.new = append(c.new, x.Value())
+	}
+	for _, x := range old {
+		if v := x.Value(); x.owned.Load() != ended && x.freed.Load() == nil && !Traced(x) {
+			c.old = append(c.old, v)
+		} else {
+			c.old = append(c.old, Value{}) // nobody can have it back
+		}
+	}
+	if len(c.new) == 0 {
+		return nil
+	}
+	changes.Lock()
+	changes.list = append(changes.list, c)
+	changes.n.Store(int32(len(changes.list)))
+	changes.Unlock()
+	for i, v := range c.old {
+		if v.Node != nil && !v.keptBy(c) {
+			c.old[i] = Value{}
+		}
+	}
+	for _, v := range c.new {
+		alterChanges(v.Node, func(n *nodeChanges) { n.new = append(n.new, c) })
+		if v.wrong() {
+			c.doubt(v.Node.id)
+		}
+	}
+	return c
+}
+
+// keptBy has a change keep the value, and reports whether it is still there.
+func (v Value) keptBy(c *Change) bool {
+	o := &v.Node.out[v.Out]
+	v.Node.mu.Lock()
+	there := !o.gone && !o.spent
+	if there {
+		o.readers.n.Add(recordedReader)
+	}
+	v.Node.mu.Unlock()
+	if there {
+		alterChanges(v.Node, func(n *nodeChanges) { n.old = append(n.old, oldOutput{v.Out, c}) })
+	}
+	return there
+}
+
+// kept goes over the old values.
+func (c *Change) kept() iter.Seq[Value] {
+	return func(yield func(Value) bool) {
+		for _, v := range c.old {
+			if v.Node != nil && !yield(v) {
+				return
+			}
+		}
+	}
+}
+
+// alterChanges gives the node other changes.
+func alterChanges(n *Node, f func(*nodeChanges)) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var now nodeChanges
+	if was := n.changes.Load(); was != nil {
+		now = nodeChanges{slices.Clip(was.old), slices.Clip(was.new)}
+	}
+	f(&now)
+	if len(now.old)+len(now.new) == 0 {
+		n.changes.Store(nil)
+	} else {
+		n.changes.Store(&now)
+	}
+}
+
+// End says that the old values need not be kept any more.
+func (c *Change) End() {
+	if c.over.Swap(true) {
+		return
+	}
+	changes.Lock()
+	if i := slices.Index(changes.list, c); i >= 0 {
+		changes.list = slices.Delete(changes.list, i, i+1)
+	}
+	changes.n.Store(int32(len(changes.list)))
+	changes.Unlock()
+	ours := func(o oldOutput) bool { return o.change == c }
+	for _, v := range c.new {
+		alterChanges(v.Node, func(n *nodeChanges) {
+			n.new = slices.DeleteFunc(slices.Clone(n.new), func(o *Change) bool { return o == c })
+		})
+	}
+	for v := range c.kept() {
+		alterChanges(v.Node, func(n *nodeChanges) { n.old = slices.DeleteFunc(slices.Clone(n.old), ours) })
+		if v.Node.out[v.Out].readers.n.Add(-recordedReader) == 0 {
+			v.dropIfUnread()
+		}
+	}
+}
+
+// Over reports whether the old values are not kept any more, since the new ones were computed, or will be unless what
+// nobody foresees happens.
+func (c *Change) Over() bool { return c.over.Load() }
+
+// doubt notes that the node of that number has failed, which was made before the change.
+func (c *Change) doubt(root uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.root == 0 || root < c.root {
+		c.root = root
+	}
+	c.doubted.Store(true)
+}
+
+// doubtChanges tells the changes that n has failed, because the node of that number has.
+func doubtChanges(n *Node, root uint64) {
+	if changes.n.Load() == 0 {
+		return
+	}
+	changes.Lock()
+	defer changes.Unlock()
+	for _, c := range changes.list {
+		if n.id <= c.made && (n.holder == c.holder || n.holder == nil || c.holder == nil) {
+			c.doubt(root)
+		}
+	}
+}
+
+// changing reports whether a change that is not over keeps the value.
+func (v Value) changing() bool {
+	ch := v.Node.changes.Load()
+	return ch != nil && slices.ContainsFunc(ch.old, func(o oldOutput) bool { return o.out == v.Out })
+}
+
+// Failed reports whether the new values cannot be computed, or there is no memory for that. Where that is in doubt it
+// tries to compute them. Since is the number of the first node that has failed because of which that is so.
+func (c *Change) Failed(ctx context.Context) (failed bool, since uint64) {
+	if c.Over() {
+		return false, 0
+	}
+	if ranOut, _ := c.ranOut(); ranOut {
+		c.doubted.Store(true) // it belongs to what did
+	}
+	if !c.doubted.Load() {
+		return false, 0
+	}
+	c.try(ctx)
+	if slices.ContainsFunc(c.new, Value.wrong) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return true, c.root
+	}
+	return c.ranOut()
+}
+
+// try has the new values computed, those too that their holder reaches no more because of a later change.
+func (c *Change) try(ctx context.Context) {
+	fallback, err := (*Ctx)(nil).stream()
+	for again := err == nil; again; {
+		var roots []Value
+		var xs []*Array
+		for _, v := range c.new {
+			if v.Node.failure() == nil {
+				xs = append(xs, &Array{node: v.Node, out: int32(v.Out)})
+			}
+			if v.Node.now() == Lazy {
+				roots = append(roots, v)
+			}
+		}
+		if again, err = await(ctx, "eval", submitValues(roots, fallback, true), xs); err != nil {
+			return
+		}
+	}
+}
+
+// wrong reports whether computing the value has failed: what was found unreachable has not.
+func (v Value) wrong() bool {
+	err := v.Node.failure()
+	return err != nil && err != buried.err
+}
+
+// ranOut reports whether a limit's error has stopped the last evaluation of a new value, and at which node.
+func (c *Change) ranOut() (bool, uint64) {
+	for _, v := range c.new {
+		j := v.Node.lastJob()
+		if v.Node.now() != Lazy || j == nil {
+			continue
+		}
+		j.mu.Lock()
+		out, at := j.noMemory != nil, j.ranOutAt
+		j.mu.Unlock()
+		if out {
+			return true, min(at, c.made)
+		}
+	}
+	return false, 0
+}
+
+// Made is the number of the last node that was made before the change.
+func (c *Change) Made() uint64 { return c.made }
+
+// Undo gives the old arrays back, in the order of NewChange, if they are still there, and ends the change; one that was
+// freed before is nil. It waits for evaluations of the new ones, or ctx.
+func (c *Change) Undo(ctx context.Context) (old []*Array, ok bool) {
+	c.mu.Lock()
+	jobs := slices.Clone(c.jobs)
+	c.mu.Unlock()
+	for _, j := range jobs {
+		if j.waitEnd(ctx) != nil {
+			return nil, false
+		}
+	}
+	if c.Over() {
+		return nil, false
+	}
+	for _, v := range c.old {
+		if v.Node == nil {
+			old = append(old, nil)
+		} else {
+			old = append(old, v.revive())
+		}
+	}
+	c.End()
+	return old, true
+}
+
+// revive makes an array of a value that its holder may not reach any more.
+func (v Value) revive() *Array {
+	v.keep()
+	n := v.Node
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	o := &n.out[v.Out]
+	o.dead = false
+	n.hold(v.Out, n.holder)
+	x := &Array{node: n, out: int32(v.Out)}
+	if o.weak {
+		if x.of = o.handle.Value(); x.of == nil {
+			o.watch(x)
+		}
+	}
+	return x
+}
+
+// evaluated ends the changes whose new values have all been computed when the job is over.
+func (j *job) evaluated() {
+	j.mu.Lock()
+	changes := j.changes
+	j.changes, j.fallible = nil, nil // nodes hold on to the job
+	j.mu.Unlock()
+	for _, c := range changes {
+		if !c.doubted.Load() && !slices.ContainsFunc(c.new, func(v Value) bool { return v.Node.now() != Ready }) {
+			c.End()
+		}
+	}
+}
+
+// Doubted reports whether a call that was made before the change has failed.
+func (c *Change) Doubted() bool { return c.doubted.Load() }
+
+// Settled reports whether some of the new values have been computed, and the others were not asked for.
+func (c *Change) Settled() bool {
+	some := false
+	for _, v := range c.new {
+		switch v.Node.State() {
+		case Ready:
+			some = true
+		case Lazy:
+		default:
+			return false
+		}
+	}
+	return some
+}
+
+// unforeseen are the job's nodes that may fail, until it is over.
+func (j *job) unforeseen() []fallible {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.fallible
+}
+
+// changed notes that the job claims new values of changes. Called with schedMu held.
+func (j *job) changed(n *Node) {
+	for _, c := range n.changes.Load().new {
+		if slices.Contains(j.changes, c) {
+			continue
+		}
+		j.changes = append(j.changes, c)
+		c.mu.Lock()
+		c.jobs = append(slices.DeleteFunc(c.jobs, (*job).isOver), j)
+		c.mu.Unlock()
+	}
+}
+
+func (j *job) isOver() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.ended
+}
+
+// fallible is a node of a job that may fail, though its call was right.
+type fallible struct {
+	node   *Node
+	checks []indexCheck
+}
+
+// indexCheck is that the integers of a value are indices of so many elements. Calls that check the same fail alike.
+type indexCheck struct {
+	index Value
+	bound int
+}
+
+// foresee notes a claimed task that may fail, and what it computes new values of.
+func (j *job) foresee(t *task) {
+	if t.mayFail() {
+		var checks []indexCheck
+		if changes.n.Load() > 0 {
+			checks = t.indexChecks()
+		}
+		j.fallible = append(j.fallible, fallible{t.node, checks})
+	}
+	if t.node.changes.Load() != nil {
+		j.changed(t.node)
+	}
+}
+
+// mayFail reports whether a claimed node may fail: it is computed in Go, or checks indices, or is a user's kernel and
+// somebody watches what that does.
+func (t *task) mayFail() bool {
+	p := t.node.op
+	switch {
+	case p.host != nil:
+		return t.from > 0
+	case p.partial:
+		return t.node.runs.dev.Validating()
+	}
+	return p.indicesFrom != nil && p.indicesFrom(t.node.attrs, len(t.in)) < t.from
+}
+
+// indexChecks are the checks of a task, where they are all that can fail; none: it may fail in another way.
+func (t *task) indexChecks() (checks []indexCheck) {
+	p := t.node.op
+	if p.bounds == nil {
+		return nil
+	}
+	specs := make([]Spec, len(t.in))
+	for i, v := range t.in {
+		specs[i] = v.Spec()
+	}
+	first := p.indicesFrom(t.node.attrs, len(t.in))
+	for i, n := range p.bounds(specs, t.node.attrs, nil) {
+		checks = append(checks, indexCheck{t.in[first+i], n})
+	}
+	return checks
+}
+
+// maySpend reports whether a value's memory may be written to when all its readers have run: no change keeps it, or
+// what is recorded from now on is behind a gate that opens when the changes cannot fail.
+func (rec *recorder) maySpend(v Value) bool {
+	ch := v.Node.changes.Load()
+	if ch == nil {
+		return true
+	}
+	for _, o := range ch.old {
+		if o.out == v.Out && !rec.gate(o.change) {
+			return false
+		}
+	}
+	return true
+}
+
+// gate reports whether what is recorded from now on is behind a gate that opens when the change cannot fail.
+func (rec *recorder) gate(c *Change) bool {
+	switch {
+	case c.Over():
+		return true
+	case rec.plan.single || c.doubted.Load():
+		return false
+	case slices.Contains(rec.gated, c):
+		return true
+	case !rec.foreseen(c):
+		return false
+	}
+	j, checks := rec.job, slices.DeleteFunc(rec.batcher.checks, (*check).over)
+	rec.batcher.checks = nil
+	err := rec.batcher.encoder("").Gate(func(failed bool) error {
+		for _, k := range checks {
+			if err := k.result(); err != nil {
+				doubtChanges(k.node, k.node.id)
+			}
+		}
+		if failed || c.doubted.Load() {
+			j.halt()
+			return errDoubted
+		}
+		c.End()
+		return nil
+	})
+	if err != nil {
+		return false
+	}
+	rec.gated = append(rec.gated, c)
+	return true
+}
+
+// errDoubted is why a job was stopped that would have written over values which may be needed again.
+var errDoubted = errors.New("something that it may depend on has failed")
+
+// halt stops the job and those that depend on it; what does not depend on what has failed is computed when somebody
+// asks for it again.
+func (j *job) halt() {
+	schedMu.Lock()
+	defer schedMu.Unlock()
+	jobs.Lock()
+	defer jobs.Unlock()
+	j.stopAll(errDoubted)
+}
+
+// foreseen reports whether nothing that a change may depend on, and that can fail, is still to be recorded.
+func (rec *recorder) foreseen(c *Change) bool {
+	known := rec.known[:0]
+	for i := range rec.job.fallible { // in the order of the graph
+		f := &rec.job.fallible[i]
+		if f.node.id > c.made {
+			continue
+		}
+		unknown := func(k indexCheck) bool { return !slices.Contains(known, k) }
+		switch {
+		case f.node.now() == Failed:
+			return false
+		case f.node.now() == Ready || rec.recorded(f.node):
+			known = append(known, f.checks...)
+		case len(f.checks) == 0 || slices.ContainsFunc(f.checks, unknown):
+			return false
+		}
+	}
+	clear(known)
+	rec.known = known[:0]
+	return true
+}
+
+// recorded reports whether a node that an evaluation has claimed is of the recorder's stream, and recorded.
+func (rec *recorder) recorded(n *Node) bool {
+	n.mu.Lock()
+	seg := n.seg
+	n.mu.Unlock()
+	if n.now() != Scheduled || n.runs != rec.s || seg == nil {
+		return false
+	}
+	if seg.job != rec.job && n.op.indicesFrom == nil {
+		return false // a gate does not ask how it ended
+	}
+	return seg.tasks == nil || seg == rec.seg && seg.tasks[n.slot].node == nil
+}
+
+// check looks at a result when the commands that wrote it have run.
+type check struct {
+	node *Node
+	buf  *metal.Buffer
+	at   int64
+	n    int64
+	f    func([]byte) error
+
+	mu   sync.Mutex
+	done bool // it has looked, or the result is not there any more
+	err  error
+}
+
+// result looks at the result, if nobody has yet.
+func (c *check) result() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.done {
+		c.done, c.err = true, c.run()
+	}
+	return c.err
+}
+
+// over reports whether the changes know what the result says.
+func (c *check) over() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.done && (c.err == nil || c.node.now() == Failed)
+}
+
+// end lets go of the result.
+func (c *check) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.done = true
+	c.buf.Release()
+}
