@@ -147,12 +147,32 @@ local function bare(parameters, state)
   return false
 end
 
+local function same(a, b)
+  for i = 1, math.max(#a, #b) do
+    if a[i] ~= b[i] then return false end
+  end
+  return true
+end
+
+-- fits fails where the state of a parameter, of a file for example, has not the shapes that it would begin with.
+local function fits(self, path, parameter, state)
+  local fresh = {}
+  self:init_single(parameter, fresh)
+  for name, want in pairs(fresh) do
+    local x = state[name]
+    if mx.type(x) == "array" and mx.type(want) == "array" and not same(x.shape, want.shape) then
+      fail(self.class, ("the state has %s.%s of shape (%s), want (%s): it is that of another model"):format(path, name,
+        table.concat(x.shape, ", "), table.concat(want.shape, ", ")))
+    end
+  end
+end
+
 function Optimizer:init(parameters)
   own(self, "init")
   if type(parameters) == "table" then
     beside(parameters, self._state)
-    utils.tree_map(function(p, state)
-      if next(state) == nil then self:init_single(p, state) end
+    utils.tree_map_with_path(function(path, p, state)
+      if next(state) == nil then self:init_single(p, state) else fits(self, path, p, state) end
       return state
     end, parameters, self._state)
   else -- a single array: its state stands beside the step

@@ -84,3 +84,48 @@ fails("[clip] both bounds are missing", mx.clip, x)
 same(mx.arctan2(mx.array({1, -1, 0}), mx.array({0, -1, -2})), {mx.pi / 2, -0.75 * mx.pi, mx.pi})
 same(mx.grad(function(a) return mx.arctan2(a, 2) end)(mx.array(1)), 0.4)
 fails("[arctan2]", mx.arctan2, x:astype(mx.complex64), x)
+
+-- sizes of layers: the layer's own argument is named
+fails("[nn.Linear] input_dims is -1, want at least 1", nn.Linear, -1, 3)
+fails("[nn.Linear] output_dims is 0, want at least 1", nn.Linear, 3, 0)
+fails("[nn.Linear] input_dims is 1.5, want an integer", nn.Linear, 1.5, 3)
+fails("[nn.Linear] input_dims is the string \"a\", want an integer", nn.Linear, "a", 3)
+fails("[nn.Linear] output_dims is missing", nn.Linear, 3)
+fails("[nn.Conv2d] stride is 0, want at least 1", nn.Conv2d, 3, 4, 3, {stride = 0})
+fails("[nn.Conv2d] kernel_size is -1, want at least 1", nn.Conv2d, 3, 4, {3, -1})
+fails("[nn.Conv2d] padding is -1, want at least 0", nn.Conv2d, 3, 4, 3, {padding = -1})
+fails("[nn.Embedding] num_embeddings is -5", nn.Embedding, -5, 3)
+fails("[nn.MultiHeadAttention] num_heads is 0", nn.MultiHeadAttention, 8, 0)
+fails("[nn.LSTM] hidden_size is -2", nn.LSTM, 3, -2)
+fails("[nn.PReLU] num_parameters is -1", nn.PReLU, -1)
+fails("[nn.MaxPool2d] kernel_size is 0", nn.MaxPool2d, 0)
+fails("[nn.Transformer] num_encoder_layers is -1, want at least 0", nn.Transformer, {num_encoder_layers = -1})
+assert(nn.Transformer{dims = 4, num_heads = 2, num_encoder_layers = 0, num_decoder_layers = 1})
+
+do -- a class whose init leaves its parent's out, also with a method of its own that needs nothing of it
+  local Bare = nn.class("Bare", nn.Linear)
+  function Bare:init() self.size = 1 end
+  local want = "[nn.Bare] its init does not call nn.Linear.init(self, ...), so that it has no fields of nn.Linear's"
+  fails(want, Bare(), mx.ones({2, 3}))
+  fails(want, tostring, Bare())
+  function Bare:forward(x) return x + self.size end
+  assert(Bare()(mx.array(1)):item() == 2)
+  local Whole = nn.class("Whole", nn.Linear)
+  function Whole:init(n) nn.Linear.init(self, n, n) end
+  assert(Whole(2)(mx.ones({1, 2})).size == 2)
+end
+
+fails("[nn.Sequential] argument 2 is a number, want a module or a function", nn.Sequential, nn.relu, 3)
+fails("[nn.Sequential] argument 2 is nil", nn.Sequential, nn.relu, nil, nn.relu)
+assert(nn.Sequential(mx.compile(function(x) return x + 1 end), nn.relu, nn.Identity())(mx.array(1)):item() == 2)
+
+do -- a module that contains itself
+  local outer, inner = nn.Module(), nn.Module()
+  outer.inner, inner.list = inner, {outer}
+  assert(tostring(outer):find("Module(...)", 1, true), tostring(outer))
+  fails("a Module contains itself, so that its tree has no end", outer.parameters, outer)
+  fails("a Module contains itself", outer.modules, outer)
+  inner.list = {nn.Linear(1, 1), nn.Linear(1, 1)}
+  outer.again = inner -- twice is not inside of itself
+  assert(#outer:modules() == 7 and tostring(outer):find("again", 1, true))
+end

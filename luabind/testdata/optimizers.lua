@@ -171,3 +171,25 @@ fails("[optimizers.Adam] state has no step", plain.update, plain, {w = mx.ones({
 local both, tree = optim.MultiOptimizer{optim.SGD(1)}, {w = mx.ones({1})}
 both:update(tree, {w = mx.ones({1})})
 assert(tree.w:item() == 0)
+
+do -- a state of another model, whose shapes would broadcast
+  local function stepped(opt, n)
+    local model = nn.Linear(n, 3)
+    local grads = mx.utils.tree_map(mx.ones_like, model:trainable_parameters())
+    opt:update(model, grads)
+    return model, grads
+  end
+  local opt, other = optim.Adam(0.1), optim.Adam(0.1)
+  local model, grads = stepped(opt, 4)
+  stepped(other, 1)
+  opt.state = other.state
+  local before = model.weight
+  fails("[optimizers.Adam] the state has weight.", opt.update, opt, model, grads)
+  fails("of shape (3, 1), want (3, 4): it is that of another model", opt.update, opt, model, grads)
+  assert(model.weight == before and opt.step:item() == 1, "nothing is half-written")
+  other = optim.Adam(0.1)
+  stepped(other, 4)
+  opt.state = other.state
+  opt:update(model, grads)
+  assert(opt.step:item() == 2)
+end

@@ -183,6 +183,13 @@ now = now + 7200
 line:step("slow")
 assert(line:text(now) == "  2  7200.0 s each  slow", line:text(now))
 
+do -- nothing to train
+  local frozen = nn.Linear(2, 2)
+  frozen:freeze()
+  fails("[train.fit] model has no parameter to train: it has none, or all are frozen", mx.train.fit, frozen,
+    mx.optimizers.SGD(0.1), function(m, x) return m(x):sum() end, mx.data.DataLoader(mx.ones({4, 2}), 2), {progress = false})
+end
+
 do -- a step that fails has not been, and resume goes on from the checkpoint, which is that of the step before
   local x, y = mx.random.normal({8, 3}), mx.array({0, 1, 0, 1, 1, 9, 0, 1}, mx.int32)
   local function loss(m, x, y) return mx.nn.losses.cross_entropy(m(x), y, {reduction = "mean"}) end

@@ -32,10 +32,41 @@ local function is_tree(v)
   return false
 end
 
+local filled -- the object that a layer's constructor was the last to fill
+
+-- An object that its parent's constructor has not filled has the parent's name in this field.
+local UNFILLED = "_unfilled"
+
+-- parent is the layer of mx.nn that a class of a script stands on, if there is one that has fields to fill.
+local function parent(class)
+  local c = class
+  while c and not rawget(c, "__fills") do
+    local above = getmetatable(c)
+    c = above and above.__index
+  end
+  return c ~= class and c or nil
+end
+
 local function construct(class, ...)
   local self = setmetatable({training = true, _no_grad = {}}, class)
+  filled = nil
   class.init(self, ...)
+  local above = parent(class)
+  if above and filled ~= self then rawset(self, UNFILLED, above.__name) end
+  filled = nil
   return self
+end
+
+-- complete fails with what is wrong where an object's parent has not filled it, and else with the error itself.
+local function complete(self, ok, ...)
+  if ok then return ... end
+  local why, above = (...), rawget(self, UNFILLED)
+  local text = tostring(why)
+  if text:find("attempt to", 1, true) or text:find("is missing", 1, true) then
+    fail(getmetatable(self).__name, ("its init does not call nn.%s.init(self, ...), so that it has no fields of " ..
+      "nn.%s's"):format(above, above))
+  end
+  error(why, 0)
 end
 
 local function call(self, ...)
@@ -43,12 +74,16 @@ local function call(self, ...)
   if forward == nil then
     fail("Module", ("%s has no method forward(...), which is what a call does"):format(getmetatable(self).__name))
   end
+  if rawget(self, UNFILLED) then return complete(self, pcall(forward, self, ...)) end
   return forward(self, ...)
 end
 
 local printing = {} -- text.lua sets printing.text
 
-local function text(self) return printing.text(self) end
+local function text(self)
+  if rawget(self, UNFILLED) then return complete(self, pcall(printing.text, self)) end
+  return printing.text(self)
+end
 
 -- enter makes c a class below another one.
 local function enter(c, parent)
@@ -139,18 +174,47 @@ local function option(op, t, name)
   return t[name]
 end
 
+-- sizes are the parameters of a constructor that are sizes or counts, with their least values: 1, but for those that
+-- may be nothing.
+local function sizes(sig)
+  local out, i = {}, 0
+  for name, kind in sig:gmatch("([%w_]+):(%a+)") do
+    i = i + 1
+    if kind == "int" or kind == "ints" then
+      local none = name:find("padding", 1, true) or name:find("^num_.*layers$")
+      out[#out + 1] = {i, name, none and 0 or 1}
+    end
+  end
+  return out
+end
+
+-- check_sizes fails for a size that is too small.
+local function check_sizes(op, sizes, ...)
+  for _, size in ipairs(sizes) do
+    local i, name, least = unpack(size)
+    local given = (select(i, ...))
+    for _, n in ipairs(type(given) == "table" and given or {given}) do
+      if n < least then fail(op, ("%s is %d, want at least %d"):format(name, n, least)) end
+    end
+  end
+end
+
 -- layer makes a class of mx.nn of its description: name, sig and help are those of its constructor, init is told the
 -- constructor's arguments, forward is what calling an object does, with the parameters takes, repr is what an object's
 -- text says of it.
 local function layer(d)
   local c = class(d.name, d.parent)
   local init, object = d.init or function() end, nil
+  local sizes = sizes(d.sig or "")
+  c.__fills = d.init and true
   local make = define{
     name = d.name, sig = d.sig or "", help = d.help, class = c,
     call = function(...)
       local self = object
       object = nil
+      check_sizes(d.name, sizes, ...)
       init(self, ...)
+      filled = self
     end,
   }
   c.init = function(self, ...)

@@ -75,12 +75,28 @@ layer{
   end,
 }
 
+-- callable reports whether m can be called: modules, functions, and what mx.compile and the like give can.
+local function callable(m)
+  if type(m) == "userdata" then return mx.type(m) ~= "array" end
+  local meta = type(m) == "table" and getmetatable(m)
+  return type(m) == "function" or type(meta) == "table" and meta.__call ~= nil
+end
+
 layer{
   name = "Sequential", sig = "modules:any...",
   help = "The layer that calls the modules (or functions) one after the other, each with what the one before it " ..
     "gave: " ..
     "they are its field layers.",
-  init = function(self, ...) self.layers = {...} end,
+  init = function(self, ...)
+    for i = 1, select("#", ...) do
+      local m = (select(i, ...))
+      if not callable(m) then
+        fail("Sequential", ("argument %d is %s, want a module or a function"):format(i,
+          m == nil and "nil" or "a " .. mx.type(m)))
+      end
+    end
+    self.layers = {...}
+  end,
   forward = function(self, x)
     for _, m in ipairs(self.layers) do x = m(x) end
     return x

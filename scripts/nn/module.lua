@@ -46,16 +46,24 @@ local function not_a_table(_, _, v) return type(v) ~= "table" end
 
 local parameters_of
 
+-- loops fails for a module that contains itself: above are those that it is in.
+local function loops(op, m, above)
+  while above do
+    if above.module == m then fail(op, ("a %s contains itself, so that its tree has no end"):format(m.__name)) end
+    above = above.above
+  end
+end
+
 -- mapped is a value of a module, filtered and mapped; path names it in there.
-local function mapped(module, path, value, filter, map, is_leaf)
+local function mapped(module, path, value, filter, map, is_leaf, above)
   if is_leaf(module, path, value) then return map(value) end
-  if map == same and is_leaf == not_a_table and is_module(value) then return parameters_of(value, filter) end
-  if is_module(value) then return value:filter_and_map(filter, map, is_leaf) end
+  if map == same and is_leaf == not_a_table and is_module(value) then return parameters_of(value, filter, above) end
+  if is_module(value) then return value:filter_and_map(filter, map, is_leaf, above) end
   local out = {}
   for k, v in pairs(value) do
     local name = member(path, k)
     if filter(module, name, v) then
-      out[k] = mapped(module, name, v, filter, map, is_leaf)
+      out[k] = mapped(module, name, v, filter, map, is_leaf, above)
     else
       out[k] = {}
     end
@@ -65,14 +73,16 @@ end
 
 -- filter_and_map is a tree of what filter(module, name, value) is true of, with map(value) for each value of which
 -- is_leaf(module, name, value) is true: those that are no tables.
-function Module:filter_and_map(filter, map, is_leaf)
+function Module:filter_and_map(filter, map, is_leaf, above)
+  loops("Module.filter_and_map", self, above)
+  above = {module = self, above = above}
   map, is_leaf = map or same, is_leaf or not_a_table
   local out = {}
   local names, values = members(self)
   for i, name in ipairs(names) do
     local path = member("", name)
     if filter(self, path, values[i]) then
-      out[name] = mapped(self, path, values[i], filter, map, is_leaf)
+      out[name] = mapped(self, path, values[i], filter, map, is_leaf, above)
     end
   end
   return out
@@ -82,10 +92,12 @@ local filtered = Module.filter_and_map
 
 -- parameters_of is module:filter_and_map(filter), where the filter is valid or trainable: each step asks for these, and
 -- needs no path to an array for it.
-function parameters_of(module, filter)
+function parameters_of(module, filter, above)
   if filter ~= valid and filter ~= trainable or module.filter_and_map ~= filtered then
-    return module:filter_and_map(filter)
+    return module:filter_and_map(filter, nil, nil, above)
   end
+  loops("Module.parameters", module, above)
+  above = {module = module, above = above}
   local out, frozen = {}, filter == trainable and module._no_grad or {}
   for k, v in pairs(module) do
     local array = is_array(v)
@@ -96,7 +108,7 @@ function parameters_of(module, filter)
       elseif array then
         out[k] = v
       else
-        out[k] = mapped(module, name, v, filter, same, not_a_table)
+        out[k] = mapped(module, name, v, filter, same, not_a_table, above)
       end
     end
   end
@@ -133,11 +145,15 @@ end
 
 -- apply_to_modules calls f(name, module) for the module, whose name is "", and for all below it.
 function Module:apply_to_modules(f)
-  local names, found = {""}, {self}
+  local names, found, places = {""}, {self}, {{module = self}}
   while #found > 0 do
-    local name, m = table.remove(names), table.remove(found)
+    local name, m, place = table.remove(names), table.remove(found), table.remove(places)
     f(name, m)
     below(m, name, names, found)
+    for i = #places + 1, #found do
+      loops("Module.apply_to_modules", found[i], place)
+      places[i] = {module = found[i], above = place}
+    end
   end
   return self
 end

@@ -41,7 +41,9 @@ local function described(self, settings, values)
   return table.concat(out, ", ")
 end
 
-function class.printing.text(self)
+local printed = {} -- the modules whose text is being made
+
+local function text(self)
   local out = {self.__name, "(", self._extra_repr and self:_extra_repr() or ""}
   local names, found = walk.below(self, "", {}, {})
   for i, name in ipairs(names) do
@@ -49,6 +51,16 @@ function class.printing.text(self)
   end
   out[#out + 1] = #names > 0 and "\n)" or ")"
   return table.concat(out)
+end
+
+-- A module that contains itself is in its text once.
+function class.printing.text(self)
+  if printed[self] then return self.__name .. "(...)" end
+  printed[self] = true
+  local ok, out = pcall(text, self)
+  printed[self] = nil
+  if not ok then error(out, 0) end
+  return out
 end
 
 return {described = described, float = float}

@@ -92,7 +92,11 @@ define{
 local function stepper(run)
   local model, optimizer, loss, max_norm = run.model, run.optimizer, run.loss, run.max_norm
   local value_and_grad = mx.nn.value_and_grad(model, function(...) return loss(model, ...) end)
-  optimizer:init(model:trainable_parameters())
+  local parameters = model:trainable_parameters()
+  if #mx.utils.tree_flatten(parameters) == 0 then
+    fail("fit", "model has no parameter to train: it has none, or all are frozen")
+  end
+  optimizer:init(parameters)
   local state = {model, optimizer.state, mx.random.state}
   local function step(...)
     local value, grads = value_and_grad(...)
