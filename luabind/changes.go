@@ -15,6 +15,8 @@ type changes struct {
 	list []*stateChange
 	// lent are functions under way in which tables hold something else for a time: nothing is put back meanwhile.
 	lent int
+	// spare is a snapshot for the next such function.
+	spare *snapshot
 }
 
 // stateChange is what one call has written.
@@ -287,6 +289,14 @@ func (n *snapshot) take(t *lua.LTable) {
 	}
 }
 
+// clear forgets the tables.
+func (n *snapshot) clear() {
+	clear(n.tables)
+	clear(n.entries)
+	clear(n.seen)
+	n.key, n.tables, n.entries = nil, n.tables[:0], n.entries[:0]
+}
+
 // changes is what has been written into the tables since.
 func (n *snapshot) changes() *stateChange {
 	c := &stateChange{}
@@ -337,7 +347,11 @@ func (n *snapshot) restore() {
 // too; or after an error with false, which makes them what they were. In between nothing else is put back.
 func changing(s *State) lua.LValue {
 	return s.Func(func(L *lua.LState) int {
-		n := &snapshot{key: s.random.Key(), seen: map[*lua.LTable]bool{}}
+		n := s.changes.spare
+		if s.changes.spare = nil; n == nil {
+			n = &snapshot{seen: map[*lua.LTable]bool{}}
+		}
+		n.key = s.random.Key()
 		for _, v := range lua51.Args(L) {
 			if t, ok := v.(*lua.LTable); ok {
 				n.take(t)
@@ -359,6 +373,8 @@ func changing(s *State) lua.LValue {
 			}
 			c.random(n.key, s.random.Key())
 			s.changes.remember(s, c)
+			n.clear()
+			s.changes.spare = n
 			return 0
 		}, s.userdata(snapshotKind, n)))
 		return 1

@@ -1,6 +1,10 @@
 package luabind
 
 import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -42,4 +46,58 @@ func TestParameters(t *testing.T) {
 		compared++
 	}
 	require.Greater(t, compared, 100)
+}
+
+// The constructors of mx.nn and mx.optimizers take the arguments of MLX's, in their order and with their defaults.
+func TestConstructors(t *testing.T) {
+	text, err := os.ReadFile("testdata/nn/constructors.txt")
+	require.NoError(t, err)
+	ours := map[string]*function{}
+	s := newTestState(t)
+	loadLibrary(s)
+	for _, f := range s.mx.classes {
+		ours[f.name] = f
+	}
+	for name, f := range s.mx.funcs {
+		ours[name] = f
+	}
+	for line := range strings.Lines(string(text)) {
+		words := strings.Fields(line)
+		name, params := words[0], words[1:]
+		if name == "#" || name == "nn.FullyShardedModule" { // missing: see docs/differences.md
+			continue
+		}
+		require.NotNil(t, ours[name], name)
+		var got []string
+		for _, p := range ours[name].params {
+			word := p.Name
+			switch v := p.value.(type) {
+			case nil:
+				if p.optional && !p.Many {
+					word += "=nil"
+				}
+			case int:
+				word += fmt.Sprintf("=%g", float64(v))
+			case []int:
+				word += fmt.Sprintf("=%g", float64(v[0]))
+			default:
+				word += fmt.Sprintf("=%v", v)
+			}
+			if p.Many {
+				word += "..."
+			}
+			got = append(got, word)
+		}
+		require.Len(t, got, len(params), "%s: %v, want %v", name, got, params)
+		for i, want := range params {
+			key, value, has := strings.Cut(want, "=")
+			if n, err := strconv.ParseFloat(value, 64); has && err == nil {
+				want = fmt.Sprintf("%s=%g", key, n)
+			}
+			if value == "*" { // a table or a function, which a call makes where none is given
+				want = key + "=nil"
+			}
+			require.Equal(t, want, got[i], name)
+		}
+	}
 }

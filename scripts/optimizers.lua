@@ -154,25 +154,41 @@ local function same(a, b)
   return true
 end
 
--- fits fails where the state of a parameter, of a file for example, has not the shapes that it would begin with.
-local function fits(self, path, parameter, state)
+-- misfit is the name of an array in the state of a parameter, of a file for example, that has not the shape that it
+-- would begin with, and both shapes; nil if there is none.
+local function misfit(self, parameter, state)
   local fresh = {}
   self:init_single(parameter, fresh)
   for name, want in pairs(fresh) do
     local x = state[name]
     if mx.type(x) == "array" and mx.type(want) == "array" and not same(x.shape, want.shape) then
-      fail(self.class, ("the state has %s.%s of shape (%s), want (%s): it is that of another model"):format(path, name,
-        table.concat(x.shape, ", "), table.concat(want.shape, ", ")))
+      return name, x.shape, want.shape
     end
   end
+end
+
+-- refuse fails for the first state in the tree that does not fit.
+local function refuse(self, parameters)
+  utils.tree_map_with_path(function(path, p, state)
+    local name, has, want = misfit(self, p, state)
+    if name then
+      fail(self.class, ("the state has %s.%s of shape (%s), want (%s): it is that of another model"):format(path, name,
+        table.concat(has, ", "), table.concat(want, ", ")))
+    end
+    return state
+  end, parameters, self._state)
 end
 
 function Optimizer:init(parameters)
   own(self, "init")
   if type(parameters) == "table" then
     beside(parameters, self._state)
-    utils.tree_map_with_path(function(path, p, state)
-      if next(state) == nil then self:init_single(p, state) else fits(self, path, p, state) end
+    utils.tree_map(function(p, state)
+      if next(state) == nil then
+        self:init_single(p, state)
+      elseif misfit(self, p, state) then
+        refuse(self, parameters)
+      end
       return state
     end, parameters, self._state)
   else -- a single array: its state stands beside the step

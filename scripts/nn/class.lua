@@ -190,12 +190,12 @@ end
 
 -- check_sizes fails for a size that is too small.
 local function check_sizes(op, sizes, ...)
-  for _, size in ipairs(sizes) do
-    local i, name, least = unpack(size)
-    local given = (select(i, ...))
-    for _, n in ipairs(type(given) == "table" and given or {given}) do
-      if n < least then fail(op, ("%s is %d, want at least %d"):format(name, n, least)) end
-    end
+  local given = {...}
+  for k = 1, #sizes do
+    local size = sizes[k]
+    local n = given[size[1]]
+    if type(n) == "table" then n = n[1] and math.min(unpack(n)) end
+    if n and n < size[3] then fail(op, ("%s is %d, want at least %d"):format(size[2], n, size[3])) end
   end
 end
 
