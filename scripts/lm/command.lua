@@ -1,5 +1,5 @@
 -- What the commands of `mlxlua lm` share: see lm.cli.
-local lm = require("lm")
+local mx, lm = require("mx"), require("lm")
 
 local command = {}
 
@@ -47,6 +47,11 @@ end
 function command.load(host, o)
   if not o.model then fail("--model is needed") end
   return lm.load(o.model, {progress = command.bar(host, "loading"), ignore = o.ignore_key, lazy = o.mlx_path ~= nil})
+end
+
+-- peak is the figure of memory at the end. Weights that lie in the pages of files are no memory of the device's.
+function command.peak()
+  return ("Peak memory: %.3f GB beside the pages of files\n"):format(mx.get_peak_memory() / 1e9)
 end
 
 return command

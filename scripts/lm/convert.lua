@@ -67,8 +67,8 @@ function commands.perplexity.run(host, o)
     length = o.sequence_length, batch = math.max(o.batch_size, 1), samples = o.num_samples > 0 and o.num_samples or nil,
     progress = bar(host, "reading"), interrupted = host.interrupted,
   })
-  host.write(("Perplexity: %.4f +- %.4f\nTokens: %d, %.1f tokens-per-sec\nPeak memory: %.3f GB\n"):format(
-    result.perplexity, result.error, result.tokens, result.tokens / result.seconds, mx.get_peak_memory() / 1e9))
+  host.write(("Perplexity: %.4f +- %.4f\nTokens: %d, %.1f tokens-per-sec\n"):format(
+    result.perplexity, result.error, result.tokens, result.tokens / result.seconds) .. command.peak())
   return 0
 end
 

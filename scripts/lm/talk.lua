@@ -51,9 +51,8 @@ end
 
 local function figures(f)
   local function rate(n, seconds) return seconds > 0 and n / seconds or 0 end
-  return ("Prompt: %d tokens, %.3f tokens-per-sec\nGeneration: %d tokens, %.3f tokens-per-sec\nPeak memory: %.3f GB\n")
-    :format(f.prompt_tokens, rate(f.prompt_tokens, f.prompt_seconds), f.tokens, rate(f.tokens, f.seconds),
-      mx.get_peak_memory() / 1e9)
+  return ("Prompt: %d tokens, %.3f tokens-per-sec\nGeneration: %d tokens, %.3f tokens-per-sec\n"):format(
+    f.prompt_tokens, rate(f.prompt_tokens, f.prompt_seconds), f.tokens, rate(f.tokens, f.seconds)) .. command.peak()
 end
 
 local function rendering(o)

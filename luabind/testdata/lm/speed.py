@@ -19,7 +19,7 @@ if who == "transformers":
     torch.set_num_threads(1)
     model = transformers.AutoModelForCausalLM.from_pretrained(directory, dtype=torch.bfloat16).eval()
 
-    def prefill():
+    def prefill(prompt):
         with torch.no_grad():
             out = model(torch.tensor([prompt]), use_cache=True, logits_to_keep=1)
         return out.past_key_values, out.logits[:, -1:].argmax(-1)
@@ -37,7 +37,7 @@ else:
     mx.disable_compile()
     model, _ = load_model(Path(directory))
 
-    def prefill():
+    def prefill(prompt):
         cache = make_prompt_cache(model)
         token = mx.argmax(model(mx.array([prompt]), cache=cache)[:, -1:], -1)
         mx.eval(token)
@@ -49,13 +49,12 @@ else:
             mx.eval(token)
 
 
-tokens = 8 if who.startswith("mlx") else 64  # mlx-lm is slow here
-if who.startswith("mlx"):
-    prompt = prompt[:64]
-decode(*prefill(), 2)
+tokens = {"mlx": 8, "mlx4": 4}.get(who, 64)  # mlx-lm is slow here
+prompt = prompt[: {"mlx": 64, "mlx4": 16}.get(who)]
+decode(*prefill(prompt if who == "transformers" else prompt[:2]), 2)
 for _ in range(rounds):
     start = time.process_time()
-    cache, token = prefill()
+    cache, token = prefill(prompt)
     middle = time.process_time()
     decode(cache, token, tokens)
     end = time.process_time()
