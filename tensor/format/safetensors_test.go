@@ -156,7 +156,7 @@ func TestSafetensorsAreMapped(t *testing.T) {
 	before := device.Memory().Active
 	got, _, err := format.LoadSafetensors(path)
 	require.NoError(t, err)
-	require.Equal(t, before, device.Memory().Active)
+	require.LessOrEqual(t, device.Memory().Active, before, "less, if other tests' arrays are collected meanwhile")
 	if runtime.GOOS != "windows" {
 		require.NoError(t, os.Remove(path))
 	}
@@ -166,7 +166,7 @@ func TestSafetensorsAreMapped(t *testing.T) {
 	require.Equal(t, int64(n), spec.NBytes())
 	require.Zero(t, v.Bytes()[v.OffsetBytes+n-1])
 	release()
-	require.Equal(t, before, device.Memory().Active)
+	require.LessOrEqual(t, device.Memory().Active, before, "less, if other tests' arrays are collected meanwhile")
 	got["a"].Free(nil)
 	_, err = got["a"].Bytes(t.Context())
 	require.ErrorContains(t, err, "was freed")
