@@ -60,7 +60,7 @@ func TestAnEvaluationKnowsWhatWasKnownWhenItWasHandedOver(t *testing.T) {
 	look(h)
 	y := negOp.One(c, tensor.None{}, x)
 	z := negOp.One(c, tensor.None{}, y)
-	before := device.Memory().Active
+	before := settled()
 	release := tensor.HoldClaims()
 	w, err := tensor.Submit(z)
 	require.NoError(t, err)
@@ -76,7 +76,7 @@ func TestAnEvaluationKnowsWhatWasKnownWhenItWasHandedOver(t *testing.T) {
 func TestLooksGiveMemoryBack(t *testing.T) {
 	const page = 16 << 10
 	h, c := holding()
-	before := device.Memory().Active
+	before := settled()
 	active := func() int64 { return device.Memory().Active - before }
 	x := tensor.FromBytes(c, tensor.Spec{Shape: tensor.Shape{64, 64}, DType: tensor.Float32}, make([]byte, page))
 	y := negOp.One(c, tensor.None{}, x)
@@ -244,7 +244,7 @@ func TestLooksAreDue(t *testing.T) {
 // them there are, and one that can be asked for keeps it.
 func TestLooksBuryWhatNobodyAsksFor(t *testing.T) {
 	h, c := holding()
-	before := device.Memory().Active
+	before := settled()
 	x := iota(64, 64)
 	y := negOp.One(c, tensor.None{}, x)
 	z := negOp.One(c, tensor.None{}, y)
