@@ -21,7 +21,7 @@ import (
 // damaged is how many damaged files TestDamagedFiles tries, and one in a hundred of them with -short:
 //
 //	go test ./export -run DamagedFiles -damaged 1000000 -timeout 2h
-var damaged = flag.Int("damaged", 500_000, "damaged files to try")
+var damaged = flag.Int("damaged", 400_000, "damaged files to try")
 
 // seeds are whole files.
 func seeds(t testing.TB) [][]byte {

@@ -22,7 +22,7 @@ import (
 // a minute of processor time. With -short one in a hundred of them is tried.
 //
 //	go test ./tensor/format -run DamagedFiles -mutations 1000000 -timeout 2h
-var mutations = flag.Int("mutations", 500_000, "damaged files to try of each format")
+var mutations = flag.Int("mutations", 400_000, "damaged files to try of each format")
 
 // readers are the formats by the ends of their seeds' names.
 var readers = map[string]func(r io.Reader) (map[string]*tensor.Array, error){
