@@ -7,6 +7,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// split is a pre-tokenizer that splits by a pattern, which is text of JSON.
+func split(pattern string) string {
+	return `"pre_tokenizer":{"type":"Split","pattern":{"Regex":"` + pattern + `"},"behavior":"Isolated","invert":false}`
+}
+
+// sequence is count pre-tokenizers within so many sequences.
+func sequence(deep, count int) string {
+	return `"pre_tokenizer":` + strings.Repeat(`{"type":"Sequence","pretokenizers":[`, deep) + `{"type":"Whitespace"}` +
+		strings.Repeat(`,{"type":"Whitespace"}`, count-1) + strings.Repeat("]}", deep)
+}
+
 // TestUnknown: what a file says and we do not know is an error that names it.
 func TestUnknown(t *testing.T) {
 	with := func(part string) string {
@@ -45,6 +56,14 @@ func TestUnknown(t *testing.T) {
 			`"pre_tokenizer":{"type":"Split","pattern":{"Regex":"[[:alpha:]]"},"behavior":"Isolated","invert":false}`,
 			`[: is not supported`,
 		},
+		{split(strings.Repeat("[", 5_000_000)), `it has 5000000 bytes, at most 65536 are accepted`},
+		{split(strings.Repeat("[", 60_000)), `classes are nested more than 200 deep`},
+		{split(strings.Repeat("(", 60_000)), `groups are nested more than 200 deep`},
+		{split(strings.Repeat(`\\p{L}`, 8000)), `its classes of characters take more than 4194304 bytes of ranges`},
+		{sequence(61, 1), `lists are nested more than 60 deep`},
+		{sequence(60, 1001), `there are more than 1000 members`},
+		{`"pre_tokenizer":{"type":"Sequence","pretokenizers":{}}`, `pretokenizers: it is "{}", want an array`},
+		{`"pre_tokenizer":{"type":"Sequence"}`, `there is no "pretokenizers"`},
 		{
 			`"pre_tokenizer":{"type":"Split","pattern":{"Regex":"a++"},"behavior":"Isolated","invert":false}`,
 			`++ is not supported`,

@@ -35,7 +35,7 @@ func readPattern(s *section) *pattern {
 		p.linear = regexp.MustCompile("")
 	case raw.Regex != nil:
 		if err := p.compile(*raw.Regex); err != nil {
-			s.fail("pattern %q: %v", *raw.Regex, err)
+			s.fail("pattern %.99q: %v", *raw.Regex, err)
 		}
 	default:
 		s.fail("pattern is neither String nor Regex")

@@ -21,15 +21,27 @@ type oniguruma struct {
 	within int    // how many classes are open
 }
 
+// Bounds of a pattern: a file asks for it, and a search engine works on it.
+const (
+	maxPattern    = 1 << 16 // bytes
+	maxTranslated = 1 << 22 // bytes: a \p{L} has 12,000
+	maxNested     = 200     // groups within groups, and classes within classes
+)
+
 // translated is a pattern for Go's regexp if linear, else for regexp2.
 func translated(text string) (out string, linear bool, err error) {
+	if len(text) > maxPattern {
+		return "", false, fmt.Errorf("it has %d bytes, at most %d are accepted", len(text), maxPattern)
+	}
 	o := &oniguruma{in: text, fold: []bool{false}, linear: true}
-	for o.i < len(o.in) && err == nil {
+	for o.i < len(o.in) && o.out.Len() <= maxTranslated && err == nil {
 		err = o.next()
 	}
 	switch {
 	case err != nil:
 		return "", false, err
+	case o.out.Len() > maxTranslated:
+		return "", false, fmt.Errorf("its classes of characters take more than %d bytes of ranges", maxTranslated)
 	case len(o.fold) != 1:
 		return "", false, fmt.Errorf("a parenthesis is not closed")
 	}
@@ -105,6 +117,9 @@ var groups = []string{"(?:", "(?i:", "(?=", "(?!", "(?<=", "(?<!", "(?>"}
 // open translates what begins a group.
 func (o *oniguruma) open() error {
 	fold := o.ignoresCase()
+	if len(o.fold) > maxNested {
+		return fmt.Errorf("groups are nested more than %d deep", maxNested)
+	}
 	o.i--
 	for _, g := range groups {
 		if o.skip(g) {
@@ -246,15 +261,12 @@ func (o *oniguruma) escape() (charset, rune, error) {
 	}
 }
 
-// fewerWords are no words within classes, and are outside, as Oniguruma has it.
-var fewerWords = charset{{'²', '³'}, {'¹', '¹'}, {'¼', '¾'}}
-
 // perl is \w, \d or \s.
 func (o *oniguruma) perl(name rune) charset {
-	set, _ := namedSet(string(name))
 	if name == 'w' && o.within > 0 {
-		set = set.intersection(fewerWords.complement())
+		return wordsInClasses()
 	}
+	set, _ := namedSet(string(name))
 	return set
 }
 
@@ -272,43 +284,47 @@ func (o *oniguruma) property() (string, bool) {
 // class reads what follows a [: classes within it are united with it, and && has what is on both sides.
 func (o *oniguruma) class() (charset, error) {
 	not := o.skip("^")
-	o.within++
+	if o.within++; o.within > maxNested {
+		return nil, fmt.Errorf("classes are nested more than %d deep", maxNested)
+	}
 	defer func() { o.within-- }()
-	var set, both charset
-	halves := false
-	for first := true; ; first = false {
-		if o.i == len(o.in) {
-			return nil, fmt.Errorf("a [ is not closed")
+	var both, set charset // of what is before the last &&, and of what comes after it, in any order
+	halves, tidy := false, 0
+	side := func() charset {
+		set = set.tidied()
+		if halves {
+			set = both.intersection(set)
 		}
+		return set
+	}
+	for first := true; ; first = false {
+		if len(set) > 2*tidy+1024 { // so that many sets take the room of one
+			set = set.tidied()
+			tidy = len(set)
+		}
+		var more charset
+		var err error
 		switch {
+		case o.i == len(o.in):
+			err = fmt.Errorf("a [ is not closed")
 		case !first && o.skip("]"):
-			if halves {
-				set = both.intersection(set)
-			}
-			if not {
+			if set = side(); not {
 				set = set.complement()
 			}
 			return set, nil
 		case o.skip("[:"):
-			return nil, unsupported("[:")
+			err = unsupported("[:")
 		case o.skip("["):
-			inner, err := o.class()
-			if err != nil {
-				return nil, err
-			}
-			set = set.union(inner)
+			more, err = o.class()
 		case o.skip("&&"):
-			if halves {
-				set = both.intersection(set)
-			}
-			both, set, halves = set, nil, true
+			both, set, halves, tidy = side(), nil, true, 0
 		default:
-			more, err := o.member()
-			if err != nil {
-				return nil, err
-			}
-			set = set.union(more)
+			more, err = o.member()
 		}
+		if err != nil {
+			return nil, err
+		}
+		set = append(set, more...)
 	}
 }
 

@@ -2,8 +2,12 @@ package tokenizer
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"os"
+	"regexp"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -61,6 +65,32 @@ func TestPatternsRefused(t *testing.T) {
 		_, _, err := translated(text)
 		require.ErrorContains(t, err, want, text)
 	}
+}
+
+// TestLargePatterns: a class of many members takes room, and so time, in proportion to them, and a name's set is read
+// once.
+func TestLargePatterns(t *testing.T) {
+	var members strings.Builder
+	for i := range 8000 {
+		fmt.Fprintf(&members, `\x{%x}`, 0x4E00+i*7919%20000)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	many, _, err := translated("[" + members.String() + "]")
+	runtime.ReadMemStats(&after)
+	require.NoError(t, err)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20))
+	require.Zero(t, testing.AllocsPerRun(3, func() { namedSet("L") }))
+	re := regexp.MustCompile("^" + many + "$")
+	for i := range 8000 {
+		require.True(t, re.MatchString(string(rune(0x4E00+i*7919%20000))))
+	}
+	require.False(t, re.MatchString(string(rune(0x4E00+8000*7919%20000))))
+	deep, _, err := translated(strings.Repeat("[", 200) + `\p{Lu}` + strings.Repeat("]", 200))
+	require.NoError(t, err)
+	plain, _, err := translated(`\p{lu}`)
+	require.NoError(t, err)
+	require.Equal(t, plain, deep)
 }
 
 // TestCharsets: sets obey the laws of sets.

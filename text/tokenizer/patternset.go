@@ -1,9 +1,11 @@
 package tokenizer
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -13,11 +15,13 @@ type charset []charRange
 type charRange struct{ from, to rune }
 
 // union is the characters of a or b.
-func (a charset) union(b charset) charset {
-	all := slices.Concat(a, b)
-	slices.SortFunc(all, func(x, y charRange) int { return int(x.from - y.from) })
+func (a charset) union(b charset) charset { return slices.Concat(a, b).tidied() }
+
+// tidied is the set of ranges that lie in any order, over each other, too: it sorts them.
+func (a charset) tidied() charset {
+	slices.SortFunc(a, func(x, y charRange) int { return cmp.Compare(x.from, y.from) })
 	var out charset
-	for _, r := range all {
+	for _, r := range a {
 		if n := len(out); n > 0 && r.from <= out[n-1].to+1 {
 			out[n-1].to = max(out[n-1].to, r.to)
 			continue
@@ -93,8 +97,18 @@ func foldedLetter(c rune) charset {
 	return out
 }
 
-// namedSet is \p{name}, or \w, \d and \s by their letters: as Oniguruma has them, which is what unicode.txt says.
+// namedSet is \p{name}, or \w, \d and \s by their letters: as Oniguruma has them, which is what unicode.txt says. It is
+// shared: nobody changes it.
 func namedSet(name string) (out charset, known bool) {
+	if len(name) > 1 { // \s is not \p{S}
+		name = strings.ToLower(name)
+	}
+	out, known = namedSets()[name]
+	return out, known
+}
+
+var namedSets = sync.OnceValue(func() map[string]charset {
+	sets := map[string]charset{}
 	for line := range strings.SplitSeq(strings.TrimSpace(unicodeText), "\n") {
 		key, rest, _ := strings.Cut(line, " ")
 		_, class := classNames[key]
@@ -102,11 +116,21 @@ func namedSet(name string) (out charset, known bool) {
 		if !only && !(class && (len(key) <= 2 || key == "Han")) { // other lines are of other libraries
 			continue
 		}
-		if len(name) == 1 && short != name || !strings.EqualFold(short, name) { // \s is not \p{S}
-			continue
+		if len(short) > 1 {
+			short = strings.ToLower(short)
 		}
-		eachRange(rest, func(from, to int) { out = append(out, charRange{rune(from), rune(to - 1)}) })
-		return out, true
+		var set charset
+		eachRange(rest, func(from, to int) { set = append(set, charRange{rune(from), rune(to - 1)}) })
+		sets[short] = set
 	}
-	return nil, false
-}
+	return sets
+})
+
+// fewerWords are no words within classes, and are outside, as Oniguruma has it.
+var fewerWords = charset{{'²', '³'}, {'¹', '¹'}, {'¼', '¾'}}
+
+// wordsInClasses is what \w means within a class.
+var wordsInClasses = sync.OnceValue(func() charset {
+	set, _ := namedSet("w")
+	return set.intersection(fewerWords.complement())
+})

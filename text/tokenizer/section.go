@@ -16,11 +16,19 @@ type section struct {
 	keys map[string]json.RawMessage
 	read map[string]bool
 	err  error
+	deep int  // how many lists it is within
+	all  *int // how many members the lists of a file's part have together
 }
+
+// Bounds of a list of sections, each of which hands its texts on to the next one.
+const (
+	maxMembers = 1000 // with those of the lists within
+	maxLists   = 60   // within each other: as the Rust library reads
+)
 
 // openSection begins to read an object, which is valid JSON.
 func openSection(path string, raw json.RawMessage) *section {
-	s := &section{path: path, read: map[string]bool{}}
+	s := &section{path: path, read: map[string]bool{}, all: new(int)}
 	keys, err := splitObject(raw)
 	if err != nil {
 		s.err = fmt.Errorf("[tokenizer] %s is no object: %w", path, err)
@@ -79,12 +87,32 @@ func (s *section) char(key string, r *rune) {
 }
 
 // list is the array of sections behind a key.
-func (s *section) list(key string) []*section {
-	var raw []json.RawMessage
-	s.need(key, &raw)
-	out := make([]*section, len(raw))
-	for i, r := range raw {
-		out[i] = openSection(fmt.Sprintf("%s.%s[%d]", s.path, key, i), r)
+func (s *section) list(key string) (out []*section) {
+	if !s.has(key) {
+		s.fail("there is no %q", key)
+		return nil
+	}
+	w := &jsonWalk{raw: s.keys[key]}
+	if w.next() != '[' {
+		s.fail("%s: it is %.20q, want an array", key, s.keys[key])
+		return nil
+	}
+	if s.deep == maxLists {
+		s.fail("%s: lists are nested more than %d deep", key, maxLists)
+		return nil
+	}
+	err := w.each(func(string) error {
+		if *s.all++; *s.all > maxMembers {
+			return fmt.Errorf("there are more than %d members", maxMembers)
+		}
+		member := openSection(fmt.Sprintf("%s.%s[%d]", s.path, key, len(out)), w.skip())
+		member.deep, member.all = s.deep+1, s.all
+		out = append(out, member)
+		return nil
+	})
+	if err != nil {
+		s.fail("%s: %v", key, err)
+		return nil
 	}
 	return out
 }
