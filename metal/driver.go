@@ -41,6 +41,8 @@ type Info struct {
 	Float64 bool
 	// PairDots says that kernels may call __metal_pair_dot, and that it takes no longer than one fma.
 	PairDots bool
+	// Lanes is how many lanes of a SIMD-group one instruction computes.
+	Lanes int
 	// TracksWrites says that kernels of validated command buffers keep Range.Written of what they are bound to.
 	TracksWrites bool
 	// Threads is how many of its execution units can run threadgroups at once.

@@ -79,7 +79,7 @@ func newDriver(o Options, e executor) *Driver {
 		info: metal.Info{
 			Name: fmt.Sprintf("%s, %d threads, %s", processorName(), n,
 				e.name), Kind: "cpu", Version: Version, Float64: true, PairDots: e.opt.Level == jit.AVX512BF16,
-			TracksWrites: true, Threads: n, Memory: mem, Limits: metal.MetalLimits(mem),
+			Lanes: e.lanes(), TracksWrites: true, Threads: n, Memory: mem, Limits: metal.MetalLimits(mem),
 		},
 		compile: o.Compiler, pool: newWorkers(n - 1), queues: map[int]*queue{}, memory: map[*byte][]byte{},
 	}

@@ -54,6 +54,17 @@ func chooseExecutor(option, env string, best jit.Level, why error) executor {
 	return executor{jit: true, opt: jit.Options{Level: level}, name: level.String() + " machine code" + note}
 }
 
+// lanes is how many lanes one instruction computes.
+func (e executor) lanes() int {
+	switch {
+	case !e.jit:
+		return 1
+	case e.opt.Level >= jit.AVX512:
+		return 16
+	}
+	return 8
+}
+
 // executable is a kernel and what has been made of it to run it. The interpreter is there for validation and for what
 // cannot become machine code.
 type executable struct {

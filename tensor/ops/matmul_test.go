@@ -127,6 +127,9 @@ func TestMatmulNearExact(t *testing.T) {
 		// small ones where they lie: some rows and columns twice, some lanes idle, columns that are turned
 		{plain(3, 9, 70), plain(3, 70, 9)}, {turned(3, 33, 40), plain(3, 33, 50)}, {plain(66, 17, 33), turned(66, 35, 33)},
 		{strided(32, 9, 90), turned(32, 9, 45)},
+		// one operand or both in place
+		{plain(70, 67), plain(67, 100)}, {turned(3, 67, 70), plain(67, 100)}, {strided(66, 134), plain(2, 67, 100)},
+		{plain(3, 1, 66, 65), turned(2, 40, 65)}, {turned(66, 17), plain(66, 260)},
 	} {
 		for _, d := range []tensor.DType{tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Float64, tensor.Complex64} {
 			var in [2]*array
@@ -207,6 +210,31 @@ func TestMatmul(t *testing.T) {
 				Text: "[matmul] operands have dtypes int32 and int32"},
 		},
 	})
+}
+
+// TestLayoutsOfProducts: a product of many rows and columns has the same bytes however its operands lie, in place or in
+// panels, since products are added in the order of depth.
+func TestLayoutsOfProducts(t *testing.T) {
+	optest.Open(t)
+	turned := func(x *array) *array {
+		return ops.SwapAxes(ops.Contiguous(ops.SwapAxes(x, -1, -2), false), -1, -2)
+	}
+	apart := func(x *array) *array { // neither rows nor columns are neighbours
+		y := ops.Stack([]*array{x, ops.Negative(x)}, -1)
+		return ops.Squeeze(ops.Slice(y, []ops.Part{ops.Ellipsis(), ops.Span(0, 1, 1)}), []int{-1})
+	}
+	itself := func(x *array) *array { return x }
+	for _, d := range []tensor.DType{tensor.Float32, tensor.Float64} {
+		for _, n := range [][3]int{{20, 70, 33}, {70, 67, 100}, {65, 300, 129}, {17, 40, 32}} {
+			a, b := optest.Noise(d, 2, n[0], n[1]), optest.Noise(d, n[1], n[2])
+			want := optest.Bytes(t, ops.Matmul(apart(a), apart(b)))
+			for i, left := range []func(*array) *array{itself, turned, apart} {
+				for j, right := range []func(*array) *array{itself, turned, apart} {
+					require.Equal(t, want, optest.Bytes(t, ops.Matmul(left(a), right(b))), "%v, %v, layouts %d and %d", d, n, i, j)
+				}
+			}
+		}
+	}
 }
 
 // TestMatmulBudget: the error of a product is at most 2 K eps |a||b|.

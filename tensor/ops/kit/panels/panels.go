@@ -142,6 +142,14 @@ const strip = 1 << 20
 
 // MultiplyBy multiplies packed rows by b, which it packs: one matrix a strip at a time.
 func (p *Product) MultiplyBy(a tensor.Operand, sa []int, b Matrices) error {
+	return p.strips(b, func(packed tensor.Operand, sb []int, first, count int) error {
+		return p.Multiply(a, packed, sa, sb, first, count)
+	})
+}
+
+// strips packs b and has multiply called with it, the strides of its batch in matrices, and which of its panels these
+// are; one matrix a strip at a time.
+func (p *Product) strips(b Matrices, multiply func(packed tensor.Operand, sb []int, first, count int) error) error {
 	panel := Width(p.DType)
 	count := (p.Cols + panel - 1) / panel
 	each := max(strip/(p.words()*kit.Accumulator(p.DType).Size()), 1)
@@ -150,7 +158,7 @@ func (p *Product) MultiplyBy(a tensor.Operand, sa []int, b Matrices) error {
 		if err != nil {
 			return err
 		}
-		return p.Multiply(a, pb, sa, sb, 0, count)
+		return multiply(pb, sb, 0, count)
 	}
 	pb, err := p.Room(1, each)
 	if err != nil {
@@ -161,7 +169,7 @@ func (p *Product) MultiplyBy(a tensor.Operand, sa []int, b Matrices) error {
 		if err := p.pack(b, pb, nil, nil, min(n*panel, p.Cols-first*panel), nil); err != nil {
 			return err
 		}
-		if err := p.Multiply(a, pb, sa, make([]int, len(p.Batch)), first, n); err != nil {
+		if err := multiply(pb, make([]int, len(p.Batch)), first, n); err != nil {
 			return err
 		}
 		b.OffsetBytes += int64(n*panel*b.Step[0]) * int64(b.DType.Size())
