@@ -50,6 +50,7 @@ func openModelHost(s *State) lua.LValue {
 
 		"kind":   onFiles(s, pathKind),
 		"files":  onFiles(s, pathFiles),
+		"read":   onFiles(s, func(L *lua.LState) (lua.LValue, error) { return readText(s, L.CheckString(1)) }),
 		"mkdir":  onPaths(s, func(p []string) error { return os.MkdirAll(p[0], 0o755) }),
 		"rename": onPaths(s, func(p []string) error { return os.Rename(p[0], p[1]) }),
 		"remove": onPaths(s, func(p []string) error { return os.RemoveAll(p[0]) }),
@@ -128,6 +129,32 @@ func pathFiles(L *lua.LState) (lua.LValue, error) {
 		t.Append(lua.LString(e.Name()))
 	}
 	return t, nil
+}
+
+// readText is all of a file, which counts as the script's while it is read.
+func readText(s *State, path string) (lua.LValue, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	taken := lua51.Hold(s.State)
+	defer taken.End()
+	var text bytes.Buffer
+	for {
+		const piece = 1 << 20
+		n, err := io.CopyN(&text, f, piece)
+		if over := taken.Add(2 * n); over != nil { // the buffer, and the text
+			return nil, over
+		}
+		switch err {
+		case nil:
+		case io.EOF:
+			return lua.LString(text.String()), nil
+		default:
+			return nil, err
+		}
+	}
 }
 
 // copyFile copies a file's bytes.

@@ -186,6 +186,8 @@ var packagePlain = []*function{
 		help: "\"file\" or \"directory\"; nil, and why, of what is not there."},
 	{name: "lm.host.files", written: "host.files(path)",
 		help: "The names in a directory, sorted."},
+	{name: "lm.host.read", written: "host.read(path)",
+		help: "All of a file, as a text; nil, and why, of what cannot be read."},
 	{name: "lm.host.mkdir", written: "host.mkdir(path)",
 		help: "Makes a directory, with those that lead to it."},
 	{name: "lm.host.rename", written: "host.rename(from, to)",

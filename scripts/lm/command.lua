@@ -1,5 +1,5 @@
 -- What the commands of `mlxlua lm` share: see lm.cli.
-local mx, lm = require("mx"), require("lm")
+local mx, lm, files = require("mx"), require("lm"), require("lm.host")
 
 local command = {}
 
@@ -36,11 +36,8 @@ end
 
 -- read is all of a file.
 function command.read(path)
-  local f, why = io.open(path, "rb")
-  if not f then fail("%s", why) end
-  local text = f:read("*a")
-  f:close()
-  return text
+  local text, why = files.read(path)
+  return text or fail("%s", why)
 end
 
 -- load is the model of a command's options.

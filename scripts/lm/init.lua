@@ -40,15 +40,13 @@ end
 local function found(name)
   local kind, why = host.kind(name)
   if kind == "directory" then return name end
-  if not (os and io) then error(("lm: %s: %s"):format(name, why or "it is no directory"), 0) end
+  if not os then error(("lm: %s: %s"):format(name, why or "it is no directory"), 0) end
   local looked = {name}
   local home = os.getenv("HOME") or ""
   local hub = os.getenv("HF_HUB_CACHE") or (os.getenv("HF_HOME") or home .. "/.cache/huggingface") .. "/hub"
   if name:match("^[%w%._-]+/[%w%._-]+$") then
     local repository = hub .. "/models--" .. name:gsub("/", "--")
-    local f = io.open(repository .. "/refs/main", "rb")
-    local commit = f and f:read("*a"):match("%S+")
-    if f then f:close() end
+    local commit = (host.read(repository .. "/refs/main") or ""):match("%S+")
     local snapshot = repository .. "/snapshots/" .. (commit or "")
     if commit and host.kind(snapshot) == "directory" then return snapshot end
     looked[2] = snapshot

@@ -7,14 +7,6 @@ Session.__index = Session
 
 local function fail(text, ...) error(("lm: " .. text):format(...), 0) end
 
-local function read(path)
-  local f = io.open(path, "rb")
-  if not f then return nil end
-  local text = f:read("*a")
-  f:close()
-  return text
-end
-
 -- ends are the tokens that end an answer: those of generation_config.json and config.json, and the tokenizer's.
 local function ends(model, tokenizer)
   local out = {}
@@ -24,7 +16,7 @@ local function ends(model, tokenizer)
       for _, id in ipairs(v) do out[id] = true end
     end
   end
-  local text = model.directory and read(model.directory .. "/generation_config.json")
+  local text = model.directory and host.read(model.directory .. "/generation_config.json")
   local json = text and host.decode(text)
   if json then add(json.eos_token_id) end
   add(model.config:get("eos_token_id"))
