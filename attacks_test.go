@@ -112,6 +112,9 @@ var attacks = []attack{
 	{"a deep template", `assert(require("lm.host").render("{{ " .. ("("):rep(1e5) .. (")"):rep(1e5) .. " }}",
 		'{"messages": []}', false))`, ""},
 	{"bars without end", `mx.plot.hist({1, 2}, 1e9)`, "bins is 1000000000, want at most"},
+	{"bars of many rows", `mx.plot.hist({1, 2}, 2^20)`, "the script's memory is full"},
+	{"a plot of one list in many places", `local t, l = {}, {} for i = 1, 3000 do l[i] = i end
+		for i = 1, 1e4 do t[i] = l end mx.plot.line(t)`, "the script's memory is full"},
 	{"a plot of many numbers", `mx.plot.line(mx.zeros({1e7}))`, limit},
 	{"a plot without end", `while true do mx.plot.scatter(mx.random.normal({2e5}), mx.zeros({2e5})) end`, limit},
 	{"a large picture", `mx.data.draw_image(mx.zeros({10000, 10000}, mx.uint8))`, limit},

@@ -237,6 +237,24 @@ func TestLongFilesAreRead(t *testing.T) {
 	}
 }
 
+// TestDrawingsEndWithTheCall: however many bars or labels a drawing has.
+func TestDrawingsEndWithTheCall(t *testing.T) {
+	dir := t.TempDir()
+	for _, source := range []string{
+		`mx.plot.hist({1, 2}, 2^20, {file = ... .. "/bars.png"})`,
+		`local y, l = {}, {} for i = 1, 3000 do y[i], l[i] = {i}, ("long"):rep(100) end
+			mx.plot.line(y, {labels = l, title = l[1]:rep(1000), file = ... .. "/labels.png"})`,
+	} {
+		s := open(t, mlxlua.Options{Sandbox: true, WriteFiles: []string{dir}, TimeLimit: 200 * time.Millisecond})
+		begun := time.Now()
+		_, err := s.Run(t.Context(), "drawing", source, dir)
+		if err != nil { // else it was fast
+			require.ErrorIs(t, err, mlxlua.ErrLimit)
+		}
+		require.Less(t, time.Since(begun), 2*time.Second)
+	}
+}
+
 // TestWriteLimit: the files that a state writes have so many bytes together; one that is too long is not there, and one
 // that is replaced counts no more.
 func TestWriteLimit(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/luabind/lua51"
 	"github.com/mlxlua/mlxlua/picture"
 	"github.com/mlxlua/mlxlua/plot"
 	"github.com/mlxlua/mlxlua/tensor"
@@ -33,7 +34,13 @@ var plotRows = []row{
 		help: "Draws how many elements of an array, or a table of numbers, lie in each of so many equal bins, 2^20 at " +
 			"most, between the least and the greatest one, as mx.plot.line does.",
 		call: func(a *args) any {
-			bars, err := plot.Histogram(a.numbers(0, a.raw[0]), a.Int(1))
+			taken := lua51.Hold(a.s.State)
+			defer taken.End()
+			values := a.numbers(taken, 0, a.raw[0])
+			if n := a.Int(1); 0 < n && n <= plot.MostBins {
+				a.take(taken, n, a.barBytes(4))
+			}
+			bars, err := plot.Histogram(values, a.Int(1))
 			if err != nil {
 				a.fail("%w", err)
 			}
@@ -61,8 +68,25 @@ const (
 	plottedBytes = 40
 )
 
+// barBytes is what a bar takes while it is drawn: in a file, if argument i names one, or as a row of a text.
+func (a *args) barBytes(i int) int {
+	const bar = 24
+	if a.Given(i) {
+		return bar
+	}
+	const row, most = 32, 3 // of a row's own; of a character; both also where the text grows, and in the text
+	return bar + 3*(row+most*textColumns(a.s))
+}
+
+// take counts what a drawing holds of n things.
+func (a *args) take(taken *lua51.Holding, n, bytes int) {
+	if err := taken.Add(int64(n) * int64(bytes)); err != nil {
+		a.s.raise(err)
+	}
+}
+
 // numbers are the elements of an array, or a table of numbers, as float64. It evaluates the array.
-func (a *args) numbers(i int, v lua.LValue) []float64 {
+func (a *args) numbers(taken *lua51.Holding, i int, v lua.LValue) []float64 {
 	x, ok := array(v)
 	if !ok {
 		var err error
@@ -77,7 +101,7 @@ func (a *args) numbers(i int, v lua.LValue) []float64 {
 	if n > mostPlotted {
 		a.fail("%s has %d numbers, at most %d are drawn: take every n-th, or means", a.f.params[i].Name, n, mostPlotted)
 	}
-	a.s.Charge(int64(n) * plottedBytes)
+	a.take(taken, n, plottedBytes)
 	out, err := ops.ToSlice[float64](a.s.Context(), ops.AsType(x, tensor.Float64, a.Ctx))
 	if err != nil {
 		a.s.raise(err)
@@ -86,14 +110,14 @@ func (a *args) numbers(i int, v lua.LValue) []float64 {
 }
 
 // lists are the lists of numbers in argument i: itself, the arrays or tables in a table, or a matrix's columns.
-func (a *args) lists(i int) (out [][]float64) {
+func (a *args) lists(taken *lua51.Holding, i int) (out [][]float64) {
 	v := a.raw[i]
 	if x, ok := array(v); ok {
 		shape := x.Shape()
 		if len(shape) > 2 {
 			a.fail("%s is %s, want one or two dimensions", a.f.params[i].Name, describe(v))
 		}
-		all := a.numbers(i, v)
+		all := a.numbers(taken, i, v)
 		if len(shape) < 2 {
 			return [][]float64{all}
 		}
@@ -111,19 +135,21 @@ func (a *args) lists(i int) (out [][]float64) {
 		a.fail("%s %w", a.f.params[i].Name, wrong(v, "an array or a table of numbers"))
 	}
 	if _, number := t.RawGetInt(1).(lua.LNumber); number || t.Len() == 0 {
-		return [][]float64{a.numbers(i, v)}
+		return [][]float64{a.numbers(taken, i, v)}
 	}
 	for j := 1; j <= t.Len(); j++ {
-		out = append(out, a.numbers(i, t.RawGetInt(j)))
+		out = append(out, a.numbers(taken, i, t.RawGetInt(j)))
 	}
 	return out
 }
 
 // plotted draws lines or points.
 func (a *args) plotted(points bool) any {
-	xs, ys := a.lists(0), [][]float64(nil)
+	taken := lua51.Hold(a.s.State)
+	defer taken.End()
+	xs, ys := a.lists(taken, 0), [][]float64(nil)
 	if a.raw[1] != lua.LNil {
-		ys = a.lists(1)
+		ys = a.lists(taken, 1)
 	} else {
 		xs, ys = nil, xs
 	}
@@ -225,7 +251,9 @@ func plotImage(a *args) any {
 
 // heat is a matrix in colours. What is no number is grey.
 func (a *args) heat(x *tensor.Array) *picture.Picture {
-	values := a.numbers(0, a.raw[0])
+	taken := lua51.Hold(a.s.State)
+	defer taken.End()
+	values := a.numbers(taken, 0, a.raw[0])
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, v := range values {
 		if !math.IsNaN(v) && !math.IsInf(v, 0) {

@@ -1,6 +1,7 @@
 package plot
 
 import (
+	"bufio"
 	"fmt"
 	"html"
 	"image"
@@ -37,10 +38,13 @@ var (
 type canvas interface {
 	line(points [][2]float64, width float64, c color.NRGBA)
 	discs(points [][2]float64, radius float64, c color.NRGBA)
-	box(x0, y0, x1, y1 float64, c color.NRGBA)
+	boxes(boxes []box, c color.NRGBA)
 	// text writes a text whose begin, middle or end, by anchor 0, 0.5 or 1, is at x, on a base line at y.
 	text(x, y, anchor float64, text string)
 }
+
+// box is a rectangle: its upper left corner and its lower right one.
+type box struct{ x0, y0, x1, y1 float64 }
 
 // draw draws the figure.
 func (f *Figure) draw(on canvas) error {
@@ -61,10 +65,18 @@ func (f *Figure) draw(on canvas) error {
 		on.line([][2]float64{{left, at}, {right, at}}, 0.6, pale)
 		on.text(left-6, at+4, 1, y.text(t))
 	}
-	for _, b := range f.Bars {
-		x0, y0 := place(b.Low, float64(b.Count))
-		x1, y1 := place(b.High, 0)
-		on.box(x0+0.5, y0, x1-0.5, y1, palette[0])
+	for from := 0; from < len(f.Bars); from += pollPoints {
+		if err := f.stopped(from); err != nil {
+			return err
+		}
+		var boxes []box
+		for _, b := range f.Bars[from:min(from+pollPoints, len(f.Bars))] {
+			x0, y0 := place(b.Low, float64(b.Count))
+			x1, y1 := place(b.High, 0)
+			gap := min(0.5, (x1-x0)/8) // on either side
+			boxes = append(boxes, box{x0 + gap, y0, x1 - gap, y1})
+		}
+		on.boxes(boxes, palette[0])
 	}
 	for i, s := range f.Series {
 		c := palette[i%len(palette)]
@@ -81,16 +93,19 @@ func (f *Figure) draw(on canvas) error {
 					on.discs(run[from:to], 2.5, c)
 				}
 				if !s.Points {
-					on.line(run[max(from-1, 0):min(to+1, len(run))], 1.6, c)
+					on.line(run[max(from-1, 0):to], 1.6, c)
 				}
 			}
 		}
 	}
 	on.line([][2]float64{{left, top}, {left, bottom}, {right, bottom}}, 1, black)
-	on.text((left+right)/2, top-16, 0.5, f.Title)
-	on.text((left+right)/2, bottom+38, 0.5, f.XLabel)
-	on.text(8, top-16, 0, f.YLabel)
+	on.text((left+right)/2, top-16, 0.5, short(f.Title))
+	on.text((left+right)/2, bottom+38, 0.5, short(f.XLabel))
+	on.text(8, top-16, 0, short(f.YLabel))
 	for i, label := range f.labels() {
+		if err := f.stopped(0); err != nil {
+			return err
+		}
 		at := top + 14 + 18*float64(i)
 		on.line([][2]float64{{right - 24, at - 4}, {right - 6, at - 4}}, 3, palette[i%len(palette)])
 		on.text(right-30, at, 1, label)
@@ -100,18 +115,19 @@ func (f *Figure) draw(on canvas) error {
 
 // SVG writes the figure as SVG 1.1.
 func (f *Figure) SVG(w io.Writer) error {
-	s := &svg{}
+	s := &svg{bufio.NewWriterSize(w, 1<<16)}
+	fmt.Fprintf(s, `<svg xmlns="http://www.w3.org/2000/svg" width="%g" height="%g" viewBox="0 0 %g %g" `+
+		`font-family="sans-serif" font-size="%g"><rect width="100%%" height="100%%" fill="white"/>`+"\n",
+		width, height, width, height, fontSize)
 	if err := f.draw(s); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%g" height="%g" viewBox="0 0 %g %g" `+
-		`font-family="sans-serif" font-size="%g"><rect width="100%%" height="100%%" fill="white"/>`+"\n%s</svg>\n",
-		width, height, width, height, fontSize, s.String())
-	return err
+	fmt.Fprintln(s, "</svg>")
+	return s.Flush() // it keeps the first error
 }
 
-// svg is a canvas of elements of SVG.
-type svg struct{ strings.Builder }
+// svg is a canvas that writes elements of SVG.
+type svg struct{ *bufio.Writer }
 
 func hex(c color.NRGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }
 
@@ -119,11 +135,11 @@ func (s *svg) line(points [][2]float64, width float64, c color.NRGBA) {
 	fmt.Fprintf(s, `<polyline fill="none" stroke="%s" stroke-width="%g" stroke-linejoin="round" points="`, hex(c), width)
 	for i, p := range points {
 		if i > 0 {
-			s.WriteByte(' ')
+			fmt.Fprint(s, " ")
 		}
 		fmt.Fprintf(s, "%.2f,%.2f", p[0], p[1])
 	}
-	s.WriteString("\"/>\n")
+	fmt.Fprint(s, "\"/>\n")
 }
 
 func (s *svg) discs(points [][2]float64, radius float64, c color.NRGBA) {
@@ -132,9 +148,11 @@ func (s *svg) discs(points [][2]float64, radius float64, c color.NRGBA) {
 	}
 }
 
-func (s *svg) box(x0, y0, x1, y1 float64, c color.NRGBA) {
-	fmt.Fprintf(s, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"%s\"/>\n", x0, y0, max(0, x1-x0),
-		max(0, y1-y0), hex(c))
+func (s *svg) boxes(boxes []box, c color.NRGBA) {
+	for _, b := range boxes {
+		fmt.Fprintf(s, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"%s\"/>\n", b.x0, b.y0, b.x1-b.x0,
+			b.y1-b.y0, hex(c))
+	}
 }
 
 func (s *svg) text(x, y, anchor float64, text string) {
@@ -179,13 +197,16 @@ type pixels struct {
 	face  font.Face
 }
 
-// fill fills polygons, all of which go around the same way.
+// fill fills polygons, all of which go around the same way. It looks at the pixels around them and no others.
 func (p *pixels) fill(c color.NRGBA, polygons ...[][2]float64) {
-	size := p.img.Bounds()
-	r := vector.NewRasterizer(size.Dx(), size.Dy())
+	around := p.around(polygons)
+	if around.Empty() {
+		return
+	}
+	r := vector.NewRasterizer(around.Dx(), around.Dy())
 	for _, points := range polygons {
 		for i, q := range points {
-			x, y := float32(q[0]*p.scale), float32(q[1]*p.scale)
+			x, y := float32(q[0]*p.scale-float64(around.Min.X)), float32(q[1]*p.scale-float64(around.Min.Y))
 			if i == 0 {
 				r.MoveTo(x, y)
 			} else {
@@ -194,7 +215,22 @@ func (p *pixels) fill(c color.NRGBA, polygons ...[][2]float64) {
 		}
 		r.ClosePath()
 	}
-	r.Draw(p.img, size, image.NewUniform(c), image.Point{})
+	r.Draw(p.img, around, image.NewUniform(c), image.Point{})
+}
+
+// around are the pixels of the image that polygons touch.
+func (p *pixels) around(polygons [][][2]float64) image.Rectangle {
+	size := p.img.Bounds()
+	x0, y0, x1, y1 := float64(size.Max.X), float64(size.Max.Y), 0.0, 0.0
+	for _, points := range polygons {
+		for _, q := range points {
+			x, y := q[0]*p.scale, q[1]*p.scale
+			x0, y0, x1, y1 = min(x0, x), min(y0, y), max(x1, x), max(y1, y)
+		}
+	}
+	x1, y1 = min(x1, float64(size.Max.X)), min(y1, float64(size.Max.Y))
+	return image.Rectangle{Min: image.Pt(int(max(x0, 0)), int(max(y0, 0))),
+		Max: image.Pt(int(math.Ceil(x1)), int(math.Ceil(y1)))}
 }
 
 // line fills each piece of the line, and a disc at each joint.
@@ -239,8 +275,12 @@ func (p *pixels) discs(points [][2]float64, radius float64, c color.NRGBA) {
 	p.fill(c, polygons...)
 }
 
-func (p *pixels) box(x0, y0, x1, y1 float64, c color.NRGBA) {
-	p.fill(c, [][2]float64{{x0, y0}, {x1, y0}, {x1, y1}, {x0, y1}})
+func (p *pixels) boxes(boxes []box, c color.NRGBA) {
+	polygons := make([][][2]float64, len(boxes))
+	for i, b := range boxes {
+		polygons[i] = [][2]float64{{b.x0, b.y0}, {b.x1, b.y0}, {b.x1, b.y1}, {b.x0, b.y1}}
+	}
+	p.fill(c, polygons...)
 }
 
 func (p *pixels) text(x, y, anchor float64, text string) {

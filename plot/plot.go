@@ -48,8 +48,8 @@ func Histogram(values []float64, bins int) ([]Bar, error) {
 	if bins < 1 {
 		return nil, fmt.Errorf("bins is %d, want at least 1", bins)
 	}
-	if bins > maxBins {
-		return nil, fmt.Errorf("bins is %d, want at most %d", bins, maxBins)
+	if bins > MostBins {
+		return nil, fmt.Errorf("bins is %d, want at most %d", bins, MostBins)
 	}
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, v := range values {
@@ -60,13 +60,14 @@ func Histogram(values []float64, bins int) ([]Bar, error) {
 	if low > high {
 		return nil, fmt.Errorf("none of the %d values is finite", len(values))
 	}
-	if low == high { // as NumPy does
-		low, high = low-0.5, high+0.5
+	if low == high { // as NumPy does, where a half makes a difference
+		low = max(min(low-0.5, math.Nextafter(low, math.Inf(-1))), -math.MaxFloat64)
+		high = min(max(high+0.5, math.Nextafter(high, math.Inf(1))), math.MaxFloat64)
 	}
 	bars := make([]Bar, bins)
 	scale := 1.0
 	if math.IsInf(high-low, 0) { // of smaller numbers all is finite
-		scale = 0.25 / maxBins
+		scale = 0.25 / MostBins
 	}
 	width := high*scale - low*scale
 	edge := func(i int) float64 { return (low*scale + width*float64(i)/float64(bins)) / scale }
@@ -88,8 +89,8 @@ func Histogram(values []float64, bins int) ([]Bar, error) {
 	return bars, nil
 }
 
-// maxBins is how many bars a histogram may have.
-const maxBins = 1 << 20
+// MostBins is how many bars a histogram may have at most.
+const MostBins = 1 << 20
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
@@ -107,7 +108,7 @@ func newAxis(low, high float64, about int) axis {
 	}
 	if high/2-low/2 < 1e-290 { // where rounding would leave no marks
 		wider := max(math.Abs(low)*0.1, 0.5)
-		low, high = low-wider, high+wider
+		low, high = max(low-wider, -math.MaxFloat64), min(high+wider, math.MaxFloat64)
 	}
 	rough := high/float64(about) - low/float64(about)
 	power := math.Floor(math.Log10(rough))
@@ -118,10 +119,9 @@ func newAxis(low, high float64, about int) axis {
 		}
 	}
 	a := axis{low: low, high: high, decimals: max(0, int(-math.Floor(math.Log10(step)+1e-9)))}
-	for i := math.Ceil(low/step - 1e-9); i*step <= high+step*1e-9; i++ {
-		if a.ticks = append(a.ticks, i*step); len(a.ticks) > 4*about {
-			break
-		}
+	first := math.Ceil(low/step - 1e-9)
+	for i := 0; i <= 4*about && (first+float64(i))*step <= high+step*1e-9; i++ {
+		a.ticks = append(a.ticks, min(max((first+float64(i))*step, low), high)) // which are rounded
 	}
 	return a
 }
@@ -165,7 +165,7 @@ func (f *Figure) axes(aboutX, aboutY int) (x, y axis, err error) {
 	return newAxis(xl, xh, aboutX), newAxis(yl, yh, aboutY), nil
 }
 
-// runs are the parts of a line between numbers that are not finite.
+// runs are the parts of a line between numbers that are not finite. Each is valid until the next one.
 func (s *Series) runs() iter.Seq[[][2]float64] {
 	return func(yield func([][2]float64) bool) {
 		var run [][2]float64
@@ -185,10 +185,24 @@ func (s *Series) runs() iter.Seq[[][2]float64] {
 	}
 }
 
+// mostText is how many characters of a text are drawn: more than a drawing has room for.
+const mostText = 300
+
+// short is a text, or the beginning of a long one.
+func short(text string) string {
+	count := 0
+	for i := range text {
+		if count++; count > mostText {
+			return text[:i] + "…"
+		}
+	}
+	return text
+}
+
 // labels are the series' labels, if there are any.
 func (f *Figure) labels() (out []string) {
 	for _, s := range f.Series {
-		out = append(out, s.Label)
+		out = append(out, short(s.Label))
 	}
 	if strings.Join(out, "") == "" {
 		return nil

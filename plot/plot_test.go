@@ -7,6 +7,7 @@ import (
 	"image/png"
 	"io"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -39,6 +40,7 @@ func TestHistogram(t *testing.T) {
 		{[]float64{0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1}, 10, 0, 1, []int{1, 1, 1, 1, 1, 1, 1, 1, 1, 2}},
 		{[]float64{3, 3, 3}, 2, 2.5, 3.5, []int{0, 3}},
 		{[]float64{math.NaN(), -1, math.Inf(1), 1}, 2, -1, 1, []int{1, 1}},
+		{[]float64{1e15, 1e15}, 2, 1e15 - 0.5, 1e15 + 0.5, []int{0, 2}},
 	} {
 		bars, err := Histogram(c.values, c.bins)
 		require.NoError(t, err)
@@ -54,6 +56,52 @@ func TestHistogram(t *testing.T) {
 	require.ErrorContains(t, err, "none of the 1 values is finite")
 	_, err = Histogram([]float64{1}, 0)
 	require.ErrorContains(t, err, "bins is 0, want at least 1")
+}
+
+// Equal numbers have a histogram, however large they are: it is as wide as the numbers beside them.
+func TestHistogramOfLargeEqualNumbers(t *testing.T) {
+	for _, v := range []float64{1e17, -1e17, 1e300, math.MaxFloat64, -math.MaxFloat64} {
+		bars, err := Histogram([]float64{v, v}, 3)
+		require.NoError(t, err)
+		low, high := bars[0].Low, bars[2].High
+		require.True(t, low < high && low <= v && v <= high, "%v: %v", v, bars)
+		require.Equal(t, 2, bars[0].Count+bars[1].Count+bars[2].Count)
+		for name, draw := range drawings(&Figure{Bars: bars}) {
+			require.NoError(t, draw(), name)
+		}
+	}
+}
+
+// drawings are the forms in which a figure is drawn.
+func drawings(f *Figure) map[string]func() error {
+	return map[string]func() error{
+		"text": func() error { _, err := f.Text(60, 10, false); return err },
+		"svg":  func() error { return f.SVG(io.Discard) },
+		"png":  func() error { return f.PNG(io.Discard, 1) },
+	}
+}
+
+// Any two numbers are the ends of an axis whose marks lie on it, in their order.
+func TestAxesOfAnyNumbers(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 20000 {
+		low := math.Float64frombits(r.Uint64())
+		high := math.Float64frombits(math.Float64bits(low) + uint64(r.IntN(5)))
+		if r.IntN(2) == 0 {
+			high = math.Float64frombits(r.Uint64())
+		}
+		if !finite(low) || !finite(high) || low > high {
+			continue
+		}
+		a := newAxis(low, high, 8)
+		require.NotEmpty(t, a.ticks, "%v to %v", low, high)
+		require.True(t, slices.IsSorted(a.ticks))
+		for _, v := range append(a.ticks, low, high) {
+			require.True(t, 0 <= a.at(v) && a.at(v) <= 1, "%v to %v: %v", low, high, v)
+		}
+		_, err := (&Figure{Series: []Series{{X: []float64{low, high}, Y: []float64{low, high}}}}).Text(40, 4, false)
+		require.NoError(t, err)
+	}
 }
 
 // Marks are round numbers in the range, and none of them is far from its place.
@@ -134,16 +182,98 @@ func TestStop(t *testing.T) {
 		for i := range f.Series {
 			f.Series[i].Points = points
 		}
-		for name, draw := range map[string]func() error{
-			"text": func() error { _, err := f.Text(60, 10, false); return err },
-			"svg":  func() error { return f.SVG(io.Discard) },
-			"png":  func() error { return f.PNG(io.Discard, 1) },
-		} {
+		for name, draw := range drawings(f) {
 			asked = 0
 			require.ErrorIs(t, draw(), end, name)
 			require.Equal(t, 21, asked, name)
 		}
 	}
+}
+
+// So it does with bars, and with the labels of lines.
+func TestStopOfBarsAndLabels(t *testing.T) {
+	asked, most := 0, 0
+	end := errors.New("enough")
+	stop := func() error {
+		if asked++; asked > most {
+			return end
+		}
+		return nil
+	}
+	bars := &Figure{Bars: make([]Bar, 1<<15), Stop: stop}
+	for i := range bars.Bars {
+		bars.Bars[i] = Bar{float64(i), float64(i + 1), i}
+	}
+	for name, draw := range drawings(bars) {
+		asked, most = 0, 7
+		require.ErrorIs(t, draw(), end, name)
+		require.Equal(t, 8, asked, name)
+	}
+	lines := &Figure{Series: make([]Series, 20), Stop: stop}
+	for i := range lines.Series {
+		lines.Series[i] = Series{Label: "a", X: []float64{1}, Y: []float64{1}}
+	}
+	for _, name := range []string{"svg", "png"} {
+		asked, most = 0, 50 // twice for each line, and then for labels
+		require.ErrorIs(t, drawings(lines)[name](), end, name)
+	}
+}
+
+// Many bars are drawn by the thousand, and what is small costs what its own pixels do: bars, labels, long texts.
+func TestManyBars(t *testing.T) {
+	f := &Figure{Bars: make([]Bar, 1<<14)}
+	for i := range f.Bars {
+		f.Bars[i] = Bar{float64(i), float64(i + 1), 3}
+	}
+	labels := &Figure{Title: strings.Repeat("a long title ", 1e5), Series: make([]Series, 100)}
+	for i := range labels.Series {
+		labels.Series[i] = Series{Label: strings.Repeat("é", 1000), X: []float64{1}, Y: []float64{1}, Points: true}
+	}
+	for _, f := range []*Figure{f, labels} {
+		begun := time.Now()
+		require.NoError(t, f.PNG(io.Discard, 2))
+		require.Less(t, time.Since(begun), 5*time.Second)
+	}
+	text, err := labels.Text(60, 10, false)
+	require.NoError(t, err)
+	require.Contains(t, text, "── "+strings.Repeat("é", 300)+"…\n")
+}
+
+// Bars that are narrower than the gap between wide ones are seen, too.
+func TestNarrowBars(t *testing.T) {
+	values := make([]float64, 2000)
+	for i := range values {
+		values[i] = float64(i)
+	}
+	bars, err := Histogram(values, 2000)
+	require.NoError(t, err)
+	var b bytes.Buffer
+	require.NoError(t, (&Figure{Bars: bars}).SVG(&b))
+	require.NotContains(t, b.String(), `width="0.00"`)
+	require.NotContains(t, b.String(), `width="-`)
+	b.Reset()
+	require.NoError(t, (&Figure{Bars: bars}).PNG(&b, 1))
+	img, err := png.Decode(&b)
+	require.NoError(t, err)
+	for x := 70; x < 610; x++ {
+		r, _, _, _ := img.At(x, 200).RGBA()
+		require.Less(t, r>>8, uint32(140), "blue at %d", x)
+	}
+}
+
+// Each piece of a long line is drawn once: only where the line is cut a point stands twice.
+func TestPiecesOfLines(t *testing.T) {
+	var b bytes.Buffer
+	f := waves(3*pollPoints + 5)
+	f.Series = f.Series[:1]
+	require.NoError(t, f.SVG(&b))
+	_, drawn, _ := strings.Cut(b.String(), `stroke="#0072b2"`)
+	points := 0
+	for _, piece := range strings.Split(drawn, `points="`)[1:5] {
+		list, _, _ := strings.Cut(piece, `"`)
+		points += len(strings.Fields(list))
+	}
+	require.Equal(t, 3*pollPoints+5+3, points)
 }
 
 // Many points are drawn by the thousand.

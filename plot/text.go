@@ -19,7 +19,7 @@ func (f *Figure) Text(columns, rows int, color bool) (string, error) {
 		return "", err
 	}
 	if f.Bars != nil {
-		return f.barsText(x, columns), nil
+		return f.barsText(columns)
 	}
 	widest := 0
 	for _, t := range y.ticks {
@@ -66,7 +66,7 @@ func (f *Figure) Text(columns, rows int, color bool) (string, error) {
 
 // heading writes a line of text in the middle of so many columns.
 func heading(b *strings.Builder, text string, columns int) {
-	if text != "" {
+	if text = short(text); text != "" {
 		b.WriteString(strings.Repeat(" ", max(0, (columns-utf8.RuneCountInString(text))/2)) + text + "\n")
 	}
 }
@@ -99,18 +99,24 @@ func painted(text string, series int, color bool) string {
 }
 
 // barsText draws a histogram: a row for each bar.
-func (f *Figure) barsText(x axis, columns int) string {
+func (f *Figure) barsText(columns int) (string, error) {
 	var b strings.Builder
 	heading(&b, f.Title, columns)
 	most, widest := 1, 0
 	edges := make([]string, len(f.Bars))
 	for i, bar := range f.Bars {
+		if err := f.stopped(i); err != nil {
+			return "", err
+		}
 		most = max(most, bar.Count)
 		edges[i] = fmt.Sprintf("%.4g", bar.Low)
 		widest = max(widest, len(edges[i]))
 	}
 	room := max(8, columns-widest-3-len(fmt.Sprint(most)))
 	for i, bar := range f.Bars {
+		if err := f.stopped(i); err != nil {
+			return "", err
+		}
 		eighths := int(math.Round(float64(bar.Count) / float64(most) * float64(8*room)))
 		if eighths == 0 && bar.Count > 0 {
 			eighths = 1
@@ -123,7 +129,7 @@ func (f *Figure) barsText(x axis, columns int) string {
 	}
 	fmt.Fprintf(&b, "%*s │\n", widest, fmt.Sprintf("%.4g", f.Bars[len(f.Bars)-1].High))
 	heading(&b, f.XLabel, columns)
-	return b.String()
+	return b.String(), nil
 }
 
 // grid is characters of braille: two dots wide and four high.
