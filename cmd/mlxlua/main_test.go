@@ -321,10 +321,11 @@ func TestInterrupt(t *testing.T) {
 	kernel := `k = mx.fast.metal_kernel{name = "spin", input_names = {"x"}, output_names = {"out"},
 		source = "uint i = thread_position_in_grid.x; float v = x[i]; while (v < 1.0f) { v = v * 0.5f; } out[i] = v;"}`
 	for name, endless := range map[string]string{
-		"loop":      "print('go') while true do end",
-		"pcall":     "print('go') while true do pcall(function() while true do end end) end",
-		"coroutine": "print('go') coroutine.wrap(function() while true do end end)()",
-		"pattern":   "print('go') print((('a'):rep(40)):find(('a*'):rep(40) .. 'b'))",
+		"loop":          "print('go') while true do end",
+		"pcall":         "print('go') while true do pcall(function() while true do end end) end",
+		"coroutine":     "print('go') coroutine.wrap(function() while true do end end)()",
+		"error's value": "error({setmetatable({1}, {__tostring = function() print('go') while true do end end}), a = 1})",
+		"pattern":       "print('go') print((('a'):rep(40)):find(('a*'):rep(40) .. 'b'))",
 		"kernel": "print('go') mx.eval(k{inputs = {mx.zeros({64})}, grid = {64, 1, 1}, threadgroup = {32, 1, 1}, " +
 			"output_shapes = {{64}}, output_dtypes = {mx.float32}})",
 	} {
@@ -418,6 +419,8 @@ func TestREPLCommands(t *testing.T) {
 		session("describe(mx.array({1, 2, 4, mx.nan, -mx.inf}))", "describe(mx.arange(3))").out)
 	require.Equal(t, "(error object is a table value): {code = 5}\n", session("error({code = 5})").stderr)
 	require.Equal(t, "(error object is a table value): {1, x = 2}\n", session("error({1, x = 2})").stderr)
+	require.Equal(t, "(error object is a table value), which cannot be shown: no\n",
+		session("error({setmetatable({}, {__tostring = function() error('no', 0) end}), x = 2})").stderr)
 	require.Contains(t, session("describe(3)").stderr, "[describe] a is the number 3, want an array")
 }
 

@@ -162,21 +162,25 @@ func (p *program) evaluate(c request) (status int, exit bool) {
 }
 
 // withValue is an error that also shows the table that a script called error with, if its message does not say more.
+// Functions of the script's can be what shows it.
 func (p *program) withValue(err error) error {
 	var se *luabind.ScriptError
 	if !errors.As(err, &se) || !strings.HasSuffix(se.Message, "(error object is a table value)") {
 		return err
 	}
-	v, failed := p.s.ToLua(se.Value)
-	if failed != nil {
-		return err
-	}
-	text, failed := p.s.Show(context.Background(), v)
-	if failed != nil {
-		return err
-	}
 	told := *se
-	told.Message += ": " + text
+	failed := p.interruptible(func(ctx context.Context) error {
+		v, err := p.s.ToLua(se.Value)
+		if err != nil {
+			return err
+		}
+		text, err := p.s.Show(ctx, v)
+		told.Message += ": " + text
+		return err
+	})
+	if failed != nil {
+		told.Message = se.Message + ", which cannot be shown: " + failed.Error()
+	}
 	return &told
 }
 
