@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"net/http"
 	"os"
@@ -143,8 +144,10 @@ func perform(ctx context.Context, s *mlxlua.State, source string) Reply {
 	if err == nil {
 		results, err = plain(ctx, s, results)
 	}
-	if err == nil && !writable(results) {
-		err = errors.New("a result holds what json has not")
+	if err == nil {
+		if where, what := unwritable(results); what != "" {
+			err = fmt.Errorf("result%s is %s, which json has not", where, what)
+		}
 	}
 	if err == nil {
 		return Reply{Results: results, Output: out.text.String()}
@@ -153,7 +156,7 @@ func perform(ctx context.Context, s *mlxlua.State, source string) Reply {
 	var failure *mlxlua.ScriptError
 	if errors.As(err, &failure) {
 		reply.File, reply.Line = failure.File, failure.Line
-		if writable(failure.Value) {
+		if _, what := unwritable(failure.Value); what == "" {
 			reply.Value = failure.Value
 		}
 	}
@@ -179,25 +182,35 @@ func plain(ctx context.Context, s *mlxlua.State, results []any) ([]any, error) {
 	return results, nil
 }
 
-// writable reports whether JSON has a value: not what stayed a value of Lua, which encoding/json would take apart, nor
-// NaN within a list. The state's MemoryLimit bounds how much there is to look at.
-func writable(v any) bool {
+// unwritable says where in a value something is that JSON has not, and what: NaN, or what stayed a value of Lua, which
+// encoding/json would take apart; "" where there is none. The state's MemoryLimit bounds how much there is to look at.
+func unwritable(v any) (where, what string) {
 	switch v := v.(type) {
 	case nil, bool, string:
-		return true
+		return "", ""
 	case float64:
-		return !math.IsNaN(v) && !math.IsInf(v, 0)
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return "", fmt.Sprint(v)
+		}
+		return "", ""
 	case []any:
-		return !slices.ContainsFunc(v, func(item any) bool { return !writable(item) })
-	case map[string]any:
-		for _, item := range v {
-			if !writable(item) {
-				return false
+		for i, item := range v {
+			if where, what = unwritable(item); what != "" {
+				return fmt.Sprintf("[%d]%s", i+1, where), what
 			}
 		}
-		return true
+		return "", ""
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if where, what = unwritable(v[name]); what != "" {
+				return "." + name + where, what
+			}
+		}
+		return "", ""
+	case mlxlua.Func:
+		return "", "a function"
 	}
-	return false
+	return "", fmt.Sprintf("of type %T", v)
 }
 
 // boundedOutput keeps what a script prints, up to outputLimit: more is the script's error.
