@@ -20,12 +20,12 @@ type job struct {
 	bytes    atomic.Int64 // that its kernels write, or reduce
 	flops    atomic.Int64 // of what says how many it takes: Rules.Flops
 	commands atomic.Int64
-	visited  uint64 // the claim that saw it last; guarded by schedMu
+	visited  uint64 // the walk that saw it last; guarded by schedMu
 
 	stopped atomic.Bool // nothing more of it is recorded, and what has not run is undone; set with jobs held
 
 	changes  []*Change  // that it computes new values of; of claiming
-	fallible []fallible // its nodes that may fail, and those of evaluations that it waits for; of claiming
+	fallible []fallible // its nodes that may fail; of claiming
 
 	// Guarded by jobs:
 	deps       []*job // evaluations whose results this one waits for
@@ -143,6 +143,12 @@ func (j *job) setUnsettled(n int) {
 	if n == 0 {
 		j.settle()
 	}
+}
+
+func (j *job) isOver() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.ended
 }
 
 // segmentSettled tells the job that a segment is done with.

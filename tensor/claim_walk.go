@@ -81,9 +81,6 @@ func (j *job) claim() {
 	}
 	j.roots = nil
 	j.tasks.Store(int64(len(tasks)))
-	for _, d := range deps {
-		j.fallible = append(j.fallible, d.unforeseen()...)
-	}
 	j.waitFor(deps)
 	j.setUnsettled(len(segs))
 	for i, s := range segs {

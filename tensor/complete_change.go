@@ -2,13 +2,10 @@ package tensor
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
-
-	"github.com/mlxlua/mlxlua/metal"
 )
 
 // Change is that new values take the place of old ones in what a program holds, as those of a training step do. The
@@ -316,6 +313,15 @@ func (j *job) evaluated() {
 	}
 }
 
+// involve notes that a job claims a new value.
+func (c *Change) involve(j *job) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !slices.Contains(c.jobs, j) {
+		c.jobs = append(slices.DeleteFunc(c.jobs, (*job).isOver), j)
+	}
+}
+
 // Doubted reports whether a call that was made before the change has failed.
 func (c *Change) Doubted() bool { return c.doubted.Load() }
 
@@ -332,223 +338,4 @@ func (c *Change) Settled() bool {
 		}
 	}
 	return some
-}
-
-// unforeseen are the job's nodes that may fail, until it is over.
-func (j *job) unforeseen() []fallible {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.fallible
-}
-
-// changed notes that the job claims new values of changes. Called with schedMu held.
-func (j *job) changed(n *Node) {
-	for _, c := range n.changes.Load().new {
-		if slices.Contains(j.changes, c) {
-			continue
-		}
-		j.changes = append(j.changes, c)
-		c.mu.Lock()
-		c.jobs = append(slices.DeleteFunc(c.jobs, (*job).isOver), j)
-		c.mu.Unlock()
-	}
-}
-
-func (j *job) isOver() bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.ended
-}
-
-// fallible is a node of a job that may fail, though its call was right.
-type fallible struct {
-	node   *Node
-	checks []indexCheck
-}
-
-// indexCheck is that the integers of a value are indices of so many elements. Calls that check the same fail alike.
-type indexCheck struct {
-	index Value
-	bound int
-}
-
-// foresee notes a claimed task that may fail, and what it computes new values of.
-func (j *job) foresee(t *task) {
-	if t.mayFail() {
-		var checks []indexCheck
-		if changes.n.Load() > 0 {
-			checks = t.indexChecks()
-		}
-		j.fallible = append(j.fallible, fallible{t.node, checks})
-	}
-	if t.node.changes.Load() != nil {
-		j.changed(t.node)
-	}
-}
-
-// mayFail reports whether a claimed node may fail: it is computed in Go, or checks indices, or is a user's kernel and
-// somebody watches what that does.
-func (t *task) mayFail() bool {
-	p := t.node.op
-	switch {
-	case p.host != nil:
-		return t.from > 0
-	case p.partial:
-		return t.node.runs.dev.Validating()
-	}
-	return p.indicesFrom != nil && p.indicesFrom(t.node.attrs, len(t.in)) < t.from
-}
-
-// indexChecks are the checks of a task, where they are all that can fail; none: it may fail in another way.
-func (t *task) indexChecks() (checks []indexCheck) {
-	p := t.node.op
-	if p.bounds == nil {
-		return nil
-	}
-	specs := make([]Spec, len(t.in))
-	for i, v := range t.in {
-		specs[i] = v.Spec()
-	}
-	first := p.indicesFrom(t.node.attrs, len(t.in))
-	for i, n := range p.bounds(specs, t.node.attrs, nil) {
-		checks = append(checks, indexCheck{t.in[first+i], n})
-	}
-	return checks
-}
-
-// maySpend reports whether a value's memory may be written to when all its readers have run: no change keeps it, or
-// what is recorded from now on is behind a gate that opens when the changes cannot fail.
-func (rec *recorder) maySpend(v Value) bool {
-	ch := v.Node.changes.Load()
-	if ch == nil {
-		return true
-	}
-	for _, o := range ch.old {
-		if o.out == v.Out && !rec.gate(o.change) {
-			return false
-		}
-	}
-	return true
-}
-
-// gate reports whether what is recorded from now on is behind a gate that opens when the change cannot fail.
-func (rec *recorder) gate(c *Change) bool {
-	switch {
-	case c.Over():
-		return true
-	case rec.plan.single || c.doubted.Load():
-		return false
-	case slices.Contains(rec.gated, c):
-		return true
-	case !rec.foreseen(c):
-		return false
-	}
-	j, checks := rec.job, slices.DeleteFunc(rec.batcher.checks, (*check).over)
-	rec.batcher.checks = nil
-	err := rec.batcher.encoder("").Gate(func(failed bool) error {
-		for _, k := range checks {
-			if err := k.result(); err != nil {
-				doubtChanges(k.node, k.node.id)
-			}
-		}
-		if failed || c.doubted.Load() {
-			j.halt()
-			return errDoubted
-		}
-		c.End()
-		return nil
-	})
-	if err != nil {
-		return false
-	}
-	rec.gated = append(rec.gated, c)
-	return true
-}
-
-// errDoubted is why a job was stopped that would have written over values which may be needed again.
-var errDoubted = errors.New("something that it may depend on has failed")
-
-// halt stops the job and those that depend on it; what does not depend on what has failed is computed when somebody
-// asks for it again.
-func (j *job) halt() {
-	schedMu.Lock()
-	defer schedMu.Unlock()
-	jobs.Lock()
-	defer jobs.Unlock()
-	j.stopAll(errDoubted)
-}
-
-// foreseen reports whether nothing that a change may depend on, and that can fail, is still to be recorded.
-func (rec *recorder) foreseen(c *Change) bool {
-	known := rec.known[:0]
-	for i := range rec.job.fallible { // in the order of the graph
-		f := &rec.job.fallible[i]
-		if f.node.id > c.made {
-			continue
-		}
-		unknown := func(k indexCheck) bool { return !slices.Contains(known, k) }
-		switch {
-		case f.node.now() == Failed:
-			return false
-		case f.node.now() == Ready || rec.recorded(f.node):
-			known = append(known, f.checks...)
-		case len(f.checks) == 0 || slices.ContainsFunc(f.checks, unknown):
-			return false
-		}
-	}
-	clear(known)
-	rec.known = known[:0]
-	return true
-}
-
-// recorded reports whether a node that an evaluation has claimed is of the recorder's stream, and recorded.
-func (rec *recorder) recorded(n *Node) bool {
-	n.mu.Lock()
-	seg := n.seg
-	n.mu.Unlock()
-	if n.now() != Scheduled || n.runs != rec.s || seg == nil {
-		return false
-	}
-	if seg.job != rec.job && n.op.indicesFrom == nil {
-		return false // a gate does not ask how it ended
-	}
-	return seg.tasks == nil || seg == rec.seg && seg.tasks[n.slot].node == nil
-}
-
-// check looks at a result when the commands that wrote it have run.
-type check struct {
-	node *Node
-	buf  *metal.Buffer
-	at   int64
-	n    int64
-	f    func([]byte) error
-
-	mu   sync.Mutex
-	done bool // it has looked, or the result is not there any more
-	err  error
-}
-
-// result looks at the result, if nobody has yet.
-func (c *check) result() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.done {
-		c.done, c.err = true, c.run()
-	}
-	return c.err
-}
-
-// over reports whether the changes know what the result says.
-func (c *check) over() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.done && (c.err == nil || c.node.now() == Failed)
-}
-
-// end lets go of the result.
-func (c *check) end() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.done = true
-	c.buf.Release()
 }

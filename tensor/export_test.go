@@ -114,3 +114,6 @@ func AboutToGiveUp(w *Work) (release func()) {
 	waiting.begin()
 	return waiting.end
 }
+
+// Unforeseen is how many nodes that may fail the work keeps.
+func Unforeseen(w *Work) int { return len(w.job.unforeseen()) }

@@ -24,8 +24,10 @@ type recorder struct {
 	spare  kernelScratch // for a copy that a rule makes while its own kernel is being prepared
 	rule   Run           // of the Run rule that is being executed
 
-	gated []*Change    // changes that what is recorded next is behind a gate of
-	known []indexCheck // scratch of foreseen
+	// Of the job:
+	gated       []*Change    // changes that what is recorded next is behind a gate of
+	outlooks    []outlook    // of changes that were asked for
+	known, open []indexCheck // scratch of foreseen
 
 	preview *preview // what is recorded is not to run: nil otherwise
 }
@@ -40,8 +42,6 @@ func (rec *recorder) init(s *Stream) {
 // beginSegment makes the segment the one that is recorded.
 func (rec *recorder) beginSegment(seg *segment) {
 	rec.seg, rec.job = seg, seg.job
-	clear(rec.gated)
-	rec.gated = rec.gated[:0]
 	rec.batcher.job, rec.batcher.tasks, rec.batcher.begun = seg.job, seg.tasks, false
 }
 
@@ -122,6 +122,9 @@ func (rec *recorder) endSegment(seg *segment) {
 		}
 	}
 	rec.batcher.members, rec.batcher.early = rec.batcher.members[:0], nil
+	clear(rec.gated)
+	clear(rec.outlooks)
+	rec.gated, rec.outlooks = rec.gated[:0], rec.outlooks[:0]
 	rec.memory.free.flush()
 	rec.memory.crowd = crowd{} // evaluations do not keep each other's memory
 	rec.batcher.commit(true)

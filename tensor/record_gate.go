@@ -1,0 +1,156 @@
+package tensor
+
+import (
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/mlxlua/mlxlua/metal"
+)
+
+// maySpend reports whether a value's memory may be written to when all its readers have run: no change keeps it, or
+// what is recorded from now on is behind a gate that opens when the changes cannot fail.
+func (rec *recorder) maySpend(v Value) bool {
+	ch := v.Node.changes.Load()
+	if ch == nil {
+		return true
+	}
+	for _, o := range ch.old {
+		if o.out == v.Out && !rec.gate(o.change) {
+			return false
+		}
+	}
+	return true
+}
+
+// gate reports whether what is recorded from now on is behind a gate that opens when the change cannot fail.
+func (rec *recorder) gate(c *Change) bool {
+	switch {
+	case c.Over():
+		return true
+	case rec.plan.single || c.doubted.Load():
+		return false
+	case slices.Contains(rec.gated, c):
+		return true
+	case !rec.foreseen(c):
+		return false
+	}
+	j, checks := rec.job, slices.DeleteFunc(rec.batcher.checks, (*check).over)
+	rec.batcher.checks = nil
+	err := rec.batcher.encoder("").Gate(func(failed bool) error {
+		for _, k := range checks {
+			if err := k.result(); err != nil {
+				doubtChanges(k.node, k.node.id)
+			}
+		}
+		if failed || c.doubted.Load() {
+			j.halt()
+			return errDoubted
+		}
+		c.End()
+		return nil
+	})
+	if err != nil {
+		return false
+	}
+	rec.gated = append(rec.gated, c)
+	return true
+}
+
+// errDoubted is why a job was stopped that would have written over values which may be needed again.
+var errDoubted = errors.New("something that it may depend on has failed")
+
+// halt stops the job and those that depend on it; what does not depend on what has failed is computed when somebody
+// asks for it again.
+func (j *job) halt() {
+	schedMu.Lock()
+	defer schedMu.Unlock()
+	jobs.Lock()
+	defer jobs.Unlock()
+	j.stopAll(errDoubted)
+}
+
+// foreseen reports whether nothing that a change may depend on, and that can fail, is still to be recorded.
+func (rec *recorder) foreseen(c *Change) bool {
+	known, open := rec.known[:0], rec.open[:0]
+	defer func() {
+		clear(known)
+		clear(open)
+		rec.known, rec.open = known[:0], open[:0]
+	}()
+	for _, f := range rec.outlook(c).behind {
+		switch {
+		case f.node.now() == Failed:
+			return false
+		case f.node.now() == Ready || rec.recorded(f.node):
+			known = append(known, f.checks...)
+		case len(f.checks) == 0:
+			return false
+		default:
+			open = append(open, f.checks...)
+		}
+	}
+	return !slices.ContainsFunc(open, func(k indexCheck) bool { return !slices.Contains(known, k) })
+}
+
+// outlook is what may fail before a change.
+func (rec *recorder) outlook(c *Change) *outlook {
+	i := slices.IndexFunc(rec.outlooks, func(o outlook) bool { return o.change == c })
+	if i < 0 {
+		i = len(rec.outlooks)
+		rec.outlooks = append(rec.outlooks, look(c, rec.job))
+	}
+	return &rec.outlooks[i]
+}
+
+// recorded reports whether a node that an evaluation has claimed is of the recorder's stream, and recorded.
+func (rec *recorder) recorded(n *Node) bool {
+	n.mu.Lock()
+	seg := n.seg
+	n.mu.Unlock()
+	if n.now() != Scheduled || n.runs != rec.s || seg == nil {
+		return false
+	}
+	if seg.job != rec.job && n.op.indicesFrom == nil {
+		return false // a gate does not ask how it ended
+	}
+	return seg.tasks == nil || seg == rec.seg && seg.tasks[n.slot].node == nil
+}
+
+// check looks at a result when the commands that wrote it have run.
+type check struct {
+	node *Node
+	buf  *metal.Buffer
+	at   int64
+	n    int64
+	f    func([]byte) error
+
+	mu   sync.Mutex
+	done bool // it has looked, or the result is not there any more
+	err  error
+}
+
+// result looks at the result, if nobody has yet.
+func (c *check) result() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.done {
+		c.done, c.err = true, c.run()
+	}
+	return c.err
+}
+
+// over reports whether the changes know what the result says.
+func (c *check) over() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.done && (c.err == nil || c.node.now() == Failed)
+}
+
+// end lets go of the result.
+func (c *check) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.done = true
+	c.buf.Release()
+}
