@@ -65,13 +65,13 @@ func nodesOf(roots []*tensor.Array) int {
 	return n
 }
 
-// fillDriver runs nothing but fills: what kernels note of wrong indices is then nothing.
+// fillDriver runs nothing but fills, and opens gates: what kernels note of wrong indices is then nothing.
 type fillDriver struct{ metal.Driver }
 
 func (fillDriver) Submit(_ int, cb *metal.CommandBuffer, done func(error)) {
 	cmds := cb.Commands()
 	for i := range cmds {
-		if c := &cmds[i]; c.Kind == metal.CmdFill {
+		if c := &cmds[i]; c.Kind != metal.CmdBarrier && !cb.StopBefore(i) && c.Kind == metal.CmdFill {
 			dst := c.Dst.Buf.Bytes()[c.Dst.Offset : c.Dst.Offset+c.Dst.Bytes]
 			for n := copy(dst, c.Pattern); n < len(dst); {
 				n += copy(dst[n:], dst[:n])

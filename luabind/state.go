@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"runtime/debug"
-	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -210,13 +209,7 @@ func (s *State) call() *tensor.Ctx {
 }
 
 // where is the innermost line of a script.
-func (s *State) where() (w tensor.Place) {
-	s.Frames(1, "Sl", func(dbg *lua.Debug) bool {
-		if strings.HasPrefix(dbg.Source, libraryPrefix) {
-			return true
-		}
-		w = tensor.Place{File: dbg.Source, Line: dbg.CurrentLine}
-		return false
-	})
-	return w
+func (s *State) where() tensor.Place {
+	source, line := s.Line(libraryPrefix)
+	return tensor.Place{File: source, Line: line}
 }

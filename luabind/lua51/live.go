@@ -74,8 +74,8 @@ func (m *measuring) inside(v lua.LValue) {
 	switch v := v.(type) {
 	case *lua.LTable:
 		t := reflect.ValueOf(v).Elem()
-		keys := t.FieldByIndex(frameFields.keys).Len()
-		m.bytes += tableBytes + elementBytes*int64(t.FieldByIndex(frameFields.array).Cap()) + keyBytes*int64(keys)
+		keys := t.Field(frameFields.keys).Len()
+		m.bytes += tableBytes + elementBytes*int64(t.Field(frameFields.array).Cap()) + keyBytes*int64(keys)
 		m.value(v.Metatable)
 		v.ForEach(func(k, x lua.LValue) {
 			m.value(k)

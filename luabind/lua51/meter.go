@@ -264,7 +264,7 @@ func (p *stepper) operand(f frame, rk int) lua.LValue {
 	if rk < 1<<8 {
 		return p.L.Get(rk + 1)
 	}
-	k := f.proto().FieldByIndex(frameFields.constants).Index(rk - 1<<8).Elem()
+	k := f.proto().Field(frameFields.constants).Index(rk - 1<<8).Elem()
 	if k.Kind() == reflect.Float64 {
 		return lua.LNumber(k.Float())
 	}
@@ -282,6 +282,6 @@ func entryBytes(t *lua.LTable, key lua.LValue) int64 {
 		}
 		return 0
 	}
-	more := int64(n) - int64(reflect.ValueOf(t).Elem().FieldByIndex(frameFields.array).Len())
+	more := int64(n) - int64(reflect.ValueOf(t).Elem().Field(frameFields.array).Len())
 	return max(more, 0) * 2 * elementBytes
 }

@@ -7,20 +7,36 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// Frames visits the Lua functions under way, innermost first, until visit says no: those of the running thread from a
-// level on (0 is the function that runs: in Go's code, the Go function itself), and those of the threads that wait
-// for it. what is GetInfo's: "S" for the source, "l" for the line, "n" for the name.
-func (s *State) Frames(level int, what string, visit func(dbg *lua.Debug) bool) {
+// Line is the innermost line that is under way in a chunk whose name does not begin with a prefix: of the running
+// thread, or of those that wait for it. Without one it is 0. Functions that have ended in a tail call have none.
+func (s *State) Line(but string) (source string, line int) {
+	s.luaFrames(func(_ *lua.LState, f frame, _ int) bool {
+		proto := f.proto()
+		if source = sourceOf(proto); !strings.HasPrefix(source, but) {
+			line = f.lineIn(proto)
+		}
+		return line == 0
+	})
+	if line == 0 {
+		source = ""
+	}
+	return source, line
+}
+
+// luaFrames visits the frames of Lua functions under way, innermost first, until visit says no: those of the running
+// thread, and those of the threads that wait for it. level is the frame's number for GetStack.
+func (s *State) luaFrames(visit func(L *lua.LState, f frame, level int) bool) {
 	outer := len(s.protected)
-	for L := s.L; L != nil; level = 0 {
-		for ; ; level++ {
-			dbg, ok := L.GetStack(level)
-			if !ok {
-				break
+	for L := s.L; L != nil; {
+		level := 0
+		for f, ok := frameIn(current(L)); ok; f, ok = f.parent() {
+			if !f.isGo() {
+				if !visit(L, f, level) {
+					return
+				}
+				level += f.tailCalls() // GetStack counts those that have ended, too
 			}
-			if _, err := L.GetInfo(what, dbg, lua.LNil); err == nil && dbg.CurrentLine > 0 && !visit(dbg) {
-				return
-			}
+			level++
 		}
 		if L.Parent != nil {
 			L = L.Parent
@@ -42,7 +58,11 @@ func (s *State) Traceback() string {
 	var b strings.Builder
 	b.WriteString("stack traceback:")
 	lines := 0
-	s.Frames(0, "Sln", func(dbg *lua.Debug) bool {
+	s.luaFrames(func(L *lua.LState, _ frame, level int) bool {
+		dbg, _ := L.GetStack(level)
+		if _, err := L.GetInfo("Sln", dbg, lua.LNil); err != nil || dbg.CurrentLine <= 0 {
+			return true
+		}
 		if lines++; lines > most {
 			b.WriteString("\n\t...")
 			return false

@@ -3,6 +3,7 @@ package lua51
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -179,4 +180,47 @@ func TestHooks(t *testing.T) {
 	out, err = run(s, "return io, os, dofile, loadfile", "chunk")
 	require.NoError(t, err)
 	require.Equal(t, []lua.LValue{lua.LNil, lua.LNil, lua.LNil, lua.LNil}, out)
+}
+
+// The innermost line is found past tail calls, Go functions, protected calls and coroutines, and chunks of a library.
+// Tracebacks name each frame once.
+func TestLines(t *testing.T) {
+	s := New(Options{})
+	defer s.L.Close()
+	var lines, traces []string
+	s.L.SetGlobal("note", s.Func(func(*lua.LState) int {
+		source, line := s.Line("lib:")
+		lines = append(lines, fmt.Sprintf("%s:%d", source, line))
+		traces = append(traces, s.Traceback())
+		return 0
+	}))
+	run := func(name, text string) {
+		proto, err := s.Compile(context.Background(), strings.NewReader(text), name)
+		require.NoError(t, err)
+		_, err = s.Protect(nil, s.L.NewFunctionFromProto(proto))
+		require.NoError(t, err)
+	}
+	run("lib:calls", `
+		function tail(f) return f() end
+		function deep(n) if n > 0 then return deep(n - 1) end note() end
+		function safe() return pcall(function() tail(note) end) end`)
+	run("script", `
+		local function lost() return tail(note) end
+		local function here()
+			lost()
+			deep(3)
+			tail(function() note() end)
+		end
+		local function there()
+			here()
+			safe()
+			coroutine.wrap(function()
+				tail(note)
+			end)()
+		end
+		there()`)
+	require.Equal(t, []string{"script:4", "script:5", "script:6", "script:10", "script:12"}, lines)
+	require.Equal(t, "stack traceback:\n\tlib:calls:3: in function '<lib:calls:3>'\n\tscript:5: in function 'here'\n"+
+		"\tscript:9: in function 'there'\n\tscript:15: in main chunk", traces[1])
+	require.Equal(t, "", func() string { source, _ := s.Line(""); return source }())
 }
