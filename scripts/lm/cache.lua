@@ -135,11 +135,12 @@ end
 
 -- trim forgets the last tokens, as if they had not been: true, or false where a layer cannot.
 function Caches:trim(count)
+  if not (count >= 0) then fail("trim: %s tokens cannot be forgotten, want a number from 0", tostring(count)) end
   self:resting()
   if count == 0 then return true end
   if self.padding or count > self.offset then return false end
   for _, layer in ipairs(self.layers) do
-    if not layer:trim(self.offset, 0) or getmetatable(layer) == kinds.state then return false end
+    if not layer:trim(self.offset, 0) then return false end
   end
   for _, layer in ipairs(self.layers) do layer:trim(self.offset, count) end
   self.offset = self.offset - count
@@ -168,6 +169,25 @@ function Caches:tree()
   return out
 end
 
+-- described is what a layer of a layout keeps, as a text.
+local function described(kind)
+  local out = {kind.kind}
+  for _, name in ipairs{"window", "keep", "rank", "bits", "group_size"} do
+    if kind[name] then out[#out + 1] = ("%s=%d"):format(name, kind[name]) end
+  end
+  return table.concat(out, " ")
+end
+
+-- key is the layout as a text, the same for those that share traces and files: a layer, a semicolon, the next.
+function Caches:key()
+  local out = {}
+  for i, kind in ipairs(self.layout) do out[i] = described(kind) end
+  return table.concat(out, ";")
+end
+
+-- path is the name of a file of a prompt: it ends in .safetensors.
+local function path(file) return file:match("%.safetensors$") and file or file .. ".safetensors" end
+
 -- save writes a Caches of one example to a .safetensors file, with a table of strings beside; load reads it.
 function Caches:save(file, metadata)
   self:resting()
@@ -176,24 +196,45 @@ function Caches:save(file, metadata)
   for i, layer in ipairs(self.layers) do
     for j, x in ipairs(layer.parts or {}) do arrays[("%d.%d"):format(i - 1, j - 1)] = x end
   end
-  local about = {offset = ("%d"):format(self.offset)}
+  local about = {offset = ("%d"):format(self.offset), layout = self:key()}
   for k, v in pairs(metadata or {}) do about[k] = v end
-  mx.save_safetensors(file, arrays, about)
+  mx.save_safetensors(path(file), arrays, about)
+end
+
+-- compare fails where a file is of another layout, and names the first layer that differs.
+local function compare(file, own, other)
+  if own == other then return end
+  if not other then fail("%s is no file of a prompt: it has no layout", file) end
+  local mine, theirs = (own .. ";"):gmatch("(.-);"), (other .. ";"):gmatch("(.-);")
+  local i, a, b = -1, nil, nil
+  repeat
+    i, a, b = i + 1, mine(), theirs()
+  until a ~= b
+  fail("%s is of other caches: layer %d is %s there, %s here", file, i, b or "none", a or "none")
 end
 
 local function load(layout, file)
+  file = path(file)
   local arrays, about = mx.load(file, {format = "safetensors", return_metadata = true})
   local self, offset = Caches(layout), tonumber(about.offset or "")
   if not offset then fail("%s is no file of a prompt: it has no offset", file) end
+  compare(file, self:key(), about.layout)
   self.offset = offset
-  for name, x in pairs(arrays) do
-    local i, j = name:match("^(%d+)%.(%d+)$")
-    local layer = i and self.layers[tonumber(i) + 1]
-    if not layer then fail("%s has %s, which no layer of the model has", file, name) end
-    layer.parts = layer.parts or {}
-    layer.parts[tonumber(j) + 1] = x
+  for i, layer in ipairs(self.layers) do
+    local parts, j = {}, 0
+    while arrays[("%d.%d"):format(i - 1, j)] do
+      local name = ("%d.%d"):format(i - 1, j)
+      j, parts[j + 1], arrays[name] = j + 1, arrays[name], nil
+    end
+    local want = layer.count or j
+    if offset > 0 and (j == 0 or j ~= want) then
+      fail("%s is damaged: layer %d has %d arrays, want %d", file, i - 1, j, math.max(want, 1))
+    end
+    if offset > 0 then layer.parts = parts end
   end
+  local name = next(arrays)
+  if name then fail("%s has %s, which no layer of the model has", file, name) end
   return self, about
 end
 
-return {Caches = Caches, traced = traced, load = load}
+return {Caches = Caches, traced = traced, load = load, path = path}

@@ -4,6 +4,8 @@ local cache, layers = require("lm.cache"), require("lm.layers")
 
 local generate = {}
 
+local function fail(text, ...) error(("lm: " .. text):format(...), 0) end
+
 -- padded is a batch of lists of tokens as an array (batch, longest), filled at the left with 0, and a list of how much
 -- of each row that is.
 function generate.padded(lists)
@@ -21,6 +23,9 @@ end
 -- last; chunk is 2048 tokens unless it is given. progress(done, all) is called after each chunk.
 function generate.prefill(model, tokens, caches, chunk, progress)
   chunk = chunk or 2048
+  if type(chunk) ~= "number" or not (chunk >= 1 and chunk % 1 == 0) then
+    fail("a prompt is read in chunks of %s tokens, want a positive integer", tostring(chunk))
+  end
   local length = tokens:dim(1)
   local from = 0
   caches:resting()
@@ -52,11 +57,7 @@ function generate.step(model)
     end, {shapeless = true})
   end
   model._step = function(tokens, caches)
-    local key = {}
-    for _, kind in ipairs(caches.layout) do
-      for _, name in ipairs{"kind", "window", "keep", "bits", "group_size"} do key[#key + 1] = tostring(kind[name]) end
-    end
-    key = table.concat(key, " ")
+    local key = caches:key()
     steps[key] = steps[key] or make(caches.layout)
     local scores, tree = steps[key](tokens, caches:decoding())
     caches:advance(tree)
@@ -68,19 +69,23 @@ end
 local function greedy(scores) return mx.argmax(scores, -1) end
 
 -- stream is an iterator over the tokens that a model says after a prompt: tokens (length) or (batch, length), or a
--- list. It gives the token's number (of a batch a table of them) and the scores. Options: caches, max_tokens,
+-- list. It gives the token's number (of a batch a table of them) and the scores. Options: caches, max_tokens (256),
 -- sampler(scores) that gives tokens, processors: functions (tokens so far, scores) that give other scores; context, the
 -- list of tokens that these see before the answer, unless it is the prompt; chunk, progress.
 function generate.stream(model, prompt, options)
   local o = options or {}
   local padding
   if type(prompt) == "table" then
+    for _, list in ipairs(type(prompt[1]) == "table" and prompt or {prompt}) do
+      if #list == 0 then fail("the prompt is empty") end
+    end
     if type(prompt[1]) == "table" then
       prompt, padding = generate.padded(prompt)
     else
       prompt = mx.array(prompt, mx.int32)
     end
   end
+  if prompt.size == 0 then fail("the prompt is empty") end
   local batched = prompt.ndim == 2
   if not batched then prompt = mx.expand_dims(prompt, 0) end
   local caches = o.caches or require("lm").caches(model, {padding = padding})

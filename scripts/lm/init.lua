@@ -1,5 +1,5 @@
 -- Language models: a directory as transformers or mlx-lm write it becomes text. See docs/lm.md.
-local mx, nn = require("mx"), require("mx.nn")
+local mx = require("mx")
 local sample, measure = require("lm.sample"), require("lm.measure")
 local host, Config, Weights = require("lm.host"), require("lm.config"), require("lm.weights")
 local cache, generate, quantize = require("lm.cache"), require("lm.generate"), require("lm.quantize")
@@ -126,7 +126,7 @@ function lm.caches(model, options)
     if kind.kind == "kv" or kind.kind == "latent" then
       if options.kv_bits then
         kind.kind = kind.kind == "kv" and "packed" or "packed_latent"
-        kind.bits, kind.group_size = options.kv_bits, options.kv_group_size
+        kind.bits, kind.group_size = options.kv_bits, options.kv_group_size or 64
       end
       if options.max_kv and (kind.window or math.huge) > options.max_kv then
         kind.window, kind.keep = options.max_kv, math.min(4, options.max_kv - 2)
@@ -160,6 +160,5 @@ lm.sampler, lm.processors = sample.sampler, sample.processors
 lm.quantize, lm.dequantize, lm.cast = quantize.model, quantize.unpack, quantize.cast
 lm.Config, lm.Weights, lm.padded = Config, Weights, generate.padded
 lm.step, lm.stream, lm.generate, lm.prefill = generate.step, generate.stream, generate.generate, generate.prefill
-lm.mx, lm.nn = mx, nn
 
 return lm

@@ -8,15 +8,16 @@ local function part(x, from, to) return x:index(":", ":", ("%d:%d"):format(from,
 
 -- Attention ---------------------------------------------------------------------------------------------------------
 
--- KV keeps keys and values as a list of arrays (batch, heads, tokens, ...). window is how many tokens a query sees, nil
--- for all, of which the first keep ones stay.
+-- KV keeps keys and values as a list of arrays (batch, heads, tokens, ...), parts, of which there are `count`. window
+-- is how many tokens a query sees, nil for all, of which the first keep ones stay.
 local KV = nn.class("KV")
+KV.count = 2
 
 function KV:init(kind)
-  self.window, self.keep, self.parts = kind.window, kind.keep or 0, nil
+  self.window, self.keep, self.rank, self.parts = kind.window, kind.keep or 0, kind.rank, nil
 end
 
--- pack is what is kept of keys and values, unpacked is that as the two again.
+-- pack is what is kept of keys and values.
 function KV.pack(_, k, v) return {k, v} end
 
 -- by_hand is attention in plain operations: q (batch, heads, tokens, size) with keys and values of fewer heads, by
@@ -56,7 +57,7 @@ end
 function KV:places(n)
   local last = self.window and self.window - 1 - self.keep or n
   local first = math.min(n, self.window and self.keep or 0)
-  return first, math.max(first, n - last), n
+  return first, math.max(first, n - last)
 end
 
 -- attend adds the keys and values of the tokens of a call, and is the attention of q over what they may see.
@@ -79,7 +80,7 @@ function KV:attend(all, q, k, v, o)
   local kept = new
   local _, later = self:places(n + length)
   local size = first + n + length - from
-  if later > from or first < math.min(n + length, self.keep) then
+  if later > from then
     kept = {}
     first = math.min(n + length, self.keep)
     for i, x in ipairs(new) do
@@ -141,10 +142,11 @@ end
 
 -- QuantizedKV keeps them packed, in groups of neighbours along a head.
 local QuantizedKV = nn.class("QuantizedKV", KV)
+QuantizedKV.count = 6
 
 function QuantizedKV:init(kind)
   KV.init(self, kind)
-  self.how = {group_size = kind.group_size or 64, bits = kind.bits or 8}
+  self.how = {group_size = kind.group_size, bits = kind.bits}
 end
 
 function QuantizedKV:pack(k, v)
@@ -173,11 +175,7 @@ end
 
 -- LatentKV keeps one array for all heads: keys, of which the first rank elements are the values.
 local LatentKV = nn.class("LatentKV", KV)
-
-function LatentKV:init(kind)
-  KV.init(self, kind)
-  self.rank = kind.rank
-end
+LatentKV.count = 1
 
 function LatentKV.pack(_, k) return {k} end
 
@@ -187,11 +185,7 @@ end
 
 -- QuantizedLatentKV keeps that array packed. Its first rank elements are the first groups of each row.
 local QuantizedLatentKV = nn.class("QuantizedLatentKV", QuantizedKV)
-
-function QuantizedLatentKV:init(kind)
-  QuantizedKV.init(self, kind)
-  self.rank = kind.rank
-end
+QuantizedLatentKV.count = 3
 
 function QuantizedLatentKV:pack(k)
   for _, size in ipairs{self.rank, k:dim(-1)} do
@@ -222,6 +216,6 @@ function State:get(i) return self.parts and self.parts[i] end
 function State:set(...) self.parts = {...} end
 function State.room() return 0 end
 function State.rest() end
-function State.trim(_, _, count) return count == 0 end
+function State.trim() return false end
 
 return {kv = KV, packed = QuantizedKV, latent = LatentKV, packed_latent = QuantizedLatentKV, state = State}

@@ -5,8 +5,12 @@ local fail, bar, read, load, with = command.fail, command.bar, command.read, com
 
 local commands = {}
 
+-- length is the option of an answer's length.
+local function length(default)
+  return {{"max-tokens", "count", "most tokens of an answer", short = "-m", default = default}}
+end
+
 local sampling_rows = {
-  {"max-tokens", "count", "most tokens of an answer", short = "-m"},
   {"temp", "number", "temperature; 0 takes the best token", default = 0},
   {"top-p", "number", "draw from the best tokens of this probability together", default = 1},
   {"min-p", "number", "draw from tokens at least so probable, relative to the best", default = 0},
@@ -70,7 +74,7 @@ commands.generate = {
     {"ignore-chat-template", "flag", "takes the prompt as it is"},
     {"prompt-cache-file", "text", "keeps what was made of the prompt, for prompts that begin alike"},
     {"verbose", "boolean", "figures after the answer", default = true},
-  }, sampling_rows),
+  }, length(100), sampling_rows),
 }
 
 -- prompted is a command's prompt, as tokens.
@@ -128,12 +132,11 @@ end
 
 commands.chat = {
   about = "A conversation: q ends it, r begins anew, h is help. Ctrl-C ends an answer.",
-  rows = with(command.model, sampling_rows),
+  rows = with(command.model, length(256), sampling_rows),
 }
 
 function commands.chat.run(host, o)
   local session = lm.open(load(host, o), o.tokenizer)
-  o.max_tokens = o.max_tokens or 256
   local a, how = answering(host, session, o), rendering(o)
   local messages
   local function anew()

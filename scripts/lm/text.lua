@@ -7,6 +7,17 @@ Session.__index = Session
 
 local function fail(text, ...) error(("lm: " .. text):format(...), 0) end
 
+-- generation is what a model's generation_config.json says, nothing where there is none.
+local function generation(model)
+  local path = (model.directory or "") .. "/generation_config.json"
+  if not host.kind(path) then return {} end
+  local text, why = host.read(path)
+  local json
+  if text then json, why = host.decode(text) end
+  if type(json) ~= "table" then fail("%s: %s", path, why or "want a JSON object") end
+  return json
+end
+
 -- ends are the tokens that end an answer: those of generation_config.json and config.json, and the tokenizer's.
 local function ends(model, tokenizer)
   local out = {}
@@ -16,9 +27,7 @@ local function ends(model, tokenizer)
       for _, id in ipairs(v) do out[id] = true end
     end
   end
-  local text = model.directory and host.read(model.directory .. "/generation_config.json")
-  local json = text and host.decode(text)
-  if json then add(json.eos_token_id) end
+  add(generation(model).eos_token_id)
   add(model.config:get("eos_token_id"))
   if tokenizer and tokenizer.eos then add(tokenizer.id(tokenizer.eos)) end
   return out
@@ -42,13 +51,70 @@ function Session:template(name)
   return t.chat_template or t.templates.default
 end
 
+-- mark stands behind the text to go on with while a template renders it, as in transformers: a template that drops the
+-- spaces at a message's end drops the one of the mark.
+local mark = "GO-ON-FROM-HERE "
+
+local function copied(t)
+  local out = setmetatable({}, getmetatable(t) == getmetatable(host.list{}) and host.array or nil)
+  for k, v in pairs(t) do out[k] = v end
+  return out
+end
+
+-- marked is a list of messages with the mark in the last one, behind its text or the last of its parts that is one, and
+-- that text.
+local function marked(messages)
+  local out = copied(messages)
+  local n = #out
+  if n == 0 then fail("continue: there is no message to go on with") end
+  if type(out[n]) ~= "table" then fail("continue: the last message is %s, want a table", type(out[n])) end
+  out[n] = copied(out[n])
+  local owner, key = out[n], "content"
+  if type(owner.content) == "table" then
+    local parts = copied(owner.content)
+    owner.content = parts
+    for i, part in ipairs(parts) do
+      if type(part) == "table" and part.text ~= nil then
+        parts[i] = copied(part)
+        owner, key = parts[i], "text"
+      end
+    end
+  end
+  local text = owner[key]
+  if type(text) ~= "string" then
+    fail("continue: the last message has no text to go on with: its %s is %s", key, type(text))
+  end
+  owner[key] = text .. mark
+  return out, text
+end
+
+local function trimmed(text) return text:match("^%s*(.-)%s*$") end
+
+-- opened is what a template made of a message's text up to its end, which the mark shows.
+local function opened(rendered, text)
+  local at, kept = nil, trimmed(text)
+  local found = rendered:find(trimmed(mark), 1, true)
+  while found do
+    at, found = found, rendered:find(trimmed(mark), found + 1, true)
+  end
+  if not at or not rendered:find(kept, 1, true) then
+    fail("continue: the chat template has changed the last message, %q: no place to go on from", text)
+  end
+  local before = rendered:sub(1, at - 1)
+  if kept == "" or rendered:sub(at, at + #mark - 1) == mark then return before end
+  return (before:gsub("%s+$", ""))
+end
+
 -- rendered is a conversation, a list of {role = ..., content = ...}, as a text by the chat template. options.arguments
 -- are further variables of the template; options.tools is a list of tools, or its JSON, which keeps the order of keys;
--- options.continue leaves the last message open, for the model to go on with.
+-- options.continue leaves the last message open, for the model to go on with: without the spaces at its end where the
+-- template drops them.
 function Session:rendered(messages, options)
   options = options or {}
   local template = options.template or self:template()
   if not template then fail("%s has no chat template", self.model.directory or "the model") end
+  local last
+  if options.continue then messages, last = marked(messages) end
   local values = {messages = host.list(messages), bos_token = self.tokenizer.bos, eos_token = self.tokenizer.eos,
     pad_token = self.tokenizer.pad, unk_token = self.tokenizer.unk}
   for k, v in pairs(options.arguments or {}) do values[k] = v end
@@ -56,17 +122,7 @@ function Session:rendered(messages, options)
   if type(tools) == "table" then tools = host.encode(host.list(tools)) end
   local text, why = host.render(template, host.encode(values), not options.continue, tools)
   if not text then fail("chat template: %s", why) end
-  if options.continue then
-    local last = messages[#messages].content
-    local _, to = text:find(last, 1, true)
-    while to do -- the last place
-      local _, later = text:find(last, to + 1, true)
-      if not later then break end
-      to = later
-    end
-    if to then text = text:sub(1, to) end
-  end
-  return text
+  return last and opened(text, last) or text
 end
 
 -- tokens are a text's numbers; special says whether the tokenizer adds its own at the ends.
@@ -115,7 +171,7 @@ end
 local function resume(self, prompt, options)
   local caches, seen = options.caches, options.seen or {}
   if not caches then return require("lm").caches(self.model, options), prompt end
-  local same = math.min(shared(seen, prompt), #prompt - 1)
+  local same = math.min(shared(seen, prompt), #prompt - 1, caches.offset)
   if not caches:trim(caches.offset - same) then
     caches, same = require("lm").caches(self.model, options), 0
   end
@@ -124,23 +180,45 @@ local function resume(self, prompt, options)
   return caches, rest
 end
 
+-- stopping is options.stop as a list of texts.
+local function stopping(stop)
+  local stops = type(stop) == "string" and {stop} or stop or {}
+  if type(stops) ~= "table" then fail("stop = %s, want a text or a list of texts", tostring(stop)) end
+  for _, text in ipairs(stops) do
+    if type(text) ~= "string" or text == "" then fail("stop has %q, want texts that are not empty", tostring(text)) end
+  end
+  return stops
+end
+
+-- spared are the tokens that XTC does not drop, as in mlx-lm: line ends, and what ends the answer.
+local function spared(self, o)
+  local out = self:tokens("\n", false)
+  for _, ends in ipairs{self.ends, o.ends or {}} do
+    for id in pairs(ends) do out[#out + 1] = id end
+  end
+  return out
+end
+
 -- answer is an iterator over the pieces of text that the model says after a prompt, a list of tokens. Options: those of
--- lm.sampler and lm.processors; max_tokens; stop, a list of texts; ends, further tokens that end the answer;
--- interrupted(), which ends it when it is true; progress(done, all) of the prompt; caches and seen, from an answer
--- before, of whose tokens none is read again; chunk, kv_bits, kv_group_size, max_kv. It fills options.figures:
--- prompt_tokens, prompt_seconds, tokens, seconds, reason; and options.caches and options.seen for the next answer.
+-- lm.sampler, where xtc_special_tokens are line ends and what ends an answer unless they are given, and lm.processors;
+-- max_tokens (256); stop, a text or a list of them; ends, a table {[token] = true} of further tokens that end the
+-- answer; interrupted(), which ends it when it is true; progress(done, all) of the prompt; caches and seen, from an
+-- answer before, of whose tokens none is read again; chunk, kv_bits, kv_group_size, max_kv. It fills options.figures:
+-- prompt_tokens, prompt_seconds, tokens, seconds, reason; and options.caches and options.seen for the next answer,
+-- which begins anew after an error.
 function Session:answer(prompt, options)
   local o = options
   if #prompt == 0 then fail("the prompt is empty") end
   local caches, rest = resume(self, prompt, o)
-  local stops, figures = o.stop or {}, {prompt_tokens = #rest, tokens = 0, seconds = 0, prompt_seconds = 0}
+  local stops, figures = stopping(o.stop), {prompt_tokens = #rest, tokens = 0, seconds = 0, prompt_seconds = 0}
   local seen, said = {unpack(prompt)}, {}
   o.caches, o.seen, o.figures, o.said = caches, seen, figures, said
   local stream = self.tokenizer.stream(true)
   local interrupted = o.interrupted or function() return false end
   local started, first = mx.clock(), nil
-  local next_token = generate.stream(self.model, rest, {caches = caches, max_tokens = o.max_tokens or 100,
-    sampler = sample.sampler(o), processors = sample.processors(o), chunk = o.chunk, context = prompt,
+  local drawing = setmetatable({xtc_special_tokens = o.xtc_special_tokens or spared(self, o)}, {__index = o})
+  local next_token = generate.stream(self.model, rest, {caches = caches, max_tokens = o.max_tokens,
+    sampler = sample.sampler(drawing), processors = sample.processors(o), chunk = o.chunk, context = prompt,
     progress = function(done, all)
       if o.progress then o.progress(done, all) end
       if interrupted() then error({interrupted = true}, 0) end
@@ -158,6 +236,7 @@ function Session:answer(prompt, options)
           finish("interrupted")
           break
         end
+        o.caches, o.seen = nil, nil
         error(token, 0)
       end
       if not first then
@@ -187,7 +266,6 @@ function Session:answer(prompt, options)
       text = text:sub(#text - keep + 1)
       if piece ~= "" then return piece end
     end
-    while #seen > caches.offset do table.remove(seen) end
     return nil
   end
 end
