@@ -69,6 +69,8 @@ var attacks = []attack{
 		`local t = {} while true do t[#t+1] = ("x"):rep(1e5):gmatch("x") t[#t+1] = ("y"):rep(1e5) .. #t end`, limit},
 	{"loaded texts",
 		`local t = {} while true do t[#t+1] = loadstring("return '" .. ("x"):rep(1e5) .. #t .. "'")() end`, limit},
+	{"a print of one text in many places", `local s = ("x"):rep(8e6) print(s, s, s, s, s, s)`,
+		"the script's memory is full"},
 	{"a tostring that grows", `local s = "" while true do s = s .. tostring(s) .. "x" end`, limit},
 	// Time.
 	{"a loop", `while true do end`, limit},
@@ -80,6 +82,8 @@ var attacks = []attack{
 	{"a slow search", `return (("a"):rep(1e6)):find((".-"):rep(8) .. "b")`, limit},
 	{"a slow sort", `local t = {} for i = 1, 1e5 do t[i] = i end
 		table.sort(t, function(a, b) for i = 1, 1e5 do end return a < b end)`, limit},
+	{"a sort of long texts that are alike", `local t = {("x"):rep(7e6) .. 1, ("x"):rep(7e6) .. 2}
+		for i = 3, 3000 do t[i] = t[i % 2 + 1] end table.sort(t)`, limit},
 	{"a loop in a metamethod",
 		`return #setmetatable({}, {__index = function() while true do end end}).x`, limit},
 	{"tail calls", `local function f() return f() end f()`, limit},
@@ -109,6 +113,8 @@ var attacks = []attack{
 		return require("lm.host").encode(t)`, limit},
 	{"a long text in many places as JSON", `local s, t = ("x"):rep(2^20), {} for i = 1, 1000 do t[i] = s end
 		return require("lm.host").encode(t)`, limit},
+	{"a text of control characters as JSON", `return require("lm.host").encode(("\0"):rep(8e6))`,
+		"the script's memory is full"},
 	{"a deep template", `assert(require("lm.host").render("{{ " .. ("("):rep(1e5) .. (")"):rep(1e5) .. " }}",
 		'{"messages": []}', false))`, ""},
 	{"bars without end", `mx.plot.hist({1, 2}, 1e9)`, "bins is 1000000000, want at most"},

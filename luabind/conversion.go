@@ -81,9 +81,6 @@ type outward struct {
 	copies  map[*lua.LTable]int64 // bytes of a table's copy
 }
 
-// placeBytes is what one value takes in a list, and one name or one value in a map.
-const placeBytes = 16
-
 // count counts n bytes. Hosts walk what they get as a tree, to write JSON for instance: a script under a limit must not
 // hand over one that is larger than the limit, by a table that stands in 2^n places.
 func (c *outward) count(n int64) error {
@@ -96,7 +93,7 @@ func (c *outward) count(n int64) error {
 }
 
 func (c *outward) value(v lua.LValue, depth int) (any, error) {
-	if err := c.count(placeBytes); err != nil {
+	if err := c.count(lua51.ElementBytes); err != nil {
 		return nil, err
 	}
 	switch v := v.(type) {
@@ -210,7 +207,7 @@ func (c *outward) names(t *lua.LTable, depth int) (any, error) {
 		if !ok {
 			return nil, fmt.Errorf("a table has the key %s: Go gets lists of items from 1 on, and maps of names", keyText(k))
 		}
-		if err := c.count(placeBytes + int64(len(name))); err != nil {
+		if err := c.count(lua51.ElementBytes + int64(len(name))); err != nil {
 			return nil, err
 		}
 		x, err := c.value(v, depth+1)

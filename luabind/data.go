@@ -10,6 +10,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/luabind/lua51"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 )
@@ -274,19 +275,16 @@ func (s *State) item(x *tensor.Array, asText bool) (values, error) {
 	return values{element(b, x.DType(), asText)}, nil
 }
 
-// luaValueBytes is what a value in a table takes at least.
-const luaValueBytes = 16
-
 // tolist is x:tolist(): nested tables of numbers; a number for an array without dimensions. Tables that would be
 // larger than the memory limit are an error: no script could catch the failure of making them.
 func (s *State) tolist(x *tensor.Array, asText bool) lua.LValue {
 	if dev, err := tensor.MetalDevice(tensor.DefaultDevice()); err == nil {
-		if n, limit := x.Spec().Shape.Size(), dev.Memory().Limit; int64(n) > limit/luaValueBytes {
+		if n, limit := x.Spec().Shape.Size(), dev.Memory().Limit; int64(n) > limit/lua51.ElementBytes {
 			s.raise(fmt.Errorf("[tolist] tables of %d elements take %g bytes or more: the memory limit is %d", n,
-				float64(n)*luaValueBytes, limit))
+				float64(n)*lua51.ElementBytes, limit))
 		}
 	}
-	s.Charge(2 * luaValueBytes * int64(x.Spec().Shape.Size()))
+	s.Charge(2 * lua51.ElementBytes * int64(x.Spec().Shape.Size()))
 	b, spec := s.bytes(x), x.Spec()
 	size, made := spec.DType.Size(), 0
 	var level func(dim int) lua.LValue

@@ -149,7 +149,7 @@ func errorValue(s *State, v lua.LValue) (any, int64) {
 	out, err := c.value(v, 0)
 	if err != nil {
 		s.looks.give(v)
-		return v, placeBytes
+		return v, lua51.ElementBytes
 	}
 	return out, c.bytes
 }

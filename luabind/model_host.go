@@ -10,7 +10,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
+	"unicode/utf8"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -208,16 +208,14 @@ type jsonReader struct {
 	taken *lua51.Holding
 }
 
-// What a value takes in a table, and a table by itself.
-const (
-	jsonValueBytes = 64
-	jsonTableBytes = 160
-)
+// jsonValueBytes is what a value that was read takes: with its box, and the room that a list keeps.
+const jsonValueBytes = 64
 
 // decodeJSON is a JSON text as Lua values.
 func decodeJSON(s *State, L *lua.LState, text string) (lua.LValue, error) {
-	r := &jsonReader{json.NewDecoder(strings.NewReader(text)), lua51.Hold(s.State)}
-	defer r.taken.End()
+	taken := lua51.Hold(s.State)
+	defer taken.End()
+	r := &jsonReader{json.NewDecoder(&jsonPieces{text: text, taken: taken}), taken}
 	r.UseNumber()
 	v, err := r.value(L, 0)
 	if err == nil {
@@ -229,6 +227,31 @@ func decodeJSON(s *State, L *lua.LState, text string) (lua.LValue, error) {
 		return nil, fmt.Errorf("JSON: %w", err)
 	}
 	return v, nil
+}
+
+// jsonPiece is how many bytes of a text are read or written between two looks at what that takes.
+const jsonPiece = 64 << 10
+
+// jsonPieces gives the decoder a text piece by piece, and counts the room that it keeps for a long token.
+type jsonPieces struct {
+	text  string
+	room  int // the most that the decoder had left
+	taken *lua51.Holding
+}
+
+// Read gives the next piece.
+func (p *jsonPieces) Read(b []byte) (int, error) {
+	more := max(len(b)-p.room, 0)
+	p.room += more
+	if err := p.taken.Add(4 * int64(more)); err != nil { // the room before and after it grew, the token, and its text
+		return 0, err
+	}
+	if p.text == "" {
+		return 0, io.EOF
+	}
+	n := copy(b[:min(len(b), jsonPiece)], p.text)
+	p.text = p.text[n:]
+	return n, nil
 }
 
 // value reads one value.
@@ -261,7 +284,7 @@ func (r *jsonReader) value(L *lua.LState, depth int) (lua.LValue, error) {
 
 // collection reads what follows an opening bracket.
 func (r *jsonReader) collection(L *lua.LState, open json.Delim, depth int) (lua.LValue, error) {
-	if err := r.taken.Add(jsonTableBytes); err != nil {
+	if err := r.taken.Add(lua51.TableBytes); err != nil {
 		return nil, err
 	}
 	t := L.NewTable()
@@ -276,7 +299,7 @@ func (r *jsonReader) collection(L *lua.LState, open json.Delim, depth int) (lua.
 				return nil, err
 			}
 			key = token.(string)
-			if err := r.taken.Add(jsonTableBytes + int64(len(key))); err != nil {
+			if err := r.taken.Add(lua51.KeyBytes + int64(len(key))); err != nil {
 				return nil, err
 			}
 		}
@@ -297,6 +320,8 @@ func (r *jsonReader) collection(L *lua.LState, open json.Delim, depth int) (lua.
 // jsonWriter writes Lua values as JSON. What it has written is the script's.
 type jsonWriter struct {
 	bytes.Buffer
+	piece   bytes.Buffer // a piece of a string
+	strings *json.Encoder
 	taken   *lua51.Holding
 	counted int // bytes
 }
@@ -306,6 +331,8 @@ type jsonWriter struct {
 func encodedJSON(s *State, L *lua.LState, v lua.LValue, indent string) (string, error) {
 	w := &jsonWriter{taken: lua51.Hold(s.State)}
 	defer w.taken.End()
+	w.strings = json.NewEncoder(&w.piece)
+	w.strings.SetEscapeHTML(false)
 	if err := w.value(L, v, indent, "\n", 0); err != nil {
 		return "", err
 	}
@@ -314,10 +341,7 @@ func encodedJSON(s *State, L *lua.LState, v lua.LValue, indent string) (string, 
 
 // value writes a value, whose lines begin with line.
 func (w *jsonWriter) value(L *lua.LState, v lua.LValue, indent, line string, depth int) error {
-	if depth > mostNestedJSON {
-		return errNestedJSON
-	}
-	if err := w.count(v); err != nil {
+	if err := w.count(); err != nil {
 		return err
 	}
 	switch v := v.(type) {
@@ -326,14 +350,12 @@ func (w *jsonWriter) value(L *lua.LState, v lua.LValue, indent, line string, dep
 	case lua.LNumber:
 		return w.number(float64(v))
 	case lua.LString:
-		e := json.NewEncoder(&w.Buffer)
-		e.SetEscapeHTML(false)
-		if err := e.Encode(string(v)); err != nil {
-			return err
-		}
-		w.Truncate(w.Len() - 1) // the encoder's line end
+		return w.text(string(v))
 	case *lua.LTable:
-		return w.table(L, v, indent, line, depth)
+		if depth == mostNestedJSON {
+			return errNestedJSON
+		}
+		return w.table(L, v, indent, line, depth+1)
 	default:
 		if v != jsonNull(L) {
 			return fmt.Errorf("JSON: a %s cannot be written", v.Type())
@@ -343,15 +365,45 @@ func (w *jsonWriter) value(L *lua.LState, v lua.LValue, indent, line string, dep
 	return nil
 }
 
-// count counts what was written, and what a value is about to take at least.
-func (w *jsonWriter) count(v lua.LValue) error {
-	n := w.Len()
-	if s, ok := v.(lua.LString); ok {
-		n += len(s)
+// text writes a string piece by piece, each of which may become six times as long.
+func (w *jsonWriter) text(s string) error {
+	w.WriteByte('"')
+	for s != "" {
+		n := pieceOf(s)
+		w.piece.Reset()
+		if err := w.strings.Encode(s[:n]); err != nil {
+			return err
+		}
+		quoted := w.piece.Bytes()
+		w.Write(quoted[1 : len(quoted)-2]) // without its quotes, and the encoder's line end
+		if err := w.count(); err != nil {
+			return err
+		}
+		s = s[n:]
 	}
+	w.WriteByte('"')
+	return nil
+}
+
+// pieceOf is how much of a text is its first piece: no character is cut.
+func pieceOf(s string) int {
+	if len(s) <= jsonPiece {
+		return len(s)
+	}
+	for n := jsonPiece; n > jsonPiece-utf8.UTFMax; n-- {
+		if utf8.RuneStart(s[n]) {
+			return n
+		}
+	}
+	return jsonPiece // these bytes are no characters
+}
+
+// count counts what was written: the buffer, and the text that it will be.
+func (w *jsonWriter) count() error {
+	n := w.Cap() + w.Len()
 	more := n - w.counted
 	w.counted = n
-	return w.taken.Add(int64(2 * more)) // the buffer, and the text
+	return w.taken.Add(int64(more))
 }
 
 func (w *jsonWriter) number(v float64) error {
@@ -366,6 +418,22 @@ func (w *jsonWriter) number(v float64) error {
 	return nil
 }
 
+// keys are those of an object, sorted. They count until all is written.
+func (w *jsonWriter) keys(t *lua.LTable) ([]string, error) {
+	var keys []string
+	for k, _ := t.Next(lua.LNil); k != lua.LNil; k, _ = t.Next(k) {
+		if _, ok := k.(lua.LString); !ok {
+			return nil, fmt.Errorf("JSON: an object has the key %s, want strings", describe(k))
+		}
+		if err := w.taken.Add(2 * lua51.ElementBytes); err != nil {
+			return nil, err
+		}
+		keys = append(keys, k.String())
+	}
+	slices.Sort(keys)
+	return keys, nil
+}
+
 func (w *jsonWriter) table(L *lua.LState, t *lua.LTable, indent, line string, depth int) error {
 	inner, separator := line+indent, ","
 	if indent == "" {
@@ -378,7 +446,7 @@ func (w *jsonWriter) table(L *lua.LState, t *lua.LTable, indent, line string, de
 				w.WriteString(separator)
 			}
 			w.WriteString(inner)
-			if err := w.value(L, t.RawGetInt(i), indent, inner, depth+1); err != nil {
+			if err := w.value(L, t.RawGetInt(i), indent, inner, depth); err != nil {
 				return err
 			}
 		}
@@ -388,25 +456,21 @@ func (w *jsonWriter) table(L *lua.LState, t *lua.LTable, indent, line string, de
 		w.WriteByte(']')
 		return nil
 	}
-	var keys []string
-	for k, _ := t.Next(lua.LNil); k != lua.LNil; k, _ = t.Next(k) {
-		if _, ok := k.(lua.LString); !ok {
-			return fmt.Errorf("JSON: an object has the key %s, want strings", describe(k))
-		}
-		keys = append(keys, k.String())
+	keys, err := w.keys(t)
+	if err != nil {
+		return err
 	}
-	slices.Sort(keys)
 	w.WriteByte('{')
 	for i, k := range keys {
 		if i > 0 {
 			w.WriteString(separator)
 		}
 		w.WriteString(inner)
-		if err := w.value(L, lua.LString(k), "", "", depth+1); err != nil {
+		if err := w.value(L, lua.LString(k), "", "", depth); err != nil {
 			return err
 		}
 		w.WriteString(": ")
-		if err := w.value(L, t.RawGetString(k), indent, inner, depth+1); err != nil {
+		if err := w.value(L, t.RawGetString(k), indent, inner, depth); err != nil {
 			return err
 		}
 	}

@@ -19,7 +19,7 @@ func live(s *State, running *lua.LState) int64 {
 		m.value(th)
 	}
 	for _, f := range s.folds {
-		m.bytes += keyBytes * int64(len(f.hidden))
+		m.bytes += KeyBytes * int64(len(f.hidden))
 	}
 	for len(m.todo) > 0 {
 		last := len(m.todo) - 1
@@ -75,7 +75,7 @@ func (m *measuring) inside(v lua.LValue) {
 	case *lua.LTable:
 		t := reflect.ValueOf(v).Elem()
 		keys := t.Field(frameFields.keys).Len()
-		m.bytes += tableBytes + elementBytes*int64(t.Field(frameFields.array).Cap()) + keyBytes*int64(keys)
+		m.bytes += TableBytes + ElementBytes*int64(t.Field(frameFields.array).Cap()) + KeyBytes*int64(keys)
 		m.value(v.Metatable)
 		v.ForEach(func(k, x lua.LValue) {
 			m.value(k)
@@ -112,7 +112,7 @@ func (m *measuring) thread(L *lua.LState) {
 		return
 	}
 	base := frame{current(L).Elem()}.base()
-	m.bytes += elementBytes * int64(base+L.GetTop())
+	m.bytes += ElementBytes * int64(base+L.GetTop())
 	for no := L.GetTop(); no > -base; no-- {
 		_, v := L.GetLocal(top, no) // any register of the thread, by a number that may be negative
 		m.value(v)

@@ -210,9 +210,9 @@ func (p *stepper) Err() error {
 
 // What things take, in bytes and rather more than less: Go's allocator rounds up, and its maps keep room.
 const (
-	tableBytes     = 136
-	elementBytes   = 16
-	keyBytes       = 160
+	TableBytes     = 136 // of an empty table
+	ElementBytes   = 16  // of a value in a list
+	KeyBytes       = 160 // of a key and its value
 	functionBytes  = 120
 	upvalueBytes   = 56
 	userdataBytes  = 72
@@ -236,14 +236,14 @@ func (p *stepper) weigh() {
 		}
 		p.m.charge(p.L, bytes)
 	case lua.OP_NEWTABLE:
-		p.m.charge(p.L, tableBytes+elementBytes*int64(b)+keyBytes*int64(c))
+		p.m.charge(p.L, TableBytes+ElementBytes*int64(b)+KeyBytes*int64(c))
 	case lua.OP_CLOSURE:
 		p.m.charge(p.L, functionBytes+8*upvalueBytes)
 	case lua.OP_SETLIST:
 		if b == 0 {
 			b = p.L.GetTop() - a
 		}
-		p.m.charge(p.L, elementBytes*int64(b))
+		p.m.charge(p.L, ElementBytes*int64(b))
 	case lua.OP_SETTABLE:
 		if t, ok := p.L.Get(a + 1).(*lua.LTable); ok {
 			p.entry(t, p.operand(frame, b))
@@ -253,7 +253,7 @@ func (p *stepper) weigh() {
 	case lua.OP_CALL, lua.OP_TAILCALL, lua.OP_VARARG, lua.OP_TFORLOOP:
 		top := frame.base() + p.L.GetTop()
 		if top > p.top {
-			p.m.charge(p.L, elementBytes*int64(top-p.top))
+			p.m.charge(p.L, ElementBytes*int64(top-p.top))
 			p.top = top
 		}
 	}
@@ -278,10 +278,10 @@ func entryBytes(t *lua.LTable, key lua.LValue) int64 {
 	n, ok := key.(lua.LNumber)
 	if !ok || n < 1 || n >= lua.LNumber(lua.MaxArrayIndex) || n != lua.LNumber(int(n)) {
 		if ok || t.RawGet(key) == lua.LNil {
-			return keyBytes
+			return KeyBytes
 		}
 		return 0
 	}
 	more := int64(n) - int64(reflect.ValueOf(t).Elem().Field(frameFields.array).Len())
-	return max(more, 0) * 2 * elementBytes
+	return max(more, 0) * 2 * ElementBytes
 }

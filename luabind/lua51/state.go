@@ -13,7 +13,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -234,14 +233,16 @@ func (s *State) openLibraries() {
 	s.openFolding()
 	openSandbox(s)
 	s.L.SetGlobal("print", s.Through(func(L *lua.LState) int {
-		var line strings.Builder
+		line := s.longText("print")
+		defer line.end()
 		for i := 1; i <= L.GetTop(); i++ {
 			if i > 1 {
-				line.WriteByte('\t')
+				line.addByte('\t')
 			}
-			line.WriteString(L.ToStringMeta(L.Get(i)).String())
+			line.add(L.ToStringMeta(L.Get(i)).String())
 		}
-		s.Write(line.String() + "\n")
+		line.addByte('\n')
+		s.Write(line.text.String())
 		return 0
 	}))
 }

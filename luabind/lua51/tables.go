@@ -39,7 +39,7 @@ func countEntries(s *State, lib *lua.LTable, name string) {
 	plain := lib.RawGetString(name).(*lua.LFunction).GFunction
 	s.Method(lib, name, func(L *lua.LState) int {
 		if t, ok := L.Get(1).(*lua.LTable); ok {
-			s.Charge(2*elementBytes + entryBytes(t, L.Get(2)))
+			s.Charge(2*ElementBytes + entryBytes(t, L.Get(2)))
 		}
 		return plain(L)
 	})
@@ -76,14 +76,18 @@ func (s *State) tableSort(L *lua.LState) int {
 	if L.Get(2) != lua.LNil {
 		before = L.CheckFunction(2)
 	}
-	defer hold(s, elementBytes*int64(t.Len()))()
+	defer hold(s, ElementBytes*int64(t.Len()))()
 	list := make([]lua.LValue, t.Len())
 	for i := range list {
 		list[i] = t.RawGetInt(i + 1)
 	}
-	compared := 0
+	const beside = 256 // bytes that take as long to compare as all else does
+	work := 0
 	sort.Slice(list, func(i, j int) bool {
-		if compared++; compared%pollEvery == 0 {
+		x, _ := list[i].(lua.LString)
+		y, _ := list[j].(lua.LString)
+		if work += 1 + min(len(x), len(y))/beside; work >= pollEvery {
+			work = 0
 			s.poll()
 		}
 		if before == nil {
