@@ -1,6 +1,7 @@
 package luabind
 
 import (
+	"cmp"
 	"slices"
 
 	lua "github.com/yuin/gopher-lua"
@@ -13,8 +14,9 @@ import (
 // arrays that stood there before can be had back: where what is there now cannot be computed, they are put back.
 type changes struct {
 	list []*stateChange
-	// lent are functions under way in which tables hold something else for a time: nothing is put back meanwhile.
-	lent int
+	// lent are the snapshots of functions under way in which tables hold something else for a time, outermost first:
+	// nothing is put back meanwhile.
+	lent []*snapshot
 	// spare is a snapshot for the next such function.
 	spare *snapshot
 }
@@ -26,6 +28,8 @@ type stateChange struct {
 	old     []*tensor.Array // in a stateChange that is being made
 	new     []*tensor.Array
 	at      map[*tensor.Array]int // in old
+	held    *lua51.Holding        // counts the tables that are looked through; nil: a trace has looked through them
+	err     error                 // why they cannot be looked through
 }
 
 func (log *changes) reached(to *looks) {
@@ -33,6 +37,9 @@ func (log *changes) reached(to *looks) {
 		if !c.of.Over() {
 			c.reached(to)
 		}
+	}
+	for _, n := range log.lent {
+		n.reached(to)
 	}
 }
 
@@ -105,19 +112,24 @@ func (c *stateChange) value(v lua.LValue) {
 	if x, ok := array(v); ok {
 		c.newArray(x)
 	} else if made, ok := v.(*lua.LTable); ok {
-		c.made(made, map[*lua.LTable]bool{})
+		c.made(made, 0, map[*lua.LTable]bool{})
 	}
 }
 
 // made notes the arrays in a table that was made.
-func (c *stateChange) made(t *lua.LTable, seen map[*lua.LTable]bool) {
-	if seen[t] {
+func (c *stateChange) made(t *lua.LTable, depth int, seen map[*lua.LTable]bool) {
+	if seen[t] || c.err != nil {
 		return
+	}
+	if c.held != nil {
+		if c.err = cmp.Or(tooDeep(depth), c.held.Add(shotBytes)); c.err != nil {
+			return
+		}
 	}
 	seen[t] = true
 	t.ForEach(func(_, v lua.LValue) {
 		if inner, ok := v.(*lua.LTable); ok {
-			c.made(inner, seen)
+			c.made(inner, depth+1, seen)
 		} else if x, ok := array(v); ok {
 			c.newArray(x)
 		}
@@ -147,7 +159,7 @@ func (log *changes) remember(s *State, c *stateChange) {
 	if c.of = tensor.NewChange(s.looks.holder, c.old, c.new); c.of == nil {
 		return
 	}
-	c.old, c.new, c.at = nil, nil, nil
+	c.old, c.new, c.at, c.held = nil, nil, nil, nil
 	if len(log.list) == mostChanges {
 		log.list[0].of.End()
 		log.list = slices.Delete(log.list, 0, 1)
@@ -182,7 +194,7 @@ func (log *changes) forget() {
 // rollBack is called when the script is about to learn of an error. Where the arrays that a call wrote into tables
 // cannot be computed, the tables again have what they had before that call, and before whatever was built on it.
 func (log *changes) rollBack(s *State) {
-	if len(log.list) == 0 || log.lent > 0 || s.looks.tracing > 0 || len(s.transforming) > 0 {
+	if len(log.list) == 0 || len(log.lent) > 0 || s.looks.tracing > 0 || len(s.transforming) > 0 {
 		return
 	}
 	ctx := s.Context()
@@ -219,7 +231,7 @@ func (c *stateChange) restore(s *State, old []*tensor.Array, written map[place]b
 	boxes := make([]lua.LValue, len(old))
 	for i, x := range old {
 		if x != nil && x.Err() == nil { // else it was to be computed by an earlier call that is undone, too
-			boxes[i] = s.wrap(x)
+			boxes[i] = owned(s, x)
 		}
 	}
 	for _, e := range slices.Backward(c.entries) {
@@ -260,7 +272,14 @@ type tableShot struct {
 	first, last int
 }
 
-const snapshotKind = "snapshot"
+// What a snapshot takes, in bytes: for each table, and for each entry.
+const (
+	shotBytes  = 96
+	entryBytes = 32
+)
+
+// mostSpare is how many keys and values a snapshot may have room for that is kept for the next function.
+const mostSpare = 1 << 14
 
 func (n *snapshot) reached(l *looks) {
 	l.array(n.key)
@@ -272,21 +291,30 @@ func (n *snapshot) reached(l *looks) {
 
 func (t *tableShot) reached(l *looks) { l.value(t.t) }
 
-// take adds a table and those in it.
-func (n *snapshot) take(t *lua.LTable) {
+// take adds a table and those in it. It is an error where they are nested too deep, or the script is stopped.
+func (n *snapshot) take(t *lua.LTable, depth int, held *lua51.Holding) error {
 	if n.seen[t] {
-		return
+		return nil
+	}
+	if err := tooDeep(depth); err != nil {
+		return err
 	}
 	n.seen[t] = true
 	shot := tableShot{t: t, first: len(n.entries)}
 	t.ForEach(func(k, v lua.LValue) { n.entries = append(n.entries, k, v) })
 	shot.last = len(n.entries)
 	n.tables = append(n.tables, shot)
+	if err := held.Add(shotBytes + entryBytes*int64(shot.last-shot.first)/2); err != nil {
+		return err
+	}
 	for i := shot.first; i < shot.last; i += 2 {
 		if inner, ok := n.entries[i+1].(*lua.LTable); ok {
-			n.take(inner)
+			if err := n.take(inner, depth+1, held); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
 // clear forgets the tables.
@@ -298,8 +326,8 @@ func (n *snapshot) clear() {
 }
 
 // changes is what has been written into the tables since.
-func (n *snapshot) changes() *stateChange {
-	c := &stateChange{}
+func (n *snapshot) changes(held *lua51.Holding) *stateChange {
+	c := &stateChange{held: held}
 	for _, shot := range n.tables {
 		at := shot.first
 		var before map[lua.LValue]lua.LValue // once keys come in another order
@@ -342,41 +370,59 @@ func (n *snapshot) restore() {
 	}
 }
 
-// changing is for functions of the library that write into a script's tables. Given these it returns a function that is
-// called when that is done: with true and what belongs to it, so that the tables have what they had should that fail,
-// too; or after an error with false, which makes them what they were. In between nothing else is put back.
-func changing(s *State) lua.LValue {
-	return s.Func(func(L *lua.LState) int {
-		n := s.changes.spare
-		if s.changes.spare = nil; n == nil {
-			n = &snapshot{seen: map[*lua.LTable]bool{}}
-		}
-		n.key = s.random.Key()
-		for _, v := range lua51.Args(L) {
-			if t, ok := v.(*lua.LTable); ok {
-				n.take(t)
+// lend begins a function in which tables hold something else for a time; the snapshot is empty.
+func (log *changes) lend(s *State) *snapshot {
+	n := log.spare
+	if log.spare = nil; n == nil {
+		n = &snapshot{seen: map[*lua.LTable]bool{}}
+	}
+	n.key = s.random.Key()
+	log.lent = append(log.lent, n)
+	return n
+}
+
+// returned ends the function that began last. Where it has not done its work, the tables become what they were.
+func (log *changes) returned(s *State, n *snapshot, done bool) {
+	log.lent = slices.Delete(log.lent, len(log.lent)-1, len(log.lent))
+	if !done {
+		n.restore()
+		log.rollBack(s)
+	}
+	if n.clear(); cap(n.entries) <= mostSpare {
+		log.spare = n
+	}
+}
+
+// guarded is for functions of the library that write into a script's tables, of which op is the one that errors name:
+// guarded(op, fn, tables...) calls fn and gives its results. Should computing these fail, or what fn has written, the
+// tables have what they had, and so does the random state. After an error of fn's the tables have that too, also after
+// one that no pcall catches: the end of a host's call. In between nothing else is put back.
+func guarded(s *State, module string) *lua.LFunction {
+	return s.Through(func(L *lua.LState) int {
+		held, top := lua51.Hold(s.State), L.GetTop()
+		defer held.End()
+		n, done := s.changes.lend(s), false
+		defer func() { s.changes.returned(s, n, done) }()
+		check := func(err error) {
+			if err != nil {
+				s.raise(s.call().Errorf(module+"."+L.CheckString(1), "%w", err))
 			}
 		}
-		s.changes.lent++
-		L.Push(s.Func(func(L *lua.LState) int {
-			n := L.Get(lua.UpvalueIndex(1)).(*lua.LUserData).Value.(*snapshot)
-			s.changes.lent--
-			args := lua51.Args(L)
-			if args[0] != lua.LTrue {
-				n.restore()
-				s.changes.rollBack(s)
-				return 0
+		for i := 3; i <= top; i++ {
+			if t, ok := L.Get(i).(*lua.LTable); ok {
+				check(n.take(t, 0, held))
 			}
-			c := n.changes()
-			for _, v := range args[1:] {
-				c.value(v)
-			}
-			c.random(n.key, s.random.Key())
-			s.changes.remember(s, c)
-			n.clear()
-			s.changes.spare = n
-			return 0
-		}, s.userdata(snapshotKind, n)))
-		return 1
+		}
+		L.Push(L.Get(2))
+		L.Call(0, lua.MultRet)
+		c := n.changes(held)
+		for i := top + 1; i <= L.GetTop(); i++ {
+			c.value(L.Get(i))
+		}
+		check(c.err)
+		c.random(n.key, s.random.Key())
+		s.changes.remember(s, c)
+		done = true
+		return L.GetTop() - top
 	})
 }

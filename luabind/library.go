@@ -167,8 +167,8 @@ func loadLibrary(s *State) {
 	}
 }
 
-// run runs the module's files. What they are run with is in a table, so that the state knows of it: mx,
-// define, fail, use and changing; and under a file's name what the file returned.
+// run runs the module's files. What they are run with is in a table, so that the state knows of it: mx, define, fail,
+// use and core; and under a file's name what the file returned.
 func (m writtenModule) run() {
 	s := m.s
 	with := s.L.NewTable()
@@ -190,10 +190,18 @@ func (m writtenModule) run() {
 		}
 		return 1
 	}, with))
-	with.Append(changing(s))
+	with.Append(libraryCore(s, m.name))
 	for _, f := range m.files {
 		m.runFile(f.name, with)
 	}
+}
+
+// libraryCore is what the files of a module have of Go beside what scripts have.
+func libraryCore(s *State, module string) *lua.LTable {
+	t := s.L.NewTable()
+	t.RawSetString("guarded", guarded(s, module))
+	t.RawSetString("with_key", withKey(s))
+	return t
 }
 
 // runFile runs a file of the module, unless it has run, and gives what it returned.

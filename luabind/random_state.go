@@ -3,6 +3,7 @@ package luabind
 import (
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/luabind/lua51"
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
@@ -35,20 +36,42 @@ func (m *module) openRandomState() {
 	})
 	s.Method(mt, "__newindex", func(L *lua.LState) int {
 		first(L)
-		key, ok := array(L.Get(3))
-		if !ok {
-			s.raise(s.call().Errorf("random.state", "a key is an array, not a %s", typeName(L.Get(3))))
-		}
-		if err := key.Err(); err != nil {
-			s.raise(err)
-		}
-		if spec := key.Spec(); len(spec.Shape) != 1 || spec.Shape[0] != 2 || spec.DType != tensor.Uint32 {
-			s.raise(s.call().Errorf("random.state", "key is %v, want uint32 (2,)", spec))
-		}
-		s.random.Set(key.Own())
+		s.random.Set(randomKey(s, L.Get(3)))
 		return 0
 	})
 	m.inner["random"].RawSetString("state", s.userdata(randomStateKind, &randomState{s}))
+}
+
+// randomKey is a key that a script gives.
+func randomKey(s *State, v lua.LValue) *tensor.Array {
+	key, ok := array(v)
+	if !ok {
+		s.raise(s.call().Errorf("random.state", "a key is an array, not a %s", typeName(v)))
+	}
+	if err := key.Err(); err != nil {
+		s.raise(err)
+	}
+	if spec := key.Spec(); len(spec.Shape) != 1 || spec.Shape[0] != 2 || spec.DType != tensor.Uint32 {
+		s.raise(s.call().Errorf("random.state", "key is %v, want uint32 (2,)", spec))
+	}
+	return key.Own()
+}
+
+// withKey is for functions of the library: with_key(key, f, ...) gives f(...), which has the random state begin with
+// the key. However f ends, the state then has the key that it had before.
+func withKey(s *State) *lua.LFunction {
+	return s.Through(func(L *lua.LState) int {
+		args, key, before := lua51.Args(L)[1:], randomKey(s, L.Get(1)), s.random.Key()
+		L.Push(s.lend(before)) // which keeps it
+		top := L.GetTop()
+		s.random.Set(key)
+		defer s.random.Set(before)
+		for _, v := range args {
+			L.Push(v)
+		}
+		L.Call(len(args)-1, lua.MultRet)
+		return L.GetTop() - top
+	})
 }
 
 // isRandomState reports whether v is mx.random.state.

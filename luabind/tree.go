@@ -15,6 +15,14 @@ import (
 // maxDepth bounds the nesting of trees, so that a table that contains itself is an error.
 const maxDepth = 200
 
+// tooDeep is the error of a table at a depth that trees do not have.
+func tooDeep(depth int) error {
+	if depth < maxDepth {
+		return nil
+	}
+	return fmt.Errorf("a table is nested deeper than %d levels", maxDepth)
+}
+
 // The bounds of a tree that is walked table by table as often as each occurs: tables that hold one table twice, level
 // upon level, have more than memory holds.
 const (
@@ -46,8 +54,8 @@ func (w *treeWalk) add(v lua.LValue, depth int) error {
 		}
 		return nil
 	}
-	if depth == maxDepth {
-		return fmt.Errorf("a table is nested deeper than %d levels", maxDepth)
+	if err := tooDeep(depth); err != nil {
+		return err
 	}
 	if w.once {
 		return w.addOnce(t, depth)

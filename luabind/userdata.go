@@ -43,12 +43,17 @@ func (s *State) wrap(x *tensor.Array) lua.LValue {
 	if err := x.Err(); err != nil {
 		s.raise(err)
 	}
+	chargeNodes(s)
+	return owned(s, x)
+}
+
+// owned is wrap of an array that carries no error, and was charged for: it raises none.
+func owned(s *State, x *tensor.Array) lua.LValue {
 	own := x.Own()
 	if own != x {
 		s.scopes.note(own)
 	}
 	s.scopes.watch(own)
-	chargeNodes(s)
 	return s.arrays.box(own)
 }
 

@@ -1,6 +1,6 @@
 -- mx.optimizers: optimizers and schedules, by their definitions in MLX. An optimizer is a table with a class; its state
 -- is a tree of arrays beside the tree of parameters.
-local mx, define, fail, use, changing = ...
+local mx, define, fail, use, core = ...
 local utils = use("mx.utils")
 
 -- Schedules: functions of the step, which is an array of integers in an optimizer's state, or a number.
@@ -227,20 +227,12 @@ local function assign(into, tree)
   end
 end
 
-local function update(self, model, gradients)
-  local new = self:apply_gradients(gradients, model)
-  if type(model.update) == "function" then model:update(new) else assign(model, new) end
-end
-
--- ended ends a call that has written into tables: after an error they are as before.
-local function ended(changed, ok, ...)
-  changed(ok)
-  if not ok then error((...), 0) end
-end
-
 function Optimizer:update(model, gradients)
   own(self, "update")
-  return ended(changing(self, model), pcall(update, self, model, gradients))
+  core.guarded("Optimizer.update", function()
+    local new = self:apply_gradients(gradients, model)
+    if type(model.update) == "function" then model:update(new) else assign(model, new) end
+  end, self, model)
 end
 
 -- setting enters a hyperparameter in the state: a number, an array, or a schedule of either.

@@ -1,6 +1,6 @@
 -- Loaders give a dataset in batches. They make the next batches while the script works on one: what a batch is computed
 -- of, reading and decoding files too, is handed over to a stream of their own.
-local mx, define, fail, use = ...
+local mx, define, fail, use, core = ...
 
 local rows = use("rows")
 
@@ -51,17 +51,6 @@ end
 -- _next_key is the key of the next epoch.
 function Loader:_next_key()
   if self._key then return (select(2, keys(self._key))) end
-end
-
--- with_key calls f with a key as the random state, and puts back the one before: what functions of the script draw
--- while a batch is made depends on the batch alone, not on how far ahead it is made.
-local function with_key(key, f, ...)
-  local before = mx.random.state[1]
-  mx.random.state[1] = key
-  local results = {pcall(f, ...)}
-  mx.random.state[1] = before
-  if not results[1] then error(results[2], 0) end
-  return unpack(results, 2)
 end
 
 -- _next_epoch ends the epoch.
@@ -116,7 +105,8 @@ function Loader:_maker()
   end
   if not self._draws then return whole end
   local _, _, base = keys(self._key)
-  return function(at) return with_key(base + mx.array({0, at}, mx.uint32), whole, at) end
+  -- What functions of the script draw while a batch is made depends on the batch, not on how far ahead it is made.
+  return function(at) return core.with_key(base + mx.array({0, at}, mx.uint32), whole, at) end
 end
 
 -- __call starts an epoch, or goes on in one that a state says: for x, y in loader() do ... end

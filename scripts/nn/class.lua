@@ -80,9 +80,9 @@ end
 
 local printing = {} -- text.lua sets printing.text
 
-local function text(self)
-  if rawget(self, UNFILLED) then return complete(self, pcall(printing.text, self)) end
-  return printing.text(self)
+local function text(self, above)
+  if rawget(self, UNFILLED) then return complete(self, pcall(printing.text, self, above)) end
+  return printing.text(self, above)
 end
 
 -- enter makes c a class below another one.

@@ -1,7 +1,13 @@
 -- Gradients of models.
-local mx, define, fail, use, changing = ...
+local mx, define, fail, use, core = ...
 
 local is_module = use("class").is_module
+
+-- put_back gives a model its own parameters again, those that it still has, and gives the other arguments.
+local function put_back(model, parameters, ...)
+  model:update(parameters, false)
+  return ...
+end
 
 define{
   name = "value_and_grad", sig = "model:any fn:any",
@@ -13,13 +19,6 @@ define{
     if not is_module(model) then
       fail("value_and_grad", ("model is a %s, want a module; it comes before fn"):format(mx.type(model)))
     end
-    -- The model has its own parameters again when the call ends, also by an error.
-    local function restored(parameters, changed, ok, ...)
-      model:update(parameters)
-      changed(ok, (...))
-      if not ok then error((...), 0) end
-      return ...
-    end
     return function(...)
       local args, n = {...}, select("#", ...)
       -- fn is given the arguments themselves: the model may be one of them, and mx.value_and_grad would copy it.
@@ -27,8 +26,14 @@ define{
         model:update(parameters)
         return fn(unpack(args, 1, n))
       end)
-      local parameters = model:trainable_parameters()
-      return restored(parameters, changing(model), pcall(with_gradients, parameters))
+      local gradients
+      local value = core.guarded("value_and_grad", function()
+        local parameters, value = model:trainable_parameters()
+        value, gradients = with_gradients(parameters)
+        put_back(model, parameters)
+        return value
+      end, model)
+      return value, gradients
     end
   end,
 }
@@ -44,15 +49,12 @@ define{
       module:update(parameters)
       return fn(...)
     end)
-    local function restored(parameters, changed, ok, ...)
-      module:update(parameters)
-      changed(ok, ...)
-      if not ok then error((...), 0) end
-      return ...
-    end
     return function(...)
-      local parameters = module:trainable_parameters()
-      return restored(parameters, changing(module), pcall(checkpointed, parameters, ...))
+      local args, n = {...}, select("#", ...)
+      return core.guarded("checkpoint", function()
+        local parameters = module:trainable_parameters()
+        return put_back(module, parameters, checkpointed(parameters, unpack(args, 1, n)))
+      end, module)
     end
   end,
 }

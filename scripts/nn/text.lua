@@ -2,6 +2,7 @@
 local _, _, _, use = ...
 
 local class, walk = use("class"), use("module")
+local Module = class.Module
 
 -- python is a value as Python prints it.
 local function python(v)
@@ -41,26 +42,25 @@ local function described(self, settings, values)
   return table.concat(out, ", ")
 end
 
-local printed = {} -- the modules whose text is being made
-
-local function text(self)
+-- text is a module's text; above are those that it is in: one that contains itself is in its text once.
+local function text(self, above)
+  local place = above
+  while place do
+    if place.module == self then return self.__name .. "(...)" end
+    place = place.above
+  end
+  above = {module = self, above = above}
   local out = {self.__name, "(", self._extra_repr and self:_extra_repr() or ""}
   local names, found = walk.below(self, "", {}, {})
   for i, name in ipairs(names) do
-    out[#out + 1] = "\n  (" .. name .. "): " .. tostring(found[i]):gsub("\n", "\n  ")
+    local shown = getmetatable(found[i]).__tostring -- tostring would not tell it what is above
+    local inner = shown == Module.__tostring and shown(found[i], above) or tostring(found[i])
+    out[#out + 1] = "\n  (" .. name .. "): " .. inner:gsub("\n", "\n  ")
   end
   out[#out + 1] = #names > 0 and "\n)" or ")"
   return table.concat(out)
 end
 
--- A module that contains itself is in its text once.
-function class.printing.text(self)
-  if printed[self] then return self.__name .. "(...)" end
-  printed[self] = true
-  local ok, out = pcall(text, self)
-  printed[self] = nil
-  if not ok then error(out, 0) end
-  return out
-end
+class.printing.text = text
 
 return {described = described, float = float}

@@ -1,6 +1,6 @@
 -- Checkpoints: all that a training run is, in one .safetensors file. Arrays stand there under paths, everything else as
 -- metadata, in a text that begins with a letter for its type.
-local mx, define, fail = ...
+local mx, define, fail, _, core = ...
 
 local mark = "mlxlua.checkpoint"
 
@@ -108,7 +108,7 @@ define{
     local key = arrays[random]
     arrays[random], texts[mark] = nil, nil
     local rules = rules_in(texts)
-    local saved, states = sorted(arrays, texts), {}
+    local saved = sorted(arrays, texts)
     for name, part in pairs(parts or {}) do
       if not is_module(part) and not has_state(part) then
         fail("load_checkpoint", ("parts.%s is a %s, want a module, an optimizer or a loader"):format(tostring(name),
@@ -122,23 +122,13 @@ define{
           rules[name], name, rule(part) or mx.type(part)))
       end
     end
-    local before = {}
-    local ok, why = pcall(function() -- a module checks what it is given before it takes it
+    core.guarded("load_checkpoint", function()
       for name, part in pairs(parts or {}) do
-        if is_module(part) then
-          before[part] = part:parameters()
-          part:load_weights(saved[name] or {})
-        else
-          states[part] = mx.utils.tree_unflatten(saved[name] or {})
-        end
+        local leaves = saved[name] or {}
+        if is_module(part) then part:load_weights(leaves) else part.state = mx.utils.tree_unflatten(leaves) end
         saved[name] = nil
       end
-    end)
-    if not ok then
-      for part, parameters in pairs(before) do part:update(parameters) end
-      error(why, 0)
-    end
-    for part, state in pairs(states) do part.state = state end
+    end, parts)
     mx.random.state[1] = key
     local rest = {}
     for name, leaves in pairs(saved) do rest[name] = mx.utils.tree_unflatten(leaves) end

@@ -1,5 +1,5 @@
 -- A loop of training, and one of evaluation.
-local mx, define, fail = ...
+local mx, define, fail, _, core = ...
 
 -- batches is an iterator over an epoch of data: a loader, or a function that gives an iterator.
 local function batches(op, data)
@@ -53,25 +53,25 @@ local function evaluator(model, metrics, compile)
     return out
   end
   if compile then all = mx.compile(all, {inputs = {model}}) end
-  return function(data)
+  -- measure is the averages while the model is in evaluation mode.
+  local function measure(data)
     local was, sums, count = model.training, {}, 0
     model:eval()
-    local function run()
-      for batch, second, third, fourth in batches("evaluate", data) do
-        local out = all(batch, second, third, fourth)
-        local n = is_loader(data) and data.valid or 1
-        mx.eval(out)
-        for i, x in ipairs(out) do sums[i] = (sums[i] or 0) + n * x:item() end
-        count = count + n
-      end
+    for batch, second, third, fourth in batches("evaluate", data) do
+      local out = all(batch, second, third, fourth)
+      local n = is_loader(data) and data.valid or 1
+      mx.eval(out)
+      for i, x in ipairs(out) do sums[i] = (sums[i] or 0) + n * x:item() end
+      count = count + n
     end
-    local ok, why = pcall(run)
-    model:train(was)
-    if not ok then error(why, 0) end
     if count == 0 then fail("evaluate", "data has no batch") end
+    model:train(was)
     local averages = {}
     for i, name in ipairs(names) do averages[name] = sums[i] / count end
     return averages
+  end
+  return function(data)
+    return core.guarded("evaluate", function() return measure(data) end, model)
   end
 end
 
