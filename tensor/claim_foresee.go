@@ -45,15 +45,15 @@ func (j *job) unforeseen() []fallible {
 	return j.fallible
 }
 
-// mayFail reports whether a claimed node may fail: it is computed in Go, or checks indices, or is a user's kernel and
-// somebody watches what that does.
+// mayFail reports whether a node may fail: it is computed in Go, or checks indices, or is a user's kernel, which may
+// write out of its bounds.
 func (t *task) mayFail() bool {
 	p := t.node.op
 	switch {
 	case p.host != nil:
-		return t.from > 0
+		return !p.sure
 	case p.partial:
-		return t.node.runs.dev.Validating()
+		return true
 	}
 	return p.indicesFrom != nil && p.indicesFrom(t.node.attrs, len(t.in)) < t.from
 }

@@ -18,8 +18,8 @@ import (
 //     old values are gone, and the change is over. Else the evaluation is stopped there; what has not run is undone.
 //   - A change is doubted when a call has failed that was made before it. Then the old values are never written over.
 //
-// What can fail is known when an evaluation is planned: calls on the host, those that check indices, and users' kernels
-// under validation. What fails in another way after the gate has opened takes the old values with it.
+// What can fail is known when an evaluation is claimed: calls on the host, those that check indices, and users'
+// kernels. What fails in another way after the gate has opened takes the old values with it.
 type Change struct {
 	made     uint64 // the last node before the change
 	holder   *Holder

@@ -3,6 +3,7 @@ package tensor_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -71,4 +72,62 @@ func TestWhatMayFailIsKeptOnce(t *testing.T) {
 	ended <- errBad
 	require.ErrorIs(t, w.Wait(background), errBad)
 	requireUndone(t, c)
+}
+
+// readOp is an op that reads no array.
+var readOp = tensor.Declare[hostAttrs]("test_read")
+
+func init() {
+	readOp.Define(tensor.Rules[hostAttrs]{
+		Shape: func(_ []tensor.Spec, _ hostAttrs, outs []tensor.Shape) ([]tensor.Shape, error) {
+			return append(outs, tensor.Shape{3}), nil
+		},
+		DType: func(_ []tensor.Spec, _ hostAttrs, outs []tensor.DType) ([]tensor.DType, error) {
+			return append(outs, tensor.Float32), nil
+		},
+		Host: func(h *tensor.HostCall, a hostAttrs) error { return (*a.Body)(h) },
+	})
+}
+
+// late is the body of a call on the host that fails late.
+func late(*tensor.HostCall) error {
+	time.Sleep(20 * time.Millisecond)
+	return errBad
+}
+
+// beyond is a kernel that writes out of the bounds of its output.
+func beyond(x *tensor.Array) *tensor.Array {
+	const text = `[[kernel]] void beyond(device const float* a [[buffer(0)]], device float* o [[buffer(1)]],
+    constant int& n [[buffer(2)]], uint i [[thread_position_in_grid]]) { o[int(i) + n] = a[i]; }`
+	body := func(r *tensor.Run) error {
+		p, err := r.Kernel(metal.Source{Label: "beyond", Text: text}, "beyond")
+		if err != nil {
+			return err
+		}
+		n := x.Spec().Shape.Size()
+		size := metal.Size{X: n, Y: 1, Z: 1}
+		return r.Dispatch(p, size, size, r.In[0].Arg(), r.Out[0].Arg(), tensor.Const(n))
+	}
+	return partialOp.Call(ctx(), runAttrs{&body}, x)[0]
+}
+
+// TestWhatMayFailIsForeseen: the old value is not written over before any call of these kinds, which fails.
+func TestWhatMayFailIsForeseen(t *testing.T) {
+	withDevice(t, metal.DeviceOptions{})
+	body := late
+	for name, fails := range map[string]func() *tensor.Array{
+		"a call on the host":                 func() *tensor.Array { return hostOp.One(ctx(), hostAttrs{&body}, iota(3)) },
+		"a call on the host without inputs":  func() *tensor.Array { return readOp.One(ctx(), hostAttrs{&body}) },
+		"a kernel that writes out of bounds": func() *tensor.Array { return beyond(iota(3)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := neg(neg(iota(1 << 18)))
+			eval(t, x)
+			next, last := neg(x), neg(fails())
+			c := changed(x, next, last)
+			large := neg(iota(1 << 18)) // with which the first batch is handed over
+			require.Error(t, tensor.Eval(background, next, large, last))
+			requireUndone(t, c)
+		})
+	}
 }

@@ -32,6 +32,7 @@ type Op struct {
 	temporary, copied string
 	noMerge           bool
 	partial           bool
+	sure              bool // the host rule does not fail
 	fills             bool
 	same              bool
 	constant          bool // all derivatives are zero
@@ -112,7 +113,7 @@ func (o *OpOf[A]) Define(r Rules[A]) {
 	if err := checkRules(p, r); err != nil {
 		panic(fmt.Sprintf("BUG: op %s: %v", p.name, err))
 	}
-	p.defined, p.noMerge, p.partial, p.updates = true, r.NoMerge, r.Partial, r.Updates
+	p.defined, p.noMerge, p.partial, p.sure, p.updates = true, r.NoMerge, r.Partial, r.Sure, r.Updates
 	p.fills, p.same = r.Fills, r.Same
 	p.shape = func(in []Spec, a any, outs []Shape) ([]Shape, error) { return r.Shape(in, a.(A), outs) }
 	p.dtype = func(in []Spec, a any, outs []DType) ([]DType, error) { return r.DType(in, a.(A), outs) }

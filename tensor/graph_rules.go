@@ -53,6 +53,9 @@ type Rules[A comparable] struct {
 	Run func(r *Run, a A) error
 	// Host computes on the host, in Go, on contiguous bytes.
 	Host func(h *HostCall, a A) error
+	// Sure says that the Host rule fails for no inputs that the Shape rule takes. Others are taken to be able to fail,
+	// also those that read no input: a file may not be there any more.
+	Sure bool
 
 	// Flops says for profiles, and for the pace of looks, how many operations on numbers a call takes. Nil: one for each
 	// element of the output of an Expr and of the input of a Reduce, and an unknown number for others.

@@ -39,6 +39,7 @@ func init() {
 			copy(h.Out[0].Bytes, b)
 			return err
 		},
+		Sure:     true,
 		Constant: true,
 		VMap: func(g *tensor.VMap[sizeAttrs]) ([]*tensor.Array, []int) {
 			batch := g.Axes[0]
