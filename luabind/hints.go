@@ -17,7 +17,7 @@ var hints = []struct{ part, hint string }{
 	{": attempt to compare number with userdata", "an array is compared element by element by name: mx.less(a, b)"},
 	{" to ipairs (table expected, got userdata)", "for row in x:rows() do ... end goes through an array"},
 	{" to pairs (table expected, got userdata)", "for row in x:rows() do ... end goes through an array"},
-	{": attempt to index a non-table object(function) ", "methods are called with a colon: x:at(i), not x.at[i]"},
+	{indexedFunction, "methods are called with a colon: x:at(i), not x.at[i]"},
 	{" (number expected, got userdata)", "x:item() is the number in an array of one element; mx has functions of arrays"},
 }
 
@@ -32,11 +32,26 @@ func explain(s *State, L *lua.LState, v lua.LValue) lua.LValue {
 		return text + lua.LString("; the function that mx."+s.transforming[n-1]+noYield)
 	}
 	for _, h := range hints {
-		if strings.Contains(string(text), h.part) && !strings.HasSuffix(string(text), h.hint) {
+		if strings.Contains(string(text), h.part) && !strings.HasSuffix(string(text), h.hint) &&
+			(h.part != indexedFunction || s.mx.has(lua51.Indexed(L))) {
 			return text + lua.LString("; "+h.hint)
 		}
 	}
 	return nameCalls(L, text)
+}
+
+// indexedFunction is of the error of what is indexed as x.at[i] is, and as math.sin[i].
+const indexedFunction = ": attempt to index a non-table object(function) "
+
+// has reports whether a value is a function of mx, or a method of arrays.
+func (m *module) has(v lua.LValue) bool {
+	f, ok := v.(*lua.LFunction)
+	if !ok {
+		return false
+	}
+	found := m.help[f] != nil
+	m.methods.ForEach(func(_, method lua.LValue) { found = found || method == v })
+	return found
 }
 
 // noYield ends a hint of what a function of a transform cannot do.
@@ -199,35 +214,21 @@ func syntaxOfOthers(token, text string, line int) string {
 // lineThatEndsText returns the number of the last line, up to a limit, whose ]] seems to end a text between [[ and ]]
 // too early: it closes two brackets of that line, as in a[b[i]] and in [[fallthrough]]. It is 0 if there is none.
 func lineThatEndsText(text string, limit int) int {
-	found, line := 0, 1
-	for line <= limit {
-		begin := strings.IndexAny(text, `-["'`)
-		if begin < 0 {
+	found, line, counted := 0, 1, 0
+	for q := range lua51.AllQuoted(text) {
+		if q.Opening != "[[" || q.End < 0 {
+			continue
+		}
+		end := q.End - len("]]")
+		line += strings.Count(text[counted:end], "\n")
+		if counted = end; line > limit {
 			break
 		}
-		line += strings.Count(text[:begin], "\n")
-		text = text[begin:]
-		m := luaTexts.FindStringSubmatch(text)
-		if m == nil {
-			m = []string{text[:1]}
-		} else if m[1] != "" {
-			end := strings.Index(text[len(m[0]):], "]"+m[2]+"]")
-			if end < 0 {
-				break
-			}
-			inside := text[len(m[0]) : len(m[0])+end]
-			last := inside[strings.LastIndexByte(inside, '\n')+1:]
-			at := line + strings.Count(inside, "\n")
-			if m[0] == "[[" && at <= limit && strings.Count(last, "[")-strings.Count(last, "]") >= 2 {
-				found = at
-			}
-			m[0] += inside
+		inside := text[q.Begin+len("[[") : end]
+		last := inside[strings.LastIndexByte(inside, '\n')+1:]
+		if strings.Count(last, "[")-strings.Count(last, "]") >= 2 {
+			found = line
 		}
-		line += strings.Count(m[0], "\n")
-		text = text[len(m[0]):]
 	}
 	return found
 }
-
-// luaTexts is the beginning of a text or comment between long brackets, or a whole other text or comment.
-var luaTexts = regexp.MustCompile(`^(?:(?:--)?(\[(=*)\[)|--[^\n]*|"(?:\\[\s\S]|[^"\\\n])*"|'(?:\\[\s\S]|[^'\\\n])*')`)

@@ -165,3 +165,18 @@ func runText(t *testing.T, s *State, script string) string {
 	require.Len(t, out, 1)
 	return out[0].String()
 }
+
+// Who indexes a method of arrays is told how methods are called, and who indexes another function is not.
+func TestHintOfIndexedMethods(t *testing.T) {
+	s := newTestState(t)
+	for script, hinted := range map[string]bool{
+		"return mx.ones({2}).at[{0}]": true, "mx.ones({2}).at[1] = 2": true, "local f = mx.ones({2}).rows return f.x": true,
+		"return mx.ones({2}).rows:x()": true, "return pcall(mx.sin, 1), mx.sin.x": true,
+		"return math.sin[1]": false, "math.sin.x = 1": false, "local function f() end return 1 + f.x": false,
+		"local x = mx.ones({2}).at return math.sin[x]": false, "return (function() return print.x end)()": false,
+	} {
+		_, err := s.Run(t.Context(), strings.NewReader(script), "hint")
+		require.ErrorContains(t, err, "attempt to index a non-table object(function)", script)
+		require.Equal(t, hinted, strings.Contains(err.Error(), "methods are called with a colon"), script)
+	}
+}

@@ -82,3 +82,30 @@ func (f frame) instruction() (op, a, b, c int) {
 	inst := uint32(f.proto().Field(frameFields.code).Index(pc).Uint())
 	return int(inst >> 26), int(inst>>18) & 0xff, int(inst & 0x1ff), int(inst>>9) & 0x1ff
 }
+
+// Indexed is the value whose field a thread's Lua function, the one that runs or has called the Go functions that do,
+// reads or sets just now; nil: it does neither.
+func Indexed(L *lua.LState) lua.LValue {
+	f, ok := frameIn(current(L))
+	level := 0
+	for ; ok && f.isGo(); level++ {
+		f, ok = f.parent()
+	}
+	if !ok {
+		return nil
+	}
+	op, a, b, _ := f.instruction()
+	switch op {
+	case lua.OP_GETTABLE, lua.OP_GETTABLEKS, lua.OP_SELF:
+		a = b
+	case lua.OP_SETTABLE, lua.OP_SETTABLEKS:
+	default:
+		return nil
+	}
+	dbg, ok := L.GetStack(level)
+	if !ok {
+		return nil
+	}
+	_, v := L.GetLocal(dbg, a+1)
+	return v
+}

@@ -1,6 +1,7 @@
 package lua51
 
 import (
+	"iter"
 	"regexp"
 	"strings"
 )
@@ -8,40 +9,66 @@ import (
 // mostToken is how many bytes of a string or a comment that nothing ends are shown.
 const mostToken = 40
 
-// longOpening is what a long string begins with, or a comment behind its --.
-var longOpening = regexp.MustCompile(`^\[=*\[`)
+// Quoted is a string or a comment of a program.
+type Quoted struct {
+	Begin, End int    // its first byte, and the one behind it; End is -1 where nothing ends it
+	Opening    string // with its dashes, quote or brackets: --, ", [==[, --[[
+}
+
+// longOpening is what a long string or a long comment begins with.
+var longOpening = regexp.MustCompile(`^(?:--)?\[=*\[`)
+
+// AllQuoted are the strings and comments of a program. One that nothing ends is the last.
+func AllQuoted(text string) iter.Seq[Quoted] {
+	return func(yield func(Quoted) bool) {
+		i := 0
+		if strings.HasPrefix(text, "#") { // the line of a script that names its program
+			i = lineEnd(text, 0)
+		}
+		for {
+			next := strings.IndexAny(text[i:], `-["'`)
+			if next < 0 {
+				return
+			}
+			i += next
+			q := quotedAt(text, i)
+			if q.Opening == "" {
+				i++
+				continue
+			}
+			if !yield(q) || q.End < 0 {
+				return
+			}
+			i = q.End
+		}
+	}
+}
+
+// quotedAt is what begins at a place of a text, without an opening where that is neither string nor comment.
+func quotedAt(text string, at int) Quoted {
+	rest := text[at:]
+	if long := longOpening.FindString(rest); long != "" {
+		q := Quoted{at, -1, long}
+		closing := strings.ReplaceAll(strings.TrimPrefix(long, "--"), "[", "]")
+		if n := strings.Index(rest[len(long):], closing); n >= 0 {
+			q.End = at + len(long) + n + len(closing)
+		}
+		return q
+	}
+	switch {
+	case strings.HasPrefix(rest, "--"):
+		return Quoted{at, lineEnd(text, at), "--"}
+	case rest[0] == '"' || rest[0] == '\'':
+		return Quoted{at, quoteEnd(text, at), rest[:1]}
+	}
+	return Quoted{}
+}
 
 // unclosed is where in a text the string or the comment begins that nothing ends; -1: each has its end.
 func unclosed(text string) int {
-	i := 0
-	if strings.HasPrefix(text, "#") { // the line of a script that names its program
-		i = lineEnd(text, 0)
-	}
-	for i < len(text) {
-		begin := i
-		comment := strings.HasPrefix(text[i:], "--")
-		if comment {
-			i += 2
-		}
-		long := ""
-		if i < len(text) && text[i] == '[' {
-			long = longOpening.FindString(text[i:])
-		}
-		switch {
-		case long != "":
-			end := strings.Index(text[i:], strings.ReplaceAll(long, "[", "]"))
-			if end < 0 {
-				return begin
-			}
-			i += end + len(long)
-		case comment:
-			i = lineEnd(text, i)
-		case text[i] == '"' || text[i] == '\'':
-			if i = quoteEnd(text, i); i < 0 {
-				return begin
-			}
-		default:
-			i++
+	for q := range AllQuoted(text) {
+		if q.End < 0 {
+			return q.Begin
 		}
 	}
 	return -1
