@@ -1,6 +1,7 @@
 -- The commands of `mlxlua lm`. run(arguments, host) is one of them; what it needs of the program around it is in the
 -- table host, of which all is optional: write(text), note(text) for what is not the answer, terminal (whether notes go
--- to one), interrupted(), which is true once after Ctrl-C, and ask(prompt), a line of the user's, or nil at the end.
+-- to one), interrupted(), which is true once after Ctrl-C, input(), all of standard input, and ask(prompt), a line of
+-- the user's, or nil at the end.
 local options, command = require("lm.options"), require("lm.command")
 local talk, convert = require("lm.talk"), require("lm.convert")
 
@@ -12,6 +13,14 @@ local function usage()
   for _, name in ipairs(order) do out[#out + 1] = ("  %-12s %s"):format(name, commands[name].about) end
   out[#out + 1] = "mlxlua lm COMMAND --help lists a command's options.\n"
   return table.concat(out, "\n")
+end
+
+-- told is an error as a line for users: a command's own, the package's, an op's. Of others, which are mistakes in the
+-- scripts, it is nil.
+local function told(e)
+  if type(e) == "table" then return e.usage end
+  if type(e) == "string" then return e:match("^lm: (.*)") or e:match("^lm%..*") end
+  return e.op and e.message:gsub("^lm/%S+%.lua:%d+: ", "") or nil
 end
 
 local function run(arguments, host)
@@ -40,11 +49,10 @@ local function run(arguments, host)
     return chosen.run(host, options.parse(chosen.rows, rest))
   end)
   if ok then return status end
-  local text = type(status) == "string" and status:match("^lm[:.].*$")
-  if text then status = {usage = text:gsub("^lm: ", "")} end
-  if type(status) ~= "table" or not status.usage then error(status, 0) end
-  host.note(("mlxlua lm: %s\n"):format(status.usage))
+  local text = told(status)
+  if not text then error(status, 0) end
+  host.note("mlxlua lm: " .. text .. "\n")
   return 1
 end
 
-return {run = run, commands = commands}
+return {run = run}

@@ -1,11 +1,8 @@
 -- What the commands of `mlxlua lm` share: see lm.cli.
-local mx, lm, files = require("mx"), require("lm"), require("lm.host")
+local mx, lm = require("mx"), require("lm")
+local files, fail = require("lm.host"), require("lm.options").fail
 
-local command = {}
-
--- fail ends a command with a message.
-local function fail(text, ...) error({usage = text:format(...)}, 0) end
-command.fail = fail
+local command = {fail = fail}
 
 -- bar gives a function (done, all) that shows progress in one line, and takes the line away when all is done. unit says
 -- what is counted, and how many make one.
@@ -18,11 +15,15 @@ function command.bar(host, label, unit, size)
   end
 end
 
+-- ignore_key is an option of all commands that load a model.
+command.ignore_key = {"ignore-key", "text", "a key of config.json to leave out of account; may be repeated",
+  many = true}
+
 -- model are the options that say which model.
 command.model = {
   {"model", "text", "a model directory, a .gguf file, or a repository in Hugging Face's cache"},
   {"tokenizer", "text", "a directory or a .gguf file with another tokenizer"},
-  {"ignore-key", "text", "a key of config.json to leave out of account; may be repeated", many = true},
+  command.ignore_key,
 }
 
 -- with joins lists of options.
@@ -40,10 +41,11 @@ function command.read(path)
   return text or fail("%s", why)
 end
 
--- load is the model of a command's options.
-function command.load(host, o)
+-- load is the model of a command's options; options.lazy is that of lm.load.
+function command.load(host, o, options)
   if not o.model then fail("--model is needed") end
-  return lm.load(o.model, {progress = command.bar(host, "loading"), ignore = o.ignore_key, lazy = o.mlx_path ~= nil})
+  return lm.load(o.model, {progress = command.bar(host, "loading"), ignore = o.ignore_key,
+    lazy = options and options.lazy})
 end
 
 -- peak is the figure of memory at the end. Weights that lie in the pages of files are no memory of the device's.

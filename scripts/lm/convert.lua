@@ -17,7 +17,7 @@ local convert_rows = {
   {"quant-predicate", "text", "a recipe: mixed_2_6, mixed_3_4, mixed_3_6 or mixed_4_6"},
   {"dtype", "text", "float16, bfloat16 or float32, of what is not packed"},
   {"dequantize", "flag", "unpacks the weights", short = "-d"},
-  {"ignore-key", "text", "a key of config.json to leave out of account; may be repeated", many = true},
+  command.ignore_key,
 }
 
 local function convert(host, o)
@@ -25,7 +25,7 @@ local function convert(host, o)
   if o.dtype and not dtypes[o.dtype] then fail("--dtype %s: want float16, bfloat16 or float32", o.dtype) end
   if o.quantize and o.dequantize then fail("--quantize and --dequantize exclude each other") end
   if files.kind(o.mlx_path) then fail("%s is there already", o.mlx_path) end
-  local model = load(host, o)
+  local model = load(host, o, {lazy = true})
   if o.dequantize and lm.dequantize(model) == 0 then fail("%s is not packed", o.model) end
   if o.dtype then lm.cast(model, dtypes[o.dtype]) end
   if o.quantize then
@@ -67,8 +67,9 @@ function commands.perplexity.run(host, o)
     length = o.sequence_length, batch = math.max(o.batch_size, 1), samples = o.num_samples > 0 and o.num_samples or nil,
     progress = bar(host, "reading"), interrupted = host.interrupted,
   })
-  host.write(("Perplexity: %.4f +- %.4f\nTokens: %d, %.1f tokens-per-sec\n"):format(
-    result.perplexity, result.error, result.tokens, result.tokens / result.seconds) .. command.peak())
+  local slack = result.error and (" +- %.4f"):format(result.error) or ""
+  host.write(("Perplexity: %.4f%s\nTokens: %d, %.1f tokens-per-sec\n"):format(
+    result.perplexity, slack, result.tokens, result.tokens / result.seconds) .. command.peak())
   return 0
 end
 
@@ -80,7 +81,7 @@ commands.show = {
 }
 
 function commands.show.run(host, o)
-  local model = load(host, o)
+  local model = load(host, o, {lazy = true})
   if o.template then
     host.write((lm.open(model, o.tokenizer):template() or fail("%s has no chat template", o.model)) .. "\n")
     return 0

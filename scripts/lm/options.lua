@@ -3,7 +3,9 @@ local host = require("lm.host")
 
 local options = {}
 
+-- fail ends a command with a message.
 local function fail(text, ...) error({usage = text:format(...)}, 0) end
+options.fail = fail
 
 -- kinds turn an option's text into its value.
 local kinds = {}
@@ -39,7 +41,11 @@ end
 function kinds.bias(name, text)
   local out = {}
   if text:match("^%s*{") then
-    for k, v in pairs(kinds.json(name, text)) do out[tonumber(k) or fail("%s: %s is no token", name, k)] = v end
+    for id, v in pairs(kinds.json(name, text)) do
+      if not id:match("^%d+$") then fail("%s: %s is no token's number", name, id) end
+      if type(v) ~= "number" then fail("%s: want a number for token %s, not %s", name, id, tostring(v)) end
+      out[tonumber(id)] = v
+    end
     return out
   end
   for part in text:gmatch("[^,]+") do

@@ -87,10 +87,19 @@ function sample.processors(options)
   local o = options or {}
   local out = {}
   if o.logit_bias and next(o.logit_bias) then
-    local ids, values = {}, {}
-    for id, v in pairs(o.logit_bias) do ids[#ids + 1], values[#values + 1] = id, v end
+    local ids, values, most = {}, {}, 0
+    for id, v in pairs(o.logit_bias) do
+      if type(id) ~= "number" or id < 0 or id % 1 ~= 0 or type(v) ~= "number" then
+        fail("logit_bias has %s for the token %s, want a number for an integer from 0", tostring(v), tostring(id))
+      end
+      ids[#ids + 1], values[#values + 1], most = id, v, math.max(most, id)
+    end
     ids, values = mx.array(ids, mx.int32), mx.array(values)
-    out[#out + 1] = function(_, scores) return scores:at(":", ids):add(values:astype(scores.dtype)) end
+    out[#out + 1] = function(_, scores)
+      local size = scores:dim(-1)
+      if most >= size then fail("logit_bias has the token %d, want less than the %d tokens there are", most, size) end
+      return scores:at(":", ids):add(values:astype(scores.dtype))
+    end
   end
   local penalty, n = o.repetition_penalty, o.repetition_context_size or 20
   if penalty and penalty ~= 0 then

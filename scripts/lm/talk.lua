@@ -1,6 +1,6 @@
 -- The commands of `mlxlua lm` that answer: generate and chat.
 local mx, lm = require("mx"), require("lm")
-local command, files = require("lm.command"), require("lm.host")
+local command, files, cache = require("lm.command"), require("lm.host"), require("lm.cache")
 local fail, bar, read, load, with = command.fail, command.bar, command.read, command.load, command.with
 
 local commands = {}
@@ -77,6 +77,23 @@ commands.generate = {
   }, length(100), sampling_rows),
 }
 
+-- written is an option's name as it is written.
+local function written(key) return "--" .. key:gsub("_", "-") end
+
+-- exclude fails where an option is there that another one would leave without a use.
+local function exclude(o, name, ...)
+  for _, other in ipairs{...} do
+    if o[name] and o[other] then fail("%s and %s exclude each other", written(name), written(other)) end
+  end
+end
+
+-- need_template fails where an option is there that only a chat template uses, and there is none.
+local function need_template(session, o, name)
+  if o[name] and not (o.chat_template or session:template()) then
+    fail("%s needs a chat template, and %s has none: see --chat-template", written(name), o.model)
+  end
+end
+
 -- prompted is a command's prompt, as tokens.
 local function prompted(host, session, o)
   local text = o.prompt
@@ -96,30 +113,33 @@ end
 
 -- remembered begins with what a file keeps of an earlier prompt; without the file it is made of all of the prompt but
 -- its last token.
-local function remembered(session, file, prompt, a)
+local function remembered(session, o, prompt, a)
+  local file = cache.path(o.prompt_cache_file)
   if files.kind(file) then
     local caches, about = lm.caches(session.model, {file = file, kv_bits = a.kv_bits, kv_group_size = a.kv_group_size,
       max_kv = a.max_kv})
+    if about.model ~= o.model then fail("%s is of the model %s, not of %s", file, tostring(about.model), o.model) end
     local seen = {}
     for id in (about.tokens or ""):gmatch("%d+") do seen[#seen + 1] = tonumber(id) end
-    for i, id in ipairs(seen) do
-      if prompt[i] ~= id then fail("%s is of a prompt that differs at token %d", file, i) end
-    end
     a.caches, a.seen = caches, seen
     return
   end
   if #prompt < 2 then return end
   local caches, seen = lm.caches(session.model, a), {unpack(prompt, 1, #prompt - 1)}
   lm.prefill(session.model, mx.array({seen}, mx.int32), caches, a.chunk, a.progress)
-  caches:save(file, {tokens = table.concat(seen, " ")})
+  caches:save(file, {tokens = table.concat(seen, " "), model = o.model})
   a.caches, a.seen = caches, seen
 end
 
 function commands.generate.run(host, o)
+  exclude(o, "prompt", "prompt_file")
+  exclude(o, "ignore_chat_template", "system_prompt", "chat_template", "chat_template_config")
   local session = lm.open(load(host, o), o.tokenizer)
+  need_template(session, o, "system_prompt")
+  need_template(session, o, "chat_template_config")
   local prompt = prompted(host, session, o)
   local a = answering(host, session, o)
-  if o.prompt_cache_file then remembered(session, o.prompt_cache_file, prompt, a) end
+  if o.prompt_cache_file then remembered(session, o, prompt, a) end
   if o.verbose then host.write("==========\n") end
   if o.prefill_response then host.write(o.prefill_response) end
   for piece in session:answer(prompt, a) do host.write(piece) end
@@ -137,6 +157,7 @@ commands.chat = {
 
 function commands.chat.run(host, o)
   local session = lm.open(load(host, o), o.tokenizer)
+  need_template(session, o, "chat_template_config")
   local a, how = answering(host, session, o), rendering(o)
   local messages
   local function anew()
