@@ -280,32 +280,16 @@ func SaveSafetensors(ctx context.Context, path string, arrays map[string]*tensor
 	})
 }
 
-// WriteSafetensors is SaveSafetensors to a stream. Tensors of large elements come first, and the header's length is a
-// multiple of 8, so that all elements are aligned.
+// WriteSafetensors is SaveSafetensors to a stream.
 func WriteSafetensors(ctx context.Context, w io.Writer, arrays map[string]*tensor.Array, metadata map[string]string,
 ) error {
-	names := slices.Sorted(maps.Keys(arrays))
-	slices.SortStableFunc(names, func(a, b string) int {
-		return cmp.Compare(arrays[b].DType().Size(), arrays[a].DType().Size())
-	})
-	header, err := safetensorsHeaderOf(names, arrays, metadata)
-	if err != nil {
-		return err
-	}
-	if _, err := w.Write(header); err != nil {
-		return err
-	}
-	for _, name := range names {
-		if err := writeElements(ctx, w, arrays[name]); err != nil {
-			return fmt.Errorf("tensor %.99q: %w", name, err)
-		}
-	}
-	return nil
+	return StreamSafetensors(ctx, w, arrays, metadata, nil)
 }
 
 // StreamSafetensors is WriteSafetensors of arrays that need not fit into memory together: it evaluates one after the
 // other, and the next one while it writes. written, which may be nil, is called after each array, and can free it. They
-// lie in the file in the order of their names, but for those whose bytes are no multiple of 8, which come last.
+// lie in the file in the order of their names, but for those whose bytes are no multiple of 8, which come last, large
+// elements first; the header's length is a multiple of 8, so that all elements are aligned.
 func StreamSafetensors(ctx context.Context, w io.Writer, arrays map[string]*tensor.Array, metadata map[string]string,
 	written func(name string) error) error {
 	names := slices.Sorted(maps.Keys(arrays))

@@ -238,6 +238,10 @@ func TestStreamSafetensors(t *testing.T) {
 		require.Zero(t, p.DataOffsets[0]%max(arrays[name].DType().Size(), 1), name)
 	}
 
+	var plain bytes.Buffer
+	require.NoError(t, format.WriteSafetensors(t.Context(), &plain, arrays, map[string]string{"format": "mlx"}))
+	require.True(t, bytes.Equal(b.Bytes(), plain.Bytes()), "one order of tensors")
+
 	stop := errors.New("stop")
 	err = format.StreamSafetensors(t.Context(), &b, arrays, nil, func(string) error { return stop })
 	require.ErrorIs(t, err, stop)
