@@ -196,13 +196,16 @@ func readGGUFCase(t *testing.T, name string) *ggufCase {
 func TestModelsOfGGUF(t *testing.T) {
 	names := goldenModels(t, "gguf")
 	if testing.Short() {
-		names = []string{"Q4_0", "gemma3", "phi3_long"}
+		names = []string{"Q4_0", "gemma3", "phi3_long", "stablelm"}
 	}
 	dir := t.TempDir()
+	more := map[string]map[string]any{ // llama.cpp writes it where config.json does not say it
+		"stablelm": {"stablelm.use_parallel_residual": true},
+	}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(dir, name+".gguf")
-			require.NoError(t, os.WriteFile(file, readGGUFCase(t, name).bytes(t, nil), 0o644))
+			require.NoError(t, os.WriteFile(file, readGGUFCase(t, name).bytes(t, more[name]), 0o644))
 			bound := 2e-5
 			if strings.HasPrefix(name, "Q5") || strings.HasSuffix(name, "_K") {
 				bound = 1e-3
@@ -271,5 +274,19 @@ func TestTextOfGGUF(t *testing.T) {
 		assert(said(lm.open(dir)) == text)
 		assert(said(lm.open(session.model, dir)) == text)`), "text.lua", lua.LString(file),
 		lua.LString(filepath.Join(dir, "converted")))
+	require.NoError(t, err)
+}
+
+// A StableLM without the second norm of a layer has its parts beside each other.
+func TestParallelModelOfGGUF(t *testing.T) {
+	c := readGGUFCase(t, "stablelm")
+	c.Tensors = slices.DeleteFunc(c.Tensors, func(x [3]any) bool { return strings.Contains(x[0].(string), "ffn_norm") })
+	file := filepath.Join(t.TempDir(), "parallel.gguf")
+	require.NoError(t, os.WriteFile(file, c.bytes(t, nil), 0o644))
+	s := New(Options{Libraries: true, Stdout: &strings.Builder{}})
+	defer s.Close()
+	_, err := s.Run(t.Context(), strings.NewReader(`
+		local model = require("lm").load(...)
+		assert(model.config:get("use_parallel_residual") == true)`), "parallel.lua", lua.LString(file))
 	require.NoError(t, err)
 }

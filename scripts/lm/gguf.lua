@@ -10,6 +10,9 @@ local types = {llama = "llama", qwen2 = "qwen2", qwen2moe = "qwen2_moe", qwen3 =
   gemma = "gemma", gemma2 = "gemma2", gemma3 = "gemma3_text", phi3 = "phi3", granite = "granite", olmo2 = "olmo2",
   smollm3 = "smollm3", glm4 = "glm4", cohere2 = "cohere2", ["command-r"] = "cohere", seed_oss = "seed_oss",
   starcoder2 = "starcoder2", stablelm = "stablelm"}
+-- norms are config.json's names of what is added to a variance, in architectures whose norms are around the mean.
+local norms = {["command-r"] = "layer_norm_eps", cohere2 = "layer_norm_eps", stablelm = "layer_norm_eps",
+  starcoder2 = "norm_epsilon"}
 local permuted = {llama = true, granite = true, smollm3 = true} -- see unpermuted
 
 local names = {
@@ -62,7 +65,8 @@ local function item(about, key)
   return v
 end
 
--- more are the settings that an architecture has beside those of all; get reads the file's, out has those of all.
+-- more(out, get, arrays) is what an architecture has beside what all have: get reads the file's settings, out has those
+-- of all, arrays are the weights.
 local more = {}
 
 function more.qwen2moe(out, get)
@@ -89,38 +93,44 @@ end
 
 function more.smollm3(out) out.no_rope_layer_interval = 4 end
 
-function more.cohere2(out, get)
-  out.layer_norm_eps, out.rms_norm_eps = get("attention.layer_norm_epsilon"), nil
-  out.logit_scale = get("logit_scale")
-end
-more["command-r"] = more.cohere2
+function more.cohere2(out, get) out.logit_scale = get("logit_scale") end
 
-function more.starcoder2(out, get)
-  out.norm_epsilon, out.rms_norm_eps = get("attention.layer_norm_epsilon"), nil
+more["command-r"] = function(out, get, arrays)
+  more.cohere2(out, get)
+  out.use_qk_norm = arrays["model.layers.0.self_attn.q_norm.weight"] ~= nil
+end
+
+function more.starcoder2(out)
   out.use_bias, out.hidden_act = out.attention_bias, "gelu_pytorch_tanh"
   out.attention_bias, out.attention_out_bias, out.mlp_bias = nil, nil, nil
 end
 
-function more.stablelm(out, get)
-  out.layer_norm_eps, out.rms_norm_eps = get("attention.layer_norm_epsilon"), nil
+-- what the files say in use_parallel_residual is true, too, where config.json did not say it
+function more.stablelm(out, _, arrays)
   out.use_qkv_bias, out.attention_bias = out.attention_bias, nil
-  out.use_parallel_residual = get("use_parallel_residual")
+  out.use_parallel_residual = arrays["model.layers.0.post_attention_layernorm.weight"] == nil
   out.partial_rotary_factor = out.partial_rotary_factor or 1
 end
 
-function more.gemma(out) out.hidden_activation = "gelu_pytorch_tanh" end
+-- the files have 1 + the weight of a norm
+function more.gemma(out, _, arrays)
+  out.hidden_activation = "gelu_pytorch_tanh"
+  for name, x in pairs(arrays) do
+    if name:match("norm%.weight$") then arrays[name] = x - 1 end
+  end
+end
 
-function more.gemma2(out, get, biggest)
+function more.gemma2(out, get, arrays, biggest)
+  more.gemma(out, get, arrays)
   out.attn_logit_softcapping = get("attn_logit_softcapping") or 50
   out.final_logit_softcapping = get("final_logit_softcapping") or 30
   -- the files do not say it, but for the biggest model of the family it is another
   out.query_pre_attn_scalar = out.num_hidden_layers == (biggest or 46) and out.hidden_size / out.num_attention_heads
     or out.head_dim
-  out.hidden_activation = "gelu_pytorch_tanh"
 end
 
-function more.gemma3(out, get)
-  more.gemma2(out, get, 62)
+function more.gemma3(out, get, arrays)
+  more.gemma2(out, get, arrays, 62)
   out.attn_logit_softcapping, out.final_logit_softcapping = nil, nil
   out.rope_local_base_freq = get("rope.freq_base_swa") or 10000
 end
@@ -141,13 +151,14 @@ local function config(arch, about, arrays)
     num_attention_heads = heads, num_key_value_heads = get("attention.head_count_kv") or heads,
     head_dim = size, partial_rotary_factor = turned and turned ~= size and turned / size or nil,
     intermediate_size = need("feed_forward_length"),
-    rms_norm_eps = get("attention.layer_norm_rms_epsilon") or 1e-6, max_position_embeddings = get("context_length"),
+    max_position_embeddings = get("context_length"),
+    [norms[arch] or "rms_norm_eps"] = need(norms[arch] and "attention.layer_norm_epsilon" or
+      "attention.layer_norm_rms_epsilon"),
     vocab_size = arrays["model.embed_tokens.weight"]:dim(0), rope_theta = get("rope.freq_base") or 10000,
     num_experts = get("expert_count"), num_experts_per_tok = get("expert_used_count"),
     moe_intermediate_size = get("expert_feed_forward_length"), sliding_window = get("attention.sliding_window"),
     tie_word_embeddings = arrays["lm_head.weight"] == nil,
     attention_bias = arrays[first .. "q_proj.bias"] ~= nil, attention_out_bias = arrays[first .. "o_proj.bias"] ~= nil,
-    use_qk_norm = arch == "command-r" and arrays[first .. "q_norm.weight"] ~= nil,
     mlp_bias = arrays["model.layers.0.mlp.up_proj.bias"] ~= nil,
     bos_token_id = item(about, "tokenizer.ggml.bos_token_id"),
   }
@@ -167,7 +178,7 @@ local function config(arch, about, arrays)
       original_max_position_embeddings = get("rope.scaling.original_context_length"),
       attention_factor = get("rope.scaling.attn_factor")}
   end
-  if more[arch] then more[arch](out, get) end
+  if more[arch] then more[arch](out, get, arrays) end
   return out
 end
 
@@ -222,7 +233,6 @@ function gguf.load(file)
     local which = permuted[arch] and name:match("self_attn%.([qk])_proj%.")
     if which then arrays[name] = unpermuted(x, which == "q" and c.num_attention_heads or c.num_key_value_heads) end
     if name:match("shared_expert_gate%.weight") and x.ndim == 1 then arrays[name] = mx.expand_dims(x, 0) end
-    if arch:match("^gemma") and name:match("norm%.weight$") then arrays[name] = x - 1 end
   end
   c.quantization = packing(arrays)
   return arrays, c, about
