@@ -145,7 +145,7 @@ func TestGoldenModelsAreSmall(t *testing.T) {
 	require.Less(t, total, int64(1<<20))
 }
 
-// Packed models, GGUF files, packed and bounded caches; keys of transformers 4, foreign weights, what is not built.
+// Packed models and one GGUF file, packed keys and values; keys of transformers 4, foreign weights, what is not built.
 func TestModelFiles(t *testing.T) {
 	folder, err := filepath.Abs("testdata/lm")
 	require.NoError(t, err)

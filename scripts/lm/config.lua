@@ -30,50 +30,82 @@ for key in ([[
   idle[key] = true
 end
 
+-- kinds are what a setting can be asked to be: in words, whether a value is that, and of lists the kind of elements.
+local kinds = {}
+for _, name in ipairs{"number", "string", "boolean"} do
+  kinds[name] = {({string = "text", boolean = "true or false"})[name] or "a number",
+    function(v) return type(v) == name end}
+end
+kinds.count = {"an integer that is not negative", function(v) return type(v) == "number" and v >= 0 and v % 1 == 0 end}
+kinds.size = {"a positive integer", function(v) return kinds.count[2](v) and v > 0 end}
+kinds.positive = {"a positive number", function(v) return type(v) == "number" and v > 0 end}
+kinds.object = {"an object", function(v) return type(v) == "table" and getmetatable(v) ~= "list" end}
+for name, of in pairs{numbers = "number", counts = "count", strings = "string"} do
+  kinds[name] = {"a list", function(v)
+    if type(v) ~= "table" then return false end
+    for k in pairs(v) do
+      if type(k) ~= "number" then return false end
+    end
+    return true
+  end, of}
+end
+
+-- want fails if a value that config.json has under a name is not of a kind.
+function Config.want(name, v, kind)
+  local wanted, fits, of = unpack(kinds[kind])
+  if not fits(v) then
+    local is = type(v) == "string" and ("is the text %q"):format(v) or "= " .. tostring(v)
+    if type(v) == "table" then is = getmetatable(v) == "list" and "is a list" or "is an object" end
+    if type(v) == "number" and (of or kind == "object") then is = "is a number" end
+    fail("%s %s, want %s", name, is, wanted)
+  end
+  for i, e in ipairs(of and v or {}) do Config.want(("%s[%d]"):format(name, i - 1), e, of) end
+end
+
 -- new is a Config of a decoded config.json. Models for text and pictures have the settings of the text in text_config.
 function Config.new(raw)
+  Config.want("it", raw, "object")
   local self = setmetatable({raw = raw, taken = {}}, Config)
   local text = raw.text_config
   if text == host.null then text = nil end
-  if text ~= nil and type(text) ~= "table" then fail("text_config is a %s, want an object", type(text)) end
+  if text ~= nil then Config.want("text_config", text, "object") end
   self.settings = {}
   for k, v in pairs(raw) do
     if k ~= "text_config" then self.settings[k] = v end
   end
   for k, v in pairs(text or {}) do self.settings[k] = v end
-  self.model_type = self:need("model_type")
+  self.model_type = self:need("model_type", "string")
   return self
 end
 
 -- read decodes the config.json of a directory.
 function Config.read(dir)
   local path = dir .. "/config.json"
-  local f, why = io.open(path, "rb")
-  if not f then error(("lm: %s is no model directory: %s"):format(dir, why), 0) end
-  local text = f:read("*a")
-  f:close()
+  local text, why = host.read(path)
+  if not text then error(("lm: %s is no model directory: %s"):format(dir, why), 0) end
   local raw, wrong = host.decode(text)
-  if not raw then error(("lm: %s: %s"):format(path, wrong), 0) end
+  if raw == nil then error(("lm: %s: %s"):format(path, wrong), 0) end
   return Config.new(raw)
 end
 
--- get is a setting, or the default where there is none; null is none.
-function Config:get(key, default)
+-- get is a setting, or the default where there is none; null is none. It is of a kind: "size" (a positive integer),
+-- "count" (an integer from 0 on), "number", "positive", "boolean", "string", "object", or a list, "counts", "numbers"
+-- or "strings"; unless it is said, that of the default.
+function Config:get(key, default, kind)
   self.taken[key] = true
   local v = self.settings[key]
   if v == nil or v == host.null then return default end
   if type(v) == "string" and tonumber(v) then fail("%s is the text %q, want a number", key, v) end
-  if default ~= nil and type(v) ~= type(default) then
-    fail("%s is a %s, want a %s", key, type(v), type(default))
-  end
+  kind = kind or default ~= nil and type(default)
+  if kind then Config.want(key, v, kind) end
   return v
 end
 
--- need is a setting that must be there, under one of the names.
-function Config:need(key, ...)
+-- need is a setting that must be there, of a kind, under one of the names.
+function Config:need(key, kind, ...)
   local v
   for _, name in ipairs{key, ...} do
-    local found = self:get(name)
+    local found = self:get(name, nil, kind)
     if v == nil then v = found end
   end
   if v == nil then fail("%s is missing", key) end
@@ -101,76 +133,102 @@ function Config:act(key, default)
   return known[v]
 end
 
+-- by_layer is a list with an entry for each layer, or nil.
+function Config:by_layer(key, kind, count)
+  local list = self:get(key, nil, kind)
+  if list and #list < count then fail("%s has %d entries for %d layers", key, #list, count) end
+  return list
+end
+
 -- layer_types is the type of each layer: as listed, or by every(i), i from 1.
 function Config:layer_types(count, every)
-  local list = self:get("layer_types")
-  if list and #list < count then fail("layer_types has %d entries for %d layers", #list, count) end
-  local out = {}
+  local list, out = self:by_layer("layer_types", "strings", count), {}
   for i = 1, count do out[i] = list and list[i] or every(i) end
   return out
 end
 
--- rope_keys are what rotary settings can say.
-local rope_keys = {}
-for key in ([[rope_type type rope_theta factor low_freq_factor high_freq_factor original_max_position_embeddings
-  max_position_embeddings beta_fast beta_slow attention_factor mscale mscale_all_dim truncate short_factor long_factor
-  partial_rotary_factor mrope_section mrope_interleaved finetuned factors]]):gmatch("%S+") do
-  rope_keys[key] = true
+-- rope_kinds are what rotary settings can say, and of which kind.
+local rope_kinds = {rope_type = "string", type = "string", truncate = "boolean", mrope_interleaved = "boolean",
+  finetuned = "boolean", short_factor = "numbers", long_factor = "numbers", factors = "numbers",
+  mrope_section = "numbers", rope_theta = "positive", factor = "positive"}
+for key in ([[low_freq_factor high_freq_factor original_max_position_embeddings
+  max_position_embeddings beta_fast beta_slow attention_factor mscale mscale_all_dim
+  partial_rotary_factor]]):gmatch("%S+") do
+  rope_kinds[key] = "number"
 end
 
--- rotary copies rotary settings: what they say and rope_keys do not have is an error.
+-- rotary copies rotary settings: what they say and rope_kinds do not have is an error.
 local function rotary(key, settings)
-  if type(settings) ~= "table" then fail("%s is a %s, want an object", key, type(settings)) end
+  Config.want(key, settings, "object")
   local out = {}
   for k, v in pairs(settings) do
-    if not rope_keys[k] then fail("%s.%s is not built", key, tostring(k)) end
-    if type(v) == "string" and tonumber(v) then fail("%s.%s is the text %q, want a number", key, k, v) end
-    if v ~= host.null then out[k] = v end
+    if not rope_kinds[k] then fail("%s.%s is not built", key, tostring(k)) end
+    if v ~= host.null then
+      Config.want(key .. "." .. k, v, rope_kinds[k])
+      out[k] = v
+    end
   end
   return out
 end
 
 -- rope is what config says of rotary embeddings, {rope_type, rope_theta, ...}, for layers of a type where it differs by
--- type. transformers 5 has all of it in rope_parameters, 4 in rope_theta and rope_scaling.
-function Config:rope(layer_type, theta_key, default)
-  local nested = self:get("rope_parameters")
+-- type. transformers 5 has all of it in rope_parameters, 4 in rope_theta and rope_scaling. Layers of a type can have
+-- the key of a base of their own, which nothing scales.
+function Config:rope(layer_type, own_base, default)
+  local nested = self:get("rope_parameters", nil, "object")
   local out = {}
   if nested then
-    out = rotary("rope_parameters", type(nested) == "table" and layer_type and nested[layer_type] or nested)
+    out = rotary("rope_parameters", layer_type and nested[layer_type] or nested)
   else
-    if theta_key ~= "rope_local_base_freq" then out = rotary("rope_scaling", self:get("rope_scaling", {})) end
-    out.rope_theta = self:get(theta_key or "rope_theta")
+    if not own_base then out = rotary("rope_scaling", self:get("rope_scaling", {}, "object")) end
+    out.rope_theta = self:get(own_base or "rope_theta", nil, "positive")
   end
   out.rope_type = out.rope_type or out.type or "default"
-  out.rope_theta = out.rope_theta or default or self:get("rope_theta", 10000)
-  out.partial_rotary_factor = out.partial_rotary_factor or self:get("partial_rotary_factor")
-  out.max_position_embeddings = self:get("max_position_embeddings")
-  local original = self:get("original_max_position_embeddings")
+  out.rope_theta = out.rope_theta or default or self:get("rope_theta", 10000, "positive")
+  out.partial_rotary_factor = out.partial_rotary_factor or self:get("partial_rotary_factor", nil, "number")
+  out.max_position_embeddings = self:get("max_position_embeddings", nil, "number")
+  local original = self:get("original_max_position_embeddings", nil, "number")
   out.original_max_position_embeddings = out.original_max_position_embeddings or original
   return out
 end
 
+-- quantization is what config.json says of packed weights: see Weights.new.
+function Config:quantization()
+  local q = self:get("quantization", nil, "object")
+  local foreign = self:get("quantization_config", nil, "object")
+  if q or not foreign then return q end
+  local method = foreign.quant_method
+  if method == nil and foreign.group_size then return foreign end
+  if method == "mxfp4" then return {mode = "mxfp4"} end
+  if method == "fp8" then
+    local block = foreign.weight_block_size or {}
+    Config.want("quantization_config.weight_block_size", block, "counts")
+    if block[1] == 128 and block[2] == 128 then return nil end
+    fail("quantization_config.weight_block_size is built for blocks of 128 by 128 only")
+  end
+  fail("quantization_config.quant_method = %s is not built; these are: mxfp4, fp8", tostring(method))
+end
+
 -- portable is config.json with the keys of both dialects, for programs that know one of them, and with what they take
--- for granted in different ways: tied says whether the scores come from the embedding.
-function Config:portable(tied)
+-- for granted in different ways: tied says whether the scores come from the embedding. more(settings, whole), a
+-- model's portable, adds what a family has of its own: whole is all of config.json, settings the part of the text.
+function Config:portable(tied, more)
   local out = {}
   for k, v in pairs(self.raw) do out[k] = v end
   local into = out
-  if out.text_config then
+  if type(out.text_config) == "table" then -- null is none
     into = {}
     for k, v in pairs(out.text_config) do into[k] = v end
     out.text_config = into
   end
+  if more then more(into, out) end
   local function set(key, value)
     if into[key] == nil and value ~= nil and value ~= host.null then into[key] = value end
   end
   set("tie_word_embeddings", tied)
-  local rope = into.rope_parameters
-  if rope and rope.full_attention then
-    set("rope_theta", rope.full_attention.rope_theta)
-    set("rope_local_base_freq", rope.sliding_attention and rope.sliding_attention.rope_theta)
-    rope = rope.full_attention
-  elseif rope then
+  local rope = type(into.rope_parameters) == "table" and into.rope_parameters
+  rope = rope and rope.full_attention or rope
+  if rope then
     set("rope_theta", rope.rope_theta)
     set("partial_rotary_factor", rope.partial_rotary_factor)
   end
@@ -181,10 +239,6 @@ function Config:portable(tied)
     set("original_max_position_embeddings", rope.original_max_position_embeddings)
   end
   set("sliding_window_pattern", into._sliding_window_pattern)
-  if self.model_type:match("^qwen3") then
-    set("num_experts", into.num_local_experts)
-    if not out.text_config then out.model_type = out.model_type:gsub("^(qwen3_5.*)_text$", "%1") end
-  end
   return out
 end
 

@@ -55,13 +55,13 @@ end
 -- settings are what most models need of config.json.
 function Decoder.settings(config)
   local c = {
-    hidden_size = config:need("hidden_size"), heads = config:need("num_attention_heads"),
-    layers = config:need("num_hidden_layers"), vocab_size = config:need("vocab_size"),
+    hidden_size = config:need("hidden_size", "size"), heads = config:need("num_attention_heads", "size"),
+    layers = config:need("num_hidden_layers", "size"), vocab_size = config:need("vocab_size", "size"),
     eps = config:get("rms_norm_eps", 1e-6), attention_bias = config:get("attention_bias", false),
     tied = config:get("tie_word_embeddings", false),
   }
-  c.kv_heads = config:get("num_key_value_heads", c.heads)
-  c.head_dim = config:get("head_dim", c.hidden_size / c.heads)
+  c.kv_heads = config:get("num_key_value_heads", c.heads, "size")
+  c.head_dim = config:get("head_dim", c.hidden_size / c.heads, "size")
   return c
 end
 
@@ -81,7 +81,7 @@ end
 function Decoder.late_windows(config, count)
   local window = config:get("use_sliding_window", false) and config:get("sliding_window")
   config:get("sliding_window")
-  local first = config:get("max_window_layers", count)
+  local first = config:get("max_window_layers", count, "count")
   local types = config:layer_types(count, function(i)
     return window and i > first and "sliding_attention" or "full_attention"
   end)

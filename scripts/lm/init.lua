@@ -56,28 +56,11 @@ local function found(name)
 end
 lm.find = found
 
--- quantization is what config.json says of packed weights.
-local function quantization(config)
-  local q = config:get("quantization")
-  local foreign = config:get("quantization_config")
-  if q or not foreign then return q end
-  local method = foreign.quant_method
-  if method == nil and foreign.group_size then return foreign end
-  if method == "mxfp4" then return {mode = "mxfp4"} end
-  if method == "fp8" then
-    local block = foreign.weight_block_size
-    if block and block[1] == 128 and block[2] == 128 then return nil end
-    error("lm: config.json: quantization_config.weight_block_size is built for blocks of 128 by 128 only", 0)
-  end
-  error(("lm: config.json: quantization_config.quant_method = %s is not built; these are: mxfp4, fp8"):format(
-    tostring(method)), 0)
-end
-
 -- build makes a model of its weights, a table of arrays by name, and its Config.
 function lm.build(arrays, config, options)
   options = options or {}
   local class = script(config.model_type)
-  local packing = quantization(config)
+  local packing = config:quantization()
   if class.names then
     arrays, packing = Weights.rename(arrays, packing, function(name) return class.names(name, config) end)
   end

@@ -3,6 +3,9 @@ local mx, nn = require("mx"), require("mx.nn")
 
 local layers = {}
 
+-- sizes are the elements of a group and the bits of an element by modes of packing, unless others are asked for.
+layers.sizes = {affine = {64, 4}, mxfp4 = {32, 4}, nvfp4 = {16, 4}, mxfp8 = {32, 8}}
+
 -- pack quantizes a layer's weight: w, scales and, where the mode is affine, biases become its fields.
 local function pack(self, weight, how)
   self.weight, self.scales, self.biases = mx.quantize(weight, how)

@@ -7,7 +7,7 @@ local moe = {}
 
 -- chosen is how many experts a token goes to.
 function moe.chosen(config, experts, ...)
-  local n = config:need("num_experts_per_tok", ...)
+  local n = config:need("num_experts_per_tok", "count", ...)
   if n < 1 or n > experts then
     error(("lm: config.json: num_experts_per_tok = %s of %s experts"):format(tostring(n), tostring(experts)), 0)
   end
@@ -17,19 +17,25 @@ end
 -- settings are those of a mixture, and which layers have one: sparse(i), i from 1.
 function moe.settings(config)
   local m = {
-    experts = config:need("num_experts", "num_local_experts"), hidden = config:need("moe_intermediate_size"),
+    experts = config:need("num_experts", "count", "num_local_experts"),
+    hidden = config:need("moe_intermediate_size", "size"),
     norm = config:get("norm_topk_prob", false),
-    shared = config:get("shared_expert_intermediate_size"), act = config:act("hidden_act"),
+    shared = config:get("shared_expert_intermediate_size", nil, "size"), act = config:act("hidden_act"),
   }
   m.chosen = m.experts > 0 and moe.chosen(config, m.experts)
-  local every, dense = config:get("decoder_sparse_step", 1), {}
-  for _, i in ipairs(config:get("mlp_only_layers", {})) do dense[i + 1] = true end
+  local every, dense = config:get("decoder_sparse_step", 1, "size"), {}
+  for _, i in ipairs(config:get("mlp_only_layers", {}, "counts")) do dense[i + 1] = true end
   return m, function(i) return m.experts > 0 and not dense[i] and i % every == 0 end
 end
 
 -- stack brings the experts' weights into one array for each layer.
 function moe.stack(arrays, config)
-  return Weights.stack_experts(arrays, config:need("num_experts", "num_local_experts"))
+  return Weights.stack_experts(arrays, config:need("num_experts", "count", "num_local_experts"))
+end
+
+-- portable gives the number of experts the name that mlx-lm knows: see Config:portable.
+function moe.portable(settings)
+  if settings.num_experts == nil then settings.num_experts = settings.num_local_experts end
 end
 
 -- pack_more says that the layers which choose experts are packed less than the others: see lm.quantize.
@@ -63,6 +69,13 @@ function SparseMoE:forward(x)
   local y = (self.switch_mlp(x, which) * mx.expand_dims(shares, -1)):sum(-2)
   if not self.shared_expert then return y end
   return y + mx.sigmoid(self.shared_expert_gate(x)) * self.shared_expert(x)
+end
+
+-- mixed is what the best k experts by scores make of x, in shares that are a softmax over the scores of these.
+function moe.mixed(x, scores, k, experts)
+  local which = mx.stop_gradient(moe.best(scores, k))
+  local shares = mx.softmax(mx.take_along_axis(scores, which, -1), -1, {precise = true})
+  return (experts(x, which) * mx.expand_dims(shares, -1)):sum(-2)
 end
 
 moe.SparseMoE = SparseMoE

@@ -87,7 +87,7 @@ function save.directory(model, dir, options)
     end
     local index = {metadata = {total_size = total}, weight_map = map}
     try(host.write(begun .. "/model.safetensors.index.json", try(host.encode(index, "    "))))
-    local config = model.config:portable(model.lm_head == nil)
+    local config = model.config:portable(model.lm_head == nil, model.portable)
     config.quantization = quantize.settings(model, model.saved_below)
     config.quantization_config = config.quantization
     try(host.write(begun .. "/config.json", try(host.encode(config, "    "))))

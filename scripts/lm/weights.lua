@@ -1,29 +1,27 @@
 -- The weights of a model directory: arrays by name, and views of them from which layers take what is theirs. Arrays lie
 -- in the pages of their files and are read when they are used. What no layer took is an error in the end.
 local mx, host = require("mx"), require("lm.host")
-local layers = require("lm.layers")
+local Config, layers = require("lm.config"), require("lm.layers")
 
 local Weights = {}
 Weights.__index = Weights
 
 local function fail(text, ...) error(("lm: " .. text):format(...), 0) end
 
-local function read(path)
-  local f, why = io.open(path, "rb")
-  if not f then fail("%s", why) end
-  local text = f:read("*a")
-  f:close()
-  return text
-end
-
 -- files are the .safetensors files of a directory: those that the index names, or else all.
 function Weights.files(dir)
   local index = dir .. "/model.safetensors.index.json"
   local names = {}
   if host.kind(index) then
-    local json, why = host.decode(read(index))
-    if not json or type(json.weight_map) ~= "table" then fail("%s: %s", index, why or "there is no weight_map") end
-    for _, file in pairs(json.weight_map) do names[file] = true end
+    local text, why = host.read(index)
+    if not text then fail("%s", why) end
+    local json, wrong = host.decode(text)
+    local map = type(json) == "table" and json.weight_map
+    if type(map) ~= "table" then fail("%s: %s", index, wrong or "there is no weight_map") end
+    for name, file in pairs(map) do
+      if type(file) ~= "string" then fail("%s: weight_map has no file for %s", index, name) end
+      names[file] = true
+    end
   else
     local all, why = host.files(dir)
     if not all then fail("%s", why) end
@@ -95,16 +93,18 @@ function Weights:floats(name, shape)
   return x
 end
 
-local sizes = {affine = {64, 4}, mxfp4 = {32, 4}, nvfp4 = {16, 4}, mxfp8 = {32, 8}}
-
 -- packing is how the weights of a path are packed.
 function Weights:packing(name)
   local q, path = self.root.quantization, self.path .. name
   local own = q[path]
   if type(own) ~= "table" then own = q end
   local mode = own.mode or "affine"
-  if not sizes[mode] then fail("config.json: quantization.mode = %s of %s is not built", tostring(mode), path) end
-  local how = {group_size = own.group_size or sizes[mode][1], bits = own.bits or sizes[mode][2], mode = mode}
+  local sizes = layers.sizes[mode]
+  if not sizes then fail("config.json: quantization.mode = %s of %s is not built", tostring(mode), path) end
+  local how = {group_size = own.group_size or sizes[1], bits = own.bits or sizes[2], mode = mode}
+  for _, key in ipairs{"group_size", "bits"} do
+    Config.want(("quantization.%s of %s"):format(key, path), how[key], "size")
+  end
   return how
 end
 

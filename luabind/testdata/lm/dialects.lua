@@ -64,11 +64,66 @@ refused("sliding_window = nil, want a positive integer", {layer_types = types})
 refused("sliding_window = 0, want a positive integer", {model_type = "mistral", sliding_window = 0})
 refused("model.norm.weight is of uint8, want floats", {}, {["model.norm.weight"] = mx.zeros({64}, mx.uint8)})
 refused("up_proj.weight is of int8, want floats", {}, {["model.layers.0.mlp.up_proj.weight"] = mx.zeros({96, 64}, mx.int8)})
+for key, value in pairs{layer_types = 3, no_rope_layers = 1, num_hidden_layers = 2.5, hidden_size = true,
+  quantization = 4, quantization_config = 4, partial_rotary_factor = "x", rope_theta = 0, model_type = 3,
+  no_rope_layer_interval = 0, hidden_act = 3, max_position_embeddings = "x", num_attention_heads = 0,
+  rms_norm_eps = "1e-5x", attention_bias = "yes", rope_scaling = host.list{}} do
+  refused(("config.json: %s "):format(key), {[key] = value, rope_parameters = host.null})
+end
+refused('layer_types[1] = 3, want text', {layer_types = host.list{"full_attention", 3, "x", "x"}})
+refused("layer_types has 1 entries for 4 layers", {layer_types = host.list{"full_attention"}})
+refused("no_rope_layers has 1 entries for 4 layers", {no_rope_layers = host.list{1}})
+refused('num_hidden_layers is the text "x", want a positive integer', {num_hidden_layers = "x"})
+refused('rope_parameters.factor is the text "x", want a positive number', {rope_parameters = {rope_type = "linear",
+  factor = "x"}})
+refused("rope_parameters.short_factor is a number, want a list", {rope_parameters = {rope_type = "longrope",
+  original_max_position_embeddings = 8, short_factor = 3, long_factor = host.list{1}}})
+refused('rope_parameters.long_factor[0] is the text "a"', {rope_parameters = {rope_type = "longrope",
+  original_max_position_embeddings = 8, short_factor = host.list{1}, long_factor = host.list{"a"}}})
+refused('num_experts_per_tok is the text "x"', {model_type = "mixtral", num_local_experts = 4, num_experts_per_tok = "x"})
+refused('mlp_only_layers[0] is the text "a"', {model_type = "qwen3_moe", mlp_only_layers = host.list{"a"},
+  num_experts = 4, num_experts_per_tok = 2, moe_intermediate_size = 8})
+refused("quantization.bits of model.embed_tokens = 0, want a positive integer", {quantization = {bits = 0}},
+  {["model.embed_tokens.scales"] = mx.zeros({3})})
+for text, files in pairs{["config.json: it is a number, want an object"] = {["config.json"] = "3"},
+  ["config.json: it is a list, want an object"] = {["config.json"] = "[]"},
+  ["weight_map has no file for a"] = {["model.safetensors.index.json"] = '{"weight_map": {"a": 3}}'},
+  ["there is no weight_map"] = {["model.safetensors.index.json"] = "3"}} do
+  count = count + 1
+  local at = weights.write(("%s/refused%d"):format(dir, count), arrays, golden.config)
+  for name, text_of in pairs(files) do assert(host.write(at .. "/" .. name, text_of)) end
+  local ok, why = pcall(lm.load, at)
+  assert(not ok and tostring(why):find(text, 1, true), tostring(why))
+end
 local ok, why = pcall(lm.load, dir .. "/nowhere")
 assert(not ok and tostring(why):find("looked for the directories " .. dir .. "/nowhere", 1, true), why)
 local config = copy(golden.config)
 config.attn_logit_softcapping = 50
 assert(lm.load(weights.write(dir .. "/ignored", arrays, config), {ignore = {"attn_logit_softcapping"}}))
+
+-- Keys of starcoder2's published files that transformers does not read.
+do
+  local code = weights.golden(folder, "starcoder2")
+  code.config.scale_attn_weights, code.config.attention_softmax_in_fp32 = true, true
+  code.config.scale_attention_softmax_in_fp32, code.config.layer_norm_epsilon = true, 1e-5
+  local d = worst(scores(lm.load(weights.write(dir .. "/code", weights.arrays(code), code.config)), code["long.tokens"]),
+    code["long.logits"])
+  assert(d < 2e-5, d)
+end
+
+-- What mlx-lm calls otherwise is in what is saved, under both names.
+local function portable(name, script, change)
+  local raw = copy(weights.golden(folder, name).config)
+  for k, v in pairs(change or {}) do raw[k] = v end
+  return lm.Config.new(raw):portable(true, require("lm.models." .. script).portable)
+end
+local both = portable("gemma3", "gemma3")
+assert(both.rope_local_base_freq == 10000 and both.rope_theta == 1000000 and both.sliding_window_pattern == 6)
+assert(portable("gemma3", "gemma3", {rope_parameters = host.null}).rope_local_base_freq == nil)
+local renamed = {num_experts = nil, num_local_experts = 4}
+require("lm.models.qwen3").portable(renamed)
+assert(renamed.num_experts == 4)
+assert(portable("qwen3_5", "qwen3_next", {model_type = "qwen3_5_text"}).model_type == "qwen3_5")
 
 -- As many experts for each token as there are, and no more.
 do

@@ -24,13 +24,6 @@ function Attention:project(x)
   return q, k, v
 end
 
-local Layer = nn.class("Layer", Llama.Layer)
-
-function Layer:forward(x, caches, cache)
-  local y = self.input_layernorm(x)
-  return x + self.self_attn(y, caches, cache) + self.mlp(y)
-end
-
 local Model = nn.class("Model", Decoder)
 
 function Model:init(w, config)
@@ -41,14 +34,15 @@ function Model:init(w, config)
   c.tied = config:get("tie_word_embeddings", true)
   config:only("layer_norm_bias", false)
   if config.model_type == "cohere2" then
-    local every = config:get("sliding_window_pattern") or config:get("_sliding_window_pattern", 4)
+    local every = config:get("sliding_window_pattern", nil, "size") or
+      config:get("_sliding_window_pattern", 4, "size")
     local types = config:layer_types(c.layers, function(i)
       return i % every == 0 and "full_attention" or "sliding_attention"
     end)
     c.layout = Decoder.layout_of(types, config:get("sliding_window", 4096))
     for i, name in ipairs(types) do c.turned[i] = name == "sliding_attention" end
   end
-  Decoder.init(self, w, c, Layer)
+  Decoder.init(self, w, c, Llama.Parallel)
   self.factor = config:get("logit_scale", 0.0625)
 end
 

@@ -1,7 +1,7 @@
 -- DeepSeek V3: attention over a latent vector for each token, and experts chosen by groups.
 local mx, nn = require("mx"), require("mx.nn")
 local Decoder, layers, rope = require("lm.decoder"), require("lm.layers"), require("lm.rope")
-local moe, Weights = require("lm.moe"), require("lm.weights")
+local Llama, moe, Weights = require("lm.models.llama"), require("lm.moe"), require("lm.weights")
 
 local Attention = nn.class("Attention")
 
@@ -79,42 +79,34 @@ function Experts:forward(x)
   return y + self.shared_experts(x)
 end
 
-local Layer = nn.class("Layer")
+local Layer = nn.class("Layer", Llama.Layer)
 
-function Layer:init(w, c, i)
-  self.self_attn = Attention(w:at("self_attn"), c)
-  if c.experts and i > c.dense and (i - 1) % c.every == 0 then
-    self.mlp = Experts(w:at("mlp"), c)
-  else
-    self.mlp = layers.GLU(w:at("mlp"), c.hidden_size, c.intermediate_size, c.act)
-  end
-  self.input_layernorm = w:norm("input_layernorm", c.hidden_size, c.eps)
-  self.post_attention_layernorm = w:norm("post_attention_layernorm", c.hidden_size, c.eps)
-end
-
-function Layer:forward(x, caches, cache)
-  x = x + self.self_attn(self.input_layernorm(x), caches, cache)
-  return x + self.mlp(self.post_attention_layernorm(x))
+function Layer:feed(w, c, i)
+  if not (c.experts and i > c.dense and (i - 1) % c.every == 0) then return Llama.Layer.feed(self, w, c) end
+  self.mlp = Experts(w:at("mlp"), c)
 end
 
 local Model = nn.class("Model", Decoder)
 
 function Model:init(w, config)
   local c = Decoder.settings(config)
-  c.act, c.intermediate_size, c.rope = config:act("hidden_act"), config:need("intermediate_size"), config:rope()
-  c.nope, c.turned = config:need("qk_nope_head_dim"), config:need("qk_rope_head_dim")
-  c.values, c.rank, c.q_rank = config:need("v_head_dim"), config:need("kv_lora_rank"), config:get("q_lora_rank")
+  c.act, c.intermediate_size = config:act("hidden_act"), config:need("intermediate_size", "size")
+  c.Attention, c.rope = Attention, config:rope()
+  c.nope, c.turned = config:need("qk_nope_head_dim", "size"), config:need("qk_rope_head_dim", "size")
+  c.values, c.rank = config:need("v_head_dim", "size"), config:need("kv_lora_rank", "size")
+  c.q_rank = config:get("q_lora_rank", nil, "size")
   config:get("qk_head_dim")
   config:only("rope_interleave", true)
   c.scale = (c.nope + c.turned) ^ -0.5
   local all = c.rope.mscale_all_dim
   if all and all ~= 0 and c.rope.factor then c.scale = c.scale * rope.attention_scale(c.rope.factor, all) ^ 2 end
-  c.experts = config:get("n_routed_experts")
+  c.experts = config:get("n_routed_experts", nil, "size")
   c.chosen = moe.chosen(config, c.experts or math.huge)
-  c.groups, c.chosen_groups = config:get("n_group", 1), config:get("topk_group", 1)
+  c.groups, c.chosen_groups = config:get("n_group", 1, "size"), config:get("topk_group", 1, "size")
   c.norm_shares, c.factor = config:get("norm_topk_prob", true), config:get("routed_scaling_factor", 1)
-  c.shared, c.hidden = config:get("n_shared_experts", 0), config:get("moe_intermediate_size")
-  c.dense, c.every = config:get("first_k_dense_replace", 0), config:get("moe_layer_freq", 1)
+  c.shared = config:get("n_shared_experts", 0, "count")
+  c.hidden = config:get("moe_intermediate_size", nil, "size")
+  c.dense, c.every = config:get("first_k_dense_replace", 0, "count"), config:get("moe_layer_freq", 1, "size")
   config:only("scoring_func", "sigmoid")
   config:only("topk_method", "noaux_tc")
   c.layout = {}
@@ -124,15 +116,15 @@ end
 
 function Model.names(name, config)
   local i = name:match("^model%.layers%.(%d+)%.")
-  if i and tonumber(i) >= config:need("num_hidden_layers") then return nil end -- for predicting several tokens
+  if i and tonumber(i) >= config:need("num_hidden_layers", "size") then return nil end -- for predicting several tokens
   return Decoder.names(name, config)
 end
 
 -- sanitize parts what makes keys and values of a latent vector in transformers' files: each head's keys become a part
 -- of its queries, its values a part of its output.
 function Model.sanitize(arrays, config)
-  arrays = Weights.stack_experts(arrays, config:get("n_routed_experts", 0))
-  local heads, nope = config:need("num_attention_heads"), config:need("qk_nope_head_dim")
+  arrays = Weights.stack_experts(arrays, config:get("n_routed_experts", 0, "count"))
+  local heads, nope = config:need("num_attention_heads", "size"), config:need("qk_nope_head_dim", "size")
   local found = {}
   for name in pairs(arrays) do found[#found + 1] = name:match("^(.*)%.kv_b_proj%.weight$") end
   for _, prefix in ipairs(found) do

@@ -5,6 +5,9 @@ local Decoder, Llama = require("lm.decoder"), require("lm.models.llama")
 
 local Layer = nn.class("Layer", Llama.Layer)
 
+-- norms are those of a layer of Gemma 2 and 3.
+Layer.norms = {"input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"}
+
 function Layer:forward(x, caches, cache)
   if not self.pre_feedforward_layernorm then return Llama.Layer.forward(self, x, caches, cache) end
   x = x + self.post_attention_layernorm(self.self_attn(self.input_layernorm(x), caches, cache))
@@ -19,13 +22,13 @@ function Model:init(w, config)
   local act = config:get("hidden_act", "gelu") -- by which these files mean its approximation
   if act == "gelu" and not config:get("hidden_activation") then c.act = nn.gelu_approx end
   if config.model_type == "gemma2" then
-    for _, name in ipairs{"pre_feedforward_layernorm", "post_feedforward_layernorm"} do table.insert(c.norms, name) end
-    c.scale, c.softcap = config:get("query_pre_attn_scalar", 256) ^ -0.5, config:get("attn_logit_softcapping")
+    c.norms, c.scale = Layer.norms, config:get("query_pre_attn_scalar", 256) ^ -0.5
+    c.softcap = config:get("attn_logit_softcapping", nil, "number")
     local window = config:get("sliding_window", 4096)
     c.layout = Decoder.layout_of(config:layer_types(c.layers, function(i)
       return i % 2 == 1 and "sliding_attention" or "full_attention"
     end), window)
-    self.softcap = config:get("final_logit_softcapping")
+    self.softcap = config:get("final_logit_softcapping", nil, "number")
   else
     config:only("use_bidirectional_attention", false)
   end
@@ -44,4 +47,5 @@ function Model:forward(tokens, caches)
   return self.softcap and mx.tanh(scores / self.softcap) * self.softcap or scores
 end
 
+Model.Layer = Layer
 return Model

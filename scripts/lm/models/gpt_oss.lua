@@ -1,27 +1,20 @@
 -- gpt-oss: attention with sinks, in a window in every second layer, and in all layers experts with biases and a clipped
 -- activation.
 local mx, nn = require("mx"), require("mx.nn")
-local Decoder, layers, rope = require("lm.decoder"), require("lm.layers"), require("lm.rope")
-local moe = require("lm.moe")
+local Decoder, layers, moe = require("lm.decoder"), require("lm.layers"), require("lm.moe")
+local Llama = require("lm.models.llama")
 
-local Attention = nn.class("Attention")
+local Attention = nn.class("Attention", Llama.Attention)
 
-function Attention:init(w, c)
-  local dims = c.hidden_size
-  self.heads, self.kv_heads, self.scale = c.heads, c.kv_heads, c.head_dim ^ -0.5
-  self.q_proj = w:linear("q_proj", dims, c.heads * c.head_dim, true)
-  self.k_proj = w:linear("k_proj", dims, c.kv_heads * c.head_dim, true)
-  self.v_proj = w:linear("v_proj", dims, c.kv_heads * c.head_dim, true)
-  self.o_proj = w:linear("o_proj", c.heads * c.head_dim, dims, true)
+function Attention:init(w, c, i)
+  Llama.Attention.init(self, w, c, i)
   self.sinks = w:array("sinks", {c.heads})
-  self.rope = rope.RoPE(c.head_dim, c.rope)
 end
 
 function Attention:forward(x, caches, cache)
-  local q = self.q_proj(x):unflatten(-1, {self.heads, -1})
-  local k = self.k_proj(x):unflatten(-1, {self.kv_heads, -1})
-  local v = self.v_proj(x):unflatten(-1, {self.kv_heads, -1})
-  return self.o_proj(Decoder.attend(caches, cache, q, k, v, self.rope, {scale = self.scale, sinks = self.sinks}))
+  local q, k, v = self:project(x)
+  local options = {scale = self.options.scale, sinks = self.sinks}
+  return self.o_proj(Decoder.attend(caches, cache, q, k, v, self.rope, options))
 end
 
 local Experts = nn.class("Experts")
@@ -36,36 +29,22 @@ function Experts:init(w, c)
   end, true)
 end
 
-function Experts:forward(x)
-  local scores = self.router(x)
-  local which = mx.stop_gradient(moe.best(scores, self.chosen))
-  local shares = mx.softmax(mx.take_along_axis(scores, which, -1), -1, {precise = true})
-  return (self.experts(x, which) * mx.expand_dims(shares, -1)):sum(-2)
-end
+function Experts:forward(x) return moe.mixed(x, self.router(x), self.chosen, self.experts) end
 
-local Layer = nn.class("Layer")
+local Layer = nn.class("Layer", Llama.Layer)
 
-function Layer:init(w, c)
-  self.self_attn, self.mlp = Attention(w:at("self_attn"), c), Experts(w:at("mlp"), c)
-  self.input_layernorm = w:norm("input_layernorm", c.hidden_size, c.eps)
-  self.post_attention_layernorm = w:norm("post_attention_layernorm", c.hidden_size, c.eps)
-end
-
-function Layer:forward(x, caches, cache)
-  x = x + self.self_attn(self.input_layernorm(x), caches, cache)
-  return x + self.mlp(self.post_attention_layernorm(x))
-end
+function Layer:feed(w, c) self.mlp = Experts(w:at("mlp"), c) end
 
 local Model = nn.class("Model", Decoder)
 
 function Model:init(w, config)
   local c = Decoder.settings(config)
   c.eps = config:get("rms_norm_eps", 1e-5)
-  config:only("attention_bias", true)
+  c.Attention, c.attention_bias, c.output_bias = Attention, config:only("attention_bias", true), true
   config:only("hidden_act", "silu")
-  c.experts = config:need("num_local_experts", "num_experts")
+  c.experts = config:need("num_local_experts", "size", "num_experts")
   c.chosen = moe.chosen(config, c.experts, "experts_per_token")
-  c.hidden, c.rope = config:need("intermediate_size"), config:rope()
+  c.hidden, c.rope = config:need("intermediate_size", "size"), config:rope()
   c.limit, c.alpha = config:get("swiglu_limit", 7), config:get("swiglu_alpha", 1.702)
   local types = config:layer_types(c.layers, function(i)
     return i % 2 == 1 and "sliding_attention" or "full_attention"

@@ -12,7 +12,7 @@ function Attention:init(w, c, i)
   self.k_proj = w:linear("k_proj", dims, c.kv_heads * c.head_dim, c.attention_bias)
   self.v_proj = w:linear("v_proj", dims, c.kv_heads * c.head_dim, c.attention_bias)
   self.o_proj = w:linear("o_proj", c.heads * c.head_dim, dims, c.output_bias)
-  if c.turned[i] then self.rope = rope.RoPE(c.head_dim, c.rope, c.interleaved) end
+  if not c.turned or c.turned[i] then self.rope = rope.RoPE(c.head_dim, c.rope, c.interleaved) end
 end
 
 -- project gives queries, keys and values (batch, tokens, heads, size).
@@ -26,12 +26,28 @@ function Attention:forward(x, caches, cache)
   return self.o_proj(Decoder.attend(caches, cache, q, k, v, self.rope, self.options))
 end
 
+-- NormedAttention is Attention with norms of each head's queries and keys.
+local NormedAttention = nn.class("Attention", Attention)
+
+function NormedAttention:init(w, c, i)
+  Attention.init(self, w, c, i)
+  local norm = w[c.norm or "norm"]
+  self.q_norm, self.k_norm = norm(w, "q_norm", c.head_dim, c.eps), norm(w, "k_norm", c.head_dim, c.eps)
+end
+
+function NormedAttention:project(x)
+  local q, k, v = Attention.project(self, x)
+  return self.q_norm(q), self.k_norm(k), v
+end
+
 local Layer = nn.class("Layer")
 
 function Layer:init(w, c, i)
   self.self_attn = (c.Attention or Attention)(w:at("self_attn"), c, i)
   self:feed(w, c, i)
-  for _, name in ipairs(c.norms) do self[name] = w[c.norm](w, name, c.hidden_size, c.eps, c.norm_bias) end
+  for _, name in ipairs(c.norms or {"input_layernorm", "post_attention_layernorm"}) do
+    self[name] = w[c.norm or "norm"](w, name, c.hidden_size, c.eps, c.norm_bias)
+  end
 end
 
 -- feed makes the feed-forward part.
@@ -44,28 +60,33 @@ function Layer:forward(x, caches, cache)
   return x + self.mlp(self.post_attention_layernorm(x))
 end
 
-local Model = nn.class("Model", Decoder)
+-- Parallel is a Layer with attention and the feed-forward part beside each other, after one norm.
+local Parallel = nn.class("Layer", Layer)
 
-local windowed = {mistral = true, mixtral = true, phi3 = true, starcoder2 = true}
+function Parallel:forward(x, caches, cache)
+  local y = self.input_layernorm(x)
+  return x + self.self_attn(y, caches, cache) + self.mlp(y)
+end
+
+local Model = nn.class("Model", Decoder)
 
 -- settings are what the parts above take. A family changes them: scale and softcap of attention, Attention and MLP
 -- (classes), norms (their names in a layer), norm (which method of weights makes them: "norm", "layer_norm" or
 -- "gemma_norm") and norm_bias, turned (which layers have rotary embeddings) and interleaved (neighbours are turned, not
--- halves).
-function Model.settings(config)
+-- halves). windows says that sliding_window counts without layer_types, too.
+function Model.settings(config, windows)
   local c = Decoder.settings(config)
-  c.intermediate_size = config:need("intermediate_size")
+  c.intermediate_size = config:need("intermediate_size", "size")
   c.act = config:act(config:get("hidden_activation") and "hidden_activation" or "hidden_act")
   c.output_bias = config:get("attention_out_bias", c.attention_bias)
   c.mlp_bias, c.interleaved = config:get("mlp_bias", false), config:get("rope_traditional", false)
-  c.rope, c.norm, c.norms = config:rope(), "norm", {"input_layernorm", "post_attention_layernorm"}
-  -- others of transformers' families have windows only where layer_types says so
-  local windows = config:get("layer_types") or windowed[config.model_type]
-  local window = windows and config:get("sliding_window")
+  c.rope = config:rope()
+  local window = (windows or config:get("layer_types")) and config:get("sliding_window")
   c.layout = Decoder.layout_of(config:layer_types(c.layers, function()
     return window and "sliding_attention" or "full_attention"
   end), window)
-  local every, listed = config:get("no_rope_layer_interval"), config:get("no_rope_layers")
+  local every = config:get("no_rope_layer_interval", nil, "size")
+  local listed = config:by_layer("no_rope_layers", "counts", c.layers)
   c.turned = {}
   for i = 1, c.layers do
     c.turned[i] = true
@@ -75,7 +96,9 @@ function Model.settings(config)
   return c
 end
 
-function Model:init(w, config) Decoder.init(self, w, Model.settings(config), Layer) end
+function Model:init(w, config)
+  Decoder.init(self, w, Model.settings(config, config.model_type == "mistral"), Layer)
+end
 
-Model.Attention, Model.Layer = Attention, Layer
+Model.Attention, Model.NormedAttention, Model.Layer, Model.Parallel = Attention, NormedAttention, Layer, Parallel
 return Model

@@ -1,5 +1,5 @@
 -- Mixtral: Llama, in which each token goes to a few of the experts, whose shares are a softmax over the chosen.
-local mx, nn = require("mx"), require("mx.nn")
+local nn = require("mx.nn")
 local Decoder, layers, Llama = require("lm.decoder"), require("lm.layers"), require("lm.models.llama")
 local moe, Weights = require("lm.moe"), require("lm.weights")
 
@@ -12,12 +12,7 @@ function Experts:init(w, c)
     function(gate, up) return c.act(gate) * up end)
 end
 
-function Experts:forward(x)
-  local scores = self.gate(x)
-  local which = mx.stop_gradient(moe.best(scores, self.chosen))
-  local shares = mx.softmax(mx.take_along_axis(scores, which, -1), -1, {precise = true})
-  return (self.switch_mlp(x, which) * mx.expand_dims(shares, -1)):sum(-2)
-end
+function Experts:forward(x) return moe.mixed(x, self.gate(x), self.chosen, self.switch_mlp) end
 
 local Layer = nn.class("Layer", Llama.Layer)
 
@@ -31,8 +26,8 @@ end
 local Model = nn.class("Model", Decoder)
 
 function Model:init(w, config)
-  local c = Llama.settings(config)
-  c.experts = config:need("num_local_experts")
+  local c = Llama.settings(config, true)
+  c.experts = config:need("num_local_experts", "size")
   c.chosen = moe.chosen(config, c.experts)
   Decoder.init(self, w, c, Layer)
 end
@@ -44,6 +39,8 @@ function Model.names(name, config)
   return Decoder.names(name:gsub("(layers%.%d+%.)mlp%.", "%1block_sparse_moe."), config)
 end
 
-function Model.sanitize(arrays, config) return Weights.stack_experts(arrays, config:need("num_local_experts")) end
+function Model.sanitize(arrays, config)
+  return Weights.stack_experts(arrays, config:need("num_local_experts", "size"))
+end
 
 return Model

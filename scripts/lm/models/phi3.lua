@@ -21,7 +21,7 @@ end
 local Model = nn.class("Model", Decoder)
 
 function Model:init(w, config)
-  local c = Llama.settings(config)
+  local c = Llama.settings(config, true)
   c.Attention, c.MLP = Attention, layers.FusedGLU
   Decoder.init(self, w, c, Llama.Layer)
 end

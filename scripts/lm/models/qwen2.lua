@@ -25,6 +25,6 @@ function Model.sanitize(arrays, config)
   return arrays
 end
 
-Model.pack_more = moe.pack_more
+Model.pack_more, Model.Layer = moe.pack_more, Layer
 
 return Model

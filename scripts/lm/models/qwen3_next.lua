@@ -125,19 +125,20 @@ local function sparse(config) return config:get("num_experts") ~= nil end
 function Model:init(w, config)
   local c = Decoder.settings(config)
   c.act, c.rope = config:act("hidden_act"), config:rope()
-  c.intermediate_size = config:get("intermediate_size")
+  c.intermediate_size = config:get("intermediate_size", nil, "size")
   c.rope.partial_rotary_factor = c.rope.partial_rotary_factor or 0.25
   c.rope.text_only = true -- a text has one position, whatever sections mrope has
   config:only("attn_output_gate", true)
   config:only("output_gate_type", "swish", "silu")
   if sparse(config) then c.moe, c.sparse = moe.settings(config) end
   c.delta = {
-    key_heads = config:need("linear_num_key_heads"), value_heads = config:need("linear_num_value_heads"),
-    key_dim = config:need("linear_key_head_dim"), value_dim = config:need("linear_value_head_dim"),
-    kernel = config:need("linear_conv_kernel_dim"),
+    key_heads = config:need("linear_num_key_heads", "size"),
+    value_heads = config:need("linear_num_value_heads", "size"),
+    key_dim = config:need("linear_key_head_dim", "size"), value_dim = config:need("linear_value_head_dim", "size"),
+    kernel = config:need("linear_conv_kernel_dim", "size"),
   }
   c.joined = config.model_type == "qwen3_next"
-  local every = config:get("full_attention_interval", 4)
+  local every = config:get("full_attention_interval", 4, "size")
   c.layout = Decoder.layout_of(config:layer_types(c.layers, function(i)
     return i % every == 0 and "full_attention" or "linear_attention"
   end))
@@ -170,5 +171,11 @@ function Model.sanitize(arrays, config)
 end
 
 Model.pack_more = moe.pack_more
+
+-- portable adds the names that mlx-lm knows: see Config:portable.
+function Model.portable(settings, whole)
+  moe.portable(settings)
+  if settings == whole then whole.model_type = whole.model_type:gsub("^(qwen3_5.*)_text$", "%1") end
+end
 
 return Model

@@ -3,14 +3,6 @@
 local nn = require("mx.nn")
 local Decoder, Llama = require("lm.decoder"), require("lm.models.llama")
 
-local Layer = nn.class("Layer", Llama.Layer)
-
-function Layer:forward(x, caches, cache)
-  if self.post_attention_layernorm then return Llama.Layer.forward(self, x, caches, cache) end
-  local y = self.input_layernorm(x)
-  return x + self.self_attn(y, caches, cache) + self.mlp(y)
-end
-
 local Model = nn.class("Model", Decoder)
 
 function Model:init(w, config)
@@ -19,8 +11,9 @@ function Model:init(w, config)
   c.norm, c.norm_bias, c.eps = "layer_norm", true, config:get("layer_norm_eps", 1e-5)
   c.rope.partial_rotary_factor = c.rope.partial_rotary_factor or 0.25
   config:only("qk_layernorm", false)
-  if config:get("use_parallel_residual", false) then c.norms = {"input_layernorm"} end
-  Decoder.init(self, w, c, Layer)
+  local parallel = config:get("use_parallel_residual", false)
+  if parallel then c.norms = {"input_layernorm"} end
+  Decoder.init(self, w, c, parallel and Llama.Parallel or Llama.Layer)
 end
 
 return Model
