@@ -88,6 +88,7 @@ var allStops = flag.Bool("stops", false, "TestContextStopsEverything tries all o
 // TestContextStopsEverything: whatever a script is at, a cancelled context ends it within 100 ms on an idle machine;
 // the test bears a busy one. go test -v prints the times.
 func TestContextStopsEverything(t *testing.T) {
+	const bound = 300 * time.Millisecond
 	some := []string{"a pattern", "gsub", "upper", "unpack", "tostring of a number's text", "loadstring",
 		"mx.array of nested tables", "tolist", "a gradient", "a kernel", "svd", "a result"}
 	for _, c := range stops {
@@ -96,14 +97,14 @@ func TestContextStopsEverything(t *testing.T) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			least := time.Hour
-			for range 5 {
+			for try := range 20 { // on a busy machine one of many is undisturbed
 				least = min(least, stopTime(t, c.before, c.source))
-				if least < 100*time.Millisecond {
+				if least < 100*time.Millisecond || try >= 4 && least < bound {
 					break
 				}
 			}
 			t.Log(c.name, least)
-			require.Less(t, least, time.Second)
+			require.Less(t, least, bound)
 		})
 	}
 }

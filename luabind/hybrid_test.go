@@ -180,17 +180,14 @@ func hybridLayers(n int) []lua.LValue {
 	return []lua.LValue{lua.LString("--layers"), lua.LString(fmt.Sprint(n))}
 }
 
-// TestHybridLifetime is MLX's issue 3462 as its users met it: a hybrid model is decoded in several states at once. All
-// of four runs (with -fire ten) are clean under validation and give the bytes that each batch gives alone, without it;
-// with retention switched off each of the runs is reported, naming buffer and kernel.
+// TestHybridLifetime is MLX's issue 3462 as its users met it: a hybrid model is decoded in several states at once. Ten
+// of ten runs are clean under validation and give the bytes that each batch gives alone, without validation; with
+// retention switched off each of ten runs is reported, naming buffer and kernel.
 func TestHybridLifetime(t *testing.T) {
 	const layers, rounds = 4, 2
 	batches := []int{16, 17, 32}
-	runs := 4
-	switch {
-	case *fire:
-		runs = 10
-	case testing.Short():
+	runs := 10
+	if testing.Short() {
 		batches, runs = []int{2, 3}, 2
 	}
 	text := hybridText(t, true)

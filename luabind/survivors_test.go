@@ -296,7 +296,7 @@ func survivors(text string) (found map[string]int, missed int, err error) {
 func TestSurvivors(t *testing.T) {
 	onlyMemory(t)
 	withDevice(t, metal.DeviceOptions{})
-	n := *programs / 20 // going over the whole state takes as long as twenty programs
+	n := *programs / 10 // going over the whole state takes as long as ten programs
 	if testing.Short() {
 		n /= 3
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua/metal"
-	"github.com/mlxlua/mlxlua/metal/soft"
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
@@ -516,13 +515,7 @@ func writingKernel(x *tensor.Array, text, entry string) *tensor.Array {
 
 // TestInterruptionsKeepNothing: stopped evaluations leave no memory behind once their arrays are gone.
 func TestInterruptionsKeepNothing(t *testing.T) {
-	dev, err := metal.NewDevice(soft.New(soft.Options{}), metal.DeviceOptions{})
-	require.NoError(t, err)
-	tensor.SetDevice(dev)
-	defer func() {
-		tensor.SetDevice(device)
-		require.NoError(t, dev.Close())
-	}()
+	_, dev := withDevice(t, metal.DeviceOptions{})
 	a, b := newStream(t), newStream(t)
 	r := rand.New(rand.NewPCG(5, 5))
 	for _, f := range workloads {
@@ -549,9 +542,7 @@ func TestInterruptionsKeepNothing(t *testing.T) {
 		}
 	}
 	require.NoError(t, tensor.Synchronize(background))
-	dev.Collect(background)
-	dev.Collect(background)
-	require.Zero(t, dev.Memory().Active, "%d buffers", dev.Memory().Buffers)
+	collectTo(t, dev, 0)
 }
 
 // TestWorkThatNobodyAsksForAnyMore: a Work whose arrays were given up, and then found unreachable, is done without an

@@ -60,13 +60,7 @@ func (g *gated) waiting(s *tensor.Stream) int {
 func withGate(t *testing.T) (g *gated, a, b *tensor.Stream) {
 	t.Helper()
 	g = &gated{Driver: soft.New(soft.Options{}), closed: map[int]bool{}, held: map[int][]func(){}}
-	dev, err := metal.NewDevice(g, metal.DeviceOptions{Validate: true})
-	require.NoError(t, err)
-	tensor.SetDevice(dev)
-	t.Cleanup(func() {
-		tensor.SetDevice(device)
-		require.NoError(t, dev.Close())
-	})
+	useDevice(t, g, metal.DeviceOptions{Validate: true})
 	a, b = newStream(t), newStream(t)
 	g.closed[a.Index()] = true
 	return g, a, b

@@ -54,17 +54,20 @@ func (r *recorder) Submit(queue int, cb *metal.CommandBuffer, done func(error)) 
 	r.Driver.Submit(queue, cb, done)
 }
 
-// commands are what f's evaluations gave the driver, barriers left out.
-func commands(f func()) []metal.Command {
-	recorded.mu.Lock()
-	recorded.on, recorded.cmds = true, nil
-	recorded.mu.Unlock()
+// commands are what f's evaluations gave the driver of the tests' device, barriers left out.
+func commands(f func()) []metal.Command { return recorded.during(f) }
+
+// during is what the driver is given while f runs, barriers left out.
+func (r *recorder) during(f func()) []metal.Command {
+	r.mu.Lock()
+	r.on, r.cmds = true, nil
+	r.mu.Unlock()
 	f()
-	recorded.mu.Lock()
-	defer recorded.mu.Unlock()
-	recorded.on = false
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.on = false
 	var out []metal.Command
-	for _, c := range recorded.cmds {
+	for _, c := range r.cmds {
 		if c.Kind != metal.CmdBarrier {
 			out = append(out, c)
 		}
@@ -92,6 +95,29 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	os.Exit(code)
+}
+
+// useDevice opens a device on drv and makes it the one of the test: what other tests leave counts elsewhere.
+func useDevice(t *testing.T, drv metal.Driver, opt metal.DeviceOptions) *metal.Device {
+	t.Helper()
+	dev, err := metal.NewDevice(drv, opt)
+	require.NoError(t, err)
+	dev.SetValidate(opt.Validate) // whatever the environment says
+	tensor.SetDevice(dev)
+	t.Cleanup(func() {
+		tensor.SetDevice(device)
+		require.NoError(t, dev.Close())
+	})
+	return dev
+}
+
+// collectTo collects until at most that much is active: who has just run a kernel may hold its arrays a moment longer.
+func collectTo(t *testing.T, dev *metal.Device, most int64) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		dev.Collect(background)
+		return dev.Memory().Active <= most
+	}, 10*time.Second, time.Millisecond)
 }
 
 // hugeHeap is a heap that takes minutes to collect: no test does, unless it sets another.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
@@ -55,29 +56,31 @@ func TestLooksLetIntermediatesFuse(t *testing.T) {
 // TestAnEvaluationKnowsWhatWasKnownWhenItWasHandedOver: what is made after a look is written until the next one, and a
 // look that comes while the graph is waiting changes no plan.
 func TestAnEvaluationKnowsWhatWasKnownWhenItWasHandedOver(t *testing.T) {
+	_, dev := withDevice(t, metal.DeviceOptions{})
 	h, c := holding()
 	x := iota(64, 64)
 	look(h)
 	y := negOp.One(c, tensor.None{}, x)
 	z := negOp.One(c, tensor.None{}, y)
-	before := settled()
+	before := dev.Memory().Active
 	release := tensor.HoldClaims()
 	w, err := tensor.Submit(z)
 	require.NoError(t, err)
 	look(h, z)
 	release()
 	require.NoError(t, w.Wait(background))
-	require.Equal(t, before+16<<10, device.Memory().Active, "y was written, and came back when it was done")
+	require.Equal(t, before+16<<10, dev.Memory().Active, "y was written, and came back when it was done")
 	require.Equal(t, float32(1), floats(t, z)[1])
 }
 
 // TestLooksGiveMemoryBack: the memory of unreachable arrays comes back with the look, of evaluated ones and of
 // constants, once only, whoever else gives them up; views keep what they lie in, and graphs what they read.
 func TestLooksGiveMemoryBack(t *testing.T) {
+	_, dev := withDevice(t, metal.DeviceOptions{})
 	const page = 16 << 10
 	h, c := holding()
-	before := settled()
-	active := func() int64 { return device.Memory().Active - before }
+	before := dev.Memory().Active
+	active := func() int64 { return dev.Memory().Active - before }
 	x := tensor.FromBytes(c, tensor.Spec{Shape: tensor.Shape{64, 64}, DType: tensor.Float32}, make([]byte, page))
 	y := negOp.One(c, tensor.None{}, x)
 	row := sliceOp.One(c, sliceAttrs{0, 64, 32}, y)
@@ -173,24 +176,12 @@ func TestPoison(t *testing.T) {
 	require.Equal(t, float32(1), floats(t, y)[1])
 }
 
-// settled is what is active when collections find nothing more: other tests leave garbage too.
-func settled() int64 {
-	for same, active := 0, int64(-1); ; {
-		device.Collect(background)
-		now := device.Memory().Active
-		if now != active {
-			same, active = 0, now
-		} else if same++; same == 3 {
-			return active
-		}
-	}
-}
-
 // TestCollectionsFindListedArrays: what a holder lists for its looks is garbage like any other where the device asks
 // for a collection: arrays of a holder that seldom looks, or never again.
 func TestCollectionsFindListedArrays(t *testing.T) {
+	_, dev := withDevice(t, metal.DeviceOptions{})
 	for _, closed := range []bool{false, true} {
-		before := settled()
+		before := dev.Memory().Active
 		h, c := holding()
 		func() {
 			x := negOp.One(c, tensor.None{}, iota(512, 512))
@@ -200,8 +191,8 @@ func TestCollectionsFindListedArrays(t *testing.T) {
 			h.Close()
 			runtime.GC()
 		}
-		device.Collect(background)
-		require.Equal(t, before, device.Memory().Active)
+		collectTo(t, dev, before)
+		require.Equal(t, before, dev.Memory().Active)
 		look(h)
 		runtime.KeepAlive(c)
 	}
@@ -243,8 +234,9 @@ func TestLooksAreDue(t *testing.T) {
 // TestLooksBuryWhatNobodyAsksFor: what lazy nodes read that nobody can ask for is not kept for them, however many of
 // them there are, and one that can be asked for keeps it.
 func TestLooksBuryWhatNobodyAsksFor(t *testing.T) {
+	_, dev := withDevice(t, metal.DeviceOptions{})
 	h, c := holding()
-	before := settled()
+	before := dev.Memory().Active
 	x := iota(64, 64)
 	y := negOp.One(c, tensor.None{}, x)
 	z := negOp.One(c, tensor.None{}, y)
@@ -257,9 +249,9 @@ func TestLooksBuryWhatNobodyAsksFor(t *testing.T) {
 	kept := negOp.One(c, tensor.None{}, y)
 	look(h, z, kept)
 	require.NoError(t, tensor.Eval(background, z))
-	require.Equal(t, before+3*16<<10, device.Memory().Active, "x, y for what was kept, z")
+	require.Equal(t, before+3*16<<10, dev.Memory().Active, "x, y for what was kept, z")
 	look(h, z)
-	require.Equal(t, before+2*16<<10, device.Memory().Active)
+	require.Equal(t, before+2*16<<10, dev.Memory().Active)
 	require.Error(t, tensor.Eval(background, kept))
 
 	// In one evaluation: nothing but the result is written.
@@ -268,18 +260,19 @@ func TestLooksBuryWhatNobodyAsksFor(t *testing.T) {
 	negOp.One(c, tensor.None{}, addOp.One(c, tensor.None{}, y, y))
 	look(h, z, w)
 	require.NoError(t, tensor.Eval(background, w))
-	require.Equal(t, before+3*16<<10, device.Memory().Active)
+	require.Equal(t, before+3*16<<10, dev.Memory().Active)
 	runtime.KeepAlive(x)
 }
 
 // TestGraphsThatNobodyHandsOver: the list of lazy nodes is bounded, and garbage where Go's collector looks.
 func TestGraphsThatNobodyHandsOver(t *testing.T) {
+	_, dev := withDevice(t, metal.DeviceOptions{})
 	h, c := holding()
 	x := iota(8)
 	for range 3 << 16 {
 		negOp.One(c, tensor.None{}, x)
 	}
-	device.Collect(background)
+	dev.Collect(background)
 	look(h)
 	require.Equal(t, float32(-1), floats(t, negOp.One(c, tensor.None{}, x))[1])
 }

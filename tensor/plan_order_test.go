@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/kernelgen"
 )
@@ -40,6 +41,7 @@ func sumTo(a *tensor.Array, n ...int) *tensor.Array {
 // TestGradientsOfWeightsRunWhereTheirCotangentsAre: in the graph of a backward pass every cotangent and every
 // activation has a second reader, the gradient of a weight. A walk from the gradients comes to all cotangents first.
 func TestGradientsOfWeightsRunWhereTheirCotangentsAre(t *testing.T) {
+	_, dev := withDevice(t, metal.DeviceOptions{})
 	const layers, side = 12, 256 // 256 KiB for each array
 	activations := []*tensor.Array{iota(side, side)}
 	eval(t, activations[0])
@@ -58,10 +60,10 @@ func TestGradientsOfWeightsRunWhereTheirCotangentsAre(t *testing.T) {
 		cotangent = made(add(cotangent, activations[i]))
 	}
 	tensor.Drop(all...)
-	device.ResetPeak()
-	before := device.Memory().Active
+	dev.ResetPeak()
+	before := dev.Memory().Active
 	eval(t, grads...)
-	used := device.Memory().Peak - before
+	used := dev.Memory().Peak - before
 	require.Less(t, used, int64(layers+4)*side*side*4, "the activations, and a few cotangents")
 }
 

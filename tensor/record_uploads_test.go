@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua/metal"
-	"github.com/mlxlua/mlxlua/metal/soft"
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
@@ -134,13 +133,7 @@ func TestViewsOfAnotherDevicesArrays(t *testing.T) {
 	x := iota(rows, cols)
 	y := neg(neg(x))
 	eval(t, y)
-	dev, err := metal.NewDevice(soft.New(soft.Options{}), metal.DeviceOptions{Validate: true})
-	require.NoError(t, err)
-	tensor.SetDevice(dev)
-	t.Cleanup(func() {
-		tensor.SetDevice(device)
-		require.NoError(t, dev.Close())
-	})
+	withDevice(t, metal.DeviceOptions{Validate: true})
 	for _, x := range []*tensor.Array{x, y} {
 		z := trans(x)
 		copied, summed := reshape(z, rows*cols), sum(z)

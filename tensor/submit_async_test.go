@@ -277,11 +277,12 @@ func TestFree(t *testing.T) {
 }
 
 func TestFreeGivesMemoryBackAtOnce(t *testing.T) {
+	_, dev := withDevice(t, metal.DeviceOptions{})
 	x := neg(iota(100_000))
 	eval(t, x)
-	before := device.Memory().Active // a collection meanwhile could only lower it
+	before := dev.Memory().Active
 	x.Free(ctx())
-	require.LessOrEqual(t, device.Memory().Active, before-400_000)
+	require.LessOrEqual(t, dev.Memory().Active, before-400_000)
 }
 
 func TestTracedInputsHaveNoValues(t *testing.T) {
@@ -315,8 +316,8 @@ func TestOpenTracesKeepTheGraph(t *testing.T) {
 }
 
 func TestMemoryLimitIsAnErrorThatNamesTheOp(t *testing.T) {
-	limit := device.SetMemoryLimit(device.Memory().Active + 64<<20)
-	defer device.SetMemoryLimit(limit)
+	_, dev := withDevice(t, metal.DeviceOptions{})
+	dev.SetMemoryLimit(64 << 20)
 	big := expand(iota(1), 1<<16, 1<<10)
 	y := neg(big) // 256 MiB
 	err := tensor.Eval(background, y)
@@ -326,8 +327,8 @@ func TestMemoryLimitIsAnErrorThatNamesTheOp(t *testing.T) {
 
 // TestWhatCannotFitFailsBeforeAnythingRuns: nobody waits for the inputs of an array that is larger than the limit.
 func TestWhatCannotFitFailsBeforeAnythingRuns(t *testing.T) {
-	limit := device.SetMemoryLimit(device.Memory().Active + 64<<20)
-	defer device.SetMemoryLimit(limit)
+	_, dev := withDevice(t, metal.DeviceOptions{})
+	dev.SetMemoryLimit(64 << 20)
 	never := kernel(iota(8), endless, "endless", 0)
 	small := neg(never)
 	large := add(expand(reshape(never, 8, 1, 1), 8, 1<<12, 1<<10), iota(1))
@@ -344,19 +345,18 @@ func TestWhatCannotFitFailsBeforeAnythingRuns(t *testing.T) {
 // TestWhatHasNoRoomFailsWithoutItsSteps: the steps of a fused kernel that has no memory are not run by themselves.
 // Those that someone may read are computed when they are read, and the whole when there is room.
 func TestWhatHasNoRoomFailsWithoutItsSteps(t *testing.T) {
+	rec, dev := withDevice(t, metal.DeviceOptions{})
 	kept := neg(expand(iota(1), 1<<11, 1<<10)) // 8 MiB
 	x, y := cast(iota(1<<11, 1), tensor.Int8), cast(iota(1, 1<<11), tensor.Int8)
 	require.NoError(t, tensor.Eval(background, kept, x, y))
-	device.Collect(background) // what other tests left counts as active
-	limit := device.SetMemoryLimit(device.Memory().Active + 12<<20)
-	defer device.SetMemoryLimit(limit)
+	limit := dev.SetMemoryLimit(dev.Memory().Active + 12<<20)
 	for _, held := range []bool{false, true} {
 		step := add(x, y)                   // 4 MiB
 		large := cast(step, tensor.Float32) // 16 MiB
 		if !held {
 			tensor.Drop(step)
 		}
-		ran := commands(func() {
+		ran := rec.during(func() {
 			require.ErrorContains(t, tensor.Eval(background, large), "[test_cast] [alloc]")
 			require.NoError(t, tensor.Synchronize(background))
 		})
@@ -368,18 +368,18 @@ func TestWhatHasNoRoomFailsWithoutItsSteps(t *testing.T) {
 			require.Equal(t, []byte{3, 4, 5}, got[3<<11:][:3])
 			step.Free(ctx())
 		}
-		device.SetMemoryLimit(limit)
+		dev.SetMemoryLimit(limit)
 		require.Equal(t, []float32{3, 4, 5}, floats(t, large)[3<<11:][:3])
 		large.Free(ctx())
-		device.SetMemoryLimit(device.Memory().Active + 12<<20)
+		dev.SetMemoryLimit(dev.Memory().Active + 12<<20)
 	}
 	runtime.KeepAlive(kept)
 }
 
 func TestLongEvaluationsRunInLittleMemory(t *testing.T) {
+	_, dev := withDevice(t, metal.DeviceOptions{})
 	const n = 1 << 16 // 256 KiB
-	limit := device.SetMemoryLimit(device.Memory().Active + 6<<20)
-	defer device.SetMemoryLimit(limit)
+	dev.SetMemoryLimit(6 << 20)
 	x := iota(n)
 	y := x
 	for range 30 { // 15 MiB of intermediates, all unreachable once they are read

@@ -304,14 +304,7 @@ func (m *marked) Alloc(n int64) (metal.Memory, error) {
 // TestFirstTouch: memory that was never used is touched while the device is at work, and not where it waits for it.
 func TestFirstTouch(t *testing.T) {
 	m := &marked{gated{Driver: soft.New(soft.Options{}), closed: map[int]bool{}, held: map[int][]func(){}}}
-	dev, err := metal.NewDevice(m, metal.DeviceOptions{})
-	require.NoError(t, err)
-	dev.SetValidate(false)
-	tensor.SetDevice(dev)
-	defer func() {
-		tensor.SetDevice(device)
-		require.NoError(t, dev.Close())
-	}()
+	useDevice(t, m, metal.DeviceOptions{})
 	s := newStream(t)
 	m.closed[s.Index()] = true
 	touched := func() (pages int) {

@@ -16,15 +16,7 @@ import (
 func withDevice(t *testing.T, opt metal.DeviceOptions) (*recorder, *metal.Device) {
 	t.Helper()
 	rec := &recorder{Driver: soft.New(soft.Options{})}
-	dev, err := metal.NewDevice(rec, opt)
-	require.NoError(t, err)
-	dev.SetValidate(opt.Validate) // whatever the environment says
-	tensor.SetDevice(dev)
-	t.Cleanup(func() {
-		tensor.SetDevice(device)
-		require.NoError(t, dev.Close())
-	})
-	return rec, dev
+	return rec, useDevice(t, rec, opt)
 }
 
 // partialOp is an op of two outputs whose kernels may leave elements unwritten.

@@ -34,6 +34,19 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// newDevice opens a device that is the one of the test: what other tests leave counts elsewhere.
+func newDevice(t *testing.T) *metal.Device {
+	t.Helper()
+	dev, err := metal.NewDevice(soft.New(soft.Options{}), metal.DeviceOptions{})
+	require.NoError(t, err)
+	tensor.SetDevice(dev)
+	t.Cleanup(func() {
+		tensor.SetDevice(device)
+		require.NoError(t, dev.Close())
+	})
+	return dev
+}
+
 // numbers are the elements of an array.
 func numbers(t *testing.T, x *tensor.Array) []float64 {
 	t.Helper()

@@ -151,12 +151,11 @@ func TestSafetensorsAreMapped(t *testing.T) {
 		`"b":{"dtype":"F32","shape":[32],"data_offsets":[67108864,67108992]}}`
 	require.NoError(t, os.WriteFile(path, []byte(safetensor(header, "")), 0o600))
 	require.NoError(t, os.Truncate(path, int64(8+len(header)+n+128))) // a hole: it reads as zeros
-	limit := device.SetMemoryLimit(16 << 20)
-	defer device.SetMemoryLimit(limit)
-	before := device.Memory().Active
+	dev := newDevice(t)
+	dev.SetMemoryLimit(16 << 20)
 	got, _, err := format.LoadSafetensors(path)
 	require.NoError(t, err)
-	require.LessOrEqual(t, device.Memory().Active, before, "less, if other tests' arrays are collected meanwhile")
+	require.Zero(t, dev.Memory().Active)
 	if runtime.GOOS != "windows" {
 		require.NoError(t, os.Remove(path))
 	}
@@ -166,7 +165,7 @@ func TestSafetensorsAreMapped(t *testing.T) {
 	require.Equal(t, int64(n), spec.NBytes())
 	require.Zero(t, v.Bytes()[v.OffsetBytes+n-1])
 	release()
-	require.LessOrEqual(t, device.Memory().Active, before, "less, if other tests' arrays are collected meanwhile")
+	require.Zero(t, dev.Memory().Active)
 	got["a"].Free(nil)
 	_, err = got["a"].Bytes(t.Context())
 	require.ErrorContains(t, err, "was freed")
