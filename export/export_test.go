@@ -16,6 +16,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/compile"
 	"github.com/mlxlua/mlxlua/export"
+	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/grad"
 	"github.com/mlxlua/mlxlua/tensor/ops"
@@ -338,7 +339,7 @@ func TestEveryOpsAttributes(t *testing.T) {
 // Calls that MLX answered give the same bytes when they are exported and imported: each function with each kind of
 // arguments once.
 func TestExportedCalls(t *testing.T) {
-	optest.OnlyValues(t)
+	brief.OnlyValues(t)
 	optest.Open(t)
 	seen := map[string]bool{}
 	for k, c := range optest.GoldenCalls(t) {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 )
@@ -28,7 +29,7 @@ var precision = map[tensor.DType]float64{
 
 // TestCalls makes random calls from Lua, which MLX answered: the same dtypes, shapes and values, or an error in both.
 func TestCalls(t *testing.T) {
-	onlyValues(t)
+	brief.OnlyValues(t)
 	s := newTestState(t)
 	require.Greater(t, makeCalls(t, s, *callsFile), 1000)
 }
@@ -71,7 +72,7 @@ func makeCalls(t *testing.T, s *State, file string) (made int) {
 // TestEmptyTables: an empty table after a call's arguments holds no keywords, unless an empty list is a value of the
 // parameter in its place. All functions get one more {} in the calls of TestCalls, and MLX's answers stay.
 func TestEmptyTables(t *testing.T) {
-	onlyValues(t)
+	brief.OnlyValues(t)
 	text, err := os.ReadFile("testdata/calls.txt")
 	require.NoError(t, err)
 	s := newTestState(t)

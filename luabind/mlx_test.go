@@ -11,12 +11,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mlxlua/mlxlua/internal/brief"
 )
 
 // MLX's own tests of layers, losses, optimizers, initialisers, trees and Upsample, in Lua. testdata/mlx/values.py makes
 // what they compare with, and the list of their names.
 func TestMLX(t *testing.T) {
-	onlyValues(t)
+	brief.OnlyValues(t)
 	text, err := os.ReadFile("testdata/mlx/values.json")
 	require.NoError(t, err)
 	var golden struct {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/metal"
 )
 
@@ -17,7 +18,7 @@ var allModels = flag.Bool("models", false, "run the tests of language models for
 
 // The scripts of scripts/lm answer as transformers does: check.lua compares logits in float32.
 func TestModelsAnswerAsTransformers(t *testing.T) {
-	onlyValues(t)
+	brief.OnlyValues(t)
 	names, more := goldenModels(t, ""), []string(nil)
 	if testing.Short() {
 		names, more = []string{"cohere", "deepseek_v3", "gemma2", "gpt_oss", "llama", "qwen3_next"}, []string{"short"}

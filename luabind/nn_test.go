@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mlxlua/mlxlua/internal/brief"
 )
 
 // fromJSON is a decoded JSON value in Lua: a list has its length as n, and null is the string "null".
@@ -42,7 +44,7 @@ func fromJSON(L *lua.LState, v any) lua.LValue {
 // The layers, losses and initialisers give what the real mlx.nn gives, forward and backward, in training and in
 // evaluation, and print as it prints. testdata/nn/golden.py makes the cases.
 func TestNN(t *testing.T) {
-	onlyValues(t)
+	brief.OnlyValues(t)
 	text, err := os.ReadFile("testdata/nn/golden.json")
 	require.NoError(t, err)
 	var cases []map[string]any

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua/internal/brief"
 )
 
 // optimizersGolden is what testdata/optimizers.py wrote.
@@ -61,7 +63,7 @@ local function made(text) return assert(loadstring("local optim = ... return opt
 
 // Schedules, ten steps of each optimizer, and clipped gradients are MLX's.
 func TestOptimizersAsMLX(t *testing.T) {
-	onlyValues(t)
+	brief.OnlyValues(t)
 	s := newTestState(t)
 	golden, err := s.ToLua(optimizersGolden(t))
 	require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
@@ -193,7 +194,7 @@ end
 // TestShapelessFunctions: a shapeless trace of a random function, replayed at random other shapes, gives the eager
 // function's bytes, and the function runs once.
 func TestShapelessFunctions(t *testing.T) {
-	onlyValues(t)
+	brief.OnlyValues(t)
 	s := newTestState(t)
 	failures, bad := 0, 0
 	for seed := range uint64(*shapelessCount) {

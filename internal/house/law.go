@@ -57,6 +57,7 @@ const lawText = `
 	docs        = docs
 	house       = internal/house, internal/house/...
 	docsgen     = internal/house/docsgen
+	brief       = internal/brief
 
 	# Other modules, and what of the standard library is fenced.
 	unsafe      = unsafe
@@ -108,7 +109,7 @@ const lawText = `
 	sig, luabind, docs < docsgen
 
 	# Tests.
-	testify < TESTS
+	testify, brief < TESTS
 	drivertest < metal_test, soft_test, apple_test, cuda_test, tensor_test, ops_test, compile_test, luabind_test, root_test
 	optest < ops_test, grad_test, compile_test, luabind_test
 	tensor, ops, optest, grad, compile < docsgen_test
@@ -119,7 +120,7 @@ const lawText = `
 	optest, grad, compile, soft, drivers < multivariate_test
 	ops, grad < compile_test
 	ops, sig, fast, rooms, grad, optest < export_test
-	testify < optest
+	testify, brief < optest
 	soft, drivers < format_test
 	grad, compile < ops_test
 	msl, kir < interp_test, jit_test, prelude_test

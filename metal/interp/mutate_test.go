@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
@@ -72,6 +73,7 @@ func clone(k *kir.Kernel) *kir.Kernel {
 
 // TestMutatedKernels: whatever a kernel is, it is refused, fails or runs; nothing panics.
 func TestMutatedKernels(t *testing.T) {
+	brief.OnlyValues(t)
 	r := rand.New(rand.NewPCG(9, 9))
 	ran := 0
 	var kernels []*kir.Kernel

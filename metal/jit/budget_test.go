@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/jit"
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
@@ -35,6 +36,7 @@ func wideText(n int) string {
 // TestManyValues: kernels with many values at once become machine code that computes what the interpreter does; in the
 // larger ones to find out which value lives where would be work with the square of their number.
 func TestManyValues(t *testing.T) {
+	brief.OnlyValues(t)
 	sizes := []int{150, 3000}
 	if *manyValues {
 		sizes = append(sizes, 20000)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/jit"
 	"github.com/mlxlua/mlxlua/metal/msl"
@@ -228,6 +229,7 @@ func TestStrides(t *testing.T) {
 
 // TestStridedStores: each lane stores a few consecutive elements, all lanes, some, and those at the grid's edge.
 func TestStridedStores(t *testing.T) {
+	brief.OnlyValues(t)
 	for _, e := range elements {
 		for _, per := range []int{2, 4, 8, 16} {
 			for _, cond := range []string{"true", "i % 3 != 0", "i < 37", "x[i] % 2 == 0"} {

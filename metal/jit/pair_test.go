@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/msl"
@@ -143,6 +144,7 @@ kernel void k(const device float* a [[buffer(0)]], constant int* n [[buffer(1)]]
 
 // TestPairsRandom runs random programs with SIMD-groups in pairs: a few, or for -jit.fuzztime.
 func TestPairsRandom(t *testing.T) {
+	brief.OnlyValues(t)
 	needAVX512(t)
 	long := flag.Lookup("jit.fuzztime").Value.(flag.Getter).Get().(time.Duration)
 	tried, paired := 0, 0

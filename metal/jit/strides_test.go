@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/metal/jit/native"
 
 	"github.com/stretchr/testify/require"
@@ -53,6 +54,7 @@ func noise(n int, seed uint64) []byte {
 // TestStridedInputs: each launch reads what Go reads by the same strides, in specializations of
 // its own and in the root.
 func TestStridedInputs(t *testing.T) {
+	brief.OnlyValues(t)
 	best, err := Best()
 	if err != nil {
 		t.Skip(err)
@@ -133,6 +135,7 @@ func TestSpreadStores(t *testing.T) {
 // TestStrayStrides: indices that leave the buffer, and that wrap in their type, do so on machine code as they do on the
 // reference executor, whether the strides are known or not.
 func TestStrayStrides(t *testing.T) {
+	brief.OnlyValues(t)
 	best, err := Best()
 	if err != nil {
 		t.Skip(err)

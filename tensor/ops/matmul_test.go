@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/ops/fast"
@@ -97,7 +98,7 @@ func checkProduct(t *testing.T, a, b *array) {
 // at most 2 K eps |a||b|, and one rounding more for half types. Batches are broadcast, have strides, and lie below each
 // other.
 func TestMatmulNearExact(t *testing.T) {
-	optest.OnlyValues(t)
+	brief.OnlyValues(t)
 	optest.Open(t)
 	type operand struct {
 		shape []int

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/optest"
@@ -78,7 +79,7 @@ func TestCumProdZeros(t *testing.T) {
 
 // TestShortScans: many short rows, which threads scan one by one, give what columns give.
 func TestShortScans(t *testing.T) {
-	optest.OnlyValues(t)
+	brief.OnlyValues(t)
 	optest.Open(t)
 	for _, d := range []tensor.DType{tensor.Float32, tensor.Float16, tensor.Int8, tensor.Int64} {
 		for _, n := range []int{1, 3, 7, 16} {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/optest"
@@ -15,7 +16,7 @@ import (
 // TestSelectKeys selects among keys of every dtype, in rows that are sorted, of one chunk and of several: the elements
 // on both sides of a place, and the largest with their order, are those of the stable order.
 func TestSelectKeys(t *testing.T) {
-	optest.OnlyValues(t)
+	brief.OnlyValues(t)
 	optest.Open(t)
 	for _, d := range keyDTypes {
 		for _, n := range []int{100, 129, 1500, 17003} {
@@ -49,7 +50,7 @@ func asIndices(v []float64) []int32 {
 // TestSelectRows: rows without differences, sorted ones and those whose keys differ in their lowest bits only, many
 // and few of them, with others' elements between theirs.
 func TestSelectRows(t *testing.T) {
-	optest.OnlyValues(t)
+	brief.OnlyValues(t)
 	optest.Open(t)
 	kinds := map[string]func(i int) uint32{
 		"equal":   func(int) uint32 { return 7 },
@@ -91,7 +92,7 @@ func TestSelectGradients(t *testing.T) {
 
 // TestMedianOfLongRows: of odd and even numbers, beside the middle of what slices.Sort gives; NaN anywhere gives NaN.
 func TestMedianOfLongRows(t *testing.T) {
-	optest.OnlyValues(t)
+	brief.OnlyValues(t)
 	optest.Open(t)
 	for _, n := range []int{128, 129, 130, 4001, 8192, 20001, 20002} {
 		x := optest.Noise(tensor.Float32, n)

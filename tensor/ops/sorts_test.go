@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/optest"
@@ -185,7 +186,7 @@ func manyKeys(t *testing.T, d tensor.DType, n int) (x *array, order []float64) {
 
 // TestSortKeys sorts keys of every dtype, in rows of one chunk and of several.
 func TestSortKeys(t *testing.T) {
-	optest.OnlyValues(t)
+	brief.OnlyValues(t)
 	optest.Open(t)
 	for _, d := range keyDTypes {
 		for _, n := range []int{100, 1500, 17000} {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
@@ -78,24 +79,12 @@ type Bad struct {
 // Tol is a tolerance: |a-b| <= Abs + Rel*|b|.
 type Tol struct{ Rel, Abs float64 }
 
-// brief says that the race detector watches in a -short run: a test that only compares many values is then left out.
-func brief() bool { return underRace && testing.Short() }
-
-// OnlyValues skips a test that takes long and differs from others in the values that it compares, where those are of no
-// interest: under the race detector in a -short run.
-func OnlyValues(t *testing.T) {
-	t.Helper()
-	if brief() {
-		t.Skip("it compares values, and the race detector is slow")
-	}
-}
-
 // Run checks an op in every way that applies to it, and marks its ops as covered. With -short under the race
 // detector it leaves out what only compares values: golden data, second derivatives, and all dtypes but two.
 func Run(t *testing.T, op Subject) {
 	t.Helper()
 	cover(op)
-	brief := brief()
+	values := !brief.Run()
 	t.Run(op.Name, func(t *testing.T) {
 		Open(t)
 		if op.FD == tensor.Bool {
@@ -104,7 +93,7 @@ func Run(t *testing.T, op Subject) {
 		if op.DTypes == nil {
 			op.DTypes = layoutDTypes
 		}
-		if brief {
+		if !values {
 			op.DTypes = op.DTypes[:min(2, len(op.DTypes))]
 		}
 		if op.discrete(t) {
@@ -115,12 +104,12 @@ func Run(t *testing.T, op Subject) {
 				t.Run(name, func(t *testing.T) { f(t, op) })
 			}
 		}
-		check("golden", op.Golden != "" && !brief, checkGolden)
+		check("golden", op.Golden != "" && values, checkGolden)
 		check("layouts", len(op.Cases) > 0, checkLayouts)
 		check("unfused", len(op.Cases) > 0, checkUnfused)
 		check("gradient", !op.NonDiff && op.differentiable(), checkGradient)
 		check("zero_gradient", op.NonDiff && op.differentiable(), checkZeroGradient)
-		check("second", op.Second && !brief, checkSecond)
+		check("second", op.Second && values, checkSecond)
 		check("vmap", op.NoVMap == "" && op.batchable(), checkVMap)
 		check("replay", op.NoReplay == "" && op.resizable(), checkReplay)
 		check("refuse", len(op.Refuse) > 0, checkRefuse)

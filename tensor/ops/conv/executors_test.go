@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/metal/soft"
 	"github.com/mlxlua/mlxlua/tensor"
@@ -18,7 +19,7 @@ func TestExecutorsDoNotMatter(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes the interpreter long")
 	}
-	optest.OnlyValues(t)
+	brief.OnlyValues(t)
 	optest.Open(t)
 	on := func(executor string) (all []uint64) {
 		dev, err := metal.NewDevice(soft.New(soft.Options{Executor: executor}), metal.DeviceOptions{})

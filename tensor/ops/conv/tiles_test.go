@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/grad"
 	"github.com/mlxlua/mlxlua/tensor/ops"
@@ -81,7 +82,7 @@ func near(t *testing.T, want, got [][]float64, d tensor.DType, what string) {
 // TestPaddingIsMultiplied: as in MLX, a zero beyond the input is multiplied, so that an infinite weight gives NaN, in
 // every way of computing.
 func TestPaddingIsMultiplied(t *testing.T) {
-	optest.OnlyValues(t)
+	brief.OnlyValues(t)
 	optest.Open(t)
 	ways := []func() func(){func() func() { return func() {} }, conv.Direct, func() func() {
 		_, undo := conv.AcrossGroups()
@@ -107,7 +108,7 @@ func TestPaddingIsMultiplied(t *testing.T) {
 
 // TestWays: each way of computing gives what the plain kernel gives, which golden data are compared with.
 func TestWays(t *testing.T) {
-	optest.OnlyValues(t)
+	brief.OnlyValues(t)
 	optest.Open(t)
 	used := map[string]int{}
 	for i, p := range problems {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/ops/fast"
@@ -59,7 +60,7 @@ type attentionSizes struct{ heads, kvHeads, queries, keys, depth, width int }
 // and that do not, v's rows in one chunk and in two, every mask, rows that see no key, sinks, arrays whose heads lie
 // within their rows.
 func TestAttentionOfManyQueries(t *testing.T) {
-	optest.OnlyValues(t)
+	brief.OnlyValues(t)
 	optest.Open(t)
 	const none = -math.MaxFloat32
 	for i, n := range []attentionSizes{{4, 2, 16, 70, 33, 40}, {1, 1, 130, 65, 8, 300}, {2, 1, 20, 7, 64, 64},

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/dsp/fourier"
 
+	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/ops/fft"
@@ -145,6 +146,7 @@ func requireNear(t *testing.T, want, got []complex128, n int, what string) {
 // passes, and those that become convolutions, forward, back, of real numbers, and along a dimension that is not the
 // last.
 func TestLengths(t *testing.T) {
+	brief.OnlyValues(t)
 	optest.Open(t)
 	lengths := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 25, 32, 49, 61, 64, 77, 96, 100, 127, 128, 135, 243,
 		256, 289, 512, 600, 1009, 1024, 1331, 1536, 2048, 2049, 2187, 3125, 4004, 4096, 5184, 8192, 10007, 65536}
@@ -178,6 +180,7 @@ func TestLengths(t *testing.T) {
 
 // TestDimensions compares transforms along the middle of three dimensions with those of rows.
 func TestDimensions(t *testing.T) {
+	brief.OnlyValues(t)
 	optest.Open(t)
 	for _, s := range [][3]int{{2, 16, 3}, {1, 60, 40}, {2, 128, 9}, {3, 320, 2}, {1, 320, 33}, {2, 67, 5}, {1, 2100, 2},
 		{40, 5, 1}, {3, 1, 7}} {

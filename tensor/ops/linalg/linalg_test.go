@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/ops/linalg"
@@ -94,6 +95,7 @@ func largest(t *testing.T, x *tensor.Array) float64 {
 // TestIdentities: factors multiply to what they are the factors of, of matrices with and without equal eigenvalues,
 // and of those that the cores share.
 func TestIdentities(t *testing.T) {
+	brief.OnlyValues(t)
 	optest.Open(t)
 	near := func(what string, x, y *tensor.Array, tol float64) {
 		t.Helper()

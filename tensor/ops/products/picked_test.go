@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/grad"
 	"github.com/mlxlua/mlxlua/tensor/ops"
@@ -71,7 +72,7 @@ func TestPickersHaveNoDerivative(t *testing.T) {
 
 // TestGatherMMShapes: products of every number of rows and layout of b are those of the picked matrices.
 func TestGatherMMShapes(t *testing.T) {
-	optest.OnlyValues(t)
+	brief.OnlyValues(t)
 	optest.Open(t)
 	lhs, rhs := ops.FromSlice([]int32{1, 0, 1}, []int{3}), ops.FromSlice([]int32{3, 3, 0}, []int{3})
 	pick := func(x, i *array) *array { return ops.Take(x, i, new(0)) }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/grad"
 	"github.com/mlxlua/mlxlua/tensor/ops"
@@ -42,7 +43,7 @@ func gathered(t *testing.T, x, rhs *array, p [3]*array, transpose bool, q quant.
 
 // TestIssue3444 multiplies with matrices of floats whose depth is a multiple of a group but not of 64.
 func TestIssue3444(t *testing.T) {
-	optest.OnlyValues(t)
+	brief.OnlyValues(t)
 	optest.Open(t)
 	for _, m := range floatModes {
 		q := quant.Quantization{Mode: m.name}
@@ -55,7 +56,7 @@ func TestIssue3444(t *testing.T) {
 
 // TestIssue3856 has more rows than fit in 16 bits.
 func TestIssue3856(t *testing.T) {
-	optest.OnlyValues(t)
+	brief.OnlyValues(t)
 	optest.Open(t)
 	q := quant.Quantization{Bits: 8, GroupSize: 32}
 	const rows = 1<<15 + 65
@@ -72,7 +73,7 @@ func TestIssue3856(t *testing.T) {
 
 // TestIssue3887 multiplies rows whose length is no multiple of 64.
 func TestIssue3887(t *testing.T) {
-	optest.OnlyValues(t)
+	brief.OnlyValues(t)
 	optest.Open(t)
 	for _, depth := range []int{32, 96, 160} {
 		for _, q := range []quant.Quantization{{Bits: 2}, {Bits: 3}, {Bits: 4}, {Bits: 5}, {Bits: 6}, {Bits: 8},
@@ -147,7 +148,7 @@ func TestIssue3480(t *testing.T) {
 
 // TestGatherForms compares gather_qmm of all forms of indices and batches with products of unpacked matrices.
 func TestGatherForms(t *testing.T) {
-	optest.OnlyValues(t)
+	brief.OnlyValues(t)
 	optest.Open(t)
 	index := func(v []int32, shape ...int) *array { return ops.FromSlice(v, shape) }
 	forms := []struct {
@@ -227,7 +228,7 @@ func TestBatchedGlobalScale(t *testing.T) {
 
 // TestGatherUnpackedApart: of packed matrices so large that one is unpacked at a time, each product takes its own.
 func TestGatherUnpackedApart(t *testing.T) {
-	optest.OnlyValues(t)
+	brief.OnlyValues(t)
 	optest.Open(t)
 	q := quant.Quantization{Bits: 4, GroupSize: 64}
 	p := pack(optest.Noise(tensor.Float64, 3, 1100, 1024), q)

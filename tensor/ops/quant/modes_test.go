@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/grad"
 	"github.com/mlxlua/mlxlua/tensor/ops"
@@ -114,7 +115,7 @@ func e4m3(b int) float64 { return small(b, 4, 3) }
 
 // TestFloatFormats unpacks each element with each scale, and compares with the definition of the formats.
 func TestFloatFormats(t *testing.T) {
-	optest.OnlyValues(t)
+	brief.OnlyValues(t)
 	optest.Open(t)
 	for _, m := range floatModes {
 		words := m.group * m.bits / 32

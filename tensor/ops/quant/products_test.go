@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/ops/quant"
@@ -36,7 +37,7 @@ func near(t *testing.T, got, x, w *array) {
 
 // TestQuantizedNearExact compares quantized_matmul of noise with float64, in each way to compute it.
 func TestQuantizedNearExact(t *testing.T) {
-	optest.OnlyValues(t)
+	brief.OnlyValues(t)
 	optest.Open(t)
 	for i, q := range []quant.Quantization{{Bits: 1}, {Bits: 3}, {Bits: 4}, {Bits: 8}, {Mode: "mxfp4"}, {Mode: "mxfp8"},
 		{Mode: "nvfp4"}} {
@@ -102,7 +103,7 @@ func packedWholes(q quant.Quantization, matrices, rows, cols int) (in [3]*array,
 // packing, along depth and along the columns, few rows and many, gathered and not, sizes that fill tiles and that do
 // not.
 func TestQuantizedWholes(t *testing.T) {
-	optest.OnlyValues(t)
+	brief.OnlyValues(t)
 	optest.Open(t)
 	const outer = 69
 	for _, bits := range []int{1, 2, 3, 4, 5, 6, 8} {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 	"github.com/mlxlua/mlxlua/tensor/optest"
@@ -111,7 +112,7 @@ type laidCall struct {
 // TestGoldenLayouts makes a golden call of each function for each dtype in the six layouts of optest: MLX's result is
 // of the elements, wherever they lie. Without -layouts each function has calls of one or two dtypes, in a layout each.
 func TestGoldenLayouts(t *testing.T) {
-	optest.OnlyValues(t)
+	brief.OnlyValues(t)
 	optest.Open(t)
 	var calls []laidCall
 	var all []*tensor.Array

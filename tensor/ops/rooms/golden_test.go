@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/tensor"
 	_ "github.com/mlxlua/mlxlua/tensor/ops/rooms"
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
@@ -17,7 +18,7 @@ func TestMain(m *testing.M) { os.Exit(m.Run()) }
 
 // TestGolden makes every call that MLX answered, by position and by name, through the function's signature.
 func TestGolden(t *testing.T) {
-	optest.OnlyValues(t)
+	brief.OnlyValues(t)
 	optest.Open(t)
 	families := map[string][]*optest.GoldenCall{}
 	for _, c := range optest.GoldenCalls(t) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 	"github.com/mlxlua/mlxlua/tensor/optest"
@@ -145,7 +146,7 @@ func callsOf(t *testing.T) map[string][]*optest.GoldenCall {
 // TestMutants: whoever swaps two parameters of a function in its signature, or changes a default, hears of it: from
 // MLX's list, and from golden data unless the results are the same.
 func TestMutants(t *testing.T) {
-	optest.OnlyValues(t)
+	brief.OnlyValues(t)
 	optest.Open(t)
 	calls := callsOf(t)
 	list, golden, all := 0, 0, 0
@@ -182,7 +183,7 @@ func TestMutants(t *testing.T) {
 
 // A mutant survives where the call that would tell is missing: the test can fail.
 func TestMutantsCanSurvive(t *testing.T) {
-	optest.OnlyValues(t)
+	brief.OnlyValues(t)
 	optest.Open(t)
 	calls := callsOf(t)["random.bits"] // which MLX's list does not have
 	f := sig.Lookup("random.bits")

@@ -1,5 +1,5 @@
 //go:build !race
 
-package optest
+package brief
 
 const underRace = false

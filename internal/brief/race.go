@@ -1,6 +1,6 @@
 //go:build race
 
-package optest
+package brief
 
 // underRace says that the race detector watches. It slows compilers down ten times, and the values do not interest it.
 const underRace = true
