@@ -94,6 +94,12 @@ var attacks = []attack{
 		output_dtypes = {mx.float32}})`, limit},
 	// Texts.
 	{"a long text", `assert(loadstring("return 1" .. ("+1"):rep(1e6)))`, limit},
+	{"a long name that is not there", `return mx[("x"):rep(1e7)]`, "no mx.xxx"},
+	{"a long method that is not there", `return mx.ones({1})[("x"):rep(1e7)]`, "no method or property"},
+	{"a print of many dimensions", `local t = {} for i = 1, 30 do t[i] = 2 end
+		return tostring(mx.broadcast_to(mx.ones({1}), t))`, limit},
+	{"a print of many empty dimensions", `local t = {} for i = 1, 30 do t[i] = 2 end t[31] = 0
+		return tostring(mx.zeros(t))`, limit},
 	{"a long text in pieces", `local n = 0 return load(function() n = n + 1 return " x = 1 " end)`, limit},
 	{"a deep text", `return loadstring("return " .. ("("):rep(3e5) .. "1")()`, ""},
 	{"deep blocks", `return loadstring(("do "):rep(1e5) .. ("end "):rep(1e5))()`, ""},

@@ -72,7 +72,7 @@ func (t *arrayType) open() {
 	s.Method(mt, "__tostring", func(L *lua.LState) int {
 		x, _ := array(L.Get(1))
 		s.looks.ifDue(x)
-		text, err := printed(s.Context(), x, s.precision)
+		text, err := printed(s, x)
 		if err != nil {
 			s.raise(err)
 		}

@@ -314,19 +314,19 @@ func (s *State) tolist(x *tensor.Array, asText bool) lua.LValue {
 
 const complexKind = "complex"
 
-// printed is an array as MLX prints it with that precision. It reads what it prints and no more: arrays may be large.
-func printed(ctx context.Context, x *tensor.Array, precision int) (string, error) {
-	spec, view, release, err := x.HostView(ctx)
+// printed is an array as MLX prints it, with the state's precision. It reads what it prints and no more: arrays may be
+// large. What it prints counts as the script's: an array of few bytes may have many elements in many dimensions.
+func printed(s *State, x *tensor.Array) (string, error) {
+	spec, view, release, err := x.HostView(s.Context())
 	if err != nil {
 		return "", err
 	}
 	defer release()
-	p := arrayPrinter{spec: spec, bytes: view.Bytes(), strides: view.Strides, precision: precision}
+	p := arrayPrinter{spec: spec, bytes: view.Bytes(), strides: view.Strides, precision: s.precision,
+		taken: lua51.Hold(s.State)}
+	defer p.taken.End()
 	p.out.WriteString("array(")
-	err = view.Guard(func() error {
-		p.level(0, view.OffsetBytes)
-		return nil
-	})
+	err = view.Guard(func() error { return p.level(0, view.OffsetBytes) })
 	fmt.Fprintf(&p.out, ", dtype=%v)", p.spec.DType)
 	return p.out.String(), err
 }
@@ -338,20 +338,34 @@ type arrayPrinter struct {
 	strides   []int // in elements
 	precision int   // places after the point, or shortest
 	out       strings.Builder
+	taken     *lua51.Holding
+	counted   int // bytes of out, with the room that it has
+}
+
+// count counts what was printed since it was last asked, by pieces.
+func (p *arrayPrinter) count() error {
+	const piece = 4 << 10
+	n := p.out.Cap() + p.out.Len()
+	if n < p.counted+piece {
+		return nil
+	}
+	more := n - p.counted
+	p.counted = n
+	return p.taken.Add(int64(more))
 }
 
 // edge is how many elements are printed at either end of a dimension that has more than twice as many.
 const edge = 3
 
-func (p *arrayPrinter) level(dim int, at int64) {
+func (p *arrayPrinter) level(dim int, at int64) error {
 	shape := p.spec.Shape
 	if dim == len(shape) {
 		p.element(at)
-		return
+		return p.count()
 	}
 	if dim == 0 && shape.Size() == 0 && len(shape) == 1 {
 		p.out.WriteString("[]")
-		return
+		return nil
 	}
 	step := int64(p.strides[dim]) * int64(p.spec.DType.Size())
 	last := dim == len(shape)-1
@@ -369,9 +383,12 @@ func (p *arrayPrinter) level(dim int, at int64) {
 			i = shape[dim] - edge - 1
 			continue
 		}
-		p.level(dim+1, at+int64(i)*step)
+		if err := p.level(dim+1, at+int64(i)*step); err != nil {
+			return err
+		}
 	}
 	p.out.WriteByte(']')
+	return p.count()
 }
 
 func (p *arrayPrinter) element(at int64) {

@@ -109,11 +109,18 @@ func keysOf(t *lua.LTable) []string {
 
 // suggest proposes the known name that was probably meant, or returns "".
 func suggest(name string, known []string) string {
+	const most = 100 // bytes of a name: comparing longer ones takes long
+	if len(name) > most {
+		return ""
+	}
 	best, distance := "", 3 // of several as near, the one whose case fits better, else the first
 	if len(name) < 6 {      // two of a few letters are another word
 		distance = 2
 	}
 	for _, k := range known {
+		if len(k) > most {
+			continue
+		}
 		d := editDistance(strings.ToLower(name), strings.ToLower(k))
 		if d < distance || d == distance && best != "" &&
 			cmp.Or(cmp.Compare(editDistance(name, k), editDistance(name, best)), cmp.Compare(k, best)) < 0 {
