@@ -23,7 +23,7 @@ const (
 	nodeTime    = 1200 // to build a node from Lua and to record it
 	commandTime = 1000 // to launch a kernel
 	byteShift   = 5    // 32 bytes a ns are written
-	flopShift   = 8    // 256 operations a ns, where an op says how many it takes: products, convolutions
+	flopsANano  = 200  // operations a ns, where an op says how many it takes: products, convolutions
 	visitTime   = 15   // for a visit, a part of them to what has left the cache
 	lookTime    = 1500 // to begin and end a look
 	lookShare   = 33   // looks take at most so small a part of the time
@@ -31,7 +31,7 @@ const (
 
 // taken is how long what was made since some earlier time takes to build and to compute.
 func (m madeCount) taken(since madeCount) int64 {
-	return (m.nodes-since.nodes)*nodeTime + (m.bytes-since.bytes)>>byteShift + (m.flops-since.flops)>>flopShift
+	return (m.nodes-since.nodes)*nodeTime + (m.bytes-since.bytes)>>byteShift + (m.flops-since.flops)/flopsANano
 }
 
 // Due reports whether a look is worth its time, where something is about to be handed over. It is if evaluations have

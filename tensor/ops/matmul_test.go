@@ -11,6 +11,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/grad"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/ops/fast"
 	"github.com/mlxlua/mlxlua/tensor/ops/quant"
@@ -234,6 +235,41 @@ func TestLayoutsOfProducts(t *testing.T) {
 					require.Equal(t, want, optest.Bytes(t, ops.Matmul(left(a), right(b))), "%v, %v, layouts %d and %d", d, n, i, j)
 				}
 			}
+		}
+	}
+}
+
+// TestGradientsOfViewsTurnedRound: the gradient by a matrix is the same, turned round, if the product takes a view of
+// it that is turned round, and then lies as the matrix does.
+func TestGradientsOfViewsTurnedRound(t *testing.T) {
+	optest.Open(t)
+	for _, d := range []tensor.DType{tensor.Float32, tensor.Complex64} {
+		for _, rows := range [][]int{{20}, {3, 7}} {
+			noise := func(shape ...int) *array {
+				x := optest.Noise(d, shape...)
+				if d == tensor.Complex64 {
+					x = ops.Multiply(x, ops.FromSlice([]complex64{1 + 2i}, []int{1}))
+				}
+				return x
+			}
+			a, b := noise(append(rows, 40)...), noise(40, 50)
+			cot := noise(append(rows, 50)...)
+			gradient := func(w *array, view func(*array) *array) *array {
+				_, g, err := grad.VJP(func(in []*array) ([]*array, error) {
+					return []*array{ops.Matmul(a, view(in[0]))}, nil
+				}, []*array{w}, []*array{cot})
+				require.NoError(t, err)
+				return g[0]
+			}
+			plain := gradient(b, func(w *array) *array { return w })
+			round := gradient(ops.Contiguous(ops.Transpose(b, nil), false), func(w *array) *array {
+				return ops.Transpose(w, nil)
+			})
+			require.Equal(t, optest.Bytes(t, plain), optest.Bytes(t, ops.Transpose(round, nil)), "%v, %v", d, rows)
+			_, view, release, err := round.HostView(context.Background())
+			require.NoError(t, err)
+			release()
+			require.Equal(t, []int{40, 1}, view.Strides)
 		}
 	}
 }

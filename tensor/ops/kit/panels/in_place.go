@@ -26,7 +26,7 @@ const (
 	leastRows, leastCols = 8, 32
 	// mostSpread is how many bytes along depth a matrix may take that is read across depth where it lies: what several
 	// SIMD-groups read stays in the cache. More is packed, so that neighbours are read one after the other.
-	mostSpread = 1 << 20
+	mostSpread = 3 << 20
 	// fewestLanes are those that share a check of what they read of a: with fewer, checking takes longer than packing.
 	fewestLanes = 16
 )

@@ -55,6 +55,7 @@ var ArithmeticMSL string
 type variant struct {
 	Elements
 	panel        int
+	whole        bool // what a SIMD-group moves at once fits the registers
 	turn, unit   bool
 	pairs        bool
 	pickA, pickB bool
@@ -63,7 +64,8 @@ type variant struct {
 var kernels = kit.NewKernels[variant](ArithmeticMSL, kit.StridesMSL, panelsText, pairsText, productText)
 
 func (p *Product) variant(turn, unit bool) variant {
-	return variant{Elements: ElementsOf(p.DType), panel: Width(p.DType), turn: turn, unit: unit, pairs: p.Pairs}
+	return variant{Elements: ElementsOf(p.DType), panel: Width(p.DType), whole: p.DType.Size() <= 4, turn: turn,
+		unit: unit, pairs: p.Pairs}
 }
 
 // Deep checks that a launch of so many threadgroups deep can be numbered.

@@ -25,8 +25,13 @@ kernel void pack(const device T* x [[buffer(0)]],
                  const device uint* picks [[buffer(5)]],
 #endif
                  uint3 group [[threadgroup_position_in_grid]],
+#if WHOLE
+                 uint lane [[thread_index_in_simdgroup]],
+#endif
                  uint2 t [[thread_position_in_threadgroup]]) {
+#if !WHOLE
     uint lane = t.x;
+#endif
     uint matrix = group.z / m.panels;
 #if PICK_A
     matrix = picks[matrix];
@@ -50,12 +55,18 @@ kernel void pack(const device T* x [[buffer(0)]],
             row[lane] = ACC(line[lane]);
             row[lane + 32] = ACC(line[lane + 32]);
         } else {
-            for (uint k = lane; k < end; k += 32) {
-                row[k] = ACC(line[k]);
+            if (lane < end) {
+                row[lane] = ACC(line[lane]);
+            }
+            if (lane + 32 < end) {
+                row[lane + 32] = ACC(line[lane + 32]);
             }
         }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (8 * t.y >= end) {
+        return;
+    }
     for (uint c = 0; c < uint(PANEL); c += 32) { // eight neighbours of each row at once: they are turned in registers
         const threadgroup ACC* row = part + ((c + lane) * (SPAN + 1) + 8 * t.y);
         ACC v[8];
