@@ -52,12 +52,19 @@ func init() {
 }
 
 // sharedGradient is the gradient of a b by b. If b is one matrix for a batch, that is one product of all rows of a and
-// of the cotangent: a product for each example would be as large as b, to be added up.
+// of the cotangent: a product for each example would be as large as b, to be added up. If b is a matrix turned round,
+// as weights are, so is its gradient: that of the matrix then lies as the matrix does, for whoever updates it.
 func sharedGradient(c *tensor.Ctx, a, b, cot *tensor.Array) *tensor.Array {
-	if b.NDim() == 2 && a.NDim() > 2 {
-		return matmul.One(c, tensor.None{}, adjoint(c, Flatten(a, 0, -2, c)), Flatten(cot, 0, -2, c))
+	if b.NDim() != 2 {
+		return SumTo(matmul.One(c, tensor.None{}, adjoint(c, a), cot), tensor.ShapeOf(b), c)
 	}
-	return SumTo(matmul.One(c, tensor.None{}, adjoint(c, a), cot), tensor.ShapeOf(b), c)
+	if a.NDim() > 2 {
+		a, cot = Flatten(a, 0, -2, c), Flatten(cot, 0, -2, c)
+	}
+	if b.Value().Node.Op() == transpose.Op() {
+		return SwapAxes(matmul.One(c, tensor.None{}, SwapAxes(cot, 0, 1, c), conj(c, a)), 0, 1, c)
+	}
+	return matmul.One(c, tensor.None{}, adjoint(c, a), cot)
 }
 
 // adjoint is x with its last two dimensions exchanged, and conjugated.
