@@ -272,7 +272,9 @@ func TestTextOfGGUF(t *testing.T) {
 		assert(#text > 0)
 		lm.save(session.model, dir)
 		assert(said(lm.open(dir)) == text)
-		assert(said(lm.open(session.model, dir)) == text)`), "text.lua", lua.LString(file),
+		assert(said(lm.open(session.model, dir)) == text)
+		lm.save(lm.load(dir), dir .. 2, {tokenizer = file})
+		assert(said(lm.open(dir .. 2)) == text)`), "text.lua", lua.LString(file),
 		lua.LString(filepath.Join(dir, "converted")))
 	require.NoError(t, err)
 }
@@ -289,4 +291,34 @@ func TestParallelModelOfGGUF(t *testing.T) {
 		local model = require("lm").load(...)
 		assert(model.config:get("use_parallel_residual") == true)`), "parallel.lua", lua.LString(file))
 	require.NoError(t, err)
+}
+
+// A model whose tokenizer is not built is not saved without one, but with another. What lies beside a directory that is
+// written stays.
+func TestSaveOfGGUFWithAnotherTokenizer(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "odd.gguf")
+	require.NoError(t, os.WriteFile(file, readGGUFCase(t, "olmo2").bytes(t, map[string]any{
+		"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "odd-pre", "tokenizer.ggml.tokens": []any{"a", "b"},
+	}), 0o644))
+	s := New(Options{Libraries: true, Stdout: &strings.Builder{}})
+	defer s.Close()
+	_, err := s.Run(t.Context(), strings.NewReader(`
+		local lm, host = require("lm"), require("lm.host")
+		local file, dir, tokenizer = ...
+		assert(host.mkdir(dir .. ".begun") and host.write(dir .. ".begun/mine", "x"))
+		local model = lm.load(file)
+		local ok, why = pcall(lm.save, model, dir)
+		assert(not ok and why:find("tokenizer.ggml.pre = \"odd-pre\" is not built", 1, true), why)
+		assert(not host.kind(dir))
+		ok, why = pcall(lm.save, model, dir, {tokenizer = file .. "x"})
+		assert(not ok and not host.kind(dir))
+		lm.save(model, dir, {tokenizer = tokenizer})
+		assert(#lm.open(dir):tokens("hello") > 0)
+		assert(host.read(dir .. ".begun/mine") == "x")`), "odd.lua", lua.LString(file),
+		lua.LString(filepath.Join(dir, "saved")), lua.LString(tokenizerDirectory(t)))
+	require.NoError(t, err)
+	names, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, names, 3) // the file, the directory, and what was there
 }

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -52,6 +54,7 @@ func openModelHost(s *State) lua.LValue {
 		"files":  onFiles(s, pathFiles),
 		"read":   onFiles(s, func(L *lua.LState) (lua.LValue, error) { return readText(s, L.CheckString(1)) }),
 		"mkdir":  onPaths(s, func(p []string) error { return os.MkdirAll(p[0], 0o755) }),
+		"beside": onFiles(s, mkdirBeside),
 		"rename": onPaths(s, func(p []string) error { return os.Rename(p[0], p[1]) }),
 		"remove": onPaths(s, func(p []string) error { return os.RemoveAll(p[0]) }),
 		"copy":   onPaths(s, func(p []string) error { return copyFile(p[0], p[1]) }),
@@ -155,6 +158,16 @@ func readText(s *State, path string) (lua.LValue, error) {
 			return nil, err
 		}
 	}
+}
+
+// mkdirBeside makes a directory of a name of its own beside a path.
+func mkdirBeside(L *lua.LState) (lua.LValue, error) {
+	path := filepath.Clean(L.CheckString(1))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	dir := path + "." + strconv.FormatUint(rand.Uint64(), 36) // os.MkdirTemp's are their owner's only
+	return lua.LString(dir), os.Mkdir(dir, 0o755)
 }
 
 // copyFile copies a file's bytes.

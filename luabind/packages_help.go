@@ -190,6 +190,9 @@ var packagePlain = []*function{
 		help: "All of a file, as a text; nil, and why, of what cannot be read."},
 	{name: "lm.host.mkdir", written: "host.mkdir(path)",
 		help: "Makes a directory, with those that lead to it."},
+	{name: "lm.host.beside", written: "host.beside(path)",
+		help: "Makes a directory of a name of its own beside a path, and gives its path: for what gets that path " +
+			"by host.rename when all of it is there."},
 	{name: "lm.host.rename", written: "host.rename(from, to)",
 		help: "Gives a file or a directory another name."},
 	{name: "lm.host.remove", written: "host.remove(path)",

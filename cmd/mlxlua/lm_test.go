@@ -114,6 +114,16 @@ func TestModelCommands(t *testing.T) {
 		"temp = -1, want a number from 0":      {"generate", "--model", dir, "-p", "x", "--temp", "-1"},
 		"want float16, bfloat16 or float32":    {"convert", "--model", dir, "--dtype", "int8"},
 		"--quantize and --dequantize exclude ": {"convert", "--model", dir, "-q", "-d"},
+
+		"--q-bits is of no use without --quantize":       {"convert", "--model", dir, "--q-bits", "4"},
+		"--q-group-size is of no use without --quantize": {"convert", "--model", dir, "--q-group-size", "32"},
+		"--q-mode is of no use without --quantize":       {"convert", "--model", dir, "--q-mode", "mxfp4"},
+		"--quant-predicate is of no use without":         {"convert", "--model", dir, "--quant-predicate", "mixed_4_6"},
+
+		"--q-bits and --quant-predicate, which says": {"quantize", "--model", dir, "--q-bits", "4", "--quant-predicate",
+			"mixed_4_6"},
+		"--q-mode mxfp4 and --quant-predicate, which": {"quantize", "--model", dir, "--q-mode", "mxfp4",
+			"--quant-predicate", "mixed_4_6"},
 	} {
 		_, errs, status := command(t, nil, append([]string{"lm"}, args...)...)
 		require.Equal(t, 1, status, text)

@@ -13,17 +13,32 @@ local convert_rows = {
   {"quantize", "flag", "packs the weights", short = "-q"},
   {"q-bits", "count", "bits of a packed element"},
   {"q-group-size", "count", "elements that share a scale"},
-  {"q-mode", "text", "affine, mxfp4, nvfp4 or mxfp8", default = "affine"},
+  {"q-mode", "text", "affine (unless it is said), mxfp4, nvfp4 or mxfp8"},
   {"quant-predicate", "text", "a recipe: mixed_2_6, mixed_3_4, mixed_3_6 or mixed_4_6"},
   {"dtype", "text", "float16, bfloat16 or float32, of what is not packed"},
   {"dequantize", "flag", "unpacks the weights", short = "-d"},
+  {"tokenizer", "text", "a directory or a .gguf file with another tokenizer to write"},
   command.ignore_key,
 }
+
+-- check refuses options that would be of no use, where others are not there or are.
+local function check(o)
+  if o.quantize and o.dequantize then fail("--quantize and --dequantize exclude each other") end
+  for _, name in ipairs{"q_bits", "q_group_size", "q_mode", "quant_predicate"} do
+    if o[name] and not o.quantize then fail("--%s is of no use without --quantize", (name:gsub("_", "-"))) end
+  end
+  if o.quant_predicate and o.q_bits then
+    fail("--q-bits and --quant-predicate, which says the bits, exclude each other")
+  end
+  if o.quant_predicate and (o.q_mode or "affine") ~= "affine" then
+    fail("--q-mode %s and --quant-predicate, which packs affine, exclude each other", o.q_mode)
+  end
+end
 
 local function convert(host, o)
   local dtypes = {float16 = mx.float16, bfloat16 = mx.bfloat16, float32 = mx.float32}
   if o.dtype and not dtypes[o.dtype] then fail("--dtype %s: want float16, bfloat16 or float32", o.dtype) end
-  if o.quantize and o.dequantize then fail("--quantize and --dequantize exclude each other") end
+  check(o)
   if files.kind(o.mlx_path) then fail("%s is there already", o.mlx_path) end
   local model = load(host, o, {lazy = true})
   if o.dequantize and lm.dequantize(model) == 0 then fail("%s is not packed", o.model) end
@@ -34,7 +49,8 @@ local function convert(host, o)
     if count == 0 then fail("%s is packed already", o.model) end
   end
   local bytes, count = lm.size(model)
-  lm.save(model, o.mlx_path, {progress = bar(host, "writing", " MB", 1e6), consume = true})
+  lm.save(model, o.mlx_path, {progress = bar(host, "writing", " MB", 1e6), consume = true,
+    tokenizer = o.tokenizer})
   host.write(("%s: %.2f GB, %.3f bits per weight\n"):format(o.mlx_path, bytes / 1e9, 8 * bytes / count))
   return 0
 end

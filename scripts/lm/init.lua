@@ -122,7 +122,8 @@ end
 
 -- save writes a model as a directory that lm.load and mlx-lm read, which is not there yet, whole or not at all.
 -- Options: progress(done, all), in bytes, is called after each array; consume frees each, so that a model that is
--- packed or converted on the way needs no memory of its own; the model is of no use after that.
+-- packed or converted on the way needs no memory of its own; the model is of no use after that; tokenizer is a
+-- directory or a .gguf file whose tokenizer is written instead of the model's.
 function lm.save(model, dir, options) require("lm.save").directory(model, dir, options or {}) end
 
 -- open is a Session: a model, or the one that lm.load makes of a directory or file, with its tokenizer, or that of

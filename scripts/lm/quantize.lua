@@ -1,5 +1,6 @@
 -- Packing a model's weights in few bits, and unpacking them.
 local mx, nn = require("mx"), require("mx.nn")
+local sizes = require("lm.layers").sizes
 
 local quantize = {}
 
@@ -18,7 +19,6 @@ local function replace(t, path, f)
 end
 quantize.replace = replace
 
-local sizes = {affine = {64, 4}, mxfp4 = {32, 4}, nvfp4 = {16, 4}, mxfp8 = {32, 8}}
 local recipes = {mixed_2_6 = {2, 6}, mixed_3_4 = {3, 4}, mixed_3_6 = {3, 6}, mixed_4_6 = {4, 6}}
 
 -- recipe is how a path is packed by mlx-lm's recipes: the scores, and in the first and last eighth of the layers and
@@ -30,7 +30,7 @@ local function recipe(name, count, group_size)
   return function(path)
     local i = tonumber(path:match("layers%.(%d+)%.") or 0)
     local more = i < first or i >= math.floor(7 * count / 8) or (i - first) % 3 == 2
-    local out = path:find("v_proj", 1, true) or path:find("down_proj", 1, true)
+    local out = path:find("v_[ab]?_?proj") or path:find("down_proj", 1, true)
     local much = path:find("lm_head", 1, true) or more and out
     return {group_size = group_size, bits = much and bits[2] or bits[1], mode = "affine"}
   end
@@ -46,7 +46,11 @@ function quantize.model(model, options)
   local group_size = o.group_size or sizes[mode][1]
   local how = {group_size = group_size, bits = o.bits or sizes[mode][2], mode = mode}
   local predicate = o.predicate or model.pack_more or function() return true end
-  if o.recipe then predicate = recipe(o.recipe, #model.model.layers, group_size) end
+  if o.recipe then
+    if mode ~= "affine" then fail("recipe = %s packs affine, and mode = %s is asked for", o.recipe, mode) end
+    if o.bits then fail("recipe = %s says the bits of each layer, and bits = %s are asked for", o.recipe, o.bits) end
+    predicate = recipe(o.recipe, #model.model.layers, group_size)
+  end
   local count = 0
   replace(model, "", function(path, layer)
     if not layer.to_quantized then return nil end
@@ -58,7 +62,7 @@ function quantize.model(model, options)
     if row % own.group_size ~= 0 then
       fail("%s.weight has rows of %d elements, which are no multiple of a group of %d", path, row, own.group_size)
     end
-    if not layer.weight.dtype or not mx.issubdtype(layer.weight.dtype, mx.floating) then return nil end
+    if not mx.issubdtype(layer.weight.dtype, mx.floating) then return nil end
     count = count + 1
     return layer:to_quantized(own)
   end)

@@ -44,15 +44,25 @@ local function shards(arrays)
   return out, total
 end
 
--- beside are the files of a directory that belong to a model and are not its weights.
-local beside = {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
-  "generation_config.json", "chat_template.jinja", "chat_template.json", "vocab.json", "merges.txt",
-  "preprocessor_config.json"}
+-- What belongs to a model's directory and is not its weights: words are the files of a tokenizer.
+local beside = {"generation_config.json", "preprocessor_config.json"}
+local words = {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+  "chat_template.jinja", "chat_template.json", "vocab.json", "merges.txt"}
+
+local function copy(from, names, dir)
+  for _, name in ipairs(names) do
+    local file = from .. "/" .. name
+    if host.kind(file) then try(host.copy(file, dir .. "/" .. name)) end
+  end
+end
 
 -- write_tokenizer writes what a .gguf file has of a tokenizer; it may have none.
 local function write_tokenizer(file, dir)
-  local tokenizer = host.tokenizer(file)
-  if not tokenizer then return end
+  local _, about = mx.load(file, {format = "gguf", return_metadata = true})
+  local any = false
+  for key in pairs(about) do any = any or key:match("^tokenizer%.ggml%.") ~= nil end
+  if not any then return end
+  local tokenizer = try(host.tokenizer(file))
   local config = {tokenizer_class = "PreTrainedTokenizerFast", bos_token = tokenizer.bos, eos_token = tokenizer.eos,
     pad_token = tokenizer.pad, unk_token = tokenizer.unk, chat_template = tokenizer.chat_template}
   try(host.write(dir .. "/tokenizer.json", try(host.gguf_tokenizer(file))))
@@ -66,13 +76,25 @@ local function uses(arrays)
   return out
 end
 
+-- write_beside writes what is not the weights of a model, with the tokenizer of another directory or file, if one is
+-- named.
+local function write_beside(model, dir, tokenizer)
+  if model.directory then copy(model.directory, beside, dir) end
+  if tokenizer then try(host.tokenizer(tokenizer)) end
+  local from = tokenizer or model.directory or ""
+  if from:match("%.gguf$") then
+    write_tokenizer(from, dir)
+  elseif from ~= "" then
+    copy(from, words, dir)
+  end
+end
+
 -- directory is lm.save: it writes array by array, each computed when it is its turn.
 function save.directory(model, dir, options)
   if host.kind(dir) then fail("%s is there already", dir) end
-  local begun = dir .. ".begun"
-  host.remove(begun)
-  try(host.mkdir(begun))
+  local begun = try(host.beside(dir))
   local ok, why = pcall(function()
+    write_beside(model, begun, options.tokenizer)
     local all = save.weights(model)
     local files, total = shards(all)
     local map, done, left = {}, 0, uses(all)
@@ -91,11 +113,6 @@ function save.directory(model, dir, options)
     config.quantization = quantize.settings(model, model.saved_below)
     config.quantization_config = config.quantization
     try(host.write(begun .. "/config.json", try(host.encode(config, "    "))))
-    for _, name in ipairs(beside) do
-      local from = (model.directory or "") .. "/" .. name
-      if model.directory and host.kind(from) then try(host.copy(from, begun .. "/" .. name)) end
-    end
-    if (model.directory or ""):match("%.gguf$") then write_tokenizer(model.directory, begun) end
     try(host.rename(begun, dir))
   end)
   if not ok then

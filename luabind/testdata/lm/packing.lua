@@ -92,9 +92,23 @@ end
 local golden = weights.golden(folder, "llama")
 weights.write(dir .. "/odd", weights.arrays(golden), golden.config)
 local odd = lm.load(dir .. "/odd")
-local done, text = pcall(lm.quantize, odd, {bits = 4, group_size = 64})
-assert(not done and tostring(text):find("model.layers.%d.mlp.down_proj.weight has rows of 96 elements, which are no " ..
-  "multiple of a group of 64"), text)
+local done, text_of
+done, text_of = pcall(lm.quantize, odd, {bits = 4, group_size = 64})
+assert(not done and tostring(text_of):find("model.layers.%d.mlp.down_proj.weight has rows of 96 elements, which are no " ..
+  "multiple of a group of 64"), text_of)
+
+-- Recipes say the bits, of the affine mode.
+for text, how in pairs{["recipe = mixed_4_6 packs affine, and mode = mxfp4"] = {recipe = "mixed_4_6", mode = "mxfp4"},
+  ["recipe = mixed_4_6 says the bits of each layer, and bits = 4"] = {recipe = "mixed_4_6", bits = 4}} do
+  done, text_of = pcall(lm.quantize, odd, how)
+  assert(not done and tostring(text_of):find(text, 1, true), text_of)
+end
+do -- more bits for what leads to values, whatever its name
+  local Linear = require("lm.layers").Linear
+  local part = {kv_a_proj_with_mqa = Linear(mx.zeros({32, 64})), q_proj = Linear(mx.zeros({32, 64}))}
+  assert(lm.quantize({model = {layers = {{self_attn = part}}}}, {recipe = "mixed_3_6"}) == 2)
+  assert(part.kv_a_proj_with_mqa.bits == 6 and part.q_proj.bits == 3)
+end
 
 -- A step of packed keys and values is traced anew where they have other bits.
 local model = lm.load(dir .. "/dense")
