@@ -12,8 +12,8 @@ import (
 	"github.com/mlxlua/mlxlua/luabind/lua51"
 )
 
-// sessions runs scripts over one tiny model. They have mx, lm, host, session, a directory dir, refused(text, f, ...),
-// which wants an error that has the text, and said(prompt, options), the whole of an answer.
+// sessions runs scripts over one tiny model. They have mx, lm, host, session, a directory dir, the folder testdata/lm,
+// refused(text, f, ...), which wants an error that has the text, and said(prompt, options), the whole of an answer.
 func sessions(t *testing.T, scripts map[string]string) {
 	t.Helper()
 	folder, err := filepath.Abs("testdata/lm")
@@ -23,7 +23,7 @@ func sessions(t *testing.T, scripts map[string]string) {
 	t.Chdir(t.TempDir())
 	tinyModel(t, s, folder)
 	_, err = s.Run(t.Context(), strings.NewReader(`
-		host, session, dir = require("lm.host"), lm.open("tiny"), ...
+		host, session, dir, folder = require("lm.host"), lm.open("tiny"), ...
 		function refused(text, f, ...)
 			local ok, why = pcall(f, ...)
 			if ok then error("no error, want " .. text, 2) end
@@ -36,7 +36,7 @@ func sessions(t *testing.T, scripts map[string]string) {
 		end
 		function equal(got, want)
 			if got ~= want then error(("got %q, want %q"):format(tostring(got), tostring(want)), 2) end
-		end`), "sessions.lua", lua.LString(t.TempDir()))
+		end`), "sessions.lua", lua.LString(t.TempDir()), lua.LString(folder))
 	require.NoError(t, err)
 	for name, script := range scripts {
 		t.Run(name, func(t *testing.T) {
@@ -154,6 +154,9 @@ func TestModelAnswers(t *testing.T) {
 			for _, prompt in ipairs{{}, {{1, 2}, {}}, mx.zeros({0}, mx.int32), mx.zeros({1, 0}, mx.int32)} do
 				refused("the prompt is empty", first, prompt, {max_tokens = 1})
 			end
+			for _, most in ipairs{1, 2.5, -3, "x"} do
+				refused("max_kv = " .. tostring(most) .. ", want at least 2, an integer", lm.caches, session.model, {max_kv = most})
+			end
 			for _, chunk in ipairs{0, -1, 1.5, 1 / 0, "x"} do
 				refused("chunks of " .. tostring(chunk), first, {1, 2, 3}, {chunk = chunk})
 			end`,
@@ -163,7 +166,6 @@ func TestModelAnswers(t *testing.T) {
 // A file of a prompt is read by the model and with the caches that it is of, and by no other.
 func TestModelPromptFiles(t *testing.T) {
 	sessions(t, map[string]string{"files": `
-		local folder = ...
 		local function model(settings)
 			local config, arrays = lm.Config.read("tiny"), lm.weights(session.model)
 			for k, v in pairs(settings) do config.settings[k] = v end
@@ -227,4 +229,45 @@ func TestModelHostReads(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.Run(t.Context(), strings.NewReader(`return read(dir .. "/much")`), "read.lua")
 	require.ErrorIs(t, err, ErrLimit)
+}
+
+// Keys and values that are packed after some tokens answer as mlx-lm 0.32.2's generate_step does, with kv_bits = 2,
+// kv_group_size = 32 and these quantized_kv_start.
+func TestModelPacksLater(t *testing.T) {
+	sessions(t, map[string]string{"start": `
+		package.path = folder .. "/?.lua;" .. package.path
+		local weights = require("weights")
+		local golden = weights.golden(folder .. "/peer", "mistral")
+		weights.write("wide", weights.arrays(golden), golden.config)
+		local model, prompt = lm.load("wide"), {}
+		for i = 0, 13 do prompt[i + 1] = (i * 37 + 5) % 128 end
+		for start, want in pairs{
+			[14] = {{101, 101, 101, 101, 101, 101, 101, 28, 122, 20, 20, 94, 101, 28, 20, 28},
+				{-3.8581, -3.7855, -3.7059, -3.6594, -3.6632, -3.7156, -3.7947, -3.8252, -3.6851, -3.8333, -4.0422, -4.0475,
+				-3.8871, -3.8332, -3.8961, -3.9261}},
+			[20] = {{101, 101, 101, 101, 122, 101, 101, 101, 101, 28, 122, 20, 122, 101, 94, 94},
+				{-3.8581, -3.6339, -3.6142, -3.624, -3.664, -3.7107, -3.7455, -3.8408, -3.877, -3.9055, -3.7607, -3.984, -4.0338,
+				-4.0903, -3.9632, -4.0178}},
+		} do
+			local how, at = {kv_bits = 2, kv_group_size = 32, quantized_kv_start = start}, 0
+			for token, scores in lm.stream(model, prompt, {caches = lm.caches(model, how), max_tokens = 16}) do
+				at = at + 1
+				equal(token, want[1][at])
+				local p = (scores - mx.logsumexp(scores, -1, true))[0][token]:item()
+				if math.abs(p - want[2][at]) > 2e-4 then error(("%d, token %d: %g, want %g"):format(start, at, p, want[2][at])) end
+			end
+			equal(at, 16)
+		end
+		how = {kv_bits = 8, quantized_kv_start = 1000}
+		refused("heads of 32 elements cannot be packed in groups of 64", function()
+			for _ in lm.stream(model, prompt, {caches = lm.caches(model, how), max_tokens = 3}) do end
+		end)
+		local caches = lm.caches(model, how)
+		mx.eval(lm.prefill(model, mx.array({{1}}, mx.int32), caches))
+		caches:save("later")
+		how.file = "later"
+		assert(lm.caches(model, how):key() == "kv;kv")
+		how.quantized_kv_start = 1
+		refused("layer 0 is kv there, packed bits=8 group_size=64 here", lm.caches, model, how)`,
+	})
 }

@@ -14,15 +14,46 @@ local Caches = nn.class("Caches")
 
 -- init: layout has a table for each layer: {kind = "kv", window, keep}, {kind = "packed", group_size, bits}, {kind =
 -- "latent", rank}, {kind = "packed_latent", rank, group_size, bits} or {kind = "state"}. padding says how many tokens
--- at the left of each example of a batch are none: {2, 0, 5}.
-function Caches:init(layout, padding)
-  self.layout, self.offset, self.layers, self.size = layout, 0, {}, 0
+-- at the left of each example of a batch are none: {2, 0, 5}. packing, {bits, group_size, start}, packs keys and values
+-- once `start` tokens were seen.
+function Caches:init(layout, padding, packing)
+  self.layout, self.offset, self.layers, self.size, self.packing = layout, 0, {}, 0, packing
   for i, kind in ipairs(layout) do self.layers[i] = kinds[kind.kind](kind) end
   if padding and math.max(unpack(padding)) > 0 then self.padding = mx.array(padding, mx.int32) end
+  self:settle()
+end
+
+-- packed is a kind of layer with its keys and values packed, nil for one that has none.
+local function packed(kind, how)
+  local name = ({kv = "packed", latent = "packed_latent"})[kind.kind]
+  return name and {kind = name, window = kind.window, keep = kind.keep, rank = kind.rank, bits = how.bits,
+    group_size = how.group_size}
+end
+
+-- settle packs keys and values when it is time to. What cannot be packed is an error from the first tokens on.
+function Caches:settle()
+  local how = self.packing
+  local due = how and self.offset >= how.start
+  if not how or not due and (self.offset == 0 or how.checked) then return end
+  how.checked = true
+  if due then self:resting() end
+  local layout = {}
+  for i, kind in ipairs(self.layout) do
+    local other, parts = packed(kind, how), self.layers[i].parts
+    layout[i] = other or kind
+    if other then
+      local layer = kinds[other.kind](other)
+      if parts then layer:check(unpack(parts)) end
+      if parts and due then layer.parts = layer:pack(unpack(parts)) end
+      if due then self.layers[i] = layer end
+    end
+  end
+  if due then self.layout, self.packing = layout, nil end
 end
 
 -- start is called by a model before its layers, done after them.
 function Caches:start(tokens)
+  self:settle()
   self.length, self.memo = tokens:dim(1), {}
 end
 
@@ -108,6 +139,7 @@ end
 
 -- decoding is the arrays of all layers as a tree, with room for the next token: what a compiled step takes and gives.
 function Caches:decoding()
+  self:settle()
   if self.size <= self.offset then
     if self.size > 0 then self:resting() end
     local size = (math.floor(self.offset / step) + 1) * step
@@ -213,13 +245,14 @@ local function compare(file, own, other)
   fail("%s is of other caches: layer %d is %s there, %s here", file, i, b or "none", a or "none")
 end
 
-local function load(layout, file)
+local function load(layout, file, packing)
   file = path(file)
   local arrays, about = mx.load(file, {format = "safetensors", return_metadata = true})
-  local self, offset = Caches(layout), tonumber(about.offset or "")
+  local self, offset = Caches(layout, nil, packing), tonumber(about.offset or "")
   if not offset then fail("%s is no file of a prompt: it has no offset", file) end
-  compare(file, self:key(), about.layout)
   self.offset = offset
+  self:settle()
+  compare(file, self:key(), about.layout)
   for i, layer in ipairs(self.layers) do
     local parts, j = {}, 0
     while arrays[("%d.%d"):format(i - 1, j)] do

@@ -57,9 +57,10 @@ function generate.step(model)
     end, {shapeless = true})
   end
   model._step = function(tokens, caches)
+    local before = caches:decoding()
     local key = caches:key()
     steps[key] = steps[key] or make(caches.layout)
-    local scores, tree = steps[key](tokens, caches:decoding())
+    local scores, tree = steps[key](tokens, before)
     caches:advance(tree)
     return scores, tree, steps[key]
   end

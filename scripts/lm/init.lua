@@ -99,25 +99,25 @@ function lm.load(name, options)
   return model
 end
 
--- caches is a Caches for a model. Options: padding, for a batch of prompts of several lengths; kv_bits, kv_group_size;
--- max_kv, the number of tokens that are remembered.
+-- caches is a Caches for a model. Options: padding, for a batch of prompts of several lengths; kv_bits, in which keys
+-- and values are kept, in groups of kv_group_size (64), once quantized_kv_start tokens (0) were seen; max_kv, the
+-- number of tokens that are remembered.
 function lm.caches(model, options)
   options = options or {}
-  if (options.max_kv or 2) < 2 then error(("lm: max_kv = %d, want at least 2"):format(options.max_kv), 0) end
+  local most = options.max_kv
+  if most ~= nil and not (type(most) == "number" and most >= 2 and most % 1 == 0) then
+    error(("lm: max_kv = %s, want at least 2, an integer"):format(tostring(most)), 0)
+  end
   local layout = model:layout()
   for _, kind in ipairs(layout) do
     if kind.kind == "kv" or kind.kind == "latent" then
-      if options.kv_bits then
-        kind.kind = kind.kind == "kv" and "packed" or "packed_latent"
-        kind.bits, kind.group_size = options.kv_bits, options.kv_group_size or 64
-      end
-      if options.max_kv and (kind.window or math.huge) > options.max_kv then
-        kind.window, kind.keep = options.max_kv, math.min(4, options.max_kv - 2)
-      end
+      if most and (kind.window or math.huge) > most then kind.window, kind.keep = most, math.min(4, most - 2) end
     end
   end
-  if options.file then return cache.load(layout, options.file) end
-  return cache.Caches(layout, options.padding)
+  local packing = options.kv_bits and {bits = options.kv_bits, group_size = options.kv_group_size or 64,
+    start = options.quantized_kv_start or 0}
+  if options.file then return cache.load(layout, options.file, packing) end
+  return cache.Caches(layout, options.padding, packing)
 end
 
 -- save writes a model as a directory that lm.load and mlx-lm read, which is not there yet, whole or not at all.

@@ -149,12 +149,17 @@ function QuantizedKV:init(kind)
   self.how = {group_size = kind.group_size, bits = kind.bits}
 end
 
-function QuantizedKV:pack(k, v)
+-- check fails for keys and values that cannot be packed.
+function QuantizedKV:check(k, v)
   for _, x in ipairs{k, v} do
     if x:dim(-1) % self.how.group_size ~= 0 then
       fail("heads of %d elements cannot be packed in groups of %d: see kv_group_size", x:dim(-1), self.how.group_size)
     end
   end
+end
+
+function QuantizedKV:pack(k, v)
+  self:check(k, v)
   local a, b, c = mx.quantize(k, self.how)
   return {a, b, c, mx.quantize(v, self.how)}
 end
@@ -187,13 +192,17 @@ end
 local QuantizedLatentKV = nn.class("QuantizedLatentKV", QuantizedKV)
 QuantizedLatentKV.count = 3
 
-function QuantizedLatentKV:pack(k)
+function QuantizedLatentKV:check(k)
   for _, size in ipairs{self.rank, k:dim(-1)} do
     if size % self.how.group_size ~= 0 then
       fail("keys of %d elements, %d of them latent, cannot be packed in groups of %d: see kv_group_size", k:dim(-1),
         self.rank, self.how.group_size)
     end
   end
+end
+
+function QuantizedLatentKV:pack(k)
+  self:check(k)
   return {mx.quantize(k, self.how)}
 end
 

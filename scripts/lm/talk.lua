@@ -32,6 +32,7 @@ local sampling_rows = {
   {"max-kv-size", "count", "tokens that are remembered; older ones but the first four are forgotten"},
   {"kv-bits", "count", "bits in which keys and values are kept"},
   {"kv-group-size", "count", "group size of kv-bits", default = 64},
+  {"quantized-kv-start", "count", "tokens after which kv-bits begins", default = 5000},
   {"prefill-step-size", "count", "tokens of a prompt that are read at once", default = 2048},
 }
 
@@ -50,6 +51,7 @@ local function answering(host, session, o)
     frequency_context_size = o.repetition_context_size, max_tokens = o.max_tokens, stop = o.stop, ends = ends,
     interrupted = host.interrupted, progress = bar(host, "reading the prompt"), chunk = o.prefill_step_size,
     max_kv = o.max_kv_size, kv_bits = o.kv_bits, kv_group_size = o.kv_group_size,
+    quantized_kv_start = o.quantized_kv_start,
   }
 end
 
@@ -117,7 +119,7 @@ local function remembered(session, o, prompt, a)
   local file = cache.path(o.prompt_cache_file)
   if files.kind(file) then
     local caches, about = lm.caches(session.model, {file = file, kv_bits = a.kv_bits, kv_group_size = a.kv_group_size,
-      max_kv = a.max_kv})
+      quantized_kv_start = a.quantized_kv_start, max_kv = a.max_kv})
     if about.model ~= o.model then fail("%s is of the model %s, not of %s", file, tostring(about.model), o.model) end
     local seen = {}
     for id in (about.tokens or ""):gmatch("%d+") do seen[#seen + 1] = tonumber(id) end

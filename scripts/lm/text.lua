@@ -203,9 +203,9 @@ end
 -- lm.sampler, where xtc_special_tokens are line ends and what ends an answer unless they are given, and lm.processors;
 -- max_tokens (256); stop, a text or a list of them; ends, a table {[token] = true} of further tokens that end the
 -- answer; interrupted(), which ends it when it is true; progress(done, all) of the prompt; caches and seen, from an
--- answer before, of whose tokens none is read again; chunk, kv_bits, kv_group_size, max_kv. It fills options.figures:
--- prompt_tokens, prompt_seconds, tokens, seconds, reason; and options.caches and options.seen for the next answer,
--- which begins anew after an error.
+-- answer before, of whose tokens none is read again; chunk; kv_bits, kv_group_size, quantized_kv_start and max_kv, as
+-- lm.caches has them. It fills options.figures: prompt_tokens, prompt_seconds, tokens, seconds, reason; and
+-- options.caches and options.seen for the next answer, which begins anew after an error.
 function Session:answer(prompt, options)
   local o = options
   if #prompt == 0 then fail("the prompt is empty") end

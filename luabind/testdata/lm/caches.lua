@@ -60,6 +60,8 @@ local far8, far4 = worst(eight, plain) / range, worst(four, plain) / range
 if not (far8 > 0 and far8 < 2e-2 and far4 > far8 and far4 < 0.5) then
   error(("%s: packed keys and values are %g and %g of the range away"):format(name, far8, far4), 0)
 end
+local later = check("8 bits, later", {kv_bits = 8, kv_group_size = 32, quantized_kv_start = 18})
+assert(worst(later["0:4"], plain["0:4"]) <= 2e-5 and worst(later, plain) > 0 and worst(later, plain) <= far8 * 2 * range)
 local kept = check("max_kv", {max_kv = 16}, rest({max_kv = 16})) -- what padding pushes out differs
 assert(worst(check("max_kv, wide", {max_kv = 64}, plain), plain) <= 2e-5)
 assert(worst(kept, plain) > 1e-5, name)
