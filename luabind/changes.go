@@ -150,6 +150,13 @@ func (c *stateChange) random(was, now *tensor.Array) {
 	}
 }
 
+// reseeded says that the script has set the random state: what is undone from now on leaves that alone.
+func (log *changes) reseeded() {
+	for _, c := range log.list {
+		c.entries = slices.DeleteFunc(c.entries, func(e changedEntry) bool { return e.table == nil && e.now == nil })
+	}
+}
+
 // remember adds a change that has been written.
 func (log *changes) remember(s *State, c *stateChange) {
 	log.tidy()
@@ -226,7 +233,8 @@ type place struct {
 	key   lua.LValue
 }
 
-// restore puts back what the call has written over, where nobody else has written since.
+// restore puts back what the call has written over, where nobody else has written since. What a script then writes into
+// the array that a variable holds is made of what stood there, and cannot be computed either.
 func (c *stateChange) restore(s *State, old []*tensor.Array, written map[place]bool) {
 	boxes := make([]lua.LValue, len(old))
 	for i, x := range old {

@@ -37,6 +37,7 @@ func (m *module) openRandomState() {
 	s.Method(mt, "__newindex", func(L *lua.LState) int {
 		first(L)
 		s.random.Set(randomKey(s, L.Get(3)))
+		s.changes.reseeded()
 		return 0
 	})
 	m.inner["random"].RawSetString("state", s.userdata(randomStateKind, &randomState{s}))

@@ -79,6 +79,7 @@ var coreRows = []row{
 				a.wrong("seed", err)
 			}
 			a.s.random.Seed(seed.(uint64))
+			a.s.changes.reseeded()
 			return nil
 		}},
 	{name: "clock", sig: "", host: true,

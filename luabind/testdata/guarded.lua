@@ -81,3 +81,30 @@ do -- trees have a bound, also those that an optimizer is given or makes
     {w = mx.ones({1})})
   assert(making.state.w == nil, "nothing is half-written")
 end
+
+do -- a random state that the script sets stays what it is when a step before that is undone
+  local model = nn.Sequential(nn.Linear(2, 4), nn.Dropout(0.5))
+  local opt = optim.SGD(0.1)
+  local gradient = nn.value_and_grad(model, function(y) return loss(model, y) end)
+  local function eager(y)
+    local _, g = gradient(y)
+    opt:update(model, g)
+  end
+  local state = {model, opt.state, mx.random.state}
+  mx.eval(state)
+  local compiled = mx.compile(eager, {inputs = state, outputs = state})
+  for _, step in ipairs({eager, compiled}) do
+    local before = mx.random.state[1]:tolist()
+    step(bad)
+    fails("index 100", mx.eval, model:parameters())
+    same(mx.random.state[1], before) -- as it was before the step
+    step(bad)
+    mx.random.seed(7)
+    fails("index 100", mx.eval, model:parameters())
+    same(mx.random.state[1], mx.random.key(7):tolist())
+    step(bad)
+    mx.random.state[1] = mx.random.key(8)
+    fails("index 100", mx.eval, model:parameters())
+    same(mx.random.state[1], mx.random.key(8):tolist())
+  end
+end
