@@ -118,7 +118,7 @@ func (c *outward) value(v lua.LValue, depth int) (any, error) {
 			return c.caught(x, depth)
 		}
 		c.s.looks.give(v)
-		if c.s.L.GetMetaField(v, "__call") != lua.LNil {
+		if callable(c.s, v) {
 			return luaFunction(c.s, v), nil
 		}
 		return v, nil

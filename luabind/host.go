@@ -29,10 +29,16 @@ func (s *State) Global(name string) lua.LValue {
 func (s *State) Function(name string) Func {
 	v := s.Global(name)
 	defer s.life.hold()()
-	if _, ok := v.(*lua.LFunction); ok || s.L.GetMetaField(v, "__call") != lua.LNil {
+	if callable(s, v) {
 		return luaFunction(s, v)
 	}
 	return nil
+}
+
+// callable reports whether a script can call v: a function, what mx.compile and the like give, a layer, a class.
+func callable(s *State, v lua.LValue) bool {
+	_, ok := v.(*lua.LFunction)
+	return ok || s.L.GetMetaField(v, "__call") != lua.LNil
 }
 
 // SetGlobal sets a global variable. After Close it is ErrClosed.

@@ -365,9 +365,9 @@ func shapeOf(v lua.LValue) (tensor.ShapeArg, error) {
 	return tensor.ShapeArg{}, wrong(v, "a shape: a table of sizes, or an array that stands for its shape")
 }
 
-func toFunction(_ *args, v lua.LValue) (any, error) {
-	if f, ok := v.(*lua.LFunction); ok {
-		return f, nil
+func toFunction(a *args, v lua.LValue) (any, error) {
+	if callable(a.s, v) {
+		return v, nil
 	}
 	return nil, wrong(v, "a function")
 }

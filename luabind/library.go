@@ -38,14 +38,10 @@ var library = sync.OnceValue(func() []libraryModule {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		text, err := scripts.Files.ReadFile(file)
-		if err != nil {
-			return err
+		if file == libraryCoreFile {
+			return nil
 		}
-		proto, err := lua51.Compile(strings.NewReader(string(text)), libraryPrefix+file)
-		if err != nil {
-			return err
-		}
+		proto := libraryProto(file)
 		name := strings.TrimSuffix(file, path.Ext(file))
 		module, inner, folder := strings.Cut(name, "/")
 		if n := len(out); n == 0 || out[n-1].name != module {
@@ -63,6 +59,24 @@ var library = sync.OnceValue(func() []libraryModule {
 	}
 	return out
 })
+
+// libraryProto is a file of package scripts, compiled. It panics on a wrong one.
+func libraryProto(file string) *lua.FunctionProto {
+	text, err := scripts.Files.ReadFile(file)
+	if err != nil {
+		panic("BUG: scripts: " + err.Error())
+	}
+	proto, err := lua51.Compile(strings.NewReader(string(text)), libraryPrefix+file)
+	if err != nil {
+		panic("BUG: scripts: " + err.Error())
+	}
+	return proto
+}
+
+// libraryCoreFile is no module: it is run for each module, with what its files have beside what scripts have.
+const libraryCoreFile = "core.lua"
+
+var libraryCoreProto = sync.OnceValue(func() *lua.FunctionProto { return libraryProto(libraryCoreFile) })
 
 // libraryModules are the names of the modules that are written in Lua.
 func libraryModules() (names []string) {
@@ -190,17 +204,32 @@ func (m writtenModule) run() {
 		}
 		return 1
 	}, with))
-	with.Append(libraryCore(s, m.name))
+	with.Append(libraryCore(s, m.name, with.RawGetInt(3)))
 	for _, f := range m.files {
 		m.runFile(f.name, with)
 	}
 }
 
-// libraryCore is what the files of a module have of Go beside what scripts have.
-func libraryCore(s *State, module string) *lua.LTable {
+// libraryCore is what the files of a module have beside what scripts have; fail raises their errors.
+func libraryCore(s *State, module string, fail lua.LValue) *lua.LTable {
 	t := s.L.NewTable()
 	t.RawSetString("guarded", guarded(s, module))
 	t.RawSetString("with_key", withKey(s))
+	is := func(name string, f func(v lua.LValue) bool) {
+		t.RawSetString(name, s.L.NewFunction(func(L *lua.LState) int {
+			L.Push(lua.LBool(f(L.Get(1))))
+			return 1
+		}))
+	}
+	is("callable", func(v lua.LValue) bool { return callable(s, v) })
+	is("is_array", func(v lua.LValue) bool {
+		_, ok := array(v)
+		return ok
+	})
+	s.L.Push(s.L.NewFunctionFromProto(libraryCoreProto()))
+	s.L.Push(t)
+	s.L.Push(fail)
+	s.L.Call(2, 0)
 	return t
 }
 

@@ -113,10 +113,7 @@ var transformRows = []row{
 // callable checks that an argument can be called.
 func (a *args) callable(i int) lua.LValue {
 	v := a.raw[i]
-	if _, ok := v.(*lua.LFunction); ok {
-		return v
-	}
-	if a.s.L.GetMetaField(v, "__call") != lua.LNil {
+	if callable(a.s, v) {
 		return v
 	}
 	a.fail("%s is %s, want a function", a.f.params[i].Name, describe(v))

@@ -121,12 +121,9 @@ function Optimizer:apply_single()
   fail(self.class, "it has no apply_single(gradient, parameter, state), which gives the new parameter")
 end
 
--- own fails for a method that was called of something else than an optimizer: with a dot in the place of a colon.
-local function own(self, method)
-  if type(self) ~= "table" or type(self.apply_gradients) ~= "function" then
-    fail("Optimizer." .. method, "the first argument is no optimizer: call it with a colon, opt:" .. method .. "(...)")
-  end
-end
+local function is_optimizer(v) return type(v) == "table" and type(v.apply_gradients) == "function" end
+
+local method = core.methods(Optimizer, "Optimizer", is_optimizer, "optimizer", "opt")
 
 -- beside makes a table in state for each parameter and for each table of parameters.
 local function beside(parameters, state)
@@ -179,8 +176,7 @@ local function refuse(self, parameters)
   end, parameters, self._state)
 end
 
-function Optimizer:init(parameters)
-  own(self, "init")
+function method:init(parameters)
   if type(parameters) == "table" then
     beside(parameters, self._state)
     utils.tree_map(function(p, state)
@@ -208,8 +204,7 @@ function Optimizer:scheduled(schedule)
   return value
 end
 
-function Optimizer:apply_gradients(gradients, parameters)
-  own(self, "apply_gradients")
+function method:apply_gradients(gradients, parameters)
   local state = self._state
   if state.step == nil then
     fail(self.class, "state has no step: it is no state of an optimizer; to begin anew make a new one")
@@ -227,8 +222,7 @@ local function assign(into, tree)
   end
 end
 
-function Optimizer:update(model, gradients)
-  own(self, "update")
+function method:update(model, gradients)
   core.guarded("Optimizer.update", function()
     local new = self:apply_gradients(gradients, model)
     if type(model.update) == "function" then model:update(new) else assign(model, new) end

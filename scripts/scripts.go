@@ -4,7 +4,8 @@
 // with them; where that makes objects of a class, the class too, which is then the module's entry. define returns what
 // it made. fail(name, text) raises an error in the name of a function. use(name) runs another file of the folder, once,
 // and returns what that one returns; use("mx.utils") is a module, whatever a script has set mx.utils to. A module is
-// run when a script first uses something of it.
+// run when a script first uses something of it. core.lua is no module: it adds to core, the last that a file is run
+// with, to which luabind has put what is Go's.
 package scripts
 
 import "embed"

@@ -1,4 +1,5 @@
 -- Joins, scans, partitions, the fast ops and mx.nn. The numbers are MLX's.
+local utils = require("mx.utils")
 local x = mx.arange(6):reshape({2, 3})
 same(mx.concatenate({x, x}), {{0, 1, 2}, {3, 4, 5}, {0, 1, 2}, {3, 4, 5}})
 same(mx.concat({x, x}, {axis = 1}), {{0, 1, 2, 0, 1, 2}, {3, 4, 5, 3, 4, 5}})
@@ -113,11 +114,37 @@ do -- a class whose init leaves its parent's out, also with a method of its own 
   local Whole = nn.class("Whole", nn.Linear)
   function Whole:init(n) nn.Linear.init(self, n, n) end
   assert(Whole(2)(mx.ones({1, 2})).size == 2)
+
+  -- the error is told too; and other layers made within init are none of that business
+  fails("nn.Linear's: mlxlua:nn/linear.lua:%d+: attempt to index", tostring, Bare())
+  function Bare:forward(x) return x + self.nothing.there end
+  fails("nn.Linear's: testdata/nn.lua:%d+: attempt to index a non%-table object%(nil%) with key 'there'",
+    Bare(), mx.array(1))
+  function Whole:init(n)
+    nn.Linear.init(self, n, n)
+    self.norm = nn.LayerNorm(n)
+  end
+  function Whole:forward(x) return self.norm(x) + self.nothing.there end
+  local _, why = pcall(Whole(2), mx.ones({1, 2}))
+  assert(tostring(why):find("^testdata/nn.lua:%d+: attempt to index a non%-table object%(nil%) with key 'there'$"), why)
+  local Other = nn.class("Other", nn.Linear)
+  function Other:init() nn.Dropout.init(self, 0.5) end
+  fails("[nn.Other] its init does not call nn.Linear.init(self, ...)", Other(), mx.ones({1, 2}))
 end
 
 fails("[nn.Sequential] argument 2 is a number, want a module or a function", nn.Sequential, nn.relu, 3)
 fails("[nn.Sequential] argument 2 is nil", nn.Sequential, nn.relu, nil, nn.relu)
 assert(nn.Sequential(mx.compile(function(x) return x + 1 end), nn.relu, nn.Identity())(mx.array(1)):item() == 2)
+fails("[nn.Sequential] argument 1 is a dtype, want a module or a function", nn.Sequential, mx.float32)
+
+do -- what mx.compile gives stands for a function everywhere
+  local rnn, compiled = nn.RNN(2, 3), nn.RNN(2, 3, {nonlinearity = mx.compile(nn.tanh)})
+  compiled:update(rnn:parameters())
+  local x = mx.random.normal({1, 4, 2})
+  assert(mx.allclose(rnn(x), compiled(x)):item())
+  local doubled = utils.tree_map(mx.compile(function(a) return a * 2 end), {w = mx.array({1, 2})})
+  same(doubled.w, {2, 4})
+end
 
 do -- a module that contains itself
   local outer, inner = nn.Module(), nn.Module()
@@ -128,4 +155,31 @@ do -- a module that contains itself
   inner.list = {nn.Linear(1, 1), nn.Linear(1, 1)}
   outer.again = inner -- twice is not inside of itself
   assert(#outer:modules() == 7 and tostring(outer):find("again", 1, true))
+end
+
+do -- errors of parameters() name that; and so they do for a plain table that contains itself
+  local outer = nn.Module()
+  outer.inner = nn.Module()
+  outer.inner.back = outer
+  fails("[nn.Module.parameters] a Module contains itself", outer.parameters, outer)
+  fails("[nn.Module.parameters] a Module contains itself", outer.trainable_parameters, outer)
+  local m, list = nn.Linear(1, 1), {}
+  m.lists, list[1] = {list}, {list}
+  local own = "a table contains itself, so that its tree has no end"
+  for _, name in ipairs{"parameters", "modules", "children", "leaf_modules", "freeze", "train"} do
+    fails(own, m[name], m)
+  end
+  fails(own, m.load_weights, m, {})
+  fails(own, tostring, m)
+end
+
+do -- arguments that are none
+  local m = nn.Linear(1, 1)
+  fails("[nn.Module.update_modules] modules is a number, want a table", m.update_modules, m, 3)
+  fails("[nn.Module.freeze] the argument is a number, want a table of recurse, keys, strict", m.freeze, m, 3)
+  fails("[nn.Module.load_weights] weights is a number, want the name of a file or a table", m.load_weights, m, 3)
+  fails("[nn.Module.filter_and_map] filter_fn is missing, want a function", m.filter_and_map, m)
+  fails("[nn.Module.filter_and_map] map_fn is a number, want a function", m.filter_and_map, m, nn.relu, 3)
+  fails("[nn.Module.apply] map_fn is missing, want a function", m.apply, m)
+  fails("[nn.Module.apply_to_modules] apply_fn is missing, want a function", m.apply_to_modules, m)
 end

@@ -47,6 +47,18 @@ assert(#compiled.history == 25 and compiled.history[25].loss < compiled.history[
 assert(compiled.optimizer.step:item("string") == "100")
 assert(bytes(fit(setup(3), {compile = false})) == want, "eager")
 assert(bytes(fit(setup(4))) ~= want)
+do -- what mx.compile gives is a loss, too, and a metric
+  local function history(loss, metric, run)
+    local f
+    if metric then
+      f, loss = mx.compile(loss, {inputs = {run.model}}), mx.compile(loss, {inputs = {run.model}, outputs = {run.model}})
+    end
+    return train.fit(run.model, run.optimizer, loss, run.loader, {progress = false, validation = run.loader,
+      metrics = {metric = f}})[1]
+  end
+  local with, without = history(loss, true, setup(5)), history(loss, false, setup(5))
+  assert(math.abs(with.loss - without.loss) < 1e-4 and with.validation_metric == with.validation_loss)
+end
 for _, stop in ipairs({50, 52, 99}) do -- in the middle of an epoch, at its end, before the last step
   local steps = 0
   fit(setup(3), {checkpoint = file, callbacks = {step = function(info)

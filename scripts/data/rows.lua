@@ -1,9 +1,9 @@
 -- What a loader takes its batches from. A source has n, the number of its samples (nil: not known before the end), and
 -- batch(pick), the values of a batch. A pick says which samples: pick:list() are their numbers from 0 on, pick:array()
 -- the same as an array; where they follow each other, pick.range is such as "4:8".
-local mx, _, fail = ...
+local mx, _, fail, _, core = ...
 
-local function is_array(v) return type(v) == "userdata" and mx.type(v) == "array" end
+local is_array = core.is_array
 
 local Pick = {}
 Pick.__index = Pick
@@ -193,4 +193,4 @@ local function source(dataset, collate)
   return columns(dataset, "dataset")
 end
 
-return {source = source, runs = runs, new_pick = new_pick, is_array = is_array}
+return {source = source, runs = runs, new_pick = new_pick}

@@ -2,9 +2,8 @@
 -- settings are its fields, so that it is a tree as every table is. Two fields are the module's own: training, a
 -- boolean,
 -- and _no_grad, the names of the frozen parameters.
-local mx, define, fail = ...
+local _, define, fail = ...
 
-local kind = mx.type
 local Module = {__name = "Module", __module = true}
 
 -- is_module reports whether v is an object of one of the classes.
@@ -13,10 +12,6 @@ local function is_module(v)
   local class = getmetatable(v)
   return type(class) == "table" and rawget(class, "__module") == true
 end
-
--- A step asks this of each parameter several times: an array's metatable, which says "array", is found sooner than its
--- kind.
-local function is_array(v) return getmetatable(v) == "array" and kind(v) == "array" end
 
 -- is_tree reports whether a field holds parameters or layers: tables of nothing but numbers and the like are
 -- settings,
@@ -32,8 +27,6 @@ local function is_tree(v)
   return false
 end
 
-local filled -- the object that a layer's constructor was the last to fill
-
 -- An object that its parent's constructor has not filled has the parent's name in this field.
 local UNFILLED = "_unfilled"
 
@@ -48,23 +41,20 @@ local function parent(class)
 end
 
 local function construct(class, ...)
-  local self = setmetatable({training = true, _no_grad = {}}, class)
-  filled = nil
-  class.init(self, ...)
   local above = parent(class)
-  if above and filled ~= self then rawset(self, UNFILLED, above.__name) end
-  filled = nil
+  local self = setmetatable({training = true, _no_grad = {}, [UNFILLED] = above and above.__name}, class)
+  class.init(self, ...)
   return self
 end
 
--- complete fails with what is wrong where an object's parent has not filled it, and else with the error itself.
+-- complete gives the results of a call, or its error, with what may be wrong as the object's parent has not filled it.
 local function complete(self, ok, ...)
   if ok then return ... end
   local why, above = (...), rawget(self, UNFILLED)
   local text = tostring(why)
   if text:find("attempt to", 1, true) or text:find("is missing", 1, true) then
     fail(getmetatable(self).__name, ("its init does not call nn.%s.init(self, ...), so that it has no fields of " ..
-      "nn.%s's"):format(above, above))
+      "nn.%s's: %s"):format(above, above, text))
   end
   error(why, 0)
 end
@@ -214,7 +204,7 @@ local function layer(d)
       object = nil
       check_sizes(d.name, sizes, ...)
       init(self, ...)
-      filled = self
+      if rawget(self, UNFILLED) == d.name then self[UNFILLED] = nil end
     end,
   }
   c.init = function(self, ...)
@@ -225,5 +215,5 @@ local function layer(d)
   return c
 end
 
-return {Module = Module, layer = layer, is_module = is_module, is_array = is_array, is_tree = is_tree,
+return {Module = Module, layer = layer, is_module = is_module, is_tree = is_tree,
   taking = taking, option = option, printing = printing}

@@ -1,5 +1,5 @@
 -- Layers that multiply by a matrix.
-local mx, _, fail, use = ...
+local mx, _, fail, use, core = ...
 
 local layer, described = use("class").layer, use("text").described
 local quantized = use("quantized")
@@ -75,13 +75,6 @@ layer{
   end,
 }
 
--- callable reports whether m can be called: modules, functions, and what mx.compile and the like give can.
-local function callable(m)
-  if type(m) == "userdata" then return mx.type(m) ~= "array" end
-  local meta = type(m) == "table" and getmetatable(m)
-  return type(m) == "function" or type(meta) == "table" and meta.__call ~= nil
-end
-
 layer{
   name = "Sequential", sig = "modules:any...",
   help = "The layer that calls the modules (or functions) one after the other, each with what the one before it " ..
@@ -90,7 +83,7 @@ layer{
   init = function(self, ...)
     for i = 1, select("#", ...) do
       local m = (select(i, ...))
-      if not callable(m) then
+      if not core.callable(m) then
         fail("Sequential", ("argument %d is %s, want a module or a function"):format(i,
           m == nil and "nil" or "a " .. mx.type(m)))
       end

@@ -3,6 +3,7 @@ local mx, _, fail, use = ...
 
 local class, walk = use("class"), use("module")
 local Module = class.Module
+local method = walk.method
 
 -- listed is names as a list: nil stays nil.
 local function listed(keys)
@@ -12,6 +13,9 @@ end
 
 -- check fails for keywords that a method does not have.
 local function check(op, given, ...)
+  if given ~= nil and type(given) ~= "table" then
+    fail(op, ("the argument is a %s, want a table of %s"):format(mx.type(given), table.concat({...}, ", ")))
+  end
   for k in pairs(given or {}) do
     local known = false
     for _, name in ipairs{...} do known = known or k == name end
@@ -38,7 +42,7 @@ local function own(m, key, v) return not class.is_module(v) and Module.valid_par
 
 -- freeze has the parameters not trained: all, or those of the names keys; with recurse = false, only the module's
 -- own.
-function Module:freeze(keywords)
+function method:freeze(keywords)
   return each("Module.freeze", self, keywords, function(m, keys)
     if keys == nil then
       keys = {}
@@ -49,7 +53,7 @@ function Module:freeze(keywords)
 end
 
 -- unfreeze ends what freeze did.
-function Module:unfreeze(keywords)
+function method:unfreeze(keywords)
   return each("Module.unfreeze", self, keywords, function(m, keys)
     if keys == nil then m._no_grad = {} end
     for _, key in ipairs(keys or {}) do m._no_grad[key] = nil end
@@ -59,15 +63,15 @@ end
 function Module:_set_training_mode(mode) self.training = mode end
 
 -- train sets the module and all below it in training mode, or out of it: train(false).
-function Module:train(mode)
+function method:train(mode)
   mode = class.option("Module.train", mode, "mode")
   return self:apply_to_modules(function(_, m) m:_set_training_mode(mode ~= false) end)
 end
 
-function Module:eval() return self:train(false) end
+function method:eval() return self:train(false) end
 
 -- set_dtype casts the parameters whose dtype predicate is true of: the floating-point ones; false: all.
-function Module:set_dtype(dtype, predicate)
+function method:set_dtype(dtype, predicate)
   predicate = class.option("Module.set_dtype", predicate, "predicate")
   if predicate == nil then
     predicate = function(d) return mx.issubdtype(d, mx.floating) end

@@ -1,8 +1,10 @@
 -- What every module can do with its parameters and layers.
-local mx, _, fail, use = ...
+local mx, _, fail, use, core = ...
 
 local class = use("class")
-local Module, is_module, is_array, is_tree = class.Module, class.is_module, class.is_array, class.is_tree
+local Module, is_module, is_tree = class.Module, class.is_module, class.is_tree
+local is_array = core.is_array
+local method = core.methods(Module, "Module", is_module, "module", "model")
 
 -- members are a table's names and values in the order of their making; of a module, its parameters and layers only.
 local function members(t)
@@ -44,14 +46,25 @@ local function same(v) return v end
 
 local function not_a_table(_, _, v) return type(v) ~= "table" end
 
+-- wants fails for an argument that is no function.
+local function wants(op, name, f)
+  if core.callable(f) then return end
+  fail(op, ("%s is %s, want a function"):format(name, f == nil and "missing" or "a " .. mx.type(f)))
+end
+
 local parameters_of
 
--- loops fails for a module that contains itself: above are those that it is in.
-local function loops(op, m, above)
-  while above do
-    if above.module == m then fail(op, ("a %s contains itself, so that its tree has no end"):format(m.__name)) end
-    above = above.above
+-- inside fails for a module or a table that contains itself: above are those that it is in. It is above for what the
+-- table contains.
+local function inside(op, t, above)
+  local place = above
+  while place do
+    if place.table == t then
+      fail(op, ("a %s contains itself, so that its tree has no end"):format(is_module(t) and t.__name or "table"))
+    end
+    place = place.above
   end
+  return {table = t, above = above}
 end
 
 -- mapped is a value of a module, filtered and mapped; path names it in there.
@@ -60,6 +73,7 @@ local function mapped(module, path, value, filter, map, is_leaf, above)
   if map == same and is_leaf == not_a_table and is_module(value) then return parameters_of(value, filter, above) end
   if is_module(value) then return value:filter_and_map(filter, map, is_leaf, above) end
   local out = {}
+  above = inside("Module.filter_and_map", value, above)
   for k, v in pairs(value) do
     local name = member(path, k)
     if filter(module, name, v) then
@@ -73,9 +87,11 @@ end
 
 -- filter_and_map is a tree of what filter(module, name, value) is true of, with map(value) for each value of which
 -- is_leaf(module, name, value) is true: those that are no tables.
-function Module:filter_and_map(filter, map, is_leaf, above)
-  loops("Module.filter_and_map", self, above)
-  above = {module = self, above = above}
+function method:filter_and_map(filter, map, is_leaf, above)
+  wants("Module.filter_and_map", "filter_fn", filter)
+  wants("Module.filter_and_map", "map_fn", map or same)
+  wants("Module.filter_and_map", "is_leaf_fn", is_leaf or not_a_table)
+  above = inside("Module.filter_and_map", self, above)
   map, is_leaf = map or same, is_leaf or not_a_table
   local out = {}
   local names, values = members(self)
@@ -96,8 +112,7 @@ function parameters_of(module, filter, above)
   if filter ~= valid and filter ~= trainable or module.filter_and_map ~= filtered then
     return module:filter_and_map(filter, nil, nil, above)
   end
-  loops("Module.parameters", module, above)
-  above = {module = module, above = above}
+  above = inside("Module.parameters", module, above)
   local out, frozen = {}, filter == trainable and module._no_grad or {}
   for k, v in pairs(module) do
     local array = is_array(v)
@@ -115,57 +130,56 @@ function parameters_of(module, filter, above)
   return out
 end
 
-function Module:parameters() return parameters_of(self, Module.valid_parameter_filter) end
+function method:parameters() return parameters_of(self, Module.valid_parameter_filter) end
 
-function Module:trainable_parameters() return parameters_of(self, Module.trainable_parameter_filter) end
+function method:trainable_parameters() return parameters_of(self, Module.trainable_parameter_filter) end
 
-function Module:children()
+function method:children()
   return self:filter_and_map(Module.valid_child_filter, nil, function(_, _, v) return is_module(v) end)
 end
 
 -- below appends the names and objects of the modules that t holds directly or in plain tables.
-local function below(t, path, names, found)
+local function below(op, t, path, names, found, above)
+  above = inside(op, t, above)
   local keys, values = members(t)
   for i, k in ipairs(keys) do
     local name, v = member(path, k), values[i]
     if is_module(v) then
       names[#names + 1], found[#found + 1] = name, v
     elseif type(v) == "table" then
-      below(v, name, names, found)
+      below(op, v, name, names, found, above)
     end
   end
   return names, found
 end
 
-function Module:leaf_modules()
+function method:leaf_modules()
   return self:filter_and_map(Module.valid_child_filter, nil, function(_, _, v)
-    return is_module(v) and #below(v, "", {}, {}) == 0
+    return is_module(v) and #below("Module.leaf_modules", v, "", {}, {}) == 0
   end)
 end
 
 -- apply_to_modules calls f(name, module) for the module, whose name is "", and for all below it.
-function Module:apply_to_modules(f)
-  local names, found, places = {""}, {self}, {{module = self}}
+function method:apply_to_modules(f)
+  wants("Module.apply_to_modules", "apply_fn", f)
+  local names, found, places = {""}, {self}, {{table = self}}
   while #found > 0 do
     local name, m, place = table.remove(names), table.remove(found), table.remove(places)
     f(name, m)
-    below(m, name, names, found)
-    for i = #places + 1, #found do
-      loops("Module.apply_to_modules", found[i], place)
-      places[i] = {module = found[i], above = place}
-    end
+    below("Module.apply_to_modules", m, name, names, found)
+    for i = #places + 1, #found do places[i] = inside("Module.apply_to_modules", found[i], place) end
   end
   return self
 end
 
-function Module:modules()
+function method:modules()
   local out = {}
   self:apply_to_modules(function(_, m) out[#out + 1] = m end)
   return out
 end
 
 -- named_modules is a table of pairs {name, module}.
-function Module:named_modules()
+function method:named_modules()
   local out = {}
   self:apply_to_modules(function(name, m) out[#out + 1] = {name, m} end)
   return out
@@ -177,6 +191,10 @@ local function absent(op, what, dst, key)
     fail(op, ("the list has %d elements, not element %d"):format(#dst, key))
   end
   fail(op, ("the module has no %s %q"):format(what, tostring(key)))
+end
+
+local function wants_table(op, name, t)
+  if type(t) ~= "table" then fail(op, ("%s is a %s, want a table"):format(name, mx.type(t))) end
 end
 
 local function update(dst, parameters, strict)
@@ -205,11 +223,9 @@ end
 -- update replaces the parameters that a tree of them has. With strict = false, names that the module has not are
 -- passed
 -- over.
-function Module:update(parameters, strict)
+function method:update(parameters, strict)
   strict = class.option("Module.update", strict, "strict")
-  if type(parameters) ~= "table" then
-    fail("Module.update", ("parameters is a %s, want a table"):format(mx.type(parameters)))
-  end
+  wants_table("Module.update", "parameters", parameters)
   update(self, parameters, strict ~= false)
   return self
 end
@@ -231,15 +247,18 @@ local function update_modules(dst, modules, strict)
 end
 
 -- update_modules replaces the modules that a tree of them has.
-function Module:update_modules(modules, strict)
+function method:update_modules(modules, strict)
   strict = class.option("Module.update_modules", strict, "strict")
+  wants_table("Module.update_modules", "modules", modules)
   update_modules(self, modules, strict ~= false)
   return self
 end
 
 -- apply replaces each parameter x by f(x); those of which filter(module, name, x) is true.
-function Module:apply(f, filter)
+function method:apply(f, filter)
   filter = class.option("Module.apply", filter, "filter_fn") or Module.valid_parameter_filter
+  wants("Module.apply", "map_fn", f)
+  wants("Module.apply", "filter_fn", filter)
   return self:update(self:filter_and_map(filter, f))
 end
 
@@ -256,4 +275,4 @@ local function flat(t, path, out)
   return out
 end
 
-return {below = below, flat = flat}
+return {method = method, inside = inside, below = below, flat = flat}

@@ -1,5 +1,5 @@
 -- Recurrent layers. Each takes arrays (..., L, D) and gives the states of all steps, (..., L, H).
-local mx, _, fail, use = ...
+local mx, _, fail, use, core = ...
 local nn = use("mx.nn")
 
 local class, text = use("class"), use("text")
@@ -17,11 +17,6 @@ end
 -- steps are the slices of x along its last axis but one.
 local function steps(x) return mx.unstack(x, -2) end
 
-local function callable(f)
-  local class = getmetatable(f)
-  return type(f) == "function" or type(class) == "table" and class.__call ~= nil
-end
-
 layer{
   name = "RNN", sig = "input_size:int hidden_size:int bias:bool=true nonlinearity:any?",
   help = "h' = nonlinearity(x * Wxh^T + h * Whh^T + bias), step by step, from h = hidden or 0: rnn(x, hidden). " ..
@@ -31,7 +26,7 @@ layer{
     "is mx.nn.tanh unless it is given.",
   init = function(self, input_size, hidden_size, bias, nonlinearity)
     nonlinearity = nonlinearity or nn.tanh
-    if not callable(nonlinearity) then
+    if not core.callable(nonlinearity) then
       fail("RNN", ("nonlinearity is a %s, want a function"):format(mx.type(nonlinearity)))
     end
     self.nonlinearity = nonlinearity

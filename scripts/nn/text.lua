@@ -46,12 +46,12 @@ end
 local function text(self, above)
   local place = above
   while place do
-    if place.module == self then return self.__name .. "(...)" end
+    if place.table == self then return self.__name .. "(...)" end
     place = place.above
   end
-  above = {module = self, above = above}
+  above = {table = self, above = above}
   local out = {self.__name, "(", self._extra_repr and self:_extra_repr() or ""}
-  local names, found = walk.below(self, "", {}, {})
+  local names, found = walk.below("Module", self, "", {}, {})
   for i, name in ipairs(names) do
     local shown = getmetatable(found[i]).__tostring -- tostring would not tell it what is above
     local inner = shown == Module.__tostring and shown(found[i], above) or tostring(found[i])

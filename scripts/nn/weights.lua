@@ -1,12 +1,17 @@
 -- Files of weights.
-local mx, _, fail, use = ...
+local mx, _, fail, use, core = ...
 
 local class, walk = use("class"), use("module")
 local Module = class.Module
+local method = walk.method
 
 -- named is weights by their names: those of a file, of a table of them, or of a table of pairs.
 local function named(weights)
   if type(weights) == "string" then weights = mx.load(weights) end
+  if type(weights) ~= "table" then
+    fail("Module.load_weights", ("weights is a %s, want the name of a file or a table of arrays"):format(
+      mx.type(weights)))
+  end
   if type(weights[1]) ~= "table" then return weights end
   local out = {}
   for _, pair in ipairs(weights) do out[pair[1]] = pair[2] end
@@ -36,16 +41,17 @@ local function size(x) return "(" .. table.concat(x.shape, ", ") .. ")" end
 -- load_weights replaces the parameters by those of a .npz or .safetensors file, or of a table: {name = array} or a
 -- list of
 -- {name, array}. They must be the module's, all of them, of the same shapes; with strict = false, what fits is taken.
-function Module:load_weights(weights, strict)
+function method:load_weights(weights, strict)
   strict = class.option("Module.load_weights", strict, "strict")
   local new, now, holders = named(weights), {}, {}
-  local function gather(t, path)
+  local function gather(t, path, above)
+    above = walk.inside("Module.load_weights", t, above)
     for k, v in pairs(t) do
       local name = path .. tostring(type(k) == "number" and k - 1 or k)
-      if class.is_array(v) then
+      if core.is_array(v) then
         now[name], holders[name] = v, {t, k}
       elseif k ~= "_no_grad" and class.is_tree(v) then
-        gather(v, name .. ".")
+        gather(v, name .. ".", above)
       end
     end
   end
@@ -57,7 +63,7 @@ function Module:load_weights(weights, strict)
       "; the weights are of a quantized model: call nn.quantize(module, ...) first, as it was for them")
     missing(parameters, new, "%d parameters are missing: %s", "; the module is quantized, and the weights are not")
     for name, x in pairs(parameters) do
-      if not class.is_array(new[name]) then
+      if not core.is_array(new[name]) then
         fail("Module.load_weights", ("%s is a %s, want an array"):format(name, mx.type(new[name])))
       end
       if size(x) ~= size(new[name]) then
@@ -73,7 +79,7 @@ function Module:load_weights(weights, strict)
 end
 
 -- save_weights writes the parameters to a .npz or .safetensors file.
-function Module:save_weights(file)
+function method:save_weights(file)
   local arrays = {}
   for _, p in ipairs(walk.flat(self:parameters(), "", {})) do arrays[p[1]] = p[2] end
   if file:sub(-4) == ".npz" then

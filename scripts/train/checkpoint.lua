@@ -4,8 +4,6 @@ local mx, define, fail, _, core = ...
 
 local mark = "mlxlua.checkpoint"
 
-local function is_array(v) return type(v) == "userdata" and mx.type(v) == "array" end
-
 local function is_module(v) return mx.nn.Module.is_module(v) end
 
 -- has_state reports whether v is an optimizer or a loader: an object whose field state is a tree.
@@ -59,7 +57,7 @@ define{
       texts[mark .. ".rule." .. name] = rule(part)
       for _, leaf in ipairs(mx.utils.tree_flatten(tree(part), "." .. name)) do
         local path, v = leaf[1], leaf[2]
-        if is_array(v) then arrays[path] = v else texts[path] = encode(path, v) end
+        if core.is_array(v) then arrays[path] = v else texts[path] = encode(path, v) end
       end
     end
     mx.save_safetensors(file, arrays, texts)

@@ -10,14 +10,8 @@ local function batches(op, data)
   return iterator, state, control
 end
 
--- callable reports whether v can be called as data is.
-local function callable(v)
-  local meta = type(v) == "table" and getmetatable(v)
-  return type(v) == "function" or type(meta) == "table" and meta.__call ~= nil
-end
-
 local function check_data(op, name, data)
-  if not callable(data) then
+  if not core.callable(data) then
     fail(op, ("%s is a %s, want a DataLoader, or a function that gives an iterator over batches"):format(name,
       mx.type(data)))
   end
@@ -29,7 +23,7 @@ local function is_loader(data) return type(data) == "table" and type(data.state)
 -- check_functions wants a table of functions by names.
 local function check_functions(op, what, t, known)
   for name, f in pairs(t) do
-    if type(name) ~= "string" or not callable(f) then
+    if type(name) ~= "string" or not core.callable(f) then
       fail(op, ("%s.%s is a %s, want a function"):format(what, tostring(name), mx.type(f)))
     end
     if known and not known[name] then fail(op, ("%s has no %q; it takes epoch and step"):format(what, name)) end
