@@ -136,6 +136,7 @@ var attacks = []attack{
 		"an array of 100000 dimensions: at most 1024 are possible"},
 	{"many operands", `local t = {} for i = 1, 3000 do t[i] = mx.ones({2}) end
 		return mx.einsum_path(("a,"):rep(2999) .. "a->a", unpack(t))`, ""},
+	{"long subscripts", `return mx.einsum(("a"):rep(1e7), mx.ones({1}))`, "have 10000000 bytes, at most 65536 are read"},
 	// What is not there.
 	{"io", `return io.open("/etc/passwd")`, "nil"},
 	{"os", `os.execute("true")`, "nil"},

@@ -20,7 +20,8 @@ var _ = sig.Def("einsum", "subscripts:string operands:array...", func(a *sig.Arg
 // diagonal. An ellipsis, "...", stands for any number of dimensions, which are aligned at their ends. Without an arrow
 // the result has the ellipsis' dimensions and the letters that stand once, sorted. Dimensions of size 1 are broadcast.
 // Of three operands or more, at most 128, two at a time are multiplied, in the order that [EinsumPath] gives.
-// Subscripts that do not fit the operands are errors, as are sums of products of integers: convert them with astype.
+// Subscripts that do not fit the operands, or have more than 2^16 bytes, are errors, as are sums of products of
+// integers: convert them with astype.
 func Einsum(subscripts string, operands []*tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "einsum"
 	c := tensor.Call(ctx)
@@ -43,6 +44,9 @@ func Einsum(subscripts string, operands []*tensor.Array, ctx ...*tensor.Ctx) *te
 // maxOperands bounds the search for an order, which takes time by the square of the operands and more.
 const maxOperands = 128
 
+// maxSubscripts is how many bytes of subscripts are read: reading them takes time and memory that no limit sees.
+const maxSubscripts = 1 << 16
+
 // readEquation reads subscripts beside operands that can be used.
 func readEquation(c *tensor.Ctx, op, subscripts string, operands []*tensor.Array) (e equation, fail *tensor.Array) {
 	if len(operands) == 0 {
@@ -50,6 +54,9 @@ func readEquation(c *tensor.Ctx, op, subscripts string, operands []*tensor.Array
 	}
 	if n := len(operands); n > maxOperands {
 		return e, tensor.Fail(c, op, "there are %d operands, at most %d can be put in order", n, maxOperands)
+	}
+	if n := len(subscripts); n > maxSubscripts {
+		return e, tensor.Fail(c, op, "the subscripts have %d bytes, at most %d are read", n, maxSubscripts)
 	}
 	if f := kit.Unusable(c, op, operands...); f != nil {
 		return e, f
