@@ -3,6 +3,7 @@ package template
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -87,6 +88,18 @@ func TestLimits(t *testing.T) {
 		}
 		require.Less(t, time.Since(start), 20*time.Second, "%.100s", source)
 	}
+}
+
+// TestManyTexts: texts beside each other are joined once.
+func TestManyTexts(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	tmpl := mustParse(t, "{{ "+strings.Repeat("'ab' ", 20000)+" }}")
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20))
+	text, err := tmpl.Render(context.Background(), NewDict(), Options{})
+	require.NoError(t, err)
+	require.Equal(t, strings.Repeat("ab", 20000), text)
 }
 
 // TestContext: a context stops a template.

@@ -186,11 +186,12 @@ func (p *parser) primary(namespace bool) expr {
 		p.noteName(t.text)
 		return &variable{pos, t.text}
 	case t.kind == stringToken:
-		text := t.text
+		var text strings.Builder
+		text.WriteString(t.text)
 		for p.current().kind == stringToken {
-			text += p.advance().text
+			text.WriteString(p.advance().text)
 		}
-		return &constant{pos, text}
+		return &constant{pos, text.String()}
 	case t.kind == integerToken:
 		base := 10
 		if len(t.text) > 1 && t.text[0] == '0' && strings.ContainsRune("xXbBoO", rune(t.text[1])) {
