@@ -102,6 +102,15 @@ func TestModelAnswers(t *testing.T) {
 			o.max_tokens = 12
 			equal(said(next_prompt, o), said(next_prompt, {max_tokens = 12}))
 			assert(o.figures.prompt_tokens < #next_prompt - #prompt)
+			local asked = 0
+			o = {max_tokens = 4, chunk = 1, interrupted = function()
+				asked = asked + 1
+				return asked == 3
+			end}
+			said(prompt, o)
+			assert(o.figures.reason == "interrupted" and o.caches.offset == 3)
+			o.interrupted, o.max_tokens = nil, 12
+			equal(said(next_prompt, o), said(next_prompt, {max_tokens = 12}))
 			o = {max_tokens = 4}
 			said(prompt, o)
 			o.progress, o.chunk = function() error("no more") end, 1
@@ -125,7 +134,9 @@ func TestModelAnswers(t *testing.T) {
 			refused('stop has ""', said, prompt, {stop = ""})
 			refused('stop has ""', said, prompt, {stop = {"a", ""}})
 			refused('stop has "3"', said, prompt, {stop = {3}})
-			refused("stop = true, want a text", said, prompt, {stop = true})`,
+			refused("stop = true, want a text", said, prompt, {stop = true})
+			refused("max_tokens = x, want a number", said, prompt, {max_tokens = "x"})
+			refused("ends has 1 = 308, want {[token] = true}", said, prompt, {ends = {308}})`,
 		// XTC drops every token but the least probable one, and leaves those that end the answer.
 		"xtc": `
 			local prompt = session:tokens("hello there")

@@ -100,6 +100,7 @@ function generate.stream(model, prompt, options)
     history = o.context and mx.array({o.context}, mx.int32) or prompt
   end
   local left, token, scores, next_token, next_scores = o.max_tokens or 256, nil, nil, nil, nil
+  if type(left) ~= "number" then fail("max_tokens = %s, want a number", tostring(left)) end
   local function follow(y)
     if history then history = mx.concatenate({history, mx.expand_dims(y, 1)}, 1) end
     local next_y, s = choose((step(y, caches)))

@@ -9,8 +9,8 @@ local function fail(text, ...) error(("lm: " .. text):format(...), 0) end
 
 -- generation is what a model's generation_config.json says, nothing where there is none.
 local function generation(model)
-  local path = (model.directory or "") .. "/generation_config.json"
-  if not host.kind(path) then return {} end
+  local path = model.directory and model.directory .. "/generation_config.json"
+  if not path or not host.kind(path) then return {} end
   local text, why = host.read(path)
   local json
   if text then json, why = host.decode(text) end
@@ -194,7 +194,10 @@ end
 local function spared(self, o)
   local out = self:tokens("\n", false)
   for _, ends in ipairs{self.ends, o.ends or {}} do
-    for id in pairs(ends) do out[#out + 1] = id end
+    for id, v in pairs(ends) do
+      if v ~= true then fail("ends has %s = %s, want {[token] = true}", tostring(id), tostring(v)) end
+      out[#out + 1] = id
+    end
   end
   return out
 end
