@@ -20,7 +20,7 @@ function moe.settings(config)
     experts = config:need("num_experts", "count", "num_local_experts"),
     hidden = config:need("moe_intermediate_size", "size"),
     norm = config:get("norm_topk_prob", false),
-    shared = config:get("shared_expert_intermediate_size", nil, "size"), act = config:act("hidden_act"),
+    shared = config:get("shared_expert_intermediate_size", 0, "count"), act = config:act("hidden_act"),
   }
   m.chosen = m.experts > 0 and moe.chosen(config, m.experts)
   local every, dense = config:get("decoder_sparse_step", 1, "size"), {}
@@ -52,7 +52,7 @@ function SparseMoE:init(w, dims, m)
   local act = m.act
   self.switch_mlp = layers.SwitchGLU(w:at("switch_mlp"), m.experts, dims, m.hidden,
     function(gate, up) return act(gate) * up end)
-  if m.shared then
+  if m.shared > 0 then
     self.shared_expert = layers.GLU(w:at("shared_expert"), dims, m.shared, act)
     self.shared_expert_gate = w:linear("shared_expert_gate", dims, 1)
   end

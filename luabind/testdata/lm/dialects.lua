@@ -111,6 +111,14 @@ do
   assert(d < 2e-5, d)
 end
 
+-- Files of Qwen3-MoE can say that there is no shared expert.
+do
+  local moe = weights.golden(folder, "qwen3_moe")
+  moe.config.shared_expert_intermediate_size = 0
+  local got = scores(lm.load(weights.write(dir .. "/unshared", weights.arrays(moe), moe.config)), moe["long.tokens"])
+  assert(worst(got, moe["long.logits"]) < 2e-5)
+end
+
 -- What mlx-lm calls otherwise is in what is saved, under both names.
 local function portable(name, script, change)
   local raw = copy(weights.golden(folder, name).config)
