@@ -85,6 +85,13 @@ func TestModelCommandsKeepPrompts(t *testing.T) {
 			assert(tokens("-p", prompt .. " today", "--prompt-cache-file", file .. ".safetensors", unpack(more)) <
 				tokens("-p", prompt .. " today", unpack(more)) - 10)
 		end
+		local asked = 0
+		local status = require("lm.cli").run({"generate", "--model", "tiny", "-p", prompt, "--prompt-cache-file", "never",
+			"--prefill-step-size", "1"}, {write = error, note = function() end, interrupted = function()
+			asked = asked + 1
+			return asked == 3
+		end})
+		assert(status == 130 and asked == 3 and not host.kind("never.safetensors"))
 		host.mkdir("twin")
 		for _, name in ipairs(host.files("tiny")) do host.copy("tiny/" .. name, "twin/" .. name) end
 		line("is of the model tiny, not of twin", "generate", "--model", "twin", "-p", prompt, "--prompt-cache-file",

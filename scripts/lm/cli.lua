@@ -52,7 +52,7 @@ local function run(arguments, host)
   local text = told(status)
   if not text then error(status, 0) end
   host.note("mlxlua lm: " .. text .. "\n")
-  return 1
+  return type(status) == "table" and status.status or 1
 end
 
 return {run = run}

@@ -3,7 +3,7 @@ local host = require("lm.host")
 
 local options = {}
 
--- fail ends a command with a message.
+-- fail ends a command with a message, and the status 1.
 local function fail(text, ...) error({usage = text:format(...)}, 0) end
 options.fail = fail
 

@@ -128,7 +128,10 @@ local function remembered(session, o, prompt, a)
   end
   if #prompt < 2 then return end
   local caches, seen = lm.caches(session.model, a), {unpack(prompt, 1, #prompt - 1)}
-  lm.prefill(session.model, mx.array({seen}, mx.int32), caches, a.chunk, a.progress)
+  lm.prefill(session.model, mx.array({seen}, mx.int32), caches, a.chunk, function(done, all)
+    if a.progress then a.progress(done, all) end
+    if a.interrupted and a.interrupted() then error({usage = "interrupted, nothing is kept", status = 130}, 0) end
+  end)
   caches:save(file, {tokens = table.concat(seen, " "), model = o.model})
   a.caches, a.seen = caches, seen
 end
