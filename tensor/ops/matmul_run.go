@@ -19,10 +19,6 @@ const fewRows = 16
 // kernel for those.
 const leastDirect = 8
 
-// leastInPlace is the rows, and the places along depth, of which there are more where a product reads its rows in place
-// though it could lay them out.
-const leastInPlace = 64
-
 // matrixProduct is a batch of products of matrices.
 type matrixProduct struct {
 	panels.Product
@@ -52,9 +48,7 @@ func runMatmul(r *tensor.Run, _ tensor.None) error {
 		return err
 	}
 	if min(p.Rows, p.Cols) >= leastDirect {
-		// Direct lays rows out, which pays with little depth; InPlace reads neighbouring rows as they are.
-		alongRows := p.a.Step[1] != 1 && p.a.Step[0] == 1 && p.b.Step[1] == 1
-		if alongRows || min(p.Rows, p.Depth) > leastInPlace {
+		if p.PlaceFirst(p.a, p.b) {
 			if done, err := p.InPlace(p.a, p.b); done {
 				return err
 			}

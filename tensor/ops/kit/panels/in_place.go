@@ -27,6 +27,8 @@ const (
 	// mostSpread is how many bytes along depth a matrix may take that is read across depth where it lies: what several
 	// SIMD-groups read stays in the cache. More is packed, so that neighbours are read one after the other.
 	mostSpread = 3 << 20
+	// muchRows is how many rows, and places along depth, of small matrices are not much.
+	muchRows = 64
 	// fewestLanes are those that share a check of what they read of a: with fewer, checking takes longer than packing.
 	fewestLanes = 16
 )
@@ -45,6 +47,17 @@ type right struct {
 	step, panel int
 	first, cols int // which columns it has, at most
 	packed      bool
+}
+
+// PlaceFirst reports whether InPlace, where it multiplies small matrices, is likely quicker than Direct, which lays out
+// rows: where a's rows are neighbours, where there is much to multiply, and where enough lanes share a check and b need
+// not be packed in panels that are half empty.
+func (p *Product) PlaceFirst(a, b Matrices) bool {
+	switch {
+	case a.Step[1] != 1 && a.Step[0] == 1 && b.Step[1] == 1, min(p.Rows, p.Depth) > muchRows:
+		return true
+	}
+	return p.Info().Lanes >= fewestLanes && (b.Step[1] == 1 || p.Cols >= Width(p.DType))
 }
 
 // InPlace multiplies without packing an operand that can be read where it lies: a if its places along depth are
