@@ -45,10 +45,11 @@ func init() {
 	equal.define(row{Out: toBool, Expr: exprs{Any: "$0 == $1", Complex: "$0.real == $1.real && $0.imag == $1.imag"}})
 	notEqual.define(row{Out: toBool, Expr: exprs{Any: "$0 != $1", Complex: "$0.real != $1.real || $0.imag != $1.imag"}})
 
-	// Where the operands are equal the derivative goes to the second, as in MLX.
+	// Where the operands are equal the derivative goes to the second, as in MLX. The result, which is most often kept for
+	// what reads it, compares with the second as the first does: so that nobody needs to keep the first.
 	masked := func(keep func(a, b *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array) diff {
 		return func(c *tensor.Ctx, t *tensor.Array, p point) *tensor.Array {
-			return Where(keep(p.A, p.B, c), t, Scalar(0, t, c), c)
+			return Where(keep(p.Out, p.B, c), t, Scalar(0, t, c), c)
 		}
 	}
 	maximum.define(row{Expr: pick(">"), Diff: []diff{masked(Greater), masked(LessEqual)}})
