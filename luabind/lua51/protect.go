@@ -86,7 +86,8 @@ func (s *State) handle(L *lua.LState) int {
 	if s.opt.Explain != nil {
 		v = s.opt.Explain(L, v)
 	}
-	if n := len(s.protected); n > 0 && s.protected[n-1].thread == L && s.protected[n-1].message != nil {
+	over := L.Context() != nil && L.Context().Err() != nil // a handler would fail at once, and its traceback takes long
+	if n := len(s.protected); !over && n > 0 && s.protected[n-1].thread == L && s.protected[n-1].message != nil {
 		if _, exits := ExitStatus(v); !exits {
 			L.Push(s.protected[n-1].message)
 			L.Push(v)
