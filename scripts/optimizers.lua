@@ -107,6 +107,9 @@ function Optimizer:set_state(state)
   rawset(self, "_state", state)
 end
 
+-- rule names what the state belongs to.
+function Optimizer:get_rule() return self.class end
+
 function Optimizer:get_step() return self._state.step end
 
 function Optimizer:get_learning_rate() return self._state.learning_rate end
@@ -635,6 +638,12 @@ function MultiOptimizer:set_state(state)
     fail("MultiOptimizer", ("state is no table {states = ...} of %d states"):format(#self.optimizers))
   end
   for i, o in ipairs(self.optimizers) do o.state = states[i] end
+end
+
+function MultiOptimizer:get_rule()
+  local rules = {}
+  for i, o in ipairs(self.optimizers) do rules[i] = o.rule end
+  return ("%s(%s)"):format(self.class, table.concat(rules, ", "))
 end
 
 function MultiOptimizer:get_step() return self.optimizers[1].step end

@@ -103,6 +103,31 @@ fails("has no part optimizer", train.load_checkpoint, file, {model = other.model
 fails("parts.n is a number, want a module", train.load_checkpoint, file, {n = 3})
 fails("has the state of the optimizer AdamW for opt, which is of the class SGD", train.load_checkpoint, file,
   {opt = optim.SGD(0.1, {momentum = 0.9})})
+fails("has the state of the optimizer AdamW for opt, which is a DataLoader", train.load_checkpoint, file,
+  {opt = other.loader})
+fails("has the state of the optimizer AdamW for opt, which is a Linear", train.load_checkpoint, file,
+  {opt = nn.Linear(1, 1)})
+do -- an optimizer of several is known by what they are
+  local function several(...)
+    local last = function(path) return path:find("bias") end
+    local o, model = optim.MultiOptimizer({...}, {last}), nn.Linear(2, 2)
+    o:update(model, model:parameters())
+    return o
+  end
+  local other_file, saved = os.tmpname() .. ".safetensors", several(optim.Adam(0.1), optim.SGD(0.1))
+  train.save_checkpoint(other_file, {opt = saved})
+  fails("the optimizer MultiOptimizer(Adam, SGD) for opt, which is of the class MultiOptimizer(SGD, Adam)",
+    train.load_checkpoint, other_file, {opt = several(optim.SGD(0.1), optim.Adam(0.1))})
+  local again = several(optim.Adam(0.5), optim.SGD(0.5))
+  train.load_checkpoint(other_file, {opt = again})
+  assert(math.abs(again.learning_rate:item() - 0.1) < 1e-6)
+  local arrays, texts = mx.load(other_file, {return_metadata = true})
+  texts["mlxlua.checkpoint.rule.opt"] = "MultiOptimizer" -- as it was written before
+  mx.eval(arrays)
+  mx.save_safetensors(other_file, arrays, texts)
+  train.load_checkpoint(other_file, {opt = several(optim.Adam(0.5), optim.SGD(0.5))})
+  os.remove(other_file)
+end
 fails("has no part optimizer", fit, other, {checkpoint = file, resume = true})
 local same_parts = {model = other.model, optimizer = other.optimizer, loader = other.loader}
 train.save_checkpoint(file, same_parts)

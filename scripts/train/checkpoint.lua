@@ -18,9 +18,16 @@ local function tree(v)
   return v
 end
 
--- rule is the name of an optimizer's class; nil for other parts.
+-- rule is an optimizer's rule; nil for other parts.
 local function rule(v)
-  if has_state(v) and type(v.class) == "string" then return v.class end
+  if has_state(v) and type(v.rule) == "string" then return v.rule end
+end
+
+-- described says what a part is.
+local function described(v)
+  if rule(v) then return "of the class " .. rule(v) end
+  local class = getmetatable(v)
+  return "a " .. (type(class) == "table" and class.__name or mx.type(v))
 end
 
 -- encode is a value that is no array as text.
@@ -115,9 +122,10 @@ define{
       if not saved[name] and next(mx.utils.tree_flatten(tree(part))) ~= nil then
         fail("load_checkpoint", ("%s has no part %s"):format(file, tostring(name)))
       end
-      if rules[name] and rules[name] ~= rule(part) then
-        fail("load_checkpoint", ("%s has the state of the optimizer %s for %s, which is of the class %s"):format(file,
-          rules[name], name, rule(part) or mx.type(part)))
+      -- Files before this one was written named a MultiOptimizer by its class alone.
+      if rules[name] and rules[name] ~= rule(part) and rules[name] ~= part.class then
+        fail("load_checkpoint", ("%s has the state of the optimizer %s for %s, which is %s"):format(file, rules[name],
+          name, described(part)))
       end
     end
     core.guarded("load_checkpoint", function()
