@@ -88,7 +88,11 @@ fails("[arctan2]", mx.arctan2, x:astype(mx.complex64), x)
 
 -- sizes of layers: the layer's own argument is named
 fails("[nn.Linear] input_dims is -1, want at least 1", nn.Linear, -1, 3)
-fails("[nn.Linear] output_dims is 0, want at least 1", nn.Linear, 3, 0)
+fails("[nn.Linear] input_dims is 0, want at least 1", nn.Linear, 0, 3)
+fails("[nn.Linear] output_dims is -1, want at least 0", nn.Linear, 3, -1)
+fails("[nn.Embedding] dims is 0, want at least 1", nn.Embedding, 3, 0)
+fails("[nn.LSTM] hidden_size is 0, want at least 1", nn.LSTM, 3, 0)
+fails("[nn.RoPE] dims is -2, want at least 1", nn.RoPE, -2)
 fails("[nn.Linear] input_dims is 1.5, want an integer", nn.Linear, 1.5, 3)
 fails("[nn.Linear] input_dims is the string \"a\", want an integer", nn.Linear, "a", 3)
 fails("[nn.Linear] output_dims is missing", nn.Linear, 3)
@@ -102,6 +106,39 @@ fails("[nn.PReLU] num_parameters is -1", nn.PReLU, -1)
 fails("[nn.MaxPool2d] kernel_size is 0", nn.MaxPool2d, 0)
 fails("[nn.Transformer] num_encoder_layers is -1, want at least 0", nn.Transformer, {num_encoder_layers = -1})
 assert(nn.Transformer{dims = 4, num_heads = 2, num_encoder_layers = 0, num_decoder_layers = 1})
+
+do -- sizes of 0, where MLX 0.32.4 computes with them: these are the shapes that it gives
+  local function shape(want, x)
+    mx.eval(x)
+    assert(table.concat(x.shape, " ") == want, table.concat(x.shape, " ") .. ", want " .. want)
+  end
+  local row, empty = mx.ones({2, 3}), mx.ones({2, 0})
+  shape("2 0", nn.Linear(3, 0)(row))
+  shape("0 3", nn.Embedding(0, 3)(mx.zeros({0}, mx.int32)))
+  shape("2 0", nn.Embedding(0, 3):as_linear(row))
+  for _, layer in ipairs{nn.PReLU(0), nn.LayerNorm(0), nn.RMSNorm(0), nn.BatchNorm(0)} do shape("2 0", layer(empty)) end
+  shape("2 3 3 0", nn.BatchNorm(0)(mx.ones({2, 3, 3, 0})))
+  shape("2 0", nn.AllToShardedLinear(3, 0)(row))
+  shape("2 0", nn.ShardedToAllLinear(3, 0)(row))
+  assert(tostring(nn.Linear(3, 0)) == "Linear(input_dims=3, output_dims=0, bias=True)")
+  local x = mx.ones({1, 2, 4})
+  shape("1 2 4", nn.TransformerEncoder(1, 4, 2, {mlp_dims = 0})(x))
+  shape("16 4", nn.TransformerEncoder(1, 4, 2, {mlp_dims = 0}).layers[1].linear1.weight)
+  shape("1 2 4", nn.MultiHeadAttention(4, 2, {value_dims = 0, value_output_dims = 0})(x, x, x))
+  -- MLX makes these too, and cannot call them
+  shape("1 3 3 0", nn.Conv2d(3, 0, 3)(mx.ones({1, 5, 5, 3})))
+  shape("1 7 0", nn.ConvTranspose1d(3, 0, 3)(mx.ones({1, 5, 3})))
+  shape("2 0", nn.QuantizedLinear(64, 0)(mx.ones({2, 64})))
+  shape("2 3 0", nn.InstanceNorm(0)(mx.ones({2, 3, 0})))
+  local gru, x0 = nn.GRU(0, 3), mx.ones({2, 4, 0})
+  local one = nn.GRU(1, 3) -- whose input is 0
+  one:update{Wh = gru.Wh, b = gru.b, bhn = gru.bhn}
+  assert(mx.allclose(gru(x0), one(mx.zeros({2, 4, 1}))):item())
+  -- wrong at the call, as in MLX
+  fails("[nn.TransformerEncoderLayer] activation is a string, want a function",
+    nn.Transformer{dims = 4, num_heads = 2, num_encoder_layers = 1, num_decoder_layers = 1, activation = "gelu"}, x, x)
+  fails("[repeat] -1 repeats, want 0 or more", nn.Upsample(-1), mx.ones({1, 4, 4, 2}))
+end
 
 do -- a class whose init leaves its parent's out, also with a method of its own that needs nothing of it
   local Bare = nn.class("Bare", nn.Linear)

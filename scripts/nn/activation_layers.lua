@@ -57,7 +57,7 @@ layer{
 }
 
 layer{
-  name = "PReLU", sig = "num_parameters:int=1 init:number=0.25",
+  name = "PReLU", sig = "num_parameters:int=1 init:number=0.25", empty = "num_parameters",
   help = "The layer that applies mx.nn.prelu with its parameter weight, (num_parameters), which begins as init.",
   init = function(self, n, value) self.weight = mx.full({n}, value) end,
   forward = function(self, x) return nn.prelu(x, self.weight) end,

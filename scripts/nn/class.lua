@@ -165,14 +165,15 @@ local function option(op, t, name)
 end
 
 -- sizes are the parameters of a constructor that are sizes or counts, with their least values: 1, but for those that
--- may be nothing.
-local function sizes(sig)
-  local out, i = {}, 0
+-- may be nothing, as paddings and the names in empty.
+local function sizes(sig, empty)
+  local out, i, none = {}, 0, {}
+  for _, name in ipairs(listed(empty)) do none[name] = true end
   for name, kind in sig:gmatch("([%w_]+):(%a+)") do
     i = i + 1
     if kind == "int" or kind == "ints" then
-      local none = name:find("padding", 1, true) or name:find("^num_.*layers$")
-      out[#out + 1] = {i, name, none and 0 or 1}
+      none[name] = none[name] or name:find("padding", 1, true) or name:find("^num_.*layers$")
+      out[#out + 1] = {i, name, none[name] and 0 or 1}
     end
   end
   return out
@@ -191,11 +192,11 @@ end
 
 -- layer makes a class of mx.nn of its description: name, sig and help are those of its constructor, init is told the
 -- constructor's arguments, forward is what calling an object does, with the parameters takes, repr is what an object's
--- text says of it.
+-- text says of it. The sizes with the names empty may be 0.
 local function layer(d)
   local c = class(d.name, d.parent)
   local init, object = d.init or function() end, nil
-  local sizes = sizes(d.sig or "")
+  local sizes = sizes(d.sig or "", d.empty or "")
   c.__fills = d.init and true
   local make = define{
     name = d.name, sig = d.sig or "", help = d.help, class = c,

@@ -72,6 +72,7 @@ for dimensions, convolve in ipairs{mx.conv1d, mx.conv2d} do
     name = name,
     sig = ("in_channels:int out_channels:int kernel_size:%s stride:%s=1 padding:%s=0 dilation:%s=1 groups:int=1 " ..
       "bias:bool=true"):format(kind, kind, kind, kind),
+    empty = "out_channels",
     help = about(dimensions, "convolution", ", dilation"),
     init = function(self, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias)
       begin(self, name, dimensions, {in_channels = in_channels, out_channels = out_channels,
@@ -89,7 +90,7 @@ layer{
   name = "Conv3d",
   sig = "in_channels:int out_channels:int kernel_size:ints stride:ints=1 padding:ints=0 dilation:ints=1 " ..
     "bias:bool=true",
-  help = about(3, "convolution", ", dilation"),
+  empty = "out_channels", help = about(3, "convolution", ", dilation"),
   init = function(self, in_channels, out_channels, kernel_size, stride, padding, dilation, bias)
     begin(self, "Conv3d", 3, {in_channels = in_channels, out_channels = out_channels, kernel_size = kernel_size,
       stride = stride, padding = padding, dilation = dilation, bias = bias})
@@ -107,7 +108,7 @@ for dimensions, convolve in ipairs{mx.conv_transpose1d, mx.conv_transpose2d, mx.
     name = name,
     sig = ("in_channels:int out_channels:int kernel_size:%s stride:%s=1 padding:%s=0 dilation:%s=1 " ..
       "output_padding:%s=0 bias:bool=true"):format(kind, kind, kind, kind, kind),
-    help = about(dimensions, "transposed convolution", ", dilation, output_padding"),
+    empty = "out_channels", help = about(dimensions, "transposed convolution", ", dilation, output_padding"),
     init = function(self, in_channels, out_channels, kernel_size, stride, padding, dilation, output_padding, bias)
       begin(self, name, dimensions, {in_channels = in_channels, out_channels = out_channels,
         kernel_size = kernel_size, stride = stride, padding = padding, dilation = dilation,

@@ -5,7 +5,7 @@ local layer, described = use("class").layer, use("text").described
 local quantized = use("quantized")
 
 local Embedding = layer{
-  name = "Embedding", sig = "num_embeddings:int dims:int",
+  name = "Embedding", sig = "num_embeddings:int dims:int", empty = "num_embeddings",
   help = "The rows of its parameter weight, (num_embeddings, dims), at the integers of an array; normally " ..
     "distributed " ..
     "at the beginning, with the standard deviation 1 / sqrt(dims). e:as_linear(x) multiplies by the transposed " ..

@@ -13,7 +13,7 @@ layer{
 local function uniform(scale, ...) return mx.random.uniform(-scale, scale, {...}) end
 
 local Linear = layer{
-  name = "Linear", sig = "input_dims:int output_dims:int bias:bool=true",
+  name = "Linear", sig = "input_dims:int output_dims:int bias:bool=true", empty = "output_dims",
   help = "x * W^T + b for arrays x (..., input_dims): the parameters are weight (output_dims, input_dims) and, " ..
     "unless " ..
     "bias is false, bias (output_dims), uniformly random within 1 / sqrt(input_dims) of 0.",
@@ -49,6 +49,7 @@ end
 
 layer{
   name = "Bilinear", sig = "input1_dims:int input2_dims:int output_dims:int bias:bool=true",
+  empty = "input2_dims output_dims",
   help = "x1^T W_i x2 + b_i for each output i, of arrays x1 (..., input1_dims) and x2 (..., input2_dims): " ..
     "weight is " ..
     "(output_dims, input2_dims, input1_dims), bias (output_dims).",

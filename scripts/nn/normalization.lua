@@ -23,7 +23,7 @@ local function settings(text)
 end
 
 layer{
-  name = "InstanceNorm", sig = "dims:int eps:number=1e-5 affine:bool=false",
+  name = "InstanceNorm", sig = "dims:int eps:number=1e-5 affine:bool=false", empty = "dims",
   help = "Each channel of each example of an array (N, ..., dims), less its mean and divided by its standard " ..
     "deviation " ..
     "(the root of its variance + eps); with affine times weight plus bias, (dims) each.",
@@ -43,7 +43,7 @@ layer{
 }
 
 layer{
-  name = "LayerNorm", sig = "dims:int eps:number=1e-5 affine:bool=true bias:bool=true",
+  name = "LayerNorm", sig = "dims:int eps:number=1e-5 affine:bool=true bias:bool=true", empty = "dims",
   help = "The rows of an array (..., dims), each less its mean and divided by its standard deviation (the root " ..
     "of its " ..
     "variance + eps); with affine times weight and, unless bias is false, plus bias, (dims) each: see " ..
@@ -61,7 +61,7 @@ layer{
 }
 
 layer{
-  name = "RMSNorm", sig = "dims:int eps:number=1e-5",
+  name = "RMSNorm", sig = "dims:int eps:number=1e-5", empty = "dims",
   help = "The rows of an array (..., dims), each divided by the root of (its squares' mean + eps), times weight " ..
     "(dims): " ..
     "see mx.fast.rms_norm.",
@@ -111,6 +111,7 @@ layer{
 local BatchNorm = layer{
   name = "BatchNorm",
   sig = "num_features:int eps:number=1e-5 momentum:number=0.1 affine:bool=true track_running_stats:bool=true",
+  empty = "num_features",
   help = "Each channel of an array (N, ..., num_features) of 2 to 4 dimensions, less its mean and divided by " ..
     "its standard " ..
     "deviation (the root of its variance + eps); with affine times weight plus bias. In training, the mean and " ..
@@ -132,7 +133,7 @@ local BatchNorm = layer{
     local axes = {}
     for i = 0, n - 2 do axes[i + 1] = i end
     local mean, var
-    if self.training and x.size == x:dim(-1) then
+    if self.training and x.size > 0 and x.size == x:dim(-1) then
       fail("BatchNorm", "a channel has one value only: training wants more")
     end
     if self.training or not self.track_running_stats then mean, var = mx.mean(x, axes), mx.var(x, axes) end

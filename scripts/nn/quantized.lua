@@ -26,7 +26,7 @@ local how = "mode is affine, mxfp4, nvfp4 or mxfp8, which say group_size and bit
 local settings = " group_size:int? bits:int? mode:string=affine"
 
 local QuantizedEmbedding = layer{
-  name = "QuantizedEmbedding", sig = "num_embeddings:int dims:int" .. settings,
+  name = "QuantizedEmbedding", sig = "num_embeddings:int dims:int" .. settings, empty = "num_embeddings",
   help = "An Embedding with a quantized weight. " .. how,
   init = function(self, num_embeddings, dims, group_size, bits, mode)
     self.group_size, self.bits = defaults("QuantizedEmbedding", mode, group_size, bits)
@@ -64,6 +64,7 @@ end)
 
 local QuantizedLinear = layer{
   name = "QuantizedLinear", sig = "input_dims:int output_dims:int bias:bool=true" .. settings,
+  empty = "output_dims",
   help = "A Linear with a quantized weight, and zeros as bias at the beginning. " .. how,
   init = function(self, input_dims, output_dims, bias, group_size, bits, mode)
     self.group_size, self.bits = defaults("QuantizedLinear", mode, group_size, bits)
@@ -98,6 +99,7 @@ end)
 
 local QQLinear = layer{
   name = "QQLinear", sig = "input_dims:int output_dims:int group_size:int? bits:int? mode:string=nvfp4",
+  empty = "output_dims",
   help = "A product with the transposed weight (output_dims, input_dims) in which both sides are quantized; the " ..
     "weight " ..
     "itself is quantized while the layer is out of training mode. mode is nvfp4 or mxfp8.",

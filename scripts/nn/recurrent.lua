@@ -18,7 +18,7 @@ end
 local function steps(x) return mx.unstack(x, -2) end
 
 layer{
-  name = "RNN", sig = "input_size:int hidden_size:int bias:bool=true nonlinearity:any?",
+  name = "RNN", sig = "input_size:int hidden_size:int bias:bool=true nonlinearity:any?", empty = "input_size",
   help = "h' = nonlinearity(x * Wxh^T + h * Whh^T + bias), step by step, from h = hidden or 0: rnn(x, hidden). " ..
     "The " ..
     "parameters are Wxh (hidden_size, input_size), Whh (hidden_size, hidden_size) and bias (hidden_size); " ..
@@ -52,7 +52,7 @@ layer{
 }
 
 layer{
-  name = "GRU", sig = "input_size:int hidden_size:int bias:bool=true",
+  name = "GRU", sig = "input_size:int hidden_size:int bias:bool=true", empty = "input_size",
   help = "A gated recurrent unit, step by step from hidden or 0: gru(x, hidden). The parameters are Wx (3 * " ..
     "hidden_size, " ..
     "input_size), Wh (3 * hidden_size, hidden_size), b (3 * hidden_size) and bhn (hidden_size); the gates are " ..
@@ -92,7 +92,7 @@ layer{
 }
 
 layer{
-  name = "LSTM", sig = "input_size:int hidden_size:int bias:bool=true",
+  name = "LSTM", sig = "input_size:int hidden_size:int bias:bool=true", empty = "input_size",
   help = "Long short-term memory, step by step from hidden and cell or 0: lstm(x, hidden, cell) gives the " ..
     "hidden states " ..
     "and the cell states. The parameters are Wx (4 * hidden_size, input_size), Wh (4 * hidden_size, " ..

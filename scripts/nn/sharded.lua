@@ -96,7 +96,7 @@ end
 for _, kind in ipairs(kinds) do
   local name, outputs = kind.name, kind.outputs
   local Sharded = layer{
-    name = name, sig = "input_dims:int output_dims:int bias:bool=true group:any?",
+    name = name, sig = "input_dims:int output_dims:int bias:bool=true group:any?", empty = "output_dims",
     help = "A Linear " .. kind.help .. ": group is that of mx.distributed.init() unless it is given. " ..
       "nn." .. name .. ".from_linear(linear, {segments = 1, group = nil}) makes one of a Linear.",
     init = function(self, input_dims, output_dims, bias, group)
@@ -126,6 +126,7 @@ for _, kind in ipairs(kinds) do
   local Quantized = layer{
     name = quantized,
     sig = "input_dims:int output_dims:int bias:bool=true group_size:int=64 bits:int=4 mode:string=affine group:any?",
+    empty = "output_dims",
     help = "A QuantizedLinear " .. kind.help .. ": see nn." .. name .. ". nn." .. quantized ..
       ".from_quantized_linear(linear, {segments = 1, group = nil}) makes one of a QuantizedLinear.",
     init = function(self, input_dims, output_dims, bias, group_size, bits, mode, group)

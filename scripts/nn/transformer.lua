@@ -1,5 +1,5 @@
 -- Attention and transformers.
-local mx, _, fail, use = ...
+local mx, _, fail, use, core = ...
 
 local class = use("class")
 local layer = class.layer
@@ -12,10 +12,14 @@ local nn = use("mx.nn")
 
 local function heads(x, n) return mx.unflatten(x, -1, {n, -1}):transpose({0, 2, 1, 3}) end
 
+-- size is a size that may be left out: 0 stands for that too, as in MLX.
+local function size(n, default) return n and n > 0 and n or default end
+
 local MultiHeadAttention = layer{
   name = "MultiHeadAttention",
   sig = "dims:int num_heads:int query_input_dims:int? key_input_dims:int? value_input_dims:int? value_dims:int? " ..
     "value_output_dims:int? bias:bool=false",
+  empty = "query_input_dims key_input_dims value_input_dims value_dims value_output_dims",
   help = "Attention of num_heads heads: attention(queries, keys, values, mask) of arrays (N, L, dims), (N, S, " ..
     "dims) and " ..
     "(N, S, dims), each through a Linear (query_proj, key_proj, value_proj), then through out_proj. mask is " ..
@@ -28,12 +32,12 @@ local MultiHeadAttention = layer{
     if dims % num_heads ~= 0 then
       fail("MultiHeadAttention", ("dims is %d, which is no multiple of num_heads, %d"):format(dims, num_heads))
     end
-    key_input_dims, value_dims = key_input_dims or dims, value_dims or dims
+    key_input_dims, value_dims = size(key_input_dims, dims), size(value_dims, dims)
     self.num_heads = num_heads
-    self.query_proj = nn.Linear(query_input_dims or dims, dims, bias)
+    self.query_proj = nn.Linear(size(query_input_dims, dims), dims, bias)
     self.key_proj = nn.Linear(key_input_dims, dims, bias)
-    self.value_proj = nn.Linear(value_input_dims or key_input_dims, value_dims, bias)
-    self.out_proj = nn.Linear(value_dims, value_output_dims or dims, bias)
+    self.value_proj = nn.Linear(size(value_input_dims, key_input_dims), value_dims, bias)
+    self.out_proj = nn.Linear(value_dims, size(value_output_dims, dims), bias)
   end,
   takes = "queries keys values mask",
   forward = function(self, queries, keys, values, mask)
@@ -54,18 +58,24 @@ function MultiHeadAttention.create_additive_causal_mask(N, dtype)
 end
 
 -- mlp is what follows attention in a layer.
-local function mlp(self, x, dropout) return self.linear2(dropout(self.activation(self.linear1(x)))) end
+local function mlp(self, x, dropout)
+  local activation = self.activation
+  if not core.callable(activation) then
+    fail(self.__name, ("activation is a %s, want a function"):format(mx.type(activation)))
+  end
+  return self.linear2(dropout(activation(self.linear1(x))))
+end
 
 local settings = " mlp_dims:int? dropout:number=0.0 activation:any? norm_first:bool=true"
 
 layer{
-  name = "TransformerEncoderLayer", sig = "dims:int num_heads:int" .. settings,
+  name = "TransformerEncoderLayer", sig = "dims:int num_heads:int" .. settings, empty = "mlp_dims",
   help = "Self-attention and two Linears with the activation (mx.nn.relu) between, mlp_dims (4 * dims) wide, each " ..
     "added to what it was given and normalized (LayerNorm) before, or with norm_first = false after: layer(x, " ..
     "mask). dims is the size of x's last dimension, num_heads that of MultiHeadAttention; a Dropout of dropout " ..
     "comes behind attention and behind the activation.",
   init = function(self, dims, num_heads, mlp_dims, dropout, activation, norm_first)
-    mlp_dims = mlp_dims or 4 * dims
+    mlp_dims = size(mlp_dims, 4 * dims)
     self.attention = nn.MultiHeadAttention(dims, num_heads)
     self.ln1 = nn.LayerNorm(dims)
     self.ln2 = nn.LayerNorm(dims)
@@ -88,11 +98,11 @@ layer{
 }
 
 layer{
-  name = "TransformerDecoderLayer", sig = "dims:int num_heads:int" .. settings,
+  name = "TransformerDecoderLayer", sig = "dims:int num_heads:int" .. settings, empty = "mlp_dims",
   help = "A TransformerEncoderLayer with attention to an encoder's output in between: layer(x, memory, x_mask, " ..
     "memory_mask).",
   init = function(self, dims, num_heads, mlp_dims, dropout, activation, norm_first)
-    mlp_dims = mlp_dims or 4 * dims
+    mlp_dims = size(mlp_dims, 4 * dims)
     self.self_attention = nn.MultiHeadAttention(dims, num_heads)
     self.cross_attention = nn.MultiHeadAttention(dims, num_heads)
     self.ln1 = nn.LayerNorm(dims)
@@ -123,6 +133,7 @@ layer{
 local function stack(name, of, takes, help)
   layer{
     name = name, sig = "num_layers:int dims:int num_heads:int" .. settings .. " checkpoint:bool=false", help = help,
+    empty = "mlp_dims",
     init = function(self, num_layers, dims, num_heads, mlp_dims, dropout, activation, norm_first, checkpoint)
       self.layers = {}
       for i = 1, num_layers do
@@ -156,6 +167,7 @@ layer{
   sig = "dims:int=512 num_heads:int=8 num_encoder_layers:int=6 num_decoder_layers:int=6 mlp_dims:int? " ..
     "dropout:number=0.0 activation:any? custom_encoder:any? custom_decoder:any? norm_first:bool=true " ..
     "checkpoint:bool=false",
+  empty = "mlp_dims",
   help = "A TransformerEncoder and a TransformerDecoder that attends to what it gives: model(src, tgt, src_mask, " ..
     "tgt_mask, memory_mask). They have num_encoder_layers and num_decoder_layers layers, unless custom_encoder and " ..
     "custom_decoder stand for them; the other arguments are theirs.",
