@@ -175,16 +175,20 @@ func (log *changes) remember(s *State, c *stateChange) {
 }
 
 // tidy drops the changes that need not be undone any more. One that is in doubt, though its arrays were computed, is of
-// a step that goes on, until a later change was right.
+// a step that goes on, until a later change was right. One of whose arrays nobody has asked for some that may fail is
+// kept until arrays of a later one have been computed: a script that never asks for them would keep the old ones of
+// many steps.
 func (log *changes) tidy() {
-	later := false
+	over, computed := false, false // later ones
 	for i := len(log.list) - 1; i >= 0; i-- {
 		c := log.list[i].of
-		if c.Settled() && (later || !c.Doubted()) {
+		settled, sure := c.Settled()
+		if settled && (over || !c.Doubted() && (sure || computed)) {
 			c.End()
 		}
+		computed = computed || settled
 		if c.Over() {
-			later = true
+			over = true
 			log.list = slices.Delete(log.list, i, i+1)
 		}
 	}

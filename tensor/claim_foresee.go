@@ -6,6 +6,7 @@ import "slices"
 type fallible struct {
 	node   *Node
 	checks []indexCheck // which are all that can fail; none: it may fail in another way
+	apart  bool         // in an outlook: its evaluation does not wait for this one, or nobody has asked for it
 }
 
 // indexCheck is that the integers of a value are indices of so many elements. Calls that check the same fail alike.
@@ -21,7 +22,7 @@ func (j *job) foresee(t *task) {
 		if changes.n.Load() > 0 {
 			checks = t.indexChecks()
 		}
-		j.fallible = append(j.fallible, fallible{t.node, checks})
+		j.fallible = append(j.fallible, fallible{node: t.node, checks: checks})
 	}
 	if ch := t.node.changes.Load(); ch != nil { // which may end meanwhile
 		j.changed(ch.new)

@@ -13,8 +13,9 @@ import (
 // wants the old ones back. So they are kept until what may fail has not:
 //
 //   - A change counts as a reader of the old values: nobody gives their memory back.
-//   - Their memory serves later calls only when all calls are recorded that were made before the change and can fail,
-//     and those calls' commands are behind a gate (metal.Encoder.Gate): it opens if nothing has failed so far. Then the
+//   - Their memory serves later calls only when all calls are recorded that were made before the change and can fail;
+//     or have run, where nobody has asked for the new values that need them, or another evaluation computes these. The
+//     later calls' commands are behind a gate (metal.Encoder.Gate): it opens if nothing has failed so far. Then the
 //     old values are gone, and the change is over. Else the evaluation is stopped there; what has not run is undone.
 //   - A change is doubted when a call has failed that was made before it. Then the old values are never written over.
 //
@@ -30,7 +31,7 @@ type Change struct {
 
 	mu   sync.Mutex
 	root uint64 // of doubts: the first node that has failed
-	jobs []*job // that have claimed a new value
+	jobs []*job // that have claimed a new value, or have a gate, and are not over
 }
 
 // nodeChanges are the changes that a node's outputs are old and new values of. They are not changed: see alterChanges.
@@ -133,9 +134,25 @@ func alterChanges(n *Node, f func(*nodeChanges)) {
 
 // End says that the old values need not be kept any more.
 func (c *Change) End() {
-	if c.over.Swap(true) {
-		return
+	if !c.over.Swap(true) {
+		c.letGo()
 	}
+}
+
+// pass ends the change for a gate, if it is not doubted.
+func (c *Change) pass() bool {
+	c.mu.Lock()
+	sure := !c.doubted.Load()
+	first := sure && !c.over.Swap(true)
+	c.mu.Unlock()
+	if first {
+		c.letGo()
+	}
+	return sure
+}
+
+// letGo gives up the old values.
+func (c *Change) letGo() {
 	changes.Lock()
 	if i := slices.Index(changes.list, c); i >= 0 {
 		changes.list = slices.Delete(changes.list, i, i+1)
@@ -261,6 +278,7 @@ func (c *Change) Made() uint64 { return c.made }
 // freed before is nil. It waits for evaluations of the new ones, or ctx.
 func (c *Change) Undo(ctx context.Context) (old []*Array, ok bool) {
 	c.mu.Lock()
+	c.doubted.Store(true) // no gate opens any more, and none is made
 	jobs := slices.Clone(c.jobs)
 	c.mu.Unlock()
 	for _, j := range jobs {
@@ -313,29 +331,34 @@ func (j *job) evaluated() {
 	}
 }
 
-// involve notes that a job claims a new value.
-func (c *Change) involve(j *job) {
+// involve notes that a job claims a new value, or has a gate. It reports whether the change is not doubted.
+func (c *Change) involve(j *job) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !slices.Contains(c.jobs, j) {
 		c.jobs = append(slices.DeleteFunc(c.jobs, (*job).isOver), j)
 	}
+	return !c.doubted.Load()
 }
 
 // Doubted reports whether a call that was made before the change has failed.
 func (c *Change) Doubted() bool { return c.doubted.Load() }
 
-// Settled reports whether some of the new values have been computed, and the others were not asked for.
-func (c *Change) Settled() bool {
+// Settled reports whether some of the new values have been computed, and the others were not asked for. Sure says that
+// computing these will not fail.
+func (c *Change) Settled() (settled, sure bool) {
 	some := false
 	for _, v := range c.new {
-		switch v.Node.State() {
-		case Ready:
+		switch s := v.Node.State(); {
+		case s == Ready:
 			some = true
-		case Lazy:
-		default:
-			return false
+		case s == Scheduled || v.wrong():
+			return false, false
 		}
 	}
-	return some
+	if !some {
+		return false, false
+	}
+	o := look(c, nil)
+	return true, !o.dim && !slices.ContainsFunc(o.behind, func(f fallible) bool { return f.node.now() != Ready })
 }

@@ -1,7 +1,9 @@
 package tensor_test
 
 import (
+	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"time"
 
@@ -130,4 +132,134 @@ func TestWhatMayFailIsForeseen(t *testing.T) {
 			requireUndone(t, c)
 		})
 	}
+}
+
+// TestPartsOfAStep: a step whose results are computed one after the other, by several evaluations, is undone as a
+// whole.
+func TestPartsOfAStep(t *testing.T) {
+	body := late
+	// eachFails calls f with a step that doubles x and fails in its other result.
+	each := func(name string, f func(t *testing.T, x, next, last *tensor.Array)) {
+		t.Run(name, func(t *testing.T) {
+			withDevice(t, metal.DeviceOptions{})
+			x := neg(neg(iota(5000)))
+			eval(t, x)
+			f(t, x, add(x, x), neg(neg(hostOp.One(ctx(), hostAttrs{&body}, iota(3)))))
+		})
+	}
+	each("what fails was not asked for", func(t *testing.T, x, next, last *tensor.Array) {
+		c := changed(x, next, last)
+		eval(t, next)
+		require.False(t, c.Over())
+		settled, sure := c.Settled()
+		require.True(t, settled)
+		require.False(t, sure)
+		require.ErrorIs(t, tensor.Eval(background, last), errBad)
+		requireUndone(t, c)
+	})
+	each("what fails reads what is asked for", func(t *testing.T, x, next, _ *tensor.Array) {
+		last := hostOp.One(ctx(), hostAttrs{&body}, neg(next))
+		c := changed(x, next, last)
+		eval(t, next)
+		require.False(t, c.Over())
+		require.ErrorIs(t, tensor.Eval(background, last), errBad)
+		requireUndone(t, c)
+	})
+	each("no new value was asked for", func(t *testing.T, _, _, last *tensor.Array) {
+		x := neg(neg(iota(5000)))
+		eval(t, x)
+		loss := neg(x)
+		c := changed(x, last)
+		eval(t, loss)
+		require.False(t, c.Over())
+		require.ErrorIs(t, tensor.Eval(background, last), errBad)
+		requireUndone(t, c)
+	})
+	each("what fails is another evaluation's", func(t *testing.T, x, next, first *tensor.Array) {
+		ended := make(chan error)
+		last := waits(on(newStream(t)), first, ended)
+		c := changed(x, next, add(last, last))
+		body = func(*tensor.HostCall) error { return nil }
+		defer func() { body = late }()
+		require.NoError(t, tensor.AsyncEval(last))
+		eval(t, next)
+		require.False(t, c.Over())
+		ended <- errBad
+		require.ErrorIs(t, tensor.Eval(background, last), errBad)
+		requireUndone(t, c)
+	})
+	each("what another evaluation computes is stopped", func(t *testing.T, x, next, _ *tensor.Array) {
+		began := make(chan struct{}, 2)
+		body = func(h *tensor.HostCall) error {
+			began <- struct{}{}
+			if len(began) > 1 {
+				return errBad
+			}
+			<-h.Context().Done()
+			return h.Context().Err()
+		}
+		defer func() { body = late }()
+		of := newStream(t)
+		last := hostOp.One(on(of), hostAttrs{&body}, iota(3))
+		c := changed(x, next, last)
+		limited, cancel := context.WithCancel(background)
+		ended := make(chan error)
+		go func() { ended <- tensor.Eval(limited, last) }()
+		<-began
+		began <- struct{}{}
+		cancel()
+		eval(t, next)
+		require.ErrorIs(t, <-ended, context.Canceled)
+		require.False(t, c.Over())
+		require.ErrorIs(t, tensor.Eval(background, last), errBad)
+		requireUndone(t, c)
+	})
+}
+
+// TestWhatCannotFailKeepsNothing: a new value that nobody asks for keeps no memory where nothing behind it may fail, be
+// it computed by then or not; nor does one whose indices somebody has checked.
+func TestWhatCannotFailKeepsNothing(t *testing.T) {
+	withDevice(t, metal.DeviceOptions{})
+	x, counter := neg(neg(iota(5000))), iota(1)
+	eval(t, x)
+	for range 3 {
+		old := x
+		shared := rotate(ctx(), x)
+		counter = add(counter, sum(shared))
+		x = add(old, sum(shared))
+		c := changed(old, x, counter)
+		tensor.Drop(shared)
+		eval(t, x)
+		require.True(t, c.Over())
+	}
+}
+
+// TestNoGateOpensBesideAnUndoing: while a gate may open that another evaluation has, nothing is given back, and the
+// gate stays closed from then on.
+func TestNoGateOpensBesideAnUndoing(t *testing.T) {
+	g, a, b := withGate(t)
+	dev, err := tensor.MetalDevice(tensor.DefaultDevice())
+	require.NoError(t, err)
+	dev.SetValidate(false)
+	x := negOp.One(on(b), tensor.None{}, negOp.One(on(b), tensor.None{}, iota(5000)))
+	eval(t, x)
+	loss := sumOp.One(on(a), axesAttrs{}, x)
+	c := changed(x, negOp.One(on(b), tensor.None{}, iota(3)))
+	w, err := tensor.Submit(loss)
+	require.NoError(t, err)
+	defer g.open(a)
+	for g.waiting(a) == 0 {
+		runtime.Gosched()
+	}
+	never, cancel := context.WithCancel(background)
+	cancel()
+	_, ok := c.Undo(never)
+	require.False(t, ok, "commands under way may write over it")
+	g.open(a)
+	require.NoError(t, w.Wait(background))
+	require.False(t, c.Over())
+	old, ok := c.Undo(background)
+	require.True(t, ok)
+	require.Equal(t, floats(t, iota(5000)), floats(t, old[0]))
+	require.Equal(t, []float32{12497500}, floats(t, loss))
 }

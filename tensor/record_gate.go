@@ -32,7 +32,7 @@ func (rec *recorder) gate(c *Change) bool {
 		return false
 	case slices.Contains(rec.gated, c):
 		return true
-	case !rec.foreseen(c):
+	case !rec.foreseen(c) || !c.involve(rec.job):
 		return false
 	}
 	j, checks := rec.job, slices.DeleteFunc(rec.batcher.checks, (*check).over)
@@ -43,11 +43,10 @@ func (rec *recorder) gate(c *Change) bool {
 				doubtChanges(k.node, k.node.id)
 			}
 		}
-		if failed || c.doubted.Load() {
+		if failed || !c.pass() {
 			j.halt()
 			return errDoubted
 		}
-		c.End()
 		return nil
 	})
 	if err != nil {
@@ -78,11 +77,15 @@ func (rec *recorder) foreseen(c *Change) bool {
 		clear(open)
 		rec.known, rec.open = known[:0], open[:0]
 	}()
-	for _, f := range rec.outlook(c).behind {
+	o := rec.outlook(c)
+	if o.dim {
+		return false
+	}
+	for _, f := range o.behind {
 		switch {
 		case f.node.now() == Failed:
 			return false
-		case f.node.now() == Ready || rec.recorded(f.node):
+		case f.node.now() == Ready || !f.apart && rec.recorded(f.node):
 			known = append(known, f.checks...)
 		case len(f.checks) == 0:
 			return false
