@@ -58,7 +58,7 @@ func openModelHost(s *State) lua.LValue {
 		"rename": onPaths(s, func(p []string) error { return os.Rename(p[0], p[1]) }),
 		"remove": onPaths(s, func(p []string) error { return os.RemoveAll(p[0]) }),
 		"copy":   onPaths(s, func(p []string) error { return copyFile(p[0], p[1]) }),
-		"write":  onPaths(s, func(p []string) error { return os.WriteFile(p[0], []byte(p[1]), 0o644) }),
+		"write":  onPaths(s, func(p []string) error { return writeText(p[0], p[1]) }),
 		"save":   onFiles(s, func(L *lua.LState) (lua.LValue, error) { return lua.LTrue, saveWeights(s, L) }),
 	} {
 		t.RawSetString(name, s.Func(func(L *lua.LState) int {
@@ -177,12 +177,17 @@ func copyFile(from, to string) error {
 		return err
 	}
 	defer in.Close()
-	out, err := os.Create(to)
-	if err != nil {
+	return format.WriteFile("lm.host.copy", to, func(w io.Writer) error {
+		_, err := io.Copy(w, in)
 		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
+	})
+}
+
+func writeText(path, text string) error {
+	return format.WriteFile("lm.host.write", path, func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	})
 }
 
 // saveWeights is save(path, arrays, metadata, written): it writes a .safetensors file of a table of arrays by name,
