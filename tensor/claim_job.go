@@ -140,9 +140,14 @@ func (j *job) setUnsettled(n int) {
 	j.mu.Lock()
 	j.unsettled = n
 	j.mu.Unlock()
-	if n == 0 {
-		j.settle()
+	if n > 0 {
+		return
 	}
+	jobs.Lock() // others have claimed all that was asked for
+	j.settled = true
+	jobs.Unlock()
+	j.cancel(context.Canceled)
+	j.over()
 }
 
 func (j *job) isOver() bool {
@@ -181,9 +186,10 @@ func (j *job) settle() {
 			undone = append(undone, d)
 		}
 	}
-	j.deps = nil
 	stopped := j.stopped.Load()
-	if stopped && len(j.dependents) == 0 {
+	if !stopped {
+		j.deps = nil // one that is stopped has them until it gives its nodes back: see needs
+	} else if len(j.dependents) == 0 {
 		undone = append(undone, j)
 	}
 	jobs.Unlock()

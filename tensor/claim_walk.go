@@ -180,6 +180,11 @@ func claimAll(s *Stream) {
 	}
 	schedMu.Lock()
 	defer schedMu.Unlock()
+	claimAllHeld(s)
+}
+
+// claimAllHeld is claimAll with schedMu held.
+func claimAllHeld(s *Stream) {
 	handed.Lock()
 	jobs := handed.jobs
 	handed.jobs = spareJobs[:0]

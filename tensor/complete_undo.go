@@ -79,9 +79,14 @@ func (w *waiter) needs(set map[*job]bool) {
 // giveUp stops what the waiter waits for, since its context is done: the job own, which it has handed over itself, and
 // of the others those that nobody else waits for.
 func (w *waiter) giveUp(own *job) {
-	claimAll(nil)
 	schedMu.Lock()
 	defer schedMu.Unlock()
+	w.giveUpHeld(own)
+}
+
+// giveUpHeld is giveUp with schedMu held: what is claimed and settled meanwhile is not given back before it ends.
+func (w *waiter) giveUpHeld(own *job) {
+	claimAllHeld(nil)
 	jobs.Lock()
 	defer jobs.Unlock()
 	mine, others := map[*job]bool{}, map[*job]bool{}
@@ -205,6 +210,9 @@ func (v Value) keep() {
 func (j *job) giveBack() {
 	schedMu.Lock()
 	defer schedMu.Unlock()
+	jobs.Lock()
+	j.deps = nil
+	jobs.Unlock()
 	keep := waited(j)
 	j.mu.Lock()
 	defer j.mu.Unlock()

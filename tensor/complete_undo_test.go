@@ -463,7 +463,7 @@ func TestAKernelThatWritesItsInputsIsLost(t *testing.T) {
   while (n == 0) { x[i] = x[i] + 1.0f; if (x[i] < -1.0f) break; }
   o[i] = x[i];
 }`
-	for _, begun := range []time.Duration{0, 50 * time.Millisecond, 5 * time.Second} { // a busy machine begins late
+	for _, begun := range []time.Duration{0, 0, 0, 0, 50 * time.Millisecond, 5 * time.Second} { // it may begin late
 		x := iota(8)
 		eval(t, x)
 		y := writingKernel(x, scribble, "scribble")
@@ -477,7 +477,9 @@ func TestAKernelThatWritesItsInputsIsLost(t *testing.T) {
 		}
 		require.ErrorIs(t, tensor.Eval(c, z), stopped)
 		require.NoError(t, tensor.Synchronize(background))
-		if y.Err() == nil && begun < time.Second { // the kernel had not begun
+		if begun == 0 || y.Err() == nil && begun < time.Second { // the kernel had not begun
+			require.NoError(t, y.Err())
+			require.Equal(t, tensor.Lazy, y.State())
 			require.Equal(t, tensor.Lazy, z.State())
 			continue
 		}
@@ -488,6 +490,41 @@ func TestAKernelThatWritesItsInputsIsLost(t *testing.T) {
 		require.NoError(t, err)
 		return
 	}
+}
+
+// TestADeadContextBeginsNothing: an evaluation whose context is done gives the device nothing to do.
+func TestADeadContextBeginsNothing(t *testing.T) {
+	rec, _ := withDevice(t, metal.DeviceOptions{})
+	c, cancel := context.WithCancel(background)
+	cancel()
+	x := iota(8)
+	eval(t, neg(x))
+	before := rec.submitted.Load()
+	for range 300 {
+		y := neg(x)
+		require.ErrorIs(t, tensor.Eval(c, y), context.Canceled)
+		require.NoError(t, tensor.Synchronize(background))
+		require.Equal(t, tensor.Lazy, y.State())
+	}
+	require.Equal(t, before, rec.submitted.Load())
+}
+
+// TestWhatOthersHaveClaimedIsGivenUp: an evaluation whose context is done stops what another call has handed over,
+// which needs all that it asks for itself.
+func TestWhatOthersHaveClaimedIsGivenUp(t *testing.T) {
+	s := newStream(t)
+	c, cancel := context.WithCancelCause(background)
+	stopped := errors.New("stopped by the user")
+	cancel(stopped)
+	y := negOp.One(on(s), tensor.None{}, iota(8))
+	z := negOp.One(on(s), tensor.None{}, y)
+	release := tensor.LeaveToCallers(s)
+	w, err := tensor.Submit(z)
+	require.NoError(t, err)
+	require.ErrorIs(t, tensor.Eval(c, y), stopped)
+	release()
+	require.NoError(t, w.Wait(background))
+	require.Equal(t, []float32{0, 1, 2}, floats(t, z)[:3])
 }
 
 // scribbleOp is an op whose kernel writes its input.

@@ -16,6 +16,11 @@ func evaluate(ctx context.Context, op string, xs ...*Array) error {
 		ctx = context.Background()
 	}
 	for {
+		if ctx.Err() != nil {
+			if begun, err := neverBegin(ctx, op, xs); begun || err != nil {
+				return err
+			}
+		}
 		j, err := submit(op, xs, true)
 		if err != nil {
 			return err
@@ -31,6 +36,27 @@ func evaluate(ctx context.Context, op string, xs ...*Array) error {
 			return nil
 		}
 	}
+}
+
+// neverBegin hands over what nobody has asked for, and gives it up at once, since ctx is done: nothing of it runs, and
+// the error is the context's cause. Begun is false if there is no such thing.
+func neverBegin(ctx context.Context, op string, xs []*Array) (begun bool, err error) {
+	defer runtime.KeepAlive(xs)
+	roots, fallback, err := lazyRoots(op, xs)
+	if len(roots) == 0 {
+		return false, err
+	}
+	w, j, cause := waiter{ctx: ctx, xs: xs}, newJob(fallback), context.Cause(ctx)
+	schedMu.Lock() // nobody claims it in between
+	defer schedMu.Unlock()
+	jobs.Lock()
+	j.stop(cause)
+	jobs.Unlock()
+	if j.handOver(roots) == nil { // others were faster
+		return false, nil
+	}
+	w.giveUpHeld(j)
+	return true, cause
 }
 
 // await waits for arrays that were handed over, of which own is what the caller has handed over itself. Again says that

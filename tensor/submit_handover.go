@@ -36,38 +36,47 @@ func Submit(xs ...*Array) (*Work, error) {
 // submit hands over what xs depend on. The job is nil if all of that was asked for before. With wait the caller has
 // nothing else to do: where the stream's goroutine is at work, the job is claimed on return.
 func submit(op string, xs []*Array, wait bool) (*job, error) {
+	roots, fallback, err := lazyRoots(op, xs)
+	if len(roots) == 0 {
+		return nil, err
+	}
+	return submitValues(roots, fallback, wait), nil
+}
+
+// lazyRoots are those of xs that nobody has asked for, and the stream of nodes that have none. It fails if one of xs
+// cannot be evaluated.
+func lazyRoots(op string, xs []*Array) (roots []Value, fallback *Stream, err error) {
 	lazy := 0
 	for _, x := range xs {
 		if err := x.readable(op); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if x.node.now() == Lazy {
 			lazy++
 		}
 	}
 	if lazy == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
-	fallback, err := (*Ctx)(nil).stream()
+	fallback, err = (*Ctx)(nil).stream()
 	if err == nil && fallback == nil {
 		err = ErrNoDevice
 	}
 	if err != nil && needsDefault(xs) {
-		return nil, &OpError{Op: op, Msg: err.Error(), Err: err}
+		return nil, nil, &OpError{Op: op, Msg: err.Error(), Err: err}
 	}
-	roots := make([]Value, 0, lazy)
+	roots = make([]Value, 0, lazy)
 	for _, x := range xs {
 		if x.node.now() == Lazy {
 			roots = append(roots, x.Value())
 		}
 	}
-	return submitValues(roots, fallback, wait), nil
+	return roots, fallback, nil
 }
 
 // submitValues is submit for values that may be lazy: fallback is the stream of nodes that have none.
 func submitValues(roots []Value, fallback *Stream, wait bool) *job {
-	j := &job{fallback: fallback, unsettled: unknownSegments}
-	j.ctx, j.cancel = context.WithCancelCause(context.Background())
+	j := newJob(fallback)
 	s := j.handOver(roots)
 	switch {
 	case s == nil: // others were faster
@@ -78,6 +87,12 @@ func submitValues(roots []Value, fallback *Stream, wait bool) *job {
 	default:
 		startHelper()
 	}
+	return j
+}
+
+func newJob(fallback *Stream) *job {
+	j := &job{fallback: fallback, unsettled: unknownSegments}
+	j.ctx, j.cancel = context.WithCancelCause(context.Background())
 	return j
 }
 
