@@ -11,10 +11,6 @@ import (
 //go:embed few_rows.metal
 var fewRowsText string
 
-// fewRows is the most rows, or columns, of a product whose other operand is read where it lies: packing that one pays
-// with more.
-const fewRows = 16
-
 // leastDirect is the fewest rows and columns of a product of small matrices that fill the lanes and registers of a
 // kernel for those.
 const leastDirect = 8
@@ -57,7 +53,7 @@ func runMatmul(r *tensor.Run, _ tensor.None) error {
 			return err
 		}
 	}
-	if min(p.Rows, p.Cols) <= fewRows {
+	if min(p.Rows, p.Cols) <= panels.FewRows {
 		return p.fewRows()
 	}
 	if done, err := p.InPlace(p.a, p.b); done {

@@ -24,6 +24,8 @@ var inPlaceKernels = kit.NewKernels[inPlaceVariant](ArithmeticMSL, kit.StridesMS
 const (
 	// leastRows and leastCols are the fewest rows and columns that a SIMD-group makes.
 	leastRows, leastCols = 8, 32
+	// fewCols are so few columns that it pays to make leastCols of them, from panels.
+	fewCols = 9
 	// mostSpread is how many bytes along depth a matrix may take that is read across depth where it lies: what several
 	// SIMD-groups read stays in the cache. More is packed, so that neighbours are read one after the other.
 	mostSpread = 3 << 20
@@ -32,6 +34,10 @@ const (
 	// fewestLanes are those that share a check of what they read of a: with fewer, checking takes longer than packing.
 	fewestLanes = 16
 )
+
+// FewRows is the most rows, or columns, of a product whose other operand is read where it lies, however that is:
+// packing it pays with more.
+const FewRows = 16
 
 // left and right are the operands of a product in place: where they lie, or packed.
 type left struct {
@@ -49,26 +55,33 @@ type right struct {
 	packed      bool
 }
 
-// PlaceFirst reports whether InPlace, where it multiplies small matrices, is likely quicker than Direct, which lays out
-// rows: where a's rows are neighbours, where there is much to multiply, and where enough lanes share a check and b need
-// not be packed in panels that are half empty.
+// near reports whether what is read across depth, steps of elements apart, is little enough to stay in place.
+func (p *Product) near(step int) bool { return p.Depth*step*p.DType.Size() <= mostSpread }
+
+// PlaceFirst reports whether InPlace, where it multiplies few rows or columns or small matrices, is likely quicker than
+// kernels that lay rows out, or whose lanes are rows: where a's rows are neighbours, where there is much to multiply,
+// and where enough lanes share a check and b need not be packed in panels that are half empty. A b that is packed for a
+// few rows takes longer than they do.
 func (p *Product) PlaceFirst(a, b Matrices) bool {
+	alongRows, alongCols := a.Step[1] != 1 && a.Step[0] == 1, b.Step[1] == 1
 	switch {
-	case a.Step[1] != 1 && a.Step[0] == 1 && b.Step[1] == 1, min(p.Rows, p.Depth) > muchRows:
+	case !alongRows && p.Rows <= FewRows && !(alongCols && p.near(b.Step[0])) && !p.small(),
+		alongRows && !alongCols && p.Cols < leastCols:
+		return false
+	case alongRows && alongCols, min(p.Rows, p.Depth) > muchRows:
 		return true
 	}
-	return p.Info().Lanes >= fewestLanes && (b.Step[1] == 1 || p.Cols >= Width(p.DType))
+	return p.Info().Lanes >= fewestLanes && (alongCols || p.Cols >= Width(p.DType))
 }
 
 // InPlace multiplies without packing an operand that can be read where it lies: a if its places along depth are
 // neighbours, or its rows are, b (depth by columns) if its columns are. It reports whether there was one.
 func (p *Product) InPlace(a, b Matrices) (done bool, err error) {
-	if d := p.DType; d.IsComplex() || kit.Accumulator(d) != d || p.Rows < leastRows || p.Cols < leastCols {
+	if d := p.DType; d.IsComplex() || kit.Accumulator(d) != d || p.Rows < leastRows || p.Cols < fewCols {
 		return false, nil
 	}
-	near := func(step int) bool { return p.Depth*step*p.DType.Size() <= mostSpread }
-	aStays := a.Step[1] == 1 && p.Info().Lanes >= fewestLanes || a.Step[0] == 1 && near(a.Step[1])
-	bStays := b.Step[1] == 1 && near(b.Step[0])
+	aStays := a.Step[1] == 1 && p.Info().Lanes >= fewestLanes || a.Step[0] == 1 && p.near(a.Step[1])
+	bStays := b.Step[1] == 1 && p.near(b.Step[0]) && p.Cols >= leastCols
 	if !aStays && !bStays {
 		return false, nil
 	}
