@@ -2,6 +2,7 @@ package interp
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 )
@@ -64,6 +65,16 @@ func (p *Progress) Fail(err error, threadgroup int64) {
 		threadgroup = 0
 	}
 	p.end.Store(min(threadgroup, p.end.Load()))
+}
+
+// Panicked records a panic of a launch of a kernel. Memory that is bound but cannot be read is that of a file that was
+// changed while a mapping of it was in use.
+func (p *Progress) Panicked(kernel string, v any) {
+	err := fmt.Errorf("[%s] BUG: %v", kernel, v)
+	if a, ok := v.(interface{ Addr() uintptr }); ok {
+		err = fmt.Errorf("[%s] kernel fault at address %#x", kernel, a.Addr())
+	}
+	p.Fail(err, 0)
 }
 
 // Over reports whether a threadgroup need not run, or not go on: the launch is interrupted, or one before it had a

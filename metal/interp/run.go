@@ -74,6 +74,9 @@ func (r *Run) Parallelism() (goroutines int, long bool) {
 // Err returns how the launch ended, as Progress.Err does.
 func (r *Run) Err() error { return r.progress.Err() }
 
+// Panicked ends the launch with an error, after a panic of Work.
+func (r *Run) Panicked(v any) { r.progress.Panicked(r.exe.kernel.Name, v) }
+
 // turnTime is how long a worker goes on before other goroutines get a turn.
 const turnTime = 100 * time.Microsecond
 

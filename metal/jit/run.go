@@ -139,6 +139,9 @@ func (r *Run) Each() int64 { return r.nanos.Load() }
 // Err returns how the launch ended, as interp.Progress.Err does.
 func (r *Run) Err() error { return r.progress.Err() }
 
+// Panicked ends the launch with an error, after a panic of Work.
+func (r *Run) Panicked(v any) { r.progress.Panicked(r.exe.kernel.Name, v) }
+
 // sizeOf is the size of the threadgroup at a position: smaller at the grid's edge.
 func (r *Run) sizeOf(pos [3]int) (size [3]int) {
 	for d := range 3 {

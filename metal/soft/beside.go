@@ -25,22 +25,19 @@ type side struct {
 
 // beside runs the first of the commands todo side by side, as many as may be, and says how many: none, where the
 // first of them is to run alone. done are those since the last barrier, from first on, that have run. It adds errors to
-// failed; end says that the command buffer ends, with err.
+// failed; end is not nil if the command buffer ends with it. The command buffer is not validated.
 func (x *execution) beside(cb *metal.CommandBuffer, cmds []metal.Command, first int, done, todo []int,
-	failed *[]error) (n int, end bool, err error) {
+	failed *[]error) (n int, end error) {
 	for n < min(len(todo), mostBeside) && mayRunBeside(&cmds[todo[n]]) {
 		n++
 	}
 	if n < 2 {
-		return 0, false, nil
+		return 0, nil
 	}
 	ran := slices.Clone(done)
 	sides, stopped := x.sides[:0], false
 	for _, k := range todo[:n] {
 		if stopped = cb.StopBefore(k); stopped {
-			break
-		}
-		if err = cb.Check(k); err != nil {
 			break
 		}
 		if len(sides) == len(x.sides) {
@@ -58,13 +55,10 @@ func (x *execution) beside(cb *metal.CommandBuffer, cmds []metal.Command, first 
 		sides = x.sides[:len(sides)+1]
 	}
 	midway := x.runSides(cb, cmds, sides, &ran, failed)
-	switch {
-	case err != nil:
-		return n, true, err
-	case stopped || midway >= 0:
-		return n, true, interrupted(cb, first, ran, midway, *failed)
+	if stopped || midway >= 0 {
+		return n, interrupted(cb, first, ran, midway, *failed)
 	}
-	return n, false, nil
+	return n, nil
 }
 
 // mayRunBeside reports whether a command may run beside others. Kernels of users run alone: one that writes to its
@@ -81,17 +75,14 @@ func (x *execution) runSides(cb *metal.CommandBuffer, cmds []metal.Command, side
 		return -1
 	}
 	slices.SortStableFunc(sides, func(a, b *side) int { return cmp.Compare(each(b.run), each(a.run)) })
-	x.list = x.list[:0]
+	x.runs = x.runs[:0]
 	for _, s := range sides {
-		x.list = append(x.list, s.run)
+		x.runs = append(x.runs, s.run)
 	}
-	bug := x.perform(cmds[sides[0].at].Pipeline.Name(), x.list)
+	x.perform()
 	midway = -1
 	for _, s := range sides {
-		err := bug
-		if err == nil {
-			err = ended(s.run)
-		}
+		err := ended(s.run)
 		s.run = nil
 		if f := s.launch.Interrupt; f != nil && f.Load() && errors.Is(err, interp.ErrInterrupted) {
 			midway = s.at

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -15,22 +18,7 @@ import (
 // builtIn is pipeline for a kernel that counts as a built-in one.
 func builtIn(t *testing.T, dev *metal.Device, name string) *metal.Pipeline {
 	t.Helper()
-	lib, err := dev.Library(context.Background(),
-		metal.Source{Label: name, Text: name, Options: metal.Options{Portable: true}})
-	require.NoError(t, err)
-	p, err := lib.Pipeline(name)
-	require.NoError(t, err)
-	return p
-}
-
-// strided encodes out[i] = in[i*s], which is a fault where in is too short.
-func strided(e *metal.Encoder, p *metal.Pipeline, in, out *metal.Buffer, s uint32) error {
-	e.SetPipeline(p)
-	e.SetBuffer(0, in, 0)
-	e.SetBytes(1, u32Bytes(s))
-	e.SetBuffer(2, out, 0)
-	n := int(out.Len() / 4)
-	return e.Dispatch(x(n), x(min(n, 64)))
+	return pipelineWith(t, dev, name, metal.Options{Portable: true})
 }
 
 // TestSideBySide: kernels, copies and fills between two barriers, more than run side by side, each do what they do
@@ -59,14 +47,14 @@ func TestSideBySide(t *testing.T) {
 			case i == 7:
 				require.NoError(t, e.Fill(out.All(), u32Bytes(9)))
 			case bad[i]:
-				require.NoError(t, strided(e, stride, in, out, 2))
+				require.NoError(t, withNumber(e, stride, in, out, 2))
 			default:
-				require.NoError(t, addK(e, add, in, out, uint32(i)))
+				require.NoError(t, withNumber(e, add, in, out, uint32(i)))
 			}
 		}
 		require.Equal(t, len(outs), e.Len(), "there is no barrier between them")
 		sum := alloc(t, dev, 4*n)
-		require.NoError(t, addK(e, add, outs[0], sum, 1))
+		require.NoError(t, withNumber(e, add, outs[0], sum, 1))
 		require.NoError(t, cb.Commit())
 		err := cb.Wait(context.Background())
 		failed := map[int]bool{}
@@ -102,12 +90,12 @@ func TestSideBySideInterrupted(t *testing.T) {
 	var chain metal.Chain
 	cb := chain.NewCommandBuffer(dev, 0, "")
 	e := cb.Encoder()
-	require.NoError(t, addK(e, add, in, first, 3))
+	require.NoError(t, withNumber(e, add, in, first, 3))
 	e.SetPipeline(endless)
 	e.SetBuffer(0, alloc(t, dev, 4), 0)
 	require.NoError(t, e.Dispatch(x(1), x(1)))
-	require.NoError(t, addK(e, add, in, second, 4))
-	require.NoError(t, addK(e, add, first, sum, 1)) // behind a barrier
+	require.NoError(t, withNumber(e, add, in, second, 4))
+	require.NoError(t, withNumber(e, add, first, sum, 1)) // behind a barrier
 	require.NoError(t, cb.Commit())
 	time.AfterFunc(5*time.Millisecond, func() { chain.Interrupt(errors.New("enough")) })
 	var stop *metal.Interrupted
@@ -120,4 +108,58 @@ func TestSideBySideInterrupted(t *testing.T) {
 		}
 	}
 	require.True(t, stop.Midway == -1 || !stop.Ran[stop.Midway], "%+v", stop)
+}
+
+// TestFaultsBesideOthers: memory of a file that was cut off meanwhile is a fault of the kernels that read it, and of no
+// other that runs beside them, whatever executes them.
+func TestFaultsBesideOthers(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a file that is mapped cannot become shorter")
+	}
+	for _, executor := range []string{"", "interp"} {
+		t.Run("executor "+executor, func(t *testing.T) { faultBesideOthers(t, executor) })
+	}
+}
+
+func faultBesideOthers(t *testing.T, executor string) {
+	dev, err := metal.NewDevice(New(Options{Workers: 3, Compiler: compileTest, Executor: executor}), metal.DeviceOptions{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, dev.Close()) })
+	dev.SetValidate(false) // under which each runs alone
+	const n, bad = 1 << 16, 4
+	path := filepath.Join(t.TempDir(), "mapped")
+	require.NoError(t, os.WriteFile(path, make([]byte, 4*n), 0o600))
+	file, err := os.Open(path)
+	require.NoError(t, err)
+	m, err := metal.MapFile(file)
+	require.NoError(t, err)
+	require.NoError(t, file.Close())
+	t.Cleanup(m.Release)
+	gone, err := dev.MappedBuffer(m, 0, 4*n)
+	require.NoError(t, err)
+	t.Cleanup(gone.Release)
+	require.NoError(t, os.Truncate(path, 100))
+	add, in := builtIn(t, dev, "addk"), alloc(t, dev, 4*n)
+	clear(in.Bytes())
+	cb := dev.NewCommandBuffer(0, "")
+	outs := make([]*metal.Buffer, 9)
+	for i := range outs {
+		outs[i] = alloc(t, dev, 4*n)
+		from := in
+		if i == bad {
+			from = gone
+		}
+		require.NoError(t, withNumber(cb.Encoder(), add, from, outs[i], uint32(i+1)))
+	}
+	require.NoError(t, cb.Commit())
+	err = cb.Wait(context.Background())
+	require.ErrorContains(t, err, "[addk] kernel fault at address")
+	var ce *metal.CommandError
+	require.True(t, errors.As(err, &ce))
+	require.Equal(t, bad, ce.Index)
+	for i, out := range outs {
+		if i != bad {
+			require.Equal(t, u32Bytes(uint32(i+1)), out.Bytes()[4*(n-1):], "command %d", i)
+		}
+	}
 }

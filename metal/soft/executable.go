@@ -91,6 +91,7 @@ type run interface {
 	Work()
 	Parallelism() (goroutines int, long bool)
 	Err() error
+	Panicked(v any) // with which Work has ended
 }
 
 // start readies a launch.
@@ -122,17 +123,10 @@ func unsupported(err error) bool {
 	return errors.As(err, &u)
 }
 
-// perform runs launches on this goroutine and the workers. Its error is a panic's; how the launches have ended they
-// tell themselves.
-func (x *execution) perform(name string, runs []run) error {
-	x.runs, x.name = runs, name
+// perform runs the launches on this goroutine and the workers. How they have ended they tell themselves.
+func (x *execution) perform() {
 	goroutines, long := x.parallelism()
 	x.d.pool.run(x.task, goroutines-1, long)
-	x.runs = nil
-	if e := x.bug.Swap(nil); e != nil {
-		return *e
-	}
-	return nil
 }
 
 // parallelism is how many goroutines may usefully work on the launches at once, and whether those who sleep should.
@@ -165,20 +159,17 @@ func ended(r run) error {
 // work is one goroutine's share of the launches.
 func (x *execution) work() {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer x.caught()
 	for _, r := range x.runs {
-		r.Work()
+		share(r)
 	}
 }
 
-// caught turns the panic of a launch into its error. Memory that is bound but cannot be read is that of a file that was
-// changed while a mapping of it was in use.
-func (x *execution) caught() {
-	if r := recover(); r != nil {
-		err := fmt.Errorf("[%s] BUG: %v", x.name, r)
-		if a, ok := r.(interface{ Addr() uintptr }); ok {
-			err = fmt.Errorf("[%s] kernel fault at address %#x", x.name, a.Addr())
+// share is one goroutine's share of a launch, whose error a panic is.
+func share(r run) {
+	defer func() {
+		if v := recover(); v != nil {
+			r.Panicked(v)
 		}
-		x.bug.Store(&err)
-	}
+	}()
+	r.Work()
 }

@@ -78,7 +78,7 @@ func addOnce(t *testing.T, before func(*kir.Kernel, bool) error) ([]byte, error)
 	in, out := alloc(t, dev, 4*100), alloc(t, dev, 4*100)
 	cb := dev.NewCommandBuffer(0, "")
 	require.NoError(t, cb.Encoder().Fill(in.All(), u32Bytes(5)))
-	require.NoError(t, addK(cb.Encoder(), pipeline(t, dev, "addk"), in, out, 2))
+	require.NoError(t, withNumber(cb.Encoder(), pipeline(t, dev, "addk"), in, out, 2))
 	require.NoError(t, cb.Commit())
 	err = cb.Wait(context.Background())
 	return append([]byte(nil), out.Bytes()...), err

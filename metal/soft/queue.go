@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"runtime/debug"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/mlxlua/mlxlua/metal"
@@ -84,12 +83,7 @@ type execution struct {
 	at     []int // the commands up to the next barrier, in the order of their execution
 	task   *task // calls work
 	sides  []*side
-	list   []run
-
-	// Of the launches under way:
-	runs []run
-	name string
-	bug  atomic.Pointer[error]
+	runs   []run // the launches under way
 }
 
 func newExecution(d *Driver) *execution {
@@ -100,19 +94,21 @@ func newExecution(d *Driver) *execution {
 
 // done forgets what belongs to the last command buffer.
 func (x *execution) done() {
-	l := &x.launch
+	forget(&x.launch)
+	for _, s := range x.sides {
+		forget(&s.launch)
+		s.run = nil
+	}
+	clear(x.runs[:cap(x.runs)])
+	x.runs = x.runs[:0]
+}
+
+// forget makes a launch of none, which keeps the lists' memory.
+func forget(l *interp.Launch) {
 	clear(l.Buffers[:cap(l.Buffers)])
 	clear(l.Written[:cap(l.Written)])
 	*l = interp.Launch{Buffers: l.Buffers[:0], Fixed: l.Fixed[:0], ThreadgroupBytes: l.ThreadgroupBytes[:0],
 		Written: l.Written[:0]}
-	for _, s := range x.sides {
-		clear(s.launch.Buffers[:cap(s.launch.Buffers)])
-		*s = side{launch: interp.Launch{Buffers: s.launch.Buffers[:0], Fixed: s.launch.Fixed[:0],
-			ThreadgroupBytes: s.launch.ThreadgroupBytes[:0], Written: s.launch.Written[:0]}}
-	}
-	clear(x.list[:cap(x.list)])
-	x.runs, x.name = nil, ""
-	x.bug.Store(nil)
 }
 
 // execute runs the commands of a command buffer: in order, or under validation shuffled between barriers, the same way
@@ -152,13 +148,13 @@ func (d *Driver) execute(cb *metal.CommandBuffer) (err error) {
 		if order != nil && !slices.ContainsFunc(cmds[i:j], func(c metal.Command) bool { return c.Unit != 0 }) {
 			order.Shuffle(len(at), func(a, b int) { at[a], at[b] = at[b], at[a] })
 		}
-		together := order == nil && !measures && d.pool.n > 0
+		together := !cb.Validating() && !measures && d.pool.n > 0
 		for n := 0; n < len(at); n++ {
 			k := at[n]
 			if together {
-				m, end, err := x.beside(cb, cmds, i, at[:n], at[n:], &failed)
-				if end {
-					return err
+				m, end := x.beside(cb, cmds, i, at[:n], at[n:], &failed)
+				if end != nil {
+					return end
 				}
 				if m > 0 {
 					n += m - 1
@@ -262,11 +258,9 @@ func (x *execution) dispatch(c *metal.Command) error {
 	if err != nil {
 		return err
 	}
-	x.list = append(x.list[:0], r)
-	if err = x.perform(c.Pipeline.Name(), x.list); err == nil {
-		err = ended(r)
-	}
-	if err != nil && x.launch.Validate {
+	x.runs = append(x.runs[:0], r)
+	x.perform()
+	if err = ended(r); err != nil && x.launch.Validate {
 		return explain(c, err)
 	}
 	return err

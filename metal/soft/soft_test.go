@@ -118,7 +118,12 @@ func newDevice(t testing.TB) *metal.Device {
 
 func pipeline(t testing.TB, dev *metal.Device, name string) *metal.Pipeline {
 	t.Helper()
-	lib, err := dev.Library(context.Background(), metal.Source{Label: name + ".metal", Text: name})
+	return pipelineWith(t, dev, name, metal.Options{})
+}
+
+func pipelineWith(t testing.TB, dev *metal.Device, name string, opt metal.Options) *metal.Pipeline {
+	t.Helper()
+	lib, err := dev.Library(context.Background(), metal.Source{Label: name + ".metal", Text: name, Options: opt})
 	require.NoError(t, err)
 	p, err := lib.Pipeline(name)
 	require.NoError(t, err)
@@ -143,8 +148,9 @@ func alloc(t testing.TB, dev *metal.Device, n int64) *metal.Buffer {
 
 func x(n int) metal.Size { return metal.Size{X: n, Y: 1, Z: 1} }
 
-// addK encodes out[i] = in[i] + k.
-func addK(e *metal.Encoder, p *metal.Pipeline, in, out *metal.Buffer, k uint32) error {
+// withNumber encodes a kernel of in, k and out that has a thread for each word of out: addk is out[i] = in[i] + k, and
+// strided out[i] = in[i*k], which is a fault where in is too short.
+func withNumber(e *metal.Encoder, p *metal.Pipeline, in, out *metal.Buffer, k uint32) error {
 	e.SetPipeline(p)
 	e.SetBuffer(0, in, 0)
 	e.SetBytes(1, u32Bytes(k))
@@ -164,9 +170,9 @@ func TestChainsOfDispatchesCopiesAndFills(t *testing.T) {
 		e := cb.Encoder()
 		require.NoError(t, e.Fill(a.All(), u32Bytes(7)))
 		for i := range uint32(10) { // a -> b -> a ...: each depends on the one before
-			require.NoError(t, addK(e, p, a, b, i))
+			require.NoError(t, withNumber(e, p, a, b, i))
 			require.NoError(t, e.Copy(c.All(), b.All()))
-			require.NoError(t, addK(e, p, c, a, 100))
+			require.NoError(t, withNumber(e, p, c, a, 100))
 		}
 		require.NoError(t, cb.Commit())
 		require.NoError(t, cb.Wait(context.Background()))
@@ -191,7 +197,7 @@ func TestQueuesKeepTheirOrder(t *testing.T) {
 				cb := dev.NewCommandBuffer(q, "")
 				out, err := dev.Alloc(context.Background(), buf.Len())
 				if err == nil {
-					err = addK(cb.Encoder(), p, buf, out, uint32(i))
+					err = withNumber(cb.Encoder(), p, buf, out, uint32(i))
 				}
 				if err == nil {
 					err = cb.Encoder().Copy(buf.All(), out.All())
@@ -257,13 +263,13 @@ func TestFaultsFailTheirCommandBufferOnly(t *testing.T) {
 	p := pipeline(t, dev, "addk")
 	short, out := alloc(t, dev, 4*10), alloc(t, dev, 4*100)
 	cb := dev.NewCommandBuffer(0, "")
-	require.NoError(t, addK(cb.Encoder(), p, short, out, 1))
+	require.NoError(t, withNumber(cb.Encoder(), p, short, out, 1))
 	require.NoError(t, cb.Commit())
 	var f *interp.Fault
 	require.ErrorAs(t, cb.Wait(context.Background()), &f)
 	require.Equal(t, "[addk] read of in[10] is out of range: in has 10 elements", f.Error())
 	cb = dev.NewCommandBuffer(0, "")
-	require.NoError(t, addK(cb.Encoder(), p, out, short, 1))
+	require.NoError(t, withNumber(cb.Encoder(), p, out, short, 1))
 	require.NoError(t, cb.Commit())
 	require.NoError(t, cb.Wait(context.Background()))
 }
