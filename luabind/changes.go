@@ -157,10 +157,11 @@ func (log *changes) reseeded() {
 	}
 }
 
-// remember adds a change that has been written.
+// remember adds a change that has been written. One whose arrays are all there, as those of a file, cannot fail.
 func (log *changes) remember(s *State, c *stateChange) {
 	log.tidy()
-	if len(c.entries) == 0 {
+	to := func(x *tensor.Array) bool { return x.Value().Node.State() != tensor.Ready }
+	if len(c.entries) == 0 || !slices.ContainsFunc(c.new, to) {
 		return
 	}
 	if c.of = tensor.NewChange(s.looks.holder, c.old, c.new); c.of == nil {

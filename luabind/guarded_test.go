@@ -83,3 +83,24 @@ func TestStoppedCalls(t *testing.T) {
 		})
 	}
 }
+
+// TestLimitedSteps: so does a limit, of instructions or of memory.
+func TestLimitedSteps(t *testing.T) {
+	limits := Limits{}
+	limits.Instructions, limits.Memory = 1<<20, 16<<20
+	s := New(Options{Limits: limits})
+	t.Cleanup(s.Close)
+	run := func(text string) error {
+		_, err := s.Run(context.Background(), strings.NewReader(text), "test")
+		return err
+	}
+	s.L.SetGlobal("stop", s.L.NewFunction(func(*lua.LState) int { return 0 }))
+	require.NoError(t, run(strings.ReplaceAll(prelude, "local function", "function")))
+	require.NoError(t, run(guardedSetup))
+	require.ErrorIs(t, run("hanging = true step(good)"), ErrLimit)
+	require.NoError(t, run("undone()"))
+	err := run(`hang = function() local kept = {} while true do kept[#kept + 1] = ("x"):rep(1000) .. #kept end end
+		step(good)`)
+	require.ErrorContains(t, err, "memory is full")
+	require.NoError(t, run("hang = function() end undone()"))
+}

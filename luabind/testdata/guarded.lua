@@ -108,3 +108,15 @@ do -- a random state that the script sets stays what it is when a step before th
     same(mx.random.state[1], mx.random.key(8):tolist())
   end
 end
+
+do -- what a checkpoint gives cannot fail any more: nothing of what was there is kept
+  local train, model, file = require("mx.train"), nn.Linear(500, 500), os.tmpname() .. ".safetensors"
+  mx.eval(model:parameters())
+  train.save_checkpoint(file, {m = model})
+  collectgarbage()
+  local before = mx.get_active_memory()
+  train.load_checkpoint(file, {m = model})
+  collectgarbage()
+  assert(mx.get_active_memory() <= before - 1000000, "old parameters are kept")
+  os.remove(file)
+end
