@@ -222,10 +222,10 @@ func libraryCore(s *State, module string, fail lua.LValue) *lua.LTable {
 		}))
 	}
 	is("callable", func(v lua.LValue) bool { return callable(s, v) })
-	is("is_array", func(v lua.LValue) bool {
-		_, ok := array(v)
-		return ok
-	})
+	is("is_array", isArray)
+	is("is_module", isModule)
+	is("is_tree", isTree)
+	t.RawSetString("trees", treeFunctions(s))
 	s.L.Push(s.L.NewFunctionFromProto(libraryCoreProto()))
 	s.L.Push(t)
 	s.L.Push(fail)

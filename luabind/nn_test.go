@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/mlxlua/mlxlua/internal/brief"
+	"github.com/mlxlua/mlxlua/luabind/lua51"
 )
 
 // fromJSON is a decoded JSON value in Lua: a list has its length as n, and null is the string "null".
@@ -69,4 +71,20 @@ func TestNN(t *testing.T) {
 			require.NoError(t, err)
 		})
 	}
+}
+
+// What a training step asks of a model takes few instructions of Lua, which a limit counts.
+func TestWalksOfModelsAreShort(t *testing.T) {
+	s := New(Options{Sandbox: true, Limits: Limits{Limits: lua51.Limits{Instructions: 200000}}})
+	defer s.Close()
+	_, err := s.Run(context.Background(), strings.NewReader(`
+		local layers = {}
+		for i = 1, 20 do layers[i] = nn.Linear(1, 1) end
+		local model = nn.Sequential(unpack(layers))
+		for i = 1, 50 do
+			local trained = model:trainable_parameters()
+			model:update(trained)
+			mx.utils.tree_map(function(w) return w end, trained, model)
+		end`), "walks")
+	require.NoError(t, err)
 }

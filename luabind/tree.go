@@ -280,9 +280,11 @@ func (r *replacement) tree(v lua.LValue) lua.LValue {
 	if !ok {
 		return v
 	}
-	out, changed := r.L.NewTable(), false
+	var few [16]lua.LValue
+	keys, n := orderedKeys(t, few[:0]), t.Len()
+	out, changed := r.L.CreateTable(n, max(len(keys)-n, 0)), false // NewTable makes room for 32 elements
 	out.Metatable = t.Metatable
-	for _, k := range orderedKeys(t, nil) {
+	for _, k := range keys {
 		old := t.RawGet(k)
 		now := r.tree(old)
 		changed = changed || !unchanged(old, now)

@@ -1,5 +1,6 @@
 -- mx.utils: functions over trees, which are nested tables of arrays and other leaves.
-local mx, define, fail = ...
+local _, define, fail, _, core = ...
+local trees = core.trees
 
 local rank = {number = 1, boolean = 2, string = 3}
 
@@ -36,13 +37,6 @@ local function below(path, k)
   return path .. "." .. step(k)
 end
 
--- written is the path that a chain of keys leads to: {up = the chain before, key = the last one}, or {path = what all
--- paths begin with}. Where nobody asks for paths, chains cost less.
-local function written(chain)
-  if chain.key == nil then return chain.path end
-  return below(written(chain.up), chain.key)
-end
-
 -- options takes the keywords of a function that takes any number of trees off its arguments: a last table in which
 -- there is nothing but a function is_leaf and a string path.
 local function options(rest)
@@ -55,25 +49,6 @@ local function options(rest)
   return last
 end
 
--- map is tree_map; call is given the chain of keys first.
-local function map(op, call, is_leaf, chain, tree, rest)
-  if type(tree) ~= "table" or is_leaf and is_leaf(tree) then return call(chain, tree, unpack(rest, 1, rest.n)) end
-  local out = {}
-  for _, k in ipairs(keys(tree)) do
-    local at, inner = {up = chain, key = k}, {n = rest.n}
-    for i = 1, rest.n do
-      if type(rest[i]) ~= "table" then
-        fail(op, ("tree %d has %s at %s, where the first tree has a table"):format(i + 1, mx.type(rest[i]),
-          written(chain) or "its root"))
-      end
-      inner[i] = rest[i][k]
-      if inner[i] == nil then fail(op, ("tree %d has nothing at %s"):format(i + 1, written(at))) end
-    end
-    out[k] = map(op, call, is_leaf, at, tree[k], inner)
-  end
-  return out
-end
-
 define{
   name = "tree_map", sig = "fn:function tree:tree rest:tree...",
   help = "The tree with fn(leaf, ...) in the place of each leaf. The trees in rest have what the tree has, and " ..
@@ -82,8 +57,7 @@ define{
   call = function(fn, tree, ...)
     local rest = {...}
     local is_leaf = options(rest).is_leaf
-    rest.n = #rest
-    return map("tree_map", function(_, ...) return fn(...) end, is_leaf, {}, tree, rest)
+    return trees.map("tree_map", fn, is_leaf or false, false, tree, unpack(rest))
   end,
 }
 
@@ -94,9 +68,7 @@ define{
   call = function(fn, tree, ...)
     local rest = {...}
     local o = options(rest)
-    rest.n = #rest
-    local function call(chain, ...) return fn(written(chain), ...) end
-    return map("tree_map_with_path", call, o.is_leaf, {path = o.path}, tree, rest)
+    return trees.map("tree_map_with_path", fn, o.is_leaf or false, o.path, tree, unpack(rest))
   end,
 }
 

@@ -46,6 +46,26 @@ local seen = {}
 utils.tree_map_with_path(function(path) seen[#seen + 1] = path return 0 end, {model = {{w = 0, b = 1}, {w = 0}}})
 assert(table.concat(seen, " ") == "model.0.b model.0.w model.1.w")
 utils.tree_map_with_path(function(path) assert(path == "p.0") end, {1}, {path = "p"})
+utils.tree_map_with_path(function(path) assert(path == nil) end, 1)
+assert(select("#", utils.tree_map(function(a, b) return a, b, nil end, 1, 2)) == 3)
+seen = {} -- keys in their order; what fn gives no value for is not there, and errors of fn pass
+t = utils.tree_map(function(v) seen[#seen + 1] = v if v ~= 3 then return v end end,
+  {[true] = 6, b = 8, [2.5] = 4, 1, 2, a = 7, [false] = 5, [-1] = 3})
+assert(table.concat(seen, " ") == "1 2 3 4 5 6 7 8" and t[-1] == nil and t[2] == 2 and t.b == 8)
+assert(not pcall(utils.tree_map, function() error({}) end, {1}))
+assert(coroutine.wrap(function() -- other trees may have fields by their class, as modules do
+  return utils.tree_map(function(_, v) return v end, {w = 1}, setmetatable({}, {__index = {w = 2}}))
+end)().w == 2)
+do -- trees without end
+  local loop = {}
+  loop.inner = loop
+  fails("[utils.tree_map] a table is nested deeper than 200 levels", utils.tree_map, function() end, loop)
+  fails("[nn.Module.update] a table is nested deeper than 200 levels", function()
+    local l = mx.nn.Linear(1, 1)
+    l.inner = loop
+    l:update{inner = loop}
+  end)
+end
 
 t = utils.tree_merge({a = {1}, b = {}, c = 3}, {b = {x = 2}, d = {}})
 assert(t.a[1] == 1 and t.b.x == 2 and t.c == 3 and next(t.d) == nil)

@@ -2,30 +2,10 @@
 -- settings are its fields, so that it is a tree as every table is. Two fields are the module's own: training, a
 -- boolean,
 -- and _no_grad, the names of the frozen parameters.
-local _, define, fail = ...
+local _, define, fail, _, core = ...
 
+local is_module, is_tree = core.is_module, core.is_tree
 local Module = {__name = "Module", __module = true}
-
--- is_module reports whether v is an object of one of the classes.
-local function is_module(v)
-  if type(v) ~= "table" then return false end
-  local class = getmetatable(v)
-  return type(class) == "table" and rawget(class, "__module") == true
-end
-
--- is_tree reports whether a field holds parameters or layers: tables of nothing but numbers and the like are
--- settings,
--- as Python's tuples are, and so are objects of other classes.
-local function is_tree(v)
-  if type(v) ~= "table" then return false end
-  local class = getmetatable(v)
-  if class ~= nil then return is_module(v) end
-  if next(v) == nil then return true end
-  for _, e in pairs(v) do
-    if type(e) == "table" or type(e) == "userdata" then return true end
-  end
-  return false
-end
 
 -- An object that its parent's constructor has not filled has the parent's name in this field.
 local UNFILLED = "_unfilled"

@@ -3,7 +3,7 @@ local mx, _, fail, use, core = ...
 
 local class = use("class")
 local Module, is_module, is_tree = class.Module, class.is_module, class.is_tree
-local is_array = core.is_array
+local is_array, trees = core.is_array, core.trees
 local method = core.methods(Module, "Module", is_module, "module", "model")
 
 -- members are a table's names and values in the order of their making; of a module, its parameters and layers only.
@@ -113,19 +113,10 @@ function parameters_of(module, filter, above)
     return module:filter_and_map(filter, nil, nil, above)
   end
   above = inside("Module.parameters", module, above)
-  local out, frozen = {}, filter == trainable and module._no_grad or {}
-  for k, v in pairs(module) do
-    local array = is_array(v)
-    if array or k ~= "_no_grad" and is_tree(v) then
-      local name = type(k) == "string" and k or member("", k)
-      if private(name) or frozen[name] then
-        -- it is left out
-      elseif array then
-        out[k] = v
-      else
-        out[k] = mapped(module, name, v, filter, same, not_a_table, above)
-      end
-    end
+  local out, nested = trees.own(module, filter == trainable and module._no_grad)
+  for i = 1, nested and #nested or 0, 2 do
+    local k = nested[i]
+    out[k] = mapped(module, nested[i + 1], out[k], filter, same, not_a_table, above)
   end
   return out
 end
@@ -186,38 +177,15 @@ function method:named_modules()
 end
 
 -- absent fails for a name of a tree that its destination does not have.
-local function absent(op, what, dst, key)
+local function absent(op, dst, key)
   if type(key) == "number" then
     fail(op, ("the list has %d elements, not element %d"):format(#dst, key))
   end
-  fail(op, ("the module has no %s %q"):format(what, tostring(key)))
+  fail(op, ("the module has no module %q"):format(tostring(key)))
 end
 
 local function wants_table(op, name, t)
   if type(t) ~= "table" then fail(op, ("%s is a %s, want a table"):format(name, mx.type(t))) end
-end
-
-local function update(dst, parameters, strict)
-  local module = is_module(parameters)
-  for k, new in pairs(parameters) do
-    local now = rawget(dst, k)
-    if module and (k == "_no_grad" or not is_array(new) and not is_tree(new)) then
-      -- it is a setting
-    elseif is_array(now) then
-      if is_array(new) or not strict then
-        dst[k] = new
-      elseif type(new) ~= "table" or next(new) ~= nil then
-        fail("Module.update", ("%s is a %s, want an array"):format(tostring(k), mx.type(new)))
-      end
-    elseif type(now) == "table" and type(new) == "table" then
-      update(now, new, strict)
-    elseif strict and (now == nil or type(new) ~= "table" or next(new) ~= nil) then -- {} stands for what has none
-      if type(now) == "table" then
-        fail("Module.update", ("%s is a %s, want a table"):format(tostring(k), mx.type(new)))
-      end
-      absent("Module.update", "parameter", dst, k)
-    end
-  end
 end
 
 -- update replaces the parameters that a tree of them has. With strict = false, names that the module has not are
@@ -226,7 +194,7 @@ end
 function method:update(parameters, strict)
   strict = class.option("Module.update", strict, "strict")
   wants_table("Module.update", "parameters", parameters)
-  update(self, parameters, strict ~= false)
+  trees.update(self, parameters, strict ~= false)
   return self
 end
 
@@ -239,7 +207,7 @@ local function update_modules(dst, modules, strict)
     elseif type(now) == "table" and type(new) == "table" then
       update_modules(now, new, strict)
     elseif strict and now == nil then
-      absent("Module.update_modules", "module", dst, k)
+      absent("Module.update_modules", dst, k)
     elseif strict and (type(new) ~= "table" or next(new) ~= nil) then
       fail("Module.update_modules", ("%s is a %s, want a module"):format(tostring(k), mx.type(new)))
     end
