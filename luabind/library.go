@@ -226,6 +226,7 @@ func libraryCore(s *State, module string, fail lua.LValue) *lua.LTable {
 	is("is_module", isModule)
 	is("is_tree", isTree)
 	t.RawSetString("trees", treeFunctions(s))
+	t.RawSetString("formula", openFormula(s, module))
 	s.L.Push(s.L.NewFunctionFromProto(libraryCoreProto()))
 	s.L.Push(t)
 	s.L.Push(fail)

@@ -1,5 +1,5 @@
 -- What all files of the library have beside what scripts have. luabind/library.go has put into core what is Go's:
--- guarded, with_key, callable, is_array, is_module, is_tree and trees.
+-- guarded, with_key, callable, is_array, is_module, is_tree, trees and formula.
 local core, fail = ...
 
 -- methods is a table whose functions become methods of a class, which errors name as op. Called of something else than

@@ -349,10 +349,14 @@ define{
 local RMSprop = class("RMSprop", Optimizer)
 RMSprop.init_single = zeros("v")
 
+local rms_step = core.formula("g p v lr alpha eps -> p v", [[
+  v = alpha * v + (1 - alpha) * square(g)
+  p = p - lr * g / (sqrt(v) + eps)
+]])
+
 function RMSprop:apply_single(g, p, state)
-  local v = self.alpha * state.v + (1 - self.alpha) * mx.square(g)
-  state.v = v
-  return p - rate(self, g) * g / (mx.sqrt(v) + self.eps)
+  p, state.v = rms_step(g, p, state.v, rate(self, g), self.alpha, self.eps)
+  return p
 end
 
 define{
@@ -370,10 +374,14 @@ define{
 local Adagrad = class("Adagrad", Optimizer)
 Adagrad.init_single = zeros("v")
 
+local adagrad_step = core.formula("g p v lr eps -> p v", [[
+  v = v + square(g)
+  p = p - lr * g / (sqrt(v) + eps)
+]])
+
 function Adagrad:apply_single(g, p, state)
-  local v = state.v + mx.square(g)
-  state.v = v
-  return p - rate(self, g) * g / (mx.sqrt(v) + self.eps)
+  p, state.v = adagrad_step(g, p, state.v, rate(self, g), self.eps)
+  return p
 end
 
 define{
@@ -390,12 +398,16 @@ define{
 local AdaDelta = class("AdaDelta", Optimizer)
 AdaDelta.init_single = zeros("v", "u")
 
+local adadelta_step = core.formula("g p v u lr rho eps -> p v u", [[
+  v = rho * v + (1 - rho) * square(g)
+  d = sqrt(u + eps) / sqrt(v + eps) * g
+  u = rho * u + (1 - rho) * square(d)
+  p = p - lr * d
+]])
+
 function AdaDelta:apply_single(g, p, state)
-  local rho, eps = self.rho, self.eps
-  local v = rho * state.v + (1 - rho) * mx.square(g)
-  local d = mx.sqrt(state.u + eps) / mx.sqrt(v + eps) * g
-  state.v, state.u = v, rho * state.u + (1 - rho) * mx.square(d)
-  return p - rate(self, g) * d
+  p, state.v, state.u = adadelta_step(g, p, state.v, state.u, rate(self, g), self.rho, self.eps)
+  return p
 end
 
 define{
@@ -414,15 +426,24 @@ define{
 local Adam = class("Adam", Optimizer)
 Adam.init_single = zeros("m", "v")
 
+local averages = [[
+  m = b1 * m + (1 - b1) * g
+  v = b2 * v + (1 - b2) * square(g)
+]]
+local adam_step = core.formula("g p m v lr b1 b2 eps -> p m v", averages .. "p = p - lr * m / (sqrt(v) + eps)")
+local corrected_step = core.formula("g p m v c1 c2 b1 b2 eps -> p m v",
+  averages .. "p = p - c1 * m / (sqrt(v) * c2 + eps)")
+
 function Adam:apply_single(g, p, state)
   local lr, b1, b2, step = rate(self, g), self.betas[1], self.betas[2], self._state.step
-  local m = b1 * state.m + (1 - b1) * g
-  local v = b2 * state.v + (1 - b2) * mx.square(g)
-  state.m, state.v = m, v
-  if not self.bias_correction then return p - lr * m / (mx.sqrt(v) + self.eps) end
+  if not self.bias_correction then
+    p, state.m, state.v = adam_step(g, p, state.m, state.v, lr, b1, b2, self.eps)
+    return p
+  end
   local c1 = (lr / (1 - float(b1) ^ step)):astype(g.dtype)
   local c2 = mx.rsqrt(1 - float(b2) ^ step):astype(g.dtype)
-  return p - c1 * m / (mx.sqrt(v) * c2 + self.eps)
+  p, state.m, state.v = corrected_step(g, p, state.m, state.v, c1, c2, b1, b2, self.eps)
+  return p
 end
 
 define{
@@ -459,12 +480,16 @@ define{
 
 local Adamax = class("Adamax", Adam)
 
+local adamax_step = core.formula("g p m v lr b1 b2 eps -> p m v", [[
+  m = b1 * m + (1 - b1) * g
+  v = maximum(b2 * v, abs(g))
+  p = p - lr * m / (v + eps)
+]])
+
 function Adamax:apply_single(g, p, state)
   local b1, b2 = self.betas[1], self.betas[2]
-  local m = b1 * state.m + (1 - b1) * g
-  local v = mx.maximum(b2 * state.v, mx.abs(g))
-  state.m, state.v = m, v
-  return p - rate(self, g) * m / (v + self.eps)
+  p, state.m, state.v = adamax_step(g, p, state.m, state.v, rate(self, g), b1, b2, self.eps)
+  return p
 end
 
 define{
@@ -482,12 +507,17 @@ define{
 local Lion = class("Lion", Optimizer)
 Lion.init_single = zeros("m")
 
+local lion_step = core.formula("g p m lr b1 b2 -> p m", [[
+  c = b1 * m + (1 - b1) * g
+  m = b2 * m + (1 - b2) * g
+  p = p - lr * sign(c)
+]])
+
 function Lion:apply_single(g, p, state)
   local lr, b1, b2 = rate(self, g), self.betas[1], self.betas[2]
-  local c = b1 * state.m + (1 - b1) * g
-  state.m = b2 * state.m + (1 - b2) * g
   if self.weight_decay > 0 then p = (1 - lr * self.weight_decay) * p end
-  return p - lr * mx.sign(c)
+  p, state.m = lion_step(g, p, state.m, lr, b1, b2)
+  return p
 end
 
 define{

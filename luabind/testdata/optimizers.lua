@@ -74,6 +74,13 @@ assert(t[1] == 1 and t[3][1] == 3 and t[4] == 4)
 assert(utils.tree_merge({a = 1}, {a = 2}, function(a, b) return a + b end).a == 3)
 fails("[utils.tree_merge] both trees have something at a.0", utils.tree_merge, {a = {1}}, {a = {2}})
 
+for _, name in ipairs{"Adam", "AdamW", "Adamax", "Lion"} do
+  local broken = optim[name](0.1)
+  broken.betas = {{}, 0.9}
+  fails("[optimizers] b1 is a table, want an array or a number", broken.apply_gradients, broken, {mx.array(1)},
+    {mx.array(1)})
+end
+
 -- the state is there after init, before a step, and the first step makes it otherwise
 local o = optim.SGD{learning_rate = 1e-1, momentum = 0.9}
 dtype(o.step, "uint64")
