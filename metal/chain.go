@@ -12,8 +12,8 @@ import (
 // always a beginning of all their commands. The zero Chain has none yet.
 type Chain struct {
 	interrupted atomic.Bool
-	broken      bool // a command buffer ended early; of the queue's turn in the driver
-	failed      bool // a command has; of the queue's turn, too
+	broken      bool        // a command buffer ended early; of the queue's turn in the driver
+	failed      atomic.Bool // a command has, or a command buffer as a whole
 
 	mu    sync.Mutex
 	gates []func(failed bool) error
@@ -81,7 +81,7 @@ func (cb *CommandBuffer) Context() context.Context {
 // error: it is called once, by whoever runs the commands, when all those before have run, and is told whether one of
 // the chain's has failed. Its error interrupts the chain.
 func (e *Encoder) Gate(pass func(failed bool) error) error {
-	if e.n > 0 {
+	if cmds := e.cb.Commands(); len(cmds) > 0 && cmds[len(cmds)-1].Kind != CmdBarrier {
 		if err := e.Barrier(); err != nil {
 			return err
 		}
@@ -106,7 +106,7 @@ func (ch *Chain) openGates(n int) {
 		ch.gates[ch.open] = nil
 		ch.open++
 		ch.mu.Unlock()
-		if err := pass(ch.failed); err != nil {
+		if err := pass(ch.failed.Load()); err != nil {
 			ch.Interrupt(err)
 		}
 	}

@@ -274,6 +274,7 @@ func (cb *CommandBuffer) end(err error, submitted bool) {
 	cb.status, cb.err = StatusCompleted, err
 	if err != nil {
 		cb.status = StatusFailed
+		cb.chain.failed.Store(true)
 	}
 	cb.timing.End = time.Now()
 	rec, after := cb.rec, cb.after

@@ -298,3 +298,39 @@ func BenchmarkCommandBuffer(b *testing.B) {
 		cb.Cancel(nil)
 	}
 }
+
+// TestGatesKnowOfFailures: a gate is told that a command buffer before it has failed as a whole, and two gates in one
+// place take one barrier.
+func TestGatesKnowOfFailures(t *testing.T) {
+	f := drivertest.NewFake(drivertest.Kernel("k", nil, "a:r", "b:w"))
+	d := open(t, f, metal.DeviceOptions{})
+	p := pipeline(t, d, "k")
+	a, b := alloc(t, d, 64), alloc(t, d, 64)
+	var chain metal.Chain
+	first := chain.NewCommandBuffer(d, 0, "")
+	dispatch(t, first, p, a.All(), b.All())
+	var told []bool
+	gate := func(cb *metal.CommandBuffer) {
+		require.NoError(t, cb.Encoder().Gate(func(failed bool) error {
+			told = append(told, failed)
+			return nil
+		}))
+	}
+	gate(first)
+	gate(first)
+	dispatch(t, first, p, a.All(), b.All())
+	require.Len(t, first.Commands(), 3)
+	second := chain.NewCommandBuffer(d, 0, "")
+	gate(second)
+	dispatch(t, second, p, a.All(), b.All())
+	require.NoError(t, first.Commit())
+	require.NoError(t, second.Commit())
+	require.False(t, first.StopBefore(2))
+	require.Equal(t, []bool{false, false}, told)
+	f.Complete(0, errors.New("the device is lost"))
+	require.False(t, second.StopBefore(0))
+	require.Equal(t, []bool{false, false, true}, told)
+	f.CompleteAll()
+	a.Release()
+	b.Release()
+}

@@ -12,7 +12,7 @@ type CommandError struct {
 
 // Failed is the error of the command at an index, for drivers. Under validation it says which command that is.
 func (cb *CommandBuffer) Failed(index int, err error) *CommandError {
-	cb.chain.failed = true
+	cb.chain.failed.Store(true)
 	if cb.validate {
 		err = fmt.Errorf("%w, in %s", err, cb.commands()[index].place(index))
 	}

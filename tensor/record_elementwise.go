@@ -97,7 +97,8 @@ func (rec *recorder) donate(out Value, members []int32) bool {
 			v.Spec().NBytes() != need || o.buf.Len() != max(need, leastBuffer) || st.users.Load() != 1 {
 			continue
 		}
-		if !rec.lastRead(v, members) || !st.writable(rec.s) { // in this order: without a handle no host view opens any more
+		// In this order: without a handle no host view opens any more, and what may be spent is behind a gate from now on.
+		if !rec.lastRead(v, members) || !st.writable(rec.s) || !rec.maySpend(v) {
 			continue
 		}
 		o.buf.SetOrigin(out.Node.origin(0))
@@ -120,8 +121,7 @@ func (rec *recorder) lastRead(v Value, members []int32) bool {
 		}
 	}
 	o := &v.Node.out[v.Out]
-	return o.readers.waiting() == reads && (!o.asked || v.Node.now() >= Ready) && v.unheld(rec.job.proof) &&
-		rec.maySpend(v)
+	return o.readers.waiting() == reads && (!o.asked || v.Node.now() >= Ready) && v.unheld(rec.job.proof)
 }
 
 // linear encodes the scratch's expression where all operands are contiguous or scalars.

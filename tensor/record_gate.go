@@ -9,11 +9,17 @@ import (
 )
 
 // maySpend reports whether a value's memory may be written to when all its readers have run: no change keeps it, or
-// what is recorded from now on is behind a gate that opens when the changes cannot fail.
+// what is recorded from now on is behind a gate that opens when the changes cannot fail. It is the last question to be
+// asked, as it makes the gate.
 func (rec *recorder) maySpend(v Value) bool {
 	ch := v.Node.changes.Load()
 	if ch == nil {
 		return true
+	}
+	for _, o := range ch.old {
+		if o.out == v.Out && !rec.mayGate(o.change) {
+			return false
+		}
 	}
 	for _, o := range ch.old {
 		if o.out == v.Out && !rec.gate(o.change) {
@@ -23,16 +29,24 @@ func (rec *recorder) maySpend(v Value) bool {
 	return true
 }
 
-// gate reports whether what is recorded from now on is behind a gate that opens when the change cannot fail.
-func (rec *recorder) gate(c *Change) bool {
+// mayGate reports whether what is recorded from now on is behind a gate that opens when the change cannot fail, or may
+// be.
+func (rec *recorder) mayGate(c *Change) bool {
 	switch {
 	case c.Over():
 		return true
 	case rec.plan.single || c.doubted.Load():
 		return false
-	case slices.Contains(rec.gated, c):
+	}
+	return slices.Contains(rec.gated, c) || rec.foreseen(c)
+}
+
+// gate makes such a gate, if there is none. It reports false where the change is doubted meanwhile.
+func (rec *recorder) gate(c *Change) bool {
+	switch {
+	case c.Over() || slices.Contains(rec.gated, c):
 		return true
-	case !rec.foreseen(c) || !c.involve(rec.job):
+	case !c.involve(rec.job):
 		return false
 	}
 	j, checks := rec.job, slices.DeleteFunc(rec.batcher.checks, (*check).over)

@@ -165,7 +165,7 @@ func (rec *recorder) update(t *task, r *Run) error {
 	st := o.owner
 	if st != nil && !rec.plan.single && o.RowContiguous() && o.OffsetBytes == 0 && o.DType == n.out[0].spec.DType &&
 		o.buf.Len() == max(o.NBytes(), leastBuffer) && st.users.Load() == 1 && rec.lastRead(v, []int32{n.slot}) &&
-		st.writable(rec.s) {
+		st.writable(rec.s) && rec.maySpend(v) {
 		rec.setData(n, 0, View{buf: o.buf, owner: st, Strides: o.Shape.Strides()})
 		if mem := rec.dev.Memory(); mem.Active > mem.Limit/2 && rec.batcher.batch != nil {
 			rec.batcher.commit(false) // its memory cannot come back while the unit is recorded
