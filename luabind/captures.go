@@ -182,12 +182,17 @@ func (w *capturer) object(p any) {
 	}
 }
 
+// tooFar is the error of a table at a depth to which compile does not follow.
+func tooFar(s *State) error {
+	return s.call().Errorf("compile", "what the function reaches is nested deeper than %d levels", maxReach)
+}
+
 func (w *capturer) walk(v lua.LValue, at trail, depth int) {
 	if depth > maxReach {
 		if w.shallow {
 			return
 		}
-		w.s.raise(w.s.call().Errorf("compile", "what the function reaches is nested deeper than %d levels", maxReach))
+		w.s.raise(tooFar(w.s))
 	}
 	switch v := v.(type) {
 	case *lua.LUserData:

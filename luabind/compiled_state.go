@@ -340,7 +340,11 @@ func (t *stateTrace) writes(i int, b *tableBefore, at trail) error {
 			return t.k.s.call().Errorf("compile", "%s changes from %s to %s%s: in a replay a number stands still; make it "+
 				"an array", trail{&at, key}.name(), was, now, t.setAt(key))
 		}
-		t.program.writes = append(t.program.writes, stateWrite{i, key, t.value(now)})
+		v, err := t.value(now, 0)
+		if err != nil {
+			return err
+		}
+		t.program.writes = append(t.program.writes, stateWrite{i, key, v})
 	}
 	for _, key := range b.keys {
 		if b.t.RawGet(key) == lua.LNil {
@@ -351,7 +355,7 @@ func (t *stateTrace) writes(i int, b *tableBefore, at trail) error {
 }
 
 // value is a value that was written into a table of outputs.
-func (t *stateTrace) value(v lua.LValue) stateValue {
+func (t *stateTrace) value(v lua.LValue, depth int) (stateValue, error) {
 	switch v := v.(type) {
 	case *lua.LUserData:
 		x, ok := v.Value.(*tensor.Array)
@@ -359,7 +363,7 @@ func (t *stateTrace) value(v lua.LValue) stateValue {
 			break
 		}
 		if i, ok := t.capture[v]; ok {
-			return stateValue{kind: 'c', n: i}
+			return stateValue{kind: 'c', n: i}, nil
 		}
 		n, known := t.arrays[v]
 		if !known {
@@ -367,27 +371,32 @@ func (t *stateTrace) value(v lua.LValue) stateValue {
 			t.arrays[v] = n
 			t.outs = append(t.outs, x)
 		}
-		return stateValue{kind: 'a', n: n}
+		return stateValue{kind: 'a', n: n}, nil
 	case *lua.LTable:
 		if i, ok := t.k.state.led.number[v]; ok {
-			return stateValue{kind: 't', n: i}
+			return stateValue{kind: 't', n: i}, nil
 		}
 		n, known := t.made[v]
 		if !known {
+			if depth > maxReach {
+				return stateValue{}, tooFar(t.k.s)
+			}
 			n = len(t.program.made)
 			t.made[v] = n
 			t.program.made = append(t.program.made, madeTable{meta: v.Metatable})
 			var entries []stateWrite
 			for _, k := range orderedKeys(v, nil) {
-				if e := v.RawGet(k); e != lua.LNil {
-					entries = append(entries, stateWrite{key: k, value: t.value(e)})
+				e, err := t.value(v.RawGet(k), depth+1)
+				if err != nil {
+					return stateValue{}, err
 				}
+				entries = append(entries, stateWrite{key: k, value: e})
 			}
 			t.program.made[n].entries = entries
 		}
-		return stateValue{kind: 'm', n: n}
+		return stateValue{kind: 'm', n: n}, nil
 	}
-	return stateValue{kind: 'v', v: v}
+	return stateValue{kind: 'v', v: v}, nil
 }
 
 // ours reports whether x depends on what stands for inputs in the trace that ends.

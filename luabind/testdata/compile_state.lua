@@ -294,3 +294,14 @@ local global = mx.compile(function(x) GLOBAL_ARRAY = x * 2 return GLOBAL_ARRAY e
 for i = 1, 3 do GLOBAL_ARRAY = global(mx.array(i)) end
 same(GLOBAL_ARRAY, 6)
 LEAKED, GLOBAL_TABLE, GLOBAL_ARRAY, GLOBAL_HELPER, GLOBAL_MODEL = nil, nil, nil, nil, nil
+local kept = {}
+local function deep(levels)
+  return mx.compile(function(x)
+    kept.top = {}
+    local last = kept.top
+    for _ = 1, levels do last[1] = {} last = last[1] end
+    return x
+  end, {outputs = kept})
+end
+fails("[compile] what the function reaches is nested deeper than 10000 levels", deep(1e6), mx.ones(2))
+same(deep(5000)(mx.ones(2)):sum(), 2)
