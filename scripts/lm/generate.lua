@@ -1,6 +1,6 @@
 -- From a model to tokens: prefill in chunks, steps under mx.compile, the next step built while one runs.
 local mx = require("mx")
-local cache, layers = require("lm.cache"), require("lm.layers")
+local cache = require("lm.cache")
 
 local generate = {}
 
@@ -49,10 +49,8 @@ function generate.step(model)
   local steps = {}
   local function make(layout)
     return mx.compile(function(tokens, tree)
-      layers.in_step = true
       local view = cache.traced(layout, tree)
       local scores = model(mx.expand_dims(tokens, 1), view)
-      layers.in_step = false
       return mx.squeeze(scores, 1), view:tree()
     end, {shapeless = true})
   end

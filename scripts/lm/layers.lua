@@ -160,8 +160,9 @@ function FusedGLU:forward(x)
   return self.down_proj(self.act(gate) * up)
 end
 
--- SwitchGLU is a GLU for each expert; indices (..., k) say which experts a row of x goes to. From 64 on, rows are
--- sorted by expert, so that each expert's weights are read once.
+-- SwitchGLU is a GLU for each expert; indices (batch, tokens, k) say which experts a row of x goes to. From 64 on,
+-- those of several tokens are sorted by expert, so that each expert's weights are read once. Where each example has one
+-- token, as in steps, the size of the batch is not read: see generate.step.
 local SwitchGLU = nn.class("SwitchGLU")
 function SwitchGLU:init(w, experts, inputs, hidden, act, bias)
   self.gate_proj = w:switch("gate_proj", experts, inputs, hidden, bias)
@@ -171,7 +172,7 @@ function SwitchGLU:init(w, experts, inputs, hidden, act, bias)
 end
 
 function SwitchGLU:forward(x, indices)
-  local sort = not layers.in_step and indices.size >= 64
+  local sort = indices:dim(-2) > 1 and indices.size >= 64
   local k = indices:dim(-1)
   local shape, back = indices, nil
   if sort then
