@@ -66,7 +66,7 @@ func TestModelCommandsFailInALine(t *testing.T) {
 			line("[load] damaged/model.safetensors: the file ends within its header", "show", "--model", "damaged")
 			refused("attempt to", require("lm.cli").run, {"show", "--model", "tiny"}, {write = function() local x; x.y = 1 end})
 			refused("logit_bias has x for the token 1", lm.processors, {logit_bias = {[1] = "x"}})
-			refused("logit_bias has 1 for the token 0.5", lm.processors, {logit_bias = {[0.5] = 1}})`,
+			refused("logit_bias has the token 0.5, want an integer", lm.processors, {logit_bias = {[0.5] = 1}})`,
 	})
 }
 

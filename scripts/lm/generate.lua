@@ -1,6 +1,6 @@
 -- From a model to tokens: prefill in chunks, steps under mx.compile, the next step built while one runs.
 local mx = require("mx")
-local cache = require("lm.cache")
+local cache, keywords, numbers = require("lm.cache"), require("lm.keywords"), require("lm.numbers")
 
 local generate = {}
 
@@ -19,9 +19,8 @@ function generate.padded(lists)
   return mx.array(rows, mx.int32), padding
 end
 
--- prefill runs tokens (batch, length) through a model in chunks and gives the scores (batch, vocabulary) after the
--- last; chunk is 2048 tokens unless it is given. progress(done, all) is called after each chunk.
-function generate.prefill(model, tokens, caches, chunk, progress)
+-- read is generate.prefill of tokens that were checked.
+local function read(model, tokens, caches, chunk, progress)
   chunk = chunk or 2048
   if type(chunk) ~= "number" or not (chunk >= 1 and chunk % 1 == 0) then
     fail("a prompt is read in chunks of %s tokens, want a positive integer", tostring(chunk))
@@ -40,6 +39,13 @@ function generate.prefill(model, tokens, caches, chunk, progress)
   local scores = model(tokens:index(":", ("%d:%d"):format(from, length)), caches):index(":", -1)
   if progress then progress(length, length) end
   return scores
+end
+
+-- prefill runs tokens (batch, length) through a model in chunks and gives the scores (batch, vocabulary) after the
+-- last; chunk is 2048 tokens unless it is given. progress(done, all) is called after each chunk.
+function generate.prefill(model, tokens, caches, chunk, progress)
+  numbers.array("lm.prefill", "the prompt", tokens, numbers.size(model))
+  return read(model, tokens, caches, chunk, progress)
 end
 
 -- step is a model's decoding step, compiled: step(tokens (batch), caches) gives the scores (batch, vocabulary) after
@@ -67,26 +73,33 @@ end
 
 local function greedy(scores) return mx.argmax(scores, -1) end
 
--- stream is an iterator over the tokens that a model says after a prompt: tokens (length) or (batch, length), or a
--- list. It gives the token's number (of a batch a table of them) and the scores. Options: caches, max_tokens (256),
--- sampler(scores) that gives tokens, processors: functions (tokens so far, scores) that give other scores; context, the
--- list of tokens that these see before the answer, unless it is the prompt; chunk, progress.
-function generate.stream(model, prompt, options)
-  local o = options or {}
-  local padding
+-- prompted is a prompt as an array (batch, length), with the padding of a batch of lists, and whether it is a batch. op
+-- is the function whose caller gave it.
+local function prompted(op, model, prompt)
+  local size, padding = numbers.size(model), nil
   if type(prompt) == "table" then
     for _, list in ipairs(type(prompt[1]) == "table" and prompt or {prompt}) do
       if #list == 0 then fail("the prompt is empty") end
+      numbers.list(op, "the prompt", list, size)
     end
     if type(prompt[1]) == "table" then
       prompt, padding = generate.padded(prompt)
     else
       prompt = mx.array(prompt, mx.int32)
     end
+  else
+    if prompt.size == 0 then fail("the prompt is empty") end
+    numbers.array(op, "the prompt", prompt, size)
   end
-  if prompt.size == 0 then fail("the prompt is empty") end
-  local batched = prompt.ndim == 2
-  if not batched then prompt = mx.expand_dims(prompt, 0) end
+  if prompt.ndim == 2 then return prompt, padding, true end
+  return mx.expand_dims(prompt, 0), nil, false
+end
+
+-- streamed is generate.stream with options that were checked.
+local function streamed(op, model, prompt, o)
+  local padding, batched
+  prompt, padding, batched = prompted(op, model, prompt)
+  if o.context then numbers.list(op, "context", o.context, numbers.size(model)) end
   local caches = o.caches or require("lm").caches(model, {padding = padding})
   local step, sampler = generate.step(model), o.sampler or greedy
   local history
@@ -109,7 +122,7 @@ function generate.stream(model, prompt, options)
   return function()
     if left <= 0 then return nil end
     if not token then
-      token, scores = choose(generate.prefill(model, prompt, caches, o.chunk, o.progress))
+      token, scores = choose(read(model, prompt, caches, o.chunk, o.progress))
       mx.async_eval(token)
     else
       token, scores = next_token, next_scores
@@ -122,11 +135,20 @@ function generate.stream(model, prompt, options)
   end, caches
 end
 
+-- stream is an iterator over the tokens that a model says after a prompt: tokens (length) or (batch, length), or a
+-- list. It gives the token's number (of a batch a table of them) and the scores. Options: caches, max_tokens (256),
+-- sampler(scores) that gives tokens, processors: functions (tokens so far, scores) that give other scores; context, the
+-- list of tokens that these see before the answer, unless it is the prompt; chunk, progress.
+function generate.stream(model, prompt, options)
+  return streamed("lm.stream", model, prompt, keywords.check("lm.stream", options))
+end
+
 -- generate is the list of tokens that a model says after a prompt, up to one of options.stop, a table
 -- {[token] = true}. The other options are those of lm.stream.
 function generate.generate(model, prompt, options)
-  local out, o = {}, options or {}
-  for token in generate.stream(model, prompt, o) do
+  local out, o = {}, keywords.check("lm.generate", options)
+  if o.stop then numbers.set("lm.generate", "stop", o.stop, numbers.size(model)) end
+  for token in streamed("lm.generate", model, prompt, o) do
     if o.stop and o.stop[token] then break end
     out[#out + 1] = token
   end

@@ -3,6 +3,7 @@ local mx = require("mx")
 local sample, measure = require("lm.sample"), require("lm.measure")
 local host, Config, Weights = require("lm.host"), require("lm.config"), require("lm.weights")
 local cache, generate, quantize = require("lm.cache"), require("lm.generate"), require("lm.quantize")
+local keywords = require("lm.keywords")
 
 local lm = {}
 
@@ -56,9 +57,9 @@ local function found(name)
 end
 lm.find = found
 
--- build makes a model of its weights, a table of arrays by name, and its Config.
+-- build makes a model of its weights, a table of arrays by name, and its Config. Options: ignore, as lm.load has it.
 function lm.build(arrays, config, options)
-  options = options or {}
+  options = keywords.check("lm.build", options)
   local class = script(config.model_type)
   local packing = config:quantization()
   if class.names then
@@ -81,7 +82,8 @@ end
 -- is computed of weights, such as experts in one array, is computed now, unless lazy says later; all others stay in
 -- their files' pages until they are used.
 function lm.load(name, options)
-  options = options or {}
+  options = keywords.check("lm.load", options)
+  if options.dtype then quantize.check_dtype("lm.load", options.dtype) end
   local dir, arrays, config = name, nil, nil
   if name:match("%.gguf$") then
     local settings
@@ -92,7 +94,7 @@ function lm.load(name, options)
     config = Config.read(dir)
     arrays = Weights.load(dir, options.progress)
   end
-  local model = lm.build(arrays, config, options)
+  local model = lm.build(arrays, config, {ignore = options.ignore})
   if options.dtype then quantize.cast(model, options.dtype) end
   model.directory = dir
   if not options.lazy then mx.eval(model:parameters()) end
@@ -101,9 +103,10 @@ end
 
 -- caches is a Caches for a model. Options: padding, for a batch of prompts of several lengths; kv_bits, in which keys
 -- and values are kept, in groups of kv_group_size (64), once quantized_kv_start tokens (0) were seen; max_kv, the
--- number of tokens that are remembered.
+-- number of tokens that are remembered; file, one that caches:save wrote, to begin with. The options of session:answer
+-- may be given whole.
 function lm.caches(model, options)
-  options = options or {}
+  options = keywords.check("lm.caches", options)
   local most = options.max_kv
   if most ~= nil and not (type(most) == "number" and most >= 2 and most % 1 == 0) then
     error(("lm: max_kv = %s, want at least 2, an integer"):format(tostring(most)), 0)
@@ -124,7 +127,9 @@ end
 -- Options: progress(done, all), in bytes, is called after each array; consume frees each, so that a model that is
 -- packed or converted on the way needs no memory of its own; the model is of no use after that; tokenizer is a
 -- directory or a .gguf file whose tokenizer is written instead of the model's.
-function lm.save(model, dir, options) require("lm.save").directory(model, dir, options or {}) end
+function lm.save(model, dir, options)
+  require("lm.save").directory(model, dir, keywords.check("lm.save", options))
+end
 
 -- open is a Session: a model, or the one that lm.load makes of a directory or file, with its tokenizer, or that of
 -- another directory. A session has conversations and answers.

@@ -1,5 +1,6 @@
 -- What a model weighs, and how well it foretells a text.
 local mx, nn = require("mx"), require("mx.nn")
+local keywords, numbers = require("lm.keywords"), require("lm.numbers")
 
 local measure = {}
 
@@ -33,10 +34,11 @@ end
 -- token. options.batch sequences (8) are computed at once; options.samples are the most that are read, all unless it
 -- is given.
 function measure.perplexity(model, tokens, options)
-  local o = options or {}
+  local o = keywords.check("lm.perplexity", options)
   local length, batch = integer(o, "length", 2, 512), integer(o, "batch", 1, 8)
   local count = math.floor(#tokens / length)
   if count == 0 then fail("%d tokens are less than a sequence of %d", #tokens, length) end
+  numbers.list("lm.perplexity", "tokens", tokens, numbers.size(model))
   count = math.min(count, integer(o, "samples", 1, count))
   local rows = {}
   for i = 1, count do

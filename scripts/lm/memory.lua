@@ -1,6 +1,7 @@
 -- What one layer remembers of the tokens before: keys and values of attention, a state of recurrent layers. lm.cache
 -- has all layers' of a model, and says when they are at rest and when they are rooms.
 local mx, nn = require("mx"), require("mx.nn")
+local keywords = require("lm.keywords")
 
 local function fail(text, ...) error(("lm: " .. text):format(...), 0) end
 
@@ -60,8 +61,10 @@ function KV:places(n)
   return first, math.max(first, n - last)
 end
 
--- attend adds the keys and values of the tokens of a call, and is the attention of q over what they may see.
+-- attend adds the keys and values of the tokens of a call, and is the attention of q over what they may see. Options:
+-- scale, softcap, sinks.
 function KV:attend(all, q, k, v, o)
+  o = keywords.check("lm: cache:attend", o)
   local new = self:pack(k, v)
   local mask
   if all.traced then

@@ -1,6 +1,6 @@
 -- Packing a model's weights in few bits, and unpacking them.
 local mx, nn = require("mx"), require("mx.nn")
-local sizes = require("lm.layers").sizes
+local keywords, sizes = require("lm.keywords"), require("lm.layers").sizes
 
 local quantize = {}
 
@@ -40,7 +40,7 @@ end
 -- "mxfp8"), recipe, predicate(path, layer) that gives true, false or such options for one layer. A row that is no
 -- multiple of a group is an error that names the weight. It gives how many layers were packed.
 function quantize.model(model, options)
-  local o = options or {}
+  local o = keywords.check("lm.quantize", options)
   local mode = o.mode or "affine"
   if not sizes[mode] then fail("mode = %s is not known; these are: affine, mxfp4, nvfp4, mxfp8", mode) end
   local group_size = o.group_size or sizes[mode][1]
@@ -56,7 +56,7 @@ function quantize.model(model, options)
     if not layer.to_quantized then return nil end
     local own = predicate(path, layer)
     if not own then return nil end
-    if own == true then own = how end
+    own = own == true and how or keywords.check("lm.quantize.predicate", own)
     own = {group_size = own.group_size or group_size, bits = own.bits or how.bits, mode = own.mode or "affine"}
     local row = layer.weight:dim(-1)
     if row % own.group_size ~= 0 then
@@ -106,8 +106,16 @@ function quantize.settings(model, prefix)
   return out
 end
 
--- cast converts a model's floats to a dtype, but for packed weights' codes and what must stay float32.
+-- check_dtype fails for a dtype that a model cannot be computed in. op is the function that the error names.
+function quantize.check_dtype(op, dtype)
+  if mx.type(dtype) == "dtype" and mx.issubdtype(dtype, mx.floating) then return end
+  error(("%s: dtype = %s, want one of floats: mx.float16, mx.bfloat16, mx.float32 or mx.float64"):format(op,
+    tostring(dtype)), 0)
+end
+
+-- cast converts a model's floats to a dtype of floats, but for packed weights' codes and what must stay float32.
 function quantize.cast(model, dtype)
+  quantize.check_dtype("lm.cast", dtype)
   local function walk(t)
     for k, v in pairs(t) do
       if mx.type(v) == "array" then

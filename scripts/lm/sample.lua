@@ -1,15 +1,16 @@
 -- How a token is chosen of scores, as in mlx-lm: filters of the less probable ones, and a draw; and what changes scores
 -- before.
 local mx = require("mx")
+local keywords, numbers = require("lm.keywords"), require("lm.numbers")
 
 local sample = {}
 
-local function fail(text, ...) error(("lm.sampler: " .. text):format(...), 0) end
+local function fail(op, text, ...) error((op .. ": " .. text):format(...), 0) end
 
 local function within(o, name, low, high, default)
   local v = o[name] == nil and default or o[name]
   if type(v) ~= "number" or not (v >= low and v <= high) then
-    fail("%s = %s, want a number from %g to %g", name, tostring(v), low, high)
+    fail("lm.sampler", "%s = %s, want a number from %g to %g", name, tostring(v), low, high)
   end
   return v
 end
@@ -34,7 +35,7 @@ end
 
 local function top_k(x, k)
   local size = x:dim(-1)
-  if k >= size then fail("top_k = %d, want less than the %d tokens there are", k, size) end
+  if k >= size then fail("lm.sampler", "top_k = %d, want less than the %d tokens there are", k, size) end
   return mx.where(mx.less(x, mx.topk(x, k, -1):min(-1, true)), -mx.inf, x)
 end
 
@@ -43,7 +44,8 @@ local function xtc(x, probability, threshold, special)
   local p = mx.softmax(x, -1)
   local least = mx.where(mx.greater(p, threshold), p, mx.inf):min(-1, true)
   local out = mx.greater(p, least)
-  if special and #special > 0 then
+  if #special > 0 then
+    numbers.list("lm.sampler", "xtc_special_tokens", special, x:dim(-1))
     local ids, all = mx.array(special, mx.int32), mx.arange(x:dim(-1))
     local named = mx.any(mx.equal(mx.expand_dims(all, 1), ids), -1)
     out = mx.logical_and(out, mx.logical_not(named))
@@ -54,20 +56,22 @@ end
 
 -- sampler gives a function from scores (batch, vocabulary) to tokens (batch). Options: temp (0, the default: the best
 -- token), top_p, min_p, min_tokens_to_keep, xtc_probability, xtc_threshold, xtc_special_tokens, top_k. Filters apply in
--- this order, before the temperature.
+-- this order, before the temperature. The options of session:answer may be given whole.
 function sample.sampler(options)
-  local o = options or {}
+  local o = keywords.check("lm.sampler", options)
   local temp = within(o, "temp", 0, math.huge, 0)
   local p, low, k = within(o, "top_p", 0, 1, 0), within(o, "min_p", 0, 1, 0), within(o, "top_k", 0, 2 ^ 31, 0)
   local keep = within(o, "min_tokens_to_keep", 1, 2 ^ 31, 1)
   local chance, threshold = within(o, "xtc_probability", 0, 1, 0), within(o, "xtc_threshold", 0, 0.5, 0.1)
+  local special = o.xtc_special_tokens or {}
+  numbers.list("lm.sampler", "xtc_special_tokens", special, math.huge)
   if temp == 0 then return function(scores) return mx.argmax(scores, -1) end end
   return function(scores)
     local x = scores:astype(mx.float32)
     x = x - mx.logsumexp(x, -1, true)
     if p > 0 and p < 1 then x = top_p(x, p) end
     if low > 0 then x = min_p(x, low, keep) end
-    if chance > 0 then x = xtc(x, chance, threshold, o.xtc_special_tokens) end
+    if chance > 0 then x = xtc(x, chance, threshold, special) end
     if k > 0 then x = top_k(x, k) end
     return mx.random.categorical(x * (1 / temp))
   end
@@ -82,28 +86,31 @@ end
 
 -- processors are functions (tokens so far, scores) that give other scores. Options: logit_bias, a table {[token] =
 -- number}; repetition_penalty, presence_penalty, frequency_penalty, each for what is in the last
--- <name>_context_size tokens, 20 unless it is given: repetition_context_size and so on.
+-- <name>_context_size tokens, 20 unless it is given: repetition_context_size and so on. The options of session:answer
+-- may be given whole.
 function sample.processors(options)
-  local o = options or {}
+  local o = keywords.check("lm.processors", options)
   local out = {}
   if o.logit_bias and next(o.logit_bias) then
     local ids, values, most = {}, {}, 0
     for id, v in pairs(o.logit_bias) do
-      if type(id) ~= "number" or id < 0 or id % 1 ~= 0 or type(v) ~= "number" then
-        fail("logit_bias has %s for the token %s, want a number for an integer from 0", tostring(v), tostring(id))
+      numbers.check("lm.processors", "logit_bias", id, math.huge)
+      if type(v) ~= "number" then
+        fail("lm.processors", "logit_bias has %s for the token %d, want a number", tostring(v), id)
       end
       ids[#ids + 1], values[#values + 1], most = id, v, math.max(most, id)
     end
     ids, values = mx.array(ids, mx.int32), mx.array(values)
     out[#out + 1] = function(_, scores)
-      local size = scores:dim(-1)
-      if most >= size then fail("logit_bias has the token %d, want less than the %d tokens there are", most, size) end
+      numbers.check("lm.processors", "logit_bias", most, scores:dim(-1))
       return scores:at(":", ids):add(values:astype(scores.dtype))
     end
   end
   local penalty, n = o.repetition_penalty, o.repetition_context_size or 20
   if penalty and penalty ~= 0 then
-    if penalty < 0 then fail("repetition_penalty = %g, want a number that is not negative", penalty) end
+    if penalty < 0 then
+      fail("lm.processors", "repetition_penalty = %g, want a number that is not negative", penalty)
+    end
     out[#out + 1] = function(tokens, scores)
       return at_last(tokens, scores, n, function(x) return mx.where(mx.less(x, 0), x * penalty, x / penalty) end)
     end

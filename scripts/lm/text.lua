@@ -1,6 +1,7 @@
 -- A model with its tokenizer: from conversations and prompts to text.
 local mx, host = require("mx"), require("lm.host")
 local generate, sample = require("lm.generate"), require("lm.sample")
+local keywords, numbers = require("lm.keywords"), require("lm.numbers")
 
 local Session = {}
 Session.__index = Session
@@ -110,7 +111,7 @@ end
 -- options.continue leaves the last message open, for the model to go on with: without the spaces at its end where the
 -- template drops them.
 function Session:rendered(messages, options)
-  options = options or {}
+  options = keywords.check("lm.Session.rendered", options)
   local template = options.template or self:template()
   if not template then fail("%s has no chat template", self.model.directory or "the model") end
   local last
@@ -132,8 +133,10 @@ function Session:tokens(text, special)
   return ids
 end
 
--- conversation is the prompt of a conversation, as tokens.
-function Session:conversation(messages, options) return self:tokens(self:rendered(messages, options), false) end
+-- conversation is the prompt of a conversation, as tokens: options are those of session:rendered.
+function Session:conversation(messages, options)
+  return self:tokens(self:rendered(messages, keywords.check("lm.Session.conversation", options)), false)
+end
 
 -- held is how much of the end of a text could be the beginning of one of the stops.
 local function held(text, stops)
@@ -190,16 +193,25 @@ local function stopping(stop)
   return stops
 end
 
--- spared are the tokens that XTC does not drop, as in mlx-lm: line ends, and what ends the answer.
-local function spared(self, o)
-  local out = self:tokens("\n", false)
-  for _, ends in ipairs{self.ends, o.ends or {}} do
-    for id, v in pairs(ends) do
-      if v ~= true then fail("ends has %s = %s, want {[token] = true}", tostring(id), tostring(v)) end
-      out[#out + 1] = id
-    end
+-- spared are the tokens, of those that there are, that XTC does not drop, as in mlx-lm: line ends, and what ends the
+-- answer.
+local function spared(self, ends, size)
+  local out = {}
+  local function add(id)
+    if id < size then out[#out + 1] = id end
   end
+  for _, id in ipairs(self:tokens("\n", false)) do add(id) end
+  for id in pairs(self.ends) do add(id) end
+  for id in pairs(ends) do add(id) end
   return out
+end
+
+-- check fails for numbers of tokens that the model does not have, in a prompt or an answer's options.
+local function check(prompt, options, size)
+  if #prompt == 0 then fail("the prompt is empty") end
+  numbers.list("lm.Session.answer", "the prompt", prompt, size)
+  numbers.set("lm.Session.answer", "ends", options.ends or {}, size)
+  numbers.list("lm.Session.answer", "xtc_special_tokens", options.xtc_special_tokens or {}, size)
 end
 
 -- answer is an iterator over the pieces of text that the model says after a prompt, a list of tokens. Options: those of
@@ -210,8 +222,8 @@ end
 -- lm.caches has them. It fills options.figures: prompt_tokens, prompt_seconds, tokens, seconds, reason; and
 -- options.caches and options.seen for the next answer, which begins anew after an error.
 function Session:answer(prompt, options)
-  local o = options
-  if #prompt == 0 then fail("the prompt is empty") end
+  local o, size = keywords.check("lm.Session.answer", options), numbers.size(self.model)
+  check(prompt, o, size)
   local caches, rest = resume(self, prompt, o)
   local stops, figures = stopping(o.stop), {prompt_tokens = #rest, tokens = 0, seconds = 0, prompt_seconds = 0}
   local seen, said = {unpack(prompt)}, {}
@@ -219,7 +231,8 @@ function Session:answer(prompt, options)
   local stream = self.tokenizer.stream(true)
   local interrupted = o.interrupted or function() return false end
   local started, first = mx.clock(), nil
-  local drawing = setmetatable({xtc_special_tokens = o.xtc_special_tokens or spared(self, o)}, {__index = o})
+  local special = o.xtc_special_tokens or spared(self, o.ends or {}, size)
+  local drawing = setmetatable({xtc_special_tokens = special}, {__index = o})
   local next_token = generate.stream(self.model, rest, {caches = caches, max_tokens = o.max_tokens,
     sampler = sample.sampler(drawing), processors = sample.processors(o), chunk = o.chunk, context = prompt,
     progress = function(done, all)
