@@ -49,7 +49,7 @@ func TestScripts(t *testing.T) {
 			_, err = s.RunFile(t.Context(), file, arguments[file]...)
 			require.NoError(t, err, out.String())
 			require.NotEmpty(t, out.String())
-			require.NotContains(t, out.String(), "nan")
+			require.NotRegexp(t, `\bnan\b`, out.String()) // texts that a model writes may have it in words
 		})
 	}
 }

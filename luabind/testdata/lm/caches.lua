@@ -39,12 +39,16 @@ local function beside(o)
   return mx.concatenate(out, 0)
 end
 
+-- Where floats are packed, one in the middle of two numbers may be rounded the other way in a step or in a batch than in
+-- a call at rest: 1 or 2 % of what packing changes.
+local plain
 local function check(what, o, alone)
   local a = rest(o)
   local b = compiled(o)
   local c = alone or beside(o)
+  local near = o.kv_bits and worst(a, plain) / 20 or 2e-5
   for kind, d in pairs{["a step"] = worst(a, b), ["a batch"] = worst(a, c)} do
-    if not (d <= 2e-5) then error(("%s, %s: %s is %g from a call at rest"):format(name, what, kind, d), 0) end
+    if not (d <= near) then error(("%s, %s: %s is %g from a call at rest"):format(name, what, kind, d), 0) end
   end
   return a
 end
@@ -52,7 +56,7 @@ end
 local attention = false
 for _, kind in ipairs(model:layout()) do attention = attention or kind.kind ~= "state" end
 assert(attention)
-local plain = check("plain", {})
+plain = check("plain", {})
 local eight = check("8 bits", {kv_bits = 8, kv_group_size = 32})
 local four = check("4 bits", {kv_bits = 4, kv_group_size = 32})
 local range = mx.max(mx.abs(plain)):item()
