@@ -64,6 +64,39 @@ func TestSubjects(t *testing.T) {
 	require.Equal(t, 2, strings.Count(out, "\n"), out)
 }
 
+// TestTracked: git tracks no program and no large file.
+func TestTracked(t *testing.T) {
+	needs(t, "git")
+	out, err := exec.Command("git", "-C", root, "ls-files", "-z").Output()
+	if err != nil {
+		t.Skip("not a clone")
+	}
+	faults, err := checkTracked(root, strings.Split(strings.TrimRight(string(out), "\x00"), "\x00"))
+	require.NoError(t, err)
+	noFaults(t, faults)
+}
+
+// TestTrackedFaults: each kind of program, and a file that is one byte too long.
+func TestTrackedFaults(t *testing.T) {
+	dir := t.TempDir()
+	files := map[string][]byte{
+		"elf": []byte("\x7fELF\x02"), "macho": []byte("\xcf\xfa\xed\xfe\x07"), "fat": []byte("\xca\xfe\xba\xbe"),
+		"pe.exe":    []byte("MZ"),
+		"long.json": make([]byte, maxTracked+1), "fits.json": make([]byte, maxTracked), "empty": nil, "M": []byte("M"),
+	}
+	names := []string{"gone"}
+	for name, data := range files {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
+		names = append(names, name)
+	}
+	faults, err := checkTracked(dir, names)
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{
+		"elf: a program (ELF)", "macho: a program (Mach-O)", "fat: a program (Mach-O)", "pe.exe: a program (PE)",
+		"long.json: 1000001 bytes, at most 1000000",
+	}, faults)
+}
+
 // TestHooks: what git refuses to commit with core.hooksPath set to .ci/hooks.
 func TestHooks(t *testing.T) {
 	needs(t, "bash", "git")
