@@ -154,7 +154,7 @@ func newLimits(b *testing.B, dev *metal.Device, n int) *limits {
 		buf, err := dev.Alloc(context.Background(), most)
 		require.NoError(b, err)
 		l.bufs = append(l.bufs, buf)
-		*p = buf.Bytes()
+		*p = buf.Host()
 		for i := range *p {
 			(*p)[i] = 1
 		}

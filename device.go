@@ -2,6 +2,7 @@ package mlxlua
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/mlxlua/mlxlua/metal"
@@ -9,14 +10,17 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
-// opened is the process's devices by the name they were opened under.
+// opened is the process's devices.
 var opened struct {
 	sync.Mutex
-	devices map[string]*metal.Device
+	devices []*metal.Device
+	names   map[string]*metal.Device // by the names they were opened under
 }
 
 // OpenDevice opens a device of this process, unless that was done before, and makes the first one the default of all
-// states: "auto" or "" for the best there is, or a name of drivers.Names. A device that is missing is an error.
+// states: "auto" or "" for the best there is, or a name of drivers.Names, with a number where a driver has several
+// devices: "cuda:1" ("cuda" is "cuda:0"). A device that is missing is an error. The CPU is opened beside a GPU: scripts
+// send it what GPUs do not compute.
 func OpenDevice(name string) error { return openDevice(name, 0) }
 
 // openDevice is OpenDevice of a device with so many threads, 0 for any number.
@@ -29,28 +33,42 @@ func openDevice(name string, threads int) error {
 	if name == "" {
 		name = "auto"
 	}
-	if dev := opened.devices[name]; dev != nil {
+	if dev := opened.names[name]; dev != nil {
 		return checkThreads(dev, threads)
 	}
 	dev, err := drivers.Open(drivers.Options{Name: name, Threads: threads})
 	if err != nil {
 		return err
 	}
+	if opened.names == nil {
+		opened.names = map[string]*metal.Device{}
+	}
 	for _, other := range opened.devices {
-		if other.Info().Kind == dev.Info().Kind { // "auto" and "cpu" may be one device: keep the first
-			opened.devices[name] = other
+		if other.Info().ID == dev.Info().ID { // "auto" and "cpu" may be one device: keep the first
+			opened.names[name] = other
 			if err := dev.Close(); err != nil {
 				return err
 			}
 			return checkThreads(other, threads)
 		}
 	}
-	tensor.SetDevice(dev)
-	if opened.devices == nil {
-		opened.devices = map[string]*metal.Device{}
+	keepOpen(name, dev)
+	if dev.Info().Host || slices.ContainsFunc(opened.devices, func(d *metal.Device) bool { return d.Info().Host }) {
+		return nil
 	}
-	opened.devices[name] = dev
+	cpu, err := drivers.Open(drivers.Options{Name: "cpu", Threads: threads})
+	if err != nil {
+		return err
+	}
+	keepOpen("cpu", cpu)
 	return nil
+}
+
+// keepOpen makes a device one of the process's. Called with opened held.
+func keepOpen(name string, dev *metal.Device) {
+	tensor.SetDevice(dev)
+	opened.devices = append(opened.devices, dev)
+	opened.names[name] = dev
 }
 
 // checkThreads is an error unless an open device has so many threads, or any number where that is 0.

@@ -26,7 +26,7 @@ func arrayOf(ctx context.Context, c *tensor.Ctx, v lua.LValue, d tensor.DType, i
 		return nil, err
 	}
 	// A table that holds one table in many places has more elements than it takes memory.
-	if err := tensor.Fits(tensor.Spec{Shape: b.shape, DType: d}); err != nil {
+	if err := tensor.Fits(c, tensor.Spec{Shape: b.shape, DType: d}); err != nil {
 		return nil, err
 	}
 	if c.Holder != nil {
@@ -322,7 +322,7 @@ func printed(s *State, x *tensor.Array) (string, error) {
 		return "", err
 	}
 	defer release()
-	p := arrayPrinter{spec: spec, bytes: view.Bytes(), strides: view.Strides, precision: s.precision,
+	p := arrayPrinter{spec: spec, bytes: view.Bytes, strides: view.Strides, precision: s.precision,
 		taken: lua51.Hold(s.State)}
 	defer p.taken.End()
 	p.out.WriteString("array(")

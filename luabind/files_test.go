@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua/metal/testdevice"
 )
 
 // A state without Lua's io library, or in a sandbox, reads and writes no files by way of mx either.
@@ -40,6 +42,7 @@ func TestShortenedFile(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the file is cut short as Linux does it")
 	}
+	testdevice.NeedsCPU(t, "kernels read the file's pages where they lie")
 	path := filepath.Join(t.TempDir(), "a.safetensors")
 	s := New(Options{Stdout: &strings.Builder{}, Libraries: true})
 	t.Cleanup(s.Close)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/metal/soft"
+	"github.com/mlxlua/mlxlua/metal/testdevice"
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
@@ -48,6 +49,7 @@ func (c *counter) Submit(queue int, cb *metal.CommandBuffer, done func(error)) {
 // withDevice makes another device the default one until the test ends.
 func withDevice(t testing.TB, opt metal.DeviceOptions) (*metal.Device, *counter) {
 	t.Helper()
+	testdevice.NeedsCPU(t, "a device of its own takes the CPU's place")
 	before, err := tensor.MetalDevice(tensor.DefaultDevice())
 	require.NoError(t, err)
 	drv := &counter{Driver: soft.New(soft.Options{})}

@@ -72,7 +72,7 @@ func (fillDriver) Submit(_ int, cb *metal.CommandBuffer, done func(error)) {
 	cmds := cb.Commands()
 	for i := range cmds {
 		if c := &cmds[i]; c.Kind != metal.CmdBarrier && !cb.StopBefore(i) && c.Kind == metal.CmdFill {
-			dst := c.Dst.Buf.Bytes()[c.Dst.Offset : c.Dst.Offset+c.Dst.Bytes]
+			dst := c.Dst.Buf.Host()[c.Dst.Offset : c.Dst.Offset+c.Dst.Bytes]
 			for n := copy(dst, c.Pattern); n < len(dst); {
 				n += copy(dst[n:], dst[:n])
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/metal/testdevice"
 )
 
 var allModels = flag.Bool("models", false, "run the tests of language models for all families and in full: minutes")
@@ -152,6 +153,9 @@ func TestModelFiles(t *testing.T) {
 	require.NoError(t, err)
 	for _, name := range []string{"packing", "dialects"} {
 		t.Run(name, func(t *testing.T) {
+			if name == "packing" {
+				testdevice.NeedsCPU(t, "weights that lie in the file's pages cost no memory")
+			}
 			s := New(Options{Libraries: true, Stdout: &strings.Builder{}})
 			defer s.Close()
 			_, err := s.RunFile(t.Context(), filepath.Join(folder, name+".lua"), lua.LString(folder),

@@ -38,7 +38,7 @@ var dataRows = []row{
 			if a.s.own != nil {
 				return a.s.userdata(streamKind, a.s.own)
 			}
-			stream, err := loaderStream()
+			stream, err := loaderStream(tensor.DefaultDevice())
 			if err != nil {
 				a.s.raise(err)
 			}
@@ -46,9 +46,30 @@ var dataRows = []row{
 		}},
 }
 
-// loaderStream is the stream of all loaders: streams live as long as the program, so that there is not one for each
-// loader or state.
-var loaderStream = sync.OnceValues(func() (*tensor.Stream, error) { return tensor.NewStream(tensor.DefaultDevice()) })
+// loaderStreams are the streams of all loaders, one for each device: streams live as long as the program, so that there
+// is not one for each loader or state.
+var loaderStreams struct {
+	sync.Mutex
+	of map[tensor.DeviceID]*tensor.Stream
+}
+
+// loaderStream is the stream of loaders on a device.
+func loaderStream(d tensor.DeviceID) (*tensor.Stream, error) {
+	loaderStreams.Lock()
+	defer loaderStreams.Unlock()
+	if s := loaderStreams.of[d]; s != nil {
+		return s, nil
+	}
+	s, err := tensor.NewStream(d)
+	if err != nil {
+		return nil, err
+	}
+	if loaderStreams.of == nil {
+		loaderStreams.of = map[tensor.DeviceID]*tensor.Stream{}
+	}
+	loaderStreams.of[d] = s
+	return s, nil
+}
 
 // missingValues is what stands for a missing value in CSV files if the script does not say.
 var missingValues = []string{"", "NA", "N/A", "NaN", "nan", "null", "None"}

@@ -20,9 +20,11 @@ var deviceRows = []row{
 	{name: "device_count", sig: "device_type:value",
 		help: "How many devices of a type, that of mx.cpu or mx.gpu, are open.",
 		call: func(a *args) any {
-			d, n := a.deviceArg(0), 0
-			for d.Index = 0; isOpen(d); d.Index++ {
-				n++
+			kind, n := a.deviceArg(0).Kind, 0
+			for _, d := range tensor.Devices() {
+				if d.Kind == kind {
+					n++
+				}
 			}
 			return lua.LNumber(n)
 		}},

@@ -10,10 +10,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mlxlua/mlxlua/metal/testdevice"
 )
 
 // Devices are counted and compared, streams are made on them.
 func TestDevices(t *testing.T) {
+	testdevice.NeedsCPU(t, "it counts the devices of a program that has opened no other")
 	s := newTestState(t)
 	for script, want := range map[string]string{
 		"mx.Device(mx.cpu)":                                          "Device(cpu, 0)",

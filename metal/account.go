@@ -26,6 +26,16 @@ func (a *Account) Used() int64 { return a.used.Load() }
 // Near reports whether n bytes more would leave less than a quarter of the account free.
 func (a *Account) Near(n int64) bool { return a != nil && a.Used()+n > a.limit/4*3 }
 
+// Reserve charges n bytes that are no buffer's, such as a copy for the host, until the caller calls release. It fails
+// where the account has no room. A nil account has room for everything.
+func (a *Account) Reserve(n int64) (release func(), err error) {
+	if !a.fits(n) {
+		return nil, a.refuse(n)
+	}
+	a.charge(n)
+	return func() { a.charge(-n) }, nil
+}
+
 // fits reports whether a buffer of that size may be charged.
 func (a *Account) fits(size int64) bool { return a == nil || a.Used()+size <= a.limit }
 

@@ -5,15 +5,16 @@ import (
 	"sync/atomic"
 )
 
-// Buffer is a piece of device memory from a device's pool, visible to the host. It is counted by hand: it begins with
-// one reference, and goes back to the pool when the last one is released. Each allocation is a new Buffer with a new
-// ID, so a stale pointer never stands for somebody else's memory.
+// Buffer is a piece of device memory from a device's pool. It is counted by hand: it begins with one reference, and
+// goes back to the pool when the last one is released. Each allocation is a new Buffer with a new ID, so a stale
+// pointer never stands for somebody else's memory.
 type Buffer struct {
 	pool   *pool
 	id     uint64
-	data   []byte
+	length int64
+	host   []byte // its bytes where the host can address them, else nil
 	blk    *block
-	offset int64 // of data in blk
+	offset int64 // in blk
 	refs   atomic.Int32
 	origin Origin
 	shadow atomic.Pointer[Shadow]
@@ -53,19 +54,100 @@ func (b *Buffer) cost() int64 {
 }
 
 // Len is the length in bytes that was asked for.
-func (b *Buffer) Len() int64 { return int64(len(b.data)) }
+func (b *Buffer) Len() int64 { return b.length }
 
 // Untouched reports whether the driver gave the buffer's memory for it, so that the system has still to find the pages
 // when they are written for the first time.
 func (b *Buffer) Untouched() bool { return b.blk.slot == 0 && b.blk.age == 0 && b.blk.mapping == nil }
 
-// Bytes is the host's view of the buffer. It is valid until the last Release, and nil after the device was closed.
-// Reading what a command buffer writes is right only after that has completed.
-func (b *Buffer) Bytes() []byte {
+// Host is the host's own view of the buffer: nil where the host cannot address it, and after the device was closed. It
+// is valid until the last Release. Reading what a command buffer writes is right only after that has completed; so is
+// ReadBytes.
+func (b *Buffer) Host() []byte {
 	if b.pool.gone.Load() {
 		return nil
 	}
-	return b.data
+	return b.host
+}
+
+// ReadBytes fills dst with the buffer's bytes from offset on. It is an error if they are not inside the buffer, if the
+// device is closed, or if they are those of a file that cannot be read any more.
+func (b *Buffer) ReadBytes(dst []byte, offset int64) error {
+	if err := b.transferable("read", offset, int64(len(dst))); err != nil || len(dst) == 0 {
+		return err
+	}
+	if b.host == nil {
+		return b.pool.dev.driver.Read(dst, b.blk.mem, b.offset+offset)
+	}
+	return b.Guard(func() error {
+		copy(dst, b.host[offset:])
+		return nil
+	})
+}
+
+// WriteBytes copies src to the buffer from offset on. It fails as ReadBytes does, and where the bytes are a file's.
+func (b *Buffer) WriteBytes(offset int64, src []byte) error {
+	if err := b.transferable("write", offset, int64(len(src))); err != nil || len(src) == 0 {
+		return err
+	}
+	switch {
+	case b.blk.mapping != nil:
+		return fmt.Errorf("[write] %s holds the bytes of a file", b)
+	case b.host == nil:
+		return b.pool.dev.driver.Write(b.blk.mem, b.offset+offset, src)
+	}
+	copy(b.host[offset:], src)
+	return nil
+}
+
+// transferable is the error of moving n bytes from offset on.
+func (b *Buffer) transferable(op string, offset, n int64) error {
+	switch r := (Range{Buf: b, Offset: offset, Bytes: n}); {
+	case b.pool.gone.Load():
+		return errClosed(op)
+	case !r.inside():
+		return fmt.Errorf("[%s] bytes %d to %d are not inside %s", op, offset, offset+n, b)
+	}
+	return nil
+}
+
+// stagingBytes is how much at a time goes from one device to another by way of the host.
+const stagingBytes = 4 << 20
+
+// CopyFrom copies the bytes of a range, which may be another device's, to the buffer from offset on: without a detour
+// by the host where the two devices can.
+func (b *Buffer) CopyFrom(offset int64, src Range) error {
+	if err := src.Buf.transferable("copy", src.Offset, src.Bytes); err != nil {
+		return err
+	}
+	if err := b.transferable("copy", offset, src.Bytes); err != nil || src.Bytes == 0 {
+		return err
+	}
+	from := src.Buf
+	switch {
+	case from.host != nil:
+		return from.Guard(func() error { return b.WriteBytes(offset, from.host[src.Offset:][:src.Bytes]) })
+	case b.host != nil:
+		return from.ReadBytes(b.host[offset:][:src.Bytes], src.Offset)
+	}
+	if peer, ok := Capability[PeerCopier](b.pool.dev); ok {
+		done, err := peer.CopyPeer(b.blk.mem, b.offset+offset, from.pool.dev.driver, from.blk.mem,
+			from.offset+src.Offset, src.Bytes)
+		if done || err != nil {
+			return err
+		}
+	}
+	staging := make([]byte, min(src.Bytes, stagingBytes))
+	for at := int64(0); at < src.Bytes; at += stagingBytes {
+		piece := staging[:min(src.Bytes-at, stagingBytes)]
+		if err := from.ReadBytes(piece, src.Offset+at); err != nil {
+			return err
+		}
+		if err := b.WriteBytes(offset+at, piece); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Memory is the driver's allocation that the buffer lies in, and its offset there in bytes. For drivers.
@@ -111,7 +193,7 @@ func (b *Buffer) String() string {
 	if o := b.Origin(); o.Op != "" {
 		name += " of " + o.String()
 	}
-	return fmt.Sprintf("%s (#%d, %d bytes)", name, b.id, len(b.data))
+	return fmt.Sprintf("%s (#%d, %d bytes)", name, b.id, b.length)
 }
 
 // All is the whole buffer as a range.

@@ -251,7 +251,7 @@ func TestManyGoroutines(t *testing.T) {
 				if err := errors.Join(cb.Commit(), cb.Wait(bg)); err != nil {
 					t.Error(err)
 				}
-				for _, v := range x.Bytes() {
+				for _, v := range x.Host() {
 					if v != 20 {
 						t.Errorf("round %d: %d", round, v)
 						break

@@ -82,6 +82,9 @@ func NewDevice(d Driver, opt DeviceOptions) (*Device, error) {
 		return nil, fmt.Errorf("[device] the number of cached libraries is negative: %d", opt.LibraryCap)
 	}
 	info := d.Info()
+	if info.Pace == (Pace{}) {
+		info.Pace = DefaultPace
+	}
 	dev := &Device{driver: d, info: info, ablate: opt.Ablate}
 	dev.retain = !opt.Ablate.NoRetain && os.Getenv(RetainEnv) != "0"
 	env := os.Getenv(ValidateEnv)
@@ -93,6 +96,17 @@ func NewDevice(d Driver, opt DeviceOptions) (*Device, error) {
 
 // Info describes the device; it never changes.
 func (d *Device) Info() Info { return d.info }
+
+// leastBandwidth is what a device copies in a second whose driver does not know.
+const leastBandwidth = 1 << 30
+
+// CopyBandwidth is about how many bytes a second a kernel copies.
+func (d *Device) CopyBandwidth() float64 {
+	if m, ok := Capability[BandwidthMeter](d); ok {
+		return max(m.CopyBandwidth(), leastBandwidth)
+	}
+	return leastBandwidth
+}
 
 // Driver is the device's driver; see Capability for its optional interfaces.
 func (d *Device) Driver() Driver { return d.driver }

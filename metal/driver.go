@@ -17,6 +17,12 @@ type Driver interface {
 	Alloc(n int64) (Memory, error)
 	// Free returns memory that Alloc gave and that no pending command buffer uses.
 	Free(Memory)
+	// Read copies the bytes of mem from offset on to dst, which it fills before it returns. No pending command buffer
+	// writes them. It is called where Memory.Host is nil.
+	Read(dst []byte, mem Memory, offset int64) error
+	// Write copies src to mem from offset on. It has read src when it returns, and command buffers that are submitted
+	// later see the bytes, on any queue. No pending command buffer uses them. It is called where Memory.Host is nil.
+	Write(mem Memory, offset int64, src []byte) error
 	// Compile turns MSL text into a module. A text with errors gives an error that lists all of them, but for those of
 	// kernels that the driver makes only when they are asked for: see Module.Kernel.
 	Compile(ctx context.Context, src Source) (Module, error)
@@ -35,8 +41,16 @@ type Driver interface {
 // Info describes a device.
 type Info struct {
 	Name    string // for people: "AMD EPYC 9B45, 2 threads"
-	Kind    string // "cpu", "metal" or "cuda"
+	Kind    string // for people: "cpu", "metal" or "cuda"
 	Version string // driver and toolchain: part of every library key
+	// ID names the hardware among all of this system: "cpu", "cuda:1". Two drivers of one ID run on the same hardware.
+	ID string
+	// Index numbers the devices of one kind from 0.
+	Index int
+	// Host says that kernels run on the host's processors.
+	Host bool
+	// Faults says what becomes of a kernel's access out of bounds.
+	Faults Faults
 	// Float64 says that kernels may use double (Source.Options.Float64).
 	Float64 bool
 	// PairDots says that kernels may call __metal_pair_dot, and that it takes no longer than one fma.
@@ -50,7 +64,42 @@ type Info struct {
 	// Memory is the bytes the device can hold: the smaller of the RAM and any limit put on the process.
 	Memory int64
 	Limits Limits
+	Pace   Pace
 }
+
+// Pace is how work is best divided for a device.
+type Pace struct {
+	// Commands is how many commands a command buffer has when it is handed over; First of an evaluation's first and Idle
+	// of later ones where the device has nothing to do.
+	Commands, First, Idle int
+	// Bytes is how many a command buffer writes when it is handed over, and IdleBytes where the device has nothing to do:
+	// writing as much takes longer than recording the next commands.
+	Bytes, IdleBytes int64
+	// Pending is how many command buffers of one queue are handed over before the recorder waits; Least of those that
+	// have more than PendingBytes of fresh memory among them.
+	Pending, Least int
+	PendingBytes   int64
+}
+
+// DefaultPace suits processors: memory that is used again soon is in their caches, and needs no new pages.
+var DefaultPace = Pace{
+	Commands: 64, First: 16, Idle: 32, Bytes: 64 << 20, IdleBytes: 512 << 10,
+	Pending: 16, Least: 3, PendingBytes: 16 << 20,
+}
+
+// BandwidthMeter is the capability of drivers that know how many bytes a second their device copies.
+type BandwidthMeter interface {
+	CopyBandwidth() float64
+}
+
+// Faults says what becomes of a kernel's access out of bounds.
+type Faults uint8
+
+// The kinds of faults.
+const (
+	FaultsUnchecked Faults = iota // nobody notices: it reads or writes somebody's memory
+	FaultsPlaced                  // it does not happen: an error names kernel, buffer, index and line
+)
 
 // Limits are Metal's, on every driver, so that what runs here runs there.
 type Limits struct {
@@ -71,11 +120,19 @@ func MetalLimits(maxBuffer int64) Limits {
 	}
 }
 
-// Memory is a driver's allocation. Bytes is the host's view of it (all devices have unified memory); it stays valid
-// until Free. Handle is the driver's own.
+// Memory is a driver's allocation of Size bytes. Host is the host's view of them, which stays valid until Free; nil
+// where the host cannot address them: then Driver.Read and Driver.Write copy them. Handle is the driver's own.
 type Memory struct {
-	Bytes  []byte
+	Size   int64
+	Host   []byte
 	Handle any
+}
+
+// PeerCopier is the capability of drivers that copy from another device's memory without a detour by the host.
+type PeerCopier interface {
+	// CopyPeer copies n bytes of from, which belongs to the driver other, to mem, under the conditions of Driver.Read and
+	// Driver.Write. It returns false, and has done nothing, where the two devices have no such way.
+	CopyPeer(mem Memory, offset int64, other Driver, from Memory, fromOffset, n int64) (bool, error)
 }
 
 // MathMode is the accuracy that a kernel asks of its math functions and arithmetic, as Metal's option of that name.

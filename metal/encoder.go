@@ -332,7 +332,7 @@ func (e *Encoder) Reuse(b *Buffer) error {
 	if b == nil {
 		return fmt.Errorf("[reuse] no buffer")
 	}
-	return e.transfer("reuse", Command{Kind: CmdFill, Dst: b.All(), Pattern: []byte{0xFF}, Undefined: true})
+	return e.transfer("reuse", Command{Kind: CmdFill, Dst: b.All(), Pattern: []byte{poisonByte}, Undefined: true})
 }
 
 // transfer records a copy or a fill.

@@ -340,15 +340,15 @@ func TestDroppedBarriersAreFound(t *testing.T) {
 			x, y := alloc(t, d, 4), alloc(t, d, 4)
 			defer x.Release()
 			defer y.Release()
-			clear(x.Bytes())
-			clear(y.Bytes())
+			clear(x.Host())
+			clear(y.Host())
 			e := cb.Encoder()
 			switch c.kind { // each leaves y[0] == 1 if the order is kept
 			case "read after write":
 				require.NoError(t, e.Fill(x.All(), []byte{1}))
 				require.NoError(t, e.Copy(y.All(), x.All()))
 			case "write after read":
-				x.Bytes()[0] = 1
+				x.Host()[0] = 1
 				require.NoError(t, e.Copy(y.All(), x.All()))
 				require.NoError(t, e.Fill(x.All(), []byte{2}))
 			case "write after write":
@@ -358,7 +358,7 @@ func TestDroppedBarriersAreFound(t *testing.T) {
 			require.NoError(t, cb.Commit())
 			f.CompleteAll()
 			err := cb.Wait(bg)
-			return y.Bytes()[0], err
+			return y.Host()[0], err
 		}
 		for range 10 {
 			got, err := run(metal.DeviceOptions{Validate: true})

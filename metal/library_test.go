@@ -244,7 +244,7 @@ func twoBodies(t *testing.T, opt metal.DeviceOptions) ([2]byte, error) {
 	f.CompleteAll()
 	err := cb.Wait(bg)
 	for i := range x {
-		out[i] = x[i].Bytes()[0]
+		out[i] = x[i].Host()[0]
 		x[i].Release()
 	}
 	return out, err

@@ -25,7 +25,7 @@ type Mapping struct {
 // HostMapper is the capability of drivers whose kernels can use memory that the driver did not allocate.
 type HostMapper interface {
 	// MapHost makes b, whole pages outside the Go heap that stay where they are until UnmapHost, memory of the device.
-	// Buffers in it begin at multiples of align.
+	// Buffers in it begin at multiples of align. The host reads b itself: mem.Host does not matter.
 	MapHost(b []byte) (mem Memory, align int64, err error)
 	// UnmapHost ends the use of what MapHost gave, which no pending command buffer uses.
 	UnmapHost(Memory)
@@ -177,7 +177,7 @@ func (p *pool) mapped(m *Mapping, offset, n int64) (*Buffer, error) {
 	p.ids++
 	b := p.newBuffer()
 	b.pool, b.id, b.blk, b.offset = p, p.ids, blk, offset
-	b.data = blk.mem.Bytes[offset : offset+n : offset+n]
+	b.lies(n)
 	b.refs.Store(1)
 	p.live++
 	p.link(b)

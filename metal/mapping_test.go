@@ -21,7 +21,7 @@ type hostMapper struct {
 
 func (d *hostMapper) MapHost(b []byte) (metal.Memory, int64, error) {
 	d.mapped++
-	return metal.Memory{Bytes: b}, 4, nil
+	return metal.Memory{Size: int64(len(b)), Host: b}, 4, nil
 }
 
 func (d *hostMapper) UnmapHost(metal.Memory) { d.mapped-- }
@@ -55,8 +55,8 @@ func TestMappingLives(t *testing.T) {
 	require.NoError(t, err)
 	all, err := d.MappedBuffer(m, 0, 2<<20)
 	require.NoError(t, err)
-	require.Equal(t, []byte{4, 5, 6, 7, 8, 9, 10, 11}, first.Bytes())
-	require.Equal(t, 8, cap(first.Bytes()))
+	require.Equal(t, []byte{4, 5, 6, 7, 8, 9, 10, 11}, first.Host())
+	require.Equal(t, 8, cap(first.Host()))
 	require.Zero(t, d.Memory().Active, "pages of a file cost nothing")
 	require.Equal(t, 2, d.Memory().Buffers)
 	require.Equal(t, 2, m.Refs())
@@ -75,7 +75,7 @@ func TestMappingLives(t *testing.T) {
 	require.Equal(t, 1, m.Refs(), "the command buffer's")
 	f.CompleteAll()
 	require.NoError(t, cb.Wait(bg))
-	require.Equal(t, []byte{4, 5, 6, 7, 8, 9, 10, 11}, dst.Bytes())
+	require.Equal(t, []byte{4, 5, 6, 7, 8, 9, 10, 11}, dst.Host())
 	require.Zero(t, m.Refs())
 	require.Zero(t, driver.mapped)
 	require.Zero(t, m.Len())
@@ -102,7 +102,7 @@ func TestMappedBufferRefuses(t *testing.T) {
 	b, err := d.MappedBuffer(m, 0, 4)
 	require.NoError(t, err)
 	require.NoError(t, d.Close())
-	require.Nil(t, b.Bytes())
+	require.Nil(t, b.Host())
 	b.Release()
 	require.Equal(t, 1, m.Refs())
 	_, err = d.MappedBuffer(m, 0, 4)
@@ -150,7 +150,7 @@ func TestShorterFile(t *testing.T) {
 		return nil
 	}
 	require.ErrorContains(t, m.Guard(sum), path+" cannot be read at byte ")
-	require.ErrorContains(t, b.Guard(func() error { return sum(b.Bytes()) }), "was the file changed while it was in use?")
+	require.ErrorContains(t, b.Guard(func() error { return sum(b.Host()) }), "was the file changed while it was in use?")
 	require.PanicsWithValue(t, "other", func() { _ = m.Guard(func([]byte) error { panic("other") }) })
 	b.Release()
 	require.NoError(t, d.Close())

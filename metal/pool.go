@@ -118,7 +118,10 @@ func (d *Device) AllocCopy(b []byte) (*Buffer, error) {
 	if err != nil {
 		return nil, err
 	}
-	copy(buf.data, b)
+	if err := buf.WriteBytes(0, b); err != nil {
+		buf.Release()
+		return nil, err
+	}
 	return buf, nil
 }
 
@@ -313,9 +316,9 @@ func (p *pool) grow(need int64) (*block, error) {
 	p.mu.Unlock()
 	p.give(out)
 	mem, err := p.dev.driver.Alloc(need)
-	if err == nil && int64(len(mem.Bytes)) < need {
+	if err == nil && (mem.Size < need || mem.Host != nil && int64(len(mem.Host)) < need) {
 		p.dev.driver.Free(mem)
-		err = fmt.Errorf("the driver gave %d bytes", len(mem.Bytes))
+		err = fmt.Errorf("the driver gave %d bytes, %d of them visible to the host", mem.Size, len(mem.Host))
 	}
 	p.mu.Lock()
 	if err != nil {
@@ -354,7 +357,7 @@ func (p *pool) place(blk *block, n, size int64) *Buffer {
 		}
 		b.offset = int64(i) * size
 	}
-	b.data = blk.mem.Bytes[b.offset : b.offset+n : b.offset+n]
+	b.lies(n)
 	b.refs.Store(1)
 	p.active += b.cost()
 	p.peak = max(p.peak, p.active)
@@ -362,6 +365,17 @@ func (p *pool) place(blk *block, n, size int64) *Buffer {
 	p.live++
 	p.link(b)
 	return b
+}
+
+// lies sets where the buffer's n bytes lie: blk and offset are known.
+func (b *Buffer) lies(n int64) {
+	host := b.blk.mem.Host
+	if m := b.blk.mapping; m != nil {
+		host = m.data // whatever the device sees of it
+	}
+	if b.length = n; host != nil {
+		b.host = host[b.offset : b.offset+n : b.offset+n]
+	}
 }
 
 // room lists a slab as one with free slots, and noRoom takes it off that list.
@@ -425,15 +439,38 @@ func (p *pool) poison(b *Buffer) {
 	if !p.dev.validate.Load() {
 		return
 	}
-	m := b.blk.mem.Bytes[b.offset : b.offset+b.cost()]
-	if len(m) == 0 {
+	mem, n := b.blk.mem, b.cost()
+	if mem.Host != nil {
+		copyPoison(mem.Host[b.offset : b.offset+n])
 		return
 	}
-	m[0] = 0xFF
-	for n := 1; n < len(m); n *= 2 {
-		copy(m[n:], m[:n])
+	for at := int64(0); at < n; at += int64(len(poisoned())) {
+		piece := poisoned()
+		// A driver that fails here has lost its device: whoever uses the buffer is told.
+		_ = p.dev.driver.Write(mem, b.offset+at, piece[:min(int64(len(piece)), n-at)])
 	}
 }
+
+// poisonByte is what freed and new memory is full of under validation: floats of it are NaNs.
+const poisonByte = 0xFF
+
+// copyPoison fills b with poisonByte.
+func copyPoison(b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	b[0] = poisonByte
+	for n := 1; n < len(b); n *= 2 {
+		copy(b[n:], b[:n])
+	}
+}
+
+// poisoned is a megabyte of poison.
+var poisoned = sync.OnceValue(func() []byte {
+	b := make([]byte, 1<<20)
+	copyPoison(b)
+	return b
+})
 
 // bySize orders the free blocks.
 func bySize(b *block, n int64) int { return cmp.Compare(b.size, n) }

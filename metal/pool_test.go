@@ -49,8 +49,8 @@ func TestBufferCounts(t *testing.T) {
 	d := open(t, drivertest.NewFake(), metal.DeviceOptions{})
 	b, err := d.AllocCopy([]byte("hello"))
 	require.NoError(t, err)
-	require.Equal(t, "hello", string(b.Bytes()))
-	require.Equal(t, 5, cap(b.Bytes()), "an append must not reach the neighbour")
+	require.Equal(t, "hello", string(b.Host()))
+	require.Equal(t, 5, cap(b.Host()), "an append must not reach the neighbour")
 	b.Retain()
 	b.Release()
 	require.True(t, b.Live())
@@ -69,7 +69,7 @@ func TestEmptyBuffer(t *testing.T) {
 	d := open(t, drivertest.NewFake(), metal.DeviceOptions{})
 	b := alloc(t, d, 0)
 	require.Zero(t, b.Len())
-	require.Empty(t, b.Bytes())
+	require.Empty(t, b.Host())
 	b.Release()
 }
 
@@ -123,7 +123,7 @@ func TestPoolNeverOverlaps(t *testing.T) {
 	}
 	var live []held
 	drop := func(i int) {
-		if b := live[i].b.Bytes(); bytes.Count(b, []byte{live[i].n}) != len(b) {
+		if b := live[i].b.Host(); bytes.Count(b, []byte{live[i].n}) != len(b) {
 			t.Fatalf("%v was overwritten", live[i].b)
 		}
 		live[i].b.Release()
@@ -143,9 +143,9 @@ func TestPoolNeverOverlaps(t *testing.T) {
 			continue
 		}
 		h := held{b, byte(step)}
-		copy(b.Bytes(), bytes.Repeat([]byte{h.n}, int(n)))
+		copy(b.Host(), bytes.Repeat([]byte{h.n}, int(n)))
 		if n > 0 { // a cache line, the widest vector
-			require.Zero(t, reflect.ValueOf(b.Bytes()).Pointer()%64)
+			require.Zero(t, reflect.ValueOf(b.Host()).Pointer()%64)
 		}
 		live = append(live, h)
 		m := d.Memory()
@@ -191,7 +191,7 @@ func TestTheYoungestBufferIsUsedAgain(t *testing.T) {
 		require.True(t, b.Untouched())
 		all = append(all, b)
 	}
-	where := func(b *metal.Buffer) *byte { return &b.Bytes()[0] }
+	where := func(b *metal.Buffer) *byte { return &b.Host()[0] }
 	order := []int{3, 0, 5, 4, 2, 1}
 	var freed []*byte
 	for _, i := range order {
@@ -530,7 +530,7 @@ func TestBudgetPrefersWaiting(t *testing.T) {
 func TestValidationPoisonsFreedMemory(t *testing.T) {
 	d := open(t, drivertest.NewFake(), metal.DeviceOptions{Validate: true})
 	b := alloc(t, d, 1000)
-	view := b.Bytes()
+	view := b.Host()
 	require.Equal(t, ^uint32(0), binary.LittleEndian.Uint32(view), "new memory is not zero by luck")
 	clear(view)
 	b.Release()
@@ -553,7 +553,7 @@ func TestCloseLeavesHeldBuffersHarmless(t *testing.T) {
 	b := alloc(t, d, 1000)
 	require.NoError(t, d.Close())
 	require.NoError(t, d.Close())
-	require.Nil(t, b.Bytes())
+	require.Nil(t, b.Host())
 	b.Release()
 	_, err = d.Alloc(bg, 1)
 	require.EqualError(t, err, "[alloc] the device is closed")

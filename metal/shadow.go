@@ -10,7 +10,7 @@ type Shadow struct {
 // TrackWrites has the validation layer watch which bytes of the buffer are written: none so far. What the host writes
 // is not seen, so it is for buffers that kernels fill. Call it before the buffer is bound.
 func (b *Buffer) TrackWrites() {
-	b.shadow.Store(&Shadow{written: make([]bool, len(b.data))})
+	b.shadow.Store(&Shadow{written: make([]bool, b.length)})
 }
 
 // Written says of each byte of a range whether it was written, for drivers to read and to keep; nil if nobody

@@ -133,7 +133,7 @@ func (sn *settling) settle(j *job, err error) {
 	sn.node.settleLast(err) // which forgets what it read
 }
 
-// spareLists are lists of a batch's nodes that are used again: at most as many as batches can be pending.
+// spareLists are lists of a batch's nodes that are used again: at most as many as batches can be pending on the CPU.
 type spareLists struct {
 	mu    sync.Mutex
 	lists [][]settling
@@ -144,7 +144,7 @@ func (s *spareLists) get() []settling {
 	defer s.mu.Unlock()
 	n := len(s.lists)
 	if n == 0 {
-		return make([]settling, 0, batchCommands)
+		return make([]settling, 0, metal.DefaultPace.Commands)
 	}
 	list := s.lists[n-1]
 	s.lists = s.lists[:n-1]
@@ -154,7 +154,7 @@ func (s *spareLists) get() []settling {
 func (s *spareLists) put(list []settling) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.lists) < maxPending && cap(list) <= 16*batchCommands {
+	if len(s.lists) < metal.DefaultPace.Pending && cap(list) <= 16*metal.DefaultPace.Commands {
 		s.lists = append(s.lists, list[:0])
 	}
 }
@@ -165,5 +165,9 @@ func (c *check) run() (err error) {
 			err = fmt.Errorf("BUG: the check panicked: %v\n%s", r, debug.Stack())
 		}
 	}()
-	return c.f(c.buf.Bytes()[c.at:][:c.n:c.n])
+	b, err := hostBytes(c.buf, c.at, c.n)
+	if err != nil {
+		return err
+	}
+	return c.f(b)
 }

@@ -1,8 +1,11 @@
 package tensor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -48,12 +51,13 @@ var registry struct {
 	current  atomic.Pointer[Stream] // the default stream of the default device, nil while nobody has asked
 }
 
-// SetDevice makes an opened device the one of its kind: "cpu" in its Info is CPU, all others GPU. The first one
-// becomes the default device. Streams and arrays of a device that was set before stay with that one, whose owner may
-// close it when nobody needs them. A nil device is not allowed.
+// SetDevice makes an opened device the one of its kind and number: CPU where kernels run on the host's processors, else
+// GPU, and the index of its Info. The first one becomes the default device. Streams and arrays of a device that was in
+// its place before stay with that one, whose owner may close it when nobody needs them. A nil device is not allowed.
 func SetDevice(dev *metal.Device) DeviceID {
-	d := DeviceID{Kind: GPU}
-	if dev.Info().Kind == "cpu" {
+	info := dev.Info()
+	d := DeviceID{Kind: GPU, Index: info.Index}
+	if info.Host {
 		d.Kind = CPU
 	}
 	claimAll(nil) // what was handed over is the former device's
@@ -91,11 +95,21 @@ func openDevice(d DeviceID) (*metal.Device, error) {
 	return nil, fmt.Errorf("no device %v is open", d)
 }
 
-// currentDevice is the default device, or nil without one.
-func currentDevice() *metal.Device {
+// device is the device of the call's stream, or nil without one.
+func (c *Ctx) device() *metal.Device {
+	if s, err := c.stream(); err == nil && s != nil {
+		return s.dev
+	}
+	return nil
+}
+
+// Devices lists the opened devices: the CPU's first, those of a kind by their index.
+func Devices() []DeviceID {
 	registry.Lock()
 	defer registry.Unlock()
-	return registry.devices[registry.chosen]
+	return slices.SortedFunc(maps.Keys(registry.devices), func(a, b DeviceID) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Index, b.Index))
+	})
 }
 
 // DefaultDevice is where ops run that are given no stream.

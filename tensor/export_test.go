@@ -117,3 +117,11 @@ func AboutToGiveUp(w *Work) (release func()) {
 
 // Unforeseen is how many nodes that may fail the work keeps.
 func Unforeseen(w *Work) int { return len(w.job.unforeseen()) }
+
+// Host is the memory that a view lies in, as the host sees it.
+func Host(v View) []byte {
+	if v.buf == nil {
+		return v.inline
+	}
+	return v.buf.Host()
+}

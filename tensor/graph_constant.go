@@ -10,8 +10,8 @@ import (
 // inlineBytes is the size up to which a constant stays in its node.
 const inlineBytes = 64
 
-// FromBytes is an array of the spec whose elements are a copy of b, in row-major order: it is ready at once. It
-// fails if b's length does not fit, or if the device's memory does not hold it.
+// FromBytes is an array of the spec whose elements are a copy of b, in row-major order, in memory of the call's device:
+// it is ready at once. It fails if b's length does not fit, or if the device's memory does not hold it.
 func FromBytes(c *Ctx, spec Spec, b []byte) *Array {
 	const op = "array"
 	if err := spec.Shape.Check(spec.DType); err != nil {
@@ -21,7 +21,7 @@ func FromBytes(c *Ctx, spec Spec, b []byte) *Array {
 		return Fail(c, op, "%d bytes do not fill %v", len(b), spec)
 	}
 	v := View{Strides: spec.Shape.Strides()}
-	dev := currentDevice()
+	dev := c.device()
 	if len(b) <= inlineBytes || dev == nil {
 		v.inline = slices.Clone(b)
 	} else {
@@ -30,7 +30,10 @@ func FromBytes(c *Ctx, spec Spec, b []byte) *Array {
 		if err != nil {
 			return failed(c, op, c.Errorf(op, "%w", err))
 		}
-		copy(buf.Bytes(), b)
+		if err := buf.WriteBytes(0, b); err != nil {
+			buf.Release()
+			return failed(c, op, c.Errorf(op, "%w", err))
+		}
 		v.buf, v.owner = buf, newStorage(dev, buf, c.holder())
 	}
 	return constant(c, spec, v)
@@ -38,13 +41,13 @@ func FromBytes(c *Ctx, spec Spec, b []byte) *Array {
 
 // FromMapping is an array of the spec whose elements lie in a file's mapping from offset on, in row-major order:
 // nothing is read before somebody reads them, and nothing is allocated. The array keeps the mapping. It fails if the
-// elements are not within the file, and with metal.ErrNotMapped where the default device cannot use them in place.
+// elements are not within the file, and with metal.ErrNotMapped where the call's device cannot use them in place.
 func FromMapping(c *Ctx, spec Spec, m *metal.Mapping, offset int64) (*Array, error) {
 	const op = "load"
 	if err := spec.Shape.Check(spec.DType); err != nil {
 		return nil, err
 	}
-	dev := currentDevice()
+	dev := c.device()
 	if dev == nil || spec.NBytes() == 0 {
 		return nil, metal.ErrNotMapped
 	}

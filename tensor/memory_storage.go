@@ -11,8 +11,9 @@ import (
 // sooner where the engine can prove that no one will read it again.
 type storage struct {
 	buf      *metal.Buffer
-	owning   sync.Mutex   // guards owned where a stream has given the outputs away
+	owning   sync.Mutex   // guards owned where a stream has given the outputs away, and replicas
 	owned    *metal.Owned // nil while no one but the engine can reach the outputs: it gives the buffer back itself
+	replicas *[]*replica  // on other devices; guarded by owning
 	dev      *metal.Device
 	stream   *Stream      // whose kernels wrote it; nil: the host did
 	users    atomic.Int32 // outputs that lie in it and are not spent
@@ -54,6 +55,7 @@ func (st *storage) again() {
 	st.shared.Store(false)
 	st.owning.Lock()
 	st.owned = nil
+	st.dropReplicas()
 	st.owning.Unlock()
 }
 
@@ -62,6 +64,7 @@ func (st *storage) again() {
 func (st *storage) take() *metal.Buffer {
 	st.owning.Lock()
 	defer st.owning.Unlock()
+	st.dropReplicas()
 	if st.owned != nil {
 		return st.owned.Stop()
 	}

@@ -12,28 +12,16 @@ type View struct {
 	Strides     []int
 }
 
-// Bytes is the memory that the view lies in: the element at index i stands at OffsetBytes plus the sum of i times
-// Strides times the element's size. It must not be changed, and is valid as long as the array it was taken from
-// (see Array.HostView).
-func (v View) Bytes() []byte {
-	if v.buf != nil {
-		return v.buf.Bytes()
-	}
-	return v.inline
-}
-
-// Guard calls f, which reads the view's bytes. Where they are those of a file that cannot be read any more, that is an
-// error.
-func (v View) Guard(f func() error) error { return v.buf.Guard(f) }
-
 // Contiguous reports whether elements of that shape lie in row-major order without gaps.
-func (v View) Contiguous(s Shape) bool {
+func (v View) Contiguous(s Shape) bool { return contiguous(s, v.Strides) }
+
+func contiguous(s Shape, strides []int) bool {
 	want := 1
 	for i := len(s) - 1; i >= 0; i-- {
 		if s[i] == 0 {
 			return true
 		}
-		if s[i] != 1 && v.Strides[i] != want {
+		if s[i] != 1 && strides[i] != want {
 			return false
 		}
 		want *= s[i]
@@ -78,38 +66,4 @@ func (v View) broadcastInto(st []int, from, to Shape) View {
 	}
 	v.Strides = st
 	return v
-}
-
-// strided copies the elements of a view on the host into row-major order.
-func strided(dst []byte, s Spec, v View) {
-	size := s.DType.Size()
-	src := v.Bytes()
-	if v.Contiguous(s.Shape) {
-		copy(dst, src[v.OffsetBytes:][:len(dst)])
-		return
-	}
-	nd := len(s.Shape)
-	index := make([]int, nd)
-	at := v.OffsetBytes
-	inner, step := s.Shape[nd-1], int64(v.Strides[nd-1]*size)
-	for len(dst) > 0 {
-		p := at
-		for range inner {
-			copy(dst[:size], src[p:])
-			dst, p = dst[size:], p+step
-		}
-		d := nd - 2
-		for ; d >= 0; d-- {
-			index[d]++
-			at += int64(v.Strides[d] * size)
-			if index[d] < s.Shape[d] {
-				break
-			}
-			at -= int64(s.Shape[d] * v.Strides[d] * size)
-			index[d] = 0
-		}
-		if d < 0 {
-			return
-		}
-	}
 }

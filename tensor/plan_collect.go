@@ -1,20 +1,14 @@
 package tensor
 
-import (
-	"sync"
-	"time"
-)
+import "time"
 
 // pace decides when a collection is worth its time. It is of a stream's goroutine.
 type pace struct {
 	factor int64 // how often collections have to promise more than they cost, because they proved little
 }
 
-// The planner's rates.
-const (
-	maxPaceFactor = 64
-	minBandwidth  = 1 << 30
-)
+// maxPaceFactor bounds pace.factor.
+const maxPaceFactor = 64
 
 // collect runs a garbage collection where that pays, and reports whether it did. Unproven is the bytes of outputs whose
 // handles may be garbage. It pays if writing them takes longer, or if they are a large part of the memory limit, and if
@@ -24,7 +18,7 @@ func (s *Stream) collect(e *recorder, unproven int64) bool {
 	cost, affordable := e.dev.CollectCost()
 	mem := e.dev.Memory()
 	need := mem.Active + unproven
-	write := time.Duration(float64(unproven) / copyBandwidth() * float64(time.Second))
+	write := time.Duration(float64(unproven) / e.dev.CopyBandwidth() * float64(time.Second))
 	worth := write >= time.Duration(s.pace.factor)*cost || need > mem.Limit/2
 	if need <= mem.Limit && !(worth && affordable) {
 		return false
@@ -41,13 +35,3 @@ func (p *pace) learn(unproven, proved int64) {
 		p.factor = max(p.factor/2, 1)
 	}
 }
-
-// copyBandwidth is the bytes a second that this machine copies, measured once.
-var copyBandwidth = sync.OnceValue(func() float64 {
-	src, dst := make([]byte, 4<<20), make([]byte, 4<<20)
-	copy(dst, src) // touches the pages
-	start := time.Now()
-	copy(dst, src)
-	took := max(time.Since(start), time.Microsecond)
-	return max(float64(len(src))/took.Seconds(), minBandwidth)
-})

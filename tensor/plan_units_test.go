@@ -125,7 +125,7 @@ func place(t *testing.T, x *tensor.Array) *byte {
 	_, v, release, err := x.HostView(background)
 	require.NoError(t, err)
 	defer release()
-	return &v.Bytes()[0]
+	return &v.Bytes[0]
 }
 
 func TestDonation(t *testing.T) {
@@ -154,7 +154,7 @@ func TestDonation(t *testing.T) {
 
 	_, v, release, err := c.HostView(background)
 	require.NoError(t, err)
-	first := v.Bytes()[:4]
+	first := v.Bytes[:4]
 	d := neg(c)
 	tensor.Drop(c)
 	eval(t, d)

@@ -18,7 +18,7 @@ func (x *Array) Bytes(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	defer release()
-	if err := Fits(spec); err != nil {
+	if err := Fits(nil, spec); err != nil {
 		return nil, (&Ctx{Place: x.node.Place()}).Errorf("item", "a copy of the elements: %w", err)
 	}
 	out := make([]byte, spec.NBytes())
@@ -26,7 +26,7 @@ func (x *Array) Bytes(ctx context.Context) ([]byte, error) {
 		return out, nil
 	}
 	err = v.Guard(func() error {
-		strided(out, spec, v)
+		v.copyTo(out, spec)
 		return nil
 	})
 	if err != nil {
@@ -35,10 +35,10 @@ func (x *Array) Bytes(ctx context.Context) ([]byte, error) {
 	return out, nil
 }
 
-// Fits says why an array of that spec cannot be held with elements of its own: it is larger than the default device's
-// memory limit. Without a device everything fits.
-func Fits(spec Spec) error {
-	dev := currentDevice()
+// Fits says why an array of that spec cannot be held with elements of its own: it is larger than the memory limit of
+// the call's device. Without a device everything fits.
+func Fits(c *Ctx, spec Spec) error {
+	dev := c.device()
 	if dev == nil {
 		return nil
 	}
@@ -48,9 +48,22 @@ func Fits(spec Spec) error {
 	return nil
 }
 
-// HostView evaluates x and gives its elements where they lie: see View.Bytes. They stay valid, and must not be
-// changed, until release is called. It fails as Bytes does.
-func (x *Array) HostView(ctx context.Context) (spec Spec, v View, release func(), err error) {
+// HostView evaluates x and gives its elements for reading: where they lie, if the host can address that, else a copy.
+// They stay valid, and must not be changed, until release is called. It fails as Bytes does.
+func (x *Array) HostView(ctx context.Context) (spec Spec, h HostView, release func(), err error) {
+	spec, v, release, err := x.pinned(ctx)
+	if err != nil {
+		return Spec{}, HostView{}, nil, err
+	}
+	if h, err = v.toHost(spec); err != nil {
+		release()
+		return Spec{}, HostView{}, nil, (&Ctx{Place: x.node.Place()}).Errorf("item", "%w", err)
+	}
+	return spec, h, release, nil
+}
+
+// pinned evaluates x and says where its elements lie, which nobody writes to until release is called.
+func (x *Array) pinned(ctx context.Context) (spec Spec, v View, release func(), err error) {
 	if err := x.readable("item"); err != nil {
 		return Spec{}, View{}, nil, err
 	}
@@ -103,7 +116,7 @@ func BufferBytes(xs ...*Array) (bytes int64, err error) {
 			c := &Ctx{Place: x.node.Place()}
 			return 0, c.Errorf("get_array_buffer_size", "%v is not evaluated", x.describe())
 		}
-		_, v, release, err := x.HostView(context.Background())
+		_, v, release, err := x.pinned(context.Background())
 		if err != nil {
 			return 0, err
 		}

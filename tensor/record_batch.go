@@ -10,8 +10,9 @@ import (
 
 // batcher collects what a recorder records into batches and hands these to the device.
 type batcher struct {
-	s   *Stream
-	dev *metal.Device
+	s    *Stream
+	dev  *metal.Device
+	pace metal.Pace
 
 	job   *job
 	tasks []task // of the segment that is being recorded
@@ -30,24 +31,6 @@ type batcher struct {
 	whole   int    // the Unit of its commands
 	wholes  int    // Units so far
 }
-
-// The size of a command buffer: it is handed over when it is as large, so that memory comes back during long
-// evaluations and the device has work while the rest is recorded.
-const (
-	batchCommands = 64
-	firstCommands = 16 // of an evaluation's first, when the device is idle
-	idleCommands  = 32 // of later ones: a device that is idle again is faster than its recorder
-	batchBytes    = 64 << 20
-	idleBytes     = 512 << 10 // when the device is idle: writing as much takes longer than recording the next commands
-)
-
-// How far recording is ahead of the device. Small batches are many, so that the device has always work. Of large ones
-// there are a few: memory that is used again soon is in the processor's caches, and needs no new pages.
-const (
-	maxPending   = 16
-	leastPending = 3
-	pendingBytes = 16 << 20 // in fresh memory of more than leastPending batches
-)
 
 // open is the batch that is being filled.
 func (q *batcher) open() *batch {
@@ -95,17 +78,17 @@ func (q *batcher) commands() int {
 // full reports whether the batch should be handed over.
 func (q *batcher) full() bool {
 	if q.batch == nil || q.batch.cb == nil {
-		return q.batch != nil && len(q.batch.nodes) >= 4*batchCommands
+		return q.batch != nil && len(q.batch.nodes) >= 4*q.pace.Commands
 	}
-	n := q.commands()
-	least := firstCommands
+	n, pace := q.commands(), &q.pace
+	least := pace.First
 	if q.begun {
-		least = idleCommands
+		least = pace.Idle // a device that is idle again is faster than its recorder
 	}
-	if n < batchCommands && (n >= least || q.batch.bytes >= idleBytes) && !q.s.busy() {
+	if n < pace.Commands && (n >= least || q.batch.bytes >= pace.IdleBytes) && !q.s.busy() {
 		return true
 	}
-	return n >= batchCommands || q.batch.bytes >= batchBytes
+	return n >= pace.Commands || q.batch.bytes >= pace.Bytes
 }
 
 // commit hands the batch over; last says that it ends the segment.
@@ -145,7 +128,7 @@ func (q *batcher) commit(last bool) {
 	if err := cb.Commit(); err != nil {
 		return // it has ended, and its nodes with it
 	}
-	q.throttle(maxPending, leastPending)
+	q.throttle(q.pace.Pending, q.pace.Least)
 }
 
 // split notes that a batch holds the first commands of the unit that is being recorded.
@@ -166,7 +149,7 @@ func (q *batcher) throttle(most, large int) {
 	for {
 		q.s.mu.Lock()
 		var ended chan struct{}
-		if n := len(q.s.pending); n >= most || n >= large && q.s.pendingFresh() > pendingBytes {
+		if n := len(q.s.pending); n >= most || n >= large && q.s.pendingFresh() > q.pace.PendingBytes {
 			ended = q.s.pending[0].ended
 		}
 		q.s.mu.Unlock()

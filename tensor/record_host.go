@@ -22,6 +22,14 @@ type HostCall struct {
 	ctx     context.Context
 	until   time.Time       // when limits end the evaluation; zero: they do not
 	buffers []*metal.Buffer // in which In and Out lie
+	staged  []staged        // outputs that lie in memory which the host cannot address
+	end     []func()        // gives back what copies for the host are charged
+}
+
+// staged is a host's copy of what a buffer will hold.
+type staged struct {
+	buf   *metal.Buffer
+	bytes []byte
 }
 
 // Context is done when the evaluation is cancelled.
@@ -30,6 +38,7 @@ func (h *HostCall) Context() context.Context { return h.ctx }
 // hostRule computes a node in Go: it waits for all that was encoded before, unless the node reads no input's elements.
 func (rec *recorder) hostRule(t *task) error {
 	h := &HostCall{ctx: rec.job.ctx, In: make([]HostOperand, len(t.in))}
+	defer h.release()
 	if t.from == 0 {
 		return rec.hostAtOnce(t, h)
 	}
@@ -53,7 +62,8 @@ func (rec *recorder) hostRule(t *task) error {
 			h.buffers = append(h.buffers, o.buf)
 		}
 	}
-	if err := rec.batcher.drain(); err != nil {
+	err := rec.batcher.drain()
+	if err != nil {
 		return err
 	}
 	for i, v := range t.reads() {
@@ -61,7 +71,9 @@ func (rec *recorder) hostRule(t *task) error {
 			return err
 		}
 		if n := v.Spec().NBytes(); n > 0 {
-			h.In[i].Bytes = views[i].Bytes()[views[i].OffsetBytes:][:n:n]
+			if h.In[i].Bytes, err = h.read(rec, views[i], n); err != nil {
+				return err
+			}
 		}
 	}
 	h.Out = make([]HostOperand, len(t.node.out))
@@ -73,14 +85,58 @@ func (rec *recorder) hostRule(t *task) error {
 			return err
 		}
 		rec.allotIn(t.node, i, buf)
-		h.buffers = append(h.buffers, buf)
 		h.Out[i].Spec = o.spec
 		if n := o.spec.NBytes(); n > 0 {
-			h.Out[i].Bytes = o.data.Bytes()[o.data.OffsetBytes:][:n:n]
-			clear(h.Out[i].Bytes)
+			if h.Out[i].Bytes, err = h.write(rec, buf, n); err != nil {
+				return err
+			}
 		}
 	}
 	return rec.callHost(t, h)
+}
+
+// read is the n bytes of a view for the rule to read.
+func (h *HostCall) read(rec *recorder, v View, n int64) ([]byte, error) {
+	if v.buf == nil {
+		return v.inline[v.OffsetBytes:][:n:n], nil
+	}
+	if v.buf.Host() == nil {
+		if err := h.reserve(rec, n); err != nil {
+			return nil, err
+		}
+	}
+	return hostBytes(v.buf, v.OffsetBytes, n)
+}
+
+// write is n zeros for the rule to fill, which are a buffer's bytes once the rule has ended.
+func (h *HostCall) write(rec *recorder, buf *metal.Buffer, n int64) ([]byte, error) {
+	if b := buf.Host(); b != nil {
+		h.buffers = append(h.buffers, buf)
+		clear(b[:n])
+		return b[:n:n], nil
+	}
+	if err := h.reserve(rec, n); err != nil {
+		return nil, err
+	}
+	b := make([]byte, n)
+	h.staged = append(h.staged, staged{buf, b})
+	return b, nil
+}
+
+// reserve charges a copy for the host to whom the call's memory is charged.
+func (h *HostCall) reserve(rec *recorder, n int64) error {
+	end, err := rec.batcher.account.Reserve(n)
+	if err == nil {
+		h.end = append(h.end, end)
+	}
+	return err
+}
+
+// release ends the use of copies for the host.
+func (h *HostCall) release() {
+	for _, end := range h.end {
+		end()
+	}
 }
 
 // hostAtOnce computes a node that reads nothing but specs: what is encoded goes on meanwhile, and small outputs are
@@ -106,9 +162,9 @@ func (rec *recorder) hostAtOnce(t *task, h *HostCall) error {
 			return err
 		}
 		views[i].buf, views[i].owner = buf, &storage{dev: rec.dev, stream: rec.s, buf: buf}
-		h.buffers = append(h.buffers, buf)
-		h.Out[i].Bytes = buf.Bytes()[:n:n]
-		clear(h.Out[i].Bytes)
+		if h.Out[i].Bytes, err = h.write(rec, buf, n); err != nil {
+			return err
+		}
 		rec.setData(t.node, i, views[i])
 	}
 	if err := rec.callHost(t, h); err != nil {
@@ -138,5 +194,13 @@ func (rec *recorder) callHost(t *task, h *HostCall) error {
 		}
 		defer func() { k.charge(time.Since(begun)) }()
 	}
-	return protected(func() error { return n.op.host(h, n.attrs) })
+	if err := protected(func() error { return n.op.host(h, n.attrs) }); err != nil {
+		return err
+	}
+	for _, s := range h.staged {
+		if err := s.buf.WriteBytes(0, s.bytes); err != nil {
+			return err
+		}
+	}
+	return nil
 }

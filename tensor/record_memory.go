@@ -126,7 +126,7 @@ func (m *allocator) touch(b *metal.Buffer) {
 	if b.Len() < leastTouched || !b.Untouched() || m.dev.Validating() { // which writes to all of it
 		return
 	}
-	for mem := b.Bytes(); len(mem) > 0 && m.batcher.s.busy(); {
+	for mem := b.Host(); len(mem) > 0 && m.batcher.s.busy(); {
 		piece := mem[:min(len(mem), leastTouched)]
 		mem = mem[len(piece):]
 		for ; len(piece) > 0; piece = piece[min(len(piece), pageBytes):] {
@@ -194,9 +194,8 @@ func (m *allocator) copied(b []byte) (*metal.Buffer, error) {
 	if err != nil {
 		return nil, err
 	}
-	copy(buf.Bytes(), b)
 	m.temps = append(m.temps, buf)
-	return buf, nil
+	return buf, buf.WriteBytes(0, b)
 }
 
 // allot allocates output i of a node, row-contiguous.
@@ -282,6 +281,15 @@ func (rec *recorder) setData(n *Node, i int, v View) {
 
 // operand is where an input's elements lie, in memory that this device can read.
 func (rec *recorder) operand(v Value) (Operand, error) {
+	o, err := rec.located(v)
+	if st := o.owner; err == nil && st != nil && st.dev != nil && st.dev != rec.dev {
+		o.View, err = rec.memory.replica(o.View, o.Spec)
+	}
+	return o, err
+}
+
+// located is where an input's elements lie, in whichever device's memory.
+func (rec *recorder) located(v Value) (Operand, error) {
 	o := &v.Node.out[v.Out]
 	if rec.preview != nil {
 		return Operand{o.spec, rec.preview.view(v)}, nil
@@ -300,13 +308,6 @@ func (rec *recorder) operand(v Value) (Operand, error) {
 	}
 	if st := data.owner; st != nil && st.stream != rec.s {
 		st.shared.Store(true)
-		if st.dev != nil && st.dev != rec.dev {
-			foreign, err := rec.memory.copied(data.buf.Bytes())
-			if err != nil {
-				return Operand{}, err
-			}
-			data.buf, data.owner = foreign, nil
-		}
 	}
 	return Operand{o.spec, data}, nil
 }

@@ -34,7 +34,7 @@ type recorder struct {
 
 func (rec *recorder) init(s *Stream) {
 	rec.s, rec.dev = s, s.dev
-	rec.batcher = batcher{s: s, dev: s.dev}
+	rec.batcher = batcher{s: s, dev: s.dev, pace: s.dev.Info().Pace}
 	rec.memory = allocator{dev: s.dev, batcher: &rec.batcher}
 	rec.texts = map[string]metal.Source{}
 }

@@ -13,12 +13,15 @@ func (rec *recorder) viewRule(t *task) error {
 		k.specs = append(k.specs, v.Spec())
 	}
 	specs := k.specs
-	in, err := rec.operand(t.in[0])
+	in, err := rec.located(t.in[0]) // a view of another device's array lies there: who reads it moves its range only
 	if err != nil {
 		return err
 	}
 	out := rec.blankOutputs(n, in.View)
 	if !t.view(specs, in.View, out) {
+		if in, err = rec.operand(t.in[0]); err != nil {
+			return err
+		}
 		if in, err = rec.copied(in); err != nil {
 			return err
 		}

@@ -295,8 +295,8 @@ type marked struct{ gated }
 
 func (m *marked) Alloc(n int64) (metal.Memory, error) {
 	mem, err := m.gated.Alloc(n)
-	for i := range mem.Bytes {
-		mem.Bytes[i] = 1
+	for i := range mem.Host {
+		mem.Host[i] = 1
 	}
 	return mem, err
 }
@@ -309,7 +309,7 @@ func TestFirstTouch(t *testing.T) {
 	m.closed[s.Index()] = true
 	touched := func() (pages int) {
 		body := func(r *tensor.Run) error {
-			for b := r.Out[0].Bytes(); len(b) > 0; b = b[4<<10:] {
+			for b := tensor.Host(r.Out[0].View); len(b) > 0; b = b[4<<10:] {
 				pages += int(1 - b[0])
 			}
 			return nil

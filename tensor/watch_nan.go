@@ -67,8 +67,12 @@ func (o *output) notFinite(infinities bool) (index Shape, what string) {
 	if !s.DType.IsInexact() || s.Shape.Size() == 0 {
 		return nil, ""
 	}
+	v, err := o.data.toHost(s)
+	if err != nil {
+		return nil, "" // whoever reads the output is told
+	}
 	b := make([]byte, s.NBytes())
-	strided(b, s, o.data)
+	v.copyTo(b, s)
 	size := s.DType.Size()
 	for i := 0; i*size < len(b); i++ {
 		v := realPart(s.DType, b[i*size:])

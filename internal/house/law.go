@@ -50,6 +50,7 @@ const lawText = `
 	cuda        = metal/cuda, metal/cuda/...
 	drivers     = metal/drivers
 	drivertest  = metal/drivertest
+	testdevice  = metal/testdevice
 	kerneltest  = metal/kerneltest
 	text        = text, text/...
 	scripts     = scripts, scripts/...
@@ -82,7 +83,8 @@ const lawText = `
 	metal, kir, msl < cuda
 	metal < drivertest
 	metal, soft, apple, cuda < drivers
-	drivers < root, cmd, optest
+	drivers < root, cmd
+	metal, soft, drivers, drivertest < testdevice < optest
 
 	# The engine.
 	metal < kernelgen < tensor < format < ops < grad
@@ -109,7 +111,7 @@ const lawText = `
 	sig, luabind, docs < docsgen
 
 	# Tests.
-	testify, brief < TESTS
+	testify, brief, testdevice < TESTS
 	drivertest < metal_test, soft_test, apple_test, cuda_test, tensor_test, ops_test, compile_test, luabind_test, root_test
 	optest < ops_test, grad_test, compile_test, luabind_test
 	tensor, ops, optest, grad, compile < docsgen_test

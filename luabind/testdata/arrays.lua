@@ -54,7 +54,7 @@ fails("want one element", mx.zeros({2}).item, mx.zeros({2}))
 -- dtypes
 assert(tostring(mx.float32) == "float32" and mx.float32 == mx.zeros({1}).dtype and mx.float32 ~= mx.int8)
 assert(mx.type(a) == "array" and mx.type(mx.int8) == "dtype" and mx.type(mx.cpu) == "device" and mx.type(1) == "number")
-assert(tostring(mx.default_device()) == "Device(cpu, 0)")
+assert(tostring(mx.default_device()):find("^Device%([cg]pu, 0%)$"))
 -- shapes from arrays
 assert(mx.zeros(a).shape == a.shape)
 assert(tostring(mx.zeros(mx.dims(a, 0, {a, -1}, 5)).shape) == "(2, 4, 5)")

@@ -4,6 +4,7 @@ package drivers
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mlxlua/mlxlua/metal"
@@ -11,7 +12,8 @@ import (
 
 // Options say which device Open opens and how.
 type Options struct {
-	// Name is a driver's name, one of Names, or "auto": the first that works. "" is "auto".
+	// Name is a driver's name, one of Names, or "auto": the first that works. "" is "auto". A driver of several devices
+	// takes a number: "cuda:1"; without one it is 0.
 	Name string
 	// Threads is how many threads of the processor run kernels; 0: one for each processor.
 	Threads int
@@ -22,7 +24,8 @@ type Options struct {
 // driver is an entry of the list: how a driver of that name is opened. An error says why it cannot be used here.
 type driver struct {
 	name string
-	open func(o Options) (metal.Driver, error)
+	many bool // it has devices of numbers above 0
+	open func(o Options, index int) (metal.Driver, error)
 }
 
 // Names lists this system's drivers, in the order in which "auto" tries them.
@@ -41,15 +44,23 @@ func Open(o Options) (*metal.Device, error) {
 	if name == "" {
 		name = "auto"
 	}
-	if names := Names(); name != "auto" && !slices.Contains(names, name) {
+	kind, number, numbered := strings.Cut(name, ":")
+	if names := Names(); name != "auto" && !slices.Contains(names, kind) {
 		return nil, fmt.Errorf("[device] there is no driver %q on this system; there are %s", name, strings.Join(names, ", "))
 	}
 	var failures []string
 	for _, d := range list() {
-		if name != "auto" && name != d.name {
+		if name != "auto" && kind != d.name {
 			continue
 		}
-		drv, err := d.open(o)
+		index := 0
+		if numbered {
+			var err error
+			if index, err = strconv.Atoi(number); err != nil || index < 0 || index > 0 && !d.many {
+				return nil, fmt.Errorf("[device] %q: there is no such device of the driver %s", name, d.name)
+			}
+		}
+		drv, err := d.open(o, index)
 		if err == nil {
 			return metal.NewDevice(drv, o.Device)
 		}

@@ -10,7 +10,7 @@ import (
 
 func TestOpen(t *testing.T) {
 	require.Contains(t, drivers.Names(), "cpu")
-	for _, name := range []string{"", "auto", "cpu"} {
+	for _, name := range []string{"", "auto", "cpu", "cpu:0"} {
 		dev, err := drivers.Open(drivers.Options{Name: name})
 		require.NoError(t, err, name)
 		require.NotEmpty(t, dev.Info().Kind)
@@ -19,4 +19,8 @@ func TestOpen(t *testing.T) {
 	_, err := drivers.Open(drivers.Options{Name: "cuda"})
 	require.ErrorContains(t, err, `[device] there is no driver "cuda"`, "a device that is missing is never another one")
 	require.ErrorContains(t, err, "cpu")
+	for _, name := range []string{"cpu:1", "cpu:", "cpu:-1", "cpu:x", "auto:0"} {
+		_, err := drivers.Open(drivers.Options{Name: name})
+		require.ErrorContains(t, err, name)
+	}
 }

@@ -8,6 +8,8 @@ import (
 // list is the drivers of this system, the preferred one first.
 func list() []driver {
 	return []driver{
-		{"cpu", func(o Options) (metal.Driver, error) { return soft.New(soft.Options{Workers: o.Threads}), nil }},
+		{"cpu", false, func(o Options, _ int) (metal.Driver, error) {
+			return soft.New(soft.Options{Workers: o.Threads}), nil
+		}},
 	}
 }

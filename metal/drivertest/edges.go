@@ -70,7 +70,7 @@ func caseEdges(b *bench) {
 	for i := range 30 {
 		sum += uint32(i % 8)
 	}
-	must.Equal(b.t, []uint32{sum}, read(out))
+	must.Equal(b.t, []uint32{sum}, b.read(out))
 
 	l, err = b.d.Library(bg, metal.Source{Label: "large", Text: tileText("large", 8192)})
 	must.NoError(b.t, err)
@@ -83,7 +83,7 @@ func caseEdges(b *bench) {
 	e.SetBuffer(0, wide, 0)
 	must.NoError(b.t, e.Dispatch(threads(1024), threads(1024)))
 	b.finish(cb)
-	must.Equal(b.t, []uint32{5, 1028}, []uint32{read(wide)[0], read(wide)[1023]})
+	must.Equal(b.t, []uint32{5, 1028}, []uint32{b.read(wide)[0], b.read(wide)[1023]})
 
 	inline := make([]byte, 4096)
 	inline[0] = 3
@@ -101,6 +101,6 @@ func caseEdges(b *bench) {
 	}
 	must.NoError(b.t, e.Dispatch(threads(1), threads(1)))
 	b.finish(cb)
-	must.Equal(b.t, []uint32{0, 0, 0, 1}, read(target))
+	must.Equal(b.t, []uint32{0, 0, 0, 1}, b.read(target))
 	release(x, out, wide, target)
 }

@@ -83,7 +83,8 @@ type submission struct {
 func NewFake(kernels ...FakeKernel) *Fake {
 	f := &Fake{
 		info: metal.Info{
-			Name: "fake", Kind: "cpu", Version: "fake-1", Threads: 1, Memory: 1 << 30, Limits: metal.MetalLimits(1 << 40),
+			Name: "fake", Kind: "cpu", ID: "fake", Host: true, Faults: metal.FaultsPlaced, Version: "fake-1", Threads: 1,
+			Memory: 1 << 30, Limits: metal.MetalLimits(1 << 40),
 		},
 		kernels: map[string]FakeKernel{}, last: map[int]*submission{}, memory: map[*byte]int64{},
 	}
@@ -144,7 +145,7 @@ func (f *Fake) Alloc(n int64) (metal.Memory, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.memory[&b[0]] = n
-	return metal.Memory{Bytes: b, Handle: &b[0]}, nil
+	return metal.Memory{Size: n, Host: b, Handle: &b[0]}, nil
 }
 
 // Free takes memory back; memory that is not the fake's, or was freed before, is a bug, and panics.
@@ -154,11 +155,23 @@ func (f *Fake) Free(m metal.Memory) {
 	if f.closed {
 		panic("BUG: Free after Close")
 	}
-	p := &m.Bytes[0]
+	p := &m.Host[0]
 	if _, ok := f.memory[p]; !ok {
 		panic("BUG: Free of memory that is not allocated")
 	}
 	delete(f.memory, p)
+}
+
+// Read copies from memory.
+func (f *Fake) Read(dst []byte, mem metal.Memory, offset int64) error {
+	copy(dst, mem.Host[offset:])
+	return nil
+}
+
+// Write copies to memory.
+func (f *Fake) Write(mem metal.Memory, offset int64, src []byte) error {
+	copy(mem.Host[offset:], src)
+	return nil
 }
 
 // Allocated is how many bytes are allocated, in how many pieces.
@@ -350,7 +363,7 @@ func (f *Fake) command(ctx context.Context, c metal.Command) error {
 }
 
 // Bytes is the host's view of a range.
-func Bytes(r metal.Range) []byte { return r.Buf.Bytes()[r.Offset : r.Offset+r.Bytes] }
+func Bytes(r metal.Range) []byte { return r.Buf.Host()[r.Offset : r.Offset+r.Bytes] }
 
 // ArgBytes is the host's view of what is bound to a parameter: a buffer's range or inline bytes.
 func ArgBytes(a metal.Arg) []byte {

@@ -80,9 +80,16 @@ func (b *bench) floats(v ...float32) *metal.Buffer {
 	return b.words(u...)
 }
 
+// contents is a copy of a buffer's bytes.
+func (b *bench) contents(buf *metal.Buffer) []byte {
+	raw := make([]byte, buf.Len())
+	must.NoError(b.t, buf.ReadBytes(raw, 0))
+	return raw
+}
+
 // read is a buffer's words, and readFloats the same as float32.
-func read(buf *metal.Buffer) []uint32 {
-	raw := buf.Bytes()
+func (b *bench) read(buf *metal.Buffer) []uint32 {
+	raw := b.contents(buf)
 	out := make([]uint32, len(raw)/4)
 	for i := range out {
 		out[i] = binary.LittleEndian.Uint32(raw[4*i:])
@@ -90,9 +97,9 @@ func read(buf *metal.Buffer) []uint32 {
 	return out
 }
 
-func readFloats(buf *metal.Buffer) []float32 {
+func (b *bench) readFloats(buf *metal.Buffer) []float32 {
 	var out []float32
-	for _, u := range read(buf) {
+	for _, u := range b.read(buf) {
 		out = append(out, math.Float32frombits(u))
 	}
 	return out

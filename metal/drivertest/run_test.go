@@ -247,7 +247,7 @@ func TestSuiteFindsDefects(t *testing.T) {
 			return wrong{Fake: model(), info: func(i *metal.Info) { i.Limits.Buffers = 64 }}
 		}},
 		{"memory not zeroed", "alloc", func() wrong {
-			return wrong{Fake: model(), alloc: func(m metal.Memory) metal.Memory { m.Bytes[0] = 1; return m }}
+			return wrong{Fake: model(), alloc: func(m metal.Memory) metal.Memory { m.Host[0] = 1; return m }}
 		}},
 		{"one error at a time", "compile errors", func() wrong {
 			f := model()

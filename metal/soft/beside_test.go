@@ -29,7 +29,7 @@ func TestSideBySide(t *testing.T) {
 	const n = 3000
 	in := alloc(t, dev, 4*n)
 	for i := range n {
-		binary.LittleEndian.PutUint32(in.Bytes()[4*i:], uint32(i))
+		binary.LittleEndian.PutUint32(in.Host()[4*i:], uint32(i))
 	}
 	outs := make([]*metal.Buffer, 2*mostBeside+3)
 	for i := range outs {
@@ -40,7 +40,7 @@ func TestSideBySide(t *testing.T) {
 		cb := dev.NewCommandBuffer(0, "")
 		e := cb.Encoder()
 		for i, out := range outs {
-			clear(out.Bytes())
+			clear(out.Host())
 			switch {
 			case i == 5:
 				require.NoError(t, e.Copy(out.All(), in.All()))
@@ -76,7 +76,7 @@ func TestSideBySide(t *testing.T) {
 			case i == len(outs):
 				plus = 1
 			}
-			require.Equal(t, u32Bytes(last+plus), out.Bytes()[4*(n-1):], "command %d", i)
+			require.Equal(t, u32Bytes(last+plus), out.Host()[4*(n-1):], "command %d", i)
 		}
 	}
 }
@@ -86,7 +86,7 @@ func TestSideBySideInterrupted(t *testing.T) {
 	dev := newDevice(t)
 	add, endless := builtIn(t, dev, "addk"), builtIn(t, dev, "endless")
 	in, first, second, sum := alloc(t, dev, 4000), alloc(t, dev, 4000), alloc(t, dev, 4000), alloc(t, dev, 4000)
-	clear(in.Bytes())
+	clear(in.Host())
 	var chain metal.Chain
 	cb := chain.NewCommandBuffer(dev, 0, "")
 	e := cb.Encoder()
@@ -104,7 +104,7 @@ func TestSideBySideInterrupted(t *testing.T) {
 	require.False(t, stop.Ran[len(stop.Ran)-1])
 	for i, out := range map[int]*metal.Buffer{0: first, 2: second} {
 		if stop.Ran[i] {
-			require.Equal(t, u32Bytes(uint32(3+i/2)), out.Bytes()[:4])
+			require.Equal(t, u32Bytes(uint32(3+i/2)), out.Host()[:4])
 		}
 	}
 	require.True(t, stop.Midway == -1 || !stop.Ran[stop.Midway], "%+v", stop)
@@ -140,7 +140,7 @@ func faultBesideOthers(t *testing.T, executor string) {
 	t.Cleanup(gone.Release)
 	require.NoError(t, os.Truncate(path, 100))
 	add, in := builtIn(t, dev, "addk"), alloc(t, dev, 4*n)
-	clear(in.Bytes())
+	clear(in.Host())
 	cb := dev.NewCommandBuffer(0, "")
 	outs := make([]*metal.Buffer, 9)
 	for i := range outs {
@@ -159,7 +159,7 @@ func faultBesideOthers(t *testing.T, executor string) {
 	require.Equal(t, bad, ce.Index)
 	for i, out := range outs {
 		if i != bad {
-			require.Equal(t, u32Bytes(uint32(i+1)), out.Bytes()[4*(n-1):], "command %d", i)
+			require.Equal(t, u32Bytes(uint32(i+1)), out.Host()[4*(n-1):], "command %d", i)
 		}
 	}
 }

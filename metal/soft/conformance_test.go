@@ -35,3 +35,8 @@ func TestConformance(t *testing.T) {
 		})
 	}
 }
+
+// TestDiscreteConformance: so does the processor behind memory of its own.
+func TestDiscreteConformance(t *testing.T) {
+	drivertest.Run(t, func(*testing.T) metal.Driver { return drivertest.NewDiscrete(New(Options{Hidden: true}), 1) })
+}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/metal/jit"
@@ -29,6 +30,8 @@ type Options struct {
 	Executor string
 	// Compiler replaces the MSL compiler.
 	Compiler Compiler
+	// Hidden keeps the host from addressing the device's memory, as if it were a GPU's.
+	Hidden bool
 }
 
 // Driver is the processor as a metal.Driver.
@@ -42,7 +45,8 @@ type Driver struct {
 
 	mu     sync.Mutex
 	queues map[int]*queue
-	memory map[*byte][]byte // what Alloc gave, by its first byte: the whole mapping
+	memory map[*allocation]struct{} // what Alloc gave
+	hidden bool
 	closed bool
 	busy   sync.WaitGroup // submitted command buffers
 }
@@ -78,10 +82,12 @@ func newDriver(o Options, e executor) *Driver {
 		executor: e,
 		info: metal.Info{
 			Name: fmt.Sprintf("%s, %d threads, %s", processorName(), n,
-				e.name), Kind: "cpu", Version: Version, Float64: true, PairDots: e.opt.Level == jit.AVX512BF16,
+				e.name), Kind: "cpu", ID: "cpu", Host: true, Version: Version, Faults: metal.FaultsPlaced,
+			Float64: true, PairDots: e.opt.Level == jit.AVX512BF16,
 			Lanes: e.lanes(), TracksWrites: true, Threads: n, Memory: mem, Limits: metal.MetalLimits(mem),
 		},
-		compile: o.Compiler, pool: newWorkers(n - 1), queues: map[int]*queue{}, memory: map[*byte][]byte{},
+		compile: o.Compiler, pool: newWorkers(n - 1), queues: map[int]*queue{}, memory: map[*allocation]struct{}{},
+		hidden: o.Hidden,
 	}
 	d.spare.New = func() any { return newExecution(d) }
 	return d
@@ -98,6 +104,21 @@ const (
 	largeMapping = 4 << 20
 	largePage    = 2 << 20
 )
+
+// allocation is the handle of the driver's memory.
+type allocation struct {
+	bytes   []byte // for kernels
+	mapping []byte // of the system; nil where somebody else made the memory
+}
+
+// seen is the memory as the device model sees it.
+func (d *Driver) seen(a *allocation) metal.Memory {
+	m := metal.Memory{Size: int64(len(a.bytes)), Host: a.bytes, Handle: a}
+	if d.hidden {
+		m.Host = nil
+	}
+	return m
+}
 
 // Alloc returns n bytes of zeroed memory outside the Go heap. The system gives pages when they are first touched.
 func (d *Driver) Alloc(n int64) (metal.Memory, error) {
@@ -118,28 +139,55 @@ func (d *Driver) Alloc(n int64) (metal.Memory, error) {
 		return metal.Memory{}, fmt.Errorf("[alloc] %d bytes: %w", n, err)
 	}
 	skip := -int(addressOf(mapping)) & (align - 1)
-	b := mapping[skip : skip+int(n) : skip+int(n)]
-	d.memory[&b[0]] = mapping
-	return metal.Memory{Bytes: b, Handle: &b[0]}, nil
+	a := &allocation{mapping[skip : skip+int(n) : skip+int(n)], mapping}
+	d.memory[a] = struct{}{}
+	return d.seen(a), nil
 }
 
 // Free returns memory to the system. Memory that Alloc did not give, or that was freed before, is ignored.
 func (d *Driver) Free(m metal.Memory) {
-	p, ok := m.Handle.(*byte)
+	a, ok := m.Handle.(*allocation)
 	if !ok {
 		return
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if mapping := d.memory[p]; mapping != nil {
-		delete(d.memory, p)
-		unmapMemory(mapping)
+	if _, ours := d.memory[a]; ours {
+		delete(d.memory, a)
+		unmapMemory(a.mapping)
 	}
+}
+
+// CopyBandwidth is the bytes a second that this machine copies, measured once.
+func (d *Driver) CopyBandwidth() float64 { return copyBandwidth() }
+
+var copyBandwidth = sync.OnceValue(func() float64 {
+	src, dst := make([]byte, 4<<20), make([]byte, 4<<20)
+	copy(dst, src) // touches the pages
+	start := time.Now()
+	copy(dst, src)
+	took := max(time.Since(start), time.Microsecond)
+	return float64(len(src)) / took.Seconds()
+})
+
+// Read copies from memory.
+func (d *Driver) Read(dst []byte, mem metal.Memory, offset int64) error {
+	copy(dst, mem.Handle.(*allocation).bytes[offset:])
+	return nil
+}
+
+// Write copies to memory.
+func (d *Driver) Write(mem metal.Memory, offset int64, src []byte) error {
+	copy(mem.Handle.(*allocation).bytes[offset:], src)
+	return nil
 }
 
 // MapHost makes memory outside the Go heap memory of the device: it is, as kernels address what the host addresses.
 func (d *Driver) MapHost(b []byte) (metal.Memory, int64, error) {
-	return metal.Memory{Bytes: b}, 1, nil
+	if d.hidden {
+		return metal.Memory{}, 0, metal.ErrNotMapped
+	}
+	return d.seen(&allocation{bytes: b}), 1, nil
 }
 
 // UnmapHost does nothing.
@@ -158,8 +206,8 @@ func (d *Driver) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var errs []error
-	for _, mapping := range d.memory {
-		errs = append(errs, unmapMemory(mapping))
+	for a := range d.memory {
+		errs = append(errs, unmapMemory(a.mapping))
 	}
 	d.memory = nil
 	d.pool.close()

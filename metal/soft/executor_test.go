@@ -81,7 +81,7 @@ func addOnce(t *testing.T, before func(*kir.Kernel, bool) error) ([]byte, error)
 	require.NoError(t, withNumber(cb.Encoder(), pipeline(t, dev, "addk"), in, out, 2))
 	require.NoError(t, cb.Commit())
 	err = cb.Wait(context.Background())
-	return append([]byte(nil), out.Bytes()...), err
+	return append([]byte(nil), out.Host()...), err
 }
 
 // TestStridesOfALaunch: code may count on bytes that come with a launch, and not on what a buffer holds.
@@ -107,11 +107,11 @@ func TestStridesOfALaunch(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, dev.Close()) })
 	in, out, stride := alloc(t, dev, 4*300), alloc(t, dev, 4*96), alloc(t, dev, 4)
 	for i := range 300 {
-		binary.LittleEndian.PutUint32(in.Bytes()[4*i:], uint32(i)*7)
+		binary.LittleEndian.PutUint32(in.Host()[4*i:], uint32(i)*7)
 	}
 	p := pipeline(t, dev, "strided")
 	run := func(s uint32, inline bool) {
-		copy(stride.Bytes(), u32Bytes(s))
+		copy(stride.Host(), u32Bytes(s))
 		cb := dev.NewCommandBuffer(0, "")
 		enc := cb.Encoder()
 		enc.SetPipeline(p)
@@ -124,7 +124,7 @@ func TestStridesOfALaunch(t *testing.T) {
 		require.NoError(t, cb.Commit())
 		require.NoError(t, cb.Wait(context.Background()))
 		for i := range uint32(96) {
-			require.Equal(t, i*s*7, binary.LittleEndian.Uint32(out.Bytes()[4*i:]))
+			require.Equal(t, i*s*7, binary.LittleEndian.Uint32(out.Host()[4*i:]))
 		}
 	}
 	run(1, true)
@@ -174,7 +174,7 @@ func BenchmarkCancellation(b *testing.B) {
 		require.NoError(b, cb.Encoder().Dispatch(x(1000), x(32)))
 		ctx, cancel := context.WithCancel(context.Background())
 		stop := context.AfterFunc(ctx, func() { cb.Cancel(context.Cause(ctx)) })
-		clear(out.Bytes())
+		clear(out.Host())
 		require.NoError(b, cb.Commit())
 		awaitChange(out)
 		start := time.Now()
@@ -190,7 +190,7 @@ func BenchmarkCancellation(b *testing.B) {
 
 // awaitChange returns when the kernel is running: it has counted.
 func awaitChange(out *metal.Buffer) {
-	for word := (*uint32)(unsafe.Pointer(&out.Bytes()[0])); atomic.LoadUint32(word) == 0; {
+	for word := (*uint32)(unsafe.Pointer(&out.Host()[0])); atomic.LoadUint32(word) == 0; {
 		runtime.Gosched()
 	}
 }

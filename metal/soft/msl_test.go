@@ -39,7 +39,7 @@ kernel void sums(device const float* in [[buffer(0)]], device float* out [[buffe
 	const n, tg = 300, 128
 	in, out := alloc(t, dev, 4*n), alloc(t, dev, 4*3)
 	for i := range n {
-		binary.LittleEndian.PutUint32(in.Bytes()[4*i:], math.Float32bits(float32(i)))
+		binary.LittleEndian.PutUint32(in.Host()[4*i:], math.Float32bits(float32(i)))
 	}
 	cb := dev.NewCommandBuffer(0, "")
 	e := cb.Encoder()
@@ -54,7 +54,7 @@ kernel void sums(device const float* in [[buffer(0)]], device float* out [[buffe
 		for i := g * tg; i < min(n, (g+1)*tg); i++ {
 			want += 2 * float32(i) // integers below 2^24: exact in any order
 		}
-		require.Equal(t, want, math.Float32frombits(binary.LittleEndian.Uint32(out.Bytes()[4*g:])))
+		require.Equal(t, want, math.Float32frombits(binary.LittleEndian.Uint32(out.Host()[4*g:])))
 	}
 	_, err = dev.Library(context.Background(), metal.Source{Label: "bad.metal", Text: "kernel void k() { nonsense; }"})
 	require.ErrorContains(t, err, "nonsense")

@@ -201,17 +201,18 @@ func interrupted(cb *metal.CommandBuffer, first int, listed []int, midway int, f
 	return cb.Interrupted(ran, midway, errors.Join(failed...))
 }
 
-// rangeBytes returns the host's view of a range.
+// rangeBytes returns a range's bytes.
 func rangeBytes(r metal.Range) ([]byte, error) {
 	if r.Buf == nil {
 		return nil, nil
 	}
-	b := r.Buf.Bytes()
-	if r.Offset < 0 || r.Bytes < 0 || r.Offset > int64(len(b)) || r.Bytes > int64(len(b))-r.Offset {
+	if n := r.Buf.Len(); r.Offset < 0 || r.Bytes < 0 || r.Offset > n || r.Bytes > n-r.Offset {
 		return nil, fmt.Errorf("[soft] %d bytes at offset %d are outside of %s of %d bytes",
-			r.Bytes, r.Offset, r.Buf, len(b))
+			r.Bytes, r.Offset, r.Buf, n)
 	}
-	return b[r.Offset : r.Offset+r.Bytes : r.Offset+r.Bytes], nil
+	mem, at := r.Buf.Memory()
+	at += r.Offset
+	return mem.Handle.(*allocation).bytes[at : at+r.Bytes : at+r.Bytes], nil
 }
 
 func (x *execution) command(c *metal.Command) error {

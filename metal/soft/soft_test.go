@@ -177,7 +177,7 @@ func TestChainsOfDispatchesCopiesAndFills(t *testing.T) {
 		require.NoError(t, cb.Commit())
 		require.NoError(t, cb.Wait(context.Background()))
 		for i := range n {
-			require.Equal(t, uint32(7+45+1000), binary.LittleEndian.Uint32(a.Bytes()[4*i:]))
+			require.Equal(t, uint32(7+45+1000), binary.LittleEndian.Uint32(a.Host()[4*i:]))
 		}
 	}
 }
@@ -190,7 +190,7 @@ func TestQueuesKeepTheirOrder(t *testing.T) {
 	for q := range bufs {
 		buf := alloc(t, dev, 4*500)
 		bufs[q] = buf
-		clear(buf.Bytes())
+		clear(buf.Host())
 		wg.Go(func() {
 			var last *metal.CommandBuffer
 			for i := range 50 { // x -> x + i only comes out right one after another
@@ -219,7 +219,7 @@ func TestQueuesKeepTheirOrder(t *testing.T) {
 	}
 	wg.Wait()
 	for _, buf := range bufs {
-		require.Equal(t, u32Bytes(49*50/2), buf.Bytes()[4*499:])
+		require.Equal(t, u32Bytes(49*50/2), buf.Host()[4*499:])
 	}
 }
 
@@ -236,7 +236,7 @@ func TestDynamicThreadgroupMemoryAndEdges(t *testing.T) {
 	require.NoError(t, e.Dispatch(x(200), x(64)))
 	require.NoError(t, cb.Commit())
 	require.NoError(t, cb.Wait(context.Background()))
-	require.Equal(t, u32Bytes(63*64/2, 64*64+2016, 64*128+2016, 8*192+28), out.Bytes())
+	require.Equal(t, u32Bytes(63*64/2, 64*64+2016, 64*128+2016, 8*192+28), out.Host())
 }
 
 func TestCancellationStopsAnEndlessKernel(t *testing.T) {
@@ -255,7 +255,7 @@ func TestCancellationStopsAnEndlessKernel(t *testing.T) {
 	cb.Cancel(why)
 	require.ErrorIs(t, cb.Wait(context.Background()), why)
 	require.NoError(t, after.Wait(context.Background()))
-	require.Equal(t, u32Bytes(5), out.Bytes())
+	require.Equal(t, u32Bytes(5), out.Host())
 }
 
 func TestFaultsFailTheirCommandBufferOnly(t *testing.T) {
@@ -325,17 +325,17 @@ func TestMemory(t *testing.T) {
 	require.Equal(t, int64(1<<30), d.Info().Memory)
 	m, err := d.Alloc(100_000)
 	require.NoError(t, err)
-	require.Len(t, m.Bytes, 100_000)
-	require.Zero(t, addressOf(m.Bytes)%alignment)
-	for i := range m.Bytes {
-		if m.Bytes[i] != 0 {
+	require.Len(t, m.Host, 100_000)
+	require.Zero(t, addressOf(m.Host)%alignment)
+	for i := range m.Host {
+		if m.Host[i] != 0 {
 			t.Fatalf("byte %d is not zero", i)
 		}
-		m.Bytes[i] = 1
+		m.Host[i] = 1
 	}
 	again, err := d.Alloc(1)
 	require.NoError(t, err)
-	require.Zero(t, again.Bytes[0])
+	require.Zero(t, again.Host[0])
 	d.Free(m)
 	d.Free(m) // ignored
 	d.Free(metal.Memory{})

@@ -94,7 +94,7 @@ func (f *contents) array(c *tensor.Ctx, spec tensor.Spec, at int64) (*tensor.Arr
 			return x, err
 		}
 	}
-	if err := fits(spec); err != nil {
+	if err := fits(c, spec); err != nil {
 		return nil, err
 	}
 	return f.lazy(c, []tensor.Spec{spec}, func(b []byte, out []tensor.HostOperand) error {
@@ -169,11 +169,11 @@ func init() {
 }
 
 // fits says why there can be no array of that spec: its shape is none, or it would pass the memory limit.
-func fits(spec tensor.Spec) error {
+func fits(c *tensor.Ctx, spec tensor.Spec) error {
 	if err := spec.Shape.Check(spec.DType); err != nil {
 		return err
 	}
-	return tensor.Fits(spec)
+	return tensor.Fits(c, spec)
 }
 
 // cause is an error of the file system without its operation and path, which the caller names.

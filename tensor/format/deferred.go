@@ -6,7 +6,7 @@ import "github.com/mlxlua/mlxlua/tensor"
 // goroutine of the array's stream, so fill may hold no array and no value of a script. Without a device fill is called
 // at once. The array fails if there can be none of that spec, or with fill's error.
 func Deferred(c *tensor.Ctx, spec tensor.Spec, fill func(dst []byte) error) *tensor.Array {
-	if err := fits(spec); err != nil {
+	if err := fits(c, spec); err != nil {
 		return tensor.Fail(c, load.Op().Name(), "%w", err)
 	}
 	if _, err := tensor.MetalDevice(tensor.DefaultDevice()); err != nil {

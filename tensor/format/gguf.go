@@ -392,7 +392,7 @@ func (t *ggufTensor) addTo(out map[string]*tensor.Array, c *tensor.Ctx, f *conte
 		}
 		return add(t.name, x)
 	}
-	if err := tensor.Fits(t.spec); err != nil {
+	if err := tensor.Fits(c, t.spec); err != nil {
 		return err
 	}
 	return add(t.name, f.lazy(c, []tensor.Spec{t.spec}, func(_ []byte, out []tensor.HostOperand) error {
@@ -421,7 +421,7 @@ func (t *ggufTensor) unpacked(c *tensor.Ctx, f *contents) ([]string, []*tensor.A
 		specs = append(specs, specs[1])
 	}
 	for _, spec := range specs {
-		if err := fits(spec); err != nil {
+		if err := fits(c, spec); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -36,7 +36,7 @@ func LoadIDX(path string, ctx ...*tensor.Ctx) *tensor.Array {
 		if err != nil {
 			return err
 		}
-		if err := fits(spec); err != nil {
+		if err := fits(c, spec); err != nil {
 			return err
 		}
 		x = f.lazy(c, []tensor.Spec{spec}, func(b []byte, out []tensor.HostOperand) error {

@@ -47,7 +47,7 @@ func LoadNPY(path string, ctx ...*tensor.Ctx) *tensor.Array {
 		if err != nil {
 			return err
 		}
-		if err := fits(h.spec); err != nil {
+		if err := fits(c, h.spec); err != nil {
 			return err
 		}
 		at := len(b) - r.Len()
@@ -112,7 +112,7 @@ func ReadNPY(r io.Reader) (tensor.Spec, []byte, error) {
 	if err != nil {
 		return tensor.Spec{}, nil, err
 	}
-	if err := fits(h.spec); err != nil {
+	if err := fits(nil, h.spec); err != nil {
 		return tensor.Spec{}, nil, err
 	}
 	data, err := readExactly(r, h.spec.NBytes())

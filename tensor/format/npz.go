@@ -78,7 +78,7 @@ func npzEntry(c *tensor.Ctx, f *contents, entry *zip.File) (*tensor.Array, error
 	if err != nil {
 		return nil, err
 	}
-	if err := fits(h.spec); err != nil {
+	if err := fits(c, h.spec); err != nil {
 		return nil, err
 	}
 	n := h.spec.NBytes()

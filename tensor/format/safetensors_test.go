@@ -163,7 +163,7 @@ func TestSafetensorsAreMapped(t *testing.T) {
 	spec, v, release, err := got["a"].HostView(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, int64(n), spec.NBytes())
-	require.Zero(t, v.Bytes()[v.OffsetBytes+n-1])
+	require.Zero(t, v.Bytes[v.OffsetBytes+n-1])
 	release()
 	require.Zero(t, dev.Memory().Active)
 	got["a"].Free(nil)

@@ -102,7 +102,7 @@ func writeElements(ctx context.Context, w io.Writer, x *tensor.Array) error {
 		}
 		return writePieces(ctx, w, b)
 	}
-	return v.Guard(func() error { return writePieces(ctx, w, v.Bytes()[v.OffsetBytes:][:n]) })
+	return v.Guard(func() error { return writePieces(ctx, w, v.Bytes[v.OffsetBytes:][:n]) })
 }
 
 func writePieces(ctx context.Context, w io.Writer, b []byte) error {

@@ -42,7 +42,7 @@ func fill(c *tensor.Ctx, name string, shape tensor.ShapeArg, value *tensor.Array
 	if n, ok := shape.Numbers(); ok {
 		err := tensor.Shape(n).Check(d)
 		if err == nil { // what would read it needs the memory that it does without
-			err = tensor.Fits(tensor.Spec{Shape: n, DType: d})
+			err = tensor.Fits(c, tensor.Spec{Shape: n, DType: d})
 		}
 		if err != nil {
 			return tensor.Fail(c, name, "%w", err)

@@ -6,15 +6,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mlxlua/mlxlua/metal/drivers"
+	"github.com/mlxlua/mlxlua/metal/testdevice"
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
-// opened opens the CPU's device once for all tests of a process.
+// opened opens the tests' device once for all tests of a process.
 var opened = sync.OnceValue(func() error {
-	dev, err := drivers.Open(drivers.Options{Name: "cpu"})
+	devs, err := testdevice.Open()
 	if err == nil {
-		tensor.SetDevice(dev)
+		for _, dev := range devs {
+			tensor.SetDevice(dev)
+		}
 	}
 	return err
 })

@@ -1,0 +1,65 @@
+// Package testdevice opens the device that tests evaluate on.
+package testdevice
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/metal/drivers"
+	"github.com/mlxlua/mlxlua/metal/drivertest"
+	"github.com/mlxlua/mlxlua/metal/soft"
+)
+
+// Env is the environment variable that names the device of the tests: a name for drivers.Open, which is "cpu" without
+// it, or "discrete" for drivertest.Discrete.
+const Env = "MLXLUA_TEST_DEVICE"
+
+// Name is the device of the tests.
+func Name() string {
+	if name := os.Getenv(Env); name != "" {
+		return name
+	}
+	return "cpu"
+}
+
+// Open opens the devices of the tests: the one that they evaluate on comes first, and the CPU's is always among them,
+// as in a program.
+func Open() ([]*metal.Device, error) {
+	cpu, err := drivers.Open(drivers.Options{Name: "cpu"})
+	if err != nil || Name() == "cpu" {
+		return []*metal.Device{cpu}, err
+	}
+	var dev *metal.Device
+	if Name() == "discrete" {
+		dev, err = metal.NewDevice(NewDiscrete(0), metal.DeviceOptions{})
+	} else {
+		dev, err = drivers.Open(drivers.Options{Name: Name()})
+	}
+	return []*metal.Device{dev, cpu}, err
+}
+
+// NewDiscrete is a driver for the CPU behind memory of its own.
+func NewDiscrete(index int) *drivertest.Discrete {
+	return drivertest.NewDiscrete(soft.New(soft.Options{Hidden: true}), index)
+}
+
+// Must opens the devices of the tests for a TestMain, which has no test to fail.
+func Must() []*metal.Device {
+	devs, err := Open()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	return devs
+}
+
+// NeedsCPU skips a test that is about the CPU's own device where the tests run on another one. Why says what ties it to
+// the CPU.
+func NeedsCPU(t testing.TB, why string) {
+	t.Helper()
+	if Name() != "cpu" {
+		t.Skipf("on the CPU only: %s", why)
+	}
+}
