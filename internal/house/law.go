@@ -43,6 +43,8 @@ const lawText = `
 	prelude     = metal/prelude
 	kir         = metal/kir
 	msl         = metal/msl, metal/msl/...
+	launch      = metal/launch
+	front       = metal/front
 	interp      = metal/interp
 	jit         = metal/jit, metal/jit/...
 	soft        = metal/soft
@@ -75,12 +77,14 @@ const lawText = `
 	testify     = github.com/stretchr/testify/...
 
 	# The back ends: kir never leaves metal/, and metal's core never sees a kernel language.
-	kir < msl, interp, jit, kerneltest
+	kir < msl, launch, interp, jit, kerneltest
+	launch < interp, jit
 	interp < jit
+	metal, kir, msl < front
 	prelude < msl, kernelgen
-	metal, kir, msl, interp, jit < soft
-	metal, msl, prelude < apple
-	metal, kir, msl < cuda
+	metal, kir, launch, front, interp, jit < soft
+	metal, msl, prelude, front < apple
+	metal, kir, launch, front < cuda
 	metal < drivertest
 	metal, soft, apple, cuda < drivers
 	drivers < root, cmd
@@ -126,10 +130,10 @@ const lawText = `
 	soft, drivers < format_test
 	grad, compile < ops_test
 	msl, kir < interp_test, jit_test, prelude_test
-	prelude, interp < msl_test, jit_test
+	prelude, interp, launch < msl_test, jit_test
 	jit < msl_test
 	kerneltest < kir_test, interp_test, jit_test, msl_test, soft_test
-	msl, interp < kerneltest_test
+	msl, interp, launch < kerneltest_test
 	soft, drivers < drivertest_test, tensor_test, ops_test, grad_test, compile_test, luabind_test, examples_test
 	msl, metal < kernelgen_test
 
@@ -163,10 +167,10 @@ const lawText = `
 	metal, kir, msl, kernelgen, tensor, format, kit, ops, grad, compile, scripts, luabind !< text
 	cgo !< root, cmd, luabind, tensor, kernelgen, kit, ops, grad, optest, format, compile, scripts, examples, house
 	cgo !< metal, prelude, kir, msl, interp, jit, soft, apple, cuda, drivers, drivertest, kerneltest
-	metal !< kir, msl, prelude, interp, jit
-	msl, kir, interp, jit, soft, apple, cuda !< metal
-	kir, msl, interp, jit !< kit, conv, fast, fft, linalg, products, quant, random
-	kir, msl, interp, jit !< kernelgen, tensor, format, ops, grad, compile, luabind, root, cmd, optest
+	metal !< kir, msl, prelude, launch, interp, jit
+	msl, kir, launch, front, interp, jit, soft, apple, cuda !< metal
+	kir, msl, launch, front, interp, jit !< kit, conv, fast, fft, linalg, products, quant, random
+	kir, msl, launch, front, interp, jit !< kernelgen, tensor, format, ops, grad, compile, luabind, root, cmd, optest
 	conv, fast, fft, linalg, products, quant, random !< ops, grad, compile, tensor, kernelgen, kit
 	ops, grad !< compile, tensor, kernelgen, kit
 	kit, ops, conv, fast, fft, linalg, products, quant, random, rooms, luabind !< sig

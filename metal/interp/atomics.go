@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/launch"
 )
 
 // word is what an atomic operation works on: the bits of I32, U32, F32 (uint32), I64, U64 (uint64) or U8.
@@ -69,17 +70,17 @@ func swapWord[T word](p unsafe.Pointer, new T) T {
 // eachAtomic calls op with the address of every active lane, in lane order; it returns after the first fault.
 func eachAtomic(f *frame, in *inst, size uint64, op func(i int, p unsafe.Pointer)) {
 	ptrs := at[uint64](f, in.a)
-	if f.shadow != nil && !f.shadow.check(f, in, ptrs, size, accAtomic, nil) {
+	if f.shadow != nil && !f.shadow.check(f, in, ptrs, size, launch.Atomic, nil) {
 		return
 	}
 	for m := f.mask; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m) % lanes
-		p := f.resolve(in, i, ptrs[i], size, accAtomic)
+		p := f.resolve(in, i, ptrs[i], size, launch.Atomic)
 		if p == nil {
 			return
 		}
 		if uintptr(p)&uintptr(size-1) != 0 {
-			f.badAccess(in, ptrs[i], size, accAtomic)
+			f.badAccess(in, ptrs[i], size, launch.Atomic)
 			return
 		}
 		op(i, p)

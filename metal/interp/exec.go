@@ -3,6 +3,8 @@ package interp
 import (
 	"math/bits"
 	"unsafe"
+
+	"github.com/mlxlua/mlxlua/metal/launch"
 )
 
 // state is how far a SIMD-group has come.
@@ -35,7 +37,7 @@ type frame struct {
 	posKey [4]int // sg and threadgroup size that tpos was computed for, sg+1
 	regs   []uint64
 	thread []uint64 // Thread regions: lane after lane of each region
-	fault  *Fault
+	fault  *launch.Fault
 	shadow *shadow
 	inited []bool // under validation: bytes of thread that were written
 	unset  *unset // under validation

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/launch"
 )
 
 var arithTypes = []kir.Type{
@@ -42,7 +43,7 @@ func prepare(t testing.TB, b *kerneltest.Builder) *Executable {
 func run1(t testing.TB, b *kerneltest.Builder, grid, tg int, buffers ...[]byte) {
 	t.Helper()
 	require.NoError(t, kerneltest.Run(prepare(t, b).NewRun,
-		Launch{Grid: [3]int{grid, 1, 1}, Threadgroup: [3]int{tg, 1, 1},
+		launch.Launch{Grid: [3]int{grid, 1, 1}, Threadgroup: [3]int{tg, 1, 1},
 			Buffers: buffers}, 0))
 }
 
@@ -108,7 +109,7 @@ func TestBarriersInLoopsAndEarlyReturn(t *testing.T) {
 	p := prepare(t, b)
 	for _, validate := range []bool{false, true} {
 		clear(res)
-		require.NoError(t, kerneltest.Run(p.NewRun, Launch{Grid: [3]int{n, 1, 1}, Threadgroup: [3]int{tg, 1, 1},
+		require.NoError(t, kerneltest.Run(p.NewRun, launch.Launch{Grid: [3]int{n, 1, 1}, Threadgroup: [3]int{tg, 1, 1},
 			Buffers: [][]byte{res}, Validate: validate}, 0))
 		require.Equal(t, []uint32{tg * (tg + 1) / 2, n*(n+1)/2 - tg*(tg+1)/2}, toU32(res))
 	}
@@ -216,7 +217,7 @@ func TestBuiltinsInEdgeThreadgroups(t *testing.T) {
 	}
 	res := make([]byte, 7*5*3*64*4)
 	require.NoError(t, kerneltest.Run(prepare(t, b).NewRun,
-		Launch{Grid: grid, Threadgroup: tg, Buffers: [][]byte{res}}, 0))
+		launch.Launch{Grid: grid, Threadgroup: tg, Buffers: [][]byte{res}}, 0))
 	got := toU32(res)
 	for z := range 3 {
 		for y := range 5 {
@@ -271,7 +272,7 @@ func TestAtomicsAcrossWorkers(t *testing.T) {
 	b.Store(out, b.Op(kir.Add, kir.U32, ticket, b.Int(kir.U32, 8)), b.Int(kir.U32, 1))
 	res := make([]byte, (8+n)*4)
 	require.NoError(t, kerneltest.Run(prepare(t, b).NewRun,
-		Launch{Grid: [3]int{n, 1, 1}, Threadgroup: [3]int{100, 1, 1},
+		launch.Launch{Grid: [3]int{n, 1, 1}, Threadgroup: [3]int{100, 1, 1},
 			Buffers: [][]byte{res}}, 4))
 	got := toU32(res)
 	var xor, or, sum uint32
@@ -311,7 +312,7 @@ func TestGridWideBarrier(t *testing.T) {
 	for _, workers := range []int{1, 3} {
 		res := make([]byte, 2*groups*40*4)
 		require.NoError(t, kerneltest.Run(p.NewRun,
-			Launch{Grid: [3]int{groups * 40, 1, 1}, Threadgroup: [3]int{40, 1, 1},
+			launch.Launch{Grid: [3]int{groups * 40, 1, 1}, Threadgroup: [3]int{40, 1, 1},
 				Buffers: [][]byte{u32s(0), res}}, workers))
 		for i, v := range toU32(res)[groups*40:] {
 			require.Equal(t, uint32(groups*40-1-i), v)
@@ -349,10 +350,10 @@ func TestEndlessLoopsAreInterrupted(t *testing.T) {
 		})
 		p := prepare(t, b)
 		var stop atomic.Bool
-		l := Launch{Grid: [3]int{1000, 1, 1}, Threadgroup: [3]int{64, 1, 1}, Buffers: [][]byte{u32s(0)},
+		l := launch.Launch{Grid: [3]int{1000, 1, 1}, Threadgroup: [3]int{64, 1, 1}, Buffers: [][]byte{u32s(0)},
 			Interrupt: &stop}
 		stop.Store(true)
-		require.ErrorIs(t, kerneltest.Run(p.NewRun, l, 2), ErrInterrupted)
+		require.ErrorIs(t, kerneltest.Run(p.NewRun, l, 2), launch.ErrInterrupted)
 		stop.Store(false)
 		ended := make(chan error)
 		go func() { ended <- kerneltest.Run(p.NewRun, l, 2) }()
@@ -361,7 +362,7 @@ func TestEndlessLoopsAreInterrupted(t *testing.T) {
 		for loadFlag(word) == 0 {
 		}
 		stop.Store(true)
-		require.ErrorIs(t, <-ended, ErrInterrupted)
+		require.ErrorIs(t, <-ended, launch.ErrInterrupted)
 	}
 }
 
@@ -413,9 +414,9 @@ func TestFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, out, tid := kernel1("k")
 			c.build(b, out, tid)
-			err := kerneltest.Run(prepare(t, b).NewRun, Launch{Grid: [3]int{8, 1, 1}, Threadgroup: [3]int{8, 1, 1},
+			err := kerneltest.Run(prepare(t, b).NewRun, launch.Launch{Grid: [3]int{8, 1, 1}, Threadgroup: [3]int{8, 1, 1},
 				Buffers: [][]byte{make([]byte, 256)}}, 0)
-			var f *Fault
+			var f *launch.Fault
 			require.ErrorAs(t, err, &f)
 			require.Equal(t, c.want, f.Error())
 			require.Equal(t, c.index, f.Index)
@@ -429,8 +430,8 @@ func TestTheFirstThreadgroupsFaultIsReported(t *testing.T) {
 	p := prepare(t, b)
 	for range 20 {
 		err := kerneltest.Run(p.NewRun,
-			Launch{Grid: [3]int{640, 1, 1}, Threadgroup: [3]int{64, 1, 1}, Buffers: [][]byte{nil}}, 1)
-		var f *Fault
+			launch.Launch{Grid: [3]int{640, 1, 1}, Threadgroup: [3]int{64, 1, 1}, Buffers: [][]byte{nil}}, 1)
+		var f *launch.Fault
 		require.ErrorAs(t, err, &f)
 		require.Equal(t, int64(0), f.Index)
 		require.Equal(t, int64(0), f.Len)
@@ -444,19 +445,19 @@ func TestLaunchErrors(t *testing.T) {
 	b.K.Params[0].MinBytes = 8
 	b.Store(out, tid, tid)
 	p := prepare(t, b)
-	good := Launch{Grid: [3]int{2, 1, 1}, Threadgroup: [3]int{1, 1, 1}, Buffers: [][]byte{make([]byte, 8), nil},
+	good := launch.Launch{Grid: [3]int{2, 1, 1}, Threadgroup: [3]int{1, 1, 1}, Buffers: [][]byte{make([]byte, 8), nil},
 		ThreadgroupBytes: []int{0, 16}}
 	require.NoError(t, kerneltest.Run(p.NewRun, good, 0))
 	short := [][]byte{make([]byte, 4), nil}
 	large := [3]int{64, 32, 1}
-	for want, change := range map[string]func(*Launch){
-		"[k] grid is out of range: [-1 1 1]":                            func(l *Launch) { l.Grid[0] = -1 },
-		"[k] threadgroup is out of range: [0 1 1]":                      func(l *Launch) { l.Threadgroup[0] = 0 },
-		"[k] threadgroup [64 32 1] has 2048 threads, the limit is 1024": func(l *Launch) { l.Threadgroup = large },
-		"[k] 1 buffers bound, the kernel has 2 parameters":              func(l *Launch) { l.Buffers = l.Buffers[:1] },
-		`[k] buffer "out" has 4 bytes, the kernel needs 8`:              func(l *Launch) { l.Buffers = short },
-		"[k] Fixed has 1 entries, the kernel has 2 parameters":          func(l *Launch) { l.Fixed = make([]bool, 1) },
-		`[k] no valid length given for threadgroup memory "dyn"`:        func(l *Launch) { l.ThreadgroupBytes = nil },
+	for want, change := range map[string]func(*launch.Launch){
+		"[k] grid is out of range: [-1 1 1]":                            func(l *launch.Launch) { l.Grid[0] = -1 },
+		"[k] threadgroup is out of range: [0 1 1]":                      func(l *launch.Launch) { l.Threadgroup[0] = 0 },
+		"[k] threadgroup [64 32 1] has 2048 threads, the limit is 1024": func(l *launch.Launch) { l.Threadgroup = large },
+		"[k] 1 buffers bound, the kernel has 2 parameters":              func(l *launch.Launch) { l.Buffers = l.Buffers[:1] },
+		`[k] buffer "out" has 4 bytes, the kernel needs 8`:              func(l *launch.Launch) { l.Buffers = short },
+		"[k] Fixed has 1 entries, the kernel has 2 parameters":          func(l *launch.Launch) { l.Fixed = make([]bool, 1) },
+		`[k] no valid length given for threadgroup memory "dyn"`:        func(l *launch.Launch) { l.ThreadgroupBytes = nil },
 	} {
 		l := good
 		change(&l)
@@ -486,7 +487,7 @@ func TestThreadRegionsAndDynamicThreadgroupMemory(t *testing.T) {
 	b.Barrier(kir.MemThreadgroup)
 	b.Store(out, tid, b.Load(kir.U32, dyn, b.Op(kir.Xor, kir.U32, tid, b.Int(kir.U32, 33))))
 	res := make([]byte, 64*4)
-	l := Launch{Grid: [3]int{64, 1, 1}, Threadgroup: [3]int{64, 1, 1}, Buffers: [][]byte{res, nil},
+	l := launch.Launch{Grid: [3]int{64, 1, 1}, Threadgroup: [3]int{64, 1, 1}, Buffers: [][]byte{res, nil},
 		ThreadgroupBytes: []int{0, 256}}
 	p := prepare(t, b)
 	require.NoError(t, kerneltest.Run(p.NewRun, l, 0))
@@ -528,7 +529,7 @@ func BenchmarkLanes(bm *testing.B) {
 	b.Store(out, tid, b.Get(acc))
 	p := prepare(bm, b)
 	const n = 1 << 14
-	l := Launch{Grid: [3]int{n, 1, 1}, Threadgroup: [3]int{256, 1, 1}, Buffers: [][]byte{make([]byte, rounds*4),
+	l := launch.Launch{Grid: [3]int{n, 1, 1}, Threadgroup: [3]int{256, 1, 1}, Buffers: [][]byte{make([]byte, rounds*4),
 		make([]byte, n*4)}}
 	for bm.Loop() {
 		if err := kerneltest.Run(p.NewRun, l, 1); err != nil {

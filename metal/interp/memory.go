@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/launch"
 )
 
 // object is one piece of addressable memory: what a pointer's high 16 bits name.
@@ -27,7 +28,7 @@ const strictAlign = runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" && ru
 func load[T unsignedInt](f *frame, in *inst) {
 	p, d := at[uint64](f, in.a), at[T](f, in.d)
 	size := uint64(unsafe.Sizeof(d[0]))
-	if f.shadow != nil && !f.shadow.check(f, in, p, size, accRead, nil) {
+	if f.shadow != nil && !f.shadow.check(f, in, p, size, launch.Read, nil) {
 		return
 	}
 	m := f.mask
@@ -41,18 +42,18 @@ func load[T unsignedInt](f *frame, in *inst) {
 		if int(q>>kir.PtrObjectShift) != ob {
 			ob = int(q >> kir.PtrObjectShift)
 			if ob >= len(f.objs) {
-				f.badAccess(in, q, size, accRead)
+				f.badAccess(in, q, size, launch.Read)
 				return
 			}
 			o = f.objs[ob]
 			if o.space != in.space {
-				f.badAccess(in, q, size, accRead)
+				f.badAccess(in, q, size, launch.Read)
 				return
 			}
 		}
 		off := uint64(kir.PtrOffset(q))
 		if off > o.size || o.size-off < size {
-			f.badAccess(in, q, size, accRead)
+			f.badAccess(in, q, size, launch.Read)
 			return
 		}
 		d[i] = peek[T](unsafe.Add(o.base, uintptr(i)*o.stride+uintptr(off)))
@@ -63,7 +64,7 @@ func load[T unsignedInt](f *frame, in *inst) {
 func store[T unsignedInt](f *frame, in *inst) {
 	p, v := at[uint64](f, in.a), at[T](f, in.b)
 	size := uint64(unsafe.Sizeof(v[0]))
-	if f.shadow != nil && !f.shadow.check(f, in, p, size, accWrite, bytesOf(v)) {
+	if f.shadow != nil && !f.shadow.check(f, in, p, size, launch.Write, bytesOf(v)) {
 		return
 	}
 	ob, o := -1, object{}
@@ -73,18 +74,18 @@ func store[T unsignedInt](f *frame, in *inst) {
 		if int(q>>kir.PtrObjectShift) != ob {
 			ob = int(q >> kir.PtrObjectShift)
 			if ob >= len(f.objs) {
-				f.badAccess(in, q, size, accWrite)
+				f.badAccess(in, q, size, launch.Write)
 				return
 			}
 			o = f.objs[ob]
 			if o.space != in.space {
-				f.badAccess(in, q, size, accWrite)
+				f.badAccess(in, q, size, launch.Write)
 				return
 			}
 		}
 		off := uint64(kir.PtrOffset(q))
 		if off > o.size || o.size-off < size {
-			f.badAccess(in, q, size, accWrite)
+			f.badAccess(in, q, size, launch.Write)
 			return
 		}
 		poke(unsafe.Add(o.base, uintptr(i)*o.stride+uintptr(off)), v[i])
@@ -123,7 +124,7 @@ func poke[T unsignedInt](p unsafe.Pointer, v T) {
 
 // resolve returns the address that lane i means by q, or nil after recording the fault. It is load's and store's
 // check for one lane.
-func (f *frame) resolve(in *inst, i int, q, size uint64, acc access) unsafe.Pointer {
+func (f *frame) resolve(in *inst, i int, q, size uint64, acc launch.AccessKind) unsafe.Pointer {
 	ob := kir.PtrObject(q)
 	if ob >= len(f.objs) {
 		f.badAccess(in, q, size, acc)
@@ -147,13 +148,13 @@ func (f *frame) resolve(in *inst, i int, q, size uint64, acc access) unsafe.Poin
 //go:norace
 func loadBool(f *frame, in *inst) {
 	p := at[uint64](f, in.a)
-	if f.shadow != nil && !f.shadow.check(f, in, p, 1, accRead, nil) {
+	if f.shadow != nil && !f.shadow.check(f, in, p, 1, launch.Read, nil) {
 		return
 	}
 	var d uint32
 	for m := f.mask; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m) % lanes
-		q := f.resolve(in, i, p[i], 1, accRead)
+		q := f.resolve(in, i, p[i], 1, launch.Read)
 		if q == nil {
 			return
 		}
@@ -170,13 +171,13 @@ func storeBool(f *frame, in *inst) {
 		for i := range b {
 			b[i] = byte(v >> i & 1)
 		}
-		if !f.shadow.check(f, in, p, 1, accWrite, b[:]) {
+		if !f.shadow.check(f, in, p, 1, launch.Write, b[:]) {
 			return
 		}
 	}
 	for m := f.mask; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m) % lanes
-		q := f.resolve(in, i, p[i], 1, accWrite)
+		q := f.resolve(in, i, p[i], 1, launch.Write)
 		if q == nil {
 			return
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/launch"
 )
 
 // mutate changes one thing about a kernel, sensible or not.
@@ -102,7 +103,7 @@ func TestMutatedKernels(t *testing.T) {
 		var stop atomic.Bool
 		timer := time.AfterFunc(50*time.Millisecond, func() { stop.Store(true) })
 		buffers, _ := kerneltest.Bind(k, all)
-		err = kerneltest.Run(p.NewRun, Launch{Grid: [3]int{70, 1, 1}, Threadgroup: [3]int{40, 1, 1}, Interrupt: &stop,
+		err = kerneltest.Run(p.NewRun, launch.Launch{Grid: [3]int{70, 1, 1}, Threadgroup: [3]int{40, 1, 1}, Interrupt: &stop,
 			Validate: i%2 == 0, Buffers: buffers, ThreadgroupBytes: make([]int, len(buffers))}, 0)
 		timer.Stop()
 		if err != nil {

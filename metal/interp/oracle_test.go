@@ -11,6 +11,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/launch"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
@@ -20,7 +21,7 @@ var programs = flag.Int("programs", 200, "random programs to run")
 // convergent operations, no atomics and no threadgroup memory.
 type oracle struct {
 	k       *kir.Kernel
-	launch  Launch
+	launch  launch.Launch
 	thread  int // its number, threadgroup after threadgroup
 	vals    []uint64
 	vars    []uint64
@@ -34,7 +35,7 @@ type leave struct {
 }
 
 // runOracle launches a kernel in one dimension.
-func runOracle(k *kir.Kernel, l Launch) error {
+func runOracle(k *kir.Kernel, l launch.Launch) error {
 	for t := range l.Grid[0] {
 		o := &oracle{k: k, launch: l, thread: t, vals: make([]uint64, k.NumInstrs), vars: make([]uint64, len(k.Vars))}
 		for _, r := range k.Regions {
@@ -201,7 +202,7 @@ func TestRandomPrograms(t *testing.T) {
 			if varied > 0 {
 				kerneltest.Vary(4*seed+uint64(varied), k)
 			}
-			l := Launch{Grid: c.Grid, Threadgroup: c.Threadgroup}
+			l := launch.Launch{Grid: c.Grid, Threadgroup: c.Threadgroup}
 			l.Buffers, l.Fixed = kerneltest.Bind(k, c.Buffers())
 			wanted := runOracle(k, l)
 			want := l.Buffers

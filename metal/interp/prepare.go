@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/launch"
 )
 
 // kind says how the executor's loop treats an instruction.
@@ -75,7 +76,7 @@ type constant struct {
 // Prepare verifies a kernel and makes it ready for execution. files are the names that positions refer to, for
 // messages.
 func Prepare(k *kir.Kernel, files []string) (*Executable, error) {
-	if err := Check(k); err != nil {
+	if err := launch.Check(k); err != nil {
 		return nil, err
 	}
 	p := &preparer{
@@ -205,8 +206,8 @@ func (p *preparer) layout() {
 		}
 		p.root[in.ID], p.slot[in.ID] = in, s
 	})
-	p.exe.tgOff, p.exe.threadOff = RegionOffsets(k)
-	_, thread := ownBytes(k)
+	p.exe.tgOff, p.exe.threadOff = launch.RegionOffsets(k)
+	_, thread := launch.OwnBytes(k)
 	for i := range p.exe.threadOff { // a region of all lanes after another
 		if p.exe.threadOff[i] > 0 {
 			p.exe.threadOff[i] *= lanes

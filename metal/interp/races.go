@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/launch"
 )
 
 // races knows who touched which byte last. A race is two accesses to one byte by two threads, at least one of them a
@@ -104,7 +105,7 @@ type touch struct {
 	ob     int
 	lane   int
 	off    uint64
-	acc    access
+	acc    launch.AccessKind
 	now, v []byte // the bytes that are there and, for a write, those that will be
 }
 
@@ -229,10 +230,10 @@ func (r *races) ordered(a *touch) bool {
 	t := *r.moments(f, memory)
 	for j := range a.now {
 		c := r.cell(f, a.ob, memory, a.off+uint64(j))
-		harmless := a.acc == accWrite && a.now[j] == a.v[j]
-		writes := a.acc == accWrite || a.acc == accAtomic && a.in.op != kir.AtomicLoad
+		harmless := a.acc == launch.Write && a.now[j] == a.v[j]
+		writes := a.acc == launch.Write || a.acc == launch.Atomic && a.in.op != kir.AtomicLoad
 		far, did := uint8(0), ""
-		if a.acc != accAtomic && (c.atomic&wrote != 0 || writes && !harmless) {
+		if a.acc != launch.Atomic && (c.atomic&wrote != 0 || writes && !harmless) {
 			far, did = r.apart(t, c.atomic, me), "touched by an atomic operation"
 		}
 		if far == 0 && !harmless {
@@ -253,9 +254,9 @@ func (r *races) ordered(a *touch) bool {
 // note makes the access the last one to its byte.
 func (r *races) note(t []moment, a *touch, c *lastUsers, me user, writes bool) {
 	switch a.acc {
-	case accWrite:
+	case launch.Write:
 		c.writer = me
-	case accRead:
+	case launch.Read:
 		// Of several readers only the last one's moment is known, which does not tell what atomics order.
 		if far := r.apart(t, c.reader, me); far != 0 && !r.atomic {
 			me = me.several(max(far, c.reader.who()))
@@ -282,7 +283,7 @@ func (r *races) report(a *touch, far uint8, did string) {
 	index := int64(a.off) / elem
 	f.fail(a.in, name, index, int64(o.size)/elem,
 		"race on %s memory: %s of %s[%d], which %s %s with no barrier between them",
-		o.space, accessName[a.acc], name, index, other, did)
+		o.space, a.acc, name, index, other, did)
 	f.concerns(a.ob)
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/launch"
 )
 
 // raceParts is what the kernels of race cases are made of.
@@ -197,7 +198,7 @@ func TestRaces(t *testing.T) {
 					lane: b.Builtin(kir.ThreadIndexInSimdgroup, 0), sg: b.Builtin(kir.SimdgroupIndexInThreadgroup, 0),
 					group: b.Builtin(kir.ThreadgroupPositionInGrid, 0)})
 				err := kerneltest.Run(prepare(t, b).NewRun,
-					Launch{Grid: [3]int{128, 1, 1}, Threadgroup: [3]int{64, 1, 1},
+					launch.Launch{Grid: [3]int{128, 1, 1}, Threadgroup: [3]int{64, 1, 1},
 						Buffers: [][]byte{make([]byte, 130*4)}, Validate: true}, 1)
 				if c.want == "" {
 					require.NoError(t, err)

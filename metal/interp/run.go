@@ -2,34 +2,12 @@ package interp
 
 import (
 	"runtime"
-	"sync/atomic"
 	"time"
 	"unsafe"
 
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/launch"
 )
-
-// Launch is one dispatch of a kernel.
-type Launch struct {
-	Grid        [3]int // threads, not threadgroups; nothing runs if one is 0
-	Threadgroup [3]int // at least 1 each, at most 1024 in all; threadgroups at the grid's edge are smaller
-	// Buffers holds the bound bytes of each Param, in the order of Kernel.Params; nil for Threadgroup ones.
-	Buffers [][]byte
-	// Fixed says which of Buffers nobody writes while the launch runs, because their bytes were given with it, in the
-	// order of Buffers; nil: none are known to be so.
-	Fixed []bool
-	// ThreadgroupBytes is the length of each Threadgroup Param's memory, in the order of Kernel.Params; nil if
-	// there are none.
-	ThreadgroupBytes []int
-	// Interrupt, if not nil, stops the launch soon after it becomes true; it then ends with ErrInterrupted.
-	Interrupt *atomic.Bool
-	// Written says under Validate of each byte of a buffer whether it was ever written: reads of others are faults, and
-	// writes are noted there. It is in the order of Buffers; nil, or an entry of nil, watches nothing.
-	Written [][]bool
-	// Validate makes reads of uninitialised memory, races and barriers that not all threads reach faults. One
-	// worker runs it.
-	Validate bool
-}
 
 // Run is a launch in execution: any number of goroutines may Work on it.
 type Run struct {
@@ -38,7 +16,7 @@ type Run struct {
 	grid, tg [3]int
 	groups   [3]int
 	total    int64
-	progress Progress
+	progress launch.Progress
 	tgParams []int // byte offset in threadgroup memory of each Param, -1 for others
 	tgSizes  []int
 	tgBytes  int
@@ -46,9 +24,9 @@ type Run struct {
 }
 
 // NewRun checks a launch and readies it. Buffers must stay valid until every Work has returned.
-func (p *Executable) NewRun(l Launch) (*Run, error) {
+func (p *Executable) NewRun(l launch.Launch) (*Run, error) {
 	r := &Run{exe: p, buffers: l.Buffers, grid: l.Grid, tg: l.Threadgroup}
-	var plan Plan
+	var plan launch.Plan
 	if err := plan.Check(p.kernel, &l); err != nil {
 		return nil, err
 	}
@@ -71,7 +49,7 @@ func (r *Run) Parallelism() (goroutines int, long bool) {
 	return int(min(r.total, 1<<16)), true
 }
 
-// Err returns how the launch ended, as Progress.Err does.
+// Err returns how the launch ended, as launch.Progress.Err does.
 func (r *Run) Err() error { return r.progress.Err() }
 
 // Panicked ends the launch with an error, after a panic of Work.
@@ -82,7 +60,7 @@ const turnTime = 100 * time.Microsecond
 
 // Work executes threadgroups until none is left that no other worker has begun, the launch is interrupted or a kernel
 // faults. Threadgroups that wait for others are suspended, and others take turns with them.
-func (r *Run) Work() { TakeTurns(&r.progress, r.exe.kernel, &worker{run: r, turn: time.Now()}) }
+func (r *Run) Work() { launch.TakeTurns(&r.progress, r.exe.kernel, &worker{run: r, turn: time.Now()}) }
 
 // worker is a goroutine's part in a Run.
 type worker struct {
@@ -90,7 +68,7 @@ type worker struct {
 	turn time.Time // when other goroutines last got one
 }
 
-// Begin implements Turns.
+// Begin implements launch.Turns.
 func (w *worker) Begin(i int64) (g *group, ended, ok bool) {
 	g = w.run.begin(i)
 	if ended = w.Turn(g, 0); ended && time.Since(w.turn) > turnTime { // who builds the next graph needs a processor too
@@ -100,7 +78,7 @@ func (w *worker) Begin(i int64) (g *group, ended, ok bool) {
 	return g, ended, true
 }
 
-// Turn implements Turns.
+// Turn implements launch.Turns.
 func (w *worker) Turn(g *group, _ int) (ended bool) {
 	if !g.step() {
 		return false
@@ -109,16 +87,16 @@ func (w *worker) Turn(g *group, _ int) (ended bool) {
 	return true
 }
 
-// Index implements Turns.
+// Index implements launch.Turns.
 func (w *worker) Index(g *group) int64 { return g.index }
 
-// Bytes implements Turns.
+// Bytes implements launch.Turns.
 func (w *worker) Bytes(g *group) int {
 	p := w.run.exe
 	return 8*len(g.mem) + len(g.frames)*(p.regBytes+p.threadBytes+1024)
 }
 
-// Yield implements Turns.
+// Yield implements launch.Turns.
 func (w *worker) Yield() { runtime.Gosched() }
 
 // group is a threadgroup in execution.

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/launch"
 )
 
 // shadow is the validating executor's knowledge of memory: which bytes were written, and in races who touched each
@@ -22,8 +23,8 @@ func newShadow(p *Executable) *shadow { return &shadow{races: newRaces(p)} }
 // lane here already, so that each lane finds what those before it left.
 //
 //go:norace
-func (s *shadow) check(f *frame, in *inst, p *[lanes]uint64, size uint64, acc access, v []byte) bool {
-	if acc == accAtomic {
+func (s *shadow) check(f *frame, in *inst, p *[lanes]uint64, size uint64, acc launch.AccessKind, v []byte) bool {
+	if acc == launch.Atomic {
 		defer s.met(f, in)
 	}
 	for m := f.mask; m != 0; m &= m - 1 {
@@ -43,7 +44,7 @@ func (s *shadow) check(f *frame, in *inst, p *[lanes]uint64, size uint64, acc ac
 			continue
 		}
 		a := touch{f: f, in: in, ob: ob, lane: i, off: off, acc: acc, now: unsafe.Slice((*byte)(o.base), o.size)[off:][:size]}
-		if acc == accWrite {
+		if acc == launch.Write {
 			a.v = v[uint64(i)*size:][:size]
 		}
 		if !s.ordered(&a) {
@@ -82,8 +83,8 @@ func (f *frame) parts(ob int) bool {
 
 // initialised notes what a lane writes. Reading what nothing wrote is a fault once something depends on what was read;
 // for an atomic operation, at once.
-func (s *shadow) initialised(f *frame, in *inst, ob, i int, off, size uint64, acc access) bool {
-	onlyWrites := acc == accWrite || in.op == kir.AtomicStore || in.op == kir.AtomicRMW && in.mode == kir.ModeExchange
+func (s *shadow) initialised(f *frame, in *inst, ob, i int, off, size uint64, acc launch.AccessKind) bool {
+	onlyWrites := acc == launch.Write || in.op == kir.AtomicStore || in.op == kir.AtomicRMW && in.mode == kir.ModeExchange
 	w := s.written(f, ob, i, off, size)
 	for j := range w {
 		if w[j] {
@@ -97,7 +98,7 @@ func (s *shadow) initialised(f *frame, in *inst, ob, i int, off, size uint64, ac
 		name, elem := f.describe(ob)
 		index := kir.PtrOffset(at[uint64](f, in.a)[i]) / elem
 		f.fail(in, name, index, int64(o.size)/elem, "%s of %s memory %s[%d] before anything was written to it",
-			accessName[acc], o.space, name, index)
+			acc, o.space, name, index)
 		f.fault.Unwritten = o.space == kir.Device || o.space == kir.Constant
 		f.concerns(ob)
 		if in.op == kir.Load {

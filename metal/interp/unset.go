@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/launch"
 )
 
 // unset is the validating executor's knowledge of registers that hold what the source never set: variables before
@@ -20,9 +21,9 @@ type unset struct {
 
 // reason is what to say of an unset value.
 type reason struct {
-	fault *Fault // of the read, if it was one of memory
-	name  string // or the variable
-	part  bool   // of a structure or vector, and as it is there
+	fault *launch.Fault // of the read, if it was one of memory
+	name  string        // or the variable
+	part  bool          // of a structure or vector, and as it is there
 }
 
 type unsetVar struct {

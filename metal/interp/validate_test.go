@@ -8,6 +8,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/launch"
 )
 
 func ptrOf(b []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b)) }
@@ -108,7 +109,7 @@ func TestValidation(t *testing.T) {
 				lane: b.Builtin(kir.ThreadIndexInSimdgroup, 0), sg: b.Builtin(kir.SimdgroupIndexInThreadgroup, 0)}
 			c.build(b, p)
 			exe := prepare(t, b)
-			l := Launch{Grid: [3]int{128, 1, 1}, Threadgroup: [3]int{64, 1, 1}, Buffers: [][]byte{make([]byte,
+			l := launch.Launch{Grid: [3]int{128, 1, 1}, Threadgroup: [3]int{64, 1, 1}, Buffers: [][]byte{make([]byte,
 				128*4)}}
 			require.NoError(t, kerneltest.Run(exe.NewRun, l, 1))
 			l.Validate = true

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mlxlua/mlxlua/metal/interp"
+	"github.com/mlxlua/mlxlua/metal/launch"
 )
 
 // wild are bodies that do what no kernel should: pointers far outside, misaligned ones, indices of every kind, numbers
@@ -66,9 +66,9 @@ func TestWildKernels(t *testing.T) {
 				for k := range m {
 					m[k] = byte(k * 7)
 				}
-				err := r(interp.Launch{Grid: line(n), Threadgroup: line(n),
+				err := r(launch.Launch{Grid: line(n), Threadgroup: line(n),
 					Buffers: [][]byte{m[128:256:256], m[512:576:576], m[700:700:700]}}, 1)
-				var f *interp.Fault
+				var f *launch.Fault
 				require.True(t, err == nil || errors.As(err, &f), "%s: %v", body, err)
 				for k, b := range m {
 					if k < 128 || k >= 256 && k < 512 || k >= 576 {
@@ -82,7 +82,7 @@ func TestWildKernels(t *testing.T) {
 				got, err := run(r)
 				if fault != nil {
 					faults++
-					var f *interp.Fault
+					var f *launch.Fault
 					require.ErrorAs(t, err, &f, "%s: %s, %d threads", name, body, n)
 					if n <= 8 { // else it may be another of several faults
 						require.EqualError(t, err, fault.Error(), "%s: %s", name, body)

@@ -11,10 +11,10 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal/jit/native"
 	"github.com/mlxlua/mlxlua/metal/jit/x86"
+	"github.com/mlxlua/mlxlua/metal/launch"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/msl"
@@ -46,7 +46,7 @@ func words(v ...uint32) []byte {
 }
 
 // measure runs a launch often and returns the median seconds of one.
-func measure(b *testing.B, p *Executable, l interp.Launch, repeat int) float64 {
+func measure(b *testing.B, p *Executable, l launch.Launch, repeat int) float64 {
 	t := seconds(9, func() {
 		for range repeat {
 			require.NoError(b, kerneltest.Run(p.NewRun, l, 1))
@@ -95,7 +95,7 @@ func BenchmarkGelu(b *testing.B) {
 	}{{"4M", 4 << 20, 1}, {"L2", 16 << 10, 64}} {
 		b.Run(size.name, func(b *testing.B) {
 			n := size.n
-			l := interp.Launch{Grid: [3]int{n, 1, 1}, Threadgroup: [3]int{256, 1, 1},
+			l := launch.Launch{Grid: [3]int{n, 1, 1}, Threadgroup: [3]int{256, 1, 1},
 				Buffers: [][]byte{floatBytes(b, n), floatBytes(b, n), floatBytes(b, n), floatBytes(b, n)}}
 			turn := func(p *Executable) float64 {
 				return seconds(1, func() {
@@ -287,7 +287,7 @@ func BenchmarkQmv(b *testing.B) {
 				turn := 0
 				run := func() {
 					turn = (turn + 1) % copies
-					require.NoError(b, kerneltest.Run(p.NewRun, interp.Launch{Grid: [3]int{N / 8 * threads, 1, 1},
+					require.NoError(b, kerneltest.Run(p.NewRun, launch.Launch{Grid: [3]int{N / 8 * threads, 1, 1},
 						Threadgroup: [3]int{threads, 1, 1},
 						Buffers:     [][]byte{w[turn*N*K/2 : (turn+1)*N*K/2], scales, biases, x, out}}, 1))
 				}
@@ -353,7 +353,7 @@ func BenchmarkGatedDelta(b *testing.B) {
 				p := prepare(b, gatedDeltaText, level)
 				seq := func() []byte { return floatBytes(b, steps*heads*dim) }
 				state, end := floatBytes(b, heads*dim*dim), floatBytes(b, heads*dim*dim)
-				l := interp.Launch{Grid: [3]int{32, dim, heads}, Threadgroup: [3]int{32, 4, 1},
+				l := launch.Launch{Grid: [3]int{32, dim, heads}, Threadgroup: [3]int{32, 4, 1},
 					Buffers: [][]byte{seq(), seq(), seq(), floatBytes(b, steps*heads), floatBytes(b, steps*heads), state,
 						words(uint32(steps)), seq(), end}}
 				t := measure(b, p, l, 3)

@@ -13,6 +13,7 @@ import (
 	"github.com/mlxlua/mlxlua/metal/jit"
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/launch"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
@@ -49,7 +50,7 @@ func TestManyValues(t *testing.T) {
 			for k := range a {
 				a[k] = byte(k%4*21 - k/4%2) // floats of about 4e-3
 			}
-			err := r(interp.Launch{Grid: line(64), Threadgroup: line(64), Buffers: [][]byte{o, a}}, 0)
+			err := r(launch.Launch{Grid: line(64), Threadgroup: line(64), Buffers: [][]byte{o, a}}, 0)
 			return o, err
 		}
 		for _, l := range levels(t) {
@@ -66,7 +67,7 @@ func TestManyValues(t *testing.T) {
 	}
 }
 
-// TestDeepBlocks: blocks nested nearly as deep as interp.Check lets them be are compiled and run.
+// TestDeepBlocks: blocks nested nearly as deep as launch.Check lets them be are compiled and run.
 func TestDeepBlocks(t *testing.T) {
 	m, err := msl.Compile(msl.Source{Name: "deep", Text: "kernel void k(device int *o [[buffer(0)]], " +
 		"uint i [[thread_position_in_grid]]) { if (o[i] >= 0) o[i] += 1; }"}, msl.Options{})
@@ -76,13 +77,13 @@ func TestDeepBlocks(t *testing.T) {
 		k.Body = &kir.Block{Instrs: []*kir.Instr{{Op: kir.BlockOp, ID: k.NumInstrs, Body: k.Body}}}
 		k.NumInstrs++
 	}
-	require.NoError(t, interp.Check(&k))
+	require.NoError(t, launch.Check(&k))
 	for _, l := range levels(t) {
 		p, err := jit.Prepare(&k, m.Files, jit.Options{Level: l})
 		require.NoError(t, err)
 		o := make([]byte, 4*64)
 		require.NoError(t, kerneltest.Run(p.NewRun,
-			interp.Launch{Grid: line(64), Threadgroup: line(64), Buffers: [][]byte{o}}, 0))
+			launch.Launch{Grid: line(64), Threadgroup: line(64), Buffers: [][]byte{o}}, 0))
 		for _, v := range u32s(o) {
 			require.Equal(t, uint32(1), v)
 		}

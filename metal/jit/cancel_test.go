@@ -9,6 +9,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/jit"
+	"github.com/mlxlua/mlxlua/metal/launch"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
@@ -63,25 +64,25 @@ func TestEndlessKernelsStop(t *testing.T) {
 			all = append(all, runs(p.NewRun))
 		}
 		for n, r := range all {
-			for _, launch := range [][2]int{{64, 64}, {1 << 16, 48}} {
-				stopsSoon(t, r, launch, body, n)
+			for _, sizes := range [][2]int{{64, 64}, {1 << 16, 48}} {
+				stopsSoon(t, r, sizes, body, n)
 			}
 		}
 	}
 }
 
-func stopsSoon(t *testing.T, r runner, launch [2]int, body string, n int) {
+func stopsSoon(t *testing.T, r runner, sizes [2]int, body string, n int) {
 	var stop atomic.Bool
 	o, a := make([]byte, 1<<19), make([]byte, 1<<19)
 	ended := make(chan error, 1)
 	time.AfterFunc(time.Millisecond, func() { stop.Store(true) })
 	go func() {
-		ended <- r(interp.Launch{Grid: [3]int{launch[0], 1, 1}, Threadgroup: [3]int{launch[1], 1, 1},
+		ended <- r(launch.Launch{Grid: [3]int{sizes[0], 1, 1}, Threadgroup: [3]int{sizes[1], 1, 1},
 			Buffers: [][]byte{o, a}, Interrupt: &stop}, 0)
 	}()
 	select {
 	case err := <-ended:
-		require.ErrorIs(t, err, interp.ErrInterrupted, "executor %d: %s", n, body)
+		require.ErrorIs(t, err, launch.ErrInterrupted, "executor %d: %s", n, body)
 	case <-time.After(20 * time.Second): // the process cannot go on: machine code that does not ask stops the collector
 		panic("an endless kernel does not stop: " + body)
 	}

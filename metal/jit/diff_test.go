@@ -20,6 +20,7 @@ import (
 	"github.com/mlxlua/mlxlua/metal/jit"
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/launch"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
@@ -53,22 +54,22 @@ func levels(tb testing.TB) []jit.Level {
 }
 
 // runner executes launches on so many goroutines, one for each processor if that is 0.
-type runner func(l interp.Launch, workers int) error
+type runner func(l launch.Launch, workers int) error
 
 // runs returns the runner of an executable, of any executor.
-func runs[R kerneltest.Running](newRun func(interp.Launch) (R, error)) runner {
-	return func(l interp.Launch, workers int) error { return kerneltest.Run(newRun, l, workers) }
+func runs[R kerneltest.Running](newRun func(launch.Launch) (R, error)) runner {
+	return func(l launch.Launch, workers int) error { return kerneltest.Run(newRun, l, workers) }
 }
 
 // execute runs a case on buffers that the kernel has some of, and returns those.
 func execute[R kerneltest.Running](
-	c *kerneltest.Case, k *kir.Kernel, newRun func(interp.Launch) (R, error), all [][]byte,
+	c *kerneltest.Case, k *kir.Kernel, newRun func(launch.Launch) (R, error), all [][]byte,
 ) ([][]byte, error) {
 	b, fixed := kerneltest.Bind(k, all)
 	var late atomic.Bool
-	l := interp.Launch{Grid: c.Grid, Threadgroup: c.Threadgroup, Buffers: b, Fixed: fixed, Interrupt: &late}
+	l := launch.Launch{Grid: c.Grid, Threadgroup: c.Threadgroup, Buffers: b, Fixed: fixed, Interrupt: &late}
 	var timer *time.Timer
-	err := kerneltest.Run(func(l interp.Launch) (R, error) {
+	err := kerneltest.Run(func(l launch.Launch) (R, error) {
 		r, err := newRun(l) // patience is not for compiling
 		timer = time.AfterFunc(patience, func() { late.Store(true) })
 		return r, err
@@ -151,7 +152,7 @@ func compare(c *kerneltest.Case, variants []jit.Options) error {
 	}
 	defer func() { fences <- f }()
 	want, err := execute(c, k, ref.NewRun, clones(start))
-	var fault *interp.Fault
+	var fault *launch.Fault
 	if err != nil && !errors.As(err, &fault) {
 		return fmt.Errorf("%w: interp: %w", errText, err)
 	}
@@ -162,7 +163,7 @@ func compare(c *kerneltest.Case, variants []jit.Options) error {
 		}
 		got, err := execute(c, k, p.NewRun, f.place(c.Seed, start))
 		if fault != nil {
-			if f := (*interp.Fault)(nil); !errors.As(err, &f) {
+			if f := (*launch.Fault)(nil); !errors.As(err, &f) {
 				return fmt.Errorf("%s: %v, want a fault like %w", label(o), err, fault)
 			}
 			continue // of several faults it may be another one
@@ -324,13 +325,13 @@ func compiles(k *kir.Kernel, files []string, l jit.Level, size [3]int) error {
 	if err != nil {
 		return err
 	}
-	launch := interp.Launch{Grid: size, Threadgroup: size, ThreadgroupBytes: make([]int, len(k.Params))}
+	at := launch.Launch{Grid: size, Threadgroup: size, ThreadgroupBytes: make([]int, len(k.Params))}
 	for _, q := range k.Params {
-		launch.Buffers = append(launch.Buffers, make([]byte, q.MinBytes))
+		at.Buffers = append(at.Buffers, make([]byte, q.MinBytes))
 	}
 	if k.MaxThreads > 0 && k.MaxThreads < size[0]*size[1] {
 		return nil
 	}
-	_, err = p.NewRun(launch)
+	_, err = p.NewRun(at)
 	return err
 }

@@ -80,7 +80,7 @@ type Executable struct {
 	runs        sync.Pool
 }
 
-// Prepare readies a well-formed kernel (interp.Check) for execution. files are the names that positions refer to. It
+// Prepare readies a well-formed kernel (launch.Check) for execution. files are the names that positions refer to. It
 // fails where Best does, or if the processor lacks the level asked for.
 func Prepare(k *kir.Kernel, files []string, o Options) (*Executable, error) {
 	best, err := machine()

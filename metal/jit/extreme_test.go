@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
+	"github.com/mlxlua/mlxlua/metal/launch"
 )
 
 // TestExtreme: a choice between two floats by a comparison of them keeps its bits, whichever way round it is written,
@@ -55,7 +55,7 @@ kernel void k(const device float* x [[buffer(0)]], const device float* y [[buffe
 					continue
 				}
 				out := make([]byte, 4*n)
-				require.NoError(t, kerneltest.Run(prepare(t, text, level).NewRun, interp.Launch{Grid: [3]int{n, 1, 1},
+				require.NoError(t, kerneltest.Run(prepare(t, text, level).NewRun, launch.Launch{Grid: [3]int{n, 1, 1},
 					Threadgroup: [3]int{n, 1, 1}, Buffers: [][]byte{pack(x), pack(y), out}}, 1))
 				for i := range n {
 					a, b := x[i], y[i]

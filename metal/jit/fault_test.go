@@ -11,10 +11,10 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal/jit/native"
 	"github.com/mlxlua/mlxlua/metal/jit/x86"
+	"github.com/mlxlua/mlxlua/metal/launch"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/jit/amd64"
 	"github.com/mlxlua/mlxlua/metal/jit/block"
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
@@ -44,8 +44,8 @@ func byHand(t *testing.T, text ...byte) *Executable {
 	return p
 }
 
-func one() interp.Launch {
-	return interp.Launch{Grid: [3]int{1, 1, 1}, Threadgroup: [3]int{1, 1, 1}}
+func one() launch.Launch {
+	return launch.Launch{Grid: [3]int{1, 1, 1}, Threadgroup: [3]int{1, 1, 1}}
 }
 
 // TestFaultsOfTheProcessorAreErrors: the last resort against wrong code. It works on any goroutine, however deep its
@@ -121,7 +121,7 @@ func TestBugsOfTheCompiler(t *testing.T) {
 			BeforeCompile: func(_ *kir.Kernel, paired bool) error { return before(paired) }})
 		require.NoError(t, err)
 		from, to := bytes.Repeat([]byte{1, 2, 3, 4}, 128), make([]byte, 512)
-		return to, kerneltest.Run(p.NewRun, interp.Launch{Grid: [3]int{128, 1, 1}, Threadgroup: [3]int{64, 1, 1},
+		return to, kerneltest.Run(p.NewRun, launch.Launch{Grid: [3]int{128, 1, 1}, Threadgroup: [3]int{64, 1, 1},
 			Buffers: [][]byte{from, to}}, 0)
 	}
 	for _, where := range []bool{false, true} {

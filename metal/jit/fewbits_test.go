@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
+	"github.com/mlxlua/mlxlua/metal/launch"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
@@ -45,7 +45,7 @@ kernel void k(const device %s* x [[buffer(0)]], device float* o [[buffer(1)]], u
 					}
 					out := make([]byte, 4*n)
 					require.NoError(t, kerneltest.Run(p.NewRun,
-						interp.Launch{Grid: [3]int{n, 1, 1}, Threadgroup: [3]int{n, 1, 1},
+						launch.Launch{Grid: [3]int{n, 1, 1}, Threadgroup: [3]int{n, 1, 1},
 							Buffers: [][]byte{in, out}}, 1))
 					for i, w := range want {
 						require.Equal(t, w, math.Float32frombits(binary.LittleEndian.Uint32(out[4*i:])), "%s %d", text, i)

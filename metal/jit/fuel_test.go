@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
+	"github.com/mlxlua/mlxlua/metal/launch"
 )
 
 const longKernels = `
@@ -54,9 +54,9 @@ func TestLongStops(t *testing.T) {
 			var stop atomic.Bool
 			at := make(chan time.Time, 1)
 			time.AfterFunc(5*time.Millisecond, func() { at <- time.Now(); stop.Store(true) })
-			err := kerneltest.Run(p.NewRun, interp.Launch{Grid: line(1024), Threadgroup: line(1024), Interrupt: &stop,
+			err := kerneltest.Run(p.NewRun, launch.Launch{Grid: line(1024), Threadgroup: line(1024), Interrupt: &stop,
 				Buffers: [][]byte{make([]byte, 4096)}}, 1)
-			require.ErrorIs(t, err, interp.ErrInterrupted, "%s %s", l, name)
+			require.ErrorIs(t, err, launch.ErrInterrupted, "%s %s", l, name)
 			require.Less(t, time.Since(<-at), 2*time.Second, "%s %s", l, name)
 		}
 	}
@@ -81,10 +81,10 @@ func TestLeavesAndGoesOn(t *testing.T) {
 		p := programs(t, longKernels, l)
 		out := make([]byte, 4*2*n)
 		require.NoError(t, kerneltest.Run(p["phases"].NewRun,
-			interp.Launch{Grid: line(2 * n), Threadgroup: line(n), Buffers: [][]byte{out}}, 0))
+			launch.Launch{Grid: line(2 * n), Threadgroup: line(n), Buffers: [][]byte{out}}, 0))
 		require.Equal(t, append(append([]uint32(nil), sums...), sums...), u32s(out))
 		require.NoError(t, kerneltest.Run(p["nested"].NewRun,
-			interp.Launch{Grid: line(n), Threadgroup: line(n), Buffers: [][]byte{out[:4*n]}}, 0))
+			launch.Launch{Grid: line(n), Threadgroup: line(n), Buffers: [][]byte{out[:4*n]}}, 0))
 		// In the end the start is forgotten: x is the sum of c/2^(29-c), which float32 holds but for the last bits.
 		want := float32(0)
 		for r := range 60 {

@@ -13,6 +13,7 @@ import (
 	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/jit"
+	"github.com/mlxlua/mlxlua/metal/launch"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
@@ -59,7 +60,7 @@ func (c memCase) run(r runner) ([][]byte, error) {
 	for i, b := range c.buffers {
 		bufs[i] = append([]byte(nil), b...)
 	}
-	err := r(interp.Launch{Grid: c.grid, Threadgroup: c.tg, Buffers: bufs, ThreadgroupBytes: c.tgBytes}, 1)
+	err := r(launch.Launch{Grid: c.grid, Threadgroup: c.tg, Buffers: bufs, ThreadgroupBytes: c.tgBytes}, 1)
 	return bufs, err
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/jit"
+	"github.com/mlxlua/mlxlua/metal/launch"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
@@ -47,9 +48,9 @@ func TestTheFirstThreadgroupsFaultIsReported(t *testing.T) {
 			binary.LittleEndian.PutUint32(rounds, 3000)
 		}
 		for range 5 {
-			err := r(interp.Launch{Grid: line(64 * 500), Threadgroup: line(64),
+			err := r(launch.Launch{Grid: line(64 * 500), Threadgroup: line(64),
 				Buffers: [][]byte{make([]byte, 256), rounds}}, 4)
-			var f *interp.Fault
+			var f *launch.Fault
 			require.ErrorAs(t, err, &f, name)
 			require.Equal(t, int64(1000037), f.Index, name)
 		}
@@ -67,7 +68,7 @@ func TestManyThreadgroupsWaitForEachOther(t *testing.T) {
 	}`) {
 		out := make([]byte, 4*groups)
 		start := time.Now()
-		require.NoError(t, r(interp.Launch{Grid: line(groups), Threadgroup: line(1),
+		require.NoError(t, r(launch.Launch{Grid: line(groups), Threadgroup: line(1),
 			Buffers: [][]byte{make([]byte, 4), out, bytesOf(groups)}}, 2))
 		for i, v := range u32s(out) {
 			require.Equal(t, uint32(i+1), v)
@@ -83,16 +84,16 @@ func TestHugeGridsCanBeStopped(t *testing.T) {
 			for _, tg := range [][3]int{line(1), line(1024), {1, 32, 32}} {
 				var stop atomic.Bool
 				defer time.AfterFunc(2*time.Millisecond, func() { stop.Store(true) }).Stop()
-				err := r(interp.Launch{Grid: grid, Threadgroup: tg, Interrupt: &stop}, 0)
+				err := r(launch.Launch{Grid: grid, Threadgroup: tg, Interrupt: &stop}, 0)
 				if stop.Load() {
-					require.ErrorIs(t, err, interp.ErrInterrupted, name)
+					require.ErrorIs(t, err, launch.ErrInterrupted, name)
 				}
 			}
 		}
 		huge := [3]int{math.MaxUint32, math.MaxUint32, math.MaxUint32}
-		err := r(interp.Launch{Grid: huge, Threadgroup: line(1)}, 0)
+		err := r(launch.Launch{Grid: huge, Threadgroup: line(1)}, 0)
 		require.EqualError(t, err, "[k] grid is out of range: [4294967295 4294967295 4294967295]", name)
-		require.Error(t, r(interp.Launch{Grid: [3]int{1 << 32, 1, 1}, Threadgroup: line(1)}, 0), name)
-		require.Error(t, r(interp.Launch{Grid: [3]int{-1, 1, 1}, Threadgroup: line(1)}, 0), name)
+		require.Error(t, r(launch.Launch{Grid: [3]int{1 << 32, 1, 1}, Threadgroup: line(1)}, 0), name)
+		require.Error(t, r(launch.Launch{Grid: [3]int{-1, 1, 1}, Threadgroup: line(1)}, 0), name)
 	}
 }

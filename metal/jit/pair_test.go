@@ -14,6 +14,7 @@ import (
 	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
+	"github.com/mlxlua/mlxlua/metal/launch"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
@@ -31,12 +32,12 @@ func runBoth(t *testing.T, text string, grid, tg [3]int, buffers func() [][]byte
 	m, err := msl.Compile(msl.Source{Name: "k", Text: text}, msl.Options{Float64: true})
 	require.NoError(t, err, text)
 	k := m.Kernels[0]
-	launch := func() interp.Launch {
+	launch := func() launch.Launch {
 		all, b := buffers(), make([][]byte, len(k.Params))
 		for i, p := range k.Params {
 			b[i] = all[p.Index]
 		}
-		return interp.Launch{Grid: grid, Threadgroup: tg, Buffers: b}
+		return launch.Launch{Grid: grid, Threadgroup: tg, Buffers: b}
 	}
 	ref, err := interp.Prepare(k, m.Files)
 	require.NoError(t, err)

@@ -1,9 +1,9 @@
 package jit
 
 import (
-	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/launch"
 )
 
 // Launches that write much more than the cache holds store past it: nothing is read only to be overwritten, and
@@ -18,7 +18,7 @@ const (
 )
 
 // writesMuch reports whether a launch seems to write so much that it should do it past the cache.
-func writesMuch(k *kir.Kernel, l *interp.Launch) bool {
+func writesMuch(k *kir.Kernel, l *launch.Launch) bool {
 	most := threadBytes
 	for _, n := range l.Grid {
 		most = min(most*min(n, 1<<31), 1<<31)

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/mlxlua/mlxlua/metal/jit/native"
+	"github.com/mlxlua/mlxlua/metal/launch"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
 	"github.com/mlxlua/mlxlua/metal/msl"
@@ -52,7 +52,7 @@ func TestPastTheCache(t *testing.T) {
 					mem, err := native.Map(offset + n*size + 64)
 					require.NoError(t, err)
 					require.NoError(t, kerneltest.Run(p.NewRun,
-						interp.Launch{Grid: [3]int{threads, 1, 1}, Threadgroup: [3]int{128, 1, 1},
+						launch.Launch{Grid: [3]int{threads, 1, 1}, Threadgroup: [3]int{128, 1, 1},
 							Buffers: [][]byte{mem[offset : offset+n*size]}}, 0))
 					for i := range n {
 						var word [8]byte
@@ -90,7 +90,7 @@ func TestWritesMuch(t *testing.T) {
 		{[]kir.Param{out}, [][]byte{big}, [3]int{1 << 31, 1 << 31, 1 << 31}, true},
 		{[]kir.Param{out}, [][]byte{big}, [3]int{0, 1, 1}, false},
 	} {
-		l := interp.Launch{Grid: c.grid, Buffers: c.buffers}
+		l := launch.Launch{Grid: c.grid, Buffers: c.buffers}
 		require.Equal(t, c.want, writesMuch(&kir.Kernel{Params: c.params}, &l), fmt.Sprint(i))
 	}
 }

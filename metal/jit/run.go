@@ -7,20 +7,20 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mlxlua/mlxlua/metal/interp"
+	"github.com/mlxlua/mlxlua/metal/launch"
 )
 
 // Run is a launch in execution: any number of goroutines may Work on it.
 type Run struct {
 	exe      *Executable
 	special  *specialization
-	plan     interp.Plan
+	plan     launch.Plan
 	buffers  [][]byte
 	grid, tg [3]int
 	waits    bool
 	past     bool // much is written: past the cache
 	single   bool // one threadgroup a call
-	progress interp.Progress
+	progress launch.Progress
 	nanos    atomic.Int64 // what a threadgroup takes, 0 if unknown
 	help     func()
 	helped   atomic.Bool
@@ -28,7 +28,7 @@ type Run struct {
 
 // NewRun checks a launch and readies it; the kernel is compiled for it if need be. Buffers must stay valid until
 // every Work has returned. Launch.Validate has no meaning here.
-func (p *Executable) NewRun(l interp.Launch) (*Run, error) {
+func (p *Executable) NewRun(l launch.Launch) (*Run, error) {
 	if err := p.root.ready(); err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (r *Run) Estimate() time.Duration {
 // Each is how many nanoseconds a threadgroup may take, going by the last launch; 0 if nothing is known.
 func (r *Run) Each() int64 { return r.nanos.Load() }
 
-// Err returns how the launch ended, as interp.Progress.Err does.
+// Err returns how the launch ended, as launch.Progress.Err does.
 func (r *Run) Err() error { return r.progress.Err() }
 
 // Panicked ends the launch with an error, after a panic of Work.

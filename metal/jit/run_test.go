@@ -19,6 +19,7 @@ import (
 	"github.com/mlxlua/mlxlua/metal/jit"
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/launch"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
@@ -111,7 +112,7 @@ func TestLaunches(t *testing.T) {
 		for _, n := range []int{1, 7, 8, 16, 31, 32, 33, 100, 1000, 70_001} {
 			for _, tg := range []int{1, 7, 32, 64, 1000, 1024} {
 				out := make([]byte, 4*n)
-				require.NoError(t, kerneltest.Run(p["add"].NewRun, interp.Launch{Grid: line(n), Threadgroup: line(tg),
+				require.NoError(t, kerneltest.Run(p["add"].NewRun, launch.Launch{Grid: line(n), Threadgroup: line(tg),
 					Buffers: [][]byte{iota32(n), out, bytesOf(5)}}, 0))
 				for i, v := range u32s(out) {
 					require.Equal(t, uint32(i+5), v, "grid %d threadgroup %d", n, tg)
@@ -119,7 +120,7 @@ func TestLaunches(t *testing.T) {
 				a := iota32(n)
 				out = make([]byte, 4*((n+tg-1)/tg))
 				require.NoError(t, kerneltest.Run(p["total"].NewRun,
-					interp.Launch{Grid: line(n), Threadgroup: line(tg),
+					launch.Launch{Grid: line(n), Threadgroup: line(tg),
 						Buffers: [][]byte{a, out, nil}, ThreadgroupBytes: []int{0, 0, 4 * tg}}, 0))
 				for g, v := range u32s(out) {
 					lo, hi := g*tg, min(n, g*tg+tg)
@@ -128,7 +129,7 @@ func TestLaunches(t *testing.T) {
 			}
 		}
 		require.NoError(t, kerneltest.Run(p["endless"].NewRun,
-			interp.Launch{Grid: [3]int{4, 0, 1}, Threadgroup: line(4),
+			launch.Launch{Grid: [3]int{4, 0, 1}, Threadgroup: line(4),
 				Buffers: [][]byte{nil}}, 0))
 	})
 }
@@ -140,7 +141,7 @@ func TestBoxes(t *testing.T) {
 			grid := [3]int{37, 7, 5}
 			out := make([]byte, 4*37*7*5)
 			require.NoError(t, kerneltest.Run(p["box"].NewRun,
-				interp.Launch{Grid: grid, Threadgroup: tg, Buffers: [][]byte{out}}, 0))
+				launch.Launch{Grid: grid, Threadgroup: tg, Buffers: [][]byte{out}}, 0))
 			for i, v := range u32s(out) {
 				x, y, z := i%37, i/37%7, i/37/7
 				size := min(tg[0], 37-x/tg[0]*tg[0])
@@ -155,7 +156,7 @@ func TestMemoryBeginsAsZero(t *testing.T) {
 		for range 3 {
 			out := make([]byte, 4*64*50)
 			require.NoError(t, kerneltest.Run(p["clean"].NewRun,
-				interp.Launch{Grid: line(64 * 50), Threadgroup: line(64),
+				launch.Launch{Grid: line(64 * 50), Threadgroup: line(64),
 					Buffers: [][]byte{out}}, 0))
 			require.Equal(t, make([]byte, len(out)), out)
 		}
@@ -168,7 +169,7 @@ func TestThreadgroupsThatWait(t *testing.T) {
 		const n = 100
 		for workers := 1; workers <= 3; workers++ {
 			turn, out := make([]byte, 4), make([]byte, 4*n)
-			require.NoError(t, kerneltest.Run(p["chain"].NewRun, interp.Launch{Grid: line(n), Threadgroup: line(1),
+			require.NoError(t, kerneltest.Run(p["chain"].NewRun, launch.Launch{Grid: line(n), Threadgroup: line(1),
 				Buffers: [][]byte{turn, out}}, workers))
 			for g, v := range u32s(out) {
 				require.Equal(t, uint32(3*g), v)
@@ -183,9 +184,9 @@ func TestInterrupt(t *testing.T) {
 		time.AfterFunc(5*time.Millisecond, func() { stop.Store(true) })
 		start := time.Now()
 		err := kerneltest.Run(p["endless"].NewRun,
-			interp.Launch{Grid: line(100), Threadgroup: line(10), Interrupt: &stop,
+			launch.Launch{Grid: line(100), Threadgroup: line(10), Interrupt: &stop,
 				Buffers: [][]byte{make([]byte, 4)}}, 0)
-		require.ErrorIs(t, err, interp.ErrInterrupted)
+		require.ErrorIs(t, err, launch.ErrInterrupted)
 		require.Less(t, time.Since(start), time.Second)
 	})
 }
@@ -200,7 +201,7 @@ func TestBadLaunches(t *testing.T) {
 	each(t, func(t *testing.T, p map[string]*jit.Executable) {
 		k := p["add"]
 		good := [][]byte{make([]byte, 40), make([]byte, 40), make([]byte, 4)}
-		for _, l := range []interp.Launch{
+		for _, l := range []launch.Launch{
 			{Grid: line(-1), Threadgroup: line(1), Buffers: good},
 			{Grid: line(1 << 32), Threadgroup: line(1), Buffers: good},
 			{Grid: line(10), Threadgroup: line(0), Buffers: good},
@@ -215,7 +216,7 @@ func TestBadLaunches(t *testing.T) {
 			require.EqualError(t, kerneltest.Run(k.NewRun, l, 0), want.Error())
 		}
 		require.NoError(t, kerneltest.Run(k.NewRun,
-			interp.Launch{Grid: line(10), Threadgroup: line(10), Buffers: good}, 0))
+			launch.Launch{Grid: line(10), Threadgroup: line(10), Buffers: good}, 0))
 	})
 }
 
@@ -227,7 +228,7 @@ func TestConcurrentFirstUse(t *testing.T) {
 		for w := range 16 {
 			wg.Go(func() {
 				out := make([]byte, 400)
-				err := kerneltest.Run(p["add"].NewRun, interp.Launch{Grid: line(100), Threadgroup: line(1 + w),
+				err := kerneltest.Run(p["add"].NewRun, launch.Launch{Grid: line(100), Threadgroup: line(1 + w),
 					Buffers: [][]byte{iota32(100), out, bytesOf(uint32(w))}}, 1)
 				for i, v := range u32s(out) {
 					if err == nil && v != uint32(i+w) {
@@ -295,7 +296,7 @@ func soakLevel(t *testing.T, level jit.Level, d time.Duration) {
 func soakOnce(p map[string]*jit.Executable, n, w int, faults *atomic.Int64) error {
 	a, out := iota32(n), make([]byte, 4*n)
 	if n%5 == 0 {
-		err := kerneltest.Run(p["add"].NewRun, interp.Launch{Grid: line(n + 1), Threadgroup: line(32),
+		err := kerneltest.Run(p["add"].NewRun, launch.Launch{Grid: line(n + 1), Threadgroup: line(32),
 			Buffers: [][]byte{a, out, bytesOf(1)}}, 1+w%2)
 		if err == nil {
 			return fmt.Errorf("no fault with %d elements", n)
@@ -303,7 +304,7 @@ func soakOnce(p map[string]*jit.Executable, n, w int, faults *atomic.Int64) erro
 		faults.Add(1)
 		return nil
 	}
-	err := kerneltest.Run(p["add"].NewRun, interp.Launch{Grid: line(n), Threadgroup: line(64),
+	err := kerneltest.Run(p["add"].NewRun, launch.Launch{Grid: line(n), Threadgroup: line(64),
 		Buffers: [][]byte{a, out, bytesOf(uint32(w))}}, 1+w%2)
 	for i, v := range u32s(out) {
 		if err == nil && v != uint32(i+w) {
@@ -314,7 +315,7 @@ func soakOnce(p map[string]*jit.Executable, n, w int, faults *atomic.Int64) erro
 		return err
 	}
 	sums := make([]byte, 4*((n+63)/64))
-	err = kerneltest.Run(p["total"].NewRun, interp.Launch{Grid: line(n), Threadgroup: line(64),
+	err = kerneltest.Run(p["total"].NewRun, launch.Launch{Grid: line(n), Threadgroup: line(64),
 		Buffers: [][]byte{a, sums, nil}, ThreadgroupBytes: []int{0, 0, 256}}, 1)
 	for g, v := range u32s(sums) {
 		lo, hi := g*64, min(n, g*64+64)
@@ -331,7 +332,7 @@ func BenchmarkEmptyLaunch(b *testing.B) {
 	out := make([]byte, 4)
 	for _, workers := range []int{1, 2} {
 		b.Run(fmt.Sprint(workers), func(b *testing.B) {
-			l := interp.Launch{Grid: line(64), Threadgroup: line(32), Buffers: [][]byte{out}}
+			l := launch.Launch{Grid: line(64), Threadgroup: line(32), Buffers: [][]byte{out}}
 			b.ReportAllocs()
 			for b.Loop() {
 				require.NoError(b, kerneltest.Run(p.NewRun, l, workers))
@@ -354,7 +355,7 @@ func BenchmarkCollectionLatency(b *testing.B) {
 				for range workers {
 					wg.Go(func() {
 						_ = kerneltest.Run(p.NewRun,
-							interp.Launch{Grid: line(64), Threadgroup: line(64), Interrupt: &stop,
+							launch.Launch{Grid: line(64), Threadgroup: line(64), Interrupt: &stop,
 								Buffers: [][]byte{make([]byte, 4*64), bytesOf(1 << 31)}}, 1) // interrupted
 					})
 				}
@@ -388,10 +389,10 @@ func BenchmarkCancellation(b *testing.B) {
 		var stop atomic.Bool
 		at := make(chan time.Time, 1)
 		time.AfterFunc(time.Millisecond, func() { at <- time.Now(); stop.Store(true) })
-		err := kerneltest.Run(p.NewRun, interp.Launch{Grid: line(64), Threadgroup: line(64), Interrupt: &stop,
+		err := kerneltest.Run(p.NewRun, launch.Launch{Grid: line(64), Threadgroup: line(64), Interrupt: &stop,
 			Buffers: [][]byte{out, bytesOf(1 << 31)}}, 1)
 		took += time.Since(<-at)
-		require.ErrorIs(b, err, interp.ErrInterrupted)
+		require.ErrorIs(b, err, launch.ErrInterrupted)
 	}
 	b.ReportMetric(float64(took.Microseconds())/float64(b.N), "us/cancel")
 }
@@ -413,7 +414,7 @@ kernel void k(device uint *out [[buffer(0)]], uint sg [[simdgroup_index_in_threa
 		timer := time.AfterFunc(patience, func() { late.Store(true) })
 		out := make([]byte, 4*128*3)
 		require.NoError(t, kerneltest.Run(programs(t, text, l)["k"].NewRun,
-			interp.Launch{Grid: line(128 * 3), Threadgroup: line(128),
+			launch.Launch{Grid: line(128 * 3), Threadgroup: line(128),
 				Buffers: [][]byte{out}, Interrupt: &late}, 0))
 		timer.Stop()
 		for i, v := range u32s(out) {

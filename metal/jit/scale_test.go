@@ -11,9 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/launch"
 )
 
 // oddFloats are what exponents may be besides numbers of the usual size.
@@ -82,7 +82,7 @@ func TestScaleByKnownExponents(t *testing.T) {
 				continue
 			}
 			out := make([]byte, 4*n)
-			require.NoError(t, kerneltest.Run(prepare(t, text, level).NewRun, interp.Launch{Grid: [3]int{n, 1, 1},
+			require.NoError(t, kerneltest.Run(prepare(t, text, level).NewRun, launch.Launch{Grid: [3]int{n, 1, 1},
 				Threadgroup: [3]int{256, 1, 1}, Buffers: [][]byte{a, b, out}}, 1))
 			for i, w := range want {
 				got := math.Float32frombits(binary.LittleEndian.Uint32(out[4*i:]))

@@ -9,14 +9,14 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal/jit/native"
 	"github.com/mlxlua/mlxlua/metal/jit/x86"
+	"github.com/mlxlua/mlxlua/metal/launch"
 
-	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
 // specialization is a kernel as it is for launches of which something is known: the kernel optimised for that, and its
-// code for each kind of launch. What is known are words that a launch brings along (interp.Launch.Fixed): a stride of 1
+// code for each kind of launch. What is known are words that a launch brings along (launch.Launch.Fixed): a stride of 1
 // makes neighbouring lanes touch neighbouring memory, a size that is a multiple of 32 lets them share a division, a
 // rank unrolls a loop. Then other words may begin to matter, so that specializations are made from specializations,
 // beginning with the root, of which nothing is known. All compute the same.
@@ -49,7 +49,7 @@ type specialization struct {
 const mostSpecializations = 16
 
 // specialize returns the specialization for a launch.
-func (p *Executable) specialize(l *interp.Launch) (*specialization, error) {
+func (p *Executable) specialize(l *launch.Launch) (*specialization, error) {
 	f := &p.root
 	for {
 		if err := f.ready(); err != nil {
@@ -70,7 +70,7 @@ func (p *Executable) specialize(l *interp.Launch) (*specialization, error) {
 }
 
 // know looks at the words that a launch brings along; 0 means that they are of no use.
-func (f *specialization) know(l *interp.Launch) (facts lanes.Facts) {
+func (f *specialization) know(l *launch.Launch) (facts lanes.Facts) {
 	if len(f.words) == 0 || l.Fixed == nil {
 		return 0
 	}

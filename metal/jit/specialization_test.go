@@ -14,6 +14,7 @@ import (
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/launch"
 )
 
 // specializedText reads by strides of 64 bits, and by the loop that MLX documents for strided inputs.
@@ -39,7 +40,7 @@ func longs(v ...int64) []byte {
 
 // specializedLaunch is a launch of specializedText over all elements of a shape; fixed says that the words are given
 // with it.
-func specializedLaunch(fixed bool, shape []int, strides ...int64) interp.Launch {
+func specializedLaunch(fixed bool, shape []int, strides ...int64) launch.Launch {
 	n, dims := 1, []byte(nil)
 	for _, d := range shape {
 		n *= d
@@ -49,7 +50,7 @@ func specializedLaunch(fixed bool, shape []int, strides ...int64) interp.Launch 
 	for i := range 4096 {
 		binary.LittleEndian.PutUint32(in[4*i:], 0x3f800000+uint32(i)<<8)
 	}
-	return interp.Launch{Grid: [3]int{n, 1, 1}, Threadgroup: [3]int{64, 1, 1},
+	return launch.Launch{Grid: [3]int{n, 1, 1}, Threadgroup: [3]int{64, 1, 1},
 		Buffers: [][]byte{in, dims, longs(strides...), words(uint32(len(shape))), make([]byte, 4*n)},
 		Fixed:   []bool{false, fixed, fixed, fixed, false}}
 }
@@ -79,7 +80,7 @@ func TestSpecializations(t *testing.T) {
 	}
 	ref, err := interp.Prepare(p.kernel, p.files)
 	require.NoError(t, err)
-	run := func(l interp.Launch) *specialization {
+	run := func(l launch.Launch) *specialization {
 		require.NoError(t, kerneltest.Run(p.NewRun, l, 0))
 		f, err := p.specialize(&l)
 		require.NoError(t, err)
@@ -105,7 +106,7 @@ func TestSpecializations(t *testing.T) {
 
 	l := specializedLaunch(true, []int{24, 48}, 48, 1)
 	l.Buffers[2] = l.Buffers[2][:8] // too short: the word is not there
-	var got, want *interp.Fault
+	var got, want *launch.Fault
 	require.ErrorAs(t, kerneltest.Run(p.NewRun, l, 0), &got)
 	require.ErrorAs(t, kerneltest.Run(ref.NewRun, l, 0), &want)
 	require.Equal(t, want.Error(), got.Error())

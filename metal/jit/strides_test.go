@@ -13,6 +13,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/metal/jit/native"
+	"github.com/mlxlua/mlxlua/metal/launch"
 
 	"github.com/stretchr/testify/require"
 
@@ -78,7 +79,7 @@ func TestStridedInputs(t *testing.T) {
 						for _, s := range strides(shape[0], shape[1]) {
 							in := data[:size*elements]
 							out := make([]byte, size*shape[0]*shape[1])
-							l := interp.Launch{Grid: [3]int{shape[1], shape[0], 1}, Threadgroup: [3]int{32, 4, 1},
+							l := launch.Launch{Grid: [3]int{shape[1], shape[0], 1}, Threadgroup: [3]int{32, 4, 1},
 								Buffers: [][]byte{in, words(uint32(shape[0]), uint32(shape[1])), longs(s[0], s[1]), words(2),
 									longs(elements / 2), out}, Fixed: make([]bool, 6)}
 							for i := 1; i < 5; i++ {
@@ -121,7 +122,7 @@ func TestSpreadStores(t *testing.T) {
 			require.NoError(t, err)
 			for _, width := range []int{columns, columns - 5} {
 				out, want := noise(4*40*rows*columns, 4), noise(4*40*rows*columns, 4)
-				l := interp.Launch{Grid: [3]int{width, rows, 1}, Threadgroup: [3]int{32, 4, 1}, Buffers: [][]byte{in, out}}
+				l := launch.Launch{Grid: [3]int{width, rows, 1}, Threadgroup: [3]int{32, 4, 1}, Buffers: [][]byte{in, out}}
 				require.NoError(t, kerneltest.Run(p.NewRun, l, 1))
 				for i := range rows * width {
 					copy(want[4*(20*columns*rows+i*stride):], in[4*i:4*i+4])
@@ -152,21 +153,21 @@ func TestStrayStrides(t *testing.T) {
 				require.NoError(t, err)
 				for _, s := range [][2]int64{{1 << 40, 1}, {1, 1 << 31}, {1 << 32, 1 << 32}, {1 << 61, 1 << 62}, {-1 << 31, 1},
 					{0, -1 << 40}, {1<<63 - 1, 1}, {40, 1}, {0, -9}, {1, 1<<32 + 1}, {1<<32 - 1, 1}, {-1 << 63, 0}} {
-					launch := func(run func(interp.Launch) error, fixed bool) ([]byte, error) {
+					launched := func(run func(launch.Launch) error, fixed bool) ([]byte, error) {
 						out := make([]byte, 64*4*size)
-						l := interp.Launch{Grid: [3]int{64, 4, 1}, Threadgroup: [3]int{32, 2, 1},
+						l := launch.Launch{Grid: [3]int{64, 4, 1}, Threadgroup: [3]int{32, 2, 1},
 							Buffers: [][]byte{in[:1024*size/8], words(4, 64), longs(s[0], s[1]), words(2), longs(3), out}}
 						if fixed {
 							l.Fixed = []bool{false, true, true, true, true, false}
 						}
 						return out, run(l)
 					}
-					want, fault := launch(onOne(ref.NewRun), true)
+					want, fault := launched(onOne(ref.NewRun), true)
 					for level := AVX2; level <= best; level++ {
 						p, err := Prepare(m.Kernels[0], m.Files, Options{Level: level})
 						require.NoError(t, err)
 						for _, fixed := range []bool{false, true} {
-							got, err := launch(onOne(p.NewRun), fixed)
+							got, err := launched(onOne(p.NewRun), fixed)
 							what := fmt.Sprintf("%s of %s by %s, %s, %v, fixed %v", name, elem, index, level, s, fixed)
 							if fault == nil {
 								require.NoError(t, err, what)
@@ -174,7 +175,7 @@ func TestStrayStrides(t *testing.T) {
 								continue
 							}
 							faults++
-							var f *interp.Fault
+							var f *launch.Fault
 							require.True(t, errors.As(err, &f), "%s: %v, want %v", what, err, fault)
 							require.Equal(t, fault.Error(), f.Error(), what)
 						}
@@ -213,7 +214,7 @@ func TestFarStrides(t *testing.T) {
 				require.NoError(t, err)
 				out := make([]byte, 32*size)
 				require.NoError(t, kerneltest.Run(p.NewRun,
-					interp.Launch{Grid: [3]int{32, 1, 1}, Threadgroup: [3]int{32, 1, 1},
+					launch.Launch{Grid: [3]int{32, 1, 1}, Threadgroup: [3]int{32, 1, 1},
 						Buffers: [][]byte{mem, words(1, 32), longs(1, stride), words(2), longs(7), out},
 						Fixed:   []bool{false, fixed, fixed, fixed, fixed, false}}, 0))
 				for x := range int64(32) {
@@ -263,13 +264,13 @@ kernel void k(device const T *in [[buffer(0)]], device const long *at [[buffer(1
 					at = append(at, x)
 				}
 				out := make([]byte, size*37)
-				l := interp.Launch{Grid: [3]int{37, 1, 1}, Threadgroup: [3]int{64, 1, 1},
+				l := launch.Launch{Grid: [3]int{37, 1, 1}, Threadgroup: [3]int{64, 1, 1},
 					Buffers: [][]byte{in, longs(at...), out}}
 				require.NoError(t, kerneltest.Run(p.NewRun, l, 1))
 				require.True(t, bytes.Equal(want, out), "%s %s, %d elements", elem, level, n)
 				at[5] = int64(n)
 				l.Buffers[1] = longs(at...)
-				var f *interp.Fault
+				var f *launch.Fault
 				require.ErrorAs(t, kerneltest.Run(p.NewRun, l, 1), &f)
 			}
 		}
@@ -315,7 +316,7 @@ kernel void k(device const long *a [[buffer(0)]], constant long &b [[buffer(1)]]
 			for _, b := range edges {
 				out := make([]byte, 48*len(a))
 				require.NoError(t, kerneltest.Run(p.NewRun,
-					interp.Launch{Grid: [3]int{len(a), 1, 1}, Threadgroup: [3]int{64, 1, 1},
+					launch.Launch{Grid: [3]int{len(a), 1, 1}, Threadgroup: [3]int{64, 1, 1},
 						Buffers: [][]byte{longs(a...), longs(b), out}}, 0))
 				for i, x := range a {
 					q1, r1 := divided(typ, x, b)
@@ -360,6 +361,6 @@ func divided(typ string, a, b int64) (q, r int64) {
 }
 
 // onOne runs launches on one goroutine.
-func onOne[R kerneltest.Running](newRun func(interp.Launch) (R, error)) func(interp.Launch) error {
-	return func(l interp.Launch) error { return kerneltest.Run(newRun, l, 1) }
+func onOne[R kerneltest.Running](newRun func(launch.Launch) (R, error)) func(launch.Launch) error {
+	return func(l launch.Launch) error { return kerneltest.Run(newRun, l, 1) }
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal/jit/block"
 	"github.com/mlxlua/mlxlua/metal/jit/native"
+	"github.com/mlxlua/mlxlua/metal/launch"
 
-	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
@@ -243,7 +243,7 @@ func (g *group) fault() error {
 		return fmt.Errorf("[%s] BUG: machine code reported a fault of instruction %d", c.Kernel.Name, id)
 	}
 	table := unsafe.Slice((*block.Object)(unsafe.Add(g.base, c.Layout.Objects)), c.Layout.NumObjects)
-	return interp.Access{
+	return launch.Access{
 		Kernel: c.Kernel, Files: r.exe.files, Instr: in, Pointer: *g.word(block.FaultPointer),
 		Bytes: func(object int) uint64 { return table[object].Len },
 	}.Fault()

@@ -5,17 +5,17 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mlxlua/mlxlua/metal/interp"
+	"github.com/mlxlua/mlxlua/metal/launch"
 )
 
 // takeTurns executes threadgroups that may wait for each other.
 func (r *Run) takeTurns() {
 	w := &worker{run: r, share: share{processor: &goProcessor}}
 	defer w.end(debug.SetPanicOnFault(true))
-	interp.TakeTurns(&r.progress, r.exe.kernel, w)
+	launch.TakeTurns(&r.progress, r.exe.kernel, w)
 }
 
-// Begin implements interp.Turns.
+// Begin implements launch.Turns.
 func (w *worker) Begin(i int64) (g *group, ended, ok bool) {
 	size, _ := w.run.segment(i, 1)
 	if g = w.group(size); g == nil {
@@ -34,7 +34,7 @@ func (w *worker) Begin(i int64) (g *group, ended, ok bool) {
 	return g, false, true
 }
 
-// Turn implements interp.Turns.
+// Turn implements launch.Turns.
 func (w *worker) Turn(g *group, idle int) (ended bool) {
 	if !w.step(g, max(leastTurn, int64(turnFuel)>>min(idle, 8))) {
 		return false
@@ -45,13 +45,13 @@ func (w *worker) Turn(g *group, idle int) (ended bool) {
 	return true
 }
 
-// Index implements interp.Turns.
+// Index implements launch.Turns.
 func (w *worker) Index(g *group) int64 { return g.index() }
 
-// Bytes implements interp.Turns.
+// Bytes implements launch.Turns.
 func (w *worker) Bytes(g *group) int { return len(g.mem) }
 
-// Yield implements interp.Turns.
+// Yield implements launch.Turns.
 func (w *worker) Yield() {
 	w.busy = time.Time{} // what the threadgroups wait for may be another worker's
 	w.yield(time.Now(), 0)

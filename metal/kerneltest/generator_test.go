@@ -9,6 +9,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
+	"github.com/mlxlua/mlxlua/metal/launch"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
@@ -34,8 +35,8 @@ func TestProgramsCompileAndEnd(t *testing.T) {
 			b := c.Buffers()
 			start := time.Now()
 			err = kerneltest.Run(p.NewRun,
-				interp.Launch{Grid: c.Grid, Threadgroup: c.Threadgroup, Buffers: b}, workers)
-			var fault *interp.Fault
+				launch.Launch{Grid: c.Grid, Threadgroup: c.Threadgroup, Buffers: b}, workers)
+			var fault *launch.Fault
 			if errors.As(err, &fault) {
 				require.Equal(t, kerneltest.Threadgroups, reach, "seed %d: %v", seed, err)
 				faults++

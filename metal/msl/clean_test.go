@@ -10,6 +10,7 @@ import (
 	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/launch"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
@@ -21,7 +22,7 @@ func execute(t *testing.T, c *kerneltest.Case, mod *kir.Module) [][]byte {
 	require.NoError(t, mod.Verify(), "seed %d\n%s", c.Seed, c.Text)
 	exe, err := interp.Prepare(mod.Kernels[0], mod.Files)
 	require.NoError(t, err)
-	all, l := c.Buffers(), interp.Launch{Grid: c.Grid, Threadgroup: c.Threadgroup}
+	all, l := c.Buffers(), launch.Launch{Grid: c.Grid, Threadgroup: c.Threadgroup}
 	l.Buffers, l.Fixed = kerneltest.Bind(mod.Kernels[0], all)
 	require.NoError(t, kerneltest.Run(exe.NewRun, l, 1), "seed %d\n%s", c.Seed, c.Text)
 	return all

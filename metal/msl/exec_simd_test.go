@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mlxlua/mlxlua/metal/interp"
+	"github.com/mlxlua/mlxlua/metal/launch"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
@@ -29,7 +29,7 @@ device atomic_uint *cnt [[buffer(2)]],
 	for i := range 256 {
 		binary.LittleEndian.PutUint32(in[4*i:], math.Float32bits(float32(i)))
 	}
-	err = prog.Run(interp.Launch{Grid: [3]int{n, 1, 1}, Threadgroup: [3]int{n, 1, 1}, Buffers: [][]byte{out, in, cnt}})
+	err = prog.Run(launch.Launch{Grid: [3]int{n, 1, 1}, Threadgroup: [3]int{n, 1, 1}, Buffers: [][]byte{out, in, cnt}})
 	require.NoError(t, err)
 	res := make([]float32, length)
 	for i := range res {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mlxlua/mlxlua/metal/interp"
+	"github.com/mlxlua/mlxlua/metal/launch"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
@@ -43,7 +43,7 @@ func runRows(t *testing.T, pre, body string, rows []row) {
 		binary.LittleEndian.PutUint32(in[4*i:], uint32(i))
 		binary.LittleEndian.PutUint32(cf[4*i:], math.Float32bits(float32(i)+0.5))
 	}
-	err = prog.Run(interp.Launch{Grid: [3]int{1, 1, 1}, Threadgroup: [3]int{1, 1, 1}, Buffers: [][]byte{out, in, cf}})
+	err = prog.Run(launch.Launch{Grid: [3]int{1, 1, 1}, Threadgroup: [3]int{1, 1, 1}, Buffers: [][]byte{out, in, cf}})
 	require.NoError(t, err)
 	for i, r := range rows {
 		got := float64(math.Float32frombits(binary.LittleEndian.Uint32(out[4*i:])))

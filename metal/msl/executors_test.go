@@ -10,6 +10,7 @@ import (
 	"github.com/mlxlua/mlxlua/metal/jit"
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/launch"
 )
 
 // executors is a kernel on everything that executes kernels here.
@@ -35,7 +36,7 @@ func prepare(k *kir.Kernel, files []string) (executors, error) {
 
 // Run runs a launch on all executors. Beside the reference's error it returns one if another executor's buffers end
 // otherwise than the reference's.
-func (e executors) Run(l interp.Launch) error {
+func (e executors) Run(l launch.Launch) error {
 	copies := make([][][]byte, len(e.jits))
 	for i := range copies {
 		for _, b := range l.Buffers {

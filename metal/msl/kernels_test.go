@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/launch"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
@@ -59,7 +59,7 @@ func runKernels(t *testing.T, cases []kernelCase) {
 func runKernel(t *testing.T, c kernelCase, k *kir.Kernel, files []string) {
 	prog, err := prepare(k, files)
 	require.NoError(t, err)
-	l := interp.Launch{Grid: c.grid, Threadgroup: c.group}
+	l := launch.Launch{Grid: c.grid, Threadgroup: c.group}
 	if c.grid[0] == 0 {
 		l.Grid = [3]int{32, 1, 1}
 	}

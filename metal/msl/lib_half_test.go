@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/launch"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
@@ -75,7 +75,7 @@ func runOne(t *testing.T, pre, body string, n int, bufs ...[]byte) []float32 {
 	for len(all) < 5 {
 		all = append(all, make([]byte, 64))
 	}
-	require.NoError(t, prog.Run(interp.Launch{Grid: [3]int{1, 1, 1}, Threadgroup: [3]int{1, 1, 1}, Buffers: all}))
+	require.NoError(t, prog.Run(launch.Launch{Grid: [3]int{1, 1, 1}, Threadgroup: [3]int{1, 1, 1}, Buffers: all}))
 	r := make([]float32, n)
 	for i := range r {
 		r[i] = math.Float32frombits(binary.LittleEndian.Uint32(out[4*i:]))

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mlxlua/mlxlua/metal/interp"
+	"github.com/mlxlua/mlxlua/metal/launch"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
@@ -40,7 +40,7 @@ func (m mapper) run(t testing.TB, a, b []byte) []byte {
 	t.Helper()
 	n := len(a) / m.size
 	out := make([]byte, len(a))
-	require.NoError(t, m.prog.Run(interp.Launch{
+	require.NoError(t, m.prog.Run(launch.Launch{
 		Grid: [3]int{n, 1, 1}, Threadgroup: [3]int{min(n, 256), 1, 1}, Buffers: [][]byte{out, a, b},
 	}))
 	return out

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/mlxlua/mlxlua/metal"
-	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/jit"
+	"github.com/mlxlua/mlxlua/metal/launch"
 )
 
 // Between two barriers no command depends on another. So their kernels run side by side, as if they were one launch: a
@@ -18,7 +18,7 @@ const mostBeside = 16
 
 // side is one of several launches that run side by side.
 type side struct {
-	launch interp.Launch
+	launch launch.Launch
 	run    run
 	at     int // its command
 }
@@ -84,7 +84,7 @@ func (x *execution) runSides(cb *metal.CommandBuffer, cmds []metal.Command, side
 	for _, s := range sides {
 		err := ended(s.run)
 		s.run = nil
-		if f := s.launch.Interrupt; f != nil && f.Load() && errors.Is(err, interp.ErrInterrupted) {
+		if f := s.launch.Interrupt; f != nil && f.Load() && errors.Is(err, launch.ErrInterrupted) {
 			midway = s.at
 			continue
 		}

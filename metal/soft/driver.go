@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/metal/front"
 	"github.com/mlxlua/mlxlua/metal/jit"
 )
 
@@ -29,7 +30,7 @@ type Options struct {
 	// says so.
 	Executor string
 	// Compiler replaces the MSL compiler.
-	Compiler Compiler
+	Compiler front.Compiler
 	// Hidden keeps the host from addressing the device's memory, as if it were a GPU's.
 	Hidden bool
 }
@@ -37,7 +38,7 @@ type Options struct {
 // Driver is the processor as a metal.Driver.
 type Driver struct {
 	info    metal.Info
-	compile Compiler
+	compile front.Compiler
 	pool    *workers
 	spare   sync.Pool // of *execution
 
@@ -76,7 +77,7 @@ func newDriver(o Options, e executor) *Driver {
 		mem = machineMemory()
 	}
 	if o.Compiler == nil {
-		o.Compiler = compileMSL
+		o.Compiler = front.Compile
 	}
 	d := &Driver{
 		executor: e,

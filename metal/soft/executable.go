@@ -11,6 +11,7 @@ import (
 	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/jit"
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/launch"
 )
 
 // executor says what runs kernels.
@@ -95,7 +96,7 @@ type run interface {
 }
 
 // start readies a launch.
-func (p *executable) start(l *interp.Launch) (run, error) {
+func (p *executable) start(l *launch.Launch) (run, error) {
 	if p.jit != nil && !l.Validate && !p.refuse.Load() {
 		r, err := p.jit.NewRun(*l)
 		switch {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/mlxlua/mlxlua/metal"
-	"github.com/mlxlua/mlxlua/metal/interp"
+	"github.com/mlxlua/mlxlua/metal/launch"
 )
 
 // queue holds command buffers that wait for their turn. It has a goroutine while it is not empty.
@@ -79,7 +79,7 @@ func (d *Driver) serve(n int, q *queue) {
 // millisecond, and objects made for each would be most of what they leave to the garbage collector.
 type execution struct {
 	d      *Driver
-	launch interp.Launch
+	launch launch.Launch
 	at     []int // the commands up to the next barrier, in the order of their execution
 	task   *task // calls work
 	sides  []*side
@@ -104,10 +104,10 @@ func (x *execution) done() {
 }
 
 // forget makes a launch of none, which keeps the lists' memory.
-func forget(l *interp.Launch) {
+func forget(l *launch.Launch) {
 	clear(l.Buffers[:cap(l.Buffers)])
 	clear(l.Written[:cap(l.Written)])
-	*l = interp.Launch{Buffers: l.Buffers[:0], Fixed: l.Fixed[:0], ThreadgroupBytes: l.ThreadgroupBytes[:0],
+	*l = launch.Launch{Buffers: l.Buffers[:0], Fixed: l.Fixed[:0], ThreadgroupBytes: l.ThreadgroupBytes[:0],
 		Written: l.Written[:0]}
 }
 
@@ -177,7 +177,7 @@ func (d *Driver) execute(cb *metal.CommandBuffer) (err error) {
 				cb.Ran(k, time.Since(begun))
 			}
 			if err != nil {
-				if f := x.launch.Interrupt; f != nil && f.Load() && errors.Is(err, interp.ErrInterrupted) {
+				if f := x.launch.Interrupt; f != nil && f.Load() && errors.Is(err, launch.ErrInterrupted) {
 					return interrupted(cb, i, at[:n], k, failed)
 				}
 				failed = append(failed, cb.Failed(k, err))
@@ -268,7 +268,7 @@ func (x *execution) dispatch(c *metal.Command) error {
 }
 
 // ready makes a launch of a command. L, whose lists it uses, is for the launch until that has ended.
-func ready(c *metal.Command, l *interp.Launch) (run, error) {
+func ready(c *metal.Command, l *launch.Launch) (run, error) {
 	m, ok := c.Pipeline.Library().Module().(*module)
 	if !ok {
 		return nil, fmt.Errorf("[%s] the kernel was compiled by another driver", c.Pipeline.Name())
@@ -296,7 +296,7 @@ func ready(c *metal.Command, l *interp.Launch) (run, error) {
 
 // explain adds to the fault of a buffer's access whose memory that is, and if nothing wrote it who should have.
 func explain(c *metal.Command, err error) error {
-	var f *interp.Fault
+	var f *launch.Fault
 	if !errors.As(err, &f) || f.Param < 0 || c.Args[f.Param].Buffer.Buf == nil {
 		return err
 	}

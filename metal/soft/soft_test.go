@@ -11,9 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua/metal"
-	"github.com/mlxlua/mlxlua/metal/interp"
+	"github.com/mlxlua/mlxlua/metal/front"
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/launch"
 )
 
 // kernels are what the test compiler knows, by text.
@@ -94,7 +95,7 @@ func (w *whole) Names() []string {
 func (w *whole) Kernel(i int) (*kir.Kernel, error) { return w.Kernels[i], nil }
 func (w *whole) Files() []string                   { return w.Module.Files }
 
-func compileTest(_ context.Context, src metal.Source) (Text, error) {
+func compileTest(_ context.Context, src metal.Source) (front.Text, error) {
 	switch src.Text {
 	case "panic":
 		panic("the compiler is broken")
@@ -265,7 +266,7 @@ func TestFaultsFailTheirCommandBufferOnly(t *testing.T) {
 	cb := dev.NewCommandBuffer(0, "")
 	require.NoError(t, withNumber(cb.Encoder(), p, short, out, 1))
 	require.NoError(t, cb.Commit())
-	var f *interp.Fault
+	var f *launch.Fault
 	require.ErrorAs(t, cb.Wait(context.Background()), &f)
 	require.Equal(t, "[addk] read of in[10] is out of range: in has 10 elements", f.Error())
 	cb = dev.NewCommandBuffer(0, "")

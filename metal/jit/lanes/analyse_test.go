@@ -11,14 +11,14 @@ import (
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
-// launch is the pattern of a launch, one threadgroup high and deep or not.
-type launch struct {
+// pattern is that of a launch, one threadgroup high and deep or not.
+type pattern struct {
 	grid, size [3]int
 	group      int
 	geo        lanes.Geometry
 }
 
-var launches = []launch{
+var launches = []pattern{
 	{[3]int{77, 1, 1}, [3]int{40, 1, 1}, 32, lanes.Geometry{Row: true}},
 	{[3]int{128, 1, 1}, [3]int{64, 1, 1}, 32, lanes.Geometry{Row: true, Aligned: true}},
 	{[3]int{32, 3, 1}, [3]int{32, 3, 1}, 16, lanes.Geometry{Row: true, Aligned: true}},
@@ -27,7 +27,7 @@ var launches = []launch{
 }
 
 // check runs a kernel on every group of lanes of a launch and returns how much it saw.
-func check(t *testing.T, k *kir.Kernel, l launch, buffers map[int][]byte, label string) [5]int {
+func check(t *testing.T, k *kir.Kernel, l pattern, buffers map[int][]byte, label string) [5]int {
 	info := lanes.Analyse(k, l.group, l.geo)
 	require.Equal(t, l.group, info.Group)
 	groups := [3]int{}

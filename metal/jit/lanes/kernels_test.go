@@ -203,7 +203,7 @@ func addRegions(k *kir.Kernel, objects map[int][]byte) {
 }
 
 func TestClaimsHoldInKernels(t *testing.T) {
-	shapes := map[string][]launch{
+	shapes := map[string][]pattern{
 		"matmul": {{[3]int{16, 16, 1}, [3]int{8, 8, 1}, 32, lanes.Geometry{}},
 			{[3]int{16, 16, 1}, [3]int{8, 8, 1}, 8, lanes.Geometry{Row: true, Aligned: true}}},
 		"delta": {{[3]int{32, 4, 1}, [3]int{32, 2, 1}, 32, lanes.Geometry{Row: true, Aligned: true}},

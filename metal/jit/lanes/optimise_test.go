@@ -12,6 +12,7 @@ import (
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/launch"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
@@ -53,7 +54,7 @@ func random(t testing.TB, c *kerneltest.Case) *kir.Kernel {
 func run(t *testing.T, c *kerneltest.Case, k *kir.Kernel) ([][]byte, error) {
 	p, err := interp.Prepare(k, nil)
 	require.NoError(t, err, "%s", k)
-	l := interp.Launch{Grid: c.Grid, Threadgroup: c.Threadgroup}
+	l := launch.Launch{Grid: c.Grid, Threadgroup: c.Threadgroup}
 	l.Buffers, l.Fixed = kerneltest.Bind(k, c.Buffers())
 	return l.Buffers, kerneltest.Run(p.NewRun, l, 1)
 }

@@ -1,4 +1,4 @@
-package interp
+package launch
 
 import (
 	"fmt"
@@ -43,8 +43,8 @@ func RegionOffsets(k *kir.Kernel) (threadgroup, thread []int) {
 
 func padded(n int) int { return (n + 15) &^ 15 }
 
-// ownBytes is the size of a kernel's Threadgroup regions, and of its Thread regions for one lane.
-func ownBytes(k *kir.Kernel) (threadgroup, thread int) {
+// OwnBytes is the size of a kernel's Threadgroup regions, and of its Thread regions for one lane.
+func OwnBytes(k *kir.Kernel) (threadgroup, thread int) {
 	for _, r := range k.Regions {
 		switch r.Space {
 		case kir.Threadgroup:
@@ -61,7 +61,7 @@ func Check(k *kir.Kernel) error {
 	if err := k.Verify(); err != nil {
 		return err
 	}
-	if tg, th := ownBytes(k); tg > kir.MaxRegionBytes || th*lanes > kir.MaxRegionBytes {
+	if tg, th := OwnBytes(k); tg > kir.MaxRegionBytes || th*kir.Lanes > kir.MaxRegionBytes {
 		return fmt.Errorf("[%s] the kernel's own memory is too large: %d bytes a threadgroup, %d bytes a thread",
 			k.Name, tg, th)
 	}
@@ -103,7 +103,7 @@ func (p *Plan) Check(k *kir.Kernel, l *Launch) error {
 		return fail("Fixed has %d entries, the kernel has %d parameters", len(l.Fixed), len(k.Params))
 	}
 	p.Offsets, p.Lengths = p.Offsets[:0], p.Lengths[:0]
-	p.Bytes, _ = ownBytes(k)
+	p.Bytes, _ = OwnBytes(k)
 	for i, q := range k.Params {
 		if q.Space != kir.Threadgroup {
 			p.Offsets, p.Lengths = append(p.Offsets, -1), append(p.Lengths, 0)
