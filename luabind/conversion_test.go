@@ -299,7 +299,8 @@ func TestErrorValues(t *testing.T) {
 		{"error(setmetatable({}, {__tostring = function() return 'text' end}))", "text", map[string]any{}, 1},
 		{"\n\nerror('plain', 0)", "plain", "plain", 3},
 		{"error('placed')", "script:1: placed", "script:1: placed", 1},
-		{"error(42)", "42", 42.0, 1},
+		{"error(42)", "script:1: 42", "script:1: 42", 1}, // as in Lua 5.1, which takes a number for a text
+		{"error(42, 0)", "42", 42.0, 1},
 		{"\nreturn mx.ones({2}) + mx.ones({3})", "", nil, 2},
 		{"return 1 +\n* 2", "", nil, 2},
 	} {

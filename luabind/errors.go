@@ -70,7 +70,7 @@ func (s *State) raise(err error) {
 
 // traceback is the message handler of Call: it keeps an error's value and notes where it was raised.
 func (s *State) traceback(L *lua.LState) int {
-	v := explain(s, L, L.Get(1))
+	v := L.Get(1)
 	if _, ok := unwrap[*luaError](v); !ok {
 		if _, exits := lua51.ExitStatus(v); !exits {
 			v = s.userdata(errorKind, &luaError{message: errorText(s, v), traceback: s.Traceback(), value: v,

@@ -1,6 +1,7 @@
 package lua51
 
 import (
+	"fmt"
 	"reflect"
 
 	lua "github.com/yuin/gopher-lua"
@@ -9,7 +10,7 @@ import (
 // frameFields is where gopher-lua keeps a thread's frames, and what an instruction works on. Its API shows frames one
 // at a time and counts them from the top; this reads them in place. Fields that are not exported give numbers only.
 var frameFields = func() (f struct {
-	current, parent, fn, pc, localBase, tailCalls, isGo, proto, code, constants, source, lines, array, keys int
+	current, parent, fn, idx, pc, localBase, tailCalls, isGo, proto, code, constants, source, lines, array, keys int
 }) {
 	at := func(t reflect.Type, name string) int {
 		field, ok := t.FieldByName(name)
@@ -23,7 +24,7 @@ var frameFields = func() (f struct {
 	f.current = at(state, "currentFrame")
 	frame := state.Field(f.current).Type.Elem()
 	f.parent, f.fn, f.pc, f.localBase = at(frame, "Parent"), at(frame, "Fn"), at(frame, "Pc"), at(frame, "LocalBase")
-	f.tailCalls = at(frame, "TailCall")
+	f.idx, f.tailCalls = at(frame, "Idx"), at(frame, "TailCall")
 	f.isGo, f.proto = at(function, "IsG"), at(function, "Proto")
 	f.code, f.constants = at(proto, "Code"), at(proto, "Constants")
 	f.source, f.lines = at(proto, "SourceName"), at(proto, "DbgSourcePositions")
@@ -70,6 +71,44 @@ func (f frame) lineIn(proto reflect.Value) int {
 	return int(proto.Field(frameFields.lines).Index(pc - 1).Int())
 }
 
+// depth is how many frames are below this one.
+func (f frame) depth() int { return int(f.v.Field(frameFields.idx).Int()) }
+
+// frameCount is how many frames a thread has.
+func frameCount(L *lua.LState) int {
+	f, ok := frameIn(current(L))
+	if !ok {
+		return 0
+	}
+	return f.depth() + 1
+}
+
+// resultsWanted is how many results the call wants that the frame, which is Lua's, has made.
+func (f frame) resultsWanted() int {
+	_, _, _, c := f.instruction()
+	return c - 1
+}
+
+// place is how an error message begins that tells where a frame is: "" for a function of Go's.
+func (f frame) place() string {
+	if f.isGo() {
+		return ""
+	}
+	proto := f.proto()
+	if line := f.lineIn(proto); line > 0 {
+		return fmt.Sprintf("%s:%d: ", sourceOf(proto), line)
+	}
+	return ""
+}
+
+// place is where a thread's running function is.
+func place(L *lua.LState) string {
+	if f, ok := frameIn(current(L)); ok {
+		return f.place()
+	}
+	return ""
+}
+
 // sourceOf is the name of the chunk that a prototype is of.
 func sourceOf(proto reflect.Value) string { return proto.Field(frameFields.source).String() }
 
@@ -81,6 +120,19 @@ func (f frame) instruction() (op, a, b, c int) {
 	pc := int(f.v.Field(frameFields.pc).Int()) - 1 // of the instruction behind it
 	inst := uint32(f.proto().Field(frameFields.code).Index(pc).Uint())
 	return int(inst >> 26), int(inst>>18) & 0xff, int(inst & 0x1ff), int(inst>>9) & 0x1ff
+}
+
+// clearRegisters sets all registers of a thread to nil.
+func clearRegisters(L *lua.LState) {
+	top, ok := L.GetStack(0)
+	if !ok {
+		L.SetTop(0)
+		return
+	}
+	base := frame{current(L).Elem()}.base()
+	for no := L.GetTop(); no > -base; no-- {
+		L.SetLocal(top, no, lua.LNil) // any register of the thread, by a number that may be negative
+	}
 }
 
 // Indexed is the value whose field a thread's Lua function, the one that runs or has called the Go functions that do,

@@ -104,11 +104,14 @@ func (m *measuring) inside(v lua.LValue) {
 func (m *measuring) thread(L *lua.LState) {
 	m.bytes += coroutineBytes
 	m.value(L.Env)
-	if L.Dead || L.IsClosed() {
+	if L.IsClosed() {
 		return
 	}
 	top, ok := L.GetStack(0)
-	if !ok {
+	if !ok { // it has not begun, or has ended
+		for no := L.GetTop(); no > 0; no-- {
+			m.value(L.Get(no))
+		}
 		return
 	}
 	base := frame{current(L).Elem()}.base()

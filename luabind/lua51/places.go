@@ -26,8 +26,7 @@ func (s *State) Line(but string) (source string, line int) {
 // luaFrames visits the frames of Lua functions under way, innermost first, until visit says no: those of the running
 // thread, and those of the threads that wait for it. level is the frame's number for GetStack.
 func (s *State) luaFrames(visit func(L *lua.LState, f frame, level int) bool) {
-	outer := len(s.protected)
-	for L := s.L; L != nil; {
+	for _, L := range s.Threads(nil) {
 		level := 0
 		for f, ok := frameIn(current(L)); ok; f, ok = f.parent() {
 			if !f.isGo() {
@@ -38,17 +37,6 @@ func (s *State) luaFrames(visit func(L *lua.LState, f frame, level int) bool) {
 			}
 			level++
 		}
-		if L.Parent != nil {
-			L = L.Parent
-			continue
-		}
-		for outer--; outer >= 0 && s.protected[outer].thread != L; outer-- {
-			continue
-		}
-		if outer < 0 {
-			return
-		}
-		L = s.protected[outer].caller
 	}
 }
 

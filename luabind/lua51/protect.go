@@ -2,56 +2,36 @@ package lua51
 
 import (
 	"errors"
+	"fmt"
 
 	lua "github.com/yuin/gopher-lua"
 )
-
-// maxProtected bounds how deep Go and Lua may call each other, as Lua 5.1's LUAI_MAXCCALLS does: each level takes Go
-// stack, which the limit on Lua's own calls does not see.
-const maxProtected = 190
-
-// maxNested bounds how many Go functions may be under way in each other, as where string.gsub calls a function that
-// calls string.gsub. An error passes each of them by a panic of its own, on top of those before it: the time that takes
-// grows with the square of their number.
-const maxNested = 200
-
-// errTooDeep is the error past these bounds.
-var errTooDeep = errors.New("stack overflow: Go and Lua functions call each other too deeply")
-
-// protection is one protected call under way.
-type protection struct {
-	thread  *lua.LState
-	caller  *lua.LState
-	message lua.LValue // the message handler: nil for none
-}
 
 // Protect calls a Lua function and catches its errors: the error value, or nil. It runs on a thread of its own,
 // because gopher-lua closes the upvalues of every frame of a thread when an error is raised, also of frames that go
 // on: variables that closures share with the function around a pcall would come apart. A spare thread has no frames
 // but those that end.
+//
+// message is the message handler, nil for none. It is called while the frames of the failed call are still there, and
+// for an error of its own again, as in Lua 5.1.
 func (s *State) Protect(message lua.LValue, fn lua.LValue, args ...lua.LValue) (out []lua.LValue, failure error) {
-	caller := s.L
-	if len(s.protected) == maxProtected {
-		s.raise(errTooDeep)
-	}
 	th := s.spare()
-	SetContext(th, caller.Context())
-	s.protected = append(s.protected, protection{th, caller, message})
-	s.L = th
+	if !s.enter(activation{thread: th, message: message}) {
+		s.spares = append(s.spares, th)
+		return nil, &lua.ApiError{Type: lua.ApiErrorRun, Object: lua.LString(tooDeep)}
+	}
 	defer func() {
-		s.L = caller
-		last := len(s.protected) - 1
-		s.protected[last] = protection{}
-		s.protected = s.protected[:last]
+		s.leave()
 		th.SetTop(0)
 		s.spares = append(s.spares, th)
 	}()
+	th.Push(s.bottom)
 	th.Push(fn)
 	for _, a := range args {
 		th.Push(a)
 	}
-	if err := th.PCall(len(args), lua.MultRet, s.handler); err != nil {
-		return nil, err
+	if err := th.PCall(1+len(args), lua.MultRet, nil); err != nil {
+		return nil, &lua.ApiError{Type: lua.ApiErrorRun, Object: errorValue(err)}
 	}
 	for i := 1; i <= th.GetTop(); i++ {
 		out = append(out, th.Get(i))
@@ -59,46 +39,68 @@ func (s *State) Protect(message lua.LValue, fn lua.LValue, args ...lua.LValue) (
 	return out, nil
 }
 
-// spare is a thread without frames.
-func (s *State) spare() *lua.LState {
-	if n := len(s.spares); n > 0 {
-		th := s.spares[n-1]
-		s.spares = s.spares[:n-1]
-		return th
+// protectedCall is the bottom of each protected call: it calls its first argument with the others. It catches errors
+// before gopher-lua's PCall, which takes the frames of the failed call away.
+func (s *State) protectedCall(L *lua.LState) int {
+	failure := s.attempt(L)
+	if failure == nil {
+		return L.GetTop()
 	}
-	return s.newThread()
+	over := L.Context() != nil && L.Context().Err() != nil // a handler would fail at once, and its traceback takes long
+	_, exits := ExitStatus(failure)
+	if message := s.running[len(s.running)-1].message; message != nil && !over && !exits {
+		L.Push(failure) // where a look can see it
+		out, err := s.Protect(message, message, failure)
+		switch {
+		case err != nil && errorValue(err) == lua.LString(tooDeep):
+			failure = lua.LString("error in error handling")
+		case err != nil:
+			failure = errorValue(err)
+		case len(out) == 0:
+			failure = lua.LNil
+		default:
+			failure = out[0]
+		}
+	}
+	panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: failure, StackTrace: noTrace})
 }
 
-// newThread makes a thread that is no child of the running context, which would keep it.
-func (s *State) newThread() *lua.LState {
-	ctx := s.L.Context()
-	SetContext(s.L, nil)
-	th, _ := s.L.NewThread()
-	SetContext(s.L, ctx)
-	return th
+// noTrace stands for the traceback that PCall would make of each error that has none.
+const noTrace = "(none)"
+
+// attempt calls the function on the stack. Where it fails, its frames are left, and the error's value is returned.
+func (s *State) attempt(L *lua.LState) (failure lua.LValue) {
+	defer func() {
+		if p := recover(); p != nil {
+			failure = s.failure(L, p)
+		}
+	}()
+	L.Call(L.GetTop()-1, lua.MultRet)
+	return nil
 }
 
-// handle is the message handler of every protected call. It runs while the frames of the failed call are still there.
-// It asks the script's handler, and then closes the upvalues of those frames, so that closures which outlive them keep
-// their variables: gopher-lua does not do that where there is a handler.
-func (s *State) handle(L *lua.LState) int {
-	v := L.Get(1)
+// failure is the error value of a panic on a thread whose frames are still there.
+func (s *State) failure(L *lua.LState, p any) lua.LValue {
+	var v lua.LValue
+	if err, ok := p.(*lua.ApiError); ok {
+		v = err.Object
+	} else {
+		closeUpvalues(L) // as errors of Lua's have done
+		v = lua.LString(place(L) + s.panicText(p))
+	}
 	if s.opt.Explain != nil {
 		v = s.opt.Explain(L, v)
 	}
-	over := L.Context() != nil && L.Context().Err() != nil // a handler would fail at once, and its traceback takes long
-	if n := len(s.protected); !over && n > 0 && s.protected[n-1].thread == L && s.protected[n-1].message != nil {
-		if _, exits := ExitStatus(v); !exits {
-			L.Push(s.protected[n-1].message)
-			L.Push(v)
-			L.Call(1, 1)
-			v = L.Get(-1)
-			L.Pop(1)
-		}
+	return v
+}
+
+// panicText says what a panic of gopher-lua's own means.
+func (s *State) panicText(p any) string {
+	text := fmt.Sprint(p)
+	if text == "lua callstack overflow" {
+		return "stack overflow"
 	}
-	closeUpvalues(L)
-	L.Push(v)
-	return 1
+	return "BUG: " + text
 }
 
 // closeUpvalues closes the upvalues of all frames of a thread: that is what raising an error does.
@@ -138,7 +140,6 @@ func assert(L *lua.LState) int {
 // openProtected replaces pcall, xpcall, error, assert and debug.traceback.
 func (s *State) openProtected() {
 	L := s.L
-	s.handler = s.Func(s.handle)
 	finish := func(L *lua.LState, out []lua.LValue, err error) int {
 		if err != nil {
 			v := errorValue(err)
@@ -167,10 +168,7 @@ func (s *State) openProtected() {
 		out, err := s.Protect(args[1], args[0], args[2:]...)
 		return finish(L, out, err)
 	}))
-	L.SetGlobal("error", s.Func(func(L *lua.LState) int {
-		L.Error(L.Get(1), L.OptInt(2, 1))
-		return 0
-	}))
+	L.SetGlobal("error", s.Func(s.errorFunction))
 	L.SetGlobal("assert", L.NewFunction(assert))
 	s.Method(s.library(lua.DebugLibName), "traceback", func(L *lua.LState) int {
 		text := s.Traceback()

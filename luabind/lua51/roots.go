@@ -28,33 +28,10 @@ func (s *State) Passes(code uintptr) bool { return s.passing[code] }
 // scripts and are not replaced.
 func (s *State) openPassing() {
 	s.passing = map[uintptr]bool{reflect.ValueOf(s.throughCaller(nil)).Pointer(): true}
-	resume := s.library(lua.CoroutineLibName).RawGetString("resume")
-	for _, v := range []lua.LValue{resume, s.L.GetGlobal("require"), s.L.GetGlobal("tostring")} {
+	s.bottom = s.L.NewFunction(s.protectedCall)
+	for _, v := range []lua.LValue{s.bottom, s.L.GetGlobal("require"), s.L.GetGlobal("tostring")} {
 		s.passing[reflect.ValueOf(v.(*lua.LFunction).GFunction).Pointer()] = true
 	}
-}
-
-// Idle reports whether no call of a Lua function is under way.
-func (s *State) Idle() bool { return len(s.protected) == 0 }
-
-// Threads appends the threads under way: the one that runs, and those that wait for it, in order.
-func (s *State) Threads(out []*lua.LState) []*lua.LState {
-	outer := len(s.protected)
-	for L := s.L; L != nil; {
-		out = append(out, L)
-		if L.Parent != nil {
-			L = L.Parent
-			continue
-		}
-		for outer--; outer >= 0 && s.protected[outer].thread != L; outer-- {
-			continue
-		}
-		if outer < 0 {
-			return out
-		}
-		L = s.protected[outer].caller
-	}
-	return out
 }
 
 // Roots visits what scripts reach beside what the threads under way hold.
@@ -67,9 +44,9 @@ func (s *State) Roots(visit func(v lua.LValue)) {
 	for _, th := range s.spares {
 		visit(th.Env)
 	}
-	for _, p := range s.protected {
-		if p.message != nil {
-			visit(p.message)
+	for _, a := range s.running {
+		if a.message != nil {
+			visit(a.message)
 		}
 	}
 }

@@ -6,6 +6,7 @@ package lua51
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -48,17 +49,11 @@ type Options struct {
 // State is a state of gopher-lua that behaves as Lua 5.1. It belongs to one goroutine at a time.
 type State struct {
 	Folds
-	L *lua.LState // the thread that runs: the main one, that of a protected call, or a coroutine's
+	threads
 
 	opt      Options
 	meter    *meter // nil: there are no limits
 	patterns map[patternKey]*pattern
-
-	handler   *lua.LFunction // the message handler of every protected call
-	protected []protection   // the protected calls under way, outermost first
-	spares    []*lua.LState  // threads for the next protected calls
-	resumes   int            // coroutines that are resumed within each other
-	nested    int            // Go functions under way, in each other
 
 	passing map[uintptr]bool              // what Passes says yes to
 	basic   map[lua.LValueType]lua.LValue // the metatables of types without one for each value
@@ -75,7 +70,7 @@ func New(opt Options) *State {
 		opt.Stdout = os.Stdout
 	}
 	opt.Libraries = opt.Libraries && !opt.Sandbox
-	s := &State{L: L, opt: opt}
+	s := &State{threads: threads{L: L}, opt: opt}
 	L.G.Registry.RawSetString(stateKey, &lua.LUserData{Value: s})
 	s.openLibraries()
 	if opt.Limits != (Limits{}) {
@@ -133,17 +128,21 @@ func (s *State) onCaller(f lua.LGFunction) lua.LGFunction {
 		}()
 		defer s.bug()
 		if s.nested > maxNested {
-			s.raise(errTooDeep)
+			s.raise(errors.New(tooDeep + ": Go and Lua functions call each other too deeply"))
 		}
 		return f(L)
 	}
 }
 
-// bug turns a panic of Go's into a Lua error that says BUG; Lua errors, which are panics too, pass.
+// bug turns a panic of Go's into a Lua error that says BUG; Lua errors, which are panics too, pass. A script in a
+// sandbox does not see the stack, which has paths of the host.
 func (s *State) bug() {
 	switch p := recover().(type) {
 	case nil:
 	case runtime.Error:
+		if s.opt.Sandbox {
+			s.raise(fmt.Errorf("BUG: %v", p))
+		}
 		s.raise(fmt.Errorf("BUG: %v\n%s", p, debug.Stack()))
 	default:
 		panic(p)

@@ -32,13 +32,13 @@ func (w *Walker) thread(L *lua.LState, asks bool) bool {
 	if L.Env != w.Global {
 		w.table(L.Env)
 	}
-	if L.Dead || L.IsClosed() {
+	if L.IsClosed() {
 		return true
 	}
 	top, ok := L.GetStack(0)
 	if !ok { // it has not begun, or has no frame left
-		if body, ok := L.GetStack(-1); ok {
-			w.functionOf(L, body)
+		for no := L.GetTop(); no > 0; no-- {
+			w.Value(L.Get(no))
 		}
 		return true
 	}
@@ -55,7 +55,7 @@ func (w *Walker) thread(L *lua.LState, asks bool) bool {
 		w.visits += frameVisits
 		fn := f.Field(layout.fn)
 		isGo := fn.Elem().Field(layout.isGo).Bool()
-		if isGo && !asks && !w.Through(fn.Elem().Field(layout.code).Pointer()) {
+		if isGo && !asks && !L.Dead && !w.Through(fn.Elem().Field(layout.code).Pointer()) {
 			return false
 		}
 		asks = false

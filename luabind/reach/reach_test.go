@@ -211,7 +211,7 @@ var places = []struct{ name, text string }{
 		sees("x")`},
 	{"metatables of basic types", `
 		assert(not pcall(setmetatable, "", {thing"no"}))
-		for _, v in ipairs{1, true, print, coroutine.create(print)} do
+		for _, v in ipairs{1, true, print, coroutine.create(function() end)} do
 			debug.setmetatable(v, {__index = {t = thing(type(v))}, __metatable = "hidden"})
 			local want = type(v)
 			sees(want)
@@ -511,7 +511,7 @@ func TestVisits(t *testing.T) {
 // TestClosedState: a state that was closed is not looked into, where something keeps a coroutine of it.
 func TestClosedState(t *testing.T) {
 	s := open(t)
-	require.NoError(t, s.run("co = coroutine.create(print) coroutine.resume(co)"))
+	require.NoError(t, s.run("co = coroutine.create(function() end) coroutine.resume(co)"))
 	co := s.L.GetGlobal("co")
 	s.w.Begin()
 	s.w.Value(co)
