@@ -1,6 +1,7 @@
 -- What config.json says, in both dialects of transformers (4 and 5), by one set of names. A model takes what it needs
 -- by need, get and only; check then finds what nobody took: a setting that is not built is an error that names its key.
-local host = require("lm.host")
+-- What is left out is what transformers takes for granted in that family; where that is not known it is an error, too.
+local host, defaults, rotary = require("lm.host"), require("lm.defaults"), require("lm.rotary")
 
 local Config = {}
 Config.__index = Config
@@ -74,7 +75,9 @@ function Config.new(raw)
     if k ~= "text_config" then self.settings[k] = v end
   end
   for k, v in pairs(text or {}) do self.settings[k] = v end
+  self.defaults, self.assumed = {}, {}
   self.model_type = self:need("model_type", "string")
+  self.defaults = defaults[self.model_type] or {}
   return self
 end
 
@@ -88,28 +91,47 @@ function Config.read(dir)
   return Config.new(raw)
 end
 
--- get is a setting, or the default where there is none; null is none. It is of a kind: "size" (a positive integer),
--- "count" (an integer from 0 on), "number", "positive", "boolean", "string", "object", or a list, "counts", "numbers"
--- or "strings"; unless it is said, that of the default.
-function Config:get(key, default, kind)
+-- said is what config.json says of a key, nil where it says nothing or null.
+function Config:said(key, kind)
   self.taken[key] = true
   local v = self.settings[key]
-  if v == nil or v == host.null then return default end
+  if v == nil or v == host.null then return nil end
   if type(v) == "string" and tonumber(v) then fail("%s is the text %q, want a number", key, v) end
-  kind = kind or default ~= nil and type(default)
   if kind then Config.want(key, v, kind) end
   return v
 end
 
--- need is a setting that must be there, of a kind, under one of the names.
+-- get is a setting. Where there is none it is what transformers takes for granted in the family; if that is nothing, or
+-- the setting is null, it is the default. It is of a kind: "size" (a positive integer), "count" (an integer from 0 on),
+-- "number", "positive", "boolean", "string", "object", or a list, "counts", "numbers" or "strings"; unless it is said,
+-- that of the default.
+function Config:get(key, default, kind)
+  local v = self:said(key, kind or default ~= nil and type(default) or nil)
+  if v ~= nil then return v end
+  local known = self.defaults[key]
+  if known == nil or self.settings[key] == host.null then return default end
+  if kind == "size" or kind == "count" then self.assumed[key] = known end
+  return known
+end
+
+-- need is a setting that must be there, of a kind, under one of the names, or what the family takes for granted.
 function Config:need(key, kind, ...)
   local v
   for _, name in ipairs{key, ...} do
-    local found = self:get(name, nil, kind)
+    local found = self:said(name, kind)
     if v == nil then v = found end
   end
+  if v == nil then v = self:get(key, nil, kind) end
   if v == nil then fail("%s is missing", key) end
   return v
+end
+
+-- assumptions are the sizes that config.json leaves out, in words, "" for none.
+function Config:assumptions()
+  local out = {}
+  for key, value in pairs(self.assumed) do out[#out + 1] = ("%s = %s"):format(key, tostring(value)) end
+  table.sort(out)
+  return #out == 0 and "" or "; it leaves out what is taken as " .. table.concat(out, ", ")
 end
 
 -- only is a setting of which the given values are built; the first is the default.
@@ -126,7 +148,8 @@ end
 -- act is the activation function that a key names.
 function Config:act(key, default)
   local nn = require("mx.nn")
-  local v = self:get(key, default or "silu")
+  local v = self:get(key, default)
+  if v == nil then fail("%s is missing", key) end
   local known = {silu = nn.silu, swish = nn.silu, gelu = nn.gelu, gelu_pytorch_tanh = nn.gelu_approx,
     gelu_new = nn.gelu_approx, relu = nn.relu}
   if not known[v] then fail("%s = %s is not built; these are: silu, gelu, gelu_pytorch_tanh, relu", key, v) end
@@ -147,50 +170,9 @@ function Config:layer_types(count, every)
   return out
 end
 
--- rope_kinds are what rotary settings can say, and of which kind.
-local rope_kinds = {rope_type = "string", type = "string", truncate = "boolean", mrope_interleaved = "boolean",
-  finetuned = "boolean", short_factor = "numbers", long_factor = "numbers", factors = "numbers",
-  mrope_section = "numbers", rope_theta = "positive", factor = "positive"}
-for key in ([[low_freq_factor high_freq_factor original_max_position_embeddings
-  max_position_embeddings beta_fast beta_slow attention_factor mscale mscale_all_dim
-  partial_rotary_factor]]):gmatch("%S+") do
-  rope_kinds[key] = "number"
-end
-
--- rotary copies rotary settings: what they say and rope_kinds do not have is an error.
-local function rotary(key, settings)
-  Config.want(key, settings, "object")
-  local out = {}
-  for k, v in pairs(settings) do
-    if not rope_kinds[k] then fail("%s.%s is not built", key, tostring(k)) end
-    if v ~= host.null then
-      Config.want(key .. "." .. k, v, rope_kinds[k])
-      out[k] = v
-    end
-  end
-  return out
-end
-
 -- rope is what config says of rotary embeddings, {rope_type, rope_theta, ...}, for layers of a type where it differs by
--- type. transformers 5 has all of it in rope_parameters, 4 in rope_theta and rope_scaling. Layers of a type can have
--- the key of a base of their own, which nothing scales.
-function Config:rope(layer_type, own_base, default)
-  local nested = self:get("rope_parameters", nil, "object")
-  local out = {}
-  if nested then
-    out = rotary("rope_parameters", layer_type and nested[layer_type] or nested)
-  else
-    if not own_base then out = rotary("rope_scaling", self:get("rope_scaling", {}, "object")) end
-    out.rope_theta = self:get(own_base or "rope_theta", nil, "positive")
-  end
-  out.rope_type = out.rope_type or out.type or "default"
-  out.rope_theta = out.rope_theta or default or self:get("rope_theta", 10000, "positive")
-  out.partial_rotary_factor = out.partial_rotary_factor or self:get("partial_rotary_factor", nil, "number")
-  out.max_position_embeddings = self:get("max_position_embeddings", nil, "number")
-  local original = self:get("original_max_position_embeddings", nil, "number")
-  out.original_max_position_embeddings = out.original_max_position_embeddings or original
-  return out
-end
+-- type, which can have the key of a base of their own: see lm.rotary.
+function Config:rope(layer_type, own_base) return rotary(self, layer_type, own_base) end
 
 -- quantization is what config.json says of packed weights: see Weights.new.
 function Config:quantization()

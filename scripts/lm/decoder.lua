@@ -52,14 +52,14 @@ function Decoder.names(name, config)
   return name
 end
 
--- settings are what most models need of config.json.
-function Decoder.settings(config)
+-- settings are what most models need of config.json. eps is the key of what norms add to a variance.
+function Decoder.settings(config, eps)
   local c = {
     hidden_size = config:need("hidden_size", "size"), heads = config:need("num_attention_heads", "size"),
     layers = config:need("num_hidden_layers", "size"), vocab_size = config:need("vocab_size", "size"),
-    eps = config:get("rms_norm_eps", 1e-6), attention_bias = config:get("attention_bias", false),
-    tied = config:get("tie_word_embeddings", false),
+    attention_bias = config:get("attention_bias", false), tied = config:get("tie_word_embeddings", false),
   }
+  c.eps = config:need(eps or "rms_norm_eps", "number")
   c.kv_heads = config:get("num_key_value_heads", c.heads, "size")
   c.head_dim = config:get("head_dim", c.hidden_size / c.heads, "size")
   return c
@@ -77,14 +77,28 @@ function Decoder.layout_of(types, window)
   return out
 end
 
--- late_windows is the layout that Qwen2 and Qwen3 ask for: windows, if any, in the layers from max_window_layers on.
-function Decoder.late_windows(config, count)
-  local window = config:get("use_sliding_window", false) and config:get("sliding_window")
-  config:get("sliding_window")
-  local first = config:get("max_window_layers", count, "count")
+-- asked_windows is the layout of models with windows if use_sliding_window says so, in layers for which every(i, most)
+-- is true: i is from 1, most is max_window_layers.
+function Decoder.asked_windows(config, count, every)
+  local asked, window = config:get("use_sliding_window", false), config:get("sliding_window", nil, "count")
+  local most = config:get("max_window_layers", count, "count")
   local types = config:layer_types(count, function(i)
-    return window and i > first and "sliding_attention" or "full_attention"
+    return asked and window and every(i, most) and "sliding_attention" or "full_attention"
   end)
+  return Decoder.layout_of(types, asked and window)
+end
+
+-- same_windows is the layout of models all of whose layers have a window, or none: layer_types may say the same, and
+-- nothing else.
+function Decoder.same_windows(config, count, window)
+  local want = window and "sliding_attention" or "full_attention"
+  local types = config:layer_types(count, function() return want end)
+  for i, name in ipairs(types) do
+    if name ~= want then
+      error(("lm: config.json: layer_types[%d] = %s is not built for %s, whose layers are %s"):format(i - 1, name,
+        config.model_type, want), 0)
+    end
+  end
   return Decoder.layout_of(types, window)
 end
 

@@ -109,7 +109,6 @@ end
 function more.stablelm(out, _, arrays)
   out.use_qkv_bias, out.attention_bias = out.attention_bias, nil
   out.use_parallel_residual = arrays["model.layers.0.post_attention_layernorm.weight"] == nil
-  out.partial_rotary_factor = out.partial_rotary_factor or 1
 end
 
 -- the files have 1 + the weight of a norm
@@ -149,7 +148,7 @@ local function config(arch, about, arrays)
   local out = {
     model_type = types[arch], hidden_size = hidden, num_hidden_layers = need("block_count"),
     num_attention_heads = heads, num_key_value_heads = get("attention.head_count_kv") or heads,
-    head_dim = size, partial_rotary_factor = turned and turned ~= size and turned / size or nil,
+    head_dim = size, partial_rotary_factor = turned and turned / size or 1,
     intermediate_size = need("feed_forward_length"),
     max_position_embeddings = get("context_length"),
     [norms[arch] or "rms_norm_eps"] = need(norms[arch] and "attention.layer_norm_epsilon" or

@@ -67,7 +67,7 @@ function lm.build(arrays, config, options)
   end
   arrays = Weights.from_fp8(arrays)
   if class.sanitize then arrays = class.sanitize(arrays, config) end
-  local w = Weights.new(arrays, packing)
+  local w = Weights.new(arrays, packing, config)
   local model = class(w, config)
   config:ignore(options.ignore)
   config:check()

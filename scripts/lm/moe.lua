@@ -14,16 +14,22 @@ function moe.chosen(config, experts, ...)
   return n
 end
 
--- settings are those of a mixture, and which layers have one: sparse(i), i from 1.
-function moe.settings(config)
+-- settings are those of a mixture, and which layers have one: sparse(i), i from 1. always says that all layers have
+-- one, and that the shares of the chosen experts are divided by their sum, whatever config.json leaves out.
+function moe.settings(config, always)
   local m = {
     experts = config:need("num_experts", "count", "num_local_experts"),
     hidden = config:need("moe_intermediate_size", "size"),
-    norm = config:get("norm_topk_prob", false),
+    norm = always or config:get("norm_topk_prob", false),
     shared = config:get("shared_expert_intermediate_size", 0, "count"), act = config:act("hidden_act"),
   }
   m.chosen = m.experts > 0 and moe.chosen(config, m.experts)
-  local every, dense = config:get("decoder_sparse_step", 1, "size"), {}
+  if always then
+    config:only("norm_topk_prob", true)
+    config:only("decoder_sparse_step", 1)
+    return m, function() return true end
+  end
+  local every, dense = config:need("decoder_sparse_step", "size"), {}
   for _, i in ipairs(config:get("mlp_only_layers", {}, "counts")) do dense[i + 1] = true end
   return m, function(i) return m.experts > 0 and not dense[i] and i % every == 0 end
 end

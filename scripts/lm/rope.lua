@@ -32,7 +32,7 @@ function kinds.linear(dims, s)
 end
 
 function kinds.llama3(dims, s)
-  local factor, low, high = need(s, "factor"), s.low_freq_factor or 1, s.high_freq_factor or 4
+  local factor, low, high = need(s, "factor"), need(s, "low_freq_factor"), need(s, "high_freq_factor")
   local old = need(s, "original_max_position_embeddings")
   return plain(dims, s.rope_theta, function(_, v)
     local length = 2 * math.pi * v
@@ -44,7 +44,7 @@ function kinds.llama3(dims, s)
 end
 
 function kinds.yarn(dims, s)
-  local old = s.original_max_position_embeddings or need(s, "max_position_embeddings")
+  local old = need(s, "original_max_position_embeddings")
   local factor = need(s, "factor")
   local function turns(n) return dims * math.log(old / (n * 2 * math.pi)) / (2 * math.log(s.rope_theta)) end
   local low, high = turns(s.beta_fast or 32), turns(s.beta_slow or 1)
@@ -65,7 +65,7 @@ end
 -- longrope has two lists of factors: for contexts up to the original length, and beyond.
 function kinds.longrope(dims, s)
   local old = need(s, "original_max_position_embeddings")
-  local factor = (s.max_position_embeddings or old) / old
+  local factor = s.factor or (s.max_position_embeddings or old) / old
   local scale = s.attention_factor or factor <= 1 and 1 or math.sqrt(1 + math.log(factor) / math.log(old))
   local function times(list, name)
     if #list ~= dims / 2 then fail("%s has %d numbers, want %d", name, #list, dims / 2) end

@@ -47,9 +47,10 @@ function Weights.load(dir, progress)
 end
 
 -- new is the root of the views. quantization is config.json's: group_size, bits, mode, and such tables, or false, for
--- paths that differ.
-function Weights.new(arrays, quantization)
-  return setmetatable({path = "", root = {arrays = arrays, taken = {}, quantization = quantization or {}}}, Weights)
+-- paths that differ. config is the Config of the sizes that layers ask for, if there is one.
+function Weights.new(arrays, quantization, config)
+  return setmetatable({path = "", root = {arrays = arrays, taken = {}, quantization = quantization or {},
+    config = config}}, Weights)
 end
 
 -- at is the view below a name.
@@ -67,7 +68,9 @@ function Weights:find(name, shape)
     local fits = #shape == x.ndim
     for i, n in ipairs(shape) do fits = fits and (n == -1 or n == x.shape[i]) end
     if not fits then
-      fail("%s has the shape (%s), config.json says (%s)", full, table.concat(x.shape, ", "), table.concat(shape, ", "))
+      local config = self.root.config
+      fail("%s has the shape (%s), config.json says (%s)%s", full, table.concat(x.shape, ", "),
+        table.concat(shape, ", "), config and config:assumptions() or "")
     end
   end
   return x

@@ -43,6 +43,12 @@ refused("factor is missing for rope_type linear", {rope_parameters = {rope_type 
 refused("hidden_act = tanhshrink is not built", {hidden_act = "tanhshrink"})
 refused("model_type = nobody is not built", {model_type = "nobody"})
 refused("hidden_size is missing", {hidden_size = host.null})
+do -- what is left out is what transformers takes for granted, and a file of another size is refused with it
+  local small = copy(golden.config)
+  small.intermediate_size = nil
+  local ok, why = pcall(lm.load, weights.write(dir .. "/assumed", arrays, small))
+  assert(not ok and tostring(why):find("it leaves out what is taken as intermediate_size = 11008", 1, true), why)
+end
 refused("quantization_config.quant_method = awq is not built", {quantization_config = {quant_method = "awq"}})
 refused("quantization_config.weight_block_size", {quantization_config = {quant_method = "fp8",
   weight_block_size = host.list{64, 64}}})
@@ -54,8 +60,10 @@ refused("model.norm.weight has the shape (3), config.json says (64)", {}, {["mod
 refused("rope_parameters.wibble is not built", {rope_parameters = {rope_type = "default", wibble = 3}})
 refused("rope_parameters is a number, want an object", {rope_parameters = 3})
 refused("rope_parameters.rope_theta is the text \"1e4\"", {rope_parameters = {rope_theta = "1e4"}})
-refused("an even number of a head's elements is turned, not 3", {rope_parameters = {rope_theta = 1e4,
+refused("partial_rotary_factor = 0.2 is not built for llama", {rope_parameters = {rope_theta = 1e4,
   partial_rotary_factor = 0.2}})
+refused("an even number of a head's elements is turned, not 3", {model_type = "stablelm", rope_parameters = {
+  rope_theta = 1e4, partial_rotary_factor = 0.2}})
 refused("hidden_size is the text \"64\", want a number", {hidden_size = "64"})
 refused("text_config is a number, want an object", {text_config = 3})
 refused("sliding_window asks for something that llama models do not have", {sliding_window = 8})

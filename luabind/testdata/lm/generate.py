@@ -24,6 +24,7 @@ COMMON = dict(hidden_size=64, num_hidden_layers=4, num_attention_heads=4, num_ke
               pad_token_id=0)
 UNSAID = {k: v for k, v in COMMON.items() if k != "head_dim"}  # the size of a head follows
 MOE = dict(num_experts=8, num_experts_per_tok=3, moe_intermediate_size=32, norm_topk_prob=True)
+UNSAID_MOE = {k: v for k, v in MOE.items() if k != "norm_topk_prob"}  # which has no such key
 LINEAR = dict(linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=32, linear_value_head_dim=16,
               linear_conv_kernel_dim=4)
 HALVES = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}
@@ -48,7 +49,7 @@ MODELS = {
     "qwen3_next": ("Qwen3Next", dict(COMMON, **MOE, **LINEAR, shared_expert_intermediate_size=32,
                                      rope_parameters=HALVES)),
     "qwen3_5": ("Qwen3_5Text", dict(COMMON, **LINEAR, rope_parameters=HALVES)),
-    "qwen3_5_moe": ("Qwen3_5MoeText", dict(COMMON, **MOE, **LINEAR, shared_expert_intermediate_size=32,
+    "qwen3_5_moe": ("Qwen3_5MoeText", dict(COMMON, **UNSAID_MOE, **LINEAR, shared_expert_intermediate_size=32,
                                            rope_parameters=HALVES)),
     "gemma3": ("Gemma3Text", dict(COMMON, num_hidden_layers=6, sliding_window=8, query_pre_attn_scalar=16,
                                   tie_word_embeddings=True)),

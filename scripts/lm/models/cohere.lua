@@ -27,11 +27,9 @@ end
 local Model = nn.class("Model", Decoder)
 
 function Model:init(w, config)
-  local c = Llama.settings(config)
-  c.eps, c.norms = config:get("layer_norm_eps", 1e-5), {"input_layernorm"}
-  c.norm = "layer_norm"
+  local c = Llama.settings(config, {eps = "layer_norm_eps"})
+  c.norm, c.norms = "layer_norm", {"input_layernorm"}
   c.Attention, c.head_norms, c.interleaved = Attention, config:get("use_qk_norm", false), true
-  c.tied = config:get("tie_word_embeddings", true)
   config:only("layer_norm_bias", false)
   if config.model_type == "cohere2" then
     local every = config:get("sliding_window_pattern", nil, "size") or
@@ -39,11 +37,11 @@ function Model:init(w, config)
     local types = config:layer_types(c.layers, function(i)
       return i % every == 0 and "full_attention" or "sliding_attention"
     end)
-    c.layout = Decoder.layout_of(types, config:get("sliding_window", 4096))
+    c.layout = Decoder.layout_of(types, config:get("sliding_window"))
     for i, name in ipairs(types) do c.turned[i] = name == "sliding_attention" end
   end
   Decoder.init(self, w, c, Llama.Parallel)
-  self.factor = config:get("logit_scale", 0.0625)
+  self.factor = config:need("logit_scale", "number")
 end
 
 function Model:forward(tokens, caches) return Decoder.forward(self, tokens, caches) * self.factor end

@@ -20,7 +20,7 @@ function Attention:init(w, c)
   self.embed_q = w:multi("embed_q", c.heads, c.nope, c.rank)
   self.unembed_out = w:multi("unembed_out", c.heads, c.rank, c.values)
   self.o_proj = w:linear("o_proj", c.heads * c.values, dims, c.attention_bias)
-  self.rope = rope.RoPE(c.turned, c.rope, true)
+  self.rope = rope.RoPE(c.turned, c.rope, c.interleave)
 end
 
 -- forward: all heads share a key, which is the latent vector and a turned part, and the value is the latent vector.
@@ -82,7 +82,7 @@ end
 local Layer = nn.class("Layer", Llama.Layer)
 
 function Layer:feed(w, c, i)
-  if not (c.experts and i > c.dense and (i - 1) % c.every == 0) then return Llama.Layer.feed(self, w, c) end
+  if not (c.experts and i > c.dense) then return Llama.Layer.feed(self, w, c) end
   self.mlp = Experts(w:at("mlp"), c)
 end
 
@@ -96,17 +96,25 @@ function Model:init(w, config)
   c.values, c.rank = config:need("v_head_dim", "size"), config:need("kv_lora_rank", "size")
   c.q_rank = config:get("q_lora_rank", nil, "size")
   config:get("qk_head_dim")
-  config:only("rope_interleave", true)
+  c.interleave = config:get("rope_interleave", false)
   c.scale = (c.nope + c.turned) ^ -0.5
   local all = c.rope.mscale_all_dim
-  if all and all ~= 0 and c.rope.factor then c.scale = c.scale * rope.attention_scale(c.rope.factor, all) ^ 2 end
+  if all and all ~= 0 and c.rope.factor and c.rope.rope_type ~= "default" then
+    c.scale = c.scale * rope.attention_scale(c.rope.factor, all) ^ 2
+  end
   c.experts = config:get("n_routed_experts", nil, "size")
   c.chosen = moe.chosen(config, c.experts or math.huge)
-  c.groups, c.chosen_groups = config:get("n_group", 1, "size"), config:get("topk_group", 1, "size")
-  c.norm_shares, c.factor = config:get("norm_topk_prob", true), config:get("routed_scaling_factor", 1)
+  c.groups, c.chosen_groups = config:need("n_group", "size"), config:need("topk_group", "size")
+  if c.experts and c.groups > 1 and (c.experts % c.groups ~= 0 or c.experts / c.groups < 2 or
+    c.chosen_groups > c.groups) then
+    error(("lm: config.json: n_group = %s groups, topk_group = %s of them, of %s experts are not built"):format(
+      c.groups, c.chosen_groups, c.experts), 0)
+  end
+  c.norm_shares, c.factor = config:get("norm_topk_prob", false), config:need("routed_scaling_factor", "number")
   c.shared = config:get("n_shared_experts", 0, "count")
   c.hidden = config:get("moe_intermediate_size", nil, "size")
-  c.dense, c.every = config:get("first_k_dense_replace", 0, "count"), config:get("moe_layer_freq", 1, "size")
+  c.dense = config:get("first_k_dense_replace", 0, "count")
+  config:only("moe_layer_freq", 1)
   config:only("scoring_func", "sigmoid")
   config:only("topk_method", "noaux_tc")
   c.layout = {}

@@ -17,14 +17,15 @@ end
 local Model = nn.class("Model", Decoder)
 
 function Model:init(w, config)
-  local c = Llama.settings(config)
-  c.norm, c.tied = "gemma_norm", config:get("tie_word_embeddings", true)
-  local act = config:get("hidden_act", "gelu") -- by which these files mean its approximation
-  if act == "gelu" and not config:get("hidden_activation") then c.act = nn.gelu_approx end
-  if config.model_type == "gemma2" then
-    c.norms, c.scale = Layer.norms, config:get("query_pre_attn_scalar", 256) ^ -0.5
+  local second, asked = config.model_type == "gemma2", config:said("hidden_activation")
+  local c = Llama.settings(config, {act = (second or asked) and "hidden_activation"})
+  c.norm = "gemma_norm"
+  local act = config:get("hidden_act") -- counts where hidden_activation is not said
+  if not (second or asked) and act == "gelu" then c.act = nn.gelu_approx end -- they mean its approximation
+  if second then
+    c.norms, c.scale = Layer.norms, config:need("query_pre_attn_scalar", "positive") ^ -0.5
     c.softcap = config:get("attn_logit_softcapping", nil, "number")
-    local window = config:get("sliding_window", 4096)
+    local window = config:get("sliding_window")
     c.layout = Decoder.layout_of(config:layer_types(c.layers, function(i)
       return i % 2 == 1 and "sliding_attention" or "full_attention"
     end), window)

@@ -13,27 +13,20 @@ end
 local Model = nn.class("Model", Gemma)
 
 function Model:init(w, config)
-  local c = { -- the defaults are those that published files leave out
-    hidden_size = config:get("hidden_size", 2304, "size"), heads = config:get("num_attention_heads", 8, "size"),
-    kv_heads = config:get("num_key_value_heads", 4, "size"), head_dim = config:get("head_dim", 256, "size"),
-    layers = config:get("num_hidden_layers", 26, "size"), vocab_size = config:get("vocab_size", 262208, "size"),
-    intermediate_size = config:get("intermediate_size", 9216, "size"), eps = config:get("rms_norm_eps", 1e-6),
-    attention_bias = config:get("attention_bias", false), tied = not w:has("lm_head.weight"),
-    scale = config:get("query_pre_attn_scalar", 256) ^ -0.5, norm = "gemma_norm", norms = Gemma.Layer.norms,
-    Attention = Attention, turned = {},
-  }
-  c.output_bias = c.attention_bias
-  config:get("tie_word_embeddings")
-  c.act = config:act(config:get("hidden_activation") and "hidden_activation" or "hidden_act", "gelu_pytorch_tanh")
-  config:get("hidden_act")
-  c.rope_full = config:rope("full_attention", nil, 1000000)
-  c.rope_window = config:rope("sliding_attention", "rope_local_base_freq", 10000)
+  local c = Decoder.settings(config)
+  c.intermediate_size, c.act = config:need("intermediate_size", "size"), config:act("hidden_activation")
+  config:get("hidden_act") -- of older files; what counts is hidden_activation
+  c.scale, c.norm = config:need("query_pre_attn_scalar", "positive") ^ -0.5, "gemma_norm"
+  self.softcap = config:get("final_logit_softcapping", nil, "number")
+  c.norms, c.Attention, c.turned, c.output_bias = Gemma.Layer.norms, Attention, {}, c.attention_bias
+  c.rope_full = config:rope("full_attention")
+  c.rope_window = config:rope("sliding_attention", "rope_local_base_freq")
   local every = config:get("sliding_window_pattern", nil, "size") or
     config:get("_sliding_window_pattern", 6, "size")
   local types = config:layer_types(c.layers, function(i)
     return i % every == 0 and "full_attention" or "sliding_attention"
   end)
-  c.layout = Decoder.layout_of(types, config:get("sliding_window", 4096))
+  c.layout = Decoder.layout_of(types, config:get("sliding_window"))
   Decoder.init(self, w, c, Gemma.Layer)
   self.embed_scale = c.hidden_size ^ 0.5
 end

@@ -16,7 +16,6 @@ local Model = nn.class("Model", Decoder)
 function Model:init(w, config)
   local c = Llama.settings(config)
   c.output_bias, c.interleaved, c.MLP = false, config:get("rope_traditional", true), layers.FusedGLU
-  c.rope.partial_rotary_factor = c.rope.partial_rotary_factor or 0.5
   if config.model_type == "glm4" then
     c.norms = {"input_layernorm", "post_attention_layernorm", "post_self_attn_layernorm", "post_mlp_layernorm"}
   end

@@ -39,17 +39,16 @@ local Model = nn.class("Model", Decoder)
 
 function Model:init(w, config)
   local c = Decoder.settings(config)
-  c.eps = config:get("rms_norm_eps", 1e-5)
   c.Attention, c.attention_bias, c.output_bias = Attention, config:only("attention_bias", true), true
   config:only("hidden_act", "silu")
   c.experts = config:need("num_local_experts", "size", "num_experts")
   c.chosen = moe.chosen(config, c.experts, "experts_per_token")
   c.hidden, c.rope = config:need("intermediate_size", "size"), config:rope()
-  c.limit, c.alpha = config:get("swiglu_limit", 7), config:get("swiglu_alpha", 1.702)
+  c.limit, c.alpha = config:need("swiglu_limit", "number"), config:need("swiglu_alpha", "number")
   local types = config:layer_types(c.layers, function(i)
     return i % 2 == 1 and "sliding_attention" or "full_attention"
   end)
-  c.layout = Decoder.layout_of(types, config:get("sliding_window", 128))
+  c.layout = Decoder.layout_of(types, config:get("sliding_window"))
   Decoder.init(self, w, c, Layer)
 end
 

@@ -18,9 +18,9 @@ local Model = nn.class("Model", Decoder)
 
 function Model:init(w, config)
   local c = Llama.settings(config)
-  c.scale, c.factor = config:get("attention_multiplier", 1), config:get("residual_multiplier", 1)
+  c.scale, c.factor = config:need("attention_multiplier", "number"), config:need("residual_multiplier", "number")
   Decoder.init(self, w, c, Layer)
-  self.embedding, self.logits = config:get("embedding_multiplier", 1), config:get("logits_scaling", 1)
+  self.embedding, self.logits = config:need("embedding_multiplier", "number"), config:need("logits_scaling", "number")
 end
 
 function Model:embed(tokens) return self.model.embed_tokens(tokens) * self.embedding end

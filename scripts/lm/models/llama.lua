@@ -73,18 +73,21 @@ local Model = nn.class("Model", Decoder)
 -- settings are what the parts above take. A family changes them: scale and softcap of attention, Attention and MLP
 -- (classes), norms (their names in a layer), norm (which method of weights makes them: "norm", "layer_norm" or
 -- "gemma_norm") and norm_bias, turned (which layers have rotary embeddings) and interleaved (neighbours are turned, not
--- halves). windows says that sliding_window counts without layer_types, too.
-function Model.settings(config, windows)
-  local c = Decoder.settings(config)
-  c.intermediate_size = config:need("intermediate_size", "size")
-  c.act = config:act(config:get("hidden_activation") and "hidden_activation" or "hidden_act")
+-- halves). Of o, eps and act are the keys of what norms add and of the activation, if they are others than rms_norm_eps
+-- and hidden_act; windows says that all layers have the window of sliding_window.
+function Model.settings(config, o)
+  o = o or {}
+  local c = Decoder.settings(config, o.eps)
+  c.intermediate_size, c.act = config:need("intermediate_size", "size"), config:act(o.act or "hidden_act")
   c.output_bias = config:get("attention_out_bias", c.attention_bias)
   c.mlp_bias, c.interleaved = config:get("mlp_bias", false), config:get("rope_traditional", false)
   c.rope = config:rope()
-  local window = (windows or config:get("layer_types")) and config:get("sliding_window")
-  c.layout = Decoder.layout_of(config:layer_types(c.layers, function()
-    return window and "sliding_attention" or "full_attention"
-  end), window)
+  if o.windows then
+    c.layout = Decoder.same_windows(config, c.layers, config:get("sliding_window"))
+  else
+    local types = config:layer_types(c.layers, function() return "full_attention" end)
+    c.layout = Decoder.layout_of(types, config:said("layer_types") and config:get("sliding_window"))
+  end
   local every = config:get("no_rope_layer_interval", nil, "size")
   local listed = config:by_layer("no_rope_layers", "counts", c.layers)
   c.turned = {}
@@ -97,7 +100,11 @@ function Model.settings(config, windows)
 end
 
 function Model:init(w, config)
-  Decoder.init(self, w, Model.settings(config, config.model_type == "mistral"), Layer)
+  local c = Model.settings(config, {windows = config.model_type == "mistral"})
+  if config.model_type == "smollm3" then
+    c.layout = Decoder.asked_windows(config, c.layers, function(i) return not c.turned[i] end)
+  end
+  Decoder.init(self, w, c, Layer)
 end
 
 Model.Attention, Model.NormedAttention, Model.Layer, Model.Parallel = Attention, NormedAttention, Layer, Parallel

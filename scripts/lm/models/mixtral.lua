@@ -26,8 +26,8 @@ end
 local Model = nn.class("Model", Decoder)
 
 function Model:init(w, config)
-  local c = Llama.settings(config, true)
-  c.experts = config:need("num_local_experts", "size")
+  local c = Llama.settings(config, {windows = true})
+  c.experts = config:need("num_local_experts", "size", "num_experts")
   c.chosen = moe.chosen(config, c.experts)
   Decoder.init(self, w, c, Layer)
 end
@@ -40,7 +40,7 @@ function Model.names(name, config)
 end
 
 function Model.sanitize(arrays, config)
-  return Weights.stack_experts(arrays, config:need("num_local_experts", "size"))
+  return Weights.stack_experts(arrays, config:need("num_local_experts", "size", "num_experts"))
 end
 
 return Model

@@ -21,7 +21,8 @@ end
 local Model = nn.class("Model", Decoder)
 
 function Model:init(w, config)
-  local c = Llama.settings(config, true)
+  local c = Llama.settings(config, {windows = true})
+  if c.rope.rope_type == "yarn" then c.rope.rope_type = "longrope" end -- as older files call it
   c.Attention, c.MLP = Attention, layers.FusedGLU
   Decoder.init(self, w, c, Llama.Layer)
 end

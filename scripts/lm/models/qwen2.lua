@@ -14,9 +14,13 @@ local Model = nn.class("Model", Decoder)
 
 function Model:init(w, config)
   local c = Llama.settings(config)
-  c.attention_bias, c.output_bias = config:get("qkv_bias", true), false
-  c.layout = Decoder.late_windows(config, c.layers)
-  if config.model_type == "qwen2_moe" then c.moe, c.sparse = moe.settings(config) end
+  local mixed = config.model_type == "qwen2_moe"
+  c.attention_bias, c.output_bias = not mixed or config:get("qkv_bias", false), false
+  c.layout = Decoder.asked_windows(config, c.layers, function(i, most)
+    if mixed then return i % 2 == 1 and i <= most end
+    return i > most
+  end)
+  if mixed then c.moe, c.sparse = moe.settings(config) end
   Decoder.init(self, w, c, Layer)
 end
 

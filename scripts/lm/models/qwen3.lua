@@ -8,8 +8,14 @@ local Model = nn.class("Model", Decoder)
 
 function Model:init(w, config)
   local c = Llama.settings(config)
-  c.Attention, c.layout = Llama.NormedAttention, Decoder.late_windows(config, c.layers)
-  if config.model_type == "qwen3_moe" then c.moe, c.sparse = moe.settings(config) end
+  c.Attention = Llama.NormedAttention
+  if config.model_type == "qwen3_moe" then
+    local asked, window = config:get("use_sliding_window", false), config:get("sliding_window")
+    c.layout = Decoder.same_windows(config, c.layers, asked and window)
+    c.moe, c.sparse = moe.settings(config)
+  else
+    c.layout = Decoder.asked_windows(config, c.layers, function(i, most) return i > most end)
+  end
   Decoder.init(self, w, c, Qwen2.Layer)
 end
 

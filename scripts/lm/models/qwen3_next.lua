@@ -120,17 +120,16 @@ end
 
 local Model = nn.class("Model", Decoder)
 
-local function sparse(config) return config:get("num_experts") ~= nil end
+local function sparse(config) return not config.model_type:match("^qwen3_5") or config.model_type:match("moe") end
 
 function Model:init(w, config)
   local c = Decoder.settings(config)
   c.act, c.rope = config:act("hidden_act"), config:rope()
   c.intermediate_size = config:get("intermediate_size", nil, "size")
-  c.rope.partial_rotary_factor = c.rope.partial_rotary_factor or 0.25
   c.rope.text_only = true -- a text has one position, whatever sections mrope has
   config:only("attn_output_gate", true)
   config:only("output_gate_type", "swish", "silu")
-  if sparse(config) then c.moe, c.sparse = moe.settings(config) end
+  if sparse(config) then c.moe, c.sparse = moe.settings(config, config.model_type ~= "qwen3_next") end
   c.delta = {
     key_heads = config:need("linear_num_key_heads", "size"),
     value_heads = config:need("linear_num_value_heads", "size"),

@@ -6,10 +6,9 @@ local Decoder, Llama = require("lm.decoder"), require("lm.models.llama")
 local Model = nn.class("Model", Decoder)
 
 function Model:init(w, config)
-  local c = Llama.settings(config)
+  local c = Llama.settings(config, {eps = "layer_norm_eps"})
   c.attention_bias, c.output_bias = config:get("use_qkv_bias", false), false
-  c.norm, c.norm_bias, c.eps = "layer_norm", true, config:get("layer_norm_eps", 1e-5)
-  c.rope.partial_rotary_factor = c.rope.partial_rotary_factor or 0.25
+  c.norm, c.norm_bias = "layer_norm", true
   config:only("qk_layernorm", false)
   local parallel = config:get("use_parallel_residual", false)
   if parallel then c.norms = {"input_layernorm"} end

@@ -14,10 +14,9 @@ function MLP:forward(x) return self.c_proj(self.act(self.c_fc(x))) end
 local Model = nn.class("Model", Decoder)
 
 function Model:init(w, config)
-  local c, bias = Llama.settings(config, true), config:get("use_bias", true)
+  local c, bias = Llama.settings(config, {windows = true, eps = "norm_epsilon"}), config:get("use_bias", false)
   c.attention_bias, c.output_bias, c.mlp_bias = bias, bias, bias
-  c.MLP, c.act, c.tied = MLP, config:act("hidden_act", "gelu_pytorch_tanh"), config:get("tie_word_embeddings", true)
-  c.norm, c.norm_bias, c.eps = "layer_norm", true, config:get("norm_epsilon", 1e-5)
+  c.MLP, c.norm, c.norm_bias = MLP, "layer_norm", true
   config:only("mlp_type", "default")
   config:only("norm_type", "layer_norm")
   -- published files have these keys of the family before, which transformers does not read here

@@ -1,0 +1,44 @@
+-- classes.lua FOLDER: the table of defaults says what transformers' classes say, and nothing else. See defaults.py.
+local host, defaults = require("lm.host"), require("lm.defaults")
+local f = assert(io.open(... .. "/keys/defaults.json"))
+local classes = host.decode(f:read("*a")).classes
+f:close()
+
+-- text and pictures have a class of their own around that of the text
+local outer = {gemma3 = "gemma3_text", qwen3_5 = "qwen3_5_text", qwen3_5_moe = "qwen3_5_moe_text"}
+local common = {hidden_act = "silu", rms_norm_eps = 1e-6} -- of families whose scripts do not ask for it
+
+local function same(where, got, want)
+  if type(want) ~= "table" then
+    if (got or false) ~= want then error(("%s = %s, transformers has %s"):format(where, tostring(got), tostring(want)), 0) end
+    return
+  end
+  for k, v in pairs(want) do same(where .. "." .. k, got[k], v) end
+end
+
+local count = 0
+for model_type in pairs(require("lm").models) do
+  local got, class = defaults[model_type], classes[outer[model_type] or model_type]
+  if not got or not class then error(model_type .. " has no defaults", 0) end
+  count = count + 1
+  class = host.decode(host.encode(class)) -- two names can have one class
+  local rope = class.rope_parameters
+  class.rope_parameters = nil
+  same(model_type, got, class)
+  if rope.full_attention then
+    class.rope_local_base_freq = rope.sliding_attention.rope_theta
+    same(model_type, got.rope_local_base_freq, class.rope_local_base_freq)
+    rope = rope.full_attention
+  end
+  class.rope_theta, class.partial_rotary_factor = rope.rope_theta, rope.partial_rotary_factor
+  same(model_type .. ".rope_theta", got.rope_theta, rope.rope_theta)
+  same(model_type .. ".partial_rotary_factor", got.partial_rotary_factor, rope.partial_rotary_factor or false)
+  rope.rope_theta, rope.partial_rotary_factor = nil, nil
+  same(model_type .. ".rope_parameters", got.rope_parameters or {rope_type = "default"}, rope)
+  for key, value in pairs(got) do
+    if class[key] == nil and common[key] ~= value and key ~= "rope_parameters" then
+      error(("%s.%s = %s, transformers has no such key"):format(model_type, key, tostring(value)), 0)
+    end
+  end
+end
+print(("%d families"):format(count))

@@ -1,0 +1,87 @@
+-- What transformers takes for granted where config.json leaves a key out, by model_type. A test compares this with its
+-- classes, which luabind/testdata/lm/defaults.py reads.
+
+local sizes = {"vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
+  "num_key_value_heads", "head_dim", "max_position_embeddings"}
+
+-- family is the defaults of a family: its sizes in that order, "-" for none, and what it has beside them or in which it
+-- differs from most. What is false or null is left out where it is the same as nothing.
+local function family(numbers, more)
+  local out, i = {hidden_act = "silu", rms_norm_eps = 1e-6, rope_theta = 10000}, 0
+  for n in numbers:gmatch("%S+") do
+    i = i + 1
+    out[sizes[i]] = tonumber(n)
+  end
+  for k, v in pairs(more or {}) do out[k] = v end
+  return out
+end
+
+local families = {
+  cohere = family("256000 8192 22528 40 64 - - 8192", {
+    logit_scale = 0.0625, layer_norm_eps = 1e-5, tie_word_embeddings = true, rope_theta = 500000}),
+  cohere2 = family("256000 8192 22528 40 64 - - 8192", {
+    logit_scale = 0.0625, layer_norm_eps = 1e-5, tie_word_embeddings = true, sliding_window = 4096}),
+  deepseek_v3 = family("129280 7168 18432 61 128 128 - 4096", {
+    moe_intermediate_size = 2048, n_shared_experts = 1, n_routed_experts = 256, routed_scaling_factor = 2.5,
+    kv_lora_rank = 512, q_lora_rank = 1536, qk_rope_head_dim = 64, v_head_dim = 128, qk_nope_head_dim = 128,
+    n_group = 8, topk_group = 4, num_experts_per_tok = 8, first_k_dense_replace = 3, norm_topk_prob = true,
+    rope_interleave = true}),
+  ernie4_5 = family("103424 1024 3072 18 16 2 128 131072", {
+    rms_norm_eps = 1e-5, tie_word_embeddings = true, rope_theta = 500000}),
+  gemma = family("256000 3072 24576 28 16 16 256 8192", {
+    hidden_act = "gelu_pytorch_tanh", tie_word_embeddings = true}),
+  gemma2 = family("256000 2304 9216 26 8 4 256 8192", {
+    hidden_activation = "gelu_pytorch_tanh", tie_word_embeddings = true, query_pre_attn_scalar = 256,
+    sliding_window = 4096, final_logit_softcapping = 30, attn_logit_softcapping = 50}),
+  gemma3_text = family("262208 2304 9216 26 8 4 256 131072", {
+    hidden_activation = "gelu_pytorch_tanh", tie_word_embeddings = true, query_pre_attn_scalar = 256,
+    sliding_window = 4096, rope_theta = 1000000, rope_local_base_freq = 10000}),
+  glm = family("151552 4096 13696 40 32 2 128 131072", {
+    rms_norm_eps = 1.5625e-7, attention_bias = true, partial_rotary_factor = 0.5}),
+  glm4 = family("151552 4096 13696 40 32 2 128 131072", {
+    rms_norm_eps = 1.5625e-7, attention_bias = true, partial_rotary_factor = 0.5}),
+  gpt_oss = family("201088 2880 2880 36 64 8 64 131072", {
+    num_local_experts = 128, sliding_window = 128, rms_norm_eps = 1e-5, num_experts_per_tok = 4, swiglu_alpha = 1.702,
+    swiglu_limit = 7, attention_bias = true, rope_theta = 150000,
+    rope_parameters = {rope_type = "yarn", factor = 32, beta_fast = 32, beta_slow = 1, truncate = false,
+      original_max_position_embeddings = 4096}}),
+  granite = family("32000 4096 11008 32 32 - - 2048", {
+    embedding_multiplier = 1, logits_scaling = 1, residual_multiplier = 1, attention_multiplier = 1}),
+  llama = family("32000 4096 11008 32 32 - - 2048"),
+  mistral = family("32000 4096 14336 32 32 8 - 131072", {sliding_window = 4096}),
+  mixtral = family("32000 4096 14336 32 32 8 - 131072", {
+    rms_norm_eps = 1e-5, num_experts_per_tok = 2, num_local_experts = 8, rope_theta = 1000000}),
+  olmo2 = family("50304 4096 11008 32 32 - - 2048", {rms_norm_eps = 1e-5}),
+  phi3 = family("32064 3072 8192 32 32 - - 4096", {
+    original_max_position_embeddings = 4096, rms_norm_eps = 1e-5, partial_rotary_factor = 1}),
+  qwen2 = family("151936 4096 22016 32 32 32 - 32768", {sliding_window = 4096, max_window_layers = 28}),
+  qwen2_moe = family("151936 2048 5632 24 16 16 - 32768", {
+    sliding_window = 4096, max_window_layers = 28, decoder_sparse_step = 1, moe_intermediate_size = 1408,
+    shared_expert_intermediate_size = 5632, num_experts_per_tok = 4, num_experts = 60, qkv_bias = true}),
+  qwen3 = family("151936 4096 22016 32 32 32 128 32768", {sliding_window = 4096, max_window_layers = 28}),
+  qwen3_moe = family("151936 2048 6144 24 32 4 - 32768", {
+    sliding_window = 4096, decoder_sparse_step = 1, moe_intermediate_size = 768, num_experts_per_tok = 8,
+    num_experts = 128}),
+  qwen3_next = family("151936 2048 5632 48 16 2 256 32768", {
+    linear_conv_kernel_dim = 4, linear_key_head_dim = 128, linear_value_head_dim = 128, linear_num_key_heads = 16,
+    linear_num_value_heads = 32, decoder_sparse_step = 1, moe_intermediate_size = 512,
+    shared_expert_intermediate_size = 512, num_experts_per_tok = 10, num_experts = 512, norm_topk_prob = true,
+    partial_rotary_factor = 0.25}),
+  qwen3_5_text = family("248320 4096 12288 32 16 4 256 32768", {
+    linear_conv_kernel_dim = 4, linear_key_head_dim = 128, linear_value_head_dim = 128, linear_num_key_heads = 16,
+    linear_num_value_heads = 32, partial_rotary_factor = 0.25}),
+  qwen3_5_moe_text = family("248320 2048 - 40 16 2 256 32768", {
+    linear_conv_kernel_dim = 4, linear_key_head_dim = 128, linear_value_head_dim = 128, linear_num_key_heads = 16,
+    linear_num_value_heads = 32, moe_intermediate_size = 512, shared_expert_intermediate_size = 512,
+    num_experts_per_tok = 8, num_experts = 256, partial_rotary_factor = 0.25}),
+  seed_oss = family("155136 4096 27648 64 80 8 128 524288", {attention_bias = true, attention_out_bias = false}),
+  smollm3 = family("128256 2048 11008 36 16 4 - 32768", {
+    no_rope_layer_interval = 4, tie_word_embeddings = true, rope_theta = 2000000}),
+  stablelm = family("50304 2560 6912 32 32 32 - 4096", {layer_norm_eps = 1e-5, partial_rotary_factor = 0.25}),
+  starcoder2 = family("49152 3072 12288 30 24 2 - 4096", {
+    hidden_act = "gelu_pytorch_tanh", norm_epsilon = 1e-5, use_bias = true, tie_word_embeddings = true}),
+}
+families.gemma3, families.qwen3_5 = families.gemma3_text, families.qwen3_5_text
+families.qwen3_5_moe = families.qwen3_5_moe_text
+
+return families
