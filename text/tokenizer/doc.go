@@ -11,6 +11,8 @@
 //	truncation, post_processor, padding cuts, adds [CLS] and its like, fills up  process.go, fit.go
 //	decoder                             makes text of tokens                     decode.go, decoders.go
 //
+// What the file says of truncation and padding is done by a tokenizer that was asked for it, by Fitted, and no other.
+//
 // gguf.go makes such a file of what a .gguf file says of its tokenizer.
 //
 // A part of the file that this package does not know, or a key in a part, is an error that names it: a tokenizer that

@@ -80,7 +80,10 @@ func TestUnknown(t *testing.T) {
 		{`"pre_tokenizer":{"type":"Metaspace","replacement":"_","prepend_scheme":"last"}`, `prepend_scheme "last"`},
 	} {
 		part, want := c[0], c[1]
-		_, err := New([]byte(with(part)))
+		tok, err := New([]byte(with(part)))
+		if err == nil {
+			_, err = tok.Fitted()
+		}
 		require.ErrorContains(t, err, "[tokenizer] ", part)
 		require.ErrorContains(t, err, want, part)
 	}

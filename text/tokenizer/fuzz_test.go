@@ -79,6 +79,9 @@ func FuzzFile(f *testing.F) {
 		if err == nil {
 			tok.Decode(ids, true)
 		}
+		if fitted, err := tok.Fitted(); err == nil {
+			tok = fitted
+		}
 		if _, err := tok.EncodePair("a b", "ab", true); err == nil {
 			tok.EncodePair("a b", "", false)
 		}

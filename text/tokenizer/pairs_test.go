@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,6 +34,8 @@ func TestPairs(t *testing.T) {
 		require.NoError(t, err)
 		tok, err := New(file)
 		require.NoError(t, err)
+		tok, err = tok.Fitted()
+		require.NoError(t, err)
 		var got []*Encoding
 		if len(texts) == 2 {
 			var e *Encoding
@@ -53,6 +56,39 @@ func TestPairs(t *testing.T) {
 			}
 			have := [5][]int{numbersOf(e.IDs), numbersOf(e.Types), bitsOf(e.Mask), bitsOf(e.Special), spans}
 			require.Equal(t, fmt.Sprint(want[i]), fmt.Sprint(have), string(c))
+		}
+	}
+}
+
+// A tokenizer that was not asked neither cuts nor fills, as in transformers and mlx-lm, whatever the file has under
+// truncation and padding: a prompt is read as a whole.
+func TestNothingIsCutOrFilledUnasked(t *testing.T) {
+	file, err := os.ReadFile("testdata/llama3.json")
+	require.NoError(t, err)
+	whole, err := New(file)
+	require.NoError(t, err)
+	want, err := whole.Encode("There was a time when meadow, grove, and stream", true)
+	require.NoError(t, err)
+	require.Greater(t, len(want), 5)
+	for _, said := range []string{
+		`"truncation":{"direction":"Right","max_length":5,"strategy":"LongestFirst","stride":0},"padding":null`,
+		`"truncation":null,"padding":{"strategy":{"Fixed":64},"direction":"Left","pad_id":0,"pad_type_id":0,` +
+			`"pad_to_multiple_of":null,"pad_token":"!"}`,
+		`"truncation":{"max_length":3,"stride":1,"strategy":"Odd"},"padding":{"strategy":"Odd"}`,
+	} {
+		tok, err := New([]byte(strings.Replace(string(file), `"truncation":null,"padding":null`, said, 1)))
+		require.NoError(t, err)
+		got, err := tok.Encode("There was a time when meadow, grove, and stream", true)
+		require.NoError(t, err)
+		require.Equal(t, want, got, said)
+		full, err := tok.EncodeFull("There was a time when meadow, grove, and stream", true)
+		require.NoError(t, err)
+		require.Equal(t, want, full.IDs, said)
+		fitted, err := tok.Fitted()
+		if err == nil {
+			got, err = fitted.Encode("There was a time when meadow, grove, and stream", true)
+			require.NoError(t, err)
+			require.NotEqual(t, want, got, said)
 		}
 	}
 }

@@ -18,8 +18,9 @@ type Tokenizer struct {
 	truncation  *truncation
 	padding     *padding
 	decoders    []decoderSpec
-	needSpans   bool      // whether a stage asks where a piece begins in the text
-	frames      [2]*frame // without and with special tokens; nil where Encode goes the long way
+	needSpans   bool                       // whether a stage asks where a piece begins in the text
+	frames      [2]*frame                  // without and with special tokens; nil where Encode goes the long way
+	lengths     map[string]json.RawMessage // the file's truncation and padding: see Fitted
 	idle        sync.Pool
 }
 
@@ -53,7 +54,7 @@ func newTokenizer(raw []byte, more []AddedToken) (*Tokenizer, error) {
 		return nil, fmt.Errorf("[tokenizer] tokenizer.json: %w", json.Unmarshal(raw, new(any)))
 	}
 	s := openSection("tokenizer.json", raw)
-	t := &Tokenizer{}
+	t := &Tokenizer{lengths: map[string]json.RawMessage{}}
 	t.idle.New = func() any { return &worker{t: t} }
 	version := "1.0"
 	s.value("version", &version)
@@ -75,8 +76,11 @@ func newTokenizer(raw []byte, more []AddedToken) (*Tokenizer, error) {
 	read("model", func(s *section) error { t.model, err = readModel(s); return err })
 	read("post_processor", func(s *section) error { t.processors, err = readProcessors(s); return err })
 	read("decoder", func(s *section) error { t.decoders, err = readDecoders(s); return err })
-	read("truncation", func(s *section) error { t.truncation, err = readTruncation(s); return err })
-	read("padding", func(s *section) error { t.padding, err = readPadding(s); return err })
+	for _, key := range []string{"truncation", "padding"} {
+		if s.has(key) {
+			t.lengths[key] = s.keys[key]
+		}
+	}
 	if t.model == nil {
 		s.fail("there is no model")
 	}
@@ -91,6 +95,29 @@ func newTokenizer(raw []byte, more []AddedToken) (*Tokenizer, error) {
 	}
 	t.added, err = newAdded(tokens, t.model, t.normalizeToken)
 	return t, err
+}
+
+// Fitted is a tokenizer that cuts and fills texts as the file says under truncation and padding. A tokenizer does
+// neither by itself: they are what was asked for when the file was written.
+func (t *Tokenizer) Fitted() (*Tokenizer, error) {
+	out := &Tokenizer{
+		normalizers: t.normalizers, splitters: t.splitters, model: t.model, added: t.added, processors: t.processors,
+		decoders: t.decoders, needSpans: t.needSpans, lengths: t.lengths,
+	}
+	out.idle.New = func() any { return &worker{t: out} }
+	var err error
+	if raw, ok := t.lengths["truncation"]; ok {
+		if out.truncation, err = readTruncation(openSection("truncation", raw)); err != nil {
+			return nil, err
+		}
+	}
+	if raw, ok := t.lengths["padding"]; ok {
+		if out.padding, err = readPadding(openSection("padding", raw)); err != nil {
+			return nil, err
+		}
+	}
+	out.frames = [2]*frame{out.frameOf(false), out.frameOf(true)}
+	return out, nil
 }
 
 // prepare settles what depends on several parts of the file.
@@ -205,7 +232,7 @@ func (t *Tokenizer) EncodePair(first, second string, special bool) (*Encoding, e
 	return t.encode([]string{first, second}, special, true)
 }
 
-// EncodeBatch encodes texts and fills all up to one length, if the file asks for padding.
+// EncodeBatch encodes texts; a Fitted tokenizer fills all up to one length, if the file asks for padding.
 func (t *Tokenizer) EncodeBatch(texts []string, special bool) ([]*Encoding, error) {
 	out := make([]*Encoding, len(texts))
 	for i, text := range texts {
