@@ -43,3 +43,12 @@ func TestModelDefaultsAreThoseOfTransformers(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, out.String(), "families")
 }
+
+// Texts beyond the length that a model was made for are one text however they are read: see lengths.lua.
+func TestModelLengths(t *testing.T) {
+	for _, name := range []string{"llama_longrope", "phi3", "llama_dynamic"} {
+		t.Run(name, func(t *testing.T) {
+			require.Contains(t, runModel(t, "lengths.lua", name, filepath.Join(t.TempDir(), "model")), name)
+		})
+	}
+}

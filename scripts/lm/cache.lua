@@ -4,9 +4,9 @@
 -- arrays hold just what was seen. For decoding under mx.compile they are rooms with space for more (see room), which
 -- grow by steps; then offset is an array, so that one trace serves all positions, and no shape depends on it.
 local mx, nn = require("mx"), require("mx.nn")
-local kinds = require("lm.memory")
+local kinds, stored = require("lm.memory"), require("lm.stored")
 
-local step = 256 -- tokens by which rooms grow
+local step, chunk = 256, 2048 -- tokens by which rooms grow, and of which a text is read again at once
 
 local function fail(text, ...) error(("lm: " .. text):format(...), 0) end
 
@@ -15,9 +15,12 @@ local Caches = nn.class("Caches")
 -- init: layout has a table for each layer: {kind = "kv", window, keep}, {kind = "packed", group_size, bits}, {kind =
 -- "latent", rank}, {kind = "packed_latent", rank, group_size, bits} or {kind = "state"}. padding says how many tokens
 -- at the left of each example of a batch are none: {2, 0, 5}. packing, {bits, group_size, start}, packs keys and values
--- once `start` tokens were seen.
+-- once `start` tokens were seen. layout.switch and layout.longest say what depends on the length of a text: see ready.
 function Caches:init(layout, padding, packing)
   self.layout, self.offset, self.layers, self.size, self.packing = layout, 0, {}, 0, packing
+  self.first = {layout, padding, packing and {bits = packing.bits, group_size = packing.group_size,
+    start = packing.start}}
+  self.least, self.long, self.seen = padding and math.min(unpack(padding)) or 0, false, {}
   for i, kind in ipairs(layout) do self.layers[i] = kinds[kind.kind](kind) end
   if padding and math.max(unpack(padding)) > 0 then self.padding = mx.array(padding, mx.int32) end
   self:settle()
@@ -51,10 +54,54 @@ function Caches:settle()
   if due then self.layout, self.packing = layout, nil end
 end
 
+-- past are all tokens that were seen, (batch, length). Only models whose layout has a switch need them.
+function Caches:past()
+  if #self.seen > 1 then self.seen = {mx.concatenate(self.seen, 1)} end
+  return self.seen[1]
+end
+
+-- ready sees to it, before a model is called with so many tokens more, that what is kept is what the text of that
+-- length makes of its tokens: those of a text beyond layout.switch are turned by other wavelengths, so that at the
+-- switch the text is read again. Beyond layout.longest that would be so at each token: such a text can be read at once,
+-- and is not gone on with. expected is the length to which a text is read in parts.
+function Caches:ready(model, more)
+  local total = math.max(self.offset + more - self.least, self.expected or 0)
+  local longest, switch = self.first[1].longest, self.first[1].switch
+  if longest and self.offset > 0 and total > longest then
+    fail("beyond max_position_embeddings = %d tokens each further one turns all others anew (rope_type dynamic): a %s",
+      longest, ("text of %d is read at once, and not gone on with"):format(total))
+  end
+  if not switch or (total > switch) == self.long then return end
+  local long, expected = total > switch, self.expected
+  local again = self.offset > 0 and self:past()
+  if again then
+    if not model then fail("past %d tokens the text is read again: want caches:start(tokens, model)", switch) end
+    Caches.init(self, unpack(self.first, 1, 3))
+  end
+  self.long, self.expected = long, total
+  for from = 0, again and again:dim(1) - 1 or -1, chunk do
+    model(again:index(":", ("%d:%d"):format(from, math.min(from + chunk, again:dim(1)))), self)
+    mx.eval(self:arrays())
+    mx.clear_cache()
+  end
+  self.expected = expected
+end
+
 -- start is called by a model before its layers, done after them.
-function Caches:start(tokens)
+function Caches:start(tokens, model)
+  local length = tokens:dim(1)
+  if not self.traced then self:ready(model, length) end
   self:settle()
-  self.length, self.memo = tokens:dim(1), {}
+  if not self.traced then
+    self:remember(tokens)
+    self.total = self.offset + length - self.least
+  end
+  self.length, self.memo = length, {}
+end
+
+-- remember keeps tokens (batch, length) for past.
+function Caches:remember(tokens)
+  if self.first[1].switch then self.seen[#self.seen + 1] = tokens end
 end
 
 function Caches:done() self.offset = self.offset + self.length end
@@ -151,8 +198,9 @@ function Caches:decoding()
   return tree
 end
 
--- advance takes the tree that a step of one token gave.
-function Caches:advance(tree)
+-- advance takes the tree that a step of one token of each example gave, and those tokens.
+function Caches:advance(tree, tokens)
+  self:remember(mx.expand_dims(tokens, 1))
   for i, layer in ipairs(self.layers) do layer.parts = tree.layers[i] end
   self.offset = self.offset + 1
 end
@@ -170,12 +218,15 @@ function Caches:trim(count)
   if not (count >= 0) then fail("trim: %s tokens cannot be forgotten, want a number from 0", tostring(count)) end
   self:resting()
   if count == 0 then return true end
-  if self.padding or count > self.offset then return false end
+  local longest = self.first[1].longest
+  if self.padding or count > self.offset or longest and self.offset > longest then return false end
   for _, layer in ipairs(self.layers) do
     if not layer:trim(self.offset, 0) then return false end
   end
   for _, layer in ipairs(self.layers) do layer:trim(self.offset, count) end
   self.offset = self.offset - count
+  local past = self:past()
+  if past then self.seen = {past:index(":", "0:" .. self.offset)} end
   return true
 end
 
@@ -186,10 +237,10 @@ function Caches:arrays()
   return out
 end
 
--- traced is a Caches in a trace, over a tree of decoding's.
-local function traced(layout, tree)
+-- traced is a Caches in a trace, over a tree of decoding's; long says whether the text is beyond the layout's switch.
+local function traced(layout, tree, long)
   local self = Caches(layout)
-  self.traced, self.offset, self.padding = true, tree.offset, tree.padding
+  self.traced, self.offset, self.padding, self.long = true, tree.offset, tree.padding, long
   for i, layer in ipairs(self.layers) do layer.parts = tree.layers[i] end
   return self
 end
@@ -217,57 +268,9 @@ function Caches:key()
   return table.concat(out, ";")
 end
 
--- path is the name of a file of a prompt: it ends in .safetensors.
-local function path(file) return file:match("%.safetensors$") and file or file .. ".safetensors" end
-
 -- save writes a Caches of one example to a .safetensors file, with a table of strings beside; load reads it.
-function Caches:save(file, metadata)
-  self:resting()
-  if self.padding then fail("a padded batch of prompts cannot be saved") end
-  local arrays = {}
-  for i, layer in ipairs(self.layers) do
-    for j, x in ipairs(layer.parts or {}) do arrays[("%d.%d"):format(i - 1, j - 1)] = x end
-  end
-  local about = {offset = ("%d"):format(self.offset), layout = self:key()}
-  for k, v in pairs(metadata or {}) do about[k] = v end
-  mx.save_safetensors(path(file), arrays, about)
-end
+function Caches:save(file, metadata) stored.save(self, file, metadata) end
 
--- compare fails where a file is of another layout, and names the first layer that differs.
-local function compare(file, own, other)
-  if own == other then return end
-  if not other then fail("%s is no file of a prompt: it has no layout", file) end
-  local mine, theirs = (own .. ";"):gmatch("(.-);"), (other .. ";"):gmatch("(.-);")
-  local i, a, b = -1, nil, nil
-  repeat
-    i, a, b = i + 1, mine(), theirs()
-  until a ~= b
-  fail("%s is of other caches: layer %d is %s there, %s here", file, i, b or "none", a or "none")
-end
+local function load(layout, file, packing) return stored.load(Caches(layout, nil, packing), file) end
 
-local function load(layout, file, packing)
-  file = path(file)
-  local arrays, about = mx.load(file, {format = "safetensors", return_metadata = true})
-  local self, offset = Caches(layout, nil, packing), tonumber(about.offset or "")
-  if not offset then fail("%s is no file of a prompt: it has no offset", file) end
-  self.offset = offset
-  self:settle()
-  compare(file, self:key(), about.layout)
-  for i, layer in ipairs(self.layers) do
-    local parts, j = {}, 0
-    while arrays[("%d.%d"):format(i - 1, j)] do
-      local name = ("%d.%d"):format(i - 1, j)
-      j, parts[j + 1], arrays[name] = j + 1, arrays[name], nil
-    end
-    local want = layer.count or j
-    if offset > 0 and (j == 0 or j ~= want) then
-      fail("%s is damaged: layer %d has %d arrays, want %d", file, i - 1, j, math.max(want, 1))
-    end
-    if offset > 0 then layer.parts = parts end
-  end
-  local name = next(arrays)
-  if name then fail("%s has %s, which no layer of the model has", file, name) end
-  return self, about
-end
-
-return {Caches = Caches, traced = traced, load = load, path = path}
+return {Caches = Caches, traced = traced, load = load, path = stored.path}

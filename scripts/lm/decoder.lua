@@ -1,11 +1,11 @@
 -- What all decoder models have around their layers: an embedding, a norm, scores of the next token.
 local nn = require("mx.nn")
-local layers = require("lm.layers")
+local layers, rope = require("lm.layers"), require("lm.rope")
 
 -- Decoder is the class of models: a class below it calls Decoder.init(self, w, c, Layer). Settings of c: vocab_size,
 -- hidden_size, eps, layers (how many), tied (whether the scores come from the embedding), norm (the method of weights
--- that makes norms, "norm" unless it is given), norm_bias (whether they have one), and layout, each layer's cache: see
--- lm.cache.
+-- that makes norms, "norm" unless it is given), norm_bias (whether they have one), rope, or where it differs by layers
+-- rope_full and rope_window (see lm.rotary), and layout, each layer's cache: see lm.cache.
 local Decoder = nn.class("Decoder")
 
 function Decoder:init(w, c, Layer)
@@ -19,12 +19,16 @@ function Decoder:init(w, c, Layer)
   for i = 1, c.layers do self.model.layers[i] = Layer(w:at("model.layers." .. i - 1), c, i) end
   self.model.norm = w[c.norm or "norm"](w, "model.norm", c.hidden_size, c.eps, c.norm_bias)
   if not c.tied then self.lm_head = w:linear("lm_head", c.hidden_size, c.vocab_size) end
-  self._layout = c.layout
+  self._layout, self._bounds = c.layout, {}
+  for _, name in ipairs{"rope", "rope_full", "rope_window"} do
+    for k, v in pairs(c[name] and rope.bounds(c[name]) or {}) do self._bounds[k] = v end
+  end
 end
 
--- layout is what each layer's cache is like.
+-- layout is what each layer's cache is like; its fields switch and longest are those of rope.bounds.
 function Decoder:layout()
   local out = {}
+  for k, v in pairs(self._bounds) do out[k] = v end
   for i, kind in ipairs(self._layout) do
     out[i] = {}
     for k, v in pairs(kind) do out[i][k] = v end
@@ -36,7 +40,7 @@ function Decoder:embed(tokens) return self.model.embed_tokens(tokens) end
 
 -- forward gives the scores of the next token after each of tokens (batch, length).
 function Decoder:forward(tokens, caches)
-  caches:start(tokens)
+  caches:start(tokens, self)
   local x = self:embed(tokens)
   for i, layer in ipairs(self.model.layers) do x = layer(x, caches, caches.layers[i]) end
   caches:done()
@@ -102,12 +106,13 @@ function Decoder.same_windows(config, count, window)
   return Decoder.layout_of(types, window)
 end
 
--- attend is attention of projected queries, keys and values (batch, tokens, heads, size), turned by their positions.
-function Decoder.attend(caches, cache, q, k, v, rope, options)
+-- attend is attention of projected queries, keys and values (batch, tokens, heads, size), turned by their positions:
+-- turn is a RoPE, or nil.
+function Decoder.attend(caches, cache, q, k, v, turn, options)
   local position = caches:position()
   local function turned(x)
     x = x:swapaxes(1, 2)
-    if rope then x = rope(x, position) end
+    if turn then x = turn(x, position, caches) end
     return x
   end
   return layers.joined(cache:attend(caches, turned(q), turned(k), v:swapaxes(1, 2), options))

@@ -28,7 +28,10 @@ local function read(model, tokens, caches, chunk, progress)
   local length = tokens:dim(1)
   local from = 0
   caches:resting()
-  while length - from > 1 do
+  caches.expected = caches.offset + length - caches.least -- a text in parts is one text: see Caches.ready
+  local longest = caches.first[1].longest
+  local whole = longest and caches.expected > longest
+  while length - from > 1 and not whole do
     local to = math.min(from + chunk, length - 1)
     model(tokens:index(":", ("%d:%d"):format(from, to)), caches)
     mx.eval(caches:arrays())
@@ -37,6 +40,7 @@ local function read(model, tokens, caches, chunk, progress)
     if progress then progress(from, length) end
   end
   local scores = model(tokens:index(":", ("%d:%d"):format(from, length)), caches):index(":", -1)
+  caches.expected = nil
   if progress then progress(length, length) end
   return scores
 end
@@ -53,19 +57,20 @@ end
 function generate.step(model)
   if model._step then return model._step end
   local steps = {}
-  local function make(layout)
+  local function make(layout, long)
     return mx.compile(function(tokens, tree)
-      local view = cache.traced(layout, tree)
+      local view = cache.traced(layout, tree, long)
       local scores = model(mx.expand_dims(tokens, 1), view)
       return mx.squeeze(scores, 1), view:tree()
     end, {shapeless = true})
   end
   model._step = function(tokens, caches)
+    caches:ready(model, 1)
     local before = caches:decoding()
-    local key = caches:key()
-    steps[key] = steps[key] or make(caches.layout)
+    local key = caches:key() .. (caches.long and ", long" or "")
+    steps[key] = steps[key] or make(caches.layout, caches.long)
     local scores, tree = steps[key](tokens, before)
-    caches:advance(tree)
+    caches:advance(tree, tokens)
     return scores, tree, steps[key]
   end
   return model._step

@@ -62,7 +62,8 @@ function kinds.yarn(dims, s)
   return freqs, scale or attention_scale(factor)
 end
 
--- longrope has two lists of factors: for contexts up to the original length, and beyond.
+-- longrope has two lists of factors: for texts up to the original length, and for longer ones, all of whose tokens are
+-- turned by the second.
 function kinds.longrope(dims, s)
   local old = need(s, "original_max_position_embeddings")
   local factor = s.factor or (s.max_position_embeddings or old) / old
@@ -71,7 +72,7 @@ function kinds.longrope(dims, s)
     if #list ~= dims / 2 then fail("%s has %d numbers, want %d", name, #list, dims / 2) end
     return plain(dims, s.rope_theta, function(i, v) return v * list[i + 1] end)
   end
-  return times(need(s, "short_factor"), "short_factor"), scale, {times(need(s, "long_factor"), "long_factor"), old}
+  return times(need(s, "short_factor"), "short_factor"), scale, times(need(s, "long_factor"), "long_factor")
 end
 kinds.su = kinds.longrope
 
@@ -87,7 +88,7 @@ function kinds.factors(dims, s)
   return plain(dims, s.rope_theta, function(i, v) return v * s.factors[i + 1] end)
 end
 
--- dynamic stretches the base with the length of the context, once it is beyond the model's.
+-- dynamic stretches the base with the length of the text, once it is beyond the model's.
 function kinds.dynamic(dims, s)
   need(s, "factor")
   need(s, "max_position_embeddings")
@@ -107,27 +108,36 @@ function RoPE:init(dims, s, interleaved)
   local freqs, scale, long = kind(dims, s)
   self.dims, self.scale, self.interleaved, self.rope_type = dims, scale or 1, interleaved or false, s.rope_type
   self._freqs = mx.array(freqs)
-  if long then self._long, self.old = mx.array(long[1]), long[2] end
+  if long then self._long = mx.array(long) end
   if s.rope_type == "dynamic" then
     self.base, self.factor, self.old = s.rope_theta, s.factor, s.max_position_embeddings
   end
 end
 
--- chosen are the wavelengths for a context of so many tokens, a number or an array.
-function RoPE:chosen(length)
-  if not self.old then return self._freqs end
-  if type(length) ~= "number" then length = mx.max(length) end
-  if self._long then
-    if type(length) == "number" then return length > self.old and self._long or self._freqs end
-    return mx.where(mx.greater(length, self.old), self._long, self._freqs)
+-- bounds says what in rotary settings depends on the length of a text, for Caches: switch is the length beyond which
+-- all tokens are turned by other wavelengths, longest the one beyond which each further token changes those of all.
+local function bounds(s)
+  local kind = kinds[s.rope_type]
+  return {switch = kind == kinds.longrope and s.original_max_position_embeddings or nil,
+    longest = kind == kinds.dynamic and s.max_position_embeddings or nil}
+end
+
+-- chosen are the wavelengths for the text that caches have, with the tokens of a call.
+function RoPE:chosen(caches)
+  if not (self._long or self.old) then return self._freqs end
+  if not caches then
+    fail("rope_type %s depends on the length of the text: want rope(x, position, caches)", self.rope_type)
   end
-  length = mx.maximum(length, self.old):astype(mx.float32)
+  if self._long then return caches.long and self._long or self._freqs end
+  local length = caches.total
+  if caches.traced or length <= self.old then return self._freqs end
   local grown = (length * (self.factor / self.old) - (self.factor - 1)) ^ (self.dims / (self.dims - 2)) * self.base
-  return grown ^ (mx.arange(0, self.dims, 2) / self.dims)
+  return mx.array(plain(self.dims, grown))
 end
 
 -- forward turns x (batch, heads, tokens, size) from position offset on, a number or an array of one for each example.
-function RoPE:forward(x, offset)
+-- caches are those of the call.
+function RoPE:forward(x, offset, caches)
   if self.scale ~= 1 then
     local size = x:dim(-1)
     if size == self.dims then
@@ -137,8 +147,8 @@ function RoPE:forward(x, offset)
       x = mx.concatenate({turned * self.scale, rest}, -1)
     end
   end
-  local freqs = self:chosen(self.old and offset + x:dim(2) or 0)
-  return mx.fast.rope(x, self.dims, {traditional = self.interleaved, scale = 1, offset = offset, freqs = freqs})
+  return mx.fast.rope(x, self.dims, {traditional = self.interleaved, scale = 1, offset = offset,
+    freqs = self:chosen(caches)})
 end
 
-return {RoPE = RoPE, attention_scale = attention_scale}
+return {RoPE = RoPE, bounds = bounds, attention_scale = attention_scale}
