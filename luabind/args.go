@@ -407,10 +407,12 @@ func (a *args) convert() {
 		case sig.KindOperand:
 			if x, ok := array(v); ok {
 				a.V[i] = x
-			} else {
-				late = true
+				continue
 			}
-			continue
+			if _, ok := v.(lua.LBool); !ok || takesBool(p.Param) {
+				late = true
+				continue
+			}
 		case sig.KindFill:
 			late = true
 			continue

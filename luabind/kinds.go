@@ -63,7 +63,11 @@ func init() {
 // converterOf is the converter of a parameter: its kind's, or one that tries its words and its kinds in turn.
 func converterOf(p sig.Param) converter {
 	if len(p.Kinds) == 1 && len(p.Words) == 0 {
-		return converters[p.Kind()].convert
+		c := converters[p.Kind()]
+		if !takesBool(p) {
+			return noBool(p, c.convert, c.want)
+		}
+		return c.convert
 	}
 	var wants []string
 	for _, w := range p.Words {
@@ -110,6 +114,31 @@ func (p *param) takesTable() bool {
 // takesTree reports whether a table with string keys is a value of the parameter.
 func (p *param) takesTree() bool {
 	return p.Is(sig.KindTable) || p.Is(sig.KindAny) || p.Is(sig.KindTree)
+}
+
+// takesBool reports whether a boolean may be a value of the parameter. It is an array only where MLX has an operand:
+// where a number is wanted, or an array may be left out, false would pass for MLX's None, and be 0.
+func takesBool(p sig.Param) bool {
+	switch p.Kind() {
+	case sig.KindArray, sig.KindOperand:
+		return !p.Optional
+	case sig.KindFloat, sig.KindIndices, sig.KindKey:
+		return false
+	}
+	return true
+}
+
+// noBool is a converter of a parameter that takes no boolean.
+func noBool(p sig.Param, convert converter, want string) converter {
+	return func(a *args, v lua.LValue) (any, error) {
+		switch {
+		case v == lua.LFalse && p.Optional:
+			return nil, fmt.Errorf("%w; nil leaves it out", wrong(v, want))
+		case v.Type() == lua.LTBool:
+			return nil, wrong(v, want)
+		}
+		return convert(a, v)
+	}
 }
 
 func wrong(v lua.LValue, want string) error { return fmt.Errorf("is %s, want %s", describe(v), want) }
