@@ -69,7 +69,10 @@ type Options struct {
 	ArrayLimit int64
 	// InstructionLimit bounds the Lua instructions of one call: Run, RunFile or Call.
 	InstructionLimit int64
-	// TimeLimit bounds the time of one call, and KernelTimeLimit the time that the device works for it.
+	// TimeLimit bounds the time of one call, and KernelTimeLimit the time that the device works for it. In a sandbox, and
+	// where one of these two is given, arrays that Go gets are computed by then: results, what Get gives, arguments of Go
+	// functions, at any depth of lists and maps. What they take is the call's, and so is the error of a limit; reading
+	// them later only copies. Their elements, counted in each place, must fit into ArrayLimit.
 	TimeLimit, KernelTimeLimit time.Duration
 	// SourceLimit bounds the bytes of a text that is compiled, also by load.
 	SourceLimit int64
@@ -147,13 +150,16 @@ func (s *State) zero() bool { return s == nil || s.s == nil }
 // Run runs Lua source text; name stands in messages. The results are Go values: nil, bool, float64, complex64, string,
 // *Array, []any, map[string]any, Func. An error that pcall gave is what error was called with, or its message. A table
 // that occurs twice is one value twice; one that holds itself, or that is neither a list nor a map of names, is an
-// error. A cancelled ctx stops the script and its kernels. Errors are *ScriptError.
+// error. A cancelled ctx stops the script and its kernels. Errors are *ScriptError. Arrays are lazy: who reads one has
+// it computed; in a sandbox, or under limits of time, the call has done that.
 func (s *State) Run(ctx context.Context, name, source string, args ...any) ([]any, error) {
 	in, err := s.toLua(ctx, args)
 	if err != nil {
 		return nil, err
 	}
-	return luabind.Results(ctx, s.s)(s.s.Run(ctx, strings.NewReader(source), name, in...))
+	return luabind.Results(ctx, s.s, func(ctx context.Context) ([]luabind.Value, error) {
+		return s.s.Run(ctx, strings.NewReader(source), name, in...)
+	})
 }
 
 // RunFile runs a script file; see Run.
@@ -162,7 +168,9 @@ func (s *State) RunFile(ctx context.Context, path string, args ...any) ([]any, e
 	if err != nil {
 		return nil, err
 	}
-	return luabind.Results(ctx, s.s)(s.s.RunFile(ctx, path, in...))
+	return luabind.Results(ctx, s.s, func(ctx context.Context) ([]luabind.Value, error) {
+		return s.s.RunFile(ctx, path, in...)
+	})
 }
 
 // Set sets a global variable: to nil, a bool, a number of any type, a string, an *Array, a dtype, a Func; to a []byte,
@@ -230,7 +238,7 @@ func FromSlice[T ops.Element](v []T, shape ...int) *Array {
 
 // ToSlice evaluates an array and gives its elements in row-major order. T must hold the array's dtype: float32 for
 // mx.float32, and so on; of float16 and bfloat16 the script makes one by x:astype(mx.float32). A cancelled ctx stops
-// the work.
+// the work. What a script in a sandbox returned is computed already: see Options.TimeLimit.
 func ToSlice[T ops.Element](ctx context.Context, x *Array) ([]T, error) {
 	return ops.ToSlice[T](ctx, x)
 }

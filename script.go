@@ -157,5 +157,7 @@ func (s *Script) Run(ctx context.Context, state *State, args ...any) ([]any, err
 	if err != nil {
 		return nil, err
 	}
-	return luabind.Results(ctx, state.s)(luabind.RunChunk(ctx, state.s, s.current.Load().chunk, in...))
+	return luabind.Results(ctx, state.s, func(ctx context.Context) ([]luabind.Value, error) {
+		return luabind.RunChunk(ctx, state.s, s.current.Load().chunk, in...)
+	})
 }

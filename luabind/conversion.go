@@ -17,10 +17,15 @@ import (
 // its message; anything else stays a Lua value. A table in many places is one Go value in all of them. A table that
 // holds itself, that has items and names, or keys that are neither, is an error, and so is a done context. Where
 // Limits.Memory is given, what would take more bytes than that if nothing were shared is an error that wraps ErrLimit.
+//
+// In a sandbox, or under limits of time, arrays are computed, under the limits of the call from the host that is under
+// way, or else of this one. So Go gets no array that would take time or memory later.
 func (s *State) ToGo(ctx context.Context, v lua.LValue) (any, error) {
-	defer s.life.hold()()
-	c := outward{s: s, ctx: ctx}
-	return c.value(v, 0)
+	out, err := s.ToGoAll(ctx, "", []lua.LValue{v})
+	if err != nil {
+		return nil, err
+	}
+	return out[0], nil
 }
 
 // ToGoAll is ToGo for several values, which are numbered in its errors: what is what one of them is.
@@ -29,15 +34,56 @@ func (s *State) ToGoAll(ctx context.Context, what string, vs []lua.LValue) ([]an
 		return nil, nil
 	}
 	defer s.life.hold()()
+	ctx, end := s.bounds.begin(ctx, s)
+	defer end()
 	c := outward{s: s, ctx: ctx}
 	out := make([]any, len(vs))
 	for i, v := range vs {
 		var err error
-		if out[i], err = c.value(v, 0); err != nil {
-			return nil, under(fmt.Sprintf("%s %d", what, i+1), err)
+		if out[i], err = c.value(v, 0); err == nil {
+			continue
 		}
+		if what != "" {
+			err = under(fmt.Sprintf("%s %d", what, i+1), err)
+		}
+		return nil, err
+	}
+	if err := c.compute(); err != nil {
+		return nil, err
 	}
 	return out, nil
+}
+
+// compute computes the arrays that Go gets of a confined state.
+func (c *outward) compute() error {
+	if len(c.arrays) == 0 {
+		return nil
+	}
+	c.s.looks.ifDue(c.arrays...)
+	if err := tensor.Eval(c.ctx, c.arrays...); err != nil {
+		if cause := context.Cause(c.ctx); cause != nil && !errors.Is(err, ErrLimit) {
+			err = fmt.Errorf("interrupted: %w", cause)
+		}
+		return err
+	}
+	return nil
+}
+
+// array notes an array that Go gets. Copies of the elements may not be larger than what the state's arrays may take: an
+// array that is broadcast takes hardly any memory itself.
+func (c *outward) array(x *tensor.Array) error {
+	x.Escape()
+	if !c.s.opt.confined() || x.Readable() != nil {
+		return nil
+	}
+	c.arrays = append(c.arrays, x)
+	return c.countElements(x.Spec().NBytes())
+}
+
+// countElements is count for bytes of arrays' elements.
+func (c *outward) countElements(n int64) error {
+	c.elements += n
+	return c.s.looks.holder.Account().Check(c.elements)
 }
 
 // carryError is an error of a conversion, with the way to the value.
@@ -76,9 +122,16 @@ type outward struct {
 	s       *State
 	ctx     context.Context
 	entries int
-	tables  map[*lua.LTable]any   // what each became; nil: it is under way
-	bytes   int64                 // of what was carried so far, if each place had a copy of its own
-	copies  map[*lua.LTable]int64 // bytes of a table's copy
+	tables  map[*lua.LTable]any // what each became; nil: it is under way
+	copies  map[*lua.LTable]carried
+	arrays  []*tensor.Array // to compute
+	carried
+}
+
+// carried is how much was carried, if each place had a copy of its own.
+type carried struct {
+	bytes    int64 // of values
+	elements int64 // of confined arrays, in bytes
 }
 
 // count counts n bytes. Hosts walk what they get as a tree, to write JSON for instance: a script under a limit must not
@@ -108,8 +161,7 @@ func (c *outward) value(v lua.LValue, depth int) (any, error) {
 	case *lua.LUserData:
 		switch x := v.Value.(type) {
 		case *tensor.Array:
-			x.Escape()
-			return x, nil
+			return x, c.array(x)
 		case tensor.DType:
 			return x, nil
 		case complexNumber:
@@ -151,16 +203,20 @@ func (c *outward) table(t *lua.LTable, depth int) (any, error) {
 		if made == nil {
 			return nil, errors.New("the table holds itself: Go's lists and maps are trees")
 		}
-		return made, c.count(c.copies[t])
+		copied := c.copies[t]
+		if err := c.countElements(copied.elements); err != nil {
+			return nil, err
+		}
+		return made, c.count(copied.bytes)
 	}
 	if depth == maxDepth {
 		return nil, fmt.Errorf("tables are nested deeper than %d levels", maxDepth)
 	}
 	if c.tables == nil {
-		c.tables, c.copies = map[*lua.LTable]any{}, map[*lua.LTable]int64{}
+		c.tables, c.copies = map[*lua.LTable]any{}, map[*lua.LTable]carried{}
 	}
 	c.tables[t] = nil
-	before := c.bytes
+	before := c.carried
 	c.s.Unfold(t)
 	var made any
 	var err error
@@ -169,7 +225,7 @@ func (c *outward) table(t *lua.LTable, depth int) (any, error) {
 	} else {
 		made, err = c.names(t, depth)
 	}
-	c.tables[t], c.copies[t] = made, c.bytes-before
+	c.tables[t], c.copies[t] = made, carried{c.bytes - before.bytes, c.elements - before.elements}
 	return made, err
 }
 
@@ -237,26 +293,28 @@ func luaFunction(s *State, f lua.LValue) Func {
 		if err != nil {
 			return nil, fmt.Errorf("[call] argument %w", err)
 		}
-		return Results(ctx, s)(s.Call(ctx, f, in...))
+		return Results(ctx, s, func(ctx context.Context) ([]lua.LValue, error) { return s.Call(ctx, f, in...) })
 	}
 }
 
-// Results turns what Run and Call give into Go values; its errors are *ScriptError.
-func Results(ctx context.Context, s *State) func(vs []lua.LValue, err error) ([]any, error) {
-	return func(vs []lua.LValue, err error) ([]any, error) {
-		if err != nil {
-			return nil, err
-		}
-		out, err := s.ToGoAll(ctx, "result", vs)
-		if err != nil {
-			e := &ScriptError{Message: err.Error(), Cause: err}
-			if ctx != nil && ctx.Err() != nil {
-				e.Cause = ctx.Err()
-			}
-			return nil, e
-		}
+// Results runs a call, Run or Call, and turns what it gives into Go values, which belongs to the call: its limits hold
+// for both. Its errors are *ScriptError.
+func Results(ctx context.Context, s *State, run func(ctx context.Context) ([]lua.LValue, error)) ([]any, error) {
+	if err := s.life.enter(); err != nil {
+		return nil, err
+	}
+	defer s.life.leave()
+	ctx, end := s.bounds.begin(ctx, s)
+	defer end()
+	vs, err := run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.ToGoAll(ctx, "result", vs)
+	if err == nil {
 		return out, nil
 	}
+	return nil, interrupted(ctx, &ScriptError{Message: err.Error(), Cause: err})
 }
 
 // goFunction is a Go function as Lua sees it. Its errors and panics become Lua errors.

@@ -34,7 +34,9 @@ func toGoAll(s *State, vs []lua.LValue) []any {
 
 // results runs a script and carries its results to Go.
 func results(ctx context.Context, s *State, source string) ([]any, error) {
-	return Results(ctx, s)(s.Run(ctx, strings.NewReader(source), "script"))
+	return Results(ctx, s, func(ctx context.Context) ([]lua.LValue, error) {
+		return s.Run(ctx, strings.NewReader(source), "script")
+	})
 }
 
 // TestSharedTablesStayShared: a table in 2^60 places is one Go value, and comes back as one table.
@@ -128,7 +130,7 @@ func TestConversionsEndWithTheContext(t *testing.T) {
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = Results(ctx, s)(out, nil)
+	_, err = Results(ctx, s, func(context.Context) ([]lua.LValue, error) { return out, nil })
 	require.ErrorIs(t, err, context.Canceled)
 	_, err = s.ToLuaAll(ctx, []any{make([]int, 1e6)})
 	require.ErrorIs(t, err, context.Canceled)

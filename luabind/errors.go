@@ -140,7 +140,8 @@ func (s *State) scriptError(err error) *ScriptError {
 }
 
 // errorValue is an error's value as a Go value, or itself, and the bytes that it takes. It is wanted after a deadline
-// too: it takes a time of its own, which is short.
+// too: it takes a time of its own, which is short. Arrays of a confined state that are not computed by then have no
+// value for Go.
 func errorValue(s *State, v lua.LValue) (any, int64) {
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
@@ -151,6 +152,7 @@ func errorValue(s *State, v lua.LValue) (any, int64) {
 		s.looks.give(v)
 		return v, lua51.ElementBytes
 	}
+	_ = c.compute()
 	return out, c.bytes
 }
 

@@ -28,19 +28,30 @@ var (
 	// errTime is the cause of a context that Limits.Time ended.
 	errTime    = fmt.Errorf("[limits] the time of the call is over: %w", lua51.ErrLimit)
 	errKernels = fmt.Errorf("[limits] the time of the call's kernels is over: %w", lua51.ErrLimit)
+	errOutside = fmt.Errorf("[limits] a script's arrays are computed in its calls only: %w", lua51.ErrLimit)
 )
+
+// confined reports whether what scripts leave is computed under the limits of the call that leaves it, or not at all.
+func (opt *Options) confined() bool {
+	return opt.Sandbox || opt.Limits.Time > 0 || opt.Limits.Kernels > 0
+}
 
 // bounds are the limits of a state that are not Lua's own.
 type bounds struct {
 	kernels *tensor.KernelTime // nil: no limit of time
 	charged int64              // nodes that Lua's memory was charged for
+	calls   int                // from the host, under way in each other
 
 	mu  sync.Mutex
 	end context.CancelCauseFunc // of the host's call under way
 }
 
 // holderLimits are the limits of a state's arrays.
-func (b *bounds) holderLimits(l Limits) (out tensor.HolderLimits) {
+func (b *bounds) holderLimits(opt *Options) (out tensor.HolderLimits) {
+	l := opt.Limits
+	if opt.confined() {
+		out.Outside = errOutside
+	}
 	if l.Arrays > 0 {
 		out.Memory = metal.NewAccount(l.Arrays, lua51.ErrLimit)
 	}
@@ -57,17 +68,28 @@ func (b *bounds) holderLimits(l Limits) (out tensor.HolderLimits) {
 	return out
 }
 
-// begin is ctx with the limits of time, for calls that are not within another.
+// begin is ctx with the limits of time, for calls that are not within another, and what ends the call.
 func (b *bounds) begin(ctx context.Context, s *State) (context.Context, context.CancelFunc) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	if !s.Idle() {
-		return ctx, func() {}
+	b.calls++
+	s.looks.holder.Enter()
+	leave := func() {
+		b.calls--
+		s.looks.holder.Leave()
 	}
-	end := func() {}
+	if b.calls > 1 {
+		return ctx, leave
+	}
+	end := leave
 	if d := s.opt.Limits.Time; d > 0 {
-		ctx, end = context.WithTimeoutCause(ctx, d, errTime)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, d, errTime)
+		end = func() {
+			cancel()
+			leave()
+		}
 	}
 	if b.kernels == nil {
 		return ctx, end

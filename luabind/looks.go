@@ -42,7 +42,7 @@ type holding interface {
 }
 
 func (l *looks) open(s *State) {
-	l.s, l.holder = s, tensor.NewHolder(s.bounds.holderLimits(s.opt.Limits))
+	l.s, l.holder = s, tensor.NewHolder(s.bounds.holderLimits(&s.opt))
 	l.walker = reach.Walker{Global: s.L.G.Global, Through: s.Passes, Leaf: l.leaf, UserData: l.holding}
 }
 

@@ -163,6 +163,7 @@ func (s *State) Call(ctx context.Context, fn lua.LValue, args ...lua.LValue) (ou
 	out, err = s.Protect(s.tracer, fn, args...)
 	err = settle(ctx, s, err)
 	s.looks.give(out...)
+	s.looks.give(lua51.Raised(err))
 	if s.Idle() {
 		s.looks.ifDue()
 	}
@@ -177,13 +178,18 @@ func (s *State) Call(ctx context.Context, fn lua.LValue, args ...lua.LValue) (ou
 	if err == nil {
 		return out, nil
 	}
-	if exit := s.scriptError(err); ctx.Err() == nil || exit.Exit != nil {
-		return nil, exit
+	return nil, interrupted(ctx, s.scriptError(err))
+}
+
+// interrupted is the error of a call that has failed: that of its context, if it is done.
+func interrupted(ctx context.Context, err *ScriptError) *ScriptError {
+	if ctx.Err() == nil || err.Exit != nil {
+		return err
 	}
 	if cause := context.Cause(ctx); errors.Is(cause, lua51.ErrLimit) {
-		return nil, &ScriptError{Message: cause.Error(), Cause: cause}
+		return &ScriptError{Message: cause.Error(), Cause: cause}
 	}
-	return nil, &ScriptError{Message: "interrupted: " + context.Cause(ctx).Error(), Cause: ctx.Err()}
+	return &ScriptError{Message: "interrupted: " + context.Cause(ctx).Error(), Cause: ctx.Err()}
 }
 
 // metered is the context of a call, and, where there are limits, the one that Lua code runs under.

@@ -147,6 +147,9 @@ func (x *Array) usable(op string, c *Ctx) error {
 	if t := x.vertex().abstractTrace(); t != nil && t.ended.Load() {
 		return x.outlived(op, t, c)
 	}
+	if err := x.outside(op, c); err != nil {
+		return err
+	}
 	return x.poisoned(op, c)
 }
 

@@ -23,7 +23,8 @@ type Holder struct {
 	lazy  atomic.Pointer[lazyNodes] // what nobody may ask for: see buryLazy
 
 	limits HolderLimits
-	nodes  int64 // made so far
+	calls  atomic.Int32 // under way: see Enter
+	nodes  int64        // made so far
 
 	mu     sync.Mutex
 	closed bool

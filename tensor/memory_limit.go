@@ -12,6 +12,25 @@ import (
 type HolderLimits struct {
 	Memory  *metal.Account // that their buffers are charged to; nil: none
 	Kernels *KernelTime    // that the run of what they need is charged to; nil: none
+	// Outside is the error of computing the holder's arrays while no call of its own is under way: see Enter. nil: others
+	// may compute them at any time.
+	Outside error
+}
+
+// Enter begins a call of the holder's, in which its arrays are computed under its limits, and Leave ends it. Calls may
+// be within each other.
+func (h *Holder) Enter() { h.calls.Add(1) }
+
+// Leave ends what Enter began.
+func (h *Holder) Leave() { h.calls.Add(-1) }
+
+// outside is the error of computing x, or what depends on it, where only its holder may do that, and not now.
+func (x *Array) outside(op string, c *Ctx) error {
+	n := x.node
+	if h := n.holder; h == nil || h.limits.Outside == nil || h.calls.Load() > 0 || n.now() != Lazy {
+		return nil
+	}
+	return c.Errorf(op, "%s has no value: %w", x.describe(), n.holder.limits.Outside)
 }
 
 // KernelTime bounds how long a device works for a holder between two calls of Reset.

@@ -151,6 +151,10 @@ func (o *output) unwritten() error {
 		o.spec.Shape.Size(), o.spec, at/size, writer)
 }
 
+// Readable says why the values of x cannot be read, whatever is computed: it carries an error, was freed, or depends on
+// inputs of a transform that have none.
+func (x *Array) Readable() error { return x.readable("item") }
+
 // readable says why the values of x cannot be read.
 func (x *Array) readable(op string) error {
 	if x == nil {
@@ -164,7 +168,11 @@ func (x *Array) readable(op string) error {
 	}
 	t := x.node.abstractTrace()
 	if t == nil {
-		return x.poisoned(op, &Ctx{Place: x.node.Place()})
+		c := &Ctx{Place: x.node.Place()}
+		if err := x.outside(op, c); err != nil {
+			return err
+		}
+		return x.poisoned(op, c)
 	}
 	if t.ended.Load() {
 		return x.outlived(op, t, &Ctx{Place: x.node.Place()})

@@ -56,6 +56,7 @@ var heldCode = map[string]heldValue{
 	"luabind.shown.within":       {passing, "values are shown by the host, or by functions below which nobody looks"},
 	"luabind.outward.tables":     {passing, "conversions run no Lua"},
 	"luabind.outward.copies":     {passing, "conversions run no Lua"},
+	"luabind.outward.arrays":     {passing, "conversions run no Lua, and tell the look at their end"},
 	"luabind.inward.made":        {passing, "conversions run no Lua"},
 	"luabind.luaFunction.f":      {isRoot, "given to a Go program: looks.functions"},
 	"luabind.ScriptError.Value":  {isRoot, "given to a Go program: carried"},

@@ -114,11 +114,19 @@ func closeUpvalues(L *lua.LState) {
 	L.Error(lua.LNil, 0)
 }
 
+// Raised is the Lua value that an error of Protect's carries; nil: none.
+func Raised(err error) lua.LValue {
+	var api *lua.ApiError
+	if errors.As(err, &api) {
+		return api.Object
+	}
+	return nil
+}
+
 // errorValue is the Lua value of an error that Protect gave.
 func errorValue(err error) lua.LValue {
-	var api *lua.ApiError
-	if errors.As(err, &api) && api.Object != nil {
-		return api.Object
+	if v := Raised(err); v != nil {
+		return v
 	}
 	return lua.LString(err.Error())
 }
