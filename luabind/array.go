@@ -30,9 +30,9 @@ func (t *arrayType) open() {
 	s, mt := t.s, t.meta
 	s.Method(mt, "__index", t.index)
 	s.Method(mt, "__newindex", t.setIndex)
-	s.Method(t.methods, "rows", t.rows)
-	s.Method(t.methods, "index", func(L *lua.LState) int {
-		x := t.receiver("index", L.Get(1))
+	s.method(t.methods, arrayObject, "rows", t.rows)
+	s.method(t.methods, arrayObject, "index", func(L *lua.LState) int {
+		x, _ := array(L.Get(1))
 		L.Push(s.wrap(ops.Index(x, t.parts(lua51.Args(L)[1:]), s.call())))
 		return 1
 	})
@@ -83,6 +83,12 @@ func (t *arrayType) open() {
 		L.Push(lua.LString(lua51.Text(L, L.Get(1)) + lua51.Text(L, L.Get(2))))
 		return 1
 	})
+}
+
+// method makes a function of mx, whose first parameter is an array, a method.
+func (t *arrayType) method(f *function) {
+	fn := t.s.method(t.methods, arrayObject, f.name, func(*lua.LState) int { return t.s.invoke(f) })
+	t.s.mx.help[fn] = f
 }
 
 // properties are the names that property knows.
@@ -165,6 +171,9 @@ func (t *arrayType) index(L *lua.LState) int {
 		}
 		if hint == "" {
 			hint = suggest(string(name), append(keysOf(t.methods), properties...))
+		}
+		if _, variable := lua51.Indexed(L); variable == "self" {
+			hint = selfHint(variable)
 		}
 		s.raise(s.call().Errorf("array", "array has no method or property %s%s", quote(string(name)), hint))
 	}

@@ -173,10 +173,10 @@ func (s *State) openCustom() {
 	methods := s.L.NewTable()
 	mt.RawSetString("__index", methods)
 	setter := func(name string, set func(k *customFunction, fn lua.LValue)) {
-		s.Method(methods, name, func(L *lua.LState) int {
-			k, ok := unwrap[*customFunction](L.Get(1))
+		s.method(methods, customObject, name, func(L *lua.LState) int {
+			k, _ := unwrap[*customFunction](L.Get(1))
 			fn, isFn := L.Get(2).(*lua.LFunction)
-			if !ok || !isFn {
+			if !isFn {
 				s.raise(s.call().Errorf("custom_function", "call it as f:%s(function(...) ... end)", name))
 			}
 			set(k, fn)

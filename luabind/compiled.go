@@ -266,11 +266,8 @@ func (s *State) openCompiled() {
 		k, _ := unwrap[*compiledFunction](L.Get(1))
 		return k.call(L)
 	})
-	s.Method(methods, "explain", func(L *lua.LState) int {
-		k, ok := unwrap[*compiledFunction](L.Get(1))
-		if !ok {
-			s.raise(s.call().Errorf("explain", "call it as f:explain(), or f:explain{source = true}"))
-		}
+	s.method(methods, compiledObject, "explain", func(L *lua.LState) int {
+		k, _ := unwrap[*compiledFunction](L.Get(1))
 		text := k.f.Explain(wantsSource(s, lua51.Args(L)[1:]))
 		for _, name := range frozenGlobals(s, k.fn) {
 			text += "frozen: global " + name + ", read when a trace is made\n"

@@ -260,11 +260,8 @@ func openExported(s *State) {
 		e.record(exportInputs(s, "exporter", lua51.Args(L)[1:], noOption))
 		return 0
 	})
-	s.Method(methods, "close", func(L *lua.LState) int {
-		e, ok := unwrap[*exporter](L.Get(1))
-		if !ok {
-			s.raise(s.call().Errorf("exporter", "call it as e:close()"))
-		}
+	s.method(methods, exporterObject, "close", func(L *lua.LState) int {
+		e, _ := unwrap[*exporter](L.Get(1))
 		if !e.closed {
 			e.save()
 		}

@@ -31,13 +31,25 @@ func explain(s *State, L *lua.LState, v lua.LValue) lua.LValue {
 		!strings.HasSuffix(string(text), noYield) {
 		return text + lua.LString("; the function that mx."+s.transforming[n-1]+noYield)
 	}
+	indexed, name := lua51.Indexed(L)
 	for _, h := range hints {
 		if strings.Contains(string(text), h.part) && !strings.HasSuffix(string(text), h.hint) &&
-			(h.part != indexedFunction || s.mx.has(lua51.Indexed(L))) {
+			(h.part != indexedFunction || s.mx.has(indexed)) {
 			return text + lua.LString("; "+h.hint)
 		}
 	}
+	if strings.Contains(string(text), ": attempt to index a non-table object(") {
+		return text + lua.LString(selfHint(name))
+	}
 	return nameCalls(L, text)
+}
+
+// selfHint says what was meant where a method of a script's own, whose variable name is indexed, was called with a dot.
+func selfHint(name string) string {
+	if name != "self" {
+		return ""
+	}
+	return "; is the method called with a colon, as in object:method(x)?"
 }
 
 // indexedFunction is of the error of what is indexed as x.at[i] is, and as math.sin[i].

@@ -108,8 +108,8 @@ func (a atRef) reached(l *looks) {
 // openAt makes x:at(...), and its methods: each gives the updated array.
 func (t *arrayType) openAt() {
 	s := t.s
-	s.Method(t.methods, "at", func(L *lua.LState) int {
-		x := t.receiver("at", L.Get(1))
+	s.method(t.methods, arrayObject, "at", func(L *lua.LState) int {
+		x, _ := array(L.Get(1))
 		x.Share()
 		L.Push(s.userdata(atKind, atRef{x, lua51.Args(L)[1:]}))
 		return 1
@@ -117,11 +117,8 @@ func (t *arrayType) openAt() {
 	methods := s.L.NewTable()
 	s.meta(atKind).RawSetString("__index", methods)
 	for _, name := range []string{"set", "add", "subtract", "multiply", "divide", "maximum", "minimum"} {
-		s.Method(methods, name, func(L *lua.LState) int {
-			at, ok := unwrap[atRef](L.Get(1))
-			if !ok {
-				s.raise(s.call().Errorf("at", "call it as x:at(index):%s(y)", name))
-			}
+		s.method(methods, atObject, name, func(L *lua.LState) int {
+			at, _ := unwrap[atRef](L.Get(1))
 			y := t.operand(at.x, L.Get(2))
 			L.Push(s.wrap(ops.IndexUpdate(at.x, t.parts(at.keys), name, y, s.call())))
 			return 1
@@ -132,8 +129,8 @@ func (t *arrayType) openAt() {
 // rows is x:rows(): an iterator over the first dimension.
 func (t *arrayType) rows(L *lua.LState) int {
 	s := t.s
-	x, ok := array(L.Get(1))
-	if !ok || x.NDim() == 0 {
+	x, _ := array(L.Get(1))
+	if x.NDim() == 0 {
 		s.raise(s.call().Errorf("rows", "%s has no rows, want an array with dimensions", describe(L.Get(1))))
 	}
 	n, _ := x.Dim(0) // there is a dimension 0

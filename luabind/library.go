@@ -38,9 +38,6 @@ var library = sync.OnceValue(func() []libraryModule {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		if file == libraryCoreFile {
-			return nil
-		}
 		proto := libraryProto(file)
 		name := strings.TrimSuffix(file, path.Ext(file))
 		module, inner, folder := strings.Cut(name, "/")
@@ -66,17 +63,12 @@ func libraryProto(file string) *lua.FunctionProto {
 	if err != nil {
 		panic("BUG: scripts: " + err.Error())
 	}
-	proto, err := lua51.Compile(strings.NewReader(string(text)), libraryPrefix+file)
+	proto, err := lua51.CompileMethods(strings.NewReader(string(text)), libraryPrefix+file)
 	if err != nil {
 		panic("BUG: scripts: " + err.Error())
 	}
 	return proto
 }
-
-// libraryCoreFile is no module: it is run for each module, with what its files have beside what scripts have.
-const libraryCoreFile = "core.lua"
-
-var libraryCoreProto = sync.OnceValue(func() *lua.FunctionProto { return libraryProto(libraryCoreFile) })
 
 // libraryModules are the names of the modules that are written in Lua.
 func libraryModules() (names []string) {
@@ -204,14 +196,14 @@ func (m writtenModule) run() {
 		}
 		return 1
 	}, with))
-	with.Append(libraryCore(s, m.name, with.RawGetInt(3)))
+	with.Append(libraryCore(s, m.name))
 	for _, f := range m.files {
 		m.runFile(f.name, with)
 	}
 }
 
-// libraryCore is what the files of a module have beside what scripts have; fail raises their errors.
-func libraryCore(s *State, module string, fail lua.LValue) *lua.LTable {
+// libraryCore is what the files of a module have beside what scripts have.
+func libraryCore(s *State, module string) *lua.LTable {
 	t := s.L.NewTable()
 	t.RawSetString("guarded", guarded(s, module))
 	t.RawSetString("with_key", withKey(s))
@@ -227,10 +219,7 @@ func libraryCore(s *State, module string, fail lua.LValue) *lua.LTable {
 	is("is_tree", isTree)
 	t.RawSetString("trees", treeFunctions(s))
 	t.RawSetString("formula", openFormula(s, module))
-	s.L.Push(s.L.NewFunctionFromProto(libraryCoreProto()))
-	s.L.Push(t)
-	s.L.Push(fail)
-	s.L.Call(2, 0)
+	t.RawSetString("own", s.ownMethods)
 	return t
 }
 
@@ -244,7 +233,7 @@ func (m writtenModule) runFile(name string, with *lua.LTable) lua.LValue {
 	if i < 0 {
 		panic("BUG: scripts: " + m.name + " has no file " + name)
 	}
-	s.L.Push(s.L.NewFunctionFromProto(m.files[i].proto))
+	s.L.Push(lua51.Main(s.L, m.files[i].proto, s.ownMethods))
 	n := with.Len()
 	for i := range n {
 		s.L.Push(with.RawGetInt(i + 1))

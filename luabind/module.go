@@ -56,6 +56,7 @@ func (s *State) openMX() {
 	openGroups(s)
 	openExported(s)
 	s.openNames()
+	s.ownMethods = ownMethods(s)
 	mx := s.L.NewTable()
 	s.mx = &module{LTable: mx, s: s, methods: s.L.NewTable(), funcs: map[string]*function{},
 		help: map[*lua.LFunction]*function{}, classes: map[*lua.LTable]*function{}, modules: libraryModules(),
@@ -130,7 +131,7 @@ func (m *module) addMethods() {
 			continue
 		}
 		if k := f.params[0].kind; !f.params[0].Many && (k == sig.KindArray || k == sig.KindOperand) {
-			m.methods.RawSetString(name, m.RawGetString(name))
+			m.s.arrays.method(f)
 		}
 	}
 }

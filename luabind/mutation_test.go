@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	lua "github.com/yuin/gopher-lua"
 
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
@@ -199,7 +200,9 @@ func rowDies(t *testing.T, r, mutant row) bool {
 	run := func(r row) bool {
 		s := newTestState(t)
 		s.define(s.mx.within(r.name), newFunction(r))
-		s.mx.methods.RawSetString(r.name, s.mx.RawGetString(r.name))
+		if s.mx.methods.RawGetString(r.name) != lua.LNil {
+			s.arrays.method(s.mx.funcs[r.name])
+		}
 		out, err := s.Run(context.Background(), strings.NewReader("local mx = require('mx') "+program), r.name)
 		return err == nil && len(out) == 1 && out[0].String() == "true"
 	}

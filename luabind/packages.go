@@ -35,7 +35,7 @@ func (s *State) openPackages() {
 			L.Push(lua.LString("no package '" + name + "' in the program"))
 			return 1
 		}
-		L.Push(L.NewFunctionFromProto(proto))
+		L.Push(lua51.Main(L, proto, s.ownMethods))
 		return 1
 	}))
 }
@@ -58,7 +58,7 @@ func packaged(name string) *lua.FunctionProto {
 		if err != nil {
 			continue
 		}
-		proto, err := lua51.Compile(strings.NewReader(string(text)), file)
+		proto, err := lua51.CompileMethods(strings.NewReader(string(text)), file)
 		if err != nil {
 			panic("BUG: scripts: " + err.Error())
 		}

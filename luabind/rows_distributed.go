@@ -86,14 +86,8 @@ func openGroups(s *State) {
 	methods := s.L.NewTable()
 	mt.RawSetString("__index", methods)
 	method := func(name string, numbers int, call func() lua.LValue) {
-		s.Method(methods, name, func(L *lua.LState) int {
+		s.method(methods, groupObject, name, func(L *lua.LState) int {
 			args := lua51.Args(L)
-			if len(args) == 0 {
-				args = []lua.LValue{lua.LNil}
-			}
-			if _, ok := unwrap[group](args[0]); !ok {
-				s.raise(s.call().Errorf("distributed", "call it as g:%s(), with a group of mx.distributed.init", name))
-			}
 			if len(args) < 1+min(numbers, 1) {
 				s.raise(s.call().Errorf(name, "color is missing"))
 			}

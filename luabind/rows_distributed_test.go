@@ -37,7 +37,7 @@ func TestDistributed(t *testing.T) {
 		"d.recv({2}, mx.float32, 0)":                  "[distributed.recv] a group of one process",
 		"d.recv_like(mx.array(1), 0)":                 "[distributed.recv_like] a group of one process",
 		"d.all_sum(mx.array(1), {group = 3})":         "group is the number 3, want a group",
-		"d.init().rank()":                             "call it as g:rank()",
+		"d.init().rank()":                             "methods are called with a colon, g:rank()",
 		"d.init():split()":                            "color is missing",
 		"d.init():split(1.5)":                         "color is 1.5, want an integer",
 		"d.init{all_gather_factory = function() end}": "is for the backend \"jaccl\" alone",

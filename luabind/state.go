@@ -43,9 +43,11 @@ type State struct {
 	wired     float64    // the limit of mx.set_wired_limit
 	recording *recording // of mx.metal.start_capture; nil: none is under way
 
-	tracer   *lua.LFunction // the message handler of the host's calls
-	capturer *capturer      // of captures, where none is under way
-	scopes   scopes
+	tracer *lua.LFunction // the message handler of the host's calls
+	// ownMethods is what the methods of the library's classes check self by.
+	ownMethods *lua.LFunction
+	capturer   *capturer // of captures, where none is under way
+	scopes     scopes
 	// transforming are the transforms whose functions are under way, outermost first.
 	transforming []string
 	spareArgs    []*args // of calls that have ended, for the next ones

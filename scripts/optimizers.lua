@@ -95,9 +95,33 @@ define{
   end,
 }
 
--- Optimizer is the class of all optimizers: its methods are copied into the others. state, step and learning_rate are
--- no fields of an optimizer: its metatable finds them.
-local Optimizer = {class = "Optimizer"}
+-- class makes a class, below another one. state, step and learning_rate are no fields of an optimizer: its class, which
+-- is its metatable, finds them by get_state and set_state.
+local function class(name, parent)
+  local c = setmetatable({class = name}, {__index = parent})
+  function c.__index(self, k)
+    local get = type(k) == "string" and c["get_" .. k]
+    if get then return get(self) end
+    return c[k]
+  end
+  function c.__newindex(self, k, v)
+    local set = type(k) == "string" and c["set_" .. k]
+    if set then set(self, v) else rawset(self, k, v) end
+  end
+  function c.__tostring() return "mx.optimizers." .. name end
+  return c
+end
+
+-- setting is a hyperparameter's value as an array.
+local function setting(self, name, value)
+  if type(value) ~= "number" and mx.type(value) ~= "array" then
+    fail(self.class, ("%s is a %s, want a number, an array or a schedule"):format(name, mx.type(value)))
+  end
+  return mx.array(value)
+end
+
+-- Optimizer is the class of all optimizers.
+local Optimizer = class("Optimizer")
 
 function Optimizer:get_state() return rawget(self, "_state") end
 
@@ -114,7 +138,7 @@ function Optimizer:get_step() return self._state.step end
 
 function Optimizer:get_learning_rate() return self._state.learning_rate end
 
-function Optimizer:set_learning_rate(rate) self._state.learning_rate = mx.array(rate) end
+function Optimizer:set_learning_rate(rate) self._state.learning_rate = setting(self, "learning_rate", rate) end
 
 function Optimizer:init_single()
   fail(self.class, "it has no init_single(parameter, state), which makes the state of a parameter")
@@ -123,10 +147,6 @@ end
 function Optimizer:apply_single()
   fail(self.class, "it has no apply_single(gradient, parameter, state), which gives the new parameter")
 end
-
-local function is_optimizer(v) return type(v) == "table" and type(v.apply_gradients) == "function" end
-
-local method = core.methods(Optimizer, "Optimizer", is_optimizer, "optimizer", "opt")
 
 -- beside makes a table in state for each parameter and for each table of parameters.
 local function beside(parameters, state)
@@ -179,7 +199,7 @@ local function refuse(self, parameters)
   end, parameters, self._state)
 end
 
-function method:init(parameters)
+function Optimizer:init(parameters)
   if type(parameters) == "table" then
     beside(parameters, self._state)
     utils.tree_map(function(p, state)
@@ -207,7 +227,7 @@ function Optimizer:scheduled(schedule)
   return value
 end
 
-function method:apply_gradients(gradients, parameters)
+function Optimizer:apply_gradients(gradients, parameters)
   local state = self._state
   if state.step == nil then
     fail(self.class, "state has no step: it is no state of an optimizer; to begin anew make a new one")
@@ -225,7 +245,7 @@ local function assign(into, tree)
   end
 end
 
-function method:update(model, gradients)
+function Optimizer:update(model, gradients)
   core.guarded("Optimizer.update", function()
     local new = self:apply_gradients(gradients, model)
     if type(model.update) == "function" then model:update(new) else assign(model, new) end
@@ -238,28 +258,8 @@ function Optimizer:setting(name, value)
     self._schedulers[name] = value
     self._state[name] = self:scheduled(value)
   else
-    self._state[name] = mx.array(value)
+    self._state[name] = setting(self, name, value)
   end
-end
-
--- class makes a class of its parent. Its instances are tables; the metatable is one for all.
-local function class(name, parent)
-  local c = {}
-  for k, v in pairs(parent) do c[k] = v end
-  c.class = name
-  c.metatable = {
-    __index = function(self, k)
-      local get = type(k) == "string" and c["get_" .. k]
-      if get then return get(self) end
-      return c[k]
-    end,
-    __newindex = function(self, k, v)
-      local set = type(k) == "string" and c["set_" .. k]
-      if set then set(self, v) else rawset(self, k, v) end
-    end,
-    __tostring = function() return "mx.optimizers." .. name end,
-  }
-  return c
 end
 
 -- new makes an instance that has the given fields.
@@ -268,7 +268,7 @@ local function new(c, fields, schedulers)
   fields._state = {step = mx.array(0, mx.uint64)}
   fields._schedulers = {}
   for k, v in pairs(schedulers or {}) do fields._schedulers[k] = v end
-  return setmetatable(fields, c.metatable)
+  return setmetatable(fields, c)
 end
 
 -- not_below raises an error for a hyperparameter out of its range.
@@ -296,15 +296,14 @@ end
 -- rate is the learning rate in the gradient's dtype.
 local function rate(self, gradient) return self._state.learning_rate:astype(gradient.dtype) end
 
--- zeros makes an init_single that enters zeros under the names.
-local function zeros(...)
+-- zeros gives a class an init_single that enters zeros under the names.
+local function zeros(c, ...)
   local names = {...}
-  return function(_, parameter, state)
+  function c:init_single(parameter, state)
     for _, name in ipairs(names) do state[name] = mx.zeros_like(parameter) end
   end
 end
 
-class("Optimizer", Optimizer)
 define{
   name = "Optimizer", sig = "schedulers:table?",
   help = "An optimizer without a rule: give it the methods init_single(parameter, state), which enters arrays in " ..
@@ -313,11 +312,11 @@ define{
     "tree of parameters, opt:apply_gradients(gradients, parameters) gives the new ones, opt:init(parameters) makes " ..
     "the state, which the first step does otherwise; opt.state is a tree of arrays, to save and to set; opt.step " ..
     "and opt.learning_rate are in it.",
-  call = function(schedulers) return new(class("Optimizer", Optimizer), {}, schedulers) end,
+  call = function(schedulers) return new(Optimizer, {}, schedulers) end,
 }
 
 local SGD = class("SGD", Optimizer)
-SGD.init_single = zeros("v")
+zeros(SGD, "v")
 
 function SGD:apply_single(g, p, state)
   if self.weight_decay ~= 0 then g = g + self.weight_decay * p end
@@ -347,7 +346,7 @@ define{
 }
 
 local RMSprop = class("RMSprop", Optimizer)
-RMSprop.init_single = zeros("v")
+zeros(RMSprop, "v")
 
 local rms_step = core.formula("g p v lr alpha eps -> p v", [[
   v = alpha * v + (1 - alpha) * square(g)
@@ -372,7 +371,7 @@ define{
 }
 
 local Adagrad = class("Adagrad", Optimizer)
-Adagrad.init_single = zeros("v")
+zeros(Adagrad, "v")
 
 local adagrad_step = core.formula("g p v lr eps -> p v", [[
   v = v + square(g)
@@ -396,7 +395,7 @@ define{
 }
 
 local AdaDelta = class("AdaDelta", Optimizer)
-AdaDelta.init_single = zeros("v", "u")
+zeros(AdaDelta, "v", "u")
 
 local adadelta_step = core.formula("g p v u lr rho eps -> p v u", [[
   v = rho * v + (1 - rho) * square(g)
@@ -424,7 +423,7 @@ define{
 }
 
 local Adam = class("Adam", Optimizer)
-Adam.init_single = zeros("m", "v")
+zeros(Adam, "m", "v")
 
 local averages = [[
   m = b1 * m + (1 - b1) * g
@@ -505,7 +504,7 @@ define{
 }
 
 local Lion = class("Lion", Optimizer)
-Lion.init_single = zeros("m")
+zeros(Lion, "m")
 
 local lion_step = core.formula("g p m lr b1 b2 -> p m", [[
   c = b1 * m + (1 - b1) * g
@@ -609,7 +608,7 @@ define{
 }
 
 local Muon = class("Muon", Optimizer)
-Muon.init_single = zeros("v")
+zeros(Muon, "v")
 
 -- orthogonal brings the singular values of a matrix near 1 by steps of a Newton-Schulz iteration of degree five.
 local function orthogonal(x, steps)
@@ -720,6 +719,6 @@ define{
       fail("MultiOptimizer", ("filters has %d functions, want %d for %d optimizers"):format(#filters, #optimizers - 1,
         #optimizers))
     end
-    return setmetatable({optimizers = optimizers, filters = filters, _initialized = false}, MultiOptimizer.metatable)
+    return setmetatable({optimizers = optimizers, filters = filters, _initialized = false}, MultiOptimizer)
   end,
 }

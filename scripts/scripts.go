@@ -1,11 +1,13 @@
 // Package scripts is the standard library written in Lua: each file is a module of mx, and so is each folder, whose
-// files make one module together. A file is run with mx and three functions. define makes a function of the module from
-// a description: its name, its parameters (sig, as in luabind's rows), its help, and the Lua function that is called
-// with them; where that makes objects of a class, the class too, which is then the module's entry. define returns what
-// it made. fail(name, text) raises an error in the name of a function. use(name) runs another file of the folder, once,
-// and returns what that one returns; use("mx.utils") is a module, whatever a script has set mx.utils to. A module is
-// run when a script first uses something of it. core.lua is no module: it adds to core, the last that a file is run
-// with, to which luabind has put what is Go's.
+// files make one module together. A file is run with mx, with three functions, and with core, which has what is Go's.
+// define makes a function of the module from a description: its name, its parameters (sig, as in luabind's rows), its
+// help, and the Lua function that is called with them; where that makes objects of a class, the class too, which is
+// then the module's entry. define returns what it made. fail(name, text) raises an error in the name of a function.
+// use(name) runs another file of the folder, once, and returns what that one returns; use("mx.utils") is a module,
+// whatever a script has set mx.utils to. A module is run when a script first uses something of it.
+//
+// In all files here a method that is written function C:f(...) checks that it is called on an object of C, or of a
+// class with a parent in common, before it begins: see luabind/methods.go.
 package scripts
 
 import "embed"

@@ -30,6 +30,7 @@ var heldCode = map[string]heldValue{
 	"luabind/reach.Fixed.*":                 {isRoot, "every look compares it"},
 	"luabind.compiledFunction.held":         {isRoot, "kept for their addresses: nobody looks into them"},
 	"luabind.compiledFunction.recent":       {isRoot, "markers: nobody reads them"},
+	"luabind.State.ownMethods":              {isRoot, "a function of Go's without upvalues"},
 
 	// What is used while nobody looks.
 	"luabind.args.*":             {passing, "what a row is called with is on its stack"},

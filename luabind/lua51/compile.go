@@ -25,14 +25,14 @@ const maxNesting = 10000
 // and rewrite_test.go show each. The syntax tree is rewritten into an equal one that compiles correctly; what cannot be
 // is an error. A text that is no program is a *SyntaxError.
 func Compile(src io.Reader, name string) (*lua.FunctionProto, error) {
-	return compile(context.Background(), src, name, 0, nil)
+	return compile(context.Background(), src, name, 0, &mender{})
 }
 
 // CompileShared is Compile as long as the context is not done, for any number of states: conditions show themselves to
 // those whose Options look at them. Sure is Options.Sure, and hint is Options.SyntaxHint.
 func CompileShared(ctx context.Context, src io.Reader, name, sure string, hint func(err *SyntaxError) string,
 ) (*lua.FunctionProto, error) {
-	proto, err := compile(ctx, src, name, 0, &sure)
+	proto, err := compile(ctx, src, name, 0, &mender{sure: &sure})
 	return proto, hinted(err, hint)
 }
 
@@ -44,9 +44,9 @@ func hinted(err error, hint func(err *SyntaxError) string) error {
 	return err
 }
 
-// compile is Compile for a text of at most so many bytes, 0 for any number, as long as the context is not done. Where
-// sure is not nil, which is Options.Sure, conditions show themselves: see seeConditions.
-func compile(ctx context.Context, src io.Reader, name string, most int64, sure *string) (proto *lua.FunctionProto,
+// compile is Compile for a text of at most so many bytes, 0 for any number, as long as the context is not done. The
+// mender says what else is to be done.
+func compile(ctx context.Context, src io.Reader, name string, most int64, m *mender) (proto *lua.FunctionProto,
 	err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -67,13 +67,16 @@ func compile(ctx context.Context, src io.Reader, name string, most int64, sure *
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	m := &mender{name: name, ctx: ctx}
-	if sure != nil {
-		m.conditions = newConditions(ctx, stmts, *sure)
+	m.name, m.ctx = name, ctx
+	if m.sure != nil {
+		m.conditions = newConditions(ctx, stmts, *m.sure)
 	}
 	stmts = m.block(stmts)
 	if m.err != nil {
 		return nil, m.err
+	}
+	if m.methods {
+		stmts = withCheck(stmts)
 	}
 	proto, err = generate(ctx, stmts, name, text.Len())
 	if err == nil && m.conditions != nil {
@@ -130,7 +133,7 @@ func (s *State) Compile(ctx context.Context, src io.Reader, name string) (*lua.F
 	if s.opt.Condition != nil {
 		sure = &s.opt.Sure
 	}
-	proto, err := compile(ctx, src, name, s.opt.Limits.Source, sure)
+	proto, err := compile(ctx, src, name, s.opt.Limits.Source, &mender{sure: sure})
 	return proto, hinted(err, s.opt.SyntaxHint)
 }
 
@@ -196,7 +199,9 @@ type mender struct {
 	name        string
 	depth       int
 	err         error
-	*conditions // nil: they do not show themselves
+	methods     bool    // they begin with a check, see CompileMethods
+	sure        *string // Options.Sure where conditions show themselves, see seeConditions; else nil
+	*conditions         // of sure
 }
 
 // fail keeps the first error.
@@ -328,6 +333,9 @@ func (m *mender) stmt(s ast.Stmt) {
 		}
 		if s.Name.Receiver != nil {
 			s.Name.Receiver = m.expr(s.Name.Receiver)
+			if m.methods {
+				checkSelf(s)
+			}
 		}
 	case *ast.ReturnStmt:
 		m.exprs(s.Exprs)

@@ -136,15 +136,15 @@ func clearRegisters(L *lua.LState) {
 }
 
 // Indexed is the value whose field a thread's Lua function, the one that runs or has called the Go functions that do,
-// reads or sets just now; nil: it does neither.
-func Indexed(L *lua.LState) lua.LValue {
+// reads or sets just now, and the name of the parameter that holds it, if one does; nil: it does neither.
+func Indexed(L *lua.LState) (v lua.LValue, parameter string) {
 	f, ok := frameIn(current(L))
 	level := 0
 	for ; ok && f.isGo(); level++ {
 		f, ok = f.parent()
 	}
 	if !ok {
-		return nil
+		return nil, ""
 	}
 	op, a, b, _ := f.instruction()
 	switch op {
@@ -152,12 +152,16 @@ func Indexed(L *lua.LState) lua.LValue {
 		a = b
 	case lua.OP_SETTABLE, lua.OP_SETTABLEKS:
 	default:
-		return nil
+		return nil, ""
 	}
 	dbg, ok := L.GetStack(level)
 	if !ok {
-		return nil
+		return nil, ""
 	}
-	_, v := L.GetLocal(dbg, a+1)
-	return v
+	_, v = L.GetLocal(dbg, a+1)
+	fn, err := L.GetInfo("f", dbg, lua.LNil)
+	if fn, ok := fn.(*lua.LFunction); err == nil && ok && a < int(fn.Proto.NumParameters) {
+		parameter = fn.Proto.DbgLocals[a].Name
+	}
+	return v, parameter
 }

@@ -9,8 +9,14 @@ import (
 
 // Line is the innermost line that is under way in a chunk whose name does not begin with a prefix: of the running
 // thread, or of those that wait for it. Without one it is 0. Functions that have ended in a tail call have none.
-func (s *State) Line(but string) (source string, line int) {
+func (s *State) Line(but string) (source string, line int) { return s.LineAbove(0, but) }
+
+// LineAbove is Line without the innermost functions of Lua's, so many of them.
+func (s *State) LineAbove(inner int, but string) (source string, line int) {
 	s.luaFrames(func(_ *lua.LState, f frame, _ int) bool {
+		if inner--; inner >= 0 {
+			return true
+		}
 		proto := f.proto()
 		if source = sourceOf(proto); !strings.HasPrefix(source, but) {
 			line = f.lineIn(proto)

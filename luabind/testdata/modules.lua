@@ -242,9 +242,10 @@ fails("modes nvfp4 and mxfp8 only", whole.to_quantized, whole, {quantize_input =
 
 -- a dot in the place of a colon, and a class without forward
 for _, name in ipairs{"parameters", "trainable_parameters", "freeze", "unfreeze", "train", "eval", "modules"} do
-  fails("testdata/modules.lua:.*Module." .. name .. "%] the first argument is no module: call it with a colon, model:",
+  fails("testdata/modules.lua:.*Module." .. name .. "%] the first argument is missing, want an object of class Module: .* a colon, module:" .. name .. "%(%)",
     function() l[name]() end)
 end
-fails("[nn.Module.load_weights] the first argument is no module", l.load_weights, "absent.npz")
-fails("[nn.Module.apply] the first argument is no module", l.apply, function(p) return p end)
+fails("[nn.Module.load_weights] the first argument is the string \"absent.npz\", want an object of class Module",
+  l.load_weights, "absent.npz")
+fails("[nn.Module.apply] the first argument is a function, want", l.apply, function(p) return p end)
 fails("[nn.Module] Still has no method forward", nn.class("Still")(), mx.ones({1}))

@@ -171,6 +171,8 @@ dtype(clipped[1], "float16")
 
 fails("[optimizers.SGD] nesterov wants momentum and no dampening: momentum is 0, dampening 0", optim.SGD, 1, {nesterov = true})
 fails("[optimizers.SGD] learning_rate is missing", optim.SGD)
+fails("[optimizers.SGD] learning_rate is a boolean, want a number, an array or a schedule", optim.SGD, false)
+fails("[optimizers.SGD] learning_rate is a boolean", function() optim.SGD(1).learning_rate = true end)
 fails("[optimizers.RMSprop] alpha is -1, want at least 0", optim.RMSprop, 1, -1)
 fails("[optimizers.RMSprop] eps is 0, want more than 0", optim.RMSprop, 1, {eps = 0})
 fails("[optimizers.Adagrad] eps is 0, want more than 0", optim.Adagrad, 1, 0)
@@ -189,9 +191,9 @@ fails("[optimizers.SGD] state is a number, want a table", function() optim.SGD(1
 
 -- a dot in the place of a colon, betas that are one number, and a state that is none
 local plain = optim.Adam(0.1)
-fails("[optimizers.Optimizer.update] the first argument is no optimizer: call it with a colon, opt:update(...)",
+fails("[Optimizer.update] the first argument is a table, want an object of class Optimizer: methods are called with a colon",
   plain.update, {w = mx.ones({1})}, {w = mx.ones({1})})
-fails("[optimizers.Optimizer.init] the first argument is no optimizer", plain.init, {w = mx.ones({1})})
+fails("[Optimizer.init] the first argument is a table", plain.init, {w = mx.ones({1})})
 fails("[optimizers.Adam] betas is 0.9, want two numbers", optim.Adam, 0.1, {betas = 0.9})
 plain.state = {}
 fails("[optimizers.Adam] state has no step", plain.update, plain, {w = mx.ones({1})}, {w = mx.ones({1})})

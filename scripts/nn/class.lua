@@ -188,11 +188,15 @@ local function layer(d)
       if rawget(self, UNFILLED) == d.name then self[UNFILLED] = nil end
     end,
   }
-  c.init = function(self, ...)
+  function c:init(...)
     object = self
     make(...)
   end
-  c.forward, c._extra_repr = d.takes and taking(d.name, d.takes, d.forward) or d.forward, d.repr
+  local forward = d.takes and taking(d.name, d.takes, d.forward) or d.forward
+  if forward then
+    function c:forward(...) return forward(self, ...) end
+  end
+  c._extra_repr = d.repr
   return c
 end
 

@@ -3,7 +3,6 @@ local mx, _, fail, use = ...
 
 local class, walk = use("class"), use("module")
 local Module = class.Module
-local method = walk.method
 
 -- listed is names as a list: nil stays nil.
 local function listed(keys)
@@ -42,7 +41,7 @@ local function own(m, key, v) return not class.is_module(v) and Module.valid_par
 
 -- freeze has the parameters not trained: all, or those of the names keys; with recurse = false, only the module's
 -- own.
-function method:freeze(keywords)
+function Module:freeze(keywords)
   return each("Module.freeze", self, keywords, function(m, keys)
     if keys == nil then
       keys = {}
@@ -53,7 +52,7 @@ function method:freeze(keywords)
 end
 
 -- unfreeze ends what freeze did.
-function method:unfreeze(keywords)
+function Module:unfreeze(keywords)
   return each("Module.unfreeze", self, keywords, function(m, keys)
     if keys == nil then m._no_grad = {} end
     for _, key in ipairs(keys or {}) do m._no_grad[key] = nil end
@@ -63,15 +62,15 @@ end
 function Module:_set_training_mode(mode) self.training = mode end
 
 -- train sets the module and all below it in training mode, or out of it: train(false).
-function method:train(mode)
+function Module:train(mode)
   mode = class.option("Module.train", mode, "mode")
   return self:apply_to_modules(function(_, m) m:_set_training_mode(mode ~= false) end)
 end
 
-function method:eval() return self:train(false) end
+function Module:eval() return self:train(false) end
 
 -- set_dtype casts the parameters whose dtype predicate is true of: the floating-point ones; false: all.
-function method:set_dtype(dtype, predicate)
+function Module:set_dtype(dtype, predicate)
   predicate = class.option("Module.set_dtype", predicate, "predicate")
   if predicate == nil then
     predicate = function(d) return mx.issubdtype(d, mx.floating) end

@@ -4,7 +4,6 @@ local mx, _, fail, use, core = ...
 local class = use("class")
 local Module, is_module, is_tree = class.Module, class.is_module, class.is_tree
 local is_array, trees = core.is_array, core.trees
-local method = core.methods(Module, "Module", is_module, "module", "model")
 
 -- members are a table's names and values in the order of their making; of a module, its parameters and layers only.
 local function members(t)
@@ -87,7 +86,7 @@ end
 
 -- filter_and_map is a tree of what filter(module, name, value) is true of, with map(value) for each value of which
 -- is_leaf(module, name, value) is true: those that are no tables.
-function method:filter_and_map(filter, map, is_leaf, above)
+function Module:filter_and_map(filter, map, is_leaf, above)
   wants("Module.filter_and_map", "filter_fn", filter)
   wants("Module.filter_and_map", "map_fn", map or same)
   wants("Module.filter_and_map", "is_leaf_fn", is_leaf or not_a_table)
@@ -121,11 +120,11 @@ function parameters_of(module, filter, above)
   return out
 end
 
-function method:parameters() return parameters_of(self, Module.valid_parameter_filter) end
+function Module:parameters() return parameters_of(self, Module.valid_parameter_filter) end
 
-function method:trainable_parameters() return parameters_of(self, Module.trainable_parameter_filter) end
+function Module:trainable_parameters() return parameters_of(self, Module.trainable_parameter_filter) end
 
-function method:children()
+function Module:children()
   return self:filter_and_map(Module.valid_child_filter, nil, function(_, _, v) return is_module(v) end)
 end
 
@@ -144,14 +143,14 @@ local function below(op, t, path, names, found, above)
   return names, found
 end
 
-function method:leaf_modules()
+function Module:leaf_modules()
   return self:filter_and_map(Module.valid_child_filter, nil, function(_, _, v)
     return is_module(v) and #below("Module.leaf_modules", v, "", {}, {}) == 0
   end)
 end
 
 -- apply_to_modules calls f(name, module) for the module, whose name is "", and for all below it.
-function method:apply_to_modules(f)
+function Module:apply_to_modules(f)
   wants("Module.apply_to_modules", "apply_fn", f)
   local names, found, places = {""}, {self}, {{table = self}}
   while #found > 0 do
@@ -163,14 +162,14 @@ function method:apply_to_modules(f)
   return self
 end
 
-function method:modules()
+function Module:modules()
   local out = {}
   self:apply_to_modules(function(_, m) out[#out + 1] = m end)
   return out
 end
 
 -- named_modules is a table of pairs {name, module}.
-function method:named_modules()
+function Module:named_modules()
   local out = {}
   self:apply_to_modules(function(name, m) out[#out + 1] = {name, m} end)
   return out
@@ -191,7 +190,7 @@ end
 -- update replaces the parameters that a tree of them has. With strict = false, names that the module has not are
 -- passed
 -- over.
-function method:update(parameters, strict)
+function Module:update(parameters, strict)
   strict = class.option("Module.update", strict, "strict")
   wants_table("Module.update", "parameters", parameters)
   trees.update(self, parameters, strict ~= false)
@@ -215,7 +214,7 @@ local function update_modules(dst, modules, strict)
 end
 
 -- update_modules replaces the modules that a tree of them has.
-function method:update_modules(modules, strict)
+function Module:update_modules(modules, strict)
   strict = class.option("Module.update_modules", strict, "strict")
   wants_table("Module.update_modules", "modules", modules)
   update_modules(self, modules, strict ~= false)
@@ -223,7 +222,7 @@ function method:update_modules(modules, strict)
 end
 
 -- apply replaces each parameter x by f(x); those of which filter(module, name, x) is true.
-function method:apply(f, filter)
+function Module:apply(f, filter)
   filter = class.option("Module.apply", filter, "filter_fn") or Module.valid_parameter_filter
   wants("Module.apply", "map_fn", f)
   wants("Module.apply", "filter_fn", filter)
@@ -243,4 +242,4 @@ local function flat(t, path, out)
   return out
 end
 
-return {method = method, inside = inside, below = below, flat = flat}
+return {inside = inside, below = below, flat = flat}

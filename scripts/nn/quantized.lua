@@ -49,7 +49,7 @@ local function product(self, x)
 end
 
 -- as_linear is x times the transposed weight.
-QuantizedEmbedding.as_linear = product
+function QuantizedEmbedding:as_linear(x) return product(self, x) end
 
 local places = "group_size bits mode" -- of what makes a layer of another one
 

@@ -3,7 +3,6 @@ local mx, _, fail, use, core = ...
 
 local class, walk = use("class"), use("module")
 local Module = class.Module
-local method = walk.method
 
 -- named is weights by their names: those of a file, of a table of them, or of a table of pairs.
 local function named(weights)
@@ -41,7 +40,7 @@ local function size(x) return "(" .. table.concat(x.shape, ", ") .. ")" end
 -- load_weights replaces the parameters by those of a .npz or .safetensors file, or of a table: {name = array} or a
 -- list of
 -- {name, array}. They must be the module's, all of them, of the same shapes; with strict = false, what fits is taken.
-function method:load_weights(weights, strict)
+function Module:load_weights(weights, strict)
   strict = class.option("Module.load_weights", strict, "strict")
   local new, now, holders = named(weights), {}, {}
   local function gather(t, path, above)
@@ -79,7 +78,7 @@ function method:load_weights(weights, strict)
 end
 
 -- save_weights writes the parameters to a .npz or .safetensors file.
-function method:save_weights(file)
+function Module:save_weights(file)
   local arrays = {}
   for _, p in ipairs(walk.flat(self:parameters(), "", {})) do arrays[p[1]] = p[2] end
   if file:sub(-4) == ".npz" then
