@@ -37,7 +37,7 @@ func (c *counter) Compile(ctx context.Context, src metal.Source) (metal.Module, 
 	return c.Driver.Compile(ctx, src)
 }
 
-func (c *counter) Submit(queue int, cb *metal.CommandBuffer, done func(error)) {
+func (c *counter) Submit(queue int, cb *metal.CommandBuffer, done func(metal.Result)) {
 	for _, cmd := range cb.Commands() {
 		if cmd.Kind != metal.CmdBarrier {
 			c.dispatches.Add(1)

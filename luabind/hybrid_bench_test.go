@@ -68,17 +68,19 @@ func nodesOf(roots []*tensor.Array) int {
 // fillDriver runs nothing but fills, and opens gates: what kernels note of wrong indices is then nothing.
 type fillDriver struct{ metal.Driver }
 
-func (fillDriver) Submit(_ int, cb *metal.CommandBuffer, done func(error)) {
+func (fillDriver) Submit(_ int, cb *metal.CommandBuffer, done func(metal.Result)) {
 	cmds := cb.Commands()
 	for i := range cmds {
-		if c := &cmds[i]; c.Kind != metal.CmdBarrier && !cb.StopBefore(i) && c.Kind == metal.CmdFill {
+		if c := &cmds[i]; c.Kind == metal.CmdFill {
 			dst := c.Dst.Buf.Host()[c.Dst.Offset : c.Dst.Offset+c.Dst.Bytes]
 			for n := copy(dst, c.Pattern); n < len(dst); {
 				n += copy(dst[n:], dst[:n])
 			}
+		} else if c.Kind == metal.CmdGate {
+			clear(c.Dst.Buf.Host()[c.Dst.Offset:][:c.Dst.Bytes])
 		}
 	}
-	done(nil)
+	done(metal.Result{})
 }
 
 func onIdleDevice(b *testing.B, opt metal.DeviceOptions) {

@@ -2,6 +2,7 @@ package metal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -39,15 +40,17 @@ type CommandBuffer struct {
 	done     chan struct{}
 	enc      Encoder
 	chain    *Chain
-	alone    Chain // chain, where it was begun without one
-	unit     int   // that the last command belongs to which has begun; of the driver
+	alone    Chain   // chain, where it was begun without one
+	gate     []Range // words that keep it from being handed over: see Encoder.Gate
 
 	mu     sync.Mutex
 	status Status
 	err    error
 	rec    *records // nil after the end
 	began  []func()
-	took   []CommandTime // nil: nobody measures
+	begun  bool
+	timed  bool // each command is measured
+	took   []CommandTime
 	after  []func(error)
 	timing Timing
 }
@@ -108,16 +111,22 @@ func (cb *CommandBuffer) Err() error {
 // Done is closed when the command buffer has ended and the functions given to OnComplete have run.
 func (cb *CommandBuffer) Done() <-chan struct{} { return cb.done }
 
-// Timing is when it ran: from Started, or else from Commit, to its end. It is right once Done is closed.
+// Timing is when it ran: from when the driver began it, or else from when it was the first of its queue, to its end. It
+// is right once Done is closed.
 func (cb *CommandBuffer) Timing() Timing {
 	cb.mu.Lock()
 	defer cb.mu.Unlock()
 	return cb.timing
 }
 
-// Started notes that the first command begins. For drivers, for the sake of Timing and OnStart.
-func (cb *CommandBuffer) Started() {
+// begin notes that the command buffer is the first of its queue that has not ended.
+func (cb *CommandBuffer) begin() {
 	cb.mu.Lock()
+	if cb.begun || cb.status > StatusCommitted {
+		cb.mu.Unlock()
+		return
+	}
+	cb.begun = true
 	cb.timing.Start = time.Now()
 	began := cb.began
 	cb.mu.Unlock()
@@ -135,7 +144,7 @@ type CommandTime struct {
 // Measure has the driver measure each command. It is for open command buffers.
 func (cb *CommandBuffer) Measure() {
 	cb.mu.Lock()
-	cb.took = []CommandTime{}
+	cb.timed = true
 	cb.mu.Unlock()
 }
 
@@ -143,34 +152,18 @@ func (cb *CommandBuffer) Measure() {
 func (cb *CommandBuffer) Measures() bool {
 	cb.mu.Lock()
 	defer cb.mu.Unlock()
-	return cb.took != nil
+	return cb.timed
 }
 
-// Ran notes how long command i ran. For drivers, where Measures says so.
-func (cb *CommandBuffer) Ran(i int, took time.Duration) {
-	cb.mu.Lock()
-	defer cb.mu.Unlock()
-	cmds := cb.commands()
-	if len(cb.took) < len(cmds) {
-		cb.took = append(cb.took, make([]CommandTime, len(cmds)-len(cb.took))...)
-	}
-	t := CommandTime{Took: took}
-	if p := cmds[i].Pipeline; p != nil {
-		t.Kernel = p.Name()
-	}
-	cb.took[i] = t
-}
-
-// Took is what Ran has noted, by command; it is right once the command buffer has ended, and shorter than the commands
-// where a driver does not measure.
+// Took is how long each command ran; it is right once the command buffer has ended, and empty where nobody measures.
 func (cb *CommandBuffer) Took() []CommandTime {
 	cb.mu.Lock()
 	defer cb.mu.Unlock()
 	return cb.took
 }
 
-// OnStart has f called when the driver says that the first command begins. F must not block. It is for open command
-// buffers.
+// OnStart has f called when the command buffer is the first of its queue that has not ended. F must not block. It is for
+// open command buffers.
 func (cb *CommandBuffer) OnStart(f func()) {
 	cb.mu.Lock()
 	cb.began = append(cb.began, f)
@@ -255,13 +248,49 @@ func (cb *CommandBuffer) Commit() error {
 		cb.end(err, true)
 		return nil
 	}
-	cb.dev.driver.Submit(cb.queue, cb, func(err error) {
-		if err == nil && cb.validate {
-			err = cb.checkReferences()
-		}
-		cb.end(err, true)
-	})
+	cb.dev.submissions(cb.queue).submit(cb)
 	return nil
+}
+
+// outcome is the error that a command buffer ends with, whose driver says how it went.
+func (cb *CommandBuffer) outcome(r *Result) error {
+	cb.mu.Lock()
+	if cb.status > StatusCommitted {
+		cb.mu.Unlock()
+		panic(fmt.Sprintf("BUG: command buffer %s completed twice", cb))
+	}
+	if !r.Start.IsZero() {
+		cb.timing.Start = r.Start
+	}
+	for i, d := range r.Took {
+		t := CommandTime{Took: d}
+		if p := cb.rec.cmds[i].Pipeline; p != nil {
+			t.Kernel = p.Name()
+		}
+		cb.took = append(cb.took, t)
+	}
+	cb.mu.Unlock()
+	if r.Err != nil {
+		return r.Err
+	}
+	var failed []error
+	for _, e := range r.Failed {
+		failed = append(failed, cb.explained(e))
+	}
+	err, midway := errors.Join(failed...), -1
+	if r.Ran != nil {
+		midway = r.Midway
+	}
+	if cb.dev.info.Skips {
+		cb.skipped(&r.Ran)
+	}
+	if r.Ran != nil {
+		return cb.interrupted(r.Ran, midway, err, ErrSkipped)
+	}
+	if err == nil && cb.validate {
+		err = cb.checkReferences()
+	}
+	return err
 }
 
 // end completes the command buffer: it releases, then tells. Only once.
@@ -274,7 +303,6 @@ func (cb *CommandBuffer) end(err error, submitted bool) {
 	cb.status, cb.err = StatusCompleted, err
 	if err != nil {
 		cb.status = StatusFailed
-		cb.chain.failed.Store(true)
 	}
 	cb.timing.End = time.Now()
 	rec, after := cb.rec, cb.after
@@ -290,7 +318,7 @@ func (cb *CommandBuffer) end(err error, submitted bool) {
 	for _, f := range after {
 		f(err)
 	}
-	cb.alone.end()
+	cb.alone.finish()
 	if submitted {
 		cb.dev.pool.finished()
 	}

@@ -299,38 +299,63 @@ func BenchmarkCommandBuffer(b *testing.B) {
 	}
 }
 
-// TestGatesKnowOfFailures: a gate is told that a command buffer before it has failed as a whole, and two gates in one
-// place take one barrier.
-func TestGatesKnowOfFailures(t *testing.T) {
-	f := drivertest.NewFake(drivertest.Kernel("k", nil, "a:r", "b:w"))
-	d := open(t, f, metal.DeviceOptions{})
-	p := pipeline(t, d, "k")
-	a, b := alloc(t, d, 64), alloc(t, d, 64)
-	var chain metal.Chain
-	first := chain.NewCommandBuffer(d, 0, "")
-	dispatch(t, first, p, a.All(), b.All())
-	var told []bool
-	gate := func(cb *metal.CommandBuffer) {
-		require.NoError(t, cb.Encoder().Gate(func(failed bool) error {
-			told = append(told, failed)
-			return nil
-		}))
+// TestGates: on a device that skips, a gate is a command between two barriers, and each command behind it names its
+// word, in later command buffers too; on one that does not, it begins a command buffer, which the driver gets when
+// those before have run and the host has looked.
+func TestGates(t *testing.T) {
+	for _, skips := range []bool{true, false} {
+		f := drivertest.NewFake(drivertest.Kernel("k", nil, "a:r", "b:w"))
+		f.SetInfo(func(i *metal.Info) { i.Skips = skips })
+		d := open(t, f, metal.DeviceOptions{})
+		p := pipeline(t, d, "k")
+		a, b, words := alloc(t, d, 64), alloc(t, d, 64), alloc(t, d, 8)
+		clear(words.Host())
+		look, into := metal.Range{Buf: words, Bytes: 4}, metal.Range{Buf: words, Offset: 4, Bytes: 4}
+		var chain metal.Chain
+		first := chain.NewCommandBuffer(d, 0, "")
+		dispatch(t, first, p, a.All(), b.All())
+		err := first.Encoder().Gate([]metal.Range{look}, into)
+		if skips {
+			require.NoError(t, err)
+			dispatch(t, first, p, a.All(), b.All())
+			var kinds []metal.CommandKind
+			for _, c := range first.Commands() {
+				kinds = append(kinds, c.Kind)
+			}
+			require.Equal(t, []metal.CommandKind{metal.CmdDispatch, metal.CmdBarrier, metal.CmdGate, metal.CmdBarrier,
+				metal.CmdDispatch}, kinds)
+			require.Equal(t, into, first.Commands()[4].Unless)
+			require.Zero(t, first.Commands()[0].Unless)
+		} else {
+			require.ErrorIs(t, err, metal.ErrGateBegins)
+		}
+		second := chain.NewCommandBuffer(d, 0, "")
+		if !skips {
+			require.NoError(t, second.Encoder().Gate([]metal.Range{look}, into))
+		}
+		dispatch(t, second, p, a.All(), b.All())
+		other := d.NewCommandBuffer(0, "")
+		require.NoError(t, first.Commit())
+		require.NoError(t, second.Commit())
+		require.NoError(t, other.Commit())
+		if skips {
+			require.Equal(t, into, second.Commands()[0].Unless)
+			require.Len(t, f.Submitted(), 3)
+		} else {
+			require.Len(t, f.Submitted(), 1, "the second waits for the first, and the others for their turn")
+		}
+		words.Host()[0] = 1
+		f.CompleteAll()
+		f.CompleteAll()
+		require.NoError(t, other.Wait(t.Context()))
+		require.ErrorIs(t, second.Err(), metal.ErrSkipped)
+		if skips {
+			require.ErrorIs(t, first.Err(), metal.ErrSkipped)
+		} else {
+			require.NoError(t, first.Err())
+		}
+		for _, x := range []*metal.Buffer{a, b, words} {
+			x.Release()
+		}
 	}
-	gate(first)
-	gate(first)
-	dispatch(t, first, p, a.All(), b.All())
-	require.Len(t, first.Commands(), 3)
-	second := chain.NewCommandBuffer(d, 0, "")
-	gate(second)
-	dispatch(t, second, p, a.All(), b.All())
-	require.NoError(t, first.Commit())
-	require.NoError(t, second.Commit())
-	require.False(t, first.StopBefore(2))
-	require.Equal(t, []bool{false, false}, told)
-	f.Complete(0, errors.New("the device is lost"))
-	require.False(t, second.StopBefore(0))
-	require.Equal(t, []bool{false, false, true}, told)
-	f.CompleteAll()
-	a.Release()
-	b.Release()
 }

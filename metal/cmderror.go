@@ -10,13 +10,12 @@ type CommandError struct {
 	Err   error
 }
 
-// Failed is the error of the command at an index, for drivers. Under validation it says which command that is.
-func (cb *CommandBuffer) Failed(index int, err error) *CommandError {
-	cb.chain.failed.Store(true)
-	if cb.validate {
-		err = fmt.Errorf("%w, in %s", err, cb.commands()[index].place(index))
+// explained is the error of a command; under validation it says which command that is.
+func (cb *CommandBuffer) explained(e *CommandError) *CommandError {
+	if !cb.validate {
+		return e
 	}
-	return &CommandError{Index: index, Err: err}
+	return &CommandError{Index: e.Index, Err: fmt.Errorf("%w, in %s", e.Err, cb.rec.cmds[e.Index].place(e.Index))}
 }
 
 // Error is the command's error.

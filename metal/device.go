@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -68,6 +69,7 @@ type Device struct {
 	ablate   Ablations
 	closed   atomic.Bool
 	ids      atomic.Uint64 // of command buffers
+	queues   sync.Map      // *submissions by queue
 }
 
 // NewDevice makes a device of a driver, which it owns from then on.

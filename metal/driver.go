@@ -27,13 +27,11 @@ type Driver interface {
 	// kernels that the driver makes only when they are asked for: see Module.Kernel.
 	Compile(ctx context.Context, src Source) (Module, error)
 	// Submit starts the commands of cb, which must not change any more, and returns. When they have run, or have failed,
-	// the driver calls done exactly once, from any goroutine, not before Submit was called. Command buffers of one queue
-	// run in the order of their submission, also after one that failed; those of different queues may overlap. The driver
-	// calls cb.Started when it begins. Right before command i, when those before the last barrier have ended, it calls
-	// cb.StopBefore(i), and where that says so ends the command buffer with cb.Interrupted; then cb.Check(i), whose error
-	// ends it too. Where cb.Measures it tells cb.Ran how long each command took, if it can. A command under way is stopped
-	// soon after cb.Interrupt(i) becomes true, which ends the command buffer with cb.Interrupted as well.
-	Submit(queue int, cb *CommandBuffer, done func(error))
+	// the driver calls done exactly once, from any goroutine, with how that went. Command buffers of one queue run in the
+	// order of their submission, also after one that failed; those of different queues may overlap. What a command is to
+	// do, and when it is not to run, is data (Command, cb.Stop): the driver calls no function of the device model's before
+	// done, but cb.Check under validation, right before each command, if Info.TracksWrites.
+	Submit(queue int, cb *CommandBuffer, done func(Result))
 	// Close waits for submitted work and frees everything.
 	Close() error
 }
@@ -51,6 +49,10 @@ type Info struct {
 	Host bool
 	// Faults says what becomes of a kernel's access out of bounds.
 	Faults Faults
+	// Stops says where a command buffer ends early once its Stop is true.
+	Stops Stops
+	// Skips says that the device leaves out commands whose Unless is not 0, and knows CmdGate.
+	Skips bool
 	// Float64 says that kernels may use double (Source.Options.Float64).
 	Float64 bool
 	// PairDots says that kernels may call __metal_pair_dot, and that it takes no longer than one fma.
@@ -100,6 +102,33 @@ const (
 	FaultsUnchecked Faults = iota // nobody notices: it reads or writes somebody's memory
 	FaultsPlaced                  // it does not happen: an error names kernel, buffer, index and line
 )
+
+// Stops says where a command buffer ends early.
+type Stops uint8
+
+// Where it does.
+const (
+	StopsNever   Stops = iota // nowhere: only command buffers that the driver does not have yet are kept from it
+	StopsBetween              // before a command, if that is not within a Unit
+	StopsMidway               // there, and while a kernel runs that is in no Unit
+)
+
+// Result is how a command buffer ended.
+type Result struct {
+	// Err is why none of its results counts: the device is lost, or the driver has a fault.
+	Err error
+	// Failed are commands that have failed; the others ran nevertheless.
+	Failed []*CommandError
+	// Ran says which commands ran to their end, where the command buffer was stopped; nil: all, but for those that were
+	// skipped since their Unless was not 0, of which the driver need not tell.
+	Ran []bool
+	// Midway is the command that was stopped while it ran, or -1, where Ran is not nil.
+	Midway int
+	// Took is how long each command ran; nil where nobody asked (CommandBuffer.Measures) or the driver cannot tell.
+	Took []time.Duration
+	// Start is when the first command began; zero: the driver cannot tell.
+	Start time.Time
+}
 
 // Limits are Metal's, on every driver, so that what runs here runs there.
 type Limits struct {
@@ -210,8 +239,10 @@ type Command struct {
 	// Unit is not 0 for a command that cannot be repeated, since it overwrites what it, or a later command of that Unit,
 	// reads. The commands of a Unit follow each other; once the first has begun all of them run to their end.
 	Unit int
-	// Gates is how many of the chain's gates have to be open before the command may run: see Encoder.Gate.
-	Gates int
+	// Unless is a word: where that is not 0 when the command's turn comes, the command is skipped. No buffer: it is not.
+	Unless Range
+	// Fault is a word that becomes 1 if the command fails. No buffer: none does.
+	Fault Range
 
 	// Dispatch.
 	Pipeline    *Pipeline
@@ -220,8 +251,9 @@ type Command struct {
 	Threadgroup Size  // at most Grid in each dimension
 
 	// Copy: Bytes from Src to Dst. Fill: Bytes of Dst become Pattern, repeated; Undefined says that they are not to be
-	// read then.
+	// read then. Gate: the word Dst becomes 1 if one of Words is not 0, or the command is to be skipped; else 0.
 	Src, Dst  Range
+	Words     []Range
 	Pattern   []byte
 	Undefined bool
 }
@@ -235,6 +267,7 @@ const (
 	CmdCopy
 	CmdFill
 	CmdBarrier
+	CmdGate
 )
 
 // Arg is the binding of one parameter: a range of a buffer, inline bytes, or a length of threadgroup memory.

@@ -17,7 +17,8 @@ type Encoder struct {
 	err     error // of the bindings for p
 	label   string
 	unit    int
-	gates   int // the commands that follow are behind
+	unless  Range // of the commands that follow: see Gate
+	fault   Range // and where they note that they have failed
 	epoch   int
 	n       int       // commands so far
 	over    bool      // the command buffer was committed
@@ -251,7 +252,7 @@ func (e *Encoder) Dispatch(grid, tg Size) error {
 		e.note(i, p.access[i], &e.args[i].Buffer)
 	}
 	cb.add(&Command{
-		Kind: CmdDispatch, Label: e.label, Unit: e.unit, Gates: e.gates, Pipeline: p,
+		Kind: CmdDispatch, Label: e.label, Unit: e.unit, Unless: e.unless, Fault: e.fault, Pipeline: p,
 		Args: cb.rec.keepArgs(e.args), Grid: grid,
 		Threadgroup: Size{min(tg.X, grid.X), min(tg.Y, grid.Y), min(tg.Z, grid.Z)},
 	})
@@ -357,7 +358,7 @@ func (e *Encoder) transfer(op string, c Command) error {
 	e.barrierIfDue()
 	e.note(0, accRead, &c.Src)
 	e.note(1, accWrite, &c.Dst)
-	c.Label, c.Unit, c.Gates = e.label, e.unit, e.gates
+	c.Label, c.Unit, c.Unless, c.Fault = e.label, e.unit, e.unless, e.fault
 	cb.add(&c)
 	return nil
 }

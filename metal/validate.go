@@ -56,7 +56,7 @@ func (cb *CommandBuffer) validateAll() error {
 
 // name is how messages call a command.
 func (c *Command) name() string {
-	s := [...]string{"kernel", "copy", "fill", "barrier"}[c.Kind]
+	s := [...]string{"kernel", "copy", "fill", "barrier", "gate"}[c.Kind]
 	if c.Undefined {
 		s = "reuse"
 	}
@@ -85,6 +85,11 @@ func (c *Command) accesses(f func(access, Range)) {
 		f(accRead, c.Src)
 		f(accWrite, c.Dst)
 	case CmdFill:
+		f(accWrite, c.Dst)
+	case CmdGate:
+		for _, r := range c.Words {
+			f(accRead, r)
+		}
 		f(accWrite, c.Dst)
 	}
 }

@@ -15,7 +15,7 @@ import (
 // idle compiles like soft and runs nothing: what is left is the engine.
 type idle struct{ metal.Driver }
 
-func (idle) Submit(_ int, _ *metal.CommandBuffer, done func(error)) { done(nil) }
+func (idle) Submit(_ int, _ *metal.CommandBuffer, done func(metal.Result)) { done(metal.Result{}) }
 
 func idleStream(b *testing.B) *tensor.Stream { return idleStreamOf(b, metal.DeviceOptions{}) }
 

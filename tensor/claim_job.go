@@ -33,22 +33,24 @@ type job struct {
 	settled    bool   // all its segments are
 
 	mu        sync.Mutex
-	unsettled int           // segments that are not settled: unknownSegments before it is claimed
-	err       error         // the first
-	noMemory  error         // the error that stopped it, if that was a limit's
-	ranOutAt  uint64        // the number of the node that it stopped at; the largest: none
-	blockedOn *job          // it was stopped at once, because it needs what this one is undoing
-	chains    []streamChain // by stream
-	undone    []*Node       // to be lazy again
-	lost      []Value       // those of them that were asked for, for a Work that is waited for
-	ended     bool          // nothing of it is left to do
-	end       chan struct{} // closed then; made when first waited for
+	unsettled int             // segments that are not settled: unknownSegments before it is claimed
+	err       error           // the first
+	noMemory  error           // the error that stopped it, if that was a limit's
+	ranOutAt  uint64          // the number of the node that it stopped at; the largest: none
+	blockedOn *job            // it was stopped at once, because it needs what this one is undoing
+	chains    []streamChain   // by stream
+	words     []*metal.Buffer // that gates look at, until the job is over
+	undone    []*Node         // to be lazy again
+	lost      []Value         // those of them that were asked for, for a Work that is waited for
+	ended     bool            // nothing of it is left to do
+	end       chan struct{}   // closed then; made when first waited for
 }
 
 // streamChain is the chain of a job's command buffers on one stream.
 type streamChain struct {
 	stream *Stream
 	chain  *metal.Chain
+	fault  *metal.Buffer // a word in which its commands note that they have failed; nil: they do not
 }
 
 // jobs makes changes of what jobs wait for one step.
@@ -88,21 +90,55 @@ func (t *task) same() bool {
 // elementwise reports whether the task is computed by an expression of its operands' elements.
 func (t *task) elementwise() bool { return t.node.op.expr != nil || t.same() }
 
-// chain is the job's chain on a stream.
+// chain is the job's chain on a stream. It is for the stream's goroutine.
 func (j *job) chain(s *Stream) *metal.Chain {
+	if c := j.chainOn(s); c.chain != nil {
+		return c.chain
+	}
+	c := streamChain{stream: s, chain: &metal.Chain{}, fault: j.faultWord(s)}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.stopped.Load() {
+		c.chain.Interrupt(context.Cause(j.ctx))
+	}
+	j.chains = append(j.chains, c)
+	return c.chain
+}
+
+// chainOn is the job's chain on a stream, without a chain if there is none yet.
+func (j *job) chainOn(s *Stream) streamChain {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, c := range j.chains {
 		if c.stream == s {
-			return c.chain
+			return c
 		}
 	}
-	c := &metal.Chain{}
-	if j.stopped.Load() {
-		c.Interrupt(context.Cause(j.ctx))
+	return streamChain{}
+}
+
+// faultWord is a word for the commands of a stream where changes may need gates, or nil: what is recorded then is
+// behind no gate.
+func (j *job) faultWord(s *Stream) *metal.Buffer {
+	if changes.n.Load() == 0 {
+		return nil
 	}
-	j.chains = append(j.chains, streamChain{s, c})
-	return c
+	buf, err := s.dev.Alloc(j.ctx, wordBytes)
+	if err != nil {
+		return nil
+	}
+	j.keep(buf)
+	if buf.WriteBytes(0, make([]byte, wordBytes)) != nil {
+		return nil
+	}
+	return buf
+}
+
+// keep has the job hold a buffer until it is over, on the caller's reference.
+func (j *job) keep(b *metal.Buffer) {
+	j.mu.Lock()
+	j.words = append(j.words, b)
+	j.mu.Unlock()
 }
 
 // fail notes an error of the job's.
@@ -209,6 +245,10 @@ func (j *job) settle() {
 func (j *job) over() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	for _, b := range j.words {
+		b.Release()
+	}
+	j.words = nil
 	if j.ended = true; j.end != nil {
 		close(j.end)
 	}

@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -15,6 +16,7 @@ type batch struct {
 	job    *job
 	nodes  []settling
 	checks []*check
+	gates  []passage
 	bytes  int64 // written by its commands
 	fresh  int64 // those of them for which memory came from the pool
 
@@ -73,6 +75,14 @@ func (s *Stream) complete(b *batch, err error) {
 // settle makes the batch's nodes ready or failed.
 func (b *batch) settle() {
 	stop, ranError := interruption(b.err)
+	if stop != nil && errors.Is(stop.Cause, metal.ErrSkipped) {
+		b.job.halt()
+	}
+	for i := range b.gates {
+		if p := &b.gates[i]; p.open(stop) {
+			p.change.End()
+		}
+	}
 	var failed map[*Node]error
 	for _, c := range b.checks {
 		if ranError == nil {
@@ -112,7 +122,7 @@ func (b *batch) settle() {
 		sn.settle(b.job, err)
 		*sn = settling{}
 	}
-	b.nodes, b.checks, b.cb = b.nodes[:0], nil, nil
+	b.nodes, b.checks, b.gates, b.cb = b.nodes[:0], nil, nil, nil
 }
 
 // settle does what the node's outcome asks for.

@@ -15,8 +15,9 @@ import (
 //   - A change counts as a reader of the old values: nobody gives their memory back.
 //   - Their memory serves later calls only when all calls are recorded that were made before the change and can fail;
 //     or have run, where nobody has asked for the new values that need them, or another evaluation computes these. The
-//     later calls' commands are behind a gate (metal.Encoder.Gate): it opens if nothing has failed so far. Then the
-//     old values are gone, and the change is over. Else the evaluation is stopped there; what has not run is undone.
+//     later calls' commands are behind a gate (metal.Encoder.Gate), which looks at words where checks and failed
+//     commands leave a note: it is open if nothing has failed so far. Then the old values are gone, and the change is
+//     over once the gate's command buffer has ended. Else the evaluation is stopped there; what has not run is undone.
 //   - A change is doubted when a call has failed that was made before it. Then the old values are never written over.
 //
 // What can fail is known when an evaluation is claimed: calls on the host, those that check indices, and users'
@@ -281,6 +282,9 @@ func (c *Change) Undo(ctx context.Context) (old []*Array, ok bool) {
 	c.doubted.Store(true) // no gate opens any more, and none is made
 	jobs := slices.Clone(c.jobs)
 	c.mu.Unlock()
+	for _, j := range jobs {
+		j.halt() // a gate of its that is not open yet stays shut
+	}
 	for _, j := range jobs {
 		if j.waitEnd(ctx) != nil {
 			return nil, false

@@ -28,7 +28,7 @@ type gated struct {
 	held   map[int][]func()
 }
 
-func (g *gated) Submit(queue int, cb *metal.CommandBuffer, done func(error)) {
+func (g *gated) Submit(queue int, cb *metal.CommandBuffer, done func(metal.Result)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	run := func() { g.Driver.Submit(queue, cb, done) }

@@ -38,7 +38,7 @@ type recorder struct {
 	submitted atomic.Int64 // command buffers
 }
 
-func (r *recorder) Submit(queue int, cb *metal.CommandBuffer, done func(error)) {
+func (r *recorder) Submit(queue int, cb *metal.CommandBuffer, done func(metal.Result)) {
 	r.submitted.Add(1)
 	r.mu.Lock()
 	if r.on {

@@ -45,6 +45,9 @@ func (q *batcher) encoder(label string) *metal.Encoder {
 	b := q.open()
 	if b.cb == nil {
 		b.cb = q.job.chain(q.s).NewCommandBuffer(q.dev, q.s.index, "")
+		if word := q.job.chainOn(q.s).fault; word != nil {
+			_ = b.cb.Encoder().Fault(word.All()) // the job keeps it
+		}
 		if profile.Load() != nil {
 			b.cb.Measure()
 		}

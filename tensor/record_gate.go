@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"encoding/binary"
 	"errors"
 	"slices"
 	"sync"
@@ -41,33 +42,72 @@ func (rec *recorder) mayGate(c *Change) bool {
 	return slices.Contains(rec.gated, c) || rec.foreseen(c)
 }
 
-// gate makes such a gate, if there is none. It reports false where the change is doubted meanwhile.
+// gate makes such a gate, if there is none. It reports false where the change is doubted meanwhile, or there is no way
+// to make it.
 func (rec *recorder) gate(c *Change) bool {
 	switch {
 	case c.Over() || slices.Contains(rec.gated, c):
 		return true
-	case !c.involve(rec.job):
+	case rec.batcher.whole != 0 || !c.involve(rec.job):
 		return false
 	}
-	j, checks := rec.job, slices.DeleteFunc(rec.batcher.checks, (*check).over)
-	rec.batcher.checks = nil
-	err := rec.batcher.encoder("").Gate(func(failed bool) error {
-		for _, k := range checks {
-			if err := k.result(); err != nil {
-				doubtChanges(k.node, k.node.id)
-			}
-		}
-		if failed || !c.pass() {
-			j.halt()
-			return errDoubted
-		}
-		return nil
-	})
+	words, ok := rec.batcher.words()
+	if !ok {
+		return false
+	}
+	origin := rec.memory.origin("gate")
+	into, err := rec.dev.AllocFor(rec.job.ctx, wordBytes, &origin)
 	if err != nil {
 		return false
 	}
+	rec.job.keep(into)
+	at := rec.batcher.encoder("").Len()
+	err = rec.batcher.encoder("").Gate(words, into.All())
+	if errors.Is(err, metal.ErrGateBegins) {
+		rec.batcher.commit(false)
+		at = 0
+		err = rec.batcher.encoder("").Gate(words, into.All())
+	}
+	if err != nil {
+		return false
+	}
+	b := rec.batcher.open()
+	b.gates = append(b.gates, passage{c, at, into})
 	rec.gated = append(rec.gated, c)
 	return true
+}
+
+// wordBytes is the length of a word of device memory that a gate looks at.
+const wordBytes = 4
+
+// words are where commands that were recorded before note that they have failed, of which nobody knows yet. It reports
+// false where some have no word.
+func (q *batcher) words() (words []metal.Range, ok bool) {
+	q.checks = slices.DeleteFunc(q.checks, (*check).over)
+	for _, k := range q.checks {
+		words = append(words, metal.Range{Buf: k.buf, Offset: k.at, Bytes: k.n})
+	}
+	fault := q.job.chainOn(q.s).fault
+	if fault == nil {
+		return nil, false
+	}
+	return append(words, fault.All()), true
+}
+
+// passage is a gate of a change in a batch: the commands behind it, if they ran, have written over the old values.
+type passage struct {
+	change *Change
+	at     int // its command
+	word   *metal.Buffer
+}
+
+// open reports whether the gate was open. The batch has ended; stop is how it was interrupted, if it was.
+func (p *passage) open(stop *metal.Interrupted) bool {
+	if stop != nil && (len(stop.Ran) <= p.at || !stop.Ran[p.at]) {
+		return false
+	}
+	b, err := hostBytes(p.word, 0, wordBytes)
+	return err == nil && binary.LittleEndian.Uint32(b) == 0
 }
 
 // errDoubted is why a job was stopped that would have written over values which may be needed again.

@@ -29,6 +29,7 @@ var cases = []testCase{
 	{name: "cancel", run: caseCancel},
 	{name: "interruption", run: caseInterruption},
 	{name: "gates", run: caseGates},
+	{name: "fault word", run: caseFaultWord},
 	{name: "faults", run: caseFaults},
 	{name: "limits", run: caseLimits},
 	{name: "edges of the limits", run: caseEdges},
@@ -148,7 +149,7 @@ func caseDispatch(b *bench) {
 		xb, yb, out := b.floats(x...), b.floats(y...), b.zeros(n+1)
 		cb := b.begin()
 		b.encode(cb, "add", threads(n+40), threads(64), buf("a", xb), buf("b", yb), buf("out", out),
-			word("n", uint32(n)))
+			word32("n", uint32(n)))
 		b.finish(cb)
 		got := b.readFloats(out)
 		for i := range n {
@@ -163,7 +164,7 @@ func caseDispatch(b *bench) {
 	x, out := b.floats(1, 2, 3, 4, 5, 6), b.zeros(6)
 	cb := b.begin()
 	b.encode(cb, "add", threads(3), threads(3), buf("a", x), arg{name: "b", buf: x, at: 12},
-		arg{name: "out", buf: out, at: 8}, word("n", 3))
+		arg{name: "out", buf: out, at: 8}, word32("n", 3))
 	b.finish(cb)
 	must.Equal(b.t, []float32{0, 0, 5, 7, 9, 0}, b.readFloats(out))
 	release(x, out)
@@ -353,7 +354,7 @@ func caseTwelveWeights(b *bench) {
 	for l := range layers {
 		out := b.zeros(n)
 		b.encode(cb, "add", threads(n), threads(n), buf("a", x), arg{name: "b", buf: weights, at: int64(4 * n * l)},
-			buf("out", out), word("n", n))
+			buf("out", out), word32("n", n))
 		x.Release()
 		x = out
 	}
@@ -371,6 +372,9 @@ func caseTwelveWeights(b *bench) {
 
 // caseCancel: kernels that never end are stopped, and what comes after them runs.
 func caseCancel(b *bench) {
+	if b.drv.Info().Stops != metal.StopsMidway {
+		return
+	}
 	for _, k := range []struct{ kernel, param string }{{"spin", "flag"}, {"count_forever", "x"}} {
 		x, y := b.zeros(128), b.zeros(1)
 		why := errors.New("enough")
@@ -408,6 +412,48 @@ func caseCancel(b *bench) {
 // caseInterruption: of a chain that is interrupted exactly those commands have run that the errors name, which are the
 // first ones, and of no unit only a part.
 func caseInterruption(b *bench) {
+	if b.drv.Info().Stops == metal.StopsMidway {
+		b.interruptMidway()
+	}
+	why := errors.New("enough")
+	x := b.zeros(1000)
+	var e *metal.Interrupted
+	units := []int{1, 1, 1, 2, 3, 3, 4, 4, 4, 4, 5, 6}
+	for round := range 20 {
+		clean := b.begin()
+		must.NoError(b.t, clean.Encoder().Fill(x.All(), []byte{0}))
+		b.finish(clean)
+		var chain metal.Chain
+		cb := b.chained(&chain)
+		for _, u := range units {
+			cb.Encoder().Unit(u)
+			b.encode(cb, "twice_plus_one", threads(1000), threads(10), buf("x", x))
+		}
+		must.NoError(b.t, cb.Commit())
+		time.Sleep(time.Duration(round) * 20 * time.Microsecond)
+		chain.Interrupt(why)
+		err := cb.Wait(bg)
+		ran := len(units)
+		if errors.As(err, &e) {
+			ran = 0
+			for i, did := range e.Ran {
+				if i%2 == 0 && did { // odd ones are barriers
+					must.Equal(b.t, 2*ran, i, "a hole before a command that ran")
+					ran++
+				}
+			}
+			must.Equal(b.t, -1, e.Midway)
+		} else {
+			must.NoError(b.t, err)
+		}
+		must.True(b.t, ran == 0 || ran == len(units) || units[ran] != units[ran-1], "a unit was cut at %d", ran)
+		must.Equal(b.t, slices.Repeat([]uint32{1<<ran - 1}, 1000), b.read(x))
+	}
+	release(x)
+}
+
+// interruptMidway: so does a kernel that would never end.
+func (b *bench) interruptMidway() {
 	why := errors.New("enough")
 	x, y, flag := b.zeros(1000), b.zeros(1000), b.zeros(1)
 	var chain metal.Chain
@@ -442,80 +488,7 @@ func caseInterruption(b *bench) {
 	must.Equal(b.t, []bool{false}, e.Ran)
 	must.Equal(b.t, make([]uint32, 1000), b.read(y))
 	must.NoError(b.t, other.Wait(bg), "another chain goes on")
-
-	units := []int{1, 1, 1, 2, 3, 3, 4, 4, 4, 4, 5, 6}
-	for round := range 20 {
-		clean := b.begin()
-		must.NoError(b.t, clean.Encoder().Fill(x.All(), []byte{0}))
-		b.finish(clean)
-		var chain metal.Chain
-		cb := b.chained(&chain)
-		for _, u := range units {
-			cb.Encoder().Unit(u)
-			b.encode(cb, "twice_plus_one", threads(1000), threads(10), buf("x", x))
-		}
-		must.NoError(b.t, cb.Commit())
-		time.Sleep(time.Duration(round) * 20 * time.Microsecond)
-		chain.Interrupt(why)
-		err := cb.Wait(bg)
-		ran := len(units)
-		if errors.As(err, &e) {
-			ran = 0
-			for i, did := range e.Ran {
-				if i%2 == 0 && did { // odd ones are barriers
-					must.Equal(b.t, 2*ran, i, "a hole before a command that ran")
-					ran++
-				}
-			}
-			must.Equal(b.t, -1, e.Midway)
-		} else {
-			must.NoError(b.t, err)
-		}
-		must.True(b.t, ran == 0 || ran == len(units) || units[ran] != units[ran-1], "a unit was cut at %d", ran)
-		must.Equal(b.t, slices.Repeat([]uint32{1<<ran - 1}, 1000), b.read(x))
-	}
 	release(x, y, flag)
-}
-
-// caseGates: commands behind a gate run if it opens, and are asked for it once, when those before have run.
-func caseGates(b *bench) {
-	why := errors.New("it is shut")
-	x := b.zeros(1000)
-	for shut := range 3 { // the gate that does not open; 2: both do
-		clean := b.begin()
-		must.NoError(b.t, clean.Encoder().Fill(x.All(), []byte{0}))
-		b.finish(clean)
-		var chain metal.Chain
-		asked := [2]int{}
-		gate := func(cb *metal.CommandBuffer, n int) {
-			must.NoError(b.t, cb.Encoder().Gate(func(failed bool) error {
-				asked[n]++
-				must.Equal(b.t, false, failed)
-				must.Equal(b.t, slices.Repeat([]uint32{[]uint32{1, 7}[n]}, 1000), b.read(x))
-				if n == shut {
-					return why
-				}
-				return nil
-			}))
-		}
-		first, second := b.chained(&chain), b.chained(&chain)
-		twice := func(cb *metal.CommandBuffer) { b.encode(cb, "twice_plus_one", threads(1000), threads(10), buf("x", x)) }
-		twice(first)
-		gate(first, 0)
-		twice(first)
-		twice(first)
-		gate(second, 1) // nothing of its own command buffer is before it
-		twice(second)
-		twice(second)
-		must.NoError(b.t, first.Commit())
-		must.NoError(b.t, second.Commit())
-		err1, err2 := first.Wait(bg), second.Wait(bg)
-		must.Equal(b.t, [2]int{1, min(shut, 1)}, asked)
-		must.Equal(b.t, shut == 0, errors.Is(err1, why))
-		must.Equal(b.t, shut <= 1, errors.Is(err2, why))
-		must.Equal(b.t, slices.Repeat([]uint32{[]uint32{1, 7, 31}[shut]}, 1000), b.read(x))
-	}
-	release(x)
 }
 
 // caseFaults: accesses out of bounds are errors that name kernel and buffer; neighbours in memory stay untouched, and
@@ -527,9 +500,9 @@ func caseFaults(b *bench) {
 	for _, at := range []uint32{4, 5, 1 << 10, 1 << 20, 1<<30 - 1, 1<<32 - 1} {
 		x, neighbour, out := b.zeros(4), b.zeros(4), b.zeros(1)
 		for _, k := range []string{"store_at", "load_at"} {
-			param, args := "target", []arg{buf("target", x), word("at", at)}
+			param, args := "target", []arg{buf("target", x), word32("at", at)}
 			if k == "load_at" {
-				param, args = "origin", []arg{buf("origin", x), word("at", at), buf("out", out)}
+				param, args = "origin", []arg{buf("origin", x), word32("at", at), buf("out", out)}
 			}
 			cb := b.begin()
 			b.encode(cb, k, threads(1), threads(1), args...)
@@ -543,7 +516,7 @@ func caseFaults(b *bench) {
 		must.Equal(b.t, make([]uint32, 4), b.read(x))
 		must.Equal(b.t, make([]uint32, 4), b.read(neighbour))
 		cb := b.begin()
-		b.encode(cb, "store_at", threads(1), threads(1), buf("target", x), word("at", 3))
+		b.encode(cb, "store_at", threads(1), threads(1), buf("target", x), word32("at", 3))
 		b.finish(cb)
 		must.Equal(b.t, []uint32{0, 0, 0, 1}, b.read(x))
 		release(x, neighbour, out)

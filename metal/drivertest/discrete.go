@@ -107,7 +107,7 @@ func (d *Discrete) CopyPeer(mem metal.Memory, offset int64, other metal.Driver, 
 }
 
 // Submit brings what was written to the device, and then the commands.
-func (d *Discrete) Submit(queue int, cb *metal.CommandBuffer, done func(error)) {
+func (d *Discrete) Submit(queue int, cb *metal.CommandBuffer, done func(metal.Result)) {
 	d.upload()
 	d.Driver.Submit(queue, cb, done)
 }

@@ -73,7 +73,7 @@ type Fake struct {
 // submission is a command buffer that the fake was given.
 type submission struct {
 	cb       *metal.CommandBuffer
-	done     func(error)
+	done     func(metal.Result)
 	previous *submission
 	ended    chan struct{}
 	once     sync.Once
@@ -84,6 +84,7 @@ func NewFake(kernels ...FakeKernel) *Fake {
 	f := &Fake{
 		info: metal.Info{
 			Name: "fake", Kind: "cpu", ID: "fake", Host: true, Faults: metal.FaultsPlaced, Version: "fake-1", Threads: 1,
+			Stops: metal.StopsMidway, Skips: true,
 			Memory: 1 << 30, Limits: metal.MetalLimits(1 << 40),
 		},
 		kernels: map[string]FakeKernel{}, last: map[int]*submission{}, memory: map[*byte]int64{},
@@ -242,7 +243,7 @@ func (f *Fake) Compiles() int {
 func (f *Fake) Made() int { return int(f.made.Load()) }
 
 // Submit records the command buffer.
-func (f *Fake) Submit(queue int, cb *metal.CommandBuffer, done func(error)) {
+func (f *Fake) Submit(queue int, cb *metal.CommandBuffer, done func(metal.Result)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := &submission{cb: cb, done: done, previous: f.last[queue], ended: make(chan struct{})}
@@ -297,18 +298,19 @@ func (f *Fake) CompleteAll() {
 }
 
 func (f *Fake) finish(s *submission, err error) {
-	s.cb.Started()
+	r := metal.Result{Err: err}
 	if err == nil {
-		err = f.run(s.cb)
+		r = f.run(s.cb)
 	}
-	s.done(err)
+	s.done(r)
 	s.once.Do(func() { close(s.ended) })
 }
 
 // run executes the commands of a command buffer.
-func (f *Fake) run(cb *metal.CommandBuffer) error {
-	cmds := cb.Commands()
+func (f *Fake) run(cb *metal.CommandBuffer) metal.Result {
+	cmds, stop, unit := cb.Commands(), cb.Stop(), 0
 	ran := make([]bool, len(cmds))
+	var failed []*metal.CommandError
 	for i := 0; i < len(cmds); {
 		j := i
 		for j < len(cmds) && cmds[j].Kind != metal.CmdBarrier {
@@ -319,21 +321,28 @@ func (f *Fake) run(cb *metal.CommandBuffer) error {
 			if f.Reverse && !slices.ContainsFunc(cmds[i:j], func(c metal.Command) bool { return c.Unit != 0 }) {
 				at = i + j - 1 - k
 			}
-			if cb.StopBefore(at) {
-				return cb.Interrupted(ran, -1, nil)
+			c := cmds[at]
+			if stop.Load() && (c.Unit == 0 || c.Unit != unit) {
+				return metal.Result{Ran: ran, Midway: -1, Failed: failed}
 			}
+			unit = c.Unit
 			if err := cb.Check(at); err != nil {
-				return err
+				return metal.Result{Err: err}
 			}
 			ctx := cb.Context()
-			if cb.Interrupt(at) == nil {
+			if c.Unit != 0 {
 				ctx = context.Background()
 			}
-			if err := f.command(ctx, cmds[at]); err != nil {
-				if ctx.Err() != nil {
-					return cb.Interrupted(ran, at, nil)
+			if c.Kind == metal.CmdGate || !wordSet(c.Unless) {
+				if err := f.command(ctx, c); err != nil {
+					if ctx.Err() != nil {
+						return metal.Result{Ran: ran, Midway: at, Failed: failed}
+					}
+					failed = append(failed, &metal.CommandError{Index: at, Err: err})
+					if c.Fault.Buf != nil {
+						copy(Bytes(c.Fault), []byte{1, 0, 0, 0})
+					}
 				}
-				return err
 			}
 			ran[at] = true
 		}
@@ -342,7 +351,12 @@ func (f *Fake) run(cb *metal.CommandBuffer) error {
 		}
 		i = j + 1
 	}
-	return nil
+	return metal.Result{Failed: failed}
+}
+
+// wordSet reports whether a word of a range is not 0.
+func wordSet(r metal.Range) bool {
+	return r.Buf != nil && slices.ContainsFunc(Bytes(r), func(b byte) bool { return b != 0 })
 }
 
 func (f *Fake) command(ctx context.Context, c metal.Command) error {
@@ -353,6 +367,12 @@ func (f *Fake) command(ctx context.Context, c metal.Command) error {
 		for b := Bytes(c.Dst); len(b) > 0; {
 			b = b[copy(b, c.Pattern):]
 		}
+	case metal.CmdGate:
+		word := byte(0)
+		if wordSet(c.Unless) || slices.ContainsFunc(c.Words, wordSet) {
+			word = 1
+		}
+		copy(Bytes(c.Dst), []byte{word, 0, 0, 0})
 	case metal.CmdDispatch:
 		m := c.Pipeline.Library().Module().(*module)
 		if body := m.kernels[c.Pipeline.Index()].Body; body != nil {

@@ -125,7 +125,7 @@ type arg struct {
 
 func buf(name string, b *metal.Buffer) arg { return arg{name: name, buf: b} }
 
-func word(name string, v uint32) arg {
+func word32(name string, v uint32) arg {
 	return arg{name: name, raw: binary.LittleEndian.AppendUint32(nil, v)}
 }
 

@@ -177,7 +177,7 @@ func (f *failures) FailNow() { runtime.Goexit() }
 type wrong struct {
 	*Fake
 	alloc  func(metal.Memory) metal.Memory
-	submit func(f *Fake, q int, cb *metal.CommandBuffer, done func(error))
+	submit func(f *Fake, q int, cb *metal.CommandBuffer, done func(metal.Result))
 	info   func(*metal.Info)
 }
 
@@ -197,7 +197,7 @@ func (w wrong) Info() metal.Info {
 	return i
 }
 
-func (w wrong) Submit(q int, cb *metal.CommandBuffer, done func(error)) {
+func (w wrong) Submit(q int, cb *metal.CommandBuffer, done func(metal.Result)) {
 	if w.submit != nil {
 		w.submit(w.Fake, q, cb, done)
 		return
@@ -207,25 +207,44 @@ func (w wrong) Submit(q int, cb *metal.CommandBuffer, done func(error)) {
 
 // forgetful says of an interrupted command buffer that nothing ran.
 func forgetful() wrong {
-	return wrong{Fake: model(), submit: func(f *Fake, q int, cb *metal.CommandBuffer, done func(error)) {
-		f.Submit(q, cb, func(err error) {
-			if e := new(metal.Interrupted); errors.As(err, &e) {
-				clear(e.Ran)
-			}
-			done(err)
+	return wrong{Fake: model(), submit: func(f *Fake, q int, cb *metal.CommandBuffer, done func(metal.Result)) {
+		f.Submit(q, cb, func(r metal.Result) {
+			clear(r.Ran)
+			done(r)
 		})
 	}}
 }
 
 // persistent runs command buffers of one command also after an interruption.
 func persistent() wrong {
-	return wrong{Fake: model(), submit: func(f *Fake, q int, cb *metal.CommandBuffer, done func(error)) {
-		f.Submit(q, cb, func(err error) {
-			if e := new(metal.Interrupted); errors.As(err, &e) && len(e.Ran) == 1 {
-				err = f.command(bg, cb.Commands()[0])
+	return wrong{Fake: model(), submit: func(f *Fake, q int, cb *metal.CommandBuffer, done func(metal.Result)) {
+		f.Submit(q, cb, func(r metal.Result) {
+			if len(r.Ran) == 1 {
+				r = metal.Result{Err: f.command(bg, cb.Commands()[0])}
 			}
-			done(err)
+			done(r)
 		})
+	}}
+}
+
+// gateless runs commands whatever their words say.
+func gateless() wrong {
+	return wrong{Fake: model(), submit: func(f *Fake, _ int, cb *metal.CommandBuffer, done func(metal.Result)) {
+		for _, c := range cb.Commands() {
+			_ = f.command(cb.Context(), c)
+		}
+		done(metal.Result{})
+	}}
+}
+
+// unnoted leaves no note of commands that have failed.
+func unnoted() wrong {
+	return wrong{Fake: model(), submit: func(f *Fake, q int, cb *metal.CommandBuffer, done func(metal.Result)) {
+		cmds := cb.Commands()
+		for i := range cmds {
+			cmds[i].Fault = metal.Range{}
+		}
+		f.Submit(q, cb, done)
 	}}
 }
 
@@ -284,18 +303,18 @@ func TestSuiteFindsDefects(t *testing.T) {
 			}), "count:a"))
 		}},
 		{"commands backwards, barriers ignored", "order in a command buffer", func() wrong {
-			return wrong{Fake: model(), submit: func(f *Fake, _ int, cb *metal.CommandBuffer, done func(error)) {
+			return wrong{Fake: model(), submit: func(f *Fake, _ int, cb *metal.CommandBuffer, done func(metal.Result)) {
 				cmds := cb.Commands()
 				for i := range cmds {
 					_ = f.command(cb.Context(), cmds[len(cmds)-1-i])
 				}
-				done(nil)
+				done(metal.Result{})
 			}}
 		}},
 		{"half of the queue dropped", "order in a queue", func() wrong {
-			return wrong{Fake: model(), submit: func(f *Fake, q int, cb *metal.CommandBuffer, done func(error)) {
+			return wrong{Fake: model(), submit: func(f *Fake, q int, cb *metal.CommandBuffer, done func(metal.Result)) {
 				if cb.ID()%2 == 0 {
-					done(nil)
+					done(metal.Result{})
 					return
 				}
 				f.Submit(q, cb, done)
@@ -308,15 +327,17 @@ func TestSuiteFindsDefects(t *testing.T) {
 		{"an interruption that forgets what ran", "interruption", forgetful},
 		{"a chain that goes on after an interruption", "interruption", persistent},
 		{"cancellation without its reason", "cancel", func() wrong {
-			return wrong{Fake: model(), submit: func(f *Fake, q int, cb *metal.CommandBuffer, done func(error)) {
-				f.Submit(q, cb, func(err error) {
-					if err != nil {
-						err = errors.New("failed")
+			return wrong{Fake: model(), submit: func(f *Fake, q int, cb *metal.CommandBuffer, done func(metal.Result)) {
+				f.Submit(q, cb, func(r metal.Result) {
+					if r.Ran != nil {
+						r = metal.Result{Err: errors.New("failed")}
 					}
-					done(err)
+					done(r)
 				})
 			}}
 		}},
+		{"gates that are always open", "gates", gateless},
+		{"faults that no gate knows of", "fault word", unnoted},
 	} {
 		t.Run(c.defect, func(t *testing.T) {
 			rec, ended := &failures{}, make(chan struct{})

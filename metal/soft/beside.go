@@ -23,42 +23,41 @@ type side struct {
 	at     int // its command
 }
 
-// beside runs the first of the commands todo side by side, as many as may be, and says how many: none, where the
-// first of them is to run alone. done are those since the last barrier, from first on, that have run. It adds errors to
-// failed; end is not nil if the command buffer ends with it. The command buffer is not validated.
-func (x *execution) beside(cb *metal.CommandBuffer, cmds []metal.Command, first int, done, todo []int,
-	failed *[]error) (n int, end error) {
-	for n < min(len(todo), mostBeside) && mayRunBeside(&cmds[todo[n]]) {
+// beside runs the first of the commands todo side by side, as many as may be, and says how many: none, where the first
+// of them is to run alone. The command buffer is not validated.
+func (x *execution) beside(todo []int) (n int) {
+	for n < min(len(todo), mostBeside) && mayRunBeside(&x.cmds[todo[n]]) {
 		n++
 	}
 	if n < 2 {
-		return 0, nil
+		return 0
 	}
-	ran := slices.Clone(done)
-	sides, stopped := x.sides[:0], false
+	sides := x.sides[:0]
 	for _, k := range todo[:n] {
-		if stopped = cb.StopBefore(k); stopped {
-			break
+		if !x.begins(k) {
+			if x.stopped {
+				break
+			}
+			continue
 		}
 		if len(sides) == len(x.sides) {
 			x.sides = append(x.sides, &side{})
 			sides = x.sides[:len(sides)]
 		}
 		s := x.sides[len(sides)]
-		s.at, s.launch.Interrupt = k, cb.Interrupt(k)
-		r, err := ready(&cmds[k], &s.launch)
+		s.at, s.launch.Interrupt = k, x.interrupt(k)
+		r, err := ready(&x.cmds[k], &s.launch)
 		if err != nil {
-			*failed, ran = append(*failed, cb.Failed(k, err)), append(ran, k)
+			x.ended(k, err)
 			continue
 		}
 		s.run = r
 		sides = x.sides[:len(sides)+1]
 	}
-	midway := x.runSides(cb, cmds, sides, &ran, failed)
-	if stopped || midway >= 0 {
-		return n, interrupted(cb, first, ran, midway, *failed)
+	if midway := x.runSides(sides); x.stopped || midway >= 0 {
+		x.end(midway)
 	}
-	return n, nil
+	return n
 }
 
 // mayRunBeside reports whether a command may run beside others. Kernels of users run alone: one that writes to its
@@ -67,10 +66,9 @@ func mayRunBeside(c *metal.Command) bool {
 	return c.Kind == metal.CmdDispatch && c.Pipeline.Library().Source().Options.Portable
 }
 
-// runSides runs launches side by side, those with the longest threadgroups first, so that all processors end
-// together. It adds those that have run to ran, and the errors; midway is one that was interrupted, or -1.
-func (x *execution) runSides(cb *metal.CommandBuffer, cmds []metal.Command, sides []*side, ran *[]int,
-	failed *[]error) (midway int) {
+// runSides runs launches side by side, those with the longest threadgroups first, so that all processors end together.
+// Midway is one that was interrupted, or -1.
+func (x *execution) runSides(sides []*side) (midway int) {
 	if len(sides) == 0 {
 		return -1
 	}
@@ -88,10 +86,7 @@ func (x *execution) runSides(cb *metal.CommandBuffer, cmds []metal.Command, side
 			midway = s.at
 			continue
 		}
-		*ran = append(*ran, s.at)
-		if err != nil {
-			*failed = append(*failed, cb.Failed(s.at, err))
-		}
+		x.ended(s.at, err)
 	}
 	return midway
 }

@@ -31,7 +31,8 @@ type Options struct {
 	Executor string
 	// Compiler replaces the MSL compiler.
 	Compiler front.Compiler
-	// Hidden keeps the host from addressing the device's memory, as if it were a GPU's.
+	// Hidden keeps the host from addressing the device's memory, and from stopping command buffers and skipping commands,
+	// as if it were a simple GPU.
 	Hidden bool
 }
 
@@ -84,11 +85,15 @@ func newDriver(o Options, e executor) *Driver {
 		info: metal.Info{
 			Name: fmt.Sprintf("%s, %d threads, %s", processorName(), n,
 				e.name), Kind: "cpu", ID: "cpu", Host: true, Version: Version, Faults: metal.FaultsPlaced,
+			Stops: metal.StopsMidway, Skips: true,
 			Float64: true, PairDots: e.opt.Level == jit.AVX512BF16,
 			Lanes: e.lanes(), TracksWrites: true, Threads: n, Memory: mem, Limits: metal.MetalLimits(mem),
 		},
 		compile: o.Compiler, pool: newWorkers(n - 1), queues: map[int]*queue{}, memory: map[*allocation]struct{}{},
 		hidden: o.Hidden,
+	}
+	if d.hidden { // a GPU's command buffers run to their end
+		d.info.Stops, d.info.Skips = metal.StopsNever, false
 	}
 	d.spare.New = func() any { return newExecution(d) }
 	return d

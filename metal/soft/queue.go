@@ -1,11 +1,13 @@
 package soft
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime/debug"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/mlxlua/mlxlua/metal"
@@ -19,15 +21,15 @@ type queue struct {
 
 type job struct {
 	cb   *metal.CommandBuffer
-	done func(error)
+	done func(metal.Result)
 }
 
 // Submit queues a command buffer and returns. Those of one queue run one after another.
-func (d *Driver) Submit(n int, cb *metal.CommandBuffer, done func(error)) {
+func (d *Driver) Submit(n int, cb *metal.CommandBuffer, done func(metal.Result)) {
 	d.mu.Lock()
 	if d.closed {
 		d.mu.Unlock()
-		done(errClosed)
+		done(metal.Result{Err: errClosed})
 		return
 	}
 	d.busy.Add(1)
@@ -58,14 +60,15 @@ func (d *Driver) serve(n int, q *queue) {
 		q.jobs[0] = job{}
 		q.jobs = q.jobs[1:]
 		d.mu.Unlock()
-		err := d.execute(j.cb)
+		r := d.execute(j.cb)
 		<-telling
 		tell := func() {
-			j.done(err)
+			j.done(r)
 			d.busy.Done()
 			telling <- struct{}{}
 		}
-		if d.mu.Lock(); err == nil && len(q.jobs) > 0 && !j.cb.Validating() {
+		good := r.Err == nil && r.Failed == nil && r.Ran == nil
+		if d.mu.Lock(); good && len(q.jobs) > 0 && !j.cb.Validating() {
 			go tell()
 			d.mu.Unlock()
 			continue
@@ -84,6 +87,16 @@ type execution struct {
 	task   *task // calls work
 	sides  []*side
 	runs   []run // the launches under way
+
+	// Of the command buffer:
+	cb      *metal.CommandBuffer
+	cmds    []metal.Command
+	stop    *atomic.Bool
+	unit    int   // that the last command belongs to which has begun
+	first   int   // the first command behind the last barrier
+	ran     []int // those since then that have run
+	result  metal.Result
+	stopped bool
 }
 
 func newExecution(d *Driver) *execution {
@@ -101,6 +114,7 @@ func (x *execution) done() {
 	}
 	clear(x.runs[:cap(x.runs)])
 	x.runs = x.runs[:0]
+	x.cb, x.cmds, x.stop, x.unit, x.result, x.stopped = nil, nil, nil, 0, metal.Result{}, false
 }
 
 // forget makes a launch of none, which keeps the lists' memory.
@@ -112,93 +126,157 @@ func forget(l *launch.Launch) {
 }
 
 // execute runs the commands of a command buffer: in order, or under validation shuffled between barriers, the same way
-// each time. One that fails does not stop the others: its error is a metal.CommandError.
-func (d *Driver) execute(cb *metal.CommandBuffer) (err error) {
+// each time. One that fails does not stop the others.
+func (d *Driver) execute(cb *metal.CommandBuffer) (r metal.Result) {
 	x := d.spare.Get().(*execution)
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // a buffer may be a file's bytes: see caught
 	defer func() {
-		if r := recover(); r != nil { // x may still be in use
-			err = fmt.Errorf("[soft] BUG: %v", r)
+		if p := recover(); p != nil { // x may still be in use
+			r = metal.Result{Err: fmt.Errorf("[soft] BUG: %v", p)}
 			return
 		}
 		x.done()
 		d.spare.Put(x)
 	}()
-	var failed []error
 	d.pool.busy.Add(1)
 	defer d.pool.busy.Add(-1)
-	cb.Started()
-	cmds := cb.Commands()
+	x.cb, x.cmds, x.stop = cb, cb.Commands(), cb.Stop()
+	if d.info.Stops == metal.StopsNever {
+		x.stop = &never
+	}
+	x.result.Start = time.Now()
 	x.launch.Validate = cb.Validating()
-	measures := cb.Measures()
+	if cb.Measures() {
+		x.result.Took = make([]time.Duration, len(x.cmds))
+	}
 	var order *rand.Rand
 	if cb.Validating() {
 		order = rand.New(rand.NewPCG(cb.ID(), 1))
 	}
-	for i := 0; i < len(cmds); {
+	for i := 0; i < len(x.cmds) && !x.stopped && x.result.Err == nil; {
 		j := i
-		for j < len(cmds) && cmds[j].Kind != metal.CmdBarrier {
+		for j < len(x.cmds) && x.cmds[j].Kind != metal.CmdBarrier {
 			j++
 		}
-		at := x.at[:0]
-		for k := i; k < j; k++ {
-			at = append(at, k)
-		}
-		x.at = at
-		if order != nil && !slices.ContainsFunc(cmds[i:j], func(c metal.Command) bool { return c.Unit != 0 }) {
-			order.Shuffle(len(at), func(a, b int) { at[a], at[b] = at[b], at[a] })
-		}
-		together := !cb.Validating() && !measures && d.pool.n > 0
-		for n := 0; n < len(at); n++ {
-			k := at[n]
-			if together {
-				m, end := x.beside(cb, cmds, i, at[:n], at[n:], &failed)
-				if end != nil {
-					return end
-				}
-				if m > 0 {
-					n += m - 1
-					continue
-				}
-			}
-			if cb.StopBefore(k) {
-				return interrupted(cb, i, at[:n], -1, failed)
-			}
-			if err := cb.Check(k); err != nil {
-				return err
-			}
-			x.launch.Interrupt = cb.Interrupt(k)
-			begun := time.Time{}
-			if measures {
-				begun = time.Now()
-			}
-			err := x.command(&cmds[k])
-			if measures {
-				cb.Ran(k, time.Since(begun))
-			}
-			if err != nil {
-				if f := x.launch.Interrupt; f != nil && f.Load() && errors.Is(err, launch.ErrInterrupted) {
-					return interrupted(cb, i, at[:n], k, failed)
-				}
-				failed = append(failed, cb.Failed(k, err))
-			}
-		}
+		x.between(i, j, order)
 		i = j + 1
 	}
-	return errors.Join(failed...)
+	return x.result
 }
 
-// interrupted returns the error of a command buffer of which the first commands have run, the ones listed too, and one
-// of them perhaps midway.
-func interrupted(cb *metal.CommandBuffer, first int, listed []int, midway int, failed []error) error {
-	ran := make([]bool, len(cb.Commands()))
-	for i := range first {
+// never is the flag of what cannot be stopped.
+var never atomic.Bool
+
+// between runs the commands from i up to j, between two barriers.
+func (x *execution) between(i, j int, order *rand.Rand) {
+	at := x.at[:0]
+	for k := i; k < j; k++ {
+		at = append(at, k)
+	}
+	x.at, x.first, x.ran = at, i, x.ran[:0]
+	if order != nil && !slices.ContainsFunc(x.cmds[i:j], func(c metal.Command) bool { return c.Unit != 0 }) {
+		order.Shuffle(len(at), func(a, b int) { at[a], at[b] = at[b], at[a] })
+	}
+	together := !x.cb.Validating() && x.result.Took == nil && x.d.pool.n > 0
+	for n := 0; n < len(at) && !x.stopped && x.result.Err == nil; {
+		if together {
+			if m := x.beside(at[n:]); m > 0 {
+				n += m
+				continue
+			}
+		}
+		x.alone(at[n])
+		n++
+	}
+}
+
+// begins reports whether command k is to run: it ends the command buffer where that is to stop, and skips the command
+// where its word says so.
+func (x *execution) begins(k int) bool {
+	c := &x.cmds[k]
+	if x.stop.Load() && (c.Unit == 0 || c.Unit != x.unit) {
+		x.end(-1)
+		return false
+	}
+	x.unit = c.Unit
+	if c.Kind != metal.CmdGate && isSet(c.Unless) {
+		x.ran = append(x.ran, k)
+		return false
+	}
+	if err := x.cb.Check(k); err != nil {
+		x.result.Err = err
+		return false
+	}
+	return true
+}
+
+// interrupt is the flag that stops command k while it runs; nil for one that must run to its end.
+func (x *execution) interrupt(k int) *atomic.Bool {
+	if x.cmds[k].Unit != 0 {
+		return nil
+	}
+	return x.stop
+}
+
+// alone runs command k.
+func (x *execution) alone(k int) {
+	if !x.begins(k) {
+		return
+	}
+	x.launch.Interrupt = x.interrupt(k)
+	begun := time.Time{}
+	if x.result.Took != nil {
+		begun = time.Now()
+	}
+	err := x.command(&x.cmds[k])
+	if x.result.Took != nil {
+		x.result.Took[k] = time.Since(begun)
+	}
+	if f := x.launch.Interrupt; err != nil && f != nil && f.Load() && errors.Is(err, launch.ErrInterrupted) {
+		x.end(k)
+		return
+	}
+	x.ended(k, err)
+}
+
+// ended notes that command k has run, and how.
+func (x *execution) ended(k int, err error) {
+	x.ran = append(x.ran, k)
+	if err == nil {
+		return
+	}
+	x.result.Failed = append(x.result.Failed, &metal.CommandError{Index: k, Err: err})
+	if word := x.cmds[k].Fault; word.Buf != nil {
+		if b, err := rangeBytes(word); err == nil {
+			binary.LittleEndian.PutUint32(b, 1)
+		}
+	}
+}
+
+// end ends the command buffer early; midway is a command that was stopped while it ran, or -1.
+func (x *execution) end(midway int) {
+	ran := make([]bool, len(x.cmds))
+	for i := range x.first {
 		ran[i] = true
 	}
-	for _, i := range listed {
+	for _, i := range x.ran {
 		ran[i] = true
 	}
-	return cb.Interrupted(ran, midway, errors.Join(failed...))
+	x.stopped, x.result.Ran, x.result.Midway = true, ran, midway
+}
+
+// isSet reports whether a word of a range is not 0.
+func isSet(r metal.Range) bool {
+	if r.Buf == nil {
+		return false
+	}
+	b, err := rangeBytes(r)
+	for ; err == nil && len(b) >= 4; b = b[4:] {
+		if binary.LittleEndian.Uint32(b) != 0 {
+			return true
+		}
+	}
+	return err != nil
 }
 
 // rangeBytes returns a range's bytes.
@@ -238,6 +316,17 @@ func (x *execution) command(c *metal.Command) error {
 		return err
 	case metal.CmdDispatch:
 		return x.dispatch(c)
+	case metal.CmdGate:
+		dst, err := rangeBytes(c.Dst)
+		if err != nil {
+			return err
+		}
+		word := uint32(0)
+		if isSet(c.Unless) || slices.ContainsFunc(c.Words, isSet) {
+			word = 1
+		}
+		binary.LittleEndian.PutUint32(dst, word)
+		return nil
 	}
 	return fmt.Errorf("[soft] command of kind %d", c.Kind)
 }

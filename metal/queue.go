@@ -1,0 +1,90 @@
+package metal
+
+import "sync"
+
+// submissions are a queue's command buffers between Commit and their end, in order.
+type submissions struct {
+	mu      sync.Mutex
+	list    []*CommandBuffer
+	handed  int  // how many of them the driver has
+	handing bool // somebody is at it
+	again   bool // and has to look once more
+}
+
+// submissions of a queue.
+func (d *Device) submissions(queue int) *submissions {
+	if q, ok := d.queues.Load(queue); ok {
+		return q.(*submissions)
+	}
+	q, _ := d.queues.LoadOrStore(queue, &submissions{})
+	return q.(*submissions)
+}
+
+// submit hands a command buffer to the driver, or has it wait for those before it where a gate asks for that.
+func (q *submissions) submit(cb *CommandBuffer) {
+	q.mu.Lock()
+	q.list = append(q.list, cb)
+	first := len(q.list) == 1
+	q.mu.Unlock()
+	if first {
+		cb.begin()
+	}
+	q.hand()
+}
+
+// hand gives the driver what it can have.
+func (q *submissions) hand() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.handing {
+		q.again = true
+		return
+	}
+	q.handing = true
+	for q.again = true; q.again; {
+		q.again = false
+		for q.handed < len(q.list) {
+			cb := q.list[q.handed]
+			if len(cb.gate) > 0 && q.handed > 0 {
+				break // the host looks when those before have run
+			}
+			q.handed++
+			q.mu.Unlock() // a driver that is closed ends it at once
+			if cb.passes() {
+				cb.dev.driver.Submit(cb.queue, cb, func(r Result) { q.ended(cb, &r) })
+			} else {
+				q.ended(cb, &Result{Ran: make([]bool, len(cb.rec.cmds)), Midway: -1})
+			}
+			q.mu.Lock()
+		}
+	}
+	q.handing = false
+}
+
+// passes reports whether the driver is to have a command buffer: its chain is not interrupted, and no gate keeps it.
+func (cb *CommandBuffer) passes() bool {
+	return !cb.chain.stop.Load() && (cb.dev.info.Skips || !cb.shut())
+}
+
+// ended takes a command buffer out, tells how it ended, and goes on with those behind it.
+func (q *submissions) ended(cb *CommandBuffer, r *Result) {
+	err := cb.outcome(r)
+	q.mu.Lock()
+	for i, x := range q.list {
+		if x == cb {
+			q.list = append(q.list[:i], q.list[i+1:]...)
+			q.handed--
+			break
+		}
+	}
+	var next *CommandBuffer
+	if len(q.list) > 0 {
+		next = q.list[0]
+	}
+	q.mu.Unlock()
+	cb.end(err, true)
+	if next != nil {
+		next.begin()
+		q.hand()
+	}
+}
