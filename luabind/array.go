@@ -56,7 +56,7 @@ func (t *arrayType) open() {
 				return 1
 			}
 			s.raise(s.call().Errorf(name, "arrays are compared element by element by name: mx.%s(a, b), because Lua makes "+
-				"one true or false of < and <=", name))
+				"one true or false of < and <=; a:item() < b:item() compares arrays of one element", name))
 			return 0
 		})
 	}
@@ -173,7 +173,7 @@ func (t *arrayType) index(L *lua.LState) int {
 			hint = suggest(string(name), append(keysOf(t.methods), properties...))
 		}
 		if _, variable := lua51.Indexed(L); variable == "self" {
-			hint = selfHint(variable)
+			hint = "; " + colonHint
 		}
 		s.raise(s.call().Errorf("array", "array has no method or property %s%s", quote(string(name)), hint))
 	}

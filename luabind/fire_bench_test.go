@@ -40,7 +40,9 @@ end
 // idleDriver compiles like soft and runs nothing: what is left is the engine.
 type idleDriver struct{ metal.Driver }
 
-func (idleDriver) Submit(_ int, _ *metal.CommandBuffer, done func(metal.Result)) { done(metal.Result{}) }
+func (idleDriver) Submit(_ int, _ *metal.CommandBuffer, done func(metal.Result)) {
+	done(metal.Result{})
+}
 
 type benchState struct {
 	s           *State

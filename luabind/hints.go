@@ -13,13 +13,20 @@ import (
 
 // hints are what the Lua engine's own errors leave a script's author to guess.
 var hints = []struct{ part, hint string }{
-	{": attempt to compare userdata with ", "an array is compared element by element by name: mx.less(a, b)"},
-	{": attempt to compare number with userdata", "an array is compared element by element by name: mx.less(a, b)"},
-	{" to ipairs (table expected, got userdata)", "for row in x:rows() do ... end goes through an array"},
-	{" to pairs (table expected, got userdata)", "for row in x:rows() do ... end goes through an array"},
-	{indexedFunction, "methods are called with a colon: x:at(i), not x.at[i]"},
-	{" (number expected, got userdata)", "x:item() is the number in an array of one element; mx has functions of arrays"},
+	{"attempt to compare array with ", compareByName},
+	{"attempt to compare number with array", compareByName},
+	{"attempt to compare nil with array", compareByName},
+	{"(table expected, got array)", throughRows},
+	{"(number expected, got array)", "x:item() is the number in an array of one element; mx has functions of arrays"},
 }
+
+const (
+	compareByName = "write a:item() < b of an array of one element, mx.less(a, b) element by element"
+	throughRows   = "for row in x:rows() do ... end goes through an array"
+)
+
+// colonHint says what was meant where a method of a script's own was called with a dot.
+const colonHint = "is the method called with a colon, as in object:method(x)?"
 
 // explain adds what to do to an error of the Lua engine.
 func explain(s *State, L *lua.LState, v lua.LValue) lua.LValue {
@@ -27,33 +34,42 @@ func explain(s *State, L *lua.LState, v lua.LValue) lua.LValue {
 	if !ok {
 		return v
 	}
-	if n := len(s.transforming); n > 0 && strings.Contains(string(text), lua51.YieldAcross) &&
-		!strings.HasSuffix(string(text), noYield) {
-		return text + lua.LString("; the function that mx."+s.transforming[n-1]+noYield)
+	message := string(text)
+	indexed, _ := lua51.Indexed(L)
+	hint := ""
+	switch n := len(s.transforming); {
+	case n > 0 && strings.Contains(message, lua51.YieldAcross) && !strings.HasSuffix(message, noYield):
+		hint = "the function that mx." + s.transforming[n-1] + noYield
+	case s.mx.has(indexed) && strings.Contains(message, "attempt to index "):
+		hint = "methods are called with a colon: x:at(i), not x.at[i]"
+	case strings.Contains(message, "attempt to index local 'self' (a "):
+		hint = colonHint
+	case strings.Contains(message, "attempt to call "):
+		hint = hintOfCall(L, message)
 	}
-	indexed, name := lua51.Indexed(L)
 	for _, h := range hints {
-		if strings.Contains(string(text), h.part) && !strings.HasSuffix(string(text), h.hint) &&
-			(h.part != indexedFunction || s.mx.has(indexed)) {
-			return text + lua.LString("; "+h.hint)
+		if strings.Contains(message, h.part) {
+			hint = h.hint
 		}
 	}
-	if strings.Contains(string(text), ": attempt to index a non-table object(") {
-		return text + lua.LString(selfHint(name))
+	if hint == "" || strings.HasSuffix(message, "; "+hint) {
+		return v
 	}
-	return nameCalls(L, text)
+	return text + lua.LString("; "+hint)
 }
 
-// selfHint says what was meant where a method of a script's own, whose variable name is indexed, was called with a dot.
-func selfHint(name string) string {
-	if name != "self" {
-		return ""
+// typeInMessages is what the engine's messages call the type of a userdata.
+func typeInMessages(ud *lua.LUserData) string {
+	if name := typeName(ud); name != "userdata" {
+		return name
 	}
-	return "; is the method called with a colon, as in object:method(x)?"
+	if mt, ok := ud.Metatable.(*lua.LTable); ok {
+		if name, ok := mt.RawGetString("__name").(lua.LString); ok {
+			return string(name)
+		}
+	}
+	return ""
 }
-
-// indexedFunction is of the error of what is indexed as x.at[i] is, and as math.sin[i].
-const indexedFunction = ": attempt to index a non-table object(function) "
 
 // has reports whether a value is a function of mx, or a method of arrays.
 func (m *module) has(v lua.LValue) bool {
@@ -69,49 +85,29 @@ func (m *module) has(v lua.LValue) bool {
 // noYield ends a hint of what a function of a transform cannot do.
 const noYield = " calls runs in one go, and cannot yield"
 
-// nameCalls adds the names of what the line calls to an error that does not say which call failed.
-func nameCalls(L *lua.LState, text lua.LString) lua.LValue {
-	if !strings.HasSuffix(string(text), ": attempt to call a non-function object") {
-		return text
-	}
-	for level := 0; ; level++ {
-		dbg, ok := L.GetStack(level)
-		if !ok {
-			return text
-		}
-		fn, err := L.GetInfo("fl", dbg, lua.LNil)
-		if f, ok := fn.(*lua.LFunction); err == nil && ok && !f.IsG {
-			names := callsIn(f.Proto, dbg.CurrentLine)
-			for _, name := range names {
-				if slices.Contains(properties, name) {
-					return text + lua.LString("; "+name+" of an array is a property: x."+name)
-				}
-			}
-			if len(names) > 0 {
-				hint := "; the line calls " + strings.Join(names, ", ")
-				for _, name := range names {
-					h := pythonCalls[name]
-					if h != "" && (len(names) == 1 || !strings.Contains(h, "mx."+name+"(")) { // it may be mx's
-						hint += "; Lua has no " + name + ": write " + h
-					}
-				}
-				return text + lua.LString(hint)
-			}
-			return text
-		}
-	}
-}
+// calledByName is of the error of a call of what has a name and is no function.
+var calledByName = regexp.MustCompile(`attempt to call (\w+) '(\w+)' \((an? \w+ value)\)$`)
 
-// callsIn returns the names of the functions that a line of a function calls, as far as they have names.
-func callsIn(p *lua.FunctionProto, line int) []string {
-	var names []string
-	for _, c := range p.DbgCalls {
-		known := c.Name != "" && c.Name != "?" && !slices.Contains(names, c.Name)
-		if known && c.Pc < len(p.DbgSourcePositions) && p.DbgSourcePositions[c.Pc] == line {
-			names = append(names, c.Name)
+// hintOfCall says what was meant by a call of what is no function, or "".
+func hintOfCall(L *lua.LState, message string) string {
+	switch v := lua51.Iterated(L).(type) {
+	case *lua.LUserData:
+		if _, ok := array(v); ok {
+			return throughRows
 		}
+	case *lua.LTable:
+		return "for i, x in ipairs(t) do ... end goes through a list, for k, v in pairs(t) do ... end through a table"
 	}
-	return names
+	m := calledByName.FindStringSubmatch(message)
+	switch {
+	case m == nil:
+		return ""
+	case m[1] == "method" && slices.Contains(properties, m[2]):
+		return m[2] + " of an array is a property: x." + m[2]
+	case pythonCalls[m[2]] != "" && m[3] == "a nil value":
+		return "Lua has no " + m[2] + ": write " + pythonCalls[m[2]]
+	}
+	return ""
 }
 
 // syntaxHint says what was meant by a text that is no Lua program, or "".

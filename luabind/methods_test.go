@@ -99,7 +99,7 @@ func TestMethodsCalledByHand(t *testing.T) {
 		"local C = nn.class('C') function C:forward(x) return self.w end local c = C() local y = c.forward(mx.ones({2})) " +
 			"return y": `chunk:1: [array] array has no method or property "w"; is the method called with a colon`,
 		"local C = nn.class('C') function C:size() return self.n end local c = C() local y = c.size() return y": "chunk:1: " +
-			"attempt to index a non-table object(nil) with key 'n'; is the method called with a colon",
+			"attempt to index local 'self' (a nil value); is the method called with a colon",
 		"local x = mx.ones({2}):at(0) local y = x.add(3) return y": "[add] the first argument is the number 3, " +
 			"want x:at(...)",
 		"local f = mx.compile(math.abs) local y = f.explain() return y": "[explain] the first argument is missing, " +

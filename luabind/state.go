@@ -90,7 +90,7 @@ func New(opt Options) *State {
 	s.written.unbounded, s.written.most = s.files || opt.WriteBytes == 0, opt.WriteBytes
 	s.State = lua51.New(lua51.Options{Seed: opt.Seed, Libraries: opt.Libraries, Stdout: printStream(s),
 		Sandbox: opt.Sandbox, Modules: opt.Modules, Limits: opt.Limits.Limits, Weigh: weigh,
-		Raise: s.raise, SyntaxHint: syntaxHint, Sure: sureModule,
+		Raise: s.raise, SyntaxHint: syntaxHint, TypeName: typeInMessages, Sure: sureModule,
 		Explain:   func(L *lua.LState, v lua.LValue) lua.LValue { return explain(s, L, v) },
 		Condition: func(v lua.LValue, call bool) { condition(s, v, call) }})
 	s.life.end = func() {

@@ -154,7 +154,7 @@ func (p *program) evaluate(c request) (status int, exit bool) {
 		p.exited = true
 		return *se.Exit, true
 	}
-	if leaves(c.src) && strings.Contains(err.Error(), "attempt to call a non-function") {
+	if leaves(c.src) && strings.Contains(err.Error(), "attempt to call ") {
 		err = errors.New(howToLeave)
 	}
 	p.tell(p.withValue(err), strings.Split(c.src, "\n"))

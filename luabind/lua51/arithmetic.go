@@ -54,10 +54,7 @@ func (s *State) openStringArithmetic() {
 					return 1
 				}
 			}
-			if event == "__unm" {
-				L.RaiseError("cannot perform unm operation on %v", a.Type())
-			}
-			L.RaiseError("cannot perform %s operation between %v and %v", event[2:], a.Type(), b.Type())
+			s.throw(L, lua.LString(arithmeticError(s, L, a, b)))
 			return 0
 		}))
 	}

@@ -67,8 +67,8 @@ func checkThread(L *lua.LState) *lua.LState {
 
 // create is a coroutine whose body is the first argument.
 func (c *coroutines) create(L *lua.LState) *lua.LState {
-	body := L.CheckFunction(1)
-	if body.IsG {
+	body, ok := L.Get(1).(*lua.LFunction)
+	if !ok || body.IsG {
 		L.ArgError(1, "Lua function expected")
 	}
 	c.s.Charge(coroutineBytes)
@@ -89,7 +89,7 @@ func (c *coroutines) wrapped(L *lua.LState) int {
 	case lua.LNumber:
 		failure = lua.LString(c.s.where(1) + text.String())
 	}
-	L.Error(failure, 0)
+	c.s.throw(L, failure)
 	return 0
 }
 
@@ -176,7 +176,7 @@ func fail(L *lua.LState) {
 // yield is coroutine.yield.
 func (c *coroutines) yield(L *lua.LState) int {
 	if !c.yields(L) {
-		L.Error(lua.LString(YieldAcross+" metamethod/C-call boundary"), 0)
+		c.s.throw(L, lua.LString(YieldAcross+" metamethod/C-call boundary"))
 	}
 	return -1
 }

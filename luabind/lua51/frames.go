@@ -115,11 +115,23 @@ func sourceOf(proto reflect.Value) string { return proto.Field(frameFields.sourc
 // proto is the prototype of the frame's function, which is Lua's.
 func (f frame) proto() reflect.Value { return f.function().Field(frameFields.proto).Elem() }
 
+// pc is the place of the instruction that the frame runs.
+func (f frame) pc() int { return int(f.v.Field(frameFields.pc).Int()) - 1 }
+
 // instruction is the one that the frame runs, or is about to run: the operation is the highest 6 of its 32 bits.
 func (f frame) instruction() (op, a, b, c int) {
-	pc := int(f.v.Field(frameFields.pc).Int()) - 1 // of the instruction behind it
-	inst := uint32(f.proto().Field(frameFields.code).Index(pc).Uint())
-	return int(inst >> 26), int(inst>>18) & 0xff, int(inst & 0x1ff), int(inst>>9) & 0x1ff
+	in := decode(uint32(f.proto().Field(frameFields.code).Index(f.pc()).Uint()))
+	return in.op, in.a, in.b, in.c
+}
+
+// placeOfCaller is where the function is that has called a thread's running one.
+func placeOfCaller(L *lua.LState) string {
+	if f, ok := frameIn(current(L)); ok {
+		if f, ok = f.parent(); ok {
+			return f.place()
+		}
+	}
+	return ""
 }
 
 // clearRegisters sets all registers of a thread to nil.
@@ -138,6 +150,31 @@ func clearRegisters(L *lua.LState) {
 // Indexed is the value whose field a thread's Lua function, the one that runs or has called the Go functions that do,
 // reads or sets just now, and the name of the parameter that holds it, if one does; nil: it does neither.
 func Indexed(L *lua.LState) (v lua.LValue, parameter string) {
+	return worksOn(L, func(op, a, b int) int {
+		switch op {
+		case lua.OP_GETTABLE, lua.OP_GETTABLEKS, lua.OP_SELF:
+			return b
+		case lua.OP_SETTABLE, lua.OP_SETTABLEKS:
+			return a
+		}
+		return -1
+	})
+}
+
+// Iterated is the value that a thread's Lua function calls just now to go through a generic loop; nil: it does not.
+func Iterated(L *lua.LState) lua.LValue {
+	v, _ := worksOn(L, func(op, a, _ int) int {
+		if op == lua.OP_TFORLOOP {
+			return a
+		}
+		return -1
+	})
+	return v
+}
+
+// worksOn is the value in a register of a thread's innermost Lua function, which an instruction tells, and the name of
+// the parameter that lies there, if one does; nil: in none.
+func worksOn(L *lua.LState, register func(op, a, b int) int) (v lua.LValue, parameter string) {
 	f, ok := frameIn(current(L))
 	level := 0
 	for ; ok && f.isGo(); level++ {
@@ -147,21 +184,15 @@ func Indexed(L *lua.LState) (v lua.LValue, parameter string) {
 		return nil, ""
 	}
 	op, a, b, _ := f.instruction()
-	switch op {
-	case lua.OP_GETTABLE, lua.OP_GETTABLEKS, lua.OP_SELF:
-		a = b
-	case lua.OP_SETTABLE, lua.OP_SETTABLEKS:
-	default:
-		return nil, ""
-	}
+	no := register(op, a, b)
 	dbg, ok := L.GetStack(level)
-	if !ok {
+	if no < 0 || !ok {
 		return nil, ""
 	}
-	_, v = L.GetLocal(dbg, a+1)
+	_, v = L.GetLocal(dbg, no+1)
 	fn, err := L.GetInfo("f", dbg, lua.LNil)
-	if fn, ok := fn.(*lua.LFunction); err == nil && ok && a < int(fn.Proto.NumParameters) {
-		parameter = fn.Proto.DbgLocals[a].Name
+	if fn, ok := fn.(*lua.LFunction); err == nil && ok && no < int(fn.Proto.NumParameters) {
+		parameter = fn.Proto.DbgLocals[no].Name
 	}
 	return v, parameter
 }

@@ -68,6 +68,12 @@ func (s *State) errorFunction(L *lua.LState) int {
 			v = lua.LString(s.where(n) + v.String())
 		}
 	}
-	L.Error(v, 0)
+	s.throw(L, v)
 	return 0
+}
+
+// throw raises an error with a value that stays as it is.
+func (s *threads) throw(L *lua.LState, v lua.LValue) {
+	s.exact = true
+	L.Error(v, 0)
 }

@@ -30,13 +30,3 @@ func TestToNumber(t *testing.T) {
 		require.Equal(t, want, s.L.GetGlobal("result").(lua.LString).String(), src)
 	}
 }
-
-func TestStringArithmeticErrors(t *testing.T) {
-	s := newTestState(t)
-	for src, want := range map[string]string{
-		`"1_0" + 1`: "add operation between string and number", `"0b1" * {}`: "mul operation between string and table",
-		`nil - "1"`: "sub operation between nil and string", `-"x"`: "unm operation on string",
-	} {
-		require.ErrorContains(t, s.L.DoString("return "+src), "<string>:1: cannot perform "+want, src)
-	}
-}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -81,6 +82,39 @@ func theirs(t *testing.T, programs []string) []string {
 // luaQuote is a text as a literal of Lua.
 func luaQuote(text string) string {
 	return `"` + strings.NewReplacer("\\", `\\`, "\n", `\n`, `"`, `\"`, "\r", `\r`, "\x00", `\0`).Replace(text) + `"`
+}
+
+// same compares what programs print with what Lua 5.1 has printed, which is in testdata.
+func same(t *testing.T, name string, programs []string) {
+	path := filepath.Join("testdata", name+".txt")
+	var said []string
+	if *oracle != "" {
+		said = theirs(t, programs)
+	} else {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		lines := strings.Split(strings.TrimSpace(string(text)), "\n")[2:]
+		require.Len(t, lines, 2*len(programs), "ask Lua 5.1 with -lua lua5.1 -update")
+		for i := 0; i < len(lines); i += 2 {
+			program, err := strconv.Unquote(lines[i])
+			require.NoError(t, err)
+			require.Equal(t, programs[i/2], program, "ask Lua 5.1 with -lua lua5.1 -update")
+			out, err := strconv.Unquote(lines[i+1])
+			require.NoError(t, err)
+			said = append(said, out)
+		}
+	}
+	golden := fmt.Sprintf("# Programs, and what lua5.1 prints, made by:\n"+
+		"# go test ./luabind/lua51 -run %s -lua lua5.1 -update\n", t.Name())
+	for i, p := range programs {
+		golden += strconv.Quote(p) + "\n" + strconv.Quote(said[i]) + "\n"
+		if got := ours(t, p); got != said[i] {
+			t.Errorf("%s\n--- Lua 5.1:\n%s\n--- here:\n%s", p, said[i], got)
+		}
+	}
+	if *oracle != "" && *update {
+		require.NoError(t, os.WriteFile(path, []byte(golden), 0o600))
+	}
 }
 
 // agree compares what a program does for each of so many seeds with what Lua 5.1 has said, which is in testdata by a

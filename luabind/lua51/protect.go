@@ -82,8 +82,13 @@ func (s *State) attempt(L *lua.LState) (failure lua.LValue) {
 // failure is the error value of a panic on a thread whose frames are still there.
 func (s *State) failure(L *lua.LState, p any) lua.LValue {
 	var v lua.LValue
+	exact := s.exact
+	s.exact = false
 	if err, ok := p.(*lua.ApiError); ok {
 		v = err.Object
+		if text, ok := v.(lua.LString); ok && !exact {
+			v = lua.LString(worded(s, L, string(text)))
+		}
 	} else {
 		closeUpvalues(L) // as errors of Lua's have done
 		v = lua.LString(place(L) + s.panicText(p))
@@ -132,7 +137,7 @@ func errorValue(err error) lua.LValue {
 }
 
 // assert is Lua's assert: gopher-lua's takes no number as the message, and needs no value.
-func assert(L *lua.LState) int {
+func (s *State) assert(L *lua.LState) int {
 	L.CheckAny(1)
 	if lua.LVAsBool(L.Get(1)) {
 		return L.GetTop()
@@ -141,7 +146,7 @@ func assert(L *lua.LState) int {
 	if L.Get(2) != lua.LNil {
 		message = L.CheckString(2)
 	}
-	L.RaiseError("%s", message)
+	s.throw(L, lua.LString(placeOfCaller(L)+message))
 	return 0
 }
 
@@ -177,7 +182,7 @@ func (s *State) openProtected() {
 		return finish(L, out, err)
 	}))
 	L.SetGlobal("error", s.Func(s.errorFunction))
-	L.SetGlobal("assert", L.NewFunction(assert))
+	L.SetGlobal("assert", L.NewFunction(s.assert))
 	s.Method(s.library(lua.DebugLibName), "traceback", func(L *lua.LState) int {
 		text := s.Traceback()
 		if L.GetTop() > 0 && L.Get(1) != lua.LNil {

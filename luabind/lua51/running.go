@@ -26,6 +26,7 @@ type threads struct {
 	spares  []*lua.LState  // threads for the next protected calls
 	bottom  *lua.LFunction // of the thread of every protected call
 	nested  int            // Go functions under way, in each other
+	exact   bool           // the error that is being raised has the value that it was given
 }
 
 // activation is a thread under way: a coroutine, or the thread of a protected call.

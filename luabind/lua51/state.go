@@ -34,6 +34,8 @@ type Options struct {
 	// Explain may replace the value of an error that reaches a protected call, while the frames of the call that
 	// failed are still there: it is how a host adds hints to the engine's own errors. nil: the value stays.
 	Explain func(L *lua.LState, value lua.LValue) lua.LValue
+	// TypeName is what messages call the type of a userdata; "": userdata, as they do where it is nil.
+	TypeName func(ud *lua.LUserData) string
 	// Weigh begins a measuring of live memory: it gives what tells the bytes that hang on userdata. nil: nothing does.
 	Weigh func() func(ud *lua.LUserData) int64
 	// SyntaxHint is what a host adds to the text of a syntax error, or "". nil: nothing.

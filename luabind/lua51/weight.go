@@ -119,7 +119,7 @@ func generated(chunk []ast.Stmt, name string) (proto *lua.FunctionProto, err err
 			proto, err = nil, cannotCompile(name, p)
 		}
 	}()
-	if proto, err = lua.Compile(chunk, name); err == nil {
+	if proto, err = compileMarked(chunk, name); err == nil {
 		clip(proto)
 	}
 	return proto, err

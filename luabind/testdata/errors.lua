@@ -14,10 +14,10 @@ assert(rawget(mx, "softmx") == nil and mx[1] == nil)
 mx.mine = 3
 assert(mx.mine == 3)
 mx.mine = nil
--- a call of what is no function says what its line calls
-fails("non%-function object; the line calls sin, nothing$", function() return nothing(math.sin(1)) end)
-fails("non%-function object; the line calls missing$", function() return ({}).missing() end)
-fails("non%-function object$", function() return ({})[1]() end)
+-- a call of what is no function says what is called
+fails("attempt to call global 'nothing' %(a nil value%)$", function() return nothing(math.sin(1)) end)
+fails("attempt to call field 'missing' %(a nil value%)$", function() return ({}).missing() end)
+fails("attempt to call field '%?' %(a nil value%)$", function() return ({})[1]() end)
 fails("out of range", function() return mx.zeros({3})[7] end)
 fails("is more than the largest buffer", function()
   return mx.eval(mx.broadcast_to(mx.zeros({1}), {1024, 1024, 1024, 1024}) + mx.arange(1024))
@@ -56,12 +56,25 @@ fails("limit of 1024 threads", function()
     output_shapes = {{4096}}, output_dtypes = {mx.float32}})
 end)
 -- what the Lua engine says of arrays where it wants something else, and what to write instead
-fails("compare userdata with number; an array is compared element by element by name: mx.less%(a, b%)$",
-  function() return mx.zeros({2}) < 1 end)
-fails("compare number with userdata; an array is compared", function() return 1 < mx.zeros({2}) end)
-fails("to ipairs .*; for row in x:rows%(%) do", function() for _ in ipairs(mx.zeros({2})) do end end)
-fails("got userdata%); x:item%(%) is the number", function() return math.sqrt(mx.array(4)) end)
-fails("got userdata%); x:item%(%) is the number", function() return ("%g"):format(mx.array(4)) end)
+local byName = "; write a:item%(%) < b of an array of one element, mx.less%(a, b%) element by element$"
+fails("attempt to compare array with number" .. byName, function() return mx.zeros({2}) < 1 end)
+fails("attempt to compare number with array" .. byName, function() if mx.zeros({2}) > 1 then end end)
+fails("attempt to compare nil with array" .. byName, function() return mx.zeros({2}) >= nil end)
+fails("attempt to compare array with table" .. byName, function() return mx.zeros({2}) < {1} end)
+fails("attempt to call an array value; for row in x:rows%(%) do ... end goes through an array$",
+  function() for row in mx.zeros({2}) do end end)
+fails("attempt to call a table value; for i, x in ipairs%(t%) do", function() for row in {mx.zeros({2})} do end end)
+fails("attempt to index upvalue 'dtype' %(a dtype value%)$", function()
+  local dtype = mx.float32
+  return (function() dtype.x = 1 end)()
+end)
+fails("attempt to perform arithmetic on field 'dtype' %(a dtype value%)$", function() return mx.zeros({2}).dtype * 2 end)
+fails("attempt to compare two dtype values$", function() return mx.float32 < mx.float16 end)
+fails("attempt to call local 'x' %(an array value%)$", function() local x = mx.zeros({2}) return x(1) end)
+fails("bad argument #1 to 'ipairs' %(table expected, got array%)", function() for _ in ipairs(mx.zeros({2})) do end end)
+fails("to 'ipairs' .*; for row in x:rows%(%) do", function() for _ in ipairs(mx.zeros({2})) do end end)
+fails("got array%); x:item%(%) is the number", function() return math.sqrt(mx.array(4)) end)
+fails("got array%); x:item%(%) is the number", function() return ("%g"):format(mx.array(4)) end)
 -- names of other libraries, of other modules, and no far-fetched guesses
 fails("there is no mx.unsqueeze; mx.expand_dims does that$", function() return mx.unsqueeze end)
 fails("no method or property \"unsqueeze\"; mx.expand_dims does that$", function() return mx.zeros({1}).unsqueeze end)
@@ -81,10 +94,12 @@ fails("; size of an array is a property: x.size$", function() return mx.zeros({2
 fails("True is Python: write true$", function() return mx.sum(mx.zeros({2}), {keepdims = True}) end)
 fails("None is Python: write nil$", function() return None end)
 assert(rawget(_G, "False") == nil and undefined == nil)
-fails("call a non%-function object; the line calls zeros, len; Lua has no len: write #x$", function() return len(mx.zeros({2})) end)
-fails("call a non%-function object; the line calls .*; Lua has no range: write for i", function() for _ in range(len({})) do end end)
+fails("call global 'len' %(a nil value%); Lua has no len: write #x$", function() return len(mx.zeros({2})) end)
+fails("call global 'len' %(a nil value%); Lua has no len", function() for _ in range(len({})) do end end)
+fails("call global 'range' %(a nil value%); Lua has no range: write for i", function() for _ in range(3) do end end)
+fails("call method 'append' %(a nil value%); Lua has no append", function() local list = {} list:append(1) end)
 fails("; Lua has no max: write math.max%(a, b%), or mx.max%(x%) of arrays$", function() return max(1, 2) end)
-fails("call a non%-function object; the line calls missing, max$", function() return mx.max(missing(1)) end)
+fails("call global 'missing' %(a nil value%)$", function() return mx.max(missing(1)) end)
 -- syntax errors: name, line, what; a kernel's nested index that ended its text is pointed out
 local function refused(pattern, text)
   local f, why = loadstring(text, "chunk")
