@@ -58,6 +58,20 @@ var attacks = []attack{
 	{"patterns", `local s = ("a"):rep(4e6) return s:find(s .. "b*")`, limit},
 	{"many patterns", `for i = 1, 1e6 do ("x"):find(("a"):rep(1e5) .. i .. "b*") end`, limit},
 	{"varargs", `local function f(...) return f(1, 2, 3, 4, 5, 6, 7, 8, ...) end f()`, ""},
+	{"coroutines in each other", `local a, b
+		a = coroutine.create(function() return coroutine.resume(b) end)
+		b = coroutine.create(function() return coroutine.resume(a) end)
+		local f, g
+		f = coroutine.wrap(function() return g() end)
+		g = coroutine.wrap(function() return f() end)
+		pcall(f)
+		error(select(4, coroutine.resume(a)))`, "cannot resume normal coroutine"},
+	{"metamethods in coroutines", `local function again()
+			local t = setmetatable({}, {__index = function(t, n) return n == 0 and (again() or 1) or t[n - 1] end})
+			local ok, e = coroutine.resume(coroutine.create(function() return t[9000] end))
+			return not ok and error(e, 0)
+		end
+		again()`, ""},
 	{"recursion", `local function f() return 1 + f() end f()`, "stack overflow"},
 	{"recursion and catching", `local function f() pcall(f) return 1 + f() end f()`, ""},
 	{"a list of an array", `local x = mx.zeros({20000000}) local t = x:tolist()`, limit},
@@ -145,10 +159,10 @@ var attacks = []attack{
 	// What is not there.
 	{"io", `return io.open("/etc/passwd")`, "nil"},
 	{"os", `os.execute("true")`, "nil"},
-	{"dofile", `dofile("/etc/passwd")`, "non-function"},
+	{"dofile", `dofile("/etc/passwd")`, "a nil value"},
 	{"debug", `return debug.getregistry()`, "nil"},
 	{"debug by require", `return require("debug").getregistry()`, "not found"},
-	{"loadlib", `package.loadlib("libc.so", "system")`, "non-function"},
+	{"loadlib", `package.loadlib("libc.so", "system")`, "a nil value"},
 	{"a path of its own", `package.path = "/etc/?" return require("passwd")`, "not found"},
 	{"a module outside", `return require("../secret")`,
 		"not found:\n\tno field package.preload['../secret']\n\tno package '../secret'"},
@@ -156,7 +170,7 @@ var attacks = []attack{
 	{"reading arrays", `return mx.load("/etc/passwd", "npy")`, "no access to files"},
 	{"writing arrays", `mx.save("x.npy", mx.ones({2}))`, "no access to files"},
 	{"models", `return require("lm").load("x")`, "lm: x: this state has no access to files"},
-	{"dump", `return string.dump(function() end)`, "non-function"},
+	{"dump", `return string.dump(function() end)`, "a nil value"},
 	// Errors.
 	{"an error whose text fails", `error(setmetatable({}, {__tostring = function(s) error(s) end}))`, "(error object is"},
 	{"an error whose text fails, in a coroutine", `coroutine.wrap(function()

@@ -191,7 +191,7 @@ func TestAllowedFiles(t *testing.T) {
 		{`mx.exporter("f.mlxfn", mx.sin)`, "may not write"},
 		{`mx.timeline(dir .. "/results/t.json", function() end)`, "sandbox"},
 		{`mx.metal.start_capture(dir .. "/results/t.json")`, "sandbox"},
-		{`return dofile(dir .. "/data/x.lua")`, "non-function"},
+		{`return dofile(dir .. "/data/x.lua")`, "a nil value"},
 	} {
 		_, err := s.Run(t.Context(), "files", c.source)
 		if c.want == "" {

@@ -5,6 +5,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/luabind/lua51"
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
 )
@@ -13,7 +14,7 @@ import (
 // "count" gives the KiB that Go's heap and arrays hold; "step" collects and says that a cycle ended. The others belong
 // to a collector that is not here, and are accepted.
 func (s *State) openCollector() {
-	s.L.SetGlobal("collectgarbage", s.Func(func(L *lua.LState) int {
+	lua51.SetCollector(s.State, func(L *lua.LState) int {
 		result := lua.LValue(lua.LNumber(0))
 		switch option := L.OptString(1, "collect"); option {
 		case "collect":
@@ -35,7 +36,7 @@ func (s *State) openCollector() {
 		}
 		L.Push(result)
 		return 1
-	}))
+	})
 }
 
 // defaultDevice is the default device, or nil if none is open.

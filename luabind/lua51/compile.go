@@ -124,7 +124,8 @@ func (b *boundedReader) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// Compile is Compile with the state's hints at what is wrong, its limit of the text, and a context.
+// Compile is Compile with the state's hints at what is wrong, its limit of the text, and a context. The functions know
+// the text where string.dump is there.
 func (s *State) Compile(ctx context.Context, src io.Reader, name string) (*lua.FunctionProto, error) {
 	if ctx == nil {
 		ctx = context.Background()
@@ -133,7 +134,14 @@ func (s *State) Compile(ctx context.Context, src io.Reader, name string) (*lua.F
 	if s.opt.Condition != nil {
 		sure = &s.opt.Sure
 	}
+	var text strings.Builder
+	if !s.opt.Sandbox {
+		src = io.TeeReader(src, &text)
+	}
 	proto, err := compile(ctx, src, name, s.opt.Limits.Source, &mender{sure: sure})
+	if err == nil && !s.opt.Sandbox {
+		keepText(proto, text.String())
+	}
 	return proto, hinted(err, s.opt.SyntaxHint)
 }
 

@@ -1,6 +1,8 @@
 package lua51
 
 import (
+	"context"
+
 	lua "github.com/yuin/gopher-lua"
 )
 
@@ -85,9 +87,9 @@ func (c *coroutines) wrapped(L *lua.LState) int {
 	case nil:
 		return L.GetTop() - 2
 	case lua.LString:
-		failure = lua.LString(c.s.where(1)) + text
+		failure = lua.LString(placeOfCaller(L)) + text
 	case lua.LNumber:
-		failure = lua.LString(c.s.where(1) + text.String())
+		failure = lua.LString(placeOfCaller(L) + text.String())
 	}
 	c.s.throw(L, failure)
 	return 0
@@ -116,12 +118,20 @@ func (c *coroutines) resume(L *lua.LState) (failure lua.LValue) {
 	if status := c.status(th); status != "suspended" {
 		return lua.LString("cannot resume " + status + " coroutine")
 	}
+	hooked := keptHook(th)
 	if !c.s.enter(activation{thread: th, coroutine: true}) {
 		return lua.LString(tooDeep)
 	}
 	defer c.s.leave()
+	if hooked != nil {
+		c.s.setHook(hooked)
+	}
 	failure = c.run(L, th)
-	SetContext(th, nil) // which it would keep
+	if hooked = keptHook(th); hooked != nil && !th.Dead {
+		th.SetContext(&hook{context.Background(), hooked, th, current(th)})
+	} else {
+		SetContext(th, nil) // which it would keep
+	}
 	if failure == nil && !th.Dead {
 		return nil
 	}
@@ -189,7 +199,7 @@ func (c *coroutines) yield(L *lua.LState) int {
 // the wrong place.
 func (c *coroutines) yields(L *lua.LState) bool {
 	n := len(c.s.running)
-	if n == 0 || c.s.running[n-1].thread != L || !c.s.running[n-1].coroutine {
+	if n == 0 || c.s.hooked || c.s.running[n-1].thread != L || !c.s.running[n-1].coroutine {
 		return false
 	}
 	yield := frame{current(L).Elem()}

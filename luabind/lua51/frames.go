@@ -10,7 +10,8 @@ import (
 // frameFields is where gopher-lua keeps a thread's frames, and what an instruction works on. Its API shows frames one
 // at a time and counts them from the top; this reads them in place. Fields that are not exported give numbers only.
 var frameFields = func() (f struct {
-	current, parent, fn, idx, pc, localBase, tailCalls, isGo, proto, code, constants, source, lines, array, keys int
+	current, parent, fn, idx, pc, localBase, tailCalls, isGo, proto, code, constants, source, lines, defined, array,
+	keys int
 }) {
 	at := func(t reflect.Type, name string) int {
 		field, ok := t.FieldByName(name)
@@ -28,6 +29,7 @@ var frameFields = func() (f struct {
 	f.isGo, f.proto = at(function, "IsG"), at(function, "Proto")
 	f.code, f.constants = at(proto, "Code"), at(proto, "Constants")
 	f.source, f.lines = at(proto, "SourceName"), at(proto, "DbgSourcePositions")
+	f.defined = at(proto, "LineDefined")
 	table := reflect.TypeFor[lua.LTable]()
 	f.array, f.keys = at(table, "array"), at(table, "keys")
 	return f
@@ -70,6 +72,9 @@ func (f frame) lineIn(proto reflect.Value) int {
 	}
 	return int(proto.Field(frameFields.lines).Index(pc - 1).Int())
 }
+
+// lineOf is the line of an instruction of the frame's function, which is Lua's.
+func (f frame) lineOf(pc int) int { return int(f.proto().Field(frameFields.lines).Index(pc).Int()) }
 
 // depth is how many frames are below this one.
 func (f frame) depth() int { return int(f.v.Field(frameFields.idx).Int()) }

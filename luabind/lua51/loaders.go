@@ -16,18 +16,25 @@ func (s *State) replaceLoaders() {
 	L := s.L
 	load := func(src io.Reader, name string) int {
 		L := s.L
-		proto, err := s.Compile(s.Context(), src, name)
+		f, err := chunkFunction(s, bufio.NewReader(src), name)
 		if err != nil {
 			L.Push(lua.LNil)
 			L.Push(lua.LString(err.Error()))
 			return 2
 		}
-		L.Push(L.NewFunctionFromProto(proto))
+		L.Push(f)
 		return 1
+	}
+	loadNamed := func(text, source string) int {
+		n := load(strings.NewReader(text), chunkName(source))
+		if f, ok := s.L.Get(-1).(*lua.LFunction); ok && text[:min(len(text), 1)] != dumped[:1] && !s.opt.Sandbox {
+			setSource(f.Proto, source) // which nobody could ask for in a sandbox
+		}
+		return n
 	}
 	loadString := func(L *lua.LState) int {
 		text := L.CheckString(1)
-		return load(strings.NewReader(text), chunkName(L.OptString(2, text)))
+		return loadNamed(text, L.OptString(2, text))
 	}
 	L.SetGlobal("loadstring", s.Func(loadString))
 	L.SetGlobal("load", s.Func(func(L *lua.LState) int {
@@ -50,7 +57,7 @@ func (s *State) replaceLoaders() {
 				s.raise(limitError("the source text has more than %d bytes, which is the limit", most))
 			}
 		}
-		return load(strings.NewReader(b.String()), chunkName(name))
+		return loadNamed(b.String(), name)
 	}))
 	if !s.opt.Libraries {
 		for _, name := range []string{"dofile", "loadfile"} {
@@ -86,6 +93,24 @@ func (s *State) replaceLoaders() {
 	}))
 	s.replaceSearcher(loadFile)
 	s.replaceExit()
+}
+
+// chunkFunction is the function of a chunk: of a text, or of what string.dump gave.
+func chunkFunction(s *State, src *bufio.Reader, name string) (*lua.LFunction, error) {
+	if !s.opt.Sandbox {
+		text, is, err := isDumped(src)
+		if err != nil {
+			return nil, err
+		}
+		if is {
+			return undumped(s.Context(), s, text)
+		}
+	}
+	proto, err := s.Compile(s.Context(), src, name)
+	if err != nil {
+		return nil, err
+	}
+	return s.L.NewFunctionFromProto(proto), nil
 }
 
 // How many bytes Lua 5.1 shows of a chunk's name, of that of a file, and of a text.

@@ -68,8 +68,8 @@ func (s *State) Metered(ctx context.Context) (inner context.Context, end func())
 
 // Plain is the context for Go code that runs under a metered one.
 func Plain(ctx context.Context) context.Context {
-	if p, ok := ctx.(*stepper); ok {
-		return p.Context
+	if m, ok := ctx.(machineContext); ok {
+		return m.plain()
 	}
 	return ctx
 }
@@ -175,8 +175,11 @@ func newStepper(m *meter, plain context.Context, L *lua.LState) *stepper {
 	return &stepper{Context: plain, m: m, L: L, frame: current(L)}
 }
 
+// plain is the context for Go code.
+func (p *stepper) plain() context.Context { return p.Context }
+
 // on is the context for another thread.
-func (p *stepper) on(L *lua.LState) *stepper {
+func (p *stepper) on(L *lua.LState) context.Context {
 	if p.L == L {
 		return p
 	}

@@ -31,7 +31,9 @@ local function outcome(text)
   local lines = {}
   local function note(...)
     local line = {}
-    for i = 1, select("#", ...) do line[i] = tostring((select(i, ...))) end
+    for i = 1, select("#", ...) do
+      line[i] = tostring((select(i, ...))):gsub("\n\t[^\n]*\n\tdriver:.*", "") -- of a traceback, what is below
+    end
     lines[#lines + 1] = table.concat(line, " ")
   end
   local kept = print
@@ -53,8 +55,11 @@ func ours(t *testing.T, program string) string {
 	t.Helper()
 	s := New(Options{Libraries: true, Stdout: &strings.Builder{}})
 	defer s.L.Close()
-	proto, err := s.Compile(context.Background(), strings.NewReader(driver+"return outcome(...)"), "=driver")
+	proto, err := s.Compile(context.Background(), strings.NewReader(driver+"return outcome(...)"), "driver")
 	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background()) // hooks need one
+	defer cancel()
+	SetContext(s.L, ctx)
 	out, err := s.Protect(nil, s.L.NewFunctionFromProto(proto), lua.LString(program))
 	require.NoError(t, err, program)
 	require.Len(t, out, 1)
@@ -66,7 +71,7 @@ func ours(t *testing.T, program string) string {
 func theirs(t *testing.T, programs []string) []string {
 	t.Helper()
 	var text strings.Builder
-	text.WriteString(driver)
+	fmt.Fprintf(&text, "local outcome = loadstring(%s, '=driver')()\n", luaQuote(driver+"return outcome"))
 	for _, p := range programs {
 		fmt.Fprintf(&text, "io.write(outcome(%s), '\\0')\n", luaQuote(p))
 	}

@@ -1,7 +1,6 @@
 package lua51
 
 import (
-	"fmt"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -46,30 +45,23 @@ func (s *State) luaFrames(visit func(L *lua.LState, f frame, level int) bool) {
 	}
 }
 
-// Traceback is Lua's traceback of the running call.
+// Traceback tells the Lua functions under way, innermost first, also those of the coroutines that wait for the running
+// one.
 func (s *State) Traceback() string {
 	const most = 40 // lines: the rest of a runaway recursion says nothing
 	var b strings.Builder
 	b.WriteString("stack traceback:")
 	lines := 0
-	s.luaFrames(func(L *lua.LState, _ frame, level int) bool {
-		dbg, _ := L.GetStack(level)
-		if _, err := L.GetInfo("Sln", dbg, lua.LNil); err != nil || dbg.CurrentLine <= 0 {
+	s.luaFrames(func(L *lua.LState, f frame, _ int) bool {
+		l := level{L: L, frame: f}
+		if l.line() < 0 {
 			return true
 		}
 		if lines++; lines > most {
 			b.WriteString("\n\t...")
 			return false
 		}
-		fmt.Fprintf(&b, "\n\t%s:%d: in ", dbg.Source, dbg.CurrentLine)
-		switch {
-		case dbg.LineDefined == 0:
-			b.WriteString("main chunk")
-		case dbg.Name != "" && dbg.Name != "main chunk": // which is what the first frame of any thread is called
-			b.WriteString("function '" + dbg.Name + "'")
-		default:
-			b.WriteString("a function")
-		}
+		b.WriteString("\n\t" + l.traceLine())
 		return true
 	})
 	return b.String()

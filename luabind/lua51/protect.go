@@ -91,7 +91,7 @@ func (s *State) failure(L *lua.LState, p any) lua.LValue {
 		}
 	} else {
 		closeUpvalues(L) // as errors of Lua's have done
-		v = lua.LString(place(L) + s.panicText(p))
+		v = lua.LString(place(L) + panicText(p))
 	}
 	if s.opt.Explain != nil {
 		v = s.opt.Explain(L, v)
@@ -100,7 +100,7 @@ func (s *State) failure(L *lua.LState, p any) lua.LValue {
 }
 
 // panicText says what a panic of gopher-lua's own means.
-func (s *State) panicText(p any) string {
+func panicText(p any) string {
 	text := fmt.Sprint(p)
 	if text == "lua callstack overflow" {
 		return "stack overflow"
@@ -137,7 +137,7 @@ func errorValue(err error) lua.LValue {
 }
 
 // assert is Lua's assert: gopher-lua's takes no number as the message, and needs no value.
-func (s *State) assert(L *lua.LState) int {
+func assert(s *State, L *lua.LState) int {
 	L.CheckAny(1)
 	if lua.LVAsBool(L.Get(1)) {
 		return L.GetTop()
@@ -150,7 +150,7 @@ func (s *State) assert(L *lua.LState) int {
 	return 0
 }
 
-// openProtected replaces pcall, xpcall, error, assert and debug.traceback.
+// openProtected replaces pcall, xpcall, error and assert.
 func (s *State) openProtected() {
 	L := s.L
 	finish := func(L *lua.LState, out []lua.LValue, err error) int {
@@ -181,14 +181,6 @@ func (s *State) openProtected() {
 		out, err := s.Protect(args[1], args[0], args[2:]...)
 		return finish(L, out, err)
 	}))
-	L.SetGlobal("error", s.Func(s.errorFunction))
-	L.SetGlobal("assert", L.NewFunction(s.assert))
-	s.Method(s.library(lua.DebugLibName), "traceback", func(L *lua.LState) int {
-		text := s.Traceback()
-		if L.GetTop() > 0 && L.Get(1) != lua.LNil {
-			text = Text(L, L.Get(1)) + "\n" + text
-		}
-		L.Push(lua.LString(text))
-		return 1
-	})
+	L.SetGlobal("error", s.Func(func(L *lua.LState) int { return raiseError(s, L) }))
+	L.SetGlobal("assert", L.NewFunction(func(L *lua.LState) int { return assert(s, L) }))
 }

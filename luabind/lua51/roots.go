@@ -70,15 +70,17 @@ func (s *State) openMetatables() {
 	}))
 	lib := s.library(lua.DebugLibName)
 	s.Method(lib, "setmetatable", func(L *lua.LState) int {
-		L.CheckTypes(2, lua.LTNil, lua.LTTable)
 		v, mt := L.CheckAny(1), L.Get(2)
+		if _, ok := mt.(*lua.LTable); !ok && (mt != lua.LNil || L.GetTop() < 2) {
+			L.ArgError(2, "nil or table expected")
+		}
 		switch v.(type) {
 		case *lua.LTable, *lua.LUserData:
 			L.SetMetatable(v, mt)
 		default:
 			s.setBasicMetatable(v, mt)
 		}
-		L.SetTop(1)
+		L.Push(lua.LTrue)
 		return 1
 	})
 	setEnv := lib.RawGetString("setfenv").(*lua.LFunction).GFunction

@@ -26,6 +26,7 @@ type threads struct {
 	spares  []*lua.LState  // threads for the next protected calls
 	bottom  *lua.LFunction // of the thread of every protected call
 	nested  int            // Go functions under way, in each other
+	hooked  bool           // the function of a hook runs, within an instruction
 	exact   bool           // the error that is being raised has the value that it was given
 }
 
@@ -48,7 +49,11 @@ func (s *threads) enter(a activation) bool {
 	if s.nested >= maxNested || len(s.running) >= maxNested || a.waiting > maxWaiting {
 		return false
 	}
-	SetContext(a.thread, s.L.Context())
+	ctx := s.L.Context()
+	if a.coroutine || len(s.running) == 0 {
+		ctx = withoutHook(ctx) // which is of another coroutine, or of an earlier call
+	}
+	SetContext(a.thread, ctx)
 	s.running = append(s.running, a)
 	s.L = a.thread
 	return true

@@ -23,8 +23,8 @@ func openSandbox(s *State) {
 	if loaded, ok := s.library("package").RawGetString("loaded").(*lua.LTable); ok {
 		loaded.RawSetString("debug", lua.LNil)
 	}
-	s.L.SetGlobal("collectgarbage", s.Func(func(L *lua.LState) int {
+	SetCollector(s, func(L *lua.LState) int {
 		L.Push(lua.LNumber(0))
 		return 1
-	}))
+	})
 }

@@ -83,20 +83,16 @@ func New(opt Options) *State {
 
 // Context is the context of the running call.
 func (s *State) Context() context.Context {
-	switch c := s.L.Context().(type) {
-	case nil:
-	case *stepper: // which is for the virtual machine
-		return c.Context
-	default:
-		return c
+	if ctx := s.L.Context(); ctx != nil {
+		return Plain(ctx)
 	}
 	return context.Background()
 }
 
 // SetContext gives a thread a context, or none where ctx is nil.
 func SetContext(L *lua.LState, ctx context.Context) {
-	if p, ok := ctx.(*stepper); ok {
-		ctx = p.on(L)
+	if m, ok := ctx.(machineContext); ok {
+		ctx = m.on(L)
 	}
 	if ctx == nil {
 		L.RemoveContext()
@@ -231,6 +227,8 @@ func (s *State) openLibraries() {
 	s.openStringArithmetic()
 	s.openMathRandom()
 	s.openMetatables()
+	s.openOld()
+	s.openDebug()
 	s.openFolding()
 	openSandbox(s)
 	s.L.SetGlobal("print", s.Through(func(L *lua.LState) int {

@@ -227,7 +227,7 @@ func TestLines(t *testing.T) {
 		end
 		there()`)
 	require.Equal(t, []string{"script:4", "script:5", "script:6", "script:10", "script:12"}, lines)
-	require.Equal(t, "stack traceback:\n\tlib:calls:3: in function '<lib:calls:3>'\n\tscript:5: in function 'here'\n"+
+	require.Equal(t, "stack traceback:\n\tlib:calls:3: in function <lib:calls:3>\n\tscript:5: in function 'here'\n"+
 		"\tscript:9: in function 'there'\n\tscript:15: in main chunk", traces[1])
 	require.Equal(t, "", func() string { source, _ := s.Line(""); return source }())
 }
