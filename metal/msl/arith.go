@@ -100,10 +100,10 @@ func (ar *arithmetic) arith(op Operator, a, b value, at Pos) value {
 	}
 	e, n := t.shape()
 	switch op {
-	case OperatorRem:
-		ok = !e.isFloat()
-	case OperatorAnd, OperatorOr, OperatorXor:
-		ok = !e.isFloat()
+	case OperatorRem, OperatorAnd, OperatorOr, OperatorXor:
+		ea, _ := a.q.T.unpacked().shape() // nil: of an enumeration
+		eb, _ := b.q.T.unpacked().shape()
+		ok = !e.isFloat() && (ea == nil || !ea.isFloat()) && (eb == nil || !eb.isFloat())
 	}
 	if !ok || e.isBool() && n > 1 && !isCmp && op != OperatorAnd && op != OperatorOr && op != OperatorXor {
 		ar.badOperands(op, a, b, at)
@@ -133,7 +133,7 @@ func (ar *arithmetic) badOperands(op Operator, a, b value, at Pos) {
 	case ta.kind == tPtr && tb.isScalar() && (op == OperatorAdd || op == OperatorSub):
 		hint = ": index the pointer, or write uint(...) around the offset"
 	case ta.kind == tPtr && f != nil || tb.kind == tPtr && e != nil:
-		hint = ": index the pointer"
+		hint = pointerHint
 	case op == OperatorRem:
 		hint = ": write fmod(a, b)"
 	case op == OperatorXor && e != nil && f != nil:
@@ -195,6 +195,9 @@ func (ar *arithmetic) index(v value, size int, at Pos) (operand, bool) {
 	return ar.em.op(kir.Mul, kir.I64, i, i64(int64(size))), true
 }
 
+// pointerHint says how to come to the value that a pointer was taken for.
+const pointerHint = ": index the pointer, as in p[0]; an input array of no dimensions is a number"
+
 // pointerOperator evaluates + - and comparisons of pointers.
 func (ar *arithmetic) pointerOperator(op Operator, a, b value, at Pos) value {
 	ta, tb := a.q.T, b.q.T
@@ -210,21 +213,34 @@ func (ar *arithmetic) pointerOperator(op Operator, a, b value, at Pos) value {
 		d := ar.em.op(kir.PtrDiff, kir.I64, a.comps[0], b.comps[0])
 		return rval(typeLong, ar.em.op(kir.Div, kir.I64, d, i64(int64(ta.elem.T.size))))
 	case op >= OperatorEq && op <= OperatorGe:
-		x, y := a.comps[0], b.comps[0]
-		if ta.kind == tPtr && tb.kind == tPtr && x.ty != y.ty {
+		return ar.comparePointers(op, a, b, at)
+	}
+	ar.badOperands(op, a, b, at)
+	return badValue
+}
+
+// comparePointers evaluates == and its like of two pointers to objects of one type, and == and != of a pointer and the
+// null pointer.
+func (ar *arithmetic) comparePointers(op Operator, a, b value, at Pos) value {
+	ta, tb := a.q.T, b.q.T
+	equality := op == OperatorEq || op == OperatorNe
+	switch {
+	case ta.kind == tPtr && tb.kind == tPtr:
+		if ta.kirScalar() != tb.kirScalar() {
 			ar.c.errorf(AddressSpace, at, "%s compares pointers to different address spaces: %s and %s", op, ta, tb)
 			return badValue
 		}
-		switch {
-		case ta.kind == tPtr && isNullConst(&b):
-			y = operand{ty: x.ty}
-		case tb.kind == tPtr && isNullConst(&a):
-			x = operand{ty: y.ty}
-		case ta.kind != tb.kind:
-			ar.badOperands(op, a, b, at)
-			return badValue
+		if t := ar.c.types.commonPointer(ta, tb); t != nil {
+			a, b = ar.convStd(a, t), ar.convStd(b, t)
+			return rval(typeBool, ar.em.op(arithOps[op], kir.Bool, a.comps[0], b.comps[0]))
 		}
-		return rval(typeBool, ar.em.op(arithOps[op], kir.Bool, x, y))
+	case !equality:
+	case ta.kind == tPtr && isNullConst(&b):
+		return rval(typeBool, ar.em.op(arithOps[op], kir.Bool, a.comps[0], operand{ty: a.comps[0].ty}))
+	case tb.kind == tPtr && isNullConst(&a):
+		return rval(typeBool, ar.em.op(arithOps[op], kir.Bool, operand{ty: b.comps[0].ty}, b.comps[0]))
+	case isNullConst(&a) && isNullConst(&b):
+		return rval(typeBool, boolConst(op == OperatorEq))
 	}
 	ar.badOperands(op, a, b, at)
 	return badValue
@@ -275,9 +291,17 @@ func (ar *arithmetic) arithUnary(op Operator, v value, at Pos) value {
 	if op == OperatorPlus && t.kind == tPtr {
 		return v
 	}
+	if t.isUnscopedEnum() {
+		v = ar.promote(v)
+		t = v.q.T
+	}
 	e, n := t.shape()
 	if n == 0 || op == OperatorNot && e.isFloat() {
-		ar.c.errorf(BadOperands, at, "%s is not defined on %s", op, t)
+		hint := ""
+		if t.kind == tPtr {
+			hint = pointerHint
+		}
+		ar.c.errorf(BadOperands, at, "%s is not defined on %s%s", op, t, hint)
 		return badValue
 	}
 	if n == 1 {

@@ -88,7 +88,7 @@ func (cv *converter) explicitConv(v value, t qtype, cStyle bool, at Pos) value {
 			r.comps = append(r.comps, cv.em.convert(c, to.elem.T.kt))
 		}
 		return r
-	case to.kind == tVec && from.isScalar():
+	case to.kind == tVec && from.isScalar() && (from.kind != tEnum || from.isUnscopedEnum()):
 		r := cv.arith.convStd(v, to.unpacked())
 		r.q.T = to
 		return r
@@ -98,18 +98,51 @@ func (cv *converter) explicitConv(v value, t qtype, cStyle bool, at Pos) value {
 			cv.c.errorf(BadCast, at, "static_cast from %s to %s: use reinterpret_cast", from, to)
 			return badValue
 		}
+		if !cStyle && !cv.keepsCV("static_cast", from, to, at) {
+			return badValue
+		}
 		return cv.castPointer(v, to, at)
 	case to.kind == tPtr && (from.kind == tNull || isNullConst(&v)):
 		return rval(to, operand{ty: to.kirScalar()})
-	case cStyle && (to.kind == tPtr && from.isInt() || to.isInt() && from.kind == tPtr):
-		return rval(to, cv.em.convert(v.comps[0], to.kirScalar()))
+	case cStyle && (to.kind == tPtr && from.isInt() || to.isInt() && (from.kind == tPtr || from.kind == tNull)):
+		return cv.addressCast(v, to, at)
 	case to.isBool() && (from.kind == tPtr || from.kind == tNull):
 		return rval(to, cv.em.convert(v.comps[0], kir.Bool))
 	case from == to:
 		return v
 	}
-	cv.c.errorf(BadCast, at, "a cast from %s to %s%s", from, t, vectorHint(from, t.T))
+	hint := vectorHint(from, t.T)
+	if from.kind == tPtr && to.isScalar() {
+		hint = pointerHint
+	}
+	cv.c.errorf(BadCast, at, "a cast from %s to %s%s", from, t, hint)
 	return badValue
+}
+
+// addressCast converts between a pointer and an integer, which must have room for it.
+func (cv *converter) addressCast(v value, to *ctype, at Pos) value {
+	from := v.q.T
+	if to.isInt() && to.size < typeUlong.size {
+		hint := ""
+		if from.kind == tPtr {
+			hint = pointerHint
+		}
+		cv.c.errorf(BadCast, at, "a cast from %s to %s loses bits of the address%s", from, to, hint)
+		return badValue
+	}
+	return rval(to, cv.em.convert(v.comps[0], to.kirScalar()))
+}
+
+// keepsCV reports whether a cast of pointers leaves what they point to const and volatile, with an error if not: for
+// that there is const_cast.
+func (cv *converter) keepsCV(cast string, from, to *ctype, at Pos) bool {
+	for a, b := from, to; a.kind == tPtr && b.kind == tPtr; a, b = a.elem.T, b.elem.T {
+		if a.elem.Const && !b.elem.Const || a.elem.Vol && !b.elem.Vol {
+			cv.c.errorf(BadCast, at, "%s from %s to %s would drop const or volatile", cast, from, to)
+			return false
+		}
+	}
+	return true
 }
 
 func related(a, b *ctype) bool {
@@ -186,10 +219,13 @@ func (cv *converter) reinterpret(v value, t qtype, at Pos) value {
 	from, to := v.q.T, t.T
 	switch {
 	case from.kind == tPtr && to.kind == tPtr:
+		if !cv.keepsCV("reinterpret_cast", from, to, at) {
+			return badValue
+		}
 		return cv.castPointer(v, to, at)
-	case from.kind == tPtr && to.isInt(), to.kind == tPtr && from.isInt():
-		return rval(to, cv.em.convert(v.comps[0], to.kirScalar()))
-	case from == to:
+	case from.kind == tPtr && to.isInt(), to.kind == tPtr && from.isInt(), from.kind == tNull && to.isInt():
+		return cv.addressCast(v, to, at)
+	case from == to && (to.isInt() || to.isBool() || to.kind == tEnum):
 		return v
 	}
 	cv.c.errorf(BadCast, at, "reinterpret_cast from %s to %s: use as_type for values", from, t)

@@ -64,7 +64,7 @@ func (ch *chooser) stdRank(v *value, from, to *ctype) rank {
 				return rankPromotion
 			}
 			return rankConversion
-		case tPtr, tNull:
+		case tPtr:
 			if to.kt == kir.Bool {
 				return rankConversion
 			}
@@ -305,12 +305,8 @@ func (ch *chooser) condType(a, b value) *ctype {
 	case tb.kind == tPtr && isNullConst(&a):
 		return tb
 	case ta.kind == tPtr && tb.kind == tPtr:
-		if ch.ptrRank(ta.elem, tb.elem) != rankNone {
-			return tb
-		}
-		if ch.ptrRank(tb.elem, ta.elem) != rankNone {
-			return ta
-		}
+		return ch.c.types.commonPointer(ta, tb)
+	case ta.kind == tPtr && tb.kind != tClass, tb.kind == tPtr && ta.kind != tClass:
 		return nil
 	}
 	ra, rb := ch.convRank(&a, qt(tb)), ch.convRank(&b, qt(ta))

@@ -62,7 +62,7 @@ func (c *cleaner) unrolling(in *kir.Instr, before []varChange) *unrolling {
 		if next == nil {
 			continue
 		}
-		size, arrays, loops := measure(in.Body)
+		size, arrays, loops := c.measure(in.Body)
 		limit, most := unrollSize, unrollTrips
 		if arrays {
 			limit, most = unrollArrays, unrollMost
@@ -139,9 +139,12 @@ func onlySet(b *kir.Block, v uint64) *kir.Instr {
 
 // measure returns the size of a loop's body, whether it indexes a lane's own array by what is not constant, and
 // whether it has loops.
-func measure(b *kir.Block) (size int, arrays, loops bool) {
+func (c *cleaner) measure(b *kir.Block) (size int, arrays, loops bool) {
 	b.Walk(func(x *kir.Instr) {
 		size++
+		if c.em.checks[x] { // where the loop's counter is the index, nothing is left of it
+			size -= 1 + len(x.Body.Instrs)
+		}
 		switch x.Op {
 		case kir.PtrAdd:
 			arrays = arrays || x.Type == kir.PtrThread && x.Args[1].Op != kir.Const

@@ -158,6 +158,23 @@ func (cv *converter) convertTo(v value, to qtype, at Pos, what string) value {
 	return badValue
 }
 
+// directInit makes the value of a variable that is no class and no vector from the argument in T x(v): what converts
+// implicitly, what an explicit conversion of a class gives, and the null pointer for bool.
+func (cv *converter) directInit(v value, to qtype, at Pos, what string) value {
+	if v.k == vList || v.k == vFuncs || v.k == vVoid || v.k == vType {
+		return cv.convertTo(v, to, at, what)
+	}
+	if v.q.T.kind == tNull && to.T.isBool() {
+		return rval(to.T, boolConst(false))
+	}
+	if v.q.T.kind == tClass && cv.choose.convRank(&v, to.bare()) == rankNone {
+		if inst := cv.choose.explicitConversion(&v, to.T); inst != nil {
+			return cv.convertTo(cv.calls.call(inst, nil, &v, at), to, at, what)
+		}
+	}
+	return cv.convertTo(v, to, at, what)
+}
+
 func (cv *converter) noConversion(v *value, to qtype, at Pos, what string) {
 	if v.k == vFuncs {
 		cv.c.errorf(TypeMismatch, at, "the function '%s' is not called: %s", v.fn.name, what)
@@ -184,7 +201,11 @@ func (cv *converter) noConversion(v *value, to qtype, at Pos, what string) {
 		cv.c.errorf(TypeMismatch, at, "%s: Metal converts %s to %s by a cast only: write %s(x)", what, from, to, to.T)
 		return
 	}
-	cv.c.errorf(TypeMismatch, at, "%s: %s does not convert to %s%s", what, from, to, vectorHint(from.T, to.T))
+	hint := vectorHint(from.T, to.T)
+	if from.T.kind == tPtr && (to.T.isScalar() || to.T.kind == tVec) {
+		hint = pointerHint
+	}
+	cv.c.errorf(TypeMismatch, at, "%s: %s does not convert to %s%s", what, from, to, hint)
 }
 
 // condition converts a value to bool.
@@ -200,7 +221,7 @@ func (cv *converter) condition(v value, at Pos) operand {
 		cv.c.errorf(TypeMismatch, at, "a condition of type %s", v.q.T)
 		return boolConst(false)
 	}
-	r := cv.convertTo(v, qt(typeBool), at, "a condition")
+	r := cv.directInit(v, qt(typeBool), at, "a condition")
 	if r.bad() || len(r.comps) != 1 {
 		return boolConst(false)
 	}
@@ -275,6 +296,10 @@ func (cv *converter) backTo(v value, to qtype, at Pos) value {
 // checkNarrowing reports conversions that C++ forbids in braces: those that may lose a value, unless a constant fits.
 func (cv *converter) checkNarrowing(v value, to *ctype, at Pos) {
 	from := v.q.T
+	if from.kind == tPtr && to.isBool() {
+		cv.c.errorf(Narrowing, at, "in braces %s does not convert to bool: compare it with nullptr", from)
+		return
+	}
 	if !from.isScalar() || to.kind != tScalar || len(v.comps) != 1 || from == to || to.isBool() && from.isBool() {
 		return
 	}

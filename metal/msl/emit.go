@@ -24,9 +24,9 @@ type emitter struct {
 	head   []*kir.Instr
 	leaves map[leafKey]operand
 
-	// wishes says what a pragma asks of a Loop; vol marks loads of volatile memory.
-	wishes    map[*kir.Instr]uint8
-	volatiles map[*kir.Instr]bool
+	// wishes says what a pragma asks of a Loop; volatiles marks loads of volatile memory, checks the Ifs around faults.
+	wishes            map[*kir.Instr]uint8
+	volatiles, checks map[*kir.Instr]bool
 
 	loops int // loops around what is emitted
 }

@@ -120,6 +120,7 @@ func (xs *expressions) vecElem(v, i value, at Pos) value {
 	}
 	switch v.k {
 	case vMem:
+		xs.mem.within(n, vectorName(v), v.q.T.n, false)
 		off := xs.em.op(kir.Mul, kir.I64, n, i64(int64(e.T.size)))
 		p := v.ptr
 		if v.idx.in != nil {
@@ -128,6 +129,7 @@ func (xs *expressions) vecElem(v, i value, at Pos) value {
 		}
 		return memAt(p, off, v.imm, e)
 	case vRight:
+		xs.mem.within(n, vectorName(v), v.q.T.n, false)
 		r := rval(e.T, xs.em.pick(v.comps, n))
 		if v.chosen != nil {
 			r = chosenFrom(r, e, false, func() value { return xs.vecElem(xs.mem.placed(v), i, at) })

@@ -34,6 +34,12 @@ func (xs *expressions) binaryOperator(op Operator, a, b value, xa, xb Expr, at P
 			b = xs.conv.toArith(b)
 		}
 	}
+	for _, v := range []*value{&a, &b} {
+		if v.k == vFuncs {
+			xs.c.errorf(BadOperands, at, "%s has the function '%s' as an operand: it is not called", op, v.fn.name)
+			return badValue
+		}
+	}
 	if op == OperatorMul && a.q.T.kind == tSimdMat && b.q.T.kind == tSimdMat {
 		return matrixProduct(xs.mem, a, b)
 	}

@@ -48,9 +48,11 @@ func newGenerator(c *compiler, name string, e *env) *generator {
 	g := generatorFor(c, e, emitter{
 		k: &kir.Kernel{Name: name, Body: &kir.Block{}}, consts: map[constKey]*kir.Instr{},
 		leaves: map[leafKey]operand{}, wishes: map[*kir.Instr]uint8{}, volatiles: map[*kir.Instr]bool{},
+		checks: map[*kir.Instr]bool{},
 	})
 	g.em.blk = g.em.k.Body
 	g.mem.regionOf, g.mem.constMem = map[*object]int{}, map[*object]int{}
+	g.mem.tables = map[string]int{}
 	g.mem.demoted, g.mem.unsetVars = map[uint64]varHome{}, map[uint64]bool{}
 	g.arith.contract = true
 	return g

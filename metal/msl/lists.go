@@ -125,8 +125,8 @@ func (li *listInit) listVec(l *InitList, t *ctype, at Pos) value {
 		_, n := args[i].q.T.shape()
 		total += n
 	}
-	if len(args) == 1 && total == t.n {
-		return li.conv.explicitConv(args[0], qt(t), true, at)
+	if len(args) == 1 && total == t.n && total > 1 {
+		return li.conv.convertTo(args[0], qt(t), at, "a braced list")
 	}
 	if len(args) == 1 && total == 1 { // float4{1} spreads, as float4(1) does
 		return li.conv.explicitConv(args[0], qt(t), true, at)

@@ -12,6 +12,7 @@ type memory struct {
 
 	regionOf map[*object]int
 	constMem map[*object]int // the regions of constants
+	tables   map[string]int  // the regions of within
 	// demoted says where variables live whose object got an address after they were first used.
 	demoted   map[uint64]varHome
 	unsetVars map[uint64]bool // variables that nothing sets: see unset

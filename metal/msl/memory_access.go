@@ -55,6 +55,7 @@ func (mem *memory) load(v value) value {
 		if b.bad() {
 			return badValue
 		}
+		mem.within(v.idx, vectorName(*v.base), v.base.q.T.n, false)
 		r.comps = []operand{mem.em.pick(b.comps, v.idx)}
 	case vBits:
 		return mem.loadBits(v)
@@ -171,6 +172,7 @@ func (mem *memory) store(v, x value) {
 		}
 		mem.store(*v.base, value{k: vRight, q: b.q, comps: nc})
 	case vDyn:
+		mem.within(v.idx, vectorName(*v.base), v.base.q.T.n, true)
 		b := mem.load(*v.base)
 		nc := append([]operand(nil), b.comps...)
 		for i := range nc {

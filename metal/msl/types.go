@@ -423,6 +423,31 @@ func mulSat(a, b int) int {
 }
 
 func (tt *typeTable) ptrTo(e qtype) *ctype { return tt.derived(tPtr, e, 0) }
+
+// commonPointer is the type that two pointers are compared in, and chosen from by ?:, nil if there is none: what they
+// point to is of one type, of a class and its base, or void in one, and const or volatile if it is in one.
+func (tt *typeTable) commonPointer(a, b *ctype) *ctype {
+	x, y := a.elem, b.elem
+	if x.Space.normal() != y.Space.normal() {
+		return nil
+	}
+	z := x
+	switch {
+	case x.T == y.T, x.T.kind == tVoid:
+	case y.T.kind == tVoid:
+		z = y
+	case x.T.kind == tClass && y.T.kind == tClass:
+		if _, down := derivesFrom(x.T, y.T); down {
+			z = y
+		} else if _, up := derivesFrom(y.T, x.T); !up {
+			return nil
+		}
+	default:
+		return nil
+	}
+	z.Const, z.Vol = x.Const || y.Const, x.Vol || y.Vol
+	return tt.ptrTo(z)
+}
 func (tt *typeTable) refTo(e qtype) *ctype {
 	if e.T.kind == tRef {
 		return e.T

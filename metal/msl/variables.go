@@ -199,11 +199,14 @@ func (vs *variables) initValue(d *VarDecl, t qtype) (value, qtype) {
 		if !ok {
 			return badValue, t
 		}
-		if len(args) == 1 && (t.T.kind == tAuto || t.T.kind == tRef || t.T.kind == tPtr) {
-			v = args[0]
-			break
+		kind := t.T.kind
+		switch {
+		case len(args) == 1 && (kind == tScalar || kind == tEnum):
+			return vs.conv.directInit(args[0], t.bare(), at, "the initialiser of '"+d.Name.Ident+"'"), t
+		case len(args) != 1 || kind != tAuto && kind != tRef && kind != tPtr:
+			return vs.ctor.constructParen(t.bare(), args, at), t
 		}
-		return vs.ctor.constructParen(t.bare(), args, at), t
+		v = args[0]
 	case list != nil:
 		if t.T.kind == tAuto && len(list.Elems) == 1 {
 			v = vs.exprs.expr(list.Elems[0])
