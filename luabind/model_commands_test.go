@@ -102,6 +102,14 @@ func TestModelCommandsKeepPrompts(t *testing.T) {
 // convert and show leave for later what is computed of weights; perplexity has mlx-lm's defaults and no NaN.
 func TestModelCommandsMeasure(t *testing.T) {
 	sessions(t, map[string]string{
+		"whole": commands + `
+			local _, out = lines("quantize", "--model", "tiny", "--mlx-path", "packed")
+			assert(out:find("left whole, since their rows are no multiple of a group: 2 layers, " ..
+				"model.layers.0.mlp.down_proj, model.layers.1.mlp.down_proj\n", 1, true), out)
+			lines("quantize", "--model", "packed", "--mlx-path", "all", "--q-group-size", "32")
+			line("all is packed already", "quantize", "--model", "all", "--mlx-path", "again", "--q-group-size", "32")
+			line("no layer of tiny has rows that are a multiple of a group", "quantize", "--model", "tiny", "--mlx-path",
+				"again", "--q-group-size", "128")`,
 		"lazy": commands + `
 			local load, lazy = lm.load, {}
 			lm.load = function(name, options)

@@ -29,7 +29,9 @@ func TestModelDefaults(t *testing.T) {
 
 // A model of text and pictures as it is published, in floats and packed as mlx-lm does: see published.lua.
 func TestPublishedModel(t *testing.T) {
-	require.Contains(t, runModel(t, "published.lua", "published", t.TempDir()), "published")
+	for _, name := range []string{"published", "partly"} {
+		require.Contains(t, runModel(t, "published.lua", name, t.TempDir()), name)
+	}
 }
 
 // The table of defaults is transformers': see classes.lua.

@@ -1,35 +1,13 @@
 -- What config.json says, in both dialects of transformers (4 and 5), by one set of names. A model takes what it needs
 -- by need, get and only; check then finds what nobody took: a setting that is not built is an error that names its key.
 -- What is left out is what transformers takes for granted in that family; where that is not known it is an error, too.
-local host, defaults, rotary = require("lm.host"), require("lm.defaults"), require("lm.rotary")
+local host, keys = require("lm.host"), require("lm.keys")
+local defaults, rotary = require("lm.defaults"), require("lm.rotary")
 
 local Config = {}
 Config.__index = Config
 
 local function fail(text, ...) error(("lm: config.json: " .. text):format(...), 0) end
-
--- idle are keys that do not change what a model computes from tokens: book-keeping, training, defaults of generation.
-local idle = {}
-for key in ([[
-     architectures model_type _name_or_path name_or_path transformers_version torch_dtype dtype auto_map use_cache
-  id2label   label2id bos_token_id eos_token_id pad_token_id initializer_range attention_dropout hidden_dropout
-  resid_pdrop embd_pdrop embedding_dropout router_aux_loss_coef output_router_logits router_jitter_noise
-  aux_loss_alpha seq_aux pretraining_tp   rope_theta rope_scaling rope_parameters rope_local_base_freq
-  partial_rotary_factor max_position_embeddings   quantization quantization_config chunk_size_feed_forward
-  return_dict output_hidden_states output_attentions   is_encoder_decoder problem_type gradient_checkpointing
-  use_bfloat16 unsloth_version unsloth_fixed max_window_layers   use_sliding_window full_attention_interval
-  initial_context_length swiglu_limit ep_size num_nextn_predict_layers   mtp_num_hidden_layers
-  mtp_use_dedicated_embeddings vision_config vision_start_token_id vision_end_token_id   image_token_id
-  video_token_id image_token_index boi_token_index eoi_token_index mm_tokens_per_image language_model_only
-  sliding_window_pattern _sliding_window_pattern layer_types cache_implementation tokenizer_class
-  vision_soft_tokens_per_image   mamba_ssm_dtype attn_implementation _attn_implementation_autoset tf_legacy_loss
-  torchscript pruned_heads   task_specific_params finetuning_task tie_encoder_decoder cross_attention_hidden_size
-  add_cross_attention prefix   sep_token_id decoder_start_token_id tie_word_embeddings experts_per_token head_dim
-  attn_output_gate is_decoder   max_length min_length do_sample temperature top_k top_p quantization_bits
-  keys_to_ignore_at_inference residual_dropout
-]]):gmatch("%S+") do
-  idle[key] = true
-end
 
 -- kinds are what a setting can be asked to be: in words, whether a value is that, and of lists the kind of elements.
 local kinds = {}
@@ -77,6 +55,9 @@ function Config.new(raw)
   for k, v in pairs(text or {}) do self.settings[k] = v end
   self.defaults, self.assumed = {}, {}
   self.model_type = self:need("model_type", "string")
+  -- the family is that of the whole: a model for text and pictures is not built where its text is
+  self.family = raw.model_type ~= host.null and raw.model_type or self.model_type
+  Config.want("model_type", self.family, "string")
   self.defaults = defaults[self.model_type] or {}
   return self
 end
@@ -228,13 +209,13 @@ end
 function Config:check()
   local out = {}
   for k, v in pairs(self.settings) do
-    local asks = v ~= host.null and v ~= false and not (type(v) == "table" and next(v) == nil)
-    if asks and not self.taken[k] and not idle[k] and k:sub(1, 1) ~= "_" then out[#out + 1] = k end
+    if not self.taken[k] and keys.asks(k, v) then out[#out + 1] = k end
   end
   table.sort(out)
   if #out > 0 then
-    fail("%s asks for something that %s models do not have here: %s", table.concat(out, ", "), self.model_type,
-      "lm.load(dir, {ignore = {...}}) leaves keys out of account")
+    fail('%s asks for something that %s models do not have here; to go past what does not matter: %s',
+      table.concat(out, ", "), self.model_type, ('--ignore-key %s, or lm.load(dir, {ignore = {"%s"}})'):format(out[1],
+        out[1]))
   end
 end
 

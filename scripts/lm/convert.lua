@@ -43,15 +43,23 @@ local function convert(host, o)
   local model = load(host, o, {lazy = true})
   if o.dequantize and lm.dequantize(model) == 0 then fail("%s is not packed", o.model) end
   if o.dtype then lm.cast(model, dtypes[o.dtype]) end
+  local whole = {}
   if o.quantize then
-    local count = lm.quantize(model, {bits = o.q_bits, group_size = o.q_group_size, mode = o.q_mode,
+    local count
+    count, whole = lm.quantize(model, {bits = o.q_bits, group_size = o.q_group_size, mode = o.q_mode,
       recipe = o.quant_predicate})
-    if count == 0 then fail("%s is packed already", o.model) end
+    if count == 0 then
+      fail(#whole == 0 and "%s is packed already" or "no layer of %s has rows that are a multiple of a group", o.model)
+    end
   end
   local bytes, count = lm.size(model)
   lm.save(model, o.mlx_path, {progress = bar(host, "writing", " MB", 1e6), consume = true,
     tokenizer = o.tokenizer})
   host.write(("%s: %.2f GB, %.3f bits per weight\n"):format(o.mlx_path, bytes / 1e9, 8 * bytes / count))
+  if #whole > 0 then
+    host.write(("left whole, since their rows are no multiple of a group: %d layers, %s%s\n"):format(#whole,
+      table.concat(whole, ", ", 1, math.min(#whole, 8)), #whole > 8 and ", ..." or ""))
+  end
   return 0
 end
 

@@ -24,15 +24,15 @@ end
 -- config), forward(tokens, caches) and layout().
 function lm.register(model_type, model) lm.models[model_type] = model end
 
--- script is the class of a model_type.
-local function script(model_type)
-  local model = lm.models[model_type]
+-- script is the class for a Config: that of its family.
+local function script(config)
+  local model = lm.models[config.family]
   if type(model) == "string" then model = require(model) end
   if model then return model end
   local known = {}
   for name in pairs(lm.models) do known[#known + 1] = name end
   table.sort(known)
-  error(("lm: config.json: model_type = %s is not built; these are: %s"):format(model_type,
+  error(("lm: config.json: model_type = %s is not built; these are: %s"):format(config.family,
     table.concat(known, ", ")), 0)
 end
 
@@ -60,7 +60,7 @@ lm.find = found
 -- build makes a model of its weights, a table of arrays by name, and its Config. Options: ignore, as lm.load has it.
 function lm.build(arrays, config, options)
   options = keywords.check("lm.build", options)
-  local class = script(config.model_type)
+  local class = script(config)
   local packing = config:quantization()
   if class.names then
     arrays, packing = Weights.rename(arrays, packing, function(name) return class.names(name, config) end)

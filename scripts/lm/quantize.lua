@@ -37,8 +37,8 @@ local function recipe(name, count, group_size)
 end
 
 -- model packs the layers of a model that can be, in place. Options: bits, group_size, mode ("affine", "mxfp4", "nvfp4",
--- "mxfp8"), recipe, predicate(path, layer) that gives true, false or such options for one layer. A row that is no
--- multiple of a group is an error that names the weight. It gives how many layers were packed.
+-- "mxfp8"), recipe, predicate(path, layer) that gives true, false or such options for one layer. A layer whose rows are
+-- no multiple of a group stays whole. It gives how many layers were packed, and a list of the paths of those.
 function quantize.model(model, options)
   local o = keywords.check("lm.quantize", options)
   local mode = o.mode or "affine"
@@ -51,23 +51,24 @@ function quantize.model(model, options)
     if o.bits then fail("recipe = %s says the bits of each layer, and bits = %s are asked for", o.recipe, o.bits) end
     predicate = recipe(o.recipe, #model.model.layers, group_size)
   end
-  local count = 0
+  local count, whole = 0, {}
   replace(model, "", function(path, layer)
     if not layer.to_quantized then return nil end
     local own = predicate(path, layer)
     if not own then return nil end
     own = own == true and how or keywords.check("lm.quantize.predicate", own)
     own = {group_size = own.group_size or group_size, bits = own.bits or how.bits, mode = own.mode or "affine"}
-    local row = layer.weight:dim(-1)
-    if row % own.group_size ~= 0 then
-      fail("%s.weight has rows of %d elements, which are no multiple of a group of %d", path, row, own.group_size)
-    end
     if not mx.issubdtype(layer.weight.dtype, mx.floating) then return nil end
+    if layer.weight:dim(-1) % own.group_size ~= 0 then
+      whole[#whole + 1] = path
+      return nil
+    end
     count = count + 1
     return layer:to_quantized(own)
   end)
   model._step = nil
-  return count
+  table.sort(whole)
+  return count, whole
 end
 
 -- unpack makes floats of packed layers, in place, and gives how many there were.

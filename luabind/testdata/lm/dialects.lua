@@ -38,6 +38,9 @@ local function refused(text, changes, more)
   assert(not ok and tostring(why):find(text, 1, true), tostring(why))
 end
 refused("attn_logit_softcapping asks for something that llama models do not have", {attn_logit_softcapping = 50})
+refused('to go past what does not matter: --ignore-key attn_logit_softcapping, or lm.load(dir, {ignore = {"attn_logit',
+  {attn_logit_softcapping = 50})
+refused("model_type = somebody is not built", {model_type = "somebody", text_config = golden.config}) -- the whole's
 refused("rope_type = spiral is not built", {rope_parameters = {rope_type = "spiral", rope_theta = 10}})
 refused("factor is missing for rope_type linear", {rope_parameters = {rope_type = "linear", rope_theta = 10}})
 refused("hidden_act = tanhshrink is not built", {hidden_act = "tanhshrink"})
@@ -109,14 +112,45 @@ local config = copy(golden.config)
 config.attn_logit_softcapping = 50
 assert(lm.load(weights.write(dir .. "/ignored", arrays, config), {ignore = {"attn_logit_softcapping"}}))
 
--- Keys of starcoder2's published files that transformers does not read.
-do
-  local code = weights.golden(folder, "starcoder2")
-  code.config.scale_attn_weights, code.config.attention_softmax_in_fp32 = true, true
-  code.config.scale_attention_softmax_in_fp32, code.config.layer_norm_epsilon = true, 1e-5
-  local d = worst(scores(lm.load(weights.write(dir .. "/code", weights.arrays(code), code.config)), code["long.tokens"]),
-    code["long.logits"])
-  assert(d < 2e-5, d)
+-- Keys of published files that ask for nothing, since transformers does not read them or what they say is so anyway;
+-- with another value they are errors that name them. Sources: the files of SmolLM2, Phi-4-mini, Command R7B, Qwen3-Coder,
+-- StableLM 2, StarCoder 2 and fine-tuned models as transformers 4 and other programs write them.
+local published = {
+  llama = {{is_llama_config = true, rope_interleaved = false, ["transformers.js_config"] = {dtype = "q4"},
+    neftune_noise_alpha = 0.0, num_beams = 1, length_penalty = 1.0, typical_p = 1.0, diversity_penalty = 0.0,
+    early_stopping = false, bad_words_ids = host.null, is_decoder = false, torchscript = false, activation = "swiglu",
+    unsloth_version = "2025.1", _flash_attn_2_enabled = true, classifier_dropout = 0.1, model_max_length = 4096,
+    use_flash_attention = true, mlp_dropout = 0.1, init_std = 0.02, num_labels = 2, pad_token_id = 0},
+    {rope_interleaved = true, activation = "gelu", document_attention = true}},
+  phi3 = {{full_attn_mod = 1, interpolate_factor = 1, lm_head_bias = false, mlp_bias = false, attention_bias = false,
+    auto_map = {AutoConfig = "x"}, embd_pdrop = 0.0, resid_pdrop = 0.0}, {full_attn_mod = 2, interpolate_factor = 4,
+    lm_head_bias = true}},
+  cohere2 = {{cache_implementation = "hybrid", layer_switch = 4, order_of_interleaved_layers = "local_attn_first",
+    position_embedding_type = "rope_gptj", rotary_pct = 1.0, use_embedding_sharing = true, use_gated_activation = true,
+    use_parallel_block = true, use_parallel_embedding = true, use_qk_norm = false},
+    {layer_switch = 2, order_of_interleaved_layers = "x", rotary_pct = 0.5, use_embedding_sharing = false,
+      use_parallel_block = false}},
+  qwen3_moe = {{use_qk_norm = true, qkv_bias = false, shared_expert_intermediate_size = 0, max_window_layers = 28},
+    {use_qk_norm = false}},
+  qwen2 = {{use_mrope = false}, {use_mrope = true}},
+  stablelm = {{use_norm_bias = false, rotary_scaling_factor = 1.0}, {rotary_scaling_factor = 2.0}},
+  ernie4_5 = {{compression_ratio = 1.0}, {compression_ratio = 2.0}},
+  starcoder2 = {{scale_attn_weights = true, attention_softmax_in_fp32 = true, scale_attention_softmax_in_fp32 = true,
+    layer_norm_epsilon = 1e-5}, {mlp_type = "gated", norm_type = "rms_norm"}},
+}
+for name, keys in pairs(published) do
+  local whole = weights.golden(folder, name)
+  local function built(more)
+    local config = copy(whole.config)
+    for k, v in pairs(more) do config[k] = v end
+    return lm.build(weights.arrays(whole), lm.Config.new(config))
+  end
+  local d = worst(scores(built(keys[1]), whole["long.tokens"]), whole["long.logits"])
+  assert(d < 2e-5, name)
+  for key, value in pairs(keys[2]) do
+    local ok, why = pcall(built, {[key] = value})
+    assert(not ok and tostring(why):find(key, 1, true), ("%s: %s is not refused: %s"):format(name, key, tostring(why)))
+  end
 end
 
 -- Files of Qwen3-MoE can say that there is no shared expert.

@@ -88,14 +88,13 @@ do
   assert(a == b)
 end
 
--- Rows that are no multiple of a group.
+-- Rows that are no multiple of a group: published.lua has the answers of a model of which a part stays whole.
 local golden = weights.golden(folder, "llama")
 weights.write(dir .. "/odd", weights.arrays(golden), golden.config)
 local odd = lm.load(dir .. "/odd")
 local done, text_of
-done, text_of = pcall(lm.quantize, odd, {bits = 4, group_size = 64})
-assert(not done and tostring(text_of):find("model.layers.%d.mlp.down_proj.weight has rows of 96 elements, which are no " ..
-  "multiple of a group of 64"), text_of)
+local packed_count, whole = lm.quantize(odd, {bits = 4, group_size = 64})
+assert(packed_count == 4 * 6 + 2 and #whole == 4 and whole[2] == "model.layers.1.mlp.down_proj", table.concat(whole, " "))
 
 -- Recipes say the bits, of the affine mode.
 for text, how in pairs{["recipe = mixed_4_6 packs affine, and mode = mxfp4"] = {recipe = "mixed_4_6", mode = "mxfp4"},

@@ -1,5 +1,6 @@
 -- published.lua FOLDER NAME DIRECTORY: a model in the layout of published files answers as transformers does; packed it
--- has the names and settings that mlx-lm writes, and answers as mlx-lm does. See published.py.
+-- has the names and settings that mlx-lm writes, and answers as mlx-lm does, where a part of it stays whole, too. See
+-- published.py.
 local mx, lm, host = require("mx"), require("lm"), require("lm.host")
 local folder, name, dir = ...
 package.path = folder .. "/?.lua;" .. package.path

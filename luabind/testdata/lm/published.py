@@ -1,4 +1,4 @@
-"""Makes keys/published.json: a tiny Qwen3.5 mixture in the layout of the published files, and what transformers and mlx-lm
+"""Makes keys/published.json and keys/partly.json. The first is a tiny Qwen3.5 mixture in the layout of the published files, and what transformers and mlx-lm
 answer to it.
 
     python published.py
@@ -6,7 +6,8 @@ answer to it.
 Needs what generate.py and peer.py need. The settings of the text are in text_config, without norm_topk_prob, beside
 those of pictures; experts are in one array, and there are weights for pictures and for predicting several tokens.
 "logits" are transformers', "packed" mlx-lm's of what `mlx_lm.convert -q` makes of it, both of WORDS after the last of
-the tokens; "quantization" is what mlx-lm writes to config.json, "names" are the weights it packs and keeps.
+the tokens; "quantization" is what mlx-lm writes to config.json, "names" are the weights it packs and keeps. The second
+is the model qwen3 of generate.py, whose feed-forward parts have rows of 96, so that mlx-lm packs only a part.
 """
 
 import json
@@ -18,6 +19,7 @@ import mlx.core as mx
 import mlx_lm.utils
 import torch
 import transformers
+from mlx.utils import tree_flatten
 from safetensors.torch import save_file
 
 import generate
@@ -43,34 +45,49 @@ CONFIG = dict(architectures=["Qwen3_5MoeForConditionalGeneration"], model_type="
 MTP = {"mtp.fc.weight": [128, 256], "mtp.norm.weight": [128], "mtp.layers.0.mlp.experts.down_proj": [4, 128, 128],
        "mtp.pre_fc_norm_hidden.weight": [128]}
 
+
+
+def peers(d):
+    """mlx-lm's logits for a directory, and what it makes of it packed."""
+    peer, settings = mlx_lm.utils.load_model(Path(d))
+    plain = peer(mx.array([TOKENS]))[0, -1].astype(mx.float32)
+    peer, settings = mlx_lm.utils.quantize_model(peer, settings, 64, 4)
+    scores = peer(mx.array([TOKENS]))[0, -1].astype(mx.float32)
+    names = sorted(k for k, _ in tree_flatten(peer.parameters()))
+    return [plain[i].item() for i in WORDS], {"packed": [scores[i].item() for i in WORDS], "names": names,
+                                              "quantization": settings["quantization"]}
+
+
+def write(d, config, shapes):
+    with open(os.path.join(d, "config.json"), "w") as f:
+        json.dump(config, f)
+    arrays = {k: torch.from_numpy(generate.fill(k, s)) for k, s in shapes.items()}
+    save_file(arrays, os.path.join(d, "model.safetensors"), {"format": "pt"})
+    return arrays
+
+
+def keep(name, out):
+    with open(os.path.join(generate.HERE, "keys", name), "w") as f:
+        json.dump(dict(out, tokens=TOKENS, words=WORDS), f, sort_keys=True, separators=(",", ":"))
+
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as d:
-        source, packed = os.path.join(d, "source"), os.path.join(d, "packed")
-        os.mkdir(source)
-        with open(os.path.join(source, "config.json"), "w") as f:
-            json.dump(CONFIG, f)
-        config = transformers.AutoConfig.from_pretrained(source)
+        write(d, CONFIG, MTP)
+        config = transformers.AutoConfig.from_pretrained(d)
         config._attn_implementation = "eager"
         model = transformers.Qwen3_5MoeForConditionalGeneration(config).eval()
-        shapes = {k: list(v.shape) for k, v in model.state_dict().items()}
-        arrays = {k: torch.from_numpy(generate.fill(k, s)) for k, s in shapes.items()}
-        model.load_state_dict(arrays)
+        shapes = {k: list(v.shape) for k, v in model.state_dict().items()} | MTP
+        arrays = write(d, CONFIG, shapes)
+        model.load_state_dict({k: v for k, v in arrays.items() if k not in MTP})
         with torch.no_grad():
             logits = model(torch.tensor([TOKENS])).logits[0, -1, WORDS].tolist()
-        shapes |= MTP
-        arrays |= {k: torch.from_numpy(generate.fill(k, s)) for k, s in MTP.items()}
-        save_file({k: v.contiguous() for k, v in arrays.items()}, os.path.join(source, "model.safetensors"),
-                  {"format": "pt"})
-        peer, settings = mlx_lm.utils.load_model(Path(source))
-        plain = peer(mx.array([TOKENS]))[0, -1].astype(mx.float32)
-        print("mlx-lm differs by", max(abs(a - plain[i].item()) for a, i in zip(logits, WORDS)))
-        peer, settings = mlx_lm.utils.quantize_model(peer, settings, 64, 4)
-        scores = peer(mx.array([TOKENS]))[0, -1].astype(mx.float32)
-        from mlx.utils import tree_flatten
-        names = sorted(k for k, _ in tree_flatten(peer.parameters()))
-        out = {"config": CONFIG, "shapes": shapes, "tokens": TOKENS, "words": WORDS, "logits": logits,
-               "packed": [scores[i].item() for i in WORDS], "quantization": settings["quantization"],
-               "names": names}
-    with open(os.path.join(generate.HERE, "keys", "published.json"), "w") as f:
-        json.dump(out, f, sort_keys=True, separators=(",", ":"))
-    print(logits, out["packed"], len(names))
+        plain, out = peers(d)
+        print("mlx-lm differs by", max(abs(a - b) for a, b in zip(logits, plain)))
+        keep("published.json", dict(out, config=CONFIG, shapes=shapes, logits=logits))
+    with tempfile.TemporaryDirectory() as d:
+        golden = json.load(open(os.path.join(generate.HERE, "qwen3.json")))
+        golden["config"]["rope_theta"] = golden["config"].pop("rope_parameters")["rope_theta"]  # mlx-lm's key
+        write(d, golden["config"], golden["shapes"])
+        plain, out = peers(d)
+        keep("partly.json", dict(out, config=golden["config"], shapes=golden["shapes"], logits=plain))

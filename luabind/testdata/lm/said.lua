@@ -1,6 +1,6 @@
 -- said.lua FOLDER NAME DIRECTORY COUNT: the greedy text of a golden file of peer/ is that of mlx-lm, with the same
 -- log-probabilities, in floats, packed, and with a part of the tokens remembered; the first COUNT tokens of it. Packed,
--- a model answers as its unpacked weights do, and rows that are no multiple of a group are refused by name.
+-- a model answers as its unpacked weights do.
 local mx, lm = require("mx"), require("lm")
 local folder, name, dir, most = ...
 package.path = folder .. "/?.lua;" .. package.path

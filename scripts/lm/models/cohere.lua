@@ -31,9 +31,15 @@ function Model:init(w, config)
   c.norm, c.norms = "layer_norm", {"input_layernorm"}
   c.Attention, c.head_norms, c.interleaved = Attention, config:get("use_qk_norm", false), true
   config:only("layer_norm_bias", false)
+  -- keys of Cohere's own program, which transformers does not read
+  for key, built in pairs{position_embedding_type = "rope_gptj", use_gated_activation = true,
+    use_parallel_block = true, use_embedding_sharing = c.tied, order_of_interleaved_layers = "local_attn_first"} do
+    config:only(key, built)
+  end
   if config.model_type == "cohere2" then
     local every = config:get("sliding_window_pattern", nil, "size") or
       config:get("_sliding_window_pattern", 4, "size")
+    config:only("layer_switch", every)
     local types = config:layer_types(c.layers, function(i)
       return i % every == 0 and "full_attention" or "sliding_attention"
     end)

@@ -82,6 +82,7 @@ function Model.settings(config, o)
   c.output_bias = config:get("attention_out_bias", c.attention_bias)
   c.mlp_bias, c.interleaved = config:get("mlp_bias", false), config:get("rope_traditional", false)
   c.rope = config:rope()
+  config:only("activation", "swiglu") -- beside hidden_act
   if o.windows then
     c.layout = Decoder.same_windows(config, c.layers, config:get("sliding_window"))
   else

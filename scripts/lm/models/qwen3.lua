@@ -9,6 +9,7 @@ local Model = nn.class("Model", Decoder)
 function Model:init(w, config)
   local c = Llama.settings(config)
   c.Attention = Llama.NormedAttention
+  config:only("use_qk_norm", true)
   if config.model_type == "qwen3_moe" then
     local asked, window = config:get("use_sliding_window", false), config:get("sliding_window")
     c.layout = Decoder.same_windows(config, c.layers, asked and window)

@@ -10,6 +10,7 @@ function Model:init(w, config)
   c.attention_bias, c.output_bias = config:get("use_qkv_bias", false), false
   c.norm, c.norm_bias = "layer_norm", true
   config:only("qk_layernorm", false)
+  config:ignore{"use_norm_bias"} -- transformers does not read it: the norms have biases
   local parallel = config:get("use_parallel_residual", false)
   if parallel then c.norms = {"input_layernorm"} end
   Decoder.init(self, w, c, parallel and Llama.Parallel or Llama.Layer)
