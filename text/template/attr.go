@@ -17,6 +17,11 @@ func (r *run) attribute(of any, name string) any {
 
 // subscript is of[index]; where there is nothing, it is of.index.
 func (r *run) subscript(of, index any) any {
+	if m, ok := of.(markup); ok {
+		if _, number := integer(index); number {
+			return ready(r.subscript(string(m), index))
+		}
+	}
 	switch of := of.(type) {
 	case *Dict:
 		if v, ok := of.get(index); ok {
@@ -42,7 +47,7 @@ func (r *run) subscript(of, index any) any {
 			}
 		}
 	}
-	if name, ok := index.(string); ok {
+	if name, ok := plain(index).(string); ok {
 		if v, ok := r.field(of, name); ok {
 			return v
 		}
@@ -63,6 +68,8 @@ func (r *run) field(of any, name string) (any, bool) {
 	switch of := of.(type) {
 	case string:
 		return method(of, name, stringMethods)
+	case markup:
+		return r.markupField(of, name)
 	case *Dict:
 		return method(of, name, dictMethods)
 	case *List:

@@ -118,11 +118,14 @@ func (r *run) slice(of any, s *sliceExpr) any {
 		return out
 	}
 	switch of := of.(type) {
-	case string:
-		chars := r.chars(of)
+	case markup, string:
+		chars := r.chars(r.text(of))
 		var b strings.Builder
 		for _, i := range indexes(len(chars)) {
 			b.WriteRune(chars[i])
+		}
+		if _, is := of.(markup); is {
+			return markup(b.String())
 		}
 		return b.String()
 	case *List:
@@ -163,7 +166,10 @@ func (e *filterExpr) eval(r *run) any {
 	c := r.arguments(e.args)
 	c.args = append([]any{of}, c.args...)
 	r.pos = e.at()
-	return e.f(r, c)
+	if e.f == nil {
+		r.fail("%s", noFilter(e.name))
+	}
+	return r.filter(e.name, e.f, c)
 }
 
 func (e *testExpr) eval(r *run) any {
@@ -171,6 +177,9 @@ func (e *testExpr) eval(r *run) any {
 	c := r.arguments(e.args)
 	c.args = append([]any{of}, c.args...)
 	r.pos = e.at()
+	if e.f == nil {
+		r.fail("there is no test named '%s'", e.name)
+	}
 	return e.f(r, c)
 }
 

@@ -24,9 +24,9 @@ func init() {
 	filterTable = map[string]func(r *run, c call) any{
 		"tojson": filterJSON, "default": filterDefault, "d": filterDefault, "length": length, "count": length,
 		"upper": text("upper", toUpper), "lower": text("lower", toLower), "capitalize": text("capitalize", capitalize),
-		"title": text("title", titleFilter), "string": text("string", func(s string) string { return s }),
-		"safe": text("safe", func(s string) string { return s }), "escape": text("escape", escapeHTML),
-		"e": text("e", escapeHTML), "forceescape": text("forceescape", escapeHTML),
+		"title": text("title", titleFilter), "string": filterString,
+		"safe": filterSafe, "escape": filterEscape, "e": filterEscape, "forceescape": filterForceEscape,
+		"striptags": filterStripTags, "filesizeformat": filterFileSize, "xmlattr": filterAttributes,
 		"trim": filterTrim, "replace": filterReplace,
 		"join": filterJoin, "first": filterFirst, "last": filterLast, "list": filterList, "int": filterInt,
 		"float": filterFloat, "abs": filterAbs, "round": filterRound, "reverse": filterReverse, "indent": filterIndent,
@@ -58,8 +58,87 @@ func filterDefault(r *run, c call) any {
 	return a[0]
 }
 
-func escapeHTML(s string) string {
-	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "'", "&#39;", `"`, "&#34;").Replace(s)
+func filterSafe(r *run, c call) any { return markup(r.text(c.bind(r, "safe", "value")[0])) }
+
+func filterEscape(r *run, c call) any { return markup(r.escaped(c.bind(r, "escape", "value")[0])) }
+
+func filterForceEscape(r *run, c call) any {
+	return markup(r.escaped(plain(c.bind(r, "forceescape", "value")[0])))
+}
+
+func filterString(r *run, c call) any {
+	v := c.bind(r, "string", "value")[0]
+	if m, ok := v.(markup); ok {
+		return m
+	}
+	return r.text(v)
+}
+
+// unbuilt are the filters of jinja2 that are not built: three for web pages and terminals, and a random one.
+var unbuilt = map[string]bool{"pprint": true, "random": true, "urlize": true, "wordwrap": true}
+
+// noFilter is the message for a filter that there is not.
+func noFilter(name string) string {
+	if unbuilt[name] {
+		return "the filter '" + name + "' of jinja2 is not built"
+	}
+	return "there is no filter named '" + name + "'"
+}
+
+func filterFileSize(r *run, c call) any {
+	a := c.bind(r, "filesizeformat", "value", "binary=")
+	base, prefixes := 1000.0, []string{"kB", "MB", "GB", "TB", "PB", "EB", "ZB", "YB"}
+	if r.truth(a[1]) {
+		base, prefixes = 1024, []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB"}
+	}
+	var size float64
+	if s, ok := a[0].(string); ok {
+		f, err := strconv.ParseFloat(strings.TrimFunc(s, pySpace), 64)
+		if err != nil {
+			r.fail("could not convert string to float: %s", mustRepr(s))
+		}
+		size = f
+	} else {
+		size = r.number(a[0])
+	}
+	switch {
+	case size == 1:
+		return "1 Byte"
+	case size < base:
+		return strconv.FormatFloat(math.Trunc(size), 'f', 0, 64) + " Bytes"
+	}
+	unit := base
+	for i, prefix := range prefixes {
+		unit *= base
+		if size < unit || i == len(prefixes)-1 {
+			return strconv.FormatFloat(base*size/unit, 'f', 1, 64) + " " + prefix
+		}
+	}
+	return ""
+}
+
+// filterAttributes writes a dict as the attributes of a tag.
+func filterAttributes(r *run, c call) any {
+	a := c.bind(r, "xmlattr", "d", "autospace=")
+	d, ok := a[0].(*Dict)
+	if !ok {
+		r.fail("xmlattr wants a dict, not %s", typeName(a[0]))
+	}
+	var parts []string
+	for i, k := range d.keys {
+		if v := d.vals[i]; v != nil && !isUndefined(v) {
+			if strings.ContainsAny(r.wantString("the key of an attribute", k), " \t\n\r\f\v/>=") {
+				r.fail("Invalid character in attribute name: %s", mustRepr(k))
+			}
+			parts = append(parts, r.escaped(k)+`="`+r.escaped(v)+`"`)
+		}
+	}
+	out := strings.Join(parts, " ")
+	if out != "" && (len(c.args) < 2 && len(c.names) == 0 || r.truth(a[1])) {
+		out = " " + out
+	}
+	r.alloc(len(out))
+	return out
 }
 
 // titleFilter makes the first letter of each word a capital and the others small.
@@ -132,8 +211,11 @@ func filterLast(r *run, c call) any {
 	if _, ok := v.(*generator); ok {
 		r.fail("'generator' object is not reversible")
 	}
-	if s, ok := v.(string); ok && s != "" {
+	if s, ok := plain(v).(string); ok && s != "" {
 		_, n := utf8.DecodeLastRuneInString(s)
+		if _, is := v.(markup); is { // reversed() asks it for its parts
+			return markup(s[len(s)-n:])
+		}
 		return s[len(s)-n:]
 	}
 	if items := r.items(v); len(items) > 0 {
@@ -155,8 +237,11 @@ func filterInt(r *run, c call) any {
 		missing = a[1]
 	}
 	whole := func(f float64) any {
-		if math.IsNaN(f) || math.Abs(f) >= 1<<63 {
+		if math.IsNaN(f) || math.IsInf(f, 0) {
 			return missing
+		}
+		if math.Abs(f) >= 1<<63 {
+			r.tooLarge()
 		}
 		return int64(f)
 	}
@@ -181,6 +266,8 @@ func filterInt(r *run, c call) any {
 		return n
 	case float64:
 		return whole(v)
+	case undefined:
+		r.fail("%s", v.message())
 	}
 	return missing
 }
@@ -191,7 +278,7 @@ func filterFloat(r *run, c call) any {
 		if f, err := strconv.ParseFloat(strings.TrimFunc(s, pySpace), 64); err == nil {
 			return f
 		}
-	} else if isNumber(a[0]) {
+	} else if isNumber(a[0]) || isUndefined(a[0]) {
 		return r.number(a[0])
 	}
 	if a[1] == nil {
@@ -258,6 +345,9 @@ func filterReverse(r *run, c call) any {
 
 func filterIndent(r *run, c call) any {
 	a := c.bind(r, "indent", "s", "width=", "first=", "blank=")
+	if !isText(a[0]) {
+		r.fail("indent wants a text, not %s", typeName(a[0]))
+	}
 	by := "    "
 	if s, ok := a[1].(string); ok {
 		by = s
@@ -283,7 +373,10 @@ func filterIndent(r *run, c call) any {
 
 func filterTruncate(r *run, c call) any {
 	a := c.bind(r, "truncate", "s", "length=", "killwords=", "end=", "leeway=")
-	s, end := r.text(a[0]), orText(a[3], "...", r)
+	if a[3] == nil {
+		a[3] = "..."
+	}
+	end := r.text(a[3])
 	length, leeway := int64(255), int64(5)
 	if a[1] != nil {
 		length = r.toInt(a[1])
@@ -295,12 +388,17 @@ func filterTruncate(r *run, c call) any {
 	if length < ends || leeway < 0 {
 		r.fail("truncate: expected length >= %d, got %d, and leeway >= 0, got %d", ends, length, leeway)
 	}
-	if int64(utf8.RuneCountInString(s)) <= length+leeway {
-		return s
+	if int64(r.length(a[0])) <= length+leeway {
+		return a[0]
 	}
+	_, ready := a[0].(markup)
+	s := r.wantString("what is cut short", a[0])
 	s = r.cut(s, int(length-ends))
 	if i := strings.LastIndexByte(s, ' '); i >= 0 && !r.truth(a[2]) {
 		s = s[:i]
+	}
+	if ready {
+		return markup(s + r.escaped(a[3]))
 	}
 	return s + end
 }
@@ -327,7 +425,10 @@ func filterCenter(r *run, c call) any {
 }
 
 func filterFormat(r *run, c call) any {
-	format := r.text(c.args[0])
+	var format any = r.text(c.args[0])
+	if _, is := c.args[0].(markup); is {
+		format = c.args[0]
+	}
 	if len(c.args) > 1 && len(c.names) > 0 {
 		r.fail("can't handle positional and keyword arguments at the same time")
 	}
@@ -336,9 +437,9 @@ func filterFormat(r *run, c call) any {
 		for i, n := range c.names {
 			d.Set(n, c.values[i])
 		}
-		return r.percent(format, d)
+		return r.binary("%", format, d)
 	}
-	return r.percent(format, tuple(c.args[1:]...))
+	return r.binary("%", format, tuple(c.args[1:]...))
 }
 
 func filterURL(r *run, c call) any {
@@ -349,7 +450,9 @@ func filterURL(r *run, c call) any {
 		return strings.ReplaceAll(s, "%7E", "~")
 	}
 	v := c.bind(r, "urlencode", "value")[0]
-	if _, ok := v.(string); ok || isNumber(v) {
+	switch v.(type) {
+	case *List, *Dict, *generator:
+	default:
 		return strings.ReplaceAll(quote(v, "%20"), "%2F", "/")
 	}
 	items := r.items(v)

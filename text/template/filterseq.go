@@ -32,8 +32,14 @@ func (r *run) pathOr(v, attribute, missing any) any {
 	return v
 }
 
+// none is what a filter that may leave items out gives for what is false.
+func none(r *run, c call) bool { return !r.truth(c.args[0]) }
+
 // filterMap is map("filter", args...) and map(attribute="name", default=...).
 func filterMap(r *run, c call) any {
+	if none(r, c) {
+		return &generator{}
+	}
 	items := r.items(c.args[0])
 	r.alloc(itemBytes * len(items))
 	out := &generator{}
@@ -53,12 +59,12 @@ func filterMap(r *run, c call) any {
 	name := r.wantString("the name of a filter", c.args[1])
 	f := filterTable[name]
 	if f == nil {
-		r.fail("there is no filter named '%s'", name)
+		r.fail("%s", noFilter(name))
 	}
 	defer r.enter()()
 	for _, x := range items {
 		r.step()
-		out.items = append(out.items, f(r, call{append([]any{x}, c.args[2:]...), c.names, c.values}))
+		out.items = append(out.items, r.filter(name, f, call{append([]any{x}, c.args[2:]...), c.names, c.values}))
 	}
 	return out
 }
@@ -66,6 +72,9 @@ func filterMap(r *run, c call) any {
 // filterSelect is select, reject, selectattr and rejectattr.
 func filterSelect(keep, attribute bool) func(r *run, c call) any {
 	return func(r *run, c call) any {
+		if none(r, c) {
+			return &generator{}
+		}
 		items, rest := r.items(c.args[0]), c.args[1:]
 		var path any
 		if attribute {
@@ -103,7 +112,7 @@ func (r *run) sortKey(item, attribute any, caseCounts bool) any {
 	if attribute != nil {
 		item = r.path(item, attribute)
 	}
-	if s, ok := item.(string); ok && !caseCounts {
+	if s, ok := plain(item).(string); ok && !caseCounts {
 		r.alloc(len(s))
 		return toLower(s)
 	}
@@ -118,7 +127,7 @@ func (r *run) keys(items []any, attribute any, caseCounts bool) []keyed {
 	out := make([]keyed, len(items))
 	for i, x := range items {
 		out[i].item = x
-		s, many := attribute.(string)
+		s, many := plain(attribute).(string)
 		if !many || !strings.Contains(s, ",") {
 			out[i].key = r.sortKey(x, attribute, caseCounts)
 			continue
@@ -149,7 +158,13 @@ func (r *run) sorted(list []keyed, reverse bool) []any {
 
 func filterSort(r *run, c call) any {
 	a := c.bind(r, "sort", "value", "reverse=", "case_sensitive=", "attribute=")
-	return &List{Items: r.sorted(r.keys(r.items(a[0]), a[3], r.truth(a[2])), r.truth(a[1]))}
+	list := r.keys(r.items(a[0]), a[3], r.truth(a[2]))
+	for i, k := range list {
+		if a[3] != nil { // Python compares lists of keys, of which those that are not there are equal
+			list[i].key = tuple(k.key)
+		}
+	}
+	return &List{Items: r.sorted(list, r.truth(a[1]))}
 }
 
 func filterDictSort(r *run, c call) any {
@@ -210,7 +225,7 @@ func filterSum(r *run, c call) any {
 		if a[1] != nil {
 			x = r.path(x, a[1])
 		}
-		if isString(total) {
+		if isText(total) {
 			r.fail("sum() can't sum strings")
 		}
 		total = r.binary("+", total, x)

@@ -79,7 +79,8 @@ func (r *values) percent(format string, value any) string {
 		r.alloc(len(s))
 		b.WriteString(s)
 	}
-	if used < len(args) && !byName && !(single && named != nil) {
+	_, list := value.(*List) // as a dict, it can have more than is asked for
+	if used < len(args) && !byName && !(single && (named != nil || list)) {
 		r.fail("not all arguments converted during string formatting")
 	}
 	r.alloc(b.Len())
@@ -415,7 +416,7 @@ func (r *run) formatValue(format string, v any) string {
 		}
 		return r.formatNumber(sp, v)
 	}
-	if _, text := v.(string); !text && !isNumber(v) || sp.verb != 0 && sp.verb != 's' {
+	if text := isText(v); !text && !isNumber(v) || sp.verb != 0 && sp.verb != 's' {
 		r.fail("Invalid format specifier '%s' for object of type '%s'", format, typeName(v))
 	}
 	s := r.text(v)

@@ -61,6 +61,30 @@ func render(source string, vars *Dict) (string, error) {
 	return t.Render(context.Background(), vars, Options{Now: clockStands})
 }
 
+// TestUnbuilt: what jinja2 has and is not built here is an error that names it, when a template is read, or in an if
+// when it runs; so is what a Markup does otherwise than any text.
+func TestUnbuilt(t *testing.T) {
+	for source, want := range map[string]string{
+		"a{{ x | urlize }}":                           "the filter 'urlize' of jinja2 is not built",
+		"{{ x | wordwrap(3) }}":                       "the filter 'wordwrap' of jinja2 is not built",
+		"{{ [1] | random }}":                          "the filter 'random' of jinja2 is not built",
+		"{{ x | pprint }}":                            "the filter 'pprint' of jinja2 is not built",
+		"{% if true %}{{ x | pprint }}{% endif %}":    "the filter 'pprint' of jinja2 is not built",
+		"{{ ['a'] | map('pprint') | list }}":          "the filter 'pprint' of jinja2 is not built",
+		"{{ ('{}' | safe).format(1) }}":               "format of a Markup is not built",
+		"{{ ('%r' | safe) % 'a' }}":                   "a Markup with %r or %a is not built",
+		"{{ 'a' | indent('>' | safe) }}":              "indent with an argument that is a Markup is not built",
+		"{% set a = 'x' | safe %}{{ a is sameas a }}": "sameas of a Markup is not built",
+	} {
+		_, err := render(source, NewDict())
+		require.ErrorContains(t, err, want, source)
+	}
+	_, err := Parse("{{ x | urlize }}")
+	require.Error(t, err)
+	_, err = Parse("{% if x %}{{ x | urlize }}{% endif %}")
+	require.NoError(t, err)
+}
+
 // TestGolden: templates give what they give in transformers, and fail where they fail there.
 func TestGolden(t *testing.T) {
 	vars, cases := readGolden(t)

@@ -102,6 +102,8 @@ func (d *dumper) value(v any, depth int) {
 		d.b.WriteString(jsonFloat(v))
 	case string:
 		d.string(v)
+	case markup:
+		d.string(string(v))
 	case *List:
 		if v.kind != "" && v.kind != "tuple" {
 			d.r.fail("Object of type %s is not JSON serializable", typeName(v))
@@ -171,7 +173,7 @@ func (d *dumper) dict(m *Dict, depth int) {
 			d.b.WriteString(d.item)
 		}
 		d.newline(depth + 1)
-		switch k := m.keys[i].(type) {
+		switch k := plain(m.keys[i]).(type) {
 		case string:
 			d.string(k)
 		case float64:

@@ -278,7 +278,7 @@ func joinMethod(r *run, s string, c call) any {
 func (r *values) joinItems(sep string, items []any) string {
 	parts := make([]string, len(items))
 	for i, x := range items {
-		s, ok := x.(string)
+		s, ok := plain(x).(string)
 		if !ok {
 			r.fail("sequence item %d: expected str instance, %s found", i, typeName(x))
 		}

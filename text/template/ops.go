@@ -8,7 +8,7 @@ import (
 
 // truth is Python's bool(v).
 func (r *values) truth(v any) bool {
-	switch v := v.(type) {
+	switch v := plain(v).(type) {
 	case nil, undefined:
 		return false
 	case bool:
@@ -83,7 +83,7 @@ func (r *values) toInt(v any) int64 {
 
 // wantString is an argument that must be a string.
 func (r *values) wantString(what string, v any) string {
-	s, ok := v.(string)
+	s, ok := plain(v).(string)
 	if u, is := v.(undefined); is {
 		r.fail("%s", u.message())
 	}
@@ -95,7 +95,7 @@ func (r *values) wantString(what string, v any) string {
 
 // items is what a loop over v walks. A generator is used up then.
 func (r *values) items(v any) []any {
-	switch v := v.(type) {
+	switch v := plain(v).(type) {
 	case *List:
 		r.work(len(v.Items))
 		return v.Items
@@ -122,7 +122,7 @@ func (r *values) items(v any) []any {
 
 // length is len(v).
 func (r *values) length(v any) int {
-	switch v := v.(type) {
+	switch v := plain(v).(type) {
 	case string:
 		r.work(len(v))
 		n := 0
@@ -157,6 +157,7 @@ func (r *values) equal(a, b any, depth int) bool {
 		}
 		return r.number(a) == r.number(b)
 	}
+	a, b = plain(a), plain(b)
 	switch a := a.(type) {
 	case undefined:
 		_, ok := b.(undefined)
@@ -195,9 +196,9 @@ func (r *values) equal(a, b any, depth int) bool {
 // order is -1, 0 or 1; not ok where Python has no order, or there is a NaN.
 func (r *values) order(op string, a, b any) (n int, ok bool) {
 	r.step()
-	switch x := a.(type) {
+	switch x := plain(a).(type) {
 	case string:
-		if y, is := b.(string); is {
+		if y, is := plain(b).(string); is {
 			r.work(min(len(x), len(y)))
 			return strings.Compare(x, y), true
 		}
@@ -278,9 +279,9 @@ func (r *values) compare(op string, a, b any) bool {
 
 // contains is item in of.
 func (r *values) contains(of, item any) bool {
-	switch of := of.(type) {
+	switch of := plain(of).(type) {
 	case string:
-		s, ok := item.(string)
+		s, ok := plain(item).(string)
 		if !ok {
 			r.fail("'in <string>' requires string as left operand, not %s", typeName(item))
 		}
@@ -334,15 +335,22 @@ func (e *binaryExpr) eval(r *run) any {
 
 func (r *values) binary(op string, a, b any) any {
 	for _, v := range []any{a, b} {
-		if u, ok := v.(undefined); ok && (op != "%" || !isString(a)) {
+		if u, ok := v.(undefined); ok && (op != "%" || !isText(a)) {
 			r.fail("%s", u.message())
 		}
 	}
-	if v, ok := r.sequences(op, a, b); ok {
+	_, left := a.(markup)
+	_, right := b.(markup)
+	if left || right {
+		if v, ok := r.markupBinary(op, a, b); ok {
+			return v
+		}
+	}
+	if v, ok := r.sequences(op, plain(a), plain(b)); ok {
 		return v
 	}
 	if !isNumber(a) || !isNumber(b) {
-		if isString(a) && op == "+" {
+		if isText(a) && op == "+" {
 			r.fail("can only concatenate str (not \"%s\") to str", typeName(b))
 		}
 		r.fail("unsupported operand type(s) for %s: '%s' and '%s'", op, typeName(a), typeName(b))

@@ -34,6 +34,9 @@ func Parse(source string) (t *Template, err error) {
 	source = strings.TrimSuffix(source, "\n")
 	p := &parser{source: source, tokens: lex(source)}
 	body := p.statements(nil)
+	if len(p.unknown) > 0 {
+		p.fail(p.unknown[0].pos, "%s", p.unknown[0].message)
+	}
 	return &Template{source, body}, nil
 }
 
@@ -46,6 +49,29 @@ type parser struct {
 	loops  int
 	blocks []string   // names
 	macro  *macroStmt // that is being read
+	// Filters and tests that there are not, so far. They are errors as soon as a template is read, but for those right
+	// in an if, which are when they run: templates ask there whether they have them.
+	unknown []unknown
+}
+
+// unknown is a filter or a test that there is not.
+type unknown struct {
+	pos     int
+	message string
+	settled bool // it is an error
+}
+
+// mayBeUnknown takes back what was found within an if.
+func (p *parser) mayBeUnknown(from int) {
+	left := slices.DeleteFunc(p.unknown[from:], func(u unknown) bool { return !u.settled })
+	p.unknown = append(p.unknown[:from], left...)
+}
+
+// settle says that what was found within a loop, a macro or the like is an error, though it be within an if.
+func (p *parser) settle(from int) {
+	for i := range p.unknown[from:] {
+		p.unknown[from+i].settled = true
+	}
 }
 
 func (p *parser) current() lexeme { return p.tokens[p.next] }
@@ -185,10 +211,12 @@ func (p *parser) statement(word lexeme) stmt {
 	case "call":
 		return p.callTag(word)
 	case "filter":
+		defer p.settle(len(p.unknown))
 		f := p.filters(nil, true)
 		body, _ := p.body("endfilter")
 		return &filterBlock{f.(*filterExpr), body}
 	case "generation":
+		defer p.settle(len(p.unknown))
 		body, _ := p.body("endgeneration")
 		return &generationStmt{body}
 	case "print":
@@ -222,6 +250,7 @@ func (p *parser) forLoop(word lexeme) stmt {
 	f.target = p.target("in")
 	p.expect(name, "in")
 	f.over = p.tuple(tupleOptions{end: "recursive"})
+	defer p.settle(len(p.unknown))
 	if p.skip(name, "if") {
 		f.test = p.expression(true)
 	}
@@ -238,6 +267,7 @@ func (p *parser) forLoop(word lexeme) stmt {
 
 func (p *parser) ifTag() stmt {
 	f := &ifStmt{}
+	defer p.mayBeUnknown(len(p.unknown))
 	for {
 		f.tests = append(f.tests, p.tuple(tupleOptions{}))
 		body, end := p.body("elif", "else", "endif")
@@ -257,6 +287,7 @@ func (p *parser) set() stmt {
 	if p.skip(operator, "=") {
 		return &setStmt{target, p.tuple(tupleOptions{conditional: true})}
 	}
+	defer p.settle(len(p.unknown))
 	var filter *filterExpr
 	if p.is(operator, "|") {
 		filter = p.filters(nil, false).(*filterExpr)
@@ -275,6 +306,7 @@ func (p *parser) block(word lexeme) stmt {
 	b := &blockStmt{scoped: p.skip(name, "scoped")}
 	loops := p.loops
 	p.loops = 0
+	defer p.settle(len(p.unknown))
 	b.body, _ = p.body("endblock")
 	p.loops = loops
 	p.skip(name, title.text)
@@ -291,6 +323,7 @@ func (p *parser) with() stmt {
 		p.expect(operator, "=")
 		w.values = append(w.values, p.expression(true))
 	}
+	defer p.settle(len(p.unknown))
 	w.body, _ = p.body("endwith")
 	return w
 }
@@ -343,6 +376,7 @@ func (p *parser) signature(m *macroStmt) {
 func (p *parser) macroTag(word lexeme) stmt {
 	m := &macroStmt{place: place(word.pos)}
 	m.name = p.expect(name, "").text
+	defer p.settle(len(p.unknown))
 	p.signature(m)
 	p.macroBody(m, "endmacro")
 	return m
@@ -366,6 +400,7 @@ func (p *parser) callTag(word lexeme) stmt {
 		p.fail(pos, "expected call")
 	}
 	outer := p.macro
+	defer p.settle(len(p.unknown))
 	p.macroBody(block, "endcall")
 	if outer != nil { // names within the block belong to the macro around it, too
 		outer.caller = outer.caller || block.caller

@@ -51,6 +51,7 @@ func (p *parser) tuple(o tupleOptions) expr {
 
 func (p *parser) expression(conditional bool) expr {
 	defer p.deeper()()
+	before := len(p.unknown)
 	e := p.or()
 	for n := 0; conditional && p.is(name, "if"); p.longer(&n) {
 		pos := p.advance().pos
@@ -58,6 +59,7 @@ func (p *parser) expression(conditional bool) expr {
 		if p.skip(name, "else") {
 			c.other = p.expression(true)
 		}
+		p.mayBeUnknown(before)
 		e = c
 	}
 	return e
@@ -349,7 +351,7 @@ func (p *parser) filters(e expr, started bool) expr {
 		t := p.expect(name, "")
 		f := &filterExpr{place: place(t.pos), of: e, name: t.text, f: filterTable[t.text]}
 		if f.f == nil {
-			p.fail(t.pos, "there is no filter named '%s'", t.text)
+			p.unknown = append(p.unknown, unknown{pos: t.pos, message: noFilter(t.text)})
 		}
 		if p.is(operator, "(") {
 			f.args = p.arguments()
@@ -365,7 +367,7 @@ func (p *parser) test(e expr) expr {
 	t := p.expect(name, "")
 	x := &testExpr{place: pos, of: e, name: t.text, f: testTable[t.text]}
 	if x.f == nil {
-		p.fail(t.pos, "there is no test named '%s'", t.text)
+		p.unknown = append(p.unknown, unknown{pos: t.pos, message: "there is no test named '" + t.text + "'"})
 	}
 	switch n := p.current(); {
 	case p.is(operator, "("):

@@ -16,6 +16,8 @@ func (r *values) text(v any) string {
 	switch v := v.(type) {
 	case string:
 		return v
+	case markup:
+		return string(v)
 	case undefined:
 		return ""
 	}
@@ -48,6 +50,10 @@ func (r *values) repr(b *strings.Builder, v any, depth int) {
 		b.WriteString(floatText(v))
 	case string:
 		reprString(b, v)
+	case markup:
+		b.WriteString("Markup(")
+		reprString(b, string(v))
+		b.WriteByte(')')
 	case *List:
 		r.reprList(b, v, depth)
 	case *Dict:

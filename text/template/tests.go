@@ -31,18 +31,24 @@ func init() {
 		"integer":     kind(func(v any) bool { _, ok := v.(int64); return ok }),
 		"float":       kind(func(v any) bool { _, ok := v.(float64); return ok }),
 		"number":      kind(isNumber),
-		"string":      kind(isString),
+		"string":      kind(isText),
 		"mapping":     kind(func(v any) bool { _, ok := v.(*Dict); return ok }),
 		"sequence":    kind(isSequence),
 		"iterable":    kind(func(v any) bool { _, ok := v.(*generator); return ok || isSequence(v) || isLoop(v) }),
 		"callable":    kind(isCallable),
-		"escaped":     kind(func(any) bool { return false }),
+		"escaped":     kind(func(v any) bool { _, ok := v.(markup); return ok }),
 		"lower":       testCase(unicode.IsLower, unicode.IsUpper),
 		"upper":       testCase(unicode.IsUpper, unicode.IsLower),
 		"sameas":      testSame,
 		"in":          func(r *run, c call) bool { a := c.bind(r, "in", "value", "seq"); return r.contains(a[1], a[0]) },
-		"filter":      func(r *run, c call) bool { return filterTable[r.text(c.bind(r, "filter", "value")[0])] != nil },
-		"test":        func(r *run, c call) bool { return testTable[r.text(c.bind(r, "test", "value")[0])] != nil },
+		"filter": func(r *run, c call) bool {
+			name, ok := r.named("filter", c)
+			return ok && (filterTable[name] != nil || unbuilt[name])
+		},
+		"test": func(r *run, c call) bool {
+			name, ok := r.named("test", c)
+			return ok && testTable[name] != nil
+		},
 	}
 	for op, names := range map[string]string{"==": "eq equalto ==", "!=": "ne !=", ">": "gt greaterthan >", ">=": "ge >=",
 		"<": "lt lessthan <", "<=": "le <="} {
@@ -50,6 +56,16 @@ func init() {
 			testTable[n] = compare(op)
 		}
 	}
+}
+
+// named is the name that the tests filter and test look up; not ok: it is no text.
+func (r *run) named(test string, c call) (string, bool) {
+	v := plain(c.bind(r, test, "value")[0])
+	if _, err := hashed(v); err != nil {
+		r.fail("%v", err)
+	}
+	name, ok := v.(string)
+	return name, ok
 }
 
 // testRest asks for the rest of a division by two.
@@ -72,7 +88,7 @@ func isLoop(v any) bool {
 // isSequence reports whether v has a length and items, as Jinja asks.
 func isSequence(v any) bool {
 	switch v := v.(type) {
-	case string, *Dict, undefined:
+	case string, markup, *Dict, undefined:
 		return true
 	case *List:
 		return v.kind == "" || v.kind == "tuple" || v.kind == "range"
@@ -108,6 +124,8 @@ func testSame(r *run, c call) bool {
 	switch a[0].(type) {
 	case undefined:
 		return false
+	case markup:
+		r.fail("sameas of a Markup is not built")
 	}
 	return typeName(a[0]) == typeName(a[1]) && a[0] == a[1]
 }

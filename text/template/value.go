@@ -7,7 +7,7 @@ import (
 )
 
 // A value is what Python would have: nil (None), bool, int64, float64, string, *List, *Dict, or one of the kinds that
-// only templates make: undefined, *generator, *namespace, *macro, *loop, *function.
+// only templates make: undefined, markup, *generator, *namespace, *macro, *loop, *function.
 
 // List is a list, a tuple, or a view of a dict.
 type List struct {
@@ -50,8 +50,10 @@ func hashed(key any) (any, error) {
 		return nil, fmt.Errorf("unhashable type: '%s'", typeName(key))
 	case *Dict:
 		return nil, fmt.Errorf("unhashable type: '%s'", typeName(key))
+	case markup:
+		return string(k), nil
 	case undefined:
-		return nil, fmt.Errorf("%s", k.message())
+		return undefined{}, nil // all are one key
 	}
 	return key, nil
 }
@@ -152,6 +154,8 @@ func typeName(v any) string {
 		return "float"
 	case string:
 		return "str"
+	case markup:
+		return "Markup"
 	case *Dict:
 		return "dict"
 	case *List:

@@ -1,10 +1,11 @@
-"""Writes golden.json: what transformers (5.23.0, jinja2 3.1.6) makes of templates and conversations.
+"""Writes golden.json: what transformers (5.24.0, jinja2 3.1.6) makes of templates and conversations.
 
     python3 testdata/golden.py           (in text/template)
 
 The environment is the one that transformers renders chat templates in; only the clock stands still.
 """
 
+import copy
 import datetime
 import glob
 import json
@@ -81,7 +82,8 @@ SNIPPETS = open(os.path.join(HERE, "snippets.txt"), encoding="utf-8").read().spl
 def outcome(source, variables):
     """The text, or null where it raises an error, and the message if the template raised it itself."""
     try:
-        return utils._cached_compile_jinja_template(source).render(**variables), None
+        # some filters change what they are given
+        return utils._cached_compile_jinja_template(source).render(**copy.deepcopy(variables)), None
     except jinja2.exceptions.TemplateError as e:
         return None, str(e.message) if type(e) is jinja2.exceptions.TemplateError else ""
     except Exception:
