@@ -46,7 +46,8 @@ type Options struct {
 	Strict bool
 
 	// Sandbox is for scripts of strangers: whatever Libraries says there are no files, processes, debug library or
-	// bytecode, and functions that change or tell what all states share are refused. MemoryLimit, ArrayLimit, WriteLimit
+	// bytecode, functions that change or tell what all states share are refused, and mx, its modules and their classes
+	// stay as they are. MemoryLimit, ArrayLimit, WriteLimit
 	// and SourceLimit are then 256 MiB, 1 GiB, 1 GiB and 1 MiB unless they are given; TimeLimit and InstructionLimit, or a
 	// context with a deadline, are the host's to set. What a script hands over to mx.async_eval is waited for when the
 	// call ends.

@@ -8,6 +8,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/luabind/lua51"
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
@@ -270,7 +271,9 @@ func (w *capturer) function(v *lua.LFunction, at trail, depth int) {
 	}
 	w.key = append(w.key, 'f')
 	w.object(v.Proto)
-	w.protos = append(w.protos, v.Proto)
+	if !lua51.IsEmbedded(w.s.State, v) { // whose globals are no script's
+		w.protos = append(w.protos, v.Proto)
+	}
 	from := new(trail)
 	*from = at
 	for i, up := range v.Upvalues {
@@ -330,15 +333,7 @@ func (w *capturer) findModules() {
 	for _, m := range s.mx.inner {
 		w.modules = append(w.modules, m)
 	}
-	loaded, _ := s.L.GetField(s.L.GetGlobal("package"), "loaded").(*lua.LTable)
-	for _, name := range libraryNames {
-		if loaded == nil {
-			break
-		}
-		if m, ok := loaded.RawGetString(name).(*lua.LTable); ok {
-			w.modules = append(w.modules, m)
-		}
-	}
+	w.modules = append(w.modules, s.standard...)
 }
 
 // libraryNames are Lua's libraries. A script's own modules hold its state, as other tables do.

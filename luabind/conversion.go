@@ -217,7 +217,9 @@ func (c *outward) table(t *lua.LTable, depth int) (any, error) {
 	}
 	c.tables[t] = nil
 	before := c.carried
-	c.s.Unfold(t)
+	if err := c.unfold(t); err != nil {
+		return nil, err
+	}
 	var made any
 	var err error
 	if n := t.Len(); n > 0 {
@@ -227,6 +229,21 @@ func (c *outward) table(t *lua.LTable, depth int) (any, error) {
 	}
 	c.tables[t], c.copies[t] = made, carried{c.bytes - before.bytes, c.elements - before.elements}
 	return made, err
+}
+
+// unfold shows all entries of a library's table. Where that loads a module which is written in Lua, outside of a call
+// from the host, it is a call of its own, with a call's limits.
+func (c *outward) unfold(t *lua.LTable) error {
+	s := c.s
+	if !s.Idle() || !s.Delayed(t) {
+		s.Unfold(t)
+		return nil
+	}
+	_, err := s.Call(c.ctx, s.Func(func(L *lua.LState) int {
+		s.Unfold(L.CheckTable(1))
+		return 0
+	}), t)
+	return err
 }
 
 func (c *outward) list(t *lua.LTable, n, depth int) (any, error) {

@@ -203,7 +203,7 @@ func (s *State) openErrors() {
 		case "traceback":
 			L.Push(lua.LString(e.traceback))
 		default: // string methods, on the text
-			f, ok := L.GetField(L.GetGlobal("string"), key).(*lua.LFunction)
+			f, ok := lua51.StringMethod(s.State, key)
 			if !ok {
 				return 0
 			}

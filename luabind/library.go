@@ -63,7 +63,7 @@ func libraryProto(file string) *lua.FunctionProto {
 	if err != nil {
 		panic("BUG: scripts: " + err.Error())
 	}
-	proto, err := lua51.CompileMethods(strings.NewReader(string(text)), libraryPrefix+file)
+	proto, err := lua51.CompileEmbedded(strings.NewReader(string(text)), libraryPrefix+file)
 	if err != nil {
 		panic("BUG: scripts: " + err.Error())
 	}
@@ -121,8 +121,8 @@ func (m writtenModule) delay() {
 	}
 }
 
-// load fills the module's tables. A script's limits and its cancellation do not end it half-way. If something else
-// does, such as calls that are nested too deep, the module is as it was before, and its next use loads it.
+// load fills the module's tables, under the limits of the script that first uses something of it. If these end it
+// half-way, or calls that are nested too deep, the module is as it was before, and its next use loads it.
 func (m writtenModule) load() {
 	s, tables := m.s, m.tables()
 	done, before := false, map[*lua.LTable][]string{} // functions of Go
@@ -133,25 +133,21 @@ func (m writtenModule) load() {
 	for _, inner := range libraryInner[m.name] {
 		tables[m.name].RawSetString(inner, tables[m.name+"."+inner])
 	}
+	outer, quiet := s.mx.defining, s.Quiet
+	s.mx.defining, s.Quiet = &defined{}, true
 	defer func() {
-		if done {
-			return
-		}
-		for _, t := range tables {
-			for _, name := range keysOf(t) {
-				if !slices.Contains(before[t], name) {
-					t.RawSetString(name, lua.LNil)
+		if !done {
+			s.mx.forget(s.mx.defining)
+			for _, t := range tables {
+				for _, name := range keysOf(t) {
+					if !slices.Contains(before[t], name) {
+						t.RawSetString(name, lua.LNil)
+					}
 				}
 			}
+			m.delay()
 		}
-		m.delay()
-	}()
-	L, ctx, quiet := s.L, s.L.Context(), s.Quiet
-	lua51.SetContext(L, nil)
-	s.Quiet = true
-	defer func() {
-		s.Quiet = quiet
-		lua51.SetContext(L, ctx)
+		s.mx.defining, s.Quiet = outer, quiet
 	}()
 	_, err := s.Protect(nil, s.Func(func(*lua.LState) int {
 		m.run()
@@ -161,7 +157,8 @@ func (m writtenModule) load() {
 		s.reraise(&luaFailure{err})
 	}
 	done = true
-	for _, t := range tables {
+	for name, t := range tables {
+		keep(s, t, "mx."+name)
 		s.looks.library(t)
 	}
 }
@@ -233,7 +230,7 @@ func (m writtenModule) runFile(name string, with *lua.LTable) lua.LValue {
 	if i < 0 {
 		panic("BUG: scripts: " + m.name + " has no file " + name)
 	}
-	s.L.Push(lua51.Main(s.L, m.files[i].proto, s.ownMethods))
+	s.L.Push(lua51.Embedded(s.State, m.files[i].proto, s.ownMethods))
 	n := with.Len()
 	for i := range n {
 		s.L.Push(with.RawGetInt(i + 1))
@@ -258,11 +255,32 @@ func (s *State) defineLibrary(module string, t *lua.LTable) *lua.LFunction {
 	}
 	f := newFunction(row)
 	made := s.define(s.mx.inner[in], f, fn)
+	note := s.mx.defining
+	note.functions, note.names = append(note.functions, made), append(note.names, f.name)
 	if class, ok := t.RawGetString("class").(*lua.LTable); ok {
 		s.mx.classes[class] = f
+		note.classes = append(note.classes, class)
 		s.mx.inner[in].RawSetString(row.name[len(in)+1:], class)
 	}
 	return made
+}
+
+// defined is what a module that is being loaded has told the state of.
+type defined struct {
+	functions []*lua.LFunction
+	names     []string
+	classes   []*lua.LTable
+}
+
+// forget takes back what a module has told that could not be loaded.
+func (m *module) forget(d *defined) {
+	for i, f := range d.functions {
+		delete(m.help, f)
+		delete(m.funcs, d.names[i])
+	}
+	for _, c := range d.classes {
+		delete(m.classes, c)
+	}
 }
 
 // libraryRow is the row of a function that a module describes, and the function, its upvalue.

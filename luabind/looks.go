@@ -5,6 +5,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/luabind/lua51"
 	"github.com/mlxlua/mlxlua/luabind/reach"
 	"github.com/mlxlua/mlxlua/tensor"
 )
@@ -50,12 +51,7 @@ func (l *looks) open(s *State) {
 // compared what they have used.
 func (l *looks) libraries() {
 	s := l.s
-	tables := []*lua.LTable{s.mx.LTable}
-	for _, name := range libraryNames {
-		if t, ok := s.L.GetGlobal(name).(*lua.LTable); ok {
-			tables = append(tables, t)
-		}
-	}
+	tables := append([]*lua.LTable{s.mx.LTable}, s.standard...)
 	written := map[*lua.LTable]bool{} // in Lua, and not loaded yet
 	for _, m := range library() {
 		for _, t := range (writtenModule{s, m}).tables() {
@@ -81,8 +77,10 @@ func (l *looks) libraries() {
 		}
 	}
 	l.walker.Skip(s.arrays.methods)
+	l.walker.Skip(lua51.EmbeddedGlobals(s.State))
 	l.walker.FixAll(func() {
 		s.Roots(l.walker.Value)
+		l.value(s.packages.loaded)
 		l.value(s.metas[shapeKind])
 	})
 	l.walker.Plain = s.arrays.meta
@@ -153,6 +151,7 @@ func (l *looks) run(due bool, xs []*tensor.Array) bool {
 	clear(l.threads)
 	if known {
 		s.Roots(w.Value)
+		w.Value(s.packages.loaded)
 		w.Value(s.metas[shapeKind])
 		for _, d := range l.dtypes {
 			if d.Env != w.Global || d.Metatable != s.metas[dtypeKind] {

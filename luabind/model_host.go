@@ -36,6 +36,9 @@ func openModelHost(s *State) lua.LValue {
 		},
 		"list": func(L *lua.LState) (lua.LValue, error) {
 			v := L.CheckTable(1)
+			if name := s.Frozen(v); name != "" {
+				return nil, fmt.Errorf("%s belongs to the library", name)
+			}
 			v.Metatable = jsonArray(L)
 			return v, nil
 		},

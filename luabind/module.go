@@ -66,7 +66,7 @@ func (s *State) openMX() {
 	loaded := s.L.GetField(s.L.GetGlobal("package"), "loaded").(*lua.LTable)
 	loaded.RawSetString("mx", mx)
 	s.L.SetGlobal("mx", mx)
-	s.openPackages()
+	openPackages(s)
 }
 
 // module is the module mx of a state. It knows what mx holds, for help, completion and hints.
@@ -79,6 +79,8 @@ type module struct {
 	funcs   map[string]*function         // by full name: "softmax", "random.uniform"
 	help    map[*lua.LFunction]*function // by what a script has
 	classes map[*lua.LTable]*function    // of modules written in Lua: what makes their objects
+
+	defining *defined // by the module that is being loaded; nil: none is
 }
 
 // open makes what the module holds.

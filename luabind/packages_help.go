@@ -18,24 +18,15 @@ import (
 // packageTables are the tables whose functions help knows, by their names in the manual: the package itself, and the
 // classes of what it makes.
 func packageTables(s *State) map[string]*lua.LTable {
-	library, ok := s.Entry(s.L.G.Global, "package").(*lua.LTable)
-	if !ok {
-		return nil
-	}
-	loaded, ok := s.Entry(library, "loaded").(*lua.LTable)
-	if !ok {
-		return nil
-	}
-	s.Unfold(loaded)
 	out := map[string]*lua.LTable{}
 	add := func(name string, v lua.LValue) {
 		if t, ok := v.(*lua.LTable); ok {
 			out[name] = t
 		}
 	}
-	add("lm", loaded.RawGetString("lm"))
-	add("lm.Session", loaded.RawGetString("lm.text"))
-	add("lm.host", loaded.RawGetString("lm.host"))
+	add("lm", s.packages.loaded.RawGetString("lm"))
+	add("lm.Session", s.packages.loaded.RawGetString("lm.text"))
+	add("lm.host", s.packages.loaded.RawGetString("lm.host"))
 	if lm := out["lm"]; lm != nil {
 		add("lm.Config", lm.RawGetString("Config"))
 		add("lm.Weights", lm.RawGetString("Weights"))

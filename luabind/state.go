@@ -28,6 +28,8 @@ type State struct {
 	own    *tensor.Stream // the stream of a state in a sandbox
 
 	mx       *module
+	packages programPackages
+	standard []*lua.LTable // Lua's libraries
 	arrays   *arrayType
 	dtypes   map[tensor.DType]*lua.LUserData
 	metas    map[string]*lua.LTable // metatables of the other userdata, by kind
@@ -100,10 +102,16 @@ func New(opt Options) *State {
 		giveStream(s)
 	}
 	s.looks.open(s)
+	for _, name := range libraryNames {
+		if t, ok := s.L.GetGlobal(name).(*lua.LTable); ok {
+			s.standard = append(s.standard, t)
+		}
+	}
 	s.openCollector()
 	s.openMX()
 	if opt.Sandbox {
 		refuseShared(s)
+		keepLibraries(s)
 		takeStream(s)
 	}
 	s.tracer = s.Func(s.traceback)

@@ -6,8 +6,9 @@
 // use(name) runs another file of the folder, once, and returns what that one returns; use("mx.utils") is a module,
 // whatever a script has set mx.utils to. A module is run when a script first uses something of it.
 //
-// In all files here a method that is written function C:f(...) checks that it is called on an object of C, or of a
-// class with a parent in common, before it begins: see luabind/methods.go.
+// All files here have globals of their own, as Lua 5.1 has them: what scripts set theirs to, or the methods of strings,
+// does not concern them. In all of them a method that is written function C:f(...) checks that it is
+// called on an object of C, or of a class with a parent in common, before it begins: see luabind/methods.go.
 package scripts
 
 import "embed"

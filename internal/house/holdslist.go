@@ -6,6 +6,11 @@ var heldCode = map[string]heldValue{
 	// What there is from the start, and holds no array but by what looks walk or compare (looks.libraries).
 	"luabind.State.dtypes":                  {isRoot, "a look asks each for what a script has given it"},
 	"luabind.State.metas":                   {isRoot, "scripts come to that of shapes only, which is walked"},
+	"luabind.State.standard":                {isRoot, "Lua's libraries: fixed tables, which looks compare"},
+	"luabind.programPackages.loaded":        {isRoot, "a look walks it"},
+	"luabind/lua51.embedded.globals":        {isRoot, "scripts cannot come to it: functions of Go"},
+	"luabind/lua51.globalEntry.v":           {isRoot, "a function of Go's, or a number"},
+	"luabind/lua51.Freezer.tables":          {isRoot, "tables of libraries, which looks come to where scripts do"},
 	"luabind.State.tracer":                  {isRoot, "a function of Go's without upvalues"},
 	"luabind.arrayType.*":                   {isRoot, "scripts cannot come to them"},
 	"luabind.module.*":                      {isRoot, "mx and its modules: fixed tables, which looks compare"},
@@ -70,4 +75,6 @@ var heldCode = map[string]heldValue{
 	"luabind/lua51.hook.*":         {passing, "a thread that runs under it: State.Threads"},
 	"luabind/lua51.hooking.*":      {passing, "a thread that runs under it: State.Threads"},
 	"luabind/lua51.debugLibrary.*": {isRoot, "a table that is in the registry, and a function of Go's"},
+	"luabind.defined.*":            {passing, "what a module's tables hold while it is being loaded"},
+	"luabind.keeper.seen":          {passing, "a walk over a library, during which no Lua code runs"},
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -75,7 +76,7 @@ func compile(ctx context.Context, src io.Reader, name string, most int64, m *men
 	if m.err != nil {
 		return nil, m.err
 	}
-	if m.methods {
+	if m.embedded {
 		stmts = withCheck(stmts)
 	}
 	proto, err = generate(ctx, stmts, name, text.Len())
@@ -207,7 +208,7 @@ type mender struct {
 	name        string
 	depth       int
 	err         error
-	methods     bool    // they begin with a check, see CompileMethods
+	embedded    bool    // it is embedded code: see CompileEmbedded
 	sure        *string // Options.Sure where conditions show themselves, see seeConditions; else nil
 	*conditions         // of sure
 }
@@ -341,7 +342,7 @@ func (m *mender) stmt(s ast.Stmt) {
 		}
 		if s.Name.Receiver != nil {
 			s.Name.Receiver = m.expr(s.Name.Receiver)
-			if m.methods {
+			if m.embedded {
 				checkSelf(s)
 			}
 		}
@@ -390,6 +391,9 @@ func (m *mender) expr(e ast.Expr) ast.Expr {
 			e.Receiver = m.expr(e.Receiver)
 		}
 		m.exprs(e.Args)
+		if m.embedded && slices.Contains(stringMethods, e.Method) {
+			stringMethod(e)
+		}
 	case *ast.LogicalOpExpr:
 		e.Lhs, e.Rhs = m.expr(e.Lhs), m.expr(e.Rhs)
 		e.Lhs = m.operand(e)

@@ -49,6 +49,12 @@ func (s *Folds) Delay(t *lua.LTable, fill func()) {
 	s.folds[t].fill = fill
 }
 
+// Delayed reports whether a table's entries are still to be made.
+func (s *Folds) Delayed(t *lua.LTable) bool {
+	f := s.folds[t]
+	return f != nil && f.fill != nil
+}
+
 // Hidden are the names that a table hides.
 func (s *Folds) Hidden(t *lua.LTable) []string {
 	if f := s.folds[t]; f != nil {

@@ -10,8 +10,8 @@ import (
 // frameFields is where gopher-lua keeps a thread's frames, and what an instruction works on. Its API shows frames one
 // at a time and counts them from the top; this reads them in place. Fields that are not exported give numbers only.
 var frameFields = func() (f struct {
-	current, parent, fn, idx, pc, localBase, tailCalls, isGo, proto, code, constants, source, lines, defined, array,
-	keys int
+	current, parent, fn, idx, pc, localBase, tailCalls, isGo, env, proto, code, constants, source, lines, defined int
+	array, keys                                                                                                   int // of a table
 }) {
 	at := func(t reflect.Type, name string) int {
 		field, ok := t.FieldByName(name)
@@ -26,7 +26,7 @@ var frameFields = func() (f struct {
 	frame := state.Field(f.current).Type.Elem()
 	f.parent, f.fn, f.pc, f.localBase = at(frame, "Parent"), at(frame, "Fn"), at(frame, "Pc"), at(frame, "LocalBase")
 	f.idx, f.tailCalls = at(frame, "Idx"), at(frame, "TailCall")
-	f.isGo, f.proto = at(function, "IsG"), at(function, "Proto")
+	f.isGo, f.env, f.proto = at(function, "IsG"), at(function, "Env"), at(function, "Proto")
 	f.code, f.constants = at(proto, "Code"), at(proto, "Constants")
 	f.source, f.lines = at(proto, "SourceName"), at(proto, "DbgSourcePositions")
 	f.defined = at(proto, "LineDefined")
@@ -150,6 +150,23 @@ func clearRegisters(L *lua.LState) {
 	for no := L.GetTop(); no > -base; no-- {
 		L.SetLocal(top, no, lua.LNil) // any register of the thread, by a number that may be negative
 	}
+}
+
+// global is the number of the constant that names the global which the frame reads or sets, or is about to.
+func (f frame) global() int {
+	pc := int(f.v.Field(frameFields.pc).Int()) - 1
+	return int(f.proto().Field(frameFields.code).Index(pc).Uint() & (1<<18 - 1))
+}
+
+// constant is a constant of the frame's function that is a number or a string; others are nil.
+func (f frame) constant(i int) lua.LValue {
+	switch k := f.proto().Field(frameFields.constants).Index(i).Elem(); k.Kind() {
+	case reflect.Float64:
+		return lua.LNumber(k.Float())
+	case reflect.String:
+		return lua.LString(k.String())
+	}
+	return lua.LNil
 }
 
 // Indexed is the value whose field a thread's Lua function, the one that runs or has called the Go functions that do,

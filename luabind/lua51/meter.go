@@ -193,7 +193,7 @@ func (p *stepper) Done() <-chan struct{} {
 	if m.broken == nil {
 		if m.limits.Instructions > 0 && m.steps > m.limits.Instructions {
 			m.trip(limitError("the script ran %d instructions, which is the limit", m.limits.Instructions))
-		} else if m.limits.Memory > 0 {
+		} else if m.limits.Memory > 0 || m.s.Freezer.names != nil {
 			p.weigh()
 		}
 	}
@@ -223,10 +223,11 @@ const (
 	coroutineBytes = 44 << 10
 )
 
-// weigh counts what the instruction that is about to run will make.
+// weigh counts what the instruction that is about to run will make, and refuses it if it would change a frozen table.
 func (p *stepper) weigh() {
 	frame := frame{p.frame.Elem()}
 	op, a, b, c := frame.instruction()
+	p.writes(frame, op, a, b)
 	switch op {
 	case lua.OP_CONCAT:
 		bytes := int64(stringBytes)
@@ -262,16 +263,12 @@ func (p *stepper) weigh() {
 	}
 }
 
-// operand is a register's value, or a constant that is a number; others are nil.
+// operand is a register's value, or a constant that is a number or a string; others are nil.
 func (p *stepper) operand(f frame, rk int) lua.LValue {
 	if rk < 1<<8 {
 		return p.L.Get(rk + 1)
 	}
-	k := f.proto().Field(frameFields.constants).Index(rk - 1<<8).Elem()
-	if k.Kind() == reflect.Float64 {
-		return lua.LNumber(k.Float())
-	}
-	return lua.LNil
+	return f.constant(rk - 1<<8)
 }
 
 // entry counts a table's entry: all those before it too, where it becomes an element far behind the last.

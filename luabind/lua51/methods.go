@@ -1,30 +1,25 @@
 package lua51
 
 import (
-	"context"
-	"io"
-
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// The check of methods is a local variable around the chunk that no program can name.
+// The methods of embedded code check what they are called on: the body of function C:f(...) begins with a call of a
+// function of the host, with self, C, and the names C and f. That function is a local variable around the chunk that no
+// program can name.
 const checkName = "(check)"
 
-// CompileMethods is Compile of a text whose methods check what they are called on: the body of function C:f(...) begins
-// with a call of a function of the host, with self, C, and the names C and f. Main makes the text's function.
-func CompileMethods(src io.Reader, name string) (*lua.FunctionProto, error) {
-	return compile(context.Background(), src, name, 0, &mender{methods: true})
-}
-
-// Main is the function of a text that CompileMethods has compiled, whose methods call check.
-func Main(L *lua.LState, proto *lua.FunctionProto, check *lua.LFunction) *lua.LFunction {
-	L.Push(L.NewFunctionFromProto(proto))
+// main is the function of a text that was compiled so, whose methods call check.
+func main(L *lua.LState, proto *lua.FunctionProto, env *lua.LTable, check *lua.LFunction) *lua.LFunction {
+	around := L.NewFunctionFromProto(proto)
+	around.Env = env
+	L.Push(around)
 	L.Push(check)
 	L.Call(1, 1)
-	main := L.Get(-1).(*lua.LFunction)
+	chunk := L.Get(-1).(*lua.LFunction)
 	L.Pop(1)
-	return main
+	return chunk
 }
 
 // withCheck makes of a chunk

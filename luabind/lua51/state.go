@@ -51,6 +51,7 @@ type Options struct {
 // State is a state of gopher-lua that behaves as Lua 5.1. It belongs to one goroutine at a time.
 type State struct {
 	Folds
+	Freezer
 	threads
 
 	opt      Options
@@ -59,6 +60,8 @@ type State struct {
 
 	passing map[uintptr]bool              // what Passes says yes to
 	basic   map[lua.LValueType]lua.LValue // the metatables of types without one for each value
+
+	embedded embedded
 }
 
 // maxCalls is how deep Lua functions may call each other, as Lua 5.1's LUAI_MAXCALLS.
@@ -75,7 +78,7 @@ func New(opt Options) *State {
 	s := &State{threads: threads{L: L}, opt: opt}
 	L.G.Registry.RawSetString(stateKey, &lua.LUserData{Value: s})
 	s.openLibraries()
-	if opt.Limits != (Limits{}) {
+	if opt.Limits != (Limits{}) || opt.Sandbox {
 		s.meter = &meter{s: s, limits: opt.Limits}
 	}
 	return s
@@ -244,6 +247,8 @@ func (s *State) openLibraries() {
 		s.Write(line.text.String())
 		return 0
 	}))
+	openFrozen(s)
+	openEmbedded(s)
 }
 
 // library is the table of a library that is open.
