@@ -18,9 +18,12 @@ type Buffer struct {
 	refs   atomic.Int32
 	origin Origin
 	shadow atomic.Pointer[Shadow]
-	handle Owned // the first that holds it; most have no other
+	handle Owned       // the first that holds it; most have no other
+	stale  atomic.Bool // some of its bytes may be of another owner than its own: see Settle
 
 	// Guarded by pool.mu, as origin.
+	owner        Owner   // who may see its bytes
+	mixed        bool    // it has had several owners
 	handled      bool    // handle was given out
 	held         bool    // what owns it is looked after: HeldBy
 	owners       int32   // Owned handles that hold it

@@ -235,7 +235,7 @@ func TestManyGoroutines(t *testing.T) {
 					return
 				}
 				p, _ := l.Pipeline("inc")
-				x, _ := d.AllocCopy(make([]byte, 1000+100*g))
+				x, _ := d.AllocCopy(bg, make([]byte, 1000+100*g), nil)
 				for range 20 {
 					y, _ := d.Alloc(bg, x.Len())
 					e := cb.Encoder()

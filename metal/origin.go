@@ -33,6 +33,7 @@ type Origin struct {
 	Type  string // of its elements
 
 	Account *Account // that the buffer is charged to; nil: none
+	Owner   Owner    // who may see its bytes
 }
 
 // String is "op made at file:line".
@@ -44,6 +45,7 @@ func (o Origin) String() string {
 }
 
 // SetOrigin says what the buffer is used for from now on, and charges it to the origin's account whatever that holds.
+// An owner that it did not have gets it as it is: who says so lets that one see its bytes.
 func (b *Buffer) SetOrigin(o Origin) {
 	b.pool.mu.Lock()
 	b.assign(&o)
@@ -63,6 +65,9 @@ func (b *Buffer) Assign(o *Origin) bool {
 
 // assign is SetOrigin with the pool's mu held.
 func (b *Buffer) assign(o *Origin) {
+	if o.Owner != b.owner {
+		b.owner, b.mixed = o.Owner, true
+	}
 	b.origin.Account.charge(-b.cost())
 	b.origin = *o
 	b.origin.Account.charge(b.cost())

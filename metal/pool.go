@@ -39,6 +39,10 @@ type block struct {
 	used    int     // slots in use
 	partial int     // its place in the list of slabs with room, or -1
 
+	owner    Owner   // who had it last: one, noOwner or manyOwned
+	owners   []Owner // by slot, where those differ
+	pristine bool    // what was never a slot is still as the driver gave it
+
 	mapping *Mapping // of a file, whose pages the block is: then used counts its buffers, and it is in no list
 	align   int64    // of buffers in the mapping
 
@@ -100,21 +104,29 @@ func newPool(d *Device, opt DeviceOptions) *pool {
 // maxBytes keeps sums of sizes from overflowing.
 const maxBytes = int64(1) << 61
 
-// Alloc returns a buffer of nbytes with one reference. Its contents are unspecified (0xFF under validation). If the
-// memory limit is in the way, cached memory is returned to the driver, garbage is collected, and committed command
-// buffers are waited for, as long as ctx allows; then it is an error. A size that can never fit is an error at once.
+// Alloc returns a buffer of nbytes with one reference. Its contents are what its owner has left there some time, or
+// zeros (0xFF under validation). If the memory limit is in the way, cached memory is returned to the driver, garbage is
+// collected, and committed command buffers are waited for, as long as ctx allows; then it is an error. A size that can
+// never fit is an error at once.
 func (d *Device) Alloc(ctx context.Context, nbytes int64) (*Buffer, error) {
-	return d.pool.alloc(ctx, nbytes, nil)
+	return d.pool.alloc(ctx, nbytes, nil, false)
 }
 
-// AllocFor is Alloc of a buffer with an origin: SetOrigin takes time of its own.
+// AllocFor is Alloc of a buffer with an origin, and so for an owner: SetOrigin takes time of its own.
 func (d *Device) AllocFor(ctx context.Context, nbytes int64, o *Origin) (*Buffer, error) {
-	return d.pool.alloc(ctx, nbytes, o)
+	return d.pool.alloc(ctx, nbytes, o, false)
 }
 
-// AllocCopy returns a new buffer with the contents of b.
-func (d *Device) AllocCopy(b []byte) (*Buffer, error) {
-	buf, err := d.pool.alloc(context.Background(), int64(len(b)), nil)
+// AllocToFill is AllocFor of a buffer all of whose bytes are written before its owner reads one of them: it may hold
+// another owner's bytes. Who has seen that they were written calls Settle, else the memory is zeroed when it is used
+// again, as it is where it was tainted.
+func (d *Device) AllocToFill(ctx context.Context, nbytes int64, o *Origin) (*Buffer, error) {
+	return d.pool.alloc(ctx, nbytes, o, true)
+}
+
+// AllocCopy returns a new buffer with the contents of b; the origin may be nil.
+func (d *Device) AllocCopy(ctx context.Context, b []byte, o *Origin) (*Buffer, error) {
+	buf, err := d.pool.alloc(ctx, int64(len(b)), o, true)
 	if err != nil {
 		return nil, err
 	}
@@ -122,6 +134,7 @@ func (d *Device) AllocCopy(b []byte) (*Buffer, error) {
 		buf.Release()
 		return nil, err
 	}
+	buf.Settle()
 	return buf, nil
 }
 
@@ -202,7 +215,7 @@ func (e *noMemory) Is(target error) bool { return target == ErrNoMemory }
 // Unwrap is what lies behind the error.
 func (e *noMemory) Unwrap() error { return errors.Unwrap(e.error) }
 
-func (p *pool) alloc(ctx context.Context, n int64, o *Origin) (*Buffer, error) {
+func (p *pool) alloc(ctx context.Context, n int64, o *Origin, fill bool) (*Buffer, error) {
 	if n < 0 {
 		return nil, fmt.Errorf("[alloc] the size is negative: %d bytes", n)
 	}
@@ -220,8 +233,9 @@ func (p *pool) alloc(ctx context.Context, n int64, o *Origin) (*Buffer, error) {
 	}
 	size := sizeClass(n)
 	wait := reclaim{until: p.completed + int64(p.pending)}
+	owner := Owner(0)
 	if o != nil {
-		wait.account = o.Account
+		wait.account, owner = o.Account, o.Owner
 	}
 	for {
 		if p.closed.Load() {
@@ -236,7 +250,7 @@ func (p *pool) alloc(ctx context.Context, n int64, o *Origin) (*Buffer, error) {
 			}
 			continue
 		}
-		blk, need := p.find(size)
+		blk, need := p.find(size, owner, fill)
 		var failed error
 		if blk == nil {
 			blk, failed = p.grow(need) // unlocks and locks again
@@ -245,15 +259,25 @@ func (p *pool) alloc(ctx context.Context, n int64, o *Origin) (*Buffer, error) {
 			}
 		}
 		if blk != nil {
-			b := p.place(blk, n, size)
+			b, was := p.place(blk, n, size, owner)
+			dirty := p.cleaning(b, was, fill)
 			if o != nil {
 				b.assign(o)
 			}
 			p.poison(b)
 			run := p.due()
+			if dirty.n > 0 {
+				p.calls.Add(1)
+			}
 			p.mu.Unlock()
 			if run {
 				go p.collectPaced()
+			}
+			if dirty.n > 0 {
+				if err := p.clean(dirty); err != nil {
+					b.Release()
+					return nil, err
+				}
 			}
 			return b, nil
 		}
@@ -266,7 +290,7 @@ func (p *pool) alloc(ctx context.Context, n int64, o *Origin) (*Buffer, error) {
 
 // find takes a block with room for a buffer of a size class out of the lists, or says how large a new one must be.
 // Called with mu held.
-func (p *pool) find(size int64) (*block, int64) {
+func (p *pool) find(size int64, o Owner, fill bool) (*block, int64) {
 	need := size
 	if size <= maxSlot {
 		if s := p.slabs[slotKind(size)]; len(s) > 0 {
@@ -274,14 +298,17 @@ func (p *pool) find(size int64) (*block, int64) {
 		}
 		need = slabSize(size)
 	}
-	// The youngest that fits: its pages are there, and perhaps in the processor's caches.
+	// The youngest that fits: its pages are there, and perhaps in the processor's caches. Before that one that needs no
+	// zeroing.
 	best := -1
 	i, _ := slices.BinarySearchFunc(p.idle, need, bySize)
 	for i < len(p.idle) && p.idle[i].size <= need+slack(need) {
-		if best < 0 || p.idle[i].age > p.idle[best].age {
-			best = i
-		}
 		next, _ := slices.BinarySearchFunc(p.idle[i:], p.idle[i].size+1, bySize) // of one size the first is the youngest
+		for j := i; j < i+min(next, looks); j++ {
+			if best < 0 || p.idle[j].fitter(p.idle[best], o, fill) {
+				best = j
+			}
+		}
 		i += next
 	}
 	if best < 0 {
@@ -331,26 +358,33 @@ func (p *pool) grow(need int64) (*block, error) {
 		p.mu.Lock()
 		return nil, &noMemory{fmt.Errorf("[alloc] device %s refuses %s: %w", p.dev.info.Name, formatBytes(need), err)}
 	}
-	return &block{mem: mem, size: need, partial: -1}, nil
+	return &block{mem: mem, size: need, partial: -1, owner: noOwner}, nil
 }
 
-// place makes a buffer of n bytes in a block that find or grow returned. Called with mu held.
-func (p *pool) place(blk *block, n, size int64) *Buffer {
+// place makes a buffer of n bytes for an owner in a block that find or grow returned, and tells who had that memory
+// last. Called with mu held.
+func (p *pool) place(blk *block, n, size int64, o Owner) (b *Buffer, was Owner) {
 	p.ids++
-	b := p.newBuffer()
-	b.pool, b.id, b.blk = p, p.ids, blk
+	b = p.newBuffer()
+	b.pool, b.id, b.blk, b.owner = p, p.ids, blk, o
+	was = blk.owner
 	if size <= maxSlot {
 		kind := slotKind(size)
 		if blk.slot == 0 {
 			blk.slot, blk.slots, blk.carved, blk.used = size, int(blk.size/size), 0, 0
+			blk.carve(o)
 			p.room(kind, blk)
 		}
 		i := blk.carved
 		if h := len(blk.holes); h > 0 {
 			i = int(blk.holes[h-1])
 			blk.holes = blk.holes[:h-1]
+			was = blk.ownerAt(i)
 		} else {
 			blk.carved++
+			if blk.pristine {
+				was = noOwner
+			}
 		}
 		if blk.used++; blk.used == blk.slots {
 			p.noRoom(kind, blk)
@@ -364,7 +398,7 @@ func (p *pool) place(blk *block, n, size int64) *Buffer {
 	p.used()
 	p.live++
 	p.link(b)
-	return b
+	return b, was
 }
 
 // lies sets where the buffer's n bytes lie: blk and offset are known.
@@ -412,6 +446,7 @@ func (p *pool) free(b *Buffer) {
 		return
 	}
 	p.poison(b)
+	blk.leave(b.slotIndex(), b.lastOwner())
 	if blk.slot == 0 {
 		p.list(blk)
 	} else {
@@ -421,6 +456,7 @@ func (p *pool) free(b *Buffer) {
 		}
 		if blk.used--; blk.used == 0 {
 			p.noRoom(kind, blk)
+			blk.join()
 			blk.slot, blk.holes = 0, blk.holes[:0]
 			p.list(blk)
 		} else {
@@ -439,38 +475,46 @@ func (p *pool) poison(b *Buffer) {
 	if !p.dev.validate.Load() {
 		return
 	}
-	mem, n := b.blk.mem, b.cost()
-	if mem.Host != nil {
-		copyPoison(mem.Host[b.offset : b.offset+n])
-		return
-	}
-	for at := int64(0); at < n; at += int64(len(poisoned())) {
-		piece := poisoned()
-		// A driver that fails here has lost its device: whoever uses the buffer is told.
-		_ = p.dev.driver.Write(mem, b.offset+at, piece[:min(int64(len(piece)), n-at)])
-	}
+	// A driver that fails here has lost its device: whoever uses the buffer is told.
+	_ = p.set(piece{b.blk.mem, b.offset, b.cost()}, poisonByte)
 }
 
 // poisonByte is what freed and new memory is full of under validation: floats of it are NaNs.
 const poisonByte = 0xFF
 
-// copyPoison fills b with poisonByte.
-func copyPoison(b []byte) {
-	if len(b) == 0 {
+// pieceBytes is how much at a time is written to memory that the host cannot address.
+const pieceBytes = 1 << 20
+
+// set makes all bytes of a piece v.
+func (p *pool) set(m piece, v byte) error {
+	if m.n == 0 {
+		return nil
+	}
+	if m.mem.Host != nil {
+		setBytes(m.mem.Host[m.offset:][:m.n], v)
+		return nil
+	}
+	src := make([]byte, min(m.n, pieceBytes))
+	setBytes(src, v)
+	for at := int64(0); at < m.n; at += pieceBytes {
+		if err := p.dev.driver.Write(m.mem, m.offset+at, src[:min(pieceBytes, m.n-at)]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setBytes makes all bytes v.
+func setBytes(b []byte, v byte) {
+	if v == 0 {
+		clear(b)
 		return
 	}
-	b[0] = poisonByte
+	b[0] = v
 	for n := 1; n < len(b); n *= 2 {
 		copy(b[n:], b[:n])
 	}
 }
-
-// poisoned is a megabyte of poison.
-var poisoned = sync.OnceValue(func() []byte {
-	b := make([]byte, 1<<20)
-	copyPoison(b)
-	return b
-})
 
 // bySize orders the free blocks.
 func bySize(b *block, n int64) int { return cmp.Compare(b.size, n) }

@@ -47,7 +47,7 @@ func alloc(t testing.TB, d *metal.Device, n int64) *metal.Buffer {
 
 func TestBufferCounts(t *testing.T) {
 	d := open(t, drivertest.NewFake(), metal.DeviceOptions{})
-	b, err := d.AllocCopy([]byte("hello"))
+	b, err := d.AllocCopy(bg, []byte("hello"), nil)
 	require.NoError(t, err)
 	require.Equal(t, "hello", string(b.Host()))
 	require.Equal(t, 5, cap(b.Host()), "an append must not reach the neighbour")

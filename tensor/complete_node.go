@@ -40,9 +40,24 @@ func (n *Node) settleHeld(err error) {
 	if n.rare != nil && n.rare.done != nil {
 		close(n.rare.done)
 	}
+	settleMemory(n, state == Ready)
 	for i := range n.out {
 		if o := &n.out[i]; (o.dead || o.spent || err != nil || n.unneeded(i)) && o.readers.none() {
 			n.drop(i)
+		}
+	}
+}
+
+// settleMemory says whether the outputs' buffers hold nothing but what their owners may see: all that the call was to
+// write is written, and it has read nothing else. Called with n.mu held.
+func settleMemory(n *Node, ready bool) {
+	for i := range n.out {
+		switch buf := n.out[i].data.buf; {
+		case buf == nil:
+		case ready:
+			buf.Settle()
+		default:
+			buf.Taint()
 		}
 	}
 }

@@ -25,13 +25,9 @@ func FromBytes(c *Ctx, spec Spec, b []byte) *Array {
 	if len(b) <= inlineBytes || dev == nil {
 		v.inline = slices.Clone(b)
 	} else {
-		buf, err := dev.AllocFor(context.Background(), int64(len(b)), &metal.Origin{Op: op, Place: c.place(),
-			Shape: spec.Shape.Clone(), Type: spec.DType.String(), Account: c.holder().account()})
+		buf, err := dev.AllocCopy(context.Background(), b, &metal.Origin{Op: op, Place: c.place(), Shape: spec.Shape.Clone(),
+			Type: spec.DType.String(), Account: c.holder().account(), Owner: c.holder().memory()})
 		if err != nil {
-			return failed(c, op, c.Errorf(op, "%w", err))
-		}
-		if err := buf.WriteBytes(0, b); err != nil {
-			buf.Release()
 			return failed(c, op, c.Errorf(op, "%w", err))
 		}
 		v.buf, v.owner = buf, newStorage(dev, buf, c.holder())

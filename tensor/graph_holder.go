@@ -24,6 +24,7 @@ type Holder struct {
 
 	limits HolderLimits
 	calls  atomic.Int32 // under way: see Enter
+	owner  metal.Owner  // of its arrays' memory
 	nodes  int64        // made so far
 
 	mu     sync.Mutex
@@ -38,7 +39,7 @@ type Holder struct {
 
 // NewHolder makes a holder, whose arrays are bounded by the limits.
 func NewHolder(limits HolderLimits) *Holder {
-	h := &Holder{limits: limits}
+	h := &Holder{limits: limits, owner: metal.NewOwner()}
 	holders.add(h)
 	return h
 }

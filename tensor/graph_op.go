@@ -45,6 +45,7 @@ type Op struct {
 	prepare           func(in []Spec, a any) (any, error)
 	fixed             func(a any) bool
 	writes            func(a any) bool
+	covers            func(a any) bool
 	expr              func(a any, in []DType) string
 	reduce            func(a any, in []Spec) ([]int, kernelgen.Reducer, error)
 	view              func(in []Spec, v View, a any, out []Operand) bool
@@ -59,6 +60,9 @@ type Op struct {
 
 // Name is the op's name, as MLX calls it.
 func (p *Op) Name() string { return p.name }
+
+// fillsOutputs reports whether the commands of such a call write all of its outputs before they read any of it.
+func (p *Op) fillsOutputs(attrs any) bool { return !p.partial || p.covers != nil && p.covers(attrs) }
 
 // MayWrite reports whether a call with those attributes may change its inputs' bytes.
 func (p *Op) MayWrite(attrs any) bool { return p.writes != nil && p.writes(attrs) }
@@ -134,6 +138,9 @@ func (o *OpOf[A]) Define(r Rules[A]) {
 	}
 	if r.Writes != nil {
 		p.writes = func(a any) bool { return r.Writes(a.(A)) }
+	}
+	if r.Covers != nil {
+		p.covers = func(a any) bool { return r.Covers(a.(A)) }
 	}
 	if r.Fixed != nil {
 		p.fixed = func(a any) bool { return r.Fixed(a.(A)) }

@@ -72,8 +72,11 @@ type Rules[A comparable] struct {
 	// that input's buffer has no other reader left, it is taken over and nothing is copied. 0: none.
 	Updates int
 
-	// Partial says that the op's kernels may leave elements of its outputs unwritten: a user's kernel.
+	// Partial says that the op's kernels may leave elements of its outputs unwritten, or read them first: a user's
+	// kernel. Those of other ops write all of their outputs, which may lie in memory that held somebody else's.
 	Partial bool
+	// Covers says of a call of a Partial op that commands before its kernels write all of its outputs. Nil: never.
+	Covers func(a A) bool
 
 	// VJP gives for each input the gradient, nil where there is none (or g.Want is false). It is called where an output
 	// has a cotangent.

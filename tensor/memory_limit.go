@@ -89,6 +89,14 @@ func (h *Holder) account() *metal.Account {
 	return h.limits.Memory
 }
 
+// memory is whose the holder's buffers are, the Go program's for none. The holder may be nil.
+func (h *Holder) memory() metal.Owner {
+	if h == nil {
+		return 0
+	}
+	return h.owner
+}
+
 // kernels is what the holder's command buffers are charged to, nil for nothing. The holder may be nil.
 func (h *Holder) kernels() *KernelTime {
 	if h == nil {

@@ -23,7 +23,7 @@ func (m *allocator) replica(v View, s Spec) (View, error) {
 	r := st.replicaOf(m.dev, low, high)
 	if r == nil {
 		origin := m.origin(m.batcher.op.temporary)
-		buf, err := m.dev.AllocFor(m.batcher.job.ctx, max(high-low, leastBuffer), &origin)
+		buf, err := m.dev.AllocToFill(m.batcher.job.ctx, max(high-low, leastBuffer), &origin)
 		if err != nil {
 			return View{}, err
 		}
@@ -31,6 +31,7 @@ func (m *allocator) replica(v View, s Spec) (View, error) {
 			buf.Release()
 			return View{}, err
 		}
+		buf.Settle()
 		r = &replica{dev: m.dev, buf: buf, low: low, high: high}
 		st.addReplica(r)
 	}

@@ -19,11 +19,19 @@ func (o Operand) RowContiguous() bool { return o.Contiguous(o.Shape) }
 // Arg binds the operand: its first element comes first, the bytes reach to the end of its buffer.
 func (o Operand) Arg() Arg { return Arg{kind: argView, view: o.View} }
 
+// Only is Arg of the operand's elements alone: a kernel that goes beyond them finds nothing, be it another array's. Its
+// strides are not negative.
+func (o Operand) Only() Arg {
+	_, high := o.span(o.Spec)
+	return Arg{kind: argSpan, view: o.View, bytes: high}
+}
+
 // Arg is an argument of Run.Dispatch.
 type Arg struct {
-	view View // of argBytes inline, of argSmall OffsetBytes alone: the bytes themselves
-	kind argKind
-	n    uint8 // of argSmall: how many bytes
+	view  View  // of argBytes inline, of argSmall OffsetBytes alone: the bytes themselves
+	bytes int64 // of argSpan: how many
+	kind  argKind
+	n     uint8 // of argSmall: how many bytes
 }
 
 type argKind uint8
@@ -32,6 +40,7 @@ const (
 	argBytes argKind = iota
 	argSmall
 	argView
+	argSpan
 	argBad
 )
 

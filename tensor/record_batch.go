@@ -26,6 +26,7 @@ type batcher struct {
 	op      *Op     // that the last of them calls
 	place   Place   // and the line
 	account *metal.Account
+	owner   metal.Owner
 	first   int    // its first command in the batch
 	early   *error // of its commands in earlier batches
 	whole   int    // the Unit of its commands

@@ -20,7 +20,7 @@ func (rec *recorder) contiguous(o Operand) (Operand, error) {
 // copied copies an operand to a storage of its own.
 func (rec *recorder) copied(o Operand) (Operand, error) {
 	origin := rec.memory.origin(rec.batcher.op.copied)
-	buf, err := rec.memory.alloc(o.NBytes(), &origin)
+	buf, err := rec.memory.alloc(o.NBytes(), &origin, true)
 	if err != nil {
 		return Operand{}, err
 	}

@@ -80,7 +80,7 @@ func (rec *recorder) hostRule(t *task) error {
 	for i := range t.node.out {
 		o := &t.node.out[i]
 		origin := t.node.origin(i)
-		buf, err := rec.memory.fresh(max(o.spec.NBytes(), leastBuffer), &origin) // the host writes to it, not a command
+		buf, err := rec.memory.fresh(max(o.spec.NBytes(), leastBuffer), &origin, true) // the host writes to it
 		if err != nil {
 			return err
 		}
@@ -157,7 +157,7 @@ func (rec *recorder) hostAtOnce(t *task, h *HostCall) error {
 			continue
 		}
 		origin := t.node.origin(i)
-		buf, err := rec.memory.fresh(n, &origin) // no buffer of the free list: kernels may have still to read those
+		buf, err := rec.memory.fresh(n, &origin, true) // of the free list kernels may have still to read some
 		if err != nil {
 			return err
 		}

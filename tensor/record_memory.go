@@ -45,12 +45,12 @@ func (f *freeList) put(b *metal.Buffer) {
 	f.bytes += b.Len()
 }
 
-// get takes the buffer that fits n bytes best and wastes at most an eighth.
-func (f *freeList) get(n int64) *metal.Buffer {
+// get takes the buffer that fits n bytes of an owner best and wastes at most an eighth; fill is as in alloc.
+func (f *freeList) get(n int64, o metal.Owner, fill bool) *metal.Buffer {
 	best := -1
 	for i := len(f.bufs) - 1; i >= 0; i-- {
 		size := f.bufs[i].Len()
-		if size >= n && size <= n+n/8 && (best < 0 || size < f.bufs[best].Len()) {
+		if size >= n && size <= n+n/8 && (best < 0 || size < f.bufs[best].Len()) && f.bufs[i].Serves(o, n, fill) {
 			best = i
 			if size == n {
 				break
@@ -78,12 +78,13 @@ func (f *freeList) flush() {
 // their arrays, so that accesses beyond the end are found.
 const leastBuffer = 1
 
-// alloc is a buffer of n bytes with one reference. Where memory is short, what is encoded is handed over first, so
-// that it comes back.
-func (m *allocator) alloc(n int64, o *metal.Origin) (*metal.Buffer, error) {
+// alloc is a buffer of n bytes with one reference. Fill says that commands write all of them before others read one:
+// see metal.Device.AllocToFill. Where memory is short, what is encoded is handed over first, so that it comes back.
+func (m *allocator) alloc(n int64, o *metal.Origin, fill bool) (*metal.Buffer, error) {
+	fill = fill && n >= leastBuffer
 	n = max(n, leastBuffer)
 	m.batcher.open().bytes += n
-	if b := m.free.get(n); b != nil {
+	if b := m.free.get(n, o.Owner, fill); b != nil {
 		if m.dev.Validating() {
 			if err := m.batcher.encoder("").Reuse(b); err != nil {
 				b.Release()
@@ -95,7 +96,7 @@ func (m *allocator) alloc(n int64, o *metal.Origin) (*metal.Buffer, error) {
 		}
 		b.Release()
 	}
-	b, err := m.fresh(n, o)
+	b, err := m.fresh(n, o, fill)
 	if err == nil && m.dev.Validating() {
 		b.TrackWrites()
 	}
@@ -103,7 +104,7 @@ func (m *allocator) alloc(n int64, o *metal.Origin) (*metal.Buffer, error) {
 }
 
 // fresh is alloc without the free list: no command that is encoded refers to the buffer.
-func (m *allocator) fresh(n int64, o *metal.Origin) (*metal.Buffer, error) {
+func (m *allocator) fresh(n int64, o *metal.Origin, fill bool) (*metal.Buffer, error) {
 	if n >= leastFree {
 		if mem := m.dev.Memory(); mem.Active+n > mem.Limit/4*3 || o.Account.Near(n) {
 			m.free.flush()
@@ -112,7 +113,11 @@ func (m *allocator) fresh(n int64, o *metal.Origin) (*metal.Buffer, error) {
 			}
 		}
 	}
-	b, err := m.dev.AllocFor(m.batcher.job.ctx, n, o)
+	allocate := m.dev.AllocFor
+	if fill {
+		allocate = m.dev.AllocToFill
+	}
+	b, err := allocate(m.batcher.job.ctx, n, o)
 	if err == nil {
 		m.batcher.open().fresh += n
 		m.touch(b)
@@ -145,10 +150,11 @@ const (
 // nothing else.
 func (m *allocator) recycle(b *metal.Buffer) { m.free.put(b) }
 
-// temp is memory for an array, given back after the call.
+// temp is memory for an array, given back after the call, of which kernels read what was written there: by themselves,
+// or where a user's kernel is to read it by a copy before that.
 func (m *allocator) temp(spec Spec) (Operand, error) {
 	origin := m.origin(m.batcher.op.temporary)
-	buf, err := m.alloc(spec.NBytes(), &origin)
+	buf, err := m.alloc(spec.NBytes(), &origin, true)
 	if err != nil {
 		return Operand{}, err
 	}
@@ -190,7 +196,7 @@ func (m *allocator) upload(v View) (View, error) {
 // copied is a temporary buffer with the contents of b.
 func (m *allocator) copied(b []byte) (*metal.Buffer, error) {
 	origin := m.origin(m.batcher.op.temporary)
-	buf, err := m.dev.AllocFor(m.batcher.job.ctx, int64(len(b)), &origin)
+	buf, err := m.dev.AllocCopy(m.batcher.job.ctx, b, &origin)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +207,7 @@ func (m *allocator) copied(b []byte) (*metal.Buffer, error) {
 // allot allocates output i of a node, row-contiguous.
 func (rec *recorder) allot(n *Node, i int) error {
 	origin := n.origin(i)
-	buf, err := rec.memory.alloc(n.out[i].spec.NBytes(), &origin)
+	buf, err := rec.memory.alloc(n.out[i].spec.NBytes(), &origin, n.op.fillsOutputs(n.attrs))
 	if err != nil {
 		return err
 	}
@@ -252,14 +258,14 @@ const stridesPiece = 32
 
 // origin is what messages say of memory that the call being recorded needs for what.
 func (m *allocator) origin(what string) metal.Origin {
-	return metal.Origin{Op: what, Place: m.batcher.place, Account: m.batcher.account}
+	return metal.Origin{Op: what, Place: m.batcher.place, Account: m.batcher.account, Owner: m.batcher.owner}
 }
 
 // origin is what messages say of the buffer of output i.
 func (n *Node) origin(i int) metal.Origin {
 	s := n.out[i].spec
 	return metal.Origin{Op: n.op.name, Place: n.Place(), Shape: s.Shape,
-		Type: s.DType.String(), Account: n.holder.account()}
+		Type: s.DType.String(), Account: n.holder.account(), Owner: n.holder.memory()}
 }
 
 // setData makes v the data of output i of a node of the segment.

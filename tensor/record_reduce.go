@@ -110,7 +110,7 @@ func (rec *recorder) passes(label string, shape Shape, out Operand) error {
 		if again || pass.Raw {
 			acc := kernelgen.AccSize(red.Reducer.Acc)
 			origin := rec.memory.origin(rec.batcher.op.temporary)
-			buf, err := rec.memory.alloc(int64(pass.Outputs)*int64(pass.Parts)*int64(acc), &origin)
+			buf, err := rec.memory.alloc(int64(pass.Outputs)*int64(pass.Parts)*int64(acc), &origin, true)
 			if err != nil {
 				return err
 			}

@@ -166,6 +166,7 @@ func (rec *recorder) update(t *task, r *Run) error {
 	if st != nil && !rec.plan.single && o.RowContiguous() && o.OffsetBytes == 0 && o.DType == n.out[0].spec.DType &&
 		o.buf.Len() == max(o.NBytes(), leastBuffer) && st.users.Load() == 1 && rec.lastRead(v, []int32{n.slot}) &&
 		st.writable(rec.s) && rec.maySpend(v) {
+		o.buf.SetOrigin(n.origin(0))
 		rec.setData(n, 0, View{buf: o.buf, owner: st, Strides: o.Shape.Strides()})
 		if mem := rec.dev.Memory(); mem.Active > mem.Limit/2 && rec.batcher.batch != nil {
 			rec.batcher.commit(false) // its memory cannot come back while the unit is recorded
@@ -187,7 +188,7 @@ func (rec *recorder) dispatch(label string, p *metal.Pipeline, grid, threadgroup
 	for i := range args {
 		if a := &args[i]; a.kind == argBad {
 			return fmt.Errorf("kernel %s, argument %d: %s", p.Name(), i, string(a.view.inline))
-		} else if a.kind == argView && a.view.buf == nil && p.Params()[i].Write {
+		} else if (a.kind == argView || a.kind == argSpan) && a.view.buf == nil && p.Params()[i].Write {
 			v, err := rec.memory.upload(a.view)
 			if err != nil {
 				return err
@@ -213,6 +214,8 @@ func (rec *recorder) dispatch(label string, p *metal.Pipeline, grid, threadgroup
 			var word [8]byte
 			binary.LittleEndian.PutUint64(word[:], uint64(a.view.OffsetBytes))
 			enc.SetBytes(i, word[:a.n])
+		case a.kind == argSpan:
+			bind(enc, i, a.view, a.view.OffsetBytes, a.bytes)
 		case a.view.buf != nil:
 			enc.SetBuffer(i, a.view.buf, a.view.OffsetBytes)
 		case a.view.OffsetBytes <= int64(len(a.view.inline)):

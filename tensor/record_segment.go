@@ -84,7 +84,7 @@ func (rec *recorder) refuseTooLarge() {
 				continue
 			}
 			origin := n.origin(i)
-			buf, err := rec.dev.AllocFor(rec.job.ctx, bytes, &origin) // it says why
+			buf, err := rec.dev.AllocToFill(rec.job.ctx, bytes, &origin) // it says why
 			switch {
 			case err == nil:
 				buf.Release()

@@ -102,7 +102,8 @@ func (rec *recorder) recordMembers(members []int32) (err error) {
 		}
 	}
 	root := &rec.seg.tasks[members[len(members)-1]]
-	rec.batcher.op, rec.batcher.place, rec.batcher.account = root.node.op, root.node.Place(), root.node.holder.account()
+	rec.batcher.op, rec.batcher.place = root.node.op, root.node.Place()
+	rec.batcher.account, rec.batcher.owner = root.node.holder.account(), root.node.holder.memory()
 	rec.job.flops.Add(countedFlops(root.node, root.in))
 	switch p := root.node.op; {
 	case root.elementwise():

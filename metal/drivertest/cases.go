@@ -640,7 +640,7 @@ func caseGoroutines(b *bench) {
 // chain steps n words eight times through new buffers, on queue g.
 func (b *bench) chain(kernel *metal.Pipeline, g, n int) error {
 	d := b.d
-	x, err := d.AllocCopy(make([]byte, 4*n))
+	x, err := d.AllocCopy(bg, make([]byte, 4*n), nil)
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func (b *bench) words(v ...uint32) *metal.Buffer {
 	for _, x := range v {
 		raw = binary.LittleEndian.AppendUint32(raw, x)
 	}
-	buf, err := b.d.AllocCopy(raw)
+	buf, err := b.d.AllocCopy(bg, raw, nil)
 	must.NoError(b.t, err)
 	return buf
 }

@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
+	"github.com/mlxlua/mlxlua/metal/launch"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
@@ -36,13 +36,13 @@ func TestIndexBeyondVectors(t *testing.T) {
 		require.NoError(t, err, body)
 		e, err := prepare(mod.Kernels[0], mod.Files)
 		require.NoError(t, err, body)
-		runs := []func(interp.Launch) error{func(l interp.Launch) error { return kerneltest.Run(e.ref.NewRun, l, 0) }}
+		runs := []func(launch.Launch) error{func(l launch.Launch) error { return kerneltest.Run(e.ref.NewRun, l, 0) }}
 		for _, p := range e.jits {
-			runs = append(runs, func(l interp.Launch) error { return kerneltest.Run(p.NewRun, l, 0) })
+			runs = append(runs, func(l launch.Launch) error { return kerneltest.Run(p.NewRun, l, 0) })
 		}
 		for i, run := range runs {
 			for _, n := range []int{3, 5, 7, -1, 1 << 30} {
-				err := run(interp.Launch{Grid: [3]int{1, 1, 1}, Threadgroup: [3]int{1, 1, 1},
+				err := run(launch.Launch{Grid: [3]int{1, 1, 1}, Threadgroup: [3]int{1, 1, 1},
 					Buffers: [][]byte{make([]byte, 64), {byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)}}})
 				if n == 3 {
 					require.NoError(t, err, "%d: %s", i, body)

@@ -289,6 +289,7 @@ func init() {
 		Fixed:    kernelFixed,
 		Writes:   kernelWrites,
 		Partial:  true,
+		Covers:   func(a kernelAttrs) bool { return a.hasInit },
 		Run:      runKernel,
 	})
 }

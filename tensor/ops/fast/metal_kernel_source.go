@@ -241,7 +241,7 @@ func runKernel(r *tensor.Run, a kernelAttrs) error {
 	for i, bind := range k.binds {
 		switch bind.what {
 		case bindInput:
-			args[i] = inputs[bind.of].Arg()
+			args[i] = inputs[bind.of].Only()
 		case bindShape:
 			args[i] = tensor.Const(toInt32(specs[bind.of].Shape))
 		case bindStrides:
@@ -249,7 +249,7 @@ func runKernel(r *tensor.Run, a kernelAttrs) error {
 		case bindNDim:
 			args[i] = tensor.Const(int32(len(specs[bind.of].Shape)))
 		case bindOutput:
-			args[i] = r.Out[bind.of].Arg()
+			args[i] = r.Out[bind.of].Only()
 		}
 	}
 	return r.Dispatch(p, l.grid, l.group, args...)
