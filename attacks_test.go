@@ -93,7 +93,7 @@ var attacks = []attack{
 	{"a loop under many deep handlers", `
 		local function down(n, f) if n == 0 then return f() end return 1 + down(n - 1, f) end
 		local function level(n) if n == 0 then while true do end end
-			return xpcall(function() return down(6000, function() return level(n - 1) end) end, function() return 1 end) end
+			return xpcall(function() return down(600, function() return level(n - 1) end) end, function() return 1 end) end
 		level(30)`, limit},
 	{"a loop in a coroutine", `coroutine.wrap(function() while true do end end)()`, limit},
 	{"goto", `::a:: goto a`, limit},

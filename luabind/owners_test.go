@@ -11,6 +11,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/metal/soft"
+	"github.com/mlxlua/mlxlua/metal/testdevice"
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
@@ -157,6 +158,7 @@ return found, bytes > 1e5
 // TestStatesSeeNothingOfEachOther: what a state leaves in memory is nothing to the next one and to those beside it,
 // whether it was closed, or lives and has freed its arrays, whatever runs the kernels.
 func TestStatesSeeNothingOfEachOther(t *testing.T) {
+	testdevice.NeedsCPU(t, "it opens devices of its own for each executor")
 	for _, executor := range executors {
 		t.Run(executor, func(t *testing.T) {
 			dev := onExecutor(t, executor)

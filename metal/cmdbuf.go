@@ -162,8 +162,8 @@ func (cb *CommandBuffer) Took() []CommandTime {
 	return cb.took
 }
 
-// OnStart has f called when the command buffer is the first of its queue that has not ended. F must not block. It is for
-// open command buffers.
+// OnStart has f called when the command buffer is the first of its queue that has not ended. F must not block. It is
+// for open command buffers.
 func (cb *CommandBuffer) OnStart(f func()) {
 	cb.mu.Lock()
 	cb.began = append(cb.began, f)

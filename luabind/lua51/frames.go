@@ -10,8 +10,8 @@ import (
 // frameFields is where gopher-lua keeps a thread's frames, and what an instruction works on. Its API shows frames one
 // at a time and counts them from the top; this reads them in place. Fields that are not exported give numbers only.
 var frameFields = func() (f struct {
-	current, parent, fn, idx, pc, localBase, tailCalls, isGo, env, proto, code, constants, source, lines, defined int
-	array, keys                                                                                                   int // of a table
+	current, parent, fn, idx, pc, localBase, tailCalls, isGo, env, proto, code int
+	constants, source, lines, defined, array, keys                             int
 }) {
 	at := func(t reflect.Type, name string) int {
 		field, ok := t.FieldByName(name)
