@@ -22,10 +22,11 @@ type coProgram struct {
 	text  strings.Builder
 	depth int
 	names int
+	looks bool // at the levels of others, which "return yield()" leaves none of here
 }
 
 func randomCoroutines(seed uint64) string {
-	p := &coProgram{Rand: rand.New(rand.NewPCG(seed, 51))}
+	p := &coProgram{Rand: rand.New(rand.NewPCG(seed, 51)), looks: seed%2 == 0}
 	p.line(`local left = 60`)
 	p.line(`local function go() left = left - 1 return left > 0 end`)
 	p.line(`local function show(v) if type(v) == "table" then return "t" .. tostring(v.id) end`)
@@ -74,6 +75,14 @@ func (p *coProgram) line(format string, v ...any) {
 
 func (p *coProgram) pick(of ...string) string { return of[p.IntN(len(of))] }
 
+// pickLooks is the first where the program looks at levels of others, else the second.
+func (p *coProgram) pickLooks(first, second string) string {
+	if p.looks {
+		return first
+	}
+	return second
+}
+
 // block is what the body of a function holds; the last statement may return.
 func (p *coProgram) block(most int) {
 	p.depth++
@@ -83,11 +92,12 @@ func (p *coProgram) block(most int) {
 	}
 	switch p.IntN(9) {
 	case 0:
-		p.line("return yield(%s)", p.values())
+		p.line(p.pickLooks("return (yield(%s))", "return yield(%s)"), p.values())
 	case 1:
 		p.line("return %s", p.values())
 	case 2:
-		p.line("return %s(%s)", p.pick("f1", "f2", "w1", "out", "yield"), p.values())
+		p.line("return %s(%s)", p.pick("f1", "f2", "w1", "out", p.pickLooks("out", "yield")),
+			p.values())
 	case 3:
 		p.line("return resume(%s, %s)", p.coroutine(), p.value())
 	case 4:
@@ -132,7 +142,7 @@ func (p *coProgram) statement() {
 		p.line("out(yield(%s))", p.values())
 		return
 	}
-	switch p.IntN(26) {
+	switch p.IntN(31) {
 	case 0, 1, 2:
 		p.line("out(resume(%s))", strings.Join(append([]string{p.coroutine()}, p.value()), ", "))
 	case 3, 4:
@@ -198,6 +208,21 @@ func (p *coProgram) statement() {
 		p.line("if %s then break end", p.value())
 		p.depth--
 		p.line("end")
+	case 26:
+		p.line("if u %% 2 == %d then error(%s, %d) end", p.IntN(2), p.pick(`"level"`, "7", "{id = 4}"), 1+p.IntN(4))
+	case 27:
+		p.line("if running() then out(debug.traceback(%s)) end", p.pick("", `"here"`, `"x", 2`, p.pickLooks("c1", ""), p.pickLooks(`c2, "there"`, "")))
+	case 28:
+		p.line("if running() then for l = 0, 4 do")
+		p.line(`  local i = debug.getinfo(%sl, "nlS")`, p.pick("", "", p.pickLooks("c1, ", ""), p.pickLooks("c2, ", "")))
+		p.line(`  if i then out(l, i.name, i.namewhat, i.currentline, i.what, i.linedefined) end`)
+		p.line("end end")
+	case 29:
+		p.line("if u %% 2 == %d then %s end", p.IntN(2), p.pick("u.x.y = 1", "local z z()", "u = u + {}", "nothing()",
+			"u.nothing()", "c1:nothing()", "resume(nil)", "create(5)", "status(1)", "wrap(print)", "c1.x = 1", `u = c2 .. "x"`,
+			"u = u < c1", "for x in nil do end", "w1 = #u"))
+	case 30:
+		p.line("for i = 1, 4 do out(debug.getlocal(1, i)) end")
 	case 25:
 		co := p.name()
 		p.nested(fmt.Sprintf("local %s = create(", co), "a", ")")
@@ -210,7 +235,11 @@ func (p *coProgram) metamethod() {
 	v := p.name()
 	event := p.IntN(8)
 	events := []string{"__index", "__newindex", "__add", "__call", "__lt", "__concat", "__unm", "__eq"}
-	p.nested(fmt.Sprintf("local %s = setmetatable({id = 9}, {%s = ", v, events[event]), "a, b", "})")
+	parameters := "a, b"
+	if events[event] == "__unm" {
+		parameters = "a" // Lua passes the operand twice, gopher-lua once
+	}
+	p.nested(fmt.Sprintf("local %s = setmetatable({id = 9}, {%s = ", v, events[event]), parameters, "})")
 	use := strings.ReplaceAll([]string{"out(V.field)", "V.field = 1", "out(V + 1)", "out(V(2))", "out(V < V)",
 		`out(V .. "x")`, "out(-V)", "out(V == V)"}[event], "V", v)
 	p.line("%s", use)
