@@ -80,6 +80,9 @@ func compile(ctx context.Context, src io.Reader, name string, most int64, m *men
 		stmts = withCheck(stmts)
 	}
 	proto, err = generate(ctx, stmts, name, text.Len())
+	if se, ok := err.(*SyntaxError); ok {
+		se.Text = text.String()
+	}
 	if err == nil && m.conditions != nil {
 		seeConditions(proto)
 	}

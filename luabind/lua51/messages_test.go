@@ -11,7 +11,7 @@ func TestMessages(t *testing.T) {
 	for _, text := range strings.Split(strings.TrimSpace(failing), "\n") {
 		programs = append(programs, "print(pcall(function(...) "+strings.TrimSpace(text)+"\nend, nil))")
 	}
-	same(t, "messages", programs)
+	same(t, "messages", "", programs)
 }
 
 // failing are functions, a line each, that fail.

@@ -65,22 +65,31 @@ func setIn(p *lua.FunctionProto, register, before int) variable {
 			return variableIn(p, in.b, last)
 		}
 	case lua.OP_GETTABLE, lua.OP_GETTABLEKS:
-		return variable{"field", constantText(p, in.c)}
+		return variable{"field", keyText(p, in, last)}
 	case lua.OP_GETUPVAL:
 		if in.b < len(p.DbgUpvalues) {
 			return variable{"upvalue", p.DbgUpvalues[in.b]}
 		}
 	case lua.OP_SELF:
 		if register == in.a {
-			return variable{"method", constantText(p, in.c)}
+			return variable{"method", keyText(p, in, last)}
 		}
 	}
 	return variable{}
 }
 
-// constantText is the text of an operand that is a constant, or "?".
-func constantText(p *lua.FunctionProto, operand int) string {
-	if text, ok := constantOf(p, operand).(lua.LString); ok {
+// keyText is the key of a field that an instruction reads if the program has written it as a name, or as a text; else it
+// is "?".
+func keyText(p *lua.FunctionProto, in instruction, at int) string {
+	key := constantOf(p, in.c)
+	if key == nil && in.op != lua.OP_GETTABLE { // it has been put into a register just before
+		for pc := at - 1; pc >= 0 && key == nil; pc-- {
+			if load := decode(p.Code[pc]); load.op == lua.OP_LOADK && load.a == in.c {
+				key = p.Constants[load.bx]
+			}
+		}
+	}
+	if text, ok := key.(lua.LString); ok {
 		return string(text)
 	}
 	return "?"

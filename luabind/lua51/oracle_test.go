@@ -89,12 +89,17 @@ func luaQuote(text string) string {
 	return `"` + strings.NewReplacer("\\", `\\`, "\n", `\n`, `"`, `\"`, "\r", `\r`, "\x00", `\0`).Replace(text) + `"`
 }
 
-// same compares what programs print with what Lua 5.1 has printed, which is in testdata.
-func same(t *testing.T, name string, programs []string) {
+// same compares what programs print, with the same text before each, with what Lua 5.1 has printed, which is in
+// testdata.
+func same(t *testing.T, name, before string, programs []string) {
 	path := filepath.Join("testdata", name+".txt")
 	var said []string
 	if *oracle != "" {
-		said = theirs(t, programs)
+		var whole []string
+		for _, p := range programs {
+			whole = append(whole, before+p)
+		}
+		said = theirs(t, whole)
 	} else {
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
@@ -113,7 +118,7 @@ func same(t *testing.T, name string, programs []string) {
 		"# go test ./luabind/lua51 -run %s -lua lua5.1 -update\n", t.Name())
 	for i, p := range programs {
 		golden += strconv.Quote(p) + "\n" + strconv.Quote(said[i]) + "\n"
-		if got := ours(t, p); got != said[i] {
+		if got := ours(t, before+p); got != said[i] {
 			t.Errorf("%s\n--- Lua 5.1:\n%s\n--- here:\n%s", p, said[i], got)
 		}
 	}

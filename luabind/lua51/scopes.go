@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/ast"
@@ -68,20 +69,24 @@ func (s *scopes) of(n int) (mark, bool) {
 
 var inMessages = regexp.MustCompile(`line \d+`)
 
-// realError is an error of the compiler with lines in place of marks.
+// realError is an error of the compiler, which is one of the text, with lines in place of marks.
 func (s *scopes) realError(err error, name string) error {
 	var ce *lua.CompileError
 	if !errors.As(err, &ce) {
 		return err
 	}
-	message := inMessages.ReplaceAllStringFunc(ce.Message, func(text string) string {
+	e := &SyntaxError{Chunk: name, Line: s.line(ce.Line)}
+	e.Message = inMessages.ReplaceAllStringFunc(ce.Message, func(text string) string {
 		n, err := strconv.Atoi(text[len("line "):])
 		if err != nil {
 			return text
 		}
 		return fmt.Sprintf("line %d", s.line(n))
 	})
-	return fmt.Errorf("compile error near line(%d) %s: %s", s.line(ce.Line), name, message)
+	if strings.HasPrefix(e.Message, "cannot use '...'") {
+		e.Token = "..."
+	}
+	return e
 }
 
 // mark gives a node a mark, unless it has one: a node may stand at two places of the tree.
