@@ -142,6 +142,16 @@ var attacks = []attack{
 		"the script's memory is full"},
 	{"a deep template", `assert(require("lm.host").render("{{ " .. ("("):rep(1e5) .. (")"):rep(1e5) .. " }}",
 		'{"messages": []}', false))`, ""},
+	{"a template of long values", `return require("lm.host").render(
+		"{% for i in range(1000) %}{% set x = 'x' * 1000000 %}{% endfor %}", '{"messages": []}', false)`,
+		"the script's memory is full"},
+	{"a template of much text", `return require("lm.host").render(
+		"{% for i in range(100000) %}{{ 'a long text ' * 20 }}{% endfor %}", '{"messages": []}', false)`,
+		"the script's memory is full"},
+	{"a long template", `return require("lm.host").render(("{{a}}"):rep(2e5), '{"messages": []}', false)`,
+		"the script's memory is full"},
+	{"a conversation of many objects", `return require("lm.host").render("",
+		'{"messages": [' .. ("{},"):rep(1e6) .. '1]}', false)`, "the script's memory is full"},
 	{"bars without end", `mx.plot.hist({1, 2}, 1e9)`, "bins is 1000000000, want at most"},
 	{"bars of many rows", `mx.plot.hist({1, 2}, 2^20)`, "the script's memory is full"},
 	{"a plot of one list in many places", `local text, t, l = ("x"):rep(28e6), {}, {} for i = 1, 3000 do l[i] = i end

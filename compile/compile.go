@@ -162,6 +162,10 @@ func (fn *Function) replay(c *tensor.Ctx, in []*tensor.Array) ([]*tensor.Array, 
 				fn.noteHit(e)
 				return outs, nil
 			}
+			if end := c.Step(); end != nil { // which may be why it fails
+				fn.leave(mine)
+				return nil, end
+			}
 			if misfit == nil { // of the trace used last
 				misfit = err
 			}
@@ -206,12 +210,7 @@ func goroutine() string {
 // traceAndReplay makes a trace and replays it.
 func (fn *Function) traceAndReplay(c *tensor.Ctx, in []*tensor.Array, f *flight,
 	misfit error) ([]*tensor.Array, error) {
-	defer func() {
-		fn.mu.Lock()
-		fn.flights = slices.DeleteFunc(fn.flights, func(g *flight) bool { return g == f })
-		fn.mu.Unlock()
-		close(f.landed)
-	}()
+	defer fn.leave(f)
 	p, err := (&traced{f: fn.f, in: f.sig.specs, place: fn.opt.Place}).trace(c)
 	if err != nil {
 		return nil, err
@@ -222,6 +221,17 @@ func (fn *Function) traceAndReplay(c *tensor.Ctx, in []*tensor.Array, f *flight,
 	}
 	fn.addEntry(&entry{sig: f.sig, plan: p}, misfit)
 	return outs, nil
+}
+
+// leave ends a flight: f may be nil.
+func (fn *Function) leave(f *flight) {
+	if f == nil {
+		return
+	}
+	fn.mu.Lock()
+	fn.flights = slices.DeleteFunc(fn.flights, func(g *flight) bool { return g == f })
+	fn.mu.Unlock()
+	close(f.landed)
 }
 
 func (fn *Function) noteHit(e *entry) {

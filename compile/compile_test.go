@@ -110,7 +110,7 @@ func TestGuards(t *testing.T) {
 	require.Equal(t, 2, *runs)
 	require.Equal(t, []float32{5}, floats(t, call(t, fn, m(2, 1, 2, 3, 4))), "the first trace is still there")
 	require.Equal(t, 2, *runs)
-	require.Contains(t, fn.Explain(false), "dimension 0 of input 0 was 2, is 3")
+	require.Contains(t, fn.Explain(nil, false), "dimension 0 of input 0 was 2, is 3")
 
 	// A read of an intermediate array, which nothing else needs.
 	fn, runs = counted(compile.Options{Shapeless: true}, func(in []*array) *array {
@@ -120,7 +120,7 @@ func TestGuards(t *testing.T) {
 	require.Equal(t, []float32{2, 4}, floats(t, call(t, fn, m(1, 1, 2))))
 	require.Equal(t, []float32{3, 6, 9}, floats(t, call(t, fn, m(1, 1, 2, 3))))
 	require.Equal(t, 2, *runs)
-	require.Contains(t, fn.Explain(false), "of an intermediate array was 2, is 3")
+	require.Contains(t, fn.Explain(nil, false), "of an intermediate array was 2, is 3")
 }
 
 func TestFixedNumbers(t *testing.T) {
@@ -154,9 +154,9 @@ func TestCapturesAndKey(t *testing.T) {
 	w = vec(7)
 	require.Equal(t, []float32{14, 14}, floats(t, call(t, fn, vec(1, 1))), "its shape is in the signature")
 	require.Equal(t, 3, *runs)
-	require.Contains(t, fn.Explain(false), "capture: w")
-	require.Contains(t, fn.Explain(false), "a constant or the arguments' structure changed")
-	require.Contains(t, fn.Explain(false), "input 1: shape (1,), not (2,)")
+	require.Contains(t, fn.Explain(nil, false), "capture: w")
+	require.Contains(t, fn.Explain(nil, false), "a constant or the arguments' structure changed")
+	require.Contains(t, fn.Explain(nil, false), "input 1: shape (1,), not (2,)")
 }
 
 func TestSimplify(t *testing.T) {
@@ -167,7 +167,7 @@ func TestSimplify(t *testing.T) {
 		return ops.Add(a, b)
 	})
 	require.Equal(t, []float32{0}, floats(t, call(t, fn, vec(0))))
-	text := fn.Explain(false)
+	text := fn.Explain(nil, false)
 	require.Contains(t, text, "5 ops, 3 after simplification, 1 constant")
 	require.Contains(t, text, "ops: sin multiply add\n")
 }
@@ -271,7 +271,7 @@ func TestInlining(t *testing.T) {
 	require.Equal(t, []float32{4, 7, 10}, floats(t, call(t, outer, vec(1, 2, 3))), "the inner guard is the outer's too")
 	require.Equal(t, []float32{7, 9}, floats(t, call(t, outer, vec(3, 4))))
 	require.Equal(t, []int{2, 2}, []int{*innerRuns, *outerRuns})
-	require.Contains(t, outer.Explain(false), "ops: multiply add\n")
+	require.Contains(t, outer.Explain(nil, false), "ops: multiply add\n")
 
 	// Gradients go through a compiled function, and gradients are compiled.
 	square, _ := counted(compile.Options{}, func(in []*array) *array {
@@ -325,7 +325,7 @@ func TestDisable(t *testing.T) {
 	call(t, fn, vec(1))
 	require.Equal(t, []float32{-1}, floats(t, call(t, fn, vec(1))))
 	require.Equal(t, 2, *runs)
-	require.Contains(t, fn.Explain(false), "disabled")
+	require.Contains(t, fn.Explain(nil, false), "disabled")
 	compile.Enable()
 	call(t, fn, vec(1))
 	call(t, fn, vec(1))
@@ -345,7 +345,7 @@ func TestStreams(t *testing.T) {
 	require.Equal(t, []float32{-1}, floats(t, out[0]))
 	require.Same(t, other, out[0].Value().Node.Stream())
 	require.Equal(t, 2, *runs)
-	require.Contains(t, fn.Explain(false), "another stream")
+	require.Contains(t, fn.Explain(nil, false), "another stream")
 }
 
 func TestIntermediatesAreDropped(t *testing.T) {
@@ -447,7 +447,7 @@ func TestExplainKernels(t *testing.T) {
 	}, compile.Options{})
 	x, m := ops.Ones(tensor.Sizes(1, 2), tensor.Float32), ops.Ones(tensor.Sizes(2, 3), tensor.Float32)
 	call(t, fn, x, m)
-	require.Contains(t, fn.Explain(false), `  before fusion: 8 kernels, 112 bytes read, 76 written
+	require.Contains(t, fn.Explain(nil, false), `  before fusion: 8 kernels, 112 bytes read, 76 written
     multiply: 2 inputs, 12 bytes read, 8 written, 2 elements
     add: 2 inputs, 12 bytes read, 8 written, 2 elements
     exp: 1 input, 8 bytes read, 8 written, 2 elements
@@ -462,5 +462,5 @@ func TestExplainKernels(t *testing.T) {
     negative+tanh: 1 input, 12 bytes read, 12 written, 3 elements
     square+sum: 1 input, 12 bytes read, 4 written, 3 elements
 `)
-	require.Contains(t, fn.Explain(false), "1 call, 1 trace, 0 replays")
+	require.Contains(t, fn.Explain(nil, false), "1 call, 1 trace, 0 replays")
 }

@@ -72,8 +72,8 @@ func (s signature) String() string {
 
 // Explain says in words what was traced and why, what each trace computes in which kernels, and how the cache fares.
 // With source it also gives the text of each kernel that is printed for fused ops, for inputs that lie in row-major
-// order.
-func (fn *Function) Explain(source bool) string {
+// order. The Ctx may be nil; where its holder has to end, the text does.
+func (fn *Function) Explain(c *tensor.Ctx, source bool) string {
 	s := fn.Stats()
 	var b strings.Builder
 	kind := "for each shape"
@@ -102,27 +102,39 @@ func (fn *Function) Explain(source bool) string {
 			fmt.Fprintf(&b, "  guard: %s\n", strings.TrimSuffix(g.describe(g.size), fmt.Sprintf(", is %d", g.size)))
 		}
 		fmt.Fprintf(&b, "  ops: %s\n", e.plan.opsText())
-		e.explainKernels(&b, source)
+		e.explainKernels(c, &b, source)
 	}
 	return b.String()
 }
 
 // explainKernels lists what a replay at the entry's shapes runs, without and with the fusion of ops. The shapes'
 // functions run, as in any replay.
-func (e *entry) explainKernels(b *strings.Builder, source bool) {
+func (e *entry) explainKernels(c *tensor.Ctx, b *strings.Builder, source bool) {
+	defer c.Building()()
+	at := &tensor.Ctx{}
+	if c != nil {
+		at.Holder = c.Holder
+	}
 	t := tensor.NewTrace("compile", nil)
 	defer t.End()
 	in := make([]*tensor.Array, len(e.sig.specs))
 	for i, s := range e.sig.specs {
-		in[i] = t.Placeholder(&tensor.Ctx{}, s)
+		in[i] = t.Placeholder(at, s)
 	}
-	outs, err := e.plan.run(&tensor.Ctx{}, in)
+	var kernels, fused []tensor.PlannedKernel
+	outs, err := e.plan.run(at, in)
+	if err == nil {
+		kernels, err = tensor.PlannedKernels(at, outs, false)
+	}
+	if err == nil {
+		fused, err = tensor.PlannedKernels(at, outs, true)
+	}
 	if err != nil {
 		fmt.Fprintf(b, "  kernels: %v\n", err)
 		return
 	}
-	kernelsText(b, "before fusion", tensor.PlannedKernels(outs, false), false)
-	kernelsText(b, "after fusion", tensor.PlannedKernels(outs, true), source)
+	kernelsText(b, "before fusion", kernels, false)
+	kernelsText(b, "after fusion", fused, source)
 }
 
 // kernelsText lists kernels, equal ones once, with source each with its text.

@@ -14,6 +14,7 @@ func (m *misfit) Error() string { return m.reason }
 // run replays the plan: it makes new nodes on other inputs. It evaluates nothing. An error means that the plan does
 // not fit: a guard fails, or a Shape rule refuses; then the function must be traced again.
 func (p *plan) run(c *tensor.Ctx, in []*tensor.Array) ([]*tensor.Array, error) {
+	defer c.Building()()
 	slots := 0
 	if n := len(p.steps); n > 0 {
 		slots = p.steps[n-1].first + len(p.steps[n-1].given)

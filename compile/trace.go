@@ -54,6 +54,7 @@ type traced struct {
 
 // trace runs the function on placeholders and records what it builds.
 func (fn *traced) trace(c *tensor.Ctx) (*plan, error) {
+	defer c.Building()()
 	r := &tracer{c: c, export: fn.export, refs: map[tensor.Value]ref{}, known: map[stepKey]int{}, small: map[string]ref{},
 		written: map[*tensor.Node]bool{}, plan: &plan{}}
 	type read struct {
@@ -99,17 +100,27 @@ func (fn *traced) trace(c *tensor.Ctx) (*plan, error) {
 	for _, g := range reads {
 		roots = append(roots, g.x)
 	}
-	r.findWritten(roots)
+	if err := r.findWritten(roots); err != nil {
+		return nil, err
+	}
 	for _, x := range outs {
-		r.plan.outs = append(r.plan.outs, r.record(x))
+		at, err := r.record(x)
+		if err != nil {
+			return nil, err
+		}
+		r.plan.outs = append(r.plan.outs, at)
 	}
 	for _, g := range reads {
 		size := g.x.Spec().Shape.Size()
 		if g.axis != tensor.WholeSize {
 			size = g.x.Spec().Shape[g.axis]
 		}
+		at, err := r.record(g.x)
+		if err != nil {
+			return nil, err
+		}
 		r.plan.guards = append(r.plan.guards, guard{
-			of: r.record(g.x), axis: g.axis, size: size, after: len(r.plan.steps), where: g.where})
+			of: at, axis: g.axis, size: size, after: len(r.plan.steps), where: g.where})
 	}
 	r.plan.recorded = r.recorded
 	r.finish()
@@ -145,8 +156,11 @@ type stepKey struct {
 
 // findWritten notes the nodes whose outputs' bytes some call may change, and those calls: none of them is merged with
 // an equal one.
-func (r *tracer) findWritten(roots []*tensor.Array) {
-	order := tensor.Order(roots, func(n *tensor.Node) bool { return !r.trace.Has(n) })
+func (r *tracer) findWritten(roots []*tensor.Array) error {
+	order, err := r.c.Order(roots, func(n *tensor.Node) bool { return !r.trace.Has(n) })
+	if err != nil {
+		return err
+	}
 	for _, n := range slices.Backward(order) {
 		writes := n.MayWrite()
 		if !writes && !(r.written[n] && n.IsView()) {
@@ -157,26 +171,33 @@ func (r *tracer) findWritten(roots []*tensor.Array) {
 			r.written[v.Node] = true
 		}
 	}
+	return nil
 }
 
 // record adds what x depends on to the plan, in an order in which inputs come first. What x does not depend on is
 // never visited: dead code is not recorded.
-func (r *tracer) record(x *tensor.Array) ref {
+func (r *tracer) record(x *tensor.Array) (ref, error) {
 	v := x.Value()
 	if at, ok := r.refs[v]; ok {
-		return at
+		return at, nil
 	}
 	if !r.trace.Has(v.Node) {
-		return r.constant(v, x)
+		return r.constant(v, x), nil
 	}
-	order := tensor.Order([]*tensor.Array{x}, func(n *tensor.Node) bool {
+	order, err := r.c.Order([]*tensor.Array{x}, func(n *tensor.Node) bool {
 		_, done := r.refs[tensor.Value{Node: n}]
 		return done || !r.trace.Has(n)
 	})
+	if err != nil {
+		return ref{}, err
+	}
 	for _, n := range order {
+		if err := r.c.Step(); err != nil {
+			return ref{}, err
+		}
 		r.node(n)
 	}
-	return r.refs[v]
+	return r.refs[v], nil
 }
 
 func (r *tracer) node(n *tensor.Node) {

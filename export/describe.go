@@ -1,6 +1,7 @@
 package export
 
 import (
+	"context"
 	"reflect"
 
 	"github.com/mlxlua/mlxlua/compile"
@@ -28,9 +29,9 @@ type Description struct {
 }
 
 // Describe gives names to what the trace has, at the shapes it was recorded for.
-func (t *Trace) Describe() (*Description, error) {
+func (t *Trace) Describe(ctx context.Context) (*Description, error) {
 	g := t.Program.Graph(len(t.Inputs))
-	specs, err := t.specs(g)
+	specs, err := t.specs(ctx, g)
 	if err != nil {
 		return nil, err
 	}

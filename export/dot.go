@@ -10,9 +10,13 @@ import (
 )
 
 // Dot writes the graph that the arrays depend on in Graphviz's language: a rectangle for each call that is not
-// evaluated, an ellipse for each array. Names are those of arrays; others have letters.
-func Dot(w io.Writer, arrays []*tensor.Array, names map[tensor.Value]string) error {
-	order := tensor.Order(arrays, nil)
+// evaluated, an ellipse for each array. Names are those of arrays; others have letters. It fails where a step of the
+// call does: see tensor.Ctx.Step, which may be nil.
+func Dot(c *tensor.Ctx, w io.Writer, arrays []*tensor.Array, names map[tensor.Value]string) error {
+	order, err := c.Order(arrays, nil)
+	if err != nil {
+		return err
+	}
 	used, label := map[tensor.Value]bool{}, map[tensor.Value]string{}
 	for _, n := range order {
 		for _, v := range n.Inputs() {
@@ -36,6 +40,9 @@ func Dot(w io.Writer, arrays []*tensor.Array, names map[tensor.Value]string) err
 	out := bufio.NewWriter(w)
 	fmt.Fprintln(out, "digraph {")
 	for _, n := range order {
+		if err := c.Step(); err != nil {
+			return err
+		}
 		call := n.State() == tensor.Lazy && !n.IsConstant() && !n.IsPlaceholder()
 		if !call {
 			for i := range n.NumOut() {

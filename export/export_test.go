@@ -391,7 +391,7 @@ func TestDot(t *testing.T) {
 	a, b := vec(1), vec(2)
 	y := ops.Exp(ops.Add(a, b))
 	var text strings.Builder
-	require.NoError(t, export.Dot(&text, arrays{y}, map[tensor.Value]string{a.Value(): "a", y.Value(): "y"}))
+	require.NoError(t, export.Dot(nil, &text, arrays{y}, map[tensor.Value]string{a.Value(): "a", y.Value(): "y"}))
 	add, exp := y.Value().Node.Inputs()[0].Node, y.Value().Node
 	require.Equal(t, fmt.Sprintf(`digraph {
 { rank=source; "a"; }
@@ -406,7 +406,7 @@ func TestDot(t *testing.T) {
 { rank=sink; "y"; }
 %[2]d -> "y"
 }`, add.ID(), exp.ID()), text.String())
-	require.Error(t, export.Dot(failing{}, arrays{y}, nil))
+	require.Error(t, export.Dot(nil, failing{}, arrays{y}, nil))
 }
 
 type failing struct{}

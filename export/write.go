@@ -224,6 +224,9 @@ func (w *writer) trace(ctx context.Context, b []byte, t *Trace) ([]byte, error) 
 	apart := slices.ContainsFunc(g.Steps, writes) // some call may change the bytes of one
 	var err error
 	for i, x := range g.Consts {
+		if err := ctx.Err(); err != nil {
+			return nil, context.Cause(ctx)
+		}
 		if consts[i], err = w.constant(ctx, x, apart); err != nil {
 			return nil, err
 		}
@@ -234,12 +237,15 @@ func (w *writer) trace(ctx context.Context, b []byte, t *Trace) ([]byte, error) 
 			b = appendRef(b, r, consts)
 		}
 	}
-	specs, err := t.specs(g)
+	specs, err := t.specs(ctx, g)
 	if err != nil {
 		return nil, err
 	}
 	b = tensor.AppendInt(b, len(g.Steps))
 	for _, s := range g.Steps {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		op, err := w.op(s.Op)
 		if err != nil {
 			return nil, err
@@ -266,7 +272,7 @@ func (w *writer) trace(ctx context.Context, b []byte, t *Trace) ([]byte, error) 
 }
 
 // specs are those of all values of a graph, at the inputs it was recorded for.
-func (t *Trace) specs(g *compile.Graph) (map[compile.Ref]tensor.Spec, error) {
+func (t *Trace) specs(ctx context.Context, g *compile.Graph) (map[compile.Ref]tensor.Spec, error) {
 	at := tensor.NewTrace("export", nil)
 	defer at.End()
 	values := map[compile.Ref]*tensor.Array{}
@@ -278,6 +284,9 @@ func (t *Trace) specs(g *compile.Graph) (map[compile.Ref]tensor.Spec, error) {
 	}
 	slots := 0
 	for _, s := range g.Steps {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		in, outs := make([]*tensor.Array, len(s.In)), make([]*tensor.Array, s.Outs)
 		for i, r := range s.In {
 			in[i] = values[r]

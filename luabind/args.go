@@ -108,6 +108,7 @@ func (s *State) newArgs(f *function) *args {
 	}
 	a.f, a.call = f, tensor.Ctx{Stream: s.stream, Place: s.where(), Holder: s.looks.holder}
 	a.Ctx = &a.call
+	s.looks.holder.Called()
 	a.V = cleared(a.V, len(f.params))
 	return a
 }

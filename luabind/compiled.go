@@ -268,7 +268,7 @@ func (s *State) openCompiled() {
 	})
 	s.method(methods, compiledObject, "explain", func(L *lua.LState) int {
 		k, _ := unwrap[*compiledFunction](L.Get(1))
-		text := k.f.Explain(wantsSource(s, lua51.Args(L)[1:]))
+		text := k.f.Explain(s.call(), wantsSource(s, lua51.Args(L)[1:]))
 		for _, name := range frozenGlobals(s, k.fn) {
 			text += "frozen: global " + name + ", read when a trace is made\n"
 		}

@@ -34,7 +34,7 @@ func (s *State) ToGoAll(ctx context.Context, what string, vs []lua.LValue) ([]an
 		return nil, nil
 	}
 	defer s.life.hold()()
-	ctx, end := s.bounds.begin(ctx, s)
+	ctx, end := s.bounds.begin(ctx)
 	defer end()
 	c := outward{s: s, ctx: ctx}
 	out := make([]any, len(vs))
@@ -321,7 +321,7 @@ func Results(ctx context.Context, s *State, run func(ctx context.Context) ([]lua
 		return nil, err
 	}
 	defer s.life.leave()
-	ctx, end := s.bounds.begin(ctx, s)
+	ctx, end := s.bounds.begin(ctx)
 	defer end()
 	vs, err := run(ctx)
 	if err != nil {

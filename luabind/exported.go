@@ -65,7 +65,7 @@ var exportRows = []row{
 					}
 				}
 			}
-			return a.save(path, func(w io.Writer) error { return export.Dot(w, arrays, names) })
+			return a.save(path, func(w io.Writer) error { return export.Dot(a.Ctx, w, arrays, names) })
 		}},
 }
 
@@ -282,7 +282,7 @@ func openExported(s *State) {
 
 // described are tables that say of a trace what mx.export_function's callback is told.
 func described(s *State, t *export.Trace) []lua.LValue {
-	d, err := t.Describe()
+	d, err := t.Describe(s.Context())
 	if err != nil {
 		s.raise(err)
 	}

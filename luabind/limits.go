@@ -38,8 +38,10 @@ func (opt *Options) confined() bool {
 
 // bounds are the limits of a state that are not Lua's own.
 type bounds struct {
+	s       *State
 	kernels *tensor.KernelTime // nil: no limit of time
 	charged int64              // nodes that Lua's memory was charged for
+	inCall  bool               // of an op, which is charged for its nodes
 	calls   int                // from the host, under way in each other
 
 	mu  sync.Mutex
@@ -47,11 +49,12 @@ type bounds struct {
 }
 
 // holderLimits are the limits of a state's arrays.
-func (b *bounds) holderLimits(opt *Options) (out tensor.HolderLimits) {
-	l := opt.Limits
-	if opt.confined() {
+func (b *bounds) holderLimits() (out tensor.HolderLimits) {
+	l := b.s.opt.Limits
+	if b.s.opt.confined() {
 		out.Outside = errOutside
 	}
+	out.Going = b.going
 	if l.Arrays > 0 {
 		out.Memory = metal.NewAccount(l.Arrays, lua51.ErrLimit)
 	}
@@ -69,21 +72,21 @@ func (b *bounds) holderLimits(opt *Options) (out tensor.HolderLimits) {
 }
 
 // begin is ctx with the limits of time, for calls that are not within another, and what ends the call.
-func (b *bounds) begin(ctx context.Context, s *State) (context.Context, context.CancelFunc) {
+func (b *bounds) begin(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
 	b.calls++
-	s.looks.holder.Enter()
+	b.s.looks.holder.Enter()
 	leave := func() {
 		b.calls--
-		s.looks.holder.Leave()
+		b.s.looks.holder.Leave()
 	}
 	if b.calls > 1 {
 		return ctx, leave
 	}
 	end := leave
-	if d := s.opt.Limits.Time; d > 0 {
+	if d := b.s.opt.Limits.Time; d > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, d, errTime)
 		end = func() {
@@ -109,21 +112,36 @@ func (b *bounds) begin(ctx context.Context, s *State) (context.Context, context.
 	}
 }
 
-// chargeNodes charges Lua's memory for the nodes that were made since the last call. What of them has run, or is
-// garbage, counts no more when live memory is measured: see weigh.
-func chargeNodes(s *State) {
-	made := s.looks.holder.Made()
-	s.Charge((made - s.bounds.charged) * tensor.NodeBytes)
-	s.bounds.charged = made
+// chargeNodes charges Lua's memory for the nodes that were made since the last call, and for bytes that will be. What
+// of them is garbage counts no more when live memory is measured: see weigh.
+func (b *bounds) chargeNodes(more int64) error {
+	made := b.s.looks.holder.Made()
+	bytes := made - b.charged + more
+	b.charged, b.inCall = made, true
+	defer func() { b.inCall = false }()
+	return b.s.Made(bytes)
 }
 
-// weigh begins a measuring of live memory: it gives what hangs on userdata, in bytes.
-func weigh() func(ud *lua.LUserData) int64 {
-	var g tensor.Graph
-	return func(ud *lua.LUserData) int64 {
-		x, _ := ud.Value.(*tensor.Array)
-		return g.Behind(x) * tensor.NodeBytes
+// going is asked while Go code builds a graph, or goes over one: it is an error where the call has to end.
+func (b *bounds) going(more int64) error {
+	if err := b.chargeNodes(more); err != nil {
+		return err
 	}
+	if ctx := b.s.Context(); ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// weigh begins a measuring of live memory: it gives what hangs on userdata, in bytes, and what hangs on none.
+func (b *bounds) weigh() (of func(ud *lua.LUserData) int64, beside int64) {
+	h := b.s.looks.holder
+	g := h.Graph(b.inCall)
+	of = func(ud *lua.LUserData) int64 {
+		x, _ := ud.Value.(*tensor.Array)
+		return g.Behind(x)
+	}
+	return of, h.UnderWay(b.inCall)
 }
 
 // settle ends what a script in a sandbox has handed over to mx.async_eval when the host's call ends: it waits, and

@@ -43,7 +43,7 @@ type holding interface {
 }
 
 func (l *looks) open(s *State) {
-	l.s, l.holder = s, tensor.NewHolder(s.bounds.holderLimits(&s.opt))
+	l.s, l.holder = s, tensor.NewHolder(s.bounds.holderLimits())
 	l.walker = reach.Walker{Global: s.L.G.Global, Through: s.Passes, Leaf: l.leaf, UserData: l.holding}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/luabind/lua51"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/format"
 	"github.com/mlxlua/mlxlua/tensor/ops"
@@ -174,14 +175,25 @@ func tokenStream(s *State, stream *tokenizer.Stream) lua.LValue {
 	return t
 }
 
+// templateBytes is what a byte of a template's source takes at most, when it is parsed.
+const templateBytes = 64
+
 // renderChat is a conversation as a text: of a chat template, an object of the template's variables with the list
 // messages in it, whether the answer begins at the end, and a list of tools, "" for none. All but the third are JSON.
+// What that takes is the script's.
 func renderChat(s *State, L *lua.LState) (lua.LValue, error) {
-	t, err := template.Parse(L.CheckString(1))
+	taken := lua51.Hold(s.State)
+	defer taken.End()
+	take := func(bytes int) error { return taken.Add(int64(bytes)) }
+	source := L.CheckString(1)
+	if err := take(templateBytes * len(source)); err != nil {
+		return nil, err
+	}
+	t, err := template.Parse(source)
 	if err != nil {
 		return nil, err
 	}
-	v, err := template.ParseJSON([]byte(L.CheckString(2)))
+	v, err := template.ReadJSON(L.CheckString(2), take)
 	if err != nil {
 		return nil, err
 	}
@@ -202,13 +214,14 @@ func renderChat(s *State, L *lua.LState) (lua.LValue, error) {
 		return nil, errors.New("a conversation needs messages")
 	}
 	if tools := L.OptString(4, ""); tools != "" {
-		if v, err = template.ParseJSON([]byte(tools)); err != nil {
+		if v, err = template.ReadJSON(tools, take); err != nil {
 			return nil, err
 		}
 		if chat.Tools, ok = v.(*template.List); !ok {
 			return nil, errors.New("the tools of a conversation are no list")
 		}
 	}
-	text, err := t.Apply(s.Context(), chat, template.Options{})
+	text, err := t.Apply(s.Context(), chat, template.Options{Limits: template.Limits{
+		Memory: int(max(s.opt.Limits.Memory, 256<<20)), Take: take}})
 	return lua.LString(text), err
 }

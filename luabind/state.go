@@ -87,11 +87,11 @@ func New(opt Options) *State {
 	s := &State{opt: opt, random: random.NewState(opt.Seed), precision: shortest, metas: map[string]*lua.LTable{},
 		dtypes: map[tensor.DType]*lua.LUserData{}}
 	s.files, s.allowed = opt.Libraries && !opt.Sandbox, allow(opt.Read, opt.Write)
-	s.warnings.s = s
+	s.warnings.s, s.bounds.s = s, s
 	s.warn = s.warnings.give
 	s.written.unbounded, s.written.most = s.files || opt.WriteBytes == 0, opt.WriteBytes
 	s.State = lua51.New(lua51.Options{Seed: opt.Seed, Libraries: opt.Libraries, Stdout: printStream(s),
-		Sandbox: opt.Sandbox, Modules: opt.Modules, Limits: opt.Limits.Limits, Weigh: weigh,
+		Sandbox: opt.Sandbox, Modules: opt.Modules, Limits: opt.Limits.Limits, Weigh: s.bounds.weigh,
 		Raise: s.raise, SyntaxHint: syntaxHint, TypeName: typeInMessages, Sure: sureModule,
 		Explain:   func(L *lua.LState, v lua.LValue) lua.LValue { return explain(s, L, v) },
 		Condition: func(v lua.LValue, call bool) { condition(s, v, call) }})
@@ -122,7 +122,7 @@ func New(opt Options) *State {
 // Run compiles and runs a chunk with arguments and gives its results. A cancelled context stops Lua code and the
 // device's work alike; a nil one is context.Background(). The error is a *ScriptError, ErrClosed after Close.
 func (s *State) Run(ctx context.Context, src io.Reader, name string, args ...lua.LValue) ([]lua.LValue, error) {
-	ctx, cancel := s.bounds.begin(ctx, s)
+	ctx, cancel := s.bounds.begin(ctx)
 	defer cancel()
 	proto, err := s.Compile(ctx, src, name)
 	if err != nil {
@@ -151,7 +151,7 @@ func (s *State) Call(ctx context.Context, fn lua.LValue, args ...lua.LValue) (ou
 		return nil, err
 	}
 	defer s.life.leave()
-	ctx, cancel := s.bounds.begin(ctx, s)
+	ctx, cancel := s.bounds.begin(ctx)
 	defer cancel()
 	outer := s.L.Context()
 	ctx, stepping, end := metered(ctx, s)
@@ -221,6 +221,7 @@ func panicError(p any) error {
 
 // call is the Ctx of an op called from the running Lua line.
 func (s *State) call() *tensor.Ctx {
+	s.looks.holder.Called()
 	return &tensor.Ctx{Stream: s.stream, Place: s.where(), Holder: s.looks.holder}
 }
 

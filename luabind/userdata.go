@@ -43,7 +43,9 @@ func (s *State) wrap(x *tensor.Array) lua.LValue {
 	if err := x.Err(); err != nil {
 		s.raise(err)
 	}
-	chargeNodes(s)
+	if err := s.bounds.chargeNodes(0); err != nil {
+		s.raise(err)
+	}
 	return owned(s, x)
 }
 

@@ -13,9 +13,10 @@ type job struct {
 	ctx    context.Context // done when the evaluation is over, or stopped
 	cancel context.CancelCauseFunc
 
-	roots    []Value // what was asked for; nil once the job is claimed
-	fallback *Stream // of nodes that have none
-	proof    proof   // what the roots' holder knew
+	waiter   context.Context // of whoever asked, if he waits for it; else nobody
+	roots    []Value         // what was asked for; nil once the job is claimed
+	fallback *Stream         // of nodes that have none
+	proof    proof           // what the roots' holder knew
 	tasks    atomic.Int64
 	bytes    atomic.Int64 // that its kernels write, or reduce
 	flops    atomic.Int64 // of what says how many it takes: Rules.Flops
@@ -241,8 +242,16 @@ func (j *job) settle() {
 	}
 }
 
+// countClaimed adds nodes of the job to what its holder has under way.
+func (j *job) countClaimed(nodes int64) {
+	if h := j.proof.holder; h != nil {
+		h.work.claimed.Add(nodes * (nodeBytes + taskBytes))
+	}
+}
+
 // over says that nothing is left to do.
 func (j *job) over() {
+	j.countClaimed(-j.tasks.Load())
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, b := range j.words {

@@ -1,6 +1,9 @@
 package tensor
 
-import "sync"
+import (
+	"context"
+	"sync"
+)
 
 // schedMu makes claiming nodes and handing them to streams one step: all streams agree on the order of evaluations.
 var schedMu sync.Mutex
@@ -21,17 +24,22 @@ var claimScratch struct {
 }
 
 // claim turns the lazy nodes that the job's roots depend on into scheduled ones, each after those that it reads, and
-// hands them to their streams. It goes over the graph once. Called with schedMu held.
+// hands them to their streams. It goes over the graph once, and no further when whoever waits for the job has left.
+// Called with schedMu held.
 func (j *job) claim() {
 	claimID++
 	w := &claimScratch
 	frames, segs := w.frames[:0], w.segs[:0]
 	var seg *segment
 	var deps []*job // that are waited for
-	tasks, deepest := spareTasks.get(), 0
+	tasks, deepest, steps, left := spareTasks.get(), 0, 0, false
 	for _, x := range j.roots {
 		next := x.Node // that the walk comes to
-		for {
+		for !left {
+			if steps++; steps%askWaiter == 0 && j.waiter != nobody && j.waiter.Err() != nil {
+				left = true
+				break
+			}
 			if next != nil && next.seenBy != claimID && next.claimable() {
 				next.seenBy = claimID
 				frames = append(frames, frame{n: next, reads: next.specFrom(len(next.in))})
@@ -79,10 +87,19 @@ func (j *job) claim() {
 			x.Node.out[x.Out].asked = true
 		}
 	}
-	j.roots = nil
+	if left {
+		j.leaveRoots()
+	}
+	j.roots, j.waiter = nil, nobody
 	j.tasks.Store(int64(len(tasks)))
+	j.countClaimed(int64(len(tasks)))
 	j.waitFor(deps)
-	j.setUnsettled(len(segs))
+	if left && len(segs) == 0 {
+		j.setUnsettled(1)
+		go j.segmentSettled() // it needs schedMu
+	} else {
+		j.setUnsettled(len(segs))
+	}
 	for i, s := range segs {
 		end := len(tasks)
 		if i+1 < len(segs) {
@@ -97,6 +114,27 @@ func (j *job) claim() {
 		spareTasks.put(tasks)
 	}
 	w.frames, w.segs = emptied(frames[:deepest]), emptied(segs)
+}
+
+// askWaiter is how many steps of a walk stand between two looks at the waiter's context.
+const askWaiter = 1 << 10
+
+// leaveRoots stops the job before all of it is claimed: what is claimed is undone, and so are roots that are not.
+// Called with schedMu held.
+func (j *job) leaveRoots() {
+	none := &segment{job: j}
+	for _, x := range j.roots {
+		if n := x.Node; n.now() == submitted {
+			n.seg = none
+			n.state.Store(int32(undone))
+			j.mu.Lock()
+			j.undone = append(j.undone, n)
+			j.mu.Unlock()
+		}
+	}
+	jobs.Lock()
+	j.stop(context.Cause(j.waiter))
+	jobs.Unlock()
 }
 
 // maxSpare is the most elements of a list that is kept for later evaluations.

@@ -243,7 +243,7 @@ func (c *Change) try(ctx context.Context) {
 				roots = append(roots, v)
 			}
 		}
-		if again, err = await(ctx, "eval", submitValues(roots, fallback, true), xs); err != nil {
+		if again, err = await(ctx, "eval", submitValues(ctx, roots, fallback), xs); err != nil {
 			return
 		}
 	}

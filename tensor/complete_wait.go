@@ -21,7 +21,7 @@ func evaluate(ctx context.Context, op string, xs ...*Array) error {
 				return err
 			}
 		}
-		j, err := submit(op, xs, true)
+		j, err := submit(ctx, op, xs)
 		if err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func (x *Array) Wait(ctx context.Context) error {
 		if err := j.again(ctx, j); err != nil {
 			return err
 		}
-		if _, err := submit("wait", w.xs, true); err != nil {
+		if _, err := submit(context.Background(), "wait", w.xs); err != nil {
 			return err
 		}
 	}

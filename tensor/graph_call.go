@@ -14,6 +14,9 @@ func apply(c *Ctx, p *Op, attrs any, in []*Array) (result *Array, others []*Arra
 			result, others = Fail(c, p.name, "BUG: a rule panicked: %v\n%s", r, debug.Stack()), nil
 		}
 	}()
+	if err := c.Step(); err != nil {
+		return failed(c, p.name, err), nil
+	}
 	if timeline.Load() != nil {
 		defer BeginSpan("build", p.name).End(c.place())
 	}
@@ -34,7 +37,7 @@ func apply(c *Ctx, p *Op, attrs any, in []*Array) (result *Array, others []*Arra
 			n.traces = n.traces.merge(x.node.traces)
 		}
 	}
-	if err := n.infer(scratch); err != nil {
+	if err := n.infer(c, scratch); err != nil {
 		return failed(c, p.name, c.Errorf(p.name, "%w", err)), nil
 	}
 	var err error
@@ -79,7 +82,7 @@ func (l *specList) giveBack() {
 }
 
 // infer runs the Shape and DType rules.
-func (n *Node) infer(l *specList) error {
+func (n *Node) infer(c *Ctx, l *specList) error {
 	p := n.op
 	if !p.defined {
 		return errors.New("BUG: the op has no rules")
@@ -94,6 +97,9 @@ func (n *Node) infer(l *specList) error {
 	}
 	if len(shapes) != len(dtypes) || len(shapes) == 0 {
 		return errors.New("BUG: Shape and DType rules disagree on the number of outputs")
+	}
+	if err := c.reserve(len(shapes)); err != nil {
+		return err
 	}
 	if n.out = n.single[:]; len(shapes) != 1 {
 		n.out = make([]output, len(shapes))

@@ -25,7 +25,7 @@ type Holder struct {
 	limits HolderLimits
 	calls  atomic.Int32 // under way: see Enter
 	owner  metal.Owner  // of its arrays' memory
-	nodes  int64        // made so far
+	work   work
 
 	mu     sync.Mutex
 	closed bool
@@ -62,7 +62,7 @@ func (n *Node) adopt(h *Holder) {
 	}
 	h.pace.made.nodes++
 	h.pace.made.flops += countedFlops(n, n.in)
-	h.nodes++
+	h.work.made += sizeOf(n)
 	h.noteLazy(n)
 }
 

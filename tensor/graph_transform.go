@@ -132,6 +132,12 @@ func (n *Node) Handle(c *Ctx, i int) *Array {
 // true the walk goes no further: that node is left out. It sees what Inputs gives: nodes that were evaluated
 // outside of a trace have none.
 func Order(roots []*Array, stop func(*Node) bool) []*Node {
+	order, _ := (*Ctx)(nil).Order(roots, stop) // which nothing ends
+	return order
+}
+
+// Order is the function of that name, in steps of the call: see Step.
+func (c *Ctx) Order(roots []*Array, stop func(*Node) bool) ([]*Node, error) {
 	type frame struct {
 		n    *Node
 		in   []Value
@@ -154,6 +160,9 @@ func Order(roots []*Array, stop func(*Node) bool) []*Node {
 		for len(stack) > 0 {
 			f := &stack[len(stack)-1]
 			if f.next == len(f.in) {
+				if err := c.Step(); err != nil {
+					return nil, err
+				}
 				order = append(order, f.n)
 				stack = stack[:len(stack)-1]
 				continue
@@ -162,5 +171,5 @@ func Order(roots []*Array, stop func(*Node) bool) []*Node {
 			push(f.in[f.next-1].Node)
 		}
 	}
-	return slices.Clip(order)
+	return slices.Clip(order), nil
 }

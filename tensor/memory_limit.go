@@ -12,6 +12,9 @@ import (
 type HolderLimits struct {
 	Memory  *metal.Account // that their buffers are charged to; nil: none
 	Kernels *KernelTime    // that the run of what they need is charged to; nil: none
+	// Going is asked now and then, on the holder's goroutine, while it builds graphs or goes over them, and before it
+	// makes so many bytes more at once. An error ends that.
+	Going func(more int64) error
 	// Outside is the error of computing the holder's arrays while no call of its own is under way: see Enter. nil: others
 	// may compute them at any time.
 	Outside error
@@ -107,38 +110,6 @@ func (h *Holder) kernels() *KernelTime {
 
 // Account is what the holder's buffers are charged to; nil: nothing.
 func (h *Holder) Account() *metal.Account { return h.limits.Memory }
-
-// Made is how many nodes the holder has made so far.
-func (h *Holder) Made() int64 { return h.nodes }
-
-// NodeBytes is about what a node takes in memory before it has run, besides its outputs' elements.
-const NodeBytes = 640
-
-// Graph counts nodes that have not run.
-type Graph struct{ seen map[*Node]struct{} }
-
-// Behind is how many nodes stand behind x that have not been handed over and were not counted before.
-func (g *Graph) Behind(x *Array) (nodes int64) {
-	if x == nil || x.node == nil || x.node.now() != Lazy {
-		return 0
-	}
-	if g.seen == nil {
-		g.seen = map[*Node]struct{}{}
-	}
-	for todo := []*Node{x.node}; len(todo) > 0; {
-		n := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if _, ok := g.seen[n]; ok || n.now() != Lazy {
-			continue
-		}
-		g.seen[n] = struct{}{}
-		nodes++
-		for _, v := range n.Inputs() {
-			todo = append(todo, v.Node)
-		}
-	}
-	return nodes
-}
 
 // timed has the batch's run charged to what bounds the kernels of its job: past that it is stopped.
 func (b *batch) timed() {

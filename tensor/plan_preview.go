@@ -19,9 +19,12 @@ type PlannedKernel struct {
 // PlannedKernels lists what an evaluation of xs would run if the placeholders that they depend on had values and
 // nobody read other results, with or without the fusion of ops. It computes nothing. It is for transforms that explain
 // what they recorded: no other goroutine may use xs and what they depend on. Arrays that depend on no placeholder count
-// as there; views, and what gives no element, are left out, since they compute nothing.
-func PlannedKernels(xs []*Array, fused bool) []PlannedKernel {
-	order := computed(xs)
+// as there; views, and what gives no element, are left out, since they compute nothing. It fails where Step does.
+func PlannedKernels(c *Ctx, xs []*Array, fused bool) ([]PlannedKernel, error) {
+	order, err := computed(c, xs)
+	if err != nil {
+		return nil, err
+	}
 	seg := &segment{tasks: make([]task, len(order))}
 	in := make(map[*Node]bool, len(order))
 	for i, n := range order {
@@ -42,6 +45,9 @@ func PlannedKernels(xs []*Array, fused bool) []PlannedKernel {
 	var kernels []PlannedKernel
 	texts := newPreview(seg, p)
 	for _, u := range p.units {
+		if err := c.Step(); err != nil {
+			return nil, err
+		}
 		if p.isView(seg, u) {
 			continue
 		}
@@ -51,7 +57,7 @@ func PlannedKernels(xs []*Array, fused bool) []PlannedKernel {
 			kernels = append(kernels, k)
 		}
 	}
-	return kernels
+	return kernels, nil
 }
 
 // isView reports whether a unit computes nothing.
@@ -66,8 +72,11 @@ func (p *plan) isView(seg *segment, u unit) bool {
 
 // computed lists the nodes that an evaluation of xs computes, each after its inputs: what only gives its shape and
 // dtype is not among them.
-func computed(xs []*Array) []*Node {
-	order := Order(xs, func(n *Node) bool { return n.IsPlaceholder() || n.abstractTrace() == nil })
+func computed(c *Ctx, xs []*Array) ([]*Node, error) {
+	order, err := c.Order(xs, func(n *Node) bool { return n.IsPlaceholder() || n.abstractTrace() == nil })
+	if err != nil {
+		return nil, err
+	}
 	read := map[*Node]bool{}
 	for _, x := range xs {
 		read[x.node] = true
@@ -79,7 +88,7 @@ func computed(xs []*Array) []*Node {
 			}
 		}
 	}
-	return slices.DeleteFunc(order, func(n *Node) bool { return !read[n] })
+	return slices.DeleteFunc(order, func(n *Node) bool { return !read[n] }), nil
 }
 
 // kernel describes a unit.

@@ -66,10 +66,18 @@ func (rec *recorder) makePlan() {
 	p, seg := &rec.plan, rec.seg
 	p.single = checkNaN.Load()
 	p.fuse = fuse.Load() && !p.single
+	p.units = p.units[:0]
+	stopped := &rec.job.stopped // looked at after each pass over the graph
 	p.countReaders(seg)
-	rec.findLive()
-	p.makeUnits(seg)
-	p.orderUnits(seg, rec.job.proof)
+	if !stopped.Load() {
+		rec.findLive()
+	}
+	if !stopped.Load() {
+		p.makeUnits(seg)
+	}
+	if !stopped.Load() {
+		p.orderUnits(seg, rec.job.proof)
+	}
 }
 
 // countReaders numbers the outputs of the segment and counts their readers in it. None is live so far.

@@ -29,18 +29,22 @@ func AsyncEval(xs ...*Array) error {
 
 // Submit is AsyncEval for callers who may never read the arrays: the Work tells them how it ends.
 func Submit(xs ...*Array) (*Work, error) {
-	j, err := submit("async_eval", xs, false)
+	j, err := submit(nobody, "async_eval", xs)
 	return &Work{j}, err
 }
 
-// submit hands over what xs depend on. The job is nil if all of that was asked for before. With wait the caller has
-// nothing else to do: where the stream's goroutine is at work, the job is claimed on return.
-func submit(op string, xs []*Array, wait bool) (*job, error) {
+// nobody stands for the context of a waiter where there is none.
+var nobody context.Context
+
+// submit hands over what xs depend on. The job is nil if all of that was asked for before. A waiter, unless it is
+// nobody, is the context of a caller who has nothing else to do: where the stream's goroutine is at work, the job is
+// claimed on return. When it is done the job is stopped.
+func submit(waiter context.Context, op string, xs []*Array) (*job, error) {
 	roots, fallback, err := lazyRoots(op, xs)
 	if len(roots) == 0 {
 		return nil, err
 	}
-	return submitValues(roots, fallback, wait), nil
+	return submitValues(waiter, roots, fallback), nil
 }
 
 // lazyRoots are those of xs that nobody has asked for, and the stream of nodes that have none. It fails if one of xs
@@ -75,14 +79,15 @@ func lazyRoots(op string, xs []*Array) (roots []Value, fallback *Stream, err err
 }
 
 // submitValues is submit for values that may be lazy: fallback is the stream of nodes that have none.
-func submitValues(roots []Value, fallback *Stream, wait bool) *job {
+func submitValues(waiter context.Context, roots []Value, fallback *Stream) *job {
 	j := newJob(fallback)
+	j.waiter = waiter
 	s := j.handOver(roots)
 	switch {
 	case s == nil: // others were faster
 		return nil
 	case s.start():
-	case wait:
+	case waiter != nobody:
 		claimAll(nil)
 	default:
 		startHelper()

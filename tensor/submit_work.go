@@ -31,7 +31,8 @@ func (w *Work) Wait(ctx context.Context) error {
 		if stopped || len(lost) == 0 {
 			return err
 		}
-		if again := submitValues(slices.Clone(lost), j.fallback, true); again != nil { // it is waited for, and goes on
+		again := submitValues(context.Background(), slices.Clone(lost), j.fallback)
+		if again != nil { // it is waited for, and goes on
 			next = again
 		} else if err := lost[0].Node.wait(ctx); err != nil && ctx.Err() != nil { // somebody else has it computed
 			return err

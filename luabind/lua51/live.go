@@ -11,7 +11,7 @@ import (
 func live(s *State, running *lua.LState) int64 {
 	m := measuring{seen: map[any]struct{}{}}
 	if s.opt.Weigh != nil {
-		m.behind = s.opt.Weigh()
+		m.behind, m.bytes = s.opt.Weigh()
 	}
 	m.value(running)
 	s.Roots(m.value)

@@ -92,6 +92,16 @@ func (s *State) Charge(bytes int64) {
 	}
 }
 
+// Made tells that Go code has made so many bytes for the script. Past the limit it is an error, and the call ends.
+func (s *State) Made(bytes int64) error {
+	m := s.meter
+	if m == nil {
+		return nil
+	}
+	m.charge(s.L, bytes)
+	return m.broken
+}
+
 // hold is Charge for bytes that the function holds until it releases them.
 func hold(s *State, bytes int64) (release func()) {
 	m := s.meter

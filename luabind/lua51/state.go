@@ -36,8 +36,9 @@ type Options struct {
 	Explain func(L *lua.LState, value lua.LValue) lua.LValue
 	// TypeName is what messages call the type of a userdata; "": userdata, as they do where it is nil.
 	TypeName func(ud *lua.LUserData) string
-	// Weigh begins a measuring of live memory: it gives what tells the bytes that hang on userdata. nil: nothing does.
-	Weigh func() func(ud *lua.LUserData) int64
+	// Weigh begins a measuring of live memory: it gives what tells the bytes that hang on userdata, and those that the
+	// state has beside them. nil: there are none.
+	Weigh func() (of func(ud *lua.LUserData) int64, beside int64)
 	// SyntaxHint is what a host adds to the text of a syntax error, or "". nil: nothing.
 	SyntaxHint func(err *SyntaxError) string
 	// Condition sees a userdata that is a condition of the running line: the operand of if, while, until, not, and the

@@ -26,6 +26,7 @@ type Custom struct {
 // Call calls F. Arrays that F uses but that are not among its inputs get no gradient through VJP.
 func (k *Custom) Call(in []*tensor.Array, ctx ...*tensor.Ctx) ([]*tensor.Array, error) {
 	c := tensor.Call(ctx)
+	defer c.Building()()
 	if err := firstError(c, "custom_function", "argument", in); err != nil {
 		return nil, err
 	}
@@ -100,6 +101,10 @@ func init() {
 func (k *Custom) wrap(c *tensor.Ctx, in, outs []*tensor.Array) []*tensor.Array {
 	wrapped := make([]*tensor.Array, len(outs))
 	for i, y := range outs {
+		if err := c.Step(); err != nil { // as many as there are read each other's shapes
+			wrapped[i] = tensor.FailWith(c, "custom_function", err)
+			continue
+		}
 		args := slices.Concat([]*tensor.Array{y}, in, outs)
 		wrapped[i] = customOp.One(c, customAttrs{k, len(in), i}, args...)
 	}
@@ -238,7 +243,11 @@ func (r *reverse) recompute(c *tensor.Ctx, k *Custom, primals, cots []*tensor.Ar
 			r.add(c, x.Value(), cots[i])
 		}
 	}
-	return r.walk(nodesOf(r.trace, outs, start), nil)
+	nodes, err := nodesOf(c, r.trace, outs, start)
+	if err != nil {
+		return err
+	}
+	return r.walk(nodes, nil)
 }
 
 // group is the turn of a call of a custom function in the forward walk.

@@ -81,6 +81,7 @@ func vjp(c *tensor.Ctx, name string, f Func, primals []*tensor.Array, argnums []
 			argnums = append(argnums, i)
 		}
 	}
+	defer c.Building()()
 	trace := tensor.NewTrace(name, nil)
 	defer trace.End()
 	in := slices.Clone(primals)

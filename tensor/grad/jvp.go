@@ -23,6 +23,7 @@ func JVP(f Func, primals, tangents []*tensor.Array, ctx ...*tensor.Ctx) (outs, t
 	if tangents, err = likes(c, "jvp", "tangent", "input", tangents, primals); err != nil {
 		return nil, nil, err
 	}
+	defer c.Building()()
 	trace := tensor.NewTrace("jvp", nil)
 	defer trace.End()
 	in := slices.Clone(primals)
@@ -73,7 +74,10 @@ func pushforward(c *tensor.Ctx, trace *tensor.Trace, ins, tangents, outs []*tens
 			f.watched.inputs[x.Value().Node] = true
 		}
 	}
-	nodes := nodesOf(trace, outs, 0)
+	nodes, err := nodesOf(c, trace, outs, 0)
+	if err != nil {
+		return nil, err
+	}
 	groups := groupsOf(nodes)
 	for _, n := range nodes {
 		if f.tans[tensor.Value{Node: n}] != nil { // an input, or an output of a group that has had its turn

@@ -9,7 +9,7 @@ import (
 
 // nodesOf lists the nodes that outs depend on and that belong to the trace, in an order in which each comes after
 // what it reads. Nodes that are not newer than after are left out.
-func nodesOf(trace *tensor.Trace, outs []*tensor.Array, after uint64) []*tensor.Node {
+func nodesOf(c *tensor.Ctx, trace *tensor.Trace, outs []*tensor.Array, after uint64) ([]*tensor.Node, error) {
 	var nodes, stack []*tensor.Node
 	seen := map[*tensor.Node]bool{}
 	push := func(n *tensor.Node) {
@@ -22,6 +22,9 @@ func nodesOf(trace *tensor.Trace, outs []*tensor.Array, after uint64) []*tensor.
 		push(x.Value().Node)
 	}
 	for len(stack) > 0 {
+		if err := c.Step(); err != nil {
+			return nil, err
+		}
 		n := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
 		nodes = append(nodes, n)
@@ -36,7 +39,7 @@ func nodesOf(trace *tensor.Trace, outs []*tensor.Array, after uint64) []*tensor.
 		}
 		return 1
 	})
-	return nodes
+	return nodes, nil
 }
 
 // ctxOf is the Ctx for what a rule builds for a node: the node's stream and line, and the transform's holder.
@@ -131,7 +134,11 @@ func pullback(c *tensor.Ctx, trace *tensor.Trace, outs, cots, ins []*tensor.Arra
 			r.add(c, x.Value(), cots[i])
 		}
 	}
-	if err := r.walk(nodesOf(trace, outs, 0), r.watched.inputs); err != nil {
+	nodes, err := nodesOf(c, trace, outs, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.walk(nodes, r.watched.inputs); err != nil {
 		return nil, err
 	}
 	grads := make([]*tensor.Array, len(ins))
@@ -180,6 +187,9 @@ func (r *reverse) node(n *tensor.Node) error {
 		return nil
 	}
 	c := ctxOf(r.holder, n)
+	if err := c.Step(); err != nil {
+		return err
+	}
 	if !n.HasVJP() && !n.Op().HasFormula() {
 		if discrete(n) {
 			return nil

@@ -30,6 +30,7 @@ func VMapTo(f Func, inAxes []int, outAxes func() ([]int, error), ctx ...*tensor.
 			return nil, err
 		}
 		b := &batch{holder: c.Holder, size: size, to: map[tensor.Value]batched{}}
+		defer c.Building()()
 		trace := tensor.NewTrace("vmap", b.onRead)
 		defer trace.End()
 		args := slices.Clone(in)
@@ -52,7 +53,7 @@ func VMapTo(f Func, inAxes []int, outAxes func() ([]int, error), ctx ...*tensor.
 			return nil, err
 		}
 		b.closed = true
-		if err := b.run(trace, outs); err != nil {
+		if err := b.run(c, trace, outs); err != nil {
 			return nil, err
 		}
 		return b.outputs(c, outs, to)
@@ -122,12 +123,15 @@ func (b *batch) onRead(x *tensor.Array, axis int) {
 	}
 }
 
-func (b *batch) run(trace *tensor.Trace, outs []*tensor.Array) error {
+func (b *batch) run(c *tensor.Ctx, trace *tensor.Trace, outs []*tensor.Array) error {
 	roots := slices.Clone(outs)
 	for _, r := range b.reads {
 		roots = append(roots, r.x)
 	}
-	nodes := nodesOf(trace, roots, 0)
+	nodes, err := nodesOf(c, trace, roots, 0)
+	if err != nil {
+		return err
+	}
 	groups := groupsOf(nodes)
 	for _, n := range nodes {
 		if _, done := b.to[tensor.Value{Node: n}]; done {

@@ -130,7 +130,9 @@ func Meshgrid(arrays []*tensor.Array, sparse bool, indexing string, ctx ...*tens
 				others = append(others, k)
 			}
 		}
-		out[i] = ExpandDims(Flatten(x, 0, -1, c), others, c)
+		if out[i] = ExpandDims(Flatten(x, 0, -1, c), others, c); out[i].Err() != nil {
+			return out[i : i+1]
+		}
 	}
 	if sparse {
 		return out

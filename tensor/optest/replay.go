@@ -107,5 +107,5 @@ func replay(t *testing.T, op Subject, f grad.Func, a, b []*tensor.Array, what st
 			same(t, w[i], g[i], op.tol(w[i].spec.DType), "%s, output %d", what, i)
 		}
 	}
-	require.Equal(t, 1, runs, "%s: the function ran again at the second shape:\n%s", what, fn.Explain(false))
+	require.Equal(t, 1, runs, "%s: the function ran again at the second shape:\n%s", what, fn.Explain(nil, false))
 }

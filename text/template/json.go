@@ -1,7 +1,6 @@
 package template
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,12 +13,19 @@ import (
 
 // ParseJSON makes a value of the text of a JSON document. Objects become dicts, which keep their order; integers must
 // fit into 64 bits.
-func ParseJSON(raw []byte) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	v, err := parseValue(d, 0)
+func ParseJSON(raw []byte) (any, error) { return ReadJSON(string(raw), nil) }
+
+// ReadJSON is ParseJSON for a caller who counts what that takes: take is told of bytes before they are made, and its
+// error ends the reading. It may be nil.
+func ReadJSON(text string, take func(bytes int) error) (any, error) {
+	if take == nil {
+		take = func(int) error { return nil }
+	}
+	r := &jsonReader{json.NewDecoder(strings.NewReader(text)), take}
+	r.UseNumber()
+	v, err := r.value(0)
 	if err == nil {
-		if _, more := d.Token(); more != io.EOF {
+		if _, more := r.Token(); more != io.EOF {
 			err = fmt.Errorf("there is more after the value")
 		}
 	}
@@ -29,15 +35,32 @@ func ParseJSON(raw []byte) (any, error) {
 	return v, nil
 }
 
-func parseValue(d *json.Decoder, depth int) (any, error) {
+type jsonReader struct {
+	*json.Decoder
+	take func(bytes int) error
+}
+
+// What values take that are read, at most, with the room that lists keep.
+const (
+	valueBytes = 64
+	dictBytes  = 384 // an object with a few keys
+	keyBytes   = 160
+)
+
+func (r *jsonReader) value(depth int) (any, error) {
 	if depth > maxNesting {
 		return nil, fmt.Errorf("values are nested more than %d deep", maxNesting)
 	}
-	t, err := d.Token()
+	if err := r.take(valueBytes); err != nil {
+		return nil, err
+	}
+	t, err := r.Token()
 	if err != nil {
 		return nil, err
 	}
 	switch t := t.(type) {
+	case string:
+		return t, r.take(2 * len(t)) // the decoder's copy too
 	case json.Number:
 		if !strings.ContainsAny(t.String(), ".eE") {
 			n, err := t.Int64()
@@ -46,33 +69,47 @@ func parseValue(d *json.Decoder, depth int) (any, error) {
 		return t.Float64()
 	case json.Delim:
 		if t == '[' {
-			out := NewList()
-			for d.More() {
-				v, err := parseValue(d, depth+1)
-				if err != nil {
-					return nil, err
-				}
-				out.Items = append(out.Items, v)
-			}
-			_, err := d.Token()
-			return out, err
+			return r.list(depth)
 		}
-		out := NewDict()
-		for d.More() {
-			key, err := d.Token()
-			if err != nil {
-				return nil, err
-			}
-			v, err := parseValue(d, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			out.Set(key.(string), v)
-		}
-		_, err := d.Token()
-		return out, err
+		return r.dict(depth)
 	}
 	return t, nil
+}
+
+func (r *jsonReader) list(depth int) (any, error) {
+	out := NewList()
+	for r.More() {
+		v, err := r.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		out.Items = append(out.Items, v)
+	}
+	_, err := r.Token()
+	return out, err
+}
+
+func (r *jsonReader) dict(depth int) (any, error) {
+	if err := r.take(dictBytes); err != nil {
+		return nil, err
+	}
+	out := NewDict()
+	for r.More() {
+		key, err := r.Token()
+		if err != nil {
+			return nil, err
+		}
+		if err := r.take(keyBytes + len(key.(string))); err != nil {
+			return nil, err
+		}
+		v, err := r.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		out.Set(key.(string), v)
+	}
+	_, err := r.Token()
+	return out, err
 }
 
 // dumper is Python's json.dumps.

@@ -160,3 +160,36 @@ func TestParseJSON(t *testing.T) {
 		require.ErrorContains(t, err, "[template] JSON: ", bad)
 	}
 }
+
+// TestTake: who counts what a template makes is told of it before it is there, and can end that, with an error of his.
+func TestTake(t *testing.T) {
+	full := errors.New("full")
+	taken := 0
+	take := func(bytes int) error {
+		if taken += bytes; taken > 1<<20 {
+			return full
+		}
+		return nil
+	}
+	for _, source := range []string{
+		"{% for i in range(1000) %}{{ 'x' * 10000 }}{% endfor %}",
+		"{% for i in range(1000) %}{% set x = 'x' * 10000 %}{% endfor %}",
+		"{% set ns = namespace(s='x') %}{% for i in range(60) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}",
+	} {
+		taken = 0
+		tmpl := mustParse(t, source)
+		_, err := tmpl.Render(context.Background(), NewDict(), Options{Limits: Limits{Take: take}})
+		require.ErrorIs(t, err, full, source)
+	}
+	for _, text := range []string{"[" + strings.Repeat("[],", 1e5) + "1]", "[" + strings.Repeat("{},", 1e5) + "1]",
+		`["` + strings.Repeat("x", 1<<20) + `"]`, `{"` + strings.Repeat("x", 2<<20) + `": 1}`} {
+		taken = 0
+		_, err := ReadJSON(text, take)
+		require.ErrorIs(t, err, full)
+	}
+	taken = 0
+	v, err := ReadJSON(`{"a": [1, "b"]}`, take)
+	require.NoError(t, err)
+	require.Equal(t, []string{"a"}, v.(*Dict).Keys())
+	require.Positive(t, taken)
+}

@@ -13,6 +13,9 @@ type Limits struct {
 	Memory int // bytes of all values that it makes, as long as it runs; default 256 MiB
 	Steps  int // expressions and statements that it runs; default 20 million
 	Depth  int // of calls of macros and loops; default 200
+	// Take is told of bytes before the template makes them, and its error ends the template: for callers who count what it
+	// takes with other things. Nil: nobody counts.
+	Take func(bytes int) error
 }
 
 func (l Limits) orDefault() Limits {
@@ -45,6 +48,7 @@ type budget struct {
 	limits Limits
 	steps  int
 	bytes  int
+	untold int // of bytes, to Limits.Take
 	depth  int
 }
 
@@ -146,8 +150,26 @@ func (r *budget) alloc(n int) {
 		r.fail("the template takes more than %d bytes of memory", r.limits.Memory)
 	}
 	r.bytes += n
+	r.taken(n)
 	r.work(n)
 }
+
+// taken tells who counts that n bytes are made, now and then.
+func (r *budget) taken(n int) {
+	if r.limits.Take == nil {
+		return
+	}
+	if r.untold += n; r.untold < tellAfter {
+		return
+	}
+	n, r.untold = r.untold, 0
+	if err := r.limits.Take(n); err != nil {
+		panic(stopped{err})
+	}
+}
+
+// tellAfter is how many bytes are made before Limits.Take is told.
+const tellAfter = 16 << 10
 
 // itemBytes is what an item of a list counts.
 const itemBytes = 16
@@ -167,6 +189,8 @@ func (r *run) write(s string) {
 	}
 	if r.out != r.main {
 		r.alloc(len(s))
+	} else {
+		r.taken(2 * len(s)) // the buffer grows
 	}
 	r.out.WriteString(s)
 }
