@@ -198,13 +198,15 @@ func TestCustomExport(t *testing.T) {
 	sameBytes(t, vec(9, 16), called(t, f, vec(3, 4))[0])
 
 	k, err := fast.NewMetalKernel(fast.KernelConfig{Name: "twice", InputNames: []string{"a"}, OutputNames: []string{"out"},
-		Source: "uint i = thread_position_in_grid.x; out[i] = T(N) * a[i];"})
+		Header: "constant int n [[function_constant(3)]];",
+		Source: "uint i = thread_position_in_grid.x; out[i] = T(N) * a[i] + n - 7;"})
 	require.NoError(t, err)
 	for _, functions := range []bool{false, true} {
 		kernel := func(in export.Inputs) arrays {
 			x := in.Positional[0]
 			call := fast.KernelCall{Inputs: arrays{x}, Grid: fast.Extent{Cover: x}, Threadgroup: fast.Threads(32),
 				Template:     []fast.TemplateArg{{Name: "T", Value: tensor.Float32}, {Name: "N", Value: 2}},
+				Constants:    []fast.Constant{{Name: "n", Values: []any{7.0}}},
 				OutputShapes: []fast.OutputShape{{Dims: tensor.ShapeOf(x)}}, OutputDTypes: []tensor.DType{tensor.Float32}}
 			if functions {
 				call.OutputShapes[0] = fast.OutputShape{Func: &tensor.ShapeFunc{

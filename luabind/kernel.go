@@ -26,11 +26,14 @@ var kernelRows = []row{{
 		"atomic_outputs:bool=false compile_options:table?",
 	help: "Declares a kernel; calling the result launches it: k{inputs = {x}, template = {{\"T\", x.dtype}, {\"N\", " +
 		"4}}, grid = {n, 1, 1}, threadgroup = {256, 1, 1}, output_shapes = {x}, output_dtypes = {x.dtype}, " +
-		"init_value = nil, verbose = false}. The source is the body of a Metal function, between [==[ and ]==]; " +
+		"init_value = nil, verbose = false, constants = {causal = true, [3] = 16}}. The source is the body of a Metal " +
+		"function, between [==[ and ]==]; " +
 		"it may name Metal's attributes such as thread_position_in_grid, and of an input a a_shape, a_strides " +
 		"and a_ndim. The header stands before the function. The grid counts threads. Shapes, grid and " +
 		"threadgroup may be arrays, which stand for their shapes, or functions of the inputs' shapes. Inputs are " +
 		"made row-contiguous unless ensure_row_contiguous = false. atomic_outputs makes outputs atomic<T>. " +
+		"constants are values for what the header declares with [[function_constant(n)]], by name or by n: true or false " +
+		"for bool, numbers, a table for a vector; a kernel that reaches one without a value fails. " +
 		"compile_options = {math_mode = \"safe\", \"relaxed\" or \"fast\"}. One output is a value, several are " +
 		"several. mx.custom_function gives a kernel a gradient.",
 	call: func(a *args) any {
@@ -48,7 +51,7 @@ var kernelRows = []row{{
 var kernelCallRow = row{
 	name: "metal_kernel",
 	sig: "inputs:list template:list? grid:list threadgroup:list output_shapes:list output_dtypes:list " +
-		"init_value:number? verbose:bool=false",
+		"init_value:number? verbose:bool=false constants:table?",
 }
 
 // openKernels makes the metatable of kernels.
@@ -126,11 +129,54 @@ func (a *args) kernelCall() fast.KernelCall {
 		v := a.Number(6)
 		call.InitValue = &v
 	}
+	call.Constants = a.functionConstants(8)
 	if a.Bool(7) {
 		s := a.s // the call outlives its arguments
 		call.Verbose = func(source string) { s.Write("Generated source code:\n```\n" + source + "\n```\n") }
 	}
 	return call
+}
+
+// functionConstants is {causal = true, [3] = 16, scale = {1, 2}}.
+func (a *args) functionConstants(i int) []metal.Constant {
+	t := a.table(i)
+	if t == nil {
+		return nil
+	}
+	var out []metal.Constant
+	t.ForEach(func(k, v lua.LValue) {
+		var c metal.Constant
+		if name, ok := k.(lua.LString); ok {
+			c.Name = string(name)
+		} else {
+			n, err := toInt(k)
+			if err != nil {
+				a.fail("constants has the key %s, want a name or the number of a function_constant", describe(k))
+			}
+			c.Index = n
+		}
+		list := []lua.LValue{v}
+		if vector, ok := v.(*lua.LTable); ok {
+			list = nil
+			for j := range vector.Len() {
+				list = append(list, vector.RawGetInt(j+1))
+			}
+		}
+		for _, v := range list {
+			switch v := v.(type) {
+			case lua.LBool:
+				c.Values = append(c.Values, bool(v))
+			case lua.LNumber:
+				c.Values = append(c.Values, float64(v))
+			case lua.LString:
+				c.Values = append(c.Values, string(v))
+			default:
+				a.fail("constants: %s is %s, want true, false, a number or a table of these", c, describe(v))
+			}
+		}
+		out = append(out, c)
+	})
+	return out
 }
 
 // sequence is an argument that must be a table, as a list.

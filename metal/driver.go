@@ -189,6 +189,8 @@ type Options struct {
 	// Portable promises the dialect of built-in kernels: SIMD-groups of 32, SIMD-group functions only where all lanes
 	// of a group arrive together, no textures, no waiting for other threadgroups. A driver may rely on it.
 	Portable bool
+	// Constants are the values of the text's function constants, as ConstantsText writes them.
+	Constants string
 }
 
 // Module is a compiled source, made by a driver. Its methods may be called from any goroutine.

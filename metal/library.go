@@ -282,6 +282,7 @@ func (c *libraryCache) key(src Source) Key {
 		o := src.Options
 		field(src.Text)
 		field(fmt.Sprintf("%d %t %t", o.MathMode, o.Float64, o.Portable))
+		field(o.Constants)
 		field(fmt.Sprint(DialectVersion))
 		field(c.dev.info.Kind)
 		field(c.dev.info.Version)

@@ -27,8 +27,16 @@ func Compile(ctx context.Context, src metal.Source) (Text, error) {
 	if src.Options.MathMode == metal.MathFast {
 		defines = append(defines, msl.Define{Name: "__FAST_MATH__", Text: "1"})
 	}
+	given, err := metal.ParseConstants(src.Options.Constants)
+	if err != nil {
+		return nil, err
+	}
+	var constants []msl.FunctionConstant
+	for _, c := range given {
+		constants = append(constants, msl.FunctionConstant(c))
+	}
 	l, err := msl.Load(msl.Source{Name: src.Label, Text: src.Text}, msl.Options{
-		Float64: src.Options.Float64, Portable: src.Options.Portable, Defines: defines,
+		Float64: src.Options.Float64, Portable: src.Options.Portable, Defines: defines, FunctionConstants: constants,
 		Stop: func() error { return context.Cause(ctx) },
 	})
 	if err != nil {

@@ -55,11 +55,12 @@ func (cs *caller) call(inst *funcInst, args []value, this *value, at Pos) value 
 		if decl.Default && decl.Kind == FuncConstructor {
 			return voidValue
 		}
-		if cs.em.unevaluated && inst.ret.T.kind != tAuto {
-			return cs.unevaluatedCall(inst)
+		never := cs.em.unevaluated && inst.ret.T.kind != tAuto
+		if !never && cs.c.link.fails(NoBody, at, "%s is declared, but has no body", cs.c.signature(f)) ||
+			inst.ret.T.kind == tAuto {
+			return badValue
 		}
-		cs.c.errorf(Undeclared, at, "%s is declared, but has no body", cs.c.signature(f))
-		return badValue
+		return cs.unevaluatedCall(inst)
 	}
 	if isKernel(&decl.Specs) {
 		cs.c.errorf(Unsupported, at, "the kernel %s cannot be called: put what both need in a function", cs.c.signature(f))

@@ -3,7 +3,7 @@ package msl
 // The codes of names, types and Metal's rules. A doc comment holds, after "Example:", a text that provokes exactly
 // that code.
 const (
-	// Undeclared is the use of a name that nothing declares, or the call of a function that has no body.
+	// Undeclared is the use of a name that nothing declares.
 	//
 	// Example:
 	//	kernel void k(device float *x) { x[0] = lenght; }
@@ -195,7 +195,7 @@ const (
 	// Example:
 	//	kernel void k(device int *x) { const int a; }
 	Uninitialised Code = 334
-	// NoFunctionConstant is a function constant for which the options hold no value.
+	// NoFunctionConstant is a function constant without a value that a kernel reaches.
 	//
 	// Example:
 	//	constant bool f [[function_constant(0)]];
@@ -233,4 +233,13 @@ const (
 	//	  while (atomic_load_explicit(flag, memory_order_relaxed) == 0) {}
 	//	}
 	WaitsForOthers Code = 343
+	// NoBody is a call that a kernel reaches, of a function that is declared only.
+	//
+	// Example:
+	//	float f(float x);
+	//	kernel void k(device float *x) { x[0] = f(1); }
+	NoBody Code = 344
+	// WrongFunctionConstant is a value for a function constant that the text has not, or that is not of its type.
+	// No example: values are given beside the text.
+	WrongFunctionConstant Code = 345
 )

@@ -18,9 +18,8 @@ type Options struct {
 	Float64  bool     // accept double, which Metal has not
 	Portable bool     // refuse what the portable dialect of built-in kernels leaves out (see portable.go)
 	Defines  []Define // macros defined before the text
-	// FunctionConstants are the bits of function constants by their index. A kernel that uses one which is missing
-	// is an error.
-	FunctionConstants map[int]uint64
+	// FunctionConstants are the values of function constants. One that has none is an error of the kernels that reach it.
+	FunctionConstants []FunctionConstant
 	// Include resolves #include of names that are no Metal headers; nil resolves none.
 	Include func(name string) (text string, ok bool)
 	// Stop is asked every few milliseconds; an error from it ends the compilation, which returns it. nil: nothing does.
@@ -153,6 +152,7 @@ type compiler struct {
 	extraSpecs map[*funcEnt][]*funcEnt
 	members    map[memberKey][]memberDef
 
+	link           linkage
 	instantiations []pendingInst
 	asserts        []pendingAssert
 	portable       map[kir.Pos]Pos // under Options.Portable: where convergent operations and loops stand
@@ -175,6 +175,7 @@ func newCompiler(f *File, opt Options) *compiler {
 		failed:   map[*funcEnt]int{}, missing: map[string]bool{},
 	}
 	c.errs = &c.list
+	c.link = linkage{c: c, constants: map[*entity]*functionConstant{}}
 	return c
 }
 

@@ -44,8 +44,19 @@ func (ks *constants) runConst(f func(h *generator), at Pos) (ok bool, missing *n
 	return true, nil
 }
 
-// constExpr evaluates an expression that must be constant.
-func (ks *constants) constExpr(x Expr, what string) (value, bool) {
+// constExpr evaluates an expression that must be constant, for which function constants do not count.
+func (ks *constants) constExpr(x Expr, what string) (v value, ok bool) {
+	special := ks.c.link.watch(func() { v, ok = ks.specialExpr(x, what) })
+	if ok && special {
+		ks.c.errorf(NotConstant, x.Pos(), "%s is not constant: it needs a function constant, which has no value while "+
+			"the text is compiled", what)
+		return badValue, false
+	}
+	return v, ok
+}
+
+// specialExpr evaluates an expression that must be constant once the function constants have their values.
+func (ks *constants) specialExpr(x Expr, what string) (value, bool) {
 	v := badValue
 	ok := ks.evalConst(func(h *generator) { v = h.mem.noAddress(h.mem.rvalue(h.exprs.expr(x))) }, x.Pos(), what)
 	if !ok || v.bad() || v.k == vVoid || v.k == vFuncs {
@@ -79,9 +90,6 @@ func (ks *constants) globalVar(ent *entity) value {
 	if v, ok := c.globals[ent]; ok {
 		return v
 	}
-	if ks.em.unevaluated && ks.missing(ent) { // in code that never runs, as behind is_function_constant_defined
-		return ks.mem.zero(c.resolverIn(ent.env).typeOf(ent.vdecl.Type).T)
-	}
 	if c.busy[ent] {
 		c.errorf(NotConstant, ent.at, "the value of '%s' is defined by itself", ent.name)
 		return badValue
@@ -92,9 +100,23 @@ func (ks *constants) globalVar(ent *entity) value {
 		return badValue
 	}
 	defer c.leave()
-	v := c.evaluatorIn(ent.env).consts.constantDecl(ent.vdecl, ent.env.class != nil)
-	if !v.bad() || c.trials == 0 { // what a trial finds wrong is reported when it counts
+	var v value
+	whole := c.link.whole(func() { c.link.unreached(ks.em.unevaluated, func() { v = ks.globalDecl(ent) }) })
+	if whole && (!v.bad() || c.trials == 0) { // what a trial finds wrong is reported when it counts
 		c.globals[ent] = v
+	}
+	return v
+}
+
+// globalDecl evaluates the declaration of a variable at namespace or class scope.
+func (ks *constants) globalDecl(ent *entity) (v value) {
+	h := ks.c.evaluatorIn(ent.env)
+	if fc := ks.c.link.constants[ent]; fc != nil {
+		return h.consts.functionConstant(ent, fc)
+	}
+	special := ks.c.link.watch(func() { v = h.consts.constantDecl(ent.vdecl, ent.env.class != nil) })
+	if v.k == vSlot {
+		v.obj.special = special
 	}
 	return v
 }
@@ -134,9 +156,6 @@ func (ks *constants) globalPointer(ent *entity) (value, bool) {
 // constantDecl evaluates the declaration of a constant outside functions.
 func (ks *constants) constantDecl(d *VarDecl, member bool) value {
 	name := d.Name.Ident
-	if a, is := d.constantAttr(); is {
-		return ks.functionConstant(d, a)
-	}
 	d, t := ks.vars.varType(d)
 	if t.T.kind == tBad {
 		return badValue
@@ -148,71 +167,6 @@ func (ks *constants) constantDecl(d *VarDecl, member bool) value {
 	t.Const = true
 	v, _ := ks.vars.constVar(d, name, t)
 	return v
-}
-
-// constantDefined evaluates is_function_constant_defined(name).
-func (ks *constants) constantDefined(x *CallExpr) value {
-	if len(x.Args) == 1 {
-		if ne, ok := stripParens(x.Args[0]).(*NameExpr); ok {
-			if ent := ks.res.resolveQuiet(ne.Name); ent != nil && ent.vdecl != nil {
-				if _, is := ent.vdecl.constantAttr(); is {
-					return rval(typeBool, boolConst(!ks.missing(ent)))
-				}
-			}
-		}
-	}
-	ks.c.errorf(NotConstant, x.Pos(), "is_function_constant_defined takes the name of a function constant")
-	return badValue
-}
-
-// constantAttr returns the attribute that makes a variable a function constant.
-func (d *VarDecl) constantAttr() (*Attr, bool) {
-	for i := range d.Specs.Attrs {
-		if d.Specs.Attrs[i].Name == "function_constant" {
-			return &d.Specs.Attrs[i], true
-		}
-	}
-	return nil, false
-}
-
-// missing reports whether a variable is a function constant for which the options hold no value.
-func (ks *constants) missing(ent *entity) bool {
-	if ent.vdecl == nil {
-		return false
-	}
-	a, is := ent.vdecl.constantAttr()
-	if !is || len(a.Args) != 1 {
-		return false
-	}
-	i, ok := ks.c.evaluatorIn(ent.env).consts.constInt(a.Args[0], "the index of a function constant")
-	_, given := ks.c.opt.FunctionConstants[int(i)]
-	return ok && !given
-}
-
-// functionConstant gives a function constant the value that the options have for its index.
-func (ks *constants) functionConstant(d *VarDecl, a *Attr) value {
-	t := ks.res.typeOf(d.Type)
-	if len(a.Args) != 1 {
-		ks.c.errorf(UnknownAttribute, a.At, "function_constant takes one index")
-		return badValue
-	}
-	i, ok := ks.constInt(a.Args[0], "the index of a function constant")
-	if !ok || t.T.kind == tBad {
-		return badValue
-	}
-	val, given := ks.c.opt.FunctionConstants[int(i)]
-	if !given {
-		ks.c.errorf(NoFunctionConstant, d.Pos(), "the function constant '%s' (index %d) has no value", d.Name.Ident, i)
-		return badValue
-	}
-	if !t.T.isScalar() {
-		ks.c.errorf(Unsupported, d.Pos(), "a function constant of type %s", t)
-		return badValue
-	}
-	t.Const = true
-	o := &object{name: d.Name.Ident, q: t, fixed: true}
-	o.slots = []slot{{-1, operand{ty: t.T.kt, bits: val & t.T.kt.Mask()}}}
-	return objVal(o)
 }
 
 // varTemplate returns an instance of a variable template; ok is false for templates of other things.
@@ -245,8 +199,10 @@ func (ks *constants) varTemplate(ent *entity, x *NameExpr) (value, bool) {
 	if !isVar {
 		return badValue, true
 	}
-	v := ks.c.evaluatorIn(bind).consts.constantDecl(d, true)
-	ks.c.varInsts[tm] = append(ks.c.varInsts[tm], varInst{args, v})
+	var v value
+	if ks.c.link.whole(func() { v = ks.c.evaluatorIn(bind).consts.constantDecl(d, true) }) {
+		ks.c.varInsts[tm] = append(ks.c.varInsts[tm], varInst{args, v})
+	}
 	return v, true
 }
 

@@ -64,7 +64,7 @@ func (c *compiler) openNamespace(e *env, d *NamespaceDecl) *env {
 	if x := e.own(name); x != nil && x.kind == eNamespace {
 		return x.ns
 	}
-	ns := &env{kind: envNamespace, up: e}
+	ns := &env{kind: envNamespace, up: e, name: d.Name}
 	if e.frozen != nil {
 		if x := e.frozen.own(name); x != nil && x.kind == eNamespace {
 			ns.frozen = x.ns
@@ -144,6 +144,9 @@ func (c *compiler) declareVar(e *env, d *VarDecl) {
 	}
 	x := &entity{kind: eVar, name: d.Name.Ident, vdecl: d, at: d.Pos()}
 	old := e.put(x)
+	if _, is := d.constantAttr(); is && !c.freezing {
+		c.link.vars = append(c.link.vars, x)
+	}
 	if old == nil || c.freezing {
 		return
 	}

@@ -85,6 +85,7 @@ const (
 // env is a scope. Lookup goes from the innermost outwards.
 type env struct {
 	kind   envKind
+	name   string // of a namespace
 	up     *env
 	names  map[string]*entity
 	list   []*entity // blocks and templates: few names

@@ -32,6 +32,8 @@ func (c *compiler) kernel(inst *funcInst, name string, specs *Specs) *kir.Kernel
 	f := inst.f
 	g := newGenerator(c, name, inst.env)
 	c.instrs, c.work = 0, 0
+	c.link.active = true
+	defer func() { c.link.active = false }()
 	clear(c.missing)
 	c.used[f] = true
 	g.em.at(f.decl.Pos())
@@ -172,7 +174,7 @@ func (c *compiler) explicitInst(p pendingInst) (en kernelEntry, ok bool) {
 		}
 	}
 	if inst != nil && inst.f.decl.Body == nil {
-		c.errorf(Undeclared, at, "%s is declared, but has no body", c.signature(inst.f))
+		c.errorf(NoBody, at, "%s is declared, but has no body", c.signature(inst.f))
 		return kernelEntry{}, false
 	}
 	if inst == nil {

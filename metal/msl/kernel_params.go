@@ -134,7 +134,7 @@ func (b *paramBinder) present(a *Attr) bool {
 		b.g.c.errorf(UnknownAttribute, a.At, "function_constant takes the name of a function constant")
 		return true
 	}
-	v, ok := b.g.consts.constExpr(a.Args[0], "the condition of a parameter")
+	v, ok := b.g.consts.specialExpr(a.Args[0], "the condition of a parameter")
 	return !ok || len(v.comps) != 1 || v.comps[0].bits != 0
 }
 

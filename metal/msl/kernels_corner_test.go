@@ -1,6 +1,10 @@
 package msl_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/mlxlua/mlxlua/metal/msl"
+)
 
 // Corners of the language that kernels use now and then.
 func TestCornerKernels(t *testing.T) { runKernels(t, cornerKernels) }
@@ -86,8 +90,9 @@ int f(int a, int b = 0, int c = 0) { return a + b + c; }
 kernel void k(device int *out [[buffer(0)]]) {
   out[0] = CALL(f); out[1] = CALL(f, 1, 2); int a[1] = LIST(2, abc); int b[1] = LIST(7); out[2] = a[0]; out[3] = b[0];
 }`},
-	{name: "function constants that may be missing", grid: one, constants: map[int]uint64{0: 1, 2: 7},
-		want: []int32{7, 1, 0, 3, 5}, text: `
+	{name: "function constants that may be missing", grid: one,
+		constants: []msl.FunctionConstant{{Name: "a", Values: []any{true}}, {Index: 2, Values: []any{7.0}}},
+		want:      []int32{7, 1, 0, 3, 5}, text: `
 constant bool a [[function_constant(0)]]; constant int b [[function_constant(1)]];
 constant int c [[function_constant(2)]];
 constant bool has_b = is_function_constant_defined(b); constant int b_or_3 = has_b ? b : 3;

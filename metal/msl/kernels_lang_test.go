@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/bits"
 	"testing"
+
+	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
 func fallthroughs(i int) int32 {
@@ -370,7 +372,8 @@ kernel void k(device int *out [[buffer(0)]]) {
   for (thread int &v : a) v *= 2; for (auto v : {1, 2, 3}) s = add(s, v); out[1] = s;
     [[maybe_unused]] int z = 3; out[2] = a[3];
 }`},
-	{name: "function constants", constants: map[int]uint64{0: 1, 1: 3, 2: uint64(math.Float32bits(2.5))},
+	{name: "function constants", constants: []msl.FunctionConstant{{Index: 0, Values: []any{true}},
+		{Index: 1, Values: []any{"3"}}, {Name: "scale", Values: []any{2.5}}},
 		want: []float32{8.5}, grid: [3]int{1, 1, 1}, text: `
 constant bool fast [[function_constant(0)]]; constant int rounds [[function_constant(1)]];
   constant float scale [[function_constant(2)]];

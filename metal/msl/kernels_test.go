@@ -21,7 +21,7 @@ type kernelCase struct {
 	kernel      string // the kernel's name, if the text has several
 	grid, group [3]int // zero: 32 threads in one group
 	shared      []int  // bytes of [[threadgroup(n)]] memory
-	constants   map[int]uint64
+	constants   []msl.FunctionConstant
 	in          []any
 	want        any
 	tolerance   float64 // relative to the largest wanted value; 0: equal

@@ -83,7 +83,9 @@ func TestPreludeNames(t *testing.T) {
 	runRows(t, `
 template <typename T> struct Pick { using type = metal::conditional_t<metal::is_same_v<T, half>, float, T>; };
 constant metal::array<int, 3> arr = {1, 2, 3};
-`, `bfloat16_t b = bfloat(1.5f); float16_t h = 2.5h; metal::array<float, 2> a2 = {{4, 5}}; a2[1] = 6;`, []row{
+constant mlx::os_log logger("mlx", "test");
+`, `logger.log_debug("%d", 1);
+  bfloat16_t b = bfloat(1.5f); float16_t h = 2.5h; metal::array<float, 2> a2 = {{4, 5}}; a2[1] = 6;`, []row{
 		{"b", 1.5}, {"h", 2.5}, {"a2[0] + a2[1]", 10}, {"a2.size()", 2}, {"Limits<float>::max", math.Inf(1)},
 		{"Limits<float>::min", math.Inf(-1)},
 		{"Limits<float>::finite_max", math.MaxFloat32}, {"Limits<half>::finite_max", 65504},

@@ -3,6 +3,7 @@ package msl
 import (
 	"errors"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/mlxlua/mlxlua/metal/kir"
@@ -40,6 +41,8 @@ type madeKernel struct {
 	err error
 }
 
+func (m *madeKernel) done() bool { return m.k != nil || m.err != nil }
+
 // maxEager is how much work Load puts into kernels before anybody asks for them, and kernelWork what a kernel takes
 // beside the steps walked.
 const (
@@ -67,8 +70,18 @@ func compileWhole(src Source, opt Options, raw bool) (*kir.Module, error) {
 		return nil, err
 	}
 	mod := &kir.Module{Files: l.Files()}
+	var errs ErrorList
 	for i := range l.made {
 		mod.Kernels = append(mod.Kernels, l.made[i].k)
+		if own, is := l.made[i].err.(ErrorList); is {
+			for _, e := range own {
+				errs.Add(e)
+			}
+		}
+	}
+	if len(errs) > 0 {
+		sortErrors(errs)
+		return nil, errs
 	}
 	return mod, nil
 }
@@ -113,6 +126,7 @@ func (l *Library) read(eager int) (err error) {
 	c.root = root
 	c.overlay[l.pre.root] = root
 	c.declareAll(root, f.Decls)
+	c.link.find()
 	for _, a := range c.asserts {
 		c.staticAssert(a.d, a.e)
 	}
@@ -151,14 +165,20 @@ func (l *Library) makeSome(eager int) {
 		for i := range l.entries {
 			en := &l.entries[i]
 			f := en.inst.f
-			if l.made[i].k != nil || !again && seen[f] || c.failed[f] >= maxFailed { // then the others have the same errors
+			if l.made[i].done() || !again && seen[f] || c.failed[f] >= maxFailed { // then the others have the same errors
 				continue
 			}
 			if c.unitWork+kernelWork*(len(l.made)-l.left) > eager {
 				return
 			}
 			seen[f] = true
-			if l.made[i].k = c.kernel(en.inst, en.name, en.specs); l.made[i].k != nil {
+			before, failed := len(c.list), c.failed[f]
+			l.made[i].k = c.kernel(en.inst, en.name, en.specs)
+			if own := c.list[before:]; len(own) > 0 && !slices.ContainsFunc(own, func(e *Error) bool { return !e.ofKernel() }) {
+				l.made[i].err = slices.Clone(own)
+				c.list, c.failed[f] = c.list[:before], failed
+			}
+			if l.made[i].done() {
 				l.left--
 			}
 		}
@@ -203,7 +223,7 @@ func (l *Library) Kernel(i int) (*kir.Kernel, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m := &l.made[i]
-	if m.k == nil && m.err == nil {
+	if !m.done() {
 		m.k, m.err = l.make(i)
 		l.left--
 		l.settle()

@@ -97,6 +97,7 @@ func (mem *memory) loadAt(t kir.Type, p operand, volatile bool) operand {
 
 func (mem *memory) getSlot(o *object, i int) operand {
 	s := &o.slots[i]
+	mem.c.link.special = mem.c.link.special || o.special
 	if s.v >= 0 {
 		if mem.em.exec {
 			mem.em.notConst("the value of " + quoteName(o.name))

@@ -104,7 +104,7 @@ func TestMistakes(t *testing.T) {
 			"write vec<type, n>"},
 		{"out[elem] = cos[elem];", BadOperands, "[] is not defined on the function 'cos': no input has that name"},
 		{"out[{elem, 0}] = 1;", BadOperands, "[] takes a list in braces only where a class defines it so"},
-		{"template <typename T> kernel void k(device T *o);\ntemplate kernel void k<float>(device float *o);", Undeclared,
+		{"template <typename T> kernel void k(device T *o);\ntemplate kernel void k<float>(device float *o);", NoBody,
 			"is declared, but has no body"},
 		{"float f(float x) { return x; }\nint g(int (*op)(int)) { return op(1); }\n" +
 			"kernel void k(device int *x) { x[0] = g(f); }", TypeMismatch, "function f does not convert to int(int)*"},

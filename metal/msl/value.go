@@ -152,8 +152,8 @@ type object struct {
 	mem   bool
 	ptr   operand
 	imm   int64
-	// fixed says that the slots are constants that never change.
-	fixed bool
+	// fixed says that the slots are constants that never change, special that a function constant decides them.
+	fixed, special bool
 	// image is the constant pointer to the bytes of a constant that has no slots.
 	image uint64
 }

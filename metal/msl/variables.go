@@ -139,7 +139,12 @@ func (vs *variables) initVar(d *VarDecl, name string, t qtype) (value, bool) {
 	if d.Style == InitNone {
 		return vs.defaultVar(d, name, t), false
 	}
-	v, t := vs.initValue(d, t)
+	var v value
+	special := vs.c.link.watch(func() {
+		if v, t = vs.initValue(d, t); !v.bad() && t.T.kind != tRef && v.isLvalue() {
+			v = vs.mem.load(v)
+		}
+	})
 	if v.bad() || t.T.kind == tBad {
 		return badValue, false
 	}
@@ -147,10 +152,11 @@ func (vs *variables) initVar(d *VarDecl, name string, t qtype) (value, bool) {
 		b := vs.conv.bindRef(t, v, d.Pos())
 		return vs.mem.stableRef(b), true
 	}
-	if v.isLvalue() {
-		v = vs.mem.load(v)
+	lv := vs.mem.newLocal(name, t, v)
+	if lv.k == vSlot && lv.obj.fixed {
+		lv.obj.special = special
 	}
-	return vs.mem.newLocal(name, t, v), false
+	return lv, false
 }
 
 // defaultVar makes a variable without an initialiser.
@@ -271,17 +277,26 @@ func (vs *variables) constVar(d *VarDecl, name string, t qtype) (value, bool) {
 		return badValue, false
 	}
 	var o *object
-	ok, missing := vs.consts.runConst(func(h *generator) {
-		var v value
-		if d.Style == InitNone {
-			v = h.ctor.defaultInit(t.T, d.Pos())
-		} else {
-			v, t = h.vars.initValue(d, t)
-		}
-		if t.Const = true; !v.bad() {
-			o = h.mem.finishConst(name, t, h.mem.load(v))
-		}
-	}, d.Pos())
+	var ok bool
+	var missing *notConstant
+	special := vs.c.link.watch(func() {
+		ok, missing = vs.consts.runConst(func(h *generator) {
+			var v value
+			if d.Style == InitNone {
+				v = h.ctor.defaultInit(t.T, d.Pos())
+			} else {
+				v, t = h.vars.initValue(d, t)
+			}
+			if t.Const = true; !v.bad() {
+				o = h.mem.finishConst(name, t, h.mem.load(v))
+			}
+		}, d.Pos())
+	})
+	if special && d.Specs.Constexpr {
+		vs.c.errorf(NotConstant, d.Pos(), "the value of the constexpr '%s' is not constant: it needs a function constant",
+			name)
+		return badValue, false
+	}
 	switch {
 	case missing != nil && missing.table && !vs.em.exec && (t.T.kind == tPtr || t.T.kind == tAuto):
 		// A place in a table: kernels know where it is.
@@ -296,6 +311,7 @@ func (vs *variables) constVar(d *VarDecl, name string, t qtype) (value, bool) {
 	case missing != nil && !missing.reported:
 		vs.c.errorf(NotConstant, d.Pos(), "the value of '%s' is not constant: it needs %s", name, missing.why)
 	case ok && o != nil:
+		o.special = special
 		return objVal(o), false
 	}
 	return badValue, false

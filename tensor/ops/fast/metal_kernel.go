@@ -89,6 +89,9 @@ type TemplateArg struct {
 	Value any
 }
 
+// Constant is a value for a function constant.
+type Constant = metal.Constant
+
 // Extent is a kernel's grid or threadgroup, in threads. Give one of its fields.
 type Extent struct {
 	Dims  tensor.ShapeArg   // one to three sizes, numbers or dimensions of arrays; missing ones are 1
@@ -114,6 +117,8 @@ type KernelCall struct {
 	OutputShapes []OutputShape
 	OutputDTypes []tensor.DType
 	InitValue    *float64 // outputs are filled with it before the launch
+	// Constants are the values of function constants that the header declares.
+	Constants []Constant
 	// Verbose, if not nil, is given the generated source text at the call.
 	Verbose func(source string)
 }
@@ -122,14 +127,16 @@ type KernelCall struct {
 type kernelAttrs struct {
 	decl     unique.Handle[kernelDecl]
 	template unique.Handle[string] // "typename T=float;int N=3", see templateText
-	operands int                   // inputs of the kernel; arrays that stand for shapes follow
-	grid     extentAttr
-	group    extentAttr
-	shapes   tensor.DimsList // entry i is the i-th output's, unless funcs has it
-	dtypes   tensor.Ints
-	init     tensor.F64
-	hasInit  bool
-	funcs    *kernelFuncs // nil if no shape is a function
+	// constants are those of the function, as metal.ConstantsText writes them.
+	constants unique.Handle[string]
+	operands  int // inputs of the kernel; arrays that stand for shapes follow
+	grid      extentAttr
+	group     extentAttr
+	shapes    tensor.DimsList // entry i is the i-th output's, unless funcs has it
+	dtypes    tensor.Ints
+	init      tensor.F64
+	hasInit   bool
+	funcs     *kernelFuncs // nil if no shape is a function
 }
 
 type extentAttr struct {
@@ -204,7 +211,12 @@ func (k *MetalKernel) attrs(call KernelCall) (kernelAttrs, []*tensor.Array, erro
 			}
 		}
 	}
-	a := kernelAttrs{decl: k.decl, template: unique.Make(template), operands: len(call.Inputs)}
+	constants, err := metal.ConstantsText(call.Constants)
+	if err != nil {
+		return kernelAttrs{}, nil, fmt.Errorf("%s: constants: %w", name, err)
+	}
+	a := kernelAttrs{decl: k.decl, template: unique.Make(template), constants: unique.Make(constants),
+		operands: len(call.Inputs)}
 	in := append([]*tensor.Array(nil), call.Inputs...)
 	var funcs kernelFuncs
 	a.grid, in, funcs.grid = bindExtent(call.Grid, in)

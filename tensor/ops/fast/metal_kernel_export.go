@@ -12,13 +12,14 @@ import (
 )
 
 // AttrSchema implements tensor.AttrWriter.
-func (kernelAttrs) AttrSchema() string { return "metal_kernel 1" }
+func (kernelAttrs) AttrSchema() string { return "metal_kernel 2" }
 
 // AppendAttr implements tensor.AttrWriter. Of a function of shapes it writes what it gives for these inputs: a file
 // holds no functions.
 func (a kernelAttrs) AppendAttr(b []byte, in []tensor.Spec) ([]byte, error) {
 	d := a.decl.Value()
-	for _, text := range []string{d.name, d.inputs, d.outputs, d.source, d.header, a.template.Value()} {
+	for _, text := range []string{d.name, d.inputs, d.outputs, d.source, d.header, a.template.Value(),
+		a.constants.Value()} {
 		b = tensor.AppendText(b, text)
 	}
 	for _, n := range []int{flag(d.strided), flag(d.atomic), int(d.mathMode), a.operands, flag(a.hasInit), int(a.init)} {
@@ -69,7 +70,7 @@ func flag(b bool) int {
 
 // ParseAttr implements tensor.AttrReader.
 func (a *kernelAttrs) ParseAttr(b []byte) ([]byte, error) {
-	var texts [6]string
+	var texts [7]string
 	var err error
 	for i := range texts {
 		if texts[i], b, err = tensor.ParseText(b); err != nil {
@@ -87,8 +88,11 @@ func (a *kernelAttrs) ParseAttr(b []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	*a = kernelAttrs{decl: k.decl, template: unique.Make(texts[5]), operands: n[3], hasInit: n[4] != 0,
-		init: tensor.F64(n[5])}
+	if _, err := metal.ParseConstants(texts[6]); err != nil {
+		return nil, err
+	}
+	*a = kernelAttrs{decl: k.decl, template: unique.Make(texts[5]), constants: unique.Make(texts[6]), operands: n[3],
+		hasInit: n[4] != 0, init: tensor.F64(n[5])}
 	if n[2] < int(metal.MathFast) || n[2] > int(metal.MathSafe) || a.operands != len(k.names.in) {
 		return nil, fmt.Errorf("%s has %d operands and the math mode %d", k, a.operands, n[2])
 	}

@@ -214,7 +214,7 @@ func runKernel(r *tensor.Run, a kernelAttrs) error {
 		}
 	}
 	k := sourceFor(a, specs)
-	options := metal.Options{MathMode: d.mathMode}
+	options := metal.Options{MathMode: d.mathMode, Constants: a.constants.Value()}
 	p, err := r.Kernel(metal.Source{Label: d.name, Text: k.text, Options: options}, k.entry)
 	if err != nil {
 		return fmt.Errorf("%s: %w", d.name, err)

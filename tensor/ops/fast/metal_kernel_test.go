@@ -178,6 +178,54 @@ func TestKernelsOfOneName(t *testing.T) {
 	require.Equal(t, float32(63*(1+66)), floatsOf(t, sum)[63])
 }
 
+// A call gives function constants their values: those are part of what the kernel is, for calls in one graph, replays
+// and its file.
+func TestKernelConstants(t *testing.T) {
+	optest.Open(t)
+	k, err := fast.NewMetalKernel(fast.KernelConfig{Name: "k", InputNames: []string{"x"}, OutputNames: []string{"out"},
+		Header: "constant float scale [[function_constant(0)]]; constant bool negative [[function_constant(7)]];\n" +
+			"constant int2 plus [[function_constant(2)]]; constant bool unused [[function_constant(1)]];\n" +
+			"inline float other(float x) { return unused ? x : 0; }",
+		Source: thread + "float y = scale * x[i]; if (is_function_constant_defined(negative) && negative) y = -y;\n" +
+			"if (is_function_constant_defined(plus)) y += plus.x * 10 + plus.y;\nout[i] = y;"})
+	require.NoError(t, err)
+	x := ops.Arange(0, 16, 1, tensor.Float32)
+	call := func(c ...metal.Constant) *tensor.Array {
+		kc := covering(x)
+		kc.Constants = c
+		return k.Call(kc)[0]
+	}
+	scale := func(v float64) metal.Constant { return metal.Constant{Name: "scale", Values: []any{v}} }
+	negative := metal.Constant{Index: 7, Values: []any{true}}
+	plus := metal.Constant{Name: "plus", Values: []any{2.0, 3.0}}
+	all := []*tensor.Array{call(scale(2)), call(scale(3)), call(scale(2), negative), call(negative, scale(2)),
+		call(scale(0.5), plus)}
+	for i, want := range []float32{10, 15, -10, -10, 25.5} {
+		require.Equal(t, want, floatsOf(t, all[i])[5], "call %d", i)
+	}
+	f := compile.New(func(in []*tensor.Array) ([]*tensor.Array, error) {
+		kc := covering(in[0])
+		kc.Constants = []metal.Constant{scale(4), negative}
+		return k.Call(kc), nil
+	}, compile.Options{})
+	for range 2 {
+		out, err := f.Call(nil, x)
+		require.NoError(t, err)
+		require.Equal(t, float32(-20), floatsOf(t, out[0])[5])
+	}
+	for want, c := range map[string][]metal.Constant{
+		"the function constant 'scale' (index 0) has no value: a kernel takes it by constants = {scale = ...}": nil,
+		"a value is given for 'scael', which is no function constant of the text: it has scale (0), negative (7), " +
+			"plus (2), unused (1)": {{Name: "scael", Values: []any{1.0}}},
+		"'negative' (index 7) of type bool is given the number 1, want true or false": {scale(1),
+			{Name: "negative", Values: []any{1.0}}},
+		"k: constants: the function constant scale is given twice": {scale(1), scale(2)},
+	} {
+		_, err := call(c...).Bytes(context.Background())
+		require.ErrorContains(t, err, want)
+	}
+}
+
 // Shape functions run where the call is made or replayed; calls that name no numbers replay at any shape, others are
 // traced again where their inputs' shapes change.
 func TestKernelReplay(t *testing.T) {
