@@ -1,8 +1,44 @@
 package msl
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
+
+// atomicSet is what Metal has for atomic objects of a type in an address space: names without atomic_ and _explicit.
+type atomicSet struct {
+	t     kir.Type
+	space Space
+	ops   string
+}
+
+// The operations of 32-bit integers, and those of all types but 64-bit ones.
+const (
+	atomicAny      = "load store exchange compare_exchange_weak"
+	atomicIntegers = atomicAny + " fetch_add fetch_sub fetch_min fetch_max fetch_and fetch_or fetch_xor"
+)
+
+// atomicTable is all that Metal has (specification 3.2, 2.6 and 6.15): floats in device memory only, and without min and
+// max; of 64 bits nothing but min and max, which give no result.
+var atomicTable = []atomicSet{
+	{kir.I32, SpaceDevice, atomicIntegers}, {kir.I32, SpaceThreadgroup, atomicIntegers},
+	{kir.U32, SpaceDevice, atomicIntegers}, {kir.U32, SpaceThreadgroup, atomicIntegers},
+	{kir.Bool, SpaceDevice, atomicAny}, {kir.Bool, SpaceThreadgroup, atomicAny},
+	{kir.F32, SpaceDevice, atomicAny + " fetch_add fetch_sub"},
+	{kir.U64, SpaceDevice, "min max"},
+}
+
+// hasAtomic reports whether Metal has an operation on objects of a type and space, and else what it has there.
+func hasAtomic(t kir.Type, space Space, op string) (has bool, others string) {
+	for _, s := range atomicTable {
+		if s.t == t && s.space == space {
+			return slices.Contains(strings.Fields(s.ops), op), s.ops
+		}
+	}
+	return false, ""
+}
 
 // atomicObject checks the pointer of an atomic function and returns it with the type of its value.
 func (c *builtinCall) atomicObject() (ptr operand, t *ctype, ok bool) {
@@ -16,12 +52,25 @@ func (c *builtinCall) atomicObject() (ptr operand, t *ctype, ok bool) {
 		return operand{}, nil, false
 	}
 	e := p.q.T.elem
-	if s := e.Space.normal(); s != SpaceDevice && s != SpaceThreadgroup {
-		c.c.errorf(AddressSpace, c.at, "'%s' works on device and threadgroup memory, not %s memory", c.b.name, spaceName(s))
+	space := e.Space.normal()
+	if space != SpaceDevice && space != SpaceThreadgroup {
+		c.c.errorf(AddressSpace, c.at, "'%s' works on device and threadgroup memory, not %s memory", c.b.name,
+			spaceName(space))
 		return operand{}, nil, false
 	}
 	t = e.T.elem.T
-	if e.Const && c.b.name != "atomic_load_explicit" {
+	op := strings.TrimSuffix(strings.TrimPrefix(c.b.name, "atomic_"), "_explicit")
+	if has, others := hasAtomic(t.kt, space, op); !has {
+		hint := "no atomic function of it"
+		if others != "" {
+			hint = "of it " + strings.ReplaceAll(others, " ", ", ")
+		} else if t.isFloat() {
+			hint = "atomic floats in device memory only"
+		}
+		c.c.errorf(NoMatch, c.at, "there is no '%s' of %s in %s memory: Metal has %s", c.b.name, e.T, spaceName(space), hint)
+		return operand{}, nil, false
+	}
+	if e.Const && op != "load" {
 		c.c.errorf(NotAssignable, c.at, "'%s' on a const object", c.b.name)
 		return operand{}, nil, false
 	}
@@ -52,10 +101,6 @@ func atomicRMW(name string, mode kir.Mode) {
 		if !ok {
 			return badValue
 		}
-		if t.isFloat() && (mode == kir.ModeAnd || mode == kir.ModeOr || mode == kir.ModeXor) ||
-			t.isBool() && mode != kir.ModeExchange {
-			return c.mismatch()
-		}
 		x := c.conv.convertTo(c.args[1], qt(t), c.at, "the operand of "+name)
 		if x.bad() {
 			return badValue
@@ -79,9 +124,6 @@ func atomicBuiltins() {
 			if !ok {
 				return badValue
 			}
-			if t.isBool() {
-				return c.mismatch()
-			}
 			x := c.conv.convertTo(c.args[1], qt(t), c.at, "the operand of "+name)
 			if x.bad() {
 				return badValue
@@ -99,7 +141,7 @@ func atomicBuiltins() {
 		args := []*kir.Instr{c.em.instr(p)}
 		return c.atomicResult(t, c.em.emit(&kir.Instr{Op: kir.AtomicLoad, Type: atomicKind(t), Args: args}))
 	}).accept = anyArgs
-	store := func(c *builtinCall) value {
+	addBuiltin("atomic_store_explicit", 2, 3, func(c *builtinCall) value {
 		p, t, ok := c.atomicObject()
 		if !ok {
 			return badValue
@@ -110,12 +152,8 @@ func atomicBuiltins() {
 		}
 		c.em.emit(&kir.Instr{Op: kir.AtomicStore, Args: []*kir.Instr{c.em.instr(p), c.atomicArg(x, t)}})
 		return voidValue
-	}
-	addBuiltin("atomic_store_explicit", 2, 3, store).accept = anyArgs
-	addBuiltin("atomic_init", 2, 2, store).accept = anyArgs
-	for _, name := range []string{"weak", "strong"} {
-		addBuiltin("atomic_compare_exchange_"+name+"_explicit", 3, 5, compareExchange).accept = anyArgs
-	}
+	}).accept = anyArgs
+	addBuiltin("atomic_compare_exchange_weak_explicit", 3, 5, compareExchange).accept = anyArgs
 }
 
 // compareExchange stores the desired value if the object holds the expected one; else it updates the expected one.

@@ -153,13 +153,13 @@ func TestSimdDivergence(t *testing.T) {
 
 func TestAtomics(t *testing.T) {
 	got := runLanes(t, "", `
-  threadgroup atomic_int tg; threadgroup atomic<float> tf;
+  threadgroup atomic_int tg; device atomic<float> *tf = (device atomic<float> *)(cnt + 2);
   if (tid == 0) { atomic_store_explicit(&tg, 5, memory_order_relaxed);
-  atomic_store_explicit(&tf, 0.0f, memory_order_relaxed); }
-  threadgroup_barrier(mem_flags::mem_threadgroup);
+  atomic_store_explicit(tf, 0.0f, memory_order_relaxed); }
+  threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);
   atomic_fetch_add_explicit(cnt, 2u, memory_order_relaxed);
   atomic_fetch_max_explicit(&tg, int(tid), memory_order_relaxed);
-  atomic_fetch_add_explicit(&tf, 0.5f, memory_order_relaxed);
+  atomic_fetch_add_explicit(tf, 0.5f, memory_order_relaxed);
   device atomic_float *fl = (device atomic_float *)(cnt + 1);
   float old = atomic_load_explicit(fl, memory_order_relaxed);
   while (!atomic_compare_exchange_weak_explicit(fl, &old, old + 1.0f, memory_order_relaxed,
@@ -168,7 +168,7 @@ func TestAtomics(t *testing.T) {
   if (tid == 0) {
     out[0] = atomic_load_explicit(cnt, memory_order_relaxed);
     out[1] = atomic_load_explicit(&tg, memory_order_relaxed);
-    out[2] = atomic_load_explicit(&tf, memory_order_relaxed);
+    out[2] = atomic_load_explicit(tf, memory_order_relaxed);
     out[3] = atomic_load_explicit(fl, memory_order_relaxed);
     out[4] = atomic_exchange_explicit(&tg, 9, memory_order_relaxed);
     out[5] = atomic_fetch_sub_explicit(&tg, 4, memory_order_relaxed);

@@ -26,6 +26,7 @@ var hints = map[string]string{
 	"atomicMax":       "write atomic_fetch_max_explicit(p, v, memory_order_relaxed)",
 	"atomicMin":       "write atomic_fetch_min_explicit(p, v, memory_order_relaxed)",
 	"atomicExch":      "write atomic_exchange_explicit(p, v, memory_order_relaxed)",
+	"atomic_init":     "write atomic_store_explicit(p, v, memory_order_relaxed)",
 	"atomicCAS": "write atomic_compare_exchange_weak_explicit(p, &expected, v, memory_order_relaxed, " +
 		"memory_order_relaxed)",
 	"__shfl_sync":      "write simd_shuffle(x, lane)",

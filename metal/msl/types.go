@@ -173,7 +173,7 @@ func makeSimdMats() map[*ctype]*ctype {
 
 func makeAtomics() map[*ctype]*ctype {
 	m := map[*ctype]*ctype{}
-	for _, k := range []kir.Type{kir.Bool, kir.I32, kir.U32, kir.F32, kir.I64, kir.U64} {
+	for _, k := range []kir.Type{kir.Bool, kir.I32, kir.U32, kir.F32, kir.U64} {
 		e := scalarTypes[k]
 		m[e] = &ctype{kind: tAtomic, elem: qtype{T: e}, size: e.size, align: e.size, comps: 1}
 	}

@@ -23,7 +23,7 @@ var vecElems = []string{
 // atomicByName are the names of atomic types that are no template.
 var atomicByName = map[string]kir.Type{
 	"atomic_int": kir.I32, "atomic_uint": kir.U32, "atomic_bool": kir.Bool, "atomic_float": kir.F32,
-	"atomic_long": kir.I64, "atomic_ulong": kir.U64,
+	"atomic_ulong": kir.U64,
 }
 
 // simdMatByName are the names of SIMD-group matrices.
@@ -100,7 +100,7 @@ func builtinTemplate(name string, args []boundArg) (*ctype, string) {
 		if t := atomicTypes[e]; t != nil && len(args) == 1 {
 			return t, ""
 		}
-		return nil, "atomic holds int, uint, bool, float, long or ulong, not " + argsString(args)
+		return nil, "atomic holds int, uint, bool, float or ulong, not " + argsString(args)
 	}
 	// simdgroup_matrix<T, 8, 8>
 	ok := len(args) == 3 && args[1].isVal && args[2].isVal && args[1].val.bits == 8 && args[2].val.bits == 8
