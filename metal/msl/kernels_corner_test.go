@@ -90,6 +90,18 @@ int f(int a, int b = 0, int c = 0) { return a + b + c; }
 kernel void k(device int *out [[buffer(0)]]) {
   out[0] = CALL(f); out[1] = CALL(f, 1, 2); int a[1] = LIST(2, abc); int b[1] = LIST(7); out[2] = a[0]; out[3] = b[0];
 }`},
+	{name: "rows by pointers and references", grid: one, want: []float32{3, 40, 5, 9, 7, 65504, 2147483647}, text: `
+float second(float (thread *row)[2]) { return (*row)[1]; }
+float first(const float (thread &row)[2]) { return row[0]; }
+template <typename T, int N> void add(T (thread *rows)[N], int n, T v) {
+  for (int i = 0; i < n; i++) for (int j = 0; j < N; j++) rows[i][j] += v; }
+kernel void k(device float *out [[buffer(0)]]) {
+  float a[3][2] = {{1, 2}, {3, 40}, {5, 6}}; threadgroup float t[2][2];
+  out[0] = first(a[1]); out[1] = second(a + 1); float (thread *last)[2] = &a[2]; out[2] = (*last)[0];
+  float (threadgroup *p)[2] = t; p[1][1] = 9; out[3] = t[1][1]; add(a, 2, 1.0f); add(a + 1, 1, 3.0f); out[4] = a[1][0];
+  float (device *rows)[2] = reinterpret_cast<float (device *)[2]>(out); rows[2][1] = __FLT16_MAX__;
+  out[6] = __INT_MAX__;
+}`},
 	{name: "function constants that may be missing", grid: one,
 		constants: []msl.FunctionConstant{{Name: "a", Values: []any{true}}, {Index: 2, Values: []any{7.0}}},
 		want:      []int32{7, 1, 0, 3, 5}, text: `

@@ -99,11 +99,15 @@ func (p *declaratorParser) declaratorIn(d *declared, base *TypeExpr, mode declMo
 	switch {
 	case ready != nil:
 	case p.in.kind() == tLParen && p.nestedDeclarator(mode):
-		inner = p.in.i
+		open := p.in.i
 		if !p.in.skipBalanced() {
 			p.in.errorf(BadDeclarator, "'(' without ')' in a declaration")
 			return
 		}
+		end := p.in.i
+		p.in.i = open + 1
+		base = p.spaced(base)
+		inner, p.in.i = p.in.i, end
 	case mode != declAbstract && (p.in.kind() == tIdent || p.in.kind() == tColonColon || p.in.kind() == kOperator):
 		d.at = p.in.pos()
 		if p.in.kind() == tIdent && p.in.peek(1) != tColonColon && p.in.peek(1) != tLt {
@@ -130,7 +134,7 @@ func (p *declaratorParser) declaratorIn(d *declared, base *TypeExpr, mode declMo
 	typ := p.suffixes(d, base, mode, direct)
 	if inner >= 0 && !p.in.bad {
 		end := p.in.i
-		p.in.i = inner + 1
+		p.in.i = inner
 		p.declaratorIn(d, typ, mode, nil)
 		p.in.expect(tRParen, "in a declaration")
 		if p.in.bad {
@@ -140,6 +144,19 @@ func (p *declaratorParser) declaratorIn(d *declared, base *TypeExpr, mode declMo
 		return
 	}
 	d.typ = typ
+}
+
+// spaced reads the address space of what a pointer or reference in parentheses leads to, float (device *p)[4]: it is
+// that of the type before the parenthesis.
+func (p *declaratorParser) spaced(t *TypeExpr) *TypeExpr {
+	if spaceKeywords[p.in.kind()] == SpaceNone {
+		return t
+	}
+	own := *t
+	for spaceKeywords[p.in.kind()] != SpaceNone {
+		p.types.qualifier(&own.Quals)
+	}
+	return &own
 }
 
 // declaratorName reads a qualified or operator name, or one with template arguments.
@@ -160,12 +177,19 @@ func (p *declaratorParser) declaratorName(d *declared) int32 {
 
 // nestedDeclarator decides whether the parenthesis at hand encloses a declarator: (*p), (&r)[4], (f).
 func (p *declaratorParser) nestedDeclarator(mode declMode) bool {
-	switch p.in.peek(1) {
+	words := 0
+	for spaceKeywords[p.in.peek(1+words)] != SpaceNone {
+		words++
+	}
+	switch p.in.peek(1 + words) {
 	case tMul, tAnd, tLAnd:
 		return true
 	case tLParen:
-		return mode != declAbstract
+		return words == 0 && mode != declAbstract
 	case tIdent:
+		if words > 0 {
+			return false
+		}
 		if mode == declNamed {
 			return true
 		}

@@ -57,6 +57,21 @@
 #define MAXHALF HALF_MAX
 #define HUGE_VALH as_type<half>(ushort(0x7c00))
 
+// What Clang defines by itself.
+#define __CHAR_BIT__ CHAR_BIT
+#define __SCHAR_MAX__ SCHAR_MAX
+#define __SHRT_MAX__ SHRT_MAX
+#define __INT_MAX__ INT_MAX
+#define __LONG_MAX__ LONG_MAX
+#define __FLT_MAX__ FLT_MAX
+#define __FLT_MIN__ FLT_MIN
+#define __FLT_EPSILON__ FLT_EPSILON
+#define __FLT_DENORM_MIN__ FLT_TRUE_MIN
+#define __FLT16_MAX__ HALF_MAX
+#define __FLT16_MIN__ HALF_MIN
+#define __FLT16_EPSILON__ HALF_EPSILON
+#define __FLT16_DENORM_MIN__ 0x1.0p-24h
+
 #define M_E_F 2.71828182845904523536028747135266250f
 #define M_LOG2E_F 1.44269504088896340735992468100189214f
 #define M_LOG10E_F 0.434294481903251827651128918916605082f
