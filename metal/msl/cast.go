@@ -177,6 +177,10 @@ func (cv *converter) castRef(v value, t qtype, cStyle bool, at Pos) value {
 	e := t.T.elem
 	if v.isLvalue() {
 		if v.q.T == e.T && v.q.Space.normal() == e.Space.normal() {
+			if !cStyle && (v.q.Const && !e.Const || v.q.Vol && !e.Vol) {
+				cv.c.errorf(BadCast, at, "static_cast from %s to %s would drop const or volatile", v.q, t)
+				return badValue
+			}
 			v.q.Const, v.q.Vol = e.Const, e.Vol
 			return v
 		}
@@ -188,7 +192,7 @@ func (cv *converter) castRef(v value, t qtype, cStyle bool, at Pos) value {
 		}
 	}
 	if e.Const || t.T.rvalueRef() {
-		return cv.explicitConv(v, e.bare(), cStyle, at)
+		return cv.convertTo(v, e.bare(), at, "a cast to a reference")
 	}
 	cv.c.errorf(BadCast, at, "a cast from %s to %s", v.q, t)
 	return badValue

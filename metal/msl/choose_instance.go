@@ -244,9 +244,8 @@ func (ch *chooser) instantiates(d Decl, inst *funcInst) int {
 	return rank + 2
 }
 
-// explicitConversion finds a conversion function, explicit ones included.
+// explicitConversion finds a conversion function to that very type, explicit ones included.
 func (ch *chooser) explicitConversion(v *value, to *ctype) *funcInst {
-	var near *funcInst
 	for _, f := range ch.c.methods(v.q.T, "(conversion)") {
 		inst := ch.instConversion(f, v, to)
 		if inst == nil || !ch.methodFits(inst, v) {
@@ -255,9 +254,6 @@ func (ch *chooser) explicitConversion(v *value, to *ctype) *funcInst {
 		if inst.ret.noRef().T == to {
 			return inst
 		}
-		if inst.ret.noRef().T.isScalar() && to.isScalar() && near == nil {
-			near = inst
-		}
 	}
-	return near
+	return nil
 }

@@ -253,15 +253,15 @@ func (ch *chooser) conversionFunc(v *value, to *ctype) *funcInst {
 	var best *funcInst
 	bestRank := rankNone
 	for _, f := range fs {
+		if f.decl.Specs.Explicit {
+			continue
+		}
 		inst := ch.instConversion(f, v, to)
 		if inst == nil || !ch.methodFits(inst, v) {
 			continue
 		}
 		ret := value{k: vRight, q: inst.ret.noRef().bare()}
 		r := ch.stdRank(&ret, ret.q.T, to)
-		if f.decl.Specs.Explicit && r != rankExact {
-			continue
-		}
 		if r < bestRank || r == bestRank && r != rankNone && best != nil && ch.thisRank(inst, v) < ch.thisRank(best, v) {
 			best, bestRank = inst, r
 		}

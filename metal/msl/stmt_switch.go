@@ -92,7 +92,7 @@ func (ss *statements) caseValue(x Expr, t *ctype) (operand, bool) {
 	if !ok || v.bad() {
 		return operand{}, false
 	}
-	if !v.q.T.intLike() && v.q.T != t {
+	if (!v.q.T.intLike() || t.kind == tEnum && t.enum.scoped) && v.q.T != t {
 		ss.c.errorf(TypeMismatch, x.Pos(), "a case label of type %s in a switch over %s", v.q.T, t)
 		return operand{}, false
 	}
