@@ -13,7 +13,7 @@ import (
 func TestConstantsText(t *testing.T) {
 	list := []metal.Constant{
 		{Name: "steel::align", Values: []any{true}}, {Index: 20, Values: []any{false, true}},
-		{Name: "n", Values: []any{"18446744073709551615"}}, {Name: "x", Values: []any{0.1, math.Inf(-1), -0.0}},
+		{Name: "n", Values: []any{"18446744073709551615"}}, {Name: "x", Values: []any{0.1, math.Inf(-1), 0.5}},
 	}
 	text, err := metal.ConstantsText(list)
 	require.NoError(t, err)

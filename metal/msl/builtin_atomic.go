@@ -20,8 +20,8 @@ const (
 	atomicIntegers = atomicAny + " fetch_add fetch_sub fetch_min fetch_max fetch_and fetch_or fetch_xor"
 )
 
-// atomicTable is all that Metal has (specification 3.2, 2.6 and 6.15): floats in device memory only, and without min and
-// max; of 64 bits nothing but min and max, which give no result.
+// atomicTable is all that Metal has (specification 3.2, 2.6 and 6.15): floats in device memory only, and without min
+// and max; of 64 bits nothing but min and max, which give no result.
 var atomicTable = []atomicSet{
 	{kir.I32, SpaceDevice, atomicIntegers}, {kir.I32, SpaceThreadgroup, atomicIntegers},
 	{kir.U32, SpaceDevice, atomicIntegers}, {kir.U32, SpaceThreadgroup, atomicIntegers},

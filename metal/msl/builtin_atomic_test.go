@@ -9,8 +9,8 @@ import (
 )
 
 // Which atomic functions Metal has: those of its specification (2.6, 6.15), as its compiler accepts and refuses them.
-// Of a float there are no min and max (_valid_fetch_max_type does not hold), in threadgroup memory there is no float; of
-// 64 bits there are only min and max without a result; a compare and exchange is weak; there is no atomic_long.
+// Of a float there are no min and max (_valid_fetch_max_type does not hold), in threadgroup memory there is no float;
+// of 64 bits there are only min and max without a result; a compare and exchange is weak; there is no atomic_long.
 func TestAtomicsThatMetalHas(t *testing.T) {
 	const any = "load store exchange compare_exchange_weak"
 	const ints = any + " fetch_add fetch_sub fetch_min fetch_max fetch_and fetch_or fetch_xor"
@@ -20,11 +20,13 @@ func TestAtomicsThatMetalHas(t *testing.T) {
 	}
 	calls := map[string]string{
 		"load": "T x = atomic_load_explicit(p, memory_order_relaxed)", "store": "atomic_store_explicit(p, T(1), relaxed)",
-		"exchange":                "T x = atomic_exchange_explicit(p, T(1), relaxed)",
-		"compare_exchange_weak":   "T e = T(1); bool x = atomic_compare_exchange_weak_explicit(p, &e, T(2), relaxed, relaxed)",
-		"compare_exchange_strong": "T e = T(1); bool x = atomic_compare_exchange_strong_explicit(p, &e, T(2), relaxed, relaxed)",
-		"init":                    "atomic_init(p, T(1))",
-		"min":                     "atomic_min_explicit(p, T(1), relaxed)", "max": "atomic_max_explicit(p, T(1), relaxed)",
+		"exchange": "T x = atomic_exchange_explicit(p, T(1), relaxed)",
+		"compare_exchange_weak": "T e = T(1); bool x = atomic_compare_exchange_weak_explicit(p, &e, T(2), relaxed, " +
+			"relaxed)",
+		"compare_exchange_strong": "T e = T(1); bool x = atomic_compare_exchange_strong_explicit(p, &e, T(2), relaxed, " +
+			"relaxed)",
+		"init": "atomic_init(p, T(1))",
+		"min":  "atomic_min_explicit(p, T(1), relaxed)", "max": "atomic_max_explicit(p, T(1), relaxed)",
 		"max with a result": "T x = atomic_max_explicit(p, T(1), relaxed)",
 	}
 	for _, op := range []string{"add", "sub", "min", "max", "and", "or", "xor"} {
@@ -49,7 +51,7 @@ func TestAtomicsThatMetalHas(t *testing.T) {
 		"device atomic_ulong *p = (device atomic_ulong *)x; atomic_fetch_add_explicit(p, 1ul, memory_order_relaxed)": "" +
 			"there is no 'atomic_fetch_add_explicit' of atomic<ulong> in device memory: Metal has of it min, max",
 		"device atomic_float *p = (device atomic_float *)x; atomic_fetch_max_explicit(p, 1.0f, memory_order_relaxed)": "" +
-			"of atomic<float> in device memory: Metal has of it load, store, exchange, compare_exchange_weak, fetch_add, fetch_sub",
+			"of atomic<float> in device memory: Metal has of it load, store, exchange, compare_exchange_weak, fetch_add",
 		"threadgroup atomic_float f; atomic_store_explicit(&f, 1.0f, memory_order_relaxed)": "" +
 			"of atomic<float> in threadgroup memory: Metal has atomic floats in device memory only",
 		"atomic<long> *p": "atomic holds int, uint, bool, float or ulong, not <long>",

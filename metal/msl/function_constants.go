@@ -231,8 +231,8 @@ func (ks *constants) functionConstant(ent *entity, fc *functionConstant) value {
 		if comps, why = constantBits(t.T, fc.given.Values); why != "" { // which has been reported
 			return badValue
 		}
-	case c.link.fails(NoFunctionConstant, d.Pos(), "the function constant '%s' (index %d) has no value: a kernel takes it "+
-		"by constants = {%s = ...}", fc.name, fc.index, fc.name):
+	case c.link.fails(NoFunctionConstant, d.Pos(), "the function constant '%s' (index %d) has no value: a kernel takes "+
+		"it by constants = {%s = ...}", fc.name, fc.index, fc.name):
 		return badValue
 	}
 	t.Const = true
