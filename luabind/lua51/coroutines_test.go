@@ -211,7 +211,8 @@ func (p *coProgram) statement() {
 	case 26:
 		p.line("if u %% 2 == %d then error(%s, %d) end", p.IntN(2), p.pick(`"level"`, "7", "{id = 4}"), 1+p.IntN(4))
 	case 27:
-		p.line("if running() then out(debug.traceback(%s)) end", p.pick("", `"here"`, `"x", 2`, p.pickLooks("c1", ""), p.pickLooks(`c2, "there"`, "")))
+		p.line("if running() then out(debug.traceback(%s)) end", p.pick("", `"here"`, `"x", 2`, p.pickLooks("c1", ""),
+			p.pickLooks(`c2, "there"`, "")))
 	case 28:
 		p.line("if running() then for l = 0, 4 do")
 		p.line(`  local i = debug.getinfo(%sl, "nlS")`, p.pick("", "", p.pickLooks("c1, ", ""), p.pickLooks("c2, ", "")))

@@ -96,8 +96,15 @@ func methodOf(name string, ofStrings lua.LGFunction) lua.LGFunction {
 		if L.Get(1).Type() == lua.LTString {
 			return ofStrings(L)
 		}
-		arguments := L.GetTop()
-		L.Insert(L.GetField(L.Get(1), name), 1)
+		arguments, object := L.GetTop(), L.Get(1)
+		if _, ok := object.(*lua.LTable); !ok && L.GetMetaField(object, "__index") == lua.LNil {
+			raiseAtCaller(L, "index", object, func(f frame) variable { return argumentOf(L, f) })
+		}
+		method := L.GetField(object, name)
+		if _, ok := method.(*lua.LFunction); !ok && L.GetMetaField(method, "__call") == lua.LNil {
+			raiseAtCaller(L, "call", method, func(frame) variable { return variable{"method", name} })
+		}
+		L.Insert(method, 1)
 		L.Call(arguments, lua.MultRet)
 		return L.GetTop()
 	}

@@ -109,7 +109,11 @@ func TestEmbeddedMethods(t *testing.T) {
 		for word in ("a b"):gmatch("%a") do a = word end
 		assert(a == "b" and #("abc"):sub(2) == 2)
 		local ok, why = pcall(function(x) return x:find(1) end)
-		assert(not ok and why:find("methods:13: attempt to index a non-table object(nil) with key 'find'", 1, true), why)
+		assert(not ok and why:find("methods:13: attempt to index local 'x' (a nil value)", 1, true), why)
+		local ok, why = pcall(function(x) return x.y:find(1) end, {})
+		assert(not ok and why:find("methods:15: attempt to index field 'y' (a nil value)", 1, true), why)
+		local ok, why = pcall(function(x) return x:find(1) end, {})
+		assert(not ok and why:find("methods:17: attempt to call method 'find' (a nil value)", 1, true), why)
 		local ok, why = pcall(function() return ("x"):rep({}) end)
 		assert(not ok and why:find("bad argument #2", 1, true), why)
 		return true`), "methods")

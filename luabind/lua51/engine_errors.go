@@ -124,6 +124,24 @@ const (
 	forStatement = "for statement "
 )
 
+// raiseAtCaller raises the error of an operation that a Go function does for the Lua function that has called it: that
+// something cannot be done with a value, which the program calls as tells.
+func raiseAtCaller(L *lua.LState, what string, v lua.LValue, as func(caller frame) variable) {
+	s := stateOf(L)
+	e := &engineError{s: s, L: L}
+	f, _ := frameIn(current(L))
+	if caller, ok := f.parent(); ok && !caller.isGo() {
+		s.throw(L, lua.LString(caller.place()+e.say(what, v, as(caller))))
+	}
+	s.throw(L, lua.LString(e.say(what, v, variable{})))
+}
+
+// argumentOf is what a program calls the first argument of the call that is under way in a Lua function's frame.
+func argumentOf(L *lua.LState, f frame) variable {
+	p, pc := functionOf(L, f).Proto, f.pc()
+	return variableIn(p, decode(p.Code[pc]).a+1, pc)
+}
+
 // wordedInGo words what the machine says of an operation that a Go function does: it knows only the types, and no line;
 // false: it is no such message.
 func wordedInGo(s *State, L *lua.LState, message string) (string, bool) {

@@ -78,8 +78,8 @@ func setIn(p *lua.FunctionProto, register, before int) variable {
 	return variable{}
 }
 
-// keyText is the key of a field that an instruction reads if the program has written it as a name, or as a text; else it
-// is "?".
+// keyText is the key of a field that an instruction reads if the program has written it as a name, or as a text; else
+// it is "?".
 func keyText(p *lua.FunctionProto, in instruction, at int) string {
 	key := constantOf(p, in.c)
 	if key == nil && in.op != lua.OP_GETTABLE { // it has been put into a register just before

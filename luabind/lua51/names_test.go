@@ -73,7 +73,8 @@ func (p *nameProgram) statement(depth int) {
 		p.inside("do", "end", depth)
 	case 8:
 		p.locals = append(p.locals, "i")
-		p.inside(fmt.Sprintf("for i = %s, %s do", p.pick("1", "1", "q", "p.n", "w.n"), p.pick("2", "2", "p", "w.n")), "end", depth)
+		first, last := p.pick("1", "1", "q", "p.n", "w.n"), p.pick("2", "2", "p", "w.n")
+		p.inside("for i = "+first+", "+last+" do", "end", depth)
 		p.locals = p.locals[:len(p.locals)-1]
 	case 9:
 		p.locals = append(p.locals, "k")

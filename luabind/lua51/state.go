@@ -6,7 +6,6 @@ package lua51
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -130,7 +129,7 @@ func (s *State) onCaller(f lua.LGFunction) lua.LGFunction {
 		}()
 		defer s.bug()
 		if s.nested > maxNested {
-			s.raise(errors.New(tooDeep + ": Go and Lua functions call each other too deeply"))
+			s.raise(fmt.Errorf("%s: Go and Lua functions call each other too deeply", tooDeep))
 		}
 		return f(L)
 	}
