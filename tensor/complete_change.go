@@ -140,18 +140,6 @@ func (c *Change) End() {
 	}
 }
 
-// pass ends the change for a gate, if it is not doubted.
-func (c *Change) pass() bool {
-	c.mu.Lock()
-	sure := !c.doubted.Load()
-	first := sure && !c.over.Swap(true)
-	c.mu.Unlock()
-	if first {
-		c.letGo()
-	}
-	return sure
-}
-
 // letGo gives up the old values.
 func (c *Change) letGo() {
 	changes.Lock()

@@ -80,7 +80,8 @@ func TestHandler(t *testing.T) {
 			"many places"},
 		{"such a table as an error", `local t = {1} for i = 1, 40 do t = {t, t} end error(t)`, 422,
 			Reply{File: "script", Line: 1}, "table"},
-		{"a coroutine as result", `return coroutine.create(print)`, 422, Reply{}, "of type *lua.LState, which json has not"},
+		{"a coroutine as result", `return coroutine.create(function() end)`, 422, Reply{},
+			"of type *lua.LState, which json has not"},
 		{"a deep metatable", `local t = {} for i = 1, 1e4 do t = setmetatable({}, t) end setmetatable(_G, t)
 			return mx.cpu`, 422, Reply{}, "json"},
 		{"a list that is not a number", `return {0/0}`, 422, Reply{}, "result[1][1] is NaN, which json has not"},
