@@ -143,7 +143,7 @@ func TestConversionsEndWithTheContext(t *testing.T) {
 	begun := time.Now()
 	_, err = s.ToLuaAll(ctx, []any{large})
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.Less(t, time.Since(begun), time.Second)
+	require.Less(t, time.Since(begun), 20*time.Second) // a bound for a hang, not for a busy machine
 }
 
 type celsius float32

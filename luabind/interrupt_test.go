@@ -231,7 +231,9 @@ func TestCtrlCInTheTrainingLoop(t *testing.T) {
 		function loss() return (mx.mean(mx.square(w - truth))):item() end`)
 	require.NoError(t, err)
 	before := 1.0
-	for range 40 {
+	// Forty rounds reach it on an idle machine. A busy one makes fewer steps in the time of each.
+	for round := 0; round < 40 || before >= 0.05; round++ {
+		require.Less(t, round, 4000)
 		c, cancel := context.WithCancelCause(context.Background())
 		time.AfterFunc(4*time.Millisecond+time.Duration(rand.IntN(1000))*time.Microsecond, func() {
 			cancel(errors.New("Ctrl-C"))
@@ -245,5 +247,4 @@ func TestCtrlCInTheTrainingLoop(t *testing.T) {
 		require.LessOrEqual(t, loss, before)
 		before = loss
 	}
-	require.Less(t, before, 0.05)
 }

@@ -57,7 +57,7 @@ func TestLongStops(t *testing.T) {
 			err := kerneltest.Run(p.NewRun, launch.Launch{Grid: line(1024), Threadgroup: line(1024), Interrupt: &stop,
 				Buffers: [][]byte{make([]byte, 4096)}}, 1)
 			require.ErrorIs(t, err, launch.ErrInterrupted, "%s %s", l, name)
-			require.Less(t, time.Since(<-at), 2*time.Second, "%s %s", l, name)
+			require.Less(t, time.Since(<-at), 20*time.Second, "%s %s", l, name) // a bound for a hang
 		}
 	}
 }

@@ -187,7 +187,7 @@ func TestInterrupt(t *testing.T) {
 			launch.Launch{Grid: line(100), Threadgroup: line(10), Interrupt: &stop,
 				Buffers: [][]byte{make([]byte, 4)}}, 0)
 		require.ErrorIs(t, err, launch.ErrInterrupted)
-		require.Less(t, time.Since(start), time.Second)
+		require.Less(t, time.Since(start), 20*time.Second) // a bound for a hang, not for a busy machine
 	})
 }
 
