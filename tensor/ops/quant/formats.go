@@ -12,8 +12,9 @@ import (
 )
 
 // Quantization says how a matrix is packed: GroupSize neighbours of a row share a scale, an element has Bits bits.
-// Mode is "affine", which "" means too, "mxfp4", "mxfp8" or "nvfp4"; the zero value of GroupSize and Bits means the
-// mode's default. GlobalScale, for nvfp4, is one float32 that groups have as a factor beside their scales; nil: none.
+// Mode is "affine", which "" means too, "mxfp4", "mxfp8", "nvfp4", or one of [BlockModes]; the zero value of GroupSize
+// and Bits means the mode's default. GlobalScale, for nvfp4, is one float32 that groups have as a factor beside their
+// scales; nil: none.
 type Quantization struct {
 	GroupSize, Bits int
 	Mode            string
@@ -34,7 +35,8 @@ func quantization(a *sig.Args, i, global int) (Quantization, error) {
 	return q, nil
 }
 
-// mode is what the bits of an element and of a scale mean, as packing.metal says. It counts formats.
+// mode is what the bits of an element and of a scale mean, as packing.metal says. It counts formats, which from
+// firstBlocks on are those of blocks.go.
 type mode uint8
 
 const (
@@ -42,18 +44,21 @@ const (
 	mxfp4
 	mxfp8
 	nvfp4
+	firstBlocks
 )
 
 // formats are the modes with the sizes of groups and of elements that they permit.
-var formats = [...]struct {
-	name                    string
-	groups, bits            []int
-	defaultGroup, wantsBits int
-}{
+var formats = append([]packedFormat{
 	affine: {"affine", []int{32, 64, 128}, []int{1, 2, 3, 4, 5, 6, 8}, 64, 4},
 	mxfp4:  {"mxfp4", []int{32}, []int{4}, 32, 4},
 	mxfp8:  {"mxfp8", []int{32}, []int{8}, 32, 8},
 	nvfp4:  {"nvfp4", []int{16}, []int{4}, 16, 4},
+}, blockFormats()...)
+
+type packedFormat struct {
+	name                    string
+	groups, bits            []int
+	defaultGroup, wantsBits int
 }
 
 // quantAttrs is a Quantization that was checked.
@@ -75,7 +80,7 @@ func (q Quantization) resolve() (quantAttrs, error) {
 		}
 	}
 	if int(a.Mode) == len(formats) {
-		return a, fmt.Errorf("unknown mode %q, want affine, mxfp4, mxfp8 or nvfp4", name)
+		return a, fmt.Errorf("unknown mode %q, want %s", name, modes())
 	}
 	f := formats[a.Mode]
 	if a.Group == 0 {
@@ -93,8 +98,17 @@ func (q Quantization) resolve() (quantAttrs, error) {
 	return a, nil
 }
 
-// choice lists numbers for an error.
-func choice(of []int) string {
+// modes lists the modes for an error.
+func modes() string {
+	names := make([]string, len(formats))
+	for i, f := range formats {
+		names[i] = f.name
+	}
+	return choice(names)
+}
+
+// choice lists numbers or words for an error.
+func choice[T any](of []T) string {
 	words := make([]string, len(of))
 	for i, n := range of {
 		words[i] = fmt.Sprint(n)
@@ -121,8 +135,23 @@ func checkGlobal(c *tensor.Ctx, op string, a quantAttrs, scale *tensor.Array) *t
 	return nil
 }
 
-// words is the 32-bit words of a packed group.
-func (a quantAttrs) words() int { return a.Group * a.Bits / 32 }
+// words is what a group takes of a packed matrix: 32-bit words, of blocks bytes.
+func (a quantAttrs) words() int {
+	if b := a.blocks(); b != nil {
+		return b.bytes
+	}
+	return a.Group * a.Bits / 32
+}
+
+// groupsIn is the shape of a packed matrix by its groups; scales is what there is one of for each group.
+func (a quantAttrs) groupsIn(scales tensor.Shape) tensor.Shape {
+	if a.blocks() == nil {
+		return scales
+	}
+	s := scales.Clone() // of the matrix itself: see packed
+	s[len(s)-1] /= a.words()
+	return s
+}
 
 // packingText defines what the kernels ask for beside GROUP, BITS and MODE.
 //
@@ -131,6 +160,9 @@ var packingText string
 
 // checkPacked returns what is wrong with the shapes and dtypes of a packed matrix; cols is the elements of a row.
 func (a quantAttrs) checkPacked(w, scales, biases tensor.Spec) (cols int, err error) {
+	if a.blocks() != nil {
+		return a.checkBlocks(w)
+	}
 	if w.DType != tensor.Uint32 {
 		return 0, fmt.Errorf("the packed matrix has dtype %v, want uint32", w.DType)
 	}
@@ -162,37 +194,49 @@ func checkFactors(scale tensor.Spec, of tensor.Shape) error {
 	return nil
 }
 
-// packed checks the arguments that all users of packed matrices take, and returns what stands for biases: modes that
-// have none give the scales in their place, so that all modes have the same inputs.
-func packed(c *tensor.Ctx, op string, w, scales, biases *tensor.Array, q Quantization) (*tensor.Array, quantAttrs,
-	*tensor.Array) {
-	if f := kit.Unusable(c, op, w, scales); f != nil {
-		return nil, quantAttrs{}, f
+// packed checks the arguments that all users of packed matrices take, and returns what stands for scales and biases:
+// modes that have no biases give the scales in their place, and those of blocks, which hold their scales, the packed
+// matrix for both, so that all modes have the same inputs.
+func packed(c *tensor.Ctx, op string, w, scales, biases *tensor.Array, q Quantization) (parts [2]*tensor.Array,
+	a quantAttrs, fail *tensor.Array) {
+	if f := kit.Unusable(c, op, w); f != nil {
+		return parts, a, f
 	}
 	a, err := q.resolve()
 	if err != nil {
-		return nil, a, tensor.Fail(c, op, "%w", err)
+		return parts, a, tensor.Fail(c, op, "%w", err)
 	}
 	name := formats[a.Mode].name
+	if a.Mode != affine && biases != nil {
+		return parts, a, tensor.Fail(c, op, "mode %s has no biases", name)
+	}
+	switch {
+	case a.blocks() != nil && scales != nil:
+		return parts, a, tensor.Fail(c, op, "mode %s has its scales in its blocks, and none beside them", name)
+	case a.blocks() != nil:
+		return [2]*tensor.Array{w, w}, a, nil
+	case scales == nil:
+		return parts, a, tensor.Fail(c, op, "mode %s needs scales", name)
+	}
+	if f := kit.Unusable(c, op, scales); f != nil {
+		return parts, a, f
+	}
 	if a.Mode != affine {
-		if biases != nil {
-			return nil, a, tensor.Fail(c, op, "mode %s has no biases", name)
-		}
 		if scales.DType() != tensor.Uint8 {
-			return nil, a, tensor.Fail(c, op, "scales have dtype %v, want uint8 for mode %s", scales.DType(), name)
+			return parts, a, tensor.Fail(c, op, "scales have dtype %v, want uint8 for mode %s", scales.DType(), name)
 		}
-		return scales, a, nil
+		return [2]*tensor.Array{scales, scales}, a, nil
 	}
 	if biases == nil {
-		return nil, a, tensor.Fail(c, op, "mode affine needs biases")
+		return parts, a, tensor.Fail(c, op, "mode affine needs biases")
 	}
 	if f := kit.Unusable(c, op, biases); f != nil {
-		return nil, a, f
+		return parts, a, f
 	}
 	for i, x := range []*tensor.Array{scales, biases} {
 		if f := kit.Floats([]string{"scales", "biases"}[i]+" have dtype").Refused(c, op, x.DType()); f != nil {
-			return nil, a, f
+			return parts, a, f
 		}
 	}
-	return biases, a, nil
+	return [2]*tensor.Array{scales, biases}, a, nil
 }

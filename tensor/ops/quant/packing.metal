@@ -1,11 +1,18 @@
 // What kernels of packed matrices ask for: GROUP elements of a row share a scale, an element has BITS bits, MODE says
 // what they mean. With MODE 0, affine, an element is scale * q + bias, with scale and bias of type T. Otherwise it is
 // scale * v: v is a float of 4 bits (e2m1; modes 1, mxfp4, and 3, nvfp4) or of 8 (e4m3; mode 2, mxfp8), the scale a
-// power of two in a byte (e8m0), that of nvfp4 an e4m3.
+// power of two in a byte (e8m0), that of nvfp4 an e4m3. With BLOCKS it is a type of llama.cpp's blocks: see
+// blocks.metal.
 
 #pragma clang fp contract(off)
 
-#define WORDS (GROUP * BITS / 32)     // of a packed group
+#if BLOCKS
+#define PACKED_T uchar
+#define WORDS BYTES                   // of a packed group, of type PACKED_T
+#else
+#define PACKED_T uint
+#define WORDS (GROUP * BITS / 32)
+#endif
 #define MASK ((1 << BITS) - 1)        // the greatest q
 #define AFFINE (MODE == 0)
 #define NVFP4 (MODE == 3)
@@ -22,7 +29,9 @@ inline ACC e4m3_over_256(uint b) {
     return half_of((m << 7) | (((m + 1) & 128) << 7) | ((b & 128) << 8));
 }
 
-#if AFFINE
+#if BLOCKS
+#define SCALE_T uchar
+#elif AFFINE
 #define SCALE_T T
 #define VALUE(q) ACC(q)
 #define UNIT ACC(1)

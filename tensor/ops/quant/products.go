@@ -137,6 +137,8 @@ func (a quantAttrs) dotCols() int {
 	switch {
 	case a.Mode == mxfp8:
 		return 1
+	case a.blocks() != nil:
+		return 1
 	case a.Bits == 6:
 		return 2
 	}
@@ -153,12 +155,12 @@ type productVariant struct {
 	LHS, RHS       tensor.DType
 }
 
-var productKernels = kit.NewKernels[productVariant](packingText, kit.IndicesMSL, productText)
+var productKernels = kit.NewKernels[productVariant](packingText, blocksText, kit.IndicesMSL, productText)
 
 // runProduct multiplies a batch of matrices of that many rows; those of a gathered product are at places.
 func runProduct(r *tensor.Run, a productAttrs, rows, batch int, at *places) error {
 	out := r.Out[0]
-	in, err := r.AllContiguous(4)
+	in, err := a.contiguous(r, 4, 1)
 	if err != nil {
 		return err
 	}
@@ -181,7 +183,7 @@ func runProduct(r *tensor.Run, a productAttrs, rows, batch int, at *places) erro
 	if at != nil {
 		v.gathered, v.RHS, v.LHS = true, r.In[4].DType, r.In[5].DType
 	}
-	s := in[2].Shape
+	s := a.groupsIn(in[2].Shape)
 	groups, perMatrix := s[len(s)-1], s[len(s)-2:].Size()
 	params := kit.Params{}.Uint(rows, depth, cols, groups).Long(perMatrix)
 	args := append(make([]tensor.Arg, 0, 13), in[0].Arg(), in[1].Arg(), in[2].Arg(), in[3].Arg(), out.Arg(), params.Arg())
@@ -267,7 +269,7 @@ func product(c *tensor.Ctx, op string, x, w, scales, biases *tensor.Array, q Qua
 	if f := kit.Unusable(c, op, x); f != nil {
 		return nil, a, f
 	}
-	biases, a, f := packed(c, op, w, scales, biases, q)
+	parts, a, f := packed(c, op, w, scales, biases, q)
 	if f == nil {
 		f = checkGlobal(c, op, a, q.GlobalScale)
 	}
@@ -279,7 +281,7 @@ func product(c *tensor.Ctx, op string, x, w, scales, biases *tensor.Array, q Qua
 		if in, f = ops.Convert(c, op, rule, x); f != nil {
 			return nil, a, f
 		}
-		return append(in, w, scales, biases), a, nil
+		return append(in, w, parts[0], parts[1]), a, nil
 	}
 	if in, f = ops.Convert(c, op, rule, x, scales, biases); f != nil {
 		return nil, a, f
@@ -288,7 +290,7 @@ func product(c *tensor.Ctx, op string, x, w, scales, biases *tensor.Array, q Qua
 }
 
 var _ = sig.Def("quantized_matmul",
-	"x w scales biases:array? transpose:bool=true group_size:int? bits:int? mode:string=affine",
+	"x w scales:array? biases:array? transpose:bool=true group_size:int? bits:int? mode:string=affine",
 	func(a *sig.Args) any {
 		q, err := quantization(a, 5, -1)
 		if err != nil {
@@ -297,10 +299,11 @@ var _ = sig.Def("quantized_matmul",
 		return QuantizedMatmul(a.Array(0), a.Array(1), a.Array(2), a.Array(3), a.Bool(4), q, a.Ctx)
 	})
 
-// QuantizedMatmul is x times the transpose of the matrix that w, scales and biases pack (see [Quantize]), or times the
-// matrix itself if transpose is false, in the common dtype of x, scales and biases (modes without biases: in x's),
-// added up in float32 (float64 for float64). Dimensions before the last two are a batch and are broadcast. Shapes that
-// do not fit, a complex x and unknown quantizations are errors. Gradients flow to x, scales and biases.
+// QuantizedMatmul is x times the transpose of the matrix that w, scales and biases pack (see [Quantize]; modes of
+// llama.cpp's blocks, see [Dequantize], have no scales), or times the matrix itself if transpose is false, in the
+// common dtype of x, scales and biases (modes without biases: in x's), added up in float32 (float64 for float64).
+// Dimensions before the last two are a batch and are broadcast. Shapes that do not fit, a complex x and unknown
+// quantizations are errors. Gradients flow to x, scales and biases.
 func QuantizedMatmul(x, w, scales, biases *tensor.Array, transpose bool, q Quantization,
 	ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "quantized_matmul"
@@ -388,7 +391,7 @@ type GatherQMMCall struct {
 	Quantization
 }
 
-var _ = sig.Def("gather_qmm", "x w scales biases:array? lhs_indices:indices? rhs_indices:indices? "+
+var _ = sig.Def("gather_qmm", "x w scales:array? biases:array? lhs_indices:indices? rhs_indices:indices? "+
 	"transpose:bool=true group_size:int? bits:int? mode:string=affine global_scale:array? sorted_indices:bool=false",
 	func(a *sig.Args) any {
 		q, err := quantization(a, 7, 10)

@@ -31,7 +31,7 @@ struct Places {
 #define ADD(v) s0 = metal::fma(ACC(x0[k]), v, s0);
 #endif
 
-#if DOTS
+#if DOTS && !BLOCKS
 // The elements of unit i of each column, times those of x: what a column's scale and bias are multiplied by is added up
 // for the unit first. A unit is as many words as begin and end with an element.
 #if 32 % BITS == 0
@@ -91,7 +91,7 @@ inline uint unit_bits(thread const uint* q, uint bit) {
 #endif
 
 kernel void product(const device T* x [[buffer(0)]],
-                    const device uint* packed [[buffer(1)]],
+                    const device PACKED_T* packed [[buffer(1)]],
                     const device SCALE_T* scales [[buffer(2)]],
                     const device SCALE_T* biases [[buffer(3)]],
                     device T* out [[buffer(4)]],
@@ -141,7 +141,7 @@ kernel void product(const device T* x [[buffer(0)]],
 #endif
     const device T* x0 = x_matrix + ulong(row) * m.depth;
 #if DOTS
-    const device uint* line[COLS];
+    const device PACKED_T* line[COLS];
     const device SCALE_T* scale[COLS];
 #if AFFINE
     const device T* bias[COLS];
@@ -157,6 +157,26 @@ kernel void product(const device T* x [[buffer(0)]],
 #endif
         sum[c] = ACC(0);
     }
+#if BLOCKS
+    // Lane l takes the elements l, l + 32, ... of each block.
+#define CHUNK(n) \
+    for (uint c = 0; c < uint(COLS); c++) { \
+        const device uchar* b = line[c] + k * BYTES; \
+        sum[c] = metal::fma(ACC(x0[k * GROUP + n * 32 + lane]), block_element(b, n * 32, lane), sum[c]); \
+    }
+    for (uint k = 0; k < m.groups; k++) {
+        CHUNK(0)
+#if GROUP == 256
+        CHUNK(1)
+        CHUNK(2)
+        CHUNK(3)
+        CHUNK(4)
+        CHUNK(5)
+        CHUNK(6)
+        CHUNK(7)
+#endif
+    }
+#else
 #if !AFFINE && BITS == 4
     ACC table = VALUE(lane & 15) * UNIT;
 #endif
@@ -170,6 +190,7 @@ kernel void product(const device T* x [[buffer(0)]],
         uint u = inside ? whole + lane : whole;
         ADD_UNIT(u, inside)
     }
+#endif
     ACC all = ACC(0);
     for (uint c = 0; c < uint(COLS); c++) {
         ACC total = simd_sum(sum[c]);
@@ -191,9 +212,17 @@ kernel void product(const device T* x [[buffer(0)]],
 #endif
 #if TRANSPOSE
     g += ulong(p.x) * m.groups;
-    const device uint* from = packed + g * WORDS;
+    const device PACKED_T* from = packed + g * WORDS;
     uint k = 0;
     for (uint group = 0; group < m.groups; group++) {
+#if BLOCKS
+        for (uint i = 0; i < GROUP; i++) {
+            ACC v = block_element(from, i & ~31u, i & 31);
+            ADD(v)
+            k++;
+        }
+        from += BYTES;
+#else
         ACC scale = scale_of(scales[g + group]);
 #if AFFINE
         ACC bias = ACC(biases[g + group]);
@@ -225,6 +254,14 @@ kernel void product(const device T* x [[buffer(0)]],
             k++;
         }
 #endif
+#endif
+    }
+#elif BLOCKS
+    g += p.x / GROUP;
+    for (uint k = 0; k < m.depth; k++) {
+        ACC v = block_element(packed + g * BYTES, p.x % GROUP & ~31u, p.x & 31);
+        ADD(v)
+        g += m.groups;
     }
 #else
     uint within = p.x % GROUP;

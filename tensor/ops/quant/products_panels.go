@@ -11,7 +11,7 @@ import (
 //go:embed unpack.metal
 var unpackText string
 
-var unpackKernels = kit.NewKernels[unpackVariant](packingText, unpackText)
+var unpackKernels = kit.NewKernels[unpackVariant](packingText, blocksText, unpackText)
 
 // unpackVariant chooses a kernel that unpacks panels.
 type unpackVariant struct {
@@ -23,7 +23,12 @@ type unpackVariant struct {
 }
 
 // panelGroups are the groups of a column that a threadgroup unpacks: up to 32 words lie along depth.
-func (a quantAttrs) panelGroups() int { return max(32/a.words(), 1) }
+func (a quantAttrs) panelGroups() int {
+	if a.blocks() != nil {
+		return max(64/a.Group, 1)
+	}
+	return max(32/a.words(), 1)
+}
 
 // unpacked is about how many bytes of a packed matrix are unpacked at once: they stay in the cache until they have been
 // multiplied with.
@@ -37,7 +42,7 @@ func runQuantizedMatmul(r *tensor.Run, a productAttrs) error {
 	if rows <= fewDots || cols == 0 || depth == 0 {
 		return runProduct(r, a, rows, 1, nil)
 	}
-	in, err := r.AllContiguous(4)
+	in, err := a.contiguous(r, 4, 1)
 	if err != nil {
 		return err
 	}
@@ -79,7 +84,7 @@ type unpacker struct {
 
 func (a productAttrs) unpacker(in []tensor.Operand, p *panels.Product) unpacker {
 	u := unpacker{unpackVariant{a.quantAttrs, p.DType, kit.Accumulator(p.DType), panels.Width(p.DType), a.panelGroups(),
-		a.Transpose, false}, in, p, in[2].Shape[len(in[2].Shape)-2:], 64}
+		a.Transpose, false}, in, p, a.groupsIn(in[2].Shape)[len(in[2].Shape)-2:], 64}
 	if a.Transpose {
 		u.along = u.v.groups * a.Group
 	}
@@ -104,7 +109,7 @@ const unpackedMatrices = 8 << 20
 
 // gatherPanels multiplies picked matrices of many rows: some packed ones at a time are unpacked.
 func gatherPanels(r *tensor.Run, a productAttrs, picks [2]panels.Picks) error {
-	in, err := r.AllContiguous(4)
+	in, err := a.contiguous(r, 4, 1)
 	if err != nil {
 		return err
 	}

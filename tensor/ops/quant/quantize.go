@@ -38,7 +38,7 @@ var (
 	dequantize = tensor.Declare[dequantAttrs]("dequantize")
 	//go:embed quantize.metal
 	quantizeText string
-	groupKernels = kit.NewKernels[groupVariant](packingText, quantizeText)
+	groupKernels = kit.NewKernels[groupVariant](packingText, blocksText, quantizeText)
 )
 
 func init() {
@@ -174,11 +174,11 @@ func runQuantize(r *tensor.Run, a quantAttrs) error {
 
 func runDequantize(r *tensor.Run, a dequantAttrs) error {
 	out := r.Out[0]
-	in, err := r.AllContiguous(3)
+	in, err := a.contiguous(r, 3, 0)
 	if err != nil {
 		return err
 	}
-	groups := in[1].Shape.Size()
+	groups := a.groupsIn(in[1].Shape).Size()
 	if err := kit.CheckCount(groups, math.MaxUint32, "groups"); err != nil {
 		return err
 	}
@@ -222,6 +222,10 @@ func Quantize(w *tensor.Array, q Quantization, ctx ...*tensor.Ctx) []*tensor.Arr
 	c := tensor.Call(ctx)
 	f := kit.Unusable(c, op, w)
 	a, err := q.resolve()
+	if err == nil && a.blocks() != nil {
+		err = fmt.Errorf("mode %s is only read: which scales a block gets is llama.cpp's own choice, by its importance "+
+			"of weights; quantize a file with its llama-quantize", formats[a.Mode].name)
+	}
 	if f == nil && err != nil {
 		f = tensor.Fail(c, op, "%w", err)
 	}
@@ -243,7 +247,7 @@ func Quantize(w *tensor.Array, q Quantization, ctx ...*tensor.Ctx) []*tensor.Arr
 }
 
 var _ = sig.Def("dequantize",
-	"w scales biases:array? group_size:int? bits:int? mode:string=affine global_scale:array? dtype:dtype?",
+	"w scales:array? biases:array? group_size:int? bits:int? mode:string=affine global_scale:array? dtype:dtype?",
 	func(a *sig.Args) any {
 		q, err := quantization(a, 3, 6)
 		if err != nil {
@@ -254,22 +258,26 @@ var _ = sig.Def("dequantize",
 
 // Dequantize unpacks a matrix that [Quantize] packed: scale*q + bias, computed in float32 (float64 for float64) and
 // rounded once to dtype, or without one to the common dtype of scales and biases; modes without biases give bfloat16.
+// The modes "q4_0", "q4_1", "q5_0", "q5_1", "q8_0" and "q2_k" to "q6_k" take llama.cpp's blocks, as .gguf files have
+// them, and no scales: w is uint8, a row whole blocks. They give float32, which is llama.cpp's value to the bit.
 // Global_scale is that of quantize. Shapes that do not fit, dtypes that are not real floating-point ones and unknown
 // quantizations are errors. Gradients flow to scales and biases of mode affine.
 func Dequantize(w, scales, biases *tensor.Array, q Quantization, dtype *tensor.DType,
 	ctx ...*tensor.Ctx) *tensor.Array {
 	const op = "dequantize"
 	c := tensor.Call(ctx)
-	biases, a, f := packed(c, op, w, scales, biases, q)
+	parts, a, f := packed(c, op, w, scales, biases, q)
 	if f == nil {
 		f = checkGlobal(c, op, a, q.GlobalScale)
 	}
 	if f != nil {
 		return f
 	}
-	in := []*tensor.Array{scales, biases}
-	out := tensor.BFloat16
-	if a.Mode == affine {
+	in, out := parts[:], tensor.BFloat16
+	switch {
+	case a.blocks() != nil:
+		out = tensor.Float32
+	case a.Mode == affine:
 		if in, f = ops.Convert(c, op, kit.AnyDType, in...); f != nil {
 			return f
 		}

@@ -7,6 +7,7 @@
 
 #define GREATEST_PRODUCT 2688.0f // 6 * 448
 
+#if !BLOCKS
 #if AFFINE
 #define BLOCK 32 // elements of which the words are whole, and whose places are constants
 
@@ -193,6 +194,17 @@ kernel void round_trip(const device T* w [[buffer(0)]],
 }
 #endif
 
+#endif // !BLOCKS
+
+#if BLOCKS
+// OUT is the type of the result.
+kernel void dequantize(const device uchar* packed [[buffer(0)]],
+                       const device uchar* scales [[buffer(1)]],
+                       device OUT* out [[buffer(2)]],
+                       uint2 p [[thread_position_in_grid]]) {
+    out[ulong(p.y) * GROUP + p.x] = OUT(block_element(packed + ulong(p.y) * BYTES, p.x & ~31u, p.x & 31));
+}
+#else
 // OUT is the type of the result.
 kernel void dequantize(const device uint* packed [[buffer(0)]],
                        const device SCALE_T* scales [[buffer(1)]],
@@ -219,3 +231,4 @@ kernel void dequantize(const device uint* packed [[buffer(0)]],
 #endif
     out[ulong(g) * GROUP + p.x] = OUT(ELEMENT(SCALE(g), bias, q & MASK));
 }
+#endif

@@ -141,7 +141,7 @@ func TestQuantizedProducts(t *testing.T) {
 	optest.Fails(t, quant.GatherQMM(half, p[0], p[1], p[2], quant.GatherQMMCall{}),
 		"[gather_qmm] inner dimensions differ: x (2, 3, 64)")
 	q := func(q quant.Quantization) *array { return quant.Quantize(w, q)[0] }
-	const modes = "affine, mxfp4, mxfp8 or nvfp4"
+	const modes = "affine, mxfp4, mxfp8, nvfp4, q4_0, q4_1, q5_0, q5_1, q8_0, q2_k, q3_k, q4_k, q5_k or q6_k"
 	optest.Fails(t, q(quant.Quantization{Bits: 7}), "[quantize] bits is 7, want 1, 2, 3, 4, 5, 6 or 8 for mode affine")
 	optest.Fails(t, q(quant.Quantization{GroupSize: 16}),
 		"[quantize] group_size is 16, want 32, 64 or 128 for mode affine")

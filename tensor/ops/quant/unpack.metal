@@ -14,6 +14,7 @@ struct Unpack {
     long matrix; // groups of a packed matrix
 };
 
+#if !BLOCKS
 #if TRANSPOSE
 #define SPACE threadgroup
 #else
@@ -31,8 +32,9 @@ inline uint bits_at(SPACE uint* from, uint bit) {
 #endif
     return q;
 }
+#endif
 
-kernel void unpack(const device uint* packed [[buffer(0)]],
+kernel void unpack(const device PACKED_T* packed [[buffer(0)]],
                    const device SCALE_T* scales [[buffer(1)]],
                    const device SCALE_T* biases [[buffer(2)]],
                    device ACC* out [[buffer(3)]],
@@ -52,7 +54,34 @@ kernel void unpack(const device uint* packed [[buffer(0)]],
 #else
     uint first = (m.first + group.z) * PANEL;
 #endif
-#if TRANSPOSE
+#if BLOCKS && TRANSPOSE
+    // A threadgroup of 8 SIMD-groups unpacks GROUPS blocks of each column. Lanes unpack neighbours of a column.
+    uint start = group.y * GROUPS;
+    uint count = min(m.groups - start, uint(GROUPS));
+    for (uint c = simd; c < uint(PANEL); c += 8) {
+        const device uchar* from = packed + (ulong(min(first + c, m.cols - 1)) * m.groups + start) * BYTES;
+        ACC inside = ACC(first + c < m.cols ? 1 : 0);
+        device ACC* to = out + ((ulong(group.z) * m.depth + start * GROUP) * PANEL + c);
+        for (uint g = 0; g < count; g++) {
+            for (uint n = 0; n < GROUP / 32; n++) {
+                to[(n * 32 + lane) * PANEL] = block_element(from, n * 32, lane) * inside;
+            }
+            from += BYTES;
+            to += GROUP * PANEL;
+        }
+    }
+#elif BLOCKS
+    // A threadgroup of 8 SIMD-groups unpacks 64 places along depth.
+    uint end = min(m.depth, (group.y + 1) * 64);
+    for (uint c = lane; c < uint(PANEL); c += 32) {
+        uint col = min(first + c, m.cols - 1);
+        ACC inside = ACC(first + c < m.cols ? 1 : 0);
+        for (uint k = group.y * 64 + simd; k < end; k += 8) {
+            ACC v = block_element(packed + (ulong(k) * m.groups + col / GROUP) * BYTES, col % GROUP & ~31u, col & 31);
+            out[(ulong(group.z) * m.depth + k) * PANEL + c] = v * inside;
+        }
+    }
+#elif TRANSPOSE
     // A threadgroup of 8 SIMD-groups unpacks GROUPS groups of each column. Lanes load neighbours of a row of packed
     // words, which lie along depth, and unpack those of neighbouring columns.
     threadgroup uint part[PANEL * (GROUPS * WORDS + 1)];

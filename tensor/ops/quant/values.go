@@ -67,8 +67,9 @@ func newValuesCall(c *tensor.Ctx, op string, x, w, scales, globalX, globalW *ten
 	if v.quantAttrs, err = q.resolve(); err != nil {
 		return v, tensor.Fail(c, op, "%w", err)
 	}
-	if v.Mode == affine {
-		return v, tensor.Fail(c, op, "mode affine is not for products of two packed operands, want nvfp4, mxfp8 or mxfp4")
+	if v.Mode == affine || v.blocks() != nil {
+		return v, tensor.Fail(c, op, "mode %s is not for products of two packed operands, want nvfp4, mxfp8 or mxfp4",
+			formats[v.Mode].name)
 	}
 	if f := kit.Floats("x has dtype").Refused(c, op, x.DType()); f != nil {
 		return v, f
