@@ -73,6 +73,8 @@ var eagerPrograms = []eagerProgram{
 	{"running sum, freed", eagerArray + `s = a * 1`,
 		`local h = s * 0.5 local r = h + a h:free() s:free() s = r mx.eval(s)`, 3000, 40, false},
 	{"index assignment", eagerArray + `y = a * 1 mx.eval(y)`, `y[0] = i mx.eval(y)`, 100, 40, false},
+	{"update of a part", eagerArray + `c, u = a * 1, mx.ones({1024}) mx.eval(c, u) a = nil`,
+		`c = mx.slice_update(c, u, mx.array({i * 1024}, mx.int32), {0}) mx.eval(c)`, 1000, 20, false},
 	{"function of steps", eagerGelu, `local y = f(a) mx.eval(y)`, 30, 40, false},
 	{"function of steps, compiled", eagerGelu + `f = mx.compile(f)`, `local y = f(a) mx.eval(y)`, 30, 40, false},
 	{"variance", eagerArray, `local y = mx.var(a) mx.eval(y)`, 20, 40, false},

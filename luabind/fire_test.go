@@ -29,6 +29,7 @@ import (
 type counter struct {
 	metal.Driver
 	dispatches atomic.Int64 // and copies and fills
+	donated    atomic.Int64 // dispatches of donations: they write what they read, of leastDonated bytes or more
 	texts      sync.Map     // of the libraries that were compiled
 }
 
@@ -42,8 +43,29 @@ func (c *counter) Submit(queue int, cb *metal.CommandBuffer, done func(metal.Res
 		if cmd.Kind != metal.CmdBarrier {
 			c.dispatches.Add(1)
 		}
+		if cmd.Kind == metal.CmdDispatch {
+			c.donated.Add(donations(&cmd))
+		}
 	}
 	c.Driver.Submit(queue, cb, done)
+}
+
+const leastDonated = 64 << 10
+
+// donations counts the buffers that a dispatch writes and has as another argument, too.
+func donations(cmd *metal.Command) (n int64) {
+	for i, p := range cmd.Pipeline.Params() {
+		b := cmd.Args[i].Buffer
+		if b.Buf == nil || !p.Write || b.Bytes < leastDonated {
+			continue
+		}
+		for j := range cmd.Args {
+			if j != i && cmd.Args[j].Buffer.Buf == b.Buf {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // withDevice makes another device the default one until the test ends.

@@ -11,10 +11,12 @@ var profileRow = row{name: "profile", sig: "f:any rows:int=25",
 	help: "Calls f, evaluates the arrays that it returns, and measures where the time goes meanwhile: a profile, and " +
 		"behind it f's results. print(p) shows a table of the rows that took longest, as many as rows says. A row is an " +
 		"op, or several that were fused into one kernel (the last one first), the kernel, and the line of the call; its " +
-		"bytes are what the calls read and write, its GFLOP/s count the operations on numbers of products, convolutions, " +
-		"transforms, element-wise ops and reductions. p.rows lists all rows as tables with op, kernel, line, calls, time " +
-		"in seconds, bytes and flops; p.time is the time of it all. Each kernel is waited for by the next one meanwhile, " +
-		"as always; mx.timeline shows when what happened.",
+		"bytes are what the calls read and write (of an array that is changed in place, as by slice_update, the " +
+		"part that changes), copied is how many calls could not change it in place and have copied it, since " +
+		"something else may read it, its GFLOP/s count the operations on numbers of products, convolutions, " +
+		"transforms, element-wise ops and reductions. p.rows lists all rows as tables with op, kernel, line, calls, " +
+		"copied, time in seconds, bytes and flops; p.time is the time of it all. Each kernel is waited for by the next " +
+		"one meanwhile, as always; mx.timeline shows when what happened.",
 	call: profileCall, through: true}
 
 func profileCall(a *args) any {
@@ -44,8 +46,8 @@ func profileTable(s *State, p *tensor.Profile, most int) *lua.LTable {
 	rows := p.Rows()
 	list := s.L.CreateTable(len(rows), 0)
 	for _, r := range rows {
-		fields := map[string]any{"op": r.Op, "kernel": r.Kernel, "calls": r.Calls, "time": r.Time.Seconds(),
-			"bytes": r.Bytes, "flops": r.Flops}
+		fields := map[string]any{"op": r.Op, "kernel": r.Kernel, "calls": r.Calls, "copied": r.Copied,
+			"time": r.Time.Seconds(), "bytes": r.Bytes, "flops": r.Flops}
 		if line := r.Place.String(); line != "" {
 			fields["line"] = line
 		}

@@ -34,6 +34,7 @@ type settling struct {
 	first, last int    // [first, last)
 	early       *error // a batch with the node's first commands leaves their error there, for the last batch
 	kind        settlingKind
+	update      *updateMoves
 }
 
 type settlingKind uint8

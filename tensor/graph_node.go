@@ -96,7 +96,7 @@ type output struct {
 	gone    bool                // its data was given back, or never written, because no one could read it
 	filled  bool                // one element in memory stands for all: see Rules.Fills; set with data
 	owners  int32               // handles that Own made and nobody freed: beyond the first
-	asked   bool                // it was asked for when the node was claimed; changed by claiming and undoing only
+	asked   bool                // it is asked for, and so is written; changed by claiming and undoing only
 	readers readers
 	// reached is the holder's last look that reached the output: see Holder.
 	reached atomic.Uint64

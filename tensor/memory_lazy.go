@@ -5,7 +5,10 @@ import "errors"
 // lazyNodes are a holder's nodes that nobody has asked for, as far as they were made since its last look or could be
 // reached then. What they read is kept for them, in vain if nobody will ever ask. The list is the holder's goroutine's;
 // others take it away as a whole, so that Go's collector sees what is garbage.
-type lazyNodes struct{ list []*Node }
+type lazyNodes struct {
+	list    []*Node
+	updates []*Node // those since Due was asked last that change an input in place: see Rules.Updates
+}
 
 // mostLazy bounds the list of a program that builds graphs and hands none of them over: the rest is the collector's.
 const mostLazy = 1 << 16
@@ -21,6 +24,45 @@ func (h *Holder) noteLazy(n *Node) {
 		h.lazy.Store(l)
 	}
 	l.list = append(l.list, n)
+	if n.op.updates > 0 {
+		l.updates = append(l.updates, n)
+	}
+}
+
+// takeCopied is how many bytes the updates that nobody has handed over yet will copy if there is no look, of those made
+// since it was asked last: their inputs may have handles.
+func (h *Holder) takeCopied() (bytes int64) {
+	l := h.lazy.Load()
+	if l == nil || len(l.updates) == 0 {
+		return 0
+	}
+	for _, n := range l.updates {
+		if v, ok := updated(n); ok && v.mayBeRead() {
+			bytes += v.Spec().NBytes()
+		}
+	}
+	clear(l.updates)
+	l.updates = l.updates[:0]
+	return bytes
+}
+
+// updated is what a lazy node changes in place, if it has that still.
+func updated(n *Node) (v Value, ok bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.now() != Lazy || n.in == nil {
+		return v, false
+	}
+	return n.in[n.op.updates-1], true
+}
+
+// mayBeRead reports whether only a look can tell that the value's handle is garbage, and the value is no constant,
+// which is written anew in any case.
+func (v Value) mayBeRead() bool {
+	n := v.Node
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return !n.op.fills && !n.out[v.Out].dead && !n.unreachable(v.Out)
 }
 
 // lazyAVisit is how many nodes take as long to look at as a visit.

@@ -137,7 +137,7 @@ func (o *order) link(proof proof) {
 	}
 	for v, s := range o.outer {
 		out := &v.Node.out[v.Out]
-		if out.asked && v.Node.now() < Ready || out.readers.waiting() != int32(o.bytes[s]) || !v.unheld(proof) {
+		if out.readers.waiting() != int32(o.bytes[s]) || !v.unheld(proof) {
 			o.bytes[s] = 0
 		} else {
 			o.bytes[s] = out.spec.NBytes()

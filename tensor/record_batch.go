@@ -31,6 +31,7 @@ type batcher struct {
 	early   *error // of its commands in earlier batches
 	whole   int    // the Unit of its commands
 	wholes  int    // Units so far
+	update  *updateMoves
 }
 
 // open is the batch that is being filled.

@@ -110,7 +110,7 @@ func (rec *recorder) donate(out Value, members []int32) bool {
 	return false
 }
 
-// lastRead reports whether nothing reads the value after the members have.
+// lastRead reports whether nothing reads the value after the members have. Who asked for it and let go of it does not.
 func (rec *recorder) lastRead(v Value, members []int32) bool {
 	var reads int32
 	for _, slot := range members {
@@ -121,7 +121,7 @@ func (rec *recorder) lastRead(v Value, members []int32) bool {
 		}
 	}
 	o := &v.Node.out[v.Out]
-	return o.readers.waiting() == reads && (!o.asked || v.Node.now() >= Ready) && v.unheld(rec.job.proof)
+	return o.readers.waiting() == reads && v.unheld(rec.job.proof)
 }
 
 // linear encodes the scratch's expression where all operands are contiguous or scalars.

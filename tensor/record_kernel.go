@@ -221,7 +221,7 @@ func (rec *recorder) pipeline(src metal.Source, entry string) (*metal.Pipeline, 
 	lib, err := rec.dev.Library(rec.job.ctx, src)
 	compiling.End(rec.batcher.place)
 	if !begun.IsZero() {
-		p.add(profileKey{src.Label, "compile", rec.batcher.place}, 1, time.Since(begun), 0, 0)
+		p.add(profileKey{src.Label, "compile", rec.batcher.place}, ProfileRow{Calls: 1, Time: time.Since(begun)})
 	}
 	if err != nil {
 		return nil, err

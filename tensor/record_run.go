@@ -105,6 +105,14 @@ func (r *Run) Dispatch(p *metal.Pipeline, grid, threadgroup metal.Size, args ...
 	return r.e.dispatch(r.node.op.name, p, grid, threadgroup, args)
 }
 
+// Changed says how many bytes of output 0 the kernels of an op with Updates write, for profiles: all, if nothing is
+// said.
+func (r *Run) Changed(bytes int64) {
+	if u := r.e.batcher.update; u != nil {
+		u.changed = bytes
+	}
+}
+
 // Check has f called with the bytes of o (a temporary or an output, row-contiguous) when the kernels have run: its
 // error becomes the node's. F runs on a goroutine of the driver: it must be quick, and must not keep the bytes.
 func (r *Run) Check(o Operand, f func(b []byte) error) { r.e.checkAtEnd(r.node, o, f) }
@@ -163,6 +171,10 @@ func (rec *recorder) update(t *task, r *Run) error {
 	}
 	v, o := t.in[i], r.In[i]
 	st := o.owner
+	rec.batcher.update = nil
+	if profile.Load() != nil {
+		rec.batcher.update = &updateMoves{changed: o.NBytes()}
+	}
 	if st != nil && !rec.plan.single && o.RowContiguous() && o.OffsetBytes == 0 && o.DType == n.out[0].spec.DType &&
 		o.buf.Len() == max(o.NBytes(), leastBuffer) && st.users.Load() == 1 && rec.lastRead(v, []int32{n.slot}) &&
 		st.writable(rec.s) && rec.maySpend(v) {
@@ -176,6 +188,9 @@ func (rec *recorder) update(t *task, r *Run) error {
 	}
 	if err := rec.allot(n, 0); err != nil {
 		return err
+	}
+	if u := rec.batcher.update; u != nil {
+		u.copied = o.NBytes()
 	}
 	return rec.copyTo(Operand{n.out[0].spec, n.out[0].data}, o)
 }

@@ -18,6 +18,7 @@ func (rec *recorder) recordUnit(u unit) {
 		return
 	}
 	rec.batcher.first, rec.batcher.early, rec.batcher.whole = rec.batcher.commands(), nil, 0
+	rec.batcher.update = nil
 	err := rec.seg.tasks[members[0]].node.failure()
 	if err == nil {
 		root := &rec.seg.tasks[members[len(members)-1]]
@@ -144,7 +145,8 @@ func (rec *recorder) await(t *task) error {
 // finish records a task whose commands are recorded, or could not be, and lets go of what it read.
 func (rec *recorder) finish(t *task, err error) {
 	b := rec.batcher.open()
-	sn := settling{task: *t, first: rec.batcher.first, last: rec.batcher.commands(), early: rec.batcher.early}
+	sn := settling{task: *t, first: rec.batcher.first, last: rec.batcher.commands(), early: rec.batcher.early,
+		update: rec.batcher.update}
 	if err != nil {
 		sn.kind = refused
 	}
@@ -195,7 +197,7 @@ func (t *task) unplace() {
 // have not been undone, it is gone.
 func (rec *recorder) spendUnread(v Value) {
 	o := &v.Node.out[v.Out]
-	if o.readers.waiting() != 0 || o.asked && v.Node.now() < Ready || !v.unheld(rec.job.proof) || !rec.maySpend(v) {
+	if o.readers.waiting() != 0 || !v.unheld(rec.job.proof) || !rec.maySpend(v) {
 		return
 	}
 	v.Node.mu.Lock()

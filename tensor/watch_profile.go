@@ -36,10 +36,19 @@ type ProfileRow struct {
 	Kernel string // that ran; "host" for Go code, "copy or fill", "compile" for the time that texts of kernels took
 	Place  Place  // of the call, of the last one of fused ops
 	Calls  int
+	Copied int // calls that were to change an input in place and have copied it: something else may read it
 	Time   time.Duration
-	Bytes  int64   // that the calls read and wrote
+	Bytes  int64   // that the calls read and wrote; of what they change in place only the part that changes
 	Flops  float64 // operations on numbers; 0: unknown
 }
+
+// updateMoves is what a call moves that changes an input in place, beside what it reads.
+type updateMoves struct {
+	changed int64 // bytes that its kernels write
+	copied  int64 // bytes of the input, where it was copied
+}
+
+func (u *updateMoves) bytes() int64 { return u.changed + 2*u.copied }
 
 var profile atomic.Pointer[Profile]
 
@@ -84,8 +93,8 @@ func (p *Profile) Rows() []ProfileRow {
 	return out
 }
 
-// add adds a call to its row.
-func (p *Profile) add(k profileKey, calls int, took time.Duration, bytes int64, flops float64) {
+// add adds what r says of calls to their row.
+func (p *Profile) add(k profileKey, by ProfileRow) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.over {
@@ -96,10 +105,11 @@ func (p *Profile) add(k profileKey, calls int, took time.Duration, bytes int64, 
 		r = &ProfileRow{Op: k.op, Kernel: k.kernel, Place: k.place}
 		p.rows[k] = r
 	}
-	r.Calls += calls
-	r.Time += took
-	r.Bytes += bytes
-	r.Flops += flops
+	r.Calls += by.Calls
+	r.Copied += by.Copied
+	r.Time += by.Time
+	r.Bytes += by.Bytes
+	r.Flops += by.Flops
 }
 
 // addBatch adds a batch whose commands have run, before its nodes are settled.
@@ -134,11 +144,11 @@ func (p *Profile) addUnit(nodes []settling, took []metal.CommandTime) {
 	}
 	root := nodes[len(nodes)-1].node
 	key := profileKey{root.op.name, kernel, root.Place()}
+	by := ProfileRow{Calls: 1, Time: total}
 	inside, stored := map[*Node]bool{}, map[Value]bool{}
-	var flops float64
 	for i := range nodes {
 		inside[nodes[i].node] = true
-		flops += nodes[i].flops()
+		by.Flops += nodes[i].flops()
 	}
 	if len(nodes) > 1 {
 		names := make([]string, len(nodes))
@@ -147,21 +157,27 @@ func (p *Profile) addUnit(nodes []settling, took []metal.CommandTime) {
 		}
 		key.op = strings.Join(names, "+")
 	}
-	var bytes int64
 	for i := range nodes {
-		for _, v := range nodes[i].reads() {
-			if !inside[v.Node] && !stored[v] {
+		n, update := nodes[i].node, nodes[i].update
+		for k, v := range nodes[i].reads() {
+			if !inside[v.Node] && !stored[v] && (update == nil || k != n.op.updates-1) {
 				stored[v] = true
-				bytes += v.Spec().NBytes()
+				by.Bytes += v.Spec().NBytes()
 			}
 		}
-		bytes += written(nodes[i].node, nodes[i].node == root)
+		if update == nil {
+			by.Bytes += written(n, n == root)
+			continue
+		}
+		by.Bytes += update.bytes()
+		if update.copied > 0 {
+			by.Copied++
+		}
 	}
-	calls := 1
 	if nodes[0].kind == unfinished {
-		calls, bytes, flops = 0, 0, 0 // the rest comes with a later batch
+		by = ProfileRow{Time: total} // the rest comes with a later batch
 	}
-	p.add(key, calls, total, bytes, flops)
+	p.add(key, by)
 }
 
 // written is how many bytes of outputs a node has stored, or of all where that is known.
@@ -216,5 +232,6 @@ func (p *Profile) addHost(t *task, took time.Duration) {
 	for i := range t.node.out {
 		bytes += t.node.out[i].spec.NBytes()
 	}
-	p.add(profileKey{t.node.op.name, "host", t.node.Place()}, 1, took, bytes, t.flops())
+	p.add(profileKey{t.node.op.name, "host", t.node.Place()}, ProfileRow{Calls: 1, Time: took, Bytes: bytes,
+		Flops: t.flops()})
 }

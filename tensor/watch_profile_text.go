@@ -29,8 +29,8 @@ func (p *Profile) Text(most int) string {
 		return b.String()
 	}
 	total := device + host + compiling
-	fmt.Fprintf(&b, "%9s %6s %7s %9s %9s %7s %8s  %s\n", "time", "share", "calls", "per call", "bytes", "GB/s",
-		"GFLOP/s", "op, kernel, line")
+	fmt.Fprintf(&b, "%9s %6s %7s %7s %9s %9s %7s %8s  %s\n", "time", "share", "calls", "copied", "per call",
+		"bytes", "GB/s", "GFLOP/s", "op, kernel, line")
 	var rest ProfileRow
 	for i, r := range rows {
 		if i < most {
@@ -38,6 +38,7 @@ func (p *Profile) Text(most int) string {
 			continue
 		}
 		rest.Calls += r.Calls
+		rest.Copied += r.Copied
 		rest.Time += r.Time
 		rest.Bytes += r.Bytes
 	}
@@ -68,7 +69,11 @@ func (r *ProfileRow) text(total time.Duration) string {
 	if total > 0 {
 		share = 100 * float64(r.Time) / float64(total)
 	}
-	return fmt.Sprintf("%9s %5.1f%% %7d %9s %9s %7s %8s  %s\n", span(r.Time), share, r.Calls,
+	copied := "-"
+	if r.Copied > 0 {
+		copied = fmt.Sprint(r.Copied)
+	}
+	return fmt.Sprintf("%9s %5.1f%% %7d %7s %9s %9s %7s %8s  %s\n", span(r.Time), share, r.Calls, copied,
 		span(r.Time/time.Duration(max(r.Calls, 1))), size(r.Bytes), rate(float64(r.Bytes)), rate(r.Flops), what)
 }
 

@@ -252,6 +252,7 @@ func (a dynamicAttrs) oneBatch(x tensor.Operand, other tensor.Shape) (shape tens
 
 func runDynamicUpdate(r *tensor.Run, a dynamicAttrs) error {
 	out := r.Out[0]
+	r.Changed(r.In[1].NBytes())
 	if r.In[1].Shape.Size() == 0 {
 		return nil
 	}

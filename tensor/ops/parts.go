@@ -53,8 +53,12 @@ func (p partOps[A]) define() {
 		Updates: 1,
 		Run: func(r *tensor.Run, a A) (err error) {
 			to := r.Out[0]
-			if to.Shape, err = p.shape(r.Out[0].Shape, a); err != nil || to.Shape.Size() == 0 {
+			if to.Shape, err = p.shape(r.Out[0].Shape, a); err != nil {
 				return err
+			}
+			r.Changed(to.NBytes())
+			if to.Shape.Size() == 0 {
+				return nil
 			}
 			to.Strides = make([]int, len(to.Shape))
 			p.place(r.Out[0].Shape, r.Out[0].Strides, a, &to)

@@ -118,6 +118,7 @@ func combination(m scatterMode, d tensor.DType) (string, tensor.DType) {
 
 func runScatter(r *tensor.Run, a scatterAttrs) error {
 	out := r.Out[0]
+	r.Changed(r.In[1].NBytes())
 	if r.In[1].Shape.Size() == 0 {
 		return nil
 	}
