@@ -138,7 +138,7 @@ func TestScriptsCannotSpoilLibraries(t *testing.T) {
 						use("local mx, require, tostring = keep.mx, keep.require, keep.tostring " + source)
 					}
 					for _, name := range []string{"keep", "mx", "nn", "pairs", "string"} {
-						_ = s.Get(name)
+						_, _ = s.Get(name)
 						_, _ = s.Call(t.Context(), name)
 					}
 				})

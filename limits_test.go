@@ -326,7 +326,7 @@ func TestWarningsHaveTheirWriter(t *testing.T) {
 		require.Empty(t, printed.String())
 
 		s = open(t, mlxlua.Options{Sandbox: true, Stdout: &printed})
-		s.SetStdout(&later)
+		require.NoError(t, s.SetStdout(&later))
 		_, err := run(s)
 		require.NoError(t, err)
 		require.Contains(t, later.String(), "warning: "+name)

@@ -97,8 +97,10 @@ func (opt *Options) check() error {
 // ErrLimit is what the error of a call wraps that one of Options' limits ended.
 var ErrLimit = luabind.ErrLimit
 
-// State is a Lua state with the module mx. It belongs to one goroutine at a time; a program may have as many as it
-// likes, and they share the device. Open makes it; the zero State, and nil, are closed.
+// State is a Lua state with the module mx. It belongs to one goroutine at a time: where it is in use by another one,
+// all methods but Close fail with ErrBusy. Go functions that a script calls may call them, also by goroutines that they
+// wait for and that use the context which the function got. A program may have as many states as it likes, and they
+// share the device; a Pool has them ready. Open makes a State; the zero State, and nil, are closed.
 type State struct{ s *luabind.State }
 
 // Array is an n-dimensional array; it may be used by any goroutine.
@@ -138,6 +140,10 @@ func Open(opt Options) (*State, error) {
 // ErrClosed is the error of whatever is asked of a State after Close.
 var ErrClosed = luabind.ErrClosed
 
+// ErrBusy is the error of whatever is asked of a State, or of a Func that is one of its functions, while another
+// goroutine uses it.
+var ErrBusy = luabind.ErrBusy
+
 // Close ends the state; any goroutine may call it, also twice. Calls under way run to their end, later ones fail with
 // ErrClosed. Arrays that Go still holds stay usable; the memory of those that only scripts held comes back.
 func (s *State) Close() {
@@ -148,12 +154,24 @@ func (s *State) Close() {
 
 func (s *State) zero() bool { return s == nil || s.s == nil }
 
+// enter begins a use of the state, which luabind.Leave ends.
+func (s *State) enter(ctx context.Context) error {
+	if s.zero() {
+		return ErrClosed
+	}
+	return luabind.Enter(ctx, s.s)
+}
+
 // Run runs Lua source text; name stands in messages. The results are Go values: nil, bool, float64, complex64, string,
 // *Array, []any, map[string]any, Func. An error that pcall gave is what error was called with, or its message. A table
 // that occurs twice is one value twice; one that holds itself, or that is neither a list nor a map of names, is an
 // error. A cancelled ctx stops the script and its kernels. Errors are *ScriptError. Arrays are lazy: who reads one has
 // it computed; in a sandbox, or under limits of time, the call has done that.
 func (s *State) Run(ctx context.Context, name, source string, args ...any) ([]any, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, fmt.Errorf("[run] %w", err)
+	}
+	defer luabind.Leave(s.s)
 	in, err := s.toLua(ctx, args)
 	if err != nil {
 		return nil, err
@@ -165,6 +183,10 @@ func (s *State) Run(ctx context.Context, name, source string, args ...any) ([]an
 
 // RunFile runs a script file; see Run.
 func (s *State) RunFile(ctx context.Context, path string, args ...any) ([]any, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, fmt.Errorf("[run] %w", err)
+	}
+	defer luabind.Leave(s.s)
 	in, err := s.toLua(ctx, args)
 	if err != nil {
 		return nil, err
@@ -179,9 +201,10 @@ func (s *State) RunFile(ctx context.Context, path string, args ...any) ([]any, e
 // exported fields, or of `lua:"name"` tags) and pointers to such, which become tables. What has no counterpart in Lua
 // is an error: integers beyond 2^53 that float64 has not, values that hold themselves.
 func (s *State) Set(name string, v any) error {
-	if s.zero() {
-		return fmt.Errorf("[set] %s: %w", name, ErrClosed)
+	if err := s.enter(context.Background()); err != nil {
+		return fmt.Errorf("[set] %s: %w", name, err)
 	}
+	defer luabind.Leave(s.s)
 	x, err := s.s.ToLua(v)
 	if err != nil {
 		return fmt.Errorf("[set] %s: %w", name, err)
@@ -192,28 +215,27 @@ func (s *State) Set(name string, v any) error {
 	return nil
 }
 
-// Get is a global variable's value, as Run's results; nil after Close. Of a table that no Go value can carry it is the
+// Get is a global variable's value, as Run's results; nil where there is none. A table that no Go value can carry is an
 // error that says why.
-func (s *State) Get(name string) any {
-	if s.zero() {
-		return nil
+func (s *State) Get(name string) (any, error) {
+	if err := s.enter(context.Background()); err != nil {
+		return nil, fmt.Errorf("[get] %s: %w", name, err)
 	}
+	defer luabind.Leave(s.s)
 	v, err := s.s.ToGo(context.Background(), s.s.Global(name))
 	if err != nil {
-		return fmt.Errorf("[get] %s: %w", name, err)
+		return nil, fmt.Errorf("[get] %s: %w", name, err)
 	}
-	return v
+	return v, nil
 }
 
 // Call calls a global Lua function, or what else can be called: a compiled function, a kernel, a layer; see Run.
 func (s *State) Call(ctx context.Context, function string, args ...any) ([]any, error) {
-	if s.zero() {
-		return nil, fmt.Errorf("[call] %s: %w", function, ErrClosed)
+	if err := s.enter(ctx); err != nil {
+		return nil, fmt.Errorf("[call] %s: %w", function, err)
 	}
+	defer luabind.Leave(s.s)
 	f := s.s.Function(function)
-	if f == nil && s.s.Closed() {
-		return nil, fmt.Errorf("[call] %s: %w", function, ErrClosed)
-	}
 	if f == nil {
 		return nil, fmt.Errorf("[call] there is no global function %q", function)
 	}
@@ -221,9 +243,6 @@ func (s *State) Call(ctx context.Context, function string, args ...any) ([]any, 
 }
 
 func (s *State) toLua(ctx context.Context, vs []any) ([]luabind.Value, error) {
-	if s.zero() {
-		return nil, fmt.Errorf("[run] %w", ErrClosed)
-	}
 	out, err := s.s.ToLuaAll(ctx, vs)
 	if err != nil {
 		return nil, fmt.Errorf("[run] argument %w", err)

@@ -5,12 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -63,6 +66,17 @@ func open(t *testing.T, opt mlxlua.Options) *mlxlua.State {
 	return s
 }
 
+// get is a global variable's value.
+func get(t *testing.T, s *mlxlua.State, name string) any {
+	t.Helper()
+	v, err := s.Get(name)
+	require.NoError(t, err)
+	return v
+}
+
+// scriptFiles is a file a.lua with that text.
+func scriptFiles(text string) fs.FS { return fstest.MapFS{"a.lua": {Data: []byte(text)}} }
+
 // Go values go into a script and come back.
 func TestValues(t *testing.T) {
 	s := open(t, mlxlua.Options{})
@@ -79,8 +93,8 @@ func TestValues(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []any{[]any{"1", "9223372036854775807"}, "int64"}, out)
 	require.NoError(t, s.Set("config", map[string]any{"layers": 2, "name": "m"}))
-	require.Equal(t, map[string]any{"layers": 2.0, "name": "m"}, s.Get("config"))
-	require.Nil(t, s.Get("nothing"))
+	require.Equal(t, map[string]any{"layers": 2.0, "name": "m"}, get(t, s, "config"))
+	require.Nil(t, get(t, s, "nothing"))
 	require.ErrorContains(t, s.Set("bad", make(chan int)), "chan int")
 	_, err = s.Run(ctx, "bad", "return 1", struct{}{})
 	require.ErrorContains(t, err, "argument 1")
@@ -285,7 +299,9 @@ func TestClosedState(t *testing.T) {
 	_, err = out[1].(mlxlua.Func)(ctx, nil)
 	require.ErrorIs(t, err, mlxlua.ErrClosed)
 	require.ErrorIs(t, s.Set("x", 1), mlxlua.ErrClosed)
-	require.Nil(t, s.Get("print"))
+	_, err = s.Get("print")
+	require.ErrorIs(t, err, mlxlua.ErrClosed)
+	require.ErrorIs(t, s.SetStdout(io.Discard), mlxlua.ErrClosed)
 	b, err := mlxlua.Bytes(ctx, out[0].(*mlxlua.Array))
 	require.NoError(t, err, "arrays outlive the state")
 	require.Equal(t, []byte{0, 0, 0, 64, 0, 0, 0, 64}, b)
@@ -325,9 +341,9 @@ func TestGlobalsWithAMetatable(t *testing.T) {
 		__newindex = function(_, name) error("undeclared " .. name) end,
 	})`)
 	require.NoError(t, err)
-	require.Nil(t, s.Get("absent"))
+	require.Nil(t, get(t, s, "absent"))
 	require.NoError(t, s.Set("given", 1))
-	require.Equal(t, 1.0, s.Get("given"))
+	require.Equal(t, 1.0, get(t, s, "given"))
 	_, err = s.Call(context.Background(), "absent")
 	require.ErrorContains(t, err, `[call] there is no global function "absent"`)
 }

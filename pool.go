@@ -221,8 +221,13 @@ func (p *Pool) Close() {
 }
 
 // SetStdout has print write to w from now on.
-func (s *State) SetStdout(w io.Writer) {
-	if !s.zero() {
-		luabind.SetOutput(s.s, w)
+func (s *State) SetStdout(w io.Writer) error {
+	if err := s.enter(context.Background()); err != nil {
+		return fmt.Errorf("[stdout] %w", err)
 	}
+	defer luabind.Leave(s.s)
+	if err := luabind.SetOutput(s.s, w); err != nil {
+		return fmt.Errorf("[stdout] %w", err)
+	}
+	return nil
 }

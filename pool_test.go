@@ -198,8 +198,9 @@ func TestPoolRenew(t *testing.T) {
 	defer pool.Close()
 	answer := func() (out any) {
 		require.NoError(t, pool.Do(t.Context(), func(s *mlxlua.State) error {
-			out = s.Get("answer")
-			return nil
+			var err error
+			out, err = s.Get("answer")
+			return err
 		}))
 		return out
 	}

@@ -37,8 +37,8 @@ func TestReturnedArraysAreComputed(t *testing.T) {
 		_, err = s.Run(t.Context(), "error", `error({mx.ones({2}) * 9 + 1})`)
 		var failure *mlxlua.ScriptError
 		require.ErrorAs(t, err, &failure)
-		list := s.Get("list").([]any)
-		for i, x := range []any{s.Get("kept"), list[0], list[1].(map[string]any)["x"].([]any)[0], given[0],
+		list := get(t, s, "list").([]any)
+		for i, x := range []any{get(t, s, "kept"), list[0], list[1].(map[string]any)["x"].([]any)[0], given[0],
 			given[1].([]any)[0].([]any)[0], out[0], out[1].(map[string]any)["a"].([]any)[0], late[0].([]any)[0],
 			called[0].([]any)[0], failure.Value.([]any)[0]} {
 			require.Equal(t, "ready", stateOf(x.(*mlxlua.Array)), "%d", i)
@@ -76,7 +76,7 @@ func TestLimitsHoldForWhatIsReturned(t *testing.T) {
 				switch leave {
 				case `kept = x`:
 					require.NoError(t, err)
-					err, _ = s.Get("kept").(error)
+					_, err = s.Get("kept")
 				case `return function() return x end`:
 					require.NoError(t, err)
 					_, err = out[0].(mlxlua.Func)(ctx, nil)

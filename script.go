@@ -153,6 +153,10 @@ func (s *Script) Version() int { return s.current.Load().number }
 
 // Run runs the script's version of now in a state: see State.Run.
 func (s *Script) Run(ctx context.Context, state *State, args ...any) ([]any, error) {
+	if err := state.enter(ctx); err != nil {
+		return nil, fmt.Errorf("[run] %w", err)
+	}
+	defer luabind.Leave(state.s)
 	in, err := state.toLua(ctx, args)
 	if err != nil {
 		return nil, err

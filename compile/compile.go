@@ -6,12 +6,11 @@ package compile
 import (
 	"context"
 	"os"
-	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
+	"github.com/mlxlua/mlxlua/internal/goroutine"
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
@@ -126,7 +125,7 @@ func (fn *Function) Call(c *tensor.Ctx, in ...*tensor.Array) ([]*tensor.Array, e
 // flight is a trace that is being made.
 type flight struct {
 	sig       signature
-	goroutine string        // that makes it
+	goroutine uintptr       // that makes it
 	landed    chan struct{} // closed when it is made, or has failed
 }
 
@@ -150,7 +149,7 @@ func (fn *Function) replay(c *tensor.Ctx, in []*tensor.Array) ([]*tensor.Array, 
 		var mine, other *flight
 		if len(fitting) == 0 {
 			if other = fn.otherFlight(sig); other == nil {
-				mine = &flight{sig: sig, goroutine: goroutine(), landed: make(chan struct{})}
+				mine = &flight{sig: sig, goroutine: goroutine.ID(), landed: make(chan struct{})}
 				fn.flights = append(fn.flights, mine)
 			}
 		}
@@ -182,29 +181,13 @@ func (fn *Function) replay(c *tensor.Ctx, in []*tensor.Array) ([]*tensor.Array, 
 // otherFlight is a trace for the signature that another goroutine makes: a function that calls itself while it is
 // traced must not wait for itself. Called with mu held.
 func (fn *Function) otherFlight(sig signature) *flight {
-	me := "" // slow to find out on a deep stack
+	me := goroutine.ID()
 	for _, f := range fn.flights {
-		if !f.sig.equal(sig, fn.opt.Shapeless) {
-			continue
-		}
-		if me == "" {
-			me = goroutine()
-		}
-		if f.goroutine != me {
+		if f.goroutine != me && f.sig.equal(sig, fn.opt.Shapeless) {
 			return f
 		}
 	}
 	return nil
-}
-
-// goroutine names the goroutine that runs.
-func goroutine() string {
-	var b [40]byte
-	text := string(b[:runtime.Stack(b[:], false)])
-	if end := strings.IndexByte(text, '['); end > 0 {
-		return text[:end]
-	}
-	return text
 }
 
 // traceAndReplay makes a trace and replays it.

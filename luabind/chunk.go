@@ -30,7 +30,7 @@ func CompileChunk(ctx context.Context, src io.Reader, name string) (*Chunk, erro
 
 // RunChunk is Run of a text that is compiled.
 func RunChunk(ctx context.Context, s *State, c *Chunk, args ...lua.LValue) ([]lua.LValue, error) {
-	if err := s.life.enter(); err != nil {
+	if err := s.life.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer s.life.leave()
@@ -38,4 +38,11 @@ func RunChunk(ctx context.Context, s *State, c *Chunk, args ...lua.LValue) ([]lu
 }
 
 // SetOutput has the state's print write to w.
-func SetOutput(s *State, w io.Writer) { lua51.SetOutput(s.State, w) }
+func SetOutput(s *State, w io.Writer) error {
+	if err := s.life.enter(context.Background()); err != nil {
+		return err
+	}
+	defer s.life.leave()
+	lua51.SetOutput(s.State, w)
+	return nil
+}

@@ -33,7 +33,10 @@ func (s *State) ToGoAll(ctx context.Context, what string, vs []lua.LValue) ([]an
 	if vs == nil {
 		return nil, nil
 	}
-	defer s.life.hold()()
+	if err := s.life.hold(ctx); err != nil {
+		return nil, err
+	}
+	defer s.life.leave()
 	ctx, end := s.bounds.begin(ctx)
 	defer end()
 	c := outward{s: s, ctx: ctx}
@@ -306,6 +309,10 @@ func keyText(k lua.LValue) string {
 // luaFunction is a Lua function, or another value that can be called, as Go sees it.
 func luaFunction(s *State, f lua.LValue) Func {
 	return func(ctx context.Context, args []any) ([]any, error) {
+		if err := s.life.enter(ctx); err != nil {
+			return nil, fmt.Errorf("[call] %w", err)
+		}
+		defer s.life.leave()
 		in, err := s.ToLuaAll(ctx, args)
 		if err != nil {
 			return nil, fmt.Errorf("[call] argument %w", err)
@@ -317,7 +324,7 @@ func luaFunction(s *State, f lua.LValue) Func {
 // Results runs a call, Run or Call, and turns what it gives into Go values, which belongs to the call: its limits hold
 // for both. Its errors are *ScriptError.
 func Results(ctx context.Context, s *State, run func(ctx context.Context) ([]lua.LValue, error)) ([]any, error) {
-	if err := s.life.enter(); err != nil {
+	if err := s.life.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer s.life.leave()
@@ -341,7 +348,9 @@ func goFunction(s *State, f Func) *lua.LFunction {
 		if err != nil {
 			s.raise(err)
 		}
-		out, err := callGo(s.Context(), f, args)
+		ctx, takeBack := s.life.lend(s.Context())
+		out, err := callGo(ctx, f, args)
+		takeBack()
 		if err != nil {
 			s.raise(err)
 		}

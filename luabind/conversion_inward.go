@@ -19,7 +19,10 @@ import (
 // these. An integer that float64 cannot hold is an error. A slice, map or pointer that occurs in many places is one
 // table in all of them; one that holds itself is an error.
 func (s *State) ToLua(v any) (lua.LValue, error) {
-	defer s.life.hold()()
+	if err := s.life.hold(context.Background()); err != nil {
+		return nil, err
+	}
+	defer s.life.leave()
 	c := inward{s: s, ctx: context.Background()}
 	out, err := c.any(v)
 	s.looks.give(out)
@@ -28,7 +31,10 @@ func (s *State) ToLua(v any) (lua.LValue, error) {
 
 // ToLuaAll is ToLua for several values, which its errors number; a done context stops it.
 func (s *State) ToLuaAll(ctx context.Context, vs []any) ([]lua.LValue, error) {
-	defer s.life.hold()()
+	if err := s.life.hold(ctx); err != nil {
+		return nil, err
+	}
+	defer s.life.leave()
 	c := inward{s: s, ctx: ctx}
 	out := make([]lua.LValue, len(vs))
 	for i, v := range vs {

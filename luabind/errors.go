@@ -145,7 +145,9 @@ func (s *State) scriptError(err error) *ScriptError {
 func errorValue(s *State, v lua.LValue) (any, int64) {
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	defer s.life.hold()()
+	if s.life.hold(ctx) == nil {
+		defer s.life.leave()
+	}
 	c := outward{s: s, ctx: ctx}
 	out, err := c.value(v, 0)
 	if err != nil {

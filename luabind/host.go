@@ -13,9 +13,10 @@ type Value = lua.LValue
 // Func is a Go function that scripts call: it takes and gives values as ToGo makes them.
 type Func = func(ctx context.Context, args []any) ([]any, error)
 
-// Global is a global variable's value: nil after Close. A script's metatable for globals has no say.
+// Global is a global variable's value: nil after Close, and where another goroutine uses the state. A script's
+// metatable for globals has no say.
 func (s *State) Global(name string) lua.LValue {
-	if s.life.enter() != nil {
+	if s.life.enter(context.Background()) != nil {
 		return lua.LNil
 	}
 	defer s.life.leave()
@@ -27,9 +28,11 @@ func (s *State) Global(name string) lua.LValue {
 // Function is what a global variable holds that can be called: a function, a compiled one, a layer; nil if there is no
 // such.
 func (s *State) Function(name string) Func {
-	v := s.Global(name)
-	defer s.life.hold()()
-	if callable(s, v) {
+	if s.life.enter(context.Background()) != nil {
+		return nil
+	}
+	defer s.life.leave()
+	if v := s.Global(name); callable(s, v) {
 		return luaFunction(s, v)
 	}
 	return nil
@@ -43,7 +46,7 @@ func callable(s *State, v lua.LValue) bool {
 
 // SetGlobal sets a global variable. After Close it is ErrClosed.
 func (s *State) SetGlobal(name string, v lua.LValue) error {
-	if err := s.life.enter(); err != nil {
+	if err := s.life.enter(context.Background()); err != nil {
 		return err
 	}
 	defer s.life.leave()
@@ -56,6 +59,10 @@ func (s *State) SetGlobal(name string, v lua.LValue) error {
 // as statements. incomplete says that the text is the beginning of something longer.
 func (s *State) Eval(ctx context.Context, src string) (out []lua.LValue, incomplete bool, err error) {
 	const name = "stdin"
+	if err := s.life.enter(ctx); err != nil {
+		return nil, false, err
+	}
+	defer s.life.leave()
 	proto, err := s.Compile(ctx, newReader("return "+src), name)
 	if err != nil {
 		begun := isIncomplete(err) // of an expression: x +

@@ -25,6 +25,10 @@ const (
 // Show is a value as a REPL shows it: a table with what it holds, everything else as print does. Reading an array
 // evaluates it.
 func (s *State) Show(ctx context.Context, v lua.LValue) (string, error) {
+	if err := s.life.enter(ctx); err != nil {
+		return "", err
+	}
+	defer s.life.leave()
 	sh := shown{s: s, ctx: ctx}
 	err := sh.value(v)
 	return sh.out.String(), err

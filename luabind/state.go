@@ -95,6 +95,7 @@ func New(opt Options) *State {
 		Raise: s.raise, SyntaxHint: syntaxHint, TypeName: typeInMessages, Sure: sureModule,
 		Explain:   func(L *lua.LState, v lua.LValue) lua.LValue { return explain(s, L, v) },
 		Condition: func(v lua.LValue, call bool) { condition(s, v, call) }})
+	s.life.back.L = &s.life.mu
 	s.life.end = func() {
 		s.L.Close()
 		s.changes.forget()
@@ -122,6 +123,10 @@ func New(opt Options) *State {
 // Run compiles and runs a chunk with arguments and gives its results. A cancelled context stops Lua code and the
 // device's work alike; a nil one is context.Background(). The error is a *ScriptError, ErrClosed after Close.
 func (s *State) Run(ctx context.Context, src io.Reader, name string, args ...lua.LValue) ([]lua.LValue, error) {
+	if err := s.life.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.life.leave()
 	ctx, cancel := s.bounds.begin(ctx)
 	defer cancel()
 	proto, err := s.Compile(ctx, src, name)
@@ -147,7 +152,7 @@ func (s *State) RunFile(ctx context.Context, path string, args ...lua.LValue) ([
 
 // Call calls a Lua function and gives its results. Within a call of Lua's it runs below that one.
 func (s *State) Call(ctx context.Context, fn lua.LValue, args ...lua.LValue) (out []lua.LValue, err error) {
-	if err := s.life.enter(); err != nil {
+	if err := s.life.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer s.life.leave()

@@ -106,6 +106,10 @@ func (h *handedOver) stop(failed error) {
 // Finish waits for what scripts handed over to mx.async_eval, or ctx, and returns its first error that no script was
 // told of. A host that never reads what a script left behind calls it to learn how that ended.
 func (s *State) Finish(ctx context.Context) error {
+	if err := s.life.hold(ctx); err != nil {
+		return err
+	}
+	defer s.life.leave()
 	if err := s.work.wait(ctx, len(s.work.running)); err != nil {
 		return err
 	}

@@ -139,7 +139,9 @@ func (h *Handler) refresh(ctx context.Context) {
 // perform runs a user's script.
 func perform(ctx context.Context, s *mlxlua.State, source string) Reply {
 	out := &boundedOutput{}
-	s.SetStdout(out)
+	if err := s.SetStdout(out); err != nil {
+		return Reply{Error: err.Error()}
+	}
 	results, err := s.Run(ctx, "script", source)
 	if err == nil {
 		results, err = plain(ctx, s, results)

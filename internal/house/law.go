@@ -61,6 +61,7 @@ const lawText = `
 	house       = internal/house, internal/house/...
 	docsgen     = internal/house/docsgen
 	brief       = internal/brief
+	goroutine   = internal/goroutine
 
 	# Other modules, and what of the standard library is fenced.
 	unsafe      = unsafe
@@ -107,6 +108,7 @@ const lawText = `
 	lua51, reach < luabind
 	lua51 < reach_test
 	tensor, ops, grad, compile, scripts, text < luabind < root < cmd, examples
+	goroutine < luabind, compile
 	conv, fast, fft, linalg, products, quant, random < luabind, root, cmd, examples
 	metal, format < luabind, root, cmd
 	picture, plot < luabind
