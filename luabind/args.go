@@ -314,7 +314,7 @@ func numbersFrom(L *lua.LState, first, last int) *lua.LTable {
 }
 
 // isKeywords reports whether t, argument i, holds keywords: all its keys are strings, and the parameter in its place
-// does not take such a table itself.
+// does not take such a table itself, or takes anything while the table names what the call lacks.
 func (a *args) isKeywords(t *lua.LTable, i int) bool {
 	var p *param
 	if a.f.many >= 0 && i > a.f.many {
@@ -333,7 +333,37 @@ func (a *args) isKeywords(t *lua.LTable, i int) bool {
 	if _, ok := key.(lua.LString); !ok {
 		return false
 	}
-	return p == nil || !p.takesTree()
+	return p == nil || !p.takesTree() || a.f.lacks(t, i)
+}
+
+// lacks reports whether the table in the place of argument i says what the arguments before it leave open: each of its
+// keys is the name of a parameter from there on, and no parameter without a default is missing. That is how a table of
+// keywords is told from a value where the parameter may be any value. A table is no less one where it is all that the
+// function takes; and what is a tree has names of its own.
+func (f *function) lacks(t *lua.LTable, i int) bool {
+	p := &f.params[i]
+	value := t.RawGetString(p.Name)
+	switch {
+	case p.Many, p.Is(sig.KindTree), len(f.params) == 1:
+		return false
+	case p.Is(sig.KindTable) && (!p.optional || value != lua.LNil && value.Type() != lua.LTTable):
+		return false
+	}
+	names := 0
+	for j := i; j < len(f.params); j++ {
+		q := &f.params[j]
+		switch given := t.RawGetString(q.Name) != lua.LNil; {
+		case given && !q.Many:
+			names++
+		case !q.optional && !q.Many:
+			return false
+		}
+	}
+	if !f.host && t.RawGetString("stream") != lua.LNil {
+		names++
+	}
+	t.ForEach(func(lua.LValue, lua.LValue) { names-- })
+	return names == 0
 }
 
 // keywords puts the entries of a keyword table in their places.
