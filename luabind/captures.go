@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -22,24 +23,59 @@ type capture struct {
 // trail is the last step of a path, and the path before it: nil for the function itself. Paths are followed at each
 // call of a compiled function, so a path becomes text only where somebody asks for it.
 type trail struct {
-	from *trail
-	key  lua.LValue // of a table; the name of an upvalue
+	from  *trail
+	key   lua.LValue // of a table; the name of an upvalue
+	owner owner      // of the table, or of the function
 }
 
-// String is the path as Lua writes it, from an upvalue on.
+// owner is what the step of a path leads from, as far as its name depends on that.
+type owner uint8
+
+const (
+	ofScript  owner = iota // a table or function of the script
+	ofObject               // an object of the library, such as a layer: its fields with "_" are its own business
+	ofLibrary              // a function of the library: so are its variables
+)
+
+// stateField is the field of an optimizer or loader that scripts know as its state.
+const stateField = "_state"
+
+// String is the path as Lua writes it, from an upvalue on, without what only the library knows.
 func (t *trail) String() string {
 	if t == nil || t.key == nil {
 		return ""
 	}
 	path := t.from.String()
 	name, named := t.key.(lua.LString)
+	if t.owner == ofObject && name == stateField {
+		name = "state"
+	}
 	switch {
+	case t.owner == ofLibrary, t.owner == ofObject && strings.HasPrefix(string(name), "_"):
+		return path
 	case !named:
 		return path + "[" + t.key.String() + "]"
 	case path == "":
 		return string(name)
 	}
 	return path + "." + string(name)
+}
+
+// table is what a script has to name for what the last step leads to: the state of the outermost object of the library
+// on the path, or else the table itself. "" where it is in none.
+func (t *trail) table() string {
+	if t == nil || t.from == nil {
+		return ""
+	}
+	for step := t; step != nil; step = step.from {
+		if step.owner == ofObject {
+			if outer := step.from.table(); strings.HasSuffix(outer, ".state") {
+				return outer
+			}
+			return step.from.String() + ".state"
+		}
+	}
+	return t.from.String()
 }
 
 // maxReach bounds how deep the tables and functions that a compiled function reaches may be nested.
@@ -137,6 +173,7 @@ func (w *capturer) entries(t *lua.LTable, at trail, depth int, visit func(*captu
 	w.key = append(w.key, '{')
 	from := new(trail)
 	*from = at
+	of := ownerOf(w.s, t)
 	first := len(w.keys)
 	w.keys = orderedKeys(t, w.keys)
 	next := lua.LNumber(1) // of the elements counted from 1, which need no keys
@@ -147,7 +184,7 @@ func (w *capturer) entries(t *lua.LTable, at trail, depth int, visit func(*captu
 		} else {
 			w.scalar(k)
 		}
-		visit(w, t.RawGet(k), trail{from, k}, depth)
+		visit(w, t.RawGet(k), trail{from, k, of}, depth)
 		w.key = append(w.key, ',')
 	}
 	w.keys = w.keys[:first]
@@ -155,6 +192,16 @@ func (w *capturer) entries(t *lua.LTable, at trail, depth int, visit func(*captu
 		w.walk(mt, at, depth)
 	}
 	w.key = append(w.key, '}')
+}
+
+// ownerOf says whether a table is an object of the library: a layer, also of a script's class, an optimizer, a loader.
+func ownerOf(s *State, t *lua.LTable) owner {
+	if mt, ok := t.Metatable.(*lua.LTable); ok {
+		if f, ok := mt.RawGetString("__index").(*lua.LFunction); ok && lua51.IsEmbedded(s.State, f) {
+			return ofObject
+		}
+	}
+	return ofScript
 }
 
 // scalar writes the value of something that holds no arrays, or which object it is where it has no value.
@@ -271,21 +318,31 @@ func (w *capturer) function(v *lua.LFunction, at trail, depth int) {
 	}
 	w.key = append(w.key, 'f')
 	w.object(v.Proto)
-	if !lua51.IsEmbedded(w.s.State, v) { // whose globals are no script's
+	of := ofScript
+	if lua51.IsEmbedded(w.s.State, v) { // whose globals are no script's
+		of = ofLibrary
+	} else {
 		w.protos = append(w.protos, v.Proto)
 	}
 	from := new(trail)
 	*from = at
-	for i, up := range v.Upvalues {
-		name := "upvalue " + strconv.Itoa(i+1)
-		if i < len(v.Proto.DbgUpvalues) {
-			name = v.Proto.DbgUpvalues[i]
+	// What the library's functions hold comes last: the script has names of its own for most of it.
+	for _, last := range []bool{false, true} {
+		for i, up := range v.Upvalues {
+			f, ok := up.Value().(*lua.LFunction)
+			if (ok && lua51.IsEmbedded(w.s.State, f)) != last {
+				continue
+			}
+			name := "upvalue " + strconv.Itoa(i+1)
+			if i < len(v.Proto.DbgUpvalues) {
+				name = v.Proto.DbgUpvalues[i]
+			}
+			at := trail{from, lua.LString(name), of}
+			if w.noted != nil {
+				w.noted.upvalues = append(w.noted.upvalues, reachedUpvalue{at, up, up.Value()})
+			}
+			w.walk(up.Value(), at, depth+1)
 		}
-		at := trail{from, lua.LString(name)}
-		if w.noted != nil {
-			w.noted.upvalues = append(w.noted.upvalues, reachedUpvalue{at, up, up.Value()})
-		}
-		w.walk(up.Value(), at, depth+1)
 	}
 }
 

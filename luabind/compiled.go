@@ -209,7 +209,7 @@ func (k *compiledFunction) call(L *lua.LState) int {
 	if traced, ok := k.settled[k.key]; ok {
 		k.key = traced
 	}
-	k.state = compiledState{roots: k.state.roots, outputs: k.state.outputs, led: k.state.leads()}
+	k.state = compiledState{roots: k.state.roots, outputs: k.state.outputs, led: k.state.leads(k.s)}
 	outs, err := k.f.Call(s.call(), in...)
 	if err != nil {
 		k.state.undo()

@@ -153,6 +153,7 @@ func (v *stateValue) reached(l *looks) { l.value(v.v) }
 // led are the tables and the variables of arrays that outputs leads to, in the order of trees: calls that have one key
 // have the same ones at the same places.
 type led struct {
+	s      *State
 	tables []*lua.LTable
 	paths  []trail
 	number map[*lua.LTable]int
@@ -173,17 +174,17 @@ func (l *led) follow(v lua.LValue, at trail) {
 		l.number[v] = len(l.tables)
 		l.tables, l.paths = append(l.tables, v), append(l.paths, at)
 		for _, k := range orderedKeys(v, nil) {
-			l.follow(v.RawGet(k), trail{&at, k})
+			l.follow(v.RawGet(k), trail{&at, k, ownerOf(l.s, v)})
 		}
 	}
 }
 
 // leads lists what outputs leads to now.
-func (st *compiledState) leads() led {
+func (st *compiledState) leads(s *State) led {
 	if st.outputs == nil {
 		return led{}
 	}
-	l := led{number: map[*lua.LTable]int{}, arrays: map[*lua.LUserData]bool{}}
+	l := led{s: s, number: map[*lua.LTable]int{}, arrays: map[*lua.LUserData]bool{}}
 	l.follow(st.outputs, trail{key: lua.LString("outputs")})
 	return l
 }
@@ -338,7 +339,7 @@ func (t *stateTrace) writes(i int, b *tableBefore, at trail) error {
 		_, number := now.(lua.LNumber)
 		if _, before := was.(lua.LNumber); number && before {
 			return t.k.s.call().Errorf("compile", "%s changes from %s to %s%s: in a replay a number stands still; make it "+
-				"an array", trail{&at, key}.name(), was, now, t.setAt(key))
+				"an array", trail{&at, key, ownerOf(t.k.s, b.t)}.name(), was, now, t.setAt(key))
 		}
 		v, err := t.value(now, 0)
 		if err != nil {
@@ -425,7 +426,7 @@ func (t *stateTrace) elsewhere() error {
 			}
 			_, replaced := array(b.was(key))
 			if x, ok := ud.Value.(*tensor.Array); ok && (named || replaced) && t.ours(x) {
-				return t.astray(trail{&b.at, key}, x)
+				return t.astray(trail{&b.at, key, ownerOf(t.k.s, b.t)}, x)
 			}
 		}
 	}
@@ -433,7 +434,7 @@ func (t *stateTrace) elsewhere() error {
 		return nil
 	}
 	found, _ := t.k.look(nil)
-	after := t.k.state.leads()
+	after := t.k.state.leads(t.k.s)
 	for _, c := range found {
 		x := c.ud.Value.(*tensor.Array)
 		if _, captured := t.capture[c.ud]; !captured && !after.arrays[c.ud] && t.ours(x) {
@@ -452,7 +453,7 @@ func (t *stateTrace) elsewhere() error {
 		}
 		for _, key := range orderedKeys(r.t, nil) {
 			if x, ok := array(r.t.RawGet(key)); ok && t.ours(x) {
-				return t.astray(trail{&r.at, key}, x)
+				return t.astray(trail{&r.at, key, ownerOf(t.k.s, r.t)}, x)
 			}
 		}
 	}
@@ -482,8 +483,12 @@ func (t *stateTrace) astray(at trail, x *tensor.Array) error {
 	if where := x.Value().Node.Place().String(); where != "" {
 		made = ", made at " + where
 	}
+	mend := "return the array, or keep it in a table that is among inputs and outputs"
+	if table := at.table(); table != "" {
+		mend = "put " + table + " into inputs and outputs, or return the array"
+	}
 	return t.k.s.call().Errorf("compile", "%s is set to an array of the trace%s: outputs does not lead there, and no "+
-		"replay would set it; return the array, or name its table in outputs", at.name(), made)
+		"replay would set it; %s", at.name(), made, mend)
 }
 
 // setAt says at which line of the functions that were reached an entry of that name is set: "" if none is found.

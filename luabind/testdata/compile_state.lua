@@ -305,3 +305,41 @@ local function deep(levels)
 end
 fails("[compile] what the function reaches is nested deeper than 10000 levels", deep(1e6), mx.ones(2))
 same(deep(5000)(mx.ones(2)):sum(), 2)
+
+-- What a step of training leaves out of inputs and outputs is named as its script knows it, with what to put there: no
+-- field that only an optimizer or a layer knows, and no variable of the library.
+do
+  local nn, optim = mx.nn, mx.optimizers
+  local Net = nn.class("Net")
+  function Net:init() self.layers = {nn.Linear(4, 3), nn.BatchNorm(3)} end
+  function Net:forward(x) return self.layers[2](self.layers[1](x)) end
+  local model, x, y = Net(), mx.ones({2, 4}), mx.array({1, 2}, mx.int32)
+  mx.eval(model:parameters())
+  local function loss(model, x, y) return nn.losses.cross_entropy(model(x), y, {reduction = "mean"}) end
+  local loss_and_grad = nn.value_and_grad(model, loss)
+  for _, make in ipairs{"SGD", "Adam", "Adafactor", "MultiOptimizer"} do
+    local optimizer = make == "MultiOptimizer" and
+      optim.MultiOptimizer({optim.SGD(0.1), optim.Adam(0.1)}, {function(name) return name:find("bias") end}) or
+      optim[make](0.1)
+    local step = function(x, y)
+      local value, gradients = loss_and_grad(model, x, y)
+      optimizer:update(model, gradients)
+      return value
+    end
+    local first = make == "MultiOptimizer" and "optimizer.optimizers[1].state.step" or "optimizer.state.step"
+    fails("[compile] " .. first .. " is set to an array of the trace", mx.compile(step,
+      {inputs = model.state, outputs = model.state}), x, y)
+    fails("put optimizer.state into inputs and outputs, or return the array", mx.compile(step,
+      {inputs = {model}, outputs = {model}}), x, y)
+    fails("put model.state into inputs and outputs, or return the array", mx.compile(step), x, y)
+    fails("put model.state into inputs and outputs", mx.compile(step, {inputs = optimizer.state, outputs = optimizer.state}), x, y)
+    local state = {model.state, optimizer.state}
+    mx.eval(mx.compile(step, {inputs = state, outputs = state})(x, y))
+  end
+  local held = {cache = {}}
+  fails("put held.cache into inputs and outputs, or return the array", mx.compile(function(x) held.cache.k = x end,
+    {outputs = stats}), x)
+  fails("return the array, or keep it in a table that is among inputs and outputs", mx.compile(function(x)
+    held = x
+  end, {outputs = stats}), x)
+end
