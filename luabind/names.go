@@ -109,6 +109,14 @@ func keysOf(t *lua.LTable) []string {
 
 // suggest proposes the known name that was probably meant, or returns "".
 func suggest(name string, known []string) string {
+	if best := Nearest(name, known); best != "" {
+		return "; did you mean " + best + "?"
+	}
+	return ""
+}
+
+// Nearest is the known name that was probably meant by another one; "" if none is near.
+func Nearest(name string, known []string) string {
 	const most = 100 // bytes of a name: comparing longer ones takes long
 	if len(name) > most {
 		return ""
@@ -127,10 +135,7 @@ func suggest(name string, known []string) string {
 			best, distance = k, d
 		}
 	}
-	if best == "" {
-		return ""
-	}
-	return "; did you mean " + best + "?"
+	return best
 }
 
 // editDistance counts the letters to insert, delete, replace or swap with their neighbour to turn a into b.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	lua "github.com/yuin/gopher-lua"
+	"golang.org/x/term"
 
 	"github.com/mlxlua/mlxlua"
 	"github.com/mlxlua/mlxlua/luabind"
@@ -31,7 +32,7 @@ func run(argv []string, stdin *os.File, stdout, stderr io.Writer) int {
 	}
 	o, err := parseArgs(argv[1:])
 	if err != nil {
-		fmt.Fprintf(stderr, "mlxlua: %v\n%s", err, usage)
+		fmt.Fprintf(stderr, "mlxlua: %v\nmlxlua --help lists the options\n", err)
 		return 1
 	}
 	if o.help {
@@ -333,8 +334,5 @@ func exits(err error) bool {
 	return errors.As(err, &se) && se.Exit != nil
 }
 
-// isTerminal reports whether a file is a character device.
-func isTerminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
+// isTerminal reports whether a file is a terminal: somebody sits there. /dev/null, which is a device too, is none.
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }

@@ -164,8 +164,8 @@ func TestFailures(t *testing.T) {
 		{"syntax", []string{"-e", "x ="}, []string{"mlxlua: ", "(command line)"}},
 		{"no such script", []string{"/no/such/file.lua"}, []string{"cannot open /no/such/file.lua", "no such file"}},
 		{"no such module", []string{"-l", "nosuchmodule"}, []string{"module nosuchmodule not found"}},
-		{"unknown option", []string{"-z"}, []string{"unrecognized option '-z'", "usage: mlxlua"}},
-		{"missing argument", []string{"-e"}, []string{"-e needs an argument", "usage: mlxlua"}},
+		{"unknown option", []string{"-z"}, []string{"unrecognized option '-z'\n"}},
+		{"missing argument", []string{"-e"}, []string{"-e needs an argument\n"}},
 		{"bad seed", []string{"--seed", "x"}, []string{"--seed x: want an integer"}},
 		{"no such device", []string{"--device", "cuda", "-e", "print(1)"}, []string{"cuda"}},
 		{"a table is an error", []string{"-e", "error({})"}, []string{"mlxlua: "}},
@@ -180,6 +180,52 @@ func TestFailures(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What is wrong with an option takes three lines at most: what it is, the option that was probably meant, where all
+// stand.
+func TestWrongOptions(t *testing.T) {
+	t.Setenv("LUA_INIT", "")
+	const all = "mlxlua --help lists the options\n"
+	for _, c := range []struct {
+		argv []string
+		want string
+	}{
+		{[]string{"--sed", "1"}, "mlxlua: unrecognized option '--sed'\nmlxlua: did you mean --seed?\n" + all},
+		{[]string{"--maxmemory=1M"},
+			"mlxlua: unrecognized option '--maxmemory=1M'\nmlxlua: did you mean --max-memory?\n" + all},
+		{[]string{"--sandbox=yes"}, "mlxlua: unrecognized option '--sandbox=yes'\n" + all},
+		{[]string{"-z"}, "mlxlua: unrecognized option '-z'\n" + all},
+		{[]string{"--nothing-like-it"}, "mlxlua: unrecognized option '--nothing-like-it'\n" + all},
+		{[]string{"--seed"}, "mlxlua: --seed needs an argument\n" + all},
+		{[]string{"--max-time", "x"}, "mlxlua: --max-time x: want a time such as 500ms or 2.5s\n" + all},
+		{[]string{"new"}, "mlxlua: new needs the name of a file to write\n" + all},
+	} {
+		require.Equal(t, result{1, "", c.want}, runProgram(t, "", c.argv...))
+	}
+	require.Contains(t, optionNames(), "--check-nan")
+}
+
+// A standard input that is no terminal is a script: an empty one, as that of lua, does nothing.
+func TestStandardInputWithoutATerminal(t *testing.T) {
+	t.Setenv("LUA_INIT", "")
+	null, err := os.Open(os.DevNull)
+	require.NoError(t, err)
+	defer null.Close()
+	for _, argv := range [][]string{{"mlxlua"}, {"mlxlua", "-"}} {
+		var out, errs bytes.Buffer
+		require.Equal(t, 0, run(argv, null, &out, &errs), errs.String())
+		require.Empty(t, out.String()+errs.String())
+	}
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	defer read.Close()
+	_, err = write.WriteString("print(1 + 1)")
+	require.NoError(t, err)
+	require.NoError(t, write.Close())
+	var out, errs bytes.Buffer
+	require.Equal(t, 0, run([]string{"mlxlua"}, read, &out, &errs))
+	require.Equal(t, "2\n", out.String()+errs.String())
 }
 
 // LUA_INIT runs first, as text or as a file.

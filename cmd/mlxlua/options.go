@@ -3,8 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mlxlua/mlxlua/luabind"
 )
 
 const usage = `usage: mlxlua [options] [script [args]]
@@ -175,7 +179,7 @@ func (o *options) flag(a string, rest []string) ([]string, error) {
 		return rest, err
 	}
 	if attached {
-		return nil, fmt.Errorf("unrecognized option '%s'", a)
+		return nil, unrecognized(a, name)
 	}
 	switch name {
 	case "-i":
@@ -197,7 +201,20 @@ func (o *options) flag(a string, rest []string) ([]string, error) {
 	case "--help", "-h":
 		o.help = true
 	default:
-		return nil, fmt.Errorf("unrecognized option '%s'", a)
+		return nil, unrecognized(a, name)
 	}
 	return rest, nil
+}
+
+// unrecognized is the error of an argument that begins with an unknown option: it names the one that is nearest.
+func unrecognized(argument, name string) error {
+	if best := luabind.Nearest(name, optionNames()); best != "" && best != name {
+		return fmt.Errorf("unrecognized option '%s'\nmlxlua: did you mean %s?", argument, best)
+	}
+	return fmt.Errorf("unrecognized option '%s'", argument)
+}
+
+// optionNames are the options that --help lists.
+func optionNames() []string {
+	return slices.Compact(slices.Sorted(slices.Values(regexp.MustCompile(`--[a-z-]+`).FindAllString(usage, -1))))
 }
