@@ -218,7 +218,7 @@ func (a *args) push(result any) int {
 	case sig.Table:
 		L.Push(a.s.arrayTable(r))
 	case sig.Lists:
-		list := L.CreateTable(len(r), 0)
+		list := a.s.NewTable(len(r), 0)
 		for _, v := range r {
 			list.Append(a.s.shapeTable(v))
 		}
@@ -275,7 +275,7 @@ func (a *args) collect() {
 	}
 	var list *lua.LTable
 	if n > most && f.spread() {
-		if list = numbersFrom(L, most, n); list != nil {
+		if list = numbersFrom(a.s, most, n); list != nil {
 			n = most
 		}
 	}
@@ -302,8 +302,8 @@ func (a *args) collect() {
 func (f *function) spread() bool { return len(f.params) > 0 && f.params[len(f.params)-1].Spread }
 
 // numbersFrom is a table of the arguments from the first to the last one (counted from 1), or nil if one is no number.
-func numbersFrom(L *lua.LState, first, last int) *lua.LTable {
-	list := L.CreateTable(last-first+1, 0)
+func numbersFrom(s *State, first, last int) *lua.LTable {
+	L, list := s.L, s.NewTable(last-first+1, 0)
 	for i := first; i <= last; i++ {
 		if _, ok := L.Get(i).(lua.LNumber); !ok {
 			return nil

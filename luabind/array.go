@@ -22,7 +22,7 @@ type arrayType struct {
 
 // box is a userdata of an array.
 func (t *arrayType) box(x *tensor.Array) lua.LValue {
-	return &lua.LUserData{Value: x, Env: t.s.L.Env, Metatable: t.meta}
+	return t.s.NewUserData(x, t.meta, arrayBytes)
 }
 
 // open fills the metatable and enters the methods that are no functions of mx.

@@ -129,7 +129,7 @@ func checkpointCall(a *args) any {
 	return s.transform(a.f.name, func(L *lua.LState) int {
 		args := lua51.Args(L)
 		in := s.flattenAll("checkpoint", args)
-		f := &luaFunc{s: s, op: "checkpoint", fn: transformed(L, 0), args: outlines(L, args), kept: true}
+		f := &luaFunc{s: s, op: "checkpoint", fn: transformed(L, 0), args: outlines(s, args), kept: true}
 		s.looks.traced.add(f)
 		outs, err := grad.Checkpoint(f.call, s.call())(in)
 		return f.push(outs, err)
@@ -152,7 +152,7 @@ func (f *luaFunc) push(outs []*tensor.Array, err error) int {
 // customFunction is mx.custom_function(fn): callable, with setters of its transforms.
 type customFunction struct{ fn, vjp, jvp, vmap lua.LValue }
 
-func (k *customFunction) reached(l *looks) { l.values([]lua.LValue{k.fn, k.vjp, k.jvp, k.vmap}) }
+func (k *customFunction) reached(h hearer) { h.values([]lua.LValue{k.fn, k.vjp, k.jvp, k.vmap}) }
 
 // customCall is a call of a custom function. The nodes that stand for its results refer to it.
 type customCall struct {
@@ -160,9 +160,9 @@ type customCall struct {
 	f *luaFunc
 }
 
-func (c *customCall) reached(l *looks) {
-	c.k.reached(l)
-	c.f.reached(l)
+func (c *customCall) reached(h hearer) {
+	c.k.reached(h)
+	c.f.reached(h)
 }
 
 const customKind = "custom_function"
@@ -170,7 +170,7 @@ const customKind = "custom_function"
 // openCustom makes the metatable of custom functions.
 func (s *State) openCustom() {
 	mt := s.meta(customKind)
-	methods := s.L.NewTable()
+	methods := s.NewTable(0, 1)
 	mt.RawSetString("__index", methods)
 	setter := func(name string, set func(k *customFunction, fn lua.LValue)) {
 		s.method(methods, customObject, name, func(L *lua.LState) int {
@@ -191,7 +191,7 @@ func (s *State) openCustom() {
 		k, _ := unwrap[*customFunction](L.Get(1))
 		args := lua51.Args(L)[1:]
 		in := s.flattenAll("custom_function", args)
-		call := &customCall{k, &luaFunc{s: s, op: "custom_function", fn: k.fn, args: outlines(L, args), kept: true}}
+		call := &customCall{k, &luaFunc{s: s, op: "custom_function", fn: k.fn, args: outlines(s, args), kept: true}}
 		s.looks.custom.add(call)
 		outs, err := call.rules().Call(in, s.call())
 		return call.f.push(outs, err)
@@ -207,7 +207,7 @@ func (call *customCall) rules() *grad.Custom {
 		if len(vs) == 1 {
 			return vs[0]
 		}
-		t := s.L.NewTable()
+		t := s.NewTable(len(vs), 0)
 		for _, v := range vs {
 			t.Append(v)
 		}

@@ -32,7 +32,7 @@ type stateChange struct {
 	err     error                 // why they cannot be looked through
 }
 
-func (log *changes) reached(to *looks) {
+func (log *changes) reached(to hearer) {
 	for _, c := range log.list {
 		if !c.of.Over() {
 			c.reached(to)
@@ -43,15 +43,15 @@ func (log *changes) reached(to *looks) {
 	}
 }
 
-func (c *stateChange) reached(l *looks) {
+func (c *stateChange) reached(h hearer) {
 	for i := range c.entries {
-		c.entries[i].reached(l)
+		c.entries[i].reached(h)
 	}
 }
 
-func (e *changedEntry) reached(l *looks) {
-	l.value(e.key)
-	l.value(e.was)
+func (e *changedEntry) reached(h hearer) {
+	h.value(e.key)
+	h.value(e.was)
 }
 
 // changedEntry is an entry of a table, or where there is none a variable that holds an array (now), or where there is
@@ -294,15 +294,15 @@ const (
 // mostSpare is how many keys and values a snapshot may have room for that is kept for the next function.
 const mostSpare = 1 << 14
 
-func (n *snapshot) reached(l *looks) {
-	l.array(n.key)
-	l.values(n.entries)
+func (n *snapshot) reached(h hearer) {
+	h.array(n.key)
+	h.values(n.entries)
 	for t := range n.seen {
-		l.value(t)
+		h.value(t)
 	}
 }
 
-func (t *tableShot) reached(l *looks) { l.value(t.t) }
+func (t *tableShot) reached(h hearer) { h.value(t.t) }
 
 // take adds a table and those in it. It is an error where they are nested too deep, or the script is stopped.
 func (n *snapshot) take(t *lua.LTable, depth int, held *lua51.Holding) error {

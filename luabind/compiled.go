@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -41,17 +42,17 @@ type compiledFunction struct {
 
 const compiledKind = "compiled"
 
-func (k *compiledFunction) reached(l *looks) {
-	l.value(k.fn)
-	l.values(k.args)
+func (k *compiledFunction) reached(h hearer) {
+	h.value(k.fn)
+	h.values(k.args)
 	for _, c := range k.captured {
-		l.value(c.ud)
+		h.value(c.ud)
 	}
 	for _, t := range k.traces {
-		t.reached(l)
+		t.reached(h)
 	}
-	k.state.reached(l)
-	k.f.Constants(l.array)
+	k.state.reached(h)
+	k.f.Constants(h.array)
 }
 
 // compileRows are the row of mx.compile.
@@ -147,7 +148,7 @@ func (k *compiledFunction) trace(in []*tensor.Array) ([]*tensor.Array, error) {
 		k.state.failed()
 		return nil, err
 	}
-	marker := k.mark(&traced{results: outlines(s.L, f.results), program: st.program})
+	marker := k.mark(&traced{results: outlines(s, f.results), program: st.program})
 	if _, after := k.look(met); after != k.key {
 		k.settled[after] = k.key
 	}
@@ -260,7 +261,7 @@ func wantsSource(s *State, args []lua.LValue) bool {
 // openCompiled makes the metatable of compiled functions.
 func (s *State) openCompiled() {
 	mt := s.meta(compiledKind)
-	methods := s.L.NewTable()
+	methods := s.NewTable(0, 1)
 	mt.RawSetString("__index", methods)
 	s.Method(mt, "__call", func(L *lua.LState) int {
 		k, _ := unwrap[*compiledFunction](L.Get(1))
@@ -272,7 +273,7 @@ func (s *State) openCompiled() {
 		for _, name := range frozenGlobals(s, k.fn) {
 			text += "frozen: global " + name + ", read when a trace is made\n"
 		}
-		L.Push(lua.LString(text))
+		L.Push(lua.LString(strings.Clone(text))) // which has room behind it
 		return 1
 	})
 }

@@ -24,9 +24,9 @@ type compiledState struct {
 	late     []*tableBefore // tables that outputs does not lead to, as the trace left them
 }
 
-func (st *compiledState) reached(l *looks) {
-	l.values(st.roots)
-	l.value(st.outputs)
+func (st *compiledState) reached(h hearer) {
+	h.values(st.roots)
+	h.value(st.outputs)
 }
 
 // undo puts back what a trace of the call under way wrote into tables.
@@ -74,13 +74,13 @@ type traced struct {
 	program stateProgram
 }
 
-func (t *traced) reached(l *looks) {
-	l.values(t.results)
+func (t *traced) reached(h hearer) {
+	h.values(t.results)
 	for _, w := range t.program.writes {
-		w.reached(l)
+		w.reached(h)
 	}
 	for _, m := range t.program.made {
-		m.reached(l)
+		m.reached(h)
 	}
 }
 
@@ -120,9 +120,9 @@ type stateWrite struct {
 	value stateValue
 }
 
-func (w *stateWrite) reached(l *looks) {
-	l.value(w.key)
-	w.value.reached(l)
+func (w *stateWrite) reached(h hearer) {
+	h.value(w.key)
+	w.value.reached(h)
 }
 
 // madeTable is a table that a trace made.
@@ -131,10 +131,10 @@ type madeTable struct {
 	entries []stateWrite
 }
 
-func (m *madeTable) reached(l *looks) {
-	l.value(m.meta)
+func (m *madeTable) reached(h hearer) {
+	h.value(m.meta)
 	for _, w := range m.entries {
-		w.reached(l)
+		w.reached(h)
 	}
 }
 
@@ -148,7 +148,7 @@ type stateValue struct {
 	v    lua.LValue
 }
 
-func (v *stateValue) reached(l *looks) { l.value(v.v) }
+func (v *stateValue) reached(h hearer) { h.value(v.v) }
 
 // led are the tables and the variables of arrays that outputs leads to, in the order of trees: calls that have one key
 // have the same ones at the same places.
@@ -537,7 +537,7 @@ func (k *compiledFunction) write(p *stateProgram, arrays []*tensor.Array, change
 	}
 	made := make([]*lua.LTable, len(p.made))
 	for i, m := range p.made {
-		made[i] = s.L.NewTable()
+		made[i] = s.NewTable(0, 1)
 		made[i].Metatable = m.meta
 	}
 	value := func(v stateValue) lua.LValue {

@@ -206,7 +206,7 @@ func (c *inward) shared(v reflect.Value, n int, fill func(v reflect.Value) (lua.
 }
 
 func (c *inward) list(v reflect.Value) (lua.LValue, error) {
-	t := c.s.L.CreateTable(v.Len(), 0)
+	t := c.s.NewTable(v.Len(), 0)
 	for i := range v.Len() {
 		item, err := c.element(v.Index(i))
 		if err != nil {
@@ -218,7 +218,7 @@ func (c *inward) list(v reflect.Value) (lua.LValue, error) {
 }
 
 func (c *inward) table(v reflect.Value) (lua.LValue, error) {
-	t := c.s.L.CreateTable(0, v.Len())
+	t := c.s.NewTable(0, v.Len())
 	for each := v.MapRange(); each.Next(); {
 		key, err := c.key(each.Key())
 		if err != nil {
@@ -264,7 +264,7 @@ func missing(field reflect.Value) bool {
 // fields is the table of a struct's exported fields. Those of an embedded struct are its own, as in Go, and a field
 // that is nil is nil in Lua.
 func (c *inward) fields(v reflect.Value) (lua.LValue, error) {
-	t := c.s.L.NewTable()
+	t := c.s.NewTable(0, v.NumField())
 	found := false
 	for _, f := range reflect.VisibleFields(v.Type()) {
 		name := f.Name

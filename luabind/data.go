@@ -299,7 +299,7 @@ func (s *State) tolist(x *tensor.Array, asText bool) lua.LValue {
 			b = b[size:]
 			return v
 		}
-		t := s.L.CreateTable(spec.Shape[dim], 0)
+		t := s.NewTable(spec.Shape[dim], 0)
 		for range spec.Shape[dim] {
 			if err := stopped(s.Context(), made); err != nil {
 				s.raise(err)

@@ -44,7 +44,7 @@ type luaError struct {
 	place                  tensor.Place
 }
 
-func (e *luaError) reached(l *looks) { l.value(e.value) }
+func (e *luaError) reached(h hearer) { h.value(e.value) }
 
 const errorKind = "error"
 

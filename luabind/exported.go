@@ -83,10 +83,10 @@ type exporter struct {
 	closed bool
 }
 
-func (e *exporter) reached(l *looks) {
-	l.value(e.fn)
+func (e *exporter) reached(h hearer) {
+	h.value(e.fn)
 	for _, t := range e.file.Traces {
-		t.Program.Constants(l.array)
+		t.Program.Constants(h.array)
 	}
 }
 
@@ -124,7 +124,7 @@ func (e *exporter) call(in export.Inputs) ([]*tensor.Array, error) {
 		args = append(args, s.lend(x))
 	}
 	if len(in.Named) > 0 {
-		t := s.L.NewTable()
+		t := s.NewTable(0, 1)
 		for name, x := range in.Named {
 			t.RawSetString(name, s.lend(x))
 		}
@@ -250,7 +250,7 @@ func exportFunction(a *args) any {
 func openExported(s *State) {
 	mt := s.meta(exporterKind)
 	s.setToString(mt, exporterKind)
-	methods := s.L.NewTable()
+	methods := s.NewTable(0, 1)
 	mt.RawSetString("__index", methods)
 	s.Method(mt, "__call", func(L *lua.LState) int {
 		e, _ := unwrap[*exporter](L.Get(1))
@@ -288,15 +288,15 @@ func described(s *State, t *export.Trace) []lua.LValue {
 	}
 	var out []lua.LValue
 	step := func(kind string) *lua.LTable {
-		t := s.L.NewTable()
+		t := s.NewTable(0, 1)
 		t.RawSetString("type", lua.LString(kind))
 		out = append(out, t)
 		return t
 	}
 	list := func(values []export.Named) *lua.LTable {
-		t := s.L.NewTable()
+		t := s.NewTable(len(values), 0)
 		for _, v := range values {
-			e := s.L.NewTable()
+			e := s.NewTable(3, 0)
 			e.Append(lua.LString(v.Name))
 			e.Append(s.shapeTable(v.Spec.Shape))
 			e.Append(s.dtype(v.Spec.DType))
@@ -305,18 +305,18 @@ func described(s *State, t *export.Trace) []lua.LValue {
 		return t
 	}
 	step("inputs").RawSetString("inputs", list(d.Inputs))
-	keywords := s.L.NewTable()
+	keywords := s.NewTable(len(t.Names), 0)
 	for i, name := range t.Names {
-		pair := s.L.NewTable()
+		pair := s.NewTable(2, 0)
 		pair.Append(lua.LString(name))
 		pair.Append(lua.LString(d.Inputs[t.Positional+i].Name))
 		keywords.Append(pair)
 	}
 	step("keyword_inputs").RawSetString("keywords", keywords)
 	step("outputs").RawSetString("outputs", list(d.Outputs))
-	constants := s.L.NewTable()
+	constants := s.NewTable(len(d.Constants), 0)
 	for _, c := range d.Constants {
-		pair := s.L.NewTable()
+		pair := s.NewTable(2, 0)
 		pair.Append(lua.LString(c.Name))
 		pair.Append(s.wrap(c.Array))
 		constants.Append(pair)
@@ -327,7 +327,7 @@ func described(s *State, t *export.Trace) []lua.LValue {
 		t.RawSetString("name", lua.LString(c.Op))
 		t.RawSetString("inputs", list(c.Inputs))
 		t.RawSetString("outputs", list(c.Outputs))
-		arguments := s.L.NewTable()
+		arguments := s.NewTable(len(c.Attrs), 0)
 		for _, v := range c.Attrs {
 			arguments.Append(attribute(s, v))
 		}
@@ -346,7 +346,7 @@ func attribute(s *State, v any) lua.LValue {
 	case tensor.DType:
 		return s.dtype(v)
 	case []int:
-		t := s.L.NewTable()
+		t := s.NewTable(len(v), 0)
 		for _, n := range v {
 			t.Append(lua.LNumber(n))
 		}

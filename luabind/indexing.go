@@ -100,9 +100,9 @@ type atRef struct {
 
 const atKind = "at"
 
-func (a atRef) reached(l *looks) {
-	l.array(a.x)
-	l.values(a.keys)
+func (a atRef) reached(h hearer) {
+	h.array(a.x)
+	h.values(a.keys)
 }
 
 // openAt makes x:at(...), and its methods: each gives the updated array.
@@ -114,7 +114,7 @@ func (t *arrayType) openAt() {
 		L.Push(s.userdata(atKind, atRef{x, lua51.Args(L)[1:]}))
 		return 1
 	})
-	methods := s.L.NewTable()
+	methods := s.NewTable(0, 1)
 	s.meta(atKind).RawSetString("__index", methods)
 	for _, name := range []string{"set", "add", "subtract", "multiply", "divide", "maximum", "minimum"} {
 		s.method(methods, atObject, name, func(L *lua.LState) int {

@@ -284,7 +284,7 @@ func (a *args) outputShape(i int, v lua.LValue) fast.OutputShape {
 // shapeCall is a Lua function of shapes that nodes refer to.
 type shapeCall struct{ fn *lua.LFunction }
 
-func (c *shapeCall) reached(l *looks) { l.value(c.fn) }
+func (c *shapeCall) reached(h hearer) { h.value(c.fn) }
 
 // shapeFunc wraps a Lua function of the inputs' shapes. It runs on the goroutine of the state, when the kernel is
 // called or a call is replayed.
@@ -292,7 +292,7 @@ func (s *State) shapeFunc(fn *lua.LFunction) *tensor.ShapeFunc {
 	call := &shapeCall{fn}
 	s.looks.shapes.add(call)
 	return &tensor.ShapeFunc{F: func(in []tensor.Shape) ([]int, error) {
-		shapes := s.L.NewTable()
+		shapes := s.NewTable(len(in), 0)
 		for _, shape := range in {
 			shapes.Append(s.shapeTable(shape))
 		}

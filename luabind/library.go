@@ -174,7 +174,7 @@ func loadLibrary(s *State) {
 // use and core; and under a file's name what the file returned.
 func (m writtenModule) run() {
 	s := m.s
-	with := s.L.NewTable()
+	with := s.NewTable(0, 1)
 	with.Append(s.mx.LTable)
 	with.Append(s.Func(func(L *lua.LState) int {
 		L.Push(s.defineLibrary(m.name, L.CheckTable(1)))
@@ -201,7 +201,7 @@ func (m writtenModule) run() {
 
 // libraryCore is what the files of a module have beside what scripts have.
 func libraryCore(s *State, module string) *lua.LTable {
-	t := s.L.NewTable()
+	t := s.NewTable(0, 1)
 	t.RawSetString("guarded", guarded(s, module))
 	t.RawSetString("with_key", withKey(s))
 	is := func(name string, f func(v lua.LValue) bool) {
@@ -331,7 +331,7 @@ func (a *args) lua(i int) lua.LValue {
 		if len(v) == 1 {
 			return lua.LNumber(v[0])
 		}
-		t := a.s.L.CreateTable(len(v), 0)
+		t := a.s.NewTable(len(v), 0)
 		for _, n := range v {
 			t.Append(lua.LNumber(n))
 		}

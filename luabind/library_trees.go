@@ -12,8 +12,8 @@ import (
 // treeFunctions is a table of what modules written in Lua do with the trees of parameters in every training step. In
 // Lua that took more instructions than all else in a step.
 func treeFunctions(s *State) *lua.LTable {
-	t := s.L.NewTable()
-	s.Method(t, "own", ownParameters)
+	t := s.NewTable(0, 1)
+	s.Method(t, "own", func(L *lua.LState) int { return ownParameters(s, L) })
 	s.Method(t, "update", func(L *lua.LState) int {
 		u := parameterUpdate{s, lua.LVAsBool(L.Get(3))}
 		u.write(L.CheckTable(1), L.CheckTable(2), 0)
@@ -79,10 +79,10 @@ const noGrad = lua.LString("_no_grad")
 // ownParameters gives a table of a module's own arrays, and of its trees as they are, in the order of their making; and
 // a list of the trees' keys and names, one after the other, or nothing where there are none. Names that begin with an
 // underscore are left out, and those in a second table.
-func ownParameters(L *lua.LState) int {
+func ownParameters(s *State, L *lua.LState) int {
 	module := L.CheckTable(1)
 	frozen, _ := L.Get(2).(*lua.LTable)
-	out := L.CreateTable(0, 4)
+	out := s.NewTable(0, 4)
 	var nested *lua.LTable
 	for k, v := module.Next(lua.LNil); k != lua.LNil; k, v = module.Next(k) {
 		isArray := isArray(v)
@@ -99,7 +99,7 @@ func ownParameters(L *lua.LState) int {
 		out.RawSet(k, v)
 		if !isArray {
 			if nested == nil {
-				nested = L.CreateTable(8, 0)
+				nested = s.NewTable(8, 0)
 			}
 			nested.Append(k)
 			nested.Append(name)
@@ -262,12 +262,6 @@ func (m *treeMap) where() string {
 	return "its root"
 }
 
-// What the memory of a script is charged with.
-const (
-	treeTableBytes = 136
-	treeEntryBytes = 176
-)
-
 // tree pushes a tree. It stays on the stack while it is made, where all that look for what a script reaches find it.
 func (m *treeMap) tree(t *lua.LTable, rest []lua.LValue) {
 	if len(m.keys) == maxDepth {
@@ -275,9 +269,8 @@ func (m *treeMap) tree(t *lua.LTable, rest []lua.LValue) {
 	}
 	var few [16]lua.LValue
 	keys := orderedKeys(t, few[:0])
-	m.s.Charge(treeTableBytes + treeEntryBytes*int64(len(keys)))
 	list := t.Len()
-	out := m.L.CreateTable(list, len(keys)-min(list, len(keys)))
+	out := m.s.NewTable(list, len(keys)-min(list, len(keys)))
 	m.L.Push(out)
 	var fewer [4]lua.LValue
 	inside := append(fewer[:0], rest...)

@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	lua "github.com/yuin/gopher-lua"
-
 	"github.com/mlxlua/mlxlua/luabind/lua51"
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
@@ -131,17 +129,6 @@ func (b *bounds) going(more int64) error {
 		return context.Cause(ctx)
 	}
 	return nil
-}
-
-// weigh begins a measuring of live memory: it gives what hangs on userdata, in bytes, and what hangs on none.
-func (b *bounds) weigh() (of func(ud *lua.LUserData) int64, beside int64) {
-	h := b.s.looks.holder
-	g := h.Graph(b.inCall)
-	of = func(ud *lua.LUserData) int64 {
-		x, _ := ud.Value.(*tensor.Array)
-		return g.Behind(x)
-	}
-	return of, h.UnderWay(b.inCall)
 }
 
 // settle ends what a script in a sandbox has handed over to mx.async_eval when the host's call ends: it waits, and

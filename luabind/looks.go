@@ -38,8 +38,15 @@ type looks struct {
 
 // holding is what userdata's values are that hold Lua values or arrays: all of them, arrays apart.
 type holding interface {
-	// reached tells l of the values and arrays.
-	reached(l *looks)
+	// reached tells h of the values and arrays.
+	reached(h hearer)
+}
+
+// hearer is told what something holds: a look, or a measuring of memory.
+type hearer interface {
+	value(v lua.LValue) // which may be nil
+	values(vs []lua.LValue)
+	array(x *tensor.Array)
 }
 
 func (l *looks) open(s *State) {

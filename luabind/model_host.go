@@ -24,9 +24,9 @@ import (
 // openModelHost makes the package lm.host: what the scripts of scripts/lm need that Lua does not have. JSON's null is
 // host.null, and a JSON array has the metatable host.array, so that an empty one is written as one again.
 func openModelHost(s *State) lua.LValue {
-	t, array := s.L.NewTable(), s.L.NewTable()
+	t, array := s.NewTable(0, 1), s.NewTable(0, 1)
 	array.RawSetString("__metatable", lua.LString("list"))
-	t.RawSetString("null", s.L.NewUserData())
+	t.RawSetString("null", s.NewUserData(nil, lua.LNil, 0))
 	t.RawSetString("array", array)
 	for name, f := range map[string]hostFunction{
 		"decode": func(L *lua.LState) (lua.LValue, error) { return decodeJSON(s, L, L.CheckString(1)) },
@@ -54,7 +54,7 @@ func openModelHost(s *State) lua.LValue {
 		"render": func(L *lua.LState) (lua.LValue, error) { return renderChat(s, L) },
 
 		"kind":   onFiles(s, pathKind),
-		"files":  onFiles(s, pathFiles),
+		"files":  onFiles(s, func(L *lua.LState) (lua.LValue, error) { return pathFiles(s, L.CheckString(1)) }),
 		"read":   onFiles(s, func(L *lua.LState) (lua.LValue, error) { return readText(s, L.CheckString(1)) }),
 		"mkdir":  onPaths(s, func(p []string) error { return os.MkdirAll(p[0], 0o755) }),
 		"beside": onFiles(s, mkdirBeside),
@@ -125,12 +125,12 @@ func pathKind(L *lua.LState) (lua.LValue, error) {
 }
 
 // pathFiles are the names in a directory, sorted.
-func pathFiles(L *lua.LState) (lua.LValue, error) {
-	entries, err := os.ReadDir(L.CheckString(1))
+func pathFiles(s *State, path string) (lua.LValue, error) {
+	entries, err := os.ReadDir(path)
 	if err != nil {
 		return nil, err
 	}
-	t := L.NewTable()
+	t := s.NewTable(len(entries), 0)
 	for _, e := range entries {
 		t.Append(lua.LString(e.Name()))
 	}
@@ -226,6 +226,7 @@ var errNestedJSON = fmt.Errorf("JSON: the value is nested more than %d deep", mo
 // jsonReader reads a JSON text as Lua values, which it counts as the script's.
 type jsonReader struct {
 	*json.Decoder
+	s     *State
 	taken *lua51.Holding
 }
 
@@ -236,7 +237,7 @@ const jsonValueBytes = 64
 func decodeJSON(s *State, L *lua.LState, text string) (lua.LValue, error) {
 	taken := lua51.Hold(s.State)
 	defer taken.End()
-	r := &jsonReader{json.NewDecoder(&jsonPieces{text: text, taken: taken}), taken}
+	r := &jsonReader{json.NewDecoder(&jsonPieces{text: text, taken: taken}), s, taken}
 	r.UseNumber()
 	v, err := r.value(L, 0)
 	if err == nil {
@@ -308,7 +309,7 @@ func (r *jsonReader) collection(L *lua.LState, open json.Delim, depth int) (lua.
 	if err := r.taken.Add(lua51.TableBytes); err != nil {
 		return nil, err
 	}
-	t := L.NewTable()
+	t := r.s.NewTable(0, 1)
 	if open == '[' {
 		t.Metatable = jsonArray(L)
 	}

@@ -31,21 +31,21 @@ func openTokenizer(s *State) hostFunction {
 		if err != nil {
 			return nil, err
 		}
-		t := L.NewTable()
+		t := s.NewTable(0, 16)
 		for name, v := range map[string]string{"bos": config.BOS, "eos": config.EOS, "pad": config.PAD,
 			"unk": config.UNK, "chat_template": config.ChatTemplate} {
 			if v != "" {
 				t.RawSetString(name, lua.LString(v))
 			}
 		}
-		templates := L.NewTable()
+		templates := s.NewTable(0, len(config.Templates))
 		for name, v := range config.Templates {
 			templates.RawSetString(name, lua.LString(v))
 		}
 		t.RawSetString("templates", templates)
 		t.RawSetString("size", lua.LNumber(tok.Size()))
 		for name, f := range map[string]lua.LGFunction{
-			"encode": func(L *lua.LState) int { return encodeText(L, tok) },
+			"encode": func(L *lua.LState) int { return encodeText(s, L, tok) },
 			"decode": func(L *lua.LState) int {
 				ids, err := tokenNumbers(L.CheckTable(1))
 				if err != "" {
@@ -134,14 +134,14 @@ func numbersOf[T int32 | float32 | bool](ctx context.Context, v any) []T {
 	return out
 }
 
-func encodeText(L *lua.LState, tok *tokenizer.Tokenizer) int {
+func encodeText(s *State, L *lua.LState, tok *tokenizer.Tokenizer) int {
 	ids, err := tok.Encode(L.CheckString(1), L.OptBool(2, true))
 	if err != nil {
 		L.Push(lua.LNil)
 		L.Push(lua.LString(err.Error()))
 		return 2
 	}
-	out := L.CreateTable(len(ids), 0)
+	out := s.NewTable(len(ids), 0)
 	for _, id := range ids {
 		out.Append(lua.LNumber(id))
 	}
@@ -163,7 +163,7 @@ func tokenNumbers(t *lua.LTable) (ids []int32, wrong string) {
 
 // tokenStream is a stream of tokens that become text.
 func tokenStream(s *State, stream *tokenizer.Stream) lua.LValue {
-	t := s.L.NewTable()
+	t := s.NewTable(0, 1)
 	t.RawSetString("push", s.Func(func(L *lua.LState) int {
 		L.Push(lua.LString(stream.Push(int32(L.CheckInt(1)))))
 		return 1

@@ -57,8 +57,8 @@ func (s *State) openMX() {
 	openExported(s)
 	s.openNames()
 	s.ownMethods = ownMethods(s)
-	mx := s.L.NewTable()
-	s.mx = &module{LTable: mx, s: s, methods: s.L.NewTable(), funcs: map[string]*function{},
+	mx := s.NewTable(0, 512)
+	s.mx = &module{LTable: mx, s: s, methods: s.NewTable(0, 256), funcs: map[string]*function{},
 		help: map[*lua.LFunction]*function{}, classes: map[*lua.LTable]*function{}, modules: libraryModules(),
 		inner: map[string]*lua.LTable{}}
 	s.arrays = &arrayType{s: s, meta: s.meta(arrayKind), methods: s.mx.methods}
@@ -93,7 +93,7 @@ func (m *module) open() {
 	}
 	slices.Sort(m.modules)
 	for _, name := range m.modules {
-		m.inner[name] = s.L.NewTable()
+		m.inner[name] = s.NewTable(0, 32)
 		m.RawSetString(name, m.inner[name])
 	}
 	for _, f := range allFunctions() {
@@ -119,7 +119,7 @@ func (m *module) within(name string) *lua.LTable {
 
 // addInner makes a module inside of another one, nn.losses, which is not entered there yet.
 func (m *module) addInner(name string) {
-	t := m.s.L.NewTable()
+	t := m.s.NewTable(0, 1)
 	m.inner[name] = t
 	m.modules = append(m.modules, name)
 	slices.Sort(m.modules)

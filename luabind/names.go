@@ -28,7 +28,7 @@ var pythonConstants = map[string]string{"True": "true", "False": "false", "None"
 func (m *module) refusePython() {
 	s := m.s
 	globals := s.L.Get(lua.GlobalsIndex).(*lua.LTable)
-	mt := s.L.NewTable()
+	mt := s.NewTable(0, 1)
 	s.Method(mt, "__index", func(L *lua.LState) int {
 		name, ok := L.Get(2).(lua.LString)
 		if lua := pythonConstants[string(name)]; ok && lua != "" {
@@ -42,7 +42,7 @@ func (m *module) refusePython() {
 // refuseUnknownIn is refuseUnknown for one module, whose names begin with prefix.
 func (m *module) refuseUnknownIn(module *lua.LTable, prefix string) {
 	s := m.s
-	mt := s.L.NewTable()
+	mt := s.NewTable(0, 1)
 	s.Method(mt, "__index", func(L *lua.LState) int {
 		name, ok := L.Get(2).(lua.LString)
 		if !ok {

@@ -27,7 +27,7 @@ type programPackages struct {
 // none of these, such as that of a script of one's own for a family of models, goes to the script's require.
 func openPackages(s *State) {
 	p := &s.packages
-	p.s, p.loaded = s, s.L.NewTable()
+	p.s, p.loaded = s, s.NewTable(0, 1)
 	lua51.EmbeddedGlobals(s.State).RawSetString("require", s.Through(func(L *lua.LState) int {
 		name := L.CheckString(1)
 		if v := p.require(name); v != nil {

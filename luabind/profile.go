@@ -44,7 +44,7 @@ func profileCall(a *args) any {
 // profileTable is a profile as scripts have it.
 func profileTable(s *State, p *tensor.Profile, most int) *lua.LTable {
 	rows := p.Rows()
-	list := s.L.CreateTable(len(rows), 0)
+	list := s.NewTable(len(rows), 0)
 	for _, r := range rows {
 		fields := map[string]any{"op": r.Op, "kernel": r.Kernel, "calls": r.Calls, "copied": r.Copied,
 			"time": r.Time.Seconds(), "bytes": r.Bytes, "flops": r.Flops}
@@ -55,7 +55,7 @@ func profileTable(s *State, p *tensor.Profile, most int) *lua.LTable {
 	}
 	t := s.record(map[string]any{"time": p.Took().Seconds()})
 	t.RawSetString("rows", list)
-	mt := s.L.NewTable()
+	mt := s.NewTable(0, 1)
 	text := p.Text(most)
 	s.Method(mt, "__tostring", func(L *lua.LState) int {
 		L.Push(lua.LString(text))

@@ -166,7 +166,7 @@ func iinfo(a *args) any {
 	if d.IsSigned() {
 		low, high = math.MinInt64>>(64-bits), uint64(math.MaxInt64)>>(64-bits)
 	}
-	t := a.s.L.NewTable()
+	t := a.s.NewTable(0, 6)
 	if bits == 64 {
 		t.RawSetString("min", lua.LString(strconv.FormatInt(low, 10)))
 		t.RawSetString("max", lua.LString(strconv.FormatUint(high, 10)))
@@ -196,7 +196,7 @@ func finfo(a *args) any {
 	}
 	bias := 1<<(f[0]-1) - 1
 	largest := math.Ldexp(2-math.Ldexp(1, -f[1]), bias)
-	t := a.s.L.NewTable()
+	t := a.s.NewTable(0, 6)
 	for name, v := range map[string]float64{"min": -largest, "max": largest, "eps": math.Ldexp(1, -f[1]),
 		"smallest_normal": math.Ldexp(1, 1-bias), "bits": float64(8 * d.Size())} {
 		t.RawSetString(name, lua.LNumber(v))

@@ -92,14 +92,14 @@ func loadCSV(a *args) any {
 	if err != nil {
 		a.fail("%w", err)
 	}
-	out, names := a.s.L.NewTable(), a.s.L.NewTable()
+	out, names := a.s.NewTable(0, len(columns)), a.s.NewTable(len(columns), 0)
 	for _, c := range columns {
 		var v lua.LValue
 		if c.Bytes != nil {
 			spec := tensor.Spec{Shape: tensor.Shape{len(c.Bytes) / c.DType.Size()}, DType: c.DType}
 			v = a.s.wrap(tensor.FromBytes(a.Ctx, spec, c.Bytes))
 		} else {
-			texts := a.s.L.CreateTable(len(c.Texts), 0)
+			texts := a.s.NewTable(len(c.Texts), 0)
 			for _, text := range c.Texts {
 				texts.Append(lua.LString(text))
 			}

@@ -83,7 +83,7 @@ func (a *args) groupArg(i int) {
 func openGroups(s *State) {
 	mt := s.meta(groupKind)
 	s.setToString(mt, groupKind)
-	methods := s.L.NewTable()
+	methods := s.NewTable(0, 1)
 	mt.RawSetString("__index", methods)
 	method := func(name string, numbers int, call func() lua.LValue) {
 		s.method(methods, groupObject, name, func(L *lua.LState) int {

@@ -129,7 +129,7 @@ func (a *args) load(path, ext string, metadata bool) any {
 		a.fail("files of format %q have no metadata", ext)
 	}
 	var arrays map[string]*tensor.Array
-	about := a.s.L.NewTable()
+	about := a.s.NewTable(0, 1)
 	var err error
 	switch ext {
 	case "npy":
@@ -154,7 +154,7 @@ func (a *args) load(path, ext string, metadata bool) any {
 	if err != nil {
 		a.s.raise(err)
 	}
-	t := a.s.L.CreateTable(0, len(arrays))
+	t := a.s.NewTable(0, len(arrays))
 	for name, x := range arrays {
 		t.RawSetString(name, a.s.wrap(x))
 	}
@@ -170,7 +170,7 @@ func (a *args) ggufValue(v any) lua.LValue {
 	case *tensor.Array:
 		return a.s.wrap(v)
 	case []string:
-		t := a.s.L.CreateTable(len(v), 0)
+		t := a.s.NewTable(len(v), 0)
 		for _, s := range v {
 			t.Append(lua.LString(s))
 		}

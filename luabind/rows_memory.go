@@ -122,7 +122,7 @@ func liveMemory(a *args) any {
 	}
 	a.s.looks.collect()
 	live := d.Live()
-	out := a.s.L.CreateTable(len(live), 0)
+	out := a.s.NewTable(len(live), 0)
 	for _, b := range live {
 		fields := map[string]any{"op": b.Origin.Op, "nbytes": b.Bytes}
 		if place := b.Origin.Place.String(); place != "" {
@@ -182,7 +182,7 @@ func (a *args) device() *metal.Device {
 
 // record is a table of names and numbers or strings.
 func (s *State) record(fields map[string]any) *lua.LTable {
-	t := s.L.NewTable()
+	t := s.NewTable(0, len(fields))
 	for name, v := range fields {
 		x, err := s.ToLua(v)
 		if err != nil {

@@ -58,7 +58,7 @@ func (s *State) openShapes() {
 
 // shapeTable is a shape as Lua sees it.
 func (s *State) shapeTable(shape tensor.Shape) *lua.LTable {
-	t := s.L.CreateTable(len(shape), 0)
+	t := s.NewTable(len(shape), 0)
 	for _, n := range shape {
 		t.Append(lua.LNumber(n))
 	}
@@ -69,7 +69,7 @@ func (s *State) shapeTable(shape tensor.Shape) *lua.LTable {
 // dimsOf is what mx.dims gives.
 type dimsOf struct{ tensor.ShapeArg }
 
-func (d dimsOf) reached(l *looks) { d.Arrays(l.array) }
+func (d dimsOf) reached(h hearer) { d.Arrays(h.array) }
 
 // dims is mx.dims(...): a shape of numbers, whole shapes of arrays, and single dimensions {array, axis}, none of
 // which is read; "array, axis" as two arguments is a dimension too.

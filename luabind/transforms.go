@@ -23,10 +23,10 @@ type luaFunc struct {
 	kept    bool // by nodes, after the call: args are outlines, and so are results
 }
 
-func (f *luaFunc) reached(l *looks) {
-	l.value(f.fn)
-	l.values(f.args)
-	l.values(f.results)
+func (f *luaFunc) reached(h hearer) {
+	h.value(f.fn)
+	h.values(f.args)
+	h.values(f.results)
 }
 
 // call is a grad.Func. Lua errors keep their value: they pass through the transform as luaFailure.
@@ -47,7 +47,7 @@ func (f *luaFunc) call(in []*tensor.Array) ([]*tensor.Array, error) {
 		return nil, f.s.call().Errorf(f.op, "%w", err)
 	}
 	if f.kept {
-		f.results = outlines(f.s.L, results)
+		f.results = outlines(f.s, results)
 	}
 	return out, nil
 }
@@ -137,7 +137,7 @@ func products(a *args, f func(grad.Func, []*tensor.Array, []*tensor.Array, ...*t
 
 // arrayTable is a table of arrays.
 func (s *State) arrayTable(xs []*tensor.Array) *lua.LTable {
-	t := s.L.CreateTable(len(xs), 0)
+	t := s.NewTable(len(xs), 0)
 	for _, x := range xs {
 		t.Append(s.wrap(x))
 	}
@@ -327,7 +327,7 @@ func (g *gradCall) push(by *choice, grads []*tensor.Array, results []lua.LValue)
 	if g.bare {
 		byPosition = trees[0]
 	} else if len(by.positional) > 0 {
-		t := s.L.NewTable()
+		t := s.NewTable(len(by.positional), 0)
 		for _, v := range trees[:len(by.positional)] {
 			t.Append(v)
 		}
@@ -335,7 +335,7 @@ func (g *gradCall) push(by *choice, grads []*tensor.Array, results []lua.LValue)
 	}
 	out := []lua.LValue{byPosition}
 	if len(by.named) > 0 {
-		t := s.L.NewTable()
+		t := s.NewTable(0, len(g.argnames))
 		for i, name := range g.argnames {
 			t.RawSetString(name, trees[len(by.positional)+i])
 		}
@@ -344,7 +344,7 @@ func (g *gradCall) push(by *choice, grads []*tensor.Array, results []lua.LValue)
 	if g.withValue {
 		value := results[0]
 		if len(results) > 1 {
-			t := s.L.NewTable()
+			t := s.NewTable(len(results), 0)
 			for i, v := range results {
 				t.RawSetInt(i+1, v)
 			}

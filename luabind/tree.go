@@ -230,27 +230,27 @@ func (s *State) flattenAll(op string, vs []lua.LValue) []*tensor.Array {
 
 // rebuildAll are the trees vs, of results, with their arrays replaced by those of xs.
 func (s *State) rebuildAll(vs []lua.LValue, xs []*tensor.Array) []lua.LValue {
-	r := replacement{L: s.L, arrays: xs, value: s.wrap}
+	r := replacement{s: s, arrays: xs, value: s.wrap}
 	return r.trees(vs)
 }
 
 // lendAll is rebuildAll for the arguments of a script's function. A value that holds its array already stays: the
 // function gets what the script passed, and may return it.
 func (s *State) lendAll(vs []lua.LValue, xs []*tensor.Array) []lua.LValue {
-	r := replacement{L: s.L, arrays: xs, value: s.lend, same: true}
+	r := replacement{s: s, arrays: xs, value: s.lend, same: true}
 	return r.trees(vs)
 }
 
 // lendTrees is lendAll; a table of which nothing changes stays too: what the function writes there lasts, as in a call
 // without a transform.
 func (s *State) lendTrees(vs []lua.LValue, xs []*tensor.Array) []lua.LValue {
-	r := replacement{L: s.L, arrays: xs, value: s.lend, same: true, tables: true}
+	r := replacement{s: s, arrays: xs, value: s.lend, same: true, tables: true}
 	return r.trees(vs)
 }
 
 // replacement replaces the arrays of trees, in the order in which flatten lists them.
 type replacement struct {
-	L      *lua.LState
+	s      *State
 	arrays []*tensor.Array                // those that are left; a nil one leaves the old one
 	value  func(*tensor.Array) lua.LValue // wrap for results, lend for a function's arguments
 	same   bool                           // the old one stays also where it is the new one
@@ -282,7 +282,7 @@ func (r *replacement) tree(v lua.LValue) lua.LValue {
 	}
 	var few [16]lua.LValue
 	keys, n := orderedKeys(t, few[:0]), t.Len()
-	out, changed := r.L.CreateTable(n, max(len(keys)-n, 0)), false // NewTable makes room for 32 elements
+	out, changed := r.s.NewTable(n, max(len(keys)-n, 0)), false
 	out.Metatable = t.Metatable
 	for _, k := range keys {
 		old := t.RawGet(k)
@@ -312,8 +312,8 @@ func isLeaf(v lua.LValue) bool {
 
 // outlines are trees without their arrays, to be filled with others later: what is kept keeps no array. The trees are
 // known to be no deeper than flatten allows.
-func outlines(L *lua.LState, vs []lua.LValue) []lua.LValue {
-	r := outline{L: L, hole: &lua.LUserData{Value: hole{}, Env: L.Env, Metatable: lua.LNil}}
+func outlines(s *State, vs []lua.LValue) []lua.LValue {
+	r := outline{s: s, hole: s.NewUserData(hole{}, lua.LNil, 0)}
 	out := make([]lua.LValue, len(vs))
 	for i, v := range vs {
 		out[i] = r.tree(v)
@@ -322,7 +322,7 @@ func outlines(L *lua.LState, vs []lua.LValue) []lua.LValue {
 }
 
 type outline struct {
-	L    *lua.LState
+	s    *State
 	hole *lua.LUserData
 }
 
@@ -334,7 +334,7 @@ func (o *outline) tree(v lua.LValue) lua.LValue {
 	if !ok {
 		return v
 	}
-	out := o.L.NewTable()
+	out := o.s.NewTable(0, 1)
 	out.Metatable = t.Metatable
 	for k, e := t.Next(lua.LNil); k != lua.LNil; k, e = t.Next(k) {
 		out.RawSet(k, o.tree(e))

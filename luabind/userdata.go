@@ -14,7 +14,7 @@ import (
 func (s *State) meta(kind string) *lua.LTable {
 	mt := s.metas[kind]
 	if mt == nil {
-		mt = s.L.NewTable()
+		mt = s.NewTable(0, 1)
 		mt.RawSetString("__name", lua.LString(kind))
 		mt.RawSetString("__metatable", lua.LString(kind))
 		s.metas[kind] = mt
@@ -24,7 +24,11 @@ func (s *State) meta(kind string) *lua.LTable {
 
 // userdata wraps a Go value.
 func (s *State) userdata(kind string, v any) *lua.LUserData {
-	return &lua.LUserData{Value: v, Env: s.L.Env, Metatable: s.meta(kind)}
+	bytes := int64(boxBytes)
+	if w, ok := v.(weighed); ok {
+		bytes = w.weight()
+	}
+	return s.NewUserData(v, s.meta(kind), bytes)
 }
 
 // unwrap is the Go value of a userdata.

@@ -228,7 +228,7 @@ func (p *program) script(ctx context.Context) error {
 
 // setArg sets the global arg: the script at 0, its arguments after it, the program and its options before it.
 func (p *program) setArg() {
-	t := p.s.L.NewTable()
+	t := p.s.NewTable(0, 1)
 	first := len(p.argv) - len(p.o.args)
 	if p.o.hasScript {
 		first--

@@ -66,7 +66,7 @@ var heldCode = map[string]heldValue{
 	"luabind.inward.made":          {passing, "conversions run no Lua"},
 	"luabind.luaFunction.f":        {isRoot, "given to a Go program: looks.functions"},
 	"luabind.ScriptError.Value":    {isRoot, "given to a Go program: carried"},
-	"luabind/lua51.measuring.*":    {passing, "live runs no Lua"},
+	"luabind/lua51.Measure.*":      {passing, "live runs no Lua"},
 	"luabind/lua51.level.*":        {passing, "a frame of a thread under way, which State.Threads tells of"},
 	"luabind/lua51.stepper.L":      {isRoot, "the thread that runs under it: State.Threads"},
 	"luabind.looks.threads":        {isRoot, "a look's list, empty when it is over"},

@@ -26,7 +26,7 @@ var arithmetic = map[string]func(a, b float64) float64{
 // openStringArithmetic gives strings a metatable of their own, with metamethods: gopher-lua looks for these before it
 // reads a string as a number by Go's rules, by which "010" is 8. Arithmetic on numbers does not come here.
 func (s *State) openStringArithmetic() {
-	mt := s.L.NewTable()
+	mt := s.NewTable(0, 1)
 	library := s.library(lua.StringLibName)
 	library.RawSetString("__index", lua.LNil) // it was the metatable
 	mt.RawSetString("__index", library)

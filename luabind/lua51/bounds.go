@@ -90,4 +90,11 @@ func (t *longText) count(more int) {
 	t.s.poll()
 }
 
-func (t *longText) value() lua.LString { return lua.LString(t.text.String()) }
+// value is the text, without much room behind it.
+func (t *longText) value() lua.LString {
+	text := t.text.String()
+	if t.text.Cap() > len(text)+len(text)/8 {
+		text = strings.Clone(text)
+	}
+	return lua.LString(text)
+}

@@ -15,7 +15,7 @@ type debugLibrary struct {
 
 // openDebug replaces the debug library, and string.dump. A script in a sandbox has neither.
 func (s *State) openDebug() {
-	d := &debugLibrary{s: s, registry: s.L.NewTable(), yield: s.library(lua.CoroutineLibName).RawGetString("yield")}
+	d := &debugLibrary{s: s, registry: s.NewTable(0, 1), yield: s.library(lua.CoroutineLibName).RawGetString("yield")}
 	d.registry.RawSetString("_LOADED", s.library(lua.LoadLibName).RawGetString("loaded"))
 	s.L.G.Registry.RawSetString(registryKey, d.registry) // where State.Roots comes to it
 	lib := s.library(lua.DebugLibName)
@@ -75,7 +75,7 @@ func (d *debugLibrary) getInfo(L *lua.LState) int {
 	if strings.Trim(what, "SlnufL") != "" {
 		L.ArgError(2+taken, "invalid option")
 	}
-	t := L.NewTable()
+	t := d.s.NewTable(0, 16)
 	L.Push(t)
 	for _, c := range what {
 		switch c {
@@ -107,7 +107,7 @@ func (d *debugLibrary) getInfo(L *lua.LState) int {
 				t.RawSetString("func", f)
 			}
 		case 'L':
-			if lines := activeLines(L, f); lines != nil {
+			if lines := activeLines(d.s, f); lines != nil {
 				t.RawSetString("activelines", lines)
 			}
 		}
@@ -149,11 +149,11 @@ func (d *debugLibrary) source(t *lua.LTable, f *lua.LFunction, tail bool) {
 }
 
 // activeLines is the set of lines that a Lua function has code on; nil: of a function of Go's.
-func activeLines(L *lua.LState, f *lua.LFunction) *lua.LTable {
+func activeLines(s *State, f *lua.LFunction) *lua.LTable {
 	if f == nil || f.IsG {
 		return nil
 	}
-	t := L.NewTable()
+	t := s.NewTable(len(f.Proto.DbgSourcePositions), 0)
 	for _, line := range f.Proto.DbgSourcePositions {
 		t.RawSetInt(line, lua.LTrue)
 	}
@@ -253,7 +253,7 @@ func (d *debugLibrary) getMetatable(L *lua.LState) int {
 	case *lua.LUserData:
 		mt = v.Metatable
 		if t, ok := mt.(*lua.LTable); ok && t.RawGetString("__metatable") != lua.LNil {
-			shown := L.NewTable()
+			shown := d.s.NewTable(0, 32)
 			t.ForEach(shown.RawSet)
 			mt = shown
 		}

@@ -53,7 +53,7 @@ type globalEntry struct {
 
 // openEmbedded notes the globals of embedded code. It is the last of what opens Lua's libraries.
 func openEmbedded(s *State) {
-	s.embedded.globals = s.L.NewTable()
+	s.embedded.globals = s.NewTable(0, 32)
 	s.embedded.noted = make([]globalEntry, 0, 128)
 	note := func(library, name string, v lua.LValue) {
 		s.embedded.noted = append(s.embedded.noted, globalEntry{library, name, v})

@@ -28,7 +28,7 @@ func (s *State) replaceExit() {
 				status = 1
 			}
 		}
-		L.Error(&lua.LUserData{Value: &exitRequest{status}, Env: L.Env, Metatable: lua.LNil}, 0)
+		L.Error(s.NewUserData(&exitRequest{status}, lua.LNil, 0), 0)
 		return 0
 	})
 }

@@ -119,7 +119,7 @@ func (s *Folds) SetEntry(t *lua.LTable, name string, v lua.LValue) {
 // openFolding makes the metatable of folded tables, and has the functions that see tables as they are unfold them.
 func (s *State) openFolding() {
 	L := s.L
-	mt := L.NewTable()
+	mt := s.NewTable(0, 2)
 	mt.RawSetString("__index", s.Func(s.foldedIndex))
 	mt.RawSetString("__newindex", s.Func(s.foldedNewIndex))
 	s.folding = mt

@@ -11,7 +11,7 @@ import (
 // at a time and counts them from the top; this reads them in place. Fields that are not exported give numbers only.
 var frameFields = func() (f struct {
 	current, parent, fn, idx, pc, localBase, tailCalls, isGo, env, proto, code int
-	constants, source, lines, defined, array, keys                             int
+	constants, source, lines, defined, array, keys, registry, room             int
 }) {
 	at := func(t reflect.Type, name string) int {
 		field, ok := t.FieldByName(name)
@@ -32,6 +32,8 @@ var frameFields = func() (f struct {
 	f.defined = at(proto, "LineDefined")
 	table := reflect.TypeFor[lua.LTable]()
 	f.array, f.keys = at(table, "array"), at(table, "keys")
+	f.registry = at(state, "reg")
+	f.room = at(state.Field(f.registry).Type.Elem(), "array")
 	return f
 }()
 

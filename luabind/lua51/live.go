@@ -6,17 +6,28 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// live measures what a state's values take: all that globals, the registry, basic metatables and the threads under way
-// reach, running among them, and what Options.Weigh says of userdata. Elements of arrays are the device's.
-func live(s *State, running *lua.LState) int64 {
-	m := measuring{seen: map[any]struct{}{}}
+// Measure is a measuring of what a state's values take: all that globals, the registry, basic metatables and the
+// threads under way reach, running among them, and what Options.Weigh adds. Elements of arrays are the device's.
+type Measure struct {
+	seen  map[any]struct{} // tables, functions, code, threads, userdata; of strings where their bytes are
+	todo  []lua.LValue
+	bytes int64
+	loose bool
+	ours  *lua.LTable // the environment of code that comes with the program
+
+	behind func(ud *lua.LUserData) // adds what hangs on userdata; nil: nothing
+}
+
+// live is what a state's values take. Where loose values were counted, it is more than that.
+func live(s *State, running *lua.LState) (bytes int64, loose bool) {
+	m := Measure{seen: map[any]struct{}{}, ours: s.embedded.globals}
 	if s.opt.Weigh != nil {
-		m.behind, m.bytes = s.opt.Weigh()
+		m.behind = s.opt.Weigh(&m)
 	}
-	m.value(running)
-	s.Roots(m.value)
+	m.Value(running)
+	s.Roots(m.Value)
 	for _, th := range s.Threads(nil) {
-		m.value(th)
+		m.Value(th)
 	}
 	for _, f := range s.folds {
 		m.bytes += KeyBytes * int64(len(f.hidden))
@@ -27,24 +38,37 @@ func live(s *State, running *lua.LState) int64 {
 		m.todo = m.todo[:last]
 		m.inside(v)
 	}
-	return m.bytes
+	return m.bytes, m.loose
 }
 
-type measuring struct {
-	seen  map[any]struct{} // tables, functions, threads, userdata; of strings where their bytes are
-	todo  []lua.LValue
-	bytes int64
+// InUse is what the state's values take in memory, in bytes, whether there is a limit or not.
+func (s *State) InUse() int64 {
+	bytes, _ := live(s, s.L)
+	return bytes
+}
 
-	behind func(ud *lua.LUserData) int64 // what hangs on userdata; nil: nothing
+// Add counts bytes that are no Lua values.
+func (m *Measure) Add(bytes int64) { m.bytes += bytes }
+
+// Loose is Value for what may be garbage already: only Go's collector knows.
+func (m *Measure) Loose(v lua.LValue) {
+	m.loose = true
+	m.Value(v)
 }
 
 // shortString is the length up to which a string counts wherever it stands, as if it had bytes of its own.
 const shortString = 32
 
-func (m *measuring) value(v lua.LValue) {
+// Value counts a value, and all that it reaches, if that was not counted before.
+func (m *Measure) Value(v lua.LValue) {
 	switch v := v.(type) {
 	case lua.LString:
 		m.text(string(v))
+		return
+	case lua.LNumber:
+		if v < 0 || v >= smallNumber || v != lua.LNumber(int(v)) {
+			m.bytes += numberBytes
+		}
 		return
 	case *lua.LTable, *lua.LFunction, *lua.LState, *lua.LUserData:
 	default:
@@ -53,71 +77,132 @@ func (m *measuring) value(v lua.LValue) {
 	if reflect.ValueOf(v).IsNil() {
 		return
 	}
-	if _, ok := m.seen[v]; !ok {
-		m.seen[v] = struct{}{}
+	if m.first(v) {
 		m.todo = append(m.todo, v)
 	}
 }
 
-func (m *measuring) text(text string) {
-	if len(text) > shortString {
-		at := reflect.ValueOf(text).Pointer()
-		if _, ok := m.seen[at]; ok {
-			return
-		}
-		m.seen[at] = struct{}{}
+// smallNumber is the first integer that gopher-lua does not have at hand.
+const smallNumber = 128
+
+// first notes an object, and reports whether it was not noted before.
+func (m *Measure) first(v any) bool {
+	_, ok := m.seen[v]
+	if !ok {
+		m.seen[v] = struct{}{}
 	}
-	m.bytes += int64(len(text))
+	return !ok
 }
 
-func (m *measuring) inside(v lua.LValue) {
+// text counts a string: its header stands where it was made, and is about as often shared as not.
+func (m *Measure) text(text string) {
+	if len(text) <= shortString {
+		m.bytes += stringBytes
+	} else if m.first(reflect.ValueOf(text).Pointer()) {
+		m.bytes += stringBytes + int64(len(text))
+	} else {
+		m.bytes += ElementBytes
+	}
+}
+
+func (m *Measure) inside(v lua.LValue) {
 	switch v := v.(type) {
 	case *lua.LTable:
 		t := reflect.ValueOf(v).Elem()
-		keys := t.Field(frameFields.keys).Len()
-		m.bytes += TableBytes + ElementBytes*int64(t.Field(frameFields.array).Cap()) + KeyBytes*int64(keys)
-		m.value(v.Metatable)
+		m.bytes += TableBytes + ElementBytes*int64(t.Field(frameFields.array).Cap())
+		if keys := t.Field(frameFields.keys); keys.Cap() > 0 || keys.Len() > 0 {
+			m.bytes += roomyMap(keys.Len(), 32) + roomyMap(keys.Len(), 24) + ElementBytes*int64(keys.Cap())
+		}
+		m.Value(v.Metatable)
 		v.ForEach(func(k, x lua.LValue) {
-			m.value(k)
-			m.value(x)
+			if _, number := k.(lua.LNumber); !number {
+				m.Value(k)
+			}
+			m.Value(x)
 		})
 	case *lua.LFunction:
 		m.bytes += functionBytes + upvalueBytes*int64(len(v.Upvalues))
-		m.value(v.Env)
+		if v.IsG {
+			m.bytes += closureBytes
+		} else if v.Env != m.ours {
+			m.code(v.Proto)
+		}
+		m.Value(v.Env)
 		for _, up := range v.Upvalues {
 			if up != nil {
-				m.value(up.Value())
+				m.Value(up.Value())
 			}
 		}
 	case *lua.LUserData:
-		if m.bytes += userdataBytes; m.behind != nil {
-			m.bytes += m.behind(v)
+		m.bytes += userdataBytes
+		if w, ok := v.Value.(Weight); ok {
+			m.bytes += int64(w)
+		} else if m.behind != nil {
+			m.behind(v)
 		}
-		m.value(v.Env)
-		m.value(v.Metatable)
+		m.Value(v.Env)
+		m.Value(v.Metatable)
 	case *lua.LState:
 		m.thread(v)
 	}
 }
 
+// What code takes, in bytes.
+const (
+	protoBytes       = 900
+	instructionBytes = 4 + 8 // with its line
+	constantBytes    = 48    // with a copy, and its text's header
+	localBytes       = 40    // for messages
+)
+
+// code counts the code of a function, once.
+func (m *Measure) code(p *lua.FunctionProto) {
+	if p == nil || !m.first(p) {
+		return
+	}
+	m.bytes += protoBytes + instructionBytes*int64(len(p.Code)) + constantBytes*int64(len(p.Constants)) +
+		localBytes*int64(len(p.DbgLocals)+len(p.DbgCalls)+len(p.DbgUpvalues))
+	for _, k := range p.Constants {
+		if text, ok := k.(lua.LString); ok {
+			m.bytes += int64(len(text))
+		}
+	}
+	m.text(p.SourceName)
+	for _, c := range p.DbgCalls {
+		if c.Pc < 0 { // what string.dump needs
+			m.text(c.Name)
+		}
+	}
+	for _, inner := range p.FunctionPrototypes {
+		m.code(inner)
+	}
+}
+
 // thread measures a thread's registers.
-func (m *measuring) thread(L *lua.LState) {
+func (m *Measure) thread(L *lua.LState) {
 	m.bytes += coroutineBytes
-	m.value(L.Env)
+	m.Value(L.Env)
 	if L.IsClosed() {
 		return
+	}
+	if more := registers(L) - startRegisters; more > 0 {
+		m.bytes += ElementBytes * int64(more)
 	}
 	top, ok := L.GetStack(0)
 	if !ok { // it has not begun, or has ended
 		for no := L.GetTop(); no > 0; no-- {
-			m.value(L.Get(no))
+			m.Value(L.Get(no))
 		}
 		return
 	}
 	base := frame{current(L).Elem()}.base()
-	m.bytes += ElementBytes * int64(base+L.GetTop())
 	for no := L.GetTop(); no > -base; no-- {
 		_, v := L.GetLocal(top, no) // any register of the thread, by a number that may be negative
-		m.value(v)
+		m.Value(v)
 	}
+}
+
+// registers is how many registers a thread has room for: they never become fewer.
+func registers(L *lua.LState) int {
+	return reflect.ValueOf(L).Elem().Field(frameFields.registry).Elem().Field(frameFields.room).Len()
 }

@@ -110,6 +110,9 @@ func chunkFunction(s *State, src *bufio.Reader, name string) (*lua.LFunction, er
 	if err != nil {
 		return nil, err
 	}
+	m := Measure{seen: map[any]struct{}{}}
+	m.code(proto)
+	s.made(m.bytes)
 	return s.L.NewFunctionFromProto(proto), nil
 }
 

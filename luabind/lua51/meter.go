@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -155,14 +156,19 @@ func (m *meter) charge(L *lua.LState, bytes int64) {
 	if m.made += bytes; m.made <= m.room && bytes >= 0 {
 		return
 	}
-	live := live(m.s, L) + m.held
-	if bytes < 0 || live+bytes > m.limits.Memory {
-		m.trip(limitError("the script's memory is full: %d bytes are in use, it asks for %d, the limit is %d", live, bytes,
+	used, loose := live(m.s, L)
+	if used+m.held+bytes > m.limits.Memory && loose {
+		runtime.GC()
+		used, _ = live(m.s, L)
+	}
+	used += m.held
+	if bytes < 0 || used+bytes > m.limits.Memory {
+		m.trip(limitError("the script's memory is full: %d bytes are in use, it asks for %d, the limit is %d", used, bytes,
 			m.limits.Memory))
 		return
 	}
 	m.made = bytes
-	m.room = max(m.limits.Memory-live, m.limits.Memory/8)
+	m.room = max(m.limits.Memory-used, m.limits.Memory/8)
 }
 
 func (m *meter) trip(err error) {
@@ -221,18 +227,6 @@ func (p *stepper) Err() error {
 	return p.Context.Err()
 }
 
-// What things take, in bytes and rather more than less: Go's allocator rounds up, and its maps keep room.
-const (
-	TableBytes     = 136 // of an empty table
-	ElementBytes   = 16  // of a value in a list
-	KeyBytes       = 160 // of a key and its value
-	functionBytes  = 120
-	upvalueBytes   = 56
-	userdataBytes  = 72
-	stringBytes    = 32
-	coroutineBytes = 44 << 10
-)
-
 // weigh counts what the instruction that is about to run will make, and refuses it if it would change a frozen table.
 func (p *stepper) weigh() {
 	frame := frame{p.frame.Elem()}
@@ -250,7 +244,7 @@ func (p *stepper) weigh() {
 		}
 		p.m.charge(p.L, bytes)
 	case lua.OP_NEWTABLE:
-		p.m.charge(p.L, TableBytes+ElementBytes*int64(b)+KeyBytes*int64(c))
+		p.m.charge(p.L, tableRoom(b, c))
 	case lua.OP_CLOSURE:
 		p.m.charge(p.L, functionBytes+8*upvalueBytes)
 	case lua.OP_SETLIST:
@@ -262,7 +256,11 @@ func (p *stepper) weigh() {
 		if t, ok := p.L.Get(a + 1).(*lua.LTable); ok {
 			p.entry(t, p.operand(frame, b))
 		}
-	case lua.OP_SETTABLEKS, lua.OP_SETGLOBAL:
+	case lua.OP_SETTABLEKS:
+		if t, ok := p.L.Get(a + 1).(*lua.LTable); ok {
+			p.entry(t, p.operand(frame, b))
+		}
+	case lua.OP_SETGLOBAL:
 		p.m.charge(p.L, stringBytes)
 	case lua.OP_CALL, lua.OP_TAILCALL, lua.OP_VARARG, lua.OP_TFORLOOP:
 		top := frame.base() + p.L.GetTop()
@@ -286,12 +284,23 @@ func (p *stepper) entry(t *lua.LTable, key lua.LValue) { p.m.charge(p.L, entryBy
 
 func entryBytes(t *lua.LTable, key lua.LValue) int64 {
 	n, ok := key.(lua.LNumber)
+	fields := reflect.ValueOf(t).Elem()
 	if !ok || n < 1 || n >= lua.LNumber(lua.MaxArrayIndex) || n != lua.LNumber(int(n)) {
-		if ok || t.RawGet(key) == lua.LNil {
-			return KeyBytes
+		switch {
+		case !ok && t.RawGet(key) != lua.LNil:
+			return 0
+		case fields.Field(frameFields.keys).Len() == 0:
+			return firstKey
 		}
-		return 0
+		return KeyBytes
 	}
-	more := int64(n) - int64(reflect.ValueOf(t).Elem().Field(frameFields.array).Len())
-	return max(more, 0) * 2 * ElementBytes
+	array := fields.Field(frameFields.array)
+	switch room := array.Cap(); {
+	case int(n) <= room:
+		return 0
+	case room == 0:
+		return firstElement + ElementBytes*int64(n)
+	default: // a larger one, beside the old one
+		return ElementBytes * (int64(n) + int64(room)/4)
+	}
 }

@@ -6,12 +6,6 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// Through is Func for a function that keeps no Lua value in a variable of Go's while Lua code that it calls runs, but
-// for those that are on its stack: see Passes.
-func (s *State) Through(f lua.LGFunction, upvalues ...lua.LValue) *lua.LFunction {
-	return s.L.NewClosure(s.throughCaller(f), upvalues...)
-}
-
 // throughCaller is onCaller, with code of its own, by which Passes knows what it gave.
 //
 //go:noinline

@@ -35,9 +35,9 @@ type Options struct {
 	Explain func(L *lua.LState, value lua.LValue) lua.LValue
 	// TypeName is what messages call the type of a userdata; "": userdata, as they do where it is nil.
 	TypeName func(ud *lua.LUserData) string
-	// Weigh begins a measuring of live memory: it gives what tells the bytes that hang on userdata, and those that the
-	// state has beside them. nil: there are none.
-	Weigh func() (of func(ud *lua.LUserData) int64, beside int64)
+	// Weigh begins a measuring of live memory: it tells what the state has beside Lua's values, and gives what tells
+	// what hangs on userdata. nil: there is none.
+	Weigh func(m *Measure) (behind func(ud *lua.LUserData))
 	// SyntaxHint is what a host adds to the text of a syntax error, or "". nil: nothing.
 	SyntaxHint func(err *SyntaxError) string
 	// Condition sees a userdata that is a condition of the running line: the operand of if, while, until, not, and the
@@ -53,9 +53,9 @@ type State struct {
 	Folds
 	Freezer
 	threads
+	maker
 
 	opt      Options
-	meter    *meter // nil: there are no limits
 	patterns map[patternKey]*pattern
 
 	passing map[uintptr]bool              // what Passes says yes to
@@ -64,18 +64,22 @@ type State struct {
 	embedded embedded
 }
 
+// startRegisters is how many registers a thread has room for at first.
+const startRegisters = 1 << 10
+
 // maxCalls is how deep Lua functions may call each other, as Lua 5.1's LUAI_MAXCALLS.
 const maxCalls = 20000
 
 // New opens a state with Lua's standard library.
 func New(opt Options) *State {
-	L := lua.NewState(lua.Options{SkipOpenLibs: true, IncludeGoStackTrace: false, RegistrySize: 1 << 10,
+	L := lua.NewState(lua.Options{SkipOpenLibs: true, IncludeGoStackTrace: false, RegistrySize: startRegisters,
 		RegistryGrowStep: 1 << 12, RegistryMaxSize: 1 << 22, CallStackSize: maxCalls, MinimizeStackMemory: true})
 	if opt.Stdout == nil {
 		opt.Stdout = os.Stdout
 	}
 	opt.Libraries = opt.Libraries && !opt.Sandbox
 	s := &State{threads: threads{L: L}, opt: opt}
+	s.maker.s = s
 	L.G.Registry.RawSetString(stateKey, &lua.LUserData{Value: s})
 	s.openLibraries()
 	if opt.Limits != (Limits{}) || opt.Sandbox {
@@ -104,12 +108,6 @@ func SetContext(L *lua.LState, ctx context.Context) {
 	}
 }
 
-// Func makes a Lua function of f with upvalues. It runs on the thread that calls it, which may be a coroutine's: s.L is
-// that thread meanwhile. Go's run-time errors in it become Lua errors that say BUG.
-func (s *State) Func(f lua.LGFunction, upvalues ...lua.LValue) *lua.LFunction {
-	return s.L.NewClosure(s.onCaller(f), upvalues...)
-}
-
 // Method sets a field of a table, which may be a module or a metatable, to a function.
 func (s *State) Method(t *lua.LTable, name string, f lua.LGFunction) *lua.LFunction {
 	fn := s.Func(f)
@@ -131,7 +129,11 @@ func (s *State) onCaller(f lua.LGFunction) lua.LGFunction {
 		if s.nested > maxNested {
 			s.raise(fmt.Errorf("%s: Go and Lua functions call each other too deeply", tooDeep))
 		}
-		return f(L)
+		n := f(L)
+		if s.meter != nil {
+			s.meter.texts(L, n)
+		}
+		return n
 	}
 }
 

@@ -2,6 +2,7 @@ package lua51
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -32,6 +33,12 @@ func (s *State) boundStrings() {
 		}
 	})
 	s.bytewise(lib, "reverse", nil)
+	if s.opt.Limits.Memory > 0 { // what they make is charged, as what functions made by Func give
+		for _, name := range []string{"sub", "char"} {
+			s.Method(lib, name, lib.RawGetString(name).(*lua.LFunction).GFunction)
+		}
+		s.L.SetGlobal("tostring", s.Through(s.L.GetGlobal("tostring").(*lua.LFunction).GFunction))
+	}
 	s.limitResults(lib, "byte", "string.byte", func(L *lua.LState) (int, int) {
 		return L.OptInt(2, 1), L.OptInt(3, L.OptInt(2, 1))
 	}, func(L *lua.LState) int { return len(L.CheckString(1)) })
@@ -169,8 +176,12 @@ func captureValue(m *matching, i int) lua.LValue {
 	return lua.LString(m.capture(i))
 }
 
+// matchingBytes is what an iterator of gmatch takes beside its text.
+var matchingBytes = int64(reflect.TypeFor[matching]().Size())
+
 func (s *State) stringGMatch(L *lua.LState) int {
-	m := &matching{pattern: s.pattern(L.CheckString(2), false), text: L.CheckString(1), poll: s.poll}
+	text := L.CheckString(1)
+	m := &matching{pattern: s.pattern(L.CheckString(2), false), text: text, poll: s.poll}
 	at := 0
 	L.Push(s.Func(func(L *lua.LState) int {
 		from, to := m.find(at)
@@ -182,7 +193,7 @@ func (s *State) stringGMatch(L *lua.LState) int {
 			at++
 		}
 		return pushCaptures(L, m, from, to, true)
-	}))
+	}, lua.LString(text), s.Weigh(matchingBytes)))
 	return 1
 }
 

@@ -39,7 +39,7 @@ func countEntries(s *State, lib *lua.LTable, name string) {
 	plain := lib.RawGetString(name).(*lua.LFunction).GFunction
 	s.Method(lib, name, func(L *lua.LState) int {
 		if t, ok := L.Get(1).(*lua.LTable); ok {
-			s.Charge(2*ElementBytes + entryBytes(t, L.Get(2)))
+			s.Charge(ElementBytes + entryBytes(t, L.Get(2)))
 		}
 		return plain(L)
 	})

@@ -125,10 +125,20 @@ func generated(chunk []ast.Stmt, name string) (proto *lua.FunctionProto, err err
 	return proto, err
 }
 
-// clip gives back the room for a thousand instructions that each function was made with.
+// clip gives back the room for a thousand instructions that each function was made with, and has constructors without
+// keys make room for one key: without, the first key of a table makes gopher-lua take room for 32, of 2 KiB.
 func clip(p *lua.FunctionProto) {
 	p.Code = slices.Clone(p.Code)
+	for i, code := range p.Code {
+		if in := decode(code); in.op == lua.OP_NEWTABLE && in.c == 0 {
+			p.Code[i] = code | 1<<9
+		}
+	}
+	p.Constants = slices.Clone(p.Constants)
+	p.FunctionPrototypes = slices.Clone(p.FunctionPrototypes)
 	p.DbgSourcePositions = slices.Clone(p.DbgSourcePositions)
+	p.DbgLocals, p.DbgCalls = slices.Clone(p.DbgLocals), slices.Clone(p.DbgCalls)
+	p.DbgUpvalues = slices.Clone(p.DbgUpvalues)
 	for _, inner := range p.FunctionPrototypes {
 		clip(inner)
 	}

@@ -67,6 +67,14 @@ func NewMetalKernel(cfg KernelConfig) (*MetalKernel, error) {
 	return &MetalKernel{unique.Make(d), names}, nil
 }
 
+// Bytes is about what the declaration takes in memory.
+func (k *MetalKernel) Bytes() int64 {
+	const beside = 400 // with the table of all declarations
+	d := k.decl.Value()
+	n := beside + len(d.name) + len(d.source) + len(d.header) + 2*(len(d.inputs)+len(d.outputs))
+	return int64(n + 16*(len(k.names.in)+len(k.names.out)))
+}
+
 // String is the kernel's name with those of its inputs and outputs.
 func (k *MetalKernel) String() string {
 	return fmt.Sprintf("metal_kernel %s(%s) -> %s", k.decl.Value().name, strings.Join(k.names.in, ", "),
