@@ -3,7 +3,6 @@ package compile
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -56,7 +55,7 @@ type traced struct {
 func (fn *traced) trace(c *tensor.Ctx) (*plan, error) {
 	defer c.Building()()
 	r := &tracer{c: c, export: fn.export, refs: map[tensor.Value]ref{}, known: map[stepKey]int{}, small: map[string]ref{},
-		written: map[*tensor.Node]bool{}, plan: &plan{}}
+		plan: &plan{}}
 	type read struct {
 		x     *tensor.Array
 		axis  int
@@ -96,13 +95,6 @@ func (fn *traced) trace(c *tensor.Ctx) (*plan, error) {
 			return nil, err
 		}
 	}
-	roots := slices.Clone(outs)
-	for _, g := range reads {
-		roots = append(roots, g.x)
-	}
-	if err := r.findWritten(roots); err != nil {
-		return nil, err
-	}
 	for _, x := range outs {
 		at, err := r.record(x)
 		if err != nil {
@@ -140,7 +132,6 @@ type tracer struct {
 	refs     map[tensor.Value]ref
 	known    map[stepKey]int // equal calls
 	small    map[string]ref  // equal constants
-	written  map[*tensor.Node]bool
 	slots    int
 	recorded int
 	export   bool
@@ -152,26 +143,6 @@ type stepKey struct {
 	attrs  any
 	stream *tensor.Stream
 	in     string
-}
-
-// findWritten notes the nodes whose outputs' bytes some call may change, and those calls: none of them is merged with
-// an equal one.
-func (r *tracer) findWritten(roots []*tensor.Array) error {
-	order, err := r.c.Order(roots, func(n *tensor.Node) bool { return !r.trace.Has(n) })
-	if err != nil {
-		return err
-	}
-	for _, n := range slices.Backward(order) {
-		writes := n.MayWrite()
-		if !writes && !(r.written[n] && n.IsView()) {
-			continue
-		}
-		r.written[n] = true
-		for _, v := range n.Inputs() {
-			r.written[v.Node] = true
-		}
-	}
-	return nil
 }
 
 // record adds what x depends on to the plan, in an order in which inputs come first. What x does not depend on is
@@ -219,7 +190,7 @@ func (r *tracer) node(n *tensor.Node) {
 		return
 	}
 	key := stepKey{n.Op(), n.Attrs(), n.Stream(), b.String()}
-	alone := !n.CanMerge() || r.written[n]
+	alone := !n.CanMerge()
 	first, ok := r.known[key]
 	if !ok || alone {
 		first = r.slots
@@ -250,7 +221,7 @@ func (r *tracer) constant(v tensor.Value, x *tensor.Array) ref {
 		r.plan.foreign = true
 	}
 	at := ref{'c', len(r.plan.consts)}
-	if s := v.Spec(); x.State() == tensor.Ready && s.NBytes() <= 64 && !r.written[v.Node] {
+	if s := v.Spec(); x.State() == tensor.Ready && s.NBytes() <= 64 {
 		if bytes, err := x.Bytes(context.Background()); err == nil {
 			key := fmt.Sprintf("%v %x", s, bytes)
 			if old, ok := r.small[key]; ok {

@@ -168,9 +168,8 @@ type contents struct {
 	hash [sha256.Size]byte
 }
 
-// constant is the number of a constant, which is written unless it, or an equal one, has been. One that stands apart is
-// no other one, equal or not.
-func (w *writer) constant(ctx context.Context, x *tensor.Array, apart bool) (int, error) {
+// constant is the number of a constant, which is written unless it, or an equal one, has been.
+func (w *writer) constant(ctx context.Context, x *tensor.Array) (int, error) {
 	if i, ok := w.consts[x.Value()]; ok {
 		return i, nil
 	}
@@ -179,16 +178,14 @@ func (w *writer) constant(ctx context.Context, x *tensor.Array, apart bool) (int
 		return 0, err
 	}
 	key := contents{fmt.Sprint(x.Spec()), sha256.Sum256(b)}
-	if i, ok := w.equal[key]; ok && !apart {
+	if i, ok := w.equal[key]; ok {
 		w.consts[x.Value()] = i
 		return i, nil
 	}
 	i := w.next
 	w.next++
 	w.consts[x.Value()] = i
-	if !apart {
-		w.equal[key] = i
-	}
+	w.equal[key] = i
 	w.write(b)
 	w.pad()
 	w.constText = tensor.AppendInt(appendSpec(w.constText, x.Spec()), int(crc32.Checksum(b, castagnoli)))
@@ -220,14 +217,12 @@ func (w *writer) trace(ctx context.Context, b []byte, t *Trace) ([]byte, error) 
 	b = appendSpecs(b, t.Outputs)
 	g := t.Program.Graph(len(t.Inputs))
 	consts := make([]int, len(g.Consts))
-	writes := func(s compile.Step) bool { return s.Op.MayWrite(s.Attrs) }
-	apart := slices.ContainsFunc(g.Steps, writes) // some call may change the bytes of one
 	var err error
 	for i, x := range g.Consts {
 		if err := ctx.Err(); err != nil {
 			return nil, context.Cause(ctx)
 		}
-		if consts[i], err = w.constant(ctx, x, apart); err != nil {
+		if consts[i], err = w.constant(ctx, x); err != nil {
 			return nil, err
 		}
 	}

@@ -23,7 +23,7 @@ func (k *luaKernel) String() string { return k.k.String() }
 var kernelRows = []row{{
 	name: "fast.metal_kernel",
 	sig: "name:string input_names:any output_names:any source:string header:string? ensure_row_contiguous:bool=true " +
-		"atomic_outputs:bool=false compile_options:table?",
+		"atomic_outputs:bool=false compile_options:table? mutable_inputs:any?",
 	help: "Declares a kernel; calling the result launches it: k{inputs = {x}, template = {{\"T\", x.dtype}, {\"N\", " +
 		"4}}, grid = {n, 1, 1}, threadgroup = {256, 1, 1}, output_shapes = {x}, output_dtypes = {x.dtype}, " +
 		"init_value = nil, verbose = false, constants = {causal = true, [3] = 16}}. The source is the body of a Metal " +
@@ -32,6 +32,9 @@ var kernelRows = []row{{
 		"and a_ndim. The header stands before the function. The grid counts threads. Shapes, grid and " +
 		"threadgroup may be arrays, which stand for their shapes, or functions of the inputs' shapes. Inputs are " +
 		"made row-contiguous unless ensure_row_contiguous = false. atomic_outputs makes outputs atomic<T>. " +
+		"A kernel only reads its inputs, and a write to one is an error, but for those of mutable_inputs = {\"a\"}: of " +
+		"such a one it gets a copy, or its memory where nobody else holds it, as device T*, and what the kernel leaves " +
+		"there is a further result, after the outputs. " +
 		"constants are values for what the header declares with [[function_constant(n)]], by name or by n: true or false " +
 		"for bool, numbers, a table for a vector; a kernel that reaches one without a value fails. " +
 		"compile_options = {math_mode = \"safe\", \"relaxed\" or \"fast\"}. One output is a value, several are " +
@@ -39,6 +42,9 @@ var kernelRows = []row{{
 	call: func(a *args) any {
 		cfg := fast.KernelConfig{Name: a.Text(0), InputNames: a.nameList(1), OutputNames: a.nameList(2), Source: a.Text(3),
 			Header: a.Text(4), Strided: !a.Bool(5), AtomicOutputs: a.Bool(6), MathMode: a.mathMode(7)}
+		if a.Given(8) {
+			cfg.MutableInputs = a.nameList(8)
+		}
 		k, err := fast.NewMetalKernel(cfg)
 		if err != nil {
 			a.s.raise(err)

@@ -50,10 +50,10 @@ func TestErrorsTeach(t *testing.T) {
 			"kernel custom_kernel_mine",
 		kernel + "return tostring(k('" +
 			"uint i = thread_position_in_grid.x; ((device float*)inp)[i] = 1; out[i] = inp[i];', 64))": "" +
-			"kernel mine writes to its input inp through a cast",
+			"mine: source:1:61: error MSL0346: write to 'inp', which is an input: kernels only read those",
 		kernel + "return tostring(k('" +
 			"uint i = thread_position_in_grid.x; const_cast<device int*>(inp)[i]++; out[i] = inp[i];', 64))": "" +
-			"kernel mine writes to its input inp through a cast",
+			"mine: source:1:68: error MSL0346: write to 'inp', which is an input: kernels only read those",
 	} {
 		_, err := s.Run(context.Background(), strings.NewReader("mx.metal.validate(true) "+script), "teach")
 		require.ErrorContains(t, err, want, script)

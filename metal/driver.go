@@ -224,6 +224,9 @@ type ParamInfo struct {
 	Read        bool
 	Write       bool
 	Atomic      bool
+	// ReadOnly says that the source declares it const: the kernel cannot write there, through no pointer. It is an error
+	// of the text where that is seen, and else a fault.
+	ReadOnly bool
 }
 
 // Size is a three-dimensional extent in threads.

@@ -144,7 +144,7 @@ func newPipeline(l *Library, i int, r Reflection) (*Pipeline, error) {
 			if q.Read || q.Atomic {
 				a |= accRead
 			}
-			if q.Write || q.Atomic {
+			if (q.Write || q.Atomic) && !q.ReadOnly {
 				a |= accWrite
 			}
 		}

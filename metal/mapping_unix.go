@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// mapFile maps the first n bytes of a file, which is at least so long. A kernel that writes to its inputs, as a user's
-// may, writes to pages of its own; where the system will not promise memory for those, writing is a fault.
+// mapFile maps the first n bytes of a file, which is at least so long. Nobody is to write there; who does by mistake
+// writes to pages of its own, or faults where the system will not promise memory for those.
 func mapFile(f *os.File, n int) ([]byte, func() error, error) {
 	var b []byte
 	var err error

@@ -35,6 +35,7 @@ type settling struct {
 	early       *error // a batch with the node's first commands leaves their error there, for the last batch
 	kind        settlingKind
 	update      *updateMoves
+	spoils      bool // the last command writes over what it reads, and may be stopped midway
 }
 
 type settlingKind uint8

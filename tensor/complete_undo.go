@@ -283,7 +283,7 @@ func (sn *settling) missed(stop *metal.Interrupted) (bool, error) {
 		if stop.Ran[i] {
 			continue
 		}
-		if stop.Midway >= sn.first && stop.Midway < sn.last && sn.node.MayWrite() {
+		if stop.Midway >= sn.first && stop.Midway < sn.last && sn.spoils {
 			return true, sn.node.runError(&halfWritten{stop.Cause})
 		}
 		return true, nil
@@ -291,13 +291,13 @@ func (sn *settling) missed(stop *metal.Interrupted) (bool, error) {
 	return false, nil
 }
 
-// halfWritten is the error of a kernel that was stopped while it wrote to its inputs.
+// halfWritten is the error of a kernel that was stopped while it wrote over an input.
 type halfWritten struct{ cause error }
 
 // Error says so.
 func (e *halfWritten) Error() string {
-	return "the kernel was stopped while it ran, and it writes its inputs: what they hold now is undefined (" +
-		e.cause.Error() + ")"
+	return "the kernel was stopped while it ran, and it changes an input whose memory it was given: " +
+		"it cannot run again (" + e.cause.Error() + ")"
 }
 
 // Unwrap is why the kernel was stopped.

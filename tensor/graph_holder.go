@@ -56,7 +56,7 @@ func (n *Node) adopt(h *Holder) {
 	epoch := h.epoch.Load()
 	for i := range n.out {
 		n.out[i].reached.Store(epoch)
-		if n.op.view == nil && n.op.updates == 0 {
+		if n.op.view == nil && n.op.starts(n.attrs, i) < 0 {
 			h.pace.made.bytes += n.out[i].spec.NBytes()
 		}
 	}

@@ -212,9 +212,6 @@ func (n *Node) Fixed() bool { return n.op.fixed != nil && n.op.fixed(n.attrs) }
 // CanMerge reports whether two calls with equal attributes and inputs are one.
 func (n *Node) CanMerge() bool { return !n.op.noMerge }
 
-// MayWrite reports whether the call may change its inputs' bytes.
-func (n *Node) MayWrite() bool { return n.op.MayWrite(n.attrs) }
-
 // IsView reports whether the node's outputs may be views of its first input's bytes.
 func (n *Node) IsView() bool { return n.op.view != nil }
 

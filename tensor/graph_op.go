@@ -36,7 +36,6 @@ type Op struct {
 	fills             bool
 	same              bool
 	constant          bool // all derivatives are zero
-	updates           int
 	shape             func(in []Spec, a any, outs []Shape) ([]Shape, error)
 	dtype             func(in []Spec, a any, outs []DType) ([]DType, error)
 	specFrom          func(a any, n int) int
@@ -44,7 +43,7 @@ type Op struct {
 	bounds            func(in []Spec, a any, bounds []int) []int
 	prepare           func(in []Spec, a any) (any, error)
 	fixed             func(a any) bool
-	writes            func(a any) bool
+	updates           func(a any, out int) int
 	covers            func(a any) bool
 	expr              func(a any, in []DType) string
 	reduce            func(a any, in []Spec) ([]int, kernelgen.Reducer, error)
@@ -64,8 +63,33 @@ func (p *Op) Name() string { return p.name }
 // fillsOutputs reports whether the commands of such a call write all of its outputs before they read any of it.
 func (p *Op) fillsOutputs(attrs any) bool { return !p.partial || p.covers != nil && p.covers(attrs) }
 
-// MayWrite reports whether a call with those attributes may change its inputs' bytes.
-func (p *Op) MayWrite(attrs any) bool { return p.writes != nil && p.writes(attrs) }
+// starts returns the input that output i of such a call starts as a copy of, -1 if there is none.
+func (p *Op) starts(attrs any, i int) int {
+	if p.updates == nil {
+		return -1
+	}
+	return p.updates(attrs, i)
+}
+
+// updatesInput reports whether an output of such a call, which has so many, starts as a copy of input in.
+func (p *Op) updatesInput(attrs any, outs, in int) bool {
+	for i := range outs {
+		if p.starts(attrs, i) == in {
+			return true
+		}
+	}
+	return false
+}
+
+// updatesAny reports whether an output of such a call, which has so many, starts as a copy of an input.
+func (p *Op) updatesAny(attrs any, outs int) bool {
+	for i := range outs {
+		if p.starts(attrs, i) >= 0 {
+			return true
+		}
+	}
+	return false
+}
 
 // Package is the import path of the package whose initialisation declared the op.
 func (p *Op) Package() string {
@@ -117,7 +141,7 @@ func (o *OpOf[A]) Define(r Rules[A]) {
 	if err := checkRules(p, r); err != nil {
 		panic(fmt.Sprintf("BUG: op %s: %v", p.name, err))
 	}
-	p.defined, p.noMerge, p.partial, p.sure, p.updates = true, r.NoMerge, r.Partial, r.Sure, r.Updates
+	p.defined, p.noMerge, p.partial, p.sure = true, r.NoMerge, r.Partial, r.Sure
 	p.fills, p.same = r.Fills, r.Same
 	p.shape = func(in []Spec, a any, outs []Shape) ([]Shape, error) { return r.Shape(in, a.(A), outs) }
 	p.dtype = func(in []Spec, a any, outs []DType) ([]DType, error) { return r.DType(in, a.(A), outs) }
@@ -136,8 +160,8 @@ func (o *OpOf[A]) Define(r Rules[A]) {
 	if r.Prepare != nil {
 		p.prepare = func(in []Spec, a any) (any, error) { return r.Prepare(in, a.(A)) }
 	}
-	if r.Writes != nil {
-		p.writes = func(a any) bool { return r.Writes(a.(A)) }
+	if r.Updates != nil {
+		p.updates = func(a any, out int) int { return r.Updates(a.(A), out) }
 	}
 	if r.Covers != nil {
 		p.covers = func(a any) bool { return r.Covers(a.(A)) }
@@ -229,7 +253,7 @@ func checkRules[A comparable](p *Op, r Rules[A]) error {
 		return fmt.Errorf("no DType rule")
 	case executors != 1:
 		return fmt.Errorf("%d executors, want one of Expr, Reduce, View, Run, Host", executors)
-	case r.Updates != 0 && r.Run == nil:
+	case r.Updates != nil && r.Run == nil:
 		return fmt.Errorf("the Updates rule needs Run")
 	case r.Prepare != nil && r.Run == nil:
 		return fmt.Errorf("the Prepare rule needs Run")

@@ -28,9 +28,6 @@ type Rules[A comparable] struct {
 	Bounds func(in []Spec, a A, bounds []int) []int
 	// NoMerge marks an impure op: two calls with equal attributes and inputs are not one.
 	NoMerge bool
-	// Writes says that a call's kernel may change its inputs' bytes: a user's kernel that casts const away. What such
-	// inputs hold is not shared with equal values, and the call is not one with equal ones. Nil: never.
-	Writes func(a A) bool
 
 	// Expr executes an element-wise op of one output: an MSL expression of its operands $0, $1, ..., which have the
 	// MSL types of in and are broadcast against each other; its value is converted to the output's type. Operands
@@ -68,9 +65,10 @@ type Rules[A comparable] struct {
 	// at other shapes must trace again.
 	Fixed func(a A) bool
 
-	// Updates, for an op with Run: output 0 starts as a copy of input Updates-1, and Run changes it in place. Where
-	// that input's buffer has no other reader left, it is taken over and nothing is copied. 0: none.
-	Updates int
+	// Updates, for an op with Run, says of output out which input it starts as a copy of, for Run to change it in place:
+	// an input of its shape and dtype; -1: of none. Where that input's buffer has no other reader left, it is taken over
+	// and nothing is copied. Nil: all start with any contents.
+	Updates func(a A, out int) int
 
 	// Partial says that the op's kernels may leave elements of its outputs unwritten, or read them first: a user's
 	// kernel. Those of other ops write all of their outputs, which may lie in memory that held somebody else's.
@@ -95,6 +93,14 @@ type Rules[A comparable] struct {
 	Formula func(c *Ctx, a A, in []*Array) []*Array
 	// VMap gives the outputs of the op over a batch, and each output's batch axis. Element-wise ops need none.
 	VMap func(g *VMap[A]) (out []*Array, axes []int)
+}
+
+// UpdatesFirst is the Updates rule of an op whose output 0 starts as a copy of input 0.
+func UpdatesFirst[A comparable](_ A, out int) int {
+	if out == 0 {
+		return 0
+	}
+	return -1
 }
 
 // VJP is a call of a vector-Jacobian rule.

@@ -300,7 +300,7 @@ best best_pick(best a, best b) {
 		Run: func(r *tensor.Run, a runAttrs) error { return (*a.Body)(r) },
 	})
 	updateOp.Define(tensor.Rules[runAttrs]{
-		Shape: same[runAttrs], DType: first[runAttrs], Updates: 1,
+		Shape: same[runAttrs], DType: first[runAttrs], Updates: tensor.UpdatesFirst[runAttrs],
 		Run: func(r *tensor.Run, a runAttrs) error { return (*a.Body)(r) },
 	})
 	hostOp.Define(tensor.Rules[hostAttrs]{

@@ -24,7 +24,7 @@ func (h *Holder) noteLazy(n *Node) {
 		h.lazy.Store(l)
 	}
 	l.list = append(l.list, n)
-	if n.op.updates > 0 {
+	if n.op.updatesAny(n.attrs, len(n.out)) {
 		l.updates = append(l.updates, n)
 	}
 }
@@ -37,8 +37,10 @@ func (h *Holder) takeCopied() (bytes int64) {
 		return 0
 	}
 	for _, n := range l.updates {
-		if v, ok := updated(n); ok && v.mayBeRead() {
-			bytes += v.Spec().NBytes()
+		for i := range n.out {
+			if v, ok := updated(n, i); ok && v.mayBeRead() {
+				bytes += v.Spec().NBytes()
+			}
 		}
 	}
 	clear(l.updates)
@@ -46,14 +48,15 @@ func (h *Holder) takeCopied() (bytes int64) {
 	return bytes
 }
 
-// updated is what a lazy node changes in place, if it has that still.
-func updated(n *Node) (v Value, ok bool) {
+// updated is what a lazy node changes in place for output i, if it does and has that still.
+func updated(n *Node, i int) (v Value, ok bool) {
+	from := n.op.starts(n.attrs, i)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.now() != Lazy || n.in == nil {
+	if from < 0 || n.now() != Lazy || n.in == nil {
 		return v, false
 	}
-	return n.in[n.op.updates-1], true
+	return n.in[from], true
 }
 
 // mayBeRead reports whether only a look can tell that the value's handle is garbage, and the value is no constant,

@@ -67,9 +67,6 @@ func (o *order) measure() bool {
 	for u := range p.units {
 		root := &o.tasks[p.units[u].root]
 		op := root.node.op
-		if op.MayWrite(root.node.attrs) { // the order in which it is read and written is the walk's
-			return false
-		}
 		o.view[u] = true
 		o.fixed[u] = op.host != nil // the device is waited for
 		for slot := p.units[u].first; slot >= 0; slot = p.next[slot] {

@@ -30,6 +30,7 @@ type batcher struct {
 	first   int    // its first command in the batch
 	early   *error // of its commands in earlier batches
 	whole   int    // the Unit of its commands
+	spoils  bool   // its last command writes over what it reads, and may be stopped midway
 	wholes  int    // Units so far
 	update  *updateMoves
 }

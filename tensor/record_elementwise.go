@@ -36,7 +36,7 @@ func (rec *recorder) elementwise(members []int32) error {
 		if rec.donate(v, members) {
 			continue
 		}
-		if err := rec.allot(v.Node, 0); err != nil {
+		if err := rec.allot(v.Node, 0, true); err != nil {
 			return err
 		}
 	}

@@ -204,10 +204,10 @@ func (m *allocator) copied(b []byte) (*metal.Buffer, error) {
 	return buf, buf.WriteBytes(0, b)
 }
 
-// allot allocates output i of a node, row-contiguous.
-func (rec *recorder) allot(n *Node, i int) error {
+// allot allocates output i of a node, row-contiguous. Filled says that all of it is written before any of it is read.
+func (rec *recorder) allot(n *Node, i int, filled bool) error {
 	origin := n.origin(i)
-	buf, err := rec.memory.alloc(n.out[i].spec.NBytes(), &origin, n.op.fillsOutputs(n.attrs))
+	buf, err := rec.memory.alloc(n.out[i].spec.NBytes(), &origin, filled)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ func (rec *recorder) reduce(members []int32) error {
 	}
 	out := root.out[0].spec
 	rec.job.bytes.Add(Spec{shape, rec.kernel.specs[0].DType}.NBytes())
-	if err := rec.allot(root, 0); err != nil || out.Shape.Size() == 0 {
+	if err := rec.allot(root, 0, true); err != nil || out.Shape.Size() == 0 {
 		return err
 	}
 	return rec.passes(root.op.name, shape, Operand{out, root.out[0].data})

@@ -14,7 +14,7 @@ import (
 type Run struct {
 	// In are the inputs; those of which only the spec is read have no View. Their strides are not negative.
 	In []Operand
-	// Out are the outputs: allocated, row-contiguous, with any contents; with Rules.Updates output 0 holds the
+	// Out are the outputs: allocated, row-contiguous, with any contents; those that Rules.Updates names hold an
 	// input's elements.
 	Out []Operand
 	// Prepared is what the Prepare rule gave.
@@ -145,11 +145,13 @@ func (rec *recorder) runRule(t *task) error {
 		r.In[i] = o
 	}
 	for i := range n.out {
-		if i == 0 && n.op.updates > 0 {
-			if err := rec.update(t, r); err != nil {
-				return err
-			}
-		} else if err := rec.allot(n, i); err != nil {
+		var err error
+		if from := n.op.starts(n.attrs, i); from >= 0 {
+			err = rec.update(t, r, i, from)
+		} else {
+			err = rec.allot(n, i, n.op.fillsOutputs(n.attrs))
+		}
+		if err != nil {
 			return err
 		}
 		r.Out[i] = Operand{n.out[i].spec, n.out[i].data}
@@ -161,38 +163,54 @@ func (rec *recorder) runRule(t *task) error {
 	return n.op.run(r, n.attrs)
 }
 
-// update makes output 0 a copy of the input that the op changes in place, or its storage where nothing else reads
+// update makes output out a copy of input from, which the op changes in place, or its storage where nothing else reads
 // it.
-func (rec *recorder) update(t *task, r *Run) error {
+func (rec *recorder) update(t *task, r *Run, out, from int) error {
 	n := t.node
-	i := n.op.updates - 1
-	if i >= t.from || !r.In[i].Shape.Equal(n.out[0].spec.Shape) {
+	if from >= t.from || !r.In[from].Shape.Equal(n.out[out].spec.Shape) {
 		return errors.New("BUG: Updates names an input of another shape")
 	}
-	v, o := t.in[i], r.In[i]
+	v, o := t.in[from], r.In[from]
 	st := o.owner
-	rec.batcher.update = nil
 	if profile.Load() != nil {
-		rec.batcher.update = &updateMoves{changed: o.NBytes()}
+		if rec.batcher.update == nil {
+			rec.batcher.update = &updateMoves{}
+		}
+		rec.batcher.update.changed += o.NBytes()
 	}
-	if st != nil && !rec.plan.single && o.RowContiguous() && o.OffsetBytes == 0 && o.DType == n.out[0].spec.DType &&
-		o.buf.Len() == max(o.NBytes(), leastBuffer) && st.users.Load() == 1 && rec.lastRead(v, []int32{n.slot}) &&
-		st.writable(rec.s) && rec.maySpend(v) {
-		o.buf.SetOrigin(n.origin(0))
-		rec.setData(n, 0, View{buf: o.buf, owner: st, Strides: o.Shape.Strides()})
+	if st != nil && !rec.plan.single && o.RowContiguous() && o.OffsetBytes == 0 && o.DType == n.out[out].spec.DType &&
+		o.buf.Len() == max(o.NBytes(), leastBuffer) && st.users.Load() == 1 && t.readsOnce(v) &&
+		rec.lastRead(v, []int32{n.slot}) && st.writable(rec.s) && rec.maySpend(v) {
+		o.buf.SetOrigin(n.origin(out))
+		rec.setData(n, out, View{buf: o.buf, owner: st, Strides: o.Shape.Strides()})
 		if mem := rec.dev.Memory(); mem.Active > mem.Limit/2 && rec.batcher.batch != nil {
 			rec.batcher.commit(false) // its memory cannot come back while the unit is recorded
 		}
-		rec.batcher.indivisible()
+		if n.op.partial {
+			rec.batcher.spoils = true // it may never end, so it is not to run to its end
+		} else {
+			rec.batcher.indivisible()
+		}
 		return nil
 	}
-	if err := rec.allot(n, 0); err != nil {
+	if err := rec.allot(n, out, true); err != nil {
 		return err
 	}
 	if u := rec.batcher.update; u != nil {
-		u.copied = o.NBytes()
+		u.copied += o.NBytes()
 	}
-	return rec.copyTo(Operand{n.out[0].spec, n.out[0].data}, o)
+	return rec.copyTo(Operand{n.out[out].spec, n.out[out].data}, o)
+}
+
+// readsOnce reports whether only one input of the task is the value.
+func (t *task) readsOnce(v Value) bool {
+	reads := 0
+	for _, r := range t.reads() {
+		if r == v {
+			reads++
+		}
+	}
+	return reads == 1
 }
 
 // dispatch binds arguments and encodes a launch.

@@ -19,6 +19,7 @@ func (rec *recorder) recordUnit(u unit) {
 	}
 	rec.batcher.first, rec.batcher.early, rec.batcher.whole = rec.batcher.commands(), nil, 0
 	rec.batcher.update = nil
+	rec.batcher.spoils = false
 	err := rec.seg.tasks[members[0]].node.failure()
 	if err == nil {
 		root := &rec.seg.tasks[members[len(members)-1]]
@@ -146,7 +147,7 @@ func (rec *recorder) await(t *task) error {
 func (rec *recorder) finish(t *task, err error) {
 	b := rec.batcher.open()
 	sn := settling{task: *t, first: rec.batcher.first, last: rec.batcher.commands(), early: rec.batcher.early,
-		update: rec.batcher.update}
+		update: rec.batcher.update, spoils: rec.batcher.spoils}
 	if err != nil {
 		sn.kind = refused
 	}

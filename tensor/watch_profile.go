@@ -160,13 +160,13 @@ func (p *Profile) addUnit(nodes []settling, took []metal.CommandTime) {
 	for i := range nodes {
 		n, update := nodes[i].node, nodes[i].update
 		for k, v := range nodes[i].reads() {
-			if !inside[v.Node] && !stored[v] && (update == nil || k != n.op.updates-1) {
+			if !inside[v.Node] && !stored[v] && (update == nil || !n.op.updatesInput(n.attrs, len(n.out), k)) {
 				stored[v] = true
 				by.Bytes += v.Spec().NBytes()
 			}
 		}
+		by.Bytes += written(n, n == root, update != nil)
 		if update == nil {
-			by.Bytes += written(n, n == root)
 			continue
 		}
 		by.Bytes += update.bytes()
@@ -180,12 +180,13 @@ func (p *Profile) addUnit(nodes []settling, took []metal.CommandTime) {
 	p.add(key, by)
 }
 
-// written is how many bytes of outputs a node has stored, or of all where that is known.
-func written(n *Node, all bool) (bytes int64) {
+// written is how many bytes of outputs a node has stored, or of all where that is known; but for those that it changes
+// in place, if they are counted apart.
+func written(n *Node, all, apart bool) (bytes int64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for i := range n.out {
-		if o := &n.out[i]; all || o.data.buf != nil {
+		if o := &n.out[i]; (all || o.data.buf != nil) && !(apart && n.op.starts(n.attrs, i) >= 0) {
 			bytes += o.spec.NBytes()
 		}
 	}

@@ -58,6 +58,7 @@ func Reflect(k *kir.Kernel) metal.Reflection {
 		r.Params = append(r.Params, metal.ParamInfo{
 			Name: p.Name, Index: p.Index, Threadgroup: p.Space == kir.Threadgroup, Constant: p.Space == kir.Constant,
 			ElemSize: p.ElemSize, MinBytes: int64(p.MinBytes), Read: p.Read, Write: p.Write, Atomic: p.Atomic,
+			ReadOnly: p.ReadOnly,
 		})
 	}
 	return r

@@ -69,18 +69,21 @@ func swapWord[T word](p unsafe.Pointer, new T) T {
 
 // eachAtomic calls op with the address of every active lane, in lane order; it returns after the first fault.
 func eachAtomic(f *frame, in *inst, size uint64, op func(i int, p unsafe.Pointer)) {
-	ptrs := at[uint64](f, in.a)
-	if f.shadow != nil && !f.shadow.check(f, in, ptrs, size, launch.Atomic, nil) {
+	ptrs, acc := at[uint64](f, in.a), launch.Atomic
+	if in.op == kir.AtomicLoad {
+		acc = launch.AtomicRead
+	}
+	if f.shadow != nil && !f.shadow.check(f, in, ptrs, size, acc, nil) {
 		return
 	}
 	for m := f.mask; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m) % lanes
-		p := f.resolve(in, i, ptrs[i], size, launch.Atomic)
+		p := f.resolve(in, i, ptrs[i], size, acc)
 		if p == nil {
 			return
 		}
 		if uintptr(p)&uintptr(size-1) != 0 {
-			f.badAccess(in, ptrs[i], size, launch.Atomic)
+			f.badAccess(in, ptrs[i], size, acc)
 			return
 		}
 		op(i, p)

@@ -15,6 +15,8 @@ type object struct {
 	size   uint64 // bytes a lane may touch
 	stride uintptr
 	space  kir.Space
+	// write is the space that pointers must be of that it is written through: noSpace if it is read-only.
+	write kir.Space
 }
 
 // strictAlign says that unaligned plain accesses may trap here; they then go byte by byte.
@@ -78,7 +80,7 @@ func store[T unsignedInt](f *frame, in *inst) {
 				return
 			}
 			o = f.objs[ob]
-			if o.space != in.space {
+			if o.write != in.space {
 				f.badAccess(in, q, size, launch.Write)
 				return
 			}
@@ -131,7 +133,7 @@ func (f *frame) resolve(in *inst, i int, q, size uint64, acc launch.AccessKind) 
 		return nil
 	}
 	o := &f.objs[ob]
-	if o.space != in.space {
+	if o.space != in.space || acc.Writes() && o.write != in.space {
 		f.badAccess(in, q, size, acc)
 		return nil
 	}

@@ -231,9 +231,9 @@ func (r *races) ordered(a *touch) bool {
 	for j := range a.now {
 		c := r.cell(f, a.ob, memory, a.off+uint64(j))
 		harmless := a.acc == launch.Write && a.now[j] == a.v[j]
-		writes := a.acc == launch.Write || a.acc == launch.Atomic && a.in.op != kir.AtomicLoad
+		writes := a.acc.Writes()
 		far, did := uint8(0), ""
-		if a.acc != launch.Atomic && (c.atomic&wrote != 0 || writes && !harmless) {
+		if !a.acc.IsAtomic() && (c.atomic&wrote != 0 || writes && !harmless) {
 			far, did = r.apart(t, c.atomic, me), "touched by an atomic operation"
 		}
 		if far == 0 && !harmless {

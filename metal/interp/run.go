@@ -174,17 +174,20 @@ func (g *group) objects() {
 		}
 		return unsafe.Add(unsafe.Pointer(&g.mem[0]), off)
 	}
-	g.objs = append(g.objs[:0], object{space: noSpace})
+	g.objs = append(g.objs[:0], object{space: noSpace, write: noSpace})
 	for i, p := range k.Params {
 		b := r.buffers[i]
-		o := object{space: p.Space, size: uint64(len(b)), base: unsafe.Pointer(unsafe.SliceData(b))}
+		o := object{space: p.Space, write: p.Space, size: uint64(len(b)), base: unsafe.Pointer(unsafe.SliceData(b))}
+		if p.ReadOnly {
+			o.write = noSpace
+		}
 		if p.Space == kir.Threadgroup {
 			o.base, o.size = tg(r.tgParams[i], r.tgSizes[i]), uint64(r.tgSizes[i])
 		}
 		g.objs = append(g.objs, o)
 	}
 	for i, q := range k.Regions {
-		o := object{space: q.Space, size: uint64(q.Size)}
+		o := object{space: q.Space, write: q.Space, size: uint64(q.Size)}
 		switch q.Space {
 		case kir.Constant:
 			o.base = unsafe.Pointer(unsafe.SliceData(q.Data))

@@ -19,21 +19,24 @@ type shadow struct {
 func newShadow(p *Executable) *shadow { return &shadow{races: newRaces(p)} }
 
 // check notes the accesses of one instruction, before it runs; it returns false after recording a fault. Pointers that
-// are out of range are left to the access itself. v holds what a write stores, lane after lane. It is stored lane by
-// lane here already, so that each lane finds what those before it left.
+// are out of range, and writes to what is read-only, are left to the access itself. v holds what a write stores, lane
+// after lane. It is stored lane by lane here already, so that each lane finds what those before it left.
 //
 //go:norace
 func (s *shadow) check(f *frame, in *inst, p *[lanes]uint64, size uint64, acc launch.AccessKind, v []byte) bool {
-	if acc == launch.Atomic {
+	if acc.IsAtomic() {
 		defer s.met(f, in)
 	}
 	for m := f.mask; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m) % lanes
 		ob, off := kir.PtrObject(p[i]), uint64(kir.PtrOffset(p[i]))
-		if ob >= len(f.objs) || f.objs[ob].space != in.space {
+		if ob >= len(f.objs) {
 			return true
 		}
 		o := &f.objs[ob]
+		if o.space != in.space || acc.Writes() && o.write != in.space {
+			return true
+		}
 		if off > o.size || o.size-off < size {
 			return true
 		}

@@ -152,6 +152,9 @@ func compare(c *kerneltest.Case, variants []jit.Options) error {
 	}
 	defer func() { fences <- f }()
 	want, err := execute(c, k, ref.NewRun, clones(start))
+	if d := changedInput(k, start, want); d != "" {
+		return fmt.Errorf("interp: %s (%v)", d, err)
+	}
 	var fault *launch.Fault
 	if err != nil && !errors.As(err, &fault) {
 		return fmt.Errorf("%w: interp: %w", errText, err)
@@ -162,6 +165,9 @@ func compare(c *kerneltest.Case, variants []jit.Options) error {
 			return fmt.Errorf("%s: %w", label(o), err)
 		}
 		got, err := execute(c, k, p.NewRun, f.place(c.Seed, start))
+		if d := changedInput(k, start, got); d != "" {
+			return fmt.Errorf("%s: %s (%v)", label(o), d, err)
+		}
 		if fault != nil {
 			if f := (*launch.Fault)(nil); !errors.As(err, &f) {
 				return fmt.Errorf("%s: %v, want a fault like %w", label(o), err, fault)
@@ -176,6 +182,17 @@ func compare(c *kerneltest.Case, variants []jit.Options) error {
 		}
 	}
 	return nil
+}
+
+// changedInput says which input a kernel has changed, however it ended.
+func changedInput(k *kir.Kernel, start, after [][]byte) string {
+	before, _ := kerneltest.Bind(k, start)
+	for i, p := range k.Params {
+		if p.ReadOnly && !bytes.Equal(before[i], after[i]) {
+			return "the input " + p.Name + " has changed"
+		}
+	}
+	return ""
 }
 
 // difference describes the first difference of two sets of buffers.

@@ -104,7 +104,10 @@ func (g *group) launch() {
 	table[0] = block.Object{}
 	params := uint64(lay.ThreadgroupBytes)
 	for i, p := range k.Params {
-		o := block.Object{Step: 1, Space: 1 + uint32(p.Space)}
+		o := block.Object{Step: 1, Space: 1 + uint32(p.Space), Write: 1 + uint32(p.Space)}
+		if p.ReadOnly {
+			o.Write = 0
+		}
 		if p.Space == kir.Threadgroup {
 			o.Base, o.Len = tg+params, uint64(r.plan.Lengths[i])
 			params += uint64(block.Align(r.plan.Lengths[i], 16))
@@ -114,7 +117,7 @@ func (g *group) launch() {
 		table[1+i] = o
 	}
 	for i, q := range k.Regions {
-		o := block.Object{Len: uint64(q.Size), Step: 1, Space: 1 + uint32(q.Space)}
+		o := block.Object{Len: uint64(q.Size), Step: 1, Space: 1 + uint32(q.Space), Write: 1 + uint32(q.Space)}
 		switch q.Space {
 		case kir.Constant:
 			o.Base = addressOf(q.Data)
@@ -122,7 +125,7 @@ func (g *group) launch() {
 			o.Base = tg + uint64(lay.RegionOffset[i])
 		case kir.Thread:
 			o.Base = uint64(lay.RegionOffset[i])
-			o.Step, o.Lane = uint32(lay.RegionStep[i]), uint64(lay.RegionLane[i])
+			o.Step, o.Lane = uint32(lay.RegionStep[i]), uint32(lay.RegionLane[i])
 		}
 		table[1+len(k.Params)+i] = o
 	}

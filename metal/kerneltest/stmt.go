@@ -322,10 +322,10 @@ func (g *generator) matrix(x string) {
 	g.scope = append(g.scope, local{name: x, typ: "float"})
 }
 
-// stray is an access that may be out of range.
+// stray is an access that may be out of range, or a write that may reach an input.
 func (g *generator) stray() {
 	i := g.expr("int", 2)
-	switch g.n(7) {
+	switch g.n(10) {
 	case 0:
 		g.line("oi[%s ? gid * %d : uint(%s) | 1 << 20] = 1;", g.expr("bool", 1), slots, i)
 	case 1:
@@ -344,5 +344,12 @@ func (g *generator) stray() {
 	case 6:
 		g.line("atomic_fetch_add_explicit((device atomic_uint *)((device char *)au + ((0 + %s) & 79)), 1u, "+
 			"memory_order_relaxed);", i)
+	case 7:
+		g.line("*(gi[%s & 255] > 31 ? (device int *)gw + (%s & 255) : oi + gid * %d) = 1;", g.index(256), i, slots)
+	case 8:
+		g.line("{ device int *w[2] = {oi + gid * %d, (device int *)gs}; *w[gb[%s & 255] & 1] = 3; }", slots, i)
+	case 9:
+		g.line("atomic_fetch_add_explicit(gi[tid & 255] > 31 ? (device atomic_uint *)gw + 4 : au + 1, 1u, " +
+			"memory_order_relaxed);")
 	}
 }

@@ -91,7 +91,10 @@ type Param struct {
 	// MinBytes is the least length a binding must have: the structure's size for a reference parameter, else 0.
 	MinBytes            int
 	Read, Write, Atomic bool
-	Part                bool // as Region.Part, of its elements
+	// ReadOnly says that the source declares it const: a write there is a fault, through whatever pointer. Loads are
+	// allowed, atomic ones too.
+	ReadOnly bool
+	Part     bool // as Region.Part, of its elements
 }
 
 // Var is a scalar mutable variable; it has no address.
@@ -128,7 +131,8 @@ type Block struct {
 // A pointer is 64 bits wide: the high 16 bits name the memory object within its space (Params count from 1 in their
 // order;
 // Regions follow: object 1+len(Params)+i is Regions[i]), the low 48 bits are a signed byte offset. Null is 0.
-// Loads and stores whose bytes are not inside the object fail the dispatch with the object's name, the index and Pos.
+// Loads and stores whose bytes are not inside the object, and stores to a ReadOnly Param, fail the dispatch with the
+// object's name, the index and Pos.
 // Two pointers compare by their 64 bits; PtrDiff of pointers into different objects subtracts their low 48 bits.
 type Instr struct {
 	Op   Op

@@ -47,7 +47,7 @@ func printKernel(b *strings.Builder, k *Kernel, files []string) {
 		for _, f := range []struct {
 			set  bool
 			name string
-		}{{p.Read, "read"}, {p.Write, "write"}, {p.Atomic, "atomic"}} {
+		}{{p.Read, "read"}, {p.Write, "write"}, {p.Atomic, "atomic"}, {p.ReadOnly, "const"}} {
 			if f.set {
 				b.WriteString(" " + f.name)
 			}

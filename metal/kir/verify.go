@@ -101,6 +101,9 @@ func (v *verifier) declarations() {
 		if p.Space == Constant && (p.Write || p.Atomic) {
 			v.errorf("param %d %q is constant but written", i, p.Name)
 		}
+		if p.ReadOnly && (p.Write || p.Space == Threadgroup) {
+			v.errorf("param %d %q is read-only, but written or of threadgroup memory", i, p.Name)
+		}
 	}
 	for i, x := range k.Vars {
 		if x.Type == Void || x.Type >= numTypes {

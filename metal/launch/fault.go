@@ -47,11 +47,20 @@ type AccessKind uint8
 const (
 	Read AccessKind = iota
 	Write
-	Atomic
+	AtomicRead // an atomic operation that only reads
+	Atomic     // any other one
 )
 
 // String is the access in messages.
-func (k AccessKind) String() string { return [...]string{"read", "write", "atomic access"}[k] }
+func (k AccessKind) String() string {
+	return [...]string{"read", "write", "atomic access", "atomic access"}[k]
+}
+
+// Writes reports whether the access may change memory.
+func (k AccessKind) Writes() bool { return k == Write || k == Atomic }
+
+// IsAtomic reports whether it is an atomic operation's.
+func (k AccessKind) IsAtomic() bool { return k >= AtomicRead }
 
 // Access is a memory access that must not happen.
 type Access struct {
@@ -64,12 +73,14 @@ type Access struct {
 }
 
 // Fault says what is wrong with the access: there is no such object, it is in another address space than the
-// pointer's, the bytes are not inside it, or else the address of an atomic is not aligned. Every executor's faults are
-// made here, so that they read the same.
+// pointer's, it is read-only and written, the bytes are not inside it, or else the address of an atomic is not aligned.
+// Every executor's faults are made here, so that they read the same.
 func (a Access) Fault() *Fault {
 	space, _ := a.Instr.Args[0].Type.Space()
 	size, acc := a.Instr.Type.Size(), Read
 	switch {
+	case a.Instr.Op == kir.AtomicLoad:
+		acc = AtomicRead
 	case a.Instr.Op.IsAtomic():
 		acc = Atomic
 		if a.Instr.Op == kir.AtomicStore {
@@ -104,9 +115,13 @@ func BadAccess(
 		return f
 	}
 	length := bytes(ob)
+	readOnly := acc.Writes() && f.Param >= 0 && k.Params[f.Param].ReadOnly
 	f.Index, f.Len = FloorDiv(kir.PtrOffset(q), elem), int64(length)/elem
 	off := uint64(kir.PtrOffset(q))
 	switch {
+	case readOnly:
+		f.Msg = fmt.Sprintf("%s of %s[%d], which is an input: kernels only read those, but for mutable_inputs",
+			verb, name, f.Index)
 	case off <= length && length-off >= size:
 		f.Msg = fmt.Sprintf("atomic access is not aligned: byte %d of %s", kir.PtrOffset(q), name)
 	case f.Index >= 0 && f.Index < f.Len: // the access is wider than what is left

@@ -381,7 +381,7 @@ func (em *emitter) finish() {
 		c.compact()
 	}
 	em.k.Renumber()
-	reflectParams(em.k)
+	em.c.checkReadOnly(reflectParams(em.k))
 }
 
 // maxRounds bounds how often a kernel is cleaned: once more after arrays became variables.

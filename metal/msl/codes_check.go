@@ -242,4 +242,9 @@ const (
 	// WrongFunctionConstant is a value for a function constant that the text has not, or that is not of its type.
 	// No example: values are given beside the text.
 	WrongFunctionConstant Code = 345
+	// WritesInput is a write, behind a cast, to what a parameter of the kernel declares const.
+	//
+	// Example:
+	//	kernel void k(device int *x, const device int *y) { *(device int *)y = x[0]; }
+	WritesInput Code = 346
 )

@@ -155,7 +155,7 @@ type compiler struct {
 	link           linkage
 	instantiations []pendingInst
 	asserts        []pendingAssert
-	portable       map[kir.Pos]Pos // under Options.Portable: where convergent operations and loops stand
+	places         map[kir.Pos]Pos // of what is checked in the end: see emit
 	order          []*funcEnt
 	noContract     bool // of the file-scope pragmas so far
 }
@@ -171,8 +171,8 @@ func newCompiler(f *File, opt Options) *compiler {
 		funcTypes: map[*funcEnt]*ctype{},
 		used:      map[*funcEnt]bool{}, overlay: map[*env]*env{}, extraTmpl: map[*tmplInfo][]*TemplateDecl{},
 		extraSpecs: map[*funcEnt][]*funcEnt{}, members: map[memberKey][]memberDef{},
-		portable: map[kir.Pos]Pos{},
-		failed:   map[*funcEnt]int{}, missing: map[string]bool{},
+		places: map[kir.Pos]Pos{},
+		failed: map[*funcEnt]int{}, missing: map[string]bool{},
 	}
 	c.errs = &c.list
 	c.link = linkage{c: c, constants: map[*entity]*functionConstant{}}

@@ -85,8 +85,9 @@ func (em *emitter) emit(in *kir.Instr) operand {
 	if em.c.instrs > maxInstrs {
 		em.c.fatal(TooLarge, em.pos, "the kernel has more than %d instructions once its calls are inlined", maxInstrs)
 	}
-	if em.c.opt.Portable && (in.Op.Convergent() || in.Op == kir.Loop) {
-		em.c.portable[in.Pos] = em.pos
+	if in.Op == kir.Store && in.Args[0].Type == kir.PtrDevice || in.Op.IsAtomic() ||
+		em.c.opt.Portable && (in.Op.Convergent() || in.Op == kir.Loop) {
+		em.c.places[in.Pos] = em.pos
 	}
 	em.blk.Instrs = append(em.blk.Instrs, in)
 	return operand{in: in, ty: in.Type}

@@ -165,6 +165,7 @@ func (b *paramBinder) buffer(p *paramInst, t *ctype) value {
 		kp.Elem = kir.U8
 	}
 	kp.Part = hasParts(e.T)
+	kp.ReadOnly = space == SpaceConstant || space == SpaceDevice && constPointee(e)
 	if t.kind == tRef {
 		kp.MinBytes = e.T.size
 	}
@@ -194,6 +195,14 @@ func (b *paramBinder) buffer(p *paramInst, t *ctype) value {
 		return value{k: vMem, q: e, ptr: ptr}
 	}
 	return g.mem.newLocal(d.Name, p.q, rval(t, ptr))
+}
+
+// constPointee reports whether all that a type describes is const.
+func constPointee(q qtype) bool {
+	for !q.Const && q.T.kind == tArray {
+		q = q.T.elem
+	}
+	return q.Const
 }
 
 // position binds a parameter with a position attribute: a uint or ushort, or a vector of them.

@@ -75,7 +75,7 @@ func checkPortable(c *compiler, k *kir.Kernel) {
 		s.block(k.Body, perThreadgroup, nil)
 	}
 	s.block(k.Body, perThreadgroup, func(in *kir.Instr, here extent) {
-		at := c.portable[in.Pos]
+		at := c.places[in.Pos]
 		switch {
 		case in.Op == kir.Barrier && here < perThreadgroup:
 			c.errorf(DivergentBarrier, at, "not all threads of the threadgroup arrive at this barrier together: "+
@@ -87,7 +87,7 @@ func checkPortable(c *compiler, k *kir.Kernel) {
 	})
 	k.Body.Walk(func(in *kir.Instr) {
 		if w := s.waits[in]; in.Op == kir.Loop && w != nil && w.reads && w.exits && !w.free {
-			c.errorf(WaitsForOthers, c.portable[in.Pos], "this loop ends only when an atomic of device memory says so: "+
+			c.errorf(WaitsForOthers, c.places[in.Pos], "this loop ends only when an atomic of device memory says so: "+
 				"threadgroups must not wait for one another")
 		}
 	})

@@ -87,7 +87,7 @@ func init() {
 			return kit.OneDTypeOf(outs, in[:2]...)
 		},
 		IndicesFrom: afterSecond[dynamicAttrs],
-		Updates:     1,
+		Updates:     tensor.UpdatesFirst[dynamicAttrs],
 		Run:         runDynamicUpdate,
 		VJP: func(g *tensor.VJP[dynamicAttrs]) []*tensor.Array {
 			grads := make([]*tensor.Array, 3)

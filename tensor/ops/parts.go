@@ -50,7 +50,7 @@ func (p partOps[A]) define() {
 			return append(outs, in[0].Shape), kit.CheckBroadcast(in[1].Shape, s)
 		},
 		DType:   kit.OneDType[A],
-		Updates: 1,
+		Updates: tensor.UpdatesFirst[A],
 		Run: func(r *tensor.Run, a A) (err error) {
 			to := r.Out[0]
 			if to.Shape, err = p.shape(r.Out[0].Shape, a); err != nil {

@@ -77,7 +77,7 @@ func init() {
 		Bounds: func(in []tensor.Spec, a scatterAttrs, bounds []int) []int {
 			return gatherBounds(in, a.gatherAttrs, bounds)
 		},
-		Updates: 1,
+		Updates: tensor.UpdatesFirst[scatterAttrs],
 		Run:     runScatter,
 		VJP:     scatterVJP,
 		JVP:     scatterJVP,

@@ -51,13 +51,14 @@ const (
 // Object is an entry of the block's table of objects, by kir's object numbers (0 is null: all zero). Byte off of lane l
 // is at Base + off*Step + l*Lane: Step is 1 and Lane 0 but for Thread regions, whose Base is relative to the frame of
 // the group that runs (Layout.RegionOffset). Space is 1 + the address space: a pointer of another space to the object
-// is a fault.
+// is a fault. Write is Space, or 0 where a write is a fault, too.
 type Object struct {
 	Base  uint64
 	Len   uint64 // bytes
 	Step  uint32
 	Space uint32
-	Lane  uint64
+	Lane  uint32
+	Write uint32
 }
 
 // Offsets in an Object, and its size.
@@ -67,6 +68,7 @@ const (
 	ObjectStep  = 16
 	ObjectSpace = 20
 	ObjectLane  = 24
+	ObjectWrite = 28
 	ObjectBytes = 32
 )
 

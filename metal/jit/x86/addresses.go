@@ -164,6 +164,12 @@ func (s *addresses) isThread(obj int) bool {
 	return r != nil && r.Space == kir.Thread
 }
 
+// refuses reports whether an object is known to be one that a kernel must not write. Such an access is done lane by
+// lane, which finds the fault.
+func (s *addresses) refuses(obj int) bool {
+	return obj > 0 && obj <= len(s.k.Params) && s.k.Params[obj-1].ReadOnly
+}
+
 // objectWord is a word of an object's entry in the block's table.
 func (s *addresses) objectWord(obj int, word int32) amd64.Mem {
 	return inBlock(int32(s.lay.Objects) + int32(obj)*block.ObjectBytes + word)

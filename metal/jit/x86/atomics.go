@@ -63,6 +63,9 @@ func (s *atomics) operation(i *kir.Instr) {
 // atAddress does an atomic where the range of all lanes can be checked at once. It reports whether it could.
 func (s *atomics) atAddress(x *access, k subroutine) bool {
 	a := x.a
+	if k.op != kir.AtomicLoad && s.addr.refuses(a.Object) {
+		return false
+	}
 	if a.Object == 0 || a.Mode == lanes.AccessDynamic || a.Mode == lanes.AccessGather && !s.gath.possible(x, false) {
 		return false
 	}
@@ -102,7 +105,8 @@ func (s *atomics) atAddress(x *access, k subroutine) bool {
 // mergeable reports whether the lanes' operations on one address may be one, as their results are not used: integer
 // operations whose order does not matter.
 func (s *atomics) mergeable(x *access) bool {
-	if x.i.Op != kir.AtomicRMW || x.t.IsFloat() || x.a.Object == 0 || x.a.Mode != lanes.AccessUniform {
+	if x.i.Op != kir.AtomicRMW || x.t.IsFloat() || x.a.Object == 0 || x.a.Mode != lanes.AccessUniform ||
+		s.addr.refuses(x.a.Object) {
 		return false
 	}
 	switch x.i.Mode {

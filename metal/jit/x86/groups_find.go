@@ -125,7 +125,7 @@ func (s *groups) groupable(i *kir.Instr) bool {
 	if i.Op == kir.Load && !s.info.NeedBase[i.ID] && !s.info.NeedVec[i.ID] {
 		return false
 	}
-	if a.Object == 0 || s.addr.isThread(a.Object) {
+	if a.Object == 0 || s.addr.isThread(a.Object) || i.Op == kir.Store && s.addr.refuses(a.Object) {
 		return false
 	}
 	if a.Mode == lanes.AccessUniform {

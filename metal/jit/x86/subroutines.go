@@ -28,6 +28,11 @@ const (
 	subAdd      // scratchPtr[lane] += scale * (index base + table[lane])
 )
 
+// writes reports whether a subroutine that follows pointers may change what they point to.
+func (k subroutine) writes() bool {
+	return k.kind == subStore || k.kind == subAtomic && k.op != kir.AtomicLoad
+}
+
 // subroutines makes the code that accesses of a kind share: it follows the pointers of lanes one after the other. A
 // subroutine is emitted once, after all that calls it.
 type subroutines struct {
@@ -83,7 +88,7 @@ func (s *subroutines) emitFollow(k subroutine) {
 	s.e.gopMem(amd64.And, 8, ptr, amd64.Mem{Base: desc, Disp: descKeep})
 	s.e.gopMem(amd64.Or, 8, ptr, amd64.Mem{Base: desc, Disp: descPut})
 	s.e.storeReg(8, slot, ptr)
-	// The object's entry, and whether it is in the right space.
+	// The object's entry, and whether it is in the right space and may be written.
 	s.e.gop(amd64.Mov, 8, entry, ptr)
 	s.e.gopImm(amd64.Shr, 8, entry, kir.PtrObjectShift)
 	s.e.emit(amd64.Inst{Op: amd64.Cmp, W: 4, A: entry, Imm: int64(s.lay.NumObjects)})
@@ -91,7 +96,11 @@ func (s *subroutines) emitFollow(k subroutine) {
 	s.e.gopImm(amd64.Shl, 4, entry, int64(log2(block.ObjectBytes)))
 	s.e.gopMem(amd64.Lea, 8, entry, amd64.Mem{Base: regBlock, Index: entry, Scale: 1, Disp: int32(s.lay.Objects)})
 	word := func(off int32) amd64.Mem { return amd64.Mem{Base: entry, Disp: off} }
-	s.e.loadReg(4, tmp, word(block.ObjectSpace))
+	space := int32(block.ObjectSpace)
+	if k.writes() {
+		space = block.ObjectWrite
+	}
+	s.e.loadReg(4, tmp, word(space))
 	s.e.emit(amd64.Inst{Op: amd64.Cmp, W: 4, A: tmp, Mem: amd64.Mem{Base: desc, Disp: descSpace}})
 	s.e.jcc(amd64.CondNE, fault)
 	// The range.
@@ -106,7 +115,7 @@ func (s *subroutines) emitFollow(k subroutine) {
 	s.e.loadReg(4, tmp, word(block.ObjectStep))
 	s.e.gop(amd64.IMul, 8, ptr, tmp)
 	s.e.gopMem(amd64.Add, 8, ptr, word(block.ObjectBase))
-	s.e.loadReg(8, tmp, word(block.ObjectLane))
+	s.e.loadReg(4, tmp, word(block.ObjectLane))
 	s.e.gop(amd64.IMul, 8, tmp, lane)
 	s.e.gop(amd64.Add, 8, ptr, tmp)
 	own := s.e.label()

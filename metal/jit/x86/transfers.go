@@ -95,6 +95,8 @@ func (s *transfers) store(i *kir.Instr) {
 	x := s.mem.newAccess(i, i.Args[1].Type)
 	a := x.a
 	switch {
+	case s.addr.refuses(a.Object):
+		s.mem.slowStore(x)
 	case a.Object != 0 && a.Mode == lanes.AccessUniform && !s.addr.isThread(a.Object):
 		s.uniformStore(x)
 	case a.Object != 0 && (a.Mode == lanes.AccessUniform || a.Mode == lanes.AccessOffsets):

@@ -16,9 +16,13 @@ import (
 type KernelConfig struct {
 	Name        string   // a label for messages; kernels are told apart by their content
 	InputNames  []string // the inputs' names in Source
-	OutputNames []string // the outputs' names in Source; at least one
-	Source      string   // the kernel's body in MSL; its signature is generated
-	Header      string   // MSL before the kernel: includes, helper functions, macros
+	OutputNames []string // the outputs' names in Source; at least one unless there are MutableInputs
+	// MutableInputs are those of InputNames that the kernel may change: it gets a copy of such an input, or its own
+	// memory where nobody else holds it, as device T*. What that holds afterwards is a further output of each call, behind
+	// those of OutputNames. Writes to any other input are errors.
+	MutableInputs []string
+	Source        string // the kernel's body in MSL; its signature is generated
+	Header        string // MSL before the kernel: includes, helper functions, macros
 	// Strided hands inputs that are not row-contiguous to the kernel as they are (MLX's ensure_row_contiguous=False);
 	// the body then uses <name>_strides. By default such inputs are copied first.
 	Strided       bool
@@ -35,18 +39,20 @@ type MetalKernel struct {
 // kernelDecl is the content of a declaration: two declarations of the same content are one.
 type kernelDecl struct {
 	name, inputs, outputs, source, header string
+	mutable                               tensor.Ints // which inputs are, in the order of the outputs
 	strided, atomic                       bool
 	mathMode                              metal.MathMode
 }
 
-type kernelNames struct{ in, out []string }
+// kernelNames are those of a declaration; results are out and the mutable inputs.
+type kernelNames struct{ in, out, results []string }
 
 // NewMetalKernel declares a kernel; see KernelConfig. It fails if a name is not an identifier or stands twice.
 func NewMetalKernel(cfg KernelConfig) (*MetalKernel, error) {
 	if cfg.Name == "" {
 		return nil, errors.New("[metal_kernel] name is empty")
 	}
-	if len(cfg.OutputNames) == 0 {
+	if len(cfg.OutputNames)+len(cfg.MutableInputs) == 0 {
 		return nil, fmt.Errorf("[metal_kernel] %s: output_names is empty, a kernel needs at least one output", cfg.Name)
 	}
 	seen := map[string]bool{}
@@ -61,9 +67,22 @@ func NewMetalKernel(cfg KernelConfig) (*MetalKernel, error) {
 			seen[n] = true
 		}
 	}
+	var mutable []int
+	for _, n := range cfg.MutableInputs {
+		i := slices.Index(cfg.InputNames, n)
+		if i < 0 {
+			return nil, fmt.Errorf("[metal_kernel] %s: mutable_inputs has %q, which is none of the inputs %s", cfg.Name, n,
+				strings.Join(cfg.InputNames, ", "))
+		}
+		if slices.Contains(mutable, i) {
+			return nil, fmt.Errorf("[metal_kernel] %s: mutable_inputs has %q twice", cfg.Name, n)
+		}
+		mutable = append(mutable, i)
+	}
 	d := kernelDecl{cfg.Name, strings.Join(cfg.InputNames, ","), strings.Join(cfg.OutputNames, ","), cfg.Source,
-		cfg.Header, cfg.Strided, cfg.AtomicOutputs, cfg.MathMode}
-	names := kernelNames{append([]string(nil), cfg.InputNames...), append([]string(nil), cfg.OutputNames...)}
+		cfg.Header, tensor.MakeInts(mutable), cfg.Strided, cfg.AtomicOutputs, cfg.MathMode}
+	names := kernelNames{slices.Clone(cfg.InputNames), slices.Clone(cfg.OutputNames),
+		slices.Concat(cfg.OutputNames, cfg.MutableInputs)}
 	return &MetalKernel{unique.Make(d), names}, nil
 }
 
@@ -78,7 +97,7 @@ func (k *MetalKernel) Bytes() int64 {
 // String is the kernel's name with those of its inputs and outputs.
 func (k *MetalKernel) String() string {
 	return fmt.Sprintf("metal_kernel %s(%s) -> %s", k.decl.Value().name, strings.Join(k.names.in, ", "),
-		strings.Join(k.names.out, ", "))
+		strings.Join(k.names.results, ", "))
 }
 
 func isIdentifier(s string) bool {
@@ -124,7 +143,7 @@ type KernelCall struct {
 	Threadgroup  Extent // cut to the grid in each dimension, as Metal's dispatchThreads does
 	OutputShapes []OutputShape
 	OutputDTypes []tensor.DType
-	InitValue    *float64 // outputs are filled with it before the launch
+	InitValue    *float64 // outputs are filled with it before the launch, but for mutable inputs
 	// Constants are the values of function constants that the header declares.
 	Constants []Constant
 	// Verbose, if not nil, is given the generated source text at the call.
@@ -163,12 +182,12 @@ type launch struct{ grid, group metal.Size }
 var metalKernelOp = tensor.Declare[kernelAttrs]("metal_kernel")
 
 // Call launches the kernel: the graph's node runs it when its outputs are evaluated. The result has one array for each
-// output name. There is no gradient: wrap the call in a custom_function to give it one.
+// output name, and one for each mutable input. There is no gradient: wrap the call in a custom_function to give it one.
 func (k *MetalKernel) Call(call KernelCall, ctx ...*tensor.Ctx) []*tensor.Array {
 	c := tensor.Call(ctx)
 	attrs, in, err := k.attrs(call)
 	if err != nil {
-		return repeatFail(c, len(k.names.out), err)
+		return repeatFail(c, len(k.names.results), err)
 	}
 	if call.Verbose != nil {
 		specs := make([]tensor.Spec, len(call.Inputs))
@@ -178,8 +197,8 @@ func (k *MetalKernel) Call(call KernelCall, ctx ...*tensor.Ctx) []*tensor.Array 
 		call.Verbose(generate(attrs, specs).text)
 	}
 	out := metalKernelOp.Call(c, attrs, in...)
-	if len(out) != len(k.names.out) {
-		return repeatFail(c, len(k.names.out), out[0].Err())
+	if len(out) != len(k.names.results) {
+		return repeatFail(c, len(k.names.results), out[0].Err())
 	}
 	return out
 }
@@ -307,7 +326,7 @@ func init() {
 		SpecFrom: func(a kernelAttrs, _ int) int { return a.operands },
 		Prepare:  func(in []tensor.Spec, a kernelAttrs) (any, error) { return prepareLaunch(in, a) },
 		Fixed:    kernelFixed,
-		Writes:   kernelWrites,
+		Updates:  kernelUpdates,
 		Partial:  true,
 		Covers:   func(a kernelAttrs) bool { return a.hasInit },
 		Run:      runKernel,
@@ -329,15 +348,30 @@ func kernelShapes(in []tensor.Spec, a kernelAttrs, outs []tensor.Shape) ([]tenso
 		}
 		outs = append(outs, n)
 	}
+	for _, i := range a.decl.Value().mutable.Slice() {
+		outs = append(outs, in[i].Shape)
+	}
 	return outs, nil
 }
 
-func kernelDTypes(_ []tensor.Spec, a kernelAttrs, outs []tensor.DType) ([]tensor.DType, error) {
+func kernelDTypes(in []tensor.Spec, a kernelAttrs, outs []tensor.DType) ([]tensor.DType, error) {
 	var some [8]int
 	for _, code := range a.dtypes.Append(some[:0]) {
 		outs = append(outs, tensor.DType(code))
 	}
+	for _, i := range a.decl.Value().mutable.Slice() {
+		outs = append(outs, in[i].DType)
+	}
 	return outs, nil
+}
+
+// kernelUpdates is the input that output out starts as, of those that the kernel may change.
+func kernelUpdates(a kernelAttrs, out int) int {
+	mutable := a.decl.Value().mutable.Slice()
+	if i := out - len(a.shapes.Slice()); i >= 0 {
+		return mutable[i]
+	}
+	return -1
 }
 
 // kernelFixed reports whether grid or an output's shape is all numbers: a call at other input shapes is then another
@@ -349,20 +383,6 @@ func kernelFixed(a kernelAttrs) bool {
 	for i, d := range a.shapes.Slice() {
 		if f := a.funcs; (f == nil || f.shapes[i] == nil) && d.IsConst() {
 			return true
-		}
-	}
-	return false
-}
-
-// kernelWrites reports whether a kernel may change its inputs, which are pointers to const: to name another pointer its
-// text needs one of these words.
-func kernelWrites(a kernelAttrs) bool {
-	d := a.decl.Value()
-	for _, text := range []string{d.source, d.header} {
-		for _, word := range []string{"device", "const_cast", "decltype", "remove_", "##"} {
-			if strings.Contains(text, word) {
-				return true
-			}
 		}
 	}
 	return false

@@ -12,7 +12,7 @@ import (
 )
 
 // AttrSchema implements tensor.AttrWriter.
-func (kernelAttrs) AttrSchema() string { return "metal_kernel 2" }
+func (kernelAttrs) AttrSchema() string { return "metal_kernel 3" }
 
 // AppendAttr implements tensor.AttrWriter. Of a function of shapes it writes what it gives for these inputs: a file
 // holds no functions.
@@ -25,6 +25,7 @@ func (a kernelAttrs) AppendAttr(b []byte, in []tensor.Spec) ([]byte, error) {
 	for _, n := range []int{flag(d.strided), flag(d.atomic), int(d.mathMode), a.operands, flag(a.hasInit), int(a.init)} {
 		b = tensor.AppendInt(b, n)
 	}
+	b, _ = d.mutable.AppendAttr(b, in)
 	for _, e := range []extentAttr{a.grid, a.group} {
 		b, _ = e.dims.AppendAttr(tensor.AppendInt(b, flag(e.total)), in) // it cannot fail
 	}
@@ -83,8 +84,20 @@ func (a *kernelAttrs) ParseAttr(b []byte) ([]byte, error) {
 			return nil, err
 		}
 	}
-	k, err := NewMetalKernel(KernelConfig{Name: texts[0], InputNames: split(texts[1]), OutputNames: split(texts[2]),
-		Source: texts[3], Header: texts[4], Strided: n[0] != 0, AtomicOutputs: n[1] != 0, MathMode: metal.MathMode(n[2])})
+	var indices tensor.Ints
+	if b, err = indices.ParseAttr(b); err != nil {
+		return nil, err
+	}
+	inputs, mutable := split(texts[1]), []string(nil)
+	for _, i := range indices.Slice() {
+		if i < 0 || i >= len(inputs) {
+			return nil, fmt.Errorf("%s has %s, and its input %d is mutable", texts[0], tensor.Count(len(inputs), "input"), i)
+		}
+		mutable = append(mutable, inputs[i])
+	}
+	k, err := NewMetalKernel(KernelConfig{Name: texts[0], InputNames: inputs, OutputNames: split(texts[2]),
+		MutableInputs: mutable, Source: texts[3], Header: texts[4], Strided: n[0] != 0, AtomicOutputs: n[1] != 0,
+		MathMode: metal.MathMode(n[2])})
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package fast
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unique"
 
@@ -53,7 +54,8 @@ type kernelBind struct {
 type bindKind uint8
 
 const (
-	bindInput bindKind = iota
+	bindInput   bindKind = iota
+	bindMutable          // of is the output
 	bindShape
 	bindStrides
 	bindNDim
@@ -87,8 +89,8 @@ func sourceFor(a kernelAttrs, in []tensor.Spec) kernelSource {
 }
 
 // generate writes the kernel around the body as MLX does: a template if there are template arguments, inputs of fewer
-// than 8 elements in constant memory, inputs without dimensions as references, shapes, strides, ranks and positions
-// where the body names them. #line directives make messages speak of the user's own lines.
+// than 8 elements in constant memory unless they are mutable, inputs without dimensions as references, shapes, strides,
+// ranks and positions where the body names them. #line directives make messages speak of the user's own lines.
 func generate(a kernelAttrs, in []tensor.Spec) kernelSource {
 	d := a.decl.Value()
 	k := kernelSource{entry: "custom_kernel_" + identifier(d.name)}
@@ -98,16 +100,19 @@ func generate(a kernelAttrs, in []tensor.Spec) kernelSource {
 		params = append(params, fmt.Sprintf("  %s [[buffer(%d)]]", decl, len(k.binds)))
 		k.binds = append(k.binds, kernelBind{what, of})
 	}
+	outputs, mutable := split(d.outputs), d.mutable.Slice()
 	for i, name := range split(d.inputs) {
 		s := in[i]
-		space, ref := "device", "*"
-		if s.Shape.Size() < constantElements {
-			space = "constant"
+		what, of, space, ref := bindInput, i, "const device", "*"
+		if n := slices.Index(mutable, i); n >= 0 {
+			what, of, space = bindMutable, len(outputs)+n, "device"
+		} else if s.Shape.Size() < constantElements {
+			space = "const constant"
 		}
 		if len(s.Shape) == 0 {
 			ref = "&"
 		}
-		param(bindInput, i, "const "+space+" "+s.DType.MSL()+ref+" "+name)
+		param(what, of, space+" "+s.DType.MSL()+ref+" "+name)
 		if len(s.Shape) == 0 {
 			continue
 		}
@@ -122,7 +127,7 @@ func generate(a kernelAttrs, in []tensor.Spec) kernelSource {
 		}
 	}
 	dtypes := a.dtypes.Slice()
-	for i, name := range split(d.outputs) {
+	for i, name := range outputs {
 		t := tensor.DType(dtypes[i]).MSL()
 		if d.atomic {
 			t = "atomic<" + t + ">"
@@ -213,6 +218,10 @@ func runKernel(r *tensor.Run, a kernelAttrs) error {
 			return err
 		}
 	}
+	outputs, mutable := r.Out[:len(a.shapes.Slice())], d.mutable.Slice()
+	for i, of := range mutable {
+		inputs[of] = r.Out[len(outputs)+i]
+	}
 	k := sourceFor(a, specs)
 	options := metal.Options{MathMode: d.mathMode, Constants: a.constants.Value()}
 	p, err := r.Kernel(metal.Source{Label: d.name, Text: k.text, Options: options}, k.entry)
@@ -220,7 +229,7 @@ func runKernel(r *tensor.Run, a kernelAttrs) error {
 		return fmt.Errorf("%s: %w", d.name, err)
 	}
 	if a.hasInit {
-		for _, out := range r.Out {
+		for _, out := range outputs {
 			element, err := ops.AppendNumber(nil, a.init.Float(), out.DType)
 			if err != nil {
 				return fmt.Errorf("%s: init_value: %w", d.name, err)
@@ -234,7 +243,7 @@ func runKernel(r *tensor.Run, a kernelAttrs) error {
 	if l.grid.Count() == 0 {
 		return nil
 	}
-	if err := writesInput(r, d, k, p); err != nil {
+	if err := k.check(d, p); err != nil {
 		return err
 	}
 	args := make([]tensor.Arg, len(k.binds))
@@ -248,24 +257,25 @@ func runKernel(r *tensor.Run, a kernelAttrs) error {
 			args[i] = tensor.Const(toInt64(inputs[bind.of].Strides))
 		case bindNDim:
 			args[i] = tensor.Const(int32(len(specs[bind.of].Shape)))
-		case bindOutput:
+		case bindMutable, bindOutput:
 			args[i] = r.Out[bind.of].Only()
 		}
 	}
 	return r.Dispatch(p, l.grid, l.group, args...)
 }
 
-// writesInput says under validation that a kernel writes to an input, which its text can by a cast only: other
-// arrays, and other evaluations, may use the input's memory.
-func writesInput(r *tensor.Run, d kernelDecl, k kernelSource, p *metal.Pipeline) error {
-	if !r.Device().Validating() {
-		return nil
-	}
+// check refuses a pipeline that is not of the generated signature, which a header's macros can change: inputs are const
+// there, so that no write to them goes unnoticed.
+func (k kernelSource) check(d kernelDecl, p *metal.Pipeline) error {
 	params := p.Params()
+	if len(params) != len(k.binds) {
+		return fmt.Errorf("%s: the kernel has %d parameters, its signature %d: the header changes it", d.name, len(params),
+			len(k.binds))
+	}
 	for i, bind := range k.binds {
-		if bind.what == bindInput && params[i].Write {
-			return fmt.Errorf("[validate] kernel %s writes to its input %s through a cast: declare what it writes as an output",
-				d.name, params[i].Name)
+		if bind.what == bindInput && !params[i].ReadOnly {
+			return fmt.Errorf("%s: the header changes what const means in the kernel's signature: its input %s could be "+
+				"written, see mutable_inputs", d.name, params[i].Name)
 		}
 	}
 	return nil
