@@ -113,7 +113,7 @@ const (
 	StopsMidway               // there, and while a kernel runs that is in no Unit
 )
 
-// Result is how a command buffer ended.
+// Result is how a command buffer ended. docs/architecture.md says in section 8 what each way means for arrays.
 type Result struct {
 	// Err is why none of its results counts: the device is lost, or the driver has a fault.
 	Err error

@@ -31,6 +31,11 @@ var cases = []testCase{
 	{name: "gates", run: caseGates},
 	{name: "fault word", run: caseFaultWord},
 	{name: "faults", run: caseFaults},
+	{name: "a fault is one command's", run: caseFaultAlone},
+	{name: "inputs are read-only", run: caseInputs},
+	{name: "views of one buffer", run: caseViews},
+	{name: "stopped", run: caseStopped},
+	{name: "lost", wrap: lose, run: caseLost},
 	{name: "limits", run: caseLimits},
 	{name: "edges of the limits", run: caseEdges},
 	{name: "empty", run: caseEmpty},
@@ -124,6 +129,7 @@ func caseReflection(b *bench) {
 		must.Equal(b.t, n == "n", q.Constant, n)
 		must.Equal(b.t, n != "out", q.Read, n)
 		must.Equal(b.t, n == "out", q.Write, n)
+		must.Equal(b.t, n != "out", q.ReadOnly, n)
 		must.True(b.t, !q.Atomic && !q.Threadgroup, n)
 	}
 	must.Equal(b.t, int64(4), byName["n"].MinBytes, "a reference")

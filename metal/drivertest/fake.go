@@ -24,7 +24,8 @@ type FakeKernel struct {
 }
 
 // Kernel describes a kernel by short words, one a parameter, in the order of their buffer indices: "name:mode", where
-// mode is made of r (reads), w (writes), a (atomic), c (in the constant address space) and t (threadgroup memory).
+// mode is made of r (reads), w (writes), a (atomic), k (const), c (in the constant address space, and const) and t
+// (threadgroup memory).
 func Kernel(name string, body Body, params ...string) FakeKernel {
 	k := FakeKernel{Reflection: metal.Reflection{Name: name, MaxThreads: 1024}, Body: body}
 	buffers, groups := 0, 0
@@ -33,7 +34,7 @@ func Kernel(name string, body Body, params ...string) FakeKernel {
 		has := func(c string) bool { return strings.Contains(mode, c) }
 		p := metal.ParamInfo{
 			Name: n, Index: buffers, ElemSize: 4, Read: has("r"), Write: has("w"), Atomic: has("a"),
-			Constant: has("c"), Threadgroup: has("t"),
+			ReadOnly: has("k") || has("c"), Constant: has("c"), Threadgroup: has("t"),
 		}
 		if p.Threadgroup {
 			p.Index = groups

@@ -23,11 +23,15 @@ func Run(t *testing.T, open func(*testing.T) metal.Driver) {
 type testCase struct {
 	name     string
 	validate []bool // once with each; none means without and with validation
+	wrap     func(metal.Driver) metal.Driver
 	run      func(*bench)
 }
 
 // on runs the case on a driver.
 func (c testCase) on(t tester, drv metal.Driver) {
+	if c.wrap != nil {
+		drv = c.wrap(drv)
+	}
 	d, err := metal.NewDevice(drv, metal.DeviceOptions{})
 	must.NoError(t, err)
 	defer func() { must.NoError(t, d.Close()) }()

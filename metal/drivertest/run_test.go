@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -67,7 +68,7 @@ func model() *Fake {
 			put(a[2], x, math.Float32bits(math.Float32frombits(get(a[0], x))+math.Float32frombits(get(a[1], x))))
 		}
 		return nil
-	}), "a:r", "b:r", "out:w", "n:rc")
+	}), "a:rk", "b:rk", "out:w", "n:rc")
 	add.Params[3].MinBytes = 4
 	turnKernel := Kernel("turn", each(turn), "in:r", "out:w")
 	turnKernel.StaticTG = 1024
@@ -95,7 +96,14 @@ func model() *Fake {
 		Kernel("next", each(func(a [][]byte, _ metal.Command, x, _, _ int) error {
 			put(a[1], x, step(get(a[0], x)))
 			return nil
-		}), "in:r", "out:w"),
+		}), "in:rk", "out:w"),
+		Kernel("change_input", each(func(a [][]byte, _ metal.Command, _, _, _ int) error {
+			if get(a[2], 0) < 4 {
+				return errors.New("change_input: write of in[0], which is an input")
+			}
+			put(a[1], 0, 7)
+			return nil
+		}), "in:rk", "out:w", "way:rc"),
 		Kernel("twice_plus_one", each(func(a [][]byte, _ metal.Command, x, _, _ int) error {
 			put(a[0], x, 2*get(a[0], x)+1)
 			return nil
@@ -138,6 +146,9 @@ func model() *Fake {
 		return nil
 	}
 	f.OnCompile = func(_ context.Context, s metal.Source) error {
+		if strings.Contains(s.Text, "wrong_input") {
+			return errors.New("write to 'in', which is an input")
+		}
 		if strings.Contains(s.Text, "undeclared") {
 			return errors.New("3:12: undeclared_one\n4:16: undeclared_two")
 		}
@@ -248,17 +259,58 @@ func unnoted() wrong {
 	}}
 }
 
+// defect is a wrong driver and the case that finds it.
+type defect struct {
+	defect, finds string
+	driver        func() wrong
+}
+
+// redefine is a driver with another kernel.
+func redefine(k FakeKernel) wrong {
+	f := model()
+	f.Define(k)
+	return wrong{Fake: f}
+}
+
+// defectsOfInputs and of how command buffers end.
+func defectsOfInputs() []defect {
+	return []defect{
+		{"inputs that can be written", "inputs are read-only", func() wrong {
+			return redefine(Kernel("change_input", each(func(a [][]byte, _ metal.Command, _, _, _ int) error {
+				put(a[0], 0, 7)
+				return nil
+			}), "in:rk", "out:w", "way:rc"))
+		}},
+		{"writes of inputs that compile", "inputs are read-only", func() wrong {
+			f := model()
+			f.Define(Kernel("wrong_input", nil, "in:rk", "out:w"))
+			f.OnCompile = nil
+			return wrong{Fake: f}
+		}},
+		{"no notion of const", "views of one buffer", func() wrong {
+			return redefine(Kernel("next", nil, "in:r", "out:w"))
+		}},
+		{"a stop of what has run to its end", "stopped", func() wrong {
+			return wrong{Fake: model(), submit: func(_ *Fake, _ int, cb *metal.CommandBuffer, done func(metal.Result)) {
+				done(metal.Result{Ran: slices.Repeat([]bool{true}, len(cb.Commands())), Midway: -1})
+			}}
+		}},
+		{"one fault for all", "a fault is one command's", func() wrong {
+			return wrong{Fake: model(), submit: func(f *Fake, q int, cb *metal.CommandBuffer, done func(metal.Result)) {
+				f.Submit(q, cb, func(r metal.Result) {
+					if len(r.Failed) > 0 {
+						r = metal.Result{Err: r.Failed[0].Err}
+					}
+					done(r)
+				})
+			}}
+		}},
+	}
+}
+
 // TestSuiteFindsDefects: for each defect, the case named must fail.
 func TestSuiteFindsDefects(t *testing.T) {
-	redefine := func(k FakeKernel) wrong {
-		f := model()
-		f.Define(k)
-		return wrong{Fake: f}
-	}
-	for _, c := range []struct {
-		defect, finds string
-		driver        func() wrong
-	}{
+	for _, c := range append(defectsOfInputs(), []defect{
 		{"no version", "info", func() wrong {
 			return wrong{Fake: model(), info: func(i *metal.Info) { i.Version = "" }}
 		}},
@@ -274,19 +326,19 @@ func TestSuiteFindsDefects(t *testing.T) {
 			return wrong{Fake: f}
 		}},
 		{"input said to be written", "reflection", func() wrong {
-			return redefine(Kernel("add", nil, "a:rw", "b:r", "out:w", "n:rc"))
+			return redefine(Kernel("add", nil, "a:rw", "b:rk", "out:w", "n:rc"))
 		}},
 		{"no 31st buffer", "edges of the limits", func() wrong {
 			return redefine(Kernel("many", nil, "x0:r", "out:w"))
 		}},
-		{"nothing runs", "dispatch", func() wrong { return redefine(Kernel("add", nil, "a:r", "b:r", "out:w", "n:rc")) }},
+		{"nothing runs", "dispatch", func() wrong { return redefine(Kernel("add", nil, "a:rk", "b:rk", "out:w", "n:rc")) }},
 		{"bound ignored", "dispatch", func() wrong {
 			return redefine(Kernel("add", each(func(a [][]byte, _ metal.Command, x, _, _ int) error {
 				if 4*x < len(a[2]) {
 					put(a[2], x, 1)
 				}
 				return nil
-			}), "a:r", "b:r", "out:w", "n:rc"))
+			}), "a:rk", "b:rk", "out:w", "n:rc"))
 		}},
 		{"full threadgroups at the edge", "threadgroup memory", func() wrong {
 			return redefine(Kernel("turn", each(func(a [][]byte, c metal.Command, x, _, _ int) error {
@@ -338,7 +390,7 @@ func TestSuiteFindsDefects(t *testing.T) {
 		}},
 		{"gates that are always open", "gates", gateless},
 		{"faults that no gate knows of", "fault word", unnoted},
-	} {
+	}...) {
 		t.Run(c.defect, func(t *testing.T) {
 			rec, ended := &failures{}, make(chan struct{})
 			go func() {
