@@ -32,7 +32,7 @@ type Options struct {
 	// Threads is how many threads run kernels, 0 for one for each processor. All states share the device: it has the
 	// threads that the first Open asks for, and to ask for others later is an error.
 	Threads int
-	// Seed starts the state's random numbers.
+	// Seed starts the state's random numbers; the states of a Pool get seeds that follow from it.
 	Seed uint64
 	// Libraries opens Lua's io and os libraries and lets scripts load files.
 	Libraries bool
@@ -103,17 +103,54 @@ var ErrLimit = luabind.ErrLimit
 // share the device; a Pool has them ready. Open makes a State; the zero State, and nil, are closed.
 type State struct{ s *luabind.State }
 
-// Array is an n-dimensional array; it may be used by any goroutine.
+// Array is an n-dimensional array. It is computed when its elements are wanted, and may be used by any goroutine; what
+// a script in a sandbox has made is computed in its calls only (Options.TimeLimit). The functions of the packages below
+// tensor/ops take and give arrays too. Its methods for hosts are these:
+//
+//	func (x *Array) Bytes(ctx context.Context) ([]byte, error) // the elements in row-major order, as a copy
+//	func (x *Array) DType() tensor.DType                       // of the elements
+//	func (x *Array) Dim(axis int) (int, error)                 // the size along an axis, a negative one from the end
+//	func (x *Array) Err() error                                // of an array that an op could not make
+//	func (x *Array) Free(c *tensor.Ctx)                        // gives the memory back; later use is an error
+//	func (x *Array) NDim() int                                 // how many dimensions there are
+//	func (x *Array) Shape() tensor.Shape                       // a copy: a []int
+//	func (x *Array) Size() int                                 // how many elements there are
+//	func (x *Array) State() tensor.State                       // how far the computation has come
+//	func (x *Array) String() string                            // dtype and shape; it computes nothing
+//	func (x *Array) Wait(ctx context.Context) error            // for what mx.async_eval was given
 type Array = tensor.Array
 
-// Func is a Go function that scripts can call, see State.Set.
-type Func = luabind.Func
+// Func is a Go function that scripts can call, see State.Set, and a function of Lua's as Go sees it. It takes and gives
+// values as State.Run does. A function of Lua's belongs to its state, and to the goroutine that uses that.
+type Func = func(ctx context.Context, args []any) ([]any, error)
 
-// GoError is the error of a Go function that a script has called, with its place; errors.As finds it in a ScriptError.
+// GoError is the error of a Go function that a script has called, with its place; errors.As finds it in a ScriptError:
+//
+//	type GoError struct {
+//		Function string // its name in Go
+//		File     string // where it is, or where it panicked
+//		Line     int
+//		Err      error // what it returned, or says what it panicked with
+//	}
+//	func (e *GoError) Error() string // what Err says
+//	func (e *GoError) Unwrap() error // Err
 type GoError = luabind.GoError
 
-// ScriptError is a script's error: the message with op, values and line, the value that error was called with, and
-// Lua's traceback.
+// ScriptError is an error that a script did not catch. errors.As finds it in what Run, Call and a Func return:
+//
+//	type ScriptError struct {
+//		Message        string   // with the op, the values and the line
+//		Value          any      // what error was called with, as Run's results are
+//		File           string   // the script's line that raised it, or where a text is no Lua: "" if there is none
+//		Line           int
+//		Column, Length int      // what on the line is wrong, in bytes, where a text is no Lua; Column 0: nobody knows
+//		Traceback      string   // Lua's, innermost call first; "" for what is not a run-time error
+//		Exit           *int     // the status of an os.exit that was called
+//		Go             *GoError // the Go function that the script called and that has failed, if that was it
+//		Cause          error    // ErrLimit, a context's error, an error of the engine; nil: there is none
+//	}
+//	func (e *ScriptError) Error() string // Message
+//	func (e *ScriptError) Unwrap() error // Cause
 type ScriptError = luabind.ScriptError
 
 // Open opens the device, unless that was done before, and a Lua state.
@@ -196,10 +233,18 @@ func (s *State) RunFile(ctx context.Context, path string, args ...any) ([]any, e
 	})
 }
 
-// Set sets a global variable: to nil, a bool, a number of any type, a string, an *Array, a dtype, a Func; to a []byte,
-// which becomes a string; or to slices, maps with keys that are strings or integers, structs (by the names of their
-// exported fields, or of `lua:"name"` tags) and pointers to such, which become tables. What has no counterpart in Lua
-// is an error: integers beyond 2^53 that float64 has not, values that hold themselves.
+// Set sets a global variable: to nil, a bool, a number of any type, a string, an *Array, a dtype, a function; to a
+// []byte, which becomes a string; or to slices, maps with keys that are strings or integers, structs (by the names of
+// their exported fields, or of `lua:"name"` tags) and pointers to such, which become tables. What has no counterpart in
+// Lua is an error: integers beyond 2^53 that float64 has not, values that hold themselves.
+//
+// A function is a Func, or of any type. Then arguments become the types of its parameters, or the call is an error: nil
+// where there are too few; Lua's functions where a function is wanted; tables as slices, maps and structs. A first
+// parameter that is a context is the call's. A last result that is an error is the script's error unless it is nil.
+//
+// Exported methods of a struct, and of the pointer to it, are methods of its table, object:Method(x), for scripts in a
+// sandbox too. They act on the struct, which gets the fields that the script has set, and whose fields the table has
+// afterwards. Where Go gets the table it is the struct, or the pointer, again. String is what tostring gives.
 func (s *State) Set(name string, v any) error {
 	if err := s.enter(context.Background()); err != nil {
 		return fmt.Errorf("[set] %s: %w", name, err)
@@ -250,11 +295,17 @@ func (s *State) toLua(ctx context.Context, vs []any) ([]luabind.Value, error) {
 	return out, nil
 }
 
-// FromSlice makes an array of Go values, copied, in row-major order. Its dtype follows from T; an element count that
-// does not fit the shape gives an array whose Err says so.
+// FromSlice makes an array of Go values, copied, in row-major order; without a shape it has one dimension. Its dtype
+// follows from T; an element count that does not fit the shape gives an array whose Err says so.
 func FromSlice[T ops.Element](v []T, shape ...int) *Array {
+	if shape == nil {
+		shape = []int{len(v)}
+	}
 	return ops.FromSlice(v, shape, tensor.Call(nil)) // its errors name the caller's line
 }
+
+// Scalar makes an array without dimensions of a Go value.
+func Scalar[T ops.Element](v T) *Array { return ops.FromSlice([]T{v}, []int{}, tensor.Call(nil)) }
 
 // ToSlice evaluates an array and gives its elements in row-major order. T must hold the array's dtype: float32 for
 // mx.float32, and so on; of float16 and bfloat16 the script makes one by x:astype(mx.float32). A cancelled ctx stops

@@ -16,6 +16,9 @@ import (
 // changed: globals, fields of libraries and metatables, loaded modules, random numbers, the precision of printing, what
 // compiled functions keep. What states share is the device with its compiled kernels, and what Prepare gives them. Any
 // goroutine may use a Pool.
+//
+// Prepare finds the random numbers of Options.Seed, the same in all states. The n-th state that Get gives then begins
+// with random numbers of its own, those of a seed that Options.Seed and n decide, whatever Prepare has drawn.
 type Pool struct {
 	opt    PoolOptions
 	slots  chan struct{} // one for each state that may be in use; nil: any number
@@ -26,7 +29,8 @@ type Pool struct {
 	ready   []*State
 	used    map[*State]struct{} // states that Get gave
 	making  int
-	version int // of what the states begin with
+	given   uint64 // states that Get gave, all told
+	version int    // of what the states begin with
 	closed  bool
 }
 
@@ -126,9 +130,28 @@ func (p *Pool) Get(ctx context.Context) (*State, error) {
 		p.used = map[*State]struct{}{}
 	}
 	p.used[s] = struct{}{}
+	p.given++
+	seed := seedOf(p.opt.Options.Seed, p.given)
 	p.mu.Unlock()
 	p.fill()
+	if err := luabind.Seed(s.s, seed); err != nil {
+		p.Put(s)
+		return nil, fmt.Errorf("[pool] %w", err)
+	}
 	return s, nil
+}
+
+// seedOf is the seed of the n-th state. Seeds of different numbers and pools are as good as unrelated (splitmix64).
+func seedOf(seed, n uint64) uint64 {
+	mixed := seed
+	for range 2 {
+		mixed += 0x9e3779b97f4a7c15
+		mixed = (mixed ^ mixed>>30) * 0xbf58476d1ce4e5b9
+		mixed = (mixed ^ mixed>>27) * 0x94d049bb133111eb
+		mixed ^= mixed>>31 ^ n
+		n = 0
+	}
+	return mixed
 }
 
 // take is a state that is ready, or a new one.

@@ -100,6 +100,9 @@ func TestPoolStates(t *testing.T) {
 	pool, err := mlxlua.NewPool(t.Context(), mlxlua.PoolOptions{Options: mlxlua.Options{Stdout: io.Discard}, Ready: 2})
 	require.NoError(t, err)
 	defer pool.Close()
+	seeded := open(t, mlxlua.Options{})
+	drawn, err := seeded.Run(t.Context(), "seeded", `mx.random.seed(5) return mx.random.uniform({}):item()`)
+	require.NoError(t, err)
 	for i, source := range []string{`leak = 1`, `string.leak = 1`, `mx.leak = 1`, `getmetatable("").leak = 1`,
 		`package.loaded.leak = 1`, `mx.set_printoptions{precision = 1}`,
 		`setmetatable(_G, {__index = function() return 1 end})`,
@@ -114,11 +117,8 @@ func TestPoolStates(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, []any{nil, nil, nil, nil, nil, true}, out[:6], i)
 			require.Contains(t, out[6], "0.333333", i)
-			fresh, err := mlxlua.Open(mlxlua.Options{})
-			require.NoError(t, err)
-			defer fresh.Close()
-			want, err := fresh.Run(t.Context(), "fresh", `return mx.random.uniform({}):item()`)
-			require.Equal(t, want[0], out[7], i)
+			require.NotContains(t, drawn, out[7], i)
+			drawn = append(drawn, out[7])
 			return err
 		}))
 	}
@@ -431,4 +431,38 @@ func TestThreads(t *testing.T) {
 	s := open(t, mlxlua.Options{Threads: runtime.GOMAXPROCS(0)})
 	_, err = s.Run(t.Context(), "threads", `return mx.ones({3}):sum():item()`)
 	require.NoError(t, err)
+}
+
+// TestPoolSeeds: the n-th user's random numbers follow from the pool's seed and n alone, whoever has prepared the state
+// and what that has drawn; no two users have the same.
+func TestPoolSeeds(t *testing.T) {
+	draw := func(seed uint64, ready int) (out []any) {
+		pool, err := mlxlua.NewPool(t.Context(), mlxlua.PoolOptions{Ready: ready, Options: mlxlua.Options{Seed: seed},
+			Prepare: func(ctx context.Context, s *mlxlua.State) error {
+				_, err := s.Run(ctx, "prepare", `prepared = mx.random.uniform():item() + math.random()`)
+				return err
+			}})
+		require.NoError(t, err)
+		defer pool.Close()
+		prepared := map[any]bool{}
+		for range 6 {
+			require.NoError(t, pool.Do(t.Context(), func(s *mlxlua.State) error {
+				drawn, err := s.Run(t.Context(), "draw", `return prepared, mx.random.uniform():item(), math.random()`)
+				if err == nil {
+					prepared[drawn[0]] = true
+					out = append(out, drawn[1:]...)
+				}
+				return err
+			}))
+		}
+		require.Len(t, prepared, 1)
+		return out
+	}
+	first := draw(1, 1)
+	require.Equal(t, first, draw(1, 4))
+	seen := map[any]bool{}
+	for _, x := range append(first, draw(2, 2)...) {
+		require.False(t, seen[x], "%v is drawn twice", x)
+		seen[x] = true
+	}
 }

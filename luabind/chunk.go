@@ -37,6 +37,17 @@ func RunChunk(ctx context.Context, s *State, c *Chunk, args ...lua.LValue) ([]lu
 	return s.Call(ctx, s.L.NewFunctionFromProto(c.proto), args...)
 }
 
+// Seed has the state's random numbers, those of math.random too, begin with those of a seed, as Options.Seed does.
+func Seed(s *State, seed uint64) error {
+	if err := s.life.enter(context.Background()); err != nil {
+		return err
+	}
+	defer s.life.leave()
+	s.random.Seed(seed)
+	lua51.Seed(s.State, seed)
+	return nil
+}
+
 // SetOutput has the state's print write to w.
 func SetOutput(s *State, w io.Writer) error {
 	if err := s.life.enter(context.Background()); err != nil {

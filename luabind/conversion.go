@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -12,11 +13,12 @@ import (
 )
 
 // ToGo turns a Lua value into a Go value: nil, bool, float64, complex64, string, *tensor.Array, tensor.DType; a table
-// into []any if it has items, else into map[string]any of its names; a Lua function, and what mx.compile and the like
-// give, into a Func, which is for the state's goroutine; an error that pcall gave into what error was called with, or
-// its message; anything else stays a Lua value. A table in many places is one Go value in all of them. A table that
-// holds itself, that has items and names, or keys that are neither, is an error, and so is a done context. Where
-// Limits.Memory is given, what would take more bytes than that if nothing were shared is an error that wraps ErrLimit.
+// into []any if it has items, else into map[string]any of its names, and that of a struct with methods into what Go
+// gave; a Lua function, and what mx.compile and the like give, into a Func, which is for the state's goroutine; an
+// error that pcall gave into what error was called with, or its message; anything else stays a Lua value. A table in
+// many places is one Go value in all of them. A table that holds itself, that has items and names, or keys that are
+// neither, is an error, and so is a done context. Where Limits.Memory is given, what would take more bytes than that
+// if nothing were shared is an error that wraps ErrLimit.
 //
 // In a sandbox, or under limits of time, arrays are computed, under the limits of the call from the host that is under
 // way, or else of this one. So Go gets no array that would take time or memory later.
@@ -202,6 +204,9 @@ func (c *outward) caught(e *luaError, depth int) (any, error) {
 
 // table is a table's list or map, made once.
 func (c *outward) table(t *lua.LTable, depth int) (any, error) {
+	if o, _ := objectOf(t); o != nil {
+		return o.value(c.s, t)
+	}
 	if made, ok := c.tables[t]; ok {
 		if made == nil {
 			return nil, errors.New("the table holds itself: Go's lists and maps are trees")
@@ -365,10 +370,15 @@ func goFunction(s *State, f Func) *lua.LFunction {
 	})
 }
 
-func callGo(ctx context.Context, f Func, args []any) (out []any, err error) {
+func callGo(ctx context.Context, f Func, args []any) ([]any, error) {
+	return callSafely(reflect.ValueOf(f).Pointer(), func() ([]any, error) { return f(ctx, args) })
+}
+
+// callSafely is call, a call of the Go function with its code there, with its errors and panics as errors of that.
+func callSafely(code uintptr, call func() ([]any, error)) (out []any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			e := goError(f, fmt.Errorf("a Go function panicked: %v", p))
+			e := goError(code, fmt.Errorf("a Go function panicked: %v", p))
 			if cause, ok := p.(error); ok {
 				e.Err = fmt.Errorf("a Go function panicked: %w", cause)
 			}
@@ -376,8 +386,12 @@ func callGo(ctx context.Context, f Func, args []any) (out []any, err error) {
 			err = e
 		}
 	}()
-	if out, err = f(ctx, args); err != nil {
-		return nil, goError(f, err)
+	out, err = call()
+	if bad := (badArgument{}); errors.As(err, &bad) {
+		return nil, bad.error
+	}
+	if err != nil {
+		return nil, goError(code, err)
 	}
 	return out, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 
 	lua "github.com/yuin/gopher-lua"
@@ -12,11 +13,11 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
-// ToLua turns a Go value into a Lua value: nil, bools, numbers of every type (complex ones rounded to
-// complex64), strings, *tensor.Array, tensor.DType, Func;
-// []byte, as a string; other slices and arrays, as tables; maps with keys that are strings or integers; structs, as
-// tables of their exported fields by name, or by the name of a `lua:"name"` tag, "-" for none; pointers to any of
-// these. An integer that float64 cannot hold is an error. A slice, map or pointer that occurs in many places is one
+// ToLua turns a Go value into a Lua value: nil, bools, numbers of every type (complex ones rounded to complex64),
+// strings, *tensor.Array, tensor.DType, functions of any type (see anyFunction); []byte, as a string; other slices and
+// arrays, as tables; maps with keys that are strings or integers; structs, as tables of their exported fields by name,
+// or by the name of a `lua:"name"` tag, "-" for none, with their methods; pointers to any of these.
+// An integer that float64 cannot hold is an error. A slice, map or pointer that occurs in many places is one
 // table in all of them; one that holds itself is an error.
 func (s *State) ToLua(v any) (lua.LValue, error) {
 	if err := s.life.hold(context.Background()); err != nil {
@@ -132,15 +133,21 @@ func (c *inward) value(v reflect.Value) (lua.LValue, error) {
 	case reflect.Map:
 		return c.shared(v, 1, c.table)
 	case reflect.Struct:
-		return c.fields(v)
+		p := reflect.New(v.Type())
+		p.Elem().Set(v)
+		return c.fields(p, v.Type())
 	case reflect.Pointer:
 		if v.IsNil() {
 			return lua.LNil, nil
 		}
 		if v.Elem().Kind() == reflect.Struct {
-			return c.shared(v, 1, func(p reflect.Value) (lua.LValue, error) { return c.element(p.Elem()) })
+			return c.shared(v, 1, func(p reflect.Value) (lua.LValue, error) {
+				return c.deeper(func() (lua.LValue, error) { return c.fields(p, p.Type()) })
+			})
 		}
 		return c.element(v.Elem())
+	case reflect.Func:
+		return anyFunction(c.s, v)
 	}
 	return nil, without(v)
 }
@@ -161,20 +168,27 @@ func exactly(v reflect.Value, n lua.LNumber, exact bool) (lua.LValue, error) {
 
 func without(v reflect.Value) error {
 	return fmt.Errorf("a Go value of type %s has no counterpart in Lua: want an array, a dtype, a number, a string, "+
-		"a bool, a Func, or slices, maps and structs of such", v.Type())
+		"a bool, a function, or slices, maps and structs of such", v.Type())
 }
 
 // element turns a value into which another leads.
 func (c *inward) element(v reflect.Value) (lua.LValue, error) {
+	return c.deeper(func() (lua.LValue, error) {
+		if !v.CanInterface() {
+			return nil, without(v)
+		}
+		return c.any(v.Interface())
+	})
+}
+
+// deeper turns what a value leads to.
+func (c *inward) deeper(turn func() (lua.LValue, error)) (lua.LValue, error) {
 	if c.depth == maxDepth {
 		return nil, fmt.Errorf("a Go value is nested deeper than %d levels", maxDepth)
 	}
 	c.depth++
 	defer func() { c.depth-- }()
-	if !v.CanInterface() {
-		return nil, without(v)
-	}
-	return c.any(v.Interface())
+	return turn()
 }
 
 // shared makes the table of a slice, map or pointer, once for all places where it occurs.
@@ -254,31 +268,16 @@ func (c *inward) key(v reflect.Value) (lua.LValue, error) {
 // missing reports whether a field holds no array or no function: a layer's bias, say. An argument that is nil is an
 // error instead, as it is a mistake of the caller's more often than not.
 func missing(field reflect.Value) bool {
-	switch field.Type() {
-	case reflect.TypeFor[*tensor.Array](), reflect.TypeFor[Func]():
-		return field.IsNil()
-	}
-	return false
+	return (field.Type() == typeOfArray || field.Kind() == reflect.Func) && field.IsNil()
 }
 
-// fields is the table of a struct's exported fields. Those of an embedded struct are its own, as in Go, and a field
-// that is nil is nil in Lua.
-func (c *inward) fields(v reflect.Value) (lua.LValue, error) {
+// fields is the table of the exported fields of the struct that p points to, with its methods. Fields of an embedded
+// struct are its own, as in Go, and a field that is nil is nil in Lua. Given is the type of what Go gave: that of the
+// pointer, or of the struct.
+func (c *inward) fields(p reflect.Value, given reflect.Type) (lua.LValue, error) {
+	v := p.Elem()
 	t := c.s.NewTable(0, v.NumField())
-	found := false
-	for _, f := range reflect.VisibleFields(v.Type()) {
-		name := f.Name
-		tag, tagged := f.Tag.Lookup("lua")
-		if tagged {
-			name = tag
-		}
-		if !f.IsExported() || f.Anonymous && !tagged && f.Type.Kind() == reflect.Struct {
-			continue
-		}
-		found = true
-		if tag == "-" {
-			continue
-		}
+	for _, f := range luaFields(v.Type()) {
 		field, err := v.FieldByIndexErr(f.Index)
 		if err != nil {
 			continue // of an embedded pointer that is nil
@@ -290,13 +289,21 @@ func (c *inward) fields(v reflect.Value) (lua.LValue, error) {
 		if err != nil {
 			return nil, under("."+f.Name, err)
 		}
-		if t.RawGetString(name) != lua.LNil {
-			return nil, fmt.Errorf("two fields of a Go value of type %s have the name %s in Lua", v.Type(), quote(name))
+		if t.RawGetString(f.name) != lua.LNil {
+			return nil, fmt.Errorf("two fields of a Go value of type %s have the name %s in Lua", v.Type(),
+				quote(f.name))
 		}
-		t.RawSetString(name, item)
+		t.RawSetString(f.name, item)
 	}
-	if !found {
-		return nil, fmt.Errorf("a Go value of type %s has no counterpart in Lua: it has no exported fields", v.Type())
+	if !exports(v.Type()) && p.NumMethod() == 0 {
+		return nil, fmt.Errorf("a Go value of type %s has no counterpart in Lua: it has no exported fields and no methods",
+			v.Type())
 	}
+	c.object(t, p, given)
 	return t, nil
+}
+
+// exports reports whether a struct has exported fields, whatever their tags say.
+func exports(t reflect.Type) bool {
+	return slices.ContainsFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return f.IsExported() })
 }

@@ -218,10 +218,10 @@ func TestGoValuesInLua(t *testing.T) {
 		"the uint64 18446744073709551615 is no number":        ^uint64(0),
 		".Next: a Go value of type *luabind.settings holds":   loop,
 		"[0]: a Go value of type []interface {} holds itself": list,
-		"keys of type bool":                                              map[bool]int{true: 1},
-		`["c"]: a Go value of type chan int`:                             map[string]any{"c": make(chan int)},
-		"time.Time has no counterpart in Lua: it has no exported fields": time.Now(),
-		"two keys of a Go map are 1 in Lua":                              map[any]any{1: "a", uint8(1): "b"},
+		"keys of type bool":                  map[bool]int{true: 1},
+		`["c"]: a Go value of type chan int`: map[string]any{"c": make(chan int)},
+		"has no counterpart in Lua: it has no exported fields and no methods": struct{ x int }{1},
+		"two keys of a Go map are 1 in Lua":                                   map[any]any{1: "a", uint8(1): "b"},
 		`have the name "x" in Lua`: struct {
 			A int `lua:"x"`
 			B int `lua:"x"`
@@ -230,8 +230,8 @@ func TestGoValuesInLua(t *testing.T) {
 		_, err := s.ToLua(v)
 		require.ErrorContains(t, err, want)
 	}
-	_, err = s.ToLuaAll(t.Context(), []any{1, []any{func() {}}})
-	require.ErrorContains(t, err, "2[0]: a Go value of type func()")
+	_, err = s.ToLuaAll(t.Context(), []any{1, []any{make(chan int)}})
+	require.ErrorContains(t, err, "2[0]: a Go value of type chan int")
 }
 
 // TestCaughtErrors: what pcall gives Go instead of results is what error was called with, or the message.

@@ -1,7 +1,6 @@
 package luabind
 
 import (
-	"reflect"
 	"runtime"
 	"strings"
 )
@@ -20,14 +19,24 @@ func (e *GoError) Error() string { return e.Err.Error() }
 // Unwrap is what the function returned.
 func (e *GoError) Unwrap() error { return e.Err }
 
-// goError is an error of a function.
-func goError(f Func, err error) *GoError {
+// goError is an error of the function with its code there.
+func goError(at uintptr, err error) *GoError {
 	e := &GoError{Err: err}
-	if code := runtime.FuncForPC(reflect.ValueOf(f).Pointer()); code != nil {
+	if code := runtime.FuncForPC(at); code != nil {
 		e.Function = code.Name()
 		e.File, e.Line = code.FileLine(code.Entry())
 	}
 	return e
+}
+
+// functionName is the name of the Go function with its code there, with its package's name alone.
+func functionName(at uintptr) string {
+	code := runtime.FuncForPC(at)
+	if code == nil {
+		return "function"
+	}
+	name := code.Name()
+	return name[strings.LastIndexByte(name, '/')+1:]
 }
 
 // panicked notes where the panic came from that is being recovered.

@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"reflect"
 	"runtime/debug"
 
 	lua "github.com/yuin/gopher-lua"
@@ -45,7 +46,8 @@ type State struct {
 	wired     float64    // the limit of mx.set_wired_limit
 	recording *recording // of mx.metal.start_capture; nil: none is under way
 
-	tracer *lua.LFunction // the message handler of the host's calls
+	tracer    *lua.LFunction               // the message handler of the host's calls
+	goMethods map[reflect.Type]*lua.LTable // of structs of Go that scripts have, by the types of pointers to them
 	// ownMethods is what the methods of the library's classes check self by.
 	ownMethods *lua.LFunction
 	capturer   *capturer // of captures, where none is under way

@@ -36,6 +36,8 @@ var heldCode = map[string]heldValue{
 	"luabind.compiledFunction.held":         {isRoot, "kept for their addresses: nobody looks into them"},
 	"luabind.compiledFunction.recent":       {isRoot, "markers: nobody reads them"},
 	"luabind.State.ownMethods":              {isRoot, "a function of Go's without upvalues"},
+	"luabind.State.goMethods":               {isRoot, "functions of Go's: looks come to them by the objects' tables"},
+	"luabind.goObject.was":                  {isRoot, "fields of a struct of Go's: arrays there have left the scripts"},
 
 	// What is used while nobody looks.
 	"luabind.args.*":               {passing, "what a row is called with is on its stack"},

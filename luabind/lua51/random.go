@@ -7,11 +7,15 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
+// Seed has math.random begin with the numbers of a seed, as Options.Seed does.
+func Seed(s *State, seed uint64) { s.seed(seed) }
+
 // openMathRandom gives the state random numbers of its own, which Options.Seed starts: gopher-lua's are the process's,
 // and its math.randomseed has no effect with this Go.
 func (s *State) openMathRandom() {
 	lib := s.library(lua.MathLibName)
 	source := rand.NewPCG(s.opt.Seed, 0)
+	s.seed = func(n uint64) { source.Seed(n, 0) }
 	numbers := rand.New(source)
 	s.Method(lib, "random", func(L *lua.LState) int {
 		low, high := 1.0, 1.0

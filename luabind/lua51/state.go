@@ -57,6 +57,7 @@ type State struct {
 
 	opt      Options
 	patterns map[patternKey]*pattern
+	seed     func(n uint64) // of math.random
 
 	passing map[uintptr]bool              // what Passes says yes to
 	basic   map[lua.LValueType]lua.LValue // the metatables of types without one for each value
