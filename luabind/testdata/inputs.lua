@@ -82,6 +82,15 @@ local p, q = twice{inputs = {y, y}, grid = {1, 1, 1}, threadgroup = {1, 1, 1}, o
 y = nil
 same(p, {10, 2, 3})
 same(q, {1, 20, 3})
+-- also where nobody else holds it: what the kernel reads beside is what it was
+local spread = mx.fast.metal_kernel{name = "spread", input_names = {"a", "b"}, output_names = {"o"}, mutable_inputs = {"a"},
+  source = "uint i = thread_position_in_grid.x; a[i] = 10; threadgroup_barrier(mem_flags::mem_device); o[i] = b[31 - i];"}
+local function spreads(v)
+  return spread{inputs = {v, v}, grid = {32, 1, 1}, threadgroup = {32, 1, 1}, output_shapes = {{32}},
+    output_dtypes = {mx.float32}}
+end
+p, q = mx.compile(function(v) return spreads(v + 0) end)(mx.ones({32}))
+assert(p:sum():item() == 32 and q:sum():item() == 320)
 -- views of one buffer, as an input and as a mutable one
 local whole = mx.arange(8):astype(mx.float32)
 mx.eval(whole)
