@@ -85,6 +85,11 @@ var compileRows = []row{
 		call: func(a *args) any { compile.Disable(); return nil }},
 	{name: "enable_compile", sig: "", help: "Undoes disable_compile.",
 		call: func(a *args) any { compile.Enable(); return nil }},
+	{name: "set_batch_invariant", sig: "on:bool", help: "Says whether the products that this script builds from now on " +
+		"(matrix products, gathered and packed ones, attention) add up in one order for any number of rows, and " +
+		"gives what was said before. A row of a result then has the same bytes alone and in any batch. Products of " +
+		"more than 16 rows take longer: see performance.md.",
+		call: func(a *args) any { return a.s.looks.holder.SetBatchInvariant(a.Bool(0)) }},
 }
 
 // captures lists the captured arrays and the random key: the inputs beside the arguments.

@@ -22,6 +22,8 @@ type Holder struct {
 	pace  lookPace
 	lazy  atomic.Pointer[lazyNodes] // what nobody may ask for: see buryLazy
 
+	batchInvariant atomic.Bool // see SetBatchInvariant
+
 	limits HolderLimits
 	calls  atomic.Int32 // under way: see Enter
 	owner  metal.Owner  // of its arrays' memory
@@ -50,9 +52,10 @@ const escaped = ^uint64(0)
 // adopt makes the outputs of a new node the holder's, if there is one.
 func (n *Node) adopt(h *Holder) {
 	if h == nil {
+		n.alike = batchInvariant.Load()
 		return
 	}
-	n.holder = h
+	n.holder, n.alike = h, h.batchInvariant.Load()
 	epoch := h.epoch.Load()
 	for i := range n.out {
 		n.out[i].reached.Store(epoch)

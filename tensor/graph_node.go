@@ -46,6 +46,7 @@ type Node struct {
 	mu       sync.Mutex // guards in, rare, taskDone and the outputs' handle, dead and data
 	slot     int32      // its index in seg
 	taskDone bool       // its task reads in no more
+	alike    bool       // its products have one order of sums for all rows: see SetBatchInvariant
 	sure     bool       // nothing behind it may fail, while it is lazy; guarded by schedMu
 	stream   *Stream
 	runs     *Stream // where it runs, once it is claimed: stream, or the default one of that time

@@ -56,11 +56,9 @@ func AccSize(msl string) int { return accSizes[msl] }
 // The limits that choose a spread.
 const (
 	fewElements = 16    // for each output: a thread does them
-	simdRow     = 4096  // a SIMD-group does them
+	simdRow     = 16384 // a SIMD-group does them
 	groupRow    = 65536 // a threadgroup does them
-	manyOutputs = 64    // so many that a SIMD-group each fills the machine
 	laneChunk   = 512
-	fullLanes   = 8192
 	laneBlock   = 4 // elements in a chain, before the tree; 3 additions, within the bound of 2 log2 4
 	rowBlock    = 8
 	lowTree     = 8  // levels of the tree of fewer than 256 chains: a thread clears all that it has
@@ -71,17 +69,17 @@ const (
 )
 
 // FirstPass chooses how to reduce reduced elements to each of outputs; inner says that the innermost axis is among
-// the reduced.
+// the reduced. The number of outputs has no say: a row has the same sum alone and beside others.
 func FirstPass(outputs, reduced int, inner bool, acc string) Pass {
 	p := Pass{Parts: 1, Chunk: max(reduced, 1), Outputs: outputs, Reduced: reduced}
 	split := AccSize(acc) > 0
 	switch {
 	case !inner || reduced < fewElements:
 		p.Spread = Lane
-		if split && reduced > 2*laneChunk && outputs < fullLanes {
+		if split && reduced > 2*laneChunk {
 			p.Chunk = laneChunk
 		}
-	case reduced <= simdRow || outputs >= manyOutputs:
+	case reduced <= simdRow:
 		p.Spread = Simd
 	default:
 		p.Spread = Group

@@ -154,7 +154,7 @@ func runAttention(r *tensor.Run, a attentionAttrs) error {
 		}
 		o.optional = append(o.optional, sinks.Arg())
 	}
-	if queries >= manyQueries && depth > 0 {
+	if !kit.Few(r, queries) && depth > 0 {
 		return attendMany(r, a, o)
 	}
 	return attendFew(r, a, o)

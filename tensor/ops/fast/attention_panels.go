@@ -12,9 +12,6 @@ import (
 //go:embed attention_panels.metal
 var attentionPanelsText string
 
-// manyQueries is the least queries of a head that pay for laying them and the keys out in panels.
-const manyQueries = 16
-
 // manyQueriesVariant chooses a kernel: width is in elements of v's rows for a lane.
 type manyQueriesVariant struct {
 	attentionKind

@@ -108,9 +108,6 @@ func chooseRows(b tensor.Operand, d tensor.DType, rows int) (v gatherVariant, bl
 	return v, (rows + v.rows - 1) / v.rows, columns
 }
 
-// fewRows is the most rows, or columns, of products that read the matrices where they lie.
-const fewRows = 16
-
 func runGatherMM(r *tensor.Run, _ tensor.None) error {
 	last := len(r.Out[0].Shape) - 1
 	batch := r.Out[0].Shape[:last-1]
@@ -128,7 +125,7 @@ func runGatherMM(r *tensor.Run, _ tensor.None) error {
 	}
 	p := &panels.Product{Run: r, DType: r.Out[0].DType, Batch: tensor.Shape{batch.Size()}, Rows: r.Out[0].Shape[last-1],
 		Depth: a.Shape[len(a.Shape)-1], Cols: r.Out[0].Shape[last]}
-	if min(p.Rows, p.Cols) > fewRows && min(p.Depth, a.of, b.of, batch.Size()) > 0 {
+	if !p.Few() && min(p.Depth, a.of, b.of, batch.Size()) > 0 {
 		err = gatherPanels(p, a, b, notes)
 	} else {
 		err = gatherRows(p, batch, a, b, notes)

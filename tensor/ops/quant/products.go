@@ -128,9 +128,6 @@ func productJVP(op *tensor.OpOf[productAttrs]) func(g *tensor.JVP[productAttrs])
 	}
 }
 
-// fewDots is the most rows that are multiplied one by one with words of a packed matrix.
-const fewDots = 8
-
 // dotCols is how many columns of a row a SIMD-group makes at once, as measured: with more of them the registers do not
 // hold what a lane needs.
 func (a quantAttrs) dotCols() int {
@@ -173,7 +170,7 @@ func runProduct(r *tensor.Run, a productAttrs, rows, batch int, at *places) erro
 	}
 	cols := out.Shape[len(out.Shape)-1]
 	v := productVariant{productAttrs: a, T: out.DType, ACC: kit.Accumulator(out.DType), rows: 4}
-	v.dots = a.Transpose && rows <= fewDots && rows*batch <= math.MaxUint32
+	v.dots = a.Transpose && kit.Few(r, rows) && rows*batch <= math.MaxUint32
 	if v.dots || rows == 1 {
 		v.rows = 1
 	}
@@ -208,7 +205,7 @@ func runGatherQMM(r *tensor.Run, a productAttrs) error {
 	if err != nil {
 		return err
 	}
-	if x[len(x)-2] > fewDots && min(out.Size(), x[len(x)-1], ofX, packed) > 0 {
+	if !kit.Few(r, x[len(x)-2]) && min(out.Size(), x[len(x)-1], ofX, packed) > 0 {
 		err = runGatherPanels(r, a, batch, [2]int{ofX, packed}, notes)
 	} else {
 		at := newPlaces(r, a, batch, notes, kit.Params{}.Long(ofX, packed, x[len(x)-2:].Size()))

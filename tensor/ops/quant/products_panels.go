@@ -39,7 +39,7 @@ func runQuantizedMatmul(r *tensor.Run, a productAttrs) error {
 	last := len(out.Shape) - 1
 	rows, cols := out.Shape[:last].Size(), out.Shape[last]
 	depth := r.In[0].Shape[last]
-	if rows <= fewDots || cols == 0 || depth == 0 {
+	if kit.Few(r, rows) || cols == 0 || depth == 0 {
 		return runProduct(r, a, rows, 1, nil)
 	}
 	in, err := a.contiguous(r, 4, 1)

@@ -35,10 +35,6 @@ const (
 	fewestLanes = 16
 )
 
-// FewRows is the most rows, or columns, of a product whose other operand is read where it lies, however that is:
-// packing it pays with more.
-const FewRows = 16
-
 // left and right are the operands of a product in place: where they lie, or packed.
 type left struct {
 	tensor.Operand
@@ -58,15 +54,13 @@ type right struct {
 // near reports whether what is read across depth, steps of elements apart, is little enough to stay in place.
 func (p *Product) near(step int) bool { return p.Depth*step*p.DType.Size() <= mostSpread }
 
-// PlaceFirst reports whether InPlace, where it multiplies few rows or columns or small matrices, is likely quicker than
-// kernels that lay rows out, or whose lanes are rows: where a's rows are neighbours, where there is much to multiply,
-// and where enough lanes share a check and b need not be packed in panels that are half empty. A b that is packed for a
-// few rows takes longer than they do.
+// PlaceFirst reports whether InPlace, where it multiplies small matrices, is likely quicker than kernels that lay rows
+// out: where a's rows are neighbours, where there is much to multiply, and where enough lanes share a check and b need
+// not be packed in panels that are half empty.
 func (p *Product) PlaceFirst(a, b Matrices) bool {
 	alongRows, alongCols := a.Step[1] != 1 && a.Step[0] == 1, b.Step[1] == 1
 	switch {
-	case !alongRows && p.Rows <= FewRows && !(alongCols && p.near(b.Step[0])) && !p.small(),
-		alongRows && !alongCols && p.Cols < leastCols:
+	case alongRows && !alongCols && p.Cols < leastCols:
 		return false
 	case alongRows && alongCols, min(p.Rows, p.Depth) > muchRows:
 		return true

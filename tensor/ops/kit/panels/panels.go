@@ -33,6 +33,9 @@ type Product struct {
 	Pairs             bool // both operands are packed in pairs along depth: see UsePairs
 }
 
+// Few reports whether the product has few rows, or few columns.
+func (p *Product) Few() bool { return kit.Few(p.Run, min(p.Rows, p.Cols)) }
+
 // UsePairs has bfloat16 operands packed in pairs where the device multiplies those in one instruction. The results are
 // those of other panels, to the byte.
 func (p *Product) UsePairs() { p.Pairs = p.DType == tensor.BFloat16 && p.Info().PairDots }
