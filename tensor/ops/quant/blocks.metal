@@ -2,6 +2,8 @@
 // neighbours have a factor in common. The element is i + l, with i a multiple of 32 and l from 0 to 31, its run j + r,
 // with r from 0 to 32 / RUN - 1. What a kernel knows of i before it runs is a constant, and l its lane.
 
+#pragma clang fp contract(off)
+
 #if BLOCKS
 // Number k + l of those of so many bits from b on; k is a multiple of span, and l less. They lie in runs of bytes: the
 // lowest bits of the bytes of a run are its first numbers, in order, the bits above them the next ones.
