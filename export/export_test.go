@@ -414,3 +414,20 @@ func TestDot(t *testing.T) {
 type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+// TestFunctionsOfMLX: a file that mx.export_function of MLX 0.32.4 has written is told from others, which these are the
+// first bytes of.
+func TestFunctionsOfMLX(t *testing.T) {
+	theirs := append([]byte("\x06\x00\x00\x00\x00\x00\x00\x000.32.4\x01\x00\x00\x00\x00\x00\x00\x00"),
+		make([]byte, 400)...)
+	for text, want := range map[string]string{
+		string(theirs):                          "MLX 0.32.4 wrote this function, and MLX alone reads that",
+		string(theirs[:14]):                     "MLX 0.32.4 wrote this function",
+		"\x06\x00\x00\x00\x00\x00\x00\x000.32.": "bytes are no exported function",
+		"\x05\x00\x00\x00\x00\x00\x00\x00hello" + strings.Repeat(" ", 100): "it begins with",
+		"": "0 bytes are no exported function",
+	} {
+		_, err := export.Read(strings.NewReader(text), int64(len(text)))
+		require.ErrorContains(t, err, want)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 
 	"github.com/mlxlua/mlxlua/compile"
@@ -34,8 +35,31 @@ func Load(path string) (*File, error) {
 	return file, nil
 }
 
+// mlxVersion is the version of MLX that wrote a file of a function, which such files begin with: its length, and its
+// text. "" where MLX did not.
+func mlxVersion(from io.ReaderAt) string {
+	var b [8 + 32]byte
+	n, _ := from.ReadAt(b[:], 0)
+	if n < 8 {
+		return ""
+	}
+	text := b[8:n]
+	length := binary.LittleEndian.Uint64(b[:])
+	if length > uint64(len(text)) || !numbered.Match(text[:length]) {
+		return ""
+	}
+	return string(text[:length])
+}
+
+// numbered is the text of a version.
+var numbered = regexp.MustCompile(`^[0-9]+(\.[0-9]+)+[.a-z0-9+-]*$`)
+
 // Read reads what Write wrote, of that size. What is damaged is an error.
 func Read(from io.ReaderAt, size int64) (*File, error) {
+	if v := mlxVersion(from); v != "" {
+		return nil, fmt.Errorf("MLX %s wrote this function, and MLX alone reads that: export it again with "+
+			"mx.export_function, from Lua; arrays go from one to the other as .safetensors or .npz", v)
+	}
 	if size < int64(headerSize+footerSize) {
 		return nil, fmt.Errorf("%d bytes are no exported function", size)
 	}
