@@ -56,7 +56,7 @@ func (c *inward) object(t *lua.LTable, p reflect.Value, given reflect.Type) {
 		}
 	}
 	mt := c.s.NewTable(0, 4)
-	mt.RawSetString(goObjectKey, &lua.LUserData{Value: o})
+	mt.RawSetString(goObjectKey, c.s.NewUserData(o, lua.LNil, 0))
 	mt.RawSetString("__index", methods)
 	mt.RawSetString("__metatable", lua.LString(typeText(given)))
 	if text := methods.RawGetString("String"); text != lua.LNil && p.Type().Implements(reflect.TypeFor[fmt.Stringer]()) {
