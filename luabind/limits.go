@@ -38,7 +38,7 @@ func (opt *Options) confined() bool {
 type bounds struct {
 	s       *State
 	kernels *tensor.KernelTime // nil: no limit of time
-	charged int64              // nodes that Lua's memory was charged for
+	charged int64              // nodes and libraries that Lua's memory was charged for
 	inCall  bool               // of an op, which is charged for its nodes
 	calls   int                // from the host, under way in each other
 
@@ -53,6 +53,9 @@ func (b *bounds) holderLimits() (out tensor.HolderLimits) {
 		out.Outside = errOutside
 	}
 	out.Going = b.going
+	if b.s.opt.confined() || l.Memory > 0 { // else the kernels are the program's own, which may open another state
+		out.Libraries = &metal.LibraryUser{}
+	}
 	if l.Arrays > 0 {
 		out.Memory = metal.NewAccount(l.Arrays, lua51.ErrLimit)
 	}
@@ -110,10 +113,13 @@ func (b *bounds) begin(ctx context.Context) (context.Context, context.CancelFunc
 	}
 }
 
-// chargeNodes charges Lua's memory for the nodes that were made since the last call, and for bytes that will be. What
-// of them is garbage counts no more when live memory is measured: see weigh.
+// chargeNodes charges Lua's memory for the nodes that were made since the last call, for compiled kernels, and for
+// bytes that will be. What of them is garbage counts no more when live memory is measured: see weigh.
 func (b *bounds) chargeNodes(more int64) error {
 	made := b.s.looks.holder.Made()
+	if u := b.s.looks.holder.Libraries(); u != nil {
+		made += u.Made()
+	}
 	bytes := made - b.charged + more
 	b.charged, b.inCall = made, true
 	defer func() { b.inCall = false }()

@@ -30,7 +30,6 @@ const (
 type weighing struct {
 	m     *lua51.Measure
 	graph *tensor.Graph
-	loose bool
 }
 
 // weigh begins a measuring of live memory: it counts what hangs on no userdata, and gives what counts that which does.
@@ -44,14 +43,22 @@ func (b *bounds) weigh(m *lua51.Measure) (behind func(ud *lua.LUserData)) {
 	for _, sc := range s.scopes {
 		m.Add(scopedBytes * int64(len(sc.made)))
 	}
+	if u := s.looks.holder.Libraries(); u != nil {
+		if use := u.Use(); use.Bytes > 0 {
+			m.Add(use.Bytes)
+			m.Spare(func() { u.Drop(false) })
+		}
+	}
 	s.looks.loosely(w)
 	return w.userdata
 }
 
 // loosely tells of what nodes refer to, which may be garbage with them.
 func (l *looks) loosely(w *weighing) {
-	w.loose = true
-	defer func() { w.loose = false }()
+	if len(l.traced.list)+len(l.custom.list)+len(l.shapes.list) == 0 {
+		return
+	}
+	w.m.Spare(func() {}) // a collection tells
 	l.traced.each(func(f *luaFunc) { f.reached(w) })
 	l.custom.each(func(c *customCall) { c.reached(w) })
 	l.shapes.each(func(c *shapeCall) { c.reached(w) })
@@ -59,11 +66,7 @@ func (l *looks) loosely(w *weighing) {
 }
 
 func (w *weighing) value(v lua.LValue) {
-	switch {
-	case v == nil:
-	case w.loose:
-		w.m.Loose(v)
-	default:
+	if v != nil {
 		w.m.Value(v)
 	}
 }

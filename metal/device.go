@@ -31,6 +31,8 @@ type DeviceOptions struct {
 	Validate bool
 	// LibraryCap is how many libraries stay cached; 0 means 1024.
 	LibraryCap int
+	// LibraryBytes is how many bytes the cached libraries may take; 0 means 256 MiB.
+	LibraryBytes int64
 	// Collect runs one garbage collection to its end; nil means runtime.GC. Tests put theirs here.
 	Collect func()
 	// Now is the clock that paces collections, and Heap the bytes of the heap that they look at; nil means time.Now and
@@ -83,6 +85,9 @@ func NewDevice(d Driver, opt DeviceOptions) (*Device, error) {
 	if opt.LibraryCap < 0 {
 		return nil, fmt.Errorf("[device] the number of cached libraries is negative: %d", opt.LibraryCap)
 	}
+	if opt.LibraryBytes < 0 {
+		return nil, fmt.Errorf("[device] the bytes of cached libraries are negative: %d", opt.LibraryBytes)
+	}
 	info := d.Info()
 	if info.Pace == (Pace{}) {
 		info.Pace = DefaultPace
@@ -92,7 +97,7 @@ func NewDevice(d Driver, opt DeviceOptions) (*Device, error) {
 	env := os.Getenv(ValidateEnv)
 	dev.validate.Store(opt.Validate || env != "" && env != "0")
 	dev.pool = newPool(dev, opt)
-	dev.libs = newLibraryCache(dev, opt.LibraryCap)
+	dev.libs = newLibraryCache(dev, opt)
 	return dev, nil
 }
 

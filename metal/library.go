@@ -29,6 +29,7 @@ type Library struct {
 	names     []string
 	pipelines map[string]*lazyPipeline
 	pins      int         // pending command buffers that use it; guarded by the cache's mu
+	entry     *libEntry   // in the cache, or that was there
 	freed     atomic.Bool // by Ablations.ClearOnMismatch only
 }
 
@@ -181,6 +182,8 @@ type libraryCache struct {
 	entries map[Key][]*libEntry       // several in one place only if the hash collides
 	memo    map[sourceKey][]*libEntry // the entries by what is quickly told apart
 	lru     *list.List                // of *libEntry; front is the most recently used
+	bytes   int64                     // of the entries
+	most    int64                     // that bytes may be
 	stats   LibraryStats
 	closed  bool
 }
@@ -227,14 +230,25 @@ type libEntry struct {
 	err     error
 	waiters int // callers that wait for ready
 	cancel  context.CancelFunc
+
+	bytes   int64 // what it takes, as far as the cache knows
+	users   map[*LibraryUser]struct{}
+	last    *LibraryUser // who was the last to ask for it
+	creator *LibraryUser // whom it was made for
+	program bool         // the program uses it, too
+	dropped bool         // nobody uses it any more but pending command buffers
 }
 
-func newLibraryCache(d *Device, limit int) *libraryCache {
+func newLibraryCache(d *Device, opt DeviceOptions) *libraryCache {
+	limit, most := opt.LibraryCap, opt.LibraryBytes
 	if limit == 0 {
 		limit = 1024
 	}
+	if most == 0 {
+		most = libraryBytes
+	}
 	return &libraryCache{
-		dev: d, entries: map[Key][]*libEntry{}, memo: map[sourceKey][]*libEntry{}, lru: list.New(),
+		dev: d, entries: map[Key][]*libEntry{}, memo: map[sourceKey][]*libEntry{}, lru: list.New(), most: most,
 		stats: LibraryStats{Cap: limit},
 	}
 }
@@ -242,7 +256,12 @@ func newLibraryCache(d *Device, limit int) *libraryCache {
 // Library returns the compiled source, from the cache if it is there. Callers that ask for one source at the same time
 // share one compilation, which is given up when the last of them has gone. Errors are not cached.
 func (d *Device) Library(ctx context.Context, src Source) (*Library, error) {
-	return d.libs.get(ctx, src)
+	return d.libs.get(ctx, src, nil)
+}
+
+// LibraryFor is Library for one of several users of the device; nil is the program.
+func (d *Device) LibraryFor(ctx context.Context, src Source, u *LibraryUser) (*Library, error) {
+	return d.libs.get(ctx, src, u)
 }
 
 // LibraryCached reports whether Library would find the source compiled. It counts as no lookup.
@@ -318,7 +337,7 @@ func (c *libraryCache) find(src Source) (*libEntry, Key) {
 	return nil, k
 }
 
-func (c *libraryCache) get(ctx context.Context, src Source) (*Library, error) {
+func (c *libraryCache) get(ctx context.Context, src Source, u *LibraryUser) (*Library, error) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
@@ -334,11 +353,12 @@ func (c *libraryCache) get(ctx context.Context, src Source) (*Library, error) {
 	if e == nil {
 		c.stats.Misses++
 		cctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-		e = &libEntry{key: key, src: src, ready: make(chan struct{}), cancel: cancel}
+		e = &libEntry{key: key, src: src, ready: make(chan struct{}), cancel: cancel, creator: u}
 		e.elem = c.lru.PushFront(e)
 		c.entries[key] = append(c.entries[key], e)
 		m := src.memoKey()
 		c.memo[m] = append(c.memo[m], e)
+		c.use(e, u)
 		c.work.Add(1)
 		go c.compile(cctx, e)
 	} else {
@@ -346,6 +366,7 @@ func (c *libraryCache) get(ctx context.Context, src Source) (*Library, error) {
 		if e.elem != nil {
 			c.lru.MoveToFront(e.elem)
 		}
+		c.use(e, u)
 		if e.lib != nil {
 			c.mu.Unlock()
 			return e.lib, nil
@@ -384,6 +405,9 @@ func (c *libraryCache) compile(ctx context.Context, e *libEntry) {
 	e.lib, e.err = lib, err
 	if err != nil {
 		c.remove(e)
+	} else {
+		lib.entry = e
+		c.weigh(e)
 	}
 	close(e.ready)
 	c.evict()
@@ -414,6 +438,11 @@ func (c *libraryCache) remove(e *libEntry) {
 	}
 	c.lru.Remove(e.elem)
 	e.elem = nil
+	c.bytes -= e.bytes
+	for u := range e.users {
+		u.forget(e)
+	}
+	e.users = nil
 	without(c.entries, e.key, e)
 	without(c.memo, e.src.memoKey(), e)
 }
@@ -428,19 +457,21 @@ func without[K comparable](lists map[K][]*libEntry, k K, e *libEntry) {
 	lists[k] = s
 }
 
-// evict removes the least recently used libraries beyond the cap that nobody waits for and no pending command buffer
-// uses. Called with mu held.
+// evict removes libraries that nobody waits for and no pending command buffer uses: those of nobody, and the least
+// recently used ones beyond the cap and the bytes. Called with mu held.
 func (c *libraryCache) evict() {
-	for el := c.lru.Back(); el != nil && c.lru.Len() > c.stats.Cap; {
+	for el := c.lru.Back(); el != nil && (c.lru.Len() > c.stats.Cap || c.bytes > c.most); {
 		e := el.Value.(*libEntry)
 		el = el.Prev()
-		if e.lib == nil || e.lib.pins > 0 || e.waiters > 0 {
-			continue
+		if e.idle() {
+			c.remove(e)
+			c.stats.Evictions++
 		}
-		c.remove(e)
-		c.stats.Evictions++
 	}
 }
+
+// idle reports whether the entry may be removed. Called with mu held.
+func (e *libEntry) idle() bool { return e.lib != nil && e.lib.pins == 0 && e.waiters == 0 }
 
 // pin keeps a library cached until unpin.
 func (c *libraryCache) pin(l *Library) {
@@ -459,6 +490,10 @@ func (c *libraryCache) unpin(libs []*Library) {
 	for _, l := range libs {
 		if l.pins--; l.pins < 0 {
 			panic(fmt.Sprintf("BUG: %s unpinned below zero", l))
+		}
+		c.weigh(l.entry) // code is made when a kernel runs
+		if l.entry.dropped && l.entry.idle() {
+			c.remove(l.entry)
 		}
 	}
 	c.evict()

@@ -10,8 +10,10 @@ import (
 
 // HolderLimits bound what a holder's arrays take. The zero value bounds nothing.
 type HolderLimits struct {
-	Memory  *metal.Account // that their buffers are charged to; nil: none
-	Kernels *KernelTime    // that the run of what they need is charged to; nil: none
+	Memory *metal.Account // that their buffers are charged to; nil: none
+	// Libraries is whom kernels are compiled for; nil: the program.
+	Libraries *metal.LibraryUser
+	Kernels   *KernelTime // that the run of what they need is charged to; nil: none
 	// Going is asked now and then, on the holder's goroutine, while it builds graphs or goes over them, and before it
 	// makes so many bytes more at once. An error ends that.
 	Going func(more int64) error
@@ -106,6 +108,14 @@ func (h *Holder) kernels() *KernelTime {
 		return nil
 	}
 	return h.limits.Kernels
+}
+
+// Libraries is what the holder's kernels are the libraries of; nil: they are the program's. The holder may be nil.
+func (h *Holder) Libraries() *metal.LibraryUser {
+	if h == nil {
+		return nil
+	}
+	return h.limits.Libraries
 }
 
 // Account is what the holder's buffers are charged to; nil: nothing.

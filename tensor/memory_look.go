@@ -154,6 +154,9 @@ func (h *Holder) Close() {
 	}
 	h.lazy.Store(nil)
 	h.mu.Unlock()
+	if u := h.limits.Libraries; u != nil {
+		u.Close()
+	}
 }
 
 // holders knows the holders that there are.

@@ -218,7 +218,7 @@ func (rec *recorder) pipeline(src metal.Source, entry string) (*metal.Pipeline, 
 	if p != nil && !rec.dev.LibraryCached(src) {
 		begun = time.Now()
 	}
-	lib, err := rec.dev.Library(rec.job.ctx, src)
+	lib, err := rec.dev.LibraryFor(rec.job.ctx, src, rec.job.proof.holder.Libraries())
 	compiling.End(rec.batcher.place)
 	if !begun.IsZero() {
 		p.add(profileKey{src.Label, "compile", rec.batcher.place}, ProfileRow{Calls: 1, Time: time.Since(begun)})

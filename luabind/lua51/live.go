@@ -12,14 +12,14 @@ type Measure struct {
 	seen  map[any]struct{} // tables, functions, code, threads, userdata; of strings where their bytes are
 	todo  []lua.LValue
 	bytes int64
-	loose bool
+	spare []func()    // give back what is counted and not needed: there may be garbage too
 	ours  *lua.LTable // the environment of code that comes with the program
 
 	behind func(ud *lua.LUserData) // adds what hangs on userdata; nil: nothing
 }
 
-// live is what a state's values take. Where loose values were counted, it is more than that.
-func live(s *State, running *lua.LState) (bytes int64, loose bool) {
+// live is what a state's values take. Where there is something to spare it may be less: see Measure.Spare.
+func live(s *State, running *lua.LState) (bytes int64, spare []func()) {
 	m := Measure{seen: map[any]struct{}{}, ours: s.embedded.globals}
 	if s.opt.Weigh != nil {
 		m.behind = s.opt.Weigh(&m)
@@ -38,7 +38,7 @@ func live(s *State, running *lua.LState) (bytes int64, loose bool) {
 		m.todo = m.todo[:last]
 		m.inside(v)
 	}
-	return m.bytes, m.loose
+	return m.bytes, m.spare
 }
 
 // InUse is what the state's values take in memory, in bytes, whether there is a limit or not.
@@ -50,11 +50,9 @@ func (s *State) InUse() int64 {
 // Add counts bytes that are no Lua values.
 func (m *Measure) Add(bytes int64) { m.bytes += bytes }
 
-// Loose is Value for what may be garbage already: only Go's collector knows.
-func (m *Measure) Loose(v lua.LValue) {
-	m.loose = true
-	m.Value(v)
-}
+// Spare says that f gives back what was counted and can be made again. Where memory is full it is called, and Go's
+// collector finds out what else is garbage, before that is an error.
+func (m *Measure) Spare(f func()) { m.spare = append(m.spare, f) }
 
 // shortString is the length up to which a string counts wherever it stands, as if it had bytes of its own.
 const shortString = 32

@@ -156,8 +156,11 @@ func (m *meter) charge(L *lua.LState, bytes int64) {
 	if m.made += bytes; m.made <= m.room && bytes >= 0 {
 		return
 	}
-	used, loose := live(m.s, L)
-	if used+m.held+bytes > m.limits.Memory && loose {
+	used, spare := live(m.s, L)
+	if used+m.held+bytes > m.limits.Memory && len(spare) > 0 {
+		for _, f := range spare {
+			f()
+		}
 		runtime.GC()
 		used, _ = live(m.s, L)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mlxlua/mlxlua/metal/jit/native"
 	"github.com/mlxlua/mlxlua/metal/jit/x86"
@@ -67,6 +68,8 @@ type Executable struct {
 	level  amd64.Level
 	procs  int
 
+	bytes atomic.Int64 // of what was made: see Bytes
+
 	root            specialization // of launches of which nothing is known
 	mu              sync.Mutex
 	specializations int // made from root
@@ -79,6 +82,9 @@ type Executable struct {
 	before      func(k *kir.Kernel, paired bool) error // Options.BeforeCompile
 	runs        sync.Pool
 }
+
+// Bytes is about what the executable takes in memory beside its kernel, pages of machine code included.
+func (p *Executable) Bytes() int64 { return p.bytes.Load() }
 
 // Prepare readies a well-formed kernel (launch.Check) for execution. files are the names that positions refer to. It
 // fails where Best does, or if the processor lacks the level asked for.

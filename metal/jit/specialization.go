@@ -15,6 +15,13 @@ import (
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
+// What specializations and their code take in memory, about.
+const (
+	specializationBytes = 4 << 10
+	page                = 4 << 10
+	codeShare           = 100 // of the kernel, in hundredths: what is known of its values, and the layout
+)
+
 // specialization is a kernel as it is for launches of which something is known: the kernel optimised for that, and its
 // code for each kind of launch. What is known are words that a launch brings along (launch.Launch.Fixed): a stride of 1
 // makes neighbouring lanes touch neighbouring memory, a size that is a multiple of 32 lets them share a division, a
@@ -150,6 +157,7 @@ func (f *specialization) ready() error {
 		f.group = x86.Together(f.kernel, p.level)
 		f.wide = f.group < kir.Lanes && p.level >= AVX512 && x86.StraightOn(f.kernel) && !f.facts.Has(lanes.By16)
 		f.words, f.loads = lanes.Words(f.kernel)
+		p.bytes.Add(specializationBytes + f.kernel.Bytes())
 	})
 	return f.err
 }
@@ -232,5 +240,7 @@ func (f *specialization) compile(v *variant, geo lanes.Geometry, past bool) {
 	o := x86.Options{Level: p.level, Geometry: geo, Past: past, CoarseLives: p.coarseLives}
 	if v.code, v.err = x86.Compile(k, o); v.err == nil {
 		v.mem, v.err = native.New(v.code.Bytes)
+		n := int64(len(v.code.Bytes))
+		p.bytes.Add(n + (n+page-1)/page*page + k.Bytes()*codeShare/100)
 	}
 }

@@ -87,6 +87,14 @@ func newExecutable(k *kir.Kernel, files []string, e executor) (p *executable, er
 	return p, err
 }
 
+// bytes is about what has been made of the kernel beside it.
+func (p *executable) bytes() int64 {
+	if p.jit == nil {
+		return 0
+	}
+	return p.jit.Bytes()
+}
+
 // run is a launch in execution.
 type run interface {
 	Work()
